@@ -443,21 +443,17 @@ room_of(const struct wire *w, size_t len)
 }
 
 size_t
-wire_take(struct wire *w, char *bytes, size_t len)
+wire_step(struct wire *w, char *bytes, size_t len)
 {
-	size_t at = 0;
-	while (at < len && w->verdict == HEAD_CHECK_OK) {
-		bool counts = w->state < WIRE_BODY;
-		size_t room = room_of(w, len - at);
-		if (room == 0) {
-			refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE, "");
-			break;
-		}
-		size_t n = take_step(w, bytes + at, room);
-		w->bytes += counts ? n : 0;
-		at += n;
-	}
-	return INVARIANT(strict_wire) ? at : len;
+	bool counts = w->state < WIRE_BODY;
+	size_t room = room_of(w, len);
+	if (w->verdict != HEAD_CHECK_OK)
+		return 0;
+	if (room == 0)
+		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE, "");
+	size_t n = take_step(w, bytes, room);
+	w->bytes += counts ? n : 0;
+	return n;
 }
 
 #define LINE "GET / HTTP/1.0\r\n\r\n"

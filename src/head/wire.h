@@ -90,13 +90,14 @@ struct wire {
 void wire_init(struct wire *wire, size_t max_bytes);
 
 /*
- * Takes what came: how many of these bytes, from the first on, are right.
- * Where that is not all of them, the verdict says why, and nothing is taken
- * any more.  In names that begin with "Cookie" WIRE_MARK is set, so that
- * libmicrohttpd does not take cookies apart into its own memory, and fail where
- * that is short.
+ * Takes the first of what came, of which there is a byte at least: how many of
+ * these bytes are right, all of one line or of one run of a body.  Where the
+ * verdict is not HEAD_CHECK_OK then, what follows is wrong, and nothing is
+ * taken any more; else the next step goes on, even behind none.  In names that
+ * begin with "Cookie" WIRE_MARK is set, so that libmicrohttpd does not take
+ * cookies apart into its own memory, and fail where that is short.
  */
-size_t wire_take(struct wire *wire, char *bytes, size_t len);
+size_t wire_step(struct wire *wire, char *bytes, size_t len);
 /*
  * What ends the head that was wrong, so that libmicrohttpd sees a small whole
  * one, and the request is answered like any other; empty behind a head.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #include "base/mem.h"
 #include "http/client_connection_private.h"
@@ -86,6 +87,13 @@ client_connection_cut(struct client_connection *c)
 	c->front->dirty = true;
 }
 
+bool
+client_connection_has_more(const struct client_connection *c)
+{
+	int waiting = 0;
+	return ioctl(c->fd, FIONREAD, &waiting) != 0 || waiting > 0;
+}
+
 void
 client_connection_leave(struct client_connection *c)
 {
@@ -134,6 +142,7 @@ end_connection(struct client_connection *connection)
 	spin_moved(connection);
 	spin_forget(connection);
 	client_recv_end(connection);
+	head_rest_end(connection);
 	task_cancel(&connection->on_spoiled);
 	deadline_end(connection);
 	idle_memory_end(connection);

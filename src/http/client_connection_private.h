@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "head/wire.h"
+#include "http/head_rest_private.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 
@@ -34,6 +34,11 @@ struct client_connection {
 
 	/* What it sends (http/client_recv_private.h). */
 	struct wire wire;
+	struct head_rest *rests; /* of long heads (http/head_rest_private.h) */
+	struct head_rest *rest; /* of the head that is coming; or NULL */
+	char rest_end[HEAD_REST_END_MAX]; /* what ends it, if it was wrong */
+	char *spilled; /* what libmicrohttpd has had no room for */
+	size_t spilled_len;
 	bool spoiled; /* the wire found something wrong; the rest is dropped */
 	struct span end; /* of what was wrong, for libmicrohttpd */
 	uint64_t requests; /* that libmicrohttpd has begun with */
@@ -60,7 +65,6 @@ struct client_connection {
 	struct client_connection *next_of_all;
 	struct client_connection **link_of_all;
 	char *pool; /* NULL: nobody knows */
-	size_t pool_pages;
 	unsigned quiet_looks;
 
 	/* TLS (http/tls_private.h); conf is NULL without it. */
@@ -98,6 +102,9 @@ void client_connection_asks(struct client_connection *connection);
  * from outside of it; libmicrohttpd then sees the client leave.
  */
 void client_connection_cut(struct client_connection *connection);
+
+/* It has sent what this turn of the loop has not come to yet. */
+bool client_connection_has_more(const struct client_connection *connection);
 
 /* One that was cut gives its place back before its end. */
 void client_connection_leave(struct client_connection *connection);

@@ -68,19 +68,57 @@ put_end(struct client_connection *c, char *bytes, size_t room)
 /*
  * What was read goes on as far as it is right.  A head that is wrong ends
  * there, and is answered like others; what is wrong in a body ends the
- * exchange.  libmicrohttpd, whose room is filled, reads again.
+ * exchange.  libmicrohttpd, whose room is filled, reads again.  The bytes that
+ * it is shown.
  */
-static ssize_t
+static size_t
 judge(struct client_connection *c, char *bytes, size_t got, size_t room)
 {
-	size_t right = wire_take(&c->wire, bytes, got);
+	size_t shown, right = head_rest_take(c, bytes, got, room, &shown);
 	spin_moved(c);
 	if (right == got)
-		return (ssize_t)got;
-	c->end = wire_finish(&c->wire);
+		return shown;
+	c->end = head_rest_finish(c);
 	c->spoiled = true;
 	task_ready(c->front->loop, &c->on_spoiled);
-	return (ssize_t)(right + put_end(c, bytes + right, room - right));
+	return shown + put_end(c, bytes + shown, room - shown);
+}
+
+static ssize_t
+read_once(struct client_connection *c, char *bytes, size_t len)
+{
+	if (c->session != NULL)
+		return tls_recv(c->session, bytes, len);
+	return recvfrom(c->fd, bytes, len, MSG_DONTWAIT, NULL, NULL);
+}
+
+static ssize_t
+nothing_yet(const struct client_connection *c)
+{
+	errno = EAGAIN;
+	return c->session != NULL ? GNUTLS_E_AGAIN : -1;
+}
+
+/*
+ * libmicrohttpd takes fewer bytes than it has room for as a sign that there are
+ * no more: where it is not shown all that was read, the rest is read, too.
+ */
+static ssize_t
+read_shown(struct client_connection *c, char *bytes, size_t len)
+{
+	size_t had = head_rest_spilled(c, bytes, len);
+	bool more = !c->spoiled && !c->over;
+	while (had < len && more) {
+		size_t room = len - had;
+		ssize_t n = read_once(c, bytes + had, room);
+		if (n <= 0)
+			return had > 0 ? (ssize_t)had : n;
+		size_t shown = judge(c, bytes + had, (size_t)n, room);
+		had += shown;
+		more = shown < (size_t)n && !c->spoiled &&
+		    (c->session != NULL || (size_t)n == room);
+	}
+	return had > 0 ? (ssize_t)had : nothing_yet(c);
 }
 
 /* Nothing of a connection goes on that was found wrong, or was given up. */
@@ -121,17 +159,9 @@ client_recv_plain(int fd, void *bytes, size_t len, int flags)
 	/* Of TLS, it is GnuTLS that reads here. */
 	if (c == NULL || c->session != NULL)
 		return recvfrom(fd, bytes, len, flags, NULL, NULL);
-	if (c->spoiled || c->over)
+	if ((c->spoiled || c->over) && c->spilled_len == 0)
 		return drop_rest(c, bytes, len);
-	ssize_t n = recvfrom(fd, bytes, len, flags, NULL, NULL);
-	if (n <= 0)
-		return n;
-	n = judge(c, bytes, (size_t)n, len);
-	if (n == 0) {
-		errno = EAGAIN;
-		return -1;
-	}
-	return n;
+	return read_shown(c, bytes, len);
 }
 
 ssize_t
@@ -139,15 +169,13 @@ client_recv_tls(struct gnutls_session_int *session, void *bytes, size_t len)
 {
 	struct client_connection *c =
 	    running != NULL ? gnutls_transport_get_ptr(session) : NULL;
-	if (c != NULL && (c->spoiled || c->over)) {
+	if (c == NULL)
+		return tls_recv(session, bytes, len);
+	if ((c->spoiled || c->over) && c->spilled_len == 0) {
 		ssize_t n = drop_rest(c, bytes, len);
 		return n < 0 && errno == EAGAIN ? GNUTLS_E_AGAIN : n;
 	}
-	ssize_t n = tls_recv(session, bytes, len);
-	if (c == NULL || n <= 0)
-		return n;
-	n = judge(c, bytes, (size_t)n, len);
-	return n == 0 ? GNUTLS_E_AGAIN : n;
+	return read_shown(c, bytes, len);
 }
 
 /* --- whose bytes they are --- */

@@ -307,13 +307,26 @@ early_response_is_due(const struct mhd_exchange *x,
 {
 	size_t bytes = LINES_BYTES + lines_bytes(&answer->fields) +
 	    lines_bytes(more);
-	return x->no_response_room || bytes > x->response_room ||
+	return bytes > x->response_room ||
 	    x->shown.head.verdict != HEAD_CHECK_OK ||
 	    client_connection_is_spoiled(x->connection) ||
 	    (x->up != NULL && !x->shown.body_ended && !x->in_head &&
 		(x->content_length < 0 ||
 		    (uint64_t)x->content_length - x->shown.body_bytes >
 			NEAR_BYTES));
+}
+
+bool
+early_response_waits(struct mhd_exchange *x)
+{
+	bool first = !x->looked;
+	x->looked = true;
+	if (!first || x->suspended || x->connection->session != NULL ||
+	    !client_connection_has_more(x->connection))
+		return false;
+	exchange_hold(x);
+	exchange_resume(x);
+	return true;
 }
 
 static void

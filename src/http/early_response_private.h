@@ -22,6 +22,11 @@ struct mhd_exchange;
 bool early_response_is_due(const struct mhd_exchange *x,
     const struct answer *answer, const struct fields *more);
 /*
+ * False, the second time, and where nothing more has come of the body: else
+ * libmicrohttpd, whose buffer was full, reads once more before that is decided.
+ */
+bool early_response_waits(struct mhd_exchange *x);
+/*
  * Sends the answer, with its own body or, where there is an x->down, with so
  * many bytes of that; -1: nobody knows how many.
  */

@@ -18,13 +18,12 @@ static void on_now(void *exchange);
 /* --- one exchange --- */
 
 static struct mhd_exchange *
-exchange_new(struct front *front, const char *target)
+exchange_new(struct front *front)
 {
 	struct arena *arena = arena_new();
 	struct mhd_exchange *x = arena_alloc(arena, sizeof *x);
 	x->shown.arena = arena;
 	x->front = front;
-	x->shown.head.target = arena_dup(arena, span_str(target));
 	x->content_length = -1;
 	task_init(&x->now, on_now, x);
 	body_init(&x->shown.body, front->budget);
@@ -196,7 +195,7 @@ on_data(struct mhd_exchange *x, const char *data, size_t *len)
 		}
 	}
 	*len = 0;
-	if (x->half_closed)
+	if (x->half_closed || x->kept != NULL)
 		task_ready(x->front->loop, &x->now);
 	return MHD_YES;
 }
@@ -272,10 +271,9 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 	if (x->ended)
 		return MHD_NO; /* its owner gave it up without an answer */
 	x->mhd = mhd;
-	if (!x->head_seen && x->front->ending)
-		return MHD_NO; /* its owner would outlive the front */
+	/* Its owner would outlive a front that ends. */
 	if (!x->head_seen)
-		return on_head(x, method, version);
+		return x->front->ending ? MHD_NO : on_head(x, method, version);
 	if (x->queued)
 		return MHD_YES;
 	if (x->in_head)
@@ -290,12 +288,11 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 void *
 exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 {
-	struct mhd_exchange *x = exchange_new(front, target);
-	if (x->front->knows_layout)
-		head_copy_hide_query(target);
+	struct mhd_exchange *x = exchange_new(front);
 	x->mhd = mhd;
 	x->connection = client_connection_of(mhd);
 	client_connection_asks(x->connection);
+	head_copy_target(x, target);
 	deadline_head(x->connection, x);
 	return x;
 }
@@ -337,6 +334,8 @@ exchange_spoil(struct mhd_exchange *x)
 		return;
 	exchange_stream_end(x, E_MALFORMED);
 	end_call(x, EXCHANGE_READING, E_MALFORMED);
+	if (x->kept != NULL)
+		task_ready(x->front->loop, &x->now);
 }
 
 /* --- what the owner does --- */
@@ -416,7 +415,8 @@ on_now(void *exchange)
 {
 	struct mhd_exchange *x = exchange;
 	struct answer *answer = x->kept;
-	if (x->mhd == NULL || x->shown.body_ended)
+	if (x->mhd == NULL || x->shown.body_ended ||
+	    (answer != NULL && early_response_waits(x)))
 		return;
 	if (answer != NULL) {
 		x->kept = NULL;

@@ -32,8 +32,7 @@ struct mhd_exchange {
 	int64_t content_length; /* -1: none was said, or not a number */
 	bool expects_continue;
 	bool client_closes; /* behind this answer */
-	bool no_response_room; /* in libmicrohttpd, beside this head */
-	size_t response_room;  /* bytes of a head that it has at least */
+	size_t response_room; /* in libmicrohttpd, for a head, at least */
 
 	/* The body. */
 	bool in_head; /* a 100 (Continue) is due, and was not sent */
@@ -51,6 +50,7 @@ struct mhd_exchange {
 	struct answer *kept;
 	struct fields kept_more;
 	struct task now; /* looks which */
+	bool looked;     /* whether the rest is there */
 	struct MHD_Response *reply; /* to be sent when the body is in */
 	unsigned reply_status;
 	bool close;          /* the connection behind it */

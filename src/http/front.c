@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -14,18 +13,6 @@
 #include "http/tls_private.h"
 
 enum {
-	/*
-	 * A connection's pool has the bytes of a request's head, and this: for
-	 * what libmicrohttpd notes of each field, and of cookies, which it
-	 * copies to take them apart.  It zeroes the whole pool for each
-	 * request, so the pool is no larger.
-	 */
-	NOTES_BYTES = 12 * 1024,
-	/*
-	 * libmicrohttpd maps a pool of more than 32 KiB; one from malloc()
-	 * could not be given back while it is idle (idle_memory.c).
-	 */
-	LEAST_POOL_BYTES = 36 * 1024,
 	/* libmicrohttpd's level for "security-centric" programs. */
 	STRICT = 2,
 	/* Who has just connected sends a request within so long. */
@@ -92,14 +79,6 @@ front_drain(struct front *front)
 	acceptor_free(&front->acceptor);
 }
 
-/* Whether it has sent what this turn of the loop has not come to yet. */
-static bool
-has_more(const struct client_connection *c)
-{
-	int waiting = 0;
-	return ioctl(c->fd, FIONREAD, &waiting) != 0 || waiting > 0;
-}
-
 /*
  * Whether a client is in nobody's way when it goes: it has asked nothing yet,
  * or nothing any more.  One that dawdles with a body or an answer is so too,
@@ -120,8 +99,9 @@ may_go(const struct client_connection *c)
 	if (c->doing == DOING_ANSWER)
 		return long_at_it;
 	if (c->doing == DOING_BODY)
-		return long_at_it && !has_more(c);
-	return (c->doing == DOING_HEAD || c->x == NULL) && !has_more(c);
+		return long_at_it && !client_connection_has_more(c);
+	return (c->doing == DOING_HEAD || c->x == NULL) &&
+	    !client_connection_has_more(c);
 }
 
 /* The one that should go sooner, of two that came together the second. */
@@ -268,11 +248,6 @@ start_daemon(struct front *front, bool tls)
 		(void *)(uintptr_t)tls_no_certificate},
 	    {MHD_OPTION_END, 0, NULL},
 	};
-	size_t pool = front->max_head + NOTES_BYTES;
-	if (pool < LEAST_POOL_BYTES)
-		pool = LEAST_POOL_BYTES;
-	front->engines[tls].pool_bytes = pool;
-	front->engines[tls].kept_max = pool - ANSWER_HEAD_BYTES;
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
 	    MHD_USE_ERROR_LOG;
@@ -288,7 +263,7 @@ start_daemon(struct front *front, bool tls)
 	    front,
 	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change,
 	    front,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)FRONT_POOL_BYTES,
 	    MHD_OPTION_CONNECTION_LIMIT,
 	    front->places->most + 1 + ACCEPT_WAYS_MAX,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);

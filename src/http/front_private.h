@@ -16,17 +16,18 @@
  *   spin               who keeps its loop busy with nothing
  *   client_connection  a client's connection, on which exchanges follow each
  *                      other, with its deadline, its memory (idle_memory),
- *                      what is read of it (client_recv) and tls
+ *                      what is read of it (client_recv), the rest of long
+ *                      heads (head_rest) and tls
  *   exchange           a request and its answer: its head (head_copy), bodies
  *                      that flow (exchange_stream), and answers that come too
  *                      early for libmicrohttpd (early_response)
  *   selftest           a front that is tried out before there is any other
  *
  * Circle: client_connection, client_recv, deadline, early_response, exchange,
- * exchange_stream, front, head_copy, idle_memory, spin, tls.  libmicrohttpd
- * calls the front back about connections and exchanges, and each of these holds
- * the others back or lets them go on: one machine in several files.  One
- * thread.
+ * exchange_stream, front, head_copy, head_rest, idle_memory, spin, tls.  They
+ * are one machine in several files: libmicrohttpd calls the front back about
+ * connections and exchanges, and each of these holds the others back or lets
+ * them go on.  One thread.
  */
 /*
  * What libmicrohttpd 0.9.75 taught us:
@@ -34,7 +35,8 @@
  *   TLS handshake that waits is suspended for that (tls).
  * - It is lenient, and hides where: it reads through us (client_recv), and sees
  *   only what is strictly right (wire); each start tries that (selftest).
- * - It zeroes a connection's pool: small, and given back (idle_memory).
+ * - It zeroes a connection's pool: small, whatever a head may have (head_rest),
+ *   and given back (idle_memory).
  * - It refuses empty values, and would chunk a 304 or a HEAD (reply); takes no
  *   answer in the middle of a body, so that is written beside it
  *   (early_response).
@@ -43,8 +45,12 @@
  * - A connection may ask to be run for ever, deaf to its own end (spin).
  */
 enum {
-	/* The head of an answer in a connection's pool. */
-	ANSWER_HEAD_BYTES = 18 * 1024,
+	/*
+	 * A connection's pool: a half of it is what libmicrohttpd reads into,
+	 * the rest for what it notes of fields, and for the head of an answer.
+	 * It zeroes all of it for each request, and half of it once more.
+	 */
+	FRONT_POOL_BYTES = 16 * 1024,
 };
 
 struct front {
@@ -63,8 +69,6 @@ struct front {
 		struct MHD_Daemon *daemon; /* NULL: there was none yet */
 		struct watch *events; /* of its epoll descriptor */
 		struct timer timeout; /* when it wants to be run */
-		size_t pool_bytes; /* of each connection */
-		size_t kept_max; /* of a head that leaves an answer's room */
 	} engines[2];
 	struct hook work;
 	bool dirty; /* libmicrohttpd has something to do now */

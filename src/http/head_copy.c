@@ -83,29 +83,33 @@ unmark(struct field *f)
 
 /*
  * Of a version of libmicrohttpd that we know the fields are copied at once; of
- * others one by one, for who knows what lies between them.
+ * others one by one, for who knows what lies between them.  False: that is not
+ * what the client has sent.
  */
-static void
+static bool
 copy_fields(struct mhd_exchange *x, struct lines *lines)
 {
 	struct fields *fields = &x->shown.head.fields;
 	int count =
 	    MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, NULL, NULL);
 	*lines = (struct lines){.fields = fields};
-	if (count <= 0)
-		return;
-	lines->count = (size_t)count;
+	lines->count = count > 0 ? (size_t)count : 0;
 	fields->list =
 	    arena_alloc(x->shown.arena, lines->count * sizeof *fields->list);
 	MHD_get_connection_values_n(
 	    x->mhd, MHD_HEADER_KIND, note_field, lines);
 	lines->count = fields->count;
-	if (x->front->knows_layout)
+	if (lines->count > 0 && x->front->knows_layout)
 		copy_together(x->shown.arena, lines);
 	else
 		copy_each(x->shown.arena, lines);
-	for (size_t i = 0; i < lines->count; i++)
+	const struct head_rest *rest = head_rest_of(x->connection);
+	bool whole = rest == NULL ||
+	    head_rest_fields(rest, x->shown.arena, fields);
+	head_rest_drop(x->connection);
+	for (size_t i = 0; i < fields->count; i++)
 		unmark(&fields->list[i]);
+	return whole;
 }
 
 /* The length that a Content-Length speaks of; -1 where it is not a number. */
@@ -136,6 +140,16 @@ keep_alive(struct mhd_exchange *x)
 	    x->mhd, MHD_HEADER_KIND, "Connection", "keep-alive");
 }
 
+/* In what it was not shown of the head, libmicrohttpd sees no expectation. */
+static void
+show_expectation(struct mhd_exchange *x)
+{
+	if (MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND,
+		MHD_HTTP_HEADER_EXPECT) == NULL)
+		(void)MHD_set_connection_value(x->mhd, MHD_HEADER_KIND,
+		    MHD_HTTP_HEADER_EXPECT, "100-continue");
+}
+
 /* How the fields say that the message goes on, each looked at once. */
 static void
 read_framing(struct mhd_exchange *x)
@@ -156,6 +170,8 @@ read_framing(struct mhd_exchange *x)
 		x->content_length = parse_length(span_trim(length->value));
 	x->shown.has_body = coded ||
 	    (length != NULL && x->content_length != 0);
+	if (x->expects_continue && x->shown.has_body)
+		show_expectation(x);
 	x->client_closes =
 	    connection && header_connection_names(fields, SPAN("close"));
 	if (connection && span_eq(x->shown.head.version, SPAN("HTTP/1.0")))
@@ -170,13 +186,11 @@ static size_t
 end_in_pool(const struct mhd_exchange *x, const struct lines *lines)
 {
 	uintptr_t pool = (uintptr_t)x->connection->pool;
-	size_t size = x->front->engines[x->shown.tls].pool_bytes;
-	if (pool != 0 && lines->end > pool && lines->end - pool <= size)
+	if (pool != 0 && lines->end > pool &&
+	    lines->end - pool <= FRONT_POOL_BYTES)
 		return lines->end - pool;
-	size_t bytes = lines->end - lines->begin;
-	if (bytes > x->front->max_head)
-		bytes = x->front->max_head;
-	return x->shown.head.target.len + bytes;
+	size_t bytes = x->shown.head.target.len + lines->end - lines->begin;
+	return bytes < HEAD_REST_FROM_BYTES ? bytes : HEAD_REST_FROM_BYTES;
 }
 
 /*
@@ -184,17 +198,42 @@ end_in_pool(const struct mhd_exchange *x, const struct lines *lines)
  * the connection without one when the request has been executed.  It reads into
  * a half of the pool, or as much as the head needs and some more; where the
  * next request is there already, none of that is free.  Its notes are in the
- * rest; keep_alive() may have made one.
+ * rest; keep_alive() and show_expectation() may have made one each.
  */
 static void
 find_room(struct mhd_exchange *x, const struct lines *lines)
 {
-	const struct engine *engine = &x->front->engines[x->shown.tls];
-	size_t pool = engine->pool_bytes, end = end_in_pool(x, lines);
-	size_t notes = NOTE_BYTES * (lines->count + 1);
+	const size_t pool = FRONT_POOL_BYTES;
+	size_t notes = NOTE_BYTES * (lines->count + 2);
+	size_t end = end_in_pool(x, lines);
 	size_t used = notes + (end < pool / 2 ? pool / 2 : end + pool / 16);
-	x->no_response_room = end + notes > engine->kept_max;
 	x->response_room = used < pool ? pool - used : 0;
+}
+
+/*
+ * libmicrohttpd 0.9.75 would note each argument of the query in the
+ * connection's memory, and where that does not suffice (some 1000 of them) it
+ * falls silent until a time-out.  We have our own copy, so it finds none: it
+ * has looked for the "?" by now and will read what stands behind.
+ */
+static void
+hide_query(const char *target)
+{
+	char *query = (char *)(uintptr_t)strchr(target, '?');
+	if (query != NULL)
+		query[1] = '\0';
+}
+
+void
+head_copy_target(struct mhd_exchange *x, const char *target)
+{
+	struct arena *arena = x->shown.arena;
+	const struct head_rest *rest = head_rest_of(x->connection);
+	x->shown.head.target = rest != NULL
+	    ? head_rest_target(rest, arena, span_str(target))
+	    : arena_dup(arena, span_str(target));
+	if (x->front->knows_layout)
+		hide_query(target);
 }
 
 /* Of a first line that is none, nobody knows what stands in it. */
@@ -214,7 +253,7 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	x->shown.head.method = arena_dup(x->shown.arena, span_str(method));
 	x->shown.head.version = arena_dup(x->shown.arena, span_str(version));
 	struct lines lines;
-	copy_fields(x, &lines);
+	bool whole = copy_fields(x, &lines);
 	struct client_connection *connection = x->connection;
 	x->shown.client =
 	    arena_dup(x->shown.arena, span_str(connection->client));
@@ -223,27 +262,13 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	read_framing(x);
 	find_room(x, &lines);
 	x->shown.began_us = clock_us();
-	x->shown.head.verdict = HEAD_CHECK_OK;
+	x->shown.head.verdict = whole ? HEAD_CHECK_OK : HEAD_CHECK_BAD_REQUEST;
 	x->shown.head.message = "";
 	if (client_connection_is_spoiled(connection)) {
 		x->shown.head.verdict = connection->wire.verdict;
 		x->shown.head.message = connection->wire.message;
 		hide_first_line(x);
 	}
-}
-
-/*
- * libmicrohttpd 0.9.75 would note each argument of the query in the
- * connection's memory, and where that does not suffice (some 1000 of them) it
- * falls silent until a time-out.  We have our own copy, so it finds none: it
- * has looked for the "?" by now and will read what stands behind.
- */
-void
-head_copy_hide_query(const char *target)
-{
-	char *query = (char *)(uintptr_t)strchr(target, '?');
-	if (query != NULL)
-		query[1] = '\0';
 }
 
 /*

@@ -10,12 +10,15 @@ struct mhd_exchange;
  */
 
 /*
+ * Copies the target into the exchange's arena, first of all, and has
+ * libmicrohttpd find no query in it, which reads there.
+ */
+void head_copy_target(struct mhd_exchange *x, const char *target);
+/*
  * Copies the head into the exchange's arena: libmicrohttpd forgets it when
  * the client leaves.  Method and version as libmicrohttpd hands them over.
  */
 void head_copy(
     struct mhd_exchange *x, const char *method, const char *version);
-/* Has libmicrohttpd find no query; target is where it reads. */
-void head_copy_hide_query(const char *target);
 /* Has it find no expectation in a request that needs no 100 (Continue). */
 void head_copy_hide_expectation(struct mhd_exchange *x);

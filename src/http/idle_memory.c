@@ -16,8 +16,6 @@ enum {
 	/* So many looks in a row must find that nothing has happened. */
 	QUIET_LOOKS = 3,
 	PAGE_BYTES = 4096,
-	/* Smaller pools libmicrohttpd takes from malloc(). */
-	MAPPED_FROM_BYTES = 32 * 1024 + 1,
 	/* Of a connection, where the pointer to its pool is looked for. */
 	WORDS = 16,
 	/* What fewer of them leave behind is not worth the time. */
@@ -45,16 +43,17 @@ is_readable(uintptr_t address)
 
 /* The pool that has the line, where this word is a pointer to it. */
 static const struct mhd_pool *
-pool_at(const uintptr_t *word, size_t size, const char *line)
+pool_at(const uintptr_t *word, const char *line)
 {
 	if (*word % sizeof(size_t) != 0 || !is_readable(*word) ||
 	    !is_readable(*word + offsetof(struct mhd_pool, is_mmap)))
 		return NULL;
 	const struct mhd_pool *pool = (const void *)*word;
 	uintptr_t memory = (uintptr_t)pool->memory;
-	if (pool->size != size || pool->pos > pool->end || pool->end > size ||
-	    pool->is_mmap != 1 || memory % PAGE_BYTES != 0 ||
-	    (uintptr_t)line < memory || (uintptr_t)line >= memory + size)
+	if (pool->size != FRONT_POOL_BYTES || pool->pos > pool->end ||
+	    pool->end > pool->size || pool->is_mmap > 1 ||
+	    (uintptr_t)line < memory ||
+	    (uintptr_t)line >= memory + pool->size)
 		return NULL;
 	return pool;
 }
@@ -67,18 +66,13 @@ void
 idle_memory_learn(struct client_connection *c, const char *method)
 {
 	const uintptr_t *message = (const void *)c->mhd;
-	size_t bytes = c->front->engines[c->conf != NULL].pool_bytes;
-	size_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 	if (c->pool != NULL || !c->front->knows_layout ||
-	    bytes < MAPPED_FROM_BYTES || sysconf(_SC_PAGESIZE) != PAGE_BYTES)
+	    sysconf(_SC_PAGESIZE) != PAGE_BYTES)
 		return;
 	for (size_t i = 4; i < WORDS && c->pool == NULL; i++) {
-		const struct mhd_pool *pool =
-		    pool_at(message + i, size, method);
-		if (pool != NULL) {
+		const struct mhd_pool *pool = pool_at(message + i, method);
+		if (pool != NULL)
 			c->pool = pool->memory;
-			c->pool_pages = size / PAGE_BYTES;
-		}
 	}
 }
 
@@ -96,22 +90,19 @@ is_zero(const char *page)
 	return page[0] == 0 && memcmp(page, page + 1, PAGE_BYTES - 1) == 0;
 }
 
+/* The pages that are wholly its own. */
 static void
 give_back(const struct client_connection *c)
 {
-	size_t at = 0;
-	while (at < c->pool_pages) {
-		size_t begin = at;
-		while (at < c->pool_pages &&
-		    is_zero(c->pool + at * PAGE_BYTES))
-			at++;
+	if (c->pool == NULL)
+		return;
+	size_t before = -(uintptr_t)c->pool % PAGE_BYTES;
+	char *page = c->pool + before;
+	const char *end = c->pool + FRONT_POOL_BYTES;
+	for (; end - page >= PAGE_BYTES; page += PAGE_BYTES)
 		/* It only saves memory; where it cannot, nothing is lost. */
-		if (at > begin)
-			(void)madvise(c->pool + begin * PAGE_BYTES,
-			    (at - begin) * PAGE_BYTES, MADV_DONTNEED);
-		else
-			at++;
-	}
+		if (is_zero(page))
+			(void)madvise(page, PAGE_BYTES, MADV_DONTNEED);
 }
 
 /*

@@ -136,7 +136,7 @@ def when_they_leave_their_memory_comes_back(bench, tls):
 @each([("", 0), (" of two bytes", 1), (" of a page", 2048)])
 def empty_lines_before_a_request_do_no_harm(bench, lines):
     upstream, gateway = bench.pair(workers=1)
-    clients = [gateway.client() for _ in range(100)]
+    clients = [gateway.client() for _ in range(400)]
     for client in clients:
         client.send(b"\r\n" * lines + keyed("k"))
         equal(client.read().status, 201)

@@ -439,8 +439,8 @@ def what_is_sent_for_ever_is_cut(bench, in_pieces):
 def a_wrong_byte_at_the_end_of_a_full_buffer_is_400(bench, tls):
     """Where there is hardly room, too, for the end of its head."""
     upstream, gateway, context = with_keys_only(bench, tls)
-    good = keyed("k", [("A", "b" * 6000)])
-    for size in range(18 * 1024 - 6, 18 * 1024 + 1):
+    good = keyed("k", [("A", "b" * 3000)])
+    for size in range(8 * 1024 - 6, 8 * 1024 + 1):
         wrong = b"GET /x HTTP/1.1\r\nA: "
         wrong += b"a" * (size - len(good + wrong)) + b"\0"
         with Client(gateway.address, tls=context) as client:
@@ -482,6 +482,22 @@ def behind_a_small_body_that_is_there_the_connection_is_kept(bench):
             equal((got.status, got.problem), (400, "key-missing"))
         client.send(keyed("k"))
         equal(client.read().status, 201)
+    equal(upstream.count(), 1)
+
+
+@test
+def behind_a_small_body_that_is_nearly_there_the_connection_is_kept(bench):
+    """Of which libmicrohttpd's buffer has had room for a part."""
+    upstream, gateway, _ = with_keys_only(bench)
+    good, wrong = keyed("k", [("A", "b" * 900)]), keyed(None, body=b"x" * 900)
+    for least in range(1, 900, 300):
+        many = (8 * 1024 - len(wrong) + 900 - least) // len(good)
+        fill = 8 * 1024 - len(wrong) + 900 - least - many * len(good)
+        first = keyed("k", [("A", "b" * (900 + fill))])
+        with gateway.client() as client:
+            client.send(first + good * (many - 1) + wrong + good)
+            got = [client.read().status for _ in range(many + 2)]
+        equal(got, [201] * many + [400, 201])
     equal(upstream.count(), 1)
 
 

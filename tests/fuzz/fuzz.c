@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fuzz/fuzz.h"
+#include "head/wire.h"
 #include "upstream/head.h"
 
 const struct fuzz_target fuzz_targets[] = {
@@ -50,6 +51,15 @@ fuzz_cut(struct span *left, char byte)
 
 	*left = span_from(*left, end ? len + 1 : len);
 	return piece;
+}
+
+size_t
+fuzz_wire_take(struct wire *wire, char *bytes, size_t len)
+{
+	size_t at = 0;
+	while (at < len && wire->verdict == HEAD_CHECK_OK)
+		at += wire_step(wire, bytes + at, len - at);
+	return at;
 }
 
 bool

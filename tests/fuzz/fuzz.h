@@ -39,6 +39,10 @@ size_t dice_throw(struct dice *dice, size_t below);
 /* Cuts off everything up to a byte, and the byte; all, where it is missing. */
 struct span fuzz_cut(struct span *left, char byte);
 
+/* How many of these bytes, from the first on, are right for the wire. */
+struct wire;
+size_t fuzz_wire_take(struct wire *wire, char *bytes, size_t len);
+
 /* Whether any of the bytes is in the text. */
 bool fuzz_has(struct span text, struct span bytes);
 

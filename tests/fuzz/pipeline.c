@@ -222,7 +222,7 @@ feed(struct wire *wire, struct span bytes, struct dice *dice)
 	while (at < bytes.len) {
 		size_t len = 1 + dice_throw(dice, bytes.len - at);
 		char *copy = mem_copy(bytes.ptr + at, len);
-		size_t taken = wire_take(wire, copy, len);
+		size_t taken = fuzz_wire_take(wire, copy, len);
 		free(copy);
 		at += taken;
 		if (taken < len) {

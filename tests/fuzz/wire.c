@@ -113,7 +113,7 @@ take_more(struct wire *wire, const struct body *all, size_t piece)
 	while (at < all->len && wire->verdict == HEAD_CHECK_OK) {
 		size_t len = all->len - at;
 		len = piece > 0 && piece < len ? piece : len;
-		size_t taken = wire_take(wire, copy + at, len);
+		size_t taken = fuzz_wire_take(wire, copy + at, len);
 		must(taken == len || wire->verdict != HEAD_CHECK_OK);
 		at += taken;
 	}

@@ -17,21 +17,21 @@
  * another name, so that this test can put one in its place that fails, as it
  * would if libmicrohttpd did not call us to read.
  */
-size_t real_take(struct wire *wire, char *bytes, size_t len);
-#define wire_take real_take
+size_t real_step(struct wire *wire, char *bytes, size_t len);
+#define wire_step real_step
 #include "head/wire.c"
-#undef wire_take
+#undef wire_step
 
 static bool sees = true;
 static bool sees_too_much = false;
 
 size_t
-wire_take(struct wire *wire, char *bytes, size_t len)
+wire_step(struct wire *wire, char *bytes, size_t len)
 {
 	if (!sees)
 		return len;
 	if (!sees_too_much)
-		return real_take(wire, bytes, len);
+		return real_step(wire, bytes, len);
 	wire->verdict = HEAD_CHECK_BAD_REQUEST;
 	wire->message = "";
 	wire->requests = 1;
