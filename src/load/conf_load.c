@@ -357,6 +357,7 @@ point_to_mistyped(struct loader *l)
 		c->pointer = anew;
 	}
 }
+
 /* --- the values --- */
 
 /* What is found wrong with the values, in the order of the file. */
