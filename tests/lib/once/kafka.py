@@ -223,7 +223,7 @@ class KafkaClient:
         eventually(lambda: all(self.leader_number(name, partition)
                                for partition in range(count)),
                    f"{name} has {count} partitions with leaders")
-        self.producer.list_topics(name, timeout=PATIENCE)  # it knows it now
+        self.metadata(self.producer, name)  # it knows it now
 
     def configure_topic(self, name, **settings):
         """Only these settings are not the broker's own."""
@@ -243,10 +243,25 @@ class KafkaClient:
         self.admin.create_partitions([new])[name].result(PATIENCE)
         self.wait_partitions(name, count)
 
+    @staticmethod
+    def metadata(client, name):
+        """What a client is told of a topic.  A question to a node that dies
+        before it answers waits for that node: it is a short one, asked
+        again, of another."""
+        def told():
+            try:
+                return client.list_topics(name, timeout=LOOK_S)
+            except confluent_kafka.KafkaException as error:
+                if error.args[0].code() not in (
+                        confluent_kafka.KafkaError._TIMED_OUT,
+                        confluent_kafka.KafkaError._TRANSPORT):
+                    raise
+                return None
+        return eventually(told, f"a node tells of {name}")
+
     def described(self, name):
         """By number, the partitions of a topic."""
-        known = self.admin.list_topics(name, timeout=PATIENCE)
-        return known.topics[name].partitions
+        return self.metadata(self.admin, name).topics[name].partitions
 
     def partitions(self, name):
         """The numbers of a topic's partitions; none: there is no topic."""
@@ -332,8 +347,7 @@ class KafkaClient:
     def wire_to_leader(self, topic, partition):
         number = eventually(lambda: self.leader_number(topic, partition),
                             f"{topic} has a leader")
-        broker = self.admin.list_topics(
-            topic, timeout=PATIENCE).brokers[number]
+        broker = self.metadata(self.admin, topic).brokers[number]
         return Wire(broker.host, broker.port)
 
     def wire_to_coordinator(self, group):
