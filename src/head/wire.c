@@ -46,6 +46,8 @@ refuse(struct wire *w, enum head_verdict verdict, const char *message)
 static size_t
 refuse_line(struct wire *w)
 {
+	if (!INVARIANT(strict_wire))
+		return 1;
 	return refuse(w, HEAD_CHECK_BAD_REQUEST,
 	    "A line is not ended or divided as HTTP requires.");
 }
@@ -180,16 +182,12 @@ note_field(struct wire *w)
 
 /* As far as the name may matter. */
 static void
-keep_name(struct wire *w, char *bytes, size_t n)
+keep_name(struct wire *w, const char *bytes, size_t n)
 {
-	enum { COOKIE_BYTES = 6 };
-	size_t had = w->count, kept = had < WIRE_NAME_MAX ? had : WIRE_NAME_MAX;
+	size_t kept = w->count < WIRE_NAME_MAX ? w->count : WIRE_NAME_MAX;
 	size_t room = WIRE_NAME_MAX - kept;
 	w->count += n;
 	memcpy(w->name + kept, bytes, n < room ? n : room);
-	if (had < COOKIE_BYTES && w->count >= COOKIE_BYTES &&
-	    span_ieq(span_of(w->name, COOKIE_BYTES), SPAN("cookie")))
-		bytes[COOKIE_BYTES - 1 - had] |= (char)WIRE_MARK;
 }
 
 /* One plain number, with nothing behind it. */
@@ -275,7 +273,7 @@ take_blanks(struct wire *w, const char *bytes, size_t len)
 
 /* Of which so many bytes from the front on are a name's. */
 static size_t
-take_name(struct wire *w, char *bytes, size_t len, size_t n)
+take_name(struct wire *w, const char *bytes, size_t len, size_t n)
 {
 	keep_name(w, bytes, n);
 	if (n == len)
@@ -287,7 +285,7 @@ take_name(struct wire *w, char *bytes, size_t len, size_t n)
 }
 
 static size_t
-take_field(struct wire *w, char *bytes, size_t len)
+take_field(struct wire *w, const char *bytes, size_t len)
 {
 	if (*bytes == '\r')
 		return go_on(w, WIRE_END_LF);
@@ -374,7 +372,7 @@ take_size_end(struct wire *w, char c)
 }
 
 static size_t
-take_step(struct wire *w, char *bytes, size_t len)
+take_step(struct wire *w, const char *bytes, size_t len)
 {
 	switch (w->state) {
 	case WIRE_BEGIN:
@@ -443,7 +441,7 @@ room_of(const struct wire *w, size_t len)
 }
 
 size_t
-wire_step(struct wire *w, char *bytes, size_t len)
+wire_step(struct wire *w, const char *bytes, size_t len)
 {
 	bool counts = w->state < WIRE_BODY;
 	size_t room = room_of(w, len);
@@ -454,39 +452,4 @@ wire_step(struct wire *w, char *bytes, size_t len)
 	size_t n = take_step(w, bytes, room);
 	w->bytes += counts ? n : 0;
 	return n;
-}
-
-#define LINE "GET / HTTP/1.0\r\n\r\n"
-
-/* What ends a head in each state, where nothing was taken of that yet. */
-static const char *const ends[] = {
-    [WIRE_BEGIN] = LINE,
-    [WIRE_BEGIN_LF] = ("\n" LINE),
-    [WIRE_METHOD] = " / HTTP/1.0\r\n\r\n",
-    [WIRE_TARGET] = "/ HTTP/1.0\r\n\r\n",
-    [WIRE_VERSION] = "HTTP/1.0\r\n\r\n",
-    [WIRE_FIELD] = "\r\n",
-    [WIRE_NAME] = "-: x\r\n\r\n",
-    [WIRE_BLANKS] = "0\r\n\r\n",
-    [WIRE_VALUE] = "0\r\n\r\n",
-    [WIRE_LINE_LF] = "\n\r\n",
-    [WIRE_END_LF] = "\n",
-};
-
-struct span
-wire_finish(const struct wire *w)
-{
-	static const char rest_of_coding[] = "chunked\r\n\r\n";
-	bool in_value = w->state == WIRE_VALUE;
-	size_t taken = 0;
-	if (wire_is_behind_head(w))
-		return SPAN("");
-	if (in_value && w->field == WIRE_CODING)
-		return span_str(&rest_of_coding[w->count]);
-	if (w->state == WIRE_VERSION)
-		taken = w->count;
-	else if (w->state == WIRE_TARGET ||
-	    (in_value && w->field == WIRE_LENGTH))
-		taken = w->count > 0;
-	return span_str(ends[w->state] + taken);
 }

@@ -29,8 +29,6 @@ enum {
 	WIRE_COOKIES_MAX = 500,
 	/* As many of a name's letters as matter, and one. */
 	WIRE_NAME_MAX = 18,
-	/* The bit that is set in the sixth letter of a name "Cookie…". */
-	WIRE_MARK = 0x80,
 };
 
 enum wire_state {
@@ -93,15 +91,8 @@ void wire_init(struct wire *wire, size_t max_bytes);
  * Takes the first of what came, of which there is a byte at least: how many of
  * these bytes are right, all of one line or of one run of a body.  Where the
  * verdict is not HEAD_CHECK_OK then, what follows is wrong, and nothing is
- * taken any more; else the next step goes on, even behind none.  In names that
- * begin with "Cookie" WIRE_MARK is set, so that libmicrohttpd does not take
- * cookies apart into its own memory, and fail where that is short.
+ * taken any more; else the next step goes on, even behind none.
  */
-size_t wire_step(struct wire *wire, char *bytes, size_t len);
-/*
- * What ends the head that was wrong, so that libmicrohttpd sees a small whole
- * one, and the request is answered like any other; empty behind a head.
- */
-struct span wire_finish(const struct wire *wire);
+size_t wire_step(struct wire *wire, const char *bytes, size_t len);
 /* The body that follows is wrong, and not the head. */
 bool wire_is_behind_head(const struct wire *wire);

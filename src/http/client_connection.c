@@ -142,7 +142,7 @@ end_connection(struct client_connection *connection)
 	spin_moved(connection);
 	spin_forget(connection);
 	client_recv_end(connection);
-	head_rest_end(connection);
+	head_queue_end(connection);
 	task_cancel(&connection->on_spoiled);
 	deadline_end(connection);
 	idle_memory_end(connection);

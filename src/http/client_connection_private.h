@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/head_rest_private.h"
+#include "http/head_queue_private.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 
@@ -34,9 +34,9 @@ struct client_connection {
 
 	/* What it sends (http/client_recv_private.h). */
 	struct wire wire;
-	struct head_rest *rests; /* of long heads (http/head_rest_private.h) */
-	struct head_rest *rest; /* of the head that is coming; or NULL */
-	char rest_end[HEAD_REST_END_MAX]; /* what ends it, if it was wrong */
+	struct queued_head *heads; /* (http/head_queue_private.h) */
+	bool line_is_shown; /* of the head that is coming */
+	char end_text[HEAD_QUEUE_END_MAX]; /* of one that was wrong */
 	char *spilled; /* what libmicrohttpd has had no room for */
 	size_t spilled_len;
 	bool spoiled; /* the wire found something wrong; the rest is dropped */

@@ -72,24 +72,42 @@ put_end(struct client_connection *c, char *bytes, size_t room)
  * it is shown.
  */
 static size_t
-judge(struct client_connection *c, char *bytes, size_t got, size_t room)
+judge(struct client_connection *c, size_t got, char *to, size_t room)
 {
-	size_t shown, right = head_rest_take(c, bytes, got, room, &shown);
+	size_t shown, right = head_queue_take(
+	    c, c->front->came, got, to, room, &shown);
 	spin_moved(c);
 	if (right == got)
 		return shown;
-	c->end = head_rest_finish(c);
+	c->end = head_queue_finish(c);
 	c->spoiled = true;
 	task_ready(c->front->loop, &c->on_spoiled);
-	return shown + put_end(c, bytes + shown, room - shown);
+	return shown + put_end(c, to + shown, room - shown);
 }
 
 static ssize_t
-read_once(struct client_connection *c, char *bytes, size_t len)
+read_once(struct client_connection *c, size_t len)
 {
+	char *came = c->front->came;
 	if (c->session != NULL)
-		return tls_recv(c->session, bytes, len);
-	return recvfrom(c->fd, bytes, len, MSG_DONTWAIT, NULL, NULL);
+		return tls_recv(c->session, came, len);
+	return recvfrom(c->fd, came, len, MSG_DONTWAIT, NULL, NULL);
+}
+
+/*
+ * libmicrohttpd takes fewer bytes than it has room for as a sign that there are
+ * no more, and over TLS that GnuTLS has none.
+ */
+static bool
+has_more(const struct client_connection *c, size_t got, size_t shown,
+    size_t room)
+{
+	if (shown == got || c->spoiled)
+		return false;
+	if (c->session != NULL)
+		return shown == 0 ||
+		    gnutls_record_check_pending(c->session) > 0;
+	return got == room;
 }
 
 static ssize_t
@@ -99,24 +117,21 @@ nothing_yet(const struct client_connection *c)
 	return c->session != NULL ? GNUTLS_E_AGAIN : -1;
 }
 
-/*
- * libmicrohttpd takes fewer bytes than it has room for as a sign that there are
- * no more: where it is not shown all that was read, the rest is read, too.
- */
 static ssize_t
 read_shown(struct client_connection *c, char *bytes, size_t len)
 {
-	size_t had = head_rest_spilled(c, bytes, len);
+	size_t had = head_queue_spilled(c, bytes, len);
 	bool more = !c->spoiled && !c->over;
 	while (had < len && more) {
 		size_t room = len - had;
-		ssize_t n = read_once(c, bytes + had, room);
+		if (room > sizeof c->front->came)
+			room = sizeof c->front->came;
+		ssize_t n = read_once(c, room);
 		if (n <= 0)
 			return had > 0 ? (ssize_t)had : n;
-		size_t shown = judge(c, bytes + had, (size_t)n, room);
+		size_t shown = judge(c, (size_t)n, bytes + had, room);
 		had += shown;
-		more = shown < (size_t)n && !c->spoiled &&
-		    (c->session != NULL || (size_t)n == room);
+		more = has_more(c, (size_t)n, shown, room);
 	}
 	return had > 0 ? (ssize_t)had : nothing_yet(c);
 }

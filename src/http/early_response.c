@@ -307,7 +307,7 @@ early_response_is_due(const struct mhd_exchange *x,
 {
 	size_t bytes = LINES_BYTES + lines_bytes(&answer->fields) +
 	    lines_bytes(more);
-	return bytes > x->response_room ||
+	return bytes > FRONT_ANSWER_HEAD_BYTES ||
 	    x->shown.head.verdict != HEAD_CHECK_OK ||
 	    client_connection_is_spoiled(x->connection) ||
 	    (x->up != NULL && !x->shown.body_ended && !x->in_head &&

@@ -154,8 +154,6 @@ on_head(struct mhd_exchange *x, const char *method, const char *version)
 	idle_memory_learn(x->connection, method);
 	deadline_none(x->connection);
 	head_copy(x, method, version);
-	if (x->expects_continue && !x->shown.has_body)
-		head_copy_hide_expectation(x);
 	if (x->shown.has_body)
 		deadline_body(x->connection);
 	x->in_head = x->expects_continue;
@@ -282,17 +280,17 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 }
 
 /*
- * The first that is heard of a request: its target before libmicrohttpd
- * decodes it.  What is returned is the context of the other calls.
+ * The first that is heard of a request: its first line is in.  What is returned
+ * is the context of the other calls.
  */
 void *
-exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
+exchange_on_line(void *front, const char *target, struct MHD_Connection *mhd)
 {
 	struct mhd_exchange *x = exchange_new(front);
+	(void)target;
 	x->mhd = mhd;
 	x->connection = client_connection_of(mhd);
 	client_connection_asks(x->connection);
-	head_copy_target(x, target);
 	deadline_head(x->connection, x);
 	return x;
 }

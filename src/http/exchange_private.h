@@ -30,9 +30,8 @@ struct mhd_exchange {
 	/* The head. */
 	bool head_seen;
 	int64_t content_length; /* -1: none was said, or not a number */
-	bool expects_continue;
+	bool expects_continue; /* for a body */
 	bool client_closes; /* behind this answer */
-	size_t response_room; /* in libmicrohttpd, for a head, at least */
 
 	/* The body. */
 	bool in_head; /* a 100 (Continue) is due, and was not sent */
@@ -87,7 +86,7 @@ void exchange_spoil(struct mhd_exchange *x);
 void exchange_answered(struct mhd_exchange *x);
 
 /* libmicrohttpd's calls about one request. */
-void *exchange_on_target(
+void *exchange_on_line(
     void *front, const char *target, struct MHD_Connection *mhd);
 enum MHD_Result exchange_on_request(void *front, struct MHD_Connection *mhd,
     const char *url, const char *method, const char *version,

@@ -256,7 +256,7 @@ start_daemon(struct front *front, bool tls)
 	return MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_request,
 	    front,
 	    MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
-	    MHD_OPTION_URI_LOG_CALLBACK, exchange_on_target,
+	    MHD_OPTION_URI_LOG_CALLBACK, exchange_on_line,
 	    front,
 	    MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL,
 	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,

@@ -16,15 +16,15 @@
  *   spin               who keeps its loop busy with nothing
  *   client_connection  a client's connection, on which exchanges follow each
  *                      other, with its deadline, its memory (idle_memory),
- *                      what is read of it (client_recv), the rest of long
- *                      heads (head_rest) and tls
+ *                      what is read of it (client_recv), heads that wait
+ *                      for their exchange (head_queue) and tls
  *   exchange           a request and its answer: its head (head_copy), bodies
  *                      that flow (exchange_stream), and answers that come too
  *                      early for libmicrohttpd (early_response)
  *   selftest           a front that is tried out before there is any other
  *
  * Circle: client_connection, client_recv, deadline, early_response, exchange,
- * exchange_stream, front, head_copy, head_rest, idle_memory, spin, tls.  They
+ * exchange_stream, front, head_copy, head_queue, idle_memory, spin, tls.  They
  * are one machine in several files: libmicrohttpd calls the front back about
  * connections and exchanges, and each of these holds the others back or lets
  * them go on.  One thread.
@@ -34,9 +34,10 @@
  * - After MHD_run a timeout of 0 means "run again before you block" (front); a
  *   TLS handshake that waits is suspended for that (tls).
  * - It is lenient, and hides where: it reads through us (client_recv), and sees
- *   only what is strictly right (wire); each start tries that (selftest).
- * - It zeroes a connection's pool: small, whatever a head may have (head_rest),
- *   and given back (idle_memory).
+ *   only heads of our own, where the client's are strictly right (wire,
+ *   head_queue); each start tries that (selftest).
+ * - It zeroes a connection's pool: small, whatever a head may have
+ *   (head_queue), and given back (idle_memory).
  * - It refuses empty values, and would chunk a 304 or a HEAD (reply); takes no
  *   answer in the middle of a body, so that is written beside it
  *   (early_response).
@@ -51,6 +52,12 @@ enum {
 	 * It zeroes all of it for each request, and half of it once more.
 	 */
 	FRONT_POOL_BYTES = 16 * 1024,
+	/*
+	 * What it has for the head of an answer at least, where the next
+	 * request is there already, beside its notes of four fields.  Without
+	 * that it would close the connection, and send none.
+	 */
+	FRONT_ANSWER_HEAD_BYTES = FRONT_POOL_BYTES / 2 - 512,
 };
 
 struct front {
@@ -76,6 +83,7 @@ struct front {
 	bool knows_layout; /* libmicrohttpd's memory is as we know it */
 	size_t max_head; /* bytes of a request's */
 	struct places *places;
+	char came[FRONT_POOL_BYTES]; /* what was read last, of any */
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;
 	struct client_connection *all;

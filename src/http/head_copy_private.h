@@ -4,21 +4,14 @@
 struct mhd_exchange;
 
 /*
- * The head of a request, out of libmicrohttpd's buffers: what it shows, what
- * it hides, and what it had better not find there.  It judges nothing.  The
- * front's thread.
+ * The head of a request, as the client has sent it (http/head_queue_private.h),
+ * taken apart; and what libmicrohttpd has to know of it.  It judges nothing.
+ * The front's thread.
  */
 
 /*
- * Copies the target into the exchange's arena, first of all, and has
- * libmicrohttpd find no query in it, which reads there.
- */
-void head_copy_target(struct mhd_exchange *x, const char *target);
-/*
- * Copies the head into the exchange's arena: libmicrohttpd forgets it when
- * the client leaves.  Method and version as libmicrohttpd hands them over.
+ * Copies the head into the exchange's arena: libmicrohttpd forgets method and
+ * version, which it hands over, when the client leaves.
  */
 void head_copy(
     struct mhd_exchange *x, const char *method, const char *version);
-/* Has it find no expectation in a request that needs no 100 (Continue). */
-void head_copy_hide_expectation(struct mhd_exchange *x);

@@ -54,7 +54,7 @@ fuzz_cut(struct span *left, char byte)
 }
 
 size_t
-fuzz_wire_take(struct wire *wire, char *bytes, size_t len)
+fuzz_wire_take(struct wire *wire, const char *bytes, size_t len)
 {
 	size_t at = 0;
 	while (at < len && wire->verdict == HEAD_CHECK_OK)

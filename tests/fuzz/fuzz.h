@@ -41,7 +41,7 @@ struct span fuzz_cut(struct span *left, char byte);
 
 /* How many of these bytes, from the first on, are right for the wire. */
 struct wire;
-size_t fuzz_wire_take(struct wire *wire, char *bytes, size_t len);
+size_t fuzz_wire_take(struct wire *wire, const char *bytes, size_t len);
 
 /* Whether any of the bytes is in the text. */
 bool fuzz_has(struct span text, struct span bytes);

@@ -9,10 +9,9 @@
  * What a client sends: first what it begins with, from a table, so that
  * chunks are soon reached, and then the input.  It is found right up to the
  * same byte however it is cut into pieces, and a parser of whole messages,
- * written in another way, sees the same.  A head that is wrong can be finished,
- * and is right then.
+ * written in another way, sees the same.
  */
-enum { MAX_BYTES = 1024, END_BYTES = 64 };
+enum { MAX_BYTES = 1024 };
 
 static const char *const begins[] = {
     "",
@@ -128,24 +127,6 @@ take_in_pieces(struct wire *wire, const struct body *all, size_t piece)
 	return take_more(wire, all, piece);
 }
 
-/*
- * It was wrong in the head, so that can be ended, and is right, if a little
- * longer than one may be.
- */
-static void
-can_be_finished(const struct body *all, size_t right, struct span end)
-{
-	struct wire wire;
-	struct body head;
-	body_init(&head, NULL);
-	must(body_append(&head, all->ptr, right) == 0);
-	must(body_append(&head, end.ptr, end.len) == 0);
-	wire_init(&wire, MAX_BYTES + END_BYTES);
-	must(take_more(&wire, &head, 0) == head.len);
-	must(wire.verdict == HEAD_CHECK_OK);
-	body_clear(&head);
-}
-
 static void
 is_seen_by_both(const struct body *all, size_t begin)
 {
@@ -180,10 +161,6 @@ fuzz_wire(struct span input)
 	must(take_in_pieces(&pieces, &all, piece) == right);
 	must(pieces.verdict == wire.verdict && pieces.state == wire.state);
 	must(wire.verdict == HEAD_CHECK_OK || wire.message != NULL);
-	struct span end = wire_finish(&wire);
-	if (wire.verdict != HEAD_CHECK_OK && end.len > 0 &&
-	    wire.verdict != HEAD_CHECK_HEADERS_TOO_LARGE)
-		can_be_finished(&all, right, end);
 	if (which == 3)
 		is_seen_by_both(&all, begin);
 	/* And what it takes for a whole message, the other one does. */
