@@ -299,6 +299,16 @@ kafka_part_anew(struct kafka_part *part)
 
 /* --- its era --- */
 
+void
+kafka_part_end_era(struct kafka_part *part)
+{
+	part->ring.era = part->ring.next_era;
+	part->ring.next_era = new_era();
+	part->ring.changed = part->kafka->tells = true;
+	part->era_untold = true;
+	part->left = false;
+}
+
 /* Where it begins is not known before something has come. */
 bool
 kafka_part_waits(const struct kafka_part *part)

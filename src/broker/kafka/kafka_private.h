@@ -368,6 +368,8 @@ MUST_USE bool kafka_part_proves(
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
 /* Its messages are forgotten; it is read on as what was never read. */
 void kafka_part_anew(struct kafka_part *part);
+/* Another era begins with what comes next. */
+void kafka_part_end_era(struct kafka_part *part);
 /* Whether nothing is to be read before its era is committed. */
 bool kafka_part_waits(const struct kafka_part *part);
 /* The same of a message that has come there; it will be fetched again. */

@@ -105,18 +105,20 @@ advance(struct kafka_ring *ring)
 	}
 }
 
-/* The ranges hold only where the message at their anchor is the one it was. */
-static void
-look_at_anchor(struct kafka_ring *ring, int64_t offset, uint32_t mark)
+bool
+kafka_ring_doubts(struct kafka_ring *ring, int64_t offset, uint32_t mark)
 {
 	struct kafka_stand *kept = &ring->kept;
-	bool due = kept->anchor.offset >= kept->low &&
+	bool due = !kept->sure && kept->anchor.offset >= kept->low &&
 	    offset >= kept->anchor.offset;
 	if (!due || kept->n_ranges == 0)
-		return;
-	if (offset != kept->anchor.offset || mark != kept->anchor.mark)
+		return false;
+	bool other =
+	    offset != kept->anchor.offset || mark != kept->anchor.mark;
+	if (other)
 		kafka_ring_forget(kept);
 	kept->anchor.offset = -1;
+	return other;
 }
 
 /* Whether one of the ranges has it; those before it are done with. */
@@ -139,7 +141,7 @@ kafka_ring_add(struct kafka_ring *ring, int64_t offset, uint32_t mark)
 {
 	if (offset < ring->next)
 		return KAFKA_COME_BACK;
-	look_at_anchor(ring, offset, mark);
+	(void)kafka_ring_doubts(ring, offset, mark);
 	bool finished = was_finished(ring, offset);
 	if (ring->count == ring->size)
 		grow_ring(ring);

@@ -47,6 +47,7 @@ struct kafka_stand {
 	bool foreign; /* somebody has set it who is no reader of ours */
 	uint32_t era; /* 0: since the beginning */
 	struct kafka_anchor anchor;
+	bool sure; /* the anchor is not looked at any more */
 	struct kafka_range *ranges; /* finished above low, in their order */
 	size_t n_ranges;
 };
@@ -81,6 +82,13 @@ uint32_t kafka_ring_mark(int64_t time_ms, struct span key, struct span value);
 void kafka_ring_init(struct kafka_ring *ring, struct kafka_stand *stand);
 void kafka_ring_clear(struct kafka_ring *ring);
 
+/*
+ * What is told of what is not given yet holds only where the message at its
+ * anchor is the one it was.  True, before the next one is added: it is not, or
+ * there is none, as after a compaction, and nothing of that holds any more.
+ */
+bool kafka_ring_doubts(struct kafka_ring *ring, int64_t offset, uint32_t mark);
+
 /* What one that comes is. */
 enum kafka_come {
 	KAFKA_COME_NEW,      /* to be worked on */
@@ -92,6 +100,13 @@ enum kafka_come kafka_ring_add(
     struct kafka_ring *ring, int64_t offset, uint32_t mark);
 /* All below that has come, though perhaps nothing stands there. */
 void kafka_ring_reach(struct kafka_ring *ring, int64_t next);
+
+/*
+ * The log begins there now, behind what is given next: how many are lost that
+ * were not finished.  A log that begins behind the anchor is the one that was
+ * read: no new one begins so late.
+ */
+uint64_t kafka_ring_cut(struct kafka_ring *ring, int64_t begin);
 
 /* Among the given; NULL: it is not there, or below the low-water mark. */
 struct kafka_given *kafka_ring_find(

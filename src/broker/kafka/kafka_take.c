@@ -26,8 +26,9 @@ look_for_loss(struct kafka_part *part, int64_t offset)
 		from = offset;
 	if (from <= part->ring.next)
 		return;
-	kafka_lost(
-	    part->kafka, part, (uint64_t)(from - part->ring.next));
+	uint64_t lost = kafka_ring_cut(&part->ring, from);
+	if (lost > 0)
+		kafka_lost(part->kafka, part, lost);
 	/* Else whoever reads it next counts that too. */
 	part->ring.changed = part->kafka->tells = true;
 }
@@ -53,6 +54,8 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	    !kafka_part_proves(part, offset, mark, false))
 		return;
 	look_for_loss(part, offset);
+	if (kafka_ring_doubts(&part->ring, offset, mark))
+		kafka_part_end_era(part);
 	if (kafka_part_leaves(part, offset))
 		return;
 	enum kafka_come come = kafka_ring_add(&part->ring, offset, mark);

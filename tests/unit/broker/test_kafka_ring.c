@@ -142,6 +142,57 @@ what_is_finished_above_holds_of_this_topic_only(void **state)
 	}
 }
 
+/* The first is not finished, those behind it are: nothing stands below. */
+static struct kafka_ring
+finished_above(void)
+{
+	struct kafka_ring ring = begun(0);
+	for (int64_t i = 0; i < 10; i++)
+		kafka_ring_add(&ring, i, (uint32_t)i);
+	for (int64_t i = 1; i < 10; i++)
+		finish(&ring, i);
+	struct kafka_ring next = again(&ring, false);
+	kafka_ring_clear(&ring);
+	return next;
+}
+
+static void
+of_a_log_that_was_cut_what_was_finished_stays_so(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = finished_above();
+	assert_int_equal(kafka_ring_cut(&ring, 5), 1);
+	assert_false(kafka_ring_doubts(&ring, 5, 5));
+	kafka_ring_reach(&ring, 5);
+	struct kafka_ring next = again(&ring, false);
+	for (int64_t i = 5; i < 10; i++) {
+		assert_int_equal(kafka_ring_add(&ring, i, 5),
+		    KAFKA_COME_FINISHED);
+		assert_int_equal(kafka_ring_add(&next, i, 5),
+		    KAFKA_COME_FINISHED);
+	}
+	assert_int_equal(kafka_ring_cut(&ring, 12), 2);
+	kafka_ring_clear(&ring);
+	kafka_ring_clear(&next);
+}
+
+static void
+what_has_no_anchor_any_more_is_doubted_once(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = finished_above();
+	kafka_ring_add(&ring, 0, 0);
+	assert_true(kafka_ring_doubts(&ring, 2, 2));
+	assert_false(kafka_ring_doubts(&ring, 2, 2));
+	assert_int_equal(kafka_ring_add(&ring, 2, 2), KAFKA_COME_NEW);
+	kafka_ring_clear(&ring);
+	ring = finished_above();
+	kafka_ring_add(&ring, 0, 0);
+	assert_false(kafka_ring_doubts(&ring, 1, 1));
+	assert_int_equal(kafka_ring_add(&ring, 1, 1), KAFKA_COME_FINISHED);
+	kafka_ring_clear(&ring);
+}
+
 static void
 what_is_being_put_is_finished_only_there(void **state)
 {
@@ -330,6 +381,8 @@ main(void)
 	    cmocka_unit_test(holes_are_nobodys),
 	    cmocka_unit_test(what_is_finished_above_comes_back_finished),
 	    cmocka_unit_test(what_is_finished_above_holds_of_this_topic_only),
+	    cmocka_unit_test(of_a_log_that_was_cut_what_was_finished_stays_so),
+	    cmocka_unit_test(what_has_no_anchor_any_more_is_doubted_once),
 	    cmocka_unit_test(what_is_being_put_is_finished_only_there),
 	    cmocka_unit_test(the_metadata_never_exceeds_what_brokers_take),
 	    cmocka_unit_test(an_era_goes_on_with_what_is_committed),
