@@ -164,6 +164,31 @@ def a_log_that_is_cut_while_it_is_read_loses_each_once(bench):
     assert r.lost() > 0
 
 
+@each([("in the middle of that", 0, 5), ("behind all of it", 0, 10),
+       ("and something is below it", 3, 8)])
+def what_is_finished_above_an_unfinished_one_is_not_lost(
+        bench, before, offset):
+    r = Reader(bench)
+    r.members = {"results": {"topic": r.topic.results}}
+    r.serve()
+    below, keys = keys_of(before, "below"), keys_of(10)
+    r.add(*below)
+    r.finished(*below)
+    hold = r.holds["k0"] = Hold()
+    r.add(*keys)
+    hold.wait_arrived()
+    eventually(lambda: len(r.topic.result_keys()) == before + 9,
+               "all but the first have a result", START_S)
+    r.gateway.kill()
+    r.cut(offset)
+    r.serve("two")
+    hold.release()
+    r.add("last")
+    r.finished(*below, *keys, "last")
+    equal(r.lost(), 1)
+    equal(len(r.topic.result_keys()), before + 10)
+
+
 # --- it was made again -------------------------------------------------------
 
 def make_again(r):
@@ -190,7 +215,8 @@ def all_of_a_topic_that_was_made_again_is_new_where_it(bench, count):
     equal(len(r.told("source_topic_again")), 1)
 
 
-@each([("with fewer messages", 2, False), ("with more", 40, False),
+@each([("with fewer messages", 2, False), ("with as many", 3, False),
+       ("with more", 40, False),
        ("with more while nobody looked", 40, True)])
 def one_that_is_made_again_while_it_is_read_is_new(bench, count, is_frozen):
     r = Reader(bench)

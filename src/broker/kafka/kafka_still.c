@@ -78,6 +78,8 @@ kafka_still_look(struct kafka *kafka)
 	still->asking = true;
 	still->asked_for = kafka->serials;
 	kafka_ask_ends_begin(kafka->ask, list);
+	/* A topic that was made again may have as many as the old one. */
+	kafka_group_ping(kafka);
 }
 
 /* --- the answer --- */
