@@ -77,11 +77,11 @@ class Reader:
         for name in self.redis("KEYS", "*:r:*"):
             self.redis("DEL", name)
 
-    def reset(self):
-        """As an operator who sets the group back does."""
+    def reset(self, offset=0):
+        """As an operator who sets the group back does, or elsewhere."""
         self.gateway.stop()
         self.topic.kafka.wait_members(self.topic.group, 0)
-        self.topic.reset(0)
+        self.topic.reset(offset)
         return self.serve()
 
     def add_last(self, key="last"):
@@ -105,6 +105,7 @@ class Reader:
 
 
 @each([("that was set back", lambda r: r.reset()),
+       ("that was set behind the end", lambda r: r.reset(1000)),
        ("whose offsets are gone", lambda r: forget_group(r))])
 def a_group_executes_nothing_and_says_so(bench, happens):
     r = Reader(bench, partitions=2)

@@ -285,16 +285,32 @@ kafka_part_proves(
 	return false;
 }
 
-void
+/* Somebody set the group behind the end, which says nothing of the log. */
+static bool
+tries_floor(struct kafka_part *part)
+{
+	if (part->trial != KAFKA_TRY_COMMIT || !part->ring.kept.foreign ||
+	    part->ring.count > 0 || part->lowered || part->floor.low < 0)
+		return false;
+	part->trial = KAFKA_TRY_FLOOR;
+	part->era_ends = true;
+	seek(part, prove(part, part->floor.anchor));
+	return true;
+}
+
+bool
 kafka_part_anew(struct kafka_part *part)
 {
 	struct kafka *kafka = part->kafka;
+	if (tries_floor(part))
+		return false;
 	log_part(part, EV_source_topic_again, part->ring.next);
 	kafka->events.recalled(kafka->events.arg, (void *)part->serial);
 	part->serial = ++kafka->serials;
 	part->lower_floor = true;
 	part->era_ends = false;
 	begin_unknown(part, -1);
+	return true;
 }
 
 /* --- its era --- */

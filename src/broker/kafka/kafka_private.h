@@ -366,16 +366,15 @@ MUST_USE bool kafka_part_proves(
     struct kafka_part *part, int64_t offset, uint32_t mark, bool end);
 /* What comes next is fetched again, from that offset on at the latest. */
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
-/* Its messages are forgotten; it is read on as what was never read. */
-void kafka_part_anew(struct kafka_part *part);
-/* Another era begins with what comes next. */
-void kafka_part_end_era(struct kafka_part *part);
+/* Its messages are forgotten; it is read anew.  False: from its floor on. */
+MUST_USE bool kafka_part_anew(struct kafka_part *part);
 /* Whether nothing is to be read before its era is committed. */
 bool kafka_part_waits(const struct kafka_part *part);
 /* The same of a message that has come there; it will be fetched again. */
 MUST_USE bool kafka_part_leaves(struct kafka_part *part, int64_t offset);
-/* Its era is committed. */
+/* Its era is committed; another one begins with what comes next. */
 void kafka_part_era_told(struct kafka_part *part);
+void kafka_part_end_era(struct kafka_part *part);
 /* Where it is in the log that the broker has; below 0: not known. */
 void kafka_part_ends(const struct kafka_part *part, int64_t *ret_from,
     int64_t *ret_to);

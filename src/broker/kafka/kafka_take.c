@@ -60,7 +60,8 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 		return;
 	enum kafka_come come = kafka_ring_add(&part->ring, offset, mark);
 	if (come == KAFKA_COME_BACK) {
-		kafka_part_anew(part);
+		if (!kafka_part_anew(part))
+			return;
 		come = kafka_ring_add(&part->ring, offset, mark);
 	}
 	if (come != KAFKA_COME_NEW)
