@@ -233,11 +233,34 @@ end_page(struct kafka_page *page, int error)
 }
 
 static void
+write_denied(const char *topic, char ret_words[KAFKA_WORDS_BYTES])
+{
+	snprintf(ret_words, KAFKA_WORDS_BYTES,
+	    "no right to read the topic \"%s\": Describe, Read", topic);
+}
+
+/* An order that comes back waits for them, and says nothing itself. */
+static void
+tell_denied(struct kafka *kafka, const struct kafka_scan_job *job)
+{
+	char words[KAFKA_WORDS_BYTES];
+	for (const struct kafka_swept *s = job->swept; s != NULL; s = s->next) {
+		write_denied(job->topics[s->topic].name, words);
+		kafka_trouble_end(kafka, KAFKA_OF_ELSE, words);
+	}
+	if (job->denied == NULL)
+		return;
+	write_denied(job->denied, words);
+	kafka_trouble_begin(kafka, KAFKA_OF_ELSE, words, words);
+}
+
+static void
 on_scanned(void *arg, struct kafka_scan_job *job)
 {
 	struct kafka_page *page = arg;
 	struct broker_letters *letters = page->letters;
 	bool failed = job->words[0] != '\0';
+	tell_denied(page->all->kafka, job);
 	if (!failed)
 		learn_job(page->all, job);
 	if (letters != NULL && !failed)

@@ -86,6 +86,7 @@ struct kafka_scan_job {
 	struct kafka_seen *seen, **last_seen;
 	struct kafka_swept *swept;
 	char words[160];
+	const char *denied; /* a topic that may not be read */
 
 	/* The thread's own. */
 	int64_t until_ms;

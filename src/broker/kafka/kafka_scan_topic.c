@@ -14,6 +14,8 @@ kafka_scan_topic_fail(struct kafka_scan_job *job, const char *topic,
 {
 	snprintf(job->words, sizeof job->words, "%s: %s", topic,
 	    rd_kafka_err2str(error));
+	if (error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+		job->denied = topic;
 	return false;
 }
 
