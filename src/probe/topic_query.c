@@ -9,6 +9,7 @@
 #include "loop/log.h"
 #include "probe/topic_client.h"
 #include "probe/topic_query.h"
+#include "probe/topic_read.h"
 #include "probe/topic_write.h"
 
 enum {
@@ -276,9 +277,9 @@ describe_topic(struct topic_look *look, const char *name, int *ret_parts,
 	return error;
 }
 
-/* A topic that results or dead letters are put to. */
+/* A topic that results or dead letters are put to; those are read, too. */
 static void
-look_at_put_topic(struct topic_look *look, const char *name)
+look_at_put_topic(struct topic_look *look, const char *name, bool reads)
 {
 	int parts, replicas;
 	struct source_seen *seen = look->seen;
@@ -295,6 +296,8 @@ look_at_put_topic(struct topic_look *look, const char *name)
 	}
 	if (topic_write_forbidden(look->source->broker, name))
 		may_not(look, "write to the topic", name, "topic");
+	if (reads && topic_read_forbidden(look->source->broker, name))
+		may_not(look, "read the topic", name, "topic");
 	if (replicas < 2)
 		add_words(&seen->few_copies,
 		    mem_printf("%s has one replica", name));
@@ -328,18 +331,18 @@ look_at_places(struct topic_look *look)
 {
 	const struct conf_source *source = look->source;
 	if (source->results != NULL) {
-		look_at_put_topic(look, source->results);
+		look_at_put_topic(look, source->results, false);
 		look->seen->results_bytes = most_bytes(look, source->results);
 	}
 	if (source->dead_letters != NULL)
-		look_at_put_topic(look, source->dead_letters);
+		look_at_put_topic(look, source->dead_letters, true);
 	for (size_t i = 0; i < source->topics.count; i++) {
 		const char *topic = source->topics.list[i];
 		char *name = source->dead_letters != NULL
 		    ? mem_text(source->dead_letters)
 		    : mem_printf("%s.dead", topic);
 		if (source->dead_letters == NULL)
-			look_at_put_topic(look, name);
+			look_at_put_topic(look, name, true);
 		compare_sizes(look, topic, name);
 		free(name);
 	}
@@ -406,6 +409,9 @@ look_at_topics(struct topic_look *look)
 			    mem_printf("there is no topic %s", name));
 		else
 			look_at_partitions(look, name, parts);
+		if (parts > 0 &&
+		    topic_read_forbidden(look->source->broker, name))
+			may_not(look, "read the topic", name, "topic");
 	}
 }
 

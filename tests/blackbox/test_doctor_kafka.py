@@ -191,9 +191,30 @@ def rights_that_are_missing_are_told_and_how_they_are_given(bench):
     assert f"write to the topic {topic.dead}" in words, words
     kafka.allow("topic", topic.dead, "Write")
     kafka.allow("transactional-id", topic.transactional_id(), "Write")
+    eventually(lambda: patient.finds("source_rights", "fail").endswith(
+        f": read the topic {topic.dead}"), "they are read, too", START_S)
+    kafka.allow("topic", topic.dead, "Read")
     eventually(lambda: patient.look()["source_rights"]["level"] == "ok",
                "nothing is missing", START_S)
     equal(kafka.consume(topic.dead, committed=False), [])
+
+
+@test
+def a_right_to_describe_a_topic_alone_is_told(bench):
+    kafka = bench.guarded_kafka
+    patient = Patient(bench, kafka)
+    broker = patient.config["brokers"]["events"]
+    broker["kafka"] = kafka.logins
+    broker["settings"].update(kafka.settings_of())
+    topic = patient.topic
+    kafka.allow("topic", topic.name, "Describe")
+    kafka.allow("topic", topic.dead, "Write", "Read")
+    kafka.allow("group", topic.group, "Read")
+    kafka.allow("transactional-id", topic.transactional_id(), "Write")
+    words = patient.finds("source_rights", "fail")
+    assert words.endswith(f": read the topic {topic.name}"), words
+    cure = patient.look()["source_rights"]["cure"]
+    assert f"--topic {topic.name}" in cure, cure
 
 
 @test
