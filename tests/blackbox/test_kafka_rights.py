@@ -218,7 +218,7 @@ def puts(g, kind, topic):
     eventually(names_topic, "the topic is named", START_S)
     g.kafka.allow("topic", topic, "Write")
     g.wait("message")
-    g.kafka.allow("topic", g.topic.dead, "Write")
+    g.kafka.allow("topic", g.topic.dead, "Write", "Read")
     g.wait_well()
     g.never_down()
     equal(len(gateway.find_log("source_stands")), 1)
