@@ -3,10 +3,10 @@
 
 #include "base/hex.h"
 #include "base/mem.h"
-#include "broker/kafka/kafka_look.h"
 #include "broker/kafka/kafka_name.h"
 #include "doctor/doctor_kafka_private.h"
 #include "probe/topic_right.h"
+#include "probe/topic_there.h"
 #include "probe/topic_write.h"
 #include "record/origin.h"
 
@@ -126,16 +126,16 @@ void
 doctor_kafka_relay(const struct doctor *doctor, const struct conf_relay *relay,
     struct source_seen *seen)
 {
-	char words[KAFKA_LOOK_WORDS];
-	switch (kafka_look_topic(relay->broker, relay->topic, words)) {
-	case KAFKA_LOOK_AWAY:
+	char words[TOPIC_THERE_WORDS];
+	switch (topic_there_look(relay->broker, relay->topic, words)) {
+	case TOPIC_THERE_UNKNOWN:
 		seen->how = BROKER_SILENT;
 		seen->message = mem_str(span_str(words));
 		return;
-	case KAFKA_LOOK_NONE:
+	case TOPIC_THERE_NOT:
 		seen->missing = mem_str(span_str(words));
 		break;
-	case KAFKA_LOOK_THERE:
+	case TOPIC_THERE:
 		look_at_writing(relay, seen);
 		break;
 	}

@@ -37,7 +37,7 @@
  *     kafka_leave    after it was closed
  *     kafka_ring     positions: pure
  *
- * kafka_ledger.h is another client, of relays, and kafka_look.h of doctor.
+ * kafka_ledger.h is another client, of relays.
  *
  * librdkafka tells of an event by writing to a descriptor when a queue has been
  * empty: so each wake reads all queues until they are empty, or until there is

@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "base/must.h"
-#include "broker/kafka/kafka_look.h"
-#include "broker/kafka/kafka_private.h"
+#include "probe/topic_client.h"
+#include "probe/topic_there.h"
 
 enum { ANSWER_MS = 5000 };
 
@@ -14,12 +14,12 @@ keep_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 	char *words = opaque;
 	(void)rk;
 	if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-		snprintf(words, KAFKA_LOOK_WORDS, "%.*s",
+		snprintf(words, TOPIC_THERE_WORDS, "%.*s",
 		    (int)strcspn(reason, "("), reason);
 }
 
-static enum kafka_look
-look_with(rd_kafka_t *client, const char *topic, char words[KAFKA_LOOK_WORDS])
+static enum topic_there
+look_with(rd_kafka_t *client, const char *topic, char words[TOPIC_THERE_WORDS])
 {
 	const struct rd_kafka_metadata *found;
 	rd_kafka_topic_t *rkt = rd_kafka_topic_new(client, topic, NULL);
@@ -30,38 +30,37 @@ look_with(rd_kafka_t *client, const char *topic, char words[KAFKA_LOOK_WORDS])
 	rd_kafka_poll(client, 0);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		if (words[0] == '\0')
-			snprintf(words, KAFKA_LOOK_WORDS, "%s",
+			snprintf(words, TOPIC_THERE_WORDS, "%s",
 			    rd_kafka_err2str(err));
-		return KAFKA_LOOK_AWAY;
+		return TOPIC_THERE_UNKNOWN;
 	}
 	err = found->topic_cnt == 1 ? found->topics[0].err
 				    : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	rd_kafka_metadata_destroy(found);
-	snprintf(words, KAFKA_LOOK_WORDS, "%s: %s", topic,
+	snprintf(words, TOPIC_THERE_WORDS, "%s: %s", topic,
 	    rd_kafka_err2str(err));
 	return err == RD_KAFKA_RESP_ERR_NO_ERROR ||
 		err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE
-	    ? KAFKA_LOOK_THERE
-	    : KAFKA_LOOK_NONE;
+	    ? TOPIC_THERE
+	    : TOPIC_THERE_NOT;
 }
 
 /* A consumer: what asks for a topic as a producer has brokers make it. */
-enum kafka_look
-kafka_look_topic(const struct conf_broker *broker, const char *topic,
-    char ret_words[KAFKA_LOOK_WORDS])
+enum topic_there
+topic_there_look(const struct conf_broker *broker, const char *topic,
+    char ret_words[TOPIC_THERE_WORDS])
 {
-	rd_kafka_conf_t *conf = kafka_conf_asker(
-	    broker, "onceproxy-doctor", "onceproxy-doctor");
+	rd_kafka_conf_t *conf = topic_client_conf(broker);
 	ret_words[0] = '\0';
 	rd_kafka_conf_set_error_cb(conf, keep_error);
 	rd_kafka_conf_set_opaque(conf, ret_words);
 	rd_kafka_t *client = rd_kafka_new(
-	    RD_KAFKA_CONSUMER, conf, ret_words, KAFKA_LOOK_WORDS);
+	    RD_KAFKA_CONSUMER, conf, ret_words, TOPIC_THERE_WORDS);
 	if (client == NULL) {
 		rd_kafka_conf_destroy(conf);
-		return KAFKA_LOOK_AWAY;
+		return TOPIC_THERE_UNKNOWN;
 	}
-	enum kafka_look look = look_with(client, topic, ret_words);
+	enum topic_there look = look_with(client, topic, ret_words);
 	rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 	return look;
 }
