@@ -51,7 +51,7 @@ static const struct messages_verb {
     {"list", list_messages, "Ssl", NULL, false,
 	"list [--source SOURCE] [--state STATE] [--limit N]",
 	"messages of these, oldest first, of held and retrying unless said:\n"
-	    "          held, retrying, waiting, dead, parked",
+	    "          held, retrying, waiting; with --source also dead, parked",
 	"list --source charges --state held"},
     {"show", show_messages, "", "an ID", true, "show ID...",
 	"one message, in whatever state",
@@ -183,7 +183,9 @@ print_messages(const struct messages_line *line, const json_t *answer)
 	else
 		printf("No message is %s.%s\n",
 		    line->state ? line->state : "held or retrying",
-		    line->state ? "" : " (--state dead lists dead letters.)");
+		    line->state ? ""
+				: " (--source SOURCE --state dead lists dead "
+				  "letters.)");
 	if (json_is_string(json_object_get(answer, "next")))
 		printf("There are more; --limit %ld shows twice as many.\n",
 		    2 * line->limit);

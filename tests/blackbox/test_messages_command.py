@@ -74,7 +74,7 @@ def sources_are_a_table(bench):
 def messages_are_a_table(bench):
     operator = Operator(bench)
     equal(operator.well("list"), "No message is held or retrying. "
-          "(--state dead lists dead letters.)\n")
+          "(--source SOURCE --state dead lists dead letters.)\n")
     made = operator.held(3)
     title, *lines = operator.well("list", "--source", "charges",
                                   "--state", "held").splitlines()
