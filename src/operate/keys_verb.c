@@ -71,8 +71,11 @@ print_list(const struct keys_line *line, const json_t *keys, bool more)
 	if (json_array_size(keys) > 0)
 		values_table(keys, columns, n_columns - !has_labels(keys));
 	else if (line->find != NULL || line->route != NULL)
-		puts("No such record is PROCESSING, UNKNOWN or FAILED.\n"
-		     "One that is COMPLETED is found by its whole KEY_ID.");
+		printf("No such record is PROCESSING, UNKNOWN or FAILED.\n"
+		       "One that is COMPLETED is found by its whole KEY_ID.\n"
+		       "%s", line->find == NULL ? "" :
+		       "A client's key is found by show --key KEY "
+		       "--scope 'NAME: VALUE'.\n");
 	else if (line->state != NULL)
 		printf("No record is %s.\n", line->state);
 	else
