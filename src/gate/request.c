@@ -17,12 +17,30 @@ request_refuse_saying(struct request *r, enum problem problem,
 	return request_refuse(r, problem, outcome);
 }
 
+/* Of one that is derived it is said what makes it (gate/response.c). */
+static enum after
+refuse_keyless(struct request *r)
+{
+	const struct strings *headers = &r->c.policy->headers;
+	struct span names = SPAN("");
+	if (r->c.derived)
+		return request_refuse(
+		    r, PROBLEM_KEY_MISSING, OUTCOME_KEY_MISSING);
+	for (size_t i = 0; i < headers->count; i++)
+		names = arena_printf(r->c.arena, "%.*s%s%s", SPAN_FMT(names),
+		    i > 0 ? " or " : "", headers->list[i]);
+	return request_refuse_saying(r, PROBLEM_KEY_MISSING,
+	    OUTCOME_KEY_MISSING,
+	    arena_printf(r->c.arena,
+		"Requests to this path need an idempotency key, in the header "
+		"%.*s.", SPAN_FMT(names)));
+}
+
 enum after
 request_without_key(struct request *r, enum request_step next)
 {
 	if (r->c.policy->required)
-		return request_refuse(
-		    r, PROBLEM_KEY_MISSING, OUTCOME_KEY_MISSING);
+		return refuse_keyless(r);
 	r->c.policy = NULL;
 	return request_to(r, next, MORE);
 }
