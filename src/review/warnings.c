@@ -127,6 +127,39 @@ scope_meant(const char *header)
 	return near ? "\"Authorization\"" : NULL;
 }
 
+/* Headers that a retry has in another way, or that are the same for all. */
+static bool
+is_no_tenant(const char *header)
+{
+	static const char *const names[] = {"Content-Length", "Date",
+	    "Traceparent", "Tracestate", "User-Agent", "X-Request-Start"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcasecmp(names[i], header))
+			return true;
+	return false;
+}
+
+/* What is to be said of a header that names whose key it is; NULL: nothing. */
+static char *
+scope_header_words(
+    const struct conf_idempotency *policy, const char *header)
+{
+	const char *meant = scope_meant(header);
+	if (meant != NULL)
+		return mem_printf("\"%s\" is the name of a header here, "
+		    "which a request must have; did you mean %s?", header,
+		    meant);
+	for (size_t i = 0; i < policy->headers.count; i++)
+		if (!strcasecmp(policy->headers.list[i], header))
+			return mem_text("the key cannot say whose it is: "
+			    "whoever sends another's key gets another's "
+			    "answer");
+	return is_no_tenant(header)
+	    ? mem_printf("\"%s\" does not say who a client is: where a "
+		  "retry has another one, it is executed again", header)
+	    : NULL;
+}
+
 static void
 warn_of_scope(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
@@ -134,15 +167,11 @@ warn_of_scope(struct complaints *complaints, const struct conf *conf,
 	const struct conf_scopes *scope = &route->idempotency->scope;
 	for (size_t i = 0; i < scope->count; i++) {
 		const struct conf_scope *s = &scope->list[i];
-		const char *meant = s->kind == SCOPE_HEADER
-		    ? scope_meant(s->header)
+		char *words = s->kind == SCOPE_HEADER
+		    ? scope_header_words(route->idempotency, s->header)
 		    : NULL;
-		if (meant == NULL)
-			continue;
-		char *words = mem_printf("\"%s\" is the name of a header here, "
-		    "which a request must have; did you mean %s?", s->header,
-		    meant);
-		warn_of(complaints, conf, route, "scope", words);
+		if (words != NULL)
+			warn_of(complaints, conf, route, "scope", words);
 		free(words);
 	}
 }
@@ -163,10 +192,21 @@ forgets_with_token(const struct conf_idempotency *policy)
 }
 
 static void
+warn_of_observing(struct complaints *complaints, const struct conf_route *route)
+{
+	char *pointer = mem_printf("/routes/%u/mode", route->index);
+	warning_add(complaints, pointer, "this route only observes: nothing is "
+	    "held back, and each retry is executed");
+	free(pointer);
+}
+
+static void
 warn_of_policy(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
 {
 	const struct conf_idempotency *policy = route->idempotency;
+	if (route->observes)
+		warn_of_observing(complaints, route);
 	if (policy->on_unknown == UNKNOWN_RETRY)
 		warn_of(complaints, conf, route, "on_unknown",
 		    "what may have happened is executed again: a payment may "

@@ -24,6 +24,12 @@ def least(**idempotency):
                        {"path": "/*", "upstream": "api"}]}
 
 
+def with_mode(mode):
+    config = least()
+    config["routes"][0]["mode"] = mode
+    return config
+
+
 def with_methods(*methods):
     config = least()
     config["routes"][0]["methods"] = list(methods)
@@ -97,6 +103,14 @@ WARNINGS = [
      POLICY + "/scope", 'did you mean {"certificate": "subject"}?'),
     ("a scope of paths as a header", lambda bench: least(scope=["path"]),
      POLICY + "/scope", 'did you mean {"path": NAME}?'),
+    ("a scope that is the key", lambda bench: least(scope=["X-Key"],
+                                                    header="X-Key"),
+     POLICY + "/scope", "gets another's answer"),
+    ("a scope that each request has in another way",
+     lambda bench: least(scope=["traceparent"]),
+     POLICY + "/scope", "it is executed again"),
+    ("a route that only observes", lambda bench: with_mode("observe"),
+     "/routes/0/mode", "nothing is held back"),
     ("a scope in British spelling",
      lambda bench: least(scope=["Authorisation"]),
      POLICY + "/scope", 'did you mean "Authorization"?'),
@@ -265,8 +279,9 @@ def a_route_that_is_hidden_is_told_what_it_loses(bench, first, words):
     config = least()
     config["routes"].insert(0, {"name": "first", "methods": ["POST"],
                                 "path": "/v1/*", "upstream": "api", **first})
-    (pointer, said), = check(bench, config)[1]
+    (pointer, said), *more = check(bench, config)[1]
     equal(pointer, "/routes/0")
+    equal([p for p, _ in more], ["/routes/0/mode"] if "mode" in first else [])
     assert 'hides the route "charges"' in said and words in said, said
 
 
@@ -435,7 +450,8 @@ def against_says_where_no_key_is_looked_at_any_more(bench, change, index):
     config = least()
     change(config["routes"])
     _, found, _ = check(bench, config, "--against", running)
-    equal([p for p, _ in found], [f"/routes/{index}"])
+    equal([p for p, _ in found if p != "/routes/0/mode"],
+          [f"/routes/{index}"])
     assert "each retry is executed" in found[0][1], found
 
 
