@@ -317,6 +317,35 @@ put_body(json_t *in, const char *bytes, size_t len)
 	free(text);
 }
 
+static bool
+names_type(json_t *headers)
+{
+	size_t i;
+	json_t *pair;
+	json_array_foreach(headers, i, pair)
+		if (!strcasecmp(json_string_value(json_array_get(pair, 0)),
+			"Content-Type"))
+			return true;
+	return false;
+}
+
+/* Every retry is given that for ever: what is JSON is said to be that. */
+static void
+name_type(json_t *in, const char *bytes, size_t len)
+{
+	json_t *headers = json_object_get(in, "headers");
+	json_t *body = json_loadb(bytes, len, 0, NULL);
+	if (body != NULL && !names_type(headers)) {
+		if (headers == NULL) {
+			headers = json_array();
+			json_object_set_new(in, "headers", headers);
+		}
+		json_array_append_new(headers,
+		    json_pack("[s, s]", "Content-Type", "application/json"));
+	}
+	json_decref(body);
+}
+
 int
 keys_verb_complete(struct keys_line *line)
 {
@@ -333,8 +362,10 @@ keys_verb_complete(struct keys_line *line)
 	json_t *in = json_pack("{s:i, s:O*}", "status", (int)line->status,
 	    "headers", line->headers);
 	must(in != NULL);
-	if (bytes != NULL)
+	if (bytes != NULL) {
 		put_body(in, bytes, len);
+		name_type(in, bytes, len);
+	}
 	free(bytes);
 	return act_on_keys(line, "POST", "/complete", in);
 }

@@ -248,7 +248,19 @@ def complete_gives_a_key_its_answer(bench):
     again = operator.gateway.ask("k")
     equal((again.status, again.all("X-A"), again.body),
           (202, ["1", "2"], b'{"id":"ch_9"}'))
+    equal(again.all("Content-Type"), ["application/json"])
     operator.gateway.wait_for_log("operator", note="there", act="complete")
+
+
+@test
+def what_is_completed_has_the_type_that_was_said(bench):
+    operator = Operator(bench)
+    operator.well(
+        "complete", operator.unknown(), "--status", "200", "--header",
+        "content-type: application/vnd.api+json", "--body-file",
+        bench.file(b"{}"))
+    equal(operator.gateway.ask("k").all("Content-Type"),
+          ["application/vnd.api+json"])
 
 
 @each([("bytes that are no text", b"\x00\xff" * 50_000), ("nothing", b"")])
@@ -256,7 +268,8 @@ def complete_takes_any_file_and_standard_input(bench, data):
     operator = Operator(bench)
     operator.well("complete", operator.unknown("a"), "--status", "200",
                   "--body-file", bench.file(data))
-    equal(operator.gateway.ask("a").body, data)
+    got = operator.gateway.ask("a")
+    equal((got.body, got.all("Content-Type")), (data, []))
     done = subprocess.run(
         [program(), "keys", "-c", operator.gateway.file, "complete",
          operator.unknown("b"), "--status", "200", "--body-file", "-"],
