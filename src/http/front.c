@@ -340,6 +340,7 @@ front_free(struct front **front)
 		if (f->engines[i].daemon != NULL)
 			stop_engine(&f->engines[i]);
 	idle_memory_unwatch(f);
+	head_queue_end_front(f);
 	free(f->by_fd);
 	conf_unref(&f->conf);
 	free(f);

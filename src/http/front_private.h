@@ -84,6 +84,7 @@ struct front {
 	size_t max_head; /* bytes of a request's */
 	struct places *places;
 	char came[FRONT_POOL_BYTES]; /* what was read last, of any */
+	struct queued_head *spare_head; /* for the next; or NULL */
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;
 	struct client_connection *all;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "http/client_connection_private.h"
+#include "http/front_private.h"
 #include "http/head_queue_private.h"
 
 /* As the client has sent it, from its method on. */
@@ -38,14 +39,38 @@ coming(struct client_connection *c)
 	return at;
 }
 
+/*
+ * Most are read and taken in one turn, so that one in memory does for all: the
+ * front keeps it.
+ */
+static struct queued_head *
+new_head(struct front *front, size_t len)
+{
+	struct queued_head *head = front->spare_head;
+	size_t room = head != NULL && head->room >= len ? head->room : len;
+	front->spare_head = NULL;
+	if (room < HEAD_QUEUE_SPARE_BYTES)
+		room = HEAD_QUEUE_SPARE_BYTES;
+	if (head == NULL || head->room < room)
+		head = mem_grow(head, sizeof *head + room);
+	*head = (struct queued_head){.room = room};
+	return head;
+}
+
+static void
+drop_head(struct front *front, struct queued_head *head)
+{
+	if (front->spare_head == NULL && head->room <= HEAD_QUEUE_SPARE_BYTES)
+		front->spare_head = head;
+	else
+		free(head);
+}
+
 static struct queued_head *
 grow_head(struct queued_head *head, size_t len)
 {
-	size_t room = head != NULL ? 2 * head->room + len : len;
-	bool begins = head == NULL;
+	size_t room = 2 * head->room + len;
 	head = mem_grow(head, sizeof *head + room);
-	if (begins)
-		*head = (struct queued_head){.next = NULL};
 	head->room = room;
 	return head;
 }
@@ -55,9 +80,12 @@ keep(struct client_connection *c, const char *bytes, size_t len)
 {
 	if (len == 0)
 		return;
-	struct queued_head **at = coming(c), *head = *at;
-	if (head == NULL || head->room - head->len < len)
-		*at = head = grow_head(head, len);
+	struct queued_head **at = coming(c);
+	if (*at == NULL)
+		*at = new_head(c->front, len);
+	else if ((*at)->room - (*at)->len < len)
+		*at = grow_head(*at, len);
+	struct queued_head *head = *at;
 	memcpy(head->text + head->len, bytes, len);
 	head->len += len;
 	head->request = c->wire.requests;
@@ -88,6 +116,15 @@ show(struct client_connection *c, struct showing *showing, struct span text)
 	c->spilled_len += text.len;
 }
 
+/* Something of it has come. */
+static const struct queued_head *
+begun(struct client_connection *c)
+{
+	const struct queued_head *head = *coming(c);
+	must(head != NULL);
+	return head;
+}
+
 /* With the blank behind it. */
 static struct span
 method_of(const struct queued_head *head)
@@ -100,7 +137,7 @@ method_of(const struct queued_head *head)
 static void
 show_line(struct client_connection *c, struct showing *showing)
 {
-	show(c, showing, method_of(*coming(c)));
+	show(c, showing, method_of(begun(c)));
 	show(c, showing,
 	    c->wire.version_1_0 ? SPAN("/ HTTP/1.0\r\n")
 				: SPAN("/ HTTP/1.1\r\n"));
@@ -112,9 +149,9 @@ static void
 show_filler(struct client_connection *c, struct showing *showing, size_t shown)
 {
 	char line[HEAD_QUEUE_FILL_BYTES];
-	size_t waiting = 0, len = (*coming(c))->len;
-	for (const struct queued_head *h = c->heads; h->next != NULL;
-	     h = h->next)
+	const struct queued_head *head = begun(c);
+	size_t waiting = 0, len = head->len;
+	for (const struct queued_head *h = c->heads; h != head; h = h->next)
 		waiting += h->len;
 	if (waiting < HEAD_QUEUE_FULL_BYTES || len < shown + sizeof "-:x\r\n")
 		return;
@@ -153,7 +190,7 @@ head_queue_finish(struct client_connection *c)
 	if (c->line_is_shown)
 		return SPAN("\r\n");
 	if (w->state > WIRE_METHOD)
-		method = method_of(*coming(c));
+		method = method_of(begun(c));
 	int len = snprintf(c->end_text, sizeof c->end_text,
 	    "%.*s/ HTTP/1.0\r\n\r\n", (int)method.len, method.ptr);
 	return span_of(c->end_text, (size_t)len);
@@ -235,7 +272,7 @@ free_first(struct client_connection *c)
 {
 	struct queued_head *head = c->heads;
 	c->heads = head->next;
-	free(head);
+	drop_head(c->front, head);
 }
 
 char *
@@ -259,4 +296,10 @@ head_queue_end(struct client_connection *c)
 	while (c->heads != NULL)
 		free_first(c);
 	free(c->spilled);
+}
+
+void
+head_queue_end_front(struct front *front)
+{
+	free(front->spare_head);
 }

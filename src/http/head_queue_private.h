@@ -5,6 +5,7 @@
 #include "head/wire.h"
 
 struct client_connection;
+struct front;
 
 /*
  * The heads of a connection's requests, in the order in which they came.  In
@@ -24,6 +25,8 @@ enum {
 	 */
 	HEAD_QUEUE_FULL_BYTES = 8192,
 	HEAD_QUEUE_FILL_BYTES = 4096,
+	/* What a front keeps for the next head. */
+	HEAD_QUEUE_SPARE_BYTES = 1024,
 	/* Of a head of our own that ends one that was wrong, at most. */
 	HEAD_QUEUE_END_MAX = 64,
 };
@@ -54,5 +57,6 @@ struct span head_queue_finish(struct client_connection *c);
  */
 char *head_queue_pop(struct client_connection *c, struct arena *arena,
     size_t *ret_len, size_t *ret_fields);
-/* The connection has ended. */
+/* The connection has ended; all of them have, and their front does. */
 void head_queue_end(struct client_connection *c);
+void head_queue_end_front(struct front *front);

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "http/client_connection_private.h"
+#include "http/front_private.h"
 #include "http/head_queue_private.h"
 
 /*
@@ -26,6 +27,8 @@ enum {
 	ROOM_MAX = 8192,
 	HEAD_MAX = 64 * 1024,
 };
+
+static struct front front;
 
 static void
 put(struct body *body, const void *bytes, size_t len)
@@ -234,7 +237,7 @@ what_is_shown_is_small_and_what_was_sent_is_kept(void **state)
 	(void)state;
 	static struct request requests[REQUESTS_MAX];
 	for (unsigned n = 0; n < PIPELINES; n++) {
-		struct client_connection c = {0};
+		struct client_connection c = {.front = &front};
 		struct arena *arena = arena_new();
 		struct body all, shown;
 		unsigned many = 1 + draw(REQUESTS_MAX);
@@ -267,8 +270,8 @@ what_is_wrong_has_an_end(void **state)
 {
 	(void)state;
 	for (unsigned n = 0; n < PIPELINES; n++) {
-		struct client_connection c = {0};
-		struct client_connection again = {0};
+		struct client_connection c = {.front = &front};
+		struct client_connection again = {.front = &front};
 		struct arena *arena = arena_new();
 		struct request *r = arena_alloc(arena, sizeof *r);
 		struct body all, shown;
@@ -312,7 +315,7 @@ static void
 not_many_heads_wait(void **state)
 {
 	(void)state;
-	struct client_connection c = {0};
+	struct client_connection c = {.front = &front};
 	struct arena *arena = arena_new();
 	struct span request = arena_printf(arena,
 	    "GET / HTTP/1.1\r\nA: %s\r\n\r\n", letters(arena, 3000).ptr);
@@ -342,5 +345,8 @@ main(void)
 	    cmocka_unit_test(what_is_wrong_has_an_end),
 	    cmocka_unit_test(not_many_heads_wait),
 	};
-	return cmocka_run_group_tests_name("head_queue", tests, NULL, NULL);
+	int failed =
+	    cmocka_run_group_tests_name("head_queue", tests, NULL, NULL);
+	head_queue_end_front(&front);
+	return failed;
 }
