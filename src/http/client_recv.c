@@ -82,7 +82,7 @@ judge(struct client_connection *c, size_t got, char *to, size_t room)
 	c->end = head_queue_finish(c);
 	c->spoiled = true;
 	task_ready(c->front->loop, &c->on_spoiled);
-	return shown + put_end(c, to + shown, room - shown);
+	return shown;
 }
 
 static ssize_t
@@ -133,6 +133,8 @@ read_shown(struct client_connection *c, char *bytes, size_t len)
 		had += shown;
 		more = has_more(c, (size_t)n, shown, room);
 	}
+	/* Behind what had no room before, too: it is not asked for. */
+	had += put_end(c, bytes + had, len - had);
 	return had > 0 ? (ssize_t)had : nothing_yet(c);
 }
 

@@ -4,7 +4,7 @@ Each row is sent byte for byte on a connection of its own, followed by a
 request that a gateway would serve if it misread the row."""
 
 from once import tap
-from once.http import Broken, Client, keyed, parse_head
+from once.http import Broken, Client, build, keyed, parse_head
 from once.tap import each, equal, test
 from once.upstream import answer
 
@@ -464,6 +464,22 @@ def every_split_of_a_request_is_read_the_same(bench):
             equal((at, status), (at, 400))
     equal(upstream.count(), 1)
     equal(gateway.send(keyed("k2")).status, 201)
+
+
+@test
+def what_is_wrong_behind_heads_that_wait_is_answered(bench):
+    """Though what ends it for libmicrohttpd has no room when it is found; and
+    no exchange waits, which would make it read again."""
+    upstream = bench.upstream()
+    config = bench.config(upstream, workers=1)
+    config["routes"] = config["routes"][:1]
+    gateway = bench.serve(config)
+    for count, size in ((4, 5000), (4, 7500), (3, 9000), (5, 4000)):
+        long = build("GET", "//x", [("A", "b" * size)])
+        with gateway.client() as client:
+            client.send(long * count + b"\0" * 9000)
+            got = [client.read().status for _ in range(count + 1)]
+        equal(got, [404] * count + [400])
 
 
 tap.main()
