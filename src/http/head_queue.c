@@ -11,6 +11,13 @@
 #include "http/front_private.h"
 #include "http/head_queue_private.h"
 
+/* Later versions of libmicrohttpd want to see a Host. */
+#if MHD_VERSION >= 0x00097701
+static const char line_end[] = "/ HTTP/1.1\r\nHost:\r\n";
+#else
+static const char line_end[] = "/ HTTP/1.1\r\n";
+#endif
+
 /* As the client has sent it, from its method on. */
 struct queued_head {
 	struct queued_head *next; /* of later requests on the connection */
@@ -140,7 +147,7 @@ show_line(struct client_connection *c, struct showing *showing)
 	show(c, showing, method_of(begun(c)));
 	show(c, showing,
 	    c->wire.version_1_0 ? SPAN("/ HTTP/1.0\r\n")
-				: SPAN("/ HTTP/1.1\r\n"));
+				: span_str(line_end));
 	c->line_is_shown = true;
 }
 
