@@ -208,7 +208,9 @@ give(struct mhd_exchange *x, int status, struct MHD_Response *response)
 		x->shown.sent_bytes = 0;
 		response = MHD_create_response_from_buffer(
 		    0, NULL, MHD_RESPMEM_PERSISTENT);
-		must(response != NULL);
+		must(response != NULL &&
+		    MHD_add_response_header(
+			response, "Connection", "close") == MHD_YES);
 	}
 	x->reply = response;
 	if (x->suspended && (x->shown.body_ended || x->in_head))

@@ -54,7 +54,7 @@ enum {
 	FRONT_POOL_BYTES = 16 * 1024,
 	/*
 	 * What it has for the head of an answer at least, where the next
-	 * request is there already, beside its notes of four fields.  Without
+	 * request is there already, beside its notes of five fields.  Without
 	 * that it would close the connection, and send none.
 	 */
 	FRONT_ANSWER_HEAD_BYTES = FRONT_POOL_BYTES / 2 - 512,

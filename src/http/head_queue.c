@@ -171,6 +171,19 @@ show_filler(struct client_connection *c, struct showing *showing, size_t shown)
 	show(c, showing, span_of(line, len));
 }
 
+/* It has come whole, and waits in no more memory than it needs. */
+static void
+trim(struct queued_head **at)
+{
+	struct queued_head *head = *at;
+	if (head == NULL || head->room <= 2 * HEAD_QUEUE_SPARE_BYTES ||
+	    head->room / 2 < head->len)
+		return;
+	head = mem_grow(head, sizeof *head + head->len);
+	head->room = head->len;
+	*at = head;
+}
+
 static void
 show_end(struct client_connection *c, struct showing *showing)
 {
@@ -184,6 +197,7 @@ show_end(struct client_connection *c, struct showing *showing)
 	show(c, showing, span_str(text));
 	show_filler(c, showing, sizeof text);
 	show(c, showing, SPAN("\r\n"));
+	trim(coming(c));
 	c->line_is_shown = false;
 }
 
