@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <gnutls/gnutls.h>
+#include <sodium.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -76,6 +77,7 @@ judge(struct client_connection *c, size_t got, char *to, size_t room)
 {
 	size_t shown, right = head_queue_take(
 	    c, c->front->came, got, to, room, &shown);
+	sodium_memzero(c->front->came, got);
 	spin_moved(c);
 	if (right == got)
 		return shown;

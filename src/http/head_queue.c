@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,14 +60,16 @@ new_head(struct front *front, size_t len)
 	if (room < HEAD_QUEUE_SPARE_BYTES)
 		room = HEAD_QUEUE_SPARE_BYTES;
 	if (head == NULL || head->room < room)
-		head = mem_grow(head, sizeof *head + room);
+		head = mem_grow(head, sizeof *head + room); /* empty, so far */
 	*head = (struct queued_head){.room = room};
 	return head;
 }
 
+/* No token of a client stays where a core dump would have it. */
 static void
 drop_head(struct front *front, struct queued_head *head)
 {
+	sodium_memzero(head->text, head->len);
 	if (front->spare_head == NULL && head->room <= HEAD_QUEUE_SPARE_BYTES)
 		front->spare_head = head;
 	else
@@ -74,12 +77,14 @@ drop_head(struct front *front, struct queued_head *head)
 }
 
 static struct queued_head *
-grow_head(struct queued_head *head, size_t len)
+move_head(struct queued_head *head, size_t room)
 {
-	size_t room = 2 * head->room + len;
-	head = mem_grow(head, sizeof *head + room);
-	head->room = room;
-	return head;
+	struct queued_head *moved = mem_grow(NULL, sizeof *moved + room);
+	memcpy(moved, head, sizeof *head + head->len);
+	moved->room = room;
+	sodium_memzero(head->text, head->len);
+	free(head);
+	return moved;
 }
 
 static void
@@ -91,7 +96,7 @@ keep(struct client_connection *c, const char *bytes, size_t len)
 	if (*at == NULL)
 		*at = new_head(c->front, len);
 	else if ((*at)->room - (*at)->len < len)
-		*at = grow_head(*at, len);
+		*at = move_head(*at, 2 * (*at)->room + len);
 	struct queued_head *head = *at;
 	memcpy(head->text + head->len, bytes, len);
 	head->len += len;
@@ -179,9 +184,7 @@ trim(struct queued_head **at)
 	if (head == NULL || head->room <= 2 * HEAD_QUEUE_SPARE_BYTES ||
 	    head->room / 2 < head->len)
 		return;
-	head = mem_grow(head, sizeof *head + head->len);
-	head->room = head->len;
-	*at = head;
+	*at = move_head(head, head->len);
 }
 
 static void
