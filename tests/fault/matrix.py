@@ -175,11 +175,14 @@ class Cell:
         self.fault.begin(self)
         self.scenario.prepare(self)
         self.gateway = self.bench.serve(
-            self.config, env={"ONCE_FAULT": self.at, **self.env})
+            self.config, env={"ONCE_FAULT": self.at, **self.env}, ready=False)
+        is_ready = self._await_ready()
         self.scenario.provoke(self)
         self._await_stop()
         self.fault.strike(self)
         self.gateway.signal(signal.SIGCONT)
+        if not is_ready and not self.fault.kills:
+            self.gateway.wait_ready()
         self.fault.meanwhile(self)
         self.heal()
         if self.fault.kills:
@@ -210,6 +213,18 @@ class Cell:
             store={"timeout": self.fault.store_timeout},
             state_dir=self.fault.state_dir(self))
         self.config["routes"][0]["status_path"] = "/v1/keys/{key}"
+
+    def _await_ready(self):
+        """False: a message that was there has brought it to the step
+        before."""
+        gateway = self.gateway
+        gateway.wait_until(
+            lambda: gateway.find_log("ready") or gateway.ended or
+            gateway.find_log("fault_point"), "the gateway is ready")
+        if not gateway.find_log("ready") and gateway.find_log("fault_point"):
+            return False
+        gateway.wait_ready()
+        return True
 
     def _await_stop(self):
         self.gateway.wait_for_log("fault_point", at=self.at)
