@@ -104,8 +104,6 @@ static bool
 has_more(const struct client_connection *c, size_t got, size_t shown,
     size_t room)
 {
-	if (shown == got || c->spoiled)
-		return false;
 	if (c->session != NULL)
 		return shown == 0 ||
 		    gnutls_record_check_pending(c->session) > 0;
@@ -133,7 +131,7 @@ read_shown(struct client_connection *c, char *bytes, size_t len)
 			return had > 0 ? (ssize_t)had : n;
 		size_t shown = judge(c, (size_t)n, bytes + had, room);
 		had += shown;
-		more = has_more(c, (size_t)n, shown, room);
+		more = !c->spoiled && has_more(c, (size_t)n, shown, room);
 	}
 	/* Behind what had no room before, too: it is not asked for. */
 	had += put_end(c, bytes + had, len - had);

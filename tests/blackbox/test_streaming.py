@@ -275,6 +275,37 @@ def a_slow_upstream_holds_only_its_own_stream(bench):
     equal(sizes, [size])
 
 
+@each([("with a length", False), ("chunked", True)])
+def an_answer_has_room_whatever_stands_behind_a_slow_upload(bench, chunked):
+    """What libmicrohttpd reads ahead leaves room for the answer's head."""
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, workers=1)
+    go_on = threading.Event()
+    go_on = threading.Event()
+    size, behind = 16 * MIB, 64 * 1024
+    lines = [("X-Long", "l" * 6000), ("Connection", "close")]
+
+    def script(connection, request):
+        go_on.wait(PATIENCE * 2)
+        taken = up(connection, request)
+        connection.send(answer(200, str(taken).encode(), lines))
+    takes(upstream, script)
+    framing = CHUNKED if chunked else ("Content-Length", size)
+    with gateway.client() as client:
+        client.send(build("PUT", "/x", [framing]))
+
+        def send_all():
+            send_pattern(client.send, size, chunked)
+            client.send(build("PUT", "/y", [("Content-Length", behind)]))
+            send_pattern(client.send, behind)
+        sender = bench.background(send_all)
+        upstream.wait_for(1)
+        go_on.set()
+        equal([client.read().body for _ in range(2)],
+              [b"%d" % size, b"%d" % behind])
+        sender.result()
+
+
 @test
 def silence_is_the_upstreams_and_not_a_slow_readers(bench):
     upstream = bench.upstream()
