@@ -169,13 +169,19 @@ def what_is_pretended_can_be_looked_at_too(bench):
     equal(found["source_waits"]["words"], "charges: 0 messages are unread")
 
 
-@test
-def rights_that_are_missing_are_told_and_how_they_are_given(bench):
+def of_guarded(bench):
+    """A Kafka that gives rights, and a patient who has none."""
     kafka = bench.guarded_kafka
     patient = Patient(bench, kafka)
     broker = patient.config["brokers"]["events"]
     broker["kafka"] = kafka.logins
     broker["settings"].update(kafka.settings_of())
+    return kafka, patient
+
+
+@test
+def rights_that_are_missing_are_told_and_how_they_are_given(bench):
+    kafka, patient = of_guarded(bench)
     topic = patient.topic
     words = patient.finds("source_rights", "fail")
     for missing in (f"read the topic {topic.name}",
@@ -201,11 +207,7 @@ def rights_that_are_missing_are_told_and_how_they_are_given(bench):
 
 @test
 def a_right_to_describe_a_topic_alone_is_told(bench):
-    kafka = bench.guarded_kafka
-    patient = Patient(bench, kafka)
-    broker = patient.config["brokers"]["events"]
-    broker["kafka"] = kafka.logins
-    broker["settings"].update(kafka.settings_of())
+    kafka, patient = of_guarded(bench)
     topic = patient.topic
     kafka.allow("topic", topic.name, "Describe")
     kafka.allow("topic", topic.dead, "Write", "Read")
