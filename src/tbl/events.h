@@ -266,7 +266,8 @@ EVENT(source_opened_again, WARN, "the broker's library (librdkafka) does not "
 	"moves, look for a newer librdkafka")
 EVENT(source_topic_again, WARN, "a partition does not have the message any "
 	"more that stood where its group left off, or begins anew: the topic "
-	"was made again, or the end of its log is gone; it is read from its "
+	"was made again, compacted after the group had expired, or has lost "
+	"the end of its log; it is read from its "
 	"beginning, and what is known by its key is not executed again: find "
 	"out who deletes topics, or whether the broker has lost data")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
