@@ -86,6 +86,8 @@ def begun(bench, **members):
     r.serve()
     r.add(*keys_of(3))
     r.finished(*keys_of(3))
+    eventually(lambda: r.topic.kept_sum(bench.redis) == 3,
+               "the floor is kept")
     r.stop()
     return r
 

@@ -14,7 +14,7 @@ from once.admin import Admin
 from once.gateway import command
 from once.kafka import START_S
 from once.kafka_topic import Topic
-from once.messages import Stream, as_text, source
+from once.messages import Stream, source
 from once.tap import each, equal, test
 from once.wait import eventually
 
@@ -59,19 +59,10 @@ class Reader:
                 self.topic.name).values()), "all of it is kept")
 
     def kept(self):
-        """By partition, what is kept."""
-        found = self.redis("HGETALL", self.key()) or []
-        return dict(zip(map(as_text, found[::2]),
-                        map(as_text, found[1::2])))
+        return self.topic.floors(self.redis)
 
     def kept_sum(self):
-        return sum(int(value.split()[0]) for value in self.kept().values()
-                   if not value.startswith("!"))
-
-    def key(self):
-        names = map(as_text, self.redis("KEYS", "*:floor:source:*"))
-        return next((name for name in names if name.endswith(
-            f":floor:source:{self.topic.name}")), "none")
+        return self.topic.kept_sum(self.redis)
 
     def forget_records(self):
         for name in self.redis("KEYS", "*:r:*"):
@@ -223,7 +214,7 @@ def only_a_topic_has_a_group_that_can_be_set_back(bench):
 def nothing_is_read_before_its_floor_is_known(bench):
     r = Reader(bench, redis=bench.own_redis())
     r.gateway.stop()
-    key, kept = r.key(), r.kept()
+    key, kept = r.topic.floors_key(r.redis), r.kept()
     r.redis("SET", key, "another's")
     r.topic.kafka.wait_members(r.topic.group, 0)
     r.topic.reset(0)

@@ -7,6 +7,7 @@ import struct
 
 from . import http
 from .gateway import command
+from .messages import as_text
 from .skip import Skip
 from .wait import PATIENCE, eventually
 
@@ -56,6 +57,24 @@ class Topic:
         return self.kafka.produce_all(self.name, [
             self.message(b"{}", key, number % self.partitions, **more)
             for number, key in enumerate(keys)])
+
+    def floors_key(self, redis):
+        """Where Redis keeps how far the partitions are finished."""
+        names = map(as_text, redis("KEYS", "*:floor:source:*"))
+        return next((name for name in names if name.endswith(
+            f":floor:source:{self.name}")), "none")
+
+    def floors(self, redis):
+        """By partition, what is kept there."""
+        found = redis("HGETALL", self.floors_key(redis)) or []
+        return dict(zip(map(as_text, found[::2]),
+                        map(as_text, found[1::2])))
+
+    def kept_sum(self, redis):
+        """Of all partitions, the offsets below which all is finished."""
+        return sum(int(value.split()[0])
+                   for value in self.floors(redis).values()
+                   if not value.startswith("!"))
 
     def ended(self, committed=True):
         """The results, and the dead letters."""
