@@ -135,6 +135,8 @@ read_shown(struct client_connection *c, char *bytes, size_t len)
 	}
 	/* Behind what had no room before, too: it is not asked for. */
 	had += put_end(c, bytes + had, len - had);
+	if (had == len)
+		c->front->filled = true;
 	return had > 0 ? (ssize_t)had : nothing_yet(c);
 }
 

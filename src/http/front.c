@@ -185,16 +185,27 @@ run_engine(struct engine *engine)
 		timer_set(&engine->timeout, (int64_t)wait_ms);
 }
 
+static void
+run_engines(struct front *front)
+{
+	front->dirty = front->filled = false;
+	for (int i = 0; i < 2; i++)
+		if (front->engines[i].daemon != NULL)
+			run_engine(&front->engines[i]);
+}
+
+/* A body is read on in the same turn, as far as others can wait. */
 static bool
 on_work(void *arg)
 {
 	struct front *front = arg;
 	if (!front->dirty)
 		return false;
-	front->dirty = false;
-	for (int i = 0; i < 2; i++)
-		if (front->engines[i].daemon != NULL)
-			run_engine(&front->engines[i]);
+	run_engines(front);
+	for (int runs = 1; front->dirty && front->filled &&
+	     runs < FRONT_RUNS_AT_ONCE;
+	     runs++)
+		run_engines(front);
 	spin_ran(front);
 	return front->dirty;
 }

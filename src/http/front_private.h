@@ -49,9 +49,11 @@ enum {
 	/*
 	 * A connection's pool: a half of it is what libmicrohttpd reads into,
 	 * the rest for what it notes of fields, and for the head of an answer.
-	 * It zeroes all of it for each request, and half of it once more.
+	 * It zeroes all of it for each request, and half of it once more.  What
+	 * a body loses by small reads it gets back by more of them in a turn.
 	 */
-	FRONT_POOL_BYTES = 16 * 1024,
+	FRONT_POOL_BYTES = 10 * 1024,
+	FRONT_RUNS_AT_ONCE = 4,
 	/*
 	 * What it has for the head of an answer at least, where the next
 	 * request is there already, beside its notes of five fields.  Without
@@ -79,6 +81,7 @@ struct front {
 	} engines[2];
 	struct hook work;
 	bool dirty; /* libmicrohttpd has something to do now */
+	bool filled; /* a read of this run filled all its room */
 	bool draining;
 	bool knows_layout; /* libmicrohttpd's memory is as we know it */
 	size_t max_head; /* bytes of a request's */

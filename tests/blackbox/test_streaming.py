@@ -283,7 +283,7 @@ def an_answer_has_room_whatever_stands_behind_a_slow_upload(bench, chunked):
     go_on = threading.Event()
     go_on = threading.Event()
     size, behind = 16 * MIB, 64 * 1024
-    lines = [("X-Long", "l" * 6000), ("Connection", "close")]
+    lines = [("X-Long", "l" * 4000), ("Connection", "close")]
 
     def script(connection, request):
         go_on.wait(PATIENCE * 2)
