@@ -18,9 +18,9 @@ write_place(FILE *out, const struct json_place *at)
 		fprintf(out, "/%zu", at->index);
 }
 
-/* The pointer to an option of the object at that place, or to the place. */
-static char *
-pointer_to(const struct json_place *at, const struct option *option)
+char *
+complaints_at_pointer(
+    const struct json_place *at, const struct option *option)
 {
 	char *pointer = NULL;
 	size_t len;
@@ -45,7 +45,7 @@ complaints_at(
 	va_list args;
 	va_start(args, fmt);
 	complaints_add_taken(
-	    l->complaints, pointer_to(at, NULL), fmt, args);
+	    l->complaints, complaints_at_pointer(at, NULL), fmt, args);
 	va_end(args);
 }
 
@@ -56,7 +56,7 @@ complaints_at_option(struct loader *l, const struct json_place *at,
 	va_list args;
 	va_start(args, fmt);
 	complaints_add_taken(
-	    l->complaints, pointer_to(at, option), fmt, args);
+	    l->complaints, complaints_at_pointer(at, option), fmt, args);
 	va_end(args);
 }
 
@@ -67,7 +67,7 @@ complaints_at_name(
 	va_list args;
 	va_start(args, fmt);
 	complaints_add_taken(
-	    l->complaints, pointer_to(at, NULL), fmt, args);
+	    l->complaints, complaints_at_pointer(at, NULL), fmt, args);
 	va_end(args);
 	l->complaints->list[l->complaints->count - 1].of_name = true;
 }
@@ -78,7 +78,7 @@ complaints_at_meant(
 {
 	struct complaint *last =
 	    &l->complaints->list[l->complaints->count - 1];
-	char *pointer = pointer_to(at, NULL);
+	char *pointer = complaints_at_pointer(at, NULL);
 	if (last->pointer != NULL && !strcmp(pointer, last->pointer) &&
 	    strstr(last->message, "did you mean") == NULL) {
 		char *value = json_dumps(meant, JSON_ENCODE_ANY);

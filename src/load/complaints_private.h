@@ -8,6 +8,12 @@
  * of each is made from the place.  Main thread.
  */
 
+/*
+ * The pointer to an option of the object at that place, or (NULL) to the place;
+ * the caller frees it.
+ */
+char *complaints_at_pointer(
+    const struct json_place *at, const struct option *option);
 /* Complains about what stands at a place; NULL: about the whole file. */
 void complaints_at(struct loader *l, const struct json_place *at,
     const char *fmt, ...) PRINTF_LIKE(3, 4);

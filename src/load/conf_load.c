@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <malloc.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/digest.h"
@@ -249,115 +248,6 @@ digest_fixed_options(struct loader *l)
 	}
 }
 
-/* --- parts whose name is mistyped --- */
-
-/*
- * A part of the file such as "upstream" is read as what it was meant to be, so
- * that nothing is told that only follows from its name.
- */
-
-/*
- * Whether the value is what the part of that name is, an object or a list of
- * them.  Of other options nothing else depends.
- */
-static bool
-is_part(const char *name, const json_t *value)
-{
-	static const char *const objects[] = {
-	    "upstreams", "defaults", "brokers", "sources", "relays", NULL};
-	size_t i = 0;
-	if (!strcmp(name, "listen") || !strcmp(name, "routes"))
-		return json_is_array(value);
-	while (objects[i] != NULL && strcmp(objects[i], name) != 0)
-		i++;
-	return json_is_object(value) &&
-	    (objects[i] != NULL ||
-		option_section(GROUP_ROOT, SPAN(""), name).len > 0);
-}
-
-/*
- * Which members of the file are meant to be which, by their right names; null
- * where several are, and nobody knows which one is.
- */
-static json_t *
-find_mistyped(const struct loader *l)
-{
-	json_t *found = json_object(), *value;
-	const char *given;
-	json_object_foreach(l->root, given, value)
-	{
-		struct span meant =
-		    unknown_meant(GROUP_ROOT, SPAN(""), given);
-		if (meant.ptr == NULL)
-			continue;
-		char *name = mem_str(meant);
-		/* Whoever asks a gateway goes where that is, and no guess. */
-		bool asks = l->only_admin && !strcmp(name, "admin");
-		if (json_object_get(l->root, name) == NULL && !asks &&
-		    is_part(name, value))
-			must(json_object_set_new(found, name,
-				 json_object_get(found, name) != NULL
-				     ? json_null()
-				     : json_string(given)) == 0);
-		free(name);
-	}
-	return found;
-}
-
-/* Tells of them, and gives them their right names in l->root. */
-static void
-rename_mistyped(struct loader *l)
-{
-	const char *name;
-	json_t *given;
-	l->mistyped = find_mistyped(l);
-	json_object_foreach(l->mistyped, name, given)
-	{
-		struct json_place at = {NULL, json_string_value(given), 0};
-		if (at.member == NULL)
-			continue;
-		json_t *value = json_object_get(l->root, at.member);
-		unknown_member(l, GROUP_ROOT, SPAN(""), &at, value);
-		must(json_object_set(l->root, name, value) == 0);
-		json_object_del(l->root, at.member);
-	}
-}
-
-/* The same pointer with another first name; the caller frees it. */
-static char *
-pointer_begun_by(const char *pointer, const char *name)
-{
-	char *anew = NULL;
-	size_t len;
-	FILE *out = open_memstream(&anew, &len);
-	must(out != NULL);
-	pointer_write(out, span_str(name));
-	fputs(pointer, out);
-	must(fclose(out) == 0);
-	return anew;
-}
-
-/* All complaints are told: their pointers get the names that the file has. */
-static void
-point_to_mistyped(struct loader *l)
-{
-	for (size_t i = 0; i < l->complaints->count; i++) {
-		struct complaint *c = &l->complaints->list[i];
-		if (c->pointer == NULL || *c->pointer != '/')
-			continue;
-		size_t len = 1 + strcspn(c->pointer + 1, "/");
-		char *first = mem_str(span_of(c->pointer + 1, len - 1));
-		const char *given = json_string_value(
-		    json_object_get(l->mistyped, first));
-		free(first);
-		if (given == NULL)
-			continue;
-		char *anew = pointer_begun_by(c->pointer + len, given);
-		free(c->pointer);
-		c->pointer = anew;
-	}
-}
-
 /* --- the values --- */
 
 /* What is found wrong with the values, in the order of the file. */
@@ -365,7 +255,7 @@ static void
 load_values(struct loader *l)
 {
 	object_load_presets(l, GROUP_ROOT, l->conf);
-	rename_mistyped(l);
+	unknown_mistyped_rename(l);
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	object_load_routes(l);
 	source_load(l);
@@ -373,7 +263,7 @@ load_values(struct loader *l)
 	cross_check_conf(l);
 	digest_fixed_options(l);
 	complaints_entries_name(l->complaints, l->root);
-	point_to_mistyped(l);
+	unknown_mistyped_point(l);
 	conf_load_place(l->conf, l->complaints);
 	complaints_sort(l->complaints);
 }

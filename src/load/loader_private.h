@@ -27,7 +27,7 @@ struct loader {
 	struct complaints *complaints;
 	bool only_admin; /* for conf_load_admin */
 	json_t *root; /* of the file; borrowed, like all values */
-	json_t *mistyped; /* right names, and those that the file has */
+	json_t *mistyped; /* of load/unknown_mistyped.c */
 	/* From the URL of the server that is read; the file must not differ. */
 	char *url_user;
 	char *url_password; /* of base/secret.h */

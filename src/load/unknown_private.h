@@ -23,6 +23,14 @@ void unknown_member(struct loader *l, enum group group, struct span prefix,
 struct span unknown_meant(
     enum group group, struct span prefix, const char *name);
 /*
+ * Parts of the file whose names are mistyped, such as "route": tells of each
+ * and gives it in l->root the name that was meant, so that nothing is told that
+ * only follows from its name.
+ */
+void unknown_mistyped_rename(struct loader *l);
+/* All complaints are told: their pointers get the names that the file has. */
+void unknown_mistyped_point(struct loader *l);
+/*
  * The option of such an object that a text in its place may be meant for; NULL:
  * none, or there may be a password in it.  Whether it would take the text is
  * the caller's to look at.
