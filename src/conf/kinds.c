@@ -54,3 +54,25 @@ kinds_fit(const struct option *option, enum broker_kind kind)
 {
 	return (kinds_of(option) & 1u << kind) != 0;
 }
+
+const char *
+kinds_name(enum broker_kind kind)
+{
+	static const char *const names[BROKER_KIND_COUNT_] = {
+	    [BROKER_STREAMS] = "Redis",
+	    [BROKER_POSTGRES] = "PostgreSQL",
+	    [BROKER_KAFKA] = "Kafka",
+	};
+	return names[kind];
+}
+
+const char *
+kinds_words(const struct option *option)
+{
+	unsigned kinds = kinds_of(option);
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
+		if (kinds == 1u << k)
+			return kinds_name((enum broker_kind)k);
+	return kinds == (STREAMS | KAFKA) ? "Redis or Kafka"
+					  : "Redis or PostgreSQL";
+}

@@ -13,3 +13,7 @@
 unsigned kinds_of(const struct option *option);
 /* Whether a broker of that kind, or a source of one, may have the option. */
 bool kinds_fit(const struct option *option, enum broker_kind kind);
+/* What a broker of that kind is: "Redis", "PostgreSQL" or "Kafka". */
+const char *kinds_name(enum broker_kind kind);
+/* "Redis", "Redis or PostgreSQL" ...: whose the option is; not of all. */
+const char *kinds_words(const struct option *option);

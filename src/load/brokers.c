@@ -40,16 +40,6 @@ members_of(json_t *object, const struct json_place *at)
 	    BROKER_OPTION(redis.tls.server_name)};
 }
 
-/* "Redis", "Redis or PostgreSQL" ...: whose an option is. */
-static const char *
-kinds_words(const struct option *option)
-{
-	unsigned kinds = kinds_of(option);
-	if (kinds == 1u << BROKER_STREAMS)
-		return "Redis";
-	return kinds == 1u << BROKER_KAFKA ? "Kafka" : "Redis or PostgreSQL";
-}
-
 /* What says where a broker of another kind is. */
 static bool
 is_way(const struct redis_members *m, const struct option *option)

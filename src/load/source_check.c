@@ -2,6 +2,7 @@
 #include "conf/kinds.h"
 #include "load/complaints_private.h"
 #include "load/source_private.h"
+#include "load/unknown_private.h"
 
 /* One source on its way. */
 struct checked {
@@ -41,21 +42,85 @@ read_words(const struct option *option)
 					     : "a stream or topics";
 }
 
+/* What is read of a broker of that kind. */
+static const struct option *
+option_read(enum broker_kind kind)
+{
+	return kind == BROKER_POSTGRES ? SOURCE_OPTION(table)
+	    : kind == BROKER_KAFKA     ? SOURCE_OPTION(topics)
+				       : SOURCE_OPTION(stream);
+}
+
+static bool
+has_option(const struct checked *c, const struct option *option)
+{
+	return loader_value_in(c->object, option) != NULL;
+}
+
+/* What is read of a broker of another kind, and is there; NULL: nothing. */
+static const struct option *
+option_read_elsewhere(const struct checked *c)
+{
+	enum broker_kind kind = c->source->broker->kind;
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
+		const struct option *read = option_read((enum broker_kind)k);
+		if (k != kind && has_option(c, read))
+			return read;
+	}
+	return NULL;
+}
+
+/* Whether it is there under a name that is told to be wrong. */
+static bool
+has_mistyped(const struct checked *c, const struct option *option)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(c->object, name, value)
+		if (span_eq(unknown_meant(GROUP_SOURCE, SPAN(""), name),
+			span_str(option->path)))
+			return true;
+	return false;
+}
+
+/* other: what stands in the place of what is to be read; NULL: nothing. */
+static void
+check_read(const struct checked *c, const struct option *other)
+{
+	const struct conf_broker *broker = c->source->broker;
+	const struct option *read = option_read(broker->kind);
+	const char *kind = kinds_name(broker->kind);
+	if (other != NULL)
+		complaints_at_option(c->l, c->at, other,
+		    "\"%s\" is for a broker of %s; \"%s\" is one of %s, "
+		    "where it is \"%s\"",
+		    other->path, kinds_words(other), broker->name, kind,
+		    read->path);
+	else if (!has_option(c, read) && !has_mistyped(c, read))
+		complaints_at(c->l, c->at,
+		    "\"%s\" is missing: \"%s\" is a broker of %s",
+		    read->path, broker->name, kind);
+}
+
 static void
 check_members(const struct checked *c)
 {
-	for (size_t i = 0; i < n_options; i++)
-		if (options[i].group == GROUP_SOURCE &&
-		    !kinds_fit(&options[i], c->source->broker->kind) &&
-		    loader_value_in(c->object, &options[i]) != NULL)
-			complaints_at_option(c->l, c->at, &options[i],
+	enum broker_kind kind = c->source->broker->kind;
+	const struct option *other = has_option(c, option_read(kind))
+	    ? NULL
+	    : option_read_elsewhere(c);
+	check_read(c, other);
+	for (size_t i = 0; i < n_options; i++) {
+		const struct option *option = &options[i];
+		if (option->group != GROUP_SOURCE ||
+		    kinds_fit(option, kind) || !has_option(c, option))
+			continue;
+		/* What goes with the other one is no mistake of its own. */
+		if (other == NULL || (kinds_of(option) & kinds_of(other)) == 0)
+			complaints_at_option(c->l, c->at, option,
 			    "only a source that reads %s has this",
-			    read_words(&options[i]));
-	const struct option *read = reads_table(c) ? SOURCE_OPTION(table)
-	    : reads_topics(c)			   ? SOURCE_OPTION(topics)
-						   : SOURCE_OPTION(stream);
-	if (loader_value_in(c->object, read) == NULL)
-		complaints_at(c->l, c->at, "\"%s\" is missing", read->path);
+			    read_words(option));
+	}
 }
 
 /* --- what a message has --- */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/kinds.h"
 #include "conf/name.h"
 #include "load/complaints_private.h"
 #include "load/object_private.h"
@@ -246,26 +247,45 @@ place_in(enum broker_kind kind)
 				       : NULL;
 }
 
+/* Complains where the place is not there, or the other one is. */
+static void
+check_member(const struct relaying *c, const json_t *object,
+    const struct option *place, const struct option *other)
+{
+	const struct conf_broker *broker = c->relay->broker;
+	const char *kind = kinds_name(broker->kind);
+	const char *others =
+	    other == RELAY_OPTION(topic) ? "Kafka" : "PostgreSQL";
+	bool has_place = json_object_get(object, place->path) != NULL;
+	bool has_other = json_object_get(object, other->path) != NULL;
+	if (has_other && has_place)
+		complaints_at_option(c->l, c->at, other,
+		    "only a broker of %s has this", others);
+	else if (has_other)
+		complaints_at_option(c->l, c->at, other,
+		    "\"%s\" is for a broker of %s; \"%s\" is one of %s, "
+		    "where it is \"%s\"", other->path, others, broker->name,
+		    kind, place->path);
+	else if (!has_place)
+		complaints_at(c->l, c->at,
+		    "\"%s\" is missing: \"%s\" is a broker of %s",
+		    place->path, broker->name, kind);
+}
+
 static void
 check_place(const struct relaying *c, const json_t *object)
 {
-	const struct option *place = place_in(c->relay->broker->kind);
-	const struct option *other = place == RELAY_OPTION(table)
-	    ? RELAY_OPTION(topic)
-	    : RELAY_OPTION(table);
+	const struct conf_broker *broker = c->relay->broker;
+	const struct option *place = place_in(broker->kind);
 	if (place == NULL) {
 		COMPLAIN(c, broker,
-		    "\"%s\" is a Redis, to which nothing is brought: only a "
-		    "broker of PostgreSQL or Kafka can be named",
-		    c->relay->broker->name);
+		    "\"%s\" is a broker of Redis, to which no outcomes are "
+		    "brought: name one of PostgreSQL or Kafka", broker->name);
 		return;
 	}
-	if (json_object_get(object, place->path) == NULL)
-		complaints_at(c->l, c->at, "\"%s\" is missing", place->path);
-	if (json_object_get(object, other->path) != NULL)
-		complaints_at_option(c->l, c->at, other,
-		    "only a broker of %s has this",
-		    other == RELAY_OPTION(topic) ? "Kafka" : "PostgreSQL");
+	check_member(c, object, place,
+	    place == RELAY_OPTION(table) ? RELAY_OPTION(topic)
+					 : RELAY_OPTION(table));
 	if (c->relay->kind == RELAY_POSTGRES && c->relay->table != NULL)
 		check_table(c);
 	else if (c->relay->kind == RELAY_KAFKA && c->relay->topic != NULL)

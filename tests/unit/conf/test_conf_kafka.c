@@ -154,7 +154,16 @@ what_is_wrong_with_topics(void **state)
 	(void)state;
 	static const struct wrong list[] = {
 	    {FILE_WITH(KAFKA, "'s':{'broker':'k'," PATH "}"),
-		WRONG("/sources/s: \"topics\" is missing\n")},
+		WRONG("/sources/s: \"topics\" is missing: \"k\" is a broker "
+		      "of Kafka\n")},
+	    {FILE_WITH(KAFKA, "'s':{'broker':'k','topic':'t'," PATH "}"),
+		WRONG("/sources/s/topic: there is no such member; did you mean "
+		      "\"topics\"?\n")},
+	    {FILE_WITH(KAFKA, "'s':{'broker':'k','stream':'t','group':'g',"
+			      PATH "}"),
+		WRONG("/sources/s/stream: \"stream\" is for a broker of "
+		      "Redis; \"k\" is one of Kafka, where it is "
+		      "\"topics\"\n")},
 	    {FILE_WITH(KAFKA, "'s':{'broker':'k','topics':['a b','..','x',"
 			      "'x']," PATH "}"),
 		WRONG("/sources/s/topics/0: must consist of 1 to 249 letters, "

@@ -343,9 +343,27 @@ what_is_wrong_with_one_member(void **state)
 	    {SOURCES("'s':{'broker':'x','stream':'in'," PATH "}"),
 		WRONG("/sources/s/broker: no broker is named \"x\"\n")},
 	    {SOURCES("'s':{'broker':'q'," PATH "}"),
-		WRONG("/sources/s: \"stream\" is missing\n")},
+		WRONG("/sources/s: \"stream\" is missing: \"q\" is a broker "
+		      "of Redis\n")},
 	    {SOURCES("'s':{'broker':'p'," PATH "}"),
-		WRONG("/sources/s: \"table\" is missing\n")},
+		WRONG("/sources/s: \"table\" is missing: \"p\" is a broker "
+		      "of PostgreSQL\n")},
+	    {SOURCES("'s':{'broker':'q','table':'t','poll':'1s',"
+		     "'columns':{'id':'i'}," PATH "}"),
+		WRONG("/sources/s/table: \"table\" is for a broker of "
+		      "PostgreSQL; \"q\" is one of Redis, where it is "
+		      "\"stream\"\n")},
+	    {SOURCES("'s':{'broker':'q','topics':['t'],'poll':'1s'," PATH
+		     "}"),
+		WRONG("/sources/s/topics: \"topics\" is for a broker of "
+		      "Kafka; \"q\" is one of Redis, where it is "
+		      "\"stream\"\n"
+		      "/sources/s/poll: only a source that reads a table has "
+		      "this\n")},
+	    {SOURCES("'s':{'broker':'p','stream':'t','group':'g'," PATH "}"),
+		WRONG("/sources/s/stream: \"stream\" is for a broker of "
+		      "Redis; \"p\" is one of PostgreSQL, where it is "
+		      "\"table\"\n")},
 	    {STREAM("'topics':['x']," PATH),
 		WRONG("/sources/s/topics: only a source that reads topics has "
 		      "this\n")},
