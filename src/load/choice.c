@@ -9,6 +9,7 @@
 #include "load/choice_private.h"
 #include "load/complaints_private.h"
 #include "load/text_private.h"
+#include "load/unknown_private.h"
 
 /* What other programs call it, which is near to no word here; or the text. */
 static const char *
@@ -79,19 +80,21 @@ choice_read(struct loader *l, const struct json_place *at, const json_t *value,
 
 /* --- on_unknown --- */
 
+static const char reconcile[] = "reconcile";
+static const char example[] =
+    "{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
+    "\"absent\": [404, 410]}}";
+
 static void
 complain_of_on_unknown(
     struct loader *l, const struct given *given, const char *text)
 {
-	static const char example[] =
-	    "{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
-	    "\"absent\": [404, 410]}}";
 	struct nearest nearest = nearest_to(span_str(text));
 	struct span list = span_str(given->option->words), word;
-	nearest_try(&nearest, SPAN("reconcile"));
+	nearest_try(&nearest, span_str(reconcile));
 	while (span_next(&list, ' ', &word))
 		nearest_try(&nearest, word);
-	if (span_eq(nearest.found, SPAN("reconcile")))
+	if (span_eq(nearest.found, span_str(reconcile)))
 		complaints_at(l, given->at,
 		    "\"reconcile\" is an object with the path that says what "
 		    "became of a key: %s", example);
@@ -113,6 +116,53 @@ choice_read_on_unknown(struct loader *l, const struct given *given)
 		    l, given->at, given->value, given->option->words);
 	complain_of_on_unknown(l, given, text);
 	return -1;
+}
+
+/* Complains of one that is there and is not "reconcile". */
+static void
+complain_beside_reconcile(struct loader *l, const struct json_place *at)
+{
+	if (option_find(GROUP_RECONCILE, SPAN(""), at->member) != NULL)
+		complaints_at_name(l, at, "there is no such member here; it "
+		    "belongs in \"%s\", as in %s", reconcile, example);
+	else
+		unknown_beside(l, at, reconcile);
+}
+
+/* Whether one of them is meant to be "reconcile". */
+static bool
+has_near_reconcile(json_t *object)
+{
+	const char *name;
+	json_t *value;
+	bool near = false;
+	json_object_foreach(object, name, value)
+	{
+		struct nearest nearest = nearest_to(span_str(name));
+		nearest_try(&nearest, span_str(reconcile));
+		near |= nearest.found.ptr != NULL;
+	}
+	return near;
+}
+
+json_t *
+choice_read_reconcile(struct loader *l, const struct given *given)
+{
+	const char *name;
+	json_t *value;
+	json_t *found = json_object_get(given->value, reconcile);
+	if (found == NULL && !has_near_reconcile(given->value)) {
+		complaints_at(l, given->at,
+		    "must be \"hold\", \"retry\" or an object: %s", example);
+		return NULL;
+	}
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		if (strcmp(name, reconcile) != 0)
+			complain_beside_reconcile(l, &at);
+	}
+	return found;
 }
 
 /* --- types of conf/types.h --- */

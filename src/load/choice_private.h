@@ -11,6 +11,8 @@ int choice_read(struct loader *l, const struct json_place *at,
 
 /* The same of on_unknown, whose third word is an object. */
 int choice_read_on_unknown(struct loader *l, const struct given *given);
+/* What that object has as "reconcile"; NULL after complaining. */
+json_t *choice_read_reconcile(struct loader *l, const struct given *given);
 
 /* --- types of conf/types.h --- */
 

@@ -37,8 +37,14 @@ cross_check_redis_ways(struct loader *l, const struct redis_members *m)
 		else
 			first = ways[i];
 	}
-	check_needed(l, m, m->sentinels, m->master);
-	check_needed(l, m, m->master, m->sentinels);
+	/* Beside another way, that is the mistake. */
+	if (first == m->sentinels)
+		check_needed(l, m, m->sentinels, m->master);
+	if (first == NULL)
+		check_needed(l, m, m->master, m->sentinels);
+	else if (has(m, m->master) && !has(m, m->sentinels))
+		complaints_at_option(l, m->at, m->master,
+		    "cannot be combined with \"%s\"", first->path);
 }
 
 /* The URL has a user, whose password is the member. */

@@ -443,19 +443,10 @@ read_reconcile(struct loader *l, const struct json_place *at, json_t *value,
 static void
 read_on_unknown_object(struct loader *l, const struct given *given)
 {
-	static const char member[] = "reconcile";
-	const char *name;
-	json_t *value;
-	json_object_foreach(given->value, name, value)
-	{
-		struct json_place at = {given->at, name, 0};
-		if (strcmp(name, member) != 0)
-			unknown_beside(l, &at, member);
-		else
-			read_reconcile(l, &at, value, given->base);
-	}
-	if (json_object_get(given->value, member) == NULL)
-		complaints_at(l, given->at, "\"%s\" is missing", member);
+	json_t *value = choice_read_reconcile(l, given);
+	struct json_place at = {given->at, "reconcile", 0};
+	if (value != NULL)
+		read_reconcile(l, &at, value, given->base);
 }
 
 void

@@ -143,6 +143,11 @@ routes_are_checked(void **state)
 	"of the route) or {json:/id} (of the body)?\n"
 #define WORDS_ENTITY "must be a list of JSON pointers or {\"path\": NAME}"
 #define ON_UNKNOWN POLICY "/on_unknown"
+#define WORDS_RECONCILE                                                       \
+	"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": [404, 410]}"
+#define WORDS_OBJECT                                                          \
+	ON_UNKNOWN ": must be \"hold\", \"retry\" or an object: "             \
+		   "{\"reconcile\": " WORDS_RECONCILE "}\n"
 #define RECONCILE(path) TRY_POLICY("'on_unknown':{'reconcile':'" path "'}")
 
 static void
@@ -223,10 +228,7 @@ idempotency_is_checked(void **state)
 		       "/outcomes/2xx: must be \"store\", \"release\", "
 		       "\"forget\" or \"unknown\", not 1\n"},
 	    {TRY_POLICY("'on_unknown':'ask'"),
-		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
-		       "object: {\"reconcile\": "
-		       "{\"path\": \"/v1/charges/by-key/{key}\", "
-		       "\"absent\": [404, 410]}}\n"},
+		WORDS_OBJECT},
 	    {TRY_POLICY("'on_unknown':'retyr'"),
 		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
 		       "object: {\"reconcile\": "
@@ -239,7 +241,17 @@ idempotency_is_checked(void **state)
 		       "{\"path\": \"/v1/charges/by-key/{key}\", "
 		       "\"absent\": [404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':{}"),
-		POLICY "/on_unknown: \"reconcile\" is missing\n"},
+		WORDS_OBJECT},
+	    {TRY_POLICY("'on_unknown':{'path':'/x/{key}','absent':[404]}"),
+		WORDS_OBJECT},
+	    {TRY_POLICY("'on_unknown':{'kind':'reconcile'}"), WORDS_OBJECT},
+	    {TRY_POLICY("'on_unknown':{'reconcil':'/x/{key}'}"),
+		ON_UNKNOWN "/reconcil: there is no such member; did you mean "
+			   "\"reconcile\"?\n"},
+	    {TRY_POLICY("'on_unknown':{'reconcile':'/x/{key}','absent':[]}"),
+		ON_UNKNOWN "/absent: there is no such member here; it belongs "
+			   "in \"reconcile\", as in {\"reconcile\": "
+			   WORDS_RECONCILE "}\n"},
 	    {RECONCILE("x/{key}"),
 		POLICY "/on_unknown/reconcile: must begin with \"/\"\n"},
 	    {RECONCILE("/x"), POLICY "/on_unknown/reconcile: " WORDS_KEY},
