@@ -223,9 +223,23 @@ read_any_value(struct spots_reader *r, unsigned depth, struct spot_node *node)
 	}
 }
 
+/* Whether it has the mark of UTF-16, or begins as ASCII does there. */
+static bool
+is_utf16(struct span text)
+{
+	return text.len >= 2 &&
+	    (!memcmp(text.ptr, "\xff\xfe", 2) ||
+		!memcmp(text.ptr, "\xfe\xff", 2) ||
+		(text.ptr[0] == '\0') != (text.ptr[1] == '\0'));
+}
+
 static bool
 read_text(struct spots_reader *r, struct spot_node *root)
 {
+	if (is_utf16(r->text))
+		return spots_text_wrong(r, r->text.ptr,
+		    "the file is in UTF-16, as some editors call \"Unicode\"; "
+		    "it must be in UTF-8");
 	r->at += comments_mark(r->at, r->text.len);
 	r->known = r->at;
 	if (!spots_text_skip(r))

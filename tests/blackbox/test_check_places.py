@@ -191,6 +191,17 @@ def what_is_no_utf_8_has_its_place(bench):
     equal((status, lines[0][:6]), (1, ":2:3: "))
 
 
+@each([("little end first", "utf-16-le", b""),
+       ("big end first", "utf-16-be", b""),
+       ("little end first, with a mark", "utf-16-le", b"\xff\xfe"),
+       ("big end first, with a mark", "utf-16-be", b"\xfe\xff")])
+def utf_16_is_called_by_its_name(bench, encoding, mark):
+    status, lines = check(bench, mark + GOOD.encode(encoding))
+    equal((status, len(lines)), (1, 1), lines)
+    assert lines[0].startswith(":1:1: the file is in UTF-16, "), lines
+    assert lines[0].endswith("it must be in UTF-8"), lines
+
+
 @test
 def comments_and_a_schema_are_taken(bench):
     text = """// of the shop
