@@ -111,7 +111,7 @@ log_warnings(const struct conf *conf)
 	warnings_find(conf, clock_wall_ms(), &complaints);
 	conf_load_place(conf, &complaints);
 	complaints_sort(&complaints);
-	complaints_log(&complaints, EV_configuration_warning);
+	complaints_log(&complaints, conf->file, EV_configuration_warning);
 }
 
 static void on_adopted(void *arg);
@@ -146,7 +146,7 @@ refuse_file(struct serve *s, const struct conf *next,
 		conf_load_place(next, complaints);
 	if (s->admin != NULL)
 		admin_reload_refused(s->admin, complaints);
-	complaints_log(complaints, EV_reload_refused);
+	complaints_log(complaints, s->conf->file, EV_reload_refused);
 	sd_notify(0, "READY=1");
 }
 

@@ -106,11 +106,13 @@ complaints_free(struct complaints *complaints)
 }
 
 void
-complaints_log(struct complaints *complaints, enum event event)
+complaints_log(
+    struct complaints *complaints, const char *file, enum event event)
 {
 	for (size_t i = 0; i < complaints->count; i++) {
 		const struct complaint *c = &complaints->list[i];
 		struct logline line = log_begin(event);
+		log_str(&line, "file", file);
 		if (c->pointer != NULL)
 			log_str(&line, "member", c->pointer);
 		if (c->line > 0) {

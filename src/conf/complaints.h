@@ -39,10 +39,11 @@ void complaints_add_member(struct complaints *complaints, const char *pointer,
 void complaints_add_taken(struct complaints *complaints, char *pointer,
     const char *fmt, va_list args) PRINTF_LIKE(3, 0);
 /*
- * Logs each as that event, "member", "line", "column" and "error", and empties
- * the list.
+ * Logs each as that event, "file", "member", "line", "column" and "error", and
+ * empties the list.
  */
-void complaints_log(struct complaints *complaints, enum event event);
+void complaints_log(
+    struct complaints *complaints, const char *file, enum event event);
 /* Puts them into the order of their places; at one place, as found. */
 void complaints_sort(struct complaints *complaints);
 /* Appends those of another list, which is empty then. */

@@ -201,9 +201,8 @@ void
 conf_load_log(const struct conf *conf, struct complaints *complaints,
     enum event event)
 {
-	if (conf != NULL)
-		conf_load_place(conf, complaints);
-	complaints_log(complaints, event);
+	conf_load_place(conf, complaints);
+	complaints_log(complaints, conf->file, event);
 }
 
 /* Of the addresses to listen on, what their sockets are made from. */

@@ -31,10 +31,7 @@ MUST_USE const struct conf *conf_load_text(
     const char *file, struct span text, struct complaints *complaints);
 /* Gives complaints of a configuration their line and column in its file. */
 void conf_load_place(const struct conf *conf, struct complaints *complaints);
-/*
- * The same, logs each as that event and empties the list; a NULL configuration
- * was not valid, and its complaints have their places.
- */
+/* The same, logs each as that event and empties the list. */
 void conf_load_log(const struct conf *conf, struct complaints *complaints,
     enum event event);
 /*

@@ -13,7 +13,7 @@ EVENT(draining, INFO, "no new connections are accepted; what is in flight "
 	"finishes first")
 EVENT(stopped, INFO, "")
 EVENT(reloaded, INFO, "new requests are served under the new configuration")
-EVENT(reload_refused, ERROR, "the file cannot be adopted, error says why; the "
+EVENT(reload_refused, ERROR, "this file cannot be adopted, error says why; the "
 	"old configuration stays in force until the file is fixed and SIGHUP "
 	"is sent again")
 EVENT(token_keys_new, INFO, "the file with the keys of tokens has changed, "

@@ -2,6 +2,7 @@
 """Contract, section 2: SIGHUP reloads without dropping a request; a file that
 does not validate is refused, and the old one stays."""
 
+import os
 import signal
 
 from once import tap
@@ -55,8 +56,19 @@ def a_bad_file_is_refused_and_the_old_one_stays(bench):
     line = reload(gateway, {**config, "colour": 1}, "reload_refused")
     equal(line["member"], "/colour")
     equal(gateway.ask("k").status, 201)
-    reload(gateway, "{", "reload_refused")
+    line = reload(gateway, "{", "reload_refused")
+    equal((line["file"], line["line"]), (gateway.file, 1))
     equal(gateway.ask("k").replayed, True)
+
+
+@test
+def a_file_that_is_gone_is_named(bench):
+    gateway = bench.serve(bench.config(bench.upstream()))
+    os.remove(gateway.file)
+    gateway.signal(signal.SIGHUP)
+    line = gateway.wait_for_log("reload_refused")
+    equal((line["file"], line["error"]),
+          (gateway.file, "cannot be read: No such file or directory"))
 
 
 @test
