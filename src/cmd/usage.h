@@ -8,8 +8,8 @@
 
 /*
  * What is said on standard error about a command line that is wrong: what it
- * is, what may have been meant, and where help is.  It knows no command.  Main
- * thread.
+ * is, what may have been meant, what there is, and where help is.  It knows no
+ * command.  Main thread.
  *
  * where: the command's name; "" is the program.  Each returns the exit status,
  * 2.
@@ -21,6 +21,12 @@ int usage_wrong(const char *where, const char *fmt, ...) PRINTF_LIKE(2, 3);
  */
 int usage_unknown(const char *where, const char *kind, const char *given,
     const char *(*name_at)(size_t i));
+/* None is given. */
+int usage_missing(const char *where, const char *kind,
+    const char *(*name_at)(size_t i));
+/* An option, named without its dashes, takes none but these words. */
+int usage_unknown_word(const char *where, const char *option,
+    const char *given, const char *(*word_at)(size_t i));
 /*
  * There is no such option among these, of which letters are taken here (NULL:
  * all); given is the argument.

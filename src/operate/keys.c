@@ -144,7 +144,7 @@ take_verb(struct keys_line *line, int argc, char **argv,
     const struct keys_verb **ret_verb)
 {
 	if (argc == 0)
-		return usage_wrong("keys", "a verb is missing");
+		return usage_missing("keys", "verb", verb_at);
 	const struct keys_verb *verb = find_verb(argv[0]);
 	if (verb == NULL)
 		return usage_unknown("keys", "verb", argv[0], verb_at);

@@ -135,6 +135,24 @@ set_number(const char *text, long least, long most, long *ret_number)
 	return true;
 }
 
+/* The states of records that are listed. */
+static const char *
+state_at(size_t i)
+{
+	static const char *const states[] = {
+	    "PROCESSING", "UNKNOWN", "FAILED", NULL};
+	return states[i];
+}
+
+static bool
+is_state(const char *text)
+{
+	for (size_t i = 0; state_at(i) != NULL; i++)
+		if (!strcmp(state_at(i), text))
+			return true;
+	return false;
+}
+
 /* False where the value is none of that option's. */
 static bool
 set_option(struct keys_line *line, int option)
@@ -150,8 +168,7 @@ set_option(struct keys_line *line, int option)
 		for (char *c = optarg; *c != '\0'; c++)
 			*c = (char)toupper((unsigned char)*c);
 		line->state = optarg;
-		return strspn(optarg, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
-		    strlen(optarg);
+		return is_state(optarg);
 	case 'l':
 		return set_number(optarg, 1, 1000000, &line->limit);
 	case 'r':
@@ -201,13 +218,12 @@ form_of(int letter)
 		int letter;
 		const char *form;
 	} forms[] = {
-	    {'A', "a whole number from 1 on"},
+	    {'A', "a whole number from 1 to 999999"},
 	    {'C', "a file with lines like 'Authorization: Bearer T'"},
 	    {'H', "'NAME: VALUE', like 'Content-Type: application/json'"},
 	    {'S', "'NAME: VALUE', like 'Authorization: Bearer T' or "
 		  "'basic.user: alice'"},
-	    {'l', "a whole number from 1 on"},
-	    {'s', "PROCESSING, UNKNOWN or FAILED"},
+	    {'l', "a whole number from 1 to 1000000"},
 	    {'t', "a status from 200 to 599"},
 	    {'v', "/POINTER=VALUE, like /order_id=order-17"},
 	};
@@ -220,6 +236,8 @@ form_of(int letter)
 static int
 wrong_value(int letter)
 {
+	if (letter == 's')
+		return usage_unknown_word("keys", "state", optarg, state_at);
 	const char *form = form_of(letter);
 	return usage_wrong("keys", "--%s cannot be %s%s%s",
 	    keys_line_option(letter), optarg, form != NULL ? "; it is " : "",

@@ -13,6 +13,8 @@
 #include "operate/messages_sources.h"
 #include "operate/values.h"
 
+enum { LIMIT_MAX = 1000000 };
+
 /* What the command line says. */
 struct messages_line {
 	struct gateway gateway;
@@ -320,6 +322,24 @@ print_usage(const char *default_file, const struct messages_verb *verb)
 		     "2 wrong usage");
 }
 
+/* The states that are listed. */
+static const char *
+state_at(size_t i)
+{
+	static const char *const states[] = {
+	    "held", "retrying", "waiting", "dead", "parked", NULL};
+	return states[i];
+}
+
+static bool
+is_state(const char *text)
+{
+	for (size_t i = 0; state_at(i) != NULL; i++)
+		if (!strcmp(state_at(i), text))
+			return true;
+	return false;
+}
+
 /* False where the value is none of that option's. */
 static bool
 set_option(struct messages_line *line, int option)
@@ -337,12 +357,12 @@ set_option(struct messages_line *line, int option)
 		line->state = optarg;
 	else if (option == 'N')
 		line->note = optarg;
-	else if (!digits_read(span_str(optarg), 1000000, &number) ||
+	else if (!digits_read(span_str(optarg), LIMIT_MAX, &number) ||
 	    number < 1)
 		return false;
 	else
 		line->limit = (long)number;
-	return true;
+	return option != 's' || is_state(optarg);
 }
 
 static const char *
@@ -352,6 +372,17 @@ option_name(int letter)
 	while (o->val != letter)
 		o++;
 	return o->name;
+}
+
+static int
+wrong_option_value(int letter)
+{
+	const char *name = option_name(letter);
+	return letter == 's'
+	    ? usage_unknown_word("messages", name, optarg, state_at)
+	    : usage_wrong("messages",
+		  "--%s cannot be %s; it is a whole number from 1 to %d", name,
+		  optarg, LIMIT_MAX);
 }
 
 static int
@@ -369,8 +400,7 @@ read_options(struct messages_line *line, int argc, char **argv)
 			return usage_unknown_option(
 			    "messages", argv[optind - 1], options, NULL);
 		if (!set_option(line, o))
-			return usage_wrong("messages", "--%s cannot be %s",
-			    option_name(o), optarg);
+			return wrong_option_value(o);
 		if (n_given < sizeof line->given - 1 &&
 		    strchr(line->given, o) == NULL)
 			line->given[n_given++] = (char)o;
@@ -436,7 +466,7 @@ run_line(struct messages_line *line, int argc, char **argv,
 		return GATEWAY_WELL;
 	}
 	if (name == NULL)
-		return usage_wrong("messages", "a verb is missing");
+		return usage_missing("messages", "verb", verb_at);
 	if (verb == NULL)
 		return usage_unknown("messages", "verb", name, verb_at);
 	line->names = argv + optind + 1;

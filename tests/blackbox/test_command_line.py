@@ -99,6 +99,18 @@ def what_was_meant_is_said_of(bench, args, meant):
     assert f"; did you mean {meant}?\n" in done.stderr, done.stderr
 
 
+@each([("commands", ["colour"], "no such command: colour\nThe commands are "
+        "serve, check, doctor, events, keys, messages and help.\n"),
+       ("verbs", ["keys", "lst"], "no such verb: lst; did you mean list?\n"
+        "The verbs are list, find, show, release, complete and delete.\n"),
+       ("verbs, where none is", ["keys"], "a verb is missing\n"
+        "The verbs are list, find, show, release, complete and delete.\n")])
+def what_there_is_is_said(bench, args, words):
+    done = command(*args)
+    equal((done.returncode, done.stdout), (2, ""))
+    assert words in done.stderr, done.stderr
+
+
 @test
 def what_is_near_to_nothing_is_not_guessed_at(bench):
     for args in (["colour"], ["check", "--acl"], ["keys", "x"]):

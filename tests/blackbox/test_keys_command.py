@@ -74,8 +74,15 @@ def list_shows_a_table(bench):
     ("--json-value", ["show", "--json-value", "order_id=1"],
      "/order_id=order-17"),
     ("--status", ["complete", NONE_SUCH, "--status", "2xx"], "200 to 599"),
-    ("--state", ["list", "--state", "un-known"], "UNKNOWN"),
-    ("--limit", ["list", "--limit", "0"], "whole number"),
+    ("--state", ["list", "--state", "unkown"],
+     "it is PROCESSING, UNKNOWN or FAILED; did you mean UNKNOWN?"),
+    ("a state that is not listed", ["find", "x", "--state", "LOST"],
+     "--state cannot be LOST; it is PROCESSING, UNKNOWN or FAILED\n"),
+    ("--limit", ["list", "--limit", "0"], "whole number from 1 to 1000000"),
+    ("--limit", ["list", "--limit", "100000000"],
+     "whole number from 1 to 1000000"),
+    ("--attempt", ["release", NONE_SUCH, "--attempt", "1000000"],
+     "whole number from 1 to 999999"),
     ("a key for a KEY_ID", ["show", "order-17"], "keys find TEXT"),
 ])
 def a_wrong_value_is_answered_with_a_right_one(bench, args, words):
@@ -378,7 +385,6 @@ def what_the_gateway_refuses_is_exit_1_and_its_sentence(bench):
             (("delete", NONE_SUCH, "--yes"), "no record"),
             (("release", key_id), "COMPLETED"),
             (("complete", key_id, "--status", "200"), "COMPLETED"),
-            (("list", "--state", "LOST"), "state"),
             (("show", "--key", "k", "--scope", "X-A: 1"), "scope")):
         done = operator(*args)
         equal((done.returncode, done.stdout), (1, ""), args)

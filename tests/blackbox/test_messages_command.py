@@ -158,10 +158,14 @@ def the_source_that_may_be_meant_is_said(bench, args):
           "(status 404)\n")
 
 
+VERBS = ("\nThe verbs are sources, list, show, drop, replay, pause, resume and "
+         "rewind.")
+
+
 @each([
-    ("no verb", (), "a verb is missing"),
+    ("no verb", (), "a verb is missing" + VERBS),
     ("another verb", ("replace",),
-     "no such verb: replace; did you mean replay?"),
+     "no such verb: replace; did you mean replay?" + VERBS),
     ("no id", ("drop",), "drop needs an ID"),
     ("no source", ("pause",), "pause needs a SOURCE"),
     ("two sources", ("pause", "a", "b"), "unexpected argument: b"),
@@ -169,7 +173,13 @@ def the_source_that_may_be_meant_is_said(bench, args):
     ("an option of another verb", ("list", "--note", "x"),
      "list does not take --note"),
     ("another option", ("list", "--all"), "no such option: --all"),
-    ("no number", ("list", "--limit", "0"), "--limit cannot be 0"),
+    ("no number", ("list", "--limit", "0"),
+     "--limit cannot be 0; it is a whole number from 1 to 1000000"),
+    ("a number too high", ("list", "--limit", "1000001"),
+     "--limit cannot be 1000001; it is a whole number from 1 to 1000000"),
+    ("a state in other letters", ("list", "--state", "hled"),
+     "--state cannot be hled; it is held, retrying, waiting, dead or parked; "
+     "did you mean held?"),
     ("no value", ("list", "--limit"), "--limit needs a value"),
     ("dead letters of no source", ("list", "--state", "dead"),
      "--state dead needs --source SOURCE")])
