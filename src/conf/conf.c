@@ -22,6 +22,12 @@ conf_usual_dead_letters(const struct conf_source *source)
 	    : mem_printf("%s:dead", source->stream);
 }
 
+int64_t
+conf_longest_wait_ms(const struct conf_store *store)
+{
+	return (2 * store->redis.timeout_ms + 4) / 5;
+}
+
 const struct conf *
 conf_ref(const struct conf *conf)
 {

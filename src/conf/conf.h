@@ -475,9 +475,7 @@ conf_has_sentinels(const struct conf *conf)
 	return conf->store.redis.sentinels.count > 0;
 }
 
-/*
- * Which segment of the route's path has the variable of that name; -1: none.
- */
+/* Which segment of the route's path has that variable; -1: none. */
 int conf_variable(const struct conf_route *route, struct span name);
 
 /* Whether the policy says what a request changes. */
@@ -495,6 +493,8 @@ conf_has_entity(const struct conf_idempotency *policy)
  */
 char *conf_usual_dead_letters(const struct conf_source *source);
 
+/* The longest WAIT that an operation's time has room for. */
+int64_t conf_longest_wait_ms(const struct conf_store *store);
 const struct conf *conf_ref(const struct conf *conf);
 /* Drops a reference and nulls the caller's pointer; NULL is accepted. */
 void conf_unref(const struct conf **conf);

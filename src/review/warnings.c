@@ -13,6 +13,7 @@
 #include "review/warning_private.h"
 #include "review/warnings.h"
 #include "review/warnings_routes_private.h"
+#include "review/warnings_useless_private.h"
 #include "review/warnings_variables_private.h"
 
 static const int64_t hour_ms = 3600 * 1000;
@@ -427,6 +428,7 @@ warnings_find(
 {
 	char *token = token_of_routes(conf);
 	warnings_variables_find(conf, complaints);
+	warnings_useless_find(conf, complaints);
 	for (size_t i = 0; i < conf->n_listen; i++)
 		warn_of_listener(complaints, conf, i, token, now_ms);
 	if (conf->store.redis.tls.files.certificate != NULL)

@@ -191,7 +191,7 @@ on_waited(struct link_call *call, const redisReply *reply)
 static int64_t
 longest_ms(const struct conf_store *store)
 {
-	int64_t max_ms = (2 * store->redis.timeout_ms + 4) / 5;
+	int64_t max_ms = conf_longest_wait_ms(store);
 	return store->wait_timeout_ms < max_ms ? store->wait_timeout_ms
 						: max_ms;
 }

@@ -149,6 +149,40 @@ WARNINGS = [
     ("a Redis that may forget",
      lambda bench: {**least(), "store": {"allow_eviction": True}},
      "/store/allow_eviction", "executed again"),
+    ("UUIDs that are too long", lambda bench: least(
+        key_format="uuid", max_length=35),
+     POLICY + "/max_length", "no key is accepted"),
+    ("a derived key that there is not", lambda bench: least(
+        send_derived=True), POLICY + "/send_derived", "none is derived"),
+    ("the same of all routes", lambda bench: {
+        **least(), "defaults": {"send_derived": True}},
+     "/defaults/send_derived", "none is derived"),
+    ("a part that is not compared", lambda bench: least(fingerprint={
+        "include": ["path"], "ignore": ["/at"]}),
+     POLICY + "/fingerprint/ignore", "nothing of the body"),
+    ("a parameter that is not compared", lambda bench: least(fingerprint={
+        "include": ["body"], "ignore": [{"query": "at"}]}),
+     POLICY + "/fingerprint/ignore", "nothing of the query"),
+    ("an entity of nothing", lambda bench: least(entity=["/account"]),
+     POLICY + "/entity", "it changes nothing"),
+    ("a reconcile after its key", lambda bench: least(
+        unknown_retention="1h", on_unknown={"reconcile": {
+            "path": "/by/{key}", "absent": [404], "settle": "1h"}}),
+     POLICY + "/unknown_retention", "before the upstream is asked"),
+    ("a body beyond all memory", lambda bench: {
+        **least(max_request_body="2MiB"),
+        "limits": {"in_flight_bytes": "1MiB"}},
+     POLICY + "/max_request_body", "longer than 1MiB"),
+    ("a wait for nobody", lambda bench: {
+        **least(), "store": {"wait_timeout": "50ms"}},
+     "/store/wait_timeout", '"wait_replicas" is 0'),
+    ("a wait that is cut", lambda bench: {
+        **least(), "store": {"redis": "redis://127.0.0.1", "timeout": "1s",
+                             "wait_replicas": 1, "wait_timeout": "401ms"}},
+     "/store/wait_timeout", "only 400ms are waited"),
+    ("a token of no interface", lambda bench: {
+        **least(), "admin": {"token": "s3cret"}},
+     "/admin/token", 'no admin interface without "admin.listen"'),
     ("a certificate that is over", lambda bench: certified(bench, (-3, -1)),
      "/listen/0/tls/certificate", "is over"),
     ("a certificate that ends soon", lambda bench: certified(bench, (-3, 13)),
@@ -172,6 +206,15 @@ def check_warns(bench, config, pointer, words):
     equal((status, again, well), (1, found, False))
 
 
+@test
+def one_attempt_and_a_retry_are_warned_of(bench):
+    retry = least(on_unknown="retry", max_attempts=1)
+    equal([p for p, _ in check(bench, retry)[1]],
+          [POLICY + "/on_unknown", POLICY + "/max_attempts"])
+    retry["routes"][0]["idempotency"]["max_attempts"] = 2
+    equal([p for p, _ in check(bench, retry)[1]], [POLICY + "/on_unknown"])
+
+
 @each([
     ("what says nothing of it", lambda bench: least()),
     ("hold", lambda bench: least(on_unknown="hold")),
@@ -187,6 +230,24 @@ def check_warns(bench, config, pointer, words):
     ("a drain that lasts as long as a call", lambda bench: {
         **least(), "drain_timeout": "1m", "upstreams": {"api": {
             "targets": ["http://h"], "timeout": "60s"}}}),
+    ("UUIDs", lambda bench: least(key_format="uuid", max_length=36)),
+    ("a derived key", lambda bench: least(
+        derive_key="body", send_derived=True)),
+    ("a derived key of another route", lambda bench: {
+        **least(), "defaults": {"send_derived": True}, "routes": [
+            {"path": "/b", "upstream": "api",
+             "idempotency": {"derive_key": "body"}}, *least()["routes"]]}),
+    ("a part that is not compared elsewhere", lambda bench: {
+        **least(fingerprint={"include": ["path"]}),
+        "defaults": {"fingerprint": {"ignore": ["/at"]}}}),
+    ("an entity that is looked at", lambda bench: least(
+        entity=["/account"], serialize=True)),
+    ("a body that has memory", lambda bench: {
+        **least(max_request_body="2MiB"),
+        "limits": {"in_flight_bytes": "2MiB"}}),
+    ("a wait that is not cut", lambda bench: {
+        **least(), "store": {"redis": "redis://127.0.0.1", "timeout": "1s",
+                             "wait_replicas": 1, "wait_timeout": "400ms"}}),
     ("a retention of an hour", lambda bench: least(retention="1h")),
     ("a certificate of a month", lambda bench: certified(bench, (-3, 30))),
     ("a tenant who is no secret", lambda bench: {
