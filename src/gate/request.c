@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "conf/amount.h"
 #include "gate/request_private.h"
 
 enum after
@@ -15,6 +19,24 @@ request_refuse_saying(struct request *r, enum problem problem,
 {
 	r->detail = detail;
 	return request_refuse(r, problem, outcome);
+}
+
+enum after
+request_refuse_body(struct request *r)
+{
+	int64_t most = r->c.policy->max_request_body;
+	char *text = amount_text(most, AMOUNT_SIZE);
+	size_t digits = strspn(text, "0123456789");
+	struct span unit = text[digits] != '\0'
+	    ? arena_printf(r->c.arena, " (%.*s %s)", (int)digits, text,
+		  text + digits)
+	    : SPAN("");
+	free(text);
+	return request_refuse_saying(r, PROBLEM_REQUEST_TOO_LARGE,
+	    OUTCOME_TOO_LARGE,
+	    arena_printf(r->c.arena,
+		"The request's body is larger than this path accepts: "
+		"%" PRId64 " bytes%.*s at most.", most, SPAN_FMT(unit)));
 }
 
 /* Of one that is derived it is said what makes it (gate/response.c). */

@@ -183,8 +183,7 @@ request_client_received(struct machine *machine)
 		return request_to(
 		    r, r->c.policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
 	case E_TOO_LARGE:
-		return request_refuse(
-		    r, PROBLEM_REQUEST_TOO_LARGE, OUTCOME_TOO_LARGE);
+		return request_refuse_body(r);
 	case E_NO_MEMORY:
 		return request_refuse(
 		    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);

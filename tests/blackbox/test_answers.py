@@ -309,6 +309,15 @@ def a_body_beyond_the_limit_is_request_too_large(bench):
     equal(upstream.count(), 1)
 
 
+@each([("bytes", 1000, "1000 bytes at most."),
+       ("a unit", "1KiB", "1024 bytes (1 KiB) at most.")])
+def a_body_beyond_the_limit_is_told_the_limit(bench, limit, words):
+    _, gateway = bench.pair(idempotency={"max_request_body": limit})
+    got = gateway.ask("pay-1", body=b"x" * 1025)
+    equal(got.json()["detail"],
+          "The request's body is larger than this path accepts: " + words)
+
+
 @test
 def a_chunked_body_beyond_the_limit_is_request_too_large(bench):
     upstream, gateway = bench.pair(idempotency={"max_request_body": 1000})
