@@ -143,8 +143,9 @@ function sayCounts(unknown, failed) {
 
 function showStatus(status, ready) {
 	const up = ageOf(status.uptime_seconds * 1000);
-	put(el("about"), `${status.version}, ${status.workers} workers, up for `
-		+ `${up}`);
+	const workers = status.workers === 1 ? "1 worker"
+		: `${status.workers} workers`;
+	put(el("about"), `${status.version}, ${workers}, up for ${up}`);
 	const chip = el("ready");
 	const reason = ready.status === "ready" ? "Ready"
 		: "Not ready: " + ready.reason;

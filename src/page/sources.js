@@ -26,9 +26,11 @@ function countsOf(source) {
 	const parts = [];
 	if (source.lag !== null)
 		parts.push(`${number(source.lag)} not taken yet`);
+	const orders = source.parked === 1 ? "order" : "orders";
 	for (const [name, words] of [["in_flight", "in flight"],
 		["held", "held"], ["retrying", "to be tried again"],
-		["waiting", "waiting for others"], ["parked", "orders parked"]])
+		["waiting", "waiting for others"],
+		["parked", `${orders} parked`]])
 		if (source[name] > 0)
 			parts.push(`${number(source[name])} ${words}`);
 	if (source.dead > 0)

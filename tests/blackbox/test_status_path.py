@@ -227,6 +227,14 @@ def a_key_is_refused_as_the_header_is_that_has(bench, key):
 
 
 @test
+def where_keys_are_quoted_they_are_here(bench):
+    _, gateway = start(bench, idempotency={"key_format": "quoted"})
+    gateway.ask('"c"', tenant=TENANT)
+    equal(look(gateway, "c")[1].problem, "key-invalid")
+    equal(state(gateway, '"c"')["state"], "completed")
+
+
+@test
 def a_format_is_asked_for_here_too(bench):
     _, gateway = start(bench, idempotency={"key_format": "uuid"})
     equal(look(gateway, "k")[1].problem, "key-invalid")
