@@ -26,8 +26,8 @@ EVENT(reload_keys, WARN, "the reload changes what keys of this route mean, as "
 	"error says; load the former configuration again unless that is meant "
 	"(onceproxy check --against FILE says it before)")
 EVENT(configuration_warning, WARN, "the configuration is legal here and "
-	"endangers the promise, as error says (onceproxy check says it "
-	"before)")
+	"endangers the promise, or a member has no effect, as error says "
+	"(onceproxy check says it before)")
 EVENT(drain_timeout, WARN, "the upstream had not answered when drain_timeout "
 	"ran out; the outcome is unknown: ask the upstream what happened, then "
 	"resolve the key (onceproxy keys)")
