@@ -6,6 +6,7 @@
 #include "gate/request.h"
 #include "gate/response.h"
 #include "head/header.h"
+#include "key/fingerprint_words.h"
 #include "key/policy.h"
 
 enum problem
@@ -57,16 +58,34 @@ made_of(const struct request *r)
 	return text;
 }
 
+/* A sentence for this request; NULL: that of all.  The caller frees it. */
+static char *
+own_detail(const struct request *r)
+{
+	if (r->detail.len > 0)
+		return mem_str(r->detail);
+	if (r->c.problem != PROBLEM_KEY_REUSED || r->c.policy == NULL)
+		return NULL;
+	char *compared = fingerprint_words(r->c.policy);
+	char *detail = mem_printf("An earlier request with this idempotency "
+	    "key differs from this one in what is compared here: %s. A new "
+	    "request needs a new key; a retry is sent as the first request "
+	    "was.", compared);
+	free(compared);
+	return detail;
+}
+
 void
 response_problem(struct request *r)
 {
 	char *makers = made_of(r);
+	char *detail = own_detail(r);
 	char *request_id = mem_str(r->c.id);
 	const struct conf_idempotency *policy = r->c.policy;
 	const struct problem_details details = {
 	    .base = r->c.conf->problem_base,
 	    .key_id = span_str(r->c.key_hex),
-	    .detail = r->detail,
+	    .detail = span_str(detail),
 	    .status =
 		policy != NULL ? policy_status(policy, r->c.problem) : 0,
 	    .preset = policy != NULL ? policy->preset : API_PRESET_NONE,
@@ -83,6 +102,7 @@ response_problem(struct request *r)
 	answer_unref(&r->c.answer);
 	r->c.answer = problem_new(r->c.problem, &details);
 	free(makers);
+	free(detail);
 	free(request_id);
 	r->c.replay = false;
 	r->c.omitted.count = 0;

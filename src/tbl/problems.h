@@ -40,9 +40,8 @@ PROBLEM(STALE_VERSION, 409, "stale-version", FIX_REQUEST, 0,
 PROBLEM(KEY_REUSED, 422, "key-reused", NEW_KEY, 0,
 	"The idempotency key was used for a different request",
 	"An earlier request with this idempotency key differs from this one in "
-	"what is compared here: method, path, query and body, unless the route "
-	"says otherwise. A new request needs a new key; a retry is sent as the "
-	"first request was.")
+	"what the route compares. A new request needs a new key; a retry is "
+	"sent as the first request was.")
 PROBLEM(ATTEMPTS_EXHAUSTED, 409, "attempts-exhausted", NEW_KEY, 0,
 	"All attempts with this key are used up",
 	"This idempotency key was sent to the API as often as is allowed, and "

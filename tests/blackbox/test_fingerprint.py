@@ -171,6 +171,28 @@ def a_mismatch_is_told_in_every_state(bench):
     equal(upstream.count(), 1)
 
 
+@each([
+    ("usual parts", {}, "method, path, query and body"),
+    ("less", {"include": ["method", "body"]}, "method and body"),
+    ("one part", {"include": ["body"]}, "body"),
+    ("what is ignored", {"ignore": ["/ref", "/at/x~1y", {"query": "ts"}]},
+     "method, path, query (all but ts) and body "
+     "(of JSON all but /ref, /at/x~1y)"),
+    ("members alone", {"only": ["/amount"]},
+     "method, path, query and body (of JSON only /amount)"),
+    ("headers", {"headers": ["X-A"]},
+     "method, path, query, body and header X-A"),
+])
+def a_mismatch_says_what_is_compared(bench, fingerprint, words):
+    _, gateway = gateway_for(bench, **fingerprint)
+    gateway.ask("k", body=b'{"amount":1}')
+    got = gateway.ask("k", body=b'{"amount":2}', fields=[("X-A", "2")])
+    equal(got.json()["detail"],
+          "An earlier request with this idempotency key differs from this one "
+          f"in what is compared here: {words}. A new request needs a new key; "
+          "a retry is sent as the first request was.")
+
+
 @test
 def a_released_key_may_ask_for_something_else(bench):
     upstream, gateway = gateway_for(bench)
