@@ -162,6 +162,7 @@ on_look(struct store_call *call, enum call_end how, int error,
 	if (how == CALL_ANSWERED) {
 		look->op.verdict = reply->verdict;
 		look->op.attempt = reply->attempt;
+		look->op.now_ms = reply->now_ms;
 		error = read_look(call->store, look, &call->key_id, reply);
 	}
 	if (error == E_MALFORMED) {

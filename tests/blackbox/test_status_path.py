@@ -107,6 +107,17 @@ def an_unknown_key_says_when_the_api_is_asked(bench, settle, seconds):
 
 
 @test
+def the_time_until_the_api_is_asked_runs_out(bench):
+    _, gateway = start(bench, close_unanswered, {"on_unknown": {"reconcile": {
+        "path": "/by-key/{key}", "settle": "2s"}}})
+    gateway.ask("k", tenant=TENANT)
+    equal(state(gateway, "k")["retry_after"], 2)
+    eventually(lambda: state(gateway, "k").get("retry_after") == 1)
+    eventually(lambda: "retry_after" not in state(gateway, "k"))
+    equal(state(gateway, "k")["state"], "unknown")
+
+
+@test
 def a_key_whose_attempts_are_used_up_has_failed(bench):
     _, gateway = start(bench, answer(503), {"max_attempts": 1})
     for _ in range(2):
