@@ -158,12 +158,15 @@ on_subscribed(struct link_call *call, const redisReply *reply)
 	free(own);
 	if (reply == NULL)
 		return;
-	link->subscribed =
-	    resp_is_subscribed(reply, span_str(link->channels));
-	if (reply->type == REDIS_REPLY_ERROR)
+	if (resp_is_subscribed(reply, span_str(link->channels))) {
+		link_listens(link);
+	} else if (reply->type == REDIS_REPLY_ERROR) {
+		if (link->events.refused != NULL)
+			link->events.refused(link->events.arg, reply->str);
 		link_doom(link, reply->str);
-	else if (!link->subscribed)
+	} else {
 		link_distrust(link, "a reply to another command");
+	}
 }
 
 void

@@ -330,7 +330,8 @@ link_came_up(struct link *link)
 	link->state = LINK_UP;
 	link->tried_in_vain = false;
 	/* An immediate retry (0) is for a link that lived to see a pulse. */
-	link->backoff_ms = BACKOFF_FIRST_MS;
+	if (link->channels == NULL)
+		link->backoff_ms = BACKOFF_FIRST_MS;
 	timer_clear(&link->timer);
 	if (link->channels != NULL)
 		handshake_subscribe(link);
@@ -346,6 +347,13 @@ pulse(struct link *link)
 {
 	timer_set(&link->timer, link->redis->timeout_ms);
 	link->pulse = handshake_pulse(link);
+}
+
+void
+link_listens(struct link *link)
+{
+	link->subscribed = true;
+	link->backoff_ms = BACKOFF_FIRST_MS;
 }
 
 void

@@ -69,6 +69,8 @@ struct link_events {
 	 */
 	void (*heard)(void *arg, struct span message);
 	const char *channels; /* copied */
+	/* Redis does not let us listen, for that reason; NULL: as it may. */
+	void (*refused)(void *arg, const char *error);
 	/*
 	 * The log is not told when the link goes down or up: another link to
 	 * the same Redis says so.

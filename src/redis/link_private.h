@@ -66,5 +66,7 @@ struct link {
 void link_came_up(struct link *link);
 /* The pulse was answered. */
 void link_lives(struct link *link);
+/* Redis has confirmed that it listens: it was worth connecting. */
+void link_listens(struct link *link);
 /* Cuts the link, for that reason (copied), once done() has returned. */
 void link_doom(struct link *link, const char *message);

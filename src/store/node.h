@@ -87,6 +87,7 @@ struct subscriber {
 	char word[2 * 16 + 2];    /* its own: "@" and hex digits */
 	struct link_call publish; /* PUBLISH of the word */
 	bool publishing;
+	bool said_deaf;   /* the log has it, until its word is heard */
 	int64_t heard_us; /* clock_us() when the word last heard was sent */
 };
 

@@ -56,6 +56,19 @@ set_subscribed(struct node *node, bool subscribed)
 
 /* --- the proof --- */
 
+/* Of a right that is missing the log hears once, until it is there. */
+static void
+say_deaf(struct node *node, const char *error)
+{
+	struct subscriber *subscriber = &node->subscriber;
+	if (subscriber->said_deaf)
+		return;
+	subscriber->said_deaf = true;
+	struct logline line = log_begin(EV_store_deaf);
+	log_str(&line, "error", error);
+	log_end(&line);
+}
+
 static void
 on_published(struct link_call *call, const redisReply *reply)
 {
@@ -66,10 +79,7 @@ on_published(struct link_call *call, const redisReply *reply)
 	node_check_type(&node->small, reply, REDIS_REPLY_INTEGER);
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
-	struct logline line = log_begin(EV_store_deaf);
-	log_str(&line, "error", reply->str);
-	log_end(&line);
-	timer_clear(&subscriber->timer); /* until it connects anew */
+	say_deaf(node, reply->str);
 }
 
 static void
@@ -152,6 +162,7 @@ on_word(struct node *node, struct span time)
 	if (sent_us > (uint64_t)clock_us())
 		return;
 	node->subscriber.heard_us = (int64_t)sent_us;
+	node->subscriber.said_deaf = false;
 	set_subscribed(node, true);
 }
 
@@ -195,6 +206,12 @@ on_link_failed(void *arg)
 }
 
 static void
+on_refused(void *arg, const char *error)
+{
+	say_deaf(arg, error);
+}
+
+static void
 on_link_find(void *arg)
 {
 	struct subscriber *subscriber = &((struct node *)arg)->subscriber;
@@ -228,7 +245,8 @@ subscriber_open(struct node *node)
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
 	    .changed = on_link_changed, .failed = on_link_failed,
-	    .heard = on_heard, .channels = channels, .arg = node,
+	    .heard = on_heard, .channels = channels,
+	    .refused = on_refused, .arg = node,
 	    .find = follows ? on_link_find : NULL};
 	if (follows)
 		master_follower_init(&subscriber->follower,

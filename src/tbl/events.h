@@ -73,8 +73,9 @@ EVENT(master_unknown, ERROR, "no Sentinel knows a master of this name: the "
 EVENT(sentinel_lost, WARN, "this Sentinel cannot be queried; error says why: "
 	"check it and the network path to it")
 EVENT(sentinel_back, INFO, "this Sentinel names the master again")
-EVENT(store_deaf, WARN, "Redis does not let us publish on the channel for "
-	"changes, so answers are not kept in memory: allow PUBLISH on it")
+EVENT(store_deaf, WARN, "Redis does not let us publish or listen on the "
+	"channel for changes, so answers are not kept in memory: allow PUBLISH "
+	"and PSUBSCRIBE on it (onceproxy doctor --acl has the whole line)")
 EVENT(store_refused, ERROR, "Redis refused a command; error has its reply: fix "
 	"the missing right, or the full memory or disk, there")
 EVENT(store_large_down, ERROR, "the second connection to Redis, which carries "

@@ -121,6 +121,36 @@ def who_cannot_hear_of_changes_keeps_nothing(bench):
     keeps(gateway)
 
 
+@each([("publish or listen on the channel", ["resetchannels"]),
+       ("subscribe", ["-psubscribe"]),
+       ("publish", ["-publish"])])
+def who_may_not_is_told_once_and_asks_less_and_less(bench, rules):
+    """An operator's user often has no channels: that Redis 7 gives none."""
+    redis = bench.own_redis()
+    redis("ACL", "SETUSER", "default", *rules)
+    began = time.monotonic()
+    gateway = bench.gateway(bench.upstream(), redis=redis, workers=1,
+                            admin=ADMIN)
+
+    def refusals():
+        return max((entry[1] for entry in redis("ACL", "LOG") if entry[7] in (
+            b"psubscribe", b"onceproxy:{*}:changes")), default=0)
+    if rules == ["-publish"]:
+        gateway.wait_for_log("store_deaf")
+    else:
+        # After 0, 50, 100, 200, 400, 800 and 1000 ms.
+        eventually(lambda: refusals() >= 8)
+        assert time.monotonic() - began > 2, "it connects without a rest"
+    gateway.ask("k")
+    equal(gateway.ask("k").replayed, True)
+    equal(len(gateway.find_log("store_deaf")), 1)
+    redis("ACL", "SETUSER", "default", "allchannels", "+@all")
+    keeps(gateway)
+    redis("ACL", "SETUSER", "default", *rules)
+    redis("CLIENT", "KILL", "TYPE", "pubsub")
+    eventually(lambda: len(gateway.find_log("store_deaf")) == 2)
+
+
 @test
 def an_ear_that_went_deaf_without_a_sign_is_noticed(bench):
     redis = bench.own_redis()
