@@ -12,6 +12,7 @@ void doctor_redis_stopped(struct doctor *doctor);
 void doctor_redis_certificate(struct doctor *doctor);
 void doctor_redis_unreachable(struct doctor *doctor);
 void doctor_redis_login(struct doctor *doctor);
+void doctor_redis_database(struct doctor *doctor);
 void doctor_redis_rights(struct doctor *doctor);
 void doctor_redis_old(struct doctor *doctor);
 void doctor_redis_replica(struct doctor *doctor);

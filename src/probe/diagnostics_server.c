@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
-#include "base/must.h"
 #include "loop/loop.h"
 #include "probe/cluster_query.h"
 #include "probe/diagnostics_server.h"
@@ -30,9 +30,8 @@ enum {
 
 struct look {
 	const struct conf *conf;
-	/* Of a cluster, and the one that is examined; else NULL. */
-	const struct cluster_masters *masters;
-	const struct cluster_master *at;
+	const struct cluster_masters *masters; /* NULL: no cluster */
+	const struct cluster_master *at;       /* of those */
 	struct dialled *redis;
 	struct diagnostics *seen;
 	unsigned records; /* records that were looked into */
@@ -399,23 +398,26 @@ scan(struct look *look)
  * says why.  A missing right, or a failing disk, still leaves much to see.
  */
 static bool
-answers_ping(struct look *look)
+answers_first(struct look *look)
 {
 	struct diagnostics *seen = look->seen;
-	char *message = NULL;
-	redisReply *reply =
-	    dial_accept(look->redis, ASK(look, "PING"), &message);
-	bool answers = reply != NULL;
-	freeReplyObject(reply);
+	const struct conf_redis *at = &look->conf->store.redis;
+	char db[DIGITS_MAX + 1] = "", *message = NULL;
+	digits_put(db, at->db);
+	redisReply *reply = dial_accept(look->redis,
+	    at->db == 0 || at->managed ? ASK(look, "PING")
+				       : ASK(look, "SELECT", db), &message);
 	enum redis_error error = redis_error_of(span_str(message));
-	answers = answers || error == REDIS_ERROR_NOPERM ||
+	bool answers = reply != NULL || error == REDIS_ERROR_NOPERM ||
 	    error == REDIS_ERROR_MISCONF;
+	freeReplyObject(reply);
 	if (answers || is_broken(look)) {
 		free(message);
 		return answers;
 	}
-	seen->how =
-	    error == REDIS_ERROR_NOAUTH ? REDIS_REFUSED : REDIS_SILENT;
+	seen->how = error == REDIS_ERROR_NOAUTH	 ? REDIS_REFUSED
+	    : span_starts(span_str(message), SPAN("ERR DB")) ? REDIS_NO_DATABASE
+							     : REDIS_SILENT;
 	seen->message = message;
 	return false;
 }
@@ -441,7 +443,7 @@ open_redis(struct look *look)
 							: REDIS_REFUSED;
 		return false;
 	}
-	return answers_ping(look);
+	return answers_first(look);
 }
 
 static void
@@ -457,8 +459,7 @@ look_around(struct look *look)
 	if (!is_broken(look))
 		look_at_info(look);
 	if (!is_broken(look))
-		look->seen->appendfsync =
-		    look_at_config(look, "appendfsync");
+		look->seen->appendfsync = look_at_config(look, "appendfsync");
 	if (look->at != NULL && !is_broken(look))
 		look->seen->coverage = look_at_config(
 		    look, "cluster-require-full-coverage");

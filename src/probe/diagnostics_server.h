@@ -11,6 +11,7 @@ struct diagnostics {
 	enum {
 		REDIS_SILENT,  /* no connection, a broken one, or no answer */
 		REDIS_REFUSED, /* it does not let us in */
+		REDIS_NO_DATABASE, /* of the number that the file has */
 		REDIS_SEEN,
 	} how;
 	char *message; /* why, unless REDIS_SEEN */

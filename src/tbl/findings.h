@@ -103,6 +103,11 @@ FINDING(redis_login, FAIL, doctor_redis_login,
 	"Redis does not accept our login: {}",
 	"put the user's name and password into store.user and store.password, "
 	"or create the user: {}")
+FINDING(redis_database, FAIL, doctor_redis_database,
+	"Redis has the database of store.redis",
+	"Redis does not select the database {}",
+	"name one below its `databases` (CONFIG GET databases) at the end of "
+	"the URL")
 FINDING(redis_old, FAIL, doctor_redis_old,
 	"Redis is new enough",
 	"this is Redis {}, and the scripts need features that came with 7.0",

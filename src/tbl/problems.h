@@ -12,9 +12,8 @@ PROBLEM(IN_FLIGHT, 409, "in-flight", SAME_KEY, 1,
 	"again with the same key: it will get the answer to the first.")
 PROBLEM(UNKNOWN_HELD, 409, "outcome-unknown", SAME_KEY, 0,
 	"The outcome of the first request is unknown",
-	"An earlier request with this idempotency key was sent to the API and "
-	"no complete answer came back, so it may or may not have been "
-	"executed.")
+	"An earlier request with this idempotency key was sent to the API, and "
+	"nothing that came back says whether it was executed.")
 PROBLEM(UNKNOWN_TIMEOUT, 504, "outcome-unknown", SAME_KEY, 0,
 	"The API did not answer in time",
 	"The request was sent to the API, which did not answer in time, so it "

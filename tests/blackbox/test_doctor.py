@@ -571,6 +571,19 @@ def a_wrong_password_is_a_failure_whose_cure_makes_the_user(bench):
     equal(patient.finds("redis_login")["where"], "/store/redis")
 
 
+@test
+def a_database_that_redis_does_not_have_is_a_failure(bench):
+    patient = Patient(bench)
+    place = patient.config["store"]["redis"]
+    mark = "&" if "?" in place else "?"
+    patient.config["store"]["redis"] = f"{place}{mark}db=99"
+    got = patient.finds("redis_database")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    assert "database 99: ERR DB index is out of range" in got["words"], got
+    patient.config["store"]["redis"] = f"{place}{mark}db=3"
+    patient.misses("redis_database")
+
+
 # --- rights ----------------------------------------------------------------
 
 BOTH_WAYS = [(way, {"scripting": way}) for way in ("script", "function")]
