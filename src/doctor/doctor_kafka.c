@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "broker/kafka/kafka_name.h"
 #include "doctor/doctor_kafka_private.h"
+#include "probe/topic_group.h"
 #include "probe/topic_right.h"
 #include "probe/topic_there.h"
 #include "probe/topic_write.h"
@@ -61,6 +62,17 @@ look_at_group(const struct conf_source *source, struct source_seen *seen)
 		source->group));
 }
 
+/* All gateways share by one protocol. */
+static void
+look_at_others(const struct conf_source *source, struct source_seen *seen)
+{
+	char *protocol = topic_group_protocol(source->broker, source->group);
+	if (protocol != NULL && strcmp(protocol, KAFKA_NAME_PROTOCOL) != 0)
+		seen->others =
+		    mem_printf("%s, by %s", source->group, protocol);
+	free(protocol);
+}
+
 void
 doctor_kafka_source(const struct doctor *doctor,
     const struct conf_source *source, struct source_seen *seen)
@@ -70,6 +82,7 @@ doctor_kafka_source(const struct doctor *doctor,
 	char *id = kafka_name_transactional(source, doctor->conf->instance);
 	char *begins = mem_printf("onceproxy-%s-", source->name);
 	look_at_group(source, seen);
+	look_at_others(source, seen);
 	look_at_id(source->broker, id, begins, seen);
 	free(begins);
 	free(id);

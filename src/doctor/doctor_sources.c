@@ -349,3 +349,15 @@ doctor_sources_offsets(struct doctor *doctor)
 			    mem_text(seen->offsets), NULL);
 	}
 }
+
+void
+doctor_sources_others(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_others, i);
+		if (seen != NULL && seen->others != NULL)
+			add_of_source(doctor, FINDING_source_others, i,
+			    mem_text(seen->others), NULL);
+	}
+}

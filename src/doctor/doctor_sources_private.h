@@ -25,3 +25,4 @@ void doctor_sources_places(struct doctor *doctor);
 void doctor_sources_copies(struct doctor *doctor);
 void doctor_sources_sizes(struct doctor *doctor);
 void doctor_sources_offsets(struct doctor *doctor);
+void doctor_sources_others(struct doctor *doctor);

@@ -17,5 +17,6 @@ source_seen_clear(struct source_seen *seen)
 	free(seen->few_copies);
 	free(seen->too_small);
 	free(seen->offsets);
+	free(seen->others);
 	*seen = (struct source_seen){0};
 }

@@ -35,6 +35,7 @@ struct source_seen {
 	char *few_copies; /* how few brokers keep what is put */
 	char *too_small; /* topics that take less than may be put there */
 	char *offsets; /* for how short a time a group's offsets are kept */
+	char *others; /* how members of the group that are none of ours share */
 };
 
 /* Frees what it holds. */

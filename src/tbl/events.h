@@ -223,7 +223,7 @@ EVENT(source_refused, ERROR, "the broker of this source answers, and refuses "
 	"what is needed to take or to finish its messages; error has its "
 	"words, and onceproxy doctor the rights that are missing: check the "
 	"user, its password and its rights, what is stored under these names, "
-	"and the broker's memory")
+	"who else is in its group, and the broker's memory")
 EVENT(source_accepted, INFO, "the broker of this source does not refuse any "
 	"more what error says")
 EVENT(source_group_made, INFO, "the consumer group of this source was not "

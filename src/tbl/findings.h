@@ -344,6 +344,12 @@ FINDING(source_offsets, WARN, doctor_sources_offsets,
 	"a group that nobody reads as for that long begins anew; what it has "
 	"finished only Redis knows then: {}",
 	"raise offsets.retention.minutes of the brokers, or shorten max_age")
+FINDING(source_others, FAIL, doctor_sources_others,
+	"the sources' groups have no members that others cannot join",
+	"the group has members that are no gateways, and share its partitions "
+	"by another protocol than \"range\", so that no gateway may join: {}",
+	"end them (kafka-consumer-groups.sh --describe --members --group NAME "
+	"says who they are), or give the source a group of its own")
 
 /* --- relays: doctor/doctor_relays.c --- */
 FINDING(relay_unreachable, FAIL, doctor_relays_unreachable,

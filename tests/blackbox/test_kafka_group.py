@@ -4,12 +4,14 @@ whoever has to wait for the end of one is late.  Skipped where there is no Kafka
 (contrib/check --kafka)."""
 
 import itertools
+import json
 import signal
 import time
 from collections import Counter
 
 from once import tap
-from once.gateway import write
+from once.admin import Admin
+from once.gateway import command, write
 from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
 from once.tap import equal, long_test, test
@@ -139,6 +141,44 @@ def who_died_is_not_taken_for_one_that_reads_other_topics(bench):
     bench.serve(take_topic(gateway, new))
     new.add(b"{}", "b")
     wait_executed(upstream, ["a", "b"])
+
+
+def source_of(gateway):
+    found, = Admin(gateway).get("/sources")["sources"]
+    return found
+
+
+@test
+def members_that_share_in_another_way_are_told_until_they_leave(bench):
+    upstream, topic = bench.upstream(), topic_of(bench.kafka)
+    other = confluent_kafka.Consumer(topic.kafka.settings(
+        group_id=topic.group, auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        partition_assignment_strategy="cooperative-sticky"))
+    other.subscribe([topic.name])
+    eventually(lambda: other.poll(0.1) is None and other.assignment(),
+               "it has the partition", START_S)
+    gateway = bench.serve({
+        **config_of(bench, upstream, topic, "one"),
+        "admin": {"listen": "127.0.0.1:0"}})
+    line = gateway.wait_for_log("source_stands", timeout=START_S)
+    equal(line["reason"], "broker")
+    for word in (topic.group, '"range"', "another group"):
+        assert word in line["error"], line
+    equal(source_of(gateway)["standing"], "broker")
+    found, = (f for f in json.loads(command(
+        "doctor", "-c", gateway.file, "--json").stdout)["findings"]
+        if f["name"] == "source_others")
+    equal((found["level"], found["where"]), ("fail", "/sources/charges"))
+    assert f"{topic.group}, by cooperative-sticky" in found["words"], found
+    topic.add(b"{}", "a")
+    other.close()
+    gateway.wait_for_log("source_goes", reason="broker", timeout=START_S)
+    wait_executed(upstream, ["a"])
+    equal(source_of(gateway)["standing"], None)
+    equal(len(gateway.find_log("source_refused")), 1)
+    equal(len(gateway.find_log("source_accepted")), 1)
+    equal(gateway.find_log("source_broker_down"), [])
 
 
 @long_test

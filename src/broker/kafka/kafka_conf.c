@@ -34,7 +34,7 @@ static const struct setting of_consumer[] = {
     {"queued.max.messages.kbytes", "1024"},
     {"queued.min.messages", "1000"},
     /* Others' bugs in 2.0.2 end in a hang or at 100 % of a CPU. */
-    {"partition.assignment.strategy", "range"},
+    {"partition.assignment.strategy", KAFKA_NAME_PROTOCOL},
     {"log.queue", "true"},
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "broker/kafka/kafka_name.h"
 #include "broker/kafka/kafka_private.h"
 #include "loop/log.h"
 
@@ -206,15 +207,46 @@ refusal_of(const rd_kafka_topic_partition_list_t *list)
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+static void
+refuse_group(struct kafka *kafka, const char *before, const char *behind)
+{
+	char words[KAFKA_WORDS_BYTES];
+	snprintf(words, sizeof words, "%s \"%s\"%s", before,
+	    kafka->source->group, behind);
+	kafka_is_up(kafka);
+	kafka_trouble_begin(kafka, KAFKA_OF_GROUP, "", words);
+}
+
 void
 kafka_group_forbidden(struct kafka *kafka)
 {
-	char words[KAFKA_WORDS_BYTES];
-	snprintf(words, sizeof words,
-	    "no right to read as the group \"%s\": Read",
-	    kafka->source->group);
-	kafka_is_up(kafka);
-	kafka_trouble_begin(kafka, KAFKA_OF_GROUP, "", words);
+	refuse_group(kafka, "no right to read as the group", ": Read");
+}
+
+/* It is no member of it, and tries again by itself. */
+static bool
+is_kept_out(struct kafka *kafka, rd_kafka_resp_err_t error)
+{
+	static const char who[] = "no member of the group";
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
+		refuse_group(kafka, who,
+		    ": others share its partitions by another protocol than "
+		    "\"" KAFKA_NAME_PROTOCOL
+		    "\"; end them, or set another group");
+		return true;
+	case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
+		refuse_group(kafka, who,
+		    ": it has as many as the brokers' group.max.size allows");
+		return true;
+	case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
+		refuse_group(kafka, who,
+		    ": the brokers' group.min and group.max.session.timeout.ms "
+		    "do not allow this session.timeout.ms");
+		return true;
+	default:
+		return false;
+	}
 }
 
 bool
@@ -233,7 +265,7 @@ kafka_group_error(struct kafka *kafka, rd_kafka_resp_err_t error)
 		kafka_topics_now(kafka);
 		return true;
 	default:
-		return false;
+		return is_kept_out(kafka, error);
 	}
 }
 
