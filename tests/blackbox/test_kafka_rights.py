@@ -14,7 +14,7 @@ from once.kafka import START_S
 from once.kafka_guarded import GuardedKafka
 from once.kafka_topic import Topic
 from once.relays import TopicLedger, topic_relay
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
 
@@ -237,6 +237,34 @@ def rights_to_put_results_that_are_missing_are_told(bench):
 def rights_to_put_dead_letters_that_are_missing_are_told(bench):
     g = Guarded(bench, answer(422)).source()
     puts(g, "dead-letters", g.topic.dead)
+
+
+@each([(f"the {kind} of {what}", answer(status), what, kind)
+       for what, kind, status in (("results", "transactional-id", 201),
+                                  ("results", "topic", 201),
+                                  ("dead-letters", "transactional-id", 422),
+                                  ("dead-letters", "topic", 422))])
+def a_right_to_put_that_is_taken_away_is_named(bench, reply, what, kind):
+    g = Guarded(bench, reply)
+    places = {"results": g.topic.results, "dead-letters": g.topic.dead}
+    g.source(results={"topic": g.topic.results})
+    g.may_read()
+    for place in places.values():
+        g.may_put(place)
+    g.serve()
+    g.topic.add(b"{}", "a")
+    g.wait("message")
+    name = {"topic": places[what],
+            "transactional-id": g.topic.transactional_id()}[kind]
+    g.kafka.forbid(kind, name)
+    g.topic.add(b"{}", "b")
+    line = g.wait("source_stands", "no right to")
+    assert f'{kind.replace("-", " ")} "{name}": ' in line["error"], line
+    equal(line["reason"], what)
+    g.kafka.allow(kind, name, "Write")
+    g.wait("message")
+    g.never_down()
+    equal(len(g.upstream.requests), 2)
 
 
 @test

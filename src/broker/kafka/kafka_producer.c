@@ -82,21 +82,33 @@ note_denied_id(struct kafka_producer *p, struct kafka_batch *b)
 	note_words(b, "use the transactional id", name, "Describe, Write");
 }
 
+/* Where all of them are put; NULL: to several. */
+static const char *
+only_topic(const struct kafka_batch *b)
+{
+	for (size_t i = 1; i < b->count; i++)
+		if (strcmp(b->records[i].topic, b->records[0].topic) != 0)
+			return NULL;
+	return b->count > 0 ? b->records[0].topic : NULL;
+}
+
 /*
- * The offsets of a topic that is read may be refused, or one that is put to:
- * which one of them is known once a record is alone.
+ * A topic that is put to may be refused, or the offsets of one that is read:
+ * only the words tell, and not which one of several.  That is known once a
+ * record is alone.
  */
 static void
 note_denied_topic(struct kafka_batch *b, const char *words)
 {
-	bool puts = b->count > 0 && strstr(words, "add partitions") != NULL;
+	/* "partitions", or "partition(s)". */
+	bool puts = b->count > 0 && strstr(words, "add partition") != NULL;
+	b->refused = puts && only_topic(b) == NULL;
+	b->denied = !b->refused;
 	if (puts) {
-		b->refused = true;
 		note_words(
 		    b, "write to the topic", b->records[0].topic, "Write");
 		return;
 	}
-	b->denied = true;
 	note_words(b, "read the topic",
 	    b->offsets != NULL && b->offsets->cnt > 0
 		? b->offsets->elems[0].topic
@@ -351,6 +363,7 @@ produce_all(struct kafka_producer *p, struct kafka_batch *b)
 		rd_kafka_resp_err_t error = produce(p, &b->records[i]);
 		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			continue;
+		b->code = error;
 		if (error == RD_KAFKA_RESP_ERR__FATAL ||
 		    error == RD_KAFKA_RESP_ERR__STATE)
 			return CALL_BROKEN;
@@ -359,6 +372,22 @@ produce_all(struct kafka_producer *p, struct kafka_batch *b)
 	}
 	rd_kafka_poll(p->client, 0);
 	return CALL_DONE;
+}
+
+/*
+ * The transaction had failed when something more was to go into it, and that
+ * was all the words said: whatever is called next says why.
+ */
+static void
+ask_why(struct kafka_producer *p, struct kafka_batch *b)
+{
+	if (b->code != RD_KAFKA_RESP_ERR__STATE || b->refused)
+		return;
+	rd_kafka_error_t *error = call_send_offsets(p, b);
+	if (error == NULL)
+		return;
+	note_call(p, b, error);
+	rd_kafka_error_destroy(error);
 }
 
 /* Up to here nothing can have been committed. */
@@ -371,6 +400,8 @@ fill(struct kafka_producer *p, struct kafka_batch *b)
 	if (result == CALL_DONE)
 		result = insist(
 		    p, b, soon_ms(), call_send_offsets);
+	if (result != CALL_DONE)
+		ask_why(p, b);
 	return result;
 }
 
@@ -383,7 +414,7 @@ abort_batch(struct kafka_producer *p, struct kafka_batch *b)
 	rd_kafka_poll(p->client, 0);
 	enum call_result result = insist(p, b, soon_ms(), call_abort);
 	/* After a record that was refused it misses a number (2.0.2). */
-	if (result != CALL_DONE || b->refused)
+	if (result != CALL_DONE || b->refused || b->denied)
 		kafka_producer_drop(p);
 }
 
