@@ -69,3 +69,17 @@ broker_reader_floor(struct broker_reader *reader, const char *part,
 	if (reader->client->floor != NULL)
 		reader->client->floor(reader, part, floor, lowered);
 }
+
+void
+broker_reader_tell(struct broker_reader *reader)
+{
+	if (reader->client->tell != NULL)
+		reader->client->tell(reader);
+}
+
+bool
+broker_reader_is_told(const struct broker_reader *reader)
+{
+	return reader->client->is_told == NULL ||
+	    reader->client->is_told(reader);
+}

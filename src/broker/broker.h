@@ -309,6 +309,14 @@ void broker_reader_give_back(
 void broker_reader_floor(struct broker_reader *reader, const char *part,
     struct span floor, bool lowered);
 
+/*
+ * All that is finished is told to the broker now, and what is to be kept of
+ * that (floor()); before the reader is closed, by when nobody is told any more.
+ */
+void broker_reader_tell(struct broker_reader *reader);
+/* Whether it is; or it cannot be told now. */
+bool broker_reader_is_told(const struct broker_reader *reader);
+
 struct broker_health {
 	bool up;
 	/* It answers; nothing can be taken, or finished, all the same. */
@@ -338,6 +346,9 @@ struct broker_client {
 	/* NULL: it keeps nothing. */
 	void (*floor)(struct broker_reader *reader, const char *part,
 	    struct span floor, bool lowered);
+	/* NULL: what is finished is told at once, and nothing is kept. */
+	void (*tell)(struct broker_reader *reader);
+	bool (*is_told)(const struct broker_reader *reader);
 };
 
 /* The first member of each client's own reader. */

@@ -224,6 +224,15 @@ floors_keep(
 	timer_set(&floors->timer, 0);
 }
 
+bool
+floors_are_kept(const struct floors *floors)
+{
+	const struct floors_part *part = floors->parts;
+	while (part != NULL && part->floor == NULL)
+		part = part->next;
+	return part == NULL;
+}
+
 /* --- for operators --- */
 
 static void

@@ -48,6 +48,9 @@ void floors_want(struct floors *floors, const char *part);
 void floors_keep(
     struct floors *floors, const char *part, struct span floor, bool lower);
 
+/* Whether Redis has all that is to be kept. */
+bool floors_are_kept(const struct floors *floors);
+
 /*
  * What an operator says: the group may stand below the floors of these parts
  * (none: of all), within FLOORS_LOWERED_MS, and what is there comes again.  An

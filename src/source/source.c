@@ -377,13 +377,24 @@ source_drain(struct source *s)
 	source_credit_settle(s);
 }
 
+/* Its broker knows what is finished, and Redis how far. */
+static bool
+is_told(struct source *s)
+{
+	if (s->reader != NULL && !s->telling)
+		broker_reader_tell(s->reader);
+	s->telling = true;
+	return (s->reader == NULL || broker_reader_is_told(s->reader)) &&
+	    floors_are_kept(&s->floors);
+}
+
 bool
 source_is_drained(struct source *s)
 {
+	bool late = loop_now_ms(s->worker->loop) >= s->drained_ms;
 	/* What the broker did not take is given back as well. */
-	end_deliveries(
-	    s, loop_now_ms(s->worker->loop) >= s->drained_ms);
-	return s->deliveries.count == 0;
+	end_deliveries(s, late);
+	return s->deliveries.count == 0 && (late || is_told(s));
 }
 
 void

@@ -84,6 +84,7 @@ struct source {
 	struct task settle; /* the credit is worked out anew */
 	bool draining;
 	int64_t drained_ms; /* then nothing is waited for any more */
+	bool telling; /* nothing is left but to tell what is finished */
 };
 
 /* Begins to read. */

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import time
 from collections import Counter
 
 from once import tap
@@ -16,7 +17,7 @@ from once.kafka import START_S
 from once.kafka_topic import Topic
 from once.messages import Stream, source
 from once.tap import each, equal, test
-from once.wait import eventually
+from once.wait import PATIENCE, eventually
 
 NUMBERS = itertools.count()
 
@@ -28,12 +29,15 @@ def admin_of(bench):
 class Reader:
     """A topic with messages that are finished, and their gateway."""
 
-    def __init__(self, bench, partitions=1, count=6, redis=None, **members):
+    def __init__(self, bench, partitions=1, count=6, redis=None,
+                 results=True):
         self.bench, self.redis = bench, redis or bench.redis
-        self.members, self.more = members, {"redis": redis} if redis else {}
+        self.more = {"redis": redis} if redis else {}
         self.upstream = bench.upstream()
         self.topic = Topic(
             bench.kafka, f"floors-{next(NUMBERS)}", partitions)
+        self.members = (
+            {"results": {"topic": self.topic.results}} if results else {})
         self.keys = [f"k{number}" for number in range(count)]
         self.gateway = self.serve()
         self.topic.add_all(self.keys)
@@ -44,7 +48,7 @@ class Reader:
             self.upstream, instance=instance, admin=admin_of(self.bench),
             **self.more)
         self.gateway = self.bench.serve(self.topic.source(
-            config, self.topic.name, results={"topic": self.topic.results},
+            config, self.topic.name,
             **self.members))
         return self.gateway
 
@@ -234,6 +238,36 @@ def nothing_is_read_before_its_floor_is_known(bench):
         "message", outcome="executed", timeout=START_S)
     r.topic.wait_finished(START_S)
     equal(r.executions(), Counter([*r.keys, "last"]))
+
+
+def with_an_unkept_end(bench, **more):
+    """A gateway that has just executed the last message."""
+    r = Reader(bench, results=False, **more)
+    r.topic.add(b"{}", "last")
+    r.gateway.wait_until(lambda: len(r.gateway.find_log("message")) == 7,
+                         "the last one ends", START_S)
+    return r
+
+
+@test
+def who_is_stopped_keeps_the_floor_of_all_that_is_finished(bench):
+    r = with_an_unkept_end(bench)
+    r.gateway.stop()
+    equal(r.kept_sum(), 7)
+    equal(r.topic.unfinished(), 0)
+
+
+@test
+def who_is_stopped_does_not_wait_long_for_a_redis_that_is_away(bench):
+    r = with_an_unkept_end(bench, redis=bench.own_redis())
+    r.redis.freeze()
+    started = time.monotonic()
+    r.gateway.stop()
+    took = time.monotonic() - started
+    r.redis.thaw()
+    assert took < PATIENCE / 2, took
+    assert r.kept_sum() in (6, 7)
+    equal(r.topic.unfinished(), 0)
 
 
 @test

@@ -420,6 +420,20 @@ health_of_reader(const struct broker_reader *base)
 	    .rebalances = kafka->rebalances};
 }
 
+static void
+reader_tell(struct broker_reader *base)
+{
+	kafka_behind(base)->tells = true;
+	kafka_kick(kafka_behind(base));
+}
+
+static bool
+reader_is_told(const struct broker_reader *base)
+{
+	const struct kafka *kafka = (const struct kafka *)(const void *)base;
+	return !kafka->up || kafka_commit_is_over(kafka);
+}
+
 const struct broker_client kafka_client = {
     .open = reader_open,
     .close = reader_close,
@@ -429,4 +443,6 @@ const struct broker_client kafka_client = {
     .give_back = reader_give_back,
     .health = health_of_reader,
     .floor = reader_floor,
+    .tell = reader_tell,
+    .is_told = reader_is_told,
 };

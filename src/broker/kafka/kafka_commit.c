@@ -63,6 +63,12 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 	return NULL;
 }
 
+bool
+kafka_commit_is_over(const struct kafka *kafka)
+{
+	return kafka->commits == 0 && kafka->batch == NULL && !has_due(kafka);
+}
+
 void
 kafka_commit_over(struct kafka *kafka, bool good)
 {

@@ -64,12 +64,6 @@ enum kafka_trial {
 	KAFKA_TRY_START,
 };
 
-/* What a floor says; low below 0: nothing. */
-struct kafka_floor {
-	int64_t low;
-	struct kafka_anchor anchor;
-};
-
 /* A partition that the group has given us. */
 struct kafka_part {
 	struct kafka_part *next;
@@ -424,6 +418,8 @@ void kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event);
  */
 rd_kafka_topic_partition_list_t *kafka_commit_list(
     struct kafka *kafka, bool putting);
+/* Whether nothing is to be committed, or being committed. */
+bool kafka_commit_is_over(const struct kafka *kafka);
 /* It is committed, or not. */
 void kafka_commit_over(struct kafka *kafka, bool good);
 

@@ -36,6 +36,12 @@ struct kafka_anchor {
 	uint32_t mark;
 };
 
+/* What a floor says; low below 0: nothing. */
+struct kafka_floor {
+	int64_t low;
+	struct kafka_anchor anchor;
+};
+
 /* Offsets from one to another, the second not among them. */
 struct kafka_range {
 	int64_t from, to;
