@@ -267,10 +267,16 @@ EVENT(source_opened_again, WARN, "the broker's library (librdkafka) does not "
 	"moves, look for a newer librdkafka")
 EVENT(source_topic_again, WARN, "a partition does not have the message any "
 	"more that stood where its group left off, or begins anew: the topic "
-	"was made again, compacted after the group had expired, or has lost "
-	"the end of its log; it is read from its "
+	"was made again, or has lost the end of its log; it is read from its "
 	"beginning, and what is known by its key is not executed again: find "
 	"out who deletes topics, or whether the broker has lost data")
+EVENT(source_unproven, ERROR, "the consumer group of this source was set back, "
+	"or its offsets have expired, and compaction has taken the messages "
+	"that would tell whether the topic is the one that was read: the "
+	"partition in error is not read. If the topic was made again, or all "
+	"that has no record may be executed, say onceproxy messages rewind; "
+	"if it is the same topic, stop the gateways and set its group to the "
+	"offset in error (kafka-consumer-groups.sh --to-offset)")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
 	"or its offsets have expired: what this source has finished is not "
 	"executed again, and dead letters that were replayed or dropped stay "

@@ -342,6 +342,7 @@ on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 	kafka_trouble_end(kafka, KAFKA_OF_ELSE, NULL);
 	kafka_trouble_end(kafka, KAFKA_OF_READ, NULL);
 	kafka_trouble_end(kafka, KAFKA_OF_PART, NULL);
+	kafka_trouble_end(kafka, KAFKA_OF_PROOF, NULL);
 	kafka_group_clear(kafka);
 	kafka->list = list_of_ours(kafka, list);
 	kafka->rebalances++;

@@ -100,6 +100,7 @@ begin_at(struct kafka_part *part, struct kafka_stand *stand)
 		part->ring.era = part->ring.next_era;
 	part->ring.changed = part->era_ends || part->shelved.news;
 	part->era_ends = false;
+	kafka_trouble_end(part->kafka, KAFKA_OF_PROOF, part->name);
 }
 
 static int64_t
@@ -248,6 +249,26 @@ proven(struct kafka_part *part)
 	part->ring.changed = true;
 }
 
+/*
+ * Compacted, or another topic, which has no message there.  To read on would
+ * leave out what was never executed, to begin anew would execute again what has
+ * no record any more.
+ */
+static void
+stand_still(struct kafka_part *part)
+{
+	char words[KAFKA_WORDS_BYTES];
+	snprintf(words, sizeof words,
+	    "nothing tells whether the topic was made again, or is finished "
+	    "below %" PRId64 " as it was: \"messages rewind\" it, or set the "
+	    "group to that (%s)",
+	    part->floor.low, part->name);
+	part->step = KAFKA_UNPROVEN;
+	part->odd_ms = loop_now_ms(part->kafka->loop);
+	kafka_trouble_begin(
+	    part->kafka, KAFKA_OF_PROOF, part->name, words);
+}
+
 /* The log has the anchor's offset behind it, and no message there. */
 static bool
 proves_without(struct kafka_part *part, int64_t offset, bool end)
@@ -259,9 +280,15 @@ proves_without(struct kafka_part *part, int64_t offset, bool end)
 		proven(part);
 		return true;
 	}
+	bool gone = end ||
+	    offset >= (part->trial == KAFKA_TRY_FLOOR ? part->floor.low
+						      : part->commit.low);
+	if (part->trial == KAFKA_TRY_FLOOR && gone) {
+		stand_still(part);
+		return false;
+	}
 	/* Compacted: nothing above the low-water mark can be believed. */
-	if (part->trial == KAFKA_TRY_COMMIT &&
-	    (end || offset >= part->commit.low)) {
+	if (part->trial == KAFKA_TRY_COMMIT && gone) {
 		part->era_ends |= part->commit.n_ranges > 0;
 		kafka_ring_forget(&part->commit);
 		part->commit.anchor.offset = -1;
@@ -392,11 +419,19 @@ floor_number(struct span *text, int64_t most, int64_t *ret_number)
 }
 
 void
-kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
+kafka_part_ask_again(struct kafka_part *part)
+{
+	struct kafka *kafka = part->kafka;
+	part->odd_ms = loop_now_ms(kafka->loop);
+	part->has_floor = false;
+	kafka->events.floor_wanted(kafka->events.arg, part->name);
+}
+
+static void
+read_floor(struct kafka_part *part, struct span text)
 {
 	int64_t low, anchor, mark;
-	part->has_floor = true;
-	part->lowered = lowered;
+	part->floor = (struct kafka_floor){-1, {-1, 0}};
 	if (!floor_number(&text, INT64_MAX, &low) ||
 	    !floor_number(&text, INT64_MAX, &anchor) ||
 	    !floor_number(&text, UINT32_MAX, &mark) || anchor >= low ||
@@ -406,6 +441,19 @@ kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
 	else
 		part->floor =
 		    (struct kafka_floor){low, {anchor, (uint32_t)mark}};
+}
+
+void
+kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
+{
+	const struct kafka *kafka = part->kafka;
+	part->has_floor = true;
+	part->lowered = lowered;
+	read_floor(part, text);
+	if (part->step != KAFKA_UNPROVEN || kafka->revoking || kafka->remake)
+		return;
+	part->odd_ms = 0;
+	seek(part, kafka_part_begin(part));
 }
 
 void

@@ -54,6 +54,7 @@ struct kafka;
 enum kafka_step {
 	KAFKA_ASKING,  /* what was committed, and the floor */
 	KAFKA_PROVING, /* whether its topic is the one that was read */
+	KAFKA_UNPROVEN, /* nobody can tell: an operator is to decide */
 	KAFKA_READING,
 };
 
@@ -123,6 +124,7 @@ enum kafka_subject {
 	KAFKA_OF_GROUP, /* its name: "" */
 	KAFKA_OF_TOPIC, /* one that is read: it is not there, or not seen */
 	KAFKA_OF_READ,  /* the same, and its messages */
+	KAFKA_OF_PROOF, /* a partition: whether its topic was made again */
 	KAFKA_OF_PLACE, /* one that is put to */
 	KAFKA_OF_PART,  /* a partition: "TOPIC/NUMBER" */
 	KAFKA_OF_COMMIT, /* "" */
@@ -360,6 +362,8 @@ MUST_USE bool kafka_part_proves(
     struct kafka_part *part, int64_t offset, uint32_t mark, bool end);
 /* What comes next is fetched again, from that offset on at the latest. */
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
+/* One that is UNPROVEN: whether an operator has decided. */
+void kafka_part_ask_again(struct kafka_part *part);
 /* Its messages are forgotten; it is read anew.  False: from its floor on. */
 MUST_USE bool kafka_part_anew(struct kafka_part *part);
 /* Whether nothing is to be read before its era is committed. */

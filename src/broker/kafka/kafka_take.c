@@ -168,7 +168,7 @@ static bool
 may_read(const struct kafka_part *part)
 {
 	if (part->empty || part->odd_ms != 0 || part->kafka->credit == 0 ||
-	    part->step == KAFKA_ASKING)
+	    part->step == KAFKA_ASKING || part->step == KAFKA_UNPROVEN)
 		return false;
 	return part->step == KAFKA_PROVING ||
 	    (!kafka_ring_is_full(&part->ring) && !kafka_part_waits(part));
@@ -250,7 +250,10 @@ reconsider(struct kafka_part *part, int64_t now)
 	const struct kafka *kafka = part->kafka;
 	bool reads = kafka->assigned && !kafka->revoking && !kafka->remake;
 	part->empty = false;
-	if (part->odd_ms > 0 && now - part->odd_ms >= ODD_AGAIN_MS) {
+	bool due = part->odd_ms > 0 && now - part->odd_ms >= ODD_AGAIN_MS;
+	if (due && part->step == KAFKA_UNPROVEN) {
+		kafka_part_ask_again(part);
+	} else if (due) {
 		part->odd_ms = 0;
 		if (reads)
 			kafka_part_fetch_again(part, part->odd_offset);

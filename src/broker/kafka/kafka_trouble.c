@@ -79,7 +79,9 @@ kafka_trouble_begin(struct kafka *kafka, enum kafka_subject subject,
 	if (!strcmp(text, trouble->words))
 		return;
 	memcpy(trouble->words, text, sizeof text);
-	log_trouble(kafka, EV_source_refused, trouble);
+	log_trouble(kafka,
+	    subject == KAFKA_OF_PROOF ? EV_source_unproven : EV_source_refused,
+	    trouble);
 	kafka_changed(kafka);
 }
 
@@ -102,7 +104,8 @@ kafka_trouble_end(
 			at = &(*at)->next;
 			continue;
 		}
-		if (!kafka->leaving)
+		/* What an operator has decided was nobody's refusal. */
+		if (!kafka->leaving && subject != KAFKA_OF_PROOF)
 			log_trouble(kafka, EV_source_accepted, *at);
 		kafka_changed(kafka);
 		/* There is one of each; name may be its own. */
@@ -132,11 +135,22 @@ kafka_trouble_clear(struct kafka *kafka)
 		free_trouble(&kafka->troubles);
 }
 
+static bool
+all_are_unproven(const struct kafka *kafka)
+{
+	const struct kafka_part *part = kafka->parts;
+	while (part != NULL &&
+	    kafka_trouble_is(kafka, KAFKA_OF_PROOF, part->name))
+		part = part->next;
+	return kafka->parts != NULL && part == NULL;
+}
+
 bool
 kafka_trouble_stands(const struct kafka *kafka)
 {
 	const struct strings *topics = &kafka->source->topics;
-	if (kafka_trouble_is(kafka, KAFKA_OF_GROUP, NULL))
+	if (kafka_trouble_is(kafka, KAFKA_OF_GROUP, NULL) ||
+	    all_are_unproven(kafka))
 		return true;
 	for (size_t i = 0; i < topics->count; i++)
 		if (!kafka_trouble_is(
