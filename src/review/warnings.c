@@ -142,23 +142,60 @@ is_no_tenant(const char *header)
 
 /* What is to be said of a header that names whose key it is; NULL: nothing. */
 static char *
-scope_header_words(
-    const struct conf_idempotency *policy, const char *header)
+scope_header_words(const char *header)
 {
 	const char *meant = scope_meant(header);
 	if (meant != NULL)
 		return mem_printf("\"%s\" is the name of a header here, "
 		    "which a request must have; did you mean %s?", header,
 		    meant);
-	for (size_t i = 0; i < policy->headers.count; i++)
-		if (!strcasecmp(policy->headers.list[i], header))
-			return mem_text("the key cannot say whose it is: "
-			    "whoever sends another's key gets another's "
-			    "answer");
 	return is_no_tenant(header)
 	    ? mem_printf("\"%s\" does not say who a client is: where a "
 		  "retry has another one, it is executed again", header)
 	    : NULL;
+}
+
+static bool
+has_header(const struct conf_idempotency *policy, const char *header)
+{
+	for (size_t i = 0; i < policy->headers.count; i++)
+		if (!strcasecmp(policy->headers.list[i], header))
+			return true;
+	return false;
+}
+
+/* Whether a claim is taken from that header, which is renewed. */
+static bool
+has_claim_of(const struct conf_scopes *scope, const char *header)
+{
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->list[i].kind == SCOPE_JWT &&
+		    !strcasecmp(scopes_header(&scope->list[i]), header))
+			return true;
+	return false;
+}
+
+static void
+warn_of_scope_header(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route, const char *header)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	if (has_header(policy, header)) {
+		warn_of(complaints, conf, route, "header",
+		    "this header is the key and the scope at once, so whoever "
+		    "sends another's key gets another's answer: name the "
+		    "tenant by something else in \"scope\"");
+		return;
+	}
+	if (has_claim_of(&policy->scope, header))
+		warn_of(complaints, conf, route, "scope",
+		    "the token is in the scope besides its claim: a retry "
+		    "with a renewed one is executed again; leave "
+		    "\"Authorization\" out");
+	char *words = scope_header_words(header);
+	if (words != NULL)
+		warn_of(complaints, conf, route, "scope", words);
+	free(words);
 }
 
 static void
@@ -166,15 +203,10 @@ warn_of_scope(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
 {
 	const struct conf_scopes *scope = &route->idempotency->scope;
-	for (size_t i = 0; i < scope->count; i++) {
-		const struct conf_scope *s = &scope->list[i];
-		char *words = s->kind == SCOPE_HEADER
-		    ? scope_header_words(route->idempotency, s->header)
-		    : NULL;
-		if (words != NULL)
-			warn_of(complaints, conf, route, "scope", words);
-		free(words);
-	}
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->list[i].kind == SCOPE_HEADER)
+			warn_of_scope_header(complaints, conf, route,
+			    scope->list[i].header);
 }
 
 /* PayPal's access tokens end after some hours, its keys after days. */

@@ -10,6 +10,7 @@ from once.admin import Admin
 from once.certificates import Authority
 from once.gateway import command, write
 from once.tap import each, equal, test
+from once.tokens import Key, write_keys
 from once.upstream import refused_port
 
 POLICY = "/routes/0/idempotency"
@@ -70,6 +71,15 @@ def certified(bench, days):
         "certificate": own.file, "key": own.key}}]}
 
 
+def keys_of(bench):
+    """A file with what verifies tokens."""
+    folder = bench.folder()
+    file = os.path.join(folder, "keys.json")
+    write_keys(file, Key(folder, "HS256", "one"))
+    return file
+
+
+
 WARNINGS = [
     ("on_unknown: retry", lambda bench: least(on_unknown="retry"),
      POLICY + "/on_unknown", "twice"),
@@ -105,7 +115,10 @@ WARNINGS = [
      POLICY + "/scope", 'did you mean {"path": NAME}?'),
     ("a scope that is the key", lambda bench: least(scope=["X-Key"],
                                                     header="X-Key"),
-     POLICY + "/scope", "gets another's answer"),
+     POLICY + "/header", 'by something else in "scope"'),
+    ("a token besides its claim", lambda bench: least(scope=[
+        "authorization", {"jwt": "sub", "keys": keys_of(bench)}]),
+     POLICY + "/scope", 'leave "Authorization" out'),
     ("a scope that each request has in another way",
      lambda bench: least(scope=["traceparent"]),
      POLICY + "/scope", "it is executed again"),
@@ -248,6 +261,8 @@ def one_attempt_and_a_retry_are_warned_of(bench):
     ("a wait that is not cut", lambda bench: {
         **least(), "store": {"redis": "redis://127.0.0.1", "timeout": "1s",
                              "wait_replicas": 1, "wait_timeout": "400ms"}}),
+    ("a claim without its token", lambda bench: least(scope=[
+        {"jwt": "sub", "keys": keys_of(bench)}, "X-Tenant"])),
     ("a retention of an hour", lambda bench: least(retention="1h")),
     ("a certificate of a month", lambda bench: certified(bench, (-3, 30))),
     ("a tenant who is no secret", lambda bench: {
