@@ -61,7 +61,8 @@ check_members(struct loader *l, const struct redis_members *m,
 			continue;
 		if (is_way(m, option))
 			complaints_at_option(l, m->at, option,
-			    "cannot be combined with \"%s\"", way->path);
+			    "cannot be combined with \"%s\": leave one "
+			    "of them out", way->path);
 		else
 			complaints_at_option(l, m->at, option,
 			    "only a broker of %s has this",

@@ -111,10 +111,14 @@ int
 choice_read_on_unknown(struct loader *l, const struct given *given)
 {
 	const char *text = json_string_value(given->value);
-	if (text == NULL || words_index(given->option->words, text) >= 0)
+	if (text != NULL && words_index(given->option->words, text) >= 0)
 		return choice_read(
 		    l, given->at, given->value, given->option->words);
-	complain_of_on_unknown(l, given, text);
+	if (text != NULL)
+		complain_of_on_unknown(l, given, text);
+	else
+		complaints_at(l, given->at,
+		    "must be \"hold\", \"retry\" or an object: %s", example);
 	return -1;
 }
 

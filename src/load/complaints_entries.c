@@ -37,11 +37,11 @@ entry_name(const char *pointer, json_t *root, const char **ret_word)
 	return NULL;
 }
 
-/* Whether the words have the name already. */
+/* Whether the words say already which it is; an upstream may be called so. */
 static bool
-is_named(const char *words, const char *name)
+is_named(const char *words, const char *word, const char *name)
 {
-	char *quoted = mem_printf("\"%s\"", name);
+	char *quoted = mem_printf("%s \"%s\"", word, name);
 	bool has = strstr(words, quoted) != NULL;
 	free(quoted);
 	return has;
@@ -54,7 +54,7 @@ complaints_entries_name(struct complaints *complaints, json_t *root)
 		struct complaint *c = &complaints->list[i];
 		const char *word = NULL;
 		const char *name = entry_name(c->pointer, root, &word);
-		if (name == NULL || is_named(c->message, name))
+		if (name == NULL || is_named(c->message, word, name))
 			continue;
 		char *longer =
 		    mem_printf("%s \"%s\": %s", word, name, c->message);

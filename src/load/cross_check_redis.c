@@ -33,7 +33,8 @@ cross_check_redis_ways(struct loader *l, const struct redis_members *m)
 			continue;
 		if (first != NULL)
 			complaints_at_option(l, m->at, ways[i],
-			    "cannot be combined with \"%s\"", first->path);
+			    "cannot be combined with \"%s\": leave one "
+			    "of them out", first->path);
 		else
 			first = ways[i];
 	}
@@ -44,7 +45,8 @@ cross_check_redis_ways(struct loader *l, const struct redis_members *m)
 		check_needed(l, m, m->master, m->sentinels);
 	else if (has(m, m->master) && !has(m, m->sentinels))
 		complaints_at_option(l, m->at, m->master,
-		    "cannot be combined with \"%s\"", first->path);
+		    "cannot be combined with \"%s\": leave one "
+		    "of them out", first->path);
 }
 
 /* The URL has a user, whose password is the member. */

@@ -280,7 +280,8 @@ finish_own(struct loader *l, const struct option *option, size_t index,
 	if (route->idempotency == NULL)
 		wrong = "without \"idempotency\" it has no keys";
 	else if (route->observes)
-		wrong = "a route that observes promises nothing of its keys";
+		wrong = "a route that observes promises nothing of its keys: "
+			"leave this out until \"mode\" is \"enforce\"";
 	else if (own_is_taken(l->conf, route, own))
 		wrong = "the gateway answers there already";
 	else if (kind == ROUTE_STATUS)

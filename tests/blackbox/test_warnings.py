@@ -215,6 +215,8 @@ def check_warns(bench, config, pointer, words):
     status, found, well = check(bench, config)
     equal((status, [p for p, _ in found], well), (0, [pointer], True))
     assert words in found[0][1], found
+    equal(found[0][1].startswith('route "charges": '),
+          pointer.startswith("/routes/"), found)
     status, again, well = check(bench, config, "--strict")
     equal((status, again, well), (1, found, False))
 

@@ -244,12 +244,13 @@ ways_to_redis_are_checked(void **state)
 		"and shorter than 108 bytes\n"},
 	    {TRY_STORE("'cluster':['h:1'],'sentinels':['h:1'],'master':'m'"),
 		"/store/sentinels: cannot be combined with "
-		"\"store.cluster\"\n"},
+		"\"store.cluster\": leave one of them out\n"},
 	    {TRY_STORE("'redis':'redis://h','sentinels':['h:1']"),
 		"/store/sentinels: cannot be combined with "
-		"\"store.redis\"\n"},
+		"\"store.redis\": leave one of them out\n"},
 	    {TRY_STORE("'redis':'redis://h','master':'m'"),
-		"/store/master: cannot be combined with \"store.redis\"\n"},
+		"/store/master: cannot be combined with \"store.redis\": "
+		"leave one of them out\n"},
 	    {TRY_STORE("'sentinels':['h:1']"),
 		"/store/sentinels: \"store.master\" is needed too\n"},
 	    {TRY_STORE("'master':'m'"),

@@ -138,7 +138,8 @@ what_is_wrong_with_a_broker_of_kafka(void **state)
 		WRONG("/brokers/k/settings: must be an object\n")},
 	    {BROKER("'kafka':['h:1'],'redis':'redis://h','password':'x',"
 		    "'timeout':'1s'"),
-		WRONG("/brokers/k/redis: cannot be combined with \"kafka\"\n"
+		WRONG("/brokers/k/redis: cannot be combined with \"kafka\": "
+		      "leave one of them out\n"
 		      "/brokers/k/password: only a broker of Redis or "
 		      "PostgreSQL has this\n"
 		      "/brokers/k/timeout: only a broker of Redis has this\n")},

@@ -229,7 +229,8 @@ what_is_wrong_with_a_broker(void **state)
 		"/brokers/p/topics: there is no such member here; it belongs "
 		"in a source\n"},
 	    {BROKER("'redis':'redis://h','cluster':['h:1']"),
-		"/brokers/p/cluster: cannot be combined with \"redis\"\n"},
+		"/brokers/p/cluster: cannot be combined with \"redis\": "
+		"leave one of them out\n"},
 	    {BROKER("'sentinels':['h:1']"),
 		"/brokers/p/sentinels: \"master\" is needed too\n"},
 	    {BROKER("'redis':'redis://h','user':'u'"),
@@ -237,7 +238,8 @@ what_is_wrong_with_a_broker(void **state)
 	    {BROKER("'redis':'redis://u:p@h','password':'q'"),
 		"/brokers/p/password: \"redis\" already has a password\n"},
 	    {BROKER("'redis':'redis://a:b@h','postgres':'postgres://a:b@h'"),
-		"/brokers/p/redis: cannot be combined with \"postgres\"\n"
+		"/brokers/p/redis: cannot be combined with \"postgres\": "
+		"leave one of them out\n"
 		BUILT},
 	    {BROKER("'postgres':'postgresql://h','timeout':'1s','user':'x'"),
 		BUILT

@@ -126,7 +126,8 @@ all_errors_come_in_one_go_in_the_files_order(void **state)
 	    "\"u\"?\n"
 	    "/routes/0/path: must begin with \"/\"\n"
 	    "/routes/1/idempotency/lease: " WORDS_DURATION MEANT("1s")
-	    "/store/cluster: cannot be combined with \"store.redis\"\n"
+	    "/store/cluster: cannot be combined with \"store.redis\": "
+	    "leave one of them out\n"
 	    "/store/cluster/0: the port is missing\n"
 	    "/store/shards: must be between 1 and 1024\n"
 	    "/nonsense: there is no such member\n"

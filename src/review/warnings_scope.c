@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "conf/nearest.h"
+#include "review/said.h"
+#include "review/warning_private.h"
+#include "review/warnings_scope_private.h"
+
+static void
+warn_of(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route, const char *path, const char *words)
+{
+	char *pointer = said_pointer(conf, route, path);
+	warning_add(complaints, pointer, words);
+	free(pointer);
+}
+
+/* What the name of a header in a scope was meant to be; NULL: that header. */
+static const char *
+scope_meant(const char *header)
+{
+	static const struct {
+		const char *header;
+		const char *meant;
+	} kinds[] = {
+	    {"basic", "{\"basic\": \"user\"}"},
+	    {"certificate", "{\"certificate\": \"subject\"}"},
+	    {"certificate.fingerprint", "{\"certificate\": \"fingerprint\"}"},
+	    {"certificate.subject", "{\"certificate\": \"subject\"}"},
+	    {"jwt", "{\"jwt\": \"sub\", \"keys\": FILE}"},
+	    {"path", "{\"path\": NAME}"},
+	};
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (!strcasecmp(kinds[i].header, header))
+			return kinds[i].meant;
+	struct nearest nearest = nearest_to(span_str(header));
+	nearest_try(&nearest, SPAN("Authorization"));
+	/* "X-Authorization" is somebody's own, and meant. */
+	bool near = nearest.found.ptr != NULL && nearest.distance <= 2 &&
+	    strcasecmp(header, "Authorization") != 0 &&
+	    (*header == 'A' || *header == 'a');
+	return near ? "\"Authorization\"" : NULL;
+}
+
+/* Headers that a retry has in another way, or that are the same for all. */
+static bool
+is_no_tenant(const char *header)
+{
+	static const char *const names[] = {"Content-Length", "Date",
+	    "Traceparent", "Tracestate", "User-Agent", "X-Request-Start"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcasecmp(names[i], header))
+			return true;
+	return false;
+}
+
+/* What is to be said of a header that names whose key it is; NULL: nothing. */
+static char *
+scope_header_words(const char *header)
+{
+	const char *meant = scope_meant(header);
+	if (meant != NULL)
+		return mem_printf("\"%s\" is the name of a header here, "
+		    "which a request must have; did you mean %s?", header,
+		    meant);
+	return is_no_tenant(header)
+	    ? mem_printf("\"%s\" does not say who a client is: where a "
+		  "retry has another one, it is executed again", header)
+	    : NULL;
+}
+
+static bool
+has_header(const struct conf_idempotency *policy, const char *header)
+{
+	for (size_t i = 0; i < policy->headers.count; i++)
+		if (!strcasecmp(policy->headers.list[i], header))
+			return true;
+	return false;
+}
+
+/* Whether a claim is taken from that header, which is renewed. */
+static bool
+has_claim_of(const struct conf_scopes *scope, const char *header)
+{
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->list[i].kind == SCOPE_JWT &&
+		    !strcasecmp(scopes_header(&scope->list[i]), header))
+			return true;
+	return false;
+}
+
+static void
+warn_of_scope_header(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route, const char *header)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	if (has_header(policy, header)) {
+		warn_of(complaints, conf, route, "header",
+		    "this header is the key and the scope at once, so whoever "
+		    "sends another's key gets another's answer: name the "
+		    "tenant by something else in \"scope\"");
+		return;
+	}
+	if (has_claim_of(&policy->scope, header))
+		warn_of(complaints, conf, route, "scope",
+		    "the token is in the scope besides its claim: a retry "
+		    "with a renewed one is executed again; leave "
+		    "\"Authorization\" out");
+	char *words = scope_header_words(header);
+	if (words != NULL)
+		warn_of(complaints, conf, route, "scope", words);
+	free(words);
+}
+
+/* PayPal's access tokens end after some hours, its keys after days. */
+static bool
+forgets_with_token(const struct conf_idempotency *policy)
+{
+	if (policy->preset != API_PRESET_PAYPAL)
+		return false;
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		const char *header = scopes_header(&policy->scope.list[i]);
+		if (policy->scope.list[i].kind == SCOPE_HEADER &&
+		    !strcasecmp(header, "Authorization"))
+			return true;
+	}
+	return false;
+}
+
+void
+warnings_scope_find(const struct conf *conf, const struct conf_route *route,
+    struct complaints *complaints)
+{
+	const struct conf_scopes *scope = &route->idempotency->scope;
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->list[i].kind == SCOPE_HEADER)
+			warn_of_scope_header(complaints, conf, route,
+			    scope->list[i].header);
+	if (forgets_with_token(route->idempotency))
+		warn_of(complaints, conf, route, "scope",
+		    "the access tokens of PayPal are renewed within hours, "
+		    "and a retry with the next one is executed again: name "
+		    "the tenant by something that stays");
+}
