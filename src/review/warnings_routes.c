@@ -10,9 +10,26 @@
 
 /* --- routes that hide others --- */
 
+/* The names as `"a", "b" and "c"`, which are freed; the caller frees it. */
 static char *
-words_of_hider(
-    const struct conf_route *route, const struct conf_route *hidden)
+names_joined(char **names, size_t count)
+{
+	char *joined = mem_str(SPAN(""));
+	for (size_t i = 0; i < count; i++) {
+		const char *between = i == 0 ? ""
+		    : i + 1 < count          ? ", "
+					     : " and ";
+		char *longer =
+		    mem_printf("%s%s\"%s\"", joined, between, names[i]);
+		free(names[i]);
+		free(joined);
+		joined = longer;
+	}
+	return joined;
+}
+
+static char *
+words_of_hider(const struct conf_route *route, const char *names, bool several)
 {
 	const char *kind = route->idempotency == NULL
 	    ? ", without \"idempotency\","
@@ -22,26 +39,37 @@ words_of_hider(
 	    ? "keys nobody looks at then"
 	    : route->observes ? "keys promise nothing then"
 			      : "own \"idempotency\" is not used then";
-	return mem_printf("this route%s hides the route \"%s\" behind it, "
-	    "whose %s: put that one first", kind, hidden->name, lost);
+	return mem_printf("this route%s hides the route%s %s behind it, whose "
+	    "%s: put %s first", kind, several ? "s" : "", names, lost,
+	    several ? "those" : "that one");
+}
+
+static bool
+is_hidden(const struct conf_route *other, const struct conf_route *route)
+{
+	return other->idempotency != NULL && covers_paths_of(route, other) &&
+	    covers_some_method_of(route, other);
 }
 
 static void
 warn_of_hidden(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
 {
-	for (size_t i = route->index + 1; i < conf->n_routes; i++) {
-		const struct conf_route *other = &conf->routes[i];
-		if (other->idempotency == NULL ||
-		    !covers_paths_of(route, other) ||
-		    !covers_some_method_of(route, other))
-			continue;
+	size_t count = 0;
+	char **names = mem_zero(conf->n_routes * sizeof *names);
+	for (size_t i = route->index + 1; i < conf->n_routes; i++)
+		if (is_hidden(&conf->routes[i], route))
+			names[count++] = mem_text(conf->routes[i].name);
+	if (count > 0) {
 		char *pointer = mem_printf("/routes/%u", route->index);
-		char *words = words_of_hider(route, other);
+		char *joined = names_joined(names, count);
+		char *words = words_of_hider(route, joined, count > 1);
 		warning_add(complaints, pointer, words);
 		free(pointer);
+		free(joined);
 		free(words);
 	}
+	free(names);
 }
 
 /* --- paths of the gateway's own that requests do not reach --- */
@@ -77,8 +105,10 @@ warn_of_own(struct complaints *complaints, const struct conf *conf,
 		return;
 	char *pointer = mem_printf("/routes/%u/%s", own->index, member);
 	char *words = mem_printf("\"%s\" of the route \"%s\", which comes "
-	    "first, serves this path: nobody is told anything here",
-	    hides, hider->name);
+	    "first, serves this path, and nobody is told anything here: %s"
+	    "name another path",
+	    hides, hider->name,
+	    hider->index != own->index ? "put this route first, or " : "");
 	warning_add(complaints, pointer, words);
 	free(pointer);
 	free(words);

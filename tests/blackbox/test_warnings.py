@@ -129,7 +129,7 @@ WARNINGS = [
      POLICY + "/scope", 'did you mean "Authorization"?'),
     ("a status_path that an earlier route serves",
      lambda bench: behind("/*", status_path="/v1/keys/{key}"),
-     "/routes/1/status_path", '"path" of the route "all"'),
+     "/routes/1/status_path", "put this route first, or name another"),
     ("a policy_path that an earlier route serves",
      lambda bench: behind("/.well-known/{x}",
                           policy_path="/.well-known/idempotency"),
@@ -344,6 +344,18 @@ def a_route_that_hides_a_later_one_is_warned_of(bench, first, then, hides):
     _, found, _ = check(bench, routes(first, then))
     equal([pointer for pointer, _ in found], ["/routes/0"] if hides else [])
     assert not hides or '"r1"' in found[0][1], found
+
+
+@test
+def routes_that_one_hides_are_told_in_one_line(bench):
+    charge = [["POST"], "/v1/charges", True]
+    _, found, _ = check(bench, routes([None, "/*", False], charge, charge,
+                                      [["GET"], "/v1", False], charge))
+    equal([pointer for pointer, _ in found],
+          ["/routes/0", "/routes/1", "/routes/2"])
+    assert 'hides the routes "r1", "r2" and "r4" behind it' in found[0][1], \
+        found
+    assert 'put those first' in found[0][1], found
 
 
 @each([
