@@ -47,6 +47,13 @@ static const struct {
     {"w", INT64_C(7) * DAY, AMOUNT_DURATION},
     {"week", INT64_C(7) * DAY, AMOUNT_DURATION},
     {"weeks", INT64_C(7) * DAY, AMOUNT_DURATION},
+    {"mo", INT64_C(30) * DAY, AMOUNT_DURATION},
+    {"month", INT64_C(30) * DAY, AMOUNT_DURATION},
+    {"months", INT64_C(30) * DAY, AMOUNT_DURATION},
+    {"y", INT64_C(365) * DAY, AMOUNT_DURATION},
+    {"yr", INT64_C(365) * DAY, AMOUNT_DURATION},
+    {"year", INT64_C(365) * DAY, AMOUNT_DURATION},
+    {"years", INT64_C(365) * DAY, AMOUNT_DURATION},
     {"", 1, AMOUNT_SIZE},
     {"b", 1, AMOUNT_SIZE},
     {"byte", 1, AMOUNT_SIZE},
@@ -185,6 +192,24 @@ meant_amount(const struct option *option, const json_t *value,
 	char *meant = meant_by(option, span_str(number), kind);
 	free(number);
 	return meant;
+}
+
+char *
+meant_long_amount(const struct option *option, const json_t *value)
+{
+	int64_t preset = 0, number = json_integer_value(value);
+	const char *text = json_string_value(value);
+	const char *json = option_preset(option);
+	if (json == NULL || *json != '"' ||
+	    (text != NULL && !digits_read(span_str(text), 365, &number)))
+		return NULL;
+	char *plain = mem_str(span_of(json + 1, strlen(json) - 2));
+	bool known = amount_read(plain, AMOUNT_DURATION, &preset);
+	free(plain);
+	if (!known || preset < DAY || number < 1 || number > 365)
+		return NULL;
+	return mem_printf(
+	    "%lld%s", (long long)number, number % 24 == 0 ? "h" : "d");
 }
 
 /* Those of other programs, for what has another here. */

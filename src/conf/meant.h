@@ -20,6 +20,12 @@
 char *meant_amount(const struct option *option, const json_t *value,
     enum amount_kind kind);
 /*
+ * Of a small number without a unit, where such amounts are of days: the hours
+ * or days that it may stand for as well; NULL: it is none.  The caller frees
+ * it.
+ */
+char *meant_long_amount(const struct option *option, const json_t *value);
+/*
  * The address or URL that a path alone, or a host with another scheme or none,
  * may stand for: "unix:/path", or the scheme ("redis://", or "" for none) and
  * the rest.  Whether that would do is the caller's to look at.  NULL: nothing

@@ -46,5 +46,7 @@ bool spots_text_wrong(
 bool spots_text_skip(struct spots_reader *r);
 /* Reads a string with its quotes, as it is spelled. */
 bool spots_text_string(struct spots_reader *r, struct span *ret_spelled);
+/* Whether a quote of a word processor is next. */
+bool spots_text_is_typographic(const struct spots_reader *r);
 /* Reads a number, true, false or null. */
 bool spots_text_word(struct spots_reader *r);

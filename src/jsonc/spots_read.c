@@ -67,6 +67,10 @@ read_name(
     struct spots_reader *r, const char *begin, struct spot_node *node)
 {
 	struct span spelled;
+	if (spots_text_is_typographic(r))
+		return spots_text_wrong(r, r->at,
+		    "a member's name stands in plain double quotes (\"), not "
+		    "in typographic ones");
 	if (next_byte(r) != '"')
 		return memchr("{[]", next_byte(r), 3) != NULL
 		    ? wrong_in(r, begin, wrong_name(next_byte(r)))

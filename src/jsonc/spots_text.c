@@ -185,9 +185,26 @@ wrong_word(struct span s)
 }
 
 bool
+spots_text_is_typographic(const struct spots_reader *r)
+{
+	static const char *const quotes[] = {
+	    "\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u201a",
+	    "\u00ab", "\u00bb"};
+	struct span rest = span_of(r->at, (size_t)(r->end - r->at));
+	for (size_t i = 0; i < sizeof quotes / sizeof *quotes; i++)
+		if (span_starts(rest, span_str(quotes[i])))
+			return true;
+	return false;
+}
+
+bool
 spots_text_word(struct spots_reader *r)
 {
 	const char *begin = r->at;
+	if (spots_text_is_typographic(r))
+		return spots_text_wrong(r, begin,
+		    "text stands in plain double quotes (\"), not in "
+		    "typographic ones");
 	while (r->at < r->end && memchr(" \t\r\n,:[]{}\"", *r->at, 11) == NULL)
 		r->at++;
 	struct span word = span_of(begin, (size_t)(r->at - begin));

@@ -125,7 +125,9 @@ wrong_path(const char *text)
 	if (wrong != NULL)
 		return wrong;
 	if (*text != '/')
-		return "must begin with \"/\"";
+		return strstr(text, "://") != NULL
+		    ? "must be the path alone, without the host"
+		    : "must begin with \"/\"";
 	if (strchr(text, '%') != NULL)
 		return "must not have \"%\": paths are matched after decoding";
 	if (strpbrk(text, "?#\\") != NULL)

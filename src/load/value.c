@@ -60,12 +60,20 @@ complain_of_amount(
 	      "\"30d\""
 	    : "must be a size like \"64KiB\" or \"1MiB\", or a number of bytes";
 	char *meant = meant_amount(given->option, given->value, kind);
+	char *longer = kind == AMOUNT_DURATION
+	    ? meant_long_amount(given->option, given->value)
+	    : NULL;
 	if (meant == NULL)
 		complaints_at(l, given->at, "%s", words);
+	else if (longer != NULL)
+		complaints_at(l, given->at,
+		    "%s; did you mean \"%s\" or \"%s\"?", words, meant,
+		    longer);
 	else
 		complaints_at(l, given->at, "%s; did you mean \"%s\"?", words,
 		    meant);
 	free(meant);
+	free(longer);
 }
 
 /* A string, or where one is, with an amount in it. */

@@ -193,6 +193,12 @@ what_is_wrong_is_said_where_it_is(void **state)
 	    {"{a: 1}", 1, 2, "a member's name stands in double quotes"},
 	    {"{'a': 1}", 1, 2,
 		"a member's name stands in double quotes, not in single ones"},
+	    {"{\u201ca\u201d: 1}", 1, 2,
+		"a member's name stands in plain double quotes (\"), not in "
+		"typographic ones"},
+	    {"{\"a\": \u201eb\u201c}", 1, 7,
+		"text stands in plain double quotes (\"), not in typographic "
+		"ones"},
 	    {"{\"a\": 'b'}", 1, 7, QUOTES ", not in single ones"},
 	    {"{\"a\": 24h}", 1, 7, NO_WORD},
 	    {"{\"a\": http://x}", 1, 7, NO_WORD},
