@@ -30,7 +30,11 @@ write_members(FILE *out, json_t *object)
 	json_t *value;
 	json_object_foreach(object, name, value)
 	{
-		fprintf(out, "%s%s ", comma, name);
+		/* "425 release" stays in one line. */
+		fprintf(out, "%s%s%s", comma, name,
+		    json_is_object(value) || json_is_array(value)
+			? " "
+			: TABLE_NO_BREAK);
 		write_value(out, value);
 		comma = ", ";
 	}

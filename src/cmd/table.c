@@ -186,6 +186,17 @@ print_blanks(size_t n)
 		putchar(' ');
 }
 
+/* A blank that holds words together is one like any other then. */
+static void
+print_piece(struct span text)
+{
+	while (text.len > 0) {
+		bool blank = span_starts(text, SPAN(TABLE_NO_BREAK));
+		putchar(blank ? ' ' : *text.ptr);
+		text = span_from(text, blank ? strlen(TABLE_NO_BREAK) : 1);
+	}
+}
+
 /* One row, in as many lines as its longest cell needs. */
 static void
 print_row(const char *const *cells, const struct widths *widths, size_t n,
@@ -204,11 +215,12 @@ print_row(const char *const *cells, const struct widths *widths, size_t n,
 			if (shown > 0) {
 				print_blanks(blanks);
 				blanks = 0;
-				fwrite(rest[i], 1, shown, stdout);
+				print_piece(span_of(rest[i], shown));
 			}
 			blanks += widths[i].wide + GAP -
 			    width_of(rest[i], shown);
 			rest[i] += len;
+			rest[i] += strspn(rest[i], " ");
 			more = more || *rest[i] != '\0';
 		}
 		putchar('\n');

@@ -11,6 +11,9 @@
  */
 struct table;
 
+/* In a cell, a blank that no line ends at. */
+#define TABLE_NO_BREAK "\u00a0"
+
 /* The titles live as long as the table; NULL: it has none. */
 struct table *table_new(size_t n_columns, const char *const *titles);
 /* One more row, of a cell for each column; NULL is an empty one. */

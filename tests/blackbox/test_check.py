@@ -435,6 +435,23 @@ def no_line_is_wider_than_the_terminal(bench, width):
         assert word in text, text
 
 
+@each([("80 columns", 80), ("100 columns", 100)])
+def a_status_and_its_outcome_stay_in_one_line(bench, width):
+    config = least()
+    config["routes"][0]["idempotency"] = {"preset": "paypal"}
+    lines = check(bench, config, "--explain", COLUMNS=str(width)).splitlines()
+    words = " (store|release|forget|unknown)(,|$)"
+    at = 0
+    for line in lines:
+        if re.match("[ *+]  outcomes ", line):
+            at = line.index("401")
+        elif not line.startswith(" " * 20):
+            at = 0
+        if at:
+            assert re.fullmatch(f"([0-9]..{words} ?)+", line[at:]), line
+    assert "425 release" in "".join(lines), lines
+
+
 @test
 def what_the_file_has_does_not_speak_to_the_terminal(bench):
     config = least()
