@@ -10,6 +10,7 @@
 #include "review/covers.h"
 #include "review/key_changes.h"
 #include "review/said.h"
+#include "review/warning_private.h"
 
 #define GONE gone
 #define OTHER_REQUEST other_request
@@ -173,10 +174,15 @@ look_for_lost(struct complaints *complaints, const struct conf *next,
 	if (route == NULL || (route->idempotency != NULL && !route->observes))
 		return;
 	char *pointer = mem_printf("/routes/%u", route->index);
-	add_warning(complaints, pointer,
-	    mem_printf("route \"%s\": %s %s comes here, where it was of route "
-		"\"%s\", and no key is looked at any more: each retry is "
-		"executed", route->name, method, before->path, before->name));
+	/* Of the same route all methods are said at once. */
+	char *words = route->observes && !strcmp(route->name, before->name)
+	    ? mem_printf("route \"%s\" only observes now: keys that exist are "
+		"not looked at, and each retry is executed", route->name)
+	    : mem_printf("route \"%s\": %s %s comes here, where it was of "
+		"route \"%s\", and no key is looked at any more: each retry "
+		"is executed", route->name, method, before->path, before->name);
+	warning_add(complaints, pointer, words);
+	free(words);
 	free(pointer);
 }
 

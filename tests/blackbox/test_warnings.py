@@ -546,6 +546,17 @@ def against_says_where_no_key_is_looked_at_any_more(bench, change, index):
 
 
 @test
+def against_says_that_a_route_only_observes_now(bench):
+    before = with_methods("POST", "PUT")
+    running = bench.file(json.dumps(before).encode())
+    before["routes"][0]["mode"] = "observe"
+    _, found, _ = check(bench, before, "--against", running)
+    equal([words for p, words in found if p == "/routes/0"],
+          ['route "charges" only observes now: keys that exist are not looked '
+           'at, and each retry is executed'])
+
+
+@test
 def against_says_nothing_where_nobody_serves_it_any_more(bench):
     running = bench.file(json.dumps(least()).encode())
     config = least()
