@@ -320,7 +320,8 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 			  "is gone: ask the upstream, then drop it."},
 	    {"refused", "The upstream has refused it, and that is stored: "
 			"delete its key to have it executed again."},
-	    {"mismatch", "Its key was used for another request."},
+	    {"mismatch", "Its key was used for another request: drop it, or "
+			 "have it produced again under another key."},
 	    {"in-flight", "Its key is being executed now."},
 	    {"broken", "The record of its key is damaged."},
 	    {"behind", "It is parked behind another message of its order: "

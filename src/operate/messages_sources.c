@@ -37,7 +37,7 @@ messages_sources_print(const json_t *list)
 	    {"BROKER", "broker", false}, {"STANDS", "standing", false},
 	    {"LAG", "lag", false}, {"IN FLIGHT", "in_flight", false},
 	    {"HELD", "held", false}, {"RETRYING", "retrying", false},
-	    {"WAITING", "waiting", false}, {"PARKED", "parked", false},
+	    {"WAITING", "waiting", false}, {"ORDERS PARKED", "parked", false},
 	    {"DEAD", "dead", false}, {"ERROR", "error", false}};
 	json_t *source;
 	size_t i;
