@@ -60,7 +60,7 @@ try_folder(const char *path)
 	return error;
 }
 
-/* Whoever looks as root does it for the unit's user, where there is one. */
+/* Whoever looks as root does it for another: the unit's user, if there is. */
 static char *
 command_to_make(const char *path)
 {
@@ -69,10 +69,13 @@ command_to_make(const char *path)
 	const struct passwd *user =
 	    root ? getpwnam(unit_user) : getpwuid(geteuid());
 	char *quoted = shell_quote(path);
+	const char *sudo = root ? "" : "sudo ";
 	char *made = user != NULL
-	    ? mem_printf("%sinstall -d -m 0700 -o %s %s", root ? "" : "sudo ",
-		  user->pw_name, quoted)
-	    : mem_printf("%sinstall -d -m 0700 -o %u %s", root ? "" : "sudo ",
+	    ? mem_printf("%sinstall -d -m 0700 -o %s %s", sudo, user->pw_name,
+		  quoted)
+	    : root
+	    ? mem_printf("install -d -m 0700 -o USER %s", quoted)
+	    : mem_printf("%sinstall -d -m 0700 -o %u %s", sudo,
 		  (unsigned)geteuid(), quoted);
 	free(quoted);
 	return made;

@@ -202,8 +202,15 @@ doctor_upstream_receiver(struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->n_reached; i++) {
 		const struct reached *reached = &doctor->reached[i];
-		if (reached->error != 0 && is_receiver(reached))
-			add_target(doctor, FINDING_relay_receiver, reached,
-			    host_port(reached->target));
+		if (reached->error == 0 || !is_receiver(reached))
+			continue;
+		char *place = host_port(reached->target);
+		add_target(doctor, FINDING_relay_receiver, reached,
+		    mem_printf("%s%s", place,
+			reached->target->tls
+			    ? "; its certificate must be of an authority that "
+			      "this machine trusts"
+			    : ""));
+		free(place);
 	}
 }

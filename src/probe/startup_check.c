@@ -95,11 +95,33 @@ may_pass(const struct conf *conf, enum info_fault fault)
 	return fault == FAULT_ROLE && conf_has_sentinels(conf);
 }
 
+/* The words of Redis alone name neither it nor the members. */
+static void
+name_login(const struct conf *conf, char **message)
+{
+	const struct conf_redis *redis = &conf->store.redis;
+	enum redis_error error = redis_error_of(span_str(*message));
+	if (error != REDIS_ERROR_WRONGPASS && error != REDIS_ERROR_NOAUTH)
+		return;
+	const char *place = redis->address.text;
+	char *own = *message;
+	size_t len = strlen(own);
+	len -= len > 0 && own[len - 1] == '.';
+	*message = mem_printf("Redis%s%s does not accept %sstore.password: "
+	    "%.*s; onceproxy doctor says more", place ? " " : "",
+	    place ? place : "", redis->user ? "store.user and " : "",
+	    (int)len, own);
+	free(own);
+}
+
 static enum startup_check_result
 examine(const struct conf *conf, struct dialled *redis, char **ret_message)
 {
-	if (!dial_log_in(&conf->store.redis, redis, ret_message))
-		return judge(*ret_message);
+	if (!dial_log_in(&conf->store.redis, redis, ret_message)) {
+		enum startup_check_result found = judge(*ret_message);
+		name_login(conf, ret_message);
+		return found;
+	}
 	const char *words[] = {"INFO"};
 	redisReply *reply =
 	    dial_accept(redis, dial_ask(redis, 1, words), ret_message);

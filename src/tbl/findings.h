@@ -373,5 +373,4 @@ FINDING(relay_rights, FAIL, doctor_relays_rights,
 FINDING(relay_receiver, FAIL, doctor_upstream_receiver,
 	"the receivers of the relays' webhooks can be reached",
 	"no connection to the webhook's receiver, so that its events wait: {}",
-	"start it, or correct the relay's webhook, {}; its certificate must be "
-	"of an authority that this machine trusts")
+	"start it, or correct the relay's webhook, {}")

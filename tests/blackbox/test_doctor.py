@@ -279,7 +279,12 @@ def a_state_dir_that_cannot_be_made_is_a_failure(bench):
     os.mkdir(os.path.dirname(path))
     patient.misses("state_dir")
     os.rmdir(os.path.dirname(path))
-    line = re.search(r"install .*", patient.finds("state_dir")["cure"]).group()
+    cure = patient.finds("state_dir")["cure"]
+    line = re.search(r"install .*", cure).group()
+    assert "-o 0 " not in line, line
+    if " -o USER " in line:
+        assert "for the user that runs the gateway: install" in cure, cure
+        line = line.replace(" USER ", " root ")
     subprocess.run(line, shell=True, check=True)
     patient.misses("state_dir")
     write(os.path.join(above, "file"), "")
@@ -582,6 +587,20 @@ def a_database_that_redis_does_not_have_is_a_failure(bench):
     assert "database 99: ERR DB index is out of range" in got["words"], got
     patient.config["store"]["redis"] = f"{place}{mark}db=3"
     patient.misses("redis_database")
+
+
+@test
+def a_start_with_a_wrong_password_names_the_redis_and_the_members(bench):
+    patient = Patient(bench)
+    port = patient.redis.port()
+    patient.config["store"].update(
+        redis=f"redis://127.0.0.1:{port}", user="gate", password="s3cret")
+    gateway = bench.serve(patient.config, ready=False)
+    equal(gateway.wait(), 1)
+    said = gateway.find_log("fatal")[0]["error"]
+    assert said.startswith(f"Redis 127.0.0.1:{port} does not accept store.user "
+                           "and store.password: WRONGPASS "), said
+    assert said.endswith("disabled; onceproxy doctor says more"), said
 
 
 # --- rights ----------------------------------------------------------------

@@ -205,6 +205,9 @@ def a_redis_without_tls_is_not_waited_for_long(bench):
     gateway = bench.serve(bench.config(bench.upstream(), store={
         "redis": f"rediss://127.0.0.1:{redis.port()}"}), ready=False)
     error_of(gateway)
+    done = command("doctor", "-c", gateway.file)
+    assert "if it speaks no TLS, write redis:// instead of rediss://" in \
+        done.stdout, done.stdout
 
 
 @test

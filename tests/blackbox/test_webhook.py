@@ -427,6 +427,7 @@ def doctor_looks_for_the_receiver(bench):
     assert receiver.address in finding["words"], finding
     told = finding["words"] + finding["cure"]
     assert "upstream" not in told and "/hook" not in told, finding
+    assert "certificate" not in told, finding
 
 
 @test
