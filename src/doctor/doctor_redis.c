@@ -101,34 +101,19 @@ doctor_redis_certificate(struct doctor *doctor)
 		(void)redis_is_seen(doctor, FINDING_redis_certificate);
 }
 
-/* A handshake that fails, and not for a certificate. */
-static bool
-may_speak_no_tls(const struct doctor *doctor)
-{
-	const char *words = doctor->redis.message;
-	return span_starts(span_str(words), SPAN("TLS: ")) &&
-	    strcasestr(words, "certificate") == NULL;
-}
-
 void
 doctor_redis_unreachable(struct doctor *doctor)
 {
 	if (doctor->redis.how != REDIS_SILENT || lacks_certificate(doctor))
 		return;
-	if (is_stopped(doctor)) {
+	if (is_stopped(doctor))
 		findings_add_skipped(doctor, FINDING_redis_unreachable,
 		    "the managed Redis is not running");
-		return;
-	}
-	char *place = redis_cli_place(doctor->conf);
-	findings_add(doctor, FINDING_redis_unreachable, redis_pointer(doctor),
-	    mem_str(span_str(doctor->redis.message)),
-	    mem_printf("%s%s", place,
-		may_speak_no_tls(doctor)
-		    ? "; or, if it speaks no TLS, write redis:// instead of "
-		      "rediss://"
-		    : ""));
-	free(place);
+	else
+		findings_add(doctor, FINDING_redis_unreachable,
+		    redis_pointer(doctor),
+		    mem_str(span_str(doctor->redis.message)),
+		    redis_cli_silent(doctor->conf, doctor->redis.message));
 }
 
 char *

@@ -80,8 +80,8 @@ where_managed_is(const struct conf *conf)
 	return text;
 }
 
-char *
-redis_cli_place(const struct conf *conf)
+static char *
+store_place(const struct conf *conf)
 {
 	const struct conf_redis *redis = &conf->store.redis;
 	if (redis->managed)
@@ -92,6 +92,20 @@ redis_cli_place(const struct conf *conf)
 		return shell_quote(redis->address.text);
 	return mem_str(conf_has_sentinels(conf)
 		? SPAN("it and to each Sentinel") : SPAN("it"));
+}
+
+char *
+redis_cli_silent(const struct conf *conf, const char *message)
+{
+	char *place = store_place(conf);
+	/* A handshake that fails, and not for a certificate. */
+	bool plain = span_starts(span_str(message), SPAN("TLS: ")) &&
+	    strcasestr(message, "certificate") == NULL;
+	char *text = mem_printf("%s%s", place, plain
+		? "; or, if it speaks no TLS, write redis:// instead of "
+		  "rediss://" : "");
+	free(place);
+	return text;
 }
 
 /* --- into cures --- */

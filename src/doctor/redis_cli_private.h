@@ -9,8 +9,11 @@
  * says nothing: an administrator has others than the gateway.  Main thread.
  */
 
-/* Where the store is, and what to do where that is not all; for free(). */
-char *redis_cli_place(const struct conf *conf);
+/*
+ * Where the store is that does not answer, with that message, and what to do
+ * where that is not all; for free().
+ */
+char *redis_cli_silent(const struct conf *conf, const char *message);
 /* In the findings from that index on: to the store's, the one looked at. */
 void redis_cli_to_store(struct doctor *doctor, size_t from);
 /* The same, to a broker, unless only its cluster or Sentinels are known. */
