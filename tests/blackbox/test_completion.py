@@ -50,6 +50,9 @@ ROWS = [
     ("verbs behind a file", ["messages", "-c", "f", "re"],
      ["replay", "resume", "rewind"]),
     ("options of a command", ["events", "--f"], ["--follow", "--from"]),
+    ("short options of a command", ["doctor", "-v"], ["-v"]),
+    ("options of all", ["--"], ["--help", "--version"]),
+    ("the help", ["h"], ["help"]),
     ("options of a verb", ["keys", "complete", "--s"], ["--status"]),
     ("states", ["keys", "list", "--state", "U"], ["UNKNOWN"]),
     ("states of messages", ["messages", "list", "--state", "h"], ["held"]),
@@ -71,7 +74,8 @@ def it_completes(bench, shell, words, wanted):
 def every_command_and_verb_is_offered(bench):
     for shell in SHELLS:
         equal(completed(shell, ".", ""),
-              ["check", "doctor", "events", "keys", "messages", "serve"])
+              ["check", "doctor", "events", "help", "keys", "messages",
+               "serve"])
         equal(completed(shell, ".", "keys", ""),
               ["complete", "delete", "find", "list", "release", "show"])
 
