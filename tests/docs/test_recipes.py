@@ -850,9 +850,10 @@ def receiver(bench, name, program):
     address = free_address()
     port = address.split(":")[1]
     script = bench.file(EXAMPLES.take(name, {"9002": port}).encode(), name)
-    process = bench.process(Process(
-        [program, script],
-        env={"HOOK_SECRET": hook_secret(bench).decode().strip()}))
+    start = EXAMPLES.take("webhook-start.sh", {
+        "hook-secret": bench.file(hook_secret(bench)),
+        "python3": program, "hook.py": script})
+    process = bench.process(Process(["sh", "-c", f"exec env {start}"]))
     listens(process, address)
     return process, address
 
