@@ -82,11 +82,33 @@ class Reader:
         return found
 
 
+@test
+def what_is_left_of_what_was_finished_proves_the_topic(bench):
+    r = Reader(bench)
+    r.finish("z.0", "x.1", "x.2")
+    r.forget()
+    r.serve()
+    told = r.gateway.wait_for_log("source_rewound", timeout=START_S)
+    equal(told["partition"], f"{r.topic.name}/0")
+    r.end("x.3", "x.4")
+    equal(r.gateway.find_log("source_unproven"), [])
+
+
+def forget_anchors(r):
+    """The floor is what it was before it had more than the last one."""
+    (name, floor), = r.topic.floors(r.redis).items()
+    low, anchor, mark, older, cluster = floor.split()
+    equal((low, anchor, len(older.split(","))), ("3", "2", 2))
+    r.redis("HSET", r.topic.floors_key(r.redis), name,
+            f"{low} {anchor} {mark} {cluster}")
+
+
 def standing(bench):
     """Nobody can tell whether this is the topic that was read."""
     r = Reader(bench)
     r.finish("z.0", "x.1", "x.2")
     r.forget()
+    forget_anchors(r)
     r.serve()
     told = r.gateway.wait_for_log("source_unproven", timeout=START_S)
     for word in (f"{r.topic.name}/0", "below 3", "messages rewind"):

@@ -24,8 +24,7 @@ add_part(struct kafka_part *part, bool putting,
 	at->metadata = mem_copy(text, at->metadata_size + 1);
 	part->committing = true;
 	part->committed_era = part->ring.era;
-	part->committed = (struct kafka_floor){
-	    at->offset, kafka_ring_anchor(&part->ring, putting)};
+	part->committed = kafka_ring_floor(&part->ring, putting);
 	part->ring.changed = false;
 }
 

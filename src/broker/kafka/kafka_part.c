@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/digits.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "broker/kafka/kafka_private.h"
@@ -87,12 +86,24 @@ new_era(void)
 	return era != 0 ? era : 1;
 }
 
+/* Those of the floor can only prove, so that it may be of an older topic. */
+static void
+keep_anchors(struct kafka_part *part)
+{
+	const struct kafka_floor *floor = &part->floor;
+	if (floor->low < 0 || part->ring.next < floor->low)
+		return;
+	part->ring.older = floor->older;
+	kafka_ring_floor_note(&part->ring.older, floor->anchor);
+}
+
 /* The ring begins at what is known; its ranges are the ring's. */
 static void
 begin_at(struct kafka_part *part, struct kafka_stand *stand)
 {
 	kafka_ring_clear(&part->ring);
 	kafka_ring_init(&part->ring, stand);
+	keep_anchors(part);
 	part->ring.next_era = new_era();
 	part->step = KAFKA_READING;
 	part->era_untold = part->era_ends;
@@ -117,6 +128,14 @@ prove(struct kafka_part *part, struct kafka_anchor anchor)
 	part->step = KAFKA_PROVING;
 	part->prove = anchor;
 	return anchor.offset;
+}
+
+static int64_t
+try_floor(struct kafka_part *part)
+{
+	part->trial = KAFKA_TRY_FLOOR;
+	part->untried = part->floor.older.count;
+	return prove(part, part->floor.anchor);
 }
 
 /* A commit that is not ours has no anchor: it is believed. */
@@ -160,8 +179,7 @@ kafka_part_begin(struct kafka_part *part)
 	if (is_below && part->lowered) {
 		part->lower_floor = true;
 	} else if (is_below) {
-		part->trial = KAFKA_TRY_FLOOR;
-		return prove(part, part->floor.anchor);
+		return try_floor(part);
 	}
 	if (part->commit.low >= 0)
 		return try_commit(part);
@@ -235,6 +253,13 @@ tell_rewound(const struct kafka_part *part)
 		    events->arg, (uint64_t)(part->floor.low - from));
 }
 
+static bool
+is_older(const struct kafka_part *part)
+{
+	return part->trial == KAFKA_TRY_FLOOR &&
+	    part->prove.offset != part->floor.anchor.offset;
+}
+
 static void
 proven(struct kafka_part *part)
 {
@@ -247,6 +272,8 @@ proven(struct kafka_part *part)
 	tell_rewound(part);
 	begin_at(part, &stand);
 	part->ring.changed = true;
+	if (is_older(part))
+		seek(part, part->floor.low);
 }
 
 /*
@@ -269,6 +296,19 @@ stand_still(struct kafka_part *part)
 	    part->kafka, KAFKA_OF_PROOF, part->name, words);
 }
 
+/* The next one before that; what the log begins behind says nothing. */
+static void
+try_older(struct kafka_part *part)
+{
+	int64_t start, to;
+	kafka_part_ends(part, &start, &to);
+	const struct kafka_anchor *older = part->floor.older.list;
+	if (part->untried == 0 || older[part->untried - 1].offset < start)
+		stand_still(part);
+	else
+		seek(part, prove(part, older[--part->untried]));
+}
+
 /* The log has the anchor's offset behind it, and no message there. */
 static bool
 proves_without(struct kafka_part *part, int64_t offset, bool end)
@@ -284,7 +324,7 @@ proves_without(struct kafka_part *part, int64_t offset, bool end)
 	    offset >= (part->trial == KAFKA_TRY_FLOOR ? part->floor.low
 						      : part->commit.low);
 	if (part->trial == KAFKA_TRY_FLOOR && gone) {
-		stand_still(part);
+		try_older(part);
 		return false;
 	}
 	/* Compacted: nothing above the low-water mark can be believed. */
@@ -303,10 +343,14 @@ bool
 kafka_part_proves(
     struct kafka_part *part, int64_t offset, uint32_t mark, bool end)
 {
-	if (offset > part->prove.offset)
+	bool is = offset == part->prove.offset && !end &&
+	    mark == part->prove.mark;
+	if (!is && !is_older(part) && offset > part->prove.offset)
 		return proves_without(part, offset, end);
-	if (offset == part->prove.offset && !end && mark == part->prove.mark)
+	if (is)
 		proven(part);
+	else if (is_older(part))
+		try_older(part);
 	else
 		disproved(part);
 	return false;
@@ -319,9 +363,8 @@ tries_floor(struct kafka_part *part)
 	if (part->trial != KAFKA_TRY_COMMIT || !part->ring.kept.foreign ||
 	    part->ring.count > 0 || part->lowered || part->floor.low < 0)
 		return false;
-	part->trial = KAFKA_TRY_FLOOR;
 	part->era_ends = true;
-	seek(part, prove(part, part->floor.anchor));
+	seek(part, try_floor(part));
 	return true;
 }
 
@@ -379,7 +422,7 @@ kafka_part_era_told(struct kafka_part *part)
 	part->left = false;
 }
 
-/* --- the floor: "LOW ANCHOR MARK CLUSTER" --- */
+/* --- the floor: its text, and the cluster --- */
 
 /* Of another cluster it says nothing of this one. */
 bool
@@ -410,14 +453,6 @@ kafka_part_keep(struct kafka_part *part, const char *name, const char *text,
 	return keeps;
 }
 
-static bool
-floor_number(struct span *text, int64_t most, int64_t *ret_number)
-{
-	struct span piece;
-	return span_next(text, ' ', &piece) &&
-	    digits_read(piece, most, ret_number);
-}
-
 void
 kafka_part_ask_again(struct kafka_part *part)
 {
@@ -430,17 +465,13 @@ kafka_part_ask_again(struct kafka_part *part)
 static void
 read_floor(struct kafka_part *part, struct span text)
 {
-	int64_t low, anchor, mark;
-	part->floor = (struct kafka_floor){-1, {-1, 0}};
-	if (!floor_number(&text, INT64_MAX, &low) ||
-	    !floor_number(&text, INT64_MAX, &anchor) ||
-	    !floor_number(&text, UINT32_MAX, &mark) || anchor >= low ||
-	    !kafka_part_is_of_cluster(part, text))
-		/* It is not to be in the way of what is kept next. */
-		part->lower_floor = text.len > 0;
-	else
-		part->floor =
-		    (struct kafka_floor){low, {anchor, (uint32_t)mark}};
+	size_t len = text.len;
+	if (kafka_ring_floor_read(&text, &part->floor) &&
+	    kafka_part_is_of_cluster(part, text))
+		return;
+	/* It is not to be in the way of what is kept next. */
+	part->lower_floor = len > 0;
+	part->floor.low = -1;
 }
 
 void
@@ -461,9 +492,8 @@ kafka_part_tell_floor(struct kafka_part *part, const struct kafka_floor *floor)
 {
 	if (floor->anchor.offset < 0)
 		return;
-	char *text = mem_printf("%" PRId64 " %" PRId64 " %" PRIu32,
-	    floor->low, floor->anchor.offset, floor->anchor.mark);
+	char text[KAFKA_FLOOR_BYTES];
+	kafka_ring_floor_write(floor, text);
 	if (kafka_part_keep(part, part->name, text, part->lower_floor))
 		part->lower_floor = false;
-	free(text);
 }

@@ -93,6 +93,7 @@ struct kafka_part {
 	struct kafka_stand commit;
 	enum kafka_trial trial;
 	struct kafka_anchor prove; /* what must stand there */
+	size_t untried; /* of the floor's older anchors */
 	bool empty; /* its queue was, when it was last looked at */
 	bool heard; /* something came of it since the last look (kafka_still) */
 	unsigned still; /* answers in a row that more should have come */
@@ -148,7 +149,6 @@ struct kafka {
 	struct broker_events events;
 	size_t most_bytes;
 	unsigned credit;
-
 	rd_kafka_t *consumer;
 	rd_kafka_queue_t *queue; /* of all but messages */
 	int fd;                  /* librdkafka writes to it */

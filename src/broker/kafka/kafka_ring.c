@@ -97,6 +97,7 @@ static void
 advance(struct kafka_ring *ring)
 {
 	while (ring->count > 0 && at(ring, 0)->state == KAFKA_FINISHED) {
+		kafka_ring_floor_note(&ring->older, ring->anchor);
 		ring->anchor = (struct kafka_anchor){
 		    at(ring, 0)->offset, at(ring, 0)->mark};
 		ring->first = (ring->first + 1) & (ring->size - 1);

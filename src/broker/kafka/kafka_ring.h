@@ -29,6 +29,8 @@
 enum {
 	KAFKA_METADATA_MAX = 4096, /* of a commit, as brokers have it */
 	KAFKA_GAP_MAX = 10000,     /* given, from the first unfinished one on */
+	KAFKA_ANCHORS_MAX = 32,
+	KAFKA_FLOOR_BYTES = 64 + KAFKA_ANCHORS_MAX * 32, /* of its text */
 };
 
 struct kafka_anchor {
@@ -36,10 +38,21 @@ struct kafka_anchor {
 	uint32_t mark;
 };
 
-/* What a floor says; low below 0: nothing. */
+/* Some that are finished, before an anchor: the fewer the further back. */
+struct kafka_anchors {
+	struct kafka_anchor list[KAFKA_ANCHORS_MAX]; /* in their order */
+	size_t count;
+};
+
+/*
+ * What a floor says; low below 0: nothing.  Compaction may take away the
+ * message at its anchor: then an older one that is there says as well that
+ * this is the topic that was read.
+ */
 struct kafka_floor {
 	int64_t low;
 	struct kafka_anchor anchor;
+	struct kafka_anchors older;
 };
 
 /* Offsets from one to another, the second not among them. */
@@ -72,6 +85,7 @@ struct kafka_ring {
 	size_t n_finished;
 	int64_t next; /* what is given next is not below; below 0: unknown */
 	struct kafka_anchor anchor; /* the last one below the low-water mark */
+	struct kafka_anchors older; /* before that */
 	struct kafka_stand kept; /* what is told of what is not given yet */
 	uint32_t era; /* its owner sets both */
 	uint32_t next_era; /* begins with a commit that leaves something out */
@@ -137,3 +151,16 @@ size_t kafka_ring_write(const struct kafka_ring *ring, bool putting,
 void kafka_ring_read(
     int64_t low, struct span metadata, struct kafka_stand *ret_stand);
 void kafka_ring_forget(struct kafka_stand *stand);
+
+/* The floor of the same commit. */
+struct kafka_floor kafka_ring_floor(
+    const struct kafka_ring *ring, bool putting);
+/* One more, unless it is not behind all of them. */
+void kafka_ring_floor_note(
+    struct kafka_anchors *older, struct kafka_anchor anchor);
+/* As text, with a NUL. */
+void kafka_ring_floor_write(
+    const struct kafka_floor *floor, char ret_text[KAFKA_FLOOR_BYTES]);
+/* Takes that off the front; false: there is none. */
+MUST_USE bool kafka_ring_floor_read(
+    struct span *text, struct kafka_floor *ret_floor);

@@ -373,6 +373,96 @@ a_mark_tells_messages_apart(void **state)
 	assert_int_not_equal(mark, kafka_ring_mark(1, none, SPAN("v")));
 }
 
+/* --- floors --- */
+
+static void
+a_floor_remembers_fewer_the_further_back(void **state)
+{
+	enum { COUNT = 100000 };
+	struct kafka_ring ring = begun(0);
+	(void)state;
+	for (int64_t i = 0; i < COUNT; i++) {
+		kafka_ring_add(&ring, i, (uint32_t)i);
+		finish(&ring, i);
+	}
+	struct kafka_floor floor = kafka_ring_floor(&ring, false);
+	const struct kafka_anchor *older = floor.older.list;
+	assert_int_equal(floor.low, COUNT);
+	assert_int_equal(floor.anchor.offset, COUNT - 1);
+	assert_int_equal(floor.older.count, KAFKA_ANCHORS_MAX);
+	assert_int_equal(older[0].offset, 0);
+	for (size_t i = 0; i < KAFKA_ANCHORS_MAX; i++)
+		assert_int_equal(older[i].mark, older[i].offset);
+	assert_true(older[KAFKA_ANCHORS_MAX - 1].offset >= COUNT - 4);
+	/* No gap is much longer than what comes behind it. */
+	for (size_t i = 1; i + 1 < KAFKA_ANCHORS_MAX; i++)
+		assert_true(older[i].offset - older[i - 1].offset <=
+		    4 * (COUNT - older[i].offset));
+	kafka_ring_clear(&ring);
+}
+
+static void
+what_is_being_put_has_a_floor_of_its_own(void **state)
+{
+	struct kafka_ring ring = begun(5);
+	(void)state;
+	for (int64_t i = 5; i < 9; i++)
+		kafka_ring_add(&ring, i, (uint32_t)i);
+	finish(&ring, 5);
+	finish(&ring, 6);
+	kafka_ring_set(
+	    &ring, kafka_ring_find(&ring, 7), KAFKA_PUTTING);
+	struct kafka_floor now = kafka_ring_floor(&ring, false);
+	struct kafka_floor next = kafka_ring_floor(&ring, true);
+	assert_int_equal(now.low, 7);
+	assert_int_equal(now.anchor.offset, 6);
+	assert_int_equal(now.older.count, 1);
+	assert_int_equal(next.low, 8);
+	assert_int_equal(next.anchor.offset, 7);
+	assert_int_equal(next.older.count, 2);
+	assert_int_equal(next.older.list[1].offset, 6);
+	kafka_ring_clear(&ring);
+}
+
+static void
+a_floor_comes_back_as_it_was(void **state)
+{
+	struct kafka_floor floor = {
+	    INT64_MAX, {INT64_MAX - 1, UINT32_MAX}, {.count = 0}}, back;
+	char text[KAFKA_FLOOR_BYTES + 8], again[KAFKA_FLOOR_BYTES];
+	(void)state;
+	for (size_t n = 0; n <= KAFKA_ANCHORS_MAX; n++) {
+		kafka_ring_floor_write(&floor, text);
+		size_t len = strlen(text);
+		strcat(text, " cluster");
+		struct span rest = span_str(text);
+		assert_true(kafka_ring_floor_read(&rest, &back));
+		assert_true(span_eq(rest, SPAN("cluster")));
+		assert_int_equal(back.low, floor.low);
+		assert_int_equal(back.older.count, n);
+		kafka_ring_floor_write(&back, again);
+		assert_int_equal(strlen(again), len);
+		assert_memory_equal(again, text, len);
+		kafka_ring_floor_note(&floor.older,
+		    (struct kafka_anchor){
+			INT64_MAX - 100 + (int64_t)n, UINT32_MAX});
+	}
+}
+
+static void
+what_is_no_floor_says_nothing(void **state)
+{
+	static const char *const texts[] = {"", "x", "7", "7 6", "7 6 ",
+	    "7 7 1 c", "7 6 -1 c", "7 6 4294967296 c", "7 6 1 5 c",
+	    "7 6 1 5. c", "7 6 1 5.1,4.1 c", "7 6 1 6.1 c", "7 6 1 5.1,x c"};
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct kafka_floor floor;
+		struct span text = span_str(texts[i]);
+		assert_false(kafka_ring_floor_read(&text, &floor));
+	}
+}
+
 int
 main(void)
 {
@@ -391,6 +481,10 @@ main(void)
 	    cmocka_unit_test(a_gap_is_bounded),
 	    cmocka_unit_test(metadata_of_others_says_nothing),
 	    cmocka_unit_test(a_mark_tells_messages_apart),
+	    cmocka_unit_test(a_floor_remembers_fewer_the_further_back),
+	    cmocka_unit_test(what_is_being_put_has_a_floor_of_its_own),
+	    cmocka_unit_test(a_floor_comes_back_as_it_was),
+	    cmocka_unit_test(what_is_no_floor_says_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
