@@ -122,7 +122,8 @@ def every_finding_is_provoked_here(bench):
     """... or in the test of the store that it is about."""
     text = ""
     for name in ("test_doctor.py", "test_doctor_kafka.py",
-                 "test_sentinel.py", "test_webhook.py"):
+                 "test_kafka_group.py", "test_sentinel.py",
+                 "test_webhook.py"):
         with open(source(f"tests/blackbox/{name}"), encoding="utf-8") as file:
             text += file.read()
     equal([name for name, _ in table() if f'"{name}"' not in text], [])
