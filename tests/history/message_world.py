@@ -16,6 +16,7 @@ from once import http, tap
 from once.deliveries import Deliveries, Seen
 from once.demo import source as source_file
 from once.gateway import write
+from once.ports import own_address
 from once.redis import RedisClient, RedisError
 from once.wait import PATIENCE, Late, eventually
 
@@ -92,7 +93,8 @@ class MessageWorld:
                 "max_attempts": ATTEMPTS, "namespace": "charges"},
             {"timeout": "5s", "connect_timeout": "1s"}, self.store,
             workers=self.options.randint(1, 2), instance=instance,
-            admin={"listen": "127.0.0.1:0"}, drain_timeout="2s",
+            listen=[own_address()], admin={"listen": own_address()},
+            drain_timeout="2s",
             store={"timeout": "500ms", **self.more_of_store()})
         self.add_source(config, copy.deepcopy(members))
         return config

@@ -13,6 +13,7 @@ from datetime import datetime
 from once import history, http
 from once.history import Record
 from once.http import Client, build
+from once.ports import own_address
 from once.redis import RedisError
 from once.wait import PATIENCE, Late, eventually
 
@@ -61,7 +62,7 @@ class World:
             self.to_bank[i].url, redis=self.redis_for(i),
             routes=[self.route(name, options["in_flight"])
                     for name in ROUTES], workers=options["workers"],
-            admin={"listen": "127.0.0.1:0"},
+            listen=[own_address()], admin={"listen": own_address()},
             limits={"in_flight_bytes": ROOM},
             store=dict(self.STORE), drain_timeout="2s",
             options={"timeout": f"{UPSTREAM_TIMEOUT_S}s",

@@ -30,3 +30,9 @@ def free_ports(count):
 
 def free_port():
     return free_ports(1)[0]
+
+
+def own_address():
+    """For who is killed and asked all the same: with a port of the kernel's,
+    the server of another test might answer in its place."""
+    return f"127.0.0.1:{free_port()}"
