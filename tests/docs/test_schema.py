@@ -19,7 +19,8 @@ EXAMPLES = Examples("onceproxy.json.5")
 BEYOND_A_SCHEMA = {
     "admin-all", "admin-clients", "admin-open", "jwt-url", "lease-tiny",
     "listen-twice", "scope-forwarded", "store-password-env", "tls-no-file",
-    "twice", "upstream-name", "upstream-unknown"}
+    "twice", "upstream-name", "upstream-unknown",
+    "upstream-unknown-of-route"}
 
 TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
 
