@@ -19,7 +19,7 @@
  */
 enum {
 	LOOK_MS = 10000,
-	ROUNDS_FIRST = 2, /* answers in a row; the first may be too early */
+	ROUNDS_FIRST = 2, /* answers; the first may be too early */
 	ROUNDS_MOST = 32,
 	CALM_MS = 600000, /* more than those and the time to read on */
 };
@@ -120,7 +120,8 @@ learn_end(struct kafka_part *part, const rd_kafka_topic_partition_list_t *list)
 	struct kafka_still *still = &part->kafka->still;
 	const rd_kafka_topic_partition_t *at =
 	    rd_kafka_topic_partition_list_find(list, part->topic, part->number);
-	if (at == NULL)
+	/* Nobody was asked, or has told: that blames nobody, and excuses none. */
+	if (at == NULL || at->offset < 0)
 		return;
 	part->end = at->offset;
 	part->still = is_owed(part) ? part->still + 1 : 0;
