@@ -120,7 +120,8 @@ routes_are_checked(void **state)
 		"/routes/0/methods/3: this method is never served\n"
 		"/routes/0/methods/5: appears twice\n"},
 	    {TRY_ROUTE("'path':'/','name':'-'"),
-		"/routes/0/name: \"-\" stands for no route in the log\n"},
+		"/routes/0/name: route \"-\": \"-\" stands for no route in the "
+		"log\n"},
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS
 	     ",'routes':[{'path':'/a','upstream':'u','name':'n'},"
 	     "{'path':'/b','upstream':'u','name':'n'},"
