@@ -120,7 +120,7 @@ learn_end(struct kafka_part *part, const rd_kafka_topic_partition_list_t *list)
 	struct kafka_still *still = &part->kafka->still;
 	const rd_kafka_topic_partition_t *at =
 	    rd_kafka_topic_partition_list_find(list, part->topic, part->number);
-	/* Nobody was asked, or has told: that blames nobody, and excuses none. */
+	/* Nobody was asked, or has told: that neither blames nor excuses. */
 	if (at == NULL || at->offset < 0)
 		return;
 	part->end = at->offset;
