@@ -91,6 +91,15 @@ usage_missing(const char *where, const char *kind,
 	return say_all(where, kind, name_at);
 }
 
+bool
+usage_is_word(const char *given, const char *(*word_at)(size_t i))
+{
+	for (size_t i = 0; word_at(i) != NULL; i++)
+		if (!strcmp(word_at(i), given))
+			return true;
+	return false;
+}
+
 int
 usage_unknown_word(const char *where, const char *option, const char *given,
     const char *(*word_at)(size_t i))

@@ -144,15 +144,6 @@ state_at(size_t i)
 	return states[i];
 }
 
-static bool
-is_state(const char *text)
-{
-	for (size_t i = 0; state_at(i) != NULL; i++)
-		if (!strcmp(state_at(i), text))
-			return true;
-	return false;
-}
-
 /* False where the value is none of that option's. */
 static bool
 set_option(struct keys_line *line, int option)
@@ -168,7 +159,7 @@ set_option(struct keys_line *line, int option)
 		for (char *c = optarg; *c != '\0'; c++)
 			*c = (char)toupper((unsigned char)*c);
 		line->state = optarg;
-		return is_state(optarg);
+		return usage_is_word(optarg, state_at);
 	case 'l':
 		return set_number(optarg, 1, 1000000, &line->limit);
 	case 'r':

@@ -331,15 +331,6 @@ state_at(size_t i)
 	return states[i];
 }
 
-static bool
-is_state(const char *text)
-{
-	for (size_t i = 0; state_at(i) != NULL; i++)
-		if (!strcmp(state_at(i), text))
-			return true;
-	return false;
-}
-
 /* False where the value is none of that option's. */
 static bool
 set_option(struct messages_line *line, int option)
@@ -362,7 +353,7 @@ set_option(struct messages_line *line, int option)
 		return false;
 	else
 		line->limit = (long)number;
-	return option != 's' || is_state(optarg);
+	return option != 's' || usage_is_word(optarg, state_at);
 }
 
 static const char *
