@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
 #include <string.h>
 
+#include "review/said.h"
 #include "review/warning_private.h"
 
 void
@@ -13,4 +15,13 @@ warning_add(
 			return;
 	complaints_add(complaints, pointer, "%s", words);
 	complaints->list[complaints->count - 1].warning = true;
+}
+
+void
+warning_add_said(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route, const char *path, const char *words)
+{
+	char *pointer = said_pointer(conf, route, path);
+	warning_add(complaints, pointer, words);
+	free(pointer);
 }

@@ -18,15 +18,6 @@
 static const int64_t hour_ms = 3600 * 1000;
 static const int64_t soon_s = INT64_C(14) * 24 * 3600;
 
-static void
-warn_of(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route, const char *path, const char *words)
-{
-	char *pointer = said_pointer(conf, route, path);
-	warning_add(complaints, pointer, words);
-	free(pointer);
-}
-
 /* --- what a route's idempotency says --- */
 
 static void
@@ -79,15 +70,15 @@ warn_of_memory(struct complaints *complaints, const struct conf *conf,
 {
 	const struct conf_idempotency *policy = route->idempotency;
 	if (policy->retention_ms < hour_ms)
-		warn_of(complaints, conf, route, "retention",
+		warning_add_said(complaints, conf, route, "retention",
 		    "an answer is forgotten within the hour: a retry after "
 		    "that is executed again");
 	if (policy->unknown_retention_ms < hour_ms)
-		warn_of(complaints, conf, route, "unknown_retention",
+		warning_add_said(complaints, conf, route, "unknown_retention",
 		    "what may have happened is forgotten within the hour: a "
 		    "retry after that is executed again");
 	if (forgets_success(route))
-		warn_of(complaints, conf, route, "outcomes",
+		warning_add_said(complaints, conf, route, "outcomes",
 		    "a payment that was made is not remembered: each retry is "
 		    "executed again");
 }
@@ -117,30 +108,30 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 	if (route->observes)
 		warn_of_observing(complaints, route);
 	if (policy->on_unknown == UNKNOWN_RETRY)
-		warn_of(complaints, conf, route, "on_unknown",
+		warning_add_said(complaints, conf, route, "on_unknown",
 		    "what may have happened is executed again: a payment may "
 		    "be made twice");
 	if (policy->on_unknown == UNKNOWN_RECONCILE)
 		warn_of_reconcile(complaints, conf, route);
 	if (policy->on_store_down == STORE_DOWN_FORWARD)
-		warn_of(complaints, conf, route, "on_store_down",
+		warning_add_said(complaints, conf, route, "on_store_down",
 		    "while Redis is away, requests are forwarded without the "
 		    "promise: each retry is executed");
 	if (list_length(route, "scope") == 0)
-		warn_of(complaints, conf, route, "scope",
+		warning_add_said(complaints, conf, route, "scope",
 		    "all clients share one scope: whoever sends another's key "
 		    "gets another's answer");
 	if (list_length(route, "fingerprint.include") == 0)
-		warn_of(complaints, conf, route, "fingerprint.include",
+		warning_add_said(complaints, conf, route, "fingerprint.include",
 		    "no part of a request is compared: another payment with "
 		    "the same key gets the first one's answer");
 	if (policy->scope_missing_forward)
-		warn_of(complaints, conf, route, "scope_missing",
+		warning_add_said(complaints, conf, route, "scope_missing",
 		    "who names no tenant is passed on without the promise: "
 		    "each retry is executed");
 	warnings_scope_find(conf, route, complaints);
 	if (means_refused(policy->problems[ROUTE_PROBLEM_OUTCOME_UNKNOWN]))
-		warn_of(complaints, conf, route, "problems",
+		warning_add_said(complaints, conf, route, "problems",
 		    "outcome-unknown has a status by which clients take the "
 		    "payment for refused, and make another: leave it as it "
 		    "is, or say 409 or a 5xx");

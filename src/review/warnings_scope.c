@@ -4,18 +4,8 @@
 
 #include "base/mem.h"
 #include "conf/nearest.h"
-#include "review/said.h"
 #include "review/warning_private.h"
 #include "review/warnings_scope_private.h"
-
-static void
-warn_of(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route, const char *path, const char *words)
-{
-	char *pointer = said_pointer(conf, route, path);
-	warning_add(complaints, pointer, words);
-	free(pointer);
-}
 
 /* What the name of a header in a scope was meant to be; NULL: that header. */
 static const char *
@@ -97,20 +87,20 @@ warn_of_scope_header(struct complaints *complaints, const struct conf *conf,
 {
 	const struct conf_idempotency *policy = route->idempotency;
 	if (has_header(policy, header)) {
-		warn_of(complaints, conf, route, "header",
+		warning_add_said(complaints, conf, route, "header",
 		    "this header is the key and the scope at once, so whoever "
 		    "sends another's key gets another's answer: name the "
 		    "tenant by something else in \"scope\"");
 		return;
 	}
 	if (has_claim_of(&policy->scope, header))
-		warn_of(complaints, conf, route, "scope",
+		warning_add_said(complaints, conf, route, "scope",
 		    "the token is in the scope besides its claim: a retry "
 		    "with a renewed one is executed again; leave "
 		    "\"Authorization\" out");
 	char *words = scope_header_words(header);
 	if (words != NULL)
-		warn_of(complaints, conf, route, "scope", words);
+		warning_add_said(complaints, conf, route, "scope", words);
 	free(words);
 }
 
@@ -139,7 +129,7 @@ warnings_scope_find(const struct conf *conf, const struct conf_route *route,
 			warn_of_scope_header(complaints, conf, route,
 			    scope->list[i].header);
 	if (forgets_with_token(route->idempotency))
-		warn_of(complaints, conf, route, "scope",
+		warning_add_said(complaints, conf, route, "scope",
 		    "the access tokens of PayPal are renewed within hours, "
 		    "and a retry with the next one is executed again: name "
 		    "the tenant by something that stays");

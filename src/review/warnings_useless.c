@@ -20,9 +20,7 @@ struct looked_at {
 static void
 warn_at(const struct looked_at *at, const char *path, const char *words)
 {
-	char *pointer = said_pointer(at->conf, at->route, path);
-	warning_add(at->complaints, pointer, words);
-	free(pointer);
+	warning_add_said(at->complaints, at->conf, at->route, path, words);
 }
 
 /* --- whether somebody counts on it --- */
