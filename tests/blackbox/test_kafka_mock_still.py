@@ -12,7 +12,7 @@ FORBIDDEN = 29  # TOPIC_AUTHORIZATION_FAILED
 # The session is that of the client that was left: this Kafka knows no names of
 # members, so its group waits for it.
 SETTINGS = {"debug": "topic,metadata", "session.timeout.ms": "6000",
-            "topic.metadata.refresh.interval.ms": "100",
+            "topic.metadata.refresh.interval.ms": "140",
             "enable.sparse.connections": "false"}
 
 
