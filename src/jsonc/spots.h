@@ -58,8 +58,8 @@ struct spot spots_of_byte(struct span text, size_t at);
 void spots_each_twice(const struct spots *spots,
     void (*each)(void *arg, const char *pointer), void *arg);
 /*
- * The same for each text that has "${", which other programs replace; member
- * or element, but no member's name.
+ * The same for each text that has "${", or is "$NAME", which other programs
+ * replace; member or element, but no member's name.
  */
 void spots_each_variable(const struct spots *spots,
     void (*each)(void *arg, const char *pointer), void *arg);

@@ -15,7 +15,7 @@ struct spot_node {
 	struct span name; /* of a member; ptr NULL: of an element */
 	struct spot name_at;
 	struct spot at;
-	bool variable; /* it is a text that has "${" */
+	bool variable; /* it is a text that has "${", or is "$NAME" */
 	struct spot_node *first; /* members or elements */
 	struct spot_node *next;
 };

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "jsonc/comments.h"
 #include "jsonc/spots_private.h"
@@ -202,13 +203,30 @@ read_items(struct spots_reader *r, unsigned depth, struct spot_node *node)
 	return true;
 }
 
+/* "$NAME" in capitals, as for a shell, and nothing else. */
+static bool
+is_shell_variable(struct span text)
+{
+	if (text.len < 4 || text.ptr[0] != '$' || ascii_is_digit(text.ptr[1]))
+		return false;
+	for (size_t i = 1; i < text.len; i++) {
+		char c = text.ptr[i];
+		bool capital = ascii_is_alpha(c) && !ascii_is_lower(c);
+		if (!capital && !ascii_is_digit(c) && c != '_')
+			return false;
+	}
+	return true;
+}
+
 static bool
 read_string(struct spots_reader *r, struct spot_node *node)
 {
 	struct span spelled;
 	if (!spots_text_string(r, &spelled))
 		return false;
-	node->variable = memmem(spelled.ptr, spelled.len, "${", 2) != NULL;
+	struct span plain = span_of(spelled.ptr + 1, spelled.len - 2);
+	node->variable = memmem(plain.ptr, plain.len, "${", 2) != NULL ||
+	    is_shell_variable(plain);
 	return true;
 }
 

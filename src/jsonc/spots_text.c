@@ -31,6 +31,35 @@ spots_text_wrong(struct spots_reader *r, const char *byte, const char *words)
 	return false;
 }
 
+/*
+ * What is nothing of JSON, and is easily overlooked, wherever it stands; NULL:
+ * something else is there.
+ */
+static const char *
+wrong_between(const struct spots_reader *r)
+{
+	static const char *const blanks[] = {
+	    "\u00a0", "\u2009", "\u200b", "\u202f", "\u2060", "\u3000",
+	    "\ufeff"};
+	static const char *const marks[] = {
+	    "<<<<<<<", "|||||||", "=======", ">>>>>>>"};
+	struct span rest = span_of(r->at, (size_t)(r->end - r->at));
+	bool begins = r->at == r->text.ptr || r->at[-1] == '\n';
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (begins && span_starts(rest, span_str(marks[i])))
+			return "a merge has left this line: keep one of the "
+			       "versions between <<<<<<<, ======= and >>>>>>>, "
+			       "and take these lines out";
+	for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++)
+		if (span_starts(rest, span_str(blanks[i])))
+			return "an invisible character that is no blank of "
+			       "JSON, such as a no-break space, stands here: "
+			       "take it out";
+	return rest.len > 0 && rest.ptr[0] == '\0'
+	    ? "a NUL byte stands here: take it out"
+	    : NULL;
+}
+
 bool
 spots_text_skip(struct spots_reader *r)
 {
@@ -41,8 +70,11 @@ spots_text_skip(struct spots_reader *r)
 		if (!closed)
 			return spots_text_wrong(
 			    r, r->at, "this comment is never closed");
-		if (n == 0 && memchr(" \t\r\n", *r->at, 4) == NULL)
-			return true;
+		if (n == 0 && memchr(" \t\r\n", *r->at, 4) == NULL) {
+			const char *words = wrong_between(r);
+			return words == NULL ||
+			    spots_text_wrong(r, r->at, words);
+		}
 		r->at += n > 0 ? n : 1;
 	}
 	return true;

@@ -6,6 +6,7 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/nearest.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
 #include "load/path_private.h"
@@ -122,7 +123,9 @@ check_redis(struct loader *l)
 	    ROOT_OPTION(store.redis.tls.files.key),
 	    ROOT_OPTION(store.redis.tls.server_name)};
 	cross_check_redis_ways(l, &members);
-	if (store->redis.cluster.count > 0 || store->redis.sentinels.count > 0)
+	/* Also where what they say is wrong. */
+	if (is_set(l, ROOT_OPTION(store.redis.cluster)) ||
+	    is_set(l, ROOT_OPTION(store.redis.sentinels)))
 		store->redis.managed = false;
 	cross_check_redis_login(
 	    l, &members, &store->redis, &store->redis.password);
@@ -224,9 +227,17 @@ check_variable(struct loader *l, const struct json_place *at,
     const struct option *option, const struct conf_route *route,
     struct span name)
 {
-	if (conf_variable(route, name) < 0)
-		complaints_at_option(l, at, option,
-		    "the path of the route has no {%.*s}", SPAN_FMT(name));
+	struct nearest nearest = nearest_to(name);
+	if (conf_variable(route, name) >= 0)
+		return;
+	for (size_t i = 0; i < route->n_segments; i++)
+		if (route->segments[i].kind == SEGMENT_ANY)
+			nearest_try(&nearest, route->segments[i].text);
+	bool near = nearest.found.ptr != NULL;
+	complaints_at_option(l, at, option,
+	    "the path of the route has no {%.*s}%s%.*s%s", SPAN_FMT(name),
+	    near ? "; did you mean \"" : "",
+	    SPAN_FMT(near ? nearest.found : SPAN("")), near ? "\"?" : "");
 }
 
 static void

@@ -234,7 +234,8 @@ object_parse_upstreams(struct loader *l, const struct given *given)
 	const char *name;
 	json_t *value;
 	if (!json_is_object(given->value)) {
-		complaints_at(l, given->at, "must be an object");
+		complaints_at(l, given->at, "must be an object of names: "
+		    "{\"NAME\": \"http://127.0.0.1:9000\"}");
 		return;
 	}
 	conf->upstreams =
@@ -312,6 +313,24 @@ object_clear_routes(void *base, void *field)
 	conf->n_routes = 0;
 }
 
+/* Where there are none that could be named, that is the mistake. */
+static void
+say_no_upstream(struct loader *l, const struct json_place *at,
+    const struct nearest *nearest)
+{
+	const struct conf *conf = l->conf;
+	const struct option *option =
+	    option_at(GROUP_ROOT, offsetof(struct conf, upstreams));
+	if (!json_is_object(loader_value(l, option)))
+		return;
+	if (memmem(nearest->wanted.ptr, nearest->wanted.len, "://", 3) != NULL)
+		complaints_at(l, at, "must be a name in \"%s\", not a URL: "
+		    "{\"%s\": {\"NAME\": URL}}", option->path, option->path);
+	else
+		unknown_name(l, at, "upstream", nearest,
+		    conf->n_upstreams == 1 ? conf->upstreams[0].name : NULL);
+}
+
 void
 object_parse_upstream_name(struct loader *l, const struct given *given)
 {
@@ -327,8 +346,7 @@ object_parse_upstream_name(struct loader *l, const struct given *given)
 			found = &conf->upstreams[i];
 	}
 	if (found == NULL)
-		unknown_name(l, given->at, "upstream", &nearest,
-		    conf->n_upstreams == 1 ? conf->upstreams[0].name : NULL);
+		say_no_upstream(l, given->at, &nearest);
 	else
 		*(const struct conf_upstream **)given_field(given) = found;
 	text_free(&name);

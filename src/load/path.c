@@ -114,7 +114,11 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 	if (has_any(text, "{}"))
 		return "{x} must be a whole segment";
 	if (has_any(text, "*"))
-		return "\"*\" may only be the last segment";
+		return last
+		    ? "\"*\" must be a whole segment, and stands for all that "
+		      "follow"
+		    : "\"*\" may only be the last segment; a segment in the "
+		      "middle is {NAME}";
 	return NULL;
 }
 

@@ -83,6 +83,70 @@ has_mistyped(const struct checked *c, const struct option *option)
 	return false;
 }
 
+/*
+ * Whether a member of that name, which does not exist, was meant to be what a
+ * broker of another kind has, while this source has nothing to read.
+ */
+static bool
+is_meant_elsewhere(
+    const struct conf_broker *broker, json_t *object, const char *name)
+{
+	const struct option *own = option_read(broker->kind);
+	struct span meant = unknown_meant(GROUP_SOURCE, SPAN(""), name);
+	bool elsewhere = false;
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
+		const struct option *read = option_read((enum broker_kind)k);
+		if (loader_value_in(object, read) != NULL)
+			return false;
+		elsewhere |= read != own && meant.ptr != NULL &&
+		    span_eq(meant, span_str(read->path));
+	}
+	return elsewhere;
+}
+
+/* The broker that the source names; NULL: none, or no such one. */
+static const struct conf_broker *
+broker_named(const struct conf *conf, json_t *object)
+{
+	const char *name = json_string_value(json_object_get(object, "broker"));
+	for (size_t i = 0; i < conf->n_brokers && name != NULL; i++)
+		if (!strcmp(conf->brokers[i].name, name))
+			return &conf->brokers[i];
+	return NULL;
+}
+
+bool
+source_check_says(const struct loader *l, const struct json_place *at)
+{
+	const struct option *option =
+	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
+	json_t *object =
+	    json_object_get(loader_value(l, option), at->up->member);
+	const struct conf_broker *broker = broker_named(l->conf, object);
+	return broker != NULL && is_meant_elsewhere(broker, object, at->member);
+}
+
+/* What source_check_says() has left to be told. */
+static bool
+say_elsewhere(const struct checked *c)
+{
+	const struct conf_broker *broker = c->source->broker;
+	const char *name;
+	json_t *value;
+	json_object_foreach(c->object, name, value)
+	{
+		struct json_place at = {c->at, name, 0};
+		if (!is_meant_elsewhere(broker, c->object, name))
+			continue;
+		complaints_at_name(c->l, &at, "there is no such member; did "
+		    "you mean \"%s\"? \"%s\" is a broker of %s",
+		    option_read(broker->kind)->path, broker->name,
+		    kinds_name(broker->kind));
+		return true;
+	}
+	return false;
+}
+
 /* other: what stands in the place of what is to be read; NULL: nothing. */
 static void
 check_read(const struct checked *c, const struct option *other)
@@ -96,7 +160,8 @@ check_read(const struct checked *c, const struct option *other)
 		    "where it is \"%s\"",
 		    other->path, kinds_words(other), broker->name, kind,
 		    read->path);
-	else if (!has_option(c, read) && !has_mistyped(c, read))
+	else if (!has_option(c, read) && !has_mistyped(c, read) &&
+	    !say_elsewhere(c))
 		complaints_at(c->l, c->at,
 		    "\"%s\" is missing: \"%s\" is a broker of %s",
 		    read->path, broker->name, kind);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "load/complaints_private.h"
+#include "load/source_private.h"
 #include "load/unknown_private.h"
 
 /* --- members --- */
@@ -40,6 +41,11 @@ static const struct {
     {GROUP_ROOT, "", "port", "listen", NULL},
     {GROUP_ROOT, "", "backends", "upstreams", NULL},
     {GROUP_ROOT, "", "redis", "store", NULL},
+    {GROUP_ROOT, "", "cache_size", "cache", "{\"size\": \"64MiB\"}"},
+    {GROUP_ROOT, "", "timeout", "upstreams.NAME.timeout", NULL},
+    {GROUP_ROOT, "", "tls", "listen",
+	"[{\"address\": \"0.0.0.0:8443\", \"tls\": {...}}]"},
+    {GROUP_ROOT, "admin.", "port", "listen", "\"127.0.0.1:9090\""},
     {GROUP_ROOT, "store.", "host", "redis", NULL},
     {GROUP_ROOT, "store.", "address", "redis", NULL},
     {GROUP_ROOT, "store.", "port", "redis", NULL},
@@ -73,6 +79,7 @@ static const struct {
     {GROUP_IDEMPOTENCY, "", "timeout", "wait_timeout", NULL},
     {GROUP_IDEMPOTENCY, "", "ttl", "retention", NULL},
     {GROUP_IDEMPOTENCY, "fingerprint.", "exclude", "ignore", NULL},
+    {GROUP_RELAY, "", "url", "webhook", NULL},
 };
 enum { N_ALIASES = sizeof aliases / sizeof aliases[0] };
 
@@ -101,6 +108,14 @@ say_alias(struct loader *l, enum group group, struct span prefix,
 	    "\"%s\"%s%s?", aliases[i].meant, value != NULL ? ": " : "",
 	    value != NULL ? value : "");
 	return true;
+}
+
+/* How people comment in JSON that has no comments. */
+static bool
+is_comment(const char *name)
+{
+	return *name == '#' || !strncmp(name, "//", 2) ||
+	    !strcmp(name + strspn(name, "_$"), "comment");
 }
 
 /* What an object of the group is to the reader of the file. */
@@ -241,6 +256,14 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 	if (is_schema(group, at)) {
 		if (!json_is_string(value))
 			complaints_at(l, at, "must be a string");
+		return;
+	}
+	if (group == GROUP_SOURCE && prefix.len == 0 &&
+	    source_check_says(l, at))
+		return;
+	if (is_comment(at->member)) {
+		complaints_at_name(l, at, "there is no such member; a comment "
+		    "begins with //, outside of all quotes");
 		return;
 	}
 	if (say_alias(l, group, prefix, at))

@@ -200,6 +200,37 @@ warn_of_circles(struct complaints *complaints, const struct conf *conf,
 	}
 }
 
+/* What would be in its place by its name goes there as it stands. */
+static void
+warn_of_braces(struct complaints *complaints,
+    const struct conf_upstream *upstream)
+{
+	for (size_t i = 0; i < upstream->n_targets; i++) {
+		if (strpbrk(upstream->targets[i].url, "{}") == NULL ||
+		    strstr(upstream->targets[i].url, "${") != NULL)
+			continue;
+		warn_of_member(complaints, upstream,
+		    "its URL has no variables, and what stands in {} is taken "
+		    "as it is; the path of each request is put behind the URL: "
+		    "leave it out", false);
+		return;
+	}
+}
+
+static void
+warn_of_plain(struct complaints *complaints,
+    const struct conf_upstream *upstream)
+{
+	for (size_t i = 0; i < upstream->n_targets; i++)
+		if (upstream->targets[i].tls)
+			return;
+	if (upstream->n_targets > 0 &&
+	    (upstream->ca != NULL || upstream->certificate != NULL))
+		warn_of_member(complaints, upstream,
+		    "no target begins with https://: its certificates are not "
+		    "used, and nothing that is sent is encrypted", false);
+}
+
 static bool
 serves_keys(const struct conf *conf, const struct conf_upstream *upstream)
 {
@@ -355,8 +386,13 @@ warnings_find(
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
 		warn_of_upstream(complaints, conf, &conf->upstreams[i]);
 		warn_of_circles(complaints, conf, &conf->upstreams[i]);
+		warn_of_braces(complaints, &conf->upstreams[i]);
+		warn_of_plain(complaints, &conf->upstreams[i]);
 		warn_of_drain(complaints, conf, &conf->upstreams[i]);
 	}
+	if (conf->n_routes == 0)
+		warning_add(complaints, "/routes",
+		    "there is no route: each request is answered 404");
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		warnings_routes_find(conf, route, complaints);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "conf/nearest.h"
 #include "jsonc/spots.h"
 #include "review/covers.h"
 #include "review/warning_private.h"
@@ -149,6 +150,36 @@ warn_of_variables(
 	}
 }
 
+/* Of two variables of one name, only the first one is ever looked at. */
+static bool
+is_repeated(const struct conf_route *route, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (route->segments[i].kind == SEGMENT_ANY &&
+		    span_eq(route->segments[i].text,
+			route->segments[index].text))
+			return true;
+	return false;
+}
+
+static void
+warn_of_repeated(struct complaints *complaints, const struct conf_route *route)
+{
+	for (size_t i = 0; i < route->n_segments; i++) {
+		struct span name = route->segments[i].text;
+		if (route->segments[i].kind != SEGMENT_ANY ||
+		    !is_repeated(route, i))
+			continue;
+		char *pointer = mem_printf("/routes/%u/path", route->index);
+		char *words = mem_printf("{%.*s} appears twice, and only the "
+		    "first one counts where it is named: give each a name of "
+		    "its own", SPAN_FMT(name));
+		warning_add(complaints, pointer, words);
+		free(pointer);
+		free(words);
+	}
+}
+
 /* Where the file names it: in a list, or alone. */
 static char *
 methods_pointer(
@@ -161,24 +192,34 @@ methods_pointer(
 	return found;
 }
 
-/* "*" and "POTS" are methods, too, as far as HTTP goes. */
-static const char *
+/* "*" and "POTS" are methods, too, as far as HTTP goes; NULL: it is usual. */
+static char *
+words_of_unusual(const char *method)
+{
+	static const char *const usual[] = {"GET", "HEAD", "POST", "PUT",
+	    "PATCH", "DELETE", "OPTIONS", "QUERY"};
+	struct nearest nearest = nearest_to(span_str(method));
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+		nearest_try(&nearest, span_str(usual[i]));
+	if (nearest.found.ptr == NULL)
+		return mem_text("it is no usual method, and others are not "
+		    "served here; without \"methods\" the usual ones are");
+	if (span_eq(nearest.found, nearest.wanted))
+		return NULL;
+	return mem_printf("it is no usual method, and others are not served "
+	    "here; did you mean \"%.*s\"?", SPAN_FMT(nearest.found));
+}
+
+static char *
 words_of_method(const struct conf_route *route, const char *method)
 {
-	static const char usual[] =
-	    " GET HEAD POST PUT PATCH DELETE OPTIONS QUERY ";
-	char *word = mem_printf(" %s ", method);
-	bool known = strstr(usual, word) != NULL;
-	free(word);
-	if (!known)
-		return "it is no usual method, and others are not served "
-		       "here; without \"methods\" the usual ones are";
-	if (route->idempotency != NULL &&
-	    (!strcmp(method, "GET") || !strcmp(method, "HEAD")))
-		return "what only reads needs no promise: here it needs a key, "
-		       "and a retry is given an old answer; leave it to a "
-		       "route without \"idempotency\"";
-	return NULL;
+	char *words = words_of_unusual(method);
+	bool reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+	if (words != NULL || route->idempotency == NULL || !reads)
+		return words;
+	return mem_text("what only reads needs no promise: here it needs a "
+	    "key, and a retry is given an old answer; leave it to a route "
+	    "without \"idempotency\"");
 }
 
 static void
@@ -186,13 +227,13 @@ warn_of_methods(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
 {
 	for (size_t i = 0; i < route->methods.count; i++) {
-		const char *words =
-		    words_of_method(route, route->methods.list[i]);
+		char *words = words_of_method(route, route->methods.list[i]);
 		if (words == NULL)
 			continue;
 		char *pointer = methods_pointer(conf, route, i);
 		warning_add(complaints, pointer, words);
 		free(pointer);
+		free(words);
 	}
 }
 
@@ -201,6 +242,7 @@ warnings_routes_find(const struct conf *conf, const struct conf_route *route,
     struct complaints *complaints)
 {
 	warn_of_variables(complaints, route);
+	warn_of_repeated(complaints, route);
 	warn_of_methods(complaints, conf, route);
 	warn_of_own(complaints, conf, route->status, "status_path");
 	warn_of_own(complaints, conf, route->policy, "policy_path");

@@ -70,12 +70,13 @@ has_header(const struct conf_idempotency *policy, const char *header)
 	return false;
 }
 
-/* Whether a claim is taken from that header, which is renewed. */
+/* Whether a part of that header, which is renewed, is in the scope, too. */
 static bool
-has_claim_of(const struct conf_scopes *scope, const char *header)
+has_part_of(const struct conf_scopes *scope, const char *header,
+    enum scope_kind kind)
 {
 	for (size_t i = 0; i < scope->count; i++)
-		if (scope->list[i].kind == SCOPE_JWT &&
+		if (scope->list[i].kind == kind &&
 		    !strcasecmp(scopes_header(&scope->list[i]), header))
 			return true;
 	return false;
@@ -93,7 +94,12 @@ warn_of_scope_header(struct complaints *complaints, const struct conf *conf,
 		    "tenant by something else in \"scope\"");
 		return;
 	}
-	if (has_claim_of(&policy->scope, header))
+	if (has_part_of(&policy->scope, header, SCOPE_BASIC))
+		warning_add_said(complaints, conf, route, "scope",
+		    "the password is in the scope besides its user: a retry "
+		    "with a new one is executed again; leave "
+		    "\"Authorization\" out");
+	if (has_part_of(&policy->scope, header, SCOPE_JWT))
 		warning_add_said(complaints, conf, route, "scope",
 		    "the token is in the scope besides its claim: a retry "
 		    "with a renewed one is executed again; leave "

@@ -27,7 +27,8 @@ warn_of_text(void *arg, const char *pointer)
 		if (fnmatch(others[i], pointer, 0) == 0)
 			return;
 	warning_add(arg, pointer,
-	    "no \"${...}\" is replaced: it is taken as it stands; write "
+	    "no \"${NAME}\" or \"$NAME\" is replaced: it is taken as it "
+	    "stands; write "
 	    "{\"env\": \"NAME\"} instead of the whole text");
 }
 

@@ -31,6 +31,12 @@ def with_mode(mode):
     return config
 
 
+def with_path(path):
+    config = least()
+    config["routes"][0]["path"] = path
+    return config
+
+
 def with_methods(*methods):
     config = least()
     config["routes"][0]["methods"] = list(methods)
@@ -100,6 +106,23 @@ WARNINGS = [
      POLICY + "/scope_missing", "without the promise"),
     ("a method of nobody", lambda bench: with_methods("POST", "*"),
      "/routes/0/methods/1", "no usual method"),
+    ("a method that is mistyped", lambda bench: with_methods("POTS"),
+     "/routes/0/methods/0", 'did you mean "POST"?'),
+    ("a variable twice", lambda bench: with_path("/v1/{x}/{x}"),
+     "/routes/0/path", "{x} appears twice"),
+    ("a password besides its user", lambda bench: least(scope=[
+        "Authorization", {"basic": "user"}]),
+     POLICY + "/scope", "the password is in the scope besides its user"),
+    ("no route", lambda bench: {
+        **least(), "upstreams": {}, "routes": []},
+     "/routes", "each request is answered 404"),
+    ("a variable of a target", lambda bench: {
+        **least(), "upstreams": {"api": "http://h/{x}"}},
+     "/upstreams/api", "its URL has no variables"),
+    ("certificates for plain HTTP", lambda bench: {
+        **least(), "upstreams": {"api": {
+            "targets": ["http://h"], "ca": "/etc/ssl/certs/ca.pem"}}},
+     "/upstreams/api", "no target begins with https://"),
     ("a tenant named by tokens that are renewed",
      lambda bench: least(preset="paypal", scope=["Authorization"]),
      POLICY + "/scope", "executed again"),
@@ -397,6 +420,9 @@ KEY32 = "whsec_" + "A" * 32
      {"store": {"redis": f"redis://:{SECRET}@127.0.0.1"}}, "/store/redis"),
     ("a password", {"store": {"redis": "redis://127.0.0.1",
                               "password": SECRET}}, "/store/password"),
+    ("a password without braces", {"store": {
+        "redis": "redis://127.0.0.1", "password": "$P4Y_T0KEN"}},
+     "/store/password"),
     ("the key of names", {"store": {"secret": "a" + SECRET}},
      "/store/secret"),
     ("the URL of a broker",

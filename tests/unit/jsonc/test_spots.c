@@ -135,19 +135,27 @@ what_looks_as_if_it_were_replaced_is_found(void **state)
 	(void)state;
 	static const char text[] =
 	    "{\"a\": \"${A}\", \"${b}\": \"$c {d}\", // ${e}\n"
+	    " \"h\": [\"$REDIS_1\", \"$A\", \"$1_000\", \"$aBCD\", "
+	    "\"$ABCD.\"],\n"
 	    " \"f/\": [1, \"x\", {\"g\": \"http://${H:-h}/\"}, \"${\"]}";
 	struct spots_fault fault;
 	struct spots *spots = spots_read(span_str(text), &fault);
 	char *lines = mem_str(SPAN(""));
 	assert_non_null(spots);
 	spots_each_variable(spots, append_line, &lines);
-	assert_string_equal(lines, "/a\n/f~1/2/g\n/f~1/3\n");
+	assert_string_equal(lines, "/a\n/h/0\n/f~1/2/g\n/f~1/3\n");
 	free(lines);
 	spots_free(&spots);
 }
 
 /* --- faults --- */
 
+#define MERGE \
+	"a merge has left this line: keep one of the versions between " \
+	"<<<<<<<, ======= and >>>>>>>, and take these lines out"
+#define BLANK \
+	"an invisible character that is no blank of JSON, such as a no-break " \
+	"space, stands here: take it out"
 #define QUOTES "text stands in double quotes"
 #define NO_WORD "this is neither a number, true, false nor null; " QUOTES
 #define COLON "\":\" is missing between a member's name and its value"
@@ -233,6 +241,13 @@ what_is_wrong_is_said_where_it_is(void **state)
 	    {"{\"a\": \"\\u0000\"}", 1, 8, "no string has a \\u0000"},
 	    {"{\"a\": \"\xe9\"}", 1, 7, "this string is not UTF-8"},
 	    {"{\"\xc3\xa9\": x}", 1, 7, NO_WORD},
+	    {"{\n<<<<<<< HEAD\n\"a\": 1}", 2, 1, MERGE},
+	    {"{\"a\": 1,\n=======\n\"b\": 2}", 2, 1, MERGE},
+	    {"{\"a\": 1\n>>>>>>> x\n}", 2, 1, MERGE},
+	    {"<<<<<<< HEAD\n{}", 1, 1, MERGE},
+	    {"{ <<<<<<< x }", 1, 3, "a member's name stands in double quotes"},
+	    {"{\"a\":\u00a01}", 1, 6, BLANK},
+	    {"{\u200b\"a\": 1}", 1, 2, BLANK},
 	};
 	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
 		struct spots_fault fault = {.words = NULL};
