@@ -217,7 +217,28 @@ scope_fits(const struct conf_route *route, json_t *given)
 	return scopes->count == 0 || json_object_size(given) > 0;
 }
 
-/* What --scope has to be, of each route that it does not fit. */
+/* What --namespace has for a route: one with variables may fit or not. */
+static bool
+namespace_fits(const struct template *own, const char *given)
+{
+	if (own->count != 1 || own->pieces[0].kind != TEMPLATE_TEXT)
+		return given != NULL;
+	return span_eq(own->pieces[0].text,
+	    given != NULL ? span_str(given) : SPAN("default"));
+}
+
+/* Nothing for the one that is meant where none is given. */
+static void
+say_namespace(const struct template *own)
+{
+	if (namespace_fits(own, NULL))
+		return;
+	fputs(" --namespace '", stderr);
+	print_safely(stderr, own->text);
+	fputc('\'', stderr);
+}
+
+/* What --namespace and --scope have to be, of each route they do not fit. */
 static void
 say_scopes(const struct keys_line *line)
 {
@@ -225,12 +246,16 @@ say_scopes(const struct keys_line *line)
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		if (route->idempotency == NULL ||
-		    scope_fits(route, line->scope))
+		    (scope_fits(route, line->scope) &&
+			namespace_fits(&route->idempotency->namespace,
+			    line->namespace)))
 			continue;
 		const struct conf_scopes *scopes = &route->idempotency->scope;
 		fputs("  route ", stderr);
 		print_safely(stderr, route->name);
-		fputs(scopes->count > 0 ? ":" : ": no --scope", stderr);
+		fputc(':', stderr);
+		say_namespace(&route->idempotency->namespace);
+		fputs(scopes->count > 0 ? "" : " no --scope", stderr);
 		for (size_t j = 0; j < scopes->count; j++) {
 			char *name = scopes_name(&scopes->list[j]);
 			fprintf(stderr, " --scope '%s: VALUE'", name);

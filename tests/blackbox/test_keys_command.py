@@ -105,6 +105,27 @@ def a_scope_of_no_route_is_answered_with_those_that_there_are(bench):
     assert hint not in done.stderr, done.stderr
 
 
+@each([
+    ("none is said", "refunds", (), "--namespace 'refunds'"),
+    ("another one is said", "refunds", ("--namespace", "refund"),
+     "--namespace 'refunds'"),
+    ("it has a variable", "r/{id}", (), "--namespace 'r/{id}'")])
+def a_namespace_of_no_route_is_answered_with_those_that_there_are(
+        bench, namespace, given, words):
+    upstream = bench.upstream()
+    path = os.path.join(bench.folder(), "admin")
+    config = bench.config(upstream, {"namespace": namespace},
+                          admin={"listen": "unix:" + path})
+    config["routes"][0]["path"] = "/v1/charges/{id}"
+    gateway = bench.serve(config)
+    done = command("keys", "-c", gateway.file, "show", "--key", "k",
+                   "--scope", "Authorization: Bearer t", *given)
+    equal(done.returncode, 1)
+    assert done.stderr.endswith(
+        f"  route charges: {words} --scope 'Authorization: VALUE'\n"), \
+        done.stderr
+
+
 @test
 def a_scope_of_one_route_is_answered_with_those_of_the_others(bench):
     """A token is what one route goes by, and says nothing on the other."""
