@@ -21,10 +21,10 @@ request_refuse_saying(struct request *r, enum problem problem,
 	return request_refuse(r, problem, outcome);
 }
 
-enum after
-request_refuse_body(struct request *r)
+/* "WORDS: 1048576 bytes (1 MiB) at most." */
+static struct span
+limit_said(struct request *r, const char *words, int64_t most)
 {
-	int64_t most = r->c.policy->max_request_body;
 	char *text = amount_text(most, AMOUNT_SIZE);
 	size_t digits = strspn(text, "0123456789");
 	struct span unit = text[digits] != '\0'
@@ -32,11 +32,28 @@ request_refuse_body(struct request *r)
 		  text + digits)
 	    : SPAN("");
 	free(text);
+	return arena_printf(r->c.arena, "%s: %" PRId64 " bytes%.*s at most.",
+	    words, most, SPAN_FMT(unit));
+}
+
+enum after
+request_refuse_body(struct request *r)
+{
 	return request_refuse_saying(r, PROBLEM_REQUEST_TOO_LARGE,
 	    OUTCOME_TOO_LARGE,
-	    arena_printf(r->c.arena,
-		"The request's body is larger than this path accepts: "
-		"%" PRId64 " bytes%.*s at most.", most, SPAN_FMT(unit)));
+	    limit_said(r, "The request's body is larger than this path accepts",
+		r->c.policy->max_request_body));
+}
+
+enum after
+request_refuse_fields(struct request *r)
+{
+	return request_refuse_saying(r, PROBLEM_HEADERS_TOO_LARGE,
+	    OUTCOME_TOO_LARGE,
+	    limit_said(r,
+		"The request's header fields, together with its target, are "
+		"larger than the gateway accepts",
+		r->c.store_conf->max_request_headers));
 }
 
 /* Of one that is derived it is said what makes it (gate/response.c). */

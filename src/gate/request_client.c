@@ -23,6 +23,10 @@ refuse_head(struct request *r, enum head_verdict verdict)
 	bool large = verdict == HEAD_CHECK_TOO_LARGE ||
 	    verdict == HEAD_CHECK_HEADERS_TOO_LARGE;
 	r->close = true;
+	/* Too many of them have a sentence of their own. */
+	if (verdict == HEAD_CHECK_HEADERS_TOO_LARGE &&
+	    *r->c.head.message == '\0')
+		return request_refuse_fields(r);
 	return request_refuse_saying(r, problem,
 	    large ? OUTCOME_TOO_LARGE : OUTCOME_BAD_REQUEST,
 	    span_str(r->c.head.message));

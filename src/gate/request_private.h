@@ -47,6 +47,8 @@ enum after request_refuse_saying(struct request *r, enum problem problem,
     enum outcome outcome, struct span detail);
 /* The same of a body that is beyond the policy's limit, which is said. */
 enum after request_refuse_body(struct request *r);
+/* The same of header fields that are beyond limits.request_headers. */
+enum after request_refuse_fields(struct request *r);
 /* What the client sent of its body is no HTTP. */
 enum after request_client_malformed(struct request *r);
 /* A body without a key up to this length is read before it is passed on. */

@@ -448,7 +448,10 @@ wire_step(struct wire *w, const char *bytes, size_t len)
 	if (w->verdict != HEAD_CHECK_OK)
 		return 0;
 	if (room == 0)
-		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE, "");
+		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE, w->in_trailers
+			? "The request's trailer fields are larger than the "
+			  "gateway accepts: 8192 bytes (8 KiB) at most."
+			: "");
 	size_t n = take_step(w, bytes, room);
 	w->bytes += counts ? n : 0;
 	return n;

@@ -22,7 +22,7 @@ enum {
 	/* Of a chunk's size and its extensions. */
 	WIRE_CHUNK_LINE_MAX = 256,
 	/* Of all trailers of a request. */
-	WIRE_TRAILERS_MAX = 8192,
+	WIRE_TRAILERS_MAX = 8192, /* as wire.c says to the client */
 	/* Empty lines in front of a request (RFC 9112, 2.2). */
 	WIRE_EMPTY_LINES_MAX = 4096,
 	/* In the Cookie fields of a head, with ";" between them. */

@@ -126,6 +126,19 @@ def a_head_may_have_just_so_many_bytes(bench, size, parts):
 
 
 @test
+def a_head_that_is_too_large_hears_what_it_may_have(bench):
+    upstream, gateway = bench.pair(limits={"request_headers": "1KiB"})
+    for target, fields in (("/x", one_field(2000)), ("/" + 2000 * "x", [])):
+        got = gateway.send(build("GET", target, fields))
+        equal((got.status, got.problem), (431, "headers-too-large"))
+        assert got.json()["detail"].endswith(
+            ": 1024 bytes (1 KiB) at most."), got.body
+    got = gateway.send(build("GET", "/x", [("A", "b")] * 101))
+    assert "more than 100 header fields" in got.json()["detail"], got.body
+    equal(upstream.count(), 0)
+
+
+@test
 def where_no_head_is_small_enough_all_are_431(bench):
     upstream, gateway = bench.pair(limits={"request_headers": 1})
     for before in (b"", b"\r\n", b"\r\n\r\n"):

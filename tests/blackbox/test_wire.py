@@ -229,12 +229,18 @@ def empty_lines_in_front_of_a_request_are_skipped(bench):
           ([201, 400], ["/v1/charges"]))
 
 
-@test
-def too_many_trailers_are_431(bench):
+@each([
+    ("many", b"A: b\r\n" * 2000, "has more than 100 header fields."),
+    ("long", b"A: " + b"b" * 9000 + b"\r\n",
+     "trailer fields are larger than the gateway accepts: 8192 bytes (8 KiB) "
+     "at most.")])
+def trailers_are_431_that_are_too(bench, trailers, words):
     upstream, gateway = bench.pair(workers=1)
     with gateway.client() as client:
-        client.send(chunked() + b"5\r\nhello\r\n0\r\n" + b"A: b\r\n" * 2000)
-        equal(client.read().status, 431)
+        client.send(chunked() + b"5\r\nhello\r\n0\r\n" + trailers)
+        got = client.read()
+    equal(got.status, 431)
+    assert got.json()["detail"].endswith(words), got.body
     equal(upstream.count(), 0)
 
 
