@@ -95,6 +95,20 @@ add_answer(struct delivery *d, struct fields *fields)
 	free(text);
 }
 
+/* For people, who look for it by that; of one that was parked, as it was. */
+static void
+add_label(struct delivery *d, struct fields *fields)
+{
+	struct span label = d->c.arena != NULL && d->c.label.len > 0
+	    ? d->c.label
+	    : d->label;
+	if (label.len == 0)
+		label = d->letter.label;
+	if (label.len > 0)
+		add_text(fields, "onceproxy-label",
+		    arena_dup(d->put_arena, label));
+}
+
 /* The message as it was, and why it is here. */
 static void
 put_dead_letter(struct delivery *d)
@@ -115,6 +129,7 @@ put_dead_letter(struct delivery *d)
 		: message_text_time(d->put_arena, d->first_ms));
 	if (d->detail.len > 0)
 		add_text(&fields, "onceproxy-detail", d->detail);
+	add_label(d, &fields);
 	add_answer(d, &fields);
 	d->put = (struct broker_put){
 	    .place = BROKER_DEAD_LETTERS,

@@ -37,6 +37,7 @@ letter_read(const struct broker_message *m, struct letter *ret)
 	    .key_id = text_in(m, SPAN("onceproxy-key-id")),
 	    .first = text_in(m, SPAN("onceproxy-first")),
 	    .detail = text_in(m, SPAN("onceproxy-detail")),
+	    .label = text_in(m, SPAN("onceproxy-label")),
 	};
 	if (digits_read(text_in(m, SPAN("onceproxy-attempt")), UINT32_MAX,
 		&attempt))

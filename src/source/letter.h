@@ -12,6 +12,7 @@ struct letter {
 	struct span key_id;
 	struct span first; /* when the message was taken, as text */
 	struct span detail;
+	struct span label;
 	uint32_t attempt; /* 0: none */
 	int status;       /* that it was refused with, or found; 0: none */
 	struct span answer; /* ptr NULL: there is none, or it was left out */

@@ -49,6 +49,7 @@ letter_view_add(struct inquiry *inquiry, const char *source,
 	    .attempt = letter.attempt,
 	    .first = arena_dup(arena, letter.first),
 	    .detail = arena_dup(arena, letter.detail),
+	    .label = arena_dup(arena, letter.label),
 	    .status = letter.status,
 	    .is_base64 = letter.is_base64,
 	};

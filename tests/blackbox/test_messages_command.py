@@ -9,18 +9,18 @@ from once import tap
 from once.gateway import command
 from once.messages import Stream, source
 from once.tap import each, equal, test
-from once.upstream import close_unanswered
+from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
 
 class Operator:
     """Runs `onceproxy messages` for a gateway that reads a stream."""
 
-    def __init__(self, bench, idempotency=None):
+    def __init__(self, bench, idempotency=None, reply=close_unanswered):
         path = os.path.join(bench.folder(), "admin")
         self.stream = Stream(bench.own_redis())
         config = bench.config(
-            bench.upstream(close_unanswered), idempotency, admin={
+            bench.upstream(reply), idempotency, admin={
                 "listen": "unix:" + path})
         source(config, self.stream)
         self.gateway = bench.serve(config)
@@ -88,6 +88,18 @@ def messages_are_a_table(bench):
     lines = operator.well("list", "--limit", "2").splitlines()
     equal((len(lines), lines[-1]),
           (4, "There are more; --limit 4 shows twice as many."))
+
+
+@test
+def dead_letters_have_their_labels_too(bench):
+    operator = Operator(bench, {"label": ["/order"]}, answer(422))
+    operator.stream.add(body=b'{"order":"A-7"}', idempotency_key="k")
+    operator.gateway.wait_for_log("message", outcome="refused")
+    dead = "list", "--source", "charges", "--state", "dead"
+    title, row = operator.well(*dead).splitlines()
+    equal((title.split()[-1], row.split()[-1]), ("LABEL", "A-7"))
+    shown = operator.well("show", row.split()[0])
+    assert "label        A-7\n" in shown, shown
 
 
 @test

@@ -405,6 +405,17 @@ def another_message_with_one_key_is_never_acknowledged_away(bench):
     equal(upstream.count(), 1)
 
 
+@test
+def a_dead_letter_has_the_label_that_people_know_it_by(bench):
+    upstream = bench.upstream(answer(422))
+    stream, gateway = started(bench, upstream, {"label": ["/order"]})
+    stream.add(body=b'{"order":"o-17"}', idempotency_key="k")
+    stream.add(body=b"{}", idempotency_key="l")
+    eventually(lambda: len(stream.entries("charges:dead")) == 2)
+    equal([e.get("onceproxy-label") for e in stream.entries("charges:dead")],
+          [b"o-17", None])
+
+
 @each([("is released", 503), ("is forgotten", 401)])
 def a_release_is_tried_again_until_attempts_are_used_up(bench, status):
     """Where nothing stays of a client's first attempt (401), a message's
