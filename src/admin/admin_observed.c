@@ -27,26 +27,60 @@ observed_count(
 }
 
 static json_t *
-route_json(const struct admin *admin, const struct conf_route *route)
+would_json(const struct admin *admin, const char *route)
 {
 	json_t *would = json_object();
 	for (enum observed i = 0; i < OBSERVED_COUNT_; i++) {
-		uint64_t count = observed_count(admin, route->name, i);
+		uint64_t count = observed_count(admin, route, i);
 		if (count > 0)
 			json_object_set_new(would, duplicates_word(i),
 			    json_integer((json_int_t)count));
 	}
-	return json_pack("{s:s, s:o}", "route", route->name, "would", would);
+	return would;
+}
+
+/* Of a route that has its place already, nothing is added. */
+static void
+add_route(json_t *routes, const char *name, json_t *would, bool observes)
+{
+	if (json_object_get(routes, name) == NULL)
+		json_object_set_new(routes, name,
+		    json_pack("{s:s, s:O, s:b}", "route", name, "would", would,
+			"observes", observes));
+	json_decref(would);
+}
+
+/* What a route has observed before a reload is what the reload was about. */
+static void
+add_former(const struct admin *admin, const struct worker *worker,
+    json_t *routes)
+{
+	const struct series *s = atomic_load(&worker->meter.routes);
+	for (; s != NULL; s = atomic_load(&s->next)) {
+		json_t *would = would_json(admin, s->name);
+		if (json_object_size(would) > 0)
+			add_route(routes, s->name, would, false);
+		else
+			json_decref(would);
+	}
 }
 
 static json_t *
 routes_json(const struct admin_request *a)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < a->conf->n_routes; i++)
-		if (a->conf->routes[i].observes)
-			json_array_append_new(list,
-			    route_json(a->admin, &a->conf->routes[i]));
+	json_t *routes = json_object(), *list = json_array(), *route;
+	const char *name;
+	for (size_t i = 0; i < a->conf->n_routes; i++) {
+		const struct conf_route *own = &a->conf->routes[i];
+		if (own->observes)
+			add_route(routes, own->name,
+			    would_json(a->admin, own->name), true);
+	}
+	for (int64_t i = 0; i < a->admin->conf->workers; i++)
+		add_former(a->admin, a->admin->workers[i], routes);
+	json_object_foreach(routes, name, route)
+		json_array_append(list, route);
+	json_decref(routes);
 	return list;
 }
 

@@ -205,10 +205,12 @@ async function look() {
 	const up = status.json.store.state === "up";
 	const keys = up ? await askKeys() : null;
 	return {ready, status, metrics, keys, sources: await askSources(),
-		relays: await ask("GET", "/relays")};
+		relays: await ask("GET", "/relays"),
+		observed: await ask("GET", "/observed")};
 }
 
-function show({ready, status, metrics, keys, sources, relays}) {
+function show(seen) {
+	const {ready, status, metrics, keys, sources} = seen;
 	const now = Date.now();
 	const samples = parseMetrics(metrics.text);
 	showBoard(true);
@@ -223,7 +225,8 @@ function show({ready, status, metrics, keys, sources, relays}) {
 		showKeys(keys);
 	if (sources)
 		showSources(sources);
-	showRelays(relays);
+	showRelays(seen.relays);
+	showObserved(seen.observed);
 	if (document.body.classList.contains("stale")) {
 		document.body.classList.remove("stale");
 		say("");

@@ -11,7 +11,9 @@ const MESSAGE_REASONS = {
 const LETTER_REASONS = {
 	"refused": "the API refused it, and that answer is stored",
 	"exhausted": "all its attempts failed",
-	"mismatch": "its key was used for another request",
+	"mismatch": "its key was used for another request; ask who made it "
+		+ "which is right, and drop the other, or have it made again "
+		+ "under another key",
 	"unknown": "nobody knows whether its request was executed",
 	"malformed": "no request can be made of it",
 	"key-missing": "it has nothing to make a key of",
@@ -70,6 +72,12 @@ function agoOf(time, message, now) {
 	time.title = "since " + message.first;
 }
 
+// What people know it by, and its key or place.
+function knownBy({label, key_id, position}) {
+	return [label, key_id ? "key " + key_id : "at " + position]
+		.filter(Boolean).join(", ");
+}
+
 function fillMessage(item, message, now) {
 	const part = name => item.querySelector(name);
 	item.record = message;
@@ -83,9 +91,7 @@ function fillMessage(item, message, now) {
 	const words = MESSAGE_REASONS[message.reason];
 	put(part(".why"), words ? `${message.reason}: ${words}.`
 		: message.reason || "");
-	put(part(".id"), [message.label, message.key_id
-		? "key " + message.key_id : "at " + message.position]
-		.filter(Boolean).join(", "));
+	put(part(".id"), knownBy(message));
 }
 
 function fillLetter(item, message, now) {
@@ -103,8 +109,7 @@ function fillLetter(item, message, now) {
 	put(part(".why"), [LETTER_REASONS[message.reason], message.detail,
 		message.status && "status " + message.status]
 		.filter(Boolean).join(": "));
-	put(part(".id"), message.key_id ? "key " + message.key_id
-		: "at " + message.position);
+	put(part(".id"), knownBy(message));
 }
 
 // A node of that template, whose buttons open their dialogs.

@@ -295,6 +295,35 @@ def what_was_enforced_is_forwarded_again_once_it_observes(bench):
 # --- the report --------------------------------------------------------------
 
 @test
+def what_was_observed_before_a_reload_stays_in_the_report(bench):
+    """It is what the reload was decided by."""
+    _, gateway = start(bench)
+    for _ in range(2):
+        pay(bench, gateway, "k")
+    seen = {"route": "charges", "would": {"executed": 1, "replayed": 1}}
+    equal(Admin(gateway).get("/observed")["routes"],
+          [{**seen, "observes": True}])
+    config = gateway.config
+    config["routes"][0]["mode"] = "enforce"
+    write(gateway.file, config)
+    gateway.signal(1)
+    gateway.wait_for_log("reloaded")
+    report = Admin(gateway).get("/observed")
+    equal(report["routes"], [{**seen, "observes": False}])
+    equal([one["route"] for one in report["duplicates"]], ["charges"])
+
+
+@test
+def a_route_that_never_observed_is_not_in_the_report(bench):
+    upstream = bench.upstream()
+    config = configured(bench, upstream)
+    config["routes"][0]["mode"] = "enforce"
+    gateway = bench.serve(config)
+    gateway.ask("k")
+    equal(Admin(gateway).get("/observed"), {"routes": [], "duplicates": []})
+
+
+@test
 def the_report_has_the_last_duplicates(bench):
     _, gateway = start(bench, answer(207))
     pay(bench, gateway, "k", fields=[("X-Request-Id", "first")])

@@ -427,10 +427,44 @@ def it_is_dark_where_the_user_is_in_the_dark(bench):
     s.calm()
 
 
+# --- routes that only observe -------------------------------------------------
+
+@test
+def what_a_route_would_have_done_is_shown_and_stays(bench):
+    s = Stage(bench)
+    s.look()
+    assert not s.browser.shows("#observed-card")
+    config = s.gateway.config
+
+    def reload(mode):
+        since = len(s.gateway.events)
+        config["routes"][0]["mode"] = mode
+        write(s.gateway.file, config)
+        s.gateway.signal(signal.SIGHUP)
+        s.gateway.wait_for_log("reloaded", since)
+
+    reload("observe")
+    s.browser.wait_text("#o-charges", "No requests yet")
+    equal([s.gateway.ask("k").status for _ in range(2)], [201, 201])
+    s.browser.wait_text("#o-charges", "1 given the first one's answer")
+    shown = s.browser.text("#o-charges")
+    for words in ("observes", "charges", "1 executed"):
+        assert words in shown, shown
+    s.browser.click("#again-title")
+    first, second = (r.get("X-Request-Id") for r in s.upstream.requests)
+    s.browser.wait_text("#again", f"request {second} has the key of {first}")
+    reload("enforce")
+    s.browser.wait_text("#o-charges", "it does not observe any more")
+    s.browser.wait_text("#o-charges", "1 given the first one's answer")
+    s.calm()
+
+
 # --- what it knows ----------------------------------------------------------
 
 @each([("outcome", "chart.js", "outcomes", r'OUTCOME\(\w+, "([^"]+)",'),
        ("reason", "keys.js", "reasons", r'REASON\(\w+, \'.\', "([^"]+)",'),
+       ("outcome that was observed", "observed.js", "observed",
+        r'OBSERVED\(\w+, "([^"]+)",'),
        ("reason of a dead letter", "sources.js", "message_outcomes",
         r'MESSAGE_REASON\(\w+, "([^"]+)"\)')])
 def it_knows_every(bench, file, table, pattern):
@@ -447,10 +481,11 @@ def it_knows_every(bench, file, table, pattern):
 class SourceStage(Stage):
     """A gateway that reads a stream, and a browser that shows its page."""
 
-    def __init__(self, bench, script=close_unanswered, **members):
+    def __init__(self, bench, script=close_unanswered, route=None,
+                 **members):
         self.upstream = bench.upstream(script)
         self.stream = Stream(bench.own_redis())
-        config = bench.config(self.upstream, admin=ADMIN)
+        config = bench.config(self.upstream, route, admin=ADMIN)
         message_source(config, self.stream, **members)
         self.gateway = bench.serve(config)
         self.address = self.gateway.ready["admin"]
@@ -592,6 +627,22 @@ def a_dead_letter_is_replayed_once_its_key_is_resolved(bench):
     s.browser.click("#scharges .letters")
     eventually(lambda: not s.browser.shows("#letters-part"), "it is closed")
     s.refused_once()
+
+
+@test
+def a_mismatch_is_shown_with_its_order_and_what_to_do(bench):
+    s = SourceStage(bench, lambda connection, request: connection.send(
+        answer()), route={"label": ["/order"]})
+    for number in (1, 2):
+        s.stream.add(body=b'{"order": "A-7", "n": %d}' % number,
+                     idempotency_key="k")
+    letter, = s.show_letters(1)
+    row = "#d" + letter["id"]
+    shown = s.browser.text(row)
+    for words in ("mismatch", "A-7", letter["key_id"], "drop the other",
+                  "under another key"):
+        assert words in shown, shown
+    s.calm()
 
 
 @test
