@@ -55,6 +55,17 @@ kinds_fit(const struct option *option, enum broker_kind kind)
 	return (kinds_of(option) & 1u << kind) != 0;
 }
 
+const struct option *
+kinds_read(enum broker_kind kind)
+{
+	static const size_t fields[BROKER_KIND_COUNT_] = {
+	    [BROKER_STREAMS] = offsetof(struct conf_source, stream),
+	    [BROKER_POSTGRES] = offsetof(struct conf_source, table),
+	    [BROKER_KAFKA] = offsetof(struct conf_source, topics),
+	};
+	return option_at(GROUP_SOURCE, fields[kind]);
+}
+
 const char *
 kinds_name(enum broker_kind kind)
 {

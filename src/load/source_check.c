@@ -42,15 +42,6 @@ read_words(const struct option *option)
 					     : "a stream or topics";
 }
 
-/* What is read of a broker of that kind. */
-static const struct option *
-option_read(enum broker_kind kind)
-{
-	return kind == BROKER_POSTGRES ? SOURCE_OPTION(table)
-	    : kind == BROKER_KAFKA     ? SOURCE_OPTION(topics)
-				       : SOURCE_OPTION(stream);
-}
-
 static bool
 has_option(const struct checked *c, const struct option *option)
 {
@@ -63,7 +54,7 @@ option_read_elsewhere(const struct checked *c)
 {
 	enum broker_kind kind = c->source->broker->kind;
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
-		const struct option *read = option_read((enum broker_kind)k);
+		const struct option *read = kinds_read((enum broker_kind)k);
 		if (k != kind && has_option(c, read))
 			return read;
 	}
@@ -83,52 +74,9 @@ has_mistyped(const struct checked *c, const struct option *option)
 	return false;
 }
 
-/*
- * Whether a member of that name, which does not exist, was meant to be what a
- * broker of another kind has, while this source has nothing to read.
- */
+/* What unknown_member() has left to be told here. */
 static bool
-is_meant_elsewhere(
-    const struct conf_broker *broker, json_t *object, const char *name)
-{
-	const struct option *own = option_read(broker->kind);
-	struct span meant = unknown_meant(GROUP_SOURCE, SPAN(""), name);
-	bool elsewhere = false;
-	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
-		const struct option *read = option_read((enum broker_kind)k);
-		if (loader_value_in(object, read) != NULL)
-			return false;
-		elsewhere |= read != own && meant.ptr != NULL &&
-		    span_eq(meant, span_str(read->path));
-	}
-	return elsewhere;
-}
-
-/* The broker that the source names; NULL: none, or no such one. */
-static const struct conf_broker *
-broker_named(const struct conf *conf, json_t *object)
-{
-	const char *name = json_string_value(json_object_get(object, "broker"));
-	for (size_t i = 0; i < conf->n_brokers && name != NULL; i++)
-		if (!strcmp(conf->brokers[i].name, name))
-			return &conf->brokers[i];
-	return NULL;
-}
-
-bool
-source_check_says(const struct loader *l, const struct json_place *at)
-{
-	const struct option *option =
-	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
-	json_t *object =
-	    json_object_get(loader_value(l, option), at->up->member);
-	const struct conf_broker *broker = broker_named(l->conf, object);
-	return broker != NULL && is_meant_elsewhere(broker, object, at->member);
-}
-
-/* What source_check_says() has left to be told. */
-static bool
-say_elsewhere(const struct checked *c)
+say_other_kind(const struct checked *c)
 {
 	const struct conf_broker *broker = c->source->broker;
 	const char *name;
@@ -136,11 +84,11 @@ say_elsewhere(const struct checked *c)
 	json_object_foreach(c->object, name, value)
 	{
 		struct json_place at = {c->at, name, 0};
-		if (!is_meant_elsewhere(broker, c->object, name))
+		if (!unknown_mistyped_is_of(broker, c->object, name))
 			continue;
 		complaints_at_name(c->l, &at, "there is no such member; did "
 		    "you mean \"%s\"? \"%s\" is a broker of %s",
-		    option_read(broker->kind)->path, broker->name,
+		    kinds_read(broker->kind)->path, broker->name,
 		    kinds_name(broker->kind));
 		return true;
 	}
@@ -152,7 +100,7 @@ static void
 check_read(const struct checked *c, const struct option *other)
 {
 	const struct conf_broker *broker = c->source->broker;
-	const struct option *read = option_read(broker->kind);
+	const struct option *read = kinds_read(broker->kind);
 	const char *kind = kinds_name(broker->kind);
 	if (other != NULL)
 		complaints_at_option(c->l, c->at, other,
@@ -161,7 +109,7 @@ check_read(const struct checked *c, const struct option *other)
 		    other->path, kinds_words(other), broker->name, kind,
 		    read->path);
 	else if (!has_option(c, read) && !has_mistyped(c, read) &&
-	    !say_elsewhere(c))
+	    !say_other_kind(c))
 		complaints_at(c->l, c->at,
 		    "\"%s\" is missing: \"%s\" is a broker of %s",
 		    read->path, broker->name, kind);
@@ -171,7 +119,7 @@ static void
 check_members(const struct checked *c)
 {
 	enum broker_kind kind = c->source->broker->kind;
-	const struct option *other = has_option(c, option_read(kind))
+	const struct option *other = has_option(c, kinds_read(kind))
 	    ? NULL
 	    : option_read_elsewhere(c);
 	check_read(c, other);

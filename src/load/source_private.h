@@ -16,11 +16,6 @@ enum { IDENTIFIER_MAX = 63 };
 
 /* The sources, once the brokers are known. */
 void source_load(struct loader *l);
-/*
- * Whether source_check() tells of this member of a source, which does not
- * exist, because it was meant for a broker of another kind.
- */
-bool source_check_says(const struct loader *l, const struct json_place *at);
 
 /* --- types of conf/types.h --- */
 

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "load/complaints_private.h"
-#include "load/source_private.h"
 #include "load/unknown_private.h"
 
 /* --- members --- */
@@ -259,7 +258,7 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 		return;
 	}
 	if (group == GROUP_SOURCE && prefix.len == 0 &&
-	    source_check_says(l, at))
+	    unknown_mistyped_is_told(l, at))
 		return;
 	if (is_comment(at->member)) {
 		complaints_at_name(l, at, "there is no such member; a comment "

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/kinds.h"
 #include "load/complaints_private.h"
 #include "load/text_private.h"
 #include "load/unknown_private.h"
@@ -193,4 +194,46 @@ unknown_mistyped_point(struct loader *l)
 				point_through(
 				    &l->complaints->list[i], right, wrong);
 	}
+}
+
+/* --- of a source: what is read of another kind of broker --- */
+
+bool
+unknown_mistyped_is_of(
+    const struct conf_broker *broker, json_t *source, const char *name)
+{
+	const struct option *own = kinds_read(broker->kind);
+	struct span meant = unknown_meant(GROUP_SOURCE, SPAN(""), name);
+	bool other = false;
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
+		const struct option *read = kinds_read((enum broker_kind)k);
+		if (loader_value_in(source, read) != NULL)
+			return false;
+		other |= read != own && meant.ptr != NULL &&
+		    span_eq(meant, span_str(read->path));
+	}
+	return other;
+}
+
+/* The broker that the source names; NULL: none, or no such one. */
+static const struct conf_broker *
+broker_named(const struct conf *conf, json_t *source)
+{
+	const char *name = json_string_value(json_object_get(source, "broker"));
+	for (size_t i = 0; i < conf->n_brokers && name != NULL; i++)
+		if (!strcmp(conf->brokers[i].name, name))
+			return &conf->brokers[i];
+	return NULL;
+}
+
+bool
+unknown_mistyped_is_told(const struct loader *l, const struct json_place *at)
+{
+	const struct option *option =
+	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
+	json_t *source =
+	    json_object_get(loader_value(l, option), at->up->member);
+	const struct conf_broker *broker = broker_named(l->conf, source);
+	return broker != NULL &&
+	    unknown_mistyped_is_of(broker, source, at->member);
 }

@@ -31,6 +31,15 @@ void unknown_mistyped_rename(struct loader *l);
 /* All complaints are told: their pointers get the names that the file has. */
 void unknown_mistyped_point(struct loader *l);
 /*
+ * Whether a member of that name, which does not exist, was meant to be what is
+ * read of another kind of broker, while the source has nothing to read.
+ */
+bool unknown_mistyped_is_of(
+    const struct conf_broker *broker, json_t *source, const char *name);
+/* The same of one at its place: source_check() tells of it. */
+bool unknown_mistyped_is_told(
+    const struct loader *l, const struct json_place *at);
+/*
  * The option of such an object that a text in its place may be meant for; NULL:
  * none, or there may be a password in it.  Whether it would take the text is
  * the caller's to look at.

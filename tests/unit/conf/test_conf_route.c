@@ -106,9 +106,11 @@ routes_are_checked(void **state)
 		"/routes/0/path: {x} must be a whole segment\n"},
 	    {PATH("/{}"), "/routes/0/path: {x} must be a whole segment\n"},
 	    {PATH("/*/x"),
-		"/routes/0/path: \"*\" may only be the last segment\n"},
+		"/routes/0/path: \"*\" may only be the last segment; a segment "
+		"in the middle is {NAME}\n"},
 	    {PATH("/x*"),
-		"/routes/0/path: \"*\" may only be the last segment\n"},
+		"/routes/0/path: \"*\" must be a whole segment, and stands for "
+		"all that follow\n"},
 	    {TRY_ROUTE("'path':'/','methods':[]"),
 		"/routes/0/methods: must not be empty\n"},
 	    {TRY_ROUTE("'path':'/','methods':['post','A B','CONNECT',"
