@@ -11,15 +11,18 @@ const MESSAGE_REASONS = {
 const LETTER_REASONS = {
 	"refused": "the API refused it, and that answer is stored",
 	"exhausted": "all its attempts failed",
-	"mismatch": "its key was used for another request; ask who made it "
-		+ "which is right, and drop the other, or have it made again "
-		+ "under another key",
+	"mismatch": "its key was used for another request",
 	"unknown": "nobody knows whether its request was executed",
 	"malformed": "no request can be made of it",
 	"key-missing": "it has nothing to make a key of",
 	"too-large": "it is larger than its route allows",
 	"expired": "it was too old when it was taken",
 	"behind": "it waits for the first of its order",
+};
+// What a replay does not mend.
+const LETTER_CURES = {
+	"mismatch": "Ask who made it which of the two is right: drop the "
+		+ "other, or have it made again under another key.",
 };
 const MESSAGES_LIMIT = 50;
 let lettersOf = null; // the source whose dead letters are shown
@@ -106,9 +109,11 @@ function fillLetter(item, message, now) {
 	part("time").hidden = message.first === null;
 	if (message.first !== null)
 		agoOf(part("time"), message, now);
-	put(part(".why"), [LETTER_REASONS[message.reason], message.detail,
+	const words = [LETTER_REASONS[message.reason], message.detail,
 		message.status && "status " + message.status]
-		.filter(Boolean).join(": "));
+		.filter(Boolean).join(": ");
+	const cure = LETTER_CURES[message.reason];
+	put(part(".why"), cure ? `${words}. ${cure}` : words);
 	put(part(".id"), knownBy(message));
 }
 
