@@ -211,6 +211,16 @@ list_messages(struct messages_line *line)
 	return GATEWAY_WELL;
 }
 
+/* Of several, whoever reads a refusal must know whose it is. */
+static int
+say_whose(const struct messages_line *line, int name, int code)
+{
+	if (code != GATEWAY_WELL && line->n_names > 1)
+		fprintf(stderr, "onceproxy messages: that was said of %s\n",
+		    line->names[name]);
+	return code;
+}
+
 static int
 show_messages(struct messages_line *line)
 {
@@ -218,8 +228,9 @@ show_messages(struct messages_line *line)
 	for (int i = 0; i < line->n_names; i++) {
 		if (i > 0 && !line->as_json)
 			putchar('\n');
-		worst |= ask_about(line, "GET", "messages", line->names[i], "",
-		    NULL, true);
+		worst |= say_whose(line, i,
+		    ask_about(line, "GET", "messages", line->names[i], "",
+			NULL, true));
 	}
 	return worst;
 }
@@ -234,7 +245,7 @@ order_messages(struct messages_line *line, const char *act, const char *done)
 		    act, note_json(line), line->as_json);
 		if (code == GATEWAY_WELL && !line->as_json)
 			printf("%s: %s\n", line->names[i], done);
-		worst |= code;
+		worst |= say_whose(line, i, code);
 	}
 	return worst;
 }

@@ -103,6 +103,21 @@ def dead_letters_have_their_labels_too(bench):
 
 
 @test
+def of_several_a_refusal_says_whose_it_is(bench):
+    operator = Operator(bench)
+    message, = operator.held(1)
+    for verb in ("show", "drop"):
+        done = operator(verb, "b3JkZXJz", message["id"])
+        equal(done.returncode, 1)
+        assert done.stderr.endswith(
+            "onceproxy messages: that was said of b3JkZXJz\n"), done.stderr
+        assert message["id"] not in done.stderr, done.stderr
+        assert message["id"] in done.stdout, done.stdout
+    done = operator("drop", "b3JkZXJz")
+    assert "said of" not in done.stderr, done.stderr
+
+
+@test
 def labels_have_a_column_where_there_are_any(bench):
     operator = Operator(bench, {"label": "key"})
     operator.held(2)
