@@ -38,8 +38,8 @@ def topic_source(config, topic, name="charges", settings=None, **members):
     """Adds a source of that topic to a configuration."""
     request = {"path": "/v1/charges", "headers": {
         "Authorization": http.TENANT}, **members.pop("request", {})}
-    # The pretended Kafka answers who joins after 3 s.  Where topics are heard of
-    # at that very moment, the library joins once more, and it never answers.
+    # The pretended Kafka answers who joins after 3 s.  Where topics are heard
+    # of at that very moment, the library joins once more, and is not answered.
     config.setdefault("brokers", {})["kafka"] = {
         "kafka": topic.kafka.addresses,
         "settings": {"fetch.wait.max.ms": "20",
