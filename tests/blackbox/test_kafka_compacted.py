@@ -11,7 +11,7 @@ from once.admin import Admin
 from once.gateway import command
 from once.kafka import START_S
 from once.kafka_topic import Topic
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.wait import eventually
 
 NUMBERS = itertools.count()
@@ -33,12 +33,12 @@ class Reader:
         self.executed = []
         self.serve()
 
-    def serve(self):
+    def serve(self, **members):
         self.gateway = self.bench.serve(self.topic.source(
             self.bench.config(
                 self.upstream, instance="one", redis=self.redis,
                 admin={"listen": f"unix:{self.bench.folder()}/admin"}),
-            self.topic.name))
+            self.topic.name, **members))
 
     def add(self, *keys):
         """Messages of that key; what Kafka compacts by is before its dot."""
@@ -103,13 +103,13 @@ def forget_anchors(r):
             f"{low} {anchor} {mark} {cluster}")
 
 
-def standing(bench):
+def standing(bench, **members):
     """Nobody can tell whether this is the topic that was read."""
     r = Reader(bench)
     r.finish("z.0", "x.1", "x.2")
     r.forget()
     forget_anchors(r)
-    r.serve()
+    r.serve(**members)
     told = r.gateway.wait_for_log("source_unproven", timeout=START_S)
     for word in (f"{r.topic.name}/0", "below 3", "messages rewind"):
         assert word in told["error"], told
@@ -120,9 +120,10 @@ def standing(bench):
     return r
 
 
-@test
-def what_nobody_can_prove_is_not_read_until_an_operator_has_it_read(bench):
-    r = standing(bench)
+@each([("of the earliest", "earliest"), ("of the latest", "latest")])
+def what_nobody_can_prove_is_not_read_until_an_operator_has_it_read(
+        bench, start):
+    r = standing(bench, start=start)
     equal(command("messages", "-c", r.gateway.file, "rewind",
                   r.topic.name).returncode, 0)
     r.gateway.wait_for_log("source_goes", reason="broker", timeout=START_S)

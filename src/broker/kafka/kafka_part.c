@@ -183,8 +183,9 @@ kafka_part_begin(struct kafka_part *part)
 	}
 	if (part->commit.low >= 0)
 		return try_commit(part);
-	return try_start(
-	    part, part->group_is_new && part->kafka->source->start_latest);
+	/* Of what has a floor, all is read that an operator has come again. */
+	bool is_new = part->group_is_new && part->floor.low < 0;
+	return try_start(part, is_new && part->kafka->source->start_latest);
 }
 
 /* --- the proof --- */
