@@ -239,4 +239,18 @@ def one_that_is_made_again_while_it_is_read_is_new(bench, count, is_frozen):
     assert r.told("source_topic_again")
 
 
+@test
+def a_log_that_ends_before_where_a_group_was_set_is_read_whole(bench):
+    """Also where it has grown beyond that by the time of another start."""
+    r = Reader(bench)
+    r.kafka.commit(r.topic.group, r.topic.name, {0: 5})
+    r.serve().wait_for_log("source_topic_again", timeout=START_S)
+    eventually(lambda: r.kafka.committed(r.topic.group, r.topic.name)[0][0]
+               == 0, "it begins anew")
+    r.stop()
+    r.add(*keys_of(8))
+    r.serve()
+    r.finished(*keys_of(8))
+
+
 tap.main()

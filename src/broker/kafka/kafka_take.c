@@ -71,12 +71,16 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	    kafka_message_read(part, message, kafka->most_bytes));
 }
 
+/* A log that ends before what is to come is not the one that was meant. */
 static void
 take_eof(struct kafka_part *part, int64_t offset)
 {
 	is_well(part);
 	if (part->step == KAFKA_PROVING &&
 	    !kafka_part_proves(part, offset, 0, true))
+		return;
+	if (offset >= 0 && offset < part->ring.next &&
+	    !kafka_part_anew(part))
 		return;
 	look_for_loss(part, offset);
 	kafka_ring_reach(&part->ring, offset);
