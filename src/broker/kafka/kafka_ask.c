@@ -266,7 +266,8 @@ has_time(struct kafka_ask *ask, int64_t until_ms)
 
 /*
  * librdkafka tells nothing of any where one has an error: then as many as there
- * is time for are asked alone, the next time others.
+ * is time for are asked alone, the next time others; one at least, whatever is
+ * pressing, or all would wait for ever where something presses each time.
  */
 static void
 ask_ends(struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
@@ -275,7 +276,7 @@ ask_ends(struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
 	rd_kafka_resp_err_t error =
 	    rd_kafka_offsets_for_times(ask->consumer, list, PATIENCE_MS);
 	int64_t until_ms = clock_us() / 1000 + PATIENCE_MS;
-	for (unsigned i = 0; i < count && has_time(ask, until_ms) &&
+	for (unsigned i = 0; i < count && (i == 0 || has_time(ask, until_ms)) &&
 	     error != RD_KAFKA_RESP_ERR_NO_ERROR;
 	     i++)
 		ask_end_of(ask, &list->elems[ask->first++ % count]);

@@ -77,9 +77,9 @@ kafka_still_look(struct kafka *kafka)
 		return;
 	still->asking = true;
 	still->asked_for = kafka->serials;
-	kafka_ask_ends_begin(kafka->ask, list);
 	/* A topic that was made again may have as many as the old one. */
 	kafka_group_ping(kafka);
+	kafka_ask_ends_begin(kafka->ask, list);
 }
 
 /* --- the answer --- */
