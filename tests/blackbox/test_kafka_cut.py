@@ -5,6 +5,7 @@ Neither is taken for the other.  Skipped where there is no Kafka (contrib/check
 --kafka)."""
 
 import itertools
+import signal
 from collections import Counter
 
 from once import tap
@@ -15,6 +16,8 @@ from once.upstream import Hold, answer
 from once.wait import eventually
 
 NUMBERS = itertools.count()
+# Of drain_timeout, 30 s, what is enough to leave a group.
+STOP_S = 15
 
 
 class Reader:
@@ -237,6 +240,21 @@ def one_that_is_made_again_while_it_is_read_is_new(bench, count, is_frozen):
     r.finished(*old, *new)
     equal(r.told("source_lost"), [])
     assert r.told("source_topic_again")
+
+
+@test
+def who_read_a_topic_that_was_made_again_is_not_long_in_stopping(bench):
+    """The library may not come to an end then; nothing waits for it."""
+    r = Reader(bench)
+    gateway = r.serve()
+    r.add(*keys_of(3))
+    r.finished(*keys_of(3))
+    make_again(r)
+    r.add(*keys_of(2, "new"))
+    gateway.wait_for_log("source_topic_again", timeout=START_S)
+    r.finished(*keys_of(3), *keys_of(2, "new"))
+    gateway.signal(signal.SIGTERM)
+    equal(gateway.wait(timeout=STOP_S), 0)
 
 
 @test

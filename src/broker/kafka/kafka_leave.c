@@ -100,7 +100,8 @@ begin_end(struct kafka *kafka)
 	kafka->leave = KAFKA_LEAVE_END;
 	kafka_group_clear(kafka);
 	kafka_make_let_go(kafka);
-	timer_clear(&kafka->second);
+	/* Whoever waits for the end looks again when it is late. */
+	timer_set(&kafka->second, LEAVE_MS);
 	kafka->consumer = NULL;
 	kafka->ends = 2;
 	kafka_thread_end(&kafka->thread, NULL, on_ended);
@@ -183,12 +184,22 @@ kafka_leave_has_names(const struct kafka *kafka)
 	return false;
 }
 
+/*
+ * What is left to do is librdkafka's own, which may not come to an end where a
+ * topic was deleted: nothing is lost with a thread that is left behind.
+ */
+static bool
+is_left_behind(const struct kafka *kafka)
+{
+	return kafka->leave == KAFKA_LEAVE_END && gone_ms(kafka) >= LEAVE_MS;
+}
+
 size_t
 kafka_leave_count(const struct loop *loop)
 {
 	size_t count = 0;
 	for (struct kafka *k = leaving; k != NULL; k = k->next)
-		count += k->loop == loop;
+		count += k->loop == loop && !is_left_behind(k);
 	return count;
 }
 
