@@ -186,12 +186,14 @@ kafka_leave_has_names(const struct kafka *kafka)
 
 /*
  * What is left to do is librdkafka's own, which may not come to an end where a
- * topic was deleted: nothing is lost with a thread that is left behind.
+ * topic was deleted: nothing is lost with a thread that is left behind.  But a
+ * transaction that is slow is waited for.
  */
 static bool
 is_left_behind(const struct kafka *kafka)
 {
-	return kafka->leave == KAFKA_LEAVE_END && gone_ms(kafka) >= LEAVE_MS;
+	return kafka->leave == KAFKA_LEAVE_END && kafka->batch == NULL &&
+	    gone_ms(kafka) >= LEAVE_MS;
 }
 
 size_t
