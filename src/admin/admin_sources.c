@@ -72,8 +72,9 @@ source_json(const struct source_view *view)
 	json_t *dead = view->dead >= 0 ? json_integer(view->dead) : json_null();
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
-	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:s*, "
-			 "s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o*}",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:I, "
+			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o, "
+			 "s:o*}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
 	    read[view->kind], view->reads,
@@ -81,6 +82,7 @@ source_json(const struct source_view *view)
 	    "standing", source_standing_word(view->standing),
 	    "reasons", reasons_json(view->standing),
 	    "why", source_standing_sentence(view->standing),
+	    "parts_standing", (json_int_t)view->parts_standing,
 	    "error", view->error[0] != '\0' ? view->error : NULL,
 	    "paused", pause, "broker_up", view->up, "lag", lag,
 	    "in_flight", (json_int_t)view->in_flight,

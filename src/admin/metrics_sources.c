@@ -281,6 +281,11 @@ METRICS_SOURCES(SOURCE_STANDING)
 	each_source(all, put_standing, MEMBER(standing));
 }
 
+METRICS_SOURCES(SOURCE_PARTS_STANDING)
+{
+	each_source(all, put_gauge, MEMBER(parts_standing));
+}
+
 METRICS_SOURCES(SOURCE_LOST)
 {
 	each_source(all, put_lost, MEMBER(lost));

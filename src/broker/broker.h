@@ -321,6 +321,8 @@ struct broker_health {
 	bool up;
 	/* It answers; nothing can be taken, or finished, all the same. */
 	bool stands;
+	/* Topics and partitions that are not read, while others may be. */
+	unsigned parts_standing;
 	const char *message; /* why not, or what it refuses; "" for nothing */
 	int64_t lag; /* messages not yet taken by anybody; -1: unknown */
 	uint64_t rebalances;

@@ -43,6 +43,7 @@ struct source_view {
 	const char *reads; /* its stream or table */
 	const char *group; /* NULL: it has none */
 	unsigned standing; /* bits of enum standing */
+	unsigned parts_standing; /* topics and partitions of it */
 	const char *error; /* why, or the broker's last trouble; "": none */
 	bool up;           /* the broker can be reached */
 	int64_t lag;       /* -1: not known */

@@ -115,6 +115,7 @@ on_health(void *arg)
 	struct source *s = arg;
 	struct broker_health health = broker_reader_health(s->reader);
 	counter_set(&s->meter->up, health.up);
+	counter_set(&s->meter->parts_standing, health.parts_standing);
 	counter_set(&s->meter->lag,
 	    health.lag >= 0 ? (uint64_t)health.lag : SOURCE_METER_NO_LAG);
 	/* Another's lanes are ours now, perhaps, and what it holds. */

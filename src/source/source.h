@@ -74,7 +74,7 @@ struct source {
 	unsigned standing; /* of enum standing */
 	unsigned told;     /* of those, which the log has heard of */
 	bool unshared; /* it stands as Redis does not say what gateways share */
-	char why[200];     /* the last trouble, for operators */
+	char why[512];     /* the last trouble, for operators */
 	unsigned unsent;   /* in a row */
 	unsigned refused;  /* so many ends in a row, each alone */
 	int64_t probe_ms;  /* until the next one may try */

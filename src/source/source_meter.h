@@ -38,6 +38,7 @@ struct source_meter {
 	struct counter lag;      /* SOURCE_METER_NO_LAG: it is not known */
 	struct counter gap;      /* finished behind one that is not */
 	struct counter standing; /* bits of enum standing */
+	struct counter parts_standing; /* while it goes on, perhaps */
 	struct counter up;       /* the broker can be reached */
 	struct counter present;  /* it is configured now */
 	struct counter transacts; /* its broker has transactions of ours */

@@ -61,6 +61,7 @@ add_source(struct inquiry *inquiry, struct source *s)
 	    .reads = reads(inquiry, conf),
 	    .group = copy(inquiry, conf->table == NULL ? conf->group : NULL),
 	    .standing = s->standing,
+	    .parts_standing = health.parts_standing,
 	    .error = copy(inquiry,
 		s->why[0] != '\0' ? s->why : health.message),
 	    .up = health.up,

@@ -76,6 +76,8 @@ METRIC(SOURCE_GAP, gauge, "onceproxy_source_gap",
     "Messages finished although one taken before them is not, by source.")
 METRIC(SOURCE_STANDING, gauge, "onceproxy_source_standing",
     "1 while the source takes no messages for that reason.")
+METRIC(SOURCE_PARTS_STANDING, gauge, "onceproxy_source_parts_standing",
+    "Topics and partitions that are not read, while others of the source are.")
 METRIC(SOURCE_LOST, counter, "onceproxy_source_lost_total",
     "Messages that the broker has lost, by source and by how.")
 METRIC(SOURCE_REBALANCES, counter, "onceproxy_source_rebalances_total",

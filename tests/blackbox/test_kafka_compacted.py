@@ -15,6 +15,7 @@ from once.tap import each, equal, test
 from once.wait import eventually
 
 NUMBERS = itertools.count()
+PARTS_STANDING = "onceproxy_source_parts_standing{"
 # Each message is a segment, and all but the last are compacted at once.
 QUICK = {"log_cleaner_backoff_ms": 100}
 COMPACT = {"cleanup_policy": "compact", "segment_bytes": 150,
@@ -24,11 +25,12 @@ COMPACT = {"cleanup_policy": "compact", "segment_bytes": 150,
 class Reader:
     """A compacted topic of messages that are finished, and its gateway."""
 
-    def __init__(self, bench):
+    def __init__(self, bench, partitions=1):
         self.bench, self.redis = bench, bench.own_redis()
         self.upstream = bench.upstream()
         self.kafka = bench.own_kafka(**QUICK)
-        self.topic = Topic(self.kafka, f"compacted-{next(NUMBERS)}")
+        self.topic = Topic(
+            self.kafka, f"compacted-{next(NUMBERS)}", partitions)
         self.kafka.configure_topic(self.topic.name, **COMPACT)
         self.executed = []
         self.serve()
@@ -81,6 +83,15 @@ class Reader:
         found, = Admin(self.gateway).get("/sources")["sources"]
         return found
 
+    def parts(self):
+        """How many partitions stand, as is told in two ways, and why."""
+        shown = self.shown()
+        samples = Admin(self.gateway).send("GET", "/metrics").body.decode()
+        sample, = [line.split() for line in samples.splitlines()
+                   if line.startswith(PARTS_STANDING)]
+        equal(int(sample[1]), shown["parts_standing"])
+        return shown["parts_standing"], shown.get("error")
+
 
 @test
 def what_is_left_of_what_was_finished_proves_the_topic(bench):
@@ -103,9 +114,9 @@ def forget_anchors(r):
             f"{low} {anchor} {mark} {cluster}")
 
 
-def standing(bench, **members):
+def unproven(bench, partitions=1, **members):
     """Nobody can tell whether this is the topic that was read."""
-    r = Reader(bench)
+    r = Reader(bench, partitions)
     r.finish("z.0", "x.1", "x.2")
     r.forget()
     forget_anchors(r)
@@ -113,10 +124,15 @@ def standing(bench, **members):
     told = r.gateway.wait_for_log("source_unproven", timeout=START_S)
     for word in (f"{r.topic.name}/0", "below 3", "messages rewind"):
         assert word in told["error"], told
-    r.gateway.wait_for_log("source_stands", reason="broker")
-    equal((r.shown()["standing"], r.shown()["error"]),
-          ("broker", told["error"]))
     r.wait_executed()
+    equal(r.parts(), (1, told["error"]))
+    return r
+
+
+def standing(bench, **members):
+    r = unproven(bench, **members)
+    r.gateway.wait_for_log("source_stands", reason="broker")
+    equal(r.shown()["standing"], "broker")
     return r
 
 
@@ -130,7 +146,22 @@ def what_nobody_can_prove_is_not_read_until_an_operator_has_it_read(
     r.end("z.0", "x.3", "x.4")
     equal(len(r.gateway.find_log("source_unproven")), 1)
     equal(r.shown()["standing"], None)
-    assert "error" not in r.shown(), r.shown()
+    equal(r.parts(), (0, None))
+
+
+@test
+def a_partition_that_nobody_can_prove_stands_alone_and_is_told(bench):
+    r = unproven(bench, partitions=2)
+    r.executed.append("y.5")
+    r.topic.add(b"{}", "y.5", partition=1, order=b"y")
+    r.wait_executed()
+    equal(r.shown()["standing"], None)
+    equal(r.gateway.find_log("source_stands"), [])
+    equal(r.parts()[0], 1)
+    equal(command("messages", "-c", r.gateway.file, "rewind",
+                  r.topic.name).returncode, 0)
+    r.end("z.0", "x.3", "x.4")
+    equal(r.parts(), (0, None))
 
 
 @test

@@ -50,6 +50,7 @@ def a_source_is_shown_with_what_it_does(bench):
         "name": "charges", "kind": "redis", "broker": "queue",
         "stream": "charges", "group": "onceproxy", "standing": None,
         "reasons": [], "paused": None, "broker_up": True, "in_flight": 0,
+        "parts_standing": 0,
         "held": 1, "retrying": 0, "waiting": 0, "parked": 0,
         "dead": 0})
 

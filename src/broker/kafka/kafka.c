@@ -414,6 +414,7 @@ health_of_reader(const struct broker_reader *base)
 	const struct kafka *kafka = (const struct kafka *)(const void *)base;
 	return (struct broker_health){.up = kafka->up,
 	    .stands = kafka_trouble_stands(kafka),
+	    .parts_standing = kafka_trouble_parts(kafka),
 	    .message = kafka->up ? kafka_trouble_words(kafka)
 				 : kafka->message,
 	    .lag = kafka->up ? kafka->lag : -1,

@@ -328,7 +328,7 @@ proves_without(struct kafka_part *part, int64_t offset, bool end)
 		try_older(part);
 		return false;
 	}
-	/* Compacted: nothing above the low-water mark can be believed. */
+	/* A broker forgets commits with a topic; above it, none is sure. */
 	if (part->trial == KAFKA_TRY_COMMIT && gone) {
 		part->era_ends |= part->commit.n_ranges > 0;
 		kafka_ring_forget(&part->commit);

@@ -118,7 +118,7 @@ struct kafka_part {
 	uint32_t committed_era;
 };
 
-enum { KAFKA_WORDS_BYTES = 200 };
+enum { KAFKA_WORDS_BYTES = 512 };
 
 /* What a broker refuses something about, the most pressing first. */
 enum kafka_subject {
@@ -258,6 +258,8 @@ void kafka_trouble_look(struct kafka *kafka);
 void kafka_trouble_clear(struct kafka *kafka);
 /* Whether nothing at all can be read. */
 bool kafka_trouble_stands(const struct kafka *kafka);
+/* How many topics and partitions cannot be read. */
+unsigned kafka_trouble_parts(const struct kafka *kafka);
 /* What is refused; "" for nothing. */
 const char *kafka_trouble_words(const struct kafka *kafka);
 /* Words of librdkafka about one connection. */
@@ -316,7 +318,6 @@ rd_kafka_conf_t *kafka_conf_transactions(
 /* Of a consumer that only asks what a group has committed. */
 rd_kafka_conf_t *kafka_conf_asker(
     const struct conf_broker *broker, const char *client, const char *group);
-
 /* That of a consumer without a group, which reads from where it is told. */
 rd_kafka_conf_t *kafka_conf_scan(const struct kafka *kafka);
 
@@ -439,7 +440,6 @@ void kafka_put_done(void *arg, struct kafka_batch *batch);
 void kafka_put_drop(struct kafka *kafka, int error);
 /* There is no transaction any more, and no partitions: frees what it was of. */
 void kafka_put_forget(struct kafka *kafka);
-
 /* One more record of the batch: what is put for a message of that partition. */
 void kafka_put_record(struct kafka_batch *batch,
     const struct kafka_part *part, const struct broker_put *put);

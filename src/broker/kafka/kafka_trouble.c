@@ -160,6 +160,27 @@ kafka_trouble_stands(const struct kafka *kafka)
 	return true;
 }
 
+/* A topic that is neither seen nor may be read is one. */
+static bool
+is_of_part(const struct kafka *kafka, const struct kafka_trouble *trouble)
+{
+	enum kafka_subject subject = trouble->subject;
+	if (subject == KAFKA_OF_READ)
+		return !kafka_trouble_is(kafka, KAFKA_OF_TOPIC, trouble->name);
+	return subject == KAFKA_OF_TOPIC || subject == KAFKA_OF_PROOF ||
+	    subject == KAFKA_OF_PART;
+}
+
+unsigned
+kafka_trouble_parts(const struct kafka *kafka)
+{
+	unsigned count = 0;
+	for (const struct kafka_trouble *t = kafka->troubles; t != NULL;
+	     t = t->next)
+		count += is_of_part(kafka, t);
+	return count;
+}
+
 /* The most pressing one. */
 const char *
 kafka_trouble_words(const struct kafka *kafka)
