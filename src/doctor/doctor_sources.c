@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -146,16 +147,27 @@ doctor_sources_persistence(struct doctor *doctor)
 
 /* --- sources --- */
 
+/* Of each source that has words there, in its source_seen. */
+static void
+add_words(struct doctor *doctor, enum finding_name name, size_t member)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const void *seen = seen_of(doctor, name, i);
+		if (seen == NULL)
+			continue;
+		const char *words = *(const char *const *)(const void *)(
+		    (const char *)seen + member);
+		if (words != NULL)
+			add_of_source(doctor, name, i, mem_text(words), NULL);
+	}
+}
+
+#define WORDS(name) offsetof(struct source_seen, name)
+
 void
 doctor_sources_missing(struct doctor *doctor)
 {
-	for (size_t i = 0; i < n_sources_of(doctor); i++) {
-		const struct source_seen *seen =
-		    seen_of(doctor, FINDING_source_missing, i);
-		if (seen != NULL && seen->missing != NULL)
-			add_of_source(doctor, FINDING_source_missing, i,
-			    mem_str(span_str(seen->missing)), NULL);
-	}
+	add_words(doctor, FINDING_source_missing, WORDS(missing));
 }
 
 void
@@ -275,25 +287,13 @@ doctor_sources_snapshot(struct doctor *doctor)
 void
 doctor_sources_places(struct doctor *doctor)
 {
-	for (size_t i = 0; i < n_sources_of(doctor); i++) {
-		const struct source_seen *seen =
-		    seen_of(doctor, FINDING_source_places, i);
-		if (seen != NULL && seen->no_place != NULL)
-			add_of_source(doctor, FINDING_source_places, i,
-			    mem_text(seen->no_place), NULL);
-	}
+	add_words(doctor, FINDING_source_places, WORDS(no_place));
 }
 
 void
 doctor_sources_copies(struct doctor *doctor)
 {
-	for (size_t i = 0; i < n_sources_of(doctor); i++) {
-		const struct source_seen *seen =
-		    seen_of(doctor, FINDING_source_copies, i);
-		if (seen != NULL && seen->few_copies != NULL)
-			add_of_source(doctor, FINDING_source_copies, i,
-			    mem_text(seen->few_copies), NULL);
-	}
+	add_words(doctor, FINDING_source_copies, WORDS(few_copies));
 }
 
 /* The longest answer that any route keeps. */
@@ -326,38 +326,20 @@ judge_results(struct doctor *doctor, size_t index)
 void
 doctor_sources_sizes(struct doctor *doctor)
 {
-	for (size_t i = 0; i < n_sources_of(doctor); i++) {
-		const struct source_seen *seen =
-		    seen_of(doctor, FINDING_source_sizes, i);
-		if (seen == NULL)
-			continue;
-		judge_results(doctor, i);
-		if (seen->too_small != NULL)
-			add_of_source(doctor, FINDING_source_sizes, i,
-			    mem_text(seen->too_small), NULL);
-	}
+	for (size_t i = 0; i < n_sources_of(doctor); i++)
+		if (doctor->sources[i].how == BROKER_SEEN)
+			judge_results(doctor, i);
+	add_words(doctor, FINDING_source_sizes, WORDS(too_small));
 }
 
 void
 doctor_sources_offsets(struct doctor *doctor)
 {
-	for (size_t i = 0; i < n_sources_of(doctor); i++) {
-		const struct source_seen *seen =
-		    seen_of(doctor, FINDING_source_offsets, i);
-		if (seen != NULL && seen->offsets != NULL)
-			add_of_source(doctor, FINDING_source_offsets, i,
-			    mem_text(seen->offsets), NULL);
-	}
+	add_words(doctor, FINDING_source_offsets, WORDS(offsets));
 }
 
 void
 doctor_sources_others(struct doctor *doctor)
 {
-	for (size_t i = 0; i < n_sources_of(doctor); i++) {
-		const struct source_seen *seen =
-		    seen_of(doctor, FINDING_source_others, i);
-		if (seen != NULL && seen->others != NULL)
-			add_of_source(doctor, FINDING_source_others, i,
-			    mem_text(seen->others), NULL);
-	}
+	add_words(doctor, FINDING_source_others, WORDS(others));
 }
