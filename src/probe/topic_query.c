@@ -57,17 +57,23 @@ forbids(rd_kafka_resp_err_t error)
 	    error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
 }
 
+/* acts: what Kafka has of that kind; it refuses the rest, and all with it. */
 static void
-may_not(struct topic_look *look, const char *what, const char *name,
-    const char *kind)
+lacks(struct topic_look *look, const char *what, const char *name,
+    const char *acts, const char *kind)
 {
 	add_words(&look->seen->rights, mem_printf("%s %s", what, name));
 	if (look->seen->grant == NULL)
 		look->seen->grant = mem_printf(
 		    "kafka-acls.sh --add --allow-principal User:NAME "
-		    "--operation Read --operation Write --operation Describe "
-		    "--%s %s",
-		    kind, name);
+		    "%s --operation Describe --%s %s",
+		    acts, kind, name);
+}
+
+static void
+may_not(struct topic_look *look, const char *what, const char *name)
+{
+	lacks(look, what, name, "--operation Read --operation Write", "topic");
 }
 
 /* --- the client --- */
@@ -286,7 +292,7 @@ look_at_put_topic(struct topic_look *look, const char *name, bool reads)
 	rd_kafka_resp_err_t error =
 	    describe_topic(look, name, &parts, &replicas);
 	if (forbids(error)) {
-		may_not(look, "write to the topic", name, "topic");
+		may_not(look, "write to the topic", name);
 		return;
 	}
 	if (parts == 0) {
@@ -295,9 +301,9 @@ look_at_put_topic(struct topic_look *look, const char *name, bool reads)
 		return;
 	}
 	if (topic_write_forbidden(look->source->broker, name))
-		may_not(look, "write to the topic", name, "topic");
+		may_not(look, "write to the topic", name);
 	if (reads && topic_read_forbidden(look->source->broker, name))
-		may_not(look, "read the topic", name, "topic");
+		may_not(look, "read the topic", name);
 	if (replicas < 2)
 		add_words(&seen->few_copies,
 		    mem_printf("%s has one replica", name));
@@ -385,8 +391,8 @@ look_at_partitions(struct topic_look *look, const char *name, int parts)
 	/* A coordinator that may not be asked for is waited for in vain. */
 	if (forbids(error) ||
 	    look->trouble == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-		may_not(look, "read as the group", look->source->group,
-		    "group");
+		lacks(look, "read as the group", look->source->group,
+		    "--operation Read", "group");
 	for (int i = 0; i < list->cnt && error == RD_KAFKA_RESP_ERR_NO_ERROR;
 	     i++)
 		count_behind(look, &list->elems[i]);
@@ -403,7 +409,7 @@ look_at_topics(struct topic_look *look)
 		rd_kafka_resp_err_t error =
 		    describe_topic(look, name, &parts, &replicas);
 		if (forbids(error))
-			may_not(look, "read the topic", name, "topic");
+			may_not(look, "read the topic", name);
 		else if (parts == 0)
 			add_words(&look->seen->missing,
 			    mem_printf("there is no topic %s", name));
@@ -411,7 +417,7 @@ look_at_topics(struct topic_look *look)
 			look_at_partitions(look, name, parts);
 		if (parts > 0 &&
 		    topic_read_forbidden(look->source->broker, name))
-			may_not(look, "read the topic", name, "topic");
+			may_not(look, "read the topic", name);
 	}
 }
 

@@ -206,6 +206,22 @@ def rights_that_are_missing_are_told_and_how_they_are_given(bench):
 
 
 @test
+def a_group_is_given_by_a_command_that_kafka_takes(bench):
+    """It refuses all of one that has a Write of a group."""
+    kafka, patient = of_guarded(bench)
+    topic = patient.topic
+    kafka.allow("topic", topic.name, "Read")
+    kafka.allow("topic", topic.dead, "Write", "Read")
+    kafka.allow("transactional-id", topic.transactional_id(), "Write")
+    words = f": read as the group {topic.group}"
+    eventually(lambda: patient.finds("source_rights", "fail").endswith(words),
+               words, START_S)
+    cure = patient.look()["source_rights"]["cure"]
+    assert cure.endswith("--operation Read --operation Describe "
+                         f"--group {topic.group}"), cure
+
+
+@test
 def a_right_to_describe_a_topic_alone_is_told(bench):
     kafka, patient = of_guarded(bench)
     topic = patient.topic
