@@ -47,6 +47,20 @@ kafka_ring_floor_note(struct kafka_anchors *older, struct kafka_anchor anchor)
 	older->list[older->count++] = anchor;
 }
 
+/* What is finished with this commit comes before its anchor, too. */
+static void
+note_given(const struct kafka_ring *ring, struct kafka_floor *floor)
+{
+	for (size_t i = 0; i < ring->count; i++) {
+		const struct kafka_given *given =
+		    &ring->list[(ring->first + i) & (ring->size - 1)];
+		if (given->offset >= floor->anchor.offset)
+			return;
+		kafka_ring_floor_note(&floor->older,
+		    (struct kafka_anchor){given->offset, given->mark});
+	}
+}
+
 struct kafka_floor
 kafka_ring_floor(const struct kafka_ring *ring, bool putting)
 {
@@ -54,6 +68,7 @@ kafka_ring_floor(const struct kafka_ring *ring, bool putting)
 	    kafka_ring_anchor(ring, putting), ring->older};
 	if (ring->anchor.offset < floor.anchor.offset)
 		kafka_ring_floor_note(&floor.older, ring->anchor);
+	note_given(ring, &floor);
 	return floor;
 }
 

@@ -410,17 +410,19 @@ what_is_being_put_has_a_floor_of_its_own(void **state)
 		kafka_ring_add(&ring, i, (uint32_t)i);
 	finish(&ring, 5);
 	finish(&ring, 6);
-	kafka_ring_set(
-	    &ring, kafka_ring_find(&ring, 7), KAFKA_PUTTING);
+	for (int64_t i = 7; i < 9; i++)
+		kafka_ring_set(
+		    &ring, kafka_ring_find(&ring, i), KAFKA_PUTTING);
 	struct kafka_floor now = kafka_ring_floor(&ring, false);
 	struct kafka_floor next = kafka_ring_floor(&ring, true);
 	assert_int_equal(now.low, 7);
 	assert_int_equal(now.anchor.offset, 6);
 	assert_int_equal(now.older.count, 1);
-	assert_int_equal(next.low, 8);
-	assert_int_equal(next.anchor.offset, 7);
-	assert_int_equal(next.older.count, 2);
-	assert_int_equal(next.older.list[1].offset, 6);
+	assert_int_equal(next.low, 9);
+	assert_int_equal(next.anchor.offset, 8);
+	assert_int_equal(next.older.count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(next.older.list[i].offset, 5 + (int)i);
 	kafka_ring_clear(&ring);
 }
 
