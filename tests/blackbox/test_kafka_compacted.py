@@ -83,13 +83,21 @@ class Reader:
         found, = Admin(self.gateway).get("/sources")["sources"]
         return found
 
+    def sample(self, start):
+        samples = Admin(self.gateway).send("GET", "/metrics").body.decode()
+        sample, = [line.split() for line in samples.splitlines()
+                   if line.startswith(start)]
+        return int(sample[1])
+
+    def asked(self):
+        """How often Redis was asked for floors."""
+        return self.sample(
+            'onceproxy_store_seconds_count{operation="floor"}')
+
     def parts(self):
         """How many partitions stand, as is told in two ways, and why."""
         shown = self.shown()
-        samples = Admin(self.gateway).send("GET", "/metrics").body.decode()
-        sample, = [line.split() for line in samples.splitlines()
-                   if line.startswith(PARTS_STANDING)]
-        equal(int(sample[1]), shown["parts_standing"])
+        equal(self.sample(PARTS_STANDING), shown["parts_standing"])
         return shown["parts_standing"], shown.get("error")
 
 
@@ -140,6 +148,8 @@ def standing(bench, **members):
 def what_nobody_can_prove_is_not_read_until_an_operator_has_it_read(
         bench, start):
     r = standing(bench, start=start)
+    # It asks every ten seconds, and is not told in the first of them.
+    eventually(lambda: r.asked() > 1, "the floor is asked for again", START_S)
     equal(command("messages", "-c", r.gateway.file, "rewind",
                   r.topic.name).returncode, 0)
     r.gateway.wait_for_log("source_goes", reason="broker", timeout=START_S)

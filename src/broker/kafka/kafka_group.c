@@ -368,7 +368,7 @@ assign(struct kafka *kafka)
 	     part = part->next) {
 		rd_kafka_topic_partition_list_add(
 		    list, part->topic, part->number)
-		    ->offset = kafka_part_begin(part);
+		    ->offset = kafka_proof_begin(part);
 		rd_kafka_queue_forward(part->queue, NULL);
 	}
 	rd_kafka_resp_err_t error = rd_kafka_assign(kafka->consumer, list);

@@ -18,7 +18,8 @@
  *     kafka_make     its consumer
  *     kafka_conf     what librdkafka is told
  *     kafka_group    which partitions it has: rebalances
- *     kafka_part     where in one it begins, and how that is proven
+ *     kafka_part     one of them: what is fetched, its era, its floor
+ *     kafka_proof    where in one it begins, and how that is proven
  *     kafka_take     messages out of the queues of partitions
  *     kafka_message  a message of librdkafka as ours
  *     kafka_name     the names that it knows us by: pure
@@ -76,9 +77,8 @@ struct kafka_part {
 	uintptr_t serial;
 	rd_kafka_queue_t *queue;
 	enum kafka_step step;
-	bool has_floor;  /* floor is known, as far as it will be */
-	bool has_commit; /* the same */
-	bool has_letters; /* the same of what is kept of its letters */
+	/* Is known, as far as it will be; letters: what is kept of them. */
+	bool has_floor, has_commit, has_letters;
 	bool group_is_new; /* it has committed nothing of this topic */
 	struct kafka_floor floor;
 	/*
@@ -93,7 +93,9 @@ struct kafka_part {
 	struct kafka_stand commit;
 	enum kafka_trial trial;
 	struct kafka_anchor prove; /* what must stand there */
-	size_t untried; /* of the floor's older anchors */
+	struct kafka_anchor newest; /* it was that first */
+	struct kafka_anchors tries; /* older ones, which were not tried yet */
+	bool other, other_before; /* stand at the newest, at older ones */
 	bool empty; /* its queue was, when it was last looked at */
 	bool heard; /* something came of it since the last look (kafka_still) */
 	unsigned still; /* answers in a row that more should have come */
@@ -353,20 +355,14 @@ void kafka_group_ping(struct kafka *kafka);
 struct kafka_part *kafka_part_new(
     struct kafka *kafka, const char *topic, int32_t number);
 void kafka_part_free(struct kafka_part **part);
-/* Where it is to be read from first: an offset, or one of RD_KAFKA_OFFSET_. */
-int64_t kafka_part_begin(struct kafka_part *part);
-/*
- * The first thing that has come, while it is PROVING: a message at that offset
- * with that mark, or the end there.  False: it is not to be looked at any more.
- */
-MUST_USE bool kafka_part_proves(
-    struct kafka_part *part, int64_t offset, uint32_t mark, bool end);
+/* What comes next is fetched from that offset on. */
+void kafka_part_seek(struct kafka_part *part, int64_t offset);
 /* What comes next is fetched again, from that offset on at the latest. */
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
 /* One that is UNPROVEN: whether an operator has decided. */
 void kafka_part_ask_again(struct kafka_part *part);
-/* Its messages are forgotten; it is read anew.  False: from its floor on. */
-MUST_USE bool kafka_part_anew(struct kafka_part *part);
+/* Unlike all others, and not the first. */
+uint32_t kafka_part_new_era(void);
 /* Whether nothing is to be read before its era is committed. */
 bool kafka_part_waits(const struct kafka_part *part);
 /* The same of a message that has come there; it will be fetched again. */
@@ -382,15 +378,25 @@ void kafka_part_set_floor(
 /* Whether that is the end of something kept in this cluster. */
 bool kafka_part_is_of_cluster(
     const struct kafka_part *part, struct span cluster);
-/*
- * Has the owner keep that under the name, with the cluster; false: it cannot be
- * kept now.
- */
+/* Has the owner keep that, with the cluster; false: it cannot be kept now. */
 bool kafka_part_keep(struct kafka_part *part, const char *name,
     const char *text, bool lower);
 /* Has the owner keep that. */
 void kafka_part_tell_floor(
     struct kafka_part *part, const struct kafka_floor *floor);
+
+/* --- kafka_proof.c --- */
+
+/* Where it is to be read from first: an offset, or one of RD_KAFKA_OFFSET_. */
+int64_t kafka_proof_begin(struct kafka_part *part);
+/*
+ * What has come while it is PROVING, a message there with that mark, or the
+ * end.  False: it is not to be looked at any more.
+ */
+MUST_USE bool kafka_proof_meets(
+    struct kafka_part *part, int64_t offset, uint32_t mark, bool end);
+/* The log is not where it was read: its messages are forgotten.  The same. */
+MUST_USE bool kafka_proof_anew(struct kafka_part *part);
 
 /* --- kafka_take.c --- */
 
@@ -444,17 +450,11 @@ void kafka_put_forget(struct kafka *kafka);
 void kafka_put_record(struct kafka_batch *batch,
     const struct kafka_part *part, const struct broker_put *put);
 
-/*
- * --- kafka_letters.c, kafka_letters_floor.c, kafka_letters_page.c,
- * kafka_letters_end.c ---
- */
+/* --- kafka_letters.c, and _floor.c, _page.c, _end.c --- */
 
 void kafka_letters_init(struct kafka *kafka);
 void kafka_letters_free(struct kafka *kafka);
-/*
- * Reads what is finished of the partition's letters in the metadata of its
- * commit; returns what is the partition's own of that.
- */
+/* Learns what is finished of its letters; returns the partition's own text. */
 struct span kafka_letters_learn(
     struct kafka_part *part, struct span metadata);
 /* What goes behind its own in a commit that is made now. */

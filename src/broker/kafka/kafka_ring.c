@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "broker/kafka/kafka_ring.h"
 
@@ -164,6 +165,21 @@ kafka_ring_reach(struct kafka_ring *ring, int64_t next)
 		return;
 	ring->next = next;
 	ring->changed = true;
+}
+
+uint64_t
+kafka_ring_cut(struct kafka_ring *ring, int64_t begin)
+{
+	struct kafka_stand *kept = &ring->kept;
+	int64_t lost = begin - ring->next;
+	kept->sure |= kept->anchor.offset < begin;
+	for (size_t i = 0; i < kept->n_ranges; i++) {
+		int64_t from = kept->ranges[i].from, to = kept->ranges[i].to;
+		from = from > ring->next ? from : ring->next;
+		to = to < begin ? to : begin;
+		lost -= from < to ? to - from : 0;
+	}
+	return (uint64_t)lost;
 }
 
 struct kafka_given *
@@ -366,13 +382,8 @@ take_hex(struct span *text, uint64_t most, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	size_t i = 0;
-	for (; i < text->len; i++) {
-		char c = text->ptr[i];
-		bool digit = c >= '0' && c <= '9';
-		if (!digit && (c < 'a' || c > 'f'))
-			break;
-		number = number << 4 |
-		    (unsigned)(digit ? c - '0' : c - 'a' + 10);
+	for (; i < text->len && ascii_hex_value(text->ptr[i]) >= 0; i++) {
+		number = number << 4 | (unsigned)ascii_hex_value(text->ptr[i]);
 		if (number > most)
 			return false;
 	}
@@ -390,8 +401,7 @@ take_letter(struct span *text, char c)
 	return true;
 }
 
-enum { NUMBER_BITS = 56 };
-static const uint64_t number_max = (UINT64_C(1) << NUMBER_BITS) - 1;
+static const uint64_t number_max = (UINT64_C(1) << 56) - 1;
 
 static bool
 read_anchor(struct span *text, int64_t low, struct kafka_anchor *ret_anchor)

@@ -51,7 +51,7 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	int64_t offset = message->offset;
 	is_well(part);
 	if (part->step == KAFKA_PROVING &&
-	    !kafka_part_proves(part, offset, mark, false))
+	    !kafka_proof_meets(part, offset, mark, false))
 		return;
 	look_for_loss(part, offset);
 	if (kafka_ring_doubts(&part->ring, offset, mark))
@@ -60,7 +60,7 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 		return;
 	enum kafka_come come = kafka_ring_add(&part->ring, offset, mark);
 	if (come == KAFKA_COME_BACK) {
-		if (!kafka_part_anew(part))
+		if (!kafka_proof_anew(part))
 			return;
 		come = kafka_ring_add(&part->ring, offset, mark);
 	}
@@ -77,10 +77,10 @@ take_eof(struct kafka_part *part, int64_t offset)
 {
 	is_well(part);
 	if (part->step == KAFKA_PROVING &&
-	    !kafka_part_proves(part, offset, 0, true))
+	    !kafka_proof_meets(part, offset, 0, true))
 		return;
 	if (offset >= 0 && offset < part->ring.next &&
-	    !kafka_part_anew(part))
+	    !kafka_proof_anew(part))
 		return;
 	look_for_loss(part, offset);
 	kafka_ring_reach(&part->ring, offset);

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "broker/kafka/kafka_private.h"
+#include "loop/log.h"
+
+/*
+ * Where a partition is read from: behind the floor where the group stands
+ * before that, else where the group stands, else where the source begins.  Of
+ * a floor and of a commit of ours the message at its anchor is read first: only
+ * where it is the one that was there, this is the log that was read.  Where it
+ * is not, older anchors say more, the newest first, until one is met again:
+ *
+ *     there      before
+ *     nothing    one is met                compacted: all holds
+ *     another    one is met                the log has lost its end: what is
+ *     nothing    one is met, behind it     behind that one comes again
+ *                another one stands
+ *     another    none is met               the topic was made again
+ *     nothing    none is met, another one  nobody knows, and it stands still
+ *                stands there
+ *     nothing    nothing                   of a commit all holds, as brokers
+ *                                          forget it with its topic; of a
+ *                                          floor nobody knows
+ */
+
+static void
+log_part(const struct kafka_part *part, enum event event, int64_t offset)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "source", part->kafka->source->name);
+	log_str(&line, "partition", part->name);
+	log_int(&line, "offset", offset);
+	log_end(&line);
+}
+
+/* --- where it begins --- */
+
+/* Those of the floor can only prove, so that it may be of an older topic. */
+static void
+keep_anchors(struct kafka_part *part)
+{
+	const struct kafka_floor *floor = &part->floor;
+	if (floor->low < 0 || part->ring.next < floor->low)
+		return;
+	part->ring.older = floor->older;
+	kafka_ring_floor_note(&part->ring.older, floor->anchor);
+}
+
+/* The ring begins at what is known; its ranges are the ring's. */
+static void
+begin_at(struct kafka_part *part, struct kafka_stand *stand)
+{
+	kafka_ring_clear(&part->ring);
+	kafka_ring_init(&part->ring, stand);
+	keep_anchors(part);
+	part->ring.next_era = kafka_part_new_era();
+	part->step = KAFKA_READING;
+	part->era_untold = part->era_ends;
+	if (part->era_ends)
+		part->ring.era = part->ring.next_era;
+	part->ring.changed = part->era_ends || part->shelved.news;
+	part->era_ends = false;
+	kafka_trouble_end(part->kafka, KAFKA_OF_PROOF, part->name);
+}
+
+static int64_t
+begin_unknown(struct kafka_part *part, int64_t offset)
+{
+	struct kafka_stand nothing = {.low = -1, .anchor = {-1, 0}};
+	begin_at(part, &nothing);
+	return offset;
+}
+
+static int64_t
+prove(struct kafka_part *part, struct kafka_anchor anchor)
+{
+	part->step = KAFKA_PROVING;
+	part->prove = anchor;
+	return anchor.offset;
+}
+
+/* Beginning with that one, of what stands where it is told. */
+static int64_t
+prove_newest(struct kafka_part *part, struct kafka_anchor anchor)
+{
+	part->newest = anchor;
+	part->other = part->other_before = false;
+	return prove(part, anchor);
+}
+
+static int64_t
+try_floor(struct kafka_part *part)
+{
+	part->trial = KAFKA_TRY_FLOOR;
+	part->tries = part->floor.older;
+	return prove_newest(part, part->floor.anchor);
+}
+
+/* What an operator has had read again is not asked for more. */
+static void
+take_tries(struct kafka_part *part)
+{
+	struct kafka_anchors *tries = &part->tries;
+	tries->count = 0;
+	if (part->lowered || part->floor.low < 0)
+		return;
+	*tries = part->floor.older;
+	kafka_ring_floor_note(tries, part->floor.anchor);
+	while (tries->count > 0 &&
+	    tries->list[tries->count - 1].offset >= part->commit.anchor.offset)
+		tries->count--;
+}
+
+/* A commit that is not ours has no anchor: it is believed. */
+static int64_t
+try_commit(struct kafka_part *part)
+{
+	struct kafka_anchor anchor = part->commit.anchor;
+	int64_t low = part->commit.low;
+	part->trial = KAFKA_TRY_COMMIT;
+	if (anchor.offset >= 0 && anchor.offset < low) {
+		take_tries(part);
+		return prove_newest(part, anchor);
+	}
+	begin_at(part, &part->commit);
+	return low;
+}
+
+static int64_t
+try_start(struct kafka_part *part, bool latest)
+{
+	part->trial = KAFKA_TRY_START;
+	return begin_unknown(
+	    part, latest ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING);
+}
+
+/*
+ * Nothing of ours is committed: the group was set by somebody else, was deleted
+ * or has forgotten it, or is another one.  What was put before is not known.
+ */
+static bool
+is_without_era(const struct kafka_part *part)
+{
+	return part->commit.foreign || part->commit.low < 0;
+}
+
+int64_t
+kafka_proof_begin(struct kafka_part *part)
+{
+	bool is_below = part->floor.low > part->commit.low &&
+	    part->floor.anchor.offset >= 0;
+	/* Whoever sets a group forgets what is finished above the floor. */
+	part->era_ends = is_below || is_without_era(part);
+	if (is_below && part->lowered) {
+		part->lower_floor = true;
+	} else if (is_below) {
+		return try_floor(part);
+	}
+	if (part->commit.low >= 0)
+		return try_commit(part);
+	/* Of what has a floor, all is read that an operator has come again. */
+	bool is_new = part->group_is_new && part->floor.low < 0;
+	return try_start(part, is_new && part->kafka->source->start_latest);
+}
+
+/* --- the end of a proof --- */
+
+/* What was kept is not of this topic: the next thing that is known. */
+static void
+disproved(struct kafka_part *part)
+{
+	bool was_floor = part->trial == KAFKA_TRY_FLOOR;
+	log_part(part, EV_source_topic_again, part->newest.offset);
+	part->lower_floor = true;
+	part->floor.low = -1;
+	part->era_ends = was_floor && is_without_era(part);
+	if (was_floor && part->commit.low >= 0)
+		kafka_part_seek(part, try_commit(part));
+	else
+		kafka_part_seek(part, try_start(part, false));
+	part->ring.changed = true;
+}
+
+static void
+tell_rewound(const struct kafka_part *part)
+{
+	const struct broker_events *events = &part->kafka->events;
+	int64_t from = part->commit.low, to;
+	int64_t start;
+	kafka_part_ends(part, &start, &to);
+	if (from < start)
+		from = start;
+	if (from < 0 || from >= part->floor.low)
+		return;
+	log_part(part, EV_source_rewound, from);
+	if (events->rewound != NULL)
+		events->rewound(
+		    events->arg, (uint64_t)(part->floor.low - from));
+}
+
+static bool
+is_older(const struct kafka_part *part)
+{
+	return part->prove.offset < part->newest.offset;
+}
+
+/* What is behind the one that was met is not what was read there. */
+static void
+read_on_behind(struct kafka_part *part)
+{
+	struct kafka_stand stand = {
+	    .low = part->prove.offset + 1, .anchor = part->prove};
+	log_part(part, EV_source_end_lost, stand.low);
+	part->lower_floor = true;
+	part->floor.low = -1;
+	part->era_ends = true;
+	begin_at(part, &stand);
+	part->ring.older = part->tries;
+	part->ring.changed = true;
+	kafka_part_seek(part, part->ring.next);
+}
+
+static void
+proven(struct kafka_part *part)
+{
+	struct kafka_stand stand = {
+	    .low = part->floor.low, .anchor = part->floor.anchor};
+	if (part->other || part->other_before) {
+		read_on_behind(part);
+		return;
+	}
+	bool seeks = is_older(part);
+	if (part->trial == KAFKA_TRY_COMMIT) {
+		begin_at(part, &part->commit);
+	} else {
+		tell_rewound(part);
+		begin_at(part, &stand);
+		part->ring.changed = true;
+	}
+	if (seeks)
+		kafka_part_seek(part, part->ring.next);
+}
+
+/* Of what is finished above it, its anchor is to be met. */
+static void
+believe_commit(struct kafka_part *part)
+{
+	part->era_ends |= part->commit.n_ranges > 0;
+	kafka_ring_forget(&part->commit);
+	part->commit.anchor.offset = -1;
+	begin_at(part, &part->commit);
+	kafka_part_seek(part, part->ring.next);
+}
+
+static int64_t
+low_of(const struct kafka_part *part)
+{
+	return part->trial == KAFKA_TRY_FLOOR ? part->floor.low
+					      : part->commit.low;
+}
+
+/*
+ * To read on would leave out what was never executed, to begin anew would
+ * execute again what has no record any more.
+ */
+static void
+stand_still(struct kafka_part *part)
+{
+	char words[KAFKA_WORDS_BYTES];
+	int64_t low = low_of(part);
+	if (part->trial == KAFKA_TRY_FLOOR)
+		snprintf(words, sizeof words,
+		    "nothing tells whether the topic was made again, or is "
+		    "finished below %" PRId64 " as it was: \"messages rewind\" "
+		    "it, or set the group to that (%s)",
+		    low, part->name);
+	else
+		snprintf(words, sizeof words,
+		    "other messages stand where some were read, and none "
+		    "before %" PRId64 ": set the group to where it is to be "
+		    "read from, or \"messages rewind\" it to read on there "
+		    "(%s)",
+		    low, part->name);
+	part->step = KAFKA_UNPROVEN;
+	part->odd_ms = loop_now_ms(part->kafka->loop);
+	kafka_trouble_begin(
+	    part->kafka, KAFKA_OF_PROOF, part->name, words);
+}
+
+/* --- the proof --- */
+
+static void
+none_is_met(struct kafka_part *part)
+{
+	if (part->other)
+		disproved(part);
+	else if (part->trial == KAFKA_TRY_FLOOR || part->other_before)
+		stand_still(part);
+	else
+		believe_commit(part);
+}
+
+/*
+ * The next one before that.  What the log begins behind says nothing; what it
+ * ends before is gone.
+ */
+static void
+try_older(struct kafka_part *part)
+{
+	struct kafka_anchors *tries = &part->tries;
+	int64_t start, to;
+	kafka_part_ends(part, &start, &to);
+	while (tries->count > 0 && to >= 0 &&
+	    tries->list[tries->count - 1].offset >= to) {
+		part->other_before = true;
+		tries->count--;
+	}
+	if (tries->count > 0 && tries->list[tries->count - 1].offset >= start)
+		kafka_part_seek(
+		    part, prove(part, tries->list[--tries->count]));
+	else
+		none_is_met(part);
+}
+
+/* Another message stands there, or the log ends before it. */
+static void
+another_is_met(struct kafka_part *part)
+{
+	if (is_older(part))
+		part->other_before = true;
+	else
+		part->other = true;
+	try_older(part);
+}
+
+/* The log goes on behind it, and has no message there. */
+static bool
+nothing_is_met(struct kafka_part *part, int64_t offset, bool end)
+{
+	int64_t start, to;
+	kafka_part_ends(part, &start, &to);
+	if (start > part->newest.offset) {
+		/* It was trimmed: no log that begins so late is a new one. */
+		proven(part);
+		return true;
+	}
+	/* It was the last one below: no other one stands between. */
+	if (is_older(part) || end || offset >= low_of(part))
+		try_older(part);
+	else
+		another_is_met(part);
+	return false;
+}
+
+bool
+kafka_proof_meets(
+    struct kafka_part *part, int64_t offset, uint32_t mark, bool end)
+{
+	const struct kafka_anchor *anchor = &part->prove;
+	if (offset > anchor->offset)
+		return nothing_is_met(part, offset, end);
+	if (offset == anchor->offset && !end && mark == anchor->mark)
+		proven(part);
+	else
+		another_is_met(part);
+	return false;
+}
+
+/* --- while it is read --- */
+
+/* Somebody set the group behind the end, which says nothing of the log. */
+static bool
+tries_floor(struct kafka_part *part)
+{
+	if (part->trial != KAFKA_TRY_COMMIT || !part->ring.kept.foreign ||
+	    part->ring.count > 0 || part->lowered || part->floor.low < 0)
+		return false;
+	part->era_ends = true;
+	kafka_part_seek(part, try_floor(part));
+	return true;
+}
+
+/* What was read of it may be there, up to somewhere. */
+static bool
+tries_read(struct kafka_part *part)
+{
+	struct kafka_ring *ring = &part->ring;
+	part->trial = KAFKA_TRY_COMMIT;
+	part->tries = ring->older;
+	kafka_ring_floor_note(&part->tries, ring->anchor);
+	if (part->tries.count == 0)
+		return false;
+	prove_newest(part, (struct kafka_anchor){ring->next, 0});
+	kafka_ring_clear(ring);
+	part->other = true;
+	try_older(part);
+	return true;
+}
+
+bool
+kafka_proof_anew(struct kafka_part *part)
+{
+	struct kafka *kafka = part->kafka;
+	if (tries_floor(part))
+		return false;
+	kafka->events.recalled(kafka->events.arg, (void *)part->serial);
+	part->serial = ++kafka->serials;
+	part->era_ends = false;
+	if (tries_read(part))
+		return false;
+	log_part(part, EV_source_topic_again, part->ring.next);
+	part->lower_floor = true;
+	begin_unknown(part, -1);
+	return true;
+}

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A log that has lost its end, as after an unclean election or a disk that was
+restored: what stands there since then is new, and what stands before it was
+read, though nobody has a record of it any more.  Skipped where there is no
+Kafka (contrib/check --kafka)."""
+
+import itertools
+import os
+import shutil
+from collections import Counter
+
+from once import tap
+from once.admin import Admin
+from once.gateway import command
+from once.kafka import START_S, confluent_kafka
+from once.kafka_topic import Topic
+from once.tap import each, equal, test
+from once.wait import eventually
+
+NUMBERS = itertools.count()
+LEFT, LOST = 6, 4  # messages that are still there, and that are not
+
+
+def keys_of(word, count):
+    return [f"{word}{number}" for number in range(count)]
+
+
+class Reader:
+    """A topic of which all is finished, and a gateway that has ended."""
+
+    def __init__(self, bench):
+        self.bench, self.redis = bench, bench.own_redis()
+        self.upstream = bench.upstream()
+        self.kafka = bench.own_kafka()
+        self.topic = Topic(self.kafka, f"end-lost-{next(NUMBERS)}")
+        self.executed = []
+        self.serve()
+        self.finish(keys_of("old", LEFT))
+        self.keep()
+        self.finish(keys_of("gone", LOST))
+
+    def serve(self):
+        self.gateway = self.bench.serve(self.topic.source(
+            self.bench.config(
+                self.upstream, instance="one", redis=self.redis,
+                admin={"listen": f"unix:{self.bench.folder()}/admin"}),
+            self.topic.name))
+        return self.gateway
+
+    def finish(self, keys):
+        self.topic.add_all(keys)
+        self.finished(keys)
+
+    def finished(self, keys):
+        """These are executed yet, once, and nothing else."""
+        self.executed += keys
+        self.upstream.wait_until(
+            lambda: len(self.upstream.requests) >= len(self.executed),
+            f"{keys} are executed", START_S)
+        self.topic.wait_finished(START_S)
+        equal(Counter(r.get("Idempotency-Key")
+                      for r in self.upstream.requests),
+              Counter(self.executed))
+
+    # --- the disk ----------------------------------------------------------
+
+    def folder(self):
+        return os.path.join(self.kafka.nodes[0].data, f"{self.topic.name}-0")
+
+    def keep(self):
+        """Of the partition, a copy."""
+        node = self.kafka.nodes[0]
+        node.stop()
+        self.copy = os.path.join(self.bench.folder(), "copy")
+        shutil.copytree(self.folder(), self.copy)
+        node.start()
+
+    def restore(self):
+        """Puts the copy back, and has Redis forget all records."""
+        node = self.kafka.nodes[0]
+        node.stop()
+        shutil.rmtree(self.folder())
+        shutil.copytree(self.copy, self.folder())
+        node.start()
+        eventually(lambda: self.kafka.ends(self.topic.name)[0][1] == LEFT,
+                   "the end is lost")
+        for name in self.redis("KEYS", "*:r:*"):
+            self.redis("DEL", name)
+
+    def stop(self):
+        self.gateway.stop()
+        self.kafka.wait_members(self.topic.group, 0)
+
+    def add_in_transaction(self, keys):
+        """A marker stands behind them, which is written last of all."""
+        producer = confluent_kafka.Producer(
+            self.kafka.settings(transactional_id=f"test-{next(NUMBERS)}"))
+        producer.init_transactions(START_S)
+        producer.begin_transaction()
+        for key in keys:
+            value, members = self.topic.message(b"{}", key)
+            producer.produce(self.topic.name, value, **members)
+        producer.commit_transaction(START_S)
+        eventually(lambda: self.kafka.ends(self.topic.name)[0][1]
+                   == LEFT + len(keys) + 1, "its marker is written")
+
+    def reads_on_behind(self, offset):
+        told, = self.gateway.find_log("source_end_lost")
+        equal((told["partition"], told["offset"]),
+              (f"{self.topic.name}/0", offset))
+        equal(self.gateway.find_log("source_topic_again"), [])
+        equal(self.gateway.find_log("source_unproven"), [])
+
+
+@each([("of a group that stands there", False, 1),
+       ("beyond where the group stood", False, LOST + 2),
+       ("of a group that was forgotten", True, LOST + 2)])
+def what_is_new_is_read_and_nothing_else(bench, is_forgotten, count):
+    r = Reader(bench)
+    r.stop()
+    r.restore()
+    if is_forgotten:
+        r.kafka.delete_group(r.topic.group)
+    r.topic.add_all(keys_of("new", count))
+    r.serve()
+    r.finished(keys_of("new", count))
+    r.reads_on_behind(LEFT)
+    # From then on it is read as any other.
+    r.stop()
+    r.serve()
+    r.finish(["last"])
+    equal(r.gateway.find_log("source_end_lost"), [])
+
+
+@test
+def nothing_stands_where_the_group_left_off(bench):
+    """A marker is there, so that only what is before it tells."""
+    r = Reader(bench)
+    r.stop()
+    r.restore()
+    new = keys_of("new", LOST - 1)
+    r.add_in_transaction(new)
+    r.topic.add_all(["last"])
+    r.serve()
+    r.finished([*new, "last"])
+    r.reads_on_behind(LEFT)
+
+
+@test
+def a_gateway_that_reads_meanwhile_reads_on(bench):
+    r = Reader(bench)
+    r.gateway.freeze()
+    r.restore()
+    r.topic.add_all(["new"])
+    r.gateway.thaw()
+    r.finished(["new"])
+    r.reads_on_behind(LEFT)
+
+
+@test
+def where_nothing_that_was_read_is_known_to_be_left_an_operator_decides(
+        bench):
+    """Of what was read, the floor knows only what is gone."""
+    r = Reader(bench)
+    r.stop()
+    r.restore()
+    (name, floor), = r.topic.floors(r.redis).items()
+    low, anchor, mark, older, cluster = floor.split()
+    older = ",".join(older.split(",")[-2:])
+    r.redis("HSET", r.topic.floors_key(r.redis), name,
+            f"{low} {anchor} {mark} {older} {cluster}")
+    r.add_in_transaction(keys_of("skipped", LOST - 1))
+    r.topic.add_all(["new"])
+    r.serve()
+    told = r.gateway.wait_for_log("source_unproven", timeout=START_S)
+    for word in (f"{r.topic.name}/0", f"before {LEFT + LOST}",
+                 "messages rewind"):
+        assert word in told["error"], told
+    shown, = Admin(r.gateway).get("/sources")["sources"]
+    equal(shown["parts_standing"], 1)
+    equal(command("messages", "-c", r.gateway.file, "rewind",
+                  r.topic.name).returncode, 0)
+    r.finished(["new"])
+
+
+tap.main()
