@@ -99,11 +99,6 @@ struct way {
 	size_t index;
 };
 
-struct visit {
-	void (*each)(void *arg, const char *pointer);
-	void *arg;
-};
-
 static void
 write_way(FILE *out, const struct way *way)
 {
@@ -116,8 +111,9 @@ write_way(FILE *out, const struct way *way)
 		fprintf(out, "/%zu", way->index);
 }
 
-static void
-tell_pointer(const struct visit *visit, const struct way *way)
+/* The caller frees it. */
+static char *
+way_pointer(const struct way *way)
 {
 	char *pointer = NULL;
 	size_t len;
@@ -125,14 +121,30 @@ tell_pointer(const struct visit *visit, const struct way *way)
 	must(out != NULL);
 	write_way(out, way);
 	must(fclose(out) == 0);
-	visit->each(visit->arg, pointer);
-	free(pointer);
+	return pointer;
 }
 
 /* --- members that are there twice --- */
 
+struct twice {
+	void (*each)(void *arg, const char *pointer, struct spot first);
+	void *arg;
+};
+
 static void
-walk_twice(const struct visit *visit, const struct spot_node *node,
+tell_twice(const struct twice *visit, const struct spot_node *node,
+    const struct way *way)
+{
+	const struct spot_node *first = node->first;
+	char *pointer = way_pointer(way);
+	while (!span_eq(first->name, way->node->name))
+		first = first->next;
+	visit->each(visit->arg, pointer, first->name_at);
+	free(pointer);
+}
+
+static void
+walk_twice(const struct twice *visit, const struct spot_node *node,
     const struct way *up)
 {
 	json_t *seen = node->first != NULL ? json_object() : NULL;
@@ -141,7 +153,7 @@ walk_twice(const struct visit *visit, const struct spot_node *node,
 		struct way way = {up, n, index++};
 		if (n->name.ptr != NULL) {
 			if (json_object_get(seen, n->name.ptr) != NULL)
-				tell_pointer(visit, &way);
+				tell_twice(visit, node, &way);
 			must(json_object_set_new_nocheck(
 				 seen, n->name.ptr, json_true()) == 0);
 		}
@@ -152,13 +164,19 @@ walk_twice(const struct visit *visit, const struct spot_node *node,
 
 void
 spots_each_twice(const struct spots *spots,
-    void (*each)(void *arg, const char *pointer), void *arg)
+    void (*each)(void *arg, const char *pointer, struct spot first),
+    void *arg)
 {
-	struct visit visit = {each, arg};
+	struct twice visit = {each, arg};
 	walk_twice(&visit, spots->root, NULL);
 }
 
 /* --- texts that look as if something were replaced --- */
+
+struct visit {
+	void (*each)(void *arg, const char *pointer);
+	void *arg;
+};
 
 static void
 walk_variables(const struct visit *visit, const struct spot_node *node,
@@ -167,8 +185,11 @@ walk_variables(const struct visit *visit, const struct spot_node *node,
 	size_t index = 0;
 	for (const struct spot_node *n = node->first; n != NULL; n = n->next) {
 		struct way way = {up, n, index++};
-		if (n->variable)
-			tell_pointer(visit, &way);
+		if (n->variable) {
+			char *pointer = way_pointer(&way);
+			visit->each(visit->arg, pointer);
+			free(pointer);
+		}
 		walk_variables(visit, n, &way);
 	}
 }

@@ -54,11 +54,15 @@ bool spots_has(const struct spots *spots, const char *pointer);
 /* The place of a byte of a text. */
 struct spot spots_of_byte(struct span text, size_t at);
 
-/* Calls it for each member whose name the same object had before. */
-void spots_each_twice(const struct spots *spots,
-    void (*each)(void *arg, const char *pointer), void *arg);
 /*
- * The same for each text that has "${", or is "$NAME", which other programs
+ * Calls it for each member whose name the same object had before; first: where
+ * the name of the first one of these is.
+ */
+void spots_each_twice(const struct spots *spots,
+    void (*each)(void *arg, const char *pointer, struct spot first),
+    void *arg);
+/*
+ * Calls it for each text that has "${", or is "$NAME", which other programs
  * replace; member or element, but no member's name.
  */
 void spots_each_variable(const struct spots *spots,

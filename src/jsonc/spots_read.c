@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/ascii.h"
 #include "base/mem.h"
@@ -255,6 +256,19 @@ is_utf16(struct span text)
 		(text.ptr[0] == '\0') != (text.ptr[1] == '\0'));
 }
 
+/* What a text is that has no value. */
+static const char *
+nothing(struct span text)
+{
+	if (text.len == 0)
+		return "the file is empty";
+	if (memchr(text.ptr, '\r', text.len) != NULL &&
+	    memchr(text.ptr, '\n', text.len) == NULL)
+		return "lines end with a line feed; with a carriage return "
+		       "alone, as here, all that follows a // is comment";
+	return "the file has only blanks and comments";
+}
+
 static bool
 read_text(struct spots_reader *r, struct spot_node *root)
 {
@@ -267,7 +281,7 @@ read_text(struct spots_reader *r, struct spot_node *root)
 	if (!spots_text_skip(r))
 		return false;
 	if (r->at == r->end)
-		return spots_text_wrong(r, r->text.ptr, "the file is empty");
+		return spots_text_wrong(r, r->text.ptr, nothing(r->text));
 	if (*r->at != '{' && *r->at != '[')
 		return spots_text_wrong(
 		    r, r->at, "a configuration begins with {");

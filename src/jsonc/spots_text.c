@@ -31,6 +31,8 @@ spots_text_wrong(struct spots_reader *r, const char *byte, const char *words)
 	return false;
 }
 
+static const char words_nul[] = "a NUL byte stands here: take it out";
+
 /*
  * What is nothing of JSON, and is easily overlooked, wherever it stands; NULL:
  * something else is there.
@@ -55,9 +57,24 @@ wrong_between(const struct spots_reader *r)
 			return "an invisible character that is no blank of "
 			       "JSON, such as a no-break space, stands here: "
 			       "take it out";
-	return rest.len > 0 && rest.ptr[0] == '\0'
-	    ? "a NUL byte stands here: take it out"
-	    : NULL;
+	return rest.len > 0 && rest.ptr[0] == '\0' ? words_nul : NULL;
+}
+
+/* A comment is text, too: no other program would read the file otherwise. */
+static bool
+check_comment(struct spots_reader *r, size_t len)
+{
+	struct span rest = span_of(r->at, len);
+	const char *nul = memchr(rest.ptr, '\0', rest.len);
+	size_t n = 1;
+	while (n > 0 && rest.len > 0) {
+		n = utf8_length(rest);
+		rest = span_from(rest, n);
+	}
+	if (rest.len > 0)
+		return spots_text_wrong(r, rest.ptr,
+		    "this comment is not UTF-8: save the file as UTF-8");
+	return nul == NULL || spots_text_wrong(r, nul, words_nul);
 }
 
 bool
@@ -70,6 +87,8 @@ spots_text_skip(struct spots_reader *r)
 		if (!closed)
 			return spots_text_wrong(
 			    r, r->at, "this comment is never closed");
+		if (!check_comment(r, n))
+			return false;
 		if (n == 0 && memchr(" \t\r\n", *r->at, 4) == NULL) {
 			const char *words = wrong_between(r);
 			return words == NULL ||
@@ -132,8 +151,8 @@ spots_text_string(struct spots_reader *r, struct span *ret_spelled)
 	r->at++;
 	*ret_spelled = span_of(begin, (size_t)(r->at - begin));
 	if (!utf8_is_valid(*ret_spelled))
-		return spots_text_wrong(
-		    r, begin, "this string is not UTF-8");
+		return spots_text_wrong(r, begin,
+		    "this string is not UTF-8: save the file as UTF-8");
 	return true;
 }
 

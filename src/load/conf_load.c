@@ -176,10 +176,11 @@ complain_syntax(struct loader *l, struct span text, json_error_t *error)
 }
 
 static void
-complain_twice(void *arg, const char *pointer)
+complain_twice(void *arg, const char *pointer, struct spot first)
 {
 	struct complaints *found = arg;
-	complaints_add(found, pointer, "appears twice");
+	complaints_add(found, pointer, "appears twice (first at %zu:%zu)",
+	    first.line, first.column);
 	found->list[found->count - 1].of_name = true;
 }
 

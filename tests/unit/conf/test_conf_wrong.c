@@ -93,14 +93,14 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 		"/routes/0/idempotency/on_unknown/x: there is no such "
 		"member\n"},
 	    {TRY_FILE("'workers':1,'workers':2"),
-		"/workers: appears twice\n"},
+		"/workers: appears twice (first at 1:84)\n"},
 	    {TRY_FILE("'work\\u0065rs':1,'workers':2"),
-		"/workers: appears twice\n"},
+		"/workers: appears twice (first at 1:84)\n"},
 	    {TRY_FILE("'defaults':{'outcomes':{'503':'store', '5xx' : "
 		      "'store','503':'release'}}"),
-		"/defaults/outcomes/503: appears twice\n"},
+		"/defaults/outcomes/503: appears twice (first at 1:108)\n"},
 	    {TRY_UPSTREAM("'http://h','u':'http://i'"),
-		"/upstreams/u: appears twice\n"},
+		"/upstreams/u: appears twice (first at 1:43)\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }
@@ -133,7 +133,7 @@ all_errors_come_in_one_go_in_the_files_order(void **state)
 	    "/nonsense: there is no such member\n"
 	    "/upstreams/u: must be a URL: http://HOST[:PORT], "
 	    "https://HOST[:PORT] or unix:/path\n"
-	    "/workers: appears twice\n"
+	    "/workers: appears twice (first at 1:128)\n"
 	    "/workers: must be between 0 and 256\n");
 	free(lines);
 }

@@ -113,6 +113,15 @@ append_line(void *arg, const char *pointer)
 }
 
 static void
+append_twice(void *arg, const char *pointer, struct spot first)
+{
+	char *line =
+	    mem_printf("%s %zu:%zu", pointer, first.line, first.column);
+	append_line(arg, line);
+	free(line);
+}
+
+static void
 what_is_there_twice_is_found(void **state)
 {
 	(void)state;
@@ -123,8 +132,8 @@ what_is_there_twice_is_found(void **state)
 	struct spots *spots = spots_read(span_str(text), &fault);
 	char *lines = mem_str(SPAN(""));
 	assert_non_null(spots);
-	spots_each_twice(spots, append_line, &lines);
-	assert_string_equal(lines, "/b/0/c~1\n/a\n/a\n");
+	spots_each_twice(spots, append_twice, &lines);
+	assert_string_equal(lines, "/b/0/c~1 1:17\n/a 1:2\n/a 1:2\n");
 	free(lines);
 	spots_free(&spots);
 }
@@ -156,6 +165,7 @@ what_looks_as_if_it_were_replaced_is_found(void **state)
 #define BLANK \
 	"an invisible character that is no blank of JSON, such as a no-break " \
 	"space, stands here: take it out"
+#define SAVE ": save the file as UTF-8"
 #define QUOTES "text stands in double quotes"
 #define NO_WORD "this is neither a number, true, false nor null; " QUOTES
 #define COLON "\":\" is missing between a member's name and its value"
@@ -173,7 +183,10 @@ what_is_wrong_is_said_where_it_is(void **state)
 		const char *words;
 	} list[] = {
 	    {"", 1, 1, "the file is empty"},
-	    {" // x\n", 1, 1, "the file is empty"},
+	    {" // x\n", 1, 1, "the file has only blanks and comments"},
+	    {"// x\r{\r}\r", 1, 1,
+		"lines end with a line feed; with a carriage return alone, as "
+		"here, all that follows a // is comment"},
 	    {"\"x\"", 1, 1, "a configuration begins with {"},
 	    {"listen: x", 1, 1, "a configuration begins with {"},
 	    {"{\n", 1, 1, "this { is never closed"},
@@ -239,7 +252,9 @@ what_is_wrong_is_said_where_it_is(void **state)
 	    {"{\"a\": \"\\u00g0\"}", 1, 8,
 		"a backslash in a string is written \\\\"},
 	    {"{\"a\": \"\\u0000\"}", 1, 8, "no string has a \\u0000"},
-	    {"{\"a\": \"\xe9\"}", 1, 7, "this string is not UTF-8"},
+	    {"{\"a\": \"\xe9\"}", 1, 7, "this string is not UTF-8" SAVE},
+	    {"{ // \xe9\n}", 1, 6, "this comment is not UTF-8" SAVE},
+	    {"{\n/* \u00fc\xfc */}", 2, 5, "this comment is not UTF-8" SAVE},
 	    {"{\"\xc3\xa9\": x}", 1, 7, NO_WORD},
 	    {"{\n<<<<<<< HEAD\n\"a\": 1}", 2, 1, MERGE},
 	    {"{\"a\": 1,\n=======\n\"b\": 2}", 2, 1, MERGE},
@@ -290,6 +305,27 @@ a_bracket_that_is_open_is_said(void **state)
 }
 
 static void
+a_nul_byte_is_said_where_it_is(void **state)
+{
+	(void)state;
+	static const struct {
+		struct span text;
+		size_t column;
+	} list[] = {
+	    {SPAN("{ \0}"), 3},
+	    {SPAN("{} // a\0b"), 8},
+	    {SPAN("/* \0 */ {}"), 4},
+	};
+	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+		struct spots_fault fault = {.words = NULL};
+		assert_null(spots_read(list[i].text, &fault));
+		assert_string_equal(
+		    fault.words, "a NUL byte stands here: take it out");
+		assert_int_equal(fault.at.column, list[i].column);
+	}
+}
+
+static void
 what_is_json_is_taken(void **state)
 {
 	(void)state;
@@ -316,7 +352,8 @@ main(void)
 	    cmocka_unit_test(what_looks_as_if_it_were_replaced_is_found),
 	    cmocka_unit_test(what_is_wrong_is_said_where_it_is),
 	    cmocka_unit_test(a_bracket_that_is_open_is_said),
-    cmocka_unit_test(what_is_json_is_taken),
+    cmocka_unit_test(a_nul_byte_is_said_where_it_is),
+	    cmocka_unit_test(what_is_json_is_taken),
 	};
 	return cmocka_run_group_tests_name("spots", tests, NULL, NULL);
 }
