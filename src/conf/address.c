@@ -13,7 +13,8 @@
 static const char unix_scheme[] = "unix:";
 static const char message_socket[] =
     "the path of a Unix socket must be absolute and shorter than 108 bytes";
-static const char message_port[] = "the port must be between 0 and 65535";
+static const char message_port[] = "the port must be between 1 and 65535";
+static const char message_any_port[] = "the port must be between 0 and 65535";
 
 static bool
 is_ip(int family, struct span text)
@@ -146,13 +147,14 @@ address_read(const char *text, struct address *ret_address)
 		return "must be HOST:PORT, not a URL";
 	} else if (s.len > 0 && strrchr(text, ':') == text) {
 		if (!read_port(span_from(s, 1), &address.port))
-			return message_port;
+			return message_any_port;
 		address.host = mem_str(SPAN(""));
 	} else {
 		wrong = address_read_host_port(
 		    s, &address.host, &address.port, &has_port);
 		if (wrong != NULL)
-			return wrong;
+			return wrong == message_port ? message_any_port
+						     : wrong;
 		if (!has_port) {
 			free(address.host);
 			return "the port is missing";
@@ -179,13 +181,13 @@ address_wrong_host_port(const char *text)
 	struct address address;
 	const char *wrong = address_read(text, &address);
 	if (wrong != NULL)
-		return wrong;
+		return wrong == message_any_port ? message_port : wrong;
 	if (address.kind != ADDRESS_TCP)
 		wrong = "must be HOST:PORT";
 	else if (*address.host == '\0')
 		wrong = "the host is missing";
 	else if (address.port == 0)
-		wrong = "the port must be between 1 and 65535";
+		wrong = message_port;
 	address_clear(NULL, &address);
 	return wrong;
 }

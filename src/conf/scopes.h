@@ -35,6 +35,7 @@ struct conf_scope {
 	char *jwt, *issuer, *audience;
 	char *keys; /* the file with what verifies it, and that */
 	struct token_file *file;
+	size_t index; /* in the list of the file */
 };
 
 struct conf_scopes {

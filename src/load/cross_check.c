@@ -6,7 +6,6 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
-#include "conf/nearest.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
 #include "load/path_private.h"
@@ -61,7 +60,9 @@ check_listen(struct loader *l)
 			const char *other = conf->listen[j].address.text;
 			if (other == NULL || strcmp(other, a->text) != 0)
 				continue;
-			complaints_at(l, &at, "this address appears twice");
+			complaints_at(l, &at,
+			    "this address appears twice (first at /%s/%zu)",
+			    list.member, j);
 			break;
 		}
 	}
@@ -177,9 +178,9 @@ check_upstreams(struct loader *l)
 	}
 }
 
-/* Whether the name that the file gives a route is another's too. */
-static bool
-is_taken(const struct conf *conf, size_t index)
+/* The route that has the name, too, that the file gives one; or n_routes. */
+static size_t
+namesake(const struct conf *conf, size_t index)
 {
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *other = &conf->routes[i];
@@ -188,9 +189,9 @@ is_taken(const struct conf *conf, size_t index)
 		if (i == index || (other->name != NULL && i > index))
 			continue;
 		if (name != NULL && !strcmp(name, conf->routes[index].name))
-			return true;
+			return i;
 	}
-	return false;
+	return conf->n_routes;
 }
 
 /*
@@ -211,9 +212,11 @@ check_route_names(struct loader *l)
 		if (!strcmp(conf->routes[i].name, "-"))
 			complaints_at_option(l, &at, option,
 			    "\"-\" stands for no route in the log");
-		if (is_taken(conf, i))
-			complaints_at_option(
-			    l, &at, option, "another route has this name");
+		size_t other = namesake(conf, i);
+		if (other < conf->n_routes)
+			complaints_at_option(l, &at, option,
+			    "another route has this name: /%s/%zu", list.member,
+			    other);
 	}
 }
 
@@ -227,17 +230,11 @@ check_variable(struct loader *l, const struct json_place *at,
     const struct option *option, const struct conf_route *route,
     struct span name)
 {
-	struct nearest nearest = nearest_to(name);
 	if (conf_variable(route, name) >= 0)
 		return;
-	for (size_t i = 0; i < route->n_segments; i++)
-		if (route->segments[i].kind == SEGMENT_ANY)
-			nearest_try(&nearest, route->segments[i].text);
-	bool near = nearest.found.ptr != NULL;
-	complaints_at_option(l, at, option,
-	    "the path of the route has no {%.*s}%s%.*s%s", SPAN_FMT(name),
-	    near ? "; did you mean \"" : "",
-	    SPAN_FMT(near ? nearest.found : SPAN("")), near ? "\"?" : "");
+	char *words = path_no_variable(route, name);
+	complaints_at_option(l, at, option, "%s", words);
+	free(words);
 }
 
 static void
@@ -345,7 +342,7 @@ check_scope_header(struct loader *l, const struct json_place *at,
 	if (route->upstream == NULL || route->upstream->trust_overrides ||
 	    field_kind_met(span_str(header)) != FIELD_OVERRIDE)
 		return;
-	complaints_at_option(l, at, POLICY_OPTION(GROUP_IDEMPOTENCY, scope),
+	complaints_at(l, at,
 	    "%s is dropped unless \"trust_overrides\" of the upstream is true",
 	    header);
 }
@@ -363,18 +360,22 @@ static void
 check_scope(struct loader *l, const struct json_place *at,
     const struct conf_route *route)
 {
-	const struct option *option = POLICY_OPTION(GROUP_IDEMPOTENCY, scope);
 	const struct conf_scopes *scope = &route->idempotency->scope;
+	struct json_place list = {
+	    at, POLICY_OPTION(GROUP_IDEMPOTENCY, scope)->path, 0};
 	for (size_t i = 0; i < scope->count; i++) {
 		const struct conf_scope *s = &scope->list[i];
+		struct json_place entry = {&list, NULL, s->index};
 		if (s->kind == SCOPE_HEADER)
-			check_scope_header(l, at, route, s->header);
+			check_scope_header(l, &entry, route, s->header);
 		else if (s->kind == SCOPE_PATH)
-			check_variable(
-			    l, at, option, route, span_str(s->path));
+			check_variable(l, &entry,
+			    option_at(GROUP_SCOPE,
+				offsetof(struct conf_scope, path)),
+			    route, span_str(s->path));
 		else if (s->kind == SCOPE_CERTIFICATE &&
 		    l->conf->n_listen > 0 && !asks_for_certificates(l->conf))
-			complaints_at_option(l, at, option,
+			complaints_at(l, &entry,
 			    "no address asks clients for a certificate: "
 			    "\"tls.client_ca\" of one of \"listen\" is needed");
 	}

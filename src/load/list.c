@@ -126,8 +126,13 @@ read_one_or_more(
     struct loader *l, const struct given *given, const struct rule *rule)
 {
 	struct strings strings = {NULL, 0};
-	if (!text_is_one(given->value)) {
+	if (json_is_array(given->value)) {
 		read_into_field(l, given, rule);
+		return;
+	}
+	if (!text_is_one(given->value)) {
+		complaints_at(l, given->at,
+		    "must be a string, or a list of strings");
 		return;
 	}
 	add_string(l, given->at, given->value, rule, &strings);

@@ -181,7 +181,7 @@ static void
 add_scope(struct loader *l, const struct json_place *at, json_t *value,
     struct conf_scopes *scopes)
 {
-	struct conf_scope scope = {.header = NULL};
+	struct conf_scope scope = {.index = at->index};
 	size_t before = l->complaints->count;
 	read_scope(l, at, value, &scope);
 	if (l->complaints->count == before && repeats(scopes, &scope))

@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "conf/name.h"
+#include "conf/nearest.h"
 #include "load/complaints_private.h"
 #include "load/path_private.h"
 #include "load/text_private.h"
@@ -183,6 +184,42 @@ path_clear(void *base, void *field)
 	free(route->segments);
 	route->segments = NULL;
 	route->n_segments = 0;
+}
+
+/* Whether it is ":id" or "<id>", as others write {id}. */
+static bool
+is_spelled_as_others_do(const struct conf_segment *segment, struct span name)
+{
+	struct span text = segment->text;
+	if (segment->kind != SEGMENT_TEXT || text.len <= name.len)
+		return false;
+	struct span inner = span_of(text.ptr + 1, name.len);
+	size_t more = text.len - name.len;
+	return span_eq(inner, name) &&
+	    ((text.ptr[0] == ':' && more == 1) ||
+		(text.ptr[0] == '<' && more == 2 &&
+		    text.ptr[text.len - 1] == '>'));
+}
+
+char *
+path_no_variable(const struct conf_route *route, struct span name)
+{
+	struct nearest nearest = nearest_to(name);
+	for (size_t i = 0; i < route->n_segments; i++) {
+		const struct conf_segment *segment = &route->segments[i];
+		if (is_spelled_as_others_do(segment, name))
+			return mem_printf("the path of the route has no "
+			    "{%.*s}; did you mean {%.*s} there, instead of "
+			    "\"%.*s\"?", SPAN_FMT(name), SPAN_FMT(name),
+			    SPAN_FMT(segment->text));
+		if (segment->kind == SEGMENT_ANY)
+			nearest_try(&nearest, segment->text);
+	}
+	if (nearest.found.ptr == NULL)
+		return mem_printf(
+		    "the path of the route has no {%.*s}", SPAN_FMT(name));
+	return mem_printf("the path of the route has no {%.*s}; did you mean "
+	    "\"%.*s\"?", SPAN_FMT(name), SPAN_FMT(nearest.found));
 }
 
 /* --- paths where the gateway itself answers for a route --- */

@@ -30,6 +30,12 @@ void path_parse(struct loader *l, const struct given *given);
 void path_clear(void *base, void *field);
 
 /*
+ * Says that the path of a route has no variable of that name, and what may
+ * have been meant; the caller frees it.
+ */
+char *path_no_variable(const struct conf_route *route, struct span name);
+
+/*
  * A path where the gateway itself answers for a route (a type of conf/types.h);
  * and, once all is read, what is wrong with all of them, which then get what
  * they have of their routes.

@@ -286,6 +286,7 @@ unknown_wrapped(enum group group, struct span prefix, const json_t *value)
 	    {GROUP_ROOT, "cache.", "size"},
 	    {GROUP_ROOT, "log.", "level"},
 	    {GROUP_ROOT, "store.", "redis"},
+	    {GROUP_SOURCE, "request.", "path"},
 	    {GROUP_UPSTREAM, "health.", "path"},
 	    {GROUP_IDEMPOTENCY, "", "preset"},
 	};
@@ -310,17 +311,22 @@ unknown_shape(struct loader *l, enum group group, struct span prefix,
 		    wrapped->path + prefix.len, json_string_value(value));
 		return;
 	}
-	struct span first = SPAN("");
+	const struct option *example = NULL;
 	bool needs = group != GROUP_ROOT && group != GROUP_IDEMPOTENCY;
 	for (size_t i = 0; i < n_options; i++) {
-		if (!is_below(&options[i], group, prefix))
+		const struct option *option = &options[i];
+		if (!is_below(option, group, prefix))
 			continue;
-		if (first.len == 0)
-			first = name_behind(&options[i], prefix);
-		needs |= option_required(&options[i]);
+		bool required = option_required(option);
+		bool inner = strchr(option->path + prefix.len, '.') != NULL;
+		if (example == NULL ||
+		    (required && !inner && !option_required(example)))
+			example = option;
+		needs |= required;
 	}
 	complaints_at(l, at, "must be an object like {\"%.*s\": ...}%s",
-	    SPAN_FMT(first), needs ? "" : "; {} has all the defaults");
+	    SPAN_FMT(name_behind(example, prefix)),
+	    needs ? "" : "; {} has all the defaults");
 }
 
 void

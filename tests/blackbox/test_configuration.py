@@ -215,7 +215,7 @@ def a_scope_that_is_dropped_is_refused_unless_the_upstream_is_trusted(bench):
     change = (POLICY + "/scope", ["X-Original-URL"])
     status, errors = check(bench, changed(change))
     equal((status, [pointer for pointer, _ in errors]),
-          (1, [POLICY + "/scope"]))
+          (1, [POLICY + "/scope/0"]))
     equal(check(bench, changed(change, ("/upstreams/payments", {
         "targets": ["http://127.0.0.1:9000"], "trust_overrides": True}))),
         (0, []))

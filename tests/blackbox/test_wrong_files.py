@@ -51,6 +51,7 @@ ANSWERS = [
      'must be an object like {"include": ...}; {}'),
     ("hash-comment", "8:3", 'a comment begins with //'),
     ("header-colon", "23:19", 'must be the name of a header'),
+    ("header-number", "23:19", 'must be a string, or a list of strings'),
     ("headers", "23:9", 'did you mean "header"?'),
     ("health-string", "16:17", 'did you mean {"path": "/x"}?'),
     ("hidden", "15:5", 'hides the route "charges" behind it'),
@@ -84,7 +85,8 @@ ANSWERS = [
     ("listen-port", "3:5", 'must be a string like "127.0.0.1:8080" or'),
     ("listen-star", "3:5", 'all addresses are a port alone: ":8080"'),
     ("listen-string", "2:13", 'did you mean ["127.0.0.1:8080"]?'),
-    ("listen-twice", "4:5", 'this address appears twice'),
+    ("listen-twice", "4:5",
+     'this address appears twice (first at /listen/0)'),
     ("listen-path", "3:5", 'did you mean "unix:/run/onceproxy.sock"?'),
     ("listen-url", "3:5",
      'must be HOST:PORT, not a URL; did you mean "127.0.0.1:8080"?'),
@@ -140,6 +142,7 @@ ANSWERS = [
     ("problem-name", "24:24", 'did you mean "key-reused"?'),
     ("problem-status", "24:18", 'those that can are "in-flight",'),
     ("python-true", "2:21", 'true is written in small letters'),
+    ("request-string", "41:18", 'did you mean {"path": "/v1/charges"}?'),
     ("required-string", "23:21", 'must be true or false, without quotes'),
     ("retention-number", "23:22", 'did you mean "24h"?'),
     ("retention-days", "23:22", 'did you mean "7s" or "7d"?'),
@@ -150,6 +153,7 @@ ANSWERS = [
     ("retention-week", "23:22", 'did you mean "7d"?'),
     ("retention-words", "23:22", 'did you mean "24h"?'),
     ("retention-year", "23:22", 'did you mean "365d"?'),
+    ("route-name-twice", "25:15", 'another route has this name: /routes/0'),
     ("route-for-routes", "14:3", 'did you mean "routes"?'),
     ("routes-object", "14:13", 'must be a list: [{...}, ...]'),
     ("route-with-more", "14:3", 'did you mean "routes"?'),
@@ -159,6 +163,9 @@ ANSWERS = [
     ("scope-forwarded", "24:11", 'the gateway removes this header or writes'),
     ("scope-header", "24:11", 'did you mean "X-Tenant"?'),
     ("scope-object", "23:18", 'did you mean [{...}]?'),
+    ("scope-path-colon", "25:21",
+     'did you mean {account} there, instead of ":account"?'),
+    ("scope-path-typo", "26:21", 'did you mean "account"?'),
     ("scope-string", "23:18", 'did you mean ["Authorization"]?'),
     ("single-quotes", "8:3", "a member's name stands in double quotes,"),
     ("socket-mode", "5:15", 'did you mean "0660"?'),
@@ -195,7 +202,7 @@ ANSWERS = [
      'there is a comma too many here, before the }'),
     ("status-class", "24:18", 'did you mean "5xx"?'),
     ("ttl", "23:9", 'did you mean "retention"?'),
-    ("twice", "9:3", 'appears twice'),
+    ("twice", "9:3", 'appears twice (first at 5:3)'),
     ("unclosed-string", "20:15",
      'this string has no closing quote on its line'),
     ("unknown-log", "30:3", 'did you mean "log"?'),
@@ -207,6 +214,7 @@ ANSWERS = [
     ("upstream-name", "21:19", 'did you mean "payments"?'),
     ("upstream-no-scheme", "12:17",
      'did you mean "http://127.0.0.1:9000"?'),
+    ("upstream-port", "12:17", 'the port must be between 1 and 65535'),
     ("upstream-password", "12:17",
      "an upstream's URL must not have a user or"),
     ("upstream-query", "12:17", "an upstream's URL must not have a query"),
@@ -248,6 +256,22 @@ def every_wrong_file_has_its_answer(bench):
     names = {name.removesuffix(".json")
              for name in os.listdir(source("tests/wrong"))}
     equal(names, set(files()))
+
+
+# No file of the source may be like these.
+@each([("Latin-1 in a comment", b"// f\xfcr\n{}", "1:5",
+        "this comment is not UTF-8: save the file as UTF-8"),
+       ("a NUL byte in a comment", b"{}\n/* \0 */", "2:4",
+        "a NUL byte stands here: take it out"),
+       ("carriage returns alone", b"// x\r{\r}\r", "1:1",
+        "lines end with a line feed; with a carriage return alone, as here, "
+        "all that follows a // is comment"),
+       ("comments alone", b"// x\n", "1:1",
+        "the file has only blanks and comments")])
+def bytes_are_wrong(bench, data, place, words):
+    file = bench.file(data)
+    done = command("check", "-c", file)
+    equal((done.returncode, done.stdout), (1, f"{file}:{place}: {words}\n"))
 
 
 tap.main()

@@ -18,8 +18,10 @@ EXAMPLES = Examples("onceproxy.json.5")
 # What no schema can know: other members, other files, the host, sums.
 BEYOND_A_SCHEMA = {
     "admin-all", "admin-clients", "admin-open", "cluster-url", "jwt-url",
-    "lease-tiny", "listen-twice", "scope-forwarded", "store-password-env",
-    "tls-no-file", "twice", "upstream-as-url", "upstream-name",
+    "lease-tiny", "listen-twice", "route-name-twice",
+    "scope-forwarded", "scope-path-colon", "scope-path-typo",
+    "store-password-env", "tls-no-file", "twice", "upstream-as-url",
+    "upstream-name", "upstream-port",
     "upstream-unknown", "upstream-unknown-of-route"}
 
 TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)

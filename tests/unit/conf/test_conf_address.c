@@ -178,8 +178,10 @@ addresses_are_checked(void **state)
 		"/listen/0: the path of a Unix socket must be absolute and "
 		"shorter than 108 bytes\n"},
 	    {LISTEN("'h:1','h:2','h:1','h:0','h:0','h:1'"),
-		"/listen/2: this address appears twice\n"
-		"/listen/5: this address appears twice\n"},
+		"/listen/2: this address appears twice (first at "
+		"/listen/0)\n"
+		"/listen/5: this address appears twice (first at "
+		"/listen/0)\n"},
 	    {TRY_FILE("'admin':{'listen':'0.0.0.0:9090'}"),
 		"/admin/listen: others can reach this address: "
 		"\"admin.token\" is needed\n"},
@@ -217,7 +219,7 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'redis://me:a%00@h:1'"),
 		"/store/redis: user and password must be percent-encoded\n"},
 	    {TRY_STORE("'redis':'redis://me:a%4'"),
-		"/store/redis: the port must be between 0 and 65535\n"},
+		"/store/redis: the port must be between 1 and 65535\n"},
 	    {TRY_STORE("'redis':'redis://me:%4@h:1'"),
 		"/store/redis: user and password must be percent-encoded\n"},
 	    {TRY_STORE("'redis':'redis://me:@h:1'"),
@@ -256,10 +258,13 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'master':'m'"),
 		"/store/master: \"store.sentinels\" is needed too\n"},
 	    {TRY_STORE("'cluster':[]"), "/store/cluster: must not be empty\n"},
-	    {TRY_STORE("'cluster':['unix:/s','h:0','h:1','H:1']"),
+	    {TRY_STORE("'cluster':['unix:/s','h:0','h:1','H:1',':x',"
+		       "'h:99999']"),
 		"/store/cluster/0: must be HOST:PORT\n"
 		"/store/cluster/1: the port must be between 1 and 65535\n"
-		"/store/cluster/3: appears twice\n"},
+		"/store/cluster/3: appears twice\n"
+		"/store/cluster/4: the port must be between 1 and 65535\n"
+		"/store/cluster/5: the port must be between 1 and 65535\n"},
 	    {TRY_STORE("'password':'p'"),
 		"/store/password: the managed Redis takes no user or "
 		"password\n"},

@@ -89,7 +89,7 @@ routes_are_checked(void **state)
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':{}}",
 		"/routes: must be a list: [{...}, ...]\n"},
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':['/']}",
-		"/routes/0: must be an object like {\"name\": ...}\n"},
+		"/routes/0: must be an object like {\"path\": ...}\n"},
 	    {PATH(""), "/routes/0/path: must not be empty\n"},
 	    {PATH("x"), "/routes/0/path: must begin with \"/\"\n"},
 	    {PATH("/x/"), "/routes/0/path: must not end with \"/\"\n"},
@@ -129,8 +129,10 @@ routes_are_checked(void **state)
 	     "{'path':'/b','upstream':'u','name':'n'},"
 	     "{'path':'/c','upstream':'u','name':'/d'},"
 	     "{'path':'/d','upstream':'u'}]}",
-		"/routes/1/name: route \"n\": another route has this name\n"
-		"/routes/2/name: route \"/d\": another route has this name\n"},
+		"/routes/1/name: route \"n\": another route has this name: "
+		"/routes/0\n"
+		"/routes/2/name: route \"/d\": another route has this name: "
+		"/routes/3\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }
@@ -193,7 +195,7 @@ idempotency_is_checked(void **state)
 		       "/scope/5: " WORDS_WRITTEN POLICY
 		       "/scope/6: " WORDS_WRITTEN},
 	    {TRY_POLICY("'scope':['Authorization','x_original_url']"),
-		POLICY "/scope: x_original_url is dropped unless "
+		POLICY "/scope/1: x_original_url is dropped unless "
 		       "\"trust_overrides\" of the upstream is true\n"},
 	    {TRY_POLICY("'derive_key':'head'"),
 		POLICY "/derive_key: " DERIVE_MEANT("[\"/head\"]")},

@@ -305,9 +305,9 @@ a_uri_of_postgres_is_read_with_care(void **state)
 	    {"postgresql://h/x#y", encoded},
 	    {"postgresql://a,,b", "the host must be a name or an IP address"},
 	    {"postgresql://h:0", "the port must be between 1 and 65535"},
-	    {"postgresql://h:99999", "the port must be between 0 and 65535"},
+	    {"postgresql://h:99999", "the port must be between 1 and 65535"},
 	    {"postgresql://[::1", "the bracket is not closed"},
-	    {"postgresql://%2Frun:x", "the port must be between 0 and 65535"},
+	    {"postgresql://%2Frun:x", "the port must be between 1 and 65535"},
 	    {"postgresql://%41", "the folder of a Unix socket must begin with "
 				 "%2F"},
 	    {"postgresql://h?password=x",
@@ -622,7 +622,7 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 		"/sources/s/request/path: the route \"r\" may serve it, which "
 		"forwards what names no tenant (\"scope_missing\")\n"},
 	    {POLICY("", "'scope':[{'path':'x'}]", A),
-		"/routes/0/idempotency/scope: "
+		"/routes/0/idempotency/scope/0/path: "
 		"route \"r\": the path of the route has no "
 		"{x}\n"},
 	    {POLICY("", "'scope':[{'basic':'user'}]", A),
