@@ -165,7 +165,8 @@ print_finding(const struct finding *finding, const char *file)
 	if (finding->cure[0] != '\0') {
 		/* Words of a server may be a whole sentence. */
 		size_t len = strlen(finding->message);
-		bool ended = len > 0 && finding->message[len - 1] == '.';
+		bool ended = len > 0 &&
+		    strchr(".?!", finding->message[len - 1]) != NULL;
 		fputs(ended ? " To do: " : ". To do: ", stdout);
 		print_safely(stdout, finding->cure);
 	}

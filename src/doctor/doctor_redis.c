@@ -136,7 +136,8 @@ doctor_redis_login(struct doctor *doctor)
 		    doctor->conf->store.redis.user ? "/store/user"
 						   : redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.message)),
-		    doctor_redis_acl(doctor->conf));
+		    redis_cli_refused(doctor_redis_acl(doctor->conf),
+			doctor->redis.message));
 	else
 		(void)redis_is_seen(doctor, FINDING_redis_login);
 }

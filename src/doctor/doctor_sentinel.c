@@ -133,11 +133,12 @@ place_of_master(const struct doctor *doctor, struct span info)
 char *
 doctor_sentinel_replicaof(const struct doctor *doctor, struct span info)
 {
-	if (!doctor->conf->store.redis.tls.on)
-		return place_of_master(doctor, info);
-	/* Else it speaks plainly to a port with TLS. */
+	const struct conf_redis *redis = &doctor->conf->store.redis;
 	char *place = place_of_master(doctor, info);
-	char *words = mem_printf("%s and tls-replication yes", place);
+	/* Else it speaks plainly to a port with TLS, or is not let in. */
+	char *words = mem_printf("%s%s%s", place,
+	    redis->tls.on ? " and tls-replication yes" : "",
+	    redis->password != NULL ? " and masterauth PASSWORD" : "");
 	free(place);
 	return words;
 }

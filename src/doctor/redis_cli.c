@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,17 +56,21 @@ print_server(FILE *out, const struct conf_redis *at)
 	return true;
 }
 
+/* How it is spoken to: with TLS, and by whom it wants to know. */
 static void
-print_tls(FILE *out, const void *what)
+print_manner(FILE *out, const void *what)
 {
-	const struct conf_redis_tls *tls = what;
-	if (!tls->on)
-		return;
-	fputs(" --tls", out);
-	print_quoted(out, "--sni", tls->server_name);
-	print_quoted(out, "--cacert", tls->files.ca);
-	print_quoted(out, "--cert", tls->files.certificate);
-	print_quoted(out, "--key", tls->files.key);
+	const struct conf_redis *redis = what;
+	const struct conf_redis_tls *tls = &redis->tls;
+	if (tls->on) {
+		fputs(" --tls", out);
+		print_quoted(out, "--sni", tls->server_name);
+		print_quoted(out, "--cacert", tls->files.ca);
+		print_quoted(out, "--cert", tls->files.certificate);
+		print_quoted(out, "--key", tls->files.key);
+	}
+	if (redis->password != NULL)
+		fputs(" --askpass", out);
 }
 
 static char *
@@ -94,17 +99,44 @@ store_place(const struct conf *conf)
 		? SPAN("it and to each Sentinel") : SPAN("it"));
 }
 
+/* What the message says beyond that nothing was heard. */
+static const char *
+what_else(const struct conf *conf, const char *message)
+{
+	const struct conf_redis *redis = &conf->store.redis;
+	if (redis->tls.on && strcasestr(message, "certificate") != NULL)
+		return "; or name in store.tls the authority that issued its "
+		       "certificate (ca), or the name that this has "
+		       "(server_name)";
+	if (span_starts(span_str(message), SPAN("TLS: ")))
+		return "; or, if it speaks no TLS, write redis:// instead of "
+		       "rediss://";
+	/* So a server ends it that has waited for a handshake. */
+	if (!redis->tls.on && redis->address.kind == ADDRESS_TCP &&
+	    !strcmp(message, strerror(ECONNRESET)))
+		return "; or, if it speaks TLS, say so: rediss:// instead of "
+		       "redis://, or store.tls";
+	return "";
+}
+
 char *
 redis_cli_silent(const struct conf *conf, const char *message)
 {
 	char *place = store_place(conf);
-	/* A handshake that fails, and not for a certificate. */
-	bool plain = span_starts(span_str(message), SPAN("TLS: ")) &&
-	    strcasestr(message, "certificate") == NULL;
-	char *text = mem_printf("%s%s", place, plain
-		? "; or, if it speaks no TLS, write redis:// instead of "
-		  "rediss://" : "");
+	char *text = mem_printf("%s%s", place, what_else(conf, message));
 	free(place);
+	return text;
+}
+
+char *
+redis_cli_refused(char *acl, const char *message)
+{
+	/* So Redis says that it wants none. */
+	if (strstr(message, "without any password") == NULL)
+		return acl;
+	char *text = mem_printf("%s; or leave store.password out, if this "
+				"Redis is to have none", acl);
+	free(acl);
 	return text;
 }
 
@@ -115,7 +147,7 @@ redis_cli_silent(const struct conf *conf, const char *message)
  * of it, to options that say where already how that is spoken to.
  */
 static char *
-placed(const char *text, const char *there, const char *tls)
+placed(const char *text, const char *there, const char *manner)
 {
 	char *result = NULL;
 	size_t len;
@@ -128,7 +160,7 @@ placed(const char *text, const char *there, const char *tls)
 		if (*next >= 'A' && *next <= 'Z')
 			fputs(there, out);
 		if (*next == '-' || (*next >= 'A' && *next <= 'Z'))
-			fputs(tls, out);
+			fputs(manner, out);
 		fputc(' ', out);
 		text = next;
 	}
@@ -154,17 +186,17 @@ printed(void (*print)(FILE *out, const void *what), const void *what)
 static void
 put_into(struct doctor *doctor, size_t from,
     void (*print)(FILE *out, const void *place), const void *place,
-    const struct conf_redis_tls *is)
+    const struct conf_redis *is)
 {
 	char *there = printed(print, place);
-	char *tls = printed(print_tls, is);
+	char *manner = printed(print_manner, is);
 	for (size_t i = from; i < doctor->count; i++) {
 		char *cure = doctor->list[i].cure;
-		doctor->list[i].cure = placed(cure, there, tls);
+		doctor->list[i].cure = placed(cure, there, manner);
 		free(cure);
 	}
 	free(there);
-	free(tls);
+	free(manner);
 }
 
 /* --- whose it is --- */
@@ -190,8 +222,8 @@ print_store(FILE *out, const void *looks)
 void
 redis_cli_to_store(struct doctor *doctor, size_t from)
 {
-	put_into(doctor, from, print_store, doctor,
-	    &doctor->conf->store.redis.tls);
+	put_into(
+	    doctor, from, print_store, doctor, &doctor->conf->store.redis);
 }
 
 static void
@@ -204,5 +236,5 @@ void
 redis_cli_to_broker(
     struct doctor *doctor, size_t from, const struct conf_redis *at)
 {
-	put_into(doctor, from, print_broker, at, &at->tls);
+	put_into(doctor, from, print_broker, at, at);
 }

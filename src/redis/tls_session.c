@@ -91,6 +91,8 @@ note_unverified(struct tls_session *session)
 	    gnutls_certificate_verification_status_print(
 		status, GNUTLS_CRT_X509, &words, 0) < 0)
 		return;
+	while (words.size > 0 && strchr(" .", words.data[words.size - 1]))
+		words.size--;
 	snprintf(session->message, sizeof session->message, "%s: %.*s",
 	    session->name, (int)words.size, (const char *)words.data);
 	gnutls_free(words.data);

@@ -552,6 +552,28 @@ def a_redis_that_wants_a_client_certificate_is_a_failure(
 
 
 @test
+def a_cure_says_what_tls_lacks(bench):
+    authority = Authority(bench.folder())
+    own = authority.issue("redis", "IP:127.0.0.1")
+    redis = bench.own_redis(
+        "--tls-cert-file", own.file, "--tls-key-file", own.key,
+        "--tls-ca-cert-file", authority.file, "--tls-auth-clients", "no")
+    patient = Patient(bench, redis=redis)
+    place = f"127.0.0.1:{redis.port('tls-port')}"
+    store = patient.config["store"]
+    store["redis"] = f"redis://{place}"
+    assert "rediss:// instead" in patient.finds("redis_unreachable")["cure"]
+    store["redis"] = f"rediss://{place}"
+    got = patient.finds("redis_unreachable")
+    assert "NOT trusted" in got["words"] and got["words"][-1] != ".", got
+    assert "authority that issued its certificate (ca)" in got["cure"], got
+    store["tls"] = {"ca": authority.file, "server_name": "elsewhere"}
+    assert "(server_name)" in patient.finds("redis_unreachable")["cure"]
+    del store["tls"]["server_name"]
+    patient.misses("redis_unreachable")
+
+
+@test
 def a_redis_that_is_silent_is_a_failure(bench):
     patient = Patient(bench, store={"timeout": "300ms"})
     patient.redis.freeze()
@@ -575,6 +597,33 @@ def a_wrong_password_is_a_failure_whose_cure_makes_the_user(bench):
     patient.redis("CONFIG", "SET", "requirepass", "other")
     del patient.config["store"]["user"], patient.config["store"]["password"]
     equal(patient.finds("redis_login")["where"], "/store/redis")
+
+
+@test
+def a_password_for_a_redis_that_wants_none_may_be_left_out(bench):
+    patient = Patient(bench, store={"password": "s3cret"})
+    got = patient.finds("redis_login")
+    assert "leave store.password out" in got["cure"], got
+    line = next(line for line in patient.run().stdout.splitlines()
+                if "[redis_login]" in line)
+    assert "?. " not in line, line
+    del patient.config["store"]["password"]
+    patient.misses("redis_login")
+
+
+@test
+def a_cure_asks_for_the_password_where_there_is_one(bench):
+    patient = Patient(bench, store={"password": "s3cret"})
+    patient.redis("CONFIG", "SET", "requirepass", "s3cret")
+    patient.redis("CONFIG", "SET", "appendonly", "no")
+    cure = patient.finds("persistence")["cure"]
+    words = shlex.split(re.findall(r"redis-cli ([^,;]+)", cure)[0])
+    equal(words[:3], ["-s", patient.redis.path, "--askpass"])
+    done = subprocess.run(["redis-cli", *words], input="s3cret\n",
+                          capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("OK\n"), done
+    patient.misses("persistence")
+    assert "masterauth" in patient.finds("no_replica")["cure"]
 
 
 @test
