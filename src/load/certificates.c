@@ -19,7 +19,7 @@
 enum {
 	/* A chain of certificates is shorter. */
 	PEM_MAX = 1 << 20,
-	SOON_S = 30 * 86400,
+	SOON_S = 14 * 86400,
 };
 
 #define TLS_OPTION(field)                                                      \
@@ -109,6 +109,14 @@ is_key(const gnutls_datum_t *pem)
 	return error == 0;
 }
 
+/* What a file has instead: the two may have been swapped. */
+static const char *
+instead(const gnutls_datum_t *pem, const char *mark, const char *words)
+{
+	return memmem(pem->data, pem->size, mark, strlen(mark)) != NULL ? words
+									: "";
+}
+
 /* The certificate and its key. */
 static void
 load_pair(const struct files *files, struct conf_tls *tls)
@@ -120,14 +128,17 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	    &certificate);
 	if (read && !has_certificates(&certificate, tls)) {
 		complaints_at_option(l, files->at, files->certificate,
-		    "%s contains no PEM certificate", tls->certificate);
+		    "%s contains no PEM certificate%s", tls->certificate,
+		    instead(&certificate, " KEY-----", "; it has a key"));
 		read = false;
 	}
 	if (!read_pem(files, files->key, tls->key, &key)) {
 		read = false;
 	} else if (!is_key(&key)) {
 		complaints_at_option(l, files->at, files->key,
-		    "%s contains no PEM key, or one with a password", tls->key);
+		    "%s contains no PEM key, or one with a password%s",
+		    tls->key,
+		    instead(&key, "BEGIN CERT", "; it has a certificate"));
 		read = false;
 	}
 	int error = read ? gnutls_certificate_set_x509_key_mem(

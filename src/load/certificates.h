@@ -36,7 +36,7 @@ void certificates_load_redis(struct loader *l, const struct json_place *at,
  */
 enum certificates_time {
 	CERTIFICATES_VALID,
-	CERTIFICATES_END_SOON, /* within 30 days */
+	CERTIFICATES_END_SOON, /* within 14 days */
 	CERTIFICATES_EARLY,
 	CERTIFICATES_OVER,
 };

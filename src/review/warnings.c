@@ -16,7 +16,6 @@
 #include "review/warnings_variables_private.h"
 
 static const int64_t hour_ms = 3600 * 1000;
-static const int64_t soon_s = INT64_C(14) * 24 * 3600;
 
 /* --- what a route's idempotency says --- */
 
@@ -275,8 +274,7 @@ static void
 warn_of_certificate(struct complaints *complaints, const char *pointer,
     const struct conf_tls *tls, int64_t now_ms)
 {
-	int64_t now_s = now_ms / 1000;
-	if (now_s >= tls->valid_from_s && tls->valid_until_s - now_s >= soon_s)
+	if (certificates_time(tls, now_ms) == CERTIFICATES_VALID)
 		return;
 	char *words = certificates_words(tls, now_ms);
 	warning_add(complaints, pointer, words);

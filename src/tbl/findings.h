@@ -53,7 +53,7 @@ FINDING(certificate_invalid, FAIL, doctor_host_certificate_invalid,
 	"renew it and send SIGHUP, or set the clock; look at it with: openssl "
 	"x509 -noout -dates -in {}")
 FINDING(certificate_ends, WARN, doctor_host_certificate_ends,
-	"no certificate of listen ends within 30 days",
+	"no certificate of listen ends within 14 days",
 	"clients are going to refuse to connect: {}",
 	"renew it and send SIGHUP; look at it with: openssl x509 -noout -dates "
 	"-in {}")

@@ -401,7 +401,7 @@ def leave_in_journal(bench, patient):
 
 @each([("is over", (-3, -1), "certificate_invalid", "fail"),
        ("is not valid yet", (1, 3), "certificate_invalid", "fail"),
-       ("ends in 29 days", (-1, 29), "certificate_ends", "warn")])
+       ("ends in 13 days", (-1, 13), "certificate_ends", "warn")])
 def a_certificate_is_looked_at_that(bench, days, name, level):
     authority = Authority(bench.folder())
     patient = Patient(bench)
@@ -410,7 +410,7 @@ def a_certificate_is_looked_at_that(bench, days, name, level):
         patient.config["listen"] = ["127.0.0.1:0", {
             "address": "127.0.0.1:0", "tls": {
                 "certificate": certificate.file, "key": certificate.key}}]
-    listen(authority.issue("localhost", days=(-1, 31)))
+    listen(authority.issue("localhost", days=(-1, 15)))
     for each_name in ("certificate_invalid", "certificate_ends"):
         patient.misses(each_name)
     certificate = authority.issue("localhost", days=days)

@@ -476,6 +476,21 @@ def check_finds_a_key_of_another_certificate(bench):
               f"certificate in {good.file}\n"))
 
 
+@test
+def check_finds_that_a_certificate_and_its_key_are_swapped(bench):
+    good = Authority(bench.folder()).issue("localhost")
+    swapped = good._replace(file=good.key, key=good.file)
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, bench.config("http://127.0.0.1:9",
+                             listen=[listen_tls(swapped)]))
+    done = command("check", "-c", name)
+    at = f"{name}: /listen/0/tls/"
+    equal((done.returncode, without_places(done.stdout, name)),
+          (1, f"{at}certificate: {good.key} contains no PEM certificate; it "
+              f"has a key\n{at}key: {good.file} contains no PEM key, or one "
+              "with a password; it has a certificate\n"))
+
+
 # --- their time ---
 
 @each([("that is over", (-3, -1), "is over: it ended on"),
