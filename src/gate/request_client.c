@@ -119,7 +119,7 @@ request_client_scope(struct request *r, enum request_step next)
 			 "idempotency key this is, are malformed."));
 	case SCOPE_INVALID:
 		return request_refuse_saying(r, PROBLEM_TOKEN_INVALID,
-		    OUTCOME_SCOPE_MISSING, span_str(message));
+		    OUTCOME_TOKEN_INVALID, span_str(message));
 	}
 	must(false);
 	return DONE;

@@ -115,6 +115,8 @@ judge_key(struct claimant *c, bool whole)
 		    : OBSERVED_SCOPE_MISSING;
 	if (scope == SCOPE_REPEATED)
 		return OBSERVED_BAD_REQUEST;
+	if (scope == SCOPE_INVALID)
+		return OBSERVED_TOKEN_INVALID;
 	if (scope != SCOPE_FOUND)
 		return OBSERVED_SCOPE_MISSING;
 	if (c->head.length > c->policy->max_request_body)

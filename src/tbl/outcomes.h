@@ -24,9 +24,9 @@ OUTCOME(MISMATCH, "mismatch", "422: the key was used for a different request.")
 OUTCOME(KEY_MISSING, "key-missing", "400: the route requires a key.")
 OUTCOME(KEY_INVALID, "key-invalid", "400: the key is empty, too long, "
 	"malformed or only a dot or two, or there are two.")
-OUTCOME(
-    SCOPE_MISSING, "scope-missing", "400: nothing names the tenant; 401: the "
-    "token that does is not valid.")
+OUTCOME(SCOPE_MISSING, "scope-missing", "400: nothing names the tenant.")
+OUTCOME(TOKEN_INVALID, "token-invalid", "401: the token that names the tenant "
+	"is not valid.")
 OUTCOME(UNKNOWN, "unknown", "The request was sent and nobody can know what "
 	"became of it, whether just now or when an earlier request with the "
 	"key was sent. The client was told so (409, 502, 504), or got the "

@@ -235,7 +235,7 @@ def a_hostile_token_is_refused(bench, name):
     equal(set(tokens), set(NAMES))
     world.refused(tokens[name], fields=tenant)
     line = world.gateway.wait_for_log("request", status=401)
-    equal(line["outcome"], "scope-missing")
+    equal(line["outcome"], "token-invalid")
 
 
 @test
