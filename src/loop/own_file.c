@@ -49,15 +49,20 @@ judge_folder(int fd, const char **ret_why)
 int
 own_file_state_dir(const char *path, const char **ret_why)
 {
-	bool made = mkdir(path, 0700) == 0;
+	int error = mkdir(path, 0700) == 0 ? 0 : errno;
 	int fd = open(path, FOLDER_FLAGS);
-	if (made && fd >= 0) {
+	if (error == 0 && fd >= 0) {
 		int above = openat(fd, "..", FOLDER_FLAGS);
 		if (above >= 0) {
 			fsync(above);
 			close(above);
 		}
 	}
+	if (fd < 0 && errno == ENOENT && error != ENOENT)
+		return refuse(fd, error,
+		    "it is not there, and this user may not make it; make it "
+		    "for this user, or name another one",
+		    ret_why);
 	if (fd < 0 && errno == ENOENT)
 		return refuse(fd, errno,
 		    "it is not there, and neither is the folder to make it "

@@ -496,9 +496,12 @@ def an_outcome_that_comes_too_late_is_said_and_changes_nothing(bench):
 @test
 def a_state_dir_that_cannot_be_written_is_refused_at_start(bench):
     config = bench.config(bench.upstream())
-    config["state_dir"] = "/proc/no-such-place"
-    gateway = bench.serve(config, ready=False)
-    equal(gateway.wait(), 1)
+    for folder, words in (("/proc/no/such/place", "neither is the folder"),
+                          ("/sys/no-such-place", "may not make it")):
+        config["state_dir"] = folder
+        gateway = bench.serve(config, ready=False)
+        equal(gateway.wait(), 1)
+        assert words in gateway.find_log("fatal")[0]["error"], words
 
 
 @test
