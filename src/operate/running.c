@@ -12,6 +12,7 @@
 #include "operate/running.h"
 
 static const char http[] = "http://";
+static const char https[] = "https://";
 
 /* As admin.listen has it, without http:// and where no file is so named. */
 static bool
@@ -28,6 +29,7 @@ is_gateway(const char *against)
 {
 	return against != NULL &&
 	    (!strncmp(against, http, sizeof http - 1) ||
+		!strncmp(against, https, sizeof https - 1) ||
 		!strncmp(against, "unix:", strlen("unix:")) ||
 		is_host_port(against));
 }
@@ -48,7 +50,9 @@ read_address(const char *against, struct address *ret_address)
 	size_t len = strlen(text);
 	if (url && len > 0 && text[len - 1] == '/')
 		text[len - 1] = '\0';
-	const char *wrong = address_read(text, ret_address);
+	const char *wrong = !strncmp(against, https, sizeof https - 1)
+	    ? "an admin interface speaks http://"
+	    : address_read(text, ret_address);
 	free(text);
 	if (wrong != NULL)
 		say_untold(against, wrong);
@@ -88,7 +92,7 @@ ask_running(const struct conf *conf, const char *against)
 		told = read_told(against, &response);
 		free(response.body);
 	} else {
-		say_untold(against, message);
+		fprintf(stderr, "onceproxy check: %s\n", message);
 		free(message);
 	}
 	address_clear(NULL, &address);

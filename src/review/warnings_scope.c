@@ -110,6 +110,19 @@ warn_of_scope_header(struct complaints *complaints, const struct conf *conf,
 	free(words);
 }
 
+/* Credentials are the same in all requests of a tenant. */
+static void
+warn_of_credentials_as_key(struct complaints *complaints,
+    const struct conf *conf, const struct conf_route *route,
+    const struct conf_scope *scope)
+{
+	const char *header = scopes_header(scope);
+	if (header != NULL && has_header(route->idempotency, header))
+		warning_add_said(complaints, conf, route, "header",
+		    "this header has the credentials that name the tenant, "
+		    "and so no key: name the one that clients send a key in");
+}
+
 /* PayPal's access tokens end after some hours, its keys after days. */
 static bool
 forgets_with_token(const struct conf_idempotency *policy)
@@ -134,6 +147,9 @@ warnings_scope_find(const struct conf *conf, const struct conf_route *route,
 		if (scope->list[i].kind == SCOPE_HEADER)
 			warn_of_scope_header(complaints, conf, route,
 			    scope->list[i].header);
+		else
+			warn_of_credentials_as_key(
+			    complaints, conf, route, &scope->list[i]);
 	if (forgets_with_token(route->idempotency))
 		warning_add_said(complaints, conf, route, "scope",
 		    "the access tokens of PayPal are renewed within hours, "

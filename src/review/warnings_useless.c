@@ -192,13 +192,35 @@ warn_of_waiting(const struct conf *conf, struct complaints *complaints)
 	free(words);
 }
 
+/* A header's value ends at the end of its line. */
+static bool
+has_control(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return true;
+	return false;
+}
+
+static void
+warn_of_token(const struct conf *conf, struct complaints *complaints)
+{
+	if (conf->admin_token == NULL)
+		return;
+	if (conf->admin.text == NULL)
+		warning_add(complaints, "/admin/token",
+		    "there is no admin interface without \"admin.listen\"");
+	if (has_control(conf->admin_token))
+		warning_add(complaints, "/admin/token",
+		    "no request can carry it: it has more than one line, or "
+		    "another control character");
+}
+
 void
 warnings_useless_find(const struct conf *conf, struct complaints *complaints)
 {
 	warn_of_waiting(conf, complaints);
-	if (conf->admin.text == NULL && conf->admin_token != NULL)
-		warning_add(complaints, "/admin/token",
-		    "there is no admin interface without \"admin.listen\"");
+	warn_of_token(conf, complaints);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		struct looked_at at = {conf, &conf->routes[i], complaints};
 		if (at.route->idempotency == NULL)

@@ -225,7 +225,8 @@ read_set(struct arena *arena, struct span text, struct token_keys *keys)
 		    ? add_key(arena, jwk, keys)
 		    : "is one too many";
 		if (wrong != NULL)
-			return mem_printf("its key /keys/%u %s", i, wrong);
+			return mem_printf(
+			    "has a key, /keys/%u, that %s", i, wrong);
 	}
 	return keys->count > 0
 	    ? NULL

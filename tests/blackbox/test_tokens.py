@@ -391,14 +391,15 @@ LONG = {"kty": "oct", "k": text64(b"x" * 32)}
     ("a PEM file", b"-----BEGIN PUBLIC KEY-----\n", "has no JWK Set"),
     ("no keys", {"keys": []}, "has no key for"),
     ("a key alone", LONG, "has no JWK Set"),
-    ("a short secret", {"keys": [SHORT]}, "/keys/0 has no \"k\" of 32 bytes"),
+    ("a short secret", {"keys": [SHORT]},
+     "has a key, /keys/0, that has no \"k\" of 32 bytes"),
     ("a short RSA key", {"keys": [LONG, rsa(1024)]},
-     "/keys/1 has less than 2048 bits"),
+     "/keys/1, that has less than 2048 bits"),
     ("a point that is none", {"keys": [{
         "kty": "EC", "crv": "P-256", "x": text64(b"x" * 31),
         "y": text64(b"y" * 32)}]}, "of 32 bytes"),
     ("two of one id", {"keys": [{**LONG, "kid": "a"}, {**LONG, "kid": "a"}]},
-     "/keys/1 has the \"kid\" of another one"),
+     "/keys/1, that has the \"kid\" of another one"),
     ("keys for others", {"keys": [
         {**LONG, "use": "enc"}, {**LONG, "alg": "HS512"},
         {**LONG, "key_ops": ["sign"]}, {**rsa(2048), "alg": "PS256"},

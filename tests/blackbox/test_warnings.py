@@ -139,6 +139,9 @@ WARNINGS = [
     ("a scope that is the key", lambda bench: least(scope=["X-Key"],
                                                     header="X-Key"),
      POLICY + "/header", 'by something else in "scope"'),
+    ("credentials for a key", lambda bench: least(
+        scope=[{"basic": "user"}], header="authorization"),
+     POLICY + "/header", "and so no key"),
     ("a token besides its claim", lambda bench: least(scope=[
         "authorization", {"jwt": "sub", "keys": keys_of(bench)}]),
      POLICY + "/scope", 'leave "Authorization" out'),
@@ -219,6 +222,10 @@ WARNINGS = [
     ("a token of no interface", lambda bench: {
         **least(), "admin": {"token": "s3cret"}},
      "/admin/token", 'no admin interface without "admin.listen"'),
+    ("a token of two lines",
+     lambda bench: {**least(), "admin": {"listen": "127.0.0.1:0",
+                                         "token": "one\ntwo"}},
+     "/admin/token", "no request can carry it"),
     ("a certificate that is over", lambda bench: certified(bench, (-3, -1)),
      "/listen/0/tls/certificate", "is over"),
     ("a certificate that ends soon", lambda bench: certified(bench, (-3, 13)),
@@ -713,7 +720,13 @@ def against_a_gateway_that_is_not_there_nothing_is_ok(bench):
                    f"http://127.0.0.1:{port}")
     closed.close()
     equal(done.returncode, 1)
-    assert "cannot reach the gateway" in done.stderr, done.stderr
+    equal(done.stderr, f"onceproxy check: 127.0.0.1:{port}: cannot reach "
+                       "the gateway: Connection refused\n")
+    done = command("check", "-c", file, "--against",
+                   f"https://127.0.0.1:{port}")
+    equal((done.returncode, done.stderr),
+          (1, f"onceproxy check: https://127.0.0.1:{port}: an admin interface "
+              "speaks http://\n"))
     assert ": ok" not in done.stdout, done.stdout
 
 
