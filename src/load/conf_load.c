@@ -55,8 +55,8 @@ load_file(const char *file, bool only_admin, struct complaints *complaints)
 	size_t len;
 	int error = text_file_read(file, FILE_MAX, &text, &len);
 	if (error != 0) {
-		complaints_add(
-		    complaints, NULL, "cannot be read: %s", strerror(error));
+		complaints_add(complaints, NULL, "cannot be read: %s",
+		    text_file_wrong(error));
 		return NULL;
 	}
 	const struct conf *conf =

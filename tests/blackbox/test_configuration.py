@@ -4,10 +4,12 @@
 import copy
 import json
 import os
+import pwd
 import re
+import subprocess
 
 from once import http, tap
-from once.gateway import command, without_places, write
+from once.gateway import command, program, without_places, write
 from once.tap import each, equal, test
 
 GOOD = {
@@ -281,6 +283,23 @@ def only_one_newline_of_a_file_is_dropped(bench):
     equal((status, [p for p, _ in errors]), (1, ["/problem_base"]))
     where = {"file": bench.file(b"urn:x:\n")}
     equal(check(bench, changed(("/problem_base", where)))[0], 0)
+
+
+@test
+def of_a_file_that_may_not_be_read_it_is_said_who_may_not(bench):
+    secret = bench.file(b"secret")
+    os.chmod(secret, 0)
+    config = os.path.join(bench.folder(), "onceproxy.json")
+    write(config, changed(("/store/password", {"file": secret})))
+    # Root may read all, unless it is taken away.
+    without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    done = subprocess.run(
+        [*(without if os.geteuid() == 0 else []), program(), "check", "-c",
+         config], capture_output=True, text=True, check=False)
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    equal((done.returncode, without_places(done.stdout, config)),
+          (1, f"{config}: /store/password: {secret} cannot be read: "
+              f"Permission denied (to the user {user})\n"), done.stderr)
 
 
 @test
