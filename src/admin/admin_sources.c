@@ -144,6 +144,12 @@ struct span
 admin_sources_absent(const struct admin_request *a, struct span name)
 {
 	struct nearest nearest = nearest_to(name);
+	for (size_t i = 0; i < a->conf->n_relays; i++)
+		if (span_eq(name, span_str(a->conf->relays[i].name)))
+			return arena_printf(a->arena,
+			    "There is no source of this name, but a relay: "
+			    "POST /relays/%.*s/pause and resume are for that.",
+			    SPAN_FMT(name));
 	for (size_t i = 0; i < a->conf->n_sources; i++)
 		nearest_try(&nearest, span_str(a->conf->sources[i].name));
 	return admin_order_absent(a->arena, "source", &nearest);

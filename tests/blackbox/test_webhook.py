@@ -499,4 +499,16 @@ def a_certificate_that_nobody_knows_is_no_receiver(bench):
     assert "certificate" in finding["words"], finding
 
 
+@test
+def a_relay_that_is_taken_for_a_source_is_known(bench):
+    _, config = begin(bench)
+    config["admin"]["listen"] = f"unix:{bench.folder()}/admin"
+    gateway = bench.serve(config)
+    done = command("messages", "pause", "hooks", "-c", gateway.file)
+    equal((done.returncode, done.stdout), (1, ""))
+    equal(done.stderr, "onceproxy messages: There is no source of this name, "
+          "but a relay: POST /relays/hooks/pause and resume are for that. "
+          "(status 404)\n")
+
+
 tap.main()
