@@ -6,6 +6,7 @@ whoever has to wait for the end of one is late.  Skipped where there is no Kafka
 import itertools
 import json
 import signal
+import threading
 import time
 from collections import Counter
 
@@ -19,6 +20,8 @@ from once.wait import eventually
 
 NUMBERS = itertools.count()
 LONG = {"session.timeout.ms": "60000"}
+SHORT = {"session.timeout.ms": "3000"}
+AWAY_S = 8  # more than that
 
 
 def topic_of(kafka, partitions=1):
@@ -105,6 +108,54 @@ def a_reload_is_no_other_gateway(bench):
     topic.wait_finished(START_S)
     equal(gateway.find_log("source_name_taken"), [])
     topic.kafka.wait_members(topic.group, 1)
+
+
+class Stream:
+    """Messages that come without an end, until they are to."""
+
+    def __init__(self, bench, topic):
+        self.topic, self.keys = topic, []
+        self.over = threading.Event()
+        self.task = bench.background(self.add)
+
+    def add(self):
+        for turn in itertools.count():
+            new = [f"k{turn}.{n}" for n in range(12)]
+            self.topic.add_all(new)
+            self.keys += new
+            if self.over.wait(0.15):
+                break
+
+    def end(self):
+        self.over.set()
+        self.task.result(START_S)
+        return self.keys
+
+
+@long_test
+def who_loses_its_session_again_and_again_is_no_other_gateway(bench):
+    """What it had sent before may fence it."""
+    upstream, kafka = bench.upstream(), bench.own_kafka(3)
+    topic = topic_of(kafka, 4)
+    gateways = []
+    for instance in ("one", "two"):
+        config = config_of(bench, upstream, topic, instance)
+        config["brokers"]["events"]["settings"].update(SHORT)
+        gateways.append(bench.serve(config))
+    kafka.wait_members(topic.group, 2)
+    stream = Stream(bench, topic)
+    for turn in range(4):
+        node = kafka.coordinator(topic.group)
+        ends, begins = (node.kill, node.start) if turn % 2 == 0 else (
+            node.freeze, node.thaw)
+        ends()
+        stream.over.wait(AWAY_S)
+        begins()
+        stream.over.wait(AWAY_S)
+    wait_executed(upstream, stream.end())
+    topic.wait_finished(START_S)
+    for gateway in gateways:
+        equal(gateway.find_log("source_name_taken"), [])
 
 
 def take_topic(gateway, topic):

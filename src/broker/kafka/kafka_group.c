@@ -444,9 +444,22 @@ give_up(struct kafka *kafka)
 	give_all_back(kafka);
 }
 
+/*
+ * What a member sent before its session was over may come when it has its name
+ * anew, and then the two are taken for two: that fences it, and says nothing of
+ * another gateway.  One that was fenced has lost its session by that.
+ */
+static void
+look_for_session(struct kafka *kafka)
+{
+	if (!kafka->remake && rd_kafka_assignment_lost(kafka->consumer) != 0)
+		kafka->fenced_ms = 0;
+}
+
 void
 kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 {
+	look_for_session(kafka);
 	if (rd_kafka_event_error(event) ==
 		RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS &&
 	    !kafka->leaving)
