@@ -62,15 +62,15 @@ look_at_group(const struct conf_source *source, struct source_seen *seen)
 		source->group));
 }
 
-/* All gateways share by one protocol. */
+/* All gateways share by one protocol, and name themselves so. */
 static void
 look_at_others(const struct conf_source *source, struct source_seen *seen)
 {
-	char *protocol = topic_group_protocol(source->broker, source->group);
-	if (protocol != NULL && strcmp(protocol, KAFKA_NAME_PROTOCOL) != 0)
-		seen->others =
-		    mem_printf("%s, by %s", source->group, protocol);
-	free(protocol);
+	char *others = topic_group_others(source->broker, source->group,
+	    KAFKA_NAME_PROTOCOL, "onceproxy-");
+	if (others != NULL)
+		seen->others = mem_printf("%s, %s", source->group, others);
+	free(others);
 }
 
 void

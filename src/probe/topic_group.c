@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <librdkafka/rdkafka.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "probe/topic_client.h"
@@ -8,30 +9,40 @@
 enum { ANSWER_MS = 5000 };
 
 static char *
-protocol_of(const struct rd_kafka_group_list *list)
+others_of(const struct rd_kafka_group_info *group, const char *protocol,
+    const char *begins)
 {
-	for (int i = 0; i < list->group_cnt; i++)
-		if (list->groups[i].err == RD_KAFKA_RESP_ERR_NO_ERROR &&
-		    list->groups[i].member_cnt > 0 &&
-		    list->groups[i].protocol[0] != '\0')
-			return mem_text(list->groups[i].protocol);
+	if (group->member_cnt > 0 && group->protocol[0] != '\0' &&
+	    strcmp(group->protocol, protocol) != 0)
+		return mem_printf("by %s", group->protocol);
+	for (int i = 0; i < group->member_cnt; i++) {
+		const struct rd_kafka_group_member_info *member =
+		    &group->members[i];
+		if (strncmp(member->client_id, begins, strlen(begins)) != 0)
+			return mem_printf("\"%s\" of %s", member->client_id,
+			    member->client_host);
+	}
 	return NULL;
 }
 
 char *
-topic_group_protocol(const struct conf_broker *broker, const char *group)
+topic_group_others(const struct conf_broker *broker, const char *group,
+    const char *protocol, const char *begins)
 {
 	const struct rd_kafka_group_list *list;
-	char *protocol = NULL;
+	char *others = NULL;
 	rd_kafka_t *client = topic_client_new(
 	    RD_KAFKA_CONSUMER, topic_client_conf(broker), NULL, 0);
 	if (client == NULL)
 		return NULL;
 	if (rd_kafka_list_groups(client, group, &list, ANSWER_MS) ==
 	    RD_KAFKA_RESP_ERR_NO_ERROR) {
-		protocol = protocol_of(list);
+		if (list->group_cnt > 0 &&
+		    list->groups[0].err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			others = others_of(
+			    &list->groups[0], protocol, begins);
 		rd_kafka_group_list_destroy(list);
 	}
 	rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-	return protocol;
+	return others;
 }

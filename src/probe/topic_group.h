@@ -4,9 +4,10 @@
 #include "conf/conf.h"
 
 /*
- * By which protocol the members of a group share its partitions, for `doctor`;
- * it joins no group.  It blocks for seconds; any thread.  For free(); NULL: the
- * group has no members, or that cannot be found out.
+ * Who else is in a group, for `doctor`, which joins none: that its members
+ * share its partitions by another protocol, or one whose client id does not
+ * begin so.  It blocks for seconds; any thread.  For free(); NULL: nobody is,
+ * or that cannot be found out.
  */
-char *topic_group_protocol(
-    const struct conf_broker *broker, const char *group);
+char *topic_group_others(const struct conf_broker *broker, const char *group,
+    const char *protocol, const char *begins);

@@ -345,9 +345,10 @@ FINDING(source_offsets, WARN, doctor_sources_offsets,
 	"finished only Redis knows then: {}",
 	"raise offsets.retention.minutes of the brokers, or shorten max_age")
 FINDING(source_others, FAIL, doctor_sources_others,
-	"the sources' groups have no members that others cannot join",
-	"the group has members that are no gateways, and share its partitions "
-	"by another protocol than \"range\", so that no gateway may join: {}",
+	"the sources' groups have no other members than gateways",
+	"the group has members that are no gateways: what they take is never "
+	"executed, and while they share its partitions by another protocol "
+	"than \"range\" no gateway may join: {}",
 	"end them (kafka-consumer-groups.sh --describe --members --group NAME "
 	"says who they are), or give the source a group of its own")
 

@@ -199,6 +199,14 @@ def source_of(gateway):
     return found
 
 
+def others_of(gateway):
+    """What doctor says of those who are in the group besides."""
+    found, = (f for f in json.loads(command(
+        "doctor", "-c", gateway.file, "--json").stdout)["findings"]
+        if f["name"] == "source_others")
+    return found
+
+
 @test
 def members_that_share_in_another_way_are_told_until_they_leave(bench):
     upstream, topic = bench.upstream(), topic_of(bench.kafka)
@@ -217,9 +225,7 @@ def members_that_share_in_another_way_are_told_until_they_leave(bench):
     for word in (topic.group, '"range"', "another group"):
         assert word in line["error"], line
     equal(source_of(gateway)["standing"], "broker")
-    found, = (f for f in json.loads(command(
-        "doctor", "-c", gateway.file, "--json").stdout)["findings"]
-        if f["name"] == "source_others")
+    found = others_of(gateway)
     equal((found["level"], found["where"]), ("fail", "/sources/charges"))
     assert f"{topic.group}, by cooperative-sticky" in found["words"], found
     topic.add(b"{}", "a")
@@ -230,6 +236,25 @@ def members_that_share_in_another_way_are_told_until_they_leave(bench):
     equal(len(gateway.find_log("source_refused")), 1)
     equal(len(gateway.find_log("source_accepted")), 1)
     equal(gateway.find_log("source_broker_down"), [])
+
+
+@test
+def a_member_that_is_no_gateway_is_told(bench):
+    """It shares as gateways do, and is given some of the partitions."""
+    upstream, topic = bench.upstream(), topic_of(bench.kafka, 2)
+    gateway = bench.serve(config_of(bench, upstream, topic, "one"))
+    topic.kafka.wait_members(topic.group, 1)
+    equal(others_of(gateway)["level"], "ok")
+    other = confluent_kafka.Consumer(topic.kafka.settings(
+        group_id=topic.group, client_id="billing", enable_auto_commit=False))
+    other.subscribe([topic.name])
+    eventually(lambda: other.poll(0.1) is None and other.assignment(),
+               "it has a partition", START_S)
+    found = others_of(gateway)
+    equal(found["level"], "fail")
+    assert f'{topic.group}, "billing" of ' in found["words"], found
+    other.close()
+    equal(others_of(gateway)["level"], "ok")
 
 
 @long_test
