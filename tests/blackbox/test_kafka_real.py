@@ -5,6 +5,7 @@ Skipped where there is no Kafka (contrib/check --kafka)."""
 
 import itertools
 import json
+import shutil
 import signal
 import threading
 from collections import Counter
@@ -517,6 +518,36 @@ def a_broker_that_is_killed_and_comes_back_loses_nothing(bench):
     r.wait_ended()
     equal(r.each_once(keys), 300)
     equal(len(r.topic.result_keys()), 300)
+
+
+@test
+def a_log_that_has_lost_its_end_and_grown_again_is_read_anew(bench):
+    """Behind where it was read to, before anybody looked at it again."""
+    r = Reader(bench, bench.own_kafka(), with_results=False)
+    node, keys = r.kafka.nodes[0], keys_of(100)
+    log, kept = f"{node.data}/{r.topic.name}-0", f"{bench.folder()}/log"
+    # Its member stays in the group meanwhile.
+    gateway = r.serve(settings={"session.timeout.ms": "45000"})
+    r.topic.add_all(keys[:10])
+    r.wait_executed(10)
+    r.wait_ended()
+    node.stop()
+    shutil.copytree(log, kept)
+    node.start()
+    r.topic.add_all(keys[10:30])
+    r.wait_executed(30)
+    r.wait_ended()
+    gateway.freeze()
+    node.stop()
+    shutil.rmtree(log)
+    shutil.copytree(kept, log)
+    node.start()
+    r.topic.add_all(keys[30:])
+    gateway.thaw()
+    gateway.wait_for_log("source_topic_again", timeout=START_S)
+    r.wait_executed(100)
+    r.wait_ended()
+    equal(r.executions(), Counter(keys))
 
 
 @long_test

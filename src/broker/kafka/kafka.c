@@ -54,6 +54,8 @@ kafka_is_up(struct kafka *kafka)
 	kafka->up = true;
 	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
 	kafka->message[0] = '\0';
+	/* It may have lost the end of a log, and have written on since. */
+	kafka->again |= kafka->assigned;
 	kafka_trouble_back(kafka);
 	struct logline line = log_of(kafka, EV_source_broker_up);
 	log_end(&line);
