@@ -287,6 +287,12 @@ EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
 	"executed again, and dead letters that were replayed or dropped stay "
 	"so. Find out who resets the group, or if that was meant, say so "
 	"(onceproxy messages rewind) and set it back once more")
+EVENT(source_set_ahead, WARN, "somebody who is no gateway has set the consumer "
+	"group of this source ahead: what stands from offset up to this one "
+	"(to), and was not finished, is never executed. If that was not meant, "
+	"say onceproxy messages rewind, stop the gateways and set the group to "
+	"offset: what has a record is not executed again. Find out who "
+	"commits for this group")
 EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "

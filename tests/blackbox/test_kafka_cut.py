@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 
 from once import tap
+from once.gateway import command
 from once.kafka import START_S
 from once.kafka_topic import Topic
 from once.tap import each, equal, test
@@ -39,7 +40,7 @@ class Reader:
         self.gateway = self.bench.serve(self.topic.source(
             self.bench.config(
                 self.upstream, {"lease": "2s"}, instance=instance,
-                admin={"listen": "127.0.0.1:0"}),
+                admin={"listen": f"unix:{self.bench.folder()}/admin"}),
             self.topic.name, **self.members))
         self.gateways.append(self.gateway)
         return self.gateway
@@ -192,6 +193,25 @@ def what_is_finished_above_an_unfinished_one_is_not_lost(
     r.finished(*below, *keys, "last")
     equal(r.lost(), 1)
     equal(len(r.topic.result_keys()), before + 10)
+
+
+@test
+def a_group_that_was_set_ahead_is_told_with_what_it_left_out(bench):
+    r = begun(bench)
+    r.add(*keys_of(4, "more"))
+    r.topic.reset(5)
+    r.serve()
+    r.finished(*keys_of(3), *keys_of(4, "more")[2:])
+    told, = r.told("source_set_ahead")
+    equal((told["partition"], told["offset"], told["to"]),
+          (f"{r.topic.name}/0", 3, 5))
+    # As it says: nothing is executed twice, and all of it once.
+    equal(command("messages", "-c", r.gateway.file, "rewind",
+                  r.topic.name).returncode, 0)
+    r.stop()
+    r.topic.reset(3)
+    r.serve()
+    r.finished(*keys_of(3), *keys_of(4, "more"))
 
 
 # --- it was made again -------------------------------------------------------

@@ -146,6 +146,21 @@ is_without_era(const struct kafka_part *part)
 	return part->commit.foreign || part->commit.low < 0;
 }
 
+/* Whoever set the group left out what was not finished there. */
+static void
+tell_ahead(const struct kafka_part *part)
+{
+	int64_t from = part->floor.low, to = part->commit.low;
+	if (!part->commit.foreign || from < 0 || to <= from)
+		return;
+	struct logline line = log_begin(EV_source_set_ahead);
+	log_str(&line, "source", part->kafka->source->name);
+	log_str(&line, "partition", part->name);
+	log_int(&line, "offset", from);
+	log_int(&line, "to", to);
+	log_end(&line);
+}
+
 int64_t
 kafka_proof_begin(struct kafka_part *part)
 {
@@ -158,6 +173,7 @@ kafka_proof_begin(struct kafka_part *part)
 	} else if (is_below) {
 		return try_floor(part);
 	}
+	tell_ahead(part);
 	if (part->commit.low >= 0)
 		return try_commit(part);
 	/* Of what has a floor, all is read that an operator has come again. */
