@@ -341,13 +341,20 @@ void
 list_parse_label(struct loader *l, const struct given *given)
 {
 	struct conf_idempotency *policy = given->base;
-	const char *only =
-	    json_string_value(json_array_get(given->value, 0));
-	if (only != NULL && json_array_size(given->value) == 1 &&
-	    !strcmp(only, "key"))
+	bool has_key = false;
+	json_t *entry;
+	size_t i;
+	json_array_foreach(given->value, i, entry)
+		has_key |= json_is_string(entry) &&
+		    !strcmp(json_string_value(entry), "key");
+	if (has_key && i == 1)
 		complaints_at(l, given->at,
 		    "must be \"key\" or a list of JSON pointers; did you mean "
 		    "\"key\"?");
+	else if (has_key)
+		complaints_at(l, given->at,
+		    "must be \"key\" or a list of JSON pointers: the key is "
+		    "not one of several");
 	else
 		read_word_or_pointers(l, given, "key", &policy->label_key);
 }

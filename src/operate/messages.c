@@ -53,7 +53,7 @@ static const struct messages_verb {
     {"list", list_messages, "Ssl", NULL, false,
 	"list [--source SOURCE] [--state STATE] [--limit N]",
 	"messages of these, oldest first, of held and retrying unless said:\n"
-	    "          held, retrying, waiting; with --source dead, parked",
+	    "          held, retrying, waiting; of one source dead, parked",
 	"list --source charges --state held"},
     {"show", show_messages, "", "an ID", true, "show ID...",
 	"one message, in whatever state",

@@ -67,6 +67,7 @@ ANSWERS = [
     ("key-format", "23:23", 'did you mean "uuid"?'),
     ("label-dots", "24:11", 'did you mean "/order/id"?'),
     ("label-list", "23:18", 'did you mean "key"?'),
+    ("label-key-among", "23:18", "the key is not one of several"),
     ("label-pointer", "23:18", 'did you mean ["/order"]?'),
     ("lease-millis", "23:18", 'did you mean "15s"?'),
     ("lease-tiny", "23:18", 'must be between 100ms and 1d'),

@@ -10,6 +10,7 @@ import subprocess
 
 from once import tap
 from once.demo import source
+from once.manual import Examples
 from once.tap import Skip, each, equal, test
 
 RULES = "contrib/prometheus/onceproxy.rules.yml"
@@ -176,6 +177,15 @@ def prometheus_takes_the_rules(bench):
 @test
 def the_alerts_fire_when_they_should_and_not_before(bench):
     promtool("test", "rules", source(TRIALS))
+
+
+@test
+def what_the_page_shows_of_prometheus_is_a_configuration(bench):
+    text = Examples("onceproxy-metrics.7").texts["scrape.yml"]
+    rules, = re.findall(r'rule_files: \["(.*)"\]', text)
+    assert rules.endswith("/prometheus/" + os.path.basename(RULES)), rules
+    text = text.replace(rules, os.path.abspath(source(RULES)))
+    promtool("check", "config", bench.file(text.encode(), "scrape.yml"))
 
 
 @test
