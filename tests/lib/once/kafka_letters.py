@@ -79,12 +79,14 @@ class Letters:
             f"{count} are {state}", START_S)[0]
 
     def act(self, message, what, status=None, admin=None):
-        """The answer: one that another reads still, is asked again."""
+        """The answer: one that another reads still, or whose transaction is
+        listed before its end is known, is asked again."""
         def said():
             got = (admin or self.admin).post(
                 f"/messages/{message['id']}/{what}", {"note": "n"})
             early = b"Another gateway" in got.body or \
-                b"does not give" in got.body
+                b"does not give" in got.body or \
+                b"is being executed" in got.body
             return None if early and status != 409 else got
         got = eventually(said, f"an answer to {what}", START_S)
         if status is not None:
