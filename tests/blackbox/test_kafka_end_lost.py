@@ -15,6 +15,7 @@ from once.gateway import command
 from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
 from once.tap import each, equal, test
+from once.upstream import answer, reset_unanswered
 from once.wait import eventually
 
 NUMBERS = itertools.count()
@@ -75,14 +76,14 @@ class Reader:
         shutil.copytree(self.folder(), self.copy)
         node.start()
 
-    def restore(self):
+    def restore(self, left=LEFT):
         """Puts the copy back, and has Redis forget all records."""
         node = self.kafka.nodes[0]
         node.stop()
         shutil.rmtree(self.folder())
         shutil.copytree(self.copy, self.folder())
         node.start()
-        eventually(lambda: self.kafka.ends(self.topic.name)[0][1] == LEFT,
+        eventually(lambda: self.kafka.ends(self.topic.name)[0][1] == left,
                    "the end is lost")
         for name in self.redis("KEYS", "*:r:*"):
             self.redis("DEL", name)
@@ -155,6 +156,35 @@ def a_gateway_that_reads_meanwhile_reads_on(bench):
     r.gateway.thaw()
     r.finished(["new"])
     r.reads_on_behind(LEFT)
+
+
+@test
+def what_was_finished_above_one_that_is_not_hides_nothing_new(bench):
+    """All below it is what it was, and says nothing of what is behind it."""
+    r = Reader(bench)
+    left = LEFT + LOST + 1
+    r.upstream.reply = reset_unanswered
+    r.topic.add_all(["held"])
+    r.gateway.wait_for_log("message_held", timeout=START_S)
+    r.upstream.reply = answer()
+    r.keep()
+    above, new = keys_of("above", 8), keys_of("new", 20)
+
+    def executed(keys):
+        r.upstream.wait_until(
+            lambda: all(r.upstream.count(key=key) for key in keys),
+            f"{keys} are executed", START_S)
+    r.topic.add_all(above)
+    executed(above)
+    eventually(lambda: ":1+8" in r.kafka.committed(
+        r.topic.group, r.topic.name)[0][1], "that is committed", START_S)
+    r.stop()
+    r.restore(left)
+    r.topic.add_all(new)
+    r.serve()
+    executed(new)
+    r.reads_on_behind(left - 1)
+    equal({r.upstream.count(key=key) for key in above + new}, {1})
 
 
 @test

@@ -18,7 +18,7 @@ add_part(struct kafka_part *part, bool putting,
 	    list, part->topic, part->number);
 	at->offset = kafka_ring_low(&part->ring, putting);
 	struct span told = kafka_letters_tell(part, putting, letters);
-	size_t len = kafka_ring_write(
+	size_t len = kafka_ring_text_write(
 	    &part->ring, putting, kafka_shelf_beside(told.len), text);
 	at->metadata_size = kafka_shelf_join(text, len, told);
 	at->metadata = mem_copy(text, at->metadata_size + 1);

@@ -187,7 +187,7 @@ learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 	part->group_is_new = is_new;
 	struct span metadata = kafka_letters_learn(
 	    part, span_of(at->metadata, at->metadata_size));
-	kafka_ring_read(at->offset, metadata, &part->commit);
+	kafka_ring_text_read(at->offset, metadata, &part->commit);
 	kafka_letters_floor_recall(part);
 }
 

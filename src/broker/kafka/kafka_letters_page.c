@@ -51,12 +51,12 @@ add_shelf(struct kafka_scan_job *job, const struct kafka_part *part,
 {
 	char text[KAFKA_METADATA_MAX + 1];
 	struct kafka_known *known = arena_alloc(job->arena, sizeof *known);
-	size_t len = kafka_ring_write(
+	size_t len = kafka_ring_text_write(
 	    &shelf->ring, false, KAFKA_METADATA_MAX, text);
 	known->part = name;
 	known->topic = kafka_letters_topic(part);
 	known->number = shelf->number;
-	kafka_ring_read(kafka_ring_low(&shelf->ring, false),
+	kafka_ring_text_read(kafka_ring_low(&shelf->ring, false),
 	    span_of(text, len), &known->stand);
 	known->next = job->known;
 	job->known = known;

@@ -7,9 +7,8 @@
 
 /*
  * What the files of dead letters share: kafka_letters.c (what is known of
- * them), kafka_letters_floor.c (it is kept beside commits),
- * kafka_letters_page.c (they are looked for) and kafka_letters_end.c (they are
- * finished).
+ * them, and kept beside commits), kafka_letters_page.c (they are looked for)
+ * and kafka_letters_end.c (they are finished).
  */
 struct kafka_letters {
 	struct kafka *kafka;
@@ -39,8 +38,6 @@ unsigned kafka_letters_topic(const struct kafka_part *part);
 const char *kafka_letters_topic_name(const struct kafka_part *part);
 /* Whether so much is finished between others that no more may begin. */
 bool kafka_letters_full(const struct kafka_part *part);
-
-/* --- kafka_letters_floor.c --- */
 
 /* What is about to be committed of them, with a NUL. */
 void kafka_letters_floor_note(struct kafka_part *part, const char *text);

@@ -450,7 +450,7 @@ void kafka_put_forget(struct kafka *kafka);
 void kafka_put_record(struct kafka_batch *batch,
     const struct kafka_part *part, const struct broker_put *put);
 
-/* --- kafka_letters.c, and _floor.c, _page.c, _end.c --- */
+/* --- kafka_letters.c, kafka_letters_page.c, kafka_letters_end.c --- */
 
 void kafka_letters_init(struct kafka *kafka);
 void kafka_letters_free(struct kafka *kafka);

@@ -8,9 +8,10 @@
 /*
  * Where a partition is read from: behind the floor where the group stands
  * before that, else where the group stands, else where the source begins.  Of
- * a floor and of a commit of ours the message at its anchor is read first: only
- * where it is the one that was there, this is the log that was read.  Where it
- * is not, older anchors say more, the newest first, until one is met again:
+ * a floor and of a commit of ours the message at its anchor is read first, or
+ * the last that is finished above: only where it is the one that was there,
+ * this is the log that was read.  Where it is not, older anchors say more, the
+ * newest first, until one is met again:
  *
  *     there      before
  *     nothing    one is met                compacted: all holds
@@ -56,6 +57,7 @@ begin_at(struct kafka_part *part, struct kafka_stand *stand)
 	kafka_ring_init(&part->ring, stand);
 	keep_anchors(part);
 	part->ring.next_era = kafka_part_new_era();
+	part->ring.tells_top = true;
 	part->step = KAFKA_READING;
 	part->era_untold = part->era_ends;
 	if (part->era_ends)
@@ -68,7 +70,8 @@ begin_at(struct kafka_part *part, struct kafka_stand *stand)
 static int64_t
 begin_unknown(struct kafka_part *part, int64_t offset)
 {
-	struct kafka_stand nothing = {.low = -1, .anchor = {-1, 0}};
+	struct kafka_stand nothing = {
+	    .low = -1, .anchor = {-1, 0}, .top = {-1, 0}};
 	begin_at(part, &nothing);
 	return offset;
 }
@@ -98,31 +101,50 @@ try_floor(struct kafka_part *part)
 	return prove_newest(part, part->floor.anchor);
 }
 
-/* What an operator has had read again is not asked for more. */
+/* Above low, some are finished, and the last of them is known. */
+static bool
+has_top(const struct kafka_part *part)
+{
+	return part->commit.n_ranges > 0 &&
+	    part->commit.top.offset >= part->commit.low;
+}
+
+static bool
+has_anchor_below(const struct kafka_part *part)
+{
+	return part->commit.anchor.offset >= 0 &&
+	    part->commit.anchor.offset < part->commit.low;
+}
+
+/* Of what an operator has had read again, the floor is not asked for more. */
 static void
 take_tries(struct kafka_part *part)
 {
 	struct kafka_anchors *tries = &part->tries;
+	int64_t end = has_anchor_below(part) ? part->commit.anchor.offset
+					     : part->commit.low;
 	tries->count = 0;
-	if (part->lowered || part->floor.low < 0)
-		return;
-	*tries = part->floor.older;
-	kafka_ring_floor_note(tries, part->floor.anchor);
+	if (!part->lowered && part->floor.low >= 0) {
+		*tries = part->floor.older;
+		kafka_ring_floor_note(tries, part->floor.anchor);
+	}
 	while (tries->count > 0 &&
-	    tries->list[tries->count - 1].offset >= part->commit.anchor.offset)
+	    tries->list[tries->count - 1].offset >= end)
 		tries->count--;
+	if (has_top(part) && has_anchor_below(part))
+		kafka_ring_floor_note(tries, part->commit.anchor);
 }
 
 /* A commit that is not ours has no anchor: it is believed. */
 static int64_t
 try_commit(struct kafka_part *part)
 {
-	struct kafka_anchor anchor = part->commit.anchor;
 	int64_t low = part->commit.low;
 	part->trial = KAFKA_TRY_COMMIT;
-	if (anchor.offset >= 0 && anchor.offset < low) {
+	if (has_top(part) || has_anchor_below(part)) {
 		take_tries(part);
-		return prove_newest(part, anchor);
+		return prove_newest(part,
+		    has_top(part) ? part->commit.top : part->commit.anchor);
 	}
 	begin_at(part, &part->commit);
 	return low;
@@ -226,8 +248,9 @@ is_older(const struct kafka_part *part)
 static void
 read_on_behind(struct kafka_part *part)
 {
-	struct kafka_stand stand = {
-	    .low = part->prove.offset + 1, .anchor = part->prove};
+	struct kafka_stand stand = {.low = part->prove.offset + 1,
+	    .anchor = part->prove,
+	    .top = {-1, 0}};
 	log_part(part, EV_source_end_lost, stand.low);
 	part->lower_floor = true;
 	part->floor.low = -1;
@@ -238,24 +261,40 @@ read_on_behind(struct kafka_part *part)
 	kafka_part_seek(part, part->ring.next);
 }
 
+/* What is finished above low holds where the last of that is met. */
 static void
-proven(struct kafka_part *part)
+begin_at_commit(struct kafka_part *part)
 {
-	struct kafka_stand stand = {
-	    .low = part->floor.low, .anchor = part->floor.anchor};
+	struct kafka_stand *commit = &part->commit;
+	if (has_top(part) && is_older(part)) {
+		part->era_ends = true;
+		kafka_ring_forget(commit);
+	}
+	commit->sure |= has_top(part);
+	begin_at(part, commit);
+}
+
+/* here: what has come is to be looked at, so that nothing is fetched anew. */
+static void
+proven(struct kafka_part *part, bool here)
+{
+	struct kafka_stand stand = {.low = part->floor.low,
+	    .anchor = part->floor.anchor,
+	    .top = {-1, 0}};
 	if (part->other || part->other_before) {
 		read_on_behind(part);
 		return;
 	}
-	bool seeks = is_older(part);
+	bool seeks = is_older(part) ||
+	    (part->trial == KAFKA_TRY_COMMIT && has_top(part));
 	if (part->trial == KAFKA_TRY_COMMIT) {
-		begin_at(part, &part->commit);
+		begin_at_commit(part);
 	} else {
 		tell_rewound(part);
 		begin_at(part, &stand);
 		part->ring.changed = true;
 	}
-	if (seeks)
+	if (seeks && !here)
 		kafka_part_seek(part, part->ring.next);
 }
 
@@ -312,7 +351,8 @@ none_is_met(struct kafka_part *part)
 {
 	if (part->other)
 		disproved(part);
-	else if (part->trial == KAFKA_TRY_FLOOR || part->other_before)
+	else if (part->trial == KAFKA_TRY_FLOOR ||
+	    (part->other_before && !part->lowered))
 		stand_still(part);
 	else
 		believe_commit(part);
@@ -359,7 +399,7 @@ nothing_is_met(struct kafka_part *part, int64_t offset, bool end)
 	kafka_part_ends(part, &start, &to);
 	if (start > part->newest.offset) {
 		/* It was trimmed: no log that begins so late is a new one. */
-		proven(part);
+		proven(part, true);
 		return true;
 	}
 	/* It was the last one below: no other one stands between. */
@@ -378,7 +418,7 @@ kafka_proof_meets(
 	if (offset > anchor->offset)
 		return nothing_is_met(part, offset, end);
 	if (offset == anchor->offset && !end && mark == anchor->mark)
-		proven(part);
+		proven(part, false);
 	else
 		another_is_met(part);
 	return false;

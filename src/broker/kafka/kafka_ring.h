@@ -69,6 +69,8 @@ struct kafka_stand {
 	bool sure; /* the anchor is not looked at any more */
 	struct kafka_range *ranges; /* finished above low, in their order */
 	size_t n_ranges;
+	/* The last that is finished above low; offset below 0: not told. */
+	struct kafka_anchor top;
 };
 
 enum kafka_given_state { KAFKA_UNFINISHED, KAFKA_PUTTING, KAFKA_FINISHED };
@@ -89,7 +91,8 @@ struct kafka_ring {
 	struct kafka_stand kept; /* what is told of what is not given yet */
 	uint32_t era; /* its owner sets both */
 	uint32_t next_era; /* begins with a commit that leaves something out */
-	bool changed; /* since kafka_ring_written */
+	bool changed; /* since it was committed last */
+	bool tells_top; /* its owner sets it: what is committed has a top */
 };
 
 /*
@@ -134,9 +137,16 @@ struct kafka_given *kafka_ring_find(
 void kafka_ring_set(struct kafka_ring *ring, struct kafka_given *given,
     enum kafka_given_state state);
 
+/* The one with that number, of count, from the front on. */
+struct kafka_given *kafka_ring_at(const struct kafka_ring *ring, size_t i);
+/* Putting: as if what is being put were finished; so below, too. */
+bool kafka_ring_is_over(const struct kafka_given *given, bool putting);
+/* How many are below the low-water mark that is to be. */
+size_t kafka_ring_count_over(const struct kafka_ring *ring, bool putting);
+
 /* Whether no more is to be read until something at the front is finished. */
 bool kafka_ring_is_full(const struct kafka_ring *ring);
-/* What can be committed; putting: as if what is being put were finished. */
+/* What can be committed. */
 int64_t kafka_ring_low(const struct kafka_ring *ring, bool putting);
 /* The anchor of that; offset below 0: there is none. */
 struct kafka_anchor kafka_ring_anchor(
@@ -145,10 +155,10 @@ struct kafka_anchor kafka_ring_anchor(
  * The metadata for the same commit, of at most KAFKA_METADATA_MAX bytes, with a
  * NUL; returns its length.  What does not fit is left out: it will come again.
  */
-size_t kafka_ring_write(const struct kafka_ring *ring, bool putting,
+size_t kafka_ring_text_write(const struct kafka_ring *ring, bool putting,
     size_t most, char ret_text[KAFKA_METADATA_MAX + 1]);
 /* Reads a commit; metadata of others has no anchor and no ranges. */
-void kafka_ring_read(
+void kafka_ring_text_read(
     int64_t low, struct span metadata, struct kafka_stand *ret_stand);
 void kafka_ring_forget(struct kafka_stand *stand);
 

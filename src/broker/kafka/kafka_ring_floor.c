@@ -52,8 +52,7 @@ static void
 note_given(const struct kafka_ring *ring, struct kafka_floor *floor)
 {
 	for (size_t i = 0; i < ring->count; i++) {
-		const struct kafka_given *given =
-		    &ring->list[(ring->first + i) & (ring->size - 1)];
+		const struct kafka_given *given = kafka_ring_at(ring, i);
 		if (given->offset >= floor->anchor.offset)
 			return;
 		kafka_ring_floor_note(&floor->older,

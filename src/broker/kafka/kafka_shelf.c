@@ -76,7 +76,7 @@ write_shelves(const struct kafka_shelf *list, const char *topic, bool putting,
 	size_t len = 0;
 	*ret_whole = true;
 	for (; list != NULL; list = list->next) {
-		kafka_ring_write(
+		kafka_ring_text_write(
 		    &list->ring, putting, KAFKA_METADATA_MAX, ring);
 		/* Without an anchor nothing of it is finished. */
 		if (strchr(ring, '.') == NULL)
@@ -131,7 +131,7 @@ read_shelf(struct kafka_shelf **list, struct span text)
 	if (!take_dotted(&text, INT32_MAX, &number) ||
 	    !take_dotted(&text, INT64_MAX, &low))
 		return;
-	kafka_ring_read(low, text, &stand);
+	kafka_ring_text_read(low, text, &stand);
 	if (stand.low < 0 || stand.anchor.offset < 0) {
 		kafka_ring_forget(&stand);
 		return;

@@ -38,10 +38,10 @@ again(const struct kafka_ring *ring, bool putting)
 	char text[KAFKA_METADATA_MAX + 1];
 	struct kafka_ring next;
 	struct kafka_stand stand;
-	size_t len = kafka_ring_write(
+	size_t len = kafka_ring_text_write(
 	    ring, putting, KAFKA_METADATA_MAX, text);
 	assert_int_equal(strlen(text), len);
-	kafka_ring_read(
+	kafka_ring_text_read(
 	    kafka_ring_low(ring, putting), span_of(text, len), &stand);
 	kafka_ring_init(&next, &stand);
 	return next;
@@ -227,14 +227,15 @@ the_metadata_never_exceeds_what_brokers_take(void **state)
 	assert_true(i > 500);
 	char text[KAFKA_METADATA_MAX + 1];
 	size_t most = KAFKA_METADATA_MAX;
-	assert_true(kafka_ring_write(&ring, false, most, text) < most * 3 / 4);
+	size_t len = kafka_ring_text_write(&ring, false, most, text);
+	assert_true(len < most * 3 / 4);
 	for (int64_t k = i; k < 9000; k++) {
 		kafka_ring_add(&ring, k, 1);
 		if (k % 2 == 1)
 			finish(&ring, k);
 	}
 	assert_in_range(
-	    kafka_ring_write(&ring, false, most, text), most - 10, most);
+	    kafka_ring_text_write(&ring, false, most, text), most - 10, most);
 	struct kafka_ring next = again(&ring, false);
 	assert_int_equal(kafka_ring_add(&next, 0, 1), KAFKA_COME_NEW);
 	assert_int_equal(kafka_ring_add(&next, 1, 1), KAFKA_COME_FINISHED);
@@ -268,6 +269,39 @@ an_era_goes_on_with_what_is_committed(void **state)
 	}
 }
 
+/* The last message that is finished above; through the next reader, too. */
+static void
+what_is_finished_above_ends_with_a_mark(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(7);
+	char text[KAFKA_METADATA_MAX + 1];
+	struct kafka_stand stand;
+	for (int64_t i = 7; i < 12; i++)
+		kafka_ring_add(&ring, i, 0x100 + (uint32_t)i);
+	ring.tells_top = true;
+	for (int64_t last = 8; last < 12; last += 2) {
+		finish(&ring, last);
+		struct kafka_ring next = again(&ring, false);
+		assert_int_equal(next.kept.top.offset, last);
+		assert_int_equal(next.kept.top.mark, 0x100 + last);
+		next.tells_top = true;
+		struct kafka_ring after = again(&next, false);
+		assert_int_equal(after.kept.top.offset, last);
+		assert_int_equal(after.kept.top.mark, 0x100 + last);
+		kafka_ring_clear(&after);
+		kafka_ring_clear(&next);
+	}
+	/* A range that leaves no room for the longest mark is left out. */
+	size_t len = sizeof "o1:-1.108:1+1,1+1.ffffffff" - 2;
+	len = kafka_ring_text_write(&ring, false, len, text);
+	kafka_ring_text_read(7, span_of(text, len), &stand);
+	assert_int_equal(stand.n_ranges, 1);
+	assert_int_equal(stand.top.offset, 8);
+	kafka_ring_forget(&stand);
+	kafka_ring_clear(&ring);
+}
+
 /* Then nobody can say of what comes whether it was finished. */
 static void
 another_era_begins_where_not_all_can_be_told(void **state)
@@ -284,17 +318,18 @@ another_era_begins_where_not_all_can_be_told(void **state)
 	struct kafka_ring next = again(&ring, false);
 	assert_int_equal(next.era, 5);
 	kafka_ring_clear(&next);
-	size_t all = kafka_ring_write(&ring, false, KAFKA_METADATA_MAX, text);
+	size_t all =
+	    kafka_ring_text_write(&ring, false, KAFKA_METADATA_MAX, text);
 	for (size_t most = 40; most < all; most++) {
 		struct kafka_stand stand;
-		size_t len = kafka_ring_write(&ring, false, most, text);
+		size_t len = kafka_ring_text_write(&ring, false, most, text);
 		assert_in_range(len, most - 5, most);
-		kafka_ring_read(0, span_of(text, len), &stand);
+		kafka_ring_text_read(0, span_of(text, len), &stand);
 		assert_false(stand.foreign);
 		assert_int_equal(stand.era, 6);
 		kafka_ring_forget(&stand);
 	}
-	assert_int_equal(all, kafka_ring_write(&ring, false, all, text));
+	assert_int_equal(all, kafka_ring_text_write(&ring, false, all, text));
 	next = again(&ring, false);
 	assert_int_equal(next.era, 5);
 	kafka_ring_clear(&next);
@@ -351,7 +386,7 @@ metadata_of_others_says_nothing(void **state)
 	    "o2:100000000:", "o2:1:1.2:3", "o2:x:1.2:3+4", "o3:1:"};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct kafka_stand stand;
-		kafka_ring_read(9, span_str(texts[i]), &stand);
+		kafka_ring_text_read(9, span_str(texts[i]), &stand);
 		assert_int_equal(stand.low, 9);
 		assert_int_equal(stand.n_ranges, 0);
 		assert_int_equal(stand.anchor.offset, -1);
@@ -478,6 +513,7 @@ main(void)
 	    cmocka_unit_test(what_is_being_put_is_finished_only_there),
 	    cmocka_unit_test(the_metadata_never_exceeds_what_brokers_take),
 	    cmocka_unit_test(an_era_goes_on_with_what_is_committed),
+	    cmocka_unit_test(what_is_finished_above_ends_with_a_mark),
 	    cmocka_unit_test(another_era_begins_where_not_all_can_be_told),
 	    cmocka_unit_test(what_was_kept_is_never_in_its_own_way),
 	    cmocka_unit_test(a_gap_is_bounded),

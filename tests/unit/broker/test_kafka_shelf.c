@@ -154,12 +154,12 @@ a_ring_leaves_room_by_whole_ranges(void **state)
 	int len = kafka_shelf_write(list, "t", false, letters);
 	size_t most = kafka_shelf_beside((size_t)len);
 	size_t all = kafka_shelf_join(metadata,
-	    kafka_ring_write(&ring, false, most, metadata),
+	    kafka_ring_text_write(&ring, false, most, metadata),
 	    span_of(letters, (size_t)len));
 	assert_true(all <= KAFKA_METADATA_MAX);
 	kafka_shelf_part(span_of(metadata, all), &own, &text);
 	assert_true(span_eq(text, span_of(letters, (size_t)len)));
-	kafka_ring_read(0, own, &stand);
+	kafka_ring_text_read(0, own, &stand);
 	assert_in_range(stand.n_ranges, 500, 1049);
 	kafka_ring_forget(&stand);
 	kafka_ring_clear(&ring);
@@ -188,7 +188,7 @@ what_is_finished_is_told_though_it_grows(void **state)
 	kafka_ring_init(&ring, &stand);
 	size_t most = kafka_shelf_beside(len);
 	assert_in_range(kafka_shelf_join(metadata,
-			    kafka_ring_write(&ring, false, most, metadata),
+			    kafka_ring_text_write(&ring, false, most, metadata),
 			    span_of(text, len)),
 	    len, KAFKA_METADATA_MAX);
 	kafka_shelf_read(&again, "t", span_of(text, len));
