@@ -7,6 +7,7 @@ Kafka (contrib/check --kafka)."""
 import itertools
 import os
 import shutil
+import time
 from collections import Counter
 
 from once import tap
@@ -19,6 +20,7 @@ from once.upstream import answer, reset_unanswered
 from once.wait import eventually
 
 NUMBERS = itertools.count()
+NOW_MS = int(time.time() * 1000)
 LEFT, LOST = 6, 4  # messages that are still there, and that are not
 
 
@@ -29,8 +31,10 @@ def keys_of(word, count):
 class Reader:
     """A topic of which all is finished, and a gateway that has ended."""
 
-    def __init__(self, bench):
+    def __init__(self, bench, **members):
+        """The members are all messages'."""
         self.bench, self.redis = bench, bench.own_redis()
+        self.members = members
         self.upstream = bench.upstream()
         self.kafka = bench.own_kafka()
         self.topic = Topic(self.kafka, f"end-lost-{next(NUMBERS)}")
@@ -48,8 +52,11 @@ class Reader:
             self.topic.name))
         return self.gateway
 
+    def add(self, keys):
+        self.topic.add_all(keys, **self.members)
+
     def finish(self, keys):
-        self.topic.add_all(keys)
+        self.add(keys)
         self.finished(keys)
 
     def finished(self, keys):
@@ -113,16 +120,19 @@ class Reader:
         equal(self.gateway.find_log("source_unproven"), [])
 
 
-@each([("of a group that stands there", False, 1),
-       ("beyond where the group stood", False, LOST + 2),
-       ("of a group that was forgotten", True, LOST + 2)])
-def what_is_new_is_read_and_nothing_else(bench, is_forgotten, count):
-    r = Reader(bench)
+@each([("of a group that stands there", False, 1, {}),
+       ("beyond where the group stood", False, LOST + 2, {}),
+       ("of a group that was forgotten", True, LOST + 2, {}),
+       ("of messages with no other time", False, LOST + 2,
+        {"timestamp": NOW_MS})])
+def what_is_new_is_read_and_nothing_else(
+        bench, is_forgotten, count, members):
+    r = Reader(bench, **members)
     r.stop()
     r.restore()
     if is_forgotten:
         r.kafka.delete_group(r.topic.group)
-    r.topic.add_all(keys_of("new", count))
+    r.add(keys_of("new", count))
     r.serve()
     r.finished(keys_of("new", count))
     r.reads_on_behind(LEFT)

@@ -135,9 +135,23 @@ kafka_message_letter(const rd_kafka_message_t *message, struct span id,
 uint32_t
 kafka_message_mark(const rd_kafka_message_t *message)
 {
-	return kafka_ring_mark(made_ms(message),
+	rd_kafka_headers_t *headers;
+	const char *name;
+	const void *value;
+	size_t size;
+	uint32_t mark = kafka_ring_mark(made_ms(message),
 	    span_of(message->key, message->key_len),
 	    span_of(message->payload, message->len));
+	if (rd_kafka_message_headers(message, &headers) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
+		return mark;
+	for (size_t i = 0; rd_kafka_header_get_all(
+			       headers, i, &name, &value, &size) ==
+	     RD_KAFKA_RESP_ERR_NO_ERROR;
+	     i++)
+		mark = kafka_ring_mark_header(
+		    mark, span_str(name), span_of(value, size));
+	return mark;
 }
 
 int64_t

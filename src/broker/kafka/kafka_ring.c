@@ -36,6 +36,12 @@ kafka_ring_mark(int64_t time_ms, struct span key, struct span value)
 	return mix_span(mix_span(hash, key), value);
 }
 
+uint32_t
+kafka_ring_mark_header(uint32_t mark, struct span name, struct span value)
+{
+	return mix_span(mix_span(mark, name), value);
+}
+
 /* --- the list --- */
 
 void

@@ -97,9 +97,13 @@ struct kafka_ring {
 
 /*
  * A message's mark: what tells it from another one at the same offset of a
- * topic that was made again.  Of its time, its key and its value.
+ * topic that was made again.  Of its time, its key and its value, and of its
+ * headers, as an idempotency key may be one.
  */
 uint32_t kafka_ring_mark(int64_t time_ms, struct span key, struct span value);
+/* That of one with one header more. */
+uint32_t kafka_ring_mark_header(
+    uint32_t mark, struct span name, struct span value);
 
 /* Begins at the stand, whose ranges are the ring's now. */
 void kafka_ring_init(struct kafka_ring *ring, struct kafka_stand *stand);

@@ -406,6 +406,12 @@ a_mark_tells_messages_apart(void **state)
 	assert_int_not_equal(mark, kafka_ring_mark(2, SPAN("k"), SPAN("v")));
 	assert_int_not_equal(mark, kafka_ring_mark(1, SPAN("kv"), SPAN("")));
 	assert_int_not_equal(mark, kafka_ring_mark(1, none, SPAN("v")));
+	uint32_t more = kafka_ring_mark_header(mark, SPAN("a"), SPAN("b"));
+	assert_int_not_equal(more, mark);
+	assert_int_equal(
+	    more, kafka_ring_mark_header(mark, SPAN("a"), SPAN("b")));
+	assert_int_not_equal(
+	    more, kafka_ring_mark_header(mark, SPAN("ab"), SPAN("")));
 }
 
 /* --- floors --- */
