@@ -184,7 +184,9 @@ def what_the_page_shows_of_prometheus_is_a_configuration(bench):
     text = Examples("onceproxy-metrics.7").texts["scrape.yml"]
     rules, = re.findall(r'rule_files: \["(.*)"\]', text)
     assert rules.endswith("/prometheus/" + os.path.basename(RULES)), rules
+    token, = re.findall(r"credentials_file: ([^}]*)\}", text)
     text = text.replace(rules, os.path.abspath(source(RULES)))
+    text = text.replace(token, bench.file(b"secret", "token"))
     promtool("check", "config", bench.file(text.encode(), "scrape.yml"))
 
 
