@@ -79,6 +79,9 @@ static const struct {
     {GROUP_IDEMPOTENCY, "", "ttl", "retention", NULL},
     {GROUP_IDEMPOTENCY, "fingerprint.", "exclude", "ignore", NULL},
     {GROUP_RELAY, "", "url", "webhook", NULL},
+    {GROUP_SCOPE, "", "aud", "audience", NULL},
+    {GROUP_SCOPE, "", "iss", "issuer", NULL},
+    {GROUP_SCOPE, "", "jwks", "keys", NULL},
 };
 enum { N_ALIASES = sizeof aliases / sizeof aliases[0] };
 

@@ -163,6 +163,7 @@ ANSWERS = [
     ("scope-comma", "23:18", 'did you mean ["Authorization", "X-Tenant"]?'),
     ("scope-forwarded", "24:11", 'the gateway removes this header or writes'),
     ("scope-header", "24:11", 'did you mean "X-Tenant"?'),
+    ("scope-iss", "28:13", 'did you mean "issuer"?'),
     ("scope-object", "23:18", 'did you mean [{...}]?'),
     ("scope-path-colon", "25:21",
      'did you mean {account} there, instead of ":account"?'),
