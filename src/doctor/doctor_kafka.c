@@ -62,12 +62,23 @@ look_at_group(const struct conf_source *source, struct source_seen *seen)
 		source->group));
 }
 
-/* All gateways share by one protocol, and name themselves so. */
+/* How gateways name themselves to the broker, unless the file says it. */
+static const char *
+client_of(const struct conf_broker *broker)
+{
+	const struct conf_settings *settings = &broker->settings;
+	for (size_t i = 0; i < settings->count; i++)
+		if (!strcmp(settings->list[i].name, "client.id"))
+			return settings->list[i].value;
+	return "onceproxy-";
+}
+
+/* All gateways share by one protocol, and name themselves alike. */
 static void
 look_at_others(const struct conf_source *source, struct source_seen *seen)
 {
 	char *others = topic_group_others(source->broker, source->group,
-	    KAFKA_NAME_PROTOCOL, "onceproxy-");
+	    KAFKA_NAME_PROTOCOL, client_of(source->broker));
 	if (others != NULL)
 		seen->others = mem_printf("%s, %s", source->group, others);
 	free(others);

@@ -15,7 +15,7 @@ from once.admin import Admin
 from once.gateway import command, write
 from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
-from once.tap import equal, long_test, test
+from once.tap import each, equal, long_test, test
 from once.wait import eventually
 
 NUMBERS = itertools.count()
@@ -238,11 +238,14 @@ def members_that_share_in_another_way_are_told_until_they_leave(bench):
     equal(gateway.find_log("source_broker_down"), [])
 
 
-@test
-def a_member_that_is_no_gateway_is_told(bench):
+@each([("as they name themselves", {}),
+       ("as the file names them", {"client.id": "shop"})])
+def a_member_that_is_no_gateway_is_told(bench, names):
     """It shares as gateways do, and is given some of the partitions."""
     upstream, topic = bench.upstream(), topic_of(bench.kafka, 2)
-    gateway = bench.serve(config_of(bench, upstream, topic, "one"))
+    config = config_of(bench, upstream, topic, "one")
+    config["brokers"]["events"]["settings"].update(names)
+    gateway = bench.serve(config)
     topic.kafka.wait_members(topic.group, 1)
     equal(others_of(gateway)["level"], "ok")
     other = confluent_kafka.Consumer(topic.kafka.settings(

@@ -8,6 +8,8 @@
 #include "broker/kafka/kafka_private.h"
 #include "loop/log.h"
 
+/* A partition: what is fetched of it, its era, and its floor as text. */
+
 /* --- its life --- */
 
 struct kafka_part *
