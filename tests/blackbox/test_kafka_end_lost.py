@@ -29,27 +29,24 @@ def keys_of(word, count):
 
 
 class Reader:
-    """A topic of which all is finished, and a gateway that has ended."""
+    """A topic, and gateways that read it one after the other."""
 
-    def __init__(self, bench, **members):
+    def __init__(self, bench, start="earliest", **members):
         """The members are all messages'."""
+        self.start = start
         self.bench, self.redis = bench, bench.own_redis()
         self.members = members
         self.upstream = bench.upstream()
         self.kafka = bench.own_kafka()
         self.topic = Topic(self.kafka, f"end-lost-{next(NUMBERS)}")
         self.executed = []
-        self.serve()
-        self.finish(keys_of("old", LEFT))
-        self.keep()
-        self.finish(keys_of("gone", LOST))
 
     def serve(self):
         self.gateway = self.bench.serve(self.topic.source(
             self.bench.config(
                 self.upstream, instance="one", redis=self.redis,
                 admin={"listen": f"unix:{self.bench.folder()}/admin"}),
-            self.topic.name))
+            self.topic.name, start=self.start))
         return self.gateway
 
     def add(self, keys):
@@ -120,6 +117,16 @@ class Reader:
         equal(self.gateway.find_log("source_unproven"), [])
 
 
+def read_all(bench, **members):
+    """All of it is finished; some of that will be lost."""
+    r = Reader(bench, **members)
+    r.serve()
+    r.finish(keys_of("old", LEFT))
+    r.keep()
+    r.finish(keys_of("gone", LOST))
+    return r
+
+
 @each([("of a group that stands there", False, 1, {}),
        ("beyond where the group stood", False, LOST + 2, {}),
        ("of a group that was forgotten", True, LOST + 2, {}),
@@ -127,7 +134,7 @@ class Reader:
         {"timestamp": NOW_MS})])
 def what_is_new_is_read_and_nothing_else(
         bench, is_forgotten, count, members):
-    r = Reader(bench, **members)
+    r = read_all(bench, **members)
     r.stop()
     r.restore()
     if is_forgotten:
@@ -146,7 +153,7 @@ def what_is_new_is_read_and_nothing_else(
 @test
 def nothing_stands_where_the_group_left_off(bench):
     """A marker is there, so that only what is before it tells."""
-    r = Reader(bench)
+    r = read_all(bench)
     r.stop()
     r.restore()
     new = keys_of("new", LOST - 1)
@@ -159,7 +166,7 @@ def nothing_stands_where_the_group_left_off(bench):
 
 @test
 def a_gateway_that_reads_meanwhile_reads_on(bench):
-    r = Reader(bench)
+    r = read_all(bench)
     r.gateway.freeze()
     r.restore()
     r.topic.add_all(["new"])
@@ -171,7 +178,7 @@ def a_gateway_that_reads_meanwhile_reads_on(bench):
 @test
 def what_was_finished_above_one_that_is_not_hides_nothing_new(bench):
     """All below it is what it was, and says nothing of what is behind it."""
-    r = Reader(bench)
+    r = read_all(bench)
     left = LEFT + LOST + 1
     r.upstream.reply = reset_unanswered
     r.topic.add_all(["held"])
@@ -201,7 +208,7 @@ def what_was_finished_above_one_that_is_not_hides_nothing_new(bench):
 def where_nothing_that_was_read_is_known_to_be_left_an_operator_decides(
         bench):
     """Of what was read, the floor knows only what is gone."""
-    r = Reader(bench)
+    r = read_all(bench)
     r.stop()
     r.restore()
     (name, floor), = r.topic.floors(r.redis).items()
@@ -221,6 +228,25 @@ def where_nothing_that_was_read_is_known_to_be_left_an_operator_decides(
     equal(command("messages", "-c", r.gateway.file, "rewind",
                   r.topic.name).returncode, 0)
     r.finished(["new"])
+
+
+@test
+def a_source_that_begins_with_the_latest_knows_the_log_before_it_reads(bench):
+    """What stood before it began is neither executed nor forgotten."""
+    r = Reader(bench, "latest")
+    r.add(keys_of("left", LEFT))
+    r.keep()
+    r.add(keys_of("gone", LOST))
+    r.serve()
+    eventually(lambda: r.topic.floors(r.redis), "where it began is kept",
+               START_S)
+    r.stop()
+    r.restore()
+    new = keys_of("new", LOST + 2)
+    r.add(new)
+    r.serve()
+    r.finished(new)
+    r.reads_on_behind(LEFT)
 
 
 tap.main()

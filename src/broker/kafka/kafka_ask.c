@@ -49,8 +49,10 @@ free_list(rd_kafka_topic_partition_list_t **list)
 static void
 free_topics(struct kafka_ask_topics **topics)
 {
-	for (size_t i = 0; *topics != NULL && i < (*topics)->size; i++)
+	for (size_t i = 0; *topics != NULL && i < (*topics)->size; i++) {
 		free((*topics)->list[i].name);
+		free((*topics)->list[i].leaders);
+	}
 	free(*topics);
 	*topics = NULL;
 }
@@ -191,6 +193,22 @@ ask_committed(struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
 		free_list(&ask->found);
 }
 
+static void
+note_leaders(struct kafka_ask_topic *topic,
+    const struct rd_kafka_metadata_topic *found)
+{
+	int count = found->partition_cnt;
+	topic->leaders = mem_zero((size_t)count * sizeof *topic->leaders);
+	topic->n_leaders = count;
+	for (int i = 0; i < count; i++)
+		topic->leaders[i] = -1;
+	for (int i = 0; i < count; i++) {
+		int32_t number = found->partitions[i].id;
+		if (number >= 0 && number < count)
+			topic->leaders[number] = found->partitions[i].leader;
+	}
+}
+
 /* False: nobody answers. */
 static bool
 ask_topic(struct kafka_ask *ask, struct kafka_ask_topic *topic)
@@ -208,6 +226,8 @@ ask_topic(struct kafka_ask *ask, struct kafka_ask_topic *topic)
 	topic->error = found->topic_cnt == 1
 	    ? found->topics[0].err
 	    : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	if (topic->error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		note_leaders(topic, &found->topics[0]);
 	rd_kafka_metadata_destroy(found);
 	return true;
 }

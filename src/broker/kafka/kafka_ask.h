@@ -25,6 +25,9 @@ struct kafka_ask_topics {
 		/* Once it is there, the consumer is to know it at once. */
 		bool wanted;
 		rd_kafka_resp_err_t error; /* the answer */
+		/* Who leads each partition; below 0: nobody does now. */
+		int32_t *leaders;
+		int n_leaders;
 	} list[];
 };
 /* With names to be set, for free(). */

@@ -94,6 +94,50 @@ kafka_part_fetch_again(struct kafka_part *part, int64_t offset)
 	kafka_part_seek(part, offset);
 }
 
+/* --- what is told of it --- */
+
+void
+kafka_part_log(const struct kafka_part *part, enum event event, int64_t offset)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "source", part->kafka->source->name);
+	log_str(&line, "partition", part->name);
+	log_int(&line, "offset", offset);
+	log_end(&line);
+}
+
+/* Whoever set the group left out what was not finished there. */
+void
+kafka_part_tell_ahead(const struct kafka_part *part)
+{
+	int64_t from = part->floor.low, to = part->commit.low;
+	if (!part->commit.foreign || from < 0 || to <= from)
+		return;
+	struct logline line = log_begin(EV_source_set_ahead);
+	log_str(&line, "source", part->kafka->source->name);
+	log_str(&line, "partition", part->name);
+	log_int(&line, "offset", from);
+	log_int(&line, "to", to);
+	log_end(&line);
+}
+
+void
+kafka_part_tell_rewound(const struct kafka_part *part)
+{
+	const struct broker_events *events = &part->kafka->events;
+	int64_t from = part->commit.low, to;
+	int64_t start;
+	kafka_part_ends(part, &start, &to);
+	if (from < start)
+		from = start;
+	if (from < 0 || from >= part->floor.low)
+		return;
+	kafka_part_log(part, EV_source_rewound, from);
+	if (events->rewound != NULL)
+		events->rewound(
+		    events->arg, (uint64_t)(part->floor.low - from));
+}
+
 /* --- its era --- */
 
 /* Unlike all others, and not the first. */

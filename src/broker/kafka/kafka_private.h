@@ -9,6 +9,7 @@
 #include "broker/kafka/kafka_ring.h"
 #include "broker/kafka/kafka_shelf.h"
 #include "broker/kafka/kafka_thread.h"
+#include "loop/log.h"
 
 /*
  * For the files of the Kafka client alone: a reader, its partitions, and what
@@ -64,6 +65,7 @@ enum kafka_trial {
 	KAFKA_TRY_FLOOR,
 	KAFKA_TRY_COMMIT,
 	KAFKA_TRY_START,
+	KAFKA_TRY_LATEST,
 };
 
 /* A partition that the group has given us. */
@@ -96,6 +98,7 @@ struct kafka_part {
 	struct kafka_anchor newest; /* it was that first */
 	struct kafka_anchors tries; /* older ones, which were not tried yet */
 	bool other, other_before; /* stand at the newest, at older ones */
+	int64_t latest; /* its log ended there when it began with the latest */
 	bool empty; /* its queue was, when it was last looked at */
 	bool heard; /* something came of it since the last look (kafka_still) */
 	unsigned still; /* answers in a row that more should have come */
@@ -329,10 +332,7 @@ void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
 /* What is committed, as kafka_ask says it; arg is the reader. */
 void kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
     rd_kafka_topic_partition_list_t *list);
-/*
- * What an error of the brokers says of our group and topics: that somebody has
- * answered, and what is wrong then.  False: nothing.
- */
+/* What an error of brokers says of our group and topics; false: nothing. */
 bool kafka_group_error(struct kafka *kafka, rd_kafka_resp_err_t error);
 /* We may not read as our group. */
 void kafka_group_forbidden(struct kafka *kafka);
@@ -361,6 +361,11 @@ void kafka_part_seek(struct kafka_part *part, int64_t offset);
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
 /* One that is UNPROVEN: whether an operator has decided. */
 void kafka_part_ask_again(struct kafka_part *part);
+void kafka_part_log(
+    const struct kafka_part *part, enum event event, int64_t offset);
+/* The group stands above the floor, where somebody else has set it; below. */
+void kafka_part_tell_ahead(const struct kafka_part *part);
+void kafka_part_tell_rewound(const struct kafka_part *part);
 /* Unlike all others, and not the first. */
 uint32_t kafka_part_new_era(void);
 /* Whether nothing is to be read before its era is committed. */
@@ -423,10 +428,7 @@ int64_t kafka_message_offset(
 /* Commits what has changed, unless something is under way; false: not yet. */
 bool kafka_commit_go_on(struct kafka *kafka);
 void kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event);
-/*
- * The list of what is to be committed, and notes it as being committed; NULL:
- * nothing has changed.
- */
+/* What is to be committed, noted as being committed; NULL: nothing. */
 rd_kafka_topic_partition_list_t *kafka_commit_list(
     struct kafka *kafka, bool putting);
 /* Whether nothing is to be committed, or being committed. */
@@ -464,10 +466,7 @@ struct span kafka_letters_tell(struct kafka_part *part, bool putting,
 void kafka_letters_floor_told(struct kafka_part *part, bool good);
 /* What is kept of the partition's letters beside its commits. */
 void kafka_letters_floor_set(struct kafka_part *part, struct span floor);
-/*
- * One of that and what is committed became known: where the group was set by
- * somebody else, letters are as finished as they were.
- */
+/* That or its commit became known: others' commits finish no letters. */
 void kafka_letters_floor_recall(struct kafka_part *part);
 /* Frees what is the partition's. */
 void kafka_letters_floor_forget(struct kafka_part *part);

@@ -5,6 +5,11 @@
 #include "broker/kafka/kafka_private.h"
 #include "loop/log.h"
 
+enum {
+	/* Offsets before the end of a log that tell which log it is. */
+	LATEST_TAIL = 100,
+};
+
 /*
  * Where a partition is read from: behind the floor where the group stands
  * before that, else where the group stands, else where the source begins.  Of
@@ -25,16 +30,6 @@
  *                                          forget it with its topic; of a
  *                                          floor nobody knows
  */
-
-static void
-log_part(const struct kafka_part *part, enum event event, int64_t offset)
-{
-	struct logline line = log_begin(event);
-	log_str(&line, "source", part->kafka->source->name);
-	log_str(&line, "partition", part->name);
-	log_int(&line, "offset", offset);
-	log_end(&line);
-}
 
 /* --- where it begins --- */
 
@@ -151,11 +146,25 @@ try_commit(struct kafka_part *part)
 }
 
 static int64_t
-try_start(struct kafka_part *part, bool latest)
+try_start(struct kafka_part *part)
 {
 	part->trial = KAFKA_TRY_START;
-	return begin_unknown(
-	    part, latest ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING);
+	return begin_unknown(part, RD_KAFKA_OFFSET_BEGINNING);
+}
+
+/*
+ * Nothing was read that would tell this log from another one, or that it has
+ * lost its end since: so the last messages that stand there are its anchors.
+ */
+static int64_t
+try_latest(struct kafka_part *part)
+{
+	part->trial = KAFKA_TRY_LATEST;
+	part->tries.count = 0;
+	part->latest = -1;
+	part->newest.offset = -1;
+	return prove(part,
+	    (struct kafka_anchor){RD_KAFKA_OFFSET_TAIL(LATEST_TAIL), 0});
 }
 
 /*
@@ -166,21 +175,6 @@ static bool
 is_without_era(const struct kafka_part *part)
 {
 	return part->commit.foreign || part->commit.low < 0;
-}
-
-/* Whoever set the group left out what was not finished there. */
-static void
-tell_ahead(const struct kafka_part *part)
-{
-	int64_t from = part->floor.low, to = part->commit.low;
-	if (!part->commit.foreign || from < 0 || to <= from)
-		return;
-	struct logline line = log_begin(EV_source_set_ahead);
-	log_str(&line, "source", part->kafka->source->name);
-	log_str(&line, "partition", part->name);
-	log_int(&line, "offset", from);
-	log_int(&line, "to", to);
-	log_end(&line);
 }
 
 int64_t
@@ -195,12 +189,13 @@ kafka_proof_begin(struct kafka_part *part)
 	} else if (is_below) {
 		return try_floor(part);
 	}
-	tell_ahead(part);
+	kafka_part_tell_ahead(part);
 	if (part->commit.low >= 0)
 		return try_commit(part);
 	/* Of what has a floor, all is read that an operator has come again. */
 	bool is_new = part->group_is_new && part->floor.low < 0;
-	return try_start(part, is_new && part->kafka->source->start_latest);
+	return is_new && part->kafka->source->start_latest ? try_latest(part)
+							   : try_start(part);
 }
 
 /* --- the end of a proof --- */
@@ -210,32 +205,15 @@ static void
 disproved(struct kafka_part *part)
 {
 	bool was_floor = part->trial == KAFKA_TRY_FLOOR;
-	log_part(part, EV_source_topic_again, part->newest.offset);
+	kafka_part_log(part, EV_source_topic_again, part->newest.offset);
 	part->lower_floor = true;
 	part->floor.low = -1;
 	part->era_ends = was_floor && is_without_era(part);
 	if (was_floor && part->commit.low >= 0)
 		kafka_part_seek(part, try_commit(part));
 	else
-		kafka_part_seek(part, try_start(part, false));
+		kafka_part_seek(part, try_start(part));
 	part->ring.changed = true;
-}
-
-static void
-tell_rewound(const struct kafka_part *part)
-{
-	const struct broker_events *events = &part->kafka->events;
-	int64_t from = part->commit.low, to;
-	int64_t start;
-	kafka_part_ends(part, &start, &to);
-	if (from < start)
-		from = start;
-	if (from < 0 || from >= part->floor.low)
-		return;
-	log_part(part, EV_source_rewound, from);
-	if (events->rewound != NULL)
-		events->rewound(
-		    events->arg, (uint64_t)(part->floor.low - from));
 }
 
 static bool
@@ -251,7 +229,7 @@ read_on_behind(struct kafka_part *part)
 	struct kafka_stand stand = {.low = part->prove.offset + 1,
 	    .anchor = part->prove,
 	    .top = {-1, 0}};
-	log_part(part, EV_source_end_lost, stand.low);
+	kafka_part_log(part, EV_source_end_lost, stand.low);
 	part->lower_floor = true;
 	part->floor.low = -1;
 	part->era_ends = true;
@@ -290,7 +268,7 @@ proven(struct kafka_part *part, bool here)
 	if (part->trial == KAFKA_TRY_COMMIT) {
 		begin_at_commit(part);
 	} else {
-		tell_rewound(part);
+		kafka_part_tell_rewound(part);
 		begin_at(part, &stand);
 		part->ring.changed = true;
 	}
@@ -410,11 +388,34 @@ nothing_is_met(struct kafka_part *part, int64_t offset, bool end)
 	return false;
 }
 
+/* True: it is the first that is not there yet when the source begins. */
+static bool
+latest_meets(
+    struct kafka_part *part, int64_t offset, uint32_t mark, bool end)
+{
+	int64_t start;
+	if (part->latest < 0)
+		kafka_part_ends(part, &start, &part->latest);
+	bool begins = end || offset >= part->latest;
+	if (begins) {
+		struct kafka_stand stand = {
+		    .low = offset, .anchor = part->newest, .top = {-1, 0}};
+		begin_at(part, &stand);
+		part->ring.older = part->tries;
+		return true;
+	}
+	kafka_ring_floor_note(&part->tries, part->newest);
+	part->newest = (struct kafka_anchor){offset, mark};
+	return false;
+}
+
 bool
 kafka_proof_meets(
     struct kafka_part *part, int64_t offset, uint32_t mark, bool end)
 {
 	const struct kafka_anchor *anchor = &part->prove;
+	if (part->trial == KAFKA_TRY_LATEST)
+		return latest_meets(part, offset, mark, end);
 	if (offset > anchor->offset)
 		return nothing_is_met(part, offset, end);
 	if (offset == anchor->offset && !end && mark == anchor->mark)
@@ -466,7 +467,7 @@ kafka_proof_anew(struct kafka_part *part)
 	part->era_ends = false;
 	if (tries_read(part))
 		return false;
-	log_part(part, EV_source_topic_again, part->ring.next);
+	kafka_part_log(part, EV_source_topic_again, part->ring.next);
 	part->lower_floor = true;
 	begin_unknown(part, -1);
 	return true;
