@@ -133,6 +133,18 @@ field_value_bytes(struct span s)
 }
 
 bool
+field_credentials(struct span value, struct span scheme, struct span *ret_rest)
+{
+	size_t len = field_token_bytes(value);
+	if (!span_ieq(span_of(value.ptr, len), scheme))
+		return false;
+	while (len < value.len && value.ptr[len] == ' ')
+		len++;
+	*ret_rest = span_from(value, len);
+	return true;
+}
+
+bool
 field_is_value(struct span s)
 {
 	return field_value_bytes(s) == s.len;

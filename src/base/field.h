@@ -60,6 +60,12 @@ enum field_kind field_kind_met(struct span name);
 bool field_is_token(struct span s);
 /* How many bytes, from the first on, are such. */
 size_t field_token_bytes(struct span s);
+/*
+ * What stands behind the scheme of credentials and its blanks (RFC 9110,
+ * section 11.4); false: another scheme.
+ */
+bool field_credentials(
+    struct span value, struct span scheme, struct span *ret_rest);
 /* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */
 bool field_is_value(struct span s);
 /* How many bytes, from the first on, are such. */

@@ -4,7 +4,6 @@
 
 #include "base/ascii.h"
 #include "base/json.h"
-#include "base/renewable.h"
 #include "base/test_build.h"
 #include "http/route.h"
 #include "key/scope.h"
@@ -12,19 +11,6 @@
 #include "token/token_file.h"
 
 /* --- HTTP Basic (RFC 7617) --- */
-
-/* What stands behind the scheme and its blanks; false: another scheme. */
-static bool
-credentials_of(struct span value, struct span scheme, struct span *ret_rest)
-{
-	size_t len = field_token_bytes(value);
-	if (!span_ieq(span_of(value.ptr, len), scheme))
-		return false;
-	while (len < value.len && value.ptr[len] == ' ')
-		len++;
-	*ret_rest = span_from(value, len);
-	return true;
-}
 
 /*
  * The user; false where another reader could find another one: base64 of which
@@ -53,7 +39,7 @@ static enum scope_verdict
 find_user(struct arena *arena, struct span value, struct span *ret_user)
 {
 	struct span token;
-	if (!credentials_of(value, SPAN("Basic"), &token))
+	if (!field_credentials(value, SPAN("Basic"), &token))
 		return SCOPE_FOUND;
 	return read_user(arena, token, ret_user) ? SCOPE_FOUND
 						 : SCOPE_MALFORMED;
@@ -69,14 +55,12 @@ find_claim(const struct conf_scope *scope, const struct scope_request *request,
 	const struct token_rules rules = {
 	    scope->jwt, scope->issuer, scope->audience};
 	struct span token;
-	if (!credentials_of(value, SPAN("Bearer"), &token))
+	if (!field_credentials(value, SPAN("Bearer"), &token))
 		return SCOPE_FOUND;
 	/* What is decoded is as long as the token. */
 	struct arena *scratch = arena_new();
-	struct renewed *keys = token_file_borrow(scope->file);
-	const char *wrong = token_verify(scratch, token_file_keys(keys), &rules,
+	const char *wrong = token_file_verify(scratch, scope->file, &rules,
 	    token, request->now_ms, ret_claim);
-	renewable_return(&keys);
 	if (wrong == NULL)
 		*ret_claim = arena_dup(request->arena, *ret_claim);
 	arena_free(&scratch);

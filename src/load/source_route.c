@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/ascii.h"
 #include "base/mem.h"
 #include "conf/amount.h"
+#include "conf/source_asks.h"
 #include "load/complaints_private.h"
 #include "load/source_private.h"
 
 /* How long a message may come again: what Kafka keeps, and Redis for ever. */
 static const int64_t retention_ms = INT64_C(7) * 24 * 3600 * 1000;
-
-/* Stands for a variable's value: no path has it (load/path.c). */
-enum { VALUE = '\0' };
 
 #define POLICY_OPTION(field) \
 	option_at(GROUP_IDEMPOTENCY, offsetof(struct conf_idempotency, field))
@@ -27,123 +24,6 @@ struct led {
 #define COMPLAIN(led, field, ...)                                  \
 	complaints_at_option((led)->l, (led)->at, SOURCE_OPTION(field), \
 	    __VA_ARGS__)
-
-/* --- paths --- */
-
-static void
-add_decoded(char *path, size_t *len, struct span text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i];
-		if (c == '%' && i + 2 < text.len) {
-			c = (char)(ascii_hex_value(text.ptr[i + 1]) << 4 |
-			    ascii_hex_value(text.ptr[i + 2]));
-			i += 2;
-		}
-		path[(*len)++] = c;
-	}
-}
-
-/*
- * The template's path, decoded, without a query and a slash at its end, and
- * with VALUE for each variable; the caller frees its bytes.
- */
-static struct span
-path_of(const struct template *t)
-{
-	char *path = mem_zero(strlen(t->text) + 1);
-	size_t len = 0;
-	for (size_t i = 0; i < t->count; i++) {
-		struct span text = t->pieces[i].text;
-		if (t->pieces[i].kind != TEMPLATE_TEXT) {
-			path[len++] = VALUE;
-			continue;
-		}
-		size_t end = 0;
-		while (end < text.len && text.ptr[end] != '?')
-			end++;
-		add_decoded(path, &len, span_of(text.ptr, end));
-		if (end < text.len)
-			break;
-	}
-	if (len > 0 && path[len - 1] == '/')
-		len--;
-	return span_of(path, len);
-}
-
-/*
- * Whether some values, of a byte at least, make the segment that text.  What
- * fits behind a value as far to the left as it may leaves the most to the
- * others, so only the last value is ever made longer.
- */
-static bool
-may_be(struct span segment, struct span text)
-{
-	size_t s = 0, t = 0;
-	size_t value = segment.len; /* the last one; none yet */
-	size_t value_end = 0;       /* in the text */
-	while (t < text.len) {
-		if (s < segment.len && segment.ptr[s] == VALUE) {
-			value = s++;
-			value_end = ++t;
-		} else if (s < segment.len && segment.ptr[s] == text.ptr[t]) {
-			s++;
-			t++;
-		} else if (value < segment.len) {
-			s = value + 1;
-			t = ++value_end;
-		} else {
-			return false;
-		}
-	}
-	return s == segment.len;
-}
-
-enum fit { FITS_NEVER, FITS_SOMETIMES, FITS_ALWAYS };
-
-/* Takes a slash and the segment behind it. */
-static struct span
-next_segment(struct span *rest)
-{
-	*rest = span_from(*rest, 1);
-	size_t len = 0;
-	while (len < rest->len && rest->ptr[len] != '/')
-		len++;
-	struct span segment = span_of(rest->ptr, len);
-	*rest = span_from(*rest, len);
-	return segment;
-}
-
-/* As http/route.c does it, for all the values of the variables at once. */
-static enum fit
-path_fit(const struct conf_route *route, struct span rest)
-{
-	enum fit fit = FITS_ALWAYS;
-	for (size_t i = 0; i < route->n_segments; i++) {
-		const struct conf_segment *want = &route->segments[i];
-		if (want->kind == SEGMENT_REST)
-			return fit;
-		if (rest.len == 0)
-			return FITS_NEVER;
-		struct span segment = next_segment(&rest);
-		if (want->kind != SEGMENT_TEXT ||
-		    span_eq(segment, want->text))
-			continue;
-		if (!may_be(segment, want->text))
-			return FITS_NEVER;
-		fit = FITS_SOMETIMES;
-	}
-	return rest.len == 0 ? fit : FITS_NEVER;
-}
-
-static bool
-has_method(const struct conf_route *route, const char *method)
-{
-	for (size_t i = 0; i < route->methods.count; i++)
-		if (!strcmp(route->methods.list[i], method))
-			return true;
-	return route->methods.count == 0;
-}
 
 /* --- what a route must be --- */
 
@@ -331,24 +211,11 @@ source_route_check(struct loader *l, const struct json_place *at,
 {
 	const struct conf *conf = l->conf;
 	struct led led = {l, at, source, NULL};
-	enum fit fit = FITS_NEVER;
+	size_t i = 0;
 	if (source->request.path.text == NULL)
 		return;
-	struct span path = path_of(&source->request.path);
-	for (size_t i = 0; i < conf->n_routes && fit != FITS_ALWAYS; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		/* One without a path was complained about. */
-		enum fit now = route->path == NULL ||
-			!has_method(route, source->request.method)
-		    ? FITS_NEVER
-		    : path_fit(route, path);
-		if (now == FITS_NEVER)
-			continue;
-		fit = now;
-		led.route = route;
+	while ((led.route = source_asks_route(conf, source, &i)) != NULL)
 		check_served_by(&led);
-	}
-	if (fit == FITS_NEVER)
+	if (i == 0)
 		COMPLAIN(&led, request.path, "no route serves it");
-	free((char *)(uintptr_t)path.ptr);
 }

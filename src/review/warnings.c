@@ -12,6 +12,7 @@
 #include "review/warnings.h"
 #include "review/warnings_routes_private.h"
 #include "review/warnings_scope_private.h"
+#include "review/warnings_tokens_private.h"
 #include "review/warnings_useless_private.h"
 #include "review/warnings_variables_private.h"
 
@@ -372,6 +373,7 @@ warnings_find(
 	char *token = token_of_routes(conf);
 	warnings_variables_find(conf, complaints);
 	warnings_useless_find(conf, complaints);
+	warnings_tokens_find(conf, now_ms, complaints);
 	for (size_t i = 0; i < conf->n_listen; i++)
 		warn_of_listener(complaints, conf, i, token, now_ms);
 	if (conf->store.redis.tls.files.certificate != NULL)

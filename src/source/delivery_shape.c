@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "source/delivery_private.h"
 #include "source/shape.h"
 #include "source/source_credit.h"
+#include "source/source_standing.h"
 
 /*
  * A request is made of the message: anew for each try, under the configuration
@@ -83,6 +87,18 @@ take_place(struct delivery *d, struct span body)
 	}
 }
 
+/* None can be executed before it is renewed, and none becomes a dead letter. */
+static enum after
+stand_for_token(struct delivery *d, struct span detail)
+{
+	char *words = mem_str(detail);
+	source_standing_begin(d->source, STANDING_TOKEN, words);
+	free(words);
+	delivery_probed(d);
+	delivery_unshape(d);
+	return delivery_to(d, DELIVERY_STAND, MORE);
+}
+
 enum after
 delivery_shape(struct machine *machine)
 {
@@ -114,6 +130,11 @@ delivery_shape(struct machine *machine)
 	if (d->buried)
 		return delivery_to(d, DELIVERY_TURN, MORE);
 	verdict = make_request(d, &detail);
+	if (verdict == SHAPE_OWN_TOKEN)
+		return stand_for_token(d, detail);
+	if (verdict == SHAPE_GOOD &&
+	    shape_has_own_token(d->source->source, &d->c))
+		source_standing_end(d->source, STANDING_TOKEN);
 	if (verdict != SHAPE_GOOD)
 		condemn_misshapen(d, verdict, detail);
 	return delivery_to(d, DELIVERY_TURN, MORE);

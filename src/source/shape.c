@@ -4,6 +4,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "conf/source_asks.h"
 #include "gate/response.h"
 #include "head/header.h"
 #include "key/key.h"
@@ -240,6 +241,32 @@ refuse_key(struct shape *s, enum key_verdict verdict)
 	    arena_printf(s->c->arena, "key-invalid: %s", s->c->key.message));
 }
 
+bool
+shape_has_own_token(const struct conf_source *source, const struct claimant *c)
+{
+	const struct conf_scopes *scope = &c->policy->scope;
+	struct span value;
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->list[i].kind == SCOPE_JWT &&
+		    source_asks_header(
+			source, scopes_header(&scope->list[i]), &value))
+			return true;
+	return false;
+}
+
+static enum shape_verdict
+refuse_token(struct shape *s, const char *message)
+{
+	if (shape_has_own_token(s->source, s->c))
+		return misshapen(s, SHAPE_OWN_TOKEN,
+		    arena_printf(s->c->arena,
+			"The route \"%s\" refuses the source's own token: %s",
+			s->c->route->name, message));
+	return misshapen(s, SHAPE_MALFORMED,
+	    arena_printf(s->c->arena, "%s: %s",
+		problem_type(PROBLEM_TOKEN_INVALID), message));
+}
+
 static enum shape_verdict
 find_key(struct shape *s)
 {
@@ -256,9 +283,7 @@ find_key(struct shape *s)
 	case SCOPE_MALFORMED:
 		return refuse_problem(s, PROBLEM_SCOPE_MISSING);
 	case SCOPE_INVALID:
-		return misshapen(s, SHAPE_MALFORMED,
-		    arena_printf(s->c->arena, "%s: %s",
-			problem_type(PROBLEM_TOKEN_INVALID), message));
+		return refuse_token(s, message);
 	case SCOPE_REPEATED:
 		break;
 	}

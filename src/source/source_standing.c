@@ -238,6 +238,7 @@ on_probe(void *arg)
 	if (!tried[false]) {
 		source_standing_end(s, STANDING_STORE);
 		source_standing_end(s, STANDING_UPSTREAM);
+		source_standing_end(s, STANDING_TOKEN);
 	}
 	if (!tried[true]) {
 		/* The next one that is refused is one too many again. */

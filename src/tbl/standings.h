@@ -10,6 +10,8 @@ STANDING(BROKER, "broker", "The broker cannot be reached, or does not let the "
 STANDING(STORE, "store", "Redis or the journal cannot take a claim now.")
 STANDING(UPSTREAM, "upstream", "Nothing could be sent to the upstream five "
 	"times in a row; one message at a time tries again.")
+STANDING(TOKEN, "token", "The source's own token is refused by the route that "
+	"its messages lead to: renew it.")
 STANDING(DEAD_LETTERS, "dead-letters", "The broker does not take a dead "
 	"letter.")
 STANDING(RESULTS, "results", "The broker does not take a result.")

@@ -152,14 +152,14 @@ token_file_look(struct token_file *file, char **ret_wrong)
 	return TOKEN_FILE_NEW;
 }
 
-struct renewed *
-token_file_borrow(const struct token_file *file)
+const char *
+token_file_verify(struct arena *arena, const struct token_file *file,
+    const struct token_rules *rules, struct span token, int64_t now_ms,
+    struct span *ret_value)
 {
-	return renewable_borrow(file->keys);
-}
-
-const struct token_keys *
-token_file_keys(const struct renewed *borrowed)
-{
-	return renewable_object(borrowed);
+	struct renewed *keys = renewable_borrow(file->keys);
+	const char *wrong = token_verify(arena, renewable_object(keys), rules,
+	    token, now_ms, ret_value);
+	renewable_return(&keys);
+	return wrong;
 }

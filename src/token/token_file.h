@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "token/token_keys.h"
+#include "token/token.h"
 
 /*
  * A file of keys, which is read again when it changes: who issues tokens makes
  * new keys now and then.  One that is read wrong changes nothing.  The main
- * thread reads; any thread borrows.
+ * thread reads; any thread verifies by it.
  */
 struct token_file;
-struct renewed;
 
 /* NULL: it cannot be used; *ret_wrong is a sentence that the caller frees. */
 MUST_USE struct token_file *token_file_new(
     const char *name, char **ret_wrong);
-/* Nulls the pointer; NULL is accepted.  What was borrowed lives on. */
+/* Nulls the pointer; NULL is accepted. */
 void token_file_free(struct token_file **file);
 
 enum token_file_news {
@@ -25,7 +24,7 @@ enum token_file_news {
 /* Looks whether it has changed; *ret_wrong as above, where it is WRONG. */
 enum token_file_news token_file_look(
     struct token_file *file, char **ret_wrong);
-
-/* The keys of now, until renewable_return(). */
-struct renewed *token_file_borrow(const struct token_file *file);
-const struct token_keys *token_file_keys(const struct renewed *borrowed);
+/* token_verify() by the keys of now. */
+MUST_USE const char *token_file_verify(struct arena *arena,
+    const struct token_file *file, const struct token_rules *rules,
+    struct span token, int64_t now_ms, struct span *ret_value);

@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import time
 
 from once import tap
 from once.admin import Admin
@@ -260,8 +261,46 @@ def one_attempt_and_a_retry_are_warned_of(bench):
     equal([p for p, _ in check(bench, retry)[1]], [POLICY + "/on_unknown"])
 
 
+def with_token(bench, key=None, value="Bearer {}", **claims):
+    """A source with a token of its own, and a route that believes it."""
+    folder = bench.folder()
+    file, own = os.path.join(folder, "keys.json"), Key(folder, "HS256", "one")
+    write_keys(file, own)
+    token = (key or own).token({"sub": "shop", **claims})
+    return {**least(scope=[{"jwt": "sub", "keys": file}]),
+            "brokers": {"queue": {"redis": "redis://127.0.0.1"}},
+            "sources": {"shop": {
+                "broker": "queue", "stream": "charges", "request": {
+                    "path": "/v1/charges",
+                    "headers": {"Authorization": value.format(token)}}}}}
+
+
+DAY_S = 24 * 3600
+
+
+@each([
+    ("that has expired", lambda bench: with_token(bench, exp=1),
+     'the route "charges" refuses this token'),
+    ("of another issuer's key", lambda bench: with_token(
+        bench, Key(bench.folder(), "HS256", "two")), "key is not known"),
+    ("that expires soon", lambda bench: with_token(
+        bench, exp=int(time.time()) + 13 * DAY_S), "within 14 days"),
+])
+def check_warns_of_a_token_of_a_source(bench, config, words):
+    status, found, well = check(bench, config(bench))
+    equal((status, well), (0, True))
+    (pointer, said), = found
+    equal(pointer, "/sources/shop/request/headers/Authorization")
+    assert words in said and "stands" in said, said
+
+
 @each([
     ("what says nothing of it", lambda bench: least()),
+    ("a token that lasts", lambda bench: with_token(
+        bench, exp=int(time.time()) + 15 * DAY_S)),
+    ("a token that does not end", with_token),
+    ("a token of each message", lambda bench: with_token(
+        bench, value="Bearer {{header:token}}", exp=1)),
     ("hold", lambda bench: least(on_unknown="hold")),
     ("a reconcile that says what is absent",
      lambda bench: least(on_unknown={"reconcile": {

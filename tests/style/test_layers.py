@@ -17,7 +17,7 @@ from once.tap import each, equal, test
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {head, upstream, load}; redis <- broker
 #                   base <- jsonc <- load <- review <- cmd
-#   head <- http; base <- token <- {load, key}; {http, store} <- key
+#   head <- http; base <- token <- {load, review, key}; {http, store} <- key
 #   store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
@@ -43,7 +43,7 @@ MAY_SEE = {
     "jsonc": BASE,
     "token": BASE,
     "load": CONF | {"jsonc", "token"},
-    "review": CONF | {"jsonc", "load"},
+    "review": CONF | {"jsonc", "load", "token"},
     "redis": CONF,
     "record": REDIS,
     "journal": RECORD,

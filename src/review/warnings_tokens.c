@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/field.h"
+#include "base/mem.h"
+#include "conf/source_asks.h"
+#include "review/warning_private.h"
+#include "review/warnings_tokens_private.h"
+#include "token/token_file.h"
+
+/* As of certificates (load/certificates.h). */
+static const int64_t soon_ms = INT64_C(14) * 24 * 3600 * 1000;
+
+/* Why a token is refused at that time; NULL: it is not. */
+static const char *
+refusal(const struct conf_scope *scope, struct span token, int64_t now_ms)
+{
+	const struct token_rules rules = {
+	    scope->jwt, scope->issuer, scope->audience};
+	struct arena *arena = arena_new();
+	struct span claim;
+	const char *wrong = token_file_verify(
+	    arena, scope->file, &rules, token, now_ms, &claim);
+	arena_free(&arena);
+	return wrong;
+}
+
+/* What is to be said of it; NULL: nothing. */
+static char *
+words_of(const struct conf_route *route, const struct conf_scope *scope,
+    struct span token, int64_t now_ms)
+{
+	const char *wrong = refusal(scope, token, now_ms);
+	if (wrong != NULL)
+		return mem_printf("the route \"%s\" refuses this token, and "
+		    "the source stands: %s", route->name, wrong);
+	return refusal(scope, token, now_ms + soon_ms) != NULL
+	    ? mem_printf("this token expires within 14 days, and the source "
+		  "stands then, as the route \"%s\" refuses it: name one in "
+		  "a file that is renewed, and reload", route->name)
+	    : NULL;
+}
+
+static void
+warn_of_scope(struct complaints *complaints, const struct conf_source *source,
+    const struct conf_route *route, const struct conf_scope *scope,
+    int64_t now_ms)
+{
+	struct span value, token;
+	if (scope->kind != SCOPE_JWT ||
+	    !source_asks_header(source, scopes_header(scope), &value) ||
+	    !field_credentials(value, SPAN("Bearer"), &token))
+		return;
+	char *words = words_of(route, scope, token, now_ms);
+	if (words == NULL)
+		return;
+	char *pointer = mem_printf("/sources/%s/request/headers/%s",
+	    source->name, scopes_header(scope));
+	warning_add(complaints, pointer, words);
+	free(pointer);
+	free(words);
+}
+
+void
+warnings_tokens_find(
+    const struct conf *conf, int64_t now_ms, struct complaints *complaints)
+{
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		const struct conf_source *source = &conf->sources[i];
+		const struct conf_route *route;
+		size_t at = 0;
+		while ((route = source_asks_route(conf, source, &at)) != NULL)
+			for (size_t k = 0; k < route->idempotency->scope.count;
+			     k++)
+				warn_of_scope(complaints, source, route,
+				    &route->idempotency->scope.list[k],
+				    now_ms);
+	}
+}
