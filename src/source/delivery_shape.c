@@ -61,12 +61,18 @@ make_request(struct delivery *d, struct span *ret_detail)
 static struct span
 why_unordered(const struct delivery *d, struct span body)
 {
-	bool is_of_body =
-	    d->source->source->order_by == SOURCE_ORDER_POINTERS;
-	return is_of_body && !shape_is_json(body)
-	    ? SPAN("its body cannot be read as JSON, so it has nothing to be "
-		   "ordered by")
-	    : SPAN("it has nothing to be ordered by");
+	static const char purpose[] = "nothing to be ordered by";
+	const struct conf_source *source = d->source->source;
+	struct arena *arena = d->message->arena;
+	if (source->order_by == SOURCE_ORDER_POINTERS)
+		return shape_lacks(
+		    arena, &source->order_pointers, body, purpose);
+	if (source->order_by == SOURCE_ORDER_HEADER)
+		return arena_printf(arena,
+		    "it has no field \"%s\", so it has %s",
+		    source->order_header, purpose);
+	return arena_printf(arena, "it has no %s, so it has %s",
+	    source->order_by == SOURCE_ORDER_KEY ? "key" : "entity", purpose);
 }
 
 /* Its place in its lane, before anything else is known of it. */

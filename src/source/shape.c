@@ -187,36 +187,39 @@ find_route(struct shape *s)
 	return SHAPE_GOOD;
 }
 
-/* Whether a body of JSON has a value for a key there. */
+/* Whether a body of JSON has a value there. */
 static bool
-has_member(const struct shape *s, const struct pointer *pointer)
+has_member(struct span body, const struct pointer *pointer)
 {
 	struct pointer wanted = *pointer;
 	const struct pointers one = {&wanted, 1};
 	struct arena *scratch = arena_new();
 	struct digest digest;
 	digest_begin(&digest, SPAN("member"), SPAN(""));
-	bool has = key_digest_members(scratch, &one, s->body, &digest);
+	bool has = key_digest_members(scratch, &one, body, &digest);
 	arena_free(&scratch);
 	return has;
 }
 
-/* The first of the key's members that a body of JSON lacks. */
-static struct span
-why_without_member(const struct shape *s)
+struct span
+shape_lacks(struct arena *arena, const struct pointers *pointers,
+    struct span body, const char *purpose)
 {
-	const struct pointers *pointers = &s->source->key_pointers;
 	size_t i = 0;
 	struct span text = SPAN("");
-	while (i < pointers->count && has_member(s, &pointers->list[i]))
+	if (!shape_is_json(body))
+		return arena_printf(arena,
+		    "its body cannot be read as JSON, so it has %s", purpose);
+	while (i < pointers->count && has_member(body, &pointers->list[i]))
 		i++;
 	if (i == pointers->count)
 		return SPAN("");
 	for (size_t k = 0; k < pointers->list[i].count; k++)
-		text = arena_printf(s->c->arena, "%.*s/%.*s", SPAN_FMT(text),
+		text = arena_printf(arena, "%.*s/%.*s", SPAN_FMT(text),
 		    SPAN_FMT(pointers->list[i].segments[k]));
-	return arena_printf(s->c->arena,
-	    "its body has nothing, or null, at %.*s", SPAN_FMT(text));
+	return arena_printf(arena,
+	    "its body has nothing, or null, at %.*s, so it has %s",
+	    SPAN_FMT(text), purpose);
 }
 
 static struct span
@@ -227,9 +230,8 @@ why_keyless(const struct shape *s)
 		    s->source->key_header);
 	if (s->source->key != SOURCE_KEY_POINTERS)
 		return SPAN("");
-	return shape_is_json(s->body)
-	    ? why_without_member(s)
-	    : SPAN("its body cannot be read as JSON, so it has no key");
+	return shape_lacks(
+	    s->c->arena, &s->source->key_pointers, s->body, "no key");
 }
 
 static enum shape_verdict

@@ -44,6 +44,13 @@ MUST_USE bool shape_order(const struct conf_source *source,
 /* Whether members of it can be named at all. */
 MUST_USE bool shape_is_json(struct span body);
 /*
+ * Why nothing can be made of these members of a body: a sentence that names the
+ * first that is not there, and ends with what the message therefore has; empty
+ * where all are there.
+ */
+struct span shape_lacks(struct arena *arena, const struct pointers *pointers,
+    struct span body, const char *purpose);
+/*
  * The body of the request: the payload, a field, or all fields as JSON; good,
  * malformed, too large, or no memory.
  */

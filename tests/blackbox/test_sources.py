@@ -251,7 +251,8 @@ def what_can_never_be_executed_is_a_dead_letter(
 @each([
     ("is no JSON", b"account=1",
      b"its body cannot be read as JSON, so it has nothing to be ordered by"),
-    ("lacks them", b"{}", b"it has nothing to be ordered by")])
+    ("lacks them", b"{}", b"its body has nothing, or null, at /account, so it "
+     b"has nothing to be ordered by")])
 def a_body_that_is_to_be_ordered_by_its_members_and_cannot_be_says_why(
         bench, body, detail):
     upstream = bench.upstream()
