@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/error.h"
 
 const char *
@@ -15,4 +21,17 @@ error_message(int code)
 	default:
 		return "unknown failure";
 	}
+}
+
+const char *
+error_of_file(int errnum)
+{
+	static char words[128];
+	const struct passwd *user =
+	    errnum == EACCES ? getpwuid(geteuid()) : NULL;
+	if (user == NULL)
+		return strerror(errnum);
+	snprintf(words, sizeof words, "%s (to the user %s)", strerror(errnum),
+	    user->pw_name);
+	return words;
 }

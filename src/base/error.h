@@ -16,3 +16,8 @@ enum err {
 
 /* The sentence that tbl/errors.h has for a code; never NULL. */
 const char *error_message(int code);
+/*
+ * The words of an errno, with the user who may not read a file, until the next
+ * call.  Main thread.
+ */
+const char *error_of_file(int errnum);

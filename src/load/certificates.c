@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/digest.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/renewable.h"
 #include "load/certificates.h"
@@ -43,7 +44,7 @@ read_pem(const struct files *files, const struct option *option,
 	int error = text_file_read(name, PEM_MAX, &text, &len);
 	if (error != 0) {
 		complaints_at_option(files->l, files->at, option,
-		    "%s cannot be read: %s", name, text_file_wrong(error));
+		    "%s cannot be read: %s", name, error_of_file(error));
 		return false;
 	}
 	*ret_pem = (gnutls_datum_t){(unsigned char *)text, (unsigned)len};

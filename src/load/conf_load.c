@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/renewable.h"
 #include "jsonc/comments.h"
@@ -56,7 +57,7 @@ load_file(const char *file, bool only_admin, struct complaints *complaints)
 	int error = text_file_read(file, FILE_MAX, &text, &len);
 	if (error != 0) {
 		complaints_add(complaints, NULL, "cannot be read: %s",
-		    text_file_wrong(error));
+		    error_of_file(error));
 		return NULL;
 	}
 	const struct conf *conf =

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/ascii.h"
+#include "base/error.h"
 #include "base/field.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -126,19 +125,6 @@ text_file_read(const char *name, size_t max, char **ret_text, size_t *ret_len)
 	return error;
 }
 
-const char *
-text_file_wrong(int error)
-{
-	static char words[128];
-	const struct passwd *user =
-	    error == EACCES ? getpwuid(geteuid()) : NULL;
-	if (user == NULL)
-		return strerror(error);
-	snprintf(words, sizeof words, "%s (to the user %s)", strerror(error),
-	    user->pw_name);
-	return words;
-}
-
 /* --- a string, or where one is --- */
 
 bool
@@ -167,7 +153,7 @@ text_from_file(struct loader *l, const struct json_place *at, const char *name)
 	int error = text_file_read(name, TEXT_FILE_MAX, &text, &len);
 	if (error != 0) {
 		complaints_at(l, at, "%s cannot be read: %s", name,
-		    text_file_wrong(error));
+		    error_of_file(error));
 		return NULL;
 	}
 	if (memchr(text, '\0', len) != NULL) {

@@ -49,9 +49,6 @@ void text_clear(void *base, void *field);
 int text_file_read(
     const char *name, size_t max, char **ret_text, size_t *ret_len);
 
-/* The words of that errno, with the user who may not read the file. */
-const char *text_file_wrong(int error);
-
 /* The variable of the environment; NULL: there is none. */
 const char *text_env_value(const char *name);
 /*

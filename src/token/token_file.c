@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/renewable.h"
 #include "token/token_file.h"
@@ -91,7 +92,7 @@ read_keys(const char *name, char **ret_wrong)
 	struct token_keys *keys = NULL;
 	int error = read_file(name, text, &len);
 	if (error != 0)
-		words = mem_printf("cannot be read: %s", strerror(error));
+		words = mem_printf("cannot be read: %s", error_of_file(error));
 	else
 		keys = token_keys_read(span_of(text, len), &words);
 	sodium_memzero(text, len);

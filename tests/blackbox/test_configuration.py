@@ -290,7 +290,9 @@ def of_a_file_that_may_not_be_read_it_is_said_who_may_not(bench):
     secret = bench.file(b"secret")
     os.chmod(secret, 0)
     config = os.path.join(bench.folder(), "onceproxy.json")
-    write(config, changed(("/store/password", {"file": secret})))
+    write(config, changed(
+        ("/store/password", {"file": secret}),
+        ("/routes/0/idempotency/scope", [{"jwt": "sub", "keys": secret}])))
     # Root may read all, unless it is taken away.
     without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
     done = subprocess.run(
@@ -298,8 +300,12 @@ def of_a_file_that_may_not_be_read_it_is_said_who_may_not(bench):
          config], capture_output=True, text=True, check=False)
     user = pwd.getpwuid(os.geteuid()).pw_name
     equal((done.returncode, without_places(done.stdout, config)),
-          (1, f"{config}: /store/password: {secret} cannot be read: "
-              f"Permission denied (to the user {user})\n"), done.stderr)
+          (1, "".join(f"{config}: {place}{secret} cannot be read: "
+                      f"Permission denied (to the user {user})\n"
+                      for place in ("/store/password: ",
+                                    "/routes/0/idempotency/scope/0/keys: "
+                                    'route "charges": '))),
+          done.stderr)
 
 
 @test

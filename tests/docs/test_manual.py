@@ -271,8 +271,8 @@ def files_of_the_examples(bench):
         "/etc/onceproxy/shops.pem": authority.file,
         "/etc/onceproxy/bank-ca.pem": authority.file,
         "/etc/onceproxy/redis-ca.pem": authority.file,
-        "/etc/onceproxy/issuer-keys.json": bench.file(json.dumps(
-            {"keys": [{"kty": "oct", "k": "A" * 43}]}).encode()),
+        "/etc/onceproxy/issuer-keys.json": bench.file(
+            EXAMPLES.take("token-keys").encode()),
         "/etc/onceproxy/gateway.pem": own.file,
         "/etc/onceproxy/gateway.key": own.key,
         "/etc/onceproxy/redis-password": bench.file(b"secret\n"),
@@ -313,7 +313,7 @@ def every_member_that_check_warns_of_is_in_the_manual(bench):
 @test
 def every_example_of_a_configuration_is_valid(bench):
     files = files_of_the_examples(bench)
-    for name in EXAMPLES.texts:
+    for name in EXAMPLES.configurations():
         text = EXAMPLES.take(name)
         text = EXAMPLES.take(name, {f: files[f] for f in files if f in text})
         assert "/etc/" not in text, text
@@ -371,7 +371,8 @@ def has(value, path):
 
 @test
 def every_option_has_an_example(bench):
-    shown = [groups_of(completed(t)) for t in EXAMPLES.texts.values()]
+    shown = [groups_of(completed(t))
+             for t in EXAMPLES.configurations().values()]
     missing = [
         (group, path)
         for group, path in table("options", r'^OPT\((\w+), "([^"]+)"')

@@ -76,7 +76,7 @@ def whole(text):
                         "idempotency": idempotency}], **members}
 
 
-@each([(name, name) for name in EXAMPLES.texts])
+@each([(name, name) for name in EXAMPLES.configurations()])
 def the_schema_accepts_the_example(bench, name):
     errors = schema().iter_errors(whole(EXAMPLES.take(name)))
     equal([error.message for error in errors], [])

@@ -25,6 +25,9 @@ NAMED = re.compile(r'^(?:\.\\" try: (\S+)\n)?\.Bd -literal.*\n'
                    r"((?:.*\n)*?)\.Ed$", re.M)
 
 
+OTHER_FILES = {"token-keys"}
+
+
 class Examples:
     """The examples of a page by name; remembers which were taken."""
 
@@ -44,6 +47,11 @@ class Examples:
         be replaced must be in it."""
         self.taken.add(name)
         return put_in(self.texts[name], changes or {})
+
+    def configurations(self):
+        """Those that are parts of one, and no file of its own, by name."""
+        return {name: text for name, text in self.texts.items()
+                if name not in OTHER_FILES}
 
     def left(self):
         """The examples that nobody took."""
