@@ -26,8 +26,13 @@ deb_packages="debhelper dpkg-dev fakeroot"
 container_packages="systemd-standalone-sysusers redis-server curl
 	ca-certificates"
 
+# Bold where a person looks.
 say() {
-	printf '\033[1m==> %s\033[0m\n' "$*"
+	if [ -t 1 ]; then
+		printf '\033[1m==> %s\033[0m\n' "$*"
+	else
+		printf '==> %s\n' "$*"
+	fi
 }
 
 die() {

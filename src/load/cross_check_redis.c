@@ -122,7 +122,8 @@ cross_check_redis_tls(struct loader *l, const struct redis_members *m,
 		if (known && !redis->tls.on && has(m, all[i]))
 			complaints_at_option(l, m->at, all[i],
 			    "only \"rediss://...\", a cluster and Sentinels "
-			    "have this");
+			    "have this: where that Redis speaks TLS, its URL "
+			    "begins with \"rediss://\"");
 	check_needed(l, m, m->certificate, m->key);
 	check_needed(l, m, m->key, m->certificate);
 	if (redis->tls.on)

@@ -335,7 +335,8 @@ def check_reads_the_files(bench):
 def check_refuses_tls_where_none_is(bench, url):
     equal(checks(bench, {"redis": url, "tls": {"server_name": "x"}}), (
         1, '/store/tls/server_name: only "rediss://...", a cluster and '
-           "Sentinels have this\n"))
+           "Sentinels have this: where that Redis speaks TLS, its URL begins "
+           'with "rediss://"\n'))
 
 
 @test
