@@ -145,42 +145,89 @@ beginning_of(const struct forward *answer)
 			      len < body.len ? "..." : "");
 }
 
+static char *
+pointer_of(const struct reconcile_question *one)
+{
+	return mem_printf(
+	    "/routes/%u/idempotency/on_unknown", one->route->index);
+}
+
+/* What was asked, and answered. */
+static char *
+words_of(const struct reconcile_question *one, const struct forward *answer)
+{
+	char *begins = beginning_of(answer);
+	char *words = mem_printf("route \"%s\": GET %s, whose key no payment "
+	    "has, was answered %d (%s)", one->route->name, one->target,
+	    answer->status, begins);
+	free(begins);
+	return words;
+}
+
+/* As a word of the shell, for the caller to free. */
+static char *
+url_of(const struct reconcile_question *one)
+{
+	char *url = mem_printf(
+	    "%s%s", one->route->upstream->targets[0].url, one->target);
+	char *quoted = shell_quote(url);
+	free(url);
+	return quoted;
+}
+
+static bool
+wants_credentials(const struct forward *answer)
+{
+	return answer->status == 401 || answer->status == 403;
+}
+
+static bool
+is_invented(const struct reconcile_question *one, const struct forward *answer)
+{
+	return answer->result == FORWARD_ANSWERED &&
+	    !wants_credentials(answer) &&
+	    meaning_of(one->route, answer) == STATUS_STORE;
+}
+
+void
+doctor_reconcile_invented(struct doctor *doctor)
+{
+	const struct reconcile_questions *q = doctor->questions;
+	for (size_t i = 0; i < q->count; i++) {
+		const struct forward *answer = &q->asked[i].forward;
+		if (!is_invented(&q->list[i], answer))
+			continue;
+		char *where = pointer_of(&q->list[i]);
+		findings_add(doctor, FINDING_reconcile_invented, where,
+		    words_of(&q->list[i], answer), url_of(&q->list[i]));
+		free(where);
+	}
+}
+
 static void
 judge_answer(struct doctor *doctor, const struct reconcile_question *one,
     const struct forward *answer)
 {
-	const char *of = one->route->name;
-	char *where = mem_printf(
-	    "/routes/%u/idempotency/on_unknown", one->route->index);
-	char *url = mem_printf(
-	    "%s%s", one->route->upstream->targets[0].url, one->target);
-	char *begins = beginning_of(answer);
-	char *asked = mem_printf("route \"%s\": GET %s, whose key no payment "
-	    "has, was answered %d (%s)", of, one->target, answer->status,
-	    begins);
-	enum status_class meaning = meaning_of(one->route, answer);
-	if (answer->status == 401 || answer->status == 403)
+	char *where = pointer_of(one);
+	char *asked = words_of(one, answer);
+	if (wants_credentials(answer))
 		findings_add_skipped(doctor, FINDING_reconcile,
 		    "the API wants credentials where a reconcile asks, and "
 		    "doctor has none: see what it answers to a key that no "
 		    "payment has, before you rely on absent");
-	else if (meaning == STATUS_STORE)
-		findings_add(doctor, FINDING_reconcile, where,
-		    mem_printf("%s: a payment that did not happen would be "
-			"taken for one that did", asked),
-		    shell_quote(url));
-	else if (meaning == STATUS_UNKNOWN)
+	else if (is_invented(one, answer))
+		findings_add_skipped(doctor, FINDING_reconcile,
+		    "it finds what nobody made, see reconcile_invented");
+	else if (meaning_of(one->route, answer) == STATUS_UNKNOWN)
 		findings_add(doctor, FINDING_reconcile, where,
 		    mem_printf("%s, which absent does not have: a payment "
 			"that did not happen stays unknown", asked),
-		    shell_quote(url));
+		    url_of(one));
 	else
 		findings_add_well(doctor, FINDING_reconcile,
 		    mem_printf("%s, as absent says; see that this is the "
 			"ledger's answer, and not a router's", asked));
 	free(asked);
-	free(begins);
-	free(url);
 	free(where);
 }
 

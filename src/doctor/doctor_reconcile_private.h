@@ -13,4 +13,5 @@
 void doctor_reconcile_look(struct doctor *doctor);
 void doctor_reconcile_clear(struct doctor *doctor);
 /* Judges what was answered: a line of tbl/findings.h. */
+void doctor_reconcile_invented(struct doctor *doctor);
 void doctor_reconcile_absent(struct doctor *doctor);

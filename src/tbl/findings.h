@@ -248,6 +248,11 @@ FINDING(target_down, WARN, doctor_upstream_target_down,
 	"start it, or remove it from targets: {}")
 
 /* --- where a reconcile asks: doctor/doctor_reconcile.c --- */
+FINDING(reconcile_invented, FAIL, doctor_reconcile_invented,
+	"no reconcile finds a payment that nobody made",
+	"{}: a payment that did not happen would be taken for one that did",
+	"correct path, so that only a payment that was made is answered with "
+	"2xx, and ask again: curl -i {}")
 FINDING(reconcile, WARN, doctor_reconcile_absent,
 	"no reconcile asks an API",
 	"{}",

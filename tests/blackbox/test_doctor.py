@@ -219,8 +219,19 @@ def it_says_what_the_api_answers_to_a_key_that_no_payment_has(
         assert words in found["words"], found
 
 
-@each([("taken for a payment", 200, {}, "taken for one that did"),
-       ("not what absent says", 404, {"absent": [410]}, "stays unknown"),
+@test
+def a_reconcile_that_finds_what_nobody_made_fails(bench):
+    """Each payment that may have happened would be taken for made."""
+    patient = reconciling(bench, answer(200, b"\xff\0x"))
+    found = patient.finds("reconcile_invented")
+    equal((found["level"], found["where"]),
+          ("fail", "/routes/0/idempotency/on_unknown"))
+    assert "taken for one that did" in found["words"], found
+    assert asked(patient) in found["cure"], found
+    equal(patient.look()["reconcile"]["level"], "skip")
+
+
+@each([("not what absent says", 404, {"absent": [410]}, "stays unknown"),
        ("a fault", 500, {}, "stays unknown")])
 def it_warns_of_a_reconcile_that_does_not_say_absent(
         bench, status, more, words):
