@@ -77,7 +77,7 @@ OPT(ROUTE, "methods", METHODS, methods, ANY, RELOAD,
 	NONE)
 OPT(ROUTE, "path", PATH, path, ANY, RELOAD,
 	"The path that the route serves; {x} stands for one segment, a final "
-	"/* for the rest.",
+	"/* for all that follows, or nothing: \"/v1/*\" serves /v1, too.",
 	REQUIRED)
 OPT(ROUTE, "upstream", UPSTREAM_NAME, upstream, ANY, RELOAD,
 	"The name of the upstream that its requests go to.",
