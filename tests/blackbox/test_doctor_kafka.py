@@ -108,7 +108,7 @@ def what_is_lost_with_one_broker_is_told(bench):
     kafka = bench.own_kafka(3)
     patient = Patient(bench, kafka)
     patient.source["dead_letters"] = {
-        "topic": kafka.topic("single", replicas=1)}
+        "topic": kafka.topic("single", nodes=[1])}
     eventually(lambda: "single has one replica" in
                patient.look()["source_copies"]["words"],
                "the nodes know the new topic")

@@ -31,22 +31,27 @@ def keys_of(word, count):
 class Reader:
     """A topic, and gateways that read it one after the other."""
 
-    def __init__(self, bench, start="earliest", **members):
-        """The members are all messages'."""
-        self.start = start
+    def __init__(self, bench, start="earliest", kafka=None, settings=None,
+                 topic=None, **members):
+        """The members are all messages'; settings: the source's, and the
+        topic's."""
+        self.start, self.settings = start, settings
         self.bench, self.redis = bench, bench.own_redis()
         self.members = members
         self.upstream = bench.upstream()
-        self.kafka = bench.own_kafka()
-        self.topic = Topic(self.kafka, f"end-lost-{next(NUMBERS)}")
+        self.kafka = kafka or bench.own_kafka()
+        self.node = self.kafka.nodes[0]
+        self.topic = Topic(
+            self.kafka, f"end-lost-{next(NUMBERS)}", **(topic or {}))
         self.executed = []
 
     def serve(self):
         self.gateway = self.bench.serve(self.topic.source(
             self.bench.config(
                 self.upstream, instance="one", redis=self.redis,
+                log={"level": "debug"},
                 admin={"listen": f"unix:{self.bench.folder()}/admin"}),
-            self.topic.name, start=self.start))
+            self.topic.name, self.settings, start=self.start))
         return self.gateway
 
     def add(self, keys):
@@ -70,23 +75,24 @@ class Reader:
     # --- the disk ----------------------------------------------------------
 
     def folder(self):
-        return os.path.join(self.kafka.nodes[0].data, f"{self.topic.name}-0")
+        return os.path.join(self.node.data, f"{self.topic.name}-0")
 
     def keep(self):
         """Of the partition, a copy."""
-        node = self.kafka.nodes[0]
-        node.stop()
+        self.node.stop()
         self.copy = os.path.join(self.bench.folder(), "copy")
         shutil.copytree(self.folder(), self.copy)
-        node.start()
+        self.node.start()
 
     def restore(self, left=LEFT):
         """Puts the copy back, and has Redis forget all records."""
-        node = self.kafka.nodes[0]
-        node.stop()
+        self.node.stop()
+        self.put_back(left)
+
+    def put_back(self, left=LEFT):
         shutil.rmtree(self.folder())
         shutil.copytree(self.copy, self.folder())
-        node.start()
+        self.node.start()
         eventually(lambda: self.kafka.ends(self.topic.name)[0][1] == left,
                    "the end is lost")
         for name in self.redis("KEYS", "*:r:*"):
@@ -228,6 +234,77 @@ def where_nothing_that_was_read_is_known_to_be_left_an_operator_decides(
     equal(command("messages", "-c", r.gateway.file, "rewind",
                   r.topic.name).returncode, 0)
     r.finished(["new"])
+
+
+# Nobody leaves the group meanwhile, so that nothing else asks.
+PATIENT = {"session.timeout.ms": "60000", "debug": "metadata"}
+
+
+def without_coordinator(kafka):
+    """The other nodes: all groups of this Kafka have the same one."""
+    stays = kafka.coordinator_number("any")
+    return [n for n in kafka.nodes if n.number != stays]
+
+
+def looked(gateway, since):
+    """How often it has been told of a topic."""
+    return sum("application requested =====" in line["message"]
+               for line in gateway.find_log("source_library", since))
+
+
+@test
+def a_leader_that_comes_back_without_the_end_is_noticed_while_others_answer(
+        bench):
+    kafka = bench.own_kafka(3)
+    r = Reader(bench, kafka=kafka, settings=PATIENT, topic={
+        "nodes": [without_coordinator(kafka)[0].number],
+        "min_insync_replicas": 1})
+    r.node = without_coordinator(kafka)[0]
+    r.serve()
+    r.finish(keys_of("old", LEFT))
+    r.keep()
+    r.finish(keys_of("gone", LOST))
+    r.node.stop()
+    eventually(lambda: kafka.leader_number(r.topic.name) is None,
+               "nobody leads it", START_S)
+    # It looks at two topics, and may have begun to before that.
+    since = len(r.gateway.events)
+    r.gateway.wait_until(lambda: looked(r.gateway, since) >= 5,
+                         "it has seen that", START_S)
+    r.gateway.freeze()
+    r.put_back()
+    new = keys_of("new", LOST + 2)
+    r.add(new)
+    r.gateway.thaw()
+    r.finished(new)
+    r.reads_on_behind(LEFT)
+
+
+@test
+def another_leader_that_lacks_the_end_is_noticed_while_others_answer(bench):
+    """An unclean election; the log is beyond where it was read when the
+    gateway hears of it."""
+    kafka = bench.own_kafka(3)
+    first, other = without_coordinator(kafka)
+    r = Reader(bench, kafka=kafka, settings=PATIENT, topic={
+        "nodes": [first.number, other.number], "min_insync_replicas": 1,
+        "unclean_leader_election_enable": "true"})
+    r.serve()
+    r.finish(keys_of("old", LEFT))
+    other.kill()
+    eventually(lambda: kafka.described(r.topic.name)[0].isrs
+               == [first.number], "it is no replica in sync", START_S)
+    r.finish(keys_of("gone", LOST))
+    r.gateway.freeze()
+    first.kill()
+    other.start()
+    eventually(lambda: kafka.leader_number(r.topic.name) == other.number,
+               "it leads", START_S)
+    new = keys_of("new", LOST + 2)
+    r.add(new)
+    r.gateway.thaw()
+    r.finished(new)
+    r.reads_on_behind(LEFT)
 
 
 @test

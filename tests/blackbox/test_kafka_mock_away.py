@@ -5,8 +5,7 @@ lead in turn: each is executed once, and none is forgotten."""
 from once import tap
 from once.admin import Admin
 from once.gateway import is_without
-from once.kafka_reader import (LONG_S, MockReader, source_of,
-                               wait_partitions)
+from once.kafka_reader import LONG_S, MockReader, source_of
 from once.tap import equal, test
 from once.wait import eventually
 
@@ -105,44 +104,6 @@ def leaders_and_the_coordinator_move(bench):
         r.kafka.move_coordinator(r.topic.group, node)
         keys += r.add(30, f"{node}+")
     r.upstream.wait_for(len(keys), 2 * LONG_S)
-    goes_on(r, gateway, keys)
-
-
-@test
-def another_leader_is_asked_whether_it_has_what_was_read(bench):
-    """It may not have had the end of the log, and have written on since
-    (test_kafka_end_lost)."""
-    r = MockReader(bench, nodes=2)
-    r.kafka.move_leader(r.topic.name, 0, 1)
-    gateway = r.reading()
-    keys = r.add(20)
-    r.wait_executed(20)
-    r.wait_ended()
-    since = len(gateway.events)
-    r.kafka.move_leader(r.topic.name, 0, 2)
-    wait_partitions(gateway, 1, since)
-    goes_on(r, gateway, keys)
-
-
-@test
-def one_that_leads_again_after_none_did_is_asked_the_same(bench):
-    """Its data may have been restored."""
-    r = MockReader(bench, nodes=2, settings={"debug": "metadata"})
-    r.kafka.move_leader(r.topic.name, 0, 1)
-    gateway = r.reading()
-    keys = r.add(20)
-    r.wait_executed(20)
-    r.wait_ended()
-    since = len(gateway.events)
-    r.kafka.move_leader(r.topic.name, 0, -1)
-    # It looks at two topics, and may have begun to before that.
-    gateway.wait_until(lambda: sum(
-        "application requested =====" in line["message"]
-        for line in gateway.find_log("source_library", since)) >= 5,
-        "it has seen that", LONG_S)
-    equal(gateway.find_log("source_partitions")[1:], [])
-    r.kafka.move_leader(r.topic.name, 0, 1)
-    wait_partitions(gateway, 1, since)
     goes_on(r, gateway, keys)
 
 

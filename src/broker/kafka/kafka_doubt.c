@@ -65,3 +65,56 @@ kafka_doubt_answered(
 	else if (!kafka->leaving)
 		kafka_group_again(kafka);
 }
+
+/* --- the log --- */
+
+void
+kafka_doubt_log(struct kafka *kafka, const char *topic, int32_t number)
+{
+	struct kafka_part *part = kafka_group_part_at(kafka, topic, number);
+	if (part != NULL)
+		part->seen.leader = KAFKA_LEADER_DOUBTED;
+}
+
+/* It is where the last one is to be. */
+static void
+meet_last(struct kafka_part *part, int64_t offset, uint32_t mark, bool end)
+{
+	const struct kafka_anchor *last = &part->seen.last;
+	/* Behind it: it was trimmed or compacted, which says nothing. */
+	bool holds = offset > last->offset ||
+	    (offset == last->offset && !end && mark == last->mark);
+	part->seen.doubts = false;
+	if (holds)
+		kafka_part_seek(part, part->ring.next);
+	else if (kafka_proof_anew(part))
+		kafka_part_seek(part, RD_KAFKA_OFFSET_BEGINNING);
+}
+
+bool
+kafka_doubt_takes(struct kafka_part *part, const rd_kafka_message_t *message,
+    uint32_t mark)
+{
+	struct kafka_sight *seen = &part->seen;
+	int32_t before = seen->leader;
+	seen->leader = rd_kafka_message_broker_id(message);
+	if (seen->doubts) {
+		meet_last(part, message->offset, mark, false);
+		return false;
+	}
+	seen->doubts = before != seen->leader &&
+	    before != KAFKA_LEADER_UNKNOWN && seen->last.offset >= 0 &&
+	    seen->last.offset < part->ring.next;
+	if (seen->doubts)
+		kafka_part_seek(part, seen->last.offset);
+	return !seen->doubts;
+}
+
+bool
+kafka_doubt_takes_end(struct kafka_part *part, int64_t offset)
+{
+	if (!part->seen.doubts)
+		return true;
+	meet_last(part, offset, 0, true);
+	return false;
+}

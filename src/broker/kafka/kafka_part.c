@@ -30,6 +30,8 @@ kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 	part->floor.low = part->commit.low = -1;
 	part->floor.anchor.offset = part->commit.anchor.offset = -1;
 	part->ring.next = part->end = -1;
+	part->seen.leader = KAFKA_LEADER_UNKNOWN;
+	part->seen.last.offset = -1;
 	part->queue = queue;
 	rd_kafka_queue_forward(part->queue, NULL);
 	rd_kafka_queue_io_event_enable(
@@ -89,6 +91,8 @@ kafka_part_fetch_again(struct kafka_part *part, int64_t offset)
 {
 	if (part->step == KAFKA_PROVING)
 		offset = part->prove.offset;
+	else if (part->seen.doubts)
+		offset = part->seen.last.offset;
 	else if (part->ring.next >= 0)
 		offset = part->ring.next;
 	kafka_part_seek(part, offset);

@@ -25,7 +25,7 @@
  *     kafka_message  a message of librdkafka as ours
  *     kafka_name     the names that it knows us by: pure
  *     kafka_commit   what is finished is told to the broker
- *     kafka_doubt    whether the topic is still the one that was read
+ *     kafka_doubt    whether topic and log are still those that were read
  *     kafka_trouble  what the broker refuses, and why none answers
  *     kafka_topics   whether topics are there
  *     kafka_still    partitions that the library does not read any more
@@ -99,6 +99,7 @@ struct kafka_part {
 	struct kafka_anchors tries; /* older ones, which were not tried yet */
 	bool other, other_before; /* stand at the newest, at older ones */
 	int64_t latest; /* its log ended there when it began with the latest */
+	struct kafka_sight seen;
 	bool empty; /* its queue was, when it was last looked at */
 	bool heard; /* something came of it since the last look (kafka_still) */
 	unsigned still; /* answers in a row that more should have come */

@@ -54,6 +54,8 @@ begin_at(struct kafka_part *part, struct kafka_stand *stand)
 	part->ring.next_era = kafka_part_new_era();
 	part->ring.tells_top = true;
 	part->step = KAFKA_READING;
+	part->seen.last = stand->anchor;
+	part->seen.doubts = false;
 	part->era_untold = part->era_ends;
 	if (part->era_ends)
 		part->ring.era = part->ring.next_era;

@@ -51,7 +51,11 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	int64_t offset = message->offset;
 	is_well(part);
 	if (part->step == KAFKA_PROVING &&
-	    !kafka_proof_meets(part, offset, mark, false))
+	    !kafka_proof_meets(part, offset, mark, false)) {
+		part->seen.leader = rd_kafka_message_broker_id(message);
+		return;
+	}
+	if (!kafka_doubt_takes(part, message, mark))
 		return;
 	look_for_loss(part, offset);
 	if (kafka_ring_doubts(&part->ring, offset, mark))
@@ -64,6 +68,7 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 			return;
 		come = kafka_ring_add(&part->ring, offset, mark);
 	}
+	part->seen.last = (struct kafka_anchor){offset, mark};
 	if (come != KAFKA_COME_NEW)
 		return;
 	kafka->credit--;
@@ -78,6 +83,8 @@ take_eof(struct kafka_part *part, int64_t offset)
 	is_well(part);
 	if (part->step == KAFKA_PROVING &&
 	    !kafka_proof_meets(part, offset, 0, true))
+		return;
+	if (!kafka_doubt_takes_end(part, offset))
 		return;
 	if (offset >= 0 && offset < part->ring.next &&
 	    !kafka_proof_anew(part))

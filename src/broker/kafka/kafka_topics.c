@@ -15,16 +15,14 @@ enum {
 	LOOK_MS = 4000,
 	LOOK_AGAIN_MS = 500, /* while one is missing */
 };
-enum { LEADER_UNKNOWN = -1, LEADER_GONE = -2 };
 
 struct kafka_topic {
 	char *name;
 	enum kafka_subject subject;
 	const char *what; /* it is for that */
 	bool seen;        /* it was there */
-	/* Who leads each partition, or one of these. */
-	int32_t *leaders;
-	int n_leaders;
+	bool *was_gone; /* of each partition: nobody led it */
+	int n_partitions;
 };
 
 struct kafka_topics {
@@ -77,7 +75,7 @@ kafka_topics_free(struct kafka *kafka)
 {
 	for (size_t i = 0; i < kafka->topics->count; i++) {
 		free(kafka->topics->list[i].name);
-		free(kafka->topics->list[i].leaders);
+		free(kafka->topics->list[i].was_gone);
 	}
 	free(kafka->topics);
 	kafka->topics = NULL;
@@ -116,38 +114,26 @@ tell_forbidden(struct kafka *kafka, const struct kafka_topic *topic)
 	kafka_trouble_begin(kafka, topic->subject, topic->name, words);
 }
 
-/* True: another broker leads a partition than did, or one does again. */
-static bool
-learn_leaders(struct kafka_topic *topic, const struct kafka_ask_topic *asked)
-{
-	bool moved = false;
-	if (asked->n_leaders > topic->n_leaders) {
-		topic->leaders = mem_grow(topic->leaders,
-		    (size_t)asked->n_leaders * sizeof *topic->leaders);
-		while (topic->n_leaders < asked->n_leaders)
-			topic->leaders[topic->n_leaders++] = LEADER_UNKNOWN;
-	}
-	for (int i = 0; i < asked->n_leaders; i++) {
-		int32_t before = topic->leaders[i], now = asked->leaders[i];
-		if (now < 0)
-			now = before == LEADER_UNKNOWN ? before : LEADER_GONE;
-		moved |= now >= 0 && before != now && before != LEADER_UNKNOWN;
-		topic->leaders[i] = now;
-	}
-	return moved;
-}
-
 /*
- * One that leads now may not have all that the one before it had, or have been
- * given older data, and have written on since: whether the log is still the one
- * that was read is asked.
+ * A partition that one leads again after none did may have been given older
+ * data.  Where another one leads it, messages tell.
  */
 static void
-learn_of_leaders(struct kafka *kafka, struct kafka_topic *topic,
+learn_leaders(struct kafka *kafka, struct kafka_topic *topic,
     const struct kafka_ask_topic *asked)
 {
-	if (learn_leaders(topic, asked) && topic->subject == KAFKA_OF_TOPIC)
-		kafka->again |= kafka->assigned;
+	if (asked->n_leaders > topic->n_partitions) {
+		topic->was_gone = mem_grow(topic->was_gone,
+		    (size_t)asked->n_leaders * sizeof *topic->was_gone);
+		while (topic->n_partitions < asked->n_leaders)
+			topic->was_gone[topic->n_partitions++] = false;
+	}
+	for (int i = 0; i < asked->n_leaders; i++) {
+		bool is_there = asked->leaders[i] >= 0;
+		if (topic->was_gone[i] && is_there)
+			kafka_doubt_log(kafka, topic->name, i);
+		topic->was_gone[i] = !is_there;
+	}
 }
 
 static void
@@ -157,7 +143,7 @@ learn_topic(struct kafka *kafka, const struct kafka_ask_topic *asked)
 	switch ((int)asked->error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		topic->seen = true;
-		learn_of_leaders(kafka, topic, asked);
+		learn_leaders(kafka, topic, asked);
 		kafka_trouble_end(kafka, topic->subject, topic->name);
 		break;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:

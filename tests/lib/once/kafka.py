@@ -209,10 +209,13 @@ class KafkaClient:
 
     # --- topics ------------------------------------------------------------
 
-    def topic(self, name, partitions=1, replicas=-1, **settings):
-        """Makes a topic, and waits until each partition has a leader."""
+    def topic(self, name, partitions=1, nodes=None, **settings):
+        """Makes a topic, and waits until each partition has a leader; nodes:
+        the numbers of those that have it, of which the first one leads."""
+        where = {"replica_assignment": [nodes] * partitions} if nodes else {
+            "replication_factor": -1}
         new = confluent_kafka.admin.NewTopic(
-            name, partitions, replicas, config={
+            name, partitions, **where, config={
                 key.replace("_", "."): str(value)
                 for key, value in settings.items()})
         self.admin.create_topics([new])[name].result(PATIENCE)
@@ -349,6 +352,11 @@ class KafkaClient:
                             f"{topic} has a leader")
         broker = self.metadata(self.admin, topic).brokers[number]
         return Wire(broker.host, broker.port)
+
+    def coordinator_number(self, group):
+        with self.wire_to_coordinator(group) as wire:
+            port = wire.port
+        return next(n.number for n in self.nodes if n.port == port)
 
     def wire_to_coordinator(self, group):
         """A connection to the node that coordinates the group."""
