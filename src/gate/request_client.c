@@ -119,7 +119,11 @@ request_client_scope(struct request *r, enum request_step next)
 			 "idempotency key this is, are malformed."));
 	case SCOPE_INVALID:
 		return request_refuse_saying(r, PROBLEM_TOKEN_INVALID,
-		    OUTCOME_TOKEN_INVALID, span_str(message));
+		    OUTCOME_TOKEN_INVALID,
+		    arena_printf(r->c.arena,
+			"%s This says nothing of a request that was sent "
+			"before: renew the token, and keep the key.",
+			message));
 	}
 	must(false);
 	return DONE;

@@ -40,10 +40,11 @@ static const struct keys_verb {
 	"release KEY_ID... [--attempt N] [--note TEXT]",
 	"it did not happen: the key is free, and the next retry executes",
 	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
-    {"complete", keys_verb_complete, "tHfNAF", TAKES_IDS,
+    {"complete", keys_verb_complete, "tHfNAFy", TAKES_IDS,
 	"complete KEY_ID... --status N [--header 'Name: value']...\n"
-	"        [--body-file FILE] [--attempt N] [--note TEXT]",
-	"it happened: every retry gets this answer; FILE may be -",
+	"        [--body-file FILE] [--attempt N] [--note TEXT] [--yes]",
+	"it happened: every retry gets this answer; FILE may be -; at a\n"
+	"          terminal, asks before an answer without a body",
 	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
 	"      --header 'Content-Type: application/json' --body-file a.json"},
     {"delete", keys_verb_delete, "NAFy", TAKES_IDS,

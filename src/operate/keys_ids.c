@@ -76,28 +76,37 @@ keys_ids_read(struct keys_line *line, int n_names, char **names)
 	return code;
 }
 
-int
-keys_ids_ask(const struct keys_line *line)
+/* Whoever says nothing says no. */
+static bool
+is_answered_yes(void)
 {
 	char said[16] = "";
+	if (fgets(said, sizeof said, stdin) == NULL) {
+		fputc('\n', stderr);
+		return false;
+	}
+	said[strcspn(said, "\n")] = '\0';
+	return !strcasecmp(said, "y") || !strcasecmp(said, "yes");
+}
+
+int
+keys_ids_ask(const struct keys_line *line, const struct keys_question *question)
+{
 	if (line->yes)
 		return KEYS_WELL;
 	if (line->ids_file != NULL && !strcmp(line->ids_file, "-"))
 		return usage_wrong("keys",
 		    "nobody can be asked while --from-file is -: add --yes");
 	if (line->n_ids == 1)
-		fprintf(stderr, "Forget the record %s?", line->ids[0]);
+		fprintf(stderr, "%s the record %s? ", question->act,
+		    line->ids[0]);
 	else
-		fprintf(stderr, "Forget %zu records?", line->n_ids);
-	fputs(" The next request with its key executes. [y/N] ", stderr);
-	if (fgets(said, sizeof said, stdin) != NULL) {
-		said[strcspn(said, "\n")] = '\0';
-		if (!strcasecmp(said, "y") || !strcasecmp(said, "yes"))
-			return KEYS_WELL;
-	} else {
-		fputc('\n', stderr);
-	}
-	fputs("onceproxy keys: nothing was deleted (--yes asks nobody)\n",
-	    stderr);
+		fprintf(stderr, "%s %zu records? ", question->act,
+		    line->n_ids);
+	fprintf(stderr, "%s [y/N] ", question->follows);
+	if (is_answered_yes())
+		return KEYS_WELL;
+	fprintf(stderr, "onceproxy keys: nothing was %s (--yes asks nobody)\n",
+	    question->done);
 	return KEYS_REFUSED;
 }

@@ -18,8 +18,13 @@ int keys_ids_read(struct keys_line *line, int n_names, char **names);
 /* The KEY_ID of a problem document's instance; any other text as it is. */
 const char *keys_ids_of_instance(const char *text);
 
+/* "ACT the record KEY_ID? FOLLOWS", and "nothing was DONE". */
+struct keys_question {
+	const char *act, *follows, *done;
+};
 /*
- * Asks on the terminal whether the records are to be forgotten, unless the
- * line has --yes.  An exit code: whoever does not say yes says no.
+ * Asks on the terminal whether that is meant, unless the line has --yes.  An
+ * exit code: whoever does not say yes says no.
  */
-int keys_ids_ask(const struct keys_line *line);
+int keys_ids_ask(
+    const struct keys_line *line, const struct keys_question *question);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/mem.h"
@@ -324,7 +325,9 @@ keys_verb_release(struct keys_line *line)
 int
 keys_verb_delete(struct keys_line *line)
 {
-	int code = keys_ids_ask(line);
+	static const struct keys_question question = {"Forget",
+	    "The next request with its key executes.", "deleted"};
+	int code = keys_ids_ask(line, &question);
 	return code == KEYS_WELL
 	    ? act_on_keys(line, "DELETE", "", json_object())
 	    : code;
@@ -371,6 +374,19 @@ name_type(json_t *in, const char *bytes, size_t len)
 	json_decref(body);
 }
 
+/* An answer that was forgotten cannot be put in later; scripts mean it. */
+static int
+ask_without_body(const struct keys_line *line)
+{
+	static const struct keys_question question = {"Complete",
+	    "There is no --body-file: every retry gets an empty answer, for "
+	    "good.", "completed"};
+	bool has_none = line->status == 204 || line->status == 304;
+	return line->body_file == NULL && !has_none && isatty(STDIN_FILENO)
+	    ? keys_ids_ask(line, &question)
+	    : KEYS_WELL;
+}
+
 int
 keys_verb_complete(struct keys_line *line)
 {
@@ -378,6 +394,9 @@ keys_verb_complete(struct keys_line *line)
 	size_t len = 0;
 	if (line->status == 0)
 		return usage_wrong("keys", "complete needs --status");
+	int code = ask_without_body(line);
+	if (code != KEYS_WELL)
+		return code;
 	if (line->body_file != NULL &&
 	    !input_read(line->body_file, &bytes, &len)) {
 		fprintf(stderr, "onceproxy keys: %s: %s\n", line->body_file,

@@ -41,21 +41,47 @@ words_of(const struct conf_route *route, const struct conf_scope *scope,
 	    : NULL;
 }
 
+/* In which no tenant is found, whatever else it is. */
+static const char *
+scheme_of(const struct conf_scope *scope)
+{
+	return scope->kind == SCOPE_JWT ? "Bearer"
+	    : scope->kind == SCOPE_BASIC ? "Basic" : NULL;
+}
+
+/* NULL: nothing is to be said of the value. */
+static char *
+words_of_value(const struct conf_route *route, const struct conf_scope *scope,
+    struct span value, int64_t now_ms)
+{
+	struct span token;
+	const char *scheme = scheme_of(scope);
+	if (scheme == NULL)
+		return NULL;
+	if (field_credentials(value, span_str(scheme), &token))
+		return scope->kind == SCOPE_JWT
+		    ? words_of(route, scope, token, now_ms)
+		    : NULL;
+	return route->idempotency->scope.count > 1 ? NULL
+	    : mem_printf("it must begin with \"%s \": the route \"%s\" finds "
+		  "no tenant in it, and the source stands",
+		  scheme, route->name);
+}
+
 static void
 warn_of_scope(struct complaints *complaints, const struct conf_source *source,
     const struct conf_route *route, const struct conf_scope *scope,
     int64_t now_ms)
 {
-	struct span value, token;
-	if (scope->kind != SCOPE_JWT ||
-	    !source_asks_header(source, scopes_header(scope), &value) ||
-	    !field_credentials(value, SPAN("Bearer"), &token))
+	const char *header = scopes_header(scope);
+	struct span value;
+	if (header == NULL || !source_asks_header(source, header, &value))
 		return;
-	char *words = words_of(route, scope, token, now_ms);
+	char *words = words_of_value(route, scope, value, now_ms);
 	if (words == NULL)
 		return;
-	char *pointer = mem_printf("/sources/%s/request/headers/%s",
-	    source->name, scopes_header(scope));
+	char *pointer = mem_printf(
+	    "/sources/%s/request/headers/%s", source->name, header);
 	warning_add(complaints, pointer, words);
 	free(pointer);
 	free(words);

@@ -136,10 +136,10 @@ delivery_shape(struct machine *machine)
 	if (d->buried)
 		return delivery_to(d, DELIVERY_TURN, MORE);
 	verdict = make_request(d, &detail);
-	if (verdict == SHAPE_OWN_TOKEN)
+	if (verdict == SHAPE_OWN_SCOPE)
 		return stand_for_token(d, detail);
 	if (verdict == SHAPE_GOOD &&
-	    shape_has_own_token(d->source->source, &d->c))
+	    shape_has_own_scope(d->source->source, &d->c))
 		source_standing_end(d->source, STANDING_TOKEN);
 	if (verdict != SHAPE_GOOD)
 		condemn_misshapen(d, verdict, detail);

@@ -243,24 +243,45 @@ refuse_key(struct shape *s, enum key_verdict verdict)
 	    arena_printf(s->c->arena, "key-invalid: %s", s->c->key.message));
 }
 
-bool
-shape_has_own_token(const struct conf_source *source, const struct claimant *c)
+/* How many parts of the scope are the same in all messages of the source. */
+static size_t
+count_own(const struct conf_source *source, const struct conf_scopes *scope)
 {
-	const struct conf_scopes *scope = &c->policy->scope;
 	struct span value;
-	for (size_t i = 0; i < scope->count; i++)
-		if (scope->list[i].kind == SCOPE_JWT &&
-		    source_asks_header(
-			source, scopes_header(&scope->list[i]), &value))
-			return true;
-	return false;
+	size_t count = 0;
+	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		count += header != NULL &&
+		    source_asks_header(source, header, &value);
+	}
+	return count;
+}
+
+bool
+shape_has_own_scope(const struct conf_source *source, const struct claimant *c)
+{
+	return count_own(source, &c->policy->scope) > 0;
+}
+
+/* Where nothing that could name the tenant is a message's, none is to blame. */
+static enum shape_verdict
+refuse_scope(struct shape *s)
+{
+	const struct conf_scopes *scope = &s->c->policy->scope;
+	if (count_own(s->source, scope) < scope->count)
+		return refuse_problem(s, PROBLEM_SCOPE_MISSING);
+	return misshapen(s, SHAPE_OWN_SCOPE,
+	    arena_printf(s->c->arena,
+		"The route \"%s\" finds no tenant in the source's own "
+		"headers: it wants %.*s", s->c->route->name,
+		SPAN_FMT(scope_wanted(s->c->arena, scope))));
 }
 
 static enum shape_verdict
 refuse_token(struct shape *s, const char *message)
 {
-	if (shape_has_own_token(s->source, s->c))
-		return misshapen(s, SHAPE_OWN_TOKEN,
+	if (shape_has_own_scope(s->source, s->c))
+		return misshapen(s, SHAPE_OWN_SCOPE,
 		    arena_printf(s->c->arena,
 			"The route \"%s\" refuses the source's own token: %s",
 			s->c->route->name, message));
@@ -283,7 +304,7 @@ find_key(struct shape *s)
 		return SHAPE_GOOD;
 	case SCOPE_MISSING:
 	case SCOPE_MALFORMED:
-		return refuse_problem(s, PROBLEM_SCOPE_MISSING);
+		return refuse_scope(s);
 	case SCOPE_INVALID:
 		return refuse_token(s, message);
 	case SCOPE_REPEATED:

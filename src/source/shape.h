@@ -16,7 +16,7 @@ enum shape_verdict {
 	SHAPE_KEY_MISSING,
 	SHAPE_TOO_LARGE,
 	SHAPE_NO_MEMORY, /* the budget does not allow the body now */
-	SHAPE_OWN_TOKEN, /* the source's is refused: no message is to blame */
+	SHAPE_OWN_SCOPE, /* the source's is refused: no message is to blame */
 };
 
 /*
@@ -28,10 +28,10 @@ MUST_USE enum shape_verdict shape_request(const struct conf_source *source,
     const struct broker_message *message, struct claimant *c,
     struct body *body, struct span *ret_detail);
 /*
- * Whether a token that all messages of the source have is in the scope of the
+ * Whether something that all messages of the source have is in the scope of the
  * route that was found.
  */
-bool shape_has_own_token(
+bool shape_has_own_scope(
     const struct conf_source *source, const struct claimant *c);
 
 /*

@@ -65,7 +65,8 @@ PROBLEM(SCOPE_MISSING, 400, "scope-missing", FIX_REQUEST, 0,
 PROBLEM(TOKEN_INVALID, 401, "token-invalid", FIX_REQUEST, 0,
 	"The token is not valid",
 	"The bearer token, which says whose idempotency key this is, is not "
-	"valid.")
+	"valid. This says nothing of a request that was sent before: renew the "
+	"token, and keep the key.")
 PROBLEM(UPSTREAM_UNREACHABLE, 502, "upstream-unreachable", SAME_KEY, 1,
 	"The API could not be reached",
 	"No connection to the API could be made in time. Nothing was sent, and "

@@ -11,7 +11,7 @@ STANDING(STORE, "store", "Redis or the journal cannot take a claim now.")
 STANDING(UPSTREAM, "upstream", "Nothing could be sent to the upstream five "
 	"times in a row; one message at a time tries again.")
 STANDING(TOKEN, "token", "The source's own token is refused by the route that "
-	"its messages lead to: renew it.")
+	"its messages lead to: renew it, and reload.")
 STANDING(DEAD_LETTERS, "dead-letters", "The broker does not take a dead "
 	"letter.")
 STANDING(RESULTS, "results", "The broker does not take a result.")

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pty
 import re
 import shlex
 import subprocess
@@ -278,6 +279,25 @@ def complete_gives_a_key_its_answer(bench):
           (202, ["1", "2"], b'{"id":"ch_9"}'))
     equal(again.all("Content-Type"), ["application/json"])
     operator.gateway.wait_for_log("operator", note="there", act="complete")
+
+
+@each([("no", b"\n", "nothing was completed", 409),
+       ("yes", b"y\n", "COMPLETED", 201)])
+def at_a_terminal_an_answer_without_a_body_is_asked_about(
+        bench, said, words, status):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    person, terminal = pty.openpty()
+    os.write(person, said)
+    done = subprocess.run(
+        [program(), "keys", "-c", operator.gateway.file, "complete", key_id,
+         "--status", "201"], stdin=terminal, capture_output=True, text=True,
+        check=False)
+    os.close(person)
+    os.close(terminal)
+    assert "no --body-file" in done.stderr, done.stderr
+    assert words in done.stdout + done.stderr, done
+    equal(operator.gateway.ask("k").status, status)
 
 
 @test

@@ -103,6 +103,17 @@ def a_key_of_the_issuer_that_is_missing_is_waited_for(bench):
     w.wait_executed(["k"])
 
 
+@test
+def what_names_nobody_is_no_messages_fault_either(bench):
+    """A file with the token alone."""
+    w = World(bench, lambda w: w.bearer(3600).removeprefix("Bearer "))
+    w.add("k")
+    told = w.gateway.wait_for_log("source_stands", reason="token")
+    assert "it wants a bearer token" in told["error"], told
+    w.renew(w.bearer(3600))
+    w.wait_executed(["k"])
+
+
 @each([("of each message its own", "{header:token}", lambda w: {
     "token": w.bearer(-10).encode()}),
        ("with a part of each message", "Bearer {header:token}", lambda w: {

@@ -283,6 +283,8 @@ DAY_S = 24 * 3600
      'the route "charges" refuses this token'),
     ("of another issuer's key", lambda bench: with_token(
         bench, Key(bench.folder(), "HS256", "two")), "key is not known"),
+    ("without its scheme", lambda bench: with_token(bench, value="{}"),
+     'must begin with "Bearer "'),
     ("that expires soon", lambda bench: with_token(
         bench, exp=int(time.time()) + 13 * DAY_S), "within 14 days"),
 ])
