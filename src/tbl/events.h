@@ -32,9 +32,10 @@ EVENT(drain_timeout, WARN, "the upstream had not answered when drain_timeout "
 	"ran out; the outcome is unknown: ask the upstream what happened, then "
 	"resolve the key (onceproxy keys)")
 EVENT(store_up, INFO, "Redis answers")
-EVENT(store_down, ERROR, "Redis cannot be reached; keyed requests get 503 and "
-	"nothing is forwarded (or as on_store_down says) until it is back: "
-	"check Redis and the network path to it")
+EVENT(store_down, ERROR, "Redis cannot be reached, or does not let the gateway "
+	"work; keyed requests get 503 and nothing is forwarded (or as "
+	"on_store_down says) until it does: error says why; check Redis, the "
+	"network path to it, and store.user, password and the database")
 EVENT(store_garbled, ERROR, "what came from Redis cannot be its reply; error "
 	"says why; that connection was cut and made anew, and the commands "
 	"on it may have been executed: check the network path, and whatever "
