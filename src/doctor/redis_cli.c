@@ -111,6 +111,10 @@ what_else(const struct conf *conf, const char *message)
 	if (span_starts(span_str(message), SPAN("TLS: ")))
 		return "; or, if it speaks no TLS, write redis:// instead of "
 		       "rediss://";
+	/* So hiredis says it of the first byte. */
+	if (span_starts(span_str(message), SPAN("Protocol error")))
+		return "; what answers there now is another program than "
+		       "Redis, so it is perhaps the wrong port";
 	/* So a server ends it that has waited for a handshake. */
 	if (!redis->tls.on && redis->address.kind == ADDRESS_TCP &&
 	    !strcmp(message, strerror(ECONNRESET)))

@@ -519,6 +519,14 @@ def a_state_dir_too_long_for_the_managed_socket_is_a_failure(bench):
 # --- coming in -------------------------------------------------------------
 
 @test
+def another_program_in_the_place_of_redis_is_no_redis(bench):
+    other = bench.serve(bench.config(bench.upstream()))
+    patient = Patient(bench)
+    patient.config["store"] = {"redis": f"redis://{other.address}"}
+    assert "wrong port" in patient.finds("redis_unreachable")["cure"]
+
+
+@test
 def a_redis_that_does_not_answer_is_a_failure(bench):
     patient = Patient(bench)
     patient.redis.kill()
