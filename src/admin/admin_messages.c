@@ -295,7 +295,8 @@ unsure(struct admin_request *a)
 		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
 		    SPAN("The message has not begun yet: its source stands "
 			 "still, or another of its order is at work. It is "
-			 "executed when it can be. Look at it again."));
+			 "executed when it can be, unless a reload changes its "
+			 "source first. Look at it again."));
 	}
 	if (a->endpoint->run != admin_messages_drop)
 		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, SPAN(""));

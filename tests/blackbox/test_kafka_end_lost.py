@@ -115,6 +115,14 @@ class Reader:
         eventually(lambda: self.kafka.ends(self.topic.name)[0][1]
                    == LEFT + len(keys) + 1, "its marker is written")
 
+    def reads_what_is_new(self, begin):
+        """The log goes beyond where it was read, and then is read."""
+        new = keys_of("new", LOST + 2)
+        self.add(new)
+        begin()
+        self.finished(new)
+        self.reads_on_behind(LEFT)
+
     def reads_on_behind(self, offset):
         told, = self.gateway.find_log("source_end_lost")
         equal((told["partition"], told["offset"]),
@@ -273,11 +281,7 @@ def a_leader_that_comes_back_without_the_end_is_noticed_while_others_answer(
                          "it has seen that", START_S)
     r.gateway.freeze()
     r.put_back()
-    new = keys_of("new", LOST + 2)
-    r.add(new)
-    r.gateway.thaw()
-    r.finished(new)
-    r.reads_on_behind(LEFT)
+    r.reads_what_is_new(r.gateway.thaw)
 
 
 @test
@@ -300,11 +304,7 @@ def another_leader_that_lacks_the_end_is_noticed_while_others_answer(bench):
     other.start()
     eventually(lambda: kafka.leader_number(r.topic.name) == other.number,
                "it leads", START_S)
-    new = keys_of("new", LOST + 2)
-    r.add(new)
-    r.gateway.thaw()
-    r.finished(new)
-    r.reads_on_behind(LEFT)
+    r.reads_what_is_new(r.gateway.thaw)
 
 
 @test
@@ -319,11 +319,7 @@ def a_source_that_begins_with_the_latest_knows_the_log_before_it_reads(bench):
                START_S)
     r.stop()
     r.restore()
-    new = keys_of("new", LOST + 2)
-    r.add(new)
-    r.serve()
-    r.finished(new)
-    r.reads_on_behind(LEFT)
+    r.reads_what_is_new(r.serve)
 
 
 tap.main()

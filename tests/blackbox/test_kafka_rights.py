@@ -82,6 +82,31 @@ class Guarded:
         equal(self.gateway.find_log("source_broker_down"), [])
 
 
+@test
+def a_partition_that_was_added_is_read_whole_once_it_may_be(bench):
+    """From its beginning, although its source began with the latest."""
+    g = Guarded(bench).source(start="latest")
+    g.may_read()
+    gateway = g.serve()
+    g.wait("source_partitions")
+    eventually(lambda: g.kafka.committed(g.topic.group, g.topic.name),
+               "where it began is known", START_S)
+    gateway.stop()
+    g.kafka.wait_members(g.topic.group, 0)
+    g.kafka.forbid("topic", g.topic.name)
+    g.kafka.allow("topic", g.topic.name, "Describe")
+    g.kafka.more_partitions(g.topic.name, 2)
+    keys = [g.topic.add(b"{}", f"k{n}", partition=1) and f"k{n}"
+            for n in range(5)]
+    g.seen = 0
+    g.serve()
+    g.wait("source_refused", "Read")
+    g.kafka.allow("topic", g.topic.name, "Read")
+    g.gateway.wait_until(
+        lambda: [g.upstream.count(key=key) for key in keys] == [1] * 5,
+        "all of it is executed", START_S)
+
+
 # --- who it is ---------------------------------------------------------------
 
 @test

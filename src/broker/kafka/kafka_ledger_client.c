@@ -80,8 +80,9 @@ fails(struct kafka_ledger *l, const char *name, const char *right,
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		snprintf(text, sizeof text,
-		    "no right to write to the topic \"%s\": %s", l->topic,
-		    right);
+		    "no right to %s the topic \"%s\": %s",
+		    !strcmp(right, "Read") ? "keep its place in" : "write to",
+		    l->topic, right);
 		break;
 	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
 		snprintf(text, sizeof text,

@@ -358,7 +358,7 @@ struct kafka_part *kafka_part_new(
 void kafka_part_free(struct kafka_part **part);
 /* What comes next is fetched from that offset on. */
 void kafka_part_seek(struct kafka_part *part, int64_t offset);
-/* What comes next is fetched again, from that offset on at the latest. */
+/* What comes next is fetched again; from there, where no offset is known. */
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
 /* One that is UNPROVEN: whether an operator has decided. */
 void kafka_part_ask_again(struct kafka_part *part);

@@ -105,19 +105,11 @@ take_odd(struct kafka_part *part, int64_t offset)
 	part->odd_offset = offset;
 }
 
-/* Where it is read from, as long as no offset is known. */
-static int64_t
-first_of(const struct kafka_part *part)
-{
-	return part->kafka->source->start_latest ? RD_KAFKA_OFFSET_END
-						 : RD_KAFKA_OFFSET_BEGINNING;
-}
-
 static void
 take_forbidden(struct kafka_part *part)
 {
 	char words[KAFKA_WORDS_BYTES];
-	take_odd(part, first_of(part));
+	take_odd(part, RD_KAFKA_OFFSET_BEGINNING);
 	snprintf(words, sizeof words,
 	    "no right to read the topic \"%s\": Read", part->topic);
 	kafka_trouble_begin(part->kafka, KAFKA_OF_READ, part->topic, words);
@@ -248,7 +240,7 @@ try_part(struct kafka_part *part)
 	if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_ERROR ||
 	    rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 		is_well(part);
-		kafka_part_fetch_again(part, first_of(part));
+		kafka_part_fetch_again(part, RD_KAFKA_OFFSET_BEGINNING);
 	} else {
 		take_event(part, event);
 	}
