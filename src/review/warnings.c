@@ -241,6 +241,24 @@ serves_keys(const struct conf *conf, const struct conf_upstream *upstream)
 	return false;
 }
 
+/* Why it matters that a drain ends before the call; the caller frees it. */
+static char *
+words_of_drain(int64_t timeout_ms, int64_t drain_ms)
+{
+	char *timeout = amount_text(timeout_ms, AMOUNT_DURATION);
+	char *drain = amount_text(drain_ms, AMOUNT_DURATION);
+	char *words = timeout_ms > hour_ms
+	    ? mem_printf("a call may take %s, which is longer than any call "
+	    "should be: until then nobody knows what became of the payment; "
+	    "make it shorter", timeout)
+	    : mem_printf("a call may take %s, and a drain waits for it "
+	    "%s (drain_timeout) at most: each restart may leave payments "
+	    "UNKNOWN; make drain_timeout as long", timeout, drain);
+	free(timeout);
+	free(drain);
+	return words;
+}
+
 /* Where one of the two is said. */
 static void
 warn_of_drain(struct complaints *complaints, const struct conf *conf,
@@ -249,11 +267,8 @@ warn_of_drain(struct complaints *complaints, const struct conf *conf,
 	if (upstream->timeout_ms <= conf->drain_timeout_ms ||
 	    !serves_keys(conf, upstream))
 		return;
-	char *timeout = amount_text(upstream->timeout_ms, AMOUNT_DURATION);
-	char *drain = amount_text(conf->drain_timeout_ms, AMOUNT_DURATION);
-	char *words = mem_printf("a call may take %s, and a drain waits for it "
-	    "%s (drain_timeout) at most: each restart may leave payments "
-	    "UNKNOWN; make drain_timeout as long", timeout, drain);
+	char *words =
+	    words_of_drain(upstream->timeout_ms, conf->drain_timeout_ms);
 	warn_of_member(complaints, upstream, words, false);
 	struct complaint *last = &complaints->list[complaints->count - 1];
 	char *place = mem_printf("%s/timeout", last->pointer);
@@ -264,8 +279,6 @@ warn_of_drain(struct complaints *complaints, const struct conf *conf,
 	} else {
 		free(place);
 	}
-	free(timeout);
-	free(drain);
 	free(words);
 }
 

@@ -179,6 +179,10 @@ WARNINGS = [
         **least(), "upstreams": {"api": {"targets": ["http://h"],
                                          "timeout": "31s"}}},
      "/upstreams/api/timeout", "may take 31s, and a drain waits for it 30s"),
+    ("a call that never ends", lambda bench: {
+        **least(), "upstreams": {"api": {"targets": ["http://h"],
+                                         "timeout": "90d"}}},
+     "/upstreams/api/timeout", "90d, which is longer than any call should"),
     ("a drain that cuts a call", lambda bench: {
         **least(), "drain_timeout": "29s"},
      "/upstreams/api", "drain_timeout"),
@@ -446,15 +450,41 @@ def a_route_that_is_hidden_is_told_what_it_loses(bench, first, words):
     assert 'hides the route "charges"' in said and words in said, said
 
 
-@each([("a home", "~/state"), ("a variable", "${HOME}/state")])
+@each([("a home", "~/state"), ("a variable", "${HOME}/state"),
+       ("a variable without braces", "$HOME/state")])
 def a_state_dir_that_only_a_shell_would_understand_is_warned_of(bench, path):
     config = least()
     config["state_dir"] = path
     (pointer, words), = check(bench, config)[1]
     equal(pointer, "/state_dir")
     assert "of exactly this name" in words, words
-    config["state_dir"] = "/srv/~a/state"
-    equal(check(bench, config)[1], [])
+    for plain in "/srv/~a/state", "/srv/5$/state":
+        config["state_dir"] = plain
+        equal(check(bench, config)[1], [])
+
+
+REDIS = "redis://127.0.0.1:6379"
+
+
+@each([("of the store", "/store/password", {"store": {
+           "redis": REDIS, "password": "/etc/onceproxy/redis-password"}}),
+       ("of the records", "/store/secret", {"store": {
+           "redis": REDIS, "secret": "/run/secrets/store"}}),
+       ("of operators", "/admin/token", {"admin": {
+           "listen": "127.0.0.1:0", "token": "/tmp"}}),
+       ("of a broker", "/brokers/q/password", {"brokers": {"q": {
+           "redis": REDIS, "password": "/etc/onceproxy/redis-password"}}})])
+def a_secret_that_is_the_path_of_a_file_is_warned_of(bench, place, members):
+    found = dict(check(bench, {**least(), **members})[1])
+    assert 'did you mean {"file": PATH}?' in found[place], found
+
+
+@test
+def a_secret_of_base64_or_from_a_file_is_not_taken_for_a_path(bench):
+    for password in "/a+b/c", "/ab/c=", "/abc", {
+            "file": bench.file(b"/etc/onceproxy/redis-password\n")}:
+        config = {**least(), "store": {"redis": REDIS, "password": password}}
+        equal(check(bench, config)[1], [])
 
 
 SECRET = "${P4Y_T0KEN}"
