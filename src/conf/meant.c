@@ -5,6 +5,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "conf/meant.h"
+#include "conf/words.h"
 
 enum {
 	SECOND = 1000,
@@ -73,6 +74,17 @@ static const struct {
 };
 
 /*
+ * Of a long time in thousands of seconds: it may be in milliseconds.  30 days
+ * are 2592000 seconds, and 24 hours 86400000 milliseconds.
+ */
+static bool
+looks_like_millis(int64_t number)
+{
+	return number >= 1000 * 1000 &&
+	    (number % HOUR == 0 || number % (DAY / SECOND) != 0);
+}
+
+/*
  * The unit of a number that has none: seconds, but milliseconds where the
  * default has them, or where a short time has thousands.
  */
@@ -86,7 +98,7 @@ unit_of_nothing(const struct option *option, int64_t number)
 	char *text = mem_str(span_of(json + 1, strlen(json) - 2));
 	bool known = amount_read(text, AMOUNT_DURATION, &preset);
 	free(text);
-	bool in_millis = preset % SECOND != 0 ||
+	bool in_millis = preset % SECOND != 0 || looks_like_millis(number) ||
 	    (number >= 1000 && preset < 5 * MINUTE);
 	return known && in_millis ? 1 : SECOND;
 }
@@ -327,6 +339,16 @@ string_of_pointer(const char *text)
 	return string;
 }
 
+/* "Idempotency-Key:", as the name of a header stands before its value. */
+static json_t *
+string_before_colon(const char *text)
+{
+	const char *colon = strchr(text, ':');
+	return colon != NULL && colon[1] == '\0'
+	    ? json_stringn(text, (size_t)(colon - text))
+	    : NULL;
+}
+
 /* What a port, a status or permissions stand for as a number. */
 static json_t *
 meant_by_number(const struct option *option, int64_t number)
@@ -342,6 +364,21 @@ meant_by_number(const struct option *option, int64_t number)
 	if (option->type == TYPE_MODE && n >= 600)
 		return json_sprintf("0%lld", n);
 	return NULL;
+}
+
+/* Whether it is a word of "key" or "order_by", in the wrong one of them. */
+static bool
+is_word_of_source(const struct option *option, const char *text)
+{
+	static const char *const both[] = {"key", "order_by"};
+	bool word = false;
+	for (size_t i = 0; i < 2; i++) {
+		const struct option *one =
+		    option_of_path(GROUP_SOURCE, both[i]);
+		word |= words_index(one->words, text) >= 0;
+	}
+	return word && (option->type == TYPE_SOURCE_KEY ||
+	    option->type == TYPE_SOURCE_ORDER);
 }
 
 /* What has an "@" may have a password, which is not repeated. */
@@ -362,12 +399,13 @@ meant_values(const struct option *option, const json_t *value,
 		return;
 	if (option->type == TYPE_POINTER)
 		ret_values[1] = string_of_pointer(text);
+	else
+		ret_values[1] = string_before_colon(text);
 	if (!takes_list(option->type))
 		return;
-	ret_values[1] = list_of_parts(text);
+	if (ret_values[1] == NULL)
+		ret_values[1] = list_of_parts(text);
 	ret_values[2] = list_of_one(json_string(text));
-	/* What is near a word of these is no name of a member. */
-	if (option->type != TYPE_SOURCE_KEY &&
-	    option->type != TYPE_SOURCE_ORDER)
+	if (!is_word_of_source(option, text))
 		ret_values[3] = list_of_one(string_of_pointer(text));
 }

@@ -102,6 +102,10 @@ wrong_end(char c, bool named)
 			     : "a list has no names; an object stands in {}";
 	if (c == '=')
 		return "\":\" stands between a member's name and its value";
+	if (c == ';')
+		return named
+		    ? "\",\" stands between members, not \";\""
+		    : "\",\" stands between the values of a list, not \";\"";
 	return "a comma is missing before this";
 }
 

@@ -231,6 +231,9 @@ wrong_word(struct span s)
 	if (s.len > 1 && s.ptr[0] == '0' && digits_length(s) == s.len)
 		return "a number does not begin with 0; text stands in double "
 		       "quotes";
+	if (s.len > 2 && s.ptr[0] == '0' && (s.ptr[1] | 0x20) == 'x')
+		return "a number of JSON is decimal; text stands in double "
+		       "quotes";
 	return "this is neither a number, true, false nor null; text stands in "
 	       "double quotes";
 }

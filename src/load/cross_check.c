@@ -126,7 +126,8 @@ check_redis(struct loader *l)
 	cross_check_redis_ways(l, &members);
 	/* Also where what they say is wrong. */
 	if (is_set(l, ROOT_OPTION(store.redis.cluster)) ||
-	    is_set(l, ROOT_OPTION(store.redis.sentinels)))
+	    is_set(l, ROOT_OPTION(store.redis.sentinels)) ||
+	    cross_check_redis_is_meant(l))
 		store->redis.managed = false;
 	cross_check_redis_login(
 	    l, &members, &store->redis, &store->redis.password);

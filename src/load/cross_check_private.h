@@ -26,6 +26,11 @@ struct redis_members {
 	const struct option *ca, *certificate, *key, *server_name;
 };
 
+/*
+ * Whether the store's object has something wrong that is meant to lead to a
+ * Redis other than the managed one.
+ */
+bool cross_check_redis_is_meant(const struct loader *l);
 /* Complains unless there is one way to it at most, and that is complete. */
 void cross_check_redis_ways(
     struct loader *l, const struct redis_members *members);

@@ -6,6 +6,7 @@
 #include "load/certificates.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
+#include "load/unknown_private.h"
 
 static bool
 has(const struct redis_members *m, const struct option *option)
@@ -20,6 +21,24 @@ check_needed(struct loader *l, const struct redis_members *m,
 	if (has(m, option) && !has(m, needed))
 		complaints_at_option(l, m->at, option, "\"%s\" is needed too",
 		    needed->path);
+}
+
+bool
+cross_check_redis_is_meant(const struct loader *l)
+{
+	static const char *const ways[] = {"redis", "cluster", "sentinels"};
+	json_t *store = json_object_get(l->root, "store"), *value;
+	const char *text = json_string_value(json_object_get(store, "redis"));
+	bool meant = text != NULL && strcmp(text, "managed") != 0;
+	const char *name;
+	json_object_foreach(store, name, value)
+	{
+		struct span right =
+		    unknown_meant(GROUP_ROOT, SPAN("store."), name);
+		for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+			meant |= span_eq(right, span_str(ways[i]));
+	}
+	return meant;
 }
 
 void

@@ -65,7 +65,7 @@ read_kind(struct loader *l, const struct json_place *at,
 	}
 	if (kinds != 1)
 		complaints_at(l, at,
-		    "must have one of \"basic\", \"path\", "
+		    "must have exactly one of \"basic\", \"path\", "
 		    "\"certificate\" and \"jwt\"");
 }
 

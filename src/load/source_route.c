@@ -36,6 +36,19 @@ sets_header(const struct conf_source *source, const char *header)
 	return false;
 }
 
+/* Whether one of the scope's entries before that one is of the header, too. */
+static bool
+repeats_header(
+    const struct conf_scopes *scope, size_t index, const char *header)
+{
+	for (size_t i = 0; i < index; i++) {
+		const char *other = scopes_header(&scope->list[i]);
+		if (other != NULL && !strcasecmp(other, header))
+			return true;
+	}
+	return false;
+}
+
 static void
 check_scopes(const struct led *led)
 {
@@ -45,9 +58,11 @@ check_scopes(const struct led *led)
 		if (scope->list[i].kind == SCOPE_CERTIFICATE)
 			COMPLAIN(led, request.path,
 			    "the scope of the route \"%s\" is a certificate, "
-			    "which no message has",
+			    "which no message has: give messages a route of "
+			    "their own, with another scope",
 			    led->route->name);
-		if (header != NULL && !sets_header(led->source, header))
+		if (header != NULL && !sets_header(led->source, header) &&
+		    !repeats_header(scope, i, header))
 			COMPLAIN(led, request.headers,
 			    "\"%s\" is missing, which is in the scope of the "
 			    "route \"%s\"",

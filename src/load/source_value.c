@@ -3,6 +3,7 @@
 
 #include "base/field.h"
 #include "conf/name.h"
+#include "conf/nearest.h"
 #include "conf/words.h"
 #include "load/complaints_private.h"
 #include "load/list_private.h"
@@ -154,23 +155,46 @@ source_value_parse_finish(struct loader *l, const struct given *given)
 	text_free(&text);
 }
 
+static const struct {
+	const char *member;
+	const char *(*wrong)(const char *text);
+	const char *read; /* the source's member that shows which it is */
+} places[] = {{"table", wrong_table, "table"},
+    {"stream", name_wrong, "stream"}, {"topic", name_wrong_topic, "topics"}};
+enum { N_PLACES = sizeof places / sizeof *places };
+
+static void
+complain_of_place(struct loader *l, const struct given *given)
+{
+	static const char words[] = "must be {\"stream\": NAME}, {\"table\": "
+	    "NAME} or {\"topic\": NAME}";
+	const char *text = json_string_value(given->value);
+	const struct option *sources =
+	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
+	json_t *source = given->at != NULL && given->at->up != NULL
+	    ? json_object_get(loader_value(l, sources), given->at->up->member)
+	    : NULL;
+	size_t i = 0;
+	while (i < N_PLACES && json_object_get(source, places[i].read) == NULL)
+		i++;
+	if (text != NULL && i < N_PLACES && places[i].wrong(text) == NULL)
+		complaints_at(l, given->at,
+		    "%s; did you mean {\"%s\": \"%s\"}?", words,
+		    places[i].member, text);
+	else
+		complaints_at(l, given->at, "%s", words);
+}
+
 void
 source_value_parse_place(struct loader *l, const struct given *given)
 {
-	static const struct {
-		const char *member;
-		const char *(*wrong)(const char *text);
-	} places[] = {{"table", wrong_table}, {"stream", name_wrong},
-	    {"topic", name_wrong_topic}};
 	char **field = given_field(given);
-	size_t i = 0, n = sizeof places / sizeof *places;
-	while (i < n &&
+	size_t i = 0;
+	while (i < N_PLACES &&
 	    json_object_get(given->value, places[i].member) == NULL)
 		i++;
-	if (i == n) {
-		complaints_at(l, given->at,
-		    "must be {\"stream\": NAME}, {\"table\": NAME} or "
-		    "{\"topic\": NAME}");
+	if (i == N_PLACES) {
+		complain_of_place(l, given);
 		return;
 	}
 	char *name = read_only_member(
@@ -189,6 +213,24 @@ struct chosen {
 	struct pointers *pointers;
 	char **header;
 };
+
+/* What is near no word may be a member's name, which is suggested later. */
+static void
+complain_of_chosen(
+    struct loader *l, const struct given *given, const char *text)
+{
+	struct nearest nearest = nearest_to(span_str(text));
+	struct span list = span_str(given->option->words), word;
+	char *listed = words_listed(given->option->words);
+	while (span_next(&list, ' ', &word))
+		nearest_try(&nearest, word);
+	complaints_at(l, given->at,
+	    "must be %s, or {\"header\": NAME}, or a list of JSON pointers "
+	    "like [\"/order_id\"]%s%.*s%s", listed,
+	    nearest.found.ptr != NULL ? "; did you mean \"" : "",
+	    SPAN_FMT(nearest.found), nearest.found.ptr != NULL ? "\"?" : "");
+	free(listed);
+}
 
 /* FORM_NOTHING, after complaining: what was read before stays. */
 static enum form
@@ -216,15 +258,11 @@ read_chosen(struct loader *l, const struct given *given, struct chosen *to)
 	if (text == NULL)
 		return FORM_NOTHING;
 	int index = words_index(given->option->words, text);
+	if (index < 0)
+		complain_of_chosen(l, given, text);
 	text_free(&text);
-	if (index < 0) {
-		char *listed = words_listed(given->option->words);
-		complaints_at(l, given->at,
-		    "must be %s, or {\"header\": NAME}, or a list of JSON "
-		    "pointers like [\"/order_id\"]", listed);
-		free(listed);
+	if (index < 0)
 		return FORM_NOTHING;
-	}
 	to->word = (unsigned)index;
 	return FORM_WORD;
 }

@@ -45,6 +45,7 @@ static const struct {
     {GROUP_ROOT, "", "tls", "listen",
 	"[{\"address\": \"0.0.0.0:8443\", \"tls\": {...}}]"},
     {GROUP_ROOT, "admin.", "port", "listen", "\"127.0.0.1:9090\""},
+    {GROUP_ROOT, "limits.", "max_connections", "connections", NULL},
     {GROUP_ROOT, "store.", "host", "redis", NULL},
     {GROUP_ROOT, "store.", "address", "redis", NULL},
     {GROUP_ROOT, "store.", "port", "redis", NULL},
@@ -73,6 +74,8 @@ static const struct {
     {GROUP_IDEMPOTENCY, "", "lock", "lease", NULL},
     {GROUP_IDEMPOTENCY, "", "lock_timeout", "lease", NULL},
     {GROUP_IDEMPOTENCY, "", "lock_ttl", "lease", NULL},
+    {GROUP_IDEMPOTENCY, "", "reconcile", "on_unknown",
+	"{\"reconcile\": {...}}"},
     {GROUP_IDEMPOTENCY, "", "retries", "max_attempts", NULL},
     {GROUP_IDEMPOTENCY, "", "tenant", "scope", NULL},
     {GROUP_IDEMPOTENCY, "", "timeout", "wait_timeout", NULL},
@@ -82,6 +85,8 @@ static const struct {
     {GROUP_SCOPE, "", "aud", "audience", NULL},
     {GROUP_SCOPE, "", "iss", "issuer", NULL},
     {GROUP_SCOPE, "", "jwks", "keys", NULL},
+    {GROUP_SOURCE, "", "max_attempts", "retry", "{\"attempts\": ...}"},
+    {GROUP_SOURCE, "retry.", "max_attempts", "attempts", NULL},
 };
 enum { N_ALIASES = sizeof aliases / sizeof aliases[0] };
 
@@ -120,9 +125,9 @@ is_comment(const char *name)
 	    !strcmp(name + strspn(name, "_$"), "comment");
 }
 
-/* What an object of the group is to the reader of the file. */
+/* What an object of the group is to the reader; from: the one it is told of. */
 static const char *
-words_of_group(enum group group)
+words_of_group(enum group group, enum group from)
 {
 	static const char *const words[GROUP_COUNT_] = {
 	    [GROUP_ROOT] = "the whole file",
@@ -131,26 +136,30 @@ words_of_group(enum group group)
 	    [GROUP_UPSTREAM] = "an upstream",
 	    [GROUP_ROUTE] = "a route",
 	    [GROUP_IDEMPOTENCY] = "\"idempotency\"",
+	    [GROUP_SCOPE] = "an object in \"scope\"",
 	    [GROUP_RECONCILE] = "\"on_unknown.reconcile\"",
 	    [GROUP_BROKER] = "a broker",
 	    [GROUP_SOURCE] = "a source",
 	    [GROUP_RELAY] = "a relay",
 	};
+	if (group == GROUP_IDEMPOTENCY && from == GROUP_ROOT)
+		return "\"defaults\" or a route's \"idempotency\"";
 	return words[group];
 }
 
 /*
- * The only option elsewhere whose name is that; NULL: there is none, or there
- * are several.
+ * The only option whose name is that, of a group or (GROUP_COUNT_) of any;
+ * NULL: there is none, or there are several.
  */
 static const struct option *
-elsewhere(struct span name)
+only_one(enum group group, struct span name)
 {
 	const struct option *found = NULL;
 	for (size_t i = 0; i < n_options; i++) {
 		const char *dot = strrchr(options[i].path, '.');
 		const char *last = dot != NULL ? dot + 1 : options[i].path;
-		if (!span_eq(span_str(last), name))
+		if (!span_eq(span_str(last), name) ||
+		    (group != GROUP_COUNT_ && options[i].group != group))
 			continue;
 		if (found != NULL)
 			return NULL;
@@ -159,26 +168,51 @@ elsewhere(struct span name)
 	return found;
 }
 
+/* The same for a member of a group: in the same object, or near it, first. */
+static const struct option *
+elsewhere(enum group group, struct span name)
+{
+	const struct option *option = NULL;
+	if (group != GROUP_ROOT)
+		option = only_one(group, name);
+	if (option == NULL && group == GROUP_IDEMPOTENCY)
+		option = only_one(GROUP_ROUTE, name);
+	return option != NULL ? option : only_one(GROUP_COUNT_, name);
+}
+
 /* It is spelled well, and stands in the wrong object. */
 static bool
-say_elsewhere(struct loader *l, const struct json_place *at)
+say_elsewhere(
+    struct loader *l, enum group group, const struct json_place *at)
 {
 	struct span name = span_str(at->member);
-	const struct option *option = elsewhere(name);
+	const struct option *option = elsewhere(group, name);
 	if (option == NULL)
 		return false;
 	size_t len = strlen(option->path);
+	const char *words = words_of_group(option->group, group);
+	bool same = option->group == GROUP_ROOT || option->group == group;
 	if (len > name.len)
 		complaints_at_name(l, at, "there is no such member here; did "
 		    "you mean \"%s\" in \"%.*s\"%s%s?",
 		    at->member, (int)(len - name.len - 1), option->path,
-		    option->group == GROUP_ROOT ? "" : " of ",
-		    option->group == GROUP_ROOT
-			? ""
-			: words_of_group(option->group));
+		    same ? "" : " of ", same ? "" : words);
 	else
 		complaints_at_name(l, at, "there is no such member here; it "
-		    "belongs in %s", words_of_group(option->group));
+		    "belongs in %s", words);
+	return true;
+}
+
+/* {"idempotency": ...} where its members should stand. */
+static bool
+say_layer(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at)
+{
+	if (group != GROUP_IDEMPOTENCY || prefix.len > 0 || at->up == NULL ||
+	    strcmp(at->member, "idempotency") != 0)
+		return false;
+	complaints_at_name(l, at, "there is no such member here; what is in it "
+	    "stands directly in \"%s\"", at->up->member);
 	return true;
 }
 
@@ -247,7 +281,7 @@ unknown_meant(enum group group, struct span prefix, const char *name)
 		    : none;
 	struct nearest nearest = nearest_member(group, prefix, name);
 	bool certain = nearest.distance <= 1 ||
-	    (nearest.distance <= 2 && elsewhere(span_str(name)) == NULL);
+	    (nearest.distance <= 2 && elsewhere(group, span_str(name)) == NULL);
 	return certain ? nearest.found : none;
 }
 
@@ -268,11 +302,13 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 		    "begins with //, outside of all quotes");
 		return;
 	}
-	if (say_alias(l, group, prefix, at))
+	if (say_layer(l, group, prefix, at) ||
+	    say_alias(l, group, prefix, at))
 		return;
 	struct nearest nearest = nearest_member(group, prefix, at->member);
 	bool beside = nearest.found.ptr != NULL && nearest.distance <= 1;
-	if (!beside && (say_path(l, group, prefix, at) || say_elsewhere(l, at)))
+	if (!beside &&
+	    (say_path(l, group, prefix, at) || say_elsewhere(l, group, at)))
 		return;
 	say_nearest(l, at, &nearest);
 }

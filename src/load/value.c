@@ -50,11 +50,45 @@ value_parse_count(struct loader *l, const struct given *given)
 		    AMOUNT_COUNT);
 }
 
+/* A number of bytes in quotes; false: it is none, or is written with a unit. */
+static bool
+say_quoted_bytes(struct loader *l, const struct given *given)
+{
+	const struct option *option = given->option;
+	const char *text = json_string_value(given->value);
+	int64_t number;
+	if (text == NULL || !digits_read(span_str(text), INT64_MAX, &number))
+		return false;
+	bool fits = number >= option->min && number <= option->max;
+	if (fits && number % 1024 == 0)
+		return false;
+	/* So few bytes are hardly what somebody wants. */
+	bool few = number > 0 && number <= 1024 &&
+	    number <= option->max >> 20;
+	char *least = amount_text(option->min, AMOUNT_SIZE);
+	char *most = amount_text(option->max, AMOUNT_SIZE);
+	if (fits && few)
+		complaints_at(l, given->at, "a size in quotes has a unit; did "
+		    "you mean \"%sMiB\", or %s for bytes?", text, text);
+	else if (fits)
+		complaints_at(l, given->at, "a size in quotes has a unit; did "
+		    "you mean %s?", text);
+	else
+		complaints_at(l, given->at, "a size in quotes has a unit, like "
+		    "\"64KiB\" or \"1MiB\"; it must be between %s and %s",
+		    least, most);
+	free(least);
+	free(most);
+	return true;
+}
+
 /* Says what it must be, and what may have been meant. */
 static void
 complain_of_amount(
     struct loader *l, const struct given *given, enum amount_kind kind)
 {
+	if (kind == AMOUNT_SIZE && say_quoted_bytes(l, given))
+		return;
 	const char *words = kind == AMOUNT_DURATION
 	    ? "must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" or "
 	      "\"30d\""

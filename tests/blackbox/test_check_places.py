@@ -103,9 +103,9 @@ def entries_of_lists_are_called_by_their_names(bench):
     ("a section as a path", '"log.level": "info"',
      'did you mean "level" in "log"?'),
     ("a member of another object", '"retention": "24h"',
-     'it belongs in "idempotency"'),
+     'it belongs in "defaults" or a route\'s "idempotency"'),
     ("a member of a section", '"ignore": []', 'did you mean "ignore" in '
-     '"fingerprint" of "idempotency"?'),
+     '"fingerprint" of "defaults" or a route\'s "idempotency"?'),
     ("a choice", '"log": {"level": "warning"}', 'did you mean "warn"?'),
     ("a choice of idempotency", '"defaults": {"in_flight": "waits"}',
      'did you mean "wait"?'),

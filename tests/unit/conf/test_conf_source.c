@@ -455,7 +455,8 @@ what_is_wrong_with_one_member(void **state)
 		      "[\"/order_id\"]\n"
 		      "/sources/s/order_by: must be \"none\", \"partition\", "
 		      "\"key\" or \"entity\", or {\"header\": NAME}, or a "
-		      "list of JSON pointers like [\"/order_id\"]\n")},
+		      "list of JSON pointers like [\"/order_id\"]; did you "
+		      "mean [\"/x\"]?\n")},
 	    {STREAM("'key':[],'order_by':['a']," PATH),
 		WRONG("/sources/s/key: must not be empty\n"
 		      "/sources/s/order_by/0: must be a JSON pointer like "
@@ -466,7 +467,8 @@ what_is_wrong_with_one_member(void **state)
 		      "/sources/s/order_by/field: there is no such member\n")},
 	    {STREAM("'results':'out','dead_letters':{'table':'t'}," PATH),
 		WRONG("/sources/s/results: must be {\"stream\": NAME}, "
-		      "{\"table\": NAME} or {\"topic\": NAME}\n"
+		      "{\"table\": NAME} or {\"topic\": NAME}; did you "
+		      "mean {\"stream\": \"out\"}?\n"
 		      "/sources/s/dead_letters: must be {\"stream\": NAME}\n")},
 	    {TABLE("'results':{'stream':'s'},"
 		   "'dead_letters':{'table':'t','stream':'s'}," PATH),
@@ -627,6 +629,9 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 		"{x}\n"},
 	    {POLICY("", "'scope':[{'basic':'user'}]", A),
 		"/sources/s/request/headers: \"Authorization\" is missing, "
+		"which is in the scope of the route \"r\"\n"},
+	    {POLICY("", "'scope':['authorization',{'basic':'user'}]", A),
+		"/sources/s/request/headers: \"authorization\" is missing, "
 		"which is in the scope of the route \"r\"\n"},
 	    {POLICY("", "'scope':[],'max_request_body':'65MiB'", A),
 		"/sources/s/request/path: the route \"r\" may serve it, whose "

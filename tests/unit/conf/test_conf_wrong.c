@@ -67,11 +67,10 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 		"\"listen\"?\n"},
 	    {TRY_FILE("'retention':'1d'"),
 		"/retention: there is no such member here; it belongs in "
-		"\"idempotency\"\n"},
+		"\"defaults\" or a route's \"idempotency\"\n"},
 	    {TRY_POLICY("'ignore':[]"),
 		"/routes/0/idempotency/ignore: there is no such member here; "
-		"did you mean \"ignore\" in \"fingerprint\" of "
-		"\"idempotency\"?\n"},
+		"did you mean \"ignore\" in \"fingerprint\"?\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcil':'/{key}'}"),
 		"/routes/0/idempotency/on_unknown/reconcil: there is no such "
 		"member; did you mean \"reconcile\"?\n"},
