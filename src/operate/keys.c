@@ -139,6 +139,23 @@ verb_at(size_t i)
 	return i < N_VERBS ? verbs[i].name : NULL;
 }
 
+/* The verb does not take it; perhaps one whose name goes on: --body-file. */
+static int
+wrong_option(const struct keys_verb *verb, int given)
+{
+	const char *name = keys_line_option(given);
+	const char *meant = NULL;
+	size_t len = strlen(name);
+	for (const char *o = verb->options; *o != '\0'; o++) {
+		const char *other = keys_line_option(*o);
+		if (!strncmp(other, name, len) && other[len] == '-')
+			meant = other;
+	}
+	return usage_wrong("keys", "%s does not take --%s%s%s%s", verb->name,
+	    name, meant != NULL ? "; did you mean --" : "",
+	    meant != NULL ? meant : "", meant != NULL ? "?" : "");
+}
+
 /* What stands behind the options: the verb and any KEY_IDs. */
 static int
 take_verb(struct keys_line *line, int argc, char **argv,
@@ -152,8 +169,7 @@ take_verb(struct keys_line *line, int argc, char **argv,
 	for (const char *given = line->given; *given != '\0'; given++)
 		if (strchr("cj", *given) == NULL &&
 		    strchr(verb->options, *given) == NULL)
-			return usage_wrong("keys", "%s does not take --%s",
-			    verb->name, keys_line_option(*given));
+			return wrong_option(verb, *given);
 	int most = verb->takes == TAKES_TEXT ? 2 : 1;
 	if (argc > most && verb->takes != TAKES_IDS)
 		return usage_wrong(

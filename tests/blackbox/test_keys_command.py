@@ -85,6 +85,10 @@ def list_shows_a_table(bench):
     ("--attempt", ["release", NONE_SUCH, "--attempt", "1000000"],
      "whole number from 1 to 999999"),
     ("a key for a KEY_ID", ["show", "order-17"], "keys find TEXT"),
+    ("an option of another verb", ["complete", NONE_SUCH, "--body", "a"],
+     "complete does not take --body; did you mean --body-file?\n"),
+    ("an option that no other is like", ["list", "--note", "a"],
+     "list does not take --note\n"),
 ])
 def a_wrong_value_is_answered_with_a_right_one(bench, args, words):
     done = command("keys", *args)
