@@ -373,9 +373,25 @@ say_elsewhere(struct admin_request *a)
 		 "now: ask that one. Nothing was changed."));
 }
 
+/* Whether it waits until somebody decides about its key. */
+static bool
+is_held(const struct message_view *view)
+{
+	return view != NULL && view->state == MESSAGE_STATE_HELD &&
+	    view->reason != NULL && !strcmp(view->reason, "unknown") &&
+	    *view->key_id != '\0';
+}
+
 static enum after
 say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 {
+	if (inquiry->busy && is_held(inquiry->messages))
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    arena_printf(a->arena,
+			"The message is no dead letter: it is held until its "
+			"key is completed or released (onceproxy keys complete "
+			"%s, or release). Nothing was changed.",
+			inquiry->messages->key_id));
 	if (inquiry->busy)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("The message is no dead letter: it is at work, or "

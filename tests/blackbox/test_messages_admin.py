@@ -128,6 +128,9 @@ def a_held_message_is_listed_with_its_key(bench):
     equal(admin.get("/messages/" + message["id"]), message)
     equal(admin.get("/keys/" + held["key_id"])["state"], "UNKNOWN")
     equal(listed(admin, "?state=retrying"), [])
+    got = admin.send("POST", f"/messages/{message['id']}/replay")
+    equal((got.status, got.problem), (409, "conflict"))
+    assert f"keys complete {held['key_id']}" in got.json()["detail"], got.body
 
 
 @test
