@@ -67,7 +67,8 @@ METRIC(SOURCE_IN_FLIGHT, gauge, "onceproxy_source_in_flight",
 METRIC(SOURCE_HELD, gauge, "onceproxy_source_held",
     "Messages that wait until somebody decides about their keys, by source.")
 METRIC(SOURCE_PARKED, gauge, "onceproxy_source_parked",
-    "Orders whose messages follow a dead letter of theirs, by source.")
+    "Orders whose first is a dead letter, which all behind it follows, by "
+    "source.")
 METRIC(SOURCE_RETRYING, gauge, "onceproxy_source_retrying",
     "Messages that wait to be tried again, by source.")
 METRIC(SOURCE_LAG, gauge, "onceproxy_source_lag",

@@ -498,6 +498,11 @@ def orders_that_are_parked_are_counted(bench):
         source, = b.admin.get("/sources")["sources"]
         return source["parked"]
     eventually(lambda: parked() == 1, "one order is parked")
+    b.fate.of["alone"] = answer(503)
+    alone = b.add("alone", lane=2)
+    eventually(lambda: parked() == 2, "so is one with nothing behind it")
+    equal(len(b.listed("parked")), 3)
+    b.act(alone, "drop")
     b.act(positions[0], "drop")
     eventually(lambda: parked() == 0, "none is")
 
