@@ -147,6 +147,8 @@ access_log(const struct request *r, int64_t took_us)
 	if (status != 0)
 		log_int(&line, "status", status);
 	log_str(&line, "outcome", outcome_words[r->c.outcome]);
+	if (r->detail.len > 0)
+		log_cut(&line, "detail", r->detail, 256);
 	if (r->c.attempt > 0)
 		log_int(&line, "attempt", r->c.attempt);
 	if (r->c.key_hex[0] != '\0')

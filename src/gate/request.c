@@ -63,8 +63,10 @@ refuse_keyless(struct request *r)
 	const struct strings *headers = &r->c.policy->headers;
 	struct span names = SPAN("");
 	if (r->c.derived)
-		return request_refuse(
-		    r, PROBLEM_KEY_MISSING, OUTCOME_KEY_MISSING);
+		return request_refuse_saying(r, PROBLEM_KEY_MISSING,
+		    OUTCOME_KEY_MISSING,
+		    key_derive_wrong(
+			r->c.arena, r->c.policy, body_span(r->c.body)));
 	for (size_t i = 0; i < headers->count; i++)
 		names = arena_printf(r->c.arena, "%.*s%s%s", SPAN_FMT(names),
 		    i > 0 ? " or " : "", headers->list[i]);

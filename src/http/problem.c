@@ -115,6 +115,10 @@ detail_of(enum problem problem, const struct problem_details *details)
 {
 	const char *words =
 	    details->made_of != NULL ? words_of_derived(problem) : NULL;
+	struct span own = details->detail;
+	if (words != NULL && problem == PROBLEM_KEY_MISSING && own.len > 0)
+		return mem_printf("The key of this request is made of %s. "
+		    "%.*s", details->made_of, SPAN_FMT(own));
 	if (words != NULL)
 		return mem_printf("The key of this request is made of %s. %s",
 		    details->made_of, words);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "key/key.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/ascii.h"
 #include "base/digest.h"
 #include "base/json.h"
@@ -333,4 +336,55 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 	ret_key->sent = arena_printf(arena, "%.8s-%.4s-%.4s-%.4s-%.12s", hex,
 	    hex + 8, hex + 12, hex + 16, hex + 20);
 	return KEY_FOUND;
+}
+
+/* The first that a body has not, or has null for; NULL: none. */
+static const struct pointer *
+first_missing(const struct pointers *pointers, const struct json *json)
+{
+	for (size_t i = 0; i < pointers->count; i++) {
+		const struct json *value = json_at(json, &pointers->list[i]);
+		if (value == NULL || json_is_nil(value))
+			return &pointers->list[i];
+	}
+	return NULL;
+}
+
+static struct span
+words_of_missing(struct arena *arena, const struct pointer *pointer)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	for (size_t i = 0; i < pointer->count; i++)
+		pointer_write(out, pointer->segments[i]);
+	must(fclose(out) == 0);
+	struct span words = arena_printf(arena,
+	    "No key can be made, because %s is missing, or null, in this "
+	    "request.", text);
+	free(text);
+	return words;
+}
+
+struct span
+key_derive_wrong(struct arena *arena, const struct conf_idempotency *policy,
+    struct span body)
+{
+	struct arena *scratch = arena_new();
+	const struct json *json = json_read(scratch, body);
+	const struct pointer *missing = json != NULL
+	    ? first_missing(&policy->derive_from, json)
+	    : NULL;
+	struct span words = SPAN("");
+	if (body.len == 0)
+		words = SPAN("No key can be made, because the body of this "
+			     "request is empty.");
+	else if (json == NULL)
+		words = SPAN("No key can be made, because the body of this "
+			     "request is not JSON, or has a member twice.");
+	else if (missing != NULL)
+		words = words_of_missing(arena, missing);
+	arena_free(&scratch);
+	return words;
 }

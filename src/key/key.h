@@ -45,6 +45,10 @@ MUST_USE enum key_verdict key_derive(struct arena *arena,
     const struct conf_idempotency *policy, struct span body,
     struct key *ret_key);
 
+/* Why derive_key makes no key of a body: a sentence, in the arena. */
+struct span key_derive_wrong(struct arena *arena,
+    const struct conf_idempotency *policy, struct span body);
+
 /*
  * Adds members of a body to a digest, each with its pointer, compared as JSON
  * (base/json.h); false where the body is no JSON, or has null or nothing in the

@@ -170,14 +170,19 @@ def a_key_derived_from_members_is_their_values(bench):
     assert not replayed(b'{"order":{"id":7},"action":"refund"}')
 
 
-@each([("a member is missing", b'{"order":1}'),
-       ("a member is null", b'{"order":null,"action":"pay"}'),
-       ("no JSON", b"order=1"), ("an empty body", b"")])
-def a_body_that_derives_no_key_is_a_missing_key(bench, body):
+@each([("a member is missing", b'{"order":1}', "/action is missing, or"),
+       ("a member is null", b'{"order":null,"action":"pay"}',
+        "/order is missing, or null"),
+       ("no JSON", b"order=1", "is not JSON"),
+       ("an empty body", b"", "is empty")])
+def a_body_that_derives_no_key_is_a_missing_key(bench, body, words):
     upstream, gateway = bench.pair(
         idempotency={"derive_key": ["/order", "/action"]})
     got = gateway.ask(body=body)
     equal((got.status, got.problem), (400, "key-missing"))
+    assert words in got.json()["detail"], got.body
+    line = gateway.wait_for_log("request", outcome="key-missing")
+    assert words in line["detail"], line
     equal(upstream.count(), 0)
 
 

@@ -65,7 +65,10 @@ class World:
         equal(got.get("WWW-Authenticate"), "Bearer")
         equal(got.get("Idempotent-Replayed"), None)
         equal(self.upstream.count(), before)
-        assert words is None or words in got.json()["detail"], got.body
+        detail = got.json()["detail"]
+        assert words is None or words in detail, got.body
+        self.gateway.wait_for_log(
+            "request", outcome="token-invalid", detail=detail)
         return got
 
 
