@@ -245,8 +245,9 @@ def operators_name_by_hand_a_certificates(bench, value_of):
 # --- check ---
 
 @each([
-    ("two kinds", [{"basic": "user", "path": "x"}], "must have one of"),
-    ("no kind", [{}], "must have one of"),
+    ("two kinds", [{"basic": "user", "path": "x"}],
+     "must have exactly one of"),
+    ("no kind", [{}], "must have exactly one of"),
     ("twice", [{"basic": "user"}, {"basic": "user"}], "appears twice"),
     ("not the user", [{"basic": "password"}], 'must be "user"'),
     ("no such variable", [{"path": "account"}],
@@ -264,6 +265,26 @@ def check_refuses(bench, scope, words):
     equal(done.returncode, 1)
     assert "/routes/0/idempotency/scope" in done.stdout, done.stdout
     assert words in done.stdout, done.stdout
+
+
+@test
+def a_source_of_a_route_of_certificates_is_told_the_way_out(bench):
+    authority = Authority(bench.folder())
+    own = authority.issue("gate")
+    config = {"listen": [{"address": "127.0.0.1:0", "tls": {
+                  "certificate": own.file, "key": own.key,
+                  "client_ca": authority.file}}],
+              "upstreams": {"api": "http://127.0.0.1:9"},
+              "routes": [{"path": "/", "upstream": "api", "idempotency": {
+                  "scope": [{"certificate": "subject"}]}}],
+              "brokers": {"q": {"redis": "redis://127.0.0.1:9"}},
+              "sources": {"s": {"broker": "q", "stream": "s",
+                                "request": {"path": "/"}}}}
+    done = command("check", "-c", bench.file(json.dumps(config).encode()))
+    equal(done.returncode, 1)
+    line, = done.stdout.splitlines()
+    assert "/sources/s/request/path: " in line, line
+    assert "give messages a route of their own, with another" in line, line
 
 
 tap.main()
