@@ -21,8 +21,6 @@ struct kafka_topic {
 	enum kafka_subject subject;
 	const char *what; /* it is for that */
 	bool seen;        /* it was there */
-	bool *was_gone; /* of each partition: nobody led it */
-	int n_partitions;
 };
 
 struct kafka_topics {
@@ -45,8 +43,7 @@ add_topic(struct kafka_topics *topics, enum kafka_subject subject,
 		return;
 	}
 	topics->list[topics->count++] =
-	    (struct kafka_topic){
-		.name = name, .subject = subject, .what = what};
+	    (struct kafka_topic){name, subject, what, false};
 }
 
 void
@@ -73,10 +70,8 @@ kafka_topics_init(struct kafka *kafka)
 void
 kafka_topics_free(struct kafka *kafka)
 {
-	for (size_t i = 0; i < kafka->topics->count; i++) {
+	for (size_t i = 0; i < kafka->topics->count; i++)
 		free(kafka->topics->list[i].name);
-		free(kafka->topics->list[i].was_gone);
-	}
 	free(kafka->topics);
 	kafka->topics = NULL;
 }
@@ -115,25 +110,15 @@ tell_forbidden(struct kafka *kafka, const struct kafka_topic *topic)
 }
 
 /*
- * A partition that one leads again after none did may have been given older
- * data.  Where another one leads it, messages tell.
+ * A partition that nobody leads may be given older data meanwhile.  Where
+ * another one leads it, messages tell.
  */
 static void
-learn_leaders(struct kafka *kafka, struct kafka_topic *topic,
-    const struct kafka_ask_topic *asked)
+learn_leaders(struct kafka *kafka, const struct kafka_ask_topic *asked)
 {
-	if (asked->n_leaders > topic->n_partitions) {
-		topic->was_gone = mem_grow(topic->was_gone,
-		    (size_t)asked->n_leaders * sizeof *topic->was_gone);
-		while (topic->n_partitions < asked->n_leaders)
-			topic->was_gone[topic->n_partitions++] = false;
-	}
-	for (int i = 0; i < asked->n_leaders; i++) {
-		bool is_there = asked->leaders[i] >= 0;
-		if (topic->was_gone[i] && is_there)
-			kafka_doubt_log(kafka, topic->name, i);
-		topic->was_gone[i] = !is_there;
-	}
+	for (int i = 0; i < asked->n_leaders; i++)
+		if (asked->leaders[i] < 0)
+			kafka_doubt_log(kafka, asked->name, i);
 }
 
 static void
@@ -143,7 +128,7 @@ learn_topic(struct kafka *kafka, const struct kafka_ask_topic *asked)
 	switch ((int)asked->error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		topic->seen = true;
-		learn_leaders(kafka, topic, asked);
+		learn_leaders(kafka, asked);
 		kafka_trouble_end(kafka, topic->subject, topic->name);
 		break;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
