@@ -49,10 +49,46 @@ repeats_header(
 	return false;
 }
 
+/* Several headers name a tenant together; of several kinds, any one does. */
+static bool
+needs_all(const struct conf_scopes *scope)
+{
+	for (size_t i = 0; i < scope->count; i++)
+		if (scope->list[i].kind != SCOPE_HEADER)
+			return false;
+	return true;
+}
+
+/* Whether there are several headers of which one is enough. */
+static bool
+has_choice(const struct conf_scopes *scope)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		count += header != NULL && !repeats_header(scope, i, header);
+	}
+	return count > 1 && !needs_all(scope);
+}
+
+static bool
+names_tenant(const struct led *led, const struct conf_scopes *scope)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		if (scope->list[i].kind == SCOPE_PATH ||
+		    (header != NULL && sets_header(led->source, header)))
+			return true;
+	}
+	return false;
+}
+
 static void
 check_scopes(const struct led *led)
 {
 	const struct conf_scopes *scope = &led->route->idempotency->scope;
+	if (!needs_all(scope) && names_tenant(led, scope))
+		return;
 	for (size_t i = 0; i < scope->count; i++) {
 		const char *header = scopes_header(&scope->list[i]);
 		if (scope->list[i].kind == SCOPE_CERTIFICATE)
@@ -65,8 +101,10 @@ check_scopes(const struct led *led)
 		    !repeats_header(scope, i, header))
 			COMPLAIN(led, request.headers,
 			    "\"%s\" is missing, which is in the scope of the "
-			    "route \"%s\"",
-			    header, led->route->name);
+			    "route \"%s\"%s",
+			    header, led->route->name,
+			    has_choice(scope) ? ": one of its entries is enough"
+					      : "");
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/field.h"
 #include "base/mem.h"
@@ -87,6 +88,42 @@ warn_of_scope(struct complaints *complaints, const struct conf_source *source,
 	free(words);
 }
 
+/* How many headers the source has that may name the tenant, each alone. */
+static size_t
+count_names(const struct conf_source *source, const struct conf_scopes *scope)
+{
+	size_t count = 0;
+	bool kinds = false;
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		const char *name = source->request.headers[i].name;
+		bool names = false;
+		for (size_t k = 0; k < scope->count; k++) {
+			const char *header = scopes_header(&scope->list[k]);
+			kinds |= scope->list[k].kind != SCOPE_HEADER;
+			names |= header != NULL && !strcasecmp(header, name);
+		}
+		count += names;
+	}
+	return kinds ? count : 0;
+}
+
+static void
+warn_of_names(struct complaints *complaints, const struct conf_source *source,
+    const struct conf_route *route)
+{
+	if (count_names(source, &route->idempotency->scope) < 2)
+		return;
+	char *pointer =
+	    mem_printf("/sources/%s/request/headers", source->name);
+	char *words = mem_printf("several of these may name the tenant of the "
+	    "route \"%s\", and together they name another one than a client "
+	    "that sends one of them, whose same key is executed again: leave "
+	    "the one that this tenant's clients send", route->name);
+	warning_add(complaints, pointer, words);
+	free(pointer);
+	free(words);
+}
+
 void
 warnings_tokens_find(
     const struct conf *conf, int64_t now_ms, struct complaints *complaints)
@@ -95,11 +132,13 @@ warnings_tokens_find(
 		const struct conf_source *source = &conf->sources[i];
 		const struct conf_route *route;
 		size_t at = 0;
-		while ((route = source_asks_route(conf, source, &at)) != NULL)
-			for (size_t k = 0; k < route->idempotency->scope.count;
-			     k++)
+		while ((route = source_asks_route(conf, source, &at)) != NULL) {
+			const struct conf_scopes *scope =
+			    &route->idempotency->scope;
+			warn_of_names(complaints, source, route);
+			for (size_t k = 0; k < scope->count; k++)
 				warn_of_scope(complaints, source, route,
-				    &route->idempotency->scope.list[k],
-				    now_ms);
+				    &scope->list[k], now_ms);
+		}
 	}
 }

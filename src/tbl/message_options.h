@@ -126,7 +126,8 @@ OPT(SOURCE, "request.path", MESSAGE_PATH, request.path, ANY, RELOAD,
 	REQUIRED)
 OPT(SOURCE, "request.headers", MESSAGE_HEADERS, request.headers, ANY, RELOAD,
 	"Its headers, by name: texts with the same variables, or secrets that "
-	"are elsewhere; those of the route's scope must be among them.",
+	"are elsewhere; those of the route's scope must be among them, or one "
+	"that names the tenant, where the scope has several kinds.",
 	NONE)
 OPT(SOURCE, "request.body.field", TEXT, request.body_field, ANY, RELOAD,
 	"The field of a stream's entry that is its body. Without request.body "

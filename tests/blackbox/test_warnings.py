@@ -279,6 +279,22 @@ def with_token(bench, key=None, value="Bearer {}", **claims):
                     "headers": {"Authorization": value.format(token)}}}}}
 
 
+@test
+def check_warns_of_a_source_that_names_its_tenant_twice(bench):
+    """Any one of several kinds names one, and two of them name another."""
+    config = with_token(bench)
+    scope = config["routes"][0]["idempotency"]["scope"]
+    scope.append("X-Shop-Key")
+    headers = config["sources"]["shop"]["request"]["headers"]
+    equal(check(bench, config)[1], [])
+    headers["X-Shop-Key"] = "s"
+    (pointer, said), = check(bench, config)[1]
+    equal(pointer, "/sources/shop/request/headers")
+    assert "leave the one" in said, said
+    scope[:] = ["Authorization", "X-Shop-Key"]
+    equal(check(bench, config)[1], [])
+
+
 DAY_S = 24 * 3600
 
 

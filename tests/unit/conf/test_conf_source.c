@@ -633,6 +633,15 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 	    {POLICY("", "'scope':['authorization',{'basic':'user'}]", A),
 		"/sources/s/request/headers: \"authorization\" is missing, "
 		"which is in the scope of the route \"r\"\n"},
+	    {POLICY("", "'scope':[{'basic':'user'},'A-A']", A),
+		"/sources/s/request/headers: \"Authorization\" is missing, "
+		"which is in the scope of the route \"r\": one of its entries "
+		"is enough\n"
+		"/sources/s/request/headers: \"A-A\" is missing, which is in "
+		"the scope of the route \"r\": one of its entries is "
+		"enough\n"},
+	    {POLICY("", "'scope':[{'basic':'user'},'A-A']",
+		 A_WITH("'a-a':'x'")), ""},
 	    {POLICY("", "'scope':[],'max_request_body':'65MiB'", A),
 		"/sources/s/request/path: the route \"r\" may serve it, whose "
 		"\"max_request_body\" is more than a quarter of "
