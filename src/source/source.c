@@ -274,6 +274,7 @@ on_turn_lost(void *arg)
 	source_dead_stop(s);
 	broker_reader_close(&s->reader);
 	s->credit = 0;
+	counter_set(&s->meter->up, 1);
 }
 
 static void
@@ -312,6 +313,8 @@ share(struct source *s)
 	if (parks(s->source))
 		parked_start(&s->parked, store, loop, "source",
 		    s->source->name, &parked_events);
+	/* Who waits for a turn asks nothing of the broker. */
+	counter_set(&s->meter->up, needs_turn(s->source));
 	if (needs_turn(s->source))
 		turn_start(&s->turn, store, loop, "source", s->source->name,
 		    &mine);

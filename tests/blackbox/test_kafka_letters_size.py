@@ -98,6 +98,7 @@ def another_gateway_holds_it_too_and_executes_nothing(bench):
     b.add_large()
     b.add("one")
     b.wait_executed("one")
+    b.gateway.wait_for_log("message", outcome="executed")  # and known
     b.gateway.kill()
     b.serve()
     held = b.wait_large()

@@ -141,6 +141,7 @@ def what_waits_behind_a_held_message_is_counted_and_listed(bench):
         {"order_by": ["/account"]})
     positions = [stream.add(body=b'{"account":1}', idempotency_key=f"k{n}")
                  for n in range(3)]
+    gateway.wait_for_log("message_held")  # until then it may wait as well
     waiting = wait_for_listed(admin, 2, "?state=waiting")
     equal([(m["id"], m["state"]) for m in waiting],
           [(id_of(position), "waiting") for position in positions[1:]])

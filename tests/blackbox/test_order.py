@@ -3,12 +3,15 @@
 what comes behind a dead letter follows it; one gateway at a time reads."""
 
 import json
+import os
 import signal
 
 from once import tap
+from once.admin import Admin
 from once.messages import Stream, source
 from once.tap import equal, test
 from once.upstream import answer
+from once.wait import eventually
 
 
 def body(account, number):
@@ -233,6 +236,28 @@ def what_a_dead_reader_left_comes_before_what_is_new(bench):
     finished(second, 2)
     equal(of("a", executed(upstream)), [0, 0, 1])
     equal(stream.pending(), [])
+
+
+@test
+def who_waits_for_its_turn_does_not_call_the_broker_away(bench):
+    stream, config = begin(bench, bench.upstream())
+    first = bench.serve(dict(config, instance="first"))
+    stream.add(body=body("a", 0))
+    finished(first, 1)
+    path = os.path.join(bench.folder(), "admin")
+    second = bench.serve(dict(config, instance="second",
+                              admin={"listen": f"unix:{path}"}))
+    admin = Admin(second)
+    eventually(lambda: "onceproxy_broker_up" in
+               admin.send("GET", "/metrics").body.decode(), "it is counted")
+    shown, = admin.get("/sources")["sources"]
+    equal((shown["standing"], shown["broker_up"]), (None, True))
+    assert ('onceproxy_broker_up{broker="queue"} 1' in
+            admin.send("GET", "/metrics").body.decode())
+    first.kill()
+    stream.add(body=body("a", 1))
+    finished(second, 1)
+    equal(admin.get("/sources")["sources"][0]["broker_up"], True)
 
 
 tap.main()
