@@ -13,7 +13,7 @@
 #include "lib/store_bench.h"
 #include "load/conf_load.h"
 
-enum { PATIENCE_MS = 40000, LOOK_MS = 2 };
+enum { PATIENCE_MS = 120000, LOOK_MS = 2 };
 
 static const struct conf *
 make_conf(const char *where, int timeout_ms, const char *idempotency)
