@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/must.h"
 
 static bool
 is_pointer(struct span text)
@@ -76,4 +77,17 @@ pointer_write(FILE *out, struct span segment)
 		else
 			putc(c, out);
 	}
+}
+
+char *
+pointer_text(const struct pointer *pointer)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	for (size_t i = 0; i < pointer->count; i++)
+		pointer_write(out, pointer->segments[i]);
+	must(fclose(out) == 0);
+	return text;
 }

@@ -32,3 +32,5 @@ void pointer_clear(struct pointer *pointer);
 bool pointer_eq(const struct pointer *a, const struct pointer *b);
 /* Writes one more segment of a pointer, its slash first, escaped. */
 void pointer_write(FILE *out, struct span segment);
+/* All of it as it is written; the caller frees it. */
+char *pointer_text(const struct pointer *pointer);

@@ -130,14 +130,7 @@ SHOW(one_or_more)
 static json_t *
 show_one_pointer(const struct pointer *pointer)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
-	for (size_t i = 0; i < pointer->count; i++)
-		pointer_write(out, pointer->segments[i]);
-	must(fclose(out) == 0);
-	return show_taken(text);
+	return show_taken(pointer_text(pointer));
 }
 
 SHOW(pointer)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "key/key.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/ascii.h"
@@ -353,13 +352,7 @@ first_missing(const struct pointers *pointers, const struct json *json)
 static struct span
 words_of_missing(struct arena *arena, const struct pointer *pointer)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
-	for (size_t i = 0; i < pointer->count; i++)
-		pointer_write(out, pointer->segments[i]);
-	must(fclose(out) == 0);
+	char *text = pointer_text(pointer);
 	struct span words = arena_printf(arena,
 	    "No key can be made, because %s is missing, or null, in this "
 	    "request.", text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/ascii.h"
 #include "base/error.h"
@@ -28,7 +29,9 @@ struct shape {
 static enum shape_verdict
 misshapen(struct shape *s, enum shape_verdict verdict, struct span detail)
 {
-	*s->detail = arena_dup(s->message->arena, detail);
+	/* Of one that stands, and is tried on, they end with the request. */
+	*s->detail = verdict == SHAPE_OWN_SCOPE
+	    ? detail : arena_dup(s->message->arena, detail);
 	return verdict;
 }
 
@@ -206,7 +209,6 @@ shape_lacks(struct arena *arena, const struct pointers *pointers,
     struct span body, const char *purpose)
 {
 	size_t i = 0;
-	struct span text = SPAN("");
 	if (!shape_is_json(body))
 		return arena_printf(arena,
 		    "its body cannot be read as JSON, so it has %s", purpose);
@@ -214,12 +216,12 @@ shape_lacks(struct arena *arena, const struct pointers *pointers,
 		i++;
 	if (i == pointers->count)
 		return SPAN("");
-	for (size_t k = 0; k < pointers->list[i].count; k++)
-		text = arena_printf(arena, "%.*s/%.*s", SPAN_FMT(text),
-		    SPAN_FMT(pointers->list[i].segments[k]));
-	return arena_printf(arena,
-	    "its body has nothing, or null, at %.*s, so it has %s",
-	    SPAN_FMT(text), purpose);
+	char *text = pointer_text(&pointers->list[i]);
+	struct span words = arena_printf(arena,
+	    "its body has nothing, or null, at %s, so it has %s", text,
+	    purpose);
+	free(text);
+	return words;
 }
 
 static struct span
