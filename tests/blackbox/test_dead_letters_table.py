@@ -150,7 +150,7 @@ def where_the_row_of_the_first_was_deleted_its_lane_is_free(bench):
     eventually(lambda: b.done == [body(2)], "the next is executed")
     b.add(3)
     eventually(lambda: b.done == [body(2), body(3)], "and those behind")
-    equal(b.dead(), [])
+    b.wait_dead()
 
 
 @test
