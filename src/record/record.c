@@ -12,6 +12,7 @@ enum {
 	COMPRESS_FROM = 512, /* bytes; below it zstd gains nothing */
 	COMPRESS_LEVEL = 1,
 	LINE_BYTES = 128, /* the longest line of numbers that is written */
+	FIELD_BYTES = 2 * (DIGITS_MAX + 1) + 3, /* what is put to a field */
 	FIELD_LEAST = 8,  /* the shortest field that can be stored */
 	STATUS_DIGITS = 3,
 };
@@ -111,7 +112,7 @@ most_bytes(const struct answer *answer)
 	size_t bytes = 2 * LINE_BYTES + answer->request_id.len +
 	    answer->body.len;
 	for (size_t i = 0; i < answer->fields.count; i++)
-		bytes += LINE_BYTES + answer->fields.list[i].name.len +
+		bytes += FIELD_BYTES + answer->fields.list[i].name.len +
 		    answer->fields.list[i].value.len;
 	return bytes;
 }

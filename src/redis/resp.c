@@ -93,6 +93,12 @@ resp_number(struct resp *resp, int64_t number)
 }
 
 void
+resp_empty(struct resp *resp)
+{
+	resp->len = 0;
+}
+
+void
 resp_clear(struct resp *resp)
 {
 	free(resp->bytes);

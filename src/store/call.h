@@ -58,10 +58,11 @@ struct store_call {
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* those, as they follow the script's name */
 	/*
-	 * Where it may leave together with others (joint.h): the offset in args
-	 * of what is sent of it then, up to another one; 0: it may not.
+	 * Where it may leave together with others (joint.h): the offsets in
+	 * args of what is sent of it then, its first two keys and some of its
+	 * arguments, each up to another offset; joint_to is 0: it may not.
 	 */
-	size_t joint_from, joint_to;
+	size_t keys_from, keys_to, joint_from, joint_to;
 	struct joint *joint; /* with which it left; NULL: alone */
 	bool alone;          /* that was tried, and it is no usual one */
 	bool in_doubt; /* … but an error came, and it may have been executed */

@@ -26,7 +26,7 @@ enum {
 /* A claim's call, and what only claims have. */
 struct claim_call {
 	struct store_call call; /* first: see call_new_sized */
-	struct claim_revoke *revoke; /* ready to give it back */
+	struct claim_revoke_what what; /* to give it back */
 	bool reclaims; /* its owner holds the record already */
 	bool again;    /* it was LATE once */
 	bool withheld;
@@ -86,10 +86,8 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 	}
 	call->store->n_claims--;
 	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back))
-		claim_revoke_start(call->store, claim->revoke, call->node,
+		claim_revoke_start(call->store, &claim->what, call->node,
 		    claim->deadline_ms);
-	else
-		claim_revoke_drop(&claim->revoke);
 	operation_done(call, how, error, reply);
 }
 
@@ -219,7 +217,7 @@ claim_start(
 		call->joint_to = call->args.len;
 	if (claim->entity != NULL)
 		put_entity(call, claim);
-	own->revoke = claim_revoke_new(claim);
+	own->what = claim_revoke_what(claim);
 	own->reclaims = claim->reconciled;
 	own->withheld = claim->withheld;
 	own->settle_us =
@@ -241,5 +239,6 @@ claim_undo(struct store *store, const struct claim *claim)
 {
 	const struct node *node = topology_node_of(
 	    store, redis_keys_shard(store->conf, &claim->key_id));
-	claim_revoke_start(store, claim_revoke_new(claim), node, 0);
+	const struct claim_revoke_what what = claim_revoke_what(claim);
+	claim_revoke_start(store, &what, node, 0);
 }

@@ -19,10 +19,7 @@ struct claim_revoke {
 	struct claim_revoke *next;
 	struct claim_revoke **link; /* what points to it; NULL: not started */
 	struct store *store;
-	struct key_id key_id;
-	struct owner owner;
-	int64_t retention_ms;
-	int64_t unknown_retention_ms;
+	struct claim_revoke_what what;
 	int64_t deadline_ms; /* the claim's, by Redis' clock */
 	unsigned node;       /* number of the node the claim was sent to */
 	int64_t due_us;      /* when it is to be sent (again) */
@@ -32,22 +29,15 @@ struct claim_revoke {
 	bool saved; /* … which worked: the journal has it, and it only ends */
 };
 
-struct claim_revoke *
-claim_revoke_new(const struct claim *claim)
+struct claim_revoke_what
+claim_revoke_what(const struct claim *claim)
 {
-	struct claim_revoke *revoke = mem_zero(sizeof *revoke);
-	revoke->key_id = claim->key_id;
-	revoke->owner = claim->owner;
-	revoke->retention_ms = claim->policy->retention_ms;
-	revoke->unknown_retention_ms = claim->policy->unknown_retention_ms;
-	return revoke;
-}
-
-void
-claim_revoke_drop(struct claim_revoke **revoke)
-{
-	free(*revoke);
-	*revoke = NULL;
+	return (struct claim_revoke_what){
+	    .key_id = claim->key_id,
+	    .owner = claim->owner,
+	    .retention_ms = claim->policy->retention_ms,
+	    .unknown_retention_ms = claim->policy->unknown_retention_ms,
+	};
 }
 
 /* Makes the timer fire by then; claim_revoke_pump finds out who is due. */
@@ -114,12 +104,12 @@ static void
 send_release(struct store *store, struct claim_revoke *revoke)
 {
 	struct store_call *call =
-	    operation_call(store, SCRIPT_release, &revoke->key_id, 6);
-	operation_arg_owner(call, &revoke->owner);
+	    operation_call(store, SCRIPT_release, &revoke->what.key_id, 6);
+	operation_arg_owner(call, &revoke->what.owner);
 	operation_arg_attempt(call, 0);
 	resp_arg(&call->args, SPAN("0"));
-	resp_number(&call->args, revoke->retention_ms);
-	resp_number(&call->args, revoke->unknown_retention_ms);
+	resp_number(&call->args, revoke->what.retention_ms);
+	resp_number(&call->args, revoke->what.unknown_retention_ms);
 	resp_number(&call->args, store->longest_ms);
 	call->done = on_released;
 	call->arg = revoke;
@@ -131,7 +121,7 @@ send_release(struct store *store, struct claim_revoke *revoke)
 static bool
 is_reachable(const struct store *store, const struct claim_revoke *revoke)
 {
-	unsigned shard = redis_keys_shard(store->conf, &revoke->key_id);
+	unsigned shard = redis_keys_shard(store->conf, &revoke->what.key_id);
 	const struct node *node = topology_node_of(store, shard);
 	return node != NULL && link_is_up(node->small.link);
 }
@@ -177,10 +167,10 @@ claim_revoke_save(struct store *store, struct journal_writer *writer)
 		g->tried = true;
 		const struct journal_entry entry = {
 		    .kind = JOURNAL_RELEASE,
-		    .key_id = g->key_id,
-		    .owner = g->owner,
-		    .retention_ms = g->retention_ms,
-		    .unknown_retention_ms = g->unknown_retention_ms,
+		    .key_id = g->what.key_id,
+		    .owner = g->what.owner,
+		    .retention_ms = g->what.retention_ms,
+		    .unknown_retention_ms = g->what.unknown_retention_ms,
 		    .deadline_ms = g->deadline_ms,
 		    .origin = store->identity.origin,
 		    .provenance = SPAN(""),
@@ -193,9 +183,12 @@ claim_revoke_save(struct store *store, struct journal_writer *writer)
 /* --- life --- */
 
 void
-claim_revoke_start(struct store *store, struct claim_revoke *revoke,
-    const struct node *node, int64_t deadline_ms)
+claim_revoke_start(struct store *store,
+    const struct claim_revoke_what *what, const struct node *node,
+    int64_t deadline_ms)
 {
+	struct claim_revoke *revoke = mem_zero(sizeof *revoke);
+	revoke->what = *what;
 	revoke->deadline_ms = deadline_ms;
 	revoke->node = node != NULL ? node->number : 0;
 	revoke->due_us = clock_us();
@@ -221,7 +214,7 @@ claim_revoke_has(const struct store *store, const struct owner *owner)
 {
 	for (struct claim_revoke *g = store->claim_revokes; g != NULL;
 	     g = g->next)
-		if (!memcmp(&g->owner, owner, sizeof *owner))
+		if (!memcmp(&g->what.owner, owner, sizeof *owner))
 			return true;
 	return false;
 }

@@ -14,17 +14,21 @@
  */
 struct claim_revoke;
 
-/* Keeps what it takes to give that claim back; dropped or started later. */
-struct claim_revoke *claim_revoke_new(const struct claim *claim);
-/* The claim need not be given back: frees it, and nulls the pointer. */
-void claim_revoke_drop(struct claim_revoke **revoke);
+/* What it takes to give a claim back. */
+struct claim_revoke_what {
+	struct key_id key_id;
+	struct owner owner;
+	int64_t retention_ms;
+	int64_t unknown_retention_ms;
+};
+struct claim_revoke_what claim_revoke_what(const struct claim *claim);
 /*
- * Gives the claim back from now on; the store frees it.  node is where the
- * claim was sent (NULL: nowhere), deadline_ms its deadline by the clock of the
- * Redis there.
+ * Gives that claim back from now on.  node is where it was sent (NULL:
+ * nowhere), deadline_ms its deadline by the clock of the Redis there.
  */
-void claim_revoke_start(struct store *store, struct claim_revoke *revoke,
-    const struct node *node, int64_t deadline_ms);
+void claim_revoke_start(struct store *store,
+    const struct claim_revoke_what *what, const struct node *node,
+    int64_t deadline_ms);
 /* Sends all that are due and reachable; called when a link has come up. */
 void claim_revoke_pump(struct store *store);
 /* True while a claim of that owner is being given back. */

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "record/record.h"
-#include "record/redis_keys.h"
 #include "record/script_command.h"
 #include "redis/redis_error.h"
 #include "store/function_loader.h"
@@ -44,16 +43,21 @@ in_cluster(const struct joint *joint)
 	return joint->line->node->store->topology != NULL;
 }
 
+static struct span
+args_between(const struct store_call *call, size_t from, size_t to)
+{
+	return span_of(call->args.bytes + from, to - from);
+}
+
 /* All that the script touches: some servers let it do nothing else. */
 static void
 put_keys(const struct joint *joint, struct resp *command)
 {
-	const struct conf *conf = joint->line->node->store->conf;
 	resp_number(command, (int64_t)(KEYS_EACH * joint->n_calls));
 	for (size_t i = 0; i < joint->n_calls; i++) {
 		const struct store_call *call = joint->calls[i];
-		redis_keys_record(command, conf, &call->key_id);
-		redis_keys_index(command, conf, call->shard, "leases");
+		resp_bytes(command,
+		    args_between(call, call->keys_from, call->keys_to));
 	}
 }
 
@@ -65,8 +69,7 @@ put_args(const struct joint *joint, struct resp *command)
 		if (call->prepare != NULL)
 			call->prepare(call);
 		resp_bytes(command,
-		    span_of(call->args.bytes + call->joint_from,
-			call->joint_to - call->joint_from));
+		    args_between(call, call->joint_from, call->joint_to));
 	}
 }
 
@@ -75,20 +78,20 @@ send_joint(struct joint *joint)
 {
 	struct line *line = joint->line;
 	struct store *store = line->node->store;
-	struct resp command = {0};
+	struct resp *command = &line->joints.command;
 	size_t each = joint->script == SCRIPT_claims ? 1 : 4;
 	call_name(store, joint->name);
-	script_command_begin(&command, &store->names, store->library,
+	resp_empty(command);
+	script_command_begin(command, &store->names, store->library,
 	    joint->script,
 	    joint->whole ? SCRIPT_AS_TEXT : SCRIPT_AS_NAME,
 	    1 + joint->n_calls * (KEYS_EACH + each) + 1);
-	put_keys(joint, &command);
-	put_args(joint, &command);
-	resp_arg(&command, span_of(joint->name, CALL_NAME_CHARS));
+	put_keys(joint, command);
+	put_args(joint, command);
+	resp_arg(command, span_of(joint->name, CALL_NAME_CHARS));
 	joint->sent = true;
-	link_send(line->link, &joint->link, &command);
+	link_send(line->link, &joint->link, command);
 	replicas_sent(line, joint->calls[0]->script);
-	resp_clear(&command);
 }
 
 /* What becomes of a joint whose calls are not answered by it. */
@@ -197,14 +200,14 @@ attempt_of(const struct store_call *call, char letter, const redisReply *first)
 /* Gives the call the reply that its own script would have given. */
 static void
 tell_call(struct store_call *call, const struct joint_letter *letter,
-    const redisReply *reply, redisReply *const *extra)
+    const redisReply *reply, int64_t now_ms, redisReply *const *extra)
 {
 	redisReply word = string_of(letter->word);
 	redisReply attempt = {.type = REDIS_REPLY_INTEGER,
 	    .integer = attempt_of(
 		call, letter->letter, letter->n_extra ? *extra : NULL)};
-	redisReply now = {.type = REDIS_REPLY_INTEGER,
-	    .integer = digits_of(resp_text(reply->element[1]))};
+	redisReply now = {
+	    .type = REDIS_REPLY_INTEGER, .integer = now_ms};
 	redisReply reason = string_of("-"), tries = string_of("000001");
 	redisReply *elements[] = {&word, &attempt, &now, reply->element[0],
 	    &reason, &tries, reply->element[1]};
@@ -222,6 +225,7 @@ static void
 deliver(struct joint *joint, const redisReply *reply)
 {
 	redisReply *const *extra = reply->element + HEAD;
+	int64_t now_ms = digits_of(resp_text(reply->element[1]));
 	for (size_t i = 0; i < joint->n_calls; i++) {
 		const struct joint_letter *letter =
 		    letter_of(joint, reply->element[2]->str[i]);
@@ -230,7 +234,7 @@ deliver(struct joint *joint, const redisReply *reply)
 		call->joint = NULL;
 		call->alone = letter->word == NULL;
 		if (letter->word != NULL)
-			tell_call(call, letter, reply, extra);
+			tell_call(call, letter, reply, now_ms, extra);
 		else if (letter->n_extra > 0)
 			call_replied(call, *extra);
 		else
@@ -412,4 +416,5 @@ joint_end(struct line *line)
 		loop_unhook(line->node->store->loop, HOOK_FLUSH,
 		    &line->joints.flush);
 	line->joints.hooked = false;
+	resp_clear(&line->joints.command);
 }

@@ -52,6 +52,7 @@ struct joints {
 	struct joint *open[JOINT_KINDS]; /* claims, and answers */
 	struct hook flush;
 	bool hooked;
+	struct resp command; /* its room is used again and again */
 	int64_t refused_us; /* clock_us() when Redis last refused one; 0 */
 };
 

@@ -38,15 +38,16 @@ operation_call_sized(struct store *store, enum script script,
 	bool tells = conf->store.events_maxlen > 0;
 	bool refuses = tells && conf->store.events_refuse;
 	size_t n_keys = refuses ? 6 : tells ? 5 : 3;
-	struct store_call *call =
-	    call_new_sized(
+	struct store_call *call = call_new_sized(
 	    store, shard, script, 1 + n_keys + n_argv, size);
 	call->key_id = *key_id;
 	call->events_maxlen = conf->store.events_maxlen;
 	resp_number(&call->args, (int64_t)n_keys);
+	call->keys_from = call->args.len;
 	redis_keys_record(&call->args, conf, key_id);
-	redis_keys_index(&call->args, conf, shard, "leases");
-	redis_keys_index(&call->args, conf, shard, "held");
+	call->keys_to = call->args.len;
+	call->keys_to +=
+	    shard_names_put(&store->shard_names, shard, &call->args);
 	if (tells) {
 		redis_keys_index(&call->args, conf, shard, "events");
 		redis_keys_index(&call->args, conf, shard, "dead");

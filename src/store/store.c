@@ -26,15 +26,13 @@
  * its topology makes them, and knows which shards each has.  A node has the
  * link to its server, and what these parts keep of it: health (may it be given
  * claims?), replicas (do enough have what was written?), subscriber (what do
- * others change?), function_loader.  A node knows none of them: it reports what
- * happens to it through node_events below, as the topology does through
- * topology_events.
+ * others change?), function_loader.  It knows none of them: it reports what
+ * happens to it through node_events, as the topology does by topology_events.
  *
  * An operation (somebody waits) has calls (each one run of one script); a call
- * finds its node, waits for it, and follows its slot to another.  A claim's
- * call also has a revoke, which outlives it where the claim has to be given
- * back.  Sweep, renew, records and journaled are made of the same operations
- * and calls.
+ * finds its node, waits for it, and follows its slot to another.  A claim that
+ * has to be given back becomes a revoke.  Sweep, renew, records and journaled
+ * are made of the same operations and calls.
  */
 
 /* --- operations --- */
@@ -384,6 +382,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	store->loop = loop;
 	store->conf = conf_ref(conf);
 	script_names(&store->names);
+	shard_names_init(&store->shard_names, conf);
 	if (conf->store.functions)
 		store->library = function_library_new();
 	answer_codec_init(&store->codec, &store->conf->store, budget);
@@ -425,6 +424,7 @@ store_free(struct store **store)
 	identity_end(s);
 	lease_sweep_end(s);
 	claim_revoke_free(s);
+	shard_names_free(&s->shard_names);
 	function_library_free(&s->library);
 	answer_codec_end(&s->codec);
 	conf_unref(&s->conf);

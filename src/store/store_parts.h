@@ -5,6 +5,7 @@
 #include "record/answer_codec.h"
 #include "record/origin.h"
 #include "record/script.h"
+#include "record/shard_names.h"
 #include "redis/info.h"
 #include "store/types.h"
 
@@ -51,6 +52,7 @@ struct store {
 	uint64_t next_call;     /* the name of the next one; begins anywhere */
 	struct histogram *took; /* of each script; NULL: not measured */
 	struct script_names names;
+	struct shard_names shard_names;
 	struct function_library
 	    *library; /* NULL: scripts are run by their text */
 	struct answer_codec codec;

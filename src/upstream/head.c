@@ -354,7 +354,7 @@ char *
 head_take(const struct head *head, struct fields *ret_fields)
 {
 	size_t list_bytes = head->n_fields * sizeof(struct field);
-	char *block = mem_zero(list_bytes + head->len);
+	char *block = mem_grow(NULL, list_bytes + head->len);
 	struct field *list = (struct field *)(void *)block;
 	char *text = block + list_bytes;
 	memcpy(text, head->text, head->len);
