@@ -124,6 +124,37 @@ told_store(const struct conf *conf)
 	return json;
 }
 
+static json_t *
+told_reads(const struct conf_source *source)
+{
+	json_t *list = json_array();
+	if (source->stream != NULL)
+		json_array_append_new(list, json_string(source->stream));
+	if (source->table != NULL)
+		json_array_append_new(list, json_string(source->table));
+	for (size_t i = 0; i < source->topics.count; i++)
+		json_array_append_new(
+		    list, json_string(source->topics.list[i]));
+	return list;
+}
+
+json_t *
+show_running_sources(const struct conf *conf)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		const struct conf_source *source = &conf->sources[i];
+		json_t *json = json_pack("{s:s, s:s, s:o}", "name",
+		    source->name, "broker", source->broker->name, "reads",
+		    told_reads(source));
+		must(json != NULL);
+		put_shown(json, "key",
+		    option_find(GROUP_SOURCE, SPAN(""), "key"), source);
+		json_array_append_new(list, json);
+	}
+	return list;
+}
+
 json_t *
 show_running(const struct conf *routes, const struct conf *start)
 {
@@ -133,8 +164,9 @@ show_running(const struct conf *routes, const struct conf *start)
 	json_t *store = told_store(start);
 	json_t *restart = show_running_restart(
 	    start, json_string_value(json_object_get(store, "salt")));
-	json_t *json = json_pack("{s:o, s:o, s:o}", "routes", list, "store",
-	    store, "restart", restart);
+	json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "routes", list,
+	    "sources", show_running_sources(routes), "store", store,
+	    "restart", restart);
 	must(json != NULL);
 	return json;
 }

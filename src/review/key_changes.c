@@ -10,6 +10,7 @@
 #include "review/covers.h"
 #include "review/key_changes.h"
 #include "review/said.h"
+#include "review/source_changes.h"
 #include "review/warning_private.h"
 
 #define GONE gone
@@ -33,22 +34,42 @@ static const struct {
 
 /* --- routes --- */
 
-/* The idempotent route that had what this one will have; NULL: none. */
-static const struct conf_route *
-route_before(const struct conf *running, const struct conf_route *next)
+/* What one configuration gives to another one's routes. */
+struct change {
+	const struct conf *running, *next;
+	const json_t *told; /* of the routes of a gateway that runs, or NULL */
+	struct complaints *complaints;
+};
+
+/* The i-th method of a route that has had keys; NULL: there is none more. */
+static const char *
+method_of(const struct conf_route *before, size_t i)
 {
-	const struct conf_route *by_path = NULL;
-	for (size_t i = 0; i < running->n_routes; i++) {
-		const struct conf_route *route = &running->routes[i];
-		if (route->idempotency == NULL ||
-		    !covers_some_method_of(route, next))
-			continue;
-		if (!strcmp(route->name, next->name))
-			return route;
-		if (by_path == NULL && !strcmp(route->path, next->path))
-			by_path = route;
-	}
-	return by_path;
+	if (before->methods.count == 0)
+		return i == 0 ? "POST" : NULL;
+	return i < before->methods.count ? before->methods.list[i] : NULL;
+}
+
+static bool
+comes(const struct change *change, const struct conf_route *before,
+    const struct conf_route *route, const char *method)
+{
+	return covers_same(
+	    change->running, before, change->next, route, method);
+}
+
+/* Whether keys of the route before are looked for by this one. */
+static bool
+takes_over(const struct change *change, const struct conf_route *before,
+    const struct conf_route *route)
+{
+	const char *method;
+	if (!strcmp(before->name, route->name))
+		return covers_some_method_of(before, route);
+	for (size_t i = 0; (method = method_of(before, i)) != NULL; i++)
+		if (comes(change, before, route, method))
+			return true;
+	return false;
 }
 
 static void
@@ -130,22 +151,34 @@ value_before(
 						    : json_deep_copy(value);
 }
 
-static void
-compare_option(struct complaints *complaints, const struct conf *next,
-    const struct conf_route *route, const struct conf_route *before,
-    const json_t *told, size_t i)
+static char *
+words_of_other(
+    const struct conf_route *route, const struct conf_route *before)
 {
-	json_t *old = value_before(before, told, meaning[i].path);
+	if (!strcmp(route->name, before->name))
+		return mem_str(SPAN(""));
+	return mem_printf(
+	    "what was of route \"%s\" comes here, and ", before->name);
+}
+
+static void
+compare_option(const struct change *change, const struct conf_route *route,
+    const struct conf_route *before, size_t i)
+{
+	json_t *old = value_before(before, change->told, meaning[i].path);
 	json_t *new = said_value(route, meaning[i].path);
 	if (!means_the_same(meaning[i].path, old, new)) {
-		char *pointer = said_pointer(next, route, meaning[i].path);
+		char *pointer =
+		    said_pointer(change->next, route, meaning[i].path);
+		char *other = words_of_other(route, before);
 		char *from = value_text(old);
 		char *to = value_text(new);
-		add_warning(complaints, pointer,
-		    mem_printf("route \"%s\": %s changes from %s to %s: %s",
-			route->name, meaning[i].path, from, to,
+		add_warning(change->complaints, pointer,
+		    mem_printf("route \"%s\": %s%s changes from %s to %s: %s",
+			route->name, other, meaning[i].path, from, to,
 			meaning[i].words));
 		free(pointer);
+		free(other);
 		free(from);
 		free(to);
 	}
@@ -153,69 +186,89 @@ compare_option(struct complaints *complaints, const struct conf *next,
 	json_decref(new);
 }
 
-/* The route that serves such requests of another configuration; or NULL. */
-static const struct conf_route *
-route_after(const struct conf *next, const struct conf_route *before,
-    const char *method)
+static void
+compare_routes(const struct change *change, const struct conf_route *route,
+    const struct conf_route *before)
 {
-	for (size_t i = 0; i < next->n_routes; i++)
-		if (covers_method(&next->routes[i], method) &&
-		    covers_paths_of(&next->routes[i], before))
-			return &next->routes[i];
-	return NULL;
+	if (before->idempotency == NULL || !takes_over(change, before, route))
+		return;
+	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
+		compare_option(change, route, before, i);
+}
+
+/* The methods by which requests come, "POST, PUT"; NULL: none does. */
+static char *
+methods_coming(const struct change *change, const struct conf_route *before,
+    const struct conf_route *route)
+{
+	char *all = NULL;
+	const char *method;
+	for (size_t i = 0; (method = method_of(before, i)) != NULL; i++) {
+		if (!comes(change, before, route, method))
+			continue;
+		char *longer = all == NULL ? mem_text(method)
+					   : mem_printf("%s, %s", all, method);
+		free(all);
+		all = longer;
+	}
+	return all;
 }
 
 /* Requests with keys that go to a route from now on which looks at none. */
 static void
-look_for_lost(struct complaints *complaints, const struct conf *next,
-    const struct conf_route *before, const char *method)
+look_for_lost(const struct change *change, const struct conf_route *route,
+    const struct conf_route *before)
 {
-	const struct conf_route *route = route_after(next, before, method);
-	if (route == NULL || (route->idempotency != NULL && !route->observes))
+	if (before->idempotency == NULL || before->observes)
 		return;
+	char *methods = methods_coming(change, before, route);
+	if (methods == NULL)
+		return;
+	const char *path = covers_paths_of(route, before) ? before->path
+							  : route->path;
 	char *pointer = mem_printf("/routes/%u", route->index);
-	/* Of the same route all methods are said at once. */
 	char *words = route->observes && !strcmp(route->name, before->name)
 	    ? mem_printf("route \"%s\" only observes now: keys that exist are "
 		"not looked at, and each retry is executed", route->name)
 	    : mem_printf("route \"%s\": %s %s comes here, where it was of "
 		"route \"%s\", and no key is looked at any more: each retry "
-		"is executed", route->name, method, before->path, before->name);
-	warning_add(complaints, pointer, words);
+		"is executed", route->name, methods, path, before->name);
+	warning_add(change->complaints, pointer, words);
 	free(words);
 	free(pointer);
+	free(methods);
+}
+
+static void
+look_for_changes(const struct change *change, const struct conf_route *route)
+{
+	bool looks = route->idempotency != NULL && !route->observes;
+	for (size_t i = 0; i < change->running->n_routes; i++) {
+		const struct conf_route *before = &change->running->routes[i];
+		if (!looks)
+			look_for_lost(change, route, before);
+		if (route->idempotency != NULL)
+			compare_routes(change, route, before);
+	}
 }
 
 static void
 find_changes(const struct conf *running, const json_t *told,
     const struct conf *next, struct complaints *complaints)
 {
-	for (size_t i = 0; i < running->n_routes; i++) {
-		const struct conf_route *before = &running->routes[i];
-		if (before->idempotency == NULL || before->observes)
-			continue;
-		for (size_t m = 0; m < before->methods.count; m++)
-			look_for_lost(complaints, next, before,
-			    before->methods.list[m]);
-		if (before->methods.count == 0)
-			look_for_lost(complaints, next, before, "POST");
-	}
-	for (size_t i = 0; i < next->n_routes; i++) {
-		const struct conf_route *route = &next->routes[i];
-		const struct conf_route *before = route_before(running, route);
-		if (before == NULL || route->idempotency == NULL)
-			continue;
-		for (size_t m = 0; m < sizeof meaning / sizeof meaning[0]; m++)
-			compare_option(
-			    complaints, next, route, before, told, m);
-	}
+	const struct change change = {running, next, told, complaints};
+	for (size_t i = 0; i < next->n_routes; i++)
+		look_for_changes(&change, &next->routes[i]);
 }
 
 void
 key_changes_find(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
+	json_t *sources = show_running_sources(running);
 	find_changes(running, NULL, next, complaints);
+	source_changes_find(sources, next, complaints);
+	json_decref(sources);
 }
 
 /* --- the store --- */
@@ -371,6 +424,8 @@ key_changes_told(const json_t *told, const struct conf *next,
 	    tells_entities(routes))
 		(void)conf_restart_finds_there(running, next, complaints);
 	find_changes(running, routes, next, complaints);
+	source_changes_find(
+	    json_object_get(told, "sources"), next, complaints);
 	compare_store(store, next, complaints);
 	conf_unref(&running);
 	return true;

@@ -22,7 +22,7 @@ EVENT(token_keys_wrong, WARN, "the file with the keys of tokens has changed "
 	"and cannot be used, error says why; the keys that it had before are "
 	"used on: mend it, or tokens with newer keys get 401 (token-invalid)")
 EVENT(reload_partial, WARN, "a change to this member needs a restart")
-EVENT(reload_keys, WARN, "the reload changes what keys of this route mean, as "
+EVENT(reload_keys, WARN, "the reload changes what keys mean, as "
 	"error says; load the former configuration again unless that is meant "
 	"(onceproxy check --against FILE says it before)")
 EVENT(configuration_warning, WARN, "the configuration is legal here and "

@@ -644,6 +644,72 @@ def against_finds_a_route_by_its_name_or_path(bench):
     assert '"default" to "eu"' in found[0][1], found
 
 
+def writes(path="/v1/*", **policy):
+    return {"name": "writes", "path": path, "upstream": "api",
+            "idempotency": policy}
+
+
+def front(path, **policy):
+    return {"name": "front", "path": path, "upstream": "api",
+            "idempotency": policy}
+
+
+COMES_ELSEWHERE = [
+    ("a text in front", [front("/v1/charges", namespace="eu"), writes()],
+     "/routes/0/idempotency/namespace"),
+    ("a variable in front", [front("/v1/{x}", scope=["X-A"]), writes()],
+     "/routes/0/idempotency/scope"),
+    ("two segments in front", [front("/v1/{x}/{y}", header="X-A"), writes()],
+     "/routes/0/idempotency/header"),
+    ("it is gone, and another takes all",
+     [front("/*", namespace="eu")], "/routes/0/idempotency/namespace"),
+    ("a method in front",
+     [{**front("/v1/*", namespace="eu"), "methods": ["PUT"]}, writes()],
+     "/routes/0/idempotency/namespace"),
+    ("one without keys in front",
+     [{"name": "front", "path": "/v1/charges", "upstream": "api"}, writes()],
+     "/routes/0")]
+
+
+@each(COMES_ELSEWHERE)
+def against_says_where_another_route_takes_what_had_keys(
+        bench, routes, pointer):
+    config = {**least(), "routes": [writes()]}
+    running = bench.file(json.dumps(config).encode())
+    _, found, _ = check(bench, {**config, "routes": routes}, "--against",
+                        running)
+    words = [w for p, w in found if p == pointer and '"writes"' in w]
+    equal(len(words), 1, found)
+    assert "executed" in words[0], words
+
+
+@test
+def against_says_where_a_route_in_front_is_gone(bench):
+    """The one behind it has the keys from then on, and had none of them."""
+    config = {**least(), "routes": [front("/v1/a", namespace="eu"), writes()]}
+    running = bench.file(json.dumps(config).encode())
+    _, found, _ = check(bench, {**config, "routes": [writes()]}, "--against",
+                        running)
+    equal([p for p, _ in found], ["/routes/0/idempotency"])
+    assert 'from "eu" to "default"' in found[0][1], found
+
+
+@each([("the same keys", [front("/v1/charges"), writes()]),
+       ("what is hidden",
+        [writes(), front("/v1/charges", namespace="eu")]),
+       ("other paths", [front("/v2/{x}", namespace="eu"), writes()]),
+       ("another method",
+        [{**front("/v1/*", namespace="eu"), "methods": ["REPORT"]},
+         writes()])])
+def against_says_nothing_of_a_route_that_takes_no_keys(bench, routes):
+    config = {**least(), "routes": [writes()]}
+    running = bench.file(json.dumps(config).encode())
+    _, found, _ = check(bench, {**config, "routes": routes}, "--against",
+                        running)
+    equal([words for _, words in found if "writes" in words
+           and "comes here" in words], [])
+
+
 LOST = [
     ("it has no keys", lambda routes: routes[0].pop("idempotency"), 0),
     ("it is gone", lambda routes: routes.pop(0), 0),
@@ -871,6 +937,61 @@ def against_a_gateway_that_runs_says_what_changes(bench, change, pointer):
         (w["pointer"], w["words"])
         for w in json.loads(done.stdout)["warnings"]
         if w["pointer"] != "/admin/listen"))
+
+
+# --- what it changes of messages ---
+
+def reading(name="orders", broker="queue", stream="orders", **members):
+    """Members of a configuration that reads that stream."""
+    return {
+        "brokers": {broker: {
+            "redis": "redis://127.0.0.1:1/0"}},
+        "sources": {name: {
+            "broker": broker, "stream": stream, "request": {
+                "path": "/v1/charges", "headers": {
+                    "Authorization": "Basic YTpi", "X-Tenant": "t"}},
+            **members}}}
+
+
+OTHER_MESSAGES = [
+    ("another key", {"key": ["/id"]}, {"key": ["/id", "/account"]},
+     "/sources/orders/key", "executed again"),
+    ("no key", {"key": ["/id"]}, {}, "/sources/orders/key",
+     "executed again"),
+    ("another name of its broker", {}, {"broker": "events"},
+     "/sources/orders/broker", "executed again"),
+    ("another name", {}, {"name": "payments"}, "/sources/payments",
+     "paused")]
+
+
+@each(OTHER_MESSAGES)
+def against_says_what_changes_of_messages(bench, before, after, pointer,
+                                          words):
+    file = bench.file(json.dumps({**least(), **reading(**before)}).encode())
+    _, found, _ = check(bench, {**least(), **reading(**after)}, "--against",
+                        file)
+    said = [w for p, w in found if p == pointer and words in w]
+    equal(len(said), 1, found)
+
+
+@each([("the same", {"key": ["/id"]}),
+       ("another stream", {"key": ["/id"], "stream": "other"}),
+       ("a broker whose name is in no key",
+        {"key": ["/id"], "broker": "events"}),
+       ("another source", {"key": ["/id"], "stream": "other",
+                           "name": "payments"})])
+def against_says_nothing_of_messages_that_keep_their_keys(bench, after):
+    file = bench.file(json.dumps(
+        {**least(), **reading(key=["/id"])}).encode())
+    config = {**least(), **reading(**after)}
+    equal(check(bench, config, "--against", file)[1], check(bench, config)[1])
+
+
+@test
+def against_a_gateway_that_runs_says_what_changes_of_messages(bench):
+    _, config, found = running(bench, **reading(key=["/id"]))
+    config["sources"]["orders"]["key"] = ["/order"]
+    assert "/sources/orders/key" in [p for p, _ in found(config)[0]]
 
 
 @test
