@@ -70,9 +70,10 @@ words_of_derived(enum problem problem)
 		       "or correct what makes the key.";
 	if (problem == PROBLEM_ATTEMPTS_EXHAUSTED)
 		return "The request was sent to the API as often as is "
-		       "allowed, and is not sent again. One of these attempts "
-		       "may have been executed: the operator can look the key "
-		       "up.";
+		       "allowed, and is not sent again. Unless the API said "
+		       "each time that nothing had happened (503, for "
+		       "example), one of these attempts may have been "
+		       "executed: the operator can look the key up.";
 	if (problem == PROBLEM_RESPONSE_NOT_KEPT)
 		return "The first request with this key was executed. Its "
 		       "answer was too large to keep, so it cannot be given "

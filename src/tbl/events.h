@@ -131,8 +131,9 @@ EVENT(settle_lost, ERROR, "the outcome could not be stored before the gateway "
 	"had to shut down; its key becomes unknown when its lease ends: ask "
 	"the upstream what happened")
 EVENT(attempts_exhausted, WARN, "this key was sent to the upstream "
-	"max_attempts times and no outcome was stored; its retries get 409: "
-	"ask the upstream, then release or complete it (onceproxy keys)")
+	"max_attempts times and no outcome was stored, as where it answered "
+	"503 each time; its retries get 409: ask the upstream, then release or "
+	"complete it (onceproxy keys)")
 EVENT(fenced, WARN, "another owner decided about this key in the meantime; "
 	"this answer was not given to the client: ask the upstream how often "
 	"it executed the request")

@@ -44,9 +44,10 @@ PROBLEM(KEY_REUSED, 422, "key-reused", NEW_KEY, 0,
 PROBLEM(ATTEMPTS_EXHAUSTED, 409, "attempts-exhausted", NEW_KEY, 0,
 	"All attempts with this key are used up",
 	"This idempotency key was sent to the API as often as is allowed, and "
-	"is not sent again. One of these attempts may have been executed: make "
-	"a new key only once the operator, who can look the key up, says that "
-	"none was.")
+	"is not sent again. Unless the API said each time that nothing had "
+	"happened (503, for example), one of these attempts may have been "
+	"executed: make a new key only once the operator, who can look the "
+	"key up, says that none was.")
 PROBLEM(RESPONSE_NOT_KEPT, 409, "response-not-kept", NEW_KEY, 0,
 	"The answer was too large to keep",
 	"The first request with this idempotency key was executed. Its answer "
