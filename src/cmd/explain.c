@@ -10,6 +10,7 @@
 #include "conf/kinds.h"
 #include "conf/show.h"
 #include "load/conf_load.h"
+#include "token/token_file.h"
 
 void
 explain_json(const struct conf *conf)
@@ -116,6 +117,25 @@ scope_text(const struct conf_idempotency *policy)
 				       : mem_str(SPAN("one for all"));
 }
 
+/* A line of what a route does; frees the text. */
+static void
+add_line(struct table *table, const char *name, char *text)
+{
+	const char *cells[] = {name, text};
+	table_row(table, cells);
+	free(text);
+}
+
+/* Which keys verify a token, and which of its file do not. */
+static void
+add_keys(struct table *table, const struct conf_scope *scope)
+{
+	char *left = token_file_left(scope->file);
+	add_line(table, "tokens", token_file_used(scope->file));
+	if (left != NULL)
+		add_line(table, "left out", left);
+}
+
 static char *
 in_flight_text(const struct conf_idempotency *policy)
 {
@@ -151,15 +171,6 @@ request_text(const struct conf_route *route)
 	return text;
 }
 
-/* A line of what a route does; frees the text. */
-static void
-add_line(struct table *table, const char *name, char *text)
-{
-	const char *cells[] = {name, text};
-	table_row(table, cells);
-	free(text);
-}
-
 static void
 add_policy(struct table *table, const struct conf_route *route)
 {
@@ -168,6 +179,9 @@ add_policy(struct table *table, const struct conf_route *route)
 		add_line(table, "preset", POLICY_TEXT(policy, preset));
 	add_line(table, "key", key_text(route));
 	add_line(table, "scope", scope_text(policy));
+	for (size_t i = 0; i < policy->scope.count; i++)
+		if (policy->scope.list[i].file != NULL)
+			add_keys(table, &policy->scope.list[i]);
 	if (route->observes) {
 		add_line(table, "retries",
 		    mem_str(SPAN("pass through, and are counted")));

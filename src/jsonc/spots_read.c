@@ -293,7 +293,7 @@ read_text(struct spots_reader *r, struct spot_node *root)
 		return false;
 	if (r->at < r->end)
 		return spots_text_wrong(r, r->at,
-		    "the configuration ends before this; is there a closing "
+		    "the JSON ends before this; is there a closing "
 		    "bracket too many?");
 	return true;
 }

@@ -153,6 +153,24 @@ token_file_look(struct token_file *file, char **ret_wrong)
 	return TOKEN_FILE_NEW;
 }
 
+char *
+token_file_used(const struct token_file *file)
+{
+	struct renewed *keys = renewable_borrow(file->keys);
+	char *text = token_keys_used(renewable_object(keys));
+	renewable_return(&keys);
+	return text;
+}
+
+char *
+token_file_left(const struct token_file *file)
+{
+	struct renewed *keys = renewable_borrow(file->keys);
+	char *text = token_keys_left(renewable_object(keys));
+	renewable_return(&keys);
+	return text;
+}
+
 const char *
 token_file_verify(struct arena *arena, const struct token_file *file,
     const struct token_rules *rules, struct span token, int64_t now_ms,

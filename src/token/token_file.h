@@ -24,6 +24,12 @@ enum token_file_news {
 /* Looks whether it has changed; *ret_wrong as above, where it is WRONG. */
 enum token_file_news token_file_look(
     struct token_file *file, char **ret_wrong);
+/*
+ * For people: which of its keys are used, and which are left out, NULL where
+ * none is (token/token_keys.h); the caller frees them.
+ */
+char *token_file_used(const struct token_file *file);
+char *token_file_left(const struct token_file *file);
 /* token_verify() by the keys of now. */
 MUST_USE const char *token_file_verify(struct arena *arena,
     const struct token_file *file, const struct token_rules *rules,

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "token/token_fault.h"
 #include "token/token_json.h"
 #include "token/token_keys.h"
 
@@ -26,10 +27,14 @@ token_keys_free(struct token_keys **keys)
 {
 	struct token_keys *k = *keys;
 	*keys = NULL;
-	for (size_t i = 0; k != NULL && i < k->count; i++)
+	if (k == NULL)
+		return;
+	for (size_t i = 0; i < k->count; i++)
 		clear_key(&k->list[i]);
-	if (k != NULL)
-		free(k->list);
+	for (size_t i = 0; i < k->n_left; i++)
+		free(k->left[i].why);
+	free(k->list);
+	free(k->left);
 	free(k);
 }
 
@@ -140,21 +145,28 @@ may_be(const struct json *jwk, const char *name, const char *const words[2])
 	    says(jwk, name, words[1]);
 }
 
-/* What the key is, and is for; NULL: for something else. */
+/* What the key is, and is for; NULL: for something else, as *ret_member says */
 static const struct kind *
-kind_of(const struct json *jwk)
+kind_of(const struct json *jwk, const char **ret_member)
 {
 	static const char *const use[2] = {"sig", "sig"};
-	if (!may_be(jwk, "use", use) ||
-	    (token_json_at(jwk, "key_ops") != NULL &&
-		!token_json_lists(jwk, "key_ops", SPAN("verify"))))
+	*ret_member = "use";
+	if (!may_be(jwk, "use", use))
 		return NULL;
+	*ret_member = "key_ops";
+	if (token_json_at(jwk, "key_ops") != NULL &&
+	    !token_json_lists(jwk, "key_ops", SPAN("verify")))
+		return NULL;
+	*ret_member = "kty";
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		const struct kind *kind = &kinds[i];
-		if (says(jwk, "kty", kind->kty) &&
-		    (kind->crv == NULL || says(jwk, "crv", kind->crv)) &&
-		    may_be(jwk, "alg", kind->names))
-			return kind;
+		if (!says(jwk, "kty", kind->kty))
+			continue;
+		*ret_member = "crv";
+		if (kind->crv != NULL && !says(jwk, "crv", kind->crv))
+			continue;
+		*ret_member = "alg";
+		return may_be(jwk, "alg", kind->names) ? kind : NULL;
 	}
 	return NULL;
 }
@@ -172,7 +184,74 @@ read_kid(const struct jwk_reading *r)
 	return NULL;
 }
 
+/* --- what is left out --- */
+
+/* "alg" is "PS256"; the caller frees it. */
+static char *
+why_left(const struct json *jwk, const char *member)
+{
+	struct span text;
+	if (token_json_at(jwk, member) == NULL)
+		return mem_printf("has no \"%s\"", member);
+	if (!strcmp(member, "key_ops"))
+		return mem_text("\"key_ops\" has no \"verify\"");
+	if (!token_json_text(jwk, member, &text))
+		return mem_printf("\"%s\" is no text", member);
+	return mem_printf(
+	    "\"%s\" is \"%.*s\"", member, SPAN_FMT(text));
+}
+
+static void
+leave_out(struct token_keys *keys, const struct json *jwk, unsigned index,
+    const char *member)
+{
+	keys->left =
+	    mem_grow(keys->left, (keys->n_left + 1) * sizeof *keys->left);
+	keys->left[keys->n_left++] =
+	    (struct token_left){index, why_left(jwk, member)};
+}
+
+char *
+token_keys_left(const struct token_keys *keys)
+{
+	char *text = NULL;
+	for (size_t i = 0; i < keys->n_left; i++) {
+		const struct token_left *left = &keys->left[i];
+		char *longer = mem_printf("%s%s/keys/%u (%s)",
+		    text != NULL ? text : "", text != NULL ? ", " : "",
+		    left->index, left->why);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 /* --- all of them --- */
+
+static const char *
+algorithm_name(enum token_algorithm algorithm)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (kinds[i].algorithm == algorithm)
+			return kinds[i].names[0];
+	return "";
+}
+
+char *
+token_keys_used(const struct token_keys *keys)
+{
+	char *text = mem_text("");
+	for (size_t i = 0; i < keys->count; i++) {
+		const struct token_key *key = &keys->list[i];
+		char *longer = mem_printf("%s%s%s (%s)", text,
+		    i > 0 ? ", " : "",
+		    key->id != NULL ? key->id : "one without a kid",
+		    algorithm_name(key->algorithm));
+		free(text);
+		text = longer;
+	}
+	return text;
+}
 
 static bool
 has_id(const struct token_keys *keys, const struct token_key *key)
@@ -188,13 +267,17 @@ has_id(const struct token_keys *keys, const struct token_key *key)
 
 /* NULL: it is added, or left out. */
 static const char *
-add_key(struct arena *arena, const struct json *jwk, struct token_keys *keys)
+add_key(struct arena *arena, const struct json *jwk, unsigned index,
+    struct token_keys *keys)
 {
-	const struct kind *kind = kind_of(jwk);
+	const char *member;
+	const struct kind *kind = kind_of(jwk, &member);
 	struct token_key key = {.id = NULL};
 	const struct jwk_reading reading = {arena, jwk, &key};
-	if (kind == NULL)
+	if (kind == NULL) {
+		leave_out(keys, jwk, index, member);
 		return NULL;
+	}
 	key.algorithm = kind->algorithm;
 	const char *wrong = kind->read(&reading);
 	if (wrong == NULL)
@@ -212,25 +295,36 @@ add_key(struct arena *arena, const struct json *jwk, struct token_keys *keys)
 }
 
 static char *
+no_key(const struct token_keys *keys)
+{
+	char *left = token_keys_left(keys);
+	char *words = mem_printf("has no key for RS256, ES256, EdDSA or HS256"
+	    "%s%s", left != NULL ? "; left out: " : "",
+	    left != NULL ? left : "");
+	free(left);
+	return words;
+}
+
+static char *
 read_set(struct arena *arena, struct span text, struct token_keys *keys)
 {
 	const struct json *set = json_read(arena, text);
 	const struct json *list =
 	    set != NULL ? token_json_at(set, "keys") : NULL;
 	const struct json *jwk;
+	if (set == NULL)
+		return token_fault_words(text);
 	if (list == NULL)
 		return mem_text("has no JWK Set: a JSON object with \"keys\"");
 	for (unsigned i = 0; (jwk = token_json_item(list, i)) != NULL; i++) {
 		const char *wrong = i < KEYS_MAX
-		    ? add_key(arena, jwk, keys)
+		    ? add_key(arena, jwk, i, keys)
 		    : "is one too many";
 		if (wrong != NULL)
 			return mem_printf(
 			    "has a key, /keys/%u, that %s", i, wrong);
 	}
-	return keys->count > 0
-	    ? NULL
-	    : mem_text("has no key for RS256, ES256, EdDSA or HS256");
+	return keys->count > 0 ? NULL : no_key(keys);
 }
 
 struct token_keys *

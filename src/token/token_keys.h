@@ -29,9 +29,17 @@ struct token_key {
 	size_t secret_len;
 };
 
+/* A key that is left out. */
+struct token_left {
+	unsigned index; /* in the set */
+	char *why;      /* the member that says so */
+};
+
 struct token_keys {
 	struct token_key *list;
 	size_t count; /* one at least */
+	struct token_left *left;
+	size_t n_left;
 };
 
 /*
@@ -42,5 +50,11 @@ struct token_keys {
  */
 MUST_USE struct token_keys *token_keys_read(
     struct span text, char **ret_wrong);
+/*
+ * For people: the id and algorithm of each key, and of each that is left out
+ * its place and why, NULL where none is; the caller frees them.
+ */
+char *token_keys_used(const struct token_keys *keys);
+char *token_keys_left(const struct token_keys *keys);
 /* Nulls the pointer; NULL is accepted. */
 void token_keys_free(struct token_keys **keys);

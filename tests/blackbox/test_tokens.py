@@ -312,7 +312,7 @@ def the_keys_are_read_again_when_their_file_changes(bench):
     with open(world.file, "w", encoding="ascii") as file:
         file.write('{"keys": [')
     said = world.gateway.wait_for_log("token_keys_wrong")["error"]
-    assert "JWK Set" in said, said
+    equal(said, f"{world.file} is no JSON: at 1:10 this [ is never closed")
     assert world.replayed(new.token(claims()))
     os.unlink(world.file)
     world.gateway.wait_for_log("token_keys_wrong", error=(
@@ -392,6 +392,16 @@ LONG = {"kty": "oct", "k": text64(b"x" * 32)}
 @each([
     ("no such file", None, "cannot be read"),
     ("a PEM file", b"-----BEGIN PUBLIC KEY-----\n", "has no JWK Set"),
+    ("a comma too few", b'{"keys": [\n  {"kty": "oct"\n   "k": "x"}\n]}',
+     " is no JSON: at 3:4 a comma is missing before this"),
+    ("a bracket too few", b'{"keys": [{}]', "at 1:1 this { is never closed"),
+    ("a bracket of another kind", b'{"keys": [\n  {]}',
+     'at 2:4 this object is closed by "}", not by "]" (what is open there '
+     "begins at 2:3)"),
+    ("a member twice", b'{"keys": [],\n "keys": []}',
+     "has no JWK Set: at 2:2 a member appears twice"),
+    ("a comment", b'{"keys": [] // none\n}', "has no JWK Set: a comment"),
+    ("a mark", b'\xef\xbb\xbf{"keys": []}', "a byte order mark"),
     ("no keys", {"keys": []}, "has no key for"),
     ("a key alone", LONG, "has no JWK Set"),
     ("a short secret", {"keys": [SHORT]},
@@ -406,7 +416,10 @@ LONG = {"kty": "oct", "k": text64(b"x" * 32)}
     ("keys for others", {"keys": [
         {**LONG, "use": "enc"}, {**LONG, "alg": "HS512"},
         {**LONG, "key_ops": ["sign"]}, {**rsa(2048), "alg": "PS256"},
-        {"kty": "EC", "crv": "P-384"}]}, "has no key for")])
+        {"kty": "EC", "crv": "P-384"}]},
+     'has no key for RS256, ES256, EdDSA or HS256; left out: /keys/0 ("use" is '
+     '"enc"), /keys/1 ("alg" is "HS512"), /keys/2 ("key_ops" has no "verify"), '
+     '/keys/3 ("alg" is "PS256"), /keys/4 ("crv" is "P-384")')])
 def check_refuses_keys(bench, made, words):
     file = os.path.join(bench.folder(), "keys")
     if made is not None:
@@ -425,6 +438,32 @@ def complaints(bench, entry):
     done = command("check", "-c", bench.file(json.dumps(config).encode()))
     equal(done.returncode, 1)
     return done.stdout
+
+
+@test
+def check_explains_which_keys_are_left_out(bench):
+    file = bench.file(json.dumps({"keys": [
+        {**LONG, "kid": "a"}, {"kty": "RSA", "use": "enc", "kid": "b"}, LONG,
+        {"kty": 7}, {}, {**rsa(2048), "kid": "c"}]}).encode())
+    config = {"listen": ["127.0.0.1:0"],
+              "upstreams": {"api": "http://127.0.0.1:9"},
+              "routes": [{"path": "/", "upstream": "api", "idempotency": {
+                  "scope": [{"jwt": "sub", "keys": file}]}}]}
+
+    def explained():
+        done = command("check", "-c", bench.file(json.dumps(config).encode()),
+                       "--explain", env={"COLUMNS": "200"})
+        equal(done.returncode, 0, done.stdout)
+        return done.stdout
+    for line in ("    tokens     a (HS256), one without a kid (HS256), c "
+                 "(RS256)\n",
+                 '    left out   /keys/1 ("use" is "enc"), /keys/3 ("kty" is '
+                 'no text), /keys/4 (has no "kty")\n'):
+        assert line in explained(), (line, explained())
+    with open(file, "w", encoding="ascii") as out:
+        json.dump({"keys": [{**LONG, "kid": "a"}]}, out)
+    assert "    tokens     a (HS256)\n" in explained()
+    assert "left out" not in explained()
 
 
 @test

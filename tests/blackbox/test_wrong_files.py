@@ -30,7 +30,7 @@ ANSWERS = [
     ("brace-inner", "8:12", 'this { seems to have no }, by the indentation'),
     ("brace-and-bracket", "7:3", 'this object is closed by "}", not by "]" '
      '(what is open here begins at 5:12)'),
-    ("brace-too-many", "30:2", 'the configuration ends before this; is'),
+    ("brace-too-many", "30:2", 'the JSON ends before this; is'),
     ("broker-for-brokers", "11:3", 'did you mean "brokers"?'),
     ("broker-for-brokers", "16:3", 'did you mean "sources"?'),
     ("broker-for-brokers", "35:7", 'did you mean "upstream"?'),

@@ -17,8 +17,8 @@ from once.tap import each, equal, test
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {head, upstream, load}; redis <- broker
 #                   base <- jsonc <- load <- review <- cmd
-#   head <- http; base <- token <- {load, review, key}; {http, store} <- key
-#   store <- shared
+#   head <- http; {base, jsonc} <- token <- {load, review, key}
+#   {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
 #   cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load};
@@ -41,7 +41,7 @@ MAY_SEE = {
     "loop": BASE,
     "conf": LOOP,
     "jsonc": BASE,
-    "token": BASE,
+    "token": BASE | {"jsonc"},
     "load": CONF | {"jsonc", "token"},
     "review": CONF | {"jsonc", "load", "token"},
     "redis": CONF,

@@ -18,7 +18,7 @@ syntax_errors_have_line_and_column(void **state)
 	    {"{'workers': 1,}",
 		"1:14: there is a comma too many here, before the }\n"},
 	    {"{} x",
-		"1:4: the configuration ends before this; is there a closing "
+		"1:4: the JSON ends before this; is there a closing "
 		"bracket too many?\n"},
 	    {"{'store': {'password': 'hidden\n'}}",
 		"1:24: this string has no closing quote on its line\n"},

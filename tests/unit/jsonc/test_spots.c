@@ -170,7 +170,7 @@ what_looks_as_if_it_were_replaced_is_found(void **state)
 #define NO_WORD "this is neither a number, true, false nor null; " QUOTES
 #define COLON "\":\" is missing between a member's name and its value"
 #define TOO_MUCH \
-	"the configuration ends before this; is there a closing bracket too " \
+	"the JSON ends before this; is there a closing bracket too " \
 	"many?"
 
 static void
