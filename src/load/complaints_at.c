@@ -72,6 +72,20 @@ complaints_at_name(
 	l->complaints->list[l->complaints->count - 1].of_name = true;
 }
 
+bool
+complaints_at_alone(const struct loader *l, const struct json_place *at,
+    const struct option *option)
+{
+	char *pointer = complaints_at_pointer(at, option);
+	bool has = false;
+	for (size_t i = 0; i < l->n_alone && !has; i++) {
+		const char *other = l->complaints->list[i].pointer;
+		has = other != NULL && !strcmp(other, pointer);
+	}
+	free(pointer);
+	return has;
+}
+
 void
 complaints_at_meant(
     struct loader *l, const struct json_place *at, const json_t *meant)

@@ -22,6 +22,12 @@ void complaints_at_option(struct loader *l, const struct json_place *at,
     const struct option *option, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /*
+ * Whether the value of an option of the object at that place is wrong by
+ * itself, so that what is found wrong beside others would only follow.
+ */
+bool complaints_at_alone(const struct loader *l, const struct json_place *at,
+    const struct option *option);
+/*
  * Adds to the last complaint, if it is about that place and suggests nothing
  * yet, the value that may have been meant.
  */

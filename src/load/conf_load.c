@@ -259,6 +259,7 @@ load_values(struct loader *l)
 	unknown_mistyped_rename(l);
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	object_load_routes(l);
+	l->n_alone = l->complaints->count;
 	source_load(l);
 	source_relay_load(l);
 	cross_check_conf(l);

@@ -25,6 +25,7 @@ struct json_place {
 struct loader {
 	struct conf *conf; /* in the making */
 	struct complaints *complaints;
+	size_t n_alone;  /* how many are about a value by itself */
 	bool only_admin; /* for conf_load_admin */
 	json_t *root; /* of the file; borrowed, like all values */
 	json_t *mistyped; /* of load/unknown_mistyped.c */

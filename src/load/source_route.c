@@ -146,10 +146,16 @@ check_key(const struct led *led)
 
 /* --- how long a route must remember --- */
 
-/* Where the file says an option of the route; NULL: nowhere. */
-static json_t *
+/* Where the file says an option of a route. */
+struct saying {
+	struct json_place routes, route;
+	struct json_place at; /* in the route's own object, or in "defaults" */
+};
+
+/* False: nowhere. */
+static bool
 find_said(const struct led *led, const struct option *option,
-    const char **ret_member)
+    struct saying *ret_saying)
 {
 	const struct loader *l = led->l;
 	json_t *routes = loader_value(
@@ -158,24 +164,38 @@ find_said(const struct led *led, const struct option *option,
 	    json_object_get(
 		json_array_get(routes, led->route->index), "idempotency"),
 	    option->path);
-	*ret_member = own != NULL ? NULL : "defaults";
-	return own != NULL
-	    ? own
-	    : json_object_get(
-		  json_object_get(l->root, "defaults"), option->path);
+	ret_saying->routes = (struct json_place){NULL, "routes", 0};
+	ret_saying->route = (struct json_place){
+	    &ret_saying->routes, NULL, led->route->index};
+	ret_saying->at = own != NULL
+	    ? (struct json_place){&ret_saying->route, "idempotency", 0}
+	    : (struct json_place){NULL, "defaults", 0};
+	return own != NULL ||
+	    json_object_get(json_object_get(l->root, "defaults"),
+		option->path) != NULL;
 }
 
-/* Complains where the route's retention is said. */
+/* Whether what the file says of it is wrong, whatever the source says. */
+static bool
+is_wrong_alone(const struct led *led, const struct option *option)
+{
+	struct saying saying;
+	return find_said(led, option, &saying) &&
+	    complaints_at_alone(led->l, &saying.at, option);
+}
+
+/* Gives the route what it does not say; or complains where it says it. */
 static void
-complain_retention(const struct led *led, const char *member)
+check_remembers(const struct led *led, struct conf_idempotency *policy)
 {
 	const struct option *option = POLICY_OPTION(retention_ms);
-	struct json_place routes = {NULL, "routes", 0};
-	struct json_place route = {&routes, NULL, led->route->index};
-	struct json_place own = {&route, "idempotency", 0};
-	struct json_place other = {NULL, member, 0};
+	struct saying saying;
+	if (!find_said(led, option, &saying)) {
+		policy->retention_ms = retention_ms;
+		return;
+	}
 	char *least = amount_text(retention_ms, AMOUNT_DURATION);
-	complaints_at_option(led->l, member != NULL ? &other : &own, option,
+	complaints_at_option(led->l, &saying.at, option,
 	    "the source \"%s\" leads to the route \"%s\", which must remember "
 	    "for %s at least",
 	    led->source->name, led->route->name, least);
@@ -189,22 +209,28 @@ check_retention(const struct led *led)
 	struct conf_idempotency *policy =
 	    (struct conf_idempotency *)(uintptr_t)led->route->idempotency;
 	const struct option *option = POLICY_OPTION(retention_ms);
-	const char *member;
-	if (policy->retention_ms < retention_ms) {
-		if (find_said(led, option, &member) == NULL)
-			policy->retention_ms = retention_ms;
-		else
-			complain_retention(led, member);
-	}
-	if (led->source->max_age_ms > policy->retention_ms)
+	if (is_wrong_alone(led, option))
+		return;
+	if (policy->retention_ms < retention_ms)
+		check_remembers(led, policy);
+	/* What is less is to be more, by what has just been said. */
+	if (led->source->max_age_ms > policy->retention_ms &&
+	    led->source->max_age_ms > retention_ms)
 		COMPLAIN(led, max_age_ms,
 		    "must not be longer than the \"%s\" of the route \"%s\"",
 		    option->path, led->route->name);
-	if (led->source->hold_ms > policy->unknown_retention_ms)
+}
+
+static void
+check_unknown_retention(const struct led *led)
+{
+	const struct option *option = POLICY_OPTION(unknown_retention_ms);
+	if (led->source->hold_ms >
+		led->route->idempotency->unknown_retention_ms &&
+	    !is_wrong_alone(led, option))
 		COMPLAIN(led, hold_ms,
 		    "must not be longer than the \"%s\" of the route \"%s\"",
-		    POLICY_OPTION(unknown_retention_ms)->path,
-		    led->route->name);
+		    option->path, led->route->name);
 }
 
 /*
@@ -255,6 +281,7 @@ check_served_by(const struct led *led)
 	check_headers(led);
 	check_key(led);
 	check_retention(led);
+	check_unknown_retention(led);
 	check_memory(led);
 }
 

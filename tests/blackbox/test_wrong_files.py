@@ -159,6 +159,7 @@ ANSWERS = [
     ("retention-days", "23:22", 'did you mean "7s" or "7d"?'),
     ("retention-millis", "23:22", 'did you mean "24h"?'),
     ("retention-month", "23:22", 'did you mean "30d"?'),
+    ("retention-of-source", "24:22", 'did you mean "7d"?'),
     ("retention-on-route", "23:7",
      'there is no such member here; it belongs in'),
     ("retention-two-units", "23:22", 'did you mean "36h"?'),

@@ -672,6 +672,14 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 		"of the route \"r\"\n"},
 	    {POLICY("", "'scope':[],'retention':'8d'", "'max_age':'8d'," A),
 		""},
+	    {POLICY("", "'scope':[],'retention':'2d'", "'max_age':'3d'," A),
+		"/routes/0/idempotency/retention: the source \"s\" leads to "
+		"the route \"r\", which must remember for 7d at least\n"},
+	    {POLICY("'unknown_retention':'1 hour'", "'scope':[]",
+		 "'hold':'40d'," A),
+		"/defaults/unknown_retention: must be a duration like "
+		"\"250ms\", \"30s\", \"5m\", \"24h\" or \"30d\"; did you "
+		"mean \"1h\"?\n"},
 	    {POLICY("", "'scope':[],'unknown_retention':'1h'",
 		 "'hold':'2h'," A),
 		"/sources/s/hold: must not be longer than the "
