@@ -296,6 +296,15 @@ meant_pointer(const char *text)
 	return NULL;
 }
 
+char *
+meant_field(const char *text)
+{
+	const char *colon = strchr(text, ':');
+	return colon != NULL
+	    ? mem_str(span_trim(span_of(text, (size_t)(colon - text))))
+	    : NULL;
+}
+
 static bool
 takes_list(enum option_type type)
 {

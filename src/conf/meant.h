@@ -35,6 +35,11 @@ char *meant_address(const char *text, const char *scheme);
 /* The JSON pointer that "order_id" or "$.a.b" may stand for; NULL: none. */
 char *meant_pointer(const char *text);
 /*
+ * The name that "X-Tenant:" or "X-Tenant: 7" may stand for; NULL: there is no
+ * colon.  The caller frees it.
+ */
+char *meant_field(const char *text);
+/*
  * What may have been meant by a value that is wrong for the option: a list by a
  * string, a port by a number.  Whether its parser accepts one is the caller's
  * to try, in this order; some may be NULL, and the caller drops them.

@@ -239,7 +239,9 @@ TYPE(MESSAGE_PATH, struct template, path_parse_message, path_clear_template,
 		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(MESSAGE_HEADERS, struct conf_source_header *,
 	source_request_parse_headers, source_request_clear_headers,
-	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})
+	{"type": "object",
+	 "propertyNames": {"$ref": "#/$defs/field"},
+	 "additionalProperties": {"$ref": "#/$defs/string"}})
 TYPE(FIELD_VALUE, char *, source_request_parse_value, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(RECEIVER, struct conf_upstream, source_relay_parse_receiver,

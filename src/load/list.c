@@ -110,9 +110,10 @@ list_clear_strings(void *base, void *field)
 	*strings = (struct strings){NULL, 0};
 }
 
-static const struct rule field_rule = {text_wrong_field, .nocase = true};
-static const struct rule key_field_rule = {
-    text_wrong_field, .some = true, .nocase = true};
+static const struct rule field_rule = {
+    text_wrong_field, .meant = meant_field, .nocase = true};
+static const struct rule key_field_rule = {text_wrong_field,
+    .meant = meant_field, .some = true, .nocase = true};
 
 void
 list_parse_fields(struct loader *l, const struct given *given)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/meant.h"
 #include "load/choice_private.h"
 #include "load/complaints_private.h"
 #include "load/list_private.h"
@@ -20,6 +21,21 @@ list_scope_parse_certificate(struct loader *l, const struct given *given)
 		    : CERTIFICATE_SUBJECT;
 }
 
+static void
+complain_of_header(struct loader *l, const struct json_place *at,
+    const json_t *value, const char *wrong)
+{
+	char *meant = json_is_string(value)
+	    ? meant_field(json_string_value(value))
+	    : NULL;
+	if (meant != NULL && text_wrong_field(meant) == NULL &&
+	    !text_is_ours(meant))
+		complaints_at(l, at, "%s; did you mean \"%s\"?", wrong, meant);
+	else
+		complaints_at(l, at, "%s", wrong);
+	free(meant);
+}
+
 /*
  * A tenant that is named by what the upstream never sees, or does not see as it
  * came, could be given another's answer.
@@ -34,7 +50,7 @@ read_header(struct loader *l, const struct json_place *at, const json_t *value,
 		wrong = "the gateway removes this header or writes it itself: "
 			"it cannot tell tenants apart";
 	if (wrong != NULL) {
-		complaints_at(l, at, "%s", wrong);
+		complain_of_header(l, at, value, wrong);
 		text_free(&text);
 	}
 	scope->kind = SCOPE_HEADER;

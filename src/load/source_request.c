@@ -3,6 +3,7 @@
 
 #include "base/field.h"
 #include "base/mem.h"
+#include "conf/meant.h"
 #include "load/complaints_private.h"
 #include "load/list_private.h"
 #include "load/path_private.h"
@@ -97,6 +98,25 @@ wrong_name(const struct conf_source *source, const char *name)
 	return NULL;
 }
 
+/*
+ * Complains of a name.  What may have been meant is taken in its place, so that
+ * nothing is missed for it; the caller frees it; NULL: nothing comes to mind.
+ */
+static char *
+instead_of_name(struct loader *l, const struct json_place *at,
+    const struct conf_source *source, const char *wrong)
+{
+	char *meant = meant_field(at->member);
+	if (meant != NULL && wrong_name(source, meant) == NULL) {
+		complaints_at_name(
+		    l, at, "%s; did you mean \"%s\"?", wrong, meant);
+		return meant;
+	}
+	complaints_at(l, at, "%s", wrong);
+	free(meant);
+	return NULL;
+}
+
 void
 source_request_parse_headers(struct loader *l, const struct given *given)
 {
@@ -113,13 +133,14 @@ source_request_parse_headers(struct loader *l, const struct given *given)
 	{
 		struct json_place at = {given->at, name, 0};
 		const char *wrong = wrong_name(source, name);
-		if (wrong != NULL) {
-			complaints_at(l, &at, "%s", wrong);
+		char *own = wrong == NULL
+		    ? mem_text(name)
+		    : instead_of_name(l, &at, source, wrong);
+		if (own == NULL)
 			continue;
-		}
 		struct conf_source_header *header =
 		    &source->request.headers[source->request.n_headers++];
-		header->name = mem_str(span_str(name));
+		header->name = own;
 		read_value(l, &at, value, header);
 	}
 }
