@@ -9,7 +9,10 @@
 #include "review/warnings_tokens_private.h"
 #include "token/token_file.h"
 
-/* As of certificates (load/certificates.h). */
+/*
+ * As of certificates (load/certificates.h); but what lives for an hour is
+ * renewed by a program, which is late when a quarter of that is left.
+ */
 static const int64_t soon_ms = INT64_C(14) * 24 * 3600 * 1000;
 
 /* Why a token is refused at that time; NULL: it is not. */
@@ -26,6 +29,16 @@ refusal(const struct conf_scope *scope, struct span token, int64_t now_ms)
 	return wrong;
 }
 
+/* How long before its end a token is warned of. */
+static int64_t
+soon_of(struct span token)
+{
+	struct arena *arena = arena_new();
+	int64_t lifetime = token_lifetime_ms(arena, token);
+	arena_free(&arena);
+	return lifetime > 0 && lifetime / 4 < soon_ms ? lifetime / 4 : soon_ms;
+}
+
 /* What is to be said of it; NULL: nothing. */
 static char *
 words_of(const struct conf_route *route, const struct conf_scope *scope,
@@ -35,11 +48,15 @@ words_of(const struct conf_route *route, const struct conf_scope *scope,
 	if (wrong != NULL)
 		return mem_printf("the route \"%s\" refuses this token, and "
 		    "the source stands: %s", route->name, wrong);
-	return refusal(scope, token, now_ms + soon_ms) != NULL
-	    ? mem_printf("this token expires within 14 days, and the source "
-		  "stands then, as the route \"%s\" refuses it: name one in "
-		  "a file that is renewed, and reload", route->name)
-	    : NULL;
+	int64_t soon = soon_of(token);
+	return refusal(scope, token, now_ms + soon) == NULL
+	    ? NULL
+	    : mem_printf("%s, and the source stands then, as the route \"%s\" "
+		  "refuses it: name one in a file that is renewed, and reload",
+		  soon < soon_ms
+		      ? "this token expires, a quarter of its time is left"
+		      : "this token expires within 14 days",
+		  route->name);
 }
 
 /* In which no tenant is found, whatever else it is. */

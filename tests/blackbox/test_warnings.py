@@ -298,6 +298,12 @@ def check_warns_of_a_source_that_names_its_tenant_twice(bench):
 DAY_S = 24 * 3600
 
 
+def lives(whole, left, since="iat"):
+    """Claims of a token that has so many seconds left of a time."""
+    now = int(time.time())
+    return {since: now + left - whole, "exp": now + left}
+
+
 @each([
     ("that has expired", lambda bench: with_token(bench, exp=1),
      'the route "charges" refuses this token'),
@@ -307,6 +313,13 @@ DAY_S = 24 * 3600
      'must begin with "Bearer "'),
     ("that expires soon", lambda bench: with_token(
         bench, exp=int(time.time()) + 13 * DAY_S), "within 14 days"),
+    ("of a year that expires soon", lambda bench: with_token(
+        bench, **lives(365 * DAY_S, 13 * DAY_S)), "within 14 days"),
+    ("of an hour that nobody has renewed", lambda bench: with_token(
+        bench, **lives(3600, 600)), "a quarter of its time is left"),
+    ("of a day that nobody has renewed", lambda bench: with_token(
+        bench, **lives(DAY_S, DAY_S // 5, "nbf")),
+     "a quarter of its time is left"),
 ])
 def check_warns_of_a_token_of_a_source(bench, config, words):
     status, found, well = check(bench, config(bench))
@@ -321,6 +334,12 @@ def check_warns_of_a_token_of_a_source(bench, config, words):
     ("a token that lasts", lambda bench: with_token(
         bench, exp=int(time.time()) + 15 * DAY_S)),
     ("a token that does not end", with_token),
+    ("a token of an hour", lambda bench: with_token(
+        bench, **lives(3600, 2000))),
+    ("a token of two weeks", lambda bench: with_token(
+        bench, **lives(15 * DAY_S, 13 * DAY_S))),
+    ("a token of a day by its nbf", lambda bench: with_token(
+        bench, **lives(DAY_S, DAY_S // 2, "nbf"))),
     ("a token of each message", lambda bench: with_token(
         bench, value="Bearer {{header:token}}", exp=1)),
     ("hold", lambda bench: least(on_unknown="hold")),
