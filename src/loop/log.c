@@ -24,12 +24,15 @@ enum { RETRY_MS = 20, LAST_MS = 1000 };
 
 static const struct {
 	struct span beginning; /* what stands behind the time */
+	struct span warning;   /* the same where it is a warning */
 	enum log_level level;
 	const char *message;
 } events[] = {
-#define EVENT(name, level, message)                                            \
-	{BEGINNING(",\"level\":\"" WORD_##level "\",\"event\":\"" #name "\""), \
-	    LOG_##level, message},
+#define BEGINS(word, name) \
+	BEGINNING(",\"level\":\"" word "\",\"event\":\"" #name "\"")
+#define EVENT(name, level, message)                                \
+	{BEGINS(WORD_##level, name), BEGINS(WORD_WARN, name), LOG_##level, \
+	    message},
 #include "tbl/events.h"
 #undef EVENT
 };
@@ -73,11 +76,17 @@ log_dropped(void)
 	return atomic_load(&all_dropped);
 }
 
+static bool
+level_counts(enum log_level level)
+{
+	return (int)level >=
+	    atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
 bool
 log_wants(enum event event)
 {
-	return (int)events[event].level >=
-	    atomic_load_explicit(&log_level, memory_order_relaxed);
+	return level_counts(events[event].level);
 }
 
 /* --- bytes --- */
@@ -231,10 +240,10 @@ line_fits(void)
 	return sizeof buffer.bytes - buffer.len >= LINE_BYTES + 2;
 }
 
-struct logline
-log_begin(enum event event)
+static struct logline
+begin_line(enum event event, enum log_level level, struct span beginning)
 {
-	struct logline line = {log_wants(event)};
+	struct logline line = {level_counts(level)};
 	if (!line.wanted)
 		return line;
 	if (!line_fits()) {
@@ -249,15 +258,28 @@ log_begin(enum event event)
 		struct logline gap = log_begin(EV_log_dropped);
 		log_int(&gap, "lines", dropped);
 		log_end(&gap);
-		return log_begin(event);
+		return begin_line(event, level, beginning);
 	}
 	buffer.line = buffer.len;
 	put_time();
-	put_span(events[event].beginning);
+	put_span(beginning);
 	put_bytes(instance.bytes, instance.len);
 	if (events[event].message[0] != '\0')
 		log_str(&line, "words", events[event].message);
 	return line;
+}
+
+struct logline
+log_begin(enum event event)
+{
+	return begin_line(
+	    event, events[event].level, events[event].beginning);
+}
+
+struct logline
+log_begin_warning(enum event event)
+{
+	return begin_line(event, LOG_WARN, events[event].warning);
 }
 
 /*

@@ -45,6 +45,8 @@ struct logline {
  * words.
  */
 struct logline log_begin(enum event event);
+/* The same of an event that is a warning this time, whatever it usually is. */
+struct logline log_begin_warning(enum event event);
 /*
  * A text of at most that many bytes: the rest is shown as "…", as in any text
  * for which a line has no room.

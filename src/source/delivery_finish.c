@@ -311,10 +311,11 @@ delivery_finish_answered(struct machine *machine)
 static void
 log_message(const struct delivery *d, int64_t took_us)
 {
-	bool wanted = d->buried || d->source->conf->log_access;
-	if (!wanted || !log_wants(EV_message))
+	bool wanted = d->source->conf->log_access && log_wants(EV_message);
+	if (!wanted && !d->buried)
 		return;
-	struct logline line = log_begin(EV_message);
+	struct logline line = d->buried ? log_begin_warning(EV_message)
+					: log_begin(EV_message);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
 	log_str(&line, "outcome", source_meter_outcome(d->outcome));

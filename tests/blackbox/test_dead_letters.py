@@ -189,6 +189,26 @@ def the_command_lists_and_replays_dead_letters(bench):
 
 
 @test
+def a_dead_letter_is_a_warning_in_the_log(bench):
+    b = Bench(bench, QUICK, log={"access": False})
+    b.fate.of.update(k=answer(422), m=answer(422))
+    b.add("well")
+    b.add("k")
+    line = b.gateway.wait_for_log("message")
+    equal((line["level"], line["reason"]), ("warn", "refused"))
+    loaded = lambda: b.admin.get("/status")["configuration"]["loaded"]
+    before = loaded()
+    b.config["log"] = {"level": "warn"}
+    write(b.gateway.file, b.config)
+    b.gateway.signal(signal.SIGHUP)
+    eventually(lambda: loaded() != before, "a reload")
+    b.add("also")
+    b.add("m")
+    b.wait_dead(("k", "refused"), ("m", "refused"))
+    eventually(lambda: len(b.gateway.find_log("message")) == 2, "its line")
+
+
+@test
 def an_exhausted_message_is_released_and_executed_again(bench):
     b = Bench(bench, QUICK)
     b.fate.of["k"] = answer(503)
