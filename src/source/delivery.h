@@ -96,6 +96,7 @@ struct delivery {
 	enum message_outcome outcome; /* what it is counted as */
 	enum message_outcome reason;  /* of a dead letter */
 	bool buried;                  /* it is a dead letter */
+	int met; /* the status of its last attempt here; 0: none came */
 	struct span detail;
 	struct broker_put put;
 	struct arena *put_arena; /* has what of it is its own; or NULL */

@@ -417,6 +417,8 @@ delivery_claim_joined(struct machine *machine)
 	const struct claimant *c = &d->c;
 	if (c->outcome != OUTCOME_UNREACHABLE)
 		source_standing_end(d->source, STANDING_UPSTREAM);
+	if (c->outcome != OUTCOME_UNREACHABLE)
+		d->met = c->answer != NULL ? c->answer->status : 0;
 	d->sent = c->outcome == OUTCOME_UNREACHABLE
 	    ? c->claim_op.verdict == VERDICT_RECONCILE
 	    : c->outcome != OUTCOME_RELEASED;

@@ -56,11 +56,14 @@ add_origin(struct delivery *d, struct fields *fields)
 	add_text(fields, "onceproxy-position", d->message->position);
 }
 
+/* A record that is FAILED has none: its attempts were released. */
 static int
 status_of(const struct delivery *d)
 {
 	if (d->c.arena == NULL)
 		return 0;
+	if (d->buried && d->reason == MESSAGE_EXHAUSTED)
+		return d->met;
 	return d->c.answer != NULL ? d->c.answer->status
 				   : d->c.original_status;
 }

@@ -14,7 +14,7 @@ struct letter {
 	struct span detail;
 	struct span label;
 	uint32_t attempt; /* 0: none */
-	int status;       /* that it was refused with, or found; 0: none */
+	int status; /* that it was refused with, found or met last; 0: none */
 	struct span answer; /* ptr NULL: there is none, or it was left out */
 	bool is_base64;     /* the answer */
 };

@@ -214,6 +214,13 @@ def an_exhausted_message_is_released_and_executed_again(bench):
     b.fate.of["k"] = answer(503)
     position = b.add("k")
     b.wait_dead(("k", "exhausted"))
+    letter, = b.stream.entries("charges:dead")
+    equal(letter["onceproxy-status"], b"503")
+    name = id_of(position)
+    equal(b.admin.get("/messages/" + name)["status"], 503)
+    assert re.search(r"^status +503$", b.command("show", name).stdout, re.M)
+    equal(b.gateway.wait_for_log("message", outcome="exhausted")["status"],
+          503)
     b.fate.of["k"] = answer(201)
     b.replay(position)
     done = b.gateway.wait_for_log("message", outcome="executed")
