@@ -239,30 +239,87 @@ say_namespace(const struct template *own)
 	fputc('\'', stderr);
 }
 
-/* What --namespace and --scope have to be, of each route they do not fit. */
+static bool
+is_given(json_t *given, const char *wanted)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(given, name, value)
+		if (!strcasecmp(name, wanted))
+			return true;
+	return false;
+}
+
+/* Adds it where it is not among those given; how many that are. */
+static size_t
+put_scope(FILE *out, const char *name, json_t *given)
+{
+	if (is_given(given, name))
+		return 0;
+	fprintf(out, " --scope '%s: VALUE'", name);
+	return 1;
+}
+
+/* As --scope has them, each that is not given; the caller frees it. */
+static char *
+scopes_text(
+    const struct conf_scopes *scopes, json_t *given, size_t *ret_count)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	*ret_count = 0;
+	for (size_t i = 0; i < scopes->count; i++) {
+		const struct conf_scope *scope = &scopes->list[i];
+		char *name = scopes_name(scope);
+		*ret_count += put_scope(out, name, given);
+		free(name);
+		if (scope->kind == SCOPE_JWT && scope->issuer == NULL)
+			*ret_count += put_scope(out, "jwt.iss", given);
+	}
+	must(fclose(out) == 0);
+	return text;
+}
+
+/* What --namespace and --scope have to be for a route. */
 static void
-say_scopes(const struct keys_line *line)
+say_scopes(const struct conf_route *route, json_t *given, bool fits)
+{
+	const struct conf_scopes *scopes = &route->idempotency->scope;
+	size_t count;
+	char *text = scopes_text(scopes, fits ? given : NULL, &count);
+	if (fits && count == 0) {
+		free(text);
+		return;
+	}
+	fputs("  route ", stderr);
+	print_safely(stderr, route->name);
+	fputc(':', stderr);
+	if (!fits)
+		say_namespace(&route->idempotency->namespace);
+	fputs(count > 0 ? text : " no --scope", stderr);
+	/* A tenant is all of them that its request had, and nothing else. */
+	if (fits || count > 1)
+		fputs(fits ? " besides, if the request had it"
+			   : " (those that the request had)",
+		    stderr);
+	fputc('\n', stderr);
+	free(text);
+}
+
+/* Of each route that may be meant, and of which not all is given. */
+static void
+say_routes(const struct keys_line *line)
 {
 	const struct conf *conf = line->conf;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency == NULL ||
-		    (scope_fits(route, line->scope) &&
-			namespace_fits(&route->idempotency->namespace,
-			    line->namespace)))
-			continue;
-		const struct conf_scopes *scopes = &route->idempotency->scope;
-		fputs("  route ", stderr);
-		print_safely(stderr, route->name);
-		fputc(':', stderr);
-		say_namespace(&route->idempotency->namespace);
-		fputs(scopes->count > 0 ? "" : " no --scope", stderr);
-		for (size_t j = 0; j < scopes->count; j++) {
-			char *name = scopes_name(&scopes->list[j]);
-			fprintf(stderr, " --scope '%s: VALUE'", name);
-			free(name);
-		}
-		fputc('\n', stderr);
+		if (route->idempotency != NULL)
+			say_scopes(route, line->scope,
+			    scope_fits(route, line->scope) &&
+				namespace_fits(&route->idempotency->namespace,
+				    line->namespace));
 	}
 }
 
@@ -281,7 +338,7 @@ look_up(struct keys_line *line, const char *query)
 	int code = ask_of_one(line, "POST", target, in);
 	free(target);
 	if (code != KEYS_WELL)
-		say_scopes(line);
+		say_routes(line);
 	return code;
 }
 

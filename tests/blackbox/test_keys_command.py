@@ -100,7 +100,7 @@ def a_wrong_value_is_answered_with_a_right_one(bench, args, words):
 def a_scope_of_no_route_is_answered_with_those_that_there_are(bench):
     operator = Operator(bench, {"scope": [{"basic": "user"}, "X-Shop"]})
     hint = ("  route charges: --scope 'basic.user: VALUE' "
-            "--scope 'X-Shop: VALUE'\n")
+            "--scope 'X-Shop: VALUE' (those that the request had)\n")
     for scope in ([], ["--scope", "Authorization: Bearer t"]):
         done = operator("show", "--key", "k", *scope)
         equal(done.returncode, 1)
@@ -108,6 +108,26 @@ def a_scope_of_no_route_is_answered_with_those_that_there_are(bench):
     done = operator("show", "--key", "k", "--scope", "x-shop: 1")
     equal(done.returncode, 1)
     assert hint not in done.stderr, done.stderr
+    assert done.stderr.endswith(
+        "  route charges: --scope 'basic.user: VALUE' besides, if the request "
+        "had it\n"), done.stderr
+
+
+@each([
+    ("any issuer", {},
+     " --scope 'jwt.iss: VALUE' (those that the request had)"),
+    ("one", {"issuer": "https://id.example"}, "")])
+def a_tokens_issuer_is_asked_for_where_no_route_says_it(bench, own, words):
+    keys = bench.file(json.dumps({"keys": [
+        {"kty": "oct", "k": "A" * 43}]}).encode())
+    operator = Operator(
+        bench, {"scope": [{"jwt": "sub", "keys": keys, **own}]})
+    done = operator("show", "--key", "k")
+    assert done.stderr.endswith(
+        f"  route charges: --scope 'jwt.sub: VALUE'{words}\n"), done.stderr
+    done = operator("show", "--key", "k", "--scope", "jwt.sub: a", "--scope",
+                    "jwt.iss: b")
+    assert "  route" not in done.stderr, done.stderr
 
 
 @each([
