@@ -366,11 +366,19 @@ say_refused(struct admin_request *a, const struct inquiry *inquiry)
 }
 
 static enum after
-say_elsewhere(struct admin_request *a)
+say_elsewhere(struct admin_request *a, const struct inquiry *inquiry)
 {
+	const char *behind = inquiry->kind == INQUIRY_LETTERS ||
+		inquiry->kind == INQUIRY_MESSAGE
+	    ? ""
+	    : " Nothing was changed.";
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    SPAN("Another gateway reads this source, or this order of it, "
-		 "now: ask that one. Nothing was changed."));
+	    inquiry->holder.len > 0
+		? arena_printf(a->arena, "The gateway \"%.*s\" reads this "
+		      "source now: ask that one.%s",
+		      SPAN_FMT(inquiry->holder), behind)
+		: arena_printf(a->arena, "Another gateway reads this source, "
+		      "or this order of it, now: ask that one.%s", behind));
 }
 
 /* Whether it waits until somebody decides about its key. */
@@ -436,7 +444,7 @@ admin_messages_sought(struct machine *machine)
 	if (inquiry->kind == INQUIRY_MESSAGES)
 		return say_list(a, inquiry);
 	if (inquiry->elsewhere)
-		return say_elsewhere(a);
+		return say_elsewhere(a, inquiry);
 	if (inquiry->kind == INQUIRY_LETTERS && inquiry->refusal == NULL)
 		return say_letters(a, inquiry);
 	if (!inquiry->found)

@@ -6,8 +6,8 @@
 -- ARGV: 1 act (take, which also renews; give), 2 token of the gateway's turn,
 --       3 lease ms, 4 the number that it has, 0 where it has none, 5 whose turn
 --       (notice.lua)
--- Answers: OURS number; IN_FLIGHT ms-left, it is another's; and of give DONE,
---       or FENCED where there was nothing to give.
+-- Answers: OURS number; IN_FLIGHT ms-left token, it is another's; and of give
+--       DONE, or FENCED where there was nothing to give.
 --
 -- The number only grows: it is the time at which the turn was taken, by Redis'
 -- clock, or more where that has not moved, or has moved back.  So it also grows
@@ -46,7 +46,8 @@ if holder ~= token and ends > now then
 		ends = now + lease
 		write(ends, holder)
 	end
-	return {'IN_FLIGHT', 0, now, call, string.format('%.0f', ends - now)}
+	return {'IN_FLIGHT', 0, now, call, string.format('%.0f', ends - now),
+	    holder}
 end
 if holder ~= token or tonumber(own) ~= number then
 	number = math.max(number + 1, now)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "base/base64.h"
+#include "conf/name.h"
 #include "loop/loop.h"
+#include "record/record.h"
 #include "shared/turn.h"
 
 /* --- whose it is --- */
@@ -16,10 +21,38 @@ turn_number(const struct turn *turn)
 	return turn_is_held(turn) ? turn->number : 0;
 }
 
+const char *
+turn_holder(const struct turn *turn)
+{
+	return turn_is_held(turn) ? "" : turn->holder;
+}
+
 void
 turn_arg_token(const struct turn *turn, struct store_call *call)
 {
-	operation_arg_owner(call, &turn->token);
+	char token[TOKEN_CHARS + 1], text[sizeof token + TURN_HOLDER_MAX + 1];
+	base64_encode(turn->token.bytes, sizeof turn->token.bytes, token);
+	int len = snprintf(text, sizeof text, "%s:%s", token,
+	    turn->shared.store->conf->instance);
+	must(len > 0 && (size_t)len < sizeof text);
+	resp_arg(&call->args, span_of(text, (size_t)len));
+}
+
+/* Of another one's token; what is no name is none. */
+static void
+note_holder(struct turn *turn, struct span token)
+{
+	turn->holder[0] = '\0';
+	if (token.len <= TOKEN_CHARS + 1 || token.ptr[TOKEN_CHARS] != ':')
+		return;
+	struct span name = span_from(token, TOKEN_CHARS + 1);
+	char text[sizeof turn->holder];
+	if (name.len >= sizeof text)
+		return;
+	memcpy(text, name.ptr, name.len);
+	text[name.len] = '\0';
+	if (name_wrong_plain(text) == NULL)
+		memcpy(turn->holder, text, name.len + 1);
 }
 
 static void
@@ -81,6 +114,8 @@ on_taken(struct store_call *call, enum call_end how, int error,
 	if (how != CALL_ANSWERED)
 		return; /* the next beat asks again */
 	int64_t number = shared_number(reply, 0);
+	if (reply->verdict == VERDICT_IN_FLIGHT)
+		note_holder(turn, shared_text(reply, 1));
 	if (reply->verdict == VERDICT_OURS && number > 0) {
 		take_turn(turn, number, call->link.sent_us);
 	} else if (reply->verdict == VERDICT_IN_FLIGHT) {

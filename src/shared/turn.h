@@ -16,7 +16,12 @@
  * knows nothing of what it is the turn of.  A member of its owner, which stops
  * it before it or the store is gone; the store's thread.
  */
-enum { TURN_LEASE_MS = 5000, TURN_RENEW_MS = 1000, TURN_MARGIN_MS = 500 };
+enum {
+	TURN_LEASE_MS = 5000,
+	TURN_RENEW_MS = 1000,
+	TURN_MARGIN_MS = 500,
+	TURN_HOLDER_MAX = 64, /* an instance's name */
+};
 
 /* Each may start nothing of the turn itself but turn_stop. */
 struct turn_events {
@@ -34,6 +39,7 @@ struct turn {
 	struct store_call *call; /* under way; NULL: none */
 	int64_t asked;    /* the number that it was sent with */
 	bool again;       /* it may have become free since that was sent */
+	char holder[TURN_HOLDER_MAX + 1]; /* who else has it; "": not known */
 	struct timer beat, end;
 	struct subscriber_hearing hearing;
 };
@@ -57,5 +63,10 @@ bool turn_is_held(const struct turn *turn);
  * not ours.
  */
 int64_t turn_number(const struct turn *turn);
-/* Appends its token, with which a script may ask whose turn it is. */
+/* The instance that had it when Redis was asked last; "": not known, or us. */
+const char *turn_holder(const struct turn *turn);
+/*
+ * Appends its token, with which a script may ask whose turn it is: random bits,
+ * and the instance, for people.
+ */
 void turn_arg_token(const struct turn *turn, struct store_call *call);

@@ -108,6 +108,7 @@ struct inquiry {
 	bool done;  /* of DROP: it is acknowledged; of REPLAY: it has begun */
 	bool busy;  /* it is at work, and nothing was changed */
 	bool elsewhere; /* another gateway reads that source, or its lane */
+	struct span holder; /* its instance; "": not known */
 	const char *refusal; /* why nothing was changed, a word; or NULL */
 	struct span detail;  /* of that; "" */
 	char next[BROKER_LETTER_ID_BYTES]; /* of LETTERS; "": no more */

@@ -340,7 +340,11 @@ void
 source_letters_inquire(struct source *s, struct inquiry *inquiry)
 {
 	if (s->reader == NULL || s->draining) {
+		const struct turn *turn = source_turn(s);
 		inquiry->elsewhere = true;
+		if (turn != NULL)
+			inquiry->holder = arena_dup(
+			    inquiry->arena, span_str(turn_holder(turn)));
 		inquiry_go_on(inquiry);
 		return;
 	}

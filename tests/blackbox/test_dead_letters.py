@@ -304,6 +304,33 @@ def with_two_gateways(bench, retry=None, **more):
     return b
 
 
+@test
+def a_gateway_that_waits_for_its_turn_names_the_one_that_has_it(bench):
+    b = Bench(bench, IN_ORDER, instance="one")
+    b.fate.of["k"] = answer(422)
+    name = id_of(b.add("k"))
+    b.wait_dead(("k", "refused"))
+    other = Admin(bench.serve({**b.config, "instance": "other"}))
+
+    def says(whose, ask):
+        """What it says of another one; empty: it answers itself."""
+        got = ask()
+        if got.status != 409:
+            return ""
+        assert whose in got.json()["detail"], got.body
+        return got.json()["detail"]
+    listed = "/messages?source=charges&state=dead"
+    for ask in (lambda: other.send("GET", listed),
+                lambda: other.send("GET", "/messages/" + name)):
+        eventually(lambda: says("", ask) == 'The gateway "one" reads this '
+                   "source now: ask that one.", "it names it")
+    said = says("one", lambda: other.post(f"/messages/{name}/drop", {}))
+    assert said.endswith("Nothing was changed."), said
+    b.gateway.stop()
+    eventually(lambda: other.send("GET", listed).status == 200,
+               "it is the other's turn")
+
+
 def other_says(b, what):
     return b.other.post(f"/messages/{id_of(b.position)}/{what}", {})
 
