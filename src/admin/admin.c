@@ -45,6 +45,8 @@ admin_new(struct loop *loop, const struct conf *conf,
 void
 admin_reload(struct admin *admin, const struct conf *conf)
 {
+	if (admin == NULL)
+		return;
 	const struct conf *old = admin->now;
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = clock_wall_ms();
@@ -60,6 +62,8 @@ void
 admin_reload_refused(
     struct admin *admin, const struct complaints *complaints)
 {
+	if (admin == NULL)
+		return;
 	admin->reloads[false]++;
 	json_decref(admin->refused);
 	admin->refused = admin_json_refused(clock_wall_ms(), complaints);
@@ -73,6 +77,17 @@ admin_reload_partial(
 		return;
 	json_decref(admin->restart);
 	admin->restart = admin_json_complaints(complaints);
+}
+
+void
+admin_reload_keys(
+    struct admin *admin, const struct complaints *complaints)
+{
+	if (admin == NULL || complaints->count == 0)
+		return;
+	json_decref(admin->keys);
+	admin->keys =
+	    admin_json_keys_changed(clock_wall_ms(), complaints);
 }
 
 void
@@ -97,5 +112,6 @@ admin_free(struct admin **admin)
 	conf_unref(&a->conf);
 	json_decref(a->refused);
 	json_decref(a->restart);
+	json_decref(a->keys);
 	free(a);
 }

@@ -29,11 +29,11 @@ struct admin_view {
 /* Serves on that listening socket, which is its own from now on. */
 struct admin *admin_new(struct loop *loop, const struct conf *conf,
     struct store_health *health, int fd, const struct admin_view *view);
-/* The routes and policies of that configuration count from now on. */
+/* The routes and policies of that configuration count from now on; or NULL. */
 void admin_reload(struct admin *admin, const struct conf *conf);
 /*
  * A reload was refused, for these reasons, which have their places; what was
- * loaded stays.
+ * loaded stays.  Accepts NULL.
  */
 void admin_reload_refused(
     struct admin *admin, const struct complaints *complaints);
@@ -42,6 +42,12 @@ void admin_reload_refused(
  * Accepts NULL.
  */
 void admin_reload_partial(
+    struct admin *admin, const struct complaints *complaints);
+/*
+ * What the reload changes of keys that there are, which is shown until another
+ * one does, or a restart: all have their places.  Accepts NULL.
+ */
+void admin_reload_keys(
     struct admin *admin, const struct complaints *complaints);
 /* From now on /readyz says that the gateway drains. */
 void admin_drain(struct admin *admin);

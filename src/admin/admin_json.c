@@ -90,6 +90,13 @@ admin_json_refused(int64_t wall_ms, const struct complaints *complaints)
 	    "errors", admin_json_complaints(complaints));
 }
 
+json_t *
+admin_json_keys_changed(int64_t wall_ms, const struct complaints *complaints)
+{
+	return json_pack("{s:o, s:o}", "time", admin_json_time(wall_ms),
+	    "changes", admin_json_complaints(complaints));
+}
+
 static json_t *
 base64_json(struct span bytes)
 {

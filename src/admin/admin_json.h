@@ -24,6 +24,9 @@ json_t *admin_json_complaints(const struct complaints *complaints);
 /* A reload that was refused then, and why: as the log has it. */
 json_t *admin_json_refused(
     int64_t wall_ms, const struct complaints *complaints);
+/* What a reload of that time changes of keys, likewise. */
+json_t *admin_json_keys_changed(
+    int64_t wall_ms, const struct complaints *complaints);
 /* The record; answer is the stored one, or NULL where it was not read. */
 json_t *admin_json_record(const struct record_view *record,
     const struct answer *answer, bool with_body);

@@ -42,6 +42,7 @@ struct admin {
 	uint64_t reloads[2];     /* those that were refused, and adopted */
 	json_t *refused; /* the last one, as /status has it; NULL: adopted */
 	json_t *restart; /* what waits for one, likewise; NULL: nothing */
+	json_t *keys; /* what the last reload that did changed of keys; NULL */
 	struct budget budget; /* its own */
 	struct places places; /* of its own front */
 	struct front *front;

@@ -140,7 +140,7 @@ say_status(struct admin_request *a, bool up)
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
 		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, "
-		      "s:{s:s, s:o, s:O?, s:o}}",
+		      "s:{s:s, s:o, s:O?, s:o, s:O?}}",
 		"version", PACKAGE_VERSION,
 		"started", admin_json_time(admin->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -155,7 +155,8 @@ say_status(struct admin_request *a, bool up)
 		"loaded", admin_json_time(admin->loaded_ms),
 		"refused", admin->refused, "restart",
 		admin->restart != NULL ? json_incref(admin->restart)
-				       : json_array());
+				       : json_array(),
+		"keys", admin->keys);
 	free(master);
 	return admin_answer_json(a, 200, status);
 }

@@ -133,8 +133,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 	for (int64_t i = 0; i < s->conf->workers; i++)
 		worker_post_reload(
 		    s->threads[i].worker, next, s->loop, on_adopted, s);
-	if (s->admin != NULL)
-		admin_reload(s->admin, next);
+	admin_reload(s->admin, next);
 }
 
 /* Said in the log, and in /status until a reload succeeds. */
@@ -144,8 +143,7 @@ refuse_file(struct serve *s, const struct conf *next,
 {
 	if (next != NULL)
 		conf_load_place(next, complaints);
-	if (s->admin != NULL)
-		admin_reload_refused(s->admin, complaints);
+	admin_reload_refused(s->admin, complaints);
 	complaints_log(complaints, s->conf->file, EV_reload_refused);
 	sd_notify(0, "READY=1");
 }
@@ -169,6 +167,8 @@ reload_file(struct serve *s)
 		admin_reload_partial(s->admin, &complaints);
 		conf_load_log(next, &complaints, EV_reload_partial);
 		key_changes_find(s->now, next, &complaints);
+		conf_load_place(next, &complaints);
+		admin_reload_keys(s->admin, &complaints);
 		conf_load_log(next, &complaints, EV_reload_keys);
 		log_warnings(next);
 		adopt_conf(s, next);

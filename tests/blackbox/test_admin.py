@@ -231,6 +231,34 @@ def what_a_reload_does_not_change_is_said_until_it_is_as_it_was(bench):
 
 
 @test
+def what_a_reload_has_changed_of_keys_is_said_until_another_does(bench):
+    _, gateway, admin = start(bench)
+    equal(admin.get("/status")["configuration"]["keys"], None)
+    config = json.loads(json.dumps(gateway.config))
+    policy = config["routes"][0]["idempotency"]
+
+    def reload():
+        since = len(gateway.events)
+        write(gateway.file, config)
+        gateway.signal(signal.SIGHUP)
+        gateway.wait_for_log("reloaded", since)
+        told = admin.get("/status")["configuration"]["keys"]
+        return told, gateway.find_log("reload_keys", since)
+    times = []
+    for name in ("eu", "us"):
+        policy["namespace"] = name
+        told, lines = reload()
+        assert TIME.match(told["time"]) and name in lines[0]["error"], told
+        times.append(told["time"])
+        equal(told["changes"], [
+            {name: line[name] for name in ("member", "line", "column",
+                                           "error")} for line in lines])
+    assert times[0] < times[1], times
+    policy["retention"] = "25h"
+    equal(reload(), (told, []))
+
+
+@test
 def a_reload_that_was_refused_is_said_until_one_succeeds(bench):
     _, gateway, admin = start(bench)
     valid = gateway.config
