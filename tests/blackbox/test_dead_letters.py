@@ -795,7 +795,7 @@ def who_does_not_read_an_ordered_source_says_so(bench):
     for what in ("replay", "drop"):
         got = admin.post(f"/messages/{id_of(positions[0])}/{what}")
         equal((got.status, got.problem), (409, "conflict"))
-        assert b"Another gateway" in got.body, got.body
+        assert b"ask that one" in got.body, got.body
     b.wait_dead(("k0", "exhausted"), ("k1", "behind"))
 
 
