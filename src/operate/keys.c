@@ -36,9 +36,10 @@ static const struct keys_verb {
 	"          of the body that the key is derived from; with --body,\n"
 	"          also the stored answer",
 	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
-    {"release", keys_verb_release, "NAF", TAKES_IDS,
-	"release KEY_ID... [--attempt N] [--note TEXT]",
-	"it did not happen: the key is free, and the next retry executes",
+    {"release", keys_verb_release, "NAFy", TAKES_IDS,
+	"release KEY_ID... [--attempt N] [--note TEXT] [--yes]",
+	"it did not happen: the key is free, and the next retry executes;\n"
+	"          at a terminal, asks first",
 	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
     {"complete", keys_verb_complete, "tHfNAFy", TAKES_IDS,
 	"complete KEY_ID... --status N [--header 'Name: value']...\n"

@@ -373,10 +373,18 @@ act_on_keys(
 	return ask_of_each(line, method, word, in);
 }
 
+/* What is executed again cannot be taken back; scripts mean it. */
 int
 keys_verb_release(struct keys_line *line)
 {
-	return act_on_keys(line, "POST", "/release", json_object());
+	static const struct keys_question question = {"Release",
+	    "The next retry executes: only if the API says that it did not "
+	    "happen.", "released"};
+	int code = isatty(STDIN_FILENO) ? keys_ids_ask(line, &question)
+					: KEYS_WELL;
+	return code == KEYS_WELL
+	    ? act_on_keys(line, "POST", "/release", json_object())
+	    : code;
 }
 
 int

@@ -305,22 +305,41 @@ def complete_gives_a_key_its_answer(bench):
     operator.gateway.wait_for_log("operator", note="there", act="complete")
 
 
+def at_a_terminal(operator, said, *words):
+    """What was printed where somebody sits and says that."""
+    person, terminal = pty.openpty()
+    os.write(person, said)
+    done = subprocess.run(
+        [program(), "keys", "-c", operator.gateway.file, *words],
+        stdin=terminal, capture_output=True, text=True, check=False)
+    os.close(person)
+    os.close(terminal)
+    return done.stdout + done.stderr
+
+
 @each([("no", b"\n", "nothing was completed", 409),
        ("yes", b"y\n", "COMPLETED", 201)])
 def at_a_terminal_an_answer_without_a_body_is_asked_about(
         bench, said, words, status):
     operator = Operator(bench)
     key_id = operator.unknown()
-    person, terminal = pty.openpty()
-    os.write(person, said)
-    done = subprocess.run(
-        [program(), "keys", "-c", operator.gateway.file, "complete", key_id,
-         "--status", "201"], stdin=terminal, capture_output=True, text=True,
-        check=False)
-    os.close(person)
-    os.close(terminal)
-    assert "no --body-file" in done.stderr, done.stderr
-    assert words in done.stdout + done.stderr, done
+    printed = at_a_terminal(
+        operator, said, "complete", key_id, "--status", "201")
+    assert "no --body-file" in printed, printed
+    assert words in printed, printed
+    equal(operator.gateway.ask("k").status, status)
+
+
+@each([("no", b"\n", (), "nothing was released", 409),
+       ("yes", b"y\n", (), "next retry executes", 201),
+       ("nobody is asked", b"", ("--yes",), "", 201)])
+def at_a_terminal_a_release_is_asked_about(
+        bench, said, more, words, status):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    printed = at_a_terminal(operator, said, "release", key_id, *more)
+    assert words in printed, printed
+    equal("next retry executes" in printed, not more, printed)
     equal(operator.gateway.ask("k").status, status)
 
 
