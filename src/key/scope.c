@@ -63,6 +63,8 @@ find_claim(const struct conf_scope *scope, const struct scope_request *request,
 	    token, request->now_ms, ret_claim);
 	if (wrong == NULL)
 		*ret_claim = arena_dup(request->arena, *ret_claim);
+	else
+		wrong = arena_dup(request->arena, span_str(wrong)).ptr;
 	arena_free(&scratch);
 	*request->ret_message = wrong;
 	return wrong == NULL ? SCOPE_FOUND : SCOPE_INVALID;

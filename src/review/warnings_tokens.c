@@ -15,8 +15,8 @@
  */
 static const int64_t soon_ms = INT64_C(14) * 24 * 3600 * 1000;
 
-/* Why a token is refused at that time; NULL: it is not. */
-static const char *
+/* Why a token is refused at that time, NULL: it is not; the caller frees it. */
+static char *
 refusal(const struct conf_scope *scope, struct span token, int64_t now_ms)
 {
 	const struct token_rules rules = {
@@ -25,8 +25,9 @@ refusal(const struct conf_scope *scope, struct span token, int64_t now_ms)
 	struct span claim;
 	const char *wrong = token_file_verify(
 	    arena, scope->file, &rules, token, now_ms, &claim);
+	char *copy = mem_text(wrong);
 	arena_free(&arena);
-	return wrong;
+	return copy;
 }
 
 /* How long before its end a token is warned of. */
@@ -44,13 +45,18 @@ static char *
 words_of(const struct conf_route *route, const struct conf_scope *scope,
     struct span token, int64_t now_ms)
 {
-	const char *wrong = refusal(scope, token, now_ms);
-	if (wrong != NULL)
-		return mem_printf("the route \"%s\" refuses this token, and "
-		    "the source stands: %s", route->name, wrong);
+	char *wrong = refusal(scope, token, now_ms);
+	char *words = wrong == NULL ? NULL
+	    : mem_printf("the route \"%s\" refuses this token, and "
+		"the source stands: %s", route->name, wrong);
+	free(wrong);
+	if (words != NULL)
+		return words;
 	int64_t soon = soon_of(token);
-	return refusal(scope, token, now_ms + soon) == NULL
-	    ? NULL
+	char *later = refusal(scope, token, now_ms + soon);
+	bool ends = later != NULL;
+	free(later);
+	return !ends ? NULL
 	    : mem_printf("%s, and the source stands then, as the route \"%s\" "
 		  "refuses it: name one in a file that is renewed, and reload",
 		  soon < soon_ms

@@ -160,6 +160,34 @@ verify(const struct token_key *key, const struct parts *parts)
 	return false;
 }
 
+/* What is short and may be shown as it is. */
+static bool
+may_be_shown(struct span id)
+{
+	enum { LONGEST = 64 };
+	for (size_t i = 0; i < id.len; i++)
+		if (id.ptr[i] <= ' ' || id.ptr[i] > '~')
+			return false;
+	return id.len > 0 && id.len <= LONGEST;
+}
+
+/* Why key_of() found none. */
+static const char *
+words_of_no_key(struct arena *arena, const struct token_keys *keys,
+    enum token_algorithm algorithm, const struct span *id)
+{
+	for (size_t i = 0; id == NULL && i < keys->count; i++)
+		if (keys->list[i].algorithm == algorithm)
+			return "The token names no key (kid), and more than "
+			       "one is known.";
+	if (id == NULL)
+		return "No key of the token's algorithm is known.";
+	const struct span shown = may_be_shown(*id) ? *id : SPAN("?");
+	return arena_printf(arena, "The token's key, kid \"%.*s\", is not "
+	    "known: it, or the gateway's file of keys, is out of date.",
+	    SPAN_FMT(shown)).ptr;
+}
+
 static const char *
 check_signature(struct arena *arena, const struct token_keys *keys,
     const struct parts *parts)
@@ -181,7 +209,8 @@ check_signature(struct arena *arena, const struct token_keys *keys,
 	const struct token_key *key =
 	    key_of(keys, algorithm, names ? &id : NULL);
 	if (key == NULL)
-		return "The token's key is not known.";
+		return words_of_no_key(
+		    arena, keys, algorithm, names ? &id : NULL);
 	if (!verify(key, parts) && INVARIANT(token_verified))
 		return "The token's signature is wrong.";
 	return NULL;

@@ -22,8 +22,8 @@ enum { TOKEN_LEEWAY_S = 60 };
 /*
  * Verifies the signature and, where they are there, exp and nbf.  NULL: it is
  * to be believed, and *ret_value, of the arena, is what no other issuer, type
- * or value of the claim makes.  Else a sentence for the client, which
- * tells nothing but what is wrong.
+ * or value of the claim makes.  Else a sentence for the client, of
+ * the arena or for good, which tells nothing but what is wrong.
  */
 MUST_USE const char *token_verify(struct arena *arena,
     const struct token_keys *keys, const struct token_rules *rules,

@@ -97,7 +97,7 @@ def a_key_of_the_issuer_that_is_missing_is_waited_for(bench):
     w = World(bench, lambda w: w.bearer(3600, new))
     w.add("k")
     told = w.gateway.wait_for_log("source_stands", reason="token")
-    assert "key is not known" in told["error"], told
+    assert "is not known" in told["error"], told
     write_keys(w.file, w.key, new)
     w.gateway.wait_for_log("source_goes", reason="token")
     w.wait_executed(["k"])

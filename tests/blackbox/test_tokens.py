@@ -305,7 +305,7 @@ def the_keys_are_read_again_when_their_file_changes(bench):
     world = World(bench)
     old, new = world.key(), Key(world.folder, "ES256", "new")
     assert not world.replayed(old.token(claims()))
-    world.refused(new.token(claims()), "key is not known")
+    world.refused(new.token(claims()), "is not known")
     write_keys(world.file, old, new)
     equal(world.gateway.wait_for_log("token_keys_new")["route"], "charges")
     assert world.replayed(new.token(claims()))
@@ -355,8 +355,21 @@ def a_token_without_a_kid_needs_an_only_key(bench):
     assert not world.replayed(hs.token(claims(), header={"alg": "HS256"}))
     write_keys(world.file, hs, Key(world.folder, "HS256", "other"))
     world.gateway.wait_for_log("token_keys_new")
-    world.refused(hs.token(claims(), header={"alg": "HS256"}), "not known")
+    world.refused(hs.token(claims(), header={"alg": "HS256"}),
+                  "names no key (kid)")
     assert world.replayed(hs.token(claims()))
+
+
+@test
+def a_token_of_no_known_key_is_told_which_that_is(bench):
+    world = World(bench, ["HS256"])
+    hs = world.keys["HS256"]
+    world.refused(hs.token(claims(), kid="2026-12"),
+                  'kid "2026-12", is not known')
+    world.refused(hs.token(claims(), kid="\u202ex"), 'kid "?", is not known')
+    other = Key(world.folder, "ES256", "e")
+    world.refused(other.token(claims(), header={"alg": "ES256"}),
+                  "No key of the token's algorithm")
 
 
 # --- for operators ---

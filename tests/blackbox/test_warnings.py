@@ -308,7 +308,7 @@ def lives(whole, left, since="iat"):
     ("that has expired", lambda bench: with_token(bench, exp=1),
      'the route "charges" refuses this token'),
     ("of another issuer's key", lambda bench: with_token(
-        bench, Key(bench.folder(), "HS256", "two")), "key is not known"),
+        bench, Key(bench.folder(), "HS256", "two")), "is not known"),
     ("without its scheme", lambda bench: with_token(bench, value="{}"),
      'must begin with "Bearer "'),
     ("that expires soon", lambda bench: with_token(
