@@ -86,6 +86,18 @@ text_at(const struct conf_route *route, size_t i, struct span *ret_text)
 	return true;
 }
 
+/* Of most pairs of routes a text says at once that no path fits both. */
+static bool
+texts_differ(const struct conf_route *a, const struct conf_route *b)
+{
+	struct span one, other;
+	for (size_t i = 0; i < a->n_segments; i++)
+		if (text_at(a, i, &one) && text_at(b, i, &other) &&
+		    !span_eq(one, other))
+			return true;
+	return false;
+}
+
 static size_t
 most_segments(const struct conf *conf)
 {
@@ -104,6 +116,9 @@ bool
 covers_same(const struct conf *one, const struct conf_route *a,
     const struct conf *other, const struct conf_route *b, const char *method)
 {
+	if (!covers_method(a, method) || !covers_method(b, method) ||
+	    texts_differ(a, b))
+		return false;
 	size_t most = most_segments(one) + most_segments(other) + 1;
 	struct path path = {mem_zero(most * sizeof *path.segments), 0};
 	bool same = false;
@@ -111,11 +126,10 @@ covers_same(const struct conf *one, const struct conf_route *a,
 		if (!text_at(a, i, &path.segments[i]) &&
 		    !text_at(b, i, &path.segments[i]))
 			path.segments[i] = SPAN("\x01");
-	if (covers_method(a, method) && covers_method(b, method))
-		for (; path.count <= most && !same; path.count++)
-			same = fits(a, &path) && fits(b, &path) &&
-			    serves(one, a, method, &path) &&
-			    serves(other, b, method, &path);
+	for (; path.count <= most && !same; path.count++)
+		same = fits(a, &path) && fits(b, &path) &&
+		    serves(one, a, method, &path) &&
+		    serves(other, b, method, &path);
 	free(path.segments);
 	return same;
 }
