@@ -25,8 +25,10 @@ enum {
 
 #define TLS_OPTION(field)                                                      \
 	option_at(GROUP_LISTEN, offsetof(struct conf_listen, tls.field))
+#define UPSTREAM_OPTION(field)                                                 \
+	option_at(GROUP_UPSTREAM, offsetof(struct conf_upstream, field))
 
-/* What names the files, of an entry of listen or of a Redis. */
+/* What names the files, of an entry of listen, a Redis or an upstream. */
 struct files {
 	struct loader *l;
 	const struct json_place *at; /* of the object that has the options */
@@ -214,6 +216,34 @@ certificates_load_redis(struct loader *l, const struct json_place *at,
 	redis->credentials =
 	    renewable_new(tls->credentials, free_credentials);
 	tls->credentials = NULL;
+}
+
+static bool
+leads_to_tls(const struct conf_upstream *upstream)
+{
+	for (size_t i = 0; i < upstream->n_targets; i++)
+		if (upstream->targets[i].tls)
+			return true;
+	return false;
+}
+
+void
+certificates_check_upstream(struct loader *l, const struct json_place *at,
+    const struct conf_upstream *upstream)
+{
+	struct conf_tls tls = {.certificate = upstream->certificate,
+	    .key = upstream->key,
+	    .ca = upstream->ca};
+	const struct files files = {l, at, UPSTREAM_OPTION(ca),
+	    UPSTREAM_OPTION(certificate), UPSTREAM_OPTION(key), NULL};
+	if (!leads_to_tls(upstream))
+		return;
+	must(gnutls_certificate_allocate_credentials(&tls.credentials) == 0);
+	if (tls.certificate != NULL && tls.key != NULL)
+		load_pair(&files, &tls);
+	if (tls.ca != NULL)
+		load_ca(&files, &tls);
+	certificates_clear(&tls);
 }
 
 void

@@ -7,14 +7,16 @@ struct conf;
 struct conf_listen;
 struct conf_redis_tls;
 struct conf_tls;
+struct conf_upstream;
 struct json_place;
 struct loader;
 struct option;
 
 /*
- * The certificates and keys that an entry of listen names.  The files are
- * read when the configuration is loaded: what `check` said is well is what
- * is served, and a reload takes them all or none.  Main thread.
+ * The certificates and keys that an entry of listen names, a Redis or an
+ * upstream.  The files are read when the configuration is loaded: what `check`
+ * said is well is what is served, and a reload takes them all or none.  Main
+ * thread.
  */
 
 /* Reads them as they are now; they are freed with the entry. */
@@ -28,6 +30,12 @@ void certificates_clear(struct conf_tls *tls);
 void certificates_load_redis(struct loader *l, const struct json_place *at,
     const struct option *ca, const struct option *certificate,
     const struct option *key, struct conf_redis_tls *redis);
+/*
+ * Complains where those of an upstream with TLS cannot be used.  libcurl reads
+ * them itself when it connects, so nothing of them is kept.
+ */
+void certificates_check_upstream(struct loader *l, const struct json_place *at,
+    const struct conf_upstream *upstream);
 
 /*
  * Whether clients accept the certificate at that time, as far as its time goes.

@@ -6,6 +6,7 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "load/certificates.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
 #include "load/path_private.h"
@@ -176,6 +177,7 @@ check_upstreams(struct loader *l)
 		if (upstream->key != NULL && upstream->certificate == NULL)
 			complaints_at_option(l, &at, key,
 			    "\"%s\" is needed too", certificate->path);
+		certificates_check_upstream(l, &at, upstream);
 	}
 }
 

@@ -4,9 +4,12 @@ does nothing of what HTTP clients do by themselves."""
 
 import gzip
 import os
+import shutil
+import signal
 
 from once import tap
 from once.certificates import Authority
+from once.gateway import command, write
 from once.http import build
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered, refused_port
@@ -80,6 +83,75 @@ def an_upstream_may_ask_who_the_gateway_is(bench, known):
         assert problem in ("upstream-unreachable", "outcome-unknown",
                            "upstream-failed"), problem
     equal(upstream.count(), 0)
+
+
+def secured(bench, **files):
+    """A configuration of an upstream with such files."""
+    return bench.config("https://127.0.0.1:9", options=files)
+
+
+@each([
+    ("an authority that is not there", {"ca": "/gone"},
+     "/ca: /gone cannot be read: No such file or directory"),
+    ("an authority that is none", {"ca": __file__},
+     f"/ca: {__file__} contains no PEM certificate"),
+    ("a certificate that is not there", {"certificate": "/gone"},
+     "/certificate: /gone cannot be read: No such file or directory"),
+    ("a key that is not there", {"key": "/gone"},
+     "/key: /gone cannot be read: No such file or directory"),
+    ("a key of another certificate", {"key": "other"},
+     "/key: {other} is not the key of the certificate in {own}"),
+])
+def files_that_cannot_be_used_are_found_before_a_payment(
+        bench, wrong, words):
+    """At check, at a start, and at a reload, which leaves what was there."""
+    authority = Authority(bench.folder())
+    own, other = authority.issue("a"), authority.issue("b")
+    good = {"ca": authority.file, "certificate": own.file, "key": own.key}
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, secured(bench, **good))
+    equal(command("check", "-c", name).stdout, f"{name}: ok\n")
+    files = {member: other.key if file == "other" else file
+             for member, file in wrong.items()}
+    config = secured(bench, **{**good, **files})
+    write(name, config)
+    said = words.format(other=other.key, own=own.file)
+    for verb in ("check", "serve"):
+        done = command(verb, "-c", name)
+        equal(done.returncode, 1)
+        (line,) = (done.stdout + done.stderr).splitlines()
+        assert line.endswith(f": /upstreams/api{said}"), line
+    upstream, gateway = bench.pair()
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    line = gateway.wait_for_log("reload_refused")
+    equal(f"{line['member']}: {line['error']}", "/upstreams/api" + said)
+    equal(gateway.ask("k").status, 201)
+    equal(upstream.count(), 1)
+
+
+@test
+def each_file_that_cannot_be_used_is_an_error_of_its_own(bench):
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, secured(bench, ca="/gone", certificate="/no", key="/none"))
+    done = command("check", "-c", name)
+    equal([line.split(": ")[1:3] for line in done.stdout.splitlines()],
+          [[f"/upstreams/api/{member}", f"{file} cannot be read"]
+           for member, file in (("ca", "/gone"), ("certificate", "/no"),
+                                ("key", "/none"))], done)
+
+
+@test
+def a_reload_takes_files_that_were_renewed(bench):
+    """The same names, with another authority."""
+    old, new = (Authority(bench.folder(), n) for n in ("old", "new"))
+    upstream = bench.upstream(tls=new.server())
+    gateway = bench.gateway(upstream, options={"ca": old.file})
+    equal(asked(gateway), REFUSED)
+    shutil.copy(new.file, old.file)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    equal(asked(gateway), TAKEN)
 
 
 # --- targets ----------------------------------------------------------------

@@ -202,7 +202,7 @@ what_may_stand_together_is_accepted(void **state)
 				   "'on_store_down':'reject',"
 				   "'max_attempts':1"));
 	assert_well("{'listen':['unix:/s'],'upstreams':{'u':{'targets':"
-			"['https://h','unix:/t'],'ca':'c','certificate':'c',"
+			"['http://h','unix:/t'],'ca':'c','certificate':'c',"
 			"'key':'k','close_delimited':true}},'routes':[]}");
 	setenv("MODE", "reject", 1);
 	assert_well(TRY_POLICY("'in_flight':{'env':'MODE'}"));
