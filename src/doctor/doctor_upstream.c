@@ -88,13 +88,6 @@ add_target(struct doctor *doctor, enum finding_name name,
 	free(where);
 }
 
-/* No record of TLS is what came, such as an answer in plain HTTP (OpenSSL). */
-static bool
-speaks_no_tls(const struct reached *reached)
-{
-	return strstr(reached->message, "wrong version number") != NULL;
-}
-
 /* FINDING_COUNT_: none. */
 static enum finding_name
 finding_for(const struct reached *reached)
@@ -106,9 +99,15 @@ finding_for(const struct reached *reached)
 		return FINDING_upstream_closed;
 	case E_TIMEOUT:
 		return FINDING_upstream_silent;
+	case E_TLS_NONE:
+		return FINDING_upstream_plain;
 	case E_TLS:
-		return speaks_no_tls(reached) ? FINDING_upstream_plain
-					 : FINDING_upstream_tls;
+	case E_TLS_AUTHORITY:
+	case E_TLS_EARLY:
+	case E_TLS_FILES:
+	case E_TLS_NAME:
+	case E_TLS_OVER:
+		return FINDING_upstream_tls;
 	}
 	return FINDING_COUNT_;
 }

@@ -21,8 +21,9 @@ access_log_failed(const struct request *r, int error)
 	log_span(&line, "request_id", r->c.id);
 	log_str(&line, "route", r->c.route->name);
 	log_str(&line, "upstream", r->c.route->upstream->name);
-	if (r->c.target != NULL)
-		log_str(&line, "target", r->c.target->url);
+	const struct conf_target *target = forward_tried(&r->forward);
+	if (target != NULL)
+		log_str(&line, "target", target->url);
 	log_str(&line, "error", error_message(error));
 	log_end(&line);
 }

@@ -146,7 +146,10 @@ static void
 log_not_sent(const struct execution *e)
 {
 	struct logline line = log_begin(EV_not_sent);
+	const struct conf_target *target = forward_tried(&e->forward);
 	execution_log(e, &line);
+	if (target != NULL)
+		log_str(&line, "target", target->url);
 	if (e->forward.op.error != 0)
 		log_str(&line, "error", error_message(e->forward.op.error));
 	log_end(&line);

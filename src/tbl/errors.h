@@ -21,5 +21,14 @@ ERROR(STORE_DOWN, "Redis cannot be reached")
 ERROR(STORE_REFUSED, "Redis refused the command")
 ERROR(TIMEOUT, "time ran out")
 ERROR(TLS, "the TLS handshake failed")
+ERROR(TLS_AUTHORITY, "the TLS handshake failed: its certificate is not of an "
+	"authority that we trust")
+ERROR(TLS_EARLY, "the TLS handshake failed: its certificate is not valid yet")
+ERROR(TLS_FILES, "the TLS handshake failed: ca, certificate or key cannot be "
+	"used any more")
+ERROR(TLS_NAME, "the TLS handshake failed: its certificate is for another name "
+	"or address")
+ERROR(TLS_NONE, "the TLS handshake failed: what answers there speaks no TLS")
+ERROR(TLS_OVER, "the TLS handshake failed: its certificate is over")
 ERROR(TOO_LARGE, "too large")
 ERROR(UNREACHABLE, "no connection")

@@ -23,8 +23,39 @@ enum {
 
 /* --- a connection --- */
 
+/*
+ * Why the handshake failed, by what OpenSSL found wrong with the certificate
+ * (X509_V_ERR_...); another library of libcurl has other numbers.
+ */
 static int
-error_of(CURLcode result, bool tls)
+error_of_certificate(const struct connection *c)
+{
+	enum { EARLY = 9, OVER = 10 };
+	long found = 0;
+	if (strncmp(curl_version_info(CURLVERSION_NOW)->ssl_version, "OpenSSL",
+		7) != 0)
+		return E_TLS;
+	curl_easy_getinfo(c->easy, CURLINFO_SSL_VERIFYRESULT, &found);
+	switch (found) {
+	case 0:
+	case 1: /* OpenSSL was not asked: libcurl compares names itself */
+		return E_TLS_NAME;
+	case EARLY:
+		return E_TLS_EARLY;
+	case OVER:
+		return E_TLS_OVER;
+	case 2:  /* its issuer is not there */
+	case 18: /* it is of nobody but itself */
+	case 19: /* so is the last of its chain */
+	case 20:
+	case 21:
+		return E_TLS_AUTHORITY;
+	}
+	return E_TLS;
+}
+
+static int
+error_of(CURLcode result, const struct connection *c)
 {
 	switch ((int)result) {
 	case CURLE_OK:
@@ -35,9 +66,16 @@ error_of(CURLcode result, bool tls)
 		return E_UNREACHABLE;
 	case CURLE_OPERATION_TIMEDOUT:
 		return E_TIMEOUT;
-	default:
-		return tls ? E_TLS : E_UNREACHABLE;
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return error_of_certificate(c);
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
+		return E_TLS_FILES;
 	}
+	if (!c->tls)
+		return E_UNREACHABLE;
+	/* No record of TLS came, such as an answer in plain HTTP (OpenSSL). */
+	return strstr(c->why, "wrong version number") ? E_TLS_NONE : E_TLS;
 }
 
 static void
@@ -77,6 +115,7 @@ static void
 give_handle_back(struct connection *c)
 {
 	connector_remove(c->dialler->connector, &c->dial);
+	SET(c->easy, ERRORBUFFER, NULL);
 	dialler_give(c->dialler, &c->easy);
 }
 
@@ -85,7 +124,7 @@ on_dialled(void *arg, CURLcode result)
 {
 	struct connection *c = arg;
 	struct loop *loop = connector_loop(c->dialler->connector);
-	int error = error_of(result, c->tls);
+	int error = error_of(result, c);
 	if (error != 0 && c->dial.no_descriptor)
 		error = E_DESCRIPTORS;
 	curl_socket_t fd = CURL_SOCKET_BAD;
@@ -120,6 +159,7 @@ connection_open(
 	c->easy = dialler_take(dialler);
 	SET(c->easy, CLOSESOCKETFUNCTION, close_socket);
 	SET(c->easy, CLOSESOCKETDATA, c);
+	SET(c->easy, ERRORBUFFER, c->why);
 	c->dial.done = on_dialled;
 	c->dial.arg = c;
 	connector_counts(dialler->connector, 1);
@@ -144,10 +184,10 @@ connection_want(struct connection *c, bool read, bool write)
 		    (read ? WATCH_READ : 0) | (write ? WATCH_WRITE : 0));
 }
 
-void
-connection_explain(struct connection *c, char *buffer)
+const char *
+connection_why(const struct connection *c)
 {
-	SET(c->easy, ERRORBUFFER, buffer);
+	return c->why;
 }
 
 bool

@@ -21,14 +21,14 @@ struct dialler;
 
 /*
  * Begins to connect.  made is called once, never from within: with 0, or
- * with E_RESOLVE, E_UNREACHABLE, E_TLS or E_TIMEOUT (the upstream's
- * connect_timeout); then too the caller closes it.  Closing it earlier gives
- * up.
+ * with E_RESOLVE, E_UNREACHABLE, E_TLS or one of its causes (E_TLS_...), or
+ * E_TIMEOUT (the upstream's connect_timeout); then too the caller closes it.
+ * Closing it earlier gives up.
  */
 struct connection *connection_open(
     struct dialler *dialler, void (*made)(void *arg, int error), void *arg);
-/* Has libcurl say into buffer (CURL_ERROR_SIZE bytes) why it failed. */
-void connection_explain(struct connection *connection, char *buffer);
+/* Why it failed, by libcurl, while the connection lives; "" for none. */
+const char *connection_why(const struct connection *connection);
 /*
  * Who is told from now on: ready() is called when it can be read (WATCH_READ,
  * also at its end or when it broke), until connection_want says otherwise.

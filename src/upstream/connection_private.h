@@ -19,6 +19,7 @@ struct connection {
 	bool kept; /* fd is ours: libcurl must not close it */
 	bool closing;
 	CURL *easy;
+	char why[CURL_ERROR_SIZE]; /* it could not be made, by libcurl */
 	struct dial dial;
 	struct watch *watch;
 	struct task lost;

@@ -188,6 +188,12 @@ forward_target(const struct forward *forward)
 	return forward->sent_bytes > 0 ? forward->target : NULL;
 }
 
+const struct conf_target *
+forward_tried(const struct forward *forward)
+{
+	return forward->target;
+}
+
 void
 forward_stop(struct forward *forward)
 {

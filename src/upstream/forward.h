@@ -105,7 +105,7 @@ struct forward_limits {
 /*
  * Sends message to that upstream, one of those that upstreams was made of,
  * and reads its answer.  op is done when the result stands.  op.error says
- * why there is no answer: E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT,
+ * why there is no answer: that of connection_open(), E_TIMEOUT,
  * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was),
  * E_LEASE_OVER and E_LEASE_CUT (send_until_us: nothing was sent, or a part),
  * E_TOO_LARGE (the answer's head), E_NO_MEMORY (streams: nothing was sent; or
@@ -128,6 +128,8 @@ size_t forward_sent_bytes(const struct forward *forward);
  * sent.
  */
 const struct conf_target *forward_target(const struct forward *forward);
+/* The same of where it was tried last, be it in vain; NULL: nowhere. */
+const struct conf_target *forward_tried(const struct forward *forward);
 /* Gives it up, pending or with a rest to come: the connection is closed. */
 void forward_stop(struct forward *forward);
 /*

@@ -11,7 +11,6 @@ struct attempt {
 	struct reached *reached;
 	struct dialler dialler;
 	struct connection *connection;
-	char message[CURL_ERROR_SIZE];
 };
 
 struct attempts {
@@ -29,7 +28,7 @@ on_attempt_made(void *arg, int error)
 	reached->error = error;
 	if (error != 0)
 		snprintf(reached->message, sizeof reached->message, "%s",
-		    attempt->message);
+		    connection_why(attempt->connection));
 	if (--attempt->all->pending == 0)
 		loop_stop(attempt->all->loop);
 }
@@ -45,8 +44,6 @@ start_attempt(struct attempts *all, size_t index, struct connector *connector,
 	    reached->target);
 	attempt->connection =
 	    connection_open(&attempt->dialler, on_attempt_made, attempt);
-	/* Nothing has run yet; no handle outlives the attempt. */
-	connection_explain(attempt->connection, attempt->message);
 }
 
 static void

@@ -14,7 +14,7 @@
 struct reached {
 	const struct conf_upstream *upstream;
 	const struct conf_target *target;
-	int error;        /* 0, E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT */
+	int error;        /* 0, or that of connection_open() */
 	char message[256]; /* libcurl's about the error; "" for none */
 };
 

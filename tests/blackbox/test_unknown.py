@@ -68,7 +68,8 @@ def nobody_who_listens_is_502_and_releases(bench):
         equal((got.status, got.problem), (502, "upstream-unreachable"))
     gateway.wait_for_log("request", outcome="unreachable", status=502)
     line = gateway.wait_for_log("not_sent", route="charges", attempt=1)
-    assert line["key_id"] and line["error"], line
+    assert line["key_id"], line
+    equal((line["error"], line["target"]), ("no connection", url))
     keep.close()
 
 

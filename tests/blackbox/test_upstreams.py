@@ -2,10 +2,14 @@
 """Contract, sections 3 and 7: how an upstream is reached, and that the gateway
 does nothing of what HTTP clients do by themselves."""
 
+import contextlib
 import gzip
 import os
 import shutil
 import signal
+import socket
+import ssl
+import threading
 
 from once import tap
 from once.certificates import Authority
@@ -52,6 +56,55 @@ def a_certificate_that_does_not_fit_is_sent_nothing(bench, ca, alternative):
     for _ in range(2):
         equal(asked(gateway), REFUSED)
     equal(upstream.count(), 0)
+
+
+def refuse_plainly(listener):
+    """As servers of plain HTTP answer what is no request line."""
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        with client, contextlib.suppress(ConnectionError):
+            client.recv(65536)
+            client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def server_of(authority, days):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(
+        *authority.issue("server", "IP:127.0.0.1", days=days))
+    return context
+
+
+@each([("an authority that is not trusted", "other", (0, 2),
+        "its certificate is not of an authority that we trust"),
+       ("a certificate that is over", "own", (-3, -1),
+        "its certificate is over"),
+       ("a certificate that is not valid yet", "own", (1, 3),
+        "its certificate is not valid yet"),
+       ("a name that is not the one asked for", "own", None,
+        "its certificate is for another name or address"),
+       ("plain HTTP", "own", "plain",
+        "what answers there speaks no TLS")])
+def the_log_says_why_a_handshake_failed_and_with_whom(bench, ca, how, words):
+    own = Authority(bench.folder())
+    trusted = own if ca == "own" else Authority(bench.folder(), "other")
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        if how == "plain":
+            threading.Thread(target=refuse_plainly, args=[plain],
+                             daemon=True).start()
+            url = "https://127.0.0.1:%d" % plain.getsockname()[1]
+        else:
+            url = bench.upstream(tls=own.server("DNS:localhost") if not how
+                                 else server_of(own, how)).url
+        gateway = bench.gateway(url, options={"ca": trusted.file})
+        equal(asked(gateway), REFUSED)
+        plain.shutdown(socket.SHUT_RDWR)
+    for event in ("not_sent", "pass_failed"):
+        line = gateway.wait_for_log(event)
+        equal((line["error"], line["target"]),
+              (f"the TLS handshake failed: {words}", url))
 
 
 @test

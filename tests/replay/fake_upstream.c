@@ -296,6 +296,12 @@ forward_target(const struct forward *forward)
 	return NULL;
 }
 
+const struct conf_target *
+forward_tried(const struct forward *forward)
+{
+	return forward_target(forward);
+}
+
 void
 forward_stop(struct forward *forward)
 {

@@ -217,7 +217,7 @@ a_certificate_of_another_ca_is_refused(void **state)
 	begin(&f, answer, NULL, NULL);
 	free(f.sender.upstream.ca);
 	f.sender.upstream.ca = file("other-ca.pem");
-	check_not_sent(&f, E_TLS);
+	check_not_sent(&f, E_TLS_AUTHORITY);
 	end(&f);
 }
 
@@ -230,7 +230,7 @@ a_certificate_that_no_ca_of_the_system_signed_is_refused(void **state)
 	begin(&f, answer, NULL, NULL);
 	free(f.sender.upstream.ca);
 	f.sender.upstream.ca = NULL;
-	check_not_sent(&f, E_TLS);
+	check_not_sent(&f, E_TLS_AUTHORITY);
 	end(&f);
 }
 
@@ -245,7 +245,7 @@ a_certificate_for_another_name_is_refused(void **state)
 	begin(&f, answer, NULL, NULL);
 	free(f.target->host);
 	f.target->host = mem_str(SPAN("elsewhere.test"));
-	check_not_sent(&f, E_TLS);
+	check_not_sent(&f, E_TLS_NAME);
 	end(&f);
 
 	begin(&f, answer, NULL, NULL);
@@ -264,7 +264,7 @@ a_file_of_cas_that_is_not_there_sends_nothing(void **state)
 	begin(&f, answer, NULL, NULL);
 	free(f.sender.upstream.ca);
 	f.sender.upstream.ca = file("nothing.pem");
-	check_not_sent(&f, E_TLS);
+	check_not_sent(&f, E_TLS_FILES);
 	end(&f);
 }
 
