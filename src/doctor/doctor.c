@@ -20,6 +20,7 @@
 #include "doctor/redis_cli_private.h"
 #include "load/conf_load.h"
 #include "loop/log.h"
+#include "upstream/reach_plain.h"
 
 /* By the names of tbl/findings.h. */
 static void (*const judges[])(struct doctor *doctor) = {
@@ -55,6 +56,7 @@ look_at_all(struct doctor *doctor)
 		doctor->sentinels = sentinel_query(&doctor->conf->store.redis);
 	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
 	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
+	reach_plain_judge(doctor->reached, doctor->n_reached);
 	doctor_reconcile_look(doctor);
 	look_at_sources(doctor);
 	doctor_relays_look(doctor);

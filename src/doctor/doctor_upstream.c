@@ -173,6 +173,21 @@ doctor_upstream_plain(struct doctor *doctor)
 	add_failed(doctor, FINDING_upstream_plain, url_copy);
 }
 
+/* Each of several, too: one in so many payments would go there. */
+void
+doctor_upstream_wants_tls(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->n_reached; i++) {
+		const struct reached *reached = &doctor->reached[i];
+		if (!reached->wants_tls || is_receiver(reached))
+			continue;
+		char *where = target_pointer(doctor->conf, reached);
+		findings_add(doctor, FINDING_upstream_wants_tls, where,
+		    url_copy(reached->target), url_copy(reached->target));
+		free(where);
+	}
+}
+
 void
 doctor_upstream_tls(struct doctor *doctor)
 {

@@ -12,6 +12,7 @@ void doctor_upstream_name(struct doctor *doctor);
 void doctor_upstream_closed(struct doctor *doctor);
 void doctor_upstream_silent(struct doctor *doctor);
 void doctor_upstream_plain(struct doctor *doctor);
+void doctor_upstream_wants_tls(struct doctor *doctor);
 void doctor_upstream_tls(struct doctor *doctor);
 void doctor_upstream_target_down(struct doctor *doctor);
 /* Of relays: their webhooks' receivers, which are upstreams without a name. */

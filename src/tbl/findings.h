@@ -236,6 +236,13 @@ FINDING(upstream_plain, FAIL, doctor_upstream_plain,
 	"upstreams with https:// speak TLS",
 	"what answers there speaks no TLS, but perhaps plain HTTP: {}",
 	"write http:// instead of https://, or correct the port: {}")
+FINDING(upstream_wants_tls, FAIL, doctor_upstream_wants_tls,
+	"upstreams with http:// speak plain HTTP",
+	"what answers there speaks TLS and no plain HTTP, so that no answer to "
+	"a payment can be read, and each is held as unknown: {}",
+	"write https:// instead of http://, and name the authorities of its "
+	"certificate in ca unless the system trusts them; or correct the port: "
+	"{}")
 FINDING(upstream_tls, FAIL, doctor_upstream_tls,
 	"the TLS handshakes with upstreams succeed",
 	"TLS fails: {}",

@@ -46,9 +46,11 @@ start_attempt(struct attempts *all, size_t index, struct connector *connector,
 	    connection_open(&attempt->dialler, on_attempt_made, attempt);
 }
 
-static void
-make_attempts(struct attempts *all, struct reached *list)
+void
+reach_try(struct reached *list, size_t count)
 {
+	struct attempts tries = {.loop = loop_new(), .count = count};
+	struct attempts *all = &tries;
 	struct connector *connector = connector_new(all->loop);
 	all->list = mem_zero(all->count * sizeof *all->list);
 	all->pending = all->count;
@@ -62,6 +64,7 @@ make_attempts(struct attempts *all, struct reached *list)
 	}
 	connector_free(&connector);
 	free(all->list);
+	loop_free(&all->loop);
 }
 
 /* Where the targets begin in the list, and so do the next ones. */
@@ -88,9 +91,7 @@ reach_targets(const struct conf *conf, size_t *ret_count)
 		at = add_targets(list, at, &conf->upstreams[i]);
 	for (size_t i = 0; i < conf->n_relays; i++)
 		at = add_targets(list, at, &conf->relays[i].receiver);
-	struct attempts all = {.loop = loop_new(), .count = count};
-	make_attempts(&all, list);
-	loop_free(&all.loop);
+	reach_try(list, count);
 	*ret_count = count;
 	return list;
 }

@@ -16,7 +16,11 @@ struct reached {
 	const struct conf_target *target;
 	int error;        /* 0, or that of connection_open() */
 	char message[256]; /* libcurl's about the error; "" for none */
+	bool wants_tls;   /* of reach_plain_judge(): http:// leads to TLS */
 };
+
+/* Connects to each; the rest of the list has been filled in. */
+void reach_try(struct reached *list, size_t count);
 
 /*
  * One for each target, in the order of the configuration, and then one for

@@ -1268,6 +1268,85 @@ def an_upstream_without_the_tls_of_its_address_is_a_failure(bench):
     patient.misses("upstream_plain")
 
 
+def served_at(serve):
+    """A server, by what it does with each connection; its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept():
+        while True:
+            client, _ = listener.accept()
+            with client, contextlib.suppress(OSError):
+                serve(client)
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+WRONG_PORT = (b"HTTP/1.1 400 Bad Request\r\n\r\n"
+              b"The plain HTTP request was sent to HTTPS port\n")
+
+
+@each([("whose certificate the system does not trust", {}),
+       ("that wants one of its clients, too", {"client_ca": True}),
+       ("that tells it to those who come without", {"plain": WRONG_PORT}),
+       ("that leads them elsewhere", {"plain": b"HTTP/1.1 301 Moved\r\n"
+                                      b"Location: https://h/\r\n\r\n"})])
+def a_plain_address_of_an_upstream_with_tls_is_a_failure(bench, how):
+    own = Authority(bench.folder())
+    tls = own.server(client_ca=own.file if "client_ca" in how else None)
+
+    def serve(client):
+        if "plain" in how and client.recv(1, socket.MSG_PEEK) != b"\x16":
+            client.recv(65536)
+            client.sendall(how["plain"])
+            return
+        with tls.wrap_socket(client, server_side=True) as secure:
+            secure.recv(65536)
+    port = served_at(serve)
+    patient = Patient(bench)
+    upstream = patient.config["upstreams"]["api"]
+    for targets, place in (([f"http://127.0.0.1:{port}"], ""),
+                           ([patient.upstream.url,
+                             f"http://127.0.0.1:{port}"], "/targets/1")):
+        upstream["targets"] = targets
+        got = patient.finds("upstream_wants_tls")
+        equal((got["where"], got["level"]),
+              ("/upstreams/api" + place, "fail"))
+        assert f"http://127.0.0.1:{port}" in got["words"], got
+        assert "https:// instead of http://" in got["cure"], got
+    equal(patient.upstream.requests, [])
+    upstream.update(targets=[f"https://127.0.0.1:{port}"], ca=own.file)
+    patient.misses("upstream_wants_tls")
+
+
+@test
+def a_port_that_speaks_both_is_well(bench):
+    tls = Authority(bench.folder()).server()
+    asked = []
+
+    def serve(client):
+        if client.recv(1, socket.MSG_PEEK) == b"\x16":
+            tls.wrap_socket(client, server_side=True).close()
+            return
+        asked.append(client.recv(65536))
+        client.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+    patient = Patient(bench)
+    patient.config["upstreams"]["api"]["targets"] = [
+        "http://127.0.0.1:%d" % served_at(serve)]
+    patient.misses("upstream_wants_tls")
+    # One connection had nothing on it: whether there is somebody at all.
+    equal([data.split(b"\r\n")[0] for data in asked if data],
+          [b"OPTIONS * HTTP/1.1"])
+
+
+@test
+def a_plain_upstream_that_is_silent_does_not_hold_doctor_up(bench):
+    nothing = threading.Event()
+    patient = Patient(bench)
+    patient.config["upstreams"]["api"].update(connect_timeout="5m", targets=[
+        "http://127.0.0.1:%d" % served_at(lambda _: nothing.wait())])
+    patient.misses("upstream_wants_tls")
+
+
 @test
 def an_upstream_with_a_wrong_certificate_is_a_failure(bench):
     own, other = (Authority(bench.folder(), n) for n in ("own", "other"))

@@ -102,6 +102,10 @@ class Connection:
 
     def serve(self):
         try:
+            if not self.upstream.tls and self.sock.recv(
+                    1, socket.MSG_PEEK) == b"\x16":
+                self.send(b"HTTP/1.1 400 This is no TLS\r\n\r\n")
+                return
             while not self.done:
                 request = self.read()
                 if request is None:
