@@ -464,8 +464,8 @@ struct conf {
 	size_t n_sources;
 	struct conf_relay *relays;
 	size_t n_relays;
-	/* A digest of each option that only a new start changes. */
-	uint8_t *fixed;
+	uint8_t *fixed; /* a digest of each option that is no RELOAD */
+	struct strings secrets; /* in turn, a JSON pointer and its file */
 };
 
 /* Whether Sentinels know where Redis is. */

@@ -18,6 +18,8 @@
 #include "redis/managed.h"
 
 static const char state_dir_pointer[] = "/state_dir";
+/* Who runs the gateway where root looks. */
+static const char unit_user[] = "onceproxy";
 
 /* --- the file --- */
 
@@ -64,7 +66,6 @@ try_folder(const char *path)
 static char *
 command_to_make(const char *path)
 {
-	static const char unit_user[] = "onceproxy";
 	bool root = geteuid() == 0;
 	const struct passwd *user =
 	    root ? getpwnam(unit_user) : getpwuid(geteuid());
@@ -181,6 +182,71 @@ doctor_host_journal_damaged(struct doctor *doctor)
 {
 	judge_entries(doctor, FINDING_journal_damaged, doctor->journal.aside,
 	    doctor->journal.aside_file, NULL);
+}
+
+/* --- secrets --- */
+
+/* Whether others come to where it is; the path is absolute. */
+static bool
+is_open_to_all(const char *path)
+{
+	char *folder = mem_str(span_str(path));
+	bool open = true;
+	for (char *slash; open && (slash = strrchr(folder, '/')) != NULL;) {
+		struct stat st;
+		*slash = '\0';
+		open = stat(slash == folder ? "/" : folder, &st) == 0 &&
+		    (st.st_mode & S_IXOTH) != 0;
+	}
+	free(folder);
+	return open;
+}
+
+/* So that the gateway can read it still. */
+static char *
+command_to_close(const char *path, const struct stat *st)
+{
+	const struct passwd *user = geteuid() == 0 ? getpwnam(unit_user)
+						   : getpwuid(geteuid());
+	char *quoted = shell_quote(path);
+	char *made = user == NULL || st->st_uid == user->pw_uid ||
+		st->st_gid == user->pw_gid
+	    ? mem_printf("chmod 640 %s", quoted)
+	    : mem_printf("chgrp %u %s && chmod 640 %s",
+		  (unsigned)user->pw_gid, quoted, quoted);
+	free(quoted);
+	return made;
+}
+
+static void
+judge_secret(struct doctor *doctor, const char *pointer, const char *path)
+{
+	struct stat st;
+	char *real = realpath(path, NULL);
+	if (real != NULL && stat(real, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_mode & (S_IROTH | S_IWOTH)) != 0 && is_open_to_all(real)) {
+		const struct passwd *owner = getpwuid(st.st_uid);
+		findings_add(doctor, FINDING_secret_open, pointer,
+		    mem_printf("%s%s%s %s (of %s, mode %04o)",
+			st.st_mode & S_IROTH ? "read" : "",
+			(st.st_mode & S_IROTH) && (st.st_mode & S_IWOTH)
+			    ? " and "
+			    : "",
+			st.st_mode & S_IWOTH ? "change" : "", path,
+			owner != NULL ? owner->pw_name : "nobody we know",
+			(unsigned)st.st_mode & 07777),
+		    command_to_close(path, &st));
+	}
+	free(real);
+}
+
+void
+doctor_host_secret_open(struct doctor *doctor)
+{
+	const struct strings *secrets = &doctor->conf->secrets;
+	for (size_t i = 0; i < secrets->count; i += 2)
+		judge_secret(
+		    doctor, secrets->list[i], secrets->list[i + 1]);
 }
 
 /* --- certificates --- */

@@ -18,6 +18,7 @@ void doctor_host_state_dir_full(struct doctor *doctor);
 void doctor_host_journal(struct doctor *doctor);
 void doctor_host_journal_foreign(struct doctor *doctor);
 void doctor_host_journal_damaged(struct doctor *doctor);
+void doctor_host_secret_open(struct doctor *doctor);
 void doctor_host_certificate_invalid(struct doctor *doctor);
 void doctor_host_certificate_ends(struct doctor *doctor);
 void doctor_host_descriptors(struct doctor *doctor);

@@ -135,6 +135,7 @@ load_pair(const struct files *files, struct conf_tls *tls)
 		    instead(&certificate, " KEY-----", "; it has a key"));
 		read = false;
 	}
+	text_note_secret(l, files->at, files->key, tls->key);
 	if (!read_pem(files, files->key, tls->key, &key)) {
 		read = false;
 	} else if (!is_key(&key)) {

@@ -98,6 +98,9 @@ conf_destroy(struct conf *conf)
 	renewable_free(&conf->store.redis.tls.credentials);
 	spots_free(&conf->spots);
 	free(conf->fixed);
+	for (size_t i = 0; i < conf->secrets.count; i++)
+		free(conf->secrets.list[i]);
+	free(conf->secrets.list);
 	free(conf->file);
 	free(conf);
 }

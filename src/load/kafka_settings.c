@@ -180,6 +180,8 @@ read_setting(struct loader *l, const struct json_place *at, const char *name,
 	if (text == NULL)
 		return;
 	text_env_hide(value);
+	if (!strcmp(name, "ssl.key.location"))
+		text_note_secret(l, at, NULL, text);
 	struct conf_setting *setting = &settings->list[settings->count++];
 	setting->name = mem_str(span_str(name));
 	setting->shown = json_is_string(value) && !is_hidden(name);

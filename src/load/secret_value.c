@@ -25,13 +25,22 @@ secret_value_set_login(struct loader *l, char *user, char *password)
 	l->url_password = password;
 }
 
+/* Nobody sees it any more; the file itself is one with a secret, too. */
+static void
+hide(struct loader *l, const struct json_place *at, const json_t *value)
+{
+	text_env_hide(value);
+	if (json_is_string(value))
+		text_note_secret(l, at, NULL, l->conf->file);
+}
+
 void
 secret_value_parse(struct loader *l, const struct given *given)
 {
 	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	text_env_hide(given->value);
+	hide(l, given->at, given->value);
 	if (*text == '\0') {
 		complaints_at(l, given->at, "must not be empty");
 		text_free(&text);
@@ -57,7 +66,7 @@ secret_value_parse_key_bytes(struct loader *l, const struct given *given)
 	size_t len = 0;
 	char *text = text_read(l, given->at, given->value);
 	if (text != NULL)
-		text_env_hide(given->value);
+		hide(l, given->at, given->value);
 	if (text != NULL &&
 	    sodium_base642bin(key, CONF_ENCRYPTION_KEY_BYTES, text,
 		strlen(text), NULL, &len, NULL,
@@ -107,7 +116,7 @@ add_signing(struct loader *l, const struct json_place *at,
 	char *text = text_read(l, at, value);
 	if (text == NULL)
 		return;
-	text_env_hide(value);
+	hide(l, at, value);
 	if (read_signing(text, &relay->secrets[relay->n_secrets]))
 		relay->n_secrets++;
 	else

@@ -125,6 +125,21 @@ text_file_read(const char *name, size_t max, char **ret_text, size_t *ret_len)
 	return error;
 }
 
+void
+text_note_secret(struct loader *l, const struct json_place *at,
+    const struct option *option, const char *file)
+{
+	struct strings *secrets = &l->conf->secrets;
+	/* One file may be read several times, as what routes share is. */
+	for (size_t i = 1; i < secrets->count; i += 2)
+		if (!strcmp(secrets->list[i], file))
+			return;
+	secrets->list = mem_grow(secrets->list,
+	    (secrets->count + 2) * sizeof *secrets->list);
+	secrets->list[secrets->count++] = complaints_at_pointer(at, option);
+	secrets->list[secrets->count++] = mem_str(span_str(file));
+}
+
 /* --- a string, or where one is --- */
 
 bool
@@ -164,6 +179,7 @@ text_from_file(struct loader *l, const struct json_place *at, const char *name)
 	}
 	if (len > 0 && text[len - 1] == '\n')
 		text[len - 1] = '\0';
+	text_note_secret(l, at, NULL, name);
 	return text;
 }
 

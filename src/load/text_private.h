@@ -42,6 +42,12 @@ void text_clear(void *base, void *field);
 /* --- where texts are --- */
 
 /*
+ * Remembers, in conf->secrets, that the file has the secret that stands at a
+ * place, or in that option of the object there.
+ */
+void text_note_secret(struct loader *l, const struct json_place *at,
+    const struct option *option, const char *file);
+/*
  * Reads a whole file, which may have secrets; 0 or an errno, EFBIG beyond max
  * bytes.  The caller frees *ret_text, and wipes it before; it ends in a NUL
  * that ret_len leaves out.

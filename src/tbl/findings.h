@@ -47,6 +47,10 @@ FINDING(journal_damaged, WARN, doctor_host_journal_damaged,
 	"that nobody knows: {}",
 	"list the keys that are UNKNOWN, ask the API about each, and check the "
 	"disk; then remove the file from state_dir/journal")
+FINDING(secret_open, WARN, doctor_host_secret_open,
+	"files with secrets are private",
+	"other users can {}, which has a secret",
+	"{}")
 FINDING(certificate_invalid, FAIL, doctor_host_certificate_invalid,
 	"the certificates of listen are valid",
 	"clients refuse to connect: {}",

@@ -410,6 +410,71 @@ def leave_in_journal(bench, patient):
     gateway.kill()
 
 
+def open_folder(bench):
+    folder = bench.folder()
+    os.chmod(folder, 0o755)
+    return folder
+
+
+@each([("read", "read", 0o644), ("change", "change", 0o642),
+       ("read and change", "read and change", 0o666)])
+def a_secret_that_other_users_can(bench, what, mode):
+    patient = Patient(bench)
+    name = os.path.join(open_folder(bench), "a token")
+    write(name, "s3cret")
+    patient.config["admin"] = {"listen": "127.0.0.1:0",
+                               "token": {"file": name}}
+    os.chmod(name, 0o640)
+    patient.misses("secret_open")
+    os.chmod(name, mode)
+    got = patient.finds("secret_open")
+    equal((got["where"], got["level"]), ("/admin/token", "warn"))
+    owner = subprocess.run(["id", "-un"], capture_output=True, text=True,
+                           check=True).stdout.strip()
+    equal(got["words"], f"other users can {what} {name} (of {owner}, mode "
+          f"{mode:04o}), which has a secret")
+    subprocess.run(got["cure"], shell=True, check=True)
+    equal(os.stat(name).st_mode & 0o777, 0o640)
+    patient.misses("secret_open")
+    # Nobody else comes as far as the file.
+    os.chmod(name, mode)
+    os.chmod(os.path.dirname(name), 0o700)
+    patient.misses("secret_open")
+
+
+@each([("of listen", "/listen/0/tls/key"),
+       ("of an upstream", "/upstreams/api/key")])
+def the_key_of_a_certificate_is_a_secret(bench, pointer):
+    folder = open_folder(bench)
+    own = Authority(folder).issue("localhost")
+    patient = Patient(bench)
+    files = {"certificate": own.file, "key": own.key}
+    if "listen" in pointer:
+        patient.config["listen"][0] = {"address": "127.0.0.1:0", "tls": files}
+    else:
+        patient.config["upstreams"]["api"].update(
+            targets=["https://127.0.0.1:9"], **files)
+    os.chmod(own.key, 0o644)
+    got = patient.finds("secret_open")
+    equal(got["where"], pointer)
+    assert own.key in got["words"], got
+    os.chmod(own.key, 0o600)
+    patient.misses("secret_open")
+
+
+@test
+def the_configuration_is_one_where_a_secret_stands_in_it(bench):
+    patient = Patient(bench)
+    patient.file = os.path.join(open_folder(bench), "onceproxy.json")
+    write(patient.file, "")
+    os.chmod(patient.file, 0o644)
+    patient.misses("secret_open")
+    patient.config["store"]["secret"] = "s3cret"
+    got = patient.finds("secret_open")
+    equal(got["where"], "/store/secret")
+    assert patient.file in got["words"], got
+
+
 @each([("is over", (-3, -1), "certificate_invalid", "fail"),
        ("is not valid yet", (1, 3), "certificate_invalid", "fail"),
        ("ends in 13 days", (-1, 13), "certificate_ends", "warn")])
