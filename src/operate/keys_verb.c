@@ -282,9 +282,10 @@ scopes_text(
 	return text;
 }
 
-/* What --namespace and --scope have to be for a route. */
+/* What --namespace and --scope have to be for a route; begin: a title, once. */
 static void
-say_scopes(const struct conf_route *route, json_t *given, bool fits)
+say_scopes(const struct conf_route *route, json_t *given, bool fits,
+    const char **begin)
 {
 	const struct conf_scopes *scopes = &route->idempotency->scope;
 	size_t count;
@@ -293,7 +294,8 @@ say_scopes(const struct conf_route *route, json_t *given, bool fits)
 		free(text);
 		return;
 	}
-	fputs("  route ", stderr);
+	fprintf(stderr, "%s  route ", *begin);
+	*begin = "";
 	print_safely(stderr, route->name);
 	fputc(':', stderr);
 	if (!fits)
@@ -313,13 +315,15 @@ static void
 say_routes(const struct keys_line *line)
 {
 	const struct conf *conf = line->conf;
+	const char *begin = "other scopes that this configuration knows:\n";
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		if (route->idempotency != NULL)
 			say_scopes(route, line->scope,
 			    scope_fits(route, line->scope) &&
 				namespace_fits(&route->idempotency->namespace,
-				    line->namespace));
+				    line->namespace),
+			    &begin);
 	}
 }
 

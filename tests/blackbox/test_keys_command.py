@@ -165,7 +165,9 @@ def a_scope_of_one_route_is_answered_with_those_of_the_others(bench):
     done = command("keys", "-c", gateway.file, "show", "--key", "k",
                    "--scope", "Authorization: Bearer t")
     equal(done.returncode, 1)
-    assert done.stderr.endswith("  route shop: --scope 'X-Shop: VALUE'\n")
+    assert done.stderr.endswith(
+        "\nother scopes that this configuration knows:\n"
+        "  route shop: --scope 'X-Shop: VALUE'\n"), done.stderr
     assert "route charges" not in done.stderr, done.stderr
 
 

@@ -6,10 +6,12 @@ import base64
 import hashlib
 import json
 import os
+import signal
 import ssl
+import subprocess
 
 from once import tap
-from once.certificates import Authority
+from once.certificates import NEW_KEY, Authority, Certificate, openssl
 from once.gateway import command
 from once.http import ask, keyed
 from once.tap import each, equal, test
@@ -239,6 +241,31 @@ def operators_name_by_hand_a_certificates(bench, value_of):
     der = ssl.PEM_cert_to_DER_cert(pem[pem.index("-----BEGIN"):])
     code, record = shown(
         mutual.gateway, f"certificate.{part}: {value_of(der)}")
+    equal((code, record["state"]), (0, "COMPLETED"))
+
+
+@test
+def a_subject_of_many_parts_is_named_as_openssl_prints_it(bench):
+    """By the command of the manual."""
+    mutual = Mutual(bench, "subject")
+    own = os.path.join(mutual.authority.folder, "carol")
+    openssl("req", "-x509", *NEW_KEY, "-days", "2", "-utf8", "-subj",
+            "/C=DE/O=Carol, Ltd/OU=Zahlung é/CN=carol", "-keyout",
+            own + ".key", "-out", own + ".pem")
+    # Whoever has issued itself is believed where it is an authority.
+    with open(mutual.authority.file, "a", encoding="ascii") as authorities:
+        with open(own + ".pem", encoding="ascii") as file:
+            authorities.write(file.read())
+    mutual.gateway.signal(signal.SIGHUP)
+    mutual.gateway.wait_for_log("reloaded")
+    mutual.ask(Certificate(own + ".pem", own + ".key"))
+    line = subprocess.run(
+        ["openssl", "x509", "-noout", "-subject", "-nameopt",
+         "RFC2253,-esc_msb", "-in", own + ".pem"],
+        capture_output=True, text=True, check=True).stdout.strip()
+    equal(line, "subject=CN=carol,OU=Zahlung é,O=Carol\\, Ltd,C=DE")
+    code, record = shown(mutual.gateway, "certificate.subject: "
+                         + line.partition("=")[2])
     equal((code, record["state"]), (0, "COMPLETED"))
 
 
