@@ -759,9 +759,9 @@ class Night:
         self.key_id = got.json()["instance"].rsplit(":", 1)[1]
         self.env = {"HOME": bench.folder()}
 
-    def ask(self, query=""):
+    def ask(self, query="", tenant="Bearer alice"):
         return self.gateway.ask(
-            "order-17", tenant="Bearer alice", target=f"/v1/charges{query}",
+            "order-17", tenant=tenant, target=f"/v1/charges{query}",
             body=b'{"amount": 1000, "order": "order-17"}')
 
     def alert(self):
@@ -812,6 +812,25 @@ def from_the_alert_at_night_to_the_answer(bench):
     done, = Admin(night.gateway).get(f"/keys/{night.key_id}")["history"]
     equal((done["act"], done["note"]), ("complete", "ch_1 is in the ledger"))
     equal(night.alert()[0], False)
+
+
+@test
+def at_night_one_name_may_be_of_two_tenants(bench):
+    """The key with its scope says whose it is, and so does the request id."""
+    night = Night(bench)
+    other = night.ask("?drop=1", "Bearer bob")
+    other_id = other.json()["instance"].rsplit(":", 1)[1]
+    keys = ["keys", "-c", night.gateway.file]
+    found = command(*keys, "find", "order-17").stdout
+    assert night.key_id in found and other_id in found, found
+    for words, key_id in (
+            (["show", "--key", "order-17", "--scope",
+              "Authorization: Bearer alice"], night.key_id),
+            (["show", "--key", "order-17", "--scope",
+              "Authorization: Bearer bob"], other_id),
+            (["find", other.get("X-Request-Id")], other_id)):
+        shown = command(*keys, *words).stdout
+        equal({i for i in (night.key_id, other_id) if i in shown}, {key_id})
 
 
 @test
