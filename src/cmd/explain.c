@@ -113,8 +113,38 @@ key_text(const struct conf_route *route)
 static char *
 scope_text(const struct conf_idempotency *policy)
 {
-	return policy->scope.count > 0 ? POLICY_TEXT(policy, scope)
-				       : mem_str(SPAN("one for all"));
+	if (policy->scope.count == 0)
+		return mem_str(SPAN("one for all"));
+	char *kinds = POLICY_TEXT(policy, scope);
+	char *text = mem_printf("%s%s", kinds, policy->scope.count > 1
+		? ": all that a request has of these is its tenant"
+		: "");
+	free(kinds);
+	return text;
+}
+
+static bool
+has_scope(const struct conf_idempotency *policy, enum scope_kind kind)
+{
+	for (size_t i = 0; i < policy->scope.count; i++)
+		if (policy->scope.list[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* What of the tenant a client only says; NULL: it proves who it is. */
+static char *
+unverified_text(const struct conf_idempotency *policy)
+{
+	bool user = has_scope(policy, SCOPE_BASIC);
+	bool path = has_scope(policy, SCOPE_PATH);
+	if ((!user && !path) || has_scope(policy, SCOPE_JWT) ||
+	    has_scope(policy, SCOPE_CERTIFICATE))
+		return NULL;
+	return mem_printf("%s%s%s: who sends the same tenant and key gets the "
+		"stored answer",
+	    user ? "the password" : "", user && path ? " and " : "",
+	    path ? "the path" : "");
 }
 
 /* A line of what a route does; frees the text. */
@@ -178,10 +208,18 @@ add_policy(struct table *table, const struct conf_route *route)
 	if (policy->preset != API_PRESET_NONE)
 		add_line(table, "preset", POLICY_TEXT(policy, preset));
 	add_line(table, "key", key_text(route));
+	add_line(table, "namespace", POLICY_TEXT(policy, namespace));
 	add_line(table, "scope", scope_text(policy));
 	for (size_t i = 0; i < policy->scope.count; i++)
 		if (policy->scope.list[i].file != NULL)
 			add_keys(table, &policy->scope.list[i]);
+	char *unverified = unverified_text(policy);
+	if (unverified != NULL)
+		add_line(table, "unverified", unverified);
+	add_line(table, "label",
+	    policy->label_key || policy->labels.count > 0
+		? POLICY_TEXT(policy, labels)
+		: mem_str(SPAN("none")));
 	if (route->observes) {
 		add_line(table, "retries",
 		    mem_str(SPAN("pass through, and are counted")));

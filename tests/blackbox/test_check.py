@@ -354,22 +354,51 @@ def it_says_what_each_route_does(bench):
         "all": {"request": "POST, PUT /a/{x}/*", "upstream": "api",
                 "preset": "paypal",
                 "key": "A-Key, B-Key, or from /a~1b/c~0d, /e, or none",
-                "scope": "one for all", "in flight": "waits 90s",
+                "namespace": "n", "scope": "one for all",
+                "label": "/order_id", "in flight": "waits 90s",
                "unknown": "after 1m, ask /by/{key}?x=1", "kept": "36h",
                "a key": "GET /a/keys/{key} tells its state",
                "policy": "GET /a/policy tells it"},
         "/b": {"request": "POST, PUT, PATCH, DELETE /b", "upstream": "b/c",
                "key": "Idempotency-Key, or from body",
-               "scope": "Authorization, basic user", "in flight": "409",
+               "namespace": "default",
+               "scope": "Authorization, basic user: all that a request has "
+               "of these is its tenant",
+               "unverified": "the password: who sends the same tenant and "
+               "key gets the stored answer",
+               "label": "none", "in flight": "409",
                "unknown": "retry", "kept": "7d"},
         "/c": {"request": "POST, PUT, PATCH, DELETE /c", "upstream": "b/c",
                "key": "Idempotency-Key, only observed",
-               "scope": "Authorization",
+               "namespace": "default", "scope": "Authorization",
+               "label": "none",
                "retries": "pass through, and are counted"},
         "/*": {"request": "any /*", "upstream": "b/c, passed through"},
         "/h": {"request": "POST, PUT, PATCH, DELETE /h", "upstream": "api",
-               "key": "Idempotency-Key", "scope": "Authorization",
+               "key": "Idempotency-Key", "namespace": "default",
+               "scope": "Authorization", "label": "none",
                "in flight": "waits 10s", "unknown": "hold", "kept": "1d"}})
+
+
+@each([("a path", [{"path": "id"}], "the path"),
+       ("a user and a path", ["X-Shop", {"basic": "user"}, {"path": "id"}],
+        "the password and the path"),
+       ("a header", ["X-Shop"], None),
+       ("a token beside a path", [{"path": "id"}, {
+           "jwt": "sub", "keys": "KEYS"}], None)])
+def it_says_what_of_a_tenant_nobody_verifies(bench, scope, what):
+    keys = os.path.join(bench.folder(), "keys")
+    with open(keys, "w", encoding="ascii") as out:
+        json.dump({"keys": [{"kty": "oct", "k": "A" * 43,
+                             "alg": "HS256"}]}, out)
+    config = least()
+    config["routes"][0].update(path="/v1/{id}", idempotency={"scope": [
+        {**s, "keys": keys} if "jwt" in s else s for s in scope]})
+    parts = explain(bench, config, 300)
+    lines = [l.strip() for k, v in parts.items() if "Routes" in k for l in v
+             if l.strip().startswith("unverified")]
+    equal(lines, [f"unverified  {what}: who sends the same tenant and key "
+                  "gets the stored answer"] if what else [])
 
 
 @test
