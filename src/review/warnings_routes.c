@@ -52,19 +52,48 @@ is_hidden(const struct conf_route *other, const struct conf_route *route)
 	    covers_some_method_of(route, other);
 }
 
+static bool
+covers_all_of(const struct conf_route *a, const struct conf_route *b)
+{
+	for (size_t i = 0; i < b->methods.count; i++)
+		if (!covers_method(a, b->methods.list[i]))
+			return false;
+	return covers_paths_of(a, b) &&
+	    (b->methods.count > 0 || a->methods.count == 0);
+}
+
+/* Whichever comes first, the other is never reached. */
+static bool
+is_twin(const struct conf_route *a, const struct conf_route *b)
+{
+	return covers_all_of(a, b) && covers_all_of(b, a);
+}
+
+static char *
+words_of_same(const char *names, bool several)
+{
+	return mem_printf("the route%s %s behind it %s for the same requests, "
+	    "and none comes there: remove %s", several ? "s" : "", names,
+	    several ? "are" : "is", several ? "all but one" : "one");
+}
+
+/* Those of which it is the same, or of the others that are hidden. */
 static void
 warn_of_hidden(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route)
+    const struct conf_route *route, bool same)
 {
 	size_t count = 0;
 	char **names = mem_zero(conf->n_routes * sizeof *names);
 	for (size_t i = route->index + 1; i < conf->n_routes; i++)
-		if (is_hidden(&conf->routes[i], route))
+		if (is_hidden(&conf->routes[i], route) &&
+		    is_twin(&conf->routes[i], route) == same)
 			names[count++] = mem_text(conf->routes[i].name);
 	if (count > 0) {
 		char *pointer = mem_printf("/routes/%u", route->index);
 		char *joined = names_joined(names, count);
-		char *words = words_of_hider(route, joined, count > 1);
+		char *words = same
+		    ? words_of_same(joined, count > 1)
+		    : words_of_hider(route, joined, count > 1);
 		warning_add(complaints, pointer, words);
 		free(pointer);
 		free(joined);
@@ -246,5 +275,6 @@ warnings_routes_find(const struct conf *conf, const struct conf_route *route,
 	warn_of_methods(complaints, conf, route);
 	warn_of_own(complaints, conf, route->status, "status_path");
 	warn_of_own(complaints, conf, route->policy, "policy_path");
-	warn_of_hidden(complaints, conf, route);
+	warn_of_hidden(complaints, conf, route, false);
+	warn_of_hidden(complaints, conf, route, true);
 }

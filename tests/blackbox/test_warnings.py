@@ -469,6 +469,25 @@ def routes_that_one_hides_are_told_in_one_line(bench):
 
 
 @each([
+    ("two", [["POST"], "/v1/charges", True], 1,
+     'the route "r1" behind it is for the same requests, and none comes '
+     'there: remove one'),
+    ("three, by another name of a variable", [["POST"], "/v1/{x}", True], 2,
+     'the routes "r1" and "r2" behind it are for the same requests, and none '
+     'comes there: remove all but one'),
+    ("one that is passed through", [
+        ["POST", "PUT", "PATCH", "DELETE"], "/v1/{x}", False], 1,
+     'the route "r1" behind it is for the same requests, and none comes '
+     'there: remove one')])
+def routes_that_are_the_same_are_told_so(bench, first, others, words):
+    """Which of them comes first makes no difference to the other."""
+    then = [list(reversed(first[0])), first[1].replace("x", "y"), True]
+    _, found, _ = check(bench, routes(first, *[then] * others))
+    equal(found[0], ("/routes/0", 'route "r0": ' + words))
+    equal(len(found), others)
+
+
+@each([
     ("no idempotency", {}, "keys nobody looks at"),
     ("another one", {"idempotency": {"scope": ["X-Account"]}},
      'own "idempotency" is not used'),
