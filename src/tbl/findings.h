@@ -125,7 +125,7 @@ FINDING(rights, FAIL, doctor_redis_rights,
 	"we have all the rights that we need in Redis",
 	"this Redis user may not: {}",
 	"paste this line into redis-cli as an administrator, followed by ACL "
-	"SAVE: {}")
+	"SAVE where Redis has an aclfile (else by CONFIG REWRITE): {}")
 FINDING(eviction, FAIL, doctor_redis_eviction,
 	"Redis evicts nothing",
 	"Redis may evict records, and a forgotten claim lets a payment be "

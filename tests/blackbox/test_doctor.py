@@ -830,7 +830,8 @@ def a_right_that_is_missing_is_named_and_given(bench, right, members):
     equal((got["where"], got["level"]), ("/store/user", "fail"))
     assert f"may not: +{right} (" in got["words"], got
     equal(got["words"].count("+"), 1, got)
-    line = got["cure"].split("ACL SAVE: ")[1]
+    assert "ACL SAVE where Redis has an aclfile" in got["cure"], got
+    line = got["cure"].split("CONFIG REWRITE): ")[1]
     equal(line, f"ACL SETUSER gate +{right}")
     administrator(patient.redis, line)
     patient.misses("rights")
@@ -843,7 +844,7 @@ def a_pattern_that_is_missing_is_named_and_given(bench, rule, wanted):
     patient.redis("ACL", "SETUSER", "gate", rule)
     got = patient.finds("rights")
     assert wanted in got["words"], got
-    line = got["cure"].split("ACL SAVE: ")[1]
+    line = got["cure"].split("CONFIG REWRITE): ")[1]
     equal(line, f"ACL SETUSER gate {wanted}")
     administrator(patient.redis, line)
     patient.misses("rights")
@@ -855,7 +856,7 @@ def a_user_who_may_nothing_is_given_all(bench):
     for rules in (["-@all", "resetkeys", "resetchannels"],
                   ["-@all", "allkeys", "allchannels"]):
         patient.redis("ACL", "SETUSER", "gate", *rules)
-        line = patient.finds("rights")["cure"].split("ACL SAVE: ")[1]
+        line = patient.finds("rights")["cure"].split("CONFIG REWRITE): ")[1]
         administrator(patient.redis, line)
         patient.misses("rights")
 
