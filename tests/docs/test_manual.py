@@ -189,6 +189,9 @@ TABLES = [
     ("metrics", r'"((?:onceproxy|process)_\w+)"', "onceproxy-metrics.7",
      "METRICS", 15),
     ("events", r"^EVENT\((\w+),", "onceproxy-log.7", "LOG", 40),
+    # Claims and answers of one turn are counted one by one.
+    ("scripts", r'^SCRIPT\((?!claims|completes)\w+, "([^"]+)"',
+     "onceproxy-metrics.7", "Operations of Redis", 20),
     ("reasons", r"""^REASON\(\w+, '.', "([^"]+)\"""", "onceproxy.8",
      "STATES AND REASONS", 6),
     ("states", r"^STATE\((\w+),", "onceproxy.8", "STATES AND REASONS", 5),
