@@ -70,6 +70,27 @@ def it_completes(bench, shell, words, wanted):
     equal(completed(shell, folder, *words), wanted)
 
 
+@each([(shell, shell) for shell in SHELLS])
+def it_completes_for_who_has_no_sbin_in_the_path(bench, shell):
+    name, args = SHELLS[shell]
+    if not shutil.which(shell):
+        raise Skip(f"there is no {shell}")
+    folder = bench.folder()
+    os.symlink(program(), os.path.join(folder, "onceproxy"))
+    mounted = ["unshare", "-rm", "sh", "-euc",
+               'mount --bind "$0" /usr/local/sbin; exec "$@"', folder]
+    if subprocess.run([*mounted, "true"], check=False,
+                      capture_output=True).returncode != 0:
+        raise Skip("nothing can be mounted here")
+    done = subprocess.run(
+        [*mounted, shell, *args, "onceproxy", "e"], capture_output=True,
+        text=True, check=False, env=dict(
+            os.environ, FILE=source(f"contrib/completion/{name}"),
+            PATH="/usr/bin:/bin"))
+    equal((done.returncode, done.stdout.split()), (0, ["events"]),
+          done.stderr)
+
+
 @test
 def every_command_and_verb_is_offered(bench):
     for shell in SHELLS:
