@@ -160,6 +160,14 @@ text_from_env(struct loader *l, const struct json_place *at, const char *name)
 	return mem_str(span_str(value));
 }
 
+/* Of one line; the lines of a certificate may end as they like. */
+static bool
+ends_as_on_windows(const char *text, size_t len)
+{
+	return len > 1 && text[len - 2] == '\r' &&
+	    memchr(text, '\n', len) == text + len - 1;
+}
+
 static char *
 text_from_file(struct loader *l, const struct json_place *at, const char *name)
 {
@@ -171,8 +179,14 @@ text_from_file(struct loader *l, const struct json_place *at, const char *name)
 		    error_of_file(error));
 		return NULL;
 	}
-	if (memchr(text, '\0', len) != NULL) {
-		complaints_at(l, at, "%s is not text", name);
+	const char *wrong = memchr(text, '\0', len) != NULL
+	    ? "is not text"
+	    : ends_as_on_windows(text, len)
+	    ? "ends with CR LF, as files of Windows do, and the CR would be a "
+	      "part of the value: end it with LF alone, or with nothing"
+	    : NULL;
+	if (wrong != NULL) {
+		complaints_at(l, at, "%s %s", name, wrong);
 		sodium_memzero(text, len);
 		free(text);
 		return NULL;

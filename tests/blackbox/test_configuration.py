@@ -285,6 +285,19 @@ def only_one_newline_of_a_file_is_dropped(bench):
     equal(check(bench, changed(("/problem_base", where)))[0], 0)
 
 
+@each([("an editor of Windows", b"s3cret\r\n", False),
+       ("a newline", b"s3cret\n", True), ("nothing", b"s3cret", True),
+       ("a CR that is meant", b"s3cret\r", True),
+       ("many lines of Windows", b"one\r\ntwo\r\n", True)])
+def a_secret_of_a_file_that_ends_as_by(bench, end, valid):
+    """Its CR would be of the password, and nobody sees why that is wrong."""
+    name = bench.file(end)
+    code, errors = check(bench, changed(("/store/secret", {"file": name})))
+    equal((code, [pointer for pointer, _ in errors]),
+          (0, []) if valid else (1, ["/store/secret"]))
+    assert valid or f"{name} ends with CR LF" in errors[0][1], errors
+
+
 @test
 def of_a_file_that_may_not_be_read_it_is_said_who_may_not(bench):
     secret = bench.file(b"secret")
