@@ -161,27 +161,63 @@ words_of_other(
 	    "what was of route \"%s\" comes here, and ", before->name);
 }
 
+/* Whether a variable of the path that the text has stands elsewhere in it. */
+static bool
+names_elsewhere(const struct conf_route *before,
+    const struct conf_route *route, const char *text)
+{
+	bool elsewhere = false;
+	for (size_t i = 0; i < route->n_segments; i++) {
+		struct span name = route->segments[i].text;
+		if (route->segments[i].kind != SEGMENT_ANY)
+			continue;
+		char *variable = mem_printf("{%.*s}", SPAN_FMT(name));
+		char *scope = mem_printf("\"path\":\"%.*s\"", SPAN_FMT(name));
+		elsewhere |= conf_variable(before, name) != (int)i &&
+		    (strstr(text, variable) != NULL ||
+			strstr(text, scope) != NULL);
+		free(variable);
+		free(scope);
+	}
+	return elsewhere;
+}
+
+/* NULL: it means what it did. */
+static char *
+words_of_change(const char *path, const struct conf_route *before,
+    const struct conf_route *route, json_t *old, json_t *new)
+{
+	char *from = value_text(old);
+	char *to = value_text(new);
+	char *words = !means_the_same(path, old, new)
+	    ? mem_printf("changes from %s to %s", from, to)
+	    : names_elsewhere(before, route, to)
+	    ? mem_printf("%s stands elsewhere in the path", to)
+	    : NULL;
+	free(from);
+	free(to);
+	return words;
+}
+
 static void
 compare_option(const struct change *change, const struct conf_route *route,
     const struct conf_route *before, size_t i)
 {
 	json_t *old = value_before(before, change->told, meaning[i].path);
 	json_t *new = said_value(route, meaning[i].path);
-	if (!means_the_same(meaning[i].path, old, new)) {
+	char *words =
+	    words_of_change(meaning[i].path, before, route, old, new);
+	if (words != NULL) {
 		char *pointer =
 		    said_pointer(change->next, route, meaning[i].path);
 		char *other = words_of_other(route, before);
-		char *from = value_text(old);
-		char *to = value_text(new);
 		add_warning(change->complaints, pointer,
-		    mem_printf("route \"%s\": %s%s changes from %s to %s: %s",
-			route->name, other, meaning[i].path, from, to,
-			meaning[i].words));
+		    mem_printf("route \"%s\": %s%s %s: %s", route->name, other,
+			meaning[i].path, words, meaning[i].words));
 		free(pointer);
 		free(other);
-		free(from);
-		free(to);
 	}
+	free(words);
 	json_decref(old);
 	json_decref(new);
 }
@@ -190,7 +226,8 @@ static void
 compare_routes(const struct change *change, const struct conf_route *route,
     const struct conf_route *before)
 {
-	if (before->idempotency == NULL || !takes_over(change, before, route))
+	if (before->idempotency == NULL || before->observes ||
+	    !takes_over(change, before, route))
 		return;
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
 		compare_option(change, route, before, i);
@@ -245,10 +282,10 @@ look_for_changes(const struct change *change, const struct conf_route *route)
 	bool looks = route->idempotency != NULL && !route->observes;
 	for (size_t i = 0; i < change->running->n_routes; i++) {
 		const struct conf_route *before = &change->running->routes[i];
-		if (!looks)
-			look_for_lost(change, route, before);
-		if (route->idempotency != NULL)
+		if (looks)
 			compare_routes(change, route, before);
+		else
+			look_for_lost(change, route, before);
 	}
 }
 

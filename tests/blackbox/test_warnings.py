@@ -721,6 +721,26 @@ def against_says_where_another_route_takes_what_had_keys(
     assert "executed" in words[0], words
 
 
+@each([("a scope", {"scope": [{"path": "a"}]}, "scope"),
+       ("a namespace", {"namespace": "of-{a}"}, "namespace")])
+def against_says_where_a_variable_stands_elsewhere(bench, policy, member):
+    config = {**least(), "routes": [writes("/v1/{a}/{b}", **policy)]}
+    running = bench.file(json.dumps(config).encode())
+    config["routes"][0]["path"] = "/v1/{b}/{a}"
+    _, found, _ = check(bench, config, "--against", running)
+    equal([p for p, _ in found], [POLICY + "/" + member])
+    assert "stands elsewhere in the path" in found[0][1], found
+
+
+@test
+def against_compares_no_keys_where_none_are_looked_at(bench):
+    config = {**least(), "routes": [{**writes(), "mode": "observe"}]}
+    running = bench.file(json.dumps(config).encode())
+    config["routes"][0]["idempotency"] = {"namespace": "eu"}
+    _, found, _ = check(bench, config, "--against", running)
+    assert not [w for p, w in found if "namespace" in p], found
+
+
 @test
 def against_says_where_a_route_in_front_is_gone(bench):
     """The one behind it has the keys from then on, and had none of them."""
