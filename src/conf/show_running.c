@@ -150,6 +150,9 @@ show_running_sources(const struct conf *conf)
 		must(json != NULL);
 		put_shown(json, "key",
 		    option_find(GROUP_SOURCE, SPAN(""), "key"), source);
+		put_shown(json, "path",
+		    option_find(GROUP_SOURCE, SPAN("request."), "path"),
+		    source);
 		json_array_append_new(list, json);
 	}
 	return list;

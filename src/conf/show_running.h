@@ -21,7 +21,7 @@
 json_t *show_running(const struct conf *routes, const struct conf *start);
 /*
  * "sources" of that configuration: [{"name", "broker" (its name), "reads" (its
- * stream, table or topics), "key"}].
+ * stream, table or topics), "key", "path" (of the request)}].
  */
 json_t *show_running_sources(const struct conf *conf);
 /* What keyed hash that secret (NULL: none) has with that salt. */

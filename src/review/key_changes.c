@@ -102,6 +102,14 @@ leave_out_trust(json_t *scope)
 	}
 }
 
+/* Names of fields are written in any case (RFC 9110, section 5.1). */
+static bool
+same_field(const json_t *a, const json_t *b)
+{
+	return json_is_string(a) && json_is_string(b) &&
+	    !strcasecmp(json_string_value(a), json_string_value(b));
+}
+
 /* Of a value, or of a list of such. */
 static bool
 has_value(const json_t *all, const json_t *one)
@@ -109,9 +117,9 @@ has_value(const json_t *all, const json_t *one)
 	size_t i;
 	const json_t *other;
 	json_array_foreach(all, i, other)
-		if (json_equal(one, other))
+		if (json_equal(one, other) || same_field(one, other))
 			return true;
-	return json_equal(all, one);
+	return json_equal(all, one) || same_field(all, one);
 }
 
 /* Whether whatever had a key before has it still. */
@@ -133,8 +141,12 @@ means_the_same(const char *path, json_t *old, json_t *new)
 		leave_out_trust(old);
 		leave_out_trust(new);
 	}
+	bool names_fields =
+	    !strcmp(path, "scope") || !strcmp(path, "fingerprint.headers");
 	return old == new || json_equal(old, new) ||
-	    (!strcmp(path, "header") && keeps_all(old, new));
+	    (!strcmp(path, "header") && keeps_all(old, new)) ||
+	    (names_fields && json_array_size(old) == json_array_size(new) &&
+		keeps_all(old, new) && keeps_all(new, old));
 }
 
 /* The value of a route before; told: of each, as show_running() tells it. */

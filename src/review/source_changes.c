@@ -58,6 +58,24 @@ compare_key(struct complaints *complaints, const json_t *before,
 	free(to);
 }
 
+/* It is the route's keys that a message has, and its path may be compared. */
+static void
+compare_path(struct complaints *complaints, const json_t *before,
+    const json_t *after)
+{
+	const char *name = source_text(after, "name");
+	const char *old = source_text(before, "path");
+	const char *new = source_text(after, "path");
+	if (*old == '\0' || !strcmp(old, new))
+		return;
+	say_of_source(complaints, name, "request/path",
+	    mem_printf("source \"%s\": request.path changes from \"%s\" to "
+		"\"%s\": a message that comes again is executed again where "
+		"the route, or what the path says of its tenant, has other "
+		"keys, and is taken for another one (mismatch) elsewhere",
+		name, old, new));
+}
+
 /* A position has the name of its broker in it. */
 static void
 compare_broker(struct complaints *complaints, const json_t *before,
@@ -111,6 +129,7 @@ source_changes_find(const json_t *before, const struct conf *next,
 			continue;
 		}
 		compare_key(complaints, same, one);
+		compare_path(complaints, same, one);
 		compare_broker(complaints, same, one);
 	}
 	json_decref(all);
