@@ -587,8 +587,9 @@ def something_else_stands_where_gateways_share(bench, word):
     equal(len(second.find_log("source_stands")), 1)
     if word != "parked":  # which is known by now
         since = len(second.events)
-        store("DEL", key)
-        store("HSET", key, "another's", "1")
+        # In one piece: the gateway would take its turn in between.
+        store("EVAL", "redis.call('DEL', KEYS[1]); return redis.call("
+              "'HSET', KEYS[1], 'another', '1')", "1", key)
         second.wait_for_log("source_stands", since, reason="store")
         store("DEL", key)
     stream.add(body=b'{"account":1}', idempotency_key="k3")
