@@ -28,7 +28,8 @@ from once.process import Process
 from once.rediscluster import slot_of
 from once.relays import relay, topic_relay
 from once.tap import Skip, each, equal, test
-from once.upstream import answer, close_unanswered, refused_port
+from once.upstream import (
+    answer, close_unanswered, refuse_plainly, refused_port)
 from once.wait import eventually
 
 WELL = ("--appendonly", "yes", "--appendfsync", "always")
@@ -1299,20 +1300,6 @@ def an_upstream_that_accepts_nothing_is_a_failure(bench):
     full.close()
     patient.config["upstreams"]["api"] = patient.upstream.url
     patient.misses("upstream_silent")
-
-
-def refuse_plainly(listener):
-    """As servers of plain HTTP answer what is no request line."""
-    while True:
-        try:
-            client, _ = listener.accept()
-        except OSError:
-            return
-        with client, contextlib.suppress(ConnectionError):
-            client.recv(65536)
-            client.sendall(b"HTTP/1.1 400 Bad Request\r\n"
-                           b"Content-Length: 0\r\n\r\n")
-            client.recv(65536)
 
 
 @test

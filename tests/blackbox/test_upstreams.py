@@ -2,7 +2,6 @@
 """Contract, sections 3 and 7: how an upstream is reached, and that the gateway
 does nothing of what HTTP clients do by themselves."""
 
-import contextlib
 import gzip
 import os
 import shutil
@@ -16,7 +15,8 @@ from once.certificates import Authority
 from once.gateway import command, write
 from once.http import build
 from once.tap import each, equal, test
-from once.upstream import answer, close_unanswered, refused_port
+from once.upstream import (
+    answer, close_unanswered, refuse_plainly, refused_port)
 
 
 def asked(gateway, key="k"):
@@ -56,18 +56,6 @@ def a_certificate_that_does_not_fit_is_sent_nothing(bench, ca, alternative):
     for _ in range(2):
         equal(asked(gateway), REFUSED)
     equal(upstream.count(), 0)
-
-
-def refuse_plainly(listener):
-    """As servers of plain HTTP answer what is no request line."""
-    while True:
-        try:
-            client, _ = listener.accept()
-        except OSError:
-            return
-        with client, contextlib.suppress(ConnectionError):
-            client.recv(65536)
-            client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
 def server_of(authority, days):

@@ -2,6 +2,7 @@
 """A scripted HTTP/1.1 upstream on raw sockets.  It counts and keeps every
 request with its exact bytes, and answers what it is told to, byte for byte."""
 
+import contextlib
 import socket
 import threading
 
@@ -247,3 +248,17 @@ def refused_port():
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
     return sock, sock.getsockname()[1]
+
+
+def refuse_plainly(listener):
+    """As servers of plain HTTP answer what is no request line."""
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        with client, contextlib.suppress(ConnectionError):
+            client.recv(65536)
+            client.sendall(b"HTTP/1.1 400 Bad Request\r\n"
+                           b"Content-Length: 0\r\n\r\n")
+            client.recv(65536)
