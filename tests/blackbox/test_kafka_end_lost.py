@@ -4,141 +4,18 @@ restored: what stands there since then is new, and what stands before it was
 read, though nobody has a record of it any more.  Skipped where there is no
 Kafka (contrib/check --kafka)."""
 
-import itertools
-import os
-import shutil
 import time
-from collections import Counter
 
 from once import tap
 from once.admin import Admin
 from once.gateway import command
-from once.kafka import START_S, confluent_kafka
-from once.kafka_topic import Topic
+from once.kafka import START_S
+from once.kafka_disk import LEFT, LOST, DiskReader, keys_of, read_all
 from once.tap import each, equal, test
 from once.upstream import answer, reset_unanswered
 from once.wait import eventually
 
-NUMBERS = itertools.count()
 NOW_MS = int(time.time() * 1000)
-LEFT, LOST = 6, 4  # messages that are still there, and that are not
-
-
-def keys_of(word, count):
-    return [f"{word}{number}" for number in range(count)]
-
-
-class Reader:
-    """A topic, and gateways that read it one after the other."""
-
-    def __init__(self, bench, start="earliest", kafka=None, settings=None,
-                 topic=None, **members):
-        """The members are all messages'; settings: the source's, and the
-        topic's."""
-        self.start, self.settings = start, settings
-        self.bench, self.redis = bench, bench.own_redis()
-        self.members = members
-        self.upstream = bench.upstream()
-        self.kafka = kafka or bench.own_kafka()
-        self.node = self.kafka.nodes[0]
-        self.topic = Topic(
-            self.kafka, f"end-lost-{next(NUMBERS)}", **(topic or {}))
-        self.executed = []
-
-    def serve(self):
-        self.gateway = self.bench.serve(self.topic.source(
-            self.bench.config(
-                self.upstream, instance="one", redis=self.redis,
-                log={"level": "debug"},
-                admin={"listen": f"unix:{self.bench.folder()}/admin"}),
-            self.topic.name, self.settings, start=self.start))
-        return self.gateway
-
-    def add(self, keys):
-        self.topic.add_all(keys, **self.members)
-
-    def finish(self, keys):
-        self.add(keys)
-        self.finished(keys)
-
-    def finished(self, keys):
-        """These are executed yet, once, and nothing else."""
-        self.executed += keys
-        self.upstream.wait_until(
-            lambda: len(self.upstream.requests) >= len(self.executed),
-            f"{keys} are executed", START_S)
-        self.topic.wait_finished(START_S)
-        equal(Counter(r.get("Idempotency-Key")
-                      for r in self.upstream.requests),
-              Counter(self.executed))
-
-    # --- the disk ----------------------------------------------------------
-
-    def folder(self):
-        return os.path.join(self.node.data, f"{self.topic.name}-0")
-
-    def keep(self):
-        """Of the partition, a copy."""
-        self.node.stop()
-        self.copy = os.path.join(self.bench.folder(), "copy")
-        shutil.copytree(self.folder(), self.copy)
-        self.node.start()
-
-    def restore(self, left=LEFT):
-        """Puts the copy back, and has Redis forget all records."""
-        self.node.stop()
-        self.put_back(left)
-
-    def put_back(self, left=LEFT):
-        shutil.rmtree(self.folder())
-        shutil.copytree(self.copy, self.folder())
-        self.node.start()
-        eventually(lambda: self.kafka.ends(self.topic.name)[0][1] == left,
-                   "the end is lost")
-        for name in self.redis("KEYS", "*:r:*"):
-            self.redis("DEL", name)
-
-    def stop(self):
-        self.gateway.stop()
-        self.kafka.wait_members(self.topic.group, 0)
-
-    def add_in_transaction(self, keys):
-        """A marker stands behind them, which is written last of all."""
-        producer = confluent_kafka.Producer(
-            self.kafka.settings(transactional_id=f"test-{next(NUMBERS)}"))
-        producer.init_transactions(START_S)
-        producer.begin_transaction()
-        for key in keys:
-            value, members = self.topic.message(b"{}", key)
-            producer.produce(self.topic.name, value, **members)
-        producer.commit_transaction(START_S)
-        eventually(lambda: self.kafka.ends(self.topic.name)[0][1]
-                   == LEFT + len(keys) + 1, "its marker is written")
-
-    def reads_what_is_new(self, begin):
-        """The log goes beyond where it was read, and then is read."""
-        new = keys_of("new", LOST + 2)
-        self.add(new)
-        begin()
-        self.finished(new)
-        self.reads_on_behind(LEFT)
-
-    def reads_on_behind(self, offset):
-        told, = self.gateway.find_log("source_end_lost")
-        equal((told["partition"], told["offset"]),
-              (f"{self.topic.name}/0", offset))
-        equal(self.gateway.find_log("source_topic_again"), [])
-        equal(self.gateway.find_log("source_unproven"), [])
-
-
-def read_all(bench, **members):
-    """All of it is finished; some of that will be lost."""
-    r = Reader(bench, **members)
-    r.serve()
-    r.finish(keys_of("old", LEFT))
-    r.keep()
-    r.finish(keys_of("gone", LOST))
-    return r
 
 
 @each([("of a group that stands there", False, 1, {}),
@@ -234,7 +111,7 @@ def where_nothing_that_was_read_is_known_to_be_left_an_operator_decides(
     r.topic.add_all(["new"])
     r.serve()
     told = r.gateway.wait_for_log("source_unproven", timeout=START_S)
-    for word in (f"{r.topic.name}/0", f"before {LEFT + LOST}",
+    for word in (f"{r.topic.name}/0", f"below {LEFT + LOST}",
                  "messages rewind"):
         assert word in told["error"], told
     shown, = Admin(r.gateway).get("/sources")["sources"]
@@ -264,7 +141,7 @@ def looked(gateway, since):
 def a_leader_that_comes_back_without_the_end_is_noticed_while_others_answer(
         bench):
     kafka = bench.own_kafka(3)
-    r = Reader(bench, kafka=kafka, settings=PATIENT, topic={
+    r = DiskReader(bench, kafka=kafka, settings=PATIENT, topic={
         "nodes": [without_coordinator(kafka)[0].number],
         "min_insync_replicas": 1})
     r.node = without_coordinator(kafka)[0]
@@ -290,7 +167,7 @@ def another_leader_that_lacks_the_end_is_noticed_while_others_answer(bench):
     gateway hears of it."""
     kafka = bench.own_kafka(3)
     first, other = without_coordinator(kafka)
-    r = Reader(bench, kafka=kafka, settings=PATIENT, topic={
+    r = DiskReader(bench, kafka=kafka, settings=PATIENT, topic={
         "nodes": [first.number, other.number], "min_insync_replicas": 1,
         "unclean_leader_election_enable": "true"})
     r.serve()
@@ -310,7 +187,7 @@ def another_leader_that_lacks_the_end_is_noticed_while_others_answer(bench):
 @test
 def a_source_that_begins_with_the_latest_knows_the_log_before_it_reads(bench):
     """What stood before it began is neither executed nor forgotten."""
-    r = Reader(bench, "latest")
+    r = DiskReader(bench, "latest")
     r.add(keys_of("left", LEFT))
     r.keep()
     r.add(keys_of("gone", LOST))

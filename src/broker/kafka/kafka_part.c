@@ -222,6 +222,22 @@ kafka_part_keep(struct kafka_part *part, const char *name, const char *text,
 }
 
 void
+kafka_part_stand(struct kafka_part *part, const char *why, int64_t low)
+{
+	char words[KAFKA_WORDS_BYTES];
+	snprintf(words, sizeof words,
+	    "%s (%s, which was finished below %" PRId64 ")", why, part->name,
+	    low);
+	part->step = KAFKA_UNPROVEN;
+	part->odd_ms = loop_now_ms(part->kafka->loop);
+	kafka_trouble_begin(
+	    part->kafka, KAFKA_OF_PROOF, part->name, words);
+	/* By that name it can be rewound; what is there says nothing more. */
+	if (part->blind)
+		kafka_part_keep(part, part->name, "0", false);
+}
+
+void
 kafka_part_ask_again(struct kafka_part *part)
 {
 	struct kafka *kafka = part->kafka;
@@ -250,7 +266,7 @@ kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
 	part->lowered = lowered;
 	read_floor(part, text);
 	/* Nothing else has changed since it was to be proven. */
-	bool is_decided = lowered || part->floor.low < 0;
+	bool is_decided = lowered || (part->floor.low < 0 && !part->blind);
 	if (part->step != KAFKA_UNPROVEN || !is_decided || kafka->revoking ||
 	    kafka->remake)
 		return;

@@ -98,6 +98,7 @@ struct kafka_part {
 	struct kafka_anchor newest; /* it was that first */
 	struct kafka_anchors tries; /* older ones, which were not tried yet */
 	bool other, other_before; /* stand at the newest, at older ones */
+	bool blind; /* no floor is kept: nor are, perhaps, the records */
 	int64_t latest; /* its log ended there when it began with the latest */
 	struct kafka_sight seen;
 	bool empty; /* its queue was, when it was last looked at */
@@ -118,8 +119,7 @@ struct kafka_part {
 	} shelved;
 	bool lower_floor; /* what is kept is of a topic that is gone */
 	unsigned putting; /* of what is given, in a transaction */
-	/* A commit under way: what it tells. */
-	bool committing;
+	bool committing; /* one is under way, and what it tells */
 	struct kafka_floor committed;
 	uint32_t committed_era;
 };
@@ -177,7 +177,7 @@ struct kafka {
 	rd_kafka_topic_partition_list_t *list;
 	struct kafka_ask *ask; /* that of the consumer, which it frees */
 	bool asking; /* for what was committed */
-	bool looking; /* at topics */
+	bool looking;        /* at topics */
 	uintptr_t asked_for; /* serials was that, then */
 	int64_t ask_again_ms;
 	bool again; /* what was given back is wanted */
@@ -294,8 +294,7 @@ void kafka_still_init(struct kafka *kafka);
 /* Asks, when it is time. */
 void kafka_still_look(struct kafka *kafka);
 /* As kafka_ask says it; arg is the reader. */
-void kafka_still_answered(
-    void *arg, rd_kafka_topic_partition_list_t *list);
+void kafka_still_answered(void *arg, rd_kafka_topic_partition_list_t *list);
 /* Has another consumer made, if it is due. */
 void kafka_still_go_on(struct kafka *kafka);
 /* The consumer is another one. */
@@ -360,7 +359,8 @@ void kafka_part_free(struct kafka_part **part);
 void kafka_part_seek(struct kafka_part *part, int64_t offset);
 /* What comes next is fetched again; from there, where no offset is known. */
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
-/* One that is UNPROVEN: whether an operator has decided. */
+/* Below low it was finished, and is UNPROVEN; whether it is decided on. */
+void kafka_part_stand(struct kafka_part *part, const char *why, int64_t low);
 void kafka_part_ask_again(struct kafka_part *part);
 void kafka_part_log(
     const struct kafka_part *part, enum event event, int64_t offset);
@@ -377,8 +377,8 @@ MUST_USE bool kafka_part_leaves(struct kafka_part *part, int64_t offset);
 void kafka_part_era_told(struct kafka_part *part);
 void kafka_part_end_era(struct kafka_part *part);
 /* Where it is in the log that the broker has; below 0: not known. */
-void kafka_part_ends(const struct kafka_part *part, int64_t *ret_from,
-    int64_t *ret_to);
+void kafka_part_ends(
+    const struct kafka_part *part, int64_t *ret_from, int64_t *ret_to);
 void kafka_part_set_floor(
     struct kafka_part *part, struct span floor, bool lowered);
 /* Whether that is the end of something kept in this cluster. */

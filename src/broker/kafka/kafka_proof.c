@@ -29,6 +29,11 @@ enum {
  *     nothing    nothing                   of a commit all holds, as brokers
  *                                          forget it with its topic; of a
  *                                          floor nobody knows
+ *
+ * Where anchors are missing, as all but those of the commit are if Redis has
+ * forgotten its floor, another one may stand there because the log has lost its
+ * end as well as because the topic was made again: nobody knows, then, unless
+ * the log has nothing before them.
  */
 
 /* --- where it begins --- */
@@ -38,10 +43,12 @@ static void
 keep_anchors(struct kafka_part *part)
 {
 	const struct kafka_floor *floor = &part->floor;
+	struct kafka_anchors *older = &part->ring.older;
+	older->cut = part->ring.next > 0;
 	if (floor->low < 0 || part->ring.next < floor->low)
 		return;
-	part->ring.older = floor->older;
-	kafka_ring_floor_note(&part->ring.older, floor->anchor);
+	*older = floor->older;
+	kafka_ring_floor_note(older, floor->anchor);
 }
 
 /* The ring begins at what is known; its ranges are the ring's. */
@@ -86,7 +93,7 @@ static int64_t
 prove_newest(struct kafka_part *part, struct kafka_anchor anchor)
 {
 	part->newest = anchor;
-	part->other = part->other_before = false;
+	part->other = part->other_before = part->blind = false;
 	return prove(part, anchor);
 }
 
@@ -120,7 +127,7 @@ take_tries(struct kafka_part *part)
 	struct kafka_anchors *tries = &part->tries;
 	int64_t end = has_anchor_below(part) ? part->commit.anchor.offset
 					     : part->commit.low;
-	tries->count = 0;
+	*tries = (struct kafka_anchors){0};
 	if (!part->lowered && part->floor.low >= 0) {
 		*tries = part->floor.older;
 		kafka_ring_floor_note(tries, part->floor.anchor);
@@ -138,13 +145,15 @@ try_commit(struct kafka_part *part)
 {
 	int64_t low = part->commit.low;
 	part->trial = KAFKA_TRY_COMMIT;
-	if (has_top(part) || has_anchor_below(part)) {
-		take_tries(part);
-		return prove_newest(part,
-		    has_top(part) ? part->commit.top : part->commit.anchor);
+	if (!has_top(part) && !has_anchor_below(part)) {
+		begin_at(part, &part->commit);
+		return low;
 	}
-	begin_at(part, &part->commit);
-	return low;
+	take_tries(part);
+	int64_t offset = prove_newest(
+	    part, has_top(part) ? part->commit.top : part->commit.anchor);
+	part->blind = part->floor.low < 0 && !part->lowered;
+	return offset;
 }
 
 static int64_t
@@ -162,7 +171,7 @@ static int64_t
 try_latest(struct kafka_part *part)
 {
 	part->trial = KAFKA_TRY_LATEST;
-	part->tries.count = 0;
+	part->tries = (struct kafka_anchors){0};
 	part->latest = -1;
 	part->newest.offset = -1;
 	return prove(part,
@@ -254,6 +263,38 @@ begin_at_commit(struct kafka_part *part)
 	begin_at(part, commit);
 }
 
+static int64_t
+low_of(const struct kafka_part *part)
+{
+	return part->trial == KAFKA_TRY_FLOOR ? part->floor.low
+					      : part->commit.low;
+}
+
+/*
+ * To read on would leave out what was never executed, to begin anew would
+ * execute again what has no record any more.
+ */
+static void
+stand_still(struct kafka_part *part)
+{
+	const char *words;
+	if (part->other)
+		words = "another message stands where one was read, and "
+			"nothing tells whether the log has lost its end or "
+			"the topic was made again: set the group to where it "
+			"is to be read from, or \"messages rewind\" it, which "
+			"executes again what has no record";
+	else if (part->trial == KAFKA_TRY_FLOOR)
+		words = "nothing tells whether the topic was made again: set "
+			"the group to where it was finished, or \"messages "
+			"rewind\" it, which executes again what has no record";
+	else
+		words = "other messages stand where some were read, and none "
+			"where the group stands: set it to where it is to be "
+			"read from, or \"messages rewind\" it to read on there";
+	kafka_part_stand(part, words, low_of(part));
+}
+
 /* here: what has come is to be looked at, so that nothing is fetched anew. */
 static void
 proven(struct kafka_part *part, bool here)
@@ -261,10 +302,13 @@ proven(struct kafka_part *part, bool here)
 	struct kafka_stand stand = {.low = part->floor.low,
 	    .anchor = part->floor.anchor,
 	    .top = {-1, 0}};
-	if (part->other || part->other_before) {
+	bool is_cut = part->other || part->other_before;
+	if (is_cut && part->blind)
+		stand_still(part);
+	else if (is_cut)
 		read_on_behind(part);
+	if (is_cut)
 		return;
-	}
 	bool seeks = is_older(part) ||
 	    (part->trial == KAFKA_TRY_COMMIT && has_top(part));
 	if (part->trial == KAFKA_TRY_COMMIT) {
@@ -289,49 +333,25 @@ believe_commit(struct kafka_part *part)
 	kafka_part_seek(part, part->ring.next);
 }
 
-static int64_t
-low_of(const struct kafka_part *part)
-{
-	return part->trial == KAFKA_TRY_FLOOR ? part->floor.low
-					      : part->commit.low;
-}
-
-/*
- * To read on would leave out what was never executed, to begin anew would
- * execute again what has no record any more.
- */
-static void
-stand_still(struct kafka_part *part)
-{
-	char words[KAFKA_WORDS_BYTES];
-	int64_t low = low_of(part);
-	if (part->trial == KAFKA_TRY_FLOOR)
-		snprintf(words, sizeof words,
-		    "nothing tells whether the topic was made again, or is "
-		    "finished below %" PRId64 " as it was: \"messages rewind\" "
-		    "it, or set the group to that (%s)",
-		    low, part->name);
-	else
-		snprintf(words, sizeof words,
-		    "other messages stand where some were read, and none "
-		    "before %" PRId64 ": set the group to where it is to be "
-		    "read from, or \"messages rewind\" it to read on there "
-		    "(%s)",
-		    low, part->name);
-	part->step = KAFKA_UNPROVEN;
-	part->odd_ms = loop_now_ms(part->kafka->loop);
-	kafka_trouble_begin(
-	    part->kafka, KAFKA_OF_PROOF, part->name, words);
-}
-
 /* --- the proof --- */
+
+/* Whether something was finished before all that was looked at. */
+static bool
+is_open(const struct kafka_part *part)
+{
+	int64_t start, to;
+	kafka_part_ends(part, &start, &to);
+	bool is_first = part->tries.count > 0 || part->prove.offset <= start ||
+	    (to >= 0 && to <= start);
+	return (part->blind || part->tries.cut) && !is_first;
+}
 
 static void
 none_is_met(struct kafka_part *part)
 {
-	if (part->other)
+	if (part->other && !is_open(part))
 		disproved(part);
-	else if (part->trial == KAFKA_TRY_FLOOR ||
+	else if (part->other || part->trial == KAFKA_TRY_FLOOR ||
 	    (part->other_before && !part->lowered))
 		stand_still(part);
 	else

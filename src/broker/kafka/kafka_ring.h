@@ -42,6 +42,7 @@ struct kafka_anchor {
 struct kafka_anchors {
 	struct kafka_anchor list[KAFKA_ANCHORS_MAX]; /* in their order */
 	size_t count;
+	bool cut; /* what was finished before the first, nobody knows */
 };
 
 /*

@@ -7,7 +7,8 @@
 
 /*
  * The text: "LOW ANCHOR MARK OLDER ", numbers in decimal, OLDER as
- * "OFFSET.MARK,OFFSET.MARK..." and missing where there are none.  What is
+ * "OFFSET.MARK,OFFSET.MARK...", with a "?" before it where what was finished
+ * before those is not known, and missing where it would be empty.  What is
  * behind that is the caller's, and has no blank.
  */
 
@@ -80,12 +81,20 @@ kafka_ring_floor_write(
 	int at = snprintf(ret_text, KAFKA_FLOOR_BYTES,
 	    "%" PRId64 " %" PRId64 " %" PRIu32, floor->low,
 	    floor->anchor.offset, floor->anchor.mark);
+	const char *between = " ";
+	if (floor->older.cut) {
+		at += snprintf(
+		    ret_text + at, KAFKA_FLOOR_BYTES - (size_t)at, " ?");
+		between = "";
+	}
 	for (size_t i = 0; i < floor->older.count &&
 	     floor->older.list[i].offset < floor->anchor.offset;
-	     i++)
+	     i++) {
 		at += snprintf(ret_text + at, KAFKA_FLOOR_BYTES - (size_t)at,
-		    "%c%" PRId64 ".%" PRIu32, i == 0 ? ' ' : ',',
+		    "%s%" PRId64 ".%" PRIu32, between,
 		    floor->older.list[i].offset, floor->older.list[i].mark);
+		between = ",";
+	}
 }
 
 static bool
@@ -111,6 +120,9 @@ take_anchor(struct span *text, char between, char end,
 static bool
 read_older(struct span text, struct kafka_floor *floor)
 {
+	floor->older.cut = span_starts(text, SPAN("?"));
+	if (floor->older.cut)
+		text = span_from(text, 1);
 	while (text.len > 0) {
 		struct kafka_anchor anchor;
 		size_t count = floor->older.count;

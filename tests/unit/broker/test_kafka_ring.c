@@ -468,12 +468,11 @@ what_is_being_put_has_a_floor_of_its_own(void **state)
 }
 
 static void
-a_floor_comes_back_as_it_was(void **state)
+comes_back(bool cut)
 {
 	struct kafka_floor floor = {
-	    INT64_MAX, {INT64_MAX - 1, UINT32_MAX}, {.count = 0}}, back;
+	    INT64_MAX, {INT64_MAX - 1, UINT32_MAX}, {.cut = cut}}, back;
 	char text[KAFKA_FLOOR_BYTES + 8], again[KAFKA_FLOOR_BYTES];
-	(void)state;
 	for (size_t n = 0; n <= KAFKA_ANCHORS_MAX; n++) {
 		kafka_ring_floor_write(&floor, text);
 		size_t len = strlen(text);
@@ -483,6 +482,7 @@ a_floor_comes_back_as_it_was(void **state)
 		assert_true(span_eq(rest, SPAN("cluster")));
 		assert_int_equal(back.low, floor.low);
 		assert_int_equal(back.older.count, n);
+		assert_int_equal(back.older.cut, cut);
 		kafka_ring_floor_write(&back, again);
 		assert_int_equal(strlen(again), len);
 		assert_memory_equal(again, text, len);
@@ -493,11 +493,20 @@ a_floor_comes_back_as_it_was(void **state)
 }
 
 static void
+a_floor_comes_back_as_it_was(void **state)
+{
+	(void)state;
+	comes_back(false);
+	comes_back(true);
+}
+
+static void
 what_is_no_floor_says_nothing(void **state)
 {
 	static const char *const texts[] = {"", "x", "7", "7 6", "7 6 ",
 	    "7 7 1 c", "7 6 -1 c", "7 6 4294967296 c", "7 6 1 5 c",
-	    "7 6 1 5. c", "7 6 1 5.1,4.1 c", "7 6 1 6.1 c", "7 6 1 5.1,x c"};
+	    "7 6 1 5. c", "7 6 1 5.1,4.1 c", "7 6 1 6.1 c", "7 6 1 5.1,x c",
+	    "7 6 1 5.1? c", "7 6 1 ?? c", "0 c"};
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct kafka_floor floor;
