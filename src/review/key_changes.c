@@ -41,15 +41,6 @@ struct change {
 	struct complaints *complaints;
 };
 
-/* The i-th method of a route that has had keys; NULL: there is none more. */
-static const char *
-method_of(const struct conf_route *before, size_t i)
-{
-	if (before->methods.count == 0)
-		return i == 0 ? "POST" : NULL;
-	return i < before->methods.count ? before->methods.list[i] : NULL;
-}
-
 static bool
 comes(const struct change *change, const struct conf_route *before,
     const struct conf_route *route, const char *method)
@@ -63,11 +54,9 @@ static bool
 takes_over(const struct change *change, const struct conf_route *before,
     const struct conf_route *route)
 {
-	const char *method;
-	if (!strcmp(before->name, route->name))
-		return covers_some_method_of(before, route);
-	for (size_t i = 0; (method = method_of(before, i)) != NULL; i++)
-		if (comes(change, before, route, method))
+	/* One that has keys names its methods. */
+	for (size_t i = 0; i < before->methods.count; i++)
+		if (comes(change, before, route, before->methods.list[i]))
 			return true;
 	return false;
 }
@@ -251,8 +240,8 @@ methods_coming(const struct change *change, const struct conf_route *before,
     const struct conf_route *route)
 {
 	char *all = NULL;
-	const char *method;
-	for (size_t i = 0; (method = method_of(before, i)) != NULL; i++) {
+	for (size_t i = 0; i < before->methods.count; i++) {
+		const char *method = before->methods.list[i];
 		if (!comes(change, before, route, method))
 			continue;
 		char *longer = all == NULL ? mem_text(method)

@@ -769,6 +769,29 @@ def against_says_nothing_of_a_route_that_takes_no_keys(bench, routes):
            and "comes here" in words], [])
 
 
+@each([("another path", [writes("/v2/*", namespace="eu")], []),
+       ("another path behind one with its keys",
+        [front("/v1/*"), writes("/v2/*", namespace="eu")], []),
+       ("it is hidden",
+        [front("/v1/*"), writes("/v1/charges", namespace="eu")], []),
+       ("other methods", [
+           {**writes(namespace="eu"), "methods": ["GET"]}, front("/v1/*")],
+        []),
+       ("a part of its paths", [writes("/v1/a", namespace="eu")], ["eu"]),
+       ("one of its methods",
+        [{**writes(namespace="eu"), "methods": ["REPORT", "PUT"]}], ["eu"]),
+       ("all but what is in front", [
+           {**front("/v1/*"), "methods": ["POST"]}, writes(namespace="eu")],
+        ["eu"])])
+def against_compares_a_route_of_a_name_by_its_requests(bench, routes, found):
+    """A name alone brings no keys."""
+    config = {**least(), "routes": [writes("/v1/*")]}
+    running = bench.file(json.dumps(config).encode())
+    said = check(bench, {**config, "routes": routes}, "--against", running)[1]
+    equal([words.split('"')[-2] for _, words in said
+           if "changes from" in words], found)
+
+
 LOST = [
     ("it has no keys", lambda routes: routes[0].pop("idempotency"), 0),
     ("it is gone", lambda routes: routes.pop(0), 0),
