@@ -32,9 +32,6 @@ told_keys(const struct conf_idempotency *policy)
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		put_shown(json, paths[i],
 		    option_of_path(GROUP_IDEMPOTENCY, paths[i]), policy);
-	/* On a cluster it says where records are. */
-	put_shown(json, "entity", option_of_path(GROUP_IDEMPOTENCY, "entity"),
-	    policy);
 	return json;
 }
 

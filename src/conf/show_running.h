@@ -10,7 +10,7 @@
  * running gateway tells it whoever wants to know what another configuration
  * would change: {"routes": [{"name", "path", "methods", "observes", "keys"}],
  * "sources": […], "store": {…}, "restart": {…}}, where "keys" has each option
- * by its path, and "entity", and is missing where the route has no idempotency.
+ * by its path, and is missing where the route has no idempotency.
  * "restart" has what only a restart changes, each option by its path, as a
  * keyed hash of what the file says, but for passwords and tokens.  It holds no
  * secret: of store.secret there is a hash keyed with it, as each key_id is one,

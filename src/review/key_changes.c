@@ -1,33 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/digest.h"
 #include "base/mem.h"
-#include "conf/show.h"
 #include "conf/show_running.h"
 #include "load/conf_load.h"
 #include "load/conf_restart.h"
 #include "review/covers.h"
 #include "review/key_changes.h"
+#include "review/key_changes_private.h"
+#include "review/key_meaning_private.h"
 #include "review/said.h"
 #include "review/source_changes.h"
 #include "review/warning_private.h"
 
-#define GONE gone
-#define OTHER_REQUEST other_request
-static const char gone[] =
-    "keys that exist are not found any more, and their retries are executed "
-    "again";
-static const char other_request[] =
-    "a retry of a key that exists is taken for another request, and refused "
-    "(key-reused)";
-
-/* The options, and what becomes of keys where one changes. */
-static const struct {
-	const char *path;
-	const char *words;
-} meaning[] = {
-#define KEY_OPTION(path, what) {path, what},
+/* The options, as tbl/key_options.h has them. */
+static const char *const paths[] = {
+#define KEY_OPTION(path, what) path,
 #include "tbl/key_options.h"
 #undef KEY_OPTION
 };
@@ -61,95 +49,33 @@ takes_over(const struct change *change, const struct conf_route *before,
 	return false;
 }
 
-static void
-add_warning(struct complaints *complaints, const char *pointer, char *words)
-{
-	complaints_add(complaints, pointer, "%s", words);
-	complaints->list[complaints->count - 1].warning = true;
-	free(words);
-}
-
-static char *
-value_text(json_t *value)
-{
-	return value != NULL
-	    ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT)
-	    : mem_str(SPAN("nothing"));
-}
-
-/* What does not name a record: how a token is believed. */
-static void
-leave_out_trust(json_t *scope)
-{
-	size_t i;
-	json_t *one;
-	json_array_foreach(scope, i, one)
-	{
-		json_object_del(one, "keys");
-		json_object_del(one, "issuer");
-		json_object_del(one, "audience");
-	}
-}
-
-/* Names of fields are written in any case (RFC 9110, section 5.1). */
-static bool
-same_field(const json_t *a, const json_t *b)
-{
-	return json_is_string(a) && json_is_string(b) &&
-	    !strcasecmp(json_string_value(a), json_string_value(b));
-}
-
-/* Of a value, or of a list of such. */
-static bool
-has_value(const json_t *all, const json_t *one)
-{
-	size_t i;
-	const json_t *other;
-	json_array_foreach(all, i, other)
-		if (json_equal(one, other) || same_field(one, other))
-			return true;
-	return json_equal(all, one) || same_field(all, one);
-}
-
-/* Whether whatever had a key before has it still. */
-static bool
-keeps_all(const json_t *old, const json_t *new)
-{
-	size_t i;
-	const json_t *one;
-	json_array_foreach(old, i, one)
-		if (!has_value(new, one))
-			return false;
-	return json_is_array(old) || has_value(new, old);
-}
-
-static bool
-means_the_same(const char *path, json_t *old, json_t *new)
-{
-	if (!strcmp(path, "scope")) {
-		leave_out_trust(old);
-		leave_out_trust(new);
-	}
-	bool names_fields =
-	    !strcmp(path, "scope") || !strcmp(path, "fingerprint.headers");
-	return old == new || json_equal(old, new) ||
-	    (!strcmp(path, "header") && keeps_all(old, new)) ||
-	    (names_fields && json_array_size(old) == json_array_size(new) &&
-		keeps_all(old, new) && keeps_all(new, old));
-}
-
-/* The value of a route before; told: of each, as show_running() tells it. */
+/* The options of a route, each by its path. */
 static json_t *
-value_before(
-    const struct conf_route *before, const json_t *told, const char *path)
+said_keys(const struct conf_route *route)
+{
+	json_t *keys = json_object();
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		json_t *value = said_value(route, paths[i]);
+		json_object_set_new(keys, paths[i],
+		    value != NULL ? value : json_null());
+	}
+	return keys;
+}
+
+/*
+ * Those of a route before; told: of each, as show_running() tells it.  Of what
+ * an older gateway does not tell nothing changes.
+ */
+static json_t *
+keys_before(const struct conf_route *before, const json_t *told,
+    const json_t *now)
 {
 	if (told == NULL)
-		return said_value(before, path);
-	json_t *keys =
-	    json_object_get(json_array_get(told, before->index), "keys");
-	json_t *value = json_object_get(keys, path);
-	return value == NULL || json_is_null(value) ? NULL
-						    : json_deep_copy(value);
+		return said_keys(before);
+	json_t *keys = json_deep_copy(now);
+	json_object_update(keys,
+	    json_object_get(json_array_get(told, before->index), "keys"));
+	return keys;
 }
 
 static char *
@@ -183,44 +109,71 @@ names_elsewhere(const struct conf_route *before,
 	return elsewhere;
 }
 
-/* NULL: it means what it did. */
+/* A route's options, before and now, and what they come to. */
+struct key_pair {
+	json_t *old, *new;
+	json_t *old_meant, *new_meant;
+};
+
 static char *
-words_of_change(const char *path, const struct conf_route *before,
-    const struct conf_route *route, json_t *old, json_t *new)
+text_at(json_t *keys, const char *path)
 {
-	char *from = value_text(old);
-	char *to = value_text(new);
-	char *words = !means_the_same(path, old, new)
-	    ? mem_printf("changes from %s to %s", from, to)
-	    : names_elsewhere(before, route, to)
-	    ? mem_printf("%s stands elsewhere in the path", to)
-	    : NULL;
+	json_t *value = json_object_get(keys, path);
+	return json_is_null(value)
+	    ? mem_str(SPAN("nothing"))
+	    : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+}
+
+/* What changed, and what becomes of keys; NULL: it means what it did. */
+static char *
+words_of_change(const struct key_pair *pair, const char *path)
+{
+	if (json_equal(json_object_get(pair->old, path),
+		json_object_get(pair->new, path)))
+		return NULL;
+	char *what = key_meaning_change(pair->old_meant, pair->new_meant, path);
+	if (what == NULL)
+		return NULL;
+	char *from = text_at(pair->old, path);
+	char *to = text_at(pair->new, path);
+	char *words = mem_printf("changes from %s to %s: %s", from, to, what);
 	free(from);
 	free(to);
+	free(what);
+	return words;
+}
+
+/* The same of a variable's place; NULL: it stands where it stood. */
+static char *
+words_of_place(const struct key_pair *pair, const char *path,
+    const struct conf_route *before, const struct conf_route *route)
+{
+	char *text = text_at(pair->new_meant, path);
+	char *words = names_elsewhere(before, route, text)
+	    ? mem_printf("%s stands elsewhere in the path: %s", text,
+		  key_meaning_loss(path))
+	    : NULL;
+	free(text);
 	return words;
 }
 
 static void
 compare_option(const struct change *change, const struct conf_route *route,
-    const struct conf_route *before, size_t i)
+    const struct conf_route *before, const struct key_pair *pair,
+    const char *path)
 {
-	json_t *old = value_before(before, change->told, meaning[i].path);
-	json_t *new = said_value(route, meaning[i].path);
-	char *words =
-	    words_of_change(meaning[i].path, before, route, old, new);
-	if (words != NULL) {
-		char *pointer =
-		    said_pointer(change->next, route, meaning[i].path);
-		char *other = words_of_other(route, before);
-		add_warning(change->complaints, pointer,
-		    mem_printf("route \"%s\": %s%s %s: %s", route->name, other,
-			meaning[i].path, words, meaning[i].words));
-		free(pointer);
-		free(other);
-	}
+	char *words = words_of_change(pair, path);
+	if (words == NULL)
+		words = words_of_place(pair, path, before, route);
+	if (words == NULL)
+		return;
+	char *other = words_of_other(route, before);
+	char *all = mem_printf(
+	    "route \"%s\": %s%s %s", route->name, other, path, words);
+	warning_add_said(change->complaints, change->next, route, path, all);
+	free(all);
+	free(other);
 	free(words);
-	json_decref(old);
-	json_decref(new);
 }
 
 static void
@@ -230,8 +183,16 @@ compare_routes(const struct change *change, const struct conf_route *route,
 	if (before->idempotency == NULL || before->observes ||
 	    !takes_over(change, before, route))
 		return;
-	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
-		compare_option(change, route, before, i);
+	json_t *new = said_keys(route);
+	json_t *old = keys_before(before, change->told, new);
+	const struct key_pair pair = {
+	    old, new, key_meaning_of(old), key_meaning_of(new)};
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		compare_option(change, route, before, &pair, paths[i]);
+	json_decref(old);
+	json_decref(new);
+	json_decref(pair.old_meant);
+	json_decref(pair.new_meant);
 }
 
 /* The methods by which requests come, "POST, PUT"; NULL: none does. */
@@ -309,58 +270,6 @@ key_changes_find(const struct conf *running, const struct conf *next,
 	json_decref(sources);
 }
 
-/* --- the store --- */
-
-static void
-warn_of_store(struct complaints *complaints, const char *name)
-{
-	char *pointer = mem_printf("/store/%s", name);
-	add_warning(complaints, pointer,
-	    mem_printf("a reload does not change this; after a restart, %s",
-		gone));
-	free(pointer);
-}
-
-static void
-warn_of_state_dir(struct complaints *complaints)
-{
-	add_warning(complaints, "/state_dir",
-	    mem_printf("the private Redis is there; a reload does not change "
-		"this; after a restart, %s", gone));
-}
-
-/* A member's text; empty: it has none. */
-static const char *
-text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-	return text != NULL ? text : "";
-}
-
-void
-key_changes_of_store(const struct conf *running, const struct conf *next,
-    struct complaints *complaints)
-{
-	static const char *const names[] = {
-#define STORE_OPTION(name) name,
-#include "tbl/key_options.h"
-#undef STORE_OPTION
-	    "secret"};
-	if (running->store.redis.managed && next->store.redis.managed &&
-	    strcmp(running->state_dir, next->state_dir) != 0)
-		warn_of_state_dir(complaints);
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		const struct option *option =
-		    option_find(GROUP_ROOT, SPAN("store."), names[i]);
-		must(option != NULL);
-		size_t at = (size_t)(option - options) * DIGEST_BYTES;
-		if (!memcmp(running->fixed + at, next->fixed + at,
-			DIGEST_BYTES))
-			continue;
-		warn_of_store(complaints, names[i]);
-	}
-}
-
 /* --- of a gateway that runs --- */
 
 /* Its routes, as far as requests are led to them. */
@@ -388,7 +297,8 @@ routes_told(const json_t *told, struct complaints *complaints)
 		if (json_is_true(json_object_get(one, "observes")))
 			json_object_set_new(
 			    route, "mode", json_string("observe"));
-		if (!strcmp(text_of(one, "name"), text_of(one, "path")))
+		if (json_equal(json_object_get(one, "name"),
+			json_object_get(one, "path")))
 			json_object_del(route, "name");
 		json_array_append_new(routes, route);
 	}
@@ -402,36 +312,6 @@ routes_told(const json_t *told, struct complaints *complaints)
 	    "the running gateway", span_str(text), complaints);
 	free(text);
 	return conf;
-}
-
-static void
-compare_store(const json_t *told, const struct conf *next,
-    struct complaints *complaints)
-{
-	static const char *const names[] = {
-#define STORE_OPTION(name) name,
-#include "tbl/key_options.h"
-#undef STORE_OPTION
-	};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		json_t *value = show_option(
-		    option_find(GROUP_ROOT, SPAN("store."), names[i]), next);
-		json_t *old = json_object_get(told, names[i]);
-		if (value == NULL)
-			value = json_null();
-		if (!json_equal(old, value))
-			warn_of_store(complaints, names[i]);
-		json_decref(value);
-	}
-	json_t *secret =
-	    show_running_secret(next->store.secret, text_of(told, "salt"));
-	if (!json_equal(json_object_get(told, "secret"), secret))
-		warn_of_store(complaints, "secret");
-	json_decref(secret);
-	if (json_object_get(told, "state_dir") != NULL &&
-	    next->store.redis.managed &&
-	    strcmp(text_of(told, "state_dir"), next->state_dir) != 0)
-		warn_of_state_dir(complaints);
 }
 
 /* True where the gateway tells of entities: an older one does not. */
@@ -464,7 +344,7 @@ key_changes_told(const json_t *told, const struct conf *next,
 	find_changes(running, routes, next, complaints);
 	source_changes_find(
 	    json_object_get(told, "sources"), next, complaints);
-	compare_store(store, next, complaints);
+	key_changes_of_store_told(store, next, complaints);
 	conf_unref(&running);
 	return true;
 }

@@ -15,6 +15,8 @@ KEY_OPTION("fingerprint.headers", OTHER_REQUEST)
 KEY_OPTION("fingerprint.json", OTHER_REQUEST)
 KEY_OPTION("fingerprint.ignore", OTHER_REQUEST)
 KEY_OPTION("fingerprint.only", OTHER_REQUEST)
+KEY_OPTION("entity", OTHER_REQUEST)
+KEY_OPTION("newer_only", OTHER_REQUEST)
 #endif
 #ifdef STORE_OPTION
 STORE_OPTION("redis")

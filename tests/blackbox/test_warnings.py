@@ -683,6 +683,16 @@ def against_finds_a_route_by_its_name_or_path(bench):
     assert '"default" to "eu"' in found[0][1], found
 
 
+@each([("another order", ["X-A", {"basic": "user"}, "X-B"],
+        ["X-B", {"basic": "user"}, "X-A"], True),
+       ("other capitals", ["X-A", "X-B"], ["x-a", "x-b"], False)])
+def against_compares_a_scope_in_its_order(bench, before, after, found):
+    running = bench.file(json.dumps(least(scope=before)).encode())
+    said = check(bench, least(scope=after), "--against", running)[1]
+    equal([p for p, _ in said if p == POLICY + "/scope"],
+          [POLICY + "/scope"] if found else [])
+
+
 def writes(path="/v1/*", **policy):
     return {"name": "writes", "path": path, "upstream": "api",
             "idempotency": policy}
