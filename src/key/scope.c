@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 #include <stdlib.h>
 
-#include "base/ascii.h"
 #include "base/json.h"
 #include "base/test_build.h"
+#include "conf/basic_user.h"
 #include "http/route.h"
 #include "key/scope.h"
 #include "token/token.h"
@@ -12,37 +11,14 @@
 
 /* --- HTTP Basic (RFC 7617) --- */
 
-/*
- * The user; false where another reader could find another one: base64 of which
- * bits are left, without its padding or of another alphabet, no colon, or
- * controls.
- */
-static bool
-read_user(struct arena *arena, struct span token, struct span *ret_user)
-{
-	char *text = arena_alloc(arena, token.len + 1);
-	const char *end;
-	size_t len;
-	if (sodium_base642bin((unsigned char *)text, token.len + 1, token.ptr,
-		token.len, NULL, &len, &end,
-		sodium_base64_VARIANT_ORIGINAL) != 0 ||
-	    end != token.ptr + token.len)
-		return false;
-	const char *colon = len > 0 ? memchr(text, ':', len) : NULL;
-	if (colon == NULL || ascii_has_controls(span_of(text, len)))
-		return false;
-	*ret_user = span_of(text, (size_t)(colon - text));
-	return true;
-}
-
 static enum scope_verdict
 find_user(struct arena *arena, struct span value, struct span *ret_user)
 {
 	struct span token;
 	if (!field_credentials(value, SPAN("Basic"), &token))
 		return SCOPE_FOUND;
-	return read_user(arena, token, ret_user) ? SCOPE_FOUND
-						 : SCOPE_MALFORMED;
+	return basic_user_read(arena, token, ret_user) ? SCOPE_FOUND
+						       : SCOPE_MALFORMED;
 }
 
 /* --- signed tokens --- */
