@@ -7,6 +7,7 @@
 #include "conf/option.h"
 #include "conf/show.h"
 #include "conf/show_running.h"
+#include "conf/source_names.h"
 
 enum { SALT_BYTES = 16 };
 
@@ -136,14 +137,16 @@ told_reads(const struct conf_source *source)
 }
 
 json_t *
-show_running_sources(const struct conf *conf)
+show_running_sources(
+    const struct conf *conf, const char *secret, const char *salt)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		const struct conf_source *source = &conf->sources[i];
-		json_t *json = json_pack("{s:s, s:s, s:o}", "name",
+		json_t *json = json_pack("{s:s, s:s, s:o, s:o}", "name",
 		    source->name, "broker", source->broker->name, "reads",
-		    told_reads(source));
+		    told_reads(source), "names",
+		    source_names_show(conf, source, secret, salt));
 		must(json != NULL);
 		put_shown(json, "key",
 		    option_find(GROUP_SOURCE, SPAN(""), "key"), source);
@@ -162,11 +165,12 @@ show_running(const struct conf *routes, const struct conf *start)
 	for (size_t i = 0; i < routes->n_routes; i++)
 		json_array_append_new(list, told_route(&routes->routes[i]));
 	json_t *store = told_store(start);
-	json_t *restart = show_running_restart(
-	    start, json_string_value(json_object_get(store, "salt")));
+	const char *salt = json_string_value(json_object_get(store, "salt"));
+	json_t *restart = show_running_restart(start, salt);
+	json_t *sources =
+	    show_running_sources(routes, start->store.secret, salt);
 	json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "routes", list,
-	    "sources", show_running_sources(routes), "store", store,
-	    "restart", restart);
+	    "sources", sources, "store", store, "restart", restart);
 	must(json != NULL);
 	return json;
 }

@@ -21,9 +21,11 @@
 json_t *show_running(const struct conf *routes, const struct conf *start);
 /*
  * "sources" of that configuration: [{"name", "broker" (its name), "reads" (its
- * stream, table or topics), "key", "path" (of the request)}].
+ * stream, table or topics), "key", "path" (of the request), "names"
+ * (conf/source_names.h, with that secret and salt)}].
  */
-json_t *show_running_sources(const struct conf *conf);
+json_t *show_running_sources(
+    const struct conf *conf, const char *secret, const char *salt);
 /* What keyed hash that secret (NULL: none) has with that salt. */
 json_t *show_running_secret(const char *secret, const char *salt);
 /* "restart" of that configuration, with that salt. */

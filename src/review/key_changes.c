@@ -264,9 +264,11 @@ void
 key_changes_find(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
-	json_t *sources = show_running_sources(running);
+	/* Nobody is told the hashes. */
+	static const char secret[] = "none", salt[] = "none";
+	json_t *sources = show_running_sources(running, secret, salt);
 	find_changes(running, NULL, next, complaints);
-	source_changes_find(sources, next, complaints);
+	source_changes_find(sources, next, secret, salt, complaints);
 	json_decref(sources);
 }
 
@@ -329,6 +331,19 @@ tells_entities(const json_t *routes)
 	return true;
 }
 
+/* NULL: it has another secret, with which no hash is the same. */
+static const char *
+salt_of(const json_t *store, const struct conf *next)
+{
+	const char *salt = json_string_value(json_object_get(store, "salt"));
+	if (salt == NULL)
+		return NULL;
+	json_t *secret = show_running_secret(next->store.secret, salt);
+	bool same = json_equal(json_object_get(store, "secret"), secret);
+	json_decref(secret);
+	return same ? salt : NULL;
+}
+
 bool
 key_changes_told(const json_t *told, const struct conf *next,
     struct complaints *complaints, struct complaints *wrong)
@@ -342,8 +357,8 @@ key_changes_told(const json_t *told, const struct conf *next,
 	    tells_entities(routes))
 		(void)conf_restart_finds_there(running, next, complaints);
 	find_changes(running, routes, next, complaints);
-	source_changes_find(
-	    json_object_get(told, "sources"), next, complaints);
+	source_changes_find(json_object_get(told, "sources"), next,
+	    next->store.secret, salt_of(store, next), complaints);
 	key_changes_of_store_told(store, next, complaints);
 	conf_unref(&running);
 	return true;

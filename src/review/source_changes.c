@@ -94,6 +94,62 @@ compare_broker(struct complaints *complaints, const json_t *before,
 		name, old, new));
 }
 
+/* What is said of the same before; NULL: nothing. */
+static const json_t *
+told_name(const json_t *before, const json_t *name)
+{
+	size_t i;
+	const json_t *one;
+	json_array_foreach(json_object_get(before, "names"), i, one)
+		if (json_equal(json_object_get(one, "use"),
+			json_object_get(name, "use")) &&
+		    json_equal(json_object_get(one, "name"),
+			json_object_get(name, "name")))
+			return one;
+	return NULL;
+}
+
+/* One header of the requests; its value may be a secret, and is not said. */
+static void
+say_of_header(struct complaints *complaints, const char *source,
+    const json_t *name)
+{
+	const char *header = source_text(name, "header");
+	const char *use = source_text(name, "use");
+	char *member = *header != '\0'
+	    ? mem_printf("request/headers/%s", header)
+	    : mem_text("request/headers");
+	char *words = !strcmp(use, "scope")
+	    ? mem_printf("source \"%s\": what its headers say of the tenant of "
+		  "route \"%s\" changes (scope, %s): a message that comes "
+		  "again has another key, and is executed again",
+		  source, source_text(name, "route"), source_text(name, "name"))
+	    : mem_printf("source \"%s\": a header changes that route \"%s\" "
+		  "compares (%s, %s): a message that comes again is taken for "
+		  "another one (mismatch)",
+		  source, source_text(name, "route"), use,
+		  source_text(name, "name"));
+	say_of_source(complaints, source, member, words);
+	free(member);
+}
+
+static void
+compare_headers(struct complaints *complaints, const json_t *before,
+    const json_t *after)
+{
+	size_t i;
+	const json_t *one;
+	json_array_foreach(json_object_get(after, "names"), i, one)
+	{
+		const json_t *same = told_name(before, one);
+		if (same != NULL &&
+		    !json_equal(json_object_get(same, "hash"),
+			json_object_get(one, "hash")))
+			say_of_header(
+			    complaints, source_text(after, "name"), one);
+	}
+}
+
 /* Another name for what is read already. */
 static void
 look_for_former(struct complaints *complaints, const json_t *before,
@@ -115,11 +171,12 @@ look_for_former(struct complaints *complaints, const json_t *before,
 
 void
 source_changes_find(const json_t *before, const struct conf *next,
-    struct complaints *complaints)
+    const char *secret, const char *salt, struct complaints *complaints)
 {
 	size_t i;
 	json_t *one;
-	json_t *all = show_running_sources(next);
+	json_t *all = show_running_sources(
+	    next, secret, salt != NULL ? salt : "");
 	json_array_foreach(all, i, one)
 	{
 		const json_t *same =
@@ -131,6 +188,8 @@ source_changes_find(const json_t *before, const struct conf *next,
 		compare_key(complaints, same, one);
 		compare_path(complaints, same, one);
 		compare_broker(complaints, same, one);
+		if (salt != NULL)
+			compare_headers(complaints, same, one);
 	}
 	json_decref(all);
 }

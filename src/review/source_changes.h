@@ -14,7 +14,8 @@
 
 /*
  * Adds a warning for each such change; before is what the configuration that
- * runs says of its sources (show_running_sources()), NULL: nothing.
+ * runs says of its sources (show_running_sources()), NULL: nothing, with that
+ * secret and salt; without a salt, the hashes are not compared.
  */
 void source_changes_find(const json_t *before, const struct conf *next,
-    struct complaints *complaints);
+    const char *secret, const char *salt, struct complaints *complaints);

@@ -335,6 +335,18 @@ token_verify(struct arena *arena, const struct token_keys *keys,
 	    : read_claim(arena, claims, rules->claim, ret_value);
 }
 
+bool
+token_claim(struct arena *arena, const char *claim, struct span token,
+    struct span *ret_value)
+{
+	struct parts parts;
+	const struct json *claims = split_token(arena, token, &parts)
+	    ? json_read(arena, parts.payload)
+	    : NULL;
+	return claims != NULL &&
+	    read_claim(arena, claims, claim, ret_value) == NULL;
+}
+
 int64_t
 token_lifetime_ms(struct arena *arena, struct span token)
 {

@@ -29,6 +29,12 @@ MUST_USE const char *token_verify(struct arena *arena,
     const struct token_keys *keys, const struct token_rules *rules,
     struct span token, int64_t now_ms, struct span *ret_value);
 /*
+ * That value of a token which may be anybody's, and over: to compare two that
+ * the operator has, never to believe one.  False: it cannot be read.
+ */
+MUST_USE bool token_claim(struct arena *arena, const char *claim,
+    struct span token, struct span *ret_value);
+/*
  * How long a token that has been verified is believed in all, from iat, or else
  * nbf, to exp; 0: it does not say.
  */

@@ -17,7 +17,7 @@ from once.tap import each, equal, test
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {head, upstream, load}; redis <- broker
 #                   base <- jsonc <- load <- review <- cmd
-#   head <- http; {base, jsonc} <- token <- {load, review, key}
+#   head <- http; {base, jsonc} <- token <- {conf, load, review, key}
 #   {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
@@ -39,7 +39,7 @@ MAY_SEE = {
     "tbl": set(),
     "base": set(),
     "loop": BASE,
-    "conf": LOOP,
+    "conf": LOOP | {"token"},
     "jsonc": BASE,
     "token": BASE | {"jsonc"},
     "load": CONF | {"jsonc", "token"},
