@@ -88,8 +88,10 @@ function fillMessage(item, message, now) {
 	part(".chip").className = "chip "
 		+ (message.state === "held" ? "bad" : "");
 	put(part(".name"), message.source);
+	const isForgotten = message.reason === "forgotten";
 	put(part(".attempt"), message.attempt ? `attempt ${message.attempt}`
-		: "not sent yet");
+		: isForgotten ? "was sent" : "not sent yet");
+	part(".replay").hidden = !isForgotten;
 	agoOf(part("time"), message, now);
 	const words = MESSAGE_REASONS[message.reason];
 	put(part(".why"), words ? `${message.reason}: ${words}.`
@@ -135,7 +137,8 @@ function makeOf(template, acts, nameOf) {
 
 const makeActs = makeOf("source-item", ["pause", "resume", "rewind"],
 	source => source.name);
-const makeMessage = makeOf("message-item", ["drop"], message => message.id);
+const makeMessage = makeOf("message-item", ["replay", "drop"],
+	message => message.id);
 const makeLetter = makeOf("letter-item", ["replay", "drop"],
 	message => message.position);
 
@@ -251,11 +254,13 @@ addOrders({
 		path: message => `/messages/${message.id}/replay`,
 		about: aboutMessage("reason"),
 		title: "Replay: it is to be tried again",
-		means: "You are saying that what it died of is mended. It goes "
-			+ "the way of every message again, under the same "
-			+ "key, with a fresh allowance of attempts; what is "
-			+ "parked behind it follows. If it was executed "
-			+ "already, it is not executed again.",
+		means: "You are saying that what it died of is mended, or, of "
+			+ "one whose record is gone, that it did not happen. "
+			+ "It goes the way of every message again, under the "
+			+ "same key, with a fresh allowance of attempts; what "
+			+ "is parked behind it follows. If it was executed "
+			+ "already, it is not executed again, as long as its "
+			+ "record is kept.",
 		warning: "If nobody knows whether it was executed, resolve its "
 			+ "key first.",
 		button: "Replay the message",
