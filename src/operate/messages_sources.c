@@ -2,19 +2,22 @@
 #include "operate/messages_sources.h"
 #include "operate/values.h"
 
-/* Who has paused it stands where another one has its error. */
+/* Who has paused it stands before its error, which may last longer. */
 static void
 say_paused(json_t *source)
 {
 	const json_t *paused = json_object_get(source, "paused");
 	const char *who = json_string_value(json_object_get(paused, "who"));
 	const char *note = json_string_value(json_object_get(paused, "note"));
-	if (who == NULL || json_object_get(source, "error") != NULL)
+	const char *error =
+	    json_string_value(json_object_get(source, "error"));
+	if (who == NULL)
 		return;
 	bool noted = note != NULL && note[0] != '\0';
 	json_object_set_new(source, "error",
-	    json_sprintf("paused by %s%s%s", who, noted ? ": " : "",
-		noted ? note : ""));
+	    json_sprintf("paused by %s%s%s%s%s", who, noted ? ": " : "",
+		noted ? note : "", error != NULL ? "; " : "",
+		error != NULL ? error : ""));
 }
 
 /* As far as they are counted. */

@@ -161,6 +161,11 @@ def a_source_is_paused_and_resumed(bench):
     line = operator.well("sources").splitlines()[1]
     assert " operator " in line, line
     assert line.endswith(", unix: a count"), line
+    operator.stream.redis.kill()
+    operator.gateway.wait_for_log("source_broker_down")
+    line = operator.well("sources").splitlines()[1]
+    assert ", unix: a count; " in line, line
+    operator.stream.redis.restart()
     equal(operator.well("resume", "charges"),
           "charges: resumed, for all gateways\n")
     operator.gateway.wait_for_log("source_resumed")
