@@ -263,6 +263,22 @@ set_permissions(const struct conf_listen *listen, const char *path)
 	return ok;
 }
 
+static bool
+no_permissions(const struct conf_listen *listen, char **ret_message)
+{
+	gid_t gid;
+	int error = errno;
+	bool missing = listen->group != NULL &&
+	    !find_group(listen->group, &gid) && errno == ESRCH;
+	errno = error;
+	if (!missing)
+		return address_failed(&listen->address,
+		    "cannot set mode and group", ret_message);
+	*ret_message = mem_printf("%s: there is no group \"%s\" (\"group\")",
+	    listen->address.text, listen->group);
+	return false;
+}
+
 /* The same socket for all workers. */
 static bool
 share_socket(struct listening *l, size_t workers)
@@ -316,8 +332,7 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 		return cannot_bind(address, ret_message);
 	remember_path(l, address->host);
 	if (!set_permissions(listen_on, address->host))
-		return address_failed(
-		    address, "cannot set mode and group", ret_message);
+		return no_permissions(listen_on, ret_message);
 	if (listen(l->fds[0], BACKLOG) != 0 || !share_socket(l, workers))
 		return address_failed(address, "cannot listen", ret_message);
 	l->text = mem_printf("unix:%s", address->host);

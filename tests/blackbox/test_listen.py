@@ -144,7 +144,8 @@ def a_group_that_is_none_is_said_and_nothing_is_left(bench):
     gateway = bench.serve(bench.config(bench.upstream(), listen=[
         {"address": f"unix:{path}", "group": "no-such-group"}]), ready=False)
     equal(gateway.wait(), 1)
-    assert "mode and group" in gateway.find_log("fatal")[0]["error"]
+    assert 'is no group "no-such-group"' in (
+        gateway.find_log("fatal")[0]["error"])
     assert not is_there(path)
 
 
