@@ -75,7 +75,8 @@ check_url_user(struct loader *l, const struct redis_members *m,
 {
 	if (has(m, m->user))
 		complaints_at_option(l, m->at, m->user,
-		    "\"%s\" already has a user", m->address->path);
+		    "\"%s\" already has a user: leave one of them out",
+		    m->address->path);
 	else if (!has(m, m->password))
 		complaints_at_option(l, m->at, m->address,
 		    "a user needs a password: redis://USER:PASSWORD@HOST, or "
@@ -99,10 +100,11 @@ cross_check_redis_login(struct loader *l, const struct redis_members *m,
 			    "the managed Redis takes no user or password");
 		else if (l->url_password != NULL)
 			complaints_at_option(l, m->at, both[i],
-			    "\"%s\" already has a password",
+			    "\"%s\" already has a password: leave this out",
 			    m->address->path);
 	}
-	check_needed(l, m, m->user, m->password);
+	if (l->url_user == NULL && l->url_password == NULL)
+		check_needed(l, m, m->user, m->password);
 	if (l->url_user != NULL && l->url_password == NULL)
 		check_url_user(l, m, redis);
 	if (l->url_password == NULL || has(m, m->user) || has(m, m->password))

@@ -35,6 +35,7 @@ static const struct {
 	const char *meant;
 	const char *value; /* an example; NULL: it is clear */
 } aliases[] = {
+    {GROUP_ROOT, "", "log_level", "log", "{\"level\": \"info\"}"},
     {GROUP_ROOT, "", "logging", "log", NULL},
     {GROUP_ROOT, "", "server", "listen", NULL},
     {GROUP_ROOT, "", "port", "listen", NULL},
@@ -58,7 +59,9 @@ static const struct {
     {GROUP_BROKER, "tls.", "cert", "certificate", NULL},
     {GROUP_UPSTREAM, "", "cert", "certificate", NULL},
     {GROUP_UPSTREAM, "", "backends", "targets", NULL},
+    {GROUP_UPSTREAM, "", "read_timeout", "timeout", NULL},
     {GROUP_UPSTREAM, "", "servers", "targets", NULL},
+    {GROUP_UPSTREAM, "", "tls", "ca", "\"FILE\""},
     {GROUP_UPSTREAM, "", "uri", "targets", NULL},
     {GROUP_UPSTREAM, "", "url", "targets", NULL},
     {GROUP_UPSTREAM, "", "urls", "targets", NULL},
@@ -78,7 +81,7 @@ static const struct {
 	"{\"reconcile\": {...}}"},
     {GROUP_IDEMPOTENCY, "", "retries", "max_attempts", NULL},
     {GROUP_IDEMPOTENCY, "", "tenant", "scope", NULL},
-    {GROUP_IDEMPOTENCY, "", "timeout", "wait_timeout", NULL},
+    {GROUP_IDEMPOTENCY, "", "timeout", "upstreams.NAME.timeout", NULL},
     {GROUP_IDEMPOTENCY, "", "ttl", "retention", NULL},
     {GROUP_IDEMPOTENCY, "fingerprint.", "exclude", "ignore", NULL},
     {GROUP_RELAY, "", "url", "webhook", NULL},

@@ -209,6 +209,52 @@ warn_of_repeated(struct complaints *complaints, const struct conf_route *route)
 	}
 }
 
+/* What nobody sees in a path, be it a space or wider, thinner or none. */
+static const char *const unseen[] = {" ", "\xc2\xa0", "\xc2\xad",
+    "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82", "\xe2\x80\x83",
+    "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87",
+    "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\x8b",
+    "\xe2\x80\x8c", "\xe2\x80\x8d", "\xe2\x80\x8e", "\xe2\x80\x8f",
+    "\xe2\x80\xaf", "\xe2\x81\xa0", "\xe3\x80\x80", "\xef\xbb\xbf"};
+
+/* The first of those; NULL: there is none.  Percent-encoded; the caller's. */
+static char *
+first_unseen(const char *path)
+{
+	const char *first = NULL;
+	size_t which = 0;
+	for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++) {
+		const char *at = strstr(path, unseen[i]);
+		if (at == NULL || (first != NULL && at > first))
+			continue;
+		first = at;
+		which = i;
+	}
+	char *text = first != NULL ? mem_text("") : NULL;
+	for (const char *p = unseen[which]; text != NULL && *p != '\0'; p++) {
+		char *longer = mem_printf("%s%%%02X", text, (uint8_t)*p);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void
+warn_of_unseen(struct complaints *complaints, const struct conf_route *route)
+{
+	char *encoded = first_unseen(route->path);
+	if (encoded == NULL)
+		return;
+	char *pointer = mem_printf("/routes/%u/path", route->index);
+	char *words = mem_printf("there is a space in it, or what looks like "
+	    "one or like nothing: only requests that have %s there come here",
+	    encoded);
+	warning_add(complaints, pointer, words);
+	free(pointer);
+	free(words);
+	free(encoded);
+}
+
 /* Where the file names it: in a list, or alone. */
 static char *
 methods_pointer(
@@ -271,6 +317,7 @@ warnings_routes_find(const struct conf *conf, const struct conf_route *route,
     struct complaints *complaints)
 {
 	warn_of_variables(complaints, route);
+	warn_of_unseen(complaints, route);
 	warn_of_repeated(complaints, route);
 	warn_of_methods(complaints, conf, route);
 	warn_of_own(complaints, conf, route->status, "status_path");
