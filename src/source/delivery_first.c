@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "source/delivery_private.h"
 #include "source/letter.h"
+#include "source/source_letters.h"
 
 /*
  * Whether the first of a lane is a dead letter still, as Redis says.  Others
@@ -182,6 +183,8 @@ delivery_first_skipped(struct machine *machine)
 	    (op->verdict == VERDICT_REFUSED ||
 		span_eq(d->park.first, d->first->position)))
 		return stays(d);
+	if (answered && op->verdict == VERDICT_DONE)
+		source_letters_tell_gone(d->source, d->first->position);
 	d->behind = false;
 	return delivery_to(d, DELIVERY_FOLLOW, MORE);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "loop/log.h"
 #include "source/delivery.h"
 #include "source/letter_view.h"
 #include "source/source_letters.h"
@@ -132,6 +133,15 @@ bring_back(struct source_letter *l)
 	delivery_new_letter(s, message, &letter);
 }
 
+void
+source_letters_tell_gone(const struct source *s, struct span position)
+{
+	struct logline line = log_begin(EV_message_letter_gone);
+	log_str(&line, "source", s->source->name);
+	log_span(&line, "position", position);
+	log_end(&line);
+}
+
 /* What its first is, by the broker. */
 static void
 on_found(void *arg)
@@ -156,6 +166,9 @@ on_found(void *arg)
 		l->missing = true;
 		ask_again(l, 0);
 	} else {
+		if (!l->stays)
+			source_letters_tell_gone(
+			    l->source, span_str(l->position));
 		l->gone = true;
 		look_on(l);
 	}

@@ -27,6 +27,9 @@ void source_letters_next(struct source *source,
  */
 void source_letters_check(struct source *source,
     const struct parked_lane *lane, struct span position);
+/* Others are parked behind that position, which nobody has any more. */
+void source_letters_tell_gone(const struct source *source,
+    struct span position);
 /*
  * An operator asks for a page of dead letters, or something of one of them; the
  * inquiry goes on when that is known.

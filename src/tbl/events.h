@@ -300,6 +300,12 @@ EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
 	"happened, then resolve the key (onceproxy keys)")
+EVENT(message_letter_gone, WARN, "this message, behind which others of its "
+	"order are or were parked, is neither a dead letter nor unread any "
+	"more, so the next one comes back as if it had been dropped: somebody "
+	"has deleted it, or its topic has lost its end; or it was replayed or "
+	"dropped while the source had no order, or by a gateway that died at "
+	"that: ask the upstream whether it was executed")
 EVENT(message_letter_too_large, WARN, "the dead letter of this message is "
 	"larger than its topic takes: it is held, and what comes behind it in "
 	"its order waits, while others go on; a dead letter that was replayed "

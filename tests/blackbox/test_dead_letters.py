@@ -586,6 +586,7 @@ def what_is_parked_comes_back_in_order_before_anything_newer(bench):
     b.add("k6")
     equal(executed(b, 7)[-1], "k6")
     equal(b.dead(), [])
+    equal(b.gateway.find_log("message_letter_gone"), [])
 
 
 @test
@@ -611,12 +612,16 @@ def one_behind_is_not_replayed_but_may_be_dropped(bench):
     equal(executed(b, 3), ["k0", "k1", "k3"])
     b.wait_dead()
     lane_is_free(b)
+    equal(b.gateway.find_log("message_letter_gone"), [])
 
 
-def is_cured_by(b, act, status, wanted):
-    """Whoever is the first dead letter now is the first of its lane."""
+def is_cured_by(b, act, status, wanted, gone):
+    """Whoever is the first dead letter now is the first of its lane; of the
+    one before it the log tells."""
     got = act()
     equal(got.status, status, got.body)
+    told, = b.gateway.find_log("message_letter_gone")
+    equal((told["source"], told["position"]), ("charges", as_text(gone)))
     equal(executed(b, len(wanted)), wanted)
     b.wait_dead()
     lane_is_free(b)
@@ -638,7 +643,7 @@ def where_the_first_was_deleted_the_next_may_be_replayed(bench):
     assert b"replay or drop the first" in got.body, got.body
     equal(b.fate.done, [])
     is_cured_by(b, lambda: b.act(positions[1], "replay"), 202,
-                ["k1", "k2", "k3"])
+                ["k1", "k2", "k3"], positions[0])
 
 
 @test
@@ -646,17 +651,40 @@ def where_the_first_was_deleted_the_next_may_be_dropped(bench):
     b = Bench(bench, IN_ORDER)
     positions = parked_lane(b)
     delete_first_letter(b)
-    is_cured_by(b, lambda: b.act(positions[1], "drop"), 200, ["k2", "k3"])
+    is_cured_by(b, lambda: b.act(positions[1], "drop"), 200, ["k2", "k3"],
+                positions[0])
+
+
+@test
+def one_behind_the_first_that_was_deleted_is_told(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    letters = b.stream.redis("XRANGE", "charges:dead", "-", "+")
+    b.stream.redis("XDEL", "charges:dead", letters[1][0])
+    b.fate.of["k0"] = answer(201)
+    b.replay(positions[0])
+    equal(executed(b, 3), ["k0", "k2", "k3"])
+    told, = b.gateway.find_log("message_letter_gone")
+    equal(told["position"], as_text(positions[1]))
+    b.wait_dead()
+    lane_is_free(b)
 
 
 @test
 def where_all_were_trimmed_a_later_one_may_be_replayed(bench):
     b = Bench(bench, IN_ORDER)
-    parked_lane(b)
+    positions = parked_lane(b)
     b.stream.redis("XTRIM", "charges:dead", "MAXLEN", "0")
     position = b.add("k4")
     b.wait_dead(("k4", "behind"))
-    is_cured_by(b, lambda: b.act(position, "replay"), 202, ["k4"])
+    got = b.act(position, "replay")
+    equal(got.status, 202, got.body)
+    equal(executed(b, 1), ["k4"])
+    b.wait_dead()
+    lane_is_free(b)
+    equal([told["position"] for told in
+           b.gateway.find_log("message_letter_gone")],
+          [as_text(position) for position in positions])
 
 
 def with_order(b, config, order):
