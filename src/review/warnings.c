@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "conf/address.h"
@@ -91,6 +92,20 @@ means_refused(int64_t status)
 	    status != 409 && status != 425 && status != 429;
 }
 
+static bool
+compares_what_is_new(const struct conf_idempotency *policy)
+{
+	static const char *const names[] = {"Date", "Traceparent",
+	    "Tracestate", "X-Request-Id", "X-Correlation-Id",
+	    "X-Request-Start"};
+	const struct strings *headers = &policy->fingerprint_headers;
+	for (size_t i = 0; i < headers->count; i++)
+		for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+			if (!strcasecmp(headers->list[i], names[n]))
+				return true;
+	return false;
+}
+
 static void
 warn_of_observing(struct complaints *complaints, const struct conf_route *route)
 {
@@ -125,6 +140,10 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 		warning_add_said(complaints, conf, route, "fingerprint.include",
 		    "no part of a request is compared: another payment with "
 		    "the same key gets the first one's answer");
+	if (compares_what_is_new(policy))
+		warning_add_said(complaints, conf, route, "fingerprint.headers",
+		    "each sending of a request has such a header anew: a retry "
+		    "is taken for another request (422)");
 	if (policy->scope_missing_forward)
 		warning_add_said(complaints, conf, route, "scope_missing",
 		    "who names no tenant is passed on without the promise: "

@@ -122,6 +122,12 @@ warn_of_comparing(const struct looked_at *at)
 	    FINGERPRINT_QUERY,
 	    "nothing of the query is compared: \"fingerprint.include\" does "
 	    "not have it");
+	if (policy->fingerprint_ignore.count > 0 &&
+	    policy->fingerprint_only.count > 0 &&
+	    is_together(at, "fingerprint.ignore", "fingerprint.only"))
+		warn_at(at, "fingerprint.ignore",
+		    "of the body only what \"fingerprint.only\" names is "
+		    "compared, also where it is named here");
 	if (conf_has_entity(policy) && !looks_at_entity(policy) &&
 	    (is_own(at, "entity") || !is_used(at->conf, looks_at_entity)))
 		warn_at(at, "entity",

@@ -292,7 +292,8 @@ OPT(IDEMPOTENCY, "send_derived", BOOLEAN, send_derived, ANY, RELOAD,
 	false)
 OPT(IDEMPOTENCY, "key_format", CHOICE, key_format, WORDS("any uuid quoted"),
 	RELOAD,
-	"What a key looks like; \"quoted\" accepts only RFC 8941 strings.",
+	"What a key looks like; \"quoted\" accepts only RFC 8941 strings. Its "
+	"letters count as they are: a UUID in capitals is another key.",
 	"any")
 OPT(IDEMPOTENCY, "max_length", COUNT, max_length, RANGE(1, 1024), RELOAD,
 	"The longest key.",

@@ -97,6 +97,9 @@ WARNINGS = [
     ("a fingerprint of nothing",
      lambda bench: least(fingerprint={"include": []}),
      POLICY + "/fingerprint/include", "no part of a request"),
+    ("a fingerprint of what each retry has anew",
+     lambda bench: least(fingerprint={"headers": ["X-A", "DATE"]}),
+     POLICY + "/fingerprint/headers", "taken for another request"),
     ("a short memory of the unknown",
      lambda bench: least(unknown_retention="59m"),
      POLICY + "/unknown_retention", "executed again"),
@@ -207,6 +210,9 @@ WARNINGS = [
     ("a parameter that is not compared", lambda bench: least(fingerprint={
         "include": ["body"], "ignore": [{"query": "at"}]}),
      POLICY + "/fingerprint/ignore", "nothing of the query"),
+    ("what is not among the only ones", lambda bench: least(fingerprint={
+        "only": ["/amount"], "ignore": ["/amount"]}),
+     POLICY + "/fingerprint/ignore", "only what"),
     ("an entity of nothing", lambda bench: least(entity=["/account"]),
      POLICY + "/entity", "it changes nothing"),
     ("a reconcile after its key", lambda bench: least(
