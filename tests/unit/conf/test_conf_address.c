@@ -213,7 +213,8 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'redis://m%4@h:1'"),
 		"/store/redis: user and password must be percent-encoded\n"},
 	    {TRY_STORE("'redis':'redis://me@h:1','user':'u','password':'p'"),
-		"/store/user: \"store.redis\" already has a user\n"},
+		"/store/user: \"store.redis\" already has a user: leave one "
+		"of them out\n"},
 	    {TRY_STORE("'redis':'redis://me:%zz@h:1'"),
 		"/store/redis: user and password must be percent-encoded\n"},
 	    {TRY_STORE("'redis':'redis://me:a%00@h:1'"),
@@ -269,7 +270,14 @@ ways_to_redis_are_checked(void **state)
 		"/store/password: the managed Redis takes no user or "
 		"password\n"},
 	    {TRY_STORE("'redis':'redis://u:p@h:1','password':'q'"),
-		"/store/password: \"store.redis\" already has a password\n"},
+		"/store/password: \"store.redis\" already has a password: "
+		"leave this out\n"},
+	    {TRY_STORE("'redis':'redis://u:p@h:1','user':'v'"),
+		"/store/user: \"store.redis\" already has a password: "
+		"leave this out\n"},
+	    {TRY_STORE("'redis':'redis://u@h:1','user':'v'"),
+		"/store/user: \"store.redis\" already has a user: leave one "
+		"of them out\n"},
 	    {TRY_STORE("'redis':'redis://h:1','user':'q'"),
 		"/store/user: \"store.password\" is needed too\n"},
 	    {TRY_STORE("'wait_replicas':1"),

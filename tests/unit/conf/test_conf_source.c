@@ -236,7 +236,8 @@ what_is_wrong_with_a_broker(void **state)
 	    {BROKER("'redis':'redis://h','user':'u'"),
 		"/brokers/p/user: \"password\" is needed too\n"},
 	    {BROKER("'redis':'redis://u:p@h','password':'q'"),
-		"/brokers/p/password: \"redis\" already has a password\n"},
+		"/brokers/p/password: \"redis\" already has a password: "
+		"leave this out\n"},
 	    {BROKER("'redis':'redis://a:b@h','postgres':'postgres://a:b@h'"),
 		"/brokers/p/redis: cannot be combined with \"postgres\": "
 		"leave one of them out\n"
