@@ -62,7 +62,7 @@ share_shard(struct admin_request *a, const struct conf_route *route,
 		entity_name_by_path(
 		    conf, route->idempotency, scope, value, entity.name);
 	else if (body.len > 0 &&
-	    entity_find(conf, &variables, scope, &entity) != NULL)
+	    entity_find(conf, &variables, scope, &entity).len > 0)
 		return;
 	if (value.len > 0 || body.len > 0)
 		entity_share_shard(&entity, key_id);
@@ -347,6 +347,45 @@ read_asked(struct admin_request *a, struct lookup *asked)
 	return values_from_json(a, values, asked);
 }
 
+/* The first that is missing of what a key is made of; NULL: it is another. */
+static const struct pointer *
+missing_of(const struct pointers *from, const struct pointers *pointers)
+{
+	const struct pointer *missing = NULL;
+	size_t found = 0;
+	for (size_t i = 0; i < from->count; i++) {
+		size_t j = 0;
+		while (j < pointers->count &&
+		    !pointer_eq(&pointers->list[j], &from->list[i]))
+			j++;
+		found += j < pointers->count;
+		if (j == pointers->count && missing == NULL)
+			missing = &from->list[i];
+	}
+	return found == pointers->count ? missing : NULL;
+}
+
+static const char *
+words_of_values(struct admin_request *a, const struct pointers *pointers)
+{
+	for (size_t i = 0; i < a->conf->n_routes; i++) {
+		const struct conf_route *route = &a->conf->routes[i];
+		const struct pointer *missing = route->idempotency != NULL
+		    ? missing_of(&route->idempotency->derive_from, pointers)
+		    : NULL;
+		if (missing == NULL)
+			continue;
+		char *name = pointer_text(missing);
+		struct span words = arena_printf(a->arena, "No route has a key "
+		    "made of exactly these members; that of route \"%s\" is "
+		    "made of %s, too.", route->name, name);
+		free(name);
+		return words.ptr;
+	}
+	return "No route has this namespace with this scope and a key made of "
+	       "exactly these members, by its derive_key or a source's key.";
+}
+
 const char *
 admin_lookup_read(struct admin_request *a)
 {
@@ -354,16 +393,18 @@ admin_lookup_read(struct admin_request *a)
 	const char *message = read_asked(a, &asked);
 	if (message == NULL)
 		find_candidates(a, &asked);
+	const char *none = asked.pointers.count > 0
+	    ? words_of_values(a, &asked.pointers)
+	    : NULL;
 	for (size_t i = 0; i < asked.pointers.count; i++)
 		pointer_clear(&asked.pointers.list[i]);
 	if (message != NULL || a->n_others > 0)
 		return message;
-	return asked.key.len > 0
-	    ? "No route has this namespace (\"default\" where none is given) "
+	return none != NULL
+	    ? none
+	    : "No route has this namespace (\"default\" where none is given) "
 	      "with this scope: \"scope\" must "
 	      "have a value for at least one header (or basic.user, path.NAME, "
 	      "certificate.subject, certificate.fingerprint, jwt.CLAIM) that "
-	      "the route's scope names, and no others."
-	    : "No route has this namespace with this scope and a key made of "
-	      "exactly these members, by its derive_key or a source's key.";
+	      "the route's scope names, and no others.";
 }

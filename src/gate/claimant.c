@@ -120,12 +120,10 @@ static enum problem
 find_entity(struct claimant *c, struct span *ret_detail)
 {
 	const struct variables variables = claimant_variables(c);
-	const char *wrong =
+	*ret_detail =
 	    entity_find(c->store_conf, &variables, c->scope, &c->entity);
-	if (wrong != NULL) {
-		*ret_detail = span_str(wrong);
+	if (ret_detail->len > 0)
 		return PROBLEM_BAD_REQUEST;
-	}
 	if (c->store_conf->store.redis.cluster.count == 0)
 		return PROBLEM_COUNT_;
 	if (!c->derived && c->policy->entity.path == NULL) {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "http/route.h"
 #include "key/entity.h"
@@ -30,7 +32,7 @@ entity_name_by_path(const struct conf *conf,
 	digest_end(&digest, ret_name);
 }
 
-static const char *
+static struct span
 find_name(const struct conf *conf, const struct variables *request,
     struct arena *scratch, const struct span *scope,
     struct store_entity *entity)
@@ -42,38 +44,51 @@ find_name(const struct conf *conf, const struct variables *request,
 	if (path != NULL) {
 		if (!route_variable(request->arena, request->route,
 			request->target, span_str(path), &value))
-			return "The path does not say what is to be changed.";
+			return SPAN("The path does not say what is to be "
+				    "changed.");
 		entity_name_by_path(conf, policy, scope, value, entity->name);
-		return NULL;
+		return SPAN("");
 	}
 	begin_digest(conf, policy, scope, &digest);
 	if (!key_digest_members(
 		scratch, &policy->entity.pointers, request->body, &digest))
-		return "The body does not say what is to be changed: a member "
-		       "that names it is missing.";
+		return key_members_wrong(request->arena,
+		    "Nothing says what is to be changed",
+		    &policy->entity.pointers, request->body);
 	digest_end(&digest, entity->name);
-	return NULL;
+	return SPAN("");
 }
 
-static const char *
+static struct span
+no_version(struct arena *arena, const struct pointer *pointer)
+{
+	char *name = pointer_text(pointer);
+	struct span words = arena_printf(arena,
+	    "Nothing says which version this is, because %s is missing in "
+	    "this request, or is neither a number nor an RFC 3339 time.",
+	    name);
+	free(name);
+	return words;
+}
+
+static struct span
 find_version(const struct variables *request, struct arena *scratch,
     struct store_entity *entity)
 {
 	const struct pointer *pointer =
 	    &request->route->idempotency->newer_only;
 	if (pointer->count == 0)
-		return NULL;
+		return SPAN("");
 	const struct json *json = json_read(scratch, request->body);
 	const struct json *value = json ? json_at(json, pointer) : NULL;
 	if (value == NULL ||
 	    !version_read(
 		request->arena, value, &entity->version, &entity->shown))
-		return "The body has no version that is a number or an "
-		       "RFC 3339 time.";
-	return NULL;
+		return no_version(request->arena, pointer);
+	return SPAN("");
 }
 
-const char *
+struct span
 entity_find(const struct conf *conf, const struct variables *request,
     const struct span *scope, struct store_entity *ret_entity)
 {
@@ -81,9 +96,8 @@ entity_find(const struct conf *conf, const struct variables *request,
 	    .serialize = request->route->idempotency->serialize};
 	/* What is read of a body is many times its size. */
 	struct arena *scratch = arena_new();
-	const char *wrong =
-	    find_name(conf, request, scratch, scope, &entity);
-	if (wrong == NULL)
+	struct span wrong = find_name(conf, request, scratch, scope, &entity);
+	if (wrong.len == 0)
 		wrong = find_version(request, scratch, &entity);
 	arena_free(&scratch);
 	*ret_entity = entity;

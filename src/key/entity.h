@@ -17,10 +17,10 @@
  */
 /*
  * Fills in *ret_entity for a request whose route has an entity; scope has the
- * values of the scope's fields.  NULL; or a sentence for the client that says
+ * values of the scope's fields.  "", or a sentence for the client that says
  * what is missing: where that is the version, its name is filled in.
  */
-MUST_USE const char *entity_find(const struct conf *conf,
+MUST_USE struct span entity_find(const struct conf *conf,
     const struct variables *request, const struct span *scope,
     struct store_entity *ret_entity);
 /*

@@ -349,14 +349,27 @@ first_missing(const struct pointers *pointers, const struct json *json)
 	return NULL;
 }
 
-static struct span
-words_of_missing(struct arena *arena, const struct pointer *pointer)
+struct span
+key_members_wrong(struct arena *arena, const char *what,
+    const struct pointers *pointers, struct span body)
 {
-	char *text = pointer_text(pointer);
-	struct span words = arena_printf(arena,
-	    "No key can be made, because %s is missing, or null, in this "
-	    "request.", text);
-	free(text);
+	struct arena *scratch = arena_new();
+	const struct json *json = json_read(scratch, body);
+	const struct pointer *missing =
+	    json != NULL ? first_missing(pointers, json) : NULL;
+	char *name = missing != NULL ? pointer_text(missing) : NULL;
+	struct span words = SPAN("");
+	if (body.len == 0)
+		words = arena_printf(arena, "%s, because the body of this "
+		    "request is empty.", what);
+	else if (json == NULL)
+		words = arena_printf(arena, "%s, because the body of this "
+		    "request is not JSON, or has a member twice.", what);
+	else if (missing != NULL)
+		words = arena_printf(arena, "%s, because %s is missing, or "
+		    "null, in this request.", what, name);
+	free(name);
+	arena_free(&scratch);
 	return words;
 }
 
@@ -364,20 +377,6 @@ struct span
 key_derive_wrong(struct arena *arena, const struct conf_idempotency *policy,
     struct span body)
 {
-	struct arena *scratch = arena_new();
-	const struct json *json = json_read(scratch, body);
-	const struct pointer *missing = json != NULL
-	    ? first_missing(&policy->derive_from, json)
-	    : NULL;
-	struct span words = SPAN("");
-	if (body.len == 0)
-		words = SPAN("No key can be made, because the body of this "
-			     "request is empty.");
-	else if (json == NULL)
-		words = SPAN("No key can be made, because the body of this "
-			     "request is not JSON, or has a member twice.");
-	else if (missing != NULL)
-		words = words_of_missing(arena, missing);
-	arena_free(&scratch);
-	return words;
+	return key_members_wrong(
+	    arena, "No key can be made", &policy->derive_from, body);
 }

@@ -50,6 +50,13 @@ struct span key_derive_wrong(struct arena *arena,
     const struct conf_idempotency *policy, struct span body);
 
 /*
+ * Why a body does not have these members: what is not possible then, and the
+ * reason, as a sentence in the arena; empty: it has them.
+ */
+struct span key_members_wrong(struct arena *arena, const char *what,
+    const struct pointers *pointers, struct span body);
+
+/*
  * Adds members of a body to a digest, each with its pointer, compared as JSON
  * (base/json.h); false where the body is no JSON, or has null or nothing in the
  * place of one.  What is read of the body lies in the scratch arena.

@@ -8,13 +8,22 @@
 /* What is told as the configuration has it. */
 static const char *const told[] = {"preset", "required", "derive_key",
     "key_format", "max_length", "scope", "fingerprint.", "retention",
-    "unknown_retention", "in_flight", "wait_timeout", "max_request_body",
-    "max_response_body", "replay_header"};
+    "unknown_retention", "max_attempts", "in_flight", "wait_timeout",
+    "max_request_body", "max_response_body", "replay_header"};
+
+/* The same, where a request changes something that it names. */
+static const char *const told_of_entity[] = {
+    "entity", "newer_only", "serialize"};
 
 static bool
-is_told(const struct option *option)
+is_told(const struct option *option, const struct conf_idempotency *policy)
 {
 	struct span path = span_str(option->path);
+	bool entity = conf_has_entity(policy);
+	for (size_t i = 0;
+	     entity && i < sizeof told_of_entity / sizeof *told_of_entity; i++)
+		if (span_eq(path, span_str(told_of_entity[i])))
+			return true;
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
 		struct span name = span_str(told[i]);
 		bool within = name.ptr[name.len - 1] == '.';
@@ -128,6 +137,7 @@ statuses_of(const struct conf_idempotency *policy)
 	    {PROBLEM_ATTEMPTS_EXHAUSTED, true},
 	    {PROBLEM_RESPONSE_NOT_KEPT, true},
 	    {PROBLEM_REQUEST_TOO_LARGE, true},
+	    {PROBLEM_BAD_REQUEST, conf_has_entity(policy)},
 	    {PROBLEM_STALE_VERSION, policy->newer_only.count > 0},
 	    {PROBLEM_ENTITY_BUSY, policy->serialize},
 	    {PROBLEM_UPSTREAM_UNREACHABLE, true},
@@ -156,7 +166,7 @@ policy_document(const struct conf_route *route)
 	put_member(document, "fingerprint", fingerprint);
 	for (size_t i = 0; i < n_options; i++)
 		if (options[i].group == GROUP_IDEMPOTENCY &&
-		    is_told(&options[i]))
+		    is_told(&options[i], policy))
 			put_told(document, fingerprint, &options[i], policy);
 	put_member(document, "retention_seconds",
 	    json_integer(policy->retention_ms / 1000));

@@ -184,17 +184,21 @@ def an_unknown_outcome_that_is_stale_is_not_retried(bench):
     equal(upstream.count(), 2)
 
 
-@each([("no version", about()),
-       ("null", b'{"account": "a-1", "version": null}'),
-       ("a word", about("new")), ("a list", about([1])),
-       ("no such day", about("2026-02-29T00:00:00Z")),
-       ("no zone", about("2026-02-28T00:00:00")),
-       ("too long", about(int("9" * 80))),
-       ("no entity", b'{"version": 1}'), ("no JSON", b"version=1")])
-def a_request_without_version_or_entity_is_refused(bench, body):
+@each([("no version", about(), "/version is missing"),
+       ("null", b'{"account": "a-1", "version": null}', "/version"),
+       ("a word", about("new"), "/version"),
+       ("a list", about([1]), "neither a number nor an RFC 3339 time"),
+       ("no such day", about("2026-02-29T00:00:00Z"), "/version"),
+       ("no zone", about("2026-02-28T00:00:00"), "/version"),
+       ("too long", about(int("9" * 80)), "/version"),
+       ("no entity", b'{"version": 1}', "/account is missing"),
+       ("no JSON", b"version=1", "not JSON"),
+       ("no body", b"", "is empty")])
+def a_request_without_version_or_entity_is_refused(bench, body, words):
     upstream, gateway = newer_only(bench)
     got = gateway.ask("1", body=body)
     equal((got.status, got.problem), (400, "bad-request"))
+    assert words in got.json()["detail"], got.json()
     equal(upstream.count(), 0)
 
 

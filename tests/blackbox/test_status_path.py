@@ -458,7 +458,7 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
         "unknown_retention": "30d", "in_flight": "wait",
         "wait_timeout": "10s", "max_request_body": "1MiB",
         "max_response_body": "1MiB", "replay_header": "Idempotent-Replayed",
-        "status_path": PATH + "{key}"})
+        "max_attempts": 5, "status_path": PATH + "{key}"})
     equal((statuses["key-reused"], statuses["in-flight"],
            statuses["outcome-unknown"]), (422, 409, [409, 502, 504]))
     equal((statuses["overloaded"], statuses["draining"]), (503, 503))
@@ -471,6 +471,16 @@ def the_policy_says_what_makes_the_key(bench):
     _, gateway = start(bench, idempotency={"derive_key": ["/order", "/n"]})
     said = gateway.send(http.build("GET", "/.well-known/idempotency")).json()
     equal(said["derive_key"], ["/order", "/n"])
+
+
+@test
+def the_policy_says_what_names_an_entity_and_its_version(bench):
+    _, gateway = start(bench, idempotency={
+        "entity": ["/account"], "newer_only": "/version"})
+    said = gateway.send(http.build("GET", "/.well-known/idempotency")).json()
+    equal((said["entity"], said["newer_only"], said["serialize"]),
+          (["/account"], "/version", False))
+    equal(said["statuses"]["bad-request"], [400, 501])
 
 
 @test
