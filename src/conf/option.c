@@ -117,7 +117,7 @@ option_section(enum group group, struct span prefix, const char *name)
 const struct option *
 option_of_path(enum group group, const char *path)
 {
-	const char *dot = strchr(path, '.');
+	const char *dot = strrchr(path, '.');
 	size_t len = dot != NULL ? (size_t)(dot - path) + 1 : 0;
 	const struct option *option =
 	    option_find(group, span_of(path, len), path + len);

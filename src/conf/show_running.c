@@ -136,6 +136,19 @@ told_reads(const struct conf_source *source)
 	return list;
 }
 
+/* What makes a message's request, besides its path and headers. */
+static json_t *
+told_made(const struct conf_source *source)
+{
+	static const char *const paths[] = {
+	    "request.method", "request.body.field", "columns.payload"};
+	json_t *json = json_object();
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		put_shown(json, paths[i],
+		    option_of_path(GROUP_SOURCE, paths[i]), source);
+	return json;
+}
+
 json_t *
 show_running_sources(
     const struct conf *conf, const char *secret, const char *salt)
@@ -143,9 +156,9 @@ show_running_sources(
 	json_t *list = json_array();
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		const struct conf_source *source = &conf->sources[i];
-		json_t *json = json_pack("{s:s, s:s, s:o, s:o}", "name",
+		json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o}", "name",
 		    source->name, "broker", source->broker->name, "reads",
-		    told_reads(source), "names",
+		    told_reads(source), "made", told_made(source), "names",
 		    source_names_show(conf, source, secret, salt));
 		must(json != NULL);
 		put_shown(json, "key",

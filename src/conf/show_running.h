@@ -21,7 +21,8 @@
 json_t *show_running(const struct conf *routes, const struct conf *start);
 /*
  * "sources" of that configuration: [{"name", "broker" (its name), "reads" (its
- * stream, table or topics), "key", "path" (of the request), "names"
+ * stream, table or topics), "key", "path" (of the request), "made" (each other
+ * option that makes the request's method or body, by its path), "names"
  * (conf/source_names.h, with that secret and salt)}].
  */
 json_t *show_running_sources(

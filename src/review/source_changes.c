@@ -76,6 +76,30 @@ compare_path(struct complaints *complaints, const json_t *before,
 		name, old, new));
 }
 
+/* An older gateway does not tell it. */
+static void
+compare_made(struct complaints *complaints, const json_t *before,
+    const json_t *after)
+{
+	const char *name = source_text(after, "name"), *path;
+	json_t *old = json_object_get(before, "made");
+	json_t *new = json_object_get(after, "made"), *value;
+	json_object_foreach(old, path, value)
+	{
+		if (json_equal(value, json_object_get(new, path)))
+			continue;
+		char *member = mem_text(path);
+		for (char *p = member; *p != '\0'; p++)
+			if (*p == '.')
+				*p = '/';
+		say_of_source(complaints, name, member,
+		    mem_printf("source \"%s\": %s changes: a message that "
+			"comes again is taken for another one (mismatch) "
+			"where the route compares that", name, path));
+		free(member);
+	}
+}
+
 /* A position has the name of its broker in it. */
 static void
 compare_broker(struct complaints *complaints, const json_t *before,
@@ -187,6 +211,7 @@ source_changes_find(const json_t *before, const struct conf *next,
 		}
 		compare_key(complaints, same, one);
 		compare_path(complaints, same, one);
+		compare_made(complaints, same, one);
 		compare_broker(complaints, same, one);
 		if (salt != NULL)
 			compare_headers(complaints, same, one);

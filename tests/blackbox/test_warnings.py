@@ -1040,7 +1040,7 @@ def against_a_gateway_that_runs_says_what_changes(bench, change, pointer):
 # --- what it changes of messages ---
 
 def reading(name="orders", broker="queue", stream="orders",
-            path="/v1/charges", **members):
+            path="/v1/charges", body=None, **members):
     """Members of a configuration that reads that stream."""
     return {
         "brokers": {broker: {
@@ -1048,7 +1048,8 @@ def reading(name="orders", broker="queue", stream="orders",
         "sources": {name: {
             "broker": broker, "stream": stream, "request": {
                 "path": path, "headers": {
-                    "Authorization": "Basic YTpi", "X-Tenant": "t"}},
+                    "Authorization": "Basic YTpi", "X-Tenant": "t"},
+                **({"body": body} if body else {})},
             **members}}}
 
 
@@ -1059,6 +1060,8 @@ OTHER_MESSAGES = [
      "executed again"),
     ("another path", {}, {"path": "/v1/charges/"},
      "/sources/orders/request/path", "executed again"),
+    ("another field of its body", {}, {"body": {"field": "x"}},
+     "/sources/orders/request/body/field", "mismatch"),
     ("another name of its broker", {}, {"broker": "events"},
      "/sources/orders/broker", "executed again"),
     ("another name", {}, {"name": "payments"}, "/sources/payments",
