@@ -328,8 +328,9 @@ may_be_stored(struct span name)
 }
 
 static const char *
-header_from_json(struct fields *fields, struct span name, const json_t *value)
+header_from_json(struct admin_request *a, struct span name, const json_t *value)
 {
+	struct fields *fields = &a->outcome.fields;
 	if (!json_is_string(value))
 		return "A header's value must be a string.";
 	struct field field = {name, span_trim(admin_json_span(value))};
@@ -338,9 +339,10 @@ header_from_json(struct fields *fields, struct span name, const json_t *value)
 		return "\"headers\" has a name or a value that is not valid "
 		       "in a response.";
 	if (!may_be_stored(field.name))
-		return "\"headers\" has a field that cannot be stored: it "
-		       "belongs to framing or to the connection, or the "
-		       "gateway sets it.";
+		return arena_printf(a->arena, "\"%.*s\" of \"headers\" "
+		    "cannot be stored: it belongs to framing or to the "
+		    "connection, or the gateway sets it.",
+		    SPAN_FMT(field.name)).ptr;
 	fields->list[fields->count++] = field;
 	return NULL;
 }
@@ -349,7 +351,6 @@ header_from_json(struct fields *fields, struct span name, const json_t *value)
 static const char *
 headers_from_json(struct admin_request *a, json_t *headers)
 {
-	struct fields *fields = &a->outcome.fields;
 	const char *message = NULL;
 	size_t count = json_is_object(headers) ? json_object_size(headers)
 					       : json_array_size(headers);
@@ -359,7 +360,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 		return "\"headers\" must be an object or a list of pairs.";
 	if (count > HEAD_CHECK_FIELDS_MAX)
 		return "There are more than 100 headers.";
-	fields->list =
+	a->outcome.fields.list =
 	    arena_alloc(a->arena, (count + 1) * sizeof(struct field));
 	if (json_is_object(headers)) {
 		const char *name;
@@ -367,7 +368,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 		json_object_foreach(headers, name, value)
 			if (message == NULL)
 				message = header_from_json(
-				    fields, span_str(name), value);
+				    a, span_str(name), value);
 		return message;
 	}
 	for (size_t i = 0; i < count && message == NULL; i++) {
@@ -377,7 +378,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 			return "A header must be a list of its name and its "
 			       "value.";
 		message = header_from_json(
-		    fields, admin_json_span(name), json_array_get(pair, 1));
+		    a, admin_json_span(name), json_array_get(pair, 1));
 	}
 	return message;
 }

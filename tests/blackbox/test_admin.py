@@ -702,6 +702,15 @@ def complete_refuses(bench, body):
     equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
 
 
+@test
+def complete_names_the_header_that_cannot_be_stored(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    got = admin.post(f"/keys/{key_id}/complete", {"status": 201, "headers": [
+        ["Content-Type", "text/plain"], ["X-Request-Id", "1"]]})
+    assert '"X-Request-Id"' in got.json()["detail"], got.body
+
+
 @each([("lists in lists", b"[" * 100_000, 400),
        ("lists beside lists", b"{\"a\": [" + b"[]," * 600_000, 400),
        ("members", b"{" + b'"a": 1,' * 250_000, 400),
