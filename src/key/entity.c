@@ -32,6 +32,17 @@ entity_name_by_path(const struct conf *conf,
 	digest_end(&digest, ret_name);
 }
 
+/* Never empty: no request goes on without its entity. */
+static struct span
+no_entity(struct arena *arena, const struct pointers *pointers,
+    struct span body)
+{
+	struct span words = key_members_wrong(
+	    arena, "Nothing says what is to be changed", pointers, body);
+	return words.len > 0 ? words
+			     : SPAN("Nothing says what is to be changed.");
+}
+
 static struct span
 find_name(const struct conf *conf, const struct variables *request,
     struct arena *scratch, const struct span *scope,
@@ -52,9 +63,8 @@ find_name(const struct conf *conf, const struct variables *request,
 	begin_digest(conf, policy, scope, &digest);
 	if (!key_digest_members(
 		scratch, &policy->entity.pointers, request->body, &digest))
-		return key_members_wrong(request->arena,
-		    "Nothing says what is to be changed",
-		    &policy->entity.pointers, request->body);
+		return no_entity(
+		    request->arena, &policy->entity.pointers, request->body);
 	digest_end(&digest, entity->name);
 	return SPAN("");
 }
