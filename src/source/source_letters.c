@@ -138,7 +138,7 @@ source_letters_tell_gone(const struct source *s, struct span position)
 {
 	struct logline line = log_begin(EV_message_letter_gone);
 	log_str(&line, "source", s->source->name);
-	log_span(&line, "position", position);
+	log_cut(&line, "position", position, 256);
 	log_end(&line);
 }
 
