@@ -120,7 +120,7 @@ log_held(const struct delivery *d)
 	log_end(&line);
 }
 
-/* Redis has lost the record, or somebody has deleted it. */
+/* Redis has lost the record, somebody has deleted it, or another is meant. */
 static void
 note_gone(struct delivery *d)
 {
