@@ -6,6 +6,7 @@
 #include "conf/nearest.h"
 #include "review/warning_private.h"
 #include "review/warnings_scope_private.h"
+#include "token/token_file.h"
 
 /* What the name of a header in a scope was meant to be; NULL: that header. */
 static const char *
@@ -123,6 +124,23 @@ warn_of_credentials_as_key(struct complaints *complaints,
 		    "and so no key: name the one that clients send a key in");
 }
 
+/* Who reads the file of keys could be any tenant. */
+static void
+warn_of_private_key(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route, const struct conf_scope *scope)
+{
+	char *key = scope->kind == SCOPE_JWT
+	    ? token_file_private(scope->file) : NULL;
+	if (key == NULL)
+		return;
+	char *words = mem_printf("the file of keys has a private key (%s), "
+	    "with which whoever reads the file makes tokens of any tenant: "
+	    "the issuer's public keys are enough, so leave \"d\" out", key);
+	warning_add_said(complaints, conf, route, "scope", words);
+	free(words);
+	free(key);
+}
+
 /* PayPal's access tokens end after some hours, its keys after days. */
 static bool
 forgets_with_token(const struct conf_idempotency *policy)
@@ -143,13 +161,16 @@ warnings_scope_find(const struct conf *conf, const struct conf_route *route,
     struct complaints *complaints)
 {
 	const struct conf_scopes *scope = &route->idempotency->scope;
-	for (size_t i = 0; i < scope->count; i++)
-		if (scope->list[i].kind == SCOPE_HEADER)
-			warn_of_scope_header(complaints, conf, route,
-			    scope->list[i].header);
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct conf_scope *entry = &scope->list[i];
+		if (entry->kind == SCOPE_HEADER)
+			warn_of_scope_header(
+			    complaints, conf, route, entry->header);
 		else
 			warn_of_credentials_as_key(
-			    complaints, conf, route, &scope->list[i]);
+			    complaints, conf, route, entry);
+		warn_of_private_key(complaints, conf, route, entry);
+	}
 	if (forgets_with_token(route->idempotency))
 		warning_add_said(complaints, conf, route, "scope",
 		    "the access tokens of PayPal are renewed within hours, "

@@ -171,6 +171,16 @@ token_file_left(const struct token_file *file)
 	return text;
 }
 
+char *
+token_file_private(const struct token_file *file)
+{
+	struct renewed *keys = renewable_borrow(file->keys);
+	char *name =
+	    mem_text(token_keys_private(renewable_object(keys)));
+	renewable_return(&keys);
+	return name;
+}
+
 const char *
 token_file_verify(struct arena *arena, const struct token_file *file,
     const struct token_rules *rules, struct span token, int64_t now_ms,

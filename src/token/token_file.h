@@ -30,6 +30,8 @@ enum token_file_news token_file_look(
  */
 char *token_file_used(const struct token_file *file);
 char *token_file_left(const struct token_file *file);
+/* The name of a key whose private part is in it; NULL: none; so freed. */
+char *token_file_private(const struct token_file *file);
 /* token_verify() by the keys of now. */
 MUST_USE const char *token_file_verify(struct arena *arena,
     const struct token_file *file, const struct token_rules *rules,

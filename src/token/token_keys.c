@@ -229,6 +229,21 @@ token_keys_left(const struct token_keys *keys)
 /* --- all of them --- */
 
 static const char *
+key_label(const struct token_key *key)
+{
+	return key->id != NULL ? key->id : "one without a kid";
+}
+
+const char *
+token_keys_private(const struct token_keys *keys)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		if (keys->list[i].makes_tokens)
+			return key_label(&keys->list[i]);
+	return NULL;
+}
+
+static const char *
 algorithm_name(enum token_algorithm algorithm)
 {
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -245,8 +260,7 @@ token_keys_used(const struct token_keys *keys)
 		const struct token_key *key = &keys->list[i];
 		char *longer = mem_printf("%s%s%s (%s)", text,
 		    i > 0 ? ", " : "",
-		    key->id != NULL ? key->id : "one without a kid",
-		    algorithm_name(key->algorithm));
+		    key_label(key), algorithm_name(key->algorithm));
 		free(text);
 		text = longer;
 	}
@@ -279,6 +293,9 @@ add_key(struct arena *arena, const struct json *jwk, unsigned index,
 		return NULL;
 	}
 	key.algorithm = kind->algorithm;
+	/* RFC 7518, section 6.2.2 and 6.3.2; RFC 8037, section 2. */
+	key.makes_tokens = kind->algorithm != TOKEN_HS256 &&
+	    token_json_at(jwk, "d") != NULL;
 	const char *wrong = kind->read(&reading);
 	if (wrong == NULL)
 		wrong = read_kid(&reading);

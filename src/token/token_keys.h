@@ -27,6 +27,7 @@ struct token_key {
 	uint8_t point[32];               /* of EDDSA */
 	uint8_t *secret; /* of HS256; of base/secret.h */
 	size_t secret_len;
+	bool makes_tokens; /* its private part was in the file, too */
 };
 
 /* A key that is left out. */
@@ -56,5 +57,7 @@ MUST_USE struct token_keys *token_keys_read(
  */
 char *token_keys_used(const struct token_keys *keys);
 char *token_keys_left(const struct token_keys *keys);
+/* The id of a key whose private part is there, which nobody needs; or NULL. */
+const char *token_keys_private(const struct token_keys *keys);
 /* Nulls the pointer; NULL is accepted. */
 void token_keys_free(struct token_keys **keys);

@@ -454,6 +454,25 @@ def complaints(bench, entry):
 
 
 @test
+def check_warns_of_a_private_key(bench):
+    pair = {**rsa(2048), "kid": "shop", "d": text64(b"d" * 256)}
+    public = {name: pair[name] for name in pair if name != "d"}
+    secret = {**LONG, "d": "of no meaning"}  # oct has no private part
+    for keys, warned in (([pair], True), ([LONG, pair], True),
+                         ([public, secret], False)):
+        file = bench.file(json.dumps({"keys": keys}).encode())
+        config = {"listen": ["127.0.0.1:0"],
+                  "upstreams": {"api": "http://127.0.0.1:9"},
+                  "routes": [{"path": "/", "upstream": "api", "idempotency": {
+                      "scope": [{"jwt": "sub", "keys": file}]}}]}
+        done = command("check", "-c", bench.file(json.dumps(config).encode()))
+        equal(done.returncode, 0, done.stdout)
+        equal("/routes/0/idempotency/scope: the file of keys has a private "
+              "key (shop)" in done.stdout, warned, done.stdout)
+        assert text64(b"d" * 256) not in done.stdout
+
+
+@test
 def check_explains_which_keys_are_left_out(bench):
     file = bench.file(json.dumps({"keys": [
         {**LONG, "kid": "a"}, {"kty": "RSA", "use": "enc", "kid": "b"}, LONG,
