@@ -9,8 +9,10 @@
 #include "load/certificates.h"
 #include "review/covers.h"
 #include "review/said.h"
+#include "review/usual_headers.h"
 #include "review/warning_private.h"
 #include "review/warnings.h"
+#include "review/warnings_outcomes_private.h"
 #include "review/warnings_routes_private.h"
 #include "review/warnings_scope_private.h"
 #include "review/warnings_tokens_private.h"
@@ -21,24 +23,6 @@ static const int64_t hour_ms = 3600 * 1000;
 
 /* --- what a route's idempotency says --- */
 
-static void
-warn_of_reconcile(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route)
-{
-	char *pointer = said_pointer(conf, route, "on_unknown");
-	char *absent = mem_printf("%s/reconcile/absent", pointer);
-	char *place = mem_printf("%s/reconcile", pointer);
-	if (!spots_has(conf->spots, absent))
-		warning_add(complaints, place,
-		    "a 404 for a mistyped path would mean that nothing "
-		    "happened, and the payment be made again: try the path, "
-		    "then say what means it: {\"path\": ..., \"absent\": "
-		    "[404, 410]}");
-	free(pointer);
-	free(absent);
-	free(place);
-}
-
 static size_t
 list_length(const struct conf_route *route, const char *path)
 {
@@ -48,62 +32,37 @@ list_length(const struct conf_route *route, const char *path)
 	return length;
 }
 
-/* Whether some answers that say "done" leave nothing behind. */
-static bool
-forgets_success(const struct conf_route *route)
-{
-	json_t *value = said_value(route, "outcomes"), *meaning;
-	const char *status;
-	bool forgets = false;
-	json_object_foreach(value, status, meaning)
-	{
-		const char *word = json_string_value(meaning);
-		forgets |= *status == '2' && word != NULL &&
-		    (!strcmp(word, "release") || !strcmp(word, "forget"));
-	}
-	json_decref(value);
-	return forgets;
-}
-
-static void
-warn_of_memory(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route)
-{
-	const struct conf_idempotency *policy = route->idempotency;
-	if (policy->retention_ms < hour_ms)
-		warning_add_said(complaints, conf, route, "retention",
-		    "an answer is forgotten within the hour: a retry after "
-		    "that is executed again");
-	if (policy->unknown_retention_ms < hour_ms)
-		warning_add_said(complaints, conf, route, "unknown_retention",
-		    "what may have happened is forgotten within the hour: a "
-		    "retry after that is executed again");
-	if (forgets_success(route))
-		warning_add_said(complaints, conf, route, "outcomes",
-		    "a payment that was made is not remembered: each retry is "
-		    "executed again");
-}
-
-/* Whether clients take a status for "it did not happen". */
-static bool
-means_refused(int64_t status)
-{
-	return status >= 400 && status < 500 && status != 408 &&
-	    status != 409 && status != 425 && status != 429;
-}
-
 static bool
 compares_what_is_new(const struct conf_idempotency *policy)
 {
-	static const char *const names[] = {"Date", "Traceparent",
-	    "Tracestate", "X-Request-Id", "X-Correlation-Id",
-	    "X-Request-Start"};
 	const struct strings *headers = &policy->fingerprint_headers;
 	for (size_t i = 0; i < headers->count; i++)
-		for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-			if (!strcasecmp(headers->list[i], names[n]))
-				return true;
+		if (usual_headers_change(headers->list[i]))
+			return true;
 	return false;
+}
+
+/* What two sendings of one payment, or two payments, have as their key. */
+static void
+warn_of_key_header(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
+{
+	const struct strings *headers = &route->idempotency->headers;
+	for (size_t i = 0; i < headers->count; i++) {
+		const char *header = headers->list[i];
+		bool changes = usual_headers_change(header);
+		if (!changes && !usual_headers_stay(header) &&
+		    strcasecmp(header, "Cookie") != 0)
+			continue;
+		char *words = changes
+		    ? mem_printf("many clients have another \"%s\" each time "
+			"that they send a request: a retry is executed again; "
+			"name the header of a key", header)
+		    : mem_printf("\"%s\" is no key: the next payment has the "
+			"same, and is answered as a retry", header);
+		warning_add_said(complaints, conf, route, "header", words);
+		free(words);
+	}
 }
 
 static void
@@ -126,8 +85,6 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 		warning_add_said(complaints, conf, route, "on_unknown",
 		    "what may have happened is executed again: a payment may "
 		    "be made twice");
-	if (policy->on_unknown == UNKNOWN_RECONCILE)
-		warn_of_reconcile(complaints, conf, route);
 	if (policy->on_store_down == STORE_DOWN_FORWARD)
 		warning_add_said(complaints, conf, route, "on_store_down",
 		    "while Redis is away, requests are forwarded without the "
@@ -148,13 +105,9 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 		warning_add_said(complaints, conf, route, "scope_missing",
 		    "who names no tenant is passed on without the promise: "
 		    "each retry is executed");
+	warn_of_key_header(complaints, conf, route);
 	warnings_scope_find(conf, route, complaints);
-	if (means_refused(policy->problems[ROUTE_PROBLEM_OUTCOME_UNKNOWN]))
-		warning_add_said(complaints, conf, route, "problems",
-		    "outcome-unknown has a status by which clients take the "
-		    "payment for refused, and make another: leave it as it "
-		    "is, or say 409 or a 5xx");
-	warn_of_memory(complaints, conf, route);
+	warnings_outcomes_find(conf, route, complaints);
 }
 
 /* --- upstreams --- */

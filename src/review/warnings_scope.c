@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
 #include "conf/nearest.h"
+#include "review/usual_headers.h"
 #include "review/warning_private.h"
 #include "review/warnings_scope_private.h"
 #include "token/token_file.h"
@@ -35,18 +37,6 @@ scope_meant(const char *header)
 	return near ? "\"Authorization\"" : NULL;
 }
 
-/* Headers that a retry has in another way, or that are the same for all. */
-static bool
-is_no_tenant(const char *header)
-{
-	static const char *const names[] = {"Content-Length", "Date",
-	    "Traceparent", "Tracestate", "User-Agent", "X-Request-Start"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (!strcasecmp(names[i], header))
-			return true;
-	return false;
-}
-
 /* What is to be said of a header that names whose key it is; NULL: nothing. */
 static char *
 scope_header_words(const char *header)
@@ -56,7 +46,11 @@ scope_header_words(const char *header)
 		return mem_printf("\"%s\" is the name of a header here, "
 		    "which a request must have; did you mean %s?", header,
 		    meant);
-	return is_no_tenant(header)
+	if (usual_headers_stay(header))
+		return mem_printf("\"%s\" does not say who a client is: alone, "
+		    "it shows one client another's answer, and where a retry "
+		    "has another one, it is executed again", header);
+	return usual_headers_change(header)
 	    ? mem_printf("\"%s\" does not say who a client is: where a "
 		  "retry has another one, it is executed again", header)
 	    : NULL;
@@ -124,6 +118,68 @@ warn_of_credentials_as_key(struct complaints *complaints,
 		    "and so no key: name the one that clients send a key in");
 }
 
+/* --- claims of tokens: RFC 7519, section 4.1 --- */
+
+static bool
+is_claim_of(const struct conf_scope *scope, const char *const *claims)
+{
+	if (scope->kind != SCOPE_JWT)
+		return false;
+	while (*claims != NULL && strcmp(*claims, scope->jwt) != 0)
+		claims++;
+	return *claims != NULL;
+}
+
+/* Whether the tokens of many tenants have it alike. */
+static bool
+is_shared_claim(const struct conf_scope *scope)
+{
+	static const char *const claims[] = {
+	    "aud", "iss", "scope", "scp", "token_use", "typ", NULL};
+	return is_claim_of(scope, claims);
+}
+
+static bool
+is_renewed_claim(const struct conf_scope *scope)
+{
+	static const char *const claims[] = {
+	    "auth_time", "exp", "iat", "jti", "nbf", "nonce", "sid", NULL};
+	return is_claim_of(scope, claims);
+}
+
+/* Whether one of them may say who a client is. */
+static bool
+names_somebody(const struct conf_scopes *scope)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct conf_scope *one = &scope->list[i];
+		if (!is_shared_claim(one) && (one->kind != SCOPE_HEADER ||
+			!usual_headers_stay(one->header)))
+			return true;
+	}
+	return false;
+}
+
+static void
+warn_of_claim(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route, const struct conf_scope *scope)
+{
+	char *words = NULL;
+	if (is_renewed_claim(scope))
+		words = mem_printf("a renewed token has another \"%s\", and a "
+		    "retry with it is executed again: name the claim that "
+		    "says whose it is, as \"sub\"", scope->jwt);
+	else if (is_shared_claim(scope) &&
+	    !names_somebody(&route->idempotency->scope))
+		words = mem_printf("\"%s\" is the same in the tokens of many "
+		    "tenants: whoever sends another's key gets another's "
+		    "answer; name the claim that says whose it is, as "
+		    "\"sub\"", scope->jwt);
+	if (words != NULL)
+		warning_add_said(complaints, conf, route, "scope", words);
+	free(words);
+}
+
 /* Who reads the file of keys could be any tenant. */
 static void
 warn_of_private_key(struct complaints *complaints, const struct conf *conf,
@@ -169,6 +225,7 @@ warnings_scope_find(const struct conf *conf, const struct conf_route *route,
 		else
 			warn_of_credentials_as_key(
 			    complaints, conf, route, entry);
+		warn_of_claim(complaints, conf, route, entry);
 		warn_of_private_key(complaints, conf, route, entry);
 	}
 	if (forgets_with_token(route->idempotency))

@@ -104,6 +104,23 @@ warn_of_ignored(const struct looked_at *at, bool ignores, unsigned part,
 		warn_at(at, "fingerprint.ignore", words);
 }
 
+/* What derive_key "body" makes another key of is never compared. */
+static void
+warn_of_whole_body(const struct looked_at *at)
+{
+	static const char words[] = "a key that is derived of the whole body "
+	    "(\"derive_key\") is another one where a byte differs, also of "
+	    "what does not count here, and the retry is executed: let "
+	    "\"derive_key\" name the members that say which payment it is";
+	const struct conf_idempotency *policy = at->route->idempotency;
+	const char *path = policy->fingerprint_ignore.count > 0
+	    ? "fingerprint.ignore"
+	    : policy->fingerprint_only.count > 0 ? "fingerprint.only"
+						 : "fingerprint.json";
+	if (policy->derive_from_body && policy->fingerprint_json)
+		warn_at(at, path, words);
+}
+
 static bool
 looks_at_entity(const struct conf_idempotency *policy)
 {
@@ -128,6 +145,7 @@ warn_of_comparing(const struct looked_at *at)
 		warn_at(at, "fingerprint.ignore",
 		    "of the body only what \"fingerprint.only\" names is "
 		    "compared, also where it is named here");
+	warn_of_whole_body(at);
 	if (conf_has_entity(policy) && !looks_at_entity(policy) &&
 	    (is_own(at, "entity") || !is_used(at->conf, looks_at_entity)))
 		warn_at(at, "entity",

@@ -106,6 +106,49 @@ WARNINGS = [
     ("payments that are not remembered",
      lambda bench: least(outcomes={"2xx": "release"}),
      POLICY + "/outcomes", "executed again"),
+    ("answers in doubt that are not remembered",
+     lambda bench: least(outcomes={"5xx": "release", "502": "unknown"}),
+     POLICY + "/outcomes", "before it answers 500, 502 or 504"),
+    ("a gateway's timeout that is forgotten",
+     lambda bench: least(outcomes={"504": "forget"}),
+     POLICY + "/outcomes", "the retry is executed"),
+    ("a key that each sending has anew",
+     lambda bench: least(header=["Idempotency-Key", "x-request-id"]),
+     POLICY + "/header", "name the header of a key"),
+    ("a key that all payments have",
+     lambda bench: least(header="User-Agent"),
+     POLICY + "/header", "is answered as a retry"),
+    ("a scope that all tenants have",
+     lambda bench: least(scope=["content-type"]),
+     POLICY + "/scope", "shows one client another's answer"),
+    ("a claim that all tenants have", lambda bench: least(scope=[
+        {"jwt": "aud", "keys": keys_of(bench)}]),
+     POLICY + "/scope", "whoever sends another's key gets another's answer"),
+    ("a claim that a renewed token has anew", lambda bench: least(scope=[
+        {"jwt": "jti", "keys": keys_of(bench)}]),
+     POLICY + "/scope", "a retry with it is executed again"),
+    ("a key of the whole body where a part does not count",
+     lambda bench: least(derive_key="body",
+                         fingerprint={"ignore": ["/sent_at"]}),
+     POLICY + "/fingerprint/ignore", "the retry is executed"),
+    ("a key of the whole body where some parts count",
+     lambda bench: least(derive_key="body", fingerprint={"only": ["/id"]}),
+     POLICY + "/fingerprint/only", "the retry is executed"),
+    ("a key of the whole body that is compared by value",
+     lambda bench: least(derive_key="body", fingerprint={"json": True}),
+     POLICY + "/fingerprint/json", "the retry is executed"),
+    ("an API that is ill taken for one that knows",
+     lambda bench: least(on_unknown={"reconcile": {
+         "path": "/by/{key}", "absent": [404, 503]}}),
+     POLICY + "/on_unknown/reconcile/absent", "503 may say"),
+    ("an API that knows nobody taken for one that knows",
+     lambda bench: least(on_unknown={"reconcile": {
+         "path": "/by/{key}", "absent": [401]}}),
+     POLICY + "/on_unknown/reconcile/absent", "401 may say"),
+    ("a payment that is found and told as refused",
+     lambda bench: least(on_unknown={"reconcile": {
+         "path": "/by/{key}", "absent": [404], "status": 404}}),
+     POLICY + "/on_unknown/reconcile/status", "say 200 or 201"),
     ("who names no tenant", lambda bench: least(scope_missing="forward"),
      POLICY + "/scope_missing", "without the promise"),
     ("a method of nobody", lambda bench: with_methods("POST", "*"),
@@ -260,6 +303,28 @@ def check_warns(bench, config, pointer, words):
           pointer.startswith("/routes/"), found)
     status, again, well = check(bench, config, "--strict")
     equal((status, again, well), (1, found, False))
+
+
+@each([
+    ("what says that nothing happened", lambda bench: least(
+        outcomes={"503": "release", "501": "forget", "5xx": "unknown"})),
+    ("a key beside a name of nobody's", lambda bench: least(
+        header=["Idempotency-Key", "PayPal-Request-Id"])),
+    ("an issuer and whose its token is", lambda bench: least(scope=[
+        {"jwt": "iss", "keys": keys_of(bench)},
+        {"jwt": "sub", "keys": keys_of(bench)}])),
+    ("an audience and a tenant's header", lambda bench: least(scope=[
+        "X-Tenant", {"jwt": "aud", "keys": keys_of(bench)}])),
+    ("members of a body that make the key", lambda bench: least(
+        derive_key=["/id"], fingerprint={"ignore": ["/sent_at"]})),
+    ("a key of the whole body, which is compared as it is",
+     lambda bench: least(derive_key="body")),
+    ("what says that there is none", lambda bench: least(on_unknown={
+        "reconcile": {"path": "/by/{key}", "absent": [404, 410, 422],
+                      "status": 201}})),
+])
+def check_says_nothing_of(bench, config):
+    equal(check(bench, config(bench), "--strict"), (0, [], True))
 
 
 @test
