@@ -8,6 +8,7 @@
 #include "doctor/doctor.h"
 #include "doctor/doctor_cluster_private.h"
 #include "doctor/doctor_host_private.h"
+#include "doctor/doctor_listen_private.h"
 #ifdef HAVE_KAFKA
 #include "doctor/doctor_kafka_private.h"
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -18,6 +19,8 @@
 #include "redis/managed.h"
 
 static const char state_dir_pointer[] = "/state_dir";
+/* Where a package has it. */
+static const char usual_state_dir[] = "/var/lib/onceproxy";
 /* Who runs the gateway where root looks. */
 static const char unit_user[] = "onceproxy";
 
@@ -46,11 +49,10 @@ static int
 try_folder(const char *path)
 {
 	struct stat st;
-	if (access(path, W_OK | X_OK) == 0) {
-		if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
-			return ENOTDIR;
+	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+		return ENOTDIR;
+	if (access(path, W_OK | X_OK) == 0)
 		return 0;
-	}
 	if (errno != ENOENT)
 		return errno;
 	const char *slash = strrchr(path, '/');
@@ -90,7 +92,7 @@ doctor_host_state_dir(struct doctor *doctor)
 	if (error != 0)
 		findings_add(doctor, FINDING_state_dir, state_dir_pointer,
 		    mem_printf("%s (%s)", path, strerror(error)),
-		    command_to_make(path));
+		    command_to_make(error == ENOTDIR ? usual_state_dir : path));
 }
 
 /* True after saying so: what would be in it is well. */
@@ -104,6 +106,40 @@ is_no_state_dir(struct doctor *doctor, enum finding_name name)
 	return true;
 }
 
+/* Whether others have their files there, too: it is not ours to close. */
+static bool
+is_shared(const char *path, const struct stat *st)
+{
+	static const char *const ours[] = {
+	    ".", "..", "journal", "lock", "lost+found", "redis"};
+	DIR *folder = opendir(path);
+	bool shared = (st->st_mode & S_ISVTX) != 0;
+	const struct dirent *entry;
+	while (folder != NULL && !shared && (entry = readdir(folder)) != NULL) {
+		size_t i = 0;
+		while (i < sizeof ours / sizeof *ours &&
+		    strcmp(ours[i], entry->d_name) != 0)
+			i++;
+		shared = i == sizeof ours / sizeof *ours;
+	}
+	if (folder != NULL)
+		closedir(folder);
+	return shared;
+}
+
+static char *
+command_to_hide(const char *path, const struct stat *st)
+{
+	if (is_shared(path, st))
+		return mem_text("others have files there, so name another "
+		    "folder in \"state_dir\", in which nothing else is; do "
+		    "not change this one");
+	char *quoted = shell_quote(path);
+	char *command = mem_printf("chmod 0700 %s", quoted);
+	free(quoted);
+	return command;
+}
+
 void
 doctor_host_state_dir_open(struct doctor *doctor)
 {
@@ -111,11 +147,12 @@ doctor_host_state_dir_open(struct doctor *doctor)
 	struct stat st;
 	if (is_no_state_dir(doctor, FINDING_state_dir_open))
 		return;
-	if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    (st.st_mode & 077) != 0)
 		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
 		    mem_printf("%s (mode %04o)", path,
 			(unsigned)st.st_mode & 07777),
-		    shell_quote(path));
+		    command_to_hide(path, &st));
 }
 
 void

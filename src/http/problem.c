@@ -86,9 +86,9 @@ words_of_derived(enum problem problem)
 
 /* What a retry does while nobody knows whether the request was executed. */
 static const char *
-words_of_retry(enum on_unknown on_unknown)
+words_of_retry(const struct problem_details *details)
 {
-	switch (on_unknown) {
+	switch (details->on_unknown) {
 	case UNKNOWN_HOLD:
 		break;
 	case UNKNOWN_RETRY:
@@ -97,8 +97,24 @@ words_of_retry(enum on_unknown on_unknown)
 		return "A retry with the same key first asks the API what "
 		       "became of it.";
 	}
+	if (details->made_of != NULL)
+		return "It is not executed again until the outcome is known. "
+		       "Send the same request again later, and no other in "
+		       "its place.";
 	return "It is not executed again until the outcome is known. Ask "
 	       "again later with the same key, and make no new one for it.";
+}
+
+/* Who sends no key sends the same one by sending the same; takes the text. */
+static char *
+without_key(char *text)
+{
+	static const char words[] = " with the same key";
+	char *at;
+	while ((at = strstr(text, words)) != NULL)
+		memmove(at, at + sizeof words - 1,
+		    strlen(at + sizeof words - 1) + 1);
+	return text;
 }
 
 static bool
@@ -108,6 +124,16 @@ is_unknown(enum problem problem)
 	    problem == PROBLEM_UNKNOWN_TIMEOUT ||
 	    problem == PROBLEM_UNKNOWN_BROKEN ||
 	    problem == PROBLEM_UNKNOWN_DRAIN;
+}
+
+static char *
+usual_detail(enum problem problem, const struct problem_details *details)
+{
+	if (is_unknown(problem))
+		return mem_printf("%s %s", lines[problem].detail,
+		    words_of_retry(details));
+	return details->detail.len > 0 ? mem_str(details->detail)
+				       : mem_text(lines[problem].detail);
 }
 
 /* The caller frees it. */
@@ -123,11 +149,8 @@ detail_of(enum problem problem, const struct problem_details *details)
 	if (words != NULL)
 		return mem_printf("The key of this request is made of %s. %s",
 		    details->made_of, words);
-	if (is_unknown(problem))
-		return mem_printf("%s %s", lines[problem].detail,
-		    words_of_retry(details->on_unknown));
-	return details->detail.len > 0 ? mem_str(details->detail)
-				       : mem_text(lines[problem].detail);
+	char *detail = usual_detail(problem, details);
+	return details->made_of != NULL ? without_key(detail) : detail;
 }
 
 static enum retry

@@ -37,6 +37,11 @@ judge_folder(int fd, const char **ret_why)
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return refuse(fd, errno, NULL, ret_why);
+	if ((st.st_mode & S_IWOTH) && (st.st_mode & S_ISVTX))
+		return refuse(fd, EPERM,
+		    "every user of this machine has files there; name a "
+		    "folder in which nothing else is",
+		    ret_why);
 	if (st.st_mode & S_IWOTH)
 		return refuse(fd, EPERM,
 		    "every user of this machine may write to it; make it "

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "jsonc/spots.h"
 #include "review/said.h"
+#include "review/usual_headers.h"
 #include "review/warning_private.h"
 #include "review/warnings_outcomes_private.h"
 
@@ -129,6 +131,36 @@ means_refused(int64_t status)
 	    status != 409 && status != 425 && status != 429;
 }
 
+/* --- the headers of an answer --- */
+
+/* Whether a body cannot be read without it (RFC 9110, section 8). */
+static bool
+is_of_body(const char *header)
+{
+	return !strcasecmp(header, "Content-Type") ||
+	    !strcasecmp(header, "Content-Encoding");
+}
+
+static void
+warn_of_answer(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	for (size_t i = 0; i < policy->omit_headers.count; i++)
+		if (is_of_body(policy->omit_headers.list[i]))
+			warning_add_said(complaints, conf, route,
+			    "omit_headers",
+			    "a stored answer cannot be read without its "
+			    "Content-Type and Content-Encoding: leave them "
+			    "out here");
+	if (usual_headers_stay(policy->replay_header) ||
+	    usual_headers_change(policy->replay_header) ||
+	    !strcasecmp(policy->replay_header, "Location"))
+		warning_add_said(complaints, conf, route, "replay_header",
+		    "the API's own header of this name is lost: name one that "
+		    "no answer has");
+}
+
 void
 warnings_outcomes_find(const struct conf *conf,
     const struct conf_route *route, struct complaints *complaints)
@@ -142,4 +174,5 @@ warnings_outcomes_find(const struct conf *conf,
 		    "payment for refused, and make another: leave it as it "
 		    "is, or say 409 or a 5xx");
 	warn_of_memory(complaints, conf, route);
+	warn_of_answer(complaints, conf, route);
 }

@@ -6,7 +6,7 @@
 
 /*
  * Warnings about outcomes: how long and as what they are remembered, how an
- * unknown one is asked about, and how it is told.  Main thread.
+ * unknown one is asked about, and how a stored one is told.  Main thread.
  */
 void warnings_outcomes_find(const struct conf *conf,
     const struct conf_route *route, struct complaints *complaints);

@@ -12,7 +12,7 @@
  *   cure      what to do; {} stands for what depends on the configuration
  */
 
-/* --- the file and this machine: doctor/doctor_host.c --- */
+/* --- the file and this machine: doctor/doctor_host.c, doctor_listen.c --- */
 FINDING(configuration, FAIL, doctor_host_configuration,
 	"the configuration is valid",
 	"{}", "correct the file (onceproxy.json(5)) and run this again")
@@ -24,7 +24,7 @@ FINDING(state_dir, FAIL, doctor_host_state_dir,
 FINDING(state_dir_open, FAIL, doctor_host_state_dir_open,
 	"state_dir is private",
 	"other users can look into {}, which holds the answers to payments",
-	"chmod 0700 {}")
+	"{}")
 FINDING(state_dir_full, FAIL, doctor_host_state_dir_full,
 	"the disk of state_dir has room for the journal",
 	"less than 1 MiB is left on the disk that holds {}: no journal can be "
@@ -61,6 +61,11 @@ FINDING(certificate_ends, WARN, doctor_host_certificate_ends,
 	"clients are going to refuse to connect: {}",
 	"renew it and send SIGHUP; look at it with: openssl x509 -noout -dates "
 	"-in {}")
+FINDING(listen, FAIL, doctor_listen_addresses,
+	"this machine has what listen and admin.listen name",
+	"the gateway cannot listen on {}, and does not start",
+	"name an address, a folder and a group that are there; what a machine "
+	"has is listed by: ip address; getent group")
 FINDING(descriptors, WARN, doctor_host_descriptors,
 	"there are enough descriptors for "
 	"limits.connections",

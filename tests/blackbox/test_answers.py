@@ -85,6 +85,36 @@ def a_derived_key_is_no_better_when_it_is_used_up(bench):
     equal(upstream.count(), 1)
 
 
+@each([("held", {}, "Send the same request again later, and no other"),
+       ("retried", {"on_unknown": "retry"},
+        "A retry is sent to the API again."),
+       ("asked about", {"on_unknown": {"reconcile": {
+           "path": "/by/{json:/order_id}", "absent": [404]}}},
+        "A retry first asks the API")])
+def who_sends_no_key_is_not_told_to_send_the_same(
+        bench, idempotency, words):
+    _, gateway = bench.pair(
+        close_unanswered, idempotency={**MEMBERS, **idempotency})
+    got = gateway.ask(**ordered())
+    check_problem(got, 502, "outcome-unknown", SAME, True)
+    assert words in got.json()["detail"], got.body
+    assert b"same key" not in got.body, got.body
+
+
+@test
+def who_sends_no_key_is_told_to_send_it_again_as_it_was(bench):
+    upstream, gateway = bench.pair(idempotency=MEMBERS)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, **ordered())
+    hold.wait_arrived()
+    got = gateway.ask(**ordered())
+    check_problem(got, 409, "in-flight", SAME, True)
+    assert "Send this one again: it will get" in got.json()["detail"], got
+    assert b"same key" not in got.body, got.body
+    hold.release()
+    equal(first.result().status, 201)
+
+
 @test
 def a_derived_keys_answer_that_was_not_kept_names_its_members(bench):
     upstream, gateway = bench.pair(answer(201, b"x" * 5000), idempotency={

@@ -302,7 +302,11 @@ def a_state_dir_that_cannot_be_made_is_a_failure(bench):
     patient.misses("state_dir")
     write(os.path.join(above, "file"), "")
     patient.config["state_dir"] = os.path.join(above, "file")
-    patient.finds("state_dir")
+    found = patient.look()
+    equal((found["state_dir"]["level"], found["state_dir_open"]["level"]),
+          ("fail", "ok"))
+    assert "(Not a directory)" in found["state_dir"]["words"], found
+    assert found["state_dir"]["cure"].endswith("/var/lib/onceproxy"), found
 
 
 @test
@@ -333,6 +337,58 @@ def a_state_dir_that_others_can_read_is_a_failure(bench):
     assert "0750" in got["words"], got
     subprocess.run(got["cure"], shell=True, check=True)
     patient.misses("state_dir_open")
+
+
+@each([("of all users", 0o1777, None), ("with another's files", 0o755, "mail"),
+       ("with another's folder", 0o755, ".cache")])
+def a_state_dir_that_others_use_is_not_to_be_closed(bench, mode, name):
+    """Whoever does chmod 0700 / locks all others out."""
+    patient = Patient(bench)
+    folder = patient.config["state_dir"] = bench.folder()
+    for own in ("journal", "redis"):
+        os.mkdir(os.path.join(folder, own), 0o700)
+    if name is not None:
+        write(os.path.join(folder, name), "")
+    os.chmod(folder, mode)
+    cure = patient.finds("state_dir_open")["cure"]
+    assert "chmod" not in cure and "name another folder" in cure, cure
+    if name is not None:
+        os.remove(os.path.join(folder, name))
+        cure = patient.finds("state_dir_open")["cure"]
+        equal(cure, f"chmod 0700 {folder}")
+
+
+@each([
+    ("of no machine", "no-such-host.invalid:8080", {},
+     "(Name or service not known)"),
+    ("of another machine", "192.0.2.1:8080", {},
+     "(Cannot assign requested address)"),
+    ("below a folder that is not there", "unix:{}/none/sock", {},
+     "none: No such file or directory)"),
+    ("below what is no folder", "unix:{}/file/sock", {},
+     "file: Not a directory)"),
+    ("of a group that is not there", "unix:{}/sock", {"group": "no-such-1"},
+     '(there is no group "no-such-1")'),
+])
+def an_address_that_cannot_be_had_is_a_failure(bench, address, more, words):
+    patient = Patient(bench)
+    folder = bench.folder()
+    write(os.path.join(folder, "file"), "")
+    entry = {"address": address.format(folder), **more}
+    patient.config["listen"].append(entry if more else entry["address"])
+    got = patient.finds("listen")
+    equal((got["where"], got["level"]), ("/listen/1", "fail"))
+    assert entry["address"] in got["words"] and words in got["words"], got
+    del patient.config["listen"][1]
+    patient.misses("listen")
+    if more:
+        return
+    patient.config["admin"] = {"listen": entry["address"], "token": "t"}
+    got = patient.finds("listen")
+    equal(got["where"], "/admin/listen")
+    patient.config["listen"] = ["127.0.0.1:0", ":0", "localhost:0"]
+    patient.config["admin"] = {"listen": f"unix:{folder}/sock"}
+    patient.misses("listen")
 
 
 @test

@@ -21,15 +21,18 @@ def refusal(bench, config):
     return gateway.find_log("fatal")[0]["error"]
 
 
-@each([("", 0o777), ("and sticky", 0o1777), ("but not to be read", 0o733)])
-def a_state_dir_that_all_may_write_to_is_refused(bench, mode):
+@each([("", 0o777, "every user of this machine may write to it; make it "
+        "private (chmod 0700)"),
+       ("and sticky", 0o1777, "every user of this machine has files there; "
+        "name a folder in which nothing else is"),
+       ("but not to be read", 0o733, "private (chmod 0700)")])
+def a_state_dir_that_all_may_write_to_is_refused(bench, mode, words):
     state_dir = bench.folder()
     os.chmod(state_dir, mode)
     for config in (managed(bench, state_dir),
                    bench.config(bench.upstream(), state_dir=state_dir)):
         said = refusal(bench, config)
-        assert state_dir in said and "every user" in said, said
-        assert "chmod 0700" in said, said
+        assert state_dir in said and words in said, said
     equal(os.listdir(state_dir), [])
 
 

@@ -149,6 +149,12 @@ WARNINGS = [
      lambda bench: least(on_unknown={"reconcile": {
          "path": "/by/{key}", "absent": [404], "status": 404}}),
      POLICY + "/on_unknown/reconcile/status", "say 200 or 201"),
+    ("an answer without what its body is",
+     lambda bench: least(omit_headers=["Server", "content-encoding"]),
+     POLICY + "/omit_headers", "cannot be read"),
+    ("a mark in the place of a header",
+     lambda bench: least(replay_header="Content-Type"),
+     POLICY + "/replay_header", "name one that no answer has"),
     ("who names no tenant", lambda bench: least(scope_missing="forward"),
      POLICY + "/scope_missing", "without the promise"),
     ("a method of nobody", lambda bench: with_methods("POST", "*"),
@@ -319,6 +325,8 @@ def check_warns(bench, config, pointer, words):
         derive_key=["/id"], fingerprint={"ignore": ["/sent_at"]})),
     ("a key of the whole body, which is compared as it is",
      lambda bench: least(derive_key="body")),
+    ("an answer without a mark", lambda bench: least(
+        omit_headers=["Set-Cookie"], replay_header="")),
     ("what says that there is none", lambda bench: least(on_unknown={
         "reconcile": {"path": "/by/{key}", "absent": [404, 410, 422],
                       "status": 201}})),
