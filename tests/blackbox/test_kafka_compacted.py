@@ -160,6 +160,20 @@ def what_nobody_can_prove_is_not_read_until_an_operator_has_it_read(
 
 
 @test
+def a_redis_that_is_emptied_decides_nothing(bench):
+    r = standing(bench)
+    r.redis("FLUSHALL")
+    asked = r.asked()
+    eventually(lambda: r.asked() > asked + 1 and r.topic.floors(r.redis),
+               "the floor is asked for, and kept again", START_S)
+    r.wait_executed()
+    equal(r.gateway.find_log("source_goes"), [])
+    equal(command("messages", "-c", r.gateway.file, "rewind",
+                  r.topic.name).returncode, 0)
+    r.end("z.0", "x.3", "x.4")
+
+
+@test
 def a_partition_that_nobody_can_prove_stands_alone_and_is_told(bench):
     r = unproven(bench, partitions=2)
     r.executed.append("y.5")

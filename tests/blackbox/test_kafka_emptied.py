@@ -68,6 +68,57 @@ def an_operator_may_have_all_of_it_read_again(bench):
 
 
 @test
+def a_marker_in_the_place_of_the_last_one_proves_nothing(bench):
+    """As of a message that was compacted away, there is nothing."""
+    r = read_all(bench)
+    r.stop()
+    r.restore()
+    r.redis("FLUSHALL")
+    r.add_in_transaction(keys_of("new", LOST - 1))
+    r.topic.add_all(["last"])
+    r.serve()
+    stands(r)
+    r.stop()
+    r.topic.reset(LEFT)
+    r.serve()
+    r.finished([*keys_of("new", LOST - 1), "last"])
+
+
+@test
+def a_group_that_was_forgotten_meanwhile_decides_nothing(bench):
+    r = read_all(bench)
+    r.stop()
+    r.restore()
+    r.redis("FLUSHALL")
+    r.serve()
+    stands(r)
+    r.stop()
+    r.kafka.delete_group(r.topic.group)
+    r.serve()
+    told = r.gateway.wait_for_log("source_unproven", timeout=START_S)
+    assert "the group has forgotten" in told["error"], told
+    equal(sorted(executed_keys(r)), sorted(r.executed))
+    rewind(r)
+    r.finished(keys_of("old", LEFT))
+
+
+@test
+def a_redis_that_is_emptied_once_more_decides_nothing(bench):
+    r = read_all(bench)
+    r.stop()
+    r.restore()
+    r.redis("FLUSHALL")
+    r.serve()
+    stands(r)
+    r.redis("FLUSHALL")
+    eventually(lambda: r.topic.floors(r.redis), "it can be rewound again",
+               START_S)
+    equal(sorted(executed_keys(r)), sorted(r.executed))
+    rewind(r)
+    r.finished(keys_of("old", LEFT))
+
+
+@test
 def what_was_finished_above_one_that_is_not_is_not_executed_again(bench):
     """The last one below it is there, and the last one above it is not."""
     r = read_all(bench)

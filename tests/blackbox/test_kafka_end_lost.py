@@ -137,9 +137,10 @@ def looked(gateway, since):
                for line in gateway.find_log("source_library", since))
 
 
-@test
+@each([("", False),
+       ("and a marker stands where the last one stood", True)])
 def a_leader_that_comes_back_without_the_end_is_noticed_while_others_answer(
-        bench):
+        bench, is_marked):
     kafka = bench.own_kafka(3)
     r = DiskReader(bench, kafka=kafka, settings=PATIENT, topic={
         "nodes": [without_coordinator(kafka)[0].number],
@@ -158,7 +159,16 @@ def a_leader_that_comes_back_without_the_end_is_noticed_while_others_answer(
                          "it has seen that", START_S)
     r.gateway.freeze()
     r.put_back()
-    r.reads_what_is_new(r.gateway.thaw)
+    if not is_marked:
+        r.reads_what_is_new(r.gateway.thaw)
+        return
+    # As of a message that was compacted away, there is nothing.
+    marked = keys_of("marked", LOST - 1)
+    r.add_in_transaction(marked)
+    r.add(["new", "newer"])
+    r.gateway.thaw()
+    r.finished([*marked, "new", "newer"])
+    r.reads_on_behind(LEFT)
 
 
 @test

@@ -76,12 +76,50 @@ kafka_doubt_log(struct kafka *kafka, const char *topic, int32_t number)
 		part->seen.leader = KAFKA_LEADER_DOUBTED;
 }
 
+/*
+ * The newest of those that are known, before that one, is to be there instead;
+ * false: none is known.
+ */
+static bool
+asks_older(struct kafka_part *part)
+{
+	const struct kafka_anchors *older = &part->ring.older;
+	struct kafka_anchor *last = &part->seen.last;
+	struct kafka_anchor found = {-1, 0};
+	if (part->ring.anchor.offset < last->offset)
+		found = part->ring.anchor;
+	for (size_t i = 0; i < older->count; i++)
+		if (older->list[i].offset < last->offset &&
+		    older->list[i].offset > found.offset)
+			found = older->list[i];
+	if (found.offset < 0)
+		return false;
+	*last = found;
+	kafka_part_seek(part, last->offset);
+	return true;
+}
+
+/*
+ * There is no message: it was compacted away, or what ends a transaction came
+ * to be there after the log had lost its end.
+ */
+static bool
+is_hole(const struct kafka_part *part, int64_t offset)
+{
+	int64_t start, to;
+	kafka_part_ends(part, &start, &to);
+	return offset > part->seen.last.offset &&
+	    start <= part->seen.last.offset;
+}
+
 /* It is where the last one is to be. */
 static void
 meet_last(struct kafka_part *part, int64_t offset, uint32_t mark, bool end)
 {
 	const struct kafka_anchor *last = &part->seen.last;
-	/* Behind it: it was trimmed or compacted, which says nothing. */
+	if (is_hole(part, offset) && asks_older(part))
+		return;
+	/* Behind it: it was trimmed, or nothing before it is known. */
 	bool holds = offset > last->offset ||
 	    (offset == last->offset && !end && mark == last->mark);
 	part->seen.doubts = false;

@@ -221,20 +221,38 @@ kafka_part_keep(struct kafka_part *part, const char *name, const char *text,
 	return keeps;
 }
 
+/* By that name it can be rewound; what is there says nothing more. */
+static void
+keep_standing(struct kafka_part *part)
+{
+	kafka_part_keep(part, part->name, "0", false);
+}
+
 void
 kafka_part_stand(struct kafka_part *part, const char *why, int64_t low)
 {
-	char words[KAFKA_WORDS_BYTES];
-	snprintf(words, sizeof words,
-	    "%s (%s, which was finished below %" PRId64 ")", why, part->name,
-	    low);
+	char words[KAFKA_WORDS_BYTES], finished[64] = "";
+	if (low >= 0)
+		snprintf(finished, sizeof finished,
+		    ", which was finished below %" PRId64, low);
+	snprintf(words, sizeof words, "%s (%s%s)", why, part->name, finished);
 	part->step = KAFKA_UNPROVEN;
 	part->odd_ms = loop_now_ms(part->kafka->loop);
 	kafka_trouble_begin(
 	    part->kafka, KAFKA_OF_PROOF, part->name, words);
-	/* By that name it can be rewound; what is there says nothing more. */
 	if (part->blind)
-		kafka_part_keep(part, part->name, "0", false);
+		keep_standing(part);
+}
+
+int64_t
+kafka_part_stand_on(struct kafka_part *part)
+{
+	part->blind = true;
+	kafka_part_stand(part, "it stood before, nobody has said where it is "
+	    "to be read from, and the group has forgotten where it was: set "
+	    "the group, or \"messages rewind\" it, which executes again what "
+	    "has no record", -1);
+	return RD_KAFKA_OFFSET_BEGINNING;
 }
 
 void
@@ -249,7 +267,10 @@ kafka_part_ask_again(struct kafka_part *part)
 static void
 read_floor(struct kafka_part *part, struct span text)
 {
+	static const struct span standing = {"0 ", 2};
 	size_t len = text.len;
+	part->stood = span_starts(text, standing) &&
+	    kafka_part_is_of_cluster(part, span_from(text, standing.len));
 	if (kafka_ring_floor_read(&text, &part->floor) &&
 	    kafka_part_is_of_cluster(part, text))
 		return;
@@ -263,12 +284,15 @@ kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
 {
 	const struct kafka *kafka = part->kafka;
 	part->has_floor = true;
+	if (part->step == KAFKA_UNPROVEN && !lowered) {
+		/* A Redis that forgets meanwhile has decided nothing. */
+		if (text.len == 0)
+			keep_standing(part);
+		return;
+	}
 	part->lowered = lowered;
 	read_floor(part, text);
-	/* Nothing else has changed since it was to be proven. */
-	bool is_decided = lowered || (part->floor.low < 0 && !part->blind);
-	if (part->step != KAFKA_UNPROVEN || !is_decided || kafka->revoking ||
-	    kafka->remake)
+	if (part->step != KAFKA_UNPROVEN || kafka->revoking || kafka->remake)
 		return;
 	part->odd_ms = 0;
 	/* A source that stands has nothing read, not even what would prove. */

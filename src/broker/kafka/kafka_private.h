@@ -88,8 +88,7 @@ struct kafka_part {
 	 * begins; nothing is taken before that is committed, or it would be
 	 * another one once more for whoever comes next.
 	 */
-	bool era_ends;
-	bool era_untold;
+	bool era_ends, era_untold;
 	bool left; /* what came meanwhile is to be fetched again */
 	bool lowered; /* the group may stand below it */
 	struct kafka_stand commit;
@@ -98,6 +97,7 @@ struct kafka_part {
 	struct kafka_anchor newest; /* it was that first */
 	struct kafka_anchors tries; /* older ones, which were not tried yet */
 	bool other, other_before; /* stand at the newest, at older ones */
+	bool stood; /* so it was kept: an operator has not decided yet */
 	bool blind; /* no floor is kept: nor are, perhaps, the records */
 	int64_t latest; /* its log ended there when it began with the latest */
 	struct kafka_sight seen;
@@ -359,8 +359,9 @@ void kafka_part_free(struct kafka_part **part);
 void kafka_part_seek(struct kafka_part *part, int64_t offset);
 /* What comes next is fetched again; from there, where no offset is known. */
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
-/* Below low it was finished, and is UNPROVEN; whether it is decided on. */
+/* It is UNPROVEN, below low finished; as it stood before; is it decided on? */
 void kafka_part_stand(struct kafka_part *part, const char *why, int64_t low);
+int64_t kafka_part_stand_on(struct kafka_part *part);
 void kafka_part_ask_again(struct kafka_part *part);
 void kafka_part_log(
     const struct kafka_part *part, enum event event, int64_t offset);
@@ -387,7 +388,6 @@ bool kafka_part_is_of_cluster(
 /* Has the owner keep that, with the cluster; false: it cannot be kept now. */
 bool kafka_part_keep(struct kafka_part *part, const char *name,
     const char *text, bool lower);
-/* Has the owner keep that. */
 void kafka_part_tell_floor(
     struct kafka_part *part, const struct kafka_floor *floor);
 

@@ -27,8 +27,8 @@ enum {
  *     nothing    none is met, another one  nobody knows, and it stands still
  *                stands there
  *     nothing    nothing                   of a commit all holds, as brokers
- *                                          forget it with its topic; of a
- *                                          floor nobody knows
+ *                                          forget it with its topic; without
+ *                                          a floor, or of one, nobody knows
  *
  * Where anchors are missing, as all but those of the commit are if Redis has
  * forgotten its floor, another one may stand there because the log has lost its
@@ -203,6 +203,8 @@ kafka_proof_begin(struct kafka_part *part)
 	kafka_part_tell_ahead(part);
 	if (part->commit.low >= 0)
 		return try_commit(part);
+	if (part->stood && !part->lowered)
+		return kafka_part_stand_on(part);
 	/* Of what has a floor, all is read that an operator has come again. */
 	bool is_new = part->group_is_new && part->floor.low < 0;
 	return is_new && part->kafka->source->start_latest ? try_latest(part)
@@ -284,10 +286,11 @@ stand_still(struct kafka_part *part)
 			"the topic was made again: set the group to where it "
 			"is to be read from, or \"messages rewind\" it, which "
 			"executes again what has no record";
-	else if (part->trial == KAFKA_TRY_FLOOR)
-		words = "nothing tells whether the topic was made again: set "
-			"the group to where it was finished, or \"messages "
-			"rewind\" it, which executes again what has no record";
+	else if (part->blind || part->trial == KAFKA_TRY_FLOOR)
+		words = "nothing tells whether the topic was made again, or "
+			"the log has lost its end: set the group to where it "
+			"was finished, or \"messages rewind\" it, which "
+			"executes again what has no record";
 	else
 		words = "other messages stand where some were read, and none "
 			"where the group stands: set it to where it is to be "
@@ -351,7 +354,7 @@ none_is_met(struct kafka_part *part)
 {
 	if (part->other && !is_open(part))
 		disproved(part);
-	else if (part->other || part->trial == KAFKA_TRY_FLOOR ||
+	else if (part->other || part->blind || part->trial == KAFKA_TRY_FLOOR ||
 	    (part->other_before && !part->lowered))
 		stand_still(part);
 	else
