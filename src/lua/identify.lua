@@ -5,15 +5,15 @@
 -- KEYS: the store's id, a random name
 -- ARGV: 1 the id that it gets where it has none: a new one, or the one that
 --       this gateway knew it by, if it has lost its data since
--- Answers: DONE, and the id.
+-- Answers: DONE, and the id; and 1, where it had none.
 --
 -- It is the only key that has no end.
 
 -- include clock.lua
 
 local id = redis.call('GET', KEYS[1])
-if not id then
-	id = ARGV[1]
-	redis.call('SET', KEYS[1], id)
+if id then
+	return {'DONE', 0, now, call, id}
 end
-return {'DONE', 0, now, call, id}
+redis.call('SET', KEYS[1], ARGV[1])
+return {'DONE', 0, now, call, ARGV[1], '1'}

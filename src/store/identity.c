@@ -3,6 +3,7 @@
 
 #include "base/base64.h"
 #include "base/random.h"
+#include "loop/log.h"
 #include "record/redis_keys.h"
 #include "store/call.h"
 #include "store/identity.h"
@@ -11,6 +12,7 @@
 enum {
 	SHARD = 0, /* always there, however many there are */
 	AGAIN_MS = 1000,
+	LOOK_MS = 10000, /* whether it is still there */
 };
 
 _Static_assert(IDENTITY_MAX >= IDENTITY_CHARS, "room for what we make");
@@ -22,6 +24,15 @@ take(struct store *store, struct span kept)
 	memcpy(identity->kept, kept.ptr, kept.len);
 	identity->kept[kept.len] = '\0';
 	origin_id(store->conf, kept, identity->origin.id);
+}
+
+/* Where it was restarted, or is another one, that is told besides. */
+static void
+tell_emptied(const struct store *store)
+{
+	struct logline line = log_begin(EV_store_emptied);
+	log_str(&line, "store", store->conf->store.prefix);
+	log_end(&line);
 }
 
 /* Of what Redis has, whoever wrote it, all that matters is its bytes. */
@@ -37,11 +48,16 @@ on_identified(struct store_call *call, enum call_end how, int error,
 	    ? resp_text(reply->extra[0])
 	    : SPAN("");
 	identity->answered = identity->answered || how != CALL_LOST;
-	if (kept.len > 0 && kept.len <= IDENTITY_MAX)
+	bool was_known = *identity->kept != '\0';
+	if (kept.len > 0 && kept.len <= IDENTITY_MAX) {
+		if (was_known && reply->n_extra > 1)
+			tell_emptied(store);
 		take(store, kept);
-	else if (topology_node_of(store, SHARD) != NULL &&
-	    node_is_up(topology_node_of(store, SHARD)))
+		timer_set(&identity->timer, LOOK_MS);
+	} else if (topology_node_of(store, SHARD) != NULL &&
+	    node_is_up(topology_node_of(store, SHARD))) {
 		timer_set(&identity->timer, AGAIN_MS);
+	}
 }
 
 static void

@@ -61,6 +61,10 @@ EVENT(store_replaced, WARN, "Redis was restarted, or a different one answers "
 	"in its place; whatever was not on its disk is forgotten, and those "
 	"payments may be made again: see AFTER REDIS WAS LOST in "
 	"onceproxy-recipes(7)")
+EVENT(store_emptied, WARN, "Redis has none of what this gateway had kept there "
+	"(FLUSHALL, another database, a restart without its data): keys are "
+	"forgotten, and those payments may be made again: see AFTER REDIS WAS "
+	"LOST in onceproxy-recipes(7)")
 EVENT(store_unexamined, WARN, "this Redis user may not run INFO, so eviction, "
 	"a change of role and restarts go unnoticed; allow it (ACL: +info)")
 EVENT(master_found, INFO, "the Sentinels name the master")

@@ -167,6 +167,23 @@ def a_redis_that_was_restarted_is_said_once_for_all_workers(bench):
 
 
 @test
+def a_redis_that_is_emptied_while_it_runs_is_said_once(bench):
+    """It is looked at every ten seconds, by each of the workers."""
+    redis, upstream, gateway = started(bench, workers=2)
+    equal(gateway.ask("before").status, 201)
+    redis("FLUSHALL")
+    told = gateway.wait_for_log("store_emptied", timeout=60)
+    equal((told["level"], told["store"]), ("warn", "onceproxy"))
+    name, = redis("KEYS", "*:store")
+    kept = redis("GET", name)
+    redis("DEL", name)
+    gateway.wait_until(lambda: len(gateway.find_log("store_emptied")) == 2,
+                       "it is looked at again", 60)
+    equal((redis("KEYS", "*:store"), redis("GET", name)), ([name], kept))
+    equal(gateway.find_log("store_replaced"), [])
+
+
+@test
 def a_redis_whose_append_only_file_was_switched_off_is_said(bench):
     redis, upstream, gateway = started(bench, "--appendonly", "yes")
     equal(gateway.ask("before").status, 201)
