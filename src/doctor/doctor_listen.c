@@ -77,7 +77,7 @@ trouble_of_group(const char *group)
 /* --- each --- */
 
 static void
-look_at(struct doctor *doctor, const char *pointer,
+find_trouble(struct doctor *doctor, const char *pointer,
     const struct address *address, const char *group)
 {
 	char *words = address->kind == ADDRESS_UNIX
@@ -97,10 +97,10 @@ doctor_listen_addresses(struct doctor *doctor)
 	const struct conf *conf = doctor->conf;
 	for (size_t i = 0; i < conf->n_listen; i++) {
 		char *pointer = mem_printf("/listen/%zu", i);
-		look_at(doctor, pointer, &conf->listen[i].address,
+		find_trouble(doctor, pointer, &conf->listen[i].address,
 		    conf->listen[i].group);
 		free(pointer);
 	}
 	if (conf->admin.text != NULL)
-		look_at(doctor, "/admin/listen", &conf->admin, NULL);
+		find_trouble(doctor, "/admin/listen", &conf->admin, NULL);
 }
