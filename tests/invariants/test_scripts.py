@@ -279,7 +279,7 @@ MUTANTS = {
                        "fingerprint = NOBODY")]},
         [(STORE, "an outcome makes its record again: by script")]),
     "a store keeps its id": (
-        {"identify": [("if not id then", "if true then")]},
+        {"identify": [("if id then", "if false then")]},
         [waits(STORE, "an outcome follows its data to another place")]),
 
     # Owners that died are noticed, and nobody else.
