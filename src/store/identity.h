@@ -5,8 +5,8 @@
  * Learns which store this is (record/origin.h), each time that the server with
  * the store's id comes up, and now and then: the id is made at first contact,
  * and made again, as this gateway knew it, where the data was lost, which the
- * log hears.  It knows nothing of what the
- * answer is for.  For src/store/ alone; the store's thread.
+ * log hears.  It knows nothing of what the answer is for.  For src/store/
+ * alone; the store's thread.
  */
 struct node;
 struct store;

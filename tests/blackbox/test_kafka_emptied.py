@@ -29,6 +29,15 @@ def stands(r):
     equal(shown["parts_standing"], 1)
 
 
+def lost_twice(bench):
+    """All was finished; then went the log's end, and what Redis had."""
+    r = read_all(bench)
+    r.stop()
+    r.restore()
+    r.redis("FLUSHALL")
+    return r
+
+
 def rewind(r):
     equal(command("messages", "-c", r.gateway.file, "rewind",
                   r.topic.name).returncode, 0)
@@ -36,10 +45,7 @@ def rewind(r):
 
 @each([("which ends before it", LOST - 1), ("which goes on beyond it", LOST)])
 def what_was_executed_is_not_executed_again(bench, count):
-    r = read_all(bench)
-    r.stop()
-    r.restore()
-    r.redis("FLUSHALL")
+    r = lost_twice(bench)
     new = keys_of("new", count)
     r.add(new)
     r.serve()
@@ -56,10 +62,7 @@ def what_was_executed_is_not_executed_again(bench, count):
 
 @test
 def an_operator_may_have_all_of_it_read_again(bench):
-    r = read_all(bench)
-    r.stop()
-    r.restore()
-    r.redis("FLUSHALL")
+    r = lost_twice(bench)
     r.serve()
     stands(r)
     rewind(r)
@@ -70,10 +73,7 @@ def an_operator_may_have_all_of_it_read_again(bench):
 @test
 def a_marker_in_the_place_of_the_last_one_proves_nothing(bench):
     """As of a message that was compacted away, there is nothing."""
-    r = read_all(bench)
-    r.stop()
-    r.restore()
-    r.redis("FLUSHALL")
+    r = lost_twice(bench)
     r.add_in_transaction(keys_of("new", LOST - 1))
     r.topic.add_all(["last"])
     r.serve()
@@ -86,10 +86,7 @@ def a_marker_in_the_place_of_the_last_one_proves_nothing(bench):
 
 @test
 def a_group_that_was_forgotten_meanwhile_decides_nothing(bench):
-    r = read_all(bench)
-    r.stop()
-    r.restore()
-    r.redis("FLUSHALL")
+    r = lost_twice(bench)
     r.serve()
     stands(r)
     r.stop()
@@ -104,10 +101,7 @@ def a_group_that_was_forgotten_meanwhile_decides_nothing(bench):
 
 @test
 def a_redis_that_is_emptied_once_more_decides_nothing(bench):
-    r = read_all(bench)
-    r.stop()
-    r.restore()
-    r.redis("FLUSHALL")
+    r = lost_twice(bench)
     r.serve()
     stands(r)
     r.redis("FLUSHALL")
