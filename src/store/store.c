@@ -46,6 +46,13 @@ store_claim(
 	claim_start(store, op, claim);
 }
 
+bool
+store_op_broken(const struct store_op *op)
+{
+	return op->verdict == VERDICT_BROKEN && op->state != STATE_COMPLETED &&
+	    INVARIANT(broken_kept);
+}
+
 /* The call of an outcome, and what it takes to make its record again. */
 struct outcome_call {
 	struct store_call call; /* first: see call_new_sized */

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/histogram.h"
-#include "base/test_build.h"
 #include "record/origin.h"
 #include "record/script.h"
 #include "store/renew.h"
@@ -42,12 +41,7 @@ store_op_answered(const struct store_op *op)
  * it, and nobody else has decided.  A record that says COMPLETED, and has an
  * answer that nobody can read, is none of these.
  */
-static inline bool
-store_op_broken(const struct store_op *op)
-{
-	return op->verdict == VERDICT_BROKEN && op->state != STATE_COMPLETED &&
-	    INVARIANT(broken_kept);
-}
+bool store_op_broken(const struct store_op *op);
 
 /* The record is COMPLETED, and its large answer did not come. */
 static inline bool

@@ -101,7 +101,7 @@ call_init(struct call *call, struct sender *s)
 }
 
 void
-call_start(struct call *call)
+sender_start(struct call *call)
 {
 	struct sender *s = call->sender;
 	if (s->upstreams == NULL)
@@ -165,7 +165,7 @@ sender_run(struct sender *s, int64_t ms)
 enum forward_result
 call_make(struct call *call)
 {
-	call_start(call);
+	sender_start(call);
 	sender_wait(call->sender);
 	return call->forward.result;
 }
@@ -186,7 +186,7 @@ sender_post_at_once(struct sender *s, unsigned count)
 	struct call *calls = mem_zero(count * sizeof *calls);
 	for (unsigned i = 0; i < count; i++) {
 		call_init(&calls[i], s);
-		call_start(&calls[i]);
+		sender_start(&calls[i]);
 	}
 	sender_wait(s);
 	for (unsigned i = 0; i < count; i++) {

@@ -44,7 +44,7 @@ struct call {
 
 /* A POST of /v1/charges with a body of 20 bytes and reuse. */
 void call_init(struct call *call, struct sender *sender);
-void call_start(struct call *call);
+void sender_start(struct call *call);
 void call_clear(struct call *call);
 /* Runs the loop until no call is pending. */
 void sender_wait(struct sender *sender);

@@ -8,7 +8,6 @@ from once import tap
 from once.demo import source
 from once.tap import each, equal, test
 
-MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 80
 MAX_COLUMNS = 80
 TAB = 8
@@ -83,14 +82,6 @@ def no_line_of_code_is_wider_than_80_columns(bench):
 
 
 @test
-def no_file_of_the_program_is_longer_than_500_lines(bench):
-    wrong = [f"{name}: {text.count(chr(10))}"
-             for name, text in files(*CODE, below=("src",))
-             if text.count("\n") > MAX_FILE_LINES]
-    equal(wrong, [])
-
-
-@test
 def no_function_of_the_program_is_longer_than_80_lines(bench):
     wrong = []
     for name, text in files(".c", below=("src",)):
@@ -153,6 +144,21 @@ def every_file_is_in_a_makefile(bench):
                                        below=("src", "tests"))]
     equal([name for name in names if os.path.basename(name) not in listed
            and os.path.basename(name).removesuffix(".c") not in listed], [])
+
+
+@test
+def what_the_test_build_changes_is_compiled_for_it(bench):
+    """The rest it takes from the program's library (tests/Makefile.inc)."""
+    changed = [name for name, text in files(".c", below=("src",))
+               if re.search(r"\b(INVARIANT|FAULT_POINT|SCRIPT_IN_TRIAL|OWN_MS)"
+                            r"\(", text)]
+    inline = [name for name, text in files(".h", below=("src",))
+              if re.search(r"\bINVARIANT\(", text)]
+    with open(source("tests/Makefile.inc"), encoding="ascii") as file:
+        listed = re.search(r"\ntrial_sources = (.*?[^\\])\n", file.read(),
+                           re.S)[1]
+    equal((listed.replace("\\", "").split(), inline),
+          (sorted(changed), ["src/base/test_build.h"]))
 
 
 tap.main()

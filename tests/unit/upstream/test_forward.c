@@ -320,7 +320,7 @@ a_reset_within_an_answer_is_told_at_once(void **state)
 		call.limits.close_delimited = true;
 		if (together)
 			peer_go(peer, 0);
-		call_start(&call);
+		sender_start(&call);
 		sender_wait_requests(&sender, peer, 1);
 		sender_run(&sender, 10);
 		peer_go(peer, 0);
@@ -483,7 +483,7 @@ an_early_answer_cut_by_a_reset_is_broken(void **state)
 	call_init(&call, &sender);
 	call.limits.close_delimited = true;
 	call.message.body = span_of(body, LARGE_BYTES);
-	call_start(&call);
+	sender_start(&call);
 	sender_run(&sender, 20);
 	assert_false(call.done);
 	peer_go(peer, 0);

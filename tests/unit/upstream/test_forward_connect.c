@@ -204,13 +204,13 @@ giving_up_closes_the_connection(void **state)
 	sender_add(&sender, peer);
 	call_init(&call, &sender);
 	/* While it connects: nothing was sent. */
-	call_start(&call);
+	sender_start(&call);
 	op_cancel(&call.forward.op);
 	assert_int_equal(forward_sent_bytes(&call.forward), 0);
 	assert_int_equal(call.forward.result, FORWARD_NOT_SENT);
 	call_clear(&call);
 	/* While it waits: it is known that the request was sent. */
-	call_start(&call);
+	sender_start(&call);
 	sender_wait_requests(&sender, peer, 1);
 	op_cancel(&call.forward.op);
 	assert_true(forward_sent_bytes(&call.forward) > 0);
@@ -375,7 +375,7 @@ long_requests_survive_while_others_connect(void **state)
 	sender.upstream.timeout_ms = 10000000;
 	for (int i = 0; i < LONG; i++) {
 		call_init(&calls[i], &sender);
-		call_start(&calls[i]);
+		sender_start(&calls[i]);
 	}
 	sender_wait_requests(&sender, slow, LONG);
 	for (int i = 0; i < 3; i++) {
@@ -383,7 +383,7 @@ long_requests_survive_while_others_connect(void **state)
 		stage_pass(1000000);
 		sender_run(&sender, 0);
 		call_init(&call, &sender);
-		call_start(&call);
+		sender_start(&call);
 		sender_wait_requests(
 		    &sender, slow, LONG + 1 + (unsigned)i);
 		call_clear(&call);

@@ -111,7 +111,7 @@ an_answer_is_not_read_before_there_is_memory(void **state)
 		struct fixture f;
 		begin(&f, answer_in_halves, forms[i]);
 		hold(&f, LIMIT_BYTES - 1000);
-		call_start(&f.calls[0]);
+		sender_start(&f.calls[0]);
 		peer_go(f.peer, 0);
 		sender_run(&f.sender, 100);
 		assert_false(f.calls[0].done);
@@ -183,7 +183,7 @@ many_that_are_half_read_all_end(void **state)
 		for (unsigned n = 0; n < MANY; n++) {
 			op_init(&f.calls[n].forward.op, f.sender.loop,
 			    on_answered, &f.calls[n]);
-			call_start(&f.calls[n]);
+			sender_start(&f.calls[n]);
 		}
 		sender_wait_requests(&f.sender, f.peer, MANY);
 		sender_run(&f.sender, 100);
@@ -212,7 +212,7 @@ a_body_that_was_sent_leaves_its_memory(void **state)
 	call->message.body = body_span(&body);
 	call->message.spent = &body;
 	hold(&f, LIMIT_BYTES - BODY_BYTES);
-	call_start(call);
+	sender_start(call);
 	sender_wait_requests(&f.sender, f.peer, 1);
 	assert_int_equal(body.size, 0);
 	peer_go(f.peer, 0);

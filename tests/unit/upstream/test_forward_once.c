@@ -62,7 +62,7 @@ warm(struct fixture *f, unsigned count)
 	assert_true(count <= 16);
 	for (unsigned i = 0; i < count; i++) {
 		call_init(&calls[i], &f->sender);
-		call_start(&calls[i]);
+		sender_start(&calls[i]);
 	}
 	sender_wait_requests(&f->sender, f->peer, before + count);
 	for (unsigned i = 0; i < count; i++)
@@ -397,7 +397,7 @@ each_call_is_sent_once_and_has_its_own_answer(void **state)
 			snprintf(targets[i], sizeof targets[i], "/%u", n + i);
 			call_init(&calls[i], &sender);
 			calls[i].message.target = span_str(targets[i]);
-			call_start(&calls[i]);
+			sender_start(&calls[i]);
 		}
 		sender_wait(&sender);
 		for (unsigned i = 0; i < CHAOS_AT_ONCE; i++) {

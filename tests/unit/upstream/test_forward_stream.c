@@ -341,7 +341,7 @@ nobody_sends_faster_than_the_upstream(void **state)
 	(void)state;
 	begin(&f, read_upload, &sink);
 	upload(&f, -1);
-	call_start(&f.call);
+	sender_start(&f.call);
 	sender_run(&f.sender, 100);
 	assert_true(f.sender.budget.used <= FLOW_BYTES + FLOW_LEAST_BYTES);
 	assert_false(f.call.done);
@@ -363,7 +363,7 @@ a_part_of_an_upload_is_never_made_whole(void **state)
 		upload(&f, chunked ? -1 : LARGE_BYTES);
 		/* As much as there was room for, and no more. */
 		flow_write_by(&f.client.up, NULL, NULL);
-		call_start(&f.call);
+		sender_start(&f.call);
 		while (forward_sent_bytes(&f.call.forward) == 0)
 			sender_run(&f.sender, 1);
 		client_leave(&f.client);
@@ -388,7 +388,7 @@ less_than_was_announced_is_a_part(void **state)
 	(void)state;
 	begin(&f, read_upload, &sink);
 	client_upload(&f.client, &f.call, LARGE_BYTES - 1, LARGE_BYTES);
-	call_start(&f.call);
+	sender_start(&f.call);
 	sender_wait(&f.sender);
 	assert_int_equal(f.call.forward.result, FORWARD_BROKEN);
 	peer_wait_ended(f.peer, 1);
@@ -407,7 +407,7 @@ a_client_that_left_before_the_first_byte_sent_nothing(void **state)
 		fail();
 	f.sender.targets[0].port = full.port;
 	upload(&f, -1);
-	call_start(&f.call);
+	sender_start(&f.call);
 	client_leave(&f.client);
 	sender_wait(&f.sender);
 	assert_int_equal(f.call.forward.result, FORWARD_NOT_SENT);

@@ -495,7 +495,7 @@ long_requests_survive_while_others_connect(void **state)
 	f.sender.upstream.connect_timeout_ms = 10000;
 	for (int i = 0; i < LONG; i++) {
 		call_init(&calls[i], &f.sender);
-		call_start(&calls[i]);
+		sender_start(&calls[i]);
 	}
 	sender_wait_requests(&f.sender, f.peer, LONG);
 	for (int i = 0; i < 3; i++) {
@@ -504,7 +504,7 @@ long_requests_survive_while_others_connect(void **state)
 		sender_run(&f.sender, 0);
 		call_init(&call, &f.sender);
 		f.sender.pending = 0;
-		call_start(&call);
+		sender_start(&call);
 		sender_wait_requests(&f.sender, f.peer, LONG + 1 + (unsigned)i);
 		call_clear(&call);
 	}
