@@ -4,10 +4,9 @@ exactly once for who reads what is committed, in the order of each record,
 whatever happens to gateways and brokers.  Skipped where there is no Kafka
 (contrib/check --kafka)."""
 
-import os
 import signal
 
-from once import tap
+from once import tap, tier
 from once.admin import Admin
 from once.gateway import write
 from once.kafka import START_S, confluent_kafka
@@ -18,7 +17,7 @@ from once.wait import eventually
 
 SHARDS = 4
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
-TURNS = 3 if os.environ.get("ONCE_LONG") else 1  # of what happens again
+TURNS = 3 if tier.LONG else 1  # of what happens again
 
 
 def begin(bench, reply=None, kafka=None, redis=None, idempotency=None,

@@ -17,7 +17,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
-from once import tap
+from once import tap, tier
 from once.bench import Bench
 from once.demo import source
 from once.fault_proxy import REPLIES, REQUESTS, Cut, FaultProxy
@@ -360,28 +360,40 @@ def one_step(_bench, number, at, reached):
         [f"{len(troubles)} of {len(errors)} cells", *troubles])
 
 
-def chosen(at, faults, brief, reached, cell):
-    """The cells of a step.  `make check` leaves out variants of a fault and,
-    where a torture is brief, all scenarios but the first."""
-    long = os.environ.get("ONCE_LONG")
-    return [cell(at, scenario, fault)
-            for scenario in reached[at][:1 if brief and not long else None]
-            for fault in faults[:None if long else 1]]
+def plan(words, at, reached, cells):
+    """Marks a test of these cells of a step."""
+    number = len(tap.tests)
+    tap.tests.append((words, one_step, (number, at, reached)))
+    if wanted(words):
+        planned.append((number, cells))
 
 
-def torture(title, *faults, brief=False, machines=("request", "execution"),
+def reachable(machines, reached):
+    """The steps of these machines, but for those of which reached says that no
+    scenario can show them."""
+    return [at for at in steps(*machines) if at not in reached or reached[at]]
+
+
+def torture(title, *faults, machines=("request", "execution"),
             reached=REACHED, cell=Cell):
-    """Marks a test for each step of these machines, in which the fault
-    strikes, and with ONCE_LONG its variants too; none for a step of which
-    reached says that no scenario can show it."""
-    for at in steps(*machines):
-        if at in reached and not reached[at]:
-            continue
-        words = f"{title} at {at}"
-        number = len(tap.tests)
-        tap.tests.append((words, one_step, (number, at, reached)))
-        if at in reached and wanted(words):
-            planned.append((number, chosen(at, faults, brief, reached, cell)))
+    """Marks a test for each step, in which each of these faults, variants of
+    one, strikes in all scenarios that come there."""
+    for at in reachable(machines, reached):
+        plan(f"{title} at {at}", at, reached,
+             [cell(at, scenario, fault)
+              for scenario in reached.get(at, ()) for fault in faults])
+
+
+def torture_once(faults, machines=("request", "execution"), reached=REACHED,
+                 cell=Cell):
+    """The same with one fault of these, by their titles, and one scenario,
+    which the commit draws."""
+    for at in reachable(machines, reached):
+        title = tier.draw(f"fault at {at}", sorted(faults))
+        scenarios = reached.get(at, ())
+        plan(f"{title} at {at}", at, reached,
+             [cell(at, tier.draw(f"scenario at {at}", scenarios),
+                   faults[title])] if scenarios else [])
 
 
 def skip(title, why):

@@ -5,5 +5,5 @@ from faults import ClientGone
 from matrix import main, torture
 
 torture("client closes", ClientGone("close"))
-torture("client resets", ClientGone("reset"), brief=True)
+torture("client resets", ClientGone("reset"))
 main()

@@ -14,5 +14,5 @@ try:
 except OSError as error:
     skip(SMALL, f"no file system can be mounted: {error}")
 else:
-    torture(SMALL, SmallDiskFull(), brief=True)
+    torture(SMALL, SmallDiskFull())
 main()

@@ -6,5 +6,5 @@ from faults import MemoryShort, MemoryShortTooLong
 from matrix import main, torture
 
 torture("memory short", MemoryShort())
-torture("memory short for too long", MemoryShortTooLong(), brief=True)
+torture("memory short for too long", MemoryShortTooLong())
 main()

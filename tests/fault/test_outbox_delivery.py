@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """At each step of a delivery of a row the gateway is killed, or frozen until
-another one has done its work, or PostgreSQL is killed or frozen.  `make check`
-has the first of these."""
-
-import os
+another one has done its work, or PostgreSQL is killed or frozen."""
 
 from once.gateway import is_without
 from once.postgres import programs
@@ -17,10 +14,9 @@ if programs() is None or is_without("postgres"):
     print("1..0 # SKIP no PostgreSQL")
 else:
     torture_outbox("gateway killed", GatewayKilled())
-    if os.environ.get("ONCE_LONG"):
-        torture_outbox("gateway frozen", ReaderFrozen())
-        torture_outbox("PostgreSQL killed", PostgresKilled())
-        torture_outbox("PostgreSQL frozen", PostgresFrozen())
+    torture_outbox("gateway frozen", ReaderFrozen())
+    torture_outbox("PostgreSQL killed", PostgresKilled())
+    torture_outbox("PostgreSQL frozen", PostgresFrozen())
     try:
         main()
     finally:

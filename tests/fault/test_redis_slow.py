@@ -4,5 +4,5 @@
 from faults import RedisSlow
 from matrix import main, torture
 
-torture("Redis slow", RedisSlow(), brief=True)
+torture("Redis slow", RedisSlow())
 main()

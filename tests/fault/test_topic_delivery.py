@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """At each step of a delivery of a record of a topic the gateway is killed, or
-frozen until another one has done its work.  `make check` has the first of
-these."""
-
-import os
+frozen until another one has done its work."""
 
 from once.gateway import is_without
 from once.kafka import jars
@@ -29,8 +26,7 @@ if why_not():
     print(f"1..0 # SKIP {why_not()}")
 else:
     torture_topics("gateway killed", GatewayKilled())
-    if os.environ.get("ONCE_LONG"):
-        torture_topics("gateway frozen", ReaderFrozen())
+    torture_topics("gateway frozen", ReaderFrozen())
     try:
         main()
     finally:

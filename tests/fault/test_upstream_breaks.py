@@ -5,7 +5,6 @@ from faults import UpstreamBreaks
 from matrix import main, torture
 
 torture("upstream closes", UpstreamBreaks("close"))
-torture("upstream resets", UpstreamBreaks("reset"), brief=True)
-torture("upstream truncates", UpstreamBreaks(40), UpstreamBreaks(130),
-        brief=True)
+torture("upstream resets", UpstreamBreaks("reset"))
+torture("upstream truncates", UpstreamBreaks(40), UpstreamBreaks(130))
 main()

@@ -2,7 +2,7 @@
 """Pipelines, right ones and wrong ones, through a running gateway: the upstream
 sees what a strict reader of the same bytes finds in them, and nothing else.
 
-ONCE_SEED         the seed, else 1, or with ONCE_LONG a new one
+ONCE_SEED         the seed, else 1, or in the long tier a new one
 ONCE_FUZZ_S       so many seconds, whatever the number
 ONCE_CONNECTION   only this one"""
 

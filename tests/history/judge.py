@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a history of messages, and has it checked."""
 
-import os
 from collections import Counter
 
-from once import tap
+from once import tap, tier
 from once.deliveries import CHECKS, check
 from once.tap import each
 
@@ -35,8 +34,8 @@ def say(world):
 
 def tests(make_world, usual_s=8):
     """The tests of a history for each seed; make_world(bench, seed, ordered).
-    Seconds of faults: usually, and with ONCE_LONG 5 times as many."""
-    seconds = faults_s(usual_s * (5 if os.environ.get("ONCE_LONG") else 1))
+    Seconds of faults: usually, and in the long tier 5 times as many."""
+    seconds = faults_s(usual_s * (5 if tier.LONG else 1))
 
     @each([(f"{words}, {seed_words}", seed, ordered)
            for words, ordered in KINDS for seed_words, seed in SEEDS])

@@ -3,7 +3,7 @@
 of every kind, many clients, and an operator.  What the clients were told, and
 what the upstream executed, must agree with the promise.
 
-ONCE_SEED      the seed to begin with, else 1, or with ONCE_LONG a new one
+ONCE_SEED      the seed to begin with, else 1, or in the long tier a new one
 ONCE_SEEDS     so many histories, each with a seed of its own (1)
 ONCE_HISTORY_S seconds of faults in each (30)
 ONCE_HISTORY_LOG  level of the gateways' logs (info)"""

@@ -7,16 +7,15 @@ once), in the order of each record.
 
 ONCE_SEED, ONCE_SEEDS and ONCE_HISTORY_S as of the other histories."""
 
-import os
 
-from once import tap
+from once import tap, tier
 from once.tap import each
 
 from happen import SEEDS, faults_s
 from relay_world import KINDS, RelayWorld
 
 USUAL_S = 8
-SECONDS = faults_s(USUAL_S * (5 if os.environ.get("ONCE_LONG") else 1))
+SECONDS = faults_s(USUAL_S * (5 if tier.LONG else 1))
 
 
 @each([(f"a {kind}, {words}", seed, kind)

@@ -4,9 +4,9 @@ one name, and they, their store and their broker are under faults of every
 kind, while clients send the same keys by HTTP.  Each message is executed once,
 and ends once.
 
-ONCE_SEED      the seed to begin with, else 1, or with ONCE_LONG a new one
+ONCE_SEED      the seed to begin with, else 1, or in the long tier a new one
 ONCE_SEEDS     so many histories of each kind, each with a seed of its own (1)
-ONCE_HISTORY_S seconds of faults in each (8; with ONCE_LONG 40)"""
+ONCE_HISTORY_S seconds of faults in each (8; in the long tier 40)"""
 
 from once import tap
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A random history of topics: four gateways of one group read a Kafka, of three
-nodes with ONCE_LONG, others join the group and leave it or set it back, and
+nodes in the long tier, others join the group and leave it or set it back, and
 all of them and the store are under faults of every kind, while clients send the
 same keys by HTTP.  Each message is executed once, and ends once for who reads
 only what is committed.

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The world of a history whose messages are records of a topic, in a Kafka of
-one node, or of three with ONCE_LONG: what happens to its nodes, to the group
+one node, or of three in the long tier: what happens to its nodes, to the group
 and to the log, and what its topics have in the end.
 
 A node is killed and comes back with all that it has acknowledged, and there is
 never more than one away: so nothing is lost but what was deleted here."""
 
 import json
-import os
 import time
 
+from once import tier
 from once.deliveries import Dead, Entry, Result
 from once.kafka import confluent_kafka
 from once.kafka_topic import Topic
@@ -41,7 +41,7 @@ class TopicWorld(MessageWorld):
 
     @property
     def node_count(self):
-        return 3 if os.environ.get("ONCE_LONG") else 1
+        return 3 if tier.LONG else 1
 
     def make_broker(self):
         self.broker = self.bench.own_kafka(self.node_count)

@@ -6,7 +6,8 @@ A killing test is one that sees the loss of an invariant: (file, name).  It
 must pass with all invariants on; and with that one off it must fail by an
 assertion of its own, not by a crash, and not by running out of time.  Where a
 loss can only be waited for, the row says so (waits), and waits are short.
-`make check` tries the first of each invariant, ONCE_LONG=1 all of them."""
+The quick tier tries the first of a tenth of all invariants, which the commit
+draws; the others try all killing tests of each."""
 
 import os
 import re
@@ -14,7 +15,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from once import tap
+from once import tap, tier
 from once.demo import source
 from once.gateway import SANITIZER_WORDS
 from once.tap import each
@@ -22,7 +23,6 @@ from once.tap import each
 # Each program that is run has a limit of its own.
 tap.LIMIT_S = 300
 
-LONG = bool(os.environ.get("ONCE_LONG"))
 AT_ONCE = 3  # programs that run at the same time
 SHORT_S = "3"
 OWN_WORDS = ("AssertionError", "once.wait.Late", "once.http.Broken")
@@ -35,7 +35,7 @@ def waits(file, name):
 
 def tried(killing_tests):
     all_of_them = [(*one, False)[:3] for one in killing_tests]
-    return all_of_them if LONG else all_of_them[:1]
+    return all_of_them if tier.ALL else all_of_them[:1]
 
 
 class Seen:
@@ -68,7 +68,8 @@ def run(file, names, waiting=False, **env):
     name, on the test build."""
     if is_unit(file):
         env["ONCE_ONE_TEST"], = names
-    env = dict(os.environ, ONCEPROXY=os.environ["ONCEPROXY_TEST_BUILD"], **env)
+    env = dict(os.environ, ONCEPROXY=os.environ["ONCEPROXY_TEST_BUILD"],
+               ONCE_TIER="all", **env)
     # A test that fails need not tidy up.
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     if waiting:
@@ -121,6 +122,9 @@ def by_file(table):
 def show(table, without):
     """Makes tests of a table (invariant: killing tests).  without(invariant)
     is a context whose value is the environment in which that one is off."""
+    if not tier.ALL:
+        drawn = tier.tenth(table)
+        table = {name: table[name] for name in table if name in drawn}
     pool = ThreadPoolExecutor(AT_ONCE)
     begun = {}
 

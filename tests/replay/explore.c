@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/must.h"
@@ -16,10 +18,20 @@
 enum {
 	/* Runs; a scenario that needs more is too large to be explored. */
 	RUNS_MAX = 200000,
+	/* As many of each has the quick tier. */
+	RUNS_QUICK = 1000,
 	EVENTS_OF_A_RUN_MAX = 1000,
 };
 
 static uint64_t seed; /* of a run that was drawn */
+
+/* The others, all and long, go through all there is (tests/README). */
+static bool
+is_quick_tier(void)
+{
+	const char *tier = getenv("ONCE_TIER");
+	return tier == NULL || strcmp(tier, "quick") == 0;
+}
 
 /* --- failing --- */
 
@@ -144,6 +156,8 @@ static void
 explore(const struct scenario *scenario)
 {
 	unsigned runs = 0, ends = 0;
+	unsigned most = is_quick_tier() ? RUNS_QUICK : UINT_MAX;
+	bool more;
 	choice_explore();
 	do {
 		CHECK(runs < RUNS_MAX, "%u runs do not suffice", runs);
@@ -151,8 +165,10 @@ explore(const struct scenario *scenario)
 		ends += run(true);
 		world_end();
 		runs++;
-	} while (choice_next());
-	printf("# %u runs, %u states, %u ends\n", runs, state_forget(), ends);
+		more = choice_next();
+	} while (more && runs < most);
+	printf("# %u runs%s, %u states, %u ends\n", runs,
+	    more ? " of more" : "", state_forget(), ends);
 }
 
 static void
@@ -168,7 +184,7 @@ is_wanted(const struct scenario *scenario, int argc, char **argv)
 {
 	if (argc > 1)
 		return strcmp(argv[1], scenario->name) == 0;
-	return !scenario->vast || getenv("ONCE_LONG") != NULL;
+	return !scenario->vast || !is_quick_tier();
 }
 
 int

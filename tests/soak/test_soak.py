@@ -7,14 +7,14 @@ import random
 import re
 import threading
 
-from once import tap
+from once import tap, tier
 from once.http import build, keyed
 from once.raw import memory
 from once.tap import equal, test
 from once.wait import eventually
 
 REQUESTS = int(os.environ.get("ONCE_SOAK") or (
-    1_000_000 if os.environ.get("ONCE_LONG") else 20_000))
+    1_000_000 if tier.LONG else 20_000))
 CLIENTS = 8
 BATCH = 50
 # What malloc() keeps may vary by this much; a sanitizer keeps more.

@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 
+from . import tier
 from .bench import Bench, end_shared
 from .skip import Skip
 
@@ -29,11 +30,15 @@ def test(function):
     return function
 
 
+def all_test(function):
+    """Marks one that the quick tier leaves out."""
+    return test(function) if tier.ALL else function
+
+
 def long_test(function):
-    """Marks one that takes a minute in a sanitizer build: only ONCE_LONG
-    runs it."""
+    """Marks one that takes a minute in a sanitizer build."""
     function.limit_s = 10 * 60
-    return test(function) if os.environ.get("ONCE_LONG") else function
+    return all_test(function)
 
 
 def each(rows):
@@ -47,10 +52,10 @@ def each(rows):
 
 
 def first_seed():
-    """Where chance begins: at ONCE_SEED; else at 1, so that `make check` tries
-    the same plans each time, and with ONCE_LONG at a new one."""
+    """Where chance begins: at ONCE_SEED; else at 1, so that the same plans are
+    tried each time, and in the long tier at a new one."""
     given = os.environ.get("ONCE_SEED")
-    if given or not os.environ.get("ONCE_LONG"):
+    if given or not tier.LONG:
         return int(given or 1)
     return random.randrange(1 << 32)
 
