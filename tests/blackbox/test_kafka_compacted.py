@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Topics whose finished messages are compacted away, where nobody else knows
 any more what was finished: neither the group nor the records.  Nothing is
-executed twice.  Skipped where there is no Kafka (contrib/check --kafka)."""
+executed twice.  Skipped where there is no Kafka (contrib/check --all)."""
 
 import itertools
 from collections import Counter

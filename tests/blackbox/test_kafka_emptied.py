@@ -2,7 +2,7 @@
 """A log that has lost its end while Redis was emptied: of what was read only
 the commit is known, and nothing has a record.  Whether the topic was made again
 or lacks its end, nobody can tell, and what was executed must not be executed
-again.  Skipped where there is no Kafka (contrib/check --kafka)."""
+again.  Skipped where there is no Kafka (contrib/check --all)."""
 
 from once import tap
 from once.admin import Admin

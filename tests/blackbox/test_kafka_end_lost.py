@@ -2,7 +2,7 @@
 """A log that has lost its end, as after an unclean election or a disk that was
 restored: what stands there since then is new, and what stands before it was
 read, though nobody has a record of it any more.  Skipped where there is no
-Kafka (contrib/check --kafka)."""
+Kafka (contrib/check --all)."""
 
 import time
 

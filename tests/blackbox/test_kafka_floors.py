@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The floors of Kafka's partitions: what was finished is not executed again,
 whatever becomes of the group, unless an operator says so.  Skipped where there
-is no Kafka (contrib/check --kafka)."""
+is no Kafka (contrib/check --all)."""
 
 import itertools
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Members of a real Kafka's group: a session is so long in these tests that
 whoever has to wait for the end of one is late.  Skipped where there is no Kafka
-(contrib/check --kafka)."""
+(contrib/check --all)."""
 
 import itertools
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a gateway leaves open at Kafka when it is killed holds nobody up: not
 itself when it is started again, nor another one.  Skipped where there is no
-Kafka (contrib/check --kafka)."""
+Kafka (contrib/check --all)."""
 
 import itertools
 import time

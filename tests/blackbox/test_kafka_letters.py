@@ -2,7 +2,7 @@
 """What operators do with dead letters of topics: no message of a topic can be
 deleted, and still each is executed again, or dropped, once, and what is parked
 behind one comes back in its order, whatever happens to gateways.  Skipped where
-there is no Kafka (contrib/check --kafka)."""
+there is no Kafka (contrib/check --all)."""
 
 from once import tap
 from once.kafka import START_S

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A dead letter or a result that is larger than its topic takes is not put, nor
 cut, nor lost: its message is held, and others go on.  Skipped where there is no
-Kafka (contrib/check --kafka)."""
+Kafka (contrib/check --all)."""
 
 from once import tap
 from once.admin import Admin

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Messages of a real Kafka: each is executed once, and has one result for who
 reads only what is committed, whatever happens to gateways and brokers.
-Skipped where there is no Kafka (contrib/check --kafka)."""
+Skipped where there is no Kafka (contrib/check --all)."""
 
 import itertools
 import json

@@ -2,7 +2,7 @@
 """Kafka does what a transaction asks, and its reply never comes: to a gateway
 that is killed meanwhile, or whose connection is cut.  Each message was executed
 once, and who reads what is committed sees one result, one dead letter, one
-event of each.  Skipped where there is no Kafka (contrib/check --kafka)."""
+event of each.  Skipped where there is no Kafka (contrib/check --all)."""
 
 import itertools
 from collections import Counter

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, sections 11 and 13: what operators are told of a topic's source
 while something is wrong: once, by its name, and until it is well again.
-Skipped where there is no Kafka (contrib/check --kafka)."""
+Skipped where there is no Kafka (contrib/check --all)."""
 
 import itertools
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Results in Kafka's transactions: each message has one, marked only where
 there may be another, whatever becomes of a transaction.  Skipped where there is
-no Kafka (contrib/check --kafka)."""
+no Kafka (contrib/check --all)."""
 
 import itertools
 import signal

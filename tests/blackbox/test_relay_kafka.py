@@ -2,7 +2,7 @@
 """Contract, sections 12 and 13: outcomes go out to a topic of Kafka, each event
 exactly once for who reads what is committed, in the order of each record,
 whatever happens to gateways and brokers.  Skipped where there is no Kafka
-(contrib/check --kafka)."""
+(contrib/check --all)."""
 
 import signal
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A real Apache Kafka of one node or of several, each of which is a controller
-too, in folders of their own; contrib/check --kafka fetches the program.
+too, in folders of their own; contrib/check --all fetches the program.
 
 What speaks to it is no part of onceproxy: Debian's python3-confluent-kafka for
 records and topics (KafkaClient), and a few requests of our own for what that
@@ -91,7 +91,7 @@ def jars():
     found = os.path.join(os.environ.get("top_builddir", "."),
                          "tests/kafka/jars")
     if not glob.glob(f"{found}/kafka_*.jar") or not shutil.which("java"):
-        raise Skip("there is no Kafka: contrib/check --kafka fetches one")
+        raise Skip("there is no Kafka: contrib/check --all fetches one")
     need_client()
     return found
 
