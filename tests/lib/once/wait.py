@@ -40,9 +40,14 @@ class Watched:
         self.changed = threading.Condition()
 
     def wait_until(self, condition, what="the condition", timeout=PATIENCE):
-        """Waits without polling until condition() is true."""
+        """Waits until condition() is true, and returns its value.  It is looked
+        at when something changed here, and every 50 ms besides: it may be about
+        somebody else, too."""
         timeout = allowed(timeout)
+        deadline = time.monotonic() + timeout
         with self.changed:
-            if not self.changed.wait_for(condition, timeout):
-                raise Late(f"{what}: not within {timeout} s")
-            return condition()
+            while not (value := condition()):
+                if time.monotonic() > deadline:
+                    raise Late(f"{what}: not within {timeout} s")
+                self.changed.wait(0.05)
+            return value
