@@ -18,6 +18,7 @@ from .skip import Skip
 LIMIT_S = 240  # one test; a sanitizer build included
 
 tests = []
+skipped = []  # names of those that could not run here
 
 
 class TooSlow(BaseException):
@@ -86,6 +87,7 @@ def run_one(number, name, function, values):
         function(bench, *values)
     except Skip as why:
         skip = str(why)
+        skipped.append(name)
     except (Exception, TooSlow):
         trouble = traceback.format_exc()
     signal.alarm(0)
