@@ -2,9 +2,7 @@
 """The schema and `onceproxy check` agree: on the files of tests/wrong, on the
 examples of onceproxy.json(5) and on the samples."""
 
-import glob
 import json
-import os
 import re
 
 from once import tap
@@ -12,6 +10,7 @@ from once.demo import source
 from once.gateway import command
 from once.manual import Examples
 from once.tap import Skip, each, equal, test
+from once.wrong_files import wrong_files
 
 EXAMPLES = Examples("onceproxy.json.5")
 
@@ -27,11 +26,9 @@ BEYOND_A_SCHEMA = {
 TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
 
 
-def read(file):
+def read(text):
     """The configuration as editors read it, with comments; ValueError."""
-    with open(file, encoding="utf-8") as opened:
-        text = TOKEN.sub(lambda found: found.group(1) or " ", opened.read())
-    return json.loads(text)
+    return json.loads(TOKEN.sub(lambda found: found.group(1) or " ", text))
 
 
 def schema():
@@ -43,27 +40,22 @@ def schema():
         return jsonschema.Draft202012Validator(json.load(file))
 
 
-def wrong_files():
-    return sorted(glob.glob(source("tests/wrong/*.json")))
-
-
-@each([(os.path.basename(file)[:-5], file) for file in wrong_files()])
-def the_schema_sees_what_is_wrong_in(bench, file):
-    name = os.path.basename(file)[:-5]
+@each(wrong_files().items())
+def the_schema_sees_what_is_wrong_in(bench, wrong):
     validator = schema()
     try:
-        config = read(file)
+        config = read(wrong.text())
     except ValueError:
         return  # no JSON: an editor says so without any schema
+    file = bench.file(wrong.text().encode())
     accepted = command("check", "-c", file).returncode == 0
     valid = validator.is_valid(config)
-    equal(valid, accepted or name in BEYOND_A_SCHEMA)
+    equal(valid, accepted or wrong.name in BEYOND_A_SCHEMA)
 
 
 @test
 def what_the_schema_cannot_see_is_still_there(bench):
-    names = {os.path.basename(file)[:-5] for file in wrong_files()}
-    equal(BEYOND_A_SCHEMA - names, set())
+    equal(BEYOND_A_SCHEMA - set(wrong_files()), set())
 
 
 def whole(text):
@@ -85,7 +77,8 @@ def the_schema_accepts_the_example(bench, name):
 @each([(name, name) for name in (
     "etc/onceproxy.json", "contrib/container/onceproxy.json")])
 def the_schema_accepts_the_sample(bench, name):
-    errors = schema().iter_errors(read(source(name)))
+    with open(source(name), encoding="utf-8") as file:
+        errors = schema().iter_errors(read(file.read()))
     equal([error.message for error in errors], [])
 
 
