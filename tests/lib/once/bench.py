@@ -70,6 +70,15 @@ class Bench:
         return self.redises[-1]
 
     @property
+    def postgres_for_all(self):
+        """The test program's PostgreSQL, which no test may break; empty, and
+        without users, when it is asked for."""
+        if "postgres" not in shared:
+            shared["postgres"] = Postgres()
+        shared["postgres"].empty()
+        return shared["postgres"]
+
+    @property
     def kafka(self):
         """The test program's Kafka of one node, which no test may break; its
         topics are made under names of their own."""

@@ -133,6 +133,7 @@ class Upstream(Watched):
     def __init__(self, reply=None, backlog=128, unix=None, tls=None):
         super().__init__()
         self.tls = tls  # an ssl.SSLContext
+        self.unix = unix  # the path of its socket
         self.requests = []
         self.connections = []
         self.replies = {}
@@ -154,6 +155,8 @@ class Upstream(Watched):
 
     @property
     def url(self):
+        if self.unix:
+            return f"unix:{self.unix}"
         return f"{'https' if self.tls else 'http'}://{self.address}"
 
     def _accept(self):
