@@ -942,28 +942,35 @@ def that_user_runs_the_whole_gateway(bench, members):
     patient.config["routes"][0]["idempotency"] = {
         "lease": "1500ms", "in_flight": "wait", "wait_timeout": "50s",
         "max_attempts": 2}
-    gateways = [bench.serve(patient.config), None]
-    patient.config["state_dir"] = bench.folder()
-    gateways[1] = bench.serve(patient.config)
-    one, two = gateways
+    gateways = []
+    for _ in range(3):
+        patient.config["state_dir"] = bench.folder()
+        gateways.append(bench.serve(patient.config))
+    one, two, dead = gateways
     upstream = patient.upstream
 
+    # Its owner dies: the sweeper finds it, later.
+    hold = upstream.hold()
+    bench.background(quiet, dead.ask, "dead")
+    upstream.wait_for(1)
+    dead.kill()
     # Claimed, renewed for longer than its lease, waited for on the other
     # gateway, completed, replayed from both.
-    hold = upstream.hold()
-    tasks = [bench.background(g.ask, "slow") for g in gateways]
+    tasks = [bench.background(g.ask, "slow") for g in (one, two)]
     eventually(lambda: patient.redis.calls("setrange") > 2,
                "a mark of the one who waits, and renewals")
     hold.release()
     equal([t.result().status for t in tasks], [201, 201])
-    equal(len(upstream.requests), 1)
-    equal([g.ask("slow").status for g in gateways], [201, 201])
+    equal(len(upstream.requests), 2)
+    equal([g.ask("slow").status for g in (one, two)], [201, 201])
     # Released, and marked unknown.
     upstream.reply = answer(503)
     equal(one.ask("free").status, 503)
     upstream.reply = close_unanswered
     equal([one.ask(k).problem for k in ("u1", "u2", "u3")],
           ["outcome-unknown"] * 3)
+    eventually(lambda: [g for g in (one, two) if g.find_log(
+        "outcome_unknown", reason="lease-expired")], "the sweeper finds it")
 
     def keys(*args):
         file = os.path.join(bench.folder(), "x.json")
@@ -973,18 +980,11 @@ def that_user_runs_the_whole_gateway(bench, members):
         equal((done.returncode, done.stderr), (0, ""), args)
         return json.loads(done.stdout)
     ids = [r["key_id"] for r in keys("list")["keys"]]
-    equal(len(ids), 3)
+    equal(len(ids), 4)
     keys("release", ids[0])
     keys("complete", ids[1], "--status", "200")
     keys("delete", ids[2], "--yes")
     equal(keys("show", ids[1])["state"], "COMPLETED")
-    # The sweeper: an owner that died.
-    upstream.hold()
-    seen = len(upstream.requests)
-    bench.background(quiet, two.ask, "dead")
-    upstream.wait_for(seen + 1)
-    two.kill()
-    one.wait_for_log("outcome_unknown", reason="lease-expired")
     events = sum(patient.redis("XLEN", f"onceproxy:{{{n}}}:events")
                  for n in range(64))
     assert events > 8, events
