@@ -275,7 +275,7 @@ meant_pointer(const char *text)
 {
 	struct span rest = span_str(text), name;
 	char *pointer = mem_str(SPAN(""));
-	bool known = *text != '\0';
+	bool known = rest.len > 0;
 	if (span_starts(rest, SPAN("$.")))
 		rest = span_from(rest, 2);
 	while (known && span_next(&rest, '.', &name)) {
