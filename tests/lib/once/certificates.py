@@ -43,7 +43,8 @@ class Authority:
         self.key = os.path.join(folder, f"{name}.key")
         self.file = os.path.join(folder, f"{name}.pem")
         openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj",
-                f"/CN={name}", "-keyout", self.key, "-out", self.file)
+                f"/CN={name}", "-addext", "keyUsage=critical,keyCertSign",
+                "-keyout", self.key, "-out", self.file)
 
     def issue(self, name, alternative=None, days=(0, 2), new_key=NEW_KEY,
               is_root=False):
@@ -55,6 +56,8 @@ class Authority:
         base = os.path.join(self.folder, f"{name}-{self.issued}")
         with open(base + ".ext", "w", encoding="ascii") as out:
             out.write(f"subjectAltName={alternative or 'DNS:' + name}\n")
+            # Python 3.13 takes none without it.
+            out.write("authorityKeyIdentifier=keyid\n")
         openssl("req", *new_key, "-subj", f"/CN={name}", "-keyout",
                 base + ".key", "-out", base + ".csr")
         with open(base + ".cnf", "w", encoding="ascii") as out:
