@@ -20,7 +20,7 @@ enum { EXIT_USAGE = 2 };
 
 static const char default_file[] = SYSCONFDIR "/onceproxy/onceproxy.json";
 
-/* The brokers, besides Redis, that it was built with. */
+/* What it was built with, of what can be left out. */
 static const char built_with[] =
 #ifdef HAVE_POSTGRES
     "with postgres\n"
@@ -31,6 +31,11 @@ static const char built_with[] =
     "with kafka\n"
 #else
     "without kafka\n"
+#endif
+#ifdef HAVE_SYSTEMD
+    "with systemd\n"
+#else
+    "without systemd\n"
 #endif
     ;
 

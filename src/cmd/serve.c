@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "admin/admin.h"
@@ -16,6 +14,7 @@
 #include "cmd/listeners.h"
 #include "cmd/print.h"
 #include "cmd/serve.h"
+#include "cmd/service_manager.h"
 #include "cmd/token_watch.h"
 #include "cmd/watchdog.h"
 #include "gate/worker.h"
@@ -95,7 +94,7 @@ begin_drain(struct serve *s)
 		return;
 	s->draining = true;
 	log_event(EV_draining);
-	sd_notify(0, "STOPPING=1");
+	service_manager_tell("STOPPING=1");
 	watchdog_stop(&s->watchdog);
 	if (s->admin != NULL)
 		admin_drain(s->admin);
@@ -145,7 +144,7 @@ refuse_file(struct serve *s, const struct conf *next,
 		conf_load_place(next, complaints);
 	admin_reload_refused(s->admin, complaints);
 	complaints_log(complaints, s->conf->file, EV_reload_refused);
-	sd_notify(0, "READY=1");
+	service_manager_tell("READY=1");
 }
 
 /* Reads the file again; one that cannot be adopted changes nothing. */
@@ -157,7 +156,7 @@ reload_file(struct serve *s)
 		s->reload_again = true;
 		return;
 	}
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_us());
+	service_manager_tell_reload(clock_us());
 	const struct conf *next = conf_load(s->conf->file, &complaints);
 	bool fits = next != NULL &&
 	    conf_restart_finds(s->now, next, &complaints) &&
@@ -188,7 +187,7 @@ on_adopted(void *arg)
 	log_event(EV_reloaded);
 	if (s->draining)
 		return; /* the manager was told of the end meanwhile */
-	sd_notify(0, "READY=1");
+	service_manager_tell("READY=1");
 	if (s->reload_again) {
 		s->reload_again = false;
 		reload_file(s);
@@ -353,7 +352,7 @@ log_ready(const struct serve *s)
 	log_end(&line);
 	log_flush();
 	free(list);
-	sd_notify(0, "READY=1");
+	service_manager_tell("READY=1");
 }
 
 static void

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/service_manager.h"
 #include "cmd/socket_activation.h"
 
 union any_address {
@@ -66,8 +66,12 @@ is_local(int fd)
 static bool
 is_usable(int fd)
 {
-	int flags = fcntl(fd, F_GETFL);
-	return sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) > 0 && flags >= 0 &&
+	int type = 0, listens = 0, flags = fcntl(fd, F_GETFL);
+	socklen_t len = sizeof type;
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	    type == SOCK_STREAM &&
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 &&
+	    listens && flags >= 0 &&
 	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
@@ -75,14 +79,14 @@ bool
 socket_activation_take(
     struct socket_activation *ret_inherited, char **ret_message)
 {
-	char **names = NULL;
+	char **names;
 	bool ok = true;
-	int count = sd_listen_fds_with_names(1, &names);
+	int count = service_manager_sockets(&names);
 	struct socket_activation inherited = {
 	    mem_zero((count > 0 ? (size_t)count : 0) * sizeof *inherited.list),
 	    0};
 	for (int i = 0; i < count; i++) {
-		int fd = SD_LISTEN_FDS_START + i;
+		int fd = SERVICE_MANAGER_FIRST_FD + i;
 		inherited.list[inherited.count++] =
 		    (struct socket_activation_entry){
 			.fd = fd,

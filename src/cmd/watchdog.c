@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <systemd/sd-daemon.h>
-
+#include "cmd/service_manager.h"
 #include "cmd/watchdog.h"
 #include "gate/worker.h"
 
@@ -13,7 +12,7 @@ on_pong(void *arg)
 	struct watchdog *w = arg;
 	if (--w->silent > 0 || w->pause_ms == 0)
 		return;
-	sd_notify(0, "WATCHDOG=1");
+	service_manager_tell("WATCHDOG=1");
 	timer_set(&w->timer, w->pause_ms);
 }
 
@@ -30,11 +29,11 @@ void
 watchdog_start(struct watchdog *w, struct loop *loop,
     struct worker *const *workers, unsigned n_workers)
 {
-	uint64_t allowed_us = 0;
+	uint64_t allowed_us = service_manager_watchdog_us();
 	*w = (struct watchdog){
 	    .workers = workers, .n_workers = n_workers, .loop = loop};
 	timer_init(&w->timer, loop, ping_workers, w);
-	if (sd_watchdog_enabled(0, &allowed_us) <= 0)
+	if (allowed_us == 0)
 		return;
 	w->pause_ms = (int64_t)(allowed_us / 1000 / SIGNS);
 	if (w->pause_ms == 0)

@@ -9,7 +9,7 @@ import threading
 import time
 
 from once import tap
-from once.gateway import write
+from once.gateway import needs_systemd, write
 from once.http import ask, build, keyed
 from once.tap import Skip, equal, test
 from once.wait import PATIENCE, Watched
@@ -58,6 +58,7 @@ class Manager(Watched):
 
 
 def serve(bench, program=None, members=None, **env):
+    needs_systemd()
     manager = Manager(bench.folder())
     upstream = bench.upstream()
     config = bench.config(upstream, workers=2,

@@ -71,7 +71,8 @@ OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
          "gnutls/": {"load", "http", "redis", "token"}, "zstd.h": {"record"},
          "libpq-fe.h": {"broker", "probe"},
-         "librdkafka/": {"broker/kafka", "load", "probe"}}
+         "librdkafka/": {"broker/kafka", "load", "probe"},
+         "systemd/": {"cmd"}}
 
 
 @test

@@ -56,6 +56,20 @@ AC_DEFUN([ONCE_KAFKA], [
 	AM_CONDITIONAL([HAVE_KAFKA], [test "$with_kafka" != no])
 ])
 
+# ONCE_SYSTEMD
+# --without-systemd leaves out what is said to systemd, and its units.
+AC_DEFUN([ONCE_SYSTEMD], [
+	AC_ARG_WITH([systemd],
+		[AS_HELP_STRING([--without-systemd],
+			[no readiness, watchdog, passed sockets, units])],
+		[], [with_systemd=yes])
+	AS_VAR_IF([with_systemd], [no], [], [
+		ONCE_NEED([SYSTEMD], [libsystemd], [247], [libsystemd-dev])
+		AC_DEFINE([HAVE_SYSTEMD], [1],
+			[Define to 1 where there is libsystemd.])
+	])
+])
+
 # ONCE_TRY_CFLAG(FLAG)
 # Appends FLAG to WARN_CFLAGS where the compiler takes it.
 AC_DEFUN([ONCE_TRY_CFLAG], [
@@ -103,13 +117,15 @@ AC_DEFUN([ONCE_SAME_ARCHIVE], [
 
 # ONCE_SYSTEMD_UNITS
 # --with-systemdsystemunitdir=DIR is where the units go; with "no", nothing of
-# systemd's is installed.
+# systemd's is installed, nor where the gateway would not tell it that it is
+# ready.
 AC_DEFUN([ONCE_SYSTEMD_UNITS], [
 	AC_ARG_WITH([systemdsystemunitdir],
 		[AS_HELP_STRING([--with-systemdsystemunitdir=DIR],
 			[units of systemd (PREFIX/lib/systemd/system), or
 			"no" for none])],
 		[], [with_systemdsystemunitdir=yes])
+	AS_VAR_IF([with_systemd], [no], [with_systemdsystemunitdir=no])
 	AS_VAR_IF([with_systemdsystemunitdir], [yes],
 		[with_systemdsystemunitdir='${prefix}/lib/systemd/system'])
 	AC_SUBST([systemdsystemunitdir], [$with_systemdsystemunitdir])

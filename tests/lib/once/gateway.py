@@ -11,6 +11,7 @@ import sys
 
 from . import http
 from .process import Process
+from .skip import Skip
 from .wait import PATIENCE, Late
 
 SANITIZER_WORDS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
@@ -48,6 +49,11 @@ def is_without(part):
     return f"without {part}" in command("--version").stdout
 
 
+def needs_systemd():
+    if is_without("systemd"):
+        raise Skip("built --without-systemd")
+
+
 # Does what a service manager does, by sd_listen_fds(3): sockets from number 3
 # on, announced in the environment of the process that has them.
 ACTIVATE = """
@@ -78,6 +84,7 @@ class Gateway(Process):
         argv = [run or program(), "serve", "-c", self.file]
         fds = [fcntl.fcntl(s, fcntl.F_DUPFD_CLOEXEC, 100) for _, s in passed]
         if passed:
+            needs_systemd()
             argv = [sys.executable, "-c", ACTIVATE,
                     ",".join(str(fd) for fd in fds),
                     ":".join(name for name, _ in passed), *argv]
