@@ -102,29 +102,44 @@ client_connection_leave(struct client_connection *c)
 	c->left = true;
 }
 
+/*
+ * libmicrohttpd may close it without a word before it begins with it: until
+ * then nothing touches the descriptor, which may be somebody else's by now.
+ */
+void
+client_connection_new(struct front *front, const struct arrival *arrival)
+{
+	struct client_connection *c = mem_zero(sizeof *c);
+	client_connection_drop(front, arrival->fd);
+	c->front = front;
+	c->fd = arrival->fd;
+	c->held = HELD_BY_NOBODY_YET;
+	c->began_ms = loop_now_ms(front->loop);
+	name_client(c, arrival->address);
+	if (arrival->tls != NULL) {
+		c->conf = conf_ref(arrival->conf);
+		c->tls = arrival->tls;
+	}
+	client_recv_begin(c);
+	task_init(&c->on_spoiled, on_spoiled, c);
+	idle_memory_begin(c);
+}
+
 static struct client_connection *
 begin_connection(struct front *front, struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 	must(info != NULL);
-	struct client_connection *connection = mem_zero(sizeof *connection);
-	connection->front = front;
-	connection->mhd = mhd;
-	connection->fd = info->connect_fd;
-	connection->began_ms = loop_now_ms(front->loop);
-	info = MHD_get_connection_info(
-	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	name_client(connection, info ? info->client_addr : NULL);
-	client_recv_begin(connection);
-	task_init(&connection->on_spoiled, on_spoiled, connection);
-	deadline_init(connection);
-	idle_memory_begin(connection);
-	if (front->arrival->tls != NULL)
-		tls_begin(connection, front->arrival);
-	front->arrival = NULL;
-	spin_moved(connection);
-	return connection;
+	struct client_connection *c = client_recv_of(front, info->connect_fd);
+	must(c != NULL && c->held == HELD_BY_NOBODY_YET);
+	c->mhd = mhd;
+	c->held = 0;
+	deadline_init(c);
+	if (c->tls != NULL)
+		tls_begin(c);
+	spin_moved(c);
+	return c;
 }
 
 void
@@ -148,6 +163,14 @@ end_connection(struct client_connection *connection)
 	idle_memory_end(connection);
 	tls_end(connection);
 	free(connection);
+}
+
+void
+client_connection_drop(struct front *front, int fd)
+{
+	struct client_connection *c = client_recv_of(front, fd);
+	if (c != NULL)
+		end_connection(c);
 }
 
 void

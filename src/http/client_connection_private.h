@@ -10,7 +10,9 @@
 #include "loop/loop.h"
 #include "loop/task.h"
 
+struct arrival;
 struct conf;
+struct conf_tls;
 struct front;
 struct gnutls_session_int;
 struct mhd_exchange;
@@ -23,7 +25,7 @@ struct mhd_exchange;
  */
 struct client_connection {
 	struct front *front;
-	struct MHD_Connection *mhd;
+	struct MHD_Connection *mhd; /* NULL: it has not begun with it yet */
 	int fd;
 	int64_t began_ms; /* by the loop's clock */
 	bool asked;       /* a request has begun on it, now or before */
@@ -68,7 +70,8 @@ struct client_connection {
 	unsigned quiet_looks;
 
 	/* TLS (http/tls_private.h); conf is NULL without it. */
-	const struct conf *conf; /* keeps the credentials */
+	const struct conf *conf; /* keeps tls */
+	const struct conf_tls *tls;
 	struct gnutls_session_int *session;
 	bool greeted;   /* its first bytes were looked at */
 	bool tls_is_up; /* as far as we have asked */
@@ -89,7 +92,13 @@ struct client_connection *client_connection_of(struct MHD_Connection *mhd);
  * libmicrohttpd leaves it alone while anybody holds it.  Held, it runs nothing
  * of it, and sees none of its events; let go, it reads first.
  */
-enum holder { HELD_BY_EXCHANGE = 1, HELD_BY_TLS = 2, HELD_BY_SPIN = 4 };
+enum holder {
+	HELD_BY_EXCHANGE = 1,
+	HELD_BY_TLS = 2,
+	HELD_BY_SPIN = 4,
+	/* libmicrohttpd has been given it, and has not begun with it. */
+	HELD_BY_NOBODY_YET = 8,
+};
 void client_connection_hold(
     struct client_connection *connection, enum holder holder);
 void client_connection_release(
@@ -111,6 +120,13 @@ void client_connection_leave(struct client_connection *connection);
 /* What was wrong is of the request with which libmicrohttpd has begun. */
 bool client_connection_is_spoiled(const struct client_connection *connection);
 
+/*
+ * One that libmicrohttpd is about to be given.  Some versions begin with it
+ * within that call, others when they run.
+ */
+void client_connection_new(struct front *front, const struct arrival *arrival);
+/* The connection of that descriptor is over, if libmicrohttpd has not said. */
+void client_connection_drop(struct front *front, int fd);
 /* libmicrohttpd's call when one begins or ends. */
 void client_connection_on_change(void *front, struct MHD_Connection *mhd,
     void **context, enum MHD_ConnectionNotificationCode code);

@@ -162,21 +162,19 @@ drop_rest(struct client_connection *c, char *bytes, size_t len)
 	return -1;
 }
 
-static struct client_connection *
-connection_at(int fd)
+struct client_connection *
+client_recv_of(const struct front *front, int fd)
 {
-	const struct front *front = running;
-	return front != NULL && fd >= 0 && (size_t)fd < front->n_by_fd
-	    ? front->by_fd[fd]
-	    : NULL;
+	return fd >= 0 && (size_t)fd < front->n_by_fd ? front->by_fd[fd] : NULL;
 }
 
 ssize_t
 client_recv_plain(int fd, void *bytes, size_t len, int flags)
 {
-	struct client_connection *c = connection_at(fd);
+	struct client_connection *c =
+	    running != NULL ? client_recv_of(running, fd) : NULL;
 	/* Of TLS, it is GnuTLS that reads here. */
-	if (c == NULL || c->session != NULL)
+	if (c == NULL || c->mhd == NULL || c->session != NULL)
 		return recvfrom(fd, bytes, len, flags, NULL, NULL);
 	if ((c->spoiled || c->over) && c->spilled_len == 0)
 		return drop_rest(c, bytes, len);

@@ -28,6 +28,8 @@ void client_recv_run(struct front *front, struct MHD_Daemon *daemon);
 /* A connection begins, or has ended, on its descriptor. */
 void client_recv_begin(struct client_connection *connection);
 void client_recv_end(struct client_connection *connection);
+/* NULL: there is none. */
+struct client_connection *client_recv_of(const struct front *front, int fd);
 
 /*
  * Reads past libmicrohttpd, without blocking: bytes; 0 at the end; -1 and

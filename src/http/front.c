@@ -13,8 +13,8 @@
 #include "http/tls_private.h"
 
 enum {
-	/* libmicrohttpd's level for "security-centric" programs. */
-	STRICT = 2,
+	/* What libmicrohttpd calls "as tolerant as possible". */
+	LENIENT = -1,
 	/* Who has just connected sends a request within so long. */
 	NEW_CLIENT_MS = 1000,
 	/* Who has begun to ask, and is asked for his place, has so long. */
@@ -30,15 +30,13 @@ void
 front_take(struct front *front, const struct arrival *arrival)
 {
 	struct MHD_Daemon *daemon = daemon_of(front, arrival->tls != NULL);
-	front->arrival = arrival;
+	client_connection_new(front, arrival);
 	if (daemon == NULL)
 		close(arrival->fd);
-	else
-		(void)MHD_add_connection(daemon, arrival->fd,
-		    arrival->address, arrival->address_len);
-	if (front->arrival != NULL)
-		places_give(front->places);
-	front->arrival = NULL;
+	if (daemon == NULL ||
+	    MHD_add_connection(daemon, arrival->fd, arrival->address,
+		arrival->address_len) != MHD_YES)
+		client_connection_drop(front, arrival->fd);
 	front->dirty = true;
 }
 
@@ -249,10 +247,8 @@ static struct MHD_Daemon *
 start_daemon(struct front *front, bool tls)
 {
 	struct MHD_OptionItem options[] = {
-#if MHD_VERSION >= 0x00097701
-	    /* Later versions can be told to be as strict as we are. */
-	    {MHD_OPTION_CLIENT_DISCIPLINE_LVL, STRICT, NULL},
-#endif
+	    /* What it is shown has no Host. */
+	    {MHD_OPTION_STRICT_FOR_CLIENT, LENIENT, NULL},
 	    {tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0,
 		(void *)(uintptr_t)tls_priorities},
 	    {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0,
@@ -350,6 +346,8 @@ front_free(struct front **front)
 	for (int i = 0; i < 2; i++)
 		if (f->engines[i].daemon != NULL)
 			stop_engine(&f->engines[i]);
+	while (f->all != NULL)
+		client_connection_drop(f, f->all->fd);
 	idle_memory_unwatch(f);
 	head_queue_end_front(f);
 	free(f->by_fd);

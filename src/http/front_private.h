@@ -113,8 +113,6 @@ struct front {
 		struct client_connection *at;
 		struct client_connection *next; /* to be tried */
 	} spin;
-	/* On its way to libmicrohttpd: NULL once that has it. */
-	const struct arrival *arrival;
 	/* Those whose handshake waits for the client. */
 	struct client_connection *shaking_hands;
 	int64_t certificates_refused; /* that the log has not heard of */

@@ -12,13 +12,6 @@
 #include "http/front_private.h"
 #include "http/head_queue_private.h"
 
-/* Later versions of libmicrohttpd want to see a Host. */
-#if MHD_VERSION >= 0x00097701
-static const char line_end[] = "/ HTTP/1.1\r\nHost:\r\n";
-#else
-static const char line_end[] = "/ HTTP/1.1\r\n";
-#endif
-
 /* As the client has sent it, from its method on. */
 struct queued_head {
 	struct queued_head *next; /* of later requests on the connection */
@@ -152,7 +145,7 @@ show_line(struct client_connection *c, struct showing *showing)
 	show(c, showing, method_of(begun(c)));
 	show(c, showing,
 	    c->wire.version_1_0 ? SPAN("/ HTTP/1.0\r\n")
-				: span_str(line_end));
+				: SPAN("/ HTTP/1.1\r\n"));
 	c->line_is_shown = true;
 }
 
@@ -243,19 +236,26 @@ take_head(struct client_connection *c, struct showing *showing,
 	return at;
 }
 
-/* Of a body, or of what stands behind one. */
+/*
+ * Of a body, whose bytes are shown as they came, each chunk's between two lines
+ * of our own; or of what stands between two requests.
+ */
 static size_t
 take_other(struct client_connection *c, struct showing *showing,
     const char *bytes, size_t len)
 {
 	struct wire *w = &c->wire;
-	/* But for the empty line behind the trailers. */
-	bool trailer = w->in_trailers && w->state < WIRE_END_LF &&
-	    (w->state != WIRE_FIELD || *bytes != '\r');
-	bool between = w->state <= WIRE_BEGIN_LF;
+	enum wire_state was = w->state;
+	char line[24];
 	size_t n = wire_step(w, bytes, len);
-	if (!trailer && !between)
+	if (n > 0 && was == WIRE_SIZE_LF) {
+		snprintf(line, sizeof line, "%" PRIx64 "\r\n", w->left);
+		show(c, showing, span_str(line));
+	} else if (n > 0 && was == WIRE_END_LF) {
+		show(c, showing, SPAN("\r\n"));
+	} else if (was == WIRE_BODY || was >= WIRE_DATA) {
 		show(c, showing, span_of(bytes, n));
+	}
 	return n;
 }
 

@@ -13,9 +13,10 @@ struct front;
  * than the method, the version and how long the body is, so that it has nothing
  * to take apart, to keep, or to read in another way than we do; and its pool,
  * which it zeroes for each request, may be small.  The client's own waits here
- * until the exchange takes it.  Empty lines in front of a request, and
- * trailers, which nobody reads, are shown to nobody.  It judges nothing: that
- * is for the wire.  The front's thread.
+ * until the exchange takes it.  The size of a chunk is written anew, too: of an
+ * extension some versions of libmicrohttpd make another size.  Empty lines in
+ * front of a request, extensions and trailers, which nobody reads, are shown to
+ * nobody.  It judges nothing: that is for the wire.  The front's thread.
  */
 enum {
 	/*

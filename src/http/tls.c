@@ -277,17 +277,16 @@ demand_certificate(gnutls_session_t session)
 }
 
 void
-tls_begin(struct client_connection *c, const struct arrival *arrival)
+tls_begin(struct client_connection *c)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 	must(info != NULL);
 	gnutls_session_t session = info->tls_session;
-	c->conf = conf_ref(arrival->conf);
 	c->session = session;
 	must(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE,
-		 arrival->tls->credentials) == 0);
-	c->demands = arrival->tls->ca != NULL;
+		 c->tls->credentials) == 0);
+	c->demands = c->tls->ca != NULL;
 	if (c->demands)
 		demand_certificate(session);
 	gnutls_transport_set_ptr(session, c);

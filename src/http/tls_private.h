@@ -23,8 +23,7 @@ struct front;
 extern const char tls_priorities[];
 
 /* A new connection of the daemon that speaks TLS. */
-void tls_begin(
-    struct client_connection *connection, const struct arrival *arrival);
+void tls_begin(struct client_connection *connection);
 /*
  * The certificate of its client, whose handshake has ended well; what it fills
  * in lies in the arena.
