@@ -9,16 +9,15 @@ build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libjansson-dev libuv1-dev libsodium-dev libzstd-dev libsystemd-dev
 	libcmocka-dev libpq-dev librdkafka-dev"
 run_packages="redis-server python3 curl ca-certificates"
-# systemd has systemd-analyze, which knows what the unit lets the program do;
-# chromium looks at the admin page, prometheus (promtool) at rules and metrics,
-# python3-jsonschema at what the schema says; the second line: what the recipes
-# and clients of the manuals are tried with.
-test_packages="spin openssl liblua5.1-0-dev systemd chromium chromium-driver
-	nginx haproxy redis-tools python3-requests mandoc groff-base
-	postgresql-15 python3-confluent-kafka yamllint zsh prometheus
+# What contrib/check runs besides: a PostgreSQL, python3-confluent-kafka (which
+# has a Kafka for tests), what manuals and clients are tried with.
+test_packages="openssl liblua5.1-0-dev redis-tools python3-requests mandoc
+	groff-base postgresql python3-confluent-kafka yamllint zsh
 	python3-jsonschema"
-# What the tests' real Kafka is fetched with and runs on; the recipes' client.
-kafka_packages="default-jre-headless maven kcat"
+# Besides, for contrib/check --all: models; the page's browser; what recipes are
+# tried with; systemd-analyze, promtool; a Kafka is fetched with Maven.
+all_packages="spin chromium chromium-driver nginx haproxy kcat systemd
+	prometheus default-jre-headless maven"
 # build-deb's, besides those for building.
 deb_packages="debhelper dpkg-dev fakeroot"
 # The container's, besides those that the package depends on; the first one
@@ -175,4 +174,19 @@ fetch_kafka() {
 		rm -rf "$to/jars"
 		return 1
 	}
+}
+
+# quietly WORDS FILE COMMAND...: runs it with its output in a file, whose end is
+# shown where it fails.
+quietly() {
+	local words=$1 file=$2 status=0
+	shift 2
+	say "$words (output in $file)"
+	mkdir -p "$(dirname "$file")"
+	"$@" >"$file" 2>&1 </dev/null || status=$?
+	[ $status = 0 ] || {
+		tail -n 40 "$file"
+		say "$words: ended with status $status; all of it is in $file"
+	}
+	return $status
 }

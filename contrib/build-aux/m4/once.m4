@@ -34,7 +34,8 @@ AC_DEFUN([ONCE_POSTGRES], [
 	AM_CONDITIONAL([HAVE_POSTGRES], [test "$with_postgres" != no])
 	# The tests run a server of their own.
 	AC_PATH_PROG([POSTGRES_SERVER], [postgres], [no],
-		[/usr/lib/postgresql/15/bin:$PATH])
+		[$(printf '%s:' $(ls -d /usr/lib/postgresql/*/bin |
+			sort -rV))$PATH])
 	AM_CONDITIONAL([HAVE_POSTGRES_SERVER],
 		[test "$with_postgres" != no && test "$POSTGRES_SERVER" != no])
 	POSTGRES_BIN=$(dirname "$POSTGRES_SERVER")
