@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What quickstart, check and .ci/run share: install what is missing on Debian,
-# find the sources, build them in a folder of their own.  Sourced by bash,
-# with $top set to the top of the source tree.
+# What quickstart, check and .ci/run share: install what is missing on Debian
+# (12, 13, or made from them), find the sources, build them in a folder of their
+# own.  Sourced by bash, with $top set to the top of the source tree.
 
 build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libmicrohttpd-dev libgnutls28-dev libcurl4-openssl-dev libhiredis-dev
@@ -58,17 +58,101 @@ missing_packages() {
 	done
 }
 
-# need_packages NAME...: installs those that are not installed.
+# The libraries that configure looks for, and their least versions.
+wanted_libraries() {
+	local need='ONCE_NEED(\[[A-Z0-9]*\], \[\(.*\)\], \[\(.*\)\], \['
+	sed -n "s/^.*$need.*/  \\1 >= \\2/p" "$top/configure.ac" \
+		"$top"/contrib/build-aux/m4/*.m4
+}
+
+# quietly FILE WORDS COMMAND...: runs a command whose output goes to the end of
+# FILE; a terminal shows its last line, anything else has a line at the start
+# and at the end.  If it fails, the end of FILE is shown.  A function that is
+# run like this does not stop by set -e.
+quietly() {
+	local file=$1 words=$2 watcher='' status=0 start=$SECONDS before
+	shift 2
+	before=$(stat -c %s "$file" 2>/dev/null || echo 0)
+	if [ -t 1 ]; then
+		show_progress "$file" "$words" &
+		watcher=$!
+	else
+		say "$words (output: $file)"
+	fi
+	"$@" >>"$file" 2>&1 </dev/null || status=$?
+	if [ -n "$watcher" ]; then
+		kill "$watcher" 2>/dev/null || true
+		wait "$watcher" 2>/dev/null || true
+		printf '\r\033[K'
+	fi
+	if [ $status != 0 ]; then
+		say "failed: $words (all that it said: $file)" >&2
+		tail -c +$((before + 1)) "$file" | tail -n 40 >&2
+		return $status
+	fi
+	say "$words: $((SECONDS - start)) s"
+}
+
+# Until it is killed, or whoever started it is gone.
+show_progress() {
+	local start=$SECONDS last
+	while kill -0 $$ 2>/dev/null; do
+		last=$(tail -n 1 "$1" 2>/dev/null | tr -cd '[:print:]')
+		last="==> $2, $((SECONDS - start)) s  $last"
+		printf '\r\033[K%s' "${last:0:79}"
+		sleep 1
+	done
+}
+
+# need_packages NAME...: installs those that are not installed, and that this
+# release has.
 need_packages() {
-	local missing
-	command -v dpkg-query >/dev/null ||
-		die "this is no Debian; install by hand: $*"
+	local missing name file known=''
+	if ! command -v dpkg-query >/dev/null; then
+		say "this is no Debian: what is missing is yours to install"
+		printf 'By the names of Debian: %s\nLibraries:\n%s\n' "$*" \
+			"$(wanted_libraries)"
+		return
+	fi
 	missing=$(missing_packages "$@")
 	[ -n "$missing" ] || return 0
-	say "installing $missing"
-	as_root apt-get update -q </dev/null
+	as_root true # asks for a password where it is seen
+	file=$(mktemp)
+	quietly "$file" "apt-get update" apt_get update
+	for name in $missing; do
+		if apt-cache show "$name" >/dev/null 2>&1; then
+			known="$known $name"
+		else
+			say "apt knows no $name here: it goes on without"
+		fi
+	done
 	# shellcheck disable=SC2086 # a list of names
-	without_services $missing
+	[ -z "$known" ] ||
+		quietly "$file" "apt-get install$known" without_services $known
+	rm -f "$file"
+}
+
+# apt_get ARGUMENTS...: whoever else installs something is waited for, five
+# minutes: dpkg's lock by the option, those of lists and archives here.
+apt_get() {
+	local said tries=0 status
+	said=$(mktemp)
+	while :; do
+		status=0
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get -q \
+			-o DPkg::Lock::Timeout=300 "$@" </dev/null \
+			2>"$said" || status=$?
+		cat "$said" >&2
+		tries=$((tries + 1))
+		if [ $status = 0 ] || [ $tries -ge 100 ] ||
+			! grep -q 'Could not get lock' "$said"; then
+			break
+		fi
+		echo "another package manager is at work: waiting"
+		sleep 3
+	done
+	rm -f "$said"
+	return $status
 }
 
 # Installs packages, and starts no service of theirs: the gateway has a
@@ -80,8 +164,7 @@ without_services() {
 		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
 		as_root chmod 755 $policy
 	fi
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
-		--no-install-recommends "$@" </dev/null || status=$?
+	apt_get install -y --no-install-recommends "$@" || status=$?
 	[ -z "$ours" ] || as_root rm -f $policy
 	case " $* " in
 	*" redis-server "*)
@@ -121,23 +204,24 @@ autotools_input() {
 
 # build_in DIR [configure's arguments...]: leaves a built tree in DIR, and
 # does only what is not done yet.  $build_goals: what make is to build, else
-# all.
+# all.  What the tools say is in DIR/build.log.
 build_in() {
-	local dir=$1 source
+	local dir=$1 source log
 	shift
 	mkdir -p "$dir"
 	dir=$(cd "$dir" && pwd)
+	log=$dir/build.log
+	: >"$log"
 	source=$(source_for "$dir")
 	if [ ! -e "$source/configure" ] || [ -n "$(autotools_input "$source")" ]
 	then
-		say "autoreconf"
-		(cd "$source" && autoreconf -fi)
+		quietly "$log" autoreconf autoreconf -fi "$source"
 		touch "$source/configure"
 	fi
 	if ! same_arguments "$dir" "$source" "$@"; then
-		say "configure $*"
 		rm -f "$dir/config.cache" "$dir/.configured"
-		(cd "$dir" && "$source/configure" -q "$@")
+		quietly "$log" "configure${*:+ $*}" env -C "$dir" \
+			"$source/configure" "$@"
 		# A config.h that is older than its stamp is looked after each
 		# time, and whatever is compiled from it waits: the tests' own
 		# programs would run behind all others, however long they take.
@@ -145,9 +229,8 @@ build_in() {
 			touch -r "$dir/config.h" "$dir/stamp-h1"
 		printf '%s\n' "$source" "$@" >"$dir/.configured"
 	fi
-	say "make"
 	# shellcheck disable=SC2086 # a list of names
-	make -C "$dir" -j"$(nproc)" ${build_goals-}
+	quietly "$log" make make -C "$dir" -j"$(nproc)" ${build_goals-}
 }
 
 # same_arguments DIR SOURCE ARGUMENTS...: was DIR configured like this?
@@ -174,19 +257,4 @@ fetch_kafka() {
 		rm -rf "$to/jars"
 		return 1
 	}
-}
-
-# quietly WORDS FILE COMMAND...: runs it with its output in a file, whose end is
-# shown where it fails.
-quietly() {
-	local words=$1 file=$2 status=0
-	shift 2
-	say "$words (output in $file)"
-	mkdir -p "$(dirname "$file")"
-	"$@" >"$file" 2>&1 </dev/null || status=$?
-	[ $status = 0 ] || {
-		tail -n 40 "$file"
-		say "$words: ended with status $status; all of it is in $file"
-	}
-	return $status
 }

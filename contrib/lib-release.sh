@@ -29,10 +29,9 @@ make_release() {
 	need_packages debootstrap
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' \
 		'Created-By: Packages' | grep -m 1 '/debian/*$') || true
-	say "a bare Debian $name in build/$name"
 	as_root rm -rf --one-file-system "$root"
 	mkdir -p "$root"
-	quietly "debootstrap $name" "$root.log" as_root debootstrap \
+	quietly "$root.log" "debootstrap $name" as_root debootstrap \
 		--variant=minbase "$name" "$root" \
 		"${mirror:-http://deb.debian.org/debian}"
 	# How packages are fetched here they are fetched there.

@@ -148,6 +148,19 @@ def it_installs_what_the_scripts_install(bench):
     equal(wanted - set(line.split()), set())
 
 
+@test
+def it_says_what_configure_looks_for(bench):
+    """In one place, for people without apt: each library, least version."""
+    done = subprocess.run(
+        ["bash", "-euc", 'top=$1; . "$top/contrib/lib-debian.sh"; '
+         "wanted_libraries", "bash", source("")],
+        capture_output=True, text=True, check=True)
+    wanted = re.findall(r"(\S+) >= (\S+)", done.stdout)
+    assert len(wanted) >= 12, wanted
+    text = " ".join(readme().split())
+    equal([pair for pair in wanted if " ".join(pair) not in text], [])
+
+
 # --- the pages beside it ---
 
 BESIDE = ("CHANGELOG", "CONTRIBUTING", "SECURITY")

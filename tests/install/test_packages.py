@@ -13,6 +13,13 @@ from once.gateway import command
 from once.tap import Skip, equal, test
 
 CONTAINER = "contrib/container/Containerfile"
+# In the place of apt-get: another package manager has the lock two times.
+BUSY_APT_GET = """#!/bin/sh
+echo x >>"$CALLS"
+[ $(wc -l <"$CALLS") -gt 2 ] && echo "$@" && exit
+echo "E: Could not get lock /var/lib/apt/lists/lock. It is held" >&2
+exit 100
+"""
 # What dpkg-dev and debhelper depend on, and what only `make check` needs.
 IMPLIED = {"autoconf", "automake", "gcc", "libc6-dev", "make", "xz-utils"}
 
@@ -73,6 +80,41 @@ def the_packages_of_all_lists_exist_in_debian(bench):
     if "libc6" not in known or "debhelper" not in known:
         raise Skip("apt knows no packages here (apt-get update)")
     equal(names - known, set())
+
+
+@test
+def another_package_manager_is_waited_for(bench):
+    folder = bench.folder()
+    with open(os.path.join(folder, "apt-get"), "w", encoding="utf-8") as file:
+        file.write(BUSY_APT_GET)
+    os.chmod(file.name, 0o755)
+    said = shell('as_root() { "$@"; }; sleep() { :; }; '
+                 f'export PATH={folder}:$PATH CALLS={folder}/calls; '
+                 "apt_get update")
+    equal(said.count("another package manager"), 2)
+    # The lock of dpkg itself is apt-get's own to wait for.
+    assert said.endswith("-o DPkg::Lock::Timeout=300 update\n"), said
+
+
+@test
+def what_a_tool_says_is_in_a_file_and_the_end_is_shown_if_it_fails(bench):
+    log = os.path.join(bench.folder(), "log")
+    equal(shell(f"quietly {log} well seq 100; "
+                f"quietly {log} badly sh -c 'seq 101 200; exit 3' 2>&1 "
+                "|| echo $?").splitlines(),
+          [f"==> well (output: {log})", "==> well: 0 s",
+           f"==> badly (output: {log})",
+           f"==> failed: badly (all that it said: {log})",
+           *(str(number) for number in range(161, 201)), "3"])
+    with open(log, encoding="utf-8") as file:
+        equal(len(file.readlines()), 200)
+
+
+@test
+def where_there_is_no_dpkg_the_libraries_are_named(bench):
+    said = shell(f'top={source("")}; command() {{ return 1; }}; '
+                 "need_packages libuv1-dev")
+    assert "libuv1-dev" in said and "\n  libuv >= 1.40.0\n" in said, said
 
 
 @test

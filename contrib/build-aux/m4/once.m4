@@ -2,21 +2,25 @@
 #
 # The macros of onceproxy's configure.ac.
 
-# ONCE_NEED(VARIABLE, PKG-CONFIG NAME, LEAST VERSION, DEBIAN PACKAGE)
-# Finds a library; one that is missing is remembered for ONCE_NEED_DONE.
+# ONCE_NEED(VARIABLE, PKG-CONFIG NAME, LEAST VERSION, DEBIAN PACKAGE [, OPTION])
+# Finds a library; one that is missing is remembered for ONCE_NEED_DONE, with
+# the option that does without it.
 AC_DEFUN([ONCE_NEED], [
 	AC_REQUIRE([PKG_PROG_PKG_CONFIG])
 	PKG_CHECK_MODULES([$1], [$2 >= $3], [],
 		[AS_VAR_APPEND([once_missing],
 			["
-  $2 >= $3 (Debian: $4)"])])
+  $2 >= $3 (Debian: $4[]m4_ifval([$5], [; or configure $5]))"])])
 ])
 
 # ONCE_NEED_DONE
 # Ends configure with one line for each library that was not found.
 AC_DEFUN([ONCE_NEED_DONE], [
+	AS_IF([test -z "$PKG_CONFIG"],
+		[AC_MSG_ERROR([pkg-config is missing, which finds libraries])])
 	AS_IF([test -n "$once_missing"],
-		[AC_MSG_ERROR([these libraries are missing:$once_missing])])
+		[AC_MSG_ERROR([these libraries are missing, or too old, or
+their headers and .pc files are in a package of their own:$once_missing])])
 ])
 
 # ONCE_POSTGRES
@@ -27,15 +31,18 @@ AC_DEFUN([ONCE_POSTGRES], [
 			[no brokers of the kind "postgres"])],
 		[], [with_postgres=yes])
 	AS_VAR_IF([with_postgres], [no], [], [
-		ONCE_NEED([POSTGRES], [libpq], [14], [libpq-dev])
+		ONCE_NEED([POSTGRES], [libpq], [14], [libpq-dev],
+			[--without-postgres])
 		AC_DEFINE([HAVE_POSTGRES], [1],
 			[Define to 1 where there is libpq.])
 	])
 	AM_CONDITIONAL([HAVE_POSTGRES], [test "$with_postgres" != no])
-	# The tests run a server of their own.
-	AC_PATH_PROG([POSTGRES_SERVER], [postgres], [no],
-		[$(printf '%s:' $(ls -d /usr/lib/postgresql/*/bin |
-			sort -rV))$PATH])
+	# The tests run a server of their own; Debian has it in no PATH.
+	once_path=$PATH
+	for once_dir in /usr/lib/postgresql/*/bin; do
+		once_path=$once_dir:$once_path
+	done
+	AC_PATH_PROG([POSTGRES_SERVER], [postgres], [no], [$once_path])
 	AM_CONDITIONAL([HAVE_POSTGRES_SERVER],
 		[test "$with_postgres" != no && test "$POSTGRES_SERVER" != no])
 	POSTGRES_BIN=$(dirname "$POSTGRES_SERVER")
@@ -50,7 +57,8 @@ AC_DEFUN([ONCE_KAFKA], [
 			[no brokers of the kind "kafka"])],
 		[], [with_kafka=yes])
 	AS_VAR_IF([with_kafka], [no], [], [
-		ONCE_NEED([KAFKA], [rdkafka], [2.0.0], [librdkafka-dev])
+		ONCE_NEED([KAFKA], [rdkafka], [2.0.0], [librdkafka-dev],
+			[--without-kafka])
 		AC_DEFINE([HAVE_KAFKA], [1],
 			[Define to 1 where there is librdkafka.])
 	])
@@ -65,7 +73,8 @@ AC_DEFUN([ONCE_SYSTEMD], [
 			[no readiness, watchdog, passed sockets, units])],
 		[], [with_systemd=yes])
 	AS_VAR_IF([with_systemd], [no], [], [
-		ONCE_NEED([SYSTEMD], [libsystemd], [247], [libsystemd-dev])
+		ONCE_NEED([SYSTEMD], [libsystemd], [247], [libsystemd-dev],
+			[--without-systemd])
 		AC_DEFINE([HAVE_SYSTEMD], [1],
 			[Define to 1 where there is libsystemd.])
 	])
