@@ -15,10 +15,11 @@ tap.LIMIT_S = 150
 
 
 class World:
-    def __init__(self, bench, members=None, prepare="", user=None, **more):
+    def __init__(self, bench, members=None, prepare="", user=None, sql=None,
+                 **more):
         self.upstream = bench.upstream(self.reply)
         self.status = 201
-        self.sql = bench.postgres()
+        self.sql = sql or bench.postgres_for_all
         self.sql(prepare)
         self.outbox = Outbox(self.sql)
         config = bench.config(
@@ -284,7 +285,7 @@ def what_is_refused_of_all_makes_the_source_stand_for_that(
 @test
 def what_is_held_so_waits_for_a_server_that_is_away(bench):
     """It may try while the source stands, but not all the time."""
-    world = World(bench, log={"level": "debug"})
+    world = World(bench, sql=bench.postgres(), log={"level": "debug"})
     gateway, count = world.gateway, 32
     hold = world.upstream.hold()
     world.outbox.add({"n": 0}, entity="bad")

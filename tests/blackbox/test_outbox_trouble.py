@@ -12,8 +12,8 @@ from once.tap import each, equal, test
 from once.upstream import answer
 
 
-def begin(bench, upstream, members=None, key="bigserial", **more):
-    outbox = Outbox(bench.postgres(), key=key)
+def begin(bench, upstream, members=None, postgres=None, **more):
+    outbox = Outbox(postgres or bench.postgres_for_all)
     config = bench.config(upstream, **more)
     outbox_source(config, outbox, **(members or {}))
     return outbox, config
@@ -310,7 +310,8 @@ def a_row_without_an_id_is_told_and_never_executed(bench):
 @test
 def a_server_that_dies_again_and_again_has_each_result_once(bench):
     upstream = bench.upstream()
-    outbox, config = begin(bench, upstream, {"results": {"table": "done"}})
+    outbox, config = begin(bench, upstream, {"results": {"table": "done"}},
+                           bench.postgres())
     gateway = bench.serve(config)
     rows = ", ".join(f"('x', '{n}', 'charge', '{{\"n\": {n}}}')"
                      for n in range(3000))

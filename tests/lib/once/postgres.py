@@ -117,8 +117,11 @@ class Postgres:
         return done.stdout.splitlines()
 
     def empty(self):
-        """Drops all tables, and all users but its own."""
-        self("DROP SCHEMA public CASCADE; CREATE SCHEMA public; "
+        """Ends all sessions, drops all tables, and all users but its own."""
+        self("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+             "WHERE backend_type = 'client backend' "
+             "AND pid <> pg_backend_pid(); "
+             "DROP SCHEMA public CASCADE; CREATE SCHEMA public; "
              "GRANT USAGE ON SCHEMA public TO PUBLIC")
         for role in self("SELECT quote_ident(rolname) FROM pg_roles "
                          "WHERE rolname !~ '^pg_' AND NOT rolsuper"):
