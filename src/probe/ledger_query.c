@@ -8,9 +8,10 @@
 
 /* $1: the table, as SQL has it. */
 static const char missing_columns[] =
-    "SELECT 'the table has no column ' || string_agg(c, ', ') FROM unnest("
-    "'{id,key_id,route,from,to,status,attempt,time,instance,request_id,"
-    "label,answer}'::text[]) AS c WHERE to_regclass($1) IS NOT NULL AND "
+    "SELECT 'the table has no column ' || string_agg(c, ', ' ORDER BY n) FROM "
+    "unnest('{id,key_id,route,from,to,status,attempt,time,instance,request_id,"
+    "label,answer}'::text[]) WITH ORDINALITY AS wanted (c, n) "
+    "WHERE to_regclass($1) IS NOT NULL AND "
     "NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass($1) "
     "AND attname = c AND attnum > 0 AND NOT attisdropped)";
 

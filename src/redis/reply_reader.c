@@ -14,6 +14,8 @@ enum {
 	REPLY_MAX_BYTES = 288 * 1024 * 1024,
 	/* Of a reply, in all arrays: the longest lists a cluster's slots. */
 	REPLY_MAX_ELEMENTS = 512 * 1024,
+	/* Arrays in arrays; hiredis before 1.0 has this limit, too. */
+	REPLY_MAX_DEPTH = 8,
 	ROOM_FIRST = 16, /* elements for which an array has room at first */
 };
 
@@ -138,7 +140,10 @@ on_array(const redisReadTask *task, count_type count)
 {
 	struct reply_reader *reader = reader_of(task);
 	size_t before = reader != NULL ? reader->elements : 0;
-	if (task->type != REDIS_REPLY_ARRAY)
+	size_t depth = 0;
+	for (const redisReadTask *at = task->parent; at != NULL; at = at->parent)
+		depth++;
+	if (task->type != REDIS_REPLY_ARRAY || depth > REPLY_MAX_DEPTH)
 		return reject_reply(task, wrong_type);
 	if ((size_t)count > REPLY_MAX_ELEMENTS - before)
 		return reject_reply(task, too_large);
@@ -157,9 +162,12 @@ on_integer(const redisReadTask *task, long long number)
 	return reply;
 }
 
+/* In place of a string or an array; RESP3's own was not asked for. */
 static void *
 on_nil(const redisReadTask *task)
 {
+	if (task->type == REDIS_REPLY_NIL)
+		return reject_reply(task, wrong_type);
 	return make(task, REDIS_REPLY_NIL);
 }
 

@@ -42,8 +42,8 @@ OPT(BROKER, "timeout", DURATION, redis.timeout_ms, RANGE(1, 1 * HOUR), RELOAD,
 	"500ms")
 OPT(BROKER, "postgres", POSTGRES, postgres, ANY, RELOAD,
 	"A PostgreSQL whose tables are read, instead of redis: "
-	"\"postgresql://[user[:pass]@]HOST[:PORT][,...][/DATABASE]"
-	"[?NAME=VALUE&...]\", as libpq has it.",
+	"\"postgresql://user@HOST:PORT,HOST:PORT/DATABASE?NAME=VALUE\", "
+	"as libpq has it.",
 	NONE)
 OPT(BROKER, "password", SECRET, password, ANY, RELOAD,
 	"The password, if the URL does not have one.",

@@ -416,8 +416,9 @@ def a_dead_letter_has_the_label_that_people_know_it_by(bench):
     stream.add(body=b'{"order":"o-17"}', idempotency_key="k")
     stream.add(body=b"{}", idempotency_key="l")
     eventually(lambda: len(stream.entries("charges:dead")) == 2)
-    equal([e.get("onceproxy-label") for e in stream.entries("charges:dead")],
-          [b"o-17", None])
+    equal({(e["idempotency_key"], e.get("onceproxy-label"))
+           for e in stream.entries("charges:dead")},
+          {(b"k", b"o-17"), (b"l", None)})
 
 
 @each([("is released", 503), ("is forgotten", 401)])

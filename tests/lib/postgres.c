@@ -60,10 +60,14 @@ run(struct postgres *postgres, const char *program, const char *const *args)
 		_exit(125);
 	signal(SIGPIPE, SIG_DFL);
 	snprintf(path, sizeof path, "%s/%s", POSTGRES_BIN, program);
+	/* initdb looks for the others where its own name says that it is. */
+	const char *words[WORDS] = {path};
+	for (size_t i = 1; args[i] != NULL; i++)
+		words[i] = args[i];
 	union {
 		const char *const *args;
 		char *const *argv;
-	} of_execv = {args};
+	} of_execv = {words};
 	execv(path, of_execv.argv);
 	_exit(127);
 }
