@@ -9,7 +9,6 @@
 #include "http/deadline_private.h"
 #include "http/exchange_private.h"
 #include "http/front_private.h"
-#include "http/idle_memory_private.h"
 #include "http/spin_private.h"
 #include "http/tls_private.h"
 
@@ -122,7 +121,11 @@ client_connection_new(struct front *front, const struct arrival *arrival)
 	}
 	client_recv_begin(c);
 	task_init(&c->on_spoiled, on_spoiled, c);
-	idle_memory_begin(c);
+	c->next_of_all = front->all;
+	c->link_of_all = &front->all;
+	if (c->next_of_all != NULL)
+		c->next_of_all->link_of_all = &c->next_of_all;
+	front->all = c;
 }
 
 static struct client_connection *
@@ -160,7 +163,9 @@ end_connection(struct client_connection *connection)
 	head_queue_end(connection);
 	task_cancel(&connection->on_spoiled);
 	deadline_end(connection);
-	idle_memory_end(connection);
+	*connection->link_of_all = connection->next_of_all;
+	if (connection->next_of_all != NULL)
+		connection->next_of_all->link_of_all = connection->link_of_all;
 	tls_end(connection);
 	free(connection);
 }

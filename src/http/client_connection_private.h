@@ -27,6 +27,8 @@ struct client_connection {
 	struct front *front;
 	struct MHD_Connection *mhd; /* NULL: it has not begun with it yet */
 	int fd;
+	struct client_connection *next_of_all; /* of the front's */
+	struct client_connection **link_of_all;
 	int64_t began_ms; /* by the loop's clock */
 	bool asked;       /* a request has begun on it, now or before */
 	unsigned held;    /* by whom: enum holder */
@@ -62,12 +64,6 @@ struct client_connection {
 	bool was_held;    /* since the last look, by us */
 	uint64_t seen;    /* bytes of the body or the answer at the last look */
 	uint64_t waiting; /* bytes of the answer on their way then */
-
-	/* Memory of a silent one (http/idle_memory_private.h). */
-	struct client_connection *next_of_all;
-	struct client_connection **link_of_all;
-	char *pool; /* NULL: nobody knows */
-	unsigned quiet_looks;
 
 	/* TLS (http/tls_private.h); conf is NULL without it. */
 	const struct conf *conf; /* keeps tls */

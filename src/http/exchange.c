@@ -9,7 +9,6 @@
 #include "http/exchange_stream_private.h"
 #include "http/front_private.h"
 #include "http/head_copy_private.h"
-#include "http/idle_memory_private.h"
 #include "http/reply.h"
 #include "http/spin_private.h"
 
@@ -150,8 +149,6 @@ static enum MHD_Result
 on_head(struct mhd_exchange *x, const char *method, const char *version)
 {
 	x->head_seen = true;
-	idle_memory_not(x->connection);
-	idle_memory_learn(x->connection, method);
 	deadline_none(x->connection);
 	head_copy(x, method, version);
 	if (x->shown.has_body)
@@ -320,7 +317,6 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
 	deadline_idle(connection);
-	idle_memory_not(connection);
 	x->shown.gone = !sent;
 	end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
 	end_call(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);

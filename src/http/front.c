@@ -8,12 +8,11 @@
 #include "http/early_response_private.h"
 #include "http/exchange_private.h"
 #include "http/front_private.h"
-#include "http/idle_memory_private.h"
 #include "http/spin_private.h"
 #include "http/tls_private.h"
 
 enum {
-	/* What libmicrohttpd calls "as tolerant as possible". */
+	/* As tolerant as possible: what it is shown has no Host. */
 	LENIENT = -1,
 	/* Who has just connected sends a request within so long. */
 	NEW_CLIENT_MS = 1000,
@@ -225,47 +224,26 @@ on_timeout(void *arg)
 
 /* --- life --- */
 
-/* libmicrohttpd's complaints are about single clients: no news. */
-static void
-no_log(void *arg, const char *fmt, va_list args)
-{
-	(void)arg;
-	(void)fmt;
-	(void)args;
-}
-
-/* Decoding is our own (head/request_target.h). */
-static size_t
-no_unescape(void *arg, struct MHD_Connection *connection, char *text)
-{
-	(void)arg;
-	(void)connection;
-	return strlen(text);
-}
-
 static struct MHD_Daemon *
 start_daemon(struct front *front, bool tls)
 {
 	struct MHD_OptionItem options[] = {
-	    /* What it is shown has no Host. */
-	    {MHD_OPTION_STRICT_FOR_CLIENT, LENIENT, NULL},
 	    {tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0,
 		(void *)(uintptr_t)tls_priorities},
 	    {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0,
 		(void *)(uintptr_t)tls_no_certificate},
 	    {MHD_OPTION_END, 0, NULL},
 	};
+	/* What it would log is about single clients: no news. */
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
-	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
-	    MHD_USE_ERROR_LOG;
+	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
 	if (tls)
 		flags |= MHD_USE_TLS;
 	return MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_request,
 	    front,
-	    MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
+	    MHD_OPTION_STRICT_FOR_CLIENT, LENIENT,
 	    MHD_OPTION_URI_LOG_CALLBACK, exchange_on_line,
 	    front,
-	    MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL,
 	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,
 	    front,
 	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change,
@@ -322,8 +300,6 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->arg = arg;
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	timer_init(&front->awaits, loop, on_awaited, front);
-	front->knows_layout = !strcmp(MHD_get_version(), "0.9.75");
-	idle_memory_watch(front);
 	front->acceptor =
 	    acceptor_new(loop, conf, places, on_taken,
 		places->reserved ? on_full : NULL, front);
@@ -348,7 +324,6 @@ front_free(struct front **front)
 			stop_engine(&f->engines[i]);
 	while (f->all != NULL)
 		client_connection_drop(f, f->all->fd);
-	idle_memory_unwatch(f);
 	head_queue_end_front(f);
 	free(f->by_fd);
 	conf_unref(&f->conf);

@@ -15,29 +15,29 @@
  *   front              its daemons
  *   spin               who keeps its loop busy with nothing
  *   client_connection  a client's connection, on which exchanges follow each
- *                      other, with its deadline, its memory (idle_memory),
- *                      what is read of it (client_recv), heads that wait
- *                      for their exchange (head_queue) and tls
+ *                      other, with its deadline, what is read of it
+ *                      (client_recv), heads that wait for their exchange
+ *                      (head_queue) and tls
  *   exchange           a request and its answer: its head (head_copy), bodies
  *                      that flow (exchange_stream), and answers that come too
  *                      early for libmicrohttpd (early_response)
  *   selftest           a front that is tried out before there is any other
  *
  * Circle: client_connection, client_recv, deadline, early_response, exchange,
- * exchange_stream, front, head_copy, head_queue, idle_memory, spin, tls.  They
- * are one machine in several files: libmicrohttpd calls the front back about
+ * exchange_stream, front, head_copy, head_queue, spin, tls.  They are one
+ * machine in several files: libmicrohttpd calls the front back about
  * connections and exchanges, and each of these holds the others back or lets
  * them go on.  One thread.
  */
 /*
- * What libmicrohttpd 0.9.75 taught us:
+ * What libmicrohttpd taught us, 0.9.75 as well as 1.0.1:
  * - After MHD_run a timeout of 0 means "run again before you block" (front); a
  *   TLS handshake that waits is suspended for that (tls).
  * - It is lenient, and hides where: it reads through us (client_recv), and sees
  *   only heads of our own, where the client's are strictly right (wire,
  *   head_queue); each start tries that (selftest).
  * - It zeroes a connection's pool: small, whatever a head may have
- *   (head_queue), and given back (idle_memory).
+ *   (head_queue).
  * - It refuses empty values, and would chunk a 304 or a HEAD (reply); takes no
  *   answer in the middle of a body, so that is written beside it
  *   (early_response).
@@ -83,7 +83,6 @@ struct front {
 	bool dirty; /* libmicrohttpd has something to do now */
 	bool filled; /* a read of this run filled all its room */
 	bool draining;
-	bool knows_layout; /* libmicrohttpd's memory is as we know it */
 	size_t max_head; /* bytes of a request's */
 	struct places *places;
 	char came[FRONT_POOL_BYTES]; /* what was read last, of any */
@@ -91,9 +90,6 @@ struct front {
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;
 	struct client_connection *all;
-	size_t clients; /* in all */
-	size_t most_clients; /* since memory was given back */
-	struct timer look; /* at all of them (http/idle_memory_private.h) */
 	struct timer awaits; /* a client that drains may wait for */
 	struct acceptor *acceptor;
 	struct spin { /* (http/spin_private.h) */

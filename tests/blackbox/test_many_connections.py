@@ -5,21 +5,17 @@ flight costs little besides its body."""
 import resource
 
 from once import tap
-from once.certificates import Authority
 from once.gateway import is_sanitized
 from once.http import build, keyed
 from once.raw import memory
-from once.tap import Skip, each, equal, test
-from once.wait import eventually
+from once.tap import Skip, equal, test
 
 MANY = 10_000
 IN_FLIGHT = 2000
-# What a silent connection may cost, with all that malloc() adds.  A sanitizer
-# keeps what was freed for a while.
-MOST_BYTES = (32 if is_sanitized() else 24) * 1024
-LEAVING = 2000
-# Of a client that has left, without TLS and with it (it was 1 KiB, and 11).
-LEFT_BYTES = 512
+# What a silent connection may cost, and a request in flight, with all that
+# malloc() adds.  A sanitizer keeps what was freed for a while.
+SILENT_BYTES = (32 if is_sanitized() else 12) * 1024
+IN_FLIGHT_BYTES = 24 * 1024
 
 
 def descriptors(count):
@@ -52,9 +48,7 @@ def ten_thousand_silent_clients_are_served_and_cost_little(bench):
     def each_costs():
         return (memory(gateway.pid)[0] - before) / count
     tap.comment(f"{count} clients, {each_costs():.0f} bytes each")
-    eventually(lambda: each_costs() < MOST_BYTES,
-               "memory of silent clients given back")
-    tap.comment(f"then {each_costs():.0f} bytes each")
+    assert each_costs() < SILENT_BYTES
     for client in clients:
         client.send(request)
         assert client.read().replayed
@@ -89,72 +83,12 @@ def two_thousand_requests_in_flight_cost_little_besides_their_bodies(bench):
         return (memory(gateway.pid)[0] - before) / count - len(body)
     tap.comment(f"{count} in flight, {each_costs():.0f} bytes each besides "
                 "the body")
-    eventually(lambda: each_costs() < MOST_BYTES,
-               "memory of requests that wait given back")
-    tap.comment(f"then {each_costs():.0f} bytes each")
+    assert each_costs() < IN_FLIGHT_BYTES
     hold.release()
     for client in clients:
         equal(client.read().status, 201)
         client.close()
     equal(upstream.count(), 1 + count)
-
-
-@each([("", False), (" over TLS", True)])
-def when_they_leave_their_memory_comes_back(bench, tls):
-    if is_sanitized():
-        raise Skip("a sanitizer keeps memory by itself")
-    count = descriptors(LEAVING)
-    config = bench.config(bench.upstream(), workers=1)
-    context = None
-    if tls:
-        authority = Authority(bench.folder())
-        server = authority.issue("localhost")
-        config["listen"] = [{"address": "127.0.0.1:0", "tls": {
-            "certificate": server.file, "key": server.key}}]
-        context = authority.client()
-    gateway = bench.serve(config)
-
-    def come():
-        client = gateway.client(tls=context)
-        client.send(keyed("k"))
-        equal(client.read().status, 201)
-        return client
-    come().close()
-    before = memory(gateway.pid)[0]
-
-    def each_leaves():
-        return (memory(gateway.pid)[0] - before) / count
-    for _ in range(2):
-        clients = [come() for _ in range(count)]
-        tap.comment(f"{count} clients, {each_leaves():.0f} bytes each")
-        for client in clients:
-            client.close()
-        eventually(lambda: each_leaves() < LEFT_BYTES,
-                   "what they used given back")
-        tap.comment(f"left {each_leaves():.0f} bytes each")
-
-
-@each([("", 0), (" of two bytes", 1), (" of a page", 2048)])
-def empty_lines_before_a_request_do_no_harm(bench, lines):
-    upstream, gateway = bench.pair(workers=1)
-    clients = [gateway.client() for _ in range(400)]
-    for client in clients:
-        client.send(b"\r\n" * lines + keyed("k"))
-        equal(client.read().status, 201)
-    for _ in range(2):
-        most = 0
-
-        def is_given_back():
-            nonlocal most
-            now = memory(gateway.pid)[0]
-            most = max(most, now)
-            return now < most
-        for client in clients:
-            client.send(keyed("k"))
-            assert client.read().replayed
-            client.send(b"\r\n" * lines + build("GET", "/x"))
-            equal(client.read().status, 201)
-        eventually(is_given_back, "memory given back")
 
 
 tap.main()

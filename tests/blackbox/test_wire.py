@@ -536,4 +536,20 @@ def an_answers_head_has_room_though_another_request_is_there(
     equal(upstream.count("/v1/charges"), 3)
 
 
+@test
+def behind_an_answer_with_a_head_of_four_kib_the_connection_is_kept(bench):
+    """Whatever more has come by then; each answer is there, too, where the
+    head has more than the library has room for."""
+    upstream, gateway = bench.pair(workers=1)
+    for size in range(3500, 5300, 100):
+        upstream.reply = answer(fields=[("Large", "y" * size)])
+        with gateway.client() as client:
+            client.send(build("GET", f"/{size}")
+                        + build("GET", "/y", [("B", "b" * 8000)]) * 4)
+            got = client.read()
+            equal(len(got.get("Large")), size)
+            if size < 4000:
+                equal([client.read().status for _ in range(4)], 4 * [201])
+
+
 tap.main()
