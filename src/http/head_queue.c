@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/test_build.h"
 #include "http/client_connection_private.h"
 #include "http/front_private.h"
 #include "http/head_queue_private.h"
@@ -248,13 +249,14 @@ take_other(struct client_connection *c, struct showing *showing,
 	enum wire_state was = w->state;
 	char line[24];
 	size_t n = wire_step(w, bytes, len);
-	if (n > 0 && was == WIRE_SIZE_LF) {
+	if (was == WIRE_BODY ||
+	    was >= (INVARIANT(short_chunk_lines) ? WIRE_DATA : WIRE_SIZE)) {
+		show(c, showing, span_of(bytes, n));
+	} else if (n > 0 && was == WIRE_SIZE_LF) {
 		snprintf(line, sizeof line, "%" PRIx64 "\r\n", w->left);
 		show(c, showing, span_str(line));
 	} else if (n > 0 && was == WIRE_END_LF) {
 		show(c, showing, SPAN("\r\n"));
-	} else if (was == WIRE_BODY || was >= WIRE_DATA) {
-		show(c, showing, span_of(bytes, n));
 	}
 	return n;
 }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A connection that keeps its event loop busy with nothing is found and ended,
-and nobody else pays for it.  libmicrohttpd does that at a chunk line that is
-longer than its memory; what keeps such lines from it is switched off here."""
+and nobody else pays for it.  libmicrohttpd 0.9.75 does that at a chunk line
+that is longer than its memory; what keeps such lines from it is switched off
+here.  Of later versions nothing is known that makes them do so."""
 
+import ctypes
 import os
 import re
 import signal
@@ -23,9 +25,17 @@ MANY = 40
 SOON_S = 15
 
 
+def version():
+    library = ctypes.CDLL("libmicrohttpd.so.12")
+    library.MHD_get_version.restype = ctypes.c_char_p
+    return library.MHD_get_version().decode()
+
+
 def start(bench, tls=False, **members):
     if not os.access(TEST_BUILD, os.X_OK):
         raise Skip("there is no test build")
+    if version() != "0.9.75":
+        raise Skip(f"nothing makes libmicrohttpd {version()} spin")
     upstream = bench.upstream()
     config = bench.config(upstream, workers=1,
                           admin={"listen": "127.0.0.1:0"}, **members)
