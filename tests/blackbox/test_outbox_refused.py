@@ -163,16 +163,16 @@ def a_trigger_that_refuses_every_row_makes_the_source_stand(bench, how):
 def rows_that_are_refused_one_after_the_other_hold_up_no_others(bench):
     world = World(bench, {"in_flight": 2})
     world.sql(RAISES.format(""))
-    bad = [world.outbox.add({"n": n}, entity="bad") for n in range(12)]
-    for n in range(12, 40):
+    bad = [world.outbox.add({"n": n}, entity="bad") for n in range(8)]
+    for n in range(8, 36):
         world.outbox.add({"n": n}, entity="good")
     world.ended(28, outcome="executed")
     world.goes()
-    equal((world.outbox.unread(), world.source()["held"]), (bad, 12))
+    equal((world.outbox.unread(), world.source()["held"]), (bad, 8))
     equal({m["reason"] for m in world.held()}, {"not-finished"})
     world.sql("DROP TRIGGER no ON outbox")
-    world.ended(40, outcome="executed")
-    world.once_each(40)
+    world.ended(36, outcome="executed")
+    world.once_each(36)
 
 
 @test
