@@ -141,7 +141,7 @@ on_array(const redisReadTask *task, count_type count)
 	struct reply_reader *reader = reader_of(task);
 	size_t before = reader != NULL ? reader->elements : 0;
 	size_t depth = 0;
-	for (const redisReadTask *at = task->parent; at != NULL; at = at->parent)
+	for (redisReadTask *at = task->parent; at != NULL; at = at->parent)
 		depth++;
 	if (task->type != REDIS_REPLY_ARRAY || depth > REPLY_MAX_DEPTH)
 		return reject_reply(task, wrong_type);
