@@ -5,7 +5,7 @@
 # Sourced by contrib/check, after lib-debian.sh.
 
 # check_in_release NAME ARGUMENTS...: runs contrib/check there with these
-# arguments, but for --release, on a copy of this tree, whose warnings are errors.
+# arguments, but for --release, on a copy of this tree; warnings are errors.
 check_in_release() {
 	local name=$1 root=$top/build/$1 arguments=(--werror)
 	shift

@@ -2,9 +2,9 @@
 #include "doctor_try.h"
 
 /*
- * What doctor says of a Redis, by what that says of itself.  Each of these
- * answers comes from a real one in blackbox/test_doctor.py, or in the test of
- * the store that it is about.
+ * What doctor says of a Redis, by what that says of itself.  That a real one is
+ * asked, and answers so, is shown by blackbox/test_doctor.py, as far as there is
+ * one here that does.
  */
 struct row {
 	const char *shows;
