@@ -10,7 +10,7 @@ from once.admin import Admin
 from once.gateway import is_sanitized, is_without
 from once.kafka_reader import MockReader, source_of, wait_partitions
 from once.raw import memory
-from once.tap import equal, test
+from once.tap import all_test, equal, test
 from once.wait import eventually
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -167,7 +167,7 @@ def rebalances_are_counted(bench):
     eventually(lambda: rebalances(one) > shared, "it has it again")
 
 
-@test
+@all_test
 def what_a_gateway_that_ends_was_reading_is_read_on(bench):
     r = MockReader(bench, partitions=2)
     one, keys = r.reading("one"), []
@@ -183,7 +183,7 @@ def what_a_gateway_that_ends_was_reading_is_read_on(bench):
     r.each_once(keys)
 
 
-@test
+@all_test
 def a_frozen_gateway_is_thrown_out_and_comes_back(bench):
     """What it had in flight is executed once, and it does not commit over the
     other one."""

@@ -10,7 +10,7 @@ import time
 from once import tap
 from once.admin import Admin
 from once.gateway import command, write
-from once.tap import each, equal, test
+from once.tap import all_test, each, equal, test
 from once.certificates import Authority
 from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
@@ -245,7 +245,7 @@ def nothing_is_lost_while_the_receiver_is_away(bench):
     gateway.wait_for_log("relay_up")
 
 
-@test
+@all_test
 def what_waits_comes_soon_once_the_receiver_is_back(bench):
     """It waits for 16 s or more after the fifth failure, and then nothing of
     it would be tried before."""
