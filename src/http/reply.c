@@ -106,23 +106,7 @@ add_alone(struct MHD_Response *response, const struct field *field)
 	return add_field(response, field->name, value.ptr, value.len) != NULL;
 }
 
-static bool
-add_each(struct MHD_Response *response, const struct field_lists *lists)
-{
-	for (size_t i = 0; i < lists->count; i++)
-		if (!add_alone(response, field_at(lists, i)))
-			return false;
-	return true;
-}
-
 /* --- many fields as one --- */
-
-/* A version that copies a value into the head as it stands in its memory. */
-static bool
-can_join(void)
-{
-	return !strcmp(MHD_get_version(), "0.9.75");
-}
 
 static bool
 is_date(const struct field *field)
@@ -183,7 +167,7 @@ write_joined(char *at, const struct field_lists *lists,
 /*
  * For each field libmicrohttpd takes three pieces of memory, and it searches
  * the texts seven times: so it is given one, and the others are written into
- * that one's value where it keeps it.
+ * that one's value where it keeps it (http/selftest.h sees whether it does).
  */
 static bool
 add_joined(struct MHD_Response *response, const struct field_lists *lists)
@@ -235,9 +219,7 @@ with_fields(struct MHD_Response *response, const struct answer *answer,
 {
 	struct field_lists lists = {
 	    &answer->fields, more, answer->fields.count + more->count};
-	bool ok = are_fields(&lists) &&
-	    (can_join() ? add_joined(response, &lists)
-			: add_each(response, &lists));
+	bool ok = are_fields(&lists) && add_joined(response, &lists);
 	if (ok && close)
 		ok = MHD_add_response_header(response, "Connection",
 			 "close") == MHD_YES;
