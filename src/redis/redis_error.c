@@ -36,10 +36,6 @@ told_by_text(struct span error)
 {
 	if (span_eq(error, SPAN("ERR Function not found")))
 		return REDIS_ERROR_NO_FUNCTION;
-	/* Redis 7.0 says TRYAGAIN in its place. */
-	if (ends_with(error, SPAN(" undeclared keys were accessed during "
-				  "rehashing of the slot")))
-		return REDIS_ERROR_TRYAGAIN;
 	if (span_starts(error, SPAN("ERR Library ")) &&
 	    ends_with(error, SPAN(" already exists")))
 		return REDIS_ERROR_LIBRARY_EXISTS;
