@@ -113,6 +113,7 @@ client_connection_new(struct front *front, const struct arrival *arrival)
 	c->front = front;
 	c->fd = arrival->fd;
 	c->held = HELD_BY_NOBODY_YET;
+	front->arriving++;
 	c->began_ms = loop_now_ms(front->loop);
 	name_client(c, arrival->address);
 	if (arrival->tls != NULL) {
@@ -138,6 +139,7 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	must(c != NULL && c->held == HELD_BY_NOBODY_YET);
 	c->mhd = mhd;
 	c->held = 0;
+	front->arriving--;
 	deadline_init(c);
 	if (c->tls != NULL)
 		tls_begin(c);
@@ -157,6 +159,7 @@ static void
 end_connection(struct client_connection *connection)
 {
 	client_connection_leave(connection);
+	connection->front->arriving -= connection->held == HELD_BY_NOBODY_YET;
 	spin_moved(connection);
 	spin_forget(connection);
 	client_recv_end(connection);
@@ -176,6 +179,17 @@ client_connection_drop(struct front *front, int fd)
 	struct client_connection *c = client_recv_of(front, fd);
 	if (c != NULL)
 		end_connection(c);
+}
+
+void
+client_connection_drop_unbegun(struct front *front, bool tls)
+{
+	struct client_connection *next, *c = front->all;
+	for (; front->arriving > 0 && c != NULL; c = next) {
+		next = c->next_of_all;
+		if (c->held == HELD_BY_NOBODY_YET && (c->tls != NULL) == tls)
+			end_connection(c);
+	}
 }
 
 void

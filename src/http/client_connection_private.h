@@ -123,6 +123,11 @@ bool client_connection_is_spoiled(const struct client_connection *connection);
 void client_connection_new(struct front *front, const struct arrival *arrival);
 /* The connection of that descriptor is over, if libmicrohttpd has not said. */
 void client_connection_drop(struct front *front, int fd);
+/*
+ * libmicrohttpd has run, so that it has closed what it was given and has not
+ * begun with, and did not say so: there was no room or memory for it.
+ */
+void client_connection_drop_unbegun(struct front *front, bool tls);
 /* libmicrohttpd's call when one begins or ends. */
 void client_connection_on_change(void *front, struct MHD_Connection *mhd,
     void **context, enum MHD_ConnectionNotificationCode code);

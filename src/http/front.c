@@ -174,6 +174,8 @@ run_engine(struct engine *engine)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 	client_recv_run(engine->front, engine->daemon);
+	client_connection_drop_unbegun(
+	    engine->front, engine == &engine->front->engines[1]);
 	if (MHD_get_timeout(engine->daemon, &wait_ms) != MHD_YES)
 		timer_clear(&engine->timeout);
 	else if (wait_ms == 0)
@@ -250,7 +252,8 @@ start_daemon(struct front *front, bool tls)
 	    front,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)FRONT_POOL_BYTES,
 	    MHD_OPTION_CONNECTION_LIMIT,
-	    front->places->most + 1 + ACCEPT_WAYS_MAX,
+	    /* Who makes way leaves a turn later, as do those after him. */
+	    front->places->most + 1 + 2 * ACCEPT_WAYS_MAX,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 

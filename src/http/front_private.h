@@ -90,6 +90,7 @@ struct front {
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;
 	struct client_connection *all;
+	size_t arriving; /* of them, those that have not begun yet */
 	struct timer awaits; /* a client that drains may wait for */
 	struct acceptor *acceptor;
 	struct spin { /* (http/spin_private.h) */

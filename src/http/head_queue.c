@@ -170,13 +170,19 @@ show_filler(struct client_connection *c, struct showing *showing, size_t shown)
 	show(c, showing, span_of(line, len));
 }
 
-/* It has come whole, and waits in no more memory than it needs. */
+/*
+ * It has come whole, and waits in no more memory than it needs: behind another,
+ * where there may be many, it has no byte to spare.
+ */
 static void
-trim(struct queued_head **at)
+trim(struct client_connection *c, struct queued_head **at)
 {
 	struct queued_head *head = *at;
-	if (head == NULL || head->room <= 2 * HEAD_QUEUE_SPARE_BYTES ||
-	    head->room / 2 < head->len)
+	bool is_first = head == c->heads;
+	if (head == NULL || head->room == head->len ||
+	    (is_first &&
+		(head->room <= 2 * HEAD_QUEUE_SPARE_BYTES ||
+		    head->room / 2 < head->len)))
 		return;
 	*at = move_head(head, head->len);
 }
@@ -194,7 +200,7 @@ show_end(struct client_connection *c, struct showing *showing)
 	show(c, showing, span_str(text));
 	show_filler(c, showing, sizeof text);
 	show(c, showing, SPAN("\r\n"));
-	trim(coming(c));
+	trim(c, coming(c));
 	c->line_is_shown = false;
 }
 

@@ -14,7 +14,7 @@ MANY = 10_000
 IN_FLIGHT = 2000
 # What a silent connection may cost, and a request in flight, with all that
 # malloc() adds.  A sanitizer keeps what was freed for a while.
-SILENT_BYTES = (32 if is_sanitized() else 12) * 1024
+SILENT_BYTES = (64 if is_sanitized() else 12) * 1024
 IN_FLIGHT_BYTES = 24 * 1024
 
 

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "conf/conf.h"
 #include "http/exchange.h"
-#include "http/front.h"
+#include "http/front_private.h"
 #include "http/places.h"
 
 /*
@@ -468,6 +468,43 @@ a_request_that_comes_with_the_end_has_no_owner(void **state)
 	close(fd);
 }
 
+/* For whom libmicrohttpd has no room, whenever it finds that out. */
+static void
+who_is_turned_away_gives_his_place_back(void **state)
+{
+	enum { MANY = 64 };
+	struct fixture *f = *state;
+	const struct sockaddr address = {.sa_family = AF_UNIX};
+	int ends[MANY][2];
+	f->places.most = 1;
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(
+		    socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]), 0);
+		const struct arrival arrival = {
+		    ends[i][0], &address, sizeof address, &f->conf, NULL};
+		assert_true(places_take(&f->places));
+		front_take(f->front, &arrival);
+		f->places.most = MANY;
+	}
+	timer_init(&f->later, f->loop, on_client_ended, f);
+	timer_set(&f->later, 10);
+	loop_run(f->loop);
+	int left = 0;
+	while (left < MANY && places_take(&f->places))
+		left++;
+	int turned_away = 0;
+	for (int i = 0; i < MANY; i++) {
+		char byte;
+		turned_away +=
+		    recv(ends[i][1], &byte, 1, MSG_DONTWAIT) == 0;
+		close(ends[i][1]);
+	}
+	assert_int_not_equal(turned_away, 0);
+	assert_int_equal(left, turned_away);
+	while (left-- > 0)
+		places_give(&f->places);
+}
+
 static void
 a_draining_front_takes_no_new_connections(void **state)
 {
@@ -501,6 +538,7 @@ main(void)
 	    TEST(an_answer_head_of_sixteen_kib_fits),
 	    TEST(a_client_that_leaves_in_its_body_is_told_of),
 	    TEST(a_request_that_comes_with_the_end_has_no_owner),
+	    TEST(who_is_turned_away_gives_his_place_back),
 	    TEST(a_draining_front_takes_no_new_connections),
 	};
 	return cmocka_run_group_tests_name("front", tests, NULL, NULL);
