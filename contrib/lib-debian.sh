@@ -45,7 +45,7 @@ as_root() {
 	elif command -v sudo >/dev/null; then
 		sudo "$@"
 	else
-		die "not root, and no sudo to run: $*"
+		die "not root, and no sudo: ask somebody to run: $*"
 	fi
 }
 
@@ -116,9 +116,14 @@ need_packages() {
 	fi
 	missing=$(missing_packages "$@")
 	[ -n "$missing" ] || return 0
+	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+		die "not root, and no sudo; ask somebody to run:" \
+			"apt-get install $missing"
+	fi
 	as_root true # asks for a password where it is seen
 	file=$(mktemp)
-	quietly "$file" "apt-get update" apt_get update
+	quietly "$file" "apt-get update" apt_get update \
+		-o APT::Update::Error-Mode=any
 	for name in $missing; do
 		if apt-cache show "$name" >/dev/null 2>&1; then
 			known="$known $name"
@@ -127,8 +132,9 @@ need_packages() {
 		fi
 	done
 	# shellcheck disable=SC2086 # a list of names
-	[ -z "$known" ] ||
-		quietly "$file" "apt-get install$known" without_services $known
+	[ -z "$known" ] || quietly "$file" \
+		"apt-get install of $(wc -w <<<"$known") packages" \
+		without_services $known
 	rm -f "$file"
 }
 
@@ -158,14 +164,21 @@ apt_get() {
 # Installs packages, and starts no service of theirs: the gateway has a
 # private Redis of its own and needs none of the system's.
 without_services() {
-	local policy=/usr/sbin/policy-rc.d ours='' status=0
-	if [ ! -e $policy ]; then
-		ours=yes
-		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+	local policy=/usr/sbin/policy-rc.d status=0
+	# One that is left of us by a kill is known by its words.
+	if [ ! -e $policy ] || grep -q "onceproxy's contrib" $policy; then
+		printf '#!/bin/sh\n# %s\nexit 101\n' \
+			"onceproxy's contrib installs packages" |
+			as_root tee $policy >/dev/null
 		as_root chmod 755 $policy
+		(
+			trap 'as_root rm -f $policy' EXIT
+			trap 'exit 130' INT TERM
+			apt_get install -y --no-install-recommends "$@"
+		) || status=$?
+	else
+		apt_get install -y --no-install-recommends "$@" || status=$?
 	fi
-	apt_get install -y --no-install-recommends "$@" || status=$?
-	[ -z "$ours" ] || as_root rm -f $policy
 	case " $* " in
 	*" redis-server "*)
 		if [ -d /run/systemd/system ]; then
@@ -217,6 +230,12 @@ build_in() {
 	then
 		quietly "$log" autoreconf autoreconf -fi "$source"
 		touch "$source/configure"
+	fi
+	# Of a tree that was moved, what make knows of files is wrong.
+	if [ "$dir" != "$top" ] && [ -e "$dir/.configured" ] &&
+		[ "$(head -n 1 "$dir/.configured")" != "$source" ]; then
+		find "$dir" -mindepth 1 -maxdepth 1 ! -name build.log \
+			! -name source -exec rm -rf {} +
 	fi
 	if ! same_arguments "$dir" "$source" "$@"; then
 		rm -f "$dir/config.cache" "$dir/.configured"
