@@ -2,9 +2,9 @@
 #include "doctor_try.h"
 
 /*
- * What doctor says of a Redis, by what that says of itself.  That a real one is
- * asked, and answers so, is shown by blackbox/test_doctor.py, as far as there is
- * one here that does.
+ * What doctor says of a Redis, by what it says of itself.  That a real one is
+ * asked, and answers so, is shown by blackbox/test_doctor.py, as far as one
+ * here does.
  */
 struct row {
 	const char *shows;
