@@ -4,6 +4,7 @@ read: nothing is executed twice, no execution has two results, and what is left
 or comes later is executed and acknowledged."""
 
 import collections
+import re
 import signal
 
 from once import tap
@@ -12,7 +13,7 @@ from once.fault_proxy import FaultProxy
 from once.gateway import write
 from once.messages import Stream, as_text, pairs, source
 from once.redis import RedisClient
-from once.tap import each, equal, test
+from once.tap import Skip, each, equal, test
 from once.upstream import Hold, answer
 from once.wait import eventually
 
@@ -274,6 +275,9 @@ def a_loss_is_counted_whatever_reply_is_cut(bench, n):
             hold.wait()
         connection.send(answer())
     stream = Stream(bench.own_redis())
+    version = re.search(rb"redis_version:(\d+)", stream.redis("INFO", "server"))
+    if int(version[1]) >= 8:
+        raise Skip("since Redis 8 a read before the look hides it")
     proxy = FaultProxy(stream.redis.url)
     config = bench.config(bench.upstream(serve))
     source(config, stream, in_flight=1)
