@@ -7,6 +7,7 @@ import pty
 import re
 import shlex
 import subprocess
+import time
 
 from once import http, tap
 from once.gateway import command, program
@@ -44,6 +45,10 @@ class Operator:
         got = self.gateway.ask(key)
         equal(got.problem, "outcome-unknown")
         self.upstream.reply = answer()
+        # The oldest is listed first, by the millisecond.
+        now_ms = time.time_ns() // 1_000_000
+        eventually(lambda: time.time_ns() // 1_000_000 > now_ms,
+                   "the clock goes on")
         return got.json()["instance"].rsplit(":", 1)[-1]
 
 
