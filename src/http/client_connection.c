@@ -135,6 +135,7 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 	must(info != NULL);
+	/* Of one that nobody gave it, nothing would be judged: better none. */
 	struct client_connection *c = client_recv_of(front, info->connect_fd);
 	must(c != NULL && c->held == HELD_BY_NOBODY_YET);
 	c->mhd = mhd;
