@@ -35,6 +35,17 @@ tell_emptied(const struct store *store)
 	log_end(&line);
 }
 
+/*
+ * Whoever came first after the data was lost has given the store an id: this
+ * worker the one that it knew, or somebody who knew none a new one.
+ */
+static bool
+is_lost(const struct identity *identity, struct span kept, bool made_now)
+{
+	struct span known = span_str(identity->kept);
+	return known.len > 0 && (made_now || !span_eq(kept, known));
+}
+
 /* Of what Redis has, whoever wrote it, all that matters is its bytes. */
 static void
 on_identified(struct store_call *call, enum call_end how, int error,
@@ -48,9 +59,9 @@ on_identified(struct store_call *call, enum call_end how, int error,
 	    ? resp_text(reply->extra[0])
 	    : SPAN("");
 	identity->answered = identity->answered || how != CALL_LOST;
-	bool was_known = *identity->kept != '\0';
 	if (kept.len > 0 && kept.len <= IDENTITY_MAX) {
-		if (was_known && reply->n_extra > 1)
+		bool made_now = reply->n_extra > 1;
+		if (is_lost(identity, kept, made_now))
 			tell_emptied(store);
 		take(store, kept);
 		timer_set(&identity->timer, LOOK_MS);

@@ -184,6 +184,16 @@ def a_redis_that_is_emptied_while_it_runs_is_said_once(bench):
 
 
 @test
+def a_redis_that_somebody_else_has_begun_anew_is_said(bench):
+    """The store has an id again, but not the one that this gateway knew."""
+    redis, upstream, gateway = started(bench, workers=1)
+    equal(gateway.ask("before").status, 201)
+    name, = eventually(lambda: redis("KEYS", "*:store"))
+    redis("SET", name, "A" * len(redis("GET", name)))
+    gateway.wait_for_log("store_emptied", timeout=60)
+
+
+@test
 def a_redis_whose_append_only_file_was_switched_off_is_said(bench):
     redis, upstream, gateway = started(bench, "--appendonly", "yes")
     equal(gateway.ask("before").status, 201)
