@@ -7,13 +7,13 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "cmd/events.h"
-#include "cmd/serve.h"
-#include "cmd/usage.h"
-#include "doctor/doctor.h"
-#include "operate/keys.h"
-#include "operate/messages.h"
-#include "operate/running.h"
+#include "operators/commands/events.h"
+#include "operators/commands/keys.h"
+#include "operators/commands/messages.h"
+#include "operators/commands/running.h"
+#include "operators/commands/serve.h"
+#include "operators/commands/usage.h"
+#include "operators/doctor/doctor.h"
 
 /* Exit codes: 0 well, 1 refused, 2 wrong usage. */
 enum { EXIT_USAGE = 2 };

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/loop/log.h"
 #include "base/must.h"
-#include "loop/log.h"
 
 /*
  * What is wrong with a configuration, or a reload does not change, for

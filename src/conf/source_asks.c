@@ -96,7 +96,7 @@ next_segment(struct span *rest)
 	return segment;
 }
 
-/* As http/route.c does it, for all the values of the variables at once. */
+/* As front/route.c does it, for all the values of the variables at once. */
 static enum fit
 path_fit(const struct conf_route *route, struct span rest)
 {

@@ -9,7 +9,7 @@
 #include "conf/basic_user.h"
 #include "conf/source_asks.h"
 #include "conf/source_names.h"
-#include "token/token.h"
+#include "conf/token/token.h"
 
 /* What the hashes of one list have in common. */
 struct names {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/ascii.h"
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "gate/access_log.h"
 #include "gate/request.h"
 #include "gate/worker.h"
-#include "loop/log.h"
 
 enum { FULL_EVERY_US = 1000000 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gate/claimant.h"
 #include "gate/generation.h"
-#include "http/route.h"
-#include "key/entity.h"
+#include "gate/key/entity.h"
+#include "http/front/route.h"
 
 void
 claimant_init(struct claimant *c, const struct claimant_home *home,

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "gate/cache.h"
+#include "gate/key/key.h"
+#include "gate/key/scope.h"
+#include "gate/key/variables.h"
 #include "gate/machine.h"
-#include "head/head_check.h"
-#include "http/problem.h"
-#include "key/key.h"
-#include "key/scope.h"
-#include "key/variables.h"
+#include "http/front/problem.h"
+#include "http/head/head_check.h"
+#include "http/upstream/forward.h"
 #include "store/store.h"
-#include "upstream/forward.h"
 
 /*
  * A claimant is whoever wants a key: what a client's request and a message from

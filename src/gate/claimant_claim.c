@@ -3,11 +3,11 @@
 #include "base/test_build.h"
 #include "gate/claimant_claim.h"
 #include "gate/execution.h"
+#include "gate/key/fingerprint.h"
 #include "gate/message.h"
 #include "gate/worker.h"
-#include "key/fingerprint.h"
-#include "record/label.h"
-#include "record/provenance.h"
+#include "store/record/label.h"
+#include "store/record/provenance.h"
 
 /* So long after a change an answer of before it may come from memory. */
 #define SILENCE_US (2000 * 1000)

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/loop/log.h"
 #include "gate/cache.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
-#include "journal/journal_writer.h"
-#include "loop/log.h"
+#include "http/upstream/forward.h"
+#include "store/journal/journal_writer.h"
 #include "store/store.h"
-#include "upstream/forward.h"
 
 /*
  * An execution is a claim that is ours: it is born when the claim is, sends

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
-#include "gate/execution_result.h"
+#include "base/loop/log.h"
 #include "gate/execution.h"
+#include "gate/execution_result.h"
 #include "gate/response.h"
 #include "gate/worker.h"
-#include "loop/log.h"
 
 /* What a claimant gets of its execution. */
 struct result {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/test_build.h"
-#include "gate/execution_result.h"
 #include "gate/execution_private.h"
+#include "gate/execution_result.h"
 #include "gate/worker.h"
-#include "loop/log.h"
 
 /*
  * The store's side of an execution: its outcome goes to Redis before anybody

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/test_build.h"
-#include "gate/execution_result.h"
 #include "gate/execution_private.h"
+#include "gate/execution_result.h"
 #include "gate/message.h"
 #include "gate/worker.h"
-#include "head/header.h"
-#include "loop/log.h"
-#include "upstream/status_class.h"
+#include "http/head/header.h"
+#include "http/upstream/status_class.h"
 
 /*
  * The upstream's side of an execution: the question about an earlier attempt,

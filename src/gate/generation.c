@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "gate/generation.h"
-#include "upstream/target_health.h"
+#include "http/upstream/target_health.h"
 
 static void
 show_targets(struct generation *g, struct meter *meter)

@@ -3,7 +3,7 @@
 
 #include "conf/conf.h"
 #include "gate/meter.h"
-#include "upstream/upstreams.h"
+#include "http/upstream/upstreams.h"
 
 /*
  * A generation is one configuration as a worker serves it: routes, limits

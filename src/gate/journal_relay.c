@@ -7,8 +7,8 @@
 #include "gate/journal_relay.h"
 #include "gate/journal_relay_log.h"
 #include "gate/worker.h"
-#include "journal/journal_adoption.h"
-#include "journal/journal_waiting.h"
+#include "store/journal/journal_adoption.h"
+#include "store/journal/journal_waiting.h"
 
 enum {
 	/* How soon a delivery that failed is tried again. */

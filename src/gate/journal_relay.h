@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 
 #include "base/body.h"
-#include "record/key_set.h"
 #include "store/journaled.h"
+#include "store/record/key_set.h"
 
 /*
  * The relay delivers what the journals hold to Redis as soon as Redis is back:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/hex.h"
+#include "base/loop/log.h"
 #include "gate/journal_relay_log.h"
-#include "loop/log.h"
-#include "record/label.h"
+#include "store/record/label.h"
 
 void
 journal_relay_log_writable(const struct journal *journal, bool can)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "journal/journal.h"
-#include "loop/log.h"
-#include "record/key_set.h"
+#include "base/loop/log.h"
+#include "store/journal/journal.h"
+#include "store/record/key_set.h"
 
 /*
  * What the journal relay says in the log.  It decides nothing, and keeps

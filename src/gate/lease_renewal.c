@@ -3,12 +3,12 @@
 
 #include "base/container.h"
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/lease_renewal.h"
 #include "gate/worker.h"
-#include "loop/log.h"
 
 enum {
 	/* Leases due so soon are renewed together with the one that is. */

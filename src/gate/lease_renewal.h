@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/loop/loop.h"
 #include "gate/lease.h"
-#include "loop/loop.h"
 #include "store/store.h"
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/loop/log.h"
 #include "base/must.h"
 #include "base/test_build.h"
 #include "gate/machine.h"
-#include "loop/log.h"
 
 static void
 list_remove(struct machine *machine)

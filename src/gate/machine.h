@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/loop/op.h"
 #include "base/span.h"
-#include "loop/op.h"
 
 /*
  * The driver of all that goes step by step: requests and executions

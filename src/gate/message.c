@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gate/message.h"
 #include "gate/claimant.h"
-#include "head/header.h"
+#include "gate/message.h"
+#include "http/head/header.h"
 
 /* So much of an answer's head fits beside a request's head (front.c). */
 enum { ANSWER_HEAD_BYTES = 16 * 1024 };

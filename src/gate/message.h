@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "upstream/forward.h"
+#include "http/upstream/forward.h"
 
 /*
  * The message that a request becomes for its upstream, whichever machine

@@ -41,7 +41,7 @@ struct meter {
 	struct counter fenced;
 	struct counter leases_lost;
 	struct counter connections; /* a gauge: to upstreams */
-	struct counter spun; /* connections (http/front.h) */
+	struct counter spun; /* connections (front/front.h) */
 };
 
 void meter_init(struct meter *meter);

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "gate/claimant.h"
+#include "gate/key/observation.h"
 #include "gate/machine.h"
 #include "gate/waiters.h"
-#include "http/exchange.h"
-#include "key/observation.h"
+#include "http/front/exchange.h"
 #include "store/records.h"
 
 /*

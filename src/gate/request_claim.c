@@ -4,7 +4,7 @@
 #include "gate/claimant_claim.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
-#include "head/header.h"
+#include "http/head/header.h"
 
 /*
  * The key's side of a request: its record is claimed, and what that brings is

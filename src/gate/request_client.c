@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/test_build.h"
 #include "gate/access_log.h"
 #include "gate/request_private.h"
 #include "gate/response.h"
 #include "gate/worker.h"
-#include "head/header.h"
-#include "loop/log.h"
+#include "http/head/header.h"
 
 /*
  * The client's side of a request: the steps before its key is claimed and

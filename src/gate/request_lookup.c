@@ -2,10 +2,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "gate/claimant_claim.h"
+#include "gate/key/policy.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
-#include "head/header.h"
-#include "key/policy.h"
+#include "http/head/header.h"
 
 /*
  * Where the gateway itself answers for a route: what became of a key

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "gate/access_log.h"
 #include "gate/claimant_claim.h"
 #include "gate/message.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
-#include "head/header.h"
-#include "loop/log.h"
-#include "upstream/status_class.h"
+#include "http/head/header.h"
+#include "http/upstream/status_class.h"
 
 /* A body up to this length is read before it is passed on. */
 enum { SMALL_BYTES = 16 * 1024 };

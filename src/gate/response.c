@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "gate/key/fingerprint_words.h"
+#include "gate/key/policy.h"
 #include "gate/request.h"
 #include "gate/response.h"
-#include "head/header.h"
-#include "key/fingerprint_words.h"
-#include "key/policy.h"
+#include "http/head/header.h"
 
 enum problem
 response_to_head_check(enum head_verdict verdict)

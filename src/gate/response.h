@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/field.h"
-#include "head/head_check.h"
-#include "http/problem.h"
+#include "http/front/problem.h"
+#include "http/head/head_check.h"
 
 /*
  * What a client is told: the problem document in place of an answer, and the

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/histogram.h"
-#include "loop/op.h"
+#include "base/loop/op.h"
 #include "store/store.h"
 
 /*

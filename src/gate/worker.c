@@ -4,12 +4,12 @@
 #include "base/arena.h"
 #include "base/container.h"
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/request.h"
 #include "gate/worker.h"
-#include "loop/log.h"
 
 /* After drain_timeout: how long Redis may still take outcomes. */
 enum { LAST_OUTCOMES_MS = 1000 };

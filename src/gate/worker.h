@@ -2,19 +2,19 @@
 #pragma once
 
 #include "base/body.h"
+#include "base/loop/log.h"
+#include "base/loop/loop.h"
 #include "conf/conf.h"
 #include "gate/cache.h"
 #include "gate/generation.h"
 #include "gate/journal_relay.h"
+#include "gate/key/duplicates.h"
 #include "gate/lease_renewal.h"
 #include "gate/machine.h"
 #include "gate/meter.h"
 #include "gate/waiters.h"
 #include "gate/worker_part.h"
-#include "http/front.h"
-#include "key/duplicates.h"
-#include "loop/log.h"
-#include "loop/loop.h"
+#include "http/front/front.h"
 #include "store/store.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "redis/resp.h"
+#include "store/redis/resp.h"
 #include "store/replicas.h"
 
 /*
@@ -11,8 +11,8 @@
  * have it, follows a slot that has moved, and reads the reply, which it
  * believes where it is the reply to this call.  It knows nothing of what
  * scripts do.  A call may outlive the operation that waits for it, and frees
- * itself at its end.  For src/store/, src/shared/ and src/relay/; the store's
- * thread.
+ * itself at its end.  For src/store/, src/messages/shared/ and
+ * src/messages/relay/; the store's thread.
  */
 
 /*

@@ -4,12 +4,12 @@
 #include "base/digits.h"
 #include "base/must.h"
 #include "base/test_build.h"
-#include "record/redis_keys.h"
 #include "store/claim.h"
 #include "store/claim_revoke.h"
 #include "store/confirm.h"
 #include "store/health.h"
 #include "store/operation.h"
+#include "store/record/redis_keys.h"
 #include "store/topology.h"
 
 enum {

@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "record/redis_keys.h"
 #include "store/claim_revoke.h"
 #include "store/operation.h"
+#include "store/record/redis_keys.h"
 #include "store/topology.h"
 
 enum {

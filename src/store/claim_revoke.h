@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "journal/journal_writer.h"
 #include "store/call.h"
+#include "store/journal/journal_writer.h"
 
 /*
  * Gives claims back whose reply never came, or came when nobody waited any

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
-#include "record/record.h"
 #include "store/confirm.h"
 #include "store/operation.h"
+#include "store/record/record.h"
 
 /* The owner in the record that a reply brings; empty: it brings none. */
 static struct span

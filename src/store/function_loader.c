@@ -2,9 +2,9 @@
 #include <hiredis/hiredis.h>
 
 #include "base/container.h"
-#include "record/function_library.h"
-#include "redis/redis_error.h"
 #include "store/function_loader.h"
+#include "store/record/function_library.h"
+#include "store/redis/redis_error.h"
 #include "store/refused_log.h"
 
 static void

@@ -2,8 +2,8 @@
 #include <hiredis/hiredis.h>
 
 #include "base/container.h"
-#include "redis/redis_error.h"
 #include "store/health.h"
+#include "store/redis/redis_error.h"
 #include "store/store_health.h"
 
 enum {

@@ -2,11 +2,11 @@
 #include <hiredis/hiredis.h>
 
 #include "base/base64.h"
+#include "base/loop/log.h"
 #include "base/random.h"
-#include "loop/log.h"
-#include "record/redis_keys.h"
 #include "store/call.h"
 #include "store/identity.h"
+#include "store/record/redis_keys.h"
 #include "store/topology.h"
 
 enum {

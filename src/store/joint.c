@@ -7,12 +7,12 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "record/record.h"
-#include "record/script_command.h"
-#include "redis/redis_error.h"
 #include "store/function_loader.h"
 #include "store/joint.h"
 #include "store/node.h"
+#include "store/record/record.h"
+#include "store/record/script_command.h"
+#include "store/redis/redis_error.h"
 
 enum {
 	/* Redis does nothing else meanwhile: about half a millisecond. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "redis/link.h"
 #include "store/call.h"
+#include "store/redis/link.h"
 
 /*
  * Claims of one turn of the loop leave together, in one run of a script, and so

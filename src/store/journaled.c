@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "base/test_build.h"
-#include "record/answer_codec.h"
-#include "record/redis_keys.h"
 #include "store/claim_revoke.h"
 #include "store/journaled.h"
+#include "store/record/answer_codec.h"
+#include "store/record/redis_keys.h"
 #include "store/store.h"
 #include "store/store_parts.h"
 #include "store/topology.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "journal/journal_waiting.h"
-#include "journal/journal_writer.h"
+#include "store/journal/journal_waiting.h"
+#include "store/journal/journal_writer.h"
 #include "store/types.h"
 
 struct store;

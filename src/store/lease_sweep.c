@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
+#include "base/loop/log.h"
 #include "base/test_build.h"
-#include "loop/log.h"
-#include "record/label.h"
-#include "record/record.h"
-#include "record/redis_keys.h"
 #include "store/lease_sweep.h"
 #include "store/operation.h"
+#include "store/record/label.h"
+#include "store/record/record.h"
+#include "store/record/redis_keys.h"
 #include "store/topology.h"
 
 enum {

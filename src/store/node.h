@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "redis/info.h"
-#include "redis/link.h"
-#include "redis/master.h"
-#include "redis/place.h"
+#include "store/redis/info.h"
+#include "store/redis/link.h"
+#include "store/redis/master.h"
+#include "store/redis/place.h"
 #include "store/store_parts.h"
 
 /*

@@ -5,11 +5,11 @@
 #include "base/container.h"
 #include "base/digits.h"
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/test_build.h"
-#include "loop/log.h"
-#include "record/answer_codec.h"
-#include "record/redis_keys.h"
 #include "store/operation.h"
+#include "store/record/answer_codec.h"
+#include "store/record/redis_keys.h"
 
 enum {
 	ATTEMPT_DIGITS = 6,

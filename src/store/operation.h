@@ -5,9 +5,9 @@
 
 /*
  * What the operations of a store have in common: arguments (their order is at
- * the head of each script in src/lua/), waiting for calls, and reading replies.
- * It knows none of them in particular.  For src/store/ and src/shared/; the
- * store's thread.
+ * the head of each script in src/store/record/lua/), waiting for calls, and
+ * reading replies.  It knows none of them in particular.  For src/store/ and
+ * src/messages/shared/; the store's thread.
  */
 
 /*

@@ -6,12 +6,12 @@
 #include "base/container.h"
 #include "base/digits.h"
 #include "base/error.h"
-#include "loop/log.h"
-#include "record/answer_codec.h"
-#include "record/label.h"
-#include "record/redis_keys.h"
+#include "base/loop/log.h"
 #include "store/call.h"
 #include "store/operation.h"
+#include "store/record/answer_codec.h"
+#include "store/record/label.h"
+#include "store/record/redis_keys.h"
 #include "store/records.h"
 
 _Static_assert((int)OWNER_CHARS == (int)TOKEN_CHARS, "two sizes of owners");

@@ -2,18 +2,18 @@
 #pragma once
 
 #include "base/arena.h"
-#include "journal/journal_entry.h"
-#include "record/provenance.h"
+#include "store/journal/journal_entry.h"
+#include "store/record/provenance.h"
 #include "store/store.h"
 
 /*
  * Records as operators see them: shown, listed, and changed on an operator's
- * word.  Each act is one atomic script (src/lua/operate.lua) that decides
- * whether the record's state allows it.  It knows nothing of HTTP.  Operations
- * and their errors are as in store.h: an act that ended in an error may have
- * been done all the same.  The store's own thread only.  What a record points
- * to lives in the arena that the operation was given; an answer is counted, and
- * the caller unrefs it.
+ * word.  Each act is one atomic script (src/store/record/lua/operate.lua) that
+ * decides whether the record's state allows it.  It knows nothing of HTTP.
+ * Operations and their errors are as in store.h: an act that ended in an error
+ * may have been done all the same.  The store's own thread only.  What a record
+ * points to lives in the arena that the operation was given; an answer is
+ * counted, and the caller unrefs it.
  */
 
 enum { OWNER_CHARS = 22 };

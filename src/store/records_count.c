@@ -3,8 +3,8 @@
 
 #include "base/container.h"
 #include "base/error.h"
-#include "record/redis_keys.h"
 #include "store/operation.h"
+#include "store/record/redis_keys.h"
 #include "store/records_count.h"
 
 /* Shards that are asked at the same time. */

@@ -5,9 +5,9 @@
 
 #include "base/container.h"
 #include "base/digits.h"
-#include "record/redis_keys.h"
 #include "store/call.h"
 #include "store/operation.h"
+#include "store/record/redis_keys.h"
 #include "store/records_list.h"
 
 enum {

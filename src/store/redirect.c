@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "redis/redis_error.h"
-#include "redis/slots.h"
 #include "store/redirect.h"
+#include "store/redis/redis_error.h"
+#include "store/redis/slots.h"
 #include "store/topology.h"
 
 /* Another node has the slot, or is taking it over. */

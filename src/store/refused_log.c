@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loop/loop.h"
+#include "base/loop/loop.h"
 #include "store/refused_log.h"
 #include "store/store_parts.h"
 

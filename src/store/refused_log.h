@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "loop/log.h"
+#include "base/loop/log.h"
 
 /*
  * Logs that Redis refused something: errors of the same kind (their first word)

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "record/redis_keys.h"
 #include "store/operation.h"
+#include "store/record/redis_keys.h"
 #include "store/renew.h"
 
 #define BATCHED UINT_MAX /* a renewal's index, once it is in a batch */

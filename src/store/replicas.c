@@ -3,10 +3,10 @@
 
 #include "base/container.h"
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "loop/log.h"
-#include "record/record.h"
+#include "store/record/record.h"
 #include "store/refused_log.h"
 #include "store/replicas.h"
 

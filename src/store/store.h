@@ -3,17 +3,17 @@
 
 #include "base/error.h"
 #include "base/histogram.h"
-#include "record/origin.h"
-#include "record/script.h"
+#include "store/record/origin.h"
+#include "store/record/script.h"
 #include "store/renew.h"
 #include "store/store_health.h"
 #include "store/types.h"
 
 /*
  * The store: records of idempotency keys in Redis, each changed by one atomic
- * script (src/lua/) on Redis' own clock.  C never decides a transition.  It
- * knows nothing of HTTP requests or upstreams.  One store per worker, used by
- * that worker's thread only.
+ * script (src/store/record/lua/) on Redis' own clock.  C never decides a
+ * transition.  It knows nothing of HTTP requests or upstreams.  One store per
+ * worker, used by that worker's thread only.
  *
  * Each operation is embedded in its owner.  When op is done, either op.error is
  * 0 and verdict is what the script decided; or op.error is E_STORE_DOWN,

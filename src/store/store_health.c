@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "loop/log.h"
-#include "redis/master.h"
+#include "store/redis/master.h"
 #include "store/store_health.h"
 
 enum {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/span.h"
-#include "redis/info.h"
-#include "redis/place.h"
+#include "store/redis/info.h"
+#include "store/redis/place.h"
 
 /*
  * What all stores of a process know together about their Redis: whether it may

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "loop/timer.h"
-#include "record/answer_codec.h"
-#include "record/origin.h"
-#include "record/script.h"
-#include "record/shard_names.h"
-#include "redis/info.h"
+#include "base/loop/timer.h"
+#include "store/record/answer_codec.h"
+#include "store/record/origin.h"
+#include "store/record/script.h"
+#include "store/record/shard_names.h"
+#include "store/redis/info.h"
 #include "store/types.h"
 
 /*

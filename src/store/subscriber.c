@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
-#include "loop/log.h"
-#include "record/redis_keys.h"
+#include "store/record/redis_keys.h"
 #include "store/store_health.h"
 #include "store/subscriber.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
-#include "loop/log.h"
-#include "redis/slots.h"
+#include "store/redis/slots.h"
 #include "store/store_health.h"
 #include "store/topology.h"
 

@@ -4,13 +4,13 @@
 #include <stdint.h>
 
 #include "base/answer.h"
+#include "base/loop/op.h"
 #include "conf/conf.h"
-#include "loop/op.h"
-#include "record/key_id.h"
-#include "record/owner.h"
-#include "record/reason.h"
-#include "record/state.h"
-#include "record/verdict.h"
+#include "store/record/key_id.h"
+#include "store/record/owner.h"
+#include "store/record/reason.h"
+#include "store/record/state.h"
+#include "store/record/verdict.h"
 
 /*
  * What is handed to a store and what it hands back; store.h has the functions.

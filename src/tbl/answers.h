@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ANSWER(script, verdict): what each script may answer, as the head of
- * src/lua/SCRIPT.lua says.  A reply that says anything else is none.
+ * src/store/record/lua/SCRIPT.lua says.  A reply that says anything else is
+ * none.
  */
 ANSWER(claim, OURS)
 ANSWER(claim, IN_FLIGHT)

@@ -4,7 +4,7 @@
  * documents (RFC 9457) that we answer with ourselves, one entry each.  retry is
  * SAME_KEY, NEW_KEY or FIX_REQUEST; retry_after_s is that field's value in
  * seconds, or 0: no such field.  What a retry of an unknown outcome does stands
- * behind its detail (http/problem.c).
+ * behind its detail (front/problem.c).
  */
 PROBLEM(IN_FLIGHT, 409, "in-flight", SAME_KEY, 1,
 	"The first request with this key is still in flight",

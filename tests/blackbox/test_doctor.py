@@ -129,8 +129,8 @@ def every_finding_is_provoked_here(bench):
     for name in ("blackbox/test_doctor.py", "blackbox/test_doctor_kafka.py",
                  "blackbox/test_kafka_group.py", "blackbox/test_sentinel.py",
                  "blackbox/test_webhook.py",
-                 "unit/doctor/test_verdicts_redis.c",
-                 "unit/doctor/test_verdicts_places.c"):
+                 "unit/operators/doctor/test_verdicts_redis.c",
+                 "unit/operators/doctor/test_verdicts_places.c"):
         with open(source(f"tests/{name}"), encoding="utf-8") as file:
             text += file.read()
     equal([name for name, _ in table()
@@ -1007,7 +1007,7 @@ def the_scripts_and_the_store_run_no_other_command(bench):
                  re.findall(r'^RIGHT\("([^"]+)', file.read(), re.M)
                  for word in name.split("|")}
     used = set()
-    for folder in ("src/lua", "src/store"):
+    for folder in ("src/store/record/lua", "src/store"):
         for name in os.listdir(source(folder)):
             # Questions to Sentinels need no right in Redis.
             if not name.endswith((".lua", ".c")) or name in (

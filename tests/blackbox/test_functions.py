@@ -174,8 +174,9 @@ def a_full_redis_takes_the_outcomes_of_what_is_in_flight(bench):
 def another_version(bench):
     """The scripts as they are embedded, each with one more line."""
     folder = bench.folder()
-    for name in os.listdir(source("src/lua")):
-        with open(source(f"src/lua/{name}"), encoding="utf-8") as file:
+    for name in os.listdir(source("src/store/record/lua")):
+        with open(source(f"src/store/record/lua/{name}"),
+                  encoding="utf-8") as file:
             text = file.read()
         if not name.endswith(".lua") or "KEYS:" not in text:
             continue
@@ -191,7 +192,7 @@ def with_included(text):
 
 
 def included(name):
-    with open(source(f"src/lua/{name}"), encoding="utf-8") as file:
+    with open(source(f"src/store/record/lua/{name}"), encoding="utf-8") as file:
         return with_included(file.read())
 
 

@@ -14,7 +14,7 @@ from once.tap import each, equal, test
 from once.tokens import Key, write_keys
 from once.wait import eventually
 
-LEEWAY_S = 60  # src/token/token.h
+LEEWAY_S = 60  # src/conf/token/token.h
 SOON_S = 2
 
 

@@ -304,9 +304,10 @@ def every_finding_and_right_is_in_the_manual(bench):
 def every_member_that_check_warns_of_is_in_the_manual(bench):
     text = section(plain(page("onceproxy-doctor.7")), "WHAT CHECK WARNS OF")
     code = ""
-    for name in sorted(os.listdir(source("src/review"))):
+    for name in sorted(os.listdir(source("src/conf/review"))):
         if name.startswith("warnings") and name.endswith(".c"):
-            with open(source(f"src/review/{name}"), encoding="utf-8") as file:
+            with open(source(f"src/conf/review/{name}"),
+                      encoding="utf-8") as file:
                 code += file.read()
     names = set(re.findall(r'conf, route(?:->\w+)?, "([a-z_.]+)"', code))
     assert len(names) > 10, names

@@ -391,7 +391,7 @@ def the_user_of_redis_may_do_what_the_scripts_do(bench):
                              EXAMPLES.take("users.sh").split("reset on")[1]))
     wanted = {"eval", "evalsha", "ping", "info", "select", "client",
               "psubscribe", "xadd"}
-    folder = source("src/lua")
+    folder = source("src/store/record/lua")
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             wanted |= {word.lower() for word in re.findall(

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fuzz/fuzz.h"
-#include "upstream/answer_framing.h"
+#include "http/upstream/answer_framing.h"
 
 /*
  * The decoder of chunks against a second one that has all bytes at once (RFC

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "conf/load/conf_load.h"
+#include "conf/load/conf_restart.h"
 #include "fuzz/fuzz.h"
-#include "load/conf_load.h"
-#include "load/conf_restart.h"
 
 /*
  * Any text either is a configuration or has complaints, and the same ones each

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "fuzz/fake_link.h"
-#include "record/script.h"
+#include "store/record/script.h"
 
 enum { NAME_AT = 3 }; /* of the elements of a script's reply */
 

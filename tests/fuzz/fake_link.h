@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "redis/link.h"
 #include "store/call.h"
+#include "store/redis/link.h"
 
 /*
- * In place of src/redis/link.c, for the target store: connections to servers
- * that say what the target wants.  Commands wait for their replies in order;
- * the target delivers one after the other.  It reads no command further than
- * to know its kind.
+ * In place of src/store/redis/link.c, for the target store: connections to
+ * servers that say what the target wants.  Commands wait for their replies in
+ * order; the target delivers one after the other.  It reads no command further
+ * than to know its kind.
  */
 enum command {
 	COMMAND_INFO,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fuzz/fuzz.h"
-#include "head/wire.h"
-#include "upstream/head.h"
+#include "http/head/wire.h"
+#include "http/upstream/head.h"
 
 const struct fuzz_target fuzz_targets[] = {
 #define TARGET(name, message) {#name, message, fuzz_##name},

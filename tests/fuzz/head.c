@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fuzz/fuzz.h"
-#include "upstream/head.h"
+#include "http/upstream/head.h"
 
 /*
  * The parser of answers' heads: however the bytes are cut, the result is the

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "conf/load/conf_load.h"
 #include "fuzz/fuzz.h"
-#include "head/head_check.h"
-#include "head/header.h"
-#include "load/conf_load.h"
-#include "upstream/head.h"
+#include "http/head/head_check.h"
+#include "http/head/header.h"
+#include "http/upstream/head.h"
 
 /*
  * A request's head, from its check to the upstream's connection.  One that is

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "fuzz/fuzz.h"
-#include "journal/journal_entry.h"
-#include "journal/journal_private.h"
 #include "lib/journal_entries.h"
+#include "store/journal/journal_entry.h"
+#include "store/journal/journal_private.h"
 
 /*
  * A journal is written as the input says, then damaged as it says, and loaded

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fuzz/fuzz.h"
-#include "key/key.h"
+#include "gate/key/key.h"
 
 /*
  * What is true of a key however it is spelled: it has printable ASCII only and

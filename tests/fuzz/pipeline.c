@@ -3,8 +3,8 @@
 
 #include "base/digits.h"
 #include "fuzz/fuzz.h"
-#include "head/head_check.h"
-#include "head/wire.h"
+#include "http/head/head_check.h"
+#include "http/head/wire.h"
 
 /*
  * All that a client sends on one connection.  A parser of whole lines, written

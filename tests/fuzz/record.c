@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fuzz/fuzz.h"
-#include "record/seal.h"
+#include "store/record/seal.h"
 
 /*
  * Whatever bytes Redis returns, reading them ends with an error or with an

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digest.h"
+#include "conf/load/conf_load.h"
 #include "fuzz/fuzz.h"
-#include "head/request_target.h"
-#include "http/route.h"
-#include "load/conf_load.h"
-#include "upstream/head.h"
+#include "http/front/route.h"
+#include "http/head/request_target.h"
+#include "http/upstream/head.h"
 
 /*
  * A path has one spelling: normalizing it changes nothing, and whatever servers

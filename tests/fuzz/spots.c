@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/pointer.h"
+#include "conf/jsonc/comments.h"
+#include "conf/jsonc/spots.h"
 #include "fuzz/fuzz.h"
-#include "jsonc/comments.h"
-#include "jsonc/spots.h"
 
 /*
  * JSON with comments, against jansson, which gets the text with its comments

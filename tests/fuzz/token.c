@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "conf/token/token.h"
 #include "fuzz/fuzz.h"
-#include "token/token.h"
 
 /*
  * What is true of a token whatever it says: one that nobody has signed is never

@@ -2,8 +2,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "conf/load/conf_load.h"
 #include "fuzz/fuzz.h"
-#include "load/conf_load.h"
 
 /*
  * URLs of upstreams and of Redis: a target that is accepted can be requested,

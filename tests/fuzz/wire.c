@@ -3,7 +3,7 @@
 
 #include "base/body.h"
 #include "fuzz/fuzz.h"
-#include "head/wire.h"
+#include "http/head/wire.h"
 
 /*
  * What a client sends: first what it begins with, from a table, so that

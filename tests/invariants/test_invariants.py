@@ -47,16 +47,16 @@ KILLING_TESTS = {
         ("test_on_unknown",
          "a path that cannot be made leaves it unknown: dots")],
     "one_word": [("test_outcomes", "two words of the upstream are no word")],
-    "asked_first": [("unit/upstream/test_forward_connect",
+    "asked_first": [("unit/http/upstream/test_forward_connect",
                      "an_upstream_that_speaks_first_is_sent_nothing")],
     "idle_looked_at": [
-        ("unit/upstream/test_forward_once",
+        ("unit/http/upstream/test_forward_once",
          "an_idle_connection_is_looked_at_before_it_is_used")],
     "request_is_whole": [
         (SENT, "an answer before the whole request ends the connection")],
     "close_is_heard": [
         (SENT, "an upstream that says close is not used again")],
-    "request_head": [("unit/upstream/test_head",
+    "request_head": [("unit/http/upstream/test_head",
                       "no_part_can_bring_a_line_of_its_own")],
 
     # The upstream's answer.
@@ -115,7 +115,7 @@ KILLING_TESTS = {
          "where encryption is strict a plain answer does not open")],
     "fetched_same": [
         (LARGE, "an answer that was replaced before it was fetched is not")],
-    "stored_lines": [("unit/record/test_record",
+    "stored_lines": [("unit/store/record/test_record",
                       "malformed_answers_are_refused")],
 
     # From memory.
@@ -160,14 +160,15 @@ KILLING_TESTS = {
         ("test_lease", "nor while replicas lack the renewal: with us")],
     "master_only": [waits("test_store_down", "serve refuses a replica")],
     "newest_master": [
-        ("unit/redis/test_sentinel",
+        ("unit/store/redis/test_sentinel",
          "the_few_who_say_what_is_older_are_not_followed")],
     "no_eviction": [
         waits("test_store_down", "serve refuses a redis that may evict")],
 
     # Messages.
     "put_while_pending": [
-        ("unit/broker/test_streams_again", "a_frozen_reader_puts_nothing")],
+        ("unit/messages/broker/test_streams_again",
+         "a_frozen_reader_puts_nothing")],
 
     # The journal.
     "writable_journal": [
@@ -186,7 +187,7 @@ KILLING_TESTS = {
     "dead_first": [
         (FIRST, "the next process knows it before it serves")],
     "suspects_wait": [
-        ("unit/journal/test_journal_waiting",
+        ("unit/store/journal/test_journal_waiting",
          "what_may_be_ours_is_until_our_id_is_known")],
     "version_waits": [
         (FIRST, "an older version waits for the newer one: of this "
@@ -194,15 +195,15 @@ KILLING_TESTS = {
     "forgotten_held_back": [
         (FIRST, "a claim that redis forgot is not replaced")],
     "journal_synced": [
-        ("unit/journal/test_journal", "what_is_appended_is_on_disk")],
+        ("unit/store/journal/test_journal", "what_is_appended_is_on_disk")],
     "journal_has_name": [
         waits(JOURNAL, "a journal that cannot be written stops new claims")],
     "journal_locked": [(JOURNAL, "a process that lives keeps its journal")],
     "journal_mended": [
-        ("unit/journal/test_journal",
+        ("unit/store/journal/test_journal",
          "what_did_not_fit_leaves_nothing_behind")],
     "journal_masked": [
-        ("unit/journal/test_journal",
+        ("unit/store/journal/test_journal",
          "what_an_upstream_made_up_is_no_entry_behind_damage")],
     "own_store": [
         waits(STORE, "an outcome is not delivered to another store: redis")],

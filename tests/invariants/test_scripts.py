@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each invariant of the record's machine (src/lua/) is taken out, and a test
-sees it.
+"""Each invariant of the record's machine (src/store/record/lua/) is taken out,
+and a test sees it.
 
 A mutant is its name, what is replaced by what in which script (it must stand
 there exactly once), and the killing tests."""
@@ -22,8 +22,9 @@ DAMAGED = "test_journal_broken"
 BEFORE = "no claim comes before what another gateway has of it: "
 BESIDE = "a holder is waited for that is on another server: "
 FIRST, GONE = "test_journal_first", "test_record_gone"
-TURN, PAUSE = "unit/shared/test_turn", "unit/shared/test_pause"
-PARKED = "unit/shared/test_parked"
+TURN = "unit/messages/shared/test_turn"
+PAUSE = "unit/messages/shared/test_pause"
+PARKED = "unit/messages/shared/test_parked"
 SLEPT = "an owner that slept while another took its place is fenced: its "
 WITH_AN_END = "everything in redis has an end: "
 NOTHING = ""
@@ -363,7 +364,8 @@ MUTANTS = {
 def script(name):
     """A script as the program embeds it: without SPDX lines, with its
     includes."""
-    with open(source(f"src/lua/{name}.lua"), encoding="utf-8") as file:
+    with open(source(f"src/store/record/lua/{name}.lua"),
+              encoding="utf-8") as file:
         lines = [line for line in file if "SPDX" not in line]
     text = ""
     for line in lines:

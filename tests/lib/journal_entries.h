@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "journal/journal_folder.h"
+#include "store/journal/journal_folder.h"
 
 /* Asserts that what was written came back. */
 static inline bool

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/body.h"
+#include "http/upstream/forward.h"
+#include "http/upstream/upstreams.h"
 #include "lib/peer.h"
-#include "upstream/forward.h"
-#include "upstream/upstreams.h"
 
 /*
  * A loop, a configuration with one upstream, and calls to it as a worker would

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "conf/load/conf_load.h"
 #include "lib/ports.h"
 #include "lib/store_bench.h"
-#include "load/conf_load.h"
 
 enum { PATIENCE_MS = 120000, LOOK_MS = 2 };
 

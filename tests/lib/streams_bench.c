@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "broker/broker_clients.h"
-#include "broker/streams.h"
-#include "load/conf_load.h"
+#include "conf/load/conf_load.h"
 #include "lib/streams_bench.h"
+#include "messages/broker/broker_clients.h"
+#include "messages/broker/streams.h"
 
 enum { TURN_MS = 2 };
 

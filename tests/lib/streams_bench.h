@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "broker/broker.h"
 #include "lib/redis.h"
+#include "messages/broker/broker.h"
 
 /*
  * Readers of one stream (s, with the results r and the dead letters d) on one

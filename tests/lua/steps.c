@@ -12,7 +12,7 @@
 
 #include "base/must.h"
 #include "lua/steps.h"
-#include "record/function_library.h"
+#include "store/record/function_library.h"
 
 struct redis *redis;
 const char *claimed;

@@ -7,11 +7,11 @@
 #include "lib/redis.h"
 
 /*
- * Runs the scripts of src/lua/ as they are on a real redis-server, by their
- * text or as functions (store.scripting), and asserts what must be true after
- * each.  A record that is put there has attempt 3, 2 tries and the owner A (or
- * B, where A's attempt is being asked about); where there was an attempt before
- * that is unknown, it was Y's.  A failure here ends the test
+ * Runs the scripts of src/store/record/lua/ as they are on a real redis-server,
+ * by their text or as functions (store.scripting), and asserts what must be
+ * true after each.  A record that is put there has attempt 3, 2 tries and the
+ * owner A (or B, where A's attempt is being asked about); where there was an
+ * attempt before that is unknown, it was Y's.  A failure here ends the test
  * program.
  */
 #define A "AAAAAAAAAAAAAAAAAAAAAA"

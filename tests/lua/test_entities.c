@@ -11,8 +11,8 @@
 #include "lua/steps.h"
 
 /*
- * What a request changes (src/lua/entities.lua): versions and holders, of one
- * key and the other, which are of different shards.
+ * What a request changes (src/store/record/lua/entities.lua): versions and
+ * holders, of one key and the other, which are of different shards.
  */
 
 #define HERE "7}:r:" ID

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "lua/steps.h"
-#include "record/script.h"
+#include "store/record/script.h"
 
 /* lua/hold.lua, step by step, also where a clock was set. */
 #define HOLDS "t:{7}:holds:source:s"

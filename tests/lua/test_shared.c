@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "lua/steps.h"
-#include "record/script.h"
+#include "store/record/script.h"
 
 /*
- * The scripts of what gateways share of a source (src/shared/), step by step,
- * also where a clock was set and where values are damaged.
+ * The scripts of what gateways share of a source (src/messages/shared/), step
+ * by step, also where a clock was set and where values are damaged.
  */
 #define TURN "t:{7}:turn:source:s"
 #define PAUSE "t:{7}:pause:source:s"

@@ -14,7 +14,7 @@
 
 /*
  * The record's machine: every state, every step, and every owner, against what
- * src/lua/ promises.  Names of states are those of steps.c.
+ * src/store/record/lua/ promises.  Names of states are those of steps.c.
  */
 
 /* --- claims --- */

@@ -101,7 +101,7 @@ bool apart, moved;
 #define IS_OPEN(r)	(r.state == PROCESSING || r.state == UNKNOWN)
 #define IS_LIVE(r)	(r.state == PROCESSING && r.leased)
 
-/* --- the scripts of src/lua: key k, owner o --- */
+/* --- the scripts of src/store/record/lua: key k, owner o --- */
 
 #ifdef HOLD_UNKNOWN
 #define HOLDS(r)	(IS_LIVE(r) || r.state == UNKNOWN)

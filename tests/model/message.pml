@@ -2,7 +2,7 @@
 /*
  * Two messages of one order, in a stream that two gateways read in turns, and
  * perhaps a client that sends the key of the first one by HTTP: the deliveries of
- * src/source/, beside the scripts of src/lua/ and a broker.  README in this
+ * src/messages/source/, beside the scripts of src/store/record/lua/ and a broker.  README in this
  * folder tells how to run it and what is left out.
  *
  * Without a macro: the messages have keys of their own, and an order.

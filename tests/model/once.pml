@@ -202,7 +202,7 @@ bool forgot;
 
 hidden mtype verdict;	/* of a step; never looked at after its atomic */
 
-/* --- the scripts of src/lua: record r, owner o --- */
+/* --- the scripts of src/store/record/lua: record r, owner o --- */
 
 #ifdef NO_FENCING
 #define IS_OF(r, o)	true

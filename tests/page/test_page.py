@@ -476,7 +476,8 @@ def what_a_route_would_have_done_is_shown_and_stays(bench):
 def it_knows_every(bench, file, table, pattern):
     with open(source(f"src/tbl/{table}.h"), encoding="utf-8") as text:
         words = re.findall(pattern, text.read())
-    with open(source(f"src/page/{file}"), encoding="utf-8") as text:
+    with open(source(f"src/operators/admin/page/{file}"),
+              encoding="utf-8") as text:
         page = text.read()
     assert words
     equal([w for w in words if f'"{w}"' not in page], [])

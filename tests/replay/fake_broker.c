@@ -6,17 +6,17 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "broker/broker_clients.h"
+#include "messages/broker/broker_clients.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
 
 /*
- * In place of src/broker/broker.c: a broker whose messages are those of the
- * scenario, in their order.  The scheduler says when a reader is given one,
- * when an acknowledgement is done, and what goes wrong.  What a gateway that
- * was killed had is there for others at once; what a reader gives up while its
- * acknowledgement is on its way may be acknowledged all the same.
+ * In place of src/messages/broker/broker.c: a broker whose messages are those
+ * of the scenario, in their order.  The scheduler says when a reader is given
+ * one, when an acknowledgement is done, and what goes wrong.  What a gateway
+ * that was killed had is there for others at once; what a reader gives up while
+ * its acknowledgement is on its way may be acknowledged all the same.
  */
 enum { ASKED_MAX = 2 * MESSAGES_MAX, BYTES = 1000, HOUR_MS = 3600 * 1000 };
 

@@ -7,15 +7,15 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "gate/request.h"
-#include "http/exchange.h"
-#include "http/front.h"
+#include "http/front/exchange.h"
+#include "http/front/front.h"
 #include "replay/fakes.h"
 
 /*
- * In place of src/http/front.c and exchange.c: clients whose requests come when
- * the scheduler says so, and that note their answers.  A client that leaves is
- * noticed where the real front notices it: while it sends, while somebody
- * watches it, and when it is answered.
+ * In place of src/http/front/front.c and exchange.c: clients whose requests
+ * come when the scheduler says so, and that note their answers.  A client that
+ * leaves is noticed where the real front notices it: while it sends, while
+ * somebody watches it, and when it is answered.
  */
 struct front {
 	struct gateway *gateway;

@@ -4,11 +4,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "journal/journal_folder.h"
 #include "replay/fakes.h"
+#include "store/journal/journal_folder.h"
 
 /*
- * In place of src/journal/journal.c: files that are lists in memory, and
+ * In place of src/store/journal/journal.c: files that are lists in memory, and
  * outlive their gateways.
  */
 struct kept {

@@ -4,14 +4,14 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "redis/link.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "store/call.h"
 #include "store/node.h"
+#include "store/redis/link.h"
 
 /*
- * In place of src/redis/link.c: a connection to a Redis that is a table
+ * In place of src/store/redis/link.c: a connection to a Redis that is a table
  * (fake_redis.c).  Commands and replies keep their order; the scheduler says
  * when each command is executed and when its reply is delivered.  What a cut
  * leaves unexecuted is lost, or is executed at some later time (a ghost).

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/loop/loop.h"
+#include "base/loop/timer_private.h"
+#include "base/loop/turn.h"
+#include "base/loop/work.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "loop/loop.h"
-#include "loop/work.h"
-#include "loop/timer_private.h"
-#include "loop/turn.h"
 #include "replay/fakes.h"
 
 /*
- * In place of src/loop/loop.c, clock.c, watch.c and work.c: turns are the real
- * ones (loop/turn.h), there are no descriptors, other threads do something when
- * the scheduler says so, and the clock stands still until it moves it.
+ * In place of src/base/loop/loop.c, clock.c, watch.c and work.c: turns are the
+ * real ones (loop/turn.h), there are no descriptors, other threads do something
+ * when the scheduler says so, and the clock stands still until it moves it.
  */
 struct posted {
 	struct posted *next;

@@ -7,17 +7,17 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "record/redis_keys.h"
-#include "record/script.h"
-#include "redis/resp.h"
 #include "replay/fake_redis.h"
 #include "replay/fakes.h"
+#include "store/record/redis_keys.h"
+#include "store/record/script.h"
+#include "store/redis/resp.h"
 
 /*
- * Runs the scripts of src/lua/, as the program embeds them, in Redis' version
- * of Lua (5.1), with redis.call and redis.pcall leading to fake_redis.c.  As in
- * Redis, numbers in replies lose their fractions, and no script may use a
- * global that does not exist.
+ * Runs the scripts of src/store/record/lua/, as the program embeds them, in
+ * Redis' version of Lua (5.1), with redis.call and redis.pcall leading to
+ * fake_redis.c.  As in Redis, numbers in replies lose their fractions, and no
+ * script may use a global that does not exist.
  */
 enum { DAMAGED_MS = 24 * 3600 * 1000 };
 
@@ -257,8 +257,8 @@ redis_pause(bool on)
 /* --- life --- */
 
 /*
- * In place of src/redis/sha1.c, which takes a third of the time of a short run:
- * to a Redis that is a table, any name of a script will do.
+ * In place of src/store/redis/sha1.c, which takes a third of the time of a
+ * short run: to a Redis that is a table, any name of a script will do.
  */
 void
 sha1(struct span text, uint8_t ret_hash[SHA1_BYTES])

@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "messages/shared/turn.h"
 #include "replay/fake_redis.h"
 #include "replay/fakes.h"
-#include "shared/turn.h"
 
 /*
  * The commands of Redis that the scripts use, on a table of keys and the

@@ -6,18 +6,18 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "http/upstream/forward.h"
+#include "http/upstream/target_health.h"
+#include "http/upstream/upstreams.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
 #include "store/node.h"
-#include "upstream/forward.h"
-#include "upstream/target_health.h"
-#include "upstream/upstreams.h"
 
 /*
- * In place of src/upstream/forward.c and upstreams.c: an API that counts, for
- * each key, what it executed and what it may have executed, and tells the truth
- * when asked about it (reconcile).  The scheduler says what becomes of a
+ * In place of src/http/upstream/forward.c and upstreams.c: an API that counts,
+ * for each key, what it executed and what it may have executed, and tells the
+ * truth when asked about it (reconcile).  The scheduler says what becomes of a
  * request; its time runs out as in the real one.
  */
 struct upstreams {

@@ -3,12 +3,12 @@
 
 #include "base/container.h"
 #include "base/must.h"
+#include "messages/source/delivery_private.h"
+#include "messages/source/source_standing.h"
+#include "messages/source/sources.h"
+#include "messages/source/sources_view.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
-#include "source/delivery_private.h"
-#include "source/source_standing.h"
-#include "source/sources.h"
-#include "source/sources_view.h"
 
 enum {
 	ASK_MS = 10000,

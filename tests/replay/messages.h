@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "broker/broker.h"
+#include "messages/broker/broker.h"
 #include "replay/world.h"
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/container.h"
+#include "base/loop/timer.h"
 #include "gate/execution.h"
 #include "gate/request.h"
-#include "loop/timer.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
 #include "replay/state.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "messages/source/source_meter.h"
 #include "replay/explore.h"
-#include "source/source_meter.h"
 
 #define HOLD "'lease':'6s'"
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "load/conf_load.h"
-#include "loop/log.h"
+#include "conf/load/conf_load.h"
+#include "messages/source/sources.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
-#include "source/sources.h"
 
 struct world world;
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/loop/loop.h"
 #include "gate/worker.h"
-#include "journal/journal_waiting.h"
-#include "loop/loop.h"
+#include "store/journal/journal_waiting.h"
 
 /*
  * The world in which gateways are replayed: their clients, the upstream, Redis,
  * the disk, time and chance are fakes in this folder, which replace
- * src/loop/loop, clock, watch and work, src/http/front and exchange,
- * src/redis/link and sha1, src/journal/journal, src/broker/broker,
- * src/upstream/forward and upstreams, and src/base/random when the test is
- * linked.  All else is the program's own code, the Lua scripts included.
- * Nothing happens by itself: whatever may happen next is a list of events
- * (events.h), and one of them is chosen (choice.h).  There is one world, and
- * one thread.
+ * src/base/loop/loop, clock, watch and work, src/http/front/front and exchange,
+ * src/store/redis/link and sha1, src/store/journal/journal,
+ * src/messages/broker/broker, src/http/upstream/forward and upstreams, and
+ * src/base/random when the test is linked.  All else is the program's own code,
+ * the Lua scripts included.  Nothing happens by itself: whatever may happen
+ * next is a list of events (events.h), and one of them is chosen (choice.h).
+ * There is one world, and one thread.
  */
 enum {
 	GATEWAYS_MAX = 2,

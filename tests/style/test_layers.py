@@ -12,93 +12,117 @@ from once import tap
 from once.demo import source
 from once.tap import each, equal, test
 
-# What each folder may include from, besides itself and the tables: the arrow
+# What each wing may include from, besides itself and the tables: the arrow
 #
-#   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
-#                   conf <- {head, upstream, load}; redis <- broker
-#                   base <- jsonc <- load <- review <- cmd
-#   head <- http; {base, jsonc} <- token <- {conf, load, review, key}
-#   {http, store} <- key; store <- shared
-#   all of these but probe, load <- gate; {broker, shared, gate} <- source
-#   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
-#   cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load};
-#   broker <- doctor
-BASE = {"base"}
-LOOP = BASE | {"loop"}
-CONF = LOOP | {"conf"}
-REDIS = CONF | {"redis"}
-RECORD = REDIS | {"record"}
-STORE = RECORD | {"journal", "store"}
-SHARED = STORE | {"shared"}
-HEAD = CONF | {"head"}
-KEY = STORE | HEAD | {"http", "key", "token"}
-GATE = KEY | {"upstream", "gate"}
-SOURCE = GATE | {"broker", "shared", "source"}
-RELAY = GATE | {"broker", "shared", "relay"}
-MAY_SEE = {
+#   base <- conf <- store <- gate <- messages <- operators <- main
+#           conf <- http  <-'
+WINGS = {
     "tbl": set(),
     "base": set(),
-    "loop": BASE,
-    "conf": LOOP | {"token"},
-    "jsonc": BASE,
-    "token": BASE | {"jsonc"},
-    "load": CONF | {"jsonc", "token"},
-    "review": CONF | {"jsonc", "load", "token"},
-    "redis": CONF,
-    "record": REDIS,
-    "journal": RECORD,
-    "probe": RECORD,
-    "store": STORE,
-    "shared": SHARED,
-    "head": HEAD,
-    "http": HEAD,
-    "upstream": CONF,
-    "broker": REDIS,
-    "broker/kafka": CONF | {"broker"},
-    "key": KEY,
-    "gate": GATE,
-    "source": GATE | {"broker", "shared"},
-    "relay": GATE | {"broker", "shared"},
-    "admin": SOURCE | RELAY,
-    "cmd": SOURCE | RELAY | {"admin", "load", "probe", "review"},
-    "operate": GATE | {"cmd", "load"},
-    "doctor": GATE | {"broker", "cmd", "load", "probe"},
-    "lua": {"record"},  # scripts.c, which make writes
-    "man": CONF,
+    "conf": {"base"},
+    "store": {"base", "conf"},
+    "http": {"base", "conf"},
+    "gate": {"base", "conf", "store", "http"},
+    "messages": {"base", "conf", "store", "http", "gate"},
+    "operators": {"base", "conf", "store", "http", "gate", "messages"},
+    "man": {"base", "conf"},
+}
+# And each room from the rooms of its own wing.
+LOAD = {"conf", "conf/jsonc", "conf/token"}
+BROKERS = {"messages/broker", "messages/shared"}
+ROOMS = {
+    "base": set(),
+    "base/loop": {"base"},
+    "conf": {"conf/token"},
+    "conf/jsonc": set(),
+    "conf/token": {"conf/jsonc"},
+    "conf/load": LOAD,
+    "conf/review": LOAD | {"conf/load"},
+    "store": {"store/redis", "store/record", "store/journal"},
+    "store/redis": set(),
+    "store/record": {"store/redis"},
+    "store/record/lua": {"store/record"},  # scripts.c, which make writes
+    "store/journal": {"store/redis", "store/record"},
+    "http/head": set(),
+    "http/front": {"http/head"},
+    "http/upstream": set(),
+    "gate": {"gate/key"},
+    "gate/key": set(),
+    "messages/broker": set(),
+    "messages/shared": set(),
+    "messages/source": BROKERS,
+    "messages/relay": BROKERS,
+    "operators/probe": set(),
+    "operators/admin": set(),
+    "operators/admin/page": {"operators/admin"},  # page.c, likewise
+    "operators/commands": {"operators/admin", "operators/probe"},
+    "operators/doctor": {"operators/commands", "operators/probe"},
+    "tbl": set(),
+    "man": set(),
 }
 # The libraries that these folders alone talk to.
-OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
-         "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
-         "gnutls/": {"load", "http", "redis", "token"}, "zstd.h": {"record"},
-         "libpq-fe.h": {"broker", "probe"},
-         "librdkafka/": {"broker/kafka", "load", "probe"},
-         "systemd/": {"cmd"}}
+OWNED = {
+    "microhttpd.h": {"http/front"},
+    "curl/curl.h": {"http/upstream"},
+    "hiredis/": {"messages/broker", "operators/probe", "store", "store/redis"},
+    "uv.h": {"base/loop"},
+    "gnutls/": {"conf/load", "conf/token", "http/front", "store/redis"},
+    "zstd.h": {"store/record"},
+    "libpq-fe.h": {"messages/broker", "operators/probe"},
+    "librdkafka/": {"conf/load", "messages/broker/kafka", "operators/probe"},
+    "systemd/": {"operators/commands"},
+}
+
+
+def wing(folder):
+    return folder.split("/")[0]
+
+
+def room(folder):
+    """Kafka's files are part of the clients of brokers."""
+    return folder.removesuffix("/kafka")
 
 
 @test
-def folders_include_only_what_is_below_them(bench):
+def wings_include_only_what_is_below_them(bench):
     wrong = []
     for folder, path in sources(".c", ".h"):
-        if folder not in MAY_SEE:
+        if folder == ".":
             continue  # main.c and gen.c see all
+        own = wing(folder)
         for kind, name in INCLUDE.findall(read(path)):
-            to = name.split("/")[0]
-            if kind == '"' and to not in MAY_SEE[folder] | {folder, "tbl"}:
+            if kind == '"' and wing(name) not in WINGS[own] | {own, "tbl"}:
+                wrong.append(f"{below_src(path)} includes {name}")
+    equal(wrong, [])
+
+
+@test
+def rooms_include_only_what_is_below_them_in_their_wing(bench):
+    wrong = []
+    for folder, path in sources(".c", ".h"):
+        if folder == ".":
+            continue
+        for kind, name in INCLUDE.findall(read(path)):
+            own, to = room(folder), room(os.path.dirname(name))
+            if (kind == '"' and wing(to) == wing(own)
+                    and to not in ROOMS[own] | {own}):
                 wrong.append(f"{below_src(path)} includes {name}")
     equal(wrong, [])
 
 
 @test
 def every_folder_has_its_place_in_the_order(bench):
-    folders = {folder for folder, _ in sources(".c", ".h")}
-    equal(folders - set(MAY_SEE) - {"."}, set())
+    folders = {folder for folder, _ in sources(".c", ".h")} - {"."}
+    equal({room(folder) for folder in folders} - set(ROOMS), set())
+    equal({wing(folder) for folder in folders} - set(WINGS), set())
 
 
 @test
 def the_arrows_form_no_circle(bench):
-    """Whatever a folder may see, nothing there may see the folder."""
-    wrong = [(one, other) for one, seen in MAY_SEE.items() for other in seen
-             if one != other and one in MAY_SEE[other]]
+    """Whatever a wing or a room may see, nothing there may see it."""
+    wrong = [(one, other) for arrows in (WINGS, ROOMS)
+             for one, seen in arrows.items() for other in seen
+             if one in arrows[other]]
     equal(wrong, [])
 
 
@@ -173,14 +197,14 @@ def every_circle_within_a_folder_is_explained(bench):
     equal([sorted(circle) for circle in explained() - found], [])
 
 
-@each([(folder, folder) for folder in sorted(set(MAY_SEE) - {"tbl"})])
-def every_header_compiles_alone(bench, room):
+@each([(folder, folder) for folder in sorted(set(ROOMS) - {"tbl"})])
+def every_header_compiles_alone(bench, name):
     compiler = shlex.split(os.environ.get("CC", "cc"))
     flags = shlex.split(os.environ.get("CPPFLAGS", ""))
     if not flags:
         raise tap.Skip("the compiler's flags come from make check")
     headers = [path for folder, path in sources(".h")
-               if folder == room and not path.endswith("conf/types.h")]
+               if room(folder) == name and not path.endswith("conf/types.h")]
     broken = []
     for path in headers:
         done = subprocess.run(

@@ -47,7 +47,8 @@ def files(*endings, below=("src", "etc", "contrib", "tests")):
 
 
 def is_generated(name):
-    return (name in ("src/lua/scripts.c", "src/page/page.c")
+    return (name in ("src/store/record/lua/scripts.c",
+                     "src/operators/admin/page/page.c")
             or name.endswith((".log", ".trs", ".5", ".8")))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the files of the journal (src/journal/journal_entry.h), so that a test
-can look for what must not be there."""
+"""Reads the files of the journal (src/store/journal/journal_entry.h), so that
+a test can look for what must not be there."""
 
 import glob
 import os

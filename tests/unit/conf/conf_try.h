@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "load/conf_load.h"
+#include "conf/load/conf_load.h"
 
 /*
  * For the tests of conf/: configurations with single quotes in place of double

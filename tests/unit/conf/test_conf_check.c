@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "cmd/check.h"
+#include "operators/commands/check.h"
 
 /* What `check` says about a file with that text, with "FILE" for its name. */
 static char *

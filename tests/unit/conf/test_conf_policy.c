@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf_try.h"
 
-#include "load/conf_restart.h"
+#include "conf/load/conf_restart.h"
 
 /* --- defaults and routes --- */
 

@@ -11,13 +11,13 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "load/conf_load.h"
+#include "conf/load/conf_load.h"
 #include "gate/worker.h"
-#include "http/places.h"
-#include "journal/journal_folder.h"
-#include "journal/journal_waiting.h"
+#include "http/front/places.h"
 #include "lib/folder.h"
 #include "lib/redis.h"
+#include "store/journal/journal_folder.h"
+#include "store/journal/journal_waiting.h"
 
 /* What a worker tells its parts, and that it waits for them. */
 

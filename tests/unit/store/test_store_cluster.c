@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "lib/store_bench.h"
-#include "redis/slots.h"
 #include "store/call.h"
+#include "store/redis/slots.h"
 #include "store/topology.h"
 
 /*

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/loop/flow.h"
+
+static void
+nobody(void *arg)
+{
+	(void)arg;
+}
+
+void
+flow_init(struct flow *flow, struct loop *loop, struct budget *budget)
+{
+	*flow = (struct flow){.loop = loop};
+	body_init(&flow->body, budget);
+	task_init(&flow->reader, nobody, NULL);
+	task_init(&flow->writer, nobody, NULL);
+}
+
+int
+flow_reserve(struct flow *flow)
+{
+	return body_reserve(&flow->body, FLOW_LEAST_BYTES);
+}
+
+void
+flow_clear(struct flow *flow)
+{
+	task_cancel(&flow->reader);
+	task_cancel(&flow->writer);
+	body_clear(&flow->body);
+	flow->at = 0;
+}
+
+/* --- who waits --- */
+
+static void
+set_task(struct task *task, void (*run)(void *arg), void *arg)
+{
+	task_cancel(task);
+	task_init(task, run ? run : nobody, arg);
+}
+
+void
+flow_write_by(struct flow *flow, void (*run)(void *arg), void *arg)
+{
+	set_task(&flow->writer, run, arg);
+}
+
+void
+flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg)
+{
+	set_task(&flow->reader, run, arg);
+}
+
+static void
+call_writer(struct flow *flow)
+{
+	if (!flow->writer_waits)
+		return;
+	flow->writer_waits = false;
+	task_ready(flow->loop, &flow->writer);
+}
+
+static void
+call_reader(struct flow *flow)
+{
+	flow->reader_waits = false;
+	task_ready(flow->loop, &flow->reader);
+}
+
+/* --- the writer's side --- */
+
+static size_t
+held_bytes(const struct flow *flow)
+{
+	return flow->body.len - flow->at;
+}
+
+/* Moves what is left to the front. */
+static void
+pack_body(struct flow *flow)
+{
+	if (flow->at == 0)
+		return;
+	if (held_bytes(flow) > 0)
+		memmove(flow->body.ptr, flow->body.ptr + flow->at,
+		    held_bytes(flow));
+	flow->body.len -= flow->at;
+	flow->at = 0;
+}
+
+/* Beyond its first memory it takes only what others do not need to begin. */
+static int
+grow_body(struct body *body, size_t bytes)
+{
+	return body->size == 0 ? body_reserve(body, bytes)
+			       : body_reserve_spare(body, bytes);
+}
+
+size_t
+flow_room(struct flow *flow)
+{
+	must(!flow->ended);
+	struct body *body = &flow->body;
+	/* Its memory was full: with more of it, it goes faster. */
+	if (body->len == body->size && body->size < FLOW_BYTES)
+		(void)!grow_body(body, FLOW_BYTES);
+	size_t most = body->size < FLOW_BYTES ? body->size : FLOW_BYTES;
+	if (held_bytes(flow) >= most) {
+		flow->writer_waits = true;
+		return 0;
+	}
+	return most - held_bytes(flow);
+}
+
+size_t
+flow_put(struct flow *flow, const char *bytes, size_t len)
+{
+	must(!flow->ended);
+	struct body *body = &flow->body;
+	if (flow->closed || len == 0)
+		return len;
+	if (len > body->size - body->len)
+		pack_body(flow);
+	size_t room = body->size - body->len;
+	/* When the budget is used up, as much as fits is still taken. */
+	size_t taken =
+	    len <= room || grow_body(body, body->len + len) == 0 ? len : room;
+	if (taken > 0)
+		must(body_append(body, bytes, taken) == 0);
+	if (taken > 0 && flow->reader_waits)
+		call_reader(flow);
+	return taken;
+}
+
+bool
+flow_is_wanted(struct flow *flow)
+{
+	if (!flow->reader_waits)
+		flow->writer_waits = true;
+	return flow->reader_waits;
+}
+
+void
+flow_end(struct flow *flow, int error)
+{
+	must(!flow->ended);
+	flow->ended = true;
+	flow->error = error;
+	flow->writer_waits = false;
+	task_cancel(&flow->writer);
+	if (!flow->closed)
+		call_reader(flow);
+}
+
+/* --- the reader's side --- */
+
+struct span
+flow_look(struct flow *flow)
+{
+	if (held_bytes(flow) == 0 && !flow->ended) {
+		flow->reader_waits = true;
+		call_writer(flow);
+	}
+	return span_from(body_span(&flow->body), flow->at);
+}
+
+void
+flow_take(struct flow *flow, size_t len)
+{
+	must(len <= held_bytes(flow));
+	flow->at += len;
+	if (held_bytes(flow) == 0)
+		flow->at = flow->body.len = 0;
+	/* The writer is not called for every few bytes. */
+	if (held_bytes(flow) <= FLOW_LEAST_BYTES / 2)
+		call_writer(flow);
+}
+
+void
+flow_close(struct flow *flow)
+{
+	if (flow->closed)
+		return;
+	flow->closed = true;
+	flow->at = flow->body.len = 0;
+	flow->reader_waits = false;
+	task_cancel(&flow->reader);
+	call_writer(flow);
+}

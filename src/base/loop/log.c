@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/digits.h"
+#include "base/loop/log.h"
+#include "base/loop/log_sink.h"
+#include "base/must.h"
+#include "base/utf8.h"
+#include "base/word.h"
+
+/* What one thread can gather, and the longest line. */
+enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };
+/* When a full sink is tried again, and how long log_flush_last waits. */
+enum { RETRY_MS = 20, LAST_MS = 1000 };
+
+#define WORD_DEBUG "debug"
+#define WORD_INFO "info"
+#define WORD_WARN "warn"
+#define WORD_ERROR "error"
+
+#define BEGINNING(literal) {(literal), sizeof(literal) - 1}
+
+static const struct {
+	struct span beginning; /* what stands behind the time */
+	struct span warning;   /* the same where it is a warning */
+	enum log_level level;
+	const char *message;
+} events[] = {
+#define BEGINS(word, name) \
+	BEGINNING(",\"level\":\"" word "\",\"event\":\"" #name "\"")
+#define EVENT(name, level, message)                                \
+	{BEGINS(WORD_##level, name), BEGINS(WORD_WARN, name), LOG_##level, \
+	    message},
+#include "tbl/events.h"
+#undef EVENT
+};
+
+/*
+ * The globals of the program: which lines are wanted, the member that all of
+ * them have, and how many of them found no room.
+ */
+static atomic_int log_level = LOG_INFO;
+static struct {
+	char bytes[96];
+	size_t len;
+} instance;
+static atomic_uint_fast64_t all_dropped;
+
+static _Thread_local struct {
+	char bytes[BUFFER_BYTES];
+	size_t len;  /* whole lines, and the one in the making */
+	size_t line; /* where that one begins */
+	int64_t dropped; /* lines that found no room */
+} buffer;
+
+void
+log_set_level(enum log_level level)
+{
+	atomic_store(&log_level, (int)level);
+}
+
+void
+log_set_instance(const char *name)
+{
+	int len = snprintf(instance.bytes, sizeof instance.bytes,
+	    ",\"instance\":\"%s\"", name);
+	must(len > 0 && (size_t)len < sizeof instance.bytes);
+	instance.len = (size_t)len;
+}
+
+uint64_t
+log_dropped(void)
+{
+	return atomic_load(&all_dropped);
+}
+
+static bool
+level_counts(enum log_level level)
+{
+	return (int)level >=
+	    atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+bool
+log_wants(enum event event)
+{
+	return level_counts(events[event].level);
+}
+
+/* --- bytes --- */
+
+/* Appends bytes, as far as a line may have them (see line_has_room). */
+static void
+put_bytes(const char *bytes, size_t len)
+{
+	size_t room = LINE_BYTES - (buffer.len - buffer.line);
+	if (len > room)
+		len = room;
+	memcpy(buffer.bytes + buffer.len, bytes, len);
+	buffer.len += len;
+}
+
+static void
+put_byte(char byte)
+{
+	if (buffer.len - buffer.line < LINE_BYTES)
+		buffer.bytes[buffer.len++] = byte;
+}
+
+static void
+put_span(struct span s)
+{
+	put_bytes(s.ptr, s.len);
+}
+
+static void
+put_decimal(int64_t number)
+{
+	char text[DIGITS_MAX];
+	put_bytes(text, digits_put(text, number));
+}
+
+/* RFC 8259, section 7. */
+static void
+put_escape(unsigned char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	char text[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+	put_bytes(text, sizeof text);
+}
+
+/* Characters that need no escape in a JSON string. */
+static const bool is_plain[256] = {
+    [' '] = true,
+    ['!'] = true,
+    ['#' ... '['] = true,
+    [']' ... '~'] = true,
+};
+
+/* How many bytes from the first on need no escape. */
+static size_t
+count_plain(struct span s)
+{
+	size_t n = 0;
+	while (s.len - n >= 8) {
+		uint64_t word = word_at(s.ptr + n);
+		if (!word_is_printable(word) || word_may_have(word, '"') ||
+		    word_may_have(word, '\\'))
+			break;
+		n += 8;
+	}
+	while (n < s.len && is_plain[(unsigned char)s.ptr[n]])
+		n++;
+	return n;
+}
+
+/*
+ * One character that is not plain; how many bytes it has.  A byte that is no
+ * UTF-8 is escaped as if it were Latin-1.
+ */
+static size_t
+put_character(struct span s)
+{
+	unsigned char c = (unsigned char)s.ptr[0];
+	bool quoted = c == '"' || c == '\\';
+	size_t shown = quoted ? 0 : utf8_shown(s);
+	size_t len = utf8_length(s);
+	if (quoted)
+		put_byte('\\');
+	if (quoted || shown > 0)
+		put_bytes(s.ptr, quoted ? 1 : shown);
+	else
+		put_escape(len == 2 ? (unsigned char)s.ptr[1] : c);
+	return len > 0 ? len : 1;
+}
+
+/*
+ * A JSON string; controls (C0, DEL, C1), and bytes that are not UTF-8, are
+ * escaped.
+ */
+static void
+put_characters(struct span s)
+{
+	while (s.len > 0) {
+		size_t n = count_plain(s);
+		if (n > 0)
+			put_bytes(s.ptr, n);
+		else
+			n = put_character(s);
+		s = span_from(s, n);
+	}
+}
+
+static void
+put_string(struct span s)
+{
+	put_byte('"');
+	put_characters(s);
+	put_byte('"');
+}
+
+
+/* --- lines --- */
+
+/* RFC 3339, section 5.6, UTC, milliseconds; formats the date once a second. */
+static void
+put_time(void)
+{
+	static _Thread_local struct {
+		time_t second;
+		char text[32];
+	} cache = {.second = -1};
+	int64_t ms = clock_wall_ms();
+	time_t second = (time_t)(ms / 1000);
+	if (second != cache.second) {
+		struct tm tm;
+		gmtime_r(&second, &tm);
+		strftime(cache.text, sizeof cache.text, "%Y-%m-%dT%H:%M:%S",
+		    &tm);
+		cache.second = second;
+	}
+	char thousandths[3];
+	digits_pad(thousandths, sizeof thousandths, ms % 1000);
+	put_span(SPAN("{\"ts\":\""));
+	put_span(span_str(cache.text));
+	put_byte('.');
+	put_bytes(thousandths, sizeof thousandths);
+	put_bytes("Z\"", 2);
+}
+
+/* Whether there is room for one more line, if need be after a flush. */
+static bool
+line_fits(void)
+{
+	if (sizeof buffer.bytes - buffer.len >= LINE_BYTES + 2)
+		return true;
+	log_flush();
+	return sizeof buffer.bytes - buffer.len >= LINE_BYTES + 2;
+}
+
+static struct logline
+begin_line(enum event event, enum log_level level, struct span beginning)
+{
+	struct logline line = {level_counts(level)};
+	if (!line.wanted)
+		return line;
+	if (!line_fits()) {
+		buffer.dropped++;
+		atomic_fetch_add(&all_dropped, 1);
+		line.wanted = false;
+		return line;
+	}
+	if (buffer.dropped > 0) {
+		int64_t dropped = buffer.dropped;
+		buffer.dropped = 0;
+		struct logline gap = log_begin(EV_log_dropped);
+		log_int(&gap, "lines", dropped);
+		log_end(&gap);
+		return begin_line(event, level, beginning);
+	}
+	buffer.line = buffer.len;
+	put_time();
+	put_span(beginning);
+	put_bytes(instance.bytes, instance.len);
+	if (events[event].message[0] != '\0')
+		log_str(&line, "words", events[event].message);
+	return line;
+}
+
+struct logline
+log_begin(enum event event)
+{
+	return begin_line(
+	    event, events[event].level, events[event].beginning);
+}
+
+struct logline
+log_begin_warning(enum event event)
+{
+	return begin_line(event, LOG_WARN, events[event].warning);
+}
+
+/*
+ * Whether there is room for a member of len bytes, which may be six each once
+ * escaped.  A member that might not fit is left out, so a line is always JSON.
+ */
+static bool
+line_has_room(struct span name, size_t len)
+{
+	size_t used = buffer.len - buffer.line;
+	return used + name.len + 6 * len + 8 < LINE_BYTES;
+}
+
+/* False, and nothing is written, where the member might not fit. */
+static bool
+begin_member(struct span name, size_t len)
+{
+	if (!line_has_room(name, len))
+		return false;
+	char *at = buffer.bytes + buffer.len;
+	memcpy(at, ",\"", 2);
+	memcpy(at + 2, name.ptr, name.len);
+	memcpy(at + 2 + name.len, "\":", 2);
+	buffer.len += name.len + 4;
+	return true;
+}
+
+/* So much of it as has at most that many bytes, in whole characters. */
+static struct span
+cut(struct span value, size_t most)
+{
+	if (value.len <= most)
+		return value;
+	/* A character has four bytes at most; what is none is cut anywhere. */
+	size_t len = most;
+	while (len > 0 && most - len < 4 &&
+	       ((unsigned char)value.ptr[len] & 0xc0) == 0x80)
+		len--;
+	return span_of(value.ptr, most - len < 4 ? len : most);
+}
+
+void
+log_put_text(struct logline *line, struct span name, struct span value,
+    size_t most)
+{
+	if (!line->wanted)
+		return;
+	while (most > 0 && !line_has_room(name, most + 1))
+		most /= 2;
+	if (value.len > most && most == 0)
+		return;
+	struct span shown = cut(value, most);
+	if (!begin_member(name, shown.len))
+		return;
+	put_byte('"');
+	put_characters(shown);
+	if (shown.len < value.len)
+		put_span(SPAN("\xe2\x80\xa6"));
+	put_byte('"');
+}
+
+void
+log_put_int(struct logline *line, struct span name, int64_t value)
+{
+	if (!line->wanted || !begin_member(name, 4))
+		return;
+	put_decimal(value);
+}
+
+void
+log_put_ms(struct logline *line, struct span name, int64_t us)
+{
+	if (!line->wanted || !begin_member(name, 4))
+		return;
+	char thousandths[3];
+	digits_pad(thousandths, sizeof thousandths, us % 1000);
+	put_decimal(us / 1000);
+	put_byte('.');
+	put_bytes(thousandths, sizeof thousandths);
+}
+
+void
+log_bool(struct logline *line, const char *name, bool value)
+{
+	if (!line->wanted || !begin_member(span_str(name), 1))
+		return;
+	put_span(value ? SPAN("true") : SPAN("false"));
+}
+
+void
+log_null(struct logline *line, const char *name)
+{
+	if (!line->wanted || !begin_member(span_str(name), 1))
+		return;
+	put_bytes("null", 4);
+}
+
+void
+log_list(struct logline *line, const char *name, const char *const *list,
+    size_t count)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < count; i++)
+		len += strlen(list[i]) + 1;
+	if (!line->wanted || !begin_member(span_str(name), len))
+		return;
+	put_byte('[');
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			put_byte(',');
+		put_string(span_str(list[i]));
+	}
+	put_byte(']');
+}
+
+void
+log_end(struct logline *line)
+{
+	if (!line->wanted)
+		return;
+	memcpy(buffer.bytes + buffer.len, "}\n", 2);
+	buffer.len += 2;
+	buffer.line = buffer.len;
+	line->wanted = false;
+}
+
+void
+log_event(enum event event)
+{
+	struct logline line = log_begin(event);
+	log_end(&line);
+}
+
+/* --- out --- */
+
+void
+log_flush(void)
+{
+	if (buffer.len == 0)
+		return;
+	size_t done = log_sink_write(&buffer, buffer.bytes, buffer.len);
+	buffer.len -= done;
+	buffer.line = buffer.len;
+	if (buffer.len > 0 && done > 0)
+		memmove(buffer.bytes, buffer.bytes + done, buffer.len);
+}
+
+void
+log_flush_last(void)
+{
+	int64_t until = clock_us() + LAST_MS * 1000;
+	log_flush();
+	while (buffer.len > 0 && clock_us() < until) {
+		log_sink_wait(RETRY_MS);
+		log_flush();
+	}
+	buffer.len = buffer.line = 0;
+	log_sink_leave(&buffer);
+}
+
+static bool
+flush_of_turn(void *arg)
+{
+	struct log_hook *hook = arg;
+	log_flush();
+	if (buffer.len > 0 && !timer_is_set(&hook->retry))
+		timer_set(&hook->retry, RETRY_MS);
+	return false;
+}
+
+/* The timer only begins a turn, at whose end flush_of_turn tries again. */
+static void
+on_retry(void *arg)
+{
+	(void)arg;
+}
+
+void
+log_attach(struct log_hook *hook, struct loop *loop)
+{
+	hook->loop = loop;
+	timer_init(&hook->retry, loop, on_retry, hook);
+	loop_hook(loop, HOOK_FLUSH, &hook->flush, flush_of_turn, hook);
+}
+
+void
+log_detach(struct log_hook *hook)
+{
+	timer_clear(&hook->retry);
+	loop_unhook(hook->loop, HOOK_FLUSH, &hook->flush);
+}

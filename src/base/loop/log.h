@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/loop/loop.h"
+#include "base/span.h"
+
+/*
+ * The log: one JSON object per line on standard error, for the events of
+ * tbl/events.h.  It escapes control characters; keys, tokens, queries and
+ * bodies must never be given to it.  Each thread gathers its lines in a buffer
+ * of its own, which log_flush writes out in one go.  It never waits for a
+ * reader: a line that finds no room is dropped, and the next one that does find
+ * room is preceded by how many were.  Any thread.
+ */
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+
+enum event {
+#define EVENT(name, level, message) EV_##name,
+#include "tbl/events.h"
+#undef EVENT
+	EV_COUNT_,
+};
+
+/* How many lines found no room since the start, in all threads.  Any thread. */
+uint64_t log_dropped(void);
+/* Lines below this level are dropped; set before the threads start. */
+void log_set_level(enum log_level level);
+/*
+ * Each line has this name of the gateway as "instance": 64 letters, digits and
+ * . _ - at most.  Set before the threads start.
+ */
+void log_set_instance(const char *name);
+bool log_wants(enum event event);
+
+/* A line in the making: log_begin, any members, log_end. */
+struct logline {
+	bool wanted;
+};
+
+/*
+ * Begins a line, with ts, level, event and, where tbl/events.h has any, its
+ * words.
+ */
+struct logline log_begin(enum event event);
+/* The same of an event that is a warning this time, whatever it usually is. */
+struct logline log_begin_warning(enum event event);
+/*
+ * A text of at most that many bytes: the rest is shown as "…", as in any text
+ * for which a line has no room.
+ */
+void log_put_text(struct logline *line, struct span name, struct span value,
+    size_t most);
+void log_put_int(struct logline *line, struct span name, int64_t value);
+/* us, microseconds, is written as milliseconds with three decimals. */
+void log_put_ms(struct logline *line, struct span name, int64_t us);
+
+/* The same by a name that is written where it is called: it has its length. */
+static inline void
+log_cut(
+    struct logline *line, const char *name, struct span value, size_t most)
+{
+	log_put_text(line, span_str(name), value, most);
+}
+
+static inline void
+log_span(struct logline *line, const char *name, struct span value)
+{
+	log_put_text(line, span_str(name), value, value.len);
+}
+
+static inline void
+log_str(struct logline *line, const char *name, const char *value)
+{
+	log_span(line, name, span_str(value));
+}
+
+static inline void
+log_int(struct logline *line, const char *name, int64_t value)
+{
+	log_put_int(line, span_str(name), value);
+}
+
+static inline void
+log_ms(struct logline *line, const char *name, int64_t us)
+{
+	log_put_ms(line, span_str(name), us);
+}
+
+/* A path; of one that is longer, the first kilobyte is shown. */
+static inline void
+log_path(struct logline *line, struct span path)
+{
+	log_cut(line, "path", path, 1024);
+}
+
+void log_bool(struct logline *line, const char *name, bool value);
+void log_null(struct logline *line, const char *name);
+/* A list of strings. */
+void log_list(struct logline *line, const char *name, const char *const *list,
+    size_t count);
+void log_end(struct logline *line);
+/* A line with the event alone. */
+void log_event(enum event event);
+
+/* Writes out what this thread has gathered, as far as possible at once. */
+void log_flush(void);
+/* The same for a thread that ends: waits for room, at most a second. */
+void log_flush_last(void);
+
+/*
+ * Makes the thread of a loop flush its lines at the end of every turn; a member
+ * of the loop's owner, which detaches it before the loop is freed.
+ */
+struct log_hook {
+	struct loop *loop;
+	struct hook flush;
+	struct timer retry;
+};
+void log_attach(struct log_hook *hook, struct loop *loop);
+void log_detach(struct log_hook *hook);

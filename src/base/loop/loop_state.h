@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/loop/hook.h"
+
+/*
+ * What a loop has besides descriptors, other threads and clocks: timers that
+ * are set, the ready list, hooks, and what rests.  It is the first member of
+ * struct loop, so that timer.c, task.c and turn.c need not know the rest, and a
+ * test can put another loop around it.  For those three and whoever defines a
+ * struct loop.  The loop's own thread.
+ */
+struct loop;
+
+/* A binary heap, the earliest timer first. */
+struct timer_heap {
+	struct timer **list; /* from 1 */
+	unsigned count;
+	unsigned size;
+};
+
+struct loop_state {
+	/* The loop's milliseconds, as of the start of this turn. */
+	int64_t (*now_ms)(struct loop_state *state);
+	struct timer_heap timers;
+	struct task *ready;
+	struct task **ready_end;
+	struct hook *hooks[HOOK_KINDS];
+	struct rested *rested;     /* put there in this turn */
+	struct rested *rested_old; /* in the turn before */
+};
+
+static inline struct loop_state *
+loop_state_of(struct loop *loop)
+{
+	return (struct loop_state *)(void *)loop;
+}

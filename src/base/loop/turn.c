@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/loop/task.h"
+#include "base/loop/timer_private.h"
+#include "base/loop/turn.h"
+#include "base/mem.h"
+#include "base/must.h"
+
+/*
+ * Rounds of work in one turn, and what is run of the ready list, at most: then
+ * descriptors and timers have their turn, even if operations that end at once
+ * start each other for ever.
+ */
+enum { ROUNDS_MAX = 64, TASKS_MAX = 4096 };
+
+struct rested {
+	struct rested *next;
+	void *ptr;
+	void (*destroy)(void *ptr);
+};
+
+/* --- the end of a turn --- */
+
+static void
+run_task(struct loop_state *state)
+{
+	struct task *task = state->ready;
+	task_cancel(task);
+	task->run(task->arg);
+}
+
+/* Runs all hooks of a kind; true when one of them has more to do. */
+static bool
+run_hooks(struct loop_state *state, enum hook_kind kind)
+{
+	bool more = false;
+	struct hook *next;
+	for (struct hook *hook = state->hooks[kind]; hook; hook = next) {
+		next = hook->next;
+		more |= hook->run(hook->arg);
+	}
+	return more;
+}
+
+static void
+destroy_rested(struct rested **list)
+{
+	struct rested *rested = *list;
+	*list = NULL;
+	while (rested != NULL) {
+		struct rested *next = rested->next;
+		rested->destroy(rested->ptr);
+		free(rested);
+		rested = next;
+	}
+}
+
+bool
+turn_end(struct loop_state *state)
+{
+	bool more = true;
+	int tasks = 0;
+	for (int round = 0;
+	     more && round < ROUNDS_MAX && tasks < TASKS_MAX; round++) {
+		for (; state->ready != NULL && tasks < TASKS_MAX; tasks++)
+			run_task(state);
+		more = run_hooks(state, HOOK_WORK);
+		more |= state->ready != NULL;
+	}
+	more |= run_hooks(state, HOOK_FLUSH);
+	more |= state->ready != NULL;
+
+	struct rested *old = state->rested_old;
+	state->rested_old = state->rested;
+	state->rested = NULL;
+	destroy_rested(&old);
+	/* While something rests, the next turn must come without an event. */
+	return more || state->rested_old != NULL;
+}
+
+/* --- life --- */
+
+void
+turn_init(struct loop_state *state,
+    int64_t (*now_ms)(struct loop_state *state))
+{
+	*state = (struct loop_state){.now_ms = now_ms};
+	state->ready_end = &state->ready;
+}
+
+void
+turn_free(struct loop_state *state)
+{
+	while (state->ready != NULL)
+		run_task(state);
+	while (state->rested_old != NULL || state->rested != NULL) {
+		destroy_rested(&state->rested_old);
+		destroy_rested(&state->rested);
+	}
+	timer_forget(&state->timers);
+}
+
+void
+turn_rest(
+    struct loop_state *state, void *ptr, void (*destroy)(void *ptr))
+{
+	struct rested *rested = mem_zero(sizeof *rested);
+	*rested = (struct rested){state->rested, ptr, destroy};
+	state->rested = rested;
+}
+
+void
+turn_hook(struct loop_state *state, enum hook_kind kind, struct hook *hook,
+    bool (*run)(void *arg), void *arg)
+{
+	*hook = (struct hook){state->hooks[kind], run, arg};
+	state->hooks[kind] = hook;
+}
+
+void
+turn_unhook(
+    struct loop_state *state, enum hook_kind kind, struct hook *hook)
+{
+	struct hook **at = &state->hooks[kind];
+	while (*at != NULL && *at != hook)
+		at = &(*at)->next;
+	must(*at == hook);
+	*at = hook->next;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <malloc.h>
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/renewable.h"
+#include "conf/jsonc/comments.h"
+#include "conf/jsonc/spots.h"
+#include "conf/load/complaints_private.h"
+#include "conf/load/conf_load.h"
+#include "conf/load/cross_check_private.h"
+#include "conf/load/object_private.h"
+#include "conf/load/secret_value_private.h"
+#include "conf/load/source_private.h"
+#include "conf/load/text_private.h"
+#include "conf/load/unknown_private.h"
+
+enum { FILE_MAX = 16 << 20 };
+
+static const struct conf *load_root(struct loader *l, struct span text);
+static const struct conf *load_plain(struct loader *l, struct span text);
+static const struct conf *load_file(
+    const char *file, bool only_admin, struct complaints *complaints);
+static const struct conf *load_text(const char *file, struct span text,
+    bool only_admin, struct complaints *complaints);
+static struct conf *new_conf(const char *file);
+static void wipe_what_jansson_frees(void);
+static void conf_destroy(struct conf *conf);
+
+const struct conf *
+conf_load(const char *file, struct complaints *complaints)
+{
+	return load_file(file, false, complaints);
+}
+
+const struct conf *
+conf_load_admin(const char *file, struct complaints *complaints)
+{
+	return load_file(file, true, complaints);
+}
+
+const struct conf *
+conf_load_text(
+    const char *file, struct span text, struct complaints *complaints)
+{
+	return load_text(file, text, false, complaints);
+}
+
+static const struct conf *
+load_file(const char *file, bool only_admin, struct complaints *complaints)
+{
+	char *text;
+	size_t len;
+	int error = text_file_read(file, FILE_MAX, &text, &len);
+	if (error != 0) {
+		complaints_add(complaints, NULL, "cannot be read: %s",
+		    error_of_file(error));
+		return NULL;
+	}
+	const struct conf *conf =
+	    load_text(file, span_of(text, len), only_admin, complaints);
+	sodium_memzero(text, len);
+	free(text);
+	return conf;
+}
+
+static const struct conf *
+load_text(const char *file, struct span text, bool only_admin,
+    struct complaints *complaints)
+{
+	wipe_what_jansson_frees();
+	struct loader l = {.conf = new_conf(file),
+	    .complaints = complaints,
+	    .only_admin = only_admin};
+	const struct conf *loaded = load_root(&l, text);
+
+	secret_value_set_login(&l, NULL, NULL);
+	return loaded;
+}
+
+static struct conf *
+new_conf(const char *file)
+{
+	struct conf *conf = mem_zero(sizeof *conf);
+	atomic_init(&conf->refs, 1);
+	conf->destroy = conf_destroy;
+	conf->file = mem_str(span_str(file));
+	return conf;
+}
+
+static void
+conf_destroy(struct conf *conf)
+{
+	object_clear(GROUP_ROOT, conf);
+	renewable_free(&conf->store.redis.tls.credentials);
+	spots_free(&conf->spots);
+	free(conf->fixed);
+	for (size_t i = 0; i < conf->secrets.count; i++)
+		free(conf->secrets.list[i]);
+	free(conf->secrets.list);
+	free(conf->file);
+	free(conf);
+}
+
+const struct conf *
+conf_load_defaults(void)
+{
+	static const char least[] =
+	    "{\"listen\": [\"127.0.0.1:0\"],"
+	    " \"upstreams\": {\"x\": \"http://127.0.0.1\"},"
+	    " \"routes\": [{\"path\": \"/\", \"upstream\": \"x\","
+	    "   \"idempotency\": {}}]}";
+	struct complaints complaints = {0};
+	const struct conf *conf = conf_load_text(
+	    "", span_of(least, sizeof least - 1), &complaints);
+	must(conf != NULL);
+	return conf;
+}
+
+/* --- JSON --- */
+
+static void
+wiping_free(void *ptr)
+{
+	if (ptr != NULL)
+		sodium_memzero(ptr, malloc_usable_size(ptr));
+	free(ptr);
+}
+
+/*
+ * The file may have secrets, and so jansson's memory has them.  For good and
+ * only once, at the start: other threads use jansson when a reload comes.
+ */
+static void
+wipe_what_jansson_frees(void)
+{
+	json_malloc_t present_malloc;
+	json_free_t present_free;
+	json_get_alloc_funcs(&present_malloc, &present_free);
+	if (present_free != wiping_free)
+		json_set_alloc_funcs(malloc, wiping_free);
+}
+
+/* --- what is wrong, and where --- */
+
+static void
+complain_at(struct complaints *complaints, struct spot at, const char *words)
+{
+	complaints_add(complaints, NULL, "%s", words);
+	struct complaint *last = &complaints->list[complaints->count - 1];
+	last->line = at.line;
+	last->column = at.column;
+}
+
+/* Where a bracket is open that may lack its own, that is said, too. */
+static void
+complain_fault(struct loader *l, const struct spots_fault *fault)
+{
+	char *words = fault->opened.line == 0
+	    ? mem_text(fault->words)
+	    : mem_printf("%s (what is open here begins at %zu:%zu)",
+		  fault->words, fault->opened.line, fault->opened.column);
+	complain_at(l->complaints, fault->at, words);
+	free(words);
+}
+
+/* What jansson says, less the piece of the file that it quotes. */
+static void
+complain_syntax(struct loader *l, struct span text, json_error_t *error)
+{
+	char *quoted = strstr(error->text, " near '");
+	if (quoted != NULL)
+		*quoted = '\0';
+	size_t at = (size_t)error->position;
+	complain_at(l->complaints,
+	    spots_of_byte(text, at < text.len ? at : text.len), error->text);
+}
+
+static void
+complain_twice(void *arg, const char *pointer, struct spot first)
+{
+	struct complaints *found = arg;
+	complaints_add(found, pointer, "appears twice (first at %zu:%zu)",
+	    first.line, first.column);
+	found->list[found->count - 1].of_name = true;
+}
+
+void
+conf_load_place(const struct conf *conf, struct complaints *complaints)
+{
+	for (size_t i = 0; i < complaints->count; i++) {
+		struct complaint *c = &complaints->list[i];
+		if (c->line > 0 || c->pointer == NULL)
+			continue;
+		struct spot at =
+		    spots_find(conf->spots, c->pointer, c->of_name);
+		c->line = at.line;
+		c->column = at.column;
+	}
+}
+
+void
+conf_load_log(const struct conf *conf, struct complaints *complaints,
+    enum event event)
+{
+	conf_load_place(conf, complaints);
+	complaints_log(complaints, conf->file, event);
+}
+
+/* Of the addresses to listen on, what their sockets are made from. */
+static char *
+sockets_text(const struct conf *conf)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct conf_listen *listen = &conf->listen[i];
+		must(json_array_append_new(list,
+			 json_pack("[s?Is?]", listen->address.text,
+			     (json_int_t)listen->mode, listen->group)) == 0);
+	}
+	char *text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	must(text != NULL);
+	return text;
+}
+
+/* Each fixed option of the whole file as one digest of its JSON. */
+static void
+digest_fixed_options(struct loader *l)
+{
+	uint8_t *to = mem_zero(n_options * DIGEST_BYTES);
+	l->conf->fixed = to;
+	for (size_t i = 0; i < n_options; i++, to += DIGEST_BYTES) {
+		const struct option *option = &options[i];
+		if (option->group != GROUP_ROOT || !option->restart)
+			continue;
+		const char *preset = option_preset(option);
+		json_t *value = loader_value(l, option);
+		char *text =
+		    option->type == TYPE_LISTENS ? sockets_text(l->conf)
+		    : value
+		    ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS)
+		    : mem_str(span_str(preset));
+		struct digest digest;
+		digest_begin(&digest, SPAN("option"), SPAN(""));
+		digest_part(&digest, span_str(text));
+		digest_end(&digest, to);
+		text_free(&text);
+	}
+}
+
+/* --- the values --- */
+
+/* What is found wrong with the values, in the order of the file. */
+static void
+load_values(struct loader *l)
+{
+	object_load_presets(l, GROUP_ROOT, l->conf);
+	unknown_mistyped_rename(l);
+	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
+	object_load_routes(l);
+	l->n_alone = l->complaints->count;
+	source_load(l);
+	source_relay_load(l);
+	cross_check_conf(l);
+	digest_fixed_options(l);
+	complaints_entries_name(l->complaints, l->root);
+	unknown_mistyped_point(l);
+	conf_load_place(l->conf, l->complaints);
+	complaints_sort(l->complaints);
+}
+
+/* --- where the gateway is --- */
+
+static bool
+is_of_admin(const struct complaint *complaint)
+{
+	struct span pointer = span_str(complaint->pointer);
+	return span_eq(pointer, SPAN("/admin")) ||
+	    span_starts(pointer, SPAN("/admin/"));
+}
+
+/* Takes it out of what is not valid; NULL: it is wrong, or not there. */
+static const struct conf *
+kept_admin(struct conf *from, const struct complaints *found)
+{
+	for (size_t i = 0; i < found->count; i++)
+		if (is_of_admin(&found->list[i]))
+			return NULL;
+	if (from->admin.text == NULL)
+		return NULL;
+	struct conf *conf = new_conf(from->file);
+	conf->admin = from->admin;
+	conf->admin_token = from->admin_token;
+	from->admin = (struct address){0};
+	from->admin_token = NULL;
+	return conf;
+}
+
+/* --- all of it --- */
+
+/* The text has no comments any more, and its places are known. */
+static const struct conf *
+load_plain(struct loader *l, struct span text)
+{
+	json_error_t error;
+	const struct conf *conf = l->conf;
+	struct complaints found = {NULL, 0};
+	struct complaints *complaints = l->complaints;
+	l->root = json_loadb(text.ptr, text.len, 0, &error);
+	if (l->root == NULL) {
+		complain_syntax(l, text, &error);
+		conf_unref(&conf);
+		return NULL;
+	}
+	l->complaints = &found;
+	spots_each_twice(l->conf->spots, complain_twice, &found);
+	load_values(l);
+	if (found.count > 0) {
+		const struct conf *wrong = conf;
+		conf = l->only_admin ? kept_admin(l->conf, &found) : NULL;
+		conf_unref(&wrong);
+	} else {
+		source_digest_all(l->conf);
+	}
+	complaints_move(complaints, &found);
+	json_decref(l->mistyped);
+	json_decref(l->root);
+	return conf;
+}
+
+static const struct conf *
+load_root(struct loader *l, struct span text)
+{
+	struct spots_fault fault;
+	const struct conf *conf = l->conf;
+	l->conf->spots = spots_read(text, &fault);
+	if (l->conf->spots == NULL) {
+		complain_fault(l, &fault);
+		conf_unref(&conf);
+		return NULL;
+	}
+	char *plain = mem_copy(text.ptr, text.len);
+	comments_blank(plain, text.len);
+	conf = load_plain(l, span_of(plain, text.len));
+	sodium_memzero(plain, text.len);
+	free(plain);
+	return conf;
+}
+
+void
+conf_load_presets(enum group group, void *base)
+{
+	struct complaints none = {NULL, 0};
+	struct loader l = {.complaints = &none};
+	object_load_presets(&l, group, base);
+}
+
+void
+conf_load_clear(enum group group, void *base)
+{
+	object_clear(group, base);
+}

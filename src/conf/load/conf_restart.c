@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/mem.h"
+#include "base/test_build.h"
+#include "conf/load/complaints_private.h"
+#include "conf/load/conf_load.h"
+#include "conf/load/conf_restart.h"
+#include "conf/load/text_private.h"
+#include "conf/show.h"
+#include "conf/show_running.h"
+
+static bool
+keeps_option(const struct conf *a, const struct conf *b, size_t option)
+{
+	size_t at = option * DIGEST_BYTES;
+	return memcmp(a->fixed + at, b->fixed + at, DIGEST_BYTES) == 0;
+}
+
+static void
+complain(struct complaints *complaints, const struct option *option)
+{
+	struct loader l = {.complaints = complaints};
+	complaints_at_option(&l, NULL, option,
+	    "a reload does not change this; restart the gateway");
+}
+
+/* Whoever has said more of it before is not repeated. */
+static void
+warn(struct complaints *complaints, const struct option *option)
+{
+	complain(complaints, option);
+	struct complaint *last = &complaints->list[complaints->count - 1];
+	last->warning = true;
+	for (struct complaint *c = complaints->list; c < last; c++)
+		if (c->pointer != NULL && !strcmp(c->pointer, last->pointer)) {
+			free(last->pointer);
+			free(last->message);
+			complaints->count--;
+			return;
+		}
+}
+
+void
+conf_restart_needed(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
+	for (size_t i = 0; i < n_options; i++)
+		if (!keeps_option(running, next, i))
+			complain(complaints, &options[i]);
+	conf_load_place(next, complaints);
+}
+
+void
+conf_restart_warn(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
+	for (size_t i = 0; i < n_options; i++)
+		if (!keeps_option(running, next, i))
+			warn(complaints, &options[i]);
+}
+
+void
+conf_restart_warn_told(const json_t *told, const struct conf *next,
+    struct complaints *complaints)
+{
+	const json_t *before = json_object_get(told, "restart");
+	const json_t *salt =
+	    json_object_get(json_object_get(told, "store"), "salt");
+	/* An older gateway does not tell. */
+	if (!json_is_object(before) || !json_is_string(salt))
+		return;
+	json_t *now = show_running_restart(next, json_string_value(salt));
+	for (size_t i = 0; i < n_options; i++) {
+		if (options[i].group != GROUP_ROOT)
+			continue;
+		const json_t *old = json_object_get(before, options[i].path);
+		const json_t *new = json_object_get(now, options[i].path);
+		if (old != NULL && new != NULL && !json_equal(old, new))
+			warn(complaints, &options[i]);
+	}
+	json_decref(now);
+}
+
+static bool
+has_events(bool written, const struct conf *next, struct complaints *complaints)
+{
+	struct loader l = {.complaints = complaints};
+	if (next->n_relays == 0 || written)
+		return true;
+	complaints_at_option(&l, NULL,
+	    option_at(GROUP_ROOT, offsetof(struct conf, relays)),
+	    "a reload does not begin to write events, which the first relay "
+	    "needs; restart the gateway");
+	return false;
+}
+
+bool
+conf_restart_has_events(const struct conf *start, const struct conf *next,
+    struct complaints *complaints)
+{
+	return has_events(start->store.events_maxlen > 0, next, complaints);
+}
+
+bool
+conf_restart_has_events_told(const json_t *told, const struct conf *next,
+    struct complaints *complaints)
+{
+	const json_t *store = json_object_get(told, "store");
+	/* An older gateway does not tell. */
+	bool written = !json_is_false(json_object_get(store, "events"));
+	return has_events(written, next, complaints);
+}
+
+/* --- where records are --- */
+
+static bool
+shares_method(const struct conf_route *a, const struct conf_route *b)
+{
+	if (a->methods.count == 0 || b->methods.count == 0)
+		return true;
+	for (size_t i = 0; i < a->methods.count; i++)
+		for (size_t j = 0; j < b->methods.count; j++)
+			if (!strcmp(a->methods.list[i], b->methods.list[j]))
+				return true;
+	return false;
+}
+
+/* Whether it may be sent what the other one was sent before. */
+static bool
+comes_after(const struct conf_route *next, const struct conf_route *before)
+{
+	return next->idempotency != NULL && before->idempotency != NULL &&
+	    (!strcmp(next->name, before->name) ||
+		!strcmp(next->path, before->path)) &&
+	    shares_method(next, before);
+}
+
+static bool
+has_same_entity(const struct conf_route *a, const struct conf_route *b)
+{
+	const struct option *option = option_at(GROUP_IDEMPOTENCY,
+	    offsetof(struct conf_idempotency, entity));
+	json_t *one = show_option(option, a->idempotency);
+	json_t *other = show_option(option, b->idempotency);
+	bool same = json_equal(one, other) || one == other;
+	json_decref(one);
+	json_decref(other);
+	return same;
+}
+
+static bool
+finds_records(const struct conf_route *route, const struct conf *running)
+{
+	for (size_t i = 0; i < running->n_routes; i++)
+		if (comes_after(route, &running->routes[i]) &&
+		    !has_same_entity(route, &running->routes[i]))
+			return false;
+	return true;
+}
+
+static void
+complain_of_entity(struct loader *l, size_t route)
+{
+	const struct json_place list = {NULL, "routes", 0};
+	const struct json_place place = {&list, NULL, route};
+	const struct json_place at = {&place, "idempotency", 0};
+	complaints_at_option(l, &at,
+	    option_at(GROUP_IDEMPOTENCY,
+		offsetof(struct conf_idempotency, entity)),
+	    "a reload does not change this on a cluster, where it says in "
+	    "which shard records are: keys that were executed would be free; "
+	    "restart the gateways when no client sends older keys again");
+}
+
+bool
+conf_restart_finds(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
+	return running->store.redis.cluster.count == 0 ||
+	    conf_restart_finds_there(running, next, complaints);
+}
+
+bool
+conf_restart_finds_there(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
+	struct loader l = {.complaints = complaints};
+	size_t before = complaints->count;
+	for (size_t i = 0; i < next->n_routes; i++)
+		if (!finds_records(&next->routes[i], running) &&
+		    INVARIANT(records_found))
+			complain_of_entity(&l, i);
+	return complaints->count == before;
+}

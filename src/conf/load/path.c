@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/digest.h"
+#include "base/mem.h"
+#include "conf/load/complaints_private.h"
+#include "conf/load/path_private.h"
+#include "conf/load/text_private.h"
+#include "conf/load/unknown_private.h"
+#include "conf/name.h"
+#include "conf/nearest.h"
+
+/* The next segment of a path that begins with a slash; false at its end. */
+static bool
+take_segment(struct span *path, struct span *ret_segment)
+{
+	if (path->len == 0)
+		return false;
+	const char *end = memchr(path->ptr + 1, '/', path->len - 1);
+	size_t len = end ? (size_t)(end - path->ptr) : path->len;
+	*ret_segment = span_of(path->ptr + 1, len - 1);
+	*path = span_from(*path, len);
+	return true;
+}
+
+/* --- paths of targets --- */
+
+const char *
+path_wrong_target(const char *text)
+{
+	struct span path = span_of(text, strcspn(text, "?"));
+	struct span segment;
+	if (path.len == 0 || *text != '/')
+		return "must begin with \"/\"";
+	while (take_segment(&path, &segment)) {
+		if (span_is_dots(segment))
+			return "must not have \".\" or \"..\" as a segment";
+		if (segment.len == 0 && path.len > 0)
+			return "must not have two slashes in a row";
+	}
+	for (const char *p = text; *p != '\0'; p++) {
+		uint8_t byte;
+		if (*p <= 0x20 || *p >= 0x7f || *p == '#' || *p == '\\')
+			return "must consist of visible ASCII without \"#\" "
+			       "and \"\\\"";
+		if (*p == '%' &&
+		    (!hex_decode(span_of(p + 1, strnlen(p + 1, 2)), &byte, 1) ||
+			byte == 0))
+			return "\"%\" must begin a percent-encoded byte other "
+			       "than %00";
+	}
+	return NULL;
+}
+
+void
+path_parse_target(struct loader *l, const struct given *given)
+{
+	char **field = given_field(given);
+	char *text = text_read(l, given->at, given->value);
+	const char *wrong = text != NULL ? path_wrong_target(text) : NULL;
+	if (wrong != NULL)
+		complaints_at(l, given->at, "%s", wrong);
+	text_free(field);
+	*field = text;
+}
+
+/* --- paths of routes --- */
+
+/* {x}, with letters, digits and _ - within the braces. */
+static bool
+is_variable(struct span segment)
+{
+	size_t last = segment.len - 1;
+	if (segment.len < 3 || segment.ptr[0] != '{' ||
+	    segment.ptr[last] != '}')
+		return false;
+	for (size_t i = 1; i < last; i++) {
+		char c = segment.ptr[i];
+		if (!ascii_is_alpha(c) && !ascii_is_digit(c) && c != '_' &&
+		    c != '-')
+			return false;
+	}
+	return true;
+}
+
+static bool
+has_any(struct span s, const char *bytes)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (strchr(bytes, s.ptr[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* What is wrong with one segment; the last one may be a star. */
+static const char *
+read_segment(struct span text, bool last, struct conf_segment *ret_segment)
+{
+	*ret_segment = (struct conf_segment){SEGMENT_TEXT, text};
+	if (text.len == 0)
+		return last ? "must not end with \"/\""
+			    : "must not have two slashes in a row";
+	if (span_is_dots(text))
+		return "must not have \".\" or \"..\" as a segment";
+	if (last && span_eq(text, SPAN("*"))) {
+		ret_segment->kind = SEGMENT_REST;
+		return NULL;
+	}
+	if (is_variable(text)) {
+		ret_segment->kind = SEGMENT_ANY;
+		ret_segment->text = span_of(text.ptr + 1, text.len - 2);
+		return NULL;
+	}
+	if (has_any(text, "{}"))
+		return "{x} must be a whole segment";
+	if (has_any(text, "*"))
+		return last
+		    ? "\"*\" must be a whole segment, and stands for all that "
+		      "follow"
+		    : "\"*\" may only be the last segment; a segment in the "
+		      "middle is {NAME}";
+	return NULL;
+}
+
+static const char *
+wrong_path(const char *text)
+{
+	const char *wrong = name_wrong(text);
+	if (wrong != NULL)
+		return wrong;
+	if (*text != '/')
+		return strstr(text, "://") != NULL
+		    ? "must be the path alone, without the host"
+		    : "must begin with \"/\"";
+	if (strchr(text, '%') != NULL)
+		return "must not have \"%\": paths are matched after decoding";
+	if (strpbrk(text, "?#\\") != NULL)
+		return "must not have \"?\", \"#\" or \"\\\"";
+	return NULL;
+}
+
+/* The segments point into the text. */
+static const char *
+read_path(const char *text, struct conf_route *route)
+{
+	struct span rest = span_str(text);
+	struct span segment;
+	const char *wrong = wrong_path(text);
+	if (wrong != NULL || rest.len == 1)
+		return wrong;
+	size_t slashes = 0;
+	for (const char *p = text; *p != '\0'; p++)
+		slashes += *p == '/';
+	route->segments = mem_zero(slashes * sizeof *route->segments);
+	while (wrong == NULL && take_segment(&rest, &segment))
+		wrong = read_segment(segment, rest.len == 0,
+		    &route->segments[route->n_segments++]);
+	return wrong;
+}
+
+void
+path_parse(struct loader *l, const struct given *given)
+{
+	struct conf_route *route = given->base;
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	path_clear(route, &route->path);
+	route->path = text;
+	const char *wrong = read_path(text, route);
+	if (wrong != NULL) {
+		complaints_at(l, given->at, "%s", wrong);
+		path_clear(route, &route->path);
+	}
+}
+
+void
+path_clear(void *base, void *field)
+{
+	struct conf_route *route = base;
+	(void)field;
+	text_free(&route->path);
+	free(route->segments);
+	route->segments = NULL;
+	route->n_segments = 0;
+}
+
+/* Whether it is ":id" or "<id>", as others write {id}. */
+static bool
+is_spelled_as_others_do(const struct conf_segment *segment, struct span name)
+{
+	struct span text = segment->text;
+	if (segment->kind != SEGMENT_TEXT || text.len <= name.len)
+		return false;
+	struct span inner = span_of(text.ptr + 1, name.len);
+	size_t more = text.len - name.len;
+	return span_eq(inner, name) &&
+	    ((text.ptr[0] == ':' && more == 1) ||
+		(text.ptr[0] == '<' && more == 2 &&
+		    text.ptr[text.len - 1] == '>'));
+}
+
+char *
+path_no_variable(const struct conf_route *route, struct span name)
+{
+	struct nearest nearest = nearest_to(name);
+	for (size_t i = 0; i < route->n_segments; i++) {
+		const struct conf_segment *segment = &route->segments[i];
+		if (is_spelled_as_others_do(segment, name))
+			return mem_printf("the path of the route has no "
+			    "{%.*s}; did you mean {%.*s} there, instead of "
+			    "\"%.*s\"?", SPAN_FMT(name), SPAN_FMT(name),
+			    SPAN_FMT(segment->text));
+		if (segment->kind == SEGMENT_ANY)
+			nearest_try(&nearest, segment->text);
+	}
+	if (nearest.found.ptr == NULL)
+		return mem_printf(
+		    "the path of the route has no {%.*s}", SPAN_FMT(name));
+	return mem_printf("the path of the route has no {%.*s}; did you mean "
+	    "\"%.*s\"?", SPAN_FMT(name), SPAN_FMT(nearest.found));
+}
+
+/* --- paths where the gateway itself answers for a route --- */
+
+void
+path_parse_own(struct loader *l, const struct given *given)
+{
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	struct conf_route *own = mem_zero(sizeof *own);
+	own->path = text;
+	const char *wrong = read_path(text, own);
+	path_clear_own(NULL, given_field(given));
+	*(struct conf_route **)given_field(given) = own;
+	if (wrong == NULL)
+		return;
+	complaints_at(l, given->at, "%s", wrong);
+	path_clear_own(NULL, given_field(given));
+}
+
+void
+path_clear_own(void *base, void *field)
+{
+	struct conf_route **own = field;
+	(void)base;
+	if (*own != NULL)
+		path_clear(*own, &(*own)->path);
+	free(*own);
+	*own = NULL;
+}
+
+/* What a record's name is made of besides the scope must be in the path. */
+static const char *
+wrong_status(const struct conf *conf, const struct conf_route *route,
+    struct span *ret_name)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	const struct template *namespace = &policy->namespace;
+	const struct conf_route *status = route->status;
+	size_t keys = 0;
+	for (size_t i = 0; i < status->n_segments; i++) {
+		const struct conf_segment *segment = &status->segments[i];
+		if (segment->kind == SEGMENT_REST)
+			return "must not end with \"*\"";
+		keys += segment->kind == SEGMENT_ANY &&
+		    span_eq(segment->text, SPAN("key"));
+	}
+	if (keys != 1)
+		return "must have {key} once";
+	if (conf->store.redis.cluster.count > 0 &&
+	    policy->entity.pointers.count > 0)
+		return "on a cluster, with this entity, no client has a key";
+	for (size_t i = 0; i < namespace->count; i++) {
+		*ret_name = namespace->pieces[i].text;
+		if (namespace->pieces[i].kind == TEMPLATE_PATH &&
+		    conf_variable(status, *ret_name) < 0)
+			return "must have a variable that the namespace has";
+	}
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		const struct conf_scope *scope = &policy->scope.list[i];
+		if (scope->kind != SCOPE_PATH)
+			continue;
+		*ret_name = span_str(scope->path);
+		if (conf_variable(status, *ret_name) < 0)
+			return "must have a variable that the scope has";
+	}
+	*ret_name = SPAN("");
+	return NULL;
+}
+
+static bool
+is_path_of(const struct conf_route *own, const struct conf_route *other)
+{
+	return other != NULL && other != own && !strcmp(own->path, other->path);
+}
+
+/* Of two that are the same, the second is wrong. */
+static bool
+own_is_taken(const struct conf *conf, const struct conf_route *of,
+    const struct conf_route *own)
+{
+	for (const struct conf_route *r = conf->routes; r <= of; r++)
+		if (is_path_of(own, r->status) ||
+		    (r != of && is_path_of(own, r->policy)))
+			return true;
+	return false;
+}
+
+static void
+finish_own(struct loader *l, const struct option *option, size_t index,
+    struct conf_route *own, enum route_kind kind)
+{
+	const struct conf_route *route = &l->conf->routes[index];
+	struct json_place list = {NULL, "routes", 0};
+	struct json_place at = {&list, NULL, index};
+	struct span name = SPAN("");
+	const char *wrong = NULL;
+	if (own == NULL)
+		return;
+	if (route->idempotency == NULL)
+		wrong = "without \"idempotency\" it has no keys";
+	else if (route->observes)
+		wrong = "a route that observes promises nothing of its keys: "
+			"leave this out until \"mode\" is \"enforce\"";
+	else if (own_is_taken(l->conf, route, own))
+		wrong = "the gateway answers there already";
+	else if (kind == ROUTE_STATUS)
+		wrong = wrong_status(l->conf, route, &name);
+	if (wrong != NULL)
+		complaints_at_option(l, &at, option, "%s%s%.*s%s", wrong,
+		    name.len > 0 ? ": {" : "", SPAN_FMT(name),
+		    name.len > 0 ? "}" : "");
+	own->kind = kind;
+	own->name = route->name;
+	own->index = route->index;
+	own->upstream = route->upstream;
+	own->idempotency = route->idempotency;
+}
+
+static void
+check_mode(struct loader *l, const struct conf_route *route)
+{
+	struct json_place list = {NULL, "routes", 0};
+	struct json_place at = {&list, NULL, route->index};
+	if (route->observes && route->idempotency == NULL)
+		complaints_at_option(l, &at,
+		    option_at(
+			GROUP_ROUTE, offsetof(struct conf_route, observes)),
+		    "a route without \"idempotency\" has no keys");
+}
+
+void
+path_finish_own(struct loader *l)
+{
+	for (size_t i = 0; i < l->conf->n_routes; i++) {
+		const struct conf_route *route = &l->conf->routes[i];
+		check_mode(l, route);
+		finish_own(l,
+		    option_at(GROUP_ROUTE, offsetof(struct conf_route, status)),
+		    i, route->status, ROUTE_STATUS);
+		finish_own(l,
+		    option_at(GROUP_ROUTE, offsetof(struct conf_route, policy)),
+		    i, route->policy, ROUTE_POLICY);
+	}
+}
+
+/* --- texts with variables --- */
+
+/* What is wrong with the path to ask the upstream at. */
+static const char *
+read_reconcile(const char *text, struct template *ret_template)
+{
+	const char *wrong =
+	    template_read(text, RECONCILE_VARIABLES, ret_template);
+	if (wrong != NULL)
+		return wrong;
+	char *sample = template_sample(ret_template);
+	wrong = path_wrong_target(sample);
+	if (wrong == NULL && !strcmp(sample, text))
+		wrong = "must have {key}, {path:NAME} or {json:/pointer}, or "
+			"all keys would get one answer";
+	free(sample);
+	if (wrong != NULL)
+		template_clear(ret_template);
+	return wrong;
+}
+
+const char *
+path_read_message(const char *text, struct template *ret_template)
+{
+	return template_read(text, MESSAGE_VARIABLES, ret_template);
+}
+
+/*
+ * What is wrong with the path of a message's request.  One that servers read in
+ * two ways leads to no route for certain.
+ */
+static const char *
+read_message_path(const char *text, struct template *ret_template)
+{
+	const char *wrong = path_read_message(text, ret_template);
+	if (wrong != NULL)
+		return wrong;
+	char *sample = template_sample(ret_template);
+	size_t len = strcspn(sample, "?");
+	wrong = path_wrong_target(sample);
+	for (size_t i = 0; wrong == NULL && i + 2 < len; i++)
+		if (span_ieq(span_of(sample + i, 3), SPAN("%2F")) ||
+		    span_ieq(span_of(sample + i, 3), SPAN("%2E")))
+			wrong = "must not have \"%2F\" or \"%2E\"";
+	free(sample);
+	if (wrong != NULL)
+		template_clear(ret_template);
+	return wrong;
+}
+
+/*
+ * Values of variables have no slash; with one between any two of them, no two
+ * lists of values make one text.
+ */
+static const char *
+read_namespace(const char *text, struct template *ret_template)
+{
+	const char *wrong =
+	    template_read(text, NAMESPACE_VARIABLES, ret_template);
+	bool parted = true;
+	for (size_t i = 0; wrong == NULL && i < ret_template->count; i++) {
+		const struct template_piece *piece = &ret_template->pieces[i];
+		if (piece->kind != TEMPLATE_TEXT && !parted)
+			wrong = "must have a \"/\" between two variables";
+		parted = piece->kind == TEMPLATE_TEXT &&
+		    (parted ||
+			memchr(piece->text.ptr, '/', piece->text.len));
+	}
+	if (wrong != NULL)
+		template_clear(ret_template);
+	return wrong;
+}
+
+static void
+parse_template(struct loader *l, const struct given *given, unsigned kinds,
+    const char *(*read)(const char *text, struct template *ret_template))
+{
+	struct template made = {NULL, NULL, 0};
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	const char *wrong =
+	    *text == '\0' ? "must not be empty" : read(text, &made);
+	if (wrong != NULL && !unknown_variable(l, given->at, text, kinds))
+		complaints_at(l, given->at, "%s", wrong);
+	text_free(&text);
+	if (wrong != NULL)
+		return;
+	path_clear_template(NULL, given_field(given));
+	*(struct template *)given_field(given) = made;
+}
+
+void
+path_parse_reconcile(struct loader *l, const struct given *given)
+{
+	parse_template(l, given, RECONCILE_VARIABLES, read_reconcile);
+}
+
+void
+path_parse_message(struct loader *l, const struct given *given)
+{
+	parse_template(l, given, MESSAGE_VARIABLES, read_message_path);
+}
+
+void
+path_parse_namespace(struct loader *l, const struct given *given)
+{
+	parse_template(l, given, NAMESPACE_VARIABLES, read_namespace);
+}
+
+void
+path_clear_template(void *base, void *field)
+{
+	(void)base;
+	template_clear(field);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "conf/amount.h"
+#include "conf/load/complaints_private.h"
+#include "conf/load/text_private.h"
+#include "conf/load/value_private.h"
+#include "conf/meant.h"
+
+/* Fills the field where the amount is in the option's range. */
+static void
+set_amount(struct loader *l, const struct given *given, int64_t amount,
+    enum amount_kind kind)
+{
+	const struct option *option = given->option;
+	if (amount >= option->min && amount <= option->max) {
+		*(int64_t *)given_field(given) = amount;
+		return;
+	}
+	char *min = amount_text(option->min, kind);
+	char *max = amount_text(option->max, kind);
+	complaints_at(l, given->at, "must be between %s and %s", min, max);
+	free(min);
+	free(max);
+}
+
+void
+value_parse_boolean(struct loader *l, const struct given *given)
+{
+	if (!json_is_boolean(given->value))
+		complaints_at(l, given->at, "must be true or false%s",
+		    json_is_string(given->value) ? ", without quotes" : "");
+	else
+		*(bool *)given_field(given) = json_is_true(given->value);
+}
+
+void
+value_parse_count(struct loader *l, const struct given *given)
+{
+	const char *text = json_string_value(given->value);
+	int64_t number;
+	if (text != NULL && digits_read(span_str(text), INT32_MAX, &number))
+		complaints_at(l, given->at, "must be a whole number, without "
+		    "quotes; did you mean %s?", text);
+	else if (!json_is_integer(given->value))
+		complaints_at(l, given->at, "must be a whole number");
+	else
+		set_amount(l, given, json_integer_value(given->value),
+		    AMOUNT_COUNT);
+}
+
+/* A number of bytes in quotes; false: it is none, or is written with a unit. */
+static bool
+say_quoted_bytes(struct loader *l, const struct given *given)
+{
+	const struct option *option = given->option;
+	const char *text = json_string_value(given->value);
+	int64_t number;
+	if (text == NULL || !digits_read(span_str(text), INT64_MAX, &number))
+		return false;
+	bool fits = number >= option->min && number <= option->max;
+	if (fits && number % 1024 == 0)
+		return false;
+	/* So few bytes are hardly what somebody wants. */
+	bool few = number > 0 && number <= 1024 &&
+	    number <= option->max >> 20;
+	char *least = amount_text(option->min, AMOUNT_SIZE);
+	char *most = amount_text(option->max, AMOUNT_SIZE);
+	if (fits && few)
+		complaints_at(l, given->at, "a size in quotes has a unit; did "
+		    "you mean \"%sMiB\", or %s for bytes?", text, text);
+	else if (fits)
+		complaints_at(l, given->at, "a size in quotes has a unit; did "
+		    "you mean %s?", text);
+	else
+		complaints_at(l, given->at, "a size in quotes has a unit, like "
+		    "\"64KiB\" or \"1MiB\"; it must be between %s and %s",
+		    least, most);
+	free(least);
+	free(most);
+	return true;
+}
+
+/* Says what it must be, and what may have been meant. */
+static void
+complain_of_amount(
+    struct loader *l, const struct given *given, enum amount_kind kind)
+{
+	if (kind == AMOUNT_SIZE && say_quoted_bytes(l, given))
+		return;
+	const char *words = kind == AMOUNT_DURATION
+	    ? "must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" or "
+	      "\"30d\""
+	    : "must be a size like \"64KiB\" or \"1MiB\", or a number of bytes";
+	char *meant = meant_amount(given->option, given->value, kind);
+	char *longer = kind == AMOUNT_DURATION
+	    ? meant_long_amount(given->option, given->value)
+	    : NULL;
+	if (meant == NULL)
+		complaints_at(l, given->at, "%s", words);
+	else if (longer != NULL)
+		complaints_at(l, given->at,
+		    "%s; did you mean \"%s\" or \"%s\"?", words, meant,
+		    longer);
+	else
+		complaints_at(l, given->at, "%s; did you mean \"%s\"?", words,
+		    meant);
+	free(meant);
+	free(longer);
+}
+
+/* A string, or where one is, with an amount in it. */
+static void
+parse_amount(
+    struct loader *l, const struct given *given, enum amount_kind kind)
+{
+	int64_t amount;
+	if (!text_is_one(given->value)) {
+		complain_of_amount(l, given, kind);
+		return;
+	}
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	if (amount_read(text, kind, &amount))
+		set_amount(l, given, amount, kind);
+	else
+		complain_of_amount(l, given, kind);
+	text_free(&text);
+}
+
+void
+value_parse_duration(struct loader *l, const struct given *given)
+{
+	parse_amount(l, given, AMOUNT_DURATION);
+}
+
+void
+value_parse_size(struct loader *l, const struct given *given)
+{
+	if (json_is_integer(given->value))
+		set_amount(
+		    l, given, json_integer_value(given->value), AMOUNT_SIZE);
+	else
+		parse_amount(l, given, AMOUNT_SIZE);
+}
+
+void
+value_parse_mode(struct loader *l, const struct given *given)
+{
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	size_t len = strlen(text);
+	unsigned long mode = strtoul(text, NULL, 8);
+	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
+	    mode == 0 || mode > 0777)
+		complaints_at(l, given->at,
+		    "must be octal permissions like \"0660\"");
+	else
+		*(int64_t *)given_field(given) = (int64_t)mode;
+	text_free(&text);
+}
+
+void
+value_clear_nothing(void *base, void *field)
+{
+	(void)base;
+	(void)field;
+}

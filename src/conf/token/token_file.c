@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/renewable.h"
+#include "conf/token/token_file.h"
+
+enum { FILE_MAX = 1 << 20 };
+
+/* What tells one state of a file from another. */
+struct version {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+	int error; /* it could not be opened */
+};
+
+struct token_file {
+	char *name;
+	struct version version;
+	struct renewable *keys;
+};
+
+static struct version
+version_of(const struct stat *st)
+{
+	return (struct version){st->st_dev, st->st_ino, st->st_size,
+	    st->st_ctim, 0};
+}
+
+static bool
+same_version(const struct version *a, const struct version *b)
+{
+	return a->device == b->device && a->inode == b->inode &&
+	    a->size == b->size && a->error == b->error &&
+	    a->changed.tv_sec == b->changed.tv_sec &&
+	    a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static struct version
+version_now(const char *name)
+{
+	struct stat st;
+	return stat(name, &st) == 0 ? version_of(&st)
+				    : (struct version){.error = errno};
+}
+
+/* All of it, at most FILE_MAX bytes; 0 or an errno. */
+static int
+read_bytes(int fd, char *text, size_t *ret_len)
+{
+	size_t len = 0;
+	while (len <= FILE_MAX) {
+		ssize_t n = read(fd, text + len, FILE_MAX + 1 - len);
+		if (n < 0 && errno != EINTR)
+			return errno;
+		if (n == 0)
+			break;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	*ret_len = len;
+	return len > FILE_MAX ? EFBIG : 0;
+}
+
+static int
+read_file(const char *name, char *text, size_t *ret_len)
+{
+	struct stat st;
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno;
+	int error = fstat(fd, &st) != 0 ? errno
+	    : S_ISREG(st.st_mode)	? read_bytes(fd, text, ret_len)
+					: EINVAL;
+	close(fd);
+	return error;
+}
+
+static struct token_keys *
+read_keys(const char *name, char **ret_wrong)
+{
+	char *text = mem_zero(FILE_MAX + 1);
+	char *words = NULL;
+	size_t len = 0;
+	struct token_keys *keys = NULL;
+	int error = read_file(name, text, &len);
+	if (error != 0)
+		words = mem_printf("cannot be read: %s", error_of_file(error));
+	else
+		keys = token_keys_read(span_of(text, len), &words);
+	sodium_memzero(text, len);
+	free(text);
+	if (keys == NULL)
+		*ret_wrong = mem_printf("%s %s", name, words);
+	free(words);
+	return keys;
+}
+
+static void
+free_keys(void *object)
+{
+	struct token_keys *keys = object;
+	token_keys_free(&keys);
+}
+
+struct token_file *
+token_file_new(const char *name, char **ret_wrong)
+{
+	/* One that changes while it is read is read once more. */
+	struct version version = version_now(name);
+	struct token_keys *keys = read_keys(name, ret_wrong);
+	if (keys == NULL)
+		return NULL;
+	struct token_file *file = mem_zero(sizeof *file);
+	file->name = mem_text(name);
+	file->version = version;
+	file->keys = renewable_new(keys, free_keys);
+	return file;
+}
+
+void
+token_file_free(struct token_file **file)
+{
+	struct token_file *f = *file;
+	*file = NULL;
+	if (f == NULL)
+		return;
+	renewable_free(&f->keys);
+	free(f->name);
+	free(f);
+}
+
+enum token_file_news
+token_file_look(struct token_file *file, char **ret_wrong)
+{
+	struct version version = version_now(file->name);
+	if (same_version(&version, &file->version))
+		return TOKEN_FILE_SAME;
+	file->version = version;
+	struct token_keys *keys = read_keys(file->name, ret_wrong);
+	if (keys == NULL)
+		return TOKEN_FILE_WRONG;
+	struct renewable *newer = renewable_new(keys, free_keys);
+	renewable_renew(file->keys, newer);
+	renewable_free(&newer);
+	return TOKEN_FILE_NEW;
+}
+
+char *
+token_file_used(const struct token_file *file)
+{
+	struct renewed *keys = renewable_borrow(file->keys);
+	char *text = token_keys_used(renewable_object(keys));
+	renewable_return(&keys);
+	return text;
+}
+
+char *
+token_file_left(const struct token_file *file)
+{
+	struct renewed *keys = renewable_borrow(file->keys);
+	char *text = token_keys_left(renewable_object(keys));
+	renewable_return(&keys);
+	return text;
+}
+
+char *
+token_file_private(const struct token_file *file)
+{
+	struct renewed *keys = renewable_borrow(file->keys);
+	char *name =
+	    mem_text(token_keys_private(renewable_object(keys)));
+	renewable_return(&keys);
+	return name;
+}
+
+const char *
+token_file_verify(struct arena *arena, const struct token_file *file,
+    const struct token_rules *rules, struct span token, int64_t now_ms,
+    struct span *ret_value)
+{
+	struct renewed *keys = renewable_borrow(file->keys);
+	const char *wrong = token_verify(arena, renewable_object(keys), rules,
+	    token, now_ms, ret_value);
+	renewable_return(&keys);
+	return wrong;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
+#include <stdio.h>
+
+#include "conf/token/token_json.h"
+
+/* Who names a thousand audiences has something else in mind. */
+enum { ITEMS_MAX = 1000 };
+
+const struct json *
+token_json_at(const struct json *object, const char *name)
+{
+	struct span segment = span_str(name);
+	const struct pointer pointer = {&segment, 1};
+	return json_at(object, &pointer);
+}
+
+const struct json *
+token_json_item(const struct json *list, unsigned index)
+{
+	char name[16];
+	snprintf(name, sizeof name, "%u", index);
+	return token_json_at(list, name);
+}
+
+bool
+token_json_text(
+    const struct json *object, const char *name, struct span *ret_text)
+{
+	const struct json *value = token_json_at(object, name);
+	return value != NULL && json_text(value, ret_text);
+}
+
+bool
+token_json_lists(
+    const struct json *object, const char *name, struct span wanted)
+{
+	const struct json *value = token_json_at(object, name);
+	struct span text;
+	if (value == NULL)
+		return false;
+	if (json_text(value, &text))
+		return span_eq(text, wanted);
+	for (unsigned i = 0; i < ITEMS_MAX; i++) {
+		const struct json *item = token_json_item(value, i);
+		if (item == NULL)
+			return false;
+		if (json_text(item, &text) && span_eq(text, wanted))
+			return true;
+	}
+	return false;
+}
+
+bool
+token_json_bytes(
+    struct arena *arena, struct span text, struct span *ret_bytes)
+{
+	unsigned char *out = arena_alloc(arena, text.len + 1);
+	const char *end;
+	size_t len;
+	if (sodium_base642bin(out, text.len + 1, text.ptr, text.len, NULL,
+		&len, &end, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
+	    end != text.ptr + text.len)
+		return false;
+	*ret_bytes = span_of(out, len);
+	return true;
+}

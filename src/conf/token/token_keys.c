@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <gnutls/abstract.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/secret.h"
+#include "conf/token/token_fault.h"
+#include "conf/token/token_json.h"
+#include "conf/token/token_keys.h"
+
+enum { KEYS_MAX = 200, RSA_BITS_MIN = 2048, SECRET_MIN = 32 };
+
+static void
+clear_key(struct token_key *key)
+{
+	if (key->public != NULL)
+		gnutls_pubkey_deinit(key->public);
+	secret_free(key->secret);
+	free(key->id);
+}
+
+void
+token_keys_free(struct token_keys **keys)
+{
+	struct token_keys *k = *keys;
+	*keys = NULL;
+	if (k == NULL)
+		return;
+	for (size_t i = 0; i < k->count; i++)
+		clear_key(&k->list[i]);
+	for (size_t i = 0; i < k->n_left; i++)
+		free(k->left[i].why);
+	free(k->list);
+	free(k->left);
+	free(k);
+}
+
+/* --- one key --- */
+
+struct jwk_reading {
+	struct arena *arena;
+	const struct json *jwk;
+	struct token_key *key;
+};
+
+static bool
+member_bytes(
+    const struct jwk_reading *r, const char *name, struct span *ret_bytes)
+{
+	struct span text;
+	return token_json_text(r->jwk, name, &text) &&
+	    token_json_bytes(r->arena, text, ret_bytes) && ret_bytes->len > 0;
+}
+
+static gnutls_datum_t
+datum_of(struct span bytes)
+{
+	return (gnutls_datum_t){
+	    (unsigned char *)(uintptr_t)bytes.ptr, (unsigned)bytes.len};
+}
+
+static const char *
+read_rsa(const struct jwk_reading *r)
+{
+	struct span n, e;
+	unsigned bits = 0;
+	if (!member_bytes(r, "n", &n) || !member_bytes(r, "e", &e))
+		return "has no \"n\" and \"e\" in base64url";
+	const gnutls_datum_t modulus = datum_of(n), exponent = datum_of(e);
+	must(gnutls_pubkey_init(&r->key->public) == 0);
+	if (gnutls_pubkey_import_rsa_raw(
+		r->key->public, &modulus, &exponent) < 0 ||
+	    gnutls_pubkey_get_pk_algorithm(r->key->public, &bits) !=
+		GNUTLS_PK_RSA)
+		return "is no RSA key";
+	return bits < RSA_BITS_MIN ? "has less than 2048 bits" : NULL;
+}
+
+static const char *
+read_ec(const struct jwk_reading *r)
+{
+	struct span x, y;
+	if (!member_bytes(r, "x", &x) || !member_bytes(r, "y", &y) ||
+	    x.len != 32 || y.len != 32)
+		return "has no \"x\" and \"y\" of 32 bytes in base64url";
+	const gnutls_datum_t at_x = datum_of(x), at_y = datum_of(y);
+	must(gnutls_pubkey_init(&r->key->public) == 0);
+	return gnutls_pubkey_import_ecc_raw(r->key->public,
+		   GNUTLS_ECC_CURVE_SECP256R1, &at_x, &at_y) < 0
+	    ? "is no point of P-256"
+	    : NULL;
+}
+
+static const char *
+read_ed25519(const struct jwk_reading *r)
+{
+	struct span x;
+	if (!member_bytes(r, "x", &x) || x.len != sizeof r->key->point)
+		return "has no \"x\" of 32 bytes in base64url";
+	memcpy(r->key->point, x.ptr, x.len);
+	return NULL;
+}
+
+static const char *
+read_secret(const struct jwk_reading *r)
+{
+	struct span k;
+	if (!member_bytes(r, "k", &k) || k.len < SECRET_MIN)
+		return "has no \"k\" of 32 bytes or more in base64url";
+	r->key->secret = secret_alloc(k.len);
+	r->key->secret_len = k.len;
+	memcpy(r->key->secret, k.ptr, k.len);
+	sodium_memzero((char *)(uintptr_t)k.ptr, k.len);
+	return NULL;
+}
+
+static const struct kind {
+	const char *kty, *crv;
+	enum token_algorithm algorithm;
+	const char *names[2]; /* alg; the first as tokens have it */
+	const char *(*read)(const struct jwk_reading *r);
+} kinds[] = {
+    {"RSA", NULL, TOKEN_RS256, {"RS256", "RS256"}, read_rsa},
+    {"EC", "P-256", TOKEN_ES256, {"ES256", "ES256"}, read_ec},
+    {"OKP", "Ed25519", TOKEN_EDDSA, {"EdDSA", "Ed25519"}, read_ed25519},
+    {"oct", NULL, TOKEN_HS256, {"HS256", "HS256"}, read_secret},
+};
+
+static bool
+says(const struct json *jwk, const char *name, const char *word)
+{
+	struct span text;
+	return token_json_text(jwk, name, &text) &&
+	    span_eq(text, span_str(word));
+}
+
+/* Whether a member that may be missing is one of two words. */
+static bool
+may_be(const struct json *jwk, const char *name, const char *const words[2])
+{
+	return token_json_at(jwk, name) == NULL || says(jwk, name, words[0]) ||
+	    says(jwk, name, words[1]);
+}
+
+/* What the key is, and is for; NULL: for something else, as *ret_member says */
+static const struct kind *
+kind_of(const struct json *jwk, const char **ret_member)
+{
+	static const char *const use[2] = {"sig", "sig"};
+	*ret_member = "use";
+	if (!may_be(jwk, "use", use))
+		return NULL;
+	*ret_member = "key_ops";
+	if (token_json_at(jwk, "key_ops") != NULL &&
+	    !token_json_lists(jwk, "key_ops", SPAN("verify")))
+		return NULL;
+	*ret_member = "kty";
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		const struct kind *kind = &kinds[i];
+		if (!says(jwk, "kty", kind->kty))
+			continue;
+		*ret_member = "crv";
+		if (kind->crv != NULL && !says(jwk, "crv", kind->crv))
+			continue;
+		*ret_member = "alg";
+		return may_be(jwk, "alg", kind->names) ? kind : NULL;
+	}
+	return NULL;
+}
+
+static const char *
+read_kid(const struct jwk_reading *r)
+{
+	struct span id;
+	if (token_json_at(r->jwk, "kid") == NULL)
+		return NULL;
+	if (!token_json_text(r->jwk, "kid", &id) || id.len == 0 ||
+	    memchr(id.ptr, '\0', id.len) != NULL)
+		return "has a \"kid\" that is no text";
+	r->key->id = mem_str(id);
+	return NULL;
+}
+
+/* --- what is left out --- */
+
+/* "alg" is "PS256"; the caller frees it. */
+static char *
+why_left(const struct json *jwk, const char *member)
+{
+	struct span text;
+	if (token_json_at(jwk, member) == NULL)
+		return mem_printf("has no \"%s\"", member);
+	if (!strcmp(member, "key_ops"))
+		return mem_text("\"key_ops\" has no \"verify\"");
+	if (!token_json_text(jwk, member, &text))
+		return mem_printf("\"%s\" is no text", member);
+	return mem_printf(
+	    "\"%s\" is \"%.*s\"", member, SPAN_FMT(text));
+}
+
+static void
+leave_out(struct token_keys *keys, const struct json *jwk, unsigned index,
+    const char *member)
+{
+	keys->left =
+	    mem_grow(keys->left, (keys->n_left + 1) * sizeof *keys->left);
+	keys->left[keys->n_left++] =
+	    (struct token_left){index, why_left(jwk, member)};
+}
+
+char *
+token_keys_left(const struct token_keys *keys)
+{
+	char *text = NULL;
+	for (size_t i = 0; i < keys->n_left; i++) {
+		const struct token_left *left = &keys->left[i];
+		char *longer = mem_printf("%s%s/keys/%u (%s)",
+		    text != NULL ? text : "", text != NULL ? ", " : "",
+		    left->index, left->why);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+/* --- all of them --- */
+
+static const char *
+key_label(const struct token_key *key)
+{
+	return key->id != NULL ? key->id : "one without a kid";
+}
+
+const char *
+token_keys_private(const struct token_keys *keys)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		if (keys->list[i].makes_tokens)
+			return key_label(&keys->list[i]);
+	return NULL;
+}
+
+static const char *
+algorithm_name(enum token_algorithm algorithm)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (kinds[i].algorithm == algorithm)
+			return kinds[i].names[0];
+	return "";
+}
+
+char *
+token_keys_used(const struct token_keys *keys)
+{
+	char *text = mem_text("");
+	for (size_t i = 0; i < keys->count; i++) {
+		const struct token_key *key = &keys->list[i];
+		char *longer = mem_printf("%s%s%s (%s)", text,
+		    i > 0 ? ", " : "",
+		    key_label(key), algorithm_name(key->algorithm));
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static bool
+has_id(const struct token_keys *keys, const struct token_key *key)
+{
+	for (size_t i = 0; i < keys->count; i++) {
+		const struct token_key *other = &keys->list[i];
+		if (other->algorithm == key->algorithm && key->id != NULL &&
+		    other->id != NULL && !strcmp(other->id, key->id))
+			return true;
+	}
+	return false;
+}
+
+/* NULL: it is added, or left out. */
+static const char *
+add_key(struct arena *arena, const struct json *jwk, unsigned index,
+    struct token_keys *keys)
+{
+	const char *member;
+	const struct kind *kind = kind_of(jwk, &member);
+	struct token_key key = {.id = NULL};
+	const struct jwk_reading reading = {arena, jwk, &key};
+	if (kind == NULL) {
+		leave_out(keys, jwk, index, member);
+		return NULL;
+	}
+	key.algorithm = kind->algorithm;
+	/* RFC 7518, section 6.2.2 and 6.3.2; RFC 8037, section 2. */
+	key.makes_tokens = kind->algorithm != TOKEN_HS256 &&
+	    token_json_at(jwk, "d") != NULL;
+	const char *wrong = kind->read(&reading);
+	if (wrong == NULL)
+		wrong = read_kid(&reading);
+	if (wrong == NULL && has_id(keys, &key))
+		wrong = "has the \"kid\" of another one";
+	if (wrong != NULL) {
+		clear_key(&key);
+		return wrong;
+	}
+	keys->list =
+	    mem_grow(keys->list, (keys->count + 1) * sizeof *keys->list);
+	keys->list[keys->count++] = key;
+	return NULL;
+}
+
+static char *
+no_key(const struct token_keys *keys)
+{
+	char *left = token_keys_left(keys);
+	char *words = mem_printf("has no key for RS256, ES256, EdDSA or HS256"
+	    "%s%s", left != NULL ? "; left out: " : "",
+	    left != NULL ? left : "");
+	free(left);
+	return words;
+}
+
+static char *
+read_set(struct arena *arena, struct span text, struct token_keys *keys)
+{
+	const struct json *set = json_read(arena, text);
+	const struct json *list =
+	    set != NULL ? token_json_at(set, "keys") : NULL;
+	const struct json *jwk;
+	if (set == NULL)
+		return token_fault_words(text);
+	if (list == NULL)
+		return mem_text("has no JWK Set: a JSON object with \"keys\"");
+	for (unsigned i = 0; (jwk = token_json_item(list, i)) != NULL; i++) {
+		const char *wrong = i < KEYS_MAX
+		    ? add_key(arena, jwk, i, keys)
+		    : "is one too many";
+		if (wrong != NULL)
+			return mem_printf(
+			    "has a key, /keys/%u, that %s", i, wrong);
+	}
+	return keys->count > 0 ? NULL : no_key(keys);
+}
+
+struct token_keys *
+token_keys_read(struct span text, char **ret_wrong)
+{
+	struct arena *arena = arena_new();
+	struct token_keys *keys = mem_zero(sizeof *keys);
+	char *wrong = read_set(arena, text, keys);
+	arena_free(&arena);
+	if (wrong != NULL) {
+		token_keys_free(&keys);
+		*ret_wrong = wrong;
+	}
+	return keys;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/must.h"
+#include "gate/key/duplicates.h"
+
+static const struct {
+	const char *word;
+	bool is_duplicate;
+} lines[] = {
+#define OBSERVED(name, word, is_duplicate) {word, is_duplicate},
+#include "tbl/observed.h"
+#undef OBSERVED
+};
+
+const char *
+duplicates_word(enum observed would)
+{
+	return lines[would].word;
+}
+
+bool
+duplicates_is_one(enum observed would)
+{
+	return lines[would].is_duplicate;
+}
+
+void
+duplicates_init(struct duplicates *all)
+{
+	all->added = 0;
+	must(pthread_mutex_init(&all->lock, NULL) == 0);
+}
+
+void
+duplicates_clear(struct duplicates *all)
+{
+	must(pthread_mutex_destroy(&all->lock) == 0);
+}
+
+void
+duplicates_add(struct duplicates *all, const struct duplicate *one)
+{
+	must(pthread_mutex_lock(&all->lock) == 0);
+	all->list[all->added++ % DUPLICATES_MAX] = *one;
+	must(pthread_mutex_unlock(&all->lock) == 0);
+}
+
+size_t
+duplicates_read(
+    struct duplicates *all, struct duplicate ret_list[DUPLICATES_MAX])
+{
+	must(pthread_mutex_lock(&all->lock) == 0);
+	size_t added = all->added;
+	size_t count = added < DUPLICATES_MAX ? added : DUPLICATES_MAX;
+	for (size_t i = 0; i < count; i++)
+		ret_list[i] = all->list[(added - 1 - i) % DUPLICATES_MAX];
+	must(pthread_mutex_unlock(&all->lock) == 0);
+	return count;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gate/key/key.h"
+
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/digest.h"
+#include "base/json.h"
+#include "base/test_build.h"
+
+static const char *check_key(struct arena *arena,
+    const struct conf_idempotency *policy, struct span value,
+    struct span *ret_key);
+static bool read_item(
+    struct arena *arena, struct span value, struct span *ret_string);
+static bool is_bare_key(struct span s);
+static bool is_uuid(struct span s);
+
+/* --- found among the fields --- */
+
+/*
+ * The one field of these names; where there is another, *ret_more.  A name may
+ * be listed twice.
+ */
+static const struct field *
+single_field(
+    const struct strings *names, const struct fields *fields, bool *ret_more)
+{
+	const struct field *f, *found = NULL;
+	*ret_more = false;
+	for (size_t i = 0; i < names->count; i++) {
+		struct span name = span_str(names->list[i]);
+		size_t at = 0;
+		while ((f = fields_next(fields, name, &at)) != NULL) {
+			*ret_more |= found != NULL && found != f;
+			found = f;
+		}
+	}
+	return found;
+}
+
+enum key_verdict
+key_find(struct arena *arena, const struct conf_idempotency *policy,
+    const struct fields *fields, struct key *ret_key)
+{
+	struct span key;
+	bool more;
+	const struct field *found =
+	    single_field(&policy->headers, fields, &more);
+
+	if (more && INVARIANT(one_key)) {
+		ret_key->message =
+		    "The request has more than one idempotency key.";
+		return KEY_INVALID;
+	}
+	if (found == NULL)
+		return KEY_MISSING;
+	const char *message = check_key(arena, policy, found->value, &key);
+	if (message) {
+		ret_key->message = message;
+		return KEY_INVALID;
+	}
+	ret_key->bytes = ret_key->sent = key;
+	return KEY_FOUND;
+}
+
+/* What is wrong with the value of a key's field; NULL for nothing. */
+static const char *
+check_key(struct arena *arena, const struct conf_idempotency *policy,
+    struct span value, struct span *ret_key)
+{
+	struct span key = value;
+
+	if (value.len == 0)
+		return "The idempotency key is empty.";
+	if (value.ptr[0] == '"') {
+		if (!read_item(arena, value, &key))
+			return "The idempotency key is not a single "
+			       "well-formed quoted string (RFC 8941).";
+	} else if (policy->key_format == KEY_QUOTED) {
+		return "The idempotency key must be a quoted string "
+		       "(RFC 8941).";
+	} else if (!is_bare_key(value) && INVARIANT(bare_key)) {
+		return "An idempotency key without quotes must be visible "
+		       "ASCII without spaces, commas, double quotes or "
+		       "semicolons.";
+	}
+	if (key.len == 0)
+		return "The idempotency key is empty.";
+	if (span_is_dots(key) && INVARIANT(dotless_key))
+		return "An idempotency key of one or two dots means another "
+		       "place in a path.";
+	if (key.len > (size_t)policy->max_length)
+		return arena_printf(arena,
+		    "The idempotency key is longer than %lld characters.",
+		    (long long)policy->max_length).ptr;
+	if (policy->key_format == KEY_UUID && !is_uuid(key))
+		return "The idempotency key must be a UUID.";
+	*ret_key = key;
+	return NULL;
+}
+
+static bool
+is_bare_key(struct span s)
+{
+	/* Visible, and neither a comma, a double quote nor a semicolon. */
+	static const bool is_bare_byte[256] = {
+	    ['!'] = true,
+	    ['#' ... '+'] = true,
+	    ['-' ... ':'] = true,
+	    ['<' ... '~'] = true,
+	};
+	bool bare = true;
+
+	for (size_t i = 0; i < s.len; i++)
+		bare &= is_bare_byte[(unsigned char)s.ptr[i]];
+	return bare;
+}
+
+/* 8-4-4-4-12 hex digits; either case, and the cases are different keys. */
+static bool
+is_uuid(struct span s)
+{
+	static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (s.len != sizeof(shape) - 1)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+		if (shape[i] == '-' ? c != '-' : ascii_hex_value(c) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* --- structured fields (RFC 8941, section 4.2): a string as an item --- */
+
+static bool
+take_char(struct span *in, char c)
+{
+	if (in->len == 0 || in->ptr[0] != c)
+		return false;
+	*in = span_from(*in, 1);
+	return true;
+}
+
+static size_t
+skip_decimals(struct span *in)
+{
+	size_t n = 0;
+
+	while (n < in->len && ascii_is_digit(in->ptr[n]))
+		n++;
+	*in = span_from(*in, n);
+	return n;
+}
+
+/* Section 4.2.4: at most 15 digits, or 12, a point and 3. */
+static bool
+skip_number(struct span *in)
+{
+	take_char(in, '-');
+	size_t whole = skip_decimals(in);
+	if (!take_char(in, '.'))
+		return whole >= 1 && whole <= 15;
+	size_t fraction = skip_decimals(in);
+	return whole >= 1 && whole <= 12 && fraction >= 1 && fraction <= 3;
+}
+
+/* Section 4.2.5; what it stands for goes to out, where there is one. */
+static bool
+take_quoted(struct span *in, char *out, size_t *ret_len)
+{
+	size_t len = 0;
+
+	if (!take_char(in, '"'))
+		return false;
+	while (!take_char(in, '"')) {
+		if (take_char(in, '\\') &&
+		    (in->len == 0 ||
+			(in->ptr[0] != '"' && in->ptr[0] != '\\')))
+			return false;
+		if (in->len == 0 || in->ptr[0] < 0x20 || in->ptr[0] > 0x7e)
+			return false;
+		if (out)
+			out[len] = in->ptr[0];
+		len++;
+		*in = span_from(*in, 1);
+	}
+	*ret_len = len;
+	return true;
+}
+
+/* Section 4.2.6; the first byte was seen. */
+static bool
+skip_token(struct span *in)
+{
+	while (in->len &&
+	    (in->ptr[0] == ':' || in->ptr[0] == '/' ||
+		field_is_token(span_of(in->ptr, 1))))
+		*in = span_from(*in, 1);
+	return true;
+}
+
+/* Section 4.2.7. */
+static bool
+skip_byte_sequence(struct span *in)
+{
+	take_char(in, ':');
+	while (in->len &&
+	    (ascii_is_alpha(in->ptr[0]) || ascii_is_digit(in->ptr[0]) ||
+		in->ptr[0] == '+' || in->ptr[0] == '/' || in->ptr[0] == '='))
+		*in = span_from(*in, 1);
+	return take_char(in, ':');
+}
+
+/* Section 4.2.3.1. */
+static bool
+skip_bare_item(struct span *in)
+{
+	size_t len;
+	char c = in->len ? in->ptr[0] : '\0';
+
+	if (c == '-' || ascii_is_digit(c))
+		return skip_number(in);
+	if (c == '"')
+		return take_quoted(in, NULL, &len);
+	if (c == '*' || ascii_is_alpha(c))
+		return skip_token(in);
+	if (c == ':')
+		return skip_byte_sequence(in);
+	return take_char(in, '?') && (take_char(in, '0') || take_char(in, '1'));
+}
+
+/* Section 4.2.3.2; the semicolon was taken. */
+static bool
+skip_parameter(struct span *in)
+{
+	while (take_char(in, ' '))
+		;
+	if (in->len == 0 || (in->ptr[0] != '*' && !ascii_is_lower(in->ptr[0])))
+		return false;
+	while (in->len &&
+	    (ascii_is_lower(in->ptr[0]) || ascii_is_digit(in->ptr[0]) ||
+		(in->ptr[0] != '\0' && strchr("_-.*", in->ptr[0]))))
+		*in = span_from(*in, 1);
+	return !take_char(in, '=') || skip_bare_item(in);
+}
+
+/* A string and any parameters, which mean nothing here; no more. */
+static bool
+read_item(struct arena *arena, struct span value, struct span *ret_string)
+{
+	char *out = arena_alloc(arena, value.len);
+	size_t len;
+
+	if (!take_quoted(&value, out, &len))
+		return false;
+	while (take_char(&value, ';')) {
+		if (!skip_parameter(&value))
+			return false;
+	}
+	if (value.len)
+		return false;
+	*ret_string = span_of(out, len);
+	return true;
+}
+
+/* --- derived from the body --- */
+
+bool
+key_digest_members(struct arena *scratch, const struct pointers *pointers,
+    struct span body, struct digest *digest)
+{
+	const struct json *json = json_read(scratch, body);
+
+	if (json == NULL)
+		return false;
+	for (size_t i = 0; i < pointers->count; i++) {
+		const struct pointer *pointer = &pointers->list[i];
+		const struct json *value = json_at(json, pointer);
+		/*
+		 * Many programs write null for what they have not set.  Were
+		 * it a value, all requests without an order number would
+		 * share one key.
+		 */
+		if (value == NULL ||
+		    (json_is_nil(value) && INVARIANT(derived_of_nothing)))
+			return false;
+		digest_part(digest, SPAN("/"));
+		for (size_t s = 0; s < pointer->count; s++) {
+			digest_part(digest, SPAN("s"));
+			digest_part(digest, pointer->segments[s]);
+		}
+		digest_part(digest, SPAN("="));
+		json_digest(value, NULL, digest);
+	}
+	return true;
+}
+
+enum key_verdict
+key_derive(struct arena *arena, const struct conf_idempotency *policy,
+    struct span body, struct key *ret_key)
+{
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char hex[DIGEST_HEX + 1];
+	bool found = true;
+
+	if (body.len == 0)
+		return KEY_MISSING;
+	if (policy->derive_from_body) {
+		digest_begin(&digest, SPAN("key of body"), SPAN(""));
+		digest_part(&digest, body);
+	} else if (policy->derive_from.count > 0) {
+		/* What is read of a body is many times its size. */
+		struct arena *scratch = arena_new();
+		digest_begin(&digest, SPAN("key of json"), SPAN(""));
+		found = key_digest_members(
+		    scratch, &policy->derive_from, body, &digest);
+		arena_free(&scratch);
+	} else {
+		return KEY_MISSING;
+	}
+	if (!found)
+		return KEY_MISSING;
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof(hash), hex);
+	/* No field value has that first byte, so no client sends this key. */
+	ret_key->bytes = arena_printf(arena, "\001derived:%s", hex);
+	/* Version 8 is for whatever a program makes it of (section 5.8). */
+	hash[6] = (uint8_t)(0x80 | (hash[6] & 0x0f));
+	hash[8] = (uint8_t)(0x80 | (hash[8] & 0x3f));
+	hex_encode(hash, sizeof(hash), hex);
+	ret_key->sent = arena_printf(arena, "%.8s-%.4s-%.4s-%.4s-%.12s", hex,
+	    hex + 8, hex + 12, hex + 16, hex + 20);
+	return KEY_FOUND;
+}
+
+/* The first that a body has not, or has null for; NULL: none. */
+static const struct pointer *
+first_missing(const struct pointers *pointers, const struct json *json)
+{
+	for (size_t i = 0; i < pointers->count; i++) {
+		const struct json *value = json_at(json, &pointers->list[i]);
+		if (value == NULL || json_is_nil(value))
+			return &pointers->list[i];
+	}
+	return NULL;
+}
+
+struct span
+key_members_wrong(struct arena *arena, const char *what,
+    const struct pointers *pointers, struct span body)
+{
+	struct arena *scratch = arena_new();
+	const struct json *json = json_read(scratch, body);
+	const struct pointer *missing =
+	    json != NULL ? first_missing(pointers, json) : NULL;
+	char *name = missing != NULL ? pointer_text(missing) : NULL;
+	struct span words = SPAN("");
+	if (body.len == 0)
+		words = arena_printf(arena, "%s, because the body of this "
+		    "request is empty.", what);
+	else if (json == NULL)
+		words = arena_printf(arena, "%s, because the body of this "
+		    "request is not JSON, or has a member twice.", what);
+	else if (missing != NULL)
+		words = arena_printf(arena, "%s, because %s is missing, or "
+		    "null, in this request.", what, name);
+	free(name);
+	arena_free(&scratch);
+	return words;
+}
+
+struct span
+key_derive_wrong(struct arena *arena, const struct conf_idempotency *policy,
+    struct span body)
+{
+	return key_members_wrong(
+	    arena, "No key can be made", &policy->derive_from, body);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base/must.h"
+#include "conf/show.h"
+#include "gate/key/policy.h"
+
+/* What is told as the configuration has it. */
+static const char *const told[] = {"preset", "required", "derive_key",
+    "key_format", "max_length", "scope", "fingerprint.", "retention",
+    "unknown_retention", "max_attempts", "in_flight", "wait_timeout",
+    "max_request_body", "max_response_body", "replay_header"};
+
+/* The same, where a request changes something that it names. */
+static const char *const told_of_entity[] = {
+    "entity", "newer_only", "serialize"};
+
+static bool
+is_told(const struct option *option, const struct conf_idempotency *policy)
+{
+	struct span path = span_str(option->path);
+	bool entity = conf_has_entity(policy);
+	for (size_t i = 0;
+	     entity && i < sizeof told_of_entity / sizeof *told_of_entity; i++)
+		if (span_eq(path, span_str(told_of_entity[i])))
+			return true;
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+		struct span name = span_str(told[i]);
+		bool within = name.ptr[name.len - 1] == '.';
+		if (within ? span_starts(path, name) : span_eq(path, name))
+			return true;
+	}
+	return false;
+}
+
+static void
+put_member(json_t *object, const char *name, json_t *value)
+{
+	must(json_object_set_new(object, name, value) == 0);
+}
+
+static json_t *
+texts(const struct strings *strings)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < strings->count; i++)
+		must(json_array_append_new(
+			 list, json_string(strings->list[i])) == 0);
+	return list;
+}
+
+/* Where our keys are is nobody's business. */
+static void
+hide_places(json_t *scope)
+{
+	size_t i;
+	json_t *one;
+	json_array_foreach(scope, i, one) json_object_del(one, "keys");
+}
+
+static void
+put_told(json_t *document, json_t *fingerprint, const struct option *option,
+    const struct conf_idempotency *policy)
+{
+	const char *dot = strchr(option->path, '.');
+	json_t *value = show_option(option, policy);
+	if (!strcmp(option->path, "scope"))
+		hide_places(value);
+	if (value != NULL && dot != NULL)
+		put_member(fingerprint, dot + 1, value);
+	else if (value != NULL)
+		put_member(document, option->path, value);
+}
+
+int
+policy_status(const struct conf_idempotency *policy, enum problem problem)
+{
+	static const char *const types[] = {
+#define ROUTE_PROBLEM(name, type) type,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	};
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
+		if (policy->problems[i] != 0 &&
+		    !strcmp(types[i], problem_type(problem)))
+			return (int)policy->problems[i];
+	return problem_status(problem);
+}
+
+static bool
+takes_tokens(const struct conf_idempotency *policy)
+{
+	for (size_t i = 0; i < policy->scope.count; i++)
+		if (policy->scope.list[i].kind == SCOPE_JWT)
+			return true;
+	return false;
+}
+
+/* All statuses of that problem's type: a number, or a list of several. */
+static json_t *
+statuses_of_type(
+    const struct conf_idempotency *policy, enum problem problem)
+{
+	json_t *list = json_array();
+	for (int status = 400; status < 600; status++)
+		for (int i = 0; i < PROBLEM_COUNT_; i++)
+			if (!strcmp(problem_type((enum problem)i),
+				problem_type(problem)) &&
+			    policy_status(policy, (enum problem)i) == status) {
+				json_array_append_new(
+				    list, json_integer(status));
+				break;
+			}
+	if (json_array_size(list) != 1)
+		return list;
+	json_t *only = json_incref(json_array_get(list, 0));
+	json_decref(list);
+	return only;
+}
+
+/* What a request with a key may be answered besides what the API answers. */
+static json_t *
+statuses_of(const struct conf_idempotency *policy)
+{
+	const struct {
+		enum problem problem;
+		bool met;
+	} problems[] = {
+	    {PROBLEM_KEY_MISSING, policy->required},
+	    {PROBLEM_KEY_INVALID, true},
+	    {PROBLEM_SCOPE_MISSING,
+		policy->scope.count > 0 && !policy->scope_missing_forward},
+	    {PROBLEM_TOKEN_INVALID, takes_tokens(policy)},
+	    {PROBLEM_IN_FLIGHT, true},
+	    {PROBLEM_KEY_REUSED, true},
+	    {PROBLEM_UNKNOWN_HELD, true},
+	    {PROBLEM_ATTEMPTS_EXHAUSTED, true},
+	    {PROBLEM_RESPONSE_NOT_KEPT, true},
+	    {PROBLEM_REQUEST_TOO_LARGE, true},
+	    {PROBLEM_BAD_REQUEST, conf_has_entity(policy)},
+	    {PROBLEM_STALE_VERSION, policy->newer_only.count > 0},
+	    {PROBLEM_ENTITY_BUSY, policy->serialize},
+	    {PROBLEM_UPSTREAM_UNREACHABLE, true},
+	    {PROBLEM_STORE_UNAVAILABLE, true},
+	    {PROBLEM_OVERLOADED, true},
+	    {PROBLEM_DRAINING, true},
+	};
+	json_t *statuses = json_object();
+	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+		if (problems[i].met)
+			put_member(statuses,
+			    problem_type(problems[i].problem),
+			    statuses_of_type(policy, problems[i].problem));
+	return statuses;
+}
+
+json_t *
+policy_document(const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	json_t *document = json_object(), *fingerprint = json_object();
+	if (route->methods.count > 0)
+		put_member(document, "methods", texts(&route->methods));
+	put_member(document, "path", json_string(route->path));
+	put_member(document, "header", texts(&policy->headers));
+	put_member(document, "fingerprint", fingerprint);
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == GROUP_IDEMPOTENCY &&
+		    is_told(&options[i], policy))
+			put_told(document, fingerprint, &options[i], policy);
+	put_member(document, "retention_seconds",
+	    json_integer(policy->retention_ms / 1000));
+	put_member(document, "statuses", statuses_of(policy));
+	if (route->status != NULL)
+		put_member(document, "status_path",
+		    json_string(route->status->path));
+	return document;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <jansson.h>
+
+#include "conf/conf.h"
+#include "http/front/problem.h"
+
+/*
+ * What a route's clients may know of its idempotency (policy_path): which
+ * header has the key and how long it may be, what counts as the same request,
+ * how long an answer is kept, and which statuses the gateway itself answers
+ * with.  It knows no request.  Pure; any thread; the caller owns what is
+ * returned.
+ */
+json_t *policy_document(const struct conf_route *route);
+/* The status of the problem's answer, where a route has this policy. */
+int policy_status(const struct conf_idempotency *policy, enum problem problem);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/test_build.h"
+#include "conf/basic_user.h"
+#include "conf/token/token.h"
+#include "conf/token/token_file.h"
+#include "gate/key/scope.h"
+#include "http/front/route.h"
+
+/* --- HTTP Basic (RFC 7617) --- */
+
+static enum scope_verdict
+find_user(struct arena *arena, struct span value, struct span *ret_user)
+{
+	struct span token;
+	if (!field_credentials(value, SPAN("Basic"), &token))
+		return SCOPE_FOUND;
+	return basic_user_read(arena, token, ret_user) ? SCOPE_FOUND
+						       : SCOPE_MALFORMED;
+}
+
+/* --- signed tokens --- */
+
+/* A bearer token that is there has to be good, whatever else there is. */
+static enum scope_verdict
+find_claim(const struct conf_scope *scope, const struct scope_request *request,
+    struct span value, struct span *ret_claim)
+{
+	const struct token_rules rules = {
+	    scope->jwt, scope->issuer, scope->audience};
+	struct span token;
+	if (!field_credentials(value, SPAN("Bearer"), &token))
+		return SCOPE_FOUND;
+	/* What is decoded is as long as the token. */
+	struct arena *scratch = arena_new();
+	const char *wrong = token_file_verify(scratch, scope->file, &rules,
+	    token, request->now_ms, ret_claim);
+	if (wrong == NULL)
+		*ret_claim = arena_dup(request->arena, *ret_claim);
+	else
+		wrong = arena_dup(request->arena, span_str(wrong)).ptr;
+	arena_free(&scratch);
+	*request->ret_message = wrong;
+	return wrong == NULL ? SCOPE_FOUND : SCOPE_INVALID;
+}
+
+/* --- each of them --- */
+
+static enum scope_verdict
+find_in_header(const struct conf_scope *scope,
+    const struct scope_request *request, struct span *ret_value)
+{
+	struct span name = span_str(scopes_header(scope));
+	size_t at = 0;
+	const struct field *f = fields_next(request->fields, name, &at);
+	if (f == NULL)
+		return SCOPE_FOUND;
+	if (fields_next(request->fields, name, &at) && INVARIANT(one_scope))
+		return SCOPE_REPEATED;
+	if (scope->kind == SCOPE_BASIC)
+		return find_user(request->arena, f->value, ret_value);
+	if (scope->kind == SCOPE_JWT)
+		return find_claim(scope, request, f->value, ret_value);
+	*ret_value = f->value;
+	return SCOPE_FOUND;
+}
+
+/* One value, empty where there is none. */
+static enum scope_verdict
+find_value(const struct conf_scope *scope, const struct scope_request *request,
+    struct span *ret_value)
+{
+	*ret_value = SPAN("");
+	switch (scope->kind) {
+	case SCOPE_HEADER:
+	case SCOPE_BASIC:
+	case SCOPE_JWT:
+		return find_in_header(scope, request, ret_value);
+	case SCOPE_PATH:
+		if (!route_variable(request->arena, request->route,
+			request->target, span_str(scope->path), ret_value))
+			*ret_value = SPAN("");
+		return SCOPE_FOUND;
+	case SCOPE_CERTIFICATE:
+		*ret_value = scope->certificate == CERTIFICATE_SUBJECT
+		    ? request->certificate->subject
+		    : request->certificate->fingerprint;
+		return SCOPE_FOUND;
+	}
+	must(false);
+	return SCOPE_MISSING;
+}
+
+/* What is wrong with a request is said in this order. */
+static enum scope_verdict
+worse(enum scope_verdict one, enum scope_verdict other)
+{
+	return one > other ? one : other;
+}
+
+enum scope_verdict
+scope_find(const struct conf_idempotency *policy,
+    const struct scope_request *request, struct span *ret_values)
+{
+	size_t count = policy->scope.count;
+	bool named = count == 0;
+	enum scope_verdict verdict = SCOPE_FOUND;
+	struct span *values =
+	    arena_alloc(request->arena, (count + 1) * sizeof *values);
+
+	for (size_t i = 0; i < count; i++) {
+		verdict = worse(verdict,
+		    find_value(&policy->scope.list[i], request, &values[i]));
+		named |= values[i].len > 0;
+	}
+	if (verdict != SCOPE_FOUND)
+		return verdict;
+	if (!named && INVARIANT(scope_needed))
+		return SCOPE_MISSING;
+	memcpy(ret_values, values, count * sizeof *values);
+	return SCOPE_FOUND;
+}
+
+/* --- by hand --- */
+
+static bool
+looks_like_number(struct span text)
+{
+	struct arena *arena = arena_new();
+	const struct json *json = json_read(arena, text);
+	struct span spelling;
+	bool number = json != NULL && json_spelling(json, &spelling) &&
+	    span_eq(spelling, text);
+	arena_free(&arena);
+	return number;
+}
+
+static const char issuer_name[] = "jwt.iss";
+
+/* What a token with that claim would be. */
+static struct span
+claim_by_hand(struct arena *arena, const struct conf_scope *scope,
+    const struct fields *named, bool number, struct span claim)
+{
+	const struct field *f = fields_first(named, span_str(issuer_name));
+	struct span issuer = f != NULL ? f->value
+	    : scope->issuer != NULL    ? span_str(scope->issuer)
+				       : SPAN("");
+	if (claim.len == 0)
+		return claim;
+	return token_value(arena, issuer.len > 0 ? &issuer : NULL,
+	    number && looks_like_number(claim), claim);
+}
+
+static struct span
+value_by_hand(struct arena *arena, const struct conf_scope *scope,
+    const struct fields *named, bool number, size_t *used)
+{
+	char *name = scopes_name(scope);
+	const struct field *f = fields_first(named, span_str(name));
+	free(name);
+	*used += f != NULL;
+	struct span value = f != NULL ? f->value : SPAN("");
+	return scope->kind == SCOPE_JWT
+	    ? claim_by_hand(arena, scope, named, number, value)
+	    : value;
+}
+
+/* An issuer is no scope by itself, but that of a token. */
+static bool
+names_issuer(const struct conf_scopes *scopes, const struct fields *named)
+{
+	if (fields_first(named, span_str(issuer_name)) == NULL)
+		return false;
+	for (size_t i = 0; i < scopes->count; i++)
+		if (scopes->list[i].kind == SCOPE_JWT &&
+		    strcmp(scopes->list[i].jwt, "iss") != 0)
+			return true;
+	return false;
+}
+
+bool
+scope_by_hand(struct arena *arena, const struct conf_idempotency *policy,
+    const struct fields *named, bool number, struct span *ret_values)
+{
+	const struct conf_scopes *scopes = &policy->scope;
+	size_t used = names_issuer(scopes, named);
+	bool valued = scopes->count == 0;
+	for (size_t i = 0; i < scopes->count; i++) {
+		ret_values[i] = value_by_hand(
+		    arena, &scopes->list[i], named, number, &used);
+		valued |= ret_values[i].len > 0;
+	}
+	return used == named->count && valued;
+}
+
+/* What a client has to send for that part. */
+static struct span
+wanted_of(struct arena *arena, const struct conf_scope *scope)
+{
+	switch (scope->kind) {
+	case SCOPE_HEADER:
+		return arena_printf(arena, "the header %s", scope->header);
+	case SCOPE_BASIC:
+		return SPAN("the user of Basic authorization");
+	case SCOPE_PATH:
+		return arena_printf(arena, "{%s} of the path", scope->path);
+	case SCOPE_CERTIFICATE:
+		return SPAN("a client certificate");
+	case SCOPE_JWT:
+		return SPAN("a bearer token");
+	}
+	must(false);
+	return SPAN("");
+}
+
+struct span
+scope_wanted(struct arena *arena, const struct conf_scopes *scopes)
+{
+	struct span list = SPAN("");
+	for (size_t i = 0; i < scopes->count; i++) {
+		struct span one = wanted_of(arena, &scopes->list[i]);
+		list = arena_printf(arena, "%.*s%s%.*s", SPAN_FMT(list),
+		    i == 0 ? "" : i + 1 < scopes->count ? ", " : " or ",
+		    SPAN_FMT(one));
+	}
+	return list;
+}

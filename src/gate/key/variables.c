@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/ascii.h"
+#include "base/digest.h"
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/template.h"
+#include "base/test_build.h"
+#include "gate/key/variables.h"
+#include "http/front/route.h"
+
+/* --- one value --- */
+
+static bool
+value_of_body(const struct variables *v, struct arena *scratch,
+    const struct pointer *pointer, struct span *ret_value)
+{
+	const struct json *json = json_read(scratch, v->body);
+	const struct json *value = json ? json_at(json, pointer) : NULL;
+	return value != NULL && json_scalar(v->arena, value, ret_value);
+}
+
+static bool
+value_of(const struct variables *v, struct arena *scratch,
+    const struct template_piece *piece, struct span *ret_value)
+{
+	switch (piece->kind) {
+	case TEMPLATE_KEY:
+		*ret_value = v->key;
+		return true;
+	case TEMPLATE_PATH:
+		return route_variable(v->arena, v->route, v->target,
+		    piece->text, ret_value);
+	case TEMPLATE_JSON:
+		return value_of_body(v, scratch, &piece->pointer, ret_value);
+	case TEMPLATE_TEXT:
+	case TEMPLATE_BARE:
+	case TEMPLATE_HEADER:
+	case TEMPLATE_ENTITY:
+	case TEMPLATE_TYPE:
+	case TEMPLATE_ID:
+		break;
+	}
+	return false;
+}
+
+/* Percent-encodes all but unreserved bytes (RFC 3986, section 2.3). */
+static struct span
+encode(struct arena *arena, struct span value)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *out = arena_alloc(arena, 3 * value.len);
+	size_t len = 0;
+	for (size_t i = 0; i < value.len; i++) {
+		char c = value.ptr[i];
+		if (ascii_is_alpha(c) || ascii_is_digit(c) ||
+		    (c != '\0' && strchr("-._~", c) != NULL)) {
+			out[len++] = c;
+			continue;
+		}
+		out[len++] = '%';
+		out[len++] = digits[(unsigned char)c >> 4];
+		out[len++] = digits[(unsigned char)c & 15];
+	}
+	return span_of(out, len);
+}
+
+static bool
+encoded_value(struct arena *arena, const struct template_piece *piece,
+    variables_value *value_of_piece, void *arg, struct span *ret_text)
+{
+	struct span value;
+	if (!value_of_piece(arg, piece, &value) || value.len == 0 ||
+	    (span_is_dots(value) && INVARIANT(dotless_value)))
+		return false;
+	*ret_text = encode(arena, value);
+	return true;
+}
+
+/* --- all of them --- */
+
+/* Two values, or a value and its neighbours, may come to dots as well. */
+static bool
+has_dots_segment(struct span text)
+{
+	const char *query =
+	    text.len ? memchr(text.ptr, '?', text.len) : NULL;
+	if (query != NULL)
+		text = span_of(text.ptr, (size_t)(query - text.ptr));
+	struct span segment;
+	while (span_next(&text, '/', &segment))
+		if (span_is_dots(segment))
+			return true;
+	return false;
+}
+
+bool
+variables_fill_path(struct arena *arena, const struct template *t,
+    variables_value *value, void *arg, struct span *ret_text)
+{
+	struct span text = SPAN("");
+	for (size_t i = 0; i < t->count; i++) {
+		struct span part = t->pieces[i].text;
+		if (t->pieces[i].kind != TEMPLATE_TEXT &&
+		    !encoded_value(arena, &t->pieces[i], value, arg, &part))
+			return false;
+		text = arena_printf(
+		    arena, "%.*s%.*s", SPAN_FMT(text), SPAN_FMT(part));
+	}
+	*ret_text = text;
+	return !has_dots_segment(text) || !INVARIANT(dotless_value);
+}
+
+/* A request's variables, and where what is read of its body lies. */
+struct asked {
+	const struct variables *variables;
+	struct arena *scratch;
+};
+
+static bool
+value_asked(void *arg, const struct template_piece *piece,
+    struct span *ret_value)
+{
+	const struct asked *asked = arg;
+	return value_of(asked->variables, asked->scratch, piece, ret_value);
+}
+
+bool
+variables_fill(const struct variables *v, const struct template *t,
+    struct span *ret_text)
+{
+	/* What is read of a body is many times its size. */
+	struct asked asked = {v, arena_new()};
+	bool filled =
+	    variables_fill_path(v->arena, t, value_asked, &asked, ret_text);
+	arena_free(&asked.scratch);
+	return filled;
+}
+
+/* Each variable but the key, with its value where it has one. */
+static void
+digest_variables(const struct variables *v, struct arena *scratch,
+    const struct template *t, struct digest *digest)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		struct span value = SPAN("");
+		if (piece->kind != TEMPLATE_PATH &&
+		    piece->kind != TEMPLATE_JSON)
+			continue;
+		bool found = value_of(v, scratch, piece, &value);
+		digest_part(digest, found ? SPAN("value") : SPAN("none"));
+		digest_part(digest, value);
+	}
+}
+
+struct span
+variables_digest(const struct variables *v, const struct template *t)
+{
+	if (!template_has(t, TEMPLATE_PATH) && !template_has(t, TEMPLATE_JSON))
+		return SPAN("");
+	struct digest digest;
+	uint8_t *hash = arena_alloc(v->arena, DIGEST_BYTES);
+	/* What is read of a body is many times its size. */
+	struct arena *scratch = arena_new();
+	digest_begin(&digest, SPAN("variables"), SPAN(""));
+	digest_variables(v, scratch, t, &digest);
+	digest_end(&digest, hash);
+	arena_free(&scratch);
+	return span_of((const char *)hash, DIGEST_BYTES);
+}
+
+/* --- labels --- */
+
+/* Controls, which would be in the way of people, are blanks. */
+static char
+shown(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
+}
+
+static struct span
+append_value(struct arena *arena, struct span label, struct span value)
+{
+	size_t len = label.len + (label.len > 0);
+	char *text = arena_alloc(arena, len + value.len);
+	memcpy(text, label.ptr, label.len);
+	if (label.len > 0)
+		text[label.len] = ' ';
+	for (size_t i = 0; i < value.len; i++)
+		text[len + i] = shown(value.ptr[i]);
+	return span_of(text, len + value.len);
+}
+
+struct span
+variables_label(
+    const struct variables *v, const struct conf_idempotency *policy)
+{
+	struct span label = SPAN(""), value;
+	if (policy->label_key)
+		return v->key;
+	if (policy->labels.count == 0)
+		return label;
+	/* What is read of a body is many times its size. */
+	struct arena *scratch = arena_new();
+	const struct json *json = json_read(scratch, v->body);
+	for (size_t i = 0; i < policy->labels.count && json != NULL; i++) {
+		const struct json *at = json_at(json, &policy->labels.list[i]);
+		if (at != NULL && json_scalar(scratch, at, &value))
+			label = append_value(v->arena, label, value);
+	}
+	arena_free(&scratch);
+	return label;
+}
+
+/* --- the reverse --- */
+
+/* What encode() made a text of. */
+static struct span
+decode(struct arena *arena, struct span text)
+{
+	char *out = arena_alloc(arena, text.len + 1);
+	size_t len = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		uint8_t byte = (uint8_t)text.ptr[i];
+		if (byte == '%' && i + 2 < text.len &&
+		    hex_decode(span_of(text.ptr + i + 1, 2), &byte, 1))
+			i += 2;
+		out[len++] = (char)byte;
+	}
+	return span_of(out, len);
+}
+
+bool
+variables_fit_namespace(struct arena *arena,
+    const struct conf_idempotency *policy, struct span namespace,
+    struct span *ret_entity)
+{
+	const struct template *t = &policy->namespace;
+	struct span *values =
+	    arena_alloc(arena, (t->count + 1) * sizeof *values);
+	*ret_entity = SPAN("");
+	if (!template_match(t, namespace, values))
+		return false;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->pieces[i].kind == TEMPLATE_PATH &&
+		    policy->entity.path != NULL &&
+		    span_eq(t->pieces[i].text, span_str(policy->entity.path)))
+			*ret_entity = decode(arena, values[i]);
+	return true;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/histogram.h"
+#include "base/loop/log.h"
+#include "base/loop/reserve.h"
+#include "base/mem.h"
+#include "http/front/acceptor.h"
+#include "http/front/proxy_protocol.h"
+#include "http/front/refusal.h"
+
+enum {
+	/* New connections that are taken in one go. */
+	ACCEPTS_MAX = 64,
+	/* Those that wait when a listening socket is about to be closed. */
+	WAITING_MAX = 4096,
+	/* How long accepting rests when descriptors have run out. */
+	PAUSE_MS = 100,
+	/*
+	 * A refused connection is read for so long, so that its client gets
+	 * the refusal and not a reset; so many at once are, for whom there are
+	 * descriptors in the reserve (commands/descriptors.c).
+	 */
+	LINGER_MS = 1000,
+	LINGERING_MAX = 32,
+	/* How often the log says that connections were turned away. */
+	TELL_EVERY_US = 10 * 1000 * 1000,
+};
+
+struct listener {
+	struct listener *next;
+	struct acceptor *acceptor;
+	struct watch *watch;
+	int fd;
+	const struct conf *conf;
+	size_t entry; /* of conf->listen, or ACCEPT_PLAIN */
+	bool kept;    /* others have the socket too */
+};
+
+struct lingering {
+	struct lingering *next;
+	struct lingering **link;
+	struct acceptor *acceptor;
+	struct watch *watch;
+	struct timer deadline;
+	int fd;
+};
+
+struct acceptor {
+	struct loop *loop;
+	const struct conf *conf;
+	struct places *places;
+	void (*taken)(void *arg, const struct arrival *arrival);
+	bool (*make_way)(void *arg); /* or NULL */
+	void *arg;
+	unsigned ways; /* that were made in this go */
+	struct listener *listeners;
+	struct proxy_protocol proxied; /* whose header has not come yet */
+	struct timer pause;
+	int spare; /* a descriptor to refuse with when there is no other */
+	struct lingering *lingering;
+	unsigned n_lingering;
+	int64_t turned_away; /* that the log has not heard of */
+	struct counter *counter; /* of all of them, or NULL */
+	int64_t told_us;     /* when it last did; 0: never */
+};
+
+/* --- one too many --- */
+
+static void
+end_lingering(struct lingering *l)
+{
+	*l->link = l->next;
+	if (l->next != NULL)
+		l->next->link = l->link;
+	l->acceptor->n_lingering--;
+	timer_clear(&l->deadline);
+	watch_free(&l->watch);
+	close(l->fd);
+	loop_rest(l->acceptor->loop, l, free);
+}
+
+static void
+on_linger_over(void *arg)
+{
+	end_lingering(arg);
+}
+
+static void
+on_late_bytes(void *arg, unsigned events)
+{
+	struct lingering *l = arg;
+	char bytes[4096];
+	(void)events;
+	ssize_t n = recv(l->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		end_lingering(l);
+}
+
+static void
+linger_refused(struct acceptor *a, int fd)
+{
+	if (a->n_lingering == LINGERING_MAX) {
+		close(fd);
+		return;
+	}
+	fd = reserve_move(fd);
+	if (fd < 0)
+		return;
+	struct lingering *l = mem_zero(sizeof *l);
+	l->acceptor = a;
+	l->fd = fd;
+	l->next = a->lingering;
+	l->link = &a->lingering;
+	if (l->next != NULL)
+		l->next->link = &l->next;
+	a->lingering = l;
+	a->n_lingering++;
+	timer_init(&l->deadline, a->loop, on_linger_over, l);
+	timer_set(&l->deadline, LINGER_MS);
+	l->watch = watch_new(a->loop, fd, on_late_bytes, l);
+	watch_want(l->watch, WATCH_READ);
+}
+
+/* Says 503 `overloaded` without waiting for a request. */
+static void
+refuse_connection(struct acceptor *a, int fd, bool may_linger)
+{
+	struct arena *arena = arena_new();
+	struct span all = refusal_text(arena, a->conf, PROBLEM_OVERLOADED,
+	    SPAN("The gateway has as many connections open as it is allowed "
+		 "to. Nothing was forwarded."));
+	bool sent = send(fd, all.ptr, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	    (ssize_t)all.len;
+	arena_free(&arena);
+	if (!sent || !may_linger || shutdown(fd, SHUT_WR) != 0)
+		close(fd);
+	else
+		linger_refused(a, fd);
+}
+
+void
+acceptor_count(struct acceptor *a, struct counter *turned_away)
+{
+	a->counter = turned_away;
+}
+
+/* --- listening --- */
+
+static void
+want_accepts(struct acceptor *a, bool wanted)
+{
+	for (struct listener *l = a->listeners; l != NULL; l = l->next)
+		watch_want(l->watch, wanted ? WATCH_READ : 0);
+}
+
+static void
+keep_spare(struct acceptor *a)
+{
+	if (a->spare < 0)
+		a->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void
+on_pause_over(void *arg)
+{
+	struct acceptor *a = arg;
+	keep_spare(a);
+	want_accepts(a, true);
+}
+
+/* NULL where it speaks plain HTTP. */
+static const struct conf_tls *
+tls_of(const struct listener *listener)
+{
+	if (listener->entry == ACCEPT_PLAIN)
+		return NULL;
+	const struct conf_tls *tls =
+	    &listener->conf->listen[listener->entry].tls;
+	return tls->credentials != NULL ? tls : NULL;
+}
+
+static void
+tell_turned_away(struct acceptor *a)
+{
+	int64_t now_us = clock_us();
+	a->turned_away++;
+	if (a->counter != NULL)
+		counter_add(a->counter, 1);
+	if (a->told_us != 0 && now_us - a->told_us < TELL_EVERY_US)
+		return;
+	struct logline line = log_begin(EV_connections_full);
+	log_int(&line, "turned_away", a->turned_away);
+	log_int(&line, "connections", a->places->most);
+	log_end(&line);
+	a->turned_away = 0;
+	a->told_us = now_us;
+}
+
+/*
+ * One beyond the limit; it could read no answer before a handshake.  One
+ * that lingers keeps its descriptor.
+ */
+static void
+turn_away(struct listener *listener, int fd, bool may_linger)
+{
+	tell_turned_away(listener->acceptor);
+	if (tls_of(listener) != NULL)
+		close(fd);
+	else
+		refuse_connection(listener->acceptor, fd, may_linger);
+}
+
+/*
+ * No descriptor is left.  The spare one takes the client who waits, so that
+ * it is told; then accepting rests.
+ */
+static void
+accept_with_spare(struct listener *listener)
+{
+	struct acceptor *a = listener->acceptor;
+	if (a->spare >= 0) {
+		close(a->spare);
+		a->spare = -1;
+		int fd = accept4(
+		    listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			turn_away(listener, fd, false);
+		keep_spare(a);
+	}
+	if (a->spare >= 0)
+		return;
+	want_accepts(a, false);
+	timer_set(&a->pause, PAUSE_MS);
+}
+
+static bool
+makes_way(struct acceptor *a)
+{
+	if (a->make_way == NULL || !a->make_way(a->arg))
+		return false;
+	a->ways++;
+	return true;
+}
+
+/* The kernel gives the lowest number: one of the reserve is one too many. */
+static bool
+has_place(struct acceptor *a, int fd)
+{
+	if (!a->places->reserved && reserve_has(fd))
+		return false;
+	return places_take(a->places) ||
+	    (makes_way(a) && places_take(a->places));
+}
+
+/* One that has a place: at once, or behind the header of a proxy. */
+static void
+take_arrival(const struct listener *listener, const struct arrival *arrival)
+{
+	struct acceptor *a = listener->acceptor;
+	if (listener->entry != ACCEPT_PLAIN &&
+	    proxy_protocol_expects(&listener->conf->listen[listener->entry],
+		arrival->address))
+		proxy_protocol_begin(&a->proxied, arrival);
+	else
+		a->taken(a->arg, arrival);
+}
+
+/* Takes one connection; false when there is none. */
+static bool
+accept_one(struct listener *listener)
+{
+	struct acceptor *a = listener->acceptor;
+	struct sockaddr_storage address;
+	struct arrival arrival = {
+	    .address = (struct sockaddr *)&address,
+	    .address_len = sizeof address,
+	    .conf = listener->conf,
+	    .tls = tls_of(listener),
+	};
+	arrival.fd = accept4(listener->fd, (struct sockaddr *)&address,
+	    &arrival.address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (arrival.fd >= 0 && !has_place(a, arrival.fd)) {
+		turn_away(listener, arrival.fd, true);
+	} else if (arrival.fd >= 0) {
+		take_arrival(listener, &arrival);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+	    errno == ENOMEM) {
+		accept_with_spare(listener);
+		return false;
+	} else {
+		return errno == EINTR || errno == ECONNABORTED;
+	}
+	return true;
+}
+
+static void
+on_accept(void *arg, unsigned events)
+{
+	struct listener *listener = arg;
+	struct acceptor *a = listener->acceptor;
+	(void)events;
+	a->ways = 0;
+	for (int i = 0; i < ACCEPTS_MAX && a->ways < ACCEPT_WAYS_MAX; i++)
+		if (!accept_one(listener))
+			return;
+}
+
+void
+acceptor_listen(struct acceptor *a, int fd, size_t entry, bool kept)
+{
+	struct listener *listener = mem_zero(sizeof *listener);
+	*listener = (struct listener){
+	    a->listeners, a, NULL, fd, conf_ref(a->conf), entry, kept};
+	a->listeners = listener;
+	listener->watch = watch_new(a->loop, fd, on_accept, listener);
+	watch_want(listener->watch, WATCH_READ);
+}
+
+void
+acceptor_take_waiting(struct acceptor *a)
+{
+	for (struct listener *l = a->listeners; l != NULL; l = l->next)
+		for (int i = 0; i < WAITING_MAX && !l->kept; i++)
+			if (!accept_one(l))
+				break;
+}
+
+/*
+ * Whether that entry is of the listener's address; of those that mean any
+ * free port only places tell.
+ */
+static bool
+is_entry(const struct listener *l, const struct conf *conf, size_t entry)
+{
+	const struct address *own = &l->conf->listen[l->entry].address;
+	bool any_port = own->kind == ADDRESS_TCP && own->port == 0;
+	return (entry == l->entry || !any_port) &&
+	    !strcmp(own->text, conf->listen[entry].address.text);
+}
+
+static void
+reload_listener(struct listener *l, const struct conf *conf)
+{
+	size_t entry = 0;
+	while (entry < conf->n_listen && !is_entry(l, conf, entry))
+		entry++;
+	if (entry == conf->n_listen)
+		return;
+	conf_unref(&l->conf);
+	l->conf = conf_ref(conf);
+	l->entry = entry;
+}
+
+void
+acceptor_reload(struct acceptor *a, const struct conf *conf)
+{
+	for (struct listener *l = a->listeners; l != NULL; l = l->next)
+		if (l->entry != ACCEPT_PLAIN)
+			reload_listener(l, conf);
+	conf_unref(&a->conf);
+	a->conf = conf_ref(conf);
+}
+
+/* --- life --- */
+
+struct acceptor *
+acceptor_new(struct loop *loop, const struct conf *conf,
+    struct places *places,
+    void (*taken)(void *arg, const struct arrival *arrival),
+    bool (*make_way)(void *arg), void *arg)
+{
+	struct acceptor *a = mem_zero(sizeof *a);
+	a->loop = loop;
+	a->conf = conf_ref(conf);
+	a->places = places;
+	a->taken = taken;
+	a->make_way = make_way;
+	a->arg = arg;
+	a->proxied = (struct proxy_protocol){
+	    .loop = loop, .places = places, .taken = taken, .arg = arg};
+	timer_init(&a->pause, loop, on_pause_over, a);
+	a->spare = -1;
+	keep_spare(a);
+	return a;
+}
+
+void
+acceptor_free(struct acceptor **acceptor)
+{
+	struct acceptor *a = *acceptor;
+	*acceptor = NULL;
+	if (a == NULL)
+		return;
+	timer_clear(&a->pause);
+	if (a->spare >= 0)
+		close(a->spare);
+	while (a->lingering != NULL)
+		end_lingering(a->lingering);
+	proxy_protocol_end(&a->proxied);
+	while (a->listeners != NULL) {
+		struct listener *listener = a->listeners;
+		a->listeners = listener->next;
+		watch_free(&listener->watch);
+		close(listener->fd);
+		conf_unref(&listener->conf);
+		free(listener);
+	}
+	conf_unref(&a->conf);
+	free(a);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "http/front/problem.h"
+
+enum retry { SAME_KEY, NEW_KEY, FIX_REQUEST };
+
+static const char *const retry_words[] = {
+    [SAME_KEY] = "same-key",
+    [NEW_KEY] = "new-key",
+    [FIX_REQUEST] = "fix-request",
+};
+
+static const struct problem_line {
+	int status;
+	const char *type;
+	enum retry retry;
+	int retry_after_s;
+	const char *title;
+	const char *detail;
+} lines[] = {
+#define PROBLEM(name, status, type, retry, after, title, detail)              \
+	{status, type, retry, after, title, detail},
+#include "tbl/problems.h"
+#undef PROBLEM
+};
+
+const char *
+problem_type(enum problem problem)
+{
+	return lines[problem].type;
+}
+
+int
+problem_status(enum problem problem)
+{
+	return lines[problem].status;
+}
+
+/* Decimals of so many digits survive jansson's doubles. */
+enum { REAL_DIGITS = 15 };
+
+/* A number that jansson cannot hold exactly becomes a string. */
+static json_t *
+version_json(const char *text)
+{
+	json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+	if (json_is_string(value) || json_is_integer(value) ||
+	    (json_is_real(value) && strlen(text) <= REAL_DIGITS))
+		return value;
+	json_decref(value);
+	return json_string(text);
+}
+
+/*
+ * Nobody can make a new key of the same members: what a client that sends none
+ * is told instead.
+ */
+static const char *
+words_of_derived(enum problem problem)
+{
+	if (problem == PROBLEM_KEY_REUSED)
+		return "An earlier request whose key is the same differs from "
+		       "this one in something else: send that one as it was, "
+		       "or correct what makes the key.";
+	if (problem == PROBLEM_ATTEMPTS_EXHAUSTED)
+		return "The request was sent to the API as often as is "
+		       "allowed, and is not sent again. Unless the API said "
+		       "each time that nothing had happened (503, for "
+		       "example), one of these attempts may have been "
+		       "executed: the operator can look the key up.";
+	if (problem == PROBLEM_RESPONSE_NOT_KEPT)
+		return "The first request with this key was executed. Its "
+		       "answer was too large to keep, so it cannot be given "
+		       "again; original_status is its status.";
+	if (problem == PROBLEM_KEY_MISSING)
+		return "No key can be made, because that is missing, or null, "
+		       "in this request.";
+	return NULL;
+}
+
+/* What a retry does while nobody knows whether the request was executed. */
+static const char *
+words_of_retry(const struct problem_details *details)
+{
+	switch (details->on_unknown) {
+	case UNKNOWN_HOLD:
+		break;
+	case UNKNOWN_RETRY:
+		return "A retry with the same key is sent to the API again.";
+	case UNKNOWN_RECONCILE:
+		return "A retry with the same key first asks the API what "
+		       "became of it.";
+	}
+	if (details->made_of != NULL)
+		return "It is not executed again until the outcome is known. "
+		       "Send the same request again later, and no other in "
+		       "its place.";
+	return "It is not executed again until the outcome is known. Ask "
+	       "again later with the same key, and make no new one for it.";
+}
+
+/* Who sends no key sends the same one by sending the same; takes the text. */
+static char *
+without_key(char *text)
+{
+	static const char words[] = " with the same key";
+	char *at;
+	while ((at = strstr(text, words)) != NULL)
+		memmove(at, at + sizeof words - 1,
+		    strlen(at + sizeof words - 1) + 1);
+	return text;
+}
+
+static bool
+is_unknown(enum problem problem)
+{
+	return problem == PROBLEM_UNKNOWN_HELD ||
+	    problem == PROBLEM_UNKNOWN_TIMEOUT ||
+	    problem == PROBLEM_UNKNOWN_BROKEN ||
+	    problem == PROBLEM_UNKNOWN_DRAIN;
+}
+
+static char *
+usual_detail(enum problem problem, const struct problem_details *details)
+{
+	if (is_unknown(problem))
+		return mem_printf("%s %s", lines[problem].detail,
+		    words_of_retry(details));
+	return details->detail.len > 0 ? mem_str(details->detail)
+				       : mem_text(lines[problem].detail);
+}
+
+/* The caller frees it. */
+static char *
+detail_of(enum problem problem, const struct problem_details *details)
+{
+	const char *words =
+	    details->made_of != NULL ? words_of_derived(problem) : NULL;
+	struct span own = details->detail;
+	if (words != NULL && problem == PROBLEM_KEY_MISSING && own.len > 0)
+		return mem_printf("The key of this request is made of %s. "
+		    "%.*s", details->made_of, SPAN_FMT(own));
+	if (words != NULL)
+		return mem_printf("The key of this request is made of %s. %s",
+		    details->made_of, words);
+	char *detail = usual_detail(problem, details);
+	return details->made_of != NULL ? without_key(detail) : detail;
+}
+
+static enum retry
+retry_of(enum problem problem, const struct problem_details *details)
+{
+	enum retry retry = lines[problem].retry;
+	return retry == NEW_KEY && details->made_of != NULL ? FIX_REQUEST
+							    : retry;
+}
+
+static int
+status_said(enum problem problem, const struct problem_details *details)
+{
+	return details->status != 0 ? details->status : lines[problem].status;
+}
+
+/* What clients of the preset's API, or by default of Stripe's, look at. */
+static void
+put_words(json_t *doc, enum problem problem,
+    const struct problem_details *details, const char *detail)
+{
+	const char *name = lines[problem].type;
+	const struct api_preset_facts facts = {
+	    name, status_said(problem, details), detail, details->request_id};
+	json_t *own = api_preset_says(details->preset, &facts);
+	if (own == NULL)
+		own = json_pack("{s:{s:s, s:s, s:s}}", "error", "type",
+		    "idempotency_error", "code", name, "message", detail);
+	must(json_object_update(doc, own) == 0);
+	json_decref(own);
+}
+
+void
+problem_put_hints(json_t *doc, enum problem problem,
+    const struct problem_details *details)
+{
+	enum retry retry = retry_of(problem, details);
+	char *detail = detail_of(problem, details);
+	json_object_set_new(doc, "detail", json_string(detail));
+	json_object_set_new(doc, "retry", json_string(retry_words[retry]));
+	json_object_set_new(doc, "retryable", json_boolean(retry == SAME_KEY));
+	free(detail);
+	if (details->key_id.len > 0)
+		json_object_set_new(doc, "instance",
+		    json_sprintf("urn:onceproxy:key:%.*s",
+			SPAN_FMT(details->key_id)));
+}
+
+static json_t *
+make_document(enum problem problem, const struct problem_details *details)
+{
+	const struct problem_line *line = &lines[problem];
+	char *type = mem_printf("%s%s", details->base, line->type);
+	json_t *doc = json_pack("{s:s, s:s, s:i}", "type", type, "title",
+	    line->title, "status", status_said(problem, details));
+	free(type);
+	must(doc != NULL);
+	problem_put_hints(doc, problem, details);
+	if (details->original_status != 0)
+		json_object_set_new(doc, "original_status",
+		    json_integer(details->original_status));
+	if (details->current_version != NULL)
+		json_object_set_new(doc, "current_version",
+		    version_json(details->current_version));
+	put_words(doc, problem, details,
+	    json_string_value(json_object_get(doc, "detail")));
+	return doc;
+}
+
+/*
+ * Whether the same request is to be sent again, for clients that do so by
+ * themselves; empty where that is theirs to decide.
+ */
+static struct span
+again_word(enum problem problem, const struct problem_details *details,
+    int64_t after_s)
+{
+	bool stays = details->on_unknown == UNKNOWN_HOLD &&
+	    !strcmp(lines[problem].type, lines[PROBLEM_UNKNOWN_HELD].type);
+	if (after_s > 0)
+		return SPAN("true");
+	return lines[problem].retry == SAME_KEY && !stays ? SPAN("")
+							  : SPAN("false");
+}
+
+struct answer *
+problem_new(enum problem problem, const struct problem_details *details)
+{
+	const struct problem_line *line = &lines[problem];
+	json_t *doc = make_document(problem, details);
+	char *text = json_dumps(
+	    doc, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
+	must(text != NULL);
+	json_decref(doc);
+
+	/*
+	 * Small and the gateway's own, so not counted: a gateway whose
+	 * memory for bodies is used up must still be able to say so.
+	 */
+	struct body body;
+	body_init(&body, NULL);
+	must(body_append(&body, text, strlen(text)) == 0);
+	must(body_append(&body, "\n", 1) == 0);
+	free(text);
+
+	char after[24];
+	int64_t after_s = details->retry_after_s ? details->retry_after_s
+						 : line->retry_after_s;
+	snprintf(after, sizeof after, "%" PRId64, after_s);
+	struct field list[] = {
+	    {SPAN("Date"), details->date},
+	    {SPAN("Content-Type"), SPAN("application/problem+json")},
+	    {SPAN("Cache-Control"), SPAN("no-store")},
+	    {SPAN(""), SPAN("")},
+	    {SPAN(""), SPAN("")},
+	};
+	struct fields fields = {list, 3};
+	/* A 401 says what it wants (RFC 9110, section 15.5.2). */
+	if (problem == PROBLEM_TOKEN_INVALID)
+		list[fields.count++] = (struct field){
+		    SPAN("WWW-Authenticate"), SPAN("Bearer")};
+	else if (after_s > 0)
+		list[fields.count++] = (struct field){
+		    SPAN("Retry-After"), span_str(after)};
+	struct field again = {span_str(api_preset_again_field(details->preset)),
+	    again_word(problem, details, after_s)};
+	if (again.name.len > 0 && again.value.len > 0)
+		list[fields.count++] = again;
+	return answer_new(
+	    status_said(problem, details), &fields, &body, SPAN(""));
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digits.h"
+#include "base/loop/log.h"
+#include "base/mem.h"
+#include "conf/network.h"
+#include "http/front/proxy_protocol.h"
+
+enum {
+	LINE_MAX_BYTES = 107, /* of version 1, with its end */
+	HEAD_BYTES = 16,      /* of version 2 */
+	SIGNATURE_BYTES = 12,
+	ADDRESSES_BYTES = 36, /* of IPv6, the longest that counts */
+	TELL_EVERY_US = 10 * 1000 * 1000,
+};
+
+static const uint8_t signature[SIGNATURE_BYTES + 1] =
+    "\r\n\r\n\0\r\nQUIT\n";
+static const uint8_t word[] = "PROXY ";
+
+struct proxied {
+	struct proxied *next;
+	struct proxied **link;
+	struct proxy_protocol *all;
+	struct watch *watch;
+	struct timer deadline;
+	int fd;
+	const struct conf *conf; /* tls is a part of it */
+	const struct conf_tls *tls;
+	struct sockaddr_storage from;
+	socklen_t from_len;
+	struct proxy_header header;
+};
+
+/* --- version 1: a line --- */
+
+/* The next word of a line; each blank but one makes an empty word. */
+static struct span
+next_word(struct span *line)
+{
+	size_t len = 0;
+	while (len < line->len && line->ptr[len] != ' ')
+		len++;
+	struct span taken = span_of(line->ptr, len);
+	*line = span_from(*line, len < line->len ? len + 1 : len);
+	return taken;
+}
+
+static bool
+read_port(struct span text, in_port_t *ret_port)
+{
+	int64_t port;
+	if (text.len > 5 || (text.len > 1 && text.ptr[0] == '0') ||
+	    !digits_read(text, UINT16_MAX, &port))
+		return false;
+	*ret_port = htons((uint16_t)port);
+	return true;
+}
+
+static bool
+read_host(int family, struct span text, void *ret_address)
+{
+	char host[INET6_ADDRSTRLEN];
+	if (text.len >= sizeof host || memchr(text.ptr, '\0', text.len))
+		return false;
+	memcpy(host, text.ptr, text.len);
+	host[text.len] = '\0';
+	return inet_pton(family, host, ret_address) == 1;
+}
+
+/* "TCP4 FROM TO PORT PORT", or "UNKNOWN" and whatever. */
+static bool
+read_line(struct proxy_header *h, struct span line)
+{
+	struct in6_addr to;
+	in_port_t port, to_port;
+	struct span family = next_word(&line);
+	bool four = span_eq(family, SPAN("TCP4"));
+	if (span_eq(family, SPAN("UNKNOWN")))
+		return true;
+	if (!four && !span_eq(family, SPAN("TCP6")))
+		return false;
+	h->client.any.sa_family = four ? AF_INET : AF_INET6;
+	void *host = four ? (void *)&h->client.in.sin_addr
+			  : (void *)&h->client.in6.sin6_addr;
+	int blanks = 0;
+	for (size_t i = 0; i < line.len; i++)
+		blanks += line.ptr[i] == ' ';
+	if (blanks != 3 ||
+	    !read_host(h->client.any.sa_family, next_word(&line), host) ||
+	    !read_host(h->client.any.sa_family, next_word(&line), &to) ||
+	    !read_port(next_word(&line), &port) ||
+	    !read_port(line, &to_port))
+		return false;
+	if (four)
+		h->client.in.sin_port = port;
+	else
+		h->client.in6.sin6_port = port;
+	return true;
+}
+
+static enum proxy_protocol_state
+take_of_line(struct proxy_header *h, uint8_t byte)
+{
+	size_t at = h->have - 1;
+	if (at < sizeof word - 1 && byte != word[at])
+		return PROXY_PROTOCOL_WRONG;
+	if (byte != '\n')
+		return h->have == LINE_MAX_BYTES ? PROXY_PROTOCOL_WRONG
+						 : PROXY_PROTOCOL_MORE;
+	struct span line = span_of((const char *)h->bytes, at);
+	if (line.len < sizeof word || line.ptr[line.len - 1] != '\r')
+		return PROXY_PROTOCOL_WRONG;
+	line.len--;
+	return read_line(h, span_from(line, sizeof word - 1))
+	    ? PROXY_PROTOCOL_WHOLE
+	    : PROXY_PROTOCOL_WRONG;
+}
+
+/* --- version 2: bytes --- */
+
+/* Of a connection that is the proxy's own no address counts. */
+static bool
+read_addresses(struct proxy_header *h)
+{
+	const uint8_t *at = h->bytes + HEAD_BYTES;
+	size_t len = h->need - HEAD_BYTES;
+	if ((h->bytes[12] & 0x0f) == 0)
+		return true;
+	switch (h->bytes[13]) {
+	case 0x11: /* TCP over IPv4 */
+		if (len < 12)
+			return false;
+		h->client.in.sin_family = AF_INET;
+		memcpy(&h->client.in.sin_addr, at, 4);
+		memcpy(&h->client.in.sin_port, at + 8, 2);
+		return true;
+	case 0x21: /* TCP over IPv6 */
+		if (len < ADDRESSES_BYTES)
+			return false;
+		h->client.in6.sin6_family = AF_INET6;
+		memcpy(&h->client.in6.sin6_addr, at, 16);
+		memcpy(&h->client.in6.sin6_port, at + 32, 2);
+		return true;
+	case 0x00: /* not said */
+	case 0x31: /* a Unix socket */
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum proxy_protocol_state
+take_of_bytes(struct proxy_header *h, uint8_t byte)
+{
+	size_t at = h->have - 1;
+	if (at < SIGNATURE_BYTES && byte != signature[at])
+		return PROXY_PROTOCOL_WRONG;
+	/* Version 2; LOCAL or PROXY. */
+	if (at == SIGNATURE_BYTES && byte != 0x20 && byte != 0x21)
+		return PROXY_PROTOCOL_WRONG;
+	if (h->have == HEAD_BYTES)
+		h->need = HEAD_BYTES +
+		    ((size_t)h->bytes[14] << 8 | h->bytes[15]);
+	if (h->need == 0 || h->have < h->need)
+		return PROXY_PROTOCOL_MORE;
+	return read_addresses(h) ? PROXY_PROTOCOL_WHOLE : PROXY_PROTOCOL_WRONG;
+}
+
+enum proxy_protocol_state
+proxy_protocol_take(struct proxy_header *h, const uint8_t *bytes, size_t len,
+    size_t *ret_used)
+{
+	enum proxy_protocol_state state = PROXY_PROTOCOL_MORE;
+	size_t used = 0;
+	while (used < len && state == PROXY_PROTOCOL_MORE) {
+		uint8_t byte = bytes[used++];
+		if (h->have < sizeof h->bytes)
+			h->bytes[h->have] = byte;
+		h->have++;
+		state = h->bytes[0] == word[0] ? take_of_line(h, byte)
+					       : take_of_bytes(h, byte);
+	}
+	*ret_used = used;
+	return state;
+}
+
+/* --- connections --- */
+
+bool
+proxy_protocol_expects(
+    const struct conf_listen *listen, const struct sockaddr *from)
+{
+	for (size_t i = 0; i < listen->proxies.count; i++)
+		if (network_has(listen->proxies.list[i], from))
+			return true;
+	return false;
+}
+
+/* Its socket is somebody else's from now on, or closed. */
+static void
+forget_proxied(struct proxied *p)
+{
+	*p->link = p->next;
+	if (p->next != NULL)
+		p->next->link = p->link;
+	timer_clear(&p->deadline);
+	watch_free(&p->watch);
+	conf_unref(&p->conf);
+	loop_rest(p->all->loop, p, free);
+}
+
+static void
+drop(struct proxied *p)
+{
+	close(p->fd);
+	places_give(p->all->places);
+	forget_proxied(p);
+}
+
+static void
+refuse_proxied(struct proxied *p, const char *why)
+{
+	struct proxy_protocol *all = p->all;
+	int64_t now_us = clock_us();
+	all->refused++;
+	if (all->told_us == 0 || now_us - all->told_us >= TELL_EVERY_US) {
+		struct logline line = log_begin(EV_proxy_refused);
+		log_int(&line, "connections", all->refused);
+		log_str(&line, "why", why);
+		log_end(&line);
+		all->refused = 0;
+		all->told_us = now_us;
+	}
+	drop(p);
+}
+
+static void
+give_arrival(struct proxied *p)
+{
+	bool said = p->header.client.any.sa_family != AF_UNSPEC;
+	const struct arrival arrival = {
+	    .fd = p->fd,
+	    .address = said ? &p->header.client.any
+			    : (const struct sockaddr *)&p->from,
+	    .address_len = said ? sizeof p->header.client : p->from_len,
+	    .conf = p->conf,
+	    .tls = p->tls,
+	};
+	/* Of two watches of one descriptor the first must be gone. */
+	watch_free(&p->watch);
+	p->all->taken(p->all->arg, &arrival);
+	forget_proxied(p);
+}
+
+/* Only what belongs to the header is taken out of the socket. */
+static void
+on_bytes(void *arg, unsigned events)
+{
+	struct proxied *p = arg;
+	uint8_t bytes[512];
+	size_t used;
+	(void)events;
+	for (;;) {
+		ssize_t n = recv(
+		    p->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			drop(p);
+			return;
+		}
+		enum proxy_protocol_state state = proxy_protocol_take(
+		    &p->header, bytes, (size_t)n, &used);
+		if (state == PROXY_PROTOCOL_WRONG) {
+			refuse_proxied(p, "malformed");
+			return;
+		}
+		if (recv(p->fd, bytes, used, MSG_DONTWAIT) != (ssize_t)used) {
+			drop(p);
+			return;
+		}
+		if (state == PROXY_PROTOCOL_WHOLE) {
+			give_arrival(p);
+			return;
+		}
+	}
+}
+
+static void
+on_deadline(void *arg)
+{
+	refuse_proxied(arg, "late");
+}
+
+void
+proxy_protocol_begin(
+    struct proxy_protocol *all, const struct arrival *arrival)
+{
+	struct proxied *p = mem_zero(sizeof *p);
+	p->all = all;
+	p->fd = arrival->fd;
+	p->conf = conf_ref(arrival->conf);
+	p->tls = arrival->tls;
+	p->from_len = arrival->address_len;
+	memcpy(&p->from, arrival->address, arrival->address_len);
+	p->next = all->list;
+	p->link = &all->list;
+	if (p->next != NULL)
+		p->next->link = &p->next;
+	all->list = p;
+	timer_init(&p->deadline, all->loop, on_deadline, p);
+	timer_set(&p->deadline, p->conf->header_timeout_ms);
+	p->watch = watch_new(all->loop, p->fd, on_bytes, p);
+	watch_want(p->watch, WATCH_READ);
+	/* It is there already, mostly. */
+	on_bytes(p, WATCH_READ);
+}
+
+void
+proxy_protocol_end(struct proxy_protocol *all)
+{
+	while (all->list != NULL)
+		drop(all->list);
+}

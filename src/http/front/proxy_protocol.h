@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <netinet/in.h>
+
+#include "base/loop/loop.h"
+#include "http/front/acceptor.h"
+#include "http/front/places.h"
+
+/*
+ * Which client a proxy before us speaks for: the header of the PROXY protocol,
+ * version 1 or 2 (haproxy.org, proxy-protocol.txt), with which a connection
+ * begins that comes from where listen.proxy_protocol says.  What is behind it,
+ * TLS or HTTP, stays in the socket.  It knows no HTTP.  The front's thread.
+ */
+
+/* A header on its way; zeroed memory at first. */
+struct proxy_header {
+	size_t have; /* bytes of it that were taken */
+	size_t need; /* of version 2, once that is known; else 0 */
+	uint8_t bytes[108]; /* the first of them */
+	/* Once it is whole: whom it speaks for; AF_UNSPEC: the proxy itself. */
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} client;
+};
+
+enum proxy_protocol_state {
+	PROXY_PROTOCOL_MORE,  /* it goes on */
+	PROXY_PROTOCOL_WHOLE, /* what is behind *ret_used is not its own */
+	PROXY_PROTOCOL_WRONG, /* it is none */
+};
+/* Takes the next bytes, as many as belong to it. */
+enum proxy_protocol_state proxy_protocol_take(struct proxy_header *header,
+    const uint8_t *bytes, size_t len, size_t *ret_used);
+
+/* Connections whose header has not come; a member of its owner. */
+struct proxied;
+struct proxy_protocol {
+	struct loop *loop;
+	struct places *places;
+	void (*taken)(void *arg, const struct arrival *arrival);
+	void *arg;
+	struct proxied *list;
+	int64_t refused;  /* that the log has not heard of */
+	int64_t told_us;  /* when it last did; 0: never */
+};
+
+/* Whether a connection from there must begin with such a header. */
+bool proxy_protocol_expects(
+    const struct conf_listen *listen, const struct sockaddr *from);
+/*
+ * Reads the header of a connection that has a place, within header_timeout,
+ * and calls taken() with whom it speaks for; or closes it and gives the place
+ * back.  Both may have been done when this returns.
+ */
+void proxy_protocol_begin(
+    struct proxy_protocol *all, const struct arrival *arrival);
+/* Closes those whose header has not come. */
+void proxy_protocol_end(struct proxy_protocol *all);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/test_build.h"
+#include "http/front/route.h"
+
+static bool method_fits(const struct conf_route *route, struct span method);
+static bool path_fits(const struct conf_route *route, struct span path);
+static bool may_pass_one_by(const struct conf_route *one, struct span path,
+    const struct conf_route *other, struct span other_path);
+
+/* The first route that serves that reading of a path. */
+static const struct conf_route *
+first_of(const struct conf *conf, struct span method, struct span path)
+{
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (method_fits(route, method) && path_fits(route, path))
+			return route;
+	}
+	return NULL;
+}
+
+bool
+route_find(const struct conf *conf, struct span method,
+    const struct request_target *target, const struct conf_route **ret_route)
+{
+	struct span path = target->spelling;
+	const struct conf_route *found = first_of(conf, method, path);
+
+	for (size_t i = 0; i < target->n_others; i++) {
+		struct span other = target->others[i];
+		const struct conf_route *route = first_of(conf, method, other);
+		if (route == NULL)
+			continue;
+		if (found && may_pass_one_by(found, path, route, other) &&
+		    INVARIANT(one_reading))
+			return false;
+		if (found == NULL || route < found) {
+			found = route;
+			path = other;
+		}
+	}
+	*ret_route = found;
+	return true;
+}
+
+/* Whether one of the readings of a path is the route's. */
+static bool
+any_fits(
+    const struct conf_route *route, const struct request_target *target)
+{
+	if (path_fits(route, target->spelling))
+		return true;
+	for (size_t i = 0; i < target->n_others; i++)
+		if (path_fits(route, target->others[i]))
+			return true;
+	return false;
+}
+
+const struct conf_route *
+route_find_own(const struct conf *conf, struct span method,
+    const struct request_target *target)
+{
+	/* HEAD is GET without the body (RFC 9110, section 9.3.2). */
+	bool gets =
+	    span_eq(method, SPAN("GET")) || span_eq(method, SPAN("HEAD"));
+	for (size_t i = 0; i < conf->n_routes && gets; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->status != NULL && any_fits(route->status, target))
+			return route->status;
+		if (route->policy != NULL && any_fits(route->policy, target))
+			return route->policy;
+		if (method_fits(route, method) && any_fits(route, target))
+			break;
+	}
+	return NULL;
+}
+
+/* Methods are case-sensitive (RFC 9110, section 9.1). */
+static bool
+method_fits(const struct conf_route *route, struct span method)
+{
+	for (size_t i = 0; i < route->methods.count; i++) {
+		if (span_eq(span_str(route->methods.list[i]), method))
+			return true;
+	}
+	return route->methods.count == 0;
+}
+
+/* Takes a slash and the segment behind it. */
+static struct span
+take_segment(struct span *rest)
+{
+	*rest = span_from(*rest, 1);
+	const char *slash =
+	    rest->len ? memchr(rest->ptr, '/', rest->len) : NULL;
+	size_t len = slash ? (size_t)(slash - rest->ptr) : rest->len;
+	struct span segment = span_of(rest->ptr, len);
+	*rest = span_from(*rest, len);
+	return segment;
+}
+
+static bool
+path_fits(const struct conf_route *route, struct span path)
+{
+	/* What is left begins with a slash; nothing is left of the root. */
+	struct span rest = path.len > 1 ? path : SPAN("");
+
+	for (size_t i = 0; i < route->n_segments; i++) {
+		const struct conf_segment *want = &route->segments[i];
+		if (want->kind == SEGMENT_REST)
+			return true;
+		if (rest.len == 0)
+			return false;
+		struct span segment = take_segment(&rest);
+		if (want->kind == SEGMENT_TEXT && !span_eq(want->text, segment))
+			return false;
+	}
+	return rest.len == 0;
+}
+
+/* Whether two paths that a route serves give its variables the same values. */
+static bool
+same_variables(const struct conf_route *route, struct span a, struct span b)
+{
+	for (size_t i = 0; i < route->n_segments; i++) {
+		enum segment_kind kind = route->segments[i].kind;
+		if (kind == SEGMENT_REST)
+			break;
+		struct span one = take_segment(&a), other = take_segment(&b);
+		if (kind == SEGMENT_ANY && !span_eq(one, other))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a request of two readings, each with its route, could be taken for
+ * the one here and for the other one by its upstream, and that matters.
+ */
+static bool
+may_pass_one_by(const struct conf_route *one, struct span path,
+    const struct conf_route *other, struct span other_path)
+{
+	if (one->idempotency == NULL && other->idempotency == NULL)
+		return false;
+	return one != other || !same_variables(one, path, other_path);
+}
+
+/* The first reading of the path that the route serves. */
+static struct span
+reading_of(
+    const struct conf_route *route, const struct request_target *target)
+{
+	struct span path = target->spelling;
+	for (size_t i = 0; i < target->n_others; i++) {
+		if (path_fits(route, path))
+			break;
+		path = target->others[i];
+	}
+	return path;
+}
+
+/* A segment in which a NUL stands for "%2F" (request_target.h). */
+static struct span
+with_slashes(struct arena *arena, struct span segment)
+{
+	if (segment.len == 0 || memchr(segment.ptr, '\0', segment.len) == NULL)
+		return segment;
+	char *out = arena_alloc(arena, segment.len);
+	for (size_t i = 0; i < segment.len; i++)
+		out[i] = segment.ptr[i] ? segment.ptr[i] : '/';
+	return span_of(out, segment.len);
+}
+
+bool
+route_variable(struct arena *arena, const struct conf_route *route,
+    const struct request_target *target, struct span name,
+    struct span *ret_value)
+{
+	int index = conf_variable(route, name);
+	struct span rest = reading_of(route, target);
+	struct span segment = SPAN("");
+	if (index < 0)
+		return false;
+	for (int i = 0; i <= index; i++) {
+		if (rest.len == 0)
+			return false;
+		segment = take_segment(&rest);
+	}
+	*ret_value = with_slashes(arena, segment);
+	return true;
+}

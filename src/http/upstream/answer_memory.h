@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/body.h"
+#include "base/loop/loop.h"
+
+/*
+ * Memory for an answer that is read into a body.  What was sent cannot be
+ * refused any more, so an answer for which there is no memory waits, and is
+ * tried again every few milliseconds: any thread may have freed some.  It
+ * knows nothing of connections or HTTP; whoever has it as a member ends it.
+ * The worker's thread only.
+ *
+ * Several that wait cannot block one another.  While less than half of the
+ * budget is in use, a body grows as its bytes come.  Beyond that it takes at
+ * once all that it can ever need, and reads on without waiting again; or,
+ * where that is too much and nobody knows the answer's length, it takes piece
+ * by piece, one such answer at a time.  So those that have read a part and
+ * wait hold no more than half of it, and the others that hold memory finish,
+ * or are ended by a deadline.  Meanwhile requests find less memory than there
+ * is, and are refused before an answer is given up.
+ */
+struct answer_memory {
+	struct budget *budget;
+	struct timer again;
+	bool waits;
+	bool has_turn;
+	size_t wanted; /* bytes that are kept free for it */
+};
+
+/* again() is called some time after it had to wait. */
+void answer_memory_init(struct answer_memory *memory, struct loop *loop,
+    struct budget *budget, void (*again)(void *arg), void *arg);
+/*
+ * Room for least bytes in body, or more.  All of its bytes are known to be
+ * most, or no more than that (exact is false).  False: it waits now, and
+ * again() will be called.
+ */
+MUST_USE bool answer_memory_get(struct answer_memory *memory,
+    struct body *body, size_t least, size_t most, bool exact);
+/* It needs no more: nothing is kept free for it, and others have their turn. */
+void answer_memory_end(struct answer_memory *memory);

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/loop/reserve.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "http/upstream/connector.h"
+
+/* A descriptor that libcurl wants watched while it connects. */
+struct probe {
+	struct connector *connector;
+	struct dial *dial;
+	int fd;
+	unsigned wanted;
+	struct watch *watch;
+};
+
+struct connector {
+	struct loop *loop;
+	CURLM *multi;
+	struct timer alarm; /* libcurl's one timer */
+	struct task kick;   /* the same when it is due at once */
+	struct probe **probes; /* by descriptor */
+	size_t n_probes;
+	struct counter *connections; /* NULL: nobody counts them */
+};
+
+/* --- libcurl on our loop --- */
+
+static struct dial *
+dial_of(CURL *easy)
+{
+	char *private = NULL;
+	must(curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private) == CURLE_OK);
+	return (struct dial *)(void *)private;
+}
+
+/* After each call that lets libcurl work: what has it brought about? */
+static void
+take_results(struct connector *connector)
+{
+	CURLMsg *msg;
+	int left;
+	while ((msg = curl_multi_info_read(connector->multi, &left)) != NULL) {
+		/* The next call to libcurl may end the life of msg. */
+		struct dial *dial = dial_of(msg->easy_handle);
+		CURLcode result = msg->data.result;
+		must(msg->msg == CURLMSG_DONE);
+		task_cancel(&dial->nudge);
+		dial->done(dial->arg, result);
+	}
+}
+
+static void
+act_on_socket(struct connector *connector, curl_socket_t fd, int events)
+{
+	int running;
+	must(curl_multi_socket_action(connector->multi, fd, events,
+		 &running) == CURLM_OK);
+	take_results(connector);
+}
+
+static void
+on_curl_alarm(void *arg)
+{
+	act_on_socket(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* CURLMOPT_TIMERFUNCTION: sets the one timer, -1 for never. */
+static int
+set_time(CURLM *multi, long ms, void *arg)
+{
+	struct connector *connector = arg;
+	(void)multi;
+	timer_clear(&connector->alarm);
+	task_cancel(&connector->kick);
+	if (ms == 0)
+		task_ready(connector->loop, &connector->kick);
+	else if (ms > 0)
+		timer_set(&connector->alarm, ms);
+	return 0;
+}
+
+static void
+on_probe(void *arg, unsigned events)
+{
+	struct probe *probe = arg;
+	act_on_socket(probe->connector, probe->fd,
+	    (events & WATCH_READ ? CURL_CSELECT_IN : 0) |
+		(events & WATCH_WRITE ? CURL_CSELECT_OUT : 0));
+}
+
+static void
+probe_watch(struct probe *probe)
+{
+	probe->watch = watch_new(
+	    probe->connector->loop, probe->fd, on_probe, probe);
+	watch_want(probe->watch, probe->wanted);
+}
+
+static struct probe *
+probe_at(struct connector *connector, int fd)
+{
+	size_t at = (size_t)fd;
+	if (at >= connector->n_probes) {
+		size_t n = 2 * at + 16;
+		connector->probes = mem_grow(
+		    connector->probes, n * sizeof(struct probe *));
+		memset(connector->probes + connector->n_probes, 0,
+		    (n - connector->n_probes) * sizeof(struct probe *));
+		connector->n_probes = n;
+	}
+	return connector->probes[at];
+}
+
+static void
+probe_new(struct connector *connector, CURL *easy, int fd, unsigned wanted)
+{
+	struct probe *probe = mem_zero(sizeof *probe);
+	probe->connector = connector;
+	probe->dial = dial_of(easy);
+	probe->fd = fd;
+	probe->wanted = wanted;
+	probe_watch(probe);
+	connector->probes[fd] = probe;
+	probe->dial->probes++;
+	task_cancel(&probe->dial->nudge);
+}
+
+static void
+probe_free(struct probe *probe)
+{
+	struct connector *connector = probe->connector;
+	connector->probes[probe->fd] = NULL;
+	if (--probe->dial->probes == 0)
+		task_ready(connector->loop, &probe->dial->nudge);
+	watch_free(&probe->watch);
+	free(probe);
+}
+
+/*
+ * When an address of a name refuses, libcurl 7.88 picks the next one and
+ * waits for a timer that has nothing to do with it before it connects.  A
+ * handle that waits for no descriptor is made to go on at once: unpausing is
+ * the one call that asks for that.
+ */
+static void
+nudge(void *arg)
+{
+	struct dial *dial = arg;
+	(void)curl_easy_pause(dial->easy, CURLPAUSE_ALL);
+	(void)curl_easy_pause(dial->easy, CURLPAUSE_CONT);
+}
+
+/* CURLMOPT_SOCKETFUNCTION: what libcurl waits for on a descriptor. */
+static int
+set_probe(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
+{
+	struct connector *connector = arg;
+	struct probe *probe = probe_at(connector, fd);
+	unsigned wanted = (what & CURL_POLL_IN ? WATCH_READ : 0) |
+	    (what & CURL_POLL_OUT ? WATCH_WRITE : 0);
+	(void)unused;
+	if (what == CURL_POLL_REMOVE) {
+		if (probe != NULL)
+			probe_free(probe);
+	} else if (probe == NULL) {
+		probe_new(connector, easy, fd, wanted);
+	} else {
+		probe->wanted = wanted;
+		watch_want(probe->watch, wanted);
+	}
+	return 0;
+}
+
+/*
+ * CURLOPT_OPENSOCKETFUNCTION.  libcurl 7.88 closes a socket that it has given
+ * up without a word, and says only later that it need not be watched.  Should
+ * the next one get its number before that, it is watched anew: what libcurl
+ * believes to be watched has gone with the old one.
+ */
+static curl_socket_t
+open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct dial *dial = arg;
+	(void)purpose;
+	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
+	    address->protocol);
+	if (fd < 0 || reserve_has(fd)) {
+		dial->no_descriptor = fd >= 0 || errno == EMFILE;
+		if (fd >= 0)
+			close(fd);
+		return CURL_SOCKET_BAD;
+	}
+	struct probe *stale = probe_at(dial->connector, fd);
+	if (stale != NULL) {
+		watch_free(&stale->watch);
+		probe_watch(stale);
+	}
+	return fd;
+}
+
+void
+connector_add(struct connector *connector, CURL *easy, struct dial *dial)
+{
+	dial->connector = connector;
+	dial->easy = easy;
+	dial->probes = 0;
+	dial->no_descriptor = false;
+	task_init(&dial->nudge, nudge, dial);
+	must(curl_easy_setopt(easy, CURLOPT_PRIVATE, dial) == CURLE_OK);
+	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION,
+		 open_curl_socket) == CURLE_OK);
+	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, dial) ==
+	    CURLE_OK);
+	must(curl_multi_add_handle(connector->multi, easy) == CURLM_OK);
+}
+
+void
+connector_remove(struct connector *connector, struct dial *dial)
+{
+	must(curl_multi_remove_handle(connector->multi, dial->easy) ==
+	    CURLM_OK);
+	must(dial->probes == 0);
+	task_cancel(&dial->nudge);
+}
+
+void
+connector_count(struct connector *connector, struct counter *connections)
+{
+	connector->connections = connections;
+}
+
+void
+connector_counts(struct connector *connector, int more)
+{
+	if (connector->connections != NULL)
+		counter_add(connector->connections, (uint64_t)more);
+}
+
+struct loop *
+connector_loop(const struct connector *connector)
+{
+	return connector->loop;
+}
+
+/* --- life --- */
+
+struct connector *
+connector_new(struct loop *loop)
+{
+	struct connector *connector = mem_zero(sizeof *connector);
+	must(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+	connector->loop = loop;
+	connector->multi = curl_multi_init();
+	must(connector->multi != NULL);
+	timer_init(&connector->alarm, loop, on_curl_alarm, connector);
+	task_init(&connector->kick, on_curl_alarm, connector);
+	curl_multi_setopt(
+	    connector->multi, CURLMOPT_SOCKETFUNCTION, set_probe);
+	curl_multi_setopt(connector->multi, CURLMOPT_SOCKETDATA, connector);
+	curl_multi_setopt(connector->multi, CURLMOPT_TIMERFUNCTION, set_time);
+	curl_multi_setopt(connector->multi, CURLMOPT_TIMERDATA, connector);
+	return connector;
+}
+
+void
+connector_free(struct connector **connector)
+{
+	struct connector *c = *connector;
+	*connector = NULL;
+	if (c == NULL)
+		return;
+	must(curl_multi_cleanup(c->multi) == CURLM_OK);
+	timer_clear(&c->alarm);
+	task_cancel(&c->kick);
+	for (size_t i = 0; i < c->n_probes; i++)
+		must(c->probes[i] == NULL);
+	free(c->probes);
+	curl_global_cleanup();
+	free(c);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/test_build.h"
+#include "http/upstream/head.h"
+
+/* --- the head of a request --- */
+
+/*
+ * Fields that say where a message ends, what happens to the connection, or
+ * that the upstream is asked before the body is sent: only we write those.
+ */
+#define NAME(literal) {literal, sizeof(literal) - 1}
+static const struct span ours[] = {NAME("Host"), NAME("Content-Length"),
+    NAME("Transfer-Encoding"), NAME("Connection"), NAME("Keep-Alive"),
+    NAME("Proxy-Connection"), NAME("TE"), NAME("Trailer"), NAME("Upgrade"),
+    NAME("Expect")};
+#undef NAME
+
+static bool
+is_ours(struct span name)
+{
+	/* They are all known ones, which a field seldom is. */
+	if (field_kind(name) == FIELD_OTHER)
+		return false;
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (span_ieq(name, ours[i]))
+			return true;
+	return false;
+}
+
+static bool
+is_visible(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.ptr[i] < 0x21 || s.ptr[i] > 0x7e)
+			return false;
+	return true;
+}
+
+static bool
+is_path(struct span s)
+{
+	return s.len > 0 && s.ptr[0] == '/' && is_visible(s);
+}
+
+static bool
+is_valid(const struct head_request *request)
+{
+	if (!field_is_token(request->method) || !is_path(request->target) ||
+	    (request->base_path.len > 0 && !is_path(request->base_path)) ||
+	    request->host.len == 0 || !is_visible(request->host))
+		return false;
+	for (size_t i = 0; i < request->fields->count; i++) {
+		const struct field *f = &request->fields->list[i];
+		if (!field_is_token(f->name) || !field_is_value(f->value) ||
+		    is_ours(f->name))
+			return false;
+	}
+	return true;
+}
+
+static char *
+copy_span(char *at, struct span s)
+{
+	if (s.len > 0)
+		memcpy(at, s.ptr, s.len);
+	return at + s.len;
+}
+
+static char *
+put_field(char *at, struct span name, struct span value)
+{
+	at = copy_span(at, name);
+	at = copy_span(at, SPAN(": "));
+	at = copy_span(at, value);
+	return copy_span(at, SPAN("\r\n"));
+}
+
+/* More bytes than head_write adds to the caller's parts. */
+enum { OWN_BYTES = 128 };
+
+static size_t
+request_bytes_max(const struct head_request *request)
+{
+	size_t bytes = request->method.len + request->base_path.len +
+	    request->target.len + request->host.len + OWN_BYTES;
+	for (size_t i = 0; i < request->fields->count; i++)
+		bytes += request->fields->list[i].name.len +
+		    request->fields->list[i].value.len + sizeof ": \r\n";
+	return bytes;
+}
+
+int
+head_write(const struct head_request *request, struct body *out)
+{
+	if (!is_valid(request) && INVARIANT(request_head))
+		return E_MALFORMED;
+	must(out->budget == NULL);
+	must(body_reserve(out, out->len + request_bytes_max(request)) == 0);
+
+	char *at = out->ptr + out->len;
+	at = copy_span(at, request->method);
+	at = copy_span(at, SPAN(" "));
+	at = copy_span(at, request->base_path);
+	at = copy_span(at, request->target);
+	at = copy_span(at, SPAN(" HTTP/1.1\r\n"));
+	at = put_field(at, SPAN("Host"), request->host);
+	for (size_t i = 0; i < request->fields->count; i++)
+		at = put_field(at, request->fields->list[i].name,
+		    request->fields->list[i].value);
+	if (request->has_body && request->chunked) {
+		at = put_field(
+		    at, SPAN("Transfer-Encoding"), SPAN("chunked"));
+	} else if (request->has_body) {
+		char digits[DIGITS_MAX];
+		size_t len = digits_put(digits, (int64_t)request->body_bytes);
+		at = put_field(
+		    at, SPAN("Content-Length"), span_of(digits, len));
+	}
+	if (request->close)
+		at = put_field(at, SPAN("Connection"), SPAN("close"));
+	at = copy_span(at, SPAN("\r\n"));
+	out->len = (size_t)(at - out->ptr);
+	must(out->len <= out->size);
+	return 0;
+}
+
+/* --- the head of an answer --- */
+
+static enum head_state end_line(struct head *head);
+static bool take_status(struct head *head, struct span line);
+static enum head_state take_answer_field(struct head *head, struct span line);
+static bool take_known(struct head *head, struct span name, struct span value);
+static enum head_state end_head(struct head *head);
+
+/* What the first line of every answer begins with. */
+static const struct span version = {"HTTP/1.", 7};
+
+static void
+begin_head(struct head *head)
+{
+	head->status = 0;
+	head->persistent = true;
+	head->chunked = false;
+	head->content_length = -1;
+	head->keep_alive_s = -1;
+	head->len = head->line = 0;
+	head->n_fields = 0;
+	head->version_1_0 = false;
+}
+
+void
+head_begin(struct head *head, size_t max_bytes)
+{
+	begin_head(head);
+	head->max_bytes = max_bytes;
+	head->interim = 0;
+}
+
+void
+head_free(struct head *head)
+{
+	free(head->text);
+	free(head->list);
+	*head = (struct head){0};
+}
+
+static void
+append_text(struct head *head, const char *bytes, size_t len)
+{
+	if (len > head->size - head->len) {
+		head->size = 2 * (head->len + len);
+		head->text = mem_grow(head->text, head->size);
+	}
+	memcpy(head->text + head->len, bytes, len);
+	head->len += len;
+}
+
+/* False as soon as the first line cannot become a status line any more. */
+static bool
+begins_well(const struct head *head)
+{
+	size_t len = head->len < version.len ? head->len : version.len;
+	return head->line > 0 || len == 0 ||
+	    !memcmp(head->text, version.ptr, len);
+}
+
+enum head_state
+head_feed(struct head *head, struct span *bytes)
+{
+	while (bytes->len > 0) {
+		const char *lf = memchr(bytes->ptr, '\n', bytes->len);
+		size_t len =
+		    lf ? (size_t)(lf - bytes->ptr) + 1 : bytes->len;
+		size_t room = head->max_bytes - head->len;
+		append_text(head, bytes->ptr, len < room ? len : room);
+		if (len > room)
+			return begins_well(head) ? HEAD_TOO_LARGE :
+						   HEAD_MALFORMED;
+		*bytes = span_from(*bytes, len);
+		if (lf == NULL)
+			return begins_well(head) ? HEAD_MORE : HEAD_MALFORMED;
+		enum head_state state = end_line(head);
+		if (state != HEAD_MORE)
+			return state;
+	}
+	return HEAD_MORE;
+}
+
+/* A line feed has come: the line must end with CRLF and nothing else. */
+static enum head_state
+end_line(struct head *head)
+{
+	bool first = head->line == 0;
+	struct span line =
+	    span_of(head->text + head->line, head->len - head->line - 1);
+	if (line.len == 0 || line.ptr[line.len - 1] != '\r')
+		return HEAD_MALFORMED;
+	line.len--;
+	if (!field_is_value(line) && INVARIANT(answer_controls))
+		return HEAD_MALFORMED;
+	head->line = head->len;
+	if (first)
+		return take_status(head, line) ? HEAD_MORE : HEAD_MALFORMED;
+	return line.len == 0 ? end_head(head) : take_answer_field(head, line);
+}
+
+/* "HTTP/1.1 200 OK"; the reason, and the space before it, may be missing. */
+static bool
+take_status(struct head *head, struct span line)
+{
+	if (line.len < 12 || !span_starts(line, version) ||
+	    (line.ptr[7] != '0' && line.ptr[7] != '1') || line.ptr[8] != ' ' ||
+	    (line.len > 12 && line.ptr[12] != ' '))
+		return false;
+	int64_t status;
+	/* 101 would end HTTP on this connection; nobody asked for it. */
+	if (!digits_read(span_of(line.ptr + 9, 3), 599, &status) ||
+	    status < 100 || status == 101)
+		return false;
+	head->status = (int)status;
+	head->version_1_0 = line.ptr[7] == '0';
+	/* HTTP/1.0's keep-alive is left alone (RFC 9112, appendix C.2.2). */
+	head->persistent = !head->version_1_0;
+	return true;
+}
+
+static enum head_state
+take_answer_field(struct head *head, struct span line)
+{
+	/* Folded lines and blanks before the colon make it no token. */
+	const char *colon = memchr(line.ptr, ':', line.len);
+	if (colon == NULL)
+		return HEAD_MALFORMED;
+	struct span name = span_of(line.ptr, (size_t)(colon - line.ptr));
+	struct span value = span_trim(span_from(line, name.len + 1));
+	if ((!field_is_token(name) && INVARIANT(answer_names)) ||
+	    !take_known(head, name, value))
+		return HEAD_MALFORMED;
+	if (head->n_fields == HEAD_FIELDS_MAX)
+		return HEAD_TOO_LARGE;
+	if (head->n_fields == head->list_size) {
+		head->list_size = head->list_size ? 2 * head->list_size : 16;
+		head->list = mem_grow(
+		    head->list, head->list_size * sizeof *head->list);
+	}
+	head->list[head->n_fields++] = (struct head_field){
+	    .name = (size_t)(name.ptr - head->text),
+	    .name_len = name.len,
+	    .value = (size_t)(value.ptr - head->text),
+	    .value_len = value.len,
+	};
+	return HEAD_MORE;
+}
+
+/* "0", or digits that do not begin with it (RFC 9110, section 8.6). */
+static bool
+read_length(struct span s, int64_t *ret_length)
+{
+	return (s.len < 2 || s.ptr[0] != '0') &&
+	    digits_read(s, INT64_MAX, ret_length);
+}
+
+static bool
+has_word(struct span list, struct span word)
+{
+	struct span piece;
+	while (span_next(&list, ',', &piece))
+		if (span_ieq(piece, word))
+			return true;
+	return false;
+}
+
+/* "timeout=5, max=100": whole seconds; -1 where it says nothing usable. */
+static int64_t
+read_keep_alive(struct span list)
+{
+	static const struct span timeout = {"timeout=", 8};
+	struct span piece;
+	int64_t seconds;
+	while (span_next(&list, ',', &piece))
+		if (piece.len > timeout.len && piece.len < timeout.len + 9 &&
+		    span_ieq(span_of(piece.ptr, timeout.len), timeout) &&
+		    read_length(span_from(piece, timeout.len), &seconds))
+			return seconds;
+	return -1;
+}
+
+/* Fields that decide where the answer ends, or what becomes of the
+ * connection; false where two readers could understand them differently. */
+static bool
+take_known(struct head *head, struct span name, struct span value)
+{
+	if (span_ieq(name, SPAN("Content-Length")))
+		return (head->content_length < 0 ||
+			   !INVARIANT(answer_one_length)) &&
+		    read_length(value, &head->content_length);
+	if (span_ieq(name, SPAN("Transfer-Encoding"))) {
+		bool first = !head->chunked;
+		head->chunked = true;
+		return (first && span_ieq(value, SPAN("chunked"))) ||
+		    !INVARIANT(answer_coding);
+	}
+	if (span_ieq(name, SPAN("Connection"))) {
+		if (has_word(value, SPAN("close")))
+			head->persistent = false;
+	} else if (span_ieq(name, SPAN("Keep-Alive"))) {
+		head->keep_alive_s = read_keep_alive(value);
+	}
+	return true;
+}
+
+static enum head_state
+end_head(struct head *head)
+{
+	if (head->status < 200) {
+		if (++head->interim > HEAD_INTERIM_MAX)
+			return HEAD_MALFORMED;
+		begin_head(head);
+		return HEAD_MORE;
+	}
+	/* RFC 9112, section 6.1: smuggling, or a peer that knows no chunks. */
+	if (head->chunked && INVARIANT(answer_one_framing) &&
+	    (head->content_length >= 0 || head->version_1_0))
+		return HEAD_MALFORMED;
+	return HEAD_WHOLE;
+}
+
+char *
+head_take(const struct head *head, struct fields *ret_fields)
+{
+	size_t list_bytes = head->n_fields * sizeof(struct field);
+	char *block = mem_grow(NULL, list_bytes + head->len);
+	struct field *list = (struct field *)(void *)block;
+	char *text = block + list_bytes;
+	memcpy(text, head->text, head->len);
+	for (size_t i = 0; i < head->n_fields; i++) {
+		const struct head_field *f = &head->list[i];
+		list[i].name = span_of(text + f->name, f->name_len);
+		list[i].value = span_of(text + f->value, f->value_len);
+	}
+	*ret_fields = (struct fields){list, head->n_fields};
+	return block;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/loop/log.h"
+#include "base/loop/timer.h"
+#include "base/mem.h"
+#include "http/upstream/forward.h"
+#include "http/upstream/target_health.h"
+#include "http/upstream/upstreams_private.h"
+
+enum { HEAD_MAX_BYTES = 16 * 1024, BODY_MAX_BYTES = 64 * 1024 };
+
+/* A target, and an upstream that has no other, to ask just that one. */
+struct asked_target {
+	struct target_health *health;
+	struct target *target;
+	const struct conf_upstream *of;
+	struct message question;
+	struct forward forward;
+	struct timer timer;
+	bool asks;
+};
+
+struct target_health {
+	const struct conf *conf;
+	struct upstreams *asked; /* made of alone */
+	struct conf_upstream *alone;
+	struct asked_target *list;
+	size_t count;
+};
+
+static struct field agent = {
+    {"User-Agent", sizeof "User-Agent" - 1},
+    {"onceproxy", sizeof "onceproxy" - 1}};
+
+static void
+log_change(const struct asked_target *c)
+{
+	struct logline line =
+	    log_begin(c->target->out ? EV_target_out : EV_target_in);
+	log_str(&line, "upstream", c->of->name);
+	log_str(&line, "target", c->target->conf->url);
+	if (c->forward.result == FORWARD_ANSWERED)
+		log_int(&line, "status", c->forward.status);
+	if (c->forward.op.error != 0)
+		log_str(&line, "error", error_message(c->forward.op.error));
+	log_end(&line);
+}
+
+/* Where there was no memory for its answer, nothing is known. */
+static void
+judge_target(const struct asked_target *c)
+{
+	const struct forward *f = &c->forward;
+	bool whole = f->result == FORWARD_ANSWERED;
+	if (f->op.error == E_NO_MEMORY)
+		return;
+	bool out = !whole || f->status < 200 || f->status > 399;
+	if (out == c->target->out)
+		return;
+	target_judge(c->target, out);
+	log_change(c);
+}
+
+static void
+on_target_said(void *arg)
+{
+	struct asked_target *c = arg;
+	c->asks = false;
+	judge_target(c);
+	forward_stop(&c->forward);
+	forward_clear(&c->forward);
+}
+
+static void
+on_interval(void *arg)
+{
+	struct asked_target *c = arg;
+	size_t index = (size_t)(c - c->health->list);
+	const struct forward_limits limits = {
+	    .timeout_ms = c->of->health_interval_ms,
+	    .max_head = HEAD_MAX_BYTES,
+	    .max_body = BODY_MAX_BYTES,
+	    .close_delimited = true,
+	};
+	timer_set(&c->timer, c->of->health_interval_ms);
+	if (c->asks)
+		return;
+	c->asks = true;
+	forward_start(c->health->asked, &c->forward,
+	    &c->health->alone[index], &c->question, &limits);
+}
+
+static void
+add_checked(struct target_health *h, struct loop *loop,
+    const struct conf_upstream *of, struct target *target)
+{
+	struct conf_upstream *alone = &h->alone[h->count];
+	struct asked_target *c = &h->list[h->count];
+	*alone = *of;
+	alone->index = (unsigned)h->count++;
+	alone->targets = (struct conf_target *)(uintptr_t)target->conf;
+	alone->n_targets = 1;
+	alone->keepalive = 1;
+	alone->host = HOST_TARGET;
+	c->health = h;
+	c->target = target;
+	c->of = of;
+	c->question = (struct message){
+	    .method = SPAN("GET"),
+	    .target = span_str(of->health_path),
+	    .fields = {&agent, 1},
+	};
+	op_init(&c->forward.op, loop, on_target_said, c);
+	timer_init(&c->timer, loop, on_interval, c);
+	timer_set(&c->timer, 0);
+}
+
+struct target_health *
+target_health_new(struct loop *loop, const struct conf *conf,
+    struct budget *budget, struct upstreams *upstreams)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		if (conf->upstreams[i].health_path != NULL)
+			count += conf->upstreams[i].n_targets;
+	if (count == 0)
+		return NULL;
+	struct target_health *h = mem_zero(sizeof *h);
+	h->conf = conf_ref(conf);
+	h->alone = mem_zero(count * sizeof *h->alone);
+	h->list = mem_zero(count * sizeof *h->list);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		for (size_t k = 0; k < conf->upstreams[i].n_targets &&
+		     conf->upstreams[i].health_path != NULL; k++)
+			add_checked(h, loop, &conf->upstreams[i],
+			    &upstreams->targets[i].list[k]);
+	h->asked = upstreams_new_of(loop, conf, budget, h->alone, count);
+	return h;
+}
+
+void
+target_health_free(struct target_health **health)
+{
+	struct target_health *h = *health;
+	*health = NULL;
+	if (h == NULL)
+		return;
+	for (size_t i = 0; i < h->count; i++) {
+		timer_clear(&h->list[i].timer);
+		forward_stop(&h->list[i].forward);
+		forward_clear(&h->list[i].forward);
+	}
+	upstreams_free(&h->asked);
+	conf_unref(&h->conf);
+	free(h->alone);
+	free(h->list);
+	free(h);
+}

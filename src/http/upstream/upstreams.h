@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/body.h"
+#include "base/counter.h"
+#include "base/histogram.h"
+#include "base/loop/loop.h"
+#include "conf/conf.h"
+
+/*
+ * The upstreams of a configuration, as one worker knows them: their targets
+ * and the connections to them, over which forwards are sent
+ * (upstream/forward.h).  That worker's thread only.
+ */
+struct upstreams;
+
+/* Holds a reference to conf; the budget outlives it. */
+struct upstreams *upstreams_new(
+    struct loop *loop, const struct conf *conf, struct budget *budget);
+/* The same, of others than conf->upstreams, which outlive it. */
+struct upstreams *upstreams_new_of(struct loop *loop, const struct conf *conf,
+    struct budget *budget, const struct conf_upstream *list, size_t count);
+/*
+ * took[i] has from now on what each forward to the upstream of index i took,
+ * finding a connection included, and connections how many are open, theirs
+ * added to those of others; all of these outlive the upstreams.
+ */
+void upstreams_measure(struct upstreams *upstreams,
+    struct histogram *const *took, struct counter *connections);
+/* Whether that target is up is in that gauge from now on (target_show). */
+void upstreams_show(struct upstreams *upstreams, size_t upstream,
+    size_t target, struct counter *up);
+/* No forward may be pending; closes what is idle, nulls the pointer. */
+void upstreams_free(struct upstreams **upstreams);

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/field.h"
+#include "base/loop/op.h"
+#include "conf/conf.h"
+
+/*
+ * A reader takes the messages of one source from its broker, as many as it is
+ * given credit for, and acknowledges each when it is told to, with a result or
+ * a dead letter in the same atomic step.  It connects, and connects again, by
+ * itself.  It knows no gate, no route and no record, and never decides that a
+ * message is finished.  One client for each kind of broker is behind it
+ * (broker_clients.h opens them), the only one to see its library.  The thread
+ * of its loop only.
+ *
+ * What a broker says is data: what is odd in it is a message that says so, or
+ * an end of the connection, never one of the process.
+ */
+struct broker_reader;
+
+/* A message, as its broker has it; all of it is in its arenas. */
+struct broker_message {
+	struct broker_message *next; /* whoever holds it */
+	struct arena *arena; /* a reference; broker_message_free */
+	/*
+	 * What its fields, payload, key, entity and type are in, all of which
+	 * can be read again (broker_reader_read_again); NULL: in arena, because
+	 * nothing can.  Whoever holds the message may free it meanwhile.
+	 */
+	struct arena *bulk;
+	size_t bytes; /* what it takes, for budgets */
+	/*
+	 * Where it stands: the id of an entry of a stream, the id of a row.  No
+	 * other message of its source has the same one, ever.  Of a dead
+	 * letter, where the message stood.
+	 */
+	struct span position;
+	struct span letter; /* the dead letter's own id; empty: it is none */
+	struct fields fields; /* headers, or all fields of a Redis entry */
+	bool has_payload;     /* false: a Redis entry, which is its fields */
+	struct span payload;
+	struct span key;    /* Kafka's; ptr NULL: it has none */
+	struct span entity; /* the column; ptr NULL: none */
+	struct span type;   /* the column; ptr NULL: none */
+	/*
+	 * "TOPIC/PARTITION" of Kafka, with which its position begins: there is
+	 * no order beyond that; ptr NULL: its source is one whole.
+	 */
+	struct span part;
+	int64_t time_ms;    /* when it was made, ms since 1970; -1: not known */
+	bool again; /* it has been given to some reader before */
+	/*
+	 * Why it cannot be used, a sentence; NULL: it can.  Its position is
+	 * right all the same, and fields may have what was read.
+	 */
+	const char *odd;
+	bool too_large; /* its size is beyond what a reader takes */
+	/*
+	 * Nothing was put for it in this era, which all messages of its part
+	 * have that came before, until what is known of them is lost: that
+	 * would have acknowledged it, for good, and it would not have come.
+	 */
+	bool unput;
+	uint32_t era; /* 0: from the beginning on */
+	bool foreign; /* a dead letter whose lane another reader has */
+	void *token; /* the client's own; NULL: none */
+};
+
+/* Sets the pointer to NULL; *message may be NULL. */
+void broker_message_free(struct broker_message **message);
+
+/* The same of a list, by next. */
+static inline void
+broker_messages_free(struct broker_message **messages)
+{
+	struct broker_message *m = *messages, *next;
+	*messages = NULL;
+	for (; m != NULL; m = next) {
+		next = m->next;
+		broker_message_free(&m);
+	}
+}
+
+/* How messages went missing (contract, section 13). */
+enum broker_loss {
+	BROKER_TRIMMED_UNREAD,
+	BROKER_TRIMMED_PENDING,
+	BROKER_DELETED,
+	BROKER_LOSS_COUNT_,
+};
+
+/* How a transaction ended in which something was put. */
+enum broker_transaction {
+	BROKER_COMMITTED,
+	BROKER_ABORTED, /* nothing of it has happened */
+	BROKER_FENCED,  /* another reader has its name now */
+	BROKER_UNCLEAR, /* nobody said: what is committed is asked for */
+	BROKER_TRANSACTION_COUNT_,
+};
+
+/* What a reader tells its owner, from the loop and never from within a call. */
+struct broker_events {
+	/*
+	 * A message, in the source's order; it is the owner's now, and counts
+	 * against its credit.  One that is pending here already does not come
+	 * twice on one reader, unless it was given back.
+	 */
+	void (*took)(void *arg, struct broker_message *message);
+	/*
+	 * So many messages are gone.  position: of one that was pending here,
+	 * which is to be forgotten without an acknowledgement; else empty.
+	 */
+	void (*lost)(void *arg, enum broker_loss how, uint64_t count,
+	    struct span position);
+	/* Something of broker_reader_health is another one. */
+	void (*changed)(void *arg);
+	/*
+	 * All messages with that token are somebody else's now, or come again:
+	 * they are to be forgotten without an acknowledgement.  Not of an
+	 * outbox.
+	 */
+	void (*recalled)(void *arg, const void *token);
+	void *arg;
+
+	/* The others are for a reader of Kafka; NULL: nothing is kept. */
+
+	/*
+	 * What is kept of that part of the source, or beside it under a name
+	 * with a blank, is wanted: the answer is
+	 * broker_reader_floor(), at any time; asked again, any of them is one.
+	 */
+	void (*floor_wanted)(void *arg, const char *part);
+	/*
+	 * That is to be kept of the part, unless what is kept begins with a
+	 * greater number; lower: whatever that begins with.
+	 */
+	void (*floor)(
+	    void *arg, const char *part, struct span floor, bool lower);
+	/*
+	 * So many messages have come again, of a group that was set back: they
+	 * were finished, and are not handed over.
+	 */
+	void (*rewound)(void *arg, uint64_t count);
+	/* A transaction of the reader's own has ended. */
+	void (*transacted)(void *arg, enum broker_transaction how);
+};
+
+struct broker_start {
+	struct loop *loop;
+	const struct conf *conf;
+	const struct conf_source *source; /* of conf; both outlive the reader */
+	const char *instance; /* this gateway's name: [A-Za-z0-9._-]+ */
+	int64_t lease_ms;     /* others' messages are taken after twice that */
+	size_t most_bytes; /* the longest payload; a longer one is too_large */
+	/*
+	 * Nobody else reads this source while this reader does (an order): what
+	 * is pending for others is taken first, at once, in order.
+	 */
+	bool sole;
+	const struct broker_events *events; /* copied */
+};
+
+/*
+ * Gives back all that it took and what is not finished, at once where the
+ * broker allows that, so that others need not wait for it; operations that are
+ * pending end with E_CANCELLED, or E_TIMEOUT's kin.  Nulls the pointer, accepts
+ * NULL.
+ */
+void broker_reader_close(struct broker_reader **reader);
+
+/*
+ * How many messages it may hand over from now on; each that it hands over
+ * takes one away.  0: it takes nothing, and what it keeps alive stays alive.
+ */
+void broker_reader_credit(struct broker_reader *reader, unsigned credit);
+
+/* Where something is put together with an acknowledgement. */
+enum broker_place { BROKER_NOWHERE, BROKER_RESULTS, BROKER_DEAD_LETTERS };
+
+struct broker_put {
+	enum broker_place place;
+	struct fields fields; /* headers; a stream's fields: no `body` in it */
+	bool has_body;
+	struct span body; /* bytes, not only text */
+	struct span key;
+	struct span entity;
+	struct span type;
+	int status; /* of a result; 0: none */
+	struct span key_id; /* in hex */
+	/*
+	 * Of a dead letter of a message that is too large: its payload is not
+	 * body, but what the broker has, and so are its own fields, in place of
+	 * the first n_kept, unless the broker has lost them.
+	 */
+	bool whole;
+	size_t n_kept;
+};
+
+enum broker_finished {
+	/* Acknowledged, and what was to be put is put, in one step. */
+	BROKER_FINISHED,
+	/*
+	 * Nothing was put: it is not pending any more.  Another reader has
+	 * finished it, or the broker has lost it (which lost() tells).
+	 */
+	BROKER_NOT_PENDING,
+	/*
+	 * Nothing was put: somebody else has it locked at this moment.  It is
+	 * pending as before, and to be asked again a little later.
+	 */
+	BROKER_LOCKED,
+	/*
+	 * Nothing was put: it is another reader's to finish now, and to be
+	 * forgotten here.
+	 */
+	BROKER_ELSEWHERE,
+};
+
+/* What a broker that is there refuses. */
+enum broker_fault {
+	BROKER_FAULT_PLACE,   /* all that is put there; no put: SOURCE */
+	BROKER_FAULT_SOURCE,  /* that anything of the source is finished */
+	BROKER_FAULT_MESSAGE, /* this one, while others may be taken */
+	BROKER_FAULT_SIZE,    /* this one, for the size of what is put */
+};
+
+/*
+ * An acknowledgement on its way.  When op is done: error is 0, and finished
+ * says how; or it is E_BROKER_DOWN (nothing is known: ask again later; it is
+ * done once, or found NOT_PENDING), or E_BROKER_REFUSED (the broker is there
+ * and would not take it: refused has its words, fault says what it refuses, and
+ * nothing was put).
+ */
+struct broker_finish {
+	struct op op; /* op_init is its owner's to call */
+	struct span position; /* both, and put, live until op is done */
+	/*
+	 * Not empty: the dead letter of that id is finished, instead of a
+	 * message.  It is taken away, together with the put (which may be the
+	 * dead letter anew), in one step; NOT_PENDING: it is not there.
+	 */
+	struct span letter;
+	void *token; /* of the message */
+	const struct broker_put *put; /* NULL: nothing is put */
+	enum broker_finished finished;
+	char refused[160];
+	enum broker_fault fault; /* FAULT_PLACE until the client knows better */
+};
+void broker_reader_finish(
+    struct broker_reader *reader, struct broker_finish *finish);
+
+/*
+ * A message that was handed over, read again from where it stands.  When op is
+ * done: error is 0, and message is what is there, or NULL: it is not pending
+ * any more, because another reader has finished it, somebody has written it
+ * anew, which is another message, or the broker has lost it (which lost()
+ * tells).  Or error is E_BROKER_DOWN (ask again later), or E_BROKER_REFUSED
+ * with the broker's words.
+ */
+struct broker_again {
+	struct op op; /* op_init is its owner's to call */
+	struct span position; /* lives until op is done */
+	struct broker_message *message; /* the owner's */
+	char refused[160];
+	void *token; /* the client's own */
+};
+/* Only of a message that has bulk. */
+void broker_reader_read_again(
+    struct broker_reader *reader, struct broker_again *again);
+
+/*
+ * A page of the dead letters of the reader's source, in the order in which they
+ * were put.  When op is done: error is 0; or E_BROKER_DOWN, or E_BROKER_REFUSED
+ * with the broker's words; nothing has changed.
+ */
+enum { BROKER_LETTERS_MAX = 100, BROKER_LETTER_ID_BYTES = 48 };
+struct broker_letters {
+	struct op op; /* op_init is its owner's to call */
+	char after[BROKER_LETTER_ID_BYTES]; /* a letter; "": from the first */
+	struct span position; /* only what stood there; empty: all */
+	bool look; /* of a position that was one: pending is wanted */
+	size_t limit; /* at most so many, from 1 to BROKER_LETTERS_MAX */
+	bool brief;   /* no payloads, and no long fields */
+	struct broker_message *messages; /* the owner's, by next */
+	char next[BROKER_LETTER_ID_BYTES]; /* to go on after; "": no more */
+	bool pending; /* the message there is still to be finished itself */
+	bool full; /* what was found is not to be finished before others are */
+	char refused[160];
+	void *token; /* the client's own */
+};
+/* The owner sets all from after to brief; position lives until op is done. */
+void broker_reader_letters(
+    struct broker_reader *reader, struct broker_letters *letters);
+
+/*
+ * The message is not worked on here any more, and may be given to anybody, this
+ * reader too.
+ */
+void broker_reader_give_back(
+    struct broker_reader *reader, const struct broker_message *message);
+
+/*
+ * What is kept of that part of the source; "": nothing.  lowered: its group may
+ * stand lower all the same, as an operator has said, and what comes again then
+ * is handed over.
+ */
+void broker_reader_floor(struct broker_reader *reader, const char *part,
+    struct span floor, bool lowered);
+
+/*
+ * All that is finished is told to the broker now, and what is to be kept of
+ * that (floor()); before the reader is closed, by when nobody is told any more.
+ */
+void broker_reader_tell(struct broker_reader *reader);
+/* Whether it is; or it cannot be told now. */
+bool broker_reader_is_told(const struct broker_reader *reader);
+
+struct broker_health {
+	bool up;
+	/* It answers; nothing can be taken, or finished, all the same. */
+	bool stands;
+	/* Topics and partitions that are not read, while others may be. */
+	unsigned parts_standing;
+	const char *message; /* why not, or what it refuses; "" for nothing */
+	int64_t lag; /* messages not yet taken by anybody; -1: unknown */
+	uint64_t rebalances;
+};
+/* Valid until the next turn of the loop. */
+struct broker_health broker_reader_health(const struct broker_reader *reader);
+
+/* The functions behind the above, one table for each kind of broker. */
+struct broker_client {
+	struct broker_reader *(*open)(const struct broker_start *start);
+	void (*close)(struct broker_reader *reader);
+	void (*credit)(struct broker_reader *reader, unsigned credit);
+	void (*finish)(
+	    struct broker_reader *reader, struct broker_finish *finish);
+	/* NULL: what it hands over has no bulk. */
+	void (*read_again)(
+	    struct broker_reader *reader, struct broker_again *again);
+	void (*letters)(
+	    struct broker_reader *reader, struct broker_letters *letters);
+	void (*give_back)(struct broker_reader *reader,
+	    const struct broker_message *message);
+	struct broker_health (*health)(const struct broker_reader *reader);
+	/* NULL: it keeps nothing. */
+	void (*floor)(struct broker_reader *reader, const char *part,
+	    struct span floor, bool lowered);
+	/* NULL: what is finished is told at once, and nothing is kept. */
+	void (*tell)(struct broker_reader *reader);
+	bool (*is_told)(const struct broker_reader *reader);
+};
+
+/* The first member of each client's own reader. */
+struct broker_reader {
+	const struct broker_client *client;
+};

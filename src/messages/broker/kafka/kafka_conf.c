@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hex.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "base/random.h"
+#include "messages/broker/kafka/kafka_name.h"
+#include "messages/broker/kafka/kafka_private.h"
+
+/*
+ * What librdkafka is told.  The file's settings come first; what the promise
+ * rests on comes after them, and the loader refuses it there.
+ */
+struct setting {
+	const char *name, *value;
+};
+
+static const struct setting all[] = {
+    /* Small requests are not to wait for one another (Nagle). */
+    {"socket.nagle.disable", "true"},
+};
+
+static const struct setting of_consumer[] = {
+    {"enable.auto.commit", "false"},
+    {"enable.auto.offset.store", "false"},
+    {"auto.offset.reset", "earliest"},
+    {"isolation.level", "read_committed"},
+    {"enable.partition.eof", "true"},
+    /* These hold for each partition, as each has a queue of its own. */
+    {"queued.max.messages.kbytes", "1024"},
+    {"queued.min.messages", "1000"},
+    /* Others' bugs in 2.0.2 end in a hang or at 100 % of a CPU. */
+    {"partition.assignment.strategy", KAFKA_NAME_PROTOCOL},
+    {"log.queue", "true"},
+};
+
+/* It reads no messages; what is not decided yet is waited for. */
+static const struct setting of_asker[] = {
+    {"enable.auto.commit", "false"},
+    {"isolation.level", "read_committed"},
+};
+
+/*
+ * "murmur2_random" is where Java's producers put a key.  What a transaction has
+ * to ask again is asked soon: a tenth of a second, as it is else, is longer
+ * than all the rest of it.
+ */
+static const struct setting usual_of_producer[] = {
+    {"partitioner", "murmur2_random"},
+    {"retry.backoff.ms", "10"},
+    {"message.max.bytes", "1000000000"},
+    /* One that is deleted is to be known soon. */
+    {"topic.metadata.refresh.interval.ms", "4000"},
+    /* A topic that is not there is seldom made in this moment. */
+    {"topic.metadata.propagation.max.ms", "3000"},
+};
+
+/*
+ * What a producer that died has left open holds up whoever reads next, for so
+ * long; the others must not be longer.
+ */
+static const struct setting of_producer[] = {
+    {"transaction.timeout.ms", "10000"},
+    {"message.timeout.ms", "10000"},
+    {"socket.timeout.ms", "10000"},
+};
+
+static void
+set(rd_kafka_conf_t *conf, const char *name, const char *value)
+{
+	char words[KAFKA_WORDS_BYTES];
+	must(rd_kafka_conf_set(conf, name, value, words, sizeof words) ==
+	    RD_KAFKA_CONF_OK);
+}
+
+static void
+set_list(rd_kafka_conf_t *conf, const struct setting *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		set(conf, list[i].name, list[i].value);
+}
+
+#define SET(conf, list) set_list(conf, list, sizeof list / sizeof *list)
+
+static void
+set_servers(rd_kafka_conf_t *conf, const struct strings *servers)
+{
+	char *text = mem_str(SPAN(""));
+	for (size_t i = 0; i < servers->count; i++) {
+		char *more = mem_printf("%s%s%s", text, i > 0 ? "," : "",
+		    servers->list[i]);
+		free(text);
+		text = more;
+	}
+	set(conf, "bootstrap.servers", text);
+	free(text);
+}
+
+/* A value that the loader took was well then; a file may be gone since. */
+static void
+set_file(rd_kafka_conf_t *conf, const struct conf_settings *settings)
+{
+	char words[KAFKA_WORDS_BYTES];
+	for (size_t i = 0; i < settings->count; i++)
+		rd_kafka_conf_set(conf, settings->list[i].name,
+		    settings->list[i].value, words, sizeof words);
+}
+
+static rd_kafka_conf_t *
+conf_of(const struct conf_broker *broker, const char *client)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	set(conf, "client.id", client);
+	SET(conf, all);
+	set_servers(conf, &broker->kafka);
+	return conf;
+}
+
+static void
+set_member(rd_kafka_conf_t *conf, const struct kafka *kafka)
+{
+	char *member = kafka_name_member(kafka->source, kafka->instance);
+	set(conf, "group.instance.id", member);
+	free(member);
+}
+
+/* Where another gateway has our name in the group, it also has this one's. */
+static char *
+transactional_of(const struct kafka *kafka)
+{
+	char *name = kafka_name_transactional(kafka->source, kafka->instance);
+	if (!kafka->nameless)
+		return name;
+	uint8_t bytes[8];
+	char hex[2 * sizeof bytes + 1];
+	random_bytes(bytes, sizeof bytes);
+	hex_encode(bytes, sizeof bytes, hex);
+	char *other = mem_printf("%s-%s", name, hex);
+	free(name);
+	return other;
+}
+
+static char *
+client_of(const struct kafka *kafka)
+{
+	return mem_printf(
+	    "onceproxy-%s-%s", kafka->source->name, kafka->instance);
+}
+
+rd_kafka_t *
+kafka_conf_consumer(const struct kafka *kafka, char words[KAFKA_WORDS_BYTES])
+{
+	char *client = client_of(kafka);
+	rd_kafka_conf_t *conf = conf_of(kafka->source->broker, client);
+	free(client);
+	set_file(conf, &kafka->source->broker->settings);
+	SET(conf, of_consumer);
+	set(conf, "group.id", kafka->source->group);
+	if (!kafka->nameless)
+		set_member(conf, kafka);
+	rd_kafka_conf_set_events(conf,
+	    RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
+		RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
+		RD_KAFKA_EVENT_LOG);
+	sigset_t every, before;
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	rd_kafka_t *consumer = rd_kafka_new(
+	    RD_KAFKA_CONSUMER, conf, words, KAFKA_WORDS_BYTES);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (consumer == NULL)
+		rd_kafka_conf_destroy(conf);
+	return consumer;
+}
+
+/* What goes wrong is an error of the call that it concerns. */
+static void
+say_nothing(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
+{
+	(void)rk;
+	(void)level;
+	(void)fac;
+	(void)buf;
+}
+
+/* A topic of dead letters that is not there is made, where the broker does. */
+static const struct setting of_scan[] = {
+    {"log.queue", "false"},
+    {"allow.auto.create.topics", "true"},
+    {"fetch.wait.max.ms", "10"},
+};
+
+rd_kafka_conf_t *
+kafka_conf_scan(const struct kafka *kafka)
+{
+	char *client = client_of(kafka);
+	rd_kafka_conf_t *conf = conf_of(kafka->source->broker, client);
+	free(client);
+	set_file(conf, &kafka->source->broker->settings);
+	SET(conf, of_consumer);
+	SET(conf, of_scan);
+	rd_kafka_conf_set_log_cb(conf, say_nothing);
+	set(conf, "group.id", kafka->source->group);
+	return conf;
+}
+
+rd_kafka_conf_t *
+kafka_conf_transactions(
+    const struct conf_broker *broker, const char *client, const char *id)
+{
+	rd_kafka_conf_t *conf = conf_of(broker, client);
+	SET(conf, usual_of_producer);
+	set_file(conf, &broker->settings);
+	rd_kafka_conf_set_log_cb(conf, say_nothing);
+	set(conf, "transactional.id", id);
+	return conf;
+}
+
+rd_kafka_conf_t *
+kafka_conf_producer(const struct kafka *kafka)
+{
+	char *client = client_of(kafka);
+	char *name = transactional_of(kafka);
+	rd_kafka_conf_t *conf =
+	    kafka_conf_transactions(kafka->source->broker, client, name);
+	free(client);
+	SET(conf, of_producer);
+	free(name);
+	return conf;
+}
+
+rd_kafka_conf_t *
+kafka_conf_asker(
+    const struct conf_broker *broker, const char *client, const char *group)
+{
+	rd_kafka_conf_t *conf = conf_of(broker, client);
+	set_file(conf, &broker->settings);
+	SET(conf, of_asker);
+	rd_kafka_conf_set_log_cb(conf, say_nothing);
+	set(conf, "group.id", group);
+	return conf;
+}

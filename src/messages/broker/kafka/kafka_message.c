@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+
+#include "base/digits.h"
+#include "messages/broker/kafka/kafka_private.h"
+#include "messages/broker/kafka/kafka_scan.h"
+
+/*
+ * A message as ours, all of it copied: one of librdkafka's keeps the whole
+ * answer alive that it came with.
+ */
+enum {
+	MESSAGE_BYTES = 512, /* besides what it says */
+	BRIEF_BYTES = 1024,
+};
+
+static struct span
+dup(struct arena *arena, const void *bytes, size_t len)
+{
+	if (bytes == NULL)
+		return (struct span){NULL, 0};
+	return arena_dup(arena, span_of(bytes, len));
+}
+
+/* A header whose value is null has a value without a pointer. */
+static void
+read_headers(struct broker_message *m, const rd_kafka_message_t *message)
+{
+	rd_kafka_headers_t *headers;
+	const char *name;
+	const void *value;
+	size_t size;
+	if (rd_kafka_message_headers(message, &headers) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	size_t count = rd_kafka_header_cnt(headers);
+	struct field *list = arena_alloc(m->arena, count * sizeof *list);
+	for (size_t i = 0; i < count &&
+	     rd_kafka_header_get_all(headers, i, &name, &value, &size) ==
+		 RD_KAFKA_RESP_ERR_NO_ERROR;
+	     i++) {
+		list[i].name = arena_dup(m->arena, span_str(name));
+		list[i].value = dup(m->arena, value, size);
+		m->bytes += list[i].name.len + list[i].value.len;
+		m->fields.count++;
+	}
+	m->fields.list = list;
+}
+
+static int64_t
+made_ms(const rd_kafka_message_t *message)
+{
+	rd_kafka_timestamp_type_t type;
+	int64_t time_ms = rd_kafka_message_timestamp(message, &type);
+	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? -1 : time_ms;
+}
+
+struct broker_message *
+kafka_message_read(const struct kafka_part *part,
+    const rd_kafka_message_t *message, size_t most_bytes)
+{
+	struct arena *arena = arena_new();
+	struct broker_message *m = arena_alloc(arena, sizeof *m);
+	m->arena = arena;
+	m->time_ms = made_ms(message);
+	m->position = arena_printf(arena, "%s/%" PRId64 "@%" PRId64,
+	    part->name, message->offset, m->time_ms);
+	m->part = arena_dup(arena, span_str(part->name));
+	m->has_payload = true;
+	m->payload = dup(arena, message->payload, message->len);
+	m->key = dup(arena, message->key, message->key_len);
+	m->too_large = message->len > most_bytes;
+	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
+	m->token = (void *)part->serial;
+	m->unput = true;
+	m->era = part->ring.era;
+	read_headers(m, message);
+	return m;
+}
+
+/* Where the message stood says when it was made. */
+static int64_t
+time_in(struct span position)
+{
+	const char *at = position.len > 0
+	    ? memchr(position.ptr, '@', position.len)
+	    : NULL;
+	int64_t time_ms;
+	if (at == NULL)
+		return -1;
+	size_t before = (size_t)(at - position.ptr) + 1;
+	return digits_read(span_from(position, before), INT64_MAX, &time_ms)
+	    ? time_ms
+	    : -1;
+}
+
+/* Fields that are long are left out. */
+static void
+shorten(struct fields *fields)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < fields->count; i++)
+		if (fields->list[i].name.len + fields->list[i].value.len <=
+		    BRIEF_BYTES)
+			fields->list[count++] = fields->list[i];
+	fields->count = count;
+}
+
+struct broker_message *
+kafka_message_letter(const rd_kafka_message_t *message, struct span id,
+    struct span position, bool brief, size_t most_bytes)
+{
+	struct arena *arena = arena_new();
+	struct broker_message *m = arena_alloc(arena, sizeof *m);
+	m->arena = arena;
+	m->letter = arena_dup(arena, id);
+	m->position = arena_dup(arena, position);
+	m->part = kafka_scan_part(m->position);
+	m->time_ms = time_in(position);
+	m->again = true;
+	m->has_payload = true;
+	m->key = dup(arena, message->key, message->key_len);
+	m->bytes = MESSAGE_BYTES + message->key_len;
+	read_headers(m, message);
+	if (brief) {
+		shorten(&m->fields);
+		return m;
+	}
+	m->payload = dup(arena, message->payload, message->len);
+	m->too_large = message->len > most_bytes;
+	m->bytes += message->len;
+	return m;
+}
+
+uint32_t
+kafka_message_mark(const rd_kafka_message_t *message)
+{
+	rd_kafka_headers_t *headers;
+	const char *name;
+	const void *value;
+	size_t size;
+	uint32_t mark = kafka_ring_mark(made_ms(message),
+	    span_of(message->key, message->key_len),
+	    span_of(message->payload, message->len));
+	if (rd_kafka_message_headers(message, &headers) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
+		return mark;
+	for (size_t i = 0; rd_kafka_header_get_all(
+			       headers, i, &name, &value, &size) ==
+	     RD_KAFKA_RESP_ERR_NO_ERROR;
+	     i++)
+		mark = kafka_ring_mark_header(
+		    mark, span_str(name), span_of(value, size));
+	return mark;
+}
+
+int64_t
+kafka_message_offset(const struct kafka_part *part, struct span position)
+{
+	size_t len = strlen(part->name);
+	int64_t offset = 0;
+	if (position.len < len + 2 ||
+	    !span_starts(position, span_str(part->name)) ||
+	    position.ptr[len] != '/')
+		return -1;
+	size_t i = len + 1;
+	for (; i < position.len && position.ptr[i] != '@'; i++) {
+		unsigned digit =
+		    (unsigned char)position.ptr[i] - (unsigned)'0';
+		if (digit > 9 || offset > INT64_MAX / 10 - 1)
+			return -1;
+		offset = 10 * offset + digit;
+	}
+	return i > len + 1 ? offset : -1;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <libpq-fe.h>
+
+#include "base/loop/loop.h"
+#include "base/span.h"
+
+/*
+ * A connection in libpq's pipeline mode: batches of statements go out without
+ * waiting for those before them, and their results come back in order.  A batch
+ * is one transaction: all of it happens, or nothing.  It knows nothing of what
+ * the statements are.  A batch is its owner's, and lives until its end was
+ * called.  The loop's own thread.
+ */
+struct postgres_pipe;
+
+/* Why a batch failed; nothing of it happened, unless it was lost. */
+struct postgres_trouble {
+	bool lost; /* with its connection: whether it happened is not known */
+	unsigned statement; /* which one failed; their count: the commit */
+	char state[6]; /* SQLSTATE */
+	bool at_row; /* what failed was at work on some row, not on a table */
+	bool by_rule; /* a trigger or a policy says so, of a row perhaps */
+	char words[160];
+};
+
+struct postgres_batch {
+	/* The result of its statement (from 0), valid during the call. */
+	void (*result)(struct postgres_batch *batch, unsigned statement,
+	    const PGresult *result);
+	/* The end; trouble NULL: it is committed.  It may free the batch. */
+	void (*end)(struct postgres_batch *batch,
+	    const struct postgres_trouble *trouble);
+	/* The pipe's own: */
+	struct postgres_batch *next;
+	unsigned statements;
+	unsigned at;
+	bool failed;
+	struct postgres_trouble trouble;
+};
+
+/* A parameter: text, or the bytes of a bytea; ptr NULL: SQL's null. */
+#define POSTGRES_NULL ((struct span){NULL, 0})
+
+struct postgres_pipe_events {
+	/* A channel that was listened to has something. */
+	void (*notified)(void *arg);
+	/*
+	 * The connection is broken, or hangs; the pipe is to be freed, then or
+	 * later.  why is valid during the call.
+	 */
+	void (*broke)(void *arg, const char *why);
+	void *arg;
+};
+
+/* Takes the connection over. */
+struct postgres_pipe *postgres_pipe_new(struct loop *loop, PGconn *conn,
+    const struct postgres_pipe_events *events);
+/*
+ * Ends the connection, and every open batch as lost; nulls the pointer, accepts
+ * NULL.  Allowed from within the events and the batches' functions.
+ */
+void postgres_pipe_free(struct postgres_pipe **pipe);
+
+/*
+ * A batch: begin, any statements, end.  Results are binary.  After an error of
+ * libpq's the pipe breaks, from the loop.
+ */
+void postgres_pipe_begin(
+    struct postgres_pipe *pipe, struct postgres_batch *batch);
+void postgres_pipe_prepare(
+    struct postgres_pipe *pipe, const char *name, const char *sql);
+void postgres_pipe_run(struct postgres_pipe *pipe, const char *name,
+    const struct span *values, unsigned count);
+void postgres_pipe_query(struct postgres_pipe *pipe, const char *sql,
+    const struct span *values, unsigned count);
+void postgres_pipe_end(struct postgres_pipe *pipe);
+
+/* PostgreSQL's number, such as 150020. */
+int postgres_pipe_version(const struct postgres_pipe *pipe);
+
+/* A value of a result; ptr NULL: null. */
+struct span postgres_pipe_value(const PGresult *result, int row, int column);
+/* The same as a number; 0: none, or null. */
+int64_t postgres_pipe_number(const PGresult *result, int row, int column);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/loop/timer.h"
+#include "messages/shared/shared.h"
+
+/*
+ * An operator's pause of a source or of a relay: for all gateways, until it is
+ * resumed.  Gateways hear of it at once where Redis' channels work, and ask
+ * again every PAUSE_ASK_MS.  Where Redis cannot be asked, what was known last
+ * holds, and before anything is known it stands still.  It knows nothing of
+ * what is paused.  A member of its owner, which stops it before it or the store
+ * is gone; the store's thread.
+ */
+enum { PAUSE_ASK_MS = 4000, PAUSE_RETRY_MS = 500 };
+
+struct pause {
+	struct shared shared;
+	void (*changed)(void *arg);
+	void *arg;
+	bool known;
+	bool on;
+	int64_t since_ms;  /* while it is on: by Redis' clock, … */
+	char *who, *note;  /* … and what the operator said; else NULL */
+	struct store_call *call; /* under way; NULL: none */
+	bool again;        /* something has changed since that was sent */
+	struct timer timer;
+	struct subscriber_hearing hearing;
+};
+
+/*
+ * Asks from now on; changed(arg) is called when it is first known, and where it
+ * changes, also who and note.  kind and name as in shared_init.
+ */
+void pause_start(struct pause *pause, struct store *store, struct loop *loop,
+    const char *kind, const char *name, void (*changed)(void *arg),
+    void *arg);
+/* Zeroed memory is a pause that is stopped. */
+void pause_stop(struct pause *pause);
+/* Whether nothing new is to be begun: it is paused, or that is not known. */
+bool pause_stands(const struct pause *pause);
+
+/*
+ * What an operator says or asks; operations and their errors are as in
+ * store/store.h.  Verdicts: DONE; of pause_resume GONE, where nothing was
+ * paused.
+ */
+struct pause_op {
+	struct store_op op;
+	struct arena *arena; /* set by the owner, kept while it is pending */
+	bool on;             /* it is paused now, … */
+	int64_t since_ms;    /* … since then, and by whom and why */
+	struct span who, note;
+};
+/* One that is paused already is paused anew. */
+void pause_begin(struct pause_op *op, struct store *store, const char *kind,
+    const char *name, struct span who, struct span note);
+void pause_resume(struct pause_op *op, struct store *store, const char *kind,
+    const char *name);
+void pause_look(struct pause_op *op, struct store *store, const char *kind,
+    const char *name);

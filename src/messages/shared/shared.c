@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "messages/shared/shared.h"
+#include "store/record/redis_keys.h"
+
+void
+shared_init(struct shared *ret_shared, struct store *store, const char *kind,
+    const char *name)
+{
+	struct digest digest;
+	struct key_id key_id;
+	must(*kind != '\0' && *name != '\0');
+	digest_begin(&digest, SPAN("shared"), SPAN(""));
+	digest_part(&digest, span_str(kind));
+	digest_part(&digest, span_str(name));
+	digest_end(&digest, key_id.bytes);
+	*ret_shared = (struct shared){.store = store, .kind = kind,
+	    .name = name, .shard = redis_keys_shard(store->conf, &key_id)};
+}
+
+struct store_call *
+shared_call(const struct shared *shared, enum script script, size_t n_args)
+{
+	return call_new(shared->store, shared->shard, script, n_args);
+}
+
+void
+shared_arg_key(const struct shared *shared, struct store_call *call,
+    const char *word, const char *more)
+{
+	redis_keys_shared(&call->args, shared->store->conf, shared->shard,
+	    word, shared->kind, shared->name, more);
+}
+
+void
+shared_arg_notice(const struct shared *shared, struct store_call *call)
+{
+	const struct span parts[] = {SPAN("!"), span_str(shared->kind),
+	    SPAN(":"), span_str(shared->name)};
+	resp_joined(&call->args, parts, sizeof parts / sizeof *parts);
+}
+
+void
+shared_ended(struct shared *shared, const char *word,
+    const struct store_call *call, int error, bool has_last)
+{
+	if (error == 0)
+		shared->trouble[0] = '\0';
+	else if (error == E_STORE_REFUSED && call->refused != NULL)
+		snprintf(shared->trouble, sizeof shared->trouble,
+		    "%.80s (%s:{%u}:%s:%s:%s)", call->refused,
+		    shared->store->conf->store.prefix, shared->shard, word,
+		    shared->kind, shared->name);
+	else if (!has_last)
+		snprintf(shared->trouble, sizeof shared->trouble, "%s",
+		    error_message(error));
+}
+
+bool
+shared_notice(const struct shared *shared, struct span notice,
+    struct span *ret_what)
+{
+	const struct span parts[] = {span_str(shared->kind), SPAN(":"),
+	    span_str(shared->name), SPAN("\n")};
+	for (size_t i = 0;
+	     notice.len > 0 && i < sizeof parts / sizeof *parts; i++) {
+		if (!span_starts(notice, parts[i]))
+			return false;
+		notice = span_from(notice, parts[i].len);
+		if (notice.len == 0)
+			return false; /* cut short */
+	}
+	*ret_what = notice;
+	return true;
+}
+
+struct span
+shared_text(const struct call_reply *reply, size_t i)
+{
+	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
+}
+
+int64_t
+shared_number(const struct call_reply *reply, size_t i)
+{
+	int64_t number;
+	return digits_read(shared_text(reply, i), INT64_MAX, &number) ? number
+								      : -1;
+}

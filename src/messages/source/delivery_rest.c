@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/loop/log.h"
+#include "base/random.h"
+#include "http/head/header.h"
+#include "messages/source/delivery_private.h"
+#include "messages/source/source_credit.h"
+#include "messages/source/source_standing.h"
+
+/*
+ * What keeps a message until it is tried again: its source stands still;
+ * somebody else is at its key; nobody knows its outcome; it did not work out.
+ */
+enum {
+	LOOK_MS = 200,      /* what is about to be stored is looked for again */
+	LOOK_SHARE = 4,     /* where many look for memory: ms for so many */
+	LONG_MS = 2000,     /* without its bytes */
+	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
+	HELD_LOOK_MS = 30000,
+	YIELD_FIRST_MS = 250,
+	YIELD_MOST_MS = 10000,
+	REJECTED_FIRST_MS = 5000,
+	REJECTED_MOST_MS = 120000,
+	/* More, for each that its source has. */
+	REJECTED_EACH_MS = 20,
+	REJECTED_SIZE_EACH_MS = 1000,
+};
+
+/* Its owner waits no more: nobody has to be told. */
+static void
+wait_no_more(struct op *op, int error)
+{
+	(void)op;
+	(void)error;
+}
+
+static int64_t
+at_least_one(int64_t ms)
+{
+	return ms > 0 ? ms : 1;
+}
+
+/* A time that is not the one that stands for none. */
+static int64_t
+not_zero(int64_t ms)
+{
+	return ms != 0 ? ms : -1;
+}
+
+/* --- its source stands still --- */
+
+/* Before a claim; or before it is acknowledged. */
+static bool
+is_ending(const struct delivery *d)
+{
+	return d->outcome != MESSAGE_COUNT_;
+}
+
+enum after
+delivery_rest_stand(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	/* While it is paused, none is claimed, not even to find out. */
+	bool tries = d->probe &&
+	    (is_ending(d) || !pause_stands(&d->source->pause));
+	/* It has a time of its own for that. */
+	tries |= d->rejected && source_standing_only_refused(d->source);
+	if (!tries && !source_standing_goes(d->source)) {
+		op_start(&d->gate, 0, wait_no_more);
+		return delivery_to(d, DELIVERY_STOOD, WAIT);
+	}
+	if (is_ending(d)) {
+		delivery_probed(d);
+		return delivery_to(
+		    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
+	}
+	/* It has waited: its request was given up, or is to be made anew. */
+	return delivery_to(
+	    d, d->c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE, MORE);
+}
+
+enum after
+delivery_rest_stood(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (!is_ending(d))
+		delivery_unshape(d);
+	return delivery_to(d, DELIVERY_STAND, MORE);
+}
+
+/* --- somebody decides --- */
+
+static enum after
+listen(struct delivery *d, int64_t ms)
+{
+	waiters_wait(&d->waiter, at_least_one(ms));
+	return delivery_to(d, DELIVERY_HEARD, WAIT);
+}
+
+/* Another owner is at it; its end is heard of, or its lease is over. */
+enum after
+delivery_rest_wait(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	delivery_count(d, MESSAGE_WAITED);
+	int64_t left_ms = d->c.claim_op.lease_left_ms;
+	return listen(d, left_ms > WAIT_LEAST_MS ? left_ms : WAIT_LEAST_MS);
+}
+
+static void
+log_held(const struct delivery *d)
+{
+	struct logline line = log_begin(EV_message_held);
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, "key_id", d->c.key_hex);
+	log_str(&line, "route", d->c.route->name);
+	log_span(&line, "request_id", d->c.id);
+	if (d->c.label.len > 0)
+		log_span(&line, "label", d->c.label);
+	log_end(&line);
+}
+
+/* Redis has lost the record, somebody has deleted it, or another is meant. */
+static void
+note_gone(struct delivery *d)
+{
+	if (d->gone)
+		return;
+	d->gone = true;
+	/* With its record Redis may have lost that it is held. */
+	d->noted = false;
+	struct logline line = log_begin(EV_message_record_gone);
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, "key_id", d->c.key_hex);
+	log_str(&line, "route", d->c.route->name);
+	log_end(&line);
+}
+
+enum after
+delivery_rest_miss(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	note_gone(d);
+	return delivery_to(d, DELIVERY_HOLD, MORE);
+}
+
+/* Nobody knows: an operator, or a retry, decides; or `hold` is over. */
+enum after
+delivery_rest_hold(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (d->held_since_ms == 0) {
+		d->held_since_ms =
+		    not_zero(loop_now_ms(d->source->worker->loop));
+		delivery_count(d, MESSAGE_HELD);
+		log_held(d);
+	}
+	/* A dead letter stays one meanwhile. */
+	return delivery_to(d,
+	    d->noted || delivery_is_letter(d) ? DELIVERY_KEEP : DELIVERY_NOTE,
+	    MORE);
+}
+
+enum after
+delivery_rest_note(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	holds_note(&d->source->holds, &d->hold, d->message->position,
+	    d->held_since_ms != 0 ? now_ms - d->held_since_ms : 0);
+	return delivery_to(d, DELIVERY_NOTED, WAIT);
+}
+
+/* It may have been held before; what Redis did not take it is told again. */
+enum after
+delivery_rest_noted(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	bool noted = d->hold.op.op.error == 0;
+	d->noted |= noted;
+	if (d->rejected)
+		return delivery_to(d, DELIVERY_YIELD, MORE);
+	if (noted && now_ms - d->hold.held_ms < d->held_since_ms)
+		d->held_since_ms = not_zero(now_ms - d->hold.held_ms);
+	/* An operator has decided meanwhile. */
+	if (d->let)
+		return delivery_rest_heard(machine);
+	return delivery_to(d, DELIVERY_KEEP, MORE);
+}
+
+enum after
+delivery_rest_keep(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	int64_t left_ms =
+	    d->held_since_ms + d->source->source->hold_ms - now_ms;
+	if (left_ms <= 0) {
+		delivery_condemn(d, MESSAGE_UNKNOWN, SPAN(""));
+		return delivery_to(d, DELIVERY_BURY, MORE);
+	}
+	d->held = true;
+	d->rested = MESSAGE_STATE_HELD;
+	d->next_ms = clock_wall_ms() + left_ms;
+	source_credit_rest(d->source, d, true);
+	delivery_memory_hold(d);
+	return listen(d, left_ms < HELD_LOOK_MS ? left_ms : HELD_LOOK_MS);
+}
+
+enum after
+delivery_rest_heard(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (delivery_memory_may_peek(d))
+		return delivery_to(d, DELIVERY_PEEK, MORE);
+	source_credit_rest(d->source, d, false);
+	d->held = false;
+	delivery_unshape(d);
+	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}
+
+void
+delivery_rest_held_no_more(struct delivery *d)
+{
+	struct holds *holds = &d->source->holds;
+	struct span position = d->message->position;
+	/* Whoever held it before may have been another gateway. */
+	if (!delivery_is_letter(d) && (d->noted || holds_may(holds, position)))
+		holds_drop(holds, position);
+	d->noted = false;
+}
+
+/* --- its broker does not take its end now --- */
+
+/* first, twice that, … most. */
+static int64_t
+yield_ms(const struct delivery *d, int64_t first_ms, int64_t most_ms)
+{
+	int64_t ms = first_ms;
+	for (unsigned i = 0; i < d->yields && ms < most_ms; i++)
+		ms *= 2;
+	return ms < most_ms ? ms : most_ms;
+}
+
+/* For its size: each try ends a transaction, for those beside it too. */
+static int64_t
+rejected_ms(const struct delivery *d)
+{
+	int64_t each_ms = d->finish.fault == BROKER_FAULT_SIZE
+	    ? REJECTED_SIZE_EACH_MS
+	    : REJECTED_EACH_MS;
+	return yield_ms(d, REJECTED_FIRST_MS, REJECTED_MOST_MS) +
+	    (int64_t)d->source->rejected * each_ms;
+}
+
+/* What is known of it stays: it is not executed, nor looked up, again. */
+enum after
+delivery_rest_yield(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t ms = d->rejected
+	    ? rejected_ms(d)
+	    : yield_ms(d, YIELD_FIRST_MS, YIELD_MOST_MS);
+	d->yields++;
+	d->next_ms = clock_wall_ms() + ms;
+	source_credit_rest(d->source, d, true);
+	op_start(&d->rest, ms, wait_no_more);
+	return delivery_to(d, DELIVERY_YIELDED, WAIT);
+}
+
+struct rejection {
+	enum event event;
+	const char *why; /* for operators */
+};
+
+static struct rejection
+rejection_of(const struct delivery *d)
+{
+	if (d->finish.fault != BROKER_FAULT_SIZE)
+		return (struct rejection){
+		    EV_message_not_finished, "not-finished"};
+	if (d->buried)
+		return (struct rejection){
+		    EV_message_letter_too_large, "letter-too-large"};
+	return (struct rejection){
+	    EV_message_result_too_large, "result-too-large"};
+}
+
+static void
+log_rejected(const struct delivery *d, enum event event)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, d->buried ? "reason" : "outcome",
+	    source_meter_outcome(d->buried ? d->reason : d->outcome));
+	if (delivery_is_letter(d))
+		log_bool(&line, "replayed", true);
+	log_int(&line, "bytes", (int64_t)d->message->bytes);
+	log_str(&line, "error", d->finish.refused);
+	log_end(&line);
+}
+
+/* Once more, when it is its turn: it may be the fault of all. */
+static bool
+is_tried_once_more(struct delivery *d)
+{
+	if (d->refused || delivery_is_letter(d) ||
+	    d->finish.fault != BROKER_FAULT_MESSAGE)
+		return false;
+	d->refused = true;
+	return source_standing_refused(d->source, d->finish.refused);
+}
+
+enum after
+delivery_rest_rejected(struct delivery *d)
+{
+	struct rejection rejection = rejection_of(d);
+	if (is_tried_once_more(d))
+		return delivery_to(d, DELIVERY_STAND, MORE);
+	if (!d->rejected || d->why != rejection.why)
+		log_rejected(d, rejection.event);
+	source_standing_end(d->source, STANDING_BROKER);
+	if (delivery_is_letter(d))
+		return DONE;
+	if (!d->rejected) {
+		d->rejected = true;
+		d->source->rejected++;
+		d->yields = 0;
+		delivery_count(d, MESSAGE_HELD);
+	}
+	/* Who had it dropped hears that it was not, though it is tried on. */
+	delivery_view_over(d);
+	d->rested = MESSAGE_STATE_HELD;
+	d->why = rejection.why;
+	return delivery_to(d, DELIVERY_NOTE, MORE);
+}
+
+enum after
+delivery_rest_yielded(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_credit_rest(d->source, d, false);
+	return delivery_to(d, DELIVERY_STAND, MORE);
+}
+
+/* --- it is tried again --- */
+
+static enum after
+rest(struct delivery *d, int64_t ms)
+{
+	delivery_unshape(d);
+	if (ms >= LONG_MS)
+		delivery_memory_shed(d);
+	d->next_ms = clock_wall_ms() + ms;
+	op_start(&d->rest, at_least_one(ms), wait_no_more);
+	return delivery_to(d, DELIVERY_RESTED, WAIT);
+}
+
+/* What the upstream wants to be left alone for, in ms; 0: it does not say. */
+static int64_t
+retry_after_ms(const struct delivery *d)
+{
+	return d->c.answer != NULL
+	    ? header_retry_after(&d->c.answer->fields, clock_wall_ms())
+	    : d->c.retry_after_s * 1000;
+}
+
+/* first, twice that, … most; of each, from a half to the whole. */
+static int64_t
+back_off_ms(const struct delivery *d)
+{
+	const struct conf_source *conf = d->source->source;
+	int64_t ms = conf->retry_first_ms;
+	for (unsigned i = 1; i < d->tries && ms < conf->retry_most_ms; i++)
+		ms *= 2;
+	if (ms > conf->retry_most_ms)
+		ms = conf->retry_most_ms;
+	uint32_t random;
+	random_bytes(&random, sizeof random);
+	return ms / 2 + (int64_t)(random % (uint64_t)(ms - ms / 2 + 1));
+}
+
+enum after
+delivery_rest_back_off(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	delivery_count(d, MESSAGE_RETRIED);
+	d->tries++;
+	d->rested = MESSAGE_STATE_RETRYING;
+	int64_t ms = back_off_ms(d), wanted_ms = retry_after_ms(d);
+	int64_t settle_ms = d->c.claim_op.settle_left_ms;
+	ms = ms > wanted_ms ? ms : wanted_ms;
+	ms = ms > settle_ms ? ms : settle_ms;
+	source_credit_rest(d->source, d, true);
+	return rest(d, ms);
+}
+
+/* Nothing was sent: that is no attempt, and may be no fault of the message. */
+enum after
+delivery_rest_unsent(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_standing_unsent(
+	    d->source, "Nothing can be sent to the upstream.");
+	if (!source_standing_goes(d->source)) {
+		delivery_unshape(d);
+		d->outcome = MESSAGE_COUNT_;
+		return delivery_to(d, DELIVERY_STAND, MORE);
+	}
+	d->rested = MESSAGE_STATE_RETRYING;
+	source_credit_rest(d->source, d, true);
+	return rest(d, d->source->source->retry_first_ms);
+}
+
+enum after
+delivery_rest_look(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	/* Many that wait for memory do not all ask at once. */
+	int64_t more_ms = d->starving ? d->source->starving / LOOK_SHARE : 0;
+	return rest(d, LOOK_MS + more_ms);
+}
+
+enum after
+delivery_rest_over(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_credit_rest(d->source, d, false);
+	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "messages/source/delivery_private.h"
+#include "messages/source/source_credit.h"
+
+/* A message that rests keeps its state while its source stands still. */
+enum message_state
+delivery_view_state(const struct delivery *d)
+{
+	unsigned step = d->machine.step;
+	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
+	    step == DELIVERY_PEEKED || step == DELIVERY_NOTED ||
+	    step == DELIVERY_RESTED ||
+	    (step == DELIVERY_YIELDED && d->rejected) ||
+	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
+	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
+}
+
+struct message_view *
+delivery_view(const struct delivery *d, struct inquiry *inquiry)
+{
+	struct arena *arena = inquiry->arena;
+	struct span source = span_str(d->source->source->name);
+	struct message_view *view = arena_alloc(arena, sizeof *view);
+	bool shaped = d->c.arena != NULL;
+	*view = (struct message_view){
+	    .id = inquiry_id(arena, source, d->message->position),
+	    .source = arena_dup(arena, source).ptr,
+	    .position = arena_dup(arena, d->message->position),
+	    .state = delivery_view_state(d),
+	    .key_id = arena_dup(arena, span_str(d->key_hex)).ptr,
+	    .label = arena_dup(arena,
+		shaped && d->c.label.len > 0 ? d->c.label : d->label),
+	    .attempt = d->attempt,
+	    .route = d->route != NULL ?
+		arena_dup(arena, span_str(d->route)).ptr :
+		NULL,
+	    .first_ms = d->first_ms,
+	};
+	if (shaped && d->c.key_hex[0] != '\0')
+		view->key_id = arena_dup(arena, span_str(d->c.key_hex)).ptr;
+	if (shaped && d->c.attempt > 0)
+		view->attempt = d->c.attempt;
+	if (shaped && d->c.route != NULL)
+		view->route =
+		    arena_dup(arena, span_str(d->c.route->name)).ptr;
+	if (view->state == MESSAGE_STATE_HELD && d->rejected)
+		view->detail =
+		    arena_dup(arena, span_str(d->finish.refused));
+	if (view->state < MESSAGE_STATE_WAITING) {
+		view->reason = d->why;
+		view->next_ms = d->next_ms;
+	}
+	return view;
+}
+
+bool
+delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
+{
+	if (delivery_view_state(d) == MESSAGE_STATE_IN_FLIGHT)
+		return false;
+	op_cancel(&d->place.turn);
+	op_cancel(&d->gate);
+	op_cancel(&d->rest);
+	op_cancel(&d->record.op.op);
+	op_cancel(&d->hold.op.op);
+	delivery_probed(d);
+	delivery_unshape(d);
+	source_credit_rest(d->source, d, false);
+	d->held = d->buried = false;
+	d->outcome = MESSAGE_DROPPED;
+	d->dropped = inquiry;
+	machine_to(&d->machine, DELIVERY_FINISH);
+	machine_run(&d->machine);
+	return true;
+}
+
+bool
+delivery_view_replay(struct delivery *d)
+{
+	if (!d->gone || delivery_view_state(d) != MESSAGE_STATE_HELD)
+		return false;
+	d->gone = d->sent = d->held = false;
+	d->recalled = d->let = true;
+	waiters_stop(&d->waiter, 0);
+	return true;
+}
+
+void
+delivery_view_over(struct delivery *d)
+{
+	struct inquiry *inquiry = d->dropped;
+	if (inquiry == NULL)
+		return;
+	d->dropped = NULL;
+	inquiry->done = d->machine.step == DELIVERY_END;
+	inquiry_go_on(inquiry);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "gate/worker.h"
+#include "messages/source/inquiry.h"
+
+/* --- words and ids --- */
+
+const char *
+inquiry_word(enum message_state state)
+{
+	static const char *const words[MESSAGE_STATES_] = {
+#define MESSAGE_STATE(name, word) word,
+#include "tbl/message_states.h"
+#undef MESSAGE_STATE
+	};
+	return words[state];
+}
+
+/* Of base64url: ids are in the order of the bytes that they stand for. */
+static int
+digit_of(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz"
+				     "0123456789-_";
+	const char *at = memchr(digits, c, sizeof digits);
+	return at != NULL ? (int)(at - digits) : 128 + (unsigned char)c;
+}
+
+int
+inquiry_compare_ids(struct span a, struct span b)
+{
+	size_t least = a.len < b.len ? a.len : b.len;
+	for (size_t i = 0; i < least; i++)
+		if (a.ptr[i] != b.ptr[i])
+			return digit_of(a.ptr[i]) - digit_of(b.ptr[i]);
+	return (a.len > b.len) - (a.len < b.len);
+}
+
+/* A name has no NUL in it. */
+struct span
+inquiry_id(struct arena *arena, struct span source, struct span position)
+{
+	size_t len = source.len + 1 + position.len;
+	uint8_t *bytes = arena_alloc(arena, len);
+	memcpy(bytes, source.ptr, source.len);
+	memcpy(bytes + source.len + 1, position.ptr, position.len);
+	char *text = arena_alloc(arena,
+	    sodium_base64_ENCODED_LEN(
+		len, sodium_base64_VARIANT_URLSAFE_NO_PADDING));
+	base64_encode(bytes, len, text);
+	return span_str(text);
+}
+
+bool
+inquiry_read_id(struct arena *arena, struct span id, struct span *ret_source,
+    struct span *ret_position)
+{
+	unsigned char *bytes = arena_alloc(arena, id.len + 1);
+	size_t len;
+	if (sodium_base642bin(bytes, id.len + 1, id.ptr, id.len, NULL, &len,
+		NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
+		return false;
+	const unsigned char *end = memchr(bytes, '\0', len);
+	if (end == NULL)
+		return false;
+	size_t name_len = (size_t)(end - bytes);
+	*ret_source = span_of(bytes, name_len);
+	*ret_position = span_of(end + 1, len - name_len - 1);
+	return true;
+}
+
+/* --- its way --- */
+
+static void
+free_inquiry(struct inquiry *inquiry)
+{
+	struct arena *arena = inquiry->arena;
+	arena_free(&arena);
+	free(inquiry);
+}
+
+static bool
+has_all(const struct inquiry *inquiry)
+{
+	return inquiry->at == inquiry->n_workers ||
+	    (inquiry->found && inquiry->kind != INQUIRY_MESSAGES);
+}
+
+static void on_worker(void *arg);
+
+/* Back in the thread that asks: the next worker, or whoever waits. */
+static void
+on_back(void *arg)
+{
+	struct inquiry *inquiry = arg;
+	inquiry->at++;
+	if (inquiry->op == NULL)
+		free_inquiry(inquiry);
+	else if (has_all(inquiry))
+		op_done(&inquiry->op->op, 0);
+	else
+		loop_post(inquiry->workers[inquiry->at]->loop, on_worker,
+		    inquiry);
+}
+
+void
+inquiry_go_on(struct inquiry *inquiry)
+{
+	loop_post(inquiry->asker, on_back, inquiry);
+}
+
+/* In the worker's thread; or, once that has ended, in its owner's. */
+static void
+on_worker(void *arg)
+{
+	struct inquiry *inquiry = arg;
+	if (inquiry->visit(inquiry, inquiry->workers[inquiry->at]))
+		inquiry_go_on(inquiry);
+}
+
+/* Nobody waits any more: it ends when it is back. */
+static void
+let_go(struct op *op, int error)
+{
+	struct inquiry_op *mine = (struct inquiry_op *)op;
+	(void)error;
+	mine->inquiry->op = NULL;
+	mine->inquiry = NULL;
+}
+
+struct inquiry *
+inquiry_new(struct inquiry_op *op, enum inquiry_kind kind)
+{
+	struct inquiry *inquiry = mem_zero(sizeof *inquiry);
+	inquiry->arena = arena_new();
+	inquiry->kind = kind;
+	op->inquiry = inquiry;
+	return inquiry;
+}
+
+void
+inquiry_ask(struct inquiry_op *op, inquiry_visit *visit,
+    struct worker *const *workers, unsigned n_workers, int64_t ms)
+{
+	struct inquiry *inquiry = op->inquiry;
+	inquiry->op = op;
+	inquiry->asker = op->op.loop;
+	inquiry->visit = visit;
+	inquiry->workers = workers;
+	inquiry->n_workers = n_workers;
+	op_start(&op->op, ms, let_go);
+	loop_post(workers[0]->loop, on_worker, inquiry);
+}
+
+void
+inquiry_end(struct inquiry_op *op)
+{
+	op_cancel(&op->op);
+	if (op->inquiry != NULL)
+		free_inquiry(op->inquiry);
+	op->inquiry = NULL;
+}

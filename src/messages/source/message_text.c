@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/ascii.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "messages/source/message_text.h"
+
+const struct field *
+message_text_field(const struct broker_message *m, struct span name)
+{
+	for (size_t i = 0; i < m->fields.count; i++)
+		if (field_names_meet(m->fields.list[i].name, name))
+			return &m->fields.list[i];
+	return NULL;
+}
+
+/* --- templates --- */
+
+static bool
+value_of_body(struct span body, struct arena *scratch,
+    const struct pointer *pointer, struct span *ret_value)
+{
+	const struct json *json = json_read(scratch, body);
+	const struct json *value = json ? json_at(json, pointer) : NULL;
+	return value != NULL && json_scalar(scratch, value, ret_value);
+}
+
+static bool
+present(struct span value, struct span *ret_value)
+{
+	*ret_value = value;
+	return value.ptr != NULL;
+}
+
+bool
+message_text_value(const struct broker_message *m, struct span body,
+    struct arena *scratch, const struct template_piece *piece,
+    struct span *ret_value)
+{
+	const struct field *field;
+	switch (piece->kind) {
+	case TEMPLATE_JSON:
+		return value_of_body(
+		    body, scratch, &piece->pointer, ret_value);
+	case TEMPLATE_HEADER:
+		field = message_text_field(m, piece->text);
+		return field != NULL && present(field->value, ret_value);
+	case TEMPLATE_KEY:
+		return present(m->key, ret_value);
+	case TEMPLATE_ENTITY:
+		return present(m->entity, ret_value);
+	case TEMPLATE_TYPE:
+		return present(m->type, ret_value);
+	case TEMPLATE_ID:
+		return present(m->position, ret_value);
+	case TEMPLATE_TEXT:
+	case TEMPLATE_PATH:
+	case TEMPLATE_BARE:
+		break;
+	}
+	return false;
+}
+
+bool
+message_text_fill(struct arena *arena, const struct template *t,
+    variables_value *value, void *arg, struct span *ret_text)
+{
+	struct span text = SPAN("");
+	for (size_t i = 0; i < t->count; i++) {
+		struct span part = t->pieces[i].text;
+		if (t->pieces[i].kind != TEMPLATE_TEXT &&
+		    (!value(arg, &t->pieces[i], &part) || part.len == 0 ||
+			!field_is_value(part)))
+			return false;
+		text = i == 0 ? part
+			      : arena_printf(arena, "%.*s%.*s",
+				    SPAN_FMT(text), SPAN_FMT(part));
+	}
+	*ret_text = arena_dup(arena, text);
+	return true;
+}
+
+/* --- CloudEvents --- */
+
+/* "ce-NAME" of HTTP, "ce_NAME" of Kafka, "cloudEvents:NAME" of AMQP. */
+static struct span
+attribute(const struct broker_message *m, struct span name, struct span other)
+{
+	const struct field *field = message_text_field(m, name);
+	return field != NULL && field->value.len > 0 ? field->value : other;
+}
+
+void
+message_text_cloudevent(const struct conf_source *source,
+    const struct broker_message *m, struct arena *arena,
+    struct cloudevent *ret_event)
+{
+	const char *place =
+	    source->stream != NULL ? source->stream : source->table;
+	struct span where = arena_printf(arena, "/onceproxy/%s/%.*s",
+	    source->broker->name,
+	    SPAN_FMT(m->part.ptr != NULL ? m->part : span_str(place)));
+	struct span type =
+	    m->type.ptr != NULL && m->type.len > 0 ? m->type : where;
+	struct span made =
+	    m->time_ms >= 0 ? message_text_time(arena, m->time_ms) : SPAN("");
+	*ret_event = (struct cloudevent){
+	    .id = attribute(m, SPAN("ce-id"), m->position),
+	    .source = attribute(m, SPAN("ce-source"), where),
+	    .type = attribute(m, SPAN("ce-type"), type),
+	    .time = attribute(m, SPAN("ce-time"), made),
+	};
+}
+
+struct span
+message_text_encode(struct arena *arena, struct span value)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *out = arena_alloc(arena, 3 * value.len + 1);
+	size_t len = 0;
+	for (size_t i = 0; i < value.len; i++) {
+		unsigned char c = (unsigned char)value.ptr[i];
+		if (c > 0x20 && c < 0x7f && c != '"' && c != '%') {
+			out[len++] = (char)c;
+			continue;
+		}
+		out[len++] = '%';
+		out[len++] = digits[c >> 4];
+		out[len++] = digits[c & 15];
+	}
+	return span_of(out, len);
+}
+
+/* --- JSON --- */
+
+static char *
+put_escaped(char *to, struct span text)
+{
+	*to++ = '"';
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		if (c < 0x20) {
+			to += sprintf(to, "\\u%04x", c);
+			continue;
+		}
+		if (c == '"' || c == '\\')
+			*to++ = '\\';
+		*to++ = (char)c;
+	}
+	*to++ = '"';
+	return to;
+}
+
+bool
+message_text_json(
+    struct arena *arena, const struct fields *fields, struct span *ret_text)
+{
+	size_t most = 3;
+	for (size_t i = 0; i < fields->count; i++) {
+		const struct field *f = &fields->list[i];
+		if (!utf8_is_valid(f->name) || !utf8_is_valid(f->value))
+			return false;
+		most += 6 * (f->name.len + f->value.len) + 6;
+	}
+	char *text = arena_alloc(arena, most), *to = text;
+	*to++ = '{';
+	for (size_t i = 0; i < fields->count; i++) {
+		if (i > 0)
+			*to++ = ',';
+		to = put_escaped(to, fields->list[i].name);
+		*to++ = ':';
+		to = put_escaped(to, fields->list[i].value);
+	}
+	*to++ = '}';
+	*ret_text = span_of(text, (size_t)(to - text));
+	return true;
+}
+
+struct span
+message_text_time(struct arena *arena, int64_t wall_ms)
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm tm;
+	if (gmtime_r(&seconds, &tm) == NULL)
+		return SPAN("");
+	return arena_printf(arena, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+	    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+	    tm.tm_min, tm.tm_sec, (int)(wall_ms % 1000));
+}

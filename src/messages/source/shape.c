@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "conf/source_asks.h"
+#include "gate/key/key.h"
+#include "gate/key/variables.h"
+#include "gate/response.h"
+#include "http/head/header.h"
+#include "messages/source/message_text.h"
+#include "messages/source/shape.h"
+#include "messages/source/shape_key.h"
+
+/* Beside the fields that the source names. */
+enum { FIELDS_ADDED = 8 };
+
+struct shape {
+	const struct conf_source *source;
+	const struct broker_message *message;
+	struct claimant *c;
+	struct arena *scratch; /* what is read of the payload lies there */
+	struct span body;
+	struct span *detail;
+};
+
+static enum shape_verdict
+misshapen(struct shape *s, enum shape_verdict verdict, struct span detail)
+{
+	/* Of one that stands, and is tried on, they end with the request. */
+	*s->detail = verdict == SHAPE_OWN_SCOPE
+	    ? detail : arena_dup(s->message->arena, detail);
+	return verdict;
+}
+
+/* --- path and fields --- */
+
+/* A control character is nobody's name, and ends a log's line elsewhere. */
+static bool
+value_in_message(
+    void *arg, const struct template_piece *piece, struct span *ret_value)
+{
+	struct shape *s = arg;
+	return message_text_value(s->message, s->body, s->scratch, piece,
+		   ret_value) &&
+	    !ascii_has_controls(*ret_value);
+}
+
+static void
+add_field(struct fields *fields, struct span name, struct span value)
+{
+	fields->list[fields->count++] = (struct field){name, value};
+}
+
+/* The value of a field that the source names. */
+static bool
+field_value(struct shape *s, const struct conf_source_header *header,
+    struct span *ret_value)
+{
+	if (header->secret != NULL) {
+		*ret_value = span_str(header->secret);
+		return true;
+	}
+	return message_text_fill(
+	    s->c->arena, &header->value, value_in_message, s, ret_value);
+}
+
+static struct span
+content_type(const struct shape *s)
+{
+	if (s->source->request.content_type != NULL)
+		return span_str(s->source->request.content_type);
+	const struct field *own =
+	    message_text_field(s->message, SPAN("content-type"));
+	return own != NULL && own->value.len > 0 ? own->value
+						 : SPAN("application/json");
+}
+
+static void
+add_cloudevent(struct shape *s, struct fields *fields)
+{
+	struct arena *arena = s->c->arena;
+	struct cloudevent event;
+	message_text_cloudevent(s->source, s->message, arena, &event);
+	add_field(fields, SPAN("ce-specversion"), SPAN("1.0"));
+	add_field(fields, SPAN("ce-id"),
+	    message_text_encode(arena, event.id));
+	add_field(fields, SPAN("ce-source"),
+	    message_text_encode(arena, event.source));
+	add_field(fields, SPAN("ce-type"),
+	    message_text_encode(arena, event.type));
+	if (event.time.len > 0)
+		add_field(fields, SPAN("ce-time"),
+		    message_text_encode(arena, event.time));
+}
+
+/* All fields but the key's, with room for that. */
+static enum shape_verdict
+make_fields(struct shape *s, struct fields *ret_fields)
+{
+	const struct conf_source *source = s->source;
+	struct fields fields = {arena_alloc(s->c->arena,
+		(source->request.n_headers + FIELDS_ADDED) *
+		    sizeof(struct field)), 0};
+	bool typed = false;
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		const struct conf_source_header *h =
+		    &source->request.headers[i];
+		struct span value;
+		if (!field_value(s, h, &value))
+			return misshapen(s, SHAPE_MALFORMED,
+			    arena_printf(s->c->arena,
+				"%s has a variable without a usable value",
+				h->name));
+		typed |= span_ieq(span_str(h->name), SPAN("Content-Type"));
+		add_field(&fields, span_str(h->name), value);
+	}
+	if (!typed)
+		add_field(&fields, SPAN("Content-Type"), content_type(s));
+	if (source->request.cloudevents)
+		add_cloudevent(s, &fields);
+	*ret_fields = fields;
+	return SHAPE_GOOD;
+}
+
+/* --- what the gateway asks of every request --- */
+
+/* What head_check refuses, as the problem that a client would be given. */
+static enum shape_verdict
+refuse_problem(struct shape *s, enum problem problem)
+{
+	return misshapen(
+	    s, SHAPE_MALFORMED, span_str(problem_type(problem)));
+}
+
+/* What it is as HTTP/1.1, from the method to the empty line. */
+static size_t
+head_bytes(const struct head_as_sent *head)
+{
+	size_t bytes = head->method.len + head->target.len +
+	    sizeof "  HTTP/1.1\r\n\r\n" - 1;
+	for (size_t i = 0; i < head->fields.count; i++)
+		bytes += head->fields.list[i].name.len +
+		    head->fields.list[i].value.len + sizeof ": \r\n" - 1;
+	return bytes;
+}
+
+static enum shape_verdict
+check_head(struct shape *s, struct span target, const struct fields *fields)
+{
+	/* As HTTP/1.0 it needs no Host: the upstream's own name is sent. */
+	const struct head_as_sent head = {
+	    .method = span_str(s->source->request.method),
+	    .target = target,
+	    .version = SPAN("HTTP/1.0"),
+	    .fields = *fields,
+	    .message = "",
+	};
+	struct claimant *c = s->c;
+	if (head_bytes(&head) > (size_t)c->store_conf->max_request_headers)
+		return refuse_problem(s, PROBLEM_HEADERS_TOO_LARGE);
+	enum head_verdict verdict = head_check(c->arena, &head, &c->head);
+	if (verdict != HEAD_CHECK_OK)
+		return refuse_problem(s, response_to_head_check(verdict));
+	c->head.version_1_0 = false;
+	/* With room for the key. */
+	struct fields *checked = &c->head.fields;
+	struct field *list = arena_alloc(
+	    c->arena, (checked->count + FIELDS_ADDED) * sizeof *list);
+	memcpy(list, checked->list, checked->count * sizeof *list);
+	checked->list = list;
+	return SHAPE_GOOD;
+}
+
+static enum shape_verdict
+find_route(struct shape *s)
+{
+	struct claimant *c = s->c;
+	if (!claimant_find_route(c))
+		return refuse_problem(s, PROBLEM_BAD_REQUEST);
+	if (c->route == NULL)
+		return refuse_problem(s, PROBLEM_NO_ROUTE);
+	if (c->policy == NULL)
+		return misshapen(s, SHAPE_MALFORMED,
+		    SPAN("its path leads to a route without idempotency"));
+	if (c->body->len > (size_t)c->policy->max_request_body)
+		return misshapen(s, SHAPE_TOO_LARGE, SPAN(""));
+	return SHAPE_GOOD;
+}
+
+/* Whether a body of JSON has a value there. */
+static bool
+has_member(struct span body, const struct pointer *pointer)
+{
+	struct pointer wanted = *pointer;
+	const struct pointers one = {&wanted, 1};
+	struct arena *scratch = arena_new();
+	struct digest digest;
+	digest_begin(&digest, SPAN("member"), SPAN(""));
+	bool has = key_digest_members(scratch, &one, body, &digest);
+	arena_free(&scratch);
+	return has;
+}
+
+struct span
+shape_lacks(struct arena *arena, const struct pointers *pointers,
+    struct span body, const char *purpose)
+{
+	size_t i = 0;
+	if (!shape_is_json(body))
+		return arena_printf(arena,
+		    "its body cannot be read as JSON, so it has %s", purpose);
+	while (i < pointers->count && has_member(body, &pointers->list[i]))
+		i++;
+	if (i == pointers->count)
+		return SPAN("");
+	char *text = pointer_text(&pointers->list[i]);
+	struct span words = arena_printf(arena,
+	    "its body has nothing, or null, at %s, so it has %s", text,
+	    purpose);
+	free(text);
+	return words;
+}
+
+static struct span
+why_keyless(const struct shape *s)
+{
+	if (s->source->key == SOURCE_KEY_HEADER)
+		return arena_printf(s->c->arena, "it has no field \"%s\"",
+		    s->source->key_header);
+	if (s->source->key != SOURCE_KEY_POINTERS)
+		return SPAN("");
+	return shape_lacks(
+	    s->c->arena, &s->source->key_pointers, s->body, "no key");
+}
+
+static enum shape_verdict
+refuse_key(struct shape *s, enum key_verdict verdict)
+{
+	if (verdict == KEY_MISSING)
+		return misshapen(s, SHAPE_KEY_MISSING, why_keyless(s));
+	return misshapen(s, SHAPE_MALFORMED,
+	    arena_printf(s->c->arena, "key-invalid: %s", s->c->key.message));
+}
+
+/* How many parts of the scope are the same in all messages of the source. */
+static size_t
+count_own(const struct conf_source *source, const struct conf_scopes *scope)
+{
+	struct span value;
+	size_t count = 0;
+	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		count += header != NULL &&
+		    source_asks_header(source, header, &value);
+	}
+	return count;
+}
+
+bool
+shape_has_own_scope(const struct conf_source *source, const struct claimant *c)
+{
+	return count_own(source, &c->policy->scope) > 0;
+}
+
+/* Where nothing that could name the tenant is a message's, none is to blame. */
+static enum shape_verdict
+refuse_scope(struct shape *s)
+{
+	const struct conf_scopes *scope = &s->c->policy->scope;
+	if (count_own(s->source, scope) < scope->count)
+		return refuse_problem(s, PROBLEM_SCOPE_MISSING);
+	return misshapen(s, SHAPE_OWN_SCOPE,
+	    arena_printf(s->c->arena,
+		"The route \"%s\" finds no tenant in the source's own "
+		"headers: it wants %.*s", s->c->route->name,
+		SPAN_FMT(scope_wanted(s->c->arena, scope))));
+}
+
+static enum shape_verdict
+refuse_token(struct shape *s, const char *message)
+{
+	if (shape_has_own_scope(s->source, s->c))
+		return misshapen(s, SHAPE_OWN_SCOPE,
+		    arena_printf(s->c->arena,
+			"The route \"%s\" refuses the source's own token: %s",
+			s->c->route->name, message));
+	return misshapen(s, SHAPE_MALFORMED,
+	    arena_printf(s->c->arena, "%s: %s",
+		problem_type(PROBLEM_TOKEN_INVALID), message));
+}
+
+static enum shape_verdict
+find_key(struct shape *s)
+{
+	struct claimant *c = s->c;
+	enum key_verdict verdict =
+	    shape_key(s->source, s->message, s->body, c);
+	if (verdict != KEY_FOUND)
+		return refuse_key(s, verdict);
+	const char *message = "";
+	switch (claimant_find_scope(c, &message)) {
+	case SCOPE_FOUND:
+		return SHAPE_GOOD;
+	case SCOPE_MISSING:
+	case SCOPE_MALFORMED:
+		return refuse_scope(s);
+	case SCOPE_INVALID:
+		return refuse_token(s, message);
+	case SCOPE_REPEATED:
+		break;
+	}
+	return refuse_problem(s, PROBLEM_BAD_REQUEST);
+}
+
+static enum shape_verdict
+name_record(struct shape *s)
+{
+	struct span detail = SPAN("");
+	enum problem problem = claimant_name(s->c, &detail);
+	if (problem == PROBLEM_COUNT_)
+		return SHAPE_GOOD;
+	return misshapen(s, SHAPE_MALFORMED,
+	    arena_printf(s->c->arena, "%s: %.*s", problem_type(problem),
+		SPAN_FMT(detail)));
+}
+
+static enum shape_verdict
+make_request(struct shape *s)
+{
+	struct span target;
+	struct fields fields;
+	if (!variables_fill_path(s->c->arena, &s->source->request.path,
+		value_in_message, s, &target))
+		return misshapen(s, SHAPE_MALFORMED,
+		    SPAN("the path has a variable without a usable value"));
+	enum shape_verdict verdict = make_fields(s, &fields);
+	if (verdict == SHAPE_GOOD)
+		verdict = check_head(s, target, &fields);
+	if (verdict == SHAPE_GOOD)
+		verdict = find_route(s);
+	if (verdict == SHAPE_GOOD)
+		verdict = find_key(s);
+	if (verdict == SHAPE_GOOD)
+		verdict = name_record(s);
+	return verdict;
+}
+
+/*
+ * The same on each try and by each gateway of an era, where its record is to
+ * tell later that it was this message which was executed, and nothing was put
+ * for it since.
+ */
+static struct span
+request_id(const struct conf_source *source,
+    const struct broker_message *message, struct arena *arena)
+{
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char hex[DIGEST_HEX + 1];
+	if (!message->unput)
+		return header_request_id(arena, &(struct fields){NULL, 0});
+	digest_begin(&digest, SPAN("message"), SPAN(""));
+	digest_part(&digest, span_str(source->name));
+	digest_part(&digest, message->position);
+	if (message->era != 0)
+		digest_part(
+		    &digest, arena_printf(arena, "%" PRIu32, message->era));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	return arena_dup(arena, span_str(hex));
+}
+
+enum shape_verdict
+shape_request(const struct conf_source *source,
+    const struct broker_message *message, struct claimant *c,
+    struct body *body, struct span *ret_detail)
+{
+	struct shape s = {
+	    .source = source,
+	    .message = message,
+	    .c = c,
+	    .body = body_span(body),
+	    .detail = ret_detail,
+	};
+	c->method = span_str(source->request.method);
+	c->body = body;
+	c->has_body = true;
+	c->client = SPAN("");
+	c->id = request_id(source, message, c->arena);
+	/* What is read of a payload is many times its size. */
+	s.scratch = arena_new();
+	enum shape_verdict verdict = make_request(&s);
+	arena_free(&s.scratch);
+	return verdict;
+}
+
+/* --- the body --- */
+
+/* With its message it has to fit beside what clients need. */
+static enum shape_verdict
+take_body(struct body *body, struct span bytes)
+{
+	if (bytes.len == 0)
+		return SHAPE_GOOD;
+	if (bytes.len > budget_limit(body->budget) / 8 * 3)
+		return SHAPE_TOO_LARGE;
+	return body_append(body, bytes.ptr, bytes.len) == 0
+	    ? SHAPE_GOOD
+	    : SHAPE_NO_MEMORY;
+}
+
+/* {"name": "value", …}: every field, as strings. */
+static enum shape_verdict
+fields_as_json(const struct broker_message *m, struct body *body,
+    struct span *ret_detail)
+{
+	struct span text;
+	struct arena *scratch = arena_new();
+	enum shape_verdict verdict = SHAPE_MALFORMED;
+	if (message_text_json(scratch, &m->fields, &text))
+		verdict = take_body(body, text);
+	else
+		*ret_detail = SPAN("a field is no UTF-8");
+	arena_free(&scratch);
+	return verdict;
+}
+
+enum shape_verdict
+shape_body(const struct conf_source *source,
+    const struct broker_message *m, struct body *body, struct span *ret_detail)
+{
+	if (!m->has_payload) {
+		const char *name = source->request.body_field;
+		const struct field *field = fields_first(
+		    &m->fields, name ? span_str(name) : SPAN("body"));
+		if (field == NULL && name == NULL)
+			return fields_as_json(m, body, ret_detail);
+		if (field == NULL) {
+			*ret_detail = SPAN("it has no field for the body");
+			return SHAPE_MALFORMED;
+		}
+		return take_body(body, field->value);
+	}
+	return take_body(body, m->payload);
+}
+
+bool
+shape_is_json(struct span body)
+{
+	struct arena *scratch = arena_new();
+	bool is_json = json_read(scratch, body) != NULL;
+	arena_free(&scratch);
+	return is_json;
+}
+
+bool
+shape_order(const struct conf_source *source,
+    const struct broker_message *m, struct span body,
+    uint8_t ret_order[DIGEST_BYTES])
+{
+	const struct field *field;
+	struct digest digest;
+	bool found = true;
+	digest_begin(&digest, SPAN("order"), SPAN(""));
+	/* There is no order beyond a partition. */
+	if (m->part.ptr != NULL)
+		digest_part(&digest, m->part);
+	switch (source->order_by) {
+	case SOURCE_ORDER_NONE:
+	case SOURCE_ORDER_PARTITION:
+		break;
+	case SOURCE_ORDER_KEY:
+		found = m->key.ptr != NULL;
+		digest_part(&digest, m->key);
+		break;
+	case SOURCE_ORDER_ENTITY:
+		found = m->entity.ptr != NULL;
+		digest_part(&digest, m->entity);
+		break;
+	case SOURCE_ORDER_POINTERS: {
+		struct arena *scratch = arena_new();
+		found = key_digest_members(
+		    scratch, &source->order_pointers, body, &digest);
+		arena_free(&scratch);
+		break;
+	}
+	case SOURCE_ORDER_HEADER:
+		field = message_text_field(m, span_str(source->order_header));
+		found = field != NULL;
+		digest_part(&digest, found ? field->value : SPAN(""));
+		break;
+	}
+	digest_end(&digest, ret_order);
+	return found;
+}

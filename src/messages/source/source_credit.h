@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "messages/source/source.h"
+
+/*
+ * How many messages a source may take: in_flight less those at work, none while
+ * it stands still.  What rests (held, or to be tried again) does not count, nor
+ * does what waits behind it in its lane.  The worker's thread only.
+ */
+void source_credit_init(struct source *source);
+/*
+ * One has been taken, and its body is made: where that has used up what sources
+ * may have, no other one comes in this turn.
+ */
+void source_credit_took(struct source *source);
+/* Later in this turn, it is worked out anew. */
+void source_credit_settle(struct source *source);
+
+/* It rests from now on, and all of its lane behind it; or it does no more. */
+void source_credit_rest(
+    struct source *source, struct delivery *d, bool rests);
+/*
+ * It is done but for its acknowledgement, which its broker makes of many at a
+ * time: others are taken meanwhile, up to SOURCE_FINISHING_MAX.  Or it is at
+ * work again.
+ */
+void source_credit_finish(
+    struct source *source, struct delivery *d, bool finishing);
+/* It waits for memory for its body: no other one is taken meanwhile. */
+void source_credit_starve(
+    struct source *source, struct delivery *d, bool starves);
+/* It has taken its place in its lane. */
+void source_credit_place(struct source *source, struct delivery *d);
+/* It is over, and leaves its place. */
+void source_credit_end(struct source *source, struct delivery *d);

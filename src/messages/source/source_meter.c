@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "messages/source/source_meter.h"
+
+static const char *const words[MESSAGE_COUNT_] = {
+#define MESSAGE_OUTCOME(name, word) [MESSAGE_##name] = word,
+#include "tbl/message_outcomes.h"
+};
+
+const char *
+source_meter_outcome(enum message_outcome outcome)
+{
+	return words[outcome];
+}
+
+const char *
+source_meter_loss(enum broker_loss how)
+{
+	static const char *const losses[BROKER_LOSS_COUNT_] = {
+	    [BROKER_TRIMMED_UNREAD] = "trimmed-unread",
+	    [BROKER_TRIMMED_PENDING] = "trimmed-pending",
+	    [BROKER_DELETED] = "deleted",
+	};
+	return losses[how];
+}
+
+const char *
+source_meter_transaction(enum broker_transaction how)
+{
+	static const char *const ends[BROKER_TRANSACTION_COUNT_] = {
+	    [BROKER_COMMITTED] = "committed",
+	    [BROKER_ABORTED] = "aborted",
+	    [BROKER_FENCED] = "fenced",
+	    [BROKER_UNCLEAR] = "unclear",
+	};
+	return ends[how];
+}
+
+struct source_meter *
+source_meter_of(
+    struct source_meters *meters, const char *name, const char *broker)
+{
+	struct source_meter *_Atomic *at = &meters->first;
+	for (; *at != NULL; at = &(*at)->next)
+		if (!strcmp((*at)->name, name) &&
+		    !strcmp((*at)->broker, broker))
+			return *at;
+	struct source_meter *m = mem_zero(sizeof *m);
+	m->name = mem_str(span_str(name));
+	m->broker = mem_str(span_str(broker));
+	counter_set(&m->lag, SOURCE_METER_NO_LAG);
+	*at = m;
+	return m;
+}
+
+void
+source_meter_clear(struct source_meters *meters)
+{
+	struct source_meter *m = meters->first;
+	meters->first = NULL;
+	while (m != NULL) {
+		struct source_meter *next = m->next;
+		free(m->name);
+		free(m->broker);
+		free(m);
+		m = next;
+	}
+}

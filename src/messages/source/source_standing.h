@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "messages/source/source.h"
+
+/*
+ * Why a source stands still, while something is in the way that no message is
+ * to blame for: nothing is counted then, and what has not been claimed waits.
+ * One delivery at a time tries for all (delivery_let_go), after one second,
+ * then two, and so on: up to sixty while nothing can be sent, else four.
+ * The worker's thread only.
+ */
+void source_standing_init(struct source *source);
+/* Whether a delivery may go on to claim, or to be acknowledged. */
+bool source_standing_goes(const struct source *source);
+/* It stands still from now on; why, a sentence, is for operators. */
+void source_standing_begin(
+    struct source *source, enum standing standing, const char *why);
+/* That is no longer in the way. */
+void source_standing_end(struct source *source, enum standing standing);
+/* The one that tried has ended and found nothing out: the next one does now. */
+void source_standing_try_another(struct source *source);
+/* Nothing could be sent for one delivery: five in a row, and it stands. */
+void source_standing_unsent(struct source *source, const char *why);
+/*
+ * The broker refuses the end of one more delivery as if that were its own
+ * fault.  Five in a row, of which each may be faulty, or none, and it stands:
+ * they are tried one at a time, and who is refused again is held.  True: it
+ * stands.
+ */
+MUST_USE bool source_standing_refused(struct source *source, const char *why);
+/* One was finished: so not all are refused. */
+void source_standing_finished(struct source *source);
+/* Whether nothing else is in the way of those that are held for that. */
+bool source_standing_only_refused(const struct source *source);
+/* Notes that it stands for that reason, or not; nothing else follows. */
+void source_standing_set(
+    struct source *source, enum standing standing, bool stands);
+
+/* Each second: whether Redis says what gateways share is looked at. */
+void source_standing_look(struct source *source);
+
+/* All that stood still goes on. */
+void source_standing_let_all_go(struct source *source);
+
+/* The word of the most pressing reason to stand; NULL: it goes. */
+const char *source_standing_word(unsigned standing);
+/* The same, as a sentence for operators. */
+const char *source_standing_sentence(unsigned standing);

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "messages/source/delivery.h"
+#include "messages/source/source_letters.h"
+#include "messages/source/sources.h"
+#include "messages/source/sources_view.h"
+
+/* --- sources --- */
+
+static const char *
+copy(struct inquiry *inquiry, const char *text)
+{
+	return text != NULL ? arena_dup(inquiry->arena, span_str(text)).ptr
+			    : NULL;
+}
+
+static void
+count_states(const struct source *s, struct source_view *view)
+{
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = m->next) {
+			enum message_state state =
+			    delivery_view_state(delivery_of(m));
+			view->held += state == MESSAGE_STATE_HELD;
+			view->retrying += state == MESSAGE_STATE_RETRYING;
+			view->waiting += state == MESSAGE_STATE_WAITING;
+		}
+}
+
+/* What is read; of topics all, with a comma between each two. */
+static const char *
+reads(struct inquiry *inquiry, const struct conf_source *conf)
+{
+	struct span text = SPAN("");
+	if (conf->topics.count == 0)
+		return copy(inquiry,
+		    conf->stream != NULL ? conf->stream : conf->table);
+	for (size_t i = 0; i < conf->topics.count; i++)
+		text = arena_printf(inquiry->arena, "%.*s%s%s",
+		    SPAN_FMT(text), i > 0 ? "," : "", conf->topics.list[i]);
+	return text.ptr;
+}
+
+static void
+add_source(struct inquiry *inquiry, struct source *s)
+{
+	const struct conf_source *conf = s->source;
+	struct broker_health health = {.message = "", .lag = -1};
+	if (s->reader != NULL)
+		health = broker_reader_health(s->reader);
+	struct source_view *view =
+	    arena_alloc(inquiry->arena, sizeof *view);
+	*view = (struct source_view){
+	    .next = inquiry->sources,
+	    .name = copy(inquiry, conf->name),
+	    .broker = copy(inquiry, conf->broker->name),
+	    .kind = conf->broker->kind,
+	    .reads = reads(inquiry, conf),
+	    .group = copy(inquiry, conf->table == NULL ? conf->group : NULL),
+	    .standing = s->standing,
+	    .parts_standing = health.parts_standing,
+	    .error = copy(inquiry,
+		s->why[0] != '\0' ? s->why : health.message),
+	    .up = s->reader == NULL ? !source_may_begin(s) : health.up,
+	    .lag = health.lag,
+	    .in_flight = s->in_flight,
+	    .parked = counter_read(&s->meter->parked),
+	    .paused_ms = s->pause.on ? s->pause.since_ms : 0,
+	    .paused_by = copy(inquiry, s->pause.who),
+	    .note = copy(inquiry, s->pause.note),
+	};
+	count_states(s, view);
+	source_dead_tell(s, inquiry, view);
+	inquiry->sources = view;
+}
+
+/* --- one message --- */
+
+/* False: its answer comes later. */
+static bool
+meet_message(struct inquiry *inquiry, struct source *s)
+{
+	struct delivery *d = delivery_find(s, inquiry->position);
+	if (d == NULL) {
+		source_letters_inquire(s, inquiry);
+		return false;
+	}
+	inquiry->found = true;
+	inquiry->messages = delivery_view(d, inquiry);
+	inquiry->count = 1;
+	if (inquiry->kind == INQUIRY_MESSAGE)
+		return true;
+	if (inquiry->kind == INQUIRY_REPLAY) {
+		inquiry->done = delivery_view_replay(d);
+		inquiry->busy = !inquiry->done;
+		return true;
+	}
+	inquiry->busy = !delivery_view_drop(d, inquiry);
+	return inquiry->busy;
+}
+
+/* False: its answer comes later. */
+static bool
+meet(struct inquiry *inquiry, struct source *s)
+{
+	if (inquiry->kind != INQUIRY_LETTERS)
+		return meet_message(inquiry, s);
+	source_letters_inquire(s, inquiry);
+	return false;
+}
+
+/* --- a page --- */
+
+struct candidates {
+	struct delivery **list;
+	size_t count, size;
+};
+
+static bool
+is_wanted(const struct inquiry *inquiry, const struct delivery *d)
+{
+	enum message_state state = delivery_view_state(d);
+	if ((unsigned)state >= INQUIRY_LISTED || !inquiry->wanted[state])
+		return false;
+	return d->first_ms >= inquiry->after_ms;
+}
+
+static void
+take_candidates(struct candidates *all, const struct inquiry *inquiry,
+    const struct source *s)
+{
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = m->next) {
+			struct delivery *d = delivery_of(m);
+			if (!is_wanted(inquiry, d))
+				continue;
+			if (all->count == all->size) {
+				all->size = all->size * 2 + 64;
+				all->list = mem_grow(all->list,
+				    all->size * sizeof(struct delivery *));
+			}
+			all->list[all->count++] = d;
+		}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct delivery *one = *(struct delivery *const *)a;
+	const struct delivery *other = *(struct delivery *const *)b;
+	return (one->first_ms > other->first_ms) -
+	    (one->first_ms < other->first_ms);
+}
+
+/*
+ * As many as a page has and one more, and all others of that one's time: these
+ * have their order by their ids, which are made of what is shown only.
+ */
+static void
+add_page(struct inquiry *inquiry, const struct candidates *all)
+{
+	struct message_view **end = &inquiry->messages;
+	size_t added = 0;
+	int64_t last_ms = -1;
+	while (*end != NULL)
+		end = &(*end)->next;
+	for (size_t i = 0; i < all->count; i++) {
+		const struct delivery *d = all->list[i];
+		if (added > inquiry->limit && d->first_ms != last_ms)
+			return;
+		struct message_view *view = delivery_view(d, inquiry);
+		if (view->first_ms == inquiry->after_ms &&
+		    inquiry_compare_ids(view->id, inquiry->after_id) <= 0)
+			continue;
+		last_ms = view->first_ms;
+		added++;
+		inquiry->count++;
+		*end = view;
+		end = &view->next;
+	}
+}
+
+static void
+add_messages(struct inquiry *inquiry, const struct sources *sources)
+{
+	struct candidates all = {0};
+	for (struct source *s = sources->first; s != NULL; s = s->next)
+		if (inquiry->source.len == 0 ||
+		    span_eq(inquiry->source, span_str(s->source->name)))
+			take_candidates(&all, inquiry, s);
+	if (all.count > 0)
+		qsort(all.list, all.count, sizeof *all.list, compare);
+	add_page(inquiry, &all);
+	free(all.list);
+}
+
+/* --- all --- */
+
+bool
+sources_view(struct inquiry *inquiry, struct worker *worker)
+{
+	const struct sources *sources = sources_of(worker);
+	if (sources == NULL)
+		return true;
+	if (inquiry->kind == INQUIRY_MESSAGES) {
+		add_messages(inquiry, sources);
+		return true;
+	}
+	for (struct source *s = sources->first; s != NULL; s = s->next) {
+		if (inquiry->kind == INQUIRY_SOURCES)
+			add_source(inquiry, s);
+		else if (span_eq(inquiry->source, span_str(s->source->name)))
+			return meet(inquiry, s);
+	}
+	return inquiry->awaited == 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "operators/admin/admin.h"
+#include "operators/admin/admin_body.h"
+#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_machine_private.h"
+#include "operators/admin/admin_request.h"
+
+/*
+ * Operators, probes and collectors of metrics are few; limits.connections does
+ * not count them.  The descriptors for them are kept back
+ * (commands/descriptors.c).  Beyond these, one that is idle makes way
+ * (front/places.h).
+ */
+enum { CONNECTIONS_MAX = 64 };
+
+struct admin *
+admin_new(struct loop *loop, const struct conf *conf,
+    struct store_health *health, int fd, const struct admin_view *view)
+{
+	struct admin *admin = mem_zero(sizeof *admin);
+	admin->loop = loop;
+	admin->conf = conf_ref(conf);
+	admin->now = conf_ref(conf);
+	admin->loaded_ms = view->started_ms;
+	admin_body_budget(admin, conf);
+	admin->address = view->address;
+	admin->listen = view->listen;
+	admin->n_listen = view->n_listen;
+	admin->workers = view->workers;
+	admin->started_ms = view->started_ms;
+	admin->places.most = CONNECTIONS_MAX;
+	admin->places.reserved = true;
+	admin->store = store_new(loop, conf, &admin->budget, health);
+	store_measure(admin->store, admin->store_took);
+	admin->front =
+	    front_new(loop, conf, &admin->budget, &admin->places,
+		admin_request_new, admin);
+	front_count(admin->front, NULL, &admin->spun);
+	front_listen(admin->front, fd, FRONT_PLAIN, false);
+	return admin;
+}
+
+void
+admin_reload(struct admin *admin, const struct conf *conf)
+{
+	if (admin == NULL)
+		return;
+	const struct conf *old = admin->now;
+	admin->now = conf_ref(conf);
+	admin->loaded_ms = clock_wall_ms();
+	admin->reloads[true]++;
+	json_decref(admin->refused);
+	admin->refused = NULL;
+	admin_body_budget(admin, conf);
+	front_reload(admin->front, conf);
+	conf_unref(&old);
+}
+
+void
+admin_reload_refused(
+    struct admin *admin, const struct complaints *complaints)
+{
+	if (admin == NULL)
+		return;
+	admin->reloads[false]++;
+	json_decref(admin->refused);
+	admin->refused = admin_json_refused(clock_wall_ms(), complaints);
+}
+
+void
+admin_reload_partial(
+    struct admin *admin, const struct complaints *complaints)
+{
+	if (admin == NULL)
+		return;
+	json_decref(admin->restart);
+	admin->restart = admin_json_complaints(complaints);
+}
+
+void
+admin_reload_keys(
+    struct admin *admin, const struct complaints *complaints)
+{
+	if (admin == NULL || complaints->count == 0)
+		return;
+	json_decref(admin->keys);
+	admin->keys =
+	    admin_json_keys_changed(clock_wall_ms(), complaints);
+}
+
+void
+admin_drain(struct admin *admin)
+{
+	admin->draining = true;
+}
+
+void
+admin_free(struct admin **admin)
+{
+	struct admin *a = *admin;
+	*admin = NULL;
+	if (a == NULL)
+		return;
+	for (unsigned step = 0; step < ADMIN_STEPS_; step++)
+		while (a->machines.steps[step] != NULL)
+			machine_end(a->machines.steps[step]);
+	front_free(&a->front);
+	store_free(&a->store);
+	conf_unref(&a->now);
+	conf_unref(&a->conf);
+	json_decref(a->refused);
+	json_decref(a->restart);
+	json_decref(a->keys);
+	free(a);
+}

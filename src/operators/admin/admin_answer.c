@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "http/head/header.h"
+#include "operators/admin/admin_answer.h"
+#include "operators/admin/admin_machine_private.h"
+
+enum after
+admin_answer_bytes(struct admin_request *a, int status, struct span type,
+    struct fields also, struct body *body)
+{
+	struct field list[ADMIN_ANSWER_ALSO_MAX + 4] = {
+	    {SPAN("Date"), header_date(a->arena, clock_wall_ms())},
+	    {SPAN("Content-Type"), type},
+	    {SPAN("Cache-Control"), SPAN("no-store")},
+	    {SPAN("X-Content-Type-Options"), SPAN("nosniff")},
+	};
+	struct fields fields = {list, 4};
+	must(a->answer == NULL && also.count <= ADMIN_ANSWER_ALSO_MAX);
+	for (size_t i = 0; i < also.count; i++)
+		list[fields.count++] = also.list[i];
+	a->answer = answer_new(status, &fields, body, SPAN(""));
+	return admin_request_to(a, ADMIN_ANSWER, MORE);
+}
+
+enum after
+admin_answer_json(struct admin_request *a, int status, json_t *json)
+{
+	must(json != NULL);
+	char *text = json_dumps(json, JSON_COMPACT);
+	must(text != NULL);
+	json_decref(json);
+	struct body body;
+	body_init(&body, NULL);
+	must(body_append(&body, text, strlen(text)) == 0);
+	must(body_append(&body, "\n", 1) == 0);
+	free(text);
+	return admin_answer_bytes(a, status, SPAN("application/json"),
+	    (struct fields){NULL, 0}, &body);
+}
+
+enum after
+admin_answer_problem(
+    struct admin_request *a, enum problem problem, struct span detail)
+{
+	const struct problem_details message = {
+	    .base = a->conf->problem_base,
+	    .key_id = span_str(a->key_hex),
+	    .detail = detail,
+	    .date = header_date(a->arena, clock_wall_ms()),
+	};
+	must(a->answer == NULL);
+	a->answer = problem_new(problem, &message);
+	return admin_request_to(a, ADMIN_ANSWER, MORE);
+}
+
+enum after
+admin_answer_store_failed(struct admin_request *a, struct span detail)
+{
+	if (a->look.op.op.error == E_NO_MEMORY)
+		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
+	return admin_answer_problem(a, PROBLEM_STORE_UNAVAILABLE, detail);
+}
+
+enum after
+admin_answer_send(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	if (a->id.len == 0)
+		a->id = header_request_id(
+		    a->arena, &(struct fields){NULL, 0});
+	a->more[a->n_more++] = (struct field){SPAN("X-Request-Id"), a->id};
+	const struct fields more = {a->more, a->n_more};
+	exchange_answer(a->x, a->answer, &more, a->close);
+	return admin_request_to(a, ADMIN_ANSWERED, WAIT);
+}
+
+enum after
+admin_answer_sent(struct machine *machine)
+{
+	(void)machine;
+	return DONE;
+}

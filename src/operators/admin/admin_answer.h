@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/field.h"
+#include "gate/machine.h"
+#include "http/front/problem.h"
+
+/*
+ * How a request to the admin interface is answered: once, with JSON, a
+ * problem or other bytes.  Each of these functions moves the request to the
+ * step ANSWER and returns what a step then returns.  Main thread.
+ */
+struct admin_request;
+
+/* More fields than those of every answer that an answer may have. */
+enum { ADMIN_ANSWER_ALSO_MAX = 4 };
+
+/* Answers with that; the reference to json is taken. */
+enum after admin_answer_json(
+    struct admin_request *a, int status, json_t *json);
+/* Answers with a problem; an empty detail is the problem's own. */
+enum after admin_answer_problem(
+    struct admin_request *a, enum problem problem, struct span detail);
+/* Answers with any bytes; the body is taken, also are more of its fields. */
+enum after admin_answer_bytes(struct admin_request *a, int status,
+    struct span type, struct fields also, struct body *body);
+/* Redis did not answer, or refused. */
+enum after admin_answer_store_failed(
+    struct admin_request *a, struct span detail);
+
+/* The steps ANSWER and ANSWERED. */
+enum after admin_answer_send(struct machine *machine);
+enum after admin_answer_sent(struct machine *machine);

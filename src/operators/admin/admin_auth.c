@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+
+#include "base/test_build.h"
+#include "operators/admin/admin_auth.h"
+#include "operators/admin/admin_machine_private.h"
+
+/* --- the token --- */
+
+/* In the time that it takes for any token of this length. */
+static bool
+is_token(struct span said, struct span token)
+{
+	uint8_t hashes[2][DIGEST_BYTES];
+	struct span parts[] = {said, token};
+	for (int i = 0; i < 2; i++) {
+		struct digest digest;
+		digest_begin(&digest, SPAN("admin token"), SPAN(""));
+		digest_part(&digest, parts[i]);
+		digest_end(&digest, hashes[i]);
+	}
+	return sodium_memcmp(hashes[0], hashes[1], DIGEST_BYTES) == 0;
+}
+
+bool
+admin_auth_has_token(const struct admin_request *a)
+{
+	static const char scheme[] = "Bearer ";
+	const char *token = a->admin->conf->admin_token;
+	size_t at = 0;
+	const struct field *f =
+	    fields_next(&a->head.fields, SPAN("Authorization"), &at);
+	if (token == NULL || !INVARIANT(admin_token))
+		return true;
+	if (f == NULL || f->value.len < strlen(scheme) ||
+	    !span_ieq(span_of(f->value.ptr, strlen(scheme)),
+		span_str(scheme)) ||
+	    fields_next(&a->head.fields, SPAN("Authorization"), &at) != NULL)
+		return false;
+	struct span said = span_from(f->value, strlen(scheme));
+	bool is = is_token(span_trim(said), span_str(token));
+	/* The arena's own copy, which is of no more use. */
+	sodium_memzero((char *)(uintptr_t)said.ptr, said.len);
+	return is;
+}
+
+/* --- by which name --- */
+
+/* Without the port, and the brackets of an IPv6 address. */
+static struct span
+host_of_authority(struct span authority)
+{
+	const char *end;
+	if (span_starts(authority, SPAN("["))) {
+		end = memchr(authority.ptr, ']', authority.len);
+		return end == NULL
+		    ? authority
+		    : span_of(authority.ptr + 1,
+			  (size_t)(end - authority.ptr - 1));
+	}
+	end = authority.len ? memchr(authority.ptr, ':', authority.len) : NULL;
+	return end == NULL
+	    ? authority
+	    : span_of(authority.ptr, (size_t)(end - authority.ptr));
+}
+
+static bool
+is_loopback(struct arena *arena, struct span host)
+{
+	const char *text = arena_dup(arena, host).ptr;
+	struct in_addr v4;
+	struct in6_addr v6;
+	if (span_ieq(host, SPAN("localhost")))
+		return true;
+	if (inet_pton(AF_INET, text, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 == 127;
+	return inet_pton(AF_INET6, text, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+/*
+ * A page of another site whose name its owner has bound anew, to 127.0.0.1,
+ * is of this origin for the browser: only Host tells it apart.  Browsers know
+ * no sockets in the file system, and no tokens of other sites.
+ */
+static bool
+is_of_bound_name(const struct admin_request *a)
+{
+	const struct admin *admin = a->admin;
+	struct span address = span_str(admin->address);
+	struct span host = host_of_authority(a->head.authority);
+	return admin->conf->admin_token == NULL && host.len > 0 &&
+	       !span_starts(address, SPAN("unix:")) &&
+	       !span_ieq(host, host_of_authority(address)) &&
+	       !is_loopback(a->arena, host);
+}
+
+/* --- from which page --- */
+
+bool
+admin_auth_reads_only(const struct admin_request *a)
+{
+	return span_eq(a->x->head.method, SPAN("GET")) ||
+	    span_eq(a->x->head.method, SPAN("HEAD"));
+}
+
+static struct span
+value_of(const struct admin_request *a, struct span name)
+{
+	const struct field *f = fields_first(&a->head.fields, name);
+	return f == NULL ? SPAN("") : f->value;
+}
+
+/*
+ * A page of another site that an operator looks at can have his browser send
+ * requests here, though not read the answers: it may change nothing.  All
+ * browsers of these years say where such a request comes from.
+ */
+static bool
+is_of_other_site(const struct admin_request *a)
+{
+	struct span site = value_of(a, SPAN("Sec-Fetch-Site"));
+	struct span origin = value_of(a, SPAN("Origin"));
+	if (site.len > 0 && !span_eq(site, SPAN("same-origin")) &&
+	    !span_eq(site, SPAN("none")))
+		return true;
+	if (span_starts(origin, SPAN("http://")))
+		origin = span_from(origin, strlen("http://"));
+	else if (span_starts(origin, SPAN("https://")))
+		origin = span_from(origin, strlen("https://"));
+	return origin.len > 0 && !span_ieq(origin, a->head.authority);
+}
+
+/*
+ * A form of another site has a Content-Type, and never this one; a script may
+ * not set this one without asking first, which is refused.  So this holds
+ * where a browser does not say where a request comes from.  All browsers call
+ * themselves this; an operator's curl -d has a form's type too.
+ */
+static bool
+is_of_form(const struct admin_request *a)
+{
+	if (!span_starts(value_of(a, SPAN("User-Agent")), SPAN("Mozilla/")))
+		return false;
+	struct span type = value_of(a, SPAN("Content-Type"));
+	struct span first;
+	return type.len > 0 && span_next(&type, ';', &first) &&
+	    !span_ieq(first, SPAN("application/json"));
+}
+
+bool
+admin_auth_is_suspect(const struct admin_request *a, enum problem *ret_problem,
+    struct span *ret_detail)
+{
+	*ret_problem = PROBLEM_FORBIDDEN;
+	*ret_detail = SPAN("");
+	if (is_of_bound_name(a) && INVARIANT(admin_host)) {
+		*ret_detail =
+		    SPAN("Without admin.token, Host must be localhost, a "
+			 "loopback address or the address of admin.listen.");
+		return true;
+	}
+	if (admin_auth_reads_only(a))
+		return false;
+	if (is_of_other_site(a) && INVARIANT(admin_site))
+		return true;
+	*ret_problem = PROBLEM_NOT_JSON;
+	return is_of_form(a) && INVARIANT(admin_json);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/base64.h"
+#include "base/mem.h"
+#include "base/test_build.h"
+#include "base/utf8.h"
+#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_machine_private.h"
+
+enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000 };
+
+/* --- out --- */
+
+const char *
+admin_json_state(enum record_state state)
+{
+	static const char *const words[] = {
+#define STATE(name, letter, ...) #name,
+#include "tbl/states.h"
+#undef STATE
+	};
+	return words[state];
+}
+
+json_t *
+admin_json_time(int64_t wall_ms)
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm tm;
+	char text[40];
+	must(gmtime_r(&seconds, &tm) != NULL);
+	size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + len, sizeof text - len, ".%03dZ",
+	    (int)(wall_ms % 1000));
+	return json_string(text);
+}
+
+static void
+set_member(json_t *object, const char *name, json_t *value)
+{
+	must(json_object_set_new(object, name, value) == 0);
+}
+
+json_t *
+admin_json_text(struct span text)
+{
+	if (utf8_is_valid(text))
+		return json_stringn(text.ptr, text.len);
+	char *copy = mem_zero(2 * text.len + 1);
+	size_t len = 0;
+	for (size_t i = 0; i < text.len; i++)
+		len += utf8_put((unsigned char)text.ptr[i], copy + len);
+	json_t *json = json_stringn(copy, len);
+	free(copy);
+	return json;
+}
+
+static json_t *
+complaint_json(const struct complaint *c)
+{
+	json_t *one = json_object();
+	if (c->pointer != NULL)
+		set_member(
+		    one, "member", admin_json_text(span_str(c->pointer)));
+	if (c->line > 0) {
+		set_member(one, "line", json_integer((json_int_t)c->line));
+		set_member(one, "column", json_integer((json_int_t)c->column));
+	}
+	set_member(one, "error", admin_json_text(span_str(c->message)));
+	return one;
+}
+
+json_t *
+admin_json_complaints(const struct complaints *complaints)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < complaints->count; i++)
+		json_array_append_new(
+		    list, complaint_json(&complaints->list[i]));
+	return list;
+}
+
+json_t *
+admin_json_refused(int64_t wall_ms, const struct complaints *complaints)
+{
+	return json_pack("{s:o, s:o}", "time", admin_json_time(wall_ms),
+	    "errors", admin_json_complaints(complaints));
+}
+
+json_t *
+admin_json_keys_changed(int64_t wall_ms, const struct complaints *complaints)
+{
+	return json_pack("{s:o, s:o}", "time", admin_json_time(wall_ms),
+	    "changes", admin_json_complaints(complaints));
+}
+
+static json_t *
+base64_json(struct span bytes)
+{
+	char *text = base64_text(bytes);
+	json_t *json = json_string(text);
+	free(text);
+	return json;
+}
+
+static void
+put_stored(json_t *object, const struct answer *answer)
+{
+	json_t *headers = json_array();
+	for (size_t i = 0; i < answer->fields.count; i++) {
+		const struct field *field = &answer->fields.list[i];
+		json_t *pair = json_array();
+		json_array_append_new(pair, admin_json_text(field->name));
+		json_array_append_new(pair, admin_json_text(field->value));
+		json_array_append_new(headers, pair);
+	}
+	set_member(object, "headers", headers);
+	struct span body = body_span(&answer->body);
+	if (utf8_is_valid(body))
+		set_member(object, "body", json_stringn(body.ptr, body.len));
+	else
+		set_member(object, "body_base64", base64_json(body));
+}
+
+static const char *
+act_word(char letter)
+{
+	return letter == 'r' ? "release" : letter == 'c' ? "complete"
+							  : "delete";
+}
+
+/* What operators did, the latest last. */
+static json_t *
+history_json(struct span history)
+{
+	struct provenance_act act;
+	json_t *list = json_array();
+	struct arena *scratch = arena_new();
+	while (provenance_next_act(scratch, &history, &act)) {
+		json_t *one = json_object();
+		set_member(one, "time", admin_json_time(act.time_ms));
+		set_member(one, "act", json_string(act_word(act.letter)));
+		if (act.note.len > 0)
+			set_member(one, "note", admin_json_text(act.note));
+		json_array_append_new(list, one);
+	}
+	arena_free(&scratch);
+	return list;
+}
+
+static void
+put_provenance(json_t *json, const struct provenance *from)
+{
+	const struct {
+		const char *name;
+		struct span value;
+	} members[] = {{"route", from->route}, {"method", from->method},
+	    {"path", from->path}, {"request_id", from->request_id},
+	    {"instance", from->instance}, {"label", from->label}};
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		if (members[i].value.len > 0)
+			set_member(json, members[i].name,
+			    admin_json_text(members[i].value));
+	if (from->history.len > 0)
+		set_member(json, "history", history_json(from->history));
+}
+
+json_t *
+admin_json_record(const struct record_view *record,
+    const struct answer *answer, bool with_body)
+{
+	char hex[DIGEST_HEX + 1];
+	hex_encode(record->key_id.bytes, DIGEST_BYTES, hex);
+	json_t *json = json_object();
+	set_member(json, "key_id", json_string(hex));
+	set_member(json, "state", json_string(admin_json_state(record->state)));
+	set_member(json, "attempt", json_integer(record->attempt));
+	put_provenance(json, &record->from);
+	if (record->owner.len > 0)
+		set_member(json, "owner", admin_json_text(record->owner));
+	set_member(json, "created", admin_json_time(record->created_ms));
+	set_member(json, "changed", admin_json_time(record->changed_ms));
+	if (record->state == STATE_PROCESSING)
+		set_member(json, "lease_until",
+		    admin_json_time(record->lease_until_ms));
+	if (record->expires_ms > 0)
+		set_member(
+		    json, "expires", admin_json_time(record->expires_ms));
+	if (record->state == STATE_UNKNOWN && record->reason != REASON_NONE)
+		set_member(json, "reason",
+		    json_string(reason_word(record->reason)));
+	if (record->state != STATE_COMPLETED || answer == NULL)
+		return json;
+	set_member(json, "status", json_integer(answer->status));
+	if (answer->not_kept)
+		return json;
+	set_member(json, "bytes", json_integer((json_int_t)answer->body.len));
+	if (with_body)
+		put_stored(json, answer);
+	return json;
+}
+
+json_t *
+admin_json_shown(const struct records_op *look, bool with_body)
+{
+	json_t *json =
+	    admin_json_record(&look->record, look->op.answer, with_body);
+	if (look->unreadable != NULL)
+		set_member(json, "unreadable", json_string(look->unreadable));
+	return json;
+}
+
+/* --- in --- */
+
+struct span
+admin_json_span(const json_t *json)
+{
+	return span_of(json_string_value(json), json_string_length(json));
+}
+
+bool
+admin_json_has_only(
+    const json_t *object, const char *const *names, size_t count)
+{
+	void *at = json_object_iter((json_t *)(uintptr_t)object);
+	for (; at != NULL; at = json_object_iter_next(
+		 (json_t *)(uintptr_t)object, at)) {
+		size_t i = 0;
+		while (i < count &&
+		    strcmp(names[i], json_object_iter_key(at)) != 0)
+			i++;
+		if (i == count)
+			return false;
+	}
+	return true;
+}
+
+static const char *
+take_note(struct admin_request *a)
+{
+	const json_t *note = json_object_get(a->in, "note");
+	if (note == NULL || json_is_null(note))
+		return NULL;
+	if (!json_is_string(note) || json_string_length(note) > NOTE_BYTES)
+		return "\"note\" must be a string of at most 1000 bytes.";
+	a->note = admin_json_span(note);
+	return NULL;
+}
+
+/* Which attempt is meant: since then a retry may have made another. */
+static const char *
+take_attempt(struct admin_request *a)
+{
+	const json_t *attempt = json_object_get(a->in, "attempt");
+	if (attempt == NULL || json_is_null(attempt))
+		return NULL;
+	if (!json_is_integer(attempt) || json_integer_value(attempt) < 1 ||
+	    json_integer_value(attempt) > ATTEMPT_MAX)
+		return "\"attempt\" must be a number from 1 to 999999.";
+	a->attempt = (uint32_t)json_integer_value(attempt);
+	return NULL;
+}
+
+const char *
+admin_json_read_act(struct admin_request *a)
+{
+	static const char *const names[] = {"attempt", "note"};
+	if (a->in == NULL)
+		return NULL;
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
+		return "The body may have only the members \"attempt\" and "
+		       "\"note\".";
+	const char *message = take_attempt(a);
+	return message != NULL ? message : take_note(a);
+}
+
+const char *
+admin_json_read_note(struct admin_request *a)
+{
+	static const char *const names[] = {"note"};
+	if (a->in != NULL && !ADMIN_JSON_HAS_ONLY(a->in, names))
+		return "The body may have only the member \"note\".";
+	return take_note(a);
+}
+
+static bool
+are_strings(const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (json_string_length(json_array_get(list, i)) == 0)
+			return false;
+	return json_array_size(list) > 0 &&
+	    json_array_size(list) <= PARTITIONS_MAX;
+}
+
+const char *
+admin_json_read_rewind(struct admin_request *a)
+{
+	static const char *const names[] = {"note", "partitions"};
+	if (a->in == NULL)
+		return NULL;
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
+		return "The body may have only the members \"note\" and "
+		       "\"partitions\".";
+	const json_t *list = json_object_get(a->in, "partitions");
+	if (list != NULL && !are_strings(list))
+		return "\"partitions\" must be a list of names such as "
+		       "\"orders/0\", 1000 at most.";
+	return take_note(a);
+}
+
+/* It is no field of one connection, and none that the gateway sets itself. */
+static bool
+may_be_stored(struct span name)
+{
+	static const char *const others[] = {"Connection", "Content-Length",
+	    "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate",
+	    "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding",
+	    "Upgrade", "X-Request-Id", "Original-Request-Id",
+	    "Idempotency-Outcome"};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (span_ieq(name, span_str(others[i])))
+			return false;
+	return true;
+}
+
+static const char *
+header_from_json(struct admin_request *a, struct span name, const json_t *value)
+{
+	struct fields *fields = &a->outcome.fields;
+	if (!json_is_string(value))
+		return "A header's value must be a string.";
+	struct field field = {name, span_trim(admin_json_span(value))};
+	if ((!field_is_token(field.name) || !field_is_value(field.value)) &&
+	    INVARIANT(operators_fields))
+		return "\"headers\" has a name or a value that is not valid "
+		       "in a response.";
+	if (!may_be_stored(field.name))
+		return arena_printf(a->arena, "\"%.*s\" of \"headers\" "
+		    "cannot be stored: it belongs to framing or to the "
+		    "connection, or the gateway sets it.",
+		    SPAN_FMT(field.name)).ptr;
+	fields->list[fields->count++] = field;
+	return NULL;
+}
+
+/* An object, or a list of pairs. */
+static const char *
+headers_from_json(struct admin_request *a, json_t *headers)
+{
+	const char *message = NULL;
+	size_t count = json_is_object(headers) ? json_object_size(headers)
+					       : json_array_size(headers);
+	if (headers == NULL)
+		return NULL;
+	if (!json_is_object(headers) && !json_is_array(headers))
+		return "\"headers\" must be an object or a list of pairs.";
+	if (count > HEAD_CHECK_FIELDS_MAX)
+		return "There are more than 100 headers.";
+	a->outcome.fields.list =
+	    arena_alloc(a->arena, (count + 1) * sizeof(struct field));
+	if (json_is_object(headers)) {
+		const char *name;
+		json_t *value;
+		json_object_foreach(headers, name, value)
+			if (message == NULL)
+				message = header_from_json(
+				    a, span_str(name), value);
+		return message;
+	}
+	for (size_t i = 0; i < count && message == NULL; i++) {
+		const json_t *pair = json_array_get(headers, i);
+		const json_t *name = json_array_get(pair, 0);
+		if (json_array_size(pair) != 2 || !json_is_string(name))
+			return "A header must be a list of its name and its "
+			       "value.";
+		message = header_from_json(
+		    a, admin_json_span(name), json_array_get(pair, 1));
+	}
+	return message;
+}
+
+static const char *
+take_body(struct admin_request *a)
+{
+	const json_t *text = json_object_get(a->in, "body");
+	const json_t *base64 = json_object_get(a->in, "body_base64");
+	if (text != NULL && base64 != NULL)
+		return "\"body\" and \"body_base64\" cannot both be given.";
+	if ((text != NULL && !json_is_string(text)) ||
+	    (base64 != NULL && !json_is_string(base64)))
+		return "The body must be a string.";
+	a->outcome.body = text != NULL ? admin_json_span(text) : SPAN("");
+	if (base64 == NULL)
+		return NULL;
+	struct span in = admin_json_span(base64);
+	unsigned char *bytes = arena_alloc(a->arena, in.len + 1);
+	size_t len;
+	if (sodium_base642bin(bytes, in.len + 1, in.ptr, in.len, NULL, &len,
+		NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
+		return "\"body_base64\" is not base64 (RFC 4648, section 4).";
+	a->outcome.body = span_of(bytes, len);
+	return NULL;
+}
+
+const char *
+admin_json_read_outcome(struct admin_request *a)
+{
+	static const char *const names[] = {
+	    "status", "headers", "body", "body_base64", "attempt", "note"};
+	const json_t *status = json_object_get(a->in, "status");
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
+		return "The body may have only the members \"status\", "
+		       "\"headers\", \"body\" or \"body_base64\", \"attempt\" "
+		       "and \"note\".";
+	if (!json_is_integer(status) || json_integer_value(status) < 200 ||
+	    json_integer_value(status) > 599)
+		return "\"status\" must be a number from 200 to 599.";
+	a->outcome.status = (int)json_integer_value(status);
+	const char *message = take_attempt(a);
+	if (message == NULL)
+		message = take_note(a);
+	if (message == NULL)
+		message =
+		    headers_from_json(a, json_object_get(a->in, "headers"));
+	if (message == NULL)
+		message = take_body(a);
+	if (message == NULL && a->outcome.body.len > 0 &&
+	    (a->outcome.status == 204 || a->outcome.status == 205 ||
+		a->outcome.status == 304))
+		message = "A response with this status has no body.";
+	return message;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "gate/key/entity.h"
+#include "gate/key/key.h"
+#include "gate/key/scope.h"
+#include "gate/key/variables.h"
+#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_lookup.h"
+#include "operators/admin/admin_machine_private.h"
+
+/* A key, or the values that a derived one is made of, has so many readings. */
+enum { VALUES_MAX = 6, READINGS_MAX = 1 << VALUES_MAX };
+
+/* As a client's field says it: a quoted string stands for what it quotes. */
+static struct span
+key_bytes(struct admin_request *a, const struct conf_idempotency *policy,
+    struct span text)
+{
+	struct field field = {span_str(policy->headers.list[0]), text};
+	struct fields fields = {&field, 1};
+	struct key key;
+	if (text.len > 0 && text.ptr[0] == '"' &&
+	    key_find(a->arena, policy, &fields, &key) == KEY_FOUND)
+		return key.bytes;
+	return text;
+}
+
+static void
+add_candidate(struct admin_request *a, const struct key_id *key_id)
+{
+	for (size_t i = 0; i < a->n_others; i++)
+		if (!memcmp(&a->others[i], key_id, sizeof *key_id))
+			return;
+	a->others[a->n_others++] = *key_id;
+}
+
+/* What was asked for. */
+struct lookup {
+	struct span namespace;
+	struct fields scope;
+	struct span key; /* empty: values */
+	struct pointers pointers;
+	const json_t **values; /* one for each of them */
+};
+
+/* On a cluster the record is where its entity is. */
+static void
+share_shard(struct admin_request *a, const struct conf_route *route,
+    const struct span *scope, struct span value, struct span body,
+    struct key_id *key_id)
+{
+	const struct conf *conf = a->admin->conf;
+	struct store_entity entity = {0};
+	const struct variables variables = {
+	    .arena = a->arena, .route = route, .body = body};
+	if (a->conf->store.redis.cluster.count == 0 ||
+	    !conf_has_entity(route->idempotency))
+		return;
+	if (value.len > 0)
+		entity_name_by_path(
+		    conf, route->idempotency, scope, value, entity.name);
+	else if (body.len > 0 &&
+	    entity_find(conf, &variables, scope, &entity).len > 0)
+		return;
+	if (value.len > 0 || body.len > 0)
+		entity_share_shard(&entity, key_id);
+}
+
+/* --- of the values of a derived key --- */
+
+/* What a text may be as JSON besides a string; NULL: nothing. */
+static json_t *
+other_reading(const json_t *text)
+{
+	json_t *json = json_loadb(json_string_value(text),
+	    json_string_length(text), JSON_DECODE_ANY, NULL);
+	if (json_is_number(json) || json_is_boolean(json))
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+static void
+put_at(json_t *body, const struct pointer *pointer, json_t *value)
+{
+	json_t *object = body;
+	for (size_t i = 0; i < pointer->count; i++) {
+		char *name = mem_str(pointer->segments[i]);
+		json_t *next = json_object_get(object, name);
+		if (i + 1 == pointer->count)
+			json_object_set_new(object, name, value);
+		else if (!json_is_object(next))
+			json_object_set_new(
+			    object, name, next = json_object());
+		free(name);
+		object = next;
+	}
+}
+
+/*
+ * A body with those values: of those whose bit is set in reading, the other
+ * reading.  Empty where one has none.
+ */
+static struct span
+body_with(
+    struct admin_request *a, const struct lookup *asked, unsigned reading)
+{
+	json_t *body = json_object();
+	bool all = true;
+	for (size_t i = 0; i < asked->pointers.count; i++) {
+		json_t *value = reading & (1u << i)
+		    ? other_reading(asked->values[i])
+		    : json_deep_copy(asked->values[i]);
+		if (value == NULL)
+			all = false;
+		else
+			put_at(body, &asked->pointers.list[i], value);
+	}
+	char *text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	struct span dumped =
+	    all ? arena_dup(a->arena, span_str(text)) : SPAN("");
+	free(text);
+	return dumped;
+}
+
+/* Whether a key that is made of some members is made of exactly the others. */
+static bool
+is_derived_of(const struct pointers *from, const struct pointers *pointers)
+{
+	size_t found = 0;
+	for (size_t i = 0; i < pointers->count; i++)
+		for (size_t j = 0; j < from->count; j++)
+			found +=
+			    pointer_eq(&pointers->list[i], &from->list[j]);
+	return pointers->count > 0 && found == pointers->count &&
+	    from->count == pointers->count;
+}
+
+/* --- all records that it may be --- */
+
+struct reading {
+	struct span key;
+	struct span body; /* that it is derived of; empty: it is not */
+};
+
+/* Those of a key that is made of these members, if it is what was asked for. */
+static size_t
+readings_of(struct admin_request *a, const struct lookup *asked,
+    const struct conf_idempotency *policy, const struct pointers *from,
+    struct reading *ret_readings)
+{
+	size_t count = 0;
+	struct conf_idempotency deriving = *policy;
+	deriving.derive_from_body = false;
+	deriving.derive_from = *from;
+	if (!is_derived_of(from, &asked->pointers))
+		return 0;
+	for (unsigned i = 0; i < 1u << asked->pointers.count; i++) {
+		struct key key;
+		struct span body = body_with(a, asked, i);
+		if (body.len > 0 &&
+		    key_derive(a->arena, &deriving, body, &key) == KEY_FOUND)
+			ret_readings[count++] =
+			    (struct reading){key.bytes, body};
+	}
+	return count;
+}
+
+/* What a route is asked for, whose requests may have that scope. */
+struct wanted {
+	const struct lookup *asked;
+	const struct conf_route *route;
+	struct span *scope;
+	struct span entity; /* the value of its variable in the namespace */
+};
+
+static void
+add_reading(struct admin_request *a, const struct wanted *wanted,
+    const struct reading *reading)
+{
+	struct key_id key_id;
+	key_id_make(a->admin->conf, wanted->asked->namespace,
+	    &wanted->route->idempotency->scope, wanted->scope, reading->key,
+	    &key_id);
+	share_shard(a, wanted->route, wanted->scope, wanted->entity,
+	    reading->body, &key_id);
+	add_candidate(a, &key_id);
+}
+
+static void
+add_derived(struct admin_request *a, const struct wanted *wanted,
+    const struct pointers *from)
+{
+	struct reading readings[READINGS_MAX];
+	size_t count = readings_of(
+	    a, wanted->asked, wanted->route->idempotency, from, readings);
+	for (size_t i = 0; i < count; i++)
+		add_reading(a, wanted, &readings[i]);
+}
+
+/* A source may name members where the route that it leads to does not. */
+static const struct pointers *
+members_of_source(const struct conf_source *source)
+{
+	static const struct pointers none;
+	return source->key == SOURCE_KEY_POINTERS ? &source->key_pointers
+						  : &none;
+}
+
+static void
+add_of_route(struct admin_request *a, const struct wanted *wanted)
+{
+	const struct conf_idempotency *policy = wanted->route->idempotency;
+	if (wanted->asked->key.len > 0) {
+		struct reading reading = {
+		    key_bytes(a, policy, wanted->asked->key), SPAN("")};
+		add_reading(a, wanted, &reading);
+		return;
+	}
+	add_derived(a, wanted, &policy->derive_from);
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		add_derived(
+		    a, wanted, members_of_source(&a->conf->sources[i]));
+}
+
+/* How many keys a route may make of what was asked for. */
+static size_t
+candidates_of_route(
+    const struct admin_request *a, const struct lookup *asked)
+{
+	size_t makers = 1;
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		makers +=
+		    is_derived_of(members_of_source(&a->conf->sources[i]),
+			&asked->pointers);
+	return 2 * makers * READINGS_MAX;
+}
+
+/* Routes of one namespace may have scopes of their own. */
+static void
+find_candidates(struct admin_request *a, const struct lookup *asked)
+{
+	const struct conf *conf = a->conf;
+	a->others = arena_alloc(a->arena,
+	    (conf->n_routes * candidates_of_route(a, asked) + 1) *
+		sizeof *a->others);
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		struct wanted wanted = {
+		    .asked = asked, .route = &conf->routes[i]};
+		if (policy == NULL ||
+		    !variables_fit_namespace(a->arena, policy,
+			asked->namespace, &wanted.entity))
+			continue;
+		wanted.scope = arena_alloc(a->arena,
+		    (policy->scope.count + 1) * sizeof *wanted.scope);
+		/* A claim may be a text or a number. */
+		for (int number = 0; number < 2; number++)
+			if (scope_by_hand(a->arena, policy, &asked->scope,
+				number, wanted.scope))
+				add_of_route(a, &wanted);
+	}
+}
+
+/* --- what the operator said --- */
+
+static const char *
+scope_from_json(
+    struct admin_request *a, json_t *scope, struct fields *ret_fields)
+{
+	struct fields fields = {
+	    arena_alloc(a->arena,
+		(json_object_size(scope) + 1) * sizeof(struct field)),
+	    0};
+	const char *name;
+	json_t *value;
+	if (scope != NULL && !json_is_object(scope))
+		return "\"scope\" must be an object of names, such as those "
+		       "of headers, and their values.";
+	json_object_foreach(scope, name, value) {
+		if (!json_is_string(value))
+			return "A value of \"scope\" must be a string.";
+		fields.list[fields.count++] = (struct field){
+		    span_str(name), span_trim(admin_json_span(value))};
+	}
+	*ret_fields = fields;
+	return NULL;
+}
+
+static const char *
+values_from_json(
+    struct admin_request *a, json_t *values, struct lookup *asked)
+{
+	static const char *const wrong =
+	    "\"values\" must be an object of 1 to 6 JSON pointers, as "
+	    "derive_key has them, and their values as strings.";
+	const char *name;
+	json_t *value;
+	if (!json_is_object(values) || json_object_size(values) == 0 ||
+	    json_object_size(values) > VALUES_MAX)
+		return wrong;
+	asked->pointers.list = arena_alloc(
+	    a->arena, VALUES_MAX * sizeof *asked->pointers.list);
+	asked->values =
+	    arena_alloc(a->arena, VALUES_MAX * sizeof *asked->values);
+	json_object_foreach(values, name, value) {
+		size_t at = asked->pointers.count;
+		if (!json_is_string(value) ||
+		    !pointer_read(span_str(name), &asked->pointers.list[at]))
+			return wrong;
+		asked->values[at] = value;
+		asked->pointers.count++;
+	}
+	return NULL;
+}
+
+static const char *
+read_asked(struct admin_request *a, struct lookup *asked)
+{
+	static const char *const names[] = {
+	    "namespace", "key", "values", "scope"};
+	const json_t *namespace = json_object_get(a->in, "namespace");
+	const json_t *key = json_object_get(a->in, "key");
+	json_t *values = json_object_get(a->in, "values");
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
+		return "The body may have only the members \"namespace\", "
+		       "\"key\" or \"values\", and \"scope\".";
+	if (namespace != NULL && !json_is_string(namespace))
+		return "\"namespace\" must be a string.";
+	asked->namespace =
+	    namespace ? admin_json_span(namespace) : SPAN("default");
+	if (values != NULL && key != NULL)
+		return "\"key\" and \"values\" cannot both be given.";
+	if (values == NULL &&
+	    (!json_is_string(key) || json_string_length(key) == 0))
+		return "\"key\" must be a string that is not empty.";
+	const char *message = scope_from_json(
+	    a, json_object_get(a->in, "scope"), &asked->scope);
+	if (message != NULL || values == NULL) {
+		asked->key = values == NULL ? admin_json_span(key) : SPAN("");
+		return message;
+	}
+	return values_from_json(a, values, asked);
+}
+
+/* The first that is missing of what a key is made of; NULL: it is another. */
+static const struct pointer *
+missing_of(const struct pointers *from, const struct pointers *pointers)
+{
+	const struct pointer *missing = NULL;
+	size_t found = 0;
+	for (size_t i = 0; i < from->count; i++) {
+		size_t j = 0;
+		while (j < pointers->count &&
+		    !pointer_eq(&pointers->list[j], &from->list[i]))
+			j++;
+		found += j < pointers->count;
+		if (j == pointers->count && missing == NULL)
+			missing = &from->list[i];
+	}
+	return found == pointers->count ? missing : NULL;
+}
+
+static const char *
+words_of_values(struct admin_request *a, const struct pointers *pointers)
+{
+	for (size_t i = 0; i < a->conf->n_routes; i++) {
+		const struct conf_route *route = &a->conf->routes[i];
+		const struct pointer *missing = route->idempotency != NULL
+		    ? missing_of(&route->idempotency->derive_from, pointers)
+		    : NULL;
+		if (missing == NULL)
+			continue;
+		char *name = pointer_text(missing);
+		struct span words = arena_printf(a->arena, "No route has a key "
+		    "made of exactly these members; that of route \"%s\" is "
+		    "made of %s, too.", route->name, name);
+		free(name);
+		return words.ptr;
+	}
+	return "No route has this namespace with this scope and a key made of "
+	       "exactly these members, by its derive_key or a source's key.";
+}
+
+const char *
+admin_lookup_read(struct admin_request *a)
+{
+	struct lookup asked = {.key = SPAN("")};
+	const char *message = read_asked(a, &asked);
+	if (message == NULL)
+		find_candidates(a, &asked);
+	const char *none = asked.pointers.count > 0
+	    ? words_of_values(a, &asked.pointers)
+	    : NULL;
+	for (size_t i = 0; i < asked.pointers.count; i++)
+		pointer_clear(&asked.pointers.list[i]);
+	if (message != NULL || a->n_others > 0)
+		return message;
+	return none != NULL
+	    ? none
+	    : "No route has this namespace (\"default\" where none is given) "
+	      "with this scope: \"scope\" must "
+	      "have a value for at least one header (or basic.user, path.NAME, "
+	      "certificate.subject, certificate.fingerprint, jwt.CLAIM) that "
+	      "the route's scope names, and no others.";
+}

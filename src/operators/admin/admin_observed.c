@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "gate/worker.h"
+#include "operators/admin/admin_answer.h"
+#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_machine_private.h"
+#include "operators/admin/admin_observed.h"
+
+/* --- what would have been done --- */
+
+static uint64_t
+observed_count(
+    const struct admin *admin, const char *route, enum observed would)
+{
+	uint64_t count = 0;
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct series *s =
+		    atomic_load(&admin->workers[i]->meter.routes);
+		while (s != NULL && strcmp(s->name, route) != 0)
+			s = atomic_load(&s->next);
+		if (s != NULL)
+			count += counter_read(&s->observed[would]);
+	}
+	return count;
+}
+
+static json_t *
+would_json(const struct admin *admin, const char *route)
+{
+	json_t *would = json_object();
+	for (enum observed i = 0; i < OBSERVED_COUNT_; i++) {
+		uint64_t count = observed_count(admin, route, i);
+		if (count > 0)
+			json_object_set_new(would, duplicates_word(i),
+			    json_integer((json_int_t)count));
+	}
+	return would;
+}
+
+/* Of a route that has its place already, nothing is added. */
+static void
+add_route(json_t *routes, const char *name, json_t *would, bool observes)
+{
+	if (json_object_get(routes, name) == NULL)
+		json_object_set_new(routes, name,
+		    json_pack("{s:s, s:O, s:b}", "route", name, "would", would,
+			"observes", observes));
+	json_decref(would);
+}
+
+/* What a route has observed before a reload is what the reload was about. */
+static void
+add_former(const struct admin *admin, const struct worker *worker,
+    json_t *routes)
+{
+	const struct series *s = atomic_load(&worker->meter.routes);
+	for (; s != NULL; s = atomic_load(&s->next)) {
+		json_t *would = would_json(admin, s->name);
+		if (json_object_size(would) > 0)
+			add_route(routes, s->name, would, false);
+		else
+			json_decref(would);
+	}
+}
+
+static json_t *
+routes_json(const struct admin_request *a)
+{
+	json_t *routes = json_object(), *list = json_array(), *route;
+	const char *name;
+	for (size_t i = 0; i < a->conf->n_routes; i++) {
+		const struct conf_route *own = &a->conf->routes[i];
+		if (own->observes)
+			add_route(routes, own->name,
+			    would_json(a->admin, own->name), true);
+	}
+	for (int64_t i = 0; i < a->admin->conf->workers; i++)
+		add_former(a->admin, a->admin->workers[i], routes);
+	json_object_foreach(routes, name, route)
+		json_array_append(list, route);
+	json_decref(routes);
+	return list;
+}
+
+/* --- the last ones --- */
+
+static int
+compare_latest(const void *one, const void *other)
+{
+	int64_t a = ((const struct duplicate *)one)->at_ms;
+	int64_t b = ((const struct duplicate *)other)->at_ms;
+	return (a < b) - (a > b);
+}
+
+static json_t *
+duplicate_json(const struct duplicate *one)
+{
+	json_t *json = json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "route",
+	    admin_json_text(span_str(one->route)), "would",
+	    duplicates_word(one->would), "key_id", one->key_id, "request_id",
+	    admin_json_text(span_str(one->request_id)), "time",
+	    admin_json_time(one->at_ms), "first_request_id",
+	    admin_json_text(span_str(one->first_request_id)), "first_time",
+	    admin_json_time(one->first_ms));
+	if (one->status != 0)
+		json_object_set_new(
+		    json, "first_status", json_integer(one->status));
+	return json;
+}
+
+/* Of all workers, the latest first. */
+static json_t *
+duplicates_json(const struct admin *admin)
+{
+	size_t count = 0;
+	json_t *list = json_array();
+	struct duplicate *all = mem_zero((size_t)admin->conf->workers *
+	    DUPLICATES_MAX * sizeof *all);
+	for (int64_t i = 0; i < admin->conf->workers; i++)
+		count += duplicates_read(
+		    &admin->workers[i]->duplicates, all + count);
+	qsort(all, count, sizeof *all, compare_latest);
+	for (size_t i = 0; i < count && i < DUPLICATES_MAX; i++)
+		json_array_append_new(list, duplicate_json(&all[i]));
+	free(all);
+	return list;
+}
+
+enum after
+admin_observed(struct admin_request *a)
+{
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:o}", "routes", routes_json(a), "duplicates",
+		duplicates_json(a->admin)));
+}

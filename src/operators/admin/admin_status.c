@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "conf/show_running.h"
+#include "gate/worker.h"
+#include "operators/admin/admin_answer.h"
+#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_machine_private.h"
+#include "operators/admin/admin_metrics.h"
+#include "operators/admin/admin_status.h"
+
+/* Without a secret (conf/show_running.h). */
+enum after
+admin_status_configuration(struct admin_request *a)
+{
+	return admin_answer_json(a, 200, show_running(a->conf, a->admin->conf));
+}
+
+enum after
+admin_status_health(struct admin_request *a)
+{
+	return admin_answer_json(a, 200, json_pack("{s:s}", "status", "ok"));
+}
+
+/* Redis is asked whether it answers: a link may be up to a frozen one. */
+enum after
+admin_status_ready(struct admin_request *a)
+{
+	return admin_request_to(a, ADMIN_PROBE, MORE);
+}
+
+enum after
+admin_status(struct admin_request *a)
+{
+	return admin_request_to(a, ADMIN_PROBE, MORE);
+}
+
+enum after
+admin_status_probe(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	static const struct key_id nobody;
+	records_show(a->admin->store, &a->look, &nobody, false);
+	return admin_request_to(a, ADMIN_PROBED, WAIT);
+}
+
+/* A sentence, while Redis answers and is not given new claims. */
+static const char *
+fault_of(const struct admin *admin)
+{
+	return store_is_up(admin->store) ? store_fault(admin->store) : NULL;
+}
+
+/* One that cannot be written takes no new claims. */
+static bool
+is_journal_writable(const struct admin *admin)
+{
+	for (int64_t i = 0; i < admin->conf->workers; i++)
+		if (atomic_load(&admin->workers[i]->journal_relay.unwritable))
+			return false;
+	return true;
+}
+
+static enum after
+say_unready(struct admin_request *a, const char *reason, const char *detail)
+{
+	return admin_answer_json(a, 503,
+	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
+		reason, "detail", detail));
+}
+
+static enum after
+say_ready(struct admin_request *a, bool up)
+{
+	const char *fault = fault_of(a->admin);
+	if (a->admin->draining)
+		return say_unready(a, "draining", fault);
+	if (!up || fault != NULL)
+		return say_unready(a, "store", fault);
+	if (!is_journal_writable(a->admin))
+		return say_unready(a, "journal",
+		    "the journal below state_dir cannot be written, and no new "
+		    "claims are forwarded; the log says why");
+	return admin_answer_json(
+	    a, 200, json_pack("{s:s}", "status", "ready"));
+}
+
+/* What is in flight now, all workers together and each. */
+static json_t *
+counts_json(const struct admin *admin)
+{
+	json_int_t requests = 0, executions = 0;
+	json_t *each = json_array();
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct worker *w = admin->workers[i];
+		json_int_t r = atomic_load(&w->requests.count);
+		json_int_t e = atomic_load(&w->executions.count);
+		requests += r;
+		executions += e;
+		json_array_append_new(each,
+		    json_pack("{s:I, s:I}", "requests", r, "executions", e));
+	}
+	return json_pack("{s:I, s:I, s:o}", "requests", requests,
+	    "executions", executions, "workers", each);
+}
+
+/* All workers' together. */
+static json_t *
+journal_json(const struct admin *admin)
+{
+	uint64_t entries = 0, blocked = 0, foreign = 0, aside = 0;
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct worker *w = admin->workers[i];
+		entries += counter_read(&w->meter.journal_entries);
+		blocked += counter_read(&w->meter.journal_broken);
+		foreign += counter_read(&w->meter.journal_foreign);
+		aside += counter_read(&w->meter.journal_aside);
+	}
+	return json_pack("{s:I, s:b, s:I, s:I, s:I}", "entries",
+	    (json_int_t)entries, "writable", is_journal_writable(admin),
+	    "blocked", (json_int_t)blocked, "foreign", (json_int_t)foreign,
+	    "damaged", (json_int_t)aside);
+}
+
+static enum after
+say_status(struct admin_request *a, bool up)
+{
+	const struct admin *admin = a->admin;
+	const struct conf *conf = admin->conf;
+	json_t *listen = json_array();
+	for (size_t i = 0; i < admin->n_listen; i++)
+		json_array_append_new(listen, json_string(admin->listen[i]));
+	int64_t up_ms = clock_wall_ms() - admin->started_ms;
+	const char *redis =
+	    conf->store.redis.managed
+		? "managed"
+		: conf->store.redis.address.text;
+	char *master = store_master(admin->store);
+	json_t *status =
+	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
+		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, "
+		      "s:{s:s, s:o, s:O?, s:o, s:O?}}",
+		"version", PACKAGE_VERSION,
+		"started", admin_json_time(admin->started_ms),
+		"uptime_seconds", (json_int_t)(up_ms / 1000),
+		"listen", listen, "admin", admin->address,
+		"workers", (json_int_t)conf->workers,
+		"draining", admin->draining,
+		"store", "state", up ? "up" : "down", "redis", redis,
+		"master", master, "fault", fault_of(admin),
+		"journal", journal_json(admin),
+		"in_flight", counts_json(admin),
+		"configuration", "file", conf->file,
+		"loaded", admin_json_time(admin->loaded_ms),
+		"refused", admin->refused, "restart",
+		admin->restart != NULL ? json_incref(admin->restart)
+				       : json_array(),
+		"keys", admin->keys);
+	free(master);
+	return admin_answer_json(a, 200, status);
+}
+
+enum after
+admin_status_probed(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	bool up = a->look.op.op.error == 0;
+	return a->endpoint->run == admin_status_ready
+	    ? say_ready(a, up)
+	    : say_status(a, up);
+}
+
+enum after
+admin_status_metrics(struct admin_request *a)
+{
+	return admin_request_to(a, ADMIN_COUNT, MORE);
+}
+
+enum after
+admin_status_count(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	records_count(a->admin->store, &a->count);
+	return admin_request_to(a, ADMIN_COUNTED, WAIT);
+}
+
+/* What Redis does not tell is left out. */
+enum after
+admin_status_counted(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	bool counted = a->count.op.op.error == 0;
+	const struct admin *admin = a->admin;
+	const struct admin_metrics_source from = {
+	    .workers = admin->workers,
+	    .n_workers = admin->conf->workers,
+	    .store = admin->store,
+	    .store_took = admin->store_took,
+	    .spun = &admin->spun,
+	    .reloads = admin->reloads,
+	    .conf = admin->now,
+	    .records = counted ? a->count.records : NULL,
+	    .started_ms = admin->started_ms,
+	};
+	struct body body;
+	body_init(&body, NULL);
+	admin_metrics_write(&from, &body);
+	return admin_answer_bytes(a, 200,
+	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
+	    (struct fields){NULL, 0}, &body);
+}

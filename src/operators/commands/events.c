@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/loop/clock.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "conf/load/conf_load.h"
+#include "operators/commands/events.h"
+#include "operators/commands/events_from.h"
+#include "operators/commands/print.h"
+
+enum { WELL = 0, REFUSED = 1, WRONG_USAGE = 2 };
+/* Between tries to reach a Redis, and between looks at a cluster. */
+enum { RETRY_MS = 500, CLUSTER_MS = 100 };
+
+struct events_command {
+	const struct command_line *line;
+	const struct conf *conf;
+	struct events_query *query;
+	bool lost;  /* some of what was asked for */
+	bool shown; /* an event */
+	char *away; /* what was last said of Redis; NULL: it is there */
+	sigset_t signals; /* in force while it waits */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_interrupt(int number)
+{
+	interrupted = number;
+}
+
+/* --- saying --- */
+
+static void
+say_words(const char *words)
+{
+	fputs("onceproxy events: ", stderr);
+	print_safely(stderr, words);
+	putc('\n', stderr);
+}
+
+static void
+say_loss(void *arg, const char *words)
+{
+	struct events_command *command = arg;
+	command->lost = true;
+	say_words(words);
+}
+
+/* Takes the message; each is said once. */
+static void
+say_away(struct events_command *command, char *message, bool again)
+{
+	if (command->away == NULL || strcmp(command->away, message) != 0) {
+		char *words = mem_printf("Redis cannot be read: %s%s",
+		    message, again ? "; trying again" : "");
+		say_words(words);
+		free(words);
+	}
+	free(command->away);
+	command->away = message;
+}
+
+static void
+say_back(struct events_command *command)
+{
+	if (command->away != NULL)
+		say_words("Redis can be read again");
+	free(command->away);
+	command->away = NULL;
+}
+
+/* --- printing --- */
+
+static const char *
+member_text(const json_t *event, const char *name)
+{
+	const char *text = json_string_value(json_object_get(event, name));
+	return text != NULL ? text : "-";
+}
+
+static void
+print_member(const json_t *event, const char *name, char behind)
+{
+	print_safely(stdout, member_text(event, name));
+	putchar(behind);
+}
+
+static void
+print_number(const json_t *event, const char *name)
+{
+	const json_t *number = json_object_get(event, name);
+	if (json_is_integer(number))
+		printf(" %lld", (long long)json_integer_value(number));
+	else
+		fputs(" -", stdout);
+}
+
+static void
+print_event(const struct events_command *command, const json_t *event)
+{
+	if (command->line->as_json) {
+		json_dumpf(event, stdout, JSON_COMPACT);
+		putchar('\n');
+		return;
+	}
+	print_member(event, "time", ' ');
+	print_member(event, "from", '>');
+	print_safely(stdout, member_text(event, "to"));
+	print_number(event, "status");
+	print_number(event, "attempt");
+	putchar(' ');
+	print_member(event, "key_id", ' ');
+	print_member(event, "id", ' ');
+	print_member(event, "route", ' ');
+	print_member(event, "label", '\n');
+}
+
+/* --- reading --- */
+
+/* All that there is now; false, with a message: Redis is away. */
+static bool
+print_events(struct events_command *command, char **ret_message)
+{
+	json_t *event;
+	while (!interrupted && !ferror(stdout)) {
+		if (!events_query_next(command->query, &event, ret_message))
+			return false;
+		if (event == NULL)
+			break;
+		print_event(command, event);
+		command->shown = true;
+		json_decref(event);
+	}
+	fflush(stdout);
+	return true;
+}
+
+/*
+ * Waits until the descriptor (-1: none) is readable, a signal comes, or nobody
+ * reads our output any more; false: none of these came in time.
+ */
+static bool
+wait_for(const struct events_command *command, int fd, int64_t ms)
+{
+	struct pollfd fds[] = {
+	    {.fd = fd, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+	struct timespec limit = {ms / 1000, ms % 1000 * 1000000};
+	int ready = ppoll(fds, 2, &limit, &command->signals);
+	if (ready > 0 && fds[1].revents & (POLLERR | POLLNVAL))
+		interrupted = SIGPIPE;
+	return ready != 0;
+}
+
+/* Waits until there may be more; false, with a message: Redis is away. */
+static bool
+wait_for_events(struct events_command *command, char **ret_message)
+{
+	int fd;
+	if (!events_query_wait(command->query, &fd, ret_message))
+		return false;
+	int64_t most_ms = EVENTS_QUERY_BLOCK_MS +
+	    command->conf->store.redis.timeout_ms + RETRY_MS;
+	if (fd < 0) {
+		(void)wait_for(command, fd, CLUSTER_MS);
+	} else if (!wait_for(command, fd, most_ms)) {
+		*ret_message = mem_str(SPAN("it does not answer"));
+		return false;
+	}
+	return interrupted || events_query_waited(command->query, ret_message);
+}
+
+static bool
+read_on(struct events_command *command, char **ret_message)
+{
+	if (!print_events(command, ret_message))
+		return false;
+	while (command->line->follow && !interrupted && !ferror(stdout))
+		if (!wait_for_events(command, ret_message) ||
+		    !print_events(command, ret_message))
+			return false;
+	return true;
+}
+
+/* Until the end; away is said of what was there before, and is no more. */
+static int
+read_events(struct events_command *command)
+{
+	char *message = NULL;
+	bool follow = command->line->follow, again = false;
+	bool ok = events_query_connect(command->query, &message);
+	if (!ok)
+		follow = false; /* it may be the wrong address */
+	while (!ok || !read_on(command, &message)) {
+		if (!follow && (!ok || again)) {
+			say_away(command, message, false);
+			return REFUSED;
+		}
+		if (follow) {
+			say_away(command, message, true);
+			(void)wait_for(command, -1, RETRY_MS);
+			if (interrupted)
+				return WELL;
+		} else {
+			free(message);
+		}
+		again = true;
+		ok = events_query_connect(command->query, &message);
+		if (ok)
+			say_back(command);
+	}
+	return WELL;
+}
+
+/* --- the command --- */
+
+static void
+catch_signals(struct events_command *command)
+{
+	struct sigaction interrupt = {.sa_handler = on_interrupt};
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	sigset_t both;
+	sigemptyset(&both);
+	sigaddset(&both, SIGINT);
+	sigaddset(&both, SIGTERM);
+	/* They come in while it waits, so that none comes just before. */
+	must(sigprocmask(command->line->follow ? SIG_BLOCK : SIG_UNBLOCK,
+		 &both, &command->signals) == 0);
+	must(sigaction(SIGPIPE, &ignore, NULL) == 0);
+	if (!command->line->follow)
+		return;
+	must(sigaction(SIGINT, &interrupt, NULL) == 0 &&
+	    sigaction(SIGTERM, &interrupt, NULL) == 0);
+}
+
+/* Nobody reads our output any more: that is an end like any other. */
+static bool
+is_pipe_closed(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+	return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
+}
+
+static int
+end_output(const struct events_command *command, int code)
+{
+	if (is_pipe_closed()) {
+		__fpurge(stdout);
+		return code;
+	}
+	if (ferror(stdout)) {
+		say_words("its output cannot be written");
+		return REFUSED;
+	}
+	if (code == WELL && !command->shown && !command->line->follow &&
+	    !command->line->as_json)
+		puts("There are no events.");
+	return code == WELL && command->lost ? REFUSED : code;
+}
+
+static int
+run_query(struct events_command *command, enum events_from from,
+    const struct event_id *since)
+{
+	const struct command_line *line = command->line;
+	if (command->conf->store.events_maxlen == 0) {
+		char *words = mem_printf("%s: no event is written without "
+		    "store.events", line->file);
+		say_words(words);
+		free(words);
+		return REFUSED;
+	}
+	catch_signals(command);
+	command->query = events_query_new(command->conf, from, since,
+	    line->follow, say_loss, command);
+	int code = end_output(command, read_events(command));
+	events_query_free(&command->query);
+	free(command->away);
+	return code;
+}
+
+int
+events_run(const struct command_line *line)
+{
+	struct events_command command = {.line = line};
+	struct complaints complaints = {0};
+	enum events_from from;
+	struct event_id since;
+	int code = REFUSED;
+	if (!events_from_read(line->from, clock_wall_ms(), &from, &since)) {
+		char *words = mem_printf("--from cannot be %s; it is a "
+		    "position, a time such as 2026-11-20T09:00:00Z, so long "
+		    "ago as 15m, or \"now\"", line->from);
+		say_words(words);
+		free(words);
+		return WRONG_USAGE;
+	}
+	command.conf = conf_load(line->file, &complaints);
+	if (command.conf != NULL)
+		code = run_query(&command, from, &since);
+	else
+		print_complaints(stderr, line->file, &complaints, true);
+	complaints_free(&complaints);
+	conf_unref(&command.conf);
+	return code;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "conf/load/conf_load.h"
+#include "operators/commands/admin_client.h"
+#include "operators/commands/gateway.h"
+#include "operators/commands/print.h"
+
+/* What the gateway gives at once. */
+enum { LIST_MAX = 1000 };
+
+/* --- where it is --- */
+
+static void
+say_unknown(const struct gateway *gateway)
+{
+	if (access(gateway->file, R_OK) != 0)
+		fprintf(stderr, "With -c FILE, onceproxy %s takes the "
+		    "file that the gateway runs with.\n",
+		    gateway->command);
+	else
+		fputs("A gateway that runs goes on with the file that it has "
+		      "read: pass -c a copy of that,\nor ask its admin "
+		      "interface: curl --unix-socket PATH "
+		      "http://localhost/keys, or\ncurl "
+		      "http://HOST:PORT/keys, with -H 'Authorization: Bearer "
+		      "TOKEN' where it has a token.\n", stderr);
+}
+
+/* For the gateway that runs, what is wrong with its file by now is nothing. */
+static enum gateway_code
+load_address(struct gateway *gateway)
+{
+	struct complaints complaints = {0};
+	gateway->conf = conf_load_admin(gateway->file, &complaints);
+	bool found = gateway->conf != NULL;
+	for (size_t i = 0; i < complaints.count; i++)
+		complaints.list[i].warning = found;
+	print_complaints(stderr, gateway->file, &complaints, false);
+	if (!found)
+		say_unknown(gateway);
+	else if (complaints.count > 0)
+		fprintf(stderr, "onceproxy %s: %s is not valid; the gateway "
+		    "that runs is asked at its admin.listen\n",
+		    gateway->command, gateway->file);
+	complaints_free(&complaints);
+	return found ? GATEWAY_WELL : GATEWAY_REFUSED;
+}
+
+/* The admin interface's address and token are in the configuration. */
+enum gateway_code
+gateway_find(struct gateway *gateway)
+{
+	if (load_address(gateway) != GATEWAY_WELL)
+		return GATEWAY_REFUSED;
+	const struct address *admin = &gateway->conf->admin;
+	const char *message = NULL;
+	if (admin->text == NULL)
+		message = "there is no admin.listen, so the gateway cannot be "
+			"reached";
+	else if (admin->kind == ADDRESS_TCP && admin->port == 0)
+		message = "admin.listen has port 0, so the gateway's port is "
+			"not known";
+	if (message == NULL)
+		return GATEWAY_WELL;
+	fprintf(stderr, "onceproxy %s: %s: %s\n", gateway->command,
+	    gateway->file, message);
+	return GATEWAY_REFUSED;
+}
+
+/* --- asking it --- */
+
+/* The problem document's own sentence. */
+static void
+say_refused(const struct gateway *gateway,
+    const struct admin_response *response, const json_t *answer)
+{
+	const char *detail =
+	    json_string_value(json_object_get(answer, "detail"));
+	fprintf(stderr, "onceproxy %s: %s (status %d)\n", gateway->command,
+	    detail ? detail : "the gateway refused", response->status);
+	if (response->status == 401)
+		fprintf(stderr, "The gateway runs with a different admin.token "
+		    "than %s has; pass -c the file that it runs with, or "
+		    "restart it.\n", gateway->file);
+}
+
+enum gateway_code
+gateway_ask(const struct gateway *gateway, const char *method,
+    const char *target, json_t *in, json_t **ret_answer)
+{
+	const struct conf *conf = gateway->conf;
+	char *text = in ? json_dumps(in, JSON_COMPACT) : NULL;
+	must(in == NULL || text != NULL);
+	json_decref(in);
+	struct admin_response response;
+	char *message = NULL;
+	bool ok = admin_client_ask(&conf->admin, conf->admin_token, method,
+	    target, span_str(text), &response, &message);
+	free(text);
+	if (!ok) {
+		fprintf(stderr, "onceproxy %s: %s\n"
+		    "Is the gateway running, and with %s? Check \"systemctl "
+		    "status onceproxy\" and its log;\na Unix socket must be "
+		    "accessible to this user.\n", gateway->command, message,
+		    gateway->file);
+		free(message);
+		return GATEWAY_REFUSED;
+	}
+	json_t *answer =
+	    json_loadb(response.body, response.len, JSON_ALLOW_NUL, NULL);
+	free(response.body);
+	bool well = response.status == 200 || response.status == 202;
+	if (well && json_is_object(answer)) {
+		*ret_answer = answer;
+		return GATEWAY_WELL;
+	}
+	say_refused(gateway, &response, answer);
+	json_decref(answer);
+	return GATEWAY_REFUSED;
+}
+
+/* Appends a page; *next is where the one after it begins. */
+static enum gateway_code
+ask_page(const struct gateway *gateway, const char *target, const char *name,
+    long left, json_t *list, json_t **next)
+{
+	json_t *page = NULL;
+	const char *cursor = json_string_value(*next);
+	char *whole = mem_printf("%s&limit=%ld%s%s", target,
+	    left < LIST_MAX ? left : LIST_MAX, cursor ? "&cursor=" : "",
+	    cursor ? cursor : "");
+	enum gateway_code code =
+	    gateway_ask(gateway, "GET", whole, NULL, &page);
+	free(whole);
+	if (code != GATEWAY_WELL)
+		return code;
+	json_array_extend(list, json_object_get(page, name));
+	json_decref(*next);
+	*next = json_incref(json_object_get(page, "next"));
+	json_decref(page);
+	return GATEWAY_WELL;
+}
+
+enum gateway_code
+gateway_ask_list(const struct gateway *gateway, const char *target,
+    const char *name, long limit, json_t **ret_list)
+{
+	json_t *list = json_array(), *next = json_null();
+	enum gateway_code code;
+	do {
+		code = ask_page(gateway, target, name,
+		    limit - (long)json_array_size(list), list, &next);
+	} while (code == GATEWAY_WELL && json_is_string(next) &&
+	    json_array_size(list) < (size_t)limit);
+	if (code == GATEWAY_WELL)
+		*ret_list = json_pack("{s:O, s:O}", name, list, "next", next);
+	json_decref(list);
+	json_decref(next);
+	return code;
+}
+
+char *
+gateway_encode(const char *text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+	char *out = mem_zero(3 * strlen(text) + 1), *at = out;
+	for (; *text != '\0'; text++) {
+		if (strchr(plain, *text) != NULL)
+			*at++ = *text;
+		else
+			at += sprintf(at, "%%%02X", (unsigned char)*text);
+	}
+	return out;
+}

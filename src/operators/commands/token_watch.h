@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/loop/timer.h"
+
+struct conf;
+
+/*
+ * Has the files with tokens' keys read again when they change, those of the
+ * present configuration, and says so in the log.  Main thread.
+ */
+struct token_watch {
+	struct timer timer;
+	const struct conf *const *conf; /* the present one */
+};
+
+/* Looks each second from now on; *conf may become another one. */
+void token_watch_start(struct token_watch *watch, struct loop *loop,
+    const struct conf *const *conf);
+void token_watch_stop(struct token_watch *watch);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/loop/loop.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "base/utf8.h"
+#include "operators/commands/table.h"
+#include "operators/commands/values.h"
+
+/* Control characters would speak to the terminal. */
+static void
+put_safely(const char *text, size_t len)
+{
+	struct span s = span_of(text, len);
+	while (s.len > 0) {
+		char c = s.ptr[0];
+		size_t shown = c == '\n' || c == '\t' ? 1 : utf8_shown(s);
+		if (shown > 0)
+			fwrite(s.ptr, 1, shown, stdout);
+		else
+			printf("\\x%02x", (unsigned char)c);
+		s = span_from(s, shown > 0 ? shown : 1);
+	}
+}
+
+static void
+print_value(const json_t *value)
+{
+	if (json_is_string(value))
+		put_safely(
+		    json_string_value(value), json_string_length(value));
+	else if (json_is_integer(value))
+		printf("%lld", (long long)json_integer_value(value));
+	else
+		json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
+}
+
+/* --- times --- */
+
+/* How far a time is from now; the caller frees the text; NULL: it is
+ * none. */
+static char *
+age_text(const char *time)
+{
+	static const struct {
+		int64_t seconds;
+		const char *name;
+	} units[] = {{24 * 3600, "days"}, {3600, "hours"}, {60, "minutes"},
+	    {1, "seconds"}};
+	struct tm tm = {0};
+	const char *end = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (end == NULL || *end == '\0')
+		return NULL;
+	int64_t apart = clock_wall_ms() / 1000 - (int64_t)timegm(&tm);
+	int64_t seconds = apart < 0 ? -apart : apart;
+	int64_t half = 0;
+	size_t i = 0;
+	/* Two of a unit and more, so that no name is a singular. */
+	while (i < 3 && seconds < 2 * units[i].seconds)
+		i++;
+	if (seconds < 2)
+		return mem_str(SPAN("just now"));
+	/* What lasts seven days has them still when it is looked at. */
+	if (apart < 0)
+		half = units[i].seconds / 2;
+	return mem_printf("%s%lld %s%s", apart < 0 ? "in " : "",
+	    (long long)((seconds + half) / units[i].seconds), units[i].name,
+	    apart < 0 ? "" : " ago");
+}
+
+/* --- a list --- */
+
+/* What a cell shows of a member; the caller frees it. */
+static char *
+cell_text(const json_t *value)
+{
+	if (json_is_string(value))
+		return mem_str(span_str(json_string_value(value)));
+	if (json_is_integer(value))
+		return mem_printf("%lld", (long long)json_integer_value(value));
+	return mem_str(SPAN("-"));
+}
+
+static void
+add_row(struct table *table, const struct values_column *columns,
+    size_t n_columns, const json_t *object)
+{
+	char *cells[VALUES_COLUMNS_MAX];
+	must(n_columns <= VALUES_COLUMNS_MAX);
+	for (size_t i = 0; i < n_columns; i++) {
+		cells[i] = cell_text(json_object_get(object, columns[i].name));
+		if (!columns[i].age)
+			continue;
+		char *age = age_text(cells[i]);
+		free(cells[i]);
+		cells[i] = age ? age : mem_str(SPAN("-"));
+	}
+	table_row(table, (const char *const *)cells);
+	for (size_t i = 0; i < n_columns; i++)
+		free(cells[i]);
+}
+
+void
+values_table(const json_t *objects, const struct values_column *columns,
+    size_t n_columns)
+{
+	const char *titles[VALUES_COLUMNS_MAX];
+	must(n_columns <= VALUES_COLUMNS_MAX);
+	for (size_t i = 0; i < n_columns; i++)
+		titles[i] = columns[i].title;
+	struct table *table = table_new(n_columns, titles);
+	size_t at;
+	json_t *object;
+	json_array_foreach(objects, at, object)
+		add_row(table, columns, n_columns, object);
+	/* One of them a line, whatever the terminal: others read it too. */
+	table_print(table, 0, 0);
+	table_free(&table);
+}
+
+/* --- one object --- */
+
+/* "2026-11-23T20:00:00.000Z release: not in the ledger" */
+static void
+print_acts(const json_t *acts)
+{
+	size_t at;
+	json_t *act;
+	json_array_foreach(acts, at, act) {
+		const json_t *note = json_object_get(act, "note");
+		printf("%s", at > 0 ? "\n             " : "");
+		print_value(json_object_get(act, "time"));
+		putchar(' ');
+		print_value(json_object_get(act, "act"));
+		if (note == NULL)
+			continue;
+		fputs(": ", stdout);
+		print_value(note);
+	}
+}
+
+static void
+print_headers(const json_t *headers)
+{
+	size_t at;
+	json_t *pair;
+	putchar('\n');
+	json_array_foreach(headers, at, pair) {
+		print_value(json_array_get(pair, 0));
+		fputs(": ", stdout);
+		print_value(json_array_get(pair, 1));
+		putchar('\n');
+	}
+}
+
+void
+values_object(json_t *object)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(object, name, value) {
+		if (!strcmp(name, "headers") || !strncmp(name, "body", 4))
+			continue;
+		char *age = json_is_string(value)
+		    ? age_text(json_string_value(value))
+		    : NULL;
+		printf("%-12s ", name);
+		if (!strcmp(name, "history") && json_is_array(value))
+			print_acts(value);
+		else
+			print_value(value);
+		if (age != NULL)
+			printf(" (%s)", age);
+		putchar('\n');
+		free(age);
+	}
+	const json_t *headers = json_object_get(object, "headers");
+	if (headers == NULL)
+		return;
+	print_headers(headers);
+	const json_t *body = json_object_get(object, "body");
+	if (body == NULL)
+		body = json_object_get(object, "body_base64");
+	putchar('\n');
+	print_value(body);
+	putchar('\n');
+}

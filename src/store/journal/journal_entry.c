@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/test_build.h"
+#include "store/journal/journal_entry.h"
+#include "store/record/reason.h"
+
+enum {
+	MAGIC_BYTES = 4,
+	FIXED_1_BYTES = 60, /* of the payload before, in front of that */
+	WINDOW_BYTES = 64 * 1024, /* of the file, in the search of a head */
+};
+
+static const char *const magics[] = {
+    [JOURNAL_1] = "oj1\n",
+    [JOURNAL_2] = "oj2\n",
+};
+
+/* In the order of enum journal_kind. */
+static const char letters[] = {'C', 'R', 'U'};
+
+char
+journal_entry_letter(enum journal_kind kind)
+{
+	return letters[kind];
+}
+
+struct journal_about
+journal_entry_about(const struct journal_entry *entry)
+{
+	struct journal_about about = {
+	    .kind = entry->kind,
+	    .key_id = entry->key_id,
+	    .origin = entry->origin,
+	    .answer_bytes = entry->answer.len,
+	    .versioned = entry->kind == JOURNAL_COMPLETE &&
+		entry->entity.len == DIGEST_BYTES && entry->version.len > 0,
+	};
+	if (about.versioned)
+		memcpy(about.entity, entry->entity.ptr, DIGEST_BYTES);
+	return about;
+}
+
+static size_t
+mask_bytes(enum journal_format format)
+{
+	return format == JOURNAL_1 ? 0 : JOURNAL_MASK_BYTES;
+}
+
+size_t
+journal_entry_head_bytes(enum journal_format format)
+{
+	return 36 + mask_bytes(format) + JOURNAL_SUM_BYTES;
+}
+
+void
+journal_entry_mask(
+    const struct journal_head *head, size_t at, char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len && head->format != JOURNAL_1; i++)
+		bytes[i] = (char)(bytes[i] ^
+		    head->mask[(at + i) % JOURNAL_MASK_BYTES]);
+}
+
+/* --- writing --- */
+
+static void
+put_number(uint8_t *at, unsigned bytes, uint64_t number)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(number >> (8 * i));
+}
+
+static void
+checksum(const struct span *parts, unsigned n_parts,
+    uint8_t ret_sum[JOURNAL_SUM_BYTES])
+{
+	crypto_generichash_state state;
+	crypto_generichash_init(&state, NULL, 0, JOURNAL_SUM_BYTES);
+	for (unsigned i = 0; i < n_parts; i++)
+		crypto_generichash_update(&state,
+		    (const unsigned char *)parts[i].ptr, parts[i].len);
+	crypto_generichash_final(&state, ret_sum, JOURNAL_SUM_BYTES);
+}
+
+struct journal_head
+journal_entry_head(enum journal_format format, char letter, uint64_t id,
+    const struct span *payload, unsigned n_payload)
+{
+	struct journal_head head = {.format = format, .kind = letter, .id = id};
+	size_t len = 0;
+	for (unsigned i = 0; i < n_payload; i++)
+		len += payload[i].len;
+	must(len <= UINT32_MAX);
+	head.payload_bytes = (uint32_t)len;
+	if (INVARIANT(journal_masked))
+		random_bytes(head.mask, sizeof head.mask);
+	checksum(payload, n_payload, head.sum);
+	return head;
+}
+
+void
+journal_entry_put_head(
+    const struct journal_head *head, uint8_t ret_bytes[JOURNAL_HEAD_BYTES])
+{
+	uint8_t *at = ret_bytes + 20;
+	memset(ret_bytes, 0, JOURNAL_HEAD_BYTES);
+	memcpy(ret_bytes, magics[head->format], MAGIC_BYTES);
+	ret_bytes[4] = (uint8_t)head->kind;
+	put_number(ret_bytes + 8, 4, head->payload_bytes);
+	put_number(ret_bytes + 12, 8, head->id);
+	memcpy(at, head->mask, mask_bytes(head->format));
+	at += mask_bytes(head->format);
+	memcpy(at, head->sum, JOURNAL_SUM_BYTES);
+	at += JOURNAL_SUM_BYTES;
+	struct span summed = span_of(ret_bytes, (size_t)(at - ret_bytes));
+	checksum(&summed, 1, at);
+}
+
+void
+journal_entry_put_fixed(const struct journal_entry *entry,
+    uint8_t ret_bytes[JOURNAL_FIXED_BYTES])
+{
+	uint8_t *at = ret_bytes;
+	memset(at, 0, JOURNAL_FIXED_BYTES);
+	memcpy(at, entry->key_id.bytes, 16);
+	memcpy(at + 16, entry->owner.bytes, 16);
+	put_number(at + 32, 4, entry->attempt);
+	at[36] = (uint8_t)(entry->sent + (entry->sent && entry->forget));
+	at[37] = (uint8_t)reason_letter(entry->reason);
+	put_number(at + 38, 2, (uint64_t)entry->status);
+	put_number(at + 40, 8, (uint64_t)entry->retention_ms);
+	put_number(at + 48, 8, (uint64_t)entry->unknown_retention_ms);
+	put_number(at + 56, 4, entry->provenance.len);
+	memcpy(at + 60, entry->fingerprint, 16);
+	put_number(at + 76, 4, entry->tries);
+	put_number(at + 80, 8, (uint64_t)entry->created_ms);
+	put_number(at + 88, 8, (uint64_t)entry->deadline_ms);
+	memcpy(at + 96, entry->origin.id, 16);
+	memcpy(at + 112, entry->origin.place, 16);
+	put_number(at + 128, 2, entry->entity.len);
+	put_number(at + 130, 2, entry->version.len);
+	put_number(at + 132, 2, entry->shown.len);
+}
+
+void
+journal_entry_parts(const struct journal_entry *entry,
+    const uint8_t fixed[JOURNAL_FIXED_BYTES],
+    struct span ret_parts[JOURNAL_PARTS])
+{
+	ret_parts[0] = span_of(fixed, JOURNAL_FIXED_BYTES);
+	ret_parts[1] = entry->provenance;
+	ret_parts[2] = entry->entity;
+	ret_parts[3] = entry->version;
+	ret_parts[4] = entry->shown;
+	ret_parts[5] = entry->answer;
+}
+
+/* --- reading --- */
+
+static uint64_t
+get_number(const uint8_t *at, unsigned bytes)
+{
+	uint64_t number = 0;
+	for (unsigned i = 0; i < bytes; i++)
+		number |= (uint64_t)at[i] << (8 * i);
+	return number;
+}
+
+/* 0; E_MALFORMED where the file ends before; or an errno. */
+static int
+read_at(int file, void *bytes, size_t len, off_t at)
+{
+	char *to = bytes;
+	while (len > 0) {
+		ssize_t got = pread(file, to, len, at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return errno;
+		if (got == 0)
+			return E_MALFORMED;
+		to += got;
+		at += got;
+		len -= (size_t)got;
+	}
+	return 0;
+}
+
+/* Reads a head from its bytes; false: it is none. */
+static bool
+get_head(enum journal_format format, const uint8_t *bytes,
+    struct journal_head *ret_head)
+{
+	uint8_t sum[JOURNAL_SUM_BYTES];
+	size_t summed_bytes =
+	    journal_entry_head_bytes(format) - JOURNAL_SUM_BYTES;
+	struct span summed = span_of(bytes, summed_bytes);
+	if (memcmp(bytes, magics[format], MAGIC_BYTES) != 0)
+		return false;
+	checksum(&summed, 1, sum);
+	if (memcmp(bytes + summed_bytes, sum, sizeof sum) != 0)
+		return false;
+	*ret_head = (struct journal_head){.format = format,
+	    .kind = (char)bytes[4],
+	    .payload_bytes = (uint32_t)get_number(bytes + 8, 4),
+	    .id = get_number(bytes + 12, 8)};
+	memcpy(ret_head->mask, bytes + 20, mask_bytes(format));
+	memcpy(ret_head->sum, bytes + 20 + mask_bytes(format),
+	    JOURNAL_SUM_BYTES);
+	return true;
+}
+
+int
+journal_entry_read_head(enum journal_format format, int file, off_t at,
+    struct journal_head *ret_head)
+{
+	uint8_t bytes[JOURNAL_HEAD_BYTES];
+	int error = read_at(file, bytes, journal_entry_head_bytes(format), at);
+	if (error != 0)
+		return error;
+	return get_head(format, bytes, ret_head) ? 0 : E_MALFORMED;
+}
+
+/* The offset of the first head within a piece of the file; -1: none. */
+static ssize_t
+find_in(const uint8_t *bytes, size_t len, off_t left)
+{
+	struct journal_head head;
+	const uint8_t *at = bytes;
+	while ((at = memmem(at, len - (size_t)(at - bytes), magics[JOURNAL_2],
+		    MAGIC_BYTES)) != NULL) {
+		size_t offset = (size_t)(at - bytes);
+		if (len - offset < JOURNAL_HEAD_BYTES)
+			break;
+		if (get_head(JOURNAL_2, at, &head) &&
+		    (off_t)(offset + JOURNAL_HEAD_BYTES) +
+			    (off_t)head.payload_bytes <= left)
+			return (ssize_t)offset;
+		at++;
+	}
+	return -1;
+}
+
+int
+journal_entry_find_head(int file, off_t from, off_t size, off_t *ret_at)
+{
+	uint8_t *bytes = mem_grow(NULL, WINDOW_BYTES);
+	int error = E_MALFORMED;
+	while (size - from >= JOURNAL_HEAD_BYTES) {
+		off_t left = size - from;
+		size_t len = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+		error = read_at(file, bytes, len, from);
+		ssize_t found = error == 0 ? find_in(bytes, len, left) : -1;
+		if (found >= 0)
+			*ret_at = from + found;
+		if (error != 0 || found >= 0)
+			break;
+		error = E_MALFORMED;
+		/* A head may begin in this piece and end in the next. */
+		from += (off_t)len - (JOURNAL_HEAD_BYTES - 1);
+	}
+	free(bytes);
+	return error;
+}
+
+/* Takes that many bytes off the front; false: there are not so many. */
+static bool
+take(struct span *rest, uint64_t len, struct span *ret_part)
+{
+	if (len > rest->len)
+		return false;
+	*ret_part = span_of(rest->ptr, (size_t)len);
+	*rest = span_from(*rest, (size_t)len);
+	return true;
+}
+
+/* What JOURNAL_1 has not. */
+static bool
+get_more(
+    const uint8_t *bytes, struct span *rest, struct journal_entry *entry)
+{
+	memcpy(entry->fingerprint, bytes + 60, 16);
+	entry->tries = (uint32_t)get_number(bytes + 76, 4);
+	entry->created_ms = (int64_t)get_number(bytes + 80, 8);
+	entry->deadline_ms = (int64_t)get_number(bytes + 88, 8);
+	memcpy(entry->origin.id, bytes + 96, 16);
+	memcpy(entry->origin.place, bytes + 112, 16);
+	return take(rest, get_number(bytes + 128, 2), &entry->entity) &&
+	    take(rest, get_number(bytes + 130, 2), &entry->version) &&
+	    take(rest, get_number(bytes + 132, 2), &entry->shown);
+}
+
+static bool
+get_entry(const struct journal_head *head, struct span payload,
+    struct journal_entry *ret_entry)
+{
+	struct journal_entry entry = {.kind = JOURNAL_COMPLETE};
+	entry.entity = entry.version = entry.shown = SPAN("");
+	size_t fixed = head->format == JOURNAL_1 ? FIXED_1_BYTES
+						 : JOURNAL_FIXED_BYTES;
+	const char *kind = memchr(letters, head->kind, sizeof letters);
+	if (kind == NULL || payload.len < fixed)
+		return false;
+	const uint8_t *bytes = (const uint8_t *)payload.ptr;
+	struct span rest = span_from(payload, fixed);
+	if (!reason_of((char)bytes[37], &entry.reason) ||
+	    !take(&rest, get_number(bytes + 56, 4), &entry.provenance))
+		return false;
+	entry.kind = (enum journal_kind)(kind - letters);
+	memcpy(entry.key_id.bytes, bytes, 16);
+	memcpy(entry.owner.bytes, bytes + 16, 16);
+	entry.attempt = (uint32_t)get_number(bytes + 32, 4);
+	entry.sent = bytes[36] != 0;
+	entry.forget = bytes[36] == 2;
+	entry.status = (int)get_number(bytes + 38, 2);
+	entry.retention_ms = (int64_t)get_number(bytes + 40, 8);
+	entry.unknown_retention_ms = (int64_t)get_number(bytes + 48, 8);
+	if (head->format != JOURNAL_1 && !get_more(bytes, &rest, &entry))
+		return false;
+	entry.answer = rest;
+	*ret_entry = entry;
+	return true;
+}
+
+int
+journal_entry_read(int file, off_t at, const struct journal_head *head,
+    struct body *bytes, struct journal_entry *ret_entry)
+{
+	uint8_t sum[JOURNAL_SUM_BYTES];
+	body_clear(bytes);
+	int error = body_reserve(bytes, head->payload_bytes);
+	if (error == 0)
+		error = read_at(file, bytes->ptr, head->payload_bytes,
+		    at + (off_t)journal_entry_head_bytes(head->format));
+	if (error != 0)
+		return error;
+	bytes->len = head->payload_bytes;
+	journal_entry_mask(head, 0, bytes->ptr, bytes->len);
+	struct span payload = body_span(bytes);
+	checksum(&payload, 1, sum);
+	if ((memcmp(sum, head->sum, sizeof sum) != 0 &&
+		INVARIANT(journal_sum)) ||
+	    !get_entry(head, payload, ret_entry))
+		return E_MALFORMED;
+	return 0;
+}

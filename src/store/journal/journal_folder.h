@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/journal/journal.h"
+
+/*
+ * The folder of journals below state_dir, and the locks on its files: which
+ * journal is whose, and which are nobody's any more.  It knows nothing of what
+ * is in a file (journal.c).  Any thread that may block.
+ */
+
+/*
+ * Makes a new, empty journal, its file (0600) and, where missing, its folder
+ * (0700), so that a state_dir that cannot be written is found at the start.
+ * worker is only part of the file's name.  The caller closes *ret_journal.
+ * False: *ret_message is a sentence that the caller frees.
+ */
+MUST_USE bool journal_folder_open(const char *state_dir, unsigned worker,
+    struct journal **ret_journal, char **ret_message);
+
+/* A file that a dead process left behind, and what was found in it. */
+struct journal_found {
+	const char *name; /* in the folder */
+	/*
+	 * Has at least one open entry for our store, and is each()'s now, to
+	 * deliver and to close.  NULL: nothing was open, and the file is
+	 * removed; or see foreign and error.
+	 */
+	struct journal *journal;
+	unsigned foreign; /* it stays, with so many entries of other stores */
+	unsigned damaged; /* entries that are not what was written */
+	uint64_t lost_bytes; /* a torn tail, and what has a damaged head */
+	const char *aside;   /* what the damaged file is called now; or NULL */
+	/*
+	 * Not NULL: nothing else is said.  Our store's id is not known yet, and
+	 * the file stays, whose entries may be for it; they can be asked for
+	 * (journal_about) as long as the call takes.
+	 */
+	const struct journal *suspect;
+	/* An errno: it cannot be read now, and stays for a later try; or 0. */
+	int error;
+};
+
+/* A file that was looked at and stays; see struct journal_folder. */
+struct journal_left;
+
+/*
+ * What is known of the folder from the last look at it; zeros before the first.
+ * A member of whoever adopts, one thread at a time.
+ */
+struct journal_folder {
+	struct journal_left *left; /* so that each is reported once */
+	struct origin ours;        /* as of the last look */
+	uint64_t foreign;          /* entries of other stores */
+	unsigned aside;            /* damaged files (journal_aside.h) */
+};
+
+/*
+ * Adopts every file whose process is gone and that has entries for our store;
+ * one that has none stays where it is, without a lock.  Calls each() with what
+ * it finds, once for what stays as it was; what found points to lives as long
+ * as that call.  settled: our store's id is known, or will not be; until then
+ * nothing is said of entries that may yet be ours.  False where the folder
+ * cannot be read: *ret_message as above.
+ *
+ * Of a file with damage the whole entries are copied into a new one, and then
+ * it is kept aside.
+ */
+MUST_USE bool journal_folder_adopt(struct journal_folder *folder,
+    const char *state_dir, const struct origin *ours, bool settled,
+    void (*each)(void *arg, const struct journal_found *found), void *arg,
+    char **ret_message);
+/* Forgets what is known of it. */
+void journal_folder_end(struct journal_folder *folder);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/journal/journal.h"
+
+/*
+ * Which keys have an outcome that this process knows and Redis may not: an
+ * answer, or a doubt, that is in one of the process' journals or on its way
+ * there.  Nothing may be executed for such a key, for Redis may have lost the
+ * claim as well.  The same goes for an entity whose version such an answer
+ * raises (newer_only).
+ *
+ * While nothing waits, to ask costs no lock.  It knows not who writes or
+ * delivers.  Any thread; whoever makes it frees it when nobody has it
+ * any more.
+ */
+struct journal_waiting;
+
+struct journal_waiting *journal_waiting_new(void);
+/* Nulls the caller's pointer, accepts NULL. */
+void journal_waiting_free(struct journal_waiting **waiting);
+
+/* One outcome more; a release is none. */
+void journal_waiting_add(
+    struct journal_waiting *waiting, const struct journal_about *about);
+/* And one less: Redis knows it, or another owner has decided. */
+void journal_waiting_drop(
+    struct journal_waiting *waiting, const struct journal_about *about);
+
+/* The same for all that is open in a journal. */
+void journal_waiting_add_all(
+    struct journal_waiting *waiting, const struct journal *journal);
+void journal_waiting_drop_all(
+    struct journal_waiting *waiting, const struct journal *journal);
+
+/*
+ * An outcome in a dead process' file that may be for our store, whose id is not
+ * known yet; look is the number of the look at the folder, from 1, that found
+ * it.
+ */
+void journal_waiting_suspect(struct journal_waiting *waiting,
+    const struct journal_about *about, uint64_t look);
+/* Forgets what earlier looks than that have found. */
+void journal_waiting_acquit(struct journal_waiting *waiting, uint64_t look);
+
+/*
+ * Whether an outcome of that key waits; or, where entity is not NULL, an answer
+ * that raises the entity's version.  ours is our store, and settled whether its
+ * id is known: until then what may be its is.
+ */
+bool journal_waiting_has(struct journal_waiting *waiting,
+    const struct origin *ours, bool settled, const struct key_id *key_id,
+    const uint8_t *entity);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/record/seal.h"
+
+/*
+ * How an answer is stored in a record: encoded, compressed (store.compression),
+ * then sealed (store.encryption_keys), as the configuration wants it; and how
+ * it is read again, whatever an earlier configuration has written.  It knows
+ * nothing of Redis.  Its owner's thread only.
+ */
+struct answer_codec {
+	const struct conf_store *conf;
+	struct budget *budget; /* of bodies, for the answers that are read */
+	/* The codec's own: */
+	ZSTD_CCtx *compress; /* NULL: store.compression is none */
+	ZSTD_DCtx *decompress;
+};
+
+/* conf and budget must outlive it; answer_codec_end frees what it allocates. */
+void answer_codec_init(struct answer_codec *codec,
+    const struct conf_store *conf, struct budget *budget);
+void answer_codec_end(struct answer_codec *codec);
+
+/*
+ * The bytes of an answer as they are stored; about is what they are sealed for.
+ * The caller frees *ret_bytes.
+ */
+void answer_codec_write(const struct answer_codec *codec,
+    const struct seal_about *about, const struct answer *answer,
+    char **ret_bytes, size_t *ret_len);
+/*
+ * Reads the answer of a COMPLETED record.  0; E_NO_MEMORY where the budget does
+ * not allow it now; E_MALFORMED; or, logged here, that it does not open:
+ * E_NO_KEY or E_SEALED (record/seal.h), or E_PLAIN (it must be sealed and is
+ * not).  The caller unrefs *ret_answer.
+ */
+MUST_USE int answer_codec_read(const struct answer_codec *codec,
+    const struct key_id *key_id, const struct record *record,
+    struct answer **ret_answer);
+/* Whether that error of answer_codec_read says that it does not open. */
+bool answer_codec_is_shut(int error);
+/* Logs that a record, or the answer in it, is malformed. */
+void answer_codec_log_broken(const struct key_id *key_id);

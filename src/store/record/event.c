@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/digits.h"
+#include "base/hex.h"
+#include "store/record/event.h"
+#include "store/record/label.h"
+#include "store/record/provenance.h"
+
+enum { SHARD_MAX = 1023 };
+
+static int
+compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+int
+event_compare(const struct event_id *a, const struct event_id *b)
+{
+	int by = compare_numbers(a->ms, b->ms);
+	if (by == 0)
+		by = compare_numbers(a->number, b->number);
+	return by != 0 ? by : compare_numbers(a->shard, b->shard);
+}
+
+static bool
+take_part(struct span *text, int64_t max, int64_t *ret_number)
+{
+	struct span digits;
+	return span_next(text, '-', &digits) &&
+	    digits_read(digits, max, ret_number);
+}
+
+bool
+event_read_entry(struct span text, struct event_id *ret_id)
+{
+	int64_t ms, number;
+	if (!take_part(&text, INT64_MAX, &ms) ||
+	    !take_part(&text, INT64_MAX, &number) || text.ptr != NULL)
+		return false;
+	ret_id->ms = (uint64_t)ms;
+	ret_id->number = (uint64_t)number;
+	return true;
+}
+
+bool
+event_read(struct span text, struct event_id *ret_id)
+{
+	int64_t shard;
+	if (!take_part(&text, SHARD_MAX, &shard) || text.ptr == NULL ||
+	    !event_read_entry(text, ret_id))
+		return false;
+	ret_id->shard = (unsigned)shard;
+	return true;
+}
+
+size_t
+event_text(const struct event_id *id, char text[EVENT_ID_MAX])
+{
+	return (size_t)snprintf(text, EVENT_ID_MAX,
+	    "%u-%" PRIu64 "-%" PRIu64, id->shard, id->ms, id->number);
+}
+
+struct span
+event_route(struct span field)
+{
+	return field.len > 0 ? provenance_read(field).route : field;
+}
+
+const char *
+event_time(uint64_t ms, char text[EVENT_TIME_MAX])
+{
+	struct tm tm;
+	time_t seconds = (time_t)(ms / 1000);
+	text[0] = '\0';
+	if (gmtime_r(&seconds, &tm) == NULL || tm.tm_year > 9999 - 1900)
+		return text;
+	size_t len = strftime(text, EVENT_TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + len, EVENT_TIME_MAX - len, ".%03uZ",
+	    (unsigned)(ms % 1000));
+	return text;
+}
+
+/* --- the message --- */
+
+static json_t *
+text_json(struct span value)
+{
+	return json_stringn(value.ptr, value.len);
+}
+
+static json_t *
+route_json(struct span value)
+{
+	return text_json(event_route(value));
+}
+
+static json_t *
+number_json(struct span value)
+{
+	int64_t number;
+	return digits_read(value, INT32_MAX, &number) ? json_integer(number)
+						      : NULL;
+}
+
+/* The members, in the order of a message, and the entry's fields. */
+static const struct {
+	const char *name;
+	struct span field;
+	json_t *(*read)(struct span value);
+} members[] = {
+    {"key_id", {"id", 2}, text_json},
+    {"route", {"route", 5}, route_json},
+    {"from", {"from", 4}, text_json},
+    {"to", {"to", 2}, text_json},
+    {"status", {"status", 6}, number_json},
+    {"attempt", {"attempt", 7}, number_json},
+    {"time", {"", 0}, NULL}, /* of the id */
+    {"instance", {"instance", 8}, text_json},
+    {"request_id", {"request_id", 10}, text_json},
+};
+
+static json_t *
+member_json(size_t member, const struct event_field *fields, size_t count)
+{
+	json_t *value = NULL;
+	for (size_t i = 0; i < count && value == NULL; i++)
+		if (span_eq(fields[i].name, members[member].field))
+			value = members[member].read(fields[i].value);
+	return value != NULL ? value : json_null();
+}
+
+static struct span
+field_of(struct span name, const struct event_field *fields, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_eq(fields[i].name, name))
+			return fields[i].value;
+	return SPAN("");
+}
+
+/* Of the key that the entry is of: it may be sealed for that. */
+static json_t *
+label_json(const struct conf_store *conf, const struct event_field *fields,
+    size_t count)
+{
+	struct key_id key_id;
+	struct span text;
+	json_t *label = NULL;
+	struct arena *scratch = arena_new();
+	if (hex_decode(field_of(SPAN("id"), fields, count), key_id.bytes,
+		sizeof key_id.bytes) &&
+	    label_read(scratch, conf, &key_id,
+		field_of(SPAN("label"), fields, count), &text))
+		label = text_json(text);
+	arena_free(&scratch);
+	return label != NULL ? label : json_null();
+}
+
+static json_t *
+time_json(uint64_t ms)
+{
+	char text[EVENT_TIME_MAX];
+	return json_string(event_time(ms, text));
+}
+
+json_t *
+event_message(const struct conf_store *conf, const struct event_id *id,
+    const struct event_field *fields, size_t count)
+{
+	char text[EVENT_ID_MAX];
+	json_t *message = json_object();
+	event_text(id, text);
+	must(json_object_set_new(message, "id", json_string(text)) == 0);
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		must(json_object_set_new(message, members[i].name,
+			 members[i].read == NULL
+			     ? time_json(id->ms)
+			     : member_json(i, fields, count)) == 0);
+	must(json_object_set_new(
+		 message, "label", label_json(conf, fields, count)) == 0);
+	return message;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/record/script.h"
+
+/*
+ * The scripts of a record as one library of functions (FUNCTION LOAD), for
+ * store.scripting "function".  A function's name is unique in all of Redis, so
+ * the library's name, and with it each function's, ends with digits of a hash
+ * over its text: gateways of two versions have a library each, and neither ever
+ * replaces the other's.  It knows no connection.  Pure; any thread.
+ *
+ * A script's "#!lua" line says what a full Redis, or one that refuses writes
+ * for another reason, does with it; the function's flags say the same.  A
+ * script without that line is run by such a Redis until its first write, which
+ * is refused.  Functions cannot do that, so it becomes two: one that may write,
+ * which such a Redis refuses as a whole, and one that only reads, whose first
+ * write is always refused.
+ */
+enum {
+	LIBRARY_CHARS = 26,  /* of the library's name */
+	FUNCTION_CHARS = 48, /* of a function's name, at most */
+};
+
+struct function_library {
+	char name[LIBRARY_CHARS + 1];
+	char *text; /* for FUNCTION LOAD */
+	char functions[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
+	/* The function that only reads; "": there is none. */
+	char readers[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
+};
+
+/* The library of all scripts; the caller frees it with function_library_free.
+ */
+struct function_library *function_library_new(void);
+/* Nulls the caller's pointer, accepts NULL. */
+void function_library_free(struct function_library **library);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "store/record/label.h"
+#include "store/record/seal.h"
+
+static const int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
+
+struct span
+label_write(struct arena *arena, const struct conf_store *conf,
+    const struct key_id *key_id, struct span text)
+{
+	char *sealed;
+	size_t len;
+	if (text.len == 0)
+		return SPAN("");
+	text = provenance_cut(arena, text, LABEL_MAX_BYTES);
+	if (conf->n_encryption_keys == 0)
+		return arena_printf(arena, "=%.*s", SPAN_FMT(text));
+	seal_close_label(conf, key_id, text, &sealed, &len);
+	size_t room = sodium_base64_encoded_len(len, variant);
+	char *stored = arena_alloc(arena, room);
+	base64_encode((const uint8_t *)sealed, len, stored);
+	free(sealed);
+	return span_str(stored);
+}
+
+static bool
+unseal(struct arena *arena, const struct conf_store *conf,
+    const struct key_id *key_id, struct span stored, struct span *ret_text)
+{
+	char *plain;
+	size_t len;
+	unsigned char *sealed = arena_alloc(arena, stored.len);
+	if (sodium_base642bin(sealed, stored.len, stored.ptr, stored.len, NULL,
+		&len, NULL, variant) != 0 ||
+	    seal_open_label(conf, key_id, span_of(sealed, len), &plain, &len) !=
+		0)
+		return false;
+	*ret_text = arena_dup(arena, span_of(plain, len));
+	free(plain);
+	return true;
+}
+
+bool
+label_read(struct arena *arena, const struct conf_store *conf,
+    const struct key_id *key_id, struct span stored, struct span *ret_text)
+{
+	if (span_starts(stored, SPAN("="))) {
+		*ret_text = span_from(stored, 1);
+		return true;
+	}
+	return stored.len > 0 &&
+	    unseal(arena, conf, key_id, stored, ret_text);
+}
+
+void
+label_log(struct logline *line, const struct conf_store *conf,
+    const struct key_id *key_id, const struct provenance *from)
+{
+	struct span label;
+	struct arena *scratch = arena_new();
+	if (from->request_id.len > 0)
+		log_span(line, "request_id", from->request_id);
+	if (label_read(scratch, conf, key_id, from->label, &label))
+		log_span(line, "label", label);
+	arena_free(&scratch);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/test_build.h"
+#include "store/record/origin.h"
+#include "store/redis/managed.h"
+
+static void
+digest_number(struct digest *digest, int64_t number)
+{
+	char digits[DIGITS_MAX];
+	digest_part(digest, span_of(digits, digits_put(digits, number)));
+}
+
+static void
+digest_list(struct digest *digest, const struct strings *list)
+{
+	digest_number(digest, (int64_t)list->count);
+	for (size_t i = 0; i < list->count; i++)
+		digest_part(digest, span_str(list->list[i]));
+}
+
+static void
+digest_redis(struct digest *digest, const struct conf *conf)
+{
+	const struct address *redis = &conf->store.redis.address;
+	if (conf->store.redis.managed) {
+		char *socket = managed_socket(conf);
+		digest_part(digest, span_str(socket));
+		free(socket);
+	} else if (redis->host != NULL) {
+		digest_part(digest, span_str(redis->host));
+		digest_number(digest, redis->port);
+	}
+}
+
+void
+origin_place(const struct conf *conf, uint8_t ret_place[DIGEST_BYTES])
+{
+	const struct conf_store *store = &conf->store;
+	struct digest digest;
+	digest_begin(&digest, SPAN("place"), SPAN(""));
+	digest_list(&digest, &store->redis.cluster);
+	digest_list(&digest, &store->redis.sentinels);
+	if (store->redis.master != NULL)
+		digest_part(&digest, span_str(store->redis.master));
+	digest_redis(&digest, conf);
+	digest_number(&digest, store->redis.db);
+	digest_part(&digest, span_str(store->prefix));
+	digest_number(&digest, store->shards);
+	digest_end(&digest, ret_place);
+}
+
+void
+origin_id(const struct conf *conf, struct span kept,
+    uint8_t ret_id[DIGEST_BYTES])
+{
+	struct digest digest;
+	digest_begin(&digest, SPAN("store"), SPAN(""));
+	digest_part(&digest, kept);
+	digest_number(&digest, conf->store.shards);
+	digest_end(&digest, ret_id);
+}
+
+static bool
+is_known(const uint8_t hash[DIGEST_BYTES])
+{
+	static const uint8_t zeros[DIGEST_BYTES];
+	return memcmp(hash, zeros, DIGEST_BYTES) != 0;
+}
+
+bool
+origin_has_id(const struct origin *origin)
+{
+	return is_known(origin->id);
+}
+
+bool
+origin_is_ours(const struct origin *origin, const struct origin *ours)
+{
+	if (!INVARIANT(own_store) || !is_known(origin->place) ||
+	    memcmp(origin->place, ours->place, DIGEST_BYTES) == 0)
+		return true;
+	return origin_has_id(origin) &&
+	    memcmp(origin->id, ours->id, DIGEST_BYTES) == 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
+
+#include "base/digits.h"
+#include "base/utf8.h"
+#include "store/record/provenance.h"
+
+enum { STAMP_DIGITS = 13 };
+#define ELLIPSIS SPAN("\xe2\x80\xa6")
+
+struct span
+provenance_cut(struct arena *arena, struct span s, size_t max)
+{
+	size_t end = 0;
+	if (s.len <= max)
+		return s;
+	while (end < s.len) {
+		size_t length = utf8_length(span_from(s, end));
+		length = length > 0 ? length : 1;
+		if (end + length + ELLIPSIS.len > max)
+			break;
+		end += length;
+	}
+	return arena_printf(arena, "%.*s%s", (int)end, s.ptr, ELLIPSIS.ptr);
+}
+
+/* Controls would end the line, or a part of it: they are blanks there. */
+static char *
+put_part(char *at, struct span part)
+{
+	for (size_t i = 0; i < part.len; i++) {
+		unsigned char c = (unsigned char)part.ptr[i];
+		*at++ = c < ' ' || c == 0x7f ? ' ' : (char)c;
+	}
+	return at;
+}
+
+struct span
+provenance_write(struct arena *arena, const struct provenance *provenance)
+{
+	const struct span parts[] = {
+	    provenance->route,
+	    provenance->method,
+	    provenance_cut(arena, provenance->path, PROVENANCE_PATH_BYTES),
+	    provenance->instance,
+	    provenance->label,
+	    provenance->request_id,
+	};
+	enum { COUNT = sizeof parts / sizeof *parts };
+	size_t len = COUNT - 1;
+	for (size_t i = 0; i < COUNT; i++)
+		len += parts[i].len;
+	char *line = arena_alloc(arena, len + 1);
+	char *at = line;
+	for (size_t i = 0; i < COUNT; i++) {
+		if (i > 0)
+			*at++ = '\t';
+		at = put_part(at, parts[i]);
+	}
+	return span_of(line, len);
+}
+
+static struct span
+take_part(struct span *line)
+{
+	struct span part = *line;
+	const char *tab = line->len ? memchr(line->ptr, '\t', line->len) : NULL;
+	if (tab == NULL) {
+		*line = span_of(line->ptr + line->len, 0);
+		return part;
+	}
+	part.len = (size_t)(tab - line->ptr);
+	*line = span_from(*line, part.len + 1);
+	return part;
+}
+
+struct provenance
+provenance_read(struct span line)
+{
+	struct provenance p;
+	p.route = take_part(&line);
+	p.method = take_part(&line);
+	p.path = take_part(&line);
+	p.instance = take_part(&line);
+	p.label = take_part(&line);
+	p.request_id = take_part(&line);
+	p.history = take_part(&line);
+	return p;
+}
+
+/* --- what operators did --- */
+
+static struct span
+note_of(struct arena *arena, struct span text)
+{
+	size_t len = 0;
+	unsigned char *note = arena_alloc(arena, text.len + 1);
+	if (text.len == 0 ||
+	    sodium_base642bin(note, text.len, text.ptr, text.len, NULL, &len,
+		NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
+		return SPAN("");
+	return span_of(note, len);
+}
+
+bool
+provenance_next_act(struct arena *arena, struct span *history,
+    struct provenance_act *ret_act)
+{
+	struct span piece;
+	while (history->len > 0 && span_next(history, ' ', &piece)) {
+		if (piece.len <= STAMP_DIGITS ||
+		    !digits_read(span_of(piece.ptr, STAMP_DIGITS), INT64_MAX,
+			&ret_act->time_ms))
+			continue;
+		ret_act->letter = piece.ptr[STAMP_DIGITS];
+		ret_act->note =
+		    note_of(arena, span_from(piece, STAMP_DIGITS + 1));
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+
+/*
+ * Why a record is UNKNOWN (tbl/reasons.h): as the letter in the record, and as
+ * the word that people see.  Pure; any thread.
+ */
+enum reason {
+#define REASON(name, letter, word, ...) REASON_##name,
+#include "tbl/reasons.h"
+#undef REASON
+	REASON_COUNT_,
+};
+
+/*
+ * The reason of a letter; false: there is none.  A capital letter is the same
+ * reason (src/store/record/lua/transitions.lua says what it adds).
+ */
+bool reason_of(char letter, enum reason *ret_reason);
+/* The letter, in lower case. */
+char reason_letter(enum reason reason);
+/* The word, such as "lease-expired"; "" for REASON_NONE. */
+const char *reason_word(enum reason reason);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "store/record/redis_keys.h"
+
+unsigned
+redis_keys_shard(const struct conf *conf, const struct key_id *key_id)
+{
+	const uint8_t *b = key_id->bytes;
+	uint32_t number = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+	    (uint32_t)b[2] << 8 | b[3];
+	return (unsigned)(number % (uint64_t)conf->store.shards);
+}
+
+static void
+put_name(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word, const char *id)
+{
+	char tag[DIGITS_MAX + 4] = ":{";
+	size_t len = 2 + digits_put(tag + 2, shard);
+	tag[len++] = '}';
+	tag[len++] = ':';
+	const struct span parts[] = {span_str(conf->store.prefix),
+	    span_of(tag, len), span_str(word), span_str(id)};
+	resp_joined(resp, parts, sizeof parts / sizeof *parts);
+}
+
+/* Of a key: its record, or what was observed of it. */
+static void
+put_of_key(struct resp *resp, const struct conf *conf,
+    const struct key_id *key_id, const char *word)
+{
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	put_name(resp, conf, redis_keys_shard(conf, key_id), word, hex);
+}
+
+void
+redis_keys_record(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id)
+{
+	put_of_key(resp, conf, key_id, "r:");
+}
+
+void
+redis_keys_observation(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id)
+{
+	put_of_key(resp, conf, key_id, "o:");
+}
+
+void
+redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word)
+{
+	put_name(resp, conf, shard, word, "");
+}
+
+void
+redis_keys_entity(struct resp *resp, const struct conf *conf,
+    const uint8_t name[DIGEST_BYTES])
+{
+	char text[DIGITS_MAX + 4 + DIGEST_HEX + 1];
+	struct key_id like;
+	memcpy(like.bytes, name, DIGEST_BYTES);
+	size_t len = digits_put(text, redis_keys_shard(conf, &like));
+	memcpy(text + len, "}:e:", 4);
+	hex_encode(name, DIGEST_BYTES, text + len + 4);
+	resp_arg(resp, span_of(text, len + 4 + DIGEST_HEX));
+}
+
+void
+redis_keys_shared(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word, const char *kind, const char *name, const char *more)
+{
+	char *id = mem_printf(":%s:%s%s", kind, name, more);
+	put_name(resp, conf, shard, word, id);
+	free(id);
+}
+
+/*
+ * Reads "{12}:" exactly as put_name writes it, of a shard below store.shards.
+ */
+static bool
+read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
+{
+	char digits[12];
+	char *end = rest->len ? memchr(rest->ptr, '}', rest->len) : NULL;
+	size_t len = end ? (size_t)(end - rest->ptr) : 0;
+	if (len < 2 || len > 10 || rest->ptr[0] != '{' ||
+	    rest->len < len + 2 || end[1] != ':')
+		return false;
+	unsigned long shard = strtoul(rest->ptr + 1, NULL, 10);
+	snprintf(digits, sizeof digits, "{%lu", shard);
+	if (!span_eq(span_of(rest->ptr, len), span_str(digits)) ||
+	    shard >= (unsigned long)conf->store.shards)
+		return false;
+	*rest = span_from(*rest, len + 2);
+	*ret_shard = (unsigned)shard;
+	return true;
+}
+
+enum redis_keys_kind
+redis_keys_kind(const struct conf *conf, struct span name)
+{
+	static const char *const indexes[] = {
+	    "leases", "held", "events", "dead", "relayed"};
+	static const char *const shared[] = {
+	    "turn:", "pause:", "parked:", "holds:", "kept:", "floor:"};
+	struct span prefix = span_str(conf->store.prefix), rest = name;
+	struct key_id key_id;
+	unsigned shard;
+	if (!span_starts(name, prefix) || name.len == prefix.len)
+		return KEY_OTHER;
+	rest = span_from(name, prefix.len + 1);
+	if (!read_shard(conf, &rest, &shard))
+		return KEY_OTHER;
+	if (shard == 0 && span_eq(rest, SPAN("store")))
+		return KEY_INDEX;
+	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
+		if (span_eq(rest, span_str(indexes[i])))
+			return KEY_INDEX;
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+		if (span_starts(rest, span_str(shared[i])))
+			return KEY_INDEX;
+	bool entity = span_starts(rest, SPAN("e:"));
+	bool observed = span_starts(rest, SPAN("o:"));
+	if ((!entity && !observed && !span_starts(rest, SPAN("r:"))) ||
+	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||
+	    redis_keys_shard(conf, &key_id) != shard)
+		return KEY_OTHER;
+	if (observed)
+		return KEY_INDEX;
+	return entity ? KEY_ENTITY : KEY_RECORD;
+}

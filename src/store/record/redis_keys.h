@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/record/key_id.h"
+#include "store/redis/resp.h"
+
+/*
+ * The names of our keys in Redis.  All keys that concern one record have its
+ * shard's hash tag, so that each script runs on one slot of a Redis Cluster.
+ * It knows no connection.  Pure; any thread.
+ */
+
+/* The shard of a record, below store.shards. */
+unsigned redis_keys_shard(const struct conf *conf, const struct key_id *key_id);
+
+/* Appends PREFIX:{SHARD}:r:KEYID as an argument; KEYID is in hex. */
+void redis_keys_record(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id);
+/* Appends PREFIX:{SHARD}:o:KEYID, of a key that is only observed. */
+void redis_keys_observation(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id);
+/*
+ * Appends PREFIX:{SHARD}:WORD as an argument, such as "leases" or "held"; in
+ * shard 0 also "store", the store's id (record/origin.h).
+ */
+void redis_keys_index(struct resp *resp, const struct conf *conf,
+    unsigned shard, const char *word);
+
+/*
+ * Appends SHARD}:e:NAME as an argument, the end of the name of an entity's key
+ * (lua/entities.lua); its shard is that of a record whose name begins alike.
+ */
+void redis_keys_entity(struct resp *resp, const struct conf *conf,
+    const uint8_t name[DIGEST_BYTES]);
+
+/*
+ * Appends PREFIX:{SHARD}:WORD:KIND:NAME and more, what all gateways share of a
+ * source or a relay (src/messages/shared/); WORD is "turn", "pause", "parked",
+ * "kept" or "floor".
+ */
+void redis_keys_shared(struct resp *resp, const struct conf *conf,
+    unsigned shard, const char *word, const char *kind, const char *name,
+    const char *more);
+
+/* What a key in Redis is to a gateway with this configuration. */
+enum redis_keys_kind { KEY_RECORD, KEY_ENTITY, KEY_INDEX, KEY_OTHER };
+/*
+ * Of a key's whole name.  KEY_OTHER: this gateway would never write it; a
+ * gateway with another number of shards, another version or another program
+ * has.
+ */
+enum redis_keys_kind redis_keys_kind(const struct conf *conf, struct span name);

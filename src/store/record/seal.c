@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "base/digits.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/test_build.h"
+#include "store/record/seal.h"
+
+enum {
+	NONCE_BYTES = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
+	TAG_BYTES = crypto_aead_xchacha20poly1305_ietf_ABYTES,
+	ATTEMPT_DIGITS = 6,
+	/* Version, state, attempt, fingerprint, key id. */
+	ABOUT_BYTES = 2 + 1 + ATTEMPT_DIGITS + TOKEN_CHARS + DIGEST_BYTES,
+	/* Version, key id. */
+	LABEL_BYTES = 2 + DIGEST_BYTES,
+};
+_Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES ==
+	CONF_ENCRYPTION_KEY_BYTES, "keys of another length");
+
+struct seal_about
+seal_about_attempt(const struct key_id *key_id, uint32_t attempt,
+    const uint8_t *fingerprint)
+{
+	char token[TOKEN_CHARS + 1];
+	struct seal_about about = {
+	    .key_id = *key_id, .state = STATE_COMPLETED, .attempt = attempt};
+	base64_encode(fingerprint, DIGEST_BYTES, token);
+	memcpy(about.fingerprint, token, TOKEN_CHARS);
+	return about;
+}
+
+struct seal_about
+seal_about_record(const struct key_id *key_id, const struct record *record)
+{
+	struct seal_about about = {.key_id = *key_id,
+	    .state = record->state,
+	    .attempt = record->attempt};
+	must(record->fingerprint.len == TOKEN_CHARS);
+	memcpy(about.fingerprint, record->fingerprint.ptr, TOKEN_CHARS);
+	return about;
+}
+
+/* Each part has a fixed length, so no two can give the same bytes. */
+static void
+put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
+{
+	char *at = (char *)ret_bytes;
+	memcpy(at, "o1", 2);
+	at[2] = state_letter(about->state);
+	digits_pad(at + 3, ATTEMPT_DIGITS, about->attempt);
+	at += 3 + ATTEMPT_DIGITS;
+	memcpy(at, about->fingerprint, TOKEN_CHARS);
+	memcpy(at + TOKEN_CHARS, about->key_id.bytes, DIGEST_BYTES);
+}
+
+/* How many of those bytes are authenticated: all, but in a mutation test. */
+static unsigned long long
+about_bytes(void)
+{
+	return INVARIANT(sealed_to_record) ? ABOUT_BYTES : 0;
+}
+
+/* What is authenticated, but not encrypted. */
+struct more {
+	const uint8_t *bytes;
+	unsigned long long len;
+};
+
+static void
+encrypt(const struct conf_store *conf, struct more more, struct span plain,
+    char **ret_bytes, size_t *ret_len)
+{
+	must(conf->n_encryption_keys > 0);
+	const struct conf_encryption_key *key = &conf->encryption_keys[0];
+	size_t id_len = strlen(key->id);
+	size_t head = 2 + id_len + 1;
+	char *bytes =
+	    mem_grow(NULL, head + NONCE_BYTES + plain.len + TAG_BYTES);
+	memcpy(bytes, "e ", 2);
+	memcpy(bytes + 2, key->id, id_len);
+	bytes[2 + id_len] = '\n';
+	uint8_t *nonce = (uint8_t *)bytes + head;
+	random_bytes(nonce, NONCE_BYTES);
+	unsigned long long len;
+	crypto_aead_xchacha20poly1305_ietf_encrypt(nonce + NONCE_BYTES, &len,
+	    (const uint8_t *)plain.ptr, plain.len, more.bytes, more.len, NULL,
+	    nonce, key->key);
+	*ret_bytes = bytes;
+	*ret_len = head + NONCE_BYTES + (size_t)len;
+}
+
+bool
+seal_key_of(struct span stored, struct span *ret_id)
+{
+	if (!span_starts(stored, SPAN("e ")))
+		return false;
+	struct span id = span_from(stored, 2);
+	const char *end = id.len ? memchr(id.ptr, '\n', id.len) : NULL;
+	if (end == NULL)
+		return false;
+	*ret_id = span_of(id.ptr, (size_t)(end - id.ptr));
+	return true;
+}
+
+static const struct conf_encryption_key *
+find_key(const struct conf_store *conf, struct span id)
+{
+	for (size_t i = 0; i < conf->n_encryption_keys; i++)
+		if (span_eq(span_str(conf->encryption_keys[i].id), id))
+			return &conf->encryption_keys[i];
+	return NULL;
+}
+
+bool
+seal_has_key(const struct conf_store *conf, struct span id)
+{
+	return find_key(conf, id) != NULL;
+}
+
+static int
+decrypt(const struct conf_store *conf, struct more more, struct span sealed,
+    char **ret_plain, size_t *ret_len)
+{
+	struct span id;
+	if (!seal_key_of(sealed, &id))
+		return E_MALFORMED;
+	const struct conf_encryption_key *key = find_key(conf, id);
+	if (key == NULL)
+		return E_NO_KEY;
+	struct span rest = span_from(sealed, 2 + id.len + 1);
+	if (rest.len < NONCE_BYTES + TAG_BYTES)
+		return E_MALFORMED;
+
+	const uint8_t *nonce = (const uint8_t *)rest.ptr;
+	unsigned long long len;
+	char *plain = mem_grow(NULL, rest.len - NONCE_BYTES - TAG_BYTES);
+	if (crypto_aead_xchacha20poly1305_ietf_decrypt((uint8_t *)plain, &len,
+		NULL, nonce + NONCE_BYTES, rest.len - NONCE_BYTES, more.bytes,
+		more.len, nonce, key->key) != 0) {
+		free(plain);
+		return E_SEALED;
+	}
+	*ret_plain = plain;
+	*ret_len = (size_t)len;
+	return 0;
+}
+
+/* --- answers --- */
+
+void
+seal_close(const struct conf_store *conf, const struct seal_about *about,
+    struct span plain, char **ret_bytes, size_t *ret_len)
+{
+	uint8_t bytes[ABOUT_BYTES];
+	put_about(about, bytes);
+	const struct more more = {bytes, about_bytes()};
+	encrypt(conf, more, plain, ret_bytes, ret_len);
+}
+
+int
+seal_open(const struct conf_store *conf, const struct seal_about *about,
+    struct span sealed, char **ret_plain, size_t *ret_len)
+{
+	uint8_t bytes[ABOUT_BYTES];
+	put_about(about, bytes);
+	const struct more more = {bytes, about_bytes()};
+	return decrypt(conf, more, sealed, ret_plain, ret_len);
+}
+
+/* --- labels --- */
+
+/* No answer is of a version that begins so. */
+static void
+put_label(const struct key_id *key_id, uint8_t ret_bytes[LABEL_BYTES])
+{
+	memcpy(ret_bytes, "l1", 2);
+	memcpy(ret_bytes + 2, key_id->bytes, DIGEST_BYTES);
+}
+
+void
+seal_close_label(const struct conf_store *conf, const struct key_id *key_id,
+    struct span plain, char **ret_bytes, size_t *ret_len)
+{
+	uint8_t bytes[LABEL_BYTES];
+	put_label(key_id, bytes);
+	const struct more more = {bytes, sizeof bytes};
+	encrypt(conf, more, plain, ret_bytes, ret_len);
+}
+
+int
+seal_open_label(const struct conf_store *conf, const struct key_id *key_id,
+    struct span sealed, char **ret_plain, size_t *ret_len)
+{
+	uint8_t bytes[LABEL_BYTES];
+	put_label(key_id, bytes);
+	const struct more more = {bytes, sizeof bytes};
+	return decrypt(conf, more, sealed, ret_plain, ret_len);
+}

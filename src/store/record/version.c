@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/record/version.h"
+
+#include "base/ascii.h"
+#include "base/decimal.h"
+#include "base/digits.h"
+
+/* So long is a version as JSON, at most. */
+enum { SHOWN_MAX = 64 };
+/* Added to exponents, so that none is below 0. */
+static const int64_t BIAS = INT64_C(5000000000);
+
+/* --- numbers --- */
+
+/* A spelling of base/decimal.h taken apart. */
+struct spelled {
+	bool negative;
+	struct span digits;
+	int64_t exponent; /* of the first digit */
+};
+
+static bool
+take_apart(struct span text, struct spelled *ret_spelled)
+{
+	struct spelled s = {0};
+	int64_t power = 0;
+	if (text.ptr[0] == '-') {
+		s.negative = true;
+		text = span_from(text, 1);
+	}
+	while (s.digits.len < text.len &&
+	    ascii_is_digit(text.ptr[s.digits.len]))
+		s.digits.len++;
+	s.digits.ptr = text.ptr;
+	text = span_from(text, s.digits.len);
+	if (text.len > 0) {
+		bool down = text.len > 1 && text.ptr[1] == '-';
+		if (!digits_read(span_from(text, 1 + down), BIAS / 2, &power))
+			return false;
+		power = down ? -power : power;
+	}
+	s.exponent = power + (int64_t)s.digits.len - 1;
+	*ret_spelled = s;
+	return true;
+}
+
+/* Each digit from 9 down, a 0 before it, so that what is longer is less. */
+static struct span
+turned(struct arena *arena, struct span digits)
+{
+	char *out = arena_alloc(arena, 2 * digits.len + 1);
+	for (size_t i = 0; i < digits.len; i++) {
+		out[2 * i] = '0';
+		out[2 * i + 1] = (char)('0' + '9' - digits.ptr[i]);
+	}
+	out[2 * digits.len] = '1';
+	return span_of(out, 2 * digits.len + 1);
+}
+
+static bool
+read_number(struct arena *arena, struct span spelling,
+    struct span *ret_version, struct span *ret_shown)
+{
+	struct spelled s;
+	/* A copy: the value may not live as long as the arena. */
+	struct span plain = decimal_plain(arena, spelling);
+	*ret_shown = arena_printf(arena, "%.*s", SPAN_FMT(plain));
+	if (ret_shown->len > SHOWN_MAX || !take_apart(spelling, &s))
+		return false;
+	if (span_eq(spelling, SPAN("0"))) {
+		*ret_version = SPAN("11");
+		return true;
+	}
+	struct span digits = arena_printf(arena, "%010lld%.*s",
+	    (long long)(BIAS + s.exponent), SPAN_FMT(s.digits));
+	if (s.negative)
+		digits = turned(arena, digits);
+	*ret_version = arena_printf(
+	    arena, "1%c%.*s", s.negative ? '0' : '2', SPAN_FMT(digits));
+	return true;
+}
+
+/* --- times --- */
+
+/* So many digits that make a number of that range. */
+static bool
+take_number(struct span *text, size_t len, int64_t least, int64_t most,
+    int64_t *ret_number)
+{
+	if (text->len < len ||
+	    !digits_read(span_of(text->ptr, len), most, ret_number) ||
+	    *ret_number < least)
+		return false;
+	*text = span_from(*text, len);
+	return true;
+}
+
+static bool
+take_char(struct span *text, char c)
+{
+	if (text->len == 0 || text->ptr[0] != c)
+		return false;
+	*text = span_from(*text, 1);
+	return true;
+}
+
+static int64_t
+days_in_month(int64_t year, int64_t month)
+{
+	static const char days[] = {
+	    31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool leap =
+	    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	return days[month - 1] + (month == 2 && leap);
+}
+
+/* full-date: the days since the first of March of the year 0. */
+static bool
+take_date(struct span *text, int64_t *ret_days)
+{
+	int64_t year, month, day;
+	if (!take_number(text, 4, 0, 9999, &year) || !take_char(text, '-') ||
+	    !take_number(text, 2, 1, 12, &month) || !take_char(text, '-') ||
+	    !take_number(text, 2, 1, 31, &day) ||
+	    day > days_in_month(year, month))
+		return false;
+	/* Years that begin in March have their leap day at their end. */
+	int64_t y = month > 2 ? year : year - 1;
+	int64_t m = month > 2 ? month - 3 : month + 9;
+	y += 400; /* so that nothing is below 0 */
+	*ret_days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 +
+	    day - 1;
+	return true;
+}
+
+/* time-offset, in minutes. */
+static bool
+take_offset(struct span *text, int64_t *ret_minutes)
+{
+	int64_t hours, minutes;
+	*ret_minutes = 0;
+	if (take_char(text, 'Z') || take_char(text, 'z'))
+		return true;
+	bool west = take_char(text, '-');
+	if ((!west && !take_char(text, '+')) ||
+	    !take_number(text, 2, 0, 23, &hours) || !take_char(text, ':') ||
+	    !take_number(text, 2, 0, 59, &minutes))
+		return false;
+	*ret_minutes = (60 * hours + minutes) * (west ? -1 : 1);
+	return true;
+}
+
+static bool
+take_fraction(struct span *text, struct span *ret_digits)
+{
+	*ret_digits = SPAN("");
+	if (!take_char(text, '.'))
+		return true;
+	size_t len = 0;
+	while (len < text->len && ascii_is_digit(text->ptr[len]))
+		len++;
+	struct span digits = span_of(text->ptr, len);
+	*text = span_from(*text, len);
+	while (digits.len > 0 && digits.ptr[digits.len - 1] == '0')
+		digits.len--;
+	*ret_digits = digits;
+	return len > 0;
+}
+
+static bool
+read_time(struct arena *arena, struct span text, struct span *ret_version,
+    struct span *ret_shown)
+{
+	int64_t days, hour, minute, second, offset;
+	struct span rest = text, fraction;
+	if (text.len > SHOWN_MAX - 2 || !take_date(&rest, &days) ||
+	    (!take_char(&rest, 'T') && !take_char(&rest, 't')) ||
+	    !take_number(&rest, 2, 0, 23, &hour) || !take_char(&rest, ':') ||
+	    !take_number(&rest, 2, 0, 59, &minute) ||
+	    !take_char(&rest, ':') ||
+	    !take_number(&rest, 2, 0, 60, &second) ||
+	    !take_fraction(&rest, &fraction) ||
+	    !take_offset(&rest, &offset) || rest.len > 0)
+		return false;
+	int64_t seconds =
+	    ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
+	*ret_version = arena_printf(arena, "2%012lld%.*s", (long long)seconds,
+	    SPAN_FMT(fraction));
+	*ret_shown = arena_printf(arena, "\"%.*s\"", SPAN_FMT(text));
+	return true;
+}
+
+bool
+version_read(struct arena *arena, const struct json *json,
+    struct span *ret_version, struct span *ret_shown)
+{
+	struct span text;
+	if (json_spelling(json, &text))
+		return read_number(arena, text, ret_version, ret_shown);
+	return json_text(json, &text) &&
+	    read_time(arena, text, ret_version, ret_shown);
+}

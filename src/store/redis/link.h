@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/loop/loop.h"
+#include "conf/conf.h"
+#include "store/redis/redis_clock.h"
+#include "store/redis/resp.h"
+
+/*
+ * One connection to Redis on a loop: it connects, shakes hands,
+ * notices silence and connects again, by itself.  All commands of one turn of
+ * the loop leave with one write at its end.  It knows nothing of records or
+ * scripts.  Its owner's thread only.  A call belongs to whoever sends it, and
+ * must live until its done is called.
+ */
+struct link;
+struct redisReply;
+
+/* Where a link leads; copied. */
+struct link_to {
+	const char *socket; /* a Unix socket's path; NULL: host and port */
+	const char *host;   /* name or address; NULL: see find below */
+	const char *name; /* that its certificate must have; NULL: host */
+	uint16_t port;
+	bool sentinel; /* a Redis Sentinel, which has no records and no clock */
+	/*
+	 * For large values: the kernel keeps few of its bytes, so that they do
+	 * not fill the queues on the way, in which those of others wait.
+	 */
+	bool large;
+	/*
+	 * No signs of life are asked for: it may block, its owner sends all the
+	 * time, and notices silence by link_left_ms.
+	 */
+	bool unpulsed;
+};
+
+struct link_call {
+	/*
+	 * Redis' reply, valid during this call only, or NULL: the connection
+	 * was lost, and whether the command was executed is not known.  It may
+	 * send, and may reset the link, which then lives until it returns.
+	 */
+	void (*done)(struct link_call *call, const struct redisReply *reply);
+	int64_t sent_us; /* clock_us() when it was handed over */
+	/* The link's own: */
+	struct link_call *next;
+	/* For link_left_ms: */
+	int64_t end;      /* bytes given to the connection, up to its last */
+	int64_t untaken;  /* of those, not yet taken at the last look */
+	int64_t moved_us; /* when something of it was last seen to move */
+};
+
+struct link_events {
+	/*
+	 * Set where only the owner knows the address: called each time that the
+	 * link is about to connect, and answered by link_found, at once or
+	 * later, but within store.timeout.  NULL: link_to has the address.
+	 */
+	void (*find)(void *arg);
+	/* The link went up or down; it must not be reset when it goes down. */
+	void (*changed)(void *arg, bool up);
+	/* An attempt to connect failed: the link is still down. */
+	void (*failed)(void *arg);
+	/*
+	 * With channels set (a pattern of PSUBSCRIBE) the link only listens:
+	 * heard is called for each message on those channels.  Such a link has
+	 * no pulse, and nothing may be sent on it.
+	 */
+	void (*heard)(void *arg, struct span message);
+	const char *channels; /* copied */
+	/* Redis does not let us listen, for that reason; NULL: as it may. */
+	void (*refused)(void *arg, const char *error);
+	/*
+	 * The log is not told when the link goes down or up: another link to
+	 * the same Redis says so.
+	 */
+	bool unsaid;
+	/*
+	 * Several links tell of one Redis: whether the log is to hear that this
+	 * one is down, for the reason in message (NULL: that it is up again, or
+	 * freed).  It is asked once for each.  NULL: the log hears all.
+	 */
+	bool (*tells)(void *arg, const char *message);
+	void *arg;
+};
+
+/*
+ * Connects in the loop's next turn; redis, a part of conf, says how to log in,
+ * and how long to wait.
+ */
+struct link *link_new(struct loop *loop, const struct conf *conf,
+    const struct conf_redis *redis, const struct link_to *to,
+    const struct link_events *events);
+/*
+ * All open calls end with NULL; nulls the pointer, accepts NULL.  Not from
+ * within done().
+ */
+void link_free(struct link **link);
+
+/* The answer to find; does nothing where the link has not asked. */
+void link_found(struct link *link, const char *host, uint16_t port);
+
+/* Whether calls can be sent: connected, and the handshake is over. */
+bool link_is_up(const struct link *link);
+/*
+ * True while the link is down but may be up in a moment: its first attempt
+ * since it was last up, or since the start, is still under way.
+ */
+bool link_is_hopeful(const struct link *link);
+
+/* Sends one whole command, whose bytes are copied; the link must be up. */
+void link_send(
+    struct link *link, struct link_call *call, const struct resp *command);
+/*
+ * How much longer, in ms, a call that was sent may go without a reply before
+ * the connection counts as silent; 0: its time is up.  store.timeout is for
+ * silence, not for bytes that flow: it begins anew whenever a byte of any reply
+ * has come, and while the other side takes the bytes of this call, or of those
+ * ahead of it, from our socket.
+ */
+int64_t link_left_ms(struct link *link, struct link_call *call);
+/*
+ * Cuts the connection with a TCP reset, so that Redis drops what it has not
+ * read yet; every call without a reply ends with NULL.  message is for the log.
+ */
+void link_reset(struct link *link, const char *message);
+
+/*
+ * What done() or heard() was told cannot be true, so nothing that comes behind
+ * it can be believed: the link is cut as soon as that has returned, and the log
+ * is told why.
+ */
+void link_distrust(struct link *link, const char *message);
+/* Cuts it where Redis is at another address now: connects again at once. */
+void link_move(struct link *link);
+/*
+ * Why it last went down; "" where it never did.  It lives until the next time.
+ */
+const char *link_message(const struct link *link);
+/*
+ * Where the link leads now, by address where it is connected or was: another
+ * link made with it leads to the same server.  The strings are the link's.
+ */
+struct link_to link_where(const struct link *link);
+/* Redis' clock as the link has last learnt it; it lives as long as the link. */
+struct redis_clock *link_clock(struct link *link);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "store/redis/master.h"
+
+struct master {
+	pthread_mutex_t mutex; /* of all fields below, and of the list */
+	char host[SENTINEL_HOST_BYTES];
+	uint16_t port;
+	unsigned number; /* 0: none is known yet */
+	struct master_follower *followers;
+};
+
+struct master *
+master_new(void)
+{
+	struct master *master = mem_zero(sizeof *master);
+	must(pthread_mutex_init(&master->mutex, NULL) == 0);
+	return master;
+}
+
+void
+master_free(struct master **master)
+{
+	struct master *m = *master;
+	*master = NULL;
+	if (m == NULL)
+		return;
+	must(m->followers == NULL);
+	pthread_mutex_destroy(&m->mutex);
+	free(m);
+}
+
+void
+master_set(struct master *master, const char *host, uint16_t port)
+{
+	pthread_mutex_lock(&master->mutex);
+	snprintf(master->host, sizeof master->host, "%s", host);
+	master->port = port;
+	master->number++;
+	for (struct master_follower *f = master->followers; f != NULL;
+	     f = f->next)
+		eventfd_write(f->moved, 1);
+	pthread_mutex_unlock(&master->mutex);
+}
+
+/* Reads the address; the number of that master, 0 where none is known. */
+static unsigned
+look(struct master *master, char ret_host[SENTINEL_HOST_BYTES],
+    uint16_t *ret_port)
+{
+	pthread_mutex_lock(&master->mutex);
+	unsigned number = master->number;
+	memcpy(ret_host, master->host, sizeof master->host);
+	*ret_port = master->port;
+	pthread_mutex_unlock(&master->mutex);
+	return number;
+}
+
+char *
+master_text(struct master *master)
+{
+	char host[SENTINEL_HOST_BYTES];
+	uint16_t port;
+	if (look(master, host, &port) == 0)
+		return NULL;
+	return strchr(host, ':') != NULL ? mem_printf("[%s]:%u", host, port)
+					 : mem_printf("%s:%u", host, port);
+}
+
+static void
+lead(struct master_follower *follower)
+{
+	char host[SENTINEL_HOST_BYTES];
+	uint16_t port;
+	unsigned number = look(follower->master, host, &port);
+	if (number == 0 || follower->link == NULL)
+		return;
+	if (follower->asked) {
+		follower->asked = false;
+		follower->went = number;
+		link_found(follower->link, host, port);
+	} else if (follower->went != number) {
+		link_move(follower->link);
+	}
+}
+
+static void
+on_moved(void *arg, unsigned events)
+{
+	struct master_follower *follower = arg;
+	eventfd_t times;
+	(void)events;
+	eventfd_read(follower->moved, &times);
+	lead(follower);
+}
+
+void
+master_follower_init(
+    struct master_follower *follower, struct master *master, struct loop *loop)
+{
+	follower->master = master;
+	follower->moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	must(follower->moved >= 0);
+	follower->watch = watch_new(loop, follower->moved, on_moved, follower);
+	watch_want(follower->watch, WATCH_READ);
+	pthread_mutex_lock(&master->mutex);
+	follower->next = master->followers;
+	follower->place = &master->followers;
+	if (follower->next != NULL)
+		follower->next->place = &follower->next;
+	master->followers = follower;
+	pthread_mutex_unlock(&master->mutex);
+}
+
+void
+master_follower_find(struct master_follower *follower, struct link *link)
+{
+	follower->link = link;
+	follower->asked = true;
+	lead(follower);
+}
+
+void
+master_follower_end(struct master_follower *follower)
+{
+	struct master *master = follower->master;
+	if (master == NULL)
+		return;
+	pthread_mutex_lock(&master->mutex);
+	*follower->place = follower->next;
+	if (follower->next != NULL)
+		follower->next->place = follower->place;
+	pthread_mutex_unlock(&master->mutex);
+	watch_free(&follower->watch);
+	close(follower->moved);
+	*follower = (struct master_follower){0};
+}

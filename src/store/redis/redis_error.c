@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "store/redis/redis_error.h"
+
+enum {
+	NOT_RUN = 1,
+	ONLY_READS = 2,
+	MOVES = 4,
+	REFUSES = 8,
+};
+
+static const struct {
+	const char *word;
+	unsigned properties;
+} errors[] = {
+    [REDIS_ERROR_OTHER] = {"", 0},
+#define REDIS_ERROR(name, word, properties)                                   \
+	[REDIS_ERROR_##name] = {word, properties},
+#include "tbl/redis_errors.h"
+#undef REDIS_ERROR
+    [REDIS_ERROR_NO_FUNCTION] = {"", NOT_RUN},
+    [REDIS_ERROR_LIBRARY_EXISTS] = {"", 0},
+};
+
+static bool
+ends_with(struct span s, struct span end)
+{
+	return s.len >= end.len &&
+	    span_eq(span_from(s, s.len - end.len), end);
+}
+
+/* For errors that have no first word of their own. */
+static enum redis_error
+told_by_text(struct span error)
+{
+	if (span_eq(error, SPAN("ERR Function not found")))
+		return REDIS_ERROR_NO_FUNCTION;
+	if (span_starts(error, SPAN("ERR Library ")) &&
+	    ends_with(error, SPAN(" already exists")))
+		return REDIS_ERROR_LIBRARY_EXISTS;
+	return REDIS_ERROR_ERR;
+}
+
+enum redis_error
+redis_error_of(struct span error)
+{
+	struct span rest = error, word;
+	if (!span_next(&rest, ' ', &word) || word.len == 0)
+		return REDIS_ERROR_OTHER;
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		if (span_eq(word, span_str(errors[i].word)))
+			return i == REDIS_ERROR_ERR ? told_by_text(error)
+						    : (enum redis_error)i;
+	return REDIS_ERROR_OTHER;
+}
+
+enum redis_error
+redis_error_of_reply(const redisReply *reply)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return REDIS_ERROR_OTHER;
+	return redis_error_of(span_of(reply->str, reply->len));
+}
+
+bool
+redis_error_ran_nothing(enum redis_error error)
+{
+	return (errors[error].properties & NOT_RUN) != 0;
+}
+
+bool
+redis_error_allows_reads(enum redis_error error)
+{
+	return (errors[error].properties & ONLY_READS) != 0;
+}
+
+bool
+redis_error_shows_move(enum redis_error error)
+{
+	return (errors[error].properties & MOVES) != 0;
+}
+
+bool
+redis_error_refuses_us(enum redis_error error)
+{
+	return (errors[error].properties & REFUSES) != 0;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/digits.h"
+#include "base/mem.h"
+#include "store/redis/reply_reader.h"
+
+enum {
+	/* Of a line: errors are the longest. */
+	LINE_MAX_BYTES = 64 * 1024,
+	/* Of a reply: the longest has a stored answer (max_response_body). */
+	REPLY_MAX_BYTES = 288 * 1024 * 1024,
+	/* Of a reply, in all arrays: the longest lists a cluster's slots. */
+	REPLY_MAX_ELEMENTS = 512 * 1024,
+	/* Arrays in arrays; hiredis before 1.0 has this limit, too. */
+	REPLY_MAX_DEPTH = 8,
+	ROOM_FIRST = 16, /* elements for which an array has room at first */
+};
+
+struct reply_reader {
+	redisReader *parser;
+	redisReplyObjectFunctions functions; /* the parser's */
+	struct arena *arena; /* of the reply that is being read */
+	struct arena *given; /* of the one that was returned last */
+	size_t bytes;    /* taken in since the last whole reply */
+	size_t elements; /* announced since then */
+	const char *fault;
+};
+
+static const char too_large[] = "a reply larger than any that was asked for";
+static const char no_memory[] = "out of memory";
+static const char wrong_type[] = "a reply of a type that was not asked for";
+
+/* --- making replies --- */
+
+/* NULL for a connection that blocks. */
+static struct reply_reader *
+reader_of(const redisReadTask *task)
+{
+	return task->privdata;
+}
+
+/* Ends the parser: it takes it for a lack of memory. */
+static void *
+reject_reply(const redisReadTask *task, const char *fault)
+{
+	if (reader_of(task) != NULL)
+		reader_of(task)->fault = fault;
+	return NULL;
+}
+
+static struct arena *
+arena_of(struct reply_reader *reader)
+{
+	if (reader->arena == NULL)
+		reader->arena = arena_new();
+	return reader->arena;
+}
+
+/* Zeroed; of a connection that blocks it is freed by freeReplyObject(). */
+static void *
+take_zeroed(const redisReadTask *task, size_t bytes)
+{
+	struct reply_reader *reader = reader_of(task);
+	return reader != NULL ? arena_alloc(arena_of(reader), bytes)
+			      : mem_zero(bytes);
+}
+
+/* NULL where there is no memory. */
+static char *
+take_text(const redisReadTask *task, struct span text)
+{
+	struct reply_reader *reader = reader_of(task);
+	if (reader != NULL)
+		return arena_dup_large(arena_of(reader), text);
+	char *copy = malloc(text.len + 1);
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, text.ptr, text.len);
+	copy[text.len] = '\0';
+	return copy;
+}
+
+/* For twice as many elements. */
+static void
+enlarge(const redisReadTask *task, redisReply *array)
+{
+	size_t count = array->elements;
+	redisReply **element = take_zeroed(
+	    task, (count ? 2 * count : ROOM_FIRST) * sizeof *element);
+	if (count > 0)
+		memcpy(element, array->element, count * sizeof *element);
+	if (reader_of(task) == NULL)
+		free(array->element);
+	array->element = element;
+}
+
+/* Appends it to the array that it is part of, which grows as they come. */
+static redisReply *
+make(const redisReadTask *task, int type)
+{
+	redisReply *reply = take_zeroed(task, sizeof *reply);
+	reply->type = type;
+	if (task->parent == NULL)
+		return reply;
+	redisReply *array = task->parent->obj;
+	size_t count = array->elements;
+	if (count == 0 || (count >= ROOM_FIRST && !(count & (count - 1))))
+		enlarge(task, array);
+	array->element[array->elements++] = reply;
+	return reply;
+}
+
+static void *
+on_string(const redisReadTask *task, char *text, size_t len)
+{
+	if (task->type != REDIS_REPLY_STRING &&
+	    task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
+		return reject_reply(task, wrong_type);
+	char *copy = take_text(task, span_of(text, len));
+	if (copy == NULL)
+		return reject_reply(task, no_memory);
+	redisReply *reply = make(task, task->type);
+	reply->str = copy;
+	reply->len = len;
+	return reply;
+}
+
+/* In hiredis before 1.0 the count is an int, later a size_t. */
+#if HIREDIS_MAJOR >= 1
+typedef size_t count_type;
+#else
+typedef int count_type;
+#endif
+
+static void *
+on_array(const redisReadTask *task, count_type count)
+{
+	struct reply_reader *reader = reader_of(task);
+	size_t before = reader != NULL ? reader->elements : 0;
+	size_t depth = 0;
+	for (redisReadTask *at = task->parent; at != NULL; at = at->parent)
+		depth++;
+	if (task->type != REDIS_REPLY_ARRAY || depth > REPLY_MAX_DEPTH)
+		return reject_reply(task, wrong_type);
+	if ((size_t)count > REPLY_MAX_ELEMENTS - before)
+		return reject_reply(task, too_large);
+	if (reader != NULL)
+		reader->elements += (size_t)count;
+	return make(task, REDIS_REPLY_ARRAY);
+}
+
+static void *
+on_integer(const redisReadTask *task, long long number)
+{
+	if (task->type != REDIS_REPLY_INTEGER)
+		return reject_reply(task, wrong_type);
+	redisReply *reply = make(task, REDIS_REPLY_INTEGER);
+	reply->integer = number;
+	return reply;
+}
+
+/* In place of a string or an array; RESP3's own was not asked for. */
+static void *
+on_nil(const redisReadTask *task)
+{
+	if (task->type == REDIS_REPLY_NIL)
+		return reject_reply(task, wrong_type);
+	return make(task, REDIS_REPLY_NIL);
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *
+on_double(const redisReadTask *task, double number, char *text, size_t len)
+{
+	(void)number;
+	(void)text;
+	(void)len;
+	return reject_reply(task, wrong_type);
+}
+
+static void *
+on_bool(const redisReadTask *task, int value)
+{
+	(void)value;
+	return reject_reply(task, wrong_type);
+}
+#endif
+
+static redisReplyObjectFunctions functions = {
+    .createString = on_string,
+    .createArray = on_array,
+    .createInteger = on_integer,
+    .createNil = on_nil,
+#if HIREDIS_MAJOR >= 1
+    .createDouble = on_double,
+    .createBool = on_bool,
+#endif
+    .freeObject = freeReplyObject,
+};
+
+void
+reply_reader_guard(redisReader *parser)
+{
+	parser->fn = &functions;
+}
+
+/* --- reading --- */
+
+struct reply_reader *
+reply_reader_new(void)
+{
+	struct reply_reader *reader = mem_zero(sizeof *reader);
+	reader->functions = functions;
+	reader->functions.freeObject = NULL;
+	reader->parser = redisReaderCreateWithFunctions(&reader->functions);
+	if (reader->parser != NULL)
+		reader->parser->privdata = reader;
+	else
+		reader->fault = no_memory;
+	return reader;
+}
+
+void
+reply_reader_free(struct reply_reader **reader)
+{
+	struct reply_reader *r = *reader;
+	*reader = NULL;
+	if (r == NULL)
+		return;
+	if (r->parser != NULL)
+		redisReaderFree(r->parser);
+	arena_free(&r->arena);
+	arena_free(&r->given);
+	free(r);
+}
+
+void
+reply_reader_feed(struct reply_reader *reader, struct span bytes)
+{
+	if (reader->fault != NULL)
+		return;
+	reader->bytes += bytes.len;
+	if (redisReaderFeed(reader->parser, bytes.ptr, bytes.len) != REDIS_OK)
+		reader->fault = reader->parser->errstr;
+}
+
+/*
+ * The parser stopped at a line without an end, or behind the end of one: that
+ * is then the length of a string, which has not come as a whole.
+ */
+static const char *
+look_at_rest(const redisReader *parser)
+{
+	struct span rest = span_of(
+	    parser->buf + parser->pos, parser->len - parser->pos);
+	struct span line;
+	int64_t len;
+	size_t looked = rest.len < LINE_MAX_BYTES ? rest.len : LINE_MAX_BYTES;
+	const char *end = looked ? memchr(rest.ptr, '\r', looked) : NULL;
+	if (end == NULL)
+		return looked == LINE_MAX_BYTES ? "a line without an end"
+						: NULL;
+	line = span_of(rest.ptr, (size_t)(end - rest.ptr));
+	return end + 1 < rest.ptr + rest.len &&
+		!digits_read(line, REPLY_MAX_BYTES, &len)
+	    ? too_large
+	    : NULL;
+}
+
+const redisReply *
+reply_reader_next(struct reply_reader *reader)
+{
+	redisReader *parser = reader->parser;
+	void *reply = NULL;
+	arena_free(&reader->given);
+	if (reader->fault != NULL)
+		return NULL;
+	if (redisReaderGetReply(parser, &reply) != REDIS_OK) {
+		if (reader->fault == NULL)
+			reader->fault = parser->errstr;
+		return NULL;
+	}
+	if (reply != NULL) {
+		reader->bytes = parser->len - parser->pos;
+		reader->elements = 0;
+		reader->given = reader->arena;
+		reader->arena = NULL;
+		return reply;
+	}
+	reader->fault = reader->bytes > REPLY_MAX_BYTES
+	    ? too_large
+	    : look_at_rest(parser);
+	return NULL;
+}
+
+const char *
+reply_reader_fault(const struct reply_reader *reader)
+{
+	return reader->fault;
+}

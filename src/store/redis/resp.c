@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "store/redis/redis_clock.h"
+#include "store/redis/resp.h"
+
+enum {
+	LEAST_BYTES = 1024,
+	COUNT_BYTES = 1 + DIGITS_MAX + 2, /* its kind, digits, end of line */
+};
+
+/* Makes room for so many more bytes. */
+static void
+reserve_room(struct resp *resp, size_t more)
+{
+	if (more <= resp->size - resp->len)
+		return;
+	size_t size = resp->size ? 2 * resp->size : LEAST_BYTES;
+	if (size < resp->len + more)
+		size = resp->len + more;
+	resp->bytes = mem_grow(resp->bytes, size);
+	resp->size = size;
+}
+
+/* --- into room that is reserved --- */
+
+static void
+put_span(struct resp *resp, struct span bytes)
+{
+	if (bytes.len > 0)
+		memcpy(resp->bytes + resp->len, bytes.ptr, bytes.len);
+	resp->len += bytes.len;
+}
+
+static void
+put_line_end(struct resp *resp)
+{
+	memcpy(resp->bytes + resp->len, "\r\n", 2);
+	resp->len += 2;
+}
+
+static void
+put_count(struct resp *resp, char kind, size_t count)
+{
+	resp->bytes[resp->len++] = kind;
+	resp->len += digits_put(resp->bytes + resp->len, (int64_t)count);
+	put_line_end(resp);
+}
+
+/* --- parts of a command --- */
+
+void
+resp_bytes(struct resp *resp, struct span bytes)
+{
+	reserve_room(resp, bytes.len);
+	put_span(resp, bytes);
+}
+
+void
+resp_begin(struct resp *resp, size_t count)
+{
+	reserve_room(resp, COUNT_BYTES);
+	put_count(resp, '*', count);
+}
+
+void
+resp_arg(struct resp *resp, struct span arg)
+{
+	resp_joined(resp, &arg, 1);
+}
+
+void
+resp_joined(struct resp *resp, const struct span *parts, size_t count)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].len;
+	reserve_room(resp, COUNT_BYTES + len + 2);
+	put_count(resp, '$', len);
+	for (size_t i = 0; i < count; i++)
+		put_span(resp, parts[i]);
+	put_line_end(resp);
+}
+
+void
+resp_number(struct resp *resp, int64_t number)
+{
+	char text[DIGITS_MAX];
+	resp_arg(resp, span_of(text, digits_put(text, number)));
+}
+
+void
+resp_empty(struct resp *resp)
+{
+	resp->len = 0;
+}
+
+void
+resp_clear(struct resp *resp)
+{
+	free(resp->bytes);
+	*resp = (struct resp){0};
+}
+
+/* An array of that many strings at least. */
+static bool
+has_strings(const redisReply *reply, size_t elements, size_t strings)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != elements)
+		return false;
+	for (size_t i = 0; i < strings; i++)
+		if (reply->element[i]->type != REDIS_REPLY_STRING)
+			return false;
+	return true;
+}
+
+bool
+resp_read_time(const redisReply *reply, int64_t *ret_ms)
+{
+	int64_t s, us;
+	if (!has_strings(reply, 2, 2) ||
+	    !digits_read(resp_text(reply->element[0]),
+		REDIS_CLOCK_MAX_MS / 1000, &s) ||
+	    !digits_read(resp_text(reply->element[1]), 999999, &us))
+		return false;
+	*ret_ms = s * 1000 + us / 1000;
+	return true;
+}
+
+/* "psubscribe", pattern, and how many patterns there are now. */
+bool
+resp_is_subscribed(const redisReply *reply, struct span pattern)
+{
+	return has_strings(reply, 3, 2) &&
+	    span_eq(resp_text(reply->element[0]), SPAN("psubscribe")) &&
+	    span_eq(resp_text(reply->element[1]), pattern);
+}
+
+/* "pmessage", pattern, channel, message. */
+bool
+resp_read_message(const redisReply *reply, struct span pattern,
+    struct span *ret_message)
+{
+	if (!has_strings(reply, 4, 4) ||
+	    !span_eq(resp_text(reply->element[0]), SPAN("pmessage")) ||
+	    !span_eq(resp_text(reply->element[1]), pattern))
+		return false;
+	*ret_message = resp_text(reply->element[3]);
+	return true;
+}
+
+struct span
+resp_text(const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_STRING)
+		return SPAN("");
+	return span_of(reply->str, reply->len);
+}

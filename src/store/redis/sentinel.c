@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/test_build.h"
+#include "store/redis/place.h"
+#include "store/redis/sentinel.h"
+
+/* --- questions --- */
+
+static void
+put_question(struct resp *resp, struct span what, const char *master)
+{
+	resp_begin(resp, 3);
+	resp_arg(resp, SPAN("SENTINEL"));
+	resp_arg(resp, what);
+	resp_arg(resp, span_str(master));
+}
+
+void
+sentinel_ask_epoch(struct resp *resp, const char *master)
+{
+	put_question(resp, SPAN("MASTER"), master);
+}
+
+void
+sentinel_ask_address(struct resp *resp, const char *master)
+{
+	put_question(resp, SPAN("GET-MASTER-ADDR-BY-NAME"), master);
+}
+
+/* --- answers --- */
+
+static bool
+is_text(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING;
+}
+
+/* Names of fields and their values, by turns. */
+bool
+sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return false;
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (is_text(reply->element[i]) &&
+		    is_text(reply->element[i + 1]) &&
+		    span_eq(resp_text(reply->element[i]), SPAN("config-epoch")))
+			return digits_read(resp_text(reply->element[i + 1]),
+			    INT64_MAX, ret_epoch);
+	return false;
+}
+
+bool
+sentinel_read_address(const redisReply *reply,
+    char ret_host[SENTINEL_HOST_BYTES], uint16_t *ret_port)
+{
+	int64_t port;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
+	    !place_is_host(resp_text(reply->element[0])) ||
+	    !digits_read(resp_text(reply->element[1]), UINT16_MAX, &port) ||
+	    port == 0)
+		return false;
+	memcpy(ret_host, reply->element[0]->str, reply->element[0]->len);
+	ret_host[reply->element[0]->len] = '\0';
+	*ret_port = (uint16_t)port;
+	return true;
+}
+
+/* "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT" */
+bool
+sentinel_tells_of(struct span message, const char *master)
+{
+	struct span name;
+	return span_next(&message, ' ', &name) &&
+	    span_eq(name, span_str(master));
+}
+
+/* --- whom to believe --- */
+
+bool
+sentinel_named_is_same(
+    const struct sentinel_named *one, const struct sentinel_named *other)
+{
+	return one->port == other->port && !strcmp(one->host, other->host);
+}
+
+static size_t
+voices_for(const struct sentinel_named *said, size_t count,
+    const struct sentinel_named *candidate)
+{
+	size_t voices = 0;
+	for (size_t i = 0; i < count; i++)
+		voices += sentinel_named_is_same(&said[i], candidate);
+	return voices;
+}
+
+static const struct sentinel_named *
+newest(const struct sentinel_named *said, size_t count)
+{
+	const struct sentinel_named *best = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (said[i].host[0] == '\0')
+			continue;
+		if (best == NULL || said[i].epoch > best->epoch ||
+		    (said[i].epoch == best->epoch &&
+			voices_for(said, count, &said[i]) >
+			    voices_for(said, count, best)))
+			best = &said[i];
+	}
+	return best;
+}
+
+const struct sentinel_named *
+sentinel_choose(const struct sentinel_named *said, size_t count,
+    const struct sentinel_named *before)
+{
+	const struct sentinel_named *best = newest(said, count);
+	if (best == NULL || before->host[0] == '\0' ||
+	    best->epoch > before->epoch || !INVARIANT(newest_master))
+		return best;
+	return !sentinel_named_is_same(best, before) &&
+		voices_for(said, count, best) > count / 2
+	    ? best
+	    : NULL;
+}

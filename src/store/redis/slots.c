@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "store/redis/info.h"
+#include "store/redis/redis_error.h"
+#include "store/redis/slots.h"
+
+enum {
+	CRC_POLYNOMIAL = 0x1021, /* CRC-16/XMODEM */
+	PLACES_MAX = 4096, /* Redis aims at a thousand */
+};
+
+unsigned
+slots_of_tag(struct span tag)
+{
+	uint16_t crc = 0;
+	for (size_t i = 0; i < tag.len; i++) {
+		crc = (uint16_t)(crc ^ (uint8_t)tag.ptr[i] << 8);
+		for (int bit = 0; bit < 8; bit++)
+			crc = (uint16_t)(crc & 0x8000
+				? crc << 1 ^ CRC_POLYNOMIAL
+				: crc << 1);
+	}
+	return crc % SLOTS;
+}
+
+unsigned
+slots_of_shard(unsigned shard)
+{
+	char digits[DIGITS_MAX];
+	return slots_of_tag(span_of(digits, digits_put(digits, shard)));
+}
+
+/* --- whose slots they are --- */
+
+/* The index of that place plus 1; 0: there are too many. */
+static uint16_t
+add_place(struct slots *slots, struct span host, unsigned port)
+{
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct place *place = &slots->places[i];
+		if (place->port == port &&
+		    span_eq(span_str(place->host), host))
+			return (uint16_t)(i + 1);
+	}
+	if (slots->count == PLACES_MAX)
+		return 0;
+	slots->places = mem_grow(
+	    slots->places, (slots->count + 1) * sizeof *slots->places);
+	slots->places[slots->count++] =
+	    (struct place){mem_str(host), (uint16_t)port};
+	return (uint16_t)slots->count;
+}
+
+static bool
+is_kind(const redisReply *reply, int type, size_t elements)
+{
+	return reply->type == type && reply->elements >= elements;
+}
+
+static bool
+own(struct slots *slots, const redisReply *from, const redisReply *to,
+    uint16_t owner)
+{
+	if (from->type != REDIS_REPLY_INTEGER ||
+	    to->type != REDIS_REPLY_INTEGER || from->integer < 0 ||
+	    to->integer >= SLOTS || owner == 0)
+		return false;
+	for (long long slot = from->integer; slot <= to->integer; slot++) {
+		if (slots->owner[slot] != 0)
+			return false; /* it is named twice */
+		slots->owner[slot] = owner;
+	}
+	return true;
+}
+
+static bool
+is_port(const redisReply *reply)
+{
+	return reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer > 0 && reply->integer <= UINT16_MAX;
+}
+
+/* The first of the two that is a host, else the server that answered. */
+static struct span
+host_of(const redisReply *name, const redisReply *address,
+    const struct place *asked)
+{
+	const redisReply *const both[] = {name, address};
+	for (size_t i = 0; i < 2; i++) {
+		if (both[i] == NULL || both[i]->type != REDIS_REPLY_STRING)
+			continue;
+		struct span host = span_of(both[i]->str, both[i]->len);
+		if (place_is_host(host))
+			return host;
+	}
+	return span_str(asked->host);
+}
+
+/* A value of a map, which RESP2 sends as names and values by turns. */
+static const redisReply *
+member(const redisReply *map, struct span name)
+{
+	for (size_t i = 0; i + 1 < map->elements; i += 2) {
+		const redisReply *key = map->element[i];
+		if (key->type == REDIS_REPLY_STRING &&
+		    span_eq(span_of(key->str, key->len), name))
+			return map->element[i + 1];
+	}
+	return NULL;
+}
+
+static bool
+is_master(const redisReply *node)
+{
+	const redisReply *role = member(node, SPAN("role"));
+	return role != NULL && role->type == REDIS_REPLY_STRING &&
+	    span_eq(span_of(role->str, role->len), SPAN("master"));
+}
+
+/* Which server answered, and whether it is spoken to with TLS. */
+struct asking {
+	const struct place *asked;
+	bool tls;
+};
+
+/* Of CLUSTER SHARDS: one shard's ranges of slots, and its servers. */
+static bool
+read_shard(struct slots *slots, const redisReply *shard,
+    const struct asking *how)
+{
+	if (!is_kind(shard, REDIS_REPLY_ARRAY, 4))
+		return false;
+	const redisReply *ranges = member(shard, SPAN("slots"));
+	const redisReply *nodes = member(shard, SPAN("nodes"));
+	uint16_t master = 0;
+	if (ranges == NULL || nodes == NULL ||
+	    ranges->type != REDIS_REPLY_ARRAY ||
+	    nodes->type != REDIS_REPLY_ARRAY || ranges->elements % 2 != 0)
+		return false;
+	for (size_t i = 0; i < nodes->elements; i++) {
+		const redisReply *node = nodes->element[i], *port;
+		if (!is_kind(node, REDIS_REPLY_ARRAY, 2))
+			return false;
+		port = member(
+		    node, how->tls ? SPAN("tls-port") : SPAN("port"));
+		if (!is_port(port)) /* it has none of that kind */
+			continue;
+		uint16_t place = add_place(slots,
+		    host_of(member(node, SPAN("endpoint")),
+			member(node, SPAN("ip")), how->asked),
+		    (unsigned)port->integer);
+		if (is_master(node))
+			master = place;
+	}
+	for (size_t i = 0; i < ranges->elements; i += 2)
+		if (!own(slots, ranges->element[i], ranges->element[i + 1],
+			master))
+			return false;
+	return true;
+}
+
+/*
+ * Of CLUSTER SLOTS: first slot, last slot, and servers, the master first, each
+ * with the port that is for us.
+ */
+static bool
+read_range(struct slots *slots, const redisReply *range,
+    const struct asking *how)
+{
+	uint16_t master = 0;
+	if (!is_kind(range, REDIS_REPLY_ARRAY, 3))
+		return false;
+	for (size_t i = 2; i < range->elements; i++) {
+		const redisReply *node = range->element[i];
+		if (!is_kind(node, REDIS_REPLY_ARRAY, 2) ||
+		    !is_port(node->element[1]))
+			return false;
+		uint16_t place = add_place(slots,
+		    host_of(node->element[0], NULL, how->asked),
+		    (unsigned)node->element[1]->integer);
+		if (i == 2)
+			master = place;
+	}
+	return own(slots, range->element[0], range->element[1], master);
+}
+
+static bool
+read_list(const redisReply *reply, const struct asking *how,
+    bool (*read)(struct slots *slots, const redisReply *piece,
+	const struct asking *how),
+    struct slots *ret_slots)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return false;
+	*ret_slots = (struct slots){0};
+	for (size_t i = 0; i < reply->elements; i++) {
+		if (read(ret_slots, reply->element[i], how))
+			continue;
+		slots_clear(ret_slots);
+		return false;
+	}
+	return true;
+}
+
+bool
+slots_read_shards(const redisReply *reply, const struct place *asked,
+    bool tls, struct slots *ret_slots)
+{
+	const struct asking how = {asked, tls};
+	return read_list(reply, &how, read_shard, ret_slots);
+}
+
+bool
+slots_read_slots(const redisReply *reply, const struct place *asked,
+    struct slots *ret_slots)
+{
+	const struct asking how = {asked, false};
+	return read_list(reply, &how, read_range, ret_slots);
+}
+
+void
+slots_clear(struct slots *slots)
+{
+	for (size_t i = 0; i < slots->count; i++)
+		place_clear(&slots->places[i]);
+	free(slots->places);
+	slots->places = NULL;
+	slots->count = 0;
+}
+
+bool
+slots_serve(struct span info)
+{
+	return span_eq(info_value(info, SPAN("cluster_state")), SPAN("ok"));
+}
+
+/* --- where a key is --- */
+
+bool
+slots_redirect_read(struct span error, const struct place *asked,
+    struct slots_redirect *ret_redirect)
+{
+	enum redis_error kind = redis_error_of(error);
+	struct span word, slot, where, host;
+	int64_t number;
+	uint16_t port;
+	if (kind != REDIS_ERROR_ASK && kind != REDIS_ERROR_MOVED)
+		return false;
+	if (!span_next(&error, ' ', &word) || !span_next(&error, ' ', &slot) ||
+	    !span_next(&error, ' ', &where) ||
+	    !digits_read(slot, SLOTS - 1, &number) ||
+	    !place_split(where, &host, &port))
+		return false;
+	if (!place_is_host(host))
+		host = span_str(asked->host);
+	*ret_redirect = (struct slots_redirect){
+	    .ask = kind == REDIS_ERROR_ASK,
+	    .slot = (unsigned)number,
+	    .place = {mem_str(host), port},
+	};
+	return true;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "base/renewable.h"
+#include "store/redis/tls_session.h"
+
+enum { MESSAGE_BYTES = 160 };
+
+struct tls_session {
+	gnutls_session_t gnutls;
+	struct renewed *credentials;
+	char *name;
+	bool putting; /* GnuTLS keeps bytes that it has not sent */
+	char message[MESSAGE_BYTES];
+};
+
+/* As front/tls.c has it for clients: forward secrecy and AEAD alone. */
+static const char priorities[] =
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"
+    "-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
+    "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"
+    "-MAC-ALL:+AEAD";
+
+static const char certificate_lacks[] =
+    "TLS: the server wants a client certificate, and was given none: "
+    "certificate and key in tls";
+
+static bool
+is_address(const char *name)
+{
+	struct in6_addr binary;
+	return inet_pton(AF_INET, name, &binary) == 1 ||
+	    inet_pton(AF_INET6, name, &binary) == 1;
+}
+
+struct tls_session *
+tls_session_new(const struct conf_redis_tls *tls, const char *name, int fd)
+{
+	struct tls_session *session = mem_zero(sizeof *session);
+	if (tls->server_name != NULL)
+		name = tls->server_name;
+	session->name = mem_str(span_str(name));
+	session->credentials = renewable_borrow(tls->credentials);
+	must(gnutls_init(&session->gnutls, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL) ==
+	    0);
+	must(gnutls_priority_set_direct(
+		 session->gnutls, priorities, NULL) == 0);
+	must(gnutls_credentials_set(session->gnutls, GNUTLS_CRD_CERTIFICATE,
+		 renewable_object(session->credentials)) == 0);
+	/* An address is no name to ask a server for (RFC 6066, 3). */
+	if (!is_address(session->name))
+		must(gnutls_server_name_set(session->gnutls, GNUTLS_NAME_DNS,
+			 session->name, strlen(session->name)) == 0);
+	gnutls_session_set_verify_cert(session->gnutls, session->name, 0);
+	gnutls_transport_set_int(session->gnutls, fd);
+	gnutls_handshake_set_timeout(
+	    session->gnutls, GNUTLS_INDEFINITE_TIMEOUT);
+	return session;
+}
+
+void
+tls_session_free(struct tls_session **session)
+{
+	struct tls_session *s = *session;
+	*session = NULL;
+	if (s == NULL)
+		return;
+	gnutls_deinit(s->gnutls);
+	renewable_return(&s->credentials);
+	free(s->name);
+	free(s);
+}
+
+/* --- what went wrong --- */
+
+static void
+note_unverified(struct tls_session *session)
+{
+	gnutls_datum_t words = {NULL, 0};
+	unsigned status = gnutls_session_get_verify_cert_status(
+	    session->gnutls);
+	if (status == 0 ||
+	    gnutls_certificate_verification_status_print(
+		status, GNUTLS_CRT_X509, &words, 0) < 0)
+		return;
+	while (words.size > 0 && strchr(" .", words.data[words.size - 1]))
+		words.size--;
+	snprintf(session->message, sizeof session->message, "%s: %.*s",
+	    session->name, (int)words.size, (const char *)words.data);
+	gnutls_free(words.data);
+}
+
+/*
+ * Whether that is how a server ends it that was given no certificate: with TLS
+ * 1.2 in the handshake, with 1.3 behind it (RFC 8446, 4.4.2.4 and 6.2).
+ */
+static bool
+is_lack(struct tls_session *session, gnutls_alert_description_t alert)
+{
+	return alert == GNUTLS_A_CERTIFICATE_REQUIRED ||
+	    (alert == GNUTLS_A_HANDSHAKE_FAILURE &&
+		gnutls_certificate_client_get_request_status(
+		    session->gnutls) == 1 &&
+		gnutls_certificate_get_ours(session->gnutls) == NULL);
+}
+
+static void
+note_alert(struct tls_session *session)
+{
+	gnutls_alert_description_t alert = gnutls_alert_get(session->gnutls);
+	if (is_lack(session, alert))
+		snprintf(session->message, sizeof session->message, "%s",
+		    certificate_lacks);
+	else
+		snprintf(session->message, sizeof session->message,
+		    "TLS: the server said: %s", gnutls_alert_get_name(alert));
+}
+
+/* The first is the cause: GnuTLS says nothing new of a session that is over. */
+static void
+note_error(struct tls_session *session, int error)
+{
+	if (session->message[0] != '\0')
+		return;
+	if (error == GNUTLS_E_FATAL_ALERT_RECEIVED)
+		note_alert(session);
+	else
+		snprintf(session->message, sizeof session->message, "TLS: %s",
+		    gnutls_strerror(error));
+	if (error == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
+		note_unverified(session);
+}
+
+/* Of GnuTLS' own errors: those behind which it goes on. */
+static bool
+goes_on(const struct tls_session *session, int error)
+{
+	if (error != GNUTLS_E_WARNING_ALERT_RECEIVED)
+		return error == GNUTLS_E_INTERRUPTED;
+	return gnutls_alert_get(session->gnutls) != GNUTLS_A_CLOSE_NOTIFY;
+}
+
+/* -1, with errno and the message. */
+static ssize_t
+failed(struct tls_session *session, int error)
+{
+	if (error == GNUTLS_E_AGAIN || goes_on(session, error)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	note_error(session, error);
+	errno = EPROTO;
+	return -1;
+}
+
+const char *
+tls_session_message(const struct tls_session *session)
+{
+	return session->message;
+}
+
+bool
+tls_session_lacks_certificate(const char *message)
+{
+	return strcmp(message, certificate_lacks) == 0;
+}
+
+/* --- the handshake and bytes --- */
+
+enum tls_session_step
+tls_session_shake(struct tls_session *session)
+{
+	int error;
+	do
+		error = gnutls_handshake(session->gnutls);
+	while (error < 0 && goes_on(session, error));
+	if (error == 0)
+		return TLS_SESSION_READY;
+	if (error == GNUTLS_E_AGAIN)
+		return gnutls_record_get_direction(session->gnutls) == 0
+		    ? TLS_SESSION_READS
+		    : TLS_SESSION_WRITES;
+	note_error(session, error);
+	return TLS_SESSION_FAILED;
+}
+
+/* A server that closes may have said why, which no write will tell. */
+static int
+reason_of(struct tls_session *session, int error)
+{
+	unsigned char number[8];
+	char byte;
+	ssize_t got = gnutls_record_recv_seq(
+	    session->gnutls, &byte, sizeof byte, number);
+	return got == GNUTLS_E_FATAL_ALERT_RECEIVED ? (int)got : error;
+}
+
+ssize_t
+tls_session_put(struct tls_session *session, struct span bytes)
+{
+	/* It has a copy of what it could not send, however that has moved. */
+	ssize_t put = session->putting
+	    ? gnutls_record_send(session->gnutls, NULL, 0)
+	    : gnutls_record_send(session->gnutls, bytes.ptr, bytes.len);
+	session->putting = put == GNUTLS_E_AGAIN || put == GNUTLS_E_INTERRUPTED;
+	if (put < 0 && put != GNUTLS_E_AGAIN && put != GNUTLS_E_INTERRUPTED)
+		put = reason_of(session, (int)put);
+	return put < 0 ? failed(session, (int)put) : put;
+}
+
+ssize_t
+tls_session_get(struct tls_session *session, char *bytes, size_t size)
+{
+	unsigned char number[8];
+	/* gnutls_record_recv is the front's (front/client_recv.c). */
+	ssize_t got = gnutls_record_recv_seq(
+	    session->gnutls, bytes, size, number);
+	/* Many servers close without a word (RFC 8446, 6.1). */
+	if (got == GNUTLS_E_PREMATURE_TERMINATION)
+		return 0;
+	return got < 0 ? failed(session, (int)got) : got;
+}
+
+bool
+tls_session_has_more(const struct tls_session *session)
+{
+	return gnutls_record_check_pending(session->gnutls) > 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/loop/loop.h"
+#include "base/loop/thread.h"
+#include "messages/broker/kafka/kafka_ledger.h"
+#include "messages/broker/kafka/kafka_scan.h"
+
+/* A system that has no thread for us ends nobody: it is said, and tried on. */
+
+static struct loop *loop;
+static unsigned n_tried, n_said;
+
+/* In place of the program's. */
+bool
+thread_begin(void *(*run)(void *arg), void *arg)
+{
+	(void)run;
+	(void)arg;
+	n_tried++;
+	return false;
+}
+
+static void
+scan_is_over(void *arg, struct kafka_scan_job *job)
+{
+	(void)arg;
+	assert_string_equal(job->words, "no thread can be made");
+	kafka_scan_job_free(&job);
+	n_said++;
+	loop_stop(loop);
+}
+
+static void
+a_scan_without_a_thread_fails_and_the_next_one_tries(void **state)
+{
+	(void)state;
+	loop = loop_new();
+	struct kafka_scan *scan = kafka_scan_new(loop, rd_kafka_conf_new());
+	n_tried = n_said = 0;
+	for (unsigned i = 1; i <= 2; i++) {
+		struct arena *arena = arena_new();
+		struct kafka_scan_job *job = arena_alloc(arena, sizeof *job);
+		job->arena = arena;
+		job->last = &job->messages;
+		job->done = scan_is_over;
+		kafka_scan_begin(scan, job);
+		loop_run(loop);
+		assert_int_equal(n_tried, i);
+		assert_int_equal(n_said, i);
+	}
+	kafka_scan_end(&scan);
+	loop_free(&loop);
+}
+
+static void
+stop_when_tried_again(void *arg)
+{
+	struct timer *timer = arg;
+	if (n_tried < 2)
+		timer_set(timer, 50);
+	else
+		loop_stop(loop);
+}
+
+static void
+note_change(void *arg)
+{
+	(void)arg;
+	n_said++;
+}
+
+static void
+stay(struct conf *conf)
+{
+	(void)conf;
+}
+
+static void
+a_ledger_without_a_thread_is_down_and_tries_again(void **state)
+{
+	(void)state;
+	static char name[] = "i";
+	static struct conf made = {
+	    .refs = 2, .instance = name, .destroy = stay};
+	const struct conf *conf = &made;
+	struct conf_broker broker = {.name = name};
+	struct kafka_ledger_events events = {.changed = note_change};
+	struct kafka_ledger_start start = {.broker = &broker, .conf = conf,
+	    .topic = "t", .store = SPAN("s"), .relay = "r", .turn = 1,
+	    .shards = 1, .events = &events};
+	struct timer timer;
+	start.loop = loop = loop_new();
+	n_tried = n_said = 0;
+	struct kafka_ledger *ledger = kafka_ledger_open(&start);
+	timer_init(&timer, loop, stop_when_tried_again, &timer);
+	timer_set(&timer, 0);
+	loop_run(loop);
+	assert_false(kafka_ledger_is_up(ledger));
+	assert_string_equal(
+	    kafka_ledger_message(ledger), "no thread can be made");
+	assert_int_equal(n_said, 1);
+	kafka_ledger_close(&ledger);
+	assert_int_equal(kafka_ledger_leaving(loop), 0);
+	loop_free(&loop);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(
+		a_scan_without_a_thread_fails_and_the_next_one_tries),
+	    cmocka_unit_test(
+		a_ledger_without_a_thread_is_down_and_tries_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "messages/relay/relay_text.h"
+
+/* An event as JSON: whatever bytes it has, the text is valid. */
+
+static struct arena *arena;
+
+static int
+begin(void **state)
+{
+	(void)state;
+	arena = arena_new();
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	arena_trim();
+	return 0;
+}
+
+static struct relay_event
+payment(void)
+{
+	return (struct relay_event){.id = SPAN("3-1700000000123-0"),
+	    .key_id = SPAN("0011"), .route = SPAN("charges"),
+	    .from = SPAN("PROCESSING"), .to = SPAN("COMPLETED"), .status = 201,
+	    .attempt = 2, .time_ms = INT64_C(1700000000123)};
+}
+
+static json_t *
+written(const struct relay_event *event)
+{
+	struct span text = relay_text_event(arena, event);
+	json_error_t error;
+	json_t *json =
+	    json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &error);
+	assert_non_null(json);
+	return json;
+}
+
+static void
+all_members_are_there_always(void **state)
+{
+	struct relay_event event = payment();
+	(void)state;
+	struct span text = relay_text_event(arena, &event);
+	assert_true(span_eq(text,
+	    SPAN("{\"id\":\"3-1700000000123-0\",\"key_id\":\"0011\","
+		 "\"route\":\"charges\",\"from\":\"PROCESSING\","
+		 "\"to\":\"COMPLETED\",\"status\":201,\"attempt\":2,"
+		 "\"time\":\"2023-11-14T22:13:20.123Z\",\"instance\":null,"
+		 "\"request_id\":null,\"label\":null,\"answer\":null}")));
+	event.status = 0;
+	json_t *json = written(&event);
+	assert_true(json_is_null(json_object_get(json, "status")));
+	json_decref(json);
+}
+
+static void
+any_bytes_become_text(void **state)
+{
+	static const struct {
+		struct span bytes, text;
+	} cases[] = {
+	    {SPAN("a\"b\\c\n\x01"), SPAN("a\"b\\c\n\x01")},
+	    {SPAN("\xc3\xa9"), SPAN("\xc3\xa9")},
+	    {SPAN("\xe9"), SPAN("\xc3\xa9")}, /* as Latin-1 */
+	    {SPAN("\xff\xc3"), SPAN("\xc3\xbf\xc3\x83")},
+	    {SPAN(""), SPAN("")},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct relay_event event = payment();
+		event.route = cases[i].bytes;
+		json_t *json = written(&event);
+		const json_t *route = json_object_get(json, "route");
+		assert_true(span_eq(cases[i].text,
+		    span_of(json_string_value(route),
+			json_string_length(route))));
+		json_decref(json);
+	}
+}
+
+static json_t *
+with_body(struct span bytes)
+{
+	struct relay_event event = payment();
+	struct fields none = {NULL, 0};
+	struct body body;
+	body_init(&body, NULL);
+	assert_int_equal(body_append(&body, bytes.ptr, bytes.len), 0);
+	event.answer = answer_new(201, &none, &body, SPAN(""));
+	json_t *json = written(&event);
+	answer_unref(&event.answer);
+	return json;
+}
+
+static void
+a_body_that_is_no_text_is_in_base64(void **state)
+{
+	static const struct {
+		struct span bytes;
+		const char *member, *value;
+	} cases[] = {
+	    {SPAN("{\"a\": 1}"), "body", "{\"a\": 1}"},
+	    {SPAN(""), "body", ""},
+	    {SPAN("\xff"), "body_base64", "/w=="},
+	    {SPAN("a\0b"), "body_base64", "YQBi"}, /* jsonb takes no NUL */
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		json_t *json = with_body(cases[i].bytes);
+		const json_t *answer = json_object_get(json, "answer");
+		assert_string_equal(json_string_value(json_object_get(
+					answer, cases[i].member)),
+		    cases[i].value);
+		assert_int_equal(json_object_size(answer), 3);
+		json_decref(json);
+	}
+}
+
+static void
+a_batch_is_a_list(void **state)
+{
+	struct relay_event events[] = {payment(), payment()};
+	struct relay_batch batch = {.events = events};
+	(void)state;
+	for (size_t n = 0; n <= 2; n++) {
+		batch.n_events = n;
+		struct span text = relay_text_events(arena, &batch);
+		json_t *json = json_loadb(text.ptr, text.len, 0, NULL);
+		assert_int_equal(json_array_size(json), n);
+		json_decref(json);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		all_members_are_there_always, begin, end),
+	    cmocka_unit_test_setup_teardown(any_bytes_become_text, begin, end),
+	    cmocka_unit_test_setup_teardown(
+		a_body_that_is_no_text_is_in_base64, begin, end),
+	    cmocka_unit_test_setup_teardown(a_batch_is_a_list, begin, end),
+	};
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("relay_text", tests, NULL, NULL);
+}

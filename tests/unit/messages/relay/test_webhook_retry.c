@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "http/head/header.h"
+#include "messages/relay/webhook_retry.h"
+
+enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
+
+static int64_t
+next_ms(unsigned tries, int64_t age_ms, int64_t after_ms, uint32_t chance)
+{
+	int64_t ms = 0;
+	assert_true(
+	    webhook_retry_next(tries, age_ms, after_ms, chance, &ms));
+	return ms;
+}
+
+static void
+it_doubles_from_a_second_to_an_hour(void **state)
+{
+	(void)state;
+	assert_int_equal(next_ms(1, 0, 0, 0), 1000);
+	assert_int_equal(next_ms(2, 0, 0, 0), 2000);
+	assert_int_equal(next_ms(12, 0, 0, 0), 2048000);
+	assert_int_equal(next_ms(13, 0, 0, 0), HOUR_MS);
+	assert_int_equal(next_ms(4000000000U, 0, 0, 0), HOUR_MS);
+}
+
+static void
+jitter_adds_less_than_a_quarter(void **state)
+{
+	(void)state;
+	for (uint32_t chance = 0; chance < 100000; chance += 7)
+		assert_in_range(next_ms(3, 0, 0, chance), 4000, 4999);
+	assert_int_equal(next_ms(3, 0, 0, 999), 4999);
+}
+
+static void
+the_receiver_may_say_later_and_not_sooner(void **state)
+{
+	(void)state;
+	assert_int_equal(next_ms(1, 0, 30000, 0), 30000);
+	assert_int_equal(next_ms(5, 0, 3000, 0), 16000);
+}
+
+static void
+the_last_try_is_at_the_end_of_three_days(void **state)
+{
+	int64_t ms = 7;
+	(void)state;
+	assert_int_equal(next_ms(90, 3 * DAY_MS - 5, 0, 0), 5);
+	assert_int_equal(next_ms(1, DAY_MS, 9 * (int64_t)DAY_MS, 0),
+	    2 * DAY_MS);
+	assert_false(webhook_retry_next(90, 3 * DAY_MS, 0, 0, &ms));
+	assert_int_equal(ms, 7);
+}
+
+static int64_t
+after(const char *value)
+{
+	struct field list[] = {{SPAN("Date"), SPAN("x")},
+	    {SPAN("retry-after"), span_str(value)}};
+	struct fields fields = {list, 2};
+	return header_retry_after(&fields, INT64_C(784111777000) - 90000);
+}
+
+static void
+retry_after_is_seconds_or_a_date(void **state)
+{
+	struct fields none = {0};
+	(void)state;
+	assert_int_equal(after("120"), 120000);
+	assert_int_equal(after("0"), 0);
+	assert_int_equal(after("Sun, 06 Nov 1994 08:49:37 GMT"), 90000);
+	assert_int_equal(after("Sun, 06 Nov 1994 08:40:37 GMT"), 0);
+	assert_int_equal(after("-1"), 0);
+	assert_int_equal(after("soon"), 0);
+	assert_int_equal(after("99999999999999999999"), 0);
+	assert_int_equal(header_retry_after(&none, 0), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(it_doubles_from_a_second_to_an_hour),
+	    cmocka_unit_test(jitter_adds_less_than_a_quarter),
+	    cmocka_unit_test(the_receiver_may_say_later_and_not_sooner),
+	    cmocka_unit_test(the_last_try_is_at_the_end_of_three_days),
+	    cmocka_unit_test(retry_after_is_seconds_or_a_date),
+	};
+	return cmocka_run_group_tests_name("webhook_retry", tests, NULL, NULL);
+}
