@@ -303,20 +303,12 @@ execution_store_journaled(struct machine *machine)
 	    e, taken ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
 }
 
-static void
-detach_pause(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 enum after
 execution_store_pause(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	int64_t ms = PAUSE_FIRST_MS * (int64_t)e->tries;
-	op_start(&e->pause, ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS,
-	    detach_pause);
+	op_start(&e->pause, ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS, NULL);
 	return execution_to(e, EXECUTION_PAUSED, WAIT);
 }
 

@@ -22,7 +22,8 @@ op_expired(void *arg)
 		timer_set(&op->deadline, more_ms);
 		return;
 	}
-	op->detach(op, E_TIMEOUT);
+	if (op->detach != NULL)
+		op->detach(op, E_TIMEOUT);
 	if (op->state == OP_PENDING)
 		op_done(op, E_TIMEOUT);
 }
@@ -40,7 +41,7 @@ void
 op_start_untimed(struct op *op, void (*detach)(struct op *op, int error))
 {
 	must(op->state != OP_PENDING);
-	must(op->loop != NULL && detach != NULL);
+	must(op->loop != NULL);
 	task_cancel(&op->task);
 	op->state = OP_PENDING;
 	op->error = 0;
@@ -73,7 +74,7 @@ op_done(struct op *op, int error)
 void
 op_cancel(struct op *op)
 {
-	if (op->state == OP_PENDING)
+	if (op->state == OP_PENDING && op->detach != NULL)
 		op->detach(op, E_CANCELLED);
 	timer_clear(&op->deadline);
 	task_cancel(&op->task);

@@ -21,9 +21,9 @@ struct op {
 	void (*wake)(void *owner);
 	void *owner;
 	/*
-	 * Set by the provider: lets go of a pending operation, because its time
-	 * is up (E_TIMEOUT) or its owner gave it up (E_CANCELLED).  In the
-	 * first case it may end it, where it knows more than that.
+	 * Set by the provider, or NULL: lets go of a pending operation, because
+	 * its time is up (E_TIMEOUT) or its owner gave it up (E_CANCELLED).  In
+	 * the first case it may end it, where it knows more than that.
 	 */
 	void (*detach)(struct op *op, int error);
 	/*
@@ -43,7 +43,8 @@ void op_init(
     struct op *op, struct loop *loop, void (*wake)(void *owner), void *owner);
 /*
  * For the provider: the operation is pending from now on; after timeout_ms (0:
- * no deadline) it is detached, and ends with E_TIMEOUT.
+ * no deadline) it is detached, and ends with E_TIMEOUT.  detach is NULL where
+ * nothing has to let go of it.
  */
 void op_start(struct op *op, int64_t timeout_ms,
     void (*detach)(struct op *op, int error));

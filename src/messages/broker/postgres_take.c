@@ -84,13 +84,13 @@ text_or_null(const char *text)
 
 /* --- what is left out --- */
 
-struct list {
+struct sql_array {
 	char *text;
 	size_t len, size;
 };
 
 static void
-append(struct list *list, char c)
+append(struct sql_array *list, char c)
 {
 	if (list->len == list->size)
 		list->text = mem_grow(
@@ -100,7 +100,7 @@ append(struct list *list, char c)
 
 /* An element of an array, as SQL writes it. */
 static void
-append_element(struct list *list, struct span text)
+append_element(struct sql_array *list, struct span text)
 {
 	append(list, list->len > 0 ? ',' : '{');
 	append(list, '"');
@@ -112,8 +112,8 @@ append_element(struct list *list, struct span text)
 	append(list, '"');
 }
 
-static struct list
-list_close(struct list list)
+static struct sql_array
+list_close(struct sql_array list)
 {
 	if (list.len == 0)
 		append(&list, '{');
@@ -122,10 +122,10 @@ list_close(struct list list)
 }
 
 /* Taken since then; the newest are last. */
-static struct list
+static struct sql_array
 in_hand_since(const struct postgres_hand *hand, uint64_t take)
 {
-	struct list list = {0};
+	struct sql_array list = {0};
 	const struct postgres_row *row = hand->newest;
 	for (; row != NULL; row = row->before)
 		if (row->disowned)
@@ -140,10 +140,10 @@ in_hand_since(const struct postgres_hand *hand, uint64_t take)
 }
 
 /* Taken until then: a sweep that has begun has passed those it took itself. */
-static struct list
+static struct sql_array
 in_hand_until(const struct postgres_hand *hand, uint64_t take)
 {
-	struct list list = {0};
+	struct sql_array list = {0};
 	const struct postgres_row *row = hand->oldest;
 	for (; row != NULL; row = row->after)
 		if (row->disowned)
@@ -202,7 +202,7 @@ place_of(const struct postgres_take *t)
 				       &t->frontier;
 }
 
-static struct list
+static struct sql_array
 left_out(const struct postgres_reader *reader)
 {
 	const struct postgres_take *t = &reader->take;
@@ -251,7 +251,7 @@ ask_rows(struct postgres_reader *reader, struct arena *arena, struct span parts)
 	t->outstanding = true;
 	t->came_to_end = t->last_ahead = t->any_id = false;
 	const struct postgres_place *above = place_of(t);
-	struct list without = left_out(reader);
+	struct sql_array without = left_out(reader);
 	struct span frontier_id = text_or_null(t->frontier.id);
 	struct span frontier_order = text_or_null(t->frontier.order);
 	struct span values[VALUES] = {

@@ -53,14 +53,6 @@ is_there(void *arg)
 		op_done(&batch->op, 0);
 }
 
-/* The ledger has copies. */
-static void
-batch_detached(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 /* --- the target --- */
 
 static struct relay_target *
@@ -136,7 +128,7 @@ put_events(struct relay_target *target, struct relay_batch *batch)
 	struct relay_kafka *k = kafka_of(target);
 	must(k->batch == NULL);
 	k->batch = batch;
-	op_start(&batch->op, 0, batch_detached);
+	op_start(&batch->op, 0, NULL);
 	kafka_ledger_put(k->ledger, copy_of(batch, k->shards));
 }
 

@@ -162,14 +162,6 @@ on_done(struct postgres_ledger_put *put)
 	settle_batch(p);
 }
 
-/* The ledger has what it needs of the batch until it is closed. */
-static void
-on_detached(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 static struct relay_target *
 target_open(const struct relay_target_start *start)
 {
@@ -213,7 +205,7 @@ target_put(struct relay_target *target, struct relay_batch *batch)
 	    .places = places_text(batch),
 	    .done = on_done,
 	};
-	op_start(&batch->op, 0, on_detached);
+	op_start(&batch->op, 0, NULL);
 	postgres_ledger_put(p->ledger, &p->put);
 }
 

@@ -86,14 +86,6 @@ hook_open(const struct relay_target_start *start)
 	return &hook->target;
 }
 
-/* What is kept of it is looked up by the next turn. */
-static void
-on_batch_detached(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 static void
 hook_put(struct relay_target *target, struct relay_batch *batch)
 {
@@ -106,7 +98,7 @@ hook_put(struct relay_target *target, struct relay_batch *batch)
 	else
 		hook->first_batch = batch;
 	batch->token = NULL;
-	op_start(&batch->op, 0, on_batch_detached);
+	op_start(&batch->op, 0, NULL);
 	webhook_keep_more(hook);
 }
 

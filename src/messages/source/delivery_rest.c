@@ -25,14 +25,6 @@ enum {
 	REJECTED_SIZE_EACH_MS = 1000,
 };
 
-/* Its owner waits no more: nobody has to be told. */
-static void
-wait_no_more(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 static int64_t
 at_least_one(int64_t ms)
 {
@@ -65,7 +57,7 @@ delivery_rest_stand(struct machine *machine)
 	/* It has a time of its own for that. */
 	tries |= d->rejected && source_standing_only_refused(d->source);
 	if (!tries && !source_standing_goes(d->source)) {
-		op_start(&d->gate, 0, wait_no_more);
+		op_start(&d->gate, 0, NULL);
 		return delivery_to(d, DELIVERY_STOOD, WAIT);
 	}
 	if (is_ending(d)) {
@@ -266,7 +258,7 @@ delivery_rest_yield(struct machine *machine)
 	d->yields++;
 	d->next_ms = clock_wall_ms() + ms;
 	source_credit_rest(d->source, d, true);
-	op_start(&d->rest, ms, wait_no_more);
+	op_start(&d->rest, ms, NULL);
 	return delivery_to(d, DELIVERY_YIELDED, WAIT);
 }
 
@@ -355,7 +347,7 @@ rest(struct delivery *d, int64_t ms)
 	if (ms >= LONG_MS)
 		delivery_memory_shed(d);
 	d->next_ms = clock_wall_ms() + ms;
-	op_start(&d->rest, at_least_one(ms), wait_no_more);
+	op_start(&d->rest, at_least_one(ms), NULL);
 	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 

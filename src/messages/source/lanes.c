@@ -113,18 +113,10 @@ lanes_is_first(const struct lane_place *place)
 	return place->lane == NULL || place->lane->first == place;
 }
 
-/* Its owner waits no more. */
-static void
-turn_unwanted(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 void
 lanes_wait(struct lane_place *place)
 {
-	op_start(&place->turn, 0, turn_unwanted);
+	op_start(&place->turn, 0, NULL);
 }
 
 void

@@ -357,14 +357,6 @@ reader_credit(struct broker_reader *base, unsigned credit)
 	kafka_kick(kafka_behind(base));
 }
 
-/* A pending operation of ours has nothing to let go of. */
-static void
-unwanted(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 static void
 reader_finish(struct broker_reader *base, struct broker_finish *finish)
 {
@@ -373,7 +365,7 @@ reader_finish(struct broker_reader *base, struct broker_finish *finish)
 		kafka_put_finish(kafka, finish);
 		return;
 	}
-	op_start(&finish->op, 0, unwanted);
+	op_start(&finish->op, 0, NULL);
 	op_done(&finish->op, E_BROKER_DOWN);
 }
 

@@ -434,6 +434,18 @@ a_deadline_detaches_and_ends_the_operation(void **state)
 }
 
 static void
+nothing_has_to_let_go_of_an_operation(void **state)
+{
+	struct trace *t = *state;
+	op_init(&t->op, t->loop, woken, t);
+	op_start(&t->op, 1000, NULL);
+	op_cancel(&t->op);
+	op_start(&t->op, 5, NULL);
+	loop_run(t->loop);
+	assert_int_equal(t->op.error, E_TIMEOUT);
+}
+
+static void
 start_after_a_stop(void *arg)
 {
 	struct trace *t = arg;
@@ -497,6 +509,7 @@ main(void)
 	    TEST(what_rests_is_destroyed_without_another_event),
 	    TEST(an_operation_never_wakes_its_owner_from_within),
 	    TEST(a_deadline_detaches_and_ends_the_operation),
+	    TEST(nothing_has_to_let_go_of_an_operation),
 	    TEST(a_deadline_begins_when_its_operation_does),
 	    TEST(a_cancelled_operation_does_not_wake),
 	};

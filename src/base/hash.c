@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/must.h"
+
+enum { LEAST_BUCKETS = 16 };
+
+static struct hash_item **
+bucket_of(const struct hash *hash, uint64_t value)
+{
+	return &hash->buckets[value & (hash->n_buckets - 1)];
+}
+
+/* As many buckets as items, or more. */
+static void
+grow(struct hash *hash)
+{
+	struct hash old = *hash;
+	hash->n_buckets =
+	    old.n_buckets > 0 ? 2 * old.n_buckets : LEAST_BUCKETS;
+	hash->buckets = mem_zero(hash->n_buckets * sizeof *hash->buckets);
+	for (size_t i = 0; i < old.n_buckets; i++)
+		for (struct hash_item *item = old.buckets[i], *next;
+			item != NULL; item = next) {
+			struct hash_item **bucket =
+			    bucket_of(hash, item->hash);
+			next = item->next;
+			item->next = *bucket;
+			*bucket = item;
+		}
+	free(old.buckets);
+}
+
+void
+hash_add(struct hash *hash, struct hash_item *item, uint64_t value)
+{
+	if (hash->count >= hash->n_buckets)
+		grow(hash);
+	struct hash_item **bucket = bucket_of(hash, value);
+	item->hash = value;
+	item->next = *bucket;
+	*bucket = item;
+	hash->count++;
+}
+
+void
+hash_remove(struct hash *hash, struct hash_item *item)
+{
+	must(hash->count > 0);
+	struct hash_item **at = bucket_of(hash, item->hash);
+	while (*at != item) {
+		must(*at != NULL);
+		at = &(*at)->next;
+	}
+	*at = item->next;
+	hash->count--;
+}
+
+struct hash_item *
+hash_find(const struct hash *hash, uint64_t value)
+{
+	if (hash->count == 0)
+		return NULL;
+	struct hash_item *item = *bucket_of(hash, value);
+	while (item != NULL && item->hash != value)
+		item = item->next;
+	return item;
+}
+
+struct hash_item *
+hash_find_next(const struct hash_item *item)
+{
+	struct hash_item *next = item->next;
+	while (next != NULL && next->hash != item->hash)
+		next = next->next;
+	return next;
+}
+
+static struct hash_item *
+first_from(const struct hash *hash, size_t bucket)
+{
+	for (; bucket < hash->n_buckets; bucket++)
+		if (hash->buckets[bucket] != NULL)
+			return hash->buckets[bucket];
+	return NULL;
+}
+
+struct hash_item *
+hash_first(const struct hash *hash)
+{
+	return hash->count > 0 ? first_from(hash, 0) : NULL;
+}
+
+struct hash_item *
+hash_after(const struct hash *hash, const struct hash_item *item)
+{
+	if (item->next != NULL)
+		return item->next;
+	return first_from(
+	    hash, (size_t)(item->hash & (hash->n_buckets - 1)) + 1);
+}
+
+void
+hash_free(struct hash *hash)
+{
+	free(hash->buckets);
+	*hash = (struct hash){0};
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/container.h"
+
+/*
+ * A hash table whose links stand in its items.  It knows hashes, not keys: of
+ * the items with one hash, the caller compares.  It grows by itself and owns
+ * nothing but its buckets; one that is all zeros is empty.  One thread, or the
+ * caller's lock.
+ */
+struct hash_item {
+	struct hash_item *next; /* of its bucket */
+	uint64_t hash;
+};
+
+struct hash {
+	struct hash_item **buckets;
+	size_t n_buckets; /* 0 or a power of two */
+	size_t count;
+};
+
+/* Two items may have one hash; the same item is added once. */
+void hash_add(struct hash *hash, struct hash_item *item, uint64_t value);
+/* It is in the table. */
+void hash_remove(struct hash *hash, struct hash_item *item);
+/* One with that hash, and the next one with the same; or NULL. */
+struct hash_item *hash_find(const struct hash *hash, uint64_t value);
+struct hash_item *hash_find_next(const struct hash_item *item);
+/* Frees the buckets; the items are the caller's, and in no table any more. */
+void hash_free(struct hash *hash);
+/* All items, in no order: the first, and the one after another; or NULL. */
+struct hash_item *hash_first(const struct hash *hash);
+struct hash_item *hash_after(
+    const struct hash *hash, const struct hash_item *item);
+
+/* For each item with that hash, and for each; item is declared before. */
+#define HASH_EACH_OF(item, hash, value, member)                               \
+	for (struct hash_item *item##_at = hash_find(hash, value);            \
+		item##_at != NULL &&                                          \
+		((item) = CONTAINER_OF(                                       \
+		     item##_at, __typeof__(*(item)), member),                 \
+		    1);                                                       \
+		item##_at = hash_find_next(item##_at))
+/* The item at hand may be removed. */
+#define HASH_EACH(item, hash, member)                                         \
+	for (struct hash_item *item##_at = hash_first(hash), *item##_then;    \
+		item##_at != NULL &&                                          \
+		(item##_then = hash_after(hash, item##_at),                   \
+		    (item) = CONTAINER_OF(                                    \
+			item##_at, __typeof__(*(item)), member),              \
+		    1);                                                       \
+		item##_at = item##_then)
+
+/*
+ * The hash of a name that is a digest: any byte of it is as good as another.
+ * The first one is left out, as other tables are divided by it.
+ */
+static inline uint64_t
+hash_of_digest(const uint8_t *digest)
+{
+	uint64_t value;
+	memcpy(&value, digest + 1, sizeof value);
+	return value;
+}
+
+/* Of a number; neighbours get far apart (the finalizer of MurmurHash3). */
+static inline uint64_t
+hash_of_number(uint64_t number)
+{
+	number = (number ^ number >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	number = (number ^ number >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return number ^ number >> 33;
+}
