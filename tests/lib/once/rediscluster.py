@@ -242,9 +242,11 @@ class RedisCluster:
         source("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
         return source
 
-    def carry(self, slot, source, to, most=SLOTS):
-        """Moves some keys of it; how many there were."""
+    def carry(self, slot, source, to, most=SLOTS, ending=b""):
+        """Moves some keys of it, or those with that ending; how many there
+        were."""
         names = source("CLUSTER", "GETKEYSINSLOT", slot, most)
+        names = [name for name in names if name.endswith(ending)]
         if names:
             source("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, "KEYS",
                    *names)
