@@ -189,7 +189,7 @@ def this_version_has_its_chapter_in_the_changelog(bench):
 @test
 def what_they_name_of_the_source_exists(bench):
     for name in BESIDE:
-        named = re.findall(r"\b(?:contrib|src|tests)/[\w/.]*\w", beside(name))
+        named = re.findall(r"\b(?:contrib|src|tests)/[\w/.-]*\w", beside(name))
         equal([path for path in named if not os.path.exists(source(path))],
               [])
 
