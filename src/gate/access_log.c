@@ -4,7 +4,7 @@
 #include "base/loop/log.h"
 #include "gate/access_log.h"
 #include "gate/request.h"
-#include "gate/worker.h"
+#include "gate/worker_state.h"
 
 enum { FULL_EVERY_US = 1000000 };
 
@@ -28,21 +28,6 @@ access_log_failed(const struct request *r, int error)
 	log_end(&line);
 }
 
-static void
-log_exhausted(const struct request *r)
-{
-	struct span first = span_str(r->c.claim_op.first_id);
-	struct logline line = log_begin(EV_attempts_exhausted);
-	log_str(&line, "key_id", r->c.key_hex);
-	log_str(&line, "route", r->c.route->name);
-	log_span(&line, "request_id", r->c.id);
-	if (first.len > 0 && !span_eq(first, r->c.id))
-		log_span(&line, "first_request_id", first);
-	if (r->c.label.len > 0)
-		log_span(&line, "label", r->c.label);
-	log_end(&line);
-}
-
 static bool
 is_due(int64_t *logged_us)
 {
@@ -53,34 +38,35 @@ is_due(int64_t *logged_us)
 	return true;
 }
 
+/*
+ * What an operator should hear of besides: a key whose attempts are used up,
+ * and memory that is.
+ */
 static void
-log_memory_full(struct worker *w)
+log_rare(const struct request *r)
 {
-	if (!is_due(&w->full_logged_us))
-		return;
-	struct logline line = log_begin(EV_memory_full);
-	log_int(&line, "in_flight_bytes",
-	    (int64_t)atomic_load(&w->budget->used));
-	log_end(&line);
-}
-
-static void
-log_events_full(struct worker *w)
-{
-	if (!is_due(&w->events_full_logged_us))
-		return;
-	log_event(EV_events_full);
-}
-
-void
-access_log_rare(const struct request *r)
-{
-	if (r->c.outcome == OUTCOME_EXHAUSTED)
-		log_exhausted(r);
-	else if (r->c.problem == PROBLEM_EVENTS_FULL)
-		log_events_full(r->c.worker);
-	else if (r->c.outcome == OUTCOME_OVERLOADED)
-		log_memory_full(r->c.worker);
+	struct worker *w = r->c.worker;
+	if (r->c.outcome == OUTCOME_EXHAUSTED) {
+		struct span first = span_str(r->c.claim_op.first_id);
+		struct logline line = log_begin(EV_attempts_exhausted);
+		log_str(&line, "key_id", r->c.key_hex);
+		log_str(&line, "route", r->c.route->name);
+		log_span(&line, "request_id", r->c.id);
+		if (first.len > 0 && !span_eq(first, r->c.id))
+			log_span(&line, "first_request_id", first);
+		if (r->c.label.len > 0)
+			log_span(&line, "label", r->c.label);
+		log_end(&line);
+	} else if (r->c.problem == PROBLEM_EVENTS_FULL) {
+		if (is_due(&w->events_full_logged_us))
+			log_event(EV_events_full);
+	} else if (r->c.outcome == OUTCOME_OVERLOADED &&
+	    is_due(&w->full_logged_us)) {
+		struct logline line = log_begin(EV_memory_full);
+		log_int(&line, "in_flight_bytes",
+		    (int64_t)atomic_load(&w->budget->used));
+		log_end(&line);
+	}
 }
 
 int
@@ -138,6 +124,7 @@ void
 access_log(const struct request *r, int64_t took_us)
 {
 	int status = access_log_status(r);
+	log_rare(r);
 	if (!r->c.conf->log_access || !log_wants(EV_request))
 		return;
 	struct logline line = log_begin(EV_request);

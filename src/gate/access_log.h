@@ -14,12 +14,11 @@ struct request;
  * of tbl/errors.h.
  */
 void access_log_failed(const struct request *r, int error);
-/*
- * What an operator should hear of besides: a key whose attempts are used up,
- * and memory that is.
- */
-void access_log_rare(const struct request *r);
 /* The status that its client was given; 0: none. */
 int access_log_status(const struct request *r);
-/* Nothing where log.access is false; took_us is the whole request's time. */
+/*
+ * The line, unless log.access is false; and what an operator should hear of in
+ * any case: a key whose attempts are used up, and memory that is.  took_us is
+ * the whole request's time.
+ */
 void access_log(const struct request *r, int64_t took_us);

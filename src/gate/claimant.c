@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/container.h"
+#include "base/test_build.h"
 #include "gate/claimant.h"
-#include "gate/generation.h"
+#include "gate/execution.h"
 #include "gate/key/entity.h"
+#include "gate/key/fingerprint.h"
+#include "gate/message.h"
+#include "gate/worker_state.h"
 #include "http/front/route.h"
+#include "store/record/label.h"
+#include "store/record/provenance.h"
+
+/* So long after a change an answer of before it may come from memory. */
+enum { UNHEARD_US = 2000 * 1000 };
 
 void
 claimant_init(struct claimant *c, const struct claimant_home *home,
@@ -100,25 +110,40 @@ claimant_variables(const struct claimant *c)
 	};
 }
 
-/* False: the namespace cannot be made. */
-static bool
-name_record(struct claimant *c)
+/* Names the record by namespace, scope and key. */
+static enum problem
+name_record(struct claimant *c, struct span *ret_detail)
 {
-	struct span namespace = span_str(c->policy->namespace.text);
+	const struct template *template = &c->policy->namespace;
+	struct span namespace = span_str(template->text);
 	const struct variables variables = claimant_variables(c);
-	if (template_has(&c->policy->namespace, TEMPLATE_PATH) &&
-	    !variables_fill(&variables, &c->policy->namespace, &namespace))
-		return false;
+	must(c->scope != NULL);
+	if (template_has(template, TEMPLATE_PATH) &&
+	    !variables_fill(&variables, template, &namespace)) {
+		*ret_detail = SPAN("A segment of the path that names what the "
+				   "key belongs to is empty or only dots.");
+		return PROBLEM_BAD_REQUEST;
+	}
 	key_id_make(c->store_conf, namespace, &c->policy->scope, c->scope,
 	    c->key.bytes, &c->key_id);
 	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
-	return true;
+	return PROBLEM_COUNT_;
 }
 
-/* What the request changes; on a cluster it must be of the record's shard. */
-static enum problem
-find_entity(struct claimant *c, struct span *ret_detail)
+/* On a cluster the record has to be in its entity's shard. */
+static void
+share_shard(struct claimant *c)
 {
+	entity_share_shard(&c->entity, &c->key_id);
+	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
+}
+
+enum problem
+claimant_name(struct claimant *c, struct span *ret_detail)
+{
+	enum problem problem = name_record(c, ret_detail);
+	if (problem != PROBLEM_COUNT_ || !conf_has_entity(c->policy))
+		return problem;
 	const struct variables variables = claimant_variables(c);
 	*ret_detail =
 	    entity_find(c->store_conf, &variables, c->scope, &c->entity);
@@ -131,30 +156,8 @@ find_entity(struct claimant *c, struct span *ret_detail)
 				   "body; it must not bring one of its own.");
 		return PROBLEM_KEY_INVALID;
 	}
-	entity_share_shard(&c->entity, &c->key_id);
-	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
+	share_shard(c);
 	return PROBLEM_COUNT_;
-}
-
-/* Names the record where its entity does not matter. */
-static enum problem
-name_plainly(struct claimant *c, struct span *ret_detail)
-{
-	must(c->scope != NULL);
-	if (name_record(c))
-		return PROBLEM_COUNT_;
-	*ret_detail = SPAN("A segment of the path that names what the key "
-			   "belongs to is empty or only dots.");
-	return PROBLEM_BAD_REQUEST;
-}
-
-enum problem
-claimant_name(struct claimant *c, struct span *ret_detail)
-{
-	enum problem problem = name_plainly(c, ret_detail);
-	return problem == PROBLEM_COUNT_ && conf_has_entity(c->policy)
-	    ? find_entity(c, ret_detail)
-	    : problem;
 }
 
 /* On a cluster the namespace, and so the path, names the entity too. */
@@ -163,7 +166,7 @@ claimant_name_asked(struct claimant *c, struct span *ret_detail)
 {
 	struct span entity;
 	const char *name = c->policy->entity.path;
-	enum problem problem = name_plainly(c, ret_detail);
+	enum problem problem = name_record(c, ret_detail);
 	if (problem != PROBLEM_COUNT_ || name == NULL ||
 	    c->store_conf->store.redis.cluster.count == 0)
 		return problem;
@@ -171,7 +174,163 @@ claimant_name_asked(struct claimant *c, struct span *ret_detail)
 	    span_str(name), &entity));
 	entity_name_by_path(
 	    c->store_conf, c->policy, c->scope, entity, c->entity.name);
-	entity_share_shard(&c->entity, &c->key_id);
-	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
-	return problem;
+	share_shard(c);
+	return PROBLEM_COUNT_;
+}
+
+/* --- the claim --- */
+
+void
+claimant_claim_fingerprint(struct claimant *c)
+{
+	const struct request_target *target = &c->head.target;
+	struct fingerprinted what = {
+	    .method = c->method,
+	    .path = target->path,
+	    .query = target->query,
+	    .has_query = target->has_query,
+	    .fields = &c->head.fields,
+	    .body = body_span(c->body),
+	};
+	if (c->claim.entity != NULL) {
+		what.entity = span_of(
+		    (const char *)c->entity.name, sizeof c->entity.name);
+		what.version = c->entity.version;
+	}
+	fingerprint_make(c->policy, span_str(c->store_conf->store.secret),
+	    &what, c->claim.fingerprint);
+}
+
+/*
+ * What the upstream would be asked about an attempt, and whom: of the request
+ * that it was.  A hash, in hex.
+ */
+static struct span
+question_of(struct claimant *c, const struct variables *variables)
+{
+	struct span of_path =
+	    variables_digest(variables, &c->policy->reconcile.path);
+	bool names_host = c->route->upstream->host == HOST_PRESERVE;
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char *hex = arena_alloc(c->arena, DIGEST_HEX + 1);
+	digest_begin(&digest, SPAN("question"),
+	    span_str(c->store_conf->store.secret));
+	digest_part(&digest, of_path);
+	digest_part(&digest, names_host ? c->head.authority : SPAN(""));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	return span_of(hex, DIGEST_HEX);
+}
+
+void
+claimant_claim_prepare(struct claimant *c, bool waits)
+{
+	const struct variables variables = claimant_variables(c);
+	c->label = provenance_cut(c->arena,
+	    variables_label(&variables, c->policy), LABEL_MAX_BYTES);
+	c->claim = (struct claim){
+	    .key_id = c->key_id,
+	    .policy = c->policy,
+	    .max_attempts = c->policy->max_attempts,
+	    .entity = conf_has_entity(c->policy) ? &c->entity : NULL,
+	    .waits = waits,
+	};
+	owner_new(&c->claim.owner);
+	if (c->policy->on_unknown == UNKNOWN_RECONCILE &&
+	    INVARIANT(same_question))
+		c->claim.question = question_of(c, &variables);
+	claimant_claim_fingerprint(c);
+}
+
+/*
+ * Of another body with this key Redis decides; and of all keys, where the
+ * subscriber has been silent: an operator may have deleted the record.
+ */
+bool
+claimant_claim_find_kept(struct claimant *c)
+{
+	struct worker *w = c->worker;
+	if (clock_us() - store_heard_us(w->store) > UNHEARD_US &&
+	    INVARIANT(cache_fresh))
+		return false;
+	const struct cached *kept =
+	    cache_find(w->cache, &c->key_id, store_latest_ms(w->store));
+	if (kept == NULL ||
+	    (memcmp(kept->fingerprint, c->claim.fingerprint,
+		 sizeof kept->fingerprint) != 0 &&
+		INVARIANT(cached_request)))
+		return false;
+	c->claim_op.verdict = VERDICT_COMPLETED;
+	c->answer = answer_ref(kept->answer);
+	c->attempt = kept->attempt;
+	return true;
+}
+
+bool
+claimant_claim_is_withheld(const struct claimant *c)
+{
+	return journaled_awaits(
+	    c->worker->store, c->worker->waiting, &c->claim);
+}
+
+void
+claimant_claim(struct claimant *c, bool executes)
+{
+	const struct provenance provenance = {
+	    .route = span_str(c->route->name),
+	    .method = c->method,
+	    .path = c->head.target.path,
+	    .instance = span_str(c->store_conf->instance),
+	    .label = label_write(
+		c->arena, &c->store_conf->store, &c->key_id, c->label),
+	    .request_id = c->id,
+	};
+	c->claim.withheld = !executes || claimant_claim_is_withheld(c);
+	c->claim.provenance = provenance_write(c->arena, &provenance);
+	c->mark = cache_asking(c->worker->cache, &c->key_id);
+	store_claim(c->worker->store, &c->claim_op, &c->claim);
+}
+
+void
+claimant_claim_take_answer(struct claimant *c)
+{
+	c->answer = c->claim_op.answer;
+	c->claim_op.answer = NULL;
+	c->attempt = c->claim_op.attempt;
+	if (c->claim_op.brief)
+		return;
+	struct cached cached = {
+	    .answer = c->answer,
+	    .attempt = c->attempt,
+	    .until_ms = c->claim_op.until_ms,
+	};
+	memcpy(cached.fingerprint, c->claim.fingerprint,
+	    sizeof cached.fingerprint);
+	cache_put(c->worker->cache, &c->key_id, c->mark, &cached);
+}
+
+/* The claimant ends; its execution goes on by itself. */
+static void
+leave_execution(struct op *join, int error)
+{
+	struct claimant *c = CONTAINER_OF(join, struct claimant, join);
+	(void)error;
+	c->execution->claimant = NULL;
+	c->execution = NULL;
+}
+
+void
+claimant_claim_start(struct claimant *c)
+{
+	bool ask = c->claim_op.verdict == VERDICT_RECONCILE;
+	const struct variables variables = claimant_variables(c);
+	struct message question;
+	c->attempt = c->claim_op.attempt;
+	/* If it is to be executed after all, that is an attempt more. */
+	message_make(c, c->attempt + ask);
+	bool can_ask = ask && message_question(c, &variables, &question);
+	op_start_untimed(&c->join, leave_execution);
+	c->execution = execution_new(c, can_ask ? &question : NULL);
+	machine_run(&c->execution->machine);
 }

@@ -16,9 +16,12 @@
  * a broker have in common.  It is a request whose head is checked and whose
  * body is there; its key gets a name, its record is claimed, and where that is
  * ours an execution is started, which tells the claimant its result once
- * (gate/execution_result.h).  It knows neither clients nor brokers, nor what
- * becomes of the result.  A member of its owner, whose arena it uses; the
- * worker's thread only.
+ * (gate/execution.h).  It knows neither clients nor brokers, nor what its
+ * verdict means to whoever waits for it.  A member of its owner, whose arena it
+ * uses; the worker's thread only.
+ *
+ * Circle: claimant, execution, message.  A claimant starts an execution, which
+ * fills in its result; the message to the upstream is made of a claimant.
  */
 struct worker;
 struct execution;
@@ -138,3 +141,34 @@ MUST_USE enum problem claimant_name(
 /* The same where it is only asked about (ROUTE_STATUS). */
 MUST_USE enum problem claimant_name_asked(
     struct claimant *c, struct span *ret_detail);
+
+/* --- the claim, and what comes of it --- */
+
+/*
+ * Makes the claim that comes next: a new owner, the fingerprint, and as many
+ * attempts as the policy allows.  waits: as in struct claim, whose members the
+ * owner may change before it claims.
+ */
+void claimant_claim_prepare(struct claimant *c, bool waits);
+/* Its fingerprint alone; where it has an entity, that is left out. */
+void claimant_claim_fingerprint(struct claimant *c);
+/* Whether memory has the answer: then it is here, as COMPLETED. */
+MUST_USE bool claimant_claim_find_kept(struct claimant *c);
+/*
+ * Asks Redis; claim_op has what it says.  executes: false: nothing is executed
+ * for it, and where the claim would be ours it is REFUSED.
+ */
+void claimant_claim(struct claimant *c, bool executes);
+/*
+ * Whether an outcome of its key, or a version of its entity, is in this process
+ * and not in Redis, which may have lost the claim as well: then nothing is
+ * executed for it.
+ */
+bool claimant_claim_is_withheld(const struct claimant *c);
+/*
+ * The claim's verdict is COMPLETED: takes the answer, and memory keeps it
+ * unless it is brief.
+ */
+void claimant_claim_take_answer(struct claimant *c);
+/* OURS or RECONCILE: an execution begins; join is done when it has a result. */
+void claimant_claim_start(struct claimant *c);

@@ -1,31 +1,181 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/container.h"
+#include "base/error.h"
 #include "base/test_build.h"
-#include "gate/execution_private.h"
+#include "gate/claimant.h"
+#include "gate/execution.h"
+#include "gate/message.h"
+#include "gate/worker_state.h"
+#include "http/head/header.h"
+#include "http/upstream/status_class.h"
 
-void
-execution_leave(struct execution *e)
+/*
+ * The way of an execution:
+ *
+ *   (reconcile) ASK ⇢ ASKED ─┬─ it happened, and this is its answer: COMPLETE
+ *                            ├─ it did not: RECLAIM ⇢ RECLAIMED ─── FORWARD
+ *                            └─ no answer to go by: MARK_UNKNOWN
+ *
+ *   FORWARD ⇢ FORWARDED ─┬─ a whole answer, to be stored: COMPLETE ⇢ COMPLETED
+ *                        ├─ nothing sent, or it says so:  RELEASE ⇢ RELEASED
+ *                        └─ sent, and no whole answer:    MARK_UNKNOWN ⇢ …
+ *
+ * The outcome goes to Redis before anybody hears of it.  What Redis does not
+ * take goes to disk (JOURNAL ⇢ JOURNALED), and where that fails too, it is
+ * tried again after PAUSE ⇢ PAUSED, for as long as the process lives, until one
+ * of them has it; then FINISH.
+ */
+
+enum {
+	PAUSE_FIRST_MS = 50,
+	PAUSE_MAX_MS = 1000,
+};
+
+enum execution_step {
+#define EXECUTION_STEP(name, function, operation) EXECUTION_##name,
+#include "tbl/steps.h"
+	EXECUTION_STEPS_,
+};
+_Static_assert(
+    (int)EXECUTION_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
+
+#define EXECUTION_STEP(name, function, operation)                             \
+	static enum after function(struct machine *machine);
+#include "tbl/steps.h"
+
+static const struct machine_step steps[] = {
+#define EXECUTION_STEP(name, function, operation) {#name, function},
+#include "tbl/steps.h"
+};
+
+static struct execution *
+execution_of(struct machine *machine)
 {
-	e->claimant = NULL;
+	return CONTAINER_OF(machine, struct execution, machine);
 }
 
-void
-execution_log(const struct execution *e, struct logline *line)
+static const struct op *
+execution_awaited(struct machine *machine)
 {
-	log_str(line, "key_id", e->machine.id);
-	log_str(line, "route", e->route->name);
-	log_span(line, "request_id", e->request_id);
-	if (!span_eq(e->first_id, e->request_id))
-		log_span(line, "first_request_id", e->first_id);
-	if (e->label.len > 0)
-		log_span(line, "label", e->label);
-	log_int(line, "attempt", e->held.attempt);
+	const struct execution *e = execution_of(machine);
+	switch ((enum execution_step)machine->step) {
+#define EXECUTION_STEP(name, function, operation)                             \
+	case EXECUTION_##name:                                                 \
+		return operation;
+#include "tbl/steps.h"
+	case EXECUTION_STEPS_:
+		break;
+	}
+	must(false);
+	return NULL;
 }
 
-bool
-execution_is_completing(const struct execution *e)
+static void
+execution_free(struct machine *machine)
 {
+	struct execution *e = execution_of(machine);
+	list_remove(&e->lease.item);
+	forward_stop(&e->forward);
+	op_cancel(&e->store.op);
+	op_cancel(&e->journal.op);
+	op_cancel(&e->pause);
+	forward_clear(&e->forward);
+	answer_unref(&e->store.answer);
+	answer_unref(&e->given);
+	answer_unref(&e->answer);
+	body_clear(&e->body);
+	generation_unref(&e->generation);
+	/* The execution itself lies in there. */
+	struct arena *arena = e->arena;
+	arena_free(&arena);
+}
+
+static const struct machine_kind execution_kind = {
+    "execution", steps, execution_awaited, execution_free};
+
+/*
+ * A short step under way ends the claim, or is tried again after a pause.  A
+ * large answer may be on its way for longer than a lease.
+ */
+static bool
+is_ending(struct lease *lease)
+{
+	const struct execution *e =
+	    CONTAINER_OF(lease, struct execution, lease);
 	return op_pending(&e->store.op) &&
-	    e->machine.step == EXECUTION_COMPLETED;
+	    e->machine.step != EXECUTION_COMPLETED;
+}
+
+/* One that is about to end has lost nothing. */
+static void
+on_lease_lost(struct lease *lease)
+{
+	const struct execution *e =
+	    CONTAINER_OF(lease, struct execution, lease);
+	if (op_pending(&e->store.op))
+		return;
+	counter_add(&e->worker->meter.leases_lost, 1);
+	struct logline line = log_begin(EV_lease_lost);
+	execution_log(e, &line);
+	log_end(&line);
+}
+
+static const struct lease_owner lease_owner = {is_ending, on_lease_lost};
+
+struct execution *
+execution_new(struct claimant *c, const struct message *question)
+{
+	struct execution *e = arena_alloc(c->arena, sizeof *e);
+	struct worker *w = c->worker;
+	struct span first_id = span_str(c->claim_op.first_id);
+	machine_init(&e->machine, &execution_kind, &w->executions);
+	hex_encode(c->claim.key_id.bytes, DIGEST_BYTES, e->machine.id);
+	e->worker = w;
+	e->generation = generation_ref(c->generation);
+	e->route = c->route;
+	e->arena = arena_ref(c->arena);
+	e->claimant = c;
+	e->held = (struct held){
+	    .key_id = c->claim.key_id,
+	    .owner = c->claim.owner,
+	    .attempt = c->claim_op.attempt,
+	    .tries = c->claim_op.tries,
+	    .created_ms = c->claim_op.created_ms,
+	    .policy = c->claim.policy,
+	    .provenance = c->claim.provenance,
+	};
+	memcpy(e->held.fingerprint, c->claim.fingerprint,
+	    sizeof e->held.fingerprint);
+	e->claim = c->claim;
+	/* Whoever waits for the execution is given the whole answer. */
+	e->claim.brief = false;
+	if (c->claim.entity != NULL) {
+		e->entity = *c->claim.entity;
+		e->claim.entity = e->held.entity = &e->entity;
+	}
+	e->asked = c->claim_op.verdict == VERDICT_RECONCILE;
+	e->reason = c->claim_op.reason;
+	e->counts = c->counts;
+	e->can_ask = question != NULL;
+	if (question != NULL)
+		e->question = *question;
+	e->message = c->message;
+	e->request_id = c->id;
+	e->first_id =
+	    first_id.len > 0 ? arena_dup(e->arena, first_id) : c->id;
+	e->label = c->label;
+	body_init(&e->body, w->budget);
+	body_move(&e->body, c->body);
+	e->message.body = body_span(&e->body);
+	e->message.spent = &e->body;
+	op_init(&e->forward.op, w->loop, machine_run, &e->machine);
+	op_init(&e->store.op, w->loop, machine_run, &e->machine);
+	op_init(&e->journal.op, w->loop, machine_run, &e->machine);
+	op_init(&e->pause, w->loop, machine_run, &e->machine);
+	lease_begin(&w->leases, &e->lease, &lease_owner, &e->held,
+	    c->claim_op.op.began_us);
+	machine_to(&e->machine, e->asked ? EXECUTION_ASK : EXECUTION_FORWARD);
+	return e;
 }
 
 void
@@ -41,4 +191,698 @@ execution_cut(struct execution *e)
 	machine_to(
 	    &e->machine, doubt ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE);
 	machine_run(&e->machine);
+}
+
+void
+execution_log(const struct execution *e, struct logline *line)
+{
+	log_str(line, "key_id", e->machine.id);
+	log_str(line, "route", e->route->name);
+	log_span(line, "request_id", e->request_id);
+	if (!span_eq(e->first_id, e->request_id))
+		log_span(line, "first_request_id", e->first_id);
+	if (e->label.len > 0)
+		log_span(line, "label", e->label);
+	log_int(line, "attempt", e->held.attempt);
+}
+
+/* The next step, and what to return of the one before. */
+static enum after
+execution_to(struct execution *e, enum execution_step step, enum after after)
+{
+	machine_to(&e->machine, step);
+	return after;
+}
+
+/* --- what the claimant is told --- */
+
+struct result {
+	enum outcome outcome;
+	enum problem problem;  /* PROBLEM_COUNT_: the answer */
+	int original_status;   /* of a problem; 0: none */
+	int64_t retry_after_s; /* of a problem; 0: its own */
+	struct answer *answer; /* a reference is taken */
+	struct forward *rest;  /* moved: the content that is to come; NULL */
+	bool replay;           /* it is another request's answer */
+	struct fields omitted; /* copied */
+};
+
+/* Once, and nothing where nobody waits: afterwards it is alone. */
+static void
+hand_over(struct execution *e, const struct result *result)
+{
+	struct claimant *c = e->claimant;
+	const struct fields *omitted = &result->omitted;
+	if (c == NULL)
+		return;
+	e->claimant = NULL;
+	c->execution = NULL;
+	c->outcome = result->outcome;
+	c->problem = result->problem;
+	c->original_status = result->original_status;
+	c->retry_after_s = result->retry_after_s;
+	memcpy(c->claim_op.current, e->store.current,
+	    sizeof c->claim_op.current);
+	c->answer = result->answer ? answer_ref(result->answer) : NULL;
+	c->store_us += e->store_us;
+	c->upstream_us = e->forward.op.took_us;
+	c->target = forward_target(&e->forward);
+	if (result->rest != NULL && c->rest != NULL)
+		forward_move(c->rest, result->rest);
+	c->replay = result->replay;
+	c->stored = e->stored;
+	/* They may be sent when the forward is gone that they point into. */
+	c->omitted = (struct fields){
+	    arena_alloc(c->arena, omitted->count * sizeof(struct field)),
+	    omitted->count};
+	for (size_t i = 0; i < omitted->count; i++)
+		c->omitted.list[i] = (struct field){
+		    arena_dup(c->arena, omitted->list[i].name),
+		    arena_dup(c->arena, omitted->list[i].value)};
+	op_done(&c->join, 0);
+}
+
+static void
+tell_problem(struct execution *e, enum outcome outcome, enum problem problem)
+{
+	hand_over(
+	    e, &(struct result){.outcome = outcome, .problem = problem});
+}
+
+/* It was executed, and its answer is too large to be kept. */
+static void
+tell_not_kept(struct execution *e, enum outcome outcome, int status)
+{
+	hand_over(e,
+	    &(struct result){
+		.outcome = outcome,
+		.problem = PROBLEM_RESPONSE_NOT_KEPT,
+		.original_status = status,
+	    });
+}
+
+/* The upstream's own answer, as far as there is one. */
+static void
+tell_answer(struct execution *e, enum outcome outcome)
+{
+	/* Who takes no content that is still to come is told as a retry is. */
+	bool beyond = e->forward.rest != NULL && e->claimant != NULL &&
+	    e->claimant->rest == NULL;
+	if (e->stored && beyond)
+		tell_not_kept(e, outcome, e->given->status);
+	else
+		hand_over(e,
+		    &(struct result){
+			.outcome = outcome,
+			.problem = PROBLEM_COUNT_,
+			.answer = e->given,
+			.rest = e->forward.rest ? &e->forward : NULL,
+			.replay = e->asked,
+			.omitted = e->omitted,
+		    });
+}
+
+/* A retry is told this now whose record has no answer to give. */
+static enum problem
+problem_of_record(const struct store_op *op)
+{
+	if (op->op.error == E_NO_MEMORY)
+		return PROBLEM_ANSWER_NO_MEMORY;
+	if (store_op_unfetched(op))
+		return PROBLEM_ANSWER_NOT_FETCHED;
+	if (op->verdict == VERDICT_BROKEN)
+		return op->unreadable ? PROBLEM_RECORD_UNREADABLE
+				      : PROBLEM_RECORD_BROKEN;
+	if (op->verdict == VERDICT_IN_FLIGHT ||
+	    (op->verdict == VERDICT_FENCED && op->state == STATE_PROCESSING))
+		return PROBLEM_IN_FLIGHT;
+	if (op->verdict == VERDICT_FENCED && op->state == STATE_FAILED)
+		return PROBLEM_ATTEMPTS_EXHAUSTED;
+	return PROBLEM_UNKNOWN_HELD;
+}
+
+/* Another owner has decided: the claimant gets what retries get. */
+static void
+tell_fenced(struct execution *e)
+{
+	struct answer *answer = e->store.answer;
+	bool whole = answer != NULL && !answer->not_kept;
+	counter_add(&e->worker->meter.fenced, 1);
+	struct logline line = log_begin(EV_fenced);
+	execution_log(e, &line);
+	log_end(&line);
+	e->stored = e->store.verdict == VERDICT_COMPLETED ||
+	    (e->store.verdict == VERDICT_FENCED &&
+		e->store.state == STATE_COMPLETED);
+	if (answer != NULL && !whole)
+		tell_not_kept(e, OUTCOME_FENCED, answer->status);
+	else
+		hand_over(e,
+		    &(struct result){
+			.outcome = OUTCOME_FENCED,
+			.problem = whole ? PROBLEM_COUNT_
+					 : problem_of_record(&e->store),
+			.answer = answer,
+			.replay = whole,
+		    });
+}
+
+/* Nobody knows: the upstream's own words, or the problem of e->reason. */
+static void
+tell_unknown(struct execution *e)
+{
+	const struct conf_idempotency *policy = e->held.policy;
+	struct result result = {
+	    .outcome = OUTCOME_UNKNOWN, .problem = PROBLEM_UNKNOWN_BROKEN};
+	if (e->answer != NULL) {
+		tell_answer(e, OUTCOME_UNKNOWN);
+		return;
+	}
+	if (e->asked)
+		result.problem = PROBLEM_UNKNOWN_HELD;
+	else if (e->reason == REASON_TIMEOUT)
+		result.problem = PROBLEM_UNKNOWN_TIMEOUT;
+	else if (e->reason == REASON_DRAIN)
+		result.problem = PROBLEM_UNKNOWN_DRAIN;
+	if (!e->asked && policy->on_unknown == UNKNOWN_RECONCILE)
+		result.retry_after_s =
+		    (policy->reconcile.settle_ms + 999) / 1000;
+	hand_over(e, &result);
+}
+
+/* --- the upstream --- */
+
+static void
+start_forward(struct execution *e, const struct message *message)
+{
+	struct forward_limits limits =
+	    message_limits(e->route, e->held.policy);
+	/* Asking does no harm; what is sent late might be sent twice. */
+	if (message == &e->message)
+		limits.send_until_us = &e->lease.until_us;
+	forward_stop(&e->forward);
+	forward_clear(&e->forward);
+	forward_start(e->generation->upstreams, &e->forward, e->route->upstream,
+	    message, &limits);
+}
+
+/*
+ * Makes what the first client is given, and what of it is stored.  An answer
+ * that is too large to keep is decided by its head: the record says so before
+ * the client gets a byte of it, and however the rest ends.
+ */
+static void
+make_answers(struct execution *e)
+{
+	const struct conf_idempotency *policy = e->held.policy;
+	const struct header_client client = {
+	    span_str(policy->replay_header), e->request_id, clock_wall_ms()};
+	struct fields fields =
+	    header_for_client(e->arena, &e->forward.fields, &client);
+	int status = e->forward.status;
+	/* The answer to a question may be stored under another status. */
+	if (e->asked && policy->reconcile.status != 0)
+		status = (int)policy->reconcile.status;
+	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
+	fields = header_without(e->arena, &fields, &policy->omit_headers);
+	e->given =
+	    answer_new(status, &fields, &e->forward.body, e->first_id);
+	e->given->head_length = e->forward.head_length;
+	if (INVARIANT(large_not_kept) && e->forward.rest != NULL) {
+		struct fields none = {NULL, 0};
+		e->answer = answer_new(status, &none, NULL, e->first_id);
+		e->answer->not_kept = true;
+	} else {
+		e->answer = answer_ref(e->given);
+	}
+}
+
+/*
+ * What the answer means: by the upstream's own word about what it did, its
+ * Idempotency-Outcome, or else by its status, which the route weighs.  Where it
+ * says two things, that is nothing to go by.
+ */
+static enum status_class
+class_of_answer(const struct execution *e, uint8_t meaning)
+{
+	size_t at = 0;
+	struct span name = SPAN("Idempotency-Outcome");
+	const struct field *said =
+	    fields_next(&e->forward.fields, name, &at);
+	if (said != NULL && INVARIANT(one_word) &&
+	    fields_next(&e->forward.fields, name, &at) != NULL)
+		return STATUS_UNKNOWN;
+	return status_class_said(said ? said->value : SPAN(""), meaning);
+}
+
+/* The question about an earlier attempt (reconcile). */
+static enum after
+execution_ask(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	if (e->worker->over)
+		e->reason = REASON_DRAIN;
+	if (e->worker->over || !e->can_ask)
+		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+	start_forward(e, &e->question);
+	return execution_to(e, EXECUTION_ASKED, WAIT);
+}
+
+static enum after
+execution_asked(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	int status = e->forward.status;
+	bool whole = e->forward.result == FORWARD_ANSWERED;
+	enum status_class class = STATUS_UNKNOWN;
+	if (whole || e->forward.result == FORWARD_UNREAD) {
+		if (status >= 200 && status <= 299)
+			class = STATUS_STORE;
+		else if (e->held.policy->reconcile.absent[status])
+			class = STATUS_RELEASE;
+		class = class_of_answer(e, (uint8_t)class);
+	}
+	if (class == STATUS_STORE && whole) {
+		make_answers(e);
+		return execution_to(e, EXECUTION_COMPLETE, MORE);
+	}
+	if (class == STATUS_RELEASE || class == STATUS_FORGET ||
+	    !INVARIANT(upstream_said_no))
+		return execution_to(e, EXECUTION_RECLAIM, MORE);
+	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+}
+
+/* It did not happen: the claim becomes an attempt of its own. */
+static enum after
+execution_reclaim(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	e->claim.reconciled = true;
+	store_claim(e->worker->store, &e->store, &e->claim);
+	return execution_to(e, EXECUTION_RECLAIMED, WAIT);
+}
+
+/* The claim is not ours any more. */
+static enum after
+reclaimed_by_other(struct execution *e)
+{
+	if (!store_op_answered(&e->store))
+		/* The store gives such a claim back by itself. */
+		tell_problem(e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
+	else if (e->store.verdict == VERDICT_FAILED)
+		tell_problem(
+		    e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
+	else if (e->store.verdict == VERDICT_STALE)
+		tell_problem(e, OUTCOME_STALE, PROBLEM_STALE_VERSION);
+	else if (e->store.verdict == VERDICT_BUSY)
+		/* Such a claim too is given back. */
+		tell_problem(e, OUTCOME_ENTITY_BUSY, PROBLEM_ENTITY_BUSY);
+	else
+		tell_fenced(e);
+	return execution_to(e, EXECUTION_FINISH, MORE);
+}
+
+static enum after
+execution_reclaimed(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	e->store_us += e->store.op.took_us;
+	if (e->store.op.error != 0 || e->store.verdict != VERDICT_OURS)
+		return reclaimed_by_other(e);
+	bool next = e->store.attempt == e->held.attempt + 1;
+	e->held.attempt = e->store.attempt;
+	e->held.tries = e->store.tries;
+	e->held.created_ms = e->store.created_ms;
+	if (!next) {
+		/*
+		 * The record that was asked about is gone, and the claim made
+		 * a new one: what the upstream said is not said of that.  It
+		 * becomes UNKNOWN, as the old one was.
+		 */
+		struct logline line = log_begin(EV_record_broken);
+		execution_log(e, &line);
+		log_end(&line);
+		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+	}
+	lease_extend(&e->lease, e->store.op.began_us);
+	e->asked = false;
+	e->reason = REASON_NONE;
+	return execution_to(e, EXECUTION_FORWARD, MORE);
+}
+
+static enum after
+execution_forward(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	/* Another worker may have come to know it since the claim was asked. */
+	e->withheld = journaled_awaits(
+	    e->worker->store, e->worker->waiting, &e->claim);
+	/* Nobody would be there any more to hear of its outcome. */
+	if (e->worker->over || (e->withheld && INVARIANT(awaits_again)))
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	start_forward(e, &e->message);
+	return execution_to(e, EXECUTION_FORWARDED, WAIT);
+}
+
+static enum after
+in_doubt(struct execution *e, enum reason reason)
+{
+	e->sent = INVARIANT(sent_is_unknown);
+	e->reason = reason;
+	return execution_to(
+	    e, e->sent ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE, MORE);
+}
+
+/* Its status counts even where there was no memory to read the rest of it. */
+static enum after
+weigh_answer(struct execution *e)
+{
+	bool whole = e->forward.result == FORWARD_ANSWERED;
+	e->sent = true;
+	if (whole) {
+		make_answers(e);
+	} else {
+		struct logline line = log_begin(EV_answer_unread);
+		execution_log(e, &line);
+		log_int(&line, "status", e->forward.status);
+		log_end(&line);
+	}
+	switch (class_of_answer(
+	    e, e->held.policy->outcomes[e->forward.status])) {
+	case STATUS_STORE:
+		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
+			     : in_doubt(e, REASON_BROKEN);
+	case STATUS_RELEASE:
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	case STATUS_FORGET:
+		e->forget = !e->counts;
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	case STATUS_UNKNOWN:
+		return in_doubt(e, REASON_STATUS);
+	}
+	must(false);
+	return DONE;
+}
+
+static enum after
+execution_forwarded(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	switch (e->forward.result) {
+	case FORWARD_NOT_SENT:
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	case FORWARD_ANSWERED:
+	case FORWARD_UNREAD:
+		return weigh_answer(e);
+	case FORWARD_TIMEOUT:
+		return in_doubt(e, REASON_TIMEOUT);
+	case FORWARD_BROKEN:
+		return in_doubt(e, REASON_BROKEN);
+	case FORWARD_MALFORMED:
+		return in_doubt(e, REASON_MALFORMED);
+	}
+	must(false);
+	return DONE;
+}
+
+/* --- the outcome --- */
+
+/*
+ * Each step with Redis' word begins so: true where Redis has none of the
+ * outcome, or has a record that is damaged.
+ */
+static bool
+not_taken(struct execution *e, unsigned again)
+{
+	int error = e->store.op.error;
+	e->store_us += e->store.op.took_us;
+	/* It has answered also where the record's answer cannot be had. */
+	if (error == 0 ||
+	    (store_op_answered(&e->store) && INVARIANT(fenced_unread))) {
+		if (!store_op_broken(&e->store))
+			return false;
+		error = E_MALFORMED;
+	}
+	if (!INVARIANT(outcome_taken))
+		return false;
+	if (e->tries++ == 0) {
+		struct logline line = log_begin(EV_settle_late);
+		execution_log(e, &line);
+		log_str(&line, "step", steps[again].name);
+		log_str(&line, "error", error_message(error));
+		log_end(&line);
+	}
+	e->settling = again;
+	return true;
+}
+
+/* From then on nothing is given away that Redis has not taken. */
+static bool
+is_after_lease(const struct execution *e)
+{
+	return clock_us() >= e->lease.until_us && INVARIANT(late_held_back);
+}
+
+static enum after
+execution_complete(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	e->mark = cache_asking(e->worker->cache, &e->held.key_id);
+	store_complete(e->worker->store, &e->store, &e->held, e->answer);
+	return execution_to(e, EXECUTION_COMPLETED, WAIT);
+}
+
+/* The answer is in Redis before the client sees it. */
+static enum after
+execution_completed(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	if (not_taken(e, EXECUTION_COMPLETE))
+		return execution_to(e, EXECUTION_JOURNAL, MORE);
+	if (e->store.verdict == VERDICT_FENCED && e->store.before) {
+		/*
+		 * The attempt after this one is under way.  Should nothing be
+		 * sent of it, this answer is the truth: the journal offers it
+		 * until that is known.
+		 */
+		tell_fenced(e);
+		e->settling = EXECUTION_COMPLETE;
+		e->tries++;
+		return execution_to(e, EXECUTION_JOURNAL, MORE);
+	}
+	if (e->store.verdict != VERDICT_DONE && INVARIANT(fenced_answer)) {
+		tell_fenced(e);
+		return execution_to(e, EXECUTION_FINISH, MORE);
+	}
+	/* Retries may get it without asking Redis (gate/cache.h). */
+	struct cached cached = {
+	    .answer = e->answer,
+	    .attempt = e->held.attempt,
+	    .until_ms = e->store.now_ms + e->held.policy->retention_ms,
+	};
+	memcpy(cached.fingerprint, e->claim.fingerprint,
+	    sizeof cached.fingerprint);
+	cache_put(e->worker->cache, &e->held.key_id, e->mark, &cached);
+	e->stored = true;
+	tell_answer(e, e->asked ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
+	return execution_to(e, EXECUTION_FINISH, MORE);
+}
+
+static enum after
+execution_release(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	if (e->tries == 0 && !e->sent) {
+		const struct conf_target *target = forward_tried(&e->forward);
+		int error = e->forward.op.error;
+		struct logline line = log_begin(EV_not_sent);
+		execution_log(e, &line);
+		if (target != NULL)
+			log_str(&line, "target", target->url);
+		if (error != 0)
+			log_str(&line, "error", error_message(error));
+		log_end(&line);
+	}
+	store_release(
+	    e->worker->store, &e->store, &e->held, e->sent, e->forget);
+	return execution_to(e, EXECUTION_RELEASED, WAIT);
+}
+
+/*
+ * The client gets its answer whether or not Redis knows of it: nothing was
+ * executed, or the upstream itself says so.
+ */
+static enum after
+execution_released(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	bool late = not_taken(e, EXECUTION_RELEASE);
+	if (!late && e->store.verdict == VERDICT_FENCED)
+		tell_fenced(e);
+	else if (!late && e->store.state == STATE_UNKNOWN)
+		/* Nothing was sent of this attempt; of one before, it was. */
+		tell_problem(e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
+	else if (e->answer != NULL && late && is_after_lease(e))
+		tell_problem(
+		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
+	else if (e->answer != NULL)
+		tell_answer(e, OUTCOME_RELEASED);
+	else if (e->sent)
+		tell_problem(e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
+	else if (e->withheld)
+		tell_problem(e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_WAITS);
+	else
+		tell_problem(
+		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
+	return execution_to(
+	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
+}
+
+/* Says what was asked of whom; a query is never logged. */
+static void
+log_doubt(const struct execution *e)
+{
+	const struct conf_target *target = forward_target(&e->forward);
+	struct span path = e->message.target;
+	const char *mark = memchr(path.ptr, '?', path.len);
+	enum event event = EV_outcome_unknown;
+	if (mark != NULL)
+		path.len = (size_t)(mark - path.ptr);
+	if (e->asked)
+		event = EV_reconcile_failed;
+	else if (e->reason == REASON_DRAIN)
+		event = EV_drain_timeout;
+	struct logline line = log_begin(event);
+	execution_log(e, &line);
+	log_span(&line, "method", e->message.method);
+	log_path(&line, path);
+	if (target != NULL)
+		log_str(&line, "target", target->url);
+	if (e->reason != REASON_NONE)
+		log_str(&line, "reason", reason_word(e->reason));
+	if (e->asked && e->forward.result == FORWARD_ANSWERED)
+		log_int(&line, "status", e->forward.status);
+	if (e->forward.op.error != 0)
+		log_str(&line, "error", error_message(e->forward.op.error));
+	log_end(&line);
+}
+
+static enum after
+execution_mark_unknown(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	if (e->tries == 0)
+		log_doubt(e);
+	store_mark_unknown(e->worker->store, &e->store, &e->held, e->reason);
+	return execution_to(e, EXECUTION_MARKED_UNKNOWN, WAIT);
+}
+
+static enum after
+execution_marked_unknown(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	bool late = not_taken(e, EXECUTION_MARK_UNKNOWN);
+	if (late && is_after_lease(e))
+		answer_unref(&e->answer);
+	if (!late && e->store.verdict == VERDICT_FENCED)
+		tell_fenced(e);
+	else
+		tell_unknown(e);
+	return execution_to(
+	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
+}
+
+/* --- an outcome that Redis has not taken --- */
+
+static struct journaled
+not_stored(const struct execution *e)
+{
+	switch (e->settling) {
+	case EXECUTION_COMPLETE:
+		return (struct journaled){
+		    JOURNAL_COMPLETE, .answer = e->answer};
+	case EXECUTION_RELEASE:
+		return (struct journaled){JOURNAL_RELEASE, .sent = e->sent,
+		    .forget = e->forget};
+	default:
+		return (struct journaled){JOURNAL_UNKNOWN, .reason = e->reason};
+	}
+}
+
+/* It goes to disk, and the journal relay delivers it. */
+static enum after
+execution_journal(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	const struct journaled what = not_stored(e);
+	if (!e->expected)
+		journaled_begin(e->worker->store, e->worker->waiting, &e->held,
+		    what.kind);
+	e->expected = true;
+	journaled_write(e->worker->store, &e->worker->journal_relay.writer,
+	    &e->journal, &e->held, &what);
+	return execution_to(e, EXECUTION_JOURNALED, WAIT);
+}
+
+/*
+ * Redis does not have the outcome, and somebody else may decide: another
+ * execution, where the policy allows it or Redis has no record to hold the key
+ * with; after the lease, anybody.
+ */
+static bool
+others_may_decide(const struct execution *e)
+{
+	if (is_after_lease(e))
+		return true;
+	return (e->store.gone || e->held.policy->on_unknown != UNKNOWN_HOLD) &&
+	    INVARIANT(undecided_held_back);
+}
+
+/* What the disk has not taken either is this execution's to try again. */
+static enum after
+execution_journaled(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	bool taken = e->journal.op.error == 0 || !INVARIANT(journal_took_it);
+	if (taken)
+		e->expected = false; /* until it is delivered */
+	if (e->settling == EXECUTION_COMPLETE) {
+		/* Where others may decide, the answer is not handed out. */
+		if (taken && !others_may_decide(e))
+			tell_answer(e, OUTCOME_EXECUTED);
+		else
+			tell_problem(e, OUTCOME_STORE_DOWN,
+			    PROBLEM_OUTCOME_NOT_STORED);
+	}
+	return execution_to(
+	    e, taken ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
+}
+
+static enum after
+execution_pause(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	int64_t ms = PAUSE_FIRST_MS * (int64_t)e->tries;
+	op_start(&e->pause, ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS, NULL);
+	return execution_to(e, EXECUTION_PAUSED, WAIT);
+}
+
+static enum after
+execution_paused(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	answer_unref(&e->store.answer);
+	return execution_to(e, (enum execution_step)e->settling, MORE);
+}
+
+static enum after
+execution_finish(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	must(e->claimant == NULL);
+	if (e->expected)
+		journaled_end(e->worker->store, e->worker->waiting, &e->held,
+		    not_stored(e).kind);
+	waiters_wake(&e->worker->waiters, &e->held.key_id);
+	return DONE;
 }

@@ -14,8 +14,8 @@
  * An execution is a claim that is ours: it is born when the claim is, sends
  * the request once, and dies when the outcome is stored or another owner has
  * decided.  It knows nothing of libmicrohttpd or of a client's connection;
- * whoever waits for it, one request at most, gets one result
- * (gate/execution_result.h).  The worker's thread only.
+ * whoever waits for it, one claimant at most, gets one result.  The worker's
+ * thread only.
  */
 struct worker;
 struct claimant;
@@ -67,50 +67,21 @@ struct execution {
 	int64_t store_us;
 };
 
-/* The request leaves: the execution goes on without it. */
-void execution_leave(struct execution *e);
-
-/* Its answer is on its way to Redis. */
-bool execution_is_completing(const struct execution *e);
-
+/*
+ * A new one at its first step, of a claim that was answered OURS or RECONCILE;
+ * machine_run() sets it going.  The claimant's body is moved, its generation
+ * and arena are counted, and the rest is copied.  question: to the upstream,
+ * after RECONCILE; NULL: none can be made.
+ */
+struct execution *execution_new(
+    struct claimant *c, const struct message *question);
 /*
  * drain_timeout is over: what was sent becomes UNKNOWN with its reason, what
  * was not is released.
  */
 void execution_cut(struct execution *e);
-
-/*
- * What a request hands over.  The body is moved, the generation and the arena
- * are counted, and the rest is copied.
- */
-struct execution_start {
-	struct worker *worker;
-	struct generation *generation;
-	const struct conf_route *route;
-	struct arena *arena;
-	struct claimant *claimant;
-	struct claim claim; /* as it was made, and answered OURS or RECONCILE */
-	int64_t claimed_us;  /* when it was asked for, by clock_us */
-	uint32_t attempt;
-	uint32_t tries;     /* with these, its record can be made again … */
-	int64_t created_ms; /* … if it is gone when the outcome comes */
-	bool ask; /* the claim was answered RECONCILE: question is sent first */
-	enum reason reason; /* then: why the earlier attempt is unknown */
-	bool can_ask;       /* false: the question cannot be made */
-	bool counts;        /* each attempt: none is to be forgotten */
-	struct message question;
-	struct message message; /* points into arena and body */
-	struct body *body;      /* moved */
-	struct span request_id;
-	struct span first_id; /* the first request's; empty: it is that one */
-	struct span label;
-};
-
 /*
  * Adds by what people find its payment to a line of the log: key_id, route,
  * request_id, first_request_id where that is another one, label and attempt.
  */
 void execution_log(const struct execution *e, struct logline *line);
-
-/* A new one at its first step; machine_run() sets it going. */
-struct execution *execution_new(const struct execution_start *start);

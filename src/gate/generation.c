@@ -5,21 +5,6 @@
 #include "gate/generation.h"
 #include "http/upstream/target_health.h"
 
-static void
-show_targets(struct generation *g, struct meter *meter)
-{
-	for (size_t i = 0; i < g->conf->n_upstreams; i++) {
-		const struct conf_upstream *upstream = &g->conf->upstreams[i];
-		for (size_t k = 0; k < upstream->n_targets; k++) {
-			char *name = mem_printf("%s\n%s", upstream->name,
-			    upstream->targets[k].url);
-			upstreams_show(
-			    g->upstreams, i, k, meter_target(meter, name));
-			free(name);
-		}
-	}
-}
-
 struct generation *
 generation_new(struct loop *loop, const struct conf *conf,
     struct budget *budget, struct meter *meter)
@@ -31,7 +16,16 @@ generation_new(struct loop *loop, const struct conf *conf,
 	meter_conf(meter, conf, &g->metered);
 	upstreams_measure(
 	    g->upstreams, g->metered.upstreams, &meter->connections);
-	show_targets(g, meter);
+	for (size_t i = 0; i < conf->n_upstreams; i++) {
+		const struct conf_upstream *upstream = &conf->upstreams[i];
+		for (size_t k = 0; k < upstream->n_targets; k++) {
+			char *name = mem_printf("%s\n%s", upstream->name,
+			    upstream->targets[k].url);
+			upstreams_show(
+			    g->upstreams, i, k, meter_target(meter, name));
+			free(name);
+		}
+	}
 	g->health = target_health_new(loop, conf, budget, g->upstreams);
 	return g;
 }

@@ -5,19 +5,19 @@
 #include <stdatomic.h>
 
 #include "base/body.h"
+#include "base/list.h"
+#include "gate/meter.h"
+#include "gate/waiters.h"
 #include "store/journaled.h"
 #include "store/record/key_set.h"
 
 /*
  * The relay delivers what the journals hold to Redis as soon as Redis is back:
- * the entries of its own worker, and those that dead processes left; one after
- * the other, and one large one beside them, so that it holds up nothing small.
+ * the entries of its own worker, which writes them through its writer, and
+ * those that dead processes left; one after the other, and one large one beside
+ * them, so that it holds up nothing small.
  * It knows nothing of requests or executions.  The worker's thread only.
  */
-struct worker;
-
-struct adopted_journal; /* a journal on its way to be emptied */
-
 /* An entry that is being delivered. */
 struct journal_delivery {
 	struct journal_relay *relay;
@@ -30,16 +30,27 @@ struct journal_delivery {
 	struct store_op op;
 };
 
+/* The worker's, whose journal it is. */
+struct journal_relay_home {
+	struct loop *loop;
+	const struct conf *conf;
+	struct store *store;
+	struct budget *budget;
+	struct journal_waiting *waiting;
+	struct waiters *waiters; /* for whom an outcome is delivered */
+	struct meter *meter;
+};
+
 struct journal_relay {
-	struct worker *worker;
+	struct journal_relay_home home;
 	/*
 	 * Which journals there are; changed by the worker's thread alone, and
 	 * by that with the mutex, so that another one may look.
 	 */
 	pthread_mutex_t mutex;
 	struct journal *own;
-	struct adopted_journal *adopted;
-	struct journal_writer writer;
+	struct list adopted; /* journals on their way to be emptied */
+	struct journal_writer writer; /* of what Redis did not take */
 	struct journal_adoption *adoption; /* NULL: not this one's to do */
 	bool ending;
 	/* Keys whose outcomes wait for an operator; and all that ever did. */
@@ -65,27 +76,17 @@ struct journal_relay {
  * The journal is the relay's now.  adopts: it also looks, now and then, for
  * journals whose process is gone; one worker of a process does.
  */
-void journal_relay_init(struct journal_relay *relay, struct worker *worker,
-    struct journal *journal, bool adopts);
+void journal_relay_init(struct journal_relay *relay,
+    const struct journal_relay_home *home, struct journal *journal,
+    bool adopts);
 /* Closes the journals; what is open in them is the next process'. */
 void journal_relay_end(struct journal_relay *relay);
 
 /* False: no new claim may be forwarded, its outcome could get lost. */
 bool journal_relay_can_write(struct journal_relay *relay);
 /*
- * Starts to write an outcome that Redis did not take: where op ends with 0, it
- * is on disk, and will be delivered.
- */
-void journal_relay_take(struct journal_relay *relay, struct journal_op *op,
-    const struct held *held, const struct journaled *what);
-/*
- * Starts to write down the claims that are being given back, each once: where
- * that has an end before Redis is back.
- */
-void journal_relay_take_revokes(struct journal_relay *relay);
-/*
- * Whether an answer for that key of our store waits to be delivered, and in
- * which file, whose name the caller frees.  Any thread.
+ * True where an answer for that key of our store waits to be delivered, and the
+ * file that it is in, whose name the caller frees.  Any thread.
  */
 bool journal_relay_has_answer(struct journal_relay *relay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file);

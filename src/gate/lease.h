@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/list.h"
+#include "base/loop/loop.h"
+#include "store/store.h"
 
 /*
- * The lease of a claim that is ours: a member of the execution that owns the
- * claim, renewed by gate/lease_renewal.h.  The worker's thread only.
+ * The leases of the claims that a worker owns: renewed in batches a third of
+ * the way to their end, for as long as their owners live, however long the
+ * upstream takes.  It decides nothing when one is lost: fencing does, and what
+ * was not sent by then is not sent any more (forward_limits).  It does not know
+ * who the owners are.  The worker's thread only.
  */
+struct lease;
+
+/* What a lease asks its owner, and tells him. */
+struct lease_owner {
+	/* Whether the claim is being ended: then it is not renewed. */
+	bool (*is_ending)(struct lease *lease);
+	/* The claim is another's, or gone; it is asked for no more of it. */
+	void (*on_lost)(struct lease *lease);
+};
+
+/* A member of its owner, who removes item from its list at the end. */
 struct lease {
-	int64_t renew_at_ms; /* by the loop's clock */
+	struct list item;
+	const struct lease_owner *owner;
+	const struct held *held; /* the owner's */
+	int64_t renew_at_ms;     /* by the loop's clock */
 	/*
 	 * By clock_us: until then the claim is surely ours, since nobody asked
 	 * for it later than that less a lease.
@@ -18,9 +36,30 @@ struct lease {
 	size_t renewing; /* its place in the batch under way, from 1; or 0 */
 };
 
-/* The claim was made, or made once more, as asked for at asked_us. */
+struct leases {
+	struct list list;
+	struct loop *loop;
+	struct store *store;
+	struct timer timer;
+	struct store_op renewal;
+	struct renewal *batch; /* under way */
+	size_t count;          /* of them */
+};
+
+void lease_init(
+    struct leases *leases, struct loop *loop, struct store *store);
+/* Nothing is renewed any more. */
+void lease_clear(struct leases *leases);
+/*
+ * A claim was made just now, and asked for at asked_us (clock_us): its lease is
+ * renewed from here on.
+ */
+void lease_begin(struct leases *leases, struct lease *lease,
+    const struct lease_owner *owner, const struct held *held,
+    int64_t asked_us);
+/* The claim was made once more, as asked for at asked_us. */
 static inline void
-lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms)
+lease_extend(struct lease *lease, int64_t asked_us)
 {
-	lease->until_us = asked_us + lease_ms * 1000;
+	lease->until_us = asked_us + lease->held->policy->lease_ms * 1000;
 }

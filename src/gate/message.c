@@ -26,30 +26,19 @@ head_of(const struct claimant *c, const struct fields *fields, uint32_t attempt)
 	};
 }
 
-/*
- * The key that the gateway derived and the upstream is told, as its field's
- * value; empty: none.
- */
-static struct span
-derived_key(const struct claimant *c)
-{
-	const struct conf_idempotency *policy = c->route->idempotency;
-	if (!c->derived || c->key.sent.len == 0 || !policy->send_derived)
-		return SPAN("");
-	return policy->key_format == KEY_QUOTED
-	    ? arena_printf(c->arena, "\"%.*s\"", SPAN_FMT(c->key.sent))
-	    : c->key.sent;
-}
-
 void
 message_make(struct claimant *c, uint32_t attempt)
 {
+	const struct conf_idempotency *policy = c->route->idempotency;
 	struct header_request head = head_of(c, &c->head.fields, attempt);
-	head.key_header = span_str(c->route->idempotency
-		? c->route->idempotency->headers.list[0]
-		: "");
-	head.key = derived_key(c);
 	struct span method = c->method;
+	head.key_header = span_str(policy ? policy->headers.list[0] : "");
+	/* The upstream may be told a key that the gateway derived. */
+	if (c->derived && policy->send_derived)
+		head.key = c->key.sent;
+	if (head.key.len > 0 && policy->key_format == KEY_QUOTED)
+		head.key =
+		    arena_printf(c->arena, "\"%.*s\"", SPAN_FMT(head.key));
 	c->message = (struct message){
 	    .method = method,
 	    .target = c->head.target.origin_form,
@@ -75,26 +64,19 @@ is_of_scope(const struct conf_scopes *scope, struct span name)
 	return false;
 }
 
-static struct fields
-scope_fields(const struct claimant *c)
+bool
+message_question(struct claimant *c, const struct variables *variables,
+    struct message *ret_message)
 {
 	const struct fields *in = &c->head.fields;
-	struct fields out = {
+	struct span target;
+	if (!variables_fill(variables, &c->policy->reconcile.path, &target))
+		return false;
+	struct fields scope = {
 	    arena_alloc(c->arena, (in->count + 1) * sizeof(struct field)), 0};
 	for (size_t i = 0; i < in->count; i++)
 		if (is_of_scope(&c->policy->scope, in->list[i].name))
-			out.list[out.count++] = in->list[i];
-	return out;
-}
-
-bool
-message_question(struct claimant *c, struct message *ret_message)
-{
-	const struct variables variables = claimant_variables(c);
-	struct span target;
-	if (!variables_fill(&variables, &c->policy->reconcile.path, &target))
-		return false;
-	struct fields scope = scope_fields(c);
+			scope.list[scope.count++] = in->list[i];
 	const struct header_request head = head_of(c, &scope, 0);
 	*ret_message = (struct message){
 	    .method = SPAN("GET"),

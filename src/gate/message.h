@@ -10,6 +10,7 @@
  * sends it.  The worker's thread only.
  */
 struct claimant;
+struct variables;
 
 /*
  * Makes c->message, without the body where that was not read; it points into
@@ -22,8 +23,8 @@ void message_make(struct claimant *c, uint32_t attempt);
  * The question about an earlier attempt (on_unknown: reconcile): GET, with the
  * scope's fields.  False where the path cannot be made of this request.
  */
-MUST_USE bool message_question(
-    struct claimant *c, struct message *ret_message);
+MUST_USE bool message_question(struct claimant *c,
+    const struct variables *variables, struct message *ret_message);
 
 /*
  * What an answer of that route's upstream may be like, to a request under

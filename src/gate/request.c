@@ -2,86 +2,936 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/container.h"
+#include "base/error.h"
+#include "base/test_build.h"
 #include "conf/amount.h"
-#include "gate/request_private.h"
+#include "gate/access_log.h"
+#include "gate/key/policy.h"
+#include "gate/message.h"
+#include "gate/request.h"
+#include "gate/response.h"
+#include "gate/worker_state.h"
+#include "http/head/header.h"
 
-enum after
-request_refuse(struct request *r, enum problem problem, enum outcome outcome)
+/*
+ * The way of a request:
+ *
+ *   CHECK ROUTE KEY BODY ⇢ RECEIVED DERIVE CLAIM ⇢ CLAIMED ─┬─ ANSWER
+ *                     START ⇢ JOINED ───────────────────────┤
+ *   (in flight, and it may wait)  ⇢ WAITED, and CLAIM again │
+ *   (a path of ours)    (ROUTE) FIND ASK ⇢ ASKED ───────────┤
+ *   (pass-through)        (RECEIVED) PASS ⇢ PASSED ─────────┴─ ANSWER
+ *   ANSWER ⇢ ANSWERED FINISH       (a refusal goes to ANSWER from anywhere)
+ */
+
+enum {
+	/* A body without a key up to this length is read before it is sent. */
+	SMALL_BYTES = 16 * 1024,
+	/* A wait for an outcome that another worker delivers is this short. */
+	OTHERS_OUTCOME_MS = 200,
+	/* After so long, what became of a key may have changed. */
+	RETRY_AFTER_S = 1,
+};
+
+enum request_step {
+#define REQUEST_STEP(name, function, operation) REQUEST_##name,
+#include "tbl/steps.h"
+	REQUEST_STEPS_,
+};
+_Static_assert(
+    (int)REQUEST_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
+
+#define REQUEST_STEP(name, function, operation)                               \
+	static enum after function(struct machine *machine);
+#include "tbl/steps.h"
+
+static const struct machine_step steps[] = {
+#define REQUEST_STEP(name, function, operation) {#name, function},
+#include "tbl/steps.h"
+};
+
+static struct request *
+request_of(struct machine *machine)
+{
+	return CONTAINER_OF(machine, struct request, machine);
+}
+
+static const struct op *
+request_awaited(struct machine *machine)
+{
+	const struct request *r = request_of(machine);
+	switch ((enum request_step)machine->step) {
+#define REQUEST_STEP(name, function, operation)                               \
+	case REQUEST_##name:                                                   \
+		return operation;
+#include "tbl/steps.h"
+	case REQUEST_STEPS_:
+		break;
+	}
+	must(false);
+	return NULL;
+}
+
+static void
+request_free(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	waiters_leave(&r->waiter);
+	if (r->lookup != NULL) {
+		op_cancel(&r->lookup->op.op);
+		answer_unref(&r->lookup->op.answer);
+	}
+	if (r->observation != NULL)
+		observation_end(
+		    &r->observation, r->c.route->idempotency, NULL);
+	claimant_clear(&r->c);
+	forward_stop(&r->forward);
+	exchange_end(&r->x);
+	forward_clear(&r->forward);
+	flow_clear(&r->up);
+	/* The request itself lies in there. */
+	struct arena *arena = r->c.arena;
+	arena_free(&arena);
+}
+
+static const struct machine_kind request_kind = {
+    "request", steps, request_awaited, request_free};
+
+void
+request_new(void *arg, struct exchange *x)
+{
+	struct worker *w = arg;
+	struct request *r = arena_alloc(x->arena, sizeof *r);
+	machine_init(&r->machine, &request_kind, &w->requests);
+	r->x = x;
+	const struct claimant_home home = {
+	    w, w->loop, w->generation, w->conf};
+	claimant_init(&r->c, &home, arena_ref(x->arena), &r->machine);
+	r->c.method = x->head.method;
+	r->c.body = &x->body;
+	r->c.has_body = x->has_body;
+	r->c.tls = x->tls;
+	r->c.certificate = x->certificate;
+	r->c.client = x->client;
+	r->c.rest = &r->forward;
+	op_init(&x->op, w->loop, machine_run, &r->machine);
+	op_init(&r->waiter.op, w->loop, machine_run, &r->machine);
+	op_init(&r->forward.op, w->loop, machine_run, &r->machine);
+	flow_init(&r->up, w->loop, w->budget);
+	machine_run(&r->machine);
+}
+
+/* The next step, and what to return of the one before. */
+static enum after
+request_to(struct request *r, enum request_step step, enum after after)
+{
+	machine_to(&r->machine, step);
+	return after;
+}
+
+/* --- refusals: the client gets a problem document --- */
+
+static enum after
+refuse(struct request *r, enum problem problem, enum outcome outcome)
 {
 	r->c.problem = problem;
 	r->c.outcome = outcome;
 	return request_to(r, REQUEST_ANSWER, MORE);
 }
 
-enum after
-request_refuse_saying(struct request *r, enum problem problem,
-    enum outcome outcome, struct span detail)
+/* The same, with a sentence of its own. */
+static enum after
+refuse_saying(struct request *r, enum problem problem, enum outcome outcome,
+    struct span detail)
 {
 	r->detail = detail;
-	return request_refuse(r, problem, outcome);
+	return refuse(r, problem, outcome);
 }
 
 /* "WORDS: 1048576 bytes (1 MiB) at most." */
-static struct span
-limit_said(struct request *r, const char *words, int64_t most)
+static enum after
+refuse_size(struct request *r, enum problem problem, const char *words,
+    int64_t most)
 {
 	char *text = amount_text(most, AMOUNT_SIZE);
 	size_t digits = strspn(text, "0123456789");
-	struct span unit = text[digits] != '\0'
-	    ? arena_printf(r->c.arena, " (%.*s %s)", (int)digits, text,
-		  text + digits)
-	    : SPAN("");
+	struct span unit = SPAN("");
+	if (text[digits] != '\0')
+		unit = arena_printf(r->c.arena, " (%.*s %s)", (int)digits,
+		    text, text + digits);
 	free(text);
-	return arena_printf(r->c.arena, "%s: %" PRId64 " bytes%.*s at most.",
-	    words, most, SPAN_FMT(unit));
+	return refuse_saying(r, problem, OUTCOME_TOO_LARGE,
+	    arena_printf(r->c.arena, "%s: %" PRId64 " bytes%.*s at most.",
+		words, most, SPAN_FMT(unit)));
 }
 
-enum after
-request_refuse_body(struct request *r)
-{
-	return request_refuse_saying(r, PROBLEM_REQUEST_TOO_LARGE,
-	    OUTCOME_TOO_LARGE,
-	    limit_said(r, "The request's body is larger than this path accepts",
-		r->c.policy->max_request_body));
-}
-
-enum after
-request_refuse_fields(struct request *r)
-{
-	return request_refuse_saying(r, PROBLEM_HEADERS_TOO_LARGE,
-	    OUTCOME_TOO_LARGE,
-	    limit_said(r,
-		"The request's header fields, together with its target, are "
-		"larger than the gateway accepts",
-		r->c.store_conf->max_request_headers));
-}
-
-/* Of one that is derived it is said what makes it (gate/response.c). */
+/* The request is not to be believed: the connection is closed behind it. */
 static enum after
-refuse_keyless(struct request *r)
+refuse_malformed(struct request *r, struct span detail)
 {
-	const struct strings *headers = &r->c.policy->headers;
-	struct span names = SPAN("");
-	if (r->c.derived)
-		return request_refuse_saying(r, PROBLEM_KEY_MISSING,
-		    OUTCOME_KEY_MISSING,
-		    key_derive_wrong(
-			r->c.arena, r->c.policy, body_span(r->c.body)));
-	for (size_t i = 0; i < headers->count; i++)
-		names = arena_printf(r->c.arena, "%.*s%s%s", SPAN_FMT(names),
-		    i > 0 ? " or " : "", headers->list[i]);
-	return request_refuse_saying(r, PROBLEM_KEY_MISSING,
-	    OUTCOME_KEY_MISSING,
-	    arena_printf(r->c.arena,
-		"Requests to this path need an idempotency key, in the header "
-		"%.*s.", SPAN_FMT(names)));
+	r->close = true;
+	return refuse_saying(
+	    r, PROBLEM_BAD_REQUEST, OUTCOME_BAD_REQUEST, detail);
 }
 
-enum after
-request_without_key(struct request *r, enum request_step next)
+static enum after
+refuse_chunks(struct request *r)
 {
-	if (r->c.policy->required)
-		return refuse_keyless(r);
-	r->c.policy = NULL;
-	return request_to(r, next, MORE);
+	return refuse_malformed(r,
+	    SPAN("A chunk of the body, or a trailer, is not framed as HTTP "
+		 "requires."));
+}
+
+static enum after
+refuse_repeated_scope(struct request *r)
+{
+	return refuse_malformed(r,
+	    SPAN("A header field that names the scope appears twice."));
+}
+
+/* --- who asks for what --- */
+
+/* The head is malformed: it is never forwarded. */
+static enum after
+refuse_head(struct request *r, enum head_verdict verdict)
+{
+	bool large = verdict == HEAD_CHECK_TOO_LARGE ||
+	    verdict == HEAD_CHECK_HEADERS_TOO_LARGE;
+	r->close = true;
+	/* Too many bytes; too many fields have a sentence of their own. */
+	if (verdict == HEAD_CHECK_HEADERS_TOO_LARGE &&
+	    *r->c.head.message == '\0')
+		return refuse_size(r, PROBLEM_HEADERS_TOO_LARGE,
+		    "The request's header fields, together with its target, "
+		    "are larger than the gateway accepts",
+		    r->c.store_conf->max_request_headers);
+	return refuse_saying(r, response_to_head_check(verdict),
+	    large ? OUTCOME_TOO_LARGE : OUTCOME_BAD_REQUEST,
+	    span_str(r->c.head.message));
+}
+
+static enum after
+request_check(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	enum head_verdict verdict =
+	    head_check(r->c.arena, &r->x->head, &r->c.head);
+	if (verdict != HEAD_CHECK_OK)
+		return refuse_head(r, verdict);
+	r->c.id = header_request_id(r->c.arena, &r->c.head.fields);
+	machine_name(&r->machine, r->c.id);
+	if (!header_connection_ok(r->c.conf, &r->c.head.fields) &&
+	    INVARIANT(connection_names))
+		return refuse_malformed(r,
+		    SPAN("Connection names a field that must not be removed."));
+	if (r->c.worker->draining && INVARIANT(draining_refuses)) {
+		r->close = true;
+		return refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
+	}
+	return request_to(r, REQUEST_ROUTE, MORE);
+}
+
+static enum after
+request_route(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	if (!claimant_find_route(&r->c))
+		return refuse_malformed(r,
+		    SPAN("The path leads to different routes, depending on "
+			 "whether %2F is a slash."));
+	if (r->c.route == NULL)
+		return refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
+	if (r->c.route->kind != ROUTE_UPSTREAM)
+		return request_to(r, REQUEST_FIND, MORE);
+	return request_to(r, r->c.policy ? REQUEST_KEY : REQUEST_BODY, MORE);
+}
+
+/*
+ * Goes on with next where the fields name a scope.  A route may pass on what
+ * has none, but never a question about a key (next is not BODY).
+ */
+static enum after
+find_scope(struct request *r, enum request_step next)
+{
+	struct span wanted;
+	const char *message = "";
+	switch (claimant_find_scope(&r->c, &message)) {
+	case SCOPE_FOUND:
+		return request_to(r, next, MORE);
+	case SCOPE_MISSING:
+		if (r->c.policy->scope_missing_forward &&
+		    next == REQUEST_BODY) {
+			r->c.policy = NULL;
+			return request_to(r, REQUEST_BODY, MORE);
+		}
+		wanted = scope_wanted(r->c.arena, &r->c.policy->scope);
+		return refuse_saying(r, PROBLEM_SCOPE_MISSING,
+		    OUTCOME_SCOPE_MISSING,
+		    arena_printf(r->c.arena,
+			"A request with an idempotency key must say whose key "
+			"it is, by %.*s; this one does not.",
+			SPAN_FMT(wanted)));
+	case SCOPE_REPEATED:
+		return refuse_repeated_scope(r);
+	case SCOPE_MALFORMED:
+		return refuse_saying(r, PROBLEM_SCOPE_MISSING,
+		    OUTCOME_SCOPE_MISSING,
+		    SPAN("The credentials in Authorization, which say whose "
+			 "idempotency key this is, are malformed."));
+	case SCOPE_INVALID:
+		return refuse_saying(r, PROBLEM_TOKEN_INVALID,
+		    OUTCOME_TOKEN_INVALID,
+		    arena_printf(r->c.arena,
+			"%s This says nothing of a request that was sent "
+			"before: renew the token, and keep the key.",
+			message));
+	}
+	must(false);
+	return DONE;
+}
+
+/* --- a path of ours: what became of a key, and what the policy is --- */
+
+/* The gateway answers by itself: no stored answer is ever given out here. */
+static enum after
+tell(struct request *r, json_t *document)
+{
+	struct body body;
+	char *text = json_dumps(document, JSON_COMPACT);
+	must(text != NULL);
+	json_decref(document);
+	/* Small and the gateway's own, so not counted. */
+	body_init(&body, NULL);
+	must(body_append(&body, text, strlen(text)) == 0);
+	must(body_append(&body, "\n", 1) == 0);
+	free(text);
+	struct field list[] = {
+	    {SPAN("Date"), header_date(r->c.arena, clock_wall_ms())},
+	    {SPAN("Content-Type"), SPAN("application/json")},
+	    {SPAN("Cache-Control"), SPAN("no-store")},
+	};
+	const struct fields fields = {list, 3};
+	r->c.answer = answer_new(200, &fields, &body, SPAN(""));
+	r->c.outcome = OUTCOME_LOOKED_UP;
+	return request_to(r, REQUEST_ANSWER, MORE);
+}
+
+static enum after
+request_find(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	if (r->c.route->kind == ROUTE_POLICY)
+		return tell(r,
+		    policy_document(&r->c.conf->routes[r->c.route->index]));
+	if (claimant_find_asked_key(&r->c) == KEY_FOUND)
+		return find_scope(r, REQUEST_ASK);
+	return refuse_saying(r, PROBLEM_KEY_INVALID, OUTCOME_KEY_INVALID,
+	    span_str(r->c.key.message));
+}
+
+/*
+ * The key's outcome is in this process, and Redis will have it soon; or it was
+ * here when Redis was asked, which may have got it only after that.
+ */
+static bool
+is_on_its_way(struct request *r)
+{
+	r->c.claim.key_id = r->c.key_id;
+	r->was_withheld |= claimant_claim_is_withheld(&r->c);
+	return r->was_withheld;
+}
+
+static enum after
+request_ask(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	struct span detail = SPAN("");
+	enum problem problem = claimant_name_asked(&r->c, &detail);
+	if (problem != PROBLEM_COUNT_)
+		return refuse_saying(r, problem, OUTCOME_BAD_REQUEST, detail);
+	r->lookup = arena_alloc(r->c.arena, sizeof *r->lookup);
+	r->lookup->arena = r->c.arena;
+	op_init(
+	    &r->lookup->op.op, r->c.worker->loop, machine_run, &r->machine);
+	(void)is_on_its_way(r);
+	records_ask(r->c.worker->store, r->lookup, &r->c.key_id);
+	return request_to(r, REQUEST_ASKED, WAIT);
+}
+
+static enum after
+tell_state(struct request *r, const char *state, int64_t after_s)
+{
+	return tell(r,
+	    json_pack("{s:s, s:o*}", "state", state, "retry_after",
+		after_s > 0 ? json_integer(after_s) : NULL));
+}
+
+/* A retry is not answered either; its problem says why, and what to do. */
+static enum after
+tell_stuck(struct request *r, const char *state, enum problem problem,
+    int64_t after_s)
+{
+	const struct problem_details details = {
+	    .key_id = span_str(r->c.key_hex),
+	    .on_unknown = r->c.policy->on_unknown,
+	};
+	json_t *document = json_pack("{s:s, s:o*}", "state", state,
+	    "retry_after", after_s > 0 ? json_integer(after_s) : NULL);
+	problem_put_hints(document, problem, &details);
+	return tell(r, document);
+}
+
+/* A sealed answer's status can only be read in the whole of the record. */
+static enum after
+tell_completed(struct request *r)
+{
+	struct records_op *found = r->lookup;
+	int status =
+	    found->op.answer ? found->op.answer->status : found->status;
+	if (found->unreadable != NULL && !found->damaged)
+		return refuse(
+		    r, PROBLEM_RECORD_UNREADABLE, OUTCOME_STORE_DOWN);
+	if (status != 0)
+		return tell(r,
+		    json_pack("{s:s, s:i}", "state", "completed", "status",
+			status));
+	if (found->damaged || found->whole)
+		return refuse(r, PROBLEM_RECORD_BROKEN, OUTCOME_UNKNOWN);
+	records_show(r->c.worker->store, found, &r->c.key_id, true);
+	return request_to(r, REQUEST_ASKED, WAIT);
+}
+
+static enum after
+tell_record(struct request *r)
+{
+	const struct record_view *record = &r->lookup->record;
+	const struct conf_idempotency *policy = r->c.policy;
+	int64_t now_ms = r->lookup->op.now_ms;
+	int64_t settle_ms = policy->reconcile.settle_ms, left_ms = 0;
+	if (record->state == STATE_COMPLETED)
+		return tell_completed(r);
+	if (record->state == STATE_FAILED)
+		return tell_stuck(
+		    r, "failed", PROBLEM_ATTEMPTS_EXHAUSTED, 0);
+	/* A lease may be over before anybody has noticed. */
+	if ((record->state == STATE_PROCESSING &&
+		record->lease_until_ms > now_ms) ||
+	    is_on_its_way(r))
+		return tell_state(r, "in-flight", RETRY_AFTER_S);
+	if (record->state == STATE_RELEASED)
+		return tell_state(r, "none", 0);
+	/* Until the API may be asked no retry gets further (lua/claim.lua). */
+	if (policy->on_unknown == UNKNOWN_RECONCILE)
+		left_ms = record->lease_until_ms + settle_ms - now_ms;
+	if (left_ms > settle_ms)
+		left_ms = settle_ms;
+	return tell_stuck(
+	    r, "unknown", PROBLEM_UNKNOWN_HELD, (left_ms + 999) / 1000);
+}
+
+static enum after
+request_asked(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	const struct store_op *op = &r->lookup->op;
+	r->c.store_us = op->op.took_us;
+	if (op->op.error == E_NO_MEMORY)
+		return refuse(r, PROBLEM_ANSWER_NO_MEMORY, OUTCOME_OVERLOADED);
+	if (op->op.error != 0)
+		return refuse(r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
+	if (op->verdict == VERDICT_DONE)
+		return tell_record(r);
+	if (op->verdict != VERDICT_GONE)
+		return refuse(r, PROBLEM_RECORD_BROKEN, OUTCOME_UNKNOWN);
+	if (is_on_its_way(r))
+		return tell_state(r, "in-flight", RETRY_AFTER_S);
+	return tell_state(r, "none", 0);
+}
+
+/* --- the key, and the body --- */
+
+/*
+ * There is no key: the request goes on with next where the route does not
+ * require one.
+ */
+static enum after
+without_key(struct request *r, enum request_step next)
+{
+	const struct conf_idempotency *policy = r->c.policy;
+	struct arena *arena = r->c.arena;
+	struct span detail, names = SPAN("");
+	if (!policy->required) {
+		r->c.policy = NULL;
+		return request_to(r, next, MORE);
+	}
+	for (size_t i = 0; i < policy->headers.count; i++)
+		names = arena_printf(arena, "%.*s%s%s", SPAN_FMT(names),
+		    i > 0 ? " or " : "", policy->headers.list[i]);
+	if (r->c.derived)
+		detail = key_members_wrong(arena, "No key can be made",
+		    &policy->derive_from, body_span(r->c.body));
+	else
+		detail = arena_printf(arena, "Requests to this path need an "
+		    "idempotency key, in the header %.*s.", SPAN_FMT(names));
+	return refuse_saying(
+	    r, PROBLEM_KEY_MISSING, OUTCOME_KEY_MISSING, detail);
+}
+
+static enum after
+request_key(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	const char *message;
+	switch (claimant_find_key(&r->c)) {
+	case KEY_FOUND:
+		return find_scope(r, REQUEST_BODY);
+	case KEY_INVALID:
+		return refuse_saying(r, PROBLEM_KEY_INVALID,
+		    OUTCOME_KEY_INVALID, span_str(r->c.key.message));
+	case KEY_MISSING:
+		if (r->c.derived)
+			return find_scope(r, REQUEST_BODY);
+		/* It may pass, but nobody can tell whose it is. */
+		if (!r->c.policy->required &&
+		    claimant_find_scope(&r->c, &message) == SCOPE_REPEATED)
+			return refuse_repeated_scope(r);
+		return without_key(r, REQUEST_BODY);
+	}
+	must(false);
+	return DONE;
+}
+
+/*
+ * With a key the body is read whole.  Without one it is passed on as it comes,
+ * but for a small one, which goes to the upstream in one piece with its head;
+ * and where it is observed all of it counts, while there is much room.
+ */
+static enum after
+request_body(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	const struct conf_route *route = r->c.route;
+	const struct budget *budget = r->c.worker->budget;
+	int64_t most = SMALL_BYTES;
+	if (r->c.policy != NULL)
+		most = r->c.policy->max_request_body;
+	else if (route->observes &&
+	    route->idempotency->max_request_body > SMALL_BYTES &&
+	    atomic_load(&budget->used) < atomic_load(&budget->limit) / 2)
+		most = route->idempotency->max_request_body;
+	if (r->c.policy == NULL && r->x->has_body &&
+	    (r->c.head.chunked || r->c.head.length > most))
+		return request_to(r, REQUEST_PASS, MORE);
+	exchange_read_body(r->x, (size_t)most);
+	return request_to(r, REQUEST_RECEIVED, WAIT);
+}
+
+static enum after
+request_received(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	switch (r->x->op.error) {
+	case 0:
+		return request_to(
+		    r, r->c.policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
+	case E_TOO_LARGE:
+		return refuse_size(r, PROBLEM_REQUEST_TOO_LARGE,
+		    "The request's body is larger than this path accepts",
+		    r->c.policy->max_request_body);
+	case E_NO_MEMORY:
+		return refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
+	case E_MALFORMED:
+		return refuse_chunks(r);
+	default:
+		/* The client left: nothing was claimed or forwarded. */
+		r->c.outcome = OUTCOME_BAD_REQUEST;
+		return request_to(r, REQUEST_FINISH, MORE);
+	}
+}
+
+static enum after
+request_derive(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	if (claimant_derive_key(&r->c) != KEY_FOUND)
+		return without_key(r, REQUEST_PASS);
+	struct span detail = SPAN("");
+	enum problem problem = claimant_name(&r->c, &detail);
+	if (problem == PROBLEM_COUNT_)
+		return request_to(r, REQUEST_CLAIM, MORE);
+	return refuse_saying(r, problem,
+	    problem == PROBLEM_KEY_INVALID ? OUTCOME_KEY_INVALID
+					   : OUTCOME_BAD_REQUEST,
+	    detail);
+}
+
+/* --- the claim --- */
+
+/*
+ * For so long this retry may wait for the first request with its key, from its
+ * first claim on: the route says it, and within that the client (Prefer:
+ * wait=N, RFC 7240, section 4.3, seconds).
+ */
+static int64_t
+wait_ms(const struct request *r)
+{
+	int64_t most_ms = r->c.policy->wait_timeout_ms;
+	int64_t ms = r->c.policy->in_flight == IN_FLIGHT_WAIT ? most_ms : 0;
+	size_t at = 0;
+	const struct field *f;
+	while ((f = fields_next(&r->c.head.fields, SPAN("Prefer"), &at))) {
+		struct span list = f->value, piece;
+		while (span_next(&list, ',', &piece)) {
+			int64_t seconds = header_prefer_wait(piece);
+			if (seconds >= 0)
+				ms = seconds * 1000 < most_ms ? seconds * 1000
+							      : most_ms;
+		}
+	}
+	return ms;
+}
+
+/* The client gets the stored answer, or hears that it was too large. */
+static enum after give_kept(struct request *r);
+
+static enum after
+request_claim(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	/* An outcome that Redis might not take must have a place to go. */
+	if (!journal_relay_can_write(&r->c.worker->journal_relay) &&
+	    INVARIANT(writable_journal))
+		return refuse(r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
+	claimant_claim_prepare(&r->c,
+	    r->wait_until_ms == 0
+		? wait_ms(r) > 0
+		: r->wait_until_ms > loop_now_ms(r->c.worker->loop));
+	if (r->c.claim.waits)
+		waiters_listen(&r->c.worker->waiters, &r->waiter,
+		    r->busy ? &r->c.claim_op.holder : &r->c.key_id);
+	if (claimant_claim_find_kept(&r->c))
+		return give_kept(r);
+	claimant_claim(&r->c, true);
+	return request_to(r, REQUEST_CLAIMED, WAIT);
+}
+
+/* A verdict's meaning is a line of tbl/situations.h. */
+static enum after
+meet_situation(struct request *r)
+{
+	static const struct situation {
+		bool known;
+		enum request_step step;
+		enum problem problem;
+		enum outcome outcome;
+	} situations[VERDICT_COUNT_] = {
+#define SITUATION(verdict, step, problem, outcome)                             \
+	[VERDICT_##verdict] = {true, REQUEST_##step, PROBLEM_##problem,        \
+	    OUTCOME_##outcome},
+#include "tbl/situations.h"
+#undef SITUATION
+	};
+	const struct situation *s = &situations[r->c.claim_op.verdict];
+	/* No claim is answered so: whatever did it is not to be believed. */
+	if (!s->known)
+		s = &situations[VERDICT_BROKEN];
+	r->c.problem = s->problem;
+	r->c.outcome = s->outcome;
+	return request_to(r, s->step, MORE);
+}
+
+static enum after
+give_kept(struct request *r)
+{
+	if (r->c.answer->not_kept && INVARIANT(not_kept_said)) {
+		r->c.original_status = r->c.answer->status;
+		return refuse(r, PROBLEM_RESPONSE_NOT_KEPT, OUTCOME_NOT_KEPT);
+	}
+	r->c.replay = true;
+	meet_situation(r);
+	if (r->waited)
+		r->c.outcome = OUTCOME_WAITED;
+	return MORE;
+}
+
+/* How long it may wait from now on; 0: not at all, or not any more. */
+static int64_t
+left_to_wait_ms(struct request *r)
+{
+	int64_t now_ms = loop_now_ms(r->c.worker->loop);
+	if (r->wait_until_ms == 0)
+		r->wait_until_ms = now_ms + wait_ms(r);
+	if (!r->c.claim.waits || r->wait_until_ms <= now_ms || r->x->gone ||
+	    r->c.worker->over)
+		return 0;
+	return r->wait_until_ms - now_ms;
+}
+
+/* The client closed its connection, or its half of it: the wait is over. */
+static void
+on_client_left(void *arg)
+{
+	struct request *r = arg;
+	waiters_stop(&r->waiter, E_CLIENT_GONE);
+}
+
+static enum after
+await_change(struct request *r, int64_t ms)
+{
+	r->waited = true;
+	waiters_wait(&r->waiter, ms);
+	exchange_watch_client(r->x, on_client_left, r);
+	return request_to(r, REQUEST_WAITED, WAIT);
+}
+
+/*
+ * The outcome of this key's request, or a version of its entity, is in this
+ * process and not in Redis yet, which may have lost the claim as well, and has
+ * nothing to tell this retry.
+ */
+static enum after
+await_outcome(struct request *r)
+{
+	/* Perhaps it is known by now, or known to be another store's. */
+	if (!claimant_claim_is_withheld(&r->c))
+		return request_to(r, REQUEST_CLAIM, MORE);
+	int64_t ms = left_to_wait_ms(r);
+	if (ms == 0)
+		return refuse(r, PROBLEM_OUTCOME_WAITS, OUTCOME_STORE_DOWN);
+	/* When another worker delivers it, nobody tells this one. */
+	return await_change(r, ms < OTHERS_OUTCOME_MS ? ms : OTHERS_OUTCOME_MS);
+}
+
+/* The wait is over, or there was none. */
+static enum after
+refuse_in_flight(struct request *r)
+{
+	return r->busy ? refuse(r, PROBLEM_ENTITY_BUSY, OUTCOME_ENTITY_BUSY)
+		       : refuse(r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
+}
+
+/*
+ * In flight, or busy: another claim when something has changed, or 409.  Which
+ * record holds a busy entity only the claim's answer says: so there is another
+ * claim at once, from before which on the waiter listens for that record.
+ */
+static enum after
+await_other(struct request *r)
+{
+	r->busy = r->c.claim_op.verdict == VERDICT_BUSY;
+	bool listens = r->c.claim.waits &&
+	    !memcmp(&r->waiter.key_id,
+		r->busy ? &r->c.claim_op.holder : &r->c.key_id,
+		sizeof r->c.key_id);
+	int64_t ms = left_to_wait_ms(r);
+	if (ms == 0)
+		return refuse_in_flight(r);
+	if (listens)
+		return await_change(r, ms);
+	r->waited = true;
+	return request_to(r, REQUEST_CLAIM, MORE);
+}
+
+static enum after
+request_claimed(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	const struct store_op *op = &r->c.claim_op;
+	r->c.store_us = op->op.took_us;
+	if (op->op.error == E_NO_MEMORY)
+		return refuse(r, PROBLEM_ANSWER_NO_MEMORY, OUTCOME_OVERLOADED);
+	if (store_op_unfetched(op) && INVARIANT(known_executed))
+		return refuse(
+		    r, PROBLEM_ANSWER_NOT_FETCHED, OUTCOME_STORE_DOWN);
+	if (op->op.error != 0 && r->c.claim.withheld)
+		return await_outcome(r);
+	if (op->op.error != 0) {
+		/* The route says what happens while Redis is out of reach. */
+		if (r->c.policy->on_store_down == STORE_DOWN_REJECT &&
+		    INVARIANT(claimed_first))
+			return refuse(
+			    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
+		r->c.policy = NULL;
+		return request_to(r, REQUEST_PASS, MORE);
+	}
+	if (op->unreadable)
+		return refuse(
+		    r, PROBLEM_RECORD_UNREADABLE, OUTCOME_STORE_DOWN);
+	if (op->verdict == VERDICT_IN_FLIGHT || op->verdict == VERDICT_BUSY)
+		return await_other(r);
+	r->busy = false;
+	r->c.retry_after_s = (op->settle_left_ms + 999) / 1000;
+	if (op->verdict != VERDICT_COMPLETED)
+		return meet_situation(r);
+	claimant_claim_take_answer(&r->c);
+	return give_kept(r);
+}
+
+static enum after
+request_waited(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	int error = r->waiter.op.error;
+	exchange_watch_client(r->x, NULL, NULL);
+	/*
+	 * When its time is up it claims once more: a Redis that is full tells
+	 * nobody of a change.
+	 */
+	bool again =
+	    error == 0 || (error == E_TIMEOUT && INVARIANT(last_look));
+	if (!again || r->x->gone)
+		return refuse_in_flight(r);
+	return request_to(r, REQUEST_CLAIM, MORE);
+}
+
+static enum after
+request_start(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	claimant_claim_start(&r->c);
+	return request_to(r, REQUEST_JOINED, WAIT);
+}
+
+static enum after
+request_joined(struct machine *machine)
+{
+	return request_to(request_of(machine), REQUEST_ANSWER, MORE);
+}
+
+/* --- without a key --- */
+
+/*
+ * What the client sends goes on to the upstream as it comes, and what that
+ * answers goes back.  A flow each way joins the two, which know each other's
+ * pace by it and nothing else of one another.
+ */
+static enum after
+request_pass(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	if (r->c.route->observes)
+		r->observation = observation_begin(
+		    &r->c, !r->x->has_body || r->x->body_ended);
+	message_make(&r->c, 0);
+	if (r->x->has_body && !r->x->body_ended) {
+		r->c.message.source = &r->up;
+		r->c.message.length =
+		    r->c.head.chunked ? -1 : r->c.head.length;
+		if (flow_reserve(&r->up) != 0)
+			return refuse(
+			    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
+		exchange_stream_body(r->x, &r->up);
+	}
+	const struct forward_limits limits = message_limits(r->c.route, NULL);
+	forward_start(r->c.generation->upstreams, &r->forward,
+	    r->c.route->upstream, &r->c.message, &limits);
+	return request_to(r, REQUEST_PASSED, WAIT);
+}
+
+/* There is no answer to pass on. */
+static enum after
+refuse_pass(struct request *r)
+{
+	if (r->up.ended && r->up.error == E_MALFORMED)
+		return refuse_chunks(r);
+	if (r->up.ended && r->up.error != 0) {
+		/* Half a request: its client has left. */
+		r->c.outcome = OUTCOME_BAD_REQUEST;
+		return request_to(r, REQUEST_FINISH, MORE);
+	}
+	access_log_failed(r, r->forward.op.error);
+	switch (r->forward.result) {
+	case FORWARD_NOT_SENT:
+		return r->forward.op.error == E_NO_MEMORY
+		    ? refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED)
+		    : refuse(r, PROBLEM_UPSTREAM_UNREACHABLE,
+			  OUTCOME_UNREACHABLE);
+	case FORWARD_TIMEOUT:
+		return refuse(
+		    r, PROBLEM_UPSTREAM_TIMEOUT, OUTCOME_UPSTREAM_FAILED);
+	case FORWARD_BROKEN:
+	case FORWARD_UNREAD:
+	case FORWARD_MALFORMED:
+		return refuse(
+		    r, PROBLEM_UPSTREAM_BROKEN, OUTCOME_UPSTREAM_FAILED);
+	case FORWARD_ANSWERED:
+		break;
+	}
+	must(false);
+	return DONE;
+}
+
+static enum after
+request_passed(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	r->c.upstream_us = r->forward.op.took_us;
+	r->c.target = forward_target(&r->forward);
+	if (r->observation != NULL)
+		observation_end(&r->observation, r->c.route->idempotency,
+		    &r->forward);
+	if (r->forward.result != FORWARD_ANSWERED)
+		return refuse_pass(r);
+	const struct header_client client = {
+	    SPAN(""), r->c.id, clock_wall_ms()};
+	struct fields fields =
+	    header_for_client(r->c.arena, &r->forward.fields, &client);
+	r->c.answer = answer_new(
+	    r->forward.status, &fields, &r->forward.body, SPAN(""));
+	r->c.answer->head_length = r->forward.head_length;
+	r->c.problem = PROBLEM_COUNT_;
+	r->c.outcome = OUTCOME_PASSED;
+	return request_to(r, REQUEST_ANSWER, MORE);
+}
+
+/* --- the answer --- */
+
+static enum after
+request_answer(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	if (r->c.problem != PROBLEM_COUNT_)
+		response_problem(r);
+	if (r->c.id.len == 0)
+		r->c.id = header_request_id(
+		    r->c.arena, &(struct fields){NULL, 0});
+	struct fields more = response_fields(r);
+	if (r->c.problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
+		exchange_answer_flow(r->x, r->c.answer, &more, r->forward.rest,
+		    r->forward.rest_length, r->close);
+	else
+		exchange_answer(r->x, r->c.answer, &more, r->close);
+	return request_to(r, REQUEST_ANSWERED, WAIT);
+}
+
+static enum after
+request_answered(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	const struct flow *rest = r->forward.rest;
+	/* Where there is a record, what it says stands; else it has failed. */
+	if (rest != NULL && rest->ended && rest->error != 0 &&
+	    r->c.outcome == OUTCOME_PASSED) {
+		r->c.outcome = OUTCOME_UPSTREAM_FAILED;
+		access_log_failed(r, rest->error);
+	}
+	return request_to(r, REQUEST_FINISH, MORE);
+}
+
+static enum after
+request_finish(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	int64_t took_us = clock_us() - r->x->began_us;
+	struct series *series = r->c.route != NULL
+	    ? r->c.generation->metered.routes[r->c.route->index]
+	    : r->c.worker->meter.no_route;
+	int status = access_log_status(r);
+	counter_add(&series->outcomes[r->c.outcome], 1);
+	if (status != 0)
+		counter_add(&series->classes[status / 100 - 1], 1);
+	histogram_add(&series->seconds, took_us);
+	access_log(r, took_us);
+	return DONE;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "gate/claimant.h"
-#include "gate/key/observation.h"
 #include "gate/machine.h"
+#include "gate/observation.h"
 #include "gate/waiters.h"
 #include "http/front/exchange.h"
 #include "store/records.h"
@@ -12,6 +12,9 @@
  * A request is a client's wait for its answer.  It dies with the client's
  * connection or when the answer is out; an execution that it started does
  * not die with it (gate/execution.h).  The worker's thread only.
+ *
+ * Circle: access_log, request, response.  The words for its client, and its
+ * line in the log, are made of a request.
  */
 struct request {
 	struct machine machine;
@@ -24,8 +27,8 @@ struct request {
 	bool busy; /* it waits for its entity, not for its key */
 
 	struct observation *observation; /* of a route that observes; or NULL */
-	struct records_op *look; /* at what is asked about; or NULL */
-	bool was_withheld; /* when that was asked, its end was here */
+	struct records_op *lookup; /* of the key that is asked about; or NULL */
+	bool was_withheld; /* when that was asked, its outcome was here */
 
 	/* Pass-through; or an execution's, for the rest of a long answer. */
 	struct forward forward;

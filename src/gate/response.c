@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "gate/key/fingerprint_words.h"
+#include "gate/key/fingerprint.h"
 #include "gate/key/policy.h"
 #include "gate/request.h"
 #include "gate/response.h"
@@ -32,18 +32,15 @@ response_to_head_check(enum head_verdict verdict)
 	return PROBLEM_BAD_REQUEST;
 }
 
-/* What makes the key of a request that brings none; the caller frees it. */
+/* The parts of a body that make the key; the caller frees it. */
 static char *
-made_of(const struct request *r)
+makers_of_key(const struct conf_idempotency *policy)
 {
 	char *text = NULL;
 	size_t len;
-	const struct pointers *from;
-	if (!r->c.derived || r->c.policy == NULL)
-		return NULL;
-	if (r->c.policy->derive_from_body)
+	const struct pointers *from = &policy->derive_from;
+	if (policy->derive_from_body)
 		return mem_text("the whole body");
-	from = &r->c.policy->derive_from;
 	FILE *out = open_memstream(&text, &len);
 	must(out != NULL);
 	fputs(from->count > 1 ? "the body's members " : "the body's member ",
@@ -58,39 +55,31 @@ made_of(const struct request *r)
 	return text;
 }
 
-/* A sentence for this request; NULL: that of all.  The caller frees it. */
-static char *
-own_detail(const struct request *r)
-{
-	if (r->detail.len > 0)
-		return mem_str(r->detail);
-	if (r->c.problem != PROBLEM_KEY_REUSED || r->c.policy == NULL)
-		return NULL;
-	char *compared = fingerprint_words(r->c.policy);
-	char *detail = mem_printf("An earlier request with this idempotency "
-	    "key differs from this one in what is compared here: %s. A new "
-	    "request needs a new key; a retry is sent as the first request "
-	    "was.", compared);
-	free(compared);
-	return detail;
-}
-
 void
 response_problem(struct request *r)
 {
-	char *makers = made_of(r);
-	char *detail = own_detail(r);
-	char *request_id = mem_str(r->c.id);
 	const struct conf_idempotency *policy = r->c.policy;
-	const struct problem_details details = {
+	char *request_id = mem_str(r->c.id);
+	char *makers = NULL;
+	struct span detail = r->detail;
+	if (policy != NULL && r->c.derived)
+		makers = makers_of_key(policy);
+	if (policy != NULL && r->c.problem == PROBLEM_KEY_REUSED &&
+	    detail.len == 0) {
+		char *compared = fingerprint_words(policy);
+		detail = arena_printf(r->c.arena, "An earlier request with "
+		    "this idempotency key differs from this one in what is "
+		    "compared here: %s. A new request needs a new key; a retry "
+		    "is sent as the first request was.", compared);
+		free(compared);
+	}
+	struct problem_details details = {
 	    .base = r->c.conf->problem_base,
 	    .key_id = span_str(r->c.key_hex),
-	    .detail = span_str(detail),
-	    .status =
-		policy != NULL ? policy_status(policy, r->c.problem) : 0,
-	    .preset = policy != NULL ? policy->preset : API_PRESET_NONE,
+	    .detail = detail,
+	    .preset = API_PRESET_NONE,
 	    .request_id = request_id,
-	    .on_unknown = policy != NULL ? policy->on_unknown : UNKNOWN_HOLD,
+	    .on_unknown = UNKNOWN_HOLD,
 	    .made_of = makers,
 	    .original_status = r->c.original_status,
 	    .current_version = r->c.claim_op.current[0] != '\0'
@@ -99,10 +88,14 @@ response_problem(struct request *r)
 	    .retry_after_s = r->c.retry_after_s,
 	    .date = header_date(r->c.arena, clock_wall_ms()),
 	};
+	if (policy != NULL) {
+		details.status = policy_status(policy, r->c.problem);
+		details.preset = policy->preset;
+		details.on_unknown = policy->on_unknown;
+	}
 	answer_unref(&r->c.answer);
 	r->c.answer = problem_new(r->c.problem, &details);
 	free(makers);
-	free(detail);
 	free(request_id);
 	r->c.replay = false;
 	r->c.omitted.count = 0;
@@ -128,16 +121,4 @@ response_fields(struct request *r)
 		more.list[more.count++] = (struct field){
 		    SPAN("Original-Request-Id"), r->c.answer->request_id};
 	return more;
-}
-
-struct fields
-response_copy(struct arena *arena, const struct fields *fields)
-{
-	size_t bytes = fields->count * sizeof(struct field);
-	struct fields copy = {arena_alloc(arena, bytes), fields->count};
-	for (size_t i = 0; i < fields->count; i++)
-		copy.list[i] = (struct field){
-		    arena_dup(arena, fields->list[i].name),
-		    arena_dup(arena, fields->list[i].value)};
-	return copy;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/arena.h"
 #include "base/field.h"
 #include "http/front/problem.h"
 #include "http/head/head_check.h"
@@ -18,5 +17,3 @@ enum problem response_to_head_check(enum head_verdict verdict);
 void response_problem(struct request *r);
 /* The fields behind the answer's own; they live as long as the request. */
 struct fields response_fields(struct request *r);
-/* A copy of fields whose owner may be gone before they are sent. */
-struct fields response_copy(struct arena *arena, const struct fields *fields);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/hash.h"
 #include "base/histogram.h"
 #include "base/loop/op.h"
 #include "store/store.h"
@@ -13,20 +14,19 @@
  * answer of the claim: a waiter listens from before its claim on.  It knows
  * nothing of clients.  The worker's thread only.
  */
-enum { WAITER_BUCKETS = 256 };
 
 /* A waiter is a member of its request. */
 struct waiter {
 	struct op op; /* done: claim again; E_TIMEOUT: the time is up */
+	struct hash_item item;
 	struct key_id key_id;
-	struct waiters *waiters;
-	struct waiter *next;
-	struct waiter **link; /* NULL: it does not listen */
-	bool heard;           /* word that came before it waited */
+	struct waiters *waiters; /* NULL: it does not listen */
+	bool heard;              /* word that came before it waited */
 };
 
+/* All zeros: nobody listens.  Its owner frees listening. */
 struct waiters {
-	struct waiter *buckets[WAITER_BUCKETS];
+	struct hash listening;
 	struct counter waiting; /* how many do, for the metrics */
 };
 

@@ -31,6 +31,18 @@ on_subscribed(void *arg, bool subscribed)
 	cache_subscribed(w->cache, subscribed);
 }
 
+/* Begins a part of each kind that the worker needs. */
+static void
+begin_parts(struct worker *w, const struct worker_part_kind *const *kinds)
+{
+	struct worker_part **end = &w->parts;
+	for (; kinds != NULL && *kinds != NULL; kinds++) {
+		*end = (*kinds)->begin(w);
+		if (*end != NULL)
+			end = &(*end)->next;
+	}
+}
+
 struct worker *
 worker_new(const struct conf *conf, struct budget *budget,
     struct places *places, struct store_health *health,
@@ -58,9 +70,11 @@ worker_new(const struct conf *conf, struct budget *budget,
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
 		store_sweep(w->store);
-	journal_relay_init(&w->journal_relay, w, journal, index == 0);
+	const struct journal_relay_home home = {w->loop, conf, w->store, budget,
+	    waiting, &w->waiters, &w->meter};
+	journal_relay_init(&w->journal_relay, &home, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
-	lease_renewal_start(&w->leases, w);
+	lease_init(&w->leases, w->loop, w->store);
 	w->front =
 	    front_new(w->loop, conf, budget, places, request_new, w);
 	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED],
@@ -68,7 +82,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry,
 		    sockets[i].kept);
-	w->parts = worker_part_begin_all(w, kinds);
+	begin_parts(w, kinds);
 	return w;
 }
 
@@ -83,12 +97,15 @@ static bool
 on_drained(void *arg)
 {
 	struct worker *w = arg;
-	if (w->requests.count > 0 || !worker_part_are_idle(w->parts) ||
+	if (w->requests.count > 0 ||
 	    (w->executions.count > 0 && INVARIANT(drain_waits)))
 		return false;
+	for (const struct worker_part *p = w->parts; p != NULL; p = p->next)
+		if (!p->kind->is_idle(p))
+			return false;
 	bool up = store_is_up(w->store);
 	if (store_unsettled(w->store) > 0 && (!up || w->over))
-		journal_relay_take_revokes(&w->journal_relay);
+		journaled_revokes(w->store, &w->journal_relay.writer);
 	if (store_unsettled(w->store) == 0 &&
 	    (w->over || front_is_quiet(w->front)) &&
 	    (journal_relay_is_done(&w->journal_relay) || !up))
@@ -104,7 +121,8 @@ on_drain(void *arg)
 		return;
 	w->draining = true;
 	front_drain(w->front);
-	worker_part_drain_all(w->parts);
+	for (struct worker_part *p = w->parts; p != NULL; p = p->next)
+		p->kind->drain(p);
 	timer_set(&w->drain, w->generation->conf->drain_timeout_ms);
 	loop_hook(w->loop, HOOK_FLUSH, &w->drained, on_drained, w);
 }
@@ -129,7 +147,8 @@ on_drain_timeout(void *arg)
 	w->over = true;
 	store_hurry(w->store);
 	waiters_stop_all(&w->waiters, E_TIMEOUT);
-	worker_part_over_all(w->parts);
+	for (struct worker_part *p = w->parts; p != NULL; p = p->next)
+		p->kind->over(p);
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
 		struct machine *next;
 		struct machine *m = w->executions.steps[step];
@@ -144,113 +163,87 @@ on_drain_timeout(void *arg)
 	    w->conf->store.redis.timeout_ms + LAST_OUTCOMES_MS);
 }
 
-/* --- reloading --- */
+/* --- errands of other threads --- */
 
-struct reload {
+struct errand {
 	struct worker *worker;
-	const struct conf *conf;
-	struct loop *caller; /* of the thread that adopted() runs on */
-	void (*adopted)(void *arg);
+	const struct conf *conf; /* to be adopted; or NULL */
+	struct loop *caller;     /* of the thread that done() runs on */
+	void (*done)(void *arg);
 	void *arg;
 };
 
 static void
-on_reload(void *arg)
+on_errand(void *arg)
 {
-	struct reload *reload = arg;
-	struct worker *w = reload->worker;
-	if (w->generation != NULL) {
+	struct errand *errand = arg;
+	struct worker *w = errand->worker;
+	if (errand->conf != NULL && w->generation != NULL) {
 		generation_unref(&w->generation);
 		w->generation = generation_new(
-		    w->loop, reload->conf, w->budget, &w->meter);
-		front_reload(w->front, reload->conf);
-		worker_part_reload_all(w->parts, w->generation);
+		    w->loop, errand->conf, w->budget, &w->meter);
+		front_reload(w->front, errand->conf);
+		for (struct worker_part *p = w->parts; p; p = p->next)
+			p->kind->reload(p, w->generation);
 	}
-	conf_unref(&reload->conf);
-	loop_post(reload->caller, reload->adopted, reload->arg);
-	free(reload);
+	conf_unref(&errand->conf);
+	loop_post(errand->caller, errand->done, errand->arg);
+	free(errand);
 }
 
 void
 worker_post_reload(struct worker *w, const struct conf *conf,
     struct loop *caller, void (*adopted)(void *arg), void *arg)
 {
-	struct reload *reload = mem_zero(sizeof *reload);
-	*reload = (struct reload){w, conf_ref(conf), caller, adopted, arg};
-	loop_post(w->loop, on_reload, reload);
-}
-
-/* --- signs of life --- */
-
-struct ping {
-	struct loop *caller;
-	void (*pong)(void *arg);
-	void *arg;
-};
-
-static void
-on_ping(void *arg)
-{
-	struct ping *ping = arg;
-	loop_post(ping->caller, ping->pong, ping->arg);
-	free(ping);
+	const struct errand errand = {w, conf_ref(conf), caller, adopted, arg};
+	loop_post(w->loop, on_errand, mem_copy(&errand, sizeof errand));
 }
 
 void
 worker_post_ping(struct worker *w, struct loop *caller,
     void (*pong)(void *arg), void *arg)
 {
-	struct ping *ping = mem_zero(sizeof *ping);
-	*ping = (struct ping){caller, pong, arg};
-	loop_post(w->loop, on_ping, ping);
+	const struct errand errand = {w, NULL, caller, pong, arg};
+	loop_post(w->loop, on_errand, mem_copy(&errand, sizeof errand));
 }
 
 /* --- the end --- */
 
-static void
-log_outcome_lost(struct machine *m)
-{
-	struct logline line = log_begin(EV_settle_lost);
-	execution_log(CONTAINER_OF(m, struct execution, machine), &line);
-	log_end(&line);
-}
-
-/* What could not end by itself. */
+/* What could not end by itself; of an execution the outcome is lost. */
 static void
 end_machines(struct machines *all, bool lost)
 {
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		while (all->steps[step] != NULL) {
 			struct machine *m = all->steps[step];
-			if (lost)
-				log_outcome_lost(m);
+			if (lost) {
+				struct logline line = log_begin(EV_settle_lost);
+				execution_log(CONTAINER_OF(m, struct execution,
+						  machine), &line);
+				log_end(&line);
+			}
 			machine_end(m);
 		}
-}
-
-/* Closes all connections, with clients too: others may drain for longer. */
-static void
-end_all(struct worker *w)
-{
-	timer_clear(&w->drain);
-	/* Requests and parts first: they let go of their executions. */
-	end_machines(&w->requests, false);
-	worker_part_end_all(w->parts);
-	end_machines(&w->executions, true);
-	lease_renewal_stop(&w->leases);
-	journal_relay_end(&w->journal_relay);
-	front_free(&w->front);
-	generation_unref(&w->generation);
-	store_free(&w->store);
-	arena_trim();
-	log_flush_last();
 }
 
 void
 worker_run(struct worker *w)
 {
 	loop_run(w->loop);
-	end_all(w);
+	timer_clear(&w->drain);
+	/* Requests and parts first: they let go of their executions. */
+	end_machines(&w->requests, false);
+	for (struct worker_part *p = w->parts; p != NULL; p = p->next)
+		p->kind->end(p);
+	end_machines(&w->executions, true);
+	lease_clear(&w->leases);
+	journal_relay_end(&w->journal_relay);
+	/* Closes all connections, with clients too: others drain longer. */
+	front_free(&w->front);
+	generation_unref(&w->generation);
+	store_free(&w->store);
+	arena_trim();
+	log_flush_last();
 }
 
 void
@@ -260,12 +253,17 @@ worker_free(struct worker **worker)
 	*worker = NULL;
 	if (w == NULL)
 		return;
-	worker_part_free_all(&w->parts);
+	while (w->parts != NULL) {
+		struct worker_part *part = w->parts;
+		w->parts = part->next;
+		part->kind->free(part);
+	}
 	log_detach(&w->log);
 	if (w->draining)
 		loop_unhook(w->loop, HOOK_FLUSH, &w->drained);
 	loop_free(&w->loop);
 	cache_free(&w->cache);
+	hash_free(&w->waiters.listening);
 	meter_clear(&w->meter);
 	duplicates_clear(&w->duplicates);
 	conf_unref(&w->conf);

@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/body.h"
-#include "base/loop/log.h"
-#include "base/loop/loop.h"
-#include "conf/conf.h"
-#include "gate/cache.h"
-#include "gate/generation.h"
-#include "gate/journal_relay.h"
-#include "gate/key/duplicates.h"
-#include "gate/lease_renewal.h"
-#include "gate/machine.h"
-#include "gate/meter.h"
-#include "gate/waiters.h"
-#include "gate/worker_part.h"
-#include "http/front/front.h"
-#include "store/store.h"
+#include "gate/worker_state.h"
 
 /*
  * A worker is one thread's whole gateway: its loop, front, store link,
@@ -24,39 +10,7 @@
  * of clients, what their stores find out about Redis, and which outcomes wait
  * for it.  Only worker_new, worker_post_* and worker_free are called by the
  * main thread, the last one when the worker's thread has ended.
- *
- * Circle: journal_relay, lease_renewal, worker.  A worker has one of each as a
- * member, and they find their siblings (store, cache, meter) through it.
  */
-struct worker {
-	struct loop *loop;
-	const struct conf *conf; /* of the start: what no reload changes */
-	struct generation *generation;
-	struct budget *budget;
-	const struct places *places; /* of clients, in all workers */
-	unsigned index;
-	struct front *front;
-	struct store *store;
-	struct machines requests;
-	struct machines executions;
-	struct leases leases;
-	struct journal_waiting *waiting; /* the process' */
-	struct journal_relay journal_relay;
-	struct waiters waiters;
-	struct cache *cache;
-	struct meter meter; /* the admin interface reads it, and these */
-	struct duplicates duplicates;
-	struct worker_part *parts; /* the first of them; or NULL */
-
-	bool draining;
-	int64_t full_logged_us; /* when memory_full was last in the log */
-	int64_t events_full_logged_us; /* the same of events_full */
-	bool over; /* drain_timeout is: nothing new is sent any more */
-	struct timer drain;
-	struct hook drained;
-	struct log_hook log;
-};
-
 /* A listening socket and the entry of conf->listen that it is served as. */
 struct worker_socket {
 	int fd;

@@ -54,19 +54,3 @@ struct worker_part {
 	const struct worker_part_kind *kind;
 	struct worker_part *next; /* in the order of their kinds */
 };
-
-/*
- * Begins a part of each kind, of which the list ends with NULL (NULL: none).
- * Returns the first.
- */
-struct worker_part *worker_part_begin_all(
-    struct worker *worker, const struct worker_part_kind *const *kinds);
-/* These call what they are named after, of each part from that one on. */
-void worker_part_reload_all(
-    struct worker_part *first, struct generation *generation);
-void worker_part_drain_all(struct worker_part *first);
-void worker_part_over_all(struct worker_part *first);
-bool worker_part_are_idle(const struct worker_part *first);
-void worker_part_end_all(struct worker_part *first);
-/* Nulls the pointer. */
-void worker_part_free_all(struct worker_part **first);

@@ -7,7 +7,7 @@
  * tests/invariants/test_scripts.py takes them out there.
  */
 
-/* --- what was sent: gate/execution_upstream.c, upstream/ --- */
+/* --- what was sent: gate/execution.c, upstream/ --- */
 INVARIANT_NAME(sent_is_unknown,
     "a request that was sent and not answered would be sent again")
 INVARIANT_NAME(late_is_unknown,
@@ -81,7 +81,7 @@ INVARIANT_NAME(fetched_same,
 INVARIANT_NAME(
     stored_lines, "a damaged record would split the head of an answer")
 
-/* --- from memory: gate/cache.c, gate/request_claim.c --- */
+/* --- from memory: gate/cache.c, gate/request.c --- */
 INVARIANT_NAME(cached_request,
     "a payment of another amount would be given this one's answer")
 INVARIANT_NAME(cached_until, "an answer would outlive its record in one worker")
@@ -94,7 +94,7 @@ INVARIANT_NAME(cache_marks,
 INVARIANT_NAME(cache_drops,
     "a gateway would give an answer that an operator has taken back")
 
-/* --- a claim: gate/request_claim.c, gate/lease_renewal.c, store/ --- */
+/* --- a claim: gate/request.c, gate/lease.c, store/ --- */
 INVARIANT_NAME(claimed_first, "without Redis, every retry would be executed")
 INVARIANT_NAME(known_executed,
     "what is known to be executed would be forwarded, for want of its answer")
@@ -196,7 +196,7 @@ INVARIANT_NAME(own_attempt, "a client could tell the upstream an attempt")
 INVARIANT_NAME(
     sane_request_id, "a client could write into our logs and answers")
 
-/* --- a client's request: http/, gate/request_client.c --- */
+/* --- a client's request: http/, gate/request.c --- */
 INVARIANT_NAME(strict_wire,
     "we and a proxy could see the end of a line or a request in other places")
 INVARIANT_NAME(short_chunk_lines,

@@ -2,7 +2,7 @@
 /*
  * SCRIPT(name, word): the scripts of a record, of what gateways share of a
  * source (src/messages/shared/), of relays (src/messages/relay/), and of routes
- * that only observe (key/observation.h), src/store/record/lua/NAME.lua each,
+ * that only observe (gate/observation.h), src/store/record/lua/NAME.lua each,
  * and their words in metrics and the log (the label of onceproxy_store_seconds,
  * which stays when a script gets a better name).
  */

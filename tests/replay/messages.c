@@ -601,7 +601,7 @@ hash_delivery(const struct delivery *d, void *arg)
 	hash = mix(hash, (uint64_t)(d->asked != NULL) << 4 |
 	    (uint64_t)(d->dropped != NULL) << 3 |
 	    (uint64_t)d->buried << 2 | (uint64_t)d->waiter.heard << 1 |
-	    (d->waiter.link != NULL));
+	    (d->waiter.waiters != NULL));
 	hash = mix(hash, d->tries);
 	hash = mix(hash, (uint64_t)d->held_since_ms);
 	hash = mix(hash, (uint64_t)d->outcome << 8 | d->reason);

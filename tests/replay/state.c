@@ -39,7 +39,7 @@ hash_request(const struct request *r)
 	hash = hash_owner(hash, &r->c.claim.owner);
 	hash = hash_op(hash, &r->waiter.op);
 	hash = mix(hash, (uint64_t)r->waiter.heard << 1 |
-	    (r->waiter.link != NULL));
+	    (r->waiter.waiters != NULL));
 	hash = mix(hash, (uint64_t)r->wait_until_ms);
 	hash = mix(hash, r->waited);
 	hash = hash_op(hash, &r->c.join);
@@ -139,7 +139,7 @@ hash_worker(const struct gateway *g)
 	timers_sum = 0;
 	fake_loop_any(g->loop, sum_timer);
 	hash = mix(hash, timers_sum);
-	hash = hash_op(hash, &w->leases.renewing.op);
+	hash = hash_op(hash, &w->leases.renewal.op);
 	hash = hash_op(hash, &w->journal_relay.small.op.op);
 	hash = hash_op(hash, &w->journal_relay.large.op.op);
 	hash = mix(hash, hash_writer(&w->journal_relay.writer));

@@ -32,17 +32,6 @@ entity_name_by_path(const struct conf *conf,
 	digest_end(&digest, ret_name);
 }
 
-/* Never empty: no request goes on without its entity. */
-static struct span
-no_entity(struct arena *arena, const struct pointers *pointers,
-    struct span body)
-{
-	struct span words = key_members_wrong(
-	    arena, "Nothing says what is to be changed", pointers, body);
-	return words.len > 0 ? words
-			     : SPAN("Nothing says what is to be changed.");
-}
-
 static struct span
 find_name(const struct conf *conf, const struct variables *request,
     struct arena *scratch, const struct span *scope,
@@ -62,23 +51,17 @@ find_name(const struct conf *conf, const struct variables *request,
 	}
 	begin_digest(conf, policy, scope, &digest);
 	if (!key_digest_members(
-		scratch, &policy->entity.pointers, request->body, &digest))
-		return no_entity(
-		    request->arena, &policy->entity.pointers, request->body);
+		scratch, &policy->entity.pointers, request->body, &digest)) {
+		value = key_members_wrong(request->arena,
+		    "Nothing says what is to be changed",
+		    &policy->entity.pointers, request->body);
+		/* Never empty: no request goes on without its entity. */
+		return value.len > 0
+		    ? value
+		    : SPAN("Nothing says what is to be changed.");
+	}
 	digest_end(&digest, entity->name);
 	return SPAN("");
-}
-
-static struct span
-no_version(struct arena *arena, const struct pointer *pointer)
-{
-	char *name = pointer_text(pointer);
-	struct span words = arena_printf(arena,
-	    "Nothing says which version this is, because %s is missing in "
-	    "this request, or is neither a number nor an RFC 3339 time.",
-	    name);
-	free(name);
-	return words;
 }
 
 static struct span
@@ -91,11 +74,17 @@ find_version(const struct variables *request, struct arena *scratch,
 		return SPAN("");
 	const struct json *json = json_read(scratch, request->body);
 	const struct json *value = json ? json_at(json, pointer) : NULL;
-	if (value == NULL ||
-	    !version_read(
+	if (value != NULL &&
+	    version_read(
 		request->arena, value, &entity->version, &entity->shown))
-		return no_version(request->arena, pointer);
-	return SPAN("");
+		return SPAN("");
+	char *name = pointer_text(pointer);
+	struct span words = arena_printf(request->arena,
+	    "Nothing says which version this is, because %s is missing in "
+	    "this request, or is neither a number nor an RFC 3339 time.",
+	    name);
+	free(name);
+	return words;
 }
 
 struct span

@@ -1,90 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gate/key/fingerprint.h"
+#include <stdio.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/test_build.h"
+#include "gate/key/fingerprint.h"
 
-static void digest_field(
-    struct digest *digest, const struct fields *fields, struct span name);
-static void digest_entity(struct digest *digest,
-    const struct conf_idempotency *policy,
-    const struct fingerprinted *request);
-static void digest_query(struct digest *digest,
-    const struct conf_idempotency *policy,
-    const struct fingerprinted *request);
-static void digest_body(struct digest *digest,
-    const struct conf_idempotency *policy, struct span body);
-
-/* Each part has its name before it, so that none passes for another. */
-void
-fingerprint_make(const struct conf_idempotency *policy, struct span secret,
-    const struct fingerprinted *request, uint8_t ret_fingerprint[DIGEST_BYTES])
-{
-	unsigned include = policy->fingerprint_include;
-	struct digest digest;
-
-	digest_begin(&digest, SPAN("fingerprint"), secret);
-	if ((include & FINGERPRINT_METHOD) && INVARIANT(fingerprint_method)) {
-		digest_part(&digest, SPAN("method"));
-		digest_part(&digest, request->method);
-	}
-	if ((include & FINGERPRINT_PATH) && INVARIANT(fingerprint_path)) {
-		digest_part(&digest, SPAN("path"));
-		digest_part(&digest, request->path);
-	}
-	if ((include & FINGERPRINT_QUERY) && INVARIANT(fingerprint_query))
-		digest_query(&digest, policy, request);
-	for (size_t i = 0; i < policy->fingerprint_headers.count; i++)
-		digest_field(&digest, request->fields,
-		    span_str(policy->fingerprint_headers.list[i]));
-	if ((include & FINGERPRINT_BODY) && INVARIANT(fingerprint_body))
-		digest_body(&digest, policy, request->body);
-	digest_entity(&digest, policy, request);
-	digest_end(&digest, ret_fingerprint);
-}
-
-/* Whether two bodies of one fingerprint have the same members, all of them. */
-static bool
-covers_members(const struct conf_idempotency *policy)
-{
-	unsigned all = FINGERPRINT_PATH | FINGERPRINT_BODY;
-	return (policy->fingerprint_include & all) == all &&
-	    policy->fingerprint_ignore.count == 0 &&
-	    policy->fingerprint_only.count == 0;
-}
-
-/*
- * What is changed, in which version, is the same for all requests with a key,
- * whatever the route includes.  Where the rest says so anyway it is left out:
- * then an entity that is configured later changes no fingerprint.
- */
-static void
-digest_entity(struct digest *digest, const struct conf_idempotency *policy,
-    const struct fingerprinted *request)
-{
-	if (request->entity.len == 0 || covers_members(policy) ||
-	    !INVARIANT(same_entity))
-		return;
-	digest_part(digest, SPAN("entity"));
-	digest_part(digest, request->entity);
-	digest_part(digest, request->version);
-}
-
-/* Every line counts, in their order; no line is not an empty one. */
-static void
-digest_field(
-    struct digest *digest, const struct fields *fields, struct span name)
-{
-	const struct field *f;
-	size_t at = 0;
-
-	digest_part(digest, SPAN("header"));
-	digest_part(digest, name);
-	while ((f = fields_next(fields, name, &at)) != NULL) {
-		digest_part(digest, SPAN("value"));
-		digest_part(digest, f->value);
-	}
-}
+/* --- the parts --- */
 
 /* A name counts as it is spelled: another spelling is another parameter. */
 static bool
@@ -129,6 +51,25 @@ digest_query(struct digest *digest, const struct conf_idempotency *policy,
 	}
 }
 
+/* Every line of a header counts, in their order; none is not an empty one. */
+static void
+digest_headers(struct digest *digest, const struct conf_idempotency *policy,
+    const struct fields *fields)
+{
+	for (size_t i = 0; i < policy->fingerprint_headers.count; i++) {
+		struct span name =
+		    span_str(policy->fingerprint_headers.list[i]);
+		const struct field *f;
+		size_t at = 0;
+		digest_part(digest, SPAN("header"));
+		digest_part(digest, name);
+		while ((f = fields_next(fields, name, &at)) != NULL) {
+			digest_part(digest, SPAN("value"));
+			digest_part(digest, f->value);
+		}
+	}
+}
+
 /* Each member with its pointer; one that is missing is not null. */
 static void
 digest_only(struct digest *digest, const struct pointers *only,
@@ -156,7 +97,6 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
 	const struct json *json = NULL;
 	/* What is read of a body is many times its size. */
 	struct arena *scratch = NULL;
-
 	if (policy->fingerprint_json) {
 		scratch = arena_new();
 		json = json_read(scratch, body);
@@ -171,4 +111,123 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
 		digest_part(digest, body);
 	}
 	arena_free(&scratch);
+}
+
+/*
+ * What is changed, in which version, is the same for all requests with a key,
+ * whatever the route includes.  Where the rest says so anyway, because path and
+ * body count with all their members, it is left out: then an entity that is
+ * configured later changes no fingerprint.
+ */
+static void
+digest_entity(struct digest *digest, const struct conf_idempotency *policy,
+    const struct fingerprinted *request)
+{
+	unsigned all = FINGERPRINT_PATH | FINGERPRINT_BODY;
+	bool covered = (policy->fingerprint_include & all) == all &&
+	    policy->fingerprint_ignore.count == 0 &&
+	    policy->fingerprint_only.count == 0;
+	if (request->entity.len == 0 || covered || !INVARIANT(same_entity))
+		return;
+	digest_part(digest, SPAN("entity"));
+	digest_part(digest, request->entity);
+	digest_part(digest, request->version);
+}
+
+/* Each part has its name before it, so that none passes for another. */
+void
+fingerprint_make(const struct conf_idempotency *policy, struct span secret,
+    const struct fingerprinted *request, uint8_t ret_fingerprint[DIGEST_BYTES])
+{
+	unsigned include = policy->fingerprint_include;
+	struct digest digest;
+	digest_begin(&digest, SPAN("fingerprint"), secret);
+	if ((include & FINGERPRINT_METHOD) && INVARIANT(fingerprint_method)) {
+		digest_part(&digest, SPAN("method"));
+		digest_part(&digest, request->method);
+	}
+	if ((include & FINGERPRINT_PATH) && INVARIANT(fingerprint_path)) {
+		digest_part(&digest, SPAN("path"));
+		digest_part(&digest, request->path);
+	}
+	if ((include & FINGERPRINT_QUERY) && INVARIANT(fingerprint_query))
+		digest_query(&digest, policy, request);
+	digest_headers(&digest, policy, request->fields);
+	if ((include & FINGERPRINT_BODY) && INVARIANT(fingerprint_body))
+		digest_body(&digest, policy, request->body);
+	digest_entity(&digest, policy, request);
+	digest_end(&digest, ret_fingerprint);
+}
+
+/* --- in words --- */
+
+/* The parts come one after the other, and only the last knows that it is. */
+struct sentence {
+	FILE *out;
+	size_t parts, left;
+};
+
+static void
+put_part(struct sentence *s, const char *kind, const char *name)
+{
+	if (s->parts > 0)
+		fputs(s->left == 1 ? " and " : ", ", s->out);
+	s->parts++;
+	s->left--;
+	fputs(kind, s->out);
+	fputs(name, s->out);
+}
+
+static void
+put_pointers(FILE *out, const char *words, const struct pointers *pointers)
+{
+	for (size_t i = 0; i < pointers->count; i++) {
+		const struct pointer *pointer = &pointers->list[i];
+		fputs(i > 0 ? ", " : words, out);
+		for (size_t k = 0; k < pointer->count; k++)
+			pointer_write(out, pointer->segments[k]);
+	}
+	if (pointers->count > 0)
+		putc(')', out);
+}
+
+char *
+fingerprint_words(const struct conf_idempotency *policy)
+{
+	unsigned include = policy->fingerprint_include;
+	const struct strings *headers = &policy->fingerprint_headers;
+	const struct strings *ignored = &policy->fingerprint_ignore_query;
+	char *text = NULL;
+	size_t len;
+	struct sentence s = {open_memstream(&text, &len), 0, headers->count};
+	must(s.out != NULL);
+	for (unsigned left = include; left != 0; left &= left - 1)
+		s.left++;
+	s.left += conf_has_entity(policy);
+	if (include & FINGERPRINT_METHOD)
+		put_part(&s, "method", "");
+	if (include & FINGERPRINT_PATH)
+		put_part(&s, "path", "");
+	if (include & FINGERPRINT_QUERY) {
+		put_part(&s, "query", "");
+		for (size_t i = 0; i < ignored->count; i++)
+			fprintf(s.out, "%s%s", i == 0 ? " (all but " : ", ",
+			    ignored->list[i]);
+		fputs(ignored->count > 0 ? ")" : "", s.out);
+	}
+	if (include & FINGERPRINT_BODY) {
+		put_part(&s, "body", "");
+		if (policy->fingerprint_only.count > 0)
+			put_pointers(s.out, " (of JSON only ",
+			    &policy->fingerprint_only);
+		else
+			put_pointers(s.out, " (of JSON all but ",
+			    &policy->fingerprint_ignore);
+	}
+	for (size_t i = 0; i < headers->count; i++)
+		put_part(&s, "header ", headers->list[i]);
+	if (conf_has_entity(policy))
+		put_part(&s, "what it changes", "");
+	must(fclose(s.out) == 0);
+	return text;
 }

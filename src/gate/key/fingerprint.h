@@ -28,3 +28,9 @@ struct fingerprinted {
 void fingerprint_make(const struct conf_idempotency *policy,
     struct span secret, const struct fingerprinted *request,
     uint8_t ret_fingerprint[DIGEST_BYTES]);
+
+/*
+ * What of two requests is compared, in words for clients: "method, path, query
+ * and body (of JSON all but /sent_at)".  The caller frees it.
+ */
+char *fingerprint_words(const struct conf_idempotency *policy);

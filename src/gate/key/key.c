@@ -1,137 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gate/key/key.h"
-
 #include <stdlib.h>
 
 #include "base/ascii.h"
-#include "base/digest.h"
 #include "base/json.h"
 #include "base/test_build.h"
-
-static const char *check_key(struct arena *arena,
-    const struct conf_idempotency *policy, struct span value,
-    struct span *ret_key);
-static bool read_item(
-    struct arena *arena, struct span value, struct span *ret_string);
-static bool is_bare_key(struct span s);
-static bool is_uuid(struct span s);
-
-/* --- found among the fields --- */
-
-/*
- * The one field of these names; where there is another, *ret_more.  A name may
- * be listed twice.
- */
-static const struct field *
-single_field(
-    const struct strings *names, const struct fields *fields, bool *ret_more)
-{
-	const struct field *f, *found = NULL;
-	*ret_more = false;
-	for (size_t i = 0; i < names->count; i++) {
-		struct span name = span_str(names->list[i]);
-		size_t at = 0;
-		while ((f = fields_next(fields, name, &at)) != NULL) {
-			*ret_more |= found != NULL && found != f;
-			found = f;
-		}
-	}
-	return found;
-}
-
-enum key_verdict
-key_find(struct arena *arena, const struct conf_idempotency *policy,
-    const struct fields *fields, struct key *ret_key)
-{
-	struct span key;
-	bool more;
-	const struct field *found =
-	    single_field(&policy->headers, fields, &more);
-
-	if (more && INVARIANT(one_key)) {
-		ret_key->message =
-		    "The request has more than one idempotency key.";
-		return KEY_INVALID;
-	}
-	if (found == NULL)
-		return KEY_MISSING;
-	const char *message = check_key(arena, policy, found->value, &key);
-	if (message) {
-		ret_key->message = message;
-		return KEY_INVALID;
-	}
-	ret_key->bytes = ret_key->sent = key;
-	return KEY_FOUND;
-}
-
-/* What is wrong with the value of a key's field; NULL for nothing. */
-static const char *
-check_key(struct arena *arena, const struct conf_idempotency *policy,
-    struct span value, struct span *ret_key)
-{
-	struct span key = value;
-
-	if (value.len == 0)
-		return "The idempotency key is empty.";
-	if (value.ptr[0] == '"') {
-		if (!read_item(arena, value, &key))
-			return "The idempotency key is not a single "
-			       "well-formed quoted string (RFC 8941).";
-	} else if (policy->key_format == KEY_QUOTED) {
-		return "The idempotency key must be a quoted string "
-		       "(RFC 8941).";
-	} else if (!is_bare_key(value) && INVARIANT(bare_key)) {
-		return "An idempotency key without quotes must be visible "
-		       "ASCII without spaces, commas, double quotes or "
-		       "semicolons.";
-	}
-	if (key.len == 0)
-		return "The idempotency key is empty.";
-	if (span_is_dots(key) && INVARIANT(dotless_key))
-		return "An idempotency key of one or two dots means another "
-		       "place in a path.";
-	if (key.len > (size_t)policy->max_length)
-		return arena_printf(arena,
-		    "The idempotency key is longer than %lld characters.",
-		    (long long)policy->max_length).ptr;
-	if (policy->key_format == KEY_UUID && !is_uuid(key))
-		return "The idempotency key must be a UUID.";
-	*ret_key = key;
-	return NULL;
-}
-
-static bool
-is_bare_key(struct span s)
-{
-	/* Visible, and neither a comma, a double quote nor a semicolon. */
-	static const bool is_bare_byte[256] = {
-	    ['!'] = true,
-	    ['#' ... '+'] = true,
-	    ['-' ... ':'] = true,
-	    ['<' ... '~'] = true,
-	};
-	bool bare = true;
-
-	for (size_t i = 0; i < s.len; i++)
-		bare &= is_bare_byte[(unsigned char)s.ptr[i]];
-	return bare;
-}
-
-/* 8-4-4-4-12 hex digits; either case, and the cases are different keys. */
-static bool
-is_uuid(struct span s)
-{
-	static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-
-	if (s.len != sizeof(shape) - 1)
-		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		char c = s.ptr[i];
-		if (shape[i] == '-' ? c != '-' : ascii_hex_value(c) < 0)
-			return false;
-	}
-	return true;
-}
+#include "gate/key/key.h"
 
 /* --- structured fields (RFC 8941, section 4.2): a string as an item --- */
 
@@ -191,45 +64,31 @@ take_quoted(struct span *in, char *out, size_t *ret_len)
 	return true;
 }
 
-/* Section 4.2.6; the first byte was seen. */
-static bool
-skip_token(struct span *in)
-{
-	while (in->len &&
-	    (in->ptr[0] == ':' || in->ptr[0] == '/' ||
-		field_is_token(span_of(in->ptr, 1))))
-		*in = span_from(*in, 1);
-	return true;
-}
-
-/* Section 4.2.7. */
-static bool
-skip_byte_sequence(struct span *in)
-{
-	take_char(in, ':');
-	while (in->len &&
-	    (ascii_is_alpha(in->ptr[0]) || ascii_is_digit(in->ptr[0]) ||
-		in->ptr[0] == '+' || in->ptr[0] == '/' || in->ptr[0] == '='))
-		*in = span_from(*in, 1);
-	return take_char(in, ':');
-}
-
-/* Section 4.2.3.1. */
+/* Section 4.2.3.1: a number, a string, a token, bytes or a boolean. */
 static bool
 skip_bare_item(struct span *in)
 {
 	size_t len;
 	char c = in->len ? in->ptr[0] : '\0';
-
 	if (c == '-' || ascii_is_digit(c))
 		return skip_number(in);
 	if (c == '"')
 		return take_quoted(in, NULL, &len);
-	if (c == '*' || ascii_is_alpha(c))
-		return skip_token(in);
-	if (c == ':')
-		return skip_byte_sequence(in);
-	return take_char(in, '?') && (take_char(in, '0') || take_char(in, '1'));
+	if (c == '*' || ascii_is_alpha(c)) {
+		while (in->len &&
+		    (in->ptr[0] == ':' || in->ptr[0] == '/' ||
+			field_is_token(span_of(in->ptr, 1))))
+			*in = span_from(*in, 1);
+		return true;
+	}
+	if (!take_char(in, ':'))
+		return take_char(in, '?') &&
+		    (take_char(in, '0') || take_char(in, '1'));
+	while (in->len &&
+	    (ascii_is_alpha(in->ptr[0]) || ascii_is_digit(in->ptr[0]) ||
+		in->ptr[0] == '+' || in->ptr[0] == '/' || in->ptr[0] == '='))
+		*in = span_from(*in, 1);
+	return take_char(in, ':');
 }
 
 /* Section 4.2.3.2; the semicolon was taken. */
@@ -264,6 +123,110 @@ read_item(struct arena *arena, struct span value, struct span *ret_string)
 		return false;
 	*ret_string = span_of(out, len);
 	return true;
+}
+
+/* --- found among the fields --- */
+
+static bool
+is_bare_key(struct span s)
+{
+	/* Visible, and neither a comma, a double quote nor a semicolon. */
+	static const bool is_bare_byte[256] = {
+	    ['!'] = true,
+	    ['#' ... '+'] = true,
+	    ['-' ... ':'] = true,
+	    ['<' ... '~'] = true,
+	};
+	bool bare = true;
+
+	for (size_t i = 0; i < s.len; i++)
+		bare &= is_bare_byte[(unsigned char)s.ptr[i]];
+	return bare;
+}
+
+/* 8-4-4-4-12 hex digits; either case, and the cases are different keys. */
+static bool
+is_uuid(struct span s)
+{
+	static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (s.len != sizeof(shape) - 1)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+		if (shape[i] == '-' ? c != '-' : ascii_hex_value(c) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* What is wrong with the value of a key's field; NULL for nothing. */
+static const char *
+check_key(struct arena *arena, const struct conf_idempotency *policy,
+    struct span value, struct span *ret_key)
+{
+	struct span key = value;
+
+	if (value.len == 0)
+		return "The idempotency key is empty.";
+	if (value.ptr[0] == '"') {
+		if (!read_item(arena, value, &key))
+			return "The idempotency key is not a single "
+			       "well-formed quoted string (RFC 8941).";
+	} else if (policy->key_format == KEY_QUOTED) {
+		return "The idempotency key must be a quoted string "
+		       "(RFC 8941).";
+	} else if (!is_bare_key(value) && INVARIANT(bare_key)) {
+		return "An idempotency key without quotes must be visible "
+		       "ASCII without spaces, commas, double quotes or "
+		       "semicolons.";
+	}
+	if (key.len == 0)
+		return "The idempotency key is empty.";
+	if (span_is_dots(key) && INVARIANT(dotless_key))
+		return "An idempotency key of one or two dots means another "
+		       "place in a path.";
+	if (key.len > (size_t)policy->max_length)
+		return arena_printf(arena,
+		    "The idempotency key is longer than %lld characters.",
+		    (long long)policy->max_length).ptr;
+	if (policy->key_format == KEY_UUID && !is_uuid(key))
+		return "The idempotency key must be a UUID.";
+	*ret_key = key;
+	return NULL;
+}
+
+enum key_verdict
+key_find(struct arena *arena, const struct conf_idempotency *policy,
+    const struct fields *fields, struct key *ret_key)
+{
+	const struct strings *names = &policy->headers;
+	const struct field *f, *found = NULL;
+	bool more = false;
+	struct span key;
+	/* A name may be listed twice. */
+	for (size_t i = 0; i < names->count; i++) {
+		size_t at = 0;
+		struct span name = span_str(names->list[i]);
+		while ((f = fields_next(fields, name, &at)) != NULL) {
+			more |= found != NULL && found != f;
+			found = f;
+		}
+	}
+	if (more && INVARIANT(one_key)) {
+		ret_key->message =
+		    "The request has more than one idempotency key.";
+		return KEY_INVALID;
+	}
+	if (found == NULL)
+		return KEY_MISSING;
+	const char *message = check_key(arena, policy, found->value, &key);
+	if (message) {
+		ret_key->message = message;
+		return KEY_INVALID;
+	}
+	ret_key->bytes = ret_key->sent = key;
+	return KEY_FOUND;
 }
 
 /* --- derived from the body --- */
@@ -337,27 +300,12 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 	return KEY_FOUND;
 }
 
-/* The first that a body has not, or has null for; NULL: none. */
-static const struct pointer *
-first_missing(const struct pointers *pointers, const struct json *json)
-{
-	for (size_t i = 0; i < pointers->count; i++) {
-		const struct json *value = json_at(json, &pointers->list[i]);
-		if (value == NULL || json_is_nil(value))
-			return &pointers->list[i];
-	}
-	return NULL;
-}
-
 struct span
 key_members_wrong(struct arena *arena, const char *what,
     const struct pointers *pointers, struct span body)
 {
 	struct arena *scratch = arena_new();
 	const struct json *json = json_read(scratch, body);
-	const struct pointer *missing =
-	    json != NULL ? first_missing(pointers, json) : NULL;
-	char *name = missing != NULL ? pointer_text(missing) : NULL;
 	struct span words = SPAN("");
 	if (body.len == 0)
 		words = arena_printf(arena, "%s, because the body of this "
@@ -365,18 +313,16 @@ key_members_wrong(struct arena *arena, const char *what,
 	else if (json == NULL)
 		words = arena_printf(arena, "%s, because the body of this "
 		    "request is not JSON, or has a member twice.", what);
-	else if (missing != NULL)
+	/* The first that the body has not, or has null for. */
+	for (size_t i = 0; i < pointers->count && words.len == 0; i++) {
+		const struct json *value = json_at(json, &pointers->list[i]);
+		if (value != NULL && !json_is_nil(value))
+			continue;
+		char *name = pointer_text(&pointers->list[i]);
 		words = arena_printf(arena, "%s, because %s is missing, or "
 		    "null, in this request.", what, name);
-	free(name);
+		free(name);
+	}
 	arena_free(&scratch);
 	return words;
-}
-
-struct span
-key_derive_wrong(struct arena *arena, const struct conf_idempotency *policy,
-    struct span body)
-{
-	return key_members_wrong(
-	    arena, "No key can be made", &policy->derive_from, body);
 }

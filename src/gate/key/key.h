@@ -45,10 +45,6 @@ MUST_USE enum key_verdict key_derive(struct arena *arena,
     const struct conf_idempotency *policy, struct span body,
     struct key *ret_key);
 
-/* Why derive_key makes no key of a body: a sentence, in the arena. */
-struct span key_derive_wrong(struct arena *arena,
-    const struct conf_idempotency *policy, struct span body);
-
 /*
  * Why a body does not have these members: what is not possible then, and the
  * reason, as a sentence in the arena; empty: it has them.

@@ -5,7 +5,7 @@
 #include "conf/show.h"
 #include "gate/key/policy.h"
 
-/* What is told as the configuration has it. */
+/* These are told as the configuration has them. */
 static const char *const told[] = {"preset", "required", "derive_key",
     "key_format", "max_length", "scope", "fingerprint.", "retention",
     "unknown_retention", "max_attempts", "in_flight", "wait_timeout",
@@ -49,26 +49,22 @@ texts(const struct strings *strings)
 	return list;
 }
 
-/* Where our keys are is nobody's business. */
-static void
-hide_places(json_t *scope)
-{
-	size_t i;
-	json_t *one;
-	json_array_foreach(scope, i, one) json_object_del(one, "keys");
-}
-
 static void
 put_told(json_t *document, json_t *fingerprint, const struct option *option,
     const struct conf_idempotency *policy)
 {
 	const char *dot = strchr(option->path, '.');
-	json_t *value = show_option(option, policy);
+	json_t *one, *value = show_option(option, policy);
+	size_t i;
+	if (value == NULL)
+		return;
+	/* Where our keys are is nobody's business. */
 	if (!strcmp(option->path, "scope"))
-		hide_places(value);
-	if (value != NULL && dot != NULL)
+		json_array_foreach(value, i, one)
+			json_object_del(one, "keys");
+	if (dot != NULL)
 		put_member(fingerprint, dot + 1, value);
-	else if (value != NULL)
+	else
 		put_member(document, option->path, value);
 }
 
@@ -85,15 +81,6 @@ policy_status(const struct conf_idempotency *policy, enum problem problem)
 		    !strcmp(types[i], problem_type(problem)))
 			return (int)policy->problems[i];
 	return problem_status(problem);
-}
-
-static bool
-takes_tokens(const struct conf_idempotency *policy)
-{
-	for (size_t i = 0; i < policy->scope.count; i++)
-		if (policy->scope.list[i].kind == SCOPE_JWT)
-			return true;
-	return false;
 }
 
 /* All statuses of that problem's type: a number, or a list of several. */
@@ -118,10 +105,13 @@ statuses_of_type(
 	return only;
 }
 
-/* What a request with a key may be answered besides what the API answers. */
+/* A request with a key may be answered so by the gateway itself. */
 static json_t *
 statuses_of(const struct conf_idempotency *policy)
 {
+	bool tokens = false;
+	for (size_t i = 0; i < policy->scope.count; i++)
+		tokens |= policy->scope.list[i].kind == SCOPE_JWT;
 	const struct {
 		enum problem problem;
 		bool met;
@@ -130,7 +120,7 @@ statuses_of(const struct conf_idempotency *policy)
 	    {PROBLEM_KEY_INVALID, true},
 	    {PROBLEM_SCOPE_MISSING,
 		policy->scope.count > 0 && !policy->scope_missing_forward},
-	    {PROBLEM_TOKEN_INVALID, takes_tokens(policy)},
+	    {PROBLEM_TOKEN_INVALID, tokens},
 	    {PROBLEM_IN_FLIGHT, true},
 	    {PROBLEM_KEY_REUSED, true},
 	    {PROBLEM_UNKNOWN_HELD, true},

@@ -9,20 +9,6 @@
 #include "gate/key/scope.h"
 #include "http/front/route.h"
 
-/* --- HTTP Basic (RFC 7617) --- */
-
-static enum scope_verdict
-find_user(struct arena *arena, struct span value, struct span *ret_user)
-{
-	struct span token;
-	if (!field_credentials(value, SPAN("Basic"), &token))
-		return SCOPE_FOUND;
-	return basic_user_read(arena, token, ret_user) ? SCOPE_FOUND
-						       : SCOPE_MALFORMED;
-}
-
-/* --- signed tokens --- */
-
 /* A bearer token that is there has to be good, whatever else there is. */
 static enum scope_verdict
 find_claim(const struct conf_scope *scope, const struct scope_request *request,
@@ -46,23 +32,31 @@ find_claim(const struct conf_scope *scope, const struct scope_request *request,
 	return wrong == NULL ? SCOPE_FOUND : SCOPE_INVALID;
 }
 
-/* --- each of them --- */
-
 static enum scope_verdict
 find_in_header(const struct conf_scope *scope,
     const struct scope_request *request, struct span *ret_value)
 {
-	struct span name = span_str(scopes_header(scope));
+	struct span name = span_str(scopes_header(scope)), token;
 	size_t at = 0;
 	const struct field *f = fields_next(request->fields, name, &at);
 	if (f == NULL)
 		return SCOPE_FOUND;
 	if (fields_next(request->fields, name, &at) && INVARIANT(one_scope))
 		return SCOPE_REPEATED;
-	if (scope->kind == SCOPE_BASIC)
-		return find_user(request->arena, f->value, ret_value);
-	if (scope->kind == SCOPE_JWT)
+	switch (scope->kind) {
+	case SCOPE_BASIC: /* RFC 7617 */
+		if (!field_credentials(f->value, SPAN("Basic"), &token))
+			return SCOPE_FOUND;
+		return basic_user_read(request->arena, token, ret_value)
+		    ? SCOPE_FOUND
+		    : SCOPE_MALFORMED;
+	case SCOPE_JWT:
 		return find_claim(scope, request, f->value, ret_value);
+	case SCOPE_HEADER:
+	case SCOPE_PATH:
+	case SCOPE_CERTIFICATE:
+		break;
+	}
 	*ret_value = f->value;
 	return SCOPE_FOUND;
 }
@@ -93,13 +87,6 @@ find_value(const struct conf_scope *scope, const struct scope_request *request,
 	return SCOPE_MISSING;
 }
 
-/* What is wrong with a request is said in this order. */
-static enum scope_verdict
-worse(enum scope_verdict one, enum scope_verdict other)
-{
-	return one > other ? one : other;
-}
-
 enum scope_verdict
 scope_find(const struct conf_idempotency *policy,
     const struct scope_request *request, struct span *ret_values)
@@ -109,10 +96,12 @@ scope_find(const struct conf_idempotency *policy,
 	enum scope_verdict verdict = SCOPE_FOUND;
 	struct span *values =
 	    arena_alloc(request->arena, (count + 1) * sizeof *values);
-
 	for (size_t i = 0; i < count; i++) {
-		verdict = worse(verdict,
-		    find_value(&policy->scope.list[i], request, &values[i]));
+		enum scope_verdict one =
+		    find_value(&policy->scope.list[i], request, &values[i]);
+		/* What is wrong with a request is said in their order. */
+		if (one > verdict)
+			verdict = one;
 		named |= values[i].len > 0;
 	}
 	if (verdict != SCOPE_FOUND)
@@ -139,21 +128,7 @@ looks_like_number(struct span text)
 
 static const char issuer_name[] = "jwt.iss";
 
-/* What a token with that claim would be. */
-static struct span
-claim_by_hand(struct arena *arena, const struct conf_scope *scope,
-    const struct fields *named, bool number, struct span claim)
-{
-	const struct field *f = fields_first(named, span_str(issuer_name));
-	struct span issuer = f != NULL ? f->value
-	    : scope->issuer != NULL    ? span_str(scope->issuer)
-				       : SPAN("");
-	if (claim.len == 0)
-		return claim;
-	return token_value(arena, issuer.len > 0 ? &issuer : NULL,
-	    number && looks_like_number(claim), claim);
-}
-
+/* A claim has the value that a token with it would have. */
 static struct span
 value_by_hand(struct arena *arena, const struct conf_scope *scope,
     const struct fields *named, bool number, size_t *used)
@@ -161,11 +136,17 @@ value_by_hand(struct arena *arena, const struct conf_scope *scope,
 	char *name = scopes_name(scope);
 	const struct field *f = fields_first(named, span_str(name));
 	free(name);
-	*used += f != NULL;
-	struct span value = f != NULL ? f->value : SPAN("");
-	return scope->kind == SCOPE_JWT
-	    ? claim_by_hand(arena, scope, named, number, value)
-	    : value;
+	if (f == NULL)
+		return SPAN("");
+	++*used;
+	struct span value = f->value, issuer = span_str(scope->issuer);
+	if (scope->kind != SCOPE_JWT || value.len == 0)
+		return value;
+	f = fields_first(named, span_str(issuer_name));
+	if (f != NULL)
+		issuer = f->value;
+	return token_value(arena, issuer.len > 0 ? &issuer : NULL,
+	    number && looks_like_number(value), value);
 }
 
 /* An issuer is no scope by itself, but that of a token. */
@@ -196,7 +177,8 @@ scope_by_hand(struct arena *arena, const struct conf_idempotency *policy,
 	return used == named->count && valued;
 }
 
-/* What a client has to send for that part. */
+/* --- in words --- */
+
 static struct span
 wanted_of(struct arena *arena, const struct conf_scope *scope)
 {

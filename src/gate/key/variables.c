@@ -8,21 +8,18 @@
 #include "gate/key/variables.h"
 #include "http/front/route.h"
 
-/* --- one value --- */
+/* A request's variables, and where what is read of its body lies. */
+struct asked {
+	const struct variables *v;
+	struct arena *scratch;
+};
 
 static bool
-value_of_body(const struct variables *v, struct arena *scratch,
-    const struct pointer *pointer, struct span *ret_value)
+value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 {
-	const struct json *json = json_read(scratch, v->body);
-	const struct json *value = json ? json_at(json, pointer) : NULL;
-	return value != NULL && json_scalar(v->arena, value, ret_value);
-}
-
-static bool
-value_of(const struct variables *v, struct arena *scratch,
-    const struct template_piece *piece, struct span *ret_value)
-{
+	const struct asked *asked = arg;
+	const struct variables *v = asked->v;
+	const struct json *json;
 	switch (piece->kind) {
 	case TEMPLATE_KEY:
 		*ret_value = v->key;
@@ -31,7 +28,10 @@ value_of(const struct variables *v, struct arena *scratch,
 		return route_variable(v->arena, v->route, v->target,
 		    piece->text, ret_value);
 	case TEMPLATE_JSON:
-		return value_of_body(v, scratch, &piece->pointer, ret_value);
+		json = json_read(asked->scratch, v->body);
+		if (json != NULL)
+			json = json_at(json, &piece->pointer);
+		return json != NULL && json_scalar(v->arena, json, ret_value);
 	case TEMPLATE_TEXT:
 	case TEMPLATE_BARE:
 	case TEMPLATE_HEADER:
@@ -64,20 +64,6 @@ encode(struct arena *arena, struct span value)
 	return span_of(out, len);
 }
 
-static bool
-encoded_value(struct arena *arena, const struct template_piece *piece,
-    variables_value *value_of_piece, void *arg, struct span *ret_text)
-{
-	struct span value;
-	if (!value_of_piece(arg, piece, &value) || value.len == 0 ||
-	    (span_is_dots(value) && INVARIANT(dotless_value)))
-		return false;
-	*ret_text = encode(arena, value);
-	return true;
-}
-
-/* --- all of them --- */
-
 /* Two values, or a value and its neighbours, may come to dots as well. */
 static bool
 has_dots_segment(struct span text)
@@ -100,28 +86,18 @@ variables_fill_path(struct arena *arena, const struct template *t,
 	struct span text = SPAN("");
 	for (size_t i = 0; i < t->count; i++) {
 		struct span part = t->pieces[i].text;
-		if (t->pieces[i].kind != TEMPLATE_TEXT &&
-		    !encoded_value(arena, &t->pieces[i], value, arg, &part))
-			return false;
+		if (t->pieces[i].kind != TEMPLATE_TEXT) {
+			if (!value(arg, &t->pieces[i], &part) ||
+			    part.len == 0 ||
+			    (span_is_dots(part) && INVARIANT(dotless_value)))
+				return false;
+			part = encode(arena, part);
+		}
 		text = arena_printf(
 		    arena, "%.*s%.*s", SPAN_FMT(text), SPAN_FMT(part));
 	}
 	*ret_text = text;
 	return !has_dots_segment(text) || !INVARIANT(dotless_value);
-}
-
-/* A request's variables, and where what is read of its body lies. */
-struct asked {
-	const struct variables *variables;
-	struct arena *scratch;
-};
-
-static bool
-value_asked(void *arg, const struct template_piece *piece,
-    struct span *ret_value)
-{
-	const struct asked *asked = arg;
-	return value_of(asked->variables, asked->scratch, piece, ret_value);
 }
 
 bool
@@ -131,26 +107,9 @@ variables_fill(const struct variables *v, const struct template *t,
 	/* What is read of a body is many times its size. */
 	struct asked asked = {v, arena_new()};
 	bool filled =
-	    variables_fill_path(v->arena, t, value_asked, &asked, ret_text);
+	    variables_fill_path(v->arena, t, value_of, &asked, ret_text);
 	arena_free(&asked.scratch);
 	return filled;
-}
-
-/* Each variable but the key, with its value where it has one. */
-static void
-digest_variables(const struct variables *v, struct arena *scratch,
-    const struct template *t, struct digest *digest)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		const struct template_piece *piece = &t->pieces[i];
-		struct span value = SPAN("");
-		if (piece->kind != TEMPLATE_PATH &&
-		    piece->kind != TEMPLATE_JSON)
-			continue;
-		bool found = value_of(v, scratch, piece, &value);
-		digest_part(digest, found ? SPAN("value") : SPAN("none"));
-		digest_part(digest, value);
-	}
 }
 
 struct span
@@ -161,23 +120,26 @@ variables_digest(const struct variables *v, const struct template *t)
 	struct digest digest;
 	uint8_t *hash = arena_alloc(v->arena, DIGEST_BYTES);
 	/* What is read of a body is many times its size. */
-	struct arena *scratch = arena_new();
+	struct asked asked = {v, arena_new()};
 	digest_begin(&digest, SPAN("variables"), SPAN(""));
-	digest_variables(v, scratch, t, &digest);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		struct span value = SPAN("");
+		if (piece->kind != TEMPLATE_PATH &&
+		    piece->kind != TEMPLATE_JSON)
+			continue;
+		bool found = value_of(&asked, piece, &value);
+		digest_part(&digest, found ? SPAN("value") : SPAN("none"));
+		digest_part(&digest, value);
+	}
 	digest_end(&digest, hash);
-	arena_free(&scratch);
+	arena_free(&asked.scratch);
 	return span_of((const char *)hash, DIGEST_BYTES);
 }
 
 /* --- labels --- */
 
 /* Controls, which would be in the way of people, are blanks. */
-static char
-shown(char c)
-{
-	return (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
-}
-
 static struct span
 append_value(struct arena *arena, struct span label, struct span value)
 {
@@ -186,8 +148,11 @@ append_value(struct arena *arena, struct span label, struct span value)
 	memcpy(text, label.ptr, label.len);
 	if (label.len > 0)
 		text[label.len] = ' ';
-	for (size_t i = 0; i < value.len; i++)
-		text[len + i] = shown(value.ptr[i]);
+	for (size_t i = 0; i < value.len; i++) {
+		char c = value.ptr[i];
+		bool control = (unsigned char)c < ' ' || c == 0x7f;
+		text[len + i] = control ? ' ' : c;
+	}
 	return span_of(text, len + value.len);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 #include "base/test_build.h"
-#include "gate/claimant_claim.h"
+#include "gate/claimant.h"
 #include "gate/journal_relay.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_standing.h"
@@ -187,10 +187,7 @@ delivery_claim(struct machine *machine)
 		return meet(d, is_good(c->answer->status) ? FOUND_FOUND_GOOD
 							  : FOUND_FOUND_BAD);
 	d->looks = looks_first(d);
-	if (d->looks)
-		claimant_claim_look(c);
-	else
-		claimant_claim(c);
+	claimant_claim(c, !d->looks);
 	return delivery_to(d, DELIVERY_CLAIMED, WAIT);
 }
 
@@ -338,7 +335,7 @@ delivery_claim_seek(struct machine *machine)
 	claimant_claim_prepare(c, false);
 	c->claim.max_attempts = d->source->source->retry_attempts;
 	c->claim.brief = d->source->source->results == NULL;
-	claimant_claim_look(c);
+	claimant_claim(c, false);
 	return delivery_to(d, DELIVERY_SOUGHT, WAIT);
 }
 

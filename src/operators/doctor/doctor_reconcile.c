@@ -110,7 +110,7 @@ doctor_reconcile_clear(struct doctor *doctor)
 
 /* --- judging --- */
 
-/* As an execution weighs it (gate/execution_upstream.c). */
+/* As an execution weighs it (gate/execution.c). */
 static enum status_class
 meaning_of(const struct conf_route *route, const struct forward *answer)
 {

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/budget.h"
+#include "base/loop/log.h"
+#include "base/loop/loop.h"
+#include "conf/conf.h"
+#include "gate/cache.h"
+#include "gate/generation.h"
+#include "gate/journal_relay.h"
+#include "gate/key/duplicates.h"
+#include "gate/lease.h"
+#include "gate/machine.h"
+#include "gate/meter.h"
+#include "gate/waiters.h"
+#include "gate/worker_part.h"
+#include "http/front/front.h"
+#include "store/store.h"
+
+/*
+ * All that one thread's gateway consists of (gate/worker.h), for those who work
+ * in it: requests, executions and parts find each other's store, cache and
+ * upstreams through it.  The worker's thread only, but for what other threads
+ * may read, which says so.
+ */
+struct worker {
+	struct loop *loop;
+	const struct conf *conf; /* of the start: what no reload changes */
+	struct generation *generation;
+	struct budget *budget;
+	const struct places *places; /* of clients, in all workers */
+	unsigned index;
+	struct front *front;
+	struct store *store;
+	struct machines requests;
+	struct machines executions;
+	struct leases leases;
+	struct journal_waiting *waiting; /* the process' */
+	struct journal_relay journal_relay;
+	struct waiters waiters;
+	struct cache *cache;
+	struct meter meter; /* the admin interface reads it, and these */
+	struct duplicates duplicates;
+	struct worker_part *parts; /* the first of them; or NULL */
+
+	bool draining;
+	int64_t full_logged_us; /* when memory_full was last in the log */
+	int64_t events_full_logged_us; /* the same of events_full */
+	bool over; /* drain_timeout is: nothing new is sent any more */
+	struct timer drain;
+	struct hook drained;
+	struct log_hook log;
+};
