@@ -39,7 +39,7 @@ is_due(int64_t *logged_us)
 }
 
 /*
- * What an operator should hear of besides: a key whose attempts are used up,
+ * An operator should hear of this besides: a key whose attempts are used up,
  * and memory that is.
  */
 static void

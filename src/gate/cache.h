@@ -17,7 +17,7 @@
  */
 struct cache;
 
-/* What one answer is kept with. */
+/* An answer, and what has to be known of its record. */
 struct cached {
 	struct answer *answer; /* the cache's reference */
 	uint32_t attempt;
@@ -42,7 +42,7 @@ void cache_subscribed(struct cache *cache, bool subscribed);
 const struct cached *cache_find(
     struct cache *cache, const struct key_id *key_id, int64_t now_ms);
 
-/* What stands between asking for a record and putting its answer. */
+/* Taken before Redis is asked for a record, and given back with its answer. */
 typedef uint64_t cache_mark;
 cache_mark cache_asking(struct cache *cache, const struct key_id *key_id);
 /*

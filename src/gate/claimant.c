@@ -15,18 +15,18 @@
 enum { UNHEARD_US = 2000 * 1000 };
 
 void
-claimant_init(struct claimant *c, const struct claimant_home *home,
-    struct arena *arena, struct machine *owner)
+claimant_init(struct claimant *c, struct worker *worker, struct arena *arena,
+    struct machine *owner)
 {
-	c->worker = home->worker;
-	c->store_conf = home->store_conf;
-	c->generation = generation_ref(home->generation);
+	c->worker = worker;
+	c->store_conf = worker->conf;
+	c->generation = generation_ref(worker->generation);
 	c->conf = c->generation->conf;
 	c->arena = arena;
 	c->problem = PROBLEM_COUNT_;
 	c->store_us = c->upstream_us = -1;
-	op_init(&c->claim_op.op, home->loop, machine_run, owner);
-	op_init(&c->join, home->loop, machine_run, owner);
+	op_init(&c->claim_op.op, worker->loop, machine_run, owner);
+	op_init(&c->join, worker->loop, machine_run, owner);
 }
 
 void
@@ -202,8 +202,8 @@ claimant_claim_fingerprint(struct claimant *c)
 }
 
 /*
- * What the upstream would be asked about an attempt, and whom: of the request
- * that it was.  A hash, in hex.
+ * A hash, in hex, of the question that the upstream would be asked about an
+ * attempt of this request, and of the host that would be asked.
  */
 static struct span
 question_of(struct claimant *c, const struct variables *variables)
@@ -248,7 +248,7 @@ claimant_claim_prepare(struct claimant *c, bool waits)
  * subscriber has been silent: an operator may have deleted the record.
  */
 bool
-claimant_claim_find_kept(struct claimant *c)
+claimant_claim_find_cached(struct claimant *c)
 {
 	struct worker *w = c->worker;
 	if (clock_us() - store_heard_us(w->store) > UNHEARD_US &&

@@ -91,19 +91,11 @@ struct claimant {
 	const struct conf_target *target; /* it was sent to; NULL: none */
 };
 
-/* Whom a claimant belongs to. */
-struct claimant_home {
-	struct worker *worker;
-	struct loop *loop;
-	struct generation *generation; /* the present one */
-	const struct conf *store_conf;
-};
-
 /*
- * A new one, zeroed, under the present configuration, to which it takes a
- * reference; owner is the machine that its operations wake.
+ * A new one, zeroed, under the worker's present configuration, to which it
+ * takes a reference; owner is the machine that its operations wake.
  */
-void claimant_init(struct claimant *c, const struct claimant_home *home,
+void claimant_init(struct claimant *c, struct worker *worker,
     struct arena *arena, struct machine *owner);
 /* Ends its operations, lets go of its execution and of all it refers to. */
 void claimant_clear(struct claimant *c);
@@ -118,13 +110,13 @@ MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
 /* The same of a path that asks about one (ROUTE_STATUS). */
 MUST_USE enum key_verdict claimant_find_asked_key(struct claimant *c);
 /*
- * What names the tenant in the request: found once, and kept.  Of INVALID,
+ * Finds what names the tenant in the request, once, and keeps it.  Of INVALID,
  * *ret_message is a sentence for the client.
  */
 MUST_USE enum scope_verdict claimant_find_scope(
     struct claimant *c, const char **ret_message);
 
-/* What the variables of its route's templates stand for. */
+/* For the values of the variables of its route's templates. */
 struct variables claimant_variables(const struct claimant *c);
 
 /*
@@ -152,21 +144,21 @@ MUST_USE enum problem claimant_name_asked(
 void claimant_claim_prepare(struct claimant *c, bool waits);
 /* Its fingerprint alone; where it has an entity, that is left out. */
 void claimant_claim_fingerprint(struct claimant *c);
-/* Whether memory has the answer: then it is here, as COMPLETED. */
-MUST_USE bool claimant_claim_find_kept(struct claimant *c);
+/* True where the cache has the answer: then it is here, as COMPLETED. */
+MUST_USE bool claimant_claim_find_cached(struct claimant *c);
 /*
  * Asks Redis; claim_op has what it says.  executes: false: nothing is executed
  * for it, and where the claim would be ours it is REFUSED.
  */
 void claimant_claim(struct claimant *c, bool executes);
 /*
- * Whether an outcome of its key, or a version of its entity, is in this process
- * and not in Redis, which may have lost the claim as well: then nothing is
- * executed for it.
+ * True while an outcome of its key, or a version of its entity, is in this
+ * process and not in Redis, which may have lost the claim as well: then nothing
+ * is executed for it.
  */
 bool claimant_claim_is_withheld(const struct claimant *c);
 /*
- * The claim's verdict is COMPLETED: takes the answer, and memory keeps it
+ * The claim's verdict is COMPLETED: takes the answer, which the cache keeps
  * unless it is brief.
  */
 void claimant_claim_take_answer(struct claimant *c);

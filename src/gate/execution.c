@@ -216,90 +216,70 @@ execution_to(struct execution *e, enum execution_step step, enum after after)
 
 /* --- what the claimant is told --- */
 
-struct result {
-	enum outcome outcome;
-	enum problem problem;  /* PROBLEM_COUNT_: the answer */
-	int original_status;   /* of a problem; 0: none */
-	int64_t retry_after_s; /* of a problem; 0: its own */
-	struct answer *answer; /* a reference is taken */
-	struct forward *rest;  /* moved: the content that is to come; NULL */
-	bool replay;           /* it is another request's answer */
-	struct fields omitted; /* copied */
-};
-
-/* Once, and nothing where nobody waits: afterwards it is alone. */
-static void
-hand_over(struct execution *e, const struct result *result)
+/*
+ * Once, and nothing where nobody waits (NULL): afterwards the execution is
+ * alone.  The caller may add to the result, which is read later.
+ */
+static struct claimant *
+tell(struct execution *e, enum outcome outcome, enum problem problem)
 {
 	struct claimant *c = e->claimant;
-	const struct fields *omitted = &result->omitted;
 	if (c == NULL)
-		return;
+		return NULL;
 	e->claimant = NULL;
 	c->execution = NULL;
-	c->outcome = result->outcome;
-	c->problem = result->problem;
-	c->original_status = result->original_status;
-	c->retry_after_s = result->retry_after_s;
+	c->outcome = outcome;
+	c->problem = problem;
+	c->original_status = 0;
+	c->retry_after_s = 0;
 	memcpy(c->claim_op.current, e->store.current,
 	    sizeof c->claim_op.current);
-	c->answer = result->answer ? answer_ref(result->answer) : NULL;
+	c->answer = NULL;
+	c->replay = false;
+	c->omitted.count = 0;
+	c->stored = e->stored;
 	c->store_us += e->store_us;
 	c->upstream_us = e->forward.op.took_us;
 	c->target = forward_target(&e->forward);
-	if (result->rest != NULL && c->rest != NULL)
-		forward_move(c->rest, result->rest);
-	c->replay = result->replay;
-	c->stored = e->stored;
-	/* They may be sent when the forward is gone that they point into. */
-	c->omitted = (struct fields){
-	    arena_alloc(c->arena, omitted->count * sizeof(struct field)),
-	    omitted->count};
-	for (size_t i = 0; i < omitted->count; i++)
-		c->omitted.list[i] = (struct field){
-		    arena_dup(c->arena, omitted->list[i].name),
-		    arena_dup(c->arena, omitted->list[i].value)};
 	op_done(&c->join, 0);
-}
-
-static void
-tell_problem(struct execution *e, enum outcome outcome, enum problem problem)
-{
-	hand_over(
-	    e, &(struct result){.outcome = outcome, .problem = problem});
+	return c;
 }
 
 /* It was executed, and its answer is too large to be kept. */
 static void
 tell_not_kept(struct execution *e, enum outcome outcome, int status)
 {
-	hand_over(e,
-	    &(struct result){
-		.outcome = outcome,
-		.problem = PROBLEM_RESPONSE_NOT_KEPT,
-		.original_status = status,
-	    });
+	struct claimant *c = tell(e, outcome, PROBLEM_RESPONSE_NOT_KEPT);
+	if (c != NULL)
+		c->original_status = status;
 }
 
 /* The upstream's own answer, as far as there is one. */
 static void
 tell_answer(struct execution *e, enum outcome outcome)
 {
+	struct flow *rest = e->forward.rest;
+	struct claimant *c = e->claimant;
 	/* Who takes no content that is still to come is told as a retry is. */
-	bool beyond = e->forward.rest != NULL && e->claimant != NULL &&
-	    e->claimant->rest == NULL;
-	if (e->stored && beyond)
+	if (c != NULL && c->rest == NULL && rest != NULL && e->stored) {
 		tell_not_kept(e, outcome, e->given->status);
-	else
-		hand_over(e,
-		    &(struct result){
-			.outcome = outcome,
-			.problem = PROBLEM_COUNT_,
-			.answer = e->given,
-			.rest = e->forward.rest ? &e->forward : NULL,
-			.replay = e->asked,
-			.omitted = e->omitted,
-		    });
+		return;
+	}
+	c = tell(e, outcome, PROBLEM_COUNT_);
+	if (c == NULL)
+		return;
+	c->answer = e->given ? answer_ref(e->given) : NULL;
+	c->replay = e->asked;
+	/* They may be sent when the forward is gone that they point into. */
+	c->omitted.count = e->omitted.count;
+	c->omitted.list = arena_alloc(
+	    c->arena, e->omitted.count * sizeof *c->omitted.list);
+	for (size_t i = 0; i < e->omitted.count; i++)
+		c->omitted.list[i] = (struct field){
+		    arena_dup(c->arena, e->omitted.list[i].name),
+		    arena_dup(c->arena, e->omitted.list[i].value)};
+	if (rest != NULL && c->rest != NULL)
+		forward_move(c->rest, &e->forward);
 }
 
 /* A retry is told this now whose record has no answer to give. */
@@ -326,7 +306,6 @@ static void
 tell_fenced(struct execution *e)
 {
 	struct answer *answer = e->store.answer;
-	bool whole = answer != NULL && !answer->not_kept;
 	counter_add(&e->worker->meter.fenced, 1);
 	struct logline line = log_begin(EV_fenced);
 	execution_log(e, &line);
@@ -334,17 +313,19 @@ tell_fenced(struct execution *e)
 	e->stored = e->store.verdict == VERDICT_COMPLETED ||
 	    (e->store.verdict == VERDICT_FENCED &&
 		e->store.state == STATE_COMPLETED);
-	if (answer != NULL && !whole)
+	if (answer == NULL) {
+		tell(e, OUTCOME_FENCED, problem_of_record(&e->store));
+		return;
+	}
+	if (answer->not_kept) {
 		tell_not_kept(e, OUTCOME_FENCED, answer->status);
-	else
-		hand_over(e,
-		    &(struct result){
-			.outcome = OUTCOME_FENCED,
-			.problem = whole ? PROBLEM_COUNT_
-					 : problem_of_record(&e->store),
-			.answer = answer,
-			.replay = whole,
-		    });
+		return;
+	}
+	struct claimant *c = tell(e, OUTCOME_FENCED, PROBLEM_COUNT_);
+	if (c != NULL) {
+		c->answer = answer_ref(answer);
+		c->replay = true;
+	}
 }
 
 /* Nobody knows: the upstream's own words, or the problem of e->reason. */
@@ -352,22 +333,20 @@ static void
 tell_unknown(struct execution *e)
 {
 	const struct conf_idempotency *policy = e->held.policy;
-	struct result result = {
-	    .outcome = OUTCOME_UNKNOWN, .problem = PROBLEM_UNKNOWN_BROKEN};
+	enum problem problem = PROBLEM_UNKNOWN_BROKEN;
 	if (e->answer != NULL) {
 		tell_answer(e, OUTCOME_UNKNOWN);
 		return;
 	}
 	if (e->asked)
-		result.problem = PROBLEM_UNKNOWN_HELD;
+		problem = PROBLEM_UNKNOWN_HELD;
 	else if (e->reason == REASON_TIMEOUT)
-		result.problem = PROBLEM_UNKNOWN_TIMEOUT;
+		problem = PROBLEM_UNKNOWN_TIMEOUT;
 	else if (e->reason == REASON_DRAIN)
-		result.problem = PROBLEM_UNKNOWN_DRAIN;
-	if (!e->asked && policy->on_unknown == UNKNOWN_RECONCILE)
-		result.retry_after_s =
-		    (policy->reconcile.settle_ms + 999) / 1000;
-	hand_over(e, &result);
+		problem = PROBLEM_UNKNOWN_DRAIN;
+	struct claimant *c = tell(e, OUTCOME_UNKNOWN, problem);
+	if (c != NULL && !e->asked && policy->on_unknown == UNKNOWN_RECONCILE)
+		c->retry_after_s = (policy->reconcile.settle_ms + 999) / 1000;
 }
 
 /* --- the upstream --- */
@@ -418,9 +397,9 @@ make_answers(struct execution *e)
 }
 
 /*
- * What the answer means: by the upstream's own word about what it did, its
- * Idempotency-Outcome, or else by its status, which the route weighs.  Where it
- * says two things, that is nothing to go by.
+ * The answer is weighed by the upstream's own word about what it did, its
+ * Idempotency-Outcome, or else by its status, whose meaning the route knows.
+ * Where it says two things, that is nothing to go by.
  */
 static enum status_class
 class_of_answer(const struct execution *e, uint8_t meaning)
@@ -488,15 +467,14 @@ reclaimed_by_other(struct execution *e)
 {
 	if (!store_op_answered(&e->store))
 		/* The store gives such a claim back by itself. */
-		tell_problem(e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
+		tell(e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
 	else if (e->store.verdict == VERDICT_FAILED)
-		tell_problem(
-		    e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
+		tell(e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
 	else if (e->store.verdict == VERDICT_STALE)
-		tell_problem(e, OUTCOME_STALE, PROBLEM_STALE_VERSION);
+		tell(e, OUTCOME_STALE, PROBLEM_STALE_VERSION);
 	else if (e->store.verdict == VERDICT_BUSY)
 		/* Such a claim too is given back. */
-		tell_problem(e, OUTCOME_ENTITY_BUSY, PROBLEM_ENTITY_BUSY);
+		tell(e, OUTCOME_ENTITY_BUSY, PROBLEM_ENTITY_BUSY);
 	else
 		tell_fenced(e);
 	return execution_to(e, EXECUTION_FINISH, MORE);
@@ -721,19 +699,17 @@ execution_released(struct machine *machine)
 		tell_fenced(e);
 	else if (!late && e->store.state == STATE_UNKNOWN)
 		/* Nothing was sent of this attempt; of one before, it was. */
-		tell_problem(e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
+		tell(e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
 	else if (e->answer != NULL && late && is_after_lease(e))
-		tell_problem(
-		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
+		tell(e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 	else if (e->answer != NULL)
 		tell_answer(e, OUTCOME_RELEASED);
 	else if (e->sent)
-		tell_problem(e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
+		tell(e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
 	else if (e->withheld)
-		tell_problem(e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_WAITS);
+		tell(e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_WAITS);
 	else
-		tell_problem(
-		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
+		tell(e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
 	return execution_to(
 	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }
@@ -838,7 +814,7 @@ others_may_decide(const struct execution *e)
 	    INVARIANT(undecided_held_back);
 }
 
-/* What the disk has not taken either is this execution's to try again. */
+/* The execution tries again by itself where the disk did not take it either. */
 static enum after
 execution_journaled(struct machine *machine)
 {
@@ -851,7 +827,7 @@ execution_journaled(struct machine *machine)
 		if (taken && !others_may_decide(e))
 			tell_answer(e, OUTCOME_EXECUTED);
 		else
-			tell_problem(e, OUTCOME_STORE_DOWN,
+			tell(e, OUTCOME_STORE_DOWN,
 			    PROBLEM_OUTCOME_NOT_STORED);
 	}
 	return execution_to(

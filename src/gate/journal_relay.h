@@ -45,7 +45,7 @@ struct journal_relay {
 	struct journal_relay_home home;
 	/*
 	 * Which journals there are; changed by the worker's thread alone, and
-	 * by that with the mutex, so that another one may look.
+	 * by that with the mutex, so that another one may read.
 	 */
 	pthread_mutex_t mutex;
 	struct journal *own;
@@ -73,7 +73,7 @@ struct journal_relay {
 };
 
 /*
- * The journal is the relay's now.  adopts: it also looks, now and then, for
+ * The journal is the relay's now.  adopts: it also searches, now and then, for
  * journals whose process is gone; one worker of a process does.
  */
 void journal_relay_init(struct journal_relay *relay,

@@ -14,9 +14,9 @@
  */
 struct lease;
 
-/* What a lease asks its owner, and tells him. */
+/* The owner's side of a lease, which asks and tells him this. */
 struct lease_owner {
-	/* Whether the claim is being ended: then it is not renewed. */
+	/* True while the claim is being ended: then it is not renewed. */
 	bool (*is_ending)(struct lease *lease);
 	/* The claim is another's, or gone; it is asked for no more of it. */
 	void (*on_lost)(struct lease *lease);
@@ -33,7 +33,7 @@ struct lease {
 	 * for it later than that less a lease.
 	 */
 	int64_t until_us;
-	size_t renewing; /* its place in the batch under way, from 1; or 0 */
+	size_t renewing; /* its number in the batch under way, from 1; or 0 */
 };
 
 struct leases {

@@ -44,7 +44,7 @@ enum { TRAIL_STEPS = 16, MACHINE_STEPS_MAX = 56 };
 
 struct machines {
 	struct machine *steps[MACHINE_STEPS_MAX]; /* the list of each step */
-	atomic_uint count; /* other threads may look at it */
+	atomic_uint count; /* other threads may read it */
 };
 
 /* A member of what goes step by step (CONTAINER_OF). */

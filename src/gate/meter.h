@@ -6,7 +6,7 @@
 #include "store/store.h"
 
 /*
- * What one worker counts, for GET /metrics (admin/admin_metrics.h).  The
+ * The counters of one worker, for GET /metrics (admin/admin_metrics.h).  The
  * worker's thread counts; the admin interface reads at any time.  Series of
  * routes and upstreams go by their names, so that they go on over a reload;
  * they are only ever added.  It knows nothing of what it means.
@@ -53,7 +53,7 @@ struct metered {
 	struct series **routes;
 	struct histogram **upstreams;
 };
-/* Whether a target is up; the name is "UPSTREAM\nURL". */
+/* The gauge of a target that is up; the name is "UPSTREAM\nURL". */
 struct counter *meter_target(struct meter *meter, const char *name);
 /* Finds or makes them. */
 void meter_conf(struct meter *meter, const struct conf *conf,

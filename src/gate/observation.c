@@ -26,7 +26,7 @@ struct observation {
 	bool told;
 	bool ours; /* no other request came before */
 	bool ended;
-	/* What became of the request, and how long that is remembered. */
+	/* The end of the request, and how long that is remembered. */
 	char letter; /* C: it has an answer; U: unknown; R: nothing */
 	int status;  /* of the answer; 0 */
 	int64_t keep_ms;
@@ -35,7 +35,7 @@ struct observation {
 _Static_assert((int)OBSERVED_COUNT_ <= (int)METER_OBSERVED,
     "too many of tbl/observed.h");
 
-/* --- what the request says --- */
+/* --- judged by the request --- */
 
 /* OBSERVED_EXECUTED: what would be done depends on what came before. */
 static enum observed
@@ -75,7 +75,7 @@ judge_key(struct claimant *c, bool whole)
 	    : OBSERVED_BAD_REQUEST;
 }
 
-/* --- what Redis knows --- */
+/* --- judged by Redis --- */
 
 static struct store_call *
 observe_call(const struct observation *o, const char *act, size_t n_args)
@@ -113,9 +113,9 @@ finish(struct observation *o)
 
 /* A copy, cut where it is too long. */
 static void
-note_text(char place[DUPLICATES_TEXT], struct span text)
+note_text(char buffer[DUPLICATES_TEXT], struct span text)
 {
-	snprintf(place, DUPLICATES_TEXT, "%.*s", SPAN_FMT(text));
+	snprintf(buffer, DUPLICATES_TEXT, "%.*s", SPAN_FMT(text));
 }
 
 static int64_t
@@ -216,7 +216,7 @@ observation_begin(struct claimant *c, bool whole)
 	return o;
 }
 
-/* --- what became of the request --- */
+/* --- the end of the request --- */
 
 void
 observation_end(struct observation **observation,

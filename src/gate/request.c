@@ -105,9 +105,7 @@ request_new(void *arg, struct exchange *x)
 	struct request *r = arena_alloc(x->arena, sizeof *r);
 	machine_init(&r->machine, &request_kind, &w->requests);
 	r->x = x;
-	const struct claimant_home home = {
-	    w, w->loop, w->generation, w->conf};
-	claimant_init(&r->c, &home, arena_ref(x->arena), &r->machine);
+	claimant_init(&r->c, w, arena_ref(x->arena), &r->machine);
 	r->c.method = x->head.method;
 	r->c.body = &x->body;
 	r->c.has_body = x->has_body;
@@ -593,7 +591,7 @@ wait_ms(const struct request *r)
 }
 
 /* The client gets the stored answer, or hears that it was too large. */
-static enum after give_kept(struct request *r);
+static enum after replay(struct request *r);
 
 static enum after
 request_claim(struct machine *machine)
@@ -610,8 +608,8 @@ request_claim(struct machine *machine)
 	if (r->c.claim.waits)
 		waiters_listen(&r->c.worker->waiters, &r->waiter,
 		    r->busy ? &r->c.claim_op.holder : &r->c.key_id);
-	if (claimant_claim_find_kept(&r->c))
-		return give_kept(r);
+	if (claimant_claim_find_cached(&r->c))
+		return replay(r);
 	claimant_claim(&r->c, true);
 	return request_to(r, REQUEST_CLAIMED, WAIT);
 }
@@ -642,7 +640,7 @@ meet_situation(struct request *r)
 }
 
 static enum after
-give_kept(struct request *r)
+replay(struct request *r)
 {
 	if (r->c.answer->not_kept && INVARIANT(not_kept_said)) {
 		r->c.original_status = r->c.answer->status;
@@ -717,7 +715,7 @@ refuse_in_flight(struct request *r)
  * claim at once, from before which on the waiter listens for that record.
  */
 static enum after
-await_other(struct request *r)
+await_holder(struct request *r)
 {
 	r->busy = r->c.claim_op.verdict == VERDICT_BUSY;
 	bool listens = r->c.claim.waits &&
@@ -759,13 +757,13 @@ request_claimed(struct machine *machine)
 		return refuse(
 		    r, PROBLEM_RECORD_UNREADABLE, OUTCOME_STORE_DOWN);
 	if (op->verdict == VERDICT_IN_FLIGHT || op->verdict == VERDICT_BUSY)
-		return await_other(r);
+		return await_holder(r);
 	r->busy = false;
 	r->c.retry_after_s = (op->settle_left_ms + 999) / 1000;
 	if (op->verdict != VERDICT_COMPLETED)
 		return meet_situation(r);
 	claimant_claim_take_answer(&r->c);
-	return give_kept(r);
+	return replay(r);
 }
 
 static enum after
@@ -802,9 +800,9 @@ request_joined(struct machine *machine)
 /* --- without a key --- */
 
 /*
- * What the client sends goes on to the upstream as it comes, and what that
- * answers goes back.  A flow each way joins the two, which know each other's
- * pace by it and nothing else of one another.
+ * The client's request goes on to the upstream as it comes, and the answer goes
+ * back.  A flow each way joins the two, which know each other's pace by it and
+ * nothing else of one another.
  */
 static enum after
 request_pass(struct machine *machine)
@@ -910,7 +908,7 @@ request_answered(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	const struct flow *rest = r->forward.rest;
-	/* Where there is a record, what it says stands; else it has failed. */
+	/* A record's word stands; without a record the request has failed. */
 	if (rest != NULL && rest->ended && rest->error != 0 &&
 	    r->c.outcome == OUTCOME_PASSED) {
 		r->c.outcome = OUTCOME_UPSTREAM_FAILED;

@@ -45,7 +45,7 @@ struct worker_part_kind {
 	 * which end after this.  Also where it is not idle.
 	 */
 	void (*end)(struct worker_part *part);
-	/* Nobody looks at it any more.  The main thread, after end. */
+	/* Nobody reads it any more.  The main thread, after end. */
 	void (*free)(struct worker_part *part);
 };
 

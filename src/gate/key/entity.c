@@ -93,7 +93,7 @@ entity_find(const struct conf *conf, const struct variables *request,
 {
 	struct store_entity entity = {
 	    .serialize = request->route->idempotency->serialize};
-	/* What is read of a body is many times its size. */
+	/* A body that is read as JSON takes many times its size. */
 	struct arena *scratch = arena_new();
 	struct span wrong = find_name(conf, request, scratch, scope, &entity);
 	if (wrong.len == 0)

@@ -7,7 +7,7 @@
 #include "store/types.h"
 
 /*
- * What a request changes (entity), and in which version (newer_only).  It knows
+ * The entity that a request changes, and its version (newer_only).  It knows
  * nothing of what that is for: the claim's script decides (lua/entities.lua).
  * Pure; what it makes lies in the request's arena.
  *

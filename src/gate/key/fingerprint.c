@@ -24,7 +24,10 @@ is_ignored(const struct strings *names, struct span parameter)
 	return false;
 }
 
-/* What is left of a query, in its order, whether or not it has a "?". */
+/*
+ * The parameters that count, in their order.  Where some do not, a lone "?"
+ * makes no difference either.
+ */
 static void
 digest_query(struct digest *digest, const struct conf_idempotency *policy,
     const struct fingerprinted *request)
@@ -95,7 +98,7 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
     struct span body)
 {
 	const struct json *json = NULL;
-	/* What is read of a body is many times its size. */
+	/* A body that is read as JSON takes many times its size. */
 	struct arena *scratch = NULL;
 	if (policy->fingerprint_json) {
 		scratch = arena_new();
@@ -114,7 +117,7 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
 }
 
 /*
- * What is changed, in which version, is the same for all requests with a key,
+ * All requests with a key must change the same thing in the same version,
  * whatever the route includes.  Where the rest says so anyway, because path and
  * body count with all their members, it is left out: then an entity that is
  * configured later changes no fingerprint.

@@ -17,7 +17,7 @@ struct fingerprinted {
 	bool has_query;    /* "/x" and "/x?" are not the same target */
 	const struct fields *fields;
 	struct span body;
-	/* What is changed, and in which version; empty: nothing so named. */
+	/* The entity and its version; empty: the route names none. */
 	struct span entity, version;
 };
 
@@ -30,7 +30,7 @@ void fingerprint_make(const struct conf_idempotency *policy,
     uint8_t ret_fingerprint[DIGEST_BYTES]);
 
 /*
- * What of two requests is compared, in words for clients: "method, path, query
+ * Names the parts that are compared, in words for clients: "method, path, query
  * and body (of JSON all but /sent_at)".  The caller frees it.
  */
 char *fingerprint_words(const struct conf_idempotency *policy);

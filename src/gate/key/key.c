@@ -160,7 +160,7 @@ is_uuid(struct span s)
 	return true;
 }
 
-/* What is wrong with the value of a key's field; NULL for nothing. */
+/* Returns a sentence on what is wrong with a field's value; NULL: nothing. */
 static const char *
 check_key(struct arena *arena, const struct conf_idempotency *policy,
     struct span value, struct span *ret_key)
@@ -276,7 +276,7 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 		digest_begin(&digest, SPAN("key of body"), SPAN(""));
 		digest_part(&digest, body);
 	} else if (policy->derive_from.count > 0) {
-		/* What is read of a body is many times its size. */
+		/* A body that is read as JSON takes many times its size. */
 		struct arena *scratch = arena_new();
 		digest_begin(&digest, SPAN("key of json"), SPAN(""));
 		found = key_digest_members(

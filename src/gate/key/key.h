@@ -55,7 +55,7 @@ struct span key_members_wrong(struct arena *arena, const char *what,
 /*
  * Adds members of a body to a digest, each with its pointer, compared as JSON
  * (base/json.h); false where the body is no JSON, or has null or nothing in the
- * place of one.  What is read of the body lies in the scratch arena.
+ * place of one.  The body's values lie in the scratch arena.
  */
 MUST_USE bool key_digest_members(struct arena *scratch,
     const struct pointers *pointers, struct span body, struct digest *digest);

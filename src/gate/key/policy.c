@@ -5,27 +5,21 @@
 #include "conf/show.h"
 #include "gate/key/policy.h"
 
-/* These are told as the configuration has them. */
-static const char *const told[] = {"preset", "required", "derive_key",
+/* The options that a client may know of, as the configuration has them. */
+static const char *const shown[] = {"preset", "required", "derive_key",
     "key_format", "max_length", "scope", "fingerprint.", "retention",
     "unknown_retention", "max_attempts", "in_flight", "wait_timeout",
-    "max_request_body", "max_response_body", "replay_header"};
+    "max_request_body", "max_response_body", "replay_header", NULL};
 
-/* The same, where a request changes something that it names. */
-static const char *const told_of_entity[] = {
-    "entity", "newer_only", "serialize"};
+/* And these where a request changes something that it names. */
+static const char *const shown_of_entity[] = {
+    "entity", "newer_only", "serialize", NULL};
 
 static bool
-is_told(const struct option *option, const struct conf_idempotency *policy)
+is_in(const char *const *names, struct span path)
 {
-	struct span path = span_str(option->path);
-	bool entity = conf_has_entity(policy);
-	for (size_t i = 0;
-	     entity && i < sizeof told_of_entity / sizeof *told_of_entity; i++)
-		if (span_eq(path, span_str(told_of_entity[i])))
-			return true;
-	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
-		struct span name = span_str(told[i]);
+	for (; *names != NULL; names++) {
+		struct span name = span_str(*names);
 		bool within = name.ptr[name.len - 1] == '.';
 		if (within ? span_starts(path, name) : span_eq(path, name))
 			return true;
@@ -50,7 +44,7 @@ texts(const struct strings *strings)
 }
 
 static void
-put_told(json_t *document, json_t *fingerprint, const struct option *option,
+put_shown(json_t *document, json_t *fingerprint, const struct option *option,
     const struct conf_idempotency *policy)
 {
 	const char *dot = strchr(option->path, '.');
@@ -58,7 +52,7 @@ put_told(json_t *document, json_t *fingerprint, const struct option *option,
 	size_t i;
 	if (value == NULL)
 		return;
-	/* Where our keys are is nobody's business. */
+	/* The files of our keys are nobody's business. */
 	if (!strcmp(option->path, "scope"))
 		json_array_foreach(value, i, one)
 			json_object_del(one, "keys");
@@ -154,10 +148,14 @@ policy_document(const struct conf_route *route)
 	put_member(document, "path", json_string(route->path));
 	put_member(document, "header", texts(&policy->headers));
 	put_member(document, "fingerprint", fingerprint);
-	for (size_t i = 0; i < n_options; i++)
+	for (size_t i = 0; i < n_options; i++) {
+		struct span name = span_str(options[i].path);
 		if (options[i].group == GROUP_IDEMPOTENCY &&
-		    is_told(&options[i], policy))
-			put_told(document, fingerprint, &options[i], policy);
+		    (is_in(shown, name) ||
+			(conf_has_entity(policy) &&
+			    is_in(shown_of_entity, name))))
+			put_shown(document, fingerprint, &options[i], policy);
+	}
 	put_member(document, "retention_seconds",
 	    json_integer(policy->retention_ms / 1000));
 	put_member(document, "statuses", statuses_of(policy));

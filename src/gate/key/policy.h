@@ -7,10 +7,10 @@
 #include "http/front/problem.h"
 
 /*
- * What a route's clients may know of its idempotency (policy_path): which
- * header has the key and how long it may be, what counts as the same request,
- * how long an answer is kept, and which statuses the gateway itself answers
- * with.  It knows no request.  Pure; any thread; the caller owns what is
+ * The policy of a route as its clients may know it (policy_path): which header
+ * has the key and how long it may be, what counts as the same request, how long
+ * an answer is kept, and which statuses the gateway itself answers with.  It
+ * knows no request.  Pure; any thread; the caller owns what is
  * returned.
  */
 json_t *policy_document(const struct conf_route *route);

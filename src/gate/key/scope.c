@@ -99,7 +99,7 @@ scope_find(const struct conf_idempotency *policy,
 	for (size_t i = 0; i < count; i++) {
 		enum scope_verdict one =
 		    find_value(&policy->scope.list[i], request, &values[i]);
-		/* What is wrong with a request is said in their order. */
+		/* Of several faults the last one in the enum is said. */
 		if (one > verdict)
 			verdict = one;
 		named |= values[i].len > 0;

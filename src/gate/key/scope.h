@@ -20,7 +20,7 @@ enum scope_verdict {
 	SCOPE_INVALID, /* a token that is not to be believed */
 };
 
-/* Where the values come from. */
+/* The request, where the values come from. */
 struct scope_request {
 	struct arena *arena; /* in which values may lie */
 	const struct fields *fields;
@@ -40,7 +40,7 @@ MUST_USE enum scope_verdict scope_find(const struct conf_idempotency *policy,
     const struct scope_request *request, struct span *ret_values);
 
 /*
- * What a request needs one of, for people who write clients: "the header
+ * Names what a request needs one of, for people who write clients: "the header
  * X-Tenant or a client certificate"; empty where there is one scope for all.
  */
 struct span scope_wanted(

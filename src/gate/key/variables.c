@@ -104,7 +104,7 @@ bool
 variables_fill(const struct variables *v, const struct template *t,
     struct span *ret_text)
 {
-	/* What is read of a body is many times its size. */
+	/* A body that is read as JSON takes many times its size. */
 	struct asked asked = {v, arena_new()};
 	bool filled =
 	    variables_fill_path(v->arena, t, value_of, &asked, ret_text);
@@ -119,7 +119,7 @@ variables_digest(const struct variables *v, const struct template *t)
 		return SPAN("");
 	struct digest digest;
 	uint8_t *hash = arena_alloc(v->arena, DIGEST_BYTES);
-	/* What is read of a body is many times its size. */
+	/* A body that is read as JSON takes many times its size. */
 	struct asked asked = {v, arena_new()};
 	digest_begin(&digest, SPAN("variables"), SPAN(""));
 	for (size_t i = 0; i < t->count; i++) {
@@ -165,7 +165,7 @@ variables_label(
 		return v->key;
 	if (policy->labels.count == 0)
 		return label;
-	/* What is read of a body is many times its size. */
+	/* A body that is read as JSON takes many times its size. */
 	struct arena *scratch = arena_new();
 	const struct json *json = json_read(scratch, v->body);
 	for (size_t i = 0; i < policy->labels.count && json != NULL; i++) {
@@ -177,9 +177,7 @@ variables_label(
 	return label;
 }
 
-/* --- the reverse --- */
-
-/* What encode() made a text of. */
+/* The reverse of encode(). */
 static struct span
 decode(struct arena *arena, struct span text)
 {

@@ -8,8 +8,8 @@
 #include "http/head/request_target.h"
 
 /*
- * What the variables of a template (base/template.h) stand for in a request:
- * its key, segments of its path, members of its body.  It knows nothing of
+ * The values of a template's variables (base/template.h) in a request: its key,
+ * segments of its path, members of its body.  It knows nothing of
  * what the text is for.  Pure; what it makes lies in the request's arena.
  */
 struct variables {
@@ -28,23 +28,23 @@ struct variables {
 MUST_USE bool variables_fill(const struct variables *v,
     const struct template *t, struct span *ret_text);
 
-/* What a variable stands for, by whoever knows; false: nothing. */
+/* Finds the value of a variable; false: it has none. */
 typedef bool variables_value(
     void *arg, const struct template_piece *piece, struct span *ret_value);
-/* The same as variables_fill, of values that somebody else knows. */
+/* The same as variables_fill, with values that the caller finds. */
 MUST_USE bool variables_fill_path(struct arena *arena,
     const struct template *t, variables_value *value, void *arg,
     struct span *ret_text);
 
 /*
- * A hash of what the template's variables stand for, the key left out, whose
+ * A hash of the values of the template's variables, the key left out, whose
  * bytes lie in the request's arena; empty where it has no others.
  */
 struct span variables_digest(
     const struct variables *v, const struct template *t);
 
 /*
- * What the policy's label says of the request: the values, one after the other;
+ * The request's label as its policy wants it: the values, one after the other;
  * those that are missing, or are no strings, numbers or booleans, are left out.
  * Empty where there is none.
  */
@@ -52,7 +52,7 @@ struct span variables_label(
     const struct variables *v, const struct conf_idempotency *policy);
 
 /*
- * Whether a namespace is one that the policy may make.  *ret_entity is then the
+ * True of a namespace that the policy may make.  *ret_entity is then the
  * value of the variable that names the entity, where it has that.
  */
 MUST_USE bool variables_fit_namespace(struct arena *arena,

@@ -183,7 +183,7 @@ delivery_claim(struct machine *machine)
 	waiters_listen(&c->worker->waiters, &d->waiter,
 	    d->busy ? &c->claim_op.holder : &c->key_id);
 	/* Memory may be older than what an operator has just decided. */
-	if (d->asked == NULL && claimant_claim_find_kept(c))
+	if (d->asked == NULL && claimant_claim_find_cached(c))
 		return meet(d, is_good(c->answer->status) ? FOUND_FOUND_GOOD
 							  : FOUND_FOUND_BAD);
 	d->looks = looks_first(d);

@@ -48,10 +48,7 @@ condemn_misshapen(
 static enum shape_verdict
 make_request(struct delivery *d, struct span *ret_detail)
 {
-	struct worker *w = d->source->worker;
-	const struct claimant_home home = {
-	    w, w->loop, w->generation, w->conf};
-	claimant_init(&d->c, &home, arena_new(), &d->machine);
+	claimant_init(&d->c, d->source->worker, arena_new(), &d->machine);
 	/* Nobody but its record knows how often it was tried. */
 	d->c.counts = true;
 	return shape_request(d->source->source, d->message, &d->c, &d->body,
