@@ -63,16 +63,6 @@ claimant_find_key(struct claimant *c)
 	return verdict;
 }
 
-enum key_verdict
-claimant_find_asked_key(struct claimant *c)
-{
-	struct field field = {span_str(c->policy->headers.list[0]), SPAN("")};
-	const struct fields fields = {&field, 1};
-	must(route_variable(c->arena, c->route, &c->head.target, SPAN("key"),
-	    &field.value));
-	return key_find(c->arena, c->policy, &fields, &c->key);
-}
-
 enum scope_verdict
 claimant_find_scope(struct claimant *c, const char **ret_message)
 {
@@ -130,14 +120,6 @@ name_record(struct claimant *c, struct span *ret_detail)
 	return PROBLEM_COUNT_;
 }
 
-/* On a cluster the record has to be in its entity's shard. */
-static void
-share_shard(struct claimant *c)
-{
-	entity_share_shard(&c->entity, &c->key_id);
-	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
-}
-
 enum problem
 claimant_name(struct claimant *c, struct span *ret_detail)
 {
@@ -156,7 +138,9 @@ claimant_name(struct claimant *c, struct span *ret_detail)
 				   "body; it must not bring one of its own.");
 		return PROBLEM_KEY_INVALID;
 	}
-	share_shard(c);
+	/* Record and entity have to share a shard. */
+	entity_share_shard(&c->entity, &c->key_id);
+	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
 	return PROBLEM_COUNT_;
 }
 
@@ -174,7 +158,8 @@ claimant_name_asked(struct claimant *c, struct span *ret_detail)
 	    span_str(name), &entity));
 	entity_name_by_path(
 	    c->store_conf, c->policy, c->scope, entity, c->entity.name);
-	share_shard(c);
+	entity_share_shard(&c->entity, &c->key_id);
+	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
 	return PROBLEM_COUNT_;
 }
 

@@ -107,8 +107,6 @@ void claimant_clear(struct claimant *c);
 MUST_USE bool claimant_find_route(struct claimant *c);
 /* The key among its fields; KEY_MISSING too where the body may make one. */
 MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
-/* The same of a path that asks about one (ROUTE_STATUS). */
-MUST_USE enum key_verdict claimant_find_asked_key(struct claimant *c);
 /*
  * Finds what names the tenant in the request, once, and keeps it.  Of INVALID,
  * *ret_message is a sentence for the client.

@@ -12,6 +12,7 @@
 #include "gate/request.h"
 #include "gate/response.h"
 #include "gate/worker_state.h"
+#include "http/front/route.h"
 #include "http/head/header.h"
 
 /*
@@ -164,28 +165,18 @@ refuse_size(struct request *r, enum problem problem, const char *words,
 		words, most, SPAN_FMT(unit)));
 }
 
+static const char malformed_body[] =
+    "A chunk of the body, or a trailer, is not framed as HTTP requires.";
+static const char repeated_scope[] =
+    "A header field that names the scope appears twice.";
+
 /* The request is not to be believed: the connection is closed behind it. */
 static enum after
-refuse_malformed(struct request *r, struct span detail)
+refuse_malformed(struct request *r, const char *detail)
 {
 	r->close = true;
-	return refuse_saying(
-	    r, PROBLEM_BAD_REQUEST, OUTCOME_BAD_REQUEST, detail);
-}
-
-static enum after
-refuse_chunks(struct request *r)
-{
-	return refuse_malformed(r,
-	    SPAN("A chunk of the body, or a trailer, is not framed as HTTP "
-		 "requires."));
-}
-
-static enum after
-refuse_repeated_scope(struct request *r)
-{
-	return refuse_malformed(r,
-	    SPAN("A header field that names the scope appears twice."));
+	return refuse_saying(r, PROBLEM_BAD_REQUEST, OUTCOME_BAD_REQUEST,
+	    span_str(detail));
 }
 
 /* --- who asks for what --- */
@@ -221,8 +212,8 @@ request_check(struct machine *machine)
 	machine_name(&r->machine, r->c.id);
 	if (!header_connection_ok(r->c.conf, &r->c.head.fields) &&
 	    INVARIANT(connection_names))
-		return refuse_malformed(r,
-		    SPAN("Connection names a field that must not be removed."));
+		return refuse_malformed(
+		    r, "Connection names a field that must not be removed.");
 	if (r->c.worker->draining && INVARIANT(draining_refuses)) {
 		r->close = true;
 		return refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
@@ -235,9 +226,9 @@ request_route(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	if (!claimant_find_route(&r->c))
-		return refuse_malformed(r,
-		    SPAN("The path leads to different routes, depending on "
-			 "whether %2F is a slash."));
+		return refuse_malformed(
+		    r, "The path leads to different routes, depending on "
+		       "whether %2F is a slash.");
 	if (r->c.route == NULL)
 		return refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
 	if (r->c.route->kind != ROUTE_UPSTREAM)
@@ -271,7 +262,7 @@ find_scope(struct request *r, enum request_step next)
 			"it is, by %.*s; this one does not.",
 			SPAN_FMT(wanted)));
 	case SCOPE_REPEATED:
-		return refuse_repeated_scope(r);
+		return refuse_malformed(r, repeated_scope);
 	case SCOPE_MALFORMED:
 		return refuse_saying(r, PROBLEM_SCOPE_MISSING,
 		    OUTCOME_SCOPE_MISSING,
@@ -322,7 +313,13 @@ request_find(struct machine *machine)
 	if (r->c.route->kind == ROUTE_POLICY)
 		return tell(r,
 		    policy_document(&r->c.conf->routes[r->c.route->index]));
-	if (claimant_find_asked_key(&r->c) == KEY_FOUND)
+	/* The key in the path is read as its header would be. */
+	struct field field = {
+	    span_str(r->c.policy->headers.list[0]), SPAN("")};
+	const struct fields fields = {&field, 1};
+	must(route_variable(r->c.arena, r->c.route, &r->c.head.target,
+	    SPAN("key"), &field.value));
+	if (key_find(r->c.arena, r->c.policy, &fields, &r->c.key) == KEY_FOUND)
 		return find_scope(r, REQUEST_ASK);
 	return refuse_saying(r, PROBLEM_KEY_INVALID, OUTCOME_KEY_INVALID,
 	    span_str(r->c.key.message));
@@ -493,7 +490,7 @@ request_key(struct machine *machine)
 		/* It may pass, but nobody can tell whose it is. */
 		if (!r->c.policy->required &&
 		    claimant_find_scope(&r->c, &message) == SCOPE_REPEATED)
-			return refuse_repeated_scope(r);
+			return refuse_malformed(r, repeated_scope);
 		return without_key(r, REQUEST_BODY);
 	}
 	must(false);
@@ -540,7 +537,7 @@ request_received(struct machine *machine)
 	case E_NO_MEMORY:
 		return refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
 	case E_MALFORMED:
-		return refuse_chunks(r);
+		return refuse_malformed(r, malformed_body);
 	default:
 		/* The client left: nothing was claimed or forwarded. */
 		r->c.outcome = OUTCOME_BAD_REQUEST;
@@ -832,7 +829,7 @@ static enum after
 refuse_pass(struct request *r)
 {
 	if (r->up.ended && r->up.error == E_MALFORMED)
-		return refuse_chunks(r);
+		return refuse_malformed(r, malformed_body);
 	if (r->up.ended && r->up.error != 0) {
 		/* Half a request: its client has left. */
 		r->c.outcome = OUTCOME_BAD_REQUEST;
