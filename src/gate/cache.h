@@ -30,8 +30,8 @@ struct cache *cache_new(size_t bytes);
 void cache_free(struct cache **cache);
 
 /*
- * Whether changes of records are heard of.  A new cache is not subscribed; it
- * becomes empty each time that this changes.
+ * Says that changes of records are heard of, or are not.  A new cache is not
+ * subscribed; it becomes empty each time that this changes.
  */
 void cache_subscribed(struct cache *cache, bool subscribed);
 

@@ -217,8 +217,8 @@ execution_to(struct execution *e, enum execution_step step, enum after after)
 /* --- what the claimant is told --- */
 
 /*
- * Once, and nothing where nobody waits (NULL): afterwards the execution is
- * alone.  The caller may add to the result, which is read later.
+ * Tells it once, and returns NULL where nobody waits; afterwards the execution
+ * is alone.  The caller may add to the result, which the claimant reads later.
  */
 static struct claimant *
 tell(struct execution *e, enum outcome outcome, enum problem problem)
@@ -260,7 +260,7 @@ tell_answer(struct execution *e, enum outcome outcome)
 {
 	struct flow *rest = e->forward.rest;
 	struct claimant *c = e->claimant;
-	/* Who takes no content that is still to come is told as a retry is. */
+	/* A claimant that takes no more content is told what a retry is. */
 	if (c != NULL && c->rest == NULL && rest != NULL && e->stored) {
 		tell_not_kept(e, outcome, e->given->status);
 		return;

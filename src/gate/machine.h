@@ -17,7 +17,7 @@
  * only.
  */
 
-/* What a step says when it returns. */
+/* A step's answer when it returns. */
 enum after {
 	MORE, /* the machine was moved to a step that can run now */
 	WAIT, /* it was moved to a step that an operation will wake */

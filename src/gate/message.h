@@ -27,7 +27,7 @@ MUST_USE bool message_question(struct claimant *c,
     const struct variables *variables, struct message *ret_message);
 
 /*
- * What an answer of that route's upstream may be like, to a request under
+ * The limits of an answer of that route's upstream, to a request under
  * that policy or, NULL, to one that is passed through.
  */
 struct forward_limits message_limits(const struct conf_route *route,

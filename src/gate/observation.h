@@ -6,11 +6,11 @@
 #include "conf/conf.h"
 
 /*
- * What a route that only observes would have done with a request: judged by
- * what the request says of its key, and by what Redis knows of that, which is
- * asked beside the request and never in its way.  It makes no records
- * (lua/observe.lua) and holds nothing up; it is counted in the worker's meter,
- * and a duplicate stands in its list of them (key/duplicates.h) and in the log.
+ * A route that only observes passes all requests on.  This finds out, beside a
+ * request, how it would have ended: by what it says of its key, and by what
+ * Redis, which is asked, knows of that.  It makes no records (lua/observe.lua)
+ * and holds nothing up.  The worker's meter counts the results; duplicates
+ * stand in a list (key/duplicates.h) and in the log.
  * The worker's thread only.
  */
 struct claimant;
@@ -19,12 +19,12 @@ struct observation;
 
 /*
  * Judges the request of a route that observes; whole: all of its body is here.
- * Where Redis has to be asked, the caller ends what is returned; else NULL.
+ * Returns NULL where Redis need not be asked; else the caller ends it.
  */
 struct observation *observation_begin(struct claimant *c, bool whole);
 /*
- * What the request has come to: its answer, or NULL where nobody knows.  Redis
- * is told where no other request came before, now or once that is known.  Nulls
+ * The request has ended with that result; NULL: nobody knows how.  Redis is
+ * told where no other request came before, now or once that is known.  Nulls
  * the caller's pointer.
  */
 void observation_end(struct observation **observation,

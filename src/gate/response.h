@@ -6,7 +6,7 @@
 #include "http/head/head_check.h"
 
 /*
- * What a client is told: the problem document in place of an answer, and the
+ * The words for a client: the problem document in place of an answer, and the
  * fields that every response carries.  The worker's thread only.
  */
 struct request;

@@ -209,7 +209,7 @@ worker_post_ping(struct worker *w, struct loop *caller,
 
 /* --- the end --- */
 
-/* What could not end by itself; of an execution the outcome is lost. */
+/* They could not end by themselves; the outcomes of executions are lost. */
 static void
 end_machines(struct machines *all, bool lost)
 {

@@ -19,7 +19,7 @@ find_claim(const struct conf_scope *scope, const struct scope_request *request,
 	struct span token;
 	if (!field_credentials(value, SPAN("Bearer"), &token))
 		return SCOPE_FOUND;
-	/* What is decoded is as long as the token. */
+	/* The decoded text is as long as the token. */
 	struct arena *scratch = arena_new();
 	const char *wrong = token_file_verify(scratch, scope->file, &rules,
 	    token, request->now_ms, ret_claim);
