@@ -1,27 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/digits.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "http/upstream/connection.h"
 #include "http/upstream/dialler.h"
 #include "http/upstream/reach.h"
 
+/* The most for each question about http://, whatever connect_timeout is. */
+enum { WAIT_MS = 2000 };
+
 struct attempt {
 	struct attempts *all;
-	struct reached *reached;
+	struct reached *reached; /* NULL: this one is left out */
 	struct dialler dialler;
 	struct connection *connection;
+	struct timer timer;
+	bool ended;
+	/* The beginning of the answer to OPTIONS: */
+	size_t len;
+	char head[sizeof "HTTP/1.1 200" - 1];
 };
 
 struct attempts {
 	struct loop *loop;
-	struct attempt *list;
-	size_t count;
 	size_t pending;
 };
 
 static void
-on_attempt_made(void *arg, int error)
+end_attempt(void *arg)
+{
+	struct attempt *attempt = arg;
+	if (attempt->ended)
+		return;
+	attempt->ended = true;
+	timer_clear(&attempt->timer);
+	if (--attempt->all->pending == 0)
+		loop_stop(attempt->all->loop);
+}
+
+/* Connects to each, and waits until the last has ended; wait_ms 0: for ever. */
+static void
+connect_all(struct attempt *list, size_t count, int64_t wait_ms,
+    void (*made)(void *arg, int error))
+{
+	struct attempts all = {.loop = loop_new()};
+	struct connector *connector = connector_new(all.loop);
+	for (size_t i = 0; i < count; i++) {
+		struct attempt *attempt = &list[i];
+		if (attempt->reached == NULL)
+			continue;
+		attempt->all = &all;
+		all.pending++;
+		dialler_init(&attempt->dialler, connector,
+		    attempt->reached->upstream, attempt->reached->target);
+		timer_init(&attempt->timer, all.loop, end_attempt, attempt);
+		if (wait_ms > 0)
+			timer_set(&attempt->timer, wait_ms);
+		attempt->connection =
+		    connection_open(&attempt->dialler, made, attempt);
+	}
+	if (all.pending > 0)
+		loop_run(all.loop);
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].reached == NULL)
+			continue;
+		connection_close(&list[i].connection);
+		dialler_end(&list[i].dialler);
+	}
+	connector_free(&connector);
+	loop_free(&all.loop);
+}
+
+/* --- whether they can be reached --- */
+
+static void
+on_reached(void *arg, int error)
 {
 	struct attempt *attempt = arg;
 	struct reached *reached = attempt->reached;
@@ -29,45 +86,143 @@ on_attempt_made(void *arg, int error)
 	if (error != 0)
 		snprintf(reached->message, sizeof reached->message, "%s",
 		    connection_why(attempt->connection));
-	if (--attempt->all->pending == 0)
-		loop_stop(attempt->all->loop);
+	end_attempt(attempt);
 }
 
 static void
-start_attempt(struct attempts *all, size_t index, struct connector *connector,
-    struct reached *reached)
+try_each(struct reached *list, size_t count)
 {
-	struct attempt *attempt = &all->list[index];
-	attempt->all = all;
-	attempt->reached = reached;
-	dialler_init(&attempt->dialler, connector, reached->upstream,
-	    reached->target);
-	attempt->connection =
-	    connection_open(&attempt->dialler, on_attempt_made, attempt);
+	struct attempt *attempts = mem_zero(count * sizeof *attempts);
+	for (size_t i = 0; i < count; i++)
+		attempts[i].reached = &list[i];
+	connect_all(attempts, count, 0, on_reached);
+	free(attempts);
 }
 
-void
-reach_try(struct reached *list, size_t count)
+/* --- whether http:// leads to TLS --- */
+
+static bool
+is_in_question(const struct reached *reached)
 {
-	struct attempts tries = {.loop = loop_new(), .count = count};
-	struct attempts *all = &tries;
-	struct connector *connector = connector_new(all->loop);
-	all->list = mem_zero(all->count * sizeof *all->list);
-	all->pending = all->count;
-	for (size_t i = 0; i < all->count; i++)
-		start_attempt(all, i, connector, &list[i]);
-	if (all->count > 0)
-		loop_run(all->loop);
-	for (size_t i = 0; i < all->count; i++) {
-		connection_close(&all->list[i].connection);
-		dialler_end(&all->list[i].dialler);
+	return reached->error == 0 && !reached->target->tls &&
+	    reached->target->unix_path == NULL;
+}
+
+/* A certificate that we do not trust, or an alert, is spoken in TLS, too. */
+static bool
+speaks_tls(const struct reached *tried)
+{
+	switch (tried->error) {
+	case 0:
+	case E_TLS_AUTHORITY:
+	case E_TLS_EARLY:
+	case E_TLS_NAME:
+	case E_TLS_OVER:
+		return true;
+	case E_TLS:
+		return strstr(tried->message, "alert") != NULL;
 	}
-	connector_free(&connector);
-	free(all->list);
-	loop_free(&all->loop);
+	return false;
 }
 
-/* Where the targets begin in the list, and so do the next ones. */
+/* Offers those with http:// a handshake, and notes which of them speak TLS. */
+static void
+try_handshakes(struct reached *list, size_t count)
+{
+	struct reached *tried = mem_zero(count * sizeof *tried);
+	struct conf_upstream *upstreams =
+	    mem_zero(count * sizeof *upstreams);
+	struct conf_target *targets = mem_zero(count * sizeof *targets);
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_in_question(&list[i]))
+			continue;
+		targets[n] = *list[i].target;
+		targets[n].tls = true;
+		upstreams[n] = *list[i].upstream;
+		/* There were no files of it before, and it is told nothing. */
+		upstreams[n].ca = NULL;
+		upstreams[n].certificate = upstreams[n].key = NULL;
+		if (upstreams[n].connect_timeout_ms > WAIT_MS)
+			upstreams[n].connect_timeout_ms = WAIT_MS;
+		tried[n] = (struct reached){
+		    .upstream = &upstreams[n], .target = &targets[n]};
+		n++;
+	}
+	try_each(tried, n);
+	n = 0;
+	for (size_t i = 0; i < count; i++)
+		if (is_in_question(&list[i]))
+			list[i].wants_tls = speaks_tls(&tried[n++]);
+	free(targets);
+	free(upstreams);
+	free(tried);
+}
+
+static void
+on_answer(void *arg, unsigned events)
+{
+	struct attempt *a = arg;
+	(void)events;
+	ssize_t n = connection_receive(
+	    a->connection, a->head + a->len, sizeof a->head - a->len);
+	if (n > 0)
+		a->len += (size_t)n;
+	if (n < 0 || a->len == sizeof a->head) {
+		connection_want(a->connection, false, false);
+		end_attempt(a);
+	}
+}
+
+/* OPTIONS is safe, and of "*" it is about nothing that a server has. */
+static void
+on_plain_made(void *arg, int error)
+{
+	struct attempt *a = arg;
+	char *text = mem_printf("OPTIONS * HTTP/1.1\r\nHost: %s\r\n"
+	    "User-Agent: onceproxy\r\nConnection: close\r\n\r\n",
+	    a->reached->target->authority);
+	if (error == 0)
+		connection_watch(a->connection, on_answer, a);
+	if (error != 0 ||
+	    connection_send(a->connection, text, strlen(text)) <= 0)
+		end_attempt(a);
+	free(text);
+}
+
+/*
+ * A client of plain HTTP that has come to the wrong port is told so by 400, by
+ * 426 or by a way to another one.
+ */
+static bool
+is_welcome(const struct attempt *a)
+{
+	const struct span head = span_of(a->head, a->len);
+	int64_t status;
+	if (head.len < sizeof a->head || !span_starts(head, SPAN("HTTP/1.")) ||
+	    !digits_read(span_from(head, 9), 999, &status))
+		return false;
+	return status != 400 && status != 426 && status / 100 != 3;
+}
+
+/* Those that take a handshake are asked without one. */
+static void
+ask_plainly(struct reached *list, size_t count)
+{
+	struct attempt *asked = mem_zero(count * sizeof *asked);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].wants_tls)
+			asked[i].reached = &list[i];
+	connect_all(asked, count, WAIT_MS, on_plain_made);
+	for (size_t i = 0; i < count; i++)
+		if (asked[i].reached != NULL)
+			list[i].wants_tls = !is_welcome(&asked[i]);
+	free(asked);
+}
+
+/* --- all of them --- */
+
+/* Puts them in the list from there on; returns where the next ones begin. */
 static size_t
 add_targets(
     struct reached *list, size_t at, const struct conf_upstream *upstream)
@@ -91,7 +246,9 @@ reach_targets(const struct conf *conf, size_t *ret_count)
 		at = add_targets(list, at, &conf->upstreams[i]);
 	for (size_t i = 0; i < conf->n_relays; i++)
 		at = add_targets(list, at, &conf->relays[i].receiver);
-	reach_try(list, count);
+	try_each(list, count);
+	try_handshakes(list, count);
+	ask_plainly(list, count);
 	*ret_count = count;
 	return list;
 }

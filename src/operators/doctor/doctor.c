@@ -13,7 +13,6 @@
 #endif
 #include "base/loop/log.h"
 #include "conf/load/conf_load.h"
-#include "http/upstream/reach_plain.h"
 #include "operators/doctor/doctor_reconcile_private.h"
 #include "operators/doctor/doctor_redis_private.h"
 #include "operators/doctor/doctor_relays_private.h"
@@ -45,7 +44,6 @@ look_at_all(struct doctor *doctor)
 		doctor->sentinels = sentinel_query(&doctor->conf->store.redis);
 	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
 	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
-	reach_plain_judge(doctor->reached, doctor->n_reached);
 	doctor_reconcile_look(doctor);
 	look_at_sources(doctor);
 	doctor_relays_look(doctor);
