@@ -2,7 +2,7 @@
 #include "base/ascii.h"
 #include "http/upstream/answer_framing.h"
 
-/* Where a chunked body stands (RFC 9112, section 7.1). */
+/* The place in a chunked body (RFC 9112, section 7.1). */
 enum chunk_place {
 	SIZE,           /* the digits of a chunk's size */
 	EXTENSION,      /* behind ";" */
@@ -40,7 +40,7 @@ answer_framing_begin(
 	}
 }
 
-/* The next piece of content, as far as left reaches. */
+/* Takes the next piece of content, left bytes at most. */
 static void
 take_content(
     struct answer_framing *f, struct span *bytes, struct span *ret_content)
@@ -94,33 +94,6 @@ answer_framing_feed(struct answer_framing *framing, struct span *bytes,
 
 /* --- the bytes between chunks --- */
 
-static enum chunk_place
-take_size(struct answer_framing *f, char c)
-{
-	int digit = ascii_hex_value(c);
-	if (digit >= 0 && f->size_digits < SIZE_DIGITS) {
-		f->size_digits++;
-		f->left = 16 * f->left + (uint64_t)digit;
-		return SIZE;
-	}
-	if (digit >= 0 || f->size_digits == 0)
-		return BROKEN;
-	if (c == ';')
-		return EXTENSION;
-	return c == '\r' ? SIZE_LF : BROKEN;
-}
-
-static enum chunk_place
-take_extension(struct answer_framing *f, char c)
-{
-	if (c == '\r')
-		return SIZE_LF;
-	return ++f->extension_bytes <= FRAMING_EXTENSION_BYTES &&
-		field_is_value(span_of(&c, 1))
-	    ? EXTENSION
-	    : BROKEN;
-}
-
 /* Trailers are dropped, but a malformed one spoils the answer. */
 static enum chunk_place
 take_trailer(struct answer_framing *f, char c)
@@ -142,11 +115,27 @@ take_trailer(struct answer_framing *f, char c)
 static enum chunk_place
 take_byte(struct answer_framing *f, char c)
 {
+	int digit;
 	switch ((enum chunk_place)f->place) {
 	case SIZE:
-		return take_size(f, c);
+		digit = ascii_hex_value(c);
+		if (digit >= 0 && f->size_digits < SIZE_DIGITS) {
+			f->size_digits++;
+			f->left = 16 * f->left + (uint64_t)digit;
+			return SIZE;
+		}
+		if (digit >= 0 || f->size_digits == 0)
+			return BROKEN;
+		if (c == ';')
+			return EXTENSION;
+		return c == '\r' ? SIZE_LF : BROKEN;
 	case EXTENSION:
-		return take_extension(f, c);
+		if (c == '\r')
+			return SIZE_LF;
+		if (++f->extension_bytes > FRAMING_EXTENSION_BYTES ||
+		    !field_is_value(span_of(&c, 1)))
+			return BROKEN;
+		return EXTENSION;
 	case SIZE_LF:
 		f->size_digits = 0;
 		if (c != '\n')

@@ -4,9 +4,9 @@
 #include "http/upstream/head.h"
 
 /*
- * Where an answer's content ends (RFC 9112, section 6.3): the bytes behind
- * the head are given to it piece by piece, and the content comes out.  It
- * keeps nothing of it and knows nothing of connections.  Pure; any thread.
+ * The framing finds where an answer's content ends (RFC 9112, section 6.3): it
+ * is given the bytes behind the head piece by piece, and the content comes out.
+ * It keeps nothing of that and knows nothing of connections.  Pure; any thread.
  */
 enum framing_kind {
 	FRAMING_NONE,    /* no content by rule: HEAD, 204, 304 */
@@ -22,22 +22,22 @@ enum answer_framing_state {
 };
 
 enum {
-	/* Of all chunk extensions of one answer. */
+	/* Most bytes of all chunk extensions of one answer. */
 	FRAMING_EXTENSION_BYTES = 4096,
-	/* Of the trailer section, which is read and dropped. */
+	/* Most bytes of the trailer section, which is read and dropped. */
 	FRAMING_TRAILER_BYTES = 8192,
 };
 
 struct answer_framing {
 	enum framing_kind kind;
 	uint64_t left; /* bytes of the length or of the present chunk */
-	int place;     /* in the grammar of chunks; the decoder's own */
+	int place;     /* in the grammar of chunks; its own */
 	unsigned size_digits;
 	size_t extension_bytes;
 	size_t trailer_bytes;
 };
 
-/* Of a whole head that answers a request, to_head: whose method is HEAD. */
+/* The head is whole; to_head: it answers a request of method HEAD. */
 void answer_framing_begin(
     struct answer_framing *framing, const struct head *head, bool to_head);
 /*

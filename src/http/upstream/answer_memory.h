@@ -32,11 +32,11 @@ struct answer_memory {
 void answer_memory_init(struct answer_memory *memory, struct loop *loop,
     struct budget *budget, void (*again)(void *arg), void *arg);
 /*
- * Room for least bytes in body, or more.  All of its bytes are known to be
- * most, or no more than that (exact is false).  False: it waits now, and
- * again() will be called.
+ * Makes room for least bytes in body, or for more.  The body will have most
+ * bytes in the end, or, where exact is false, no more than that.  False: it
+ * waits now, and again() will be called.
  */
 MUST_USE bool answer_memory_get(struct answer_memory *memory,
     struct body *body, size_t least, size_t most, bool exact);
-/* It needs no more: nothing is kept free for it, and others have their turn. */
+/* It needs no more: nothing is kept free for it, and it gives up the turn. */
 void answer_memory_end(struct answer_memory *memory);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/container.h"
 #include "base/mem.h"
 #include "http/upstream/ask.h"
 #include "http/upstream/upstreams.h"
@@ -35,26 +34,6 @@ note_reply(void *arg)
 		loop_stop(one->all->loop);
 }
 
-static void
-start_question(struct asks *all, struct ask_question *one)
-{
-	const struct message question = {
-	    .method = SPAN("GET"),
-	    .target = one->target,
-	    .fields = {&agent, 1},
-	};
-	const struct forward_limits limits = {
-	    .timeout_ms = ANSWER_MS,
-	    .max_head = HEAD_MAX_BYTES,
-	    .max_body = BODY_MAX_BYTES,
-	    .close_delimited = one->upstream->close_delimited,
-	};
-	one->all = all;
-	op_init(&one->forward.op, all->loop, note_reply, one);
-	forward_start(all->upstreams, &one->forward,
-	    &all->named[one->upstream->index], &question, &limits);
-}
-
 struct asks *
 ask_all(const struct conf *conf, struct ask_question *list, size_t count)
 {
@@ -69,8 +48,24 @@ ask_all(const struct conf *conf, struct ask_question *list, size_t count)
 	    all->loop, conf, &all->budget, all->named, n);
 	all->list = list;
 	all->pending = all->count = count;
-	for (size_t i = 0; i < count; i++)
-		start_question(all, &list[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct ask_question *one = &list[i];
+		const struct message question = {
+		    .method = SPAN("GET"),
+		    .target = one->target,
+		    .fields = {&agent, 1},
+		};
+		const struct forward_limits limits = {
+		    .timeout_ms = ANSWER_MS,
+		    .max_head = HEAD_MAX_BYTES,
+		    .max_body = BODY_MAX_BYTES,
+		    .close_delimited = one->upstream->close_delimited,
+		};
+		one->all = all;
+		op_init(&one->forward.op, all->loop, note_reply, one);
+		forward_start(all->upstreams, &one->forward,
+		    &all->named[one->upstream->index], &question, &limits);
+	}
 	if (count > 0)
 		loop_run(all->loop);
 	return all;

@@ -4,8 +4,8 @@
 #include "http/upstream/forward.h"
 
 /*
- * What upstreams answer to questions that change nothing: GETs without a body,
- * each sent once, all at the same time.  For commands, before there is a loop:
+ * Asks upstreams questions that change nothing: GETs without a body, each sent
+ * once, all at the same time.  For commands, before there is a loop:
  * it blocks until the last is answered, for ten seconds at most.  Main thread.
  */
 struct ask_question {
@@ -15,7 +15,7 @@ struct ask_question {
 	struct asks *all; /* our own */
 };
 
-/* ask_end frees what it holds. */
+/* Asks them all; ask_end frees what is returned. */
 struct asks *ask_all(
     const struct conf *conf, struct ask_question *list, size_t count);
 /* Nulls the pointer; accepts NULL. */

@@ -80,27 +80,21 @@ put_field(char *at, struct span name, struct span value)
 	return copy_span(at, SPAN("\r\n"));
 }
 
-/* More bytes than head_write adds to the caller's parts. */
-enum { OWN_BYTES = 128 };
-
-static size_t
-request_bytes_max(const struct head_request *request)
-{
-	size_t bytes = request->method.len + request->base_path.len +
-	    request->target.len + request->host.len + OWN_BYTES;
-	for (size_t i = 0; i < request->fields->count; i++)
-		bytes += request->fields->list[i].name.len +
-		    request->fields->list[i].value.len + sizeof ": \r\n";
-	return bytes;
-}
-
 int
 head_write(const struct head_request *request, struct body *out)
 {
+	/* More bytes than stand here besides the caller's parts. */
+	enum { OWN_BYTES = 128 };
+	const struct fields *fields = request->fields;
 	if (!is_valid(request) && INVARIANT(request_head))
 		return E_MALFORMED;
+	size_t bytes_max = request->method.len + request->base_path.len +
+	    request->target.len + request->host.len + OWN_BYTES;
+	for (size_t i = 0; i < fields->count; i++)
+		bytes_max += fields->list[i].name.len +
+		    fields->list[i].value.len + sizeof ": \r\n";
 	must(out->budget == NULL);
-	must(body_reserve(out, out->len + request_bytes_max(request)) == 0);
+	must(body_reserve(out, out->len + bytes_max) == 0);
 
 	char *at = out->ptr + out->len;
 	at = copy_span(at, request->method);
@@ -109,9 +103,9 @@ head_write(const struct head_request *request, struct body *out)
 	at = copy_span(at, request->target);
 	at = copy_span(at, SPAN(" HTTP/1.1\r\n"));
 	at = put_field(at, SPAN("Host"), request->host);
-	for (size_t i = 0; i < request->fields->count; i++)
-		at = put_field(at, request->fields->list[i].name,
-		    request->fields->list[i].value);
+	for (size_t i = 0; i < fields->count; i++)
+		at = put_field(
+		    at, fields->list[i].name, fields->list[i].value);
 	if (request->has_body && request->chunked) {
 		at = put_field(
 		    at, SPAN("Transfer-Encoding"), SPAN("chunked"));
@@ -137,7 +131,7 @@ static enum head_state take_answer_field(struct head *head, struct span line);
 static bool take_known(struct head *head, struct span name, struct span value);
 static enum head_state end_head(struct head *head);
 
-/* What the first line of every answer begins with. */
+/* The first line of every answer begins with this. */
 static const struct span version = {"HTTP/1.", 7};
 
 static void
@@ -169,17 +163,6 @@ head_free(struct head *head)
 	*head = (struct head){0};
 }
 
-static void
-append_text(struct head *head, const char *bytes, size_t len)
-{
-	if (len > head->size - head->len) {
-		head->size = 2 * (head->len + len);
-		head->text = mem_grow(head->text, head->size);
-	}
-	memcpy(head->text + head->len, bytes, len);
-	head->len += len;
-}
-
 /* False as soon as the first line cannot become a status line any more. */
 static bool
 begins_well(const struct head *head)
@@ -197,7 +180,13 @@ head_feed(struct head *head, struct span *bytes)
 		size_t len =
 		    lf ? (size_t)(lf - bytes->ptr) + 1 : bytes->len;
 		size_t room = head->max_bytes - head->len;
-		append_text(head, bytes->ptr, len < room ? len : room);
+		size_t kept = len < room ? len : room;
+		if (kept > head->size - head->len) {
+			head->size = 2 * (head->len + kept);
+			head->text = mem_grow(head->text, head->size);
+		}
+		memcpy(head->text + head->len, bytes->ptr, kept);
+		head->len += kept;
 		if (len > room)
 			return begins_well(head) ? HEAD_TOO_LARGE :
 						   HEAD_MALFORMED;
@@ -285,16 +274,6 @@ read_length(struct span s, int64_t *ret_length)
 	    digits_read(s, INT64_MAX, ret_length);
 }
 
-static bool
-has_word(struct span list, struct span word)
-{
-	struct span piece;
-	while (span_next(&list, ',', &piece))
-		if (span_ieq(piece, word))
-			return true;
-	return false;
-}
-
 /* "timeout=5, max=100": whole seconds; -1 where it says nothing usable. */
 static int64_t
 read_keep_alive(struct span list)
@@ -310,11 +289,14 @@ read_keep_alive(struct span list)
 	return -1;
 }
 
-/* Fields that decide where the answer ends, or what becomes of the
- * connection; false where two readers could understand them differently. */
+/*
+ * Takes in fields that decide where the answer ends, or what becomes of the
+ * connection; false where two readers could understand them differently.
+ */
 static bool
 take_known(struct head *head, struct span name, struct span value)
 {
+	struct span word;
 	if (span_ieq(name, SPAN("Content-Length")))
 		return (head->content_length < 0 ||
 			   !INVARIANT(answer_one_length)) &&
@@ -326,8 +308,9 @@ take_known(struct head *head, struct span name, struct span value)
 		    !INVARIANT(answer_coding);
 	}
 	if (span_ieq(name, SPAN("Connection"))) {
-		if (has_word(value, SPAN("close")))
-			head->persistent = false;
+		while (span_next(&value, ',', &word))
+			if (span_ieq(word, SPAN("close")))
+				head->persistent = false;
 	} else if (span_ieq(name, SPAN("Keep-Alive"))) {
 		head->keep_alive_s = read_keep_alive(value);
 	}

@@ -25,7 +25,7 @@ struct head_request {
 	const struct fields *fields; /* end to end; no Host, no framing */
 	bool has_body;
 	bool chunked;      /* has_body, and there is no Content-Length */
-	size_t body_bytes; /* what Content-Length says, if has_body */
+	size_t body_bytes; /* for Content-Length, if has_body */
 	bool close;        /* Connection: close */
 };
 
@@ -52,7 +52,7 @@ enum head_state {
 	HEAD_TOO_LARGE, /* more than max_bytes or HEAD_FIELDS_MAX */
 };
 
-/* Where a field stands in the text. */
+/* A field's place in the text. */
 struct head_field {
 	size_t name;
 	size_t name_len;

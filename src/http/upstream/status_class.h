@@ -7,13 +7,9 @@
 #include "conf/conf.h"
 
 /*
- * What a whole answer means for the record of its key.  It knows nothing of
- * connections or records.  Pure; any thread.
- */
-
-/*
- * The upstream's own word, the value of its Idempotency-Outcome (empty: it sent
- * none), or else what the status means (enum status_class).  A word that is
- * none of store, release and unknown counts as none.
+ * A whole answer's meaning for the record of its key: the upstream's own word,
+ * said, the value of its Idempotency-Outcome (empty: it sent none), or else the
+ * meaning of its status (enum status_class).  A word that is none of store,
+ * release, forget and unknown counts as none.  Pure; any thread.
  */
 enum status_class status_class_said(struct span said, uint8_t meaning);

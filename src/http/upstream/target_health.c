@@ -34,33 +34,24 @@ static struct field agent = {
     {"User-Agent", sizeof "User-Agent" - 1},
     {"onceproxy", sizeof "onceproxy" - 1}};
 
-static void
-log_change(const struct asked_target *c)
-{
-	struct logline line =
-	    log_begin(c->target->out ? EV_target_out : EV_target_in);
-	log_str(&line, "upstream", c->of->name);
-	log_str(&line, "target", c->target->conf->url);
-	if (c->forward.result == FORWARD_ANSWERED)
-		log_int(&line, "status", c->forward.status);
-	if (c->forward.op.error != 0)
-		log_str(&line, "error", error_message(c->forward.op.error));
-	log_end(&line);
-}
-
 /* Where there was no memory for its answer, nothing is known. */
 static void
 judge_target(const struct asked_target *c)
 {
 	const struct forward *f = &c->forward;
 	bool whole = f->result == FORWARD_ANSWERED;
-	if (f->op.error == E_NO_MEMORY)
-		return;
 	bool out = !whole || f->status < 200 || f->status > 399;
-	if (out == c->target->out)
+	if (f->op.error == E_NO_MEMORY || out == c->target->out)
 		return;
 	target_judge(c->target, out);
-	log_change(c);
+	struct logline line = log_begin(out ? EV_target_out : EV_target_in);
+	log_str(&line, "upstream", c->of->name);
+	log_str(&line, "target", c->target->conf->url);
+	if (whole)
+		log_int(&line, "status", f->status);
+	if (f->op.error != 0)
+		log_str(&line, "error", error_message(f->op.error));
+	log_end(&line);
 }
 
 static void
