@@ -3,17 +3,27 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "http/upstream/connection_private.h"
-#include "http/upstream/dialler.h"
+#include "http/upstream/connection.h"
 
 enum {
+	/* Changes of DNS are followed within so many seconds. */
+	DNS_CACHE_S = 5,
+	/* A changed file of CAs is read again after so many seconds. */
+	CA_CACHE_S = 60,
+	/*
+	 * libcurl closes what it believes idle for longer, whenever another
+	 * handle connects: a long payment would be cut in the middle.
+	 */
+	NEVER_S = 2000000000,
 	/* One TLS record (RFC 8446, section 5.1). */
 	RECORD_BYTES = 16384,
 };
@@ -21,11 +31,90 @@ enum {
 #define SET(easy, option, value)                                               \
 	must(curl_easy_setopt((easy), CURLOPT_##option, (value)) == CURLE_OK)
 
+/* --- how a target is dialled --- */
+
+/*
+ * Sets how the upstream's certificate is verified.  libcurl may have been built
+ * with a folder of CAs, which it would ask besides the file: the whole
+ * system's, where the operator has named his own; and each connection would
+ * read the whole file again, for only a file alone is cached.
+ */
+static void
+set_trust(CURL *easy, const struct conf_upstream *upstream)
+{
+	const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
+	SET(easy, SSL_VERIFYPEER, 1L);
+	SET(easy, SSL_VERIFYHOST, 2L);
+	SET(easy, SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(easy, CA_CACHE_TIMEOUT, (long)CA_CACHE_S);
+	/* The upstream might speak HTTP/2, which we do not. */
+	SET(easy, SSL_ENABLE_ALPN, 0L);
+	if (upstream->ca != NULL)
+		SET(easy, CAINFO, upstream->ca);
+	if (upstream->ca != NULL ||
+	    (system != NULL && access(system, R_OK) == 0))
+		SET(easy, CAPATH, NULL);
+	if (upstream->certificate != NULL)
+		SET(easy, SSLCERT, upstream->certificate);
+	if (upstream->key != NULL)
+		SET(easy, SSLKEY, upstream->key);
+}
+
+static CURL *
+new_handle(const struct dialler *dialler)
+{
+	CURL *easy = curl_easy_init();
+	must(easy != NULL);
+	SET(easy, URL, dialler->url);
+	SET(easy, PROTOCOLS_STR, "http,https");
+	SET(easy, PROXY, ""); /* nor the one of the environment */
+	SET(easy, CONNECT_ONLY, 1L);
+	SET(easy, FRESH_CONNECT, 1L);
+	SET(easy, CONNECTTIMEOUT_MS,
+	    (long)dialler->upstream->connect_timeout_ms);
+	SET(easy, DNS_CACHE_TIMEOUT, (long)DNS_CACHE_S);
+	SET(easy, MAXAGE_CONN, (long)NEVER_S);
+	SET(easy, NOSIGNAL, 1L);
+	/* Giving up must not wait for a resolver that does not answer. */
+	SET(easy, QUICK_EXIT, 1L);
+	if (dialler->target->unix_path != NULL)
+		SET(easy, UNIX_SOCKET_PATH, dialler->target->unix_path);
+	if (dialler->target->tls)
+		set_trust(easy, dialler->upstream);
+	return easy;
+}
+
+void
+connection_dialler_init(struct dialler *dialler, struct connector *connector,
+    const struct conf_upstream *upstream, const struct conf_target *target)
+{
+	bool v6 = strchr(target->host, ':') != NULL;
+	char port[8] = "";
+	if (target->unix_path == NULL)
+		snprintf(port, sizeof port, ":%u", (unsigned)target->port);
+	*dialler = (struct dialler){
+	    .connector = connector,
+	    .upstream = upstream,
+	    .target = target,
+	    .url = mem_printf("%s://%s%s%s%s/", target->tls ? "https" : "http",
+		v6 ? "[" : "", target->host, v6 ? "]" : "", port),
+	};
+}
+
+void
+connection_dialler_end(struct dialler *dialler)
+{
+	while (dialler->n_handles > 0)
+		curl_easy_cleanup(dialler->handles[--dialler->n_handles]);
+	free(dialler->url);
+	dialler->url = NULL;
+}
+
 /* --- a connection --- */
 
 /*
  * Why the handshake failed, by what OpenSSL found wrong with the certificate
- * (X509_V_ERR_...); another library of libcurl has other numbers.
+ * (X509_V_ERR_...); another library below libcurl has other numbers.
  */
 static int
 error_of_certificate(const struct connection *c)
@@ -106,7 +195,7 @@ close_socket(void *arg, curl_socket_t fd)
 	watch_free(&c->watch);
 	c->fd = -1;
 	if (!c->closing)
-		task_ready(connector_loop(c->dialler->connector), &c->lost);
+		task_ready(c->dialler->connector->loop, &c->lost);
 	return close(fd);
 }
 
@@ -114,16 +203,22 @@ close_socket(void *arg, curl_socket_t fd)
 static void
 give_handle_back(struct connection *c)
 {
-	connector_remove(c->dialler->connector, &c->dial);
+	struct dialler *dialler = c->dialler;
+	size_t most = sizeof dialler->handles / sizeof *dialler->handles;
+	connector_remove(dialler->connector, &c->dial);
 	SET(c->easy, ERRORBUFFER, NULL);
-	dialler_give(c->dialler, &c->easy);
+	if (dialler->n_handles < most)
+		dialler->handles[dialler->n_handles++] = c->easy;
+	else
+		curl_easy_cleanup(c->easy);
+	c->easy = NULL;
 }
 
 static void
 on_dialled(void *arg, CURLcode result)
 {
 	struct connection *c = arg;
-	struct loop *loop = connector_loop(c->dialler->connector);
+	struct loop *loop = c->dialler->connector->loop;
 	int error = error_of(result, c);
 	if (error != 0 && c->dial.no_descriptor)
 		error = E_DESCRIPTORS;
@@ -156,13 +251,16 @@ connection_open(
 	c->made = made;
 	c->arg = arg;
 	task_init(&c->lost, on_socket_lost, c);
-	c->easy = dialler_take(dialler);
+	c->easy = dialler->n_handles > 0
+	    ? dialler->handles[--dialler->n_handles]
+	    : new_handle(dialler);
 	SET(c->easy, CLOSESOCKETFUNCTION, close_socket);
 	SET(c->easy, CLOSESOCKETDATA, c);
 	SET(c->easy, ERRORBUFFER, c->why);
 	c->dial.done = on_dialled;
 	c->dial.arg = c;
-	connector_counts(dialler->connector, 1);
+	if (dialler->connector->connections != NULL)
+		counter_add(dialler->connector->connections, 1);
 	connector_add(dialler->connector, c->easy, &c->dial);
 	return c;
 }
@@ -184,41 +282,7 @@ connection_want(struct connection *c, bool read, bool write)
 		    (read ? WATCH_READ : 0) | (write ? WATCH_WRITE : 0));
 }
 
-const char *
-connection_why(const struct connection *c)
-{
-	return c->why;
-}
-
-bool
-connection_is_tls(const struct connection *c)
-{
-	return c->tls;
-}
-
-int64_t
-connection_made_ms(const struct connection *c)
-{
-	return c->made_ms;
-}
-
 /* --- its bytes --- */
-
-static ssize_t
-send_tls(struct connection *c, const char *bytes, size_t len)
-{
-	size_t sent = 0;
-	/* A record at a time, so that the same call is made again. */
-	switch ((int)curl_easy_send(c->easy, bytes,
-	    len < RECORD_BYTES ? len : RECORD_BYTES, &sent)) {
-	case CURLE_OK:
-		return (ssize_t)sent;
-	case CURLE_AGAIN:
-		return IO_AGAIN;
-	default:
-		return IO_FAILED;
-	}
-}
 
 ssize_t
 connection_send(struct connection *c, const char *bytes, size_t len)
@@ -227,8 +291,15 @@ connection_send(struct connection *c, const char *bytes, size_t len)
 	c->used = true;
 	if (c->fd < 0)
 		return IO_FAILED;
-	if (c->tls)
-		return send_tls(c, bytes, len);
+	if (c->tls) {
+		/* A record at a time, so that the same call is made again. */
+		size_t record = len < RECORD_BYTES ? len : RECORD_BYTES;
+		size_t sent = 0;
+		CURLcode code = curl_easy_send(c->easy, bytes, record, &sent);
+		if (code == CURLE_OK)
+			return (ssize_t)sent;
+		return code == CURLE_AGAIN ? IO_AGAIN : IO_FAILED;
+	}
 	ssize_t n;
 	do
 		n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -264,29 +335,21 @@ was_notified(const struct connection *c)
 	return get_shutdown(session->internals) & RECEIVED_SHUTDOWN;
 }
 
-static ssize_t
-receive_tls(struct connection *c, char *buffer, size_t size)
-{
-	size_t received = 0;
-	switch ((int)curl_easy_recv(c->easy, buffer, size, &received)) {
-	case CURLE_OK:
-		if (received > 0)
-			return (ssize_t)received;
-		return was_notified(c) ? IO_END : IO_FAILED;
-	case CURLE_AGAIN:
-		return IO_AGAIN;
-	default:
-		return IO_FAILED;
-	}
-}
-
 ssize_t
 connection_receive(struct connection *c, char *buffer, size_t size)
 {
 	if (c->fd < 0)
 		return IO_FAILED;
-	if (c->tls)
-		return receive_tls(c, buffer, size);
+	if (c->tls) {
+		size_t received = 0;
+		CURLcode code =
+		    curl_easy_recv(c->easy, buffer, size, &received);
+		if (code == CURLE_AGAIN)
+			return IO_AGAIN;
+		if (code == CURLE_OK && received > 0)
+			return (ssize_t)received;
+		return code == CURLE_OK && was_notified(c) ? IO_END : IO_FAILED;
+	}
 	ssize_t n;
 	do
 		n = recv(c->fd, buffer, size, MSG_DONTWAIT);
@@ -336,9 +399,9 @@ connection_close(struct connection **connection)
 	if (c == NULL)
 		return;
 	c->closing = true;
-	connector_counts(c->dialler->connector, -1);
+	if (c->dialler->connector->connections != NULL)
+		counter_add(c->dialler->connector->connections, (uint64_t)-1);
 	watch_free(&c->watch);
-	timer_clear(&c->idle);
 	task_cancel(&c->lost);
 	if (c->easy != NULL)
 		give_handle_back(c);

@@ -6,7 +6,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "base/must.h"
+#include "conf/conf.h"
+#include "http/upstream/connector.h"
 
 /*
  * Connections to upstreams.  libcurl makes them (CURLOPT_CONNECT_ONLY:
@@ -16,8 +19,54 @@
  * curl_easy_recv.  Nothing here knows HTTP, and nothing is ever sent that the
  * caller did not give.  The worker's thread only.
  */
-struct connection;
-struct dialler;
+
+/*
+ * A dialler has all that it takes to connect to one target of an upstream:
+ * handles of libcurl with every option set, which rest here from connection to
+ * connection.
+ */
+struct dialler {
+	struct connector *connector;
+	const struct conf_upstream *upstream;
+	const struct conf_target *target;
+
+	/* Its own: */
+	char *url;
+	CURL *handles[16]; /* at rest */
+	size_t n_handles;
+};
+
+/* Upstream and target outlive it. */
+void connection_dialler_init(struct dialler *dialler,
+    struct connector *connector, const struct conf_upstream *upstream,
+    const struct conf_target *target);
+/* Its connections are closed. */
+void connection_dialler_end(struct dialler *dialler);
+
+struct connection {
+	struct dialler *dialler;
+	bool tls;
+	int64_t made_ms; /* when it was connected, by the loop's clock */
+	char why[CURL_ERROR_SIZE]; /* libcurl's reason where it failed, or "" */
+
+	/* Of whoever keeps it while it is idle (upstream/target.h): */
+	struct target *keeper;
+	struct list idle;
+	struct timer idle_end;
+
+	/* Its own: */
+	bool used; /* a request has been on it */
+	int fd;    /* -1: not yet, or not any more */
+	bool kept; /* fd is ours: libcurl must not close it */
+	bool closing;
+	CURL *easy;
+	struct dial dial;
+	struct watch *watch;
+	struct task lost;
+	void (*made)(void *arg, int error);
+	void (*ready)(void *arg, unsigned events);
+	void *arg;
+};
 
 /*
  * Begins to connect.  made is called once, never from within: with 0, or
@@ -27,22 +76,16 @@ struct dialler;
  */
 struct connection *connection_open(
     struct dialler *dialler, void (*made)(void *arg, int error), void *arg);
-/* Why it failed, by libcurl, while the connection lives; "" for none. */
-const char *connection_why(const struct connection *connection);
 /*
- * Who is told from now on: ready() is called when it can be read (WATCH_READ,
+ * From now on ready() is called when the connection can be read (WATCH_READ,
  * also at its end or when it broke), until connection_want says otherwise.
  */
 void connection_watch(struct connection *connection,
     void (*ready)(void *arg, unsigned events), void *arg);
-/* When ready() is to be called. */
+/* Sets for which of the two ready() is called. */
 void connection_want(struct connection *connection, bool read, bool write);
 
-bool connection_is_tls(const struct connection *connection);
-/* When it was connected, by the loop's clock. */
-int64_t connection_made_ms(const struct connection *connection);
-
-/* What sending and receiving return besides a number of bytes. */
+/* Besides a number of bytes, sending and receiving return: */
 enum {
 	IO_AGAIN = 0,
 	IO_END = -1,    /* the peer has ended it; of receiving only */
@@ -50,10 +93,10 @@ enum {
 };
 
 /*
- * The number of bytes that were taken.  On IO_AGAIN the same bytes are to be
- * given again, at the same address.  On a plain connection IO_AGAIN and
- * IO_FAILED mean that no byte of this call was taken.  On a TLS one they
- * prove nothing: a part of them may be on its way.
+ * Returns the number of bytes that were taken.  On IO_AGAIN the same bytes are
+ * to be given again, at the same address.  On a plain connection IO_AGAIN and
+ * IO_FAILED mean that no byte of this call was taken.  On a TLS one they prove
+ * nothing: a part of them may be on its way.
  */
 MUST_USE ssize_t connection_send(
     struct connection *connection, const char *bytes, size_t len);

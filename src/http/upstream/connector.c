@@ -19,16 +19,6 @@ struct probe {
 	struct watch *watch;
 };
 
-struct connector {
-	struct loop *loop;
-	CURLM *multi;
-	struct timer alarm; /* libcurl's one timer */
-	struct task kick;   /* the same when it is due at once */
-	struct probe **probes; /* by descriptor */
-	size_t n_probes;
-	struct counter *connections; /* NULL: nobody counts them */
-};
-
 /* --- libcurl on our loop --- */
 
 static struct dial *
@@ -39,12 +29,14 @@ dial_of(CURL *easy)
 	return (struct dial *)(void *)private;
 }
 
-/* After each call that lets libcurl work: what has it brought about? */
+/* Lets libcurl work, and tells of what that has brought about. */
 static void
-take_results(struct connector *connector)
+act_on_socket(struct connector *connector, curl_socket_t fd, int events)
 {
+	int running, left;
 	CURLMsg *msg;
-	int left;
+	must(curl_multi_socket_action(connector->multi, fd, events,
+		 &running) == CURLM_OK);
 	while ((msg = curl_multi_info_read(connector->multi, &left)) != NULL) {
 		/* The next call to libcurl may end the life of msg. */
 		struct dial *dial = dial_of(msg->easy_handle);
@@ -53,15 +45,6 @@ take_results(struct connector *connector)
 		task_cancel(&dial->nudge);
 		dial->done(dial->arg, result);
 	}
-}
-
-static void
-act_on_socket(struct connector *connector, curl_socket_t fd, int events)
-{
-	int running;
-	must(curl_multi_socket_action(connector->multi, fd, events,
-		 &running) == CURLM_OK);
-	take_results(connector);
 }
 
 static void
@@ -117,31 +100,6 @@ probe_at(struct connector *connector, int fd)
 	return connector->probes[at];
 }
 
-static void
-probe_new(struct connector *connector, CURL *easy, int fd, unsigned wanted)
-{
-	struct probe *probe = mem_zero(sizeof *probe);
-	probe->connector = connector;
-	probe->dial = dial_of(easy);
-	probe->fd = fd;
-	probe->wanted = wanted;
-	probe_watch(probe);
-	connector->probes[fd] = probe;
-	probe->dial->probes++;
-	task_cancel(&probe->dial->nudge);
-}
-
-static void
-probe_free(struct probe *probe)
-{
-	struct connector *connector = probe->connector;
-	connector->probes[probe->fd] = NULL;
-	if (--probe->dial->probes == 0)
-		task_ready(connector->loop, &probe->dial->nudge);
-	watch_free(&probe->watch);
-	free(probe);
-}
-
 /*
  * When an address of a name refuses, libcurl 7.88 picks the next one and
  * waits for a timer that has nothing to do with it before it connects.  A
@@ -156,7 +114,7 @@ nudge(void *arg)
 	(void)curl_easy_pause(dial->easy, CURLPAUSE_CONT);
 }
 
-/* CURLMOPT_SOCKETFUNCTION: what libcurl waits for on a descriptor. */
+/* CURLMOPT_SOCKETFUNCTION: libcurl waits for something on a descriptor. */
 static int
 set_probe(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 {
@@ -165,14 +123,25 @@ set_probe(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 	unsigned wanted = (what & CURL_POLL_IN ? WATCH_READ : 0) |
 	    (what & CURL_POLL_OUT ? WATCH_WRITE : 0);
 	(void)unused;
-	if (what == CURL_POLL_REMOVE) {
-		if (probe != NULL)
-			probe_free(probe);
-	} else if (probe == NULL) {
-		probe_new(connector, easy, fd, wanted);
-	} else {
+	if (what == CURL_POLL_REMOVE && probe != NULL) {
+		connector->probes[fd] = NULL;
+		if (--probe->dial->probes == 0)
+			task_ready(connector->loop, &probe->dial->nudge);
+		watch_free(&probe->watch);
+		free(probe);
+	} else if (what != CURL_POLL_REMOVE && probe != NULL) {
 		probe->wanted = wanted;
 		watch_want(probe->watch, wanted);
+	} else if (what != CURL_POLL_REMOVE) {
+		probe = mem_zero(sizeof *probe);
+		probe->connector = connector;
+		probe->dial = dial_of(easy);
+		probe->fd = fd;
+		probe->wanted = wanted;
+		probe_watch(probe);
+		connector->probes[fd] = probe;
+		probe->dial->probes++;
+		task_cancel(&probe->dial->nudge);
 	}
 	return 0;
 }
@@ -227,25 +196,6 @@ connector_remove(struct connector *connector, struct dial *dial)
 	    CURLM_OK);
 	must(dial->probes == 0);
 	task_cancel(&dial->nudge);
-}
-
-void
-connector_count(struct connector *connector, struct counter *connections)
-{
-	connector->connections = connections;
-}
-
-void
-connector_counts(struct connector *connector, int more)
-{
-	if (connector->connections != NULL)
-		counter_add(connector->connections, (uint64_t)more);
-}
-
-struct loop *
-connector_loop(const struct connector *connector)
-{
-	return connector->loop;
 }
 
 /* --- life --- */

@@ -11,19 +11,25 @@
  * watches and one timer.  It knows nothing of what the handles are for.  The
  * worker's thread only.
  */
-struct connector;
+struct connector {
+	struct loop *loop;
+	/*
+	 * For its owner: a count, part of which are the connections that were
+	 * made with it; it outlives them.  NULL: nobody counts them.
+	 */
+	struct counter *connections;
+
+	/* Its own: */
+	CURLM *multi;
+	struct timer alarm; /* libcurl's one timer */
+	struct task kick;   /* the same when it is due at once */
+	struct probe **probes; /* by descriptor */
+	size_t n_probes;
+};
 
 struct connector *connector_new(struct loop *loop);
 /* All handles have been removed; nulls the pointer, accepts NULL. */
 void connector_free(struct connector **connector);
-/*
- * How many connections its owners have open is from now on part of that count,
- * which outlives it; NULL: of none.
- */
-void connector_count(struct connector *connector, struct counter *connections);
-/* One more of them, or one less (-1). */
-void connector_counts(struct connector *connector, int more);
-struct loop *connector_loop(const struct connector *connector);
 
 /* A handle that libcurl works on; a member of its owner. */
 struct dial {

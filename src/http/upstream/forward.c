@@ -273,7 +273,7 @@ try_connections(struct transfer *t)
 		}
 	}
 	if (t->limits.reuse)
-		t->connection = pool_take(&t->target->pool);
+		t->connection = target_take(t->target);
 	t->fresh = t->connection == NULL;
 	if (t->fresh) {
 		t->connecting = true;
@@ -300,7 +300,7 @@ make_room(struct upstreams *upstreams)
 	for (size_t i = 0; i < upstreams->count; i++) {
 		struct target_list *targets = &upstreams->targets[i];
 		for (size_t k = 0; k < targets->count; k++)
-			if (pool_drop(&targets->list[k].pool))
+			if (target_drop(&targets->list[k]))
 				return true;
 	}
 	return false;

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "http/upstream/connection.h"
-#include "http/upstream/dialler.h"
 #include "http/upstream/reach.h"
 
 /* The most for each question about http://, whatever connect_timeout is. */
@@ -55,7 +54,7 @@ connect_all(struct attempt *list, size_t count, int64_t wait_ms,
 			continue;
 		attempt->all = &all;
 		all.pending++;
-		dialler_init(&attempt->dialler, connector,
+		connection_dialler_init(&attempt->dialler, connector,
 		    attempt->reached->upstream, attempt->reached->target);
 		timer_init(&attempt->timer, all.loop, end_attempt, attempt);
 		if (wait_ms > 0)
@@ -69,7 +68,7 @@ connect_all(struct attempt *list, size_t count, int64_t wait_ms,
 		if (list[i].reached == NULL)
 			continue;
 		connection_close(&list[i].connection);
-		dialler_end(&list[i].dialler);
+		connection_dialler_end(&list[i].dialler);
 	}
 	connector_free(&connector);
 	loop_free(&all.loop);
@@ -85,7 +84,7 @@ on_reached(void *arg, int error)
 	reached->error = error;
 	if (error != 0)
 		snprintf(reached->message, sizeof reached->message, "%s",
-		    connection_why(attempt->connection));
+		    attempt->connection->why);
 	end_attempt(attempt);
 }
 

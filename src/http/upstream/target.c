@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/counter.h"
 #include "base/loop/reserve.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "http/upstream/target.h"
 
 enum { DOWN_FIRST_MS = 1000, DOWN_MAX_MS = 10000 };
 
 void
-target_list_init(struct target_list *targets, struct connector *connector,
-    struct loop *loop, const struct conf_upstream *upstream)
+target_list_init(struct target_list *targets,
+    struct connector *connector, const struct conf_upstream *upstream)
 {
 	must(upstream->n_targets > 0);
 	targets->count = upstream->n_targets;
@@ -19,10 +21,10 @@ target_list_init(struct target_list *targets, struct connector *connector,
 	for (size_t i = 0; i < targets->count; i++) {
 		struct target *target = &targets->list[i];
 		target->conf = &upstream->targets[i];
-		dialler_init(
+		connection_dialler_init(
 		    &target->dialler, connector, upstream, target->conf);
-		pool_init(&target->pool, loop,
-		    reserve_idle((size_t)upstream->keepalive));
+		list_init(&target->idle);
+		target->max_idle = reserve_idle((size_t)upstream->keepalive);
 	}
 }
 
@@ -30,12 +32,83 @@ void
 target_list_end(struct target_list *targets)
 {
 	for (size_t i = 0; i < targets->count; i++) {
-		pool_end(&targets->list[i].pool);
-		dialler_end(&targets->list[i].dialler);
+		while (target_drop(&targets->list[i]))
+			continue;
+		connection_dialler_end(&targets->list[i].dialler);
 	}
 	free(targets->list);
 	targets->list = NULL;
 	targets->count = 0;
+}
+
+/* --- idle connections --- */
+
+static void
+take_out(struct connection *c)
+{
+	list_remove(&c->idle);
+	timer_clear(&c->idle_end);
+	c->keeper->n_idle--;
+	c->keeper = NULL;
+}
+
+static void
+on_idle_end(void *arg)
+{
+	struct connection *c = arg;
+	take_out(c);
+	connection_close(&c);
+}
+
+static void
+on_idle_readable(void *arg, unsigned events)
+{
+	(void)events;
+	on_idle_end(arg);
+}
+
+void
+target_keep(
+    struct target *target, struct connection **connection, int64_t idle_ms)
+{
+	struct connection *c = *connection;
+	*connection = NULL;
+	connection_watch(c, on_idle_readable, c);
+	c->keeper = target;
+	list_add_first(&target->idle, &c->idle);
+	timer_init(
+	    &c->idle_end, c->dialler->connector->loop, on_idle_end, c);
+	timer_set(&c->idle_end, idle_ms);
+	if (++target->n_idle > target->max_idle)
+		target_drop(target);
+}
+
+bool
+target_drop(struct target *target)
+{
+	struct connection *c =
+	    LIST_LAST(&target->idle, struct connection, idle);
+	if (c == NULL)
+		return false;
+	take_out(c);
+	connection_close(&c);
+	return true;
+}
+
+struct connection *
+target_take(struct target *target)
+{
+	struct connection *c;
+	LIST_EACH(c, &target->idle, idle) {
+		/* A timer that is due has not fired yet when turns are long. */
+		bool old = c->idle_end.at_ms <= loop_now_ms(c->idle_end.loop);
+		take_out(c);
+		if (!old &&
+		    (connection_is_silent(c) || !INVARIANT(idle_looked_at)))
+			return c;
+		connection_close(&c);
+	}
+	return NULL;
 }
 
 /* --- what became of them --- */
@@ -83,4 +156,52 @@ target_failed(struct target *target, int64_t now_ms)
 		target->down_ms = DOWN_MAX_MS;
 	target->down_until_ms = now_ms + target->down_ms;
 	show_up(target);
+}
+
+/* --- whose turn it is --- */
+
+void
+target_round_begin(struct target_round *round, struct target_list *targets)
+{
+	if (round->size < targets->count) {
+		round->tried = mem_grow(
+		    round->tried, targets->count * sizeof *round->tried);
+		round->size = targets->count;
+	}
+	memset(round->tried, 0, targets->count * sizeof *round->tried);
+	round->targets = targets;
+	round->first = targets->turn;
+}
+
+static struct target *
+find_untried(struct target_round *round, bool and_down, int64_t now_ms)
+{
+	struct target_list *targets = round->targets;
+	for (size_t i = 0; i < targets->count; i++) {
+		size_t at = (round->first + i) % targets->count;
+		struct target *target = &targets->list[at];
+		if (!round->tried[at] &&
+		    (and_down ||
+			(now_ms >= target->down_until_ms && !target->out))) {
+			round->tried[at] = true;
+			/* Else who stands behind a down one had its turns. */
+			targets->turn = (at + 1) % targets->count;
+			return target;
+		}
+	}
+	return NULL;
+}
+
+struct target *
+target_round_next(struct target_round *round, int64_t now_ms)
+{
+	struct target *target = find_untried(round, false, now_ms);
+	return target ? target : find_untried(round, true, now_ms);
+}
+
+void
+target_round_free(struct target_round *round)
+{
+	free(round->tried);
+	*round = (struct target_round){0};
 }

@@ -255,7 +255,7 @@ send_more(struct transfer *t)
 		 * TLS may have put records on the wire when it says "again",
 		 * and a part of one when it fails: trying it is sending it.
 		 */
-		if (connection_is_tls(c) && forward->sent_bytes == 0)
+		if (c->tls && forward->sent_bytes == 0)
 			forward->sent_bytes = 1;
 		ssize_t n = connection_send(c, piece.ptr, piece.len);
 		if (n == IO_AGAIN)

@@ -321,7 +321,7 @@ idle_ms(struct transfer *t, bool surplus)
 	    (!t->head.persistent && INVARIANT(close_is_heard)) ||
 	    (t->message.source != NULL && !t->source_done) ||
 	    t->framing.kind == FRAMING_CLOSE ||
-	    loop_now_ms(u->loop) - connection_made_ms(c) >= CONNECTION_LIFE_MS)
+	    loop_now_ms(u->loop) - c->made_ms >= CONNECTION_LIFE_MS)
 		return 0;
 	/*
 	 * An answer that came before the whole body had arrived: many servers
@@ -333,7 +333,7 @@ idle_ms(struct transfer *t, bool surplus)
 	    INVARIANT(request_is_whole))
 		return 0;
 	/* TLS may hold more of what came than it has given. */
-	if (connection_is_tls(c) &&
+	if (c->tls &&
 	    connection_receive(c, u->buffer, 1) != IO_AGAIN)
 		return 0;
 	int64_t ms = t->upstream->max_idle_ms;
@@ -350,6 +350,6 @@ complete(struct transfer *t, bool surplus)
 	if (!t->limits.streams)
 		body_trim(&t->forward->body);
 	if (ms > 0)
-		pool_put(&t->target->pool, &t->connection, ms);
+		target_keep(t->target, &t->connection, ms);
 	forward_finish(t, FORWARD_ANSWERED, 0);
 }

@@ -4,7 +4,7 @@
 #include "http/upstream/answer_framing.h"
 #include "http/upstream/answer_memory.h"
 #include "http/upstream/forward.h"
-#include "http/upstream/target_round.h"
+#include "http/upstream/target.h"
 
 struct upstreams;
 

@@ -26,8 +26,7 @@ upstreams_new_of(struct loop *loop, const struct conf *conf,
 	u->count = count;
 	u->targets = mem_zero(count * sizeof *u->targets);
 	for (size_t i = 0; i < count; i++)
-		target_list_init(
-		    &u->targets[i], u->connector, loop, &list[i]);
+		target_list_init(&u->targets[i], u->connector, &list[i]);
 	return u;
 }
 
@@ -36,7 +35,7 @@ upstreams_measure(struct upstreams *u, struct histogram *const *took,
     struct counter *connections)
 {
 	u->took = took;
-	connector_count(u->connector, connections);
+	u->connector->connections = connections;
 }
 
 void
