@@ -1,135 +1,126 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
+#include "http/upstream/answer_framing.h"
+#include "http/upstream/answer_memory.h"
 #include "http/upstream/connection.h"
 #include "http/upstream/forward_private.h"
-#include "http/upstream/transfer_answer_private.h"
-#include "http/upstream/transfer_private.h"
-#include "http/upstream/upstreams_private.h"
 
+/*
+ * This file follows a forward's life: it begins, finds a connection, sends the
+ * request on it, reads the answer, and ends.
+ */
 enum {
-	/* So much of a body goes with the head, in one send. */
+	/* The front of a body, which goes with the head in one send. */
 	FRONT_BYTES = 16384,
+	/* A piece of a streamed body, which is sent as one chunk. */
+	STAGE_BYTES = 16384,
+	/* Reads in a row before others have their turn. */
+	READS_MAX = 16,
+	/*
+	 * While memory is short a head is read in such pieces, for what comes
+	 * with it of the content is kept whether or not there is room.
+	 */
+	HEAD_BYTES = 4096,
+	/* Less room than that is not worth a read. */
+	LEAST_BYTES = 512,
+	/* Connections end some time, so that changes of DNS are followed. */
+	CONNECTION_LIFE_MS = 300000,
+	/* Transfers that are kept for the next forwards. */
 	SPARE_MAX = 256,
 };
 
+/*
+ * A transfer is the part of a forward that it needs while it is pending, or a
+ * rest of its answer is to come.  One that is done is kept, with its buffers,
+ * for the next forward.
+ */
+struct transfer {
+	struct transfer *next_spare;
+	struct upstreams *upstreams;
+	struct forward *forward;
+	struct message message;
+	struct forward_limits limits;
+	const struct conf_upstream *upstream;
+	struct timer timeout; /* of one that streams, or of a rest */
+	int64_t active_ms;    /* when something was last sent or read */
+
+	struct target_round round;
+	struct target *target; /* that is tried; NULL: the next is to be */
+	struct connection *connection;
+	bool connecting;
+	bool fresh; /* nothing was asked on the connection before */
+	int error;  /* why the last target failed */
+
+	/*
+	 * The request is sent from here: the head, and the front of the body
+	 * or, where there is a source, a piece of it.
+	 */
+	struct body request;
+	size_t front_bytes;
+	size_t total_bytes;
+	size_t taken_bytes;  /* by the connection */
+	int64_t source_left; /* bytes to come of it, where that is known */
+	bool source_done;    /* all of it is in total_bytes */
+	bool send_failed;
+	struct timer lease_end; /* when nothing more may be sent */
+
+	struct head head;
+	struct answer_framing framing;
+	bool head_read;
+	struct body early; /* bytes that came with it and have no room yet */
+	size_t early_at;   /* how much of that was taken */
+	struct answer_memory memory;
+	bool is_full; /* nothing is read now: it would have no room */
+	struct task again; /* more may be there to be read */
+};
+
+static void on_timeout(void *arg);
+static void on_detached(struct op *op, int error);
+static void on_lease_end(void *arg);
+static void on_source_fed(void *arg);
+static void on_read_again(void *arg);
 static void try_connections(struct transfer *t);
-static int write_request(struct transfer *t);
+static bool send_more(struct transfer *t);
+static bool read_answer(struct transfer *t);
+static void complete(struct transfer *t, bool surplus);
+static void finish(
+    struct transfer *t, enum forward_result result, int error);
 
-/* --- life --- */
-
-static int64_t
-timeout_ms(const struct transfer *t)
-{
-	return t->limits.timeout_ms > 0 ? t->limits.timeout_ms
-					: t->upstream->timeout_ms;
-}
-
-/* Who has to wait for the other side of a flow is not silent. */
-static void
-on_silence(void *arg)
-{
-	struct transfer *t = arg;
-	int64_t now_ms = loop_now_ms(t->upstreams->loop);
-	if (transfer_waits_for_flow(t))
-		t->moved_ms = now_ms;
-	int64_t end_ms = t->moved_ms + timeout_ms(t);
-	/* Even if it is over by now: what came lately is read before. */
-	if (end_ms > t->silence.at_ms) {
-		timer_set_at(&t->silence, end_ms);
-		return;
-	}
-	if (t->connecting)
-		target_failed(t->target, now_ms);
-	transfer_abandon(t);
-	forward_finish(t,
-	    t->forward->sent_bytes > 0 ? FORWARD_TIMEOUT : FORWARD_NOT_SENT,
-	    E_TIMEOUT);
-}
-
-static void
-watch_silence(struct transfer *t)
-{
-	t->moved_ms = clock_us() / 1000;
-	timer_set_at(&t->silence, t->moved_ms + timeout_ms(t));
-}
+/* --- it begins --- */
 
 static struct transfer *
-transfer_take(struct upstreams *u)
+take_transfer(struct upstreams *u)
 {
 	struct transfer *t = u->spare;
+	u->pending++;
 	if (t != NULL) {
 		u->spare = t->next_spare;
 		u->n_spare--;
-	} else {
-		t = transfer_new(u);
-		timer_init(&t->silence, u->loop, on_silence, t);
+		return t;
 	}
-	u->pending++;
+	t = mem_zero(sizeof *t);
+	t->upstreams = u;
+	body_init(&t->request, NULL);
+	body_init(&t->early, NULL);
+	task_init(&t->again, on_read_again, t);
+	timer_init(&t->timeout, u->loop, on_timeout, t);
+	timer_init(&t->lease_end, u->loop, on_lease_end, t);
+	answer_memory_init(
+	    &t->memory, u->loop, u->budget, on_read_again, t);
 	return t;
 }
 
-/* How long the upstream took: to its answer, not to the end of its rest. */
 static void
-measure(const struct transfer *t)
+start_timeout(struct transfer *t)
 {
-	const struct upstreams *u = t->upstreams;
-	if (u->took != NULL)
-		histogram_add(u->took[t->upstream->index],
-		    clock_us() - t->forward->op.began_us);
-}
-
-/* The forward is alone from now on; a connection left to it is closed. */
-static void
-transfer_rest(struct transfer *t)
-{
-	struct upstreams *u = t->upstreams;
-	if (t->forward->rest == NULL)
-		measure(t);
-	connection_close(&t->connection);
-	task_cancel(&t->again);
-	timer_clear(&t->silence);
-	timer_clear(&t->lease_end);
-	answer_memory_end(&t->memory);
-	body_clear(&t->early);
-	t->early_at = 0;
-	if (t->message.source != NULL)
-		flow_close(t->message.source);
-	t->forward->transfer = NULL;
-	t->forward = NULL;
-	u->pending--;
-	if (u->n_spare == SPARE_MAX) {
-		transfer_free(t);
-		return;
-	}
-	t->next_spare = u->spare;
-	u->spare = t;
-	u->n_spare++;
-}
-
-/* The time is up (the operation ends by itself), or the owner gives up. */
-static void
-on_forward_detached(struct op *op, int error)
-{
-	struct forward *forward = CONTAINER_OF(op, struct forward, op);
-	struct transfer *t = forward->transfer;
-	if (error == E_TIMEOUT && transfer_answer_is_unread(t) &&
-	    INVARIANT(status_counts)) {
-		forward_finish(t, FORWARD_UNREAD, E_NO_MEMORY);
-		return;
-	}
-	transfer_abandon(t);
-	if (error == E_TIMEOUT && t->connecting)
-		target_failed(t->target, loop_now_ms(t->upstreams->loop));
-	forward->result = forward->sent_bytes > 0 && INVARIANT(late_is_unknown)
-	    ? FORWARD_TIMEOUT
-	    : FORWARD_NOT_SENT;
-	body_clear(&forward->body);
-	transfer_rest(t);
+	t->active_ms = clock_us() / 1000;
+	timer_set_at(&t->timeout, t->active_ms + t->limits.timeout_ms);
 }
 
 void
@@ -139,7 +130,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 {
 	must(forward->transfer == NULL && forward->head == NULL);
 	must(upstream == &upstreams->list[upstream->index]);
-	struct transfer *t = transfer_take(upstreams);
+	struct transfer *t = take_transfer(upstreams);
 	forward->transfer = t;
 	forward->result = FORWARD_NOT_SENT;
 	forward->sent_bytes = 0;
@@ -153,183 +144,97 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	t->forward = forward;
 	t->message = *message;
 	t->limits = *limits;
+	if (t->limits.timeout_ms <= 0)
+		t->limits.timeout_ms = upstream->timeout_ms;
 	t->upstream = upstream;
 	t->target = NULL;
 	t->connecting = false;
 	t->error = E_UNREACHABLE;
 	if (message->source != NULL)
-		flow_read_by(message->source, transfer_fed, t);
+		flow_read_by(message->source, on_source_fed, t);
 	target_round_begin(&t->round, &upstreams->targets[upstream->index]);
-	op_start(&forward->op, limits->streams ? 0 : timeout_ms(t),
-	    on_forward_detached);
+	op_start(&forward->op, limits->streams ? 0 : t->limits.timeout_ms,
+	    on_detached);
 	if (limits->streams) {
-		watch_silence(t);
-		/* The answer's; who brings no body is never refused it. */
+		start_timeout(t);
+		/* For the answer; a request without a body always gets it. */
 		int error = message->has_body
 		    ? body_reserve(&forward->body, FLOW_LEAST_BYTES)
 		    : body_reserve_granted(&forward->body, FLOW_LEAST_BYTES);
 		if (error != 0) {
-			forward_finish(t, FORWARD_NOT_SENT, E_NO_MEMORY);
+			finish(t, FORWARD_NOT_SENT, E_NO_MEMORY);
 			return;
 		}
 	}
 	try_connections(t);
 }
 
-size_t
-forward_sent_bytes(const struct forward *forward)
-{
-	return forward->sent_bytes;
-}
+/* --- until when it may be sent --- */
 
-const struct conf_target *
-forward_target(const struct forward *forward)
-{
-	return forward->sent_bytes > 0 ? forward->target : NULL;
-}
-
-const struct conf_target *
-forward_tried(const struct forward *forward)
-{
-	return forward->target;
-}
-
-void
-forward_stop(struct forward *forward)
-{
-	op_cancel(&forward->op);
-	struct transfer *t = forward->transfer;
-	if (t != NULL)
-		forward_finish(t, forward->result, E_CANCELLED);
-}
-
-void
-forward_move(struct forward *to, struct forward *from)
-{
-	must(to->transfer == NULL && to->head == NULL);
-	must(from->op.state == OP_DONE && from->body.ptr == NULL);
-	struct op op = to->op;
-	*to = *from;
-	to->op = op;
-	if (to->transfer != NULL)
-		to->transfer->forward = to;
-	from->transfer = NULL;
-	from->rest = NULL;
-	from->head = NULL;
-	from->fields = (struct fields){0};
-}
-
-void
-forward_clear(struct forward *forward)
-{
-	must(forward->transfer == NULL);
-	if (forward->rest != NULL)
-		flow_clear(forward->rest);
-	free(forward->rest);
-	forward->rest = NULL;
-	free(forward->head);
-	forward->head = NULL;
-	forward->fields = (struct fields){0};
-	body_clear(&forward->body);
-}
-
-/* --- before anything is sent --- */
-
-static void
-on_connection_made(void *arg, int error)
-{
-	struct transfer *t = arg;
-	t->connecting = false;
-	if (error == 0) {
-		/* A peer that speaks or leaves unasked is of no use. */
-		error = E_CLOSED;
-		if (connection_is_silent(t->connection) ||
-		    !INVARIANT(asked_first)) {
-			target_reached(t->target);
-			if (transfer_begin(t))
-				return;
-		}
-	}
-	forward_retry(t, error);
-}
-
-/*
- * Finds a connection and begins the exchange on it: an idle one, or a new
- * one, of each target in turn.
- */
-static void
-try_connections(struct transfer *t)
-{
-	must(t->forward->sent_bytes == 0 && t->connection == NULL);
-	if (t->target == NULL) {
-		t->target = target_round_next(
-		    &t->round, loop_now_ms(t->upstreams->loop));
-		if (t->target != NULL)
-			t->forward->target = t->target->conf;
-		int error = t->target ? write_request(t) : t->error;
-		if (error != 0) {
-			forward_finish(t, FORWARD_NOT_SENT, error);
-			return;
-		}
-	}
-	if (t->limits.reuse)
-		t->connection = target_take(t->target);
-	t->fresh = t->connection == NULL;
-	if (t->fresh) {
-		t->connecting = true;
-		t->connection =
-		    connection_open(&t->target->dialler, on_connection_made, t);
-	} else if (!transfer_begin(t)) {
-		forward_retry(t, E_CLOSED);
-	}
-}
-
-bool
-forward_too_late(const struct transfer *t)
+/* Not by the loop's clock, which stands still while a process does. */
+static int64_t
+lease_left_us(const struct transfer *t)
 {
 	const int64_t *until_us = t->limits.send_until_us;
-	/* Not the loop's clock, which stands still while a process does. */
-	return INVARIANT(sent_in_lease) && until_us != NULL &&
-	    t->forward->sent_bytes == 0 && clock_us() >= *until_us;
+	return until_us != NULL ? *until_us - clock_us() : INT64_MAX;
 }
 
-/* An idle connection that is closed makes room for one that is needed. */
+/* Nothing was sent yet, and the time is over in which it may be. */
 static bool
-make_room(struct upstreams *upstreams)
+is_too_late(const struct transfer *t)
 {
-	for (size_t i = 0; i < upstreams->count; i++) {
-		struct target_list *targets = &upstreams->targets[i];
-		for (size_t k = 0; k < targets->count; k++)
-			if (target_drop(&targets->list[k]))
-				return true;
-	}
-	return false;
+	return INVARIANT(sent_in_lease) && t->forward->sent_bytes == 0 &&
+	    lease_left_us(t) <= 0;
+}
+
+static void
+watch_lease(struct transfer *t)
+{
+	int64_t left_us = lease_left_us(t);
+	if (left_us != INT64_MAX)
+		timer_set(&t->lease_end, (left_us + 999) / 1000);
+}
+
+/* No part of it is left, here or in the kernel, that could still go out. */
+static bool
+sends_no_more(const struct transfer *t)
+{
+	if (t->send_failed)
+		return true;
+	return t->message.source == NULL && t->taken_bytes > 0 &&
+	    t->taken_bytes == t->total_bytes &&
+	    (t->target->conf->unix_path != NULL ||
+		!connection_has_unsent(t->connection));
 }
 
 /*
- * An idle connection that failed says nothing about its target, and neither
- * does one for which we had no descriptor.
+ * It is given up: where a part of the request is still to go out, the kernel
+ * drops that too, and the other side sees a reset.
  */
-void
-forward_retry(struct transfer *t, int error)
+static void
+abandon(struct transfer *t)
 {
-	connection_close(&t->connection);
-	timer_clear(&t->lease_end);
-	if (forward_too_late(t)) {
-		forward_finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
-		return;
-	}
-	if (error == E_DESCRIPTORS && !make_room(t->upstreams)) {
-		forward_finish(t, FORWARD_NOT_SENT, error);
-		return;
-	}
-	if (t->fresh && error != E_DESCRIPTORS) {
-		target_failed(t->target, loop_now_ms(t->upstreams->loop));
-		t->error = error;
-		t->target = NULL;
-	}
-	try_connections(t);
+	if (t->connection != NULL && !t->connecting &&
+	    t->forward->sent_bytes > 0 && !sends_no_more(t))
+		connection_reset(t->connection);
 }
+
+static void
+on_lease_end(void *arg)
+{
+	struct transfer *t = arg;
+	bool sent = t->forward->sent_bytes > 0;
+	if (lease_left_us(t) > 0) {
+		/* It was renewed meanwhile. */
+		watch_lease(t);
+	} else if (!sends_no_more(t) && INVARIANT(cut_at_lease)) {
+		abandon(t);
+		finish(t, sent ? FORWARD_BROKEN : FORWARD_NOT_SENT,
+		    sent ? E_LEASE_CUT : E_LEASE_OVER);
+	}
+}
+
+/* --- it finds a connection --- */
 
 /* The head for the present target, and as much of the body as goes with it. */
 static int
@@ -364,35 +269,619 @@ write_request(struct transfer *t)
 	return 0;
 }
 
-/* --- the end --- */
+/* Closes an idle connection, whose descriptor a new one can have. */
+static bool
+make_room(struct upstreams *upstreams)
+{
+	for (size_t i = 0; i < upstreams->count; i++) {
+		struct target_list *targets = &upstreams->targets[i];
+		for (size_t k = 0; k < targets->count; k++)
+			if (target_drop(&targets->list[k]))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * The connection came to nothing and has taken nothing, error says why: is
+ * another one or another target to be tried?  If not, it has ended.
+ */
+static bool
+may_try_again(struct transfer *t, int error)
+{
+	connection_close(&t->connection);
+	timer_clear(&t->lease_end);
+	if (is_too_late(t)) {
+		finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
+		return false;
+	}
+	if (error == E_DESCRIPTORS && !make_room(t->upstreams)) {
+		finish(t, FORWARD_NOT_SENT, error);
+		return false;
+	}
+	/*
+	 * An idle connection that failed says nothing about its target, and
+	 * neither does one for which we had no descriptor.
+	 */
+	if (t->fresh && error != E_DESCRIPTORS) {
+		target_failed(t->target, loop_now_ms(t->upstreams->loop));
+		t->error = error;
+		t->target = NULL;
+	}
+	return true;
+}
+
+static void
+retry(struct transfer *t, int error)
+{
+	if (may_try_again(t, error))
+		try_connections(t);
+}
+
+static void
+on_connection_ready(void *arg, unsigned events)
+{
+	struct transfer *t = arg;
+	/* Bytes that come before the first was taken are no answer. */
+	if ((events & WATCH_READ) && t->forward->sent_bytes == 0) {
+		retry(t, E_CLOSED);
+		return;
+	}
+	if ((events & WATCH_READ) && !read_answer(t))
+		return;
+	if ((events & WATCH_WRITE) && !send_more(t))
+		retry(t, E_CLOSED);
+}
+
+/*
+ * Sends the request on the transfer's connection, after which the answer is
+ * read, perhaps at once.  False where the connection failed before it took a
+ * byte: nothing has happened.
+ */
+static bool
+begin_exchange(struct transfer *t)
+{
+	t->taken_bytes = 0;
+	t->send_failed = false;
+	t->head_read = false;
+	t->is_full = false;
+	head_begin(&t->head, t->limits.max_head);
+	connection_watch(t->connection, on_connection_ready, t);
+	watch_lease(t);
+	return send_more(t);
+}
+
+static void
+on_connection_made(void *arg, int error)
+{
+	struct transfer *t = arg;
+	t->connecting = false;
+	if (error == 0) {
+		/* A peer that speaks or leaves unasked is of no use. */
+		error = E_CLOSED;
+		if (connection_is_silent(t->connection) ||
+		    !INVARIANT(asked_first)) {
+			target_reached(t->target);
+			if (begin_exchange(t))
+				return;
+		}
+	}
+	retry(t, error);
+}
+
+/*
+ * Finds a connection and begins the exchange on it: an idle one, or a new one,
+ * of each target in turn.
+ */
+static void
+try_connections(struct transfer *t)
+{
+	do {
+		must(t->forward->sent_bytes == 0 && t->connection == NULL);
+		if (t->target == NULL) {
+			t->target = target_round_next(
+			    &t->round, loop_now_ms(t->upstreams->loop));
+			if (t->target != NULL)
+				t->forward->target = t->target->conf;
+			int error = t->target ? write_request(t) : t->error;
+			if (error != 0) {
+				finish(t, FORWARD_NOT_SENT, error);
+				return;
+			}
+		}
+		if (t->limits.reuse)
+			t->connection = target_take(t->target);
+		t->fresh = t->connection == NULL;
+		if (t->fresh) {
+			t->connecting = true;
+			t->connection = connection_open(
+			    &t->target->dialler, on_connection_made, t);
+			return;
+		}
+	} while (!begin_exchange(t) && may_try_again(t, E_CLOSED));
+}
+
+/* --- it sends the request --- */
+
+/*
+ * Puts the next piece of a streamed body where it is sent from, as one chunk
+ * where nobody knows the body's length.  False: there is none.
+ */
+static bool
+stage(struct transfer *t)
+{
+	struct flow *source = t->message.source;
+	bool chunked = t->message.length < 0;
+	if (source == NULL || t->source_done)
+		return false;
+	struct span content = flow_look(source);
+	if (content.len > STAGE_BYTES)
+		content.len = STAGE_BYTES;
+	if (!chunked && (int64_t)content.len > t->source_left)
+		content.len = (size_t)t->source_left;
+	t->request.len = 0;
+	if (content.len > 0 && chunked) {
+		char size[24];
+		int len = snprintf(size, sizeof size, "%zx\r\n", content.len);
+		must(body_append(&t->request, size, (size_t)len) == 0);
+		must(body_append(&t->request, content.ptr, content.len) == 0);
+		must(body_append(&t->request, "\r\n", 2) == 0);
+	} else if (content.len > 0) {
+		must(body_append(&t->request, content.ptr, content.len) == 0);
+		t->source_left -= (int64_t)content.len;
+		t->source_done = t->source_left == 0;
+	} else if (chunked && source->ended && source->error == 0) {
+		must(body_append(&t->request, "0\r\n\r\n", 5) == 0);
+		t->source_done = true;
+	}
+	if (content.len > 0)
+		flow_take(source, content.len);
+	t->total_bytes += t->request.len;
+	return t->request.len > 0;
+}
+
+/* The bytes to be sent next, in one piece of stable memory. */
+static struct span
+next_piece(const struct transfer *t)
+{
+	struct span request = body_span(&t->request);
+	if (t->message.source != NULL)
+		return span_from(request,
+		    request.len - (t->total_bytes - t->taken_bytes));
+	if (t->taken_bytes < request.len)
+		return span_from(request, t->taken_bytes);
+	return span_from(t->message.body,
+	    t->taken_bytes - request.len + t->front_bytes);
+}
+
+/* Watches the connection for all that it waits for. */
+static void
+update_watch(struct transfer *t)
+{
+	connection_want(t->connection, !t->is_full,
+	    !t->send_failed && t->taken_bytes < t->total_bytes);
+}
+
+/*
+ * Sends what the connection takes.  False where it failed and has certainly
+ * taken nothing, or it is too late to begin.  Where it failed later, an answer
+ * may have come all the same, and is read.
+ */
+static bool
+send_more(struct transfer *t)
+{
+	struct connection *c = t->connection;
+	struct forward *forward = t->forward;
+	if (is_too_late(t))
+		return false;
+	while (t->taken_bytes < t->total_bytes || stage(t)) {
+		struct span piece = next_piece(t);
+		/* The lease has ended: on_lease_end() does the rest. */
+		if (forward->sent_bytes > 0 && lease_left_us(t) <= 0 &&
+		    INVARIANT(cut_at_lease))
+			break;
+		/*
+		 * TLS may have put records on the wire when it says "again",
+		 * and a part of one when it fails: trying it is sending it.
+		 */
+		if (c->tls && forward->sent_bytes == 0)
+			forward->sent_bytes = 1;
+		ssize_t n = connection_send(c, piece.ptr, piece.len);
+		if (n == IO_AGAIN)
+			break;
+		if (n < 0) {
+			t->send_failed = true;
+			if (forward->sent_bytes == 0)
+				return false;
+			if (t->message.source != NULL)
+				flow_close(t->message.source);
+			break;
+		}
+		t->taken_bytes += (size_t)n;
+		t->active_ms = loop_now_ms(t->upstreams->loop);
+		forward->sent_bytes = t->taken_bytes;
+	}
+	/* The connection has all of the body: its memory is free for others. */
+	if (t->message.spent != NULL && t->taken_bytes == t->total_bytes)
+		body_clear(t->message.spent);
+	update_watch(t);
+	if (t->send_failed)
+		read_answer(t);
+	return true;
+}
+
+/* The source of the body has more, or has ended. */
+static void
+on_source_fed(void *arg)
+{
+	struct transfer *t = arg;
+	struct flow *source = t->message.source;
+	/* The client left, or sent less than it had announced. */
+	bool broken = source->ended &&
+	    (source->error != 0 ||
+		(!t->source_done && t->message.length >= 0 &&
+		    (int64_t)flow_look(source).len < t->source_left));
+	if (broken) {
+		finish(t,
+		    t->forward->sent_bytes > 0 ? FORWARD_BROKEN
+					       : FORWARD_NOT_SENT,
+		    source->error != 0 ? source->error : E_CLIENT_GONE);
+		return;
+	}
+	if (t->connection == NULL || t->connecting || t->send_failed ||
+	    t->taken_bytes < t->total_bytes)
+		return;
+	t->active_ms = loop_now_ms(t->upstreams->loop);
+	must(send_more(t));
+}
+
+/* --- it reads the answer --- */
 
 /* The whole head becomes the forward's. */
 static void
 take_answer_head(struct transfer *t)
 {
 	struct forward *forward = t->forward;
-	forward->result = FORWARD_ANSWERED;
 	forward->status = t->head.status;
 	forward->head = head_take(&t->head, &forward->fields);
 }
 
-void
-forward_answered(struct transfer *t)
+/* How long the upstream took: to its answer, not to the end of its rest. */
+static void
+measure(const struct transfer *t)
 {
+	const struct upstreams *u = t->upstreams;
+	if (u->took != NULL)
+		histogram_add(u->took[t->upstream->index],
+		    clock_us() - t->forward->op.began_us);
+}
+
+static void
+on_rest_drained(void *arg)
+{
+	struct transfer *t = arg;
+	t->active_ms = loop_now_ms(t->upstreams->loop);
+	read_answer(t);
+}
+
+/* The answer is given, and what more comes of it flows. */
+static void
+begin_rest(struct transfer *t)
+{
+	struct upstreams *u = t->upstreams;
+	struct forward *forward = t->forward;
+	answer_memory_end(&t->memory);
+	forward->rest = mem_zero(sizeof *forward->rest);
+	flow_init(forward->rest, u->loop, u->budget);
+	flow_write_by(forward->rest, on_rest_drained, t);
+	body_move(&forward->rest->body, &forward->body);
+	if (t->framing.kind == FRAMING_LENGTH)
+		forward->rest_length = t->head.content_length;
+	forward->result = FORWARD_ANSWERED;
 	take_answer_head(t);
 	measure(t);
 	if (!t->limits.streams)
-		watch_silence(t);
-	op_done(&t->forward->op, 0);
+		start_timeout(t);
+	op_done(&forward->op, 0);
 }
 
-void
-forward_finish(
-    struct transfer *t, enum forward_result result, int error)
+static size_t
+min_bytes(uint64_t a, uint64_t b)
+{
+	return (size_t)(a < b ? a : b);
+}
+
+/* For content that is kept whole, or begins to flow beyond max_body. */
+static size_t
+kept_room(struct transfer *t)
+{
+	struct body *body = &t->forward->body;
+	bool known = t->framing.kind == FRAMING_LENGTH;
+	uint64_t left = known ? t->framing.left
+			      : t->limits.max_body - body->len + LEAST_BYTES;
+	size_t least = min_bytes(left, LEAST_BYTES);
+	if (body->size - body->len < least &&
+	    !answer_memory_get(&t->memory, body, body->len + least,
+		body->len + (size_t)left, known))
+		return 0;
+	size_t bytes = body->size - body->len;
+	/* Of a known length, what comes behind the content needs no room. */
+	return known && bytes >= left ? FORWARD_READ_BYTES
+				      : min_bytes(bytes, FORWARD_READ_BYTES);
+}
+
+/*
+ * The number of bytes that can be read: all of them must have a place, in
+ * memory or in the flow that they go to.  The others wait in the kernel, and
+ * the upstream with them.
+ */
+static size_t
+room(struct transfer *t)
+{
+	struct forward *forward = t->forward;
+	struct body *body = &forward->body;
+	if (forward->rest == NULL && !t->limits.streams) {
+		if (t->head_read)
+			return kept_room(t);
+		return budget_has(t->upstreams->budget, FORWARD_READ_BYTES)
+		    ? FORWARD_READ_BYTES
+		    : HEAD_BYTES;
+	}
+	if (forward->rest == NULL) {
+		if (body->len < body->size ||
+		    (body->size < FLOW_BYTES &&
+			body_reserve_spare(body, FLOW_BYTES) == 0))
+			return body->size - body->len;
+		begin_rest(t);
+	}
+	/* It flows on as soon as the record says that it is not kept. */
+	struct flow *rest = forward->rest;
+	if (rest->body.size == 0 &&
+	    !answer_memory_get(&t->memory, &rest->body, FLOW_LEAST_BYTES,
+		FLOW_LEAST_BYTES, true))
+		return 0;
+	return min_bytes(flow_room(rest), FORWARD_READ_BYTES);
+}
+
+/* False where the answer has ended with these bytes, whole or broken. */
+static bool
+take_content(struct transfer *t, struct span bytes)
+{
+	struct forward *forward = t->forward;
+	struct body *body = &forward->body;
+	enum answer_framing_state state;
+	do {
+		struct span content;
+		state = answer_framing_feed(&t->framing, &bytes, &content);
+		if (forward->rest == NULL &&
+		    content.len > t->limits.max_body - body->len)
+			begin_rest(t);
+		/* room() was asked before: it has a place. */
+		if (content.len > 0 && forward->rest != NULL)
+			must(flow_put(forward->rest, content.ptr,
+				 content.len) == content.len);
+		else if (content.len > 0)
+			must(body_append(body, content.ptr, content.len) == 0);
+	} while (state == FRAMING_MORE && bytes.len > 0);
+	if (state == FRAMING_MALFORMED)
+		finish(t, FORWARD_MALFORMED, E_MALFORMED);
+	else if (state == FRAMING_END)
+		complete(t, bytes.len > 0 || t->early_at < t->early.len);
+	return state == FRAMING_MORE;
+}
+
+/*
+ * Leaves in *bytes those behind the head that have room.  False where the head
+ * was the end of the transfer.
+ */
+static bool
+take_head(struct transfer *t, struct span *bytes)
+{
+	struct forward *forward = t->forward;
+	enum head_state state = head_feed(&t->head, bytes);
+	if (state == HEAD_MORE)
+		return true;
+	if (state != HEAD_WHOLE) {
+		finish(t, FORWARD_MALFORMED,
+		    state == HEAD_TOO_LARGE ? E_TOO_LARGE : E_MALFORMED);
+		return false;
+	}
+	bool to_head = span_eq(t->message.method, SPAN("HEAD"));
+	struct answer_framing *framing = &t->framing;
+	t->head_read = true;
+	answer_framing_begin(framing, &t->head, to_head);
+	if (to_head || t->head.status == 304)
+		forward->head_length = t->head.content_length;
+	if (framing->kind == FRAMING_CLOSE && !t->limits.close_delimited &&
+	    INVARIANT(end_is_told)) {
+		/* Nobody could tell the whole answer from a part of it. */
+		finish(t, FORWARD_MALFORMED, E_MALFORMED);
+		return false;
+	}
+	if (framing->kind == FRAMING_LENGTH && !t->limits.streams &&
+	    framing->left > t->limits.max_body) {
+		(void)!body_reserve_spare(&forward->body, FLOW_BYTES);
+		begin_rest(t);
+	}
+	/* Content that came with it and has no room has to wait. */
+	bool none = framing->kind == FRAMING_NONE ||
+	    (framing->kind == FRAMING_LENGTH && framing->left == 0);
+	if (bytes->len > 0 && !none) {
+		size_t size = min_bytes(room(t), bytes->len);
+		struct span late = span_from(*bytes, size);
+		must(body_append(&t->early, late.ptr, late.len) == 0);
+		bytes->len = size;
+	}
+	return true;
+}
+
+/*
+ * The connection has ended or broken; after a failed send, how may be IO_AGAIN.
+ */
+static void
+take_end(struct transfer *t, ssize_t how)
+{
+	/*
+	 * A failed send has swallowed the error that would tell a reset from
+	 * an end, so an end that closes the content must come without one.
+	 */
+	if (how == IO_END && !t->send_failed && t->head_read &&
+	    (t->framing.kind == FRAMING_CLOSE || !INVARIANT(answer_is_whole)))
+		complete(t, false);
+	else
+		finish(t, FORWARD_BROKEN, E_CLOSED);
+}
+
+/* Nothing has come, or nothing can be read. */
+static void
+stop_reading(struct transfer *t, bool is_full)
+{
+	if (t->limits.streams && t->head_read && t->forward->rest == NULL)
+		begin_rest(t);
+	t->is_full = is_full;
+	update_watch(t);
+}
+
+/*
+ * Reads all that has come, and again when it seems to be no more: a watch tells
+ * of a reset only once.  False when that was the end of the transfer.
+ */
+static bool
+read_answer(struct transfer *t)
+{
+	char *buffer = t->upstreams->buffer;
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		size_t size = room(t);
+		if (size == 0) {
+			stop_reading(t, true);
+			return true;
+		}
+		struct span early =
+		    span_from(body_span(&t->early), t->early_at);
+		if (early.len > 0) {
+			early.len = min_bytes(early.len, size);
+			t->early_at += early.len;
+			if (!take_content(t, early))
+				return false;
+			continue;
+		}
+		ssize_t n = connection_receive(t->connection, buffer, size);
+		if (n == IO_AGAIN && !t->send_failed) {
+			stop_reading(t, false);
+			return true;
+		}
+		if (n <= 0) {
+			take_end(t, n);
+			return false;
+		}
+		t->active_ms = loop_now_ms(t->upstreams->loop);
+		struct span bytes = span_of(buffer, (size_t)n);
+		if (!t->head_read && !take_head(t, &bytes))
+			return false;
+		if (t->head_read && !take_content(t, bytes))
+			return false;
+	}
+	task_ready(t->upstreams->loop, &t->again);
+	return true;
+}
+
+static void
+on_read_again(void *arg)
+{
+	read_answer(arg);
+}
+
+/* --- it ends --- */
+
+/* How long the connection may be idle now; 0: it must be closed. */
+static int64_t
+idle_ms(struct transfer *t, bool surplus)
+{
+	struct connection *c = t->connection;
+	struct upstreams *u = t->upstreams;
+	if (!t->limits.reuse || surplus || t->send_failed ||
+	    (t->taken_bytes < t->total_bytes && INVARIANT(request_is_whole)) ||
+	    (!t->head.persistent && INVARIANT(close_is_heard)) ||
+	    (t->message.source != NULL && !t->source_done) ||
+	    t->framing.kind == FRAMING_CLOSE ||
+	    loop_now_ms(u->loop) - c->made_ms >= CONNECTION_LIFE_MS)
+		return 0;
+	/*
+	 * An answer that came before the whole body had arrived: many servers
+	 * close then without reading the rest.
+	 */
+	bool long_body = t->message.source != NULL ||
+	    t->message.body.len > t->front_bytes;
+	if (long_body && connection_has_unsent(c) &&
+	    INVARIANT(request_is_whole))
+		return 0;
+	/* TLS may hold bytes that came and that it has not given yet. */
+	if (c->tls && connection_receive(c, u->buffer, 1) != IO_AGAIN)
+		return 0;
+	int64_t ms = t->upstream->max_idle_ms;
+	if (t->head.keep_alive_s >= 0 &&
+	    1000 * (t->head.keep_alive_s - 1) < ms)
+		ms = 1000 * (t->head.keep_alive_s - 1);
+	return ms > 0 ? ms : 0;
+}
+
+/* The answer is whole; surplus: something has come behind it. */
+static void
+complete(struct transfer *t, bool surplus)
+{
+	int64_t ms = idle_ms(t, surplus);
+	if (!t->limits.streams)
+		body_trim(&t->forward->body);
+	if (ms > 0)
+		target_keep(t->target, &t->connection, ms);
+	finish(t, FORWARD_ANSWERED, 0);
+}
+
+static void
+free_transfer(struct transfer *t)
+{
+	target_round_free(&t->round);
+	body_clear(&t->request);
+	body_clear(&t->early);
+	head_free(&t->head);
+	free(t);
+}
+
+/* The forward is alone from now on; a connection left to it is closed. */
+static void
+release_transfer(struct transfer *t)
+{
+	struct upstreams *u = t->upstreams;
+	if (t->forward->rest == NULL)
+		measure(t);
+	connection_close(&t->connection);
+	task_cancel(&t->again);
+	timer_clear(&t->timeout);
+	timer_clear(&t->lease_end);
+	answer_memory_end(&t->memory);
+	body_clear(&t->early);
+	t->early_at = 0;
+	if (t->message.source != NULL)
+		flow_close(t->message.source);
+	t->forward->transfer = NULL;
+	t->forward = NULL;
+	u->pending--;
+	if (u->n_spare == SPARE_MAX) {
+		free_transfer(t);
+		return;
+	}
+	t->next_spare = u->spare;
+	u->spare = t;
+	u->n_spare++;
+}
+
+/* The result, or how the rest ended, stands. */
+static void
+finish(struct transfer *t, enum forward_result result, int error)
 {
 	struct forward *forward = t->forward;
 	if (forward->rest != NULL) {
-		transfer_rest(t);
+		release_transfer(t);
 		flow_end(forward->rest, error);
 		return;
 	}
@@ -401,6 +890,124 @@ forward_finish(
 	if (result != FORWARD_ANSWERED)
 		body_clear(&forward->body);
 	forward->result = result;
-	transfer_rest(t);
+	release_transfer(t);
 	op_done(&forward->op, error);
+}
+
+/* The time is up in which nothing was sent or read, though it could be. */
+static void
+on_timeout(void *arg)
+{
+	struct transfer *t = arg;
+	int64_t now_ms = loop_now_ms(t->upstreams->loop);
+	bool connected = t->connection != NULL && !t->connecting;
+	bool for_reader = t->is_full && !t->memory.waits;
+	bool for_source = t->message.source != NULL && !t->source_done &&
+	    !t->send_failed && t->taken_bytes == t->total_bytes;
+	/* A wait for the other side of a flow does not count. */
+	if (connected && (for_reader || for_source))
+		t->active_ms = now_ms;
+	int64_t end_ms = t->active_ms + t->limits.timeout_ms;
+	/* Even if it is over by now: what came lately is read before. */
+	if (end_ms > t->timeout.at_ms) {
+		timer_set_at(&t->timeout, end_ms);
+		return;
+	}
+	if (t->connecting)
+		target_failed(t->target, now_ms);
+	abandon(t);
+	finish(t,
+	    t->forward->sent_bytes > 0 ? FORWARD_TIMEOUT : FORWARD_NOT_SENT,
+	    E_TIMEOUT);
+}
+
+/* The time is up (the operation ends by itself), or the owner gives up. */
+static void
+on_detached(struct op *op, int error)
+{
+	struct forward *forward = CONTAINER_OF(op, struct forward, op);
+	struct transfer *t = forward->transfer;
+	/* The head is in, and what follows waits for memory. */
+	bool unread = t->head_read && t->memory.waits && forward->rest == NULL;
+	if (error == E_TIMEOUT && unread && INVARIANT(status_counts)) {
+		finish(t, FORWARD_UNREAD, E_NO_MEMORY);
+		return;
+	}
+	abandon(t);
+	if (error == E_TIMEOUT && t->connecting)
+		target_failed(t->target, loop_now_ms(t->upstreams->loop));
+	forward->result = forward->sent_bytes > 0 && INVARIANT(late_is_unknown)
+	    ? FORWARD_TIMEOUT
+	    : FORWARD_NOT_SENT;
+	body_clear(&forward->body);
+	release_transfer(t);
+}
+
+void
+forward_free_spare(struct upstreams *upstreams)
+{
+	while (upstreams->spare != NULL) {
+		struct transfer *t = upstreams->spare;
+		upstreams->spare = t->next_spare;
+		free_transfer(t);
+	}
+}
+
+/* --- its owner --- */
+
+size_t
+forward_sent_bytes(const struct forward *forward)
+{
+	return forward->sent_bytes;
+}
+
+const struct conf_target *
+forward_target(const struct forward *forward)
+{
+	return forward->sent_bytes > 0 ? forward->target : NULL;
+}
+
+const struct conf_target *
+forward_tried(const struct forward *forward)
+{
+	return forward->target;
+}
+
+void
+forward_stop(struct forward *forward)
+{
+	op_cancel(&forward->op);
+	struct transfer *t = forward->transfer;
+	if (t != NULL)
+		finish(t, forward->result, E_CANCELLED);
+}
+
+void
+forward_move(struct forward *to, struct forward *from)
+{
+	must(to->transfer == NULL && to->head == NULL);
+	must(from->op.state == OP_DONE && from->body.ptr == NULL);
+	struct op op = to->op;
+	*to = *from;
+	to->op = op;
+	if (to->transfer != NULL)
+		to->transfer->forward = to;
+	from->transfer = NULL;
+	from->rest = NULL;
+	from->head = NULL;
+	from->fields = (struct fields){0};
+}
+
+void
+forward_clear(struct forward *forward)
+{
+	must(forward->transfer == NULL);
+	if (forward->rest != NULL)
+		flow_clear(forward->rest);
+	free(forward->rest);
+	forward->rest = NULL;
+	free(forward->head);
+	forward->head = NULL;
+	forward->fields = (struct fields){0};
+	body_clear(&forward->body);
 }

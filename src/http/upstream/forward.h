@@ -39,7 +39,7 @@ enum forward_result {
 	FORWARD_MALFORMED,
 };
 
-/* What is to be sent; spans and body must live until the end of it. */
+/* The request; spans and body must live until the end of the forward. */
 struct message {
 	struct span method;
 	struct span target;    /* origin-form, validated bytes (0x21-0x7e) */
@@ -48,13 +48,14 @@ struct message {
 	struct span body;
 	bool has_body; /* false: no Content-Length is sent */
 	/*
-	 * Where the body comes from, in place of body: length bytes, or -1,
-	 * and it is sent in chunks.  A flow that ends with an error closes
-	 * the connection, so the upstream never takes a part for the whole.
+	 * The body comes from here, in place of body: length bytes, or where
+	 * that is -1 any number, and they are sent in chunks.  A flow that
+	 * ends with an error closes the connection, so the upstream never
+	 * takes a part for the whole.
 	 */
 	struct flow *source;
 	int64_t length;
-	/* Whose bytes body is: cleared once all are sent.  NULL: nobody's. */
+	/* The owner of body's bytes, cleared once all are sent; or NULL. */
 	struct body *spent;
 };
 
@@ -85,9 +86,8 @@ struct forward {
 struct forward_limits {
 	int64_t timeout_ms; /* of the whole exchange, 0: the upstream's */
 	/*
-	 * The answer is given as soon as its head is in, and the time-out is
-	 * of silence: of an upstream that neither takes nor sends a byte
-	 * although it could.
+	 * The answer is given as soon as its head is in, and the time-out runs
+	 * while the upstream neither takes nor sends a byte although it could.
 	 */
 	bool streams;
 	size_t max_head;    /* bytes */
@@ -119,16 +119,16 @@ void forward_start(struct upstreams *upstreams, struct forward *forward,
     const struct conf_upstream *upstream, const struct message *message,
     const struct forward_limits *limits);
 /*
- * What was sent, so far or at all, also after op_cancel: 0 is the proof that
- * nothing was executed.
+ * The number of bytes that were sent, so far or at all, also after op_cancel: 0
+ * is the proof that nothing was executed.
  */
 size_t forward_sent_bytes(const struct forward *forward);
 /*
- * Where that went, for as long as the configuration lives; NULL: nothing was
- * sent.
+ * The target that they were sent to, which lives as long as the configuration;
+ * NULL: nothing was sent.
  */
 const struct conf_target *forward_target(const struct forward *forward);
-/* The same of where it was tried last, be it in vain; NULL: nowhere. */
+/* The target that was tried last, be it in vain; NULL: none. */
 const struct conf_target *forward_tried(const struct forward *forward);
 /* Gives it up, pending or with a rest to come: the connection is closed. */
 void forward_stop(struct forward *forward);

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "http/upstream/connector.h"
 #include "http/upstream/forward.h"
-
-struct transfer;
+#include "http/upstream/target.h"
 
 /*
- * What forward.c does for a transfer (upstream/transfer_private.h): it finds
- * the connection, judges the time, and ends it.  The worker's thread only.
- *
- * Circle: forward, transfer, transfer_answer, upstreams.  A forward and its
- * transfer are the outer and the inner half of one thing and call each other;
- * the upstreams keep the transfers that are at rest.
+ * All forwards of a worker share this: upstreams.c makes it and frees it, and
+ * forward.c works with it.  The worker's thread only.
  */
+enum { FORWARD_READ_BYTES = 65536 };
 
-/* Nothing was sent yet, and the time is over in which it may be. */
-bool forward_too_late(const struct transfer *t);
-/*
- * The connection came to nothing and has taken nothing, error says why:
- * another one or another target is tried.
- */
-void forward_retry(struct transfer *t, int error);
-/* The answer's head stands, and its rest comes through a flow. */
-void forward_answered(struct transfer *t);
-/* The result, or how the rest ended, stands; the transfer is gone. */
-void forward_finish(
-    struct transfer *t, enum forward_result result, int error);
+struct upstreams {
+	struct loop *loop;
+	const struct conf *conf;
+	struct budget *budget;
+	struct connector *connector;
+	const struct conf_upstream *list;
+	size_t count;
+	struct target_list *targets; /* of each upstream, by its index */
+	struct histogram *const *took; /* likewise; NULL: nobody asks */
+	size_t pending;                /* forwards */
+	struct transfer *spare; /* what forward.c keeps for the next ones */
+	size_t n_spare;
+	char buffer[FORWARD_READ_BYTES]; /* of one read */
+};
+
+/* Frees what is kept for the next forwards; none is pending. */
+void forward_free_spare(struct upstreams *upstreams);

@@ -5,9 +5,8 @@
 #include "base/loop/log.h"
 #include "base/loop/timer.h"
 #include "base/mem.h"
-#include "http/upstream/forward.h"
+#include "http/upstream/forward_private.h"
 #include "http/upstream/target_health.h"
-#include "http/upstream/upstreams_private.h"
 
 enum { HEAD_MAX_BYTES = 16 * 1024, BODY_MAX_BYTES = 64 * 1024 };
 

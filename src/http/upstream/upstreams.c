@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "http/upstream/transfer_private.h"
-#include "http/upstream/upstreams_private.h"
+#include "http/upstream/forward_private.h"
+#include "http/upstream/upstreams.h"
 
 struct upstreams *
 upstreams_new(
@@ -57,11 +57,7 @@ upstreams_free(struct upstreams **upstreams)
 		target_list_end(&u->targets[i]);
 	free(u->targets);
 	connector_free(&u->connector);
-	while (u->spare != NULL) {
-		struct transfer *t = u->spare;
-		u->spare = t->next_spare;
-		transfer_free(t);
-	}
+	forward_free_spare(u);
 	conf_unref(&u->conf);
 	free(u);
 }

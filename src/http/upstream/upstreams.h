@@ -27,7 +27,7 @@ struct upstreams *upstreams_new_of(struct loop *loop, const struct conf *conf,
  */
 void upstreams_measure(struct upstreams *upstreams,
     struct histogram *const *took, struct counter *connections);
-/* Whether that target is up is in that gauge from now on (target_show). */
+/* From now on that gauge says whether that target is up (target_show). */
 void upstreams_show(struct upstreams *upstreams, size_t upstream,
     size_t target, struct counter *up);
 /* No forward may be pending; closes what is idle, nulls the pointer. */
