@@ -17,7 +17,7 @@ target_list_init(struct target_list *targets,
 	must(upstream->n_targets > 0);
 	targets->count = upstream->n_targets;
 	targets->list = mem_zero(targets->count * sizeof *targets->list);
-	targets->turn = 0;
+	targets->next = 0;
 	for (size_t i = 0; i < targets->count; i++) {
 		struct target *target = &targets->list[i];
 		target->conf = &upstream->targets[i];
@@ -111,7 +111,7 @@ target_take(struct target *target)
 	return NULL;
 }
 
-/* --- what became of them --- */
+/* --- whether they are up --- */
 
 static void
 show_up(const struct target *target)
@@ -170,7 +170,7 @@ target_round_begin(struct target_round *round, struct target_list *targets)
 	}
 	memset(round->tried, 0, targets->count * sizeof *round->tried);
 	round->targets = targets;
-	round->first = targets->turn;
+	round->first = targets->next;
 }
 
 static struct target *
@@ -184,8 +184,8 @@ find_untried(struct target_round *round, bool and_down, int64_t now_ms)
 		    (and_down ||
 			(now_ms >= target->down_until_ms && !target->out))) {
 			round->tried[at] = true;
-			/* Else who stands behind a down one had its turns. */
-			targets->turn = (at + 1) % targets->count;
+			/* Or the one behind a down one had both turns. */
+			targets->next = (at + 1) % targets->count;
 			return target;
 		}
 	}

@@ -29,7 +29,7 @@ struct target {
 struct target_list {
 	struct target *list;
 	size_t count;
-	size_t turn; /* where the next round begins */
+	size_t next; /* where the next round begins */
 };
 
 void target_list_init(struct target_list *targets,
