@@ -5,7 +5,7 @@
 #include "gate/machine.h"
 
 static void
-list_remove(struct machine *machine)
+leave_list(struct machine *machine)
 {
 	*machine->link = machine->next;
 	if (machine->next != NULL)
@@ -65,7 +65,7 @@ machine_to(struct machine *machine, unsigned step)
 void
 machine_end(struct machine *machine)
 {
-	list_remove(machine);
+	leave_list(machine);
 	machine->all->count--;
 	machine->kind->free(machine);
 }
@@ -89,7 +89,7 @@ machine_run(void *arg)
 		case WAIT:
 			op = machine->kind->awaited(machine);
 			must(op != NULL && op->state != OP_IDLE);
-			list_remove(machine);
+			leave_list(machine);
 			list_insert(machine);
 			return;
 		case DONE:

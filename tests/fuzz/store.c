@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/loop/log.h"
-#include "base/loop/timer_private.h"
 #include "base/loop/turn.h"
 #include "conf/load/conf_load.h"
 #include "fuzz/fake_link.h"

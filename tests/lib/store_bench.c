@@ -195,7 +195,7 @@ int
 bench_wait(struct bench *bench, struct store_op *op)
 {
 	/* One that is done has not been woken yet. */
-	while (op->op.state == OP_PENDING || op->op.task.link != NULL) {
+	while (op->op.state == OP_PENDING || op->op.task.link.next != NULL) {
 		int64_t began_us = clock_us();
 		run(bench, NULL);
 		assert_true(clock_us() - began_us < PATIENCE_MS * 1000LL);

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/loop/loop.h"
-#include "base/loop/timer_private.h"
 #include "base/loop/turn.h"
 #include "base/loop/work.h"
 #include "base/mem.h"
@@ -74,13 +73,17 @@ void
 loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
     bool (*run)(void *arg), void *arg)
 {
-	turn_hook(&loop->state, kind, hook, run, arg);
+	*hook = (struct hook){.run = run, .arg = arg};
+	list_add_first(&loop->state.hooks[kind], &hook->link);
 }
 
 void
 loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook)
 {
-	turn_unhook(&loop->state, kind, hook);
+	(void)loop;
+	(void)kind;
+	must(list_linked(&hook->link));
+	list_remove(&hook->link);
 }
 
 void
@@ -116,7 +119,8 @@ loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
 bool
 fake_loop_has_work(const struct loop *loop)
 {
-	return loop->state.ready != NULL || loop->posted != NULL || loop->turns;
+	return !list_empty(&loop->state.ready) || loop->posted != NULL ||
+	    loop->turns;
 }
 
 void
@@ -272,7 +276,7 @@ loop_free(struct loop **loop)
 	CHECK(l->state.timers.count == 0, "a timer outlives its worker");
 	CHECK(l->works == NULL, "another thread outlives its worker");
 	for (unsigned kind = 0; kind < HOOK_KINDS; kind++)
-		CHECK(l->state.hooks[kind] == NULL,
+		CHECK(list_empty(&l->state.hooks[kind]),
 		    "a hook outlives its worker");
 	turn_free(&l->state);
 	free(l);

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* What time it is; asks the kernel at each call.  Any thread. */
+/* The time, which the kernel is asked for at each call.  Any thread. */
 
 /* Microseconds of a clock that never jumps (CLOCK_MONOTONIC), for measuring. */
 int64_t clock_us(void);

@@ -76,19 +76,6 @@ held_bytes(const struct flow *flow)
 	return flow->body.len - flow->at;
 }
 
-/* Moves what is left to the front. */
-static void
-pack_body(struct flow *flow)
-{
-	if (flow->at == 0)
-		return;
-	if (held_bytes(flow) > 0)
-		memmove(flow->body.ptr, flow->body.ptr + flow->at,
-		    held_bytes(flow));
-	flow->body.len -= flow->at;
-	flow->at = 0;
-}
-
 /* Beyond its first memory it takes only what others do not need to begin. */
 static int
 grow_body(struct body *body, size_t bytes)
@@ -120,15 +107,20 @@ flow_put(struct flow *flow, const char *bytes, size_t len)
 	struct body *body = &flow->body;
 	if (flow->closed || len == 0)
 		return len;
-	if (len > body->size - body->len)
-		pack_body(flow);
+	if (len > body->size - body->len && flow->at > 0) {
+		/* What was not taken moves to the front. */
+		body->len -= flow->at;
+		memmove(body->ptr, body->ptr + flow->at, body->len);
+		flow->at = 0;
+	}
 	size_t room = body->size - body->len;
 	/* When the budget is used up, as much as fits is still taken. */
 	size_t taken =
 	    len <= room || grow_body(body, body->len + len) == 0 ? len : room;
-	if (taken > 0)
-		must(body_append(body, bytes, taken) == 0);
-	if (taken > 0 && flow->reader_waits)
+	if (taken == 0)
+		return 0;
+	must(body_append(body, bytes, taken) == 0);
+	if (flow->reader_waits)
 		call_reader(flow);
 	return taken;
 }

@@ -14,9 +14,9 @@
  * thread; whoever has it as a member clears it.
  */
 enum {
-	/* A flow that holds so much has no room. */
+	/* A flow that holds as much as this has no room. */
 	FLOW_BYTES = 65536,
-	/* It begins with so much memory, and gets more once that is full. */
+	/* It begins with this much memory, and gets more once that is full. */
 	FLOW_LEAST_BYTES = 16384,
 };
 
@@ -52,7 +52,7 @@ size_t flow_room(struct flow *flow);
  */
 MUST_USE size_t flow_put(struct flow *flow, const char *bytes, size_t len);
 /*
- * Whether the reader waits for bytes; false: the writer is called when it does.
+ * True: the reader waits for bytes; false: the writer is called when it does.
  */
 bool flow_is_wanted(struct flow *flow);
 /*
@@ -69,7 +69,7 @@ void flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg);
  * is set; otherwise the reader is called when that has changed.
  */
 struct span flow_look(struct flow *flow);
-/* Takes len bytes from the front of those. */
+/* Takes len bytes from the front of what it holds. */
 void flow_take(struct flow *flow, size_t len);
 /* The reader wants no more. */
 void flow_close(struct flow *flow);

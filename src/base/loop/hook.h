@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "base/list.h"
+
 /*
  * A hook is a function that runs in every turn of a loop (loop_hook), a member
  * of its owner, which unhooks it before it is gone.  The loop's own thread.
@@ -14,7 +16,7 @@ enum hook_kind {
 };
 
 struct hook {
-	struct hook *next;
+	struct list link; /* in the loop's hooks of its kind */
 	bool (*run)(void *arg);
 	void *arg;
 };

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/digits.h"
 #include "base/loop/log.h"
-#include "base/loop/log_sink.h"
 #include "base/must.h"
 #include "base/utf8.h"
 #include "base/word.h"
 
-/* What one thread can gather, and the longest line. */
+/* As much as one thread can gather, and the longest line. */
 enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };
-/* When a full sink is tried again, and how long log_flush_last waits. */
+/* When a full reader is tried again, and how long log_flush_last waits. */
 enum { RETRY_MS = 20, LAST_MS = 1000 };
 
 #define WORD_DEBUG "debug"
@@ -122,15 +128,6 @@ put_decimal(int64_t number)
 	put_bytes(text, digits_put(text, number));
 }
 
-/* RFC 8259, section 7. */
-static void
-put_escape(unsigned char c)
-{
-	static const char hex[] = "0123456789abcdef";
-	char text[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-	put_bytes(text, sizeof text);
-}
-
 /* Characters that need no escape in a JSON string. */
 static const bool is_plain[256] = {
     [' '] = true,
@@ -157,28 +154,33 @@ count_plain(struct span s)
 }
 
 /*
- * One character that is not plain; how many bytes it has.  A byte that is no
- * UTF-8 is escaped as if it were Latin-1.
+ * One character that is not plain; returns how many bytes it has.  A byte that
+ * is no UTF-8 is escaped as if it were Latin-1 (RFC 8259, section 7).
  */
 static size_t
 put_character(struct span s)
 {
+	static const char hex[] = "0123456789abcdef";
 	unsigned char c = (unsigned char)s.ptr[0];
-	bool quoted = c == '"' || c == '\\';
-	size_t shown = quoted ? 0 : utf8_shown(s);
-	size_t len = utf8_length(s);
-	if (quoted)
+	if (c == '"' || c == '\\') {
 		put_byte('\\');
-	if (quoted || shown > 0)
-		put_bytes(s.ptr, quoted ? 1 : shown);
-	else
-		put_escape(len == 2 ? (unsigned char)s.ptr[1] : c);
+		put_byte((char)c);
+		return 1;
+	}
+	size_t shown = utf8_shown(s), len = utf8_length(s);
+	if (shown > 0) {
+		put_bytes(s.ptr, shown);
+		return shown;
+	}
+	if (len == 2)
+		c = (unsigned char)s.ptr[1]; /* of C1, whose first is 0xc2 */
+	put_bytes((char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
 	return len > 0 ? len : 1;
 }
 
 /*
- * A JSON string; controls (C0, DEL, C1), and bytes that are not UTF-8, are
- * escaped.
+ * The characters of a JSON string; controls (C0, DEL, C1), and bytes that are
+ * not UTF-8, are escaped.
  */
 static void
 put_characters(struct span s)
@@ -192,15 +194,6 @@ put_characters(struct span s)
 		s = span_from(s, n);
 	}
 }
-
-static void
-put_string(struct span s)
-{
-	put_byte('"');
-	put_characters(s);
-	put_byte('"');
-}
-
 
 /* --- lines --- */
 
@@ -230,23 +223,15 @@ put_time(void)
 	put_bytes("Z\"", 2);
 }
 
-/* Whether there is room for one more line, if need be after a flush. */
-static bool
-line_fits(void)
-{
-	if (sizeof buffer.bytes - buffer.len >= LINE_BYTES + 2)
-		return true;
-	log_flush();
-	return sizeof buffer.bytes - buffer.len >= LINE_BYTES + 2;
-}
-
 static struct logline
 begin_line(enum event event, enum log_level level, struct span beginning)
 {
 	struct logline line = {level_counts(level)};
 	if (!line.wanted)
 		return line;
-	if (!line_fits()) {
+	if (sizeof buffer.bytes - buffer.len < LINE_BYTES + 2)
+		log_flush();
+	if (sizeof buffer.bytes - buffer.len < LINE_BYTES + 2) {
 		buffer.dropped++;
 		atomic_fetch_add(&all_dropped, 1);
 		line.wanted = false;
@@ -283,7 +268,7 @@ log_begin_warning(enum event event)
 }
 
 /*
- * Whether there is room for a member of len bytes, which may be six each once
+ * True where a member of len bytes has room, each of which may be six once
  * escaped.  A member that might not fit is left out, so a line is always JSON.
  */
 static bool
@@ -307,7 +292,7 @@ begin_member(struct span name, size_t len)
 	return true;
 }
 
-/* So much of it as has at most that many bytes, in whole characters. */
+/* As much of a text as has at most that many bytes, in whole characters. */
 static struct span
 cut(struct span value, size_t most)
 {
@@ -390,7 +375,9 @@ log_list(struct logline *line, const char *name, const char *const *list,
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
 			put_byte(',');
-		put_string(span_str(list[i]));
+		put_byte('"');
+		put_characters(span_str(list[i]));
+		put_byte('"');
 	}
 	put_byte(']');
 }
@@ -413,18 +400,79 @@ log_event(enum event event)
 	log_end(&line);
 }
 
-/* --- out --- */
+/* --- standard error --- */
+
+static struct {
+	int fd;
+	size_t most; /* per write; a pipe takes PIPE_BUF or nothing */
+	bool socket;
+} sink = {.fd = STDERR_FILENO, .most = SIZE_MAX};
+
+/*
+ * The buffer whose line is half written, so that no other thread may write; or
+ * NULL.
+ */
+static _Atomic(const void *) torn_by;
+
+void
+log_open(void)
+{
+	struct stat is;
+	if (fstat(STDERR_FILENO, &is) != 0 || S_ISREG(is.st_mode))
+		return;
+	sink.most = PIPE_BUF;
+	sink.socket = S_ISSOCK(is.st_mode);
+	if (sink.socket)
+		return;
+	int again = open("/proc/self/fd/2",
+	    O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (again >= 0)
+		sink.fd = again;
+}
+
+/* Writes whole lines, or a part of one long line. */
+static ssize_t
+write_some(const char *lines, size_t len, size_t *ret_tried)
+{
+	if (len > sink.most) {
+		const char *end = memrchr(lines, '\n', sink.most);
+		len = end != NULL ? (size_t)(end - lines) + 1 : sink.most;
+	}
+	*ret_tried = len;
+	ssize_t n;
+	do
+		n = sink.socket ? send(sink.fd, lines, len,
+				      MSG_DONTWAIT | MSG_NOSIGNAL)
+				: write(sink.fd, lines, len);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
 
 void
 log_flush(void)
 {
-	if (buffer.len == 0)
+	const void *torn = atomic_load(&torn_by);
+	size_t done = 0, tried;
+	if (torn != NULL && torn != &buffer)
 		return;
-	size_t done = log_sink_write(&buffer, buffer.bytes, buffer.len);
+	while (done < buffer.len) {
+		ssize_t n = write_some(
+		    buffer.bytes + done, buffer.len - done, &tried);
+		if (n < 0 && errno == EAGAIN)
+			break;
+		/*
+		 * What can never be written (a full disk, a closed pipe) counts
+		 * as written: nobody will ever read it.
+		 */
+		done += n < 0 ? tried : (size_t)n;
+	}
+	if (done == 0)
+		return;
+	atomic_store(
+	    &torn_by, buffer.bytes[done - 1] == '\n' ? NULL : &buffer);
 	buffer.len -= done;
 	buffer.line = buffer.len;
-	if (buffer.len > 0 && done > 0)
-		memmove(buffer.bytes, buffer.bytes + done, buffer.len);
+	memmove(buffer.bytes, buffer.bytes + done, buffer.len);
 }
 
 void
@@ -433,11 +481,14 @@ log_flush_last(void)
 	int64_t until = clock_us() + LAST_MS * 1000;
 	log_flush();
 	while (buffer.len > 0 && clock_us() < until) {
-		log_sink_wait(RETRY_MS);
+		struct pollfd fd = {sink.fd, POLLOUT, 0};
+		(void)poll(&fd, 1, RETRY_MS);
 		log_flush();
 	}
 	buffer.len = buffer.line = 0;
-	log_sink_leave(&buffer);
+	/* Others may now write after a line that was left half written. */
+	const void *torn = &buffer;
+	(void)atomic_compare_exchange_strong(&torn_by, &torn, NULL);
 }
 
 static bool

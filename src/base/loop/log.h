@@ -11,9 +11,10 @@
  * The log: one JSON object per line on standard error, for the events of
  * tbl/events.h.  It escapes control characters; keys, tokens, queries and
  * bodies must never be given to it.  Each thread gathers its lines in a buffer
- * of its own, which log_flush writes out in one go.  It never waits for a
- * reader: a line that finds no room is dropped, and the next one that does find
- * room is preceded by how many were.  Any thread.
+ * of its own, which log_flush writes out in one go.  It never waits: a reader
+ * that has stopped reading must not stop payments.  A line that finds no room
+ * is dropped, and the next one that does find room is preceded by how many
+ * were.  Lines of several threads are never mixed.  Any thread.
  */
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
@@ -24,6 +25,12 @@ enum event {
 	EV_COUNT_,
 };
 
+/*
+ * Finds out what standard error is; called once, before other threads start.  A
+ * pipe or a terminal is opened a second time, so that the mode of the
+ * description that we share with other processes stays as it is.
+ */
+void log_open(void);
 /* How many lines found no room since the start, in all threads.  Any thread. */
 uint64_t log_dropped(void);
 /* Lines below this level are dropped; set before the threads start. */
@@ -45,7 +52,7 @@ struct logline {
  * words.
  */
 struct logline log_begin(enum event event);
-/* The same of an event that is a warning this time, whatever it usually is. */
+/* Begins a line that is a warning this time, whatever its event usually is. */
 struct logline log_begin_warning(enum event event);
 /*
  * A text of at most that many bytes: the rest is shown as "…", as in any text
@@ -57,7 +64,7 @@ void log_put_int(struct logline *line, struct span name, int64_t value);
 /* us, microseconds, is written as milliseconds with three decimals. */
 void log_put_ms(struct logline *line, struct span name, int64_t us);
 
-/* The same by a name that is written where it is called: it has its length. */
+/* Here a literal is the name, whose length the compiler knows. */
 static inline void
 log_cut(
     struct logline *line, const char *name, struct span value, size_t most)
@@ -107,7 +114,7 @@ void log_event(enum event event);
 
 /* Writes out what this thread has gathered, as far as possible at once. */
 void log_flush(void);
-/* The same for a thread that ends: waits for room, at most a second. */
+/* As log_flush, for a thread that ends: waits for room, at most a second. */
 void log_flush_last(void);
 
 /*

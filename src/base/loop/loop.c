@@ -4,7 +4,6 @@
 #include "base/container.h"
 #include "base/loop/loop.h"
 #include "base/loop/loop_uv.h"
-#include "base/loop/timer_private.h"
 #include "base/loop/turn.h"
 #include "base/mem.h"
 #include "base/must.h"
@@ -23,7 +22,7 @@
  */
 
 struct posted {
-	struct posted *next;
+	struct list link;
 	void (*run)(void *arg);
 	void *arg;
 };
@@ -101,13 +100,17 @@ void
 loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
     bool (*run)(void *arg), void *arg)
 {
-	turn_hook(&loop->state, kind, hook, run, arg);
+	*hook = (struct hook){.run = run, .arg = arg};
+	list_add_first(&loop->state.hooks[kind], &hook->link);
 }
 
 void
 loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook)
 {
-	turn_unhook(&loop->state, kind, hook);
+	(void)loop;
+	(void)kind;
+	must(list_linked(&hook->link));
+	list_remove(&hook->link);
 }
 
 void
@@ -122,16 +125,16 @@ static void
 on_posted(uv_async_t *async)
 {
 	struct loop *loop = CONTAINER_OF(async, struct loop, wakeup);
+	struct posted *posted;
+	struct list taken;
+	list_init(&taken);
 	uv_mutex_lock(&loop->mutex);
-	struct posted *posted = loop->posted;
-	loop->posted = NULL;
-	loop->posted_end = &loop->posted;
+	list_move_all(&loop->posted, &taken);
 	uv_mutex_unlock(&loop->mutex);
-	while (posted != NULL) {
-		struct posted *next = posted->next;
+	LIST_EACH(posted, &taken, link) {
+		list_remove(&posted->link);
 		posted->run(posted->arg);
 		free(posted);
-		posted = next;
 	}
 }
 
@@ -142,8 +145,7 @@ loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
 	posted->run = run;
 	posted->arg = arg;
 	uv_mutex_lock(&loop->mutex);
-	*loop->posted_end = posted;
-	loop->posted_end = &posted->next;
+	list_add_last(&loop->posted, &posted->link);
 	uv_mutex_unlock(&loop->mutex);
 	must(uv_async_send(&loop->wakeup) == 0);
 }
@@ -162,7 +164,7 @@ loop_new(void)
 	must(uv_async_init(&loop->uv, &loop->wakeup, on_posted) == 0);
 	loop->alarm_at_ms = -1;
 	turn_init(&loop->state, now_ms);
-	loop->posted_end = &loop->posted;
+	list_init(&loop->posted);
 	uv_prepare_start(&loop->turn_end, on_turn_end);
 	return loop;
 }

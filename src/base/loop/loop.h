@@ -38,6 +38,7 @@ void loop_stop(struct loop *loop);
 
 /* Milliseconds of a clock that never jumps, as of the start of this turn. */
 int64_t loop_now_ms(const struct loop *loop);
+
 /* --- hooks --- */
 
 /* Of one kind, the hooks that were added last run first. */

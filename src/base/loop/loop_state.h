@@ -25,9 +25,8 @@ struct loop_state {
 	/* The loop's milliseconds, as of the start of this turn. */
 	int64_t (*now_ms)(struct loop_state *state);
 	struct timer_heap timers;
-	struct task *ready;
-	struct task **ready_end;
-	struct hook *hooks[HOOK_KINDS];
+	struct list ready; /* of tasks */
+	struct list hooks[HOOK_KINDS];
 	struct rested *rested;     /* put there in this turn */
 	struct rested *rested_old; /* in the turn before */
 };

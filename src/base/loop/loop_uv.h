@@ -24,6 +24,5 @@ struct loop {
 	} due;
 	int64_t polled_ms; /* what is due by then fires after that poll */
 	uv_mutex_t mutex; /* guards what was posted, and only that */
-	struct posted *posted;
-	struct posted **posted_end;
+	struct list posted;
 };

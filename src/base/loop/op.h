@@ -48,7 +48,7 @@ void op_init(
  */
 void op_start(struct op *op, int64_t timeout_ms,
     void (*detach)(struct op *op, int error));
-/* The same without a deadline, where nobody asks how long it takes. */
+/* As op_start without a deadline, where nobody asks how long it takes. */
 void op_start_untimed(
     struct op *op, void (*detach)(struct op *op, int error));
 /* For the provider: ends a pending operation. */

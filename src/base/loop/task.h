@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/list.h"
+
 struct loop;
 
 /*
@@ -9,9 +11,7 @@ struct loop;
  * loop's own thread.
  */
 struct task {
-	struct task *next;
-	struct task **link; /* what points to it while it is on the list */
-	struct loop *loop;  /* whose list that is */
+	struct list link; /* in the loop's ready list */
 	void (*run)(void *arg);
 	void *arg;
 };

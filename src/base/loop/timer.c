@@ -1,52 +1,73 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/loop/timer_private.h"
+#include "base/loop/loop_state.h"
+#include "base/loop/timer.h"
 #include "base/mem.h"
 #include "base/must.h"
 
-/* --- the heap --- */
+/* --- one timer --- */
 
+/* Puts a timer where it belongs, at that position of the heap or above. */
 static void
-put_at(struct timer_heap *heap, unsigned place, struct timer *timer)
+move_up(struct timer_heap *heap, unsigned at, struct timer *timer)
 {
-	heap->list[place] = timer;
-	timer->place = place;
-}
-
-static void
-move_up(struct timer_heap *heap, unsigned place, struct timer *timer)
-{
-	while (place > 1 && heap->list[place / 2]->at_ms > timer->at_ms) {
-		put_at(heap, place, heap->list[place / 2]);
-		place /= 2;
+	for (; at > 1 && heap->list[at / 2]->at_ms > timer->at_ms; at /= 2) {
+		heap->list[at] = heap->list[at / 2];
+		heap->list[at]->position = at;
 	}
-	put_at(heap, place, timer);
+	heap->list[at] = timer;
+	timer->position = at;
 }
 
+/* Puts a timer where it belongs, at that position or below. */
 static void
-move_down(struct timer_heap *heap, unsigned place, struct timer *timer)
+move_down(struct timer_heap *heap, unsigned at, struct timer *timer)
 {
-	for (;;) {
-		unsigned child = 2 * place;
-		if (child > heap->count)
-			break;
+	for (unsigned child; (child = 2 * at) <= heap->count; at = child) {
 		if (child < heap->count &&
 		    heap->list[child + 1]->at_ms < heap->list[child]->at_ms)
 			child++;
 		if (heap->list[child]->at_ms >= timer->at_ms)
 			break;
-		put_at(heap, place, heap->list[child]);
-		place = child;
+		heap->list[at] = heap->list[child];
+		heap->list[at]->position = at;
 	}
-	put_at(heap, place, timer);
+	heap->list[at] = timer;
+	timer->position = at;
 }
 
-/* For a timer that is not set. */
 static void
-heap_add(struct timer_heap *heap, struct timer *timer)
+heap_remove(struct timer_heap *heap, struct timer *timer)
 {
-	must(timer->place == 0);
+	unsigned at = timer->position;
+	if (at == 0)
+		return;
+	must(heap->list[at] == timer);
+	timer->position = 0;
+	/* The last one takes its position, and goes on from there. */
+	struct timer *last = heap->list[heap->count--];
+	if (last == timer)
+		return;
+	if (at > 1 && heap->list[at / 2]->at_ms > last->at_ms)
+		move_up(heap, at, last);
+	else
+		move_down(heap, at, last);
+}
+
+void
+timer_init(struct timer *timer, struct loop *loop,
+    void (*fire)(void *arg), void *arg)
+{
+	*timer = (struct timer){.loop = loop, .fire = fire, .arg = arg};
+}
+
+void
+timer_set_at(struct timer *timer, int64_t at_ms)
+{
+	struct timer_heap *heap = &loop_state_of(timer->loop)->timers;
+	heap_remove(heap, timer);
+	timer->at_ms = at_ms;
 	if (heap->count + 1 >= heap->size) {
 		heap->size = heap->size ? 2 * heap->size : 64;
 		heap->list = mem_grow(
@@ -55,23 +76,21 @@ heap_add(struct timer_heap *heap, struct timer *timer)
 	move_up(heap, ++heap->count, timer);
 }
 
-/* Does nothing where it is not set. */
-static void
-heap_remove(struct timer_heap *heap, struct timer *timer)
+void
+timer_set(struct timer *timer, int64_t ms)
 {
-	unsigned place = timer->place;
-	if (place == 0)
-		return;
-	must(heap->list[place] == timer);
-	timer->place = 0;
-	struct timer *last = heap->list[heap->count--];
-	if (last == timer)
-		return;
-	if (place > 1 && heap->list[place / 2]->at_ms > last->at_ms)
-		move_up(heap, place, last);
-	else
-		move_down(heap, place, last);
+	struct loop_state *state = loop_state_of(timer->loop);
+	timer_set_at(timer, state->now_ms(state) + (ms > 0 ? ms : 0));
 }
+
+void
+timer_clear(struct timer *timer)
+{
+	if (timer_is_set(timer))
+		heap_remove(&loop_state_of(timer->loop)->timers, timer);
+}
+
+/* --- all of them --- */
 
 int64_t
 timer_next(const struct timer_heap *heap)
@@ -99,39 +118,7 @@ void
 timer_forget(struct timer_heap *heap)
 {
 	for (unsigned i = 1; i <= heap->count; i++)
-		heap->list[i]->place = 0;
+		heap->list[i]->position = 0;
 	free(heap->list);
 	*heap = (struct timer_heap){0};
-}
-
-/* --- one timer --- */
-
-void
-timer_init(struct timer *timer, struct loop *loop,
-    void (*fire)(void *arg), void *arg)
-{
-	*timer = (struct timer){.loop = loop, .fire = fire, .arg = arg};
-}
-
-void
-timer_set_at(struct timer *timer, int64_t at_ms)
-{
-	struct loop_state *state = loop_state_of(timer->loop);
-	heap_remove(&state->timers, timer);
-	timer->at_ms = at_ms;
-	heap_add(&state->timers, timer);
-}
-
-void
-timer_set(struct timer *timer, int64_t ms)
-{
-	struct loop_state *state = loop_state_of(timer->loop);
-	timer_set_at(timer, state->now_ms(state) + (ms > 0 ? ms : 0));
-}
-
-void
-timer_clear(struct timer *timer)
-{
-	if (timer->place != 0)
-		heap_remove(&loop_state_of(timer->loop)->timers, timer);
 }

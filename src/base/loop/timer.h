@@ -15,7 +15,7 @@ struct timer {
 	void (*fire)(void *arg);
 	void *arg;
 	int64_t at_ms;
-	unsigned place; /* in the loop's heap, from 1; 0: not set */
+	unsigned position; /* in the loop's heap, from 1; 0: not set */
 };
 
 void timer_init(struct timer *timer, struct loop *loop,
@@ -26,7 +26,7 @@ void timer_init(struct timer *timer, struct loop *loop,
  */
 void timer_set(struct timer *timer, int64_t ms);
 /*
- * The same, at a time of clock_us in milliseconds.  timer_set() counts from the
+ * Fires at a time of clock_us in milliseconds.  timer_set() counts from the
  * start of the turn, which may be long ago where the process was stopped since.
  */
 void timer_set_at(struct timer *timer, int64_t at_ms);
@@ -35,5 +35,16 @@ void timer_clear(struct timer *timer);
 static inline bool
 timer_is_set(const struct timer *timer)
 {
-	return timer->place != 0;
+	return timer->position != 0;
 }
+
+/* --- all timers of a loop, for whoever runs it --- */
+
+struct timer_heap; /* in loop/loop_state.h */
+
+/* When the earliest is due, in the loop's milliseconds; -1: none is set. */
+int64_t timer_next(const struct timer_heap *heap);
+/* Fires what is due by now; no more timers than were set when it was called. */
+void timer_fire(struct timer_heap *heap, int64_t now_ms);
+/* Forgets all timers, and frees the heap. */
+void timer_forget(struct timer_heap *heap);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/loop/task.h"
-#include "base/loop/timer_private.h"
+#include "base/loop/timer.h"
 #include "base/loop/turn.h"
 #include "base/mem.h"
 #include "base/must.h"
@@ -20,12 +20,10 @@ struct rested {
 	void (*destroy)(void *ptr);
 };
 
-/* --- the end of a turn --- */
-
 static void
 run_task(struct loop_state *state)
 {
-	struct task *task = state->ready;
+	struct task *task = LIST_FIRST(&state->ready, struct task, link);
 	task_cancel(task);
 	task->run(task->arg);
 }
@@ -35,11 +33,9 @@ static bool
 run_hooks(struct loop_state *state, enum hook_kind kind)
 {
 	bool more = false;
-	struct hook *next;
-	for (struct hook *hook = state->hooks[kind]; hook; hook = next) {
-		next = hook->next;
+	struct hook *hook;
+	LIST_EACH(hook, &state->hooks[kind], link)
 		more |= hook->run(hook->arg);
-	}
 	return more;
 }
 
@@ -63,13 +59,13 @@ turn_end(struct loop_state *state)
 	int tasks = 0;
 	for (int round = 0;
 	     more && round < ROUNDS_MAX && tasks < TASKS_MAX; round++) {
-		for (; state->ready != NULL && tasks < TASKS_MAX; tasks++)
+		for (; !list_empty(&state->ready) && tasks < TASKS_MAX; tasks++)
 			run_task(state);
 		more = run_hooks(state, HOOK_WORK);
-		more |= state->ready != NULL;
+		more |= !list_empty(&state->ready);
 	}
 	more |= run_hooks(state, HOOK_FLUSH);
-	more |= state->ready != NULL;
+	more |= !list_empty(&state->ready);
 
 	struct rested *old = state->rested_old;
 	state->rested_old = state->rested;
@@ -77,28 +73,6 @@ turn_end(struct loop_state *state)
 	destroy_rested(&old);
 	/* While something rests, the next turn must come without an event. */
 	return more || state->rested_old != NULL;
-}
-
-/* --- life --- */
-
-void
-turn_init(struct loop_state *state,
-    int64_t (*now_ms)(struct loop_state *state))
-{
-	*state = (struct loop_state){.now_ms = now_ms};
-	state->ready_end = &state->ready;
-}
-
-void
-turn_free(struct loop_state *state)
-{
-	while (state->ready != NULL)
-		run_task(state);
-	while (state->rested_old != NULL || state->rested != NULL) {
-		destroy_rested(&state->rested_old);
-		destroy_rested(&state->rested);
-	}
-	timer_forget(&state->timers);
 }
 
 void
@@ -111,20 +85,23 @@ turn_rest(
 }
 
 void
-turn_hook(struct loop_state *state, enum hook_kind kind, struct hook *hook,
-    bool (*run)(void *arg), void *arg)
+turn_init(struct loop_state *state,
+    int64_t (*now_ms)(struct loop_state *state))
 {
-	*hook = (struct hook){state->hooks[kind], run, arg};
-	state->hooks[kind] = hook;
+	*state = (struct loop_state){.now_ms = now_ms};
+	list_init(&state->ready);
+	for (int kind = 0; kind < HOOK_KINDS; kind++)
+		list_init(&state->hooks[kind]);
 }
 
 void
-turn_unhook(
-    struct loop_state *state, enum hook_kind kind, struct hook *hook)
+turn_free(struct loop_state *state)
 {
-	struct hook **at = &state->hooks[kind];
-	while (*at != NULL && *at != hook)
-		at = &(*at)->next;
-	must(*at == hook);
-	*at = hook->next;
+	while (!list_empty(&state->ready))
+		run_task(state);
+	while (state->rested_old != NULL || state->rested != NULL) {
+		destroy_rested(&state->rested_old);
+		destroy_rested(&state->rested);
+	}
+	timer_forget(&state->timers);
 }

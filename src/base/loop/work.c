@@ -10,7 +10,7 @@
 struct work {
 	uv_work_t uv;
 	uv_sem_t over; /* run has returned */
-	bool told;     /* done was called */
+	bool finished; /* done was called */
 	void (*run)(void *arg);
 	void (*done)(void *arg);
 	void *arg;
@@ -29,7 +29,7 @@ on_over(uv_work_t *uv, int status)
 {
 	struct work *work = CONTAINER_OF(uv, struct work, uv);
 	(void)status; /* only UV_ECANCELED, and nobody cancels */
-	if (!work->told)
+	if (!work->finished)
 		work->done(work->arg);
 	uv_sem_destroy(&work->over);
 	free(work);
@@ -56,8 +56,8 @@ work_finish(struct work **work)
 	*work = NULL;
 	if (w == NULL)
 		return;
-	must(!w->told);
+	must(!w->finished);
 	uv_sem_wait(&w->over);
-	w->told = true;
+	w->finished = true;
 	w->done(w->arg);
 }

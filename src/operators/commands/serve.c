@@ -8,7 +8,6 @@
 
 #include "base/arena.h"
 #include "base/loop/log.h"
-#include "base/loop/log_sink.h"
 #include "base/loop/reserve.h"
 #include "base/mem.h"
 #include "base/renewable.h"
@@ -491,7 +490,7 @@ serve_run(const char *file)
 	log_str(&line, "version", PACKAGE_VERSION);
 	log_str(&line, "configuration", file);
 	log_end(&line);
-	log_sink_open();
+	log_open();
 	log_warnings(conf);
 	int code = serve_conf(conf);
 	conf_unref(&conf);

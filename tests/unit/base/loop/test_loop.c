@@ -255,7 +255,7 @@ static bool
 have_another_byte(void *arg)
 {
 	struct trace *t = arg;
-	if (t->early.place == 0 || loop_now_ms(t->loop) < t->early.at_ms ||
+	if (t->early.position == 0 || loop_now_ms(t->loop) < t->early.at_ms ||
 	    t->has_written)
 		return false;
 	t->has_written = true;
