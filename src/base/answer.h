@@ -18,7 +18,7 @@ struct answer {
 	int status;           /* 200-599 */
 	struct fields fields; /* end to end: no framing, nothing hop-by-hop */
 	struct body body;
-	/* Of the request that first had this answer; may be empty. */
+	/* The id of the request that first had this answer; may be empty. */
 	struct span request_id;
 	/*
 	 * The answer was too large to keep: status is what the upstream

@@ -57,18 +57,6 @@ piece_new(size_t bytes)
 	return piece;
 }
 
-static void
-piece_free(struct piece *piece)
-{
-	if (piece->size != PIECE_BYTES || spare.count >= spare_max) {
-		free(piece);
-		return;
-	}
-	piece->next = spare.pieces;
-	spare.pieces = piece;
-	spare.count++;
-}
-
 void
 arena_trim(void)
 {
@@ -107,11 +95,16 @@ arena_free(struct arena **arena)
 	*arena = NULL;
 	if (old == NULL || --old->refs > 0)
 		return;
-	struct piece *piece = old->pieces;
-	while (piece != NULL) {
-		struct piece *next = piece->next;
-		piece_free(piece);
-		piece = next;
+	for (struct piece *piece = old->pieces, *next; piece != NULL;
+	     piece = next) {
+		next = piece->next;
+		if (piece->size != PIECE_BYTES || spare.count >= spare_max) {
+			free(piece);
+			continue;
+		}
+		piece->next = spare.pieces;
+		spare.pieces = piece;
+		spare.count++;
 	}
 }
 
@@ -154,7 +147,7 @@ arena_alloc(struct arena *arena, size_t bytes)
 	return ptr;
 }
 
-/* Into room for one byte more. */
+/* Copies a text and puts a NUL behind it, for which there is room. */
 static char *
 put_text(char *copy, struct span s)
 {

@@ -25,7 +25,7 @@ void arena_free(struct arena **arena);
 void *arena_alloc(struct arena *arena, size_t bytes);
 /* A copy of a span, with a NUL behind it that the length does not count. */
 struct span arena_dup(struct arena *arena, struct span s);
-/* The same of what may be large: NULL where there is no memory. */
+/* A copy of what may be large: NULL where there is no memory. */
 char *arena_dup_large(struct arena *arena, struct span s);
 struct span arena_printf(struct arena *arena, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

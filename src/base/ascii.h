@@ -6,7 +6,7 @@
 #include "base/span.h"
 
 /*
- * What bytes are in ASCII, whatever the locale says.  Pure; any thread.
+ * The classes of bytes in ASCII, whatever the locale says.  Pure; any thread.
  */
 static inline bool
 ascii_is_digit(char c)
@@ -37,7 +37,7 @@ ascii_hex_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Whether one of them is a control: C0 or DEL, tab included. */
+/* True where one of the bytes is a control: C0 or DEL, tab included. */
 static inline bool
 ascii_has_controls(struct span text)
 {

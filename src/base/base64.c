@@ -29,7 +29,7 @@ base64_encode(const uint8_t *bytes, size_t len, char *ret_text)
 	for (; len >= 3; bytes += 3, len -= 3, at += 4)
 		put_four(at,
 		    (uint32_t)(bytes[0] << 16 | bytes[1] << 8 | bytes[2]));
-	/* One digit more than there are bytes left. */
+	/* The last bytes take one digit more than they are. */
 	if (len > 0) {
 		put_four(last, (uint32_t)(bytes[0] << 16 |
 				   (len > 1 ? bytes[1] << 8 : 0)));

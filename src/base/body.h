@@ -29,22 +29,22 @@ void body_clear(struct body *body);
  * what has come, up to twice over.
  */
 MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
-/* The same for a body that will have so many bytes at most. */
+/* Appends to a body that will have so many bytes at most. */
 MUST_USE int body_append_within(
     struct body *body, const void *bytes, size_t len, size_t most);
 /* Room for a body whose length is known; E_NO_MEMORY as above. */
 MUST_USE int body_reserve(struct body *body, size_t bytes);
-/* The same, for room that it can do without: half of the budget stays free. */
+/* Reserves room that it can do without: half of the budget stays free. */
 MUST_USE int body_reserve_spare(struct body *body, size_t bytes);
 /*
- * The same, for room that was waited for: what others leave free is for it
+ * Reserves room that was waited for: what others leave free is for it
  * (budget_want).
  */
 MUST_USE int body_reserve_wanted(struct body *body, size_t bytes);
-/* The same, for who has the turn (budget_take_turn). */
+/* Reserves for the body that has the turn (budget_take_turn). */
 MUST_USE int body_reserve_in_turn(struct body *body, size_t bytes);
 /*
- * The same, for a little that is never refused, be the budget used up or not;
+ * Reserves a little that is never refused, be the budget used up or not;
  * E_NO_MEMORY where the machine has none.
  */
 MUST_USE int body_reserve_granted(struct body *body, size_t bytes);

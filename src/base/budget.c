@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/budget.h"
 
-/* So few bytes may be taken of those that others wait for. */
+/* As few bytes as this may be taken even where others wait for them. */
 enum { SMALL_BYTES = 16384 };
 
 static size_t

@@ -22,11 +22,11 @@ struct budget {
 	atomic_bool turn; /* somebody has it */
 };
 
-/* Up to where one may use it up. */
+/* How much of the budget a caller may use up. */
 enum budget_share {
-	BUDGET_COMMON, /* but for what is wanted */
+	BUDGET_COMMON, /* all but what is wanted */
 	BUDGET_SPARE,  /* half of that */
-	BUDGET_TURN,   /* but for an eighth, so that small ones go on */
+	BUDGET_TURN,   /* all but an eighth, so that small ones go on */
 	BUDGET_WANTED, /* all of it */
 	BUDGET_GRANTED, /* even beyond it: what is never refused */
 };
@@ -38,10 +38,10 @@ enum budget_share {
 MUST_USE bool budget_take(
     struct budget *budget, size_t bytes, enum budget_share share);
 void budget_give(struct budget *budget, size_t bytes);
-/* Whether so many bytes are free now. */
+/* True where so many bytes are free now. */
 bool budget_has(struct budget *budget, size_t bytes);
 
-/* Others leave so many bytes free, until that is taken back. */
+/* Has others leave so many bytes free, until that is taken back. */
 void budget_want(struct budget *budget, size_t bytes);
 void budget_unwant(struct budget *budget, size_t bytes);
 /*

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/decimal.h"
-
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/digits.h"
 #include "base/must.h"
 
@@ -21,46 +20,22 @@ struct number {
 /* Exponents of so many digits are int64_t with room for any shift. */
 enum { EASY_DIGITS = 18, INT64_CHARS = 20, PLAIN_DIGITS = 64 };
 
-static struct number take_apart(struct span text);
-static struct span take_digits(struct span *text);
-static struct span without_leading_zeros(struct span digits);
-static size_t put_digits(char *out, struct span digits);
-static size_t put_exponent(char *out, const struct number *n, int64_t shift);
-
-struct span
-decimal_spelling(struct arena *arena, struct span text)
+static struct span
+take_digits(struct span *text)
 {
-	struct number n = take_apart(text);
-
-	/* What most numbers are: a whole one that has that spelling. */
-	if (!n.negative && n.fraction.len == 0 && n.exponent.len == 0 &&
-	    (text.len == 1 || text.ptr[text.len - 1] != '0'))
-		return text;
-
-	char *out = arena_alloc(arena, text.len + INT64_CHARS + 3);
-	size_t start = n.negative;
-	size_t end = start;
-	out[0] = '-';
-	/* Leading zeros go: of "0.05", those of the fraction too. */
-	struct span whole = without_leading_zeros(n.whole);
-	end += put_digits(out + end, whole);
-	end += put_digits(out + end, whole.len
-		? n.fraction
-		: without_leading_zeros(n.fraction));
-	if (end == start)
-		return SPAN("0");
-	size_t all = end;
-	while (out[end - 1] == '0')
-		end--;
-	int64_t shift = (int64_t)(all - end) - (int64_t)n.fraction.len;
-	return span_of(out, end + put_exponent(out + end, &n, shift));
+	size_t n = 0;
+	while (n < text->len && ascii_is_digit(text->ptr[n]))
+		n++;
+	must(n > 0);
+	struct span digits = span_of(text->ptr, n);
+	*text = span_from(*text, n);
+	return digits;
 }
 
 static struct number
 take_apart(struct span text)
 {
 	struct number n = {0};
-
 	if (text.ptr[0] == '-') {
 		n.negative = true;
 		text = span_from(text, 1);
@@ -79,19 +54,6 @@ take_apart(struct span text)
 	}
 	must(text.len == 0);
 	return n;
-}
-
-static struct span
-take_digits(struct span *text)
-{
-	size_t n = 0;
-
-	while (n < text->len && ascii_is_digit(text->ptr[n]))
-		n++;
-	must(n > 0);
-	struct span digits = span_of(text->ptr, n);
-	*text = span_from(*text, n);
-	return digits;
 }
 
 static struct span
@@ -128,7 +90,6 @@ static size_t
 put_exponent(char *out, const struct number *n, int64_t shift)
 {
 	struct span digits = without_leading_zeros(n->exponent);
-
 	if (digits.len <= EASY_DIGITS) {
 		int64_t value;
 		(void)digits_take(&digits, INT64_MAX, &value);
@@ -151,6 +112,34 @@ put_exponent(char *out, const struct number *n, int64_t shift)
 	struct span sum = without_leading_zeros(span_of(p, len));
 	memmove(p, sum.ptr, sum.len);
 	return (size_t)(p - out) + sum.len;
+}
+
+struct span
+decimal_spelling(struct arena *arena, struct span text)
+{
+	struct number n = take_apart(text);
+	/* Most numbers are whole ones that have that spelling already. */
+	if (!n.negative && n.fraction.len == 0 && n.exponent.len == 0 &&
+	    (text.len == 1 || text.ptr[text.len - 1] != '0'))
+		return text;
+
+	char *out = arena_alloc(arena, text.len + INT64_CHARS + 3);
+	size_t start = n.negative;
+	size_t end = start;
+	out[0] = '-';
+	/* Leading zeros go: of "0.05", those of the fraction too. */
+	struct span whole = without_leading_zeros(n.whole);
+	end += put_digits(out + end, whole);
+	end += put_digits(out + end, whole.len
+		? n.fraction
+		: without_leading_zeros(n.fraction));
+	if (end == start)
+		return SPAN("0");
+	size_t all = end;
+	while (out[end - 1] == '0')
+		end--;
+	int64_t shift = (int64_t)(all - end) - (int64_t)n.fraction.len;
+	return span_of(out, end + put_exponent(out + end, &n, shift));
 }
 
 /* The digits with a point before the last `fraction` of them. */

@@ -16,7 +16,7 @@ enum { DIGEST_BYTES = 16, DIGEST_HEX = 2 * DIGEST_BYTES };
 
 struct digest {
 	crypto_generichash_state state;
-	/* What is short waits for more: a call for each costs more. */
+	/* Short parts are gathered here, as a call for each costs more. */
 	uint8_t gathered[256];
 	size_t n_gathered;
 };

@@ -57,7 +57,7 @@ digits_pad(char *out, size_t width, int64_t number)
 		*out = (char)('0' + number % 10);
 }
 
-/* Whether one more digit still fits into 64 bits. */
+/* True where one more digit still fits into 64 bits. */
 static bool
 has_room(uint64_t number)
 {

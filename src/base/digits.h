@@ -14,7 +14,7 @@
  * behind them), and no number above a bound.  Pure; any thread.
  */
 
-/* What a number may need, with its sign. */
+/* The most bytes that a number may need, with its sign. */
 enum { DIGITS_MAX = 20 };
 
 /* Writes the number and returns how many bytes that were, no NUL. */

@@ -71,7 +71,7 @@ enum {
 	CHAINS = 64,
 };
 
-/* Those of a chain, each with its number, from 1 on; 0 ends it. */
+/* The fields of a chain, each by its number, from 1 on; 0 ends it. */
 static uint8_t chain_first[CHAINS], chain_next[REQUEST_FIELDS + 1];
 
 /* Names end with letters, whose capitals differ in a bit that is left out. */

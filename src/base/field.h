@@ -44,7 +44,7 @@ fields_first(const struct fields *fields, struct span name)
  */
 bool field_names_meet(struct span a, struct span b);
 
-/* What becomes of a request's field: tbl/request_fields.h. */
+/* The kind of a request's field decides what becomes of it. */
 enum field_kind {
 	FIELD_OTHER, /* it goes on as it came */
 	FIELD_HOP,
@@ -58,15 +58,15 @@ enum field_kind field_kind_met(struct span name);
 
 /* True of the bytes of a token: names and methods (RFC 9110, 5.6.2). */
 bool field_is_token(struct span s);
-/* How many bytes, from the first on, are such. */
+/* How many bytes, from the first on, are of that kind. */
 size_t field_token_bytes(struct span s);
 /*
- * What stands behind the scheme of credentials and its blanks (RFC 9110,
+ * Finds what stands behind the scheme of credentials and its blanks (RFC 9110,
  * section 11.4); false: another scheme.
  */
 bool field_credentials(
     struct span value, struct span scheme, struct span *ret_rest);
 /* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */
 bool field_is_value(struct span s);
-/* How many bytes, from the first on, are such. */
+/* How many bytes, from the first on, are of that kind. */
 size_t field_value_bytes(struct span s);

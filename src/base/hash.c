@@ -13,7 +13,7 @@ bucket_of(const struct hash *hash, uint64_t value)
 	return &hash->buckets[value & (hash->n_buckets - 1)];
 }
 
-/* As many buckets as items, or more. */
+/* Doubles the buckets, so that there are never fewer than items. */
 static void
 grow(struct hash *hash)
 {

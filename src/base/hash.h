@@ -26,9 +26,9 @@ struct hash {
 
 /* Two items may have one hash; the same item is added once. */
 void hash_add(struct hash *hash, struct hash_item *item, uint64_t value);
-/* It is in the table. */
+/* The item must be in the table. */
 void hash_remove(struct hash *hash, struct hash_item *item);
-/* One with that hash, and the next one with the same; or NULL. */
+/* Finds an item with that hash, and the next one with the same; or NULL. */
 struct hash_item *hash_find(const struct hash *hash, uint64_t value);
 struct hash_item *hash_find_next(const struct hash_item *item);
 /* Frees the buckets; the items are the caller's, and in no table any more. */
@@ -38,7 +38,7 @@ struct hash_item *hash_first(const struct hash *hash);
 struct hash_item *hash_after(
     const struct hash *hash, const struct hash_item *item);
 
-/* For each item with that hash, and for each; item is declared before. */
+/* Walks over the items with that hash; item is declared before. */
 #define HASH_EACH_OF(item, hash, value, member)                               \
 	for (struct hash_item *item##_at = hash_find(hash, value);            \
 		item##_at != NULL &&                                          \
@@ -46,7 +46,7 @@ struct hash_item *hash_after(
 		     item##_at, __typeof__(*(item)), member),                 \
 		    1);                                                       \
 		item##_at = hash_find_next(item##_at))
-/* The item at hand may be removed. */
+/* Walks over all items; the item at hand may be removed. */
 #define HASH_EACH(item, hash, member)                                         \
 	for (struct hash_item *item##_at = hash_first(hash), *item##_then;    \
 		item##_at != NULL &&                                          \
@@ -68,7 +68,7 @@ hash_of_digest(const uint8_t *digest)
 	return value;
 }
 
-/* Of a number; neighbours get far apart (the finalizer of MurmurHash3). */
+/* The hash of a number; neighbours get far apart (as in MurmurHash3). */
 static inline uint64_t
 hash_of_number(uint64_t number)
 {

@@ -8,7 +8,7 @@
 	d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7"                        \
 	d "8" d "9" d "a" d "b" d "c" d "d" d "e" d "f"
 
-/* Of each byte both digits. */
+/* Both digits of each byte. */
 static const char pairs[] =
     ROW("0") ROW("1") ROW("2") ROW("3") ROW("4") ROW("5") ROW("6") ROW("7")
     ROW("8") ROW("9") ROW("a") ROW("b") ROW("c") ROW("d") ROW("e") ROW("f");

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/json.h"
-
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/ascii.h"
 #include "base/decimal.h"
 #include "base/digits.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -41,16 +40,7 @@ struct reader {
 	const char *end;
 };
 
-static bool read_value(struct reader *r, unsigned depth, struct json *json);
-static bool read_items(struct reader *r, unsigned depth, struct json *json);
-static bool sort_members(struct arena *arena, struct json *object);
-static bool read_word(struct reader *r, struct span word);
-static bool read_json_number(struct reader *r, struct span *ret_text);
-static bool read_string(struct reader *r, struct span *ret_text);
-static bool unescape_string(
-    struct arena *arena, struct span raw, struct span *ret_text);
-
-/* --- reading --- */
+/* --- words, numbers and strings --- */
 
 static void
 skip_blanks(struct reader *r)
@@ -70,18 +60,203 @@ read_char(struct reader *r, char c)
 	return true;
 }
 
-const struct json *
-json_read(struct arena *arena, struct span text)
+/* Takes these bytes where they are next. */
+static bool
+read_word(struct reader *r, struct span word)
 {
-	if (text.len == 0)
-		return NULL;
-	struct reader r = {arena, text.ptr, text.ptr + text.len};
-	struct json *json = arena_alloc(arena, sizeof(*json));
-	skip_blanks(&r);
-	if (!read_value(&r, 0, json))
-		return NULL;
-	skip_blanks(&r);
-	return r.at == r.end ? json : NULL;
+	if (!span_starts(span_of(r->at, (size_t)(r->end - r->at)), word))
+		return false;
+	r->at += word.len;
+	return true;
+}
+
+/* Takes one digit at least. */
+static bool
+skip_digits(struct reader *r)
+{
+	const char *begin = r->at;
+	while (r->at < r->end && ascii_is_digit(*r->at))
+		r->at++;
+	return r->at > begin;
+}
+
+static bool
+read_number(struct reader *r, struct span *ret_text)
+{
+	const char *begin = r->at;
+	read_char(r, '-');
+	if (!read_char(r, '0') && !skip_digits(r))
+		return false;
+	if (read_char(r, '.') && !skip_digits(r))
+		return false;
+	if (read_char(r, 'e') || read_char(r, 'E')) {
+		if (!read_char(r, '-'))
+			read_char(r, '+');
+		if (!skip_digits(r))
+			return false;
+	}
+	*ret_text = decimal_spelling(
+	    r->arena, span_of(begin, (size_t)(r->at - begin)));
+	return true;
+}
+
+/* Takes a backslash, u and four hex digits; -1 where they are not. */
+static int32_t
+take_unit(struct span *in)
+{
+	int32_t unit = 0;
+	if (in->len < 6 || in->ptr[0] != '\\' || in->ptr[1] != 'u')
+		return -1;
+	for (size_t i = 2; i < 6; i++) {
+		int digit = ascii_hex_value(in->ptr[i]);
+		if (digit < 0)
+			return -1;
+		unit = unit * 16 + digit;
+	}
+	*in = span_from(*in, 6);
+	return unit;
+}
+
+/* Takes one escape, of one or two units; 0 bytes where it is none. */
+static size_t
+unescape_one(struct span *in, char *out)
+{
+	static const char from[] = "\"\\/bfnrt";
+	static const char to[] = "\"\\/\b\f\n\r\t";
+	if (in->ptr[1] != 'u') {
+		const char *p = memchr(from, in->ptr[1], sizeof(from) - 1);
+		if (p == NULL)
+			return 0;
+		*out = to[p - from];
+		*in = span_from(*in, 2);
+		return 1;
+	}
+	int32_t c = take_unit(in);
+	if (c < 0 || (c >= 0xdc00 && c <= 0xdfff))
+		return 0;
+	if (c >= 0xd800 && c <= 0xdbff) {
+		int32_t low = take_unit(in);
+		if (low < 0xdc00 || low > 0xdfff)
+			return 0;
+		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+	}
+	return utf8_put((uint32_t)c, out);
+}
+
+/* No escape is shorter than what it stands for. */
+static bool
+unescape_string(struct arena *arena, struct span raw, struct span *ret_text)
+{
+	char *out = arena_alloc(arena, raw.len);
+	size_t len = 0;
+	while (raw.len) {
+		if (raw.ptr[0] != '\\') {
+			out[len++] = raw.ptr[0];
+			raw = span_from(raw, 1);
+			continue;
+		}
+		size_t n = unescape_one(&raw, out + len);
+		if (n == 0)
+			return false;
+		len += n;
+	}
+	*ret_text = span_of(out, len);
+	return true;
+}
+
+static bool
+read_string(struct reader *r, struct span *ret_text)
+{
+	bool escaped = false;
+	if (!read_char(r, '"'))
+		return false;
+	const char *begin = r->at;
+	while (r->at < r->end && *r->at != '"') {
+		if ((unsigned char)*r->at < 0x20)
+			return false;
+		if (*r->at++ == '\\') {
+			escaped = true;
+			if (r->at < r->end)
+				r->at++; /* it may be a quote */
+		}
+	}
+	struct span raw = span_of(begin, (size_t)(r->at - begin));
+	if (!read_char(r, '"') || !utf8_is_valid(raw))
+		return false;
+	if (escaped)
+		return unescape_string(r->arena, raw, ret_text);
+	*ret_text = raw;
+	return true;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	struct span x = (*(struct json *const *)a)->name;
+	struct span y = (*(struct json *const *)b)->name;
+	size_t least = x.len < y.len ? x.len : y.len;
+	int order = least ? memcmp(x.ptr, y.ptr, least) : 0;
+	return order ? order : (x.len > y.len) - (x.len < y.len);
+}
+
+/* Sorts the members by their names; false where a name is there twice. */
+static bool
+sort_members(struct arena *arena, struct json *object)
+{
+	if (object->count < 2)
+		return true;
+	struct json **order =
+	    arena_alloc(arena, object->count * sizeof(struct json *));
+	size_t n = 0;
+	for (struct json *m = object->first; m; m = m->next)
+		order[n++] = m;
+	qsort(order, n, sizeof(struct json *), compare_names);
+
+	object->first = order[0];
+	for (size_t i = 0; i < n; i++) {
+		order[i]->next = i + 1 < n ? order[i + 1] : NULL;
+		if (i > 0 && span_eq(order[i - 1]->name, order[i]->name))
+			return false;
+	}
+	return true;
+}
+
+/* --- values --- */
+
+static bool read_value(struct reader *r, unsigned depth, struct json *json);
+
+/* The elements of an array or the members of an object, and its brackets. */
+static bool
+read_items(struct reader *r, unsigned depth, struct json *json)
+{
+	bool named = json->type == JSON_OBJECT;
+	char closing = named ? '}' : ']';
+	struct json **link = &json->first;
+	if (depth > JSON_DEPTH)
+		return false;
+	r->at++;
+	skip_blanks(r);
+	if (read_char(r, closing))
+		return true;
+	do {
+		struct json *item = arena_alloc(r->arena, sizeof(*item));
+		*link = item;
+		link = &item->next;
+		json->count++;
+		skip_blanks(r);
+		if (named) {
+			if (!read_string(r, &item->name))
+				return false;
+			skip_blanks(r);
+			if (!read_char(r, ':'))
+				return false;
+			skip_blanks(r);
+		}
+		if (!read_value(r, depth, item))
+			return false;
+		skip_blanks(r);
+	} while (read_char(r, ','));
+	return read_char(r, closing);
 }
 
 static bool
@@ -111,212 +286,22 @@ read_value(struct reader *r, unsigned depth, struct json *json)
 		    sort_members(r->arena, json);
 	default:
 		json->type = JSON_NUMBER;
-		return read_json_number(r, &json->text);
+		return read_number(r, &json->text);
 	}
 }
 
-/* The elements of an array or the members of an object, and its brackets. */
-static bool
-read_items(struct reader *r, unsigned depth, struct json *json)
+const struct json *
+json_read(struct arena *arena, struct span text)
 {
-	bool named = json->type == JSON_OBJECT;
-	char closing = named ? '}' : ']';
-	struct json **link = &json->first;
-
-	if (depth > JSON_DEPTH)
-		return false;
-	r->at++;
-	skip_blanks(r);
-	if (read_char(r, closing))
-		return true;
-	do {
-		struct json *item = arena_alloc(r->arena, sizeof(*item));
-		*link = item;
-		link = &item->next;
-		json->count++;
-		skip_blanks(r);
-		if (named) {
-			if (!read_string(r, &item->name))
-				return false;
-			skip_blanks(r);
-			if (!read_char(r, ':'))
-				return false;
-			skip_blanks(r);
-		}
-		if (!read_value(r, depth, item))
-			return false;
-		skip_blanks(r);
-	} while (read_char(r, ','));
-	return read_char(r, closing);
-}
-
-static int
-compare_names(const void *a, const void *b)
-{
-	struct span x = (*(struct json *const *)a)->name;
-	struct span y = (*(struct json *const *)b)->name;
-	size_t least = x.len < y.len ? x.len : y.len;
-	int order = least ? memcmp(x.ptr, y.ptr, least) : 0;
-
-	return order ? order : (x.len > y.len) - (x.len < y.len);
-}
-
-/* False where a name is there twice. */
-static bool
-sort_members(struct arena *arena, struct json *object)
-{
-	if (object->count < 2)
-		return true;
-	struct json **order =
-	    arena_alloc(arena, object->count * sizeof(struct json *));
-	size_t n = 0;
-	for (struct json *m = object->first; m; m = m->next)
-		order[n++] = m;
-	qsort(order, n, sizeof(struct json *), compare_names);
-
-	object->first = order[0];
-	for (size_t i = 0; i < n; i++) {
-		order[i]->next = i + 1 < n ? order[i + 1] : NULL;
-		if (i > 0 && span_eq(order[i - 1]->name, order[i]->name))
-			return false;
-	}
-	return true;
-}
-
-static bool
-read_word(struct reader *r, struct span word)
-{
-	if (!span_starts(span_of(r->at, (size_t)(r->end - r->at)), word))
-		return false;
-	r->at += word.len;
-	return true;
-}
-
-/* One digit at least. */
-static bool
-skip_number_digits(struct reader *r)
-{
-	const char *begin = r->at;
-
-	while (r->at < r->end && ascii_is_digit(*r->at))
-		r->at++;
-	return r->at > begin;
-}
-
-static bool
-read_json_number(struct reader *r, struct span *ret_text)
-{
-	const char *begin = r->at;
-
-	read_char(r, '-');
-	if (!read_char(r, '0') && !skip_number_digits(r))
-		return false;
-	if (read_char(r, '.') && !skip_number_digits(r))
-		return false;
-	if (read_char(r, 'e') || read_char(r, 'E')) {
-		if (!read_char(r, '-'))
-			read_char(r, '+');
-		if (!skip_number_digits(r))
-			return false;
-	}
-	*ret_text = decimal_spelling(
-	    r->arena, span_of(begin, (size_t)(r->at - begin)));
-	return true;
-}
-
-static bool
-read_string(struct reader *r, struct span *ret_text)
-{
-	bool escaped = false;
-
-	if (!read_char(r, '"'))
-		return false;
-	const char *begin = r->at;
-	while (r->at < r->end && *r->at != '"') {
-		if ((unsigned char)*r->at < 0x20)
-			return false;
-		if (*r->at++ == '\\') {
-			escaped = true;
-			if (r->at < r->end)
-				r->at++; /* it may be a quote */
-		}
-	}
-	struct span raw = span_of(begin, (size_t)(r->at - begin));
-	if (!read_char(r, '"') || !utf8_is_valid(raw))
-		return false;
-	if (escaped)
-		return unescape_string(r->arena, raw, ret_text);
-	*ret_text = raw;
-	return true;
-}
-
-/* --- strings --- */
-
-/* Takes a backslash, u and four hex digits; -1 where they are not. */
-static int32_t
-take_unit(struct span *in)
-{
-	int32_t unit = 0;
-
-	if (in->len < 6 || in->ptr[0] != '\\' || in->ptr[1] != 'u')
-		return -1;
-	for (size_t i = 2; i < 6; i++) {
-		int digit = ascii_hex_value(in->ptr[i]);
-		if (digit < 0)
-			return -1;
-		unit = unit * 16 + digit;
-	}
-	*in = span_from(*in, 6);
-	return unit;
-}
-
-/* Takes one escape, of one or two units; 0 bytes where it is none. */
-static size_t
-unescape_one(struct span *in, char *out)
-{
-	static const char from[] = "\"\\/bfnrt";
-	static const char to[] = "\"\\/\b\f\n\r\t";
-
-	if (in->ptr[1] != 'u') {
-		const char *p = memchr(from, in->ptr[1], sizeof(from) - 1);
-		if (p == NULL)
-			return 0;
-		*out = to[p - from];
-		*in = span_from(*in, 2);
-		return 1;
-	}
-	int32_t c = take_unit(in);
-	if (c < 0 || (c >= 0xdc00 && c <= 0xdfff))
-		return 0;
-	if (c >= 0xd800 && c <= 0xdbff) {
-		int32_t low = take_unit(in);
-		if (low < 0xdc00 || low > 0xdfff)
-			return 0;
-		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-	}
-	return utf8_put((uint32_t)c, out);
-}
-
-/* No escape is shorter than what it stands for. */
-static bool
-unescape_string(struct arena *arena, struct span raw, struct span *ret_text)
-{
-	char *out = arena_alloc(arena, raw.len);
-	size_t len = 0;
-
-	while (raw.len) {
-		if (raw.ptr[0] != '\\') {
-			out[len++] = raw.ptr[0];
-			raw = span_from(raw, 1);
-			continue;
-		}
-		size_t n = unescape_one(&raw, out + len);
-		if (n == 0)
-			return false;
-		len += n;
-	}
-	*ret_text = span_of(out, len);
-	return true;
+	if (text.len == 0)
+		return NULL;
+	struct reader r = {arena, text.ptr, text.ptr + text.len};
+	struct json *json = arena_alloc(arena, sizeof(*json));
+	skip_blanks(&r);
+	if (!read_value(&r, 0, json))
+		return NULL;
+	skip_blanks(&r);
+	return r.at == r.end ? json : NULL;
 }
 
 /* --- what was read --- */
@@ -384,7 +369,6 @@ static const struct json *
 find_element(const struct json *array, struct span text)
 {
 	int64_t index;
-
 	if (text.len > 1 && text.ptr[0] == '0')
 		return NULL;
 	if (!digits_read(text, INT64_MAX, &index) ||
@@ -437,7 +421,6 @@ digest_value(const struct json *json, const struct holes *holes,
     struct digest *digest)
 {
 	static const char tags[] = "nft#s[{";
-
 	if (is_hole(holes, json)) {
 		digest_part(digest, SPAN("-"));
 		return;
@@ -464,7 +447,6 @@ json_digest(const struct json *json, const struct pointers *ignore,
     struct digest *digest)
 {
 	struct holes holes = {NULL, 0};
-
 	if (ignore && ignore->count > 0)
 		holes.list = mem_zero(ignore->count * sizeof(struct json *));
 	for (size_t i = 0; ignore && i < ignore->count; i++) {

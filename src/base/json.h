@@ -25,7 +25,7 @@ enum { JSON_DEPTH = 128 };
 MUST_USE const struct json *json_read(struct arena *arena, struct span text);
 
 /*
- * What a pointer leads to (RFC 6901, section 4); NULL where there is
+ * Finds what a pointer leads to (RFC 6901, section 4); NULL where there is
  * nothing.
  */
 MUST_USE const struct json *json_at(

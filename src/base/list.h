@@ -17,7 +17,7 @@ struct list {
 	struct list *prev;
 };
 
-/* For heads; items need none. */
+/* Heads must be initialized; items need not. */
 static inline void
 list_init(struct list *head)
 {
@@ -30,14 +30,14 @@ list_empty(const struct list *head)
 	return head->next == head;
 }
 
-/* Whether an item is in a list. */
+/* True where an item is in a list. */
 static inline bool
 list_linked(const struct list *item)
 {
 	return item->next != NULL;
 }
 
-/* Before that item; before the head is the list's end. */
+/* Adds an item before another; before the head is the list's end. */
 static inline void
 list_add_before(struct list *at, struct list *item)
 {
@@ -59,7 +59,7 @@ list_add_first(struct list *head, struct list *item)
 	list_add_before(head->next, item);
 }
 
-/* Always allowed. */
+/* Allowed also where the item is in no list. */
 static inline void
 list_remove(struct list *item)
 {
@@ -70,7 +70,7 @@ list_remove(struct list *item)
 	item->next = item->prev = NULL;
 }
 
-/* All items of one list, behind those of another; the first is empty then. */
+/* Moves all items of one list behind those of another. */
 static inline void
 list_move_all(struct list *from, struct list *to)
 {
@@ -91,7 +91,7 @@ list_move_all(struct list *from, struct list *to)
 	(list_empty(head) ? NULL                                              \
 			  : CONTAINER_OF((head)->prev, type, member))
 
-/* For each item, a pointer declared before; the item at hand may be removed. */
+/* Walks over all items; item is declared before, and may be removed. */
 #define LIST_EACH(item, head, member)                                         \
 	for (struct list *item##_at = (head)->next,                           \
 			 *item##_then = item##_at->next;                      \

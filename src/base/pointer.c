@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/pointer.h"
-
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/pointer.h"
 
 static bool
 is_pointer(struct span text)
@@ -19,10 +18,7 @@ is_pointer(struct span text)
 	return true;
 }
 
-/*
- * The segments and their text are one piece of memory, so that free() of the
- * segments frees it.
- */
+/* One piece of memory has the segments and their text. */
 bool
 pointer_read(struct span text, struct pointer *ret_pointer)
 {

@@ -9,12 +9,12 @@
 struct renewable;
 struct renewed;
 
-/* Of an object, which is freed by free_object when nobody uses it any more. */
+/* Takes an object, which free_object frees when nobody uses it any more. */
 struct renewable *renewable_new(
     void *object, void (*free_object)(void *object));
 /* Nulls the pointer, accepts NULL; what was borrowed lives on. */
 void renewable_free(struct renewable **renewable);
-/* From here on it has the object of the other, which has it too. */
+/* From here on it shares the object of the other. */
 void renewable_renew(
     struct renewable *renewable, const struct renewable *newer);
 

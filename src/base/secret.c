@@ -7,7 +7,7 @@
 void *
 secret_alloc(size_t bytes)
 {
-	/* It is guarded by what is drawn when libsodium begins. */
+	/* Its guards are drawn at random when libsodium begins. */
 	must(sodium_init() >= 0);
 	void *secret = sodium_malloc(bytes);
 	must(secret != NULL);

@@ -100,3 +100,18 @@ span_next(struct span *list, char separator, struct span *ret_piece)
 	*list = end ? span_from(*list, len + 1) : (struct span){NULL, 0};
 	return true;
 }
+
+/*
+ * Cuts everything up to a byte off the front of *left, and the byte itself;
+ * false, and nothing is written, where that byte is not in it.
+ */
+static inline bool
+span_cut(struct span *left, char byte, struct span *ret_piece)
+{
+	const char *end = left->len ? memchr(left->ptr, byte, left->len) : NULL;
+	if (end == NULL)
+		return false;
+	*ret_piece = span_of(left->ptr, (size_t)(end - left->ptr));
+	*left = span_from(*left, ret_piece->len + 1);
+	return true;
+}

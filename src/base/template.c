@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/template.h"
-
 #include <stdlib.h>
 
 #include "base/field.h"
 #include "base/mem.h"
+#include "base/template.h"
 
 /* --- one variable --- */
 
@@ -21,15 +20,10 @@ static const struct {
     {{"header:", 7}, TEMPLATE_HEADER},
 };
 
-static bool
-takes_argument(struct span name)
-{
-	return name.ptr[name.len - 1] == ':';
-}
-
 /*
- * Which of the allowed ones it is, and its argument; TEMPLATE_TEXT: none.
- * A name is a variable only where that is allowed: "{id}" may be a {NAME}.
+ * Finds which of the allowed variables stands between the braces, and its
+ * argument; TEMPLATE_TEXT: none.  A name is a variable only where that is
+ * allowed: "{id}" may be a {NAME}.
  */
 static struct template_piece
 find_variable(struct span inner, unsigned kinds)
@@ -40,40 +34,30 @@ find_variable(struct span inner, unsigned kinds)
 		if ((kinds & 1u << variables[i].kind) == 0 ||
 		    !span_starts(inner, name))
 			continue;
-		if (takes_argument(name))
+		if (name.ptr[name.len - 1] == ':')
 			piece.text = span_from(inner, name.len);
 		else if (inner.len > name.len)
 			continue;
 		piece.kind = variables[i].kind;
 	}
-	return piece;
-}
-
-/* Whether {NAME} may be short for {path:NAME}. */
-static bool
-is_bare(struct span inner)
-{
-	return !span_eq(inner, SPAN("key")) &&
-	    (inner.len == 0 || memchr(inner.ptr, ':', inner.len) == NULL);
-}
-
-/* The same, where a bare NAME may be one, too. */
-static struct template_piece
-find_any(struct span inner, unsigned kinds)
-{
-	struct template_piece piece = find_variable(inner, kinds);
+	/* {NAME} may be short for {path:NAME}. */
 	if (piece.kind == TEMPLATE_TEXT &&
-	    (kinds & 1u << TEMPLATE_BARE) != 0 && is_bare(inner))
+	    (kinds & 1u << TEMPLATE_BARE) != 0 &&
+	    !span_eq(inner, SPAN("key")) &&
+	    (inner.len == 0 || memchr(inner.ptr, ':', inner.len) == NULL))
 		piece.kind = TEMPLATE_PATH;
 	return piece;
 }
 
-/* What is between the braces; NULL: it is well. */
+/*
+ * Reads the text between two braces.  NULL, or a message that says what is
+ * wrong.
+ */
 static const char *
 read_variable(
     struct span inner, unsigned kinds, struct template_piece *ret_piece)
 {
-	struct template_piece piece = find_any(inner, kinds);
+	struct template_piece piece = find_variable(inner, kinds);
 	if (piece.kind == TEMPLATE_TEXT)
 		return "has a variable that is not known here";
 	if (piece.kind == TEMPLATE_HEADER && !field_is_token(piece.text))
@@ -148,7 +132,7 @@ template_unknown(const char *text, unsigned kinds)
 			break;
 		struct span inner =
 		    span_of(text + 1, (size_t)(end - text) - 1);
-		if (find_any(inner, kinds).kind == TEMPLATE_TEXT)
+		if (find_variable(inner, kinds).kind == TEMPLATE_TEXT)
 			return inner;
 	}
 	return (struct span){NULL, 0};
@@ -182,7 +166,7 @@ template_has(const struct template *t, enum template_kind kind)
 	return false;
 }
 
-/* The same for the pieces from that one on. */
+/* As template_match, for the pieces from that one on. */
 static bool
 match_from(const struct template *t, size_t at, struct span text,
     struct span *values)

@@ -42,7 +42,7 @@ struct template {
 MUST_USE const char *template_read(
     const char *text, unsigned kinds, struct template *ret_template);
 /*
- * What stands between the first braces of a text that are no allowed variable,
+ * Finds the text between the first braces that are no allowed variable,
  * of any kind; its ptr is NULL where there are none.  It points into the text.
  */
 struct span template_unknown(const char *text, unsigned kinds);
@@ -53,10 +53,10 @@ struct span template_unknown(const char *text, unsigned kinds);
 const char *template_spelling(enum template_kind kind);
 /* Frees what was read, and makes it a template of nothing. */
 void template_clear(struct template *t);
-/* Whether a variable of that kind is in it. */
+/* True where a variable of that kind is in it. */
 bool template_has(const struct template *t, enum template_kind kind);
 /*
- * Whether the text is what the template may become: each variable a run of
+ * True where the template may become the text: each variable is a run of
  * bytes other than "/", one at least, which goes to values (as many as the
  * template has pieces; those of its text stay as they were).
  */

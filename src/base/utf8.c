@@ -44,7 +44,6 @@ size_t
 utf8_put(uint32_t c, char *ret_bytes)
 {
 	uint8_t *p = (uint8_t *)ret_bytes;
-
 	if (c < 0x80) {
 		p[0] = (uint8_t)c;
 		return 1;
@@ -52,7 +51,7 @@ utf8_put(uint32_t c, char *ret_bytes)
 	size_t len = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 	for (size_t i = len; i-- > 1; c >>= 6)
 		p[i] = (uint8_t)(0x80 | (c & 0x3f));
-	/* As many ones as bytes, a zero, the bits that are left. */
+	/* The first has a one for each byte, a zero, and the rest. */
 	p[0] = (uint8_t)((0xf00 >> len) | c);
 	return len;
 }

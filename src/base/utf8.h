@@ -11,13 +11,15 @@
  */
 bool utf8_is_valid(struct span s);
 
-/* How long the character is that s, which is not empty, begins with; 0: it
- * is none. */
+/*
+ * The bytes of the character that s, which is not empty, begins with; 0: they
+ * are none.
+ */
 size_t utf8_length(struct span s);
 
 /*
- * The same, where a terminal shows the character and does not obey it: 0 for
- * controls too (C0, DEL, and C1, which are U+0080 to U+009F).
+ * As utf8_length, where a terminal shows the character and does not obey it: 0
+ * for controls too (C0, DEL, and C1, which are U+0080 to U+009F).
  */
 size_t utf8_shown(struct span s);
 
