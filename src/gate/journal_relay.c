@@ -343,7 +343,7 @@ on_pass_due(void *arg)
 	struct journal_relay *relay = arg;
 	struct store *store = relay->home.store;
 	if (relay->adoption != NULL && INVARIANT(dead_journals))
-		journal_adoption_look(relay->adoption, store_origin(store),
+		journal_adoption_search(relay->adoption, store_origin(store),
 		    store_origin_is_settled(store));
 	count_entries(relay);
 	journal_relay_can_write(relay);
@@ -388,7 +388,7 @@ journal_relay_init(struct journal_relay *relay,
 	journal_writer_init(
 	    &relay->writer, home->loop, journal, on_written, relay);
 	if (adopts && INVARIANT(dead_journals) && INVARIANT(dead_first))
-		journal_adoption_look_first(
+		journal_adoption_search_first(
 		    relay->adoption, store_origin(home->store));
 	timer_set(&relay->timer, 0);
 }

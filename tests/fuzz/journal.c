@@ -8,7 +8,7 @@
 #include "fuzz/fuzz.h"
 #include "lib/journal_entries.h"
 #include "store/journal/journal_entry.h"
-#include "store/journal/journal_private.h"
+#include "store/journal/journal.h"
 
 /*
  * A journal is written as the input says, then damaged as it says, and loaded
@@ -96,6 +96,7 @@ static void
 write_entry(struct story *s, enum journal_kind kind, struct span answer)
 {
 	uint8_t fixed[JOURNAL_FIXED_BYTES];
+	struct span all[JOURNAL_PARTS];
 	struct journal_entry entry = {
 		.kind = kind,
 		.attempt = (uint32_t)s->next_id,
@@ -111,8 +112,8 @@ write_entry(struct story *s, enum journal_kind kind, struct span answer)
 		return;
 	memset(entry.key_id.bytes, (int)s->count, sizeof entry.key_id.bytes);
 	memset(entry.owner.bytes, 'o', sizeof entry.owner.bytes);
-	journal_entry_put_fixed(&entry, fixed);
-	const struct span parts[] = {span_of(fixed, sizeof fixed), answer};
+	journal_entry_put(&entry, fixed, all);
+	const struct span parts[] = {all[0], answer};
 	add_record(s, journal_entry_letter(kind), s->next_id++, parts);
 	s->list[s->count++] =
 	    (struct written){entry, s->file.len, false};

@@ -98,8 +98,8 @@ journal_message(const struct journal *journal)
 	return journal->gateway->disk_full ? "no space" : "";
 }
 
-enum journal_look
-journal_look(struct journal *journal, int64_t now_us)
+enum journal_health
+journal_check(struct journal *journal, int64_t now_us)
 {
 	return journal_is_writable(journal, now_us) ? JOURNAL_WELL
 						    : JOURNAL_UNWELL;

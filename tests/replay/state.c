@@ -114,7 +114,8 @@ static uint64_t
 hash_writer(const struct journal_writer *writer)
 {
 	return (uint64_t)writer->writable << 2 |
-	    (uint64_t)(writer->work != NULL) << 1 | (writer->first != NULL);
+	    (uint64_t)(writer->work != NULL) << 1 |
+	    !list_empty(&writer->waiting);
 }
 
 static uint64_t timers_sum;

@@ -66,7 +66,7 @@ clear_doctor(struct doctor *doctor)
 	free(doctor->sources);
 	doctor_reconcile_clear(doctor);
 	doctor_relays_clear(doctor);
-	journal_survey_clear(&doctor->journal);
+	journal_folder_survey_clear(&doctor->journal);
 }
 
 /* --- printing --- */

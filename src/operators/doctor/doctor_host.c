@@ -179,7 +179,8 @@ doctor_host_look(struct doctor *doctor)
 		if (doctor->redises[i].store_id != NULL)
 			origin_id(doctor->conf,
 			    span_str(doctor->redises[i].store_id), ours.id);
-	if (!journal_survey(doctor->conf->state_dir, &ours, &doctor->journal))
+	if (!journal_folder_survey(
+		doctor->conf->state_dir, &ours, &doctor->journal))
 		doctor->journal_error = errno;
 }
 

@@ -7,7 +7,7 @@
 #include "operators/probe/diagnostics.h"
 #include "operators/probe/sentinel_query.h"
 #include "operators/probe/source_query.h"
-#include "store/journal/journal_survey.h"
+#include "store/journal/journal_folder.h"
 
 /*
  * What the files of `doctor` share: what was looked at, and what they have

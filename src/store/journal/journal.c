@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/journal/journal_aside.h"
-#include "store/journal/journal_private.h"
+#include "base/test_build.h"
+#include "store/journal/journal.h"
 
-enum { ROOM_FIRST = 16 };
+enum {
+	CHECK_US = 1000000,
+	CHUNK_BYTES = 16 * 1024, /* of one write */
+	ROOM_FIRST = 16,         /* in entries */
+};
 
 /* An entry, and where it stands. */
 struct entry_at {
@@ -22,10 +28,20 @@ struct entry_at {
 
 struct journal {
 	int folder;
-	struct journal_file file;
+	int file;   /* locked */
+	char *name; /* of the file */
+	enum journal_format format;
 
 	/* --- of whoever writes --- */
+	off_t end;    /* of what is valid: the next record goes here */
 	off_t synced; /* the end of what the disk has for certain */
+	/*
+	 * There may be bytes behind the end.  True for a new file too, so that
+	 * the first check has it tried.
+	 */
+	bool torn;
+	char *message;    /* why it is not writable; NULL: it is */
+	int64_t check_us; /* when to check the disk again */
 	uint64_t next_id;
 
 	/* --- of all threads --- */
@@ -38,11 +54,224 @@ struct journal {
 	bool spoiled; /* an entry could not be read: the file is evidence */
 };
 
+/* --- the end of the file --- */
+
+/* Makes it not writable, for the reason in what and errno; false. */
+static bool
+fail(struct journal *journal, const char *what)
+{
+	int error = errno;
+	free(journal->message);
+	journal->message = mem_printf(
+	    "%s %s: %s", journal->name, what, strerror(error));
+	errno = error;
+	return false;
+}
+
+/*
+ * Cuts off what is behind the end.  Nothing is written before that has
+ * succeeded: behind a short record, the rest of a longer one that nobody was
+ * answered for could be taken for an entry.
+ */
+static bool
+cut_rest(struct journal *journal)
+{
+	if (journal->torn && INVARIANT(journal_mended) &&
+	    ftruncate(journal->file, journal->end) != 0)
+		return fail(journal, "cannot be truncated");
+	journal->torn = false;
+	return true;
+}
+
+/* Makes this the end; where the disk does not allow that now, then later. */
+static void
+move_end(struct journal *journal, off_t end)
+{
+	journal->end = end;
+	journal->torn = true;
+	cut_rest(journal);
+}
+
+/* A chunk of a record on its way to the file. */
+struct chunk {
+	char bytes[CHUNK_BYTES];
+	size_t len;
+	off_t at; /* in the file */
+};
+
+static bool
+write_chunk(struct journal *journal, struct chunk *chunk)
+{
+	for (size_t done = 0; done < chunk->len;) {
+		ssize_t written = pwrite(journal->file, chunk->bytes + done,
+		    chunk->len - done, chunk->at);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written == 0)
+			errno = ENOSPC; /* no file system should return that */
+		if (written <= 0)
+			return fail(journal, "cannot be written");
+		done += (size_t)written;
+		chunk->at += written;
+	}
+	chunk->len = 0;
+	return true;
+}
+
+/* Puts the mask on a part of the payload, which begins at that offset in it. */
+static bool
+write_part(struct journal *journal, struct chunk *chunk,
+    const struct journal_head *head, size_t offset, struct span part)
+{
+	for (size_t done = 0; done < part.len;) {
+		size_t room = sizeof chunk->bytes - chunk->len;
+		size_t len = part.len - done < room ? part.len - done : room;
+		memcpy(chunk->bytes + chunk->len, part.ptr + done, len);
+		journal_entry_mask(
+		    head, offset + done, chunk->bytes + chunk->len, len);
+		chunk->len += len;
+		done += len;
+		if (chunk->len == sizeof chunk->bytes &&
+		    !write_chunk(journal, chunk))
+			return false;
+	}
+	return true;
+}
+
+/* Writes a record behind the end, which stays where it is. */
+static bool
+write_record(struct journal *journal, char letter, uint64_t id,
+    const struct span *payload, unsigned n_payload)
+{
+	struct journal_head head = journal_entry_head(
+	    journal->format, letter, id, payload, n_payload);
+	struct chunk chunk = {.at = journal->end};
+	size_t offset = 0;
+	uint8_t bytes[JOURNAL_HEAD_BYTES];
+	if (!cut_rest(journal))
+		return false;
+	journal->torn = true;
+	journal_entry_put_head(&head, bytes);
+	chunk.len = journal_entry_head_bytes(journal->format);
+	memcpy(chunk.bytes, bytes, chunk.len);
+	for (unsigned i = 0; i < n_payload; i++) {
+		if (!write_part(journal, &chunk, &head, offset, payload[i]))
+			return false;
+		offset += payload[i].len;
+	}
+	return write_chunk(journal, &chunk);
+}
+
+/* Writes a record and moves the end behind it; false: all is as it was. */
+static bool
+append_record(struct journal *journal, char letter, uint64_t id,
+    const struct span *payload, unsigned n_payload)
+{
+	if (!write_record(journal, letter, id, payload, n_payload)) {
+		cut_rest(journal);
+		return false;
+	}
+	journal->end += (off_t)journal_entry_head_bytes(journal->format);
+	for (unsigned i = 0; i < n_payload; i++)
+		journal->end += (off_t)payload[i].len;
+	journal->torn = false;
+	return true;
+}
+
+/* Without a name, what is written to it would end with this process. */
+static bool
+has_name(struct journal *journal)
+{
+	struct stat st;
+	if (fstat(journal->file, &st) != 0)
+		return fail(journal, "cannot be examined");
+	errno = ENOENT;
+	return st.st_nlink > 0 || !INVARIANT(journal_has_name) ||
+	    fail(journal, "was removed");
+}
+
+static bool
+sync_file(struct journal *journal)
+{
+	if (INVARIANT(journal_synced) && fdatasync(journal->file) != 0)
+		return fail(journal, "cannot be synced");
+	return has_name(journal);
+}
+
+/* --- whether it can be written --- */
+
+enum journal_health
+journal_check(struct journal *journal, int64_t now_us)
+{
+	struct statvfs fs;
+	if (now_us < journal->check_us)
+		return journal->message == NULL ? JOURNAL_WELL
+						: JOURNAL_UNWELL;
+	journal->check_us = now_us + CHECK_US;
+	bool well = journal->message == NULL && !journal->torn;
+	if (fstatvfs(journal->file, &fs) != 0) {
+		fail(journal, "is on a file system that cannot be examined");
+		return JOURNAL_UNWELL;
+	}
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < JOURNAL_RESERVE_BYTES) {
+		errno = ENOSPC;
+		fail(journal, "has less than 1 MiB left to grow");
+		return JOURNAL_UNWELL;
+	}
+	return has_name(journal) && well ? JOURNAL_WELL : JOURNAL_TO_BE_TRIED;
+}
+
+/*
+ * It writes a record that means nothing (no entry has the id 0), and cuts it
+ * off.
+ */
+bool
+journal_try(struct journal *journal)
+{
+	bool ok = write_record(journal, JOURNAL_FINISHED, 0, NULL, 0) &&
+	    sync_file(journal);
+	ok = cut_rest(journal) && ok;
+	if (ok) {
+		free(journal->message);
+		journal->message = NULL;
+	}
+	return ok;
+}
+
+bool
+journal_is_writable(struct journal *journal, int64_t now_us)
+{
+	enum journal_health health = journal_check(journal, now_us);
+	return health == JOURNAL_TO_BE_TRIED ? journal_try(journal)
+					     : health == JOURNAL_WELL;
+}
+
+const char *
+journal_message(const struct journal *journal)
+{
+	return journal->message != NULL ? journal->message : "";
+}
+
 /* --- open entries --- */
+
+/* Locks what all threads use, also through a pointer that only reads. */
+static void
+lock(const struct journal *journal)
+{
+	must(pthread_mutex_lock(
+		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
+}
+
+static void
+unlock(const struct journal *journal)
+{
+	must(pthread_mutex_unlock(
+		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
+}
 
 /* The index of the first open entry that is not older than id. */
 static unsigned
-find_place(const struct journal *journal, uint64_t id)
+find_from(const struct journal *journal, uint64_t id)
 {
 	unsigned low = 0, high = journal->n_open;
 	while (low < high) {
@@ -56,14 +285,14 @@ find_place(const struct journal *journal, uint64_t id)
 }
 
 static bool
-is_open(const struct journal *journal, uint64_t id, unsigned *ret_place)
+is_open(const struct journal *journal, uint64_t id, unsigned *ret_index)
 {
-	*ret_place = find_place(journal, id);
-	return *ret_place < journal->n_open &&
-	    journal->entries[*ret_place].id == id;
+	*ret_index = find_from(journal, id);
+	return *ret_index < journal->n_open &&
+	    journal->entries[*ret_index].id == id;
 }
 
-/* Behind all others. */
+/* Notes an entry behind all others. */
 static void
 note_written(struct journal *journal, uint64_t id, off_t at,
     const struct journal_entry *entry)
@@ -93,25 +322,27 @@ forget(struct journal *journal, uint64_t id)
 	return true;
 }
 
-/* Locks what all threads use, also through a pointer that only reads. */
-static void
-lock(const struct journal *journal)
+void
+journal_forget(struct journal *journal, uint64_t id)
 {
-	must(pthread_mutex_lock(
-		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
+	lock(journal);
+	must(forget(journal, id));
+	unlock(journal);
 }
 
-static void
-unlock(const struct journal *journal)
+void
+journal_spoil(struct journal *journal, uint64_t id)
 {
-	must(pthread_mutex_unlock(
-		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
+	lock(journal);
+	must(forget(journal, id));
+	journal->spoiled = true;
+	unlock(journal);
 }
 
 const char *
 journal_name(const struct journal *journal)
 {
-	return journal->file.name;
+	return journal->name;
 }
 
 unsigned
@@ -140,7 +371,7 @@ journal_next(const struct journal *journal, const struct origin *ours,
     uint64_t after, uint64_t *ret_id)
 {
 	lock(journal);
-	unsigned i = find_place(journal, after + 1);
+	unsigned i = find_from(journal, after + 1);
 	while (ours != NULL && i < journal->n_open &&
 	    !origin_is_ours(&journal->entries[i].about.origin, ours))
 		i++;
@@ -151,8 +382,26 @@ journal_next(const struct journal *journal, const struct origin *ours,
 	return found;
 }
 
-/* Such an answer, among the first so many; or NULL. */
-static const struct entry_at *
+/* An open entry, of which there must be one with that id. */
+static struct entry_at
+entry_of(const struct journal *journal, uint64_t id)
+{
+	unsigned i;
+	lock(journal);
+	must(is_open(journal, id, &i));
+	struct entry_at e = journal->entries[i];
+	unlock(journal);
+	return e;
+}
+
+struct journal_about
+journal_about(const struct journal *journal, uint64_t id)
+{
+	return entry_of(journal, id).about;
+}
+
+/* Finds an answer for that key; its id is 0 where there is none. */
+static struct entry_at
 find_answer(const struct journal *journal, const struct origin *ours,
     const struct key_id *key_id, unsigned count)
 {
@@ -161,9 +410,9 @@ find_answer(const struct journal *journal, const struct origin *ours,
 		if (e->about.kind == JOURNAL_COMPLETE &&
 		    origin_is_ours(&e->about.origin, ours) &&
 		    !memcmp(&e->about.key_id, key_id, sizeof *key_id))
-			return e;
+			return *e;
 	}
-	return NULL;
+	return (struct entry_at){0};
 }
 
 bool
@@ -171,33 +420,23 @@ journal_has_answer(const struct journal *journal, const struct origin *ours,
     const struct key_id *key_id)
 {
 	lock(journal);
-	const void *found = find_answer(
+	struct entry_at e = find_answer(
 	    journal, ours, key_id, journal->n_open + journal->n_written);
 	unlock(journal);
-	return found != NULL;
-}
-
-struct journal_about
-journal_about(const struct journal *journal, uint64_t id)
-{
-	unsigned i;
-	lock(journal);
-	must(is_open(journal, id, &i));
-	struct journal_about about = journal->entries[i].about;
-	unlock(journal);
-	return about;
+	return e.id != 0;
 }
 
 static int
-read_at(const struct journal *journal, struct entry_at e, struct body *bytes,
-    struct journal_entry *ret_entry)
+read_entry(const struct journal *journal, const struct entry_at *e,
+    struct body *bytes, struct journal_entry *ret_entry)
 {
 	struct journal_head head;
-	const struct journal_file *f = &journal->file;
-	int error = journal_entry_read_head(f->format, f->fd, e.at, &head);
-	if (error != 0 || head.id != e.id)
+	int error = journal_entry_read_head(
+	    journal->format, journal->file, e->at, &head);
+	if (error != 0 || head.id != e->id)
 		return E_MALFORMED;
-	error = journal_entry_read(f->fd, e.at, &head, bytes, ret_entry);
+	error = journal_entry_read(
+	    journal->file, e->at, &head, bytes, ret_entry);
 	return error == 0 || error == E_NO_MEMORY ? error : E_MALFORMED;
 }
 
@@ -205,12 +444,8 @@ int
 journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
-	unsigned i;
-	lock(journal);
-	must(is_open(journal, id, &i));
-	struct entry_at e = journal->entries[i];
-	unlock(journal);
-	return read_at(journal, e, bytes, ret_entry);
+	struct entry_at e = entry_of(journal, id);
+	return read_entry(journal, &e, bytes, ret_entry);
 }
 
 int
@@ -219,53 +454,26 @@ journal_read_answer(const struct journal *journal, const struct origin *ours,
     struct journal_entry *ret_entry)
 {
 	lock(journal);
-	const struct entry_at *found =
+	struct entry_at e =
 	    find_answer(journal, ours, key_id, journal->n_open);
-	struct entry_at e = found != NULL ? *found : (struct entry_at){0};
 	unlock(journal);
 	return e.id == 0 ? E_NOT_FOUND
-			 : read_at(journal, e, bytes, ret_entry);
-}
-
-void
-journal_forget(struct journal *journal, uint64_t id)
-{
-	lock(journal);
-	must(forget(journal, id));
-	unlock(journal);
-}
-
-void
-journal_spoil(struct journal *journal, uint64_t id)
-{
-	lock(journal);
-	must(forget(journal, id));
-	journal->spoiled = true;
-	unlock(journal);
+			 : read_entry(journal, &e, bytes, ret_entry);
 }
 
 /* --- writing --- */
-
-const char *
-journal_message(const struct journal *journal)
-{
-	const char *message = journal->file.message;
-	return message != NULL ? message : "";
-}
 
 bool
 journal_write(struct journal *journal, const struct journal_entry *entry,
     uint64_t *ret_id)
 {
 	uint8_t fixed[JOURNAL_FIXED_BYTES];
-	journal_entry_put_fixed(entry, fixed);
 	struct span payload[JOURNAL_PARTS];
-	journal_entry_parts(entry, fixed, payload);
-	off_t at = journal->file.end;
+	journal_entry_put(entry, fixed, payload);
+	off_t at = journal->end;
 	uint64_t id = journal->next_id;
-	if (!journal_file_write(&journal->file,
-		journal_entry_letter(entry->kind), id, payload,
-		JOURNAL_PARTS))
+	if (!append_record(journal, journal_entry_letter(entry->kind), id,
+		payload, JOURNAL_PARTS))
 		return false;
 	lock(journal);
 	note_written(journal, id, at, entry);
@@ -278,80 +486,34 @@ journal_write(struct journal *journal, const struct journal_entry *entry,
 bool
 journal_commit(struct journal *journal)
 {
-	bool synced = journal_file_sync(&journal->file);
+	bool synced = sync_file(journal);
 	lock(journal);
 	if (synced)
 		journal->n_open += journal->n_written;
 	journal->n_written = 0;
 	unlock(journal);
 	if (synced)
-		journal->synced = journal->file.end;
+		journal->synced = journal->end;
 	else
-		journal_file_cut(&journal->file, journal->synced);
+		move_end(journal, journal->synced);
 	return synced;
-}
-
-bool
-journal_append(struct journal *journal, const struct journal_entry *entry,
-    uint64_t *ret_id)
-{
-	uint64_t id;
-	if (!journal_write(journal, entry, &id) || !journal_commit(journal))
-		return false;
-	*ret_id = id;
-	return true;
 }
 
 void
 journal_mark(struct journal *journal, uint64_t id)
 {
-	struct journal_file *file = &journal->file;
-	must(file->end == journal->synced);
+	must(journal->end == journal->synced);
 	lock(journal);
 	bool empty = journal->n_open == 0 && !journal->spoiled;
 	unlock(journal);
 	if (empty)
-		journal_file_cut(file, 0);
-	else if (!journal_file_write(file, JOURNAL_FINISHED, id, NULL, 0))
-		return;
-	journal->synced = file->end;
-}
-
-void
-journal_finish(struct journal *journal, uint64_t id)
-{
-	journal_forget(journal, id);
-	journal_mark(journal, id);
-}
-
-enum journal_look
-journal_look(struct journal *journal, int64_t now_us)
-{
-	return journal_file_look(&journal->file, now_us);
-}
-
-bool
-journal_try(struct journal *journal)
-{
-	return journal_file_try(&journal->file);
-}
-
-bool
-journal_is_writable(struct journal *journal, int64_t now_us)
-{
-	enum journal_look look = journal_look(journal, now_us);
-	return look == JOURNAL_TO_BE_TRIED ? journal_try(journal)
-					   : look == JOURNAL_WELL;
+		move_end(journal, 0);
+	else
+		(void)append_record(journal, JOURNAL_FINISHED, id, NULL, 0);
+	journal->synced = journal->end;
 }
 
 /* --- a file that was there --- */
-
-/* An entry whose payload, and so whose key, is not what was written. */
-static bool
-is_damaged(const struct journal *journal, int error, uint64_t id)
-{
-	return error == E_MALFORMED || id < journal->next_id;
-}
 
 /* Takes in the entry of that head: 0, or an errno. */
 static int
@@ -360,12 +522,13 @@ load_entry(struct journal *journal, off_t at, const struct journal_head *head,
 {
 	struct journal_entry entry;
 	int error =
-	    journal_entry_read(journal->file.fd, at, head, bytes, &entry);
+	    journal_entry_read(journal->file, at, head, bytes, &entry);
 	if (error == E_NO_MEMORY)
 		return ENOMEM;
 	if (error > 0)
 		return error;
-	if (is_damaged(journal, error, head->id)) {
+	/* Its payload, and so its key, or its id is not what was written. */
+	if (error == E_MALFORMED || head->id < journal->next_id) {
 		damage->entries++;
 		return 0;
 	}
@@ -384,11 +547,10 @@ static int
 load_record(struct journal *journal, off_t *at, off_t size, struct body *bytes,
     struct journal_damage *damage)
 {
-	enum journal_format format = journal->file.format;
-	off_t head_bytes = (off_t)journal_entry_head_bytes(format);
+	off_t head_bytes = (off_t)journal_entry_head_bytes(journal->format);
 	struct journal_head head;
-	int error =
-	    journal_entry_read_head(format, journal->file.fd, *at, &head);
+	int error = journal_entry_read_head(
+	    journal->format, journal->file, *at, &head);
 	if (error == 0 && head.payload_bytes > size - *at - head_bytes)
 		error = E_MALFORMED;
 	if (error == 0 && head.kind == JOURNAL_FINISHED)
@@ -407,9 +569,9 @@ skip_damage(const struct journal *journal, off_t *at, off_t size,
 {
 	off_t next = size;
 	int error = E_MALFORMED;
-	if (journal->file.format != JOURNAL_1)
+	if (journal->format != JOURNAL_1)
 		error = journal_entry_find_head(
-		    journal->file.fd, *at + 1, size, &next);
+		    journal->file, *at + 1, size, &next);
 	if (error > 0)
 		return error;
 	damage->lost_bytes += (uint64_t)(next - *at);
@@ -424,7 +586,7 @@ journal_load(struct journal *journal, struct journal_damage *ret_damage)
 	struct body bytes;
 	off_t at = 0;
 	int error = 0;
-	if (fstat(journal->file.fd, &st) != 0)
+	if (fstat(journal->file, &st) != 0)
 		return errno;
 	*ret_damage = (struct journal_damage){0};
 	body_init(&bytes, NULL);
@@ -436,9 +598,28 @@ journal_load(struct journal *journal, struct journal_damage *ret_damage)
 			    journal, &at, st.st_size, ret_damage);
 	}
 	body_clear(&bytes);
-	journal->file.end = journal->synced = at;
-	journal->file.torn = false;
+	journal->end = journal->synced = at;
+	journal->torn = false;
 	return error;
+}
+
+char *
+journal_set_aside(int folder, const char *name)
+{
+	struct stat st;
+	for (unsigned i = 1;; i++) {
+		char *aside = mem_printf("%s" JOURNAL_ASIDE "%u", name, i);
+		bool taken = fstatat(folder, aside, &st,
+				 AT_SYMLINK_NOFOLLOW) == 0;
+		if (!taken && errno == ENOENT &&
+		    renameat(folder, name, folder, aside) == 0)
+			return aside;
+		int error = errno;
+		free(aside);
+		errno = error;
+		if (!taken)
+			return NULL;
+	}
 }
 
 /* --- beginning and end --- */
@@ -464,10 +645,11 @@ struct journal *
 journal_new(int folder, int file, const char *name)
 {
 	struct journal *journal = mem_zero(sizeof *journal);
-	enum journal_format format = JOURNAL_2;
-	must(journal_format_of(name, &format));
+	must(journal_format_of(name, &journal->format));
 	journal->folder = folder;
-	journal_file_init(&journal->file, format, file, name);
+	journal->file = file;
+	journal->name = mem_text(name);
+	journal->torn = true;
 	journal->next_id = 1;
 	must(pthread_mutex_init(&journal->mutex, NULL) == 0);
 	return journal;
@@ -478,8 +660,10 @@ journal_give_up(struct journal **journal)
 {
 	struct journal *j = *journal;
 	*journal = NULL;
-	journal_file_end(&j->file);
+	close(j->file); /* and with it the lock is given up */
 	close(j->folder);
+	free(j->name);
+	free(j->message);
 	free(j->entries);
 	must(pthread_mutex_destroy(&j->mutex) == 0);
 	free(j);
@@ -493,8 +677,8 @@ journal_close(struct journal **journal)
 		return;
 	/* While it is locked, so that nobody can have adopted it. */
 	if (journal_open_entries(j) == 0 && j->spoiled)
-		free(journal_aside(j->folder, j->file.name));
+		free(journal_set_aside(j->folder, j->name));
 	else if (journal_open_entries(j) == 0)
-		unlinkat(j->folder, j->file.name, 0);
+		unlinkat(j->folder, j->name, 0);
 	journal_give_up(journal);
 }

@@ -3,7 +3,6 @@
 
 #include "base/body.h"
 #include "store/journal/journal_entry.h"
-#include "store/journal/journal_file.h"
 
 /*
  * The journal: outcomes that Redis does not take stay on disk until it has
@@ -14,7 +13,7 @@
  * Answers are in it as they will be in Redis, sealed where configured.  It
  * knows nothing of Redis, nor who delivers.  Its owner closes it.
  *
- * One thread at a time writes, syncs, looks at the disk and closes: what may
+ * One thread at a time writes, syncs, checks the disk and closes: what may
  * block (journal_writer.h).  Any thread may ask which entries are open, read
  * them and forget them meanwhile; which of them does, the owner decides.
  *
@@ -30,17 +29,27 @@ void journal_close(struct journal **journal);
 
 /* --- whoever writes --- */
 
-/* Looks, at most once a second by now_us, without waiting for the disk. */
-enum journal_look journal_look(struct journal *journal, int64_t now_us);
+/* The disk must have as much as this left for a claim to be forwarded. */
+enum { JOURNAL_RESERVE_BYTES = 1024 * 1024 };
+
+enum journal_health {
+	JOURNAL_WELL,
+	JOURNAL_UNWELL,
+	JOURNAL_TO_BE_TRIED, /* it was unwell, and may be well again */
+};
+/*
+ * Checks, at most once a second by now_us, a time of clock_us(), whether the
+ * file can be written, without waiting for the disk.
+ */
+enum journal_health journal_check(struct journal *journal, int64_t now_us);
 /* Writes something and waits until the disk has it; true: it is writable. */
 bool journal_try(struct journal *journal);
 /*
- * Whether an entry could be written now: looks, and tries where it has to.
+ * True where an entry could be written now: checks, and tries where it must.
  * False after a failed write, when the disk has less than 1 MiB left, and when
- * somebody removed the file.  now_us is a time of clock_us().
+ * somebody removed the file.
  */
 bool journal_is_writable(struct journal *journal, int64_t now_us);
-
 /* Why it is not writable, a message for the log; "" while it is. */
 const char *journal_message(const struct journal *journal);
 
@@ -56,16 +65,11 @@ MUST_USE bool journal_write(struct journal *journal,
  * none of that, and journal_message says why.
  */
 MUST_USE bool journal_commit(struct journal *journal);
-/* Writes one entry and commits it. */
-MUST_USE bool journal_append(struct journal *journal,
-    const struct journal_entry *entry, uint64_t *ret_id);
 /*
  * Notes on disk that this entry was forgotten; after a commit.  It does not
  * wait for the disk: after a crash the entry may be delivered once more.
  */
 void journal_mark(struct journal *journal, uint64_t id);
-/* Forgets and marks. */
-void journal_finish(struct journal *journal, uint64_t id);
 
 /* --- any thread --- */
 
@@ -73,7 +77,7 @@ void journal_finish(struct journal *journal, uint64_t id);
 void journal_forget(struct journal *journal, uint64_t id);
 /*
  * The same for one that cannot be read back.  From now on the file is evidence:
- * it is never emptied, and kept aside (journal_aside.h) instead of removed.
+ * it is never emptied, and set aside instead of removed.
  */
 void journal_spoil(struct journal *journal, uint64_t id);
 
@@ -91,7 +95,7 @@ unsigned journal_own_entries(
  */
 bool journal_next(const struct journal *journal, const struct origin *ours,
     uint64_t after, uint64_t *ret_id);
-/* Whether it has an answer for that key of our store, also on its way. */
+/* True where it has an answer for that key of our store, also on its way. */
 bool journal_has_answer(const struct journal *journal,
     const struct origin *ours, const struct key_id *key_id);
 
@@ -112,3 +116,42 @@ MUST_USE int journal_read_answer(const struct journal *journal,
  */
 MUST_USE int journal_read(const struct journal *journal, uint64_t id,
     struct body *bytes, struct journal_entry *ret_entry);
+
+/* --- the file itself, for journal_folder.c --- */
+
+/* How a file's name ends; each format has its own ending. */
+#define JOURNAL_1_ENDING ".journal1"
+#define JOURNAL_ENDING ".journal2"
+/* What follows the name of a damaged file that was set aside. */
+#define JOURNAL_ASIDE ".damaged-"
+
+/* The format by the name's ending; false: it is no journal. */
+bool journal_format_of(const char *name, enum journal_format *ret_format);
+
+/* The journal of an open, locked file; owns both descriptors from now on. */
+struct journal *journal_new(int folder, int file, const char *name);
+
+/* What was wrong with a file. */
+struct journal_damage {
+	unsigned entries;    /* whose payload is damaged */
+	uint64_t lost_bytes; /* a torn tail, and what has a damaged head */
+};
+
+/*
+ * Finds the open entries of a file that another process wrote, which stays as
+ * it was.  0, with *ret_damage set; or an errno: the journal can only be given
+ * up.  Nothing may be written to a journal with damage.
+ */
+MUST_USE int journal_load(
+    struct journal *journal, struct journal_damage *ret_damage);
+
+/* As journal_close, but the file stays in any case. */
+void journal_give_up(struct journal **journal);
+
+/*
+ * Renames a damaged file in the folder to NAME.damaged-N, for somebody to
+ * examine: nothing reads it again, and nothing removes it.  The new name, which
+ * the caller frees; NULL with errno: it has its old one.  The caller has the
+ * file's lock.
+ */
+char *journal_set_aside(int folder, const char *name);

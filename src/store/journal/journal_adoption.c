@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/loop/log.h"
 #include "base/loop/work.h"
 #include "base/mem.h"
@@ -9,12 +10,12 @@
 #include "store/journal/journal_folder.h"
 #include "store/journal/journal_waiting.h"
 
-enum { LOOK_MS = 5000 };
+enum { SEARCH_MS = 5000 };
 
-/* What was found, with a copy of what it points to. */
+/* A file that was found, with a copy of what its description points to. */
 struct found {
-	struct found *next;
-	struct journal_found what;
+	struct list link;
+	struct journal_found file;
 	char *name;
 	char *aside;
 };
@@ -22,51 +23,45 @@ struct found {
 struct journal_adoption {
 	struct loop *loop;
 	void (*take)(void *arg, struct journal *journal);
-	void (*looked)(void *arg);
+	void (*searched)(void *arg);
 	void *arg;
 	uint64_t foreign;
 	uint64_t aside;
-	int64_t look_at_ms;
-	struct work *work; /* NULL: nobody looks now */
-	/* While somebody does, these are the other thread's: */
+	int64_t search_at_ms;
+	struct work *work; /* NULL: no search is under way */
+	/* During a search, these are the other thread's: */
 	char *state_dir;
 	struct journal_folder folder;
 	struct journal_waiting *waiting;
-	uint64_t look; /* its number, from 1 */
+	uint64_t search; /* its number, from 1 */
 	struct origin ours;
 	bool settled;
-	struct found *found;
-	struct found **end;
+	struct list found;
 	char *message; /* why the folder cannot be read; or NULL */
 };
 
 /* --- on the other thread --- */
 
-/* Until our store's id is known, nothing is executed that these may be of. */
 static void
-suspect(const struct journal_adoption *adoption, const struct journal *journal)
-{
-	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
-		struct journal_about about = journal_about(journal, id);
-		journal_waiting_suspect(
-		    adoption->waiting, &about, adoption->look);
-	}
-}
-
-static void
-on_found(void *arg, const struct journal_found *what)
+on_found(void *arg, const struct journal_found *file)
 {
 	struct journal_adoption *adoption = arg;
-	if (what->suspect != NULL) {
-		suspect(adoption, what->suspect);
+	if (file->suspect != NULL) {
+		/* Until our id is known, none of these may be executed. */
+		for (uint64_t id = 0;
+			journal_next(file->suspect, NULL, id, &id);) {
+			struct journal_about about =
+			    journal_about(file->suspect, id);
+			journal_waiting_suspect(
+			    adoption->waiting, &about, adoption->search);
+		}
 		return;
 	}
 	struct found *found = mem_zero(sizeof *found);
-	found->what = *what;
-	found->what.name = found->name = mem_text(what->name);
-	found->what.aside = found->aside = mem_text(what->aside);
-	*adoption->end = found;
-	adoption->end = &found->next;
+	found->file = *file;
+	found->file.name = found->name = mem_text(file->name);
+	found->file.aside = found->aside = mem_text(file->aside);
+	list_add_last(&adoption->found, &found->link);
 }
 
 static void
@@ -74,8 +69,7 @@ search(void *arg)
 {
 	struct journal_adoption *adoption = arg;
 	char *message = NULL;
-	adoption->end = &adoption->found;
-	adoption->look++;
+	adoption->search++;
 	if (!journal_folder_adopt(&adoption->folder, adoption->state_dir,
 		&adoption->ours, adoption->settled, on_found, adoption,
 		&message))
@@ -85,116 +79,100 @@ search(void *arg)
 /* --- on the loop's thread --- */
 
 static void
-log_foreign(const struct journal_found *found)
-{
-	struct logline line = log_begin(EV_journal_foreign);
-	log_str(&line, "file", found->name);
-	log_int(&line, "entries", found->foreign);
-	log_end(&line);
-}
-
-static void
-log_found(const struct journal_adoption *adoption,
-    const struct journal_found *found)
+log_adopted(const struct journal_adoption *adoption,
+    const struct journal_found *file)
 {
 	struct logline line = log_begin(EV_journal_adopted);
-	log_str(&line, "file", found->name);
-	if (found->journal != NULL)
+	log_str(&line, "file", file->name);
+	if (file->journal != NULL)
 		log_int(&line, "entries",
-		    journal_own_entries(found->journal, &adoption->ours));
-	log_int(&line, "damaged", found->damaged);
-	log_int(&line, "cut_bytes", (int64_t)found->lost_bytes);
-	if (found->aside != NULL)
-		log_str(&line, "aside", found->aside);
-	if (found->error != 0)
-		log_str(&line, "error", strerror(found->error));
-	log_end(&line);
-}
-
-/* One that had nothing left to deliver is gone, and no news. */
-static bool
-is_worth_telling(const struct journal_found *found)
-{
-	bool whole = found->damaged == 0 && found->lost_bytes == 0 &&
-	    found->error == 0;
-	return found->aside != NULL ||
-	    (found->foreign == 0 && (found->journal != NULL || !whole));
-}
-
-static void
-tell(struct journal_adoption *adoption, const struct journal_found *found)
-{
-	if (is_worth_telling(found))
-		log_found(adoption, found);
-	if (found->foreign > 0 && adoption->settled)
-		log_foreign(found);
-	if (found->journal != NULL)
-		adoption->take(adoption->arg, found->journal);
-}
-
-static void
-log_unreadable(const char *message)
-{
-	struct logline line = log_begin(EV_journal_unwritable);
-	log_str(&line, "error", message);
+		    journal_own_entries(file->journal, &adoption->ours));
+	log_int(&line, "damaged", file->damaged);
+	log_int(&line, "cut_bytes", (int64_t)file->lost_bytes);
+	if (file->aside != NULL)
+		log_str(&line, "aside", file->aside);
+	if (file->error != 0)
+		log_str(&line, "error", strerror(file->error));
 	log_end(&line);
 }
 
 static void
-on_looked(void *arg)
+report(struct journal_adoption *adoption, const struct journal_found *file)
+{
+	/* A file that had nothing left to deliver is gone, and no news. */
+	bool whole = file->damaged == 0 && file->lost_bytes == 0 &&
+	    file->error == 0;
+	if (file->aside != NULL ||
+	    (file->foreign == 0 && (file->journal != NULL || !whole)))
+		log_adopted(adoption, file);
+	if (file->foreign > 0 && adoption->settled) {
+		struct logline line = log_begin(EV_journal_foreign);
+		log_str(&line, "file", file->name);
+		log_int(&line, "entries", file->foreign);
+		log_end(&line);
+	}
+	if (file->journal != NULL)
+		adoption->take(adoption->arg, file->journal);
+}
+
+static void
+on_searched(void *arg)
 {
 	struct journal_adoption *adoption = arg;
+	struct found *found;
 	adoption->work = NULL;
-	while (adoption->found != NULL) {
-		struct found *found = adoption->found;
-		adoption->found = found->next;
-		tell(adoption, &found->what);
+	LIST_EACH(found, &adoption->found, link) {
+		list_remove(&found->link);
+		report(adoption, &found->file);
 		free(found->name);
 		free(found->aside);
 		free(found);
 	}
-	journal_waiting_acquit(adoption->waiting, adoption->look);
-	if (adoption->message != NULL)
-		log_unreadable(adoption->message);
+	journal_waiting_acquit(adoption->waiting, adoption->search);
+	if (adoption->message != NULL) {
+		struct logline line = log_begin(EV_journal_unwritable);
+		log_str(&line, "error", adoption->message);
+		log_end(&line);
+	}
 	free(adoption->message);
 	adoption->message = NULL;
 	adoption->foreign = adoption->folder.foreign;
 	adoption->aside = adoption->folder.aside;
-	adoption->looked(adoption->arg);
+	adoption->searched(adoption->arg);
 }
 
 static void
-begin_look(struct journal_adoption *adoption, const struct origin *ours,
+begin_search(struct journal_adoption *adoption, const struct origin *ours,
     bool settled)
 {
-	adoption->look_at_ms = loop_now_ms(adoption->loop) + LOOK_MS;
+	adoption->search_at_ms = loop_now_ms(adoption->loop) + SEARCH_MS;
 	adoption->ours = *ours;
 	adoption->settled = settled;
 }
 
 void
-journal_adoption_look_first(
+journal_adoption_search_first(
     struct journal_adoption *adoption, const struct origin *ours)
 {
-	begin_look(adoption, ours, false);
+	begin_search(adoption, ours, false);
 	search(adoption);
-	on_looked(adoption);
+	on_searched(adoption);
 }
 
 void
-journal_adoption_look(struct journal_adoption *adoption,
+journal_adoption_search(struct journal_adoption *adoption,
     const struct origin *ours, bool settled)
 {
 	int64_t now_ms = loop_now_ms(adoption->loop);
 	if (adoption->work != NULL)
 		return;
 	/* What was not known to be ours before may be so now. */
-	if (now_ms < adoption->look_at_ms && settled == adoption->settled &&
+	if (now_ms < adoption->search_at_ms && settled == adoption->settled &&
 	    memcmp(ours, &adoption->ours, sizeof *ours) == 0)
 		return;
-	begin_look(adoption, ours, settled);
+	begin_search(adoption, ours, settled);
 	adoption->work =
-	    work_start(adoption->loop, search, on_looked, adoption);
+	    work_start(adoption->loop, search, on_searched, adoption);
 }
 
 void
@@ -211,15 +189,16 @@ struct journal_adoption *
 journal_adoption_new(struct loop *loop, const char *state_dir,
     struct journal_waiting *waiting,
     void (*take)(void *arg, struct journal *journal),
-    void (*looked)(void *arg), void *arg)
+    void (*searched)(void *arg), void *arg)
 {
 	struct journal_adoption *adoption = mem_zero(sizeof *adoption);
 	adoption->loop = loop;
-	adoption->state_dir = mem_str(span_str(state_dir));
+	adoption->state_dir = mem_text(state_dir);
 	adoption->waiting = waiting;
 	adoption->take = take;
-	adoption->looked = looked;
+	adoption->searched = searched;
 	adoption->arg = arg;
+	list_init(&adoption->found);
 	return adoption;
 }
 

@@ -13,8 +13,8 @@
 
 enum {
 	MAGIC_BYTES = 4,
-	FIXED_1_BYTES = 60, /* of the payload before, in front of that */
-	WINDOW_BYTES = 64 * 1024, /* of the file, in the search of a head */
+	FIXED_1_BYTES = 60, /* as JOURNAL_FIXED_BYTES, of JOURNAL_1 */
+	WINDOW_BYTES = 64 * 1024, /* of the file, in the search for a head */
 };
 
 static const char *const magics[] = {
@@ -124,10 +124,11 @@ journal_entry_put_head(
 }
 
 void
-journal_entry_put_fixed(const struct journal_entry *entry,
-    uint8_t ret_bytes[JOURNAL_FIXED_BYTES])
+journal_entry_put(const struct journal_entry *entry,
+    uint8_t ret_fixed[JOURNAL_FIXED_BYTES],
+    struct span ret_parts[JOURNAL_PARTS])
 {
-	uint8_t *at = ret_bytes;
+	uint8_t *at = ret_fixed;
 	memset(at, 0, JOURNAL_FIXED_BYTES);
 	memcpy(at, entry->key_id.bytes, 16);
 	memcpy(at + 16, entry->owner.bytes, 16);
@@ -147,14 +148,7 @@ journal_entry_put_fixed(const struct journal_entry *entry,
 	put_number(at + 128, 2, entry->entity.len);
 	put_number(at + 130, 2, entry->version.len);
 	put_number(at + 132, 2, entry->shown.len);
-}
-
-void
-journal_entry_parts(const struct journal_entry *entry,
-    const uint8_t fixed[JOURNAL_FIXED_BYTES],
-    struct span ret_parts[JOURNAL_PARTS])
-{
-	ret_parts[0] = span_of(fixed, JOURNAL_FIXED_BYTES);
+	ret_parts[0] = span_of(ret_fixed, JOURNAL_FIXED_BYTES);
 	ret_parts[1] = entry->provenance;
 	ret_parts[2] = entry->entity;
 	ret_parts[3] = entry->version;
@@ -228,7 +222,10 @@ journal_entry_read_head(enum journal_format format, int file, off_t at,
 	return get_head(format, bytes, ret_head) ? 0 : E_MALFORMED;
 }
 
-/* The offset of the first head within a piece of the file; -1: none. */
+/*
+ * The offset of the first head within a piece of the file, of which so many
+ * bytes are left from there on; -1: none.
+ */
 static ssize_t
 find_in(const uint8_t *bytes, size_t len, off_t left)
 {
@@ -281,7 +278,7 @@ take(struct span *rest, uint64_t len, struct span *ret_part)
 	return true;
 }
 
-/* What JOURNAL_1 has not. */
+/* Gets the members that an entry of JOURNAL_1 has not. */
 static bool
 get_more(
     const uint8_t *bytes, struct span *rest, struct journal_entry *entry)

@@ -43,7 +43,7 @@
  */
 enum journal_format { JOURNAL_1 = 1, JOURNAL_2 };
 
-/* What an entry is to do, and the arguments of that operation of a store. */
+/* An entry is an operation that a store is to do, with its arguments. */
 enum journal_kind { JOURNAL_COMPLETE, JOURNAL_RELEASE, JOURNAL_UNKNOWN };
 
 struct journal_entry {
@@ -62,19 +62,19 @@ struct journal_entry {
 	 */
 	int64_t deadline_ms;
 	struct origin origin; /* the store that it is for */
-	/* What it takes to make a record again that is gone: */
+	/* All that it takes to make a record again that is gone: */
 	uint8_t fingerprint[DIGEST_BYTES];
 	uint32_t tries;
 	int64_t created_ms; /* 0: not known, and it cannot be made again */
 	struct span provenance; /* record/provenance.h */
-	/* What the request changes, of store_entity; empty where nothing: */
+	/* The entity that the request changes (store_entity), or empty: */
 	struct span entity; /* its name */
 	struct span version, shown;
 	int status; /* COMPLETE: of the answer; 0: not known */
 	struct span answer; /* COMPLETE: as it is stored in Redis */
 };
 
-/* What is known of an open entry without reading it. */
+/* All that is known of an open entry without reading it. */
 struct journal_about {
 	enum journal_kind kind;
 	bool versioned; /* an answer that raises its entity's version */
@@ -90,7 +90,7 @@ enum {
 	JOURNAL_SUM_BYTES = 16,
 	JOURNAL_MASK_BYTES = 16,
 	JOURNAL_HEAD_BYTES = 36 + JOURNAL_MASK_BYTES + JOURNAL_SUM_BYTES,
-	/* Of the payload, in front of the provenance. */
+	/* The part of the payload in front of the provenance. */
 	JOURNAL_FIXED_BYTES = 134,
 	JOURNAL_PARTS = 6, /* of a payload */
 };
@@ -107,7 +107,7 @@ struct journal_head {
 	uint8_t sum[JOURNAL_SUM_BYTES]; /* of the payload, without mask */
 };
 
-/* So many bytes a head has, JOURNAL_HEAD_BYTES at most. */
+/* The bytes of a head, JOURNAL_HEAD_BYTES at most. */
 size_t journal_entry_head_bytes(enum journal_format format);
 /* The letter of a kind. */
 char journal_entry_letter(enum journal_kind kind);
@@ -121,15 +121,12 @@ struct journal_head journal_entry_head(enum journal_format format,
 /* Writes its bytes. */
 void journal_entry_put_head(const struct journal_head *head,
     uint8_t ret_bytes[JOURNAL_HEAD_BYTES]);
-/* Writes the payload up to its provenance, in the format JOURNAL_2. */
-void journal_entry_put_fixed(const struct journal_entry *entry,
-    uint8_t ret_bytes[JOURNAL_FIXED_BYTES]);
 /*
- * The parts of its payload, in that order, of which the first are those bytes
- * (journal_entry_put_fixed).
+ * Writes the payload up to its provenance, in the format JOURNAL_2; *ret_parts
+ * are those bytes, and the parts of the payload behind them, in their order.
  */
-void journal_entry_parts(const struct journal_entry *entry,
-    const uint8_t fixed[JOURNAL_FIXED_BYTES],
+void journal_entry_put(const struct journal_entry *entry,
+    uint8_t ret_fixed[JOURNAL_FIXED_BYTES],
     struct span ret_parts[JOURNAL_PARTS]);
 /*
  * Puts the mask on, or takes it off, where these bytes stand at that offset of

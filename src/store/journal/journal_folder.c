@@ -12,9 +12,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/test_build.h"
-#include "store/journal/journal_aside.h"
 #include "store/journal/journal_folder.h"
-#include "store/journal/journal_private.h"
 
 /* Closes fd if it is one; errno stays as it was. */
 static void
@@ -40,14 +38,13 @@ static bool
 open_folder(const char *state_dir, int *ret_folder, char **ret_message)
 {
 	const char *why;
-	int folder = -1;
 	int parent = own_file_state_dir(state_dir, &why);
 	if (parent < 0) {
 		*ret_message = mem_printf(
 		    "state_dir %s cannot be used: %s", state_dir, why);
 		return false;
 	}
-	folder = own_file_folder(parent, "journal", &why);
+	int folder = own_file_folder(parent, "journal", &why);
 	if (folder >= 0 && !sync_folder(parent)) {
 		why = strerror(errno);
 		close(folder);
@@ -84,49 +81,32 @@ lock_file(int folder, const char *name, int file)
 
 /* --- a new file --- */
 
-/* The locked descriptor, or -1 with errno. */
-static int
-make_file(int folder, const char *name)
-{
-	int file = openat(
-	    folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (file >= 0 && lock_file(folder, name, file) && sync_folder(folder))
-		return file;
-	close_quietly(file);
-	return -1;
-}
-
-static char *
-new_name(unsigned worker)
-{
-	uint8_t random[8];
-	char hex[2 * sizeof random + 1];
-	random_bytes(random, sizeof random);
-	hex_encode(random, sizeof random, hex);
-	return mem_printf("%d-%u-%s" JOURNAL_ENDING, (int)getpid(), worker,
-	    hex);
-}
-
 /* A new, empty journal; takes the folder's descriptor.  NULL with errno. */
 static struct journal *
 make_journal(int folder, unsigned worker)
 {
 	struct journal *journal = NULL;
-	char *name = NULL;
-	int file;
 	do {
-		/* Somebody who adopts may have locked it before us. */
+		uint8_t random[8];
+		char hex[2 * sizeof random + 1];
+		random_bytes(random, sizeof random);
+		hex_encode(random, sizeof random, hex);
+		char *name = mem_printf("%d-%u-%s" JOURNAL_ENDING,
+		    (int)getpid(), worker, hex);
+		int file = openat(folder, name,
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (file >= 0 && lock_file(folder, name, file) &&
+		    sync_folder(folder))
+			journal = journal_new(folder, file, name);
+		else
+			close_quietly(file);
+		int error = errno;
 		free(name);
-		name = new_name(worker);
-		file = make_file(folder, name);
-	} while (file < 0 && errno == EWOULDBLOCK);
-	if (file >= 0)
-		journal = journal_new(folder, file, name);
-	else
+		errno = error;
+		/* Somebody who adopts may have locked it before us. */
+	} while (journal == NULL && errno == EWOULDBLOCK);
+	if (journal == NULL)
 		close_quietly(folder);
-	int error = errno;
-	free(name);
-	errno = error;
 	return journal;
 }
 
@@ -138,16 +118,15 @@ journal_folder_open(const char *state_dir, unsigned worker,
 	if (!open_folder(state_dir, &folder, ret_message))
 		return false;
 	struct journal *journal = make_journal(folder, worker);
-	if (journal == NULL) {
+	if (journal != NULL)
+		*ret_journal = journal;
+	else
 		*ret_message = mem_printf("no file can be created in "
 			"%s/journal: %s", state_dir, strerror(errno));
-		return false;
-	}
-	*ret_journal = journal;
-	return true;
+	return journal != NULL;
 }
 
-/* --- what stays --- */
+/* --- files that stay --- */
 
 struct journal_left {
 	struct journal_left *next;
@@ -155,7 +134,7 @@ struct journal_left {
 	struct stat st;
 	unsigned foreign;
 	int error;
-	bool there; /* it was met in this look */
+	bool there; /* it was met in this search */
 };
 
 static struct journal_left *
@@ -169,7 +148,7 @@ find_left(const struct journal_folder *folder, const char *name)
 
 /* Remembers a file that stays; false: nothing about it is new. */
 static bool
-is_news(struct journal_folder *folder, const char *name,
+remember(struct journal_folder *folder, const char *name,
     const struct stat *st, const struct journal_found *found)
 {
 	struct journal_left *left = find_left(folder, name);
@@ -188,7 +167,7 @@ is_news(struct journal_folder *folder, const char *name,
 	return !old;
 }
 
-/* Whether it has been looked at, and has only entries of other stores. */
+/* True where it was examined, and has only entries of other stores. */
 static bool
 is_known(const struct journal_folder *folder, int fd, const char *name)
 {
@@ -233,27 +212,16 @@ journal_folder_end(struct journal_folder *folder)
 
 /* --- files of others --- */
 
-/* The descriptor of a file whose lock is ours now, or -1 with errno. */
-static int
-take_file(int folder, const char *name)
-{
-	int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (file >= 0 && lock_file(folder, name, file))
-		return file;
-	close_quietly(file);
-	return -1;
-}
-
 /* The journal of a file that is nobody's, or NULL with errno. */
 static struct journal *
 take_journal(int folder, const char *name)
 {
-	int file = take_file(folder, name);
-	if (file < 0)
-		return NULL;
-	int of_journal = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	if (of_journal >= 0)
-		return journal_new(of_journal, file, name);
+	int own = -1;
+	int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (file >= 0 && lock_file(folder, name, file))
+		own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	if (own >= 0)
+		return journal_new(own, file, name);
 	close_quietly(file);
 	return NULL;
 }
@@ -283,9 +251,8 @@ copy_entries(const struct journal *from, struct journal *to)
 static struct journal *
 save_entries(int folder, const struct journal *damaged)
 {
-	int of_journal = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	struct journal *saved =
-	    of_journal >= 0 ? make_journal(of_journal, 0) : NULL;
+	int own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	struct journal *saved = own >= 0 ? make_journal(own, 0) : NULL;
 	if (saved == NULL)
 		return NULL;
 	int error = copy_entries(damaged, saved);
@@ -298,7 +265,7 @@ save_entries(int folder, const struct journal *damaged)
 }
 
 /*
- * Puts a new file in the place of a damaged one, which is kept aside; or NULL,
+ * Puts a new file in the place of a damaged one, which is set aside; or NULL,
  * where nothing is open in it.  0, or an errno: all is as it was.
  */
 static int
@@ -310,7 +277,7 @@ replace_damaged(int folder, struct journal **journal, char **ret_aside)
 		if (saved == NULL)
 			return errno;
 	}
-	*ret_aside = journal_aside(folder, journal_name(*journal));
+	*ret_aside = journal_set_aside(folder, journal_name(*journal));
 	int error = *ret_aside != NULL ? 0 : errno;
 	if (error == 0) {
 		sync_folder(folder);
@@ -334,7 +301,7 @@ struct adoption {
 
 /* Finds out what is in it, and to whom it belongs. */
 static void
-look_into(const struct adoption *a, struct journal *journal,
+examine(const struct adoption *a, struct journal *journal,
     struct journal_found *found, char **ret_aside)
 {
 	struct journal_damage damage = {0};
@@ -362,16 +329,16 @@ look_into(const struct adoption *a, struct journal *journal,
 	journal_close(&journal);
 }
 
-/* Tells of a file, unless it stays as it was told before. */
+/* Reports a file, unless it stays as it was when it was reported before. */
 static void
-tell(const struct adoption *a, const char *name, struct journal_found *found)
+report(const struct adoption *a, const char *name, struct journal_found *found)
 {
 	struct stat st = {0};
 	bool stays = found->error != 0 || found->foreign > 0;
 	fstatat(a->fd, name, &st, AT_SYMLINK_NOFOLLOW);
 	if (stays && found->error == 0 && found->aside == NULL && !a->settled)
 		return;
-	if (!stays || is_news(a->folder, name, &st, found))
+	if (!stays || remember(a->folder, name, &st, found))
 		a->each(a->arg, found);
 }
 
@@ -386,10 +353,10 @@ adopt_file(const struct adoption *a, const char *name)
 	if (journal == NULL && (errno == EWOULDBLOCK || errno == ENOENT))
 		return;
 	if (journal != NULL)
-		look_into(a, journal, &found, &aside);
+		examine(a, journal, &found, &aside);
 	else
 		found.error = errno;
-	tell(a, name, &found);
+	report(a, name, &found);
 	free(aside);
 }
 
@@ -435,4 +402,80 @@ journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
 	sum_up(folder);
 	closedir(names);
 	return ok;
+}
+
+/* --- a survey from outside --- */
+
+static void
+count(uint64_t more, const char *name, uint64_t *sum, char **file)
+{
+	*sum += more;
+	if (more > 0 && *file == NULL)
+		*file = mem_text(name);
+}
+
+/* Adds the open entries of one file; false: errno says why. */
+static bool
+survey_file(int folder, const char *name, const struct origin *ours,
+    struct journal_survey *survey)
+{
+	struct journal_damage damage;
+	int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (file < 0)
+		return errno == ENOENT; /* its entries were just delivered */
+	int own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	if (own < 0) {
+		close_quietly(file);
+		return false;
+	}
+	struct journal *journal = journal_new(own, file, name);
+	int error = journal_load(journal, &damage);
+	unsigned ours_here = journal_own_entries(journal, ours);
+	count(ours_here, name, &survey->entries, &survey->file);
+	count(journal_open_entries(journal) - ours_here, name,
+	    &survey->foreign, &survey->foreign_file);
+	journal_give_up(&journal);
+	errno = error;
+	return error == 0;
+}
+
+bool
+journal_folder_survey(const char *state_dir, const struct origin *ours,
+    struct journal_survey *ret_survey)
+{
+	char *path = mem_printf("%s/journal", state_dir);
+	DIR *folder = opendir(path);
+	free(path);
+	*ret_survey = (struct journal_survey){0};
+	if (folder == NULL)
+		return errno == ENOENT;
+	bool ok = true;
+	while (ok) {
+		enum journal_format format;
+		errno = 0;
+		const struct dirent *entry = readdir(folder);
+		if (entry == NULL) {
+			ok = errno == 0;
+			break;
+		}
+		if (journal_format_of(entry->d_name, &format))
+			ok = survey_file(dirfd(folder), entry->d_name, ours,
+			    ret_survey);
+		else if (strstr(entry->d_name, JOURNAL_ASIDE) != NULL)
+			count(1, entry->d_name, &ret_survey->aside,
+			    &ret_survey->aside_file);
+	}
+	int error = errno;
+	closedir(folder);
+	errno = error;
+	return ok;
+}
+
+void
+journal_folder_survey_clear(struct journal_survey *survey)
+{
+	free(survey->file);
+	free(survey->foreign_file);
+	free(survey->aside_file);
+	*survey = (struct journal_survey){0};
 }

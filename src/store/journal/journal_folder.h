@@ -32,7 +32,7 @@ struct journal_found {
 	uint64_t lost_bytes; /* a torn tail, and what has a damaged head */
 	const char *aside;   /* what the damaged file is called now; or NULL */
 	/*
-	 * Not NULL: nothing else is said.  Our store's id is not known yet, and
+	 * Not NULL: nothing else is set.  Our store's id is not known yet, and
 	 * the file stays, whose entries may be for it; they can be asked for
 	 * (journal_about) as long as the call takes.
 	 */
@@ -41,30 +41,30 @@ struct journal_found {
 	int error;
 };
 
-/* A file that was looked at and stays; see struct journal_folder. */
+/* A file that was examined and stays; see struct journal_folder. */
 struct journal_left;
 
 /*
- * What is known of the folder from the last look at it; zeros before the first.
- * A member of whoever adopts, one thread at a time.
+ * What is known of the folder from the last search; zeros before the first.  A
+ * member of whoever adopts, one thread at a time.
  */
 struct journal_folder {
 	struct journal_left *left; /* so that each is reported once */
-	struct origin ours;        /* as of the last look */
+	struct origin ours;        /* as of the last search */
 	uint64_t foreign;          /* entries of other stores */
-	unsigned aside;            /* damaged files (journal_aside.h) */
+	unsigned aside;            /* damaged files (journal_set_aside) */
 };
 
 /*
  * Adopts every file whose process is gone and that has entries for our store;
- * one that has none stays where it is, without a lock.  Calls each() with what
- * it finds, once for what stays as it was; what found points to lives as long
- * as that call.  settled: our store's id is known, or will not be; until then
- * nothing is said of entries that may yet be ours.  False where the folder
- * cannot be read: *ret_message as above.
+ * one that has none stays where it is, without a lock.  Calls each() for each
+ * file that it finds, and only once where that stays as it was; what found
+ * points to lives as long as that call.  settled: our store's id is known, or
+ * will not be; until then nothing is reported of entries that may yet be ours.
+ * False where the folder cannot be read: *ret_message as above.
  *
- * Of a file with damage the whole entries are copied into a new one, and then
- * it is kept aside.
+ * Of a file with damage, the entries that are whole are copied into a new one,
+ * and then it is set aside.
  */
 MUST_USE bool journal_folder_adopt(struct journal_folder *folder,
     const char *state_dir, const struct origin *ours, bool settled,
@@ -72,3 +72,26 @@ MUST_USE bool journal_folder_adopt(struct journal_folder *folder,
     char **ret_message);
 /* Forgets what is known of it. */
 void journal_folder_end(struct journal_folder *folder);
+
+/*
+ * The journals below a state_dir, counted from outside of the processes that
+ * write them.  That takes no lock and changes nothing, so the result is only
+ * how things were at that time.
+ */
+struct journal_survey {
+	uint64_t entries; /* outcomes that wait for our store to take them */
+	uint64_t foreign; /* and those for other stores */
+	uint64_t aside;   /* damaged files (journal_set_aside) */
+	/* The name of one file each; NULL: there is none. */
+	char *file;
+	char *foreign_file;
+	char *aside_file;
+};
+
+/*
+ * All zeros where there is no folder yet; cleared by the caller.  False: the
+ * folder or a file cannot be read, and errno says why.
+ */
+MUST_USE bool journal_folder_survey(const char *state_dir,
+    const struct origin *ours, struct journal_survey *ret_survey);
+void journal_folder_survey_clear(struct journal_survey *survey);

@@ -4,33 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "store/journal/journal_waiting.h"
 
-enum { BUCKETS = 4096 };
-
 /* A key, or an entity: both are hashes, and no two are the same. */
 struct name {
-	struct name *next;
+	struct hash_item item;
 	uint8_t bytes[DIGEST_BYTES];
 	struct origin origin;
-	uint64_t look; /* that suspects it; 0: it is known to wait */
+	uint64_t search; /* that suspects it; 0: it is known to wait */
 };
 
 struct journal_waiting {
-	atomic_size_t count;
+	atomic_size_t count; /* of names */
 	pthread_mutex_t mutex;
-	struct name *buckets[BUCKETS];
+	struct hash names;
 };
 
 /* On a cluster a name's beginning may be that of others as well. */
-static struct name **
-bucket_of(struct journal_waiting *waiting, const uint8_t *bytes)
+static uint64_t
+hash_of(const uint8_t *bytes)
 {
-	unsigned hash = (unsigned)bytes[DIGEST_BYTES - 2] << 8 |
-	    bytes[DIGEST_BYTES - 1];
-	return &waiting->buckets[hash % BUCKETS];
+	uint64_t hash;
+	memcpy(&hash, bytes + DIGEST_BYTES - sizeof hash, sizeof hash);
+	return hash;
 }
 
 static void
@@ -47,51 +46,53 @@ unlock_table(struct journal_waiting *waiting)
 
 static void
 add_name(struct journal_waiting *waiting, const uint8_t *bytes,
-    const struct origin *origin, uint64_t look)
+    const struct origin *origin, uint64_t search)
 {
-	struct name **bucket = bucket_of(waiting, bytes);
 	struct name *name = mem_zero(sizeof *name);
 	memcpy(name->bytes, bytes, sizeof name->bytes);
 	name->origin = *origin;
-	name->look = look;
-	name->next = *bucket;
-	*bucket = name;
+	name->search = search;
+	hash_add(&waiting->names, &name->item, hash_of(bytes));
 	atomic_fetch_add(&waiting->count, 1);
 }
 
 static void
-remove_name(struct journal_waiting *waiting, struct name **at)
+remove_name(struct journal_waiting *waiting, struct name *name)
 {
-	struct name *name = *at;
-	*at = name->next;
+	hash_remove(&waiting->names, &name->item);
 	free(name);
 	atomic_fetch_sub(&waiting->count, 1);
 }
 
-/* Of one place: an id may have become known since it was added. */
+/*
+ * Drops one name that waits.  Of its origin the place counts: an id may have
+ * become known since it was added.
+ */
 static void
 drop_name(struct journal_waiting *waiting, const uint8_t *bytes,
     const struct origin *origin)
 {
-	struct name **at = bucket_of(waiting, bytes);
-	while (*at != NULL &&
-	    ((*at)->look != 0 || memcmp((*at)->bytes, bytes, DIGEST_BYTES) ||
-		memcmp((*at)->origin.place, origin->place, DIGEST_BYTES)))
-		at = &(*at)->next;
-	if (*at != NULL)
-		remove_name(waiting, at);
+	struct name *name;
+	HASH_EACH_OF(name, &waiting->names, hash_of(bytes), item) {
+		if (name->search != 0 ||
+		    memcmp(name->bytes, bytes, DIGEST_BYTES) != 0 ||
+		    memcmp(name->origin.place, origin->place, DIGEST_BYTES))
+			continue;
+		remove_name(waiting, name);
+		return;
+	}
 }
 
 void
 journal_waiting_suspect(struct journal_waiting *waiting,
-    const struct journal_about *about, uint64_t look)
+    const struct journal_about *about, uint64_t search)
 {
 	if (about->kind == JOURNAL_RELEASE)
 		return;
 	lock_table(waiting);
-	add_name(waiting, about->key_id.bytes, &about->origin, look);
+	add_name(waiting, about->key_id.bytes, &about->origin, search);
 	if (about->versioned)
-		add_name(waiting, about->entity, &about->origin, look);
+		add_name(waiting, about->entity, &about->origin, search);
 	unlock_table(waiting);
 }
 
@@ -136,40 +137,34 @@ journal_waiting_drop_all(
 }
 
 void
-journal_waiting_acquit(struct journal_waiting *waiting, uint64_t look)
+journal_waiting_acquit(struct journal_waiting *waiting, uint64_t search)
 {
+	struct name *name;
 	if (atomic_load(&waiting->count) == 0)
 		return;
 	lock_table(waiting);
-	for (unsigned i = 0; i < BUCKETS; i++) {
-		struct name **at = &waiting->buckets[i];
-		while (*at != NULL)
-			if ((*at)->look != 0 && (*at)->look < look)
-				remove_name(waiting, at);
-			else
-				at = &(*at)->next;
-	}
+	HASH_EACH(name, &waiting->names, item)
+		if (name->search != 0 && name->search < search)
+			remove_name(waiting, name);
 	unlock_table(waiting);
-}
-
-static bool
-may_be_ours(
-    const struct origin *origin, const struct origin *ours, bool settled)
-{
-	return origin_is_ours(origin, ours) ||
-	    (!settled && origin_has_id(origin) && INVARIANT(suspects_wait));
 }
 
 static bool
 has_name(struct journal_waiting *waiting, const struct origin *ours,
     bool settled, const uint8_t *bytes)
 {
-	const struct name *name = *bucket_of(waiting, bytes);
-	while (name != NULL &&
-	    (memcmp(name->bytes, bytes, DIGEST_BYTES) ||
-		!may_be_ours(&name->origin, ours, settled)))
-		name = name->next;
-	return name != NULL;
+	const struct name *name;
+	HASH_EACH_OF(name, &waiting->names, hash_of(bytes), item) {
+		if (memcmp(name->bytes, bytes, DIGEST_BYTES) != 0)
+			continue;
+		if (origin_is_ours(&name->origin, ours))
+			return true;
+		/* It may be ours, as long as our id is not known. */
+		if (!settled && origin_has_id(&name->origin) &&
+		    INVARIANT(suspects_wait))
+			return true;
+	}
+	return false;
 }
 
 bool
@@ -199,12 +194,13 @@ void
 journal_waiting_free(struct journal_waiting **waiting)
 {
 	struct journal_waiting *w = *waiting;
+	struct name *name;
 	*waiting = NULL;
 	if (w == NULL)
 		return;
-	for (unsigned i = 0; i < BUCKETS; i++)
-		while (w->buckets[i] != NULL)
-			remove_name(w, &w->buckets[i]);
+	HASH_EACH(name, &w->names, item)
+		remove_name(w, name);
+	hash_free(&w->names);
 	must(pthread_mutex_destroy(&w->mutex) == 0);
 	free(w);
 }

@@ -10,9 +10,8 @@
  * claim as well.  The same goes for an entity whose version such an answer
  * raises (newer_only).
  *
- * While nothing waits, to ask costs no lock.  It knows not who writes or
- * delivers.  Any thread; whoever makes it frees it when nobody has it
- * any more.
+ * While nothing waits, asking costs no lock.  It knows nothing of who writes or
+ * delivers.  Any thread; whoever makes it frees it when nobody has it any more.
  */
 struct journal_waiting;
 
@@ -20,14 +19,14 @@ struct journal_waiting *journal_waiting_new(void);
 /* Nulls the caller's pointer, accepts NULL. */
 void journal_waiting_free(struct journal_waiting **waiting);
 
-/* One outcome more; a release is none. */
+/* Adds an outcome; a release is none. */
 void journal_waiting_add(
     struct journal_waiting *waiting, const struct journal_about *about);
-/* And one less: Redis knows it, or another owner has decided. */
+/* Drops one: Redis knows it, or another owner has decided. */
 void journal_waiting_drop(
     struct journal_waiting *waiting, const struct journal_about *about);
 
-/* The same for all that is open in a journal. */
+/* Adds or drops all outcomes that are open in a journal. */
 void journal_waiting_add_all(
     struct journal_waiting *waiting, const struct journal *journal);
 void journal_waiting_drop_all(
@@ -35,18 +34,18 @@ void journal_waiting_drop_all(
 
 /*
  * An outcome in a dead process' file that may be for our store, whose id is not
- * known yet; look is the number of the look at the folder, from 1, that found
- * it.
+ * known yet; search is the number, from 1, of the search of the folder that
+ * found it.
  */
 void journal_waiting_suspect(struct journal_waiting *waiting,
-    const struct journal_about *about, uint64_t look);
-/* Forgets what earlier looks than that have found. */
-void journal_waiting_acquit(struct journal_waiting *waiting, uint64_t look);
+    const struct journal_about *about, uint64_t search);
+/* Forgets what earlier searches than that have found. */
+void journal_waiting_acquit(struct journal_waiting *waiting, uint64_t search);
 
 /*
- * Whether an outcome of that key waits; or, where entity is not NULL, an answer
- * that raises the entity's version.  ours is our store, and settled whether its
- * id is known: until then what may be its is.
+ * True where an outcome of that key waits; or, if entity is not NULL, an answer
+ * that raises the entity's version.  ours is our store, and settled says that
+ * its id is known: until then, what may be for our store counts as if it were.
  */
 bool journal_waiting_has(struct journal_waiting *waiting,
     const struct origin *ours, bool settled, const struct key_id *key_id,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/container.h"
 #include "base/error.h"
 #include "base/loop/task.h"
 #include "base/loop/work.h"
@@ -12,12 +12,12 @@ enum item_kind { ITEM_MARK, ITEM_CLOSE, ITEM_APPEND, ITEM_TRY };
 
 /* Something to be done to a file. */
 struct journal_item {
-	struct journal_item *next;
+	struct list link; /* in waiting, or in batch */
 	enum item_kind kind;
 	struct journal *journal;
-	uint64_t id;                 /* ITEM_MARK */
-	struct journal_op *op;       /* ITEM_APPEND; NULL: given up */
-	struct journal_entry entry;  /* its spans point to bytes */
+	uint64_t id;                /* ITEM_MARK */
+	struct journal_op *op;      /* ITEM_APPEND; NULL: given up */
+	struct journal_entry entry; /* its spans point to bytes */
 	bool failed;
 	char bytes[]; /* of the entry's spans */
 };
@@ -25,15 +25,9 @@ struct journal_item {
 /* --- on the other thread --- */
 
 static void
-write_entry(struct journal_item *item)
-{
-	uint64_t id;
-	item->failed = !journal_write(item->journal, &item->entry, &id);
-}
-
-static void
 run_item(struct journal_item *item)
 {
+	uint64_t id;
 	switch (item->kind) {
 	case ITEM_MARK:
 		journal_mark(item->journal, item->id);
@@ -42,7 +36,8 @@ run_item(struct journal_item *item)
 		journal_close(&item->journal);
 		break;
 	case ITEM_APPEND:
-		write_entry(item);
+		item->failed =
+		    !journal_write(item->journal, &item->entry, &id);
 		break;
 	case ITEM_TRY:
 		item->failed = !journal_try(item->journal);
@@ -50,24 +45,18 @@ run_item(struct journal_item *item)
 	}
 }
 
-/* True: there was one. */
+/* True: there was one of that kind. */
 static bool
 run_all(struct journal_writer *writer, enum item_kind kind)
 {
 	bool any = false;
-	for (struct journal_item *i = writer->batch; i != NULL; i = i->next)
-		if (i->kind == kind) {
-			run_item(i);
+	struct journal_item *item;
+	LIST_EACH(item, &writer->batch, link)
+		if (item->kind == kind) {
+			run_item(item);
 			any = true;
 		}
 	return any;
-}
-
-static void
-fail_entries(struct journal_writer *writer)
-{
-	for (struct journal_item *i = writer->batch; i != NULL; i = i->next)
-		i->failed = i->failed || i->kind == ITEM_APPEND;
 }
 
 /* Entries come last, so that one sync is for them alone. */
@@ -75,36 +64,33 @@ static void
 run_batch(void *arg)
 {
 	struct journal_writer *writer = arg;
+	struct journal_item *item;
 	run_all(writer, ITEM_MARK);
 	run_all(writer, ITEM_CLOSE);
 	run_all(writer, ITEM_TRY);
-	if (run_all(writer, ITEM_APPEND) && !journal_commit(writer->journal))
-		fail_entries(writer);
+	if (!run_all(writer, ITEM_APPEND) || journal_commit(writer->journal))
+		return;
+	LIST_EACH(item, &writer->batch, link)
+		item->failed = item->failed || item->kind == ITEM_APPEND;
 }
 
 /* --- on the loop's thread --- */
-
-static void
-end_op(struct journal_op *op, bool failed)
-{
-	if (op == NULL)
-		return;
-	op->item = NULL;
-	op_done(&op->op, failed ? E_JOURNAL : 0);
-}
 
 /* Ends the batch; true: something of it failed. */
 static bool
 end_batch(struct journal_writer *writer)
 {
 	bool failed = false;
-	while (writer->batch != NULL) {
-		struct journal_item *item = writer->batch;
-		writer->batch = item->next;
+	struct journal_item *item;
+	LIST_EACH(item, &writer->batch, link) {
 		failed = failed || item->failed;
 		if (item->kind == ITEM_TRY)
 			writer->writable = !item->failed;
-		end_op(item->op, item->failed);
+		if (item->op != NULL) {
+			item->op->item = NULL;
+			op_done(&item->op->op, item->failed ? E_JOURNAL : 0);
+		}
+		list_remove(&item->link);
 		free(item);
 	}
 	return failed;
@@ -118,16 +104,8 @@ on_batch_done(void *arg)
 	bool failed = end_batch(writer);
 	writer->writable = writer->writable && !failed;
 	writer->written(writer->arg, failed);
-	if (writer->first != NULL)
+	if (!list_empty(&writer->waiting))
 		task_ready(writer->loop, &writer->task);
-}
-
-static void
-take_batch(struct journal_writer *writer)
-{
-	writer->batch = writer->first;
-	writer->first = NULL;
-	writer->end = &writer->first;
 }
 
 /* As a task, so that whatever else this turn brings is in the same batch. */
@@ -135,9 +113,9 @@ static void
 on_task(void *arg)
 {
 	struct journal_writer *writer = arg;
-	if (writer->work != NULL || writer->first == NULL)
+	if (writer->work != NULL || list_empty(&writer->waiting))
 		return;
-	take_batch(writer);
+	list_move_all(&writer->waiting, &writer->batch);
 	writer->work =
 	    work_start(writer->loop, run_batch, on_batch_done, writer);
 }
@@ -149,13 +127,12 @@ add_item(struct journal_writer *writer, enum item_kind kind,
 	struct journal_item *item = mem_zero(sizeof *item + n_bytes);
 	item->kind = kind;
 	item->journal = journal;
-	*writer->end = item;
-	writer->end = &item->next;
+	list_add_last(&writer->waiting, &item->link);
 	task_ready(writer->loop, &writer->task);
 	return item;
 }
 
-/* It is written all the same: nobody waits for it any more. */
+/* The entry is written all the same: nobody waits for it any more. */
 static void
 detach_op(struct op *op, int error)
 {
@@ -165,44 +142,29 @@ detach_op(struct op *op, int error)
 	own->item = NULL;
 }
 
-static size_t
-bytes_of(const struct journal_entry *entry)
-{
-	return entry->provenance.len + entry->entity.len + entry->version.len +
-	    entry->shown.len + entry->answer.len;
-}
-
-static char *
-copy_span(char *to, struct span *s)
-{
-	if (s->len > 0)
-		memcpy(to, s->ptr, s->len);
-	*s = span_of(to, s->len);
-	return to + s->len;
-}
-
-static void
-copy_entry(struct journal_item *item, const struct journal_entry *entry)
-{
-	char *to = item->bytes;
-	item->entry = *entry;
-	to = copy_span(to, &item->entry.provenance);
-	to = copy_span(to, &item->entry.entity);
-	to = copy_span(to, &item->entry.version);
-	to = copy_span(to, &item->entry.shown);
-	copy_span(to, &item->entry.answer);
-}
-
 void
 journal_writer_append(struct journal_writer *writer, struct journal_op *op,
     const struct journal_entry *entry)
 {
-	struct journal_item *item = add_item(
-	    writer, ITEM_APPEND, writer->journal, bytes_of(entry));
+	struct journal_item *item =
+	    add_item(writer, ITEM_APPEND, writer->journal,
+		entry->provenance.len + entry->entity.len +
+		    entry->version.len + entry->shown.len +
+		    entry->answer.len);
 	op_start(&op->op, 0, detach_op);
 	op->item = item;
 	item->op = op;
-	copy_entry(item, entry);
+	item->entry = *entry;
+	struct span *const spans[] = {&item->entry.provenance,
+	    &item->entry.entity, &item->entry.version, &item->entry.shown,
+	    &item->entry.answer};
+	char *to = item->bytes;
+	for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+		if (spans[i]->len > 0)
+			memcpy(to, spans[i]->ptr, spans[i]->len);
+		spans[i]->ptr = to;
+		to += spans[i]->len;
+	}
 }
 
 void
@@ -234,9 +196,9 @@ journal_writer_is_writable(struct journal_writer *writer, int64_t now_us)
 	/* The other thread has the journal, and will know more. */
 	if (writer->work != NULL)
 		return writer->writable;
-	enum journal_look look = journal_look(writer->journal, now_us);
-	writer->writable = look == JOURNAL_WELL;
-	if (look == JOURNAL_TO_BE_TRIED)
+	enum journal_health health = journal_check(writer->journal, now_us);
+	writer->writable = health == JOURNAL_WELL;
+	if (health == JOURNAL_TO_BE_TRIED)
 		add_item(writer, ITEM_TRY, writer->journal, 0);
 	return writer->writable;
 }
@@ -251,8 +213,9 @@ journal_writer_init(struct journal_writer *writer, struct loop *loop,
 	*writer = (struct journal_writer){.loop = loop,
 	    .journal = journal,
 	    .written = written,
-	    .arg = arg,
-	    .end = &writer->first};
+	    .arg = arg};
+	list_init(&writer->waiting);
+	list_init(&writer->batch);
 	task_init(&writer->task, on_task, writer);
 }
 
@@ -261,8 +224,8 @@ journal_writer_end(struct journal_writer *writer)
 {
 	work_finish(&writer->work);
 	task_cancel(&writer->task);
-	while (writer->first != NULL) {
-		take_batch(writer);
+	while (!list_empty(&writer->waiting)) {
+		list_move_all(&writer->waiting, &writer->batch);
 		run_batch(writer);
 		end_batch(writer);
 	}

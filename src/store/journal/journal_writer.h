@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/list.h"
 #include "base/loop/loop.h"
 #include "base/loop/op.h"
 #include "store/journal/journal.h"
@@ -19,13 +20,12 @@ struct journal_writer {
 	struct journal *journal;
 	void (*written)(void *arg, bool failed);
 	void *arg;
-	struct journal_item *first; /* what waits, in order */
-	struct journal_item **end;
-	struct task task; /* begins with a batch */
-	/* The batch; the other thread has it while there is work. */
-	struct journal_item *batch;
+	struct list waiting; /* items for the next batch, in order */
+	struct task task;    /* begins with a batch */
+	/* Items; the other thread has them while there is work. */
+	struct list batch;
 	struct work *work; /* NULL: there is none */
-	bool writable;     /* as of the last look */
+	bool writable;     /* as of the last check */
 };
 
 /* An entry on its way to the disk: a member of whatever waits for it. */
@@ -47,7 +47,7 @@ void journal_writer_init(struct journal_writer *writer, struct loop *loop,
 void journal_writer_end(struct journal_writer *writer);
 
 /*
- * Whether an entry could be written now; asked before a claim is forwarded.
+ * True where an entry could be written now; asked before a claim is forwarded.
  * What is not writable is tried again, about once a second, while somebody
  * asks.  now_us is a time of clock_us().
  */
@@ -58,7 +58,7 @@ void journal_writer_append(struct journal_writer *writer,
 /* This open entry of any journal is forgotten at once, and marked later. */
 void journal_writer_finish(
     struct journal_writer *writer, struct journal *journal, uint64_t id);
-/* The same for one that cannot be read back (journal_spoil). */
+/* As journal_writer_finish, of one that cannot be read back (journal_spoil). */
 void journal_writer_spoil(
     struct journal_writer *writer, struct journal *journal, uint64_t id);
 /* Closes a journal later, and nulls the caller's pointer. */

@@ -141,6 +141,25 @@ entry_of(enum journal_kind kind, uint32_t attempt, struct span answer)
 	return entry;
 }
 
+/* Writes one entry and commits it. */
+static inline bool
+journal_append(struct journal *journal, const struct journal_entry *entry,
+    uint64_t *ret_id)
+{
+	uint64_t id;
+	if (!journal_write(journal, entry, &id) || !journal_commit(journal))
+		return false;
+	*ret_id = id;
+	return true;
+}
+
+static inline void
+journal_finish(struct journal *journal, uint64_t id)
+{
+	journal_forget(journal, id);
+	journal_mark(journal, id);
+}
+
 static inline uint64_t
 append(struct journal *journal, const struct journal_entry *entry)
 {

@@ -191,10 +191,10 @@ forge(char *ret_bytes)
 	struct journal_entry entry = entry_of(JOURNAL_COMPLETE, 99, SPAN(""));
 	entry.provenance = entry.entity = SPAN("");
 	entry.version = entry.shown = SPAN("");
-	journal_entry_put_fixed(&entry, fixed);
-	const struct span payload = span_of(fixed, sizeof fixed);
+	struct span parts[JOURNAL_PARTS];
+	journal_entry_put(&entry, fixed, parts);
 	struct journal_head head =
-	    journal_entry_head(JOURNAL_2, 'C', 1000, &payload, 1);
+	    journal_entry_head(JOURNAL_2, 'C', 1000, parts, 1);
 	journal_entry_put_head(&head, head_bytes);
 	journal_entry_mask(&head, 0, (char *)fixed, sizeof fixed);
 	memcpy(ret_bytes, head_bytes, sizeof head_bytes);
@@ -268,7 +268,8 @@ put_old(char *to, enum journal_kind kind, uint64_t id, struct span answer)
 {
 	uint8_t head_bytes[JOURNAL_HEAD_BYTES], fixed[JOURNAL_FIXED_BYTES];
 	struct journal_entry entry = entry_of(kind, (uint32_t)id, answer);
-	journal_entry_put_fixed(&entry, fixed);
+	struct span parts[JOURNAL_PARTS];
+	journal_entry_put(&entry, fixed, parts);
 	const struct span payload[] = {
 	    span_of(fixed, 60), entry.provenance, entry.answer};
 	struct journal_head head = journal_entry_head(
