@@ -13,7 +13,7 @@
 #include "store/function_loader.h"
 #include "store/health.h"
 #include "store/joint.h"
-#include "store/record/script_command.h"
+#include "store/record/script.h"
 #include "store/redirect.h"
 #include "store/redis/redis_error.h"
 #include "store/refused_log.h"

@@ -3,7 +3,7 @@
 
 #include "base/container.h"
 #include "store/function_loader.h"
-#include "store/record/function_library.h"
+#include "store/record/script.h"
 #include "store/redis/redis_error.h"
 #include "store/refused_log.h"
 

@@ -4,7 +4,7 @@
 #include "store/node.h"
 
 /*
- * Loads our library of functions (record/function_library.h) into a server,
+ * Loads our library of functions (record/script.h) into a server,
  * when a call was told that it is not there: on the same connection, so that it
  * is there for whatever is sent after it, and once for all calls that were told
  * so.  It knows no calls.  For src/store/ alone; the store's thread.

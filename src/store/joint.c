@@ -11,7 +11,7 @@
 #include "store/joint.h"
 #include "store/node.h"
 #include "store/record/record.h"
-#include "store/record/script_command.h"
+#include "store/record/script.h"
 #include "store/redis/redis_error.h"
 
 enum {

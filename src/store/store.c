@@ -14,7 +14,7 @@
 #include "store/joint.h"
 #include "store/lease_sweep.h"
 #include "store/operation.h"
-#include "store/record/function_library.h"
+#include "store/record/script.h"
 #include "store/redis/managed.h"
 #include "store/redis/master.h"
 #include "store/store.h"
@@ -391,7 +391,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	script_names(&store->names);
 	shard_names_init(&store->shard_names, conf);
 	if (conf->store.functions)
-		store->library = function_library_new();
+		store->library = script_library_new();
 	answer_codec_init(&store->codec, &store->conf->store, budget);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL)
@@ -432,7 +432,7 @@ store_free(struct store **store)
 	lease_sweep_end(s);
 	claim_revoke_free(s);
 	shard_names_free(&s->shard_names);
-	function_library_free(&s->library);
+	script_library_free(&s->library);
 	answer_codec_end(&s->codec);
 	conf_unref(&s->conf);
 	free(s);

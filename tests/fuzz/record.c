@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fuzz/fuzz.h"
-#include "store/record/seal.h"
+#include "store/record/answer_codec.h"
 
 /*
  * Whatever bytes Redis returns, reading them ends with an error or with an
@@ -65,12 +65,12 @@ store_again(const struct answer *answer, ZSTD_CCtx *zstd)
 	char *bytes, *twice;
 	size_t len, twice_len;
 
-	record_encode(answer, zstd, &bytes, &len);
-	int error = record_decode(
+	answer_codec_encode(answer, zstd, &bytes, &len);
+	int error = answer_codec_decode(
 	    span_of(bytes, len), decompress, NULL, &again);
 	must(error == 0);
 	equal(answer, again);
-	record_encode(again, zstd, &twice, &twice_len);
+	answer_codec_encode(again, zstd, &twice, &twice_len);
 	must(span_eq(span_of(bytes, len), span_of(twice, twice_len)));
 	answer_unref(&again);
 	free(bytes);
@@ -81,7 +81,7 @@ static void
 try_answer(struct span stored)
 {
 	struct answer *answer = NULL;
-	int error = record_decode(stored, decompress, &budget, &answer);
+	int error = answer_codec_decode(stored, decompress, &budget, &answer);
 
 	must(error == 0 || error == E_MALFORMED || error == E_NO_MEMORY);
 	must((error == 0) == (answer != NULL));

@@ -12,7 +12,7 @@
 
 #include "base/must.h"
 #include "lua/steps.h"
-#include "store/record/function_library.h"
+#include "store/record/script.h"
 
 struct redis *redis;
 const char *claimed;
@@ -26,7 +26,7 @@ start_redis(void **state)
 {
 	(void)state;
 	redis = redis_start(NULL);
-	library = function_library_new();
+	library = script_library_new();
 	redisReply *reply = redis_do(redis, "FUNCTION LOAD %s", library->text);
 	assert_string_equal(reply->str, library->name);
 	freeReplyObject(reply);
@@ -37,7 +37,7 @@ int
 stop_redis(void **state)
 {
 	(void)state;
-	function_library_free(&library);
+	script_library_free(&library);
 	redis_stop(&redis);
 	return 0;
 }

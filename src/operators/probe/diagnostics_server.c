@@ -13,7 +13,6 @@
 #include "operators/probe/dial.h"
 #include "operators/probe/dial_redis.h"
 #include "operators/probe/rights.h"
-#include "store/record/function_library.h"
 #include "store/record/redis_keys.h"
 #include "store/record/script.h"
 #include "store/record/seal.h"
@@ -487,11 +486,11 @@ diagnostics_server(const struct conf *conf,
 	*ret_seen =
 	    (struct diagnostics){.missing = mem_zero(n_rights * sizeof(bool))};
 	if (conf->store.functions)
-		look.library = function_library_new();
+		look.library = script_library_new();
 	if (open_redis(&look))
 		look_around(&look);
 	close_redis(&look);
-	function_library_free(&look.library);
+	script_library_free(&look.library);
 	if (is_broken(&look))
 		return;
 	if (open_redis(&look))

@@ -8,7 +8,7 @@
 #include "operators/probe/dial.h"
 #include "operators/probe/dial_redis.h"
 #include "operators/probe/startup_check.h"
-#include "store/record/function_library.h"
+#include "store/record/script.h"
 #include "store/redis/info.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/resp.h"
@@ -79,10 +79,10 @@ try_scripting(
 	if (!conf->store.functions)
 		return dial_accept(
 		    redis, dial_ask(redis, 3, eval), ret_message);
-	struct function_library *library = function_library_new();
+	struct function_library *library = script_library_new();
 	const char *load[] = {"FUNCTION", "LOAD", library->text};
 	redisReply *reply = dial_ask(redis, 3, load);
-	function_library_free(&library);
+	script_library_free(&library);
 	if (redis_error_of_reply(reply) == REDIS_ERROR_LIBRARY_EXISTS)
 		return reply;
 	return dial_accept(redis, reply, ret_message);

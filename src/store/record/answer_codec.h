@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <zstd.h>
+
+#include "base/answer.h"
 #include "store/record/seal.h"
 
 /*
@@ -38,7 +41,24 @@ void answer_codec_write(const struct answer_codec *codec,
 MUST_USE int answer_codec_read(const struct answer_codec *codec,
     const struct key_id *key_id, const struct record *record,
     struct answer **ret_answer);
-/* Whether that error of answer_codec_read says that it does not open. */
+/* True where that error of answer_codec_read means that it does not open. */
 bool answer_codec_is_shut(int error);
 /* Logs that a record, or the answer in it, is malformed. */
 void answer_codec_log_broken(const struct key_id *key_id);
+
+/*
+ * Encodes an answer as it is stored: "p" and a newline and plain text, or "z
+ * SIZE" and a newline and that text compressed, SIZE bytes before (Zstandard,
+ * RFC 8878), and a frame to be skipped whose three bytes are the status, for
+ * scripts.  The text is a head with the length of everything in it, and then
+ * the body (put_answer in answer_codec.c).  zstd is NULL: it is not compressed.
+ * The caller frees *ret_bytes.
+ */
+void answer_codec_encode(const struct answer *answer, ZSTD_CCtx *zstd,
+    char **ret_bytes, size_t *ret_len);
+/*
+ * The reverse: 0; E_MALFORMED; or E_NO_MEMORY where the budget does not allow
+ * the body.  The caller unrefs *ret_answer.
+ */
+MUST_USE int answer_codec_decode(struct span stored, ZSTD_DCtx *zstd,
+    struct budget *budget, struct answer **ret_answer);

@@ -106,7 +106,7 @@ number_json(struct span value)
 						      : NULL;
 }
 
-/* The members, in the order of a message, and the entry's fields. */
+/* The members, in the order of a message, each with its field of the entry. */
 static const struct {
 	const char *name;
 	struct span field;
@@ -142,7 +142,7 @@ field_of(struct span name, const struct event_field *fields, size_t count)
 	return SPAN("");
 }
 
-/* Of the key that the entry is of: it may be sealed for that. */
+/* The label, which may be sealed for the key that the entry is of. */
 static json_t *
 label_json(const struct conf_store *conf, const struct event_field *fields,
     size_t count)
@@ -160,25 +160,18 @@ label_json(const struct conf_store *conf, const struct event_field *fields,
 	return label != NULL ? label : json_null();
 }
 
-static json_t *
-time_json(uint64_t ms)
-{
-	char text[EVENT_TIME_MAX];
-	return json_string(event_time(ms, text));
-}
-
 json_t *
 event_message(const struct conf_store *conf, const struct event_id *id,
     const struct event_field *fields, size_t count)
 {
-	char text[EVENT_ID_MAX];
+	char text[EVENT_ID_MAX], time[EVENT_TIME_MAX];
 	json_t *message = json_object();
 	event_text(id, text);
 	must(json_object_set_new(message, "id", json_string(text)) == 0);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		must(json_object_set_new(message, members[i].name,
 			 members[i].read == NULL
-			     ? time_json(id->ms)
+			     ? json_string(event_time(id->ms, time))
 			     : member_json(i, fields, count)) == 0);
 	must(json_object_set_new(
 		 message, "label", label_json(conf, fields, count)) == 0);

@@ -32,8 +32,8 @@ MUST_USE bool event_read_entry(struct span text, struct event_id *ret_id);
 size_t event_text(const struct event_id *id, char text[EVENT_ID_MAX]);
 
 /*
- * What an entry's field "route" says: an older gateway writes all of a
- * record's provenance there.
+ * The route of an entry's field "route", in which an older gateway writes all
+ * of a record's provenance.
  */
 struct span event_route(struct span field);
 

@@ -15,44 +15,35 @@ digest_name(struct digest *digest, struct span name)
 	digest_part(digest, span_of(lower, len));
 }
 
-/*
- * What a header's name cannot be, since no token has a colon, says the kind of
- * the others.
- */
-static void
-digest_scope(struct digest *digest, const struct conf_scope *scope)
-{
-	switch (scope->kind) {
-	case SCOPE_HEADER:
-		digest_name(digest, span_str(scope->header));
-		return;
-	case SCOPE_BASIC:
-		digest_part(digest, SPAN(":basic user"));
-		return;
-	case SCOPE_PATH:
-		digest_part(digest, SPAN(":path"));
-		digest_part(digest, span_str(scope->path));
-		return;
-	case SCOPE_CERTIFICATE:
-		digest_part(digest,
-		    scope->certificate == CERTIFICATE_SUBJECT
-			? SPAN(":certificate subject")
-			: SPAN(":certificate fingerprint"));
-		return;
-	case SCOPE_JWT:
-		digest_part(digest, SPAN(":jwt"));
-		digest_part(digest, span_str(scope->jwt));
-		return;
-	}
-	must(false);
-}
-
 void
-key_id_scope(struct digest *digest, const struct conf_scopes *scope,
+key_id_scope(struct digest *digest, const struct conf_scopes *scopes,
     const struct span *values)
 {
-	for (size_t i = 0; i < scope->count; i++) {
-		digest_scope(digest, &scope->list[i]);
+	for (size_t i = 0; i < scopes->count; i++) {
+		const struct conf_scope *scope = &scopes->list[i];
+		/* Words for a kind have a colon, which no header's name has. */
+		switch (scope->kind) {
+		case SCOPE_HEADER:
+			digest_name(digest, span_str(scope->header));
+			break;
+		case SCOPE_BASIC:
+			digest_part(digest, SPAN(":basic user"));
+			break;
+		case SCOPE_PATH:
+			digest_part(digest, SPAN(":path"));
+			digest_part(digest, span_str(scope->path));
+			break;
+		case SCOPE_CERTIFICATE:
+			digest_part(digest,
+			    scope->certificate == CERTIFICATE_SUBJECT
+				? SPAN(":certificate subject")
+				: SPAN(":certificate fingerprint"));
+			break;
+		case SCOPE_JWT:
+			digest_part(digest, SPAN(":jwt"));
+			digest_part(digest, span_str(scope->jwt));
+			break;
+		}
 		digest_part(digest, values[i]);
 	}
 }

@@ -23,5 +23,5 @@ void key_id_make(const struct conf *conf, struct span namespace,
     const struct conf_scopes *scope, const struct span *values,
     struct span key, struct key_id *ret_id);
 /* Adds the scope to a digest: the kind, name and value of each. */
-void key_id_scope(struct digest *digest, const struct conf_scopes *scope,
+void key_id_scope(struct digest *digest, const struct conf_scopes *scopes,
     const struct span *values);

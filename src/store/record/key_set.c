@@ -16,7 +16,7 @@ is_eq(const struct key_id *a, const struct key_id *b)
 	return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* Its slot, or the free one where it belongs.  A key id is a hash itself. */
+/* The id's slot, or the free one where it belongs; an id is itself a hash. */
 static struct key_id *
 slot_of(const struct key_set *set, const struct key_id *key_id)
 {

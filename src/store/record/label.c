@@ -19,7 +19,8 @@ label_write(struct arena *arena, const struct conf_store *conf,
 	text = provenance_cut(arena, text, LABEL_MAX_BYTES);
 	if (conf->n_encryption_keys == 0)
 		return arena_printf(arena, "=%.*s", SPAN_FMT(text));
-	seal_close_label(conf, key_id, text, &sealed, &len);
+	const struct seal_about about = seal_about_label(key_id);
+	seal_close(conf, &about, text, &sealed, &len);
 	size_t room = sodium_base64_encoded_len(len, variant);
 	char *stored = arena_alloc(arena, room);
 	base64_encode((const uint8_t *)sealed, len, stored);
@@ -27,33 +28,27 @@ label_write(struct arena *arena, const struct conf_store *conf,
 	return span_str(stored);
 }
 
-static bool
-unseal(struct arena *arena, const struct conf_store *conf,
-    const struct key_id *key_id, struct span stored, struct span *ret_text)
-{
-	char *plain;
-	size_t len;
-	unsigned char *sealed = arena_alloc(arena, stored.len);
-	if (sodium_base642bin(sealed, stored.len, stored.ptr, stored.len, NULL,
-		&len, NULL, variant) != 0 ||
-	    seal_open_label(conf, key_id, span_of(sealed, len), &plain, &len) !=
-		0)
-		return false;
-	*ret_text = arena_dup(arena, span_of(plain, len));
-	free(plain);
-	return true;
-}
-
 bool
 label_read(struct arena *arena, const struct conf_store *conf,
     const struct key_id *key_id, struct span stored, struct span *ret_text)
 {
-	if (span_starts(stored, SPAN("="))) {
+	char *plain;
+	size_t len;
+	if (stored.len == 0)
+		return false;
+	if (stored.ptr[0] == '=') {
 		*ret_text = span_from(stored, 1);
 		return true;
 	}
-	return stored.len > 0 &&
-	    unseal(arena, conf, key_id, stored, ret_text);
+	const struct seal_about about = seal_about_label(key_id);
+	unsigned char *sealed = arena_alloc(arena, stored.len);
+	if (sodium_base642bin(sealed, stored.len, stored.ptr, stored.len, NULL,
+		&len, NULL, variant) != 0 ||
+	    seal_open(conf, &about, span_of(sealed, len), &plain, &len) != 0)
+		return false;
+	*ret_text = arena_dup(arena, span_of(plain, len));
+	free(plain);
+	return true;
 }
 
 void

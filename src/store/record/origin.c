@@ -21,20 +21,6 @@ digest_list(struct digest *digest, const struct strings *list)
 		digest_part(digest, span_str(list->list[i]));
 }
 
-static void
-digest_redis(struct digest *digest, const struct conf *conf)
-{
-	const struct address *redis = &conf->store.redis.address;
-	if (conf->store.redis.managed) {
-		char *socket = managed_socket(conf);
-		digest_part(digest, span_str(socket));
-		free(socket);
-	} else if (redis->host != NULL) {
-		digest_part(digest, span_str(redis->host));
-		digest_number(digest, redis->port);
-	}
-}
-
 void
 origin_place(const struct conf *conf, uint8_t ret_place[DIGEST_BYTES])
 {
@@ -45,7 +31,14 @@ origin_place(const struct conf *conf, uint8_t ret_place[DIGEST_BYTES])
 	digest_list(&digest, &store->redis.sentinels);
 	if (store->redis.master != NULL)
 		digest_part(&digest, span_str(store->redis.master));
-	digest_redis(&digest, conf);
+	if (store->redis.managed) {
+		char *socket = managed_socket(conf);
+		digest_part(&digest, span_str(socket));
+		free(socket);
+	} else if (store->redis.address.host != NULL) {
+		digest_part(&digest, span_str(store->redis.address.host));
+		digest_number(&digest, store->redis.address.port);
+	}
 	digest_number(&digest, store->redis.db);
 	digest_part(&digest, span_str(store->prefix));
 	digest_number(&digest, store->shards);

@@ -35,5 +35,5 @@ void origin_place(const struct conf *conf, uint8_t ret_place[DIGEST_BYTES]);
 void origin_id(const struct conf *conf, struct span kept,
     uint8_t ret_id[DIGEST_BYTES]);
 bool origin_has_id(const struct origin *origin);
-/* Whether what is of that origin belongs to our store. */
+/* True where things of that origin belong to our store. */
 bool origin_is_ours(const struct origin *origin, const struct origin *ours);

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "base/random.h"
+
 /*
  * Who owns a claim: 128 random bits that no other request has, so that a late
  * owner can be told from the present one (fencing).  Any thread.
@@ -12,4 +14,8 @@ struct owner {
 };
 
 /* Draws a new one. */
-void owner_new(struct owner *ret_owner);
+static inline void
+owner_new(struct owner *ret_owner)
+{
+	random_bytes(ret_owner->bytes, sizeof ret_owner->bytes);
+}

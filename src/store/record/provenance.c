@@ -24,17 +24,6 @@ provenance_cut(struct arena *arena, struct span s, size_t max)
 	return arena_printf(arena, "%.*s%s", (int)end, s.ptr, ELLIPSIS.ptr);
 }
 
-/* Controls would end the line, or a part of it: they are blanks there. */
-static char *
-put_part(char *at, struct span part)
-{
-	for (size_t i = 0; i < part.len; i++) {
-		unsigned char c = (unsigned char)part.ptr[i];
-		*at++ = c < ' ' || c == 0x7f ? ' ' : (char)c;
-	}
-	return at;
-}
-
 struct span
 provenance_write(struct arena *arena, const struct provenance *provenance)
 {
@@ -55,22 +44,24 @@ provenance_write(struct arena *arena, const struct provenance *provenance)
 	for (size_t i = 0; i < COUNT; i++) {
 		if (i > 0)
 			*at++ = '\t';
-		at = put_part(at, parts[i]);
+		/* Controls would end the line, or a part of it. */
+		for (size_t j = 0; j < parts[i].len; j++) {
+			unsigned char c = (unsigned char)parts[i].ptr[j];
+			*at++ = c < ' ' || c == 0x7f ? ' ' : (char)c;
+		}
 	}
 	return span_of(line, len);
 }
 
+/* Takes the part up to the next tab, or to the end, off the line. */
 static struct span
 take_part(struct span *line)
 {
-	struct span part = *line;
-	const char *tab = line->len ? memchr(line->ptr, '\t', line->len) : NULL;
-	if (tab == NULL) {
-		*line = span_of(line->ptr + line->len, 0);
-		return part;
+	struct span part;
+	if (!span_cut(line, '\t', &part)) {
+		part = *line;
+		*line = span_from(part, part.len);
 	}
-	part.len = (size_t)(tab - line->ptr);
-	*line = span_from(*line, part.len + 1);
 	return part;
 }
 
@@ -90,18 +81,6 @@ provenance_read(struct span line)
 
 /* --- what operators did --- */
 
-static struct span
-note_of(struct arena *arena, struct span text)
-{
-	size_t len = 0;
-	unsigned char *note = arena_alloc(arena, text.len + 1);
-	if (text.len == 0 ||
-	    sodium_base642bin(note, text.len, text.ptr, text.len, NULL, &len,
-		NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
-		return SPAN("");
-	return span_of(note, len);
-}
-
 bool
 provenance_next_act(struct arena *arena, struct span *history,
     struct provenance_act *ret_act)
@@ -113,8 +92,15 @@ provenance_next_act(struct arena *arena, struct span *history,
 			&ret_act->time_ms))
 			continue;
 		ret_act->letter = piece.ptr[STAMP_DIGITS];
-		ret_act->note =
-		    note_of(arena, span_from(piece, STAMP_DIGITS + 1));
+		ret_act->note = SPAN("");
+		struct span note = span_from(piece, STAMP_DIGITS + 1);
+		unsigned char *text = arena_alloc(arena, note.len + 1);
+		size_t len;
+		if (note.len > 0 &&
+		    sodium_base642bin(text, note.len, note.ptr, note.len, NULL,
+			&len, NULL,
+			sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0)
+			ret_act->note = span_of(text, len);
 		return true;
 	}
 	return false;

@@ -39,7 +39,7 @@ enum {
 /* The line, without acts; what cannot stand in one is left out of it. */
 struct span provenance_write(
     struct arena *arena, const struct provenance *provenance);
-/* Of any line there is; the spans point into it. */
+/* Reads any line, also of earlier releases; the spans point into it. */
 struct provenance provenance_read(struct span line);
 
 /* S, or as much of it as fits into max bytes with "…" behind, in UTF-8. */

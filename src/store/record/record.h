@@ -2,9 +2,7 @@
 #pragma once
 
 #include <stdint.h>
-#include <zstd.h>
 
-#include "base/answer.h"
 #include "base/must.h"
 #include "store/record/provenance.h"
 #include "store/record/reason.h"
@@ -31,7 +29,7 @@ struct record {
 	struct span owner;
 	struct span fingerprint;
 	struct provenance from;
-	struct span rest; /* COMPLETED: the stored answer */
+	struct span rest; /* COMPLETED: the stored answer (answer_codec.h) */
 };
 
 /*
@@ -42,20 +40,3 @@ MUST_USE int record_read(struct span value, struct record *ret_record);
 
 /* The attempt alone, of a record that a script has looked at; 0: none. */
 uint32_t record_attempt(struct span value);
-
-/*
- * Encodes an answer as it is stored: "p" and a newline and plain text, or "z
- * SIZE" and a newline and that text compressed, SIZE bytes before (Zstandard,
- * RFC 8878), and a frame to be skipped whose three bytes are the status, for
- * scripts.  The text is a head with the length of everything in it, and then
- * the body (put_answer in record.c).  zstd may be NULL: never compressed.  The
- * caller frees *ret_bytes.
- */
-void record_encode(const struct answer *answer, ZSTD_CCtx *zstd,
-    char **ret_bytes, size_t *ret_len);
-/*
- * The reverse: 0; E_MALFORMED; or E_NO_MEMORY where the budget does not allow
- * the body.  The caller unrefs *ret_answer.
- */
-MUST_USE int record_decode(struct span stored, ZSTD_DCtx *zstd,
-    struct budget *budget, struct answer **ret_answer);

@@ -28,7 +28,7 @@ put_name(struct resp *resp, const struct conf *conf, unsigned shard,
 	resp_joined(resp, parts, sizeof parts / sizeof *parts);
 }
 
-/* Of a key: its record, or what was observed of it. */
+/* Puts the name of a key's record, or of what was observed of the key. */
 static void
 put_of_key(struct resp *resp, const struct conf *conf,
     const struct key_id *key_id, const char *word)

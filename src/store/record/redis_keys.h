@@ -45,7 +45,7 @@ void redis_keys_shared(struct resp *resp, const struct conf *conf,
 /* What a key in Redis is to a gateway with this configuration. */
 enum redis_keys_kind { KEY_RECORD, KEY_ENTITY, KEY_INDEX, KEY_OTHER };
 /*
- * Of a key's whole name.  KEY_OTHER: this gateway would never write it; a
+ * Judges a key's whole name.  KEY_OTHER: this gateway would never write it; a
  * gateway with another number of shards, another version or another program
  * has.
  */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/digest.h"
+#include "base/mem.h"
 #include "base/must.h"
 #include "base/test_build.h"
 #include "store/record/script.h"
@@ -51,4 +55,130 @@ script_answers(enum script script, enum verdict verdict)
 #undef ANSWER
 	};
 	return answers[script][verdict];
+}
+
+/* --- the library of functions --- */
+
+enum { DIGITS = 16 }; /* of the hash in the library's name */
+
+/* Takes the "#!lua flags=" line off a text: its flags, or an empty span. */
+static struct span
+take_flags(struct span *text)
+{
+	struct span line;
+	struct span start = SPAN("#!lua flags=");
+	if (!span_starts(*text, start))
+		return (struct span){NULL, 0};
+	must(span_next(text, '\n', &line));
+	return span_from(line, start.len);
+}
+
+static void
+print_function(FILE *out, const char *name, struct span flags)
+{
+	struct span flag;
+	fprintf(out, "redis.register_function{function_name = '%s',\n"
+		     "    callback = step, flags = {", name);
+	while (span_next(&flags, ',', &flag))
+		fprintf(out, "'%.*s', ", (int)flag.len, flag.ptr);
+	fprintf(out, "}}\n");
+}
+
+static void
+set_names(struct function_library *library, const char *digits)
+{
+	static const char *const names[] = {
+#define SCRIPT(name, word) #name,
+#include "tbl/scripts.h"
+#undef SCRIPT
+	};
+	snprintf(library->name, sizeof library->name, "onceproxy_%s", digits);
+	for (int i = 0; i < SCRIPT_COUNT_; i++) {
+		struct span text = script_text((enum script)i);
+		snprintf(library->functions[i], FUNCTION_CHARS + 1, "%s_%s",
+		    library->name, names[i]);
+		if (take_flags(&text).len == 0)
+			snprintf(library->readers[i], FUNCTION_CHARS + 1,
+			    "%s_read", library->functions[i]);
+	}
+}
+
+/*
+ * Each script becomes the body of a function whose parameters have the names
+ * that scripts know them by.
+ */
+static char *
+make_text(const struct function_library *library)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	fprintf(out, "#!lua name=%s\n", library->name);
+	for (int i = 0; i < SCRIPT_COUNT_; i++) {
+		struct span script = script_text((enum script)i);
+		struct span flags = take_flags(&script);
+		fprintf(out,
+		    "do\nlocal function step(KEYS, ARGV)\n%.*s\nend\n",
+		    (int)script.len, script.ptr);
+		print_function(out, library->functions[i], flags);
+		if (*library->readers[i] != '\0')
+			print_function(out, library->readers[i],
+			    SPAN("no-writes,allow-oom"));
+		fprintf(out, "end\n");
+	}
+	must(fclose(out) == 0);
+	return text;
+}
+
+/* The library's digits are a hash over the text with zeros in their place. */
+struct function_library *
+script_library_new(void)
+{
+	struct function_library *library = mem_zero(sizeof *library);
+	uint8_t hash[SHA1_BYTES];
+	char hex[SHA1_HEX + 1] = "0000000000000000";
+	set_names(library, hex);
+	library->text = make_text(library);
+	sha1(span_str(library->text), hash);
+	free(library->text);
+	hex_encode(hash, sizeof hash, hex);
+	hex[DIGITS] = '\0';
+	set_names(library, hex);
+	library->text = make_text(library);
+	return library;
+}
+
+void
+script_library_free(struct function_library **library)
+{
+	struct function_library *l = *library;
+	*library = NULL;
+	if (l == NULL)
+		return;
+	free(l->text);
+	free(l);
+}
+
+/* --- the command that runs one --- */
+
+void
+script_command_begin(struct resp *command, const struct script_names *names,
+    const struct function_library *library, enum script script,
+    enum script_as as, size_t n_args)
+{
+	resp_begin(command, 2 + n_args);
+	if (library != NULL) {
+		resp_arg(command, SPAN("FCALL"));
+		resp_arg(command,
+		    span_str(as == SCRIPT_AS_READER
+			    ? library->readers[script]
+			    : library->functions[script]));
+	} else if (as == SCRIPT_AS_TEXT) {
+		resp_arg(command, SPAN("EVAL"));
+		resp_arg(command, script_text(script));
+	} else {
+		resp_arg(command, SPAN("EVALSHA"));
+		resp_arg(command, span_of(names->sha[script], SHA1_HEX));
+	}
 }

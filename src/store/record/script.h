@@ -3,6 +3,7 @@
 
 #include "base/span.h"
 #include "store/record/verdict.h"
+#include "store/redis/resp.h"
 #include "store/redis/sha1.h"
 
 /*
@@ -30,7 +31,58 @@ struct script_names {
 void script_names(struct script_names *ret_names);
 /* The whole text, for EVAL. */
 struct span script_text(enum script script);
-/* Its word in metrics and the log (tbl/scripts.h), such as "claim". */
+/* A script's word in metrics and the log (tbl/scripts.h), such as "claim". */
 const char *script_word(enum script script);
-/* Whether it may answer so (tbl/answers.h). */
+/* True where a script may answer with that verdict (tbl/answers.h). */
 bool script_answers(enum script script, enum verdict verdict);
+
+/* --- the library of functions --- */
+
+/*
+ * The scripts of a record as one library of functions (FUNCTION LOAD), for
+ * store.scripting "function".  A function's name is unique in all of Redis, so
+ * the library's name, and with it each function's, ends with digits of a hash
+ * over its text: gateways of two versions have a library each, and neither ever
+ * replaces the other's.
+ *
+ * A script's "#!lua" line says what a full Redis, or one that refuses writes
+ * for another reason, does with it; the function's flags say the same.  A
+ * script without that line is run by such a Redis until its first write, which
+ * is refused.  Functions cannot do that, so it becomes two: one that may write,
+ * which such a Redis refuses as a whole, and one that only reads, whose first
+ * write is always refused.
+ */
+enum {
+	LIBRARY_CHARS = 26,  /* of the library's name */
+	FUNCTION_CHARS = 48, /* of a function's name, at most */
+};
+
+struct function_library {
+	char name[LIBRARY_CHARS + 1];
+	char *text; /* for FUNCTION LOAD */
+	char functions[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
+	/* The function that only reads; "": there is none. */
+	char readers[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
+};
+
+/* The library of all scripts; the caller frees it with script_library_free. */
+struct function_library *script_library_new(void);
+/* Nulls the caller's pointer, accepts NULL. */
+void script_library_free(struct function_library **library);
+
+/* --- the command that runs one --- */
+
+enum script_as {
+	SCRIPT_AS_NAME, /* EVALSHA, or FCALL of the function */
+	SCRIPT_AS_TEXT, /* EVAL; of functions the same as SCRIPT_AS_NAME */
+	SCRIPT_AS_READER, /* FCALL of the function that only reads */
+};
+
+/*
+ * Begins a command that runs the script: n_args arguments follow, of which the
+ * first is the number of keys.  library: NULL where scripts are run by their
+ * text.
+ */
+void script_command_begin(struct resp *command,
+    const struct script_names *names, const struct function_library *library,
+    enum script script, enum script_as as, size_t n_args);

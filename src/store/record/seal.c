@@ -16,8 +16,6 @@ enum {
 	ATTEMPT_DIGITS = 6,
 	/* Version, state, attempt, fingerprint, key id. */
 	ABOUT_BYTES = 2 + 1 + ATTEMPT_DIGITS + TOKEN_CHARS + DIGEST_BYTES,
-	/* Version, key id. */
-	LABEL_BYTES = 2 + DIGEST_BYTES,
 };
 _Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES ==
 	CONF_ENCRYPTION_KEY_BYTES, "keys of another length");
@@ -45,38 +43,43 @@ seal_about_record(const struct key_id *key_id, const struct record *record)
 	return about;
 }
 
-/* Each part has a fixed length, so no two can give the same bytes. */
-static void
+struct seal_about
+seal_about_label(const struct key_id *key_id)
+{
+	return (struct seal_about){.key_id = *key_id, .is_label = true};
+}
+
+/*
+ * Writes what is authenticated, but not encrypted, and returns how many bytes
+ * that are.  Each part has a fixed length, and no answer's version is that of
+ * labels, so no two can give the same bytes.
+ */
+static size_t
 put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 {
 	char *at = (char *)ret_bytes;
+	if (about->is_label) {
+		memcpy(at, "l1", 2);
+		memcpy(at + 2, about->key_id.bytes, DIGEST_BYTES);
+		return 2 + DIGEST_BYTES;
+	}
 	memcpy(at, "o1", 2);
 	at[2] = state_letter(about->state);
 	digits_pad(at + 3, ATTEMPT_DIGITS, about->attempt);
 	at += 3 + ATTEMPT_DIGITS;
 	memcpy(at, about->fingerprint, TOKEN_CHARS);
 	memcpy(at + TOKEN_CHARS, about->key_id.bytes, DIGEST_BYTES);
-}
-
-/* How many of those bytes are authenticated: all, but in a mutation test. */
-static unsigned long long
-about_bytes(void)
-{
 	return INVARIANT(sealed_to_record) ? ABOUT_BYTES : 0;
 }
 
-/* What is authenticated, but not encrypted. */
-struct more {
-	const uint8_t *bytes;
-	unsigned long long len;
-};
-
-static void
-encrypt(const struct conf_store *conf, struct more more, struct span plain,
-    char **ret_bytes, size_t *ret_len)
+void
+seal_close(const struct conf_store *conf, const struct seal_about *about,
+    struct span plain, char **ret_bytes, size_t *ret_len)
 {
 	must(conf->n_encryption_keys > 0);
 	const struct conf_encryption_key *key = &conf->encryption_keys[0];
+	uint8_t more[ABOUT_BYTES];
+	size_t more_len = put_about(about, more);
 	size_t id_len = strlen(key->id);
 	size_t head = 2 + id_len + 1;
 	char *bytes =
@@ -88,8 +91,8 @@ encrypt(const struct conf_store *conf, struct more more, struct span plain,
 	random_bytes(nonce, NONCE_BYTES);
 	unsigned long long len;
 	crypto_aead_xchacha20poly1305_ietf_encrypt(nonce + NONCE_BYTES, &len,
-	    (const uint8_t *)plain.ptr, plain.len, more.bytes, more.len, NULL,
-	    nonce, key->key);
+	    (const uint8_t *)plain.ptr, plain.len, more, more_len, NULL, nonce,
+	    key->key);
 	*ret_bytes = bytes;
 	*ret_len = head + NONCE_BYTES + (size_t)len;
 }
@@ -99,12 +102,8 @@ seal_key_of(struct span stored, struct span *ret_id)
 {
 	if (!span_starts(stored, SPAN("e ")))
 		return false;
-	struct span id = span_from(stored, 2);
-	const char *end = id.len ? memchr(id.ptr, '\n', id.len) : NULL;
-	if (end == NULL)
-		return false;
-	*ret_id = span_of(id.ptr, (size_t)(end - id.ptr));
-	return true;
+	stored = span_from(stored, 2);
+	return span_cut(&stored, '\n', ret_id);
 }
 
 static const struct conf_encryption_key *
@@ -122,9 +121,9 @@ seal_has_key(const struct conf_store *conf, struct span id)
 	return find_key(conf, id) != NULL;
 }
 
-static int
-decrypt(const struct conf_store *conf, struct more more, struct span sealed,
-    char **ret_plain, size_t *ret_len)
+int
+seal_open(const struct conf_store *conf, const struct seal_about *about,
+    struct span sealed, char **ret_plain, size_t *ret_len)
 {
 	struct span id;
 	if (!seal_key_of(sealed, &id))
@@ -136,68 +135,18 @@ decrypt(const struct conf_store *conf, struct more more, struct span sealed,
 	if (rest.len < NONCE_BYTES + TAG_BYTES)
 		return E_MALFORMED;
 
+	uint8_t more[ABOUT_BYTES];
+	size_t more_len = put_about(about, more);
 	const uint8_t *nonce = (const uint8_t *)rest.ptr;
 	unsigned long long len;
 	char *plain = mem_grow(NULL, rest.len - NONCE_BYTES - TAG_BYTES);
 	if (crypto_aead_xchacha20poly1305_ietf_decrypt((uint8_t *)plain, &len,
-		NULL, nonce + NONCE_BYTES, rest.len - NONCE_BYTES, more.bytes,
-		more.len, nonce, key->key) != 0) {
+		NULL, nonce + NONCE_BYTES, rest.len - NONCE_BYTES, more,
+		more_len, nonce, key->key) != 0) {
 		free(plain);
 		return E_SEALED;
 	}
 	*ret_plain = plain;
 	*ret_len = (size_t)len;
 	return 0;
-}
-
-/* --- answers --- */
-
-void
-seal_close(const struct conf_store *conf, const struct seal_about *about,
-    struct span plain, char **ret_bytes, size_t *ret_len)
-{
-	uint8_t bytes[ABOUT_BYTES];
-	put_about(about, bytes);
-	const struct more more = {bytes, about_bytes()};
-	encrypt(conf, more, plain, ret_bytes, ret_len);
-}
-
-int
-seal_open(const struct conf_store *conf, const struct seal_about *about,
-    struct span sealed, char **ret_plain, size_t *ret_len)
-{
-	uint8_t bytes[ABOUT_BYTES];
-	put_about(about, bytes);
-	const struct more more = {bytes, about_bytes()};
-	return decrypt(conf, more, sealed, ret_plain, ret_len);
-}
-
-/* --- labels --- */
-
-/* No answer is of a version that begins so. */
-static void
-put_label(const struct key_id *key_id, uint8_t ret_bytes[LABEL_BYTES])
-{
-	memcpy(ret_bytes, "l1", 2);
-	memcpy(ret_bytes + 2, key_id->bytes, DIGEST_BYTES);
-}
-
-void
-seal_close_label(const struct conf_store *conf, const struct key_id *key_id,
-    struct span plain, char **ret_bytes, size_t *ret_len)
-{
-	uint8_t bytes[LABEL_BYTES];
-	put_label(key_id, bytes);
-	const struct more more = {bytes, sizeof bytes};
-	encrypt(conf, more, plain, ret_bytes, ret_len);
-}
-
-int
-seal_open_label(const struct conf_store *conf, const struct key_id *key_id,
-    struct span sealed, char **ret_plain, size_t *ret_len)
-{
-	uint8_t bytes[LABEL_BYTES];
-	put_label(key_id, bytes);
-	const struct more more = {bytes, sizeof bytes};
-	return decrypt(conf, more, sealed, ret_plain, ret_len);
 }

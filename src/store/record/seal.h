@@ -6,18 +6,23 @@
 #include "store/record/record.h"
 
 /*
- * Encryption of stored answers at rest (store.encryption_keys): what
- * record_encode made becomes "e KEYID" and a newline, a random nonce of 24
- * bytes, and the ciphertext with its tag: XChaCha20-Poly1305
- * (draft-irtf-cfrg-xchacha-03, section 2).  The associated data say which
+ * Encryption of stored answers and labels at rest (store.encryption_keys): a
+ * text becomes "e KEYID" and a newline, a random nonce of 24 bytes, and the
+ * ciphertext with its tag: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03,
+ * section 2).  The associated data say which
  * record and attempt the answer belongs to: it does not open in another record,
  * nor in one whose state, attempt or fingerprint was changed.  It knows nothing
  * of Redis, nor of what is in an answer.  Pure but for the nonce; any thread.
  */
 
-/* What an answer belongs to, as the record's head has it. */
+/*
+ * What a sealed text belongs to.  A record's label (record/label.h) belongs to
+ * its key alone, since any attempt may have it; an answer to all that follows,
+ * as the record's head has it.
+ */
 struct seal_about {
 	struct key_id key_id;
+	bool is_label; /* then the rest is not used */
 	enum record_state state;
 	uint32_t attempt;
 	char fingerprint[TOKEN_CHARS];
@@ -29,6 +34,7 @@ struct seal_about seal_about_attempt(const struct key_id *key_id,
 /* For an answer that was read in that record. */
 struct seal_about seal_about_record(
     const struct key_id *key_id, const struct record *record);
+struct seal_about seal_about_label(const struct key_id *key_id);
 
 /*
  * Encrypts with the first key; there must be one.  The caller frees *ret_bytes.
@@ -36,10 +42,10 @@ struct seal_about seal_about_record(
 void seal_close(const struct conf_store *conf, const struct seal_about *about,
     struct span plain, char **ret_bytes, size_t *ret_len);
 
-/* Whether there is a key of that id. */
+/* True where there is a key of that id. */
 bool seal_has_key(const struct conf_store *conf, struct span id);
 /*
- * The id of the key that a stored answer names, a part of stored; false: it is
+ * The id of the key that a sealed text names, a part of stored; false: it is
  * not sealed.
  */
 MUST_USE bool seal_key_of(struct span stored, struct span *ret_id);
@@ -50,12 +56,4 @@ MUST_USE bool seal_key_of(struct span stored, struct span *ret_id);
  */
 MUST_USE int seal_open(const struct conf_store *conf,
     const struct seal_about *about, struct span sealed, char **ret_plain,
-    size_t *ret_len);
-
-/* The same of a record's label (record/label.h), which any attempt may have. */
-void seal_close_label(const struct conf_store *conf,
-    const struct key_id *key_id, struct span plain, char **ret_bytes,
-    size_t *ret_len);
-MUST_USE int seal_open_label(const struct conf_store *conf,
-    const struct key_id *key_id, struct span sealed, char **ret_plain,
     size_t *ret_len);

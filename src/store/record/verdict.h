@@ -5,7 +5,7 @@
 #include "base/span.h"
 
 /*
- * What a script has decided: the word that it answers first (tbl/verdicts.h).
+ * The decision of a script: the word that it answers first (tbl/verdicts.h).
  * Pure; any thread.
  */
 enum verdict {

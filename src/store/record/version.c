@@ -5,7 +5,7 @@
 #include "base/decimal.h"
 #include "base/digits.h"
 
-/* So long is a version as JSON, at most. */
+/* The most bytes of a version as JSON. */
 enum { SHOWN_MAX = 64 };
 /* Added to exponents, so that none is below 0. */
 static const int64_t BIAS = INT64_C(5000000000);
@@ -44,9 +44,9 @@ take_apart(struct span text, struct spelled *ret_spelled)
 	return true;
 }
 
-/* Each digit from 9 down, a 0 before it, so that what is longer is less. */
+/* Counts each digit down from 9, a 0 before it, so that longer is less. */
 static struct span
-turned(struct arena *arena, struct span digits)
+reversed(struct arena *arena, struct span digits)
 {
 	char *out = arena_alloc(arena, 2 * digits.len + 1);
 	for (size_t i = 0; i < digits.len; i++) {
@@ -74,7 +74,7 @@ read_number(struct arena *arena, struct span spelling,
 	struct span digits = arena_printf(arena, "%010lld%.*s",
 	    (long long)(BIAS + s.exponent), SPAN_FMT(s.digits));
 	if (s.negative)
-		digits = turned(arena, digits);
+		digits = reversed(arena, digits);
 	*ret_version = arena_printf(
 	    arena, "1%c%.*s", s.negative ? '0' : '2', SPAN_FMT(digits));
 	return true;
@@ -82,7 +82,7 @@ read_number(struct arena *arena, struct span spelling,
 
 /* --- times --- */
 
-/* So many digits that make a number of that range. */
+/* Takes len digits that make a number of that range. */
 static bool
 take_number(struct span *text, size_t len, int64_t least, int64_t most,
     int64_t *ret_number)

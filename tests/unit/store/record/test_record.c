@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/record/record.h"
+#include "store/record/answer_codec.h"
 #include "store/redis/redis_clock.h"
 #include "store/redis/sha1.h"
 
@@ -84,8 +84,8 @@ survives(struct answer *answer, ZSTD_CCtx *zstd)
 	char *bytes;
 	size_t len;
 	struct answer *again = NULL;
-	record_encode(answer, zstd, &bytes, &len);
-	assert_int_equal(record_decode(span_of(bytes, len), decompress,
+	answer_codec_encode(answer, zstd, &bytes, &len);
+	assert_int_equal(answer_codec_decode(span_of(bytes, len), decompress,
 			     &budget, &again), 0);
 	answers_are_equal(answer, again);
 	answer_unref(&again);
@@ -164,11 +164,13 @@ an_answer_beyond_the_budget_is_refused(void **state)
 		struct answer *again = NULL;
 		char *bytes;
 		size_t len;
-		record_encode(answer, i ? compress : NULL, &bytes, &len);
+		answer_codec_encode(answer, i ? compress : NULL, &bytes, &len);
 		answer_unref(&answer);
 		atomic_store(&budget.limit, 99999);
-		assert_int_equal(record_decode(span_of(bytes, len), decompress,
-				     &budget, &again), E_NO_MEMORY);
+		assert_int_equal(
+		    answer_codec_decode(
+			span_of(bytes, len), decompress, &budget, &again),
+		    E_NO_MEMORY);
 		assert_null(again);
 		atomic_store(&budget.limit, BUDGET);
 		free(bytes);
@@ -223,8 +225,8 @@ malformed_answers_are_refused(void **state)
 	};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct answer *answer = NULL;
-		assert_int_equal(record_decode(texts[i], decompress, &budget,
-				     &answer), E_MALFORMED);
+		assert_int_equal(answer_codec_decode(texts[i], decompress,
+				     &budget, &answer), E_MALFORMED);
 		assert_null(answer);
 	}
 }
@@ -235,7 +237,7 @@ decode_copy(struct span text)
 {
 	char *copy = mem_copy(text.ptr, text.len);
 	struct answer *answer = NULL;
-	int error = record_decode(
+	int error = answer_codec_decode(
 	    span_of(copy, text.len), decompress, &budget, &answer);
 	assert_true(error == 0 || error == E_MALFORMED ||
 	    error == E_NO_MEMORY);
@@ -256,7 +258,7 @@ encode_sample(ZSTD_CCtx *zstd, char **ret_bytes, size_t *ret_len)
 	memset(text, 'a', sizeof text);
 	struct answer *answer = make_answer(
 	    201, fields, 2, span_of(text, sizeof text), SPAN("request"));
-	record_encode(answer, zstd, ret_bytes, ret_len);
+	answer_codec_encode(answer, zstd, ret_bytes, ret_len);
 	answer_unref(&answer);
 }
 
