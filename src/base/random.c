@@ -27,9 +27,3 @@ random_bytes(void *to, size_t len)
 	sodium_memzero(from, len);
 	block.left -= len;
 }
-
-void
-random_forget(void)
-{
-	sodium_memzero(&block, sizeof block);
-}

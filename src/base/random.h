@@ -11,5 +11,3 @@
 
 /* Fills len bytes. */
 void random_bytes(void *to, size_t len);
-/* Wipes what this thread has kept, as a forked child must. */
-void random_forget(void);

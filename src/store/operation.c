@@ -47,7 +47,7 @@ operation_call_sized(struct store *store, enum script script,
 	redis_keys_record(&call->args, conf, key_id);
 	call->keys_to = call->args.len;
 	call->keys_to +=
-	    shard_names_put(&store->shard_names, shard, &call->args);
+	    redis_keys_names(&store->shard_names, shard, &call->args);
 	if (tells) {
 		redis_keys_index(&call->args, conf, shard, "events");
 		redis_keys_index(&call->args, conf, shard, "dead");

@@ -389,7 +389,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	store->loop = loop;
 	store->conf = conf_ref(conf);
 	script_names(&store->names);
-	shard_names_init(&store->shard_names, conf);
+	redis_keys_names_init(&store->shard_names, conf);
 	if (conf->store.functions)
 		store->library = script_library_new();
 	answer_codec_init(&store->codec, &store->conf->store, budget);
@@ -431,7 +431,7 @@ store_free(struct store **store)
 	identity_end(s);
 	lease_sweep_end(s);
 	claim_revoke_free(s);
-	shard_names_free(&s->shard_names);
+	redis_keys_names_free(&s->shard_names);
 	script_library_free(&s->library);
 	answer_codec_end(&s->codec);
 	conf_unref(&s->conf);

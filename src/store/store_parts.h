@@ -5,7 +5,7 @@
 #include "store/record/answer_codec.h"
 #include "store/record/origin.h"
 #include "store/record/script.h"
-#include "store/record/shard_names.h"
+#include "store/record/redis_keys.h"
 #include "store/redis/info.h"
 #include "store/types.h"
 

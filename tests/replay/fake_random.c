@@ -100,8 +100,3 @@ random_bytes(void *to, size_t len)
 	for (size_t i = 0; i < len; i++)
 		out[i] = (unsigned char)mix(drawn, i);
 }
-
-void
-random_forget(void)
-{
-}

@@ -23,18 +23,14 @@ struct provenance {
 	struct span label;    /* as label_write (record/label.h) made it */
 	struct span request_id; /* the first request's; all may be empty */
 	/*
-	 * What provenance_act reads; written by
+	 * The last eight acts of operators, for provenance_next_act; written by
 	 * src/store/record/lua/operate.lua alone.
 	 */
 	struct span history;
 };
 
-enum {
-	/* A longer path is cut, and ends with an ellipsis. */
-	PROVENANCE_PATH_BYTES = 256,
-	/* So many acts of operators a record remembers, the last ones. */
-	PROVENANCE_ACTS = 8,
-};
+/* A longer path is cut, and ends with an ellipsis. */
+enum { PROVENANCE_PATH_BYTES = 256 };
 
 /* The line, without acts; what cannot stand in one is left out of it. */
 struct span provenance_write(

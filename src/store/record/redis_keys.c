@@ -59,6 +59,42 @@ redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
 	put_name(resp, conf, shard, word, "");
 }
 
+struct shard_names_of {
+	struct resp args; /* empty until they are needed */
+	size_t leases_len;
+};
+
+void
+redis_keys_names_init(struct shard_names *names, const struct conf *conf)
+{
+	size_t shards = (size_t)conf->store.shards;
+	names->conf = conf;
+	names->list = mem_zero(shards * sizeof *names->list);
+}
+
+void
+redis_keys_names_free(struct shard_names *names)
+{
+	for (int64_t i = 0; i < names->conf->store.shards; i++)
+		resp_clear(&names->list[i].args);
+	free(names->list);
+	names->list = NULL;
+}
+
+size_t
+redis_keys_names(
+    struct shard_names *names, unsigned shard, struct resp *args)
+{
+	struct shard_names_of *of = &names->list[shard];
+	if (of->args.len == 0) {
+		redis_keys_index(&of->args, names->conf, shard, "leases");
+		of->leases_len = of->args.len;
+		redis_keys_index(&of->args, names->conf, shard, "held");
+	}
+	resp_bytes(args, span_of(of->args.bytes, of->args.len));
+	return of->leases_len;
+}
+
 void
 redis_keys_entity(struct resp *resp, const struct conf *conf,
     const uint8_t name[DIGEST_BYTES])

@@ -27,6 +27,26 @@ void redis_keys_index(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word);
 
 /*
+ * The names of the indexes that nearly every script touches, the leases of a
+ * shard and what is held there, as arguments of a command: each is made once,
+ * when it is first needed.  A member of its owner; one thread.
+ */
+struct shard_names {
+	const struct conf *conf;
+	struct shard_names_of *list; /* of each shard */
+};
+
+/* conf outlives it. */
+void redis_keys_names_init(struct shard_names *names, const struct conf *conf);
+void redis_keys_names_free(struct shard_names *names);
+/*
+ * Appends the leases' name and the held's, two arguments; returns how many
+ * bytes the first of them has there.
+ */
+size_t redis_keys_names(
+    struct shard_names *names, unsigned shard, struct resp *args);
+
+/*
  * Appends SHARD}:e:NAME as an argument, the end of the name of an entity's key
  * (lua/entities.lua); its shard is that of a record whose name begins alike.
  */
