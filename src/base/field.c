@@ -22,7 +22,7 @@ bool
 field_is_token(struct span s)
 {
 	bool good = s.len > 0;
-	/* Names are short, and seldom wrong: no look in between. */
+	/* Names are short, and seldom wrong: each is read to its end. */
 	for (size_t i = 0; i < s.len; i++)
 		good &= is_token_byte[(unsigned char)s.ptr[i]];
 	return good;
@@ -120,7 +120,7 @@ field_value_bytes(struct span s)
 	size_t i = 0;
 	while (s.len - i >= 8 && word_is_printable(word_at(s.ptr + i)))
 		i += 8;
-	/* The last ones, with some that were looked at. */
+	/* The last ones, together with some that were checked before. */
 	if (s.len >= 8 && s.len - i < 8 &&
 	    word_is_printable(word_at(s.ptr + s.len - 8)))
 		return s.len;

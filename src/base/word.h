@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Eight bytes looked at as one number: quick proofs that none of them is
- * special.  True means "perhaps", and the caller looks at each byte; false is
+ * Eight bytes read as one number: quick proofs that none of them is special.
+ * True means "perhaps", and the caller checks each byte by itself; false is
  * certain, where nothing else is said.  Pure; any thread.
  */
 #define WORD_ONES ((uint64_t)0x0101010101010101u)

@@ -23,8 +23,8 @@
  * never ends is left after a while, so that events and timers have their turn.
  *
  * Before a timer fires, all that had come when it was due has been read and
- * worked on, even if the process was stopped meanwhile: a deadline is told of
- * what is not there, and never of what lies unread in a socket.
+ * worked on, even if the process was stopped meanwhile: a deadline passes where
+ * nothing has come, and never where it lies unread in a socket.
  */
 struct loop;
 

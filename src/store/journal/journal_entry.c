@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,43 @@
 
 enum {
 	MAGIC_BYTES = 4,
-	FIXED_1_BYTES = 60, /* as JOURNAL_FIXED_BYTES, of JOURNAL_1 */
 	WINDOW_BYTES = 64 * 1024, /* of the file, in the search for a head */
 };
+
+/* A head in front of its mask; numbers are little endian. */
+struct head_start {
+	char magic[MAGIC_BYTES];
+	char kind;
+	uint8_t zeros[3];
+	uint32_t payload_bytes;
+	uint64_t id;
+} __attribute__((packed));
+
+/* A payload in front of its provenance, likewise. */
+struct fixed {
+	struct key_id key_id;
+	struct owner owner;
+	uint32_t attempt;
+	uint8_t sent; /* 2: and to be forgotten */
+	char reason;
+	uint16_t status;
+	uint64_t retention_ms;
+	uint64_t unknown_retention_ms;
+	uint32_t provenance_bytes;
+	/* Here one of JOURNAL_1 ends. */
+	uint8_t fingerprint[DIGEST_BYTES];
+	uint32_t tries;
+	uint64_t created_ms;
+	uint64_t deadline_ms;
+	struct origin origin;
+	uint16_t entity_bytes;
+	uint16_t version_bytes;
+	uint16_t shown_bytes;
+} __attribute__((packed));
+
+enum { FIXED_1_BYTES = offsetof(struct fixed, fingerprint) };
+_Static_assert(FIXED_1_BYTES == 60 && sizeof(struct fixed) ==
+	JOURNAL_FIXED_BYTES, "another format than that of written files");
 
 static const char *const magics[] = {
     [JOURNAL_1] = "oj1\n",
@@ -71,13 +106,6 @@ journal_entry_mask(
 /* --- writing --- */
 
 static void
-put_number(uint8_t *at, unsigned bytes, uint64_t number)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		at[i] = (uint8_t)(number >> (8 * i));
-}
-
-static void
 checksum(const struct span *parts, unsigned n_parts,
     uint8_t ret_sum[JOURNAL_SUM_BYTES])
 {
@@ -109,12 +137,13 @@ void
 journal_entry_put_head(
     const struct journal_head *head, uint8_t ret_bytes[JOURNAL_HEAD_BYTES])
 {
-	uint8_t *at = ret_bytes + 20;
+	const struct head_start start = {.kind = head->kind,
+	    .payload_bytes = htole32(head->payload_bytes),
+	    .id = htole64(head->id)};
+	uint8_t *at = ret_bytes + sizeof start;
 	memset(ret_bytes, 0, JOURNAL_HEAD_BYTES);
+	memcpy(ret_bytes, &start, sizeof start);
 	memcpy(ret_bytes, magics[head->format], MAGIC_BYTES);
-	ret_bytes[4] = (uint8_t)head->kind;
-	put_number(ret_bytes + 8, 4, head->payload_bytes);
-	put_number(ret_bytes + 12, 8, head->id);
 	memcpy(at, head->mask, mask_bytes(head->format));
 	at += mask_bytes(head->format);
 	memcpy(at, head->sum, JOURNAL_SUM_BYTES);
@@ -128,26 +157,27 @@ journal_entry_put(const struct journal_entry *entry,
     uint8_t ret_fixed[JOURNAL_FIXED_BYTES],
     struct span ret_parts[JOURNAL_PARTS])
 {
-	uint8_t *at = ret_fixed;
-	memset(at, 0, JOURNAL_FIXED_BYTES);
-	memcpy(at, entry->key_id.bytes, 16);
-	memcpy(at + 16, entry->owner.bytes, 16);
-	put_number(at + 32, 4, entry->attempt);
-	at[36] = (uint8_t)(entry->sent + (entry->sent && entry->forget));
-	at[37] = (uint8_t)reason_letter(entry->reason);
-	put_number(at + 38, 2, (uint64_t)entry->status);
-	put_number(at + 40, 8, (uint64_t)entry->retention_ms);
-	put_number(at + 48, 8, (uint64_t)entry->unknown_retention_ms);
-	put_number(at + 56, 4, entry->provenance.len);
-	memcpy(at + 60, entry->fingerprint, 16);
-	put_number(at + 76, 4, entry->tries);
-	put_number(at + 80, 8, (uint64_t)entry->created_ms);
-	put_number(at + 88, 8, (uint64_t)entry->deadline_ms);
-	memcpy(at + 96, entry->origin.id, 16);
-	memcpy(at + 112, entry->origin.place, 16);
-	put_number(at + 128, 2, entry->entity.len);
-	put_number(at + 130, 2, entry->version.len);
-	put_number(at + 132, 2, entry->shown.len);
+	struct fixed f = {
+	    .key_id = entry->key_id,
+	    .owner = entry->owner,
+	    .attempt = htole32(entry->attempt),
+	    .sent = (uint8_t)(entry->sent + (entry->sent && entry->forget)),
+	    .reason = reason_letter(entry->reason),
+	    .status = htole16((uint16_t)entry->status),
+	    .retention_ms = htole64((uint64_t)entry->retention_ms),
+	    .unknown_retention_ms =
+		htole64((uint64_t)entry->unknown_retention_ms),
+	    .provenance_bytes = htole32((uint32_t)entry->provenance.len),
+	    .tries = htole32(entry->tries),
+	    .created_ms = htole64((uint64_t)entry->created_ms),
+	    .deadline_ms = htole64((uint64_t)entry->deadline_ms),
+	    .origin = entry->origin,
+	    .entity_bytes = htole16((uint16_t)entry->entity.len),
+	    .version_bytes = htole16((uint16_t)entry->version.len),
+	    .shown_bytes = htole16((uint16_t)entry->shown.len),
+	};
+	memcpy(f.fingerprint, entry->fingerprint, sizeof f.fingerprint);
+	memcpy(ret_fixed, &f, sizeof f);
 	ret_parts[0] = span_of(ret_fixed, JOURNAL_FIXED_BYTES);
 	ret_parts[1] = entry->provenance;
 	ret_parts[2] = entry->entity;
@@ -157,15 +187,6 @@ journal_entry_put(const struct journal_entry *entry,
 }
 
 /* --- reading --- */
-
-static uint64_t
-get_number(const uint8_t *at, unsigned bytes)
-{
-	uint64_t number = 0;
-	for (unsigned i = 0; i < bytes; i++)
-		number |= (uint64_t)at[i] << (8 * i);
-	return number;
-}
 
 /* 0; E_MALFORMED where the file ends before; or an errno. */
 static int
@@ -201,13 +222,15 @@ get_head(enum journal_format format, const uint8_t *bytes,
 	checksum(&summed, 1, sum);
 	if (memcmp(bytes + summed_bytes, sum, sizeof sum) != 0)
 		return false;
+	struct head_start start;
+	memcpy(&start, bytes, sizeof start);
 	*ret_head = (struct journal_head){.format = format,
-	    .kind = (char)bytes[4],
-	    .payload_bytes = (uint32_t)get_number(bytes + 8, 4),
-	    .id = get_number(bytes + 12, 8)};
-	memcpy(ret_head->mask, bytes + 20, mask_bytes(format));
-	memcpy(ret_head->sum, bytes + 20 + mask_bytes(format),
-	    JOURNAL_SUM_BYTES);
+	    .kind = start.kind,
+	    .payload_bytes = le32toh(start.payload_bytes),
+	    .id = le64toh(start.id)};
+	bytes += sizeof start;
+	memcpy(ret_head->mask, bytes, mask_bytes(format));
+	memcpy(ret_head->sum, bytes + mask_bytes(format), JOURNAL_SUM_BYTES);
 	return true;
 }
 
@@ -278,48 +301,39 @@ take(struct span *rest, uint64_t len, struct span *ret_part)
 	return true;
 }
 
-/* Gets the members that an entry of JOURNAL_1 has not. */
-static bool
-get_more(
-    const uint8_t *bytes, struct span *rest, struct journal_entry *entry)
-{
-	memcpy(entry->fingerprint, bytes + 60, 16);
-	entry->tries = (uint32_t)get_number(bytes + 76, 4);
-	entry->created_ms = (int64_t)get_number(bytes + 80, 8);
-	entry->deadline_ms = (int64_t)get_number(bytes + 88, 8);
-	memcpy(entry->origin.id, bytes + 96, 16);
-	memcpy(entry->origin.place, bytes + 112, 16);
-	return take(rest, get_number(bytes + 128, 2), &entry->entity) &&
-	    take(rest, get_number(bytes + 130, 2), &entry->version) &&
-	    take(rest, get_number(bytes + 132, 2), &entry->shown);
-}
-
 static bool
 get_entry(const struct journal_head *head, struct span payload,
     struct journal_entry *ret_entry)
 {
-	struct journal_entry entry = {.kind = JOURNAL_COMPLETE};
-	entry.entity = entry.version = entry.shown = SPAN("");
-	size_t fixed = head->format == JOURNAL_1 ? FIXED_1_BYTES
-						 : JOURNAL_FIXED_BYTES;
+	struct fixed f = {.entity_bytes = 0}; /* as JOURNAL_1 has none */
+	size_t fixed_bytes =
+	    head->format == JOURNAL_1 ? FIXED_1_BYTES : sizeof f;
 	const char *kind = memchr(letters, head->kind, sizeof letters);
-	if (kind == NULL || payload.len < fixed)
+	if (kind == NULL || payload.len < fixed_bytes)
 		return false;
-	const uint8_t *bytes = (const uint8_t *)payload.ptr;
-	struct span rest = span_from(payload, fixed);
-	if (!reason_of((char)bytes[37], &entry.reason) ||
-	    !take(&rest, get_number(bytes + 56, 4), &entry.provenance))
-		return false;
-	entry.kind = (enum journal_kind)(kind - letters);
-	memcpy(entry.key_id.bytes, bytes, 16);
-	memcpy(entry.owner.bytes, bytes + 16, 16);
-	entry.attempt = (uint32_t)get_number(bytes + 32, 4);
-	entry.sent = bytes[36] != 0;
-	entry.forget = bytes[36] == 2;
-	entry.status = (int)get_number(bytes + 38, 2);
-	entry.retention_ms = (int64_t)get_number(bytes + 40, 8);
-	entry.unknown_retention_ms = (int64_t)get_number(bytes + 48, 8);
-	if (head->format != JOURNAL_1 && !get_more(bytes, &rest, &entry))
+	memcpy(&f, payload.ptr, fixed_bytes);
+	struct journal_entry entry = {
+	    .kind = (enum journal_kind)(kind - letters),
+	    .key_id = f.key_id,
+	    .owner = f.owner,
+	    .attempt = le32toh(f.attempt),
+	    .sent = f.sent != 0,
+	    .forget = f.sent == 2,
+	    .status = le16toh(f.status),
+	    .retention_ms = (int64_t)le64toh(f.retention_ms),
+	    .unknown_retention_ms = (int64_t)le64toh(f.unknown_retention_ms),
+	    .tries = le32toh(f.tries),
+	    .created_ms = (int64_t)le64toh(f.created_ms),
+	    .deadline_ms = (int64_t)le64toh(f.deadline_ms),
+	    .origin = f.origin,
+	};
+	memcpy(entry.fingerprint, f.fingerprint, sizeof f.fingerprint);
+	struct span rest = span_from(payload, fixed_bytes);
+	if (!reason_of(f.reason, &entry.reason) ||
+	    !take(&rest, le32toh(f.provenance_bytes), &entry.provenance) ||
+	    !take(&rest, le16toh(f.entity_bytes), &entry.entity) ||
+	    !take(&rest, le16toh(f.version_bytes), &entry.version) ||
+	    !take(&rest, le16toh(f.shown_bytes), &entry.shown))
 		return false;
 	entry.answer = rest;
 	*ret_entry = entry;

@@ -38,5 +38,5 @@ struct record {
  */
 MUST_USE int record_read(struct span value, struct record *ret_record);
 
-/* The attempt alone, of a record that a script has looked at; 0: none. */
+/* The attempt alone, of a record that a script has read; 0: none. */
 uint32_t record_attempt(struct span value);
