@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * METRIC(id, kind, name, help): what GET /metrics shows, in this order; kinds
- * as in Prometheus' text format.  admin/admin_metrics.c has one function for
- * each id, or admin/metrics_sources.c.
+ * as in Prometheus' text format.  admin/admin_metrics.c has a row for each id.
  */
 METRIC(REQUESTS, counter, "onceproxy_requests_total",
     "Finished requests, by route and outcome.")

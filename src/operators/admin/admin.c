@@ -3,10 +3,7 @@
 
 #include "base/mem.h"
 #include "operators/admin/admin.h"
-#include "operators/admin/admin_body.h"
-#include "operators/admin/admin_json.h"
-#include "operators/admin/admin_machine_private.h"
-#include "operators/admin/admin_request.h"
+#include "operators/admin/admin_private.h"
 
 /*
  * Operators, probes and collectors of metrics are few; limits.connections does
@@ -25,7 +22,7 @@ admin_new(struct loop *loop, const struct conf *conf,
 	admin->conf = conf_ref(conf);
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = view->started_ms;
-	admin_body_budget(admin, conf);
+	admin_request_budget(admin, conf);
 	admin->address = view->address;
 	admin->listen = view->listen;
 	admin->n_listen = view->n_listen;
@@ -35,9 +32,8 @@ admin_new(struct loop *loop, const struct conf *conf,
 	admin->places.reserved = true;
 	admin->store = store_new(loop, conf, &admin->budget, health);
 	store_measure(admin->store, admin->store_took);
-	admin->front =
-	    front_new(loop, conf, &admin->budget, &admin->places,
-		admin_request_new, admin);
+	admin->front = front_new(loop, conf, &admin->budget, &admin->places,
+	    admin_request_new, admin);
 	front_count(admin->front, NULL, &admin->spun);
 	front_listen(admin->front, fd, FRONT_PLAIN, false);
 	return admin;
@@ -54,7 +50,7 @@ admin_reload(struct admin *admin, const struct conf *conf)
 	admin->reloads[true]++;
 	json_decref(admin->refused);
 	admin->refused = NULL;
-	admin_body_budget(admin, conf);
+	admin_request_budget(admin, conf);
 	front_reload(admin->front, conf);
 	conf_unref(&old);
 }
@@ -67,7 +63,7 @@ admin_reload_refused(
 		return;
 	admin->reloads[false]++;
 	json_decref(admin->refused);
-	admin->refused = admin_json_refused(clock_wall_ms(), complaints);
+	admin->refused = admin_status_reload("errors", complaints);
 }
 
 void
@@ -77,7 +73,7 @@ admin_reload_partial(
 	if (admin == NULL)
 		return;
 	json_decref(admin->restart);
-	admin->restart = admin_json_complaints(complaints);
+	admin->restart = admin_status_complaints(complaints);
 }
 
 void
@@ -87,8 +83,7 @@ admin_reload_keys(
 	if (admin == NULL || complaints->count == 0)
 		return;
 	json_decref(admin->keys);
-	admin->keys =
-	    admin_json_keys_changed(clock_wall_ms(), complaints);
+	admin->keys = admin_status_reload("changes", complaints);
 }
 
 void

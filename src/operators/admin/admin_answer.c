@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "http/head/header.h"
 #include "operators/admin/admin_answer.h"
-#include "operators/admin/admin_machine_private.h"
+#include "operators/admin/admin_private.h"
 
 enum after
 admin_answer_bytes(struct admin_request *a, int status, struct span type,
@@ -54,6 +54,12 @@ admin_answer_problem(
 	must(a->answer == NULL);
 	a->answer = problem_new(problem, &message);
 	return admin_request_to(a, ADMIN_ANSWER, MORE);
+}
+
+enum after
+admin_answer_bad_request(struct admin_request *a, const char *message)
+{
+	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
 }
 
 enum after

@@ -26,10 +26,9 @@ enum after admin_answer_problem(
 /* Answers with any bytes; the body is taken, also are more of its fields. */
 enum after admin_answer_bytes(struct admin_request *a, int status,
     struct span type, struct fields also, struct body *body);
+/* Answers that the request is wrong, as the message says. */
+enum after admin_answer_bad_request(
+    struct admin_request *a, const char *message);
 /* Redis did not answer, or refused. */
 enum after admin_answer_store_failed(
     struct admin_request *a, struct span detail);
-
-/* The steps ANSWER and ANSWERED. */
-enum after admin_answer_send(struct machine *machine);
-enum after admin_answer_sent(struct machine *machine);

@@ -3,11 +3,11 @@
 
 #include "base/test_build.h"
 #include "operators/admin/admin_auth.h"
-#include "operators/admin/admin_machine_private.h"
+#include "operators/admin/admin_private.h"
 
 /* --- the token --- */
 
-/* In the time that it takes for any token of this length. */
+/* Compares tokens, in the same time for all of this length. */
 static bool
 is_token(struct span said, struct span token)
 {
@@ -46,35 +46,18 @@ admin_auth_has_token(const struct admin_request *a)
 
 /* --- by which name --- */
 
-/* Without the port, and the brackets of an IPv6 address. */
+/* The host, without the port and the brackets of an IPv6 address. */
 static struct span
 host_of_authority(struct span authority)
 {
-	const char *end;
-	if (span_starts(authority, SPAN("["))) {
-		end = memchr(authority.ptr, ']', authority.len);
-		return end == NULL
-		    ? authority
-		    : span_of(authority.ptr + 1,
-			  (size_t)(end - authority.ptr - 1));
-	}
-	end = authority.len ? memchr(authority.ptr, ':', authority.len) : NULL;
-	return end == NULL
-	    ? authority
-	    : span_of(authority.ptr, (size_t)(end - authority.ptr));
-}
-
-static bool
-is_loopback(struct arena *arena, struct span host)
-{
-	const char *text = arena_dup(arena, host).ptr;
-	struct in_addr v4;
-	struct in6_addr v6;
-	if (span_ieq(host, SPAN("localhost")))
-		return true;
-	if (inet_pton(AF_INET, text, &v4) == 1)
-		return ntohl(v4.s_addr) >> 24 == 127;
-	return inet_pton(AF_INET6, text, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+	bool brackets = span_starts(authority, SPAN("["));
+	struct span host = span_from(authority, brackets ? 1 : 0);
+	const char *end = host.len > 0
+	    ? memchr(host.ptr, brackets ? ']' : ':', host.len)
+	    : NULL;
+	if (end == NULL)
+		return authority;
+	return span_of(host.ptr, (size_t)(end - host.ptr));
 }
 
 /*
@@ -88,10 +71,18 @@ is_of_bound_name(const struct admin_request *a)
 	const struct admin *admin = a->admin;
 	struct span address = span_str(admin->address);
 	struct span host = host_of_authority(a->head.authority);
-	return admin->conf->admin_token == NULL && host.len > 0 &&
-	       !span_starts(address, SPAN("unix:")) &&
-	       !span_ieq(host, host_of_authority(address)) &&
-	       !is_loopback(a->arena, host);
+	if (admin->conf->admin_token != NULL || host.len == 0 ||
+	    span_starts(address, SPAN("unix:")) ||
+	    span_ieq(host, host_of_authority(address)) ||
+	    span_ieq(host, SPAN("localhost")))
+		return false;
+	const char *text = arena_dup(a->arena, host).ptr;
+	struct in_addr v4;
+	struct in6_addr v6;
+	if (inet_pton(AF_INET, text, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 != 127;
+	return inet_pton(AF_INET6, text, &v6) != 1 ||
+	    !IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 /* --- from which page --- */

@@ -8,7 +8,7 @@
 #include "base/test_build.h"
 #include "base/utf8.h"
 #include "operators/admin/admin_json.h"
-#include "operators/admin/admin_machine_private.h"
+#include "operators/admin/admin_private.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000 };
 
@@ -58,54 +58,6 @@ admin_json_text(struct span text)
 	return json;
 }
 
-static json_t *
-complaint_json(const struct complaint *c)
-{
-	json_t *one = json_object();
-	if (c->pointer != NULL)
-		set_member(
-		    one, "member", admin_json_text(span_str(c->pointer)));
-	if (c->line > 0) {
-		set_member(one, "line", json_integer((json_int_t)c->line));
-		set_member(one, "column", json_integer((json_int_t)c->column));
-	}
-	set_member(one, "error", admin_json_text(span_str(c->message)));
-	return one;
-}
-
-json_t *
-admin_json_complaints(const struct complaints *complaints)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < complaints->count; i++)
-		json_array_append_new(
-		    list, complaint_json(&complaints->list[i]));
-	return list;
-}
-
-json_t *
-admin_json_refused(int64_t wall_ms, const struct complaints *complaints)
-{
-	return json_pack("{s:o, s:o}", "time", admin_json_time(wall_ms),
-	    "errors", admin_json_complaints(complaints));
-}
-
-json_t *
-admin_json_keys_changed(int64_t wall_ms, const struct complaints *complaints)
-{
-	return json_pack("{s:o, s:o}", "time", admin_json_time(wall_ms),
-	    "changes", admin_json_complaints(complaints));
-}
-
-static json_t *
-base64_json(struct span bytes)
-{
-	char *text = base64_text(bytes);
-	json_t *json = json_string(text);
-	free(text);
-	return json;
-}
-
 static void
 put_stored(json_t *object, const struct answer *answer)
 {
@@ -119,20 +71,16 @@ put_stored(json_t *object, const struct answer *answer)
 	}
 	set_member(object, "headers", headers);
 	struct span body = body_span(&answer->body);
-	if (utf8_is_valid(body))
+	if (utf8_is_valid(body)) {
 		set_member(object, "body", json_stringn(body.ptr, body.len));
-	else
-		set_member(object, "body_base64", base64_json(body));
+		return;
+	}
+	char *text = base64_text(body);
+	set_member(object, "body_base64", json_string(text));
+	free(text);
 }
 
-static const char *
-act_word(char letter)
-{
-	return letter == 'r' ? "release" : letter == 'c' ? "complete"
-							  : "delete";
-}
-
-/* What operators did, the latest last. */
+/* The acts of operators, the latest last. */
 static json_t *
 history_json(struct span history)
 {
@@ -142,7 +90,10 @@ history_json(struct span history)
 	while (provenance_next_act(scratch, &history, &act)) {
 		json_t *one = json_object();
 		set_member(one, "time", admin_json_time(act.time_ms));
-		set_member(one, "act", json_string(act_word(act.letter)));
+		set_member(one, "act",
+		    json_string(act.letter == 'r'      ? "release"
+				    : act.letter == 'c' ? "complete"
+							: "delete"));
 		if (act.note.len > 0)
 			set_member(one, "note", admin_json_text(act.note));
 		json_array_append_new(list, one);
@@ -222,114 +173,73 @@ admin_json_span(const json_t *json)
 }
 
 bool
-admin_json_has_only(
-    const json_t *object, const char *const *names, size_t count)
+admin_json_has_only(const json_t *object, const char *const *names)
 {
-	void *at = json_object_iter((json_t *)(uintptr_t)object);
-	for (; at != NULL; at = json_object_iter_next(
-		 (json_t *)(uintptr_t)object, at)) {
+	json_t *members = (json_t *)(uintptr_t)object;
+	for (void *at = json_object_iter(members); at != NULL;
+	     at = json_object_iter_next(members, at)) {
 		size_t i = 0;
-		while (i < count &&
+		while (names[i] != NULL &&
 		    strcmp(names[i], json_object_iter_key(at)) != 0)
 			i++;
-		if (i == count)
+		if (names[i] == NULL)
 			return false;
 	}
 	return true;
 }
 
+/*
+ * A note for the log and the record, and the attempt that is meant: since the
+ * operator looked, a retry may have made another.
+ */
 static const char *
-take_note(struct admin_request *a)
-{
-	const json_t *note = json_object_get(a->in, "note");
-	if (note == NULL || json_is_null(note))
-		return NULL;
-	if (!json_is_string(note) || json_string_length(note) > NOTE_BYTES)
-		return "\"note\" must be a string of at most 1000 bytes.";
-	a->note = admin_json_span(note);
-	return NULL;
-}
-
-/* Which attempt is meant: since then a retry may have made another. */
-static const char *
-take_attempt(struct admin_request *a)
+take_note_and_attempt(struct admin_request *a)
 {
 	const json_t *attempt = json_object_get(a->in, "attempt");
-	if (attempt == NULL || json_is_null(attempt))
-		return NULL;
-	if (!json_is_integer(attempt) || json_integer_value(attempt) < 1 ||
-	    json_integer_value(attempt) > ATTEMPT_MAX)
-		return "\"attempt\" must be a number from 1 to 999999.";
-	a->attempt = (uint32_t)json_integer_value(attempt);
+	const json_t *note = json_object_get(a->in, "note");
+	if (attempt != NULL && !json_is_null(attempt)) {
+		if (!json_is_integer(attempt) ||
+		    json_integer_value(attempt) < 1 ||
+		    json_integer_value(attempt) > ATTEMPT_MAX)
+			return "\"attempt\" must be a number from 1 to "
+			       "999999.";
+		a->attempt = (uint32_t)json_integer_value(attempt);
+	}
+	if (note != NULL && !json_is_null(note)) {
+		if (!json_is_string(note) ||
+		    json_string_length(note) > NOTE_BYTES)
+			return "\"note\" must be a string of at most 1000 "
+			       "bytes.";
+		a->note = admin_json_span(note);
+	}
 	return NULL;
 }
 
-const char *
-admin_json_read_act(struct admin_request *a)
+/* Their names, as in "orders/0", which are read where they are needed. */
+static const char *
+check_partitions(const json_t *list)
 {
-	static const char *const names[] = {"attempt", "note"};
-	if (a->in == NULL)
-		return NULL;
-	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
-		return "The body may have only the members \"attempt\" and "
-		       "\"note\".";
-	const char *message = take_attempt(a);
-	return message != NULL ? message : take_note(a);
-}
-
-const char *
-admin_json_read_note(struct admin_request *a)
-{
-	static const char *const names[] = {"note"};
-	if (a->in != NULL && !ADMIN_JSON_HAS_ONLY(a->in, names))
-		return "The body may have only the member \"note\".";
-	return take_note(a);
-}
-
-static bool
-are_strings(const json_t *list)
-{
+	static const char *const wrong =
+	    "\"partitions\" must be a list of names such as \"orders/0\", "
+	    "1000 at most.";
+	if (list != NULL && (json_array_size(list) == 0 ||
+		json_array_size(list) > PARTITIONS_MAX))
+		return wrong;
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (json_string_length(json_array_get(list, i)) == 0)
-			return false;
-	return json_array_size(list) > 0 &&
-	    json_array_size(list) <= PARTITIONS_MAX;
+			return wrong;
+	return NULL;
 }
 
-const char *
-admin_json_read_rewind(struct admin_request *a)
+static const char *
+take_header(struct admin_request *a, struct span name, const json_t *value)
 {
-	static const char *const names[] = {"note", "partitions"};
-	if (a->in == NULL)
-		return NULL;
-	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
-		return "The body may have only the members \"note\" and "
-		       "\"partitions\".";
-	const json_t *list = json_object_get(a->in, "partitions");
-	if (list != NULL && !are_strings(list))
-		return "\"partitions\" must be a list of names such as "
-		       "\"orders/0\", 1000 at most.";
-	return take_note(a);
-}
-
-/* It is no field of one connection, and none that the gateway sets itself. */
-static bool
-may_be_stored(struct span name)
-{
+	/* Fields of one connection, and those that the gateway sets itself. */
 	static const char *const others[] = {"Connection", "Content-Length",
 	    "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate",
 	    "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding",
 	    "Upgrade", "X-Request-Id", "Original-Request-Id",
 	    "Idempotency-Outcome"};
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (span_ieq(name, span_str(others[i])))
-			return false;
-	return true;
-}
-
-static const char *
-header_from_json(struct admin_request *a, struct span name, const json_t *value)
-{
 	struct fields *fields = &a->outcome.fields;
 	if (!json_is_string(value))
 		return "A header's value must be a string.";
@@ -338,18 +248,19 @@ header_from_json(struct admin_request *a, struct span name, const json_t *value)
 	    INVARIANT(operators_fields))
 		return "\"headers\" has a name or a value that is not valid "
 		       "in a response.";
-	if (!may_be_stored(field.name))
-		return arena_printf(a->arena, "\"%.*s\" of \"headers\" "
-		    "cannot be stored: it belongs to framing or to the "
-		    "connection, or the gateway sets it.",
-		    SPAN_FMT(field.name)).ptr;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (span_ieq(name, span_str(others[i])))
+			return arena_printf(a->arena, "\"%.*s\" of "
+			    "\"headers\" cannot be stored: it belongs to "
+			    "framing or to the connection, or the gateway "
+			    "sets it.", SPAN_FMT(field.name)).ptr;
 	fields->list[fields->count++] = field;
 	return NULL;
 }
 
 /* An object, or a list of pairs. */
 static const char *
-headers_from_json(struct admin_request *a, json_t *headers)
+take_headers(struct admin_request *a, json_t *headers)
 {
 	const char *message = NULL;
 	size_t count = json_is_object(headers) ? json_object_size(headers)
@@ -367,7 +278,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 		json_t *value;
 		json_object_foreach(headers, name, value)
 			if (message == NULL)
-				message = header_from_json(
+				message = take_header(
 				    a, span_str(name), value);
 		return message;
 	}
@@ -377,7 +288,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 		if (json_array_size(pair) != 2 || !json_is_string(name))
 			return "A header must be a list of its name and its "
 			       "value.";
-		message = header_from_json(
+		message = take_header(
 		    a, admin_json_span(name), json_array_get(pair, 1));
 	}
 	return message;
@@ -406,31 +317,61 @@ take_body(struct admin_request *a)
 	return NULL;
 }
 
-const char *
-admin_json_read_outcome(struct admin_request *a)
+static const char *
+read_outcome(struct admin_request *a)
 {
-	static const char *const names[] = {
-	    "status", "headers", "body", "body_base64", "attempt", "note"};
 	const json_t *status = json_object_get(a->in, "status");
-	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
-		return "The body may have only the members \"status\", "
-		       "\"headers\", \"body\" or \"body_base64\", \"attempt\" "
-		       "and \"note\".";
 	if (!json_is_integer(status) || json_integer_value(status) < 200 ||
 	    json_integer_value(status) > 599)
 		return "\"status\" must be a number from 200 to 599.";
 	a->outcome.status = (int)json_integer_value(status);
-	const char *message = take_attempt(a);
+	const char *message = take_note_and_attempt(a);
 	if (message == NULL)
-		message = take_note(a);
-	if (message == NULL)
-		message =
-		    headers_from_json(a, json_object_get(a->in, "headers"));
+		message = take_headers(a, json_object_get(a->in, "headers"));
 	if (message == NULL)
 		message = take_body(a);
 	if (message == NULL && a->outcome.body.len > 0 &&
 	    (a->outcome.status == 204 || a->outcome.status == 205 ||
 		a->outcome.status == 304))
 		message = "A response with this status has no body.";
+	return message;
+}
+
+const char *
+admin_json_read(struct admin_request *a)
+{
+	static const struct {
+		const char *names[7];
+		const char *wrong;
+	} members[] = {
+	    [ADMIN_TAKES_NOTE] = {{"note"},
+		"The body may have only the member \"note\"."},
+	    [ADMIN_TAKES_ACT] = {{"attempt", "note"},
+		"The body may have only the members \"attempt\" and "
+		"\"note\"."},
+	    [ADMIN_TAKES_REWIND] = {{"note", "partitions"},
+		"The body may have only the members \"note\" and "
+		"\"partitions\"."},
+	    [ADMIN_TAKES_OUTCOME] = {{"status", "headers", "body",
+		"body_base64", "attempt", "note"},
+		"The body may have only the members \"status\", \"headers\", "
+		"\"body\" or \"body_base64\", \"attempt\" and \"note\"."},
+	};
+	enum admin_takes takes = a->endpoint->takes;
+	const char *message = NULL;
+	if (takes == ADMIN_TAKES_ANY || takes == ADMIN_TAKES_LOOKUP)
+		return NULL;
+	if (takes != ADMIN_TAKES_NOTHING &&
+	    !admin_json_has_only(a->in, members[takes].names))
+		message = members[takes].wrong;
+	else if (takes == ADMIN_TAKES_OUTCOME)
+		message = read_outcome(a);
+	else
+		message =
+		    check_partitions(json_object_get(a->in, "partitions"));
+	if (message == NULL && takes != ADMIN_TAKES_OUTCOME)
+		message = take_note_and_attempt(a);
+	if (message == NULL && a->head.target.has_query)
+		message = "This request takes no parameters.";
 	return message;
 }

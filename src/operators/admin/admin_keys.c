@@ -5,27 +5,189 @@
 #include "base/loop/log.h"
 #include "base/test_build.h"
 #include "gate/worker.h"
+#include "http/head/header.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_json.h"
-#include "operators/admin/admin_keys.h"
-#include "operators/admin/admin_list.h"
 #include "operators/admin/admin_lookup.h"
-#include "operators/admin/admin_machine_private.h"
-#include "operators/admin/admin_outcome.h"
+#include "operators/admin/admin_private.h"
 #include "operators/admin/admin_query.h"
 
-enum { TRIES_MAX = 5 }; /* at a record that changes under an act */
-
-static const char *const act_words[] = {
-    [ACT_RELEASE] = "release",
-    [ACT_COMPLETE] = "complete",
-    [ACT_DELETE] = "delete",
+/*
+ * What an operator sees of records and does to them.  Redis decides whether a
+ * record's state allows an act, and every act is logged.
+ */
+enum {
+	TRIES_MAX = 5, /* at a record that changes under an act */
+	FIND_BYTES = 256,
+	PAGE_OF_FIND = 200,
 };
 
-static enum after
-bad_request(struct admin_request *a, const char *message)
+static void
+set_key_id(struct admin_request *a, const struct key_id *key_id)
 {
-	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
+	a->key_id = *key_id;
+	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+}
+
+/* --- a list --- */
+
+/* Only records that are not COMPLETED are listed. */
+static const char *
+take_state(struct admin_request *a, struct span word)
+{
+	for (int i = 0; i < STATE_COUNT_; i++) {
+		if (i == STATE_COMPLETED || i == STATE_RELEASED ||
+		    !span_eq(word,
+			span_str(admin_json_state((enum record_state)i))))
+			continue;
+		a->list.wanted[i] = true;
+		return NULL;
+	}
+	return "\"state\" must be PROCESSING, UNKNOWN or FAILED.";
+}
+
+static const char *
+take_parameter(struct admin_request *a, struct span name, struct span value)
+{
+	bool is_find = span_eq(name, SPAN("find"));
+	if (span_eq(name, SPAN("state")))
+		return take_state(a, value);
+	if (span_eq(name, SPAN("limit")))
+		return admin_query_limit(value, &a->limit)
+		    ? NULL
+		    : "\"limit\" must be a number of at least 1.";
+	if (is_find || span_eq(name, SPAN("route"))) {
+		struct span text = admin_query_text(a->arena, value);
+		*(is_find ? &a->find : &a->find_route) = text;
+		if (text.len > 0 && text.len <= FIND_BYTES)
+			return NULL;
+		return is_find ? "\"find\" must have 1 to 256 bytes."
+			       : "\"route\" must be the name of a route.";
+	}
+	if (!span_eq(name, SPAN("cursor")))
+		return "The only parameters are \"state\", \"route\", "
+		       "\"find\", \"limit\" and \"cursor\".";
+	a->list.after = value;
+	return records_list_is_place(value)
+	    ? NULL
+	    : "\"cursor\" is not the \"next\" of an earlier list.";
+}
+
+enum after
+admin_keys_list(struct admin_request *a)
+{
+	struct span query = a->head.target.query, name, value;
+	struct key_id key_id;
+	a->limit = ADMIN_QUERY_LIMIT;
+	a->list.after = SPAN("");
+	while (admin_query_next(&query, &name, &value)) {
+		const char *message = take_parameter(a, name, value);
+		if (message != NULL)
+			return admin_answer_bad_request(a, message);
+	}
+	bool any = false;
+	for (int i = 0; i < STATE_COUNT_; i++)
+		any = any || a->list.wanted[i];
+	for (int i = 0; i < STATE_COUNT_ && !any; i++)
+		a->list.wanted[i] = true;
+	a->listed = json_array();
+	/* Of a whole key_id there is one record at most, in any state. */
+	if (!any && a->find_route.len == 0 &&
+	    hex_decode(a->find, key_id.bytes, sizeof key_id.bytes)) {
+		a->finds = true;
+		set_key_id(a, &key_id);
+		return admin_request_to(a, ADMIN_SHOW, MORE);
+	}
+	return admin_request_to(a, ADMIN_LIST, MORE);
+}
+
+/* Redis is asked page by page, as labels may be encrypted. */
+enum after
+admin_keys_ask_list(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	bool finds = a->find.len > 0 || a->find_route.len > 0;
+	a->list.limit = finds ? PAGE_OF_FIND : a->limit;
+	arena_free(&a->list.arena);
+	a->list.arena = arena_new();
+	records_list(a->admin->store, &a->list);
+	return admin_request_to(a, ADMIN_LISTED, WAIT);
+}
+
+static bool
+has(struct span text, struct span part)
+{
+	return memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
+}
+
+/* It is of the route, and its label, first request or key_id is as sought. */
+static bool
+is_sought(const struct admin_request *a, const struct record_view *record)
+{
+	char hex[DIGEST_HEX + 1];
+	const struct provenance *from = &record->from;
+	if (a->find_route.len > 0 && !span_eq(from->route, a->find_route))
+		return false;
+	hex_encode(record->key_id.bytes, DIGEST_BYTES, hex);
+	return a->find.len == 0 || has(from->request_id, a->find) ||
+	    has(from->label, a->find) ||
+	    span_starts(span_of(hex, DIGEST_HEX), a->find);
+}
+
+/* last: the record that the next page begins behind; NULL: there is none. */
+static enum after
+answer_list(struct admin_request *a, const struct record_view *last)
+{
+	char place[PLACE_CHARS + 1];
+	json_t *next = json_null();
+	if (last != NULL) {
+		records_list_place(last, place);
+		next = json_string(place);
+	}
+	json_t *keys = a->listed;
+	a->listed = NULL;
+	return admin_answer_json(
+	    a, 200, json_pack("{s:o, s:o}", "keys", keys, "next", next));
+}
+
+enum after
+admin_keys_listed(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	struct records_list *list = &a->list;
+	const struct record_view *last = NULL;
+	if (list->op.op.error != 0)
+		return admin_answer_store_failed(a,
+		    SPAN("Redis did not answer, or refused; there is no "
+			 "list."));
+	for (size_t i = 0; i < list->count; i++) {
+		if (json_array_size(a->listed) == a->limit)
+			return answer_list(a, last);
+		last = &list->records[i];
+		if (is_sought(a, last))
+			json_array_append_new(a->listed,
+			    admin_json_record(last, NULL, false));
+	}
+	if (!list->more || json_array_size(a->listed) == a->limit)
+		return answer_list(a, list->more ? last : NULL);
+	char place[PLACE_CHARS + 1];
+	records_list_place(last, place);
+	list->after = arena_dup(a->arena, span_of(place, PLACE_CHARS));
+	return admin_request_to(a, ADMIN_LIST, MORE);
+}
+
+/* A list of the one record that a whole key_id has, if it is readable. */
+static enum after
+answer_found(struct admin_request *a)
+{
+	const struct records_op *look = &a->look;
+	/* The id of a request may have as many digits. */
+	if (look->op.verdict == VERDICT_GONE)
+		return admin_request_to(a, ADMIN_LIST, MORE);
+	if (look->op.verdict == VERDICT_DONE)
+		json_array_append_new(
+		    a->listed, admin_json_shown(look, false));
+	return answer_list(a, NULL);
 }
 
 /* --- one record --- */
@@ -47,8 +209,9 @@ enum after
 admin_keys_show(struct admin_request *a)
 {
 	const char *message = take_with_body(a);
-	return message ? bad_request(a, message)
-		       : admin_request_to(a, ADMIN_SHOW, MORE);
+	if (message != NULL)
+		return admin_answer_bad_request(a, message);
+	return admin_request_to(a, ADMIN_SHOW, MORE);
 }
 
 enum after
@@ -58,12 +221,12 @@ admin_keys_lookup(struct admin_request *a)
 	if (message == NULL)
 		message = admin_lookup_read(a);
 	if (message != NULL)
-		return bad_request(a, message);
-	a->key_id = a->others[--a->n_others];
-	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+		return admin_answer_bad_request(a, message);
+	set_key_id(a, &a->others[--a->n_others]);
 	return admin_request_to(a, ADMIN_SHOW, MORE);
 }
 
+/* An act looks at its record first, without the answer. */
 enum after
 admin_keys_ask_record(struct machine *machine)
 {
@@ -72,12 +235,12 @@ admin_keys_ask_record(struct machine *machine)
 	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
+/* Of a lookup by key, the next of the records that it may be is looked at. */
 static enum after
 not_there(struct admin_request *a)
 {
 	if (a->n_others > 0) {
-		a->key_id = a->others[--a->n_others];
-		hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+		set_key_id(a, &a->others[--a->n_others]);
 		return admin_request_to(a, ADMIN_SHOW, MORE);
 	}
 	return admin_answer_problem(
@@ -110,13 +273,8 @@ admin_keys_shown(struct machine *machine)
 		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; nothing was "
 			 "changed."));
-	/* The id of a request may have as many digits. */
-	if (a->finds && look->op.verdict == VERDICT_GONE)
-		return admin_request_to(a, ADMIN_LIST, MORE);
-	if (a->finds && look->op.verdict != VERDICT_DONE)
-		return admin_list_found(a, NULL);
 	if (a->finds)
-		return admin_list_found(a, look);
+		return answer_found(a);
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	bool deletes = a->acts && a->act == ACT_DELETE && a->attempt == 0;
@@ -129,34 +287,12 @@ admin_keys_shown(struct machine *machine)
 
 /* --- an act --- */
 
-static enum after
-begin_act(struct admin_request *a, enum records_act act, const char *message)
+enum after
+admin_keys_order(struct admin_request *a)
 {
-	if (message == NULL && a->head.target.has_query)
-		message = "This request takes no parameters.";
-	if (message != NULL)
-		return bad_request(a, message);
 	a->acts = true;
-	a->act = act;
+	a->act = (enum records_act)a->endpoint->what;
 	return admin_request_to(a, ADMIN_SHOW, MORE);
-}
-
-enum after
-admin_keys_release(struct admin_request *a)
-{
-	return begin_act(a, ACT_RELEASE, admin_json_read_act(a));
-}
-
-enum after
-admin_keys_delete(struct admin_request *a)
-{
-	return begin_act(a, ACT_DELETE, admin_json_read_act(a));
-}
-
-enum after
-admin_keys_complete(struct admin_request *a)
-{
-	return begin_act(a, ACT_COMPLETE, admin_json_read_outcome(a));
 }
 
 /*
@@ -195,25 +331,63 @@ static enum after
 replace(struct admin_request *a, char *file)
 {
 	const struct admin *admin = a->admin;
-	const struct origin *ours = store_origin(admin->store);
 	int error = E_NOT_FOUND;
 	body_init(&a->waiting_bytes, &a->admin->budget);
 	for (int64_t i = 0;
 	     i < admin->conf->workers && error == E_NOT_FOUND; i++)
 		error = journal_relay_read_answer(
-		    &admin->workers[i]->journal_relay, ours, &a->key_id,
-		    &a->waiting_bytes, &a->waiting);
-	if (error == E_NO_MEMORY) {
-		free(file);
-		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
-	}
-	if (error != 0)
+		    &admin->workers[i]->journal_relay,
+		    store_origin(admin->store), &a->key_id, &a->waiting_bytes,
+		    &a->waiting);
+	if (error != 0 && error != E_NO_MEMORY)
 		return refuse_answered(a, file);
 	free(file);
+	if (error != 0)
+		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
 	const struct records_order order = {
 	    .act = ACT_DELETE, .waiting = &a->waiting};
 	records_operate(a->admin->store, &a->look, &a->key_id, &order);
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
+}
+
+/* The policy of the record's route; where the route is gone, the defaults. */
+static const struct conf_idempotency *
+policy_of(const struct admin_request *a)
+{
+	const struct conf *conf = a->conf;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->idempotency != NULL &&
+		    span_eq(span_str(route->name), a->look.record.from.route))
+			return route->idempotency;
+	}
+	return conf->defaults;
+}
+
+/*
+ * Makes a->given, the answer that every retry is to get, of what the operator
+ * says that happened: 0, E_TOO_LARGE or E_NO_MEMORY.
+ */
+static int
+make_answer(struct admin_request *a, const struct conf_idempotency *policy)
+{
+	const struct admin_outcome *outcome = &a->outcome;
+	struct body body;
+	if (outcome->body.len > (size_t)policy->max_response_body)
+		return E_TOO_LARGE;
+	body_init(&body, &a->admin->budget);
+	int error = body_append(&body, outcome->body.ptr, outcome->body.len);
+	if (error != 0) {
+		body_clear(&body);
+		return error;
+	}
+	const struct header_client client = {
+	    span_str(policy->replay_header), SPAN(""), clock_wall_ms()};
+	struct fields fields =
+	    header_for_client(a->arena, &outcome->fields, &client);
+	a->given = answer_new(outcome->status, &fields, &body,
+	    a->look.record.from.request_id);
+	return 0;
 }
 
 /* It was damaged and deleted, and is nobody's (lua/operate.lua). */
@@ -241,7 +415,7 @@ admin_keys_act(struct machine *machine)
 		    SPAN("Nobody knows the request of this record, which was "
 			 "damaged, so it has no answer: release the key, or "
 			 "delete the record. Nothing was changed."));
-	const struct conf_idempotency *policy = admin_outcome_policy(a);
+	const struct conf_idempotency *policy = policy_of(a);
 	struct records_order order = {
 	    .act = a->act,
 	    .attempt = a->attempt,
@@ -251,7 +425,7 @@ admin_keys_act(struct machine *machine)
 	};
 	order.note = a->note;
 	if (a->act == ACT_COMPLETE) {
-		int error = admin_outcome_make(a, policy);
+		int error = make_answer(a, policy);
 		if (error == E_TOO_LARGE)
 			return admin_answer_problem(a,
 			    PROBLEM_REQUEST_TOO_LARGE,
@@ -281,26 +455,17 @@ state_after(const struct admin_request *a)
 	    : admin_json_state(a->look.record.state);
 }
 
-/* By what people find it; request_id is the operator's own. */
-static void
-log_payment(const struct admin_request *a, struct logline *line)
-{
-	const struct provenance *from = &a->was;
-	if (from->route.len > 0)
-		log_span(line, "route", from->route);
-	if (from->request_id.len > 0)
-		log_span(line, "first_request_id", from->request_id);
-	if (from->label.len > 0)
-		log_span(line, "label", from->label);
-}
-
 static void
 log_act(const struct admin_request *a, enum event event)
 {
 	const struct records_op *look = &a->look;
+	const struct provenance *from = &a->was;
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", a->key_hex);
-	log_str(&line, "act", act_words[a->act]);
+	log_str(&line, "act",
+	    a->act == ACT_RELEASE      ? "release"
+		: a->act == ACT_COMPLETE ? "complete"
+					 : "delete");
 	if (event == EV_operator) {
 		log_str(&line, "before",
 		    look->broken ? "BROKEN"
@@ -312,7 +477,13 @@ log_act(const struct admin_request *a, enum event event)
 	}
 	if (a->given != NULL)
 		log_int(&line, "status", a->given->status);
-	log_payment(a, &line);
+	/* By these people find a payment; request_id is the operator's own. */
+	if (from->route.len > 0)
+		log_span(&line, "route", from->route);
+	if (from->request_id.len > 0)
+		log_span(&line, "first_request_id", from->request_id);
+	if (from->label.len > 0)
+		log_span(&line, "label", from->label);
 	if (a->note.len > 0)
 		log_span(&line, "note", a->note);
 	log_span(&line, "request_id", a->id);

@@ -8,35 +8,12 @@
 #include "gate/key/variables.h"
 #include "operators/admin/admin_json.h"
 #include "operators/admin/admin_lookup.h"
-#include "operators/admin/admin_machine_private.h"
+#include "operators/admin/admin_private.h"
 
 /* A key, or the values that a derived one is made of, has so many readings. */
 enum { VALUES_MAX = 6, READINGS_MAX = 1 << VALUES_MAX };
 
-/* As a client's field says it: a quoted string stands for what it quotes. */
-static struct span
-key_bytes(struct admin_request *a, const struct conf_idempotency *policy,
-    struct span text)
-{
-	struct field field = {span_str(policy->headers.list[0]), text};
-	struct fields fields = {&field, 1};
-	struct key key;
-	if (text.len > 0 && text.ptr[0] == '"' &&
-	    key_find(a->arena, policy, &fields, &key) == KEY_FOUND)
-		return key.bytes;
-	return text;
-}
-
-static void
-add_candidate(struct admin_request *a, const struct key_id *key_id)
-{
-	for (size_t i = 0; i < a->n_others; i++)
-		if (!memcmp(&a->others[i], key_id, sizeof *key_id))
-			return;
-	a->others[a->n_others++] = *key_id;
-}
-
-/* What was asked for. */
+/* What the operator asks for. */
 struct lookup {
 	struct span namespace;
 	struct fields scope;
@@ -45,32 +22,57 @@ struct lookup {
 	const json_t **values; /* one for each of them */
 };
 
+/* A route whose requests may have that scope. */
+struct wanted {
+	const struct lookup *asked;
+	const struct conf_route *route;
+	struct span *scope;
+	struct span entity; /* the value of its variable in the namespace */
+};
+
+/* --- one record that it may be --- */
+
 /* On a cluster the record is where its entity is. */
 static void
-share_shard(struct admin_request *a, const struct conf_route *route,
-    const struct span *scope, struct span value, struct span body,
-    struct key_id *key_id)
+share_shard(struct admin_request *a, const struct wanted *wanted,
+    struct span body, struct key_id *key_id)
 {
 	const struct conf *conf = a->admin->conf;
+	const struct conf_idempotency *policy = wanted->route->idempotency;
 	struct store_entity entity = {0};
 	const struct variables variables = {
-	    .arena = a->arena, .route = route, .body = body};
+	    .arena = a->arena, .route = wanted->route, .body = body};
 	if (a->conf->store.redis.cluster.count == 0 ||
-	    !conf_has_entity(route->idempotency))
+	    !conf_has_entity(policy))
 		return;
-	if (value.len > 0)
-		entity_name_by_path(
-		    conf, route->idempotency, scope, value, entity.name);
+	if (wanted->entity.len > 0)
+		entity_name_by_path(conf, policy, wanted->scope,
+		    wanted->entity, entity.name);
 	else if (body.len > 0 &&
-	    entity_find(conf, &variables, scope, &entity).len > 0)
+	    entity_find(conf, &variables, wanted->scope, &entity).len > 0)
 		return;
-	if (value.len > 0 || body.len > 0)
+	if (wanted->entity.len > 0 || body.len > 0)
 		entity_share_shard(&entity, key_id);
+}
+
+/* body: the one that the key is derived of; empty: it is not. */
+static void
+add_candidate(struct admin_request *a, const struct wanted *wanted,
+    struct span key, struct span body)
+{
+	struct key_id key_id;
+	key_id_make(a->admin->conf, wanted->asked->namespace,
+	    &wanted->route->idempotency->scope, wanted->scope, key, &key_id);
+	share_shard(a, wanted, body, &key_id);
+	for (size_t i = 0; i < a->n_others; i++)
+		if (!memcmp(&a->others[i], &key_id, sizeof key_id))
+			return;
+	a->others[a->n_others++] = key_id;
 }
 
 /* --- of the values of a derived key --- */
 
-/* What a text may be as JSON besides a string; NULL: nothing. */
+/* A text read as JSON, where that is a number or a boolean; else NULL. */
 static json_t *
 other_reading(const json_t *text)
 {
@@ -126,7 +128,7 @@ body_with(
 	return dumped;
 }
 
-/* Whether a key that is made of some members is made of exactly the others. */
+/* A key that is made of the members from is made of exactly the others. */
 static bool
 is_derived_of(const struct pointers *from, const struct pointers *pointers)
 {
@@ -141,64 +143,24 @@ is_derived_of(const struct pointers *from, const struct pointers *pointers)
 
 /* --- all records that it may be --- */
 
-struct reading {
-	struct span key;
-	struct span body; /* that it is derived of; empty: it is not */
-};
-
-/* Those of a key that is made of these members, if it is what was asked for. */
-static size_t
-readings_of(struct admin_request *a, const struct lookup *asked,
-    const struct conf_idempotency *policy, const struct pointers *from,
-    struct reading *ret_readings)
+/* The keys of each reading of the values, where a key is made of these. */
+static void
+add_derived(struct admin_request *a, const struct wanted *wanted,
+    const struct pointers *from)
 {
-	size_t count = 0;
-	struct conf_idempotency deriving = *policy;
+	const struct lookup *asked = wanted->asked;
+	struct conf_idempotency deriving = *wanted->route->idempotency;
 	deriving.derive_from_body = false;
 	deriving.derive_from = *from;
 	if (!is_derived_of(from, &asked->pointers))
-		return 0;
+		return;
 	for (unsigned i = 0; i < 1u << asked->pointers.count; i++) {
 		struct key key;
 		struct span body = body_with(a, asked, i);
 		if (body.len > 0 &&
 		    key_derive(a->arena, &deriving, body, &key) == KEY_FOUND)
-			ret_readings[count++] =
-			    (struct reading){key.bytes, body};
+			add_candidate(a, wanted, key.bytes, body);
 	}
-	return count;
-}
-
-/* What a route is asked for, whose requests may have that scope. */
-struct wanted {
-	const struct lookup *asked;
-	const struct conf_route *route;
-	struct span *scope;
-	struct span entity; /* the value of its variable in the namespace */
-};
-
-static void
-add_reading(struct admin_request *a, const struct wanted *wanted,
-    const struct reading *reading)
-{
-	struct key_id key_id;
-	key_id_make(a->admin->conf, wanted->asked->namespace,
-	    &wanted->route->idempotency->scope, wanted->scope, reading->key,
-	    &key_id);
-	share_shard(a, wanted->route, wanted->scope, wanted->entity,
-	    reading->body, &key_id);
-	add_candidate(a, &key_id);
-}
-
-static void
-add_derived(struct admin_request *a, const struct wanted *wanted,
-    const struct pointers *from)
-{
-	struct reading readings[READINGS_MAX];
-	size_t count = readings_of(
-	    a, wanted->asked, wanted->route->idempotency, from, readings);
-	for (size_t i = 0; i < count; i++)
-		add_reading(a, wanted, &readings[i]);
 }
 
 /* A source may name members where the route that it leads to does not. */
@@ -214,10 +176,17 @@ static void
 add_of_route(struct admin_request *a, const struct wanted *wanted)
 {
 	const struct conf_idempotency *policy = wanted->route->idempotency;
-	if (wanted->asked->key.len > 0) {
-		struct reading reading = {
-		    key_bytes(a, policy, wanted->asked->key), SPAN("")};
-		add_reading(a, wanted, &reading);
+	struct span text = wanted->asked->key;
+	if (text.len > 0) {
+		/* A quoted string stands for what it quotes, as in a field. */
+		struct field field = {
+		    span_str(policy->headers.list[0]), text};
+		struct fields fields = {&field, 1};
+		struct key key;
+		bool quotes = text.ptr[0] == '"' &&
+		    key_find(a->arena, policy, &fields, &key) == KEY_FOUND;
+		add_candidate(
+		    a, wanted, quotes ? key.bytes : text, SPAN(""));
 		return;
 	}
 	add_derived(a, wanted, &policy->derive_from);
@@ -226,26 +195,18 @@ add_of_route(struct admin_request *a, const struct wanted *wanted)
 		    a, wanted, members_of_source(&a->conf->sources[i]));
 }
 
-/* How many keys a route may make of what was asked for. */
-static size_t
-candidates_of_route(
-    const struct admin_request *a, const struct lookup *asked)
-{
-	size_t makers = 1;
-	for (size_t i = 0; i < a->conf->n_sources; i++)
-		makers +=
-		    is_derived_of(members_of_source(&a->conf->sources[i]),
-			&asked->pointers);
-	return 2 * makers * READINGS_MAX;
-}
-
 /* Routes of one namespace may have scopes of their own. */
 static void
 find_candidates(struct admin_request *a, const struct lookup *asked)
 {
 	const struct conf *conf = a->conf;
+	/* Each route may derive keys of its own, and those of each source. */
+	size_t makers = 1;
+	for (size_t i = 0; i < conf->n_sources; i++)
+		makers += is_derived_of(
+		    members_of_source(&conf->sources[i]), &asked->pointers);
 	a->others = arena_alloc(a->arena,
-	    (conf->n_routes * candidates_of_route(a, asked) + 1) *
+	    (conf->n_routes * 2 * makers * READINGS_MAX + 1) *
 		sizeof *a->others);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
@@ -322,11 +283,11 @@ static const char *
 read_asked(struct admin_request *a, struct lookup *asked)
 {
 	static const char *const names[] = {
-	    "namespace", "key", "values", "scope"};
+	    "namespace", "key", "values", "scope", NULL};
 	const json_t *namespace = json_object_get(a->in, "namespace");
 	const json_t *key = json_object_get(a->in, "key");
 	json_t *values = json_object_get(a->in, "values");
-	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
+	if (!admin_json_has_only(a->in, names))
 		return "The body may have only the members \"namespace\", "
 		       "\"key\" or \"values\", and \"scope\".";
 	if (namespace != NULL && !json_is_string(namespace))

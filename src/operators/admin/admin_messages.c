@@ -8,35 +8,22 @@
 #include "messages/source/sources_view.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_json.h"
-#include "operators/admin/admin_machine_private.h"
-#include "operators/admin/admin_messages.h"
+#include "operators/admin/admin_private.h"
 #include "operators/admin/admin_query.h"
-#include "operators/admin/admin_sources.h"
 
+/*
+ * What an operator sees of the messages that this gateway has taken, and of
+ * dead letters, and does to them.  The thread of their source's worker decides
+ * whether a message's state allows an act, and every act is logged.
+ */
 enum { PATIENCE_MS = 5000 };
-
-static enum after
-misasked(struct admin_request *a, const char *message)
-{
-	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
-}
 
 /* --- a list --- */
 
-/* Of digits and dashes, as Redis and PostgreSQL count. */
-static bool
-is_letter(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.ptr[i] != '-' &&
-		    (text.ptr[i] < '0' || text.ptr[i] > '9'))
-			return false;
-	return text.len > 0 && text.len < BROKER_LETTER_ID_BYTES;
-}
-
 /*
  * The "next" of an earlier list is the time and the id of its last; of dead
- * letters, a letter's.
+ * letters, the id of one, which has digits and dashes as Redis and PostgreSQL
+ * count.
  */
 static bool
 take_cursor(struct inquiry *inquiry, struct span text)
@@ -45,7 +32,8 @@ take_cursor(struct inquiry *inquiry, struct span text)
 	if (memchr(text.ptr, '.', text.len) == NULL) {
 		snprintf(inquiry->after, sizeof inquiry->after, "%.*s",
 		    SPAN_FMT(text));
-		return is_letter(text);
+		return text.len > 0 && text.len < BROKER_LETTER_ID_BYTES &&
+		    strspn(inquiry->after, "-0123456789") == text.len;
 	}
 	if (!span_next(&text, '.', &time) || text.ptr == NULL)
 		return false;
@@ -92,16 +80,7 @@ take_parameter(
 	return NULL;
 }
 
-static bool
-is_source(const struct conf *conf, struct span name)
-{
-	for (size_t i = 0; i < conf->n_sources; i++)
-		if (span_eq(name, span_str(conf->sources[i].name)))
-			return true;
-	return false;
-}
-
-/* What is wrong with what is asked for; NULL: nothing. */
+/* NULL, or a sentence about what does not go together. */
 static const char *
 choose_list(struct inquiry *inquiry)
 {
@@ -132,14 +111,19 @@ admin_messages_list(struct admin_request *a)
 	while (admin_query_next(&query, &name, &value)) {
 		const char *message = take_parameter(inquiry, name, value);
 		if (message != NULL)
-			return misasked(a, message);
+			return admin_answer_bad_request(a, message);
 	}
-	if (inquiry->source.len > 0 && !is_source(a->conf, inquiry->source))
+	bool found = inquiry->source.len == 0;
+	for (size_t i = 0; i < a->conf->n_sources && !found; i++)
+		found = span_eq(
+		    inquiry->source, span_str(a->conf->sources[i].name));
+	if (!found)
 		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
 		    admin_sources_absent(a, inquiry->source));
 	const char *message = choose_list(inquiry);
-	return message != NULL ? misasked(a, message)
-			       : admin_request_to(a, ADMIN_SEEK, MORE);
+	if (message != NULL)
+		return admin_answer_bad_request(a, message);
+	return admin_request_to(a, ADMIN_SEEK, MORE);
 }
 
 static json_t *
@@ -223,36 +207,15 @@ not_here(struct admin_request *a)
 		 "another gateway has taken it."));
 }
 
-static enum after
-begin(struct admin_request *a, enum inquiry_kind kind, const char *message)
+enum after
+admin_messages_one(struct admin_request *a)
 {
-	if (message == NULL && a->head.target.has_query)
-		message = "This request takes no parameters.";
-	if (message != NULL)
-		return misasked(a, message);
-	struct inquiry *inquiry = inquiry_new(&a->inquiry, kind);
+	struct inquiry *inquiry = inquiry_new(
+	    &a->inquiry, (enum inquiry_kind)a->endpoint->what);
 	if (!inquiry_read_id(inquiry->arena, a->name, &inquiry->source,
 		&inquiry->position))
 		return not_here(a);
 	return admin_request_to(a, ADMIN_SEEK, MORE);
-}
-
-enum after
-admin_messages_show(struct admin_request *a)
-{
-	return begin(a, INQUIRY_MESSAGE, NULL);
-}
-
-enum after
-admin_messages_drop(struct admin_request *a)
-{
-	return begin(a, INQUIRY_DROP, admin_json_read_note(a));
-}
-
-enum after
-admin_messages_replay(struct admin_request *a)
-{
-	return begin(a, INQUIRY_REPLAY, admin_json_read_note(a));
 }
 
 enum after
@@ -272,7 +235,7 @@ log_act(const struct admin_request *a, enum event event,
 	struct logline line = log_begin(event);
 	log_span(&line, "id", a->name);
 	log_str(&line, "act",
-	    a->endpoint->run == admin_messages_drop ? "drop" : "replay");
+	    a->endpoint->what == INQUIRY_DROP ? "drop" : "replay");
 	if (view != NULL) {
 		log_str(&line, "source", view->source);
 		log_cut(&line, "position", view->position, 256);
@@ -287,24 +250,27 @@ log_act(const struct admin_request *a, enum event event,
 	log_end(&line);
 }
 
+/* No answer came from the thread that decides. */
 static enum after
 unsure(struct admin_request *a)
 {
-	if (a->endpoint->run == admin_messages_replay) {
-		log_act(a, EV_operator_message_unsure, NULL);
-		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
+	unsigned kind = a->endpoint->what;
+	struct span detail = SPAN("");
+	if (kind == INQUIRY_REPLAY)
+		detail =
 		    SPAN("The message has not begun yet: its source stands "
 			 "still, or another of its order is at work. It is "
 			 "executed when it can be, unless a reload changes its "
-			 "source first. Look at it again."));
-	}
-	if (a->endpoint->run != admin_messages_drop)
-		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, SPAN(""));
-	log_act(a, EV_operator_message_unsure, NULL);
-	return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
-	    SPAN("The broker has not taken the message's acknowledgement in "
-		 "time; it is repeated for as long as this gateway has the "
-		 "message. Look at the message again."));
+			 "source first. Look at it again.");
+	else if (kind == INQUIRY_DROP)
+		detail =
+		    SPAN("The broker has not taken the message's "
+			 "acknowledgement in time; it is repeated for as long "
+			 "as this gateway has the message. Look at the message "
+			 "again.");
+	if (kind == INQUIRY_REPLAY || kind == INQUIRY_DROP)
+		log_act(a, EV_operator_message_unsure, NULL);
+	return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, detail);
 }
 
 /* Why a dead letter stays what it is. */
@@ -332,27 +298,22 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 		     "first."},
 	    {"store", "Redis was not reached, or did not take it."},
 	};
-	const char *words = "It cannot be executed";
-	bool of_broker = !strcmp(inquiry->refusal, "broker");
-	if (of_broker && inquiry->detail.len == 0)
-		return SPAN("The broker does not give its dead letters. "
-			    "Nothing was changed.");
-	if (of_broker)
+	struct span detail = inquiry->detail;
+	if (!strcmp(inquiry->refusal, "broker"))
 		return arena_printf(a->arena,
-		    "The broker does not give its dead letters (%.*s). "
-		    "Nothing was changed.",
-		    SPAN_FMT(inquiry->detail));
+		    "The broker does not give its dead letters%s%.*s%s. "
+		    "Nothing was changed.", detail.len > 0 ? " (" : "",
+		    SPAN_FMT(detail), detail.len > 0 ? ")" : "");
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (!strcmp(all[i].why, inquiry->refusal))
 			return arena_printf(a->arena,
 			    "%s Nothing was changed.", all[i].words);
 	/* It may be a whole sentence. */
-	struct span detail = inquiry->detail;
 	if (detail.len > 0 && detail.ptr[detail.len - 1] == '.')
 		detail.len--;
-	return arena_printf(a->arena, "%s: %s%s%.*s. Nothing was changed.",
-	    words, inquiry->refusal, detail.len > 0 ? ", " : "",
-	    SPAN_FMT(detail));
+	return arena_printf(a->arena,
+	    "It cannot be executed: %s%s%.*s. Nothing was changed.",
+	    inquiry->refusal, detail.len > 0 ? ", " : "", SPAN_FMT(detail));
 }
 
 /* A broker that is not there yet has refused nothing: ask again. */
@@ -381,25 +342,20 @@ say_elsewhere(struct admin_request *a, const struct inquiry *inquiry)
 		      "or this order of it, now: ask that one.%s", behind));
 }
 
-/* Whether it waits until somebody decides about its key. */
-static bool
-is_held(const struct message_view *view)
-{
-	return view != NULL && view->state == MESSAGE_STATE_HELD &&
-	    view->reason != NULL && !strcmp(view->reason, "unknown") &&
-	    *view->key_id != '\0';
-}
-
 static enum after
 say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 {
-	if (inquiry->busy && is_held(inquiry->messages))
+	const struct message_view *view = inquiry->messages;
+	/* A held one waits until somebody decides about its key. */
+	if (inquiry->busy && view != NULL &&
+	    view->state == MESSAGE_STATE_HELD && view->reason != NULL &&
+	    !strcmp(view->reason, "unknown") && *view->key_id != '\0')
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
 			"The message is no dead letter: it is held until its "
 			"key is completed or released (onceproxy keys complete "
 			"%s, or release). Nothing was changed.",
-			inquiry->messages->key_id));
+			view->key_id));
 	if (inquiry->busy)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("The message is no dead letter: it is at work, or "

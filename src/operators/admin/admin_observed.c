@@ -5,79 +5,69 @@
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_json.h"
-#include "operators/admin/admin_machine_private.h"
-#include "operators/admin/admin_observed.h"
+#include "operators/admin/admin_private.h"
 
 /* --- what would have been done --- */
 
-static uint64_t
-observed_count(
-    const struct admin *admin, const char *route, enum observed would)
-{
-	uint64_t count = 0;
-	for (int64_t i = 0; i < admin->conf->workers; i++) {
-		const struct series *s =
-		    atomic_load(&admin->workers[i]->meter.routes);
-		while (s != NULL && strcmp(s->name, route) != 0)
-			s = atomic_load(&s->next);
-		if (s != NULL)
-			count += counter_read(&s->observed[would]);
-	}
-	return count;
-}
-
+/* The counts of all workers, by what would have been done. */
 static json_t *
 would_json(const struct admin *admin, const char *route)
 {
 	json_t *would = json_object();
-	for (enum observed i = 0; i < OBSERVED_COUNT_; i++) {
-		uint64_t count = observed_count(admin, route, i);
+	for (enum observed o = 0; o < OBSERVED_COUNT_; o++) {
+		uint64_t count = 0;
+		for (int64_t i = 0; i < admin->conf->workers; i++) {
+			const struct series *s =
+			    atomic_load(&admin->workers[i]->meter.routes);
+			while (s != NULL && strcmp(s->name, route) != 0)
+				s = atomic_load(&s->next);
+			if (s != NULL)
+				count += counter_read(&s->observed[o]);
+		}
 		if (count > 0)
-			json_object_set_new(would, duplicates_word(i),
+			json_object_set_new(would, duplicates_word(o),
 			    json_integer((json_int_t)count));
 	}
 	return would;
 }
 
-/* Of a route that has its place already, nothing is added. */
-static void
-add_route(json_t *routes, const char *name, json_t *would, bool observes)
+static json_t *
+route_json(const char *name, json_t *would, bool observes)
 {
-	if (json_object_get(routes, name) == NULL)
-		json_object_set_new(routes, name,
-		    json_pack("{s:s, s:O, s:b}", "route", name, "would", would,
-			"observes", observes));
-	json_decref(would);
+	return json_pack("{s:s, s:o, s:b}", "route", name, "would", would,
+	    "observes", observes);
 }
 
-/* What a route has observed before a reload is what the reload was about. */
-static void
-add_former(const struct admin *admin, const struct worker *worker,
-    json_t *routes)
-{
-	const struct series *s = atomic_load(&worker->meter.routes);
-	for (; s != NULL; s = atomic_load(&s->next)) {
-		json_t *would = would_json(admin, s->name);
-		if (json_object_size(would) > 0)
-			add_route(routes, s->name, would, false);
-		else
-			json_decref(would);
-	}
-}
-
+/*
+ * The routes that observe, and those that have observed something before a
+ * reload: that is what the reload was about.
+ */
 static json_t *
 routes_json(const struct admin_request *a)
 {
+	const struct admin *admin = a->admin;
 	json_t *routes = json_object(), *list = json_array(), *route;
 	const char *name;
 	for (size_t i = 0; i < a->conf->n_routes; i++) {
-		const struct conf_route *own = &a->conf->routes[i];
-		if (own->observes)
-			add_route(routes, own->name,
-			    would_json(a->admin, own->name), true);
+		name = a->conf->routes[i].name;
+		if (a->conf->routes[i].observes)
+			json_object_set_new(routes, name,
+			    route_json(name, would_json(admin, name), true));
 	}
-	for (int64_t i = 0; i < a->admin->conf->workers; i++)
-		add_former(a->admin, a->admin->workers[i], routes);
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct series *s =
+		    atomic_load(&admin->workers[i]->meter.routes);
+		for (; s != NULL; s = atomic_load(&s->next)) {
+			if (json_object_get(routes, s->name) != NULL)
+				continue;
+			json_t *would = would_json(admin, s->name);
+			if (json_object_size(would) > 0)
+				json_object_set_new(routes, s->name,
+				    route_json(s->name, would, false));
+			else
+				json_decref(would);
+		}
+	}
 	json_object_foreach(routes, name, route)
 		json_array_append(list, route);
 	json_decref(routes);

@@ -2,57 +2,49 @@
 #include <sodium.h>
 
 #include "operators/admin/admin_answer.h"
-#include "operators/admin/admin_machine_private.h"
 #include "operators/admin/admin_page.h"
+#include "operators/admin/admin_private.h"
 
-/* The text between two tags, each of which the page has once. */
+/*
+ * The element between two tags, each of which the page has once, as
+ * Content-Security-Policy names an inline element: 'sha256-…'.
+ */
 static struct span
-part(const char *begin, const char *end)
+source_of(struct arena *arena, const char *begin, const char *end)
 {
+	unsigned char hash[crypto_hash_sha256_BYTES];
+	char text[sodium_base64_ENCODED_LEN(
+	    sizeof hash, sodium_base64_VARIANT_ORIGINAL)];
 	const char *from = strstr(admin_page_text, begin);
 	must(from != NULL);
 	from += strlen(begin);
 	const char *to = strstr(from, end);
 	must(to != NULL);
-	return span_of(from, (size_t)(to - from));
-}
-
-/* 'sha256-…', as Content-Security-Policy names an inline element. */
-static struct span
-source_of(struct arena *arena, struct span element)
-{
-	unsigned char hash[crypto_hash_sha256_BYTES];
-	char text[sodium_base64_ENCODED_LEN(
-	    sizeof hash, sodium_base64_VARIANT_ORIGINAL)];
 	crypto_hash_sha256(
-	    hash, (const unsigned char *)element.ptr, element.len);
+	    hash, (const unsigned char *)from, (size_t)(to - from));
 	sodium_bin2base64(text, sizeof text, hash, sizeof hash,
 	    sodium_base64_VARIANT_ORIGINAL);
 	return arena_printf(arena, "'sha256-%s'", text);
 }
 
-/*
- * The page's own script and style run and nothing else does, nothing is loaded
- * from elsewhere, no text becomes markup, and nobody frames it.
- */
-static struct span
-content_policy(struct arena *arena)
+enum after
+admin_page(struct admin_request *a)
 {
-	struct span style = source_of(arena, part("<style>", "</style>"));
-	struct span script = source_of(arena, part("<script>", "</script>"));
-	return arena_printf(arena,
+	struct span style = source_of(a->arena, "<style>", "</style>");
+	struct span script = source_of(a->arena, "<script>", "</script>");
+	/*
+	 * The page's own script and style run and nothing else does, nothing
+	 * is loaded from elsewhere, no text becomes markup, and nobody frames
+	 * it.
+	 */
+	struct span policy = arena_printf(a->arena,
 	    "default-src 'none'; script-src %.*s; style-src %.*s; "
 	    "img-src data:; connect-src 'self'; base-uri 'none'; "
 	    "form-action 'none'; frame-ancestors 'none'; "
 	    "require-trusted-types-for 'script'; trusted-types 'none'",
 	    SPAN_FMT(script), SPAN_FMT(style));
-}
-
-static enum after
-answer_page(struct admin_request *a, int status)
-{
 	struct field also[] = {
-	    {SPAN("Content-Security-Policy"), content_policy(a->arena)},
+	    {SPAN("Content-Security-Policy"), policy},
 	    {SPAN("Referrer-Policy"), SPAN("no-referrer")},
 	    {SPAN("Cross-Origin-Opener-Policy"), SPAN("same-origin")},
 	    {SPAN("Cross-Origin-Resource-Policy"), SPAN("same-origin")},
@@ -61,18 +53,8 @@ answer_page(struct admin_request *a, int status)
 	body_init(&body, NULL);
 	must(body_append(&body, admin_page_text, strlen(admin_page_text)) ==
 	    0);
-	return admin_answer_bytes(a, status, SPAN("text/html; charset=utf-8"),
+	/* No endpoint was looked for where the token is missing. */
+	return admin_answer_bytes(a, a->endpoint != NULL ? 200 : 401,
+	    SPAN("text/html; charset=utf-8"),
 	    (struct fields){also, sizeof also / sizeof *also}, &body);
-}
-
-enum after
-admin_page(struct admin_request *a)
-{
-	return answer_page(a, 200);
-}
-
-enum after
-admin_page_without_token(struct admin_request *a)
-{
-	return answer_page(a, 401);
 }

@@ -13,10 +13,8 @@
  */
 struct admin_request;
 
-/* GET /. */
+/* GET /, with the token or without. */
 enum after admin_page(struct admin_request *a);
-/* GET / without the token. */
-enum after admin_page_without_token(struct admin_request *a);
 
 /*
  * Made by make from src/operators/admin/page/: HTML with one <style> and one

@@ -7,81 +7,68 @@
 #include "http/head/header.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_auth.h"
-#include "operators/admin/admin_body.h"
-#include "operators/admin/admin_keys.h"
-#include "operators/admin/admin_list.h"
-#include "operators/admin/admin_machine_private.h"
-#include "operators/admin/admin_messages.h"
-#include "operators/admin/admin_observed.h"
+#include "operators/admin/admin_json.h"
 #include "operators/admin/admin_page.h"
-#include "operators/admin/admin_relays.h"
-#include "operators/admin/admin_request.h"
-#include "operators/admin/admin_rewind.h"
-#include "operators/admin/admin_sources.h"
-#include "operators/admin/admin_status.h"
+#include "operators/admin/admin_private.h"
 
 /*
  * The way of a request to the admin interface:
  *
- *   CHECK ─ READ ⇢ RECEIVED ─┬─ LIST ⇢ LISTED ──────────────┐  admin_list.c
- *                            ├─ SHOW ⇢ SHOWN ─ ACT ⇢ ACTED ─┤  admin_keys.c
+ *   CHECK ─ READ ⇢ RECEIVED ─┬─ LIST ⇢ LISTED ──────────────┐  admin_keys.c
+ *                            ├─ SHOW ⇢ SHOWN ─ ACT ⇢ ACTED ─┤
  *                            ├─ PROBE ⇢ PROBED ─────────────┤  admin_status.c
  *                            ├─ COUNT ⇢ COUNTED ────────────┤
  *                            ├─ SURVEY ⇢ SURVEYED ──────────┤  admin_sources.c
  *                            ├─ ORDER ⇢ ORDERED ────────────┤
- *                            ├─ REWIND ⇢ REWOUND ───────────┤  admin_rewind.c
+ *                            ├─ REWIND ⇢ REWOUND ───────────┤
  *                            ├─ SEEK ⇢ SOUGHT ──────────────┤  admin_messages.c
  *                            └──────────────────────────────┴─ ANSWER ⇢
  *                                          ANSWERED           admin_answer.c
  */
 /* All that can be asked for; the methods of a path stand together. */
 static const struct admin_endpoint endpoints[] = {
-    {"GET", "/", admin_page, 0},
-    {"GET", "/healthz", admin_status_health, ADMIN_OPEN},
-    {"GET", "/readyz", admin_status_ready, ADMIN_OPEN},
-    {"GET", "/status", admin_status, 0},
-    {"GET", "/metrics", admin_status_metrics, 0},
-    {"GET", "/configuration", admin_status_configuration, 0},
-    {"GET", "/observed", admin_observed, 0},
-    {"GET", "/keys", admin_list_keys, 0},
-    {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_BODY},
-    {"GET", "/keys/{id}", admin_keys_show, 0},
-    {"DELETE", "/keys/{id}", admin_keys_delete, ADMIN_TAKES_BODY},
-    {"POST", "/keys/{id}/release", admin_keys_release, ADMIN_TAKES_BODY},
-    {"POST", "/keys/{id}/complete", admin_keys_complete,
-	ADMIN_TAKES_ANSWER},
-    {"GET", "/sources", admin_sources_list, 0},
-    {"POST", "/sources/{name}/pause", admin_sources_pause,
-	ADMIN_TAKES_BODY},
-    {"POST", "/sources/{name}/resume", admin_sources_resume,
-	ADMIN_TAKES_BODY},
-    {"POST", "/sources/{name}/rewind", admin_rewind, ADMIN_TAKES_BODY},
-    {"GET", "/relays", admin_relays_list, 0},
-    {"POST", "/relays/{name}/pause", admin_relays_pause,
-	ADMIN_TAKES_BODY},
-    {"POST", "/relays/{name}/resume", admin_relays_resume,
-	ADMIN_TAKES_BODY},
-    {"GET", "/messages", admin_messages_list, 0},
-    {"GET", "/messages/{name}", admin_messages_show, 0},
-    {"POST", "/messages/{name}/replay", admin_messages_replay,
-	ADMIN_TAKES_BODY},
-    {"POST", "/messages/{name}/drop", admin_messages_drop,
-	ADMIN_TAKES_BODY},
+    {"GET", "/", admin_page, ADMIN_TAKES_ANY, 0, false},
+    {"GET", "/healthz", admin_status_health, ADMIN_TAKES_ANY, 0, true},
+    {"GET", "/readyz", admin_status, ADMIN_TAKES_ANY, ADMIN_STATUS_READY,
+	true},
+    {"GET", "/status", admin_status, ADMIN_TAKES_ANY, ADMIN_STATUS_ALL, false},
+    {"GET", "/metrics", admin_status_metrics, ADMIN_TAKES_ANY, 0, false},
+    {"GET", "/configuration", admin_status_configuration, ADMIN_TAKES_ANY, 0,
+	false},
+    {"GET", "/observed", admin_observed, ADMIN_TAKES_ANY, 0, false},
+    {"GET", "/keys", admin_keys_list, ADMIN_TAKES_ANY, 0, false},
+    {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_LOOKUP, 0, false},
+    {"GET", "/keys/{id}", admin_keys_show, ADMIN_TAKES_ANY, 0, false},
+    {"DELETE", "/keys/{id}", admin_keys_order, ADMIN_TAKES_ACT, ACT_DELETE,
+	false},
+    {"POST", "/keys/{id}/release", admin_keys_order, ADMIN_TAKES_ACT,
+	ACT_RELEASE, false},
+    {"POST", "/keys/{id}/complete", admin_keys_order, ADMIN_TAKES_OUTCOME,
+	ACT_COMPLETE, false},
+    {"GET", "/sources", admin_sources_list, ADMIN_TAKES_NOTHING, 0, false},
+    {"POST", "/sources/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
+	ADMIN_PAUSE_SOURCE, false},
+    {"POST", "/sources/{name}/resume", admin_sources_pause, ADMIN_TAKES_NOTE,
+	ADMIN_RESUME_SOURCE, false},
+    {"POST", "/sources/{name}/rewind", admin_sources_rewind,
+	ADMIN_TAKES_REWIND, 0, false},
+    {"GET", "/relays", admin_sources_relays, ADMIN_TAKES_NOTHING, 0, false},
+    {"POST", "/relays/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
+	ADMIN_PAUSE_RELAY, false},
+    {"POST", "/relays/{name}/resume", admin_sources_pause, ADMIN_TAKES_NOTE,
+	ADMIN_RESUME_RELAY, false},
+    {"GET", "/messages", admin_messages_list, ADMIN_TAKES_ANY,
+	INQUIRY_MESSAGES, false},
+    {"GET", "/messages/{name}", admin_messages_one, ADMIN_TAKES_NOTHING,
+	INQUIRY_MESSAGE, false},
+    {"POST", "/messages/{name}/replay", admin_messages_one, ADMIN_TAKES_NOTE,
+	INQUIRY_REPLAY, false},
+    {"POST", "/messages/{name}/drop", admin_messages_one, ADMIN_TAKES_NOTE,
+	INQUIRY_DROP, false},
 };
 enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
 /* --- what is asked for --- */
-
-/* Takes the key_id that stands in the place of {id}. */
-static bool
-take_key_id(struct admin_request *a, struct span segment)
-{
-	if (segment.len != DIGEST_HEX ||
-	    !hex_decode(segment, a->key_id.bytes, DIGEST_BYTES))
-		return false;
-	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
-	return true;
-}
 
 /* The same bytes, but for the segment in braces, which is taken. */
 static bool
@@ -99,30 +86,30 @@ matches(const char *pattern, struct span path, struct admin_request *a)
 	segment.len -= back.len;
 	if (memchr(segment.ptr, '/', segment.len) != NULL)
 		return false;
-	if (!strncmp(open, "{id}", 4))
-		return take_key_id(a, segment);
-	a->name = segment;
+	if (strncmp(open, "{id}", 4) != 0) {
+		a->name = segment;
+		return true;
+	}
+	if (segment.len != DIGEST_HEX ||
+	    !hex_decode(segment, a->key_id.bytes, DIGEST_BYTES))
+		return false;
+	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
 	return true;
-}
-
-static bool
-serves(const struct admin_endpoint *endpoint, struct span method)
-{
-	bool head = span_eq(method, SPAN("HEAD"));
-	return span_eq(
-	    head ? SPAN("GET") : method, span_str(endpoint->method));
 }
 
 static enum after
 find_endpoint(struct admin_request *a)
 {
 	struct span path = a->head.target.spelling;
+	struct span method = a->x->head.method;
 	struct span allowed = SPAN("");
+	if (span_eq(method, SPAN("HEAD")))
+		method = SPAN("GET");
 	for (int i = 0; i < N_ENDPOINTS; i++) {
 		const struct admin_endpoint *endpoint = &endpoints[i];
 		if (!matches(endpoint->path, path, a))
 			continue;
-		if (serves(endpoint, a->x->head.method)) {
+		if (span_eq(method, span_str(endpoint->method))) {
 			a->endpoint = endpoint;
 			return admin_request_to(a, ADMIN_READ, MORE);
 		}
@@ -140,25 +127,13 @@ find_endpoint(struct admin_request *a)
 /* --- who asks --- */
 
 static bool
-needs_no_token(const struct admin_request *a)
+needs_no_token(struct span path)
 {
 	for (int i = 0; i < N_ENDPOINTS; i++)
-		if ((endpoints[i].flags & ADMIN_OPEN) &&
-		    span_eq(a->head.target.spelling,
-			span_str(endpoints[i].path)))
+		if (endpoints[i].open &&
+		    span_eq(path, span_str(endpoints[i].path)))
 			return true;
 	return false;
-}
-
-static enum after
-refuse_without_token(struct admin_request *a)
-{
-	a->more[a->n_more++] = (struct field){SPAN("WWW-Authenticate"),
-	    SPAN("Bearer realm=\"onceproxy admin\"")};
-	if (span_eq(a->head.target.spelling, SPAN("/")) &&
-	    admin_auth_reads_only(a))
-		return admin_page_without_token(a);
-	return admin_answer_problem(a, PROBLEM_UNAUTHORIZED, SPAN(""));
 }
 
 enum after
@@ -174,10 +149,16 @@ admin_request_check(struct machine *machine)
 	}
 	a->id = header_request_id(a->arena, &a->head.fields);
 	machine_name(&a->machine, a->id);
-	if (needs_no_token(a))
+	struct span path = a->head.target.spelling;
+	if (needs_no_token(path))
 		return find_endpoint(a);
-	if (!admin_auth_has_token(a))
-		return refuse_without_token(a);
+	if (!admin_auth_has_token(a)) {
+		a->more[a->n_more++] = (struct field){SPAN("WWW-Authenticate"),
+		    SPAN("Bearer realm=\"onceproxy admin\"")};
+		return span_eq(path, SPAN("/")) && admin_auth_reads_only(a)
+		    ? admin_page(a)
+		    : admin_answer_problem(a, PROBLEM_UNAUTHORIZED, SPAN(""));
+	}
 	enum problem problem;
 	struct span detail;
 	if (admin_auth_is_suspect(a, &problem, &detail))
@@ -187,12 +168,114 @@ admin_request_check(struct machine *machine)
 
 /* --- its body --- */
 
+/*
+ * The interface has a budget of its own, so that operators need nothing of
+ * what clients have used up, and a body is looked through before it is parsed,
+ * because a few bytes of JSON can make large trees.
+ */
+enum {
+	/* What all but an answer needs: names, a scope, a note, 100 fields. */
+	SMALL_BYTES = 64 * 1024,
+	/* The interface's memory is this, or as much as four such bodies. */
+	BUDGET_BYTES = 64 * 1024 * 1024,
+	BUDGET_BODIES = 4,
+	/* A list of 100 fields as pairs is the most that is asked for. */
+	DEPTH_MAX = 8,
+	VALUES_MAX = 1000,
+	/* What a value costs besides its text. */
+	VALUE_BYTES = 256,
+};
+
+/*
+ * The largest answer that any route stores, twice: base64 takes four thirds of
+ * it, and JSON that is quoted in JSON hardly ever more than the double.
+ */
+static size_t
+largest_bytes(const struct conf *conf)
+{
+	int64_t most = conf->defaults->max_response_body;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->max_response_body > most)
+			most = policy->max_response_body;
+	}
+	return 2 * (size_t)most + SMALL_BYTES;
+}
+
+void
+admin_request_budget(struct admin *admin, const struct conf *conf)
+{
+	size_t bytes = BUDGET_BODIES * largest_bytes(conf);
+	if (bytes < BUDGET_BYTES)
+		bytes = BUDGET_BYTES;
+	atomic_store_explicit(
+	    &admin->budget.limit, bytes, memory_order_relaxed);
+}
+
 enum after
 admin_request_read(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	exchange_read_body(a->x, admin_body_most(a));
+	size_t most = 0;
+	if (a->endpoint->takes == ADMIN_TAKES_OUTCOME)
+		most = largest_bytes(a->conf);
+	else if (a->endpoint->takes >= ADMIN_TAKES_LOOKUP)
+		most = SMALL_BYTES;
+	exchange_read_body(a->x, most);
 	return admin_request_to(a, ADMIN_RECEIVED, WAIT);
+}
+
+/* The text is no deeper, and has no more values, than anybody needs. */
+static bool
+is_plain(struct span text)
+{
+	unsigned depth = 0, values = 1;
+	for (size_t at = 0; at < text.len; at++) {
+		char c = text.ptr[at];
+		if (c == '"')
+			for (at++; at < text.len && text.ptr[at] != '"'; at++)
+				at += text.ptr[at] == '\\';
+		if (c == '[' || c == '{')
+			depth++;
+		if (c == '[' || c == '{' || c == ',')
+			values++;
+		if ((c == ']' || c == '}') && depth > 0)
+			depth--;
+		if (depth > DEPTH_MAX || values > VALUES_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* Parses the body, if there is one; false: it is answered. */
+static bool
+parse_body(struct admin_request *a)
+{
+	struct span body = body_span(&a->x->body);
+	if (body.len == 0)
+		return true;
+	if (!is_plain(body)) {
+		(void)admin_answer_bad_request(a,
+		    "The body has more than 1000 values, or is nested more "
+		    "than 8 deep.");
+		return false;
+	}
+	/* The text, its strings while they are read, and what they mean. */
+	size_t bytes = 3 * body.len + VALUES_MAX * VALUE_BYTES;
+	if (!budget_take(&a->admin->budget, bytes, BUDGET_COMMON)) {
+		(void)admin_answer_problem(a, PROBLEM_OVERLOADED,
+		    SPAN("The admin interface's own memory is used up by other "
+			 "requests to it. Nothing was changed."));
+		return false;
+	}
+	a->parsed_bytes = bytes;
+	a->in = json_loadb(body.ptr, body.len,
+	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	if (json_is_object(a->in))
+		return true;
+	(void)admin_answer_bad_request(a, "The body is not a JSON object.");
+	return false;
 }
 
 enum after
@@ -212,8 +295,12 @@ admin_request_received(struct machine *machine)
 	default:
 		return DONE; /* the client left */
 	}
-	enum after after;
-	return admin_body_parse(a, &after) ? a->endpoint->run(a) : after;
+	if (!parse_body(a))
+		return MORE;
+	const char *message = admin_json_read(a);
+	if (message != NULL)
+		return admin_answer_bad_request(a, message);
+	return a->endpoint->run(a);
 }
 
 /* --- life --- */
@@ -255,7 +342,8 @@ admin_request_free(struct machine *machine)
 	answer_unref(&a->given);
 	answer_unref(&a->answer);
 	body_clear(&a->waiting_bytes);
-	admin_body_end(a);
+	json_decref(a->in);
+	budget_give(&a->admin->budget, a->parsed_bytes);
 	conf_unref(&a->conf);
 	exchange_end(&a->x);
 	free(a);

@@ -3,23 +3,36 @@
 
 #include "base/error.h"
 #include "base/loop/log.h"
+#include "conf/nearest.h"
+#include "messages/relay/relays.h"
 #include "messages/source/source_standing.h"
 #include "messages/source/sources_view.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_json.h"
-#include "operators/admin/admin_machine_private.h"
-#include "operators/admin/admin_order.h"
-#include "operators/admin/admin_relays.h"
-#include "operators/admin/admin_sources.h"
+#include "operators/admin/admin_private.h"
 
+/*
+ * What an operator sees of sources and relays, and how he pauses and resumes
+ * them, or sets a source's group back.
+ */
 enum { PATIENCE_MS = 5000 };
+
+/* The pause that lasts since then; 0: there is none. */
+static json_t *
+pause_json(int64_t since_ms, struct span who, struct span note)
+{
+	if (since_ms == 0)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "since",
+	    admin_json_time(since_ms), "who", admin_json_text(who), "note",
+	    admin_json_text(note));
+}
+
+/* --- sources --- */
 
 enum after
 admin_sources_list(struct admin_request *a)
 {
-	if (a->head.target.has_query)
-		return admin_answer_problem(a, PROBLEM_BAD_REQUEST,
-		    SPAN("This request takes no parameters."));
 	inquiry_new(&a->inquiry, INQUIRY_SOURCES);
 	return admin_request_to(a, ADMIN_SURVEY, MORE);
 }
@@ -31,28 +44,6 @@ admin_sources_survey(struct machine *machine)
 	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
 	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
 	return admin_request_to(a, ADMIN_SURVEYED, WAIT);
-}
-
-/* All reasons that it stands still for, the most pressing first. */
-static json_t *
-reasons_json(unsigned standing)
-{
-	json_t *list = json_array();
-	for (unsigned i = 0; i < STANDING_COUNT_; i++)
-		if ((standing & 1u << i) != 0)
-			json_array_append_new(list,
-			    json_string(source_standing_word(1u << i)));
-	return list;
-}
-
-static json_t *
-pause_json(int64_t since_ms, struct span who, struct span note)
-{
-	if (since_ms == 0)
-		return json_null();
-	return json_pack("{s:o, s:o, s:o}", "since",
-	    admin_json_time(since_ms), "who", admin_json_text(who), "note",
-	    admin_json_text(note));
 }
 
 static json_t *
@@ -70,6 +61,12 @@ source_json(const struct source_view *view)
 	};
 	json_t *lag = view->lag >= 0 ? json_integer(view->lag) : json_null();
 	json_t *dead = view->dead >= 0 ? json_integer(view->dead) : json_null();
+	json_t *reasons = json_array();
+	/* All that it stands still for, the most pressing first. */
+	for (unsigned i = 0; i < STANDING_COUNT_; i++)
+		if ((view->standing & 1u << i) != 0)
+			json_array_append_new(reasons,
+			    json_string(source_standing_word(1u << i)));
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:I, "
@@ -80,7 +77,7 @@ source_json(const struct source_view *view)
 	    read[view->kind], view->reads,
 	    "group", view->group,
 	    "standing", source_standing_word(view->standing),
-	    "reasons", reasons_json(view->standing),
+	    "reasons", reasons,
 	    "why", source_standing_sentence(view->standing),
 	    "parts_standing", (json_int_t)view->parts_standing,
 	    "error", view->error[0] != '\0' ? view->error : NULL,
@@ -101,91 +98,183 @@ compare_names(const void *a, const void *b)
 	    (*(struct source_view *const *)b)->name);
 }
 
-static json_t *
-sources_json(struct arena *arena, struct source_view *first)
-{
-	size_t count = 0;
-	json_t *list = json_array();
-	for (struct source_view *v = first; v != NULL; v = v->next)
-		count++;
-	struct source_view **all =
-	    arena_alloc(arena, (count + 1) * sizeof(struct source_view *));
-	for (size_t i = 0; i < count; first = first->next)
-		all[i++] = first;
-	qsort(all, count, sizeof *all, compare_names);
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, source_json(all[i]));
-	return list;
-}
-
 enum after
 admin_sources_surveyed(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	if (a->inquiry.op.error != 0)
+	struct source_view *v;
+	size_t count = 0;
+	json_t *list = json_array();
+	if (a->inquiry.op.error != 0) {
+		json_decref(list);
 		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, SPAN(""));
-	return admin_answer_json(a, 200,
-	    json_pack("{s:o}", "sources",
-		sources_json(a->arena, a->inquiry.inquiry->sources)));
+	}
+	for (v = a->inquiry.inquiry->sources; v != NULL; v = v->next)
+		count++;
+	struct source_view **all =
+	    arena_alloc(a->arena, (count + 1) * sizeof(struct source_view *));
+	count = 0;
+	for (v = a->inquiry.inquiry->sources; v != NULL; v = v->next)
+		all[count++] = v;
+	qsort(all, count, sizeof *all, compare_names);
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, source_json(all[i]));
+	return admin_answer_json(a, 200, json_pack("{s:o}", "sources", list));
 }
 
-/* --- pause and resume --- */
+/* --- relays --- */
 
-static bool
-is_configured(const struct conf *conf, struct span name)
+/* What this gateway knows of a relay, whose meter is m. */
+static json_t *
+known_json(struct admin_request *a, struct relay_meter *m)
+{
+	struct relay_said said;
+	relay_meter_read(m, a->arena, &said);
+	bool runs = counter_read(&m->runs) > 0;
+	return json_pack("{s:b, s:o, s:o, s:I, s:I, s:o*, s:o}", "runs", runs,
+	    "up", runs ? json_boolean(counter_read(&m->up)) : json_null(),
+	    "lag", runs ? json_integer((json_int_t)counter_read(&m->lag))
+			: json_null(),
+	    "events", (json_int_t)counter_read(&m->events), "lost",
+	    (json_int_t)counter_read(&m->lost), "error",
+	    said.why[0] != '\0' ? admin_json_text(span_str(said.why)) : NULL,
+	    "paused",
+	    pause_json(said.paused_ms, span_str(said.who),
+		span_str(said.note)));
+}
+
+/* Where a relay brings events to; of a webhook the host alone is no secret. */
+static json_t *
+place_json(const struct conf_relay *relay)
+{
+	if (relay->kind == RELAY_WEBHOOK)
+		return json_pack("{s:s, s:s, s:s}", "name", relay->name,
+		    "kind", "webhook", "receiver",
+		    relay->receiver.targets[0].authority);
+	if (relay->kind == RELAY_KAFKA)
+		return json_pack("{s:s, s:s, s:s, s:s}", "name", relay->name,
+		    "kind", "kafka", "broker", relay->broker->name, "topic",
+		    relay->topic);
+	return json_pack("{s:s, s:s, s:s, s:s}", "name", relay->name, "kind",
+	    "postgres", "broker", relay->broker->name, "table", relay->table);
+}
+
+static json_t *
+relay_json(struct admin_request *a, const struct conf_relay *relay)
+{
+	const struct admin *admin = a->admin;
+	json_t *object = place_json(relay);
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct relays *relays = relays_of(admin->workers[i]);
+		struct relay_meter *m =
+		    relays != NULL ? relays->meters.first : NULL;
+		while (m != NULL && strcmp(m->name, relay->name) != 0)
+			m = m->next;
+		if (m == NULL)
+			continue;
+		json_t *known = known_json(a, m);
+		json_object_update(object, known);
+		json_decref(known);
+		break;
+	}
+	return object;
+}
+
+enum after
+admin_sources_relays(struct admin_request *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < a->conf->n_relays; i++)
+		json_array_append_new(
+		    list, relay_json(a, &a->conf->relays[i]));
+	return admin_answer_json(a, 200, json_pack("{s:o}", "relays", list));
+}
+
+/* --- which one is named --- */
+
+/* NULL: no source has the name. */
+static const struct conf_source *
+source_named(const struct conf *conf, struct span name)
 {
 	for (size_t i = 0; i < conf->n_sources; i++)
 		if (span_eq(name, span_str(conf->sources[i].name)))
-			return true;
-	return false;
+			return &conf->sources[i];
+	return NULL;
+}
+
+static const struct conf_relay *
+relay_named(const struct conf *conf, struct span name)
+{
+	for (size_t i = 0; i < conf->n_relays; i++)
+		if (span_eq(name, span_str(conf->relays[i].name)))
+			return &conf->relays[i];
+	return NULL;
+}
+
+/* There is none of the name that was searched for; one may be like it. */
+static struct span
+absent(const struct admin_request *a, const char *kind,
+    const struct nearest *nearest)
+{
+	if (nearest->found.ptr == NULL)
+		return arena_printf(
+		    a->arena, "There is no %s of this name.", kind);
+	return arena_printf(a->arena,
+	    "There is no %s of this name; did you mean %.*s?", kind,
+	    SPAN_FMT(nearest->found));
 }
 
 struct span
 admin_sources_absent(const struct admin_request *a, struct span name)
 {
 	struct nearest nearest = nearest_to(name);
-	for (size_t i = 0; i < a->conf->n_relays; i++)
-		if (span_eq(name, span_str(a->conf->relays[i].name)))
-			return arena_printf(a->arena,
-			    "There is no source of this name, but a relay: "
-			    "POST /relays/%.*s/pause and resume are for that.",
-			    SPAN_FMT(name));
+	if (relay_named(a->conf, name) != NULL)
+		return arena_printf(a->arena,
+		    "There is no source of this name, but a relay: "
+		    "POST /relays/%.*s/pause and resume are for that.",
+		    SPAN_FMT(name));
 	for (size_t i = 0; i < a->conf->n_sources; i++)
 		nearest_try(&nearest, span_str(a->conf->sources[i].name));
-	return admin_order_absent(a->arena, "source", &nearest);
+	return absent(a, "source", &nearest);
 }
 
-static enum after
-order_of_source(struct admin_request *a)
-{
-	return admin_order_begin(a, is_configured(a->conf, a->name),
-	    admin_sources_absent(a, a->name));
-}
+/* --- pause and resume --- */
 
-enum after
-admin_sources_pause(struct admin_request *a)
+static bool
+is_of_relay(const struct admin_request *a)
 {
-	return order_of_source(a);
-}
-
-enum after
-admin_sources_resume(struct admin_request *a)
-{
-	return order_of_source(a);
+	return a->endpoint->what == ADMIN_PAUSE_RELAY ||
+	    a->endpoint->what == ADMIN_RESUME_RELAY;
 }
 
 static bool
 pauses(const struct admin_request *a)
 {
-	return a->endpoint->run == admin_sources_pause ||
-	    a->endpoint->run == admin_relays_pause;
+	return a->endpoint->what == ADMIN_PAUSE_SOURCE ||
+	    a->endpoint->what == ADMIN_PAUSE_RELAY;
 }
 
-/* What is paused. */
 static const char *
-meant_kind(const struct admin_request *a)
+kind_of(const struct admin_request *a)
 {
-	return admin_relays_are_meant(a) ? "relay" : "source";
+	return is_of_relay(a) ? "relay" : "source";
+}
+
+enum after
+admin_sources_pause(struct admin_request *a)
+{
+	if (!is_of_relay(a))
+		return source_named(a->conf, a->name) != NULL
+		    ? admin_request_to(a, ADMIN_ORDER, MORE)
+		    : admin_answer_problem(a, PROBLEM_NOT_FOUND,
+			  admin_sources_absent(a, a->name));
+	if (relay_named(a->conf, a->name) != NULL)
+		return admin_request_to(a, ADMIN_ORDER, MORE);
+	struct nearest nearest = nearest_to(a->name);
+	for (size_t i = 0; i < a->conf->n_relays; i++)
+		nearest_try(&nearest, span_str(a->conf->relays[i].name));
+	return admin_answer_problem(
+	    a, PROBLEM_NOT_FOUND, absent(a, "relay", &nearest));
 }
 
 enum after
@@ -196,10 +285,10 @@ admin_sources_order(struct machine *machine)
 	struct span who = arena_printf(a->arena, "%s, %.*s",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
 	if (pauses(a))
-		pause_begin(&a->pause, a->admin->store, meant_kind(a), name,
+		pause_begin(&a->pause, a->admin->store, kind_of(a), name,
 		    who, a->note);
 	else
-		pause_resume(&a->pause, a->admin->store, meant_kind(a), name);
+		pause_resume(&a->pause, a->admin->store, kind_of(a), name);
 	return admin_request_to(a, ADMIN_ORDERED, WAIT);
 }
 
@@ -207,7 +296,7 @@ static void
 log_order(const struct admin_request *a, enum event event)
 {
 	struct logline line = log_begin(event);
-	log_span(&line, meant_kind(a), a->name);
+	log_span(&line, kind_of(a), a->name);
 	log_str(&line, "act", pauses(a) ? "pause" : "resume");
 	if (a->pause.op.op.error != 0)
 		log_str(&line, "error", error_message(a->pause.op.op.error));
@@ -224,24 +313,94 @@ admin_sources_ordered(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct pause_op *op = &a->pause;
 	if (op->op.op.error != 0) {
-		log_order(a, admin_relays_are_meant(a)
-			? EV_operator_relay_unsure
-			: EV_operator_source_unsure);
+		log_order(a, is_of_relay(a) ? EV_operator_relay_unsure
+					    : EV_operator_source_unsure);
 		return admin_answer_store_failed(a,
 		    arena_printf(a->arena,
 			"Redis did not answer, or refused. Look whether the "
 			"%s is paused.",
-			meant_kind(a)));
+			kind_of(a)));
 	}
 	if (op->op.verdict == VERDICT_GONE)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
 			"The %s is not paused. Nothing was changed.",
-			meant_kind(a)));
-	log_order(a, admin_relays_are_meant(a) ? EV_operator_relay
+			kind_of(a)));
+	log_order(a, is_of_relay(a) ? EV_operator_relay
 					       : EV_operator_source);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:o}", "name", admin_json_text(a->name),
 		"paused",
 		pause_json(op->on ? op->since_ms : 0, op->who, op->note)));
+}
+
+/* --- setting a source's group back --- */
+
+enum after
+admin_sources_rewind(struct admin_request *a)
+{
+	const struct conf_source *source = source_named(a->conf, a->name);
+	if (source == NULL)
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    admin_sources_absent(a, a->name));
+	if (source->broker->kind != BROKER_KAFKA)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("Only the group of a topic can be set back. Nothing "
+			 "was changed."));
+	return admin_request_to(a, ADMIN_REWIND, MORE);
+}
+
+enum after
+admin_sources_rewind_order(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const json_t *list = json_object_get(a->in, "partitions");
+	size_t count = json_array_size(list);
+	struct span *parts =
+	    arena_alloc(a->arena, (count + 1) * sizeof *parts);
+	for (size_t i = 0; i < count; i++)
+		parts[i] = span_str(
+		    json_string_value(json_array_get(list, i)));
+	floors_lower(&a->rewind, a->admin->store, "source",
+	    arena_dup(a->arena, a->name).ptr, parts, count);
+	return admin_request_to(a, ADMIN_REWOUND, WAIT);
+}
+
+static void
+log_rewind(const struct admin_request *a, enum event event)
+{
+	struct logline line = log_begin(event);
+	log_span(&line, "source", a->name);
+	if (event == EV_operator_rewind)
+		log_int(&line, "partitions", (int64_t)a->rewind.count);
+	else
+		log_str(&line, "error", error_message(a->rewind.op.op.error));
+	if (a->note.len > 0)
+		log_span(&line, "note", a->note);
+	log_span(&line, "request_id", a->id);
+	log_span(&line, "client", a->x->client);
+	log_end(&line);
+}
+
+enum after
+admin_sources_rewound(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct floors_op *op = &a->rewind;
+	if (op->op.op.error != 0) {
+		log_rewind(a, EV_operator_rewind_unsure);
+		return admin_answer_store_failed(a,
+		    SPAN("Redis did not answer, or refused. Say it again."));
+	}
+	if (op->op.verdict == VERDICT_GONE)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("Of one of these partitions nothing has been "
+			 "finished. Nothing was changed."));
+	log_rewind(a, EV_operator_rewind);
+	json_t *parts = json_array();
+	for (size_t i = 0; i < op->count; i++)
+		json_array_append_new(parts, admin_json_text(op->parts[i]));
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:o}", "name", admin_json_text(a->name),
+		"partitions", parts));
 }

@@ -6,9 +6,8 @@
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_json.h"
-#include "operators/admin/admin_machine_private.h"
 #include "operators/admin/admin_metrics.h"
-#include "operators/admin/admin_status.h"
+#include "operators/admin/admin_private.h"
 
 /* Without a secret (conf/show_running.h). */
 enum after
@@ -23,13 +22,37 @@ admin_status_health(struct admin_request *a)
 	return admin_answer_json(a, 200, json_pack("{s:s}", "status", "ok"));
 }
 
-/* Redis is asked whether it answers: a link may be up to a frozen one. */
-enum after
-admin_status_ready(struct admin_request *a)
+/* --- /readyz and /status --- */
+
+json_t *
+admin_status_complaints(const struct complaints *complaints)
 {
-	return admin_request_to(a, ADMIN_PROBE, MORE);
+	json_t *list = json_array();
+	for (size_t i = 0; i < complaints->count; i++) {
+		const struct complaint *c = &complaints->list[i];
+		bool placed = c->line > 0;
+		json_array_append_new(list,
+		    json_pack("{s:o*, s:o*, s:o*, s:o}", "member",
+			c->pointer ? admin_json_text(span_str(c->pointer))
+				   : NULL,
+			"line",
+			placed ? json_integer((json_int_t)c->line) : NULL,
+			"column",
+			placed ? json_integer((json_int_t)c->column) : NULL,
+			"error", admin_json_text(span_str(c->message))));
+	}
+	return list;
 }
 
+json_t *
+admin_status_reload(const char *member, const struct complaints *complaints)
+{
+	return json_pack("{s:o, s:o}", "time",
+	    admin_json_time(clock_wall_ms()), member,
+	    admin_status_complaints(complaints));
+}
+
+/* Redis is asked whether it answers: a link may be up to a frozen one. */
 enum after
 admin_status(struct admin_request *a)
 {
@@ -63,30 +86,27 @@ is_journal_writable(const struct admin *admin)
 }
 
 static enum after
-say_unready(struct admin_request *a, const char *reason, const char *detail)
+say_ready(struct admin_request *a, bool up)
 {
+	const char *detail = fault_of(a->admin), *reason = NULL;
+	if (a->admin->draining) {
+		reason = "draining";
+	} else if (!up || detail != NULL) {
+		reason = "store";
+	} else if (!is_journal_writable(a->admin)) {
+		reason = "journal";
+		detail = "the journal below state_dir cannot be written, and "
+			 "no new claims are forwarded; the log says why";
+	}
+	if (reason == NULL)
+		return admin_answer_json(
+		    a, 200, json_pack("{s:s}", "status", "ready"));
 	return admin_answer_json(a, 503,
 	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
 		reason, "detail", detail));
 }
 
-static enum after
-say_ready(struct admin_request *a, bool up)
-{
-	const char *fault = fault_of(a->admin);
-	if (a->admin->draining)
-		return say_unready(a, "draining", fault);
-	if (!up || fault != NULL)
-		return say_unready(a, "store", fault);
-	if (!is_journal_writable(a->admin))
-		return say_unready(a, "journal",
-		    "the journal below state_dir cannot be written, and no new "
-		    "claims are forwarded; the log says why");
-	return admin_answer_json(
-	    a, 200, json_pack("{s:s}", "status", "ready"));
-}
-
-/* What is in flight now, all workers together and each. */
+/* The counts of what is in flight, of all workers together and of each. */
 static json_t *
 counts_json(const struct admin *admin)
 {
@@ -105,7 +125,7 @@ counts_json(const struct admin *admin)
 	    "executions", executions, "workers", each);
 }
 
-/* All workers' together. */
+/* The counts of all workers' journals together. */
 static json_t *
 journal_json(const struct admin *admin)
 {
@@ -132,10 +152,9 @@ say_status(struct admin_request *a, bool up)
 	for (size_t i = 0; i < admin->n_listen; i++)
 		json_array_append_new(listen, json_string(admin->listen[i]));
 	int64_t up_ms = clock_wall_ms() - admin->started_ms;
-	const char *redis =
-	    conf->store.redis.managed
-		? "managed"
-		: conf->store.redis.address.text;
+	const char *redis = conf->store.redis.managed
+	    ? "managed"
+	    : conf->store.redis.address.text;
 	char *master = store_master(admin->store);
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
@@ -166,10 +185,12 @@ admin_status_probed(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	bool up = a->look.op.op.error == 0;
-	return a->endpoint->run == admin_status_ready
+	return a->endpoint->what == ADMIN_STATUS_READY
 	    ? say_ready(a, up)
 	    : say_status(a, up);
 }
+
+/* --- /metrics --- */
 
 enum after
 admin_status_metrics(struct admin_request *a)
@@ -185,27 +206,16 @@ admin_status_count(struct machine *machine)
 	return admin_request_to(a, ADMIN_COUNTED, WAIT);
 }
 
-/* What Redis does not tell is left out. */
+/* Samples that Redis does not tell are left out. */
 enum after
 admin_status_counted(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	bool counted = a->count.op.op.error == 0;
-	const struct admin *admin = a->admin;
-	const struct admin_metrics_source from = {
-	    .workers = admin->workers,
-	    .n_workers = admin->conf->workers,
-	    .store = admin->store,
-	    .store_took = admin->store_took,
-	    .spun = &admin->spun,
-	    .reloads = admin->reloads,
-	    .conf = admin->now,
-	    .records = counted ? a->count.records : NULL,
-	    .started_ms = admin->started_ms,
-	};
 	struct body body;
 	body_init(&body, NULL);
-	admin_metrics_write(&from, &body);
+	admin_metrics_write(
+	    a->admin, counted ? a->count.records : NULL, &body);
 	return admin_answer_bytes(a, 200,
 	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
 	    (struct fields){NULL, 0}, &body);

@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "base/histogram.h"
+#include "conf/complaints.h"
 #include "gate/machine.h"
 #include "http/front/exchange.h"
 #include "http/front/front.h"
@@ -19,10 +20,9 @@
 
 /*
  * The machine of a request to the admin interface: its steps
- * (tbl/admin_steps.h), what it gathers on its way, and what all requests
- * share.  The files of this folder read and set it; it holds no functions but
- * for the way from one step to the next, so that none of them need know who
- * else does.  Main thread.
+ * (tbl/admin_steps.h), what can be asked for, what a request gathers on its
+ * way, and what all requests share.  The files of this folder read and set it.
+ * Main thread.
  */
 enum admin_step {
 #define ADMIN_STEP(name, function, operation) ADMIN_##name,
@@ -69,6 +69,18 @@ struct admin_outcome {
 
 struct admin_request;
 
+/* What a request may bring. */
+enum admin_takes {
+	ADMIN_TAKES_ANY,     /* no body; its own function reads the query */
+	ADMIN_TAKES_NOTHING, /* neither a body nor a query */
+	ADMIN_TAKES_LOOKUP,  /* a body and a query, which its function reads */
+	/* A body, which may be empty, and no query (admin_json_read). */
+	ADMIN_TAKES_NOTE,
+	ADMIN_TAKES_ACT,
+	ADMIN_TAKES_REWIND,
+	ADMIN_TAKES_OUTCOME, /* a whole answer */
+};
+
 /* What can be asked for: a row of the table in admin_request.c. */
 struct admin_endpoint {
 	const char *method;
@@ -76,12 +88,9 @@ struct admin_endpoint {
 	const char *path;
 	/* Called once the head and any body are in. */
 	enum after (*run)(struct admin_request *a);
-	unsigned flags;
-};
-enum {
-	ADMIN_OPEN = 1,      /* needs no token */
-	ADMIN_TAKES_BODY = 2, /* JSON, which may be empty */
-	ADMIN_TAKES_ANSWER = 4, /* the same, with a whole answer in it */
+	enum admin_takes takes;
+	unsigned what; /* run is to do, where it does several things */
+	bool open;     /* needs no token */
 };
 
 struct admin_request {
@@ -150,3 +159,62 @@ admin_request_to(
 	machine_to(&a->machine, step);
 	return after;
 }
+
+/* --- who serves which step and which path --- */
+
+#define ADMIN_STEP(name, function, operation)                                 \
+	enum after function(struct machine *machine);
+#include "tbl/admin_steps.h"
+
+/* A new request, of that exchange; admin is a struct admin.  It runs. */
+void admin_request_new(void *admin, struct exchange *x);
+/* Sets the budget of what requests bring, for that configuration. */
+void admin_request_budget(struct admin *admin, const struct conf *conf);
+
+/* The main thread answers. */
+enum after admin_status_health(struct admin_request *a);
+/* Whether new claims are taken, or all of /status. */
+enum { ADMIN_STATUS_READY, ADMIN_STATUS_ALL };
+enum after admin_status(struct admin_request *a);
+/* Complaints as the log has them, and those of a reload that is now. */
+json_t *admin_status_complaints(const struct complaints *complaints);
+json_t *admin_status_reload(
+    const char *member, const struct complaints *complaints);
+/* The samples of all workers. */
+enum after admin_status_metrics(struct admin_request *a);
+/* What keys that exist depend on. */
+enum after admin_status_configuration(struct admin_request *a);
+/* What routes that only observe would have done, and their last duplicates. */
+enum after admin_observed(struct admin_request *a);
+
+/* A page of records that are not COMPLETED, the oldest change first. */
+enum after admin_keys_list(struct admin_request *a);
+/* The record that a key has; by key_id; and an operator's enum records_act. */
+enum after admin_keys_lookup(struct admin_request *a);
+enum after admin_keys_show(struct admin_request *a);
+enum after admin_keys_order(struct admin_request *a);
+
+/*
+ * This gateway's own sources are asked, each in its worker's thread; what is
+ * read elsewhere, others know.
+ */
+enum after admin_sources_list(struct admin_request *a);
+enum after admin_sources_relays(struct admin_request *a);
+/* Pauses or resumes a source or relay, for all gateways. */
+enum {
+	ADMIN_PAUSE_SOURCE,
+	ADMIN_RESUME_SOURCE,
+	ADMIN_PAUSE_RELAY,
+	ADMIN_RESUME_RELAY,
+};
+enum after admin_sources_pause(struct admin_request *a);
+/* An operator means to set a source's group back (shared/floors.h). */
+enum after admin_sources_rewind(struct admin_request *a);
+/* The sentence for where no source has the name; in the request's arena. */
+struct span admin_sources_absent(
+    const struct admin_request *a, struct span name);
+
+/* A page of messages that rest, the oldest first, or of dead letters. */
+enum after admin_messages_list(struct admin_request *a);
+/* One message: looks at it, drops or replays it, as an enum inquiry_kind. */
+enum after admin_messages_one(struct admin_request *a);
