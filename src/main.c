@@ -7,10 +7,10 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "operators/commands/check.h"
 #include "operators/commands/events.h"
 #include "operators/commands/keys.h"
 #include "operators/commands/messages.h"
-#include "operators/commands/running.h"
 #include "operators/commands/serve.h"
 #include "operators/commands/usage.h"
 #include "operators/doctor/doctor.h"
@@ -61,7 +61,7 @@ static const struct command {
 	"SIGHUP reads the configuration again. Logs go to standard error, one\n"
 	"JSON object per line.\n",
 	"onceproxy serve -c onceproxy.json"},
-    {"check", running_check, "Aejs",
+    {"check", check_run, "Aejs",
 	"[-c FILE] [--strict] [--against FILE|URL] [--explain] [--json]",
 	"check the configuration without opening a port",
 	"Prints \"FILE: ok\", or one line per error with the line, the column\n"

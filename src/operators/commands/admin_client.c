@@ -9,22 +9,21 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "operators/commands/address_failed.h"
 #include "operators/commands/admin_client.h"
 
-enum { SILENCE_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
+enum { TIMEOUT_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
 
 /* --- connecting --- */
 
 static int
 connect_socket(int family, const struct sockaddr *sa, socklen_t len)
 {
-	const struct timeval silence = {.tv_sec = SILENCE_S};
+	const struct timeval timeout = {.tv_sec = TIMEOUT_S};
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 	if (connect(fd, sa, len) == 0)
 		return fd;
 	int saved = errno;
@@ -111,29 +110,26 @@ read_to_end(int fd, char **ret_bytes, size_t *ret_len)
 	return true;
 }
 
-/* The value of Content-Length in a head; -1: there is none. */
-static long long
-length_of(const char *head)
-{
-	static const char name[] = "content-length:";
-	for (const char *line = strstr(head, "\r\n"); line != NULL;
-	     line = strstr(line + 2, "\r\n"))
-		if (!strncasecmp(line + 2, name, strlen(name)))
-			return atoll(line + 2 + strlen(name));
-	return -1;
-}
-
-/* Takes the answer apart; it was closed behind its end. */
+/*
+ * Takes the answer apart; it was closed behind its end, and is whole where its
+ * body is as long as Content-Length says.
+ */
 static bool
 split_response(char *bytes, size_t len, struct admin_response *ret_response)
 {
+	static const char name[] = "content-length:";
 	int status;
+	long long told = -1;
 	char *end = strstr(bytes, "\r\n\r\n");
 	if (end == NULL || sscanf(bytes, "HTTP/1.%*1[01] %3d", &status) != 1)
 		return false;
 	*end = '\0';
 	size_t body_len = len - (size_t)(end + 4 - bytes);
-	if (length_of(bytes) != (long long)body_len)
+	for (const char *line = strstr(bytes, "\r\n");
+	     line != NULL && told < 0; line = strstr(line + 2, "\r\n"))
+		if (!strncasecmp(line + 2, name, strlen(name)))
+			told = atoll(line + 2 + strlen(name));
+	if (told != (long long)body_len)
 		return false;
 	ret_response->status = status;
 	ret_response->body = mem_str(span_of(end + 4, body_len));
@@ -146,12 +142,13 @@ admin_client_ask(const struct address *address, const char *token,
     const char *method, const char *target, struct span body,
     struct admin_response *ret_response, char **ret_message)
 {
-	int fd = address->kind == ADDRESS_UNIX ? connect_unix(address)
-					       : connect_tcp(address);
-	if (fd < 0)
-		return address_failed(
-		    address, "cannot reach the gateway", ret_message);
 	bool is_unix = address->kind == ADDRESS_UNIX;
+	int fd = is_unix ? connect_unix(address) : connect_tcp(address);
+	if (fd < 0) {
+		*ret_message = mem_printf("%s: cannot reach the gateway: %s",
+		    address->text, strerror(errno));
+		return false;
+	}
 	char *head = mem_printf(
 	    "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n"
 	    "Content-Length: %zu\r\n%s%s%s%s\r\n",
@@ -166,15 +163,14 @@ admin_client_ask(const struct address *address, const char *token,
 		(void)send_all(fd, body.ptr, body.len);
 	free(head);
 	bool came = read_to_end(fd, &bytes, &len);
+	bool whole = came && split_response(bytes, len, ret_response);
 	if (!came)
-		(void)address_failed(address, "no answer", ret_message);
-	close(fd);
-	if (!came)
-		return false;
-	bool whole = split_response(bytes, len, ret_response);
-	if (!whole)
+		*ret_message = mem_printf(
+		    "%s: no answer: %s", address->text, strerror(errno));
+	else if (!whole)
 		*ret_message = mem_printf(
 		    "%s: no complete answer came", address->text);
+	close(fd);
 	free(bytes);
 	return whole;
 }

@@ -1,58 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/loop/clock.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "conf/address.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"
 #include "conf/review/key_changes.h"
 #include "conf/review/warnings.h"
+#include "operators/commands/admin_client.h"
 #include "operators/commands/check.h"
 #include "operators/commands/explain.h"
 #include "operators/commands/print.h"
 
-static void
-print_result(
-    const char *file, const struct complaints *complaints, bool valid)
-{
-	print_complaints(stdout, file, complaints, true);
-	if (valid)
-		printf("%s: ok\n", file);
-}
+static const char http[] = "http://";
+static const char https[] = "https://";
 
-static json_t *
-complaint_as_json(const struct complaint *c)
-{
-	json_t *json = json_object();
-	if (c->line > 0)
-		must(json_object_update_new(json,
-			 json_pack("{s:I, s:I}", "line", (json_int_t)c->line,
-			     "column", (json_int_t)c->column)) == 0);
-	must(json_object_update_new(json,
-		 json_pack("{s:s?, s:s}", "pointer", c->pointer, "words",
-		     c->message)) == 0);
-	return json;
-}
+/* --- what a reload would change --- */
 
-static void
-print_result_as_json(const char *file, const struct complaints *complaints)
-{
-	json_t *errors = json_array();
-	json_t *warnings = json_array();
-	for (size_t i = 0; i < complaints->count; i++) {
-		const struct complaint *c = &complaints->list[i];
-		must(json_array_append_new(c->warning ? warnings : errors,
-			 complaint_as_json(c)) == 0);
-	}
-	json_t *all = json_pack("{s:s, s:o, s:o}", "file", file, "errors",
-	    errors, "warnings", warnings);
-	must(all != NULL);
-	print_json(all);
-	json_decref(all);
-}
-
-/* What a reload from that file to this one changes; false: it is not valid. */
+/* Compares the configuration with that file's; false: that is not valid. */
 static bool
 compare(const struct conf *conf, const char *file,
     struct complaints *complaints)
@@ -74,12 +45,95 @@ compare(const struct conf *conf, const char *file,
 	return valid;
 }
 
-/* The same of what a gateway that runs has told. */
 static bool
-compare_running(const struct conf *conf, const json_t *running,
+starts(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/*
+ * --against names a gateway by a URL or as admin.listen has it, without
+ * http:// where no file is so named.
+ */
+static bool
+is_gateway(const char *against)
+{
+	struct address address = {0};
+	bool reads = address_read(against, &address) == NULL;
+	address_clear(NULL, &address);
+	return starts(against, http) || starts(against, https) ||
+	    starts(against, "unix:") || (reads && access(against, F_OK) != 0);
+}
+
+static void
+say_untold(const char *against, const char *message)
+{
+	fprintf(stderr, "onceproxy check: %s: %s\n", against, message);
+}
+
+/* HOST:PORT, of which a URL may have a slash behind it, or unix:/path. */
+static bool
+read_address(const char *against, struct address *ret_address)
+{
+	bool url = starts(against, http);
+	char *text =
+	    mem_str(span_str(url ? against + sizeof http - 1 : against));
+	size_t len = strlen(text);
+	if (url && len > 0 && text[len - 1] == '/')
+		text[len - 1] = '\0';
+	const char *wrong = starts(against, https)
+	    ? "an admin interface speaks http://"
+	    : address_read(text, ret_address);
+	free(text);
+	if (wrong != NULL)
+		say_untold(against, wrong);
+	return wrong == NULL;
+}
+
+/*
+ * What a gateway tells of its configuration to whoever has the token of the one
+ * that is checked; NULL, and said why: it does not tell it.
+ */
+static json_t *
+ask_gateway(const struct conf *conf, const char *against)
+{
+	struct address address = {0};
+	struct admin_response response;
+	char *message = NULL;
+	if (!read_address(against, &address))
+		return NULL;
+	bool came = admin_client_ask(&address, conf->admin_token, "GET",
+	    "/configuration", SPAN(""), &response, &message);
+	address_clear(NULL, &address);
+	if (!came) {
+		fprintf(stderr, "onceproxy check: %s\n", message);
+		free(message);
+		return NULL;
+	}
+	json_t *told = json_loadb(response.body, response.len, 0, NULL);
+	free(response.body);
+	if (response.status == 200 &&
+	    json_is_array(json_object_get(told, "routes")) &&
+	    json_is_object(json_object_get(told, "store")))
+		return told;
+	json_decref(told);
+	say_untold(against,
+	    response.status == 401
+		? "its admin.token is not that of this configuration"
+		: "it does not tell its configuration: an admin interface of "
+		  "this version does");
+	return NULL;
+}
+
+/* Compares it with what a gateway tells; false: that cannot be compared. */
+static bool
+compare_running(const struct conf *conf, const char *against,
     struct complaints *complaints)
 {
 	struct complaints wrong = {NULL, 0};
+	json_t *running = ask_gateway(conf, against);
+	if (running == NULL)
+		return false;
 	bool valid = key_changes_told(running, conf, complaints, &wrong);
 	if (valid) {
 		(void)conf_restart_has_events_told(running, conf, complaints);
@@ -88,33 +142,49 @@ compare_running(const struct conf *conf, const json_t *running,
 		print_complaints(stderr, "the running gateway", &wrong, true);
 	}
 	complaints_free(&wrong);
+	json_decref(running);
 	return valid;
 }
 
-/* Adds the warnings; false where the other file cannot be compared. */
+/* --- the result --- */
+
+static void
+print_result_as_json(const char *file, const struct complaints *complaints)
+{
+	json_t *errors = json_array();
+	json_t *warnings = json_array();
+	for (size_t i = 0; i < complaints->count; i++) {
+		const struct complaint *c = &complaints->list[i];
+		bool placed = c->line > 0;
+		json_t *one = json_pack("{s:o*, s:o*, s:s?, s:s}", "line",
+		    placed ? json_integer((json_int_t)c->line) : NULL,
+		    "column",
+		    placed ? json_integer((json_int_t)c->column) : NULL,
+		    "pointer", c->pointer, "words", c->message);
+		must(one != NULL);
+		json_array_append_new(c->warning ? warnings : errors, one);
+	}
+	json_t *all = json_pack("{s:s, s:o, s:o}", "file", file, "errors",
+	    errors, "warnings", warnings);
+	must(all != NULL);
+	print_json(all);
+	json_decref(all);
+}
+
+/* Adds the warnings; false where what it is compared with cannot be. */
 static bool
-review(const struct conf *conf, const struct command_line *line,
+review(const struct conf *conf, const char *against,
     struct complaints *complaints)
 {
-	bool valid = !line->untold;
+	bool valid = true;
 	warnings_find(conf, clock_wall_ms(), complaints);
-	if (line->against != NULL)
-		valid = compare(conf, line->against, complaints);
-	if (line->running != NULL)
-		valid = compare_running(conf, line->running, complaints);
+	if (against != NULL)
+		valid = is_gateway(against)
+		    ? compare_running(conf, against, complaints)
+		    : compare(conf, against, complaints);
 	conf_load_place(conf, complaints);
 	complaints_sort(complaints);
 	return valid;
-}
-
-/* Whether nothing was found that makes the exit status 1. */
-static bool
-is_well(const struct complaints *complaints, bool strict)
-{
-	for (size_t i = 0; i < complaints->count; i++)
-		if (strict || !complaints->list[i].warning)
-			return false;
-	return true;
 }
 
 int
@@ -122,14 +192,20 @@ check_run(const struct command_line *line)
 {
 	struct complaints complaints = {NULL, 0};
 	const struct conf *conf = conf_load(line->file, &complaints);
-	bool valid = conf != NULL && review(conf, line, &complaints);
-	valid = valid && is_well(&complaints, line->strict);
-	if (valid && line->explain && line->as_json)
+	bool valid =
+	    conf != NULL && review(conf, line->against, &complaints);
+	for (size_t i = 0; i < complaints.count; i++)
+		valid = valid &&
+		    complaints.list[i].warning && !line->strict;
+	if (valid && line->explain && line->as_json) {
 		explain_json(conf);
-	else if (line->as_json)
+	} else if (line->as_json) {
 		print_result_as_json(line->file, &complaints);
-	else
-		print_result(line->file, &complaints, valid);
+	} else {
+		print_complaints(stdout, line->file, &complaints, true);
+		if (valid)
+			printf("%s: ok\n", line->file);
+	}
 	if (valid && line->explain && !line->as_json)
 		explain_text(conf);
 	complaints_free(&complaints);

@@ -13,9 +13,7 @@ struct command_line {
 	bool verbose;
 	bool explain;
 	bool strict;
-	const char *against; /* another configuration; NULL: not said */
-	const struct json_t *running; /* told by a gateway; or NULL */
-	bool untold; /* a gateway was to tell it, and did not */
+	const char *against; /* a file or a gateway; NULL: not said */
 	bool acl;
 	bool follow;
 	const char *from; /* NULL: not said */

@@ -12,7 +12,7 @@ enum {
 	FOR_PROCESS = 8,
 	/* The event loop, libmicrohttpd and the spare one of its acceptor. */
 	FOR_LOOP = 8,
-	/* Two lines to a Redis, and a subscriber. */
+	/* Two connections to a Redis, and a subscriber. */
 	FOR_NODE = 3,
 	/* Servers of a cluster, which may have more than the file names. */
 	NODES_OF_CLUSTER = 16,
@@ -20,11 +20,11 @@ enum {
 	FOR_JOURNAL = 2,
 };
 
-/* What is not open all the time. */
+/* These are not open all the time. */
 enum {
 	/* The files of a reload, names that are looked up. */
 	FOR_FILES = 24,
-	/* The admin interface's clients (admin/admin.c, ACCEPT_WAYS_MAX). */
+	/* The admin interface's clients (admin/admin.c, CONNECTIONS_MAX). */
 	FOR_ADMIN = 64 + 8,
 	/* Refused clients that are being told so (front/acceptor.c). */
 	FOR_REFUSALS = 32,
@@ -45,37 +45,17 @@ descriptors_raise(void)
 					  : INT32_MAX;
 }
 
-static int64_t
-count_nodes(const struct conf *conf)
-{
-	int64_t seeds = (int64_t)conf->store.redis.cluster.count;
-	if (seeds == 0)
-		return 1;
-	return seeds > NODES_OF_CLUSTER ? seeds : NODES_OF_CLUSTER;
-}
-
 /* Connections to Redis servers; the admin interface has a store too. */
 static int64_t
-count_lines(const struct conf *conf)
+count_links(const struct conf *conf)
 {
-	return FOR_NODE * count_nodes(conf) * (conf->workers + 1) +
+	int64_t nodes = (int64_t)conf->store.redis.cluster.count;
+	if (nodes == 0)
+		nodes = 1;
+	else if (nodes < NODES_OF_CLUSTER)
+		nodes = NODES_OF_CLUSTER;
+	return FOR_NODE * nodes * (conf->workers + 1) +
 	    FOR_SENTINEL * (int64_t)conf->store.redis.sentinels.count;
-}
-
-static int64_t
-held_of(const struct conf *conf)
-{
-	return FOR_PROCESS + FOR_LOOP * (conf->workers + 1) +
-	    conf->workers * (FOR_JOURNAL + (int64_t)conf->n_listen) +
-	    count_lines(conf);
-}
-
-static int64_t
-reserve_of(const struct conf *conf)
-{
-	return FOR_FILES + FOR_ADMIN + FOR_REFUSALS * (conf->workers + 1) +
-	    AGAIN * count_lines(conf) + FOR_ADOPTION +
-	    FOR_JOURNAL * conf->workers;
 }
 
 /* Pools of idle connections, each of one worker to one target. */
@@ -108,8 +88,13 @@ descriptors_share(const struct conf *conf, int64_t limit)
 {
 	struct descriptors d = {
 	    .limit = limit,
-	    .held = held_of(conf),
-	    .reserve = reserve_of(conf),
+	    .held = FOR_PROCESS + FOR_LOOP * (conf->workers + 1) +
+		conf->workers * (FOR_JOURNAL + (int64_t)conf->n_listen) +
+		count_links(conf),
+	    .reserve = FOR_FILES + FOR_ADMIN +
+		FOR_REFUSALS * (conf->workers + 1) +
+		AGAIN * count_links(conf) + FOR_ADOPTION +
+		FOR_JOURNAL * conf->workers,
 	    .idle_each = INT32_MAX,
 	    .clients = conf->max_connections,
 	};

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/digits.h"
 #include "base/loop/clock.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "conf/amount.h"
 #include "conf/load/conf_load.h"
 #include "operators/commands/events.h"
-#include "operators/commands/events_from.h"
 #include "operators/commands/print.h"
+#include "operators/probe/events_query.h"
 
 enum { WELL = 0, REFUSED = 1, WRONG_USAGE = 2 };
 /* Between tries to reach a Redis, and between looks at a cluster. */
@@ -36,6 +40,102 @@ static void
 on_interrupt(int number)
 {
 	interrupted = number;
+}
+
+/* --- where it begins --- */
+
+/* Exactly so many digits; false: others. */
+static bool
+take_digits(struct span *text, size_t count, int *ret_number)
+{
+	int64_t number;
+	if (text->len < count ||
+	    !digits_read(span_of(text->ptr, count), INT_MAX, &number))
+		return false;
+	*text = span_from(*text, count);
+	*ret_number = (int)number;
+	return true;
+}
+
+static bool
+take_one_of(struct span *text, const char *bytes)
+{
+	if (text->len == 0 || text->ptr[0] == '\0' ||
+	    strchr(bytes, text->ptr[0]) == NULL)
+		return false;
+	*text = span_from(*text, 1);
+	return true;
+}
+
+/* A time of RFC 3339, section 5.6; of a fraction three digits count. */
+static bool
+read_time(struct span text, int64_t *ret_ms)
+{
+	struct tm tm = {0};
+	int64_t fraction_ms = 0, digits;
+	int hours = 0, minutes = 0;
+	if (!take_digits(&text, 4, &tm.tm_year) || !take_one_of(&text, "-") ||
+	    !take_digits(&text, 2, &tm.tm_mon) || !take_one_of(&text, "-") ||
+	    !take_digits(&text, 2, &tm.tm_mday) || tm.tm_mon < 1 ||
+	    tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31)
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	if (!take_one_of(&text, "Tt ") ||
+	    !take_digits(&text, 2, &tm.tm_hour) || !take_one_of(&text, ":") ||
+	    !take_digits(&text, 2, &tm.tm_min) || !take_one_of(&text, ":") ||
+	    !take_digits(&text, 2, &tm.tm_sec) || tm.tm_hour > 23 ||
+	    tm.tm_min > 59 || tm.tm_sec > 60)
+		return false;
+	if (take_one_of(&text, ".")) {
+		struct span all = text;
+		size_t count = digits_take(&text, INT64_MAX, &digits);
+		for (size_t i = 0; i < 3; i++)
+			fraction_ms = fraction_ms * 10 +
+			    (i < count ? all.ptr[i] - '0' : 0);
+		if (count == 0)
+			return false;
+	}
+	/* "Z", or how far the clock is ahead of UTC. */
+	bool behind = text.len > 0 && text.ptr[0] == '-';
+	if (!take_one_of(&text, "Zz") &&
+	    (!take_one_of(&text, "+-") || !take_digits(&text, 2, &hours) ||
+		!take_one_of(&text, ":") ||
+		!take_digits(&text, 2, &minutes) || hours > 23 ||
+		minutes > 59))
+		return false;
+	int64_t ahead_ms = (int64_t)(hours * 60 + minutes) * 60000;
+	*ret_ms = (int64_t)timegm(&tm) * 1000 + fraction_ms -
+	    (behind ? -ahead_ms : ahead_ms);
+	return text.len == 0 && *ret_ms >= 0;
+}
+
+/*
+ * Reads --from: a position (SHARD-MS-SEQ, or MS-SEQ), a time, how long ago
+ * ("15m"), or "now"; NULL is the beginning.  *ret_since is of EVENTS_SINCE
+ * alone.  False: it is none of these.
+ */
+static bool
+read_from(
+    const char *text, enum events_from *ret_from, struct event_id *ret_since)
+{
+	/* A shard that there is not: of all shards alike. */
+	struct event_id since = {.shard = UINT_MAX};
+	int64_t ms, now_ms = clock_wall_ms();
+	*ret_from = EVENTS_SINCE;
+	if (text == NULL)
+		*ret_from = EVENTS_ALL;
+	else if (strcmp(text, "now") == 0)
+		*ret_from = EVENTS_NOW;
+	else if (amount_read(text, AMOUNT_DURATION, &ms))
+		since.ms = ms < now_ms ? (uint64_t)(now_ms - ms) : 0;
+	else if (read_time(span_str(text), &ms))
+		since.ms = (uint64_t)ms;
+	else if (!event_read(span_str(text), &since) &&
+	    !event_read_entry(span_str(text), &since))
+		return false;
+	*ret_since = since;
+	return true;
 }
 
 /* --- saying --- */
@@ -70,59 +170,40 @@ say_away(struct events_command *command, char *message, bool again)
 	command->away = message;
 }
 
-static void
-say_back(struct events_command *command)
-{
-	if (command->away != NULL)
-		say_words("Redis can be read again");
-	free(command->away);
-	command->away = NULL;
-}
-
 /* --- printing --- */
 
-static const char *
-member_text(const json_t *event, const char *name)
+static void
+print_member(const json_t *event, const char *name, const char *behind)
 {
 	const char *text = json_string_value(json_object_get(event, name));
-	return text != NULL ? text : "-";
-}
-
-static void
-print_member(const json_t *event, const char *name, char behind)
-{
-	print_safely(stdout, member_text(event, name));
-	putchar(behind);
-}
-
-static void
-print_number(const json_t *event, const char *name)
-{
-	const json_t *number = json_object_get(event, name);
-	if (json_is_integer(number))
-		printf(" %lld", (long long)json_integer_value(number));
-	else
-		fputs(" -", stdout);
+	print_safely(stdout, text != NULL ? text : "-");
+	fputs(behind, stdout);
 }
 
 static void
 print_event(const struct events_command *command, const json_t *event)
 {
+	static const char *const numbers[] = {"status", "attempt"};
 	if (command->line->as_json) {
 		json_dumpf(event, stdout, JSON_COMPACT);
 		putchar('\n');
 		return;
 	}
-	print_member(event, "time", ' ');
-	print_member(event, "from", '>');
-	print_safely(stdout, member_text(event, "to"));
-	print_number(event, "status");
-	print_number(event, "attempt");
+	print_member(event, "time", " ");
+	print_member(event, "from", ">");
+	print_member(event, "to", "");
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *number = json_object_get(event, numbers[i]);
+		if (json_is_integer(number))
+			printf(" %lld", (long long)json_integer_value(number));
+		else
+			fputs(" -", stdout);
+	}
 	putchar(' ');
-	print_member(event, "key_id", ' ');
-	print_member(event, "id", ' ');
-	print_member(event, "route", ' ');
-	print_member(event, "label", '\n');
+	print_member(event, "key_id", " ");
+	print_member(event, "id", " ");
+	print_member(event, "route", " ");
+	print_member(event, "label", "\n");
 }
 
 /* --- reading --- */
@@ -215,8 +296,12 @@ read_events(struct events_command *command)
 		}
 		again = true;
 		ok = events_query_connect(command->query, &message);
-		if (ok)
-			say_back(command);
+		if (!ok)
+			continue;
+		if (command->away != NULL)
+			say_words("Redis can be read again");
+		free(command->away);
+		command->away = NULL;
 	}
 	return WELL;
 }
@@ -242,18 +327,12 @@ catch_signals(struct events_command *command)
 	    sigaction(SIGTERM, &interrupt, NULL) == 0);
 }
 
-/* Nobody reads our output any more: that is an end like any other. */
-static bool
-is_pipe_closed(void)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO};
-	return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
-}
-
 static int
 end_output(const struct events_command *command, int code)
 {
-	if (is_pipe_closed()) {
+	struct pollfd out = {.fd = STDOUT_FILENO};
+	/* Nobody reads our output any more: that is an end like any other. */
+	if (poll(&out, 1, 0) > 0 && out.revents & POLLERR) {
 		__fpurge(stdout);
 		return code;
 	}
@@ -296,7 +375,7 @@ events_run(const struct command_line *line)
 	enum events_from from;
 	struct event_id since;
 	int code = REFUSED;
-	if (!events_from_read(line->from, clock_wall_ms(), &from, &since)) {
+	if (!read_from(line->from, &from, &since)) {
 		char *words = mem_printf("--from cannot be %s; it is a "
 		    "position, a time such as 2026-11-20T09:00:00Z, so long "
 		    "ago as 15m, or \"now\"", line->from);

@@ -9,7 +9,6 @@
 #include "conf/show.h"
 #include "conf/token/token_file.h"
 #include "operators/commands/explain.h"
-#include "operators/commands/explain_value.h"
 #include "operators/commands/print.h"
 #include "operators/commands/table.h"
 
@@ -21,11 +20,60 @@ explain_json(const struct conf *conf)
 	json_decref(all);
 }
 
+/* --- values --- */
+
+/* Strings without their quotes, lists with commas. */
+static void
+write_value(FILE *out, json_t *value)
+{
+	size_t i;
+	json_t *element;
+	const char *name, *comma = "";
+	if (json_is_string(value) && json_string_length(value) > 0) {
+		fputs(json_string_value(value), out);
+	} else if (json_is_array(value) && json_array_size(value) > 0) {
+		json_array_foreach(value, i, element) {
+			fputs(i > 0 ? ", " : "", out);
+			write_value(out, element);
+		}
+	} else if (json_is_object(value) && json_object_size(value) > 0) {
+		json_object_foreach(value, name, element) {
+			bool nested = json_is_object(element) ||
+			    json_is_array(element);
+			/* "425 release" stays in one line. */
+			fprintf(out, "%s%s%s", comma, name,
+			    nested ? " " : TABLE_NO_BREAK);
+			write_value(out, element);
+			comma = ", ";
+		}
+	} else if (value == NULL) {
+		fputs("none", out);
+	} else {
+		json_dumpf(value, out, JSON_ENCODE_ANY);
+	}
+}
+
+/*
+ * A value as people read it in a table; the caller frees the text, and the
+ * value is only looked at.
+ */
+static char *
+value_text(json_t *value)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	write_value(out, value);
+	must(fclose(out) == 0);
+	return text;
+}
+
 static char *
 option_text(enum group group, size_t offset, const void *base)
 {
 	json_t *value = show_option(option_at(group, offset), base);
-	char *text = explain_value_text(value);
+	char *text = value_text(value);
 	json_decref(value);
 	return text;
 }
@@ -35,6 +83,15 @@ option_text(enum group group, size_t offset, const void *base)
 #define POLICY_TEXT(policy, field)      \
 	option_text(GROUP_IDEMPOTENCY,  \
 	    offsetof(struct conf_idempotency, field), (policy))
+
+/* A line of what a route does; frees the text. */
+static void
+add_line(struct table *table, const char *name, char *text)
+{
+	const char *cells[] = {name, text};
+	table_row(table, cells);
+	free(text);
+}
 
 /* Where the key comes from. */
 static char *
@@ -54,95 +111,42 @@ key_text(const struct conf_route *route)
 	return text;
 }
 
-static char *
-scope_text(const struct conf_idempotency *policy)
+/*
+ * Whose the key is, what of that a client says without proof, and by which
+ * keys a token is verified.
+ */
+static void
+add_scope(struct table *table, const struct conf_idempotency *policy)
 {
-	if (policy->scope.count == 0)
-		return mem_str(SPAN("one for all"));
+	const struct conf_scopes *scopes = &policy->scope;
+	bool has[SCOPE_JWT + 1] = {false};
 	char *kinds = POLICY_TEXT(policy, scope);
-	char *text = mem_printf("%s%s", kinds, policy->scope.count > 1
-		? ": all that a request has of these is its tenant"
-		: "");
+	for (size_t i = 0; i < scopes->count; i++)
+		has[scopes->list[i].kind] = true;
+	add_line(table, "scope",
+	    scopes->count == 0
+		? mem_str(SPAN("one for all"))
+		: mem_printf("%s%s", kinds,
+		      scopes->count > 1 ? ": all that a request has of these "
+					  "is its tenant"
+					: ""));
 	free(kinds);
-	return text;
-}
-
-static bool
-has_scope(const struct conf_idempotency *policy, enum scope_kind kind)
-{
-	for (size_t i = 0; i < policy->scope.count; i++)
-		if (policy->scope.list[i].kind == kind)
-			return true;
-	return false;
-}
-
-/* What of the tenant a client only says; NULL: it proves who it is. */
-static char *
-unverified_text(const struct conf_idempotency *policy)
-{
-	bool user = has_scope(policy, SCOPE_BASIC);
-	bool path = has_scope(policy, SCOPE_PATH);
-	if ((!user && !path) || has_scope(policy, SCOPE_JWT) ||
-	    has_scope(policy, SCOPE_CERTIFICATE))
-		return NULL;
-	return mem_printf("%s%s%s: who sends the same tenant and key gets the "
-		"stored answer",
-	    user ? "the password" : "", user && path ? " and " : "",
-	    path ? "the path" : "");
-}
-
-/* A line of what a route does; frees the text. */
-static void
-add_line(struct table *table, const char *name, char *text)
-{
-	const char *cells[] = {name, text};
-	table_row(table, cells);
-	free(text);
-}
-
-/* Which keys verify a token, and which of its file do not. */
-static void
-add_keys(struct table *table, const struct conf_scope *scope)
-{
-	char *left = token_file_left(scope->file);
-	add_line(table, "tokens", token_file_used(scope->file));
-	if (left != NULL)
-		add_line(table, "left out", left);
-}
-
-static char *
-in_flight_text(const struct conf_idempotency *policy)
-{
-	char *most = POLICY_TEXT(policy, wait_timeout_ms);
-	char *text = policy->in_flight == IN_FLIGHT_WAIT
-	    ? mem_printf("waits %s", most)
-	    : mem_str(SPAN("409"));
-	free(most);
-	return text;
-}
-
-static char *
-unknown_text(const struct conf_idempotency *policy)
-{
-	if (policy->on_unknown != UNKNOWN_RECONCILE)
-		return POLICY_TEXT(policy, on_unknown);
-	char *settle = option_text(GROUP_RECONCILE,
-	    offsetof(struct conf_idempotency, reconcile.settle_ms), policy);
-	char *text = mem_printf("after %s, ask %s", settle,
-	    policy->reconcile.path.text);
-	free(settle);
-	return text;
-}
-
-static char *
-request_text(const struct conf_route *route)
-{
-	char *methods = option_text(
-	    GROUP_ROUTE, offsetof(struct conf_route, methods), route);
-	char *text = mem_printf("%s %s",
-	    route->methods.count > 0 ? methods : "any", route->path);
-	free(methods);
-	return text;
+	for (size_t i = 0; i < scopes->count; i++) {
+		if (scopes->list[i].file == NULL)
+			continue;
+		char *left = token_file_left(scopes->list[i].file);
+		add_line(table, "tokens",
+		    token_file_used(scopes->list[i].file));
+		if (left != NULL)
+			add_line(table, "left out", left);
+	}
+	bool user = has[SCOPE_BASIC], path = has[SCOPE_PATH];
+	if ((user || path) && !has[SCOPE_JWT] && !has[SCOPE_CERTIFICATE])
+		add_line(table, "unverified",
+		    mem_printf("%s%s%s: who sends the same tenant and key gets "
+			       "the stored answer",
+			user ? "the password" : "",
+			user && path ? " and " : "", path ? "the path" : ""));
 }
 
 static void
@@ -153,13 +157,7 @@ add_policy(struct table *table, const struct conf_route *route)
 		add_line(table, "preset", POLICY_TEXT(policy, preset));
 	add_line(table, "key", key_text(route));
 	add_line(table, "namespace", POLICY_TEXT(policy, namespace));
-	add_line(table, "scope", scope_text(policy));
-	for (size_t i = 0; i < policy->scope.count; i++)
-		if (policy->scope.list[i].file != NULL)
-			add_keys(table, &policy->scope.list[i]);
-	char *unverified = unverified_text(policy);
-	if (unverified != NULL)
-		add_line(table, "unverified", unverified);
+	add_scope(table, policy);
 	add_line(table, "label",
 	    policy->label_key || policy->labels.count > 0
 		? POLICY_TEXT(policy, labels)
@@ -169,8 +167,19 @@ add_policy(struct table *table, const struct conf_route *route)
 		    mem_str(SPAN("pass through, and are counted")));
 		return;
 	}
-	add_line(table, "in flight", in_flight_text(policy));
-	add_line(table, "unknown", unknown_text(policy));
+	char *most = POLICY_TEXT(policy, wait_timeout_ms);
+	add_line(table, "in flight",
+	    policy->in_flight == IN_FLIGHT_WAIT ? mem_printf("waits %s", most)
+						: mem_str(SPAN("409")));
+	free(most);
+	char *settle = option_text(GROUP_RECONCILE,
+	    offsetof(struct conf_idempotency, reconcile.settle_ms), policy);
+	add_line(table, "unknown",
+	    policy->on_unknown == UNKNOWN_RECONCILE
+		? mem_printf("after %s, ask %s", settle,
+		      policy->reconcile.path.text)
+		: POLICY_TEXT(policy, on_unknown));
+	free(settle);
 	add_line(table, "kept", POLICY_TEXT(policy, retention_ms));
 	if (route->status != NULL)
 		add_line(table, "a key",
@@ -185,10 +194,15 @@ print_route(const struct conf_route *route, size_t width)
 {
 	struct table *table = table_new(2, NULL);
 	bool passed = route->idempotency == NULL;
+	char *methods = option_text(
+	    GROUP_ROUTE, offsetof(struct conf_route, methods), route);
 	fputs("  ", stdout);
 	print_safely(stdout, route->name);
 	putchar('\n');
-	add_line(table, "request", request_text(route));
+	add_line(table, "request",
+	    mem_printf("%s %s", route->methods.count > 0 ? methods : "any",
+		route->path));
+	free(methods);
 	add_line(table, "upstream",
 	    mem_printf("%s%s", route->upstream->name,
 		passed ? ", passed through" : ""));
@@ -196,15 +210,6 @@ print_route(const struct conf_route *route, size_t width)
 		add_policy(table, route);
 	table_print(table, 4, width);
 	table_free(&table);
-}
-
-static void
-print_routes(const struct conf *conf, size_t width)
-{
-	puts("\nRoutes (the first that matches serves a request; no other "
-	     "path is served):");
-	for (size_t i = 0; i < conf->n_routes; i++)
-		print_route(&conf->routes[i], width);
 }
 
 /* --- settings --- */
@@ -221,16 +226,6 @@ struct settings {
 	const void *preset;
 };
 
-/* What stands in a group of its own below. */
-static bool
-is_apart(const struct option *option)
-{
-	return option->type == TYPE_UPSTREAMS || option->type == TYPE_ROUTES ||
-	    option->type == TYPE_DEFAULTS || option->type == TYPE_BROKERS ||
-	    option->type == TYPE_SOURCES || option->type == TYPE_RELAYS ||
-	    option->type == TYPE_IDEMPOTENCY;
-}
-
 static bool
 is_same(const json_t *one, const json_t *other)
 {
@@ -238,40 +233,7 @@ is_same(const json_t *one, const json_t *other)
 	    (one != NULL && other != NULL && json_equal(one, other));
 }
 
-static bool
-names_preset(const struct option *option)
-{
-	return option_at(GROUP_IDEMPOTENCY,
-		   offsetof(struct conf_idempotency, preset)) == option;
-}
-
-/* Whether the value is what the preset makes of it. */
-static bool
-is_of_preset(const struct settings *settings, const struct option *option,
-    const json_t *value)
-{
-	if (settings->preset == NULL || names_preset(option))
-		return false;
-	json_t *made = show_option(option, settings->preset);
-	bool same = is_same(value, made);
-	json_decref(made);
-	return same;
-}
-
-/* The caller frees it. */
-static char *
-setting_text(const struct settings *settings, const struct option *option,
-    json_t *value)
-{
-	char *text = explain_value_text(value);
-	if (settings->preset == NULL || !names_preset(option))
-		return text;
-	char *whole = mem_printf("%s (marked + here)", text);
-	free(text);
-	return whole;
-}
-
-/* What there is no object for has its default all the same. */
+/* Where there is no object for it, it has its default all the same. */
 static json_t *
 setting_of(const struct option *option, const void *base)
 {
@@ -282,30 +244,36 @@ setting_of(const struct option *option, const void *base)
 	    : value;
 }
 
+/* A setting's mark, its path and its value. */
 static void
-add_settings(const struct settings *settings, const void *base)
+add_setting(const struct settings *settings, const struct option *option,
+    const void *base)
 {
-	for (size_t i = 0; i < n_options; i++) {
-		const struct option *option = &options[i];
-		if (option->group != settings->group || is_apart(option) ||
-		    (settings->broker != NULL &&
-			!kinds_fit(option, settings->broker->kind)))
-			continue;
-		json_t *value = setting_of(option, base);
-		json_t *preset = setting_of(option, settings->presets);
-		bool same = is_same(value, preset) &&
-		    (value == NULL || !option_required(option));
-		char *text = setting_text(settings, option, value);
-		const char *mark = same ? "*"
-		    : is_of_preset(settings, option, value) ? "+"
-							    : " ";
-		const char *cells[] = {mark, option->path, text};
-		if (!same || !settings->only_others)
-			table_row(settings->table, cells);
-		free(text);
-		json_decref(value);
-		json_decref(preset);
-	}
+	bool names_preset = option ==
+	    option_at(GROUP_IDEMPOTENCY,
+		offsetof(struct conf_idempotency, preset));
+	json_t *value = setting_of(option, base);
+	json_t *usual = setting_of(option, settings->presets);
+	json_t *made = settings->preset != NULL && !names_preset
+	    ? show_option(option, settings->preset)
+	    : NULL;
+	bool is_usual = is_same(value, usual) &&
+	    (value == NULL || !option_required(option));
+	bool is_made = settings->preset != NULL && !names_preset &&
+	    is_same(value, made);
+	char *text = value_text(value);
+	char *whole = mem_printf("%s%s", text,
+	    settings->preset != NULL && names_preset ? " (marked + here)"
+						     : "");
+	const char *mark = is_usual ? "*" : is_made ? "+" : " ";
+	const char *cells[] = {mark, option->path, whole};
+	if (!is_usual || !settings->only_others)
+		table_row(settings->table, cells);
+	free(text);
+	free(whole);
+	json_decref(value);
+	json_decref(usual);
+	json_decref(made);
 }
 
 /* One group, under its title. */
@@ -314,7 +282,18 @@ print_settings(const char *title, const char *name, struct settings settings,
     const void *base, size_t width)
 {
 	settings.table = table_new(3, NULL);
-	add_settings(&settings, base);
+	for (size_t i = 0; i < n_options; i++) {
+		enum option_type type = options[i].type;
+		/* These stand in groups of their own. */
+		bool apart = type == TYPE_UPSTREAMS || type == TYPE_ROUTES ||
+		    type == TYPE_DEFAULTS || type == TYPE_BROKERS ||
+		    type == TYPE_SOURCES || type == TYPE_RELAYS ||
+		    type == TYPE_IDEMPOTENCY;
+		if (options[i].group == settings.group && !apart &&
+		    (settings.broker == NULL ||
+			kinds_fit(&options[i], settings.broker->kind)))
+			add_setting(&settings, &options[i], base);
+	}
 	putchar('\n');
 	print_safely(stdout, title);
 	if (name != NULL) {
@@ -342,53 +321,45 @@ has_others(const struct conf *conf, const struct conf_route *route)
 	return others;
 }
 
+/* Those of messages in and outcomes out. */
 static void
-print_brokers(const struct conf *conf, size_t width)
+print_messages(const struct conf *conf, size_t width)
 {
-	struct conf_broker presets = {.name = NULL};
-	conf_load_presets(GROUP_BROKER, &presets);
+	struct conf_broker broker = {.name = NULL};
+	struct conf_source source = {.name = NULL};
+	struct conf_relay relay = {.name = NULL};
 	struct settings settings = {
-	    NULL, GROUP_BROKER, &presets, false, NULL, NULL};
+	    NULL, GROUP_BROKER, &broker, false, NULL, NULL};
+	conf_load_presets(GROUP_BROKER, &broker);
+	conf_load_presets(GROUP_SOURCE, &source);
+	conf_load_presets(GROUP_RELAY, &relay);
 	for (size_t i = 0; i < conf->n_brokers; i++) {
 		settings.broker = &conf->brokers[i];
 		print_settings("Broker", conf->brokers[i].name, settings,
 		    &conf->brokers[i], width);
 	}
-	conf_load_clear(GROUP_BROKER, &presets);
-}
-
-static void
-print_sources(const struct conf *conf, size_t width)
-{
-	struct conf_source presets = {.name = NULL};
-	conf_load_presets(GROUP_SOURCE, &presets);
-	struct settings settings = {
-	    NULL, GROUP_SOURCE, &presets, false, NULL, NULL};
+	settings.group = GROUP_SOURCE;
+	settings.presets = &source;
 	for (size_t i = 0; i < conf->n_sources; i++) {
-		settings.broker = presets.broker = conf->sources[i].broker;
-		free(presets.dead_letters);
-		presets.dead_letters =
+		settings.broker = source.broker = conf->sources[i].broker;
+		free(source.dead_letters);
+		source.dead_letters =
 		    conf_usual_dead_letters(&conf->sources[i]);
 		print_settings("Source", conf->sources[i].name, settings,
 		    &conf->sources[i], width);
 	}
-	conf_load_clear(GROUP_SOURCE, &presets);
-}
-
-static void
-print_relays(const struct conf *conf, size_t width)
-{
-	struct conf_relay presets = {.name = NULL};
-	conf_load_presets(GROUP_RELAY, &presets);
-	struct settings settings = {
-	    NULL, GROUP_RELAY, &presets, false, NULL, NULL};
+	settings.group = GROUP_RELAY;
+	settings.presets = &relay;
+	settings.broker = NULL;
 	for (size_t i = 0; i < conf->n_relays; i++)
 		print_settings("Relay", conf->relays[i].name, settings,
 		    &conf->relays[i], width);
-	conf_load_clear(GROUP_RELAY, &presets);
+	conf_load_clear(GROUP_BROKER, &broker);
+	conf_load_clear(GROUP_SOURCE, &source);
+	conf_load_clear(GROUP_RELAY, &relay);
 }
 
-/* What idempotency is with nothing but that preset; NULL: none. */
+/* The configuration of a route with nothing but that preset; NULL: none. */
 static const struct conf *
 load_preset(const struct conf_idempotency *policy)
 {
@@ -426,7 +397,10 @@ explain_text(const struct conf *conf)
 {
 	size_t width = table_terminal_width();
 	const struct conf *presets = conf_load_defaults();
-	print_routes(conf, width);
+	puts("\nRoutes (the first that matches serves a request; no other "
+	     "path is served):");
+	for (size_t i = 0; i < conf->n_routes; i++)
+		print_route(&conf->routes[i], width);
 	struct settings settings = {
 	    NULL, GROUP_ROOT, presets, false, NULL, NULL};
 	print_settings("Settings (* is the default)", NULL, settings, conf,
@@ -448,8 +422,6 @@ explain_text(const struct conf *conf)
 			print_idempotency("Idempotency of route",
 			    conf->routes[i].name, settings,
 			    conf->routes[i].idempotency, width);
-	print_brokers(conf, width);
-	print_sources(conf, width);
-	print_relays(conf, width);
+	print_messages(conf, width);
 	conf_unref(&presets);
 }

@@ -9,30 +9,17 @@
 #include "operators/commands/gateway.h"
 #include "operators/commands/print.h"
 
-/* What the gateway gives at once. */
+/* The gateway gives so many at once. */
 enum { LIST_MAX = 1000 };
 
 /* --- where it is --- */
 
-static void
-say_unknown(const struct gateway *gateway)
-{
-	if (access(gateway->file, R_OK) != 0)
-		fprintf(stderr, "With -c FILE, onceproxy %s takes the "
-		    "file that the gateway runs with.\n",
-		    gateway->command);
-	else
-		fputs("A gateway that runs goes on with the file that it has "
-		      "read: pass -c a copy of that,\nor ask its admin "
-		      "interface: curl --unix-socket PATH "
-		      "http://localhost/keys, or\ncurl "
-		      "http://HOST:PORT/keys, with -H 'Authorization: Bearer "
-		      "TOKEN' where it has a token.\n", stderr);
-}
-
-/* For the gateway that runs, what is wrong with its file by now is nothing. */
-static enum gateway_code
-load_address(struct gateway *gateway)
+/*
+ * Loads what its configuration says of the admin interface; for the gateway
+ * that runs, what is wrong with its file by now is nothing.
+ */
+static bool
+load_conf(struct gateway *gateway)
 {
 	struct complaints complaints = {0};
 	gateway->conf = conf_load_admin(gateway->file, &complaints);
@@ -40,21 +27,29 @@ load_address(struct gateway *gateway)
 	for (size_t i = 0; i < complaints.count; i++)
 		complaints.list[i].warning = found;
 	print_complaints(stderr, gateway->file, &complaints, false);
-	if (!found)
-		say_unknown(gateway);
-	else if (complaints.count > 0)
+	if (found && complaints.count > 0)
 		fprintf(stderr, "onceproxy %s: %s is not valid; the gateway "
 		    "that runs is asked at its admin.listen\n",
 		    gateway->command, gateway->file);
+	else if (!found && access(gateway->file, R_OK) != 0)
+		fprintf(stderr, "With -c FILE, onceproxy %s takes the "
+		    "file that the gateway runs with.\n",
+		    gateway->command);
+	else if (!found)
+		fputs("A gateway that runs goes on with the file that it has "
+		      "read: pass -c a copy of that,\nor ask its admin "
+		      "interface: curl --unix-socket PATH "
+		      "http://localhost/keys, or\ncurl "
+		      "http://HOST:PORT/keys, with -H 'Authorization: Bearer "
+		      "TOKEN' where it has a token.\n", stderr);
 	complaints_free(&complaints);
-	return found ? GATEWAY_WELL : GATEWAY_REFUSED;
+	return found;
 }
 
-/* The admin interface's address and token are in the configuration. */
 enum gateway_code
 gateway_find(struct gateway *gateway)
 {
-	if (load_address(gateway) != GATEWAY_WELL)
+	if (!load_conf(gateway))
 		return GATEWAY_REFUSED;
 	const struct address *admin = &gateway->conf->admin;
 	const char *message = NULL;
@@ -72,21 +67,6 @@ gateway_find(struct gateway *gateway)
 }
 
 /* --- asking it --- */
-
-/* The problem document's own sentence. */
-static void
-say_refused(const struct gateway *gateway,
-    const struct admin_response *response, const json_t *answer)
-{
-	const char *detail =
-	    json_string_value(json_object_get(answer, "detail"));
-	fprintf(stderr, "onceproxy %s: %s (status %d)\n", gateway->command,
-	    detail ? detail : "the gateway refused", response->status);
-	if (response->status == 401)
-		fprintf(stderr, "The gateway runs with a different admin.token "
-		    "than %s has; pass -c the file that it runs with, or "
-		    "restart it.\n", gateway->file);
-}
 
 enum gateway_code
 gateway_ask(const struct gateway *gateway, const char *method,
@@ -118,7 +98,15 @@ gateway_ask(const struct gateway *gateway, const char *method,
 		*ret_answer = answer;
 		return GATEWAY_WELL;
 	}
-	say_refused(gateway, &response, answer);
+	/* The problem document's own sentence. */
+	const char *detail =
+	    json_string_value(json_object_get(answer, "detail"));
+	fprintf(stderr, "onceproxy %s: %s (status %d)\n", gateway->command,
+	    detail ? detail : "the gateway refused", response.status);
+	if (response.status == 401)
+		fprintf(stderr, "The gateway runs with a different admin.token "
+		    "than %s has; pass -c the file that it runs with, or "
+		    "restart it.\n", gateway->file);
 	json_decref(answer);
 	return GATEWAY_REFUSED;
 }

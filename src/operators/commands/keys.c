@@ -1,32 +1,803 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
-#include "operators/commands/gateway.h"
+#include "base/base64.h"
+#include "base/container.h"
+#include "base/digest.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "conf/nearest.h"
+#include "conf/scopes.h"
 #include "operators/commands/keys.h"
-#include "operators/commands/keys_ids_private.h"
-#include "operators/commands/keys_verb_private.h"
+#include "operators/commands/print.h"
 #include "operators/commands/usage.h"
+#include "operators/commands/values.h"
+#include "operators/commands/verbs.h"
 
-static const struct keys_verb {
+/* The command line. */
+struct keys_line {
+	struct verbs_line common;
+	const char *state;
+	long limit;
+	const char *route;
+	const char *find;
+	const char *key;
+	json_t *values; /* an object: pointers of a derived key */
+	const char *namespace;
+	json_t *scope; /* an object */
+	bool with_body;
+	long status;
+	json_t *headers; /* a list of pairs */
+	const char *body_file;
+	const char *note;
+	long attempt;         /* 0: whichever it is */
+	bool yes;             /* nobody is asked */
+	const char *ids_file; /* KEY_IDs, a line each; NULL: none */
+	const char **ids;     /* KEY_IDs, of the arguments and that file */
+	size_t n_ids;
+	char *ids_text; /* that some of them lie in */
+	size_t n_shown; /* records that were printed */
+};
+
+static struct keys_line *
+line_of(struct verbs_line *common)
+{
+	return CONTAINER_OF(common, struct keys_line, common);
+}
+
+/* --- files --- */
+
+/*
+ * Reads all of a file, or of standard input, whose name is "-", and a NUL; the
+ * caller frees it.  False, and said why, where it cannot be read.
+ */
+static bool
+read_file(const char *name, char **ret_bytes, size_t *ret_len)
+{
+	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	size_t len = 0, size = 0, n = 1;
+	char *bytes = NULL;
+	while (file != NULL && n > 0) {
+		if (len == size)
+			bytes = mem_grow(bytes, (size = 2 * size + 65536) + 1);
+		n = fread(bytes + len, 1, size - len, file);
+		len += n;
+	}
+	bool well = file != NULL && !ferror(file);
+	if (!well)
+		fprintf(stderr, "onceproxy keys: %s: %s\n", name,
+		    strerror(errno));
+	if (file != NULL && file != stdin)
+		fclose(file);
+	if (!well) {
+		free(bytes);
+		return false;
+	}
+	bytes[len] = '\0';
+	*ret_bytes = bytes;
+	*ret_len = len;
+	return true;
+}
+
+/*
+ * Takes the next line off the text, without its end and the blanks around it;
+ * empty ones, and those that begin with "#", are left out.  False: no more.
+ */
+static bool
+next_line(struct span *text, struct span *ret_line)
+{
+	while (span_next(text, '\n', ret_line)) {
+		while (ret_line->len > 0 &&
+		    ret_line->ptr[ret_line->len - 1] == '\r')
+			ret_line->len--;
+		*ret_line = span_trim(*ret_line);
+		if (ret_line->len > 0 && ret_line->ptr[0] != '#')
+			return true;
+	}
+	return false;
+}
+
+/* --- options --- */
+
+/* Cuts "Name: value" at its colon; false where that is not UTF-8 with one. */
+static bool
+cut_field(const char *text, json_t **ret_name, json_t **ret_value)
+{
+	const char *colon = strchr(text, ':');
+	if (colon == NULL || colon == text)
+		return false;
+	struct span value = span_trim(span_str(colon + 1));
+	*ret_name = json_stringn(text, (size_t)(colon - text));
+	*ret_value = json_stringn(value.ptr, value.len);
+	if (*ret_name != NULL && *ret_value != NULL)
+		return true;
+	json_decref(*ret_name);
+	json_decref(*ret_value);
+	return false;
+}
+
+static bool
+add_header(struct keys_line *line, const char *text)
+{
+	json_t *name, *value;
+	if (!cut_field(text, &name, &value))
+		return false;
+	if (line->headers == NULL)
+		line->headers = json_array();
+	json_array_append_new(
+	    line->headers, json_pack("[o, o]", name, value));
+	return true;
+}
+
+static bool
+add_scope(struct keys_line *line, const char *text)
+{
+	json_t *name, *value;
+	if (!cut_field(text, &name, &value))
+		return false;
+	if (line->scope == NULL)
+		line->scope = json_object();
+	json_object_set_new(line->scope, json_string_value(name), value);
+	json_decref(name);
+	return true;
+}
+
+/*
+ * A line for each part of the scope, as --scope has them: a token in a file
+ * stands in no list of processes.
+ */
+static bool
+add_scope_file(struct keys_line *line, const char *name)
+{
+	char *bytes = NULL;
+	size_t len;
+	struct span part;
+	if (!read_file(name, &bytes, &len))
+		return false;
+	struct span rest = span_of(bytes, len);
+	bool well = true;
+	while (well && next_line(&rest, &part)) {
+		char *text = mem_str(part);
+		well = add_scope(line, text);
+		free(text);
+	}
+	sodium_memzero(bytes, len);
+	free(bytes);
+	return well && line->scope != NULL;
+}
+
+/* "/POINTER=VALUE". */
+static bool
+add_value(struct keys_line *line, const char *text)
+{
+	const char *sign = strchr(text, '=');
+	if (*text != '/' || sign == NULL)
+		return false;
+	json_t *value = json_string(sign + 1);
+	char *pointer = mem_str(span_of(text, (size_t)(sign - text)));
+	if (line->values == NULL)
+		line->values = json_object();
+	bool well = value != NULL &&
+	    json_object_set_new(line->values, pointer, value) == 0;
+	free(pointer);
+	return well;
+}
+
+static bool
+set_option(struct verbs_line *common, char letter, char *value)
+{
+	struct keys_line *line = line_of(common);
+	switch (letter) {
+	case 's':
+		for (char *c = value; *c != '\0'; c++)
+			*c = (char)toupper((unsigned char)*c);
+		line->state = value;
+		return true;
+	case 'l':
+		return verbs_number(value, 1, 1000000, &line->limit);
+	case 'r':
+		line->route = value;
+		return true;
+	case 'v':
+		return add_value(line, value);
+	case 'k':
+		line->key = value;
+		return true;
+	case 'n':
+		line->namespace = value;
+		return true;
+	case 'S':
+		return add_scope(line, value);
+	case 'b':
+		line->with_body = true;
+		return true;
+	case 't':
+		return verbs_number(value, 200, 599, &line->status);
+	case 'H':
+		return add_header(line, value);
+	case 'f':
+		line->body_file = value;
+		return true;
+	case 'A':
+		return verbs_number(value, 1, 999999, &line->attempt);
+	case 'F':
+		line->ids_file = value;
+		return true;
+	case 'C':
+		return add_scope_file(line, value);
+	case 'y':
+		line->yes = true;
+		return true;
+	default:
+		line->note = value;
+		return true;
+	}
+}
+
+/* The states of records that are listed. */
+static const char *
+state_at(size_t i)
+{
+	static const char *const states[] = {
+	    "PROCESSING", "UNKNOWN", "FAILED", NULL};
+	return states[i];
+}
+
+static const struct verb_option options[] = {
+    {"state", 's', true, NULL, state_at, NULL},
+    {"limit", 'l', true, "a whole number from 1 to 1000000", NULL, NULL},
+    {"route", 'r', true, NULL, NULL, NULL},
+    {"key", 'k', true, NULL, NULL, NULL},
+    {"json-value", 'v', true, "/POINTER=VALUE, like /order_id=order-17", NULL,
+	NULL},
+    {"namespace", 'n', true, NULL, NULL, NULL},
+    {"from-file", 'F', true, NULL, NULL,
+	"  --from-file FILE\n"
+	"             KEY_IDs, the first word of each line; - is standard "
+	"input"},
+    {"scope", 'S', true,
+	"'NAME: VALUE', like 'Authorization: Bearer T' or "
+	"'basic.user: alice'", NULL,
+	"  --scope    what names the tenant, as the route's scope has it: "
+	"'NAME: VALUE'\n             of a header, or of basic.user, "
+	"path.NAME, jwt.CLAIM,\n             certificate.subject, "
+	"certificate.fingerprint"},
+    {"scope-file", 'C', true,
+	"a file with lines like 'Authorization: Bearer T'", NULL,
+	"  --scope-file FILE\n"
+	"             lines as --scope has them, so that no token stands in "
+	"a\n             list of processes; - is standard input"},
+    {"body", 'b', false, NULL, NULL, NULL},
+    {"status", 't', true, "a status from 200 to 599", NULL, NULL},
+    {"header", 'H', true,
+	"'NAME: VALUE', like 'Content-Type: application/json'", NULL, NULL},
+    {"body-file", 'f', true, NULL, NULL, NULL},
+    {"attempt", 'A', true, "a whole number from 1 to 999999", NULL,
+	"  --attempt  only if the record is at this attempt"},
+    {"note", 'N', true, NULL, NULL,
+	"  --note     for the log and the record: who decided, and why"},
+    {"yes", 'y', false, NULL, NULL, "  --yes      nobody is asked"},
+};
+
+/* --- KEY_IDs --- */
+
+/* The KEY_ID of a problem document's instance; any other text as it is. */
+static const char *
+id_of_instance(const char *text)
+{
+	static const char urn[] = "urn:onceproxy:key:";
+	return strncmp(text, urn, sizeof urn - 1) == 0 ? text + sizeof urn - 1
+							: text;
+}
+
+static int
+add_id(struct keys_line *line, const char *text)
+{
+	uint8_t bytes[DIGEST_BYTES];
+	text = id_of_instance(text);
+	if (!hex_decode(span_str(text), bytes, sizeof bytes))
+		return usage_wrong(
+		    "keys", "a KEY_ID has %d hex digits, and this "
+				       "is none: %s\n"
+			    "(\"onceproxy keys find TEXT\" and \"show --key "
+			    "KEY --scope 'NAME: VALUE'\" lead to it)",
+		    DIGEST_HEX, text);
+	line->ids = mem_grow(
+	    line->ids, (line->n_ids + 1) * sizeof *line->ids);
+	line->ids[line->n_ids++] = text;
+	return GATEWAY_WELL;
+}
+
+/*
+ * Takes the arguments, and the first word of each line of the file; a table's
+ * title is left out, so that the output of `onceproxy keys list` may be such a
+ * file.  The words become texts within what was read.
+ */
+static int
+read_ids(struct keys_line *line)
+{
+	int code = GATEWAY_WELL;
+	size_t len;
+	struct span piece;
+	for (int i = 0; i < line->common.n_names && code == GATEWAY_WELL; i++)
+		code = add_id(line, line->common.names[i]);
+	if (code != GATEWAY_WELL || line->ids_file == NULL)
+		return code;
+	if (!read_file(line->ids_file, &line->ids_text, &len))
+		return GATEWAY_REFUSED;
+	struct span rest = span_of(line->ids_text, len);
+	while (code == GATEWAY_WELL && next_line(&rest, &piece)) {
+		char *word = line->ids_text + (piece.ptr - line->ids_text);
+		word[strcspn(word, " \t\r\n")] = '\0';
+		if (strcmp(word, "KEY_ID") != 0)
+			code = add_id(line, word);
+	}
+	return code;
+}
+
+/* "ACT the record KEY_ID? FOLLOWS", and "nothing was DONE". */
+struct keys_question {
+	const char *act, *follows, *done;
+};
+
+/*
+ * Asks on the terminal whether that is meant, unless the line has --yes.  An
+ * exit status: whoever does not say yes says no.
+ */
+static int
+ask_person(
+    const struct keys_line *line, const struct keys_question *question)
+{
+	char said[16] = "";
+	if (line->yes)
+		return GATEWAY_WELL;
+	if (line->ids_file != NULL && !strcmp(line->ids_file, "-"))
+		return usage_wrong("keys",
+		    "nobody can be asked while --from-file is -: add --yes");
+	if (line->n_ids == 1)
+		fprintf(stderr, "%s the record %s? ", question->act,
+		    line->ids[0]);
+	else
+		fprintf(stderr, "%s %zu records? ", question->act,
+		    line->n_ids);
+	fprintf(stderr, "%s [y/N] ", question->follows);
+	if (fgets(said, sizeof said, stdin) == NULL)
+		fputc('\n', stderr);
+	said[strcspn(said, "\n")] = '\0';
+	if (!strcasecmp(said, "y") || !strcasecmp(said, "yes"))
+		return GATEWAY_WELL;
+	fprintf(stderr, "onceproxy keys: nothing was %s (--yes asks nobody)\n",
+	    question->done);
+	return GATEWAY_REFUSED;
+}
+
+/* --- asking the gateway --- */
+
+/* The answer is one record. */
+static int
+ask_of_one(struct keys_line *line, const char *method, const char *target,
+    json_t *in)
+{
+	json_t *record = NULL;
+	if (gateway_ask(&line->common.gateway, method, target, in, &record) !=
+	    GATEWAY_WELL)
+		return GATEWAY_REFUSED;
+	if (line->common.as_json) {
+		print_json(record);
+	} else {
+		fputs(line->n_shown++ > 0 ? "\n" : "", stdout);
+		values_object(record);
+	}
+	json_decref(record);
+	return GATEWAY_WELL;
+}
+
+/* Asks the same of each record; one that is refused stops no other. */
+static int
+ask_of_each(
+    struct keys_line *line, const char *method, const char *behind, json_t *in)
+{
+	int worst = GATEWAY_WELL;
+	for (size_t i = 0; i < line->n_ids; i++) {
+		char *target = mem_printf("/keys/%s%s", line->ids[i], behind);
+		int code = ask_of_one(line, method, target, json_incref(in));
+		if (code != GATEWAY_WELL && line->n_ids > 1)
+			fprintf(stderr, "onceproxy keys: that was said of %s\n",
+			    line->ids[i]);
+		worst |= code;
+		free(target);
+	}
+	json_decref(in);
+	return worst;
+}
+
+/* --- list and find --- */
+
+static void
+print_list(const struct keys_line *line, const json_t *keys, bool more)
+{
+	static const struct values_column columns[] = {
+	    {"KEY_ID", "key_id", false}, {"STATE", "state", false},
+	    {"REASON", "reason", false}, {"ATTEMPT", "attempt", false},
+	    {"CHANGED", "changed", false}, {"AGE", "changed", true},
+	    {"ROUTE", "route", false}, {"LABEL", "label", false}};
+	size_t n_columns = sizeof columns / sizeof *columns;
+	if (!values_have(keys, "label"))
+		n_columns--;
+	if (json_array_size(keys) > 0)
+		values_table(keys, columns, n_columns);
+	else if (line->find != NULL || line->route != NULL)
+		printf("No such record is PROCESSING, UNKNOWN or FAILED.\n"
+		       "One that is COMPLETED is found by its whole KEY_ID.\n"
+		       "%s", line->find == NULL ? "" :
+		       "A client's key is found by show --key KEY "
+		       "--scope 'NAME: VALUE'.\n");
+	else if (line->state != NULL)
+		printf("No record is %s.\n", line->state);
+	else
+		puts("No record is PROCESSING, UNKNOWN or FAILED.");
+	if (more)
+		printf("There are more; --limit %ld shows twice as many.\n",
+		    2 * line->limit);
+}
+
+/* "&NAME=VALUE" behind a target; nothing where there is no value. */
+static char *
+with_parameter(char *target, const char *name, const char *value)
+{
+	if (value == NULL)
+		return target;
+	char *encoded = gateway_encode(value);
+	char *longer = mem_printf("%s&%s=%s", target, name, encoded);
+	free(encoded);
+	free(target);
+	return longer;
+}
+
+/* Names the routes that have keys, and one that may have been meant. */
+static void
+say_no_route(const struct keys_line *line)
+{
+	const struct conf *conf = line->common.gateway.conf;
+	struct nearest nearest = nearest_to(span_str(line->route));
+	const char *before = "; those with keys are ";
+	fputs("onceproxy keys: no record is of a route ", stderr);
+	print_safely(stderr, line->route);
+	fputs(", and the configuration has none of this name", stderr);
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->idempotency == NULL)
+			continue;
+		nearest_try(&nearest, span_str(route->name));
+		fputs(before, stderr);
+		print_safely(stderr, route->name);
+		before = ", ";
+	}
+	if (nearest.found.ptr != NULL) {
+		fputs("; did you mean ", stderr);
+		print_safely(stderr, nearest.found.ptr);
+		putc('?', stderr);
+	}
+	putc('\n', stderr);
+}
+
+static int
+list_keys(struct verbs_line *common)
+{
+	struct keys_line *line = line_of(common);
+	const struct conf *conf = common->gateway.conf;
+	json_t *all = NULL;
+	char *target = mem_str(SPAN("/keys?"));
+	target = with_parameter(target, "state", line->state);
+	target = with_parameter(target, "route", line->route);
+	target = with_parameter(target, "find", line->find);
+	enum gateway_code code = gateway_ask_list(
+	    &common->gateway, target, "keys", line->limit, &all);
+	free(target);
+	if (code != GATEWAY_WELL)
+		return GATEWAY_REFUSED;
+	const json_t *keys = json_object_get(all, "keys");
+	/* There may be records of a route of another configuration. */
+	bool lost = line->route != NULL && json_array_size(keys) == 0 &&
+	    conf->n_routes > 0;
+	for (size_t i = 0; i < conf->n_routes && lost; i++)
+		lost = strcmp(conf->routes[i].name, line->route) != 0;
+	if (common->as_json)
+		print_json(all);
+	else if (!lost)
+		print_list(line, keys,
+		    json_is_string(json_object_get(all, "next")));
+	if (lost)
+		say_no_route(line);
+	json_decref(all);
+	return lost ? GATEWAY_REFUSED : GATEWAY_WELL;
+}
+
+static int
+find_keys(struct verbs_line *common)
+{
+	struct keys_line *line = line_of(common);
+	if (line->find == NULL || *line->find == '\0')
+		return usage_wrong("keys", "find needs a text");
+	line->find = id_of_instance(line->find);
+	return list_keys(common);
+}
+
+/* --- show --- */
+
+/* A key of the route may have the scope that was given. */
+static bool
+scope_fits(const struct conf_route *route, json_t *given)
+{
 	const char *name;
-	int (*run)(struct keys_line *line);
-	const char *options; /* letters of those that it takes */
-	enum { TAKES_NOTHING, TAKES_IDS, TAKES_TEXT } takes;
-	const char *usage;
-	const char *message;
-	const char *example;
-} verbs[] = {
-    {"list", keys_verb_list, "srl", TAKES_NOTHING,
+	json_t *value;
+	const struct conf_scopes *scopes = &route->idempotency->scope;
+	json_object_foreach(given, name, value) {
+		bool named = !strcmp(name, "jwt.iss");
+		for (size_t i = 0; i < scopes->count && !named; i++) {
+			char *own = scopes_name(&scopes->list[i]);
+			named = !strcasecmp(own, name);
+			free(own);
+		}
+		if (!named)
+			return false;
+	}
+	return scopes->count == 0 || json_object_size(given) > 0;
+}
+
+/* The route's namespace is the given one; with variables it may be. */
+static bool
+namespace_fits(const struct template *own, const char *given)
+{
+	if (own->count != 1 || own->pieces[0].kind != TEMPLATE_TEXT)
+		return given != NULL;
+	return span_eq(own->pieces[0].text,
+	    given != NULL ? span_str(given) : SPAN("default"));
+}
+
+/* Adds a part of the scope where it is not given; how many that are. */
+static size_t
+put_scope(FILE *out, const char *wanted, json_t *given)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(given, name, value)
+		if (!strcasecmp(name, wanted))
+			return 0;
+	fprintf(out, " --scope '%s: VALUE'", wanted);
+	return 1;
+}
+
+/* The parts of a scope that are not given, as --scope has them. */
+static char *
+scopes_text(
+    const struct conf_scopes *scopes, json_t *given, size_t *ret_count)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	*ret_count = 0;
+	for (size_t i = 0; i < scopes->count; i++) {
+		const struct conf_scope *scope = &scopes->list[i];
+		char *name = scopes_name(scope);
+		*ret_count += put_scope(out, name, given);
+		free(name);
+		if (scope->kind == SCOPE_JWT && scope->issuer == NULL)
+			*ret_count += put_scope(out, "jwt.iss", given);
+	}
+	must(fclose(out) == 0);
+	return text;
+}
+
+/*
+ * Says what --namespace and --scope have to be for a route; begin is a title,
+ * which is said once.
+ */
+static void
+say_scopes(const struct conf_route *route, json_t *given, bool fits,
+    const char **begin)
+{
+	const struct conf_scopes *scopes = &route->idempotency->scope;
+	size_t count;
+	char *text = scopes_text(scopes, fits ? given : NULL, &count);
+	if (fits && count == 0) {
+		free(text);
+		return;
+	}
+	fprintf(stderr, "%s  route ", *begin);
+	*begin = "";
+	print_safely(stderr, route->name);
+	fputc(':', stderr);
+	const struct template *namespace = &route->idempotency->namespace;
+	if (!fits && !namespace_fits(namespace, NULL)) {
+		fputs(" --namespace '", stderr);
+		print_safely(stderr, namespace->text);
+		fputc('\'', stderr);
+	}
+	fputs(count > 0 ? text : " no --scope", stderr);
+	/* A tenant is all of them that its request had, and nothing else. */
+	if (fits || count > 1)
+		fputs(fits ? " besides, if the request had it"
+			   : " (those that the request had)",
+		    stderr);
+	fputc('\n', stderr);
+	free(text);
+}
+
+/* By what the client sent; where nothing is found, by what else it may go. */
+static int
+look_up(struct keys_line *line, const char *query)
+{
+	const struct conf *conf = line->common.gateway.conf;
+	json_t *in = json_pack("{s:s*, s:O*, s:O*}", "key", line->key,
+	    "values", line->values, "scope", line->scope);
+	if (in == NULL)
+		return usage_wrong("keys", "--key must be UTF-8");
+	if (line->namespace != NULL)
+		json_object_set_new(
+		    in, "namespace", json_string(line->namespace));
+	char *target = mem_printf("/keys/lookup%s", query);
+	int code = ask_of_one(line, "POST", target, in);
+	free(target);
+	const char *begin = "other scopes that this configuration knows:\n";
+	for (size_t i = 0; i < conf->n_routes && code != GATEWAY_WELL; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->idempotency != NULL)
+			say_scopes(route, line->scope,
+			    scope_fits(route, line->scope) &&
+				namespace_fits(&route->idempotency->namespace,
+				    line->namespace),
+			    &begin);
+	}
+	return code;
+}
+
+static int
+show_keys(struct verbs_line *common)
+{
+	struct keys_line *line = line_of(common);
+	const char *query = line->with_body ? "?body=1" : "";
+	int ways = (line->key != NULL) + (line->n_ids > 0) +
+	    (line->values != NULL);
+	if (ways != 1)
+		return usage_wrong(
+		    "keys", "show takes a KEY_ID, or --key, or --json-value");
+	if (line->n_ids > 0 && (line->namespace != NULL || line->scope))
+		return usage_wrong("keys",
+		    "--namespace and --scope need --key or --json-value");
+	return line->n_ids > 0 ? ask_of_each(line, "GET", query, NULL)
+			       : look_up(line, query);
+}
+
+/* --- acts --- */
+
+static int
+act_on_keys(
+    struct keys_line *line, const char *method, const char *word, json_t *in)
+{
+	if (line->attempt > 0)
+		json_object_set_new(
+		    in, "attempt", json_integer(line->attempt));
+	if (line->note != NULL &&
+	    json_object_set_new(in, "note", json_string(line->note)) != 0) {
+		json_decref(in);
+		return usage_wrong("keys", "--note must be UTF-8");
+	}
+	return ask_of_each(line, method, word, in);
+}
+
+/* An execution cannot be taken back, so a person is asked; scripts mean it. */
+static int
+release_keys(struct verbs_line *common)
+{
+	static const struct keys_question question = {"Release",
+	    "The next retry executes: only if the API says that it did not "
+	    "happen.", "released"};
+	struct keys_line *line = line_of(common);
+	int code = isatty(STDIN_FILENO) ? ask_person(line, &question)
+					: GATEWAY_WELL;
+	return code == GATEWAY_WELL
+	    ? act_on_keys(line, "POST", "/release", json_object())
+	    : code;
+}
+
+static int
+delete_keys(struct verbs_line *common)
+{
+	static const struct keys_question question = {"Forget",
+	    "The next request with its key executes.", "deleted"};
+	struct keys_line *line = line_of(common);
+	int code = ask_person(line, &question);
+	return code == GATEWAY_WELL
+	    ? act_on_keys(line, "DELETE", "", json_object())
+	    : code;
+}
+
+/*
+ * Puts the answer's body in.  Every retry is given that for ever: what is JSON
+ * is said to be that, unless a header says something else.
+ */
+static void
+put_body(json_t *in, const char *bytes, size_t len)
+{
+	json_t *headers = json_object_get(in, "headers");
+	json_t *parsed = json_loadb(bytes, len, 0, NULL);
+	bool typed = parsed == NULL;
+	size_t i;
+	json_t *pair;
+	json_decref(parsed);
+	if (utf8_is_valid(span_of(bytes, len))) {
+		json_object_set_new(in, "body", json_stringn(bytes, len));
+	} else {
+		char *text = base64_text(span_of(bytes, len));
+		json_object_set_new(in, "body_base64", json_string(text));
+		free(text);
+	}
+	json_array_foreach(headers, i, pair)
+		typed = typed ||
+		    !strcasecmp(json_string_value(json_array_get(pair, 0)),
+			"Content-Type");
+	if (typed)
+		return;
+	if (headers == NULL) {
+		headers = json_array();
+		json_object_set_new(in, "headers", headers);
+	}
+	json_array_append_new(headers,
+	    json_pack("[s, s]", "Content-Type", "application/json"));
+}
+
+static int
+complete_keys(struct verbs_line *common)
+{
+	static const struct keys_question question = {"Complete",
+	    "There is no --body-file: every retry gets an empty answer, for "
+	    "good.", "completed"};
+	struct keys_line *line = line_of(common);
+	char *bytes = NULL;
+	size_t len = 0;
+	int code = GATEWAY_WELL;
+	if (line->status == 0)
+		return usage_wrong("keys", "complete needs --status");
+	bool has_none = line->status == 204 || line->status == 304;
+	/* A body that was forgotten cannot be put in later; scripts mean it. */
+	if (line->body_file == NULL && !has_none && isatty(STDIN_FILENO))
+		code = ask_person(line, &question);
+	if (code != GATEWAY_WELL)
+		return code;
+	if (line->body_file != NULL &&
+	    !read_file(line->body_file, &bytes, &len))
+		return GATEWAY_REFUSED;
+	json_t *in = json_pack("{s:i, s:O*}", "status", (int)line->status,
+	    "headers", line->headers);
+	must(in != NULL);
+	if (bytes != NULL)
+		put_body(in, bytes, len);
+	free(bytes);
+	return act_on_keys(line, "POST", "/complete", in);
+}
+
+/* --- the command --- */
+
+static const struct verb list[] = {
+    {"list", list_keys, "srl", NULL, 0,
 	"list [--state STATE] [--route ROUTE] [--limit N]",
 	"records that are PROCESSING, UNKNOWN or FAILED, oldest first",
 	"list --state UNKNOWN"},
-    {"find", keys_verb_find, "srl", TAKES_TEXT,
+    {"find", find_keys, "srl", NULL, 1,
 	"find TEXT [--state STATE] [--route ROUTE] [--limit N]",
 	"those of them whose label or first request's id has that text, or\n"
 	"          whose KEY_ID begins with it; by a whole KEY_ID any record",
 	"find order-17"},
-    {"show", keys_verb_show, "bkvnSCF", TAKES_IDS,
+    {"show", show_keys, "bkvnSCF", NULL, -1,
 	"show KEY_ID... [--body]\n"
 	"    show --key KEY [--namespace N] [--scope 'Header: value']... "
 	"[--body]\n"
@@ -36,186 +807,71 @@ static const struct keys_verb {
 	"          of the body that the key is derived from; with --body,\n"
 	"          also the stored answer",
 	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
-    {"release", keys_verb_release, "NAFy", TAKES_IDS,
+    {"release", release_keys, "NAFy", NULL, -1,
 	"release KEY_ID... [--attempt N] [--note TEXT] [--yes]",
 	"it did not happen: the key is free, and the next retry executes;\n"
 	"          at a terminal, asks first",
 	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
-    {"complete", keys_verb_complete, "tHfNAFy", TAKES_IDS,
+    {"complete", complete_keys, "tHfNAFy", NULL, -1,
 	"complete KEY_ID... --status N [--header 'Name: value']...\n"
 	"        [--body-file FILE] [--attempt N] [--note TEXT] [--yes]",
 	"it happened: every retry gets this answer; FILE may be -; at a\n"
 	"          terminal, asks before an answer without a body",
 	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
 	"      --header 'Content-Type: application/json' --body-file a.json"},
-    {"delete", keys_verb_delete, "NAFy", TAKES_IDS,
+    {"delete", delete_keys, "NAFy", NULL, -1,
 	"delete KEY_ID... [--attempt N] [--note TEXT] [--yes]",
 	"the record is forgotten, and the key can execute again; asks first",
 	"delete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'a test'"},
 };
-enum { N_VERBS = sizeof verbs / sizeof *verbs };
-
-/* --- help --- */
-
-static const struct {
-	char letter;
-	const char *text;
-} helps[] = {
-    {'F', "  --from-file FILE\n"
-	  "             KEY_IDs, the first word of each line; - is standard "
-	  "input"},
-    {'S', "  --scope    what names the tenant, as the route's scope has it: "
-	  "'NAME: VALUE'\n             of a header, or of basic.user, "
-	  "path.NAME, jwt.CLAIM,\n             certificate.subject, "
-	  "certificate.fingerprint"},
-    {'C', "  --scope-file FILE\n"
-	  "             lines as --scope has them, so that no token stands in "
-	  "a\n             list of processes; - is standard input"},
-    {'A', "  --attempt  only if the record is at this attempt"},
-    {'N', "  --note     for the log and the record: who decided, and why"},
-    {'y', "  --yes      nobody is asked"},
-};
-
-static void
-print_verb(const struct keys_verb *verb)
-{
-	printf("%-9s %s\n", verb->name, verb->message);
-}
-
-/* verb: which one is asked about; NULL: all. */
-static void
-print_keys_help(const char *default_file, const struct keys_verb *verb)
-{
-	const struct keys_verb *first = verb != NULL ? verb : verbs;
-	int count = verb != NULL ? 1 : N_VERBS;
-	puts("usage: onceproxy keys VERB [options]\n\n"
-	     "Shows the records of idempotency keys and resolves them, "
-	     "through\nthe admin interface of a running gateway.\n");
-	for (int i = 0; i < count; i++)
-		printf("    %s\n", first[i].usage);
-	putchar('\n');
-	for (int i = 0; i < count; i++)
-		print_verb(&first[i]);
-	puts("\noptions:");
-	printf("  -c FILE    the configuration, which says where the gateway "
-	       "is\n             (%s)\n"
-	       "  --json     print JSON instead of text\n"
-	       "  --help     print this\n",
-	    default_file);
-	for (size_t i = 0; i < sizeof helps / sizeof *helps; i++)
-		if (verb == NULL ||
-		    strchr(verb->options, helps[i].letter) != NULL)
-			puts(helps[i].text);
-	puts("\nexample:");
-	for (int i = 0; i < count; i++)
-		printf("  onceproxy keys %s\n", first[i].example);
-	if (verb == NULL)
-		puts("\nexit status: 0 success, 1 refused or no such record, "
-		     "2 wrong usage");
-}
-
-static int
-find_gateway(struct keys_line *line)
-{
-	struct gateway gateway = {"keys", line->file, NULL};
-	bool found = gateway_find(&gateway) == GATEWAY_WELL;
-	line->conf = gateway.conf;
-	return found ? KEYS_WELL : KEYS_REFUSED;
-}
-
-/* --- the command --- */
-
-static const struct keys_verb *
-find_verb(const char *name)
-{
-	for (int i = 0; i < N_VERBS; i++)
-		if (!strcmp(verbs[i].name, name))
-			return &verbs[i];
-	return NULL;
-}
+enum { N_VERBS = sizeof list / sizeof *list };
 
 static const char *
 verb_at(size_t i)
 {
-	return i < N_VERBS ? verbs[i].name : NULL;
+	return i < N_VERBS ? list[i].name : NULL;
 }
 
-/* The verb does not take it; perhaps one whose name goes on: --body-file. */
+/* A verb takes KEY_IDs, or a text to find, or nothing. */
 static int
-wrong_option(const struct keys_verb *verb, int given)
+check_line(struct verbs_line *common, const struct verb *verb)
 {
-	const char *name = keys_line_option(given);
-	const char *meant = NULL;
-	size_t len = strlen(name);
-	for (const char *o = verb->options; *o != '\0'; o++) {
-		const char *other = keys_line_option(*o);
-		if (!strncmp(other, name, len) && other[len] == '-')
-			meant = other;
+	struct keys_line *line = line_of(common);
+	if (verb->most == 1) {
+		line->find = common->n_names > 0 ? common->names[0] : NULL;
+		return GATEWAY_WELL;
 	}
-	return usage_wrong("keys", "%s does not take --%s%s%s%s", verb->name,
-	    name, meant != NULL ? "; did you mean --" : "",
-	    meant != NULL ? meant : "", meant != NULL ? "?" : "");
-}
-
-/* What stands behind the options: the verb and any KEY_IDs. */
-static int
-take_verb(struct keys_line *line, int argc, char **argv,
-    const struct keys_verb **ret_verb)
-{
-	if (argc == 0)
-		return usage_missing("keys", "verb", verb_at);
-	const struct keys_verb *verb = find_verb(argv[0]);
-	if (verb == NULL)
-		return usage_unknown("keys", "verb", argv[0], verb_at);
-	for (const char *given = line->given; *given != '\0'; given++)
-		if (strchr("cj", *given) == NULL &&
-		    strchr(verb->options, *given) == NULL)
-			return wrong_option(verb, *given);
-	int most = verb->takes == TAKES_TEXT ? 2 : 1;
-	if (argc > most && verb->takes != TAKES_IDS)
-		return usage_wrong(
-		    "keys", "unexpected argument: %s", argv[most]);
-	int code = KEYS_WELL;
-	if (verb->takes == TAKES_TEXT)
-		line->find = argv[1];
-	else
-		code = keys_ids_read(line, argc - 1, argv + 1);
-	if (code != KEYS_WELL)
-		return code;
-	if (verb->takes == TAKES_IDS && line->n_ids == 0 &&
+	int code = read_ids(line);
+	if (code == GATEWAY_WELL && verb->most < 0 && line->n_ids == 0 &&
 	    line->key == NULL && line->values == NULL)
 		return usage_wrong("keys", "%s needs a KEY_ID", verb->name);
-	*ret_verb = verb;
-	return KEYS_WELL;
-}
-
-static int
-run_line(
-    struct keys_line *line, int argc, char **argv, const char *default_file)
-{
-	int next;
-	const struct keys_verb *verb = NULL;
-	int code = keys_line_read(line, argc, argv, &next);
-	if (code != KEYS_WELL)
-		return code;
-	if (line->help) {
-		print_keys_help(default_file,
-		    next < argc ? find_verb(argv[next]) : NULL);
-		return KEYS_WELL;
-	}
-	code = take_verb(line, argc - next, argv + next, &verb);
-	if (code == KEYS_WELL)
-		code = find_gateway(line);
-	return code == KEYS_WELL ? verb->run(line) : code;
+	return code;
 }
 
 int
 keys_run(int argc, char **argv, const char *default_file)
 {
-	struct keys_line line = {.file = default_file, .limit = 100};
-	int code = run_line(&line, argc, argv, default_file);
-	keys_line_clear(&line);
-	if (fflush(stdout) != 0 && code == KEYS_WELL)
-		code = KEYS_REFUSED;
+	static const struct verbs verbs = {
+	    .command = "keys",
+	    .summary = "Shows the records of idempotency keys and resolves "
+		       "them, through\nthe admin interface of a running "
+		       "gateway.\n",
+	    .about = "record",
+	    .list = list,
+	    .count = N_VERBS,
+	    .name_at = verb_at,
+	    .options = options,
+	    .n_options = sizeof options / sizeof *options,
+	    .set = set_option,
+	    .check = check_line,
+	};
+	struct keys_line line = {.limit = 100};
+	int code =
+	    verbs_run(&verbs, &line.common, argc, argv, default_file);
+	json_decref(line.scope);
+	json_decref(line.headers);
+	json_decref(line.values);
+	free(line.ids);
+	free(line.ids_text);
 	return code;
 }

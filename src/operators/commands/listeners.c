@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -7,14 +8,15 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "operators/commands/address_failed.h"
 #include "operators/commands/listeners.h"
+#include "operators/commands/service_manager.h"
 
 enum {
 	BACKLOG = 4096,
@@ -25,6 +27,78 @@ static int
 open_stream_socket(int family)
 {
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* "ADDRESS: WHAT: ERRNO", with what to do where it cannot be bound; false. */
+static bool
+failed(const struct address *address, const char *what, char **ret_message)
+{
+	const char *cure = "";
+	bool binds = !strcmp(what, "cannot bind");
+	if (binds && address->kind == ADDRESS_TCP && errno == EACCES)
+		cure = " (a port below 1024: let systemd open it, "
+		       "onceproxy(8), SYSTEMD)";
+	else if (binds && address->kind == ADDRESS_TCP && errno == EADDRINUSE)
+		cure = " (ss -ltnp says by whom)";
+	else if (binds && errno == EADDRNOTAVAIL)
+		cure = " (ip address says which ones this machine has)";
+	*ret_message = mem_printf("%s: %s: %s%s", address->text, what,
+	    strerror(errno), cure);
+	return false;
+}
+
+/* --- the address of a socket --- */
+
+union any_address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+};
+
+static socklen_t
+address_of(int fd, union any_address *address)
+{
+	socklen_t len = sizeof *address;
+	memset(address, 0, sizeof *address);
+	return getsockname(fd, &address->any, &len) == 0 ? len : 0;
+}
+
+/* "HOST:PORT", "[V6]:PORT" or "unix:/path"; the caller frees it. */
+static char *
+address_text(int fd)
+{
+	union any_address a;
+	char host[INET6_ADDRSTRLEN] = "";
+	socklen_t len = address_of(fd, &a);
+	switch (a.any.sa_family) {
+	case AF_INET:
+		inet_ntop(AF_INET, &a.in.sin_addr, host, sizeof host);
+		return mem_printf("%s:%u", host, ntohs(a.in.sin_port));
+	case AF_INET6:
+		inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof host);
+		return mem_printf("[%s]:%u", host, ntohs(a.in6.sin6_port));
+	default:
+		break;
+	}
+	size_t head = offsetof(struct sockaddr_un, sun_path);
+	size_t room = len > head ? len - head : 0;
+	if (room > 0 && a.un.sun_path[0] == '\0')
+		return mem_printf(
+		    "unix:@%.*s", (int)room - 1, a.un.sun_path + 1);
+	return mem_printf("unix:%.*s", (int)room, a.un.sun_path);
+}
+
+static bool
+is_local(int fd)
+{
+	union any_address a;
+	address_of(fd, &a);
+	if (a.any.sa_family == AF_INET)
+		return ntohl(a.in.sin_addr.s_addr) >> 24 == 127;
+	if (a.any.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
+	return a.any.sa_family == AF_UNIX;
 }
 
 /* --- TCP --- */
@@ -56,61 +130,6 @@ bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared, bool all)
 	return -1;
 }
 
-/* Says what to do, too, of what errno has. */
-static bool
-cannot_bind(const struct address *address, char **ret_message)
-{
-	const char *cure = "";
-	if (address->kind == ADDRESS_TCP && errno == EACCES)
-		cure = " (a port below 1024: let systemd open it, "
-		       "onceproxy(8), SYSTEMD)";
-	else if (address->kind == ADDRESS_TCP && errno == EADDRINUSE)
-		cure = " (ss -ltnp says by whom)";
-	else if (errno == EADDRNOTAVAIL)
-		cure = " (ip address says which ones this machine has)";
-	(void)address_failed(address, "cannot bind", ret_message);
-	char *failed = *ret_message;
-	*ret_message = mem_printf("%s%s", failed, cure);
-	free(failed);
-	return false;
-}
-
-/*
- * With SO_REUSEPORT alone a second gateway would silently share the port of
- * the first, so the address is bound once without it.  A port of 0 becomes
- * the one that the kernel chose for the first socket.
- */
-static bool
-open_tcp(const struct address *address, struct sockaddr_storage *sa,
-    socklen_t len, struct listening *l, size_t workers, char **ret_message)
-{
-	const struct sockaddr *generic = (const void *)sa;
-	bool all = *address->host == '\0';
-	int probe = bind_tcp(generic, len, false, all);
-	if (probe < 0)
-		return cannot_bind(address, ret_message);
-	close(probe);
-	for (size_t i = 0; i < workers; i++) {
-		l->fds[i] = bind_tcp(generic, len, true, all);
-		if (l->fds[i] < 0)
-			return address_failed(
-			    address, "cannot listen", ret_message);
-		if (getsockname(l->fds[i], (struct sockaddr *)sa, &len) != 0)
-			return address_failed(
-			    address, "getsockname", ret_message);
-	}
-	return true;
-}
-
-static bool
-can_bind(const struct addrinfo *info)
-{
-	int fd = bind_tcp(info->ai_addr, info->ai_addrlen, false, false);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
 /* All addresses: of IPv6 and IPv4, or of IPv4 where there is no other. */
 static socklen_t
 all_addresses(uint16_t port, struct sockaddr_storage *ret_sa)
@@ -132,25 +151,16 @@ all_addresses(uint16_t port, struct sockaddr_storage *ret_sa)
 	return has_ipv6 ? sizeof in6 : sizeof in;
 }
 
+/* The address to listen on; false with a sentence where none is found. */
 static bool
-listen_all(const struct address *address, struct listening *l, size_t workers,
-    char **ret_message)
-{
-	struct sockaddr_storage sa = {0};
-	socklen_t len = all_addresses(address->port, &sa);
-	if (!open_tcp(address, &sa, len, l, workers, ret_message))
-		return false;
-	l->text = socket_activation_address(l->fds[0]);
-	return true;
-}
-
-static bool
-listen_tcp(const struct address *address, struct listening *l, size_t workers,
-    char **ret_message)
+find_address(const struct address *address, struct sockaddr_storage *ret_sa,
+    socklen_t *ret_len, char **ret_message)
 {
 	char port[8];
-	if (*address->host == '\0')
-		return listen_all(address, l, workers, ret_message);
+	if (*address->host == '\0') {
+		*ret_len = all_addresses(address->port, ret_sa);
+		return true;
+	}
 	snprintf(port, sizeof port, "%u", address->port);
 	struct addrinfo hints = {
 	    .ai_socktype = SOCK_STREAM,
@@ -165,54 +175,77 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 	}
 	/* A name may have addresses of a kind that this machine lacks. */
 	struct addrinfo *one = info;
-	while (one->ai_next != NULL && !can_bind(one))
-		one = one->ai_next;
-	struct sockaddr_storage sa = {0};
-	socklen_t len = one->ai_addrlen;
-	memcpy(&sa, one->ai_addr, len);
+	for (; one->ai_next != NULL; one = one->ai_next) {
+		int fd = bind_tcp(one->ai_addr, one->ai_addrlen, false, false);
+		if (fd < 0)
+			continue;
+		close(fd);
+		break;
+	}
+	*ret_len = one->ai_addrlen;
+	memcpy(ret_sa, one->ai_addr, one->ai_addrlen);
 	freeaddrinfo(info);
-	if (!open_tcp(address, &sa, len, l, workers, ret_message))
+	return true;
+}
+
+/*
+ * With SO_REUSEPORT alone a second gateway would silently share the port of
+ * the first, so the address is bound once without it.  A port of 0 becomes
+ * the one that the kernel chose for the first socket.
+ */
+static bool
+listen_tcp(const struct address *address, struct listening *l, size_t workers,
+    char **ret_message)
+{
+	struct sockaddr_storage sa = {0};
+	struct sockaddr *generic = (struct sockaddr *)&sa;
+	socklen_t len;
+	bool all = *address->host == '\0';
+	if (!find_address(address, &sa, &len, ret_message))
 		return false;
-	l->text = socket_activation_address(l->fds[0]);
+	int probe = bind_tcp(generic, len, false, all);
+	if (probe < 0)
+		return failed(address, "cannot bind", ret_message);
+	close(probe);
+	for (size_t i = 0; i < workers; i++) {
+		l->fds[i] = bind_tcp(generic, len, true, all);
+		if (l->fds[i] < 0)
+			return failed(address, "cannot listen", ret_message);
+		if (getsockname(l->fds[i], generic, &len) != 0)
+			return failed(address, "getsockname", ret_message);
+	}
+	l->text = address_text(l->fds[0]);
 	return true;
 }
 
 /* --- Unix sockets --- */
 
-/* Whether somebody listens at that path. */
-static bool
-is_alive(const struct sockaddr_un *un)
-{
-	int fd = open_stream_socket(AF_UNIX);
-	bool alive = fd >= 0 &&
-	    (connect(fd, (const struct sockaddr *)un, sizeof *un) == 0 ||
-		errno == EAGAIN);
-	if (fd >= 0)
-		close(fd);
-	return alive;
-}
-
-/* What the path is, in words; NULL: nothing, or a socket of nobody. */
-static const char *
-occupied_by(const struct sockaddr_un *un)
-{
-	struct stat st;
-	if (lstat(un->sun_path, &st) != 0)
-		return NULL;
-	if (S_ISLNK(st.st_mode))
-		return "it is a symbolic link, and a socket is to be made "
-		       "there: remove it, or name what it leads to";
-	if (!S_ISSOCK(st.st_mode))
-		return "there is a file that is no socket";
-	return is_alive(un) ? strerror(EADDRINUSE) : NULL;
-}
-
-/* A path that nobody listens on any more is left by a gateway that died. */
+/*
+ * A path that nobody listens on any more is left by a gateway that died: it is
+ * removed.  False where something else is there.
+ */
 static bool
 make_way(const struct address *address, const struct sockaddr_un *un,
     char **ret_message)
 {
-	const char *why = occupied_by(un);
+	struct stat st;
+	const char *why = NULL;
+	bool exists = lstat(un->sun_path, &st) == 0;
+	if (exists && S_ISLNK(st.st_mode)) {
+		why = "it is a symbolic link, and a socket is to be made "
+		      "there: remove it, or name what it leads to";
+	} else if (exists && !S_ISSOCK(st.st_mode)) {
+		why = "there is a file that is no socket";
+	} else if (exists) {
+		int fd = open_stream_socket(AF_UNIX);
+		if (fd >= 0 &&
+		    (connect(fd, (const struct sockaddr *)un, sizeof *un) ==
+			    0 ||
+			errno == EAGAIN))
+			why = strerror(EADDRINUSE);
+		if (fd >= 0)
+			close(fd);
+	}
 	if (why != NULL) {
 		*ret_message =
 		    mem_printf("%s: cannot bind: %s", address->text, why);
@@ -220,20 +253,7 @@ make_way(const struct address *address, const struct sockaddr_un *un,
 	}
 	if (unlink(un->sun_path) == 0 || errno == ENOENT)
 		return true;
-	return cannot_bind(address, ret_message);
-}
-
-static bool
-find_group(const char *name, gid_t *ret_gid)
-{
-	errno = 0;
-	const struct group *group = getgrnam(name);
-	if (group == NULL) {
-		errno = errno ? errno : ESRCH;
-		return false;
-	}
-	*ret_gid = group->gr_gid;
-	return true;
+	return failed(address, "cannot bind", ret_message);
 }
 
 /*
@@ -241,42 +261,37 @@ find_group(const char *name, gid_t *ret_gid)
  * is opened is the socket itself, should another file have its name by now.
  */
 static bool
-set_permissions(const struct conf_listen *listen, const char *path)
+set_permissions(
+    const struct conf_listen *listen, const char *path, char **ret_message)
 {
+	static const char what[] = "cannot set mode and group";
 	char name[32];
 	struct stat st;
-	gid_t gid = (gid_t)-1;
-	if (listen->group != NULL && !find_group(listen->group, &gid))
+	errno = 0;
+	const struct group *group =
+	    listen->group != NULL ? getgrnam(listen->group) : NULL;
+	if (listen->group != NULL && group == NULL) {
+		if (errno != 0 && errno != ESRCH)
+			return failed(&listen->address, what, ret_message);
+		*ret_message =
+		    mem_printf("%s: there is no group \"%s\" (\"group\")",
+			listen->address.text, listen->group);
 		return false;
+	}
+	gid_t gid = group != NULL ? group->gr_gid : (gid_t)-1;
 	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return failed(&listen->address, what, ret_message);
 	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-	bool ok = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	    (listen->group == NULL ||
+	bool well = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    (group == NULL ||
 		fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH) == 0) &&
 	    chmod(name, (mode_t)(listen->mode ? listen->mode : SOCKET_MODE)) ==
 		0;
-	int error = errno;
+	if (!well)
+		(void)failed(&listen->address, what, ret_message);
 	close(fd);
-	errno = error;
-	return ok;
-}
-
-static bool
-no_permissions(const struct conf_listen *listen, char **ret_message)
-{
-	gid_t gid;
-	int error = errno;
-	bool missing = listen->group != NULL &&
-	    !find_group(listen->group, &gid) && errno == ESRCH;
-	errno = error;
-	if (!missing)
-		return address_failed(&listen->address,
-		    "cannot set mode and group", ret_message);
-	*ret_message = mem_printf("%s: there is no group \"%s\" (\"group\")",
-	    listen->address.text, listen->group);
-	return false;
+	return well;
 }
 
 /* The same socket for all workers. */
@@ -291,36 +306,16 @@ share_socket(struct listening *l, size_t workers)
 	return true;
 }
 
-/* Another gateway may have its own there when this one ends. */
-static void
-remember_path(struct listening *l, const char *path)
-{
-	struct stat st;
-	if (lstat(path, &st) != 0)
-		return;
-	l->remove = mem_str(span_str(path));
-	l->device = st.st_dev;
-	l->inode = st.st_ino;
-}
-
-static void
-remove_own(const struct listening *l)
-{
-	struct stat st;
-	if (l->remove != NULL && lstat(l->remove, &st) == 0 &&
-	    st.st_dev == l->device && st.st_ino == l->inode)
-		unlink(l->remove);
-}
-
 static bool
 listen_unix(const struct conf_listen *listen_on, struct listening *l,
     size_t workers, char **ret_message)
 {
 	const struct address *address = &listen_on->address;
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	struct stat st;
 	if (strlen(address->host) >= sizeof un.sun_path) {
 		errno = ENAMETOOLONG;
-		return cannot_bind(address, ret_message);
+		return failed(address, "cannot bind", ret_message);
 	}
 	strcpy(un.sun_path, address->host);
 	if (!make_way(address, &un, ret_message))
@@ -329,17 +324,39 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	/* A socket's file has the mode of the socket that is bound to it. */
 	if (l->fds[0] < 0 || fchmod(l->fds[0], 0600) != 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
-		return cannot_bind(address, ret_message);
-	remember_path(l, address->host);
-	if (!set_permissions(listen_on, address->host))
-		return no_permissions(listen_on, ret_message);
+		return failed(address, "cannot bind", ret_message);
+	if (lstat(address->host, &st) == 0) {
+		l->remove = mem_str(span_str(address->host));
+		l->device = st.st_dev;
+		l->inode = st.st_ino;
+	}
+	if (!set_permissions(listen_on, address->host, ret_message))
+		return false;
 	if (listen(l->fds[0], BACKLOG) != 0 || !share_socket(l, workers))
-		return address_failed(address, "cannot listen", ret_message);
+		return failed(address, "cannot listen", ret_message);
 	l->text = mem_printf("unix:%s", address->host);
 	return true;
 }
 
 /* --- all of them --- */
+
+void
+listeners_free(struct listeners *listeners)
+{
+	for (size_t i = 0; i < listeners->count; i++) {
+		struct listening *l = &listeners->list[i];
+		struct stat st;
+		/* Another gateway may have its own there by now. */
+		if (l->remove != NULL && lstat(l->remove, &st) == 0 &&
+		    st.st_dev == l->device && st.st_ino == l->inode)
+			unlink(l->remove);
+		free(l->remove);
+		free(l->text);
+		free(l->fds);
+	}
+	free(listeners->list);
+	*listeners = (struct listeners){0};
+}
 
 void
 listeners_close(struct listeners *listeners)
@@ -378,10 +395,103 @@ open_next(struct listeners *all, const struct conf_listen *listen_on,
 
 /* --- those that were passed --- */
 
+static bool
+is_usable(int fd)
+{
+	int type = 0, listens = 0, flags = fcntl(fd, F_GETFL);
+	socklen_t len = sizeof type;
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	    type == SOCK_STREAM &&
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 &&
+	    listens && flags >= 0 &&
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+void
+listeners_drop_inherited(struct inherited *inherited)
+{
+	for (size_t i = 0; i < inherited->count; i++) {
+		if (inherited->list[i].fd >= 0)
+			close(inherited->list[i].fd);
+		free(inherited->list[i].text);
+	}
+	free(inherited->list);
+	*inherited = (struct inherited){NULL, 0};
+}
+
+/* A socket that was passed is no way around what admin.listen must keep to. */
+static bool
+guards_admin(const struct inherited *inherited, const struct conf *conf,
+    char **ret_message)
+{
+	for (size_t i = 0; i < inherited->count; i++) {
+		const struct inherited_socket *socket = &inherited->list[i];
+		if (!socket->admin)
+			continue;
+		if (conf->admin.text == NULL) {
+			*ret_message = mem_printf("%s: a socket was passed for "
+			    "\"admin\", but the configuration has no "
+			    "admin.listen",
+			    socket->text);
+			return false;
+		}
+		if (!socket->local && conf->admin_token == NULL) {
+			*ret_message = mem_printf("%s: others can reach this "
+			    "address: \"admin.token\" is needed", socket->text);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+listeners_inherit(const struct conf *conf, struct inherited *ret_inherited,
+    char **ret_message)
+{
+	char **names;
+	bool ok = true;
+	int count = service_manager_sockets(&names);
+	struct inherited inherited = {
+	    mem_zero((count > 0 ? (size_t)count : 0) * sizeof *inherited.list),
+	    0};
+	for (int i = 0; i < count; i++) {
+		int fd = SERVICE_MANAGER_FIRST_FD + i;
+		inherited.list[inherited.count++] =
+		    (struct inherited_socket){
+			.fd = fd,
+			.text = address_text(fd),
+			.admin = names != NULL && !strcmp(names[i], "admin"),
+			.local = is_local(fd),
+		    };
+		if (ok && !is_usable(fd)) {
+			*ret_message =
+			    mem_printf("descriptor %d was passed, but is not a "
+				       "listening stream socket",
+				fd);
+			ok = false;
+		}
+		if (names != NULL)
+			free(names[i]);
+	}
+	free(names);
+	if (count < 0) {
+		*ret_message = mem_printf(
+		    "cannot take the sockets that were passed: %s",
+		    strerror(-count));
+		ok = false;
+	}
+	ok = ok && guards_admin(&inherited, conf, ret_message);
+	if (ok)
+		*ret_inherited = inherited;
+	else
+		listeners_drop_inherited(&inherited);
+	return ok;
+}
+
 /* The entry of conf->listen that an inherited socket is served as. */
 static bool
 find_entry(const struct conf *conf,
-    const struct socket_activation_entry *socket, size_t place,
+    const struct inherited_socket *socket, size_t place,
     size_t *ret_entry)
 {
 	for (size_t i = 0; i < conf->n_listen; i++)
@@ -397,7 +507,7 @@ find_entry(const struct conf *conf,
 
 /* The socket is ours from here on. */
 static bool
-take_next(struct listeners *all, struct socket_activation_entry *socket,
+take_next(struct listeners *all, struct inherited_socket *socket,
     size_t entry, char **ret_message)
 {
 	struct listening *l = add_listening(all, entry);
@@ -413,12 +523,12 @@ take_next(struct listeners *all, struct socket_activation_entry *socket,
 }
 
 static bool
-take_inherited(const struct conf *conf, struct socket_activation *inherited,
+take_inherited(const struct conf *conf, struct inherited *inherited,
     struct listeners *all, char **ret_message)
 {
 	size_t place = 0;
 	for (size_t i = 0; i < inherited->count; i++) {
-		struct socket_activation_entry *socket = &inherited->list[i];
+		struct inherited_socket *socket = &inherited->list[i];
 		size_t entry;
 		if (socket->admin)
 			continue;
@@ -437,10 +547,12 @@ take_inherited(const struct conf *conf, struct socket_activation *inherited,
 }
 
 bool
-listeners_open(const struct conf *conf, struct socket_activation *inherited,
+listeners_open(const struct conf *conf, struct inherited *inherited,
     struct listeners *ret_listeners, char **ret_message)
 {
-	size_t n_inherited = socket_activation_count(inherited, false);
+	size_t n_inherited = 0;
+	for (size_t i = 0; i < inherited->count; i++)
+		n_inherited += !inherited->list[i].admin;
 	size_t count = n_inherited > 0 ? n_inherited : conf->n_listen;
 	struct listeners all = {
 	    .list = mem_zero(count * sizeof *all.list),
@@ -458,7 +570,7 @@ listeners_open(const struct conf *conf, struct socket_activation *inherited,
 
 bool
 listeners_open_admin(const struct conf *conf,
-    struct socket_activation *inherited, struct listeners *ret_listeners,
+    struct inherited *inherited, struct listeners *ret_listeners,
     char **ret_message)
 {
 	const struct conf_listen admin = {.address = conf->admin};
@@ -474,18 +586,4 @@ listeners_open_admin(const struct conf *conf,
 		return false;
 	*ret_listeners = all;
 	return true;
-}
-
-void
-listeners_free(struct listeners *listeners)
-{
-	for (size_t i = 0; i < listeners->count; i++) {
-		struct listening *l = &listeners->list[i];
-		remove_own(l);
-		free(l->remove);
-		free(l->text);
-		free(l->fds);
-	}
-	free(listeners->list);
-	*listeners = (struct listeners){0};
 }

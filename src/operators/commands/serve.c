@@ -51,9 +51,10 @@ struct serve {
 	struct journal_waiting *waiting;
 	struct sentinels *sentinels; /* NULL: the file names none */
 	struct managed *managed;
-	struct socket_activation inherited; /* sockets, until they are taken */
+	struct inherited inherited; /* sockets, until they are taken */
 	struct listeners listeners;
 	struct listeners admin_listeners; /* none, or one */
+	const char **addresses; /* the texts of listeners */
 	struct admin *admin; /* NULL: there is none */
 	int64_t started_ms;  /* since 1970 */
 	struct journal **journals; /* one for each worker, and its own */
@@ -101,7 +102,7 @@ begin_drain(struct serve *s)
 		worker_post_drain(s->threads[i].worker);
 }
 
-/* What check warns of; certificates have an event of their own. */
+/* The warnings of check; certificates have an event of their own. */
 static void
 log_warnings(const struct conf *conf)
 {
@@ -134,19 +135,10 @@ adopt_conf(struct serve *s, const struct conf *next)
 	admin_reload(s->admin, next);
 }
 
-/* Said in the log, and in /status until a reload succeeds. */
-static void
-refuse_file(struct serve *s, const struct conf *next,
-    struct complaints *complaints)
-{
-	if (next != NULL)
-		conf_load_place(next, complaints);
-	admin_reload_refused(s->admin, complaints);
-	complaints_log(complaints, s->conf->file, EV_reload_refused);
-	service_manager_tell("READY=1");
-}
-
-/* Reads the file again; one that cannot be adopted changes nothing. */
+/*
+ * Reads the file again; one that cannot be adopted changes nothing, and that is
+ * said in the log, and in /status until a reload succeeds.
+ */
 static void
 reload_file(struct serve *s)
 {
@@ -171,7 +163,11 @@ reload_file(struct serve *s)
 		log_warnings(next);
 		adopt_conf(s, next);
 	} else {
-		refuse_file(s, next, &complaints);
+		if (next != NULL)
+			conf_load_place(next, &complaints);
+		admin_reload_refused(s->admin, &complaints);
+		complaints_log(&complaints, s->conf->file, EV_reload_refused);
+		service_manager_tell("READY=1");
 	}
 	conf_unref(&next);
 }
@@ -275,73 +271,32 @@ open_journals(struct serve *s, char **ret_message)
 	return true;
 }
 
-static void
-end_workers(struct serve *s)
-{
-	for (int64_t i = 0; i < s->conf->workers; i++) {
-		must(pthread_join(s->threads[i].id, NULL) == 0);
-		worker_free(&s->threads[i].worker);
-	}
-	free(s->threads);
-	free(s->workers);
-}
-
 /* --- the admin interface --- */
 
-/* What it reads of us, until the workers have ended. */
-struct shown {
-	const char **listen;
-};
-
+/* It reads our members until the workers have ended. */
 static void
-start_admin(struct serve *s, struct shown *shown)
+start_admin(struct serve *s)
 {
 	if (s->admin_listeners.count == 0)
 		return;
-	size_t n_listen = s->listeners.count;
-	shown->listen = mem_zero(n_listen * sizeof *shown->listen);
-	for (size_t i = 0; i < n_listen; i++)
-		shown->listen[i] = s->listeners.list[i].text;
 	const struct listening *own = &s->admin_listeners.list[0];
 	const struct admin_view view = {
 	    .address = own->text,
-	    .listen = shown->listen,
-	    .n_listen = n_listen,
+	    .listen = s->addresses,
+	    .n_listen = s->listeners.count,
 	    .workers = s->workers,
 	    .started_ms = s->started_ms,
 	};
-	s->admin =
-	    admin_new(s->loop, s->conf, s->health, own->fds[0],
-		&view);
-}
-
-static void
-end_admin(struct serve *s, struct shown *shown)
-{
-	admin_free(&s->admin);
-	free(shown->listen);
+	s->admin = admin_new(s->loop, s->conf, s->health, own->fds[0], &view);
 }
 
 /* --- start and end --- */
 
 static void
-log_fatal(char *message)
-{
-	struct logline line = log_begin(EV_fatal);
-	log_str(&line, "error", message);
-	log_end(&line);
-	log_flush();
-	free(message);
-}
-
-static void
 log_ready(const struct serve *s)
 {
-	const char **list = mem_zero(s->listeners.count * sizeof *list);
-	for (size_t i = 0; i < s->listeners.count; i++)
-		list[i] = s->listeners.list[i].text;
 	struct logline line = log_begin(EV_ready);
-	log_list(&line, "listen", list, s->listeners.count);
+	log_list(&line, "listen", s->addresses, s->listeners.count);
 	if (s->admin_listeners.count > 0)
 		log_str(&line, "admin", s->admin_listeners.list[0].text);
 	else
@@ -350,20 +305,7 @@ log_ready(const struct serve *s)
 	log_int(&line, "workers", s->conf->workers);
 	log_end(&line);
 	log_flush();
-	free(list);
 	service_manager_tell("READY=1");
-}
-
-static void
-share_descriptors(struct serve *s)
-{
-	struct descriptors d =
-	    descriptors_share(s->conf, descriptors_raise());
-	s->places.most = (unsigned)d.clients;
-	reserve_set((int)(d.limit - d.reserve), (size_t)d.idle_each);
-	if (d.clients == s->conf->max_connections)
-		return;
-	descriptors_log(&d);
 }
 
 /* The listening sockets, and then the journals; all of them or none. */
@@ -387,16 +329,22 @@ open_all(struct serve *s, char **ret_message)
 	return true;
 }
 
-/* What must be there before the first worker; the caller frees the message. */
+/*
+ * Opens and asks what must be there before the first worker; the caller frees
+ * the message.
+ */
 static bool
 make_ready(struct serve *s, char **ret_message)
 {
 	certificates_log(s->conf);
-	share_descriptors(s);
+	struct descriptors d =
+	    descriptors_share(s->conf, descriptors_raise());
+	s->places.most = (unsigned)d.clients;
+	reserve_set((int)(d.limit - d.reserve), (size_t)d.idle_each);
+	if (d.clients != s->conf->max_connections)
+		descriptors_log(&d);
 	if (!selftest(s->conf, ret_message) ||
-	    !socket_activation_take(&s->inherited, ret_message) ||
-	    !socket_activation_guards_admin(
-		&s->inherited, s->conf, ret_message))
+	    !listeners_inherit(s->conf, &s->inherited, ret_message))
 		return false;
 	if (s->conf->store.redis.managed) {
 		s->managed = managed_start(s->loop, s->conf, ret_message);
@@ -414,19 +362,27 @@ make_ready(struct serve *s, char **ret_message)
 static void
 run_until_ended(struct serve *s)
 {
-	struct shown shown = {0};
+	s->addresses = mem_zero(s->listeners.count * sizeof *s->addresses);
+	for (size_t i = 0; i < s->listeners.count; i++)
+		s->addresses[i] = s->listeners.list[i].text;
 	if (conf_has_sentinels(s->conf))
 		s->sentinels = sentinels_new(s->loop, s->conf,
 		    &s->conf->store.redis, store_health_master(s->health));
 	start_workers(s);
-	start_admin(s, &shown);
+	start_admin(s);
 	log_ready(s);
 	watchdog_start(&s->watchdog, s->loop, s->workers, s->running);
 	token_watch_start(&s->tokens, s->loop, &s->now);
 	loop_run(s->loop);
 	token_watch_stop(&s->tokens);
-	end_admin(s, &shown);
-	end_workers(s);
+	admin_free(&s->admin);
+	for (int64_t i = 0; i < s->conf->workers; i++) {
+		must(pthread_join(s->threads[i].id, NULL) == 0);
+		worker_free(&s->threads[i].worker);
+	}
+	free(s->threads);
+	free(s->workers);
+	free(s->addresses);
 	sentinels_free(&s->sentinels);
 	listeners_free(&s->admin_listeners);
 	listeners_free(&s->listeners);
@@ -454,9 +410,14 @@ serve_conf(const struct conf *conf)
 
 	char *message = NULL;
 	bool started = make_ready(&s, &message);
-	if (!started)
-		log_fatal(message);
-	socket_activation_free(&s.inherited);
+	if (!started) {
+		struct logline line = log_begin(EV_fatal);
+		log_str(&line, "error", message);
+		log_end(&line);
+		log_flush();
+		free(message);
+	}
+	listeners_drop_inherited(&s.inherited);
 	if (started)
 		run_until_ended(&s);
 	managed_stop(&s.managed);

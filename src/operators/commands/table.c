@@ -55,7 +55,7 @@ safe_copy(const char *text)
 	return copy;
 }
 
-/* Whether a line may end between these two. */
+/* A line may end between these two. */
 static bool
 is_break(char before, char behind)
 {
@@ -75,24 +75,6 @@ piece_of(const char *text, size_t width)
 			good = at;
 	}
 	return at;
-}
-
-/* The narrowest line in which no word need be cut. */
-static size_t
-longest_word(const char *text)
-{
-	size_t longest = 0, from = 0;
-	for (size_t at = 1; from < strlen(text); at++) {
-		if (text[at] != '\0' && !is_break(text[at - 1], text[at]))
-			continue;
-		size_t width = width_of(text + from, at - from);
-		if (text[at - 1] == ' ')
-			width--;
-		if (width > longest)
-			longest = width;
-		from = at;
-	}
-	return longest;
 }
 
 /* --- the table --- */
@@ -140,12 +122,20 @@ struct widths {
 static void
 widen(struct widths *widths, const char *text)
 {
-	size_t wide = width_of(text, strlen(text));
-	size_t least = longest_word(text);
+	size_t len = strlen(text), from = 0;
+	size_t wide = width_of(text, len);
 	if (wide > widths->wide)
 		widths->wide = wide;
-	if (least > widths->least)
-		widths->least = least;
+	for (size_t at = 1; from < len; at++) {
+		if (text[at] != '\0' && !is_break(text[at - 1], text[at]))
+			continue;
+		size_t word = width_of(text + from, at - from);
+		if (text[at - 1] == ' ')
+			word--;
+		if (word > widths->least)
+			widths->least = word;
+		from = at;
+	}
 }
 
 /* The column that gives way next; n: there is none. */
@@ -179,13 +169,6 @@ fit(struct widths *widths, size_t n, size_t most)
 	}
 }
 
-static void
-print_blanks(size_t n)
-{
-	while (n-- > 0)
-		putchar(' ');
-}
-
 /* A blank that holds words together is one like any other then. */
 static void
 print_piece(struct span text)
@@ -213,7 +196,7 @@ print_row(const char *const *cells, const struct widths *widths, size_t n,
 			while (shown > 0 && rest[i][shown - 1] == ' ')
 				shown--;
 			if (shown > 0) {
-				print_blanks(blanks);
+				printf("%*s", (int)blanks, "");
 				blanks = 0;
 				print_piece(span_of(rest[i], shown));
 			}

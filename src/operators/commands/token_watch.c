@@ -9,42 +9,35 @@
 
 enum { PAUSE_MS = 1000 };
 
-/* Of files that have changed, what the log has of this look at all. */
+/* The files of which the log has this look already. */
 struct files_told {
 	const char **files; /* borrowed */
 	size_t count;
 };
 
-/* Whether it is the first time; several routes may name one file. */
-static bool
-tell_once(struct files_told *told, const char *file)
-{
-	for (size_t i = 0; i < told->count; i++)
-		if (!strcmp(told->files[i], file))
-			return false;
-	told->files = mem_grow(
-	    told->files, (told->count + 1) * sizeof *told->files);
-	told->files[told->count++] = file;
-	return true;
-}
-
+/* Reads a file that has changed; several routes may name it: told once. */
 static void
 renew_keys(struct files_told *told, const struct conf_route *route,
     const struct conf_scope *scope)
 {
 	char *wrong = NULL;
 	enum token_file_news news = token_file_look(scope->file, &wrong);
-	if (news == TOKEN_FILE_SAME || !tell_once(told, scope->keys)) {
-		free(wrong);
-		return;
+	bool known = news == TOKEN_FILE_SAME;
+	for (size_t i = 0; i < told->count && !known; i++)
+		known = !strcmp(told->files[i], scope->keys);
+	if (!known) {
+		told->files = mem_grow(
+		    told->files, (told->count + 1) * sizeof *told->files);
+		told->files[told->count++] = scope->keys;
+		struct logline line =
+		    log_begin(news == TOKEN_FILE_NEW ? EV_token_keys_new
+						     : EV_token_keys_wrong);
+		log_str(&line, "route", route->name);
+		log_str(&line, "file", scope->keys);
+		if (wrong != NULL)
+			log_str(&line, "error", wrong);
+		log_end(&line);
 	}
-	struct logline line = log_begin(
-	    news == TOKEN_FILE_NEW ? EV_token_keys_new : EV_token_keys_wrong);
-	log_str(&line, "route", route->name);
-	log_str(&line, "file", scope->keys);
-	if (wrong != NULL)
-		log_str(&line, "error", wrong);
-	log_end(&line);
 	free(wrong);
 }
 

@@ -25,7 +25,7 @@ int usage_unknown(const char *where, const char *kind, const char *given,
 /* None is given. */
 int usage_missing(const char *where, const char *kind,
     const char *(*name_at)(size_t i));
-/* Whether it is one of these words. */
+/* It is one of these words. */
 bool usage_is_word(const char *given, const char *(*word_at)(size_t i));
 /* An option, named without its dashes, takes none but these words. */
 int usage_unknown_word(const char *where, const char *option,

@@ -41,8 +41,7 @@ print_value(const json_t *value)
 
 /* --- times --- */
 
-/* How far a time is from now; the caller frees the text; NULL: it is
- * none. */
+/* How far a time is from now; the caller frees the text; NULL: none. */
 static char *
 age_text(const char *time)
 {
@@ -64,7 +63,7 @@ age_text(const char *time)
 		i++;
 	if (seconds < 2)
 		return mem_str(SPAN("just now"));
-	/* What lasts seven days has them still when it is looked at. */
+	/* A time seven days ahead is that still when it is looked at. */
 	if (apart < 0)
 		half = units[i].seconds / 2;
 	return mem_printf("%s%lld %s%s", apart < 0 ? "in " : "",
@@ -74,34 +73,31 @@ age_text(const char *time)
 
 /* --- a list --- */
 
-/* What a cell shows of a member; the caller frees it. */
-static char *
-cell_text(const json_t *value)
+bool
+values_have(const json_t *objects, const char *name)
 {
-	if (json_is_string(value))
-		return mem_str(span_str(json_string_value(value)));
-	if (json_is_integer(value))
-		return mem_printf("%lld", (long long)json_integer_value(value));
-	return mem_str(SPAN("-"));
+	size_t at;
+	json_t *object;
+	json_array_foreach(objects, at, object)
+		if (json_object_get(object, name) != NULL)
+			return true;
+	return false;
 }
 
-static void
-add_row(struct table *table, const struct values_column *columns,
-    size_t n_columns, const json_t *object)
+/* A cell; the caller frees it. */
+static char *
+cell_text(const struct values_column *column, const json_t *object)
 {
-	char *cells[VALUES_COLUMNS_MAX];
-	must(n_columns <= VALUES_COLUMNS_MAX);
-	for (size_t i = 0; i < n_columns; i++) {
-		cells[i] = cell_text(json_object_get(object, columns[i].name));
-		if (!columns[i].age)
-			continue;
-		char *age = age_text(cells[i]);
-		free(cells[i]);
-		cells[i] = age ? age : mem_str(SPAN("-"));
-	}
-	table_row(table, (const char *const *)cells);
-	for (size_t i = 0; i < n_columns; i++)
-		free(cells[i]);
+	const json_t *value = json_object_get(object, column->name);
+	char *text = NULL;
+	if (json_is_string(value))
+		text = column->age
+		    ? age_text(json_string_value(value))
+		    : mem_str(span_str(json_string_value(value)));
+	else if (json_is_integer(value) && !column->age)
+		text = mem_printf(
+		    "%lld", (long long)json_integer_value(value));
+	return text != NULL ? text : mem_str(SPAN("-"));
 }
 
 void
@@ -115,8 +111,14 @@ values_table(const json_t *objects, const struct values_column *columns,
 	struct table *table = table_new(n_columns, titles);
 	size_t at;
 	json_t *object;
-	json_array_foreach(objects, at, object)
-		add_row(table, columns, n_columns, object);
+	json_array_foreach(objects, at, object) {
+		char *cells[VALUES_COLUMNS_MAX];
+		for (size_t i = 0; i < n_columns; i++)
+			cells[i] = cell_text(&columns[i], object);
+		table_row(table, (const char *const *)cells);
+		for (size_t i = 0; i < n_columns; i++)
+			free(cells[i]);
+	}
 	/* One of them a line, whatever the terminal: others read it too. */
 	table_print(table, 0, 0);
 	table_free(&table);
@@ -140,20 +142,6 @@ print_acts(const json_t *acts)
 			continue;
 		fputs(": ", stdout);
 		print_value(note);
-	}
-}
-
-static void
-print_headers(const json_t *headers)
-{
-	size_t at;
-	json_t *pair;
-	putchar('\n');
-	json_array_foreach(headers, at, pair) {
-		print_value(json_array_get(pair, 0));
-		fputs(": ", stdout);
-		print_value(json_array_get(pair, 1));
-		putchar('\n');
 	}
 }
 
@@ -181,7 +169,15 @@ values_object(json_t *object)
 	const json_t *headers = json_object_get(object, "headers");
 	if (headers == NULL)
 		return;
-	print_headers(headers);
+	size_t at;
+	json_t *pair;
+	putchar('\n');
+	json_array_foreach(headers, at, pair) {
+		print_value(json_array_get(pair, 0));
+		fputs(": ", stdout);
+		print_value(json_array_get(pair, 1));
+		putchar('\n');
+	}
 	const json_t *body = json_object_get(object, "body");
 	if (body == NULL)
 		body = json_object_get(object, "body_base64");

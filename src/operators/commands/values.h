@@ -17,6 +17,8 @@ struct values_column {
 	bool age;         /* how far that time is from now, instead of it */
 };
 
+/* One of the objects has a member of this name. */
+bool values_have(const json_t *objects, const char *name);
 /* A table, one object a line. */
 void values_table(const json_t *objects, const struct values_column *columns,
     size_t n_columns);
