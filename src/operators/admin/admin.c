@@ -56,34 +56,24 @@ admin_reload(struct admin *admin, const struct conf *conf)
 }
 
 void
-admin_reload_refused(
-    struct admin *admin, const struct complaints *complaints)
+admin_reload_tell(struct admin *admin, enum admin_reload_news news,
+    const struct complaints *complaints)
 {
-	if (admin == NULL)
+	if (admin == NULL ||
+	    (news == ADMIN_RELOAD_KEYS && complaints->count == 0))
 		return;
-	admin->reloads[false]++;
-	json_decref(admin->refused);
-	admin->refused = admin_status_reload("errors", complaints);
-}
-
-void
-admin_reload_partial(
-    struct admin *admin, const struct complaints *complaints)
-{
-	if (admin == NULL)
-		return;
-	json_decref(admin->restart);
-	admin->restart = admin_status_complaints(complaints);
-}
-
-void
-admin_reload_keys(
-    struct admin *admin, const struct complaints *complaints)
-{
-	if (admin == NULL || complaints->count == 0)
-		return;
-	json_decref(admin->keys);
-	admin->keys = admin_status_reload("changes", complaints);
+	json_t **shown = news == ADMIN_RELOAD_REFUSED ? &admin->refused
+	    : news == ADMIN_RELOAD_PARTIAL	      ? &admin->restart
+						      : &admin->keys;
+	json_decref(*shown);
+	if (news == ADMIN_RELOAD_PARTIAL)
+		*shown = admin_status_complaints(complaints);
+	else
+		*shown = admin_status_reload(
+		    news == ADMIN_RELOAD_REFUSED ? "errors" : "changes",
+		    complaints);
+	if (news == ADMIN_RELOAD_REFUSED)
+		admin->reloads[false]++;
 }
 
 void

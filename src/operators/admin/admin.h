@@ -17,7 +17,7 @@ struct admin;
 struct store_health;
 struct worker;
 
-/* What /status shows besides; all of it outlives the admin interface. */
+/* /status shows these besides; all of it outlives the admin interface. */
 struct admin_view {
 	const char *address; /* its own, as it really is */
 	const char *const *listen;
@@ -32,23 +32,20 @@ struct admin *admin_new(struct loop *loop, const struct conf *conf,
 /* The routes and policies of that configuration count from now on; or NULL. */
 void admin_reload(struct admin *admin, const struct conf *conf);
 /*
- * A reload was refused, for these reasons, which have their places; what was
- * loaded stays.  Accepts NULL.
- */
-void admin_reload_refused(
-    struct admin *admin, const struct complaints *complaints);
-/*
- * What the reload did not change, and a restart would; all have their places.
+ * The complaints that /status tells of the last reload; all have their places.
  * Accepts NULL.
  */
-void admin_reload_partial(
-    struct admin *admin, const struct complaints *complaints);
-/*
- * What the reload changes of keys that there are, which is shown until another
- * one does, or a restart: all have their places.  Accepts NULL.
- */
-void admin_reload_keys(
-    struct admin *admin, const struct complaints *complaints);
+enum admin_reload_news {
+	ADMIN_RELOAD_REFUSED, /* for these reasons; what was loaded stays */
+	ADMIN_RELOAD_PARTIAL, /* these are not changed before a restart */
+	/*
+	 * These are changed of keys that there are, which is shown until
+	 * another reload changes some, or a restart.
+	 */
+	ADMIN_RELOAD_KEYS,
+};
+void admin_reload_tell(struct admin *admin, enum admin_reload_news news,
+    const struct complaints *complaints);
 /* From now on /readyz says that the gateway drains. */
 void admin_drain(struct admin *admin);
 /* Cuts what it is answering; nulls the caller's pointer, accepts NULL. */

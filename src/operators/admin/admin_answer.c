@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "http/head/header.h"
 #include "operators/admin/admin_answer.h"
@@ -68,6 +69,16 @@ admin_answer_store_failed(struct admin_request *a, struct span detail)
 	if (a->look.op.op.error == E_NO_MEMORY)
 		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
 	return admin_answer_problem(a, PROBLEM_STORE_UNAVAILABLE, detail);
+}
+
+void
+admin_answer_log(const struct admin_request *a, struct logline *line)
+{
+	if (a->note.len > 0)
+		log_span(line, "note", a->note);
+	log_span(line, "request_id", a->id);
+	log_span(line, "client", a->x->client);
+	log_end(line);
 }
 
 enum after

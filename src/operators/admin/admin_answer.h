@@ -29,6 +29,9 @@ enum after admin_answer_bytes(struct admin_request *a, int status,
 /* Answers that the request is wrong, as the message says. */
 enum after admin_answer_bad_request(
     struct admin_request *a, const char *message);
+/* Ends the log's line about an operator's act: the note, and who acts. */
+struct logline;
+void admin_answer_log(const struct admin_request *a, struct logline *line);
 /* Redis did not answer, or refused. */
 enum after admin_answer_store_failed(
     struct admin_request *a, struct span detail);

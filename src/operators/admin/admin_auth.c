@@ -121,23 +121,6 @@ is_of_other_site(const struct admin_request *a)
 	return origin.len > 0 && !span_ieq(origin, a->head.authority);
 }
 
-/*
- * A form of another site has a Content-Type, and never this one; a script may
- * not set this one without asking first, which is refused.  So this holds
- * where a browser does not say where a request comes from.  All browsers call
- * themselves this; an operator's curl -d has a form's type too.
- */
-static bool
-is_of_form(const struct admin_request *a)
-{
-	if (!span_starts(value_of(a, SPAN("User-Agent")), SPAN("Mozilla/")))
-		return false;
-	struct span type = value_of(a, SPAN("Content-Type"));
-	struct span first;
-	return type.len > 0 && span_next(&type, ';', &first) &&
-	    !span_ieq(first, SPAN("application/json"));
-}
-
 bool
 admin_auth_is_suspect(const struct admin_request *a, enum problem *ret_problem,
     struct span *ret_detail)
@@ -154,6 +137,19 @@ admin_auth_is_suspect(const struct admin_request *a, enum problem *ret_problem,
 		return false;
 	if (is_of_other_site(a) && INVARIANT(admin_site))
 		return true;
+	/*
+	 * A form of another site has a Content-Type, and never this one; a
+	 * script may not set this one without asking first, which is refused.
+	 * So this holds where a browser does not say where a request comes
+	 * from.  All browsers call themselves this; an operator's curl -d has
+	 * a form's type too.
+	 */
+	if (!span_starts(value_of(a, SPAN("User-Agent")), SPAN("Mozilla/")))
+		return false;
+	struct span type = value_of(a, SPAN("Content-Type"));
+	struct span first;
 	*ret_problem = PROBLEM_NOT_JSON;
-	return is_of_form(a) && INVARIANT(admin_json);
+	return type.len > 0 && span_next(&type, ';', &first) &&
+	    !span_ieq(first, SPAN("application/json")) &&
+	    INVARIANT(admin_json);
 }

@@ -80,28 +80,7 @@ put_stored(json_t *object, const struct answer *answer)
 	free(text);
 }
 
-/* The acts of operators, the latest last. */
-static json_t *
-history_json(struct span history)
-{
-	struct provenance_act act;
-	json_t *list = json_array();
-	struct arena *scratch = arena_new();
-	while (provenance_next_act(scratch, &history, &act)) {
-		json_t *one = json_object();
-		set_member(one, "time", admin_json_time(act.time_ms));
-		set_member(one, "act",
-		    json_string(act.letter == 'r'      ? "release"
-				    : act.letter == 'c' ? "complete"
-							: "delete"));
-		if (act.note.len > 0)
-			set_member(one, "note", admin_json_text(act.note));
-		json_array_append_new(list, one);
-	}
-	arena_free(&scratch);
-	return list;
-}
-
+/* Where the record comes from, and the acts of operators, the latest last. */
 static void
 put_provenance(json_t *json, const struct provenance *from)
 {
@@ -115,8 +94,24 @@ put_provenance(json_t *json, const struct provenance *from)
 		if (members[i].value.len > 0)
 			set_member(json, members[i].name,
 			    admin_json_text(members[i].value));
-	if (from->history.len > 0)
-		set_member(json, "history", history_json(from->history));
+	if (from->history.len == 0)
+		return;
+	struct span history = from->history;
+	struct provenance_act act;
+	json_t *list = json_array();
+	struct arena *scratch = arena_new();
+	while (provenance_next_act(scratch, &history, &act))
+		json_array_append_new(list,
+		    json_pack("{s:o, s:s, s:o*}",
+			"time", admin_json_time(act.time_ms),
+			"act",
+			act.letter == 'r'      ? "release"
+			    : act.letter == 'c' ? "complete"
+						: "delete",
+			"note",
+			act.note.len > 0 ? admin_json_text(act.note) : NULL));
+	arena_free(&scratch);
+	set_member(json, "history", list);
 }
 
 json_t *

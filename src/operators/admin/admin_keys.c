@@ -176,20 +176,6 @@ admin_keys_listed(struct machine *machine)
 	return admin_request_to(a, ADMIN_LIST, MORE);
 }
 
-/* A list of the one record that a whole key_id has, if it is readable. */
-static enum after
-answer_found(struct admin_request *a)
-{
-	const struct records_op *look = &a->look;
-	/* The id of a request may have as many digits. */
-	if (look->op.verdict == VERDICT_GONE)
-		return admin_request_to(a, ADMIN_LIST, MORE);
-	if (look->op.verdict == VERDICT_DONE)
-		json_array_append_new(
-		    a->listed, admin_json_shown(look, false));
-	return answer_list(a, NULL);
-}
-
 /* --- one record --- */
 
 static const char *
@@ -273,8 +259,14 @@ admin_keys_shown(struct machine *machine)
 		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; nothing was "
 			 "changed."));
+	/* The id of a request may have as many digits as a key_id. */
+	if (a->finds && look->op.verdict == VERDICT_GONE)
+		return admin_request_to(a, ADMIN_LIST, MORE);
+	if (a->finds && look->op.verdict == VERDICT_DONE)
+		json_array_append_new(
+		    a->listed, admin_json_shown(look, false));
 	if (a->finds)
-		return answer_found(a);
+		return answer_list(a, NULL);
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	bool deletes = a->acts && a->act == ACT_DELETE && a->attempt == 0;
@@ -390,15 +382,6 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 	return 0;
 }
 
-/* It was damaged and deleted, and is nobody's (lua/operate.lua). */
-static bool
-has_no_request(const struct admin_request *a)
-{
-	return span_eq(a->look.record.fingerprint,
-		   SPAN("----------------------")) &&
-	    a->look.op.state == STATE_UNKNOWN;
-}
-
 enum after
 admin_keys_act(struct machine *machine)
 {
@@ -410,7 +393,10 @@ admin_keys_act(struct machine *machine)
 		return replace(a, file);
 	if (file != NULL)
 		return refuse_answered(a, file);
-	if (a->act == ACT_COMPLETE && has_no_request(a))
+	/* It was damaged and deleted, and is nobody's (lua/operate.lua). */
+	if (a->act == ACT_COMPLETE && a->look.op.state == STATE_UNKNOWN &&
+	    span_eq(a->look.record.fingerprint,
+		SPAN("----------------------")))
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("Nobody knows the request of this record, which was "
 			 "damaged, so it has no answer: release the key, or "
@@ -445,16 +431,6 @@ admin_keys_act(struct machine *machine)
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
-static const char *
-state_after(const struct admin_request *a)
-{
-	if (a->waiting.answer.len > 0)
-		return admin_json_state(STATE_COMPLETED);
-	return a->act == ACT_DELETE && a->look.bare
-	    ? "NONE"
-	    : admin_json_state(a->look.record.state);
-}
-
 static void
 log_act(const struct admin_request *a, enum event event)
 {
@@ -467,10 +443,15 @@ log_act(const struct admin_request *a, enum event event)
 		: a->act == ACT_COMPLETE ? "complete"
 					 : "delete");
 	if (event == EV_operator) {
+		bool gone = a->act == ACT_DELETE && look->bare;
 		log_str(&line, "before",
 		    look->broken ? "BROKEN"
 				 : admin_json_state(look->op.state));
-		log_str(&line, "after", state_after(a));
+		log_str(&line, "after",
+		    a->waiting.answer.len > 0
+			? admin_json_state(STATE_COMPLETED)
+			: gone ? "NONE"
+			       : admin_json_state(look->record.state));
 		log_int(&line, "attempt", look->op.attempt);
 	} else {
 		log_str(&line, "error", error_message(look->op.op.error));
@@ -484,11 +465,7 @@ log_act(const struct admin_request *a, enum event event)
 		log_span(&line, "first_request_id", from->request_id);
 	if (from->label.len > 0)
 		log_span(&line, "label", from->label);
-	if (a->note.len > 0)
-		log_span(&line, "note", a->note);
-	log_span(&line, "request_id", a->id);
-	log_span(&line, "client", a->x->client);
-	log_end(&line);
+	admin_answer_log(a, &line);
 }
 
 /* The record allows the act, but has changed since it was looked at. */

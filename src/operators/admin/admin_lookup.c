@@ -13,7 +13,7 @@
 /* A key, or the values that a derived one is made of, has so many readings. */
 enum { VALUES_MAX = 6, READINGS_MAX = 1 << VALUES_MAX };
 
-/* What the operator asks for. */
+/* An operator asks for the records of these. */
 struct lookup {
 	struct span namespace;
 	struct fields scope;

@@ -163,7 +163,7 @@ compare_messages(const void *a, const void *b)
 	return inquiry_compare_ids(one->id, other->id);
 }
 
-/* What the workers have found, in one order, up to the page's end. */
+/* The messages of all workers, in one order, up to the page's end. */
 static enum after
 say_list(struct admin_request *a, const struct inquiry *inquiry)
 {
@@ -184,17 +184,6 @@ say_list(struct admin_request *a, const struct inquiry *inquiry)
 		    SPAN_FMT(all[count - 1]->id));
 	return admin_answer_json(
 	    a, 200, json_pack("{s:o, s:o}", "messages", list, "next", next));
-}
-
-static enum after
-say_letters(struct admin_request *a, const struct inquiry *inquiry)
-{
-	json_t *list = json_array();
-	for (struct message_view *v = inquiry->messages; v; v = v->next)
-		json_array_append_new(list, message_json(v));
-	return admin_answer_json(a, 200,
-	    json_pack("{s:o, s:s?}", "messages", list, "next",
-		inquiry->next[0] != '\0' ? inquiry->next : NULL));
 }
 
 /* --- one message --- */
@@ -243,11 +232,7 @@ log_act(const struct admin_request *a, enum event event,
 		if (view->key_id[0] != '\0')
 			log_str(&line, "key_id", view->key_id);
 	}
-	if (a->note.len > 0)
-		log_span(&line, "note", a->note);
-	log_span(&line, "request_id", a->id);
-	log_span(&line, "client", a->x->client);
-	log_end(&line);
+	admin_answer_log(a, &line);
 }
 
 /* No answer came from the thread that decides. */
@@ -401,8 +386,14 @@ admin_messages_sought(struct machine *machine)
 		return say_list(a, inquiry);
 	if (inquiry->elsewhere)
 		return say_elsewhere(a, inquiry);
-	if (inquiry->kind == INQUIRY_LETTERS && inquiry->refusal == NULL)
-		return say_letters(a, inquiry);
+	if (inquiry->kind == INQUIRY_LETTERS && inquiry->refusal == NULL) {
+		json_t *list = json_array();
+		for (struct message_view *v = inquiry->messages; v; v = v->next)
+			json_array_append_new(list, message_json(v));
+		return admin_answer_json(a, 200,
+		    json_pack("{s:o, s:s?}", "messages", list, "next",
+			inquiry->next[0] != '\0' ? inquiry->next : NULL));
+	}
 	if (!inquiry->found)
 		return not_here(a);
 	if (inquiry->kind == INQUIRY_REPLAY)

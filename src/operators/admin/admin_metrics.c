@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -15,7 +16,6 @@
 #include "messages/source/sources.h"
 #include "operators/admin/admin_metrics.h"
 #include "operators/admin/admin_private.h"
-#include "operators/admin/metrics_text.h"
 
 _Static_assert((int)OUTCOME_COUNT_ <= (int)METER_OUTCOMES, "too many results");
 
@@ -31,11 +31,126 @@ struct metrics {
 	struct worker *const *workers;
 	int64_t n_workers;
 	const uint64_t *records;
-	struct metrics_text text;
+	struct body *out; /* without a budget */
 	/* The metric that is written now, and where its counter is. */
 	enum metric id;
+	const char *name;
 	size_t offset;
 };
+
+/* --- samples of the text format --- */
+
+static void put(struct metrics *m, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void
+put(struct metrics *m, const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+	va_start(args, fmt);
+	int len = vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	must(len >= 0 && (size_t)len < sizeof text);
+	must(body_append(m->out, text, (size_t)len) == 0);
+}
+
+/* label="value", with the escapes that the format has. */
+static void
+put_label(struct metrics *m, const char *label, const char *value)
+{
+	put(m, "%s=\"", label);
+	for (; *value != '\0'; value++) {
+		if (*value == '\\' || *value == '"')
+			put(m, "\\%c", *value);
+		else if (*value == '\n')
+			put(m, "\\n");
+		else
+			put(m, "%c", *value);
+	}
+	put(m, "\"");
+}
+
+static void
+put_value(struct metrics *m, uint64_t value)
+{
+	put(m, "%s %" PRIu64 "\n", m->name, value);
+}
+
+static void
+put_of(struct metrics *m, const char *label, const char *of, uint64_t value)
+{
+	put(m, "%s{", m->name);
+	put_label(m, label, of);
+	put(m, "} %" PRIu64 "\n", value);
+}
+
+static void
+put_of_two(struct metrics *m, const char *label, const char *of,
+    const char *label_2, const char *of_2, uint64_t value)
+{
+	put(m, "%s{", m->name);
+	put_label(m, label, of);
+	put(m, ",");
+	put_label(m, label_2, of_2);
+	put(m, "} %" PRIu64 "\n", value);
+}
+
+/* The end of a sample: microseconds as seconds. */
+static void
+put_seconds_of(struct metrics *m, uint64_t us)
+{
+	put(m, " %" PRIu64 ".%06" PRIu64 "\n", us / 1000000, us % 1000000);
+}
+
+/* Histograms that are added up: their buckets, and the sum. */
+struct gathered {
+	uint64_t buckets[HISTOGRAM_BOUNDS + 1];
+	uint64_t sum;
+};
+
+/* How many were at most that long. */
+static void
+put_bucket(struct metrics *m, const char *label, const char *of,
+    const char *bound, uint64_t count)
+{
+	put(m, "%s_bucket{", m->name);
+	put_label(m, label, of);
+	put(m, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
+}
+
+static void
+gather(struct gathered *to, const struct histogram *from)
+{
+	for (int i = 0; i <= HISTOGRAM_BOUNDS; i++)
+		to->buckets[i] += counter_read(&from->buckets[i]);
+	to->sum += counter_read(&from->sum_us);
+}
+
+/* unit_us: what it counts, 1 µs mostly; bounds and sum are in seconds. */
+static void
+put_histogram(struct metrics *m, const char *label, const char *of,
+    const struct gathered *h, uint64_t unit_us)
+{
+	uint64_t count = 0;
+	for (int i = 0; i < HISTOGRAM_BOUNDS; i++) {
+		char bound[32];
+		snprintf(bound, sizeof bound, "%g",
+		    (double)(histogram_bounds_us[i] * unit_us) / 1e6);
+		count += h->buckets[i];
+		put_bucket(m, label, of, bound, count);
+	}
+	count += h->buckets[HISTOGRAM_BOUNDS];
+	put_bucket(m, label, of, "+Inf", count);
+	put(m, "%s_sum{", m->name);
+	put_label(m, label, of);
+	put(m, "}");
+	put_seconds_of(m, h->sum * unit_us);
+	put(m, "%s_count{", m->name);
+	put_label(m, label, of);
+	put(m, "} %" PRIu64 "\n", count);
+}
+
+/* --- counters --- */
 
 static uint64_t
 counter_at(const void *base, size_t offset)
@@ -64,31 +179,21 @@ series_named(const struct series *s, const char *name)
 
 /* All workers have the same names, but for moments of a reload. */
 static void
-put_seconds(struct metrics *m, bool routes, const char *label)
+put_seconds(struct metrics *m)
 {
+	bool routes = m->id == METRIC_REQUEST_SECONDS;
 	const struct series *s = series_of(m, 0, routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
-		struct metrics_gathered all = {0};
+		struct gathered all = {0};
 		for (int64_t i = 0; i < m->n_workers; i++) {
 			const struct series *its = series_named(
 			    series_of(m, i, routes), s->name);
 			if (its != NULL)
-				metrics_text_gather(&all, &its->seconds);
+				gather(&all, &its->seconds);
 		}
-		metrics_text_histogram(&m->text, label, s->name, &all, 1);
+		put_histogram(m, routes ? "route" : "upstream", s->name, &all,
+		    1);
 	}
-}
-
-static void
-put_request_seconds(struct metrics *m)
-{
-	put_seconds(m, true, "route");
-}
-
-static void
-put_upstream_seconds(struct metrics *m)
-{
-	put_seconds(m, false, "upstream");
 }
 
 /* The i-th counter of a route, of all workers; nothing where it is 0. */
@@ -105,8 +210,7 @@ put_of_route(struct metrics *m, const char *route, const char *label,
 			    its, m->offset + i * sizeof(struct counter));
 	}
 	if (sum > 0)
-		metrics_text_of_two(
-		    &m->text, "route", route, label, word, sum);
+		put_of_two(m, "route", route, label, word, sum);
 }
 
 static void
@@ -154,7 +258,7 @@ put_targets(struct metrics *m)
 				    name);
 				up = s != NULL && counter_read(&s->up) != 0;
 			}
-			metrics_text_of_two(&m->text, "upstream",
+			put_of_two(m, "upstream",
 			    upstream->name, "target", url, up);
 			free(name);
 		}
@@ -171,13 +275,15 @@ sum_of(const struct metrics *m, size_t offset)
 	return sum;
 }
 
+/* Connections that spun may be operators', which are the interface's own. */
 static void
 put_sum(struct metrics *m)
 {
-	metrics_text_value(&m->text, sum_of(m, m->offset));
+	uint64_t own = m->id == METRIC_SPUN ? counter_read(&m->admin->spun) : 0;
+	put_value(m, sum_of(m, m->offset) + own);
 }
 
-/* What a worker's parts count themselves. */
+/* The sum of what parts of the workers count themselves. */
 static void
 put_parts(struct metrics *m)
 {
@@ -193,23 +299,15 @@ put_parts(struct metrics *m)
 		else
 			sum += cache_hits(worker->cache);
 	}
-	metrics_text_value(&m->text, sum);
+	put_value(m, sum);
 }
 
 static void
 put_connections(struct metrics *m)
 {
-	metrics_text_of(&m->text, "side", "client",
+	put_of(m, "side", "client",
 	    atomic_load(&m->workers[0]->places->taken));
-	metrics_text_of(&m->text, "side", "upstream", sum_of(m, m->offset));
-}
-
-/* Those of operators are the admin interface's own. */
-static void
-put_spun(struct metrics *m)
-{
-	metrics_text_value(&m->text,
-	    sum_of(m, m->offset) + counter_read(&m->admin->spun));
+	put_of(m, "side", "upstream", sum_of(m, m->offset));
 }
 
 /* --- Redis --- */
@@ -219,16 +317,15 @@ static void
 put_store_seconds(struct metrics *m)
 {
 	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
-		struct metrics_gathered all = {0};
+		struct gathered all = {0};
 		/* Of those each call counts, as what it is (store/joint.h). */
 		if (op == SCRIPT_claims || op == SCRIPT_completes)
 			continue;
-		metrics_text_gather(&all, &m->admin->store_took[op]);
+		gather(&all, &m->admin->store_took[op]);
 		for (int64_t i = 0; i < m->n_workers; i++)
-			metrics_text_gather(
+			gather(
 			    &all, &m->workers[i]->meter.store[op]);
-		metrics_text_histogram(
-		    &m->text, "operation", script_word(op), &all, 1);
+		put_histogram(m, "operation", script_word(op), &all, 1);
 	}
 }
 
@@ -237,26 +334,22 @@ put_records(struct metrics *m)
 {
 	if (m->records == NULL)
 		return;
-	metrics_text_of(&m->text, "state", "PROCESSING",
+	put_of(m, "state", "PROCESSING",
 	    m->records[STATE_PROCESSING]);
-	metrics_text_of(
-	    &m->text, "state", "UNKNOWN", m->records[STATE_UNKNOWN]);
-	metrics_text_of(&m->text, "state", "FAILED", m->records[STATE_FAILED]);
+	put_of(m, "state", "UNKNOWN", m->records[STATE_UNKNOWN]);
+	put_of(m, "state", "FAILED", m->records[STATE_FAILED]);
 }
 
 static void
-put_store_up(struct metrics *m)
+put_store(struct metrics *m)
 {
-	metrics_text_value(&m->text, store_is_up(m->admin->store));
-}
-
-static void
-put_store_memory(struct metrics *m)
-{
+	const struct store *store = m->admin->store;
 	uint64_t bytes, max_bytes;
-	if (store_memory(m->admin->store, &bytes, &max_bytes))
-		metrics_text_value(&m->text,
-		    m->id == METRIC_STORE_MEMORY ? bytes : max_bytes);
+	if (m->id == METRIC_STORE_UP)
+		put_value(m, store_is_up(store));
+	else if (store_memory(store, &bytes, &max_bytes))
+		put_value(
+		    m, m->id == METRIC_STORE_MEMORY ? bytes : max_bytes);
 }
 
 /* --- sources --- */
@@ -304,8 +397,7 @@ sum_of_source(const struct source_meter *s, size_t offset, size_t i)
 static void
 put_counter(struct metrics *m, const struct source_meter *s)
 {
-	metrics_text_of(
-	    &m->text, "source", s->name, sum_of_source(s, m->offset, 0));
+	put_of(m, "source", s->name, sum_of_source(s, m->offset, 0));
 }
 
 static void
@@ -315,66 +407,58 @@ put_gauge(struct metrics *m, const struct source_meter *s)
 	if (now == NULL || (m->id == METRIC_SOURCE_LAG &&
 			       counter_read(&now->lag) == SOURCE_METER_NO_LAG))
 		return;
-	metrics_text_of(
-	    &m->text, "source", s->name, counter_at(now, m->offset));
+	put_of(m, "source", s->name, counter_at(now, m->offset));
 }
 
 /* An age is counted in milliseconds. */
 static void
-put_histogram(struct metrics *m, const struct source_meter *s)
+put_times(struct metrics *m, const struct source_meter *s)
 {
 	const char *name = s->name;
 	bool age = m->id == METRIC_MESSAGE_AGE;
-	struct metrics_gathered all = {0};
+	struct gathered all = {0};
 	for (; s != NULL; s = named(atomic_load(&s->next), name))
-		metrics_text_gather(&all, age ? &s->age : &s->seconds);
-	metrics_text_histogram(
-	    &m->text, "source", name, &all, age ? 1000 : 1);
+		gather(&all, age ? &s->age : &s->seconds);
+	put_histogram(m, "source", name, &all, age ? 1000 : 1);
 }
 
-/* Also those that are 0: a first one is to be seen as an increase. */
 static void
-put_outcomes(struct metrics *m, const struct source_meter *s)
+put_word(struct metrics *m, const struct source_meter *s, const char *label,
+    const char *word, size_t i)
 {
-	for (size_t i = 0; i < MESSAGE_COUNT_; i++)
-		metrics_text_of_two(&m->text, "source", s->name, "outcome",
-		    source_meter_outcome((enum message_outcome)i),
-		    sum_of_source(s, m->offset, i));
+	put_of_two(m, "source", s->name, label, word,
+	    sum_of_source(s, m->offset, i));
 }
 
+/*
+ * A sample for each word, also where it is 0: a first one is to be seen as an
+ * increase.  Of a broker that has no transactions there are no samples.
+ */
 static void
-put_dead_letters(struct metrics *m, const struct source_meter *s)
+put_words(struct metrics *m, const struct source_meter *s)
 {
 	static const enum message_outcome reasons[] = {
 #define MESSAGE_OUTCOME(name, word)
 #define MESSAGE_REASON(name, word) MESSAGE_##name,
 #include "tbl/message_outcomes.h"
 	};
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		metrics_text_of_two(&m->text, "source", s->name, "reason",
-		    source_meter_outcome(reasons[i]),
-		    sum_of_source(s, m->offset, reasons[i]));
-}
-
-static void
-put_lost(struct metrics *m, const struct source_meter *s)
-{
-	for (size_t i = 0; i < BROKER_LOSS_COUNT_; i++)
-		metrics_text_of_two(&m->text, "source", s->name, "how",
-		    source_meter_loss((enum broker_loss)i),
-		    sum_of_source(s, m->offset, i));
-}
-
-/* Of a broker that has none there are no samples. */
-static void
-put_transactions(struct metrics *m, const struct source_meter *s)
-{
-	if (sum_of_source(s, offsetof(struct source_meter, transacts), 0) == 0)
-		return;
-	for (size_t i = 0; i < BROKER_TRANSACTION_COUNT_; i++)
-		metrics_text_of_two(&m->text, "source", s->name, "result",
-		    source_meter_transaction((enum broker_transaction)i),
-		    sum_of_source(s, m->offset, i));
+	enum { REASONS = sizeof reasons / sizeof *reasons };
+	bool transacts = m->id == METRIC_TRANSACTIONS &&
+	    sum_of_source(s, offsetof(struct source_meter, transacts), 0) > 0;
+	if (m->id == METRIC_MESSAGES)
+		for (unsigned i = 0; i < MESSAGE_COUNT_; i++)
+			put_word(m, s, "outcome", source_meter_outcome(i), i);
+	else if (m->id == METRIC_DEAD_LETTERS)
+		for (unsigned i = 0; i < REASONS; i++)
+			put_word(m, s, "reason",
+			    source_meter_outcome(reasons[i]), reasons[i]);
+	else if (m->id == METRIC_SOURCE_LOST)
+		for (unsigned i = 0; i < BROKER_LOSS_COUNT_; i++)
+			put_word(m, s, "how", source_meter_loss(i), i);
+	else if (transacts)
+		for (unsigned i = 0; i < BROKER_TRANSACTION_COUNT_; i++)
+			put_word(m, s, "result", source_meter_transaction(i),
+			    i);
 }
 
 static void
@@ -382,7 +466,7 @@ put_standing(struct metrics *m, const struct source_meter *s)
 {
 	const struct source_meter *now = present(s);
 	for (unsigned i = 0; now != NULL && i < STANDING_COUNT_; i++)
-		metrics_text_of_two(&m->text, "source", s->name, "reason",
+		put_of_two(m, "source", s->name, "reason",
 		    source_standing_word(1u << i),
 		    counter_read(&now->standing) >> i & 1);
 }
@@ -420,7 +504,7 @@ put_brokers(struct metrics *m)
 			up = up && counter_read(&other->up) != 0;
 		}
 		if (!shown)
-			metrics_text_of(&m->text, "broker", s->broker, up);
+			put_of(m, "broker", s->broker, up);
 	}
 }
 
@@ -437,7 +521,7 @@ put_relays(struct metrics *m)
 		    relays != NULL ? relays->meters.first : NULL;
 		for (; r != NULL; r = r->next)
 			if (!gauge || counter_read(&r->runs) > 0)
-				metrics_text_of(&m->text, "relay", r->name,
+				put_of(m, "relay", r->name,
 				    counter_at(r, m->offset));
 	}
 }
@@ -445,35 +529,14 @@ put_relays(struct metrics *m)
 /* --- the process --- */
 
 static void
-put_reloads(struct metrics *m)
-{
-	metrics_text_of(
-	    &m->text, "result", "loaded", m->admin->reloads[true]);
-	metrics_text_of(
-	    &m->text, "result", "refused", m->admin->reloads[false]);
-}
-
-static void
 put_certificates(struct metrics *m)
 {
 	const struct conf *conf = m->admin->now;
 	for (size_t i = 0; i < conf->n_listen; i++)
 		if (conf->listen[i].tls.certificate != NULL)
-			metrics_text_of(&m->text, "address",
+			put_of(m, "address",
 			    conf->listen[i].address.text,
 			    (uint64_t)conf->listen[i].tls.valid_until_s);
-}
-
-static void
-put_log_dropped(struct metrics *m)
-{
-	metrics_text_value(&m->text, log_dropped());
-}
-
-static void
-put_build_info(struct metrics *m)
-{
-	metrics_text_of(&m->text, "version", PACKAGE_VERSION, 1);
 }
 
 static void
@@ -481,8 +544,8 @@ put_cpu_seconds(struct metrics *m)
 {
 	struct rusage usage;
 	must(getrusage(RUSAGE_SELF, &usage) == 0);
-	metrics_text(&m->text, "%s", m->text.name);
-	metrics_text_seconds(&m->text,
+	put(m, "%s", m->name);
+	put_seconds_of(m,
 	    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
 		    1000000 +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
@@ -496,8 +559,7 @@ put_resident_bytes(struct metrics *m)
 	if (file == NULL)
 		return;
 	if (fscanf(file, "%*u %" SCNu64, &pages) == 1)
-		metrics_text_value(
-		    &m->text, pages * (uint64_t)sysconf(_SC_PAGESIZE));
+		put_value(m, pages * (uint64_t)sysconf(_SC_PAGESIZE));
 	fclose(file);
 }
 
@@ -512,15 +574,26 @@ put_open_fds(struct metrics *m)
 		count += entry->d_name[0] != '.';
 	closedir(folder);
 	/* All but the one that counts them. */
-	metrics_text_value(&m->text, count - 1);
+	put_value(m, count - 1);
 }
 
+/* Samples that need no look at the system. */
 static void
-put_start_time(struct metrics *m)
+put_known(struct metrics *m)
 {
-	int64_t ms = m->admin->started_ms;
-	metrics_text(&m->text, "%s %" PRId64 ".%03d\n", m->text.name,
-	    ms / 1000, (int)(ms % 1000));
+	const struct admin *admin = m->admin;
+	if (m->id == METRIC_RELOADS) {
+		put_of(m, "result", "loaded", admin->reloads[true]);
+		put_of(m, "result", "refused", admin->reloads[false]);
+	} else if (m->id == METRIC_LOG_DROPPED) {
+		put_value(m, log_dropped());
+	} else if (m->id == METRIC_BUILD_INFO) {
+		put_of(m, "version", PACKAGE_VERSION, 1);
+	} else {
+		put(m, "%s %" PRId64 ".%03d\n", m->name,
+		    admin->started_ms / 1000,
+		    (int)(admin->started_ms % 1000));
+	}
 }
 
 /* --- all of them --- */
@@ -542,8 +615,8 @@ static const struct {
     OF(REQUESTS, put_routes, series, outcomes),
     OF(RESPONSES, put_routes, series, classes),
     OF(OBSERVED, put_routes, series, observed),
-    BY(REQUEST_SECONDS, put_request_seconds),
-    BY(UPSTREAM_SECONDS, put_upstream_seconds),
+    BY(REQUEST_SECONDS, put_seconds),
+    BY(UPSTREAM_SECONDS, put_seconds),
     BY(STORE_SECONDS, put_store_seconds),
     BY(IN_FLIGHT, put_parts),
     BY(WAITING, put_parts),
@@ -552,22 +625,22 @@ static const struct {
     OF(JOURNAL_BLOCKED, put_sum, meter, journal_broken),
     OF(JOURNAL_FOREIGN, put_sum, meter, journal_foreign),
     OF(JOURNAL_DAMAGED, put_sum, meter, journal_aside),
-    BY(STORE_UP, put_store_up),
-    BY(STORE_MEMORY, put_store_memory),
-    BY(STORE_MEMORY_MAX, put_store_memory),
+    BY(STORE_UP, put_store),
+    BY(STORE_MEMORY, put_store),
+    BY(STORE_MEMORY_MAX, put_store),
     BY(CACHE_BYTES, put_parts),
     BY(CACHE_HITS, put_parts),
     OF(FENCED, put_sum, meter, fenced),
     OF(LEASES_LOST, put_sum, meter, leases_lost),
     BY(UPSTREAM_UP, put_targets),
     OF(CONNECTIONS, put_connections, meter, connections),
-    BY(RELOADS, put_reloads),
-    BY(LOG_DROPPED, put_log_dropped),
+    BY(RELOADS, put_known),
+    BY(LOG_DROPPED, put_known),
     BY(CERTIFICATE, put_certificates),
-    OF(SPUN, put_spun, meter, spun),
-    OF_SOURCE(MESSAGES, put_outcomes, outcomes),
-    OF_SOURCE(MESSAGE_SECONDS, put_histogram, seconds),
-    OF_SOURCE(MESSAGE_AGE, put_histogram, age),
+    OF(SPUN, put_sum, meter, spun),
+    OF_SOURCE(MESSAGES, put_words, outcomes),
+    OF_SOURCE(MESSAGE_SECONDS, put_times, seconds),
+    OF_SOURCE(MESSAGE_AGE, put_times, age),
     OF_SOURCE(SOURCE_IN_FLIGHT, put_gauge, in_flight),
     OF_SOURCE(SOURCE_HELD, put_gauge, held),
     OF_SOURCE(SOURCE_PARKED, put_gauge, parked),
@@ -576,21 +649,21 @@ static const struct {
     OF_SOURCE(SOURCE_GAP, put_gauge, gap),
     OF_SOURCE(SOURCE_STANDING, put_standing, standing),
     OF_SOURCE(SOURCE_PARTS_STANDING, put_gauge, parts_standing),
-    OF_SOURCE(SOURCE_LOST, put_lost, lost),
+    OF_SOURCE(SOURCE_LOST, put_words, lost),
     OF_SOURCE(SOURCE_REBALANCES, put_counter, rebalances),
-    OF_SOURCE(DEAD_LETTERS, put_dead_letters, dead_letters),
+    OF_SOURCE(DEAD_LETTERS, put_words, dead_letters),
     OF_SOURCE(RESULTS, put_counter, results),
-    OF_SOURCE(TRANSACTIONS, put_transactions, transactions),
+    OF_SOURCE(TRANSACTIONS, put_words, transactions),
     BY(BROKER_UP, put_brokers),
     OF(RELAY_EVENTS, put_relays, relay_meter, events),
     OF(RELAY_LAG, put_relays, relay_meter, lag),
     OF(RELAY_LOST, put_relays, relay_meter, lost),
     OF(RELAY_UP, put_relays, relay_meter, up),
-    BY(BUILD_INFO, put_build_info),
+    BY(BUILD_INFO, put_known),
     BY(CPU_SECONDS, put_cpu_seconds),
     BY(RESIDENT_BYTES, put_resident_bytes),
     BY(OPEN_FDS, put_open_fds),
-    BY(START_TIME, put_start_time),
+    BY(START_TIME, put_known),
 #undef OF
 #undef BY
 #undef OF_SOURCE
@@ -630,11 +703,11 @@ admin_metrics_write(
 	    .workers = admin->workers,
 	    .n_workers = admin->conf->workers,
 	    .records = records,
-	    .text = {out, NULL},
+	    .out = out,
 	};
 	for (m.id = 0; m.id < METRIC_COUNT_; m.id++) {
-		m.text.name = texts[m.id].name;
-		metrics_text(&m.text, "%s", texts[m.id].head);
+		m.name = texts[m.id].name;
+		put(&m, "%s", texts[m.id].head);
 		write_metric(&m);
 	}
 }

@@ -84,22 +84,6 @@ compare_latest(const void *one, const void *other)
 	return (a < b) - (a > b);
 }
 
-static json_t *
-duplicate_json(const struct duplicate *one)
-{
-	json_t *json = json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "route",
-	    admin_json_text(span_str(one->route)), "would",
-	    duplicates_word(one->would), "key_id", one->key_id, "request_id",
-	    admin_json_text(span_str(one->request_id)), "time",
-	    admin_json_time(one->at_ms), "first_request_id",
-	    admin_json_text(span_str(one->first_request_id)), "first_time",
-	    admin_json_time(one->first_ms));
-	if (one->status != 0)
-		json_object_set_new(
-		    json, "first_status", json_integer(one->status));
-	return json;
-}
-
 /* Of all workers, the latest first. */
 static json_t *
 duplicates_json(const struct admin *admin)
@@ -112,8 +96,22 @@ duplicates_json(const struct admin *admin)
 		count += duplicates_read(
 		    &admin->workers[i]->duplicates, all + count);
 	qsort(all, count, sizeof *all, compare_latest);
-	for (size_t i = 0; i < count && i < DUPLICATES_MAX; i++)
-		json_array_append_new(list, duplicate_json(&all[i]));
+	for (size_t i = 0; i < count && i < DUPLICATES_MAX; i++) {
+		const struct duplicate *one = &all[i];
+		json_array_append_new(list,
+		    json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o*}",
+			"route", admin_json_text(span_str(one->route)),
+			"would", duplicates_word(one->would),
+			"key_id", one->key_id,
+			"request_id",
+			admin_json_text(span_str(one->request_id)),
+			"time", admin_json_time(one->at_ms),
+			"first_request_id",
+			admin_json_text(span_str(one->first_request_id)),
+			"first_time", admin_json_time(one->first_ms),
+			"first_status",
+			one->status != 0 ? json_integer(one->status) : NULL));
+	}
 	free(all);
 	return list;
 }

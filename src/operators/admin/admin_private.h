@@ -33,7 +33,7 @@ _Static_assert((int)ADMIN_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
 struct worker;
 
-/* What all requests share; admin.c makes it and ends it. */
+/* The part that all requests share; admin.c makes it and ends it. */
 struct admin {
 	struct loop *loop;
 	const struct conf *conf; /* of the start: what no reload changes */
@@ -52,7 +52,7 @@ struct admin {
 	struct machines machines;
 	bool draining;
 
-	/* What it was told to show (struct admin_view). */
+	/* It was told to show this (struct admin_view). */
 	const char *address;
 	const char *const *listen;
 	size_t n_listen;
@@ -60,7 +60,7 @@ struct admin {
 	int64_t started_ms;            /* since 1970 */
 };
 
-/* What an operator says that happened; spans of the request's body. */
+/* The outcome that an operator knows of; spans of the request's body. */
 struct admin_outcome {
 	int status;
 	struct fields fields;
@@ -69,7 +69,7 @@ struct admin_outcome {
 
 struct admin_request;
 
-/* What a request may bring. */
+/* A request may bring this. */
 enum admin_takes {
 	ADMIN_TAKES_ANY,     /* no body; its own function reads the query */
 	ADMIN_TAKES_NOTHING, /* neither a body nor a query */
@@ -81,7 +81,7 @@ enum admin_takes {
 	ADMIN_TAKES_OUTCOME, /* a whole answer */
 };
 
-/* What can be asked for: a row of the table in admin_request.c. */
+/* An endpoint: a row of the table in admin_request.c. */
 struct admin_endpoint {
 	const char *method;
 	/* {id} stands for a key_id, {name} for any segment. */
@@ -173,7 +173,7 @@ void admin_request_budget(struct admin *admin, const struct conf *conf);
 
 /* The main thread answers. */
 enum after admin_status_health(struct admin_request *a);
-/* Whether new claims are taken, or all of /status. */
+/* Tells if new claims are taken, or all of /status. */
 enum { ADMIN_STATUS_READY, ADMIN_STATUS_ALL };
 enum after admin_status(struct admin_request *a);
 /* Complaints as the log has them, and those of a reload that is now. */
@@ -182,9 +182,9 @@ json_t *admin_status_reload(
     const char *member, const struct complaints *complaints);
 /* The samples of all workers. */
 enum after admin_status_metrics(struct admin_request *a);
-/* What keys that exist depend on. */
+/* The configuration, as far as keys that exist depend on it. */
 enum after admin_status_configuration(struct admin_request *a);
-/* What routes that only observe would have done, and their last duplicates. */
+/* The duplicates of routes that only observe, and what they would have got. */
 enum after admin_observed(struct admin_request *a);
 
 /* A page of records that are not COMPLETED, the oldest change first. */
@@ -200,13 +200,8 @@ enum after admin_keys_order(struct admin_request *a);
  */
 enum after admin_sources_list(struct admin_request *a);
 enum after admin_sources_relays(struct admin_request *a);
-/* Pauses or resumes a source or relay, for all gateways. */
-enum {
-	ADMIN_PAUSE_SOURCE,
-	ADMIN_RESUME_SOURCE,
-	ADMIN_PAUSE_RELAY,
-	ADMIN_RESUME_RELAY,
-};
+/* Resumes a source, for all gateways; or pauses it; or a relay. */
+enum { ADMIN_PAUSE = 1, ADMIN_RELAY = 2 };
 enum after admin_sources_pause(struct admin_request *a);
 /* An operator means to set a source's group back (shared/floors.h). */
 enum after admin_sources_rewind(struct admin_request *a);

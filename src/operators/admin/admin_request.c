@@ -47,16 +47,16 @@ static const struct admin_endpoint endpoints[] = {
 	ACT_COMPLETE, false},
     {"GET", "/sources", admin_sources_list, ADMIN_TAKES_NOTHING, 0, false},
     {"POST", "/sources/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
-	ADMIN_PAUSE_SOURCE, false},
+	ADMIN_PAUSE, false},
     {"POST", "/sources/{name}/resume", admin_sources_pause, ADMIN_TAKES_NOTE,
-	ADMIN_RESUME_SOURCE, false},
+	0, false},
     {"POST", "/sources/{name}/rewind", admin_sources_rewind,
 	ADMIN_TAKES_REWIND, 0, false},
     {"GET", "/relays", admin_sources_relays, ADMIN_TAKES_NOTHING, 0, false},
     {"POST", "/relays/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
-	ADMIN_PAUSE_RELAY, false},
+	ADMIN_PAUSE | ADMIN_RELAY, false},
     {"POST", "/relays/{name}/resume", admin_sources_pause, ADMIN_TAKES_NOTE,
-	ADMIN_RESUME_RELAY, false},
+	ADMIN_RELAY, false},
     {"GET", "/messages", admin_messages_list, ADMIN_TAKES_ANY,
 	INQUIRY_MESSAGES, false},
     {"GET", "/messages/{name}", admin_messages_one, ADMIN_TAKES_NOTHING,
@@ -126,16 +126,6 @@ find_endpoint(struct admin_request *a)
 
 /* --- who asks --- */
 
-static bool
-needs_no_token(struct span path)
-{
-	for (int i = 0; i < N_ENDPOINTS; i++)
-		if (endpoints[i].open &&
-		    span_eq(path, span_str(endpoints[i].path)))
-			return true;
-	return false;
-}
-
 enum after
 admin_request_check(struct machine *machine)
 {
@@ -150,8 +140,10 @@ admin_request_check(struct machine *machine)
 	a->id = header_request_id(a->arena, &a->head.fields);
 	machine_name(&a->machine, a->id);
 	struct span path = a->head.target.spelling;
-	if (needs_no_token(path))
-		return find_endpoint(a);
+	for (int i = 0; i < N_ENDPOINTS; i++)
+		if (endpoints[i].open &&
+		    span_eq(path, span_str(endpoints[i].path)))
+			return find_endpoint(a);
 	if (!admin_auth_has_token(a)) {
 		a->more[a->n_more++] = (struct field){SPAN("WWW-Authenticate"),
 		    SPAN("Bearer realm=\"onceproxy admin\"")};
@@ -174,7 +166,7 @@ admin_request_check(struct machine *machine)
  * because a few bytes of JSON can make large trees.
  */
 enum {
-	/* What all but an answer needs: names, a scope, a note, 100 fields. */
+	/* Names, a scope, a note, 100 fields: all but an answer. */
 	SMALL_BYTES = 64 * 1024,
 	/* The interface's memory is this, or as much as four such bodies. */
 	BUDGET_BYTES = 64 * 1024 * 1024,
@@ -182,7 +174,7 @@ enum {
 	/* A list of 100 fields as pairs is the most that is asked for. */
 	DEPTH_MAX = 8,
 	VALUES_MAX = 1000,
-	/* What a value costs besides its text. */
+	/* A value costs so much besides its text. */
 	VALUE_BYTES = 256,
 };
 

@@ -124,25 +124,6 @@ admin_sources_surveyed(struct machine *machine)
 
 /* --- relays --- */
 
-/* What this gateway knows of a relay, whose meter is m. */
-static json_t *
-known_json(struct admin_request *a, struct relay_meter *m)
-{
-	struct relay_said said;
-	relay_meter_read(m, a->arena, &said);
-	bool runs = counter_read(&m->runs) > 0;
-	return json_pack("{s:b, s:o, s:o, s:I, s:I, s:o*, s:o}", "runs", runs,
-	    "up", runs ? json_boolean(counter_read(&m->up)) : json_null(),
-	    "lag", runs ? json_integer((json_int_t)counter_read(&m->lag))
-			: json_null(),
-	    "events", (json_int_t)counter_read(&m->events), "lost",
-	    (json_int_t)counter_read(&m->lost), "error",
-	    said.why[0] != '\0' ? admin_json_text(span_str(said.why)) : NULL,
-	    "paused",
-	    pause_json(said.paused_ms, span_str(said.who),
-		span_str(said.note)));
-}
-
 /* Where a relay brings events to; of a webhook the host alone is no secret. */
 static json_t *
 place_json(const struct conf_relay *relay)
@@ -159,24 +140,38 @@ place_json(const struct conf_relay *relay)
 	    "postgres", "broker", relay->broker->name, "table", relay->table);
 }
 
+/* A relay, and what this gateway knows of it. */
 static json_t *
 relay_json(struct admin_request *a, const struct conf_relay *relay)
 {
 	const struct admin *admin = a->admin;
 	json_t *object = place_json(relay);
-	for (int64_t i = 0; i < admin->conf->workers; i++) {
+	struct relay_meter *m = NULL;
+	for (int64_t i = 0; i < admin->conf->workers && m == NULL; i++) {
 		const struct relays *relays = relays_of(admin->workers[i]);
-		struct relay_meter *m =
-		    relays != NULL ? relays->meters.first : NULL;
+		m = relays != NULL ? relays->meters.first : NULL;
 		while (m != NULL && strcmp(m->name, relay->name) != 0)
 			m = m->next;
-		if (m == NULL)
-			continue;
-		json_t *known = known_json(a, m);
-		json_object_update(object, known);
-		json_decref(known);
-		break;
 	}
+	if (m == NULL)
+		return object;
+	struct relay_said said;
+	relay_meter_read(m, a->arena, &said);
+	bool runs = counter_read(&m->runs) > 0;
+	json_t *known = json_pack("{s:b, s:o, s:o, s:I, s:I, s:o*, s:o}",
+	    "runs", runs,
+	    "up", runs ? json_boolean(counter_read(&m->up)) : json_null(),
+	    "lag", runs ? json_integer((json_int_t)counter_read(&m->lag))
+			: json_null(),
+	    "events", (json_int_t)counter_read(&m->events),
+	    "lost", (json_int_t)counter_read(&m->lost),
+	    "error",
+	    said.why[0] != '\0' ? admin_json_text(span_str(said.why)) : NULL,
+	    "paused",
+	    pause_json(said.paused_ms, span_str(said.who),
+		span_str(said.note)));
+	json_object_update(object, known);
+	json_decref(known);
 	return object;
 }
 
@@ -240,30 +235,16 @@ admin_sources_absent(const struct admin_request *a, struct span name)
 
 /* --- pause and resume --- */
 
-static bool
-is_of_relay(const struct admin_request *a)
-{
-	return a->endpoint->what == ADMIN_PAUSE_RELAY ||
-	    a->endpoint->what == ADMIN_RESUME_RELAY;
-}
-
-static bool
-pauses(const struct admin_request *a)
-{
-	return a->endpoint->what == ADMIN_PAUSE_SOURCE ||
-	    a->endpoint->what == ADMIN_PAUSE_RELAY;
-}
-
 static const char *
 kind_of(const struct admin_request *a)
 {
-	return is_of_relay(a) ? "relay" : "source";
+	return a->endpoint->what & ADMIN_RELAY ? "relay" : "source";
 }
 
 enum after
 admin_sources_pause(struct admin_request *a)
 {
-	if (!is_of_relay(a))
+	if (!(a->endpoint->what & ADMIN_RELAY))
 		return source_named(a->conf, a->name) != NULL
 		    ? admin_request_to(a, ADMIN_ORDER, MORE)
 		    : admin_answer_problem(a, PROBLEM_NOT_FOUND,
@@ -284,7 +265,7 @@ admin_sources_order(struct machine *machine)
 	const char *name = arena_dup(a->arena, a->name).ptr;
 	struct span who = arena_printf(a->arena, "%s, %.*s",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
-	if (pauses(a))
+	if (a->endpoint->what & ADMIN_PAUSE)
 		pause_begin(&a->pause, a->admin->store, kind_of(a), name,
 		    who, a->note);
 	else
@@ -297,14 +278,11 @@ log_order(const struct admin_request *a, enum event event)
 {
 	struct logline line = log_begin(event);
 	log_span(&line, kind_of(a), a->name);
-	log_str(&line, "act", pauses(a) ? "pause" : "resume");
+	log_str(&line, "act",
+	    a->endpoint->what & ADMIN_PAUSE ? "pause" : "resume");
 	if (a->pause.op.op.error != 0)
 		log_str(&line, "error", error_message(a->pause.op.op.error));
-	if (a->note.len > 0)
-		log_span(&line, "note", a->note);
-	log_span(&line, "request_id", a->id);
-	log_span(&line, "client", a->x->client);
-	log_end(&line);
+	admin_answer_log(a, &line);
 }
 
 enum after
@@ -312,9 +290,10 @@ admin_sources_ordered(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	const struct pause_op *op = &a->pause;
+	bool of_relay = a->endpoint->what & ADMIN_RELAY;
 	if (op->op.op.error != 0) {
-		log_order(a, is_of_relay(a) ? EV_operator_relay_unsure
-					    : EV_operator_source_unsure);
+		log_order(a, of_relay ? EV_operator_relay_unsure
+				      : EV_operator_source_unsure);
 		return admin_answer_store_failed(a,
 		    arena_printf(a->arena,
 			"Redis did not answer, or refused. Look whether the "
@@ -326,8 +305,7 @@ admin_sources_ordered(struct machine *machine)
 		    arena_printf(a->arena,
 			"The %s is not paused. Nothing was changed.",
 			kind_of(a)));
-	log_order(a, is_of_relay(a) ? EV_operator_relay
-					       : EV_operator_source);
+	log_order(a, of_relay ? EV_operator_relay : EV_operator_source);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:o}", "name", admin_json_text(a->name),
 		"paused",
@@ -375,11 +353,7 @@ log_rewind(const struct admin_request *a, enum event event)
 		log_int(&line, "partitions", (int64_t)a->rewind.count);
 	else
 		log_str(&line, "error", error_message(a->rewind.op.op.error));
-	if (a->note.len > 0)
-		log_span(&line, "note", a->note);
-	log_span(&line, "request_id", a->id);
-	log_span(&line, "client", a->x->client);
-	log_end(&line);
+	admin_answer_log(a, &line);
 }
 
 enum after

@@ -154,18 +154,20 @@ reload_file(struct serve *s)
 	    conf_restart_has_events(s->conf, next, &complaints);
 	if (fits) {
 		conf_restart_needed(s->conf, next, &complaints);
-		admin_reload_partial(s->admin, &complaints);
+		admin_reload_tell(
+		    s->admin, ADMIN_RELOAD_PARTIAL, &complaints);
 		conf_load_log(next, &complaints, EV_reload_partial);
 		key_changes_find(s->now, next, &complaints);
 		conf_load_place(next, &complaints);
-		admin_reload_keys(s->admin, &complaints);
+		admin_reload_tell(s->admin, ADMIN_RELOAD_KEYS, &complaints);
 		conf_load_log(next, &complaints, EV_reload_keys);
 		log_warnings(next);
 		adopt_conf(s, next);
 	} else {
 		if (next != NULL)
 			conf_load_place(next, &complaints);
-		admin_reload_refused(s->admin, &complaints);
+		admin_reload_tell(
+		    s->admin, ADMIN_RELOAD_REFUSED, &complaints);
 		complaints_log(&complaints, s->conf->file, EV_reload_refused);
 		service_manager_tell("READY=1");
 	}
