@@ -210,7 +210,7 @@ take_note_and_attempt(struct admin_request *a)
 	return NULL;
 }
 
-/* Their names, as in "orders/0", which are read where they are needed. */
+/* A list of partitions' names is read where it is needed. */
 static const char *
 check_partitions(const json_t *list)
 {

@@ -120,7 +120,7 @@ has(struct span text, struct span part)
 	return memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
 }
 
-/* It is of the route, and its label, first request or key_id is as sought. */
+/* The record has the route, and the text where people would look for it. */
 static bool
 is_sought(const struct admin_request *a, const struct record_view *record)
 {
@@ -221,7 +221,7 @@ admin_keys_ask_record(struct machine *machine)
 	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
-/* Of a lookup by key, the next of the records that it may be is looked at. */
+/* A lookup by key goes on to the next record that the key may have. */
 static enum after
 not_there(struct admin_request *a)
 {
@@ -302,7 +302,7 @@ refuse_answered(struct admin_request *a, char *file)
 	return admin_answer_problem(a, PROBLEM_CONFLICT, detail);
 }
 
-/* The file in which its answer waits, which the caller frees; or NULL. */
+/* Returns the journal's file that has its answer (to be freed), or NULL. */
 static char *
 waiting_answer(const struct admin_request *a)
 {

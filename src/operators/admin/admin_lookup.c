@@ -13,7 +13,7 @@
 /* A key, or the values that a derived one is made of, has so many readings. */
 enum { VALUES_MAX = 6, READINGS_MAX = 1 << VALUES_MAX };
 
-/* An operator asks for the records of these. */
+/* The request of an operator: a key, or the values of a derived one. */
 struct lookup {
 	struct span namespace;
 	struct fields scope;
@@ -72,7 +72,7 @@ add_candidate(struct admin_request *a, const struct wanted *wanted,
 
 /* --- of the values of a derived key --- */
 
-/* A text read as JSON, where that is a number or a boolean; else NULL. */
+/* Reads a text as JSON; NULL where that is no number and no boolean. */
 static json_t *
 other_reading(const json_t *text)
 {
@@ -143,7 +143,7 @@ is_derived_of(const struct pointers *from, const struct pointers *pointers)
 
 /* --- all records that it may be --- */
 
-/* The keys of each reading of the values, where a key is made of these. */
+/* Adds a key for each reading of the values, where a key is made of them. */
 static void
 add_derived(struct admin_request *a, const struct wanted *wanted,
     const struct pointers *from)
@@ -308,7 +308,10 @@ read_asked(struct admin_request *a, struct lookup *asked)
 	return values_from_json(a, values, asked);
 }
 
-/* The first that is missing of what a key is made of; NULL: it is another. */
+/*
+ * Returns the first member that a key is made of and the values lack; NULL: the
+ * key is another.
+ */
 static const struct pointer *
 missing_of(const struct pointers *from, const struct pointers *pointers)
 {

@@ -216,7 +216,7 @@ admin_messages_seek(struct machine *machine)
 	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
 }
 
-/* view: what it was; NULL: not known. */
+/* view: the message before the act; NULL: it is not known. */
 static void
 log_act(const struct admin_request *a, enum event event,
     const struct message_view *view)
@@ -258,7 +258,7 @@ unsure(struct admin_request *a)
 	return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, detail);
 }
 
-/* Why a dead letter stays what it is. */
+/* Says why a dead letter stays one. */
 static struct span
 refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 {
@@ -301,7 +301,7 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 	    inquiry->refusal, detail.len > 0 ? ", " : "", SPAN_FMT(detail));
 }
 
-/* A broker that is not there yet has refused nothing: ask again. */
+/* A broker out of reach has refused nothing: the operator may ask again. */
 static enum after
 say_refused(struct admin_request *a, const struct inquiry *inquiry)
 {

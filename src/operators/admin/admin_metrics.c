@@ -95,7 +95,7 @@ put_of_two(struct metrics *m, const char *label, const char *of,
 	put(m, "} %" PRIu64 "\n", value);
 }
 
-/* The end of a sample: microseconds as seconds. */
+/* Ends a sample with microseconds, which are shown as seconds. */
 static void
 put_seconds_of(struct metrics *m, uint64_t us)
 {
@@ -108,7 +108,7 @@ struct gathered {
 	uint64_t sum;
 };
 
-/* How many were at most that long. */
+/* A bucket counts those that took at most so long as its bound. */
 static void
 put_bucket(struct metrics *m, const char *label, const char *of,
     const char *bound, uint64_t count)
@@ -196,7 +196,7 @@ put_seconds(struct metrics *m)
 	}
 }
 
-/* The i-th counter of a route, of all workers; nothing where it is 0. */
+/* Writes the i-th counter of a route, unless it is 0 in all workers. */
 static void
 put_of_route(struct metrics *m, const char *route, const char *label,
     const char *word, size_t i)
@@ -283,7 +283,7 @@ put_sum(struct metrics *m)
 	put_value(m, sum_of(m, m->offset) + own);
 }
 
-/* The sum of what parts of the workers count themselves. */
+/* Parts of a worker count these themselves. */
 static void
 put_parts(struct metrics *m)
 {

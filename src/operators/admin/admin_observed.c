@@ -84,7 +84,7 @@ compare_latest(const void *one, const void *other)
 	return (a < b) - (a > b);
 }
 
-/* Of all workers, the latest first. */
+/* The last duplicates of all workers, the latest first. */
 static json_t *
 duplicates_json(const struct admin *admin)
 {

@@ -25,6 +25,7 @@
  *                            └──────────────────────────────┴─ ANSWER ⇢
  *                                          ANSWERED           admin_answer.c
  */
+
 /* All that can be asked for; the methods of a path stand together. */
 static const struct admin_endpoint endpoints[] = {
     {"GET", "/", admin_page, ADMIN_TAKES_ANY, 0, false},
@@ -70,7 +71,7 @@ enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
 /* --- what is asked for --- */
 
-/* The same bytes, but for the segment in braces, which is taken. */
+/* Compares byte by byte, but takes the segment in the place of the braces. */
 static bool
 matches(const char *pattern, struct span path, struct admin_request *a)
 {
@@ -240,7 +241,7 @@ is_plain(struct span text)
 	return true;
 }
 
-/* Parses the body, if there is one; false: it is answered. */
+/* Parses the body, if there is one; false: the request is answered. */
 static bool
 parse_body(struct admin_request *a)
 {

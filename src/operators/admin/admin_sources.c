@@ -187,7 +187,7 @@ admin_sources_relays(struct admin_request *a)
 
 /* --- which one is named --- */
 
-/* NULL: no source has the name. */
+/* Returns the source of that name, or NULL. */
 static const struct conf_source *
 source_named(const struct conf *conf, struct span name)
 {
@@ -206,7 +206,7 @@ relay_named(const struct conf *conf, struct span name)
 	return NULL;
 }
 
-/* There is none of the name that was searched for; one may be like it. */
+/* Says that none has the name, and which one has a similar one. */
 static struct span
 absent(const struct admin_request *a, const char *kind,
     const struct nearest *nearest)

@@ -9,7 +9,7 @@
 #include "operators/admin/admin_metrics.h"
 #include "operators/admin/admin_private.h"
 
-/* Without a secret (conf/show_running.h). */
+/* It has no secret (conf/show_running.h). */
 enum after
 admin_status_configuration(struct admin_request *a)
 {
@@ -68,14 +68,14 @@ admin_status_probe(struct machine *machine)
 	return admin_request_to(a, ADMIN_PROBED, WAIT);
 }
 
-/* A sentence, while Redis answers and is not given new claims. */
+/* Says why Redis, which answers, is not given new claims; NULL: it is. */
 static const char *
 fault_of(const struct admin *admin)
 {
 	return store_is_up(admin->store) ? store_fault(admin->store) : NULL;
 }
 
-/* One that cannot be written takes no new claims. */
+/* A worker whose journal cannot be written takes no new claims. */
 static bool
 is_journal_writable(const struct admin *admin)
 {

@@ -84,7 +84,7 @@ send_all(int fd, const char *bytes, size_t len)
 	return true;
 }
 
-/* All that comes until the other side closes, and a NUL. */
+/* Reads until the other side closes, and adds a NUL. */
 static bool
 read_to_end(int fd, char **ret_bytes, size_t *ret_len)
 {

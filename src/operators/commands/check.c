@@ -71,7 +71,7 @@ say_untold(const char *against, const char *message)
 	fprintf(stderr, "onceproxy check: %s: %s\n", against, message);
 }
 
-/* HOST:PORT, of which a URL may have a slash behind it, or unix:/path. */
+/* Reads HOST:PORT, behind which a URL may have a slash, or unix:/path. */
 static bool
 read_address(const char *against, struct address *ret_address)
 {
@@ -171,7 +171,7 @@ print_result_as_json(const char *file, const struct complaints *complaints)
 	json_decref(all);
 }
 
-/* Adds the warnings; false where what it is compared with cannot be. */
+/* Adds warnings; false where it cannot be compared with what was named. */
 static bool
 review(const struct conf *conf, const char *against,
     struct complaints *complaints)

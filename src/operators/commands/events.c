@@ -21,7 +21,7 @@
 #include "operators/probe/events_query.h"
 
 enum { WELL = 0, REFUSED = 1, WRONG_USAGE = 2 };
-/* Between tries to reach a Redis, and between looks at a cluster. */
+/* Pauses between tries to reach a Redis, and between reads of a cluster. */
 enum { RETRY_MS = 500, CLUSTER_MS = 100 };
 
 struct events_command {
@@ -44,7 +44,7 @@ on_interrupt(int number)
 
 /* --- where it begins --- */
 
-/* Exactly so many digits; false: others. */
+/* Takes exactly so many digits; false where there are fewer. */
 static bool
 take_digits(struct span *text, size_t count, int *ret_number)
 {
@@ -156,7 +156,7 @@ say_loss(void *arg, const char *words)
 	say_words(words);
 }
 
-/* Takes the message; each is said once. */
+/* Takes the message, and says it unless it was the last one said. */
 static void
 say_away(struct events_command *command, char *message, bool again)
 {
@@ -208,7 +208,7 @@ print_event(const struct events_command *command, const json_t *event)
 
 /* --- reading --- */
 
-/* All that there is now; false, with a message: Redis is away. */
+/* Prints all that there is now; false, with a message: Redis is away. */
 static bool
 print_events(struct events_command *command, char **ret_message)
 {
@@ -272,7 +272,7 @@ read_on(struct events_command *command, char **ret_message)
 	return true;
 }
 
-/* Until the end; away is said of what was there before, and is no more. */
+/* Reads until the end; an exit status. */
 static int
 read_events(struct events_command *command)
 {

@@ -22,7 +22,7 @@ explain_json(const struct conf *conf)
 
 /* --- values --- */
 
-/* Strings without their quotes, lists with commas. */
+/* Writes strings without their quotes, and lists with commas. */
 static void
 write_value(FILE *out, json_t *value)
 {
@@ -233,7 +233,7 @@ is_same(const json_t *one, const json_t *other)
 	    (one != NULL && other != NULL && json_equal(one, other));
 }
 
-/* Where there is no object for it, it has its default all the same. */
+/* A setting of an object that is missing has its default all the same. */
 static json_t *
 setting_of(const struct option *option, const void *base)
 {
@@ -244,7 +244,7 @@ setting_of(const struct option *option, const void *base)
 	    : value;
 }
 
-/* A setting's mark, its path and its value. */
+/* Adds a setting's mark, its path and its value. */
 static void
 add_setting(const struct settings *settings, const struct option *option,
     const void *base)
@@ -276,7 +276,7 @@ add_setting(const struct settings *settings, const struct option *option,
 	json_decref(made);
 }
 
-/* One group, under its title. */
+/* Prints one group, under its title. */
 static void
 print_settings(const char *title, const char *name, struct settings settings,
     const void *base, size_t width)
@@ -321,7 +321,7 @@ has_others(const struct conf *conf, const struct conf_route *route)
 	return others;
 }
 
-/* Those of messages in and outcomes out. */
+/* Prints the settings of brokers, sources and relays. */
 static void
 print_messages(const struct conf *conf, size_t width)
 {

@@ -9,7 +9,7 @@
 #include "operators/commands/gateway.h"
 #include "operators/commands/print.h"
 
-/* The gateway gives so many at once. */
+/* A page of a list has so many at most. */
 enum { LIST_MAX = 1000 };
 
 /* --- where it is --- */

@@ -173,7 +173,7 @@ add_scope_file(struct keys_line *line, const char *name)
 	return well && line->scope != NULL;
 }
 
-/* "/POINTER=VALUE". */
+/* Adds a "/POINTER=VALUE". */
 static bool
 add_value(struct keys_line *line, const char *text)
 {
@@ -380,7 +380,7 @@ ask_person(
 
 /* --- asking the gateway --- */
 
-/* The answer is one record. */
+/* Asks about one record, and prints it. */
 static int
 ask_of_one(struct keys_line *line, const char *method, const char *target,
     json_t *in)
@@ -448,7 +448,7 @@ print_list(const struct keys_line *line, const json_t *keys, bool more)
 		    2 * line->limit);
 }
 
-/* "&NAME=VALUE" behind a target; nothing where there is no value. */
+/* Puts "&NAME=VALUE" behind a target, if there is a value. */
 static char *
 with_parameter(char *target, const char *name, const char *value)
 {
@@ -562,7 +562,7 @@ namespace_fits(const struct template *own, const char *given)
 	    given != NULL ? span_str(given) : SPAN("default"));
 }
 
-/* Adds a part of the scope where it is not given; how many that are. */
+/* Adds a part of the scope unless it is given; returns how many it added. */
 static size_t
 put_scope(FILE *out, const char *wanted, json_t *given)
 {
@@ -632,7 +632,7 @@ say_scopes(const struct conf_route *route, json_t *given, bool fits,
 	free(text);
 }
 
-/* By what the client sent; where nothing is found, by what else it may go. */
+/* Finds the record by what the client sent, or says what else leads to it. */
 static int
 look_up(struct keys_line *line, const char *query)
 {

@@ -29,7 +29,7 @@ open_stream_socket(int family)
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* "ADDRESS: WHAT: ERRNO", with what to do where it cannot be bound; false. */
+/* Says "ADDRESS: WHAT: ERRNO", and what to do about some; returns false. */
 static bool
 failed(const struct address *address, const char *what, char **ret_message)
 {
@@ -151,7 +151,7 @@ all_addresses(uint16_t port, struct sockaddr_storage *ret_sa)
 	return has_ipv6 ? sizeof in6 : sizeof in;
 }
 
-/* The address to listen on; false with a sentence where none is found. */
+/* Finds the address to listen on; false, with a sentence: there is none. */
 static bool
 find_address(const struct address *address, struct sockaddr_storage *ret_sa,
     socklen_t *ret_len, char **ret_message)
@@ -294,7 +294,7 @@ set_permissions(
 	return well;
 }
 
-/* The same socket for all workers. */
+/* Gives the same socket to all workers. */
 static bool
 share_socket(struct listening *l, size_t workers)
 {
@@ -379,7 +379,7 @@ add_listening(struct listeners *all, size_t entry)
 	return l;
 }
 
-/* The next of them; all is empty where it cannot be opened. */
+/* Opens the next one; where that fails, all is empty. */
 static bool
 open_next(struct listeners *all, const struct conf_listen *listen_on,
     size_t entry, char **ret_message)
@@ -488,7 +488,7 @@ listeners_inherit(const struct conf *conf, struct inherited *ret_inherited,
 	return ok;
 }
 
-/* The entry of conf->listen that an inherited socket is served as. */
+/* Finds the entry of conf->listen that an inherited socket is served as. */
 static bool
 find_entry(const struct conf *conf,
     const struct inherited_socket *socket, size_t place,
@@ -505,7 +505,7 @@ find_entry(const struct conf *conf,
 	return true;
 }
 
-/* The socket is ours from here on. */
+/* Takes the socket, which is ours from here on. */
 static bool
 take_next(struct listeners *all, struct inherited_socket *socket,
     size_t entry, char **ret_message)

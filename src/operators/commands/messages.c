@@ -163,7 +163,7 @@ ask_about(struct verbs_line *common, int i, const char *method,
 	return (int)code;
 }
 
-/* NULL: the note is no UTF-8. */
+/* Returns NULL where the note is no UTF-8. */
 static json_t *
 note_json(const struct messages_line *line)
 {

@@ -73,7 +73,7 @@ struct serve {
 
 /* --- signals --- */
 
-/* They come to the main thread alone, as events of its loop. */
+/* Signals come to the main thread alone, as events of its loop. */
 static void
 block_signals(sigset_t *ret_set)
 {
@@ -102,7 +102,7 @@ begin_drain(struct serve *s)
 		worker_post_drain(s->threads[i].worker);
 }
 
-/* The warnings of check; certificates have an event of their own. */
+/* Logs the warnings of check; certificates have an event of their own. */
 static void
 log_warnings(const struct conf *conf)
 {
@@ -115,7 +115,7 @@ log_warnings(const struct conf *conf)
 
 static void on_adopted(void *arg);
 
-/* Every worker, and the admin interface, takes it from here on. */
+/* Gives the configuration to every worker and to the admin interface. */
 static void
 adopt_conf(struct serve *s, const struct conf *next)
 {
@@ -174,7 +174,7 @@ reload_file(struct serve *s)
 	conf_unref(&next);
 }
 
-/* Logged when it is true: no worker serves the old one any more. */
+/* A reload is logged when no worker serves the old one any more. */
 static void
 on_adopted(void *arg)
 {
@@ -275,7 +275,7 @@ open_journals(struct serve *s, char **ret_message)
 
 /* --- the admin interface --- */
 
-/* It reads our members until the workers have ended. */
+/* The admin interface reads our members until the workers have ended. */
 static void
 start_admin(struct serve *s)
 {
@@ -310,7 +310,7 @@ log_ready(const struct serve *s)
 	service_manager_tell("READY=1");
 }
 
-/* The listening sockets, and then the journals; all of them or none. */
+/* Opens the listening sockets, then the journals; all of them or none. */
 static bool
 open_all(struct serve *s, char **ret_message)
 {

@@ -20,7 +20,7 @@ struct table {
 
 /* --- text --- */
 
-/* Of UTF-8: a byte that only goes on with a character. */
+/* A byte of UTF-8 that is not the first of its character. */
 static bool
 goes_on(char c)
 {
@@ -62,7 +62,7 @@ is_break(char before, char behind)
 	return strchr(" ,/-", before) != NULL && strchr(",/", behind) == NULL;
 }
 
-/* How many bytes of the text stand in a line of that width. */
+/* Returns how many bytes of the text fit a line of that width. */
 static size_t
 piece_of(const char *text, size_t width)
 {
@@ -138,7 +138,7 @@ widen(struct widths *widths, const char *text)
 	}
 }
 
-/* The column that gives way next; n: there is none. */
+/* Returns the column that gives way next; n where none can. */
 static size_t
 widest(const struct widths *widths, size_t n, bool cut_words)
 {
@@ -169,7 +169,7 @@ fit(struct widths *widths, size_t n, size_t most)
 	}
 }
 
-/* A blank that holds words together is one like any other then. */
+/* Prints text, in which a blank that holds words together is a plain one. */
 static void
 print_piece(struct span text)
 {
@@ -180,7 +180,7 @@ print_piece(struct span text)
 	}
 }
 
-/* One row, in as many lines as its longest cell needs. */
+/* Prints one row, in as many lines as its longest cell needs. */
 static void
 print_row(const char *const *cells, const struct widths *widths, size_t n,
     size_t indent)

@@ -9,13 +9,13 @@
 
 enum { PAUSE_MS = 1000 };
 
-/* The files of which the log has this look already. */
+/* Files that were logged already, of those that one round found changed. */
 struct files_told {
 	const char **files; /* borrowed */
 	size_t count;
 };
 
-/* Reads a file that has changed; several routes may name it: told once. */
+/* Reads a file again, and logs it once, though several routes may name it. */
 static void
 renew_keys(struct files_told *told, const struct conf_route *route,
     const struct conf_scope *scope)

@@ -50,7 +50,7 @@ say_unknown(const char *where, const char *kind, const char *given,
 	say_meant(dashes, nearest);
 }
 
-/* "a, b or c", with that before the last. */
+/* Says "a, b or c"; last is what stands before the last one. */
 static void
 say_names(const char *(*name_at)(size_t i), const char *last)
 {

@@ -41,7 +41,7 @@ print_value(const json_t *value)
 
 /* --- times --- */
 
-/* How far a time is from now; the caller frees the text; NULL: none. */
+/* Says how far a time is from now; to be freed; NULL: it is no time. */
 static char *
 age_text(const char *time)
 {
@@ -84,7 +84,7 @@ values_have(const json_t *objects, const char *name)
 	return false;
 }
 
-/* A cell; the caller frees it. */
+/* Makes the text of a cell, which the caller frees. */
 static char *
 cell_text(const struct values_column *column, const json_t *object)
 {

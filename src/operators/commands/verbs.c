@@ -72,7 +72,7 @@ print_help(const struct verbs *verbs, const struct verb *verb,
 		       "2 wrong usage\n", verbs->about);
 }
 
-/* The verb does not take it; perhaps one whose name goes on: --body-file. */
+/* The verb takes no such option, or one whose name goes on: --body-file. */
 static int
 wrong_option(
     const struct verbs *verbs, const struct verb *verb, const char *name)

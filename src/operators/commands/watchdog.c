@@ -5,7 +5,7 @@
 
 enum { SIGNS = 3 }; /* in the time after which we are taken for hung */
 
-/* Of a worker that has come round to its messages. */
+/* A worker has come round to its messages. */
 static void
 on_pong(void *arg)
 {
