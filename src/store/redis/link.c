@@ -2,32 +2,152 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <linux/sockios.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include "base/container.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "store/redis/handshake_private.h"
-#include "store/redis/link_private.h"
-#include "store/redis/news_private.h"
-#include "store/redis/open_socket.h"
+#include "base/test_build.h"
+#include "store/redis/info.h"
+#include "store/redis/link.h"
+#include "store/redis/reply_reader.h"
 #include "store/redis/resolve.h"
-#include "store/redis/silence_private.h"
 #include "store/redis/tls_session.h"
 
 enum {
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_MAX_MS = 1000,
 	PULSE_MS = 1000, /* between two signs of life */
+	MESSAGE_BYTES = 160,
+	READ_BYTES = 16 * 1024,
+	OUT_FIRST_BYTES = 1024,
+	OUT_KEPT_BYTES = 64 * 1024, /* of the buffer, once all has left */
+	LARGE_KERNEL_BYTES = 128 * 1024,
+	UNSEEN = -1, /* link_call.untaken, before the first look */
 };
 
-static void start(struct link *link);
-static void pulse(struct link *link);
+enum link_state {
+	LINK_DOWN,       /* until the timer fires, for the next try */
+	LINK_CONNECTING, /* until the handshake is over, or the timer fires */
+	LINK_UP,         /* the timer is the pulse's */
+};
 
-/* --- calls --- */
+struct link {
+	struct loop *loop;
+	const struct conf *conf;
+	const struct conf_redis *redis; /* of that */
+	struct link_events events;
+	char *channels; /* NULL: it sends and does not listen */
 
-/* The call that the next reply is for, which does not wait any more. */
+	/* Where it leads. */
+	char *socket;  /* NULL: TCP, to host and port */
+	char *host;    /* NULL: not yet known */
+	uint16_t port;
+	char *address; /* of host, as last resolved; NULL: never */
+	char *name;    /* that its certificate must have; NULL: host */
+	bool sentinel; /* it leads to a Sentinel */
+	bool large;
+	bool unpulsed;
+
+	/* Its life, from down to up and back. */
+	enum link_state state;
+	struct timer timer;
+	int64_t backoff_ms;
+	bool finding;       /* find was called and not yet answered */
+	bool tried_in_vain; /* an attempt has failed since it was last up */
+	struct resolve_lookup *lookup;
+	char message[MESSAGE_BYTES]; /* why it went down */
+	bool said_down; /* the log has it that it is down */
+	bool said_odd;  /* the log has it that it was told nonsense */
+
+	/* The connection. */
+	struct watch *watch; /* NULL: there is none */
+	int fd;
+	struct tls_session *tls; /* NULL: it has no TLS */
+	bool connecting; /* the socket; then it shakes hands, with TLS */
+	bool shaking;
+	bool secret;     /* a password may be in out */
+	unsigned wanted; /* what is watched for */
+	char *out;       /* what is to leave: from sent to len */
+	size_t size, len, sent;
+	int64_t given; /* bytes of all commands so far */
+	struct reply_reader *reader;
+	int64_t read_us; /* when the last bytes came; 0: none have */
+	struct hook flush;
+
+	/* The calls without a reply, as they were sent; the first is the next
+	 * to have one. */
+	struct link_call *calls;
+	struct link_call **calls_end;
+	struct link_call *pulse; /* of those; NULL: none is on its way */
+	unsigned handshake; /* replies of the handshake still to come */
+	bool subscribed;    /* Redis has confirmed that it listens */
+	bool telling;       /* a done() is told of its reply, or heard() */
+	bool doomed;        /* to be cut when that has returned */
+	struct redis_clock clock;
+};
+
+/* --- what the log hears --- */
+
+/* The password is never in it. */
+static void
+log_reason(const struct link *link, enum event event)
+{
+	struct logline line = log_begin(event);
+	if (link->socket != NULL || link->host != NULL)
+		log_str(&line, "redis",
+		    link->socket ? link->socket : link->host);
+	if (link->host != NULL)
+		log_int(&line, "port", link->port);
+	log_str(&line, "error", link->message);
+	log_end(&line);
+}
+
+static bool
+tells(const struct link *link, const char *message)
+{
+	return link->events.tells == NULL ||
+	    link->events.tells(link->events.arg, message);
+}
+
+/* Once each time that it goes down. */
+static void
+log_down(struct link *link)
+{
+	if (link->said_down || link->channels != NULL || link->sentinel ||
+	    link->events.unsaid)
+		return;
+	link->said_down = true;
+	if (tells(link, link->message))
+		log_reason(link, link->redis->cluster.count > 0
+			? EV_node_down
+			: EV_store_down);
+}
+
+static void
+log_up(struct link *link)
+{
+	if (link->said_down && tells(link, NULL))
+		log_event(link->redis->cluster.count > 0 ? EV_node_up
+							 : EV_store_up);
+	link->said_down = false;
+}
+
+/* --- going down --- */
+
+/* Takes out the call that the next reply is for; NULL: none waits. */
 static struct link_call *
 take_call(struct link *link)
 {
@@ -40,8 +160,6 @@ take_call(struct link *link)
 	return call;
 }
 
-/* --- down --- */
-
 static void
 set_message(struct link *link, const char *message)
 {
@@ -49,9 +167,29 @@ set_message(struct link *link, const char *message)
 		snprintf(link->message, sizeof link->message, "%s", message);
 }
 
+/* With a TCP reset. */
+static void
+close_connection(struct link *link)
+{
+	const struct linger linger = {.l_onoff = 1, .l_linger = 0};
+	setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+	watch_free(&link->watch);
+	close(link->fd);
+	tls_session_free(&link->tls);
+	reply_reader_free(&link->reader);
+	if (link->secret && link->out != NULL)
+		sodium_memzero(link->out, link->size);
+	free(link->out);
+	link->out = NULL;
+	link->size = link->len = link->sent = 0;
+	link->connecting = link->shaking = link->secret = false;
+	link->wanted = 0;
+	link->read_us = 0;
+}
+
 /* The connection is gone, or was never made. */
 static void
-went_down(struct link *link)
+go_down(struct link *link)
 {
 	bool was_up = link->state == LINK_UP;
 	link->state = LINK_DOWN;
@@ -63,48 +201,42 @@ went_down(struct link *link)
 					    : BACKOFF_FIRST_MS;
 	if (link->backoff_ms > BACKOFF_MAX_MS)
 		link->backoff_ms = BACKOFF_MAX_MS;
-	if (was_up) {
-		news_down(link);
-		link->events.changed(link->events.arg, false);
-	} else {
+	if (!was_up)
 		link->tried_in_vain = true;
-		news_down(link);
+	log_down(link);
+	if (was_up)
+		link->events.changed(link->events.arg, false);
+	else
 		link->events.failed(link->events.arg);
-	}
 }
 
-/* Those too that are sent while they end. */
+/* To be cut, for that reason (copied), once done() or heard() has returned. */
 static void
-end_calls(struct link *link)
+doom(struct link *link, const char *message)
 {
-	struct link_call *call;
-	while ((call = take_call(link)) != NULL)
-		call->done(call, NULL);
-}
-
-void
-link_doom(struct link *link, const char *message)
-{
-	if (link->doomed)
-		return;
-	set_message(link, message);
+	if (!link->doomed)
+		set_message(link, message);
 	link->doomed = true;
 }
 
 void
 link_reset(struct link *link, const char *message)
 {
+	struct link_call *call;
 	if (link->telling) {
-		link_doom(link, message);
+		doom(link, message);
 		return;
 	}
 	resolve_cancel(&link->lookup);
 	set_message(link, message);
-	bool connected = link->cable != NULL;
-	cable_free(&link->cable);
-	end_calls(link);
+	bool connected = link->watch != NULL;
+	if (connected)
+		close_connection(link);
+	/* Those too that are sent while others end. */
+	while ((call = take_call(link)) != NULL)
+		call->done(call, NULL);
 	if (connected || link->state != LINK_DOWN)
-		went_down(link);
+		go_down(link);
 }
 
 void
@@ -112,9 +244,9 @@ link_distrust(struct link *link, const char *message)
 {
 	if (link->doomed)
 		return;
-	link_doom(link, message);
+	doom(link, message);
 	if (!link->said_odd)
-		news_garbled(link);
+		log_reason(link, EV_store_garbled);
 	link->said_odd = true;
 }
 
@@ -130,176 +262,536 @@ link_move(struct link *link)
 	timer_set(&link->timer, 0);
 }
 
-/* When the last bytes came; 0: none have. */
-static int64_t
-read_us(const struct link *link)
-{
-	return link->cable != NULL ? cable_read_us(link->cable)
-					: 0;
-}
-
-/* It has taken longer than the configuration allows. */
+/* The connection has ended; an older reason to cut it is the true one. */
 static void
-time_is_up(struct link *link, const char *what)
+lose(struct link *link, const char *message)
 {
-	const struct conf_redis *store = &link->conf->store.redis;
-	char message[LINK_MESSAGE_BYTES];
-	snprintf(message, sizeof message, "%s within %s", what,
-	    link->redis == store ? "store.timeout" : "the broker's timeout");
-	link_reset(link, message);
-}
-
-/* The time for the handshake is over, unless it is just being answered. */
-static void
-give_up_connecting(struct link *link)
-{
-	int64_t heard_us = read_us(link);
-	int64_t left_ms =
-	    heard_us > 0 ? silence_left_since(link, heard_us) : 0;
-	if (left_ms > 0)
-		timer_set(&link->timer, left_ms);
-	else
-		time_is_up(link, link->finding ? "its location was not learned"
-					    : "no connection");
-}
-
-static void
-give_up_pulse(struct link *link)
-{
-	int64_t left_ms = silence_left_ms(link, link->pulse);
-	if (left_ms > 0)
-		timer_set(&link->timer, left_ms);
-	else
-		time_is_up(link, "no answer");
-}
-
-static void
-on_timer(void *arg)
-{
-	struct link *link = arg;
-	switch (link->state) {
-	case LINK_DOWN:
-		start(link);
-		break;
-	case LINK_CONNECTING:
-		give_up_connecting(link);
-		break;
-	case LINK_UP:
-		if (link->pulse != NULL)
-			give_up_pulse(link);
-		else
-			pulse(link);
-		break;
-	}
-}
-
-/* --- what the connection reports --- */
-
-/* An error may come unasked: Redis has too many connections. */
-static void
-hear_unasked(struct link *link, const redisReply *reply)
-{
-	if (link->subscribed)
-		handshake_heard(link, reply);
-	else if (reply->type == REDIS_REPLY_ERROR)
-		link_doom(link, reply->str);
-	else
-		link_distrust(link, "a reply that nobody asked for");
-}
-
-static bool
-on_replied(void *arg, const redisReply *reply)
-{
-	struct link *link = arg;
-	struct link_call *call = take_call(link);
-	link->telling = true;
-	if (call != NULL)
-		call->done(call, reply);
-	else
-		hear_unasked(link, reply);
-	link->telling = false;
-	return !link->doomed;
-}
-
-static void
-on_ended(void *arg, enum cable_end how, const char *message)
-{
-	struct link *link = arg;
-	if (how == CABLE_ODD)
-		link_distrust(link, message);
 	link_reset(link, link->doomed ? link->message : message);
 }
 
-/* All commands of this turn leave with one write. */
+/* What errno says of a read or write: whether the connection has ended. */
+static bool
+has_failed(struct link *link)
+{
+	if (errno == EAGAIN || errno == EINTR)
+		return false;
+	lose(link, link->tls != NULL && errno == EPROTO
+		? tls_session_message(link->tls)
+		: strerror(errno));
+	return true;
+}
+
+/* --- commands out --- */
+
+/*
+ * What has left makes room where it is most of the buffer, so that little is
+ * moved.  A buffer of a secret moves without leaving a copy.
+ */
+static void
+make_room(struct link *link, size_t more)
+{
+	size_t left = link->len - link->sent;
+	size_t size = link->size ? link->size : OUT_FIRST_BYTES;
+	if (link->sent < left)
+		size *= 2;
+	while (size < left + more)
+		size *= 2;
+	char *out = size != link->size ? mem_zero(size) : link->out;
+	if (left > 0)
+		memmove(out, link->out + link->sent, left);
+	if (out != link->out) {
+		if (link->secret && link->out != NULL)
+			sodium_memzero(link->out, link->size);
+		free(link->out);
+	}
+	link->out = out;
+	link->size = size;
+	link->len = left;
+	link->sent = 0;
+}
+
+void
+link_send(
+    struct link *link, struct link_call *call, const struct resp *command)
+{
+	must(link->state != LINK_DOWN);
+	link->given += (int64_t)command->len;
+	call->sent_us = call->moved_us = clock_us();
+	call->end = link->given;
+	call->untaken = UNSEEN;
+	call->next = NULL;
+	*link->calls_end = call;
+	link->calls_end = &call->next;
+	/* While the calls of a link that is lost end, this one joins them. */
+	if (link->watch == NULL)
+		return;
+	if (command->len > link->size - link->len)
+		make_room(link, command->len);
+	memcpy(link->out + link->len, command->bytes, command->len);
+	link->len += command->len;
+}
+
+static void
+want(struct link *link, unsigned wanted)
+{
+	if (link->wanted != wanted)
+		watch_want(link->watch, wanted);
+	link->wanted = wanted;
+}
+
+/*
+ * Writes what the other side has room for, and watches for more room where
+ * something is left.  False: the connection has ended.
+ */
+static bool
+write_out(struct link *link)
+{
+	if (link->sent < link->len) {
+		struct span rest = span_of(
+		    link->out + link->sent, link->len - link->sent);
+		ssize_t put = link->tls != NULL
+		    ? tls_session_put(link->tls, rest)
+		    : send(link->fd, rest.ptr, rest.len, MSG_NOSIGNAL);
+		if (put < 0 && has_failed(link))
+			return false;
+		link->sent += put > 0 ? (size_t)put : 0;
+	}
+	if (link->sent < link->len) {
+		want(link, WATCH_READ | WATCH_WRITE);
+		return true;
+	}
+	if (link->secret && link->out != NULL)
+		sodium_memzero(link->out, link->size);
+	link->secret = false;
+	link->len = link->sent = 0;
+	if (link->size > OUT_KEPT_BYTES) {
+		free(link->out);
+		link->out = NULL;
+		link->size = 0;
+	}
+	want(link, WATCH_READ);
+	return true;
+}
+
+/* All commands of this turn leave with one write, if none waits for room. */
 static bool
 on_flush(void *arg)
 {
 	struct link *link = arg;
-	if (link->cable != NULL)
-		cable_flush(link->cable);
+	if (link->watch != NULL && link->wanted == WATCH_READ &&
+	    !link->shaking && link->sent < link->len)
+		write_out(link);
 	return false;
+}
+
+/* --- commands of its own: handshake, subscription and pulse --- */
+
+struct own_call {
+	struct link_call call;
+	struct link *link;
+	bool may_fail;
+	int type; /* of its reply, where that is no error */
+};
+
+static struct link_call *
+send_own(struct link *link, size_t count, const char *const *words,
+    bool may_fail, int type,
+    void (*done)(struct link_call *call, const redisReply *reply))
+{
+	struct resp command = {0};
+	resp_begin(&command, count);
+	for (size_t i = 0; i < count; i++)
+		resp_arg(&command, span_str(words[i]));
+	struct own_call *own = mem_zero(sizeof *own);
+	own->link = link;
+	own->may_fail = may_fail;
+	own->type = type;
+	own->call.done = done;
+	link_send(link, &own->call, &command);
+	if (command.bytes != NULL)
+		sodium_memzero(command.bytes, command.len);
+	resp_clear(&command);
+	return &own->call;
+}
+
+/* Takes in what Redis has said; false: the link is to be cut. */
+static bool
+take_own_reply(const struct own_call *own, const redisReply *reply)
+{
+	struct link *link = own->link;
+	int64_t ms;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		if (!own->may_fail)
+			doom(link, reply->str);
+	} else if (reply->type == REDIS_REPLY_STRING &&
+	    !info_is_master(span_of(reply->str, reply->len)) &&
+	    INVARIANT(master_only)) {
+		doom(link, "Redis is a replica");
+	} else if (reply->type != own->type ||
+	    (reply->type == REDIS_REPLY_ARRAY && !resp_read_time(reply, &ms))) {
+		link_distrust(link, "a reply to another command");
+	} else if (reply->type == REDIS_REPLY_ARRAY) {
+		redis_clock_heard(
+		    &link->clock, ms, own->call.sent_us, clock_us());
+	}
+	return !link->doomed;
+}
+
+static void
+on_subscribed(struct link_call *call, const redisReply *reply)
+{
+	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
+	struct link *link = own->link;
+	free(own);
+	if (reply == NULL)
+		return;
+	if (resp_is_subscribed(reply, span_str(link->channels))) {
+		link->subscribed = true;
+		link->backoff_ms = BACKOFF_FIRST_MS;
+	} else if (reply->type == REDIS_REPLY_ERROR) {
+		if (link->events.refused != NULL)
+			link->events.refused(link->events.arg, reply->str);
+		doom(link, reply->str);
+	} else {
+		link_distrust(link, "a reply to another command");
+	}
+}
+
+static void
+come_up(struct link *link)
+{
+	link->state = LINK_UP;
+	link->tried_in_vain = false;
+	timer_clear(&link->timer);
+	if (link->channels != NULL) {
+		const char *subscribe[] = {"PSUBSCRIBE", link->channels};
+		send_own(link, 2, subscribe, false, REDIS_REPLY_ARRAY,
+		    on_subscribed);
+	} else {
+		/* At once (0) tries only what lived to see a pulse. */
+		link->backoff_ms = BACKOFF_FIRST_MS;
+		if (!link->unpulsed)
+			timer_set(&link->timer, PULSE_MS);
+	}
+	log_up(link);
+	link->events.changed(link->events.arg, true);
+}
+
+static void
+on_handshake(struct link_call *call, const redisReply *reply)
+{
+	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
+	struct link *link = own->link;
+	bool well = reply != NULL && take_own_reply(own, reply);
+	free(own);
+	if (well && --link->handshake == 0)
+		come_up(link);
+}
+
+static void
+shake_with(struct link *link, size_t count, const char *const *words,
+    bool may_fail, int type)
+{
+	link->handshake++;
+	send_own(link, count, words, may_fail, type, on_handshake);
+}
+
+/*
+ * Everything in one write: who we are, which database, a name for CLIENT LIST,
+ * the time, and PING, which a server that is still loading refuses.  A Sentinel
+ * has neither databases nor a clock, and one without a password refuses our
+ * AUTH, which is no fault: one that wants another password refuses PING.
+ */
+static void
+begin_handshake(struct link *link)
+{
+	const struct conf_redis *redis = link->redis;
+	char db[24];
+	snprintf(db, sizeof db, "%" PRId64, redis->db);
+	const char *auth[] = {"AUTH", redis->user, redis->password};
+	const char *auth_default[] = {"AUTH", redis->password};
+	const char *select[] = {"SELECT", db};
+	const char *name[] = {"CLIENT", "SETNAME", "onceproxy"};
+	const char *time[] = {"TIME"};
+	const char *role[] = {"INFO", "replication"};
+	const char *ping[] = {"PING"};
+	bool with_password = redis->password != NULL && !redis->managed;
+	link->handshake = 0;
+	if (with_password && redis->user != NULL)
+		shake_with(link, 3, auth, link->sentinel, REDIS_REPLY_STATUS);
+	else if (with_password)
+		shake_with(link, 2, auth_default, link->sentinel,
+		    REDIS_REPLY_STATUS);
+	if (redis->db != 0 && !link->sentinel)
+		shake_with(link, 2, select, false, REDIS_REPLY_STATUS);
+	shake_with(link, 3, name, true, REDIS_REPLY_STATUS);
+	if (!link->sentinel)
+		shake_with(link, 1, time, false, REDIS_REPLY_ARRAY);
+	/*
+	 * A server that somebody else named as the master may no longer be
+	 * one.  Where the user may not run INFO, the answer to the first write
+	 * will tell.
+	 */
+	if (link->events.find != NULL)
+		shake_with(link, 2, role, true, REDIS_REPLY_STRING);
+	shake_with(link, 1, ping, false, REDIS_REPLY_STATUS);
+}
+
+static void
+on_pulse(struct link_call *call, const redisReply *reply)
+{
+	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
+	struct link *link = own->link;
+	if (reply != NULL && take_own_reply(own, reply)) {
+		link->pulse = NULL;
+		link->said_odd = false;
+		link->backoff_ms = 0;
+		timer_set(&link->timer, PULSE_MS);
+	}
+	free(own);
+}
+
+/* Notices a Redis that fell silent even when no request needs it. */
+static void
+send_pulse(struct link *link)
+{
+	const char *words[] = {link->sentinel ? "PING" : "TIME"};
+	int type = link->sentinel ? REDIS_REPLY_STATUS : REDIS_REPLY_ARRAY;
+	timer_set(&link->timer, link->redis->timeout_ms);
+	link->pulse = send_own(link, 1, words, true, type, on_pulse);
+}
+
+/* --- replies in --- */
+
+/* For no call: a message, or an error (Redis has too many connections). */
+static void
+hear_unasked(struct link *link, const redisReply *reply)
+{
+	struct span message;
+	if (!link->subscribed) {
+		if (reply->type == REDIS_REPLY_ERROR)
+			doom(link, reply->str);
+		else
+			link_distrust(link, "a reply that nobody asked for");
+	} else if (!resp_read_message(
+		       reply, span_str(link->channels), &message)) {
+		link_distrust(link, "a message of an unexpected form");
+	} else {
+		link->said_odd = false;
+		link->events.heard(link->events.arg, message);
+	}
+}
+
+/* False: the connection has ended. */
+static bool
+take_replies(struct link *link)
+{
+	const redisReply *reply;
+	while ((reply = reply_reader_next(link->reader)) != NULL) {
+		struct link_call *call = take_call(link);
+		link->telling = true;
+		if (call != NULL)
+			call->done(call, reply);
+		else
+			hear_unasked(link, reply);
+		link->telling = false;
+		if (link->doomed) {
+			link_reset(link, link->message);
+			return false;
+		}
+	}
+	const char *fault = reply_reader_fault(link->reader);
+	if (fault == NULL)
+		return true;
+	link_distrust(link, fault);
+	link_reset(link, link->message);
+	return false;
+}
+
+/* TLS may hold more than the socket tells of. */
+static void
+read_in(struct link *link)
+{
+	char bytes[READ_BYTES];
+	do {
+		ssize_t got = link->tls != NULL
+		    ? tls_session_get(link->tls, bytes, sizeof bytes)
+		    : recv(link->fd, bytes, sizeof bytes, 0);
+		if (got == 0)
+			lose(link, "Server closed the connection");
+		else if (got < 0)
+			has_failed(link);
+		if (got <= 0)
+			return;
+		link->read_us = clock_us();
+		reply_reader_feed(link->reader, span_of(bytes, (size_t)got));
+		if (!take_replies(link))
+			return;
+	} while (link->tls != NULL && tls_session_has_more(link->tls));
 }
 
 /* --- connecting --- */
 
-static void
-fail(struct link *link, const char *message)
+/* False: the connection has ended, or waits. */
+static bool
+shake_hands(struct link *link)
 {
-	set_message(link, message);
-	went_down(link);
+	switch (tls_session_shake(link->tls)) {
+	case TLS_SESSION_READY:
+		link->shaking = false;
+		return true;
+	case TLS_SESSION_READS:
+		want(link, WATCH_READ);
+		return false;
+	case TLS_SESSION_WRITES:
+		want(link, WATCH_WRITE);
+		return false;
+	case TLS_SESSION_FAILED:
+		break;
+	}
+	lose(link, tls_session_message(link->tls));
+	return false;
 }
 
 static void
-attach(struct link *link, int fd)
+on_ready(void *arg, unsigned events)
 {
-	const struct cable_events events = {
-	    .replied = on_replied, .ended = on_ended, .arg = link};
-	struct tls_session *tls = NULL;
+	struct link *link = arg;
+	if (link->connecting) {
+		int error = 0;
+		socklen_t size = sizeof error;
+		if (!(events & WATCH_WRITE))
+			return;
+		link->connecting = false;
+		if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error,
+			&size) != 0)
+			error = errno;
+		if (error != 0) {
+			lose(link, strerror(error));
+			return;
+		}
+	}
+	if (link->shaking) {
+		if (!shake_hands(link))
+			return;
+		events = WATCH_READ | WATCH_WRITE; /* of the handshake's end */
+	}
+	if ((events & WATCH_WRITE) && !write_out(link))
+		return;
+	if (events & WATCH_READ)
+		read_in(link);
+}
+
+/* A socket that may still be connecting; -1: errno says why there is none. */
+static int
+open_socket(const struct sockaddr *to, socklen_t size)
+{
+	int fd = socket(
+	    to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, to, size) == 0 || errno == EINPROGRESS)
+		return fd;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static int
+open_tcp(const char *address, uint16_t port)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	struct addrinfo *list = NULL;
+	char digits[sizeof "65535"];
+	const int on = 1;
+	snprintf(digits, sizeof digits, "%u", (unsigned)port);
+	if (getaddrinfo(address, digits, &hints, &list) != 0) {
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
+	int fd = open_socket(list->ai_addr, list->ai_addrlen);
+	freeaddrinfo(list);
+	/* Commands are small, and each turn of the loop writes but once. */
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	return fd;
+}
+
+static int
+open_unix(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	size_t len = strlen(path);
+	if (len >= sizeof name.sun_path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(name.sun_path, path, len);
+	return open_socket((struct sockaddr *)&name, sizeof name);
+}
+
+/*
+ * The handshake's commands wait in out until the socket stands.  What is in it
+ * before all has left once is a secret: no copy of ours stays in memory.
+ */
+static void
+begin_connection(struct link *link, int fd)
+{
+	const int kernel_bytes = LARGE_KERNEL_BYTES;
 	if (fd < 0) {
-		fail(link, strerror(errno));
+		link_reset(link, strerror(errno));
 		return;
 	}
+	link->fd = fd;
 	if (link->redis->tls.on && link->socket == NULL)
-		tls = tls_session_new(&link->redis->tls,
+		link->tls = tls_session_new(&link->redis->tls,
 		    link->name != NULL ? link->name : link->host, fd);
-	link->cable = cable_new(link->loop, fd, tls, &events);
-	if (link->large)
-		cable_keep_queues_short(link->cable);
+	link->connecting = link->secret = true;
+	link->shaking = link->tls != NULL;
+	link->reader = reply_reader_new();
+	link->watch = watch_new(link->loop, fd, on_ready, link);
+	want(link, WATCH_READ | WATCH_WRITE);
+	if (link->large) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kernel_bytes,
+		    sizeof kernel_bytes);
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kernel_bytes,
+		    sizeof kernel_bytes);
+	}
 	link->given = 0;
-	handshake_begin(link);
+	begin_handshake(link);
 }
 
 static void
-connect_to(void *arg, const char *address)
+on_resolved(void *arg, const char *address)
 {
 	struct link *link = arg;
 	link->lookup = NULL;
 	if (address == NULL) {
-		fail(link, "the host has no address");
+		link_reset(link, "the host has no address");
 		return;
 	}
 	free(link->address);
 	link->address = mem_str(span_str(address));
-	attach(link, open_socket_tcp(address, link->port));
+	begin_connection(link, open_tcp(address, link->port));
 }
 
 static void
-go(struct link *link)
+connect_to_host(struct link *link)
 {
 	const char *host = link->host;
 	uint8_t binary[sizeof(struct in6_addr)];
 	if (link->socket != NULL)
-		attach(link, open_socket_unix(link->socket));
+		begin_connection(link, open_unix(link->socket));
 	else if (inet_pton(AF_INET, host, binary) == 1 ||
 	    inet_pton(AF_INET6, host, binary) == 1)
-		connect_to(link, host);
+		on_resolved(link, host);
 	else
 		link->lookup =
-		    resolve_start(link->loop, host, connect_to, link);
+		    resolve_start(link->loop, host, on_resolved, link);
 }
 
 static void
-start(struct link *link)
+begin_connecting(struct link *link)
 {
 	link->state = LINK_CONNECTING;
 	timer_set(&link->timer, link->redis->timeout_ms);
@@ -307,7 +799,7 @@ start(struct link *link)
 	if (link->finding)
 		link->events.find(link->events.arg);
 	else
-		go(link);
+		connect_to_host(link);
 }
 
 void
@@ -319,53 +811,83 @@ link_found(struct link *link, const char *host, uint16_t port)
 	free(link->host);
 	link->host = mem_str(span_str(host));
 	link->port = port;
-	go(link);
+	connect_to_host(link);
 }
 
-/* --- up --- */
+/* --- silence --- */
 
-void
-link_came_up(struct link *link)
+/* How long it may still be silent, in ms, where something moved last then. */
+static int64_t
+left_since(const struct link *link, int64_t moved_us)
 {
-	link->state = LINK_UP;
-	link->tried_in_vain = false;
-	/* An immediate retry (0) is for a link that lived to see a pulse. */
-	if (link->channels == NULL)
-		link->backoff_ms = BACKOFF_FIRST_MS;
-	timer_clear(&link->timer);
-	if (link->channels != NULL)
-		handshake_subscribe(link);
-	else if (!link->unpulsed)
-		timer_set(&link->timer, PULSE_MS);
-	news_up(link);
-	link->events.changed(link->events.arg, true);
+	int64_t left_us =
+	    moved_us + link->redis->timeout_ms * 1000 - clock_us();
+	return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
-/* Notices a Redis that fell silent even when no request needs it. */
+/*
+ * Bytes of a reply that come are a sign of life for every call.  Bytes of a
+ * command that leave are one for that command and those behind it alone, and
+ * only until the other side has taken them: the kernel of a server that is
+ * frozen takes small commands all the same.
+ */
+int64_t
+link_left_ms(struct link *link, struct link_call *call)
+{
+	if (link->watch == NULL)
+		return 0;
+	if (call->untaken != 0) {
+		int64_t before = call->untaken;
+		int in_kernel = 0;
+		if (ioctl(link->fd, SIOCOUTQ, &in_kernel) != 0)
+			in_kernel = 0;
+		int64_t untaken = call->end - link->given +
+		    (int64_t)(link->len - link->sent) + in_kernel;
+		call->untaken = untaken > 0 ? untaken : 0;
+		/* At the first look, it is still on its way. */
+		if (before == UNSEEN ? untaken > 0 : untaken < before)
+			call->moved_us = clock_us();
+	}
+	if (call->moved_us < link->read_us)
+		call->moved_us = link->read_us;
+	return left_since(link, call->moved_us);
+}
+
 static void
-pulse(struct link *link)
+on_timer(void *arg)
 {
-	timer_set(&link->timer, link->redis->timeout_ms);
-	link->pulse = handshake_pulse(link);
+	struct link *link = arg;
+	const char *what = "no answer";
+	int64_t left_ms = 0;
+	if (link->state == LINK_DOWN) {
+		begin_connecting(link);
+		return;
+	}
+	if (link->state == LINK_UP) {
+		if (link->pulse == NULL) {
+			send_pulse(link);
+			return;
+		}
+		left_ms = link_left_ms(link, link->pulse);
+	} else {
+		/* The handshake may just be being answered. */
+		if (link->read_us > 0)
+			left_ms = left_since(link, link->read_us);
+		what = link->finding ? "its location was not learned"
+				     : "no connection";
+	}
+	if (left_ms > 0) {
+		timer_set(&link->timer, left_ms);
+		return;
+	}
+	char message[MESSAGE_BYTES];
+	snprintf(message, sizeof message, "%s within %s", what,
+	    link->redis == &link->conf->store.redis ? "store.timeout"
+						    : "the broker's timeout");
+	link_reset(link, message);
 }
 
-void
-link_listens(struct link *link)
-{
-	link->subscribed = true;
-	link->backoff_ms = BACKOFF_FIRST_MS;
-}
-
-void
-link_lives(struct link *link)
-{
-	link->pulse = NULL;
-	link->said_odd = false;
-	link->backoff_ms = 0;
-	timer_set(&link->timer, PULSE_MS);
-}
-
-/* --- life --- */
+/* --- its owner's --- */
 
 struct link *
 link_new(struct loop *loop, const struct conf *conf,
@@ -402,7 +924,8 @@ link_free(struct link **link)
 	*link = NULL;
 	if (l == NULL)
 		return;
-	news_freed(l);
+	if (l->said_down)
+		(void)tells(l, NULL);
 	l->said_down = true; /* our own doing is no news */
 	link_reset(l, "closed");
 	timer_clear(&l->timer);
@@ -426,29 +949,6 @@ bool
 link_is_hopeful(const struct link *link)
 {
 	return link->state != LINK_UP && !link->tried_in_vain;
-}
-
-void
-link_send(
-    struct link *link, struct link_call *call, const struct resp *command)
-{
-	must(link->state != LINK_DOWN);
-	link->given += (int64_t)command->len;
-	call->sent_us = clock_us();
-	call->next = NULL;
-	*link->calls_end = call;
-	link->calls_end = &call->next;
-	silence_begin(link, call);
-	/* While the calls of a link that is lost end, this one joins them. */
-	if (link->cable != NULL)
-		cable_give(link->cable,
-		    span_of(command->bytes, command->len));
-}
-
-int64_t
-link_left_ms(struct link *link, struct link_call *call)
-{
-	return silence_left_ms(link, call);
 }
 
 struct link_to

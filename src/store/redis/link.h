@@ -7,16 +7,17 @@
 #include "store/redis/resp.h"
 
 /*
- * One connection to Redis on a loop: it connects, shakes hands,
- * notices silence and connects again, by itself.  All commands of one turn of
- * the loop leave with one write at its end.  It knows nothing of records or
- * scripts.  Its owner's thread only.  A call belongs to whoever sends it, and
- * must live until its done is called.
+ * A connection to a Redis, kept on a loop: it connects, with TLS where the
+ * configuration says so, shakes hands, notices silence and connects again, by
+ * itself.  All commands of one turn of the loop leave with one write at its
+ * end, and replies come in the order of the commands.  It knows nothing of
+ * records or scripts.  Its owner's thread only.  A call belongs to whoever
+ * sends it, and must live until its done is called.
  */
 struct link;
 struct redisReply;
 
-/* Where a link leads; copied. */
+/* The server that a link leads to; copied. */
 struct link_to {
 	const char *socket; /* a Unix socket's path; NULL: host and port */
 	const char *host;   /* name or address; NULL: see find below */
@@ -29,8 +30,8 @@ struct link_to {
 	 */
 	bool large;
 	/*
-	 * No signs of life are asked for: it may block, its owner sends all the
-	 * time, and notices silence by link_left_ms.
+	 * The link asks for no signs of life: its commands may block, and its
+	 * owner sends all the time and notices silence by link_left_ms.
 	 */
 	bool unpulsed;
 };
@@ -77,9 +78,10 @@ struct link_events {
 	 */
 	bool unsaid;
 	/*
-	 * Several links tell of one Redis: whether the log is to hear that this
-	 * one is down, for the reason in message (NULL: that it is up again, or
-	 * freed).  It is asked once for each.  NULL: the log hears all.
+	 * Several links tell of one Redis: this decides whether the log hears
+	 * that the link is down, for the reason in message (NULL: that it is up
+	 * again, or freed).  It is called once for each.  NULL: the log hears
+	 * all.
 	 */
 	bool (*tells)(void *arg, const char *message);
 	void *arg;
@@ -101,7 +103,7 @@ void link_free(struct link **link);
 /* The answer to find; does nothing where the link has not asked. */
 void link_found(struct link *link, const char *host, uint16_t port);
 
-/* Whether calls can be sent: connected, and the handshake is over. */
+/* True where calls can be sent: it is connected, and has shaken hands. */
 bool link_is_up(const struct link *link);
 /*
  * True while the link is down but may be up in a moment: its first attempt
@@ -127,20 +129,22 @@ int64_t link_left_ms(struct link *link, struct link_call *call);
 void link_reset(struct link *link, const char *message);
 
 /*
- * What done() or heard() was told cannot be true, so nothing that comes behind
- * it can be believed: the link is cut as soon as that has returned, and the log
- * is told why.
+ * For done() and heard(), of a reply that cannot be true, so that nothing that
+ * comes behind it can be believed: the link is cut as soon as they have
+ * returned, and the log is told why.
  */
 void link_distrust(struct link *link, const char *message);
-/* Cuts it where Redis is at another address now: connects again at once. */
+/* Redis is at another address now: cuts it, and connects again at once. */
 void link_move(struct link *link);
 /*
- * Why it last went down; "" where it never did.  It lives until the next time.
+ * The reason why it last went down; "" where it never did.  It lives until the
+ * next time.
  */
 const char *link_message(const struct link *link);
 /*
- * Where the link leads now, by address where it is connected or was: another
- * link made with it leads to the same server.  The strings are the link's.
+ * The server that the link leads to now, by address where it is connected or
+ * was: another link made with it leads to the same one.  The strings are the
+ * link's.
  */
 struct link_to link_where(const struct link *link);
 /* Redis' clock as the link has last learnt it; it lives as long as the link. */

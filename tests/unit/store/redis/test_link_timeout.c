@@ -115,7 +115,7 @@ set_up(void **state)
 {
 	struct scene *scene = mem_zero(sizeof *scene);
 	struct complaints complaints = {0};
-	folder_make("silence", scene->folder);
+	folder_make("link_timeout", scene->folder);
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	snprintf(name.sun_path, sizeof name.sun_path, "%.90s/s",
 	    scene->folder);
@@ -354,5 +354,5 @@ main(void)
 	    TEST(what_waits_behind_a_large_command_waits_with_it),
 	    TEST(a_pulse_that_is_slow_keeps_the_link_up),
 	};
-	return cmocka_run_group_tests_name("silence", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("link_timeout", tests, NULL, NULL);
 }
