@@ -10,7 +10,7 @@
  * workers, started again when it dies, and ends with the gateway, however the
  * gateway ends (PR_SET_PDEATHSIG); one that an earlier gateway left behind is
  * ended first.  It knows nothing of what is stored there: workers reach it by a
- * link, as any other Redis.  Main thread only.
+ * link, as any other Redis.  Starting and ending block; main thread only.
  */
 struct managed;
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +23,6 @@
 #include "conf/load/conf_load.h"
 #include "lib/folder.h"
 #include "store/redis/managed.h"
-#include "store/redis/managed_process.h"
 
 /*
  * The private redis-server: there is one, it keeps its data, and it never
@@ -37,6 +37,42 @@ struct place {
 	char *socket;
 	const struct conf *conf;
 };
+
+/* True where that process is a redis-server that works in the folder. */
+static bool
+is_redis_of(pid_t pid, const char *folder)
+{
+	char name[64], cwd[PATH_MAX + 1], path[PATH_MAX + 1], comm[32] = "";
+	snprintf(name, sizeof name, "/proc/%d/cwd", (int)pid);
+	ssize_t len = readlink(name, cwd, sizeof cwd - 1);
+	if (len < 0 || realpath(folder, path) == NULL)
+		return false;
+	cwd[len] = '\0';
+	snprintf(name, sizeof name, "/proc/%d/comm", (int)pid);
+	FILE *file = fopen(name, "re");
+	if (file == NULL)
+		return false;
+	bool named = fgets(comm, sizeof comm, file) != NULL &&
+	    strncmp(comm, "redis", strlen("redis")) == 0;
+	fclose(file);
+	return named && strcmp(cwd, path) == 0;
+}
+
+/* The one that the folder's pid file names; 0: there is none. */
+static pid_t
+redis_of(const char *folder)
+{
+	int pid = 0;
+	char *name = mem_printf("%s/redis.pid", folder);
+	FILE *file = fopen(name, "re");
+	free(name);
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%d", &pid) != 1 || !is_redis_of(pid, folder))
+		pid = 0;
+	fclose(file);
+	return pid;
+}
 
 static int
 set_up(void **state)
@@ -65,7 +101,7 @@ static int
 tear_down(void **state)
 {
 	struct place *place = *state;
-	pid_t left = managed_process_find(place->folder);
+	pid_t left = redis_of(place->folder);
 	if (left != 0)
 		kill(left, SIGKILL);
 	conf_unref(&place->conf);
@@ -144,7 +180,7 @@ it_starts_safe_and_ends_with_its_gateway(void **state)
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_int_equal(stat(place->socket, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
-	pid_t pid = managed_process_find(place->folder);
+	pid_t pid = redis_of(place->folder);
 	assert_true(pid > 0);
 	managed_stop(&managed);
 	assert_null(managed);
@@ -182,7 +218,7 @@ on_look(void *arg)
 {
 	struct stopper *stopper = arg;
 	managed_reap(stopper->managed);
-	pid_t now = managed_process_find(stopper->place->folder);
+	pid_t now = redis_of(stopper->place->folder);
 	if ((now != 0 && now != stopper->before &&
 		says(stopper->place, "PING", "PONG")) ||
 	    ++stopper->looks > PATIENCE_MS / LOOK_MS)
@@ -202,7 +238,7 @@ one_that_dies_is_started_again_with_its_records(void **state)
 		    (char[]){(char)('1' + i), '\0'}));
 		struct stopper stopper = {.loop = loop, .managed = managed,
 		    .place = place,
-		    .before = managed_process_find(place->folder)};
+		    .before = redis_of(place->folder)};
 		assert_int_equal(kill(stopper.before, SIGKILL), 0);
 		timer_init(&stopper.timer, loop, on_look, &stopper);
 		timer_set(&stopper.timer, 0);
@@ -243,15 +279,15 @@ a_gateway_that_is_killed_leaves_no_orphan_and_no_lost_record(void **state)
 	pid_t gateway = fork_gateway(place);
 	EVENTUALLY(says(place, "PING", "PONG"));
 	assert_true(says(place, "SET k v PX 100000", "OK"));
-	pid_t before = managed_process_find(place->folder);
+	pid_t before = redis_of(place->folder);
 	kill(gateway, SIGKILL);
 	waitpid(gateway, NULL, 0);
 	/* The next gateway may find the Redis of the old one still running. */
 	struct loop *loop = loop_new();
 	struct managed *managed = start(loop, place);
-	assert_true(managed_process_find(place->folder) != before);
+	assert_true(redis_of(place->folder) != before);
 	assert_true(says(place, "GET k", "v"));
-	assert_false(managed_process_is(before, place->folder));
+	assert_false(is_redis_of(before, place->folder));
 	managed_stop(&managed);
 	loop_free(&loop);
 }
@@ -262,10 +298,10 @@ without_another_gateway_it_ends_all_the_same(void **state)
 	struct place *place = *state;
 	pid_t gateway = fork_gateway(place);
 	EVENTUALLY(says(place, "PING", "PONG"));
-	pid_t redis = managed_process_find(place->folder);
+	pid_t redis = redis_of(place->folder);
 	kill(gateway, SIGKILL);
 	waitpid(gateway, NULL, 0);
-	EVENTUALLY(!managed_process_is(redis, place->folder));
+	EVENTUALLY(!is_redis_of(redis, place->folder));
 }
 
 static void
@@ -286,11 +322,11 @@ one_that_an_earlier_gateway_left_is_ended_first(void **state)
 		_exit(127);
 	}
 	EVENTUALLY(says(place, "PING", "PONG") &&
-	    managed_process_find(place->folder) == orphan);
+	    redis_of(place->folder) == orphan);
 	assert_true(says(place, "SET k orphan PX 100000", "OK"));
 	managed = start(loop, place);
 	assert_int_equal(waitpid(orphan, NULL, WNOHANG), orphan);
-	assert_true(managed_process_find(place->folder) != orphan);
+	assert_true(redis_of(place->folder) != orphan);
 	assert_true(says(place, "GET k", "orphan"));
 	managed_stop(&managed);
 	loop_free(&loop);
@@ -312,7 +348,7 @@ a_process_that_is_no_redis_of_ours_is_left_alone(void **state)
 		else
 			fprintf(file, "%s", texts[i]);
 		fclose(file);
-		assert_int_equal(managed_process_find(place->folder), 0);
+		assert_int_equal(redis_of(place->folder), 0);
 	}
 	managed = start(loop, place);
 	managed_stop(&managed);
