@@ -14,7 +14,7 @@ struct master {
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
 	unsigned number; /* 0: none is known yet */
-	struct master_follower *followers;
+	struct list followers;
 };
 
 struct master *
@@ -22,6 +22,7 @@ master_new(void)
 {
 	struct master *master = mem_zero(sizeof *master);
 	must(pthread_mutex_init(&master->mutex, NULL) == 0);
+	list_init(&master->followers);
 	return master;
 }
 
@@ -32,7 +33,7 @@ master_free(struct master **master)
 	*master = NULL;
 	if (m == NULL)
 		return;
-	must(m->followers == NULL);
+	must(list_empty(&m->followers));
 	pthread_mutex_destroy(&m->mutex);
 	free(m);
 }
@@ -40,19 +41,19 @@ master_free(struct master **master)
 void
 master_set(struct master *master, const char *host, uint16_t port)
 {
+	struct master_follower *follower;
 	pthread_mutex_lock(&master->mutex);
 	snprintf(master->host, sizeof master->host, "%s", host);
 	master->port = port;
 	master->number++;
-	for (struct master_follower *f = master->followers; f != NULL;
-	     f = f->next)
-		eventfd_write(f->moved, 1);
+	LIST_EACH(follower, &master->followers, of_master)
+		eventfd_write(follower->moved, 1);
 	pthread_mutex_unlock(&master->mutex);
 }
 
 /* Reads the address; the number of that master, 0 where none is known. */
 static unsigned
-look(struct master *master, char ret_host[SENTINEL_HOST_BYTES],
+read_address(struct master *master, char ret_host[SENTINEL_HOST_BYTES],
     uint16_t *ret_port)
 {
 	pthread_mutex_lock(&master->mutex);
@@ -68,18 +69,18 @@ master_text(struct master *master)
 {
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
-	if (look(master, host, &port) == 0)
+	if (read_address(master, host, &port) == 0)
 		return NULL;
 	return strchr(host, ':') != NULL ? mem_printf("[%s]:%u", host, port)
 					 : mem_printf("%s:%u", host, port);
 }
 
 static void
-lead(struct master_follower *follower)
+lead_link(struct master_follower *follower)
 {
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
-	unsigned number = look(follower->master, host, &port);
+	unsigned number = read_address(follower->master, host, &port);
 	if (number == 0 || follower->link == NULL)
 		return;
 	if (follower->asked) {
@@ -98,7 +99,7 @@ on_moved(void *arg, unsigned events)
 	eventfd_t times;
 	(void)events;
 	eventfd_read(follower->moved, &times);
-	lead(follower);
+	lead_link(follower);
 }
 
 void
@@ -111,11 +112,7 @@ master_follower_init(
 	follower->watch = watch_new(loop, follower->moved, on_moved, follower);
 	watch_want(follower->watch, WATCH_READ);
 	pthread_mutex_lock(&master->mutex);
-	follower->next = master->followers;
-	follower->place = &master->followers;
-	if (follower->next != NULL)
-		follower->next->place = &follower->next;
-	master->followers = follower;
+	list_add_last(&master->followers, &follower->of_master);
 	pthread_mutex_unlock(&master->mutex);
 }
 
@@ -124,7 +121,7 @@ master_follower_find(struct master_follower *follower, struct link *link)
 {
 	follower->link = link;
 	follower->asked = true;
-	lead(follower);
+	lead_link(follower);
 }
 
 void
@@ -134,9 +131,7 @@ master_follower_end(struct master_follower *follower)
 	if (master == NULL)
 		return;
 	pthread_mutex_lock(&master->mutex);
-	*follower->place = follower->next;
-	if (follower->next != NULL)
-		follower->next->place = follower->place;
+	list_remove(&follower->of_master);
 	pthread_mutex_unlock(&master->mutex);
 	watch_free(&follower->watch);
 	close(follower->moved);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/list.h"
 #include "base/loop/loop.h"
 #include "store/redis/link.h"
 #include "store/redis/sentinel.h"
 
 /*
- * Where the master is that Redis Sentinels watch over: set by the thread that
- * asks them (sentinels.h), and followed by links, each on its owner's loop.  It
- * knows neither Sentinels nor what is sent on the links.  Any thread; a
- * follower is its owner's, as said below.
+ * The address of the master that Redis Sentinels watch over: the thread that
+ * asks them (sentinels.h) sets it, and links follow it, each on its owner's
+ * loop.  It knows neither Sentinels nor what is sent on the links.  Any thread;
+ * a follower is its owner's, as said below.
  */
 struct master;
 
@@ -27,13 +28,12 @@ void master_set(struct master *master, const char *host, uint16_t port);
 char *master_text(struct master *master);
 
 /*
- * What leads one link to the master.  It is a member of the link's owner, whose
+ * Leads one link to the master.  It is a member of the link's owner, whose
  * thread alone calls the functions below; they set all its fields.
  */
 struct master_follower {
 	struct master *master;
-	struct master_follower *next;
-	struct master_follower **place; /* what points to it */
+	struct list of_master; /* among its followers */
 	int moved; /* eventfd, written each time the master is set */
 	struct watch *watch;
 	struct link *link; /* NULL: it has never asked */

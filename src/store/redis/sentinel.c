@@ -32,12 +32,6 @@ sentinel_ask_address(struct resp *resp, const char *master)
 
 /* --- answers --- */
 
-static bool
-is_text(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_STRING;
-}
-
 /* Names of fields and their values, by turns. */
 bool
 sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
@@ -45,9 +39,7 @@ sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
 	if (reply->type != REDIS_REPLY_ARRAY)
 		return false;
 	for (size_t i = 0; i + 1 < reply->elements; i += 2)
-		if (is_text(reply->element[i]) &&
-		    is_text(reply->element[i + 1]) &&
-		    span_eq(resp_text(reply->element[i]), SPAN("config-epoch")))
+		if (span_eq(resp_text(reply->element[i]), SPAN("config-epoch")))
 			return digits_read(resp_text(reply->element[i + 1]),
 			    INT64_MAX, ret_epoch);
 	return false;
@@ -59,7 +51,6 @@ sentinel_read_address(const redisReply *reply,
 {
 	int64_t port;
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
 	    !place_is_host(resp_text(reply->element[0])) ||
 	    !digits_read(resp_text(reply->element[1]), UINT16_MAX, &port) ||
 	    port == 0)
@@ -98,8 +89,9 @@ voices_for(const struct sentinel_named *said, size_t count,
 	return voices;
 }
 
-static const struct sentinel_named *
-newest(const struct sentinel_named *said, size_t count)
+const struct sentinel_named *
+sentinel_choose(const struct sentinel_named *said, size_t count,
+    const struct sentinel_named *before)
 {
 	const struct sentinel_named *best = NULL;
 	for (size_t i = 0; i < count; i++) {
@@ -111,14 +103,6 @@ newest(const struct sentinel_named *said, size_t count)
 			    voices_for(said, count, best)))
 			best = &said[i];
 	}
-	return best;
-}
-
-const struct sentinel_named *
-sentinel_choose(const struct sentinel_named *said, size_t count,
-    const struct sentinel_named *before)
-{
-	const struct sentinel_named *best = newest(said, count);
 	if (best == NULL || before->host[0] == '\0' ||
 	    best->epoch > before->epoch || !INVARIANT(newest_master))
 		return best;

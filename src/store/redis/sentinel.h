@@ -6,8 +6,8 @@
 #include "store/redis/resp.h"
 
 /*
- * What Redis Sentinels say about a master, and which of them to believe.  It
- * knows no connection.  Pure; any thread.
+ * Reads what Redis Sentinels say about a master, and chooses which of them to
+ * believe.  It knows no connection.  Pure; any thread.
  *
  * Each Sentinel names a master together with the epoch of its configuration, a
  * number that every failover raises.  A Sentinel that was cut off from the
@@ -38,15 +38,15 @@ MUST_USE bool sentinel_read_epoch(
     const struct redisReply *reply, int64_t *ret_epoch);
 MUST_USE bool sentinel_read_address(const struct redisReply *reply,
     char ret_host[SENTINEL_HOST_BYTES], uint16_t *ret_port);
-/* Whether a message on the channel +switch-master is about that master. */
+/* True where a message on the channel +switch-master is about that master. */
 bool sentinel_tells_of(struct span message, const char *master);
 
 /* The same host and port; the epoch does not count. */
 bool sentinel_named_is_same(
     const struct sentinel_named *one, const struct sentinel_named *other);
 /*
- * Chooses whom to believe: said is what each Sentinel of a configuration says
- * now, before what was believed so far (host "": nothing).  NULL: nothing
+ * Chooses whom to believe: said has the answers of all Sentinels of a
+ * configuration, before the one believed so far (host "": none).  NULL: nothing
  * changes.  A master with no higher epoch than before (an operator has had the
  * master monitored anew) must be named by a majority of all.
  */

@@ -9,7 +9,7 @@
 #include "store/redis/master.h"
 #include "store/redis/sentinels.h"
 
-enum { LOOK_MS = 1000 };
+enum { ASK_MS = 1000 };
 
 struct sentinel {
 	struct sentinels *all;
@@ -22,6 +22,7 @@ struct sentinel {
 	bool tried;     /* it has answered or failed once */
 	bool said_lost; /* the log has it */
 	int64_t epoch;  /* as last answered; -1: not */
+	struct sentinel_named *said; /* its own in all->said */
 };
 
 struct sentinels {
@@ -37,62 +38,26 @@ struct sentinels {
 	struct sentinel list[];
 };
 
-static const char *
-name_of(const struct sentinels *all)
-{
-	return all->redis->master;
-}
-
 /* --- what all of them say --- */
-
-static void
-log_master(enum event event, const struct sentinel_named *from,
-    const struct sentinel_named *to)
-{
-	struct logline line = log_begin(event);
-	if (from != NULL) {
-		log_str(&line, "from", from->host);
-		log_int(&line, "from_port", from->port);
-	}
-	log_str(&line, "to", to->host);
-	log_int(&line, "to_port", to->port);
-	log_int(&line, "epoch", to->epoch);
-	log_end(&line);
-}
 
 static void
 believe(struct sentinels *all, const struct sentinel_named *named)
 {
 	bool known = all->known.host[0] != '\0';
-	bool same = sentinel_named_is_same(&all->known, named);
-	if (!same)
-		log_master(known ? EV_master_moved : EV_master_found,
-		    known ? &all->known : NULL, named);
-	all->known = *named;
-	if (!same)
-		master_set(all->master, named->host, named->port);
-}
-
-/*
- * The first belief waits for a majority, or for all to have been tried: the
- * first to answer may be the one that was cut off.
- */
-static bool
-may_choose(const struct sentinels *all, size_t named, size_t tried)
-{
-	return all->known.host[0] != '\0' || named > all->count / 2 ||
-	    tried == all->count;
-}
-
-static void
-log_unknown(struct sentinels *all, bool unknown)
-{
-	if (unknown && !all->said_unknown) {
-		struct logline line = log_begin(EV_master_unknown);
-		log_str(&line, "master", name_of(all));
+	if (!sentinel_named_is_same(&all->known, named)) {
+		struct logline line = log_begin(
+		    known ? EV_master_moved : EV_master_found);
+		if (known) {
+			log_str(&line, "from", all->known.host);
+			log_int(&line, "from_port", all->known.port);
+		}
+		log_str(&line, "to", named->host);
+		log_int(&line, "to_port", named->port);
+		log_int(&line, "epoch", named->epoch);
 		log_end(&line);
+		master_set(all->master, named->host, named->port);
 	}
-	all->said_unknown = unknown;
+	all->known = *named;
 }
 
 static void
@@ -103,49 +68,44 @@ choose(struct sentinels *all)
 		named += all->said[i].host[0] != '\0';
 		tried += all->list[i].tried;
 	}
-	if (!may_choose(all, named, tried))
+	/*
+	 * The first belief waits for a majority, or for all to have been tried:
+	 * the first to answer may be the one that was cut off.
+	 */
+	if (all->known.host[0] == '\0' && named <= all->count / 2 &&
+	    tried < all->count)
 		return;
 	const struct sentinel_named *best =
 	    sentinel_choose(all->said, all->count, &all->known);
 	if (best != NULL)
 		believe(all, best);
-	if (named > 0 || tried == all->count)
-		log_unknown(all, named == 0);
+	if (named > 0) {
+		all->said_unknown = false;
+	} else if (tried == all->count && !all->said_unknown) {
+		all->said_unknown = true;
+		struct logline line = log_begin(EV_master_unknown);
+		log_str(&line, "master", all->redis->master);
+		log_end(&line);
+	}
 }
 
 /* --- what one of them says --- */
 
-static struct sentinel_named *
-said_by(const struct sentinel *sentinel)
-{
-	return &sentinel->all->said[sentinel - sentinel->all->list];
-}
-
-/* It names no master now; message says why. */
+/* It names that master; or none (NULL), and why says why. */
 static void
-on_lost(struct sentinel *sentinel, const char *message)
+on_answer(struct sentinel *sentinel, const struct sentinel_named *named,
+    const char *why)
 {
-	*said_by(sentinel) = (struct sentinel_named){0};
+	bool lost = named == NULL;
+	*sentinel->said = lost ? (struct sentinel_named){0} : *named;
 	sentinel->tried = true;
-	if (!sentinel->said_lost) {
-		sentinel->said_lost = true;
-		struct logline line = log_begin(EV_sentinel_lost);
+	if (sentinel->said_lost != lost) {
+		sentinel->said_lost = lost;
+		struct logline line =
+		    log_begin(lost ? EV_sentinel_lost : EV_sentinel_back);
 		log_str(&line, "sentinel", sentinel->text);
-		log_str(&line, "error", message);
-		log_end(&line);
-	}
-	choose(sentinel->all);
-}
-
-static void
-on_named(struct sentinel *sentinel, const struct sentinel_named *named)
-{
-	*said_by(sentinel) = *named;
-	sentinel->tried = true;
-	if (sentinel->said_lost) {
-		sentinel->said_lost = false;
-		struct logline line = log_begin(EV_sentinel_back);
-		log_str(&line, "sentinel", sentinel->text);
+		if (lost)
+			log_str(&line, "error", why);
 		log_end(&line);
 	}
 	choose(sentinel->all);
@@ -160,7 +120,7 @@ on_epoch(struct link_call *call, const redisReply *reply)
 	sentinel->epoch = -1;
 	if (reply == NULL || sentinel_read_epoch(reply, &sentinel->epoch))
 		return;
-	on_lost(sentinel, reply->type == REDIS_REPLY_ERROR
+	on_answer(sentinel, NULL, reply->type == REDIS_REPLY_ERROR
 		? reply->str
 		: "its answer about the master cannot be read");
 }
@@ -175,9 +135,10 @@ on_address(struct link_call *call, const redisReply *reply)
 	if (reply == NULL || sentinel->epoch < 0)
 		return;
 	if (sentinel_read_address(reply, named.host, &named.port))
-		on_named(sentinel, &named);
+		on_answer(sentinel, &named, NULL);
 	else
-		on_lost(sentinel, "the address that it names cannot be read");
+		on_answer(sentinel, NULL,
+		    "the address that it names cannot be read");
 }
 
 static void
@@ -187,10 +148,10 @@ ask_sentinel(struct sentinel *sentinel)
 		return;
 	struct resp question = {0};
 	sentinel->asking = true;
-	sentinel_ask_epoch(&question, name_of(sentinel->all));
+	sentinel_ask_epoch(&question, sentinel->all->redis->master);
 	link_send(sentinel->asker, &sentinel->ask_epoch, &question);
 	resp_clear(&question);
-	sentinel_ask_address(&question, name_of(sentinel->all));
+	sentinel_ask_address(&question, sentinel->all->redis->master);
 	link_send(sentinel->asker, &sentinel->ask_address, &question);
 	resp_clear(&question);
 }
@@ -199,7 +160,7 @@ static void
 on_timer(void *arg)
 {
 	struct sentinels *all = arg;
-	timer_set(&all->timer, LOOK_MS);
+	timer_set(&all->timer, ASK_MS);
 	for (size_t i = 0; i < all->count; i++)
 		ask_sentinel(&all->list[i]);
 }
@@ -211,7 +172,7 @@ on_asker_failed(void *arg)
 {
 	struct sentinel *sentinel = arg;
 	if (!sentinel->all->ending)
-		on_lost(sentinel, link_message(sentinel->asker));
+		on_answer(sentinel, NULL, link_message(sentinel->asker));
 }
 
 /* A listener has no pulse of its own: when the asker is lost, so is it. */
@@ -247,7 +208,7 @@ static void
 on_heard(void *arg, struct span message)
 {
 	struct sentinel *sentinel = arg;
-	if (sentinel_tells_of(message, name_of(sentinel->all)))
+	if (sentinel_tells_of(message, sentinel->all->redis->master))
 		ask_sentinel(sentinel);
 }
 
@@ -292,9 +253,10 @@ sentinels_new(struct loop *loop, const struct conf *conf,
 	all->count = count;
 	all->said = mem_zero(count * sizeof *all->said);
 	timer_init(&all->timer, loop, on_timer, all);
-	timer_set(&all->timer, LOOK_MS);
+	timer_set(&all->timer, ASK_MS);
 	for (size_t i = 0; i < count; i++) {
 		all->list[i].all = all;
+		all->list[i].said = &all->said[i];
 		open_links(&all->list[i], loop, redis->sentinels.list[i]);
 	}
 	return all;

@@ -8,8 +8,8 @@
  * Asks the Sentinels that a configuration names where the master is, on one
  * thread for all stores of the process.  Each is asked all the time, because
  * one that was cut off from the others names an old master in good faith; a
- * message on +switch-master only makes it ask sooner.  What follows from all
- * their answers (sentinel.h) is set in the master (master.h).  It knows nothing
+ * message on +switch-master only makes it ask sooner.  It chooses from all
+ * their answers (sentinel.h) and sets the master (master.h).  It knows nothing
  * of the links that follow it.
  */
 struct master;
