@@ -5,9 +5,9 @@
 #include "conf/conf.h"
 
 /*
- * What Redis says of itself, which is the text of INFO ("name:value" lines),
- * and which of it makes that Redis unfit for us (tbl/faults.h).  It knows no
- * connection.  Pure; any thread.
+ * Reads the text of INFO, in which Redis describes itself ("name:value" lines),
+ * and says which of it makes that Redis unfit for us (tbl/faults.h).  It knows
+ * no connection.  Pure; any thread.
  */
 enum info_fault {
 	FAULT_NONE,
@@ -16,7 +16,7 @@ enum info_fault {
 #undef FAULT
 };
 
-/* Why no promise can be kept with such a Redis; FAULT_NONE: it can. */
+/* The reason why no promise can be kept with it; FAULT_NONE: it can. */
 enum info_fault info_fault(const struct conf *conf, struct span info);
 /*
  * The single checks, of the text alone: older than Redis 7; a master; able to
@@ -25,7 +25,7 @@ enum info_fault info_fault(const struct conf *conf, struct span info);
 bool info_is_old(struct span info);
 bool info_is_master(struct span info);
 bool info_may_evict(struct span info);
-/* How many replicas are online, that is, have caught up. */
+/* The number of replicas that are online, that is, have caught up. */
 int info_replicas(struct span info);
 /* The message of a fault; NULL for FAULT_NONE. */
 const char *info_fault_message(enum info_fault fault);

@@ -51,7 +51,7 @@ struct link {
 	struct link_events events;
 	char *channels; /* NULL: it sends and does not listen */
 
-	/* Where it leads. */
+	/* The server that it leads to. */
 	char *socket;  /* NULL: TCP, to host and port */
 	char *host;    /* NULL: not yet known */
 	uint16_t port;
@@ -147,7 +147,7 @@ log_up(struct link *link)
 
 /* --- going down --- */
 
-/* Takes out the call that the next reply is for; NULL: none waits. */
+/* Takes out the call that the next reply is for; NULL: no call waits. */
 static struct link_call *
 take_call(struct link *link)
 {
@@ -269,7 +269,7 @@ lose(struct link *link, const char *message)
 	link_reset(link, link->doomed ? link->message : message);
 }
 
-/* What errno says of a read or write: whether the connection has ended. */
+/* After a read or write: true where errno says that it has ended. */
 static bool
 has_failed(struct link *link)
 {
@@ -284,8 +284,8 @@ has_failed(struct link *link)
 /* --- commands out --- */
 
 /*
- * What has left makes room where it is most of the buffer, so that little is
- * moved.  A buffer of a secret moves without leaving a copy.
+ * Bytes that have left make room where they are most of the buffer, so that
+ * little is moved.  A buffer of a secret moves without leaving a copy.
  */
 static void
 make_room(struct link *link, size_t more)
@@ -373,7 +373,10 @@ write_out(struct link *link)
 	return true;
 }
 
-/* All commands of this turn leave with one write, if none waits for room. */
+/*
+ * All commands of this turn leave with one write.  Where the socket is watched
+ * for room, on_ready() writes.
+ */
 static bool
 on_flush(void *arg)
 {
@@ -393,12 +396,15 @@ struct own_call {
 	int type; /* of its reply, where that is no error */
 };
 
+/* Words end with NULL. */
 static struct link_call *
-send_own(struct link *link, size_t count, const char *const *words,
-    bool may_fail, int type,
+send_own(struct link *link, const char *const *words, bool may_fail, int type,
     void (*done)(struct link_call *call, const redisReply *reply))
 {
 	struct resp command = {0};
+	size_t count = 0;
+	while (words[count] != NULL)
+		count++;
 	resp_begin(&command, count);
 	for (size_t i = 0; i < count; i++)
 		resp_arg(&command, span_str(words[i]));
@@ -437,6 +443,20 @@ take_own_reply(const struct own_call *own, const redisReply *reply)
 	return !link->doomed;
 }
 
+/*
+ * "psubscribe", pattern, and how many patterns there are now; or "pmessage",
+ * pattern, channel, message.
+ */
+static bool
+is_of_channels(const struct link *link, const redisReply *reply,
+    struct span kind, size_t elements)
+{
+	return reply->type == REDIS_REPLY_ARRAY &&
+	    reply->elements == elements &&
+	    span_eq(resp_text(reply->element[0]), kind) &&
+	    span_eq(resp_text(reply->element[1]), span_str(link->channels));
+}
+
 static void
 on_subscribed(struct link_call *call, const redisReply *reply)
 {
@@ -445,7 +465,7 @@ on_subscribed(struct link_call *call, const redisReply *reply)
 	free(own);
 	if (reply == NULL)
 		return;
-	if (resp_is_subscribed(reply, span_str(link->channels))) {
+	if (is_of_channels(link, reply, SPAN("psubscribe"), 3)) {
 		link->subscribed = true;
 		link->backoff_ms = BACKOFF_FIRST_MS;
 	} else if (reply->type == REDIS_REPLY_ERROR) {
@@ -464,9 +484,8 @@ come_up(struct link *link)
 	link->tried_in_vain = false;
 	timer_clear(&link->timer);
 	if (link->channels != NULL) {
-		const char *subscribe[] = {"PSUBSCRIBE", link->channels};
-		send_own(link, 2, subscribe, false, REDIS_REPLY_ARRAY,
-		    on_subscribed);
+		const char *words[] = {"PSUBSCRIBE", link->channels, NULL};
+		send_own(link, words, false, REDIS_REPLY_ARRAY, on_subscribed);
 	} else {
 		/* At once (0) tries only what lived to see a pulse. */
 		link->backoff_ms = BACKOFF_FIRST_MS;
@@ -488,19 +507,13 @@ on_handshake(struct link_call *call, const redisReply *reply)
 		come_up(link);
 }
 
-static void
-shake_with(struct link *link, size_t count, const char *const *words,
-    bool may_fail, int type)
-{
-	link->handshake++;
-	send_own(link, count, words, may_fail, type, on_handshake);
-}
-
 /*
  * Everything in one write: who we are, which database, a name for CLIENT LIST,
- * the time, and PING, which a server that is still loading refuses.  A Sentinel
- * has neither databases nor a clock, and one without a password refuses our
- * AUTH, which is no fault: one that wants another password refuses PING.
+ * the time, the role, and PING, which a server that is still loading refuses.
+ * A Sentinel has neither databases nor a clock, and one without a password
+ * refuses our AUTH, which is no fault: one that wants another password refuses
+ * PING.  A server that somebody else named as the master may no longer be one;
+ * where the user may not run INFO, the answer to the first write will tell.
  */
 static void
 begin_handshake(struct link *link)
@@ -508,33 +521,35 @@ begin_handshake(struct link *link)
 	const struct conf_redis *redis = link->redis;
 	char db[24];
 	snprintf(db, sizeof db, "%" PRId64, redis->db);
-	const char *auth[] = {"AUTH", redis->user, redis->password};
-	const char *auth_default[] = {"AUTH", redis->password};
-	const char *select[] = {"SELECT", db};
-	const char *name[] = {"CLIENT", "SETNAME", "onceproxy"};
-	const char *time[] = {"TIME"};
-	const char *role[] = {"INFO", "replication"};
-	const char *ping[] = {"PING"};
-	bool with_password = redis->password != NULL && !redis->managed;
+	bool has_password = redis->password != NULL && !redis->managed;
+	const struct {
+		bool sent;
+		const char *words[4];
+		bool may_fail;
+		int type;
+	} commands[] = {
+	    {has_password && redis->user != NULL,
+		{"AUTH", redis->user, redis->password}, link->sentinel,
+		REDIS_REPLY_STATUS},
+	    {has_password && redis->user == NULL, {"AUTH", redis->password},
+		link->sentinel, REDIS_REPLY_STATUS},
+	    {redis->db != 0 && !link->sentinel, {"SELECT", db}, false,
+		REDIS_REPLY_STATUS},
+	    {true, {"CLIENT", "SETNAME", "onceproxy"}, true,
+		REDIS_REPLY_STATUS},
+	    {!link->sentinel, {"TIME"}, false, REDIS_REPLY_ARRAY},
+	    {link->events.find != NULL, {"INFO", "replication"}, true,
+		REDIS_REPLY_STRING},
+	    {true, {"PING"}, false, REDIS_REPLY_STATUS},
+	};
 	link->handshake = 0;
-	if (with_password && redis->user != NULL)
-		shake_with(link, 3, auth, link->sentinel, REDIS_REPLY_STATUS);
-	else if (with_password)
-		shake_with(link, 2, auth_default, link->sentinel,
-		    REDIS_REPLY_STATUS);
-	if (redis->db != 0 && !link->sentinel)
-		shake_with(link, 2, select, false, REDIS_REPLY_STATUS);
-	shake_with(link, 3, name, true, REDIS_REPLY_STATUS);
-	if (!link->sentinel)
-		shake_with(link, 1, time, false, REDIS_REPLY_ARRAY);
-	/*
-	 * A server that somebody else named as the master may no longer be
-	 * one.  Where the user may not run INFO, the answer to the first write
-	 * will tell.
-	 */
-	if (link->events.find != NULL)
-		shake_with(link, 2, role, true, REDIS_REPLY_STRING);
-	shake_with(link, 1, ping, false, REDIS_REPLY_STATUS);
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+		if (!commands[i].sent)
+			continue;
+		link->handshake++;
+		send_own(link, commands[i].words, commands[i].may_fail,
+		    commands[i].type, on_handshake);
+	}
 }
 
 static void
@@ -555,30 +570,31 @@ on_pulse(struct link_call *call, const redisReply *reply)
 static void
 send_pulse(struct link *link)
 {
-	const char *words[] = {link->sentinel ? "PING" : "TIME"};
+	const char *words[] = {link->sentinel ? "PING" : "TIME", NULL};
 	int type = link->sentinel ? REDIS_REPLY_STATUS : REDIS_REPLY_ARRAY;
 	timer_set(&link->timer, link->redis->timeout_ms);
-	link->pulse = send_own(link, 1, words, true, type, on_pulse);
+	link->pulse = send_own(link, words, true, type, on_pulse);
 }
 
 /* --- replies in --- */
 
-/* For no call: a message, or an error (Redis has too many connections). */
+/* No call waits: a message, or an error (Redis has too many connections). */
 static void
 hear_unasked(struct link *link, const redisReply *reply)
 {
-	struct span message;
-	if (!link->subscribed) {
-		if (reply->type == REDIS_REPLY_ERROR)
-			doom(link, reply->str);
-		else
-			link_distrust(link, "a reply that nobody asked for");
-	} else if (!resp_read_message(
-		       reply, span_str(link->channels), &message)) {
-		link_distrust(link, "a message of an unexpected form");
-	} else {
+	if (link->subscribed &&
+	    is_of_channels(link, reply, SPAN("pmessage"), 4) &&
+	    reply->element[2]->type == REDIS_REPLY_STRING &&
+	    reply->element[3]->type == REDIS_REPLY_STRING) {
 		link->said_odd = false;
-		link->events.heard(link->events.arg, message);
+		link->events.heard(
+		    link->events.arg, resp_text(reply->element[3]));
+	} else if (link->subscribed) {
+		link_distrust(link, "a message of an unexpected form");
+	} else if (reply->type == REDIS_REPLY_ERROR) {
+		doom(link, reply->str);
+	} else {
+		link_distrust(link, "a reply that nobody asked for");
 	}
 }
 
@@ -731,8 +747,8 @@ open_unix(const char *path)
 }
 
 /*
- * The handshake's commands wait in out until the socket stands.  What is in it
- * before all has left once is a secret: no copy of ours stays in memory.
+ * The handshake's commands wait in out until the socket stands.  Until all of
+ * it has left once it holds a secret: no copy of ours stays in memory.
  */
 static void
 begin_connection(struct link *link, int fd)
@@ -816,7 +832,7 @@ link_found(struct link *link, const char *host, uint16_t port)
 
 /* --- silence --- */
 
-/* How long it may still be silent, in ms, where something moved last then. */
+/* For so many ms it may still be silent, if something moved last then. */
 static int64_t
 left_since(const struct link *link, int64_t moved_us)
 {

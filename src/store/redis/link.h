@@ -115,11 +115,11 @@ bool link_is_hopeful(const struct link *link);
 void link_send(
     struct link *link, struct link_call *call, const struct resp *command);
 /*
- * How much longer, in ms, a call that was sent may go without a reply before
- * the connection counts as silent; 0: its time is up.  store.timeout is for
- * silence, not for bytes that flow: it begins anew whenever a byte of any reply
- * has come, and while the other side takes the bytes of this call, or of those
- * ahead of it, from our socket.
+ * The time, in ms, for which a call that was sent may still go without a reply
+ * before the connection counts as silent; 0: its time is up.  store.timeout is
+ * for silence, not for bytes that flow: it begins anew whenever a byte of any
+ * reply has come, and while the other side takes the bytes of this call, or of
+ * those ahead of it, from our socket.
  */
 int64_t link_left_ms(struct link *link, struct link_call *call);
 /*

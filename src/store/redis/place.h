@@ -26,8 +26,9 @@ bool place_read(struct span text, struct place *ret_place);
  */
 bool place_split(struct span text, struct span *ret_host, uint16_t *ret_port);
 /*
- * Whether it can be a host's name or address: up to 255 printable characters,
- * and not "?", which Redis says of a name that was never configured.
+ * True where it can be a host's name or address: up to 255 printable
+ * characters, and not "?", which Redis says of a name that was never
+ * configured.
  */
 bool place_is_host(struct span host);
 /* Compares bytes: two names of one server are two places. */

@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 /*
- * What Redis' clock shows, by our own (clock_us): a reply that says "it is T"
- * was made after we sent the command and before we had the reply.  So T less
- * our time of receipt is the least that the two clocks can be apart, and T less
- * our time of sending is the most.  Pure; one thread.
+ * Tells the time of Redis' clock by our own (clock_us): a reply that says "it
+ * is T" was made after we sent the command and before we had the reply.  So T
+ * less our time of receipt is the least that the two clocks can be apart, and T
+ * less our time of sending is the most.  Pure; one thread.
  */
 struct redis_clock {
 	bool known;
@@ -18,7 +18,7 @@ struct redis_clock {
 	int64_t jumped_us;
 };
 
-/* By so much; less is what clocks are apart in any case. */
+/* By so much it jumps; clocks are apart by less in any case. */
 #define REDIS_CLOCK_JUMP_US INT64_C(1000000)
 
 /* Thirteen digits, as a record has them: what is beyond is no time. */
@@ -48,7 +48,7 @@ redis_clock_heard(struct redis_clock *clock, int64_t redis_ms, int64_t sent_us,
 }
 
 /*
- * What Redis' clock shows at least when ours shows us; only where the clock is
+ * The least that Redis' clock shows when ours shows us; only where the clock is
  * known, as the next.
  */
 static inline int64_t
@@ -57,7 +57,7 @@ redis_clock_ms(const struct redis_clock *clock, int64_t us)
 	return (us + clock->apart_us) / 1000;
 }
 
-/* What it shows at most. */
+/* The most that it shows. */
 static inline int64_t
 redis_clock_latest_ms(const struct redis_clock *clock, int64_t us)
 {

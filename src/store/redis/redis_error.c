@@ -23,35 +23,22 @@ static const struct {
     [REDIS_ERROR_LIBRARY_EXISTS] = {"", 0},
 };
 
-static bool
-ends_with(struct span s, struct span end)
-{
-	return s.len >= end.len &&
-	    span_eq(span_from(s, s.len - end.len), end);
-}
-
-/* For errors that have no first word of their own. */
-static enum redis_error
-told_by_text(struct span error)
-{
-	if (span_eq(error, SPAN("ERR Function not found")))
-		return REDIS_ERROR_NO_FUNCTION;
-	if (span_starts(error, SPAN("ERR Library ")) &&
-	    ends_with(error, SPAN(" already exists")))
-		return REDIS_ERROR_LIBRARY_EXISTS;
-	return REDIS_ERROR_ERR;
-}
-
 enum redis_error
 redis_error_of(struct span error)
 {
+	const struct span exists = SPAN(" already exists");
 	struct span rest = error, word;
 	if (!span_next(&rest, ' ', &word) || word.len == 0)
 		return REDIS_ERROR_OTHER;
+	if (span_eq(error, SPAN("ERR Function not found")))
+		return REDIS_ERROR_NO_FUNCTION;
+	if (span_starts(error, SPAN("ERR Library ")) &&
+	    error.len >= exists.len &&
+	    span_eq(span_from(error, error.len - exists.len), exists))
+		return REDIS_ERROR_LIBRARY_EXISTS;
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
 		if (span_eq(word, span_str(errors[i].word)))
-			return i == REDIS_ERROR_ERR ? told_by_text(error)
-						    : (enum redis_error)i;
+			return (enum redis_error)i;
 	return REDIS_ERROR_OTHER;
 }
 

@@ -6,9 +6,9 @@
 #include "base/span.h"
 
 /*
- * What an error reply of Redis means to us (tbl/redis_errors.h).  Its first
- * word tells, and this is the one place that knows those words.  Pure; any
- * thread.
+ * The meaning that an error reply of Redis has for us (tbl/redis_errors.h).
+ * Its first word tells, and this is the one place that knows those words.
+ * Pure; any thread.
  */
 enum redis_error {
 	REDIS_ERROR_OTHER, /* unknown to us, or no error at all */

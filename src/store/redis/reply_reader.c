@@ -23,7 +23,7 @@ struct reply_reader {
 	redisReader *parser;
 	redisReplyObjectFunctions functions; /* the parser's */
 	struct arena *arena; /* of the reply that is being read */
-	struct arena *given; /* of the one that was returned last */
+	struct arena *given; /* of the one that was returned last; or NULL */
 	size_t bytes;    /* taken in since the last whole reply */
 	size_t elements; /* announced since then */
 	const char *fault;
@@ -35,19 +35,18 @@ static const char wrong_type[] = "a reply of a type that was not asked for";
 
 /* --- making replies --- */
 
-/* NULL for a connection that blocks. */
-static struct reply_reader *
-reader_of(const redisReadTask *task)
-{
-	return task->privdata;
-}
+/*
+ * A task's privdata is its reader, or NULL for a connection that blocks: what
+ * is taken then is freed by freeReplyObject().
+ */
 
 /* Ends the parser: it takes it for a lack of memory. */
 static void *
 reject_reply(const redisReadTask *task, const char *fault)
 {
-	if (reader_of(task) != NULL)
-		reader_of(task)->fault = fault;
+	struct reply_reader *reader = task->privdata;
+	if (reader != NULL)
+		reader->fault = fault;
 	return NULL;
 }
 
@@ -59,42 +58,12 @@ arena_of(struct reply_reader *reader)
 	return reader->arena;
 }
 
-/* Zeroed; of a connection that blocks it is freed by freeReplyObject(). */
 static void *
 take_zeroed(const redisReadTask *task, size_t bytes)
 {
-	struct reply_reader *reader = reader_of(task);
-	return reader != NULL ? arena_alloc(arena_of(reader), bytes)
-			      : mem_zero(bytes);
-}
-
-/* NULL where there is no memory. */
-static char *
-take_text(const redisReadTask *task, struct span text)
-{
-	struct reply_reader *reader = reader_of(task);
-	if (reader != NULL)
-		return arena_dup_large(arena_of(reader), text);
-	char *copy = malloc(text.len + 1);
-	if (copy == NULL)
-		return NULL;
-	memcpy(copy, text.ptr, text.len);
-	copy[text.len] = '\0';
-	return copy;
-}
-
-/* For twice as many elements. */
-static void
-enlarge(const redisReadTask *task, redisReply *array)
-{
-	size_t count = array->elements;
-	redisReply **element = take_zeroed(
-	    task, (count ? 2 * count : ROOM_FIRST) * sizeof *element);
-	if (count > 0)
-		memcpy(element, array->element, count * sizeof *element);
-	if (reader_of(task) == NULL)
-		free(array->element);
-	array->element = element;
+	return task->privdata != NULL
+	    ? arena_alloc(arena_of(task->privdata), bytes)
+	    : mem_zero(bytes);
 }
 
 /* Appends it to the array that it is part of, which grows as they come. */
@@ -107,8 +76,17 @@ make(const redisReadTask *task, int type)
 		return reply;
 	redisReply *array = task->parent->obj;
 	size_t count = array->elements;
-	if (count == 0 || (count >= ROOM_FIRST && !(count & (count - 1))))
-		enlarge(task, array);
+	/* Its room is ROOM_FIRST, and then always twice as much. */
+	if (count == 0 || (count >= ROOM_FIRST && !(count & (count - 1)))) {
+		redisReply **element = take_zeroed(
+		    task, (count ? 2 * count : ROOM_FIRST) * sizeof *element);
+		if (count > 0)
+			memcpy(element, array->element,
+			    count * sizeof *element);
+		if (task->privdata == NULL)
+			free(array->element);
+		array->element = element;
+	}
 	array->element[array->elements++] = reply;
 	return reply;
 }
@@ -119,7 +97,14 @@ on_string(const redisReadTask *task, char *text, size_t len)
 	if (task->type != REDIS_REPLY_STRING &&
 	    task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
 		return reject_reply(task, wrong_type);
-	char *copy = take_text(task, span_of(text, len));
+	char *copy;
+	if (task->privdata != NULL) {
+		copy = arena_dup_large(
+		    arena_of(task->privdata), span_of(text, len));
+	} else if ((copy = malloc(len + 1)) != NULL) {
+		memcpy(copy, text, len);
+		copy[len] = '\0';
+	}
 	if (copy == NULL)
 		return reject_reply(task, no_memory);
 	redisReply *reply = make(task, task->type);
@@ -138,7 +123,7 @@ typedef int count_type;
 static void *
 on_array(const redisReadTask *task, count_type count)
 {
-	struct reply_reader *reader = reader_of(task);
+	struct reply_reader *reader = task->privdata;
 	size_t before = reader != NULL ? reader->elements : 0;
 	size_t depth = 0;
 	for (redisReadTask *at = task->parent; at != NULL; at = at->parent)
@@ -252,22 +237,20 @@ reply_reader_feed(struct reply_reader *reader, struct span bytes)
  * is then the length of a string, which has not come as a whole.
  */
 static const char *
-look_at_rest(const redisReader *parser)
+fault_of_rest(const redisReader *parser)
 {
 	struct span rest = span_of(
 	    parser->buf + parser->pos, parser->len - parser->pos);
-	struct span line;
-	int64_t len;
-	size_t looked = rest.len < LINE_MAX_BYTES ? rest.len : LINE_MAX_BYTES;
-	const char *end = looked ? memchr(rest.ptr, '\r', looked) : NULL;
+	size_t searched = rest.len < LINE_MAX_BYTES ? rest.len : LINE_MAX_BYTES;
+	const char *end = searched ? memchr(rest.ptr, '\r', searched) : NULL;
 	if (end == NULL)
-		return looked == LINE_MAX_BYTES ? "a line without an end"
-						: NULL;
-	line = span_of(rest.ptr, (size_t)(end - rest.ptr));
-	return end + 1 < rest.ptr + rest.len &&
-		!digits_read(line, REPLY_MAX_BYTES, &len)
-	    ? too_large
-	    : NULL;
+		return searched == LINE_MAX_BYTES ? "a line without an end"
+						  : NULL;
+	if (end + 1 == rest.ptr + rest.len)
+		return NULL;
+	struct span line = span_of(rest.ptr, (size_t)(end - rest.ptr));
+	int64_t len;
+	return digits_read(line, REPLY_MAX_BYTES, &len) ? NULL : too_large;
 }
 
 const redisReply *
@@ -292,7 +275,7 @@ reply_reader_next(struct reply_reader *reader)
 	}
 	reader->fault = reader->bytes > REPLY_MAX_BYTES
 	    ? too_large
-	    : look_at_rest(parser);
+	    : fault_of_rest(parser);
 	return NULL;
 }
 

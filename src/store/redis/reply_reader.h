@@ -25,7 +25,7 @@ void reply_reader_feed(struct reply_reader *reader, struct span bytes);
  * is freed; NULL: it has not come yet, or there was a fault.
  */
 const struct redisReply *reply_reader_next(struct reply_reader *reader);
-/* What was wrong; NULL: nothing was.  It lives as long as the reader. */
+/* The fault; NULL: there was none.  It lives as long as the reader. */
 const char *reply_reader_fault(const struct reply_reader *reader);
 
 /*

@@ -13,7 +13,7 @@
 #include "base/must.h"
 #include "store/redis/resolve.h"
 
-/* What the thread and the loop share; the last of them to let go frees it. */
+/* The thread and the loop share it; the last of them to let go frees it. */
 struct question {
 	atomic_uint refs;
 	int answered; /* eventfd */
@@ -79,16 +79,6 @@ on_looked_up(void *arg, unsigned events)
 	question_unref(question);
 }
 
-static void
-start_thread(struct question *question)
-{
-	/* No thread, so no address; the link will ask again. */
-	if (!thread_begin(look_up_on_thread, question)) {
-		eventfd_write(question->answered, 1);
-		question_unref(question);
-	}
-}
-
 struct resolve_lookup *
 resolve_start(struct loop *loop, const char *host,
     void (*done)(void *arg, const char *address), void *arg)
@@ -103,7 +93,11 @@ resolve_start(struct loop *loop, const char *host,
 	lookup->watch =
 	    watch_new(loop, question->answered, on_looked_up, lookup);
 	watch_want(lookup->watch, WATCH_READ);
-	start_thread(question);
+	/* No thread, so no address; the caller will ask again. */
+	if (!thread_begin(look_up_on_thread, question)) {
+		eventfd_write(question->answered, 1);
+		question_unref(question);
+	}
 	return lookup;
 }
 

@@ -25,10 +25,9 @@ reserve_room(struct resp *resp, size_t more)
 	resp->size = size;
 }
 
-/* --- into room that is reserved --- */
-
+/* Into room that is reserved, as the next. */
 static void
-put_span(struct resp *resp, struct span bytes)
+put_bytes(struct resp *resp, struct span bytes)
 {
 	if (bytes.len > 0)
 		memcpy(resp->bytes + resp->len, bytes.ptr, bytes.len);
@@ -36,27 +35,18 @@ put_span(struct resp *resp, struct span bytes)
 }
 
 static void
-put_line_end(struct resp *resp)
-{
-	memcpy(resp->bytes + resp->len, "\r\n", 2);
-	resp->len += 2;
-}
-
-static void
 put_count(struct resp *resp, char kind, size_t count)
 {
 	resp->bytes[resp->len++] = kind;
 	resp->len += digits_put(resp->bytes + resp->len, (int64_t)count);
-	put_line_end(resp);
+	put_bytes(resp, SPAN("\r\n"));
 }
-
-/* --- parts of a command --- */
 
 void
 resp_bytes(struct resp *resp, struct span bytes)
 {
 	reserve_room(resp, bytes.len);
-	put_span(resp, bytes);
+	put_bytes(resp, bytes);
 }
 
 void
@@ -81,8 +71,8 @@ resp_joined(struct resp *resp, const struct span *parts, size_t count)
 	reserve_room(resp, COUNT_BYTES + len + 2);
 	put_count(resp, '$', len);
 	for (size_t i = 0; i < count; i++)
-		put_span(resp, parts[i]);
-	put_line_end(resp);
+		put_bytes(resp, parts[i]);
+	put_bytes(resp, SPAN("\r\n"));
 }
 
 void
@@ -105,50 +95,16 @@ resp_clear(struct resp *resp)
 	*resp = (struct resp){0};
 }
 
-/* An array of that many strings at least. */
-static bool
-has_strings(const redisReply *reply, size_t elements, size_t strings)
-{
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != elements)
-		return false;
-	for (size_t i = 0; i < strings; i++)
-		if (reply->element[i]->type != REDIS_REPLY_STRING)
-			return false;
-	return true;
-}
-
 bool
 resp_read_time(const redisReply *reply, int64_t *ret_ms)
 {
 	int64_t s, us;
-	if (!has_strings(reply, 2, 2) ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
 	    !digits_read(resp_text(reply->element[0]),
 		REDIS_CLOCK_MAX_MS / 1000, &s) ||
 	    !digits_read(resp_text(reply->element[1]), 999999, &us))
 		return false;
 	*ret_ms = s * 1000 + us / 1000;
-	return true;
-}
-
-/* "psubscribe", pattern, and how many patterns there are now. */
-bool
-resp_is_subscribed(const redisReply *reply, struct span pattern)
-{
-	return has_strings(reply, 3, 2) &&
-	    span_eq(resp_text(reply->element[0]), SPAN("psubscribe")) &&
-	    span_eq(resp_text(reply->element[1]), pattern);
-}
-
-/* "pmessage", pattern, channel, message. */
-bool
-resp_read_message(const redisReply *reply, struct span pattern,
-    struct span *ret_message)
-{
-	if (!has_strings(reply, 4, 4) ||
-	    !span_eq(resp_text(reply->element[0]), SPAN("pmessage")) ||
-	    !span_eq(resp_text(reply->element[1]), pattern))
-		return false;
-	*ret_message = resp_text(reply->element[3]);
 	return true;
 }
 

@@ -34,16 +34,7 @@ void resp_empty(struct resp *resp);
 void resp_clear(struct resp *resp);
 
 struct redisReply;
-/* What TIME answers, in milliseconds since 1970; false for any other reply. */
+/* Reads a reply of TIME, in milliseconds since 1970; false: it is none. */
 bool resp_read_time(const struct redisReply *reply, int64_t *ret_ms);
-/* Whether it is the reply to PSUBSCRIBE of that pattern. */
-bool resp_is_subscribed(
-    const struct redisReply *reply, struct span pattern);
-/*
- * The message of a "pmessage" of that pattern, pointing into the reply; false
- * for any other reply.
- */
-bool resp_read_message(const struct redisReply *reply, struct span pattern,
-    struct span *ret_message);
 /* The text of a string reply, pointing into it; empty for any other reply. */
 struct span resp_text(const struct redisReply *reply);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "store/redis/info.h"
 #include "store/redis/redis_error.h"
+#include "store/redis/resp.h"
 #include "store/redis/slots.h"
 
 enum {
@@ -55,14 +56,9 @@ add_place(struct slots *slots, struct span host, unsigned port)
 	return (uint16_t)slots->count;
 }
 
+/* Notes a range of slots as that owner's; false: it cannot be right. */
 static bool
-is_kind(const redisReply *reply, int type, size_t elements)
-{
-	return reply->type == type && reply->elements >= elements;
-}
-
-static bool
-own(struct slots *slots, const redisReply *from, const redisReply *to,
+own_range(struct slots *slots, const redisReply *from, const redisReply *to,
     uint16_t owner)
 {
 	if (from->type != REDIS_REPLY_INTEGER ||
@@ -89,14 +85,10 @@ static struct span
 host_of(const redisReply *name, const redisReply *address,
     const struct place *asked)
 {
-	const redisReply *const both[] = {name, address};
-	for (size_t i = 0; i < 2; i++) {
-		if (both[i] == NULL || both[i]->type != REDIS_REPLY_STRING)
-			continue;
-		struct span host = span_of(both[i]->str, both[i]->len);
-		if (place_is_host(host))
-			return host;
-	}
+	if (name != NULL && place_is_host(resp_text(name)))
+		return resp_text(name);
+	if (address != NULL && place_is_host(resp_text(address)))
+		return resp_text(address);
 	return span_str(asked->host);
 }
 
@@ -104,24 +96,13 @@ host_of(const redisReply *name, const redisReply *address,
 static const redisReply *
 member(const redisReply *map, struct span name)
 {
-	for (size_t i = 0; i + 1 < map->elements; i += 2) {
-		const redisReply *key = map->element[i];
-		if (key->type == REDIS_REPLY_STRING &&
-		    span_eq(span_of(key->str, key->len), name))
+	for (size_t i = 0; i + 1 < map->elements; i += 2)
+		if (span_eq(resp_text(map->element[i]), name))
 			return map->element[i + 1];
-	}
 	return NULL;
 }
 
-static bool
-is_master(const redisReply *node)
-{
-	const redisReply *role = member(node, SPAN("role"));
-	return role != NULL && role->type == REDIS_REPLY_STRING &&
-	    span_eq(span_of(role->str, role->len), SPAN("master"));
-}
-
-/* Which server answered, and whether it is spoken to with TLS. */
+/* The server that answered, and the kind of connection to it. */
 struct asking {
 	const struct place *asked;
 	bool tls;
@@ -132,7 +113,7 @@ static bool
 read_shard(struct slots *slots, const redisReply *shard,
     const struct asking *how)
 {
-	if (!is_kind(shard, REDIS_REPLY_ARRAY, 4))
+	if (shard->type != REDIS_REPLY_ARRAY)
 		return false;
 	const redisReply *ranges = member(shard, SPAN("slots"));
 	const redisReply *nodes = member(shard, SPAN("nodes"));
@@ -142,10 +123,11 @@ read_shard(struct slots *slots, const redisReply *shard,
 	    nodes->type != REDIS_REPLY_ARRAY || ranges->elements % 2 != 0)
 		return false;
 	for (size_t i = 0; i < nodes->elements; i++) {
-		const redisReply *node = nodes->element[i], *port;
-		if (!is_kind(node, REDIS_REPLY_ARRAY, 2))
+		const redisReply *node = nodes->element[i];
+		if (node->type != REDIS_REPLY_ARRAY || node->elements < 2)
 			return false;
-		port = member(
+		const redisReply *role = member(node, SPAN("role"));
+		const redisReply *port = member(
 		    node, how->tls ? SPAN("tls-port") : SPAN("port"));
 		if (!is_port(port)) /* it has none of that kind */
 			continue;
@@ -153,12 +135,12 @@ read_shard(struct slots *slots, const redisReply *shard,
 		    host_of(member(node, SPAN("endpoint")),
 			member(node, SPAN("ip")), how->asked),
 		    (unsigned)port->integer);
-		if (is_master(node))
+		if (role != NULL && span_eq(resp_text(role), SPAN("master")))
 			master = place;
 	}
 	for (size_t i = 0; i < ranges->elements; i += 2)
-		if (!own(slots, ranges->element[i], ranges->element[i + 1],
-			master))
+		if (!own_range(slots, ranges->element[i],
+			ranges->element[i + 1], master))
 			return false;
 	return true;
 }
@@ -172,11 +154,11 @@ read_range(struct slots *slots, const redisReply *range,
     const struct asking *how)
 {
 	uint16_t master = 0;
-	if (!is_kind(range, REDIS_REPLY_ARRAY, 3))
+	if (range->type != REDIS_REPLY_ARRAY || range->elements < 3)
 		return false;
 	for (size_t i = 2; i < range->elements; i++) {
 		const redisReply *node = range->element[i];
-		if (!is_kind(node, REDIS_REPLY_ARRAY, 2) ||
+		if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 ||
 		    !is_port(node->element[1]))
 			return false;
 		uint16_t place = add_place(slots,
@@ -185,7 +167,7 @@ read_range(struct slots *slots, const redisReply *range,
 		if (i == 2)
 			master = place;
 	}
-	return own(slots, range->element[0], range->element[1], master);
+	return own_range(slots, range->element[0], range->element[1], master);
 }
 
 static bool

@@ -9,10 +9,10 @@
 #include "store/redis/place.h"
 
 /*
- * What a Redis Cluster says of itself (Redis Cluster Specification): its slots,
- * which server owns each, and where to find a key that the server we asked does
- * not have.  Nothing that comes over the wire is trusted: a malformed reply is
- * no reply.  It knows no connection.  Pure; any thread.
+ * Reads what a Redis Cluster says of itself (Redis Cluster Specification): its
+ * slots, the server that owns each, and the one to ask for a key that another
+ * does not have.  Nothing that comes over the wire is trusted: a malformed
+ * reply is no reply.  It knows no connection.  Pure; any thread.
  */
 enum { SLOTS = 16384 };
 
@@ -48,7 +48,7 @@ bool slots_read_slots(const struct redisReply *reply,
 /* Frees the places. */
 void slots_clear(struct slots *slots);
 
-/* Of CLUSTER INFO: whether the cluster serves, as far as that server sees. */
+/* Of CLUSTER INFO; true: the cluster serves, as far as that server sees. */
 bool slots_serve(struct span info);
 
 /* The error of a server that does not have the key: MOVED or ASK. */

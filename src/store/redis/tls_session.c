@@ -33,18 +33,11 @@ static const char certificate_lacks[] =
     "TLS: the server wants a client certificate, and was given none: "
     "certificate and key in tls";
 
-static bool
-is_address(const char *name)
-{
-	struct in6_addr binary;
-	return inet_pton(AF_INET, name, &binary) == 1 ||
-	    inet_pton(AF_INET6, name, &binary) == 1;
-}
-
 struct tls_session *
 tls_session_new(const struct conf_redis_tls *tls, const char *name, int fd)
 {
 	struct tls_session *session = mem_zero(sizeof *session);
+	struct in6_addr binary;
 	if (tls->server_name != NULL)
 		name = tls->server_name;
 	session->name = mem_str(span_str(name));
@@ -56,7 +49,8 @@ tls_session_new(const struct conf_redis_tls *tls, const char *name, int fd)
 	must(gnutls_credentials_set(session->gnutls, GNUTLS_CRD_CERTIFICATE,
 		 renewable_object(session->credentials)) == 0);
 	/* An address is no name to ask a server for (RFC 6066, 3). */
-	if (!is_address(session->name))
+	if (inet_pton(AF_INET, session->name, &binary) != 1 &&
+	    inet_pton(AF_INET6, session->name, &binary) != 1)
 		must(gnutls_server_name_set(session->gnutls, GNUTLS_NAME_DNS,
 			 session->name, strlen(session->name)) == 0);
 	gnutls_session_set_verify_cert(session->gnutls, session->name, 0);
@@ -81,6 +75,7 @@ tls_session_free(struct tls_session **session)
 
 /* --- what went wrong --- */
 
+/* GnuTLS has the reason why a certificate was not believed in words. */
 static void
 note_unverified(struct tls_session *session)
 {
@@ -99,24 +94,18 @@ note_unverified(struct tls_session *session)
 }
 
 /*
- * Whether that is how a server ends it that was given no certificate: with TLS
- * 1.2 in the handshake, with 1.3 behind it (RFC 8446, 4.4.2.4 and 6.2).
+ * A server that was given no certificate ends it with TLS 1.2 in the handshake,
+ * and with 1.3 behind it (RFC 8446, 4.4.2.4 and 6.2).
  */
-static bool
-is_lack(struct tls_session *session, gnutls_alert_description_t alert)
-{
-	return alert == GNUTLS_A_CERTIFICATE_REQUIRED ||
-	    (alert == GNUTLS_A_HANDSHAKE_FAILURE &&
-		gnutls_certificate_client_get_request_status(
-		    session->gnutls) == 1 &&
-		gnutls_certificate_get_ours(session->gnutls) == NULL);
-}
-
 static void
 note_alert(struct tls_session *session)
 {
 	gnutls_alert_description_t alert = gnutls_alert_get(session->gnutls);
-	if (is_lack(session, alert))
+	if (alert == GNUTLS_A_CERTIFICATE_REQUIRED ||
+	    (alert == GNUTLS_A_HANDSHAKE_FAILURE &&
+		gnutls_certificate_client_get_request_status(
+		    session->gnutls) == 1 &&
+		gnutls_certificate_get_ours(session->gnutls) == NULL))
 		snprintf(session->message, sizeof session->message, "%s",
 		    certificate_lacks);
 	else
@@ -139,7 +128,7 @@ note_error(struct tls_session *session, int error)
 		note_unverified(session);
 }
 
-/* Of GnuTLS' own errors: those behind which it goes on. */
+/* True for those of GnuTLS' errors behind which it goes on. */
 static bool
 goes_on(const struct tls_session *session, int error)
 {
@@ -148,9 +137,9 @@ goes_on(const struct tls_session *session, int error)
 	return gnutls_alert_get(session->gnutls) != GNUTLS_A_CLOSE_NOTIFY;
 }
 
-/* -1, with errno and the message. */
+/* Sets errno, and the message where it is over; always -1. */
 static ssize_t
-failed(struct tls_session *session, int error)
+fail(struct tls_session *session, int error)
 {
 	if (error == GNUTLS_E_AGAIN || goes_on(session, error)) {
 		errno = EAGAIN;
@@ -192,17 +181,6 @@ tls_session_shake(struct tls_session *session)
 	return TLS_SESSION_FAILED;
 }
 
-/* A server that closes may have said why, which no write will tell. */
-static int
-reason_of(struct tls_session *session, int error)
-{
-	unsigned char number[8];
-	char byte;
-	ssize_t got = gnutls_record_recv_seq(
-	    session->gnutls, &byte, sizeof byte, number);
-	return got == GNUTLS_E_FATAL_ALERT_RECEIVED ? (int)got : error;
-}
-
 ssize_t
 tls_session_put(struct tls_session *session, struct span bytes)
 {
@@ -211,9 +189,18 @@ tls_session_put(struct tls_session *session, struct span bytes)
 	    ? gnutls_record_send(session->gnutls, NULL, 0)
 	    : gnutls_record_send(session->gnutls, bytes.ptr, bytes.len);
 	session->putting = put == GNUTLS_E_AGAIN || put == GNUTLS_E_INTERRUPTED;
-	if (put < 0 && put != GNUTLS_E_AGAIN && put != GNUTLS_E_INTERRUPTED)
-		put = reason_of(session, (int)put);
-	return put < 0 ? failed(session, (int)put) : put;
+	if (put >= 0)
+		return put;
+	/* A server that closes may have said why, which no write will tell. */
+	if (!session->putting) {
+		unsigned char number[8];
+		char byte;
+		ssize_t got = gnutls_record_recv_seq(
+		    session->gnutls, &byte, sizeof byte, number);
+		if (got == GNUTLS_E_FATAL_ALERT_RECEIVED)
+			put = got;
+	}
+	return fail(session, (int)put);
 }
 
 ssize_t
@@ -226,7 +213,7 @@ tls_session_get(struct tls_session *session, char *bytes, size_t size)
 	/* Many servers close without a word (RFC 8446, 6.1). */
 	if (got == GNUTLS_E_PREMATURE_TERMINATION)
 		return 0;
-	return got < 0 ? failed(session, (int)got) : got;
+	return got < 0 ? fail(session, (int)got) : got;
 }
 
 bool

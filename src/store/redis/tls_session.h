@@ -22,7 +22,7 @@ struct tls_session;
  */
 struct tls_session *tls_session_new(
     const struct conf_redis_tls *tls, const char *name, int fd);
-/* Says goodbye to nobody; nulls the pointer, accepts NULL. */
+/* Sends nothing more (no close_notify); nulls the pointer, accepts NULL. */
 void tls_session_free(struct tls_session **session);
 
 enum tls_session_step {
@@ -42,9 +42,9 @@ enum tls_session_step tls_session_shake(struct tls_session *session);
 ssize_t tls_session_put(struct tls_session *session, struct span bytes);
 ssize_t tls_session_get(
     struct tls_session *session, char *bytes, size_t size);
-/* Whether there is more to get without anything on the socket. */
+/* True where there is more to get without anything on the socket. */
 bool tls_session_has_more(const struct tls_session *session);
 /* It lives as long as the session. */
 const char *tls_session_message(const struct tls_session *session);
-/* Whether that message says that the server wants a certificate of ours. */
+/* True where that message says that the server wants our certificate. */
 bool tls_session_lacks_certificate(const char *message);
