@@ -100,7 +100,7 @@ on_link_tells(void *arg, const char *message)
 	const struct node *node = arg;
 	const struct store *store = node->store;
 	bool cluster = store->conf->store.redis.cluster.count > 0;
-	const struct place *place = cluster ? &node->place : NULL;
+	const struct redis_address *place = cluster ? &node->place : NULL;
 	return message != NULL
 	    ? store_health_lost(store->health, place, message)
 	    : store_health_found(store->health, place);
@@ -134,7 +134,7 @@ node_new(struct store *store, const struct link_to *to,
 	append_node(store, node);
 	node->events = events;
 	node->socket = mem_text(to->socket);
-	node->place = (struct place){mem_text(to->host), to->port};
+	node->place = (struct redis_address){mem_text(to->host), to->port};
 	begin_line(node, &node->small);
 	begin_line(node, &node->large);
 	bool follows = to->host == NULL && to->socket == NULL;
@@ -165,7 +165,7 @@ node_free(struct node **node)
 	close_line(&n->large);
 	close_line(&n->small);
 	free(n->socket);
-	place_clear(&n->place);
+	redis_address_clear(&n->place);
 	free(n);
 }
 

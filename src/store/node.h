@@ -4,7 +4,7 @@
 #include "store/redis/info.h"
 #include "store/redis/link.h"
 #include "store/redis/master.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_address.h"
 #include "store/store_parts.h"
 
 /*
@@ -98,7 +98,7 @@ struct node {
 	struct node *next; /* in the store's list */
 	unsigned number; /* never used again in this store; from 1 */
 	char *socket;    /* NULL: TCP, to place */
-	struct place place;
+	struct redis_address place;
 	struct line small; /* makes the node what it is: up, down, hopeful */
 	struct line large; /* made when first needed; ends with the small */
 	struct master_follower follower; /* where Sentinels know the master */

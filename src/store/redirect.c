@@ -12,8 +12,8 @@ to_other_node(struct node *node, struct span error)
 	struct slots_redirect where;
 	if (!slots_redirect_read(error, &node->place, &where))
 		return (struct redirect){.what = REDIRECT_NONE};
-	struct node *other = topology_node_at(topology, &where.place);
-	place_clear(&where.place);
+	struct node *other = topology_node_at(topology, &where.address);
+	redis_address_clear(&where.address);
 	if (!where.ask)
 		topology_moved(topology, where.slot, other);
 	return (struct redirect){REDIRECT_TO, other, where.ask};

@@ -18,7 +18,7 @@ enum {
 /* The servers met at one place; outside of a cluster the place is empty. */
 struct server {
 	struct server *next;
-	struct place place;
+	struct redis_address place;
 	/* The last that were met there, so that each is logged once. */
 	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
 	unsigned n_run_ids; /* ever */
@@ -28,7 +28,7 @@ struct server {
 /* What some stores miss, who are told of together. */
 struct outage {
 	struct outage *next;
-	struct place place; /* its host is NULL: the only one, or all */
+	struct redis_address place; /* its host is NULL: the only one, or all */
 	unsigned missing;   /* stores */
 	char *reasons[REASONS]; /* that the log has of this one */
 	unsigned n_reasons;
@@ -56,7 +56,7 @@ drop_outage(struct store_health *health, struct outage *outage)
 	*at = outage->next;
 	while (outage->n_reasons > 0)
 		free(outage->reasons[--outage->n_reasons]);
-	place_clear(&outage->place);
+	redis_address_clear(&outage->place);
 	free(outage);
 }
 
@@ -81,7 +81,7 @@ store_health_free(struct store_health **health)
 	while (h->servers != NULL) {
 		struct server *server = h->servers;
 		h->servers = server->next;
-		place_clear(&server->place);
+		redis_address_clear(&server->place);
 		free(server);
 	}
 	while (h->outages != NULL)
@@ -151,14 +151,14 @@ store_health_say_forbidden(struct store_health *health)
 /* --- servers --- */
 
 static struct server *
-server_at(struct store_health *health, const struct place *place)
+server_at(struct store_health *health, const struct redis_address *place)
 {
 	char nowhere[] = "";
-	struct place here = {.host = nowhere};
+	struct redis_address here = {.host = nowhere};
 	if (place != NULL)
 		here = *place;
 	for (struct server *s = health->servers; s != NULL; s = s->next)
-		if (place_eq(&s->place, &here))
+		if (redis_address_eq(&s->place, &here))
 			return s;
 	struct server *server = mem_zero(sizeof *server);
 	server->place.host = mem_str(span_str(here.host));
@@ -184,7 +184,7 @@ remember_server(struct server *server, struct span run_id)
 
 void
 store_health_note_server(struct store_health *health,
-    const struct place *place, struct span info)
+    const struct redis_address *place, struct span info)
 {
 	struct span run_id = info_value(info, SPAN("run_id"));
 	bool durable =
@@ -230,15 +230,15 @@ store_health_memory(const struct store_health *health, uint64_t *ret_max_bytes)
 /* --- outages --- */
 
 static bool
-is_outage_of(const struct outage *outage, const struct place *place)
+is_outage_of(const struct outage *outage, const struct redis_address *place)
 {
 	if (place == NULL || outage->place.host == NULL)
 		return place == NULL && outage->place.host == NULL;
-	return place_eq(&outage->place, place);
+	return redis_address_eq(&outage->place, place);
 }
 
 static struct outage *
-outage_at(struct store_health *health, const struct place *place)
+outage_at(struct store_health *health, const struct redis_address *place)
 {
 	struct outage *outage = health->outages;
 	while (outage != NULL && !is_outage_of(outage, place))
@@ -248,7 +248,7 @@ outage_at(struct store_health *health, const struct place *place)
 	outage = mem_zero(sizeof *outage);
 	if (place != NULL)
 		outage->place =
-		    (struct place){mem_text(place->host), place->port};
+		    (struct redis_address){mem_text(place->host), place->port};
 	outage->next = health->outages;
 	health->outages = outage;
 	return outage;
@@ -268,8 +268,8 @@ add_reason(struct outage *outage, const char *reason)
 }
 
 bool
-store_health_lost(struct store_health *health, const struct place *place,
-    const char *reason)
+store_health_lost(struct store_health *health,
+    const struct redis_address *place, const char *reason)
 {
 	pthread_mutex_lock(&health->mutex);
 	struct outage *outage = outage_at(health, place);
@@ -280,7 +280,8 @@ store_health_lost(struct store_health *health, const struct place *place,
 }
 
 bool
-store_health_found(struct store_health *health, const struct place *place)
+store_health_found(
+    struct store_health *health, const struct redis_address *place)
 {
 	pthread_mutex_lock(&health->mutex);
 	struct outage *outage = outage_at(health, place);

@@ -3,7 +3,7 @@
 
 #include "base/span.h"
 #include "store/redis/info.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_address.h"
 
 /*
  * What all stores of a process know together about their Redis: whether it may
@@ -42,7 +42,7 @@ enum info_fault store_health_fault(const struct store_health *health);
  * is), or no longer has an append-only file.
  */
 void store_health_note_server(struct store_health *health,
-    const struct place *place, struct span info);
+    const struct redis_address *place, struct span info);
 
 /*
  * The memory in use of the fullest server (0 bytes: not known) and its limit
@@ -58,10 +58,10 @@ uint64_t store_health_memory(
  * cluster), for that reason; true: none has said so yet.
  */
 bool store_health_lost(struct store_health *health,
-    const struct place *place, const char *reason);
+    const struct redis_address *place, const char *reason);
 /* It has it again, or wants it no more; true: no store misses it any more. */
 bool store_health_found(
-    struct store_health *health, const struct place *place);
+    struct store_health *health, const struct redis_address *place);
 
 /* Logs, once, that our user may not run INFO. */
 void store_health_say_forbidden(struct store_health *health);

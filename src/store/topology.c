@@ -108,10 +108,10 @@ mark_doubted(struct topology *topology)
 /* --- a new topology --- */
 
 struct node *
-topology_node_at(struct topology *topology, const struct place *place)
+topology_node_at(struct topology *topology, const struct redis_address *place)
 {
 	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
-		if (place_eq(&n->place, place)) {
+		if (redis_address_eq(&n->place, place)) {
 			n->unseen = 0;
 			return n;
 		}
@@ -160,11 +160,11 @@ static void
 remember_places(struct topology *topology, struct slots *slots)
 {
 	for (size_t i = 0; i < topology->n_places; i++)
-		place_clear(&topology->places[i]);
+		redis_address_clear(&topology->places[i]);
 	free(topology->places);
-	topology->places = slots->places;
+	topology->places = slots->addresses;
 	topology->n_places = slots->count;
-	slots->places = NULL;
+	slots->addresses = NULL;
 	slots->count = 0;
 }
 
@@ -177,7 +177,7 @@ install(struct topology *topology, struct slots *slots, int64_t asked_us)
 		uint16_t owner = slots->owner[topology->slots[i]];
 		struct node *node = owner == 0
 		    ? NULL
-		    : topology_node_at(topology, &slots->places[owner - 1]);
+		    : topology_node_at(topology, &slots->addresses[owner - 1]);
 		changed += set_owner(topology, i, node);
 	}
 	for (struct node *n = store->nodes; n != NULL; n = n->next)
@@ -235,7 +235,7 @@ static void
 on_told(struct topology_question *question, const redisReply *reply)
 {
 	struct topology *topology = question->topology;
-	const struct place *asked = &question->node->place;
+	const struct redis_address *asked = &question->node->place;
 	struct slots *slots = mem_zero(sizeof *slots);
 	bool tls = topology->store->conf->store.redis.tls.on;
 	bool read = question->old ? slots_read_slots(reply, asked, slots)
@@ -332,14 +332,14 @@ seek(struct topology *topology)
 {
 	const struct strings *seeds =
 	    &topology->store->conf->store.redis.cluster;
-	struct place place;
+	struct redis_address place;
 	for (size_t i = 0; i < topology->n_places; i++)
 		topology_node_at(topology, &topology->places[i]);
 	for (size_t i = 0; i < seeds->count; i++) {
-		if (!place_read(span_str(seeds->list[i]), &place))
+		if (!redis_address_read(span_str(seeds->list[i]), &place))
 			continue;
 		topology_node_at(topology, &place);
-		place_clear(&place);
+		redis_address_clear(&place);
 	}
 }
 
@@ -485,7 +485,7 @@ topology_free(struct topology **topology)
 	if (m->said_down)
 		(void)store_health_found(m->store->health, NULL);
 	for (size_t i = 0; i < m->n_places; i++)
-		place_clear(&m->places[i]);
+		redis_address_clear(&m->places[i]);
 	free(m->places);
 	free(m->slots);
 	free(m->nodes);

@@ -28,7 +28,7 @@ struct topology {
 	int64_t told_us;     /* when a change was last logged */
 
 	/* All servers that the cluster last named, for when none answers. */
-	struct place *places;
+	struct redis_address *places;
 	size_t n_places;
 
 	struct timer timer;
@@ -83,7 +83,7 @@ void topology_node_failed(struct node *node);
 
 /* The node of the server at that place; made where there is none yet. */
 struct node *topology_node_at(
-    struct topology *topology, const struct place *place);
+    struct topology *topology, const struct redis_address *place);
 /* MOVED: the slot is that node's now. */
 void topology_moved(
     struct topology *topology, unsigned slot, struct node *node);

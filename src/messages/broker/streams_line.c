@@ -18,9 +18,9 @@ has_seeds(const struct streams *streams)
 }
 
 static void
-set_home(struct streams *streams, struct place place, bool asking)
+set_home(struct streams *streams, struct redis_address place, bool asking)
 {
-	place_clear(&streams->home);
+	redis_address_clear(&streams->home);
 	streams->home = place;
 	streams->home_number++;
 	streams->asking = asking;
@@ -31,10 +31,10 @@ static void
 try_seed(struct streams *streams)
 {
 	const struct strings *seeds = &streams->redis->cluster;
-	struct place place;
+	struct redis_address place;
 	for (size_t i = 0; i < seeds->count; i++) {
 		const char *seed = seeds->list[streams->seed++ % seeds->count];
-		if (place_read(span_str(seed), &place)) {
+		if (redis_address_read(span_str(seed), &place)) {
 			set_home(streams, place, false);
 			return;
 		}
@@ -62,16 +62,17 @@ follow(struct streams_line *line, struct span error)
 {
 	struct streams *streams = line->streams;
 	struct link_to to = link_where(line->link);
-	const struct place asked = {(char *)(uintptr_t)to.host, to.port};
+	const struct redis_address asked = {
+	    (char *)(uintptr_t)to.host, to.port};
 	struct slots_redirect where;
 	if (!has_seeds(streams) ||
 	    !slots_redirect_read(error, &asked, &where))
 		return false;
 	/* Of the last move it has not heard yet. */
 	if (line->went == streams->home_number)
-		set_home(streams, where.place, where.ask);
+		set_home(streams, where.address, where.ask);
 	else
-		place_clear(&where.place);
+		redis_address_clear(&where.address);
 	task_ready(streams->loop, &streams->move);
 	return true;
 }
@@ -196,7 +197,7 @@ streams_line_close(struct streams *streams)
 	link_free(&streams->teller.link);
 	sentinels_free(&streams->sentinels);
 	master_free(&streams->master);
-	place_clear(&streams->home);
+	redis_address_clear(&streams->home);
 }
 
 bool

@@ -4,7 +4,7 @@
 #include "messages/broker/streams_hand.h"
 #include "store/redis/link.h"
 #include "store/redis/master.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_address.h"
 #include "store/redis/sentinels.h"
 #include "store/redis/sha1.h"
 
@@ -129,7 +129,8 @@ struct streams {
 	struct streams_line taker, teller;
 	struct master *master; /* NULL: no Sentinels */
 	struct sentinels *sentinels;
-	struct place home;     /* in a cluster: who has the slot, or may */
+	/* In a cluster: who has the slot, or may. */
+	struct redis_address home;
 	unsigned home_number;  /* raised each time that it is another one */
 	unsigned seed;         /* the next of conf's servers to try */
 	bool asking;           /* it takes the slot over: ASKING first */

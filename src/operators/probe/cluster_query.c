@@ -61,7 +61,7 @@ read_state(struct dialled *redis)
 static void
 add(struct cluster_masters *masters, size_t index, unsigned shard)
 {
-	struct place place = masters->slots->places[index];
+	struct redis_address place = masters->slots->addresses[index];
 	for (size_t i = 0; i < masters->count; i++)
 		if (masters->list[i].place.host == place.host)
 			return;
@@ -101,7 +101,8 @@ cluster_query(const struct conf *conf, struct cluster_masters *ret_seen,
 		struct cluster_masters masters = {0};
 		free(*ret_message);
 		*ret_message = NULL;
-		if (!place_read(span_str(seeds->list[i]), &masters.seed))
+		if (!redis_address_read(
+			span_str(seeds->list[i]), &masters.seed))
 			continue;
 		masters.slots = mem_zero(sizeof *masters.slots);
 		struct dialled *redis = dial_tcp(&conf->store.redis,
@@ -128,6 +129,6 @@ cluster_query_clear(struct cluster_masters *masters)
 		slots_clear(masters->slots);
 	free(masters->slots);
 	free(masters->list);
-	place_clear(&masters->seed);
+	redis_address_clear(&masters->seed);
 	*masters = (struct cluster_masters){0};
 }

@@ -10,7 +10,7 @@
  * up to store.timeout with each question; any thread that may.
  */
 struct cluster_master {
-	struct place place; /* of slots */
+	struct redis_address place; /* of slots */
 	unsigned shard;     /* one of the shards that it has */
 };
 
@@ -19,7 +19,7 @@ struct cluster_masters {
 	struct cluster_master *list;
 	size_t count; /* 1 or more */
 	bool serve;   /* the cluster says that it does */
-	struct place seed; /* the seed that answered */
+	struct redis_address seed; /* the seed that answered */
 };
 
 /*

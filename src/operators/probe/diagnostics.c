@@ -16,11 +16,11 @@ note_unseen(
 	enum redis_error why = redis_error_of(span_str(message));
 	struct cluster_master seed = {0};
 	if (why == REDIS_ERROR_NOPERM &&
-	    place_read(
+	    redis_address_read(
 		span_str(conf->store.redis.cluster.list[0]), &seed.place)) {
 		/* Our user may not ask who they are: a seed says what else. */
 		diagnostics_server(conf, NULL, &seed, seen);
-		place_clear(&seed.place);
+		redis_address_clear(&seed.place);
 		free(message);
 		return;
 	}
@@ -45,7 +45,7 @@ run_cluster(const struct conf *conf, struct diagnostics **ret_seen)
 	}
 	struct diagnostics *seen = mem_zero(masters.count * sizeof *seen);
 	for (size_t i = 0; i < masters.count; i++) {
-		const struct place *place = &masters.list[i].place;
+		const struct redis_address *place = &masters.list[i].place;
 		diagnostics_server(
 		    conf, &masters, &masters.list[i], &seen[i]);
 		seen[i].place = mem_printf("%s:%u", place->host, place->port);

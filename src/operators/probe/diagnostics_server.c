@@ -261,7 +261,7 @@ has_shard(const struct look *look, unsigned shard)
 	const struct slots *slots = look->masters->slots;
 	uint16_t owner = slots->owner[slots_of_shard(shard)];
 	return owner != 0 &&
-	    place_eq(&slots->places[owner - 1], &look->at->place);
+	    redis_address_eq(&slots->addresses[owner - 1], &look->at->place);
 }
 
 static void
@@ -428,7 +428,7 @@ open_redis(struct look *look)
 	struct diagnostics *seen = look->seen;
 	const struct conf_redis *at = &look->conf->store.redis;
 	seen->how = REDIS_SEEN;
-	const struct place *place = look->at ? &look->at->place : NULL;
+	const struct redis_address *place = look->at ? &look->at->place : NULL;
 	look->redis = place == NULL
 	    ? dial_redis(look->conf, &seen->message)
 	    : dial_tcp(at, place->host, place->port, &seen->message);

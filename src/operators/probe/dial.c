@@ -9,9 +9,9 @@
 #include "base/loop/clock.h"
 #include "base/mem.h"
 #include "operators/probe/dial.h"
+#include "operators/probe/secret_write.h"
 #include "store/redis/reply_reader.h"
 #include "store/redis/resp.h"
-#include "store/redis/secret_write.h"
 #include "store/redis/tls_session.h"
 
 enum {

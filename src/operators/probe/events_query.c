@@ -170,8 +170,8 @@ master_of(const struct cluster_masters *masters, unsigned shard)
 	size_t i = 0;
 	while (i < masters->count &&
 	    (owner == 0 ||
-		!place_eq(&masters->list[i].place,
-		    &masters->slots->places[owner - 1])))
+		!redis_address_eq(&masters->list[i].place,
+		    &masters->slots->addresses[owner - 1])))
 		i++;
 	return i;
 }
@@ -190,7 +190,7 @@ connect_masters(struct events_query *query,
 		query->shards[i].server = master;
 	}
 	for (size_t i = 0; i < masters->count; i++) {
-		const struct place *place = &masters->list[i].place;
+		const struct redis_address *place = &masters->list[i].place;
 		if (!add_server(query,
 			dial_tcp(&query->conf->store.redis, place->host,
 			    place->port, ret_message), ret_message))

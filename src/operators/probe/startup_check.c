@@ -170,7 +170,7 @@ examine_dialled(
 
 /* Puts the server's place in front of a message about it. */
 static void
-name_place(const struct place *place, char **message)
+name_place(const struct redis_address *place, char **message)
 {
 	char *own = *message;
 	*message = mem_printf("%s:%u: %s", place->host, place->port, own);
@@ -186,7 +186,7 @@ examine_cluster(const struct conf *conf, char **ret_message)
 		return judge(*ret_message);
 	enum startup_check_result worst = STARTUP_CHECK_WELL;
 	for (size_t i = 0; i < masters.count; i++) {
-		const struct place *place = &masters.list[i].place;
+		const struct redis_address *place = &masters.list[i].place;
 		char *message = NULL;
 		enum startup_check_result found = examine_dialled(conf,
 		    dial_tcp(&conf->store.redis, place->host, place->port,

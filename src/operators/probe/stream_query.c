@@ -10,7 +10,7 @@
 #include "operators/probe/dial_redis.h"
 #include "operators/probe/stream_query.h"
 #include "store/redis/info.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_address.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/resp.h"
 
@@ -160,7 +160,7 @@ come_in(struct stream_look *look)
 /* Where the stream is, by a server of its cluster; false: it is there. */
 static bool
 is_elsewhere(struct stream_look *look, const char *seed,
-    struct place *ret_place)
+    struct redis_address *ret_place)
 {
 	redisReply *reply = ASK(look, "XINFO", "STREAM", look->source->stream);
 	bool moved = redis_error_of_reply(reply) == REDIS_ERROR_MOVED;
@@ -171,13 +171,13 @@ is_elsewhere(struct stream_look *look, const char *seed,
 		moved = span_next(&rest, ' ', &word);
 	/* It leaves its own name out. */
 	if (moved && word.len > 0 && *word.ptr == ':' &&
-	    place_split(span_str(seed), &host, &port)) {
+	    redis_address_split(span_str(seed), &host, &port)) {
 		char *all = mem_printf("%.*s%.*s", SPAN_FMT(host),
 		    SPAN_FMT(word));
-		moved = place_read(span_str(all), ret_place);
+		moved = redis_address_read(span_str(all), ret_place);
 		free(all);
 	} else if (moved) {
-		moved = place_read(word, ret_place);
+		moved = redis_address_read(word, ret_place);
 	}
 	freeReplyObject(reply);
 	return moved;
@@ -192,7 +192,7 @@ hang_up(struct stream_look *look)
 }
 
 static bool
-dial_place(struct stream_look *look, const struct place *place)
+dial_place(struct stream_look *look, const struct redis_address *place)
 {
 	hang_up(look);
 	free(look->seen->message);
@@ -212,14 +212,14 @@ dial_cluster(struct stream_look *look)
 	bool in = false;
 	for (size_t i = 0; i < look->at->cluster.count && !in; i++) {
 		const char *seed = look->at->cluster.list[i];
-		struct place place;
-		if (!place_read(span_str(seed), &place))
+		struct redis_address place;
+		if (!redis_address_read(span_str(seed), &place))
 			continue;
 		in = dial_place(look, &place);
-		place_clear(&place);
+		redis_address_clear(&place);
 		if (in && is_elsewhere(look, seed, &place)) {
 			in = dial_place(look, &place);
-			place_clear(&place);
+			redis_address_clear(&place);
 		}
 	}
 	return in;

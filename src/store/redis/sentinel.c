@@ -4,7 +4,7 @@
 
 #include "base/digits.h"
 #include "base/test_build.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_address.h"
 #include "store/redis/sentinel.h"
 
 /* --- questions --- */
@@ -51,7 +51,7 @@ sentinel_read_address(const redisReply *reply,
 {
 	int64_t port;
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-	    !place_is_host(resp_text(reply->element[0])) ||
+	    !redis_address_is_host(resp_text(reply->element[0])) ||
 	    !digits_read(resp_text(reply->element[1]), UINT16_MAX, &port) ||
 	    port == 0)
 		return false;

@@ -11,7 +11,7 @@
 
 enum {
 	CRC_POLYNOMIAL = 0x1021, /* CRC-16/XMODEM */
-	PLACES_MAX = 4096, /* Redis aims at a thousand */
+	ADDRESSES_MAX = 4096, /* Redis aims at a thousand */
 };
 
 unsigned
@@ -37,22 +37,22 @@ slots_of_shard(unsigned shard)
 
 /* --- whose slots they are --- */
 
-/* The index of that place plus 1; 0: there are too many. */
+/* The index of that address plus 1; 0: there are too many. */
 static uint16_t
-add_place(struct slots *slots, struct span host, unsigned port)
+add_address(struct slots *slots, struct span host, unsigned port)
 {
 	for (size_t i = 0; i < slots->count; i++) {
-		const struct place *place = &slots->places[i];
-		if (place->port == port &&
-		    span_eq(span_str(place->host), host))
+		const struct redis_address *known = &slots->addresses[i];
+		if (known->port == port &&
+		    span_eq(span_str(known->host), host))
 			return (uint16_t)(i + 1);
 	}
-	if (slots->count == PLACES_MAX)
+	if (slots->count == ADDRESSES_MAX)
 		return 0;
-	slots->places = mem_grow(
-	    slots->places, (slots->count + 1) * sizeof *slots->places);
-	slots->places[slots->count++] =
-	    (struct place){mem_str(host), (uint16_t)port};
+	slots->addresses = mem_grow(
+	    slots->addresses, (slots->count + 1) * sizeof *slots->addresses);
+	slots->addresses[slots->count++] =
+	    (struct redis_address){mem_str(host), (uint16_t)port};
 	return (uint16_t)slots->count;
 }
 
@@ -83,11 +83,11 @@ is_port(const redisReply *reply)
 /* The first of the two that is a host, else the server that answered. */
 static struct span
 host_of(const redisReply *name, const redisReply *address,
-    const struct place *asked)
+    const struct redis_address *asked)
 {
-	if (name != NULL && place_is_host(resp_text(name)))
+	if (name != NULL && redis_address_is_host(resp_text(name)))
 		return resp_text(name);
-	if (address != NULL && place_is_host(resp_text(address)))
+	if (address != NULL && redis_address_is_host(resp_text(address)))
 		return resp_text(address);
 	return span_str(asked->host);
 }
@@ -104,7 +104,7 @@ member(const redisReply *map, struct span name)
 
 /* The server that answered, and the kind of connection to it. */
 struct asking {
-	const struct place *asked;
+	const struct redis_address *asked;
 	bool tls;
 };
 
@@ -131,12 +131,12 @@ read_shard(struct slots *slots, const redisReply *shard,
 		    node, how->tls ? SPAN("tls-port") : SPAN("port"));
 		if (!is_port(port)) /* it has none of that kind */
 			continue;
-		uint16_t place = add_place(slots,
+		uint16_t owner = add_address(slots,
 		    host_of(member(node, SPAN("endpoint")),
 			member(node, SPAN("ip")), how->asked),
 		    (unsigned)port->integer);
 		if (role != NULL && span_eq(resp_text(role), SPAN("master")))
-			master = place;
+			master = owner;
 	}
 	for (size_t i = 0; i < ranges->elements; i += 2)
 		if (!own_range(slots, ranges->element[i],
@@ -161,11 +161,11 @@ read_range(struct slots *slots, const redisReply *range,
 		if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 ||
 		    !is_port(node->element[1]))
 			return false;
-		uint16_t place = add_place(slots,
+		uint16_t owner = add_address(slots,
 		    host_of(node->element[0], NULL, how->asked),
 		    (unsigned)node->element[1]->integer);
 		if (i == 2)
-			master = place;
+			master = owner;
 	}
 	return own_range(slots, range->element[0], range->element[1], master);
 }
@@ -189,7 +189,7 @@ read_list(const redisReply *reply, const struct asking *how,
 }
 
 bool
-slots_read_shards(const redisReply *reply, const struct place *asked,
+slots_read_shards(const redisReply *reply, const struct redis_address *asked,
     bool tls, struct slots *ret_slots)
 {
 	const struct asking how = {asked, tls};
@@ -197,7 +197,7 @@ slots_read_shards(const redisReply *reply, const struct place *asked,
 }
 
 bool
-slots_read_slots(const redisReply *reply, const struct place *asked,
+slots_read_slots(const redisReply *reply, const struct redis_address *asked,
     struct slots *ret_slots)
 {
 	const struct asking how = {asked, false};
@@ -208,9 +208,9 @@ void
 slots_clear(struct slots *slots)
 {
 	for (size_t i = 0; i < slots->count; i++)
-		place_clear(&slots->places[i]);
-	free(slots->places);
-	slots->places = NULL;
+		redis_address_clear(&slots->addresses[i]);
+	free(slots->addresses);
+	slots->addresses = NULL;
 	slots->count = 0;
 }
 
@@ -223,7 +223,7 @@ slots_serve(struct span info)
 /* --- where a key is --- */
 
 bool
-slots_redirect_read(struct span error, const struct place *asked,
+slots_redirect_read(struct span error, const struct redis_address *asked,
     struct slots_redirect *ret_redirect)
 {
 	enum redis_error kind = redis_error_of(error);
@@ -235,14 +235,14 @@ slots_redirect_read(struct span error, const struct place *asked,
 	if (!span_next(&error, ' ', &word) || !span_next(&error, ' ', &slot) ||
 	    !span_next(&error, ' ', &where) ||
 	    !digits_read(slot, SLOTS - 1, &number) ||
-	    !place_split(where, &host, &port))
+	    !redis_address_split(where, &host, &port))
 		return false;
-	if (!place_is_host(host))
+	if (!redis_address_is_host(host))
 		host = span_str(asked->host);
 	*ret_redirect = (struct slots_redirect){
 	    .ask = kind == REDIS_ERROR_ASK,
 	    .slot = (unsigned)number,
-	    .place = {mem_str(host), port},
+	    .address = {mem_str(host), port},
 	};
 	return true;
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_address.h"
 
 /*
  * Reads what a Redis Cluster says of itself (Redis Cluster Specification): its
@@ -30,9 +30,9 @@ unsigned slots_of_shard(unsigned shard);
 
 /* All servers of a cluster, and which of them owns each slot. */
 struct slots {
-	struct place *places;
+	struct redis_address *addresses;
 	size_t count;
-	uint16_t owner[SLOTS]; /* index of places plus 1; 0: nobody's */
+	uint16_t owner[SLOTS]; /* index of addresses plus 1; 0: nobody's */
 };
 struct redisReply;
 /*
@@ -42,10 +42,10 @@ struct redisReply;
  * The caller clears *ret_slots.
  */
 bool slots_read_shards(const struct redisReply *reply,
-    const struct place *asked, bool tls, struct slots *ret_slots);
+    const struct redis_address *asked, bool tls, struct slots *ret_slots);
 bool slots_read_slots(const struct redisReply *reply,
-    const struct place *asked, struct slots *ret_slots);
-/* Frees the places. */
+    const struct redis_address *asked, struct slots *ret_slots);
+/* Frees the addresses. */
 void slots_clear(struct slots *slots);
 
 /* Of CLUSTER INFO; true: the cluster serves, as far as that server sees. */
@@ -55,10 +55,10 @@ bool slots_serve(struct span info);
 struct slots_redirect {
 	bool ask; /* only this time, and with ASKING sent first */
 	unsigned slot;
-	struct place place; /* the caller clears it */
+	struct redis_address address; /* the caller clears it */
 };
 /*
  * Reads such an error; false: it is none.  asked is the server that answered.
  */
-bool slots_redirect_read(struct span error, const struct place *asked,
+bool slots_redirect_read(struct span error, const struct redis_address *asked,
     struct slots_redirect *ret_redirect);

@@ -10,8 +10,8 @@
 /* What the stores of a process say together about their Redis. */
 
 static char host_one[] = "one", host_two[] = "two";
-static const struct place one = {host_one, 6379};
-static const struct place two = {host_two, 6379};
+static const struct redis_address one = {host_one, 6379};
+static const struct redis_address two = {host_two, 6379};
 
 static void
 the_first_to_miss_redis_and_the_last_to_have_it_again_say_so(void **state)

@@ -16,7 +16,7 @@
 /* What a Redis Cluster says of itself, read from any bytes. */
 
 static char asked_host[] = "asked";
-static const struct place asked = {asked_host, 7};
+static const struct redis_address asked = {asked_host, 7};
 
 /* --- replies out of a notation --- */
 
@@ -101,8 +101,8 @@ assert_owner(const struct slots *slots, unsigned slot, const char *wanted)
 {
 	char text[300] = "";
 	if (slots->owner[slot] != 0) {
-		const struct place *place =
-		    &slots->places[slots->owner[slot] - 1];
+		const struct redis_address *place =
+		    &slots->addresses[slots->owner[slot] - 1];
 		snprintf(text, sizeof text, "%s:%u", place->host, place->port);
 	}
 	assert_string_equal(text, wanted);
@@ -331,9 +331,9 @@ a_redirect_says_who_has_a_slot(void **state)
 		    span_str(rows[i].message), &asked, &got));
 		assert_int_equal(got.ask, rows[i].ask);
 		assert_int_equal(got.slot, rows[i].slot);
-		assert_string_equal(got.place.host, rows[i].host);
-		assert_int_equal(got.place.port, rows[i].port);
-		place_clear(&got.place);
+		assert_string_equal(got.address.host, rows[i].host);
+		assert_int_equal(got.address.port, rows[i].port);
+		redis_address_clear(&got.address);
 	}
 }
 
@@ -356,15 +356,15 @@ other_words_are_no_redirect(void **state)
 static void
 a_place_is_a_host_and_a_port(void **state)
 {
-	struct place place;
+	struct redis_address place;
 	(void)state;
-	assert_true(place_read(SPAN("[2001:db8::1]:7000"), &place));
+	assert_true(redis_address_read(SPAN("[2001:db8::1]:7000"), &place));
 	assert_string_equal(place.host, "2001:db8::1");
 	assert_int_equal(place.port, 7000);
-	place_clear(&place);
-	assert_false(place_read(SPAN(":7000"), &place));
-	assert_false(place_read(SPAN("?:7000"), &place));
-	assert_false(place_read(SPAN("a b:7000"), &place));
+	redis_address_clear(&place);
+	assert_false(redis_address_read(SPAN(":7000"), &place));
+	assert_false(redis_address_read(SPAN("?:7000"), &place));
+	assert_false(redis_address_read(SPAN("a b:7000"), &place));
 }
 
 static void

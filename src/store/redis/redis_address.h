@@ -10,8 +10,8 @@
  * The address of a server of a cluster, as the cluster names it.  It resolves
  * nothing.  Pure; any thread.
  */
-struct place {
-	char *host; /* without brackets; freed by place_clear */
+struct redis_address {
+	char *host; /* without brackets; freed by redis_address_clear */
 	uint16_t port;
 };
 
@@ -19,19 +19,22 @@ struct place {
  * Reads "HOST:PORT", an IPv6 address with or without brackets; false: it is
  * none.  The caller clears it.
  */
-bool place_read(struct span text, struct place *ret_place);
+bool redis_address_read(
+    struct span text, struct redis_address *ret_address);
 /*
  * Splits such a text at its last colon; the host may be empty, and points into
  * text.  False: no port of 1 to 65535 stands behind it.
  */
-bool place_split(struct span text, struct span *ret_host, uint16_t *ret_port);
+bool redis_address_split(
+    struct span text, struct span *ret_host, uint16_t *ret_port);
 /*
  * True where it can be a host's name or address: up to 255 printable
  * characters, and not "?", which Redis says of a name that was never
  * configured.
  */
-bool place_is_host(struct span host);
-/* Compares bytes: two names of one server are two places. */
-bool place_eq(const struct place *a, const struct place *b);
+bool redis_address_is_host(struct span host);
+/* Compares bytes: two names of one server are two addresses. */
+bool redis_address_eq(
+    const struct redis_address *a, const struct redis_address *b);
 /* Frees the host, and makes it all zeros. */
-void place_clear(struct place *place);
+void redis_address_clear(struct redis_address *address);

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/must.h"
-#include "store/redis/secret_write.h"
+#include "operators/probe/secret_write.h"
 
 /* Enough for all commands of a handshake, unless the password is very long. */
 enum { ROOM_BYTES = 4096 };

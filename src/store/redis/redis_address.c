@@ -4,12 +4,12 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_address.h"
 
 enum { HOST_MAX = 255 };
 
 bool
-place_is_host(struct span host)
+redis_address_is_host(struct span host)
 {
 	for (size_t i = 0; i < host.len; i++)
 		if (host.ptr[i] <= ' ' || host.ptr[i] > '~')
@@ -19,7 +19,7 @@ place_is_host(struct span host)
 }
 
 bool
-place_split(struct span text, struct span *ret_host, uint16_t *ret_port)
+redis_address_split(struct span text, struct span *ret_host, uint16_t *ret_port)
 {
 	int64_t port;
 	const char *colon =
@@ -38,25 +38,26 @@ place_split(struct span text, struct span *ret_host, uint16_t *ret_port)
 }
 
 bool
-place_read(struct span text, struct place *ret_place)
+redis_address_read(struct span text, struct redis_address *ret_address)
 {
 	struct span host;
 	uint16_t port;
-	if (!place_split(text, &host, &port) || !place_is_host(host))
+	if (!redis_address_split(text, &host, &port) ||
+	    !redis_address_is_host(host))
 		return false;
-	*ret_place = (struct place){mem_str(host), port};
+	*ret_address = (struct redis_address){mem_str(host), port};
 	return true;
 }
 
 bool
-place_eq(const struct place *a, const struct place *b)
+redis_address_eq(const struct redis_address *a, const struct redis_address *b)
 {
 	return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
 void
-place_clear(struct place *place)
+redis_address_clear(struct redis_address *address)
 {
-	free(place->host);
-	*place = (struct place){0};
+	free(address->host);
+	*address = (struct redis_address){0};
 }
