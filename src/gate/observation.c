@@ -10,7 +10,7 @@
 #include "gate/observation.h"
 #include "gate/worker_state.h"
 #include "http/upstream/status_class.h"
-#include "store/operation.h"
+#include "store/call.h"
 #include "store/record/redis_keys.h"
 
 enum { ID_BYTES = 128 };
@@ -88,7 +88,7 @@ observe_call(const struct observation *o, const char *act, size_t n_args)
 	resp_number(&call->args, 1);
 	redis_keys_observation(&call->args, store->conf, &o->key_id);
 	resp_arg(&call->args, span_str(act));
-	operation_arg_owner(call, &o->owner);
+	call_arg_owner(call, &o->owner);
 	return call;
 }
 
@@ -198,7 +198,7 @@ observation_begin(struct claimant *c, bool whole)
 		owner_new(&o->owner);
 		claimant_claim_fingerprint(c);
 		struct store_call *call = observe_call(o, "begin", 4);
-		operation_arg_token(call, c->claim.fingerprint);
+		call_arg_token(call, c->claim.fingerprint);
 		/* It may take so long, and is remembered for so long. */
 		resp_number(&call->args,
 		    policy->lease_ms + c->route->upstream->timeout_ms);

@@ -2,52 +2,185 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-#include "base/container.h"
+#include "base/base64.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/histogram.h"
-#include "base/loop/log.h"
 #include "base/mem.h"
-#include "base/must.h"
 #include "base/test_build.h"
 #include "store/call.h"
-#include "store/function_loader.h"
 #include "store/health.h"
-#include "store/joint.h"
+#include "store/record/record.h"
+#include "store/record/redis_keys.h"
 #include "store/record/script.h"
-#include "store/redirect.h"
-#include "store/redis/redis_error.h"
-#include "store/refused_log.h"
+#include "store/redis/slots.h"
 #include "store/topology.h"
 
 enum {
 	REDIRECTS_MAX = 8,
 	AGAIN_MS = 20, /* after TRYAGAIN */
-	ATTEMPT_MAX = 999999, /* six digits in a record */
+	ATTEMPT_DIGITS = 6,
+	CREATED_DIGITS = 13,
 };
 
 static void on_reply(struct link_call *link, const redisReply *reply);
-static void forget_server(struct store_call *call);
+static void on_batch_prepare(struct batch_item *item);
+static void on_batch_done(
+    struct batch_item *item, const struct batch_result *result);
+
+static const struct batch_events batch_events = {
+    .prepare = on_batch_prepare,
+    .done = on_batch_done,
+};
+
+/* --- a call, and its arguments --- */
+
+static struct store_call *
+new_sized(struct store *store, unsigned shard, enum script script,
+    size_t n_args, size_t size)
+{
+	must(size >= sizeof(struct store_call));
+	struct store_call *call = mem_zero(size);
+	call->run.link.done = on_reply;
+	call->run.script = call->item.script = script;
+	call->item.events = &batch_events;
+	call->item.whole = &call->args;
+	call->store = store;
+	call->shard = shard;
+	call->n_args = n_args;
+	return call;
+}
 
 struct store_call *
 call_new(struct store *store, unsigned shard, enum script script,
     size_t n_args)
 {
-	return call_new_sized(
+	return new_sized(
 	    store, shard, script, n_args, sizeof(struct store_call));
 }
 
 struct store_call *
-call_new_sized(struct store *store, unsigned shard, enum script script,
-    size_t n_args, size_t size)
+call_of_record(struct store *store, enum script script,
+    const struct key_id *key_id, size_t n_argv)
 {
-	must(size >= sizeof(struct store_call));
-	struct store_call *call = mem_zero(size);
-	call->link.done = on_reply;
-	call->store = store;
-	call->shard = shard;
-	call->script = script;
-	call->n_args = n_args;
+	return call_of_record_sized(
+	    store, script, key_id, n_argv, sizeof(struct store_call));
+}
+
+struct store_call *
+call_of_record_sized(struct store *store, enum script script,
+    const struct key_id *key_id, size_t n_argv, size_t size)
+{
+	const struct conf *conf = store->conf;
+	unsigned shard = redis_keys_shard(conf, key_id);
+	bool tells = conf->store.events_maxlen > 0;
+	bool refuses = tells && conf->store.events_refuse;
+	size_t n_keys = refuses ? 6 : tells ? 5 : 3;
+	struct store_call *call =
+	    new_sized(store, shard, script, 1 + n_keys + n_argv, size);
+	call->key_id = *key_id;
+	call->events_maxlen = conf->store.events_maxlen;
+	resp_number(&call->args, (int64_t)n_keys);
+	call->item.keys_from = call->args.len;
+	redis_keys_record(&call->args, conf, key_id);
+	call->item.keys_to = call->args.len;
+	call->item.keys_to +=
+	    redis_keys_names(&store->shard_names, shard, &call->args);
+	if (tells) {
+		redis_keys_index(&call->args, conf, shard, "events");
+		redis_keys_index(&call->args, conf, shard, "dead");
+	}
+	if (refuses)
+		redis_keys_index(&call->args, conf, shard, "relayed");
+	call->item.args_from = call->args.len;
 	return call;
+}
+
+void
+call_arg_token(struct store_call *call, const uint8_t bytes[16])
+{
+	char token[TOKEN_CHARS + 1];
+	base64_encode(bytes, 16, token);
+	resp_arg(&call->args, span_of(token, TOKEN_CHARS));
+}
+
+void
+call_arg_owner(struct store_call *call, const struct owner *owner)
+{
+	call_arg_token(call, owner->bytes);
+}
+
+void
+call_arg_attempt(struct store_call *call, uint32_t attempt)
+{
+	char digits[ATTEMPT_DIGITS];
+	digits_pad(digits, sizeof digits, attempt);
+	resp_arg(&call->args, span_of(digits, sizeof digits));
+}
+
+void
+call_arg_held(struct store_call *call, const struct held *held)
+{
+	call->owner = held->owner;
+	call->item.attempt = held->attempt;
+	call_arg_owner(call, &held->owner);
+	call_arg_attempt(call, held->attempt);
+}
+
+void
+call_arg_entity(struct store_call *call, const struct store_entity *entity)
+{
+	redis_keys_entity(&call->args, call->store->conf, entity->name);
+	resp_arg(&call->args, entity->version);
+	resp_arg(&call->args, entity->shown);
+}
+
+void
+call_arg_history(struct store_call *call,
+    const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
+    int64_t created_ms, struct span provenance)
+{
+	char digits[CREATED_DIGITS];
+	call_arg_token(call, fingerprint);
+	call_arg_attempt(call, tries);
+	digits_pad(digits, sizeof digits, created_ms);
+	resp_arg(&call->args, span_of(digits, sizeof digits));
+	resp_arg(&call->args, call_one_line(provenance));
+}
+
+struct span
+call_one_line(struct span s)
+{
+	const char *end = s.len ? memchr(s.ptr, '\n', s.len) : NULL;
+	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
+}
+
+/* The lease, and then as long as what it ends with is kept. */
+int64_t
+call_alive_ms(const struct conf_idempotency *policy)
+{
+	int64_t after_ms = policy->retention_ms;
+	if (policy->unknown_retention_ms > after_ms)
+		after_ms = policy->unknown_retention_ms;
+	return policy->lease_ms + after_ms;
+}
+
+void
+call_outlive(struct store *store, const struct conf_idempotency *policy)
+{
+	int64_t alive_ms = call_alive_ms(policy);
+	if (alive_ms > store->longest_ms)
+		store->longest_ms = alive_ms;
+}
+
+/* Forgets what only concerned the server it was sent to. */
+static void
+forget_server(struct store_call *call)
+{
+	call->asking = call->alone = false;
+	call->run.whole = call->run.reads = false;
+	free(call->refused);
+	call->refused = NULL;
 }
 
 static void
@@ -67,110 +200,204 @@ end(struct store_call *call, enum call_end how, int error,
 	free(call);
 }
 
-/* --- sending --- */
+/* --- the operation that waits for it --- */
+
+static int64_t
+ms_until(int64_t us)
+{
+	int64_t left_us = us - clock_us();
+	return left_us > 0 ? (left_us + 999) / 1000 : 0;
+}
+
+/* The command by which it was sent; NULL: it leaves at the end of this turn. */
+static struct link_call *
+sent_as(struct store_call *call)
+{
+	return call->item.batch != NULL ? batch_sent(&call->item)
+					: &call->run.link;
+}
+
+/* For so long its connection, or the way to it, may yet be silent. */
+static int64_t
+silence_left_ms(struct store_call *call)
+{
+	struct link_call *sent =
+	    list_linked(&call->queued) ? NULL : sent_as(call);
+	return sent != NULL ? link_left_ms(call->channel->link, sent)
+			    : ms_until(call->give_up_us);
+}
+
+/*
+ * A Redis that did not answer in time, or the way to it, may be frozen: the
+ * connection is not used any more.
+ */
+static void
+reset_late(struct channel *channel)
+{
+	bool late = channel->is_late;
+	channel->is_late = false;
+	if (late && INVARIANT(late_link_reset))
+		link_reset(channel->link, "no answer within store.timeout");
+}
+
+/*
+ * Parts an operation from its calls; those that were sent go on alone, but on a
+ * silent connection nothing more is to be sent.
+ */
+static void
+on_detach(struct op *op, int error)
+{
+	struct store_op *store_op = CONTAINER_OF(op, struct store_op, op);
+	struct store *store = NULL;
+	struct store_call *call;
+	struct node *node;
+	LIST_EACH(call, &store_op->calls, in_op) {
+		store = call->store;
+		call->op = NULL;
+		list_remove(&call->in_op);
+		if (list_linked(&call->queued)) {
+			list_remove(&call->queued);
+			end(call, CALL_NOT_RUN, E_CANCELLED, NULL);
+		} else if (error == E_TIMEOUT && sent_as(call) != NULL &&
+		    silence_left_ms(call) == 0) {
+			call->channel->is_late = true;
+		}
+	}
+	if (store == NULL)
+		return;
+	LIST_EACH(node, &store->nodes, in_store) {
+		reset_late(&node->large);
+		reset_late(&node->small);
+	}
+}
+
+/* store.timeout is for silence: what flows may take longer. */
+static int64_t
+on_more_ms(struct op *op)
+{
+	const struct store_op *store_op =
+	    CONTAINER_OF(op, struct store_op, op);
+	int64_t least_ms = INT64_MAX;
+	struct store_call *call;
+	LIST_EACH(call, &store_op->calls, in_op) {
+		int64_t left_ms =
+		    call->store->hurries ? 0 : silence_left_ms(call);
+		if (!list_linked(&call->queued) && call->end_us != 0 &&
+		    ms_until(call->end_us) < left_ms)
+			left_ms = ms_until(call->end_us);
+		least_ms = left_ms < least_ms ? left_ms : least_ms;
+	}
+	return list_empty(&store_op->calls) ? 0 : least_ms;
+}
+
+void
+call_begin_op(struct store *store, struct store_op *op)
+{
+	op->verdict = VERDICT_BROKEN;
+	op->attempt = 0;
+	op->tries = 0;
+	op->created_ms = 0;
+	op->first_id[0] = '\0';
+	op->differs = '-';
+	op->reason = REASON_NONE;
+	op->state = STATE_PROCESSING;
+	op->answer = NULL;
+	op->lease_left_ms = 0;
+	op->settle_left_ms = 0;
+	op->before = false;
+	op->current[0] = '\0';
+	op->until_ms = 0;
+	op->unreadable = op->fetches = op->gone = op->quiet = false;
+	op->brief = false;
+	list_init(&op->calls);
+	op->failure = 0;
+	op_start(&op->op, store->conf->store.redis.timeout_ms, on_detach);
+	op->op.more_ms = on_more_ms;
+}
+
+void
+call_join_op(struct store_call *call, struct store_op *op)
+{
+	call->op = op;
+	list_add_first(&op->calls, &call->in_op);
+	call->give_up_us =
+	    clock_us() + call->store->conf->store.redis.timeout_ms * 1000;
+}
+
+void
+call_end_op(struct store_call *call, int error)
+{
+	struct store_op *op = call->op;
+	list_remove(&call->in_op);
+	if (op->failure == 0)
+		op->failure = error;
+	if (list_empty(&op->calls))
+		op_done(&op->op, op->failure);
+}
+
+/* --- its way to a node --- */
 
 static void
 on_asking(struct link_call *link, const redisReply *reply)
 {
-	node_check_type(CONTAINER_OF(link, struct store_call, ahead)->line,
-	    reply, REDIS_REPLY_STATUS);
+	struct store_call *call = CONTAINER_OF(link, struct store_call, ahead);
+	channel_check_type(call->channel, reply, REDIS_REPLY_STATUS);
 }
 
-/* ASKING lets the next command use a slot that is being moved to this node. */
+/* True: it may leave in a batch, on the channel that it has. */
+static bool
+may_batch(const struct store_call *call)
+{
+	return call->item.args_to != 0 && call->events_maxlen == 0 &&
+	    !call->alone && !call->asking && !call->run.whole &&
+	    !call->run.reads && !call->large &&
+	    batch_is_allowed(call->channel);
+}
+
+/* Sends it on the channel that it has, which must be up. */
 static void
-send_asking(struct store_call *call)
+send_call(struct store_call *call)
 {
-	struct resp command = {0};
-	resp_begin(&command, 1);
-	resp_arg(&command, SPAN("ASKING"));
-	call->ahead.done = on_asking;
-	link_send(call->line->link, &call->ahead, &command);
-	resp_clear(&command);
-}
-
-void
-call_name(struct store *store, char ret_name[CALL_NAME_CHARS + 1])
-{
-	const uint64_t number = store->next_call++;
-	hex_encode((const uint8_t *)&number, sizeof number, ret_name);
-}
-
-void
-call_send(struct store_call *call)
-{
-	struct store *store = call->store;
+	struct channel *channel = call->channel;
 	bool tells = call->events_maxlen > 0;
-	enum script_as as = call->whole ? SCRIPT_AS_TEXT : SCRIPT_AS_NAME;
-	struct resp command = {0};
-	if (joint_takes(call)) {
-		joint_add(call);
+	if (may_batch(call)) {
+		batch_add(channel, &call->item);
 		return;
 	}
 	if (call->prepare != NULL)
 		call->prepare(call);
-	if (call->asking)
-		send_asking(call);
-	if (call->reads)
-		as = SCRIPT_AS_READER;
-	call_name(store, call->name);
-	script_command_begin(&command, &store->names, store->library,
-	    call->script, as, call->n_args + tells + 1);
+	if (call->asking) {
+		/* The next command may use a slot that is being moved here. */
+		const struct span word = SPAN("ASKING");
+		call->ahead.done = on_asking;
+		channel_ask(channel, &call->ahead, &word, 1);
+	}
+	struct resp command = {0};
+	channel_begin(channel, &call->run, call->n_args + tells, &command);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
 	if (tells)
 		resp_number(&command, call->events_maxlen);
-	resp_arg(&command, span_of(call->name, CALL_NAME_CHARS));
-	link_send(call->line->link, &call->link, &command);
-	replicas_sent(call->line, call->script);
+	channel_send(channel, &call->run, &command);
+	replicas_sent(channel, call->run.script);
 	resp_clear(&command);
-}
-
-/* --- waiting --- */
-
-static void
-wait_in(struct store_call *call, struct call_queue *queue)
-{
-	call->queue = queue;
-	call->queued = queue->end;
-	*queue->end = call;
-	queue->end = &call->next;
-}
-
-static void
-leave_queue(struct store_call *call)
-{
-	*call->queued = call->next;
-	if (call->next != NULL)
-		call->next->queued = call->queued;
-	else
-		call->queue->end = call->queued;
-	call->queue = NULL;
-	call->next = NULL;
-	call->queued = NULL;
-}
-
-static void
-start_on_large(struct store_call *call)
-{
-	call->line = node_large_line(call->node);
-	if (link_is_up(call->line->link))
-		call_send(call);
-	else if (link_is_hopeful(call->line->link))
-		wait_in(call, &call->line->queue);
-	else
-		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
 
 static void
 start_at(struct store_call *call, struct node *node)
 {
+	bool up = node_is_up(node);
+	bool hopeful = !up && node_is_hopeful(node);
 	call->node = node;
-	call->line = &node->small;
-	if (node_is_up(node) && call->large)
-		start_on_large(call);
-	else if (node_is_up(node))
-		call_send(call);
-	else if (node_is_hopeful(node))
-		wait_in(call, &node->small.queue);
+	call->channel = &node->small;
+	if (up && call->large) {
+		call->channel = node_large_channel(node);
+		up = link_is_up(call->channel->link);
+		hopeful = link_is_hopeful(call->channel->link);
+	}
+	if (up)
+		send_call(call);
+	else if (hopeful)
+		list_add_last(&call->channel->queue, &call->queued);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
@@ -184,97 +411,55 @@ call_start(struct store_call *call)
 		start_at(call, node);
 	else if (store->topology != NULL &&
 	    topology_is_hopeful(store->topology))
-		wait_in(call, &store->unplaced);
+		list_add_last(&store->unplaced, &call->queued);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
 
 void
-call_start_queue(struct call_queue *queue)
+call_flush_queue(struct list *queue)
 {
-	struct call_queue now = {NULL, &now.first};
-	while (queue->first != NULL) {
-		struct store_call *call = queue->first;
-		leave_queue(call);
-		wait_in(call, &now);
-	}
-	while (now.first != NULL) {
-		struct store_call *call = now.first;
-		leave_queue(call);
-		call_start(call);
-	}
-}
-
-bool
-call_drop(struct store_call *call)
-{
-	if (call->queue == NULL)
-		return false;
-	leave_queue(call);
-	end(call, CALL_NOT_RUN, E_CANCELLED, NULL);
-	return true;
-}
-
-static int64_t
-ms_until(int64_t us)
-{
-	int64_t left_us = us - clock_us();
-	return left_us > 0 ? (left_us + 999) / 1000 : 0;
-}
-
-/* How long its line, or the way to it, may yet be silent. */
-static int64_t
-silence_ms(struct store_call *call)
-{
-	struct link_call *sent = joint_link_call(call);
-	return sent != NULL ? link_left_ms(call->line->link, sent)
-			    : ms_until(call->give_up_us);
-}
-
-int64_t
-call_left_ms(struct store_call *call)
-{
-	if (call->queue != NULL)
-		return ms_until(call->give_up_us);
-	int64_t left_ms = silence_ms(call);
-	int64_t most_ms = call->end_us != 0 ? ms_until(call->end_us) : left_ms;
-	return most_ms < left_ms ? most_ms : left_ms;
-}
-
-bool
-call_is_silent(struct store_call *call)
-{
-	return call->queue == NULL && joint_link_call(call) != NULL &&
-	    silence_ms(call) == 0;
-}
-
-void
-call_flush_queue(struct call_queue *queue)
-{
-	while (queue->first != NULL) {
-		struct store_call *call = queue->first;
-		leave_queue(call);
+	while (!list_empty(queue)) {
+		struct store_call *call =
+		    LIST_FIRST(queue, struct store_call, queued);
+		list_remove(&call->queued);
 		start_at(call, call->node);
 	}
 }
 
 void
-call_fail_queue(struct call_queue *queue)
+call_start_queue(struct list *queue)
 {
-	while (queue->first != NULL) {
-		struct store_call *call = queue->first;
-		leave_queue(call);
+	struct list now;
+	list_init(&now);
+	list_move_all(queue, &now);
+	while (!list_empty(&now)) {
+		struct store_call *call =
+		    LIST_FIRST(&now, struct store_call, queued);
+		list_remove(&call->queued);
+		call_start(call);
+	}
+}
+
+void
+call_fail_queue(struct list *queue)
+{
+	while (!list_empty(queue)) {
+		struct store_call *call =
+		    LIST_FIRST(queue, struct store_call, queued);
+		list_remove(&call->queued);
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 	}
 }
 
-/* --- replies --- */
+/* --- what Redis refuses --- */
 
 static void
 log_refused(
     const struct store_call *call, enum event event, const char *error)
 {
-	refused_log(call->store, event, script_word(call->script), error);
+	channel_log_refused(
+	    call->channel, event, script_word(call->run.script), error);
 }
 
 void
@@ -283,105 +468,10 @@ call_log_odd(const struct store_call *call)
 	log_refused(call, EV_store_refused, "a reply of an unexpected type");
 }
 
-static bool
-read_reply(const struct store_call *call, const redisReply *reply,
-    struct call_reply *ret_reply)
-{
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 4 ||
-	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[1]->integer < 0 ||
-	    reply->element[1]->integer > ATTEMPT_MAX ||
-	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[2]->integer < 0 ||
-	    reply->element[2]->integer > REDIS_CLOCK_MAX_MS ||
-	    !verdict_of(resp_text(reply->element[0]), &ret_reply->verdict) ||
-	    !script_answers(call->script, ret_reply->verdict))
-		return false;
-	ret_reply->attempt = (uint32_t)reply->element[1]->integer;
-	ret_reply->now_ms = reply->element[2]->integer;
-	ret_reply->extra = reply->element + 4;
-	ret_reply->n_extra = reply->elements - 4;
-	return true;
-}
-
-bool
-call_is_own(const struct store_call *call, struct span name)
-{
-	return span_eq(name, span_str(call->name)) || !INVARIANT(own_reply);
-}
-
-/* An error as the last element: Redis took the step but not its event. */
-static void
-take_untold(struct store_call *call, struct call_reply *reply)
-{
-	if (reply->n_extra == 0)
-		return;
-	const redisReply *last = reply->extra[reply->n_extra - 1];
-	if (last->type != REDIS_REPLY_ERROR)
-		return;
-	reply->n_extra--;
-	log_refused(call, EV_event_lost, last->str);
-}
-
 /*
- * Sends the call again, with the script (or before it the library) that Redis
- * says it does not have; false: that is not what was wrong.
+ * The slot is being moved, and some of the keys are here and some there: no
+ * node can run it until they are together again.
  */
-static bool
-send_whole(struct store_call *call, enum redis_error error)
-{
-	bool functions = call->store->library != NULL;
-	if (call->whole ||
-	    error != (functions ? REDIS_ERROR_NO_FUNCTION
-				: REDIS_ERROR_NOSCRIPT))
-		return false;
-	call->whole = true;
-	if (functions)
-		function_loader_send(call->line);
-	call_send(call);
-	return true;
-}
-
-/*
- * A Redis that takes no writes refuses a function that may write as a whole.
- * Sends the one that only reads instead: a replay needs no more.
- */
-static bool
-send_reader(struct store_call *call, const redisReply *reply)
-{
-	const struct function_library *library = call->store->library;
-	if (library == NULL || call->reads ||
-	    *library->readers[call->script] == '\0' ||
-	    !redis_error_allows_reads(redis_error_of_reply(reply)))
-		return false;
-	call->reads = true;
-	call->refused = mem_str(span_of(reply->str, reply->len));
-	call_send(call);
-	return true;
-}
-
-/* --- in a cluster --- */
-
-/*
- * Whether to follow another redirect: while its operation waits, or where it
- * never had one.
- */
-static bool
-may_go_on(const struct store_call *call)
-{
-	return call->redirects < REDIRECTS_MAX &&
-	    (call->op != NULL || call->give_up_us == 0);
-}
-
-/* Forgets what only concerned the server it was sent to. */
-static void
-forget_server(struct store_call *call)
-{
-	call->asking = call->whole = call->reads = call->alone = false;
-	free(call->refused);
-	call->refused = NULL;
-}
-
 static void
 try_again(struct store_call *call, const char *error)
 {
@@ -393,108 +483,180 @@ try_again(struct store_call *call, const char *error)
 		end(call, CALL_NOT_RUN, E_STORE_REFUSED, NULL);
 		return;
 	}
-	wait_in(call, &store->again);
+	list_add_last(&store->again, &call->queued);
 	if (!timer_is_set(&store->again_timer))
 		timer_set(&store->again_timer, AGAIN_MS);
 }
 
-/* True: the call goes on, or has ended; false: the refusal is final. */
+/*
+ * A server of a cluster refused it: its slot is another server's, or being
+ * moved there, or the server cannot serve and may have been replaced.  Nothing
+ * ran.  True: the call goes on, or has ended; false: the refusal is final.
+ */
 static bool
-follow_redirect(struct store_call *call, const redisReply *reply)
+follow_slot(
+    struct store_call *call, enum redis_error error, const redisReply *reply)
 {
-	struct redirect redirect =
-	    redirect_of(call->node, span_of(reply->str, reply->len));
-	if (redirect.what == REDIRECT_AGAIN) {
+	struct topology *topology = call->store->topology;
+	struct slots_redirect where;
+	if (error == REDIS_ERROR_TRYAGAIN) {
 		try_again(call, reply->str);
 		return true;
 	}
-	if (redirect.what == REDIRECT_NONE || !may_go_on(call))
+	if (error != REDIS_ERROR_MOVED && error != REDIS_ERROR_ASK) {
+		if (redis_error_shows_move(error))
+			topology_doubt(topology);
+		return false;
+	}
+	if (!slots_redirect_read(span_of(reply->str, reply->len),
+		&call->node->place, &where))
+		return false;
+	struct node *node = topology_node_at(topology, &where.address);
+	redis_address_clear(&where.address);
+	if (!where.ask)
+		topology_moved(topology, where.slot, node);
+	/* Not for an operation that waits no more, nor for ever. */
+	if (call->redirects >= REDIRECTS_MAX ||
+	    (call->op == NULL && call->give_up_us != 0))
 		return false;
 	forget_server(call);
 	call->redirects++;
-	call->asking = redirect.asking;
-	start_at(call, redirect.node);
+	call->asking = where.ask;
+	start_at(call, node);
 	return true;
 }
-
-/* --- the end --- */
 
 static void
 on_refused(struct store_call *call, const redisReply *reply)
 {
+	const struct function_library *library = call->store->library;
 	enum redis_error error = redis_error_of_reply(reply);
 	if (error == REDIS_ERROR_READONLY || error == REDIS_ERROR_MASTERDOWN)
 		health_not_master(call->node);
-	if (send_whole(call, error) || send_reader(call, reply) ||
-	    (call->store->topology != NULL && follow_redirect(call, reply)))
+	if (channel_brings(call->channel, &call->run, error)) {
+		send_call(call);
+		return;
+	}
+	/*
+	 * A Redis that takes no writes refuses a function that may write as a
+	 * whole; for a replay the one that only reads is enough.
+	 */
+	bool read = library != NULL && !call->run.reads &&
+	    *library->readers[call->run.script] != '\0' &&
+	    redis_error_allows_reads(error);
+	if (!read && call->store->topology != NULL &&
+	    follow_slot(call, error, reply))
 		return;
 	if (call->refused == NULL)
 		call->refused = mem_str(span_of(reply->str, reply->len));
+	if (read) {
+		call->run.reads = true;
+		send_call(call);
+		return;
+	}
 	/* Where Redis refused our library, the log already has the reason. */
-	if (error != REDIS_ERROR_NO_FUNCTION ||
-	    !function_loader_failed(call->line))
+	if (error != REDIS_ERROR_NO_FUNCTION || !call->channel->loader.failed)
 		log_refused(call, EV_store_refused, call->refused);
-	bool ran_nothing = call->reads || redis_error_ran_nothing(error);
+	bool ran_nothing = call->run.reads || redis_error_ran_nothing(error);
 	end(call, ran_nothing ? CALL_NOT_RUN : CALL_LOST, E_STORE_REFUSED,
 	    NULL);
 }
 
+/* --- replies --- */
+
 static void
-on_answered(struct store_call *call, struct call_reply *reply)
+on_answered(struct store_call *call, struct call_reply reply)
 {
 	if (call->store->took != NULL)
-		histogram_add(&call->store->took[call->script],
-		    clock_us() - call->link.sent_us);
-	take_untold(call, reply);
-	end(call, CALL_ANSWERED, 0, reply);
+		histogram_add(&call->store->took[call->run.script],
+		    clock_us() - call->run.link.sent_us);
+	/* An error comes last: Redis took the step but not its event. */
+	if (reply.n_extra > 0 &&
+	    reply.extra[reply.n_extra - 1]->type == REDIS_REPLY_ERROR)
+		log_refused(call, EV_event_lost,
+		    reply.extra[--reply.n_extra]->str);
+	end(call, CALL_ANSWERED, 0, &reply);
 }
 
-/* reply is NULL where too few replicas have it. */
 static void
-on_held_end(struct replicas_held *held, const redisReply *reply, int error)
+on_held_end(struct replicas_held *held, int error)
 {
 	struct store_call *call = CONTAINER_OF(held, struct store_call, held);
-	struct call_reply read;
-	must(reply == NULL || read_reply(call, reply, &read));
-	if (reply != NULL && call->confirmed != NULL)
-		call->confirmed(call, reply);
-	if (reply != NULL)
-		on_answered(call, &read);
-	else
+	if (error != 0) {
 		end(call, CALL_LOST, error, NULL);
-}
-
-void
-call_distrust(struct store_call *call, const char *message)
-{
-	link_distrust(call->line->link, message);
-	end(call, CALL_LOST, E_STORE_DOWN, NULL);
-}
-
-void
-call_replied(struct store_call *call, const redisReply *reply)
-{
-	struct call_reply read;
-	if (reply == NULL) {
-		end(call, CALL_LOST, E_STORE_DOWN, NULL);
-	} else if (reply->type == REDIS_REPLY_ERROR) {
-		on_refused(call, reply);
-	} else if (!read_reply(call, reply, &read)) {
-		call_distrust(call, "a reply of an unexpected form");
-	} else if (!call_is_own(call, resp_text(reply->element[3]))) {
-		call_distrust(call, "a reply to another call");
-	} else {
-		redis_clock_heard(link_clock(call->line->link), read.now_ms,
-		    call->link.sent_us, clock_us());
-		call->held.end = on_held_end;
-		if (!replicas_hold(call->line, call->script, read.verdict,
-			reply, &call->held))
-			on_answered(call, &read);
+		return;
 	}
+	if (call->confirmed != NULL)
+		call->confirmed(call, &held->reply);
+	on_answered(call, held->reply);
+}
+
+/* It is the reply to this call. */
+static void
+take_reply(struct store_call *call, const struct call_reply *reply)
+{
+	redis_clock_heard(link_clock(call->channel->link), reply->now_ms,
+	    call->run.link.sent_us, clock_us());
+	call->held.end = on_held_end;
+	if (!replicas_hold(
+		call->channel, call->run.script, reply, &call->held))
+		on_answered(call, *reply);
 }
 
 static void
 on_reply(struct link_call *link, const redisReply *reply)
 {
-	call_replied(CONTAINER_OF(link, struct store_call, link), reply);
+	struct store_call *call =
+	    CONTAINER_OF(link, struct store_call, run.link);
+	struct call_reply read;
+	struct span name;
+	const char *odd = NULL;
+	if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
+		on_refused(call, reply);
+		return;
+	}
+	if (reply != NULL &&
+	    !call_reply_read(reply, call->run.script, &read, &name))
+		odd = "a reply of an unexpected form";
+	else if (reply != NULL && !channel_is_own(&call->run, name))
+		odd = "a reply to another call";
+	if (odd != NULL)
+		link_distrust(call->channel->link, odd);
+	if (reply == NULL || odd != NULL)
+		end(call, CALL_LOST, E_STORE_DOWN, NULL);
+	else
+		take_reply(call, &read);
+}
+
+static void
+on_batch_prepare(struct batch_item *item)
+{
+	struct store_call *call = CONTAINER_OF(item, struct store_call, item);
+	if (call->prepare != NULL)
+		call->prepare(call);
+}
+
+static void
+on_batch_done(struct batch_item *item, const struct batch_result *result)
+{
+	struct store_call *call = CONTAINER_OF(item, struct store_call, item);
+	call->run.link.sent_us = result->sent_us;
+	switch (result->what) {
+	case BATCH_ANSWERED:
+		take_reply(call, &result->reply);
+		break;
+	case BATCH_REFUSED:
+		call->alone = true;
+		on_refused(call, result->error);
+		break;
+	case BATCH_LOST:
+		end(call, CALL_LOST, E_STORE_DOWN, NULL);
+		break;
+	case BATCH_UNUSUAL:
+		call->alone = true;
+		/* Another batch may have left it in doubt before. */
+		call->in_doubt |= result->in_doubt;
+		send_call(call);
+		break;
+	}
 }

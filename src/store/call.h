@@ -1,39 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "store/redis/resp.h"
+#include "store/batch.h"
 #include "store/replicas.h"
 
 /*
- * A call is one run of one script: it finds the node that has its shard, waits
- * for it while it may still come up, sends EVALSHA (or FCALL, where
- * store.scripting is "function"), sends the script's text where Redis does not
- * have it, follows a slot that has moved, and reads the reply, which it
- * believes where it is the reply to this call.  It knows nothing of what
- * scripts do.  A call may outlive the operation that waits for it, and frees
- * itself at its end.  For src/store/, src/messages/shared/ and
- * src/messages/relay/; the store's thread.
+ * A call is one run of one script, asked for by an operation (struct store_op),
+ * which somebody waits for and which may have several, or by nobody.  It finds
+ * the node that has its shard, waits for it while it may still come up, is sent
+ * on a channel to it, alone or in a batch, and follows a slot that has moved.
+ * Its reply is believed where it is the reply to this call, and given to its
+ * done where enough replicas have what it says.  A call may outlive its
+ * operation, and frees itself at its end.
+ *
+ * It knows nothing of what scripts do, but for the arguments that several have
+ * in common; their order is at the head of each script in
+ * src/store/record/lua/.  For src/store/, src/gate/key/, src/messages/shared/
+ * and src/messages/relay/; the store's thread.
  */
-
-/*
- * Each call is sent under a name that no other has, in any store, and the
- * script puts it into its reply (lua/clock.lua).  Nothing else tells one reply
- * from another: where one is lost or comes twice on the way, each call behind
- * it would be given its neighbour's.
- */
-enum { CALL_NAME_CHARS = 16 };
-/* The next name, and a NUL. */
-void call_name(struct store *store, char ret_name[CALL_NAME_CHARS + 1]);
-
-/* What a script answered, valid during done() only. */
-struct call_reply {
-	enum verdict verdict;
-	uint32_t attempt;
-	int64_t now_ms; /* Redis' clock */
-	struct redisReply **extra;
-	size_t n_extra;
-};
-
 enum call_end {
 	CALL_ANSWERED, /* reply has the answer */
 	CALL_NOT_RUN,  /* never sent, or refused before anything changed */
@@ -41,49 +25,34 @@ enum call_end {
 };
 
 struct store_call {
-	struct link_call link;
+	struct channel_run run;
 	struct link_call ahead; /* of ASKING: each of them has its own reply */
 	struct store *store;
 	unsigned shard;    /* the shard of all keys that it touches */
 	struct node *node; /* the node that it was sent to or waits for */
-	struct line *line; /* of the node */
-	bool large; /* it carries or brings a large value: the large line */
-	enum script script;
-	char name[CALL_NAME_CHARS + 1]; /* as it was last sent */
-	bool whole;         /* the script's text was sent, not only its name */
-	bool reads;         /* sent as the function that only reads, … */
-	char *refused; /* … or ended, by this error of Redis; NULL: by none */
+	struct channel *channel; /* of the node */
+	bool large; /* it carries or brings a large value: the large channel */
+	char *refused; /* it only reads, after this error; NULL: after none */
 	bool asking;        /* goes after ASKING: its slot is being moved */
 	unsigned redirects; /* how often it was sent to another node */
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* those, as they follow the script's name */
-	/*
-	 * Where it may leave together with others (joint.h): the offsets in
-	 * args of what is sent of it then, its first two keys and some of its
-	 * arguments, each up to another offset; joint_to is 0: it may not.
-	 */
-	size_t keys_from, keys_to, joint_from, joint_to;
-	struct joint *joint; /* with which it left; NULL: alone */
-	bool alone;          /* that was tried, and it is no usual one */
-	bool in_doubt; /* … but an error came, and it may have been executed */
 	int64_t events_maxlen; /* follows; 0: no events, no such argument */
-	/* Where it has an operation, by clock_us(): */
-	int64_t give_up_us; /* it waits for a node no longer than that … */
-	int64_t end_us;     /* … nor for a slow reply than that; 0: no end */
+	struct batch_item item; /* where it may leave with others */
+	bool alone;    /* that was tried, and it is no usual one */
+	bool in_doubt; /* … but an error came, and it may have been executed */
 
 	struct key_id key_id; /* for the log; a renewal has none */
-	struct owner owner;   /* whose outcome it stores, … */
-	uint32_t attempt;     /* … and of which attempt */
+	struct owner owner;   /* whose outcome it stores */
 
 	/* The operation that waits for it; NULL: none, or none any more. */
 	struct store_op *op;
-	struct store_call *sibling; /* another call of the same operation */
-	/* While it waits for a node: */
-	struct call_queue *queue;
-	struct store_call *next;
-	struct store_call **queued;
-	/* While its reply waits for replicas: */
-	struct replicas_held held;
+	struct list in_op;
+	/* Where it has one, by clock_us(): */
+	int64_t give_up_us; /* it waits for a node no longer than that … */
+	int64_t end_us;     /* … nor for a slow reply than that; 0: no end */
+	struct list queued; /* while it waits until it can be sent */
+	struct replicas_held held; /* while its reply waits for replicas */
 
 	/*
 	 * Fills in the arguments that depend on the node or the time, each time
@@ -93,8 +62,8 @@ struct store_call {
 	/*
 	 * Called at its end, exactly once; then the call is freed, unless it
 	 * has set again: then it is started once more.  error is of
-	 * tbl/errors.h, 0 where Redis answered; reply is NULL where it did not.
-	 * NULL: whatever comes of it, nobody waits for it.
+	 * tbl/errors.h, 0 where Redis answered; reply, valid during done only,
+	 * is NULL where it did not.  NULL: nobody waits for it.
 	 */
 	void (*done)(struct store_call *call, enum call_end end, int error,
 	    const struct call_reply *reply);
@@ -103,7 +72,7 @@ struct store_call {
 	 * have what it says.  NULL: nobody wants to know.
 	 */
 	void (*confirmed)(
-	    struct store_call *call, const struct redisReply *reply);
+	    struct store_call *call, const struct call_reply *reply);
 	void *arg; /* of done */
 	bool again;
 };
@@ -115,42 +84,67 @@ struct store_call {
 struct store_call *call_new(struct store *store, unsigned shard,
     enum script script, size_t n_args);
 /*
+ * A call with the keys of one record, those for events included where they are
+ * on; n_argv arguments are still to come.
+ */
+struct store_call *call_of_record(struct store *store, enum script script,
+    const struct key_id *key_id, size_t n_argv);
+/*
  * The same, as the first member of a struct of that size; the rest is zeroed,
  * and freed with the call.
  */
-struct store_call *call_new_sized(struct store *store, unsigned shard,
-    enum script script, size_t n_args, size_t size);
+struct store_call *call_of_record_sized(struct store *store,
+    enum script script, const struct key_id *key_id, size_t n_argv,
+    size_t size);
 /*
- * Sends it, queues it while its node may still come up, or ends it with
+ * Sends it, lets it wait while its node may still come up, or ends it with
  * E_STORE_DOWN at once: done may have been called, and the call be freed, when
  * this returns.
  */
 void call_start(struct store_call *call);
-/* Sends the calls that waited for a node; it is up now. */
-void call_flush_queue(struct call_queue *queue);
-/* Starts every call in the queue anew; one may end up in the same queue. */
-void call_start_queue(struct call_queue *queue);
-/* Ends every call in the queue with E_STORE_DOWN. */
-void call_fail_queue(struct call_queue *queue);
-/* Ends a call that still waits (E_CANCELLED); false: it was sent. */
-bool call_drop(struct store_call *call);
-/* How much longer its operation may wait for it, in ms; 0: its time is up. */
-int64_t call_left_ms(struct store_call *call);
+
+/* --- its arguments --- */
+
+/* Appends sixteen bytes as an argument, in base64: 22 characters. */
+void call_arg_token(struct store_call *call, const uint8_t bytes[16]);
+void call_arg_owner(struct store_call *call, const struct owner *owner);
+/* Appends six digits. */
+void call_arg_attempt(struct store_call *call, uint32_t attempt);
+/* Whose outcome it is, and of which attempt: owner and attempt. */
+void call_arg_held(struct store_call *call, const struct held *held);
+/* Appends the end of its key's name, its version, and that as JSON. */
+void call_arg_entity(
+    struct store_call *call, const struct store_entity *entity);
+/* Appends what a record is made again with (lua/make_again.lua). */
+void call_arg_history(struct store_call *call,
+    const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
+    int64_t created_ms, struct span provenance);
+/* Up to a newline, which ends the provenance in a record. */
+struct span call_one_line(struct span s);
+/* The time to live of a PROCESSING record, from its last renewal on. */
+int64_t call_alive_ms(const struct conf_idempotency *policy);
+/* Makes sure that the indexes outlive all records of that policy. */
+void call_outlive(struct store *store, const struct conf_idempotency *policy);
+
+/* --- the operation that waits for it --- */
+
+/* Starts an operation; its calls are added next. */
+void call_begin_op(struct store *store, struct store_op *op);
+/* Makes the operation wait for that call too. */
+void call_join_op(struct store_call *call, struct store_op *op);
 /*
- * What Redis has answered to it, or to the joint of which it was one; NULL: the
- * connection is lost.  The call may have ended when this returns.
+ * That call, which has an operation, has ended; with its last call the
+ * operation is done, with the first error of them.
  */
-void call_replied(struct store_call *call, const struct redisReply *reply);
-/* Sends it on the line that it has; the line must be up. */
-void call_send(struct store_call *call);
-/* Whether a reply that says it answers the call of that name is to this one. */
-bool call_is_own(const struct store_call *call, struct span name);
-/*
- * It was given what cannot be its reply: the link is cut, and whether the call
- * was executed is not known.  It has ended when this returns.
- */
-void call_distrust(struct store_call *call, const char *message);
+void call_end_op(struct store_call *call, int error);
 /* Logs that its reply is not one that its script gives. */
 void call_log_odd(const struct store_call *call);
-/* It was sent, and its line is silent: nothing more is to be sent there. */
-bool call_is_silent(struct store_call *call);
+
+/* --- those that wait --- */
+
+/* Sends the calls that waited for a node; it is up now. */
+void call_flush_queue(struct list *queue);
+/* Starts every call in the queue anew; one may end up in the same queue. */
+void call_start_queue(struct list *queue);
+/* Ends every call in the queue with E_STORE_DOWN. */
+void call_fail_queue(struct list *queue);

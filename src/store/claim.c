@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "base/base64.h"
-#include "base/container.h"
 #include "base/digits.h"
-#include "base/must.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "base/test_build.h"
+#include "store/call_verdict.h"
 #include "store/claim.h"
-#include "store/claim_revoke.h"
-#include "store/confirm.h"
 #include "store/health.h"
-#include "store/operation.h"
 #include "store/record/redis_keys.h"
 #include "store/topology.h"
 
@@ -21,22 +21,221 @@ enum {
 	 * store.timeout: a client waits for it.
 	 */
 	SLOW_TIMES = 4,
+	AGAIN_MS = 1000, /* after Redis has refused a release */
+	/* Beyond it the oldest are left until their leases expire. */
+	REVOKES_MAX = 16384,
+};
+
+/* All that is needed to give a claim back. */
+struct revocable {
+	struct key_id key_id;
+	struct owner owner;
+	int64_t retention_ms;
+	int64_t unknown_retention_ms;
+	int64_t deadline_ms; /* by the clock of the Redis it is sent to */
+	unsigned node;       /* number of that node; 0: it was not sent */
 };
 
 /* A claim's call, and what only claims have. */
 struct claim_call {
-	struct store_call call; /* first: see call_new_sized */
-	struct claim_revoke_what what; /* to give it back */
+	struct store_call call; /* first: see call_of_record_sized */
+	struct revocable what;
 	bool reclaims; /* its owner holds the record already */
 	bool again;    /* it was LATE once */
 	bool withheld;
 	/* So long after Redis' clock has jumped nothing is asked about. */
 	int64_t settle_us;
-	int64_t deadline_ms; /* by Redis' clock; set when it is sent */
 	size_t item_at; /* offset in args */
 };
 
-/* --- its end --- */
+/* A claim that is being given back. */
+struct claim_revoke {
+	struct list in_store;
+	struct store *store;
+	struct revocable what;
+	int64_t due_us; /* when it is to be released (again) */
+	bool in_flight;
+	struct journal_op saving;
+	bool tried; /* to save it … */
+	bool saved; /* … which worked: the journal has it, and it only ends */
+};
+
+static struct revocable
+what_of(const struct claim *claim)
+{
+	return (struct revocable){
+	    .key_id = claim->key_id,
+	    .owner = claim->owner,
+	    .retention_ms = claim->policy->retention_ms,
+	    .unknown_retention_ms = claim->policy->unknown_retention_ms,
+	};
+}
+
+static struct node *
+node_of(const struct store *store, const struct key_id *key_id)
+{
+	return topology_node_of(store, redis_keys_shard(store->conf, key_id));
+}
+
+/* --- claims that are given back --- */
+
+static void
+end_revoke(struct claim_revoke *revoke)
+{
+	op_cancel(&revoke->saving.op);
+	list_remove(&revoke->in_store);
+	if (!revoke->saved)
+		revoke->store->n_claim_revokes--;
+	free(revoke);
+}
+
+/* Makes the timer fire by then; claim_release_due finds out who is due. */
+static void
+wake_by(struct store *store, int64_t due_us)
+{
+	struct timer *timer = &store->claim_revoke_timer;
+	int64_t wait_ms = (due_us - clock_us() + 999) / 1000;
+	wait_ms = wait_ms > 0 ? wait_ms : 0;
+	if (!timer_is_set(timer) ||
+	    timer->at_ms > loop_now_ms(store->loop) + wait_ms)
+		timer_set(timer, wait_ms);
+}
+
+/*
+ * DONE: the claim was executed, and is revoked.  Any other answer: it was not
+ * executed so far.  That is final once its deadline has passed; or where
+ * another node has the record now, which never gets that claim.
+ */
+static void
+on_released(struct store_call *call, enum call_end end, int error,
+    const struct call_reply *reply)
+{
+	struct claim_revoke *revoke = call->arg;
+	revoke->in_flight = false;
+	bool final = end == CALL_ANSWERED &&
+	    (reply->verdict == VERDICT_DONE ||
+		reply->now_ms > revoke->what.deadline_ms ||
+		call->node->number != revoke->what.node ||
+		!INVARIANT(giveback_again));
+	if (final || revoke->saved) {
+		end_revoke(revoke);
+		return;
+	}
+	int64_t wait_ms = 0; /* lost: when the link is up again */
+	if (end == CALL_ANSWERED)
+		wait_ms = revoke->what.deadline_ms - reply->now_ms + 1;
+	else if (error == E_STORE_REFUSED)
+		wait_ms = AGAIN_MS;
+	revoke->due_us = clock_us() + wait_ms * 1000;
+	/* The link may be about to go down, so nothing is sent from here. */
+	wake_by(call->store, revoke->due_us);
+}
+
+void
+claim_release_due(struct store *store)
+{
+	int64_t now_us = clock_us();
+	struct claim_revoke *revoke;
+	LIST_EACH(revoke, &store->claim_revokes, in_store) {
+		const struct revocable *what = &revoke->what;
+		const struct node *node = node_of(store, &what->key_id);
+		/* A call must be sent at once, and not fail. */
+		if (revoke->in_flight || revoke->saved || node == NULL ||
+		    !link_is_up(node->small.link))
+			continue;
+		if (revoke->due_us > now_us) {
+			wake_by(store, revoke->due_us);
+			continue;
+		}
+		struct store_call *call = call_of_record(
+		    store, SCRIPT_release, &what->key_id, 6);
+		call_arg_owner(call, &what->owner);
+		call_arg_attempt(call, 0);
+		resp_number(&call->args, 0);
+		resp_number(&call->args, what->retention_ms);
+		resp_number(&call->args, what->unknown_retention_ms);
+		resp_number(&call->args, store->longest_ms);
+		call->done = on_released;
+		call->arg = revoke;
+		revoke->in_flight = true;
+		call_start(call);
+	}
+}
+
+static void
+on_revoke_timer(void *arg)
+{
+	claim_release_due(arg);
+}
+
+/* One that the disk does not have goes on as before. */
+static void
+on_saved(void *arg)
+{
+	struct claim_revoke *revoke = arg;
+	if (revoke->saving.op.error != 0)
+		return;
+	revoke->saved = true;
+	revoke->store->n_claim_revokes--;
+	/* Where a call is under way, its end is awaited. */
+	if (!revoke->in_flight)
+		end_revoke(revoke);
+}
+
+void
+claim_save_revokes(struct store *store, struct journal_writer *writer)
+{
+	struct claim_revoke *revoke;
+	LIST_EACH(revoke, &store->claim_revokes, in_store) {
+		const struct revocable *what = &revoke->what;
+		if (revoke->tried)
+			continue;
+		revoke->tried = true;
+		const struct journal_entry entry = {
+		    .kind = JOURNAL_RELEASE,
+		    .key_id = what->key_id,
+		    .owner = what->owner,
+		    .retention_ms = what->retention_ms,
+		    .unknown_retention_ms = what->unknown_retention_ms,
+		    .deadline_ms = what->deadline_ms,
+		    .origin = store->identity.origin,
+		    .provenance = SPAN(""),
+		    .answer = SPAN(""),
+		};
+		journal_writer_append(writer, &revoke->saving, &entry);
+	}
+}
+
+static void
+give_back(struct store *store, const struct revocable *what)
+{
+	struct claim_revoke *revoke = mem_zero(sizeof *revoke);
+	revoke->what = *what;
+	revoke->due_us = clock_us();
+	revoke->store = store;
+	op_init(&revoke->saving.op, store->loop, on_saved, revoke);
+	list_add_first(&store->claim_revokes, &revoke->in_store);
+	store->n_claim_revokes++;
+	wake_by(store, revoke->due_us);
+	if (store->n_claim_revokes > REVOKES_MAX) {
+		struct claim_revoke *oldest = revoke, *other;
+		LIST_EACH(other, &store->claim_revokes, in_store)
+			oldest = other->in_flight ? oldest : other;
+		end_revoke(oldest);
+	}
+}
+
+/* It was executed, so the first answer to its release is the last. */
+void
+claim_undo(struct store *store, const struct claim *claim)
+{
+	const struct node *node = node_of(store, &claim->key_id);
+	struct revocable what = what_of(claim);
+	what.node = node != NULL ? node->number : 0;
+	give_back(store, &what);
+}
+
+/* --- a claim's end --- */
 
 /*
  * A claim is given back where it may have succeeded without our knowing, and
@@ -48,11 +247,9 @@ static bool
 goes_back(const struct claim_call *claim, enum call_end how,
     const struct call_reply *reply)
 {
-	if (how == CALL_LOST)
-		return true;
 	bool perhaps = claim->reclaims || claim->call.in_doubt;
-	if (how == CALL_NOT_RUN)
-		return perhaps;
+	if (how != CALL_ANSWERED)
+		return how == CALL_LOST || perhaps;
 	enum verdict verdict = reply->verdict;
 	if (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE)
 		return claim->call.op == NULL;
@@ -61,39 +258,34 @@ goes_back(const struct claim_call *claim, enum call_end how,
 		verdict == VERDICT_BUSY);
 }
 
-/*
- * LATE though it was answered in time: our notion of Redis' clock was behind,
- * as it may be after this process was stopped.  By the same answer it knows
- * better now, and Redis has done nothing: it is made again, once.
- */
-static bool
-comes_again(const struct claim_call *claim, enum call_end how,
-    const struct call_reply *reply)
-{
-	return how == CALL_ANSWERED && reply->verdict == VERDICT_LATE &&
-	    !claim->again && claim->call.op != NULL &&
-	    clock_us() < claim->call.give_up_us;
-}
-
 static void
 on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
-	if (comes_again(claim, how, reply)) {
+	/*
+	 * LATE though it was answered in time: our notion of Redis' clock was
+	 * behind, as it may be after this process was stopped.  By the same
+	 * answer it knows better now, and Redis has done nothing: it is made
+	 * again, once.
+	 */
+	if (how == CALL_ANSWERED && reply->verdict == VERDICT_LATE &&
+	    !claim->again && call->op != NULL &&
+	    clock_us() < call->give_up_us) {
 		claim->again = call->again = true;
 		return;
 	}
 	call->store->n_claims--;
-	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back))
-		claim_revoke_start(call->store, &claim->what, call->node,
-		    claim->deadline_ms);
-	operation_done(call, how, error, reply);
+	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back)) {
+		claim->what.node = call->node != NULL ? call->node->number : 0;
+		give_back(call->store, &claim->what);
+	}
+	call_verdict_done(call, how, error, reply);
 }
 
 /* --- its arguments --- */
 
-/* What is to be done about an UNKNOWN (lua/claim_item.lua's policy). */
+/* How an UNKNOWN is to be treated (lua/claim_item.lua's policy). */
 static void
 put_policy(struct span parts[4], char digits[DIGITS_MAX],
     const struct claim *claim)
@@ -114,25 +306,19 @@ put_policy(struct span parts[4], char digits[DIGITS_MAX],
 	}
 }
 
-static size_t
-put_term(char *at, int64_t number)
-{
-	size_t len = digits_put(at, number);
-	at[len] = ' ';
-	return len + 1;
-}
-
-/* What the route says, as lua/claim_item.lua has it; without the policy. */
+/* The route's numbers, as lua/claim_item.lua has them. */
 static struct span
 put_terms(char *text, const struct store *store, const struct claim *claim)
 {
 	const struct conf_idempotency *policy = claim->policy;
+	const int64_t terms[TERMS] = {policy->lease_ms, call_alive_ms(policy),
+	    policy->unknown_retention_ms, claim->max_attempts,
+	    store->longest_ms};
 	char *at = text;
-	at += put_term(at, policy->lease_ms);
-	at += put_term(at, operation_alive_ms(policy));
-	at += put_term(at, policy->unknown_retention_ms);
-	at += put_term(at, claim->max_attempts);
-	at += put_term(at, store->longest_ms);
+	for (size_t i = 0; i < TERMS; i++) {
+		at += digits_put(at, terms[i]);
+		*at++ = ' ';
+	}
 	return span_of(text, (size_t)(at - text));
 }
 
@@ -150,7 +336,7 @@ put_item(struct store_call *call, const struct claim *claim)
 	    SPAN("0"), put_terms(text, call->store, claim), SPAN(""),
 	    SPAN(""), SPAN(""), SPAN(""), SPAN("\n"),
 	    span_of(owner, TOKEN_CHARS), span_of(print, TOKEN_CHARS),
-	    SPAN("\n"), operation_one_line(claim->provenance)};
+	    SPAN("\n"), call_one_line(claim->provenance)};
 	size_t count = sizeof parts / sizeof *parts, len = 0;
 	put_policy(parts + 4, digits, claim);
 	base64_encode(claim->owner.bytes, sizeof claim->owner.bytes, owner);
@@ -169,36 +355,31 @@ static void
 on_claim_prepare(struct store_call *call)
 {
 	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
-	claim->deadline_ms = redis_clock_ms(
-	    link_clock(call->line->link), call->give_up_us);
+	const struct redis_clock *clock = link_clock(call->channel->link);
+	int64_t deadline_ms = redis_clock_ms(clock, call->give_up_us);
 	char *item = call->args.bytes + claim->item_at;
-	digits_pad(item, DEADLINE_DIGITS, claim->deadline_ms);
+	claim->what.deadline_ms = deadline_ms;
+	digits_pad(item, DEADLINE_DIGITS, deadline_ms);
 	bool unsafe = claim->withheld ||
 	    health_fault(call->store) != FAULT_NONE;
 	unsigned caution = unsafe ? 1 : 0;
 	if (call->store->conf->store.wait_replicas > 0 &&
 	    INVARIANT(replay_confirmed))
 		caution += 2;
-	const struct redis_clock *clock = link_clock(call->line->link);
 	if (clock->jumped_us != 0 &&
 	    clock_us() - clock->jumped_us < claim->settle_us)
 		caution += 4;
 	item[CAUTION_AT] = (char)('0' + caution);
 }
 
-static void
-put_entity(struct store_call *call, const struct claim *claim)
-{
-	operation_arg_entity(call, claim->entity);
-	resp_number(&call->args, claim->entity->serialize);
-}
-
-/* Whether lua/claims.lua may be given it. */
 static bool
-is_usual(const struct claim *claim)
+is_being_revoked(const struct store *store, const struct owner *owner)
 {
-	return claim->entity == NULL && claim->question.len == 0 &&
-	    !claim->reconciled;
+	const struct claim_revoke *revoke;
+	LIST_EACH(revoke, &store->claim_revokes, in_store)
+		if (!memcmp(&revoke->what.owner, owner, sizeof *owner))
+			return true;
+	return false;
 }
 
 void
@@ -206,39 +387,53 @@ claim_start(
     struct store *store, struct store_op *op, const struct claim *claim)
 {
 	const struct conf_idempotency *policy = claim->policy;
+	int64_t slowest_ms = SLOW_TIMES * store->conf->store.redis.timeout_ms;
 	must(claim->max_attempts > 0);
-	operation_longest(store, policy);
-	operation_begin(store, op);
-	struct store_call *call = operation_call_sized(store, SCRIPT_claim,
+	/* A revoke that is still under way would give this one back too. */
+	must(!is_being_revoked(store, &claim->owner));
+	call_outlive(store, policy);
+	call_begin_op(store, op);
+	struct store_call *call = call_of_record_sized(store, SCRIPT_claim,
 	    &claim->key_id, claim->entity ? 5 : 1, sizeof(struct claim_call));
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
 	own->item_at = put_item(call, claim);
-	if (is_usual(claim))
-		call->joint_to = call->args.len;
-	if (claim->entity != NULL)
-		put_entity(call, claim);
-	own->what = claim_revoke_what(claim);
+	/* Others are none that lua/claims.lua knows. */
+	if (claim->entity == NULL && claim->question.len == 0 &&
+	    !claim->reconciled)
+		call->item.args_to = call->args.len;
+	if (claim->entity != NULL) {
+		call_arg_entity(call, claim->entity);
+		resp_number(&call->args, claim->entity->serialize);
+	}
+	own->what = what_of(claim);
 	own->reclaims = claim->reconciled;
 	own->withheld = claim->withheld;
 	own->settle_us =
 	    (policy->lease_ms + policy->reconcile.settle_ms) * 1000;
 	call->prepare = on_claim_prepare;
 	call->done = on_claim_done;
-	call->confirmed = confirm_record;
-	operation_add(call, op);
-	call->end_us =
-	    clock_us() +
-	    SLOW_TIMES * store->conf->store.redis.timeout_ms * 1000;
+	call->confirmed = call_verdict_confirmed;
+	call_join_op(call, op);
+	call->end_us = clock_us() + slowest_ms * 1000;
 	store->n_claims++;
 	call_start(call);
 }
 
-/* It was executed, so the first answer to its release is the last. */
+/* --- life --- */
+
 void
-claim_undo(struct store *store, const struct claim *claim)
+claim_init(struct store *store)
 {
-	const struct node *node = topology_node_of(
-	    store, redis_keys_shard(store->conf, &claim->key_id));
-	const struct claim_revoke_what what = claim_revoke_what(claim);
-	claim_revoke_start(store, &what, node, 0);
+	list_init(&store->claim_revokes);
+	timer_init(&store->claim_revoke_timer, store->loop, on_revoke_timer,
+	    store);
+}
+
+void
+claim_end(struct store *store)
+{
+	struct claim_revoke *revoke;
+	LIST_EACH(revoke, &store->claim_revokes, in_store)
+		end_revoke(revoke);
+	timer_clear(&store->claim_revoke_timer);
 }

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "store/journal/journal_writer.h"
 #include "store/types.h"
 
 /*
- * A claim on its way: its arguments, its deadline, and when it has to be given
- * back (claim_revoke.h), because its reply is lost or nobody waits for it any
- * more.  It knows no other operation.  Others claim by store_claim; the store's
- * thread.
+ * A claim: its arguments, its deadline, and how it is given back where its
+ * reply never came, or came when nobody waited any more.  Redis may have
+ * executed such a claim, or may yet do so (a command may lie in the socket of a
+ * frozen server).  Nothing was sent upstream for it, so it is revoked: released
+ * again and again, until Redis confirms that after the claim's deadline; from
+ * then on it cannot be executed any more.  It knows no other operation.  Others
+ * claim by store_claim; the store's thread.
  */
+struct node;
 struct store;
 
+/* For a new store. */
+void claim_init(struct store *store);
 /*
- * What store_claim (store.h) does; policy and route of claim are only read
- * here, not kept.
+ * Forgets those that are being given back: their records become unknown when
+ * their leases expire.
  */
+void claim_end(struct store *store);
+
+/* store_claim of store.h; claim's policy is only read here, not kept. */
 void claim_start(
     struct store *store, struct store_op *op, const struct claim *claim);
 
@@ -24,3 +34,10 @@ void claim_start(
  * until then.
  */
 void claim_undo(struct store *store, const struct claim *claim);
+/* Releases all that are due and reachable; called when a link has come up. */
+void claim_release_due(struct store *store);
+/*
+ * Writes those that are not confirmed to the journal, each of them once: those
+ * that the disk has are no longer counted, and released from there.
+ */
+void claim_save_revokes(struct store *store, struct journal_writer *writer);

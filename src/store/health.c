@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
-#include "base/container.h"
 #include "store/health.h"
-#include "store/redis/redis_error.h"
 #include "store/store_health.h"
 
 enum {
@@ -17,8 +15,9 @@ enum {
 void
 health_sum_up(struct store *store)
 {
+	struct node *node;
 	store->fault = FAULT_NONE;
-	for (struct node *node = store->nodes; node != NULL; node = node->next)
+	LIST_EACH(node, &store->nodes, in_store)
 		if (store->fault == FAULT_NONE)
 			store->fault = node->health.fault;
 	if (store->watches)
@@ -48,46 +47,15 @@ is_fuller(const struct health *a, const struct health *b)
 	    (double)b->memory_bytes / max_b;
 }
 
-/* Reports the fullest node: it will be the first to refuse claims. */
-static void
-note_memory(struct node *node, struct span info)
-{
-	const struct health *fullest = &node->health;
-	node->health.memory_max_bytes = info_number(info, SPAN("maxmemory"));
-	node->health.memory_bytes = info_number(info, SPAN("used_memory"));
-	for (struct node *n = node->store->nodes; n != NULL; n = n->next)
-		if (n->health.known && is_fuller(&n->health, fullest))
-			fullest = &n->health;
-	store_health_set_memory(node->store->health, fullest->memory_bytes,
-	    fullest->memory_max_bytes);
-}
-
-/* --- asking --- */
-
-/* Our user may not run INFO: logged once, and not asked again on this link. */
-static void
-on_forbidden(struct node *node)
-{
-	node->health.forbidden = true;
-	set_fault(node, FAULT_NONE);
-	store_health_say_forbidden(node->store->health);
-}
-
-/* Others may wait for what has come behind it: the timer resets the link. */
-void
-health_not_master(struct node *node)
-{
-	if (!conf_has_sentinels(node->store->conf))
-		return;
-	node->health.leaves = true;
-	timer_set(&node->health.timer, 0);
-}
-
-/* Takes in what a node says of itself; false: it is not to be used. */
+/*
+ * Takes in what a node says of itself; false: it is not to be used.  Of memory,
+ * the fullest node is reported: it will be the first to refuse claims.
+ */
 static bool
 take_info(struct node *node, struct span info)
 {
 	struct store *store = node->store;
+	struct health *health = &node->health;
 	enum info_fault fault = info_fault(store->conf, info);
 	if (fault == FAULT_ROLE && conf_has_sentinels(store->conf)) {
 		health_not_master(node);
@@ -97,9 +65,19 @@ take_info(struct node *node, struct span info)
 	/* Only a cluster's nodes are told apart by their places. */
 	store_health_note_server(store->health,
 	    store->topology != NULL ? &node->place : NULL, info);
-	note_memory(node, info);
+	health->memory_max_bytes = info_number(info, SPAN("maxmemory"));
+	health->memory_bytes = info_number(info, SPAN("used_memory"));
+	const struct health *fullest = health;
+	struct node *other;
+	LIST_EACH(other, &store->nodes, in_store)
+		if (other->health.known && is_fuller(&other->health, fullest))
+			fullest = &other->health;
+	store_health_set_memory(store->health, fullest->memory_bytes,
+	    fullest->memory_max_bytes);
 	return true;
 }
+
+/* --- asking --- */
 
 static void
 on_info(struct link_call *call, const redisReply *reply)
@@ -109,20 +87,23 @@ on_info(struct link_call *call, const redisReply *reply)
 	struct store *store = node->store;
 	h->asking = false;
 	if (reply == NULL ||
-	    !node_check_type(&node->small, reply, REDIS_REPLY_STRING))
+	    !channel_check_type(&node->small, reply, REDIS_REPLY_STRING))
 		return;
 	if (reply->type == REDIS_REPLY_STRING) {
 		if (!take_info(node, span_of(reply->str, reply->len)))
 			return;
 	} else if (redis_error_of_reply(reply) == REDIS_ERROR_NOPERM) {
-		on_forbidden(node);
+		/* Logged once, and not asked again on this link. */
+		h->forbidden = true;
+		set_fault(node, FAULT_NONE);
+		store_health_say_forbidden(store->health);
 	}
 	if (!h->forbidden && (store->watches || h->fault != FAULT_NONE))
 		timer_set(&h->timer,
 		    h->fault != FAULT_NONE ? ASK_AGAIN_MS : ASK_MS);
 	if (!h->known) {
 		h->known = true;
-		node_ready(node);
+		node->events->ready(node);
 	}
 }
 
@@ -130,15 +111,12 @@ static void
 ask_info(struct node *node)
 {
 	struct health *h = &node->health;
+	const struct span word = SPAN("INFO");
 	if (h->asking || h->forbidden || !link_is_up(node->small.link))
 		return;
-	struct resp command = {0};
-	resp_begin(&command, 1);
-	resp_arg(&command, SPAN("INFO"));
 	h->asking = true;
 	h->call.done = on_info;
-	link_send(node->small.link, &h->call, &command);
-	resp_clear(&command);
+	channel_ask(&node->small, &h->call, &word, 1);
 }
 
 /*
@@ -160,7 +138,26 @@ on_health_timer(void *arg)
 		link_reset(node->small.link, "Redis is a replica");
 }
 
-/* --- life --- */
+/* Others may wait for what has come behind it: the timer resets the link. */
+void
+health_not_master(struct node *node)
+{
+	if (!conf_has_sentinels(node->store->conf))
+		return;
+	node->health.leaves = true;
+	timer_set(&node->health.timer, 0);
+}
+
+void
+health_watch(struct store *store)
+{
+	struct node *node;
+	store->watches = true;
+	LIST_EACH(node, &store->nodes, in_store)
+		ask_info(node);
+}
+
+/* --- its node --- */
 
 void
 health_init(struct node *node)
@@ -179,14 +176,6 @@ health_end(struct node *node)
 }
 
 void
-health_watch(struct store *store)
-{
-	store->watches = true;
-	for (struct node *node = store->nodes; node != NULL; node = node->next)
-		ask_info(node);
-}
-
-void
 health_link_up(struct node *node)
 {
 	node->health.known = node->health.forbidden = false;
@@ -200,6 +189,8 @@ health_link_down(struct node *node)
 	timer_clear(&node->health.timer);
 }
 
+/* --- its store --- */
+
 enum info_fault
 health_fault(const struct store *store)
 {
@@ -210,7 +201,8 @@ health_fault(const struct store *store)
 bool
 health_is_forbidden(const struct store *store)
 {
-	for (struct node *node = store->nodes; node != NULL; node = node->next)
+	struct node *node;
+	LIST_EACH(node, &store->nodes, in_store)
 		if (node->health.forbidden)
 			return true;
 	return false;

@@ -4,7 +4,7 @@
 #include "store/node.h"
 
 /*
- * Whether a Redis that answers can be trusted with new claims.  Each store
+ * Finds out if a Redis that answers can be trusted with new claims.  Each store
  * sends INFO when the link to a node has come up, before anything else; one
  * store of the process (health_watch) also every few seconds, on the same link.
  * A fault stops new claims in the whole process until it is gone; outcomes are
@@ -15,7 +15,7 @@
 void health_init(struct node *node);
 /* Before the node's link is freed. */
 void health_end(struct node *node);
-/* The link came up: sends INFO, and reports node_ready when it is answered. */
+/* The link came up: sends INFO, and reports ready when it is answered. */
 void health_link_up(struct node *node);
 void health_link_down(struct node *node);
 /*
@@ -30,5 +30,5 @@ void health_watch(struct store *store);
 void health_sum_up(struct store *store);
 /* Why new claims are refused, as found by this store or the watching one. */
 enum info_fault health_fault(const struct store *store);
-/* Whether our user may not run INFO on one of the nodes. */
+/* True: on one of the nodes our user may not run INFO. */
 bool health_is_forbidden(const struct store *store);

@@ -12,38 +12,30 @@
 enum {
 	SHARD = 0, /* always there, however many there are */
 	AGAIN_MS = 1000,
-	LOOK_MS = 10000, /* whether it is still there */
+	CHECK_MS = 10000, /* whether it is still there */
 };
 
 _Static_assert(IDENTITY_MAX >= IDENTITY_CHARS, "room for what we make");
 
+/*
+ * Takes in the id that Redis has, which somebody gave to the store who came
+ * first after the data was lost, where it is another one than was known, or was
+ * made now: this worker the one that it knew, or another, who knew none, a new
+ * one.  Where Redis was restarted, or is another one, that is told besides.
+ */
 static void
-take(struct store *store, struct span kept)
+take_id(struct store *store, struct span kept, bool made_now)
 {
 	struct identity *identity = &store->identity;
+	struct span known = span_str(identity->kept);
+	if (known.len > 0 && (made_now || !span_eq(kept, known))) {
+		struct logline line = log_begin(EV_store_emptied);
+		log_str(&line, "store", store->conf->store.prefix);
+		log_end(&line);
+	}
 	memcpy(identity->kept, kept.ptr, kept.len);
 	identity->kept[kept.len] = '\0';
 	origin_id(store->conf, kept, identity->origin.id);
-}
-
-/* Where it was restarted, or is another one, that is told besides. */
-static void
-tell_emptied(const struct store *store)
-{
-	struct logline line = log_begin(EV_store_emptied);
-	log_str(&line, "store", store->conf->store.prefix);
-	log_end(&line);
-}
-
-/*
- * Whoever came first after the data was lost has given the store an id: this
- * worker the one that it knew, or somebody who knew none a new one.
- */
-static bool
-is_lost(const struct identity *identity, struct span kept, bool made_now)
-{
-	struct span known = span_str(identity->kept);
-	return known.len > 0 && (made_now || !span_eq(kept, known));
 }
 
 /* Of what Redis has, whoever wrote it, all that matters is its bytes. */
@@ -53,20 +45,16 @@ on_identified(struct store_call *call, enum call_end how, int error,
 {
 	struct store *store = call->store;
 	struct identity *identity = &store->identity;
+	const struct node *node = topology_node_of(store, SHARD);
 	(void)error;
 	identity->asking = false;
-	struct span kept = how == CALL_ANSWERED && reply->n_extra > 0
-	    ? resp_text(reply->extra[0])
-	    : SPAN("");
 	identity->answered = identity->answered || how != CALL_LOST;
+	struct span kept =
+	    how == CALL_ANSWERED ? call_reply_text(reply, 0) : SPAN("");
 	if (kept.len > 0 && kept.len <= IDENTITY_MAX) {
-		bool made_now = reply->n_extra > 1;
-		if (is_lost(identity, kept, made_now))
-			tell_emptied(store);
-		take(store, kept);
-		timer_set(&identity->timer, LOOK_MS);
-	} else if (topology_node_of(store, SHARD) != NULL &&
-	    node_is_up(topology_node_of(store, SHARD))) {
+		take_id(store, kept, reply->n_extra > 1);
+		timer_set(&identity->timer, CHECK_MS);
+	} else if (node != NULL && node_is_up(node)) {
 		timer_set(&identity->timer, AGAIN_MS);
 	}
 }
@@ -115,7 +103,7 @@ on_identity_timer(void *arg)
 void
 identity_init(struct store *store)
 {
-	random_bytes(&store->next_call, sizeof store->next_call);
+	random_bytes(&store->next_run, sizeof store->next_run);
 	origin_place(store->conf, store->identity.origin.place);
 	timer_init(
 	    &store->identity.timer, store->loop, on_identity_timer, store);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/test_build.h"
-#include "store/claim_revoke.h"
+#include "store/claim.h"
 #include "store/journaled.h"
 #include "store/record/answer_codec.h"
 #include "store/record/redis_keys.h"
@@ -52,28 +52,22 @@ journaled_write(struct store *store, struct journal_writer *writer,
 void
 journaled_revokes(struct store *store, struct journal_writer *writer)
 {
-	claim_revoke_save(store, writer);
-}
-
-/*
- * Redis has forgotten the attempt, and another owner has claimed the key since:
- * numbers of attempts rise otherwise.
- */
-static bool
-is_forgotten(const struct store_op *op, const struct journal_entry *entry)
-{
-	return entry->kind != JOURNAL_RELEASE &&
-	    op->state == STATE_PROCESSING && op->attempt <= entry->attempt &&
-	    INVARIANT(forgotten_held_back);
+	claim_save_revokes(store, writer);
 }
 
 bool
 journaled_is_final(const struct store_op *op, const struct journal_entry *entry)
 {
+	/*
+	 * Redis has forgotten the attempt, and another owner has claimed the
+	 * key since: numbers of attempts rise otherwise.
+	 */
+	bool forgotten = entry->kind != JOURNAL_RELEASE &&
+	    op->state == STATE_PROCESSING && op->attempt <= entry->attempt &&
+	    INVARIANT(forgotten_held_back);
 	if (store_op_broken(op))
 		return false;
-	if (op->verdict == VERDICT_FENCED &&
-	    (op->before || is_forgotten(op, entry)))
+	if (op->verdict == VERDICT_FENCED && (op->before || forgotten))
 		return false;
 	return op->verdict == VERDICT_DONE || entry->deadline_ms == 0 ||
 	    op->now_ms > entry->deadline_ms || !INVARIANT(giveback_again);
@@ -89,21 +83,15 @@ journaled_can_run(const struct store *store, const struct key_id *key_id)
 	return node_is_up(node) || node_is_hopeful(node);
 }
 
-/* Of a policy, the operations read these times and nothing else. */
-static struct conf_idempotency
-policy_of(const struct journal_entry *entry)
-{
-	return (struct conf_idempotency){
-	    .retention_ms = entry->retention_ms,
-	    .unknown_retention_ms = entry->unknown_retention_ms,
-	};
-}
-
 void
 journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry)
 {
-	const struct conf_idempotency policy = policy_of(entry);
+	/* Of a policy, the operations read these times and nothing else. */
+	const struct conf_idempotency policy = {
+	    .retention_ms = entry->retention_ms,
+	    .unknown_retention_ms = entry->unknown_retention_ms,
+	};
 	struct held held = {
 	    .key_id = entry->key_id,
 	    .owner = entry->owner,

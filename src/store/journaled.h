@@ -35,8 +35,8 @@ void journaled_write(struct store *store, struct journal_writer *writer,
 void journaled_revokes(struct store *store, struct journal_writer *writer);
 
 /*
- * Whether an entry of that key may be run: false while the server of the
- * cluster that has it is away, and nothing would come of it.
+ * False while the server of the cluster that has that key is away: an entry of
+ * it would be run in vain.
  */
 bool journaled_can_run(const struct store *store, const struct key_id *key_id);
 /*
@@ -46,7 +46,7 @@ bool journaled_can_run(const struct store *store, const struct key_id *key_id);
 void journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry);
 /*
- * Whether the operation's answer, which was no error, is the last word on the
+ * True: the operation's answer, which was no error, is the last word on the
  * entry.  A record that is damaged may be deleted, and made again with the
  * outcome.  A claim that is given back may yet be executed until its deadline;
  * an outcome that is fenced by the attempt after its own, or by one that was
@@ -68,8 +68,8 @@ void journaled_end(const struct store *store, struct journal_waiting *waiting,
     const struct held *held, enum journal_kind kind);
 
 /*
- * Whether Redis may lack an outcome of the claim's key, or a version of its
- * entity, that this process knows.
+ * True: this process knows an outcome of the claim's key, or a version of its
+ * entity, that Redis may lack.
  */
 bool journaled_awaits(const struct store *store,
     struct journal_waiting *waiting, const struct claim *claim);

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The sweeper looks for expired leases, of whichever gateway, a few shards at a
- * time, and makes their records UNKNOWN, so that a stuck payment is seen before
- * anybody retries it.  It knows nothing of the executions of its own gateway.
- * For src/store/ alone; the store's thread.
+ * The sweeper searches for expired leases, of whichever gateway, a few shards
+ * at a time, and makes their records UNKNOWN, so that a stuck payment is seen
+ * before anybody retries it.  It knows nothing of the executions of its own
+ * gateway.  For src/store/ alone; the store's thread.
  */
 struct store;
 

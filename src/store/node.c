@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <hiredis/hiredis.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -7,35 +6,34 @@
 #include "store/node.h"
 #include "store/store_health.h"
 
-/* --- lines --- */
+/* --- channels --- */
 
 static void
-begin_line(struct node *node, struct line *line)
+begin_channel(struct store *store, struct channel *channel)
 {
-	line->node = node;
-	line->queue.end = &line->queue.first;
+	channel->store = store;
+	list_init(&channel->queue);
+	list_init(&channel->replicas.held);
 }
 
 static void
-open_line(struct line *line, const struct link_to *to,
-    const struct link_events *events)
+open_channel(struct node *node, struct channel *channel,
+    const struct link_to *to, const struct link_events *events)
 {
-	struct store *store = line->node->store;
-	line->link = link_new(store->loop, store->conf,
+	struct store *store = node->store;
+	channel->link = link_new(store->loop, store->conf,
 	    &store->conf->store.redis, to, events);
-	line->node->events->line_made(line);
+	node->events->channel_made(channel);
 }
 
 static void
-close_line(struct line *line)
+close_channel(struct node *node, struct channel *channel)
 {
-	if (line->link == NULL)
+	if (channel->link == NULL)
 		return;
-	link_free(&line->link);
-	line->node->events->line_left(line);
+	link_free(&channel->link);
+	node->events->channel_left(channel);
 }
-
-/* --- the large line --- */
 
 static void
 on_large_changed(void *arg, bool up)
@@ -51,31 +49,29 @@ static void
 on_large_failed(void *arg)
 {
 	struct node *node = arg;
-	/* While it is closed, what waits for it is close_line's to end. */
+	/* While it is closed, what waits for it is close_channel's to end. */
 	if (node->large.link != NULL)
 		node->events->large_failed(&node->large);
 }
 
 /* It leads to the very server that the small one leads to. */
-struct line *
-node_large_line(struct node *node)
+struct channel *
+node_large_channel(struct node *node)
 {
-	struct line *line = &node->large;
-	if (line->link != NULL)
-		return line;
+	struct channel *channel = &node->large;
+	if (channel->link != NULL)
+		return channel;
 	must(node_is_up(node));
 	struct link_to to = link_where(node->small.link);
 	to.large = true;
 	const struct link_events events = {.changed = on_large_changed,
 	    .failed = on_large_failed, .unsaid = true, .arg = node};
-	open_line(line, &to, &events);
-	return line;
+	open_channel(node, channel, &to, &events);
+	return channel;
 }
 
-/* --- the small line --- */
-
 static void
-on_link_changed(void *arg, bool up)
+on_small_changed(void *arg, bool up)
 {
 	struct node *node = arg;
 	if (up) {
@@ -83,11 +79,11 @@ on_link_changed(void *arg, bool up)
 		return;
 	}
 	node->events->link_down(node);
-	close_line(&node->large);
+	close_channel(node, &node->large);
 }
 
 static void
-on_link_failed(void *arg)
+on_small_failed(void *arg)
 {
 	struct node *node = arg;
 	node->events->link_failed(node);
@@ -95,7 +91,7 @@ on_link_failed(void *arg)
 
 /* All servers but those of a cluster are the one Redis. */
 static bool
-on_link_tells(void *arg, const char *message)
+on_small_tells(void *arg, const char *message)
 {
 	const struct node *node = arg;
 	const struct store *store = node->store;
@@ -107,7 +103,7 @@ on_link_tells(void *arg, const char *message)
 }
 
 static void
-on_link_find(void *arg)
+on_small_find(void *arg)
 {
 	struct node *node = arg;
 	master_follower_find(&node->follower, node->small.link);
@@ -115,37 +111,29 @@ on_link_find(void *arg)
 
 /* --- life --- */
 
-static void
-append_node(struct store *store, struct node *node)
-{
-	struct node **at = &store->nodes;
-	while (*at != NULL)
-		at = &(*at)->next;
-	*at = node;
-	node->store = store;
-	node->number = ++store->n_nodes;
-}
-
 struct node *
 node_new(struct store *store, const struct link_to *to,
     const struct node_events *events)
 {
 	struct node *node = mem_zero(sizeof *node);
-	append_node(store, node);
+	list_add_last(&store->nodes, &node->in_store);
+	node->store = store;
+	node->number = ++store->n_nodes;
 	node->events = events;
 	node->socket = mem_text(to->socket);
 	node->place = (struct redis_address){mem_text(to->host), to->port};
-	begin_line(node, &node->small);
-	begin_line(node, &node->large);
+	begin_channel(store, &node->small);
+	begin_channel(store, &node->large);
 	bool follows = to->host == NULL && to->socket == NULL;
-	const struct link_events of_link = {
-	    .changed = on_link_changed, .failed = on_link_failed, .arg = node,
-	    .tells = on_link_tells,
-	    .find = follows ? on_link_find : NULL};
+	const struct link_events of_link = {.changed = on_small_changed,
+	    .failed = on_small_failed,
+	    .arg = node,
+	    .tells = on_small_tells,
+	    .find = follows ? on_small_find : NULL};
 	if (follows)
 		master_follower_init(&node->follower,
 		    store_health_master(store->health), store->loop);
-	open_line(&node->small, to, &of_link);
+	open_channel(node, &node->small, to, &of_link);
 	events->made(node);
 	return node;
 }
@@ -155,34 +143,15 @@ node_free(struct node **node)
 {
 	struct node *n = *node;
 	*node = NULL;
-	struct node **at = &n->store->nodes;
-	while (*at != n)
-		at = &(*at)->next;
-	*at = n->next;
+	list_remove(&n->in_store);
 	n->leaving = true;
 	n->events->leaving(n);
 	master_follower_end(&n->follower);
-	close_line(&n->large);
-	close_line(&n->small);
+	close_channel(n, &n->large);
+	close_channel(n, &n->small);
 	free(n->socket);
 	redis_address_clear(&n->place);
 	free(n);
-}
-
-bool
-node_check_type(struct line *line, const redisReply *reply, int type)
-{
-	if (reply == NULL || reply->type == type ||
-	    reply->type == REDIS_REPLY_ERROR)
-		return true;
-	link_distrust(line->link, "a reply to another command");
-	return false;
-}
-
-void
-node_ready(struct node *node)
-{
-	node->events->ready(node);
 }
 
 struct link_to

@@ -1,45 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base64.h"
-#include "base/container.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/loop/log.h"
 #include "store/call.h"
-#include "store/operation.h"
 #include "store/record/answer_codec.h"
 #include "store/record/label.h"
 #include "store/record/redis_keys.h"
 #include "store/records.h"
 
+enum {
+	STATUS_FIRST = 200,
+	STATUS_LAST = 599,
+	STAMP_DIGITS = 13,
+	/* Shards that are asked at the same time, for counts or a page. */
+	COUNT_AT_ONCE = 8,
+	LIST_AT_ONCE = 16,
+};
+
 _Static_assert((int)OWNER_CHARS == (int)TOKEN_CHARS, "two sizes of owners");
 
 /* --- a record out of a reply --- */
 
-static struct record_view
-to_show(const struct record *from, const struct key_id *key_id,
-    int64_t expires_ms)
+/* Reads the two elements from at on, ms-left and value: 0 or E_MALFORMED. */
+static int
+read_pair(const struct call_reply *reply, size_t at,
+    const struct key_id *key_id, struct record_view *ret_shown,
+    struct record *ret_record)
 {
-	bool owned = !span_eq(from->owner, SPAN("----------------------"));
-	return (struct record_view){
+	struct record record;
+	if (at + 2 > reply->n_extra ||
+	    reply->extra[at]->type != REDIS_REPLY_INTEGER ||
+	    reply->extra[at]->integer > REDIS_CLOCK_MAX_MS)
+		return E_MALFORMED;
+	int error = record_read(call_reply_text(reply, at + 1), &record);
+	if (error != 0)
+		return error;
+	int64_t left_ms = reply->extra[at]->integer;
+	bool owned = !span_eq(record.owner, SPAN("----------------------"));
+	*ret_shown = (struct record_view){
 	    .key_id = *key_id,
-	    .state = from->state,
-	    .reason = from->reason,
-	    .attempt = from->attempt,
-	    .from = from->from,
-	    .owner = owned ? from->owner : SPAN(""),
-	    .fingerprint = from->fingerprint,
-	    .created_ms = from->created_ms,
-	    .changed_ms = from->changed_ms,
-	    .lease_until_ms = from->lease_until_ms,
-	    .expires_ms = expires_ms,
+	    .state = record.state,
+	    .reason = record.reason,
+	    .attempt = record.attempt,
+	    .from = record.from,
+	    .owner = owned ? record.owner : SPAN(""),
+	    .fingerprint = record.fingerprint,
+	    .created_ms = record.created_ms,
+	    .changed_ms = record.changed_ms,
+	    .lease_until_ms = record.lease_until_ms,
+	    .expires_ms = left_ms >= 0 ? reply->now_ms + left_ms : 0,
 	};
+	*ret_record = record;
+	return 0;
 }
 
-void
-records_keep(const struct store *store, struct arena *arena,
+/*
+ * Copies its texts, which are part of the reply, into the arena; the label is
+ * then what people read.
+ */
+static void
+keep(const struct store *store, struct arena *arena,
     struct record_view *record)
 {
 	struct provenance *from = &record->from;
@@ -52,26 +78,6 @@ records_keep(const struct store *store, struct arena *arena,
 		from->label = SPAN("");
 	record->owner = arena_dup(arena, record->owner);
 	record->fingerprint = arena_dup(arena, record->fingerprint);
-}
-
-int
-records_read_pair(const struct call_reply *reply, size_t at,
-    const struct key_id *key_id, struct record_view *ret_shown,
-    struct record *ret_record)
-{
-	struct record record;
-	if (at + 2 > reply->n_extra ||
-	    reply->extra[at]->type != REDIS_REPLY_INTEGER ||
-	    reply->extra[at]->integer > REDIS_CLOCK_MAX_MS)
-		return E_MALFORMED;
-	int error = record_read(resp_text(reply->extra[at + 1]), &record);
-	if (error != 0)
-		return error;
-	int64_t left_ms = reply->extra[at]->integer;
-	*ret_shown = to_show(
-	    &record, key_id, left_ms >= 0 ? reply->now_ms + left_ms : 0);
-	*ret_record = record;
-	return 0;
 }
 
 /* --- one record --- */
@@ -94,29 +100,40 @@ unreadable_message(struct arena *arena, struct span stored, int error)
 	    .ptr;
 }
 
-/* 0: none. */
+/* The answer of a COMPLETED record, which was wanted with it. */
 static int
-read_status(struct span digits)
+read_answer(struct store *store, struct records_op *shown,
+    const struct record *record)
 {
-	int64_t status;
-	bool is_one = digits_read(digits, 599, &status) && status >= 200;
-	return is_one ? (int)status : 0;
+	int error = answer_codec_read(
+	    &store->codec, &shown->record.key_id, record, &shown->op.answer);
+	if (error == E_MALFORMED) {
+		answer_codec_log_broken(&shown->record.key_id);
+		shown->unreadable = "it is damaged";
+		shown->damaged = true;
+		return 0;
+	}
+	if (!answer_codec_is_shut(error))
+		return error;
+	shown->unreadable =
+	    unreadable_message(shown->arena, record->rest, error);
+	return 0;
 }
 
 /* The state, and unless the record was deleted, ms-left and the record. */
 static int
-read_look(struct store *store, struct records_op *look,
-    const struct key_id *key_id, const struct call_reply *reply)
+read_shown(struct store_call *call, const struct call_reply *reply)
 {
-	struct store_op *op = &look->op;
-	struct span letter =
-	    reply->n_extra > 0 ? resp_text(reply->extra[0]) : SPAN("");
-	if (op->verdict == VERDICT_BROKEN && look->bare &&
+	struct records_op *shown =
+	    CONTAINER_OF(call->op, struct records_op, op);
+	struct store_op *op = &shown->op;
+	struct span letter = call_reply_text(reply, 0);
+	if (op->verdict == VERDICT_BROKEN && shown->bare &&
 	    reply->n_extra > 0) {
 		op->verdict = VERDICT_DONE;
-		look->broken = true;
-		look->bare = span_eq(letter, SPAN("DELETED"));
-		if (look->bare)
+		shown->broken = true;
+		shown->bare = span_eq(letter, SPAN("DELETED"));
+		if (shown->bare)
 			return 0;
 	}
 	if (op->verdict == VERDICT_BROKEN)
@@ -125,90 +142,109 @@ read_look(struct store *store, struct records_op *look,
 		return 0;
 	if (letter.len != 1 || !state_of(*letter.ptr, &op->state))
 		return E_MALFORMED;
-	if (op->verdict == VERDICT_FENCED || look->bare)
+	if (op->verdict == VERDICT_FENCED || shown->bare)
 		return 0;
 
 	struct record record;
-	int error = records_read_pair(reply, 1, key_id, &look->record, &record);
+	int64_t status;
+	int error =
+	    read_pair(reply, 1, &call->key_id, &shown->record, &record);
 	if (error != 0)
 		return error;
-	records_keep(store, look->arena, &look->record);
-	if (reply->n_extra > 3)
-		look->status = read_status(resp_text(reply->extra[3]));
-	if (record.state != STATE_COMPLETED || record.rest.len == 0)
-		return 0;
-	error = answer_codec_read(&store->codec, key_id, &record, &op->answer);
-	if (error == E_MALFORMED) {
-		answer_codec_log_broken(key_id);
-		look->unreadable = "it is damaged";
-		look->damaged = true;
-		return 0;
-	}
-	if (!answer_codec_is_shut(error))
-		return error;
-	look->unreadable =
-	    unreadable_message(look->arena, record.rest, error);
-	return 0;
+	keep(call->store, shown->arena, &shown->record);
+	if (digits_read(call_reply_text(reply, 3), STATUS_LAST, &status) &&
+	    status >= STATUS_FIRST)
+		shown->status = (int)status;
+	return record.state == STATE_COMPLETED && record.rest.len > 0
+	    ? read_answer(call->store, shown, &record)
+	    : 0;
 }
 
 static void
-on_look(struct store_call *call, enum call_end how, int error,
+on_shown(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	if (call->op == NULL)
+	struct store_op *op = call->op;
+	if (op == NULL)
 		return;
-	struct records_op *look =
-	    CONTAINER_OF(call->op, struct records_op, op);
 	if (how == CALL_ANSWERED) {
-		look->op.verdict = reply->verdict;
-		look->op.attempt = reply->attempt;
-		look->op.now_ms = reply->now_ms;
-		error = read_look(call->store, look, &call->key_id, reply);
+		op->verdict = reply->verdict;
+		op->attempt = reply->attempt;
+		op->now_ms = reply->now_ms;
+		error = read_shown(call, reply);
 	}
 	if (error == E_MALFORMED) {
 		answer_codec_log_broken(&call->key_id);
-		look->op.verdict = VERDICT_BROKEN;
+		op->verdict = VERDICT_BROKEN;
 		error = 0;
 	}
-	operation_end_call(call, error);
+	call_end_op(call, error);
 }
 
 static struct store_call *
-look_call(struct store *store, struct records_op *look, enum script script,
+shown_call(struct store *store, struct records_op *shown, enum script script,
     const struct key_id *key_id, size_t n_argv)
 {
-	operation_begin(store, &look->op);
-	look->record = (struct record_view){0};
-	look->unreadable = NULL;
-	look->damaged = false;
-	look->bare = false;
-	look->broken = false;
-	look->status = 0;
-	look->whole = false;
-	struct store_call *call = operation_call(store, script, key_id, n_argv);
-	call->done = on_look;
-	operation_add(call, &look->op);
+	*shown = (struct records_op){.op = shown->op, .arena = shown->arena};
+	call_begin_op(store, &shown->op);
+	struct store_call *call = call_of_record(store, script, key_id, n_argv);
+	call->done = on_shown;
+	call_join_op(call, &shown->op);
 	return call;
 }
 
 void
-records_show(struct store *store, struct records_op *look,
+records_show(struct store *store, struct records_op *shown,
     const struct key_id *key_id, bool whole)
 {
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_show, key_id, 1);
+	    shown_call(store, shown, SCRIPT_show, key_id, 1);
 	resp_number(&call->args, whole);
-	call->large = look->whole = whole;
+	call->large = shown->whole = whole;
 	call_start(call);
 }
 
 void
-records_ask(struct store *store, struct records_op *look,
+records_ask(struct store *store, struct records_op *shown,
     const struct key_id *key_id)
 {
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_show, key_id, 1);
+	    shown_call(store, shown, SCRIPT_show, key_id, 1);
 	resp_number(&call->args, 2);
+	call_start(call);
+}
+
+/*
+ * Of a record that was shown as BROKEN: the answer of the request that it is of
+ * takes its place.
+ */
+static void
+replace(struct store *store, struct records_op *shown,
+    const struct journal_entry *entry)
+{
+	bool raises = entry->entity.len == DIGEST_BYTES;
+	struct store_entity entity = {
+	    .version = entry->version, .shown = entry->shown};
+	struct store_call *call = shown_call(store, shown, SCRIPT_operate,
+	    &entry->key_id, raises ? 17 : 13);
+	shown->bare = true;
+	resp_arg(&call->args, SPAN("replace"));
+	resp_number(&call->args, entry->retention_ms);
+	resp_arg(&call->args, entry->answer);
+	resp_number(&call->args, entry->status);
+	resp_number(&call->args, 0);
+	resp_arg(&call->args, SPAN(""));
+	resp_arg(&call->args, SPAN(""));
+	call_arg_owner(call, &entry->owner);
+	call_arg_attempt(call, entry->attempt);
+	call_arg_history(call, entry->fingerprint, entry->tries,
+	    entry->created_ms, entry->provenance);
+	if (raises) {
+		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
+		call_arg_entity(call, &entity);
+		resp_number(&call->args, entry->unknown_retention_ms);
+	}
+	call->large = store_is_large(call->args.len);
 	call_start(call);
 }
 
@@ -233,54 +269,12 @@ answer_arg(struct store *store, struct store_call *call,
 	free(bytes);
 }
 
-/*
- * It was looked at, and is BROKEN: the answer of the request that it is of
- * takes its place.
- */
-static void
-replace(struct store *store, struct records_op *look,
-    const struct journal_entry *entry)
-{
-	bool raises = entry->entity.len == DIGEST_BYTES;
-	struct store_entity entity = {
-	    .version = entry->version, .shown = entry->shown};
-	struct store_call *call = look_call(store, look, SCRIPT_operate,
-	    &entry->key_id, raises ? 17 : 13);
-	look->bare = true;
-	resp_arg(&call->args, SPAN("replace"));
-	resp_number(&call->args, entry->retention_ms);
-	resp_arg(&call->args, entry->answer);
-	resp_number(&call->args, entry->status);
-	resp_number(&call->args, 0);
-	resp_arg(&call->args, SPAN(""));
-	resp_arg(&call->args, SPAN(""));
-	operation_arg_owner(call, &entry->owner);
-	operation_arg_attempt(call, entry->attempt);
-	operation_arg_history(call, entry->fingerprint, entry->tries,
-	    entry->created_ms, entry->provenance);
-	if (raises) {
-		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
-		operation_arg_entity(call, &entity);
-		resp_number(&call->args, entry->unknown_retention_ms);
-	}
-	call->large = call->args.len >= LINE_LARGE_BYTES;
-	call_start(call);
-}
-
-static void
-note_arg(struct arena *arena, struct store_call *call, struct span note)
-{
-	char *text = arena_alloc(arena, note.len * 4 / 3 + 4);
-	base64_encode((const uint8_t *)note.ptr, note.len, text);
-	resp_arg(&call->args, span_str(text));
-}
-
 void
-records_operate(struct store *store, struct records_op *look,
+records_operate(struct store *store, struct records_op *shown,
     const struct key_id *key_id, const struct records_order *order)
 {
 	if (order->waiting != NULL) {
-		replace(store, look, order->waiting);
+		replace(store, shown, order->waiting);
 		return;
 	}
 	static const char *const words[] = {
@@ -291,18 +285,234 @@ records_operate(struct store *store, struct records_op *look,
 	const struct answer *answer = order->answer;
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_operate, key_id, 8);
-	look->bare = order->act == ACT_DELETE;
+	    shown_call(store, shown, SCRIPT_operate, key_id, 8);
+	shown->bare = order->act == ACT_DELETE;
 	resp_arg(&call->args, span_str(words[order->act]));
 	resp_number(&call->args, order->retention_ms);
 	answer_arg(store, call, order);
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
 	resp_number(&call->args, order->attempt);
 	resp_arg(&call->args, order->fingerprint);
-	note_arg(look->arena, call, order->note);
+	char *note = arena_alloc(shown->arena, order->note.len * 4 / 3 + 4);
+	base64_encode(
+	    (const uint8_t *)order->note.ptr, order->note.len, note);
+	resp_arg(&call->args, span_str(note));
 	resp_number(&call->args,
 	    order->retention_ms > store->longest_ms ? order->retention_ms
 						    : store->longest_ms);
-	call->large = call->args.len >= LINE_LARGE_BYTES;
+	call->large = store_is_large(call->args.len);
 	call_start(call);
+}
+
+/* --- counting --- */
+
+/* False: these are no counts. */
+static bool
+add_counts(struct records_count *count, const struct call_reply *reply)
+{
+	static const enum record_state states[] = {
+	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
+	for (size_t i = 0; i < 3; i++) {
+		if (i >= reply->n_extra ||
+		    reply->extra[i]->type != REDIS_REPLY_INTEGER ||
+		    reply->extra[i]->integer < 0)
+			return false;
+		count->records[states[i]] +=
+		    (uint64_t)reply->extra[i]->integer;
+	}
+	return true;
+}
+
+static struct store_call *count_call(
+    struct store *store, struct records_count *count);
+
+static void
+on_counted(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	struct records_count *count =
+	    CONTAINER_OF(call->op, struct records_count, op);
+	if (how == CALL_ANSWERED && !add_counts(count, reply)) {
+		call_log_odd(call);
+		error = E_STORE_REFUSED;
+	}
+	if (error == 0 && count->op.failure == 0 &&
+	    count->shard < call->store->conf->store.shards)
+		call_start(count_call(call->store, count));
+	call_end_op(call, error);
+}
+
+static struct store_call *
+count_call(struct store *store, struct records_count *count)
+{
+	unsigned shard = count->shard++;
+	struct store_call *call = call_new(store, shard, SCRIPT_count, 3);
+	resp_number(&call->args, 2);
+	redis_keys_index(&call->args, store->conf, shard, "leases");
+	redis_keys_index(&call->args, store->conf, shard, "held");
+	call->done = on_counted;
+	call_join_op(call, &count->op);
+	return call;
+}
+
+void
+records_count(struct store *store, struct records_count *count)
+{
+	struct store_call *calls[COUNT_AT_ONCE];
+	size_t n = 0;
+	call_begin_op(store, &count->op);
+	for (int state = 0; state < STATE_COUNT_; state++)
+		count->records[state] = 0;
+	count->shard = 0;
+	while (n < COUNT_AT_ONCE && count->shard < store->conf->store.shards)
+		calls[n++] = count_call(store, count);
+	/*
+	 * All are added before one can end: the last to end ends the operation.
+	 */
+	for (size_t i = 0; i < n; i++)
+		call_start(calls[i]);
+}
+
+/* --- listing --- */
+
+void
+records_list_place(
+    const struct record_view *record, char ret_place[PLACE_CHARS + 1])
+{
+	must(snprintf(ret_place, STAMP_DIGITS + 1, "%013" PRId64,
+		 record->changed_ms) == STAMP_DIGITS);
+	hex_encode(
+	    record->key_id.bytes, DIGEST_BYTES, ret_place + STAMP_DIGITS);
+}
+
+bool
+records_list_is_place(struct span place)
+{
+	uint8_t bytes[DIGEST_BYTES];
+	if (place.len != PLACE_CHARS)
+		return false;
+	int64_t stamp;
+	return digits_read(span_of(place.ptr, STAMP_DIGITS), INT64_MAX,
+		   &stamp) &&
+	    hex_decode(span_from(place, STAMP_DIGITS), bytes, sizeof bytes);
+}
+
+static bool
+is_before(const struct record_view *a, const struct record_view *b)
+{
+	if (a->changed_ms != b->changed_ms)
+		return a->changed_ms < b->changed_ms;
+	return memcmp(&a->key_id, &b->key_id, sizeof a->key_id) < 0;
+}
+
+/* Inserts in order; keeps one more than the page has, to know of more. */
+static void
+insert_record(const struct store *store, struct records_list *list,
+    const struct record_view *record)
+{
+	size_t at = list->count;
+	while (at > 0 && is_before(record, &list->records[at - 1]))
+		at--;
+	if (at > list->limit)
+		return;
+	if (list->count <= list->limit)
+		list->count++;
+	memmove(&list->records[at + 1], &list->records[at],
+	    (list->count - 1 - at) * sizeof *record);
+	list->records[at] = *record;
+	keep(store, list->arena, &list->records[at]);
+}
+
+/* Names, ms-left and records by turns; malformed ones are not listed. */
+static void
+read_page(const struct store *store, struct records_list *list,
+    const struct call_reply *reply)
+{
+	for (size_t i = 0; i + 3 <= reply->n_extra; i += 3) {
+		struct key_id key_id;
+		struct record_view record;
+		struct record read;
+		if (hex_decode(call_reply_text(reply, i), key_id.bytes,
+			sizeof key_id.bytes) &&
+		    read_pair(reply, i + 1, &key_id, &record, &read) ==
+			0)
+			insert_record(store, list, &record);
+	}
+}
+
+static struct store_call *list_call(
+    struct store *store, struct records_list *list);
+
+static void
+on_list(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	struct records_list *list =
+	    CONTAINER_OF(call->op, struct records_list, op);
+	if (how == CALL_ANSWERED) {
+		read_page(call->store, list, reply);
+		if (list->op.failure == 0 &&
+		    list->shard < call->store->conf->store.shards)
+			call_start(list_call(call->store, list));
+	}
+	call_end_op(call, error);
+	if (op_pending(&list->op.op))
+		return;
+	list->op.verdict = VERDICT_DONE;
+	list->more = list->count > list->limit;
+	if (list->more)
+		list->count = list->limit;
+}
+
+/* Asks the next shard, for what may still belong on the page. */
+static struct store_call *
+list_call(struct store *store, struct records_list *list)
+{
+	char wanted[STATE_COUNT_];
+	size_t n_wanted = 0;
+	for (size_t i = 0; i < STATE_COUNT_; i++)
+		if (list->wanted[i] && i != STATE_COMPLETED)
+			wanted[n_wanted++] = state_letter((enum record_state)i);
+	char latest[PLACE_CHARS + 1] = "9999999999999";
+	if (list->count > list->limit)
+		records_list_place(&list->records[list->limit], latest);
+
+	unsigned shard = list->shard++;
+	struct store_call *call = call_new(store, shard, SCRIPT_list, 7);
+	resp_number(&call->args, 2);
+	redis_keys_index(&call->args, store->conf, shard, "leases");
+	redis_keys_index(&call->args, store->conf, shard, "held");
+	resp_arg(&call->args, span_of(wanted, n_wanted));
+	resp_arg(&call->args, list->after);
+	resp_arg(&call->args, span_of(latest, STAMP_DIGITS));
+	resp_number(&call->args, (int64_t)list->limit + 1);
+	call->done = on_list;
+	call_join_op(call, &list->op);
+	return call;
+}
+
+void
+records_list(struct store *store, struct records_list *list)
+{
+	must(list->limit > 0);
+	call_begin_op(store, &list->op);
+	list->records = arena_alloc(
+	    list->arena, (list->limit + 1) * sizeof *list->records);
+	list->count = 0;
+	list->more = false;
+	list->shard = 0;
+	struct store_call *calls[LIST_AT_ONCE];
+	size_t count = 0;
+	while (count < LIST_AT_ONCE &&
+	    list->shard < store->conf->store.shards)
+		calls[count++] = list_call(store, list);
+	/*
+	 * All are added before one can end: the last to end ends the operation.
+	 */
+	for (size_t i = 0; i < count; i++)
+		call_start(calls[i]);
 }

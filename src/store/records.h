@@ -7,8 +7,8 @@
 #include "store/store.h"
 
 /*
- * Records as operators see them: shown, listed, and changed on an operator's
- * word.  Each act is one atomic script (src/store/record/lua/operate.lua) that
+ * Records as operators see them: shown, counted, listed, and changed on an
+ * operator's word.  Each act is one atomic script (lua/operate.lua) that
  * decides whether the record's state allows it.  It knows nothing of HTTP.
  * Operations and their errors are as in store.h: an act that ended in an error
  * may have been done all the same.  The store's own thread only.  What a record
@@ -56,11 +56,11 @@ struct records_op {
 };
 
 /* Reads a record; whole: with the answer, where it is COMPLETED. */
-void records_show(struct store *store, struct records_op *look,
+void records_show(struct store *store, struct records_op *shown,
     const struct key_id *key_id, bool whole);
 
 /* The same without an answer, but with its status. */
-void records_ask(struct store *store, struct records_op *look,
+void records_ask(struct store *store, struct records_op *shown,
     const struct key_id *key_id);
 
 enum records_act {
@@ -92,20 +92,46 @@ struct records_order {
  * FENCED, with op.state and op.attempt: the state forbids the act, or the
  * record is not the one that is meant.
  */
-void records_operate(struct store *store, struct records_op *look,
+void records_operate(struct store *store, struct records_op *shown,
     const struct key_id *key_id, const struct records_order *order);
 
-/* --- for records_list.c --- */
-
-struct call_reply;
-struct record;
-/* Reads the two elements from at on, ms-left and value: 0 or E_MALFORMED. */
-int records_read_pair(const struct call_reply *reply, size_t at,
-    const struct key_id *key_id, struct record_view *ret_shown,
-    struct record *ret_record);
 /*
- * Copies its texts, which are part of the reply, into the arena; the label is
- * then what people read.
+ * The records that are not final, counted over all shards: PROCESSING, UNKNOWN
+ * and FAILED; the other states have no index, and stay 0.
  */
-void records_keep(const struct store *store, struct arena *arena,
-    struct record_view *record);
+struct records_count {
+	struct store_op op;
+	uint64_t records[STATE_COUNT_];
+	unsigned shard; /* the store's own: the next to be asked */
+};
+void records_count(struct store *store, struct records_count *count);
+
+/*
+ * One page of the records that are not final, over all shards, the least
+ * recently changed first.
+ */
+struct records_list {
+	struct store_op op;
+	/* Set by the owner: */
+	struct arena *arena; /* must live while it is pending */
+	bool wanted[STATE_COUNT_];
+	size_t limit;         /* 1 or more */
+	struct span after;    /* place of the last record; empty: first page */
+	/* Set at the end: */
+	struct record_view *records; /* at most limit */
+	size_t count;
+	bool more; /* more follow */
+	/* The store's own: */
+	unsigned shard; /* the next to be asked */
+};
+void records_list(struct store *store, struct records_list *list);
+
+/*
+ * The place from which the page after this record goes on: PLACE_CHARS and a
+ * NUL.
+ */
+enum { PLACE_CHARS = 13 + DIGEST_HEX };
+void records_list_place(
+    const struct record_view *record, char ret_place[PLACE_CHARS + 1]);
+/* True: records_list_place() can have made it. */
+bool records_list_is_place(struct span place);

@@ -5,25 +5,25 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/operation.h"
+#include "store/call.h"
 #include "store/record/redis_keys.h"
 #include "store/renew.h"
 
-#define BATCHED UINT_MAX /* a renewal's index, once it is in a batch */
+#define TAKEN UINT_MAX /* a renewal's index, once a call has it */
 
 /* The renewals of one shard; arg of its call. */
-struct batch {
+struct shard_renewals {
 	size_t count;
 	struct renewal *list[];
 };
 
 /* One number for each, and no more. */
 static bool
-is_whole(const struct batch *batch, const struct call_reply *reply)
+is_whole(const struct shard_renewals *all, const struct call_reply *reply)
 {
-	if (reply->n_extra != batch->count)
+	if (reply->n_extra != all->count)
 		return false;
-	for (size_t i = 0; i < batch->count; i++)
+	for (size_t i = 0; i < all->count; i++)
 		if (reply->extra[i]->type != REDIS_REPLY_INTEGER)
 			return false;
 	return true;
@@ -33,89 +33,78 @@ static void
 on_renewed(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	struct batch *batch = call->arg;
-	if (how == CALL_ANSWERED && !is_whole(batch, reply)) {
+	struct shard_renewals *all = call->arg;
+	if (how == CALL_ANSWERED && !is_whole(all, reply)) {
 		call_log_odd(call);
 		error = E_STORE_REFUSED;
 	} else if (call->op != NULL && how == CALL_ANSWERED) {
-		for (size_t i = 0; i < batch->count; i++)
-			batch->list[i]->lost = reply->extra[i]->integer == 0;
+		for (size_t i = 0; i < all->count; i++)
+			all->list[i]->lost = reply->extra[i]->integer == 0;
 		call->op->verdict = VERDICT_DONE;
 	}
 	if (call->op != NULL)
-		operation_end_call(call, error);
-	free(batch);
+		call_end_op(call, error);
+	free(all);
 }
 
+/* The first renewal that no call has yet, with all others of its shard. */
 static void
-renew_shard(struct store *store, struct store_op *op, unsigned shard,
-    struct batch *batch)
+renew_shard(struct store *store, struct store_op *op,
+    struct renewal *renewals, size_t count)
 {
-	struct store_call *call =
-	    call_new(store, shard, SCRIPT_renew, 3 + 5 * batch->count);
-	resp_number(&call->args, (int64_t)batch->count + 1);
-	redis_keys_index(&call->args, store->conf, shard, "leases");
-	for (size_t i = 0; i < batch->count; i++)
-		redis_keys_record(
-		    &call->args, store->conf, &batch->list[i]->held.key_id);
-	resp_number(&call->args, store->longest_ms);
-	for (size_t i = 0; i < batch->count; i++) {
-		const struct held *held = &batch->list[i]->held;
-		operation_arg_owner(call, &held->owner);
-		operation_arg_attempt(call, held->attempt);
-		resp_number(&call->args, held->policy->lease_ms);
-		resp_number(&call->args, operation_alive_ms(held->policy));
-	}
-	call->done = on_renewed;
-	call->arg = batch;
-	operation_add(call, op);
-}
-
-/* The first renewal that is in no batch yet, with all others of its shard. */
-static struct batch *
-next_batch(struct renewal *renewals, size_t count, unsigned *ret_shard)
-{
-	struct batch *batch =
-	    mem_zero(sizeof *batch + count * sizeof *batch->list);
-	unsigned shard = BATCHED;
+	struct shard_renewals *all =
+	    mem_zero(sizeof *all + count * sizeof *all->list);
+	unsigned shard = TAKEN;
 	for (size_t i = 0; i < count; i++) {
 		struct renewal *renewal = &renewals[i];
-		if (renewal->index == BATCHED ||
-		    (shard != BATCHED && renewal->index != shard))
+		if (renewal->index == TAKEN ||
+		    (shard != TAKEN && renewal->index != shard))
 			continue;
 		shard = renewal->index;
-		renewal->index = BATCHED;
-		batch->list[batch->count++] = renewal;
+		renewal->index = TAKEN;
+		all->list[all->count++] = renewal;
 	}
-	*ret_shard = shard;
-	return batch;
+	struct store_call *call =
+	    call_new(store, shard, SCRIPT_renew, 3 + 5 * all->count);
+	resp_number(&call->args, (int64_t)all->count + 1);
+	redis_keys_index(&call->args, store->conf, shard, "leases");
+	for (size_t i = 0; i < all->count; i++)
+		redis_keys_record(
+		    &call->args, store->conf, &all->list[i]->held.key_id);
+	resp_number(&call->args, store->longest_ms);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct held *held = &all->list[i]->held;
+		call_arg_owner(call, &held->owner);
+		call_arg_attempt(call, held->attempt);
+		resp_number(&call->args, held->policy->lease_ms);
+		resp_number(&call->args, call_alive_ms(held->policy));
+	}
+	call->done = on_renewed;
+	call->arg = all;
+	call_join_op(call, op);
 }
 
 void
 renew_leases(struct store *store, struct store_op *op,
     struct renewal *renewals, size_t count)
 {
-	operation_begin(store, op);
+	call_begin_op(store, op);
 	for (size_t i = 0; i < count; i++) {
 		const struct held *held = &renewals[i].held;
-		operation_longest(store, held->policy);
+		call_outlive(store, held->policy);
 		renewals[i].lost = false;
 		renewals[i].index =
 		    redis_keys_shard(store->conf, &held->key_id);
 	}
 	for (size_t left = count; left > 0;) {
-		unsigned shard;
-		struct batch *batch = next_batch(renewals, left, &shard);
-		renew_shard(store, op, shard, batch);
-		while (left > 0 && renewals[left - 1].index == BATCHED)
+		renew_shard(store, op, renewals, left);
+		while (left > 0 && renewals[left - 1].index == TAKEN)
 			left--;
 	}
-	if (op->call == NULL)
+	if (list_empty(&op->calls))
 		op_done(&op->op, 0);
-	/* A call may end, and leave the chain, as it is started. */
-	struct store_call *next;
-	for (struct store_call *call = op->call; call != NULL; call = next) {
-		next = call->sibling;
+	/* A call may end, and leave the operation, as it is started. */
+	struct store_call *call;
+	LIST_EACH(call, &op->calls, in_op)
 		call_start(call);
-	}
 }

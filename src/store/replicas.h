@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/must.h"
-#include "store/node.h"
+#include "store/call_reply.h"
+#include "store/channel.h"
 
 /*
  * store.wait_replicas: what a script wrote counts only when so many replicas
@@ -19,29 +19,24 @@
 
 /* A reply that is held back; a member of whatever waits for it. */
 struct replicas_held {
-	struct replicas_held *next;
-	struct redisReply *reply; /* a copy, freed after end */
-	/*
-	 * Called at the end: with the reply, valid during the call, where
-	 * enough replicas have it; or NULL, and E_STORE_REFUSED (too few) or
-	 * E_STORE_DOWN.
-	 */
-	void (*end)(struct replicas_held *held, const struct redisReply *reply,
-	    int error);
+	struct list in_channel;
+	struct call_reply reply; /* set where it is held back … */
+	struct redisReply *kept; /* … with what comes with it */
+	/* 0: enough replicas have it; E_STORE_REFUSED: too few do. */
+	void (*end)(struct replicas_held *held, int error);
 };
 
-/* For a new line, after its link was made. */
-void replicas_init(struct line *line);
-/* After the line's link was freed. */
-void replicas_end(struct line *line);
-/* That script was just sent on the line. */
-void replicas_sent(struct line *line, enum script script);
+/* For a new channel, after its link was made. */
+void replicas_init(struct channel *channel);
+/* After the channel's link was freed. */
+void replicas_end(struct channel *channel);
+/* That script was just sent on the channel. */
+void replicas_sent(struct channel *channel, enum script script);
 /*
- * Whether the script's reply has to wait.  Then the reply is copied, and
- * held->end, which is set, is called later.
+ * True: the script's reply has to wait.  It is kept in held, whose end, which
+ * is set, is called later.
  */
-MUST_USE bool replicas_hold(struct line *line, enum script script,
-    enum verdict verdict, const struct redisReply *reply,
-    struct replicas_held *held);
+MUST_USE bool replicas_hold(struct channel *channel, enum script script,
+    const struct call_reply *reply, struct replicas_held *held);
 /* The link is down: held replies are lost. */
-void replicas_link_down(struct line *line);
+void replicas_link_down(struct channel *channel);

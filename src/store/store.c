@@ -1,38 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/container.h"
-#include "base/loop/log.h"
 #include "base/mem.h"
-#include "base/must.h"
 #include "base/test_build.h"
+#include "store/call_verdict.h"
 #include "store/claim.h"
-#include "store/claim_revoke.h"
-#include "store/confirm.h"
 #include "store/health.h"
 #include "store/identity.h"
-#include "store/joint.h"
 #include "store/lease_sweep.h"
-#include "store/operation.h"
 #include "store/record/script.h"
 #include "store/redis/managed.h"
-#include "store/redis/master.h"
 #include "store/store.h"
 #include "store/subscriber.h"
 #include "store/topology.h"
 
 /*
- * Who holds whom.  A store has nodes, one for each redis-server; in a cluster
- * its topology makes them, and knows which shards each has.  A node has the
- * link to its server, and what these parts keep of it: health (may it be given
- * claims?), replicas (do enough have what was written?), subscriber (what do
- * others change?), function_loader.  It knows none of them: it reports what
- * happens to it through node_events, as the topology does by topology_events.
+ * The parts of a store, and who holds whom.  A store has nodes, one for each
+ * redis-server; in a cluster its topology makes them, and knows which shards
+ * each has.  A node has the channels to its server, and what these parts keep
+ * of it: health (may it be given claims?) and subscriber (what do others
+ * change?).  It knows neither: it reports what happens to it through
+ * node_events, as the topology does by topology_events.  A channel has a link,
+ * the batches that leave on it, and the replies that wait for replicas.
  *
  * An operation (somebody waits) has calls (each one run of one script); a call
- * finds its node, waits for it, and follows its slot to another.  A claim that
- * has to be given back becomes a revoke.  Sweep, renew, records and journaled
- * are made of the same operations and calls.
+ * finds its node, waits for it, leaves on one of its channels, and follows its
+ * slot to another node.  A claim that has to be given back becomes a revoke.
+ * Sweep, renew, records and journaled are made of the same operations and
+ * calls.
  */
 
 /* --- operations --- */
@@ -41,8 +36,6 @@ void
 store_claim(
     struct store *store, struct store_op *op, const struct claim *claim)
 {
-	/* A revoke that is still under way would give this one back too. */
-	must(!claim_revoke_has(store, &claim->owner));
 	claim_start(store, op, claim);
 }
 
@@ -55,45 +48,38 @@ store_op_broken(const struct store_op *op)
 
 /* The call of an outcome, and what it takes to make its record again. */
 struct outcome_call {
-	struct store_call call; /* first: see call_new_sized */
-	struct held held; /* its spans live as long as the operation waits */
+	struct store_call call; /* first: see call_of_record_sized */
+	/*
+	 * Its spans live as long as the operation waits; neither the policy nor
+	 * the entity do.
+	 */
+	struct held held;
 	struct store_entity entity;
 	int64_t keep_ms; /* how long the entity's version is remembered */
 };
 
-/* Neither the policy nor the entity live as long as the operation. */
-static void
-keep_held(struct outcome_call *outcome, const struct held *held)
+static struct store_call *
+outcome_call(struct store *store, struct store_op *op, enum script script,
+    const struct held *held, size_t n_argv)
 {
+	call_outlive(store, held->policy);
+	call_begin_op(store, op);
+	struct store_call *call = call_of_record_sized(store, script,
+	    &held->key_id, n_argv, sizeof(struct outcome_call));
+	struct outcome_call *outcome =
+	    CONTAINER_OF(call, struct outcome_call, call);
 	outcome->held = *held;
 	outcome->held.policy = NULL;
 	outcome->keep_ms = held->policy->unknown_retention_ms;
-	if (held->entity == NULL)
-		return;
-	outcome->entity = *held->entity;
-	outcome->held.entity = &outcome->entity;
-}
-
-static struct store_call *
-held_call(struct store *store, struct store_op *op, enum script script,
-    const struct held *held, size_t n_argv)
-{
-	operation_longest(store, held->policy);
-	operation_begin(store, op);
-	struct store_call *call = operation_call_sized(store, script,
-	    &held->key_id, n_argv, sizeof(struct outcome_call));
-	keep_held(CONTAINER_OF(call, struct outcome_call, call), held);
-	call->confirmed = confirm_record;
-	operation_arg_held(call, held);
-	call->done = operation_done;
-	operation_add(call, op);
+	if (held->entity != NULL) {
+		outcome->entity = *held->entity;
+		outcome->held.entity = &outcome->entity;
+	}
+	call_arg_held(call, held);
+	call->confirmed = call_verdict_confirmed;
+	call->done = call_verdict_done;
+	call_join_op(call, op);
 	return call;
-}
-
-bool
-store_is_large(size_t answer_bytes)
-{
-	return answer_bytes >= LINE_LARGE_BYTES;
 }
 
 static void
@@ -106,10 +92,10 @@ on_made_again(struct store_call *call, enum call_end how, int error,
 		struct logline line = log_begin(EV_record_made_again);
 		log_str(&line, "key_id", hex);
 		log_int(&line, "attempt", reply->attempt);
-		log_str(&line, "step", script_word(call->script));
+		log_str(&line, "step", script_word(call->run.script));
 		log_end(&line);
 	}
-	operation_done(call, how, error, reply);
+	call_verdict_done(call, how, error, reply);
 }
 
 /*
@@ -122,21 +108,21 @@ make_again(const struct outcome_call *outcome)
 	const struct store_call *old = &outcome->call;
 	const struct held *held = &outcome->held;
 	struct store_call *call = call_new(old->store, old->shard,
-	    old->script, old->n_args + (held->entity != NULL ? 8 : 4));
+	    old->run.script, old->n_args + (held->entity != NULL ? 8 : 4));
 	call->key_id = old->key_id;
 	call->events_maxlen = old->events_maxlen;
 	call->large = old->large;
 	call->owner = old->owner;
 	call->confirmed = old->confirmed;
 	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
-	operation_arg_history(call, held->fingerprint, held->tries,
+	call_arg_history(call, held->fingerprint, held->tries,
 	    held->created_ms, held->provenance);
 	if (held->entity != NULL) {
-		operation_arg_entity(call, held->entity);
+		call_arg_entity(call, held->entity);
 		resp_number(&call->args, outcome->keep_ms);
 	}
 	call->done = on_made_again;
-	operation_add(call, old->op);
+	call_join_op(call, old->op);
 	call_start(call);
 }
 
@@ -150,12 +136,12 @@ on_outcome(struct store_call *call, enum call_end how, int error,
 	    reply->verdict == VERDICT_GONE && outcome->held.created_ms > 0 &&
 	    INVARIANT(outcome_restored);
 	if (!again) {
-		operation_done(call, how, error, reply);
+		call_verdict_done(call, how, error, reply);
 		return;
 	}
 	call->op->gone = true;
 	make_again(outcome);
-	operation_end_call(call, 0);
+	call_end_op(call, 0);
 }
 
 void
@@ -163,11 +149,12 @@ store_complete_stored(struct store *store, struct store_op *op,
     const struct held *held, struct span bytes, int status)
 {
 	struct store_call *call =
-	    held_call(store, op, SCRIPT_complete, held, 5);
+	    outcome_call(store, op, SCRIPT_complete, held, 5);
 	resp_number(&call->args, held->policy->retention_ms);
 	resp_arg(&call->args, bytes);
 	/* With an entity's record more is to be done than is usual. */
-	call->joint_to = held->entity == NULL ? call->args.len : 0;
+	if (held->entity == NULL)
+		call->item.args_to = call->args.len;
 	resp_number(&call->args, status);
 	call->large = store_is_large(bytes.len);
 	call->done = on_outcome;
@@ -192,7 +179,8 @@ void
 store_release(struct store *store, struct store_op *op,
     const struct held *held, bool sent, bool forget)
 {
-	struct store_call *call = held_call(store, op, SCRIPT_release, held, 6);
+	struct store_call *call =
+	    outcome_call(store, op, SCRIPT_release, held, 6);
 	resp_number(&call->args, sent + (sent && forget));
 	resp_number(&call->args, held->policy->retention_ms);
 	resp_number(&call->args, held->policy->unknown_retention_ms);
@@ -207,7 +195,7 @@ store_mark_unknown(struct store *store, struct store_op *op,
 	must(reason != REASON_NONE);
 	char letter = reason_letter(reason);
 	struct store_call *call =
-	    held_call(store, op, SCRIPT_mark_unknown, held, 5);
+	    outcome_call(store, op, SCRIPT_mark_unknown, held, 5);
 	resp_arg(&call->args, span_of(&letter, 1));
 	resp_number(&call->args, held->policy->unknown_retention_ms);
 	resp_number(&call->args, store->longest_ms);
@@ -247,7 +235,7 @@ on_node_ready(struct node *node)
 {
 	identity_node_up(node->store, node);
 	call_flush_queue(&node->small.queue);
-	claim_revoke_pump(node->store);
+	claim_release_due(node->store);
 	if (node->store->topology != NULL)
 		topology_node_up(node);
 }
@@ -260,30 +248,30 @@ on_node_leaving(struct node *node)
 }
 
 static void
-on_line_left(struct line *line)
+on_channel_left(struct channel *channel)
 {
-	joint_end(line);
-	replicas_end(line);
-	call_fail_queue(&line->queue);
+	batch_end(channel);
+	replicas_end(channel);
+	call_fail_queue(&channel->queue);
 }
 
 static void
-on_large_up(struct line *line)
+on_large_up(struct channel *channel)
 {
-	line->said_down = false;
-	call_flush_queue(&line->queue);
+	channel->said_down = false;
+	call_flush_queue(&channel->queue);
 }
 
 static void
-on_large_failed(struct line *line)
+on_large_failed(struct channel *channel)
 {
-	if (!line->said_down) {
-		struct logline log = log_begin(EV_store_large_down);
-		log_str(&log, "error", link_message(line->link));
-		log_end(&log);
+	if (!channel->said_down) {
+		struct logline line = log_begin(EV_store_large_down);
+		log_str(&line, "error", link_message(channel->link));
+		log_end(&line);
 	}
-	line->said_down = true;
-	call_fail_queue(&line->queue);
+	channel->said_down = true;
+	call_fail_queue(&channel->queue);
 }
 
 static const struct node_events node_events = {
@@ -293,8 +281,8 @@ static const struct node_events node_events = {
     .link_failed = on_node_link_failed,
     .ready = on_node_ready,
     .leaving = on_node_leaving,
-    .line_made = replicas_init,
-    .line_left = on_line_left,
+    .channel_made = replicas_init,
+    .channel_left = on_channel_left,
     .large_up = on_large_up,
     .large_down = replicas_link_down,
     .large_failed = on_large_failed,
@@ -312,7 +300,7 @@ on_topology_known(struct store *store)
 {
 	identity_topology_known(store);
 	call_start_queue(&store->unplaced);
-	claim_revoke_pump(store);
+	claim_release_due(store);
 }
 
 static void
@@ -327,6 +315,8 @@ static const struct topology_events topology_events = {
     .known = on_topology_known,
     .unknown = on_topology_unknown,
 };
+
+/* --- life --- */
 
 /* The Redis that the configuration names; with Sentinels, no address. */
 static void
@@ -343,35 +333,6 @@ add_redis(struct store *store)
 	    .port = redis->port};
 	node_new(store, &to, &node_events);
 	free(socket);
-}
-
-void
-store_listen(struct store *store, const struct store_listener *listener)
-{
-	must(!store->listens);
-	store->listens = true;
-	store->listener = *listener;
-	for (struct node *n = store->nodes; n != NULL; n = n->next)
-		if (node_counts(n))
-			subscriber_open(n);
-}
-
-int64_t
-store_heard_us(const struct store *store)
-{
-	return subscriber_heard_us(store);
-}
-
-int64_t
-store_latest_ms(const struct store *store)
-{
-	int64_t now_us = clock_us(), latest_ms = 0;
-	for (struct node *n = store->nodes; n != NULL; n = n->next) {
-		int64_t ms = redis_clock_latest_ms(
-		    link_clock(n->small.link), now_us);
-		latest_ms = ms > latest_ms ? ms : latest_ms;
-	}
-	return latest_ms;
 }
 
 static void
@@ -395,13 +356,15 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	answer_codec_init(&store->codec, &store->conf->store, budget);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL)
-			operation_longest(store, conf->routes[i].idempotency);
-	store->unplaced.end = &store->unplaced.first;
-	store->again.end = &store->again.first;
+			call_outlive(store, conf->routes[i].idempotency);
+	list_init(&store->nodes);
+	list_init(&store->hearings);
+	list_init(&store->unplaced);
+	list_init(&store->again);
 	timer_init(&store->again_timer, loop, on_again_timer, store);
 	identity_init(store);
 	lease_sweep_init(store);
-	claim_revoke_init(store);
+	claim_init(store);
 	store->health = health;
 	store->topology =
 	    topology_new(store, &topology_events, &node_events);
@@ -418,24 +381,56 @@ store_free(struct store **store)
 	if (s == NULL)
 		return;
 	s->listens = false; /* no events while it is being freed */
-	/* What ends with a node may ask for the others. */
+	/* A call that ends with its node may ask for the others. */
 	topology_forget(s->topology);
-	while (s->nodes != NULL) {
-		struct node *node = s->nodes;
+	struct node *node;
+	LIST_EACH(node, &s->nodes, in_store)
 		node_free(&node);
-	}
 	call_fail_queue(&s->unplaced);
 	call_fail_queue(&s->again);
 	timer_clear(&s->again_timer);
 	topology_free(&s->topology);
 	identity_end(s);
 	lease_sweep_end(s);
-	claim_revoke_free(s);
+	claim_end(s);
 	redis_keys_names_free(&s->shard_names);
 	script_library_free(&s->library);
 	answer_codec_end(&s->codec);
 	conf_unref(&s->conf);
 	free(s);
+}
+
+/* --- settings and questions --- */
+
+void
+store_listen(struct store *store, const struct store_listener *listener)
+{
+	struct node *node;
+	must(!store->listens);
+	store->listens = true;
+	store->listener = *listener;
+	LIST_EACH(node, &store->nodes, in_store)
+		if (node_counts(node))
+			subscriber_open(node);
+}
+
+int64_t
+store_heard_us(const struct store *store)
+{
+	return subscriber_heard_us(store);
+}
+
+int64_t
+store_latest_ms(const struct store *store)
+{
+	int64_t now_us = clock_us(), latest_ms = 0;
+	const struct node *node;
+	LIST_EACH(node, &store->nodes, in_store) {
+		int64_t ms = redis_clock_latest_ms(
+		    link_clock(node->small.link), now_us);
+		latest_ms = ms > latest_ms ? ms : latest_ms;
+	}
+	return latest_ms;
 }
 
 const struct origin *

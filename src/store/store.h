@@ -65,8 +65,8 @@ void store_free(struct store **store);
 /* Begins to listen for what others change; once per store.  Copied. */
 void store_listen(struct store *store, const struct store_listener *listener);
 /*
- * What others had changed by then, as clock_us() has it, was heard; 0: nothing
- * is known of that.  A second ago, while all is well.
+ * All changes that others had made by then, as clock_us() has it, were heard;
+ * 0: nothing is known of that.  While all is well, that is a second ago.
  */
 int64_t store_heard_us(const struct store *store);
 /* The latest time that Redis' clock may show now, ms since 1970. */
@@ -77,7 +77,7 @@ int64_t store_latest_ms(const struct store *store);
  */
 void store_hurry(struct store *store);
 /*
- * From now on this store looks for expired leases, of whichever gateway, and
+ * From now on this store searches for expired leases, of whichever gateway, and
  * makes their records UNKNOWN, within a few seconds, and logs each.  It also
  * asks Redis every few seconds whether it is still a master that evicts
  * nothing.  One store per process does both.
@@ -89,11 +89,11 @@ void store_sweep(struct store *store);
  * the store.
  */
 void store_measure(struct store *store, struct histogram *took);
-/* Which store this is, as far as that is known; part of the store. */
+/* This store's origin, as far as it is known; part of the store. */
 const struct origin *store_origin(const struct store *store);
 /*
- * Whether Redis has been asked for its id: until then, what has another one may
- * be ours all the same.
+ * True once Redis has been asked for its id: until then, an outcome of another
+ * id may be ours all the same.
  */
 bool store_origin_is_settled(const struct store *store);
 /* True while Redis answers; in a cluster, at least one server that counts. */
@@ -104,9 +104,9 @@ bool store_is_up(const struct store *store);
  */
 char *store_master(const struct store *store);
 /*
- * Why this Redis, though it answers, is given no new claims (they end with
- * E_STORE_REFUSED, but a COMPLETED record is still replayed): a message that
- * says what to do, never freed; NULL where all is well.
+ * The reason for which this Redis, though it answers, is given no new claims
+ * (they end with E_STORE_REFUSED, but a COMPLETED record is still replayed): a
+ * message that says what to do, never freed; NULL where all is well.
  */
 const char *store_fault(const struct store *store);
 /*
@@ -116,8 +116,8 @@ const char *store_fault(const struct store *store);
 MUST_USE bool store_memory(const struct store *store, uint64_t *ret_bytes,
     uint64_t *ret_max_bytes);
 /*
- * How many claims are not answered, or are being given back and not confirmed:
- * for a drain, whose claims have no owner any more.
+ * The number of claims that are not answered, or are being given back and not
+ * confirmed: for a drain, whose claims have no owner any more.
  */
 unsigned store_unsettled(const struct store *store);
 
@@ -139,8 +139,18 @@ unsigned store_unsettled(const struct store *store);
 void store_claim(
     struct store *store, struct store_op *op, const struct claim *claim);
 
-/* Whether an answer of so many stored bytes takes the way of large ones. */
-bool store_is_large(size_t answer_bytes);
+/*
+ * An answer of so many stored bytes goes by a connection of its own, in both
+ * directions, as it may take longer than a claim may wait (brief() of
+ * lua/brief.lua holds back as much from the other connection).
+ */
+enum { STORE_LARGE_BYTES = 64 * 1024 };
+static inline bool
+store_is_large(size_t answer_bytes)
+{
+	return answer_bytes >= STORE_LARGE_BYTES;
+}
+
 /*
  * Completes: PROCESSING, or UNKNOWN of the same attempt, becomes COMPLETED.
  * DONE; FENCED (with the record's answer where it has one).  A record that is

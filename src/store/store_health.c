@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/list.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/must.h"
@@ -17,7 +18,7 @@ enum {
 
 /* The servers met at one place; outside of a cluster the place is empty. */
 struct server {
-	struct server *next;
+	struct list in_health;
 	struct redis_address place;
 	/* The last that were met there, so that each is logged once. */
 	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
@@ -25,9 +26,9 @@ struct server {
 	bool durable;       /* the last one has an append-only file */
 };
 
-/* What some stores miss, who are told of together. */
+/* A server, or all, that some stores miss; the log hears of it once. */
 struct outage {
-	struct outage *next;
+	struct list in_health;
 	struct redis_address place; /* its host is NULL: the only one, or all */
 	unsigned missing;   /* stores */
 	char *reasons[REASONS]; /* that the log has of this one */
@@ -41,19 +42,15 @@ struct store_health {
 	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
 	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
 	pthread_mutex_t mutex; /* of the servers and outages */
-	struct server *servers;
-	struct outage *outages;
+	struct list servers; /* the last that was met first */
+	struct list outages; /* the latest first */
 	struct master *master; /* has a mutex of its own */
 };
 
-/* It is over. */
 static void
-drop_outage(struct store_health *health, struct outage *outage)
+drop_outage(struct outage *outage)
 {
-	struct outage **at = &health->outages;
-	while (*at != outage)
-		at = &(*at)->next;
-	*at = outage->next;
+	list_remove(&outage->in_health);
 	while (outage->n_reasons > 0)
 		free(outage->reasons[--outage->n_reasons]);
 	redis_address_clear(&outage->place);
@@ -65,6 +62,8 @@ store_health_new(void)
 {
 	struct store_health *health = mem_zero(sizeof *health);
 	must(pthread_mutex_init(&health->mutex, NULL) == 0);
+	list_init(&health->servers);
+	list_init(&health->outages);
 	health->master = master_new();
 	return health;
 }
@@ -73,19 +72,19 @@ void
 store_health_free(struct store_health **health)
 {
 	struct store_health *h = *health;
+	struct server *server;
+	struct outage *outage;
 	*health = NULL;
 	if (h == NULL)
 		return;
 	pthread_mutex_destroy(&h->mutex);
 	master_free(&h->master);
-	while (h->servers != NULL) {
-		struct server *server = h->servers;
-		h->servers = server->next;
+	LIST_EACH(server, &h->servers, in_health) {
 		redis_address_clear(&server->place);
 		free(server);
 	}
-	while (h->outages != NULL)
-		drop_outage(h, h->outages);
+	LIST_EACH(outage, &h->outages, in_health)
+		drop_outage(outage);
 	free(h);
 }
 
@@ -97,16 +96,6 @@ store_health_master(struct store_health *health)
 
 /* --- faults --- */
 
-static void
-log_fault(enum info_fault fault)
-{
-	struct logline line = log_begin(
-	    fault != FAULT_NONE ? EV_store_unsafe : EV_store_safe);
-	if (fault != FAULT_NONE)
-		log_str(&line, "fault", info_fault_message(fault));
-	log_end(&line);
-}
-
 void
 store_health_count_fault(struct store_health *health, enum info_fault before,
     enum info_fault fault)
@@ -116,8 +105,13 @@ store_health_count_fault(struct store_health *health, enum info_fault before,
 		says = atomic_fetch_add(&health->n_faulty, 1) == 0;
 	else if (fault == FAULT_NONE)
 		says = atomic_fetch_sub(&health->n_faulty, 1) == 1;
-	if (says)
-		log_fault(fault);
+	if (!says)
+		return;
+	struct logline line = log_begin(
+	    fault != FAULT_NONE ? EV_store_unsafe : EV_store_safe);
+	if (fault != FAULT_NONE)
+		log_str(&line, "fault", info_fault_message(fault));
+	log_end(&line);
 }
 
 void
@@ -143,9 +137,8 @@ store_health_fault(const struct store_health *health)
 void
 store_health_say_forbidden(struct store_health *health)
 {
-	if (atomic_exchange(&health->said_forbidden, true))
-		return;
-	log_event(EV_store_unexamined);
+	if (!atomic_exchange(&health->said_forbidden, true))
+		log_event(EV_store_unexamined);
 }
 
 /* --- servers --- */
@@ -157,14 +150,14 @@ server_at(struct store_health *health, const struct redis_address *place)
 	struct redis_address here = {.host = nowhere};
 	if (place != NULL)
 		here = *place;
-	for (struct server *s = health->servers; s != NULL; s = s->next)
-		if (redis_address_eq(&s->place, &here))
-			return s;
-	struct server *server = mem_zero(sizeof *server);
+	struct server *server;
+	LIST_EACH(server, &health->servers, in_health)
+		if (redis_address_eq(&server->place, &here))
+			return server;
+	server = mem_zero(sizeof *server);
 	server->place.host = mem_str(span_str(here.host));
 	server->place.port = here.port;
-	server->next = health->servers;
-	health->servers = server;
+	list_add_first(&health->servers, &server->in_health);
 	return server;
 }
 
@@ -204,9 +197,8 @@ store_health_note_server(struct store_health *health,
 		log_bool(&line, "append_only_file", durable);
 		log_end(&line);
 	}
-	if (forgetful) {
+	if (forgetful)
 		log_event(EV_store_volatile);
-	}
 }
 
 /* --- memory --- */
@@ -229,28 +221,22 @@ store_health_memory(const struct store_health *health, uint64_t *ret_max_bytes)
 
 /* --- outages --- */
 
-static bool
-is_outage_of(const struct outage *outage, const struct redis_address *place)
-{
-	if (place == NULL || outage->place.host == NULL)
-		return place == NULL && outage->place.host == NULL;
-	return redis_address_eq(&outage->place, place);
-}
-
+/* The one at that place; it begins now where there is none. */
 static struct outage *
 outage_at(struct store_health *health, const struct redis_address *place)
 {
-	struct outage *outage = health->outages;
-	while (outage != NULL && !is_outage_of(outage, place))
-		outage = outage->next;
-	if (outage != NULL)
-		return outage;
+	struct outage *outage;
+	LIST_EACH(outage, &health->outages, in_health) {
+		bool placed = outage->place.host != NULL;
+		if (placed == (place != NULL) &&
+		    (!placed || redis_address_eq(&outage->place, place)))
+			return outage;
+	}
 	outage = mem_zero(sizeof *outage);
 	if (place != NULL)
 		outage->place =
 		    (struct redis_address){mem_text(place->host), place->port};
-	outage->next = health->outages;
-	health->outages = outage;
+	list_add_first(&health->outages, &outage->in_health);
 	return outage;
 }
 
@@ -287,7 +273,7 @@ store_health_found(
 	struct outage *outage = outage_at(health, place);
 	bool last = --outage->missing == 0;
 	if (last)
-		drop_outage(health, outage);
+		drop_outage(outage);
 	pthread_mutex_unlock(&health->mutex);
 	return last;
 }

@@ -6,7 +6,7 @@
 #include "store/redis/redis_address.h"
 
 /*
- * What all stores of a process know together about their Redis: whether it may
+ * The common knowledge of all stores of a process about their Redis: if it may
  * be given new claims, which servers were met where, how full it is, and where
  * the master is that Sentinels name.  It asks nothing itself.  Any thread, but
  * for making and freeing it, when no store has it.

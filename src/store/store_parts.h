@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/list.h"
 #include "base/loop/timer.h"
 #include "store/record/answer_codec.h"
 #include "store/record/origin.h"
-#include "store/record/script.h"
 #include "store/record/redis_keys.h"
+#include "store/record/script.h"
 #include "store/redis/info.h"
 #include "store/types.h"
 
@@ -13,22 +14,11 @@
  * The fields of a store, for the files of src/store/ alone; the comment at the
  * head of store.c says who holds whom.
  */
-struct claim_revoke;
 struct function_library;
-struct joint;
-struct node;
-struct store_call;
 struct store_health;
-struct subscriber_hearing;
 struct topology;
 
-/* Calls that wait, in order (call.h). */
-struct call_queue {
-	struct store_call *first;
-	struct store_call **end; /* where the next one goes */
-};
-
-/* Which store this is (identity.h). */
+/* The id of this store (identity.h). */
 enum { IDENTITY_CHARS = 22, IDENTITY_MAX = 64 };
 struct identity {
 	struct origin origin;
@@ -41,15 +31,15 @@ struct identity {
 struct store {
 	struct loop *loop;
 	const struct conf *conf;
-	struct node *nodes; /* without a cluster, exactly one */
-	unsigned n_nodes;   /* ever made; the next one's number less one */
+	struct list nodes; /* without a cluster, exactly one */
+	unsigned n_nodes;  /* ever made; the next one's number less one */
 	struct topology *topology; /* NULL without a cluster */
 	bool hurries;    /* store_hurry was called */
 	bool listens;    /* store_listen was called */
 	bool subscribed; /* and the listener was told that it hears all */
 	struct store_listener listener;
-	struct subscriber_hearing *hearings; /* of notices */
-	uint64_t next_call;     /* the name of the next one; begins anywhere */
+	struct list hearings;   /* of notices (subscriber.h) */
+	uint64_t next_run;      /* the name of the next one; begins anywhere */
 	struct histogram *took; /* of each script; NULL: not measured */
 	struct script_names names;
 	struct shard_names shard_names;
@@ -61,28 +51,28 @@ struct store {
 	int64_t longest_ms;
 
 	/* In a cluster, calls that wait for the first topology, … */
-	struct call_queue unplaced;
+	struct list unplaced;
 	/* … and those that are tried again in a moment. */
-	struct call_queue again;
+	struct list again;
 	struct timer again_timer;
 
 	/* Claims that were made and are not answered. */
 	unsigned n_claims;
-	/* Claims that are being given back. */
-	struct claim_revoke *claim_revokes;
-	unsigned n_claim_revokes;
+	/* Claims that are being given back (claim.c), the last one first. */
+	struct list claim_revokes;
+	unsigned n_claim_revokes; /* those that the journal does not have */
 	struct timer claim_revoke_timer;
 
 	/* The sweeper, where this store has one. */
 	struct timer sweep;
-	unsigned sweep_shard; /* the last that was looked at */
-	unsigned sweeping;    /* shards that are being looked at */
+	unsigned sweep_shard; /* the last that was searched */
+	unsigned sweeping;    /* shards that are being searched */
 
 	struct store_health *health; /* of all stores of the process */
 	bool watches; /* this one asks for all of them (health_watch) */
 	enum info_fault fault; /* of any of its nodes */
 
-	/* The kind of error last logged, and when (refused_log.h). */
+	/* The kind of error last logged, and when (channel_log_refused). */
 	char refused[24];
 	int64_t refused_ms;
 	int64_t few_ms; /* when too few replicas were last logged; 0: never */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/container.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "store/record/redis_keys.h"
@@ -21,10 +20,11 @@ void
 subscriber_sum_up(struct store *store)
 {
 	bool some = false, all = true;
-	for (struct node *n = store->nodes; n != NULL; n = n->next)
-		if (node_counts(n)) {
+	struct node *node;
+	LIST_EACH(node, &store->nodes, in_store)
+		if (node_counts(node)) {
 			some = true;
-			all = all && n->subscriber.subscribed;
+			all = all && node->subscriber.subscribed;
 		}
 	bool subscribed = some && all;
 	if (!store->listens || subscribed == store->subscribed)
@@ -37,11 +37,12 @@ int64_t
 subscriber_heard_us(const struct store *store)
 {
 	int64_t least_us = INT64_MAX;
+	const struct node *node;
 	if (!store->subscribed)
 		return 0;
-	for (const struct node *n = store->nodes; n != NULL; n = n->next)
-		if (node_counts(n) && n->subscriber.heard_us < least_us)
-			least_us = n->subscriber.heard_us;
+	LIST_EACH(node, &store->nodes, in_store)
+		if (node_counts(node) && node->subscriber.heard_us < least_us)
+			least_us = node->subscriber.heard_us;
 	return least_us;
 }
 
@@ -58,9 +59,9 @@ set_subscribed(struct node *node, bool subscribed)
 
 /* Of a right that is missing the log hears once, until it is there. */
 static void
-say_deaf(struct node *node, const char *error)
+on_refused(void *arg, const char *error)
 {
-	struct subscriber *subscriber = &node->subscriber;
+	struct subscriber *subscriber = &((struct node *)arg)->subscriber;
 	if (subscriber->said_deaf)
 		return;
 	subscriber->said_deaf = true;
@@ -76,10 +77,9 @@ on_published(struct link_call *call, const redisReply *reply)
 	    CONTAINER_OF(call, struct node, subscriber.publish);
 	struct subscriber *subscriber = &node->subscriber;
 	subscriber->publishing = false;
-	node_check_type(&node->small, reply, REDIS_REPLY_INTEGER);
-	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
-		return;
-	say_deaf(node, reply->str);
+	channel_check_type(&node->small, reply, REDIS_REPLY_INTEGER);
+	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+		on_refused(node, reply->str);
 }
 
 static void
@@ -122,28 +122,22 @@ on_prove_timer(void *arg)
 void
 subscriber_hear(struct store *store, struct subscriber_hearing *hearing)
 {
-	hearing->next = store->hearings;
-	store->hearings = hearing;
+	list_add_first(&store->hearings, &hearing->in_store);
 }
 
 void
 subscriber_unhear(struct store *store, struct subscriber_hearing *hearing)
 {
-	struct subscriber_hearing **at = &store->hearings;
-	while (*at != hearing)
-		at = &(*at)->next;
-	*at = hearing->next;
+	(void)store;
+	list_remove(&hearing->in_store);
 }
 
 static void
 pass_on(struct store *store, struct span notice)
 {
-	struct subscriber_hearing *next;
-	for (struct subscriber_hearing *h = store->hearings; h != NULL;
-	     h = next) {
-		next = h->next;
-		h->heard(h->arg, notice);
-	}
+	struct subscriber_hearing *hearing;
+	LIST_EACH(hearing, &store->hearings, in_store)
+		hearing->heard(hearing->arg, notice);
 }
 
 /*
@@ -203,12 +197,6 @@ static void
 on_link_failed(void *arg)
 {
 	(void)arg;
-}
-
-static void
-on_refused(void *arg, const char *error)
-{
-	say_deaf(arg, error);
 }
 
 static void

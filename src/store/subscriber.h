@@ -30,9 +30,9 @@ void subscriber_end(struct node *node);
  */
 void subscriber_sum_up(struct store *store);
 
-/* Hears notices; a member of whoever does, which unhears before it is gone. */
+/* Hears notices; a member of whoever does, who unhears before it is gone. */
 struct subscriber_hearing {
-	struct subscriber_hearing *next;
+	struct list in_store;
 	/*
 	 * A notice, without the exclamation mark before it; empty: some may
 	 * have been missed.  It may end no hearing but its own.
@@ -45,5 +45,5 @@ void subscriber_hear(
     struct store *store, struct subscriber_hearing *hearing);
 void subscriber_unhear(
     struct store *store, struct subscriber_hearing *hearing);
-/* What store_heard_us says. */
+/* For store_heard_us. */
 int64_t subscriber_heard_us(const struct store *store);

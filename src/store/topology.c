@@ -2,7 +2,6 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-#include "base/container.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "store/redis/slots.h"
@@ -33,8 +32,9 @@ struct topology_question {
 static bool
 any_hopeful(const struct topology *topology)
 {
-	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
-		if (link_is_up(n->small.link) || node_is_hopeful(n))
+	const struct node *node;
+	LIST_EACH(node, &topology->store->nodes, in_store)
+		if (link_is_up(node->small.link) || node_is_hopeful(node))
 			return true;
 	return false;
 }
@@ -45,11 +45,13 @@ topology_is_hopeful(const struct topology *topology)
 	return !topology->known && !topology->vain && any_hopeful(topology);
 }
 
-bool
-topology_is_up(const struct topology *topology)
+/* It is known, and a node that has a shard is up. */
+static bool
+is_up(const struct topology *topology)
 {
-	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
-		if (topology->known && n->n_shards > 0 && node_is_up(n))
+	const struct node *node;
+	LIST_EACH(node, &topology->store->nodes, in_store)
+		if (topology->known && node->n_shards > 0 && node_is_up(node))
 			return true;
 	return false;
 }
@@ -57,8 +59,9 @@ topology_is_up(const struct topology *topology)
 bool
 topology_store_is_up(const struct store *store)
 {
-	return store->topology != NULL ? topology_is_up(store->topology)
-				       : node_is_up(store->nodes);
+	return store->topology != NULL
+	    ? is_up(store->topology)
+	    : node_is_up(LIST_FIRST(&store->nodes, struct node, in_store));
 }
 
 /* Nothing is missing: each shard has a node that is up. */
@@ -90,7 +93,7 @@ say_down(struct topology *topology, const char *message)
 static void
 say_up(struct topology *topology)
 {
-	if (!topology->said_down || !topology_is_up(topology))
+	if (!topology->said_down || !is_up(topology))
 		return;
 	topology->said_down = false;
 	if (store_health_found(topology->store->health, NULL))
@@ -110,10 +113,11 @@ mark_doubted(struct topology *topology)
 struct node *
 topology_node_at(struct topology *topology, const struct redis_address *place)
 {
-	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
-		if (redis_address_eq(&n->place, place)) {
-			n->unseen = 0;
-			return n;
+	struct node *node;
+	LIST_EACH(node, &topology->store->nodes, in_store)
+		if (redis_address_eq(&node->place, place)) {
+			node->unseen = 0;
+			return node;
 		}
 	const struct link_to to = {.host = place->host, .port = place->port};
 	return node_new(topology->store, &to, topology->node_events);
@@ -156,9 +160,23 @@ log_changed(struct topology *topology, unsigned changed)
 	topology->n_changed = 0;
 }
 
+/* Takes the places of the slots, too. */
 static void
-remember_places(struct topology *topology, struct slots *slots)
+install(struct topology *topology, struct slots *slots, int64_t asked_us)
 {
+	struct store *store = topology->store;
+	unsigned changed = 0;
+	struct node *node;
+	for (unsigned i = 0; i < topology->n_shards; i++) {
+		uint16_t owner = slots->owner[topology->slots[i]];
+		node = owner == 0
+		    ? NULL
+		    : topology_node_at(topology, &slots->addresses[owner - 1]);
+		changed += set_owner(topology, i, node);
+	}
+	LIST_EACH(node, &store->nodes, in_store)
+		node->unseen = node->n_shards > 0 ? 0 : node->unseen + 1;
+	log_changed(topology, changed);
 	for (size_t i = 0; i < topology->n_places; i++)
 		redis_address_clear(&topology->places[i]);
 	free(topology->places);
@@ -166,24 +184,6 @@ remember_places(struct topology *topology, struct slots *slots)
 	topology->n_places = slots->count;
 	slots->addresses = NULL;
 	slots->count = 0;
-}
-
-static void
-install(struct topology *topology, struct slots *slots, int64_t asked_us)
-{
-	struct store *store = topology->store;
-	unsigned changed = 0;
-	for (unsigned i = 0; i < topology->n_shards; i++) {
-		uint16_t owner = slots->owner[topology->slots[i]];
-		struct node *node = owner == 0
-		    ? NULL
-		    : topology_node_at(topology, &slots->addresses[owner - 1]);
-		changed += set_owner(topology, i, node);
-	}
-	for (struct node *n = store->nodes; n != NULL; n = n->next)
-		n->unseen = n->n_shards > 0 ? 0 : n->unseen + 1;
-	log_changed(topology, changed);
-	remember_places(topology, slots);
 	topology->known = true;
 	topology->doubted =
 	    topology->doubted && topology->doubted_us >= asked_us;
@@ -194,18 +194,6 @@ install(struct topology *topology, struct slots *slots, int64_t asked_us)
 
 /* --- asking --- */
 
-static void
-set_serves(struct topology *topology, bool serves)
-{
-	bool before = topology->serves;
-	topology->serves = serves;
-	if (serves == before || !topology->known || !topology->store->watches)
-		return;
-	struct logline line =
-	    log_begin(serves ? EV_cluster_serves : EV_cluster_down);
-	log_end(&line);
-}
-
 static bool
 owns_anything(const struct topology *topology, const struct slots *slots)
 {
@@ -215,7 +203,7 @@ owns_anything(const struct topology *topology, const struct slots *slots)
 	return false;
 }
 
-/* The answer was no use. */
+/* The answer was useless. */
 static void
 in_vain(struct topology *topology, const char *message)
 {
@@ -240,7 +228,12 @@ on_told(struct topology_question *question, const redisReply *reply)
 	bool tls = topology->store->conf->store.redis.tls.on;
 	bool read = question->old ? slots_read_slots(reply, asked, slots)
 				  : slots_read_shards(reply, asked, tls, slots);
-	set_serves(topology, question->serves);
+	bool before = topology->serves;
+	topology->serves = question->serves;
+	/* One store of the process logs that, too. */
+	if (topology->serves != before && topology->known &&
+	    topology->store->watches)
+		log_event(before ? EV_cluster_down : EV_cluster_serves);
 	if (!read)
 		in_vain(topology, "the slots of the cluster cannot be read");
 	else if (!owns_anything(topology, slots))
@@ -254,12 +247,8 @@ on_told(struct topology_question *question, const redisReply *reply)
 static void
 send_words(struct node *node, struct link_call *call, struct span second)
 {
-	struct resp command = {0};
-	resp_begin(&command, 2);
-	resp_arg(&command, SPAN("CLUSTER"));
-	resp_arg(&command, second);
-	link_send(node->small.link, call, &command);
-	resp_clear(&command);
+	const struct span words[] = {SPAN("CLUSTER"), second};
+	channel_ask(&node->small, call, words, 2);
 }
 
 static void
@@ -295,22 +284,7 @@ on_state(struct link_call *call, const redisReply *reply)
 	    slots_serve(span_of(reply->str, reply->len));
 }
 
-/* The next node that is up, in turn: a single one might be cut off. */
-static struct node *
-whom_to_ask(const struct topology *topology)
-{
-	struct node *first = NULL;
-	bool behind = false;
-	for (struct node *n = topology->store->nodes; n != NULL; n = n->next) {
-		if (behind && node_is_up(n))
-			return n;
-		if (first == NULL && node_is_up(n))
-			first = n;
-		behind = behind || n == topology->asked;
-	}
-	return first;
-}
-
+/* Asks a node, though another one, who is silent, may have been asked. */
 static void
 ask_node(struct topology *topology, struct node *node)
 {
@@ -324,6 +298,22 @@ ask_node(struct topology *topology, struct node *node)
 	topology->asked_us = clock_us();
 	send_words(node, &question->state, SPAN("INFO"));
 	send_words(node, &question->slots, SPAN("SHARDS"));
+}
+
+/* The next node that is up, in turn: a single one might be cut off. */
+static struct node *
+next_to_ask(const struct topology *topology)
+{
+	struct node *first = NULL, *node;
+	bool behind = false;
+	LIST_EACH(node, &topology->store->nodes, in_store) {
+		if (behind && node_is_up(node))
+			return node;
+		if (first == NULL && node_is_up(node))
+			first = node;
+		behind = behind || node == topology->asked;
+	}
+	return first;
 }
 
 /* No node answers: makes nodes of all servers that may know. */
@@ -347,16 +337,15 @@ seek(struct topology *topology)
 static void
 reap(struct topology *topology)
 {
-	struct node *next;
-	if (!topology_is_up(topology))
+	struct node *node;
+	if (!is_up(topology))
 		return;
-	for (struct node *n = topology->store->nodes; n != NULL; n = next) {
-		next = n->next;
-		if (n->n_shards > 0 || n->unseen < UNSEEN_MAX)
+	LIST_EACH(node, &topology->store->nodes, in_store) {
+		if (node->n_shards > 0 || node->unseen < UNSEEN_MAX)
 			continue;
-		if (topology->asked == n)
+		if (topology->asked == node)
 			topology->asked = NULL;
-		node_free(&n);
+		node_free(&node);
 		topology->events->changed(topology->store);
 	}
 }
@@ -366,11 +355,10 @@ on_topology_timer(void *arg)
 {
 	struct topology *topology = arg;
 	reap(topology);
-	struct node *node = whom_to_ask(topology);
+	struct node *node = next_to_ask(topology);
 	if (node == NULL)
 		seek(topology);
 	else
-		/* One who is silent is asked no longer. */
 		ask_node(topology, node);
 	timer_set(&topology->timer,
 	    is_settled(topology) ? ASK_MS : ASK_AGAIN_MS);
@@ -418,7 +406,7 @@ topology_node_down(struct node *node)
 {
 	struct topology *topology = node->store->topology;
 	topology_doubt(topology);
-	if (!topology_is_up(topology))
+	if (!is_up(topology))
 		say_down(topology, "no server of the cluster answers");
 }
 
@@ -428,20 +416,13 @@ topology_node_failed(struct node *node)
 	struct topology *topology = node->store->topology;
 	if (node->n_shards > 0)
 		topology_doubt(topology);
-	if (topology_is_up(topology) || any_hopeful(topology))
+	if (is_up(topology) || any_hopeful(topology))
 		return;
 	say_down(topology, "no server of the cluster answers");
 	topology->events->unknown(topology->store);
 }
 
 /* --- life --- */
-
-static void
-find_slots(struct topology *topology)
-{
-	for (unsigned i = 0; i < topology->n_shards; i++)
-		topology->slots[i] = (uint16_t)slots_of_shard(i);
-}
 
 struct topology *
 topology_new(struct store *store, const struct topology_events *events,
@@ -459,7 +440,8 @@ topology_new(struct store *store, const struct topology_events *events,
 	topology->nodes = mem_zero(topology->n_shards * sizeof(struct node *));
 	topology->serves = true;
 	timer_init(&topology->timer, store->loop, on_topology_timer, topology);
-	find_slots(topology);
+	for (unsigned i = 0; i < topology->n_shards; i++)
+		topology->slots[i] = (uint16_t)slots_of_shard(i);
 	seek(topology);
 	return topology;
 }

@@ -19,7 +19,7 @@ struct topology {
 	uint16_t *slots;     /* of each shard: its slot */
 	struct node **nodes; /* of each shard: who has it; NULL: not known */
 	bool known;          /* it was read once */
-	bool vain;           /* a node answered, but its answer was no use */
+	bool vain;           /* a node answered, but its answer was useless */
 	bool serves;         /* the cluster says that it serves */
 	bool doubted;        /* it may have changed since it was read */
 	int64_t doubted_us;
@@ -37,7 +37,7 @@ struct topology {
 	int64_t asked_us;
 };
 
-/* What a topology reports. */
+/* The events of a topology. */
 struct topology_events {
 	/* A node has a shard that it did not have before. */
 	void (*owns)(struct node *node);
@@ -66,14 +66,16 @@ void topology_free(struct topology **topology);
 static inline struct node *
 topology_node_of(const struct store *store, unsigned shard)
 {
-	return store->topology == NULL ? store->nodes
-				       : store->topology->nodes[shard];
+	return store->topology == NULL
+	    ? LIST_FIRST(&store->nodes, struct node, in_store)
+	    : store->topology->nodes[shard];
 }
 /* The topology is not known yet, but perhaps in a moment. */
 bool topology_is_hopeful(const struct topology *topology);
-/* The topology is known, and a node that has a shard is up. */
-bool topology_is_up(const struct topology *topology);
-/* Whether Redis answers, with or without a cluster. */
+/*
+ * True while Redis answers: in a cluster, while the topology is known and a
+ * node that has a shard is up.
+ */
 bool topology_store_is_up(const struct store *store);
 
 /* Events of a node: */

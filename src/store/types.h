@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/answer.h"
+#include "base/list.h"
 #include "base/loop/op.h"
 #include "conf/conf.h"
 #include "store/record/key_id.h"
@@ -13,7 +14,7 @@
 #include "store/record/verdict.h"
 
 /*
- * What is handed to a store and what it hands back; store.h has the functions.
+ * The arguments and results of a store's functions, which are in store.h.
  * Plain data; the store's thread.
  */
 
@@ -26,7 +27,7 @@ enum { STORE_VERSION_BYTES = 72, STORE_ID_BYTES = 136 };
 struct store_op {
 	struct op op;
 	enum verdict verdict;
-	/* What comes with a verdict: */
+	/* Results, each of the verdicts that it names: */
 	uint32_t attempt;        /* OURS: the fencing number, from 1 */
 	uint32_t tries;          /* OURS, RECONCILE: of the record, … */
 	int64_t created_ms;      /* … and when it was made; 0: not known */
@@ -66,11 +67,11 @@ struct store_op {
 	bool gone; /* the record was, also where it was made again since */
 	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
-	struct store_call *call; /* the calls under way */
-	int failure;             /* the first error of them */
+	struct list calls; /* those under way */
+	int failure;       /* the first error of them */
 };
 
-/* What a request changes, and in which version (record/version.h). */
+/* The entity that a request changes, and its version (record/version.h). */
 struct store_entity {
 	uint8_t name[DIGEST_BYTES];
 	struct span version; /* in digits; empty: no newer_only */

@@ -14,7 +14,7 @@ struct waiting {
 	struct waiting *next;
 	struct link_call *call;
 	enum command command;
-	char name[CALL_NAME_CHARS]; /* JOINT: its own, … */
+	char name[CHANNEL_NAME_CHARS]; /* BATCH: its own, … */
 	size_t records;             /* … and of how many records it is */
 };
 
@@ -193,7 +193,7 @@ kind_of(const struct resp *command)
 	struct span bytes = span_of(command->bytes, command->len);
 	if (runs(command, SCRIPT_claims, SPAN("_claims\r\n")) ||
 	    runs(command, SCRIPT_completes, SPAN("_completes\r\n")))
-		return COMMAND_JOINT;
+		return COMMAND_BATCH;
 	if (has(command, SPAN("\r\nEVALSHA\r\n")) ||
 	    has(command, SPAN("\r\nEVAL\r\n")) ||
 	    has(command, SPAN("\r\nFCALL\r\n")))
@@ -209,12 +209,12 @@ kind_of(const struct resp *command)
 	return COMMAND_OTHER;
 }
 
-/* A joint's name is its last argument. */
+/* A batch's name is its last argument. */
 static void
-read_joint(const struct resp *command, struct waiting *w)
+read_batch(const struct resp *command, struct waiting *w)
 {
 	const char *end = command->bytes + command->len - 2;
-	memcpy(w->name, end - CALL_NAME_CHARS, CALL_NAME_CHARS);
+	memcpy(w->name, end - CHANNEL_NAME_CHARS, CHANNEL_NAME_CHARS);
 	const char *key = command->bytes;
 	size_t left = command->len;
 	const struct span mark = SPAN("}:r:");
@@ -234,8 +234,8 @@ link_send(
 	struct waiting **at = &link->commands;
 	w->call = call;
 	w->command = kind_of(command);
-	if (w->command == COMMAND_JOINT)
-		read_joint(command, w);
+	if (w->command == COMMAND_BATCH)
+		read_batch(command, w);
 	call->sent_us = clock_us();
 	while (*at != NULL)
 		at = &(*at)->next;
@@ -271,16 +271,17 @@ struct store_call *
 fake_link_call(const struct link *link)
 {
 	must(link->commands->command == COMMAND_SCRIPT);
-	return CONTAINER_OF(link->commands->call, struct store_call, link);
+	return CONTAINER_OF(link->commands->call, struct store_call, run.link);
 }
 
 /* The reply with the name of its call, which no corpus can know. */
 static void
 tell(struct link_call *call, const redisReply *reply)
 {
-	struct store_call *named = CONTAINER_OF(call, struct store_call, link);
-	redisReply name = {.type = REDIS_REPLY_STRING, .str = named->name,
-	    .len = CALL_NAME_CHARS};
+	struct store_call *named =
+	    CONTAINER_OF(call, struct store_call, run.link);
+	redisReply name = {.type = REDIS_REPLY_STRING, .str = named->run.name,
+	    .len = CHANNEL_NAME_CHARS};
 	redisReply whole = *reply;
 	whole.element = mem_zero((reply->elements + 1) * sizeof reply);
 	for (size_t i = 0; i < reply->elements; i++)
@@ -293,14 +294,14 @@ tell(struct link_call *call, const redisReply *reply)
 
 /* Of each record nothing was done: its call comes by itself. */
 static void
-tell_joint(struct link_call *call, struct waiting *w)
+tell_batch(struct link_call *call, struct waiting *w)
 {
 	char letters[256], now_digits[] = "1700000000000";
 	must(w->records <= sizeof letters);
 	memset(letters, 'S', w->records);
 	redisReply parts[] = {
 	    {.type = REDIS_REPLY_STRING, .str = w->name,
-		.len = CALL_NAME_CHARS},
+		.len = CHANNEL_NAME_CHARS},
 	    {.type = REDIS_REPLY_STRING, .str = now_digits, .len = 13},
 	    {.type = REDIS_REPLY_STRING, .str = letters, .len = w->records},
 	};
@@ -319,8 +320,8 @@ fake_link_reply(struct link *link, const struct redisReply *reply)
 	    reply->type == REDIS_REPLY_ARRAY && reply->elements >= NAME_AT;
 	link->commands = w->next;
 	link->replying = true;
-	if (w->command == COMMAND_JOINT && reply == NULL)
-		tell_joint(call, w);
+	if (w->command == COMMAND_BATCH && reply == NULL)
+		tell_batch(call, w);
 	else if (named)
 		tell(call, reply);
 	else

@@ -15,7 +15,7 @@ enum command {
 	COMMAND_CLUSTER_INFO,
 	COMMAND_CLUSTER_SHARDS,
 	COMMAND_SCRIPT, /* EVALSHA, EVAL or FCALL: its call is a store_call */
-	COMMAND_JOINT,  /* likewise, but it is of several (store/joint.h) */
+	COMMAND_BATCH,  /* likewise, but it is of several (store/batch.h) */
 	COMMAND_ASKING,
 	COMMAND_OTHER,
 };
@@ -26,7 +26,7 @@ struct link *fake_link_asked(size_t n);
 enum command fake_link_command(const struct link *link);
 struct store_call *fake_link_call(const struct link *link);
 /*
- * The reply to its next command, to be freed by the caller.  NULL, for a joint:
+ * The reply to its next command, to be freed by the caller.  NULL, for a batch:
  * each of its calls is to come by itself.
  */
 void fake_link_reply(struct link *link, const struct redisReply *reply);

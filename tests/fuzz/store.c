@@ -10,8 +10,6 @@
 #include "fuzz/fake_link.h"
 #include "fuzz/fuzz.h"
 #include "store/records.h"
-#include "store/records_count.h"
-#include "store/records_list.h"
 #include "store/store.h"
 #include "store/topology.h"
 
@@ -143,7 +141,7 @@ note(struct run *run, const struct link *link, const redisReply *reply)
 	enum verdict verdict;
 	if (fake_link_command(link) != COMMAND_SCRIPT)
 		return;
-	enum script script = fake_link_call(link)->script;
+	enum script script = fake_link_call(link)->run.script;
 	bool before = run->odd[script];
 	run->odd[script] = before || reply->type != REDIS_REPLY_ERROR;
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
@@ -227,11 +225,11 @@ usual_reply(const struct link *link)
 	case COMMAND_ASKING:
 		return "+OK\r\n";
 	case COMMAND_SCRIPT:
-		if (fake_link_call(link)->script == SCRIPT_identify)
+		if (fake_link_call(link)->run.script == SCRIPT_identify)
 			return "*4\r\n$4\r\nDONE\r\n:0\r\n:1700000000000\r\n"
 			       "$2\r\nid\r\n";
 		break;
-	case COMMAND_JOINT:
+	case COMMAND_BATCH:
 	case COMMAND_OTHER:
 		break;
 	}
@@ -246,7 +244,7 @@ reply_as_usual(struct run *run)
 		struct link *link = fake_link_asked(n);
 		const char *text = link != NULL ? usual_reply(link) : NULL;
 		redisReply *reply;
-		if (link != NULL && fake_link_command(link) == COMMAND_JOINT) {
+		if (link != NULL && fake_link_command(link) == COMMAND_BATCH) {
 			fake_link_reply(link, NULL);
 			return true;
 		}
@@ -314,7 +312,7 @@ claim(struct run *run, struct asked *asked, const struct held *held)
 static void
 complete(struct run *run, struct asked *asked, const struct held *held)
 {
-	size_t len = asked->kind == LARGE ? LINE_LARGE_BYTES : 1;
+	size_t len = asked->kind == LARGE ? STORE_LARGE_BYTES : 1;
 	char *bytes = mem_zero(len);
 	store_complete_stored(
 	    run->store, asked->op, held, span_of(bytes, len), 201);
@@ -417,7 +415,8 @@ check(const struct run *run, struct asked *asked)
 	const struct store_op *op = asked->op;
 	const bool *told = run->told[kinds[asked->kind].script];
 	bool has_answer = op->answer != NULL;
-	must(asked->woken == 1 && op->op.state == OP_DONE && op->call == NULL);
+	must(asked->woken == 1 && op->op.state == OP_DONE);
+	must(list_empty(&op->calls));
 	must(op->op.error == 0 || has_a_name(op->op.error) ||
 	    (op->fetches && op->op.error == E_NOT_FETCHED));
 	if (op->op.error == 0) {

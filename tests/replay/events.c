@@ -284,9 +284,11 @@ static bool
 is_boring(const struct gateway *g, const struct timer *timer)
 {
 	const struct store *store = g->worker->store;
+	const struct node *node =
+	    LIST_FIRST(&store->nodes, struct node, in_store);
 	return timer == &store->sweep || timer == &store->identity.timer ||
-	       timer == &store->nodes->health.timer ||
-	       timer == &store->nodes->subscriber.timer ||
+	       timer == &node->health.timer ||
+	       timer == &node->subscriber.timer ||
 	       timer == &g->worker->journal_relay.timer ||
 	       messages_are_boring(g, timer) ||
 	       link_owns_timer(g->links[0], timer) ||

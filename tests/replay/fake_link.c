@@ -536,11 +536,11 @@ ghosts_clear(void)
 static size_t
 name_in(const struct command *c, const char *text, size_t len)
 {
-	enum { END = CALL_NAME_CHARS + 2 };
+	enum { END = CHANNEL_NAME_CHARS + 2 };
 	if (memmem(c->bytes, c->len, "EVALSHA", 7) == NULL)
 		return len;
 	const char *name = c->bytes + c->len - END;
-	const char *at = memmem(text, len, name, CALL_NAME_CHARS);
+	const char *at = memmem(text, len, name, CHANNEL_NAME_CHARS);
 	return at != NULL ? (size_t)(at - text) : len;
 }
 
@@ -552,7 +552,7 @@ hash_but_name(uint64_t hash, const struct command *c, const char *text,
 	hash = mix_bytes(hash, text, at);
 	if (at == len)
 		return hash;
-	at += CALL_NAME_CHARS;
+	at += CHANNEL_NAME_CHARS;
 	return mix_bytes(hash, text + at, len - at);
 }
 

@@ -12,7 +12,7 @@
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
-#include "store/node.h"
+#include "store/store.h"
 
 /*
  * In place of src/http/upstream/forward.c and upstreams.c: an API that counts,
@@ -403,7 +403,7 @@ read_answer(struct transfer *t)
 	if (world.memory_short || t->upstreams->gateway->stalled)
 		return false;
 	struct span text = write_head(t);
-	static const char rest[LINE_LARGE_BYTES];
+	static const char rest[STORE_LARGE_BYTES];
 	must(body_append(&t->forward->body, text.ptr, text.len) == 0);
 	if (world.scenario->large)
 		must(body_append(&t->forward->body, rest, sizeof rest) == 0);

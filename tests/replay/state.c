@@ -7,6 +7,7 @@
 #include "replay/messages.h"
 #include "replay/state.h"
 #include "store/call.h"
+#include "store/node.h"
 
 static uint64_t
 hash_op(uint64_t hash, const struct op *op)
@@ -15,13 +16,20 @@ hash_op(uint64_t hash, const struct op *op)
 	return mix(hash, (uint64_t)(int64_t)op->error);
 }
 
+/* One that was never started has no list of them. */
+static bool
+has_calls(const struct store_op *op)
+{
+	return list_linked(&op->calls) && !list_empty(&op->calls);
+}
+
 static uint64_t
 hash_store_op(uint64_t hash, const struct store_op *op)
 {
 	hash = hash_op(hash, &op->op);
 	hash = mix(hash, op->verdict);
 	hash = mix(hash, op->attempt);
-	return mix(hash, (uint64_t)op->gone << 1 | (op->call != NULL));
+	return mix(hash, (uint64_t)op->gone << 1 | has_calls(op));
 }
 
 static uint64_t
@@ -100,12 +108,11 @@ hash_held(const struct replicas *replicas)
 {
 	uint64_t hash = (uint64_t)replicas->wanted << 2 |
 	    (uint64_t)replicas->under_way << 1 | replicas->few;
-	for (struct replicas_held *h = replicas->held; h; h = h->next) {
-		const struct store_call *c =
-		    CONTAINER_OF(h, struct store_call, held);
-		hash = mix_bytes(mix(hash, c->script + 2U * (c->op != NULL)),
+	const struct store_call *c;
+	LIST_EACH(c, &replicas->held, held.in_channel)
+		hash = mix_bytes(
+		    mix(hash, c->run.script + 2U * (c->op != NULL)),
 		    &c->key_id, sizeof c->key_id);
-	}
 	return hash;
 }
 
@@ -132,6 +139,8 @@ sum_timer(const struct gateway *gateway, const struct timer *timer)
 static uint64_t
 hash_worker(const struct gateway *g)
 {
+	const struct node *node = LIST_FIRST(
+	    &g->worker->store->nodes, struct node, in_store);
 	const struct worker *w = g->worker;
 	uint64_t hash =
 	    hash_machines(&w->requests, hash_request_machine);
@@ -150,9 +159,9 @@ hash_worker(const struct gateway *g)
 	hash = mix(hash, w->store->n_claim_revokes);
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);
-	hash = mix(hash, (uint64_t)w->store->nodes->subscriber.heard_us);
-	hash = mix(hash, hash_held(&w->store->nodes->small.replicas));
-	hash = mix(hash, hash_held(&w->store->nodes->large.replicas));
+	hash = mix(hash, (uint64_t)node->subscriber.heard_us);
+	hash = mix(hash, hash_held(&node->small.replicas));
+	hash = mix(hash, hash_held(&node->large.replicas));
 	for (unsigned i = 0; i < GATEWAY_LINKS; i++)
 		if (g->links[i] != NULL)
 			hash = mix(hash, link_hash(g->links[i]));

@@ -252,7 +252,7 @@ on_lowered(struct store_call *call, enum call_end how, int error,
 			op->count++;
 		}
 	}
-	operation_end_call(call, error);
+	call_end_op(call, error);
 }
 
 void
@@ -261,13 +261,13 @@ floors_lower(struct floors_op *op, struct store *store, const char *kind,
 {
 	struct shared shared;
 	shared_init(&shared, store, kind, name);
-	operation_begin(store, &op->op);
+	call_begin_op(store, &op->op);
 	op->count = 0;
 	struct store_call *call = floor_call(&shared, "lower", 1 + count);
 	resp_number(&call->args, FLOORS_LOWERED_MS);
 	for (size_t i = 0; i < count; i++)
 		resp_arg(&call->args, parts[i]);
 	call->done = on_lowered;
-	operation_add(call, &op->op);
+	call_join_op(call, &op->op);
 	call_start(call);
 }

@@ -182,18 +182,18 @@ on_hold_told(struct store_call *call, enum call_end how, int error,
 		op->op.verdict = reply->verdict;
 		op->held_ms = shared_number(reply, 0);
 	}
-	operation_end_call(call, error);
+	call_end_op(call, error);
 }
 
 static void
 tell_of(struct holds *holds, struct hold_op *op, const char *act,
     const struct key_id *name, int64_t held_ms)
 {
-	operation_begin(holds->shared.store, &op->op);
+	call_begin_op(holds->shared.store, &op->op);
 	op->held_ms = 0;
 	struct store_call *call = call_about(holds, act, name, held_ms);
 	call->done = on_hold_told;
-	operation_add(call, &op->op);
+	call_join_op(call, &op->op);
 	call_start(call);
 }
 

@@ -15,7 +15,7 @@ static struct store_call *
 begin_call(const struct shared *shared, struct kept_op *op,
     enum script script, size_t n_keys, size_t n_argv)
 {
-	operation_begin(shared->store, &op->op);
+	call_begin_op(shared->store, &op->op);
 	op->lists = false;
 	struct store_call *call =
 	    shared_call(shared, script, 1 + n_keys + n_argv);
@@ -25,7 +25,7 @@ begin_call(const struct shared *shared, struct kept_op *op,
 	if (n_keys > 2)
 		shared_arg_key(shared, call, "turn", "");
 	call->done = on_kept_done;
-	operation_add(call, &op->op);
+	call_join_op(call, &op->op);
 	return call;
 }
 
@@ -134,5 +134,5 @@ on_kept_done(struct store_call *call, enum call_end how, int error,
 			op->body = arena_dup(
 			    op->arena, shared_text(reply, 0));
 	}
-	operation_end_call(call, error);
+	call_end_op(call, error);
 }

@@ -285,7 +285,7 @@ on_changed(struct store_call *call, enum call_end how, int error,
 	struct parked_op *op = CONTAINER_OF(call->op, struct parked_op, op);
 	struct parked *copy = op->copy;
 	bool is_new = how == CALL_ANSWERED && take_change(op, reply);
-	operation_end_call(call, error);
+	call_end_op(call, error);
 	/* Its channel tells nothing new, then. */
 	if (is_new && copy->known)
 		copy->events.changed(copy->events.arg);
@@ -300,7 +300,7 @@ change(const struct shared *shared, struct parked_op *op,
 	    "drop", "next", "skip", "unpark"};
 	char more[1 + DIGEST_HEX + 1] = ":";
 	hex_encode(lane->bytes, sizeof lane->bytes, more + 1);
-	operation_begin(shared->store, &op->op);
+	call_begin_op(shared->store, &op->op);
 	op->lane = *lane;
 	op->count = 0;
 	op->first = SPAN("");
@@ -320,7 +320,7 @@ change(const struct shared *shared, struct parked_op *op,
 	resp_number(&call->args, PARKED_LANES_MAX);
 	shared_arg_notice(shared, call);
 	call->done = on_changed;
-	operation_add(call, &op->op);
+	call_join_op(call, &op->op);
 	call_start(call);
 }
 

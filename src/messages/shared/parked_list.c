@@ -78,20 +78,20 @@ on_listed(struct store_call *call, enum call_end how, int error,
 		list->count++;
 	}
 	list->op.verdict = VERDICT_DONE;
-	operation_end_call(call, error);
+	call_end_op(call, error);
 }
 
 void
 parked_list(struct parked_list *list, const struct shared *shared,
     struct span after, size_t limit)
 {
-	operation_begin(shared->store, &list->op);
+	call_begin_op(shared->store, &list->op);
 	list->entries =
 	    arena_alloc(list->arena, (limit + 1) * sizeof *list->entries);
 	list->count = 0;
 	list->limit = limit;
 	struct store_call *call = parked_list_call(shared, after, limit);
 	call->done = on_listed;
-	operation_add(call, &list->op);
+	call_join_op(call, &list->op);
 	call_start(call);
 }

@@ -149,7 +149,7 @@ on_said(struct store_call *call, enum call_end how, int error,
 		op->who = arena_dup(op->arena, shared_text(reply, 1));
 		op->note = arena_dup(op->arena, shared_text(reply, 2));
 	}
-	operation_end_call(call, error);
+	call_end_op(call, error);
 }
 
 static void
@@ -158,11 +158,11 @@ say(struct pause_op *op, struct store *store, const char *kind,
 {
 	struct shared shared;
 	shared_init(&shared, store, kind, name);
-	operation_begin(store, &op->op);
+	call_begin_op(store, &op->op);
 	op->on = false;
 	struct store_call *call = pause_call(&shared, act, who, note);
 	call->done = on_said;
-	operation_add(call, &op->op);
+	call_join_op(call, &op->op);
 	call_start(call);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "store/operation.h"
+#include "store/call.h"
 #include "store/subscriber.h"
 
 /*

@@ -117,7 +117,7 @@ on_taken(struct store_call *call, enum call_end how, int error,
 	if (reply->verdict == VERDICT_IN_FLIGHT)
 		note_holder(turn, shared_text(reply, 1));
 	if (reply->verdict == VERDICT_OURS && number > 0) {
-		take_turn(turn, number, call->link.sent_us);
+		take_turn(turn, number, call->run.link.sent_us);
 	} else if (reply->verdict == VERDICT_IN_FLIGHT) {
 		if (!turn->again && number >= 0 && number < TURN_RENEW_MS)
 			timer_set(&turn->beat, number + 1);

@@ -318,7 +318,7 @@ put_store_seconds(struct metrics *m)
 {
 	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
 		struct gathered all = {0};
-		/* Of those each call counts, as what it is (store/joint.h). */
+		/* Of those each call counts, as what it is (store/batch.h). */
 		if (op == SCRIPT_claims || op == SCRIPT_completes)
 			continue;
 		gather(&all, &m->admin->store_took[op]);

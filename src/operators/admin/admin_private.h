@@ -15,8 +15,6 @@
 #include "messages/shared/pause.h"
 #include "messages/source/inquiry.h"
 #include "store/records.h"
-#include "store/records_count.h"
-#include "store/records_list.h"
 
 /*
  * The machine of a request to the admin interface: its steps

@@ -67,9 +67,9 @@ enum { CLAIMS = 3 };
 static size_t
 count_again(const struct bench *bench)
 {
-	const struct store_call *call = bench->store->again.first;
+	const struct store_call *call;
 	size_t count = 0;
-	for (; call != NULL; call = call->next)
+	LIST_EACH(call, &bench->store->again, queued)
 		count++;
 	return count;
 }

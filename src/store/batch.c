@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "store/batch.h"
+#include "store/record/record.h"
+#include "store/replicas.h"
+
+enum {
+	/* Redis does nothing else meanwhile: about half a millisecond. */
+	ITEMS_MAX = 64,
+	BYTES_MAX = 128 * 1024,
+	KEYS_EACH = 2, /* the record, and its shard's leases */
+	CLAIM_ARGS = 1,
+	COMPLETE_ARGS = 4,
+	HEAD = 3,      /* of a reply: its name, Redis' clock, the letters */
+	APART_MS = 1000, /* after a refusal each call leaves by itself */
+};
+
+struct batch {
+	struct channel_run run; /* of the script that does all of them */
+	struct channel *channel;
+	bool sent;
+	size_t bytes; /* of their arguments */
+	size_t n_items;
+	struct batch_item *items[ITEMS_MAX];
+};
+
+static void on_reply(struct link_call *link, const redisReply *reply);
+
+static bool
+in_cluster(const struct batch *batch)
+{
+	return batch->channel->store->topology != NULL;
+}
+
+/* Ends them all with the same result. */
+static void
+end_all(struct batch *batch, const struct batch_result *result)
+{
+	for (size_t i = 0; i < batch->n_items; i++) {
+		struct batch_item *item = batch->items[i];
+		item->batch = NULL;
+		item->events->done(item, result);
+	}
+	free(batch);
+}
+
+/* --- gathering --- */
+
+bool
+batch_is_allowed(const struct channel *channel)
+{
+	int64_t refused_us = channel->batches.refused_us;
+	return refused_us == 0 || clock_us() - refused_us > APART_MS * 1000;
+}
+
+static void
+send_batch(struct batch *batch)
+{
+	struct channel *channel = batch->channel;
+	struct resp *command = &channel->batches.command;
+	size_t each = KEYS_EACH +
+	    (batch->run.script == SCRIPT_claims ? CLAIM_ARGS : COMPLETE_ARGS);
+	resp_empty(command);
+	channel_begin(
+	    channel, &batch->run, 1 + batch->n_items * each, command);
+	/* All that the script touches: some servers let it do nothing else. */
+	resp_number(command, (int64_t)(KEYS_EACH * batch->n_items));
+	for (size_t i = 0; i < batch->n_items; i++) {
+		const struct batch_item *item = batch->items[i];
+		resp_bytes(command,
+		    span_of(item->whole->bytes + item->keys_from,
+			item->keys_to - item->keys_from));
+	}
+	for (size_t i = 0; i < batch->n_items; i++) {
+		struct batch_item *item = batch->items[i];
+		item->events->prepare(item);
+		resp_bytes(command,
+		    span_of(item->whole->bytes + item->args_from,
+			item->args_to - item->args_from));
+	}
+	batch->sent = true;
+	channel_send(channel, &batch->run, command);
+	replicas_sent(channel, batch->items[0]->script);
+}
+
+/* It is sent, or where its connection is down, lost. */
+static void
+send_open(struct batch **open)
+{
+	struct batch *batch = *open;
+	*open = NULL;
+	if (batch == NULL)
+		return;
+	if (batch->channel->link != NULL && link_is_up(batch->channel->link))
+		send_batch(batch);
+	else
+		end_all(batch, &(struct batch_result){.what = BATCH_LOST});
+}
+
+static bool
+on_flush_leave(void *arg)
+{
+	struct channel *channel = arg;
+	for (size_t i = 0; i < BATCH_KINDS; i++)
+		send_open(&channel->batches.open[i]);
+	return false;
+}
+
+void
+batch_add(struct channel *channel, struct batch_item *item)
+{
+	struct batches *batches = &channel->batches;
+	bool completes = item->script == SCRIPT_complete;
+	struct batch **open = &batches->open[completes];
+	size_t bytes = item->args_to - item->args_from;
+	if (*open != NULL && (*open)->bytes + bytes > BYTES_MAX)
+		send_open(open);
+	/* After that of replicas, so it runs before: WAIT follows a script. */
+	if (!batches->hooked)
+		loop_hook(channel->store->loop, HOOK_FLUSH,
+		    &batches->flush, on_flush_leave, channel);
+	batches->hooked = true;
+	if (*open == NULL) {
+		*open = mem_zero(sizeof **open);
+		(*open)->run.link.done = on_reply;
+		(*open)->run.script =
+		    completes ? SCRIPT_completes : SCRIPT_claims;
+		(*open)->channel = channel;
+	}
+	struct batch *batch = item->batch = *open;
+	batch->bytes += bytes;
+	batch->items[batch->n_items++] = item;
+	if (batch->n_items == ITEMS_MAX || in_cluster(batch))
+		send_open(open);
+}
+
+struct link_call *
+batch_sent(struct batch_item *item)
+{
+	return item->batch->sent ? &item->batch->run.link : NULL;
+}
+
+void
+batch_end(struct channel *channel)
+{
+	struct batches *batches = &channel->batches;
+	(void)on_flush_leave(channel);
+	if (batches->hooked)
+		loop_unhook(channel->store->loop, HOOK_FLUSH,
+		    &batches->flush);
+	batches->hooked = false;
+	resp_clear(&batches->command);
+}
+
+/* --- replies --- */
+
+/* A letter of the reply: the result that it stands for, and its extras. */
+struct batch_letter {
+	char letter;
+	enum script script; /* that may say so */
+	size_t n_extra;
+	int type; /* of those */
+	int what; /* of a batch_result */
+	enum verdict verdict;
+};
+
+static const struct batch_letter *
+letter_of(const struct batch *batch, char letter)
+{
+	static const struct batch_letter letters[] = {
+	    {'O', SCRIPT_claims, 0, 0, BATCH_ANSWERED, VERDICT_OURS},
+	    {'C', SCRIPT_claims, 1, REDIS_REPLY_STRING, BATCH_ANSWERED,
+		VERDICT_COMPLETED},
+	    {'B', SCRIPT_claims, 2, REDIS_REPLY_STRING, BATCH_ANSWERED,
+		VERDICT_COMPLETED},
+	    {'L', SCRIPT_claims, 0, 0, BATCH_ANSWERED, VERDICT_LATE},
+	    {'E', SCRIPT_claims, 1, REDIS_REPLY_ERROR, BATCH_REFUSED, 0},
+	    {'S', SCRIPT_claims, 0, 0, BATCH_UNUSUAL, 0},
+	    {'D', SCRIPT_completes, 0, 0, BATCH_ANSWERED, VERDICT_DONE},
+	    {'S', SCRIPT_completes, 0, 0, BATCH_UNUSUAL, 0},
+	};
+	for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+		if (letters[i].letter == letter &&
+		    letters[i].script == batch->run.script)
+			return &letters[i];
+	return NULL;
+}
+
+/*
+ * False unless the reply has a letter for each item, and the extras of each:
+ * where one is missing or too many, nobody knows whose the others are.
+ */
+static bool
+read_head(const struct batch *batch, const redisReply *reply,
+    int64_t *ret_now_ms)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < HEAD ||
+	    !digits_read(resp_text(reply->element[1]), REDIS_CLOCK_MAX_MS,
+		ret_now_ms))
+		return false;
+	struct span letters = resp_text(reply->element[2]);
+	size_t at = HEAD;
+	for (size_t i = 0; i < letters.len; i++) {
+		const struct batch_letter *letter =
+		    letter_of(batch, letters.ptr[i]);
+		if (letter == NULL || letter->n_extra > reply->elements - at)
+			return false;
+		for (size_t n = 0; n < letter->n_extra; n++)
+			if (reply->element[at++]->type != letter->type)
+				return false;
+	}
+	return letters.len == batch->n_items && at == reply->elements;
+}
+
+/* Ends each item with its own part of the reply, whose head was read. */
+static void
+deliver(struct batch *batch, const redisReply *reply, int64_t now_ms)
+{
+	redisReply **extra = reply->element + HEAD;
+	for (size_t i = 0; i < batch->n_items; i++) {
+		const struct batch_letter *letter =
+		    letter_of(batch, reply->element[2]->str[i]);
+		struct batch_item *item = batch->items[i];
+		must(letter != NULL);
+		struct batch_result result = {.what = letter->what,
+		    .sent_us = batch->run.link.sent_us,
+		    .error = letter->what == BATCH_REFUSED ? *extra : NULL,
+		    .reply = {.verdict = letter->verdict,
+			.now_ms = now_ms,
+			.first = letter->verdict == VERDICT_OURS,
+			.extra = extra,
+			.n_extra = letter->n_extra}};
+		/* As its own script says it: 0 where a record has none. */
+		if (letter->verdict == VERDICT_OURS)
+			result.reply.attempt = 1;
+		else if (letter->verdict == VERDICT_DONE)
+			result.reply.attempt = item->attempt;
+		else if (letter->verdict == VERDICT_COMPLETED)
+			result.reply.attempt =
+			    record_attempt(resp_text(*extra));
+		item->batch = NULL;
+		item->events->done(item, &result);
+		extra += letter->n_extra;
+	}
+	free(batch);
+}
+
+/*
+ * Redis refused the run, for a reason that may concern one item and not the
+ * others: each is sent alone, by its own script, which says what is wrong with
+ * it.  An owner may repeat what was done before the error came.  In a cluster,
+ * where each leaves by itself, the error is about that one, or says where it is
+ * to go.
+ */
+static void
+on_refused(struct batch *batch, const redisReply *reply)
+{
+	enum redis_error error = redis_error_of_reply(reply);
+	struct batch_result result = {.what = BATCH_UNUSUAL,
+	    .in_doubt = !redis_error_ran_nothing(error),
+	    .error = reply};
+	if (channel_brings(batch->channel, &batch->run, error)) {
+		send_batch(batch);
+		return;
+	}
+	if (in_cluster(batch))
+		result.what = BATCH_REFUSED;
+	else
+		batch->channel->batches.refused_us = clock_us();
+	end_all(batch, &result);
+}
+
+static void
+on_reply(struct link_call *link, const redisReply *reply)
+{
+	struct batch *batch = CONTAINER_OF(link, struct batch, run.link);
+	int64_t now_ms;
+	const char *odd = NULL;
+	if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
+		on_refused(batch, reply);
+		return;
+	}
+	if (reply != NULL && !read_head(batch, reply, &now_ms))
+		odd = "a reply of an unexpected form";
+	else if (reply != NULL &&
+	    !channel_is_own(&batch->run, resp_text(reply->element[0])))
+		odd = "a reply to another call";
+	if (odd != NULL)
+		link_distrust(batch->channel->link, odd);
+	if (reply == NULL || odd != NULL)
+		end_all(batch, &(struct batch_result){.what = BATCH_LOST});
+	else
+		deliver(batch, reply, now_ms);
+}

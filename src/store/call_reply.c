@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/mem.h"
+#include "store/call_reply.h"
+#include "store/redis/redis_clock.h"
+#include "store/redis/resp.h"
+
+enum {
+	HEAD = 4, /* verdict, attempt, Redis' clock, name */
+	ATTEMPT_MAX = 999999, /* six digits in a record */
+};
+
+bool
+call_reply_read(const redisReply *reply, enum script script,
+    struct call_reply *ret_reply, struct span *ret_name)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < HEAD ||
+	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[1]->integer < 0 ||
+	    reply->element[1]->integer > ATTEMPT_MAX ||
+	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[2]->integer < 0 ||
+	    reply->element[2]->integer > REDIS_CLOCK_MAX_MS ||
+	    !verdict_of(resp_text(reply->element[0]), &ret_reply->verdict) ||
+	    !script_answers(script, ret_reply->verdict))
+		return false;
+	ret_reply->attempt = (uint32_t)reply->element[1]->integer;
+	ret_reply->now_ms = reply->element[2]->integer;
+	ret_reply->first = false;
+	ret_reply->extra = reply->element + HEAD;
+	ret_reply->n_extra = reply->elements - HEAD;
+	*ret_name = resp_text(reply->element[3]);
+	return true;
+}
+
+struct span
+call_reply_text(const struct call_reply *reply, size_t i)
+{
+	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
+}
+
+int64_t
+call_reply_ms(const struct call_reply *reply, size_t i)
+{
+	if (i >= reply->n_extra ||
+	    reply->extra[i]->type != REDIS_REPLY_INTEGER ||
+	    reply->extra[i]->integer < 0)
+		return 0;
+	int64_t ms = reply->extra[i]->integer;
+	return ms < REDIS_CLOCK_MAX_MS ? ms : REDIS_CLOCK_MAX_MS;
+}
+
+static redisReply *
+copy(const redisReply *from)
+{
+	redisReply *to = mem_zero(sizeof *to);
+	to->type = from->type;
+	to->integer = from->integer;
+	to->len = from->len;
+	if (from->str != NULL)
+		to->str = mem_str(span_of(from->str, from->len));
+	if (from->type != REDIS_REPLY_ARRAY)
+		return to;
+	to->elements = from->elements;
+	to->element = mem_zero((from->elements + 1) * sizeof to);
+	for (size_t i = 0; i < from->elements; i++)
+		to->element[i] = copy(from->element[i]);
+	return to;
+}
+
+redisReply *
+call_reply_keep(struct call_reply *reply)
+{
+	const redisReply extra = {.type = REDIS_REPLY_ARRAY,
+	    .elements = reply->n_extra,
+	    .element = reply->extra};
+	redisReply *kept = copy(&extra);
+	reply->extra = kept->element;
+	return kept;
+}

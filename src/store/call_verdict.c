@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/digits.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/test_build.h"
+#include "store/call_verdict.h"
+#include "store/record/answer_codec.h"
+
+enum {
+	ATTEMPT_MAX = 999999,
+	STATUS_FIRST = 200,
+	STATUS_LAST = 599,
+};
+
+/*
+ * Fetches a large answer, of which a script gave only the record's head; first
+ * member of a call.
+ */
+struct fetch {
+	struct store_call call; /* first: see call_of_record_sized */
+	char head[RECORD_HEAD_BYTES - 1]; /* without the mark, which changes */
+};
+
+/* --- texts --- */
+
+/* Ends with a NUL; empty where the text has one or has no room. */
+static void
+copy_text(char *to, size_t size, struct span text)
+{
+	bool fits = text.len < size && memchr(text.ptr, '\0', text.len) == NULL;
+	size_t len = fits ? text.len : 0;
+	memcpy(to, text.ptr, len);
+	to[len] = '\0';
+}
+
+/* The record's history; without it the record cannot be made again. */
+static void
+read_history(struct store_op *op, const struct call_reply *reply)
+{
+	int64_t tries, created_ms;
+	if (reply->first) {
+		op->tries = 1;
+		op->created_ms = reply->now_ms;
+		return;
+	}
+	copy_text(op->first_id, sizeof op->first_id, call_reply_text(reply, 3));
+	if (!digits_read(call_reply_text(reply, 1), ATTEMPT_MAX, &tries) ||
+	    !digits_read(call_reply_text(reply, 2), INT64_MAX, &created_ms))
+		return;
+	op->tries = (uint32_t)tries;
+	op->created_ms = created_ms;
+}
+
+/* An unknown attempt has a number, and there is a reason why it is. */
+static int
+read_reason(struct store_op *op, struct span letter)
+{
+	if (letter.len != 1 || op->attempt == 0 ||
+	    !reason_of(*letter.ptr, &op->reason) ||
+	    op->reason == REASON_NONE)
+		return E_MALFORMED;
+	return 0;
+}
+
+/* --- records --- */
+
+/* The status alone, of an answer that was asked for briefly. */
+static int
+read_status(struct store_op *op, const struct record *record,
+    struct span digits)
+{
+	const struct fields none = {NULL, 0};
+	int64_t status;
+	if (!digits_read(digits, STATUS_LAST, &status) ||
+	    status < STATUS_FIRST)
+		return E_MALFORMED;
+	op->until_ms = record->lease_until_ms;
+	op->answer = answer_new((int)status, &none, NULL, SPAN(""));
+	op->brief = true;
+	return 0;
+}
+
+/* The answer of a COMPLETED record; errors as of answer_codec_read. */
+static int
+read_answer(struct store_call *call, const struct record *record)
+{
+	struct store_op *op = call->op;
+	op->until_ms = record->lease_until_ms;
+	return answer_codec_read(
+	    &call->store->codec, &call->key_id, record, &op->answer);
+}
+
+/* The call was answered, and this is what reading that has come to. */
+static void
+end_reading(struct store_call *call, int error)
+{
+	struct store_op *op = call->op;
+	if (error == E_MALFORMED && !op->quiet)
+		answer_codec_log_broken(&call->key_id);
+	op->unreadable = answer_codec_is_shut(error);
+	/* A record that cannot be read is BROKEN, whatever the script said. */
+	if (error == E_MALFORMED || op->unreadable) {
+		op->verdict = VERDICT_BROKEN;
+		error = 0;
+	}
+	call_end_op(call, error);
+}
+
+/* It must still be the record whose head came first. */
+static void
+on_fetched(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct fetch *fetch = CONTAINER_OF(call, struct fetch, call);
+	struct span head = span_of(fetch->head, sizeof fetch->head);
+	struct record record;
+	if (call->op == NULL)
+		return;
+	error = E_NOT_FETCHED;
+	if (how == CALL_ANSWERED && reply->verdict == VERDICT_DONE) {
+		struct span value = call_reply_text(reply, 2);
+		if (span_starts(value, head) || !INVARIANT(fetched_same))
+			error = record_read(value, &record);
+	}
+	end_reading(call, error != 0 ? error : read_answer(call, &record));
+}
+
+/* For the operation of the call that got the head. */
+static void
+fetch_answer(const struct store_call *first, struct span head)
+{
+	struct store_call *call = call_of_record_sized(first->store,
+	    SCRIPT_show, &first->key_id, 1, sizeof(struct fetch));
+	struct fetch *fetch = CONTAINER_OF(call, struct fetch, call);
+	memcpy(fetch->head, head.ptr, sizeof fetch->head);
+	resp_number(&call->args, 1);
+	call->large = true;
+	call->done = on_fetched;
+	first->op->fetches = true;
+	call_join_op(call, first->op);
+	call_start(call);
+}
+
+/*
+ * A COMPLETED record, or only its head, which is followed by no answer; status
+ * is what stands for that, or empty.
+ */
+static int
+read_completed(struct store_call *call, struct span value, struct span status)
+{
+	struct record record;
+	int error = record_read(value, &record);
+	if (error != 0)
+		return error;
+	if (record.state == STATE_COMPLETED && status.len > 0)
+		return read_status(call->op, &record, status);
+	if (record.state != STATE_COMPLETED || record.rest.len > 0)
+		return read_answer(call, &record);
+	fetch_answer(call, value);
+	return 0;
+}
+
+/* --- verdicts --- */
+
+/* Another owner has decided, or decides: the record's state, and its answer. */
+static int
+read_fenced(struct store_call *call, const struct call_reply *reply)
+{
+	struct store_op *op = call->op;
+	struct span state = call_reply_text(reply, 0);
+	struct span value = call_reply_text(reply, 1);
+	if (state.len != 1 || !state_of(*state.ptr, &op->state))
+		return E_MALFORMED;
+	op->before = span_eq(value, SPAN("BEFORE"));
+	return op->state == STATE_COMPLETED
+	    ? read_completed(call, value, SPAN(""))
+	    : 0;
+}
+
+/* Reads the extras of the operation's verdict. */
+static int
+read_verdict(struct store_call *call, const struct call_reply *reply)
+{
+	struct store_op *op = call->op;
+	struct span first = call_reply_text(reply, 0);
+	struct span second = call_reply_text(reply, 1);
+	switch (op->verdict) {
+	case VERDICT_OURS:
+		read_history(op, reply);
+		return op->attempt > 0 ? 0 : E_MALFORMED;
+	case VERDICT_RECONCILE:
+	case VERDICT_UNKNOWN:
+		if (op->verdict == VERDICT_RECONCILE)
+			read_history(op, reply);
+		op->settle_left_ms = call_reply_ms(reply, 1);
+		return read_reason(op, first);
+	case VERDICT_COMPLETED:
+		return read_completed(call, first, second);
+	case VERDICT_IN_FLIGHT:
+		op->lease_left_ms = call_reply_ms(reply, 0);
+		return 0;
+	case VERDICT_BUSY:
+		op->lease_left_ms = call_reply_ms(reply, 0);
+		return hex_decode(second, op->holder.bytes, DIGEST_BYTES)
+		    ? 0 : E_MALFORMED;
+	case VERDICT_STALE:
+		copy_text(op->current, sizeof op->current, first);
+		return 0;
+	case VERDICT_MISMATCH:
+	case VERDICT_FAILED:
+		if (op->verdict == VERDICT_MISMATCH && second.len == 1)
+			op->differs = *second.ptr;
+		copy_text(op->first_id, sizeof op->first_id, first);
+		return 0;
+	case VERDICT_FENCED:
+		return read_fenced(call, reply);
+	case VERDICT_DONE:
+		return first.len != 1 || state_of(*first.ptr, &op->state)
+		    ? 0 : E_MALFORMED;
+	case VERDICT_LATE:
+		return E_STORE_DOWN;
+	case VERDICT_REFUSED:
+		return E_STORE_REFUSED;
+	case VERDICT_BROKEN:
+		return E_MALFORMED;
+	case VERDICT_FULL:
+	case VERDICT_GONE:
+	case VERDICT_COUNT_:
+		break;
+	}
+	return 0;
+}
+
+void
+call_verdict_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct store_op *op = call->op;
+	if (op == NULL)
+		return;
+	if (how != CALL_ANSWERED) {
+		call_end_op(call, error);
+		return;
+	}
+	op->verdict = reply->verdict;
+	op->attempt = reply->attempt;
+	op->now_ms = reply->now_ms;
+	end_reading(call, read_verdict(call, reply));
+}
+
+void
+call_verdict_confirmed(struct store_call *call, const struct call_reply *reply)
+{
+	/* Of the record that comes with it, or else the outcome's own. */
+	struct span owner = SPAN("");
+	for (size_t i = 0; i < reply->n_extra && owner.len == 0; i++) {
+		struct record record;
+		if (record_read(call_reply_text(reply, i), &record) == 0)
+			owner = record.owner;
+	}
+	if (owner.len == 0 && call->run.script != SCRIPT_complete)
+		return;
+	struct store_call *note =
+	    call_of_record(call->store, SCRIPT_confirm, &call->key_id, 1);
+	if (owner.len > 0)
+		resp_arg(&note->args, owner);
+	else
+		call_arg_owner(note, &call->owner);
+	call_start(note);
+}

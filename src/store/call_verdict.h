@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/call.h"
+
+/*
+ * Reads what the scripts of a record say, by the head of each, into the
+ * operation that waits for it (struct store_op), and fetches an answer that is
+ * too large to come with a verdict.  It knows the record, and none of the
+ * operations in particular.  For src/store/ alone; the store's thread.
+ */
+
+/* The usual done of a call. */
+void call_verdict_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply);
+/*
+ * The confirmed of a call that completes or claims: notes in a COMPLETED record
+ * that enough replicas have it, so that later replays need not ask again, and
+ * are given while replicas are away.  Nobody waits for that note, and without
+ * it nothing is lost but time.
+ */
+void call_verdict_confirmed(
+    struct store_call *call, const struct call_reply *reply);
