@@ -29,8 +29,8 @@ body_uncount(struct body *body)
 	body->budget = NULL;
 }
 
-static int
-reserve(struct body *body, size_t bytes, enum budget_share share)
+int
+body_reserve(struct body *body, size_t bytes, enum budget_share share)
 {
 	if (bytes <= body->size)
 		return 0;
@@ -46,30 +46,6 @@ reserve(struct body *body, size_t bytes, enum budget_share share)
 	return 0;
 }
 
-int
-body_reserve(struct body *body, size_t bytes)
-{
-	return reserve(body, bytes, BUDGET_COMMON);
-}
-
-int
-body_reserve_spare(struct body *body, size_t bytes)
-{
-	return reserve(body, bytes, BUDGET_SPARE);
-}
-
-int
-body_reserve_wanted(struct body *body, size_t bytes)
-{
-	return reserve(body, bytes, BUDGET_WANTED);
-}
-
-int
-body_reserve_in_turn(struct body *body, size_t bytes)
-{
-	return reserve(body, bytes, BUDGET_TURN);
-}
-
 void
 body_trim(struct body *body)
 {
@@ -81,12 +57,6 @@ body_trim(struct body *body)
 	budget_give(body->budget, body->size - body->len);
 	body->ptr = ptr;
 	body->size = body->len;
-}
-
-int
-body_reserve_granted(struct body *body, size_t bytes)
-{
-	return reserve(body, bytes, BUDGET_GRANTED);
 }
 
 int
@@ -111,7 +81,8 @@ body_append_within(
 		if (size > most && need <= most)
 			size = most;
 		/* Where doubling is too much, the exact size may still fit. */
-		if (body_reserve(body, size) && body_reserve(body, need))
+		if (body_reserve(body, size, BUDGET_COMMON) &&
+		    body_reserve(body, need, BUDGET_COMMON))
 			return E_NO_MEMORY;
 	}
 	memcpy(body->ptr + body->len, bytes, len);

@@ -32,22 +32,12 @@ MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
 /* Appends to a body that will have so many bytes at most. */
 MUST_USE int body_append_within(
     struct body *body, const void *bytes, size_t len, size_t most);
-/* Room for a body whose length is known; E_NO_MEMORY as above. */
-MUST_USE int body_reserve(struct body *body, size_t bytes);
-/* Reserves room that it can do without: half of the budget stays free. */
-MUST_USE int body_reserve_spare(struct body *body, size_t bytes);
 /*
- * Reserves room that was waited for: what others leave free is for it
- * (budget_want).
+ * Makes room for so many bytes in all, of that share of the budget;
+ * E_NO_MEMORY as above, or where the machine has none.
  */
-MUST_USE int body_reserve_wanted(struct body *body, size_t bytes);
-/* Reserves for the body that has the turn (budget_take_turn). */
-MUST_USE int body_reserve_in_turn(struct body *body, size_t bytes);
-/*
- * Reserves a little that is never refused, be the budget used up or not;
- * E_NO_MEMORY where the machine has none.
- */
-MUST_USE int body_reserve_granted(struct body *body, size_t bytes);
+MUST_USE int body_reserve(
+    struct body *body, size_t bytes, enum budget_share share);
 /* Gives back what it has beyond its bytes. */
 void body_trim(struct body *body);
 /* Takes it off its budget, for an owner who counts it in another way. */

@@ -24,11 +24,11 @@ struct budget {
 
 /* How much of the budget a caller may use up. */
 enum budget_share {
-	BUDGET_COMMON, /* all but what is wanted */
-	BUDGET_SPARE,  /* half of that */
-	BUDGET_TURN,   /* all but an eighth, so that small ones go on */
-	BUDGET_WANTED, /* all of it */
-	BUDGET_GRANTED, /* even beyond it: what is never refused */
+	BUDGET_COMMON,  /* all but what is wanted */
+	BUDGET_SPARE,   /* half of that, for what one can do without */
+	BUDGET_TURN,    /* all but an eighth, for the body with the turn */
+	BUDGET_WANTED,  /* all of it, for a body that has waited */
+	BUDGET_GRANTED, /* even beyond it, for a little that is never refused */
 };
 
 /*

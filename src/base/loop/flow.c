@@ -19,7 +19,7 @@ flow_init(struct flow *flow, struct loop *loop, struct budget *budget)
 int
 flow_reserve(struct flow *flow)
 {
-	return body_reserve(&flow->body, FLOW_LEAST_BYTES);
+	return body_reserve(&flow->body, FLOW_LEAST_BYTES, BUDGET_COMMON);
 }
 
 void
@@ -80,8 +80,8 @@ held_bytes(const struct flow *flow)
 static int
 grow_body(struct body *body, size_t bytes)
 {
-	return body->size == 0 ? body_reserve(body, bytes)
-			       : body_reserve_spare(body, bytes);
+	return body_reserve(
+	    body, bytes, body->size == 0 ? BUDGET_COMMON : BUDGET_SPARE);
 }
 
 size_t

@@ -52,17 +52,16 @@ answer_memory_get(struct answer_memory *m, struct body *body, size_t least,
 	if (next > most)
 		next = most;
 	/* Only one that already waits may take what is kept free. */
-	int (*reserve)(struct body *, size_t) =
-	    m->waits ? body_reserve_wanted : body_reserve;
+	enum budget_share share = m->waits ? BUDGET_WANTED : BUDGET_COMMON;
 	bool by_half = !exact || most <= budget_limit(m->budget) / 2;
-	bool got = (by_half && body_reserve_spare(body, next) == 0) ||
-	    reserve(body, most) == 0;
+	bool got = (by_half && body_reserve(body, next, BUDGET_SPARE) == 0) ||
+	    body_reserve(body, most, share) == 0;
 	if (!got && !exact) {
 		if (!m->has_turn)
 			m->has_turn = budget_take_turn(m->budget);
 		got = m->has_turn &&
-		    (body_reserve_in_turn(body, next) == 0 ||
-			body_reserve_in_turn(body, least) == 0);
+		    (body_reserve(body, next, BUDGET_TURN) == 0 ||
+			body_reserve(body, least, BUDGET_TURN) == 0);
 	}
 	stop_waiting(m);
 	if (got)

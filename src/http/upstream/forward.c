@@ -158,9 +158,8 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	if (limits->streams) {
 		start_timeout(t);
 		/* For the answer; a request without a body always gets it. */
-		int error = message->has_body
-		    ? body_reserve(&forward->body, FLOW_LEAST_BYTES)
-		    : body_reserve_granted(&forward->body, FLOW_LEAST_BYTES);
+		int error = body_reserve(&forward->body, FLOW_LEAST_BYTES,
+		    message->has_body ? BUDGET_COMMON : BUDGET_GRANTED);
 		if (error != 0) {
 			finish(t, FORWARD_NOT_SENT, E_NO_MEMORY);
 			return;
@@ -630,7 +629,7 @@ room(struct transfer *t)
 	if (forward->rest == NULL) {
 		if (body->len < body->size ||
 		    (body->size < FLOW_BYTES &&
-			body_reserve_spare(body, FLOW_BYTES) == 0))
+			body_reserve(body, FLOW_BYTES, BUDGET_SPARE) == 0))
 			return body->size - body->len;
 		begin_rest(t);
 	}
@@ -700,7 +699,7 @@ take_head(struct transfer *t, struct span *bytes)
 	}
 	if (framing->kind == FRAMING_LENGTH && !t->limits.streams &&
 	    framing->left > t->limits.max_body) {
-		(void)!body_reserve_spare(&forward->body, FLOW_BYTES);
+		(void)!body_reserve(&forward->body, FLOW_BYTES, BUDGET_SPARE);
 		begin_rest(t);
 	}
 	/* Content that came with it and has no room has to wait. */

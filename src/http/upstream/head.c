@@ -94,7 +94,7 @@ head_write(const struct head_request *request, struct body *out)
 		bytes_max += fields->list[i].name.len +
 		    fields->list[i].value.len + sizeof ": \r\n";
 	must(out->budget == NULL);
-	must(body_reserve(out, out->len + bytes_max) == 0);
+	must(body_reserve(out, out->len + bytes_max, BUDGET_COMMON) == 0);
 
 	char *at = out->ptr + out->len;
 	at = copy_span(at, request->method);

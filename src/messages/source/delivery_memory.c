@@ -99,7 +99,7 @@ reserve(struct delivery *d)
 	    !budget_take(budget, bytes, BUDGET_COMMON))
 		return false;
 	d->reserved = bytes;
-	if (body_reserve(&d->body, bytes) == 0)
+	if (body_reserve(&d->body, bytes, BUDGET_COMMON) == 0)
 		return true;
 	unreserve(d);
 	return false;

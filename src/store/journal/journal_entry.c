@@ -346,7 +346,7 @@ journal_entry_read(int file, off_t at, const struct journal_head *head,
 {
 	uint8_t sum[JOURNAL_SUM_BYTES];
 	body_clear(bytes);
-	int error = body_reserve(bytes, head->payload_bytes);
+	int error = body_reserve(bytes, head->payload_bytes, BUDGET_COMMON);
 	if (error == 0)
 		error = read_at(file, bytes->ptr, head->payload_bytes,
 		    at + (off_t)journal_entry_head_bytes(head->format));

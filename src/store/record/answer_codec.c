@@ -201,7 +201,7 @@ parse_answer(struct span left, struct body *owned, struct answer **ret_answer)
 	}
 	free(fields.list);
 	if (error == 0 && owned->ptr == NULL) {
-		error = body_reserve(owned, left.len);
+		error = body_reserve(owned, left.len, BUDGET_COMMON);
 		if (error == 0)
 			error = body_append(owned, left.ptr, left.len);
 	} else if (error == 0) {
@@ -225,7 +225,7 @@ decompress(struct span frame, int64_t size, ZSTD_DCtx *zstd, struct body *body)
 		(unsigned long long)size ||
 	    size == 0)
 		return E_MALFORMED;
-	int error = body_reserve(body, (size_t)size);
+	int error = body_reserve(body, (size_t)size, BUDGET_COMMON);
 	if (error != 0)
 		return error;
 	size_t len = ZSTD_decompressDCtx(

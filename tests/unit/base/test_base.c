@@ -103,15 +103,15 @@ what_somebody_waits_for_is_left_free(void **state)
 	body_init(&a, &budget);
 	body_init(&b, &budget);
 	budget_want(&budget, 600000);
-	assert_int_equal(body_reserve(&a, 500000), E_NO_MEMORY);
-	assert_int_equal(body_reserve_spare(&a, 300000), E_NO_MEMORY);
-	assert_int_equal(body_reserve(&a, 400000), 0);
-	assert_int_equal(body_reserve_wanted(&b, 600000), 0);
+	assert_int_equal(body_reserve(&a, 500000, BUDGET_COMMON), E_NO_MEMORY);
+	assert_int_equal(body_reserve(&a, 300000, BUDGET_SPARE), E_NO_MEMORY);
+	assert_int_equal(body_reserve(&a, 400000, BUDGET_COMMON), 0);
+	assert_int_equal(body_reserve(&b, 600000, BUDGET_WANTED), 0);
 	budget_unwant(&budget, 600000);
 	body_clear(&b);
 	/* A few bytes at a time may be taken of it. */
 	budget_want(&budget, 1 << 20);
-	assert_int_equal(body_reserve(&b, 10000), 0);
+	assert_int_equal(body_reserve(&b, 10000, BUDGET_COMMON), 0);
 	assert_true(budget_has(&budget, 10000));
 	assert_false(budget_has(&budget, 50000));
 	budget_unwant(&budget, 1 << 20);
@@ -130,8 +130,8 @@ one_at_a_time_has_the_turn(void **state)
 	body_init(&body, &budget);
 	assert_true(budget_take_turn(&budget));
 	assert_false(budget_take_turn(&budget));
-	assert_int_equal(body_reserve_in_turn(&body, 701), E_NO_MEMORY);
-	assert_int_equal(body_reserve_in_turn(&body, 700), 0);
+	assert_int_equal(body_reserve(&body, 701, BUDGET_TURN), E_NO_MEMORY);
+	assert_int_equal(body_reserve(&body, 700, BUDGET_TURN), 0);
 	budget_end_turn(&budget);
 	assert_true(budget_take_turn(&budget));
 	body_clear(&body);
@@ -145,7 +145,7 @@ what_a_body_does_not_need_is_given_back(void **state)
 	struct body body;
 	body_init(&body, &budget);
 	body_trim(&body);
-	assert_int_equal(body_reserve(&body, 900), 0);
+	assert_int_equal(body_reserve(&body, 900, BUDGET_COMMON), 0);
 	assert_int_equal(body_append(&body, "abc", 3), 0);
 	body_trim(&body);
 	assert_int_equal(budget.used, 3);

@@ -51,7 +51,7 @@ begin(struct fixture *f, void (*script)(struct talk *talk), const char *form)
 static void
 hold(struct fixture *f, size_t bytes)
 {
-	assert_int_equal(body_reserve(&f->hog, bytes), 0);
+	assert_int_equal(body_reserve(&f->hog, bytes, BUDGET_COMMON), 0);
 }
 
 static void
@@ -205,7 +205,7 @@ a_body_that_was_sent_leaves_its_memory(void **state)
 	(void)state;
 	begin(&f, answer_in_halves, forms[0]);
 	body_init(&body, &f.sender.budget);
-	assert_int_equal(body_reserve(&body, BODY_BYTES), 0);
+	assert_int_equal(body_reserve(&body, BODY_BYTES, BUDGET_COMMON), 0);
 	memset(body.ptr, 'x', BODY_BYTES);
 	body.len = BODY_BYTES;
 	struct call *call = &f.calls[0];
