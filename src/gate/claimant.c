@@ -315,7 +315,7 @@ claimant_claim_start(struct claimant *c)
 	/* If it is to be executed after all, that is an attempt more. */
 	message_make(c, c->attempt + ask);
 	bool can_ask = ask && message_question(c, &variables, &question);
-	op_start_untimed(&c->join, leave_execution);
+	op_start(&c->join, OP_UNTIMED, leave_execution);
 	c->execution = execution_new(c, can_ask ? &question : NULL);
 	machine_run(&c->execution->machine);
 }

@@ -84,7 +84,7 @@ check_answer(const struct client *client)
 static void
 check_client(const struct client *client)
 {
-	const struct request *r = client->x ? client->x->op.owner : NULL;
+	const struct request *r = client->x ? client->x->op.task.arg : NULL;
 	CHECK(client->state != CALLER_LEFT || r == NULL ||
 		client->gateway->stalled || !op_pending(&r->waiter.op),
 	    "a client that has left keeps its place");

@@ -297,7 +297,7 @@ exchange_answer(struct exchange *x, struct answer *answer,
 	}
 	CHECK(client->state != CALLER_ANSWERED, "a client is answered twice");
 	client->state = CALLER_ANSWERED;
-	check_stored(x->op.owner);
+	check_stored(x->op.task.arg);
 	note_answer(client, answer, more);
 	world_say("  client %u is answered %d %s%s%s",
 	    (unsigned)(client - world.clients) + 1, client->status,

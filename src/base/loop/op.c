@@ -6,13 +6,6 @@
 #include "base/must.h"
 
 static void
-op_woken(void *arg)
-{
-	struct op *op = arg;
-	op->wake(op->owner);
-}
-
-static void
 op_expired(void *arg)
 {
 	struct op *op = arg;
@@ -32,13 +25,14 @@ void
 op_init(
     struct op *op, struct loop *loop, void (*wake)(void *owner), void *owner)
 {
-	*op = (struct op){.loop = loop, .wake = wake, .owner = owner};
-	task_init(&op->task, op_woken, op);
+	*op = (struct op){.loop = loop};
+	task_init(&op->task, wake, owner);
 	timer_init(&op->deadline, loop, op_expired, op);
 }
 
 void
-op_start_untimed(struct op *op, void (*detach)(struct op *op, int error))
+op_start(struct op *op, int64_t timeout_ms,
+    void (*detach)(struct op *op, int error))
 {
 	must(op->state != OP_PENDING);
 	must(op->loop != NULL);
@@ -47,15 +41,7 @@ op_start_untimed(struct op *op, void (*detach)(struct op *op, int error))
 	op->error = 0;
 	op->detach = detach;
 	op->more_ms = NULL;
-	op->began_us = 0;
-}
-
-void
-op_start(struct op *op, int64_t timeout_ms,
-    void (*detach)(struct op *op, int error))
-{
-	op_start_untimed(op, detach);
-	op->began_us = clock_us();
+	op->began_us = timeout_ms == OP_UNTIMED ? 0 : clock_us();
 	if (timeout_ms > 0)
 		timer_set_at(&op->deadline, op->began_us / 1000 + timeout_ms);
 }

@@ -15,11 +15,11 @@ enum op_state {
 	OP_DONE,    /* ended: error says how; wake will be or was called */
 };
 
+#define OP_UNTIMED INT64_MIN
+
 struct op {
 	enum op_state state;
 	int error; /* of tbl/errors.h; 0 is success */
-	void (*wake)(void *owner);
-	void *owner;
 	/*
 	 * Set by the provider, or NULL: lets go of a pending operation, because
 	 * its time is up (E_TIMEOUT) or its owner gave it up (E_CANCELLED).  In
@@ -33,7 +33,7 @@ struct op {
 	int64_t (*more_ms)(struct op *op);
 	struct loop *loop;
 	struct timer deadline;
-	struct task task;
+	struct task task; /* wakes the owner */
 	int64_t began_us; /* 0: untimed */
 	int64_t took_us;  /* from start to end; of an untimed one 0 */
 };
@@ -43,14 +43,12 @@ void op_init(
     struct op *op, struct loop *loop, void (*wake)(void *owner), void *owner);
 /*
  * For the provider: the operation is pending from now on; after timeout_ms (0:
- * no deadline) it is detached, and ends with E_TIMEOUT.  detach is NULL where
- * nothing has to let go of it.
+ * no deadline; OP_UNTIMED: nor does anybody ask how long it takes) it is
+ * detached, and ends with E_TIMEOUT.  detach is NULL where nothing has to let
+ * go of it.
  */
 void op_start(struct op *op, int64_t timeout_ms,
     void (*detach)(struct op *op, int error));
-/* As op_start without a deadline, where nobody asks how long it takes. */
-void op_start_untimed(
-    struct op *op, void (*detach)(struct op *op, int error));
 /* For the provider: ends a pending operation. */
 void op_done(struct op *op, int error);
 /*

@@ -131,7 +131,7 @@ begin_call(struct mhd_exchange *x, enum exchange_doing doing)
 {
 	must(x->doing == EXCHANGE_IDLE && !x->ended);
 	x->doing = doing;
-	op_start_untimed(&x->shown.op, detach_owner);
+	op_start(&x->shown.op, OP_UNTIMED, detach_owner);
 }
 
 /* --- libmicrohttpd's calls --- */

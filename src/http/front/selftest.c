@@ -63,7 +63,7 @@ on_trial_read(void *arg)
 	    span_eq(x->head.target, SPAN("/a?b=%63&d")) &&
 	    x->head.fields.count == 3 &&
 	    span_eq(body_span(&x->body), SPAN("hi"));
-	x->op.wake = on_trial_answered;
+	x->op.task.run = on_trial_answered;
 	exchange_answer(x, t->answer, &(struct fields){NULL, 0}, true);
 }
 

@@ -403,7 +403,7 @@ woken(void *arg)
 static void
 detach(struct op *op, int error)
 {
-	struct trace *t = op->owner;
+	struct trace *t = op->task.arg;
 	t->detached = error;
 }
 
