@@ -260,7 +260,7 @@ worker_free(struct worker **worker)
 	}
 	log_detach(&w->log);
 	if (w->draining)
-		loop_unhook(w->loop, HOOK_FLUSH, &w->drained);
+		loop_unhook(&w->drained);
 	loop_free(&w->loop);
 	cache_free(&w->cache);
 	hash_free(&w->waiters.listening);

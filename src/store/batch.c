@@ -150,8 +150,7 @@ batch_end(struct channel *channel)
 	struct batches *batches = &channel->batches;
 	(void)on_flush_leave(channel);
 	if (batches->hooked)
-		loop_unhook(channel->store->loop, HOOK_FLUSH,
-		    &batches->flush);
+		loop_unhook(&batches->flush);
 	batches->hooked = false;
 	resp_clear(&batches->command);
 }

@@ -201,6 +201,5 @@ replicas_end(struct channel *channel)
 {
 	must(list_empty(&channel->replicas.held));
 	if (is_on(channel))
-		loop_unhook(channel->store->loop, HOOK_FLUSH,
-		    &channel->replicas.flush);
+		loop_unhook(&channel->replicas.flush);
 }

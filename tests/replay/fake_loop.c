@@ -60,13 +60,6 @@ loop_now_ms(const struct loop *loop)
 	return world.now_us / 1000;
 }
 
-static int64_t
-now_ms(struct loop_state *state)
-{
-	(void)state;
-	return world.now_us / 1000;
-}
-
 /* --- a turn --- */
 
 void
@@ -78,10 +71,8 @@ loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
 }
 
 void
-loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook)
+loop_unhook(struct hook *hook)
 {
-	(void)loop;
-	(void)kind;
 	must(list_linked(&hook->link));
 	list_remove(&hook->link);
 }
@@ -236,7 +227,7 @@ struct loop *
 loop_new(void)
 {
 	struct loop *loop = mem_zero(sizeof *loop);
-	turn_init(&loop->state, now_ms);
+	turn_init(&loop->state, loop_now_ms);
 	loop->gateway = world.starting;
 	loop->posted_end = &loop->posted;
 	return loop;

@@ -511,7 +511,6 @@ on_retry(void *arg)
 void
 log_attach(struct log_hook *hook, struct loop *loop)
 {
-	hook->loop = loop;
 	timer_init(&hook->retry, loop, on_retry, hook);
 	loop_hook(loop, HOOK_FLUSH, &hook->flush, flush_of_turn, hook);
 }
@@ -520,5 +519,5 @@ void
 log_detach(struct log_hook *hook)
 {
 	timer_clear(&hook->retry);
-	loop_unhook(hook->loop, HOOK_FLUSH, &hook->flush);
+	loop_unhook(&hook->flush);
 }

@@ -122,7 +122,6 @@ void log_flush_last(void);
  * of the loop's owner, which detaches it before the loop is freed.
  */
 struct log_hook {
-	struct loop *loop;
 	struct hook flush;
 	struct timer retry;
 };

@@ -33,12 +33,6 @@ loop_now_ms(const struct loop *loop)
 	return (int64_t)uv_now(&loop->uv);
 }
 
-static int64_t
-now_ms(struct loop_state *state)
-{
-	return loop_now_ms(CONTAINER_OF(state, struct loop, state));
-}
-
 /* --- a turn --- */
 
 static void
@@ -105,10 +99,8 @@ loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
 }
 
 void
-loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook)
+loop_unhook(struct hook *hook)
 {
-	(void)loop;
-	(void)kind;
 	must(list_linked(&hook->link));
 	list_remove(&hook->link);
 }
@@ -163,7 +155,7 @@ loop_new(void)
 	must(uv_timer_init(&loop->uv, &loop->alarm) == 0);
 	must(uv_async_init(&loop->uv, &loop->wakeup, on_posted) == 0);
 	loop->alarm_at_ms = -1;
-	turn_init(&loop->state, now_ms);
+	turn_init(&loop->state, loop_now_ms);
 	list_init(&loop->posted);
 	uv_prepare_start(&loop->turn_end, on_turn_end);
 	return loop;

@@ -44,7 +44,7 @@ int64_t loop_now_ms(const struct loop *loop);
 /* Of one kind, the hooks that were added last run first. */
 void loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
     bool (*run)(void *arg), void *arg);
-void loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook);
+void loop_unhook(struct hook *hook);
 
 /* --- resting --- */
 

@@ -23,7 +23,7 @@ struct timer_heap {
 
 struct loop_state {
 	/* The loop's milliseconds, as of the start of this turn. */
-	int64_t (*now_ms)(struct loop_state *state);
+	int64_t (*now_ms)(const struct loop *loop);
 	struct timer_heap timers;
 	struct list ready; /* of tasks */
 	struct list hooks[HOOK_KINDS];

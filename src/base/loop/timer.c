@@ -79,8 +79,8 @@ timer_set_at(struct timer *timer, int64_t at_ms)
 void
 timer_set(struct timer *timer, int64_t ms)
 {
-	struct loop_state *state = loop_state_of(timer->loop);
-	timer_set_at(timer, state->now_ms(state) + (ms > 0 ? ms : 0));
+	int64_t now_ms = loop_state_of(timer->loop)->now_ms(timer->loop);
+	timer_set_at(timer, now_ms + (ms > 0 ? ms : 0));
 }
 
 void

@@ -86,7 +86,7 @@ turn_rest(
 
 void
 turn_init(struct loop_state *state,
-    int64_t (*now_ms)(struct loop_state *state))
+    int64_t (*now_ms)(const struct loop *loop))
 {
 	*state = (struct loop_state){.now_ms = now_ms};
 	list_init(&state->ready);

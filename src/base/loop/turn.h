@@ -10,7 +10,7 @@
  */
 
 void turn_init(struct loop_state *state,
-    int64_t (*now_ms)(struct loop_state *state));
+    int64_t (*now_ms)(const struct loop *loop));
 /*
  * After the events and timers of a turn: does all the work that there is, then
  * flushes.  True: there is more to do, and the loop must not block.

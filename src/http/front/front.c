@@ -319,7 +319,7 @@ front_free(struct front **front)
 	f->draining = true;
 	acceptor_free(&f->acceptor);
 	timer_clear(&f->awaits);
-	loop_unhook(f->loop, HOOK_WORK, &f->work);
+	loop_unhook(&f->work);
 	tls_let_go(f);
 	spin_let_go(f);
 	for (int i = 0; i < 2; i++)

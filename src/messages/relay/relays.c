@@ -88,7 +88,7 @@ static void
 unhook(struct relays *all)
 {
 	if (all->hooked)
-		loop_unhook(all->worker->loop, HOOK_FLUSH, &all->hook);
+		loop_unhook(&all->hook);
 	all->hooked = false;
 }
 

@@ -74,7 +74,7 @@ static void
 unhook(struct sources *all)
 {
 	if (all->hooked)
-		loop_unhook(all->worker->loop, HOOK_FLUSH, &all->hook);
+		loop_unhook(&all->hook);
 	all->hooked = false;
 }
 

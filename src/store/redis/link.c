@@ -945,7 +945,7 @@ link_free(struct link **link)
 	l->said_down = true; /* our own doing is no news */
 	link_reset(l, "closed");
 	timer_clear(&l->timer);
-	loop_unhook(l->loop, HOOK_FLUSH, &l->flush);
+	loop_unhook(&l->flush);
 	conf_unref(&l->conf);
 	free(l->socket);
 	free(l->host);

@@ -282,7 +282,7 @@ what_came_after_that_poll_is_read_before_a_timer_fires(void **state)
 	task_init(&t->first, say_a, t);
 	loop_hook(t->loop, HOOK_WORK, &t->hook, have_another_byte, t);
 	loop_run(t->loop);
-	loop_unhook(t->loop, HOOK_WORK, &t->hook);
+	loop_unhook(&t->hook);
 	watch_free(&t->watch);
 	watch_free(&other);
 	for (int i = 0; i < 2; i++) {
@@ -310,7 +310,7 @@ a_hook_runs_again_while_it_has_more_to_do(void **state)
 	loop_hook(t->loop, HOOK_WORK, &t->hook, work_three_times, t);
 	loop_run(t->loop);
 	assert_string_equal(t->text, "www.");
-	loop_unhook(t->loop, HOOK_WORK, &t->hook);
+	loop_unhook(&t->hook);
 }
 
 /* As what is tried for ever and fails at once. */

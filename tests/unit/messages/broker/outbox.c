@@ -161,7 +161,7 @@ run(struct wait *wait, int64_t ms)
 	timer_set(&timer, ms);
 	loop_hook(loop, HOOK_FLUSH, &hook, look, wait);
 	loop_run(loop);
-	loop_unhook(loop, HOOK_FLUSH, &hook);
+	loop_unhook(&hook);
 	timer_clear(&timer);
 }
 
