@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/loop/flow.h"
 
-static void
-nobody(void *arg)
-{
-	(void)arg;
-}
-
 void
 flow_init(struct flow *flow, struct loop *loop, struct budget *budget)
 {
 	*flow = (struct flow){.loop = loop};
 	body_init(&flow->body, budget);
-	task_init(&flow->reader, nobody, NULL);
-	task_init(&flow->writer, nobody, NULL);
 }
 
 int
@@ -33,23 +25,18 @@ flow_clear(struct flow *flow)
 
 /* --- who waits --- */
 
-static void
-set_task(struct task *task, void (*run)(void *arg), void *arg)
-{
-	task_cancel(task);
-	task_init(task, run ? run : nobody, arg);
-}
-
 void
 flow_write_by(struct flow *flow, void (*run)(void *arg), void *arg)
 {
-	set_task(&flow->writer, run, arg);
+	task_cancel(&flow->writer);
+	task_init(&flow->writer, run, arg);
 }
 
 void
 flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg)
 {
-	set_task(&flow->reader, run, arg);
+	task_cancel(&flow->reader);
+	task_init(&flow->reader, run, arg);
 }
 
 static void
@@ -58,14 +45,16 @@ call_writer(struct flow *flow)
 	if (!flow->writer_waits)
 		return;
 	flow->writer_waits = false;
-	task_ready(flow->loop, &flow->writer);
+	if (flow->writer.run != NULL)
+		task_ready(flow->loop, &flow->writer);
 }
 
 static void
 call_reader(struct flow *flow)
 {
 	flow->reader_waits = false;
-	task_ready(flow->loop, &flow->reader);
+	if (flow->reader.run != NULL)
+		task_ready(flow->loop, &flow->reader);
 }
 
 /* --- the writer's side --- */
