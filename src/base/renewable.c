@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/renewable.h"
 
-struct renewed {
-	atomic_uint refs;
-	void *object;
-	void (*free_object)(void *object);
-};
-
 struct renewable {
-	pthread_mutex_t *lock;
+	pthread_mutex_t lock;
 	struct renewed *now; /* the lock guards which one it is */
 };
 
@@ -22,8 +15,7 @@ struct renewable *
 renewable_new(void *object, void (*free_object)(void *object))
 {
 	struct renewable *renewable = mem_zero(sizeof *renewable);
-	renewable->lock = mem_zero(sizeof *renewable->lock);
-	must(pthread_mutex_init(renewable->lock, NULL) == 0);
+	must(pthread_mutex_init(&renewable->lock, NULL) == 0);
 	renewable->now = mem_zero(sizeof *renewable->now);
 	atomic_init(&renewable->now->refs, 1);
 	renewable->now->object = object;
@@ -39,36 +31,29 @@ renewable_free(struct renewable **renewable)
 	if (r == NULL)
 		return;
 	renewable_return(&r->now);
-	pthread_mutex_destroy(r->lock);
-	free(r->lock);
+	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
 
 struct renewed *
-renewable_borrow(const struct renewable *renewable)
+renewable_borrow(struct renewable *renewable)
 {
-	must(pthread_mutex_lock(renewable->lock) == 0);
+	must(pthread_mutex_lock(&renewable->lock) == 0);
 	struct renewed *now = renewable->now;
 	atomic_fetch_add(&now->refs, 1);
-	must(pthread_mutex_unlock(renewable->lock) == 0);
+	must(pthread_mutex_unlock(&renewable->lock) == 0);
 	return now;
 }
 
 void
-renewable_renew(struct renewable *renewable, const struct renewable *newer)
+renewable_renew(struct renewable *renewable, struct renewable *newer)
 {
 	struct renewed *next = renewable_borrow(newer);
-	must(pthread_mutex_lock(renewable->lock) == 0);
+	must(pthread_mutex_lock(&renewable->lock) == 0);
 	struct renewed *old = renewable->now;
 	renewable->now = next;
-	must(pthread_mutex_unlock(renewable->lock) == 0);
+	must(pthread_mutex_unlock(&renewable->lock) == 0);
 	renewable_return(&old);
-}
-
-void *
-renewable_object(const struct renewed *renewed)
-{
-	return renewed->object;
 }
 
 void

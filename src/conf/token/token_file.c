@@ -157,7 +157,7 @@ char *
 token_file_used(const struct token_file *file)
 {
 	struct renewed *keys = renewable_borrow(file->keys);
-	char *text = token_keys_used(renewable_object(keys));
+	char *text = token_keys_used(keys->object);
 	renewable_return(&keys);
 	return text;
 }
@@ -166,7 +166,7 @@ char *
 token_file_left(const struct token_file *file)
 {
 	struct renewed *keys = renewable_borrow(file->keys);
-	char *text = token_keys_left(renewable_object(keys));
+	char *text = token_keys_left(keys->object);
 	renewable_return(&keys);
 	return text;
 }
@@ -176,7 +176,7 @@ token_file_private(const struct token_file *file)
 {
 	struct renewed *keys = renewable_borrow(file->keys);
 	char *name =
-	    mem_text(token_keys_private(renewable_object(keys)));
+	    mem_text(token_keys_private(keys->object));
 	renewable_return(&keys);
 	return name;
 }
@@ -187,7 +187,7 @@ token_file_verify(struct arena *arena, const struct token_file *file,
     struct span *ret_value)
 {
 	struct renewed *keys = renewable_borrow(file->keys);
-	const char *wrong = token_verify(arena, renewable_object(keys), rules,
+	const char *wrong = token_verify(arena, keys->object, rules,
 	    token, now_ms, ret_value);
 	renewable_return(&keys);
 	return wrong;

@@ -47,7 +47,7 @@ tls_session_new(const struct conf_redis_tls *tls, const char *name, int fd)
 	must(gnutls_priority_set_direct(
 		 session->gnutls, priorities, NULL) == 0);
 	must(gnutls_credentials_set(session->gnutls, GNUTLS_CRD_CERTIFICATE,
-		 renewable_object(session->credentials)) == 0);
+		 session->credentials->object) == 0);
 	/* An address is no name to ask a server for (RFC 6066, 3). */
 	if (inet_pton(AF_INET, session->name, &binary) != 1 &&
 	    inet_pton(AF_INET6, session->name, &binary) != 1)

@@ -39,7 +39,7 @@ new_of(int number)
 static int
 number_of(const struct renewed *renewed)
 {
-	return ((struct object *)renewable_object(renewed))->number;
+	return ((struct object *)renewed->object)->number;
 }
 
 static void
