@@ -59,47 +59,31 @@ hash_remove(struct hash *hash, struct hash_item *item)
 }
 
 struct hash_item *
-hash_find(const struct hash *hash, uint64_t value)
+hash_find(const struct hash *hash, uint64_t value,
+    const struct hash_item *after)
 {
 	if (hash->count == 0)
 		return NULL;
-	struct hash_item *item = *bucket_of(hash, value);
+	struct hash_item *item =
+	    after != NULL ? after->next : *bucket_of(hash, value);
 	while (item != NULL && item->hash != value)
 		item = item->next;
 	return item;
 }
 
 struct hash_item *
-hash_find_next(const struct hash_item *item)
+hash_next(const struct hash *hash, const struct hash_item *after)
 {
-	struct hash_item *next = item->next;
-	while (next != NULL && next->hash != item->hash)
-		next = next->next;
-	return next;
-}
-
-static struct hash_item *
-first_from(const struct hash *hash, size_t bucket)
-{
+	size_t bucket = 0;
+	if (after != NULL) {
+		if (after->next != NULL)
+			return after->next;
+		bucket = (size_t)(after->hash & (hash->n_buckets - 1)) + 1;
+	}
 	for (; bucket < hash->n_buckets; bucket++)
 		if (hash->buckets[bucket] != NULL)
 			return hash->buckets[bucket];
 	return NULL;
-}
-
-struct hash_item *
-hash_first(const struct hash *hash)
-{
-	return hash->count > 0 ? first_from(hash, 0) : NULL;
-}
-
-struct hash_item *
-hash_after(const struct hash *hash, const struct hash_item *item)
-{
-	if (item->next != NULL)
-		return item->next;
-	return first_from(
-	    hash, (size_t)(item->hash & (hash->n_buckets - 1)) + 1);
 }
 
 void

@@ -28,29 +28,29 @@ struct hash {
 void hash_add(struct hash *hash, struct hash_item *item, uint64_t value);
 /* The item must be in the table. */
 void hash_remove(struct hash *hash, struct hash_item *item);
-/* Finds an item with that hash, and the next one with the same; or NULL. */
-struct hash_item *hash_find(const struct hash *hash, uint64_t value);
-struct hash_item *hash_find_next(const struct hash_item *item);
+/* Finds the item with that hash behind another (NULL: the first); or NULL. */
+struct hash_item *hash_find(const struct hash *hash, uint64_t value,
+    const struct hash_item *after);
 /* Frees the buckets; the items are the caller's, and in no table any more. */
 void hash_free(struct hash *hash);
-/* All items, in no order: the first, and the one after another; or NULL. */
-struct hash_item *hash_first(const struct hash *hash);
-struct hash_item *hash_after(
-    const struct hash *hash, const struct hash_item *item);
+/* The items in no order: the one behind another (NULL: the first); or NULL. */
+struct hash_item *hash_next(
+    const struct hash *hash, const struct hash_item *after);
 
 /* Walks over the items with that hash; item is declared before. */
 #define HASH_EACH_OF(item, hash, value, member)                               \
-	for (struct hash_item *item##_at = hash_find(hash, value);            \
+	for (struct hash_item *item##_at = hash_find(hash, value, NULL);      \
 		item##_at != NULL &&                                          \
 		((item) = CONTAINER_OF(                                       \
 		     item##_at, __typeof__(*(item)), member),                 \
 		    1);                                                       \
-		item##_at = hash_find_next(item##_at))
+		item##_at = hash_find(hash, value, item##_at))
 /* Walks over all items; the item at hand may be removed. */
 #define HASH_EACH(item, hash, member)                                         \
-	for (struct hash_item *item##_at = hash_first(hash), *item##_then;    \
+	for (struct hash_item *item##_at = hash_next(hash, NULL),             \
+			      *item##_then;                                   \
 		item##_at != NULL &&                                          \
-		(item##_then = hash_after(hash, item##_at),                   \
+		(item##_then = hash_next(hash, item##_at),                    \
 		    (item) = CONTAINER_OF(                                    \
 			item##_at, __typeof__(*(item)), member),              \
 		    1);                                                       \
@@ -66,13 +66,4 @@ hash_of_digest(const uint8_t *digest)
 	uint64_t value;
 	memcpy(&value, digest + 1, sizeof value);
 	return value;
-}
-
-/* The hash of a number; neighbours get far apart (as in MurmurHash3). */
-static inline uint64_t
-hash_of_number(uint64_t number)
-{
-	number = (number ^ number >> 33) * UINT64_C(0xff51afd7ed558ccd);
-	number = (number ^ number >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-	return number ^ number >> 33;
 }
