@@ -16,15 +16,6 @@ static const char pairs[] = "00010203040506070809"
 			    "80818283848586878889"
 			    "90919293949596979899";
 
-static size_t
-count_digits(uint64_t number)
-{
-	size_t count = 1;
-	for (; number >= 10000; number /= 10000)
-		count += 4;
-	return count + (number >= 10) + (number >= 100) + (number >= 1000);
-}
-
 size_t
 digits_put(char *out, int64_t number)
 {
@@ -40,7 +31,13 @@ digits_put(char *out, int64_t number)
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 	if (number < 0)
 		*begin++ = '-';
-	char *end = begin + count_digits(rest), *at = end;
+	/* Its first digit, and the others. */
+	char *end = begin + 1;
+	uint64_t left = rest;
+	for (; left >= 10000; left /= 10000)
+		end += 4;
+	end += (left >= 10) + (left >= 100) + (left >= 1000);
+	char *at = end;
 	for (; rest >= 10; rest /= 100)
 		memcpy(at -= 2, pairs + 2 * (rest % 100), 2);
 	if (at > begin)
@@ -57,24 +54,30 @@ digits_pad(char *out, size_t width, int64_t number)
 		*out = (char)('0' + number % 10);
 }
 
-/* True where one more digit still fits into 64 bits. */
-static bool
-has_room(uint64_t number)
+/*
+ * Counts the digits that a text begins with.  *ret_number is their number, or
+ * UINT64_MAX where that has no room in an int64_t.
+ */
+static size_t
+read_digits(struct span text, uint64_t *ret_number)
 {
-	return number <= (uint64_t)INT64_MAX / 10;
+	uint64_t number = 0;
+	size_t len = 0;
+	for (; len < text.len && ascii_is_digit(text.ptr[len]); len++) {
+		if (number <= (uint64_t)INT64_MAX / 10)
+			number = 10 * number + (uint64_t)(text.ptr[len] - '0');
+		else
+			number = UINT64_MAX;
+	}
+	*ret_number = number;
+	return len;
 }
 
 size_t
 digits_take(struct span *text, int64_t max, int64_t *ret_number)
 {
-	uint64_t number = 0;
-	size_t len = 0;
-	for (; len < text->len && ascii_is_digit(text->ptr[len]); len++) {
-		if (has_room(number))
-			number = 10 * number + (uint64_t)(text->ptr[len] - '0');
-		else
-			number = UINT64_MAX;
-	}
+	uint64_t number;
+	size_t len = read_digits(*text, &number);
 	*ret_number = number > (uint64_t)max ? max : (int64_t)number;
 	*text = span_from(*text, len);
 	return len;
@@ -83,15 +86,9 @@ digits_take(struct span *text, int64_t max, int64_t *ret_number)
 bool
 digits_read(struct span text, int64_t max, int64_t *ret_number)
 {
-	uint64_t number = 0;
-	if (text.len == 0)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		if (!ascii_is_digit(text.ptr[i]) || !has_room(number))
-			return false;
-		number = 10 * number + (uint64_t)(text.ptr[i] - '0');
-	}
-	if (number > (uint64_t)max)
+	uint64_t number;
+	if (text.len == 0 || read_digits(text, &number) < text.len ||
+	    number > (uint64_t)max)
 		return false;
 	*ret_number = (int64_t)number;
 	return true;
