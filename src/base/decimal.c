@@ -142,19 +142,6 @@ decimal_spelling(struct arena *arena, struct span text)
 	return span_of(out, end + put_exponent(out + end, &n, shift));
 }
 
-/* The digits with a point before the last `fraction` of them. */
-static size_t
-put_with_point(char *out, struct span digits, size_t fraction)
-{
-	size_t len = 0;
-	size_t whole = digits.len > fraction ? digits.len - fraction : 0;
-	len += put_digits(out, whole ? span_of(digits.ptr, whole) : SPAN("0"));
-	out[len++] = '.';
-	for (size_t zeros = fraction - (digits.len - whole); zeros > 0; zeros--)
-		out[len++] = '0';
-	return len + put_digits(out + len, span_from(digits, whole));
-}
-
 struct span
 decimal_plain(struct arena *arena, struct span spelling)
 {
@@ -170,10 +157,20 @@ decimal_plain(struct arena *arena, struct span spelling)
 	size_t len = 0;
 	if (n.negative)
 		out[len++] = '-';
-	if (n.down)
-		return span_of(out,
-		    len + put_with_point(out + len, n.whole, (size_t)shift));
-	len += put_digits(out + len, n.whole);
-	memset(out + len, '0', (size_t)shift);
-	return span_of(out, len + (size_t)shift);
+	if (!n.down) {
+		len += put_digits(out + len, n.whole);
+		memset(out + len, '0', (size_t)shift);
+		return span_of(out, len + (size_t)shift);
+	}
+	/* As many digits as the shift says go behind the point. */
+	size_t behind = (size_t)shift;
+	size_t whole = n.whole.len > behind ? n.whole.len - behind : 0;
+	len += put_digits(
+	    out + len, whole > 0 ? span_of(n.whole.ptr, whole) : SPAN("0"));
+	out[len++] = '.';
+	size_t zeros = behind - (n.whole.len - whole);
+	memset(out + len, '0', zeros);
+	len += zeros;
+	len += put_digits(out + len, span_from(n.whole, whole));
+	return span_of(out, len);
 }

@@ -117,50 +117,41 @@ take_unit(struct span *in)
 	return unit;
 }
 
-/* Takes one escape, of one or two units; 0 bytes where it is none. */
-static size_t
-unescape_one(struct span *in, char *out)
+/* No escape is shorter than what it stands for. */
+static bool
+unescape(struct arena *arena, struct span raw, struct span *ret_text)
 {
 	static const char from[] = "\"\\/bfnrt";
 	static const char to[] = "\"\\/\b\f\n\r\t";
-	if (in->ptr[1] != 'u') {
-		const char *p = memchr(from, in->ptr[1], sizeof(from) - 1);
-		if (p == NULL)
-			return 0;
-		*out = to[p - from];
-		*in = span_from(*in, 2);
-		return 1;
-	}
-	int32_t c = take_unit(in);
-	if (c < 0 || (c >= 0xdc00 && c <= 0xdfff))
-		return 0;
-	if (c >= 0xd800 && c <= 0xdbff) {
-		int32_t low = take_unit(in);
-		if (low < 0xdc00 || low > 0xdfff)
-			return 0;
-		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-	}
-	return utf8_put((uint32_t)c, out);
-}
-
-/* No escape is shorter than what it stands for. */
-static bool
-unescape_string(struct arena *arena, struct span raw, struct span *ret_text)
-{
-	char *out = arena_alloc(arena, raw.len);
-	size_t len = 0;
-	while (raw.len) {
+	char *text = arena_alloc(arena, raw.len), *at = text;
+	while (raw.len > 0) {
 		if (raw.ptr[0] != '\\') {
-			out[len++] = raw.ptr[0];
+			*at++ = raw.ptr[0];
 			raw = span_from(raw, 1);
 			continue;
 		}
-		size_t n = unescape_one(&raw, out + len);
-		if (n == 0)
+		if (raw.ptr[1] != 'u') {
+			const char *known =
+			    memchr(from, raw.ptr[1], sizeof(from) - 1);
+			if (known == NULL)
+				return false;
+			*at++ = to[known - from];
+			raw = span_from(raw, 2);
+			continue;
+		}
+		/* One unit, or the two of a surrogate pair. */
+		int32_t c = take_unit(&raw);
+		if (c < 0 || (c >= 0xdc00 && c <= 0xdfff))
 			return false;
-		len += n;
+		if (c >= 0xd800 && c <= 0xdbff) {
+			int32_t low = take_unit(&raw);
+			if (low < 0xdc00 || low > 0xdfff)
+				return false;
+			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+		}
+		at += utf8_put((uint32_t)c, at);
 	}
-	*ret_text = span_of(out, len);
+	*ret_text = span_of(text, (size_t)(at - text));
 	return true;
 }
 
@@ -184,7 +175,7 @@ read_string(struct reader *r, struct span *ret_text)
 	if (!read_char(r, '"') || !utf8_is_valid(raw))
 		return false;
 	if (escaped)
-		return unescape_string(r->arena, raw, ret_text);
+		return unescape(r->arena, raw, ret_text);
 	*ret_text = raw;
 	return true;
 }
@@ -355,41 +346,25 @@ json_scalar(
 	return false;
 }
 
-static const struct json *
-find_member(const struct json *object, struct span name)
-{
-	for (const struct json *m = object->first; m; m = m->next) {
-		if (span_eq(m->name, name))
-			return m;
-	}
-	return NULL;
-}
-
-static const struct json *
-find_element(const struct json *array, struct span text)
-{
-	int64_t index;
-	if (text.len > 1 && text.ptr[0] == '0')
-		return NULL;
-	if (!digits_read(text, INT64_MAX, &index) ||
-	    index >= (int64_t)array->count)
-		return NULL;
-	const struct json *element = array->first;
-	while (index-- > 0)
-		element = element->next;
-	return element;
-}
-
 const struct json *
 json_at(const struct json *json, const struct pointer *pointer)
 {
 	for (size_t i = 0; json && i < pointer->count; i++) {
-		if (json->type == JSON_OBJECT)
-			json = find_member(json, pointer->segments[i]);
-		else if (json->type == JSON_ARRAY)
-			json = find_element(json, pointer->segments[i]);
-		else
-			json = NULL;
+		struct span segment = pointer->segments[i];
+		int64_t index;
+		if (json->type == JSON_OBJECT) {
+			json = json->first;
+			while (json && !span_eq(json->name, segment))
+				json = json->next;
+			continue;
+		}
+		if (json->type != JSON_ARRAY ||
+		    (segment.len > 1 && segment.ptr[0] == '0') ||
+		    !digits_read(segment, INT64_MAX, &index) ||
+		    index >= (int64_t)json->count)
+			return NULL;
+		for (json = json->first; index > 0; index--)
+			json = json->next;
 	}
 	return json;
 }

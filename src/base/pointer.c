@@ -5,28 +5,19 @@
 #include "base/must.h"
 #include "base/pointer.h"
 
-static bool
-is_pointer(struct span text)
+/* One piece of memory has the segments and their text. */
+bool
+pointer_read(struct span text, struct pointer *ret_pointer)
 {
+	size_t count = 0;
 	if (text.len == 0 || text.ptr[0] != '/')
 		return false;
 	for (size_t i = 0; i < text.len; i++) {
 		char next = i + 1 < text.len ? text.ptr[i + 1] : '\0';
 		if (text.ptr[i] == '~' && next != '0' && next != '1')
 			return false;
-	}
-	return true;
-}
-
-/* One piece of memory has the segments and their text. */
-bool
-pointer_read(struct span text, struct pointer *ret_pointer)
-{
-	if (!is_pointer(text))
-		return false;
-	size_t count = 0;
-	for (size_t i = 0; i < text.len; i++)
 		count += text.ptr[i] == '/';
+	}
 	struct span *segments = mem_zero(count * sizeof *segments + text.len);
 	char *to = (char *)(segments + count);
 	struct span *segment = segments;

@@ -82,30 +82,6 @@ add_piece(struct template *t, const struct template_piece *piece)
 	t->pieces[t->count++] = *piece;
 }
 
-/* Takes the text up to the next brace, and the variable behind that. */
-static const char *
-take_next(struct template *t, struct span *rest, unsigned kinds)
-{
-	size_t len = strcspn(rest->ptr, "{}");
-	struct template_piece piece = {
-	    TEMPLATE_TEXT, span_of(rest->ptr, len), {NULL, 0}};
-	add_piece(t, &piece);
-	*rest = span_from(*rest, len);
-	if (rest->len == 0)
-		return NULL;
-	const char *end = memchr(rest->ptr, '}', rest->len);
-	if (*rest->ptr == '}' || end == NULL)
-		return "has a brace without its other one";
-	size_t inner = (size_t)(end - rest->ptr) - 1;
-	const char *wrong =
-	    read_variable(span_of(rest->ptr + 1, inner), kinds, &piece);
-	if (wrong != NULL)
-		return wrong;
-	add_piece(t, &piece);
-	*rest = span_from(*rest, inner + 2);
-	return NULL;
-}
-
 const char *
 template_read(
     const char *text, unsigned kinds, struct template *ret_template)
@@ -113,8 +89,27 @@ template_read(
 	struct template t = {mem_str(span_str(text)), NULL, 0};
 	struct span rest = span_str(t.text);
 	const char *wrong = NULL;
-	while (wrong == NULL && rest.len > 0)
-		wrong = take_next(&t, &rest, kinds);
+	while (wrong == NULL && rest.len > 0) {
+		/* The text up to the next brace, and the variable behind it. */
+		size_t len = strcspn(rest.ptr, "{}");
+		struct template_piece piece = {
+		    TEMPLATE_TEXT, span_of(rest.ptr, len), {NULL, 0}};
+		add_piece(&t, &piece);
+		rest = span_from(rest, len);
+		if (rest.len == 0)
+			break;
+		const char *end = memchr(rest.ptr, '}', rest.len);
+		if (*rest.ptr == '}' || end == NULL) {
+			wrong = "has a brace without its other one";
+			break;
+		}
+		size_t inner = (size_t)(end - rest.ptr) - 1;
+		wrong = read_variable(
+		    span_of(rest.ptr + 1, inner), kinds, &piece);
+		if (wrong == NULL)
+			add_piece(&t, &piece);
+		rest = span_from(rest, inner + 2);
+	}
 	if (wrong != NULL)
 		template_clear(&t);
 	else
@@ -166,32 +161,25 @@ template_has(const struct template *t, enum template_kind kind)
 	return false;
 }
 
-/* As template_match, for the pieces from that one on. */
-static bool
-match_from(const struct template *t, size_t at, struct span text,
-    struct span *values)
-{
-	if (at == t->count)
-		return text.len == 0;
-	const struct template_piece *piece = &t->pieces[at];
-	if (piece->kind == TEMPLATE_TEXT)
-		return span_starts(text, piece->text) &&
-		    match_from(
-			t, at + 1, span_from(text, piece->text.len), values);
-	for (size_t len = 1; len <= text.len && text.ptr[len - 1] != '/';
-	     len++) {
-		values[at] = span_of(text.ptr, len);
-		if (match_from(t, at + 1, span_from(text, len), values))
-			return true;
-	}
-	return false;
-}
-
 bool
 template_match(
     const struct template *t, struct span text, struct span *values)
 {
-	return match_from(t, 0, text, values);
+	if (t->count == 0)
+		return text.len == 0;
+	const struct template_piece *piece = &t->pieces[0];
+	const struct template rest = {t->text, t->pieces + 1, t->count - 1};
+	if (piece->kind == TEMPLATE_TEXT)
+		return span_starts(text, piece->text) &&
+		    template_match(&rest,
+			span_from(text, piece->text.len), values + 1);
+	for (size_t len = 1; len <= text.len && text.ptr[len - 1] != '/';
+	     len++) {
+		values[0] = span_of(text.ptr, len);
+		if (template_match(&rest, span_from(text, len), values + 1))
+			return true;
+	}
+	return false;
 }
 
 char *
