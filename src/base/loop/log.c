@@ -154,44 +154,32 @@ count_plain(struct span s)
 }
 
 /*
- * One character that is not plain; returns how many bytes it has.  A byte that
- * is no UTF-8 is escaped as if it were Latin-1 (RFC 8259, section 7).
- */
-static size_t
-put_character(struct span s)
-{
-	static const char hex[] = "0123456789abcdef";
-	unsigned char c = (unsigned char)s.ptr[0];
-	if (c == '"' || c == '\\') {
-		put_byte('\\');
-		put_byte((char)c);
-		return 1;
-	}
-	size_t shown = utf8_shown(s), len = utf8_length(s);
-	if (shown > 0) {
-		put_bytes(s.ptr, shown);
-		return shown;
-	}
-	if (len == 2)
-		c = (unsigned char)s.ptr[1]; /* of C1, whose first is 0xc2 */
-	put_bytes((char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
-	return len > 0 ? len : 1;
-}
-
-/*
- * The characters of a JSON string; controls (C0, DEL, C1), and bytes that are
- * not UTF-8, are escaped.
+ * The characters of a JSON string.  Controls (C0, DEL, C1) are escaped, and so
+ * is a byte that is no UTF-8, as if it were Latin-1 (RFC 8259, section 7).
  */
 static void
 put_characters(struct span s)
 {
-	while (s.len > 0) {
-		size_t n = count_plain(s);
-		if (n > 0)
+	static const char hex[] = "0123456789abcdef";
+	for (size_t n; s.len > 0; s = span_from(s, n)) {
+		unsigned char c = (unsigned char)s.ptr[0];
+		if ((n = count_plain(s)) > 0) {
 			put_bytes(s.ptr, n);
-		else
-			n = put_character(s);
-		s = span_from(s, n);
+		} else if (c == '"' || c == '\\') {
+			put_byte('\\');
+			put_byte((char)c);
+			n = 1;
+		} else if ((n = utf8_shown(s)) > 0) {
+			put_bytes(s.ptr, n);
+		} else {
+			n = utf8_length(s);
+			if (n == 2) /* of C1, whose first is 0xc2 */
+				c = (unsigned char)s.ptr[1];
+			put_bytes((char[]){'\\', 'u', '0', '0', hex[c >> 4],
+				      hex[c & 15]},
+			    6);
+			n = n > 0 ? n : 1;
+		}
 	}
 }
 
@@ -292,20 +280,6 @@ begin_member(struct span name, size_t len)
 	return true;
 }
 
-/* As much of a text as has at most that many bytes, in whole characters. */
-static struct span
-cut(struct span value, size_t most)
-{
-	if (value.len <= most)
-		return value;
-	/* A character has four bytes at most; what is none is cut anywhere. */
-	size_t len = most;
-	while (len > 0 && most - len < 4 &&
-	       ((unsigned char)value.ptr[len] & 0xc0) == 0x80)
-		len--;
-	return span_of(value.ptr, most - len < 4 ? len : most);
-}
-
 void
 log_put_text(struct logline *line, struct span name, struct span value,
     size_t most)
@@ -316,7 +290,16 @@ log_put_text(struct logline *line, struct span name, struct span value,
 		most /= 2;
 	if (value.len > most && most == 0)
 		return;
-	struct span shown = cut(value, most);
+	struct span shown = value;
+	if (value.len > most) {
+		/* In whole characters, of four bytes at most, if it is any. */
+		shown.len = most;
+		while (shown.len > 0 && most - shown.len < 4 &&
+		       ((unsigned char)value.ptr[shown.len] & 0xc0) == 0x80)
+			shown.len--;
+		if (most - shown.len >= 4)
+			shown.len = most;
+	}
 	if (!begin_member(name, shown.len))
 		return;
 	put_byte('"');
