@@ -54,17 +54,14 @@ budget_has(struct budget *budget, size_t bytes)
 /* --- waiting --- */
 
 void
-budget_want(struct budget *budget, size_t bytes)
+budget_want(struct budget *budget, size_t *wanted, size_t bytes)
 {
+	if (bytes == *wanted)
+		return;
+	/* Fewer than before wrap around, to a subtraction. */
 	atomic_fetch_add_explicit(
-	    &budget->wanted, bytes, memory_order_relaxed);
-}
-
-void
-budget_unwant(struct budget *budget, size_t bytes)
-{
-	atomic_fetch_sub_explicit(
-	    &budget->wanted, bytes, memory_order_relaxed);
+	    &budget->wanted, bytes - *wanted, memory_order_relaxed);
+	*wanted = bytes;
 }
 
 bool

@@ -41,9 +41,11 @@ void budget_give(struct budget *budget, size_t bytes);
 /* True where so many bytes are free now. */
 bool budget_has(struct budget *budget, size_t bytes);
 
-/* Has others leave so many bytes free, until that is taken back. */
-void budget_want(struct budget *budget, size_t bytes);
-void budget_unwant(struct budget *budget, size_t bytes);
+/*
+ * Has others leave so many bytes free, in place of as many as the caller wanted
+ * before; 0: none any more.
+ */
+void budget_want(struct budget *budget, size_t *wanted, size_t bytes);
 /*
  * One body at a time has the turn: it may grow piece by piece until the budget
  * is nearly used up, where several would each hold what the others lack.

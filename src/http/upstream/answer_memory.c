@@ -21,9 +21,7 @@ static void
 stop_waiting(struct answer_memory *m)
 {
 	timer_clear(&m->again);
-	if (m->wanted > 0)
-		budget_unwant(m->budget, m->wanted);
-	m->wanted = 0;
+	budget_want(m->budget, &m->wanted, 0);
 	m->waits = false;
 }
 
@@ -69,10 +67,8 @@ answer_memory_get(struct answer_memory *m, struct body *body, size_t least,
 	m->waits = true;
 	/* Nothing is kept free that can never be there. */
 	size_t lacking = (exact ? most : least) - body->size;
-	if (lacking <= budget_limit(m->budget)) {
-		m->wanted = lacking;
-		budget_want(m->budget, lacking);
-	}
+	if (lacking <= budget_limit(m->budget))
+		budget_want(m->budget, &m->wanted, lacking);
 	timer_set(&m->again, AGAIN_MS);
 	return false;
 }

@@ -100,21 +100,22 @@ what_somebody_waits_for_is_left_free(void **state)
 	(void)state;
 	struct budget budget = {.limit = 1 << 20};
 	struct body a, b;
+	size_t wanted = 0;
 	body_init(&a, &budget);
 	body_init(&b, &budget);
-	budget_want(&budget, 600000);
+	budget_want(&budget, &wanted, 600000);
 	assert_int_equal(body_reserve(&a, 500000, BUDGET_COMMON), E_NO_MEMORY);
 	assert_int_equal(body_reserve(&a, 300000, BUDGET_SPARE), E_NO_MEMORY);
 	assert_int_equal(body_reserve(&a, 400000, BUDGET_COMMON), 0);
 	assert_int_equal(body_reserve(&b, 600000, BUDGET_WANTED), 0);
-	budget_unwant(&budget, 600000);
+	budget_want(&budget, &wanted, 0);
 	body_clear(&b);
 	/* A few bytes at a time may be taken of it. */
-	budget_want(&budget, 1 << 20);
+	budget_want(&budget, &wanted, 1 << 20);
 	assert_int_equal(body_reserve(&b, 10000, BUDGET_COMMON), 0);
 	assert_true(budget_has(&budget, 10000));
 	assert_false(budget_has(&budget, 50000));
-	budget_unwant(&budget, 1 << 20);
+	budget_want(&budget, &wanted, 0);
 	assert_true(budget_has(&budget, 50000));
 	body_clear(&a);
 	body_clear(&b);
