@@ -4,9 +4,10 @@
 #include <stdbool.h>
 
 /*
- * What only the test build has (tests/fault/, compiled with ONCE_TEST_BUILD;
- * it is never installed).  In the program an invariant always holds, a fault
- * point is nothing, and a script is what was embedded.  Any thread.
+ * Hooks that only the test build has (tests/fault/, compiled with
+ * ONCE_TEST_BUILD; it is never installed).  In the program an invariant always
+ * holds, a fault point is nothing, and a script is what was embedded.  Any
+ * thread.
  *
  * An invariant (tbl/invariants.h) is a condition without which a payment
  * could be made twice, an outcome be lost or an answer reach a stranger:

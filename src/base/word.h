@@ -22,19 +22,14 @@ word_at(const char *bytes)
 }
 
 /*
- * Whether a byte is below limit, which is 128 at most.  A byte borrows in the
- * subtraction from the next one only where it is itself one of them.
+ * True where one of them may be that byte, which is below 128.  A byte borrows
+ * in the subtraction from the next one only where it is itself that byte.
  */
-static inline bool
-word_may_be_below(uint64_t word, unsigned char limit)
-{
-	return ((word - limit * WORD_ONES) & ~word & WORD_HIGHS) != 0;
-}
-
 static inline bool
 word_may_have(uint64_t word, unsigned char byte)
 {
-	return word_may_be_below(word ^ (byte * WORD_ONES), 1);
+	word ^= byte * WORD_ONES;
+	return ((word - WORD_ONES) & ~word & WORD_HIGHS) != 0;
 }
 
 /*
