@@ -19,8 +19,8 @@ put_four(char *at, uint32_t bits)
 }
 
 /*
- * Each request has several.  What libsodium does for keys, in the same time
- * whatever they are, costs ten times as much.
+ * Each request encodes several.  libsodium's encoder is for keys: it takes the
+ * same time whatever they are, and ten times as long.
  */
 void
 base64_encode(const uint8_t *bytes, size_t len, char *ret_text)

@@ -39,7 +39,7 @@ fields_first(const struct fields *fields, struct span name)
 }
 
 /*
- * True of names that are one to CGI and what came after it: they differ at
+ * True of names that CGI and its successors do not tell apart: they differ at
  * most in case, and in "_" for "-".
  */
 bool field_names_meet(struct span a, struct span b);
