@@ -31,7 +31,7 @@ digits_put(char *out, int64_t number)
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 	if (number < 0)
 		*begin++ = '-';
-	/* Its first digit, and the others. */
+	/* There is a byte for each digit; they are written from the end. */
 	char *end = begin + 1;
 	uint64_t left = rest;
 	for (; left >= 10000; left /= 10000)
