@@ -79,7 +79,7 @@ set_writable(struct journal_relay *relay, bool can)
 static unsigned
 own_entries(const struct journal_relay *relay, const struct journal *journal)
 {
-	return journal_own_entries(
+	return journal_open_entries(
 	    journal, store_origin(relay->home.store));
 }
 
@@ -189,8 +189,8 @@ deliver(struct journal_relay *relay, struct journal_delivery *delivery,
 	log_int(&line, "entry", (int64_t)delivery->id);
 	log_end(&line);
 	journal_waiting_drop(relay->home.waiting, about);
-	journal_writer_spoil(
-	    &relay->writer, delivery->journal, delivery->id);
+	journal_writer_finish(
+	    &relay->writer, delivery->journal, delivery->id, true);
 }
 
 /* Takes the next entry; false: there is none, or not now. */
@@ -269,7 +269,7 @@ finish(struct journal_delivery *delivery)
 	if (key_set_has(&relay->broken, &entry->key_id))
 		key_set_clear(&relay->broken);
 	journal_writer_finish(
-	    &relay->writer, delivery->journal, delivery->id);
+	    &relay->writer, delivery->journal, delivery->id, false);
 	count_entries(relay);
 	body_clear(&delivery->bytes);
 	return true;
@@ -323,7 +323,7 @@ on_adopted(void *arg, struct journal *journal)
 	lock(relay);
 	list_add_first(&relay->adopted, &adopted->item);
 	unlock(relay);
-	journal_waiting_add_all(relay->home.waiting, journal);
+	journal_waiting_add_all(relay->home.waiting, journal, 0);
 }
 
 /* At the end of its worker it only takes, and delivers nothing more. */
@@ -428,8 +428,8 @@ journal_relay_end(struct journal_relay *relay)
 bool
 journal_relay_is_done(const struct journal_relay *relay)
 {
-	return journal_open_entries(relay->own) + adopted_entries(relay) <=
-	    relay->broken.count;
+	return journal_open_entries(relay->own, NULL) +
+	    adopted_entries(relay) <= relay->broken.count;
 }
 
 bool

@@ -191,17 +191,12 @@ journal_read_answer(const struct journal *journal, const struct origin *ours,
 }
 
 void
-journal_forget(struct journal *journal, uint64_t id)
+journal_forget(struct journal *journal, uint64_t id, bool spoiled)
 {
+	(void)spoiled;
 	must(journal->open);
 	world.deeds++;
 	settle(find(journal, id));
-}
-
-void
-journal_spoil(struct journal *journal, uint64_t id)
-{
-	journal_forget(journal, id);
 }
 
 void
@@ -210,21 +205,15 @@ journal_mark(struct journal *journal, uint64_t id)
 	must(journal->open && id > 0);
 }
 
+/* There is one store. */
 unsigned
-journal_open_entries(const struct journal *journal)
+journal_open_entries(const struct journal *journal, const struct origin *ours)
 {
 	unsigned count = 0;
+	(void)ours;
 	for (struct kept *k = journal->kept; k != NULL; k = k->next)
 		count += k->open;
 	return count;
-}
-
-/* There is one store. */
-unsigned
-journal_own_entries(const struct journal *journal, const struct origin *ours)
-{
-	(void)ours;
-	return journal_open_entries(journal);
 }
 
 bool
@@ -305,7 +294,7 @@ fake_journals_open(void)
 	unsigned count = 0;
 	for (struct journal *j = journals; j != NULL; j = j->next)
 		if (j->open)
-			count += journal_open_entries(j);
+			count += journal_open_entries(j, NULL);
 	return count;
 }
 

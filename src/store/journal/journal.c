@@ -118,48 +118,41 @@ write_chunk(struct journal *journal, struct chunk *chunk)
 	return true;
 }
 
-/* Puts the mask on a part of the payload, which begins at that offset in it. */
-static bool
-write_part(struct journal *journal, struct chunk *chunk,
-    const struct journal_head *head, size_t offset, struct span part)
-{
-	for (size_t done = 0; done < part.len;) {
-		size_t room = sizeof chunk->bytes - chunk->len;
-		size_t len = part.len - done < room ? part.len - done : room;
-		memcpy(chunk->bytes + chunk->len, part.ptr + done, len);
-		journal_entry_mask(
-		    head, offset + done, chunk->bytes + chunk->len, len);
-		chunk->len += len;
-		done += len;
-		if (chunk->len == sizeof chunk->bytes &&
-		    !write_chunk(journal, chunk))
-			return false;
-	}
-	return true;
-}
-
 /* Writes a record behind the end, which stays where it is. */
 static bool
 write_record(struct journal *journal, char letter, uint64_t id,
-    const struct span *payload, unsigned n_payload)
+    const struct span *payload, unsigned n_payload, off_t *ret_end)
 {
-	struct journal_head head = journal_entry_head(
-	    journal->format, letter, id, payload, n_payload);
 	struct chunk chunk = {.at = journal->end};
-	size_t offset = 0;
 	uint8_t bytes[JOURNAL_HEAD_BYTES];
+	struct journal_head head = journal_entry_put_head(
+	    journal->format, letter, id, payload, n_payload, bytes);
+	size_t offset = 0; /* in the payload */
 	if (!cut_rest(journal))
 		return false;
 	journal->torn = true;
-	journal_entry_put_head(&head, bytes);
 	chunk.len = journal_entry_head_bytes(journal->format);
 	memcpy(chunk.bytes, bytes, chunk.len);
 	for (unsigned i = 0; i < n_payload; i++) {
-		if (!write_part(journal, &chunk, &head, offset, payload[i]))
-			return false;
-		offset += payload[i].len;
+		for (struct span left = payload[i]; left.len > 0;) {
+			char *to = chunk.bytes + chunk.len;
+			size_t len = sizeof chunk.bytes - chunk.len;
+			if (len > left.len)
+				len = left.len;
+			memcpy(to, left.ptr, len);
+			journal_entry_mask(&head, offset, to, len);
+			left = span_from(left, len);
+			offset += len;
+			chunk.len += len;
+			if (chunk.len == sizeof chunk.bytes &&
+			    !write_chunk(journal, &chunk))
+				return false;
+		}
 	}
-	return write_chunk(journal, &chunk);
+	if (!write_chunk(journal, &chunk))
+		return false;
+	*ret_end = chunk.at;
+	return true;
 }
 
 /* Writes a record and moves the end behind it; false: all is as it was. */
@@ -167,13 +160,11 @@ static bool
 append_record(struct journal *journal, char letter, uint64_t id,
     const struct span *payload, unsigned n_payload)
 {
-	if (!write_record(journal, letter, id, payload, n_payload)) {
+	if (!write_record(
+		journal, letter, id, payload, n_payload, &journal->end)) {
 		cut_rest(journal);
 		return false;
 	}
-	journal->end += (off_t)journal_entry_head_bytes(journal->format);
-	for (unsigned i = 0; i < n_payload; i++)
-		journal->end += (off_t)payload[i].len;
 	journal->torn = false;
 	return true;
 }
@@ -228,7 +219,9 @@ journal_check(struct journal *journal, int64_t now_us)
 bool
 journal_try(struct journal *journal)
 {
-	bool ok = write_record(journal, JOURNAL_FINISHED, 0, NULL, 0) &&
+	off_t end;
+	bool ok = write_record(
+		      journal, JOURNAL_FINISHED, 0, NULL, 0, &end) &&
 	    sync_file(journal);
 	ok = cut_rest(journal) && ok;
 	if (ok) {
@@ -323,19 +316,11 @@ forget(struct journal *journal, uint64_t id)
 }
 
 void
-journal_forget(struct journal *journal, uint64_t id)
+journal_forget(struct journal *journal, uint64_t id, bool spoiled)
 {
 	lock(journal);
 	must(forget(journal, id));
-	unlock(journal);
-}
-
-void
-journal_spoil(struct journal *journal, uint64_t id)
-{
-	lock(journal);
-	must(forget(journal, id));
-	journal->spoiled = true;
+	journal->spoiled = journal->spoiled || spoiled;
 	unlock(journal);
 }
 
@@ -346,22 +331,15 @@ journal_name(const struct journal *journal)
 }
 
 unsigned
-journal_open_entries(const struct journal *journal)
-{
-	lock(journal);
-	unsigned count = journal->n_open;
-	unlock(journal);
-	return count;
-}
-
-unsigned
-journal_own_entries(const struct journal *journal, const struct origin *ours)
+journal_open_entries(const struct journal *journal, const struct origin *ours)
 {
 	unsigned count = 0;
 	lock(journal);
-	for (unsigned i = 0; i < journal->n_open; i++)
+	for (unsigned i = 0; ours != NULL && i < journal->n_open; i++)
 		count += origin_is_ours(
 		    &journal->entries[i].about.origin, ours);
+	if (ours == NULL)
+		count = journal->n_open;
 	unlock(journal);
 	return count;
 }
@@ -469,11 +447,10 @@ journal_write(struct journal *journal, const struct journal_entry *entry,
 {
 	uint8_t fixed[JOURNAL_FIXED_BYTES];
 	struct span payload[JOURNAL_PARTS];
-	journal_entry_put(entry, fixed, payload);
+	char letter = journal_entry_put(entry, fixed, payload);
 	off_t at = journal->end;
 	uint64_t id = journal->next_id;
-	if (!append_record(journal, journal_entry_letter(entry->kind), id,
-		payload, JOURNAL_PARTS))
+	if (!append_record(journal, letter, id, payload, JOURNAL_PARTS))
 		return false;
 	lock(journal);
 	note_written(journal, id, at, entry);
@@ -515,30 +492,6 @@ journal_mark(struct journal *journal, uint64_t id)
 
 /* --- a file that was there --- */
 
-/* Takes in the entry of that head: 0, or an errno. */
-static int
-load_entry(struct journal *journal, off_t at, const struct journal_head *head,
-    struct body *bytes, struct journal_damage *damage)
-{
-	struct journal_entry entry;
-	int error =
-	    journal_entry_read(journal->file, at, head, bytes, &entry);
-	if (error == E_NO_MEMORY)
-		return ENOMEM;
-	if (error > 0)
-		return error;
-	/* Its payload, and so its key, or its id is not what was written. */
-	if (error == E_MALFORMED || head->id < journal->next_id) {
-		damage->entries++;
-		return 0;
-	}
-	note_written(journal, head->id, at, &entry);
-	journal->n_open += journal->n_written;
-	journal->n_written = 0;
-	journal->next_id = head->id + 1;
-	return 0;
-}
-
 /*
  * Takes in the record there, and moves *at behind it: 0; E_MALFORMED where
  * there is none; or an errno.  bytes is scratch memory.
@@ -547,35 +500,36 @@ static int
 load_record(struct journal *journal, off_t *at, off_t size, struct body *bytes,
     struct journal_damage *damage)
 {
-	off_t head_bytes = (off_t)journal_entry_head_bytes(journal->format);
 	struct journal_head head;
+	struct journal_entry entry;
 	int error = journal_entry_read_head(
 	    journal->format, journal->file, *at, &head);
-	if (error == 0 && head.payload_bytes > size - *at - head_bytes)
-		error = E_MALFORMED;
-	if (error == 0 && head.kind == JOURNAL_FINISHED)
+	if (error != 0)
+		return error;
+	off_t end = *at + (off_t)journal_entry_head_bytes(journal->format) +
+	    (off_t)head.payload_bytes;
+	if (end > size)
+		return E_MALFORMED;
+	if (head.kind == JOURNAL_FINISHED) {
 		forget(journal, head.id);
-	else if (error == 0)
-		error = load_entry(journal, *at, &head, bytes, damage);
-	if (error == 0)
-		*at += head_bytes + (off_t)head.payload_bytes;
-	return error;
-}
-
-/* Moves *at from a damaged head to the next whole one; or to the end. */
-static int
-skip_damage(const struct journal *journal, off_t *at, off_t size,
-    struct journal_damage *damage)
-{
-	off_t next = size;
-	int error = E_MALFORMED;
-	if (journal->format != JOURNAL_1)
-		error = journal_entry_find_head(
-		    journal->file, *at + 1, size, &next);
+		*at = end;
+		return 0;
+	}
+	error = journal_entry_read(journal->file, *at, &head, bytes, &entry);
+	if (error == E_NO_MEMORY)
+		return ENOMEM;
 	if (error > 0)
 		return error;
-	damage->lost_bytes += (uint64_t)(next - *at);
-	*at = next;
+	if (error == E_MALFORMED || head.id < journal->next_id) {
+		/* Its payload, with its key, or its id is not as written. */
+		damage->entries++;
+	} else {
+		note_written(journal, head.id, *at, &entry);
+		journal->n_open += journal->n_written;
+		journal->n_written = 0;
+		journal->next_id = head.id + 1;
+	}
+	*at = end;
 	return 0;
 }
 
@@ -593,9 +547,18 @@ journal_load(struct journal *journal, struct journal_damage *ret_damage)
 	while (error == 0 && at < st.st_size) {
 		error = load_record(
 		    journal, &at, st.st_size, &bytes, ret_damage);
-		if (error == E_MALFORMED)
-			error = skip_damage(
-			    journal, &at, st.st_size, ret_damage);
+		if (error != E_MALFORMED)
+			continue;
+		/* From a damaged head on to the next whole one, or the end. */
+		off_t next = st.st_size;
+		if (journal->format != JOURNAL_1)
+			error = journal_entry_find_head(
+			    journal->file, at + 1, st.st_size, &next);
+		if (error > 0)
+			break;
+		error = 0;
+		ret_damage->lost_bytes += (uint64_t)(next - at);
+		at = next;
 	}
 	body_clear(&bytes);
 	journal->end = journal->synced = at;
@@ -644,9 +607,12 @@ journal_format_of(const char *name, enum journal_format *ret_format)
 struct journal *
 journal_new(int folder, int file, const char *name)
 {
+	int own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return NULL;
 	struct journal *journal = mem_zero(sizeof *journal);
 	must(journal_format_of(name, &journal->format));
-	journal->folder = folder;
+	journal->folder = own;
 	journal->file = file;
 	journal->name = mem_text(name);
 	journal->torn = true;
@@ -676,9 +642,10 @@ journal_close(struct journal **journal)
 	if (j == NULL)
 		return;
 	/* While it is locked, so that nobody can have adopted it. */
-	if (journal_open_entries(j) == 0 && j->spoiled)
+	bool empty = journal_open_entries(j, NULL) == 0;
+	if (empty && j->spoiled)
 		free(journal_set_aside(j->folder, j->name));
-	else if (journal_open_entries(j) == 0)
+	else if (empty)
 		unlinkat(j->folder, j->name, 0);
 	journal_give_up(journal);
 }

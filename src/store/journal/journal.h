@@ -73,20 +73,18 @@ void journal_mark(struct journal *journal, uint64_t id);
 
 /* --- any thread --- */
 
-/* Redis has taken or fenced this open entry; it is to be marked next. */
-void journal_forget(struct journal *journal, uint64_t id);
 /*
- * The same for one that cannot be read back.  From now on the file is evidence:
- * it is never emptied, and set aside instead of removed.
+ * Redis has taken or fenced this open entry; it is to be marked next.  spoiled:
+ * it cannot be read back, and from now on the file is evidence, which is never
+ * emptied, and set aside instead of removed.
  */
-void journal_spoil(struct journal *journal, uint64_t id);
+void journal_forget(struct journal *journal, uint64_t id, bool spoiled);
 
 /* The name of its file in the folder; lives as long as the journal. */
 const char *journal_name(const struct journal *journal);
 
-/* How many entries are open; and how many of them are for our store. */
-unsigned journal_open_entries(const struct journal *journal);
-unsigned journal_own_entries(
+/* How many entries are open for our store (NULL: for any). */
+unsigned journal_open_entries(
     const struct journal *journal, const struct origin *ours);
 
 /*
@@ -128,7 +126,10 @@ MUST_USE int journal_read(const struct journal *journal, uint64_t id,
 /* The format by the name's ending; false: it is no journal. */
 bool journal_format_of(const char *name, enum journal_format *ret_format);
 
-/* The journal of an open, locked file; owns both descriptors from now on. */
+/*
+ * The journal of an open, locked file, which it owns from now on; of the folder
+ * it has a descriptor of its own.  NULL with errno: there is none left.
+ */
 struct journal *journal_new(int folder, int file, const char *name);
 
 /* What was wrong with a file. */

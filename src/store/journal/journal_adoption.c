@@ -17,7 +17,6 @@ struct found {
 	struct list link;
 	struct journal_found file;
 	char *name;
-	char *aside;
 };
 
 struct journal_adoption {
@@ -48,19 +47,14 @@ on_found(void *arg, const struct journal_found *file)
 	struct journal_adoption *adoption = arg;
 	if (file->suspect != NULL) {
 		/* Until our id is known, none of these may be executed. */
-		for (uint64_t id = 0;
-			journal_next(file->suspect, NULL, id, &id);) {
-			struct journal_about about =
-			    journal_about(file->suspect, id);
-			journal_waiting_suspect(
-			    adoption->waiting, &about, adoption->search);
-		}
+		journal_waiting_add_all(
+		    adoption->waiting, file->suspect, adoption->search);
 		return;
 	}
 	struct found *found = mem_zero(sizeof *found);
 	found->file = *file;
 	found->file.name = found->name = mem_text(file->name);
-	found->file.aside = found->aside = mem_text(file->aside);
+	found->file.aside = mem_text(file->aside);
 	list_add_last(&adoption->found, &found->link);
 }
 
@@ -79,32 +73,27 @@ search(void *arg)
 /* --- on the loop's thread --- */
 
 static void
-log_adopted(const struct journal_adoption *adoption,
-    const struct journal_found *file)
-{
-	struct logline line = log_begin(EV_journal_adopted);
-	log_str(&line, "file", file->name);
-	if (file->journal != NULL)
-		log_int(&line, "entries",
-		    journal_own_entries(file->journal, &adoption->ours));
-	log_int(&line, "damaged", file->damaged);
-	log_int(&line, "cut_bytes", (int64_t)file->lost_bytes);
-	if (file->aside != NULL)
-		log_str(&line, "aside", file->aside);
-	if (file->error != 0)
-		log_str(&line, "error", strerror(file->error));
-	log_end(&line);
-}
-
-static void
 report(struct journal_adoption *adoption, const struct journal_found *file)
 {
 	/* A file that had nothing left to deliver is gone, and no news. */
 	bool whole = file->damaged == 0 && file->lost_bytes == 0 &&
 	    file->error == 0;
 	if (file->aside != NULL ||
-	    (file->foreign == 0 && (file->journal != NULL || !whole)))
-		log_adopted(adoption, file);
+	    (file->foreign == 0 && (file->journal != NULL || !whole))) {
+		struct logline line = log_begin(EV_journal_adopted);
+		log_str(&line, "file", file->name);
+		if (file->journal != NULL)
+			log_int(&line, "entries",
+			    journal_open_entries(
+				file->journal, &adoption->ours));
+		log_int(&line, "damaged", file->damaged);
+		log_int(&line, "cut_bytes", (int64_t)file->lost_bytes);
+		if (file->aside != NULL)
+			log_str(&line, "aside", file->aside);
+		if (file->error != 0)
+			log_str(&line, "error", strerror(file->error));
+		log_end(&line);
+	}
 	if (file->foreign > 0 && adoption->settled) {
 		struct logline line = log_begin(EV_journal_foreign);
 		log_str(&line, "file", file->name);
@@ -125,7 +114,7 @@ on_searched(void *arg)
 		list_remove(&found->link);
 		report(adoption, &found->file);
 		free(found->name);
-		free(found->aside);
+		free(found->file.aside);
 		free(found);
 	}
 	journal_waiting_acquit(adoption->waiting, adoption->search);

@@ -49,8 +49,9 @@ struct fixed {
 } __attribute__((packed));
 
 enum { FIXED_1_BYTES = offsetof(struct fixed, fingerprint) };
-_Static_assert(FIXED_1_BYTES == 60 && sizeof(struct fixed) ==
-	JOURNAL_FIXED_BYTES, "another format than that of written files");
+_Static_assert(sizeof(struct head_start) == 20 && FIXED_1_BYTES == 60 &&
+	sizeof(struct fixed) == JOURNAL_FIXED_BYTES,
+    "another format than that of written files");
 
 static const char *const magics[] = {
     [JOURNAL_1] = "oj1\n",
@@ -59,12 +60,6 @@ static const char *const magics[] = {
 
 /* In the order of enum journal_kind. */
 static const char letters[] = {'C', 'R', 'U'};
-
-char
-journal_entry_letter(enum journal_kind kind)
-{
-	return letters[kind];
-}
 
 struct journal_about
 journal_entry_about(const struct journal_entry *entry)
@@ -118,8 +113,9 @@ checksum(const struct span *parts, unsigned n_parts,
 }
 
 struct journal_head
-journal_entry_head(enum journal_format format, char letter, uint64_t id,
-    const struct span *payload, unsigned n_payload)
+journal_entry_put_head(enum journal_format format, char letter, uint64_t id,
+    const struct span *payload, unsigned n_payload,
+    uint8_t ret_bytes[JOURNAL_HEAD_BYTES])
 {
 	struct journal_head head = {.format = format, .kind = letter, .id = id};
 	size_t len = 0;
@@ -130,29 +126,23 @@ journal_entry_head(enum journal_format format, char letter, uint64_t id,
 	if (INVARIANT(journal_masked))
 		random_bytes(head.mask, sizeof head.mask);
 	checksum(payload, n_payload, head.sum);
-	return head;
-}
 
-void
-journal_entry_put_head(
-    const struct journal_head *head, uint8_t ret_bytes[JOURNAL_HEAD_BYTES])
-{
-	const struct head_start start = {.kind = head->kind,
-	    .payload_bytes = htole32(head->payload_bytes),
-	    .id = htole64(head->id)};
+	struct head_start start = {.kind = letter,
+	    .payload_bytes = htole32(head.payload_bytes),
+	    .id = htole64(id)};
+	memcpy(start.magic, magics[format], MAGIC_BYTES);
 	uint8_t *at = ret_bytes + sizeof start;
-	memset(ret_bytes, 0, JOURNAL_HEAD_BYTES);
 	memcpy(ret_bytes, &start, sizeof start);
-	memcpy(ret_bytes, magics[head->format], MAGIC_BYTES);
-	memcpy(at, head->mask, mask_bytes(head->format));
-	at += mask_bytes(head->format);
-	memcpy(at, head->sum, JOURNAL_SUM_BYTES);
+	memcpy(at, head.mask, mask_bytes(format));
+	at += mask_bytes(format);
+	memcpy(at, head.sum, JOURNAL_SUM_BYTES);
 	at += JOURNAL_SUM_BYTES;
 	struct span summed = span_of(ret_bytes, (size_t)(at - ret_bytes));
 	checksum(&summed, 1, at);
+	return head;
 }
 
-void
+char
 journal_entry_put(const struct journal_entry *entry,
     uint8_t ret_fixed[JOURNAL_FIXED_BYTES],
     struct span ret_parts[JOURNAL_PARTS])
@@ -184,6 +174,7 @@ journal_entry_put(const struct journal_entry *entry,
 	ret_parts[3] = entry->version;
 	ret_parts[4] = entry->shown;
 	ret_parts[5] = entry->answer;
+	return letters[entry->kind];
 }
 
 /* --- reading --- */

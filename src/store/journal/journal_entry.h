@@ -109,23 +109,20 @@ struct journal_head {
 
 /* The bytes of a head, JOURNAL_HEAD_BYTES at most. */
 size_t journal_entry_head_bytes(enum journal_format format);
-/* The letter of a kind. */
-char journal_entry_letter(enum journal_kind kind);
 
 /*
- * Makes the head of a record whose payload is these parts, one after another;
- * up to UINT32_MAX bytes.
+ * Makes the head of a record whose payload is these parts, one after another,
+ * up to UINT32_MAX bytes; and writes its bytes.
  */
-struct journal_head journal_entry_head(enum journal_format format,
-    char letter, uint64_t id, const struct span *payload, unsigned n_payload);
-/* Writes its bytes. */
-void journal_entry_put_head(const struct journal_head *head,
+struct journal_head journal_entry_put_head(enum journal_format format,
+    char letter, uint64_t id, const struct span *payload, unsigned n_payload,
     uint8_t ret_bytes[JOURNAL_HEAD_BYTES]);
 /*
  * Writes the payload up to its provenance, in the format JOURNAL_2; *ret_parts
  * are those bytes, and the parts of the payload behind them, in their order.
+ * Returns the letter of its kind.
  */
-void journal_entry_put(const struct journal_entry *entry,
+char journal_entry_put(const struct journal_entry *entry,
     uint8_t ret_fixed[JOURNAL_FIXED_BYTES],
     struct span ret_parts[JOURNAL_PARTS]);
 /*

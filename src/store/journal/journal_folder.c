@@ -79,9 +79,27 @@ lock_file(int folder, const char *name, int file)
 	return same;
 }
 
+/* The next journal, or damaged file, of the folder; NULL with errno, or 0. */
+static const char *
+next_file(DIR *names, bool *ret_aside)
+{
+	for (;;) {
+		enum journal_format format;
+		errno = 0;
+		const struct dirent *entry = readdir(names);
+		if (entry == NULL)
+			return NULL;
+		bool whole = journal_format_of(entry->d_name, &format);
+		*ret_aside =
+		    !whole && strstr(entry->d_name, JOURNAL_ASIDE) != NULL;
+		if (whole || *ret_aside)
+			return entry->d_name;
+	}
+}
+
 /* --- a new file --- */
 
-/* A new, empty journal; takes the folder's descriptor.  NULL with errno. */
+/* A new, empty journal; NULL with errno. */
 static struct journal *
 make_journal(int folder, unsigned worker)
 {
@@ -98,15 +116,13 @@ make_journal(int folder, unsigned worker)
 		if (file >= 0 && lock_file(folder, name, file) &&
 		    sync_folder(folder))
 			journal = journal_new(folder, file, name);
-		else
+		if (journal == NULL)
 			close_quietly(file);
 		int error = errno;
 		free(name);
 		errno = error;
 		/* Somebody who adopts may have locked it before us. */
 	} while (journal == NULL && errno == EWOULDBLOCK);
-	if (journal == NULL)
-		close_quietly(folder);
 	return journal;
 }
 
@@ -123,6 +139,7 @@ journal_folder_open(const char *state_dir, unsigned worker,
 	else
 		*ret_message = mem_printf("no file can be created in "
 			"%s/journal: %s", state_dir, strerror(errno));
+	close(folder);
 	return journal != NULL;
 }
 
@@ -169,12 +186,12 @@ remember(struct journal_folder *folder, const char *name,
 
 /* True where it was examined, and has only entries of other stores. */
 static bool
-is_known(const struct journal_folder *folder, int fd, const char *name)
+is_known(const struct journal_folder *folder, const char *name)
 {
 	struct stat st;
 	struct journal_left *left = find_left(folder, name);
 	if (left == NULL || left->foreign == 0 || left->error != 0 ||
-	    fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    st.st_ino != left->st.st_ino || st.st_size != left->st.st_size ||
 	    st.st_mtim.tv_sec != left->st.st_mtim.tv_sec ||
 	    st.st_mtim.tv_nsec != left->st.st_mtim.tv_nsec)
@@ -212,56 +229,30 @@ journal_folder_end(struct journal_folder *folder)
 
 /* --- files of others --- */
 
-/* The journal of a file that is nobody's, or NULL with errno. */
-static struct journal *
-take_journal(int folder, const char *name)
-{
-	int own = -1;
-	int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (file >= 0 && lock_file(folder, name, file))
-		own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	if (own >= 0)
-		return journal_new(own, file, name);
-	close_quietly(file);
-	return NULL;
-}
-
-/* Copies the open entries into an empty journal: 0, or an errno. */
+/* Copies what is open in a damaged journal into a new one: 0, or an errno. */
 static int
-copy_entries(const struct journal *from, struct journal *to)
+save_entries(int folder, const struct journal *damaged,
+    struct journal **ret_saved)
 {
 	struct journal_entry entry;
 	struct body bytes;
 	uint64_t id = 0, new_id;
 	int error = 0;
+	struct journal *saved = make_journal(folder, 0);
+	if (saved == NULL)
+		return errno;
 	body_init(&bytes, NULL);
-	while (error == 0 && journal_next(from, NULL, id, &id)) {
+	while (error == 0 && journal_next(damaged, NULL, id, &id)) {
 		errno = EIO;
-		if (journal_read(from, id, &bytes, &entry) != 0 ||
-		    !journal_write(to, &entry, &new_id))
+		if (journal_read(damaged, id, &bytes, &entry) != 0 ||
+		    !journal_write(saved, &entry, &new_id))
 			error = errno;
 	}
 	body_clear(&bytes);
-	if (error == 0 && !journal_commit(to))
+	if (error == 0 && !journal_commit(saved))
 		error = errno;
+	*ret_saved = saved;
 	return error;
-}
-
-/* A new journal with what is open in the damaged one; NULL with errno. */
-static struct journal *
-save_entries(int folder, const struct journal *damaged)
-{
-	int own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	struct journal *saved = own >= 0 ? make_journal(own, 0) : NULL;
-	if (saved == NULL)
-		return NULL;
-	int error = copy_entries(damaged, saved);
-	if (error == 0)
-		return saved;
-	unlinkat(folder, journal_name(saved), 0);
-	journal_give_up(&saved);
-	errno = error;
-	return NULL;
 }
 
 /*
@@ -272,13 +263,13 @@ static int
 replace_damaged(int folder, struct journal **journal, char **ret_aside)
 {
 	struct journal *saved = NULL;
-	if (journal_open_entries(*journal) > 0) {
-		saved = save_entries(folder, *journal);
-		if (saved == NULL)
-			return errno;
+	int error = 0;
+	if (journal_open_entries(*journal, NULL) > 0)
+		error = save_entries(folder, *journal, &saved);
+	if (error == 0) {
+		*ret_aside = journal_set_aside(folder, journal_name(*journal));
+		error = *ret_aside != NULL ? 0 : errno;
 	}
-	*ret_aside = journal_set_aside(folder, journal_name(*journal));
-	int error = *ret_aside != NULL ? 0 : errno;
 	if (error == 0) {
 		sync_folder(folder);
 		journal_give_up(journal);
@@ -290,91 +281,68 @@ replace_damaged(int folder, struct journal **journal, char **ret_aside)
 	return error;
 }
 
-struct adoption {
-	struct journal_folder *folder;
-	int fd;
-	const struct origin *ours;
-	bool settled;
-	void (*each)(void *arg, const struct journal_found *found);
-	void *arg;
-};
-
 /* Finds out what is in it, and to whom it belongs. */
 static void
-examine(const struct adoption *a, struct journal *journal,
-    struct journal_found *found, char **ret_aside)
+examine(const struct journal_folder *folder, struct journal *journal,
+    struct journal_found *found)
 {
 	struct journal_damage damage = {0};
 	found->error = journal_load(journal, &damage);
 	if (found->error == 0 &&
 	    (damage.entries > 0 || damage.lost_bytes > 0)) {
-		found->error = replace_damaged(a->fd, &journal, ret_aside);
+		found->error =
+		    replace_damaged(folder->fd, &journal, &found->aside);
 		found->damaged = damage.entries;
 		found->lost_bytes = damage.lost_bytes;
-		found->aside = *ret_aside;
 	}
 	if (found->error != 0) {
 		journal_give_up(&journal);
 		return;
 	}
-	if (journal == NULL || journal_own_entries(journal, a->ours) > 0) {
+	if (journal == NULL ||
+	    journal_open_entries(journal, &folder->ours) > 0) {
 		found->journal = journal;
 		return;
 	}
-	if (!a->settled)
-		a->each(a->arg,
+	if (!folder->settled)
+		folder->each(folder->arg,
 		    &(struct journal_found){
 			.name = found->name, .suspect = journal});
-	found->foreign = journal_open_entries(journal);
+	found->foreign = journal_open_entries(journal, NULL);
 	journal_close(&journal);
 }
 
-/* Reports a file, unless it stays as it was when it was reported before. */
+/*
+ * Adopts a file that is nobody's, and reports it, unless it stays as it was
+ * when it was reported before.
+ */
 static void
-report(const struct adoption *a, const char *name, struct journal_found *found)
-{
-	struct stat st = {0};
-	bool stays = found->error != 0 || found->foreign > 0;
-	fstatat(a->fd, name, &st, AT_SYMLINK_NOFOLLOW);
-	if (stays && found->error == 0 && found->aside == NULL && !a->settled)
-		return;
-	if (!stays || remember(a->folder, name, &st, found))
-		a->each(a->arg, found);
-}
-
-static void
-adopt_file(const struct adoption *a, const char *name)
+adopt_file(struct journal_folder *folder, const char *name)
 {
 	struct journal_found found = {.name = name};
-	char *aside = NULL;
-	if (is_known(a->folder, a->fd, name))
+	struct journal *journal = NULL;
+	struct stat st = {0};
+	if (is_known(folder, name))
 		return;
-	struct journal *journal = take_journal(a->fd, name);
-	if (journal == NULL && (errno == EWOULDBLOCK || errno == ENOENT))
-		return;
-	if (journal != NULL)
-		examine(a, journal, &found, &aside);
-	else
+	int file = openat(folder->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (file >= 0 && lock_file(folder->fd, name, file))
+		journal = journal_new(folder->fd, file, name);
+	if (journal != NULL) {
+		examine(folder, journal, &found);
+	} else {
 		found.error = errno;
-	report(a, name, &found);
-	free(aside);
-}
-
-/* Calls adopt_file for each journal; false with errno. */
-static bool
-adopt_all(const struct adoption *a, DIR *names)
-{
-	for (;;) {
-		enum journal_format format;
-		errno = 0;
-		const struct dirent *entry = readdir(names);
-		if (entry == NULL)
-			return errno == 0;
-		if (journal_format_of(entry->d_name, &format))
-			adopt_file(a, entry->d_name);
-		else if (strstr(entry->d_name, JOURNAL_ASIDE) != NULL)
-			a->folder->aside++;
+		if (file >= 0)
+			close(file);
+		if (found.error == EWOULDBLOCK || found.error == ENOENT)
+			return;
 	}
+	fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW);
+	bool stays = found.error != 0 || found.foreign > 0;
+	bool may_be_ours = found.foreign > 0 && found.aside == NULL &&
+	    !folder->settled;
+	if (!may_be_ours && (!stays || remember(folder, name, &st, &found)))
+		folder->each(folder->arg, &found);
+	free(found.aside);
 }
 
 bool
@@ -383,19 +351,27 @@ journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
     void (*each)(void *arg, const struct journal_found *found), void *arg,
     char **ret_message)
 {
-	int fd;
-	if (!open_folder(state_dir, &fd, ret_message))
+	const char *name;
+	bool aside;
+	if (!open_folder(state_dir, &folder->fd, ret_message))
 		return false;
-	DIR *names = fdopendir(fd);
+	DIR *names = fdopendir(folder->fd);
 	must(names != NULL);
 	/* What was another store's may be ours by now. */
 	if (memcmp(&folder->ours, ours, sizeof *ours) != 0)
 		journal_folder_end(folder);
 	folder->ours = *ours;
+	folder->settled = settled;
+	folder->each = each;
+	folder->arg = arg;
 	folder->aside = 0;
-	const struct adoption adoption = {
-	    folder, fd, ours, settled, each, arg};
-	bool ok = adopt_all(&adoption, names);
+	while ((name = next_file(names, &aside)) != NULL) {
+		if (aside)
+			folder->aside++;
+		else
+			adopt_file(folder, name);
+	}
+	bool ok = errno == 0;
 	if (!ok)
 		*ret_message = mem_printf("the folder %s/journal cannot be "
 			"read: %s", state_dir, strerror(errno));
@@ -423,16 +399,15 @@ survey_file(int folder, const char *name, const struct origin *ours,
 	int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (file < 0)
 		return errno == ENOENT; /* its entries were just delivered */
-	int own = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-	if (own < 0) {
+	struct journal *journal = journal_new(folder, file, name);
+	if (journal == NULL) {
 		close_quietly(file);
 		return false;
 	}
-	struct journal *journal = journal_new(own, file, name);
 	int error = journal_load(journal, &damage);
-	unsigned ours_here = journal_own_entries(journal, ours);
+	unsigned ours_here = journal_open_entries(journal, ours);
 	count(ours_here, name, &survey->entries, &survey->file);
-	count(journal_open_entries(journal) - ours_here, name,
+	count(journal_open_entries(journal, NULL) - ours_here, name,
 	    &survey->foreign, &survey->foreign_file);
 	journal_give_up(&journal);
 	errno = error;
@@ -449,22 +424,17 @@ journal_folder_survey(const char *state_dir, const struct origin *ours,
 	*ret_survey = (struct journal_survey){0};
 	if (folder == NULL)
 		return errno == ENOENT;
-	bool ok = true;
-	while (ok) {
-		enum journal_format format;
-		errno = 0;
-		const struct dirent *entry = readdir(folder);
-		if (entry == NULL) {
-			ok = errno == 0;
-			break;
-		}
-		if (journal_format_of(entry->d_name, &format))
-			ok = survey_file(dirfd(folder), entry->d_name, ours,
-			    ret_survey);
-		else if (strstr(entry->d_name, JOURNAL_ASIDE) != NULL)
-			count(1, entry->d_name, &ret_survey->aside,
+	const char *name;
+	bool aside, ok = true;
+	while (ok && (name = next_file(folder, &aside)) != NULL) {
+		if (aside)
+			count(1, name, &ret_survey->aside,
 			    &ret_survey->aside_file);
+		else
+			ok = survey_file(
+			    dirfd(folder), name, ours, ret_survey);
 	}
+	ok = ok && errno == 0;
 	int error = errno;
 	closedir(folder);
 	errno = error;

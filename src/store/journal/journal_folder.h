@@ -30,7 +30,7 @@ struct journal_found {
 	unsigned foreign; /* it stays, with so many entries of other stores */
 	unsigned damaged; /* entries that are not what was written */
 	uint64_t lost_bytes; /* a torn tail, and what has a damaged head */
-	const char *aside;   /* what the damaged file is called now; or NULL */
+	char *aside; /* what the damaged file is called now; or NULL */
 	/*
 	 * Not NULL: nothing else is set.  Our store's id is not known yet, and
 	 * the file stays, whose entries may be for it; they can be asked for
@@ -53,6 +53,11 @@ struct journal_folder {
 	struct origin ours;        /* as of the last search */
 	uint64_t foreign;          /* entries of other stores */
 	unsigned aside;            /* damaged files (journal_set_aside) */
+	/* As of journal_folder_adopt, while that runs: */
+	int fd;
+	bool settled;
+	void (*each)(void *arg, const struct journal_found *found);
+	void *arg;
 };
 
 /*

@@ -117,12 +117,12 @@ journal_waiting_drop(
 }
 
 void
-journal_waiting_add_all(
-    struct journal_waiting *waiting, const struct journal *journal)
+journal_waiting_add_all(struct journal_waiting *waiting,
+    const struct journal *journal, uint64_t search)
 {
 	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
 		struct journal_about about = journal_about(journal, id);
-		journal_waiting_add(waiting, &about);
+		journal_waiting_suspect(waiting, &about, search);
 	}
 }
 

@@ -26,19 +26,20 @@ void journal_waiting_add(
 void journal_waiting_drop(
     struct journal_waiting *waiting, const struct journal_about *about);
 
-/* Adds or drops all outcomes that are open in a journal. */
-void journal_waiting_add_all(
-    struct journal_waiting *waiting, const struct journal *journal);
-void journal_waiting_drop_all(
-    struct journal_waiting *waiting, const struct journal *journal);
-
 /*
- * An outcome in a dead process' file that may be for our store, whose id is not
- * known yet; search is the number, from 1, of the search of the folder that
- * found it.
+ * Adds an outcome in a dead process' file that may be for our store, whose id
+ * is not known yet; search is the number, from 1, of the search of the folder
+ * that found it.  0: it is known to wait.
  */
 void journal_waiting_suspect(struct journal_waiting *waiting,
     const struct journal_about *about, uint64_t search);
+
+/* Adds, with that search, or drops all outcomes that are open in a journal. */
+void journal_waiting_add_all(struct journal_waiting *waiting,
+    const struct journal *journal, uint64_t search);
+void journal_waiting_drop_all(
+    struct journal_waiting *waiting, const struct journal *journal);
+
 /* Forgets what earlier searches than that have found. */
 void journal_waiting_acquit(struct journal_waiting *waiting, uint64_t search);
 

@@ -8,7 +8,11 @@
 #include "base/mem.h"
 #include "store/journal/journal_writer.h"
 
-enum item_kind { ITEM_MARK, ITEM_CLOSE, ITEM_APPEND, ITEM_TRY };
+/*
+ * In the order in which a batch does them: entries come last, so that one sync
+ * is for them alone.
+ */
+enum item_kind { ITEM_MARK, ITEM_CLOSE, ITEM_TRY, ITEM_APPEND };
 
 /* Something to be done to a file. */
 struct journal_item {
@@ -35,40 +39,30 @@ run_item(struct journal_item *item)
 	case ITEM_CLOSE:
 		journal_close(&item->journal);
 		break;
+	case ITEM_TRY:
+		item->failed = !journal_try(item->journal);
+		break;
 	case ITEM_APPEND:
 		item->failed =
 		    !journal_write(item->journal, &item->entry, &id);
 		break;
-	case ITEM_TRY:
-		item->failed = !journal_try(item->journal);
-		break;
 	}
 }
 
-/* True: there was one of that kind. */
-static bool
-run_all(struct journal_writer *writer, enum item_kind kind)
-{
-	bool any = false;
-	struct journal_item *item;
-	LIST_EACH(item, &writer->batch, link)
-		if (item->kind == kind) {
-			run_item(item);
-			any = true;
-		}
-	return any;
-}
-
-/* Entries come last, so that one sync is for them alone. */
 static void
 run_batch(void *arg)
 {
 	struct journal_writer *writer = arg;
 	struct journal_item *item;
-	run_all(writer, ITEM_MARK);
-	run_all(writer, ITEM_CLOSE);
-	run_all(writer, ITEM_TRY);
-	if (!run_all(writer, ITEM_APPEND) || journal_commit(writer->journal))
+	bool appended = false;
+	for (int kind = ITEM_MARK; kind <= ITEM_APPEND; kind++)
+		LIST_EACH(item, &writer->batch, link) {
+			if ((int)item->kind != kind)
+				continue;
+			run_item(item);
+			appended = appended || kind == ITEM_APPEND;
+		}
+	if (!appended || journal_commit(writer->journal))
 		return;
 	LIST_EACH(item, &writer->batch, link)
 		item->failed = item->failed || item->kind == ITEM_APPEND;
@@ -168,18 +162,10 @@ journal_writer_append(struct journal_writer *writer, struct journal_op *op,
 }
 
 void
-journal_writer_finish(
-    struct journal_writer *writer, struct journal *journal, uint64_t id)
+journal_writer_finish(struct journal_writer *writer, struct journal *journal,
+    uint64_t id, bool spoiled)
 {
-	journal_forget(journal, id);
-	add_item(writer, ITEM_MARK, journal, 0)->id = id;
-}
-
-void
-journal_writer_spoil(
-    struct journal_writer *writer, struct journal *journal, uint64_t id)
-{
-	journal_spoil(journal, id);
+	journal_forget(journal, id, spoiled);
 	add_item(writer, ITEM_MARK, journal, 0)->id = id;
 }
 

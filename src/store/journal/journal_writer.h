@@ -55,12 +55,12 @@ bool journal_writer_is_writable(struct journal_writer *writer, int64_t now_us);
 /* Starts to write an entry, which is copied. */
 void journal_writer_append(struct journal_writer *writer,
     struct journal_op *op, const struct journal_entry *entry);
-/* This open entry of any journal is forgotten at once, and marked later. */
-void journal_writer_finish(
-    struct journal_writer *writer, struct journal *journal, uint64_t id);
-/* As journal_writer_finish, of one that cannot be read back (journal_spoil). */
-void journal_writer_spoil(
-    struct journal_writer *writer, struct journal *journal, uint64_t id);
+/*
+ * This open entry of any journal is forgotten at once (journal_forget), and
+ * marked later.
+ */
+void journal_writer_finish(struct journal_writer *writer,
+    struct journal *journal, uint64_t id, bool spoiled);
 /* Closes a journal later, and nulls the caller's pointer. */
 void journal_writer_close(
     struct journal_writer *writer, struct journal **journal);

@@ -86,7 +86,7 @@ on_found(void *arg, const struct journal_found *found)
 		snprintf(test->aside, sizeof test->aside, "%s", found->aside);
 	if (found->journal != NULL) {
 		assert_true(
-		    journal_own_entries(found->journal, &test->ours) > 0);
+		    journal_open_entries(found->journal, &test->ours) > 0);
 		assert_true(test->n_journals < MOST);
 		test->journals[test->n_journals++] = found->journal;
 	}
@@ -156,7 +156,7 @@ journal_append(struct journal *journal, const struct journal_entry *entry,
 static inline void
 journal_finish(struct journal *journal, uint64_t id)
 {
-	journal_forget(journal, id);
+	journal_forget(journal, id, false);
 	journal_mark(journal, id);
 }
 

@@ -99,7 +99,7 @@ every_kind_comes_back_as_it_was(void **state)
 		struct body bytes;
 		uint64_t id = 0;
 		body_init(&bytes, NULL);
-		assert_int_equal(journal_open_entries(journal), N);
+		assert_int_equal(journal_open_entries(journal, NULL), N);
 		for (unsigned i = 0; i < N; i++) {
 			assert_true(journal_next(journal, NULL, id, &id));
 			struct journal_about about =
@@ -193,9 +193,8 @@ forge(char *ret_bytes)
 	entry.version = entry.shown = SPAN("");
 	struct span parts[JOURNAL_PARTS];
 	journal_entry_put(&entry, fixed, parts);
-	struct journal_head head =
-	    journal_entry_head(JOURNAL_2, 'C', 1000, parts, 1);
-	journal_entry_put_head(&head, head_bytes);
+	struct journal_head head = journal_entry_put_head(
+	    JOURNAL_2, 'C', 1000, parts, 1, head_bytes);
 	journal_entry_mask(&head, 0, (char *)fixed, sizeof fixed);
 	memcpy(ret_bytes, head_bytes, sizeof head_bytes);
 	memcpy(ret_bytes + sizeof head_bytes, fixed, sizeof fixed);
@@ -222,7 +221,7 @@ what_an_upstream_made_up_is_no_entry_behind_damage(void **state)
 	/* As it is, the forged record would be found where it stands alone. */
 	leave_file(test, forged, forged_bytes);
 	adopt(test);
-	assert_int_equal(journal_open_entries(test->journals[0]), 1);
+	assert_int_equal(journal_open_entries(test->journals[0], NULL), 1);
 	forget_files(test);
 	bytes[20] ^= 1; /* in the head of the first */
 	leave_file(test, bytes, len);
@@ -269,13 +268,11 @@ put_old(char *to, enum journal_kind kind, uint64_t id, struct span answer)
 	uint8_t head_bytes[JOURNAL_HEAD_BYTES], fixed[JOURNAL_FIXED_BYTES];
 	struct journal_entry entry = entry_of(kind, (uint32_t)id, answer);
 	struct span parts[JOURNAL_PARTS];
-	journal_entry_put(&entry, fixed, parts);
+	char letter = journal_entry_put(&entry, fixed, parts);
 	const struct span payload[] = {
 	    span_of(fixed, 60), entry.provenance, entry.answer};
-	struct journal_head head = journal_entry_head(
-	    JOURNAL_1, journal_entry_letter(kind), id, payload, 3);
 	char *at = to;
-	journal_entry_put_head(&head, head_bytes);
+	journal_entry_put_head(JOURNAL_1, letter, id, payload, 3, head_bytes);
 	memcpy(at, head_bytes, journal_entry_head_bytes(JOURNAL_1));
 	at += journal_entry_head_bytes(JOURNAL_1);
 	for (unsigned i = 0; i < 3; i++) {
@@ -317,7 +314,7 @@ a_file_of_the_version_before_is_read_and_marked(void **state)
 	journal_finish(test->journals[0], 1);
 	adopt(test);
 	assert_int_equal(test->lost_bytes, 0);
-	assert_int_equal(journal_open_entries(test->journals[0]), 1);
+	assert_int_equal(journal_open_entries(test->journals[0], NULL), 1);
 	is_old(test->journals[0], 2, 2, SPAN(""));
 }
 
@@ -336,7 +333,7 @@ behind_damage_of_the_version_before_nothing_is_believed(void **state)
 	leave_file_of(test, '1', bytes, len);
 	adopt(test);
 	assert_int_equal(test->lost_bytes, len - first);
-	assert_int_equal(journal_open_entries(test->journals[0]), 1);
+	assert_int_equal(journal_open_entries(test->journals[0], NULL), 1);
 	is_old(test->journals[0], 1, 1, SPAN("p\none"));
 	aside_has(test, bytes, len);
 }
@@ -436,7 +433,7 @@ what_is_for_another_store_stays_and_is_nobodys(void **state)
 	adopt(&other);
 	assert_int_equal(other.n_journals, 0);
 	journal_finish(test->journals[0], 1);
-	assert_int_equal(journal_own_entries(test->journals[0], &mine), 0);
+	assert_int_equal(journal_open_entries(test->journals[0], &mine), 0);
 	drop_found(test);
 	adopt(&other);
 	assert_int_equal(own_attempts(&other), 4 + 8);
@@ -474,7 +471,7 @@ a_file_in_which_an_entry_cannot_be_read_is_kept(void **state)
 	uint64_t first = append(journal, &entries[0]);
 	uint64_t last = append(journal, &entries[3]);
 	size_t len = file_bytes(test, bytes);
-	journal_spoil(journal, first);
+	journal_forget(journal, first, true);
 	journal_mark(journal, first);
 	assert_int_equal(check_samples(journal), 16);
 	journal_finish(journal, last);
@@ -501,7 +498,7 @@ an_entry_that_is_there_twice_is_taken_once(void **state)
 	leave_file(test, bytes, 2 * len);
 	adopt(test);
 	assert_int_equal(adopted_samples(test), 2 + 4 + 8 + 16);
-	assert_int_equal(journal_open_entries(test->journals[0]), N_SAMPLES);
+	assert_int_equal(journal_open_entries(test->journals[0], NULL), N_SAMPLES);
 	assert_int_equal(test->damaged, N_SAMPLES);
 	forget_files(test);
 }
@@ -563,7 +560,7 @@ what_is_settled_is_gone(void **state)
 	adopt(test);
 	assert_int_equal(adopted_samples(test), 16);
 	journal_finish(test->journals[0], ids[3]);
-	assert_int_equal(journal_open_entries(test->journals[0]), 0);
+	assert_int_equal(journal_open_entries(test->journals[0], NULL), 0);
 	assert_int_equal(file_bytes(test, bytes), 0);
 
 	/* It can be used again, and is removed when it is closed empty. */

@@ -72,7 +72,7 @@ what_was_appended_outlives_a_kill(void **state)
 	adopt(test);
 	assert_int_equal(test->n_journals, 1);
 	assert_in_range(
-	    journal_open_entries(test->journals[0]), told, told + 1);
+	    journal_open_entries(test->journals[0], NULL), told, told + 1);
 	struct body bytes;
 	struct journal_entry got;
 	body_init(&bytes, NULL);
@@ -286,7 +286,7 @@ try_small_disk(struct test *test)
 		return 2;
 	if (!journal_append(journal, &small, &id) ||
 	    journal_append(journal, &too_large, &id) ||
-	    journal_open_entries(journal) != 1)
+	    journal_open_entries(journal, NULL) != 1)
 		return 3;
 	if (mount("tmpfs", path, "tmpfs", MS_REMOUNT, "mode=0700,size=8m") != 0)
 		return 77;

@@ -148,7 +148,7 @@ start_another(void *arg)
 	struct bench *b = arg;
 	/* The first is being written, and nobody can have it yet. */
 	uint64_t id;
-	assert_int_equal(journal_open_entries(b->journal), 0);
+	assert_int_equal(journal_open_entries(b->journal, NULL), 0);
 	assert_false(journal_next(b->journal, NULL, 0, &id));
 	begin(b, 1, 1);
 	begin(b, 2, 2);
@@ -209,7 +209,7 @@ a_file_that_was_removed_takes_nothing(void **state)
 	loop_run(b->loop);
 	assert_int_equal(b->ops[0].op.error, E_JOURNAL);
 	assert_int_equal(b->ops[1].op.error, E_JOURNAL);
-	assert_int_equal(journal_open_entries(b->journal), 0);
+	assert_int_equal(journal_open_entries(b->journal, NULL), 0);
 }
 
 static void
@@ -256,8 +256,8 @@ what_was_given_last_is_on_disk_at_the_end(void **state)
 	begin(b, 2, 2);
 	begin(b, 3, 3);
 	assert_true(journal_next(b->journal, NULL, 0, &id));
-	journal_writer_finish(&b->writer, b->journal, id);
-	assert_int_equal(journal_open_entries(b->journal), 1);
+	journal_writer_finish(&b->writer, b->journal, id, false);
+	assert_int_equal(journal_open_entries(b->journal, NULL), 1);
 	op_cancel(&b->ops[2].op);
 	op_cancel(&b->ops[3].op);
 	journal_writer_end(&b->writer);
