@@ -217,43 +217,34 @@ parse_answer(struct span left, struct body *owned, struct answer **ret_answer)
 	return 0;
 }
 
-/* A frame whose own size differs from ours is not what we wrote. */
-static int
-decompress(struct span frame, int64_t size, ZSTD_DCtx *zstd, struct body *body)
-{
-	if (ZSTD_getFrameContentSize(frame.ptr, frame.len) !=
-		(unsigned long long)size ||
-	    size == 0)
-		return E_MALFORMED;
-	int error = body_reserve(body, (size_t)size, BUDGET_COMMON);
-	if (error != 0)
-		return error;
-	size_t len = ZSTD_decompressDCtx(
-	    zstd, body->ptr, (size_t)size, frame.ptr, frame.len);
-	if (ZSTD_isError(len) || len != (size_t)size)
-		return E_MALFORMED;
-	body->len = len;
-	return 0;
-}
-
 int
 answer_codec_decode(struct span stored, ZSTD_DCtx *zstd, struct budget *budget,
     struct answer **ret_answer)
 {
 	struct body body;
+	int64_t size;
 	body_init(&body, budget);
 	if (span_starts(stored, SPAN("p\n")))
 		return parse_answer(span_from(stored, 2), &body, ret_answer);
-
-	int64_t size;
 	if (!span_starts(stored, SPAN("z ")))
 		return E_MALFORMED;
 	stored = span_from(stored, 2);
-	if (!cut_number(&stored, '\n', &size))
+	/* A frame whose own size differs from ours is not what we wrote. */
+	if (!cut_number(&stored, '\n', &size) || size == 0 ||
+	    ZSTD_getFrameContentSize(stored.ptr, stored.len) !=
+		(unsigned long long)size)
 		return E_MALFORMED;
-	int error = decompress(stored, size, zstd, &body);
-	if (error == 0)
+	int error = body_reserve(&body, (size_t)size, BUDGET_COMMON);
+	if (error != 0)
+		return error;
+	size_t len = ZSTD_decompressDCtx(
+	    zstd, body.ptr, (size_t)size, stored.ptr, stored.len);
+	if (ZSTD_isError(len) || len != (size_t)size) {
+		error = E_MALFORMED;
+	} else {
+		body.len = len;
 		error = parse_answer(body_span(&body), &body, ret_answer);
+	}
 	body_clear(&body);
 	return error;
 }

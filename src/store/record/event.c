@@ -11,19 +11,14 @@
 
 enum { SHARD_MAX = 1023 };
 
-static int
-compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 int
 event_compare(const struct event_id *a, const struct event_id *b)
 {
-	int by = compare_numbers(a->ms, b->ms);
-	if (by == 0)
-		by = compare_numbers(a->number, b->number);
-	return by != 0 ? by : compare_numbers(a->shard, b->shard);
+	if (a->ms != b->ms)
+		return a->ms < b->ms ? -1 : 1;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return a->shard < b->shard ? -1 : a->shard > b->shard;
 }
 
 static bool
@@ -86,51 +81,42 @@ event_time(uint64_t ms, char text[EVENT_TIME_MAX])
 
 /* --- the message --- */
 
-static json_t *
-text_json(struct span value)
-{
-	return json_stringn(value.ptr, value.len);
-}
-
-static json_t *
-route_json(struct span value)
-{
-	return text_json(event_route(value));
-}
-
-static json_t *
-number_json(struct span value)
-{
-	int64_t number;
-	return digits_read(value, INT32_MAX, &number) ? json_integer(number)
-						      : NULL;
-}
-
 /* The members, in the order of a message, each with its field of the entry. */
-static const struct {
+static const struct member {
 	const char *name;
 	struct span field;
-	json_t *(*read)(struct span value);
+	enum { TEXT, ROUTE, NUMBER, TIME } kind;
 } members[] = {
-    {"key_id", {"id", 2}, text_json},
-    {"route", {"route", 5}, route_json},
-    {"from", {"from", 4}, text_json},
-    {"to", {"to", 2}, text_json},
-    {"status", {"status", 6}, number_json},
-    {"attempt", {"attempt", 7}, number_json},
-    {"time", {"", 0}, NULL}, /* of the id */
-    {"instance", {"instance", 8}, text_json},
-    {"request_id", {"request_id", 10}, text_json},
+    {"key_id", {"id", 2}, TEXT},
+    {"route", {"route", 5}, ROUTE},
+    {"from", {"from", 4}, TEXT},
+    {"to", {"to", 2}, TEXT},
+    {"status", {"status", 6}, NUMBER},
+    {"attempt", {"attempt", 7}, NUMBER},
+    {"time", {"", 0}, TIME}, /* of the id */
+    {"instance", {"instance", 8}, TEXT},
+    {"request_id", {"request_id", 10}, TEXT},
 };
 
+/* The first field of that name that can be read; or null. */
 static json_t *
-member_json(size_t member, const struct event_field *fields, size_t count)
+member_json(const struct member *member, const struct event_field *fields,
+    size_t count)
 {
-	json_t *value = NULL;
-	for (size_t i = 0; i < count && value == NULL; i++)
-		if (span_eq(fields[i].name, members[member].field))
-			value = members[member].read(fields[i].value);
-	return value != NULL ? value : json_null();
+	json_t *json = NULL;
+	for (size_t i = 0; i < count && json == NULL; i++) {
+		struct span value = fields[i].value;
+		int64_t number;
+		if (!span_eq(fields[i].name, member->field))
+			continue;
+		if (member->kind == ROUTE)
+			value = event_route(value);
+		if (member->kind != NUMBER)
+			json = json_stringn(value.ptr, value.len);
+		else if (digits_read(value, INT32_MAX, &number))
+			json = json_integer(number);
+	}
+	return json != NULL ? json : json_null();
 }
 
 static struct span
@@ -155,7 +141,7 @@ label_json(const struct conf_store *conf, const struct event_field *fields,
 		sizeof key_id.bytes) &&
 	    label_read(scratch, conf, &key_id,
 		field_of(SPAN("label"), fields, count), &text))
-		label = text_json(text);
+		label = json_stringn(text.ptr, text.len);
 	arena_free(&scratch);
 	return label != NULL ? label : json_null();
 }
@@ -170,9 +156,9 @@ event_message(const struct conf_store *conf, const struct event_id *id,
 	must(json_object_set_new(message, "id", json_string(text)) == 0);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		must(json_object_set_new(message, members[i].name,
-			 members[i].read == NULL
+			 members[i].kind == TIME
 			     ? json_string(event_time(id->ms, time))
-			     : member_json(i, fields, count)) == 0);
+			     : member_json(&members[i], fields, count)) == 0);
 	must(json_object_set_new(
 		 message, "label", label_json(conf, fields, count)) == 0);
 	return message;

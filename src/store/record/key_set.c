@@ -28,23 +28,18 @@ slot_of(const struct key_set *set, const struct key_id *key_id)
 			return &set->slots[i];
 }
 
-static void
-grow(struct key_set *set)
-{
-	struct key_set old = *set;
-	set->size = old.size ? 2 * old.size : SIZE_FIRST;
-	set->slots = mem_zero(set->size * sizeof *set->slots);
-	for (size_t i = 0; i < old.size; i++)
-		if (!is_eq(&old.slots[i], &nobody))
-			*slot_of(set, &old.slots[i]) = old.slots[i];
-	free(old.slots);
-}
-
 void
 key_set_add(struct key_set *set, const struct key_id *key_id)
 {
-	if (2 * (set->count + 1) > set->size)
-		grow(set);
+	if (2 * (set->count + 1) > set->size) {
+		struct key_set old = *set;
+		set->size = old.size ? 2 * old.size : SIZE_FIRST;
+		set->slots = mem_zero(set->size * sizeof *set->slots);
+		for (size_t i = 0; i < old.size; i++)
+			if (!is_eq(&old.slots[i], &nobody))
+				*slot_of(set, &old.slots[i]) = old.slots[i];
+		free(old.slots);
+	}
 	struct key_id *slot = slot_of(set, key_id);
 	if (is_eq(slot, key_id))
 		return;

@@ -56,23 +56,17 @@ origin_id(const struct conf *conf, struct span kept,
 	digest_end(&digest, ret_id);
 }
 
-static bool
-is_known(const uint8_t hash[DIGEST_BYTES])
-{
-	static const uint8_t zeros[DIGEST_BYTES];
-	return memcmp(hash, zeros, DIGEST_BYTES) != 0;
-}
-
 bool
 origin_has_id(const struct origin *origin)
 {
-	return is_known(origin->id);
+	return !sodium_is_zero(origin->id, DIGEST_BYTES);
 }
 
 bool
 origin_is_ours(const struct origin *origin, const struct origin *ours)
 {
-	if (!INVARIANT(own_store) || !is_known(origin->place) ||
+	if (!INVARIANT(own_store) ||
+	    sodium_is_zero(origin->place, DIGEST_BYTES) ||
 	    memcmp(origin->place, ours->place, DIGEST_BYTES) == 0)
 		return true;
 	return origin_has_id(origin) &&

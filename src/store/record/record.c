@@ -3,20 +3,13 @@
 #include "base/error.h"
 #include "store/record/record.h"
 
-/* All of s, 1 to 18 digits. */
-static bool
-read_number(struct span s, int64_t *ret_number)
-{
-	return s.len <= 18 && digits_read(s, INT64_MAX, ret_number);
-}
-
 uint32_t
 record_attempt(struct span value)
 {
 	enum { AT = 4, CHARS = 6 };
 	int64_t attempt;
 	bool has = value.len >= AT + CHARS &&
-	    read_number(span_of(value.ptr + AT, CHARS), &attempt);
+	    digits_read(span_of(value.ptr + AT, CHARS), INT32_MAX, &attempt);
 	return has ? (uint32_t)attempt : 0;
 }
 
@@ -35,11 +28,12 @@ record_read(struct span value, struct record *ret_record)
 	int64_t attempt, tries;
 	const char *at = value.ptr;
 	if (!state_of(at[2], &r.state) || !reason_of(at[3], &r.reason) ||
-	    !read_number(span_of(at + 4, 6), &attempt) ||
-	    !read_number(span_of(at + 10, 6), &tries) ||
-	    !read_number(span_of(at + 16, 13), &r.created_ms) ||
-	    !read_number(span_of(at + 29, 13), &r.changed_ms) ||
-	    !read_number(span_of(at + 42, 13), &r.lease_until_ms))
+	    !digits_read(span_of(at + 4, 6), INT32_MAX, &attempt) ||
+	    !digits_read(span_of(at + 10, 6), INT32_MAX, &tries) ||
+	    !digits_read(span_of(at + 16, 13), INT64_MAX, &r.created_ms) ||
+	    !digits_read(span_of(at + 29, 13), INT64_MAX, &r.changed_ms) ||
+	    !digits_read(
+		span_of(at + 42, 13), INT64_MAX, &r.lease_until_ms))
 		return E_MALFORMED;
 	r.attempt = (uint32_t)attempt;
 	r.tries = (uint32_t)tries;

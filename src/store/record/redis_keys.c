@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/digits.h"
@@ -123,18 +122,16 @@ redis_keys_shared(struct resp *resp, const struct conf *conf, unsigned shard,
 static bool
 read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
 {
-	char digits[12];
-	char *end = rest->len ? memchr(rest->ptr, '}', rest->len) : NULL;
-	size_t len = end ? (size_t)(end - rest->ptr) : 0;
-	if (len < 2 || len > 10 || rest->ptr[0] != '{' ||
-	    rest->len < len + 2 || end[1] != ':')
+	struct span digits;
+	int64_t shard;
+	if (!span_starts(*rest, SPAN("{")))
 		return false;
-	unsigned long shard = strtoul(rest->ptr + 1, NULL, 10);
-	snprintf(digits, sizeof digits, "{%lu", shard);
-	if (!span_eq(span_of(rest->ptr, len), span_str(digits)) ||
-	    shard >= (unsigned long)conf->store.shards)
+	*rest = span_from(*rest, 1);
+	if (!span_cut(rest, '}', &digits) || !span_starts(*rest, SPAN(":")) ||
+	    !digits_read(digits, conf->store.shards - 1, &shard) ||
+	    (digits.len > 1 && digits.ptr[0] == '0'))
 		return false;
-	*rest = span_from(*rest, len + 2);
+	*rest = span_from(*rest, 1);
 	*ret_shard = (unsigned)shard;
 	return true;
 }
@@ -162,13 +159,11 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
 		if (span_starts(rest, span_str(shared[i])))
 			return KEY_INDEX;
-	bool entity = span_starts(rest, SPAN("e:"));
-	bool observed = span_starts(rest, SPAN("o:"));
-	if ((!entity && !observed && !span_starts(rest, SPAN("r:"))) ||
+	bool is_record = span_starts(rest, SPAN("r:"));
+	if ((!is_record && !span_starts(rest, SPAN("e:")) &&
+		!span_starts(rest, SPAN("o:"))) ||
 	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||
 	    redis_keys_shard(conf, &key_id) != shard)
 		return KEY_OTHER;
-	if (observed)
-		return KEY_INDEX;
-	return entity ? KEY_ENTITY : KEY_RECORD;
+	return is_record ? KEY_RECORD : KEY_INDEX;
 }

@@ -63,10 +63,10 @@ void redis_keys_shared(struct resp *resp, const struct conf *conf,
     const char *more);
 
 /* What a key in Redis is to a gateway with this configuration. */
-enum redis_keys_kind { KEY_RECORD, KEY_ENTITY, KEY_INDEX, KEY_OTHER };
+enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
 /*
- * Judges a key's whole name.  KEY_OTHER: this gateway would never write it; a
- * gateway with another number of shards, another version or another program
- * has.
+ * Judges a key's whole name.  KEY_INDEX: whatever is ours and no record.
+ * KEY_OTHER: this gateway would never write it; a gateway with another number
+ * of shards, another version or another program has.
  */
 enum redis_keys_kind redis_keys_kind(const struct conf *conf, struct span name);

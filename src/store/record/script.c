@@ -84,51 +84,43 @@ print_function(FILE *out, const char *name, struct span flags)
 	fprintf(out, "}}\n");
 }
 
+/*
+ * Makes all names and the text, with these digits.  Each script becomes the
+ * body of a function whose parameters have the names that scripts know them by.
+ */
 static void
-set_names(struct function_library *library, const char *digits)
+write_library(struct function_library *library, const char *digits)
 {
 	static const char *const names[] = {
 #define SCRIPT(name, word) #name,
 #include "tbl/scripts.h"
 #undef SCRIPT
 	};
-	snprintf(library->name, sizeof library->name, "onceproxy_%s", digits);
-	for (int i = 0; i < SCRIPT_COUNT_; i++) {
-		struct span text = script_text((enum script)i);
-		snprintf(library->functions[i], FUNCTION_CHARS + 1, "%s_%s",
-		    library->name, names[i]);
-		if (take_flags(&text).len == 0)
-			snprintf(library->readers[i], FUNCTION_CHARS + 1,
-			    "%s_read", library->functions[i]);
-	}
-}
-
-/*
- * Each script becomes the body of a function whose parameters have the names
- * that scripts know them by.
- */
-static char *
-make_text(const struct function_library *library)
-{
-	char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = open_memstream(&library->text, &len);
 	must(out != NULL);
+	snprintf(library->name, sizeof library->name, "onceproxy_%s", digits);
 	fprintf(out, "#!lua name=%s\n", library->name);
 	for (int i = 0; i < SCRIPT_COUNT_; i++) {
 		struct span script = script_text((enum script)i);
 		struct span flags = take_flags(&script);
+		char *function = library->functions[i];
+		snprintf(function, FUNCTION_CHARS + 1, "%s_%s", library->name,
+		    names[i]);
 		fprintf(out,
 		    "do\nlocal function step(KEYS, ARGV)\n%.*s\nend\n",
 		    (int)script.len, script.ptr);
-		print_function(out, library->functions[i], flags);
-		if (*library->readers[i] != '\0')
-			print_function(out, library->readers[i],
-			    SPAN("no-writes,allow-oom"));
+		print_function(out, function, flags);
+		if (flags.len == 0) {
+			char *reader = library->readers[i];
+			snprintf(reader, FUNCTION_CHARS + 1, "%s_read",
+			    function);
+			print_function(
+			    out, reader, SPAN("no-writes,allow-oom"));
+		}
 		fprintf(out, "end\n");
 	}
 	must(fclose(out) == 0);
-	return text;
 }
 
 /* The library's digits are a hash over the text with zeros in their place. */
@@ -138,14 +130,12 @@ script_library_new(void)
 	struct function_library *library = mem_zero(sizeof *library);
 	uint8_t hash[SHA1_BYTES];
 	char hex[SHA1_HEX + 1] = "0000000000000000";
-	set_names(library, hex);
-	library->text = make_text(library);
+	write_library(library, hex);
 	sha1(span_str(library->text), hash);
 	free(library->text);
 	hex_encode(hash, sizeof hash, hex);
 	hex[DIGITS] = '\0';
-	set_names(library, hex);
-	library->text = make_text(library);
+	write_library(library, hex);
 	return library;
 }
 

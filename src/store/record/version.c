@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/record/version.h"
 
-#include "base/ascii.h"
 #include "base/decimal.h"
 #include "base/digits.h"
 
@@ -11,38 +10,6 @@ enum { SHOWN_MAX = 64 };
 static const int64_t BIAS = INT64_C(5000000000);
 
 /* --- numbers --- */
-
-/* A spelling of base/decimal.h taken apart. */
-struct spelled {
-	bool negative;
-	struct span digits;
-	int64_t exponent; /* of the first digit */
-};
-
-static bool
-take_apart(struct span text, struct spelled *ret_spelled)
-{
-	struct spelled s = {0};
-	int64_t power = 0;
-	if (text.ptr[0] == '-') {
-		s.negative = true;
-		text = span_from(text, 1);
-	}
-	while (s.digits.len < text.len &&
-	    ascii_is_digit(text.ptr[s.digits.len]))
-		s.digits.len++;
-	s.digits.ptr = text.ptr;
-	text = span_from(text, s.digits.len);
-	if (text.len > 0) {
-		bool down = text.len > 1 && text.ptr[1] == '-';
-		if (!digits_read(span_from(text, 1 + down), BIAS / 2, &power))
-			return false;
-		power = down ? -power : power;
-	}
-	s.exponent = power + (int64_t)s.digits.len - 1;
-	*ret_spelled = s;
-	return true;
-}
 
 /* Counts each digit down from 9, a 0 before it, so that longer is less. */
 static struct span
@@ -57,26 +24,38 @@ reversed(struct arena *arena, struct span digits)
 	return span_of(out, 2 * digits.len + 1);
 }
 
+/* spelling: of base/decimal.h, such as "-125e-2". */
 static bool
 read_number(struct arena *arena, struct span spelling,
     struct span *ret_version, struct span *ret_shown)
 {
-	struct spelled s;
 	/* A copy: the value may not live as long as the arena. */
 	struct span plain = decimal_plain(arena, spelling);
 	*ret_shown = arena_printf(arena, "%.*s", SPAN_FMT(plain));
-	if (ret_shown->len > SHOWN_MAX || !take_apart(spelling, &s))
+	if (ret_shown->len > SHOWN_MAX)
 		return false;
 	if (span_eq(spelling, SPAN("0"))) {
 		*ret_version = SPAN("11");
 		return true;
 	}
-	struct span digits = arena_printf(arena, "%010lld%.*s",
-	    (long long)(BIAS + s.exponent), SPAN_FMT(s.digits));
-	if (s.negative)
+	bool negative = spelling.ptr[0] == '-';
+	struct span left = span_from(spelling, negative), digits = left;
+	int64_t any, power = 0;
+	digits.len = digits_take(&left, INT64_MAX, &any);
+	if (left.len > 0) {
+		bool down = left.len > 1 && left.ptr[1] == '-';
+		if (!digits_read(span_from(left, 1 + down), BIAS / 2, &power))
+			return false;
+		power = down ? -power : power;
+	}
+	/* The exponent is that of the first digit. */
+	power += (int64_t)digits.len - 1;
+	digits = arena_printf(arena, "%010lld%.*s", (long long)(BIAS + power),
+	    SPAN_FMT(digits));
+	if (negative)
 		digits = reversed(arena, digits);
 	*ret_version = arena_printf(
-	    arena, "1%c%.*s", s.negative ? '0' : '2', SPAN_FMT(digits));
+	    arena, "1%c%.*s", negative ? '0' : '2', SPAN_FMT(digits));
 	return true;
 }
 
@@ -156,11 +135,9 @@ take_fraction(struct span *text, struct span *ret_digits)
 	*ret_digits = SPAN("");
 	if (!take_char(text, '.'))
 		return true;
-	size_t len = 0;
-	while (len < text->len && ascii_is_digit(text->ptr[len]))
-		len++;
-	struct span digits = span_of(text->ptr, len);
-	*text = span_from(*text, len);
+	struct span digits = *text;
+	int64_t any;
+	size_t len = digits.len = digits_take(text, INT64_MAX, &any);
 	while (digits.len > 0 && digits.ptr[digits.len - 1] == '0')
 		digits.len--;
 	*ret_digits = digits;
