@@ -113,7 +113,7 @@ try_sealed(const struct record *record)
 	must(plain == NULL);
 	if (!seal_key_of(record->rest, &named))
 		must(error == E_MALFORMED);
-	else if (!seal_has_key(&conf, named))
+	else if (seal_find_key(&conf, named) == NULL)
 		must(error == E_NO_KEY);
 	else
 		must(error == E_SEALED || error == E_MALFORMED);

@@ -315,7 +315,7 @@ look_at_seal(struct look *look, struct span value)
 		look->seen->plain++;
 		return;
 	}
-	if (seal_has_key(&look->conf->store, id))
+	if (seal_find_key(&look->conf->store, id) != NULL)
 		return;
 	look->seen->locked++;
 	if (look->seen->locked_id == NULL)

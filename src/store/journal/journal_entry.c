@@ -53,9 +53,12 @@ _Static_assert(sizeof(struct head_start) == 20 && FIXED_1_BYTES == 60 &&
 	sizeof(struct fixed) == JOURNAL_FIXED_BYTES,
     "another format than that of written files");
 
-static const char *const magics[] = {
-    [JOURNAL_1] = "oj1\n",
-    [JOURNAL_2] = "oj2\n",
+static const struct {
+	char magic[MAGIC_BYTES + 1];
+	size_t mask_bytes;
+} formats[] = {
+    [JOURNAL_1] = {"oj1\n", 0},
+    [JOURNAL_2] = {"oj2\n", JOURNAL_MASK_BYTES},
 };
 
 /* In the order of enum journal_kind. */
@@ -77,23 +80,20 @@ journal_entry_about(const struct journal_entry *entry)
 	return about;
 }
 
-static size_t
-mask_bytes(enum journal_format format)
-{
-	return format == JOURNAL_1 ? 0 : JOURNAL_MASK_BYTES;
-}
-
 size_t
 journal_entry_head_bytes(enum journal_format format)
 {
-	return 36 + mask_bytes(format) + JOURNAL_SUM_BYTES;
+	return sizeof(struct head_start) + formats[format].mask_bytes +
+	    2 * JOURNAL_SUM_BYTES;
 }
 
 void
 journal_entry_mask(
     const struct journal_head *head, size_t at, char *bytes, size_t len)
 {
-	for (size_t i = 0; i < len && head->format != JOURNAL_1; i++)
+	if (formats[head->format].mask_bytes == 0)
+		return;
+	for (size_t i = 0; i < len; i++)
 		bytes[i] = (char)(bytes[i] ^
 		    head->mask[(at + i) % JOURNAL_MASK_BYTES]);
 }
@@ -130,11 +130,12 @@ journal_entry_put_head(enum journal_format format, char letter, uint64_t id,
 	struct head_start start = {.kind = letter,
 	    .payload_bytes = htole32(head.payload_bytes),
 	    .id = htole64(id)};
-	memcpy(start.magic, magics[format], MAGIC_BYTES);
+	memcpy(start.magic, formats[format].magic, MAGIC_BYTES);
+	size_t mask_bytes = formats[format].mask_bytes;
 	uint8_t *at = ret_bytes + sizeof start;
 	memcpy(ret_bytes, &start, sizeof start);
-	memcpy(at, head.mask, mask_bytes(format));
-	at += mask_bytes(format);
+	memcpy(at, head.mask, mask_bytes);
+	at += mask_bytes;
 	memcpy(at, head.sum, JOURNAL_SUM_BYTES);
 	at += JOURNAL_SUM_BYTES;
 	struct span summed = span_of(ret_bytes, (size_t)(at - ret_bytes));
@@ -208,7 +209,7 @@ get_head(enum journal_format format, const uint8_t *bytes,
 	size_t summed_bytes =
 	    journal_entry_head_bytes(format) - JOURNAL_SUM_BYTES;
 	struct span summed = span_of(bytes, summed_bytes);
-	if (memcmp(bytes, magics[format], MAGIC_BYTES) != 0)
+	if (memcmp(bytes, formats[format].magic, MAGIC_BYTES) != 0)
 		return false;
 	checksum(&summed, 1, sum);
 	if (memcmp(bytes + summed_bytes, sum, sizeof sum) != 0)
@@ -220,8 +221,9 @@ get_head(enum journal_format format, const uint8_t *bytes,
 	    .payload_bytes = le32toh(start.payload_bytes),
 	    .id = le64toh(start.id)};
 	bytes += sizeof start;
-	memcpy(ret_head->mask, bytes, mask_bytes(format));
-	memcpy(ret_head->sum, bytes + mask_bytes(format), JOURNAL_SUM_BYTES);
+	memcpy(ret_head->mask, bytes, formats[format].mask_bytes);
+	memcpy(ret_head->sum, bytes + formats[format].mask_bytes,
+	    JOURNAL_SUM_BYTES);
 	return true;
 }
 
@@ -245,8 +247,8 @@ find_in(const uint8_t *bytes, size_t len, off_t left)
 {
 	struct journal_head head;
 	const uint8_t *at = bytes;
-	while ((at = memmem(at, len - (size_t)(at - bytes), magics[JOURNAL_2],
-		    MAGIC_BYTES)) != NULL) {
+	while ((at = memmem(at, len - (size_t)(at - bytes),
+		    formats[JOURNAL_2].magic, MAGIC_BYTES)) != NULL) {
 		size_t offset = (size_t)(at - bytes);
 		if (len - offset < JOURNAL_HEAD_BYTES)
 			break;

@@ -33,18 +33,6 @@ hash_of(const uint8_t *bytes)
 }
 
 static void
-lock_table(struct journal_waiting *waiting)
-{
-	must(pthread_mutex_lock(&waiting->mutex) == 0);
-}
-
-static void
-unlock_table(struct journal_waiting *waiting)
-{
-	must(pthread_mutex_unlock(&waiting->mutex) == 0);
-}
-
-static void
 add_name(struct journal_waiting *waiting, const uint8_t *bytes,
     const struct origin *origin, uint64_t search)
 {
@@ -89,11 +77,11 @@ journal_waiting_suspect(struct journal_waiting *waiting,
 {
 	if (about->kind == JOURNAL_RELEASE)
 		return;
-	lock_table(waiting);
+	must(pthread_mutex_lock(&waiting->mutex) == 0);
 	add_name(waiting, about->key_id.bytes, &about->origin, search);
 	if (about->versioned)
 		add_name(waiting, about->entity, &about->origin, search);
-	unlock_table(waiting);
+	must(pthread_mutex_unlock(&waiting->mutex) == 0);
 }
 
 void
@@ -109,11 +97,11 @@ journal_waiting_drop(
 {
 	if (about->kind == JOURNAL_RELEASE)
 		return;
-	lock_table(waiting);
+	must(pthread_mutex_lock(&waiting->mutex) == 0);
 	drop_name(waiting, about->key_id.bytes, &about->origin);
 	if (about->versioned)
 		drop_name(waiting, about->entity, &about->origin);
-	unlock_table(waiting);
+	must(pthread_mutex_unlock(&waiting->mutex) == 0);
 }
 
 void
@@ -142,11 +130,11 @@ journal_waiting_acquit(struct journal_waiting *waiting, uint64_t search)
 	struct name *name;
 	if (atomic_load(&waiting->count) == 0)
 		return;
-	lock_table(waiting);
+	must(pthread_mutex_lock(&waiting->mutex) == 0);
 	HASH_EACH(name, &waiting->names, item)
 		if (name->search != 0 && name->search < search)
 			remove_name(waiting, name);
-	unlock_table(waiting);
+	must(pthread_mutex_unlock(&waiting->mutex) == 0);
 }
 
 static bool
@@ -174,11 +162,11 @@ journal_waiting_has(struct journal_waiting *waiting,
 {
 	if (atomic_load(&waiting->count) == 0)
 		return false;
-	lock_table(waiting);
+	must(pthread_mutex_lock(&waiting->mutex) == 0);
 	bool found = has_name(waiting, ours, settled, key_id->bytes) ||
 	    (entity != NULL && INVARIANT(version_waits) &&
 		has_name(waiting, ours, settled, entity));
-	unlock_table(waiting);
+	must(pthread_mutex_unlock(&waiting->mutex) == 0);
 	return found;
 }
 

@@ -19,7 +19,8 @@ label_write(struct arena *arena, const struct conf_store *conf,
 	text = provenance_cut(arena, text, LABEL_MAX_BYTES);
 	if (conf->n_encryption_keys == 0)
 		return arena_printf(arena, "=%.*s", SPAN_FMT(text));
-	const struct seal_about about = seal_about_label(key_id);
+	const struct seal_about about = {
+	    .key_id = *key_id, .is_label = true};
 	seal_close(conf, &about, text, &sealed, &len);
 	size_t room = sodium_base64_encoded_len(len, variant);
 	char *stored = arena_alloc(arena, room);
@@ -40,7 +41,8 @@ label_read(struct arena *arena, const struct conf_store *conf,
 		*ret_text = span_from(stored, 1);
 		return true;
 	}
-	const struct seal_about about = seal_about_label(key_id);
+	const struct seal_about about = {
+	    .key_id = *key_id, .is_label = true};
 	unsigned char *sealed = arena_alloc(arena, stored.len);
 	if (sodium_base642bin(sealed, stored.len, stored.ptr, stored.len, NULL,
 		&len, NULL, variant) != 0 ||

@@ -61,18 +61,6 @@ script_answers(enum script script, enum verdict verdict)
 
 enum { DIGITS = 16 }; /* of the hash in the library's name */
 
-/* Takes the "#!lua flags=" line off a text: its flags, or an empty span. */
-static struct span
-take_flags(struct span *text)
-{
-	struct span line;
-	struct span start = SPAN("#!lua flags=");
-	if (!span_starts(*text, start))
-		return (struct span){NULL, 0};
-	must(span_next(text, '\n', &line));
-	return span_from(line, start.len);
-}
-
 static void
 print_function(FILE *out, const char *name, struct span flags)
 {
@@ -96,6 +84,7 @@ write_library(struct function_library *library, const char *digits)
 #include "tbl/scripts.h"
 #undef SCRIPT
 	};
+	const struct span start = SPAN("#!lua flags=");
 	size_t len;
 	FILE *out = open_memstream(&library->text, &len);
 	must(out != NULL);
@@ -103,7 +92,11 @@ write_library(struct function_library *library, const char *digits)
 	fprintf(out, "#!lua name=%s\n", library->name);
 	for (int i = 0; i < SCRIPT_COUNT_; i++) {
 		struct span script = script_text((enum script)i);
-		struct span flags = take_flags(&script);
+		struct span flags = {NULL, 0};
+		if (span_starts(script, start)) {
+			must(span_next(&script, '\n', &flags));
+			flags = span_from(flags, start.len);
+		}
 		char *function = library->functions[i];
 		snprintf(function, FUNCTION_CHARS + 1, "%s_%s", library->name,
 		    names[i]);

@@ -43,12 +43,6 @@ seal_about_record(const struct key_id *key_id, const struct record *record)
 	return about;
 }
 
-struct seal_about
-seal_about_label(const struct key_id *key_id)
-{
-	return (struct seal_about){.key_id = *key_id, .is_label = true};
-}
-
 /*
  * Writes what is authenticated, but not encrypted, and returns how many bytes
  * that are.  Each part has a fixed length, and no answer's version is that of
@@ -106,19 +100,13 @@ seal_key_of(struct span stored, struct span *ret_id)
 	return span_cut(&stored, '\n', ret_id);
 }
 
-static const struct conf_encryption_key *
-find_key(const struct conf_store *conf, struct span id)
+const struct conf_encryption_key *
+seal_find_key(const struct conf_store *conf, struct span id)
 {
 	for (size_t i = 0; i < conf->n_encryption_keys; i++)
 		if (span_eq(span_str(conf->encryption_keys[i].id), id))
 			return &conf->encryption_keys[i];
 	return NULL;
-}
-
-bool
-seal_has_key(const struct conf_store *conf, struct span id)
-{
-	return find_key(conf, id) != NULL;
 }
 
 int
@@ -128,7 +116,7 @@ seal_open(const struct conf_store *conf, const struct seal_about *about,
 	struct span id;
 	if (!seal_key_of(sealed, &id))
 		return E_MALFORMED;
-	const struct conf_encryption_key *key = find_key(conf, id);
+	const struct conf_encryption_key *key = seal_find_key(conf, id);
 	if (key == NULL)
 		return E_NO_KEY;
 	struct span rest = span_from(sealed, 2 + id.len + 1);

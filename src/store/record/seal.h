@@ -34,7 +34,6 @@ struct seal_about seal_about_attempt(const struct key_id *key_id,
 /* For an answer that was read in that record. */
 struct seal_about seal_about_record(
     const struct key_id *key_id, const struct record *record);
-struct seal_about seal_about_label(const struct key_id *key_id);
 
 /*
  * Encrypts with the first key; there must be one.  The caller frees *ret_bytes.
@@ -42,8 +41,9 @@ struct seal_about seal_about_label(const struct key_id *key_id);
 void seal_close(const struct conf_store *conf, const struct seal_about *about,
     struct span plain, char **ret_bytes, size_t *ret_len);
 
-/* True where there is a key of that id. */
-bool seal_has_key(const struct conf_store *conf, struct span id);
+/* The key of that id; or NULL. */
+const struct conf_encryption_key *seal_find_key(
+    const struct conf_store *conf, struct span id);
 /*
  * The id of the key that a sealed text names, a part of stored; false: it is
  * not sealed.

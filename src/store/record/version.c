@@ -83,25 +83,20 @@ take_char(struct span *text, char c)
 	return true;
 }
 
-static int64_t
-days_in_month(int64_t year, int64_t month)
-{
-	static const char days[] = {
-	    31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	bool leap =
-	    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-	return days[month - 1] + (month == 2 && leap);
-}
-
 /* full-date: the days since the first of March of the year 0. */
 static bool
 take_date(struct span *text, int64_t *ret_days)
 {
+	static const char days[] = {
+	    31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	int64_t year, month, day;
 	if (!take_number(text, 4, 0, 9999, &year) || !take_char(text, '-') ||
 	    !take_number(text, 2, 1, 12, &month) || !take_char(text, '-') ||
-	    !take_number(text, 2, 1, 31, &day) ||
-	    day > days_in_month(year, month))
+	    !take_number(text, 2, 1, 31, &day))
+		return false;
+	bool leap =
+	    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	if (day > days[month - 1] + (month == 2 && leap))
 		return false;
 	/* Years that begin in March have their leap day at their end. */
 	int64_t y = month > 2 ? year : year - 1;
