@@ -257,12 +257,11 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
 
 bool
 journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
-    const struct origin *ours, bool settled,
-    void (*each)(void *arg, const struct journal_found *found), void *arg,
+    const struct origin *ours, bool settled, struct list *found,
     char **ret_message)
 {
 	struct gateway *gateway = NULL;
-	(void)folder;
+	folder->search++;
 	(void)ours;
 	(void)settled;
 	for (unsigned i = 0; i < GATEWAYS_MAX; i++)
@@ -277,9 +276,21 @@ journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
 			continue;
 		j->open = true;
 		j->gateway = gateway;
-		each(arg, &(struct journal_found){.name = "j", .journal = j});
+		struct journal_found *file = mem_zero(sizeof *file);
+		file->name = mem_text("j");
+		file->journal = j;
+		list_add_last(found, &file->link);
 	}
 	return true;
+}
+
+void
+journal_folder_found_free(struct journal_found **found)
+{
+	list_remove(&(*found)->link);
+	free((*found)->name);
+	free(*found);
+	*found = NULL;
 }
 
 void

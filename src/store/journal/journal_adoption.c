@@ -12,13 +12,6 @@
 
 enum { SEARCH_MS = 5000 };
 
-/* A file that was found, with a copy of what its description points to. */
-struct found {
-	struct list link;
-	struct journal_found file;
-	char *name;
-};
-
 struct journal_adoption {
 	struct loop *loop;
 	void (*take)(void *arg, struct journal *journal);
@@ -31,46 +24,23 @@ struct journal_adoption {
 	/* During a search, these are the other thread's: */
 	char *state_dir;
 	struct journal_folder folder;
-	struct journal_waiting *waiting;
-	uint64_t search; /* its number, from 1 */
 	struct origin ours;
 	bool settled;
 	struct list found;
 	char *message; /* why the folder cannot be read; or NULL */
 };
 
-/* --- on the other thread --- */
-
-static void
-on_found(void *arg, const struct journal_found *file)
-{
-	struct journal_adoption *adoption = arg;
-	if (file->suspect != NULL) {
-		/* Until our id is known, none of these may be executed. */
-		journal_waiting_add_all(
-		    adoption->waiting, file->suspect, adoption->search);
-		return;
-	}
-	struct found *found = mem_zero(sizeof *found);
-	found->file = *file;
-	found->file.name = found->name = mem_text(file->name);
-	found->file.aside = mem_text(file->aside);
-	list_add_last(&adoption->found, &found->link);
-}
-
+/* On the other thread, but for the first search. */
 static void
 search(void *arg)
 {
 	struct journal_adoption *adoption = arg;
 	char *message = NULL;
-	adoption->search++;
 	if (!journal_folder_adopt(&adoption->folder, adoption->state_dir,
-		&adoption->ours, adoption->settled, on_found, adoption,
+		&adoption->ours, adoption->settled, &adoption->found,
 		&message))
 		adoption->message = message;
 }
-
-/* --- on the loop's thread --- */
 
 static void
 report(struct journal_adoption *adoption, const struct journal_found *file)
@@ -108,16 +78,14 @@ static void
 on_searched(void *arg)
 {
 	struct journal_adoption *adoption = arg;
-	struct found *found;
+	struct journal_found *found;
 	adoption->work = NULL;
 	LIST_EACH(found, &adoption->found, link) {
-		list_remove(&found->link);
-		report(adoption, &found->file);
-		free(found->name);
-		free(found->file.aside);
-		free(found);
+		report(adoption, found);
+		journal_folder_found_free(&found);
 	}
-	journal_waiting_acquit(adoption->waiting, adoption->search);
+	journal_waiting_acquit(
+	    adoption->folder.waiting, adoption->folder.search);
 	if (adoption->message != NULL) {
 		struct logline line = log_begin(EV_journal_unwritable);
 		log_str(&line, "error", adoption->message);
@@ -172,8 +140,6 @@ journal_adoption_count(const struct journal_adoption *adoption,
 	counter_set(aside, adoption->aside);
 }
 
-/* --- life --- */
-
 struct journal_adoption *
 journal_adoption_new(struct loop *loop, const char *state_dir,
     struct journal_waiting *waiting,
@@ -183,7 +149,7 @@ journal_adoption_new(struct loop *loop, const char *state_dir,
 	struct journal_adoption *adoption = mem_zero(sizeof *adoption);
 	adoption->loop = loop;
 	adoption->state_dir = mem_text(state_dir);
-	adoption->waiting = waiting;
+	adoption->folder.waiting = waiting;
 	adoption->take = take;
 	adoption->searched = searched;
 	adoption->arg = arg;

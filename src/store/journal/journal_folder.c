@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/test_build.h"
 #include "store/journal/journal_folder.h"
+#include "store/journal/journal_waiting.h"
 
 /* Closes fd if it is one; errno stays as it was. */
 static void
@@ -304,10 +305,10 @@ examine(const struct journal_folder *folder, struct journal *journal,
 		found->journal = journal;
 		return;
 	}
+	/* Until our id is known, none of these may be executed. */
 	if (!folder->settled)
-		folder->each(folder->arg,
-		    &(struct journal_found){
-			.name = found->name, .suspect = journal});
+		journal_waiting_add_all(
+		    folder->waiting, journal, folder->search);
 	found->foreign = journal_open_entries(journal, NULL);
 	journal_close(&journal);
 }
@@ -319,7 +320,6 @@ examine(const struct journal_folder *folder, struct journal *journal,
 static void
 adopt_file(struct journal_folder *folder, const char *name)
 {
-	struct journal_found found = {.name = name};
 	struct journal *journal = NULL;
 	struct stat st = {0};
 	if (is_known(folder, name))
@@ -327,32 +327,47 @@ adopt_file(struct journal_folder *folder, const char *name)
 	int file = openat(folder->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (file >= 0 && lock_file(folder->fd, name, file))
 		journal = journal_new(folder->fd, file, name);
-	if (journal != NULL) {
-		examine(folder, journal, &found);
-	} else {
-		found.error = errno;
-		if (file >= 0)
-			close(file);
-		if (found.error == EWOULDBLOCK || found.error == ENOENT)
+	if (journal == NULL) {
+		close_quietly(file);
+		if (errno == EWOULDBLOCK || errno == ENOENT)
 			return;
 	}
+	int error = errno;
+	struct journal_found *found = mem_zero(sizeof *found);
+	found->name = mem_text(name);
+	if (journal != NULL)
+		examine(folder, journal, found);
+	else
+		found->error = error;
 	fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW);
-	bool stays = found.error != 0 || found.foreign > 0;
-	bool may_be_ours = found.foreign > 0 && found.aside == NULL &&
+	bool stays = found->error != 0 || found->foreign > 0;
+	bool may_be_ours = found->foreign > 0 && found->aside == NULL &&
 	    !folder->settled;
-	if (!may_be_ours && (!stays || remember(folder, name, &st, &found)))
-		folder->each(folder->arg, &found);
-	free(found.aside);
+	if (!may_be_ours && (!stays || remember(folder, name, &st, found)))
+		list_add_last(folder->found, &found->link);
+	else
+		journal_folder_found_free(&found);
+}
+
+void
+journal_folder_found_free(struct journal_found **found)
+{
+	struct journal_found *f = *found;
+	*found = NULL;
+	list_remove(&f->link);
+	free(f->name);
+	free(f->aside);
+	free(f);
 }
 
 bool
 journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
-    const struct origin *ours, bool settled,
-    void (*each)(void *arg, const struct journal_found *found), void *arg,
+    const struct origin *ours, bool settled, struct list *found,
     char **ret_message)
 {
 	const char *name;
 	bool aside;
+	folder->search++;
 	if (!open_folder(state_dir, &folder->fd, ret_message))
 		return false;
 	DIR *names = fdopendir(folder->fd);
@@ -362,8 +377,7 @@ journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
 		journal_folder_end(folder);
 	folder->ours = *ours;
 	folder->settled = settled;
-	folder->each = each;
-	folder->arg = arg;
+	folder->found = found;
 	folder->aside = 0;
 	while ((name = next_file(names, &aside)) != NULL) {
 		if (aside)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/list.h"
 #include "store/journal/journal.h"
+
+struct journal_waiting;
 
 /*
  * The folder of journals below state_dir, and the locks on its files: which
@@ -20,10 +23,11 @@ MUST_USE bool journal_folder_open(const char *state_dir, unsigned worker,
 
 /* A file that a dead process left behind, and what was found in it. */
 struct journal_found {
-	const char *name; /* in the folder */
+	struct list link;
+	char *name; /* in the folder */
 	/*
-	 * Has at least one open entry for our store, and is each()'s now, to
-	 * deliver and to close.  NULL: nothing was open, and the file is
+	 * Has at least one open entry for our store, and is the caller's now,
+	 * to deliver and to close.  NULL: nothing was open, and the file is
 	 * removed; or see foreign and error.
 	 */
 	struct journal *journal;
@@ -31,12 +35,6 @@ struct journal_found {
 	unsigned damaged; /* entries that are not what was written */
 	uint64_t lost_bytes; /* a torn tail, and what has a damaged head */
 	char *aside; /* what the damaged file is called now; or NULL */
-	/*
-	 * Not NULL: nothing else is set.  Our store's id is not known yet, and
-	 * the file stays, whose entries may be for it; they can be asked for
-	 * (journal_about) as long as the call takes.
-	 */
-	const struct journal *suspect;
 	/* An errno: it cannot be read now, and stays for a later try; or 0. */
 	int error;
 };
@@ -45,10 +43,13 @@ struct journal_found {
 struct journal_left;
 
 /*
- * What is known of the folder from the last search; zeros before the first.  A
- * member of whoever adopts, one thread at a time.
+ * What is known of the folder from the last search; zeros before the first, but
+ * for waiting.  A member of whoever adopts, one thread at a time.
  */
 struct journal_folder {
+	/* NULL: our store's id is always known. */
+	struct journal_waiting *waiting;
+	uint64_t search; /* its number, from 1 */
 	struct journal_left *left; /* so that each is reported once */
 	struct origin ours;        /* as of the last search */
 	uint64_t foreign;          /* entries of other stores */
@@ -56,25 +57,26 @@ struct journal_folder {
 	/* As of journal_folder_adopt, while that runs: */
 	int fd;
 	bool settled;
-	void (*each)(void *arg, const struct journal_found *found);
-	void *arg;
+	struct list *found;
 };
 
 /*
  * Adopts every file whose process is gone and that has entries for our store;
- * one that has none stays where it is, without a lock.  Calls each() for each
- * file that it finds, and only once where that stays as it was; what found
- * points to lives as long as that call.  settled: our store's id is known, or
- * will not be; until then nothing is reported of entries that may yet be ours.
- * False where the folder cannot be read: *ret_message as above.
+ * one that has none stays where it is, without a lock.  Adds each file that it
+ * finds to the list of struct journal_found, and only once where that stays as
+ * it was; the caller frees them.  settled: our store's id is known, or will not
+ * be; until then nothing is reported of entries that may yet be ours, and they
+ * are added to waiting.  False where the folder cannot be read: *ret_message as
+ * above.
  *
  * Of a file with damage, the entries that are whole are copied into a new one,
  * and then it is set aside.
  */
 MUST_USE bool journal_folder_adopt(struct journal_folder *folder,
     const char *state_dir, const struct origin *ours, bool settled,
-    void (*each)(void *arg, const struct journal_found *found), void *arg,
-    char **ret_message);
+    struct list *found, char **ret_message);
+/* Takes it off its list; its journal stays.  Nulls the caller's pointer. */
+void journal_folder_found_free(struct journal_found **found);
 /* Forgets what is known of it. */
 void journal_folder_end(struct journal_folder *folder);
 

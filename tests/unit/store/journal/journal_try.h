@@ -74,9 +74,8 @@ tear_down(void **state)
 }
 
 static inline void
-on_found(void *arg, const struct journal_found *found)
+take_found(struct test *test, const struct journal_found *found)
 {
-	struct test *test = arg;
 	test->files++;
 	test->damaged += found->damaged;
 	test->lost_bytes += found->lost_bytes;
@@ -95,11 +94,18 @@ on_found(void *arg, const struct journal_found *found)
 static inline void
 adopt(struct test *test)
 {
+	struct journal_found *found;
+	struct list list;
 	char *message = NULL;
+	list_init(&list);
 	drop_found(test);
 	if (!journal_folder_adopt(&test->known, test->folder, &test->ours,
-		true, on_found, test, &message))
+		true, &list, &message))
 		fail_msg("%s", message);
+	LIST_EACH(found, &list, link) {
+		take_found(test, found);
+		journal_folder_found_free(&found);
+	}
 }
 
 static inline struct journal *
