@@ -155,30 +155,23 @@ struct journal_left {
 	bool there; /* it was met in this search */
 };
 
-static struct journal_left *
-find_left(const struct journal_folder *folder, const char *name)
-{
-	struct journal_left *left = folder->left;
-	while (left != NULL && strcmp(left->name, name) != 0)
-		left = left->next;
-	return left;
-}
-
-/* Remembers a file that stays; false: nothing about it is new. */
+/*
+ * Remembers a file that stays; left is what was known of it, or NULL.  False:
+ * nothing about it is new.
+ */
 static bool
-remember(struct journal_folder *folder, const char *name,
-    const struct stat *st, const struct journal_found *found)
+remember(struct journal_folder *folder, struct journal_left *left,
+    const struct journal_found *found)
 {
-	struct journal_left *left = find_left(folder, name);
 	bool old = left != NULL && left->foreign == found->foreign &&
 	    left->error == found->error;
 	if (left == NULL) {
 		left = mem_zero(sizeof *left);
-		left->name = mem_str(span_str(name));
+		left->name = mem_text(found->name);
 		left->next = folder->left;
 		folder->left = left;
 	}
-	left->st = *st;
+	fstatat(folder->fd, left->name, &left->st, AT_SYMLINK_NOFOLLOW);
 	left->foreign = found->foreign;
 	left->error = found->error;
 	left->there = true;
@@ -187,18 +180,14 @@ remember(struct journal_folder *folder, const char *name,
 
 /* True where it was examined, and has only entries of other stores. */
 static bool
-is_known(const struct journal_folder *folder, const char *name)
+is_known(const struct journal_folder *folder, const struct journal_left *left)
 {
 	struct stat st;
-	struct journal_left *left = find_left(folder, name);
-	if (left == NULL || left->foreign == 0 || left->error != 0 ||
-	    fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-	    st.st_ino != left->st.st_ino || st.st_size != left->st.st_size ||
-	    st.st_mtim.tv_sec != left->st.st_mtim.tv_sec ||
-	    st.st_mtim.tv_nsec != left->st.st_mtim.tv_nsec)
-		return false;
-	left->there = true;
-	return true;
+	return left->foreign > 0 && left->error == 0 &&
+	    fstatat(folder->fd, left->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_ino == left->st.st_ino && st.st_size == left->st.st_size &&
+	    st.st_mtim.tv_sec == left->st.st_mtim.tv_sec &&
+	    st.st_mtim.tv_nsec == left->st.st_mtim.tv_nsec;
 }
 
 /* Drops what was not met again, and counts the rest. */
@@ -321,9 +310,13 @@ static void
 adopt_file(struct journal_folder *folder, const char *name)
 {
 	struct journal *journal = NULL;
-	struct stat st = {0};
-	if (is_known(folder, name))
+	struct journal_left *left = folder->left;
+	while (left != NULL && strcmp(left->name, name) != 0)
+		left = left->next;
+	if (left != NULL && is_known(folder, left)) {
+		left->there = true;
 		return;
+	}
 	int file = openat(folder->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (file >= 0 && lock_file(folder->fd, name, file))
 		journal = journal_new(folder->fd, file, name);
@@ -339,11 +332,10 @@ adopt_file(struct journal_folder *folder, const char *name)
 		examine(folder, journal, found);
 	else
 		found->error = error;
-	fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW);
 	bool stays = found->error != 0 || found->foreign > 0;
 	bool may_be_ours = found->foreign > 0 && found->aside == NULL &&
 	    !folder->settled;
-	if (!may_be_ours && (!stays || remember(folder, name, &st, found)))
+	if (!may_be_ours && (!stays || remember(folder, left, found)))
 		list_add_last(folder->found, &found->link);
 	else
 		journal_folder_found_free(&found);

@@ -128,30 +128,12 @@ field_of(struct span name, const struct event_field *fields, size_t count)
 	return SPAN("");
 }
 
-/* The label, which may be sealed for the key that the entry is of. */
-static json_t *
-label_json(const struct conf_store *conf, const struct event_field *fields,
-    size_t count)
-{
-	struct key_id key_id;
-	struct span text;
-	json_t *label = NULL;
-	struct arena *scratch = arena_new();
-	if (hex_decode(field_of(SPAN("id"), fields, count), key_id.bytes,
-		sizeof key_id.bytes) &&
-	    label_read(scratch, conf, &key_id,
-		field_of(SPAN("label"), fields, count), &text))
-		label = json_stringn(text.ptr, text.len);
-	arena_free(&scratch);
-	return label != NULL ? label : json_null();
-}
-
 json_t *
 event_message(const struct conf_store *conf, const struct event_id *id,
     const struct event_field *fields, size_t count)
 {
 	char text[EVENT_ID_MAX], time[EVENT_TIME_MAX];
-	json_t *message = json_object();
+	json_t *message = json_object(), *label = NULL;
 	event_text(id, text);
 	must(json_object_set_new(message, "id", json_string(text)) == 0);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -159,7 +141,18 @@ event_message(const struct conf_store *conf, const struct event_id *id,
 			 members[i].kind == TIME
 			     ? json_string(event_time(id->ms, time))
 			     : member_json(&members[i], fields, count)) == 0);
-	must(json_object_set_new(
-		 message, "label", label_json(conf, fields, count)) == 0);
+
+	/* It may be sealed for the key that the entry is of. */
+	struct key_id key_id;
+	struct span plain;
+	struct arena *scratch = arena_new();
+	if (hex_decode(field_of(SPAN("id"), fields, count), key_id.bytes,
+		sizeof key_id.bytes) &&
+	    label_read(scratch, conf, &key_id,
+		field_of(SPAN("label"), fields, count), &plain))
+		label = json_stringn(plain.ptr, plain.len);
+	arena_free(&scratch);
+	must(json_object_set_new(message, "label",
+		 label != NULL ? label : json_null()) == 0);
 	return message;
 }

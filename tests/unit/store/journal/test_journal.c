@@ -498,7 +498,8 @@ an_entry_that_is_there_twice_is_taken_once(void **state)
 	leave_file(test, bytes, 2 * len);
 	adopt(test);
 	assert_int_equal(adopted_samples(test), 2 + 4 + 8 + 16);
-	assert_int_equal(journal_open_entries(test->journals[0], NULL), N_SAMPLES);
+	assert_int_equal(
+	    journal_open_entries(test->journals[0], NULL), N_SAMPLES);
 	assert_int_equal(test->damaged, N_SAMPLES);
 	forget_files(test);
 }
