@@ -89,8 +89,7 @@ struct link {
 
 	/* The calls without a reply, as they were sent; the first is the next
 	 * to have one. */
-	struct link_call *calls;
-	struct link_call **calls_end;
+	struct list calls;
 	struct link_call *pulse; /* of those; NULL: none is on its way */
 	unsigned handshake; /* replies of the handshake still to come */
 	bool subscribed;    /* Redis has confirmed that it listens */
@@ -122,52 +121,9 @@ tells(const struct link *link, const char *message)
 	    link->events.tells(link->events.arg, message);
 }
 
-/* Once each time that it goes down. */
-static void
-log_down(struct link *link)
-{
-	if (link->said_down || link->channels != NULL || link->sentinel ||
-	    link->events.unsaid)
-		return;
-	link->said_down = true;
-	if (tells(link, link->message))
-		log_reason(link, link->redis->cluster.count > 0
-			? EV_node_down
-			: EV_store_down);
-}
-
-static void
-log_up(struct link *link)
-{
-	if (link->said_down && tells(link, NULL))
-		log_event(link->redis->cluster.count > 0 ? EV_node_up
-							 : EV_store_up);
-	link->said_down = false;
-}
-
 /* --- going down --- */
 
-/* Takes out the call that the next reply is for; NULL: no call waits. */
-static struct link_call *
-take_call(struct link *link)
-{
-	struct link_call *call = link->calls;
-	if (call == NULL)
-		return NULL;
-	link->calls = call->next;
-	if (link->calls == NULL)
-		link->calls_end = &link->calls;
-	return call;
-}
-
-static void
-set_message(struct link *link, const char *message)
-{
-	if (message != link->message)
-		snprintf(link->message, sizeof link->message, "%s", message);
-}
-
-/* With a TCP reset. */
+/* Redis drops what it has not read yet, because of the TCP reset. */
 static void
 close_connection(struct link *link)
 {
@@ -203,38 +159,42 @@ go_down(struct link *link)
 		link->backoff_ms = BACKOFF_MAX_MS;
 	if (!was_up)
 		link->tried_in_vain = true;
-	log_down(link);
+	/* Once each time that it goes down. */
+	if (!link->said_down && link->channels == NULL && !link->sentinel &&
+	    !link->events.unsaid) {
+		link->said_down = true;
+		if (tells(link, link->message))
+			log_reason(link, link->redis->cluster.count > 0
+				? EV_node_down
+				: EV_store_down);
+	}
 	if (was_up)
 		link->events.changed(link->events.arg, false);
-	else
+	else if (link->events.failed != NULL)
 		link->events.failed(link->events.arg);
-}
-
-/* To be cut, for that reason (copied), once done() or heard() has returned. */
-static void
-doom(struct link *link, const char *message)
-{
-	if (!link->doomed)
-		set_message(link, message);
-	link->doomed = true;
 }
 
 void
 link_reset(struct link *link, const char *message)
 {
 	struct link_call *call;
+	/* An older reason to cut it is the true one. */
+	if (!link->doomed && message != link->message)
+		snprintf(link->message, sizeof link->message, "%s", message);
 	if (link->telling) {
-		doom(link, message);
+		link->doomed = true;
 		return;
 	}
 	resolve_cancel(&link->lookup);
-	set_message(link, message);
 	bool connected = link->watch != NULL;
 	if (connected)
 		close_connection(link);
-	/* Those too that are sent while others end. */
-	while ((call = take_call(link)) != NULL)
+	/* A call that is sent while the others end, ends with them. */
+	while ((call = LIST_FIRST(&link->calls, struct link_call, of_link)) !=
+	    NULL) {
+		list_remove(&call->of_link);
 		call->done(call, NULL);
+	}
 	if (connected || link->state != LINK_DOWN)
 		go_down(link);
 }
@@ -244,7 +204,8 @@ link_distrust(struct link *link, const char *message)
 {
 	if (link->doomed)
 		return;
-	doom(link, message);
+	link->doomed = true;
+	snprintf(link->message, sizeof link->message, "%s", message);
 	if (!link->said_odd)
 		log_reason(link, EV_store_garbled);
 	link->said_odd = true;
@@ -262,20 +223,13 @@ link_move(struct link *link)
 	timer_set(&link->timer, 0);
 }
 
-/* The connection has ended; an older reason to cut it is the true one. */
-static void
-lose(struct link *link, const char *message)
-{
-	link_reset(link, link->doomed ? link->message : message);
-}
-
 /* After a read or write: true where errno says that it has ended. */
 static bool
 has_failed(struct link *link)
 {
 	if (errno == EAGAIN || errno == EINTR)
 		return false;
-	lose(link, link->tls != NULL && errno == EPROTO
+	link_reset(link, link->tls != NULL && errno == EPROTO
 		? tls_session_message(link->tls)
 		: strerror(errno));
 	return true;
@@ -319,9 +273,7 @@ link_send(
 	call->sent_us = call->moved_us = clock_us();
 	call->end = link->given;
 	call->untaken = UNSEEN;
-	call->next = NULL;
-	*link->calls_end = call;
-	link->calls_end = &call->next;
+	list_add_last(&link->calls, &call->of_link);
 	/* While the calls of a link that is lost end, this one joins them. */
 	if (link->watch == NULL)
 		return;
@@ -420,27 +372,35 @@ send_own(struct link *link, const char *const *words, bool may_fail, int type,
 	return &own->call;
 }
 
-/* Takes in what Redis has said; false: the link is to be cut. */
-static bool
-take_own_reply(const struct own_call *own, const redisReply *reply)
+/*
+ * Takes in what Redis has said, and frees the call.  NULL: the link is lost, or
+ * to be cut.
+ */
+static struct link *
+take_own_reply(struct link_call *call, const redisReply *reply)
 {
-	struct link *link = own->link;
+	struct own_call *sent = CONTAINER_OF(call, struct own_call, call);
+	const struct own_call own = *sent;
+	struct link *link = own.link;
 	int64_t ms;
+	free(sent);
+	if (reply == NULL)
+		return NULL;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		if (!own->may_fail)
-			doom(link, reply->str);
+		if (!own.may_fail)
+			link_reset(link, reply->str);
 	} else if (reply->type == REDIS_REPLY_STRING &&
 	    !info_is_master(span_of(reply->str, reply->len)) &&
 	    INVARIANT(master_only)) {
-		doom(link, "Redis is a replica");
-	} else if (reply->type != own->type ||
+		link_reset(link, "Redis is a replica");
+	} else if (reply->type != own.type ||
 	    (reply->type == REDIS_REPLY_ARRAY && !resp_read_time(reply, &ms))) {
 		link_distrust(link, "a reply to another command");
 	} else if (reply->type == REDIS_REPLY_ARRAY) {
 		redis_clock_heard(
-		    &link->clock, ms, own->call.sent_us, clock_us());
+		    &link->clock, ms, own.call.sent_us, clock_us());
 	}
-	return !link->doomed;
+	return link->doomed ? NULL : link;
 }
 
 /*
@@ -471,7 +431,7 @@ on_subscribed(struct link_call *call, const redisReply *reply)
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		if (link->events.refused != NULL)
 			link->events.refused(link->events.arg, reply->str);
-		doom(link, reply->str);
+		link_reset(link, reply->str);
 	} else {
 		link_distrust(link, "a reply to another command");
 	}
@@ -492,18 +452,18 @@ come_up(struct link *link)
 		if (!link->unpulsed)
 			timer_set(&link->timer, PULSE_MS);
 	}
-	log_up(link);
+	if (link->said_down && tells(link, NULL))
+		log_event(link->redis->cluster.count > 0 ? EV_node_up
+							 : EV_store_up);
+	link->said_down = false;
 	link->events.changed(link->events.arg, true);
 }
 
 static void
 on_handshake(struct link_call *call, const redisReply *reply)
 {
-	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
-	struct link *link = own->link;
-	bool well = reply != NULL && take_own_reply(own, reply);
-	free(own);
-	if (well && --link->handshake == 0)
+	struct link *link = take_own_reply(call, reply);
+	if (link != NULL && --link->handshake == 0)
 		come_up(link);
 }
 
@@ -555,25 +515,13 @@ begin_handshake(struct link *link)
 static void
 on_pulse(struct link_call *call, const redisReply *reply)
 {
-	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
-	struct link *link = own->link;
-	if (reply != NULL && take_own_reply(own, reply)) {
-		link->pulse = NULL;
-		link->said_odd = false;
-		link->backoff_ms = 0;
-		timer_set(&link->timer, PULSE_MS);
-	}
-	free(own);
-}
-
-/* Notices a Redis that fell silent even when no request needs it. */
-static void
-send_pulse(struct link *link)
-{
-	const char *words[] = {link->sentinel ? "PING" : "TIME", NULL};
-	int type = link->sentinel ? REDIS_REPLY_STATUS : REDIS_REPLY_ARRAY;
-	timer_set(&link->timer, link->redis->timeout_ms);
-	link->pulse = send_own(link, words, true, type, on_pulse);
+	struct link *link = take_own_reply(call, reply);
+	if (link == NULL)
+		return;
+	link->pulse = NULL;
+	link->said_odd = false;
+	link->backoff_ms = 0;
+	timer_set(&link->timer, PULSE_MS);
 }
 
 /* --- replies in --- */
@@ -592,7 +540,7 @@ hear_unasked(struct link *link, const redisReply *reply)
 	} else if (link->subscribed) {
 		link_distrust(link, "a message of an unexpected form");
 	} else if (reply->type == REDIS_REPLY_ERROR) {
-		doom(link, reply->str);
+		link_reset(link, reply->str);
 	} else {
 		link_distrust(link, "a reply that nobody asked for");
 	}
@@ -604,12 +552,15 @@ take_replies(struct link *link)
 {
 	const redisReply *reply;
 	while ((reply = reply_reader_next(link->reader)) != NULL) {
-		struct link_call *call = take_call(link);
+		struct link_call *call =
+		    LIST_FIRST(&link->calls, struct link_call, of_link);
 		link->telling = true;
-		if (call != NULL)
+		if (call != NULL) {
+			list_remove(&call->of_link);
 			call->done(call, reply);
-		else
+		} else {
 			hear_unasked(link, reply);
+		}
 		link->telling = false;
 		if (link->doomed) {
 			link_reset(link, link->message);
@@ -634,7 +585,7 @@ read_in(struct link *link)
 		    ? tls_session_get(link->tls, bytes, sizeof bytes)
 		    : recv(link->fd, bytes, sizeof bytes, 0);
 		if (got == 0)
-			lose(link, "Server closed the connection");
+			link_reset(link, "Server closed the connection");
 		else if (got < 0)
 			has_failed(link);
 		if (got <= 0)
@@ -647,27 +598,6 @@ read_in(struct link *link)
 }
 
 /* --- connecting --- */
-
-/* False: the connection has ended, or waits. */
-static bool
-shake_hands(struct link *link)
-{
-	switch (tls_session_shake(link->tls)) {
-	case TLS_SESSION_READY:
-		link->shaking = false;
-		return true;
-	case TLS_SESSION_READS:
-		want(link, WATCH_READ);
-		return false;
-	case TLS_SESSION_WRITES:
-		want(link, WATCH_WRITE);
-		return false;
-	case TLS_SESSION_FAILED:
-		break;
-	}
-	lose(link, tls_session_message(link->tls));
-	return false;
-}
 
 static void
 on_ready(void *arg, unsigned events)
@@ -683,13 +613,20 @@ on_ready(void *arg, unsigned events)
 			&size) != 0)
 			error = errno;
 		if (error != 0) {
-			lose(link, strerror(error));
+			link_reset(link, strerror(error));
 			return;
 		}
 	}
 	if (link->shaking) {
-		if (!shake_hands(link))
+		enum tls_session_step step = tls_session_shake(link->tls);
+		if (step == TLS_SESSION_FAILED)
+			link_reset(link, tls_session_message(link->tls));
+		else if (step != TLS_SESSION_READY)
+			want(link, step == TLS_SESSION_READS ? WATCH_READ
+							     : WATCH_WRITE);
+		if (step != TLS_SESSION_READY)
 			return;
+		link->shaking = false;
 		events = WATCH_READ | WATCH_WRITE; /* of the handshake's end */
 	}
 	if ((events & WATCH_WRITE) && !write_out(link))
@@ -698,52 +635,54 @@ on_ready(void *arg, unsigned events)
 		read_in(link);
 }
 
-/* A socket that may still be connecting; -1: errno says why there is none. */
+/*
+ * A socket to there, which may still be connecting; address is numeric, NULL
+ * for a Unix socket.  -1: errno says why there is none.
+ */
 static int
-open_socket(const struct sockaddr *to, socklen_t size)
+open_socket(const struct link *link, const char *address)
 {
-	int fd = socket(
-	    to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, to, size) == 0 || errno == EINPROGRESS)
-		return fd;
-	int error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
-static int
-open_tcp(const char *address, uint16_t port)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-	struct addrinfo *list = NULL;
-	char digits[sizeof "65535"];
+	union {
+		struct sockaddr any;
+		struct sockaddr_un local;
+		struct sockaddr_storage room;
+	} to = {.local = {.sun_family = AF_UNIX}};
+	socklen_t size = sizeof to.local;
 	const int on = 1;
-	snprintf(digits, sizeof digits, "%u", (unsigned)port);
-	if (getaddrinfo(address, digits, &hints, &list) != 0) {
-		errno = EADDRNOTAVAIL;
+	if (address == NULL) {
+		size_t len = strlen(link->socket);
+		if (len >= sizeof to.local.sun_path) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(to.local.sun_path, link->socket, len);
+	} else {
+		struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+		    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+		struct addrinfo *list = NULL;
+		char port[sizeof "65535"];
+		snprintf(port, sizeof port, "%u", (unsigned)link->port);
+		if (getaddrinfo(address, port, &hints, &list) != 0) {
+			errno = EADDRNOTAVAIL;
+			return -1;
+		}
+		size = list->ai_addrlen;
+		memcpy(&to, list->ai_addr, size);
+		freeaddrinfo(list);
+	}
+	int fd = socket(to.any.sa_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, &to.any, size) != 0 &&
+	    errno != EINPROGRESS) {
+		int error = errno;
+		close(fd);
+		errno = error;
 		return -1;
 	}
-	int fd = open_socket(list->ai_addr, list->ai_addrlen);
-	freeaddrinfo(list);
 	/* Commands are small, and each turn of the loop writes but once. */
-	if (fd >= 0)
+	if (fd >= 0 && address != NULL)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	return fd;
-}
-
-static int
-open_unix(const char *path)
-{
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	size_t len = strlen(path);
-	if (len >= sizeof name.sun_path) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(name.sun_path, path, len);
-	return open_socket((struct sockaddr *)&name, sizeof name);
 }
 
 /*
@@ -751,9 +690,10 @@ open_unix(const char *path)
  * it has left once it holds a secret: no copy of ours stays in memory.
  */
 static void
-begin_connection(struct link *link, int fd)
+begin_connection(struct link *link, const char *address)
 {
 	const int kernel_bytes = LARGE_KERNEL_BYTES;
+	int fd = open_socket(link, address);
 	if (fd < 0) {
 		link_reset(link, strerror(errno));
 		return;
@@ -788,7 +728,7 @@ on_resolved(void *arg, const char *address)
 	}
 	free(link->address);
 	link->address = mem_str(span_str(address));
-	begin_connection(link, open_tcp(address, link->port));
+	begin_connection(link, address);
 }
 
 static void
@@ -797,25 +737,13 @@ connect_to_host(struct link *link)
 	const char *host = link->host;
 	uint8_t binary[sizeof(struct in6_addr)];
 	if (link->socket != NULL)
-		begin_connection(link, open_unix(link->socket));
+		begin_connection(link, NULL);
 	else if (inet_pton(AF_INET, host, binary) == 1 ||
 	    inet_pton(AF_INET6, host, binary) == 1)
 		on_resolved(link, host);
 	else
 		link->lookup =
 		    resolve_start(link->loop, host, on_resolved, link);
-}
-
-static void
-begin_connecting(struct link *link)
-{
-	link->state = LINK_CONNECTING;
-	timer_set(&link->timer, link->redis->timeout_ms);
-	link->finding = link->events.find != NULL;
-	if (link->finding)
-		link->events.find(link->events.arg);
-	else
-		connect_to_host(link);
 }
 
 void
@@ -870,20 +798,11 @@ link_left_ms(struct link *link, struct link_call *call)
 }
 
 static void
-on_timer(void *arg)
+cut_if_silent(struct link *link)
 {
-	struct link *link = arg;
 	const char *what = "no answer";
 	int64_t left_ms = 0;
-	if (link->state == LINK_DOWN) {
-		begin_connecting(link);
-		return;
-	}
 	if (link->state == LINK_UP) {
-		if (link->pulse == NULL) {
-			send_pulse(link);
-			return;
-		}
 		left_ms = link_left_ms(link, link->pulse);
 	} else {
 		/* The handshake may just be being answered. */
@@ -903,7 +822,31 @@ on_timer(void *arg)
 	link_reset(link, message);
 }
 
-/* --- its owner's --- */
+/* The pulse notices a Redis that fell silent even when no request needs it. */
+static void
+on_timer(void *arg)
+{
+	struct link *link = arg;
+	if (link->state == LINK_DOWN) {
+		link->state = LINK_CONNECTING;
+		timer_set(&link->timer, link->redis->timeout_ms);
+		link->finding = link->events.find != NULL;
+		if (link->finding)
+			link->events.find(link->events.arg);
+		else
+			connect_to_host(link);
+	} else if (link->state == LINK_UP && link->pulse == NULL) {
+		const char *words[] = {link->sentinel ? "PING" : "TIME", NULL};
+		timer_set(&link->timer, link->redis->timeout_ms);
+		link->pulse = send_own(link, words, true,
+		    link->sentinel ? REDIS_REPLY_STATUS : REDIS_REPLY_ARRAY,
+		    on_pulse);
+	} else {
+		cut_if_silent(link);
+	}
+}
+
+/* --- for its owner --- */
 
 struct link *
 link_new(struct loop *loop, const struct conf *conf,
@@ -923,12 +866,10 @@ link_new(struct loop *loop, const struct conf *conf,
 	link->unpulsed = to->unpulsed;
 	link->events = *events;
 	link->channels = mem_text(events->channels);
-	link->calls_end = &link->calls;
+	list_init(&link->calls);
 	timer_init(&link->timer, loop, on_timer, link);
 	loop_hook(loop, HOOK_FLUSH, &link->flush, on_flush, link);
-	/*
-	 * Not before the first turn: only then is the owner ready for events.
-	 */
+	/* Not before the next turn: only then is the owner ready for events. */
 	timer_set(&link->timer, 0);
 	return link;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/list.h"
 #include "base/loop/loop.h"
 #include "conf/conf.h"
 #include "store/redis/redis_clock.h"
@@ -45,7 +46,7 @@ struct link_call {
 	void (*done)(struct link_call *call, const struct redisReply *reply);
 	int64_t sent_us; /* clock_us() when it was handed over */
 	/* The link's own: */
-	struct link_call *next;
+	struct list of_link; /* among those without a reply */
 	/* For link_left_ms: */
 	int64_t end;      /* bytes given to the connection, up to its last */
 	int64_t untaken;  /* of those, not yet taken at the last look */
@@ -61,7 +62,7 @@ struct link_events {
 	void (*find)(void *arg);
 	/* The link went up or down; it must not be reset when it goes down. */
 	void (*changed)(void *arg, bool up);
-	/* An attempt to connect failed: the link is still down. */
+	/* An attempt to connect failed: the link is still down.  Or NULL. */
 	void (*failed)(void *arg);
 	/*
 	 * With channels set (a pattern of PSUBSCRIBE) the link only listens:
