@@ -9,11 +9,11 @@
 
 /* The reply to a question; NULL with a message. */
 static redisReply *
-ask_one(struct dialled *sentinel, void (*question)(struct resp *, const char *),
+ask_one(struct dialled *sentinel, enum sentinel_question question,
     const char *master, char **ret_message)
 {
 	struct resp command = {0};
-	question(&command, master);
+	sentinel_ask(&command, question, master);
 	dial_append(sentinel, &command);
 	resp_clear(&command);
 	return dial_accept(sentinel, dial_reply(sentinel), ret_message);
@@ -29,11 +29,11 @@ look_at(const struct conf_redis *at, struct dialled *sentinel,
 	if (!dial_log_in(at, sentinel, &message))
 		free(message);
 	redisReply *epoch =
-	    ask_one(sentinel, sentinel_ask_epoch, master, &seen->message);
+	    ask_one(sentinel, SENTINEL_EPOCH, master, &seen->message);
 	if (epoch == NULL)
 		return;
 	redisReply *address =
-	    ask_one(sentinel, sentinel_ask_address, master, &seen->message);
+	    ask_one(sentinel, SENTINEL_ADDRESS, master, &seen->message);
 	if (address != NULL &&
 	    (!sentinel_read_epoch(epoch, &seen->named.epoch) ||
 		!sentinel_read_address(

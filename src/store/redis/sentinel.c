@@ -7,27 +7,16 @@
 #include "store/redis/redis_address.h"
 #include "store/redis/sentinel.h"
 
-/* --- questions --- */
-
-static void
-put_question(struct resp *resp, struct span what, const char *master)
+void
+sentinel_ask(
+    struct resp *resp, enum sentinel_question question, const char *master)
 {
 	resp_begin(resp, 3);
 	resp_arg(resp, SPAN("SENTINEL"));
-	resp_arg(resp, what);
+	resp_arg(resp, question == SENTINEL_EPOCH
+		? SPAN("MASTER")
+		: SPAN("GET-MASTER-ADDR-BY-NAME"));
 	resp_arg(resp, span_str(master));
-}
-
-void
-sentinel_ask_epoch(struct resp *resp, const char *master)
-{
-	put_question(resp, SPAN("MASTER"), master);
-}
-
-void
-sentinel_ask_address(struct resp *resp, const char *master)
-{
-	put_question(resp, SPAN("GET-MASTER-ADDR-BY-NAME"), master);
 }
 
 /* --- answers --- */

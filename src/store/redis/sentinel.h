@@ -29,8 +29,9 @@ struct sentinel_named {
  * The two questions, to be sent together.  Where the master moves between their
  * answers, the epoch may be too low, but never too high.
  */
-void sentinel_ask_epoch(struct resp *resp, const char *master);
-void sentinel_ask_address(struct resp *resp, const char *master);
+enum sentinel_question { SENTINEL_EPOCH, SENTINEL_ADDRESS };
+void sentinel_ask(
+    struct resp *resp, enum sentinel_question question, const char *master);
 /*
  * Reads their answers; false, with nothing written, where a reply is not one.
  */

@@ -146,12 +146,13 @@ ask_sentinel(struct sentinel *sentinel)
 {
 	if (sentinel->asking || !link_is_up(sentinel->asker))
 		return;
+	const char *master = sentinel->all->redis->master;
 	struct resp question = {0};
 	sentinel->asking = true;
-	sentinel_ask_epoch(&question, sentinel->all->redis->master);
+	sentinel_ask(&question, SENTINEL_EPOCH, master);
 	link_send(sentinel->asker, &sentinel->ask_epoch, &question);
-	resp_clear(&question);
-	sentinel_ask_address(&question, sentinel->all->redis->master);
+	resp_empty(&question);
+	sentinel_ask(&question, SENTINEL_ADDRESS, master);
 	link_send(sentinel->asker, &sentinel->ask_address, &question);
 	resp_clear(&question);
 }
@@ -199,12 +200,6 @@ on_listener_changed(void *arg, bool up)
 }
 
 static void
-on_listener_failed(void *arg)
-{
-	(void)arg;
-}
-
-static void
 on_heard(void *arg, struct span message)
 {
 	struct sentinel *sentinel = arg;
@@ -220,7 +215,6 @@ open_links(
 	    .failed = on_asker_failed,
 	    .arg = sentinel};
 	const struct link_events listener = {.changed = on_listener_changed,
-	    .failed = on_listener_failed,
 	    .heard = on_heard,
 	    .channels = "+switch-master",
 	    .arg = sentinel};
