@@ -250,22 +250,20 @@ find_process(const char *folder)
 	    : 0;
 }
 
-static bool
-is_gone(pid_t pid, const char *folder, bool is_child)
-{
-	if (!is_child)
-		return !is_redis_of(pid, folder);
-	pid_t got = waitpid(pid, NULL, WNOHANG);
-	return got == pid || (got < 0 && errno == ECHILD);
-}
-
 /* Waits until it is gone; a child is reaped. */
 static void
 end_process(pid_t pid, const char *folder, bool is_child)
 {
 	int64_t kill_us = clock_us() + (int64_t)POLITE_MS * 1000;
 	kill(pid, SIGTERM);
-	while (!is_gone(pid, folder, is_child)) {
+	for (;;) {
+		if (is_child) {
+			pid_t got = waitpid(pid, NULL, WNOHANG);
+			if (got == pid || (got < 0 && errno == ECHILD))
+				return;
+		} else if (!is_redis_of(pid, folder)) {
+			return;
+		}
 		if (clock_us() > kill_us)
 			kill(pid, SIGKILL);
 		poll(NULL, 0, POLL_MS);

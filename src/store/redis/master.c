@@ -51,36 +51,29 @@ master_set(struct master *master, const char *host, uint16_t port)
 	pthread_mutex_unlock(&master->mutex);
 }
 
-/* Reads the address; the number of that master, 0 where none is known. */
-static unsigned
-read_address(struct master *master, char ret_host[SENTINEL_HOST_BYTES],
-    uint16_t *ret_port)
-{
-	pthread_mutex_lock(&master->mutex);
-	unsigned number = master->number;
-	memcpy(ret_host, master->host, sizeof master->host);
-	*ret_port = master->port;
-	pthread_mutex_unlock(&master->mutex);
-	return number;
-}
-
 char *
 master_text(struct master *master)
 {
-	char host[SENTINEL_HOST_BYTES];
-	uint16_t port;
-	if (read_address(master, host, &port) == 0)
-		return NULL;
-	return strchr(host, ':') != NULL ? mem_printf("[%s]:%u", host, port)
-					 : mem_printf("%s:%u", host, port);
+	char *text = NULL;
+	pthread_mutex_lock(&master->mutex);
+	if (master->number != 0)
+		text = mem_printf(
+		    strchr(master->host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+		    master->host, master->port);
+	pthread_mutex_unlock(&master->mutex);
+	return text;
 }
 
 static void
 lead_link(struct master_follower *follower)
 {
+	struct master *master = follower->master;
 	char host[SENTINEL_HOST_BYTES];
-	uint16_t port;
-	unsigned number = read_address(follower->master, host, &port);
+	pthread_mutex_lock(&master->mutex);
+	unsigned number = master->number;
+	uint16_t port = master->port;
+	memcpy(host, master->host, sizeof host);
+	pthread_mutex_unlock(&master->mutex);
 	if (number == 0 || follower->link == NULL)
 		return;
 	if (follower->asked) {

@@ -22,7 +22,7 @@ enum {
 struct reply_reader {
 	redisReader *parser;
 	redisReplyObjectFunctions functions; /* the parser's */
-	struct arena *arena; /* of the reply that is being read */
+	struct arena *arena; /* of the reply that is read next; or NULL */
 	struct arena *given; /* of the one that was returned last; or NULL */
 	size_t bytes;    /* taken in since the last whole reply */
 	size_t elements; /* announced since then */
@@ -50,20 +50,12 @@ reject_reply(const redisReadTask *task, const char *fault)
 	return NULL;
 }
 
-static struct arena *
-arena_of(struct reply_reader *reader)
-{
-	if (reader->arena == NULL)
-		reader->arena = arena_new();
-	return reader->arena;
-}
-
 static void *
 take_zeroed(const redisReadTask *task, size_t bytes)
 {
-	return task->privdata != NULL
-	    ? arena_alloc(arena_of(task->privdata), bytes)
-	    : mem_zero(bytes);
+	struct reply_reader *reader = task->privdata;
+	return reader != NULL ? arena_alloc(reader->arena, bytes)
+			      : mem_zero(bytes);
 }
 
 /* Appends it to the array that it is part of, which grows as they come. */
@@ -97,10 +89,10 @@ on_string(const redisReadTask *task, char *text, size_t len)
 	if (task->type != REDIS_REPLY_STRING &&
 	    task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
 		return reject_reply(task, wrong_type);
+	struct reply_reader *reader = task->privdata;
 	char *copy;
-	if (task->privdata != NULL) {
-		copy = arena_dup_large(
-		    arena_of(task->privdata), span_of(text, len));
+	if (reader != NULL) {
+		copy = arena_dup_large(reader->arena, span_of(text, len));
 	} else if ((copy = malloc(len + 1)) != NULL) {
 		memcpy(copy, text, len);
 		copy[len] = '\0';
@@ -261,6 +253,8 @@ reply_reader_next(struct reply_reader *reader)
 	arena_free(&reader->given);
 	if (reader->fault != NULL)
 		return NULL;
+	if (reader->arena == NULL)
+		reader->arena = arena_new();
 	if (redisReaderGetReply(parser, &reply) != REDIS_OK) {
 		if (reader->fault == NULL)
 			reader->fault = parser->errstr;

@@ -38,28 +38,25 @@ question_unref(struct question *question)
 	free(question);
 }
 
-static bool
-look_up(struct question *question, int family)
-{
-	struct addrinfo hints = {
-	    .ai_family = family, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *list = NULL;
-	if (getaddrinfo(question->host, NULL, &hints, &list) != 0)
-		return false;
-	if (getnameinfo(list->ai_addr, list->ai_addrlen, question->address,
-		sizeof question->address, NULL, 0, NI_NUMERICHOST) != 0)
-		question->address[0] = '\0';
-	freeaddrinfo(list);
-	return question->address[0] != '\0';
-}
-
 /* IPv4 first, as other clients of Redis do: it listens there by default. */
 static void *
-look_up_on_thread(void *arg)
+look_up(void *arg)
 {
+	static const int families[] = {AF_INET, AF_INET6};
 	struct question *question = arg;
-	if (!look_up(question, AF_INET))
-		look_up(question, AF_INET6);
+	char *address = question->address;
+	for (size_t i = 0; i < 2 && address[0] == '\0'; i++) {
+		struct addrinfo hints = {.ai_family = families[i],
+		    .ai_socktype = SOCK_STREAM};
+		struct addrinfo *list = NULL;
+		if (getaddrinfo(question->host, NULL, &hints, &list) != 0)
+			continue;
+		if (getnameinfo(list->ai_addr, list->ai_addrlen, address,
+			sizeof question->address, NULL, 0,
+			NI_NUMERICHOST) != 0)
+			address[0] = '\0';
+		freeaddrinfo(list);
+	}
 	eventfd_write(question->answered, 1);
 	question_unref(question);
 	return NULL;
@@ -94,7 +91,7 @@ resolve_start(struct loop *loop, const char *host,
 	    watch_new(loop, question->answered, on_looked_up, lookup);
 	watch_want(lookup->watch, WATCH_READ);
 	/* No thread, so no address; the caller will ask again. */
-	if (!thread_begin(look_up_on_thread, question)) {
+	if (!thread_begin(look_up, question)) {
 		eventfd_write(question->answered, 1);
 		question_unref(question);
 	}

@@ -37,10 +37,21 @@ slots_of_shard(unsigned shard)
 
 /* --- whose slots they are --- */
 
-/* The index of that address plus 1; 0: there are too many. */
+/*
+ * Adds a server by the first of the two names that is a host's, else by that of
+ * the server that answered.  Its index of addresses plus 1; 0: there are too
+ * many.
+ */
 static uint16_t
-add_address(struct slots *slots, struct span host, unsigned port)
+add_server(struct slots *slots, const redisReply *name,
+    const redisReply *address, long long port,
+    const struct redis_address *asked)
 {
+	struct span host = span_str(asked->host);
+	if (name != NULL && redis_address_is_host(resp_text(name)))
+		host = resp_text(name);
+	else if (address != NULL && redis_address_is_host(resp_text(address)))
+		host = resp_text(address);
 	for (size_t i = 0; i < slots->count; i++) {
 		const struct redis_address *known = &slots->addresses[i];
 		if (known->port == port &&
@@ -80,18 +91,6 @@ is_port(const redisReply *reply)
 	    reply->integer > 0 && reply->integer <= UINT16_MAX;
 }
 
-/* The first of the two that is a host, else the server that answered. */
-static struct span
-host_of(const redisReply *name, const redisReply *address,
-    const struct redis_address *asked)
-{
-	if (name != NULL && redis_address_is_host(resp_text(name)))
-		return resp_text(name);
-	if (address != NULL && redis_address_is_host(resp_text(address)))
-		return resp_text(address);
-	return span_str(asked->host);
-}
-
 /* A value of a map, which RESP2 sends as names and values by turns. */
 static const redisReply *
 member(const redisReply *map, struct span name)
@@ -102,16 +101,10 @@ member(const redisReply *map, struct span name)
 	return NULL;
 }
 
-/* The server that answered, and the kind of connection to it. */
-struct asking {
-	const struct redis_address *asked;
-	bool tls;
-};
-
 /* Of CLUSTER SHARDS: one shard's ranges of slots, and its servers. */
 static bool
 read_shard(struct slots *slots, const redisReply *shard,
-    const struct asking *how)
+    const struct redis_address *asked, bool tls)
 {
 	if (shard->type != REDIS_REPLY_ARRAY)
 		return false;
@@ -128,13 +121,12 @@ read_shard(struct slots *slots, const redisReply *shard,
 			return false;
 		const redisReply *role = member(node, SPAN("role"));
 		const redisReply *port = member(
-		    node, how->tls ? SPAN("tls-port") : SPAN("port"));
+		    node, tls ? SPAN("tls-port") : SPAN("port"));
 		if (!is_port(port)) /* it has none of that kind */
 			continue;
-		uint16_t owner = add_address(slots,
-		    host_of(member(node, SPAN("endpoint")),
-			member(node, SPAN("ip")), how->asked),
-		    (unsigned)port->integer);
+		uint16_t owner = add_server(slots,
+		    member(node, SPAN("endpoint")), member(node, SPAN("ip")),
+		    port->integer, asked);
 		if (role != NULL && span_eq(resp_text(role), SPAN("master")))
 			master = owner;
 	}
@@ -151,7 +143,7 @@ read_shard(struct slots *slots, const redisReply *shard,
  */
 static bool
 read_range(struct slots *slots, const redisReply *range,
-    const struct asking *how)
+    const struct redis_address *asked)
 {
 	uint16_t master = 0;
 	if (range->type != REDIS_REPLY_ARRAY || range->elements < 3)
@@ -161,26 +153,26 @@ read_range(struct slots *slots, const redisReply *range,
 		if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 ||
 		    !is_port(node->element[1]))
 			return false;
-		uint16_t owner = add_address(slots,
-		    host_of(node->element[0], NULL, how->asked),
-		    (unsigned)node->element[1]->integer);
+		uint16_t owner = add_server(slots, node->element[0], NULL,
+		    node->element[1]->integer, asked);
 		if (i == 2)
 			master = owner;
 	}
 	return own_range(slots, range->element[0], range->element[1], master);
 }
 
+/* shards: it is of CLUSTER SHARDS, else of CLUSTER SLOTS. */
 static bool
-read_list(const redisReply *reply, const struct asking *how,
-    bool (*read)(struct slots *slots, const redisReply *piece,
-	const struct asking *how),
-    struct slots *ret_slots)
+read_list(const redisReply *reply, bool shards,
+    const struct redis_address *asked, bool tls, struct slots *ret_slots)
 {
 	if (reply->type != REDIS_REPLY_ARRAY)
 		return false;
 	*ret_slots = (struct slots){0};
 	for (size_t i = 0; i < reply->elements; i++) {
-		if (read(ret_slots, reply->element[i], how))
+		const redisReply *piece = reply->element[i];
+		if (shards ? read_shard(ret_slots, piece, asked, tls)
+			   : read_range(ret_slots, piece, asked))
 			continue;
 		slots_clear(ret_slots);
 		return false;
@@ -192,16 +184,14 @@ bool
 slots_read_shards(const redisReply *reply, const struct redis_address *asked,
     bool tls, struct slots *ret_slots)
 {
-	const struct asking how = {asked, tls};
-	return read_list(reply, &how, read_shard, ret_slots);
+	return read_list(reply, true, asked, tls, ret_slots);
 }
 
 bool
 slots_read_slots(const redisReply *reply, const struct redis_address *asked,
     struct slots *ret_slots)
 {
-	const struct asking how = {asked, false};
-	return read_list(reply, &how, read_range, ret_slots);
+	return read_list(reply, false, asked, false, ret_slots);
 }
 
 void

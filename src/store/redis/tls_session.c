@@ -94,36 +94,34 @@ note_unverified(struct tls_session *session)
 }
 
 /*
- * A server that was given no certificate ends it with TLS 1.2 in the handshake,
+ * The first is the cause: GnuTLS says nothing new of a session that is over.  A
+ * server that was given no certificate ends it with TLS 1.2 in the handshake,
  * and with 1.3 behind it (RFC 8446, 4.4.2.4 and 6.2).
  */
 static void
-note_alert(struct tls_session *session)
-{
-	gnutls_alert_description_t alert = gnutls_alert_get(session->gnutls);
-	if (alert == GNUTLS_A_CERTIFICATE_REQUIRED ||
-	    (alert == GNUTLS_A_HANDSHAKE_FAILURE &&
-		gnutls_certificate_client_get_request_status(
-		    session->gnutls) == 1 &&
-		gnutls_certificate_get_ours(session->gnutls) == NULL))
-		snprintf(session->message, sizeof session->message, "%s",
-		    certificate_lacks);
-	else
-		snprintf(session->message, sizeof session->message,
-		    "TLS: the server said: %s", gnutls_alert_get_name(alert));
-}
-
-/* The first is the cause: GnuTLS says nothing new of a session that is over. */
-static void
 note_error(struct tls_session *session, int error)
 {
+	gnutls_session_t gnutls = session->gnutls;
 	if (session->message[0] != '\0')
 		return;
-	if (error == GNUTLS_E_FATAL_ALERT_RECEIVED)
-		note_alert(session);
-	else
-		snprintf(session->message, sizeof session->message, "TLS: %s",
-		    gnutls_strerror(error));
+	if (error == GNUTLS_E_FATAL_ALERT_RECEIVED) {
+		gnutls_alert_description_t alert = gnutls_alert_get(gnutls);
+		bool asked = alert == GNUTLS_A_CERTIFICATE_REQUIRED ||
+		    (alert == GNUTLS_A_HANDSHAKE_FAILURE &&
+			gnutls_certificate_client_get_request_status(gnutls) ==
+			    1 &&
+			gnutls_certificate_get_ours(gnutls) == NULL);
+		if (asked)
+			snprintf(session->message, sizeof session->message,
+			    "%s", certificate_lacks);
+		else
+			snprintf(session->message, sizeof session->message,
+			    "TLS: the server said: %s",
+			    gnutls_alert_get_name(alert));
+		return;
+	}
+	snprintf(session->message, sizeof session->message, "TLS: %s",
+	    gnutls_strerror(error));
 	if (error == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
 		note_unverified(session);
 }
