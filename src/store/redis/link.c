@@ -40,7 +40,11 @@ enum {
 
 enum link_state {
 	LINK_DOWN,       /* until the timer fires, for the next try */
-	LINK_CONNECTING, /* until the handshake is over, or the timer fires */
+	/* An attempt, which the timer ends: */
+	LINK_FINDING,    /* its owner was asked where Redis is */
+	LINK_CONNECTING, /* the host is resolved, and the socket connects */
+	LINK_SECURING,   /* TLS shakes hands */
+	LINK_SHAKING,    /* the replies of our own handshake come */
 	LINK_UP,         /* the timer is the pulse's */
 };
 
@@ -65,7 +69,6 @@ struct link {
 	enum link_state state;
 	struct timer timer;
 	int64_t backoff_ms;
-	bool finding;       /* find was called and not yet answered */
 	bool tried_in_vain; /* an attempt has failed since it was last up */
 	struct resolve_lookup *lookup;
 	char message[MESSAGE_BYTES]; /* why it went down */
@@ -76,8 +79,6 @@ struct link {
 	struct watch *watch; /* NULL: there is none */
 	int fd;
 	struct tls_session *tls; /* NULL: it has no TLS */
-	bool connecting; /* the socket; then it shakes hands, with TLS */
-	bool shaking;
 	bool secret;     /* a password may be in out */
 	unsigned wanted; /* what is watched for */
 	char *out;       /* what is to leave: from sent to len */
@@ -138,7 +139,7 @@ close_connection(struct link *link)
 	free(link->out);
 	link->out = NULL;
 	link->size = link->len = link->sent = 0;
-	link->connecting = link->shaking = link->secret = false;
+	link->secret = false;
 	link->wanted = 0;
 	link->read_us = 0;
 }
@@ -150,7 +151,7 @@ go_down(struct link *link)
 	bool was_up = link->state == LINK_UP;
 	link->state = LINK_DOWN;
 	link->handshake = 0;
-	link->doomed = link->finding = link->subscribed = false;
+	link->doomed = link->subscribed = false;
 	link->pulse = NULL;
 	timer_set(&link->timer, link->backoff_ms);
 	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
@@ -334,7 +335,7 @@ on_flush(void *arg)
 {
 	struct link *link = arg;
 	if (link->watch != NULL && link->wanted == WATCH_READ &&
-	    !link->shaking && link->sent < link->len)
+	    link->state != LINK_SECURING && link->sent < link->len)
 		write_out(link);
 	return false;
 }
@@ -603,12 +604,11 @@ static void
 on_ready(void *arg, unsigned events)
 {
 	struct link *link = arg;
-	if (link->connecting) {
+	if (link->state == LINK_CONNECTING) {
 		int error = 0;
 		socklen_t size = sizeof error;
 		if (!(events & WATCH_WRITE))
 			return;
-		link->connecting = false;
 		if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error,
 			&size) != 0)
 			error = errno;
@@ -616,8 +616,10 @@ on_ready(void *arg, unsigned events)
 			link_reset(link, strerror(error));
 			return;
 		}
+		link->state =
+		    link->tls != NULL ? LINK_SECURING : LINK_SHAKING;
 	}
-	if (link->shaking) {
+	if (link->state == LINK_SECURING) {
 		enum tls_session_step step = tls_session_shake(link->tls);
 		if (step == TLS_SESSION_FAILED)
 			link_reset(link, tls_session_message(link->tls));
@@ -626,7 +628,7 @@ on_ready(void *arg, unsigned events)
 							     : WATCH_WRITE);
 		if (step != TLS_SESSION_READY)
 			return;
-		link->shaking = false;
+		link->state = LINK_SHAKING;
 		events = WATCH_READ | WATCH_WRITE; /* of the handshake's end */
 	}
 	if ((events & WATCH_WRITE) && !write_out(link))
@@ -702,8 +704,7 @@ begin_connection(struct link *link, const char *address)
 	if (link->redis->tls.on && link->socket == NULL)
 		link->tls = tls_session_new(&link->redis->tls,
 		    link->name != NULL ? link->name : link->host, fd);
-	link->connecting = link->secret = true;
-	link->shaking = link->tls != NULL;
+	link->secret = true;
 	link->reader = reply_reader_new();
 	link->watch = watch_new(link->loop, fd, on_ready, link);
 	want(link, WATCH_READ | WATCH_WRITE);
@@ -749,9 +750,9 @@ connect_to_host(struct link *link)
 void
 link_found(struct link *link, const char *host, uint16_t port)
 {
-	if (!link->finding)
+	if (link->state != LINK_FINDING)
 		return;
-	link->finding = false;
+	link->state = LINK_CONNECTING;
 	free(link->host);
 	link->host = mem_str(span_str(host));
 	link->port = port;
@@ -808,8 +809,9 @@ cut_if_silent(struct link *link)
 		/* The handshake may just be being answered. */
 		if (link->read_us > 0)
 			left_ms = left_since(link, link->read_us);
-		what = link->finding ? "its location was not learned"
-				     : "no connection";
+		what = link->state == LINK_FINDING
+		    ? "its location was not learned"
+		    : "no connection";
 	}
 	if (left_ms > 0) {
 		timer_set(&link->timer, left_ms);
@@ -828,10 +830,10 @@ on_timer(void *arg)
 {
 	struct link *link = arg;
 	if (link->state == LINK_DOWN) {
-		link->state = LINK_CONNECTING;
 		timer_set(&link->timer, link->redis->timeout_ms);
-		link->finding = link->events.find != NULL;
-		if (link->finding)
+		link->state = link->events.find != NULL ? LINK_FINDING
+							: LINK_CONNECTING;
+		if (link->state == LINK_FINDING)
 			link->events.find(link->events.arg);
 		else
 			connect_to_host(link);
