@@ -795,7 +795,7 @@ execution_journal(struct machine *machine)
 		journaled_begin(e->worker->store, e->worker->waiting, &e->held,
 		    what.kind);
 	e->expected = true;
-	journaled_write(e->worker->store, &e->worker->journal_relay.writer,
+	journaled_write(e->worker->store, &e->worker->journal_replay.writer,
 	    &e->journal, &e->held, &what);
 	return execution_to(e, EXECUTION_JOURNALED, WAIT);
 }

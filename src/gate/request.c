@@ -595,7 +595,7 @@ request_claim(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	/* An outcome that Redis might not take must have a place to go. */
-	if (!journal_relay_can_write(&r->c.worker->journal_relay) &&
+	if (!journal_replay_can_write(&r->c.worker->journal_replay) &&
 	    INVARIANT(writable_journal))
 		return refuse(r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
 	claimant_claim_prepare(&r->c,

@@ -70,9 +70,9 @@ worker_new(const struct conf *conf, struct budget *budget,
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
 		store_sweep(w->store);
-	const struct journal_relay_home home = {w->loop, conf, w->store, budget,
-	    waiting, &w->waiters, &w->meter};
-	journal_relay_init(&w->journal_relay, &home, journal, index == 0);
+	const struct journal_replay_home home = {w->loop, conf, w->store,
+	    budget, waiting, &w->waiters, &w->meter};
+	journal_replay_init(&w->journal_replay, &home, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
 	lease_init(&w->leases, w->loop, w->store);
 	w->front =
@@ -105,10 +105,10 @@ on_drained(void *arg)
 			return false;
 	bool up = store_is_up(w->store);
 	if (store_unsettled(w->store) > 0 && (!up || w->over))
-		journaled_revokes(w->store, &w->journal_relay.writer);
+		journaled_revokes(w->store, &w->journal_replay.writer);
 	if (store_unsettled(w->store) == 0 &&
 	    (w->over || front_is_quiet(w->front)) &&
-	    (journal_relay_is_done(&w->journal_relay) || !up))
+	    (journal_replay_is_done(&w->journal_replay) || !up))
 		loop_stop(w->loop);
 	return false;
 }
@@ -237,7 +237,7 @@ worker_run(struct worker *w)
 		p->kind->end(p);
 	end_machines(&w->executions, true);
 	lease_clear(&w->leases);
-	journal_relay_end(&w->journal_relay);
+	journal_replay_end(&w->journal_replay);
 	/* Closes all connections, with clients too: others drain longer. */
 	front_free(&w->front);
 	generation_unref(&w->generation);

@@ -7,7 +7,7 @@
 #include "conf/conf.h"
 #include "gate/cache.h"
 #include "gate/generation.h"
-#include "gate/journal_relay.h"
+#include "gate/journal_replay.h"
 #include "gate/key/duplicates.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
@@ -36,7 +36,7 @@ struct worker {
 	struct machines executions;
 	struct leases leases;
 	struct journal_waiting *waiting; /* the process' */
-	struct journal_relay journal_relay;
+	struct journal_replay journal_replay;
 	struct waiters waiters;
 	struct cache *cache;
 	struct meter meter; /* the admin interface reads it, and these */

@@ -12,7 +12,7 @@
  * publishes changes of its own records, and the bus that carries them to the
  * others may lose some; so each server has a subscriber, and the store is
  * subscribed only while all are.  It also hears the notices of what gateways
- * share (lua/notice.lua).  It knows nothing of caches, nor of what is shared.
+ * share (lua/publish.lua).  It knows nothing of caches, nor of what is shared.
  * For src/store/ and src/messages/shared/; the store's thread.
  */
 

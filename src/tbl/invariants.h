@@ -122,7 +122,7 @@ INVARIANT_NAME(no_eviction,
 INVARIANT_NAME(put_while_pending,
     "a reader that was frozen would put a result beside the next reader's")
 
-/* --- the journal: gate/journal_relay.c, journal/ --- */
+/* --- the journal: gate/journal_replay.c, journal/ --- */
 INVARIANT_NAME(writable_journal,
     "an outcome that Redis cannot take would have no place to go")
 INVARIANT_NAME(journal_took_it,

@@ -160,7 +160,7 @@ KILLING_TESTS = {
         ("test_lease", "nor while replicas lack the renewal: with us")],
     "master_only": [waits("test_store_down", "serve refuses a replica")],
     "newest_master": [
-        ("unit/store/redis/test_sentinel",
+        ("unit/store/redis/test_sentinel_protocol",
          "the_few_who_say_what_is_older_are_not_followed")],
     "no_eviction": [
         waits("test_store_down", "serve refuses a redis that may evict")],

@@ -213,7 +213,7 @@ check_all_answered(void)
 		    "a machine never ends");
 		CHECK(store_unsettled(w->store) == 0,
 		    "a claim is never given back");
-		CHECK(journal_relay_is_done(&w->journal_relay),
+		CHECK(journal_replay_is_done(&w->journal_replay),
 		    "an outcome stays in the journal");
 	}
 }

@@ -60,7 +60,7 @@ acts(const struct gateway *gateway)
 static struct work *
 writes(const struct gateway *g)
 {
-	return gateway_lives(g) ? g->worker->journal_relay.writer.work : NULL;
+	return gateway_lives(g) ? g->worker->journal_replay.writer.work : NULL;
 }
 
 static void
@@ -289,7 +289,7 @@ is_boring(const struct gateway *g, const struct timer *timer)
 	return timer == &store->sweep || timer == &store->identity.timer ||
 	       timer == &node->health.timer ||
 	       timer == &node->subscriber.timer ||
-	       timer == &g->worker->journal_relay.timer ||
+	       timer == &g->worker->journal_replay.timer ||
 	       messages_are_boring(g, timer) ||
 	       link_owns_timer(g->links[0], timer) ||
 	       (g->links[1] != NULL && link_owns_timer(g->links[1], timer)) ||

@@ -150,12 +150,12 @@ hash_worker(const struct gateway *g)
 	fake_loop_any(g->loop, sum_timer);
 	hash = mix(hash, timers_sum);
 	hash = hash_op(hash, &w->leases.renewal.op);
-	hash = hash_op(hash, &w->journal_relay.small.op.op);
-	hash = hash_op(hash, &w->journal_relay.large.op.op);
-	hash = mix(hash, hash_writer(&w->journal_relay.writer));
-	hash = mix(hash, w->journal_relay.after);
-	hash = mix(hash, w->journal_relay.passed_over.count << 8 |
-		w->journal_relay.failures);
+	hash = hash_op(hash, &w->journal_replay.small.op.op);
+	hash = hash_op(hash, &w->journal_replay.large.op.op);
+	hash = mix(hash, hash_writer(&w->journal_replay.writer));
+	hash = mix(hash, w->journal_replay.after);
+	hash = mix(hash, w->journal_replay.passed_over.count << 8 |
+		w->journal_replay.failures);
 	hash = mix(hash, w->store->n_claim_revokes);
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);

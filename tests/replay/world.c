@@ -171,7 +171,7 @@ void
 gateway_kill(struct gateway *gateway)
 {
 	/* What it was writing may be on disk all the same. */
-	struct work *work = gateway->worker->journal_relay.writer.work;
+	struct work *work = gateway->worker->journal_replay.writer.work;
 	if (work != NULL && choose(2) == 1)
 		fake_loop_run_work(work);
 	gateway->dead = gateway->was_killed = true;
@@ -264,7 +264,7 @@ client_arrive(struct client *client, const struct caller *caller)
 	};
 	/* While the disk writes, nobody knows yet that it is full. */
 	client->unkept = client->gateway->disk_full &&
-	    client->gateway->worker->journal_relay.writer.work == NULL;
+	    client->gateway->worker->journal_replay.writer.work == NULL;
 	fake_random_about(ABOUT_CLIENT, (unsigned)(client - world.clients));
 	fake_front_arrive(client);
 	fake_random_about(ABOUT_NOTHING, 0);

@@ -48,7 +48,7 @@ on_alarm(uv_timer_t *alarm)
 
 /* Sets libuv's one timer to our earliest timer, if that is earlier. */
 static void
-set_alarm(struct loop *loop)
+set_poll_timeout(struct loop *loop)
 {
 	int64_t at_ms = timer_next(&loop->state.timers);
 	/*
@@ -83,7 +83,7 @@ on_turn_end(uv_prepare_t *prepare)
 		loop->due = DUE_POLLED;
 		more = true;
 	}
-	set_alarm(loop);
+	set_poll_timeout(loop);
 	if (more)
 		uv_idle_start(&loop->unfinished, on_unfinished);
 	else

@@ -8,9 +8,9 @@
 /*
  * The part of a loop that needs no descriptors, other threads or clocks: timers
  * that are set, the ready list, hooks, and what rests.  It is the first member
- * of struct loop, so that timer.c, task.c and turn.c need not know the rest, and
- * a test can put another loop around it.  For those three and whoever defines a
- * struct loop.  The loop's own thread.
+ * of struct loop, so that timer.c, task.c and turn.c need not know the rest,
+ * and a test can put another loop around it.  For those three and whoever
+ * defines a struct loop.  The loop's own thread.
  */
 struct loop;
 

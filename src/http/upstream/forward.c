@@ -792,9 +792,9 @@ on_read_again(void *arg)
 
 /* --- it ends --- */
 
-/* How long the connection may be idle now; 0: it must be closed. */
+/* Whether the connection may be used again: how long until then; 0: not. */
 static int64_t
-idle_ms(struct transfer *t, bool surplus)
+reuse_ms(struct transfer *t, bool surplus)
 {
 	struct connection *c = t->connection;
 	struct upstreams *u = t->upstreams;
@@ -828,7 +828,7 @@ idle_ms(struct transfer *t, bool surplus)
 static void
 complete(struct transfer *t, bool surplus)
 {
-	int64_t ms = idle_ms(t, surplus);
+	int64_t ms = reuse_ms(t, surplus);
 	if (!t->limits.streams)
 		body_trim(&t->forward->body);
 	if (ms > 0)

@@ -178,7 +178,7 @@ streams_line_open(struct streams *streams)
 	task_init(&streams->move, on_move, streams);
 	if (streams->redis->sentinels.count > 0) {
 		streams->master = master_new();
-		streams->sentinels = sentinels_new(streams->loop,
+		streams->sentinels = sentinel_monitor_new(streams->loop,
 		    streams->conf, streams->redis, streams->master);
 	}
 	if (has_seeds(streams))
@@ -195,7 +195,7 @@ streams_line_close(struct streams *streams)
 	master_follower_end(&streams->teller.follower);
 	link_free(&streams->taker.link);
 	link_free(&streams->teller.link);
-	sentinels_free(&streams->sentinels);
+	sentinel_monitor_free(&streams->sentinels);
 	master_free(&streams->master);
 	redis_address_clear(&streams->home);
 }

@@ -5,7 +5,7 @@
 #include "store/redis/link.h"
 #include "store/redis/master.h"
 #include "store/redis/redis_address.h"
-#include "store/redis/sentinels.h"
+#include "store/redis/sentinel_monitor.h"
 #include "store/redis/sha1.h"
 
 /*
@@ -128,7 +128,7 @@ struct streams {
 
 	struct streams_line taker, teller;
 	struct master *master; /* NULL: no Sentinels */
-	struct sentinels *sentinels;
+	struct sentinel_monitor *sentinels;
 	/* In a cluster: who has the slot, or may. */
 	struct redis_address home;
 	unsigned home_number;  /* raised each time that it is another one */

@@ -34,7 +34,7 @@ struct store_call *shared_call(
 /* Appends the key PREFIX:{SHARD}:WORD:KIND:NAME and more, which may be "". */
 void shared_arg_key(const struct shared *shared, struct store_call *call,
     const char *word, const char *more);
-/* Appends what its notices begin with (lua/notice.lua). */
+/* Appends what its notices begin with (lua/publish.lua). */
 void shared_arg_notice(const struct shared *shared, struct store_call *call);
 /*
  * A call has ended so that asks for what the key of WORD has: its trouble is

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/test_build.h"
 #include "gate/claimant.h"
-#include "gate/journal_relay.h"
+#include "gate/journal_replay.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_standing.h"
 
@@ -172,7 +172,7 @@ delivery_claim(struct machine *machine)
 	if (!source_may_begin(d->source))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	/* An outcome that Redis might not take must have a place to go. */
-	if (!journal_relay_can_write(&c->worker->journal_relay)) {
+	if (!journal_replay_can_write(&c->worker->journal_replay)) {
 		source_standing_begin(d->source, STANDING_STORE,
 		    "The journal cannot be written.");
 		return meet(d, FOUND_NO_STORE);

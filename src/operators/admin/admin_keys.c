@@ -7,7 +7,7 @@
 #include "gate/worker.h"
 #include "http/head/header.h"
 #include "operators/admin/admin_answer.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_lookup.h"
 #include "operators/admin/admin_private.h"
 #include "operators/admin/admin_query.h"
@@ -38,7 +38,7 @@ take_state(struct admin_request *a, struct span word)
 	for (int i = 0; i < STATE_COUNT_; i++) {
 		if (i == STATE_COMPLETED || i == STATE_RELEASED ||
 		    !span_eq(word,
-			span_str(admin_json_state((enum record_state)i))))
+			span_str(admin_body_state((enum record_state)i))))
 			continue;
 		a->list.wanted[i] = true;
 		return NULL;
@@ -166,7 +166,7 @@ admin_keys_listed(struct machine *machine)
 		last = &list->records[i];
 		if (is_sought(a, last))
 			json_array_append_new(a->listed,
-			    admin_json_record(last, NULL, false));
+			    admin_body_record(last, NULL, false));
 	}
 	if (!list->more || json_array_size(a->listed) == a->limit)
 		return answer_list(a, list->more ? last : NULL);
@@ -264,7 +264,7 @@ admin_keys_shown(struct machine *machine)
 		return admin_request_to(a, ADMIN_LIST, MORE);
 	if (a->finds && look->op.verdict == VERDICT_DONE)
 		json_array_append_new(
-		    a->listed, admin_json_shown(look, false));
+		    a->listed, admin_body_shown(look, false));
 	if (a->finds)
 		return answer_list(a, NULL);
 	if (look->op.verdict == VERDICT_GONE)
@@ -274,7 +274,7 @@ admin_keys_shown(struct machine *machine)
 		return broken(a);
 	if (a->acts)
 		return admin_request_to(a, ADMIN_ACT, MORE);
-	return admin_answer_json(a, 200, admin_json_shown(look, a->with_body));
+	return admin_answer_json(a, 200, admin_body_shown(look, a->with_body));
 }
 
 /* --- an act --- */
@@ -309,7 +309,8 @@ waiting_answer(const struct admin_request *a)
 	const struct admin *admin = a->admin;
 	char *file;
 	for (int64_t i = 0; i < admin->conf->workers; i++)
-		if (journal_relay_has_answer(&admin->workers[i]->journal_relay,
+		if (journal_replay_has_answer(
+			&admin->workers[i]->journal_replay,
 			store_origin(admin->store), &a->key_id, &file))
 			return file;
 	return NULL;
@@ -327,8 +328,8 @@ replace(struct admin_request *a, char *file)
 	body_init(&a->waiting_bytes, &a->admin->budget);
 	for (int64_t i = 0;
 	     i < admin->conf->workers && error == E_NOT_FOUND; i++)
-		error = journal_relay_read_answer(
-		    &admin->workers[i]->journal_relay,
+		error = journal_replay_read_answer(
+		    &admin->workers[i]->journal_replay,
 		    store_origin(admin->store), &a->key_id, &a->waiting_bytes,
 		    &a->waiting);
 	if (error != 0 && error != E_NO_MEMORY)
@@ -446,12 +447,12 @@ log_act(const struct admin_request *a, enum event event)
 		bool gone = a->act == ACT_DELETE && look->bare;
 		log_str(&line, "before",
 		    look->broken ? "BROKEN"
-				 : admin_json_state(look->op.state));
+				 : admin_body_state(look->op.state));
 		log_str(&line, "after",
 		    a->waiting.answer.len > 0
-			? admin_json_state(STATE_COMPLETED)
+			? admin_body_state(STATE_COMPLETED)
 			: gone ? "NONE"
-			       : admin_json_state(look->record.state));
+			       : admin_body_state(look->record.state));
 		log_int(&line, "attempt", look->op.attempt);
 	} else {
 		log_str(&line, "error", error_message(look->op.op.error));
@@ -494,11 +495,11 @@ conflict(struct admin_request *a)
 		    arena_printf(a->arena,
 			"The record is now %s at attempt %u, not at attempt "
 			"%u. Nothing was changed.",
-			admin_json_state(a->look.op.state), attempt,
+			admin_body_state(a->look.op.state), attempt,
 			a->attempt));
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
 	    arena_printf(a->arena, "%s; this one is %s. Nothing was changed.",
-		allowed, admin_json_state(a->look.op.state)));
+		allowed, admin_body_state(a->look.op.state)));
 }
 
 enum after
@@ -528,5 +529,5 @@ admin_keys_acted(struct machine *machine)
 		    json_pack("{s:s, s:b}", "key_id", a->key_hex, "deleted",
 			1));
 	return admin_answer_json(
-	    a, 200, admin_json_record(&look->record, a->given, false));
+	    a, 200, admin_body_record(&look->record, a->given, false));
 }

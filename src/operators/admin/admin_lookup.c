@@ -6,7 +6,7 @@
 #include "gate/key/key.h"
 #include "gate/key/scope.h"
 #include "gate/key/variables.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_lookup.h"
 #include "operators/admin/admin_private.h"
 
@@ -246,7 +246,7 @@ scope_from_json(
 		if (!json_is_string(value))
 			return "A value of \"scope\" must be a string.";
 		fields.list[fields.count++] = (struct field){
-		    span_str(name), span_trim(admin_json_span(value))};
+		    span_str(name), span_trim(admin_body_span(value))};
 	}
 	*ret_fields = fields;
 	return NULL;
@@ -287,13 +287,13 @@ read_asked(struct admin_request *a, struct lookup *asked)
 	const json_t *namespace = json_object_get(a->in, "namespace");
 	const json_t *key = json_object_get(a->in, "key");
 	json_t *values = json_object_get(a->in, "values");
-	if (!admin_json_has_only(a->in, names))
+	if (!admin_body_has_only(a->in, names))
 		return "The body may have only the members \"namespace\", "
 		       "\"key\" or \"values\", and \"scope\".";
 	if (namespace != NULL && !json_is_string(namespace))
 		return "\"namespace\" must be a string.";
 	asked->namespace =
-	    namespace ? admin_json_span(namespace) : SPAN("default");
+	    namespace ? admin_body_span(namespace) : SPAN("default");
 	if (values != NULL && key != NULL)
 		return "\"key\" and \"values\" cannot both be given.";
 	if (values == NULL &&
@@ -302,7 +302,7 @@ read_asked(struct admin_request *a, struct lookup *asked)
 	const char *message = scope_from_json(
 	    a, json_object_get(a->in, "scope"), &asked->scope);
 	if (message != NULL || values == NULL) {
-		asked->key = values == NULL ? admin_json_span(key) : SPAN("");
+		asked->key = values == NULL ? admin_body_span(key) : SPAN("");
 		return message;
 	}
 	return values_from_json(a, values, asked);

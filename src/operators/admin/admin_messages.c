@@ -7,7 +7,7 @@
 #include "base/loop/log.h"
 #include "messages/source/sources_view.h"
 #include "operators/admin/admin_answer.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
 #include "operators/admin/admin_query.h"
 
@@ -133,24 +133,24 @@ message_json(const struct message_view *view)
 	bool is_letter = view->first.len > 0;
 	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o*, "
 			 "s:o, s:o*, s:o*, s:o*, s:o*}",
-	    "id", admin_json_text(view->id),
-	    "source", admin_json_text(span_str(view->source)),
+	    "id", admin_body_text(view->id),
+	    "source", admin_body_text(span_str(view->source)),
 	    "state", inquiry_word(view->state), "reason", view->reason,
-	    "position", admin_json_text(view->position), "route", view->route,
+	    "position", admin_body_text(view->position), "route", view->route,
 	    "key_id", view->key_id[0] != '\0' ? view->key_id : NULL,
 	    "label",
-	    view->label.len > 0 ? admin_json_text(view->label) : NULL,
+	    view->label.len > 0 ? admin_body_text(view->label) : NULL,
 	    "attempt",
 	    view->attempt > 0 ? json_integer(view->attempt) : NULL,
 	    "first",
-	    is_letter ? admin_json_text(view->first)
-		      : admin_json_time(view->first_ms),
+	    is_letter ? admin_body_text(view->first)
+		      : admin_body_time(view->first_ms),
 	    "next_try",
-	    tried_again ? admin_json_time(view->next_ms) : NULL, "detail",
-	    view->detail.len > 0 ? admin_json_text(view->detail) : NULL,
+	    tried_again ? admin_body_time(view->next_ms) : NULL, "detail",
+	    view->detail.len > 0 ? admin_body_text(view->detail) : NULL,
 	    "status", view->status > 0 ? json_integer(view->status) : NULL,
 	    view->is_base64 ? "answer_base64" : "answer",
-	    view->answer.ptr != NULL ? admin_json_text(view->answer) : NULL);
+	    view->answer.ptr != NULL ? admin_body_text(view->answer) : NULL);
 }
 
 static int
@@ -354,7 +354,7 @@ say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 	log_act(a, EV_operator_replay, inquiry->messages);
 	return admin_answer_json(a, 202,
 	    json_pack("{s:o, s:b}", "id",
-		admin_json_text(inquiry->messages->id), "replayed", 1));
+		admin_body_text(inquiry->messages->id), "replayed", 1));
 }
 
 static enum after
@@ -372,7 +372,7 @@ say_dropped(struct admin_request *a, const struct inquiry *inquiry)
 	log_act(a, EV_operator_message, inquiry->messages);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:b}", "id",
-		admin_json_text(inquiry->messages->id), "dropped", 1));
+		admin_body_text(inquiry->messages->id), "dropped", 1));
 }
 
 enum after

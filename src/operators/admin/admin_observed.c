@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
 
 /* --- what would have been done --- */
@@ -100,15 +100,15 @@ duplicates_json(const struct admin *admin)
 		const struct duplicate *one = &all[i];
 		json_array_append_new(list,
 		    json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o*}",
-			"route", admin_json_text(span_str(one->route)),
+			"route", admin_body_text(span_str(one->route)),
 			"would", duplicates_word(one->would),
 			"key_id", one->key_id,
 			"request_id",
-			admin_json_text(span_str(one->request_id)),
-			"time", admin_json_time(one->at_ms),
+			admin_body_text(span_str(one->request_id)),
+			"time", admin_body_time(one->at_ms),
 			"first_request_id",
-			admin_json_text(span_str(one->first_request_id)),
-			"first_time", admin_json_time(one->first_ms),
+			admin_body_text(span_str(one->first_request_id)),
+			"first_time", admin_body_time(one->first_ms),
 			"first_status",
 			one->status != 0 ? json_integer(one->status) : NULL));
 	}

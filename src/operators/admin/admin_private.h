@@ -72,7 +72,7 @@ enum admin_takes {
 	ADMIN_TAKES_ANY,     /* no body; its own function reads the query */
 	ADMIN_TAKES_NOTHING, /* neither a body nor a query */
 	ADMIN_TAKES_LOOKUP,  /* a body and a query, which its function reads */
-	/* A body, which may be empty, and no query (admin_json_read). */
+	/* A body, which may be empty, and no query (admin_body_read). */
 	ADMIN_TAKES_NOTE,
 	ADMIN_TAKES_ACT,
 	ADMIN_TAKES_REWIND,

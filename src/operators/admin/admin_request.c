@@ -7,7 +7,7 @@
 #include "http/head/header.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_auth.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_page.h"
 #include "operators/admin/admin_private.h"
 
@@ -290,7 +290,7 @@ admin_request_received(struct machine *machine)
 	}
 	if (!parse_body(a))
 		return MORE;
-	const char *message = admin_json_read(a);
+	const char *message = admin_body_read(a);
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);
 	return a->endpoint->run(a);

@@ -8,7 +8,7 @@
 #include "messages/source/source_standing.h"
 #include "messages/source/sources_view.h"
 #include "operators/admin/admin_answer.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
 
 /*
@@ -24,8 +24,8 @@ pause_json(int64_t since_ms, struct span who, struct span note)
 	if (since_ms == 0)
 		return json_null();
 	return json_pack("{s:o, s:o, s:o}", "since",
-	    admin_json_time(since_ms), "who", admin_json_text(who), "note",
-	    admin_json_text(note));
+	    admin_body_time(since_ms), "who", admin_body_text(who), "note",
+	    admin_body_text(note));
 }
 
 /* --- sources --- */
@@ -166,7 +166,7 @@ relay_json(struct admin_request *a, const struct conf_relay *relay)
 	    "events", (json_int_t)counter_read(&m->events),
 	    "lost", (json_int_t)counter_read(&m->lost),
 	    "error",
-	    said.why[0] != '\0' ? admin_json_text(span_str(said.why)) : NULL,
+	    said.why[0] != '\0' ? admin_body_text(span_str(said.why)) : NULL,
 	    "paused",
 	    pause_json(said.paused_ms, span_str(said.who),
 		span_str(said.note)));
@@ -307,7 +307,7 @@ admin_sources_ordered(struct machine *machine)
 			kind_of(a)));
 	log_order(a, of_relay ? EV_operator_relay : EV_operator_source);
 	return admin_answer_json(a, 200,
-	    json_pack("{s:o, s:o}", "name", admin_json_text(a->name),
+	    json_pack("{s:o, s:o}", "name", admin_body_text(a->name),
 		"paused",
 		pause_json(op->on ? op->since_ms : 0, op->who, op->note)));
 }
@@ -373,8 +373,8 @@ admin_sources_rewound(struct machine *machine)
 	log_rewind(a, EV_operator_rewind);
 	json_t *parts = json_array();
 	for (size_t i = 0; i < op->count; i++)
-		json_array_append_new(parts, admin_json_text(op->parts[i]));
+		json_array_append_new(parts, admin_body_text(op->parts[i]));
 	return admin_answer_json(a, 200,
-	    json_pack("{s:o, s:o}", "name", admin_json_text(a->name),
+	    json_pack("{s:o, s:o}", "name", admin_body_text(a->name),
 		"partitions", parts));
 }

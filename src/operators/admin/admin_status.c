@@ -5,7 +5,7 @@
 #include "conf/show_running.h"
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_metrics.h"
 #include "operators/admin/admin_private.h"
 
@@ -33,13 +33,13 @@ admin_status_complaints(const struct complaints *complaints)
 		bool placed = c->line > 0;
 		json_array_append_new(list,
 		    json_pack("{s:o*, s:o*, s:o*, s:o}", "member",
-			c->pointer ? admin_json_text(span_str(c->pointer))
+			c->pointer ? admin_body_text(span_str(c->pointer))
 				   : NULL,
 			"line",
 			placed ? json_integer((json_int_t)c->line) : NULL,
 			"column",
 			placed ? json_integer((json_int_t)c->column) : NULL,
-			"error", admin_json_text(span_str(c->message))));
+			"error", admin_body_text(span_str(c->message))));
 	}
 	return list;
 }
@@ -48,7 +48,7 @@ json_t *
 admin_status_reload(const char *member, const struct complaints *complaints)
 {
 	return json_pack("{s:o, s:o}", "time",
-	    admin_json_time(clock_wall_ms()), member,
+	    admin_body_time(clock_wall_ms()), member,
 	    admin_status_complaints(complaints));
 }
 
@@ -80,7 +80,7 @@ static bool
 is_journal_writable(const struct admin *admin)
 {
 	for (int64_t i = 0; i < admin->conf->workers; i++)
-		if (atomic_load(&admin->workers[i]->journal_relay.unwritable))
+		if (atomic_load(&admin->workers[i]->journal_replay.unwritable))
 			return false;
 	return true;
 }
@@ -161,7 +161,7 @@ say_status(struct admin_request *a, bool up)
 		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, "
 		      "s:{s:s, s:o, s:O?, s:o, s:O?}}",
 		"version", PACKAGE_VERSION,
-		"started", admin_json_time(admin->started_ms),
+		"started", admin_body_time(admin->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
 		"listen", listen, "admin", admin->address,
 		"workers", (json_int_t)conf->workers,
@@ -171,7 +171,7 @@ say_status(struct admin_request *a, bool up)
 		"journal", journal_json(admin),
 		"in_flight", counts_json(admin),
 		"configuration", "file", conf->file,
-		"loaded", admin_json_time(admin->loaded_ms),
+		"loaded", admin_body_time(admin->loaded_ms),
 		"refused", admin->refused, "restart",
 		admin->restart != NULL ? json_incref(admin->restart)
 				       : json_array(),

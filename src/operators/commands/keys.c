@@ -386,7 +386,7 @@ ask_of_one(struct keys_line *line, const char *method, const char *target,
     json_t *in)
 {
 	json_t *record = NULL;
-	if (gateway_ask(&line->common.gateway, method, target, in, &record) !=
+	if (admin_api_ask(&line->common.gateway, method, target, in, &record) !=
 	    GATEWAY_WELL)
 		return GATEWAY_REFUSED;
 	if (line->common.as_json) {
@@ -454,7 +454,7 @@ with_parameter(char *target, const char *name, const char *value)
 {
 	if (value == NULL)
 		return target;
-	char *encoded = gateway_encode(value);
+	char *encoded = admin_api_encode(value);
 	char *longer = mem_printf("%s&%s=%s", target, name, encoded);
 	free(encoded);
 	free(target);
@@ -498,7 +498,7 @@ list_keys(struct verbs_line *common)
 	target = with_parameter(target, "state", line->state);
 	target = with_parameter(target, "route", line->route);
 	target = with_parameter(target, "find", line->find);
-	enum gateway_code code = gateway_ask_list(
+	enum admin_api_code code = admin_api_ask_list(
 	    &common->gateway, target, "keys", line->limit, &all);
 	free(target);
 	if (code != GATEWAY_WELL)

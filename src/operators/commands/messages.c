@@ -66,7 +66,7 @@ list_sources(struct verbs_line *common)
 	    {"DEAD", "dead", false}, {"ERROR", "error", false}};
 	json_t *answer = NULL, *source;
 	size_t i;
-	if (gateway_ask(&common->gateway, "GET", "/sources", NULL, &answer) !=
+	if (admin_api_ask(&common->gateway, "GET", "/sources", NULL, &answer) !=
 	    GATEWAY_WELL)
 		return GATEWAY_REFUSED;
 	const json_t *list = json_object_get(answer, "sources");
@@ -116,12 +116,12 @@ list_messages(struct verbs_line *common)
 {
 	const struct messages_line *line = line_of(common);
 	json_t *answer = NULL;
-	char *source = gateway_encode(line->source ? line->source : "");
-	char *state = gateway_encode(line->state ? line->state : "");
+	char *source = admin_api_encode(line->source ? line->source : "");
+	char *state = admin_api_encode(line->state ? line->state : "");
 	char *target = mem_printf("/messages?%s%s%s%s",
 	    line->source ? "source=" : "", source,
 	    line->state ? "&state=" : "", state);
-	enum gateway_code code = gateway_ask_list(
+	enum admin_api_code code = admin_api_ask_list(
 	    &common->gateway, target, "messages", line->limit, &answer);
 	free(source);
 	free(state);
@@ -147,10 +147,10 @@ ask_about(struct verbs_line *common, int i, const char *method,
     const char *folder, const char *act, json_t *in, const char *done)
 {
 	json_t *answer = NULL;
-	char *segment = gateway_encode(common->names[i]);
+	char *segment = admin_api_encode(common->names[i]);
 	char *target = mem_printf("/%s/%s%s", folder, segment, act);
-	enum gateway_code code =
-	    gateway_ask(&common->gateway, method, target, in, &answer);
+	enum admin_api_code code =
+	    admin_api_ask(&common->gateway, method, target, in, &answer);
 	free(target);
 	free(segment);
 	if (code == GATEWAY_WELL && common->as_json)

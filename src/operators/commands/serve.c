@@ -33,7 +33,7 @@
 #include "store/journal/journal_folder.h"
 #include "store/journal/journal_waiting.h"
 #include "store/redis/managed.h"
-#include "store/redis/sentinels.h"
+#include "store/redis/sentinel_monitor.h"
 
 struct thread {
 	pthread_t id;
@@ -49,7 +49,7 @@ struct serve {
 	struct places places; /* for clients, in all workers */
 	struct store_health *health;
 	struct journal_waiting *waiting;
-	struct sentinels *sentinels; /* NULL: the file names none */
+	struct sentinel_monitor *sentinels; /* NULL: the file names none */
 	struct managed *managed;
 	struct inherited inherited; /* sockets, until they are taken */
 	struct listeners listeners;
@@ -368,7 +368,7 @@ run_until_ended(struct serve *s)
 	for (size_t i = 0; i < s->listeners.count; i++)
 		s->addresses[i] = s->listeners.list[i].text;
 	if (conf_has_sentinels(s->conf))
-		s->sentinels = sentinels_new(s->loop, s->conf,
+		s->sentinels = sentinel_monitor_new(s->loop, s->conf,
 		    &s->conf->store.redis, store_health_master(s->health));
 	start_workers(s);
 	start_admin(s);
@@ -385,7 +385,7 @@ run_until_ended(struct serve *s)
 	free(s->threads);
 	free(s->workers);
 	free(s->addresses);
-	sentinels_free(&s->sentinels);
+	sentinel_monitor_free(&s->sentinels);
 	listeners_free(&s->admin_listeners);
 	listeners_free(&s->listeners);
 }

@@ -179,7 +179,7 @@ run_verb(const struct verbs *verbs, struct verbs_line *line, int argc,
 		    line->names[verb->most]);
 	int code = verbs->check(line, verb);
 	if (code == GATEWAY_WELL)
-		code = gateway_find(&line->gateway);
+		code = admin_api_find(&line->gateway);
 	return code == GATEWAY_WELL ? verb->run(line) : code;
 }
 
@@ -189,7 +189,7 @@ verbs_run(const struct verbs *verbs, struct verbs_line *line, int argc,
 {
 	bool help = false;
 	char *given = mem_zero(verbs->n_options + 1);
-	line->gateway = (struct gateway){verbs->command, default_file, NULL};
+	line->gateway = (struct admin_api){verbs->command, default_file, NULL};
 	int code = read_options(verbs, line, argc, argv, given, &help);
 	if (code == GATEWAY_WELL && help)
 		print_help(verbs,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "operators/commands/gateway.h"
+#include "operators/commands/admin_api.h"
 
 /*
  * A command with verbs that asks a running gateway, `onceproxy keys` or
@@ -9,7 +9,7 @@
  * usage is told by its tables.  It knows no verb.  Main thread.
  */
 struct verbs_line {
-	struct gateway gateway;
+	struct admin_api gateway;
 	bool as_json;
 	char **names; /* the arguments behind the verb */
 	int n_names;

@@ -97,7 +97,7 @@ doctor_sentinel_behind(struct doctor *doctor)
 	for (size_t i = 0; i < conf->store.redis.sentinels.count; i++) {
 		const struct sentinel_answer *seen = &doctor->sentinels[i];
 		if (seen->message != NULL ||
-		    sentinel_named_is_same(&seen->named, &believed))
+		    sentinel_protocol_named_is_same(&seen->named, &believed))
 			continue;
 		char *where = pointer_of(i);
 		findings_add(doctor, FINDING_sentinel_behind, where,

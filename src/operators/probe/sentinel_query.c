@@ -13,7 +13,7 @@ ask_one(struct dialled *sentinel, enum sentinel_question question,
     const char *master, char **ret_message)
 {
 	struct resp command = {0};
-	sentinel_ask(&command, question, master);
+	sentinel_protocol_ask(&command, question, master);
 	dial_append(sentinel, &command);
 	resp_clear(&command);
 	return dial_accept(sentinel, dial_reply(sentinel), ret_message);
@@ -35,8 +35,8 @@ look_at(const struct conf_redis *at, struct dialled *sentinel,
 	redisReply *address =
 	    ask_one(sentinel, SENTINEL_ADDRESS, master, &seen->message);
 	if (address != NULL &&
-	    (!sentinel_read_epoch(epoch, &seen->named.epoch) ||
-		!sentinel_read_address(
+	    (!sentinel_protocol_read_epoch(epoch, &seen->named.epoch) ||
+		!sentinel_protocol_read_address(
 		    address, seen->named.host, &seen->named.port)))
 		seen->message =
 		    mem_str(SPAN("its answer about the master cannot be read"));
@@ -76,7 +76,7 @@ sentinel_query_agrees(const struct conf_redis *at,
 		if (seen[i].message == NULL)
 			said[i] = seen[i].named;
 	const struct sentinel_named *best =
-	    sentinel_choose(said, count, &nothing);
+	    sentinel_protocol_choose(said, count, &nothing);
 	bool agree = best != NULL;
 	if (agree)
 		*ret_named = *best;

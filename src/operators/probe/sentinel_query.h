@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conf/conf.h"
-#include "store/redis/sentinel.h"
+#include "store/redis/sentinel_protocol.h"
 
 /*
  * Asks each Sentinel of a Redis once, one after the other, what it says
@@ -20,8 +20,8 @@ struct sentinel_answer {
  */
 struct sentinel_answer *sentinel_query(const struct conf_redis *at);
 /*
- * The one to believe of what they say (redis/sentinel.h); false: none of them
- * names a master.
+ * The one to believe of what they say (redis/sentinel_protocol.h); false: none
+ * of them names a master.
  */
 MUST_USE bool sentinel_query_agrees(const struct conf_redis *at,
     const struct sentinel_answer *seen, struct sentinel_named *ret_named);

@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/loop/loop.h"
 #include "store/redis/link.h"
-#include "store/redis/sentinel.h"
+#include "store/redis/sentinel_protocol.h"
 
 /*
  * The address of the master that Redis Sentinels watch over: the thread that

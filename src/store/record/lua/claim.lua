@@ -49,9 +49,9 @@ if value and string.sub(value, 1, STATE) == 'o1C' and
 	return {'COMPLETED', attempt, now, call, brief(value, brevity)}
 end
 
--- include index.lua
+-- include shard_index.lua
 -- include transitions.lua
--- include apart.lua
+-- include slot_migration.lua
 -- include entities.lua
 
 local r = parse(value)

@@ -12,7 +12,8 @@
 --                    nothing is asked about it
 --  16 terms          of the route, with a blank between them: lease ms, time to
 --                    live of a PROCESSING record ms, unknown_retention ms,
---                    max_attempts, longest ms (index.lua), policy; a newline
+--                    max_attempts, longest ms (shard_index.lua), policy; a
+--                    newline
 -- and behind that, as a record has them: owner 22, fingerprint 22, a newline,
 -- and the provenance.
 -- policy: what to do about an UNKNOWN: hold, retry, or reconcile:MS:QUESTION

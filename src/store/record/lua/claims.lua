@@ -65,7 +65,7 @@ for i = 1, #ARGV - 1 do
 			letter = 'O'
 			-- The name is new, or is the only one that is not.
 			if done > 1 then
-				-- include index.lua
+				-- include shard_index.lua
 				pcall(index_keep, leases, anchor, longest)
 			end
 		else

@@ -17,14 +17,14 @@
 -- the last one.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 
 local owner, attempt = ARGV[1], ARGV[2]
 local value = redis.call('GET', KEYS[1])
 
 -- include transitions.lua
--- include apart.lua
+-- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
 

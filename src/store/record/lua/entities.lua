@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What a request changes, for newer_only and serialize.  Include before it:
--- apart.lua and transitions.lua.  The arguments from the second on are those of
--- claim.lua.
+-- slot_migration.lua and transitions.lua.  The arguments from the second on are
+-- those of claim.lua.
 --
 -- An entity is a string: the holder's record and owner, the highest version
 -- that was COMPLETED, and that as JSON, with a blank between them; "-" stands
@@ -11,7 +11,7 @@
 -- A holder holds the entity as long as its record is PROCESSING and its own:
 -- the lease of the one is the lease of the other, so whatever ends the claim
 -- sets the entity free.  A step goes by an entity, and by its holder, only
--- where they are beside the record (apart.lua).
+-- where they are beside the record (slot_migration.lua).
 
 -- How KEYS[1] begins, up to the brace of its shard, and how it ends.
 local root, own = string.match(KEYS[1], '^(.*{)(%d+}:r:%x+)$')
@@ -50,7 +50,7 @@ local function entity_stale()
 end
 
 -- The record of another key that holds this claim's entity: its key and the end
--- of its lease; or nil, and what apart.lua says of that key.
+-- of its lease; or nil, and what slot_migration.lua says of that key.
 local function entity_holder()
 	if #ARGV < 6 or ARGV[5] ~= '1' then
 		return nil

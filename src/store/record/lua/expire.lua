@@ -8,7 +8,7 @@
 --       where the record is not PROCESSING; BROKEN.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
 

@@ -5,7 +5,7 @@
 -- KEYS: their names (shared/holds.h), by when that began
 -- ARGV: 1 act (look, note, find, drop), 2 name, of look how many at most, 3 for
 --       how long one that nobody drops is kept, ms, 4 whose messages
---       (notice.lua), 5 of note for how long it has been held already, ms,
+--       (publish.lua), 5 of note for how long it has been held already, ms,
 --       6 longer than that need not be known, ms
 -- Answers: DONE, of note and find with how long it has been held, ms, of look
 --       with the names, one after the other; GONE (find: it is not; look: there
@@ -15,7 +15,7 @@
 -- again and again has it kept.
 
 -- include clock.lua
--- include notice.lua
+-- include publish.lua
 
 local act, name, keep_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
 

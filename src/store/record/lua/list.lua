@@ -10,7 +10,7 @@
 -- Answers: DONE, and for each: name, ms-left, record.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
 

@@ -13,10 +13,10 @@
 -- puts the record back with the reason that it had.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include apart.lua
+-- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
 

@@ -30,10 +30,10 @@
 -- its own is fenced, and gets the operator's.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include apart.lua
+-- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
 

@@ -6,7 +6,7 @@
 --       by their order; the source's turn; what was decided of lanes
 -- ARGV: 1 act, 2 lane (32 hex digits), 3 position, 4 token: only while it is
 --       its turn (turn.lua), empty: whoever's, 5 how many lanes there may be,
---       6 whose lanes (notice.lua)
+--       6 whose lanes (publish.lua)
 -- act: park, the first of the lane is a dead letter, or a later one, and what
 --       was decided before is over;
 --       behind, a message comes after one, where there is one still;
@@ -28,7 +28,7 @@
 -- end: what is parked waits for an operator.
 
 -- include clock.lua
--- include notice.lua
+-- include publish.lua
 
 local act, lane, position, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if token ~= '' and token ~= string.match(

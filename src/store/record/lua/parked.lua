@@ -10,7 +10,7 @@
 --       nothing).
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 
 local after, limit = ARGV[1], tonumber(ARGV[2])
 local from = after == '' and '-inf' or string.sub(after, 1, 13)

@@ -4,7 +4,7 @@
 -- resumed.
 -- KEYS: the pause
 -- ARGV: 1 act (look, pause, resume), 2 who, 3 note, 4 what is paused
---       (notice.lua)
+--       (publish.lua)
 -- Answers: DONE, and where it is paused now, since when (ms), who, note; GONE
 --       where nothing is paused that could be resumed.
 --
@@ -12,7 +12,7 @@
 -- has no end.  Whatever else stands there, something is paused.
 
 -- include clock.lua
--- include notice.lua
+-- include publish.lua
 
 local value = redis.call('GET', KEYS[1])
 if ARGV[1] == 'pause' then

@@ -16,10 +16,10 @@
 -- number may come again then.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include apart.lua
+-- include slot_migration.lua
 -- include entities.lua
 
 local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] ~= '0'

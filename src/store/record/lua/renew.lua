@@ -12,10 +12,10 @@
 -- A holder's entity lives as long as its record.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include apart.lua
+-- include slot_migration.lua
 
 -- What a record in flight changes (entities.lua), where it is that record's
 -- alone, or another's; nil where there is nothing of the kind.

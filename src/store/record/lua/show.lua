@@ -8,7 +8,7 @@
 --       cannot be read here); GONE; BROKEN.
 
 -- include clock.lua
--- include index.lua
+-- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
 

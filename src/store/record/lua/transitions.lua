@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- The record's machine, as far as scripts share it.  Include before it:
--- clock.lua ("now", "stamp"), index.lua (digits(), index()) and record.lua
--- (places of the record's members).
+-- clock.lua ("now", "stamp"), shard_index.lua (digits(), index()) and
+-- record.lua (places of the record's members).
 --
 -- attempt is the fencing number, and only ever rises; tries counts the attempts
 -- that were sent since an operator last set the key free.

@@ -5,7 +5,7 @@
 -- KEYS: the turn
 -- ARGV: 1 act (take, which also renews; give), 2 token of the gateway's turn,
 --       3 lease ms, 4 the number that it has, 0 where it has none, 5 whose turn
---       (notice.lua)
+--       (publish.lua)
 -- Answers: OURS number; IN_FLIGHT ms-left token, it is another's; and of give
 --       DONE, or FENCED where there was nothing to give.
 --
@@ -14,7 +14,7 @@
 -- where Redis has lost the last one.
 
 -- include clock.lua
--- include notice.lua
+-- include publish.lua
 
 local KEEP = 30 * 24 * 3600 * 1000
 local act, token, lease, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]

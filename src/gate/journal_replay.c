@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "gate/journal_relay.h"
+#include "gate/journal_replay.h"
 #include "store/journal/journal_adoption.h"
 #include "store/journal/journal_waiting.h"
 #include "store/record/label.h"
@@ -24,13 +24,13 @@ struct adopted_journal {
 };
 
 static void
-lock(struct journal_relay *relay)
+lock(struct journal_replay *relay)
 {
 	must(pthread_mutex_lock(&relay->mutex) == 0);
 }
 
 static void
-unlock(struct journal_relay *relay)
+unlock(struct journal_replay *relay)
 {
 	must(pthread_mutex_unlock(&relay->mutex) == 0);
 }
@@ -39,7 +39,7 @@ unlock(struct journal_relay *relay)
 
 /* Without its entry's kind, nobody could tell a payment from none. */
 static void
-log_entry(const struct journal_relay *relay,
+log_entry(const struct journal_replay *relay,
     const struct journal_entry *entry, enum event event)
 {
 	static const char *const kinds[] = {
@@ -64,7 +64,7 @@ log_entry(const struct journal_relay *relay,
 
 /* The log hears of each change, and not of each refused claim. */
 static void
-set_writable(struct journal_relay *relay, bool can)
+set_writable(struct journal_replay *relay, bool can)
 {
 	if (can == !relay->unwritable)
 		return;
@@ -77,14 +77,14 @@ set_writable(struct journal_relay *relay, bool can)
 }
 
 static unsigned
-own_entries(const struct journal_relay *relay, const struct journal *journal)
+own_entries(const struct journal_replay *relay, const struct journal *journal)
 {
 	return journal_open_entries(
 	    journal, store_origin(relay->home.store));
 }
 
 static unsigned
-adopted_entries(const struct journal_relay *relay)
+adopted_entries(const struct journal_replay *relay)
 {
 	unsigned count = 0;
 	const struct adopted_journal *adopted;
@@ -94,7 +94,7 @@ adopted_entries(const struct journal_relay *relay)
 }
 
 static void
-count_entries(const struct journal_relay *relay)
+count_entries(const struct journal_replay *relay)
 {
 	struct meter *meter = relay->home.meter;
 	uint64_t count =
@@ -113,7 +113,7 @@ count_entries(const struct journal_relay *relay)
  * with nothing left for our store is given back.
  */
 static void
-drop_empty(struct journal_relay *relay)
+drop_empty(struct journal_replay *relay)
 {
 	struct adopted_journal *adopted;
 	LIST_EACH(adopted, &relay->adopted, item) {
@@ -133,7 +133,7 @@ drop_empty(struct journal_relay *relay)
 
 /* The next entry of the pass; those of dead processes first. */
 static bool
-pick_entry(struct journal_relay *relay)
+pick_entry(struct journal_replay *relay)
 {
 	drop_empty(relay);
 	struct list *end = &relay->adopted, *at = end->next;
@@ -157,7 +157,7 @@ pick_entry(struct journal_relay *relay)
 
 /* Begins with the entry that was picked, unless it is passed over, or gone. */
 static void
-deliver(struct journal_relay *relay, struct journal_delivery *delivery,
+deliver(struct journal_replay *relay, struct journal_delivery *delivery,
     const struct journal_about *about)
 {
 	struct budget *budget = relay->home.budget;
@@ -195,7 +195,7 @@ deliver(struct journal_relay *relay, struct journal_delivery *delivery,
 
 /* Takes the next entry; false: there is none, or not now. */
 static bool
-deliver_next(struct journal_relay *relay)
+deliver_next(struct journal_replay *relay)
 {
 	if (relay->small.under_way || !store_is_up(relay->home.store) ||
 	    !pick_entry(relay))
@@ -220,7 +220,7 @@ deliver_next(struct journal_relay *relay)
 }
 
 static void
-deliver_all(struct journal_relay *relay)
+deliver_all(struct journal_replay *relay)
 {
 	while (deliver_next(relay))
 		continue;
@@ -241,7 +241,7 @@ deliver_all(struct journal_relay *relay)
 static bool
 finish(struct journal_delivery *delivery)
 {
-	struct journal_relay *relay = delivery->relay;
+	struct journal_replay *relay = delivery->relay;
 	struct store_op *op = &delivery->op;
 	const struct journal_entry *entry = &delivery->entry;
 	delivery->under_way = false;
@@ -283,7 +283,7 @@ static void
 on_small_ended(void *arg)
 {
 	struct journal_delivery *delivery = arg;
-	struct journal_relay *relay = delivery->relay;
+	struct journal_replay *relay = delivery->relay;
 	int error = delivery->op.op.error;
 	if (finish(delivery)) {
 		relay->failures = 0;
@@ -304,7 +304,7 @@ static void
 on_large_ended(void *arg)
 {
 	struct journal_delivery *delivery = arg;
-	struct journal_relay *relay = delivery->relay;
+	struct journal_replay *relay = delivery->relay;
 	if (finish(delivery))
 		deliver_all(relay);
 	else
@@ -317,7 +317,7 @@ on_large_ended(void *arg)
 static void
 on_adopted(void *arg, struct journal *journal)
 {
-	struct journal_relay *relay = arg;
+	struct journal_replay *relay = arg;
 	struct adopted_journal *adopted = mem_zero(sizeof *adopted);
 	adopted->journal = journal;
 	lock(relay);
@@ -330,7 +330,7 @@ on_adopted(void *arg, struct journal *journal)
 static void
 on_dead_searched(void *arg)
 {
-	struct journal_relay *relay = arg;
+	struct journal_replay *relay = arg;
 	count_entries(relay);
 	if (!relay->ending)
 		deliver_all(relay);
@@ -340,27 +340,27 @@ on_dead_searched(void *arg)
 static void
 on_pass_due(void *arg)
 {
-	struct journal_relay *relay = arg;
+	struct journal_replay *relay = arg;
 	struct store *store = relay->home.store;
 	if (relay->adoption != NULL && INVARIANT(dead_journals))
 		journal_adoption_search(relay->adoption, store_origin(store),
 		    store_origin_is_settled(store));
 	count_entries(relay);
-	journal_relay_can_write(relay);
+	journal_replay_can_write(relay);
 	deliver_all(relay);
 }
 
 static void
 on_written(void *arg, bool failed)
 {
-	struct journal_relay *relay = arg;
+	struct journal_replay *relay = arg;
 	count_entries(relay);
 	if (failed)
 		set_writable(relay, false);
 }
 
 static void
-init_delivery(struct journal_relay *relay, struct journal_delivery *delivery,
+init_delivery(struct journal_replay *relay, struct journal_delivery *delivery,
     void (*ended)(void *delivery))
 {
 	delivery->relay = relay;
@@ -369,11 +369,11 @@ init_delivery(struct journal_relay *relay, struct journal_delivery *delivery,
 }
 
 void
-journal_relay_init(struct journal_relay *relay,
-    const struct journal_relay_home *home, struct journal *journal,
+journal_replay_init(struct journal_replay *relay,
+    const struct journal_replay_home *home, struct journal *journal,
     bool adopts)
 {
-	*relay = (struct journal_relay){.home = *home, .own = journal};
+	*relay = (struct journal_replay){.home = *home, .own = journal};
 	list_init(&relay->adopted);
 	must(pthread_mutex_init(&relay->mutex, NULL) == 0);
 	if (adopts)
@@ -402,7 +402,7 @@ clear_delivery(struct journal_delivery *delivery)
 }
 
 void
-journal_relay_end(struct journal_relay *relay)
+journal_replay_end(struct journal_replay *relay)
 {
 	struct adopted_journal *adopted;
 	relay->ending = true;
@@ -426,14 +426,14 @@ journal_relay_end(struct journal_relay *relay)
 }
 
 bool
-journal_relay_is_done(const struct journal_relay *relay)
+journal_replay_is_done(const struct journal_replay *relay)
 {
 	return journal_open_entries(relay->own, NULL) +
 	    adopted_entries(relay) <= relay->broken.count;
 }
 
 bool
-journal_relay_can_write(struct journal_relay *relay)
+journal_replay_can_write(struct journal_replay *relay)
 {
 	bool can = journal_writer_is_writable(&relay->writer, clock_us());
 	set_writable(relay, can);
@@ -453,7 +453,7 @@ has_answer(const struct journal *journal, const struct origin *ours,
 }
 
 bool
-journal_relay_has_answer(struct journal_relay *relay,
+journal_replay_has_answer(struct journal_replay *relay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file)
 {
 	const struct adopted_journal *adopted;
@@ -468,7 +468,7 @@ journal_relay_has_answer(struct journal_relay *relay,
 }
 
 int
-journal_relay_read_answer(struct journal_relay *relay,
+journal_replay_read_answer(struct journal_replay *relay,
     const struct origin *ours, const struct key_id *key_id,
     struct body *bytes, struct journal_entry *ret_entry)
 {

@@ -20,7 +20,7 @@
  */
 /* An entry that is being delivered. */
 struct journal_delivery {
-	struct journal_relay *relay;
+	struct journal_replay *relay;
 	struct journal *journal;
 	uint64_t id;
 	/* Until its end was heard of, which may be later than op's end. */
@@ -31,7 +31,7 @@ struct journal_delivery {
 };
 
 /* The worker's, whose journal it is. */
-struct journal_relay_home {
+struct journal_replay_home {
 	struct loop *loop;
 	const struct conf *conf;
 	struct store *store;
@@ -41,8 +41,8 @@ struct journal_relay_home {
 	struct meter *meter;
 };
 
-struct journal_relay {
-	struct journal_relay_home home;
+struct journal_replay {
+	struct journal_replay_home home;
 	/*
 	 * Which journals there are; changed by the worker's thread alone, and
 	 * by that with the mutex, so that another one may read.
@@ -76,29 +76,29 @@ struct journal_relay {
  * The journal is the relay's now.  adopts: it also searches, now and then, for
  * journals whose process is gone; one worker of a process does.
  */
-void journal_relay_init(struct journal_relay *relay,
-    const struct journal_relay_home *home, struct journal *journal,
+void journal_replay_init(struct journal_replay *relay,
+    const struct journal_replay_home *home, struct journal *journal,
     bool adopts);
 /* Closes the journals; what is open in them is the next process'. */
-void journal_relay_end(struct journal_relay *relay);
+void journal_replay_end(struct journal_replay *relay);
 
 /* False: no new claim may be forwarded, its outcome could get lost. */
-bool journal_relay_can_write(struct journal_relay *relay);
+bool journal_replay_can_write(struct journal_replay *relay);
 /*
  * True where an answer for that key of our store waits to be delivered, and the
  * file that it is in, whose name the caller frees.  Any thread.
  */
-bool journal_relay_has_answer(struct journal_relay *relay,
+bool journal_replay_has_answer(struct journal_replay *relay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file);
 /*
  * Reads that answer into *bytes, as journal_read_answer does.  Any thread; the
  * disk is waited for.
  */
-MUST_USE int journal_relay_read_answer(struct journal_relay *relay,
+MUST_USE int journal_replay_read_answer(struct journal_replay *relay,
     const struct origin *ours, const struct key_id *key_id,
     struct body *bytes, struct journal_entry *ret_entry);
 /*
  * Nothing of this process waits to be delivered, but what only an operator can
  * help, who may do so after its end.
  */
-bool journal_relay_is_done(const struct journal_relay *relay);
+bool journal_replay_is_done(const struct journal_replay *relay);

@@ -10,9 +10,9 @@
  * configuration says.  What goes wrong is said on standard error, in the name
  * of the command.  Main thread.
  */
-enum gateway_code { GATEWAY_WELL = 0, GATEWAY_REFUSED = 1 };
+enum admin_api_code { GATEWAY_WELL = 0, GATEWAY_REFUSED = 1 };
 
-struct gateway {
+struct admin_api {
 	const char *command; /* "keys" */
 	const char *file;    /* the configuration */
 	const struct conf *conf;
@@ -22,20 +22,20 @@ struct gateway {
  * Loads its configuration, which conf_unref drops.  Of one that is not valid
  * it has admin alone (conf_load_admin), and no routes.
  */
-enum gateway_code gateway_find(struct gateway *gateway);
+enum admin_api_code admin_api_find(struct admin_api *gateway);
 /* Sends a request, whose body (or NULL) is taken; WELL with an object. */
-enum gateway_code gateway_ask(const struct gateway *gateway,
+enum admin_api_code admin_api_ask(const struct admin_api *gateway,
     const char *method, const char *target, json_t *in, json_t **ret_answer);
 /*
  * Page after page of a list, as far as limit goes: target is the path with its
  * query, which has one parameter at least; name is the list's.  WELL with
  * {name, next}.
  */
-enum gateway_code gateway_ask_list(const struct gateway *gateway,
+enum admin_api_code admin_api_ask_list(const struct admin_api *gateway,
     const char *target, const char *name, long limit, json_t **ret_list);
 
 /*
  * All but letters, digits, "-", ".", "_" and "~" percent-encoded (RFC 3986,
  * section 2.1), for a segment or a parameter; the caller frees it.
  */
-char *gateway_encode(const char *text);
+char *admin_api_encode(const char *text);

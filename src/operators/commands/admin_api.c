@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "conf/load/conf_load.h"
 #include "operators/commands/admin_client.h"
-#include "operators/commands/gateway.h"
+#include "operators/commands/admin_api.h"
 #include "operators/commands/print.h"
 
 /* A page of a list has so many at most. */
@@ -19,7 +19,7 @@ enum { LIST_MAX = 1000 };
  * that runs, what is wrong with its file by now is nothing.
  */
 static bool
-load_conf(struct gateway *gateway)
+load_conf(struct admin_api *gateway)
 {
 	struct complaints complaints = {0};
 	gateway->conf = conf_load_admin(gateway->file, &complaints);
@@ -46,8 +46,8 @@ load_conf(struct gateway *gateway)
 	return found;
 }
 
-enum gateway_code
-gateway_find(struct gateway *gateway)
+enum admin_api_code
+admin_api_find(struct admin_api *gateway)
 {
 	if (!load_conf(gateway))
 		return GATEWAY_REFUSED;
@@ -68,8 +68,8 @@ gateway_find(struct gateway *gateway)
 
 /* --- asking it --- */
 
-enum gateway_code
-gateway_ask(const struct gateway *gateway, const char *method,
+enum admin_api_code
+admin_api_ask(const struct admin_api *gateway, const char *method,
     const char *target, json_t *in, json_t **ret_answer)
 {
 	const struct conf *conf = gateway->conf;
@@ -112,8 +112,8 @@ gateway_ask(const struct gateway *gateway, const char *method,
 }
 
 /* Appends a page; *next is where the one after it begins. */
-static enum gateway_code
-ask_page(const struct gateway *gateway, const char *target, const char *name,
+static enum admin_api_code
+ask_page(const struct admin_api *gateway, const char *target, const char *name,
     long left, json_t *list, json_t **next)
 {
 	json_t *page = NULL;
@@ -121,8 +121,8 @@ ask_page(const struct gateway *gateway, const char *target, const char *name,
 	char *whole = mem_printf("%s&limit=%ld%s%s", target,
 	    left < LIST_MAX ? left : LIST_MAX, cursor ? "&cursor=" : "",
 	    cursor ? cursor : "");
-	enum gateway_code code =
-	    gateway_ask(gateway, "GET", whole, NULL, &page);
+	enum admin_api_code code =
+	    admin_api_ask(gateway, "GET", whole, NULL, &page);
 	free(whole);
 	if (code != GATEWAY_WELL)
 		return code;
@@ -133,12 +133,12 @@ ask_page(const struct gateway *gateway, const char *target, const char *name,
 	return GATEWAY_WELL;
 }
 
-enum gateway_code
-gateway_ask_list(const struct gateway *gateway, const char *target,
+enum admin_api_code
+admin_api_ask_list(const struct admin_api *gateway, const char *target,
     const char *name, long limit, json_t **ret_list)
 {
 	json_t *list = json_array(), *next = json_null();
-	enum gateway_code code;
+	enum admin_api_code code;
 	do {
 		code = ask_page(gateway, target, name,
 		    limit - (long)json_array_size(list), list, &next);
@@ -152,7 +152,7 @@ gateway_ask_list(const struct gateway *gateway, const char *target,
 }
 
 char *
-gateway_encode(const char *text)
+admin_api_encode(const char *text)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	    "abcdefghijklmnopqrstuvwxyz0123456789-._~";

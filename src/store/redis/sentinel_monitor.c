@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "conf/address.h"
 #include "store/redis/master.h"
-#include "store/redis/sentinels.h"
+#include "store/redis/sentinel_monitor.h"
 
 enum { ASK_MS = 1000 };
 
 struct sentinel {
-	struct sentinels *all;
+	struct sentinel_monitor *all;
 	const char *text; /* as the configuration has it */
 	struct link *asker;
 	struct link *listener;
@@ -25,7 +25,7 @@ struct sentinel {
 	struct sentinel_named *said; /* its own in all->said */
 };
 
-struct sentinels {
+struct sentinel_monitor {
 	const struct conf *conf;
 	const struct conf_redis *redis; /* of that */
 	struct master *master;
@@ -41,10 +41,10 @@ struct sentinels {
 /* --- what all of them say --- */
 
 static void
-believe(struct sentinels *all, const struct sentinel_named *named)
+believe(struct sentinel_monitor *all, const struct sentinel_named *named)
 {
 	bool known = all->known.host[0] != '\0';
-	if (!sentinel_named_is_same(&all->known, named)) {
+	if (!sentinel_protocol_named_is_same(&all->known, named)) {
 		struct logline line = log_begin(
 		    known ? EV_master_moved : EV_master_found);
 		if (known) {
@@ -61,7 +61,7 @@ believe(struct sentinels *all, const struct sentinel_named *named)
 }
 
 static void
-choose(struct sentinels *all)
+choose(struct sentinel_monitor *all)
 {
 	size_t named = 0, tried = 0;
 	for (size_t i = 0; i < all->count; i++) {
@@ -76,7 +76,7 @@ choose(struct sentinels *all)
 	    tried < all->count)
 		return;
 	const struct sentinel_named *best =
-	    sentinel_choose(all->said, all->count, &all->known);
+	    sentinel_protocol_choose(all->said, all->count, &all->known);
 	if (best != NULL)
 		believe(all, best);
 	if (named > 0) {
@@ -118,7 +118,8 @@ on_epoch(struct link_call *call, const redisReply *reply)
 	struct sentinel *sentinel =
 	    CONTAINER_OF(call, struct sentinel, ask_epoch);
 	sentinel->epoch = -1;
-	if (reply == NULL || sentinel_read_epoch(reply, &sentinel->epoch))
+	if (reply == NULL ||
+	    sentinel_protocol_read_epoch(reply, &sentinel->epoch))
 		return;
 	on_answer(sentinel, NULL, reply->type == REDIS_REPLY_ERROR
 		? reply->str
@@ -134,7 +135,7 @@ on_address(struct link_call *call, const redisReply *reply)
 	sentinel->asking = false;
 	if (reply == NULL || sentinel->epoch < 0)
 		return;
-	if (sentinel_read_address(reply, named.host, &named.port))
+	if (sentinel_protocol_read_address(reply, named.host, &named.port))
 		on_answer(sentinel, &named, NULL);
 	else
 		on_answer(sentinel, NULL,
@@ -149,10 +150,10 @@ ask_sentinel(struct sentinel *sentinel)
 	const char *master = sentinel->all->redis->master;
 	struct resp question = {0};
 	sentinel->asking = true;
-	sentinel_ask(&question, SENTINEL_EPOCH, master);
+	sentinel_protocol_ask(&question, SENTINEL_EPOCH, master);
 	link_send(sentinel->asker, &sentinel->ask_epoch, &question);
 	resp_empty(&question);
-	sentinel_ask(&question, SENTINEL_ADDRESS, master);
+	sentinel_protocol_ask(&question, SENTINEL_ADDRESS, master);
 	link_send(sentinel->asker, &sentinel->ask_address, &question);
 	resp_clear(&question);
 }
@@ -160,7 +161,7 @@ ask_sentinel(struct sentinel *sentinel)
 static void
 on_timer(void *arg)
 {
-	struct sentinels *all = arg;
+	struct sentinel_monitor *all = arg;
 	timer_set(&all->timer, ASK_MS);
 	for (size_t i = 0; i < all->count; i++)
 		ask_sentinel(&all->list[i]);
@@ -203,7 +204,7 @@ static void
 on_heard(void *arg, struct span message)
 {
 	struct sentinel *sentinel = arg;
-	if (sentinel_tells_of(message, sentinel->all->redis->master))
+	if (sentinel_protocol_tells_of(message, sentinel->all->redis->master))
 		ask_sentinel(sentinel);
 }
 
@@ -234,12 +235,12 @@ open_links(
 
 /* --- life --- */
 
-struct sentinels *
-sentinels_new(struct loop *loop, const struct conf *conf,
+struct sentinel_monitor *
+sentinel_monitor_new(struct loop *loop, const struct conf *conf,
     const struct conf_redis *redis, struct master *master)
 {
 	size_t count = redis->sentinels.count;
-	struct sentinels *all =
+	struct sentinel_monitor *all =
 	    mem_zero(sizeof *all + count * sizeof *all->list);
 	all->conf = conf_ref(conf);
 	all->redis = redis;
@@ -257,9 +258,9 @@ sentinels_new(struct loop *loop, const struct conf *conf,
 }
 
 void
-sentinels_free(struct sentinels **sentinels)
+sentinel_monitor_free(struct sentinel_monitor **sentinels)
 {
-	struct sentinels *all = *sentinels;
+	struct sentinel_monitor *all = *sentinels;
 	*sentinels = NULL;
 	if (all == NULL)
 		return;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/redis/sentinel.h"
+#include "store/redis/sentinel_protocol.h"
 
 /*
  * Sentinels' replies are read whatever they are, and of several Sentinels the
@@ -58,7 +58,7 @@ the_address_is_read(void **state)
 		char host[SENTINEL_HOST_BYTES] = "before";
 		uint16_t port = 0;
 		redisReply *r = reply(rows[i].reply);
-		assert_true(sentinel_read_address(r, host, &port));
+		assert_true(sentinel_protocol_read_address(r, host, &port));
 		assert_string_equal(host, rows[i].host);
 		assert_int_equal(port, rows[i].port);
 		freeReplyObject(r);
@@ -95,7 +95,7 @@ what_is_no_address_is_refused(void **state)
 		char host[SENTINEL_HOST_BYTES] = "before";
 		uint16_t port = 7;
 		redisReply *r = reply(rows[i]);
-		assert_false(sentinel_read_address(r, host, &port));
+		assert_false(sentinel_protocol_read_address(r, host, &port));
 		assert_string_equal(host, "before");
 		assert_int_equal(port, 7);
 		freeReplyObject(r);
@@ -114,7 +114,7 @@ a_name_is_taken_that_just_fits(void **state)
 		int size = snprintf(text, sizeof text,
 		    "*2\r\n$%d\r\n%.*s\r\n$1\r\n1\r\n", len, len, name);
 		redisReply *r = reply_of(text, (size_t)size);
-		assert_int_equal(sentinel_read_address(r, host, &port),
+		assert_int_equal(sentinel_protocol_read_address(r, host, &port),
 		    len < SENTINEL_HOST_BYTES);
 		freeReplyObject(r);
 	}
@@ -152,7 +152,7 @@ the_epoch_is_found_among_what_else_is_said(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		int64_t epoch = -1;
 		redisReply *r = reply(rows[i].reply);
-		assert_int_equal(sentinel_read_epoch(r, &epoch),
+		assert_int_equal(sentinel_protocol_read_epoch(r, &epoch),
 		    rows[i].epoch >= 0);
 		assert_int_equal(epoch, rows[i].epoch);
 		freeReplyObject(r);
@@ -183,14 +183,14 @@ any_bytes_are_taken_apart(void **state)
 		len = rand() % 4 ? len : (size_t)rand() % len;
 		redisReply *r = reply_of(bytes, len);
 		struct sentinel_named named = {.port = 1, .epoch = 1};
-		if (r != NULL && sentinel_read_address(
+		if (r != NULL && sentinel_protocol_read_address(
 			r, named.host, &named.port))
 			assert_true(named.host[0] != '\0' &&
 			    strlen(named.host) < sizeof named.host &&
 			    named.port > 0);
-		if (r != NULL && sentinel_read_epoch(r, &named.epoch))
+		if (r != NULL && sentinel_protocol_read_epoch(r, &named.epoch))
 			assert_true(named.epoch >= 0);
-		sentinel_tells_of(span_of(bytes, len), "m");
+		sentinel_protocol_tells_of(span_of(bytes, len), "m");
 		freeReplyObject(r);
 	}
 }
@@ -201,14 +201,14 @@ static void
 a_message_is_about_one_master(void **state)
 {
 	(void)state;
-	assert_true(sentinel_tells_of(
+	assert_true(sentinel_protocol_tells_of(
 	    SPAN("pay 10.0.0.1 6379 10.0.0.2 6379"), "pay"));
-	assert_false(sentinel_tells_of(
+	assert_false(sentinel_protocol_tells_of(
 	    SPAN("payments 10.0.0.1 6379 10.0.0.2 6379"), "pay"));
-	assert_false(sentinel_tells_of(
+	assert_false(sentinel_protocol_tells_of(
 	    SPAN("pay 10.0.0.1 6379 10.0.0.2 6379"), "payments"));
-	assert_false(sentinel_tells_of(SPAN("other pay"), "pay"));
-	assert_false(sentinel_tells_of(SPAN(""), "pay"));
+	assert_false(sentinel_protocol_tells_of(SPAN("other pay"), "pay"));
+	assert_false(sentinel_protocol_tells_of(SPAN(""), "pay"));
 }
 
 /* --- whom to believe --- */
@@ -231,7 +231,8 @@ chosen(const char *before, const char *a, const char *b, const char *c,
 		all[i].epoch = strtoll(at + 1, NULL, 10);
 		all[i].port = 1;
 	}
-	const struct sentinel_named *got = sentinel_choose(all + 1, 3, &all[0]);
+	const struct sentinel_named *got =
+	    sentinel_protocol_choose(all + 1, 3, &all[0]);
 	if (wanted == NULL) {
 		assert_null(got);
 		return;

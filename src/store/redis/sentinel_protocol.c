@@ -5,10 +5,10 @@
 #include "base/digits.h"
 #include "base/test_build.h"
 #include "store/redis/redis_address.h"
-#include "store/redis/sentinel.h"
+#include "store/redis/sentinel_protocol.h"
 
 void
-sentinel_ask(
+sentinel_protocol_ask(
     struct resp *resp, enum sentinel_question question, const char *master)
 {
 	resp_begin(resp, 3);
@@ -23,7 +23,7 @@ sentinel_ask(
 
 /* Names of fields and their values, by turns. */
 bool
-sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
+sentinel_protocol_read_epoch(const redisReply *reply, int64_t *ret_epoch)
 {
 	if (reply->type != REDIS_REPLY_ARRAY)
 		return false;
@@ -35,7 +35,7 @@ sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
 }
 
 bool
-sentinel_read_address(const redisReply *reply,
+sentinel_protocol_read_address(const redisReply *reply,
     char ret_host[SENTINEL_HOST_BYTES], uint16_t *ret_port)
 {
 	int64_t port;
@@ -52,7 +52,7 @@ sentinel_read_address(const redisReply *reply,
 
 /* "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT" */
 bool
-sentinel_tells_of(struct span message, const char *master)
+sentinel_protocol_tells_of(struct span message, const char *master)
 {
 	struct span name;
 	return span_next(&message, ' ', &name) &&
@@ -62,7 +62,7 @@ sentinel_tells_of(struct span message, const char *master)
 /* --- whom to believe --- */
 
 bool
-sentinel_named_is_same(
+sentinel_protocol_named_is_same(
     const struct sentinel_named *one, const struct sentinel_named *other)
 {
 	return one->port == other->port && !strcmp(one->host, other->host);
@@ -74,12 +74,12 @@ voices_for(const struct sentinel_named *said, size_t count,
 {
 	size_t voices = 0;
 	for (size_t i = 0; i < count; i++)
-		voices += sentinel_named_is_same(&said[i], candidate);
+		voices += sentinel_protocol_named_is_same(&said[i], candidate);
 	return voices;
 }
 
 const struct sentinel_named *
-sentinel_choose(const struct sentinel_named *said, size_t count,
+sentinel_protocol_choose(const struct sentinel_named *said, size_t count,
     const struct sentinel_named *before)
 {
 	const struct sentinel_named *best = NULL;
@@ -95,7 +95,7 @@ sentinel_choose(const struct sentinel_named *said, size_t count,
 	if (best == NULL || before->host[0] == '\0' ||
 	    best->epoch > before->epoch || !INVARIANT(newest_master))
 		return best;
-	return !sentinel_named_is_same(best, before) &&
+	return !sentinel_protocol_named_is_same(best, before) &&
 		voices_for(said, count, best) > count / 2
 	    ? best
 	    : NULL;

@@ -30,20 +30,20 @@ struct sentinel_named {
  * answers, the epoch may be too low, but never too high.
  */
 enum sentinel_question { SENTINEL_EPOCH, SENTINEL_ADDRESS };
-void sentinel_ask(
+void sentinel_protocol_ask(
     struct resp *resp, enum sentinel_question question, const char *master);
 /*
  * Reads their answers; false, with nothing written, where a reply is not one.
  */
-MUST_USE bool sentinel_read_epoch(
+MUST_USE bool sentinel_protocol_read_epoch(
     const struct redisReply *reply, int64_t *ret_epoch);
-MUST_USE bool sentinel_read_address(const struct redisReply *reply,
+MUST_USE bool sentinel_protocol_read_address(const struct redisReply *reply,
     char ret_host[SENTINEL_HOST_BYTES], uint16_t *ret_port);
 /* True where a message on the channel +switch-master is about that master. */
-bool sentinel_tells_of(struct span message, const char *master);
+bool sentinel_protocol_tells_of(struct span message, const char *master);
 
 /* The same host and port; the epoch does not count. */
-bool sentinel_named_is_same(
+bool sentinel_protocol_named_is_same(
     const struct sentinel_named *one, const struct sentinel_named *other);
 /*
  * Chooses whom to believe: said has the answers of all Sentinels of a
@@ -51,5 +51,6 @@ bool sentinel_named_is_same(
  * changes.  A master with no higher epoch than before (an operator has had the
  * master monitored anew) must be named by a majority of all.
  */
-const struct sentinel_named *sentinel_choose(const struct sentinel_named *said,
-    size_t count, const struct sentinel_named *before);
+const struct sentinel_named *sentinel_protocol_choose(
+    const struct sentinel_named *said, size_t count,
+    const struct sentinel_named *before);

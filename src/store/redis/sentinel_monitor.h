@@ -13,13 +13,14 @@
  * of the links that follow it.
  */
 struct master;
-struct sentinels;
+struct sentinel_monitor;
 
 /*
  * Begins to ask, on the calling thread's loop; conf has at least one Sentinel,
  * and master outlives it.
  */
-struct sentinels *sentinels_new(struct loop *loop, const struct conf *conf,
-    const struct conf_redis *redis, struct master *master);
+struct sentinel_monitor *sentinel_monitor_new(struct loop *loop,
+    const struct conf *conf, const struct conf_redis *redis,
+    struct master *master);
 /* Stops asking; nulls the caller's pointer, accepts NULL. */
-void sentinels_free(struct sentinels **sentinels);
+void sentinel_monitor_free(struct sentinel_monitor **sentinels);

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "base/utf8.h"
-#include "operators/admin/admin_json.h"
+#include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000 };
@@ -15,7 +15,7 @@ enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000 };
 /* --- out --- */
 
 const char *
-admin_json_state(enum record_state state)
+admin_body_state(enum record_state state)
 {
 	static const char *const words[] = {
 #define STATE(name, letter, ...) #name,
@@ -26,7 +26,7 @@ admin_json_state(enum record_state state)
 }
 
 json_t *
-admin_json_time(int64_t wall_ms)
+admin_body_time(int64_t wall_ms)
 {
 	time_t seconds = (time_t)(wall_ms / 1000);
 	struct tm tm;
@@ -45,7 +45,7 @@ set_member(json_t *object, const char *name, json_t *value)
 }
 
 json_t *
-admin_json_text(struct span text)
+admin_body_text(struct span text)
 {
 	if (utf8_is_valid(text))
 		return json_stringn(text.ptr, text.len);
@@ -65,8 +65,8 @@ put_stored(json_t *object, const struct answer *answer)
 	for (size_t i = 0; i < answer->fields.count; i++) {
 		const struct field *field = &answer->fields.list[i];
 		json_t *pair = json_array();
-		json_array_append_new(pair, admin_json_text(field->name));
-		json_array_append_new(pair, admin_json_text(field->value));
+		json_array_append_new(pair, admin_body_text(field->name));
+		json_array_append_new(pair, admin_body_text(field->value));
 		json_array_append_new(headers, pair);
 	}
 	set_member(object, "headers", headers);
@@ -93,7 +93,7 @@ put_provenance(json_t *json, const struct provenance *from)
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		if (members[i].value.len > 0)
 			set_member(json, members[i].name,
-			    admin_json_text(members[i].value));
+			    admin_body_text(members[i].value));
 	if (from->history.len == 0)
 		return;
 	struct span history = from->history;
@@ -103,38 +103,38 @@ put_provenance(json_t *json, const struct provenance *from)
 	while (provenance_next_act(scratch, &history, &act))
 		json_array_append_new(list,
 		    json_pack("{s:o, s:s, s:o*}",
-			"time", admin_json_time(act.time_ms),
+			"time", admin_body_time(act.time_ms),
 			"act",
 			act.letter == 'r'      ? "release"
 			    : act.letter == 'c' ? "complete"
 						: "delete",
 			"note",
-			act.note.len > 0 ? admin_json_text(act.note) : NULL));
+			act.note.len > 0 ? admin_body_text(act.note) : NULL));
 	arena_free(&scratch);
 	set_member(json, "history", list);
 }
 
 json_t *
-admin_json_record(const struct record_view *record,
+admin_body_record(const struct record_view *record,
     const struct answer *answer, bool with_body)
 {
 	char hex[DIGEST_HEX + 1];
 	hex_encode(record->key_id.bytes, DIGEST_BYTES, hex);
 	json_t *json = json_object();
 	set_member(json, "key_id", json_string(hex));
-	set_member(json, "state", json_string(admin_json_state(record->state)));
+	set_member(json, "state", json_string(admin_body_state(record->state)));
 	set_member(json, "attempt", json_integer(record->attempt));
 	put_provenance(json, &record->from);
 	if (record->owner.len > 0)
-		set_member(json, "owner", admin_json_text(record->owner));
-	set_member(json, "created", admin_json_time(record->created_ms));
-	set_member(json, "changed", admin_json_time(record->changed_ms));
+		set_member(json, "owner", admin_body_text(record->owner));
+	set_member(json, "created", admin_body_time(record->created_ms));
+	set_member(json, "changed", admin_body_time(record->changed_ms));
 	if (record->state == STATE_PROCESSING)
 		set_member(json, "lease_until",
-		    admin_json_time(record->lease_until_ms));
+		    admin_body_time(record->lease_until_ms));
 	if (record->expires_ms > 0)
 		set_member(
-		    json, "expires", admin_json_time(record->expires_ms));
+		    json, "expires", admin_body_time(record->expires_ms));
 	if (record->state == STATE_UNKNOWN && record->reason != REASON_NONE)
 		set_member(json, "reason",
 		    json_string(reason_word(record->reason)));
@@ -150,10 +150,10 @@ admin_json_record(const struct record_view *record,
 }
 
 json_t *
-admin_json_shown(const struct records_op *look, bool with_body)
+admin_body_shown(const struct records_op *look, bool with_body)
 {
 	json_t *json =
-	    admin_json_record(&look->record, look->op.answer, with_body);
+	    admin_body_record(&look->record, look->op.answer, with_body);
 	if (look->unreadable != NULL)
 		set_member(json, "unreadable", json_string(look->unreadable));
 	return json;
@@ -162,13 +162,13 @@ admin_json_shown(const struct records_op *look, bool with_body)
 /* --- in --- */
 
 struct span
-admin_json_span(const json_t *json)
+admin_body_span(const json_t *json)
 {
 	return span_of(json_string_value(json), json_string_length(json));
 }
 
 bool
-admin_json_has_only(const json_t *object, const char *const *names)
+admin_body_has_only(const json_t *object, const char *const *names)
 {
 	json_t *members = (json_t *)(uintptr_t)object;
 	for (void *at = json_object_iter(members); at != NULL;
@@ -205,7 +205,7 @@ take_note_and_attempt(struct admin_request *a)
 		    json_string_length(note) > NOTE_BYTES)
 			return "\"note\" must be a string of at most 1000 "
 			       "bytes.";
-		a->note = admin_json_span(note);
+		a->note = admin_body_span(note);
 	}
 	return NULL;
 }
@@ -238,7 +238,7 @@ take_header(struct admin_request *a, struct span name, const json_t *value)
 	struct fields *fields = &a->outcome.fields;
 	if (!json_is_string(value))
 		return "A header's value must be a string.";
-	struct field field = {name, span_trim(admin_json_span(value))};
+	struct field field = {name, span_trim(admin_body_span(value))};
 	if ((!field_is_token(field.name) || !field_is_value(field.value)) &&
 	    INVARIANT(operators_fields))
 		return "\"headers\" has a name or a value that is not valid "
@@ -284,7 +284,7 @@ take_headers(struct admin_request *a, json_t *headers)
 			return "A header must be a list of its name and its "
 			       "value.";
 		message = take_header(
-		    a, admin_json_span(name), json_array_get(pair, 1));
+		    a, admin_body_span(name), json_array_get(pair, 1));
 	}
 	return message;
 }
@@ -299,10 +299,10 @@ take_body(struct admin_request *a)
 	if ((text != NULL && !json_is_string(text)) ||
 	    (base64 != NULL && !json_is_string(base64)))
 		return "The body must be a string.";
-	a->outcome.body = text != NULL ? admin_json_span(text) : SPAN("");
+	a->outcome.body = text != NULL ? admin_body_span(text) : SPAN("");
 	if (base64 == NULL)
 		return NULL;
-	struct span in = admin_json_span(base64);
+	struct span in = admin_body_span(base64);
 	unsigned char *bytes = arena_alloc(a->arena, in.len + 1);
 	size_t len;
 	if (sodium_base642bin(bytes, in.len + 1, in.ptr, in.len, NULL, &len,
@@ -333,7 +333,7 @@ read_outcome(struct admin_request *a)
 }
 
 const char *
-admin_json_read(struct admin_request *a)
+admin_body_read(struct admin_request *a)
 {
 	static const struct {
 		const char *names[7];
@@ -357,7 +357,7 @@ admin_json_read(struct admin_request *a)
 	if (takes == ADMIN_TAKES_ANY || takes == ADMIN_TAKES_LOOKUP)
 		return NULL;
 	if (takes != ADMIN_TAKES_NOTHING &&
-	    !admin_json_has_only(a->in, members[takes].names))
+	    !admin_body_has_only(a->in, members[takes].names))
 		message = members[takes].wrong;
 	else if (takes == ADMIN_TAKES_OUTCOME)
 		message = read_outcome(a);
