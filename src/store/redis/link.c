@@ -637,12 +637,9 @@ on_ready(void *arg, unsigned events)
 		read_in(link);
 }
 
-/*
- * A socket to there, which may still be connecting; address is numeric, NULL
- * for a Unix socket.  -1: errno says why there is none.
- */
+/* A socket that may still be connecting; -1: errno says why there is none. */
 static int
-open_socket(const struct link *link, const char *address)
+open_socket(const struct link *link)
 {
 	union {
 		struct sockaddr any;
@@ -651,7 +648,7 @@ open_socket(const struct link *link, const char *address)
 	} to = {.local = {.sun_family = AF_UNIX}};
 	socklen_t size = sizeof to.local;
 	const int on = 1;
-	if (address == NULL) {
+	if (link->socket != NULL) {
 		size_t len = strlen(link->socket);
 		if (len >= sizeof to.local.sun_path) {
 			errno = ENAMETOOLONG;
@@ -664,7 +661,7 @@ open_socket(const struct link *link, const char *address)
 		struct addrinfo *list = NULL;
 		char port[sizeof "65535"];
 		snprintf(port, sizeof port, "%u", (unsigned)link->port);
-		if (getaddrinfo(address, port, &hints, &list) != 0) {
+		if (getaddrinfo(link->address, port, &hints, &list) != 0) {
 			errno = EADDRNOTAVAIL;
 			return -1;
 		}
@@ -682,20 +679,21 @@ open_socket(const struct link *link, const char *address)
 		return -1;
 	}
 	/* Commands are small, and each turn of the loop writes but once. */
-	if (fd >= 0 && address != NULL)
+	if (fd >= 0 && link->socket == NULL)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	return fd;
 }
 
 /*
- * The handshake's commands wait in out until the socket stands.  Until all of
- * it has left once it holds a secret: no copy of ours stays in memory.
+ * The handshake's commands wait in out until the socket stands.  They may hold
+ * a password, which must leave no copy in memory: out is a secret until all of
+ * it has left once.
  */
 static void
-begin_connection(struct link *link, const char *address)
+begin_connection(struct link *link)
 {
 	const int kernel_bytes = LARGE_KERNEL_BYTES;
-	int fd = open_socket(link, address);
+	int fd = open_socket(link);
 	if (fd < 0) {
 		link_reset(link, strerror(errno));
 		return;
@@ -729,7 +727,7 @@ on_resolved(void *arg, const char *address)
 	}
 	free(link->address);
 	link->address = mem_str(span_str(address));
-	begin_connection(link, address);
+	begin_connection(link);
 }
 
 static void
@@ -738,7 +736,7 @@ connect_to_host(struct link *link)
 	const char *host = link->host;
 	uint8_t binary[sizeof(struct in6_addr)];
 	if (link->socket != NULL)
-		begin_connection(link, NULL);
+		begin_connection(link);
 	else if (inet_pton(AF_INET, host, binary) == 1 ||
 	    inet_pton(AF_INET6, host, binary) == 1)
 		on_resolved(link, host);

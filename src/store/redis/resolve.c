@@ -14,28 +14,25 @@
 #include "store/redis/resolve.h"
 
 /* The thread and the loop share it; the last of them to let go frees it. */
-struct question {
+struct resolve_lookup {
 	atomic_uint refs;
-	int answered; /* eventfd */
 	char *host;
 	char address[NI_MAXHOST]; /* "": none; set before answered is written */
-};
-
-struct resolve_lookup {
-	struct question *question;
+	int answered;             /* eventfd */
+	/* The loop's alone: */
 	struct watch *watch;
 	void (*done)(void *arg, const char *address);
 	void *arg;
 };
 
 static void
-question_unref(struct question *question)
+unref(struct resolve_lookup *lookup)
 {
-	if (atomic_fetch_sub(&question->refs, 1) > 1)
+	if (atomic_fetch_sub(&lookup->refs, 1) > 1)
 		return;
-	close(question->answered);
-	free(question->host);
-	free(question);
+	close(lookup->answered);
+	free(lookup->host);
+	free(lookup);
 }
 
 /* IPv4 first, as other clients of Redis do: it listens there by default. */
@@ -43,57 +40,53 @@ static void *
 look_up(void *arg)
 {
 	static const int families[] = {AF_INET, AF_INET6};
-	struct question *question = arg;
-	char *address = question->address;
+	struct resolve_lookup *lookup = arg;
+	char *address = lookup->address;
 	for (size_t i = 0; i < 2 && address[0] == '\0'; i++) {
 		struct addrinfo hints = {.ai_family = families[i],
 		    .ai_socktype = SOCK_STREAM};
 		struct addrinfo *list = NULL;
-		if (getaddrinfo(question->host, NULL, &hints, &list) != 0)
+		if (getaddrinfo(lookup->host, NULL, &hints, &list) != 0)
 			continue;
 		if (getnameinfo(list->ai_addr, list->ai_addrlen, address,
-			sizeof question->address, NULL, 0,
-			NI_NUMERICHOST) != 0)
+			sizeof lookup->address, NULL, 0, NI_NUMERICHOST) != 0)
 			address[0] = '\0';
 		freeaddrinfo(list);
 	}
-	eventfd_write(question->answered, 1);
-	question_unref(question);
+	eventfd_write(lookup->answered, 1);
+	unref(lookup);
 	return NULL;
 }
 
 static void
 on_looked_up(void *arg, unsigned events)
 {
-	(void)events;
 	struct resolve_lookup *lookup = arg;
-	struct question *question = lookup->question;
-	void (*done)(void *arg, const char *address) = lookup->done;
-	void *done_arg = lookup->arg;
+	(void)events;
 	watch_free(&lookup->watch);
-	free(lookup);
-	done(done_arg, question->address[0] ? question->address : NULL);
-	question_unref(question);
+	lookup->done(
+	    lookup->arg, lookup->address[0] ? lookup->address : NULL);
+	unref(lookup);
 }
 
 struct resolve_lookup *
 resolve_start(struct loop *loop, const char *host,
     void (*done)(void *arg, const char *address), void *arg)
 {
-	struct question *question = mem_zero(sizeof *question);
-	atomic_init(&question->refs, 2);
-	question->host = mem_str(span_str(host));
-	question->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	must(question->answered >= 0);
 	struct resolve_lookup *lookup = mem_zero(sizeof *lookup);
-	*lookup = (struct resolve_lookup){question, NULL, done, arg};
+	atomic_init(&lookup->refs, 2);
+	lookup->host = mem_str(span_str(host));
+	lookup->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	must(lookup->answered >= 0);
+	lookup->done = done;
+	lookup->arg = arg;
 	lookup->watch =
-	    watch_new(loop, question->answered, on_looked_up, lookup);
+	    watch_new(loop, lookup->answered, on_looked_up, lookup);
 	watch_want(lookup->watch, WATCH_READ);
 	/* No thread, so no address; the caller will ask again. */
-	if (!thread_begin(look_up, question)) {
-		eventfd_write(question->answered, 1);
-		question_unref(question);
+	if (!thread_begin(look_up, lookup)) {
+		eventfd_write(lookup->answered, 1);
+		unref(lookup);
 	}
 	return lookup;
 }
@@ -106,6 +99,5 @@ resolve_cancel(struct resolve_lookup **lookup)
 	if (l == NULL)
 		return;
 	watch_free(&l->watch);
-	question_unref(l->question);
-	free(l);
+	unref(l);
 }
