@@ -8,8 +8,8 @@
 #include "base/test_build.h"
 #include "store/call_verdict.h"
 #include "store/claim.h"
-#include "store/health.h"
 #include "store/record/redis_keys.h"
+#include "store/store_health.h"
 #include "store/topology.h"
 
 enum {
@@ -361,7 +361,7 @@ on_claim_prepare(struct store_call *call)
 	claim->what.deadline_ms = deadline_ms;
 	digits_pad(item, DEADLINE_DIGITS, deadline_ms);
 	bool unsafe = claim->withheld ||
-	    health_fault(call->store) != FAULT_NONE;
+	    store_health_fault(call->store->health) != FAULT_NONE;
 	unsigned caution = unsafe ? 1 : 0;
 	if (call->store->conf->store.wait_replicas > 0 &&
 	    INVARIANT(replay_confirmed))

@@ -12,26 +12,21 @@ enum {
 
 /* --- what is found --- */
 
-void
-health_sum_up(struct store *store)
-{
-	struct node *node;
-	store->fault = FAULT_NONE;
-	LIST_EACH(node, &store->nodes, in_store)
-		if (store->fault == FAULT_NONE)
-			store->fault = node->health.fault;
-	if (store->watches)
-		store_health_set_fault(store->health, store->fault);
-}
-
 static void
 set_fault(struct node *node, enum info_fault fault)
 {
+	struct store_health *all = node->store->health;
 	enum info_fault before = node->health.fault;
 	node->health.fault = fault;
-	health_sum_up(node->store);
-	if (fault != before)
-		store_health_count_fault(node->store->health, before, fault);
+	if (!store_health_count_fault(all, before, fault))
+		return;
+	/* One line for the process, whichever of its stores found out. */
+	enum info_fault now = store_health_fault(all);
+	struct logline line =
+	    log_begin(now != FAULT_NONE ? EV_store_unsafe : EV_store_safe);
+	if (now != FAULT_NONE)
+		log_str(&line, "fault", info_fault_message(now));
+	log_end(&line);
 }
 
 /* By the share of its memory limit that it uses; without a limit, by bytes. */
@@ -171,7 +166,8 @@ health_end(struct node *node)
 {
 	struct health *h = &node->health;
 	timer_clear(&h->timer);
-	store_health_uncount_fault(node->store->health, h->fault);
+	(void)store_health_count_fault(
+	    node->store->health, h->fault, FAULT_NONE);
 	h->fault = FAULT_NONE;
 }
 
@@ -190,13 +186,6 @@ health_link_down(struct node *node)
 }
 
 /* --- its store --- */
-
-enum info_fault
-health_fault(const struct store *store)
-{
-	return store->fault != FAULT_NONE ? store->fault
-					  : store_health_fault(store->health);
-}
 
 bool
 health_is_forbidden(const struct store *store)

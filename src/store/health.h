@@ -26,9 +26,5 @@ void health_not_master(struct node *node);
 
 /* From now on this store asks every few seconds, for all stores. */
 void health_watch(struct store *store);
-/* Computes the store's fault from its nodes', of which one may have left. */
-void health_sum_up(struct store *store);
-/* Why new claims are refused, as found by this store or the watching one. */
-enum info_fault health_fault(const struct store *store);
 /* True: on one of the nodes our user may not run INFO. */
 bool health_is_forbidden(const struct store *store);

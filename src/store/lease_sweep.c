@@ -6,6 +6,7 @@
 #include "store/record/label.h"
 #include "store/record/record.h"
 #include "store/record/redis_keys.h"
+#include "store/store_health.h"
 #include "store/topology.h"
 
 enum {
@@ -77,7 +78,8 @@ on_sweep_timer(void *arg)
 	if (store->sweeping > 0)
 		return;
 	/* A replica would refuse to mark what is found. */
-	if (!topology_store_is_up(store) || store->fault == FAULT_ROLE ||
+	if (!topology_store_is_up(store) ||
+	    store_health_fault(store->health) == FAULT_ROLE ||
 	    !INVARIANT(leases_swept))
 		return;
 	for (unsigned i = 0; i < count; i++) {

@@ -289,13 +289,6 @@ static const struct node_events node_events = {
 };
 
 static void
-on_topology_changed(struct store *store)
-{
-	health_sum_up(store);
-	subscriber_sum_up(store);
-}
-
-static void
 on_topology_known(struct store *store)
 {
 	identity_topology_known(store);
@@ -311,7 +304,7 @@ on_topology_unknown(struct store *store)
 
 static const struct topology_events topology_events = {
     .owns = subscriber_open,
-    .changed = on_topology_changed,
+    .changed = subscriber_sum_up,
     .known = on_topology_known,
     .unknown = on_topology_unknown,
 };
@@ -485,7 +478,7 @@ store_measure(struct store *store, struct histogram *took)
 const char *
 store_fault(const struct store *store)
 {
-	return info_fault_message(health_fault(store));
+	return info_fault_message(store_health_fault(store->health));
 }
 
 bool

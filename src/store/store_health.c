@@ -36,12 +36,13 @@ struct outage {
 };
 
 struct store_health {
-	atomic_int fault;     /* found by the store that watches */
-	atomic_uint n_faulty; /* nodes with a fault, of all stores */
+	atomic_int fault; /* the first of which n_faulty is not 0 */
 	atomic_bool said_forbidden;
 	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
 	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
-	pthread_mutex_t mutex; /* of the servers and outages */
+	pthread_mutex_t mutex; /* of all that follows */
+	/* Nodes of all stores, by their fault; those without are not counted. */
+	unsigned n_faulty[FAULT_COUNT_];
 	struct list servers; /* the last that was met first */
 	struct list outages; /* the latest first */
 	struct master *master; /* has a mutex of its own */
@@ -96,35 +97,23 @@ store_health_master(struct store_health *health)
 
 /* --- faults --- */
 
-void
+bool
 store_health_count_fault(struct store_health *health, enum info_fault before,
     enum info_fault fault)
 {
-	bool says = true;
-	if (before == FAULT_NONE)
-		says = atomic_fetch_add(&health->n_faulty, 1) == 0;
-	else if (fault == FAULT_NONE)
-		says = atomic_fetch_sub(&health->n_faulty, 1) == 1;
-	if (!says)
-		return;
-	struct logline line = log_begin(
-	    fault != FAULT_NONE ? EV_store_unsafe : EV_store_safe);
+	int first = FAULT_NONE + 1;
+	pthread_mutex_lock(&health->mutex);
+	if (before != FAULT_NONE)
+		health->n_faulty[before]--;
 	if (fault != FAULT_NONE)
-		log_str(&line, "fault", info_fault_message(fault));
-	log_end(&line);
-}
-
-void
-store_health_uncount_fault(struct store_health *health, enum info_fault fault)
-{
-	if (fault != FAULT_NONE)
-		atomic_fetch_sub(&health->n_faulty, 1);
-}
-
-void
-store_health_set_fault(struct store_health *health, enum info_fault fault)
-{
-	atomic_store(&health->fault, (int)fault);
+		health->n_faulty[fault]++;
+	while (first < FAULT_COUNT_ && health->n_faulty[first] == 0)
+		first++;
+	if (first == FAULT_COUNT_)
+		first = FAULT_NONE;
+	bool changed = atomic_exchange(&health->fault, first) != first;
+	pthread_mutex_unlock(&health->mutex);
+	return changed;
 }
 
 enum info_fault

@@ -22,18 +22,15 @@ void store_health_free(struct store_health **health);
 struct master *store_health_master(struct store_health *health);
 
 /*
- * A node's fault was before, and is fault now.  Logs the first node of all
- * stores that has one, and when the last has none any more.
+ * A node's fault was before, and is fault now; that of a node which is freed is
+ * FAULT_NONE.  True: store_health_fault() has changed with it.
  */
-void store_health_count_fault(struct store_health *health,
+bool store_health_count_fault(struct store_health *health,
     enum info_fault before, enum info_fault fault);
-/* A node with that fault is freed: it no longer counts; logs nothing. */
-void store_health_uncount_fault(
-    struct store_health *health, enum info_fault fault);
-
-/* The fault that the watching store finds in any of its nodes. */
-void store_health_set_fault(
-    struct store_health *health, enum info_fault fault);
+/*
+ * Why no store of the process makes new claims: the first fault, in their order
+ * in tbl/faults.h, that any node of any store has.
+ */
 enum info_fault store_health_fault(const struct store_health *health);
 
 /*

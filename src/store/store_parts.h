@@ -70,7 +70,6 @@ struct store {
 
 	struct store_health *health; /* of all stores of the process */
 	bool watches; /* this one asks for all of them (health_watch) */
-	enum info_fault fault; /* of any of its nodes */
 
 	/* The kind of error last logged, and when (channel_log_refused). */
 	char refused[24];

@@ -88,6 +88,35 @@ def a_fault_stops_new_claims_until_it_is_mended(bench, harm, word):
 
 
 @test
+def whoever_finds_a_fault_stops_the_claims_of_all(bench):
+    """Only one of the workers asks Redis every few seconds.  Here another
+    store of the process finds the fault first, as it connects anew."""
+    redis, upstream, gateway = started(bench, workers=4)
+    wait_ready(gateway)
+
+    def idle():
+        """A connection that is asked for the time each second, and for nothing
+        else: the store that asks looks for expired leases more often."""
+        listed = redis("CLIENT", "LIST", "TYPE", "normal").decode()
+        return re.search(r"^id=(\d+) .* idle=1 .* cmd=time ", listed, re.M)
+    client = eventually(idle, "a connection is idle").group(1)
+    evict(redis)
+    redis("CLIENT", "KILL", "ID", client)
+    gateway.wait_for_log("store_unsafe")
+    for number in range(16):
+        refused(gateway, f"k{number}")
+    equal(readiness(gateway)[0], 503)
+    equal(upstream.count(), 0)
+    mend(redis)
+    wait_ready(gateway)
+    gateway.wait_for_log("store_safe")
+    for number in range(16):
+        equal(gateway.ask(f"k{number}").status, 201)
+    equal(len(gateway.find_log("store_unsafe")), 1)
+    equal(len(gateway.find_log("store_safe")), 1)
+
+
+@test
 def outcomes_are_stored_while_new_claims_are_refused(bench):
     redis, upstream, gateway = started(bench)
     hold = upstream.hold()

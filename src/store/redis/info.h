@@ -14,6 +14,7 @@ enum info_fault {
 #define FAULT(name, message) FAULT_##name,
 #include "tbl/faults.h"
 #undef FAULT
+	FAULT_COUNT_,
 };
 
 /* The reason why no promise can be kept with it; FAULT_NONE: it can. */
