@@ -88,7 +88,7 @@ observe_call(const struct observation *o, const char *act, size_t n_args)
 	resp_number(&call->args, 1);
 	redis_keys_observation(&call->args, store->conf, &o->key_id);
 	resp_arg(&call->args, span_str(act));
-	call_arg_owner(call, &o->owner);
+	call_arg_token(call, o->owner.bytes);
 	return call;
 }
 

@@ -10,6 +10,7 @@
 #include "gate/execution.h"
 #include "gate/request.h"
 #include "gate/worker.h"
+#include "store/claim.h"
 
 /* After drain_timeout: how long Redis may still take outcomes. */
 enum { LAST_OUTCOMES_MS = 1000 };
@@ -105,7 +106,7 @@ on_drained(void *arg)
 			return false;
 	bool up = store_is_up(w->store);
 	if (store_unsettled(w->store) > 0 && (!up || w->over))
-		journaled_revokes(w->store, &w->journal_replay.writer);
+		claim_save_revokes(w->store, &w->journal_replay.writer);
 	if (store_unsettled(w->store) == 0 &&
 	    (w->over || front_is_quiet(w->front)) &&
 	    (journal_replay_is_done(&w->journal_replay) || !up))

@@ -50,13 +50,6 @@ end_all(struct batch *batch, const struct batch_result *result)
 
 /* --- gathering --- */
 
-bool
-batch_is_allowed(const struct channel *channel)
-{
-	int64_t refused_us = channel->batches.refused_us;
-	return refused_us == 0 || clock_us() - refused_us > APART_MS * 1000;
-}
-
 static void
 send_batch(struct batch *batch)
 {
@@ -110,13 +103,16 @@ on_flush_leave(void *arg)
 	return false;
 }
 
-void
+bool
 batch_add(struct channel *channel, struct batch_item *item)
 {
 	struct batches *batches = &channel->batches;
 	bool completes = item->script == SCRIPT_complete;
 	struct batch **open = &batches->open[completes];
 	size_t bytes = item->args_to - item->args_from;
+	if (batches->refused_us != 0 &&
+	    clock_us() - batches->refused_us <= APART_MS * 1000)
+		return false;
 	if (*open != NULL && (*open)->bytes + bytes > BYTES_MAX)
 		send_open(open);
 	/* After that of replicas, so it runs before: WAIT follows a script. */
@@ -136,6 +132,7 @@ batch_add(struct channel *channel, struct batch_item *item)
 	batch->items[batch->n_items++] = item;
 	if (batch->n_items == ITEMS_MAX || in_cluster(batch))
 		send_open(open);
+	return true;
 }
 
 struct link_call *
@@ -277,21 +274,17 @@ static void
 on_reply(struct link_call *link, const redisReply *reply)
 {
 	struct batch *batch = CONTAINER_OF(link, struct batch, run.link);
-	int64_t now_ms;
-	const char *odd = NULL;
+	int64_t now_ms = 0;
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
 		on_refused(batch, reply);
 		return;
 	}
-	if (reply != NULL && !read_head(batch, reply, &now_ms))
-		odd = "a reply of an unexpected form";
-	else if (reply != NULL &&
-	    !channel_is_own(&batch->run, resp_text(reply->element[0])))
-		odd = "a reply to another call";
-	if (odd != NULL)
-		link_distrust(batch->channel->link, odd);
-	if (reply == NULL || odd != NULL)
-		end_all(batch, &(struct batch_result){.what = BATCH_LOST});
-	else
+	bool whole = reply != NULL && read_head(batch, reply, &now_ms);
+	struct span name =
+	    whole ? resp_text(reply->element[0]) : SPAN("");
+	if (reply != NULL &&
+	    channel_is_own(batch->channel, &batch->run, whole, name))
 		deliver(batch, reply, now_ms);
+	else
+		end_all(batch, &(struct batch_result){.what = BATCH_LOST});
 }

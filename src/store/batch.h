@@ -58,10 +58,11 @@ struct batch_item {
 	struct batch *batch; /* NULL: it is in none */
 };
 
-/* True while the channel sends in batches. */
-bool batch_is_allowed(const struct channel *channel);
-/* It leaves at the end of the turn at the latest. */
-void batch_add(struct channel *channel, struct batch_item *item);
+/*
+ * It leaves at the end of the turn at the latest; false: the channel sends
+ * nothing in batches now.
+ */
+MUST_USE bool batch_add(struct channel *channel, struct batch_item *item);
 /* The command by which an item was sent; NULL: it has not left yet. */
 struct link_call *batch_sent(struct batch_item *item);
 /* The channel's link was freed: what was not sent yet is lost. */

@@ -61,14 +61,6 @@ call_new(struct store *store, unsigned shard, enum script script,
 
 struct store_call *
 call_of_record(struct store *store, enum script script,
-    const struct key_id *key_id, size_t n_argv)
-{
-	return call_of_record_sized(
-	    store, script, key_id, n_argv, sizeof(struct store_call));
-}
-
-struct store_call *
-call_of_record_sized(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv, size_t size)
 {
 	const struct conf *conf = store->conf;
@@ -104,14 +96,8 @@ call_arg_token(struct store_call *call, const uint8_t bytes[16])
 	resp_arg(&call->args, span_of(token, TOKEN_CHARS));
 }
 
-void
-call_arg_owner(struct store_call *call, const struct owner *owner)
-{
-	call_arg_token(call, owner->bytes);
-}
-
-void
-call_arg_attempt(struct store_call *call, uint32_t attempt)
+static void
+arg_attempt(struct store_call *call, uint32_t attempt)
 {
 	char digits[ATTEMPT_DIGITS];
 	digits_pad(digits, sizeof digits, attempt);
@@ -119,12 +105,11 @@ call_arg_attempt(struct store_call *call, uint32_t attempt)
 }
 
 void
-call_arg_held(struct store_call *call, const struct held *held)
+call_arg_owner(
+    struct store_call *call, const struct owner *owner, uint32_t attempt)
 {
-	call->owner = held->owner;
-	call->item.attempt = held->attempt;
-	call_arg_owner(call, &held->owner);
-	call_arg_attempt(call, held->attempt);
+	call_arg_token(call, owner->bytes);
+	arg_attempt(call, attempt);
 }
 
 void
@@ -142,7 +127,7 @@ call_arg_history(struct store_call *call,
 {
 	char digits[CREATED_DIGITS];
 	call_arg_token(call, fingerprint);
-	call_arg_attempt(call, tries);
+	arg_attempt(call, tries);
 	digits_pad(digits, sizeof digits, created_ms);
 	resp_arg(&call->args, span_of(digits, sizeof digits));
 	resp_arg(&call->args, call_one_line(provenance));
@@ -344,26 +329,17 @@ on_asking(struct link_call *link, const redisReply *reply)
 	channel_check_type(call->channel, reply, REDIS_REPLY_STATUS);
 }
 
-/* True: it may leave in a batch, on the channel that it has. */
-static bool
-may_batch(const struct store_call *call)
-{
-	return call->item.args_to != 0 && call->events_maxlen == 0 &&
-	    !call->alone && !call->asking && !call->run.whole &&
-	    !call->run.reads && !call->large &&
-	    batch_is_allowed(call->channel);
-}
-
 /* Sends it on the channel that it has, which must be up. */
 static void
 send_call(struct store_call *call)
 {
 	struct channel *channel = call->channel;
 	bool tells = call->events_maxlen > 0;
-	if (may_batch(call)) {
-		batch_add(channel, &call->item);
+	bool usual = call->item.args_to != 0 && !tells && !call->alone &&
+	    !call->asking && !call->run.whole && !call->run.reads &&
+	    !call->large;
+	if (usual && batch_add(channel, &call->item))
 		return;
-	}
 	if (call->prepare != NULL)
 		call->prepare(call);
 	if (call->asking) {
@@ -609,23 +585,18 @@ on_reply(struct link_call *link, const redisReply *reply)
 	struct store_call *call =
 	    CONTAINER_OF(link, struct store_call, run.link);
 	struct call_reply read;
-	struct span name;
-	const char *odd = NULL;
+	struct span name = SPAN("");
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
 		on_refused(call, reply);
 		return;
 	}
+	bool whole = reply != NULL &&
+	    call_reply_read(reply, call->run.script, &read, &name);
 	if (reply != NULL &&
-	    !call_reply_read(reply, call->run.script, &read, &name))
-		odd = "a reply of an unexpected form";
-	else if (reply != NULL && !channel_is_own(&call->run, name))
-		odd = "a reply to another call";
-	if (odd != NULL)
-		link_distrust(call->channel->link, odd);
-	if (reply == NULL || odd != NULL)
-		end(call, CALL_LOST, E_STORE_DOWN, NULL);
-	else
+	    channel_is_own(call->channel, &call->run, whole, name))
 		take_reply(call, &read);
+	else
+		end(call, CALL_LOST, E_STORE_DOWN, NULL);
 }
 
 static void

@@ -85,17 +85,11 @@ struct store_call *call_new(struct store *store, unsigned shard,
     enum script script, size_t n_args);
 /*
  * A call with the keys of one record, those for events included where they are
- * on; n_argv arguments are still to come.
+ * on; n_argv arguments are still to come.  It is the first member of a struct
+ * of that size, or all of it; the rest is zeroed, and freed with the call.
  */
 struct store_call *call_of_record(struct store *store, enum script script,
-    const struct key_id *key_id, size_t n_argv);
-/*
- * The same, as the first member of a struct of that size; the rest is zeroed,
- * and freed with the call.
- */
-struct store_call *call_of_record_sized(struct store *store,
-    enum script script, const struct key_id *key_id, size_t n_argv,
-    size_t size);
+    const struct key_id *key_id, size_t n_argv, size_t size);
 /*
  * Sends it, lets it wait while its node may still come up, or ends it with
  * E_STORE_DOWN at once: done may have been called, and the call be freed, when
@@ -107,11 +101,9 @@ void call_start(struct store_call *call);
 
 /* Appends sixteen bytes as an argument, in base64: 22 characters. */
 void call_arg_token(struct store_call *call, const uint8_t bytes[16]);
-void call_arg_owner(struct store_call *call, const struct owner *owner);
-/* Appends six digits. */
-void call_arg_attempt(struct store_call *call, uint32_t attempt);
-/* Whose outcome it is, and of which attempt: owner and attempt. */
-void call_arg_held(struct store_call *call, const struct held *held);
+/* Whose it is, and of which attempt: the owner as above, and six digits. */
+void call_arg_owner(struct store_call *call, const struct owner *owner,
+    uint32_t attempt);
 /* Appends the end of its key's name, its version, and that as JSON. */
 void call_arg_entity(
     struct store_call *call, const struct store_entity *entity);

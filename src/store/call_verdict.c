@@ -19,7 +19,7 @@ enum {
  * member of a call.
  */
 struct fetch {
-	struct store_call call; /* first: see call_of_record_sized */
+	struct store_call call; /* first: see call_of_record */
 	char head[RECORD_HEAD_BYTES - 1]; /* without the mark, which changes */
 };
 
@@ -131,7 +131,7 @@ on_fetched(struct store_call *call, enum call_end how, int error,
 static void
 fetch_answer(const struct store_call *first, struct span head)
 {
-	struct store_call *call = call_of_record_sized(first->store,
+	struct store_call *call = call_of_record(first->store,
 	    SCRIPT_show, &first->key_id, 1, sizeof(struct fetch));
 	struct fetch *fetch = CONTAINER_OF(call, struct fetch, call);
 	memcpy(fetch->head, head.ptr, sizeof fetch->head);
@@ -262,11 +262,11 @@ call_verdict_confirmed(struct store_call *call, const struct call_reply *reply)
 	}
 	if (owner.len == 0 && call->run.script != SCRIPT_complete)
 		return;
-	struct store_call *note =
-	    call_of_record(call->store, SCRIPT_confirm, &call->key_id, 1);
+	struct store_call *note = call_of_record(call->store, SCRIPT_confirm,
+	    &call->key_id, 1, sizeof *note);
 	if (owner.len > 0)
 		resp_arg(&note->args, owner);
 	else
-		call_arg_owner(note, &call->owner);
+		call_arg_token(note, call->owner.bytes);
 	call_start(note);
 }

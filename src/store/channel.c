@@ -35,9 +35,16 @@ channel_send(
 }
 
 bool
-channel_is_own(const struct channel_run *run, struct span name)
+channel_is_own(struct channel *channel, const struct channel_run *run,
+    bool read, struct span name)
 {
-	return span_eq(name, span_str(run->name)) || !INVARIANT(own_reply);
+	if (!read)
+		link_distrust(channel->link, "a reply of an unexpected form");
+	else if (!span_eq(name, span_str(run->name)) && INVARIANT(own_reply))
+		link_distrust(channel->link, "a reply to another call");
+	else
+		return true;
+	return false;
 }
 
 static void

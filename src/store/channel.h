@@ -75,8 +75,12 @@ void channel_begin(struct channel *channel, struct channel_run *run,
 /* Sends the command of a run; the channel's link must be up. */
 void channel_send(struct channel *channel, struct channel_run *run,
     struct resp *command);
-/* True: a reply with that name is to this run. */
-bool channel_is_own(const struct channel_run *run, struct span name);
+/*
+ * True: a reply, which was read without an error and has that name, is to this
+ * run.  Otherwise the connection is cut.
+ */
+MUST_USE bool channel_is_own(struct channel *channel,
+    const struct channel_run *run, bool read, struct span name);
 /*
  * The run was refused by that error.  True: because Redis lacks the script; it
  * is to be sent once more, and then brings the script along.

@@ -38,7 +38,7 @@ struct revocable {
 
 /* A claim's call, and what only claims have. */
 struct claim_call {
-	struct store_call call; /* first: see call_of_record_sized */
+	struct store_call call; /* first: see call_of_record */
 	struct revocable what;
 	bool reclaims; /* its owner holds the record already */
 	bool again;    /* it was LATE once */
@@ -147,10 +147,9 @@ claim_release_due(struct store *store)
 			wake_by(store, revoke->due_us);
 			continue;
 		}
-		struct store_call *call = call_of_record(
-		    store, SCRIPT_release, &what->key_id, 6);
-		call_arg_owner(call, &what->owner);
-		call_arg_attempt(call, 0);
+		struct store_call *call = call_of_record(store,
+		    SCRIPT_release, &what->key_id, 6, sizeof *call);
+		call_arg_owner(call, &what->owner, 0);
 		resp_number(&call->args, 0);
 		resp_number(&call->args, what->retention_ms);
 		resp_number(&call->args, what->unknown_retention_ms);
@@ -393,7 +392,7 @@ claim_start(
 	must(!is_being_revoked(store, &claim->owner));
 	call_outlive(store, policy);
 	call_begin_op(store, op);
-	struct store_call *call = call_of_record_sized(store, SCRIPT_claim,
+	struct store_call *call = call_of_record(store, SCRIPT_claim,
 	    &claim->key_id, claim->entity ? 5 : 1, sizeof(struct claim_call));
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
 	own->item_at = put_item(call, claim);

@@ -184,15 +184,3 @@ health_link_down(struct node *node)
 	node->health.known = node->health.leaves = false;
 	timer_clear(&node->health.timer);
 }
-
-/* --- its store --- */
-
-bool
-health_is_forbidden(const struct store *store)
-{
-	struct node *node;
-	LIST_EACH(node, &store->nodes, in_store)
-		if (node->health.forbidden)
-			return true;
-	return false;
-}

@@ -26,5 +26,3 @@ void health_not_master(struct node *node);
 
 /* From now on this store asks every few seconds, for all stores. */
 void health_watch(struct store *store);
-/* True: on one of the nodes our user may not run INFO. */
-bool health_is_forbidden(const struct store *store);

@@ -108,9 +108,3 @@ identity_init(struct store *store)
 	timer_init(
 	    &store->identity.timer, store->loop, on_identity_timer, store);
 }
-
-void
-identity_end(struct store *store)
-{
-	timer_clear(&store->identity.timer);
-}

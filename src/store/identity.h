@@ -11,9 +11,8 @@
 struct node;
 struct store;
 
-/* For a new store, and one that is freed. */
+/* For a new store; its timer is cleared before it is freed. */
 void identity_init(struct store *store);
-void identity_end(struct store *store);
 /* Calls can be sent to that node, or the topology is known. */
 void identity_node_up(struct store *store, const struct node *node);
 void identity_topology_known(struct store *store);

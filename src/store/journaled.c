@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/test_build.h"
-#include "store/claim.h"
 #include "store/journaled.h"
 #include "store/record/answer_codec.h"
 #include "store/record/redis_keys.h"
@@ -47,12 +46,6 @@ journaled_write(struct store *store, struct journal_writer *writer,
 	entry.answer.ptr = bytes ? bytes : "";
 	journal_writer_append(writer, op, &entry);
 	free(bytes);
-}
-
-void
-journaled_revokes(struct store *store, struct journal_writer *writer)
-{
-	claim_save_revokes(store, writer);
 }
 
 bool

@@ -28,13 +28,6 @@ void journaled_write(struct store *store, struct journal_writer *writer,
     const struct journaled *what);
 
 /*
- * Writes the claims to the journal that are being given back and were not
- * confirmed (store_unsettled), each once; those that the disk has are counted
- * no more.
- */
-void journaled_revokes(struct store *store, struct journal_writer *writer);
-
-/*
  * False while the server of the cluster that has that key is away: an entry of
  * it would be run in vain.
  */

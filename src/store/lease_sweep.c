@@ -59,8 +59,8 @@ on_due(struct store_call *call, enum call_end how, int error,
 		if (!hex_decode(call_reply_text(reply, i), key_id.bytes,
 			sizeof key_id.bytes))
 			continue;
-		struct store_call *expire =
-		    call_of_record(store, SCRIPT_expire, &key_id, 1);
+		struct store_call *expire = call_of_record(
+		    store, SCRIPT_expire, &key_id, 1, sizeof *expire);
 		resp_number(&expire->args, store->longest_ms);
 		expire->done = on_expired;
 		call_start(expire);
@@ -97,19 +97,8 @@ on_sweep_timer(void *arg)
 }
 
 void
-lease_sweep_init(struct store *store)
-{
-	timer_init(&store->sweep, store->loop, on_sweep_timer, store);
-}
-
-void
 lease_sweep_start(struct store *store)
 {
+	timer_init(&store->sweep, store->loop, on_sweep_timer, store);
 	timer_set(&store->sweep, STEP_MS);
-}
-
-void
-lease_sweep_end(struct store *store)
-{
-	timer_clear(&store->sweep);
 }

@@ -9,9 +9,8 @@
  */
 struct store;
 
-/* For a new store; it does not sweep yet. */
-void lease_sweep_init(struct store *store);
-/* From now on this store sweeps. */
+/*
+ * From now on this store sweeps, until its timer (store->sweep) is cleared;
+ * calls that are under way then end by themselves.  Once per store.
+ */
 void lease_sweep_start(struct store *store);
-/* Stops it; calls that are under way end by themselves. */
-void lease_sweep_end(struct store *store);

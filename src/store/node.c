@@ -154,14 +154,6 @@ node_free(struct node **node)
 	free(n);
 }
 
-struct link_to
-node_link_to(const struct node *node)
-{
-	return (struct link_to){.socket = node->socket,
-	    .host = node->place.host,
-	    .port = node->place.port};
-}
-
 bool
 node_counts(const struct node *node)
 {

@@ -98,8 +98,6 @@ struct node *node_new(struct store *store, const struct link_to *to,
  * that were sent end as lost.  Not from within done(); nulls the pointer.
  */
 void node_free(struct node **node);
-/* Where its server is; the strings are the node's. */
-struct link_to node_link_to(const struct node *node);
 /*
  * The channel of calls that carry large values; made here where there is none
  * yet.  The node must be up.

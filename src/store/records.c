@@ -187,7 +187,8 @@ shown_call(struct store *store, struct records_op *shown, enum script script,
 {
 	*shown = (struct records_op){.op = shown->op, .arena = shown->arena};
 	call_begin_op(store, &shown->op);
-	struct store_call *call = call_of_record(store, script, key_id, n_argv);
+	struct store_call *call =
+	    call_of_record(store, script, key_id, n_argv, sizeof *call);
 	call->done = on_shown;
 	call_join_op(call, &shown->op);
 	return call;
@@ -235,8 +236,7 @@ replace(struct store *store, struct records_op *shown,
 	resp_number(&call->args, 0);
 	resp_arg(&call->args, SPAN(""));
 	resp_arg(&call->args, SPAN(""));
-	call_arg_owner(call, &entry->owner);
-	call_arg_attempt(call, entry->attempt);
+	call_arg_owner(call, &entry->owner, entry->attempt);
 	call_arg_history(call, entry->fingerprint, entry->tries,
 	    entry->created_ms, entry->provenance);
 	if (raises) {

@@ -74,8 +74,7 @@ renew_shard(struct store *store, struct store_op *op,
 	resp_number(&call->args, store->longest_ms);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct held *held = &all->list[i]->held;
-		call_arg_owner(call, &held->owner);
-		call_arg_attempt(call, held->attempt);
+		call_arg_owner(call, &held->owner, held->attempt);
 		resp_number(&call->args, held->policy->lease_ms);
 		resp_number(&call->args, call_alive_ms(held->policy));
 	}

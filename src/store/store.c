@@ -48,7 +48,7 @@ store_op_broken(const struct store_op *op)
 
 /* The call of an outcome, and what it takes to make its record again. */
 struct outcome_call {
-	struct store_call call; /* first: see call_of_record_sized */
+	struct store_call call; /* first: see call_of_record */
 	/*
 	 * Its spans live as long as the operation waits; neither the policy nor
 	 * the entity do.
@@ -64,7 +64,7 @@ outcome_call(struct store *store, struct store_op *op, enum script script,
 {
 	call_outlive(store, held->policy);
 	call_begin_op(store, op);
-	struct store_call *call = call_of_record_sized(store, script,
+	struct store_call *call = call_of_record(store, script,
 	    &held->key_id, n_argv, sizeof(struct outcome_call));
 	struct outcome_call *outcome =
 	    CONTAINER_OF(call, struct outcome_call, call);
@@ -75,7 +75,9 @@ outcome_call(struct store *store, struct store_op *op, enum script script,
 		outcome->entity = *held->entity;
 		outcome->held.entity = &outcome->entity;
 	}
-	call_arg_held(call, held);
+	call->owner = held->owner;
+	call->item.attempt = held->attempt;
+	call_arg_owner(call, &held->owner, held->attempt);
 	call->confirmed = call_verdict_confirmed;
 	call->done = call_verdict_done;
 	call_join_op(call, op);
@@ -356,7 +358,6 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	list_init(&store->again);
 	timer_init(&store->again_timer, loop, on_again_timer, store);
 	identity_init(store);
-	lease_sweep_init(store);
 	claim_init(store);
 	store->health = health;
 	store->topology =
@@ -383,8 +384,8 @@ store_free(struct store **store)
 	call_fail_queue(&s->again);
 	timer_clear(&s->again_timer);
 	topology_free(&s->topology);
-	identity_end(s);
-	lease_sweep_end(s);
+	timer_clear(&s->identity.timer);
+	timer_clear(&s->sweep);
 	claim_end(s);
 	redis_keys_names_free(&s->shard_names);
 	script_library_free(&s->library);
@@ -410,7 +411,14 @@ store_listen(struct store *store, const struct store_listener *listener)
 int64_t
 store_heard_us(const struct store *store)
 {
-	return subscriber_heard_us(store);
+	int64_t least_us = INT64_MAX;
+	const struct node *node;
+	if (!store->subscribed)
+		return 0;
+	LIST_EACH(node, &store->nodes, in_store)
+		if (node_counts(node) && node->subscriber.heard_us < least_us)
+			least_us = node->subscriber.heard_us;
+	return least_us;
 }
 
 int64_t
@@ -487,8 +495,12 @@ store_memory(const struct store *store, uint64_t *ret_bytes,
 {
 	uint64_t max_bytes;
 	uint64_t bytes = store_health_memory(store->health, &max_bytes);
-	if (!store_is_up(store) || health_is_forbidden(store) || bytes == 0)
+	const struct node *node;
+	if (!store_is_up(store) || bytes == 0)
 		return false;
+	LIST_EACH(node, &store->nodes, in_store)
+		if (node->health.forbidden)
+			return false;
 	*ret_bytes = bytes;
 	*ret_max_bytes = max_bytes;
 	return true;

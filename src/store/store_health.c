@@ -41,7 +41,7 @@ struct store_health {
 	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
 	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
 	pthread_mutex_t mutex; /* of all that follows */
-	/* Nodes of all stores, by their fault; those without are not counted. */
+	/* Nodes of all stores by their fault; those without do not count. */
 	unsigned n_faulty[FAULT_COUNT_];
 	struct list servers; /* the last that was met first */
 	struct list outages; /* the latest first */

@@ -33,19 +33,6 @@ subscriber_sum_up(struct store *store)
 	store->listener.hears(store->listener.arg, subscribed);
 }
 
-int64_t
-subscriber_heard_us(const struct store *store)
-{
-	int64_t least_us = INT64_MAX;
-	const struct node *node;
-	if (!store->subscribed)
-		return 0;
-	LIST_EACH(node, &store->nodes, in_store)
-		if (node_counts(node) && node->subscriber.heard_us < least_us)
-			least_us = node->subscriber.heard_us;
-	return least_us;
-}
-
 static void
 set_subscribed(struct node *node, bool subscribed)
 {
@@ -126,9 +113,8 @@ subscriber_hear(struct store *store, struct subscriber_hearing *hearing)
 }
 
 void
-subscriber_unhear(struct store *store, struct subscriber_hearing *hearing)
+subscriber_unhear(struct subscriber_hearing *hearing)
 {
-	(void)store;
 	list_remove(&hearing->in_store);
 }
 
@@ -227,7 +213,9 @@ subscriber_open(struct node *node)
 	struct store *store = node->store;
 	if (!store->listens || subscriber->link != NULL)
 		return;
-	const struct link_to to = node_link_to(node);
+	const struct link_to to = {.socket = node->socket,
+	    .host = node->place.host,
+	    .port = node->place.port};
 	bool follows = to.host == NULL && to.socket == NULL;
 	char *channels =
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);

@@ -43,7 +43,4 @@ struct subscriber_hearing {
 /* From now on, where the store listens (store_listen). */
 void subscriber_hear(
     struct store *store, struct subscriber_hearing *hearing);
-void subscriber_unhear(
-    struct store *store, struct subscriber_hearing *hearing);
-/* For store_heard_us. */
-int64_t subscriber_heard_us(const struct store *store);
+void subscriber_unhear(struct subscriber_hearing *hearing);

@@ -162,7 +162,7 @@ holds_stop(struct holds *holds)
 	if (holds->shared.store == NULL)
 		return;
 	timer_clear(&holds->timer);
-	subscriber_unhear(holds->shared.store, &holds->hearing);
+	subscriber_unhear(&holds->hearing);
 	if (holds->call != NULL)
 		holds->call->arg = NULL;
 	key_set_clear(&holds->names);

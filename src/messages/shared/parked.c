@@ -246,7 +246,7 @@ parked_stop(struct parked *parked)
 	if (parked->shared.store == NULL)
 		return;
 	timer_clear(&parked->timer);
-	subscriber_unhear(parked->shared.store, &parked->hearing);
+	subscriber_unhear(&parked->hearing);
 	if (parked->call != NULL)
 		parked->call->arg = NULL;
 	empty(&parked->lanes);

@@ -124,7 +124,7 @@ pause_stop(struct pause *pause)
 	if (pause->shared.store == NULL)
 		return;
 	timer_clear(&pause->timer);
-	subscriber_unhear(pause->shared.store, &pause->hearing);
+	subscriber_unhear(&pause->hearing);
 	if (pause->call != NULL)
 		pause->call->arg = NULL;
 	forget_words(pause);

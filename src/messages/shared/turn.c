@@ -206,7 +206,7 @@ turn_stop(struct turn *turn)
 		return;
 	timer_clear(&turn->beat);
 	timer_clear(&turn->end);
-	subscriber_unhear(turn->shared.store, &turn->hearing);
+	subscriber_unhear(&turn->hearing);
 	if (turn->number != 0 || turn->call != NULL)
 		give_back(turn);
 	if (turn->call != NULL)
