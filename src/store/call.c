@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "store/call.h"
-#include "store/health.h"
 #include "store/record/record.h"
 #include "store/record/redis_keys.h"
 #include "store/record/script.h"
@@ -508,7 +507,7 @@ on_refused(struct store_call *call, const redisReply *reply)
 	const struct function_library *library = call->store->library;
 	enum redis_error error = redis_error_of_reply(reply);
 	if (error == REDIS_ERROR_READONLY || error == REDIS_ERROR_MASTERDOWN)
-		health_not_master(call->node);
+		node_not_master(call->node);
 	if (channel_brings(call->channel, &call->run, error)) {
 		send_call(call);
 		return;

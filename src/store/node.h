@@ -13,7 +13,14 @@
  * store frees it.  For src/store/ alone; the store's thread.
  */
 
-/* The server's own words on its state (health.h). */
+/*
+ * The server's own words on its state, which say if it can be trusted with new
+ * claims.  Each store sends INFO when the link to a node has come up, before
+ * anything else; one store of the process (node_watch) also every few seconds,
+ * on the same link, as does each while there is a fault.  A fault stops new
+ * claims in the whole process until it is gone (store_health.h); outcomes are
+ * still stored.
+ */
 struct health {
 	struct link_call call; /* INFO */
 	struct timer timer;
@@ -65,25 +72,18 @@ struct node {
 struct node_events {
 	/* It was made, and has its small channel. */
 	void (*made)(struct node *node);
-	/* The small channel came up; nothing was sent on it yet. */
-	void (*link_up)(struct node *node);
 	/* The small channel went down; its calls have ended. */
 	void (*link_down)(struct node *node);
 	/* An attempt to connect failed; calls may be waiting for it. */
 	void (*link_failed)(struct node *node);
-	/*
-	 * INFO was answered, or is forbidden: calls can be sent (node_is_up).
-	 * Reported by health.c.
-	 */
+	/* INFO was answered, or forbidden: calls can be sent (node_is_up). */
 	void (*ready)(struct node *node);
 	/* It is being freed; its channels are still there. */
 	void (*leaving)(struct node *node);
-	/* A channel has its link, or has it no more: its calls have ended. */
-	void (*channel_made)(struct channel *channel);
+	/* A channel has its link no more: its calls have ended. */
 	void (*channel_left)(struct channel *channel);
-	/* The large channel came up, or went down, or could not be made. */
+	/* The large channel came up, or could not be made. */
 	void (*large_up)(struct channel *channel);
-	void (*large_down)(struct channel *channel);
 	void (*large_failed)(struct channel *channel);
 };
 
@@ -109,3 +109,10 @@ bool node_counts(const struct node *node);
 bool node_is_up(const struct node *node);
 /* Calls cannot be sent yet, but perhaps in a moment; so they may wait. */
 bool node_is_hopeful(const struct node *node);
+/*
+ * The node refused a write because it is a replica: where Sentinels know the
+ * master, its link is reset.
+ */
+void node_not_master(struct node *node);
+/* From now on this store asks every few seconds, for all stores. */
+void node_watch(struct store *store);

@@ -5,7 +5,6 @@
 #include "base/test_build.h"
 #include "store/call_verdict.h"
 #include "store/claim.h"
-#include "store/health.h"
 #include "store/identity.h"
 #include "store/lease_sweep.h"
 #include "store/record/script.h"
@@ -17,11 +16,11 @@
 /*
  * The parts of a store, and who holds whom.  A store has nodes, one for each
  * redis-server; in a cluster its topology makes them, and knows which shards
- * each has.  A node has the channels to its server, and what these parts keep
- * of it: health (may it be given claims?) and subscriber (what do others
- * change?).  It knows neither: it reports what happens to it through
- * node_events, as the topology does by topology_events.  A channel has a link,
- * the batches that leave on it, and the replies that wait for replicas.
+ * each has.  A node has the channels to its server, asks it if it may be given
+ * claims, and keeps what the subscriber needs of it (what do others change?),
+ * which it does not know: it reports what happens to it through node_events, as
+ * the topology does by topology_events.  A channel has a link, the batches that
+ * leave on it, and the replies that wait for replicas.
  *
  * An operation (somebody waits) has calls (each one run of one script); a call
  * finds its node, waits for it, leaves on one of its channels, and follows its
@@ -208,17 +207,8 @@ store_mark_unknown(struct store *store, struct store_op *op,
 /* --- events of its nodes and its topology --- */
 
 static void
-on_node_made(struct node *node)
-{
-	health_init(node);
-	subscriber_init(node);
-}
-
-static void
 on_node_link_down(struct node *node)
 {
-	health_link_down(node);
-	replicas_link_down(&node->small);
 	subscriber_link_down(node);
 	if (node->store->topology != NULL && !node->leaving)
 		topology_node_down(node);
@@ -243,17 +233,8 @@ on_node_ready(struct node *node)
 }
 
 static void
-on_node_leaving(struct node *node)
-{
-	subscriber_end(node);
-	health_end(node);
-}
-
-static void
 on_channel_left(struct channel *channel)
 {
-	batch_end(channel);
-	replicas_end(channel);
 	call_fail_queue(&channel->queue);
 }
 
@@ -277,16 +258,13 @@ on_large_failed(struct channel *channel)
 }
 
 static const struct node_events node_events = {
-    .made = on_node_made,
-    .link_up = health_link_up,
+    .made = subscriber_init,
     .link_down = on_node_link_down,
     .link_failed = on_node_link_failed,
     .ready = on_node_ready,
-    .leaving = on_node_leaving,
-    .channel_made = replicas_init,
+    .leaving = subscriber_end,
     .channel_left = on_channel_left,
     .large_up = on_large_up,
-    .large_down = replicas_link_down,
     .large_failed = on_large_failed,
 };
 
@@ -474,7 +452,7 @@ void
 store_sweep(struct store *store)
 {
 	lease_sweep_start(store);
-	health_watch(store);
+	node_watch(store);
 }
 
 void

@@ -69,7 +69,7 @@ struct store {
 	unsigned sweeping;    /* shards that are being searched */
 
 	struct store_health *health; /* of all stores of the process */
-	bool watches; /* this one asks for all of them (health_watch) */
+	bool watches; /* this one asks for all of them (node_watch) */
 
 	/* The kind of error last logged, and when (channel_log_refused). */
 	char refused[24];

@@ -142,7 +142,7 @@ examine(const struct conf *conf, struct dialled *redis, char **ret_message)
 		}
 	} else if (redis_error_of(span_str(*ret_message)) ==
 	    REDIS_ERROR_NOPERM) {
-		/* The stores will log that (store/health.h). */
+		/* The stores will log that (store/node.h). */
 		free(*ret_message);
 		*ret_message = NULL;
 	} else {
