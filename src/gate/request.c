@@ -350,7 +350,8 @@ request_ask(struct machine *machine)
 	op_init(
 	    &r->lookup->op.op, r->c.worker->loop, machine_run, &r->machine);
 	(void)is_on_its_way(r);
-	records_ask(r->c.worker->store, r->lookup, &r->c.key_id);
+	records_show(r->c.worker->store, r->lookup, &r->c.key_id,
+	    RECORDS_STATUS);
 	return request_to(r, REQUEST_ASKED, WAIT);
 }
 
@@ -393,7 +394,8 @@ tell_completed(struct request *r)
 			status));
 	if (found->damaged || found->whole)
 		return refuse(r, PROBLEM_RECORD_BROKEN, OUTCOME_UNKNOWN);
-	records_show(r->c.worker->store, found, &r->c.key_id, true);
+	records_show(r->c.worker->store, found, &r->c.key_id,
+	    RECORDS_WHOLE);
 	return request_to(r, REQUEST_ASKED, WAIT);
 }
 

@@ -10,7 +10,6 @@
 #include "store/topology.h"
 
 enum {
-	SHARD = 0, /* always there, however many there are */
 	AGAIN_MS = 1000,
 	CHECK_MS = 10000, /* whether it is still there */
 };
@@ -45,7 +44,7 @@ on_identified(struct store_call *call, enum call_end how, int error,
 {
 	struct store *store = call->store;
 	struct identity *identity = &store->identity;
-	const struct node *node = topology_node_of(store, SHARD);
+	const struct node *node = topology_node_of(store, IDENTITY_SHARD);
 	(void)error;
 	identity->asking = false;
 	identity->answered = identity->answered || how != CALL_LOST;
@@ -59,8 +58,8 @@ on_identified(struct store_call *call, enum call_end how, int error,
 	}
 }
 
-static void
-ask(struct store *store)
+void
+identity_ask(struct store *store)
 {
 	struct identity *identity = &store->identity;
 	uint8_t random[DIGEST_BYTES];
@@ -69,9 +68,10 @@ ask(struct store *store)
 		return;
 	random_bytes(random, sizeof random);
 	base64_encode(random, sizeof random, fresh);
-	struct store_call *call = call_new(store, SHARD, SCRIPT_identify, 3);
+	struct store_call *call =
+	    call_new(store, IDENTITY_SHARD, SCRIPT_identify, 3);
 	resp_number(&call->args, 1);
-	redis_keys_index(&call->args, store->conf, SHARD, "store");
+	redis_keys_index(&call->args, store->conf, IDENTITY_SHARD, "store");
 	resp_arg(&call->args, *identity->kept != '\0'
 		? span_str(identity->kept)
 		: span_of(fresh, IDENTITY_CHARS));
@@ -80,24 +80,10 @@ ask(struct store *store)
 	call_start(call);
 }
 
-void
-identity_node_up(struct store *store, const struct node *node)
-{
-	if (topology_node_of(store, SHARD) == node)
-		ask(store);
-}
-
-void
-identity_topology_known(struct store *store)
-{
-	if (!origin_has_id(&store->identity.origin))
-		ask(store);
-}
-
 static void
 on_identity_timer(void *arg)
 {
-	ask(arg);
+	identity_ask(arg);
 }
 
 void

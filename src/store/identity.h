@@ -8,11 +8,11 @@
  * log hears.  It knows nothing of what the answer is for.  For src/store/
  * alone; the store's thread.
  */
-struct node;
 struct store;
 
 /* For a new store; its timer is cleared before it is freed. */
 void identity_init(struct store *store);
-/* Calls can be sent to that node, or the topology is known. */
-void identity_node_up(struct store *store, const struct node *node);
-void identity_topology_known(struct store *store);
+/* The shard that has the id: always there, however many there are. */
+enum { IDENTITY_SHARD = 0 };
+/* Asks the node of that shard, unless it is asked already. */
+void identity_ask(struct store *store);

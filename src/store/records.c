@@ -196,22 +196,12 @@ shown_call(struct store *store, struct records_op *shown, enum script script,
 
 void
 records_show(struct store *store, struct records_op *shown,
-    const struct key_id *key_id, bool whole)
+    const struct key_id *key_id, enum records_part part)
 {
 	struct store_call *call =
 	    shown_call(store, shown, SCRIPT_show, key_id, 1);
-	resp_number(&call->args, whole);
-	call->large = shown->whole = whole;
-	call_start(call);
-}
-
-void
-records_ask(struct store *store, struct records_op *shown,
-    const struct key_id *key_id)
-{
-	struct store_call *call =
-	    shown_call(store, shown, SCRIPT_show, key_id, 1);
-	resp_number(&call->args, 2);
+	resp_number(&call->args, part);
+	call->large = shown->whole = part == RECORDS_WHOLE;
 	call_start(call);
 }
 

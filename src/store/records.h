@@ -48,20 +48,22 @@ struct records_op {
 	bool bare; /* the store's own: DONE comes without a record */
 	bool broken; /* it was; record is what it is now, unless replaced */
 	/*
-	 * records_ask: of a COMPLETED record the answer's status; 0: it can
+	 * RECORDS_STATUS: of a COMPLETED record the answer's status; 0: it can
 	 * only be read in the whole of it.
 	 */
 	int status;
 	bool whole; /* the answer was wanted with it */
 };
 
-/* Reads a record; whole: with the answer, where it is COMPLETED. */
+/* What a reader wants of the answer of a COMPLETED record (lua/show.lua). */
+enum records_part {
+	RECORDS_HEAD,   /* nothing */
+	RECORDS_WHOLE,  /* all of it */
+	RECORDS_STATUS, /* its status */
+};
+/* Reads a record, and that part of its answer. */
 void records_show(struct store *store, struct records_op *shown,
-    const struct key_id *key_id, bool whole);
-
-/* The same without an answer, but with its status. */
-void records_ask(struct store *store, struct records_op *shown,
-    const struct key_id *key_id);
+    const struct key_id *key_id, enum records_part part);
 
 enum records_act {
 	ACT_RELEASE,  /* of UNKNOWN, FAILED: the key is free, tries at 0 */

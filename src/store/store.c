@@ -225,7 +225,8 @@ on_node_link_failed(struct node *node)
 static void
 on_node_ready(struct node *node)
 {
-	identity_node_up(node->store, node);
+	if (topology_node_of(node->store, IDENTITY_SHARD) == node)
+		identity_ask(node->store);
 	call_flush_queue(&node->small.queue);
 	claim_release_due(node->store);
 	if (node->store->topology != NULL)
@@ -271,7 +272,8 @@ static const struct node_events node_events = {
 static void
 on_topology_known(struct store *store)
 {
-	identity_topology_known(store);
+	if (!origin_has_id(&store->identity.origin))
+		identity_ask(store);
 	call_start_queue(&store->unplaced);
 	claim_release_due(store);
 }

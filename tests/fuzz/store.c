@@ -385,7 +385,7 @@ start(struct run *run, enum kind kind)
 		    run->store, asked->op, &held, REASON_TIMEOUT);
 	else if (kind == SHOW || kind == LOOK)
 		records_show(run->store, &asked->look, &held.key_id,
-		    kind == SHOW);
+		    kind == SHOW ? RECORDS_WHOLE : RECORDS_HEAD);
 	else if (kind == LIST)
 		list(run, asked);
 	else if (kind == COUNT)

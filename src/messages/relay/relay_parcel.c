@@ -241,7 +241,7 @@ fetch(struct relay_parcel *p, struct relay_fetch *fetch, size_t at)
 	*fetch = (struct relay_fetch){.parcel = p, .event = event};
 	fetch->look.arena = p->batch.arena;
 	op_init(&fetch->look.op.op, p->again.loop, on_fetched, fetch);
-	records_show(p->store, &fetch->look, &key_id, true);
+	records_show(p->store, &fetch->look, &key_id, RECORDS_WHOLE);
 }
 
 /* As many at a time as there is room for. */

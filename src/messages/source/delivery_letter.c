@@ -130,8 +130,8 @@ enum after
 delivery_letter_check(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	records_ask(
-	    d->source->worker->store, &d->release, &d->c.key_id);
+	records_show(d->source->worker->store, &d->release, &d->c.key_id,
+	    RECORDS_STATUS);
 	return delivery_to(d, DELIVERY_CHECKED, WAIT);
 }
 

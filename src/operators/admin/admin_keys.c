@@ -217,7 +217,8 @@ enum after
 admin_keys_ask_record(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	records_show(a->admin->store, &a->look, &a->key_id, !a->acts);
+	records_show(a->admin->store, &a->look, &a->key_id,
+	    a->acts ? RECORDS_HEAD : RECORDS_WHOLE);
 	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 

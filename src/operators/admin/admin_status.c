@@ -64,7 +64,7 @@ admin_status_probe(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	static const struct key_id nobody;
-	records_show(a->admin->store, &a->look, &nobody, false);
+	records_show(a->admin->store, &a->look, &nobody, RECORDS_HEAD);
 	return admin_request_to(a, ADMIN_PROBED, WAIT);
 }
 
