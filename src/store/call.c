@@ -469,7 +469,7 @@ try_again(struct store_call *call, const char *error)
  * ran.  True: the call goes on, or has ended; false: the refusal is final.
  */
 static bool
-follow_slot(
+follow_redirect(
     struct store_call *call, enum redis_error error, const redisReply *reply)
 {
 	struct topology *topology = call->store->topology;
@@ -520,7 +520,7 @@ on_refused(struct store_call *call, const redisReply *reply)
 	    *library->readers[call->run.script] != '\0' &&
 	    redis_error_allows_reads(error);
 	if (!read && call->store->topology != NULL &&
-	    follow_slot(call, error, reply))
+	    follow_redirect(call, error, reply))
 		return;
 	if (call->refused == NULL)
 		call->refused = mem_str(span_of(reply->str, reply->len));
