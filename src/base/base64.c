@@ -23,7 +23,7 @@ put_four(char *at, uint32_t bits)
  * same time whatever they are, and ten times as long.
  */
 void
-base64_encode(const uint8_t *bytes, size_t len, char *ret_text)
+base64_url_encode(const uint8_t *bytes, size_t len, char *ret_text)
 {
 	char *at = ret_text, last[4];
 	for (; len >= 3; bytes += 3, len -= 3, at += 4)
@@ -40,7 +40,7 @@ base64_encode(const uint8_t *bytes, size_t len, char *ret_text)
 }
 
 char *
-base64_text(struct span bytes)
+base64_encode(struct span bytes)
 {
 	const int variant = sodium_base64_VARIANT_ORIGINAL;
 	size_t room = sodium_base64_encoded_len(bytes.len, variant);
@@ -48,4 +48,33 @@ base64_text(struct span bytes)
 	sodium_bin2base64(text, room, (const unsigned char *)bytes.ptr,
 	    bytes.len, variant);
 	return text;
+}
+
+static bool
+decode(struct arena *arena, struct span text, int variant,
+    struct span *ret_bytes)
+{
+	unsigned char *bytes = arena_alloc(arena, text.len + 1);
+	size_t len;
+	/* Without a place to tell where it ends, it takes all or nothing. */
+	if (sodium_base642bin(bytes, text.len + 1, text.ptr, text.len, NULL,
+		&len, NULL, variant) != 0)
+		return false;
+	*ret_bytes = span_of(bytes, len);
+	return true;
+}
+
+bool
+base64_decode(struct arena *arena, struct span text, struct span *ret_bytes)
+{
+	return decode(
+	    arena, text, sodium_base64_VARIANT_ORIGINAL, ret_bytes);
+}
+
+bool
+base64_url_decode(
+    struct arena *arena, struct span text, struct span *ret_bytes)
+{
+	return decode(arena, text, sodium_base64_VARIANT_URLSAFE_NO_PADDING,
+	    ret_bytes);
 }

@@ -4,15 +4,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "base/must.h"
 #include "base/span.h"
 
 /*
- * Base64 without padding, URL alphabet (RFC 4648, section 5), with a NUL; for
- * what is no key: how long it takes may tell what the bytes are.  Pure.
+ * Base64 in the standard alphabet with padding (RFC 4648, section 4), and in
+ * the URL alphabet without (section 5).  Not for keys: how long it takes may
+ * tell what the bytes are; those are read by libsodium where they are kept.
+ * Pure.
  */
-void base64_encode(const uint8_t *bytes, size_t len, char *ret_text);
-/*
- * With padding, in the standard alphabet (section 4), as JSON has bytes that
- * are no text; the caller frees it.
- */
-char *base64_text(struct span bytes);
+
+/* With a NUL; the caller frees it. */
+char *base64_encode(struct span bytes);
+/* Room for 4 characters of each 3 bytes that are begun, and a NUL. */
+void base64_url_encode(const uint8_t *bytes, size_t len, char *ret_text);
+/* The bytes are in the arena; false: the text is none, or not all of it. */
+MUST_USE bool base64_decode(
+    struct arena *arena, struct span text, struct span *ret_bytes);
+MUST_USE bool base64_url_decode(
+    struct arena *arena, struct span text, struct span *ret_bytes);

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/base64.h"
 #include "conf/basic_user.h"
 
 bool
 basic_user_read(struct arena *arena, struct span token, struct span *ret_user)
 {
-	char *text = arena_alloc(arena, token.len + 1);
-	const char *end;
-	size_t len;
-	if (sodium_base642bin((unsigned char *)text, token.len + 1, token.ptr,
-		token.len, NULL, &len, &end,
-		sodium_base64_VARIANT_ORIGINAL) != 0 ||
-	    end != token.ptr + token.len)
+	struct span text;
+	if (!base64_decode(arena, token, &text) || text.len == 0)
 		return false;
-	const char *colon = len > 0 ? memchr(text, ':', len) : NULL;
-	if (colon == NULL || ascii_has_controls(span_of(text, len)))
+	const char *colon = memchr(text.ptr, ':', text.len);
+	if (colon == NULL || ascii_has_controls(text))
 		return false;
-	*ret_user = span_of(text, (size_t)(colon - text));
+	*ret_user = span_of(text.ptr, (size_t)(colon - text.ptr));
 	return true;
 }

@@ -91,7 +91,7 @@ void
 call_arg_token(struct store_call *call, const uint8_t bytes[16])
 {
 	char token[TOKEN_CHARS + 1];
-	base64_encode(bytes, 16, token);
+	base64_url_encode(bytes, 16, token);
 	resp_arg(&call->args, span_of(token, TOKEN_CHARS));
 }
 

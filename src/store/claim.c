@@ -338,8 +338,8 @@ put_item(struct store_call *call, const struct claim *claim)
 	    SPAN("\n"), call_one_line(claim->provenance)};
 	size_t count = sizeof parts / sizeof *parts, len = 0;
 	put_policy(parts + 4, digits, claim);
-	base64_encode(claim->owner.bytes, sizeof claim->owner.bytes, owner);
-	base64_encode(claim->fingerprint, DIGEST_BYTES, print);
+	base64_url_encode(claim->owner.bytes, sizeof claim->owner.bytes, owner);
+	base64_url_encode(claim->fingerprint, DIGEST_BYTES, print);
 	for (size_t i = 0; i < count; i++)
 		len += parts[i].len;
 	resp_joined(&call->args, parts, count);

@@ -67,7 +67,7 @@ identity_ask(struct store *store)
 	if (identity->asking)
 		return;
 	random_bytes(random, sizeof random);
-	base64_encode(random, sizeof random, fresh);
+	base64_url_encode(random, sizeof random, fresh);
 	struct store_call *call =
 	    call_new(store, IDENTITY_SHARD, SCRIPT_identify, 3);
 	resp_number(&call->args, 1);

@@ -284,7 +284,7 @@ records_operate(struct store *store, struct records_op *shown,
 	resp_number(&call->args, order->attempt);
 	resp_arg(&call->args, order->fingerprint);
 	char *note = arena_alloc(shown->arena, order->note.len * 4 / 3 + 4);
-	base64_encode(
+	base64_url_encode(
 	    (const uint8_t *)order->note.ptr, order->note.len, note);
 	resp_arg(&call->args, span_str(note));
 	resp_number(&call->args,

@@ -32,7 +32,7 @@ keys_of(const char *secret)
 static size_t
 put64(char *out, struct span bytes)
 {
-	base64_encode((const uint8_t *)bytes.ptr, bytes.len, out);
+	base64_url_encode((const uint8_t *)bytes.ptr, bytes.len, out);
 	return strlen(out);
 }
 

@@ -3,6 +3,7 @@
 #include <gnutls/crypto.h>
 #include <sodium.h>
 
+#include "base/base64.h"
 #include "base/digits.h"
 #include "base/test_build.h"
 #include "conf/token/token.h"
@@ -38,9 +39,9 @@ split_token(struct arena *arena, struct span token, struct parts *ret_parts)
 	ret_parts->signed_text =
 	    span_of(token.ptr, header.len + 1 + payload.len);
 	/* A third dot is no byte of base64. */
-	return token_json_bytes(arena, header, &ret_parts->header) &&
-	    token_json_bytes(arena, payload, &ret_parts->payload) &&
-	    token_json_bytes(arena, rest, &ret_parts->signature);
+	return base64_url_decode(arena, header, &ret_parts->header) &&
+	    base64_url_decode(arena, payload, &ret_parts->payload) &&
+	    base64_url_decode(arena, rest, &ret_parts->signature);
 }
 
 /* --- the key --- */

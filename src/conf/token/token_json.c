@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 #include <stdio.h>
 
 #include "conf/token/token_json.h"
@@ -49,19 +48,4 @@ token_json_lists(
 			return true;
 	}
 	return false;
-}
-
-bool
-token_json_bytes(
-    struct arena *arena, struct span text, struct span *ret_bytes)
-{
-	unsigned char *out = arena_alloc(arena, text.len + 1);
-	const char *end;
-	size_t len;
-	if (sodium_base642bin(out, text.len + 1, text.ptr, text.len, NULL,
-		&len, &end, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
-	    end != text.ptr + text.len)
-		return false;
-	*ret_bytes = span_of(out, len);
-	return true;
 }

@@ -17,9 +17,3 @@ MUST_USE bool token_json_text(
 /* Whether a member is that string, or a list with it. */
 bool token_json_lists(
     const struct json *object, const char *name, struct span text);
-/*
- * What base64url without padding (RFC 7515, section 2) stands for, of which
- * each text has one spelling alone.
- */
-MUST_USE bool token_json_bytes(
-    struct arena *arena, struct span text, struct span *ret_bytes);

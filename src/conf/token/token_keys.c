@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "conf/token/token_fault.h"
@@ -52,7 +53,7 @@ member_bytes(
 {
 	struct span text;
 	return token_json_text(r->jwk, name, &text) &&
-	    token_json_bytes(r->arena, text, ret_bytes) && ret_bytes->len > 0;
+	    base64_url_decode(r->arena, text, ret_bytes) && ret_bytes->len > 0;
 }
 
 static gnutls_datum_t

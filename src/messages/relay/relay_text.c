@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/base64.h"
 #include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/rfc3339.h"
 #include "base/utf8.h"
 #include "messages/relay/relay_text.h"
 
@@ -95,18 +95,13 @@ emit_known(struct text *text, struct span s)
 		emit_string(text, s);
 }
 
-/* RFC 3339, in UTC with milliseconds. */
 static void
 emit_time(struct text *text, int64_t wall_ms)
 {
-	time_t seconds = (time_t)(wall_ms / 1000);
-	struct tm tm;
-	char time[40];
-	must(gmtime_r(&seconds, &tm) != NULL);
-	size_t len = strftime(time, sizeof time, "\"%Y-%m-%dT%H:%M:%S", &tm);
-	int rest = snprintf(time + len, sizeof time - len, ".%03dZ\"",
-	    (int)(wall_ms % 1000));
-	emit(text, span_of(time, len + (size_t)rest));
+	char time[RFC3339_MAX];
+	emit(text, SPAN("\""));
+	emit(text, span_str(rfc3339_write(wall_ms, time)));
+	emit(text, SPAN("\""));
 }
 
 /* --- the stored answer --- */
@@ -134,7 +129,7 @@ emit_body(struct text *text, struct span body)
 		emit_string(text, body);
 		return;
 	}
-	char *base64 = base64_text(body);
+	char *base64 = base64_encode(body);
 	emit(text, SPAN(",\"body_base64\":\""));
 	emit(text, span_str(base64));
 	emit(text, SPAN("\""));

@@ -31,7 +31,7 @@ void
 turn_arg_token(const struct turn *turn, struct store_call *call)
 {
 	char token[TOKEN_CHARS + 1], text[sizeof token + TURN_HOLDER_MAX + 1];
-	base64_encode(turn->token.bytes, sizeof turn->token.bytes, token);
+	base64_url_encode(turn->token.bytes, sizeof turn->token.bytes, token);
 	int len = snprintf(text, sizeof text, "%s:%s", token,
 	    turn->shared.store->conf->instance);
 	must(len > 0 && (size_t)len < sizeof text);

@@ -92,7 +92,7 @@ add_answer(struct delivery *d, struct fields *fields)
 		add_text(fields, "onceproxy-answer", arena_dup(arena, body));
 		return;
 	}
-	char *text = base64_text(body);
+	char *text = base64_encode(body);
 	add_text(fields, "onceproxy-answer-base64",
 	    arena_dup(arena, span_str(text)));
 	free(text);

@@ -53,7 +53,7 @@ inquiry_id(struct arena *arena, struct span source, struct span position)
 	char *text = arena_alloc(arena,
 	    sodium_base64_ENCODED_LEN(
 		len, sodium_base64_VARIANT_URLSAFE_NO_PADDING));
-	base64_encode(bytes, len, text);
+	base64_url_encode(bytes, len, text);
 	return span_str(text);
 }
 
@@ -61,17 +61,15 @@ bool
 inquiry_read_id(struct arena *arena, struct span id, struct span *ret_source,
     struct span *ret_position)
 {
-	unsigned char *bytes = arena_alloc(arena, id.len + 1);
-	size_t len;
-	if (sodium_base642bin(bytes, id.len + 1, id.ptr, id.len, NULL, &len,
-		NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
+	struct span all;
+	if (!base64_url_decode(arena, id, &all) || all.len == 0)
 		return false;
-	const unsigned char *end = memchr(bytes, '\0', len);
+	const char *end = memchr(all.ptr, '\0', all.len);
 	if (end == NULL)
 		return false;
-	size_t name_len = (size_t)(end - bytes);
-	*ret_source = span_of(bytes, name_len);
-	*ret_position = span_of(end + 1, len - name_len - 1);
+	size_t name_len = (size_t)(end - all.ptr);
+	*ret_source = span_of(all.ptr, name_len);
+	*ret_position = span_from(all, name_len + 1);
 	return true;
 }
 

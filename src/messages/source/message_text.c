@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
-#include <time.h>
 
 #include "base/ascii.h"
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "base/utf8.h"
 #include "messages/source/message_text.h"
 
@@ -181,11 +181,6 @@ message_text_json(
 struct span
 message_text_time(struct arena *arena, int64_t wall_ms)
 {
-	time_t seconds = (time_t)(wall_ms / 1000);
-	struct tm tm;
-	if (gmtime_r(&seconds, &tm) == NULL)
-		return SPAN("");
-	return arena_printf(arena, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-	    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-	    tm.tm_min, tm.tm_sec, (int)(wall_ms % 1000));
+	char text[RFC3339_MAX];
+	return arena_dup(arena, span_str(rfc3339_write(wall_ms, text)));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/base64.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/test_build.h"
 #include "base/utf8.h"
 #include "operators/admin/admin_body.h"
@@ -28,14 +28,8 @@ admin_body_state(enum record_state state)
 json_t *
 admin_body_time(int64_t wall_ms)
 {
-	time_t seconds = (time_t)(wall_ms / 1000);
-	struct tm tm;
-	char text[40];
-	must(gmtime_r(&seconds, &tm) != NULL);
-	size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + len, sizeof text - len, ".%03dZ",
-	    (int)(wall_ms % 1000));
-	return json_string(text);
+	char text[RFC3339_MAX];
+	return json_string(rfc3339_write(wall_ms, text));
 }
 
 static void
@@ -75,7 +69,7 @@ put_stored(json_t *object, const struct answer *answer)
 		set_member(object, "body", json_stringn(body.ptr, body.len));
 		return;
 	}
-	char *text = base64_text(body);
+	char *text = base64_encode(body);
 	set_member(object, "body_base64", json_string(text));
 	free(text);
 }
@@ -302,13 +296,9 @@ take_body(struct admin_request *a)
 	a->outcome.body = text != NULL ? admin_body_span(text) : SPAN("");
 	if (base64 == NULL)
 		return NULL;
-	struct span in = admin_body_span(base64);
-	unsigned char *bytes = arena_alloc(a->arena, in.len + 1);
-	size_t len;
-	if (sodium_base642bin(bytes, in.len + 1, in.ptr, in.len, NULL, &len,
-		NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
+	if (!base64_decode(
+		a->arena, admin_body_span(base64), &a->outcome.body))
 		return "\"body_base64\" is not base64 (RFC 4648, section 4).";
-	a->outcome.body = span_of(bytes, len);
 	return NULL;
 }
 

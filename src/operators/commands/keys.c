@@ -737,7 +737,7 @@ put_body(json_t *in, const char *bytes, size_t len)
 	if (utf8_is_valid(span_of(bytes, len))) {
 		json_object_set_new(in, "body", json_stringn(bytes, len));
 	} else {
-		char *text = base64_text(span_of(bytes, len));
+		char *text = base64_encode(span_of(bytes, len));
 		json_object_set_new(in, "body_base64", json_string(text));
 		free(text);
 	}

@@ -7,6 +7,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/rfc3339.h"
 #include "operators/probe/cluster_query.h"
 #include "operators/probe/dial.h"
 #include "operators/probe/dial_redis.h"
@@ -223,12 +224,13 @@ say_seen(struct events_query *query, size_t shard, enum events_seen seen,
     int64_t lost)
 {
 	char *words = NULL;
-	char time[EVENT_TIME_MAX];
+	char time[RFC3339_MAX];
 	if (seen == EVENTS_GAP)
 		words = mem_printf("shard %zu: what is older than %s is "
 		    "trimmed, so events that were asked for may be missing",
 		    shard,
-		    event_time(query->shards[shard].of.first_ms, time));
+		    rfc3339_write(
+			(int64_t)query->shards[shard].of.first_ms, time));
 	else if (seen == EVENTS_LOST)
 		words = mem_printf("shard %zu: %lld events were trimmed "
 		    "before they could be read; a greater "

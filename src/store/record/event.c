@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/digits.h"
 #include "base/hex.h"
+#include "base/rfc3339.h"
 #include "store/record/event.h"
 #include "store/record/label.h"
 #include "store/record/provenance.h"
@@ -65,20 +65,6 @@ event_route(struct span field)
 	return field.len > 0 ? provenance_read(field).route : field;
 }
 
-const char *
-event_time(uint64_t ms, char text[EVENT_TIME_MAX])
-{
-	struct tm tm;
-	time_t seconds = (time_t)(ms / 1000);
-	text[0] = '\0';
-	if (gmtime_r(&seconds, &tm) == NULL || tm.tm_year > 9999 - 1900)
-		return text;
-	size_t len = strftime(text, EVENT_TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + len, EVENT_TIME_MAX - len, ".%03uZ",
-	    (unsigned)(ms % 1000));
-	return text;
-}
-
 /* --- the message --- */
 
 /* The members, in the order of a message, each with its field of the entry. */
@@ -132,14 +118,14 @@ json_t *
 event_message(const struct conf_store *conf, const struct event_id *id,
     const struct event_field *fields, size_t count)
 {
-	char text[EVENT_ID_MAX], time[EVENT_TIME_MAX];
+	char text[EVENT_ID_MAX], time[RFC3339_MAX];
 	json_t *message = json_object(), *label = NULL;
 	event_text(id, text);
 	must(json_object_set_new(message, "id", json_string(text)) == 0);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		must(json_object_set_new(message, members[i].name,
 			 members[i].kind == TIME
-			     ? json_string(event_time(id->ms, time))
+			     ? json_string(rfc3339_write((int64_t)id->ms, time))
 			     : member_json(&members[i], fields, count)) == 0);
 
 	/* It may be sealed for the key that the entry is of. */

@@ -37,10 +37,6 @@ size_t event_text(const struct event_id *id, char text[EVENT_ID_MAX]);
  */
 struct span event_route(struct span field);
 
-/* RFC 3339, in UTC with milliseconds; "" where no calendar has it. */
-enum { EVENT_TIME_MAX = 40 };
-const char *event_time(uint64_t ms, char text[EVENT_TIME_MAX]);
-
 /* A field of an entry, as the stream has it. */
 struct event_field {
 	struct span name;

@@ -24,7 +24,7 @@ label_write(struct arena *arena, const struct conf_store *conf,
 	seal_close(conf, &about, text, &sealed, &len);
 	size_t room = sodium_base64_encoded_len(len, variant);
 	char *stored = arena_alloc(arena, room);
-	base64_encode((const uint8_t *)sealed, len, stored);
+	base64_url_encode((const uint8_t *)sealed, len, stored);
 	free(sealed);
 	return span_str(stored);
 }
@@ -43,10 +43,9 @@ label_read(struct arena *arena, const struct conf_store *conf,
 	}
 	const struct seal_about about = {
 	    .key_id = *key_id, .is_label = true};
-	unsigned char *sealed = arena_alloc(arena, stored.len);
-	if (sodium_base642bin(sealed, stored.len, stored.ptr, stored.len, NULL,
-		&len, NULL, variant) != 0 ||
-	    seal_open(conf, &about, span_of(sealed, len), &plain, &len) != 0)
+	struct span sealed;
+	if (!base64_url_decode(arena, stored, &sealed) ||
+	    seal_open(conf, &about, sealed, &plain, &len) != 0)
 		return false;
 	*ret_text = arena_dup(arena, span_of(plain, len));
 	free(plain);

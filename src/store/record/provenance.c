@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 
+#include "base/base64.h"
 #include "base/digits.h"
 #include "base/utf8.h"
 #include "store/record/provenance.h"
@@ -94,13 +94,9 @@ provenance_next_act(struct arena *arena, struct span *history,
 		ret_act->letter = piece.ptr[STAMP_DIGITS];
 		ret_act->note = SPAN("");
 		struct span note = span_from(piece, STAMP_DIGITS + 1);
-		unsigned char *text = arena_alloc(arena, note.len + 1);
-		size_t len;
 		if (note.len > 0 &&
-		    sodium_base642bin(text, note.len, note.ptr, note.len, NULL,
-			&len, NULL,
-			sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0)
-			ret_act->note = span_of(text, len);
+		    !base64_url_decode(arena, note, &ret_act->note))
+			ret_act->note = SPAN("");
 		return true;
 	}
 	return false;

@@ -27,7 +27,7 @@ seal_about_attempt(const struct key_id *key_id, uint32_t attempt,
 	char token[TOKEN_CHARS + 1];
 	struct seal_about about = {
 	    .key_id = *key_id, .state = STATE_COMPLETED, .attempt = attempt};
-	base64_encode(fingerprint, DIGEST_BYTES, token);
+	base64_url_encode(fingerprint, DIGEST_BYTES, token);
 	memcpy(about.fingerprint, token, TOKEN_CHARS);
 	return about;
 }

@@ -18,6 +18,7 @@
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/field.h"
+#include "base/rfc3339.h"
 
 #define assert_span(s, text)                                                  \
 	do {                                                                   \
@@ -251,11 +252,57 @@ hex_goes_there_and_back(void **state)
 	}
 	hex_encode(bytes, 0, hex);
 	assert_string_equal(hex, "");
-	base64_encode(bytes, 4, base64);
+	base64_url_encode(bytes, 4, base64);
 	assert_string_equal(base64, "AH-l_w");
 }
 
 /* RFC 4648, section 10, and every digit. */
+static void
+base64_is_read_whole_or_not_at_all(void **state)
+{
+	static const struct {
+		const char *text;
+		bool standard, url; /* it is one of these */
+	} table[] = {
+	    {"", true, true}, {"AH+l/w==", true, false},
+	    {"AH-l_w", false, true}, {"AH+l/w", false, false},
+	    {"AH-l_w==", false, false}, {"AH-l_x", false, false},
+	    {"AH-l_w ", false, false}, {"AH-l=w", false, false},
+	};
+	struct arena *arena = arena_new();
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		struct span bytes = SPAN("as it was");
+		struct span text = span_str(table[i].text);
+		assert_int_equal(
+		    base64_decode(arena, text, &bytes), table[i].standard);
+		assert_int_equal(
+		    base64_url_decode(arena, text, &bytes), table[i].url);
+		assert_int_equal(bytes.len,
+		    text.len == 0                           ? 0
+			: table[i].standard || table[i].url ? 4
+							    : 9);
+	}
+	arena_free(&arena);
+}
+
+static void
+times_are_written_as_rfc_3339_has_them(void **state)
+{
+	char text[RFC3339_MAX];
+	(void)state;
+	assert_string_equal(
+	    rfc3339_write(0, text), "1970-01-01T00:00:00.000Z");
+	assert_string_equal(rfc3339_write(INT64_C(1795900500123), text),
+	    "2026-11-28T21:15:00.123Z");
+	assert_string_equal(rfc3339_write(INT64_C(253402300799999), text),
+	    "9999-12-31T23:59:59.999Z");
+	assert_string_equal(
+	    rfc3339_write(INT64_C(253402300800000), text), "");
+	assert_string_equal(rfc3339_write(INT64_MAX, text), "");
+	assert_string_equal(rfc3339_write(-1, text), "");
+}
+
 static void
 base64_has_what_libsodium_has(void **state)
 {
@@ -268,7 +315,7 @@ base64_has_what_libsodium_has(void **state)
 		sodium_bin2base64(wanted, sizeof wanted, bytes, len,
 		    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 		memset(got, '?', sizeof got);
-		base64_encode(bytes, len, got);
+		base64_url_encode(bytes, len, got);
 		assert_string_equal(got, wanted);
 	}
 }
@@ -451,6 +498,8 @@ main(void)
 	    cmocka_unit_test(a_digest_is_what_others_make_of_its_parts),
 	    cmocka_unit_test(hex_goes_there_and_back),
 	    cmocka_unit_test(base64_has_what_libsodium_has),
+	    cmocka_unit_test(base64_is_read_whole_or_not_at_all),
+	    cmocka_unit_test(times_are_written_as_rfc_3339_has_them),
 	    cmocka_unit_test(tokens_and_values_are_told_from_other_bytes),
 	    cmocka_unit_test(an_answer_owns_copies_of_what_it_is_made_of),
 	    cmocka_unit_test(every_error_has_words),

@@ -213,7 +213,7 @@ what_was_read_in_its_record_opens(void **state)
 {
 	(void)state;
 	char text[TOKEN_CHARS + 1];
-	base64_encode(fingerprint, sizeof fingerprint, text);
+	base64_url_encode(fingerprint, sizeof fingerprint, text);
 	char *head = mem_printf("o1C-000007000001%013d%013d%013d%s%s\nr\n", 1,
 	    2, 3, "0123456789012345678901", text);
 	struct record record;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+/*
+ * A time as RFC 3339 writes it, in UTC with milliseconds, such as
+ * "2026-11-28T21:15:00.123Z".  Pure; any thread.
+ */
+enum { RFC3339_MAX = 32 };
+
+/* ms since 1970; the text, or "" outside of the years 1970 to 9999. */
+const char *rfc3339_write(int64_t ms, char text[RFC3339_MAX]);
