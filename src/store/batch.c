@@ -259,7 +259,7 @@ on_refused(struct batch *batch, const redisReply *reply)
 	struct batch_result result = {.what = BATCH_UNUSUAL,
 	    .in_doubt = !redis_error_ran_nothing(error),
 	    .error = reply};
-	if (channel_brings(batch->channel, &batch->run, error)) {
+	if (channel_brings_script(batch->channel, &batch->run, error)) {
 		send_batch(batch);
 		return;
 	}

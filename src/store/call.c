@@ -508,7 +508,7 @@ on_refused(struct store_call *call, const redisReply *reply)
 	enum redis_error error = redis_error_of_reply(reply);
 	if (error == REDIS_ERROR_READONLY || error == REDIS_ERROR_MASTERDOWN)
 		node_not_master(call->node);
-	if (channel_brings(call->channel, &call->run, error)) {
+	if (channel_brings_script(call->channel, &call->run, error)) {
 		send_call(call);
 		return;
 	}

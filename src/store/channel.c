@@ -69,7 +69,7 @@ on_loaded(struct link_call *call, const redisReply *reply)
  * replaced: its name is a hash, so one of that name is this very text.
  */
 bool
-channel_brings(
+channel_brings_script(
     struct channel *channel, struct channel_run *run, enum redis_error error)
 {
 	const struct function_library *library = channel->store->library;

@@ -85,7 +85,7 @@ MUST_USE bool channel_is_own(struct channel *channel,
  * The run was refused by that error.  True: because Redis lacks the script; it
  * is to be sent once more, and then brings the script along.
  */
-bool channel_brings(struct channel *channel, struct channel_run *run,
+bool channel_brings_script(struct channel *channel, struct channel_run *run,
     enum redis_error error);
 
 /* Sends a command of those words, which is no run. */

@@ -5,7 +5,7 @@
 #include "base/histogram.h"
 #include "store/record/origin.h"
 #include "store/record/script.h"
-#include "store/renew.h"
+#include "store/renew_leases.h"
 #include "store/store_health.h"
 #include "store/types.h"
 

@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "http/upstream/ask.h"
 #include "http/upstream/status_class.h"
 #include "operators/commands/shell_quote.h"
 #include "operators/doctor/doctor_reconcile_private.h"
+#include "operators/probe/ask.h"
 
 enum {
 	UUID_BYTES = 16,

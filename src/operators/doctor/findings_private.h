@@ -3,8 +3,8 @@
 
 #include "conf/complaints.h"
 #include "conf/conf.h"
-#include "http/upstream/reach.h"
 #include "operators/probe/diagnostics.h"
+#include "operators/probe/reach.h"
 #include "operators/probe/sentinel_query.h"
 #include "operators/probe/source_query.h"
 #include "store/journal/journal_folder.h"

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "http/upstream/connection.h"
-#include "http/upstream/reach.h"
+#include "operators/probe/reach.h"
 
 /* The most for each question about http://, whatever connect_timeout is. */
 enum { WAIT_MS = 2000 };

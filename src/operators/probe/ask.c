@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "http/upstream/ask.h"
 #include "http/upstream/upstreams.h"
+#include "operators/probe/ask.h"
 
 enum {
 	HEAD_MAX_BYTES = 16 * 1024,

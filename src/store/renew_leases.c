@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "store/call.h"
 #include "store/record/redis_keys.h"
-#include "store/renew.h"
+#include "store/renew_leases.h"
 
 #define TAKEN UINT_MAX /* a renewal's index, once a call has it */
 
