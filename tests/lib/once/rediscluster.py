@@ -182,7 +182,14 @@ class RedisCluster:
             return False
         role = node("ROLE")
         if role[0] == b"slave":
-            return role[3] == b"connected"
+            # What its master has written by now: a master hears only once a
+            # second how much of that was taken.
+            written = [said[1] for said in (
+                n("ROLE") for n in self.nodes
+                if n.running() and n.port == int(role[2]))
+                if said[0] == b"master"]
+            return (role[3] == b"connected" and written != []
+                    and node("ROLE")[4] >= written[0])
         replicas = len([line for line in self.lines(node)
                         if line[3] == node.id and "fail" not in line[2]])
         return len(role[2]) == replicas
