@@ -256,7 +256,6 @@ hex_goes_there_and_back(void **state)
 	assert_string_equal(base64, "AH-l_w");
 }
 
-/* RFC 4648, section 10, and every digit. */
 static void
 base64_is_read_whole_or_not_at_all(void **state)
 {
@@ -303,6 +302,7 @@ times_are_written_as_rfc_3339_has_them(void **state)
 	assert_string_equal(rfc3339_write(-1, text), "");
 }
 
+/* RFC 4648, section 10, and every digit. */
 static void
 base64_has_what_libsodium_has(void **state)
 {
