@@ -785,7 +785,7 @@ not_stored(const struct execution *e)
 	}
 }
 
-/* It goes to disk, and the journal relay delivers it. */
+/* It goes to disk, and the journal is replayed from there. */
 static enum after
 execution_journal(struct machine *machine)
 {

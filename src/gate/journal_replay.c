@@ -24,22 +24,22 @@ struct adopted_journal {
 };
 
 static void
-lock(struct journal_replay *relay)
+lock(struct journal_replay *replay)
 {
-	must(pthread_mutex_lock(&relay->mutex) == 0);
+	must(pthread_mutex_lock(&replay->mutex) == 0);
 }
 
 static void
-unlock(struct journal_replay *relay)
+unlock(struct journal_replay *replay)
 {
-	must(pthread_mutex_unlock(&relay->mutex) == 0);
+	must(pthread_mutex_unlock(&replay->mutex) == 0);
 }
 
 /* --- the log, and the metrics --- */
 
 /* Without its entry's kind, nobody could tell a payment from none. */
 static void
-log_entry(const struct journal_replay *relay,
+log_entry(const struct journal_replay *replay,
     const struct journal_entry *entry, enum event event)
 {
 	static const char *const kinds[] = {
@@ -54,7 +54,7 @@ log_entry(const struct journal_replay *relay,
 	log_str(&line, "key_id", hex);
 	log_span(&line, "route", from.route);
 	label_log(
-	    &line, &relay->home.conf->store, &entry->key_id, &from);
+	    &line, &replay->home.conf->store, &entry->key_id, &from);
 	log_int(&line, "attempt", entry->attempt);
 	log_str(&line, "step", kinds[entry->kind]);
 	if (from.instance.len > 0)
@@ -64,45 +64,45 @@ log_entry(const struct journal_replay *relay,
 
 /* The log hears of each change, and not of each refused claim. */
 static void
-set_writable(struct journal_replay *relay, bool can)
+set_writable(struct journal_replay *replay, bool can)
 {
-	if (can == !relay->unwritable)
+	if (can == !replay->unwritable)
 		return;
-	relay->unwritable = !can;
+	replay->unwritable = !can;
 	struct logline line = log_begin(
 	    can ? EV_journal_writable : EV_journal_unwritable);
 	if (!can)
-		log_str(&line, "error", journal_message(relay->own));
+		log_str(&line, "error", journal_message(replay->own));
 	log_end(&line);
 }
 
 static unsigned
-own_entries(const struct journal_replay *relay, const struct journal *journal)
+own_entries(const struct journal_replay *replay, const struct journal *journal)
 {
 	return journal_open_entries(
-	    journal, store_origin(relay->home.store));
+	    journal, store_origin(replay->home.store));
 }
 
 static unsigned
-adopted_entries(const struct journal_replay *relay)
+adopted_entries(const struct journal_replay *replay)
 {
 	unsigned count = 0;
 	const struct adopted_journal *adopted;
-	LIST_EACH(adopted, &relay->adopted, item)
-		count += own_entries(relay, adopted->journal);
+	LIST_EACH(adopted, &replay->adopted, item)
+		count += own_entries(replay, adopted->journal);
 	return count;
 }
 
 static void
-count_entries(const struct journal_replay *relay)
+count_entries(const struct journal_replay *replay)
 {
-	struct meter *meter = relay->home.meter;
+	struct meter *meter = replay->home.meter;
 	uint64_t count =
-	    own_entries(relay, relay->own) + adopted_entries(relay);
+	    own_entries(replay, replay->own) + adopted_entries(replay);
 	counter_set(&meter->journal_entries, count);
-	counter_set(&meter->journal_broken, relay->broken.count);
-	if (relay->adoption != NULL)
-		journal_adoption_count(relay->adoption,
+	counter_set(&meter->journal_broken, replay->broken.count);
+	if (replay->adoption != NULL)
+		journal_adoption_count(replay->adoption,
 		    &meter->journal_foreign, &meter->journal_aside);
 }
 
@@ -113,42 +113,42 @@ count_entries(const struct journal_replay *relay)
  * with nothing left for our store is given back.
  */
 static void
-drop_empty(struct journal_replay *relay)
+drop_empty(struct journal_replay *replay)
 {
 	struct adopted_journal *adopted;
-	LIST_EACH(adopted, &relay->adopted, item) {
-		if (own_entries(relay, adopted->journal) > 0)
+	LIST_EACH(adopted, &replay->adopted, item) {
+		if (own_entries(replay, adopted->journal) > 0)
 			continue;
-		lock(relay);
+		lock(replay);
 		list_remove(&adopted->item);
-		unlock(relay);
-		if (adopted->journal == relay->journal)
-			relay->after = 0; /* where it has come to is gone */
+		unlock(replay);
+		if (adopted->journal == replay->journal)
+			replay->after = 0; /* where it has come to is gone */
 		journal_waiting_drop_all(
-		    relay->home.waiting, adopted->journal);
-		journal_writer_close(&relay->writer, &adopted->journal);
+		    replay->home.waiting, adopted->journal);
+		journal_writer_close(&replay->writer, &adopted->journal);
 		free(adopted);
 	}
 }
 
 /* The next entry of the pass; those of dead processes first. */
 static bool
-pick_entry(struct journal_replay *relay)
+pick_entry(struct journal_replay *replay)
 {
-	drop_empty(relay);
-	struct list *end = &relay->adopted, *at = end->next;
-	while (relay->after != 0 && at != end &&
+	drop_empty(replay);
+	struct list *end = &replay->adopted, *at = end->next;
+	while (replay->after != 0 && at != end &&
 	    CONTAINER_OF(at, struct adopted_journal, item)->journal !=
-		relay->journal)
+		replay->journal)
 		at = at->next;
-	for (;; relay->after = 0, at = at->next) {
-		relay->journal = relay->own;
+	for (;; replay->after = 0, at = at->next) {
+		replay->journal = replay->own;
 		if (at != end)
-			relay->journal = CONTAINER_OF(
+			replay->journal = CONTAINER_OF(
 			    at, struct adopted_journal, item)->journal;
-		if (journal_next(relay->journal,
-			store_origin(relay->home.store), relay->after,
-			&relay->after))
+		if (journal_next(replay->journal,
+			store_origin(replay->home.store), replay->after,
+			&replay->after))
 			return true;
 		if (at == end)
 			return false;
@@ -157,13 +157,13 @@ pick_entry(struct journal_replay *relay)
 
 /* Begins with the entry that was picked, unless it is passed over, or gone. */
 static void
-deliver(struct journal_replay *relay, struct journal_delivery *delivery,
+deliver(struct journal_replay *replay, struct journal_delivery *delivery,
     const struct journal_about *about)
 {
-	struct budget *budget = relay->home.budget;
+	struct budget *budget = replay->home.budget;
 	size_t bytes = about->answer_bytes + ABOUT_BYTES;
-	delivery->journal = relay->journal;
-	delivery->id = relay->after;
+	delivery->journal = replay->journal;
+	delivery->id = replay->after;
 	/*
 	 * What half of the memory for bodies cannot hold is not counted: it
 	 * would wait for ever.  There is one at a time.
@@ -176,11 +176,11 @@ deliver(struct journal_replay *relay, struct journal_delivery *delivery,
 	if (error == 0) {
 		delivery->under_way = true;
 		journaled_run(
-		    relay->home.store, &delivery->op, &delivery->entry);
+		    replay->home.store, &delivery->op, &delivery->entry);
 		return;
 	}
 	if (error == E_NO_MEMORY) {
-		key_set_add(&relay->passed_over, &about->key_id);
+		key_set_add(&replay->passed_over, &about->key_id);
 		return;
 	}
 	/* Its key is not known either: an operator can look at the file. */
@@ -188,60 +188,60 @@ deliver(struct journal_replay *relay, struct journal_delivery *delivery,
 	log_str(&line, "file", journal_name(delivery->journal));
 	log_int(&line, "entry", (int64_t)delivery->id);
 	log_end(&line);
-	journal_waiting_drop(relay->home.waiting, about);
+	journal_waiting_drop(replay->home.waiting, about);
 	journal_writer_finish(
-	    &relay->writer, delivery->journal, delivery->id, true);
+	    &replay->writer, delivery->journal, delivery->id, true);
 }
 
 /* Takes the next entry; false: there is none, or not now. */
 static bool
-deliver_next(struct journal_replay *relay)
+deliver_next(struct journal_replay *replay)
 {
-	if (relay->small.under_way || !store_is_up(relay->home.store) ||
-	    !pick_entry(relay))
+	if (replay->small.under_way || !store_is_up(replay->home.store) ||
+	    !pick_entry(replay))
 		return false;
 	struct journal_about about =
-	    journal_about(relay->journal, relay->after);
+	    journal_about(replay->journal, replay->after);
 	/* Nothing is read for a server that is away, however often. */
-	if (!journaled_can_run(relay->home.store, &about.key_id))
-		key_set_add(&relay->passed_over, &about.key_id);
-	if (key_set_has(&relay->passed_over, &about.key_id))
+	if (!journaled_can_run(replay->home.store, &about.key_id))
+		key_set_add(&replay->passed_over, &about.key_id);
+	if (key_set_has(&replay->passed_over, &about.key_id))
 		return true;
 	if (!store_is_large(about.answer_bytes)) {
-		deliver(relay, &relay->small, &about);
+		deliver(replay, &replay->small, &about);
 		return true;
 	}
 	/* One large one at a time; what is small goes on meanwhile. */
-	key_set_add(&relay->passed_over, &about.key_id);
-	if (!relay->large.under_way &&
-	    !key_set_has(&relay->failed_large, &about.key_id))
-		deliver(relay, &relay->large, &about);
+	key_set_add(&replay->passed_over, &about.key_id);
+	if (!replay->large.under_way &&
+	    !key_set_has(&replay->failed_large, &about.key_id))
+		deliver(replay, &replay->large, &about);
 	return true;
 }
 
 static void
-deliver_all(struct journal_replay *relay)
+deliver_all(struct journal_replay *replay)
 {
-	while (deliver_next(relay))
+	while (deliver_next(replay))
 		continue;
-	if (relay->small.under_way)
+	if (replay->small.under_way)
 		return;
 	/* The next pass begins with the oldest entry again. */
-	relay->after = 0;
-	relay->failures = 0;
-	key_set_clear(&relay->passed_over);
-	if (relay->large.under_way)
-		key_set_add(&relay->passed_over, &relay->large.entry.key_id);
+	replay->after = 0;
+	replay->failures = 0;
+	key_set_clear(&replay->passed_over);
+	if (replay->large.under_way)
+		key_set_add(&replay->passed_over, &replay->large.entry.key_id);
 	else
-		key_set_clear(&relay->failed_large);
-	timer_set(&relay->timer, AGAIN_MS);
+		key_set_clear(&replay->failed_large);
+	timer_set(&replay->timer, AGAIN_MS);
 }
 
 /* True: Redis has taken the entry, or another owner has decided. */
 static bool
 finish(struct journal_delivery *delivery)
 {
-	struct journal_replay *relay = delivery->relay;
+	struct journal_replay *replay = delivery->replay;
 	struct store_op *op = &delivery->op;
 	const struct journal_entry *entry = &delivery->entry;
 	delivery->under_way = false;
@@ -250,10 +250,10 @@ finish(struct journal_delivery *delivery)
 	bool undecided = !answered || !journaled_is_final(op, entry);
 	if (answered && store_op_broken(op)) {
 		/* An operator deletes the record, or its time gets over. */
-		if (!key_set_has(&relay->said_broken, &entry->key_id))
-			log_entry(relay, entry, EV_journal_blocked);
-		key_set_add(&relay->said_broken, &entry->key_id);
-		key_set_add(&relay->broken, &entry->key_id);
+		if (!key_set_has(&replay->said_broken, &entry->key_id))
+			log_entry(replay, entry, EV_journal_blocked);
+		key_set_add(&replay->said_broken, &entry->key_id);
+		key_set_add(&replay->broken, &entry->key_id);
 	}
 	if (undecided && INVARIANT(until_delivered)) {
 		body_clear(&delivery->bytes);
@@ -261,16 +261,16 @@ finish(struct journal_delivery *delivery)
 	}
 	/* A claim that was never executed need not be given back. */
 	bool late = op->verdict != VERDICT_DONE && entry->attempt != 0;
-	log_entry(relay, entry, late ? EV_journal_late : EV_journal_delivered);
+	log_entry(replay, entry, late ? EV_journal_late : EV_journal_delivered);
 	struct journal_about about = journal_entry_about(entry);
-	journal_waiting_drop(relay->home.waiting, &about);
-	waiters_wake(relay->home.waiters, &entry->key_id);
+	journal_waiting_drop(replay->home.waiting, &about);
+	waiters_wake(replay->home.waiters, &entry->key_id);
 	/* The next pass finds out again which are left. */
-	if (key_set_has(&relay->broken, &entry->key_id))
-		key_set_clear(&relay->broken);
+	if (key_set_has(&replay->broken, &entry->key_id))
+		key_set_clear(&replay->broken);
 	journal_writer_finish(
-	    &relay->writer, delivery->journal, delivery->id, false);
-	count_entries(relay);
+	    &replay->writer, delivery->journal, delivery->id, false);
+	count_entries(replay);
 	body_clear(&delivery->bytes);
 	return true;
 }
@@ -283,20 +283,20 @@ static void
 on_small_ended(void *arg)
 {
 	struct journal_delivery *delivery = arg;
-	struct journal_replay *relay = delivery->relay;
+	struct journal_replay *replay = delivery->replay;
 	int error = delivery->op.op.error;
 	if (finish(delivery)) {
-		relay->failures = 0;
+		replay->failures = 0;
 	} else {
-		key_set_add(&relay->passed_over, &delivery->entry.key_id);
-		relay->failures += error != 0 && error != E_STORE_DOWN;
+		key_set_add(&replay->passed_over, &delivery->entry.key_id);
+		replay->failures += error != 0 && error != E_STORE_DOWN;
 	}
-	if (relay->failures < FAILURES_MAX) {
-		deliver_all(relay);
+	if (replay->failures < FAILURES_MAX) {
+		deliver_all(replay);
 		return;
 	}
-	relay->failures = 0;
-	timer_set(&relay->timer, AGAIN_MS);
+	replay->failures = 0;
+	timer_set(&replay->timer, AGAIN_MS);
 }
 
 /* The next pass may bring another large one. */
@@ -304,11 +304,11 @@ static void
 on_large_ended(void *arg)
 {
 	struct journal_delivery *delivery = arg;
-	struct journal_replay *relay = delivery->relay;
+	struct journal_replay *replay = delivery->replay;
 	if (finish(delivery))
-		deliver_all(relay);
+		deliver_all(replay);
 	else
-		key_set_add(&relay->failed_large, &delivery->entry.key_id);
+		key_set_add(&replay->failed_large, &delivery->entry.key_id);
 }
 
 /* --- its life --- */
@@ -317,80 +317,80 @@ on_large_ended(void *arg)
 static void
 on_adopted(void *arg, struct journal *journal)
 {
-	struct journal_replay *relay = arg;
+	struct journal_replay *replay = arg;
 	struct adopted_journal *adopted = mem_zero(sizeof *adopted);
 	adopted->journal = journal;
-	lock(relay);
-	list_add_first(&relay->adopted, &adopted->item);
-	unlock(relay);
-	journal_waiting_add_all(relay->home.waiting, journal, 0);
+	lock(replay);
+	list_add_first(&replay->adopted, &adopted->item);
+	unlock(replay);
+	journal_waiting_add_all(replay->home.waiting, journal, 0);
 }
 
 /* At the end of its worker it only takes, and delivers nothing more. */
 static void
 on_dead_searched(void *arg)
 {
-	struct journal_replay *relay = arg;
-	count_entries(relay);
-	if (!relay->ending)
-		deliver_all(relay);
+	struct journal_replay *replay = arg;
+	count_entries(replay);
+	if (!replay->ending)
+		deliver_all(replay);
 }
 
 /* Redis may be back, and others may have died. */
 static void
 on_pass_due(void *arg)
 {
-	struct journal_replay *relay = arg;
-	struct store *store = relay->home.store;
-	if (relay->adoption != NULL && INVARIANT(dead_journals))
-		journal_adoption_search(relay->adoption, store_origin(store),
+	struct journal_replay *replay = arg;
+	struct store *store = replay->home.store;
+	if (replay->adoption != NULL && INVARIANT(dead_journals))
+		journal_adoption_search(replay->adoption, store_origin(store),
 		    store_origin_is_settled(store));
-	count_entries(relay);
-	journal_replay_can_write(relay);
-	deliver_all(relay);
+	count_entries(replay);
+	journal_replay_can_write(replay);
+	deliver_all(replay);
 }
 
 static void
 on_written(void *arg, bool failed)
 {
-	struct journal_replay *relay = arg;
-	count_entries(relay);
+	struct journal_replay *replay = arg;
+	count_entries(replay);
 	if (failed)
-		set_writable(relay, false);
+		set_writable(replay, false);
 }
 
 static void
-init_delivery(struct journal_replay *relay, struct journal_delivery *delivery,
+init_delivery(struct journal_replay *replay, struct journal_delivery *delivery,
     void (*ended)(void *delivery))
 {
-	delivery->relay = relay;
+	delivery->replay = replay;
 	body_init(&delivery->bytes, NULL);
-	op_init(&delivery->op.op, relay->home.loop, ended, delivery);
+	op_init(&delivery->op.op, replay->home.loop, ended, delivery);
 }
 
 void
-journal_replay_init(struct journal_replay *relay,
+journal_replay_init(struct journal_replay *replay,
     const struct journal_replay_home *home, struct journal *journal,
     bool adopts)
 {
-	*relay = (struct journal_replay){.home = *home, .own = journal};
-	list_init(&relay->adopted);
-	must(pthread_mutex_init(&relay->mutex, NULL) == 0);
+	*replay = (struct journal_replay){.home = *home, .own = journal};
+	list_init(&replay->adopted);
+	must(pthread_mutex_init(&replay->mutex, NULL) == 0);
 	if (adopts)
-		relay->adoption = journal_adoption_new(home->loop,
+		replay->adoption = journal_adoption_new(home->loop,
 		    home->conf->state_dir, home->waiting, on_adopted,
-		    on_dead_searched, relay);
-	init_delivery(relay, &relay->small, on_small_ended);
-	init_delivery(relay, &relay->large, on_large_ended);
-	timer_init(&relay->timer, home->loop, on_pass_due, relay);
+		    on_dead_searched, replay);
+	init_delivery(replay, &replay->small, on_small_ended);
+	init_delivery(replay, &replay->large, on_large_ended);
+	timer_init(&replay->timer, home->loop, on_pass_due, replay);
 	/* Nobody is served yet who would have to wait for the disk. */
-	set_writable(relay, journal_is_writable(journal, clock_us()));
+	set_writable(replay, journal_is_writable(journal, clock_us()));
 	journal_writer_init(
-	    &relay->writer, home->loop, journal, on_written, relay);
+	    &replay->writer, home->loop, journal, on_written, replay);
 	if (adopts && INVARIANT(dead_journals) && INVARIANT(dead_first))
 		journal_adoption_search_first(
-		    relay->adoption, store_origin(home->store));
-	timer_set(&relay->timer, 0);
+		    replay->adoption, store_origin(home->store));
+	timer_set(&replay->timer, 0);
 }
 
 static void
@@ -402,41 +402,41 @@ clear_delivery(struct journal_delivery *delivery)
 }
 
 void
-journal_replay_end(struct journal_replay *relay)
+journal_replay_end(struct journal_replay *replay)
 {
 	struct adopted_journal *adopted;
-	relay->ending = true;
-	timer_clear(&relay->timer);
-	journal_adoption_free(&relay->adoption);
-	clear_delivery(&relay->small);
-	clear_delivery(&relay->large);
-	key_set_clear(&relay->passed_over);
-	key_set_clear(&relay->failed_large);
-	key_set_clear(&relay->broken);
-	key_set_clear(&relay->said_broken);
-	journal_writer_end(&relay->writer);
-	lock(relay);
-	journal_close(&relay->own);
-	LIST_EACH(adopted, &relay->adopted, item) {
+	replay->ending = true;
+	timer_clear(&replay->timer);
+	journal_adoption_free(&replay->adoption);
+	clear_delivery(&replay->small);
+	clear_delivery(&replay->large);
+	key_set_clear(&replay->passed_over);
+	key_set_clear(&replay->failed_large);
+	key_set_clear(&replay->broken);
+	key_set_clear(&replay->said_broken);
+	journal_writer_end(&replay->writer);
+	lock(replay);
+	journal_close(&replay->own);
+	LIST_EACH(adopted, &replay->adopted, item) {
 		list_remove(&adopted->item);
 		journal_close(&adopted->journal);
 		free(adopted);
 	}
-	unlock(relay);
+	unlock(replay);
 }
 
 bool
-journal_replay_is_done(const struct journal_replay *relay)
+journal_replay_is_done(const struct journal_replay *replay)
 {
-	return journal_open_entries(relay->own, NULL) +
-	    adopted_entries(relay) <= relay->broken.count;
+	return journal_open_entries(replay->own, NULL) +
+	    adopted_entries(replay) <= replay->broken.count;
 }
 
 bool
-journal_replay_can_write(struct journal_replay *relay)
+journal_replay_can_write(struct journal_replay *replay)
 {
-	bool can = journal_writer_is_writable(&relay->writer, clock_us());
-	set_writable(relay, can);
+	bool can = journal_writer_is_writable(&replay->writer, clock_us());
+	set_writable(replay, can);
 	return can;
 }
 
@@ -453,35 +453,35 @@ has_answer(const struct journal *journal, const struct origin *ours,
 }
 
 bool
-journal_replay_has_answer(struct journal_replay *relay,
+journal_replay_has_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file)
 {
 	const struct adopted_journal *adopted;
-	lock(relay);
-	bool found = relay->own != NULL &&
-	    has_answer(relay->own, ours, key_id, ret_file);
-	LIST_EACH(adopted, &relay->adopted, item)
+	lock(replay);
+	bool found = replay->own != NULL &&
+	    has_answer(replay->own, ours, key_id, ret_file);
+	LIST_EACH(adopted, &replay->adopted, item)
 		found = found ||
 		    has_answer(adopted->journal, ours, key_id, ret_file);
-	unlock(relay);
+	unlock(replay);
 	return found;
 }
 
 int
-journal_replay_read_answer(struct journal_replay *relay,
+journal_replay_read_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id,
     struct body *bytes, struct journal_entry *ret_entry)
 {
 	const struct adopted_journal *adopted;
 	int error = E_NOT_FOUND;
-	lock(relay);
-	if (relay->own != NULL)
+	lock(replay);
+	if (replay->own != NULL)
 		error = journal_read_answer(
-		    relay->own, ours, key_id, bytes, ret_entry);
-	LIST_EACH(adopted, &relay->adopted, item)
+		    replay->own, ours, key_id, bytes, ret_entry);
+	LIST_EACH(adopted, &replay->adopted, item)
 		if (error == E_NOT_FOUND)
 			error = journal_read_answer(adopted->journal, ours,
 			    key_id, bytes, ret_entry);
-	unlock(relay);
+	unlock(replay);
 	return error;
 }

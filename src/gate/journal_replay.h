@@ -12,7 +12,7 @@
 #include "store/record/key_set.h"
 
 /*
- * The relay delivers what the journals hold to Redis as soon as Redis is back:
+ * It delivers what the journals hold to Redis as soon as Redis is back:
  * the entries of its own worker, which writes them through its writer, and
  * those that dead processes left; one after the other, and one large one beside
  * them, so that it holds up nothing small.
@@ -20,7 +20,7 @@
  */
 /* An entry that is being delivered. */
 struct journal_delivery {
-	struct journal_replay *relay;
+	struct journal_replay *replay;
 	struct journal *journal;
 	uint64_t id;
 	/* Until its end was heard of, which may be later than op's end. */
@@ -73,32 +73,32 @@ struct journal_replay {
 };
 
 /*
- * The journal is the relay's now.  adopts: it also searches, now and then, for
+ * The journal is the replay's now.  adopts: it also searches, now and then, for
  * journals whose process is gone; one worker of a process does.
  */
-void journal_replay_init(struct journal_replay *relay,
+void journal_replay_init(struct journal_replay *replay,
     const struct journal_replay_home *home, struct journal *journal,
     bool adopts);
 /* Closes the journals; what is open in them is the next process'. */
-void journal_replay_end(struct journal_replay *relay);
+void journal_replay_end(struct journal_replay *replay);
 
 /* False: no new claim may be forwarded, its outcome could get lost. */
-bool journal_replay_can_write(struct journal_replay *relay);
+bool journal_replay_can_write(struct journal_replay *replay);
 /*
  * True where an answer for that key of our store waits to be delivered, and the
  * file that it is in, whose name the caller frees.  Any thread.
  */
-bool journal_replay_has_answer(struct journal_replay *relay,
+bool journal_replay_has_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file);
 /*
  * Reads that answer into *bytes, as journal_read_answer does.  Any thread; the
  * disk is waited for.
  */
-MUST_USE int journal_replay_read_answer(struct journal_replay *relay,
+MUST_USE int journal_replay_read_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id,
     struct body *bytes, struct journal_entry *ret_entry);
 /*
  * Nothing of this process waits to be delivered, but what only an operator can
  * help, who may do so after its end.
  */
-bool journal_replay_is_done(const struct journal_replay *relay);
+bool journal_replay_is_done(const struct journal_replay *replay);

@@ -8,9 +8,9 @@
 
 /*
  * The address of the master that Redis Sentinels watch over: the thread that
- * asks them (sentinels.h) sets it, and links follow it, each on its owner's
- * loop.  It knows neither Sentinels nor what is sent on the links.  Any thread;
- * a follower is its owner's, as said below.
+ * asks them (sentinel_monitor.h) sets it, and links follow it, each on its
+ * owner's loop.  It knows neither Sentinels nor what is sent on the links.  Any
+ * thread; a follower is its owner's, as said below.
  */
 struct master;
 

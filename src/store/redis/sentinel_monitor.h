@@ -9,8 +9,8 @@
  * thread for all stores of the process.  Each is asked all the time, because
  * one that was cut off from the others names an old master in good faith; a
  * message on +switch-master only makes it ask sooner.  It chooses from all
- * their answers (sentinel.h) and sets the master (master.h).  It knows nothing
- * of the links that follow it.
+ * their answers (sentinel_protocol.h) and sets the master (master.h).  It knows
+ * nothing of the links that follow it.
  */
 struct master;
 struct sentinel_monitor;
