@@ -315,6 +315,24 @@ def with_refuse_nothing_is_dropped_and_new_claims_wait(bench):
 
 
 @test
+def what_comes_before_a_relay_first_stands_anywhere_waits_for_it(bench):
+    """It has brought nothing, so nothing may be trimmed."""
+    config, ledger = begin(
+        bench, shards=1, events={"maxlen": 100, "overflow": "refuse"})
+    ledger.postgres.kill()
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_down")
+    paid = 0
+    while (got := gateway.ask(f"k{paid}", tenant="a", body=b"")).status == 201:
+        paid += 1
+        assert paid < 1000, "nothing is refused"
+    equal((got.status, got.problem), (503, "overloaded"))
+    ledger.postgres.start()
+    ledger.wait_for(2 * paid)
+    equal(gateway.find_log("relay_lost"), [])
+
+
+@test
 def with_refuse_a_source_stands_until_the_relay_is_back(bench):
     config, ledger = begin(
         bench, shards=1, events={"maxlen": 100, "overflow": "refuse"})

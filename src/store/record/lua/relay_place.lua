@@ -6,7 +6,8 @@
 --       "TURN PLACE"
 -- ARGV: 1 act (get, put, keep), 2 the relay; of put 3 the number of its turn,
 --       then of each key its place; of keep, from 2 on, the relays that there
---       are: of others nothing is kept
+--       are: of others nothing is kept, and one that stands nowhere yet has
+--       brought nothing, so that nothing is trimmed before it has
 -- Answers: DONE, of get with the place in each, or ""; of put FENCED, where
 --       a later turn has put its own.
 
@@ -28,6 +29,11 @@ local function keep(key)
 	for _, name in ipairs(redis.call('HKEYS', key)) do
 		if not known[name] then
 			redis.call('HDEL', key, name)
+		end
+	end
+	for name in pairs(known) do
+		if not redis.call('HGET', key, name) then
+			redis.call('HSET', key, name, '0 0-0 -1')
 		end
 	end
 end
