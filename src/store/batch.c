@@ -257,7 +257,7 @@ on_refused(struct batch *batch, const redisReply *reply)
 {
 	enum redis_error error = redis_error_of_reply(reply);
 	struct batch_result result = {.what = BATCH_UNUSUAL,
-	    .in_doubt = !redis_error_ran_nothing(error),
+	    .in_doubt = !redis_error_is(error, REDIS_NOT_RUN),
 	    .error = reply};
 	if (channel_brings_script(batch->channel, &batch->run, error)) {
 		send_batch(batch);

@@ -479,7 +479,7 @@ follow_redirect(
 		return true;
 	}
 	if (error != REDIS_ERROR_MOVED && error != REDIS_ERROR_ASK) {
-		if (redis_error_shows_move(error))
+		if (redis_error_is(error, REDIS_MOVES))
 			topology_doubt(topology);
 		return false;
 	}
@@ -518,7 +518,7 @@ on_refused(struct store_call *call, const redisReply *reply)
 	 */
 	bool read = library != NULL && !call->run.reads &&
 	    *library->readers[call->run.script] != '\0' &&
-	    redis_error_allows_reads(error);
+	    redis_error_is(error, REDIS_ONLY_READS);
 	if (!read && call->store->topology != NULL &&
 	    follow_redirect(call, error, reply))
 		return;
@@ -532,7 +532,8 @@ on_refused(struct store_call *call, const redisReply *reply)
 	/* Where Redis refused our library, the log already has the reason. */
 	if (error != REDIS_ERROR_NO_FUNCTION || !call->channel->loader.failed)
 		log_refused(call, EV_store_refused, call->refused);
-	bool ran_nothing = call->run.reads || redis_error_ran_nothing(error);
+	bool ran_nothing =
+	    call->run.reads || redis_error_is(error, REDIS_NOT_RUN);
 	end(call, ran_nothing ? CALL_NOT_RUN : CALL_LOST, E_STORE_REFUSED,
 	    NULL);
 }

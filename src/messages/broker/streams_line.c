@@ -106,7 +106,8 @@ say_up(struct streams *streams, bool up)
 	const char *why = link_message(streams->teller.link);
 	unsigned said = STREAMS_SAID_UP;
 	if (!up)
-		said = redis_error_refuses_us(redis_error_of(span_str(why)))
+		said = redis_error_is(
+			   redis_error_of(span_str(why)), REDIS_REFUSES)
 		    ? STREAMS_SAID_REFUSED
 		    : STREAMS_SAID_DOWN;
 	bool news = up ? streams->said != STREAMS_SAID_UP
@@ -253,8 +254,8 @@ streams_line_script(const struct streams *streams, const char *text,
 static bool
 passes(enum redis_error error)
 {
-	return redis_error_shows_move(error) || error == REDIS_ERROR_BUSY ||
-	    error == REDIS_ERROR_TRYAGAIN;
+	return redis_error_is(error, REDIS_MOVES) ||
+	    error == REDIS_ERROR_BUSY || error == REDIS_ERROR_TRYAGAIN;
 }
 
 enum streams_error

@@ -22,7 +22,7 @@
 static enum startup_check_result
 judge(const char *message)
 {
-	return redis_error_refuses_us(redis_error_of(span_str(message)))
+	return redis_error_is(redis_error_of(span_str(message)), REDIS_REFUSES)
 	    ? STARTUP_CHECK_REFUSED
 	    : STARTUP_CHECK_UNREACHABLE;
 }

@@ -3,13 +3,6 @@
 
 #include "store/redis/redis_error.h"
 
-enum {
-	NOT_RUN = 1,
-	ONLY_READS = 2,
-	MOVES = 4,
-	REFUSES = 8,
-};
-
 static const struct {
 	const char *word;
 	unsigned properties;
@@ -19,7 +12,7 @@ static const struct {
 	[REDIS_ERROR_##name] = {word, properties},
 #include "tbl/redis_errors.h"
 #undef REDIS_ERROR
-    [REDIS_ERROR_NO_FUNCTION] = {"", NOT_RUN},
+    [REDIS_ERROR_NO_FUNCTION] = {"", REDIS_NOT_RUN},
     [REDIS_ERROR_LIBRARY_EXISTS] = {"", 0},
 };
 
@@ -51,25 +44,7 @@ redis_error_of_reply(const redisReply *reply)
 }
 
 bool
-redis_error_ran_nothing(enum redis_error error)
+redis_error_is(enum redis_error error, enum redis_error_property property)
 {
-	return (errors[error].properties & NOT_RUN) != 0;
-}
-
-bool
-redis_error_allows_reads(enum redis_error error)
-{
-	return (errors[error].properties & ONLY_READS) != 0;
-}
-
-bool
-redis_error_shows_move(enum redis_error error)
-{
-	return (errors[error].properties & MOVES) != 0;
-}
-
-bool
-redis_error_refuses_us(enum redis_error error)
-{
-	return (errors[error].properties & REFUSES) != 0;
+	return (errors[error].properties & property) != 0;
 }

@@ -27,8 +27,12 @@ struct redisReply;
 /* Of a reply; REDIS_ERROR_OTHER where it is NULL or is no error. */
 enum redis_error redis_error_of_reply(const struct redisReply *reply);
 
-/* The properties, as tbl/redis_errors.h explains them. */
-bool redis_error_ran_nothing(enum redis_error error);
-bool redis_error_allows_reads(enum redis_error error);
-bool redis_error_shows_move(enum redis_error error);
-bool redis_error_refuses_us(enum redis_error error);
+/* What follows from an error, as tbl/redis_errors.h explains it. */
+enum redis_error_property {
+	REDIS_NOT_RUN = 1,
+	REDIS_ONLY_READS = 2,
+	REDIS_MOVES = 4,
+	REDIS_REFUSES = 8,
+};
+bool redis_error_is(
+    enum redis_error error, enum redis_error_property property);
