@@ -259,13 +259,6 @@ on_small_tells(void *arg, const char *message)
 	    : store_health_found(store->health, place);
 }
 
-static void
-on_small_find(void *arg)
-{
-	struct node *node = arg;
-	master_follower_find(&node->follower, node->small.link);
-}
-
 /* --- life --- */
 
 struct node *
@@ -281,15 +274,10 @@ node_new(struct store *store, const struct link_to *to,
 	node->place = (struct redis_address){mem_text(to->host), to->port};
 	begin_channel(store, &node->small);
 	begin_channel(store, &node->large);
-	bool follows = to->host == NULL && to->socket == NULL;
 	const struct link_events of_link = {.changed = on_small_changed,
 	    .failed = on_small_failed,
 	    .arg = node,
-	    .tells = on_small_tells,
-	    .find = follows ? on_small_find : NULL};
-	if (follows)
-		master_follower_init(&node->follower,
-		    store_health_master(store->health), store->loop);
+	    .tells = on_small_tells};
 	open_channel(node, &node->small, to, &of_link);
 	timer_init(
 	    &node->health.timer, store->loop, on_health_timer, node);
@@ -309,7 +297,6 @@ node_free(struct node **node)
 	(void)store_health_count_fault(
 	    n->store->health, n->health.fault, FAULT_NONE);
 	n->health.fault = FAULT_NONE;
-	master_follower_end(&n->follower);
 	close_channel(n, &n->large);
 	close_channel(n, &n->small);
 	free(n->socket);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "store/channel.h"
-#include "store/redis/master.h"
 #include "store/redis/redis_address.h"
 
 /*
@@ -37,7 +36,6 @@ struct health {
 /* A connection that only listens (subscriber.h). */
 struct subscriber {
 	struct link *link; /* NULL: the store does not listen */
-	struct master_follower follower; /* where Sentinels know the master */
 	bool subscribed;
 	struct timer timer;
 	char word[2 * 16 + 2];    /* its own: "@" and hex digits */
@@ -56,7 +54,6 @@ struct node {
 	struct redis_address place;
 	struct channel small; /* makes the node what it is: up, down, hopeful */
 	struct channel large; /* made when first needed; ends with the small */
-	struct master_follower follower; /* where Sentinels know the master */
 	bool leaving; /* node_free is at work */
 
 	/* Each belongs to the file of its name: */

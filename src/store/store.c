@@ -305,7 +305,8 @@ add_redis(struct store *store)
 		socket = mem_str(span_str(redis->host));
 	const struct link_to to = {.socket = socket,
 	    .host = socket ? NULL : redis->host,
-	    .port = redis->port};
+	    .port = redis->port,
+	    .master = store_health_master(store->health)};
 	node_new(store, &to, &node_events);
 	free(socket);
 }

@@ -185,13 +185,6 @@ on_link_failed(void *arg)
 	(void)arg;
 }
 
-static void
-on_link_find(void *arg)
-{
-	struct subscriber *subscriber = &((struct node *)arg)->subscriber;
-	master_follower_find(&subscriber->follower, subscriber->link);
-}
-
 /* --- life --- */
 
 void
@@ -215,18 +208,14 @@ subscriber_open(struct node *node)
 		return;
 	const struct link_to to = {.socket = node->socket,
 	    .host = node->place.host,
-	    .port = node->place.port};
-	bool follows = to.host == NULL && to.socket == NULL;
+	    .port = node->place.port,
+	    .master = store_health_master(store->health)};
 	char *channels =
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
 	    .changed = on_link_changed, .failed = on_link_failed,
 	    .heard = on_heard, .channels = channels,
-	    .refused = on_refused, .arg = node,
-	    .find = follows ? on_link_find : NULL};
-	if (follows)
-		master_follower_init(&subscriber->follower,
-		    store_health_master(store->health), store->loop);
+	    .refused = on_refused, .arg = node};
 	subscriber->link = link_new(store->loop, store->conf,
 	    &store->conf->store.redis, &to, &events);
 	free(channels);
@@ -243,6 +232,5 @@ void
 subscriber_end(struct node *node)
 {
 	timer_clear(&node->subscriber.timer);
-	master_follower_end(&node->subscriber.follower);
 	link_free(&node->subscriber.link);
 }

@@ -85,11 +85,7 @@ on_find(void *arg)
 	struct streams_line *line = arg;
 	struct streams *streams = line->streams;
 	line->went = streams->home_number;
-	if (streams->master != NULL)
-		master_follower_find(&line->follower, line->link);
-	else
-		link_found(
-		    line->link, streams->home.host, streams->home.port);
+	link_found(line->link, streams->home.host, streams->home.port);
 }
 
 /* A broker that is away and comes back without our user is other news. */
@@ -156,19 +152,16 @@ static void
 open_line(struct streams *streams, struct streams_line *line, bool blocks)
 {
 	const struct address *address = &streams->redis->address;
-	bool finds = streams->master != NULL || has_seeds(streams);
-	struct link_to to = {.unpulsed = blocks};
-	if (!finds && address->kind == ADDRESS_UNIX)
+	bool finds = has_seeds(streams);
+	struct link_to to = {.unpulsed = blocks, .master = streams->master};
+	if (address->kind == ADDRESS_UNIX)
 		to.socket = address->host;
-	else if (!finds)
+	else
 		to.host = address->host, to.port = address->port;
 	const struct link_events events = {.find = finds ? on_find : NULL,
 	    .changed = on_changed, .failed = on_failed, .unsaid = true,
 	    .arg = line};
 	line->streams = streams;
-	if (streams->master != NULL)
-		master_follower_init(
-		    &line->follower, streams->master, streams->loop);
 	line->link = link_new(
 	    streams->loop, streams->conf, streams->redis, &to, &events);
 }
@@ -192,8 +185,6 @@ void
 streams_line_close(struct streams *streams)
 {
 	task_cancel(&streams->move);
-	master_follower_end(&streams->taker.follower);
-	master_follower_end(&streams->teller.follower);
 	link_free(&streams->taker.link);
 	link_free(&streams->teller.link);
 	sentinel_monitor_free(&streams->sentinels);

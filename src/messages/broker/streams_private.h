@@ -33,12 +33,11 @@ struct streams_finishes {
 	struct streams_finish *first, **end;
 };
 
-/* A connection, and what leads it to its server. */
+/* A connection to the server that has the stream. */
 struct streams_line {
 	struct streams *streams;
 	struct link *link;
-	struct master_follower follower; /* where Sentinels know the master */
-	unsigned went; /* the number of the home it was sent to */
+	unsigned went; /* in a cluster, the number of the home it was sent to */
 	void (*up)(struct streams *streams);
 	void (*down)(struct streams *streams);
 };

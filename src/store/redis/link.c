@@ -22,6 +22,7 @@
 #include "base/test_build.h"
 #include "store/redis/info.h"
 #include "store/redis/link.h"
+#include "store/redis/master.h"
 #include "store/redis/reply_reader.h"
 #include "store/redis/resolve.h"
 #include "store/redis/tls_session.h"
@@ -61,6 +62,8 @@ struct link {
 	uint16_t port;
 	char *address; /* of host, as last resolved; NULL: never */
 	char *name;    /* that its certificate must have; NULL: host */
+	struct master_follower follower;
+	unsigned went; /* the number of the master it was sent to; 0: none */
 	bool sentinel; /* it leads to a Sentinel */
 	bool large;
 	bool unpulsed;
@@ -468,6 +471,13 @@ on_handshake(struct link_call *call, const redisReply *reply)
 		come_up(link);
 }
 
+/* It is only told where to go when it is about to connect. */
+static bool
+is_led(const struct link *link)
+{
+	return link->events.find != NULL || link->follower.master != NULL;
+}
+
 /*
  * Everything in one write: who we are, which database, a name for CLIENT LIST,
  * the time, the role, and PING, which a server that is still loading refuses.
@@ -499,7 +509,7 @@ begin_handshake(struct link *link)
 	    {true, {"CLIENT", "SETNAME", "onceproxy"}, true,
 		REDIS_REPLY_STATUS},
 	    {!link->sentinel, {"TIME"}, false, REDIS_REPLY_ARRAY},
-	    {link->events.find != NULL, {"INFO", "replication"}, true,
+	    {is_led(link), {"INFO", "replication"}, true,
 		REDIS_REPLY_STRING},
 	    {true, {"PING"}, false, REDIS_REPLY_STATUS},
 	};
@@ -757,6 +767,24 @@ link_found(struct link *link, const char *host, uint16_t port)
 	connect_to_host(link);
 }
 
+/* Goes to where the master is; without one, when it is known. */
+static void
+follow_master(void *arg)
+{
+	struct link *link = arg;
+	char host[SENTINEL_HOST_BYTES];
+	uint16_t port;
+	unsigned number = master_where(link->follower.master, host, &port);
+	if (number == 0)
+		return;
+	if (link->state == LINK_FINDING) {
+		link->went = number;
+		link_found(link, host, port);
+	} else if (link->went != 0 && link->went != number) {
+		link_move(link);
+	}
+}
+
 /* --- silence --- */
 
 /* For so many ms it may still be silent, if something moved last then. */
@@ -829,10 +857,11 @@ on_timer(void *arg)
 	struct link *link = arg;
 	if (link->state == LINK_DOWN) {
 		timer_set(&link->timer, link->redis->timeout_ms);
-		link->state = link->events.find != NULL ? LINK_FINDING
-							: LINK_CONNECTING;
-		if (link->state == LINK_FINDING)
+		link->state = is_led(link) ? LINK_FINDING : LINK_CONNECTING;
+		if (link->events.find != NULL)
 			link->events.find(link->events.arg);
+		else if (link->follower.master != NULL)
+			follow_master(link);
 		else
 			connect_to_host(link);
 	} else if (link->state == LINK_UP && link->pulse == NULL) {
@@ -867,6 +896,9 @@ link_new(struct loop *loop, const struct conf *conf,
 	link->events = *events;
 	link->channels = mem_text(events->channels);
 	list_init(&link->calls);
+	if (to->master != NULL && to->socket == NULL && to->host == NULL)
+		master_follow(
+		    to->master, &link->follower, loop, follow_master, link);
 	timer_init(&link->timer, loop, on_timer, link);
 	loop_hook(loop, HOOK_FLUSH, &link->flush, on_flush, link);
 	/* Not before the next turn: only then is the owner ready for events. */
@@ -884,6 +916,7 @@ link_free(struct link **link)
 	if (l->said_down)
 		(void)tells(l, NULL);
 	l->said_down = true; /* our own doing is no news */
+	master_unfollow(&l->follower);
 	link_reset(l, "closed");
 	timer_clear(&l->timer);
 	loop_unhook(&l->flush);

@@ -16,14 +16,20 @@
  * sends it, and must live until its done is called.
  */
 struct link;
+struct master;
 struct redisReply;
 
 /* The server that a link leads to; copied. */
 struct link_to {
 	const char *socket; /* a Unix socket's path; NULL: host and port */
-	const char *host;   /* name or address; NULL: see find below */
+	const char *host;   /* name or address */
 	const char *name; /* that its certificate must have; NULL: host */
 	uint16_t port;
+	/*
+	 * Followed where there is neither socket nor host: the link leads to
+	 * where that master is, and moves with it.  It outlives the link.
+	 */
+	struct master *master;
 	bool sentinel; /* a Redis Sentinel, which has no records and no clock */
 	/*
 	 * For large values: the kernel keeps few of its bytes, so that they do
@@ -57,7 +63,7 @@ struct link_events {
 	/*
 	 * Set where only the owner knows the address: called each time that the
 	 * link is about to connect, and answered by link_found, at once or
-	 * later, but within store.timeout.  NULL: link_to has the address.
+	 * later, but within store.timeout.  NULL: link_to says where it leads.
 	 */
 	void (*find)(void *arg);
 	/* The link went up or down; it must not be reset when it goes down. */

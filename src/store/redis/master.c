@@ -47,7 +47,7 @@ master_set(struct master *master, const char *host, uint16_t port)
 	master->port = port;
 	master->number++;
 	LIST_EACH(follower, &master->followers, of_master)
-		eventfd_write(follower->moved, 1);
+		eventfd_write(follower->set, 1);
 	pthread_mutex_unlock(&master->mutex);
 }
 
@@ -64,45 +64,38 @@ master_text(struct master *master)
 	return text;
 }
 
-static void
-lead_link(struct master_follower *follower)
+unsigned
+master_where(struct master *master, char ret_host[SENTINEL_HOST_BYTES],
+    uint16_t *ret_port)
 {
-	struct master *master = follower->master;
-	char host[SENTINEL_HOST_BYTES];
 	pthread_mutex_lock(&master->mutex);
 	unsigned number = master->number;
-	uint16_t port = master->port;
-	memcpy(host, master->host, sizeof host);
+	memcpy(ret_host, master->host, sizeof master->host);
+	*ret_port = master->port;
 	pthread_mutex_unlock(&master->mutex);
-	if (number == 0 || follower->link == NULL)
-		return;
-	if (follower->asked) {
-		follower->asked = false;
-		follower->went = number;
-		link_found(follower->link, host, port);
-	} else if (follower->went != number) {
-		link_move(follower->link);
-	}
+	return number;
 }
 
 static void
-on_moved(void *arg, unsigned events)
+on_set(void *arg, unsigned events)
 {
 	struct master_follower *follower = arg;
 	eventfd_t times;
 	(void)events;
-	eventfd_read(follower->moved, &times);
-	lead_link(follower);
+	eventfd_read(follower->set, &times);
+	follower->moved(follower->arg);
 }
 
 void
-master_follower_init(
-    struct master_follower *follower, struct master *master, struct loop *loop)
+master_follow(struct master *master, struct master_follower *follower,
+    struct loop *loop, void (*moved)(void *arg), void *arg)
 {
 	follower->master = master;
-	follower->moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	must(follower->moved >= 0);
-	follower->watch = watch_new(loop, follower->moved, on_moved, follower);
+	follower->moved = moved;
+	follower->arg = arg;
+	follower->set = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	must(follower->set >= 0);
+	follower->watch = watch_new(loop, follower->set, on_set, follower);
 	watch_want(follower->watch, WATCH_READ);
 	pthread_mutex_lock(&master->mutex);
 	list_add_last(&master->followers, &follower->of_master);
@@ -110,15 +103,7 @@ master_follower_init(
 }
 
 void
-master_follower_find(struct master_follower *follower, struct link *link)
-{
-	follower->link = link;
-	follower->asked = true;
-	lead_link(follower);
-}
-
-void
-master_follower_end(struct master_follower *follower)
+master_unfollow(struct master_follower *follower)
 {
 	struct master *master = follower->master;
 	if (master == NULL)
@@ -127,6 +112,6 @@ master_follower_end(struct master_follower *follower)
 	list_remove(&follower->of_master);
 	pthread_mutex_unlock(&master->mutex);
 	watch_free(&follower->watch);
-	close(follower->moved);
+	close(follower->set);
 	*follower = (struct master_follower){0};
 }

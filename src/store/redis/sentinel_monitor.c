@@ -6,6 +6,7 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "store/redis/link.h"
 #include "store/redis/master.h"
 #include "store/redis/sentinel_monitor.h"
 
