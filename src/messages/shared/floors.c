@@ -92,8 +92,9 @@ take_answer(struct floors *floors, const struct call_reply *reply)
 		if (!part->asked || floors->keeps)
 			continue;
 		part->wanted = false;
-		floors->known(floors->arg, part->name, shared_text(reply, i),
-		    span_eq(shared_text(reply, i + 1), SPAN("1")));
+		floors->known(floors->arg, part->name,
+		    call_reply_text(reply, i),
+		    span_eq(call_reply_text(reply, i + 1), SPAN("1")));
 		i += 2;
 	}
 }
@@ -248,7 +249,7 @@ on_lowered(struct store_call *call, enum call_end how, int error,
 		    (reply->n_extra + 1) * sizeof *op->parts);
 		while (op->count < reply->n_extra) {
 			op->parts[op->count] = arena_dup(
-			    op->arena, shared_text(reply, op->count));
+			    op->arena, call_reply_text(reply, op->count));
 			op->count++;
 		}
 	}

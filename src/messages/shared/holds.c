@@ -76,7 +76,7 @@ take_names(struct holds *holds, const struct call_reply *reply)
 	if (!holds->again)
 		key_set_clear(&holds->names);
 	holds->known = reply->verdict == VERDICT_DONE &&
-	    read_names(holds, shared_text(reply, 0));
+	    read_names(holds, call_reply_text(reply, 0));
 }
 
 static void

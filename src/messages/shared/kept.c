@@ -106,14 +106,14 @@ read_event(struct arena *arena, struct span text, struct kept_event *ret_event)
 static void
 take_list(struct kept_op *op, const struct call_reply *reply)
 {
-	struct span cursor = shared_text(reply, 0);
+	struct span cursor = call_reply_text(reply, 0);
 	snprintf(op->cursor, sizeof op->cursor, "%.*s", SPAN_FMT(cursor));
 	op->list = arena_alloc(
 	    op->arena, (reply->n_extra / 2 + 1) * sizeof *op->list);
 	for (size_t i = 1; i + 1 < reply->n_extra; i += 2) {
 		struct kept_event *event = &op->list[op->count];
-		event->id = arena_dup(op->arena, shared_text(reply, i));
-		if (read_event(op->arena, shared_text(reply, i + 1), event))
+		event->id = arena_dup(op->arena, call_reply_text(reply, i));
+		if (read_event(op->arena, call_reply_text(reply, i + 1), event))
 			op->count++;
 	}
 }
@@ -132,7 +132,7 @@ on_kept_done(struct store_call *call, enum call_end how, int error,
 			take_list(op, reply);
 		else if (reply->n_extra > 0)
 			op->body = arena_dup(
-			    op->arena, shared_text(reply, 0));
+			    op->arena, call_reply_text(reply, 0));
 	}
 	call_end_op(call, error);
 }

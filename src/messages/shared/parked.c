@@ -264,7 +264,7 @@ take_change(struct parked_op *op, const struct call_reply *reply)
 	op->op.verdict = reply->verdict;
 	if (reply->n_extra > 0) {
 		op->count = shared_number(reply, 0);
-		op->first = arena_dup(op->arena, shared_text(reply, 1));
+		op->first = arena_dup(op->arena, call_reply_text(reply, 1));
 	}
 	bool is_parked = reply->verdict == VERDICT_DONE &&
 	    op->act != PARKED_UNPARK &&

@@ -42,12 +42,12 @@ parked_list_read(const struct call_reply *reply, size_t i,
     struct parked_entry *ret_entry, char ret_place[PARKED_PLACE_CHARS + 1])
 {
 	size_t at = i * ENTRY_TEXTS;
-	struct span lane = shared_text(reply, at);
-	struct span since = shared_text(reply, at + 1);
+	struct span lane = call_reply_text(reply, at);
+	struct span since = call_reply_text(reply, at + 1);
 	ret_entry->since_ms = shared_number(reply, at + 1);
 	ret_entry->count = shared_number(reply, at + 2);
-	ret_entry->first = shared_text(reply, at + 3);
-	ret_entry->decided = shared_text(reply, at + 4);
+	ret_entry->first = call_reply_text(reply, at + 3);
+	ret_entry->decided = call_reply_text(reply, at + 4);
 	if (since.len != STAMP_DIGITS || ret_entry->since_ms < 0 ||
 	    ret_entry->count < 0 ||
 	    !hex_decode(lane, ret_entry->lane, DIGEST_BYTES))

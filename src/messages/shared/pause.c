@@ -54,8 +54,8 @@ learn(struct pause *pause, const struct call_reply *reply)
 	pause->on = reply->n_extra >= 3;
 	if (pause->on) {
 		pause->since_ms = shared_number(reply, 0);
-		pause->who = mem_str(shared_text(reply, 1));
-		pause->note = mem_str(shared_text(reply, 2));
+		pause->who = mem_str(call_reply_text(reply, 1));
+		pause->note = mem_str(call_reply_text(reply, 2));
 	}
 	pause->changed(pause->arg);
 }
@@ -146,8 +146,8 @@ on_said(struct store_call *call, enum call_end how, int error,
 	}
 	if (how == CALL_ANSWERED && op->on) {
 		op->since_ms = shared_number(reply, 0);
-		op->who = arena_dup(op->arena, shared_text(reply, 1));
-		op->note = arena_dup(op->arena, shared_text(reply, 2));
+		op->who = arena_dup(op->arena, call_reply_text(reply, 1));
+		op->note = arena_dup(op->arena, call_reply_text(reply, 2));
 	}
 	call_end_op(call, error);
 }

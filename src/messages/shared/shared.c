@@ -80,16 +80,11 @@ shared_notice(const struct shared *shared, struct span notice,
 	return true;
 }
 
-struct span
-shared_text(const struct call_reply *reply, size_t i)
-{
-	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
-}
-
 int64_t
 shared_number(const struct call_reply *reply, size_t i)
 {
 	int64_t number;
-	return digits_read(shared_text(reply, i), INT64_MAX, &number) ? number
-								      : -1;
+	return digits_read(call_reply_text(reply, i), INT64_MAX, &number)
+	    ? number
+	    : -1;
 }

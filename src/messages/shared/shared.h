@@ -51,5 +51,3 @@ bool shared_notice(const struct shared *shared, struct span notice,
     struct span *ret_what);
 /* A number that a script has put into its reply; -1: there is none. */
 int64_t shared_number(const struct call_reply *reply, size_t i);
-/* The same, of text; "" where there is none. */
-struct span shared_text(const struct call_reply *reply, size_t i);

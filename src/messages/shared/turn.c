@@ -115,7 +115,7 @@ on_taken(struct store_call *call, enum call_end how, int error,
 		return; /* the next beat asks again */
 	int64_t number = shared_number(reply, 0);
 	if (reply->verdict == VERDICT_IN_FLIGHT)
-		note_holder(turn, shared_text(reply, 1));
+		note_holder(turn, call_reply_text(reply, 1));
 	if (reply->verdict == VERDICT_OURS && number > 0) {
 		take_turn(turn, number, call->run.link.sent_us);
 	} else if (reply->verdict == VERDICT_IN_FLIGHT) {
