@@ -8,6 +8,7 @@
 #include "gate/message.h"
 #include "gate/worker_state.h"
 #include "http/front/route.h"
+#include "store/claim.h"
 #include "store/record/label.h"
 #include "store/record/provenance.h"
 
@@ -274,7 +275,7 @@ claimant_claim(struct claimant *c, bool executes)
 	c->claim.withheld = !executes || claimant_claim_is_withheld(c);
 	c->claim.provenance = provenance_write(c->arena, &provenance);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);
-	store_claim(c->worker->store, &c->claim_op, &c->claim);
+	claim_start(c->worker->store, &c->claim_op, &c->claim);
 }
 
 void

@@ -8,6 +8,7 @@
 #include "gate/worker_state.h"
 #include "http/head/header.h"
 #include "http/upstream/status_class.h"
+#include "store/claim.h"
 
 /*
  * The way of an execution:
@@ -457,7 +458,7 @@ execution_reclaim(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	e->claim.reconciled = true;
-	store_claim(e->worker->store, &e->store, &e->claim);
+	claim_start(e->worker->store, &e->store, &e->claim);
 	return execution_to(e, EXECUTION_RECLAIMED, WAIT);
 }
 

@@ -10,8 +10,8 @@
  * executed such a claim, or may yet do so (a command may lie in the socket of a
  * frozen server).  Nothing was sent upstream for it, so it is revoked: released
  * again and again, until Redis confirms that after the claim's deadline; from
- * then on it cannot be executed any more.  It knows no other operation.  Others
- * claim by store_claim; the store's thread.
+ * then on it cannot be executed any more.  It knows no other operation.  The
+ * store's thread.
  */
 struct node;
 struct store;
@@ -24,7 +24,23 @@ void claim_init(struct store *store);
  */
 void claim_end(struct store *store);
 
-/* store_claim of store.h; claim's policy is only read here, not kept. */
+/*
+ * Claims the key: OURS, or what the record says (IN_FLIGHT, UNKNOWN, COMPLETED
+ * with its answer, FAILED, MISMATCH, BROKEN).  It reaches Redis within
+ * store.timeout or not at all; a reply that is slow but flows may take four
+ * times as long, and a large answer longer.  A claim that ends in an error, or
+ * is cancelled while pending, is given back in the background, so that the next
+ * retry executes; its owner must not claim again (a new owner does).  A claim
+ * that is cancelled when it is done is its owner's to release (claim_undo).
+ *
+ * RECONCILE (policy->on_unknown is UNKNOWN_RECONCILE): the attempt, whose
+ * number comes with it, is unknown, and this owner alone holds its record, to
+ * ask the upstream about it.  It then completes it (store_complete), or claims
+ * it with reconciled set and executes it as OURS, or puts it back as it was
+ * (store_mark_unknown with any reason, or store_release).
+ *
+ * claim's policy is only read here, not kept.
+ */
 void claim_start(
     struct store *store, struct store_op *op, const struct claim *claim);
 

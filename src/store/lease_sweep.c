@@ -6,8 +6,7 @@
 #include "store/record/label.h"
 #include "store/record/record.h"
 #include "store/record/redis_keys.h"
-#include "store/store_health.h"
-#include "store/topology.h"
+#include "store/store.h"
 
 enum {
 	/* Steps in which all shards are searched, one every STEP_MS. */
@@ -78,7 +77,7 @@ on_sweep_timer(void *arg)
 	if (store->sweeping > 0)
 		return;
 	/* A replica would refuse to mark what is found. */
-	if (!topology_store_is_up(store) ||
+	if (!store_is_up(store) ||
 	    store_health_fault(store->health) == FAULT_ROLE ||
 	    !INVARIANT(leases_swept))
 		return;
@@ -99,6 +98,7 @@ on_sweep_timer(void *arg)
 void
 lease_sweep_start(struct store *store)
 {
+	store->sweeps = true;
 	timer_init(&store->sweep, store->loop, on_sweep_timer, store);
 	timer_set(&store->sweep, STEP_MS);
 }

@@ -34,23 +34,7 @@ set_fault(struct node *node, enum info_fault fault)
 	log_end(&line);
 }
 
-/* By the share of its memory limit that it uses; without a limit, by bytes. */
-static bool
-is_fuller(const struct health *a, const struct health *b)
-{
-	double max_a = (double)a->memory_max_bytes;
-	double max_b = (double)b->memory_max_bytes;
-	if (max_a == 0 || max_b == 0)
-		return max_a != max_b ? max_a > 0
-				      : a->memory_bytes > b->memory_bytes;
-	return (double)a->memory_bytes / max_a >
-	    (double)b->memory_bytes / max_b;
-}
-
-/*
- * Takes in what a node says of itself; false: it is not to be used.  Of memory,
- * the fullest node is reported: it will be the first to refuse claims.
- */
+/* Takes in what a node says of itself; false: it is not to be used. */
 static bool
 take_info(struct node *node, struct span info)
 {
@@ -67,13 +51,6 @@ take_info(struct node *node, struct span info)
 	    store->topology != NULL ? &node->place : NULL, info);
 	health->memory_max_bytes = info_number(info, SPAN("maxmemory"));
 	health->memory_bytes = info_number(info, SPAN("used_memory"));
-	const struct health *fullest = health;
-	struct node *other;
-	LIST_EACH(other, &store->nodes, in_store)
-		if (other->health.known && is_fuller(&other->health, fullest))
-			fullest = &other->health;
-	store_health_set_memory(store->health, fullest->memory_bytes,
-	    fullest->memory_max_bytes);
 	return true;
 }
 
@@ -96,7 +73,7 @@ on_info(struct link_call *call, const redisReply *reply)
 		set_fault(node, FAULT_NONE);
 		store_health_say_forbidden(store->health);
 	}
-	if (!h->forbidden && (store->watches || h->fault != FAULT_NONE))
+	if (!h->forbidden)
 		timer_set(&h->timer,
 		    h->fault != FAULT_NONE ? ASK_AGAIN_MS : ASK_MS);
 	if (!h->known) {
@@ -144,15 +121,6 @@ node_not_master(struct node *node)
 		return;
 	node->health.leaves = true;
 	timer_set(&node->health.timer, 0);
-}
-
-void
-node_watch(struct store *store)
-{
-	struct node *node;
-	store->watches = true;
-	LIST_EACH(node, &store->nodes, in_store)
-		ask_info(node);
 }
 
 /* --- channels --- */

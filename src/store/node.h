@@ -15,10 +15,9 @@
 /*
  * The server's own words on its state, which say if it can be trusted with new
  * claims.  Each store sends INFO when the link to a node has come up, before
- * anything else; one store of the process (node_watch) also every few seconds,
- * on the same link, as does each while there is a fault.  A fault stops new
- * claims in the whole process until it is gone (store_health.h); outcomes are
- * still stored.
+ * anything else, and then every few seconds, on the same link, sooner while
+ * there is a fault.  A fault stops new claims in the whole process until it is
+ * gone (store_health.h); outcomes are still stored.
  */
 struct health {
 	struct link_call call; /* INFO */
@@ -111,5 +110,3 @@ bool node_is_hopeful(const struct node *node);
  * master, its link is reset.
  */
 void node_not_master(struct node *node);
-/* From now on this store asks every few seconds, for all stores. */
-void node_watch(struct store *store);

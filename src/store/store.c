@@ -6,7 +6,6 @@
 #include "store/call_verdict.h"
 #include "store/claim.h"
 #include "store/identity.h"
-#include "store/lease_sweep.h"
 #include "store/record/script.h"
 #include "store/redis/managed.h"
 #include "store/store.h"
@@ -30,13 +29,6 @@
  */
 
 /* --- operations --- */
-
-void
-store_claim(
-    struct store *store, struct store_op *op, const struct claim *claim)
-{
-	claim_start(store, op, claim);
-}
 
 bool
 store_op_broken(const struct store_op *op)
@@ -430,13 +422,9 @@ store_origin_is_settled(const struct store *store)
 bool
 store_is_up(const struct store *store)
 {
-	return topology_store_is_up(store);
-}
-
-char *
-store_master(const struct store *store)
-{
-	return master_text(store_health_master(store->health));
+	return store->topology != NULL
+	    ? topology_is_up(store->topology)
+	    : node_is_up(LIST_FIRST(&store->nodes, struct node, in_store));
 }
 
 unsigned
@@ -452,37 +440,44 @@ store_hurry(struct store *store)
 }
 
 void
-store_sweep(struct store *store)
-{
-	lease_sweep_start(store);
-	node_watch(store);
-}
-
-void
 store_measure(struct store *store, struct histogram *took)
 {
 	store->took = took;
 }
 
-const char *
-store_fault(const struct store *store)
+/* By the share of its memory limit that it uses; without a limit, by bytes. */
+static bool
+is_fuller(const struct health *a, const struct health *b)
 {
-	return info_fault_message(store_health_fault(store->health));
+	double max_a = (double)a->memory_max_bytes;
+	double max_b = (double)b->memory_max_bytes;
+	if (max_a == 0 || max_b == 0)
+		return max_a != max_b ? max_a > 0
+				      : a->memory_bytes > b->memory_bytes;
+	return (double)a->memory_bytes / max_a >
+	    (double)b->memory_bytes / max_b;
 }
 
+/* The fullest node will be the first to refuse claims. */
 bool
 store_memory(const struct store *store, uint64_t *ret_bytes,
     uint64_t *ret_max_bytes)
 {
-	uint64_t max_bytes;
-	uint64_t bytes = store_health_memory(store->health, &max_bytes);
+	const struct health *fullest = NULL;
 	const struct node *node;
-	if (!store_is_up(store) || bytes == 0)
+	if (!store_is_up(store))
 		return false;
-	LIST_EACH(node, &store->nodes, in_store)
-		if (node->health.forbidden)
+	LIST_EACH(node, &store->nodes, in_store) {
+		const struct health *health = &node->health;
+		if (health->forbidden)
 			return false;
-	*ret_bytes = bytes;
-	*ret_max_bytes = max_bytes;
+		if (health->known &&
+		    (fullest == NULL || is_fuller(health, fullest)))
+			fullest = health;
+	}
+	if (fullest == NULL || fullest->memory_bytes == 0)
+		return false;
+	*ret_bytes = fullest->memory_bytes;
+	*ret_max_bytes = fullest->memory_max_bytes;
 	return true;
 }

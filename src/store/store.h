@@ -13,7 +13,7 @@
  * The store: records of idempotency keys in Redis, each changed by one atomic
  * script (src/store/record/lua/) on Redis' own clock.  C never decides a
  * transition.  It knows nothing of HTTP requests or upstreams.  One store per
- * worker, used by that worker's thread only.
+ * worker, used by that worker's thread only.  Claims are made in claim.h.
  *
  * Each operation is embedded in its owner.  When op is done, either op.error is
  * 0 and verdict is what the script decided; or op.error is E_STORE_DOWN,
@@ -77,13 +77,6 @@ int64_t store_latest_ms(const struct store *store);
  */
 void store_hurry(struct store *store);
 /*
- * From now on this store searches for expired leases, of whichever gateway, and
- * makes their records UNKNOWN, within a few seconds, and logs each.  It also
- * asks Redis every few seconds whether it is still a master that evicts
- * nothing.  One store per process does both.
- */
-void store_sweep(struct store *store);
-/*
  * From now on adds the time that each run of a script takes, from sending to
  * reply, in microseconds, to took[script]: SCRIPT_COUNT_ of them, which outlive
  * the store.
@@ -99,17 +92,6 @@ bool store_origin_is_settled(const struct store *store);
 /* True while Redis answers; in a cluster, at least one server that counts. */
 bool store_is_up(const struct store *store);
 /*
- * "HOST:PORT" of the master that the Sentinels name, which the caller frees;
- * NULL where none is known.
- */
-char *store_master(const struct store *store);
-/*
- * The reason for which this Redis, though it answers, is given no new claims
- * (they end with E_STORE_REFUSED, but a COMPLETED record is still replayed): a
- * message that says what to do, never freed; NULL where all is well.
- */
-const char *store_fault(const struct store *store);
-/*
  * The memory that Redis uses, and its limit (0: none), as it said a few seconds
  * ago; false while that is not known.
  */
@@ -120,24 +102,6 @@ MUST_USE bool store_memory(const struct store *store, uint64_t *ret_bytes,
  * confirmed: for a drain, whose claims have no owner any more.
  */
 unsigned store_unsettled(const struct store *store);
-
-/*
- * Claims the key: OURS, or what the record says (IN_FLIGHT, UNKNOWN, COMPLETED
- * with its answer, FAILED, MISMATCH, BROKEN).  It reaches Redis within
- * store.timeout or not at all; a reply that is slow but flows may take four
- * times as long, and a large answer longer.  A claim that ends in an error, or
- * is cancelled while pending, is given back in the background, so that the next
- * retry executes; its owner must not claim again (a new owner does).  A claim
- * that is cancelled when it is done is its owner's to release (claim.h).
- *
- * RECONCILE (policy->on_unknown is UNKNOWN_RECONCILE): the attempt, whose
- * number comes with it, is unknown, and this owner alone holds its record, to
- * ask the upstream about it.  It then completes it (store_complete), or claims
- * it with reconciled set and executes it as OURS, or puts it back as it was
- * (store_mark_unknown with any reason, or store_release).
- */
-void store_claim(
-    struct store *store, struct store_op *op, const struct claim *claim);
 
 /*
  * An answer of so many stored bytes goes by a connection of its own, in both

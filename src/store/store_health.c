@@ -38,8 +38,6 @@ struct outage {
 struct store_health {
 	atomic_int fault; /* the first of which n_faulty is not 0 */
 	atomic_bool said_forbidden;
-	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
-	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
 	pthread_mutex_t mutex; /* of all that follows */
 	/* Nodes of all stores by their fault; those without do not count. */
 	unsigned n_faulty[FAULT_COUNT_];
@@ -188,24 +186,6 @@ store_health_note_server(struct store_health *health,
 	}
 	if (forgetful)
 		log_event(EV_store_volatile);
-}
-
-/* --- memory --- */
-
-void
-store_health_set_memory(
-    struct store_health *health, uint64_t bytes, uint64_t max_bytes)
-{
-	atomic_store(&health->memory_max_bytes, max_bytes);
-	atomic_store(&health->memory_bytes, bytes);
-}
-
-uint64_t
-store_health_memory(const struct store_health *health, uint64_t *ret_max_bytes)
-{
-	uint64_t bytes = atomic_load(&health->memory_bytes);
-	*ret_max_bytes = atomic_load(&health->memory_max_bytes);
-	return bytes;
 }
 
 /* --- outages --- */

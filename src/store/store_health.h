@@ -7,8 +7,8 @@
 
 /*
  * The common knowledge of all stores of a process about their Redis: if it may
- * be given new claims, which servers were met where, how full it is, and where
- * the master is that Sentinels name.  It asks nothing itself.  Any thread, but
+ * be given new claims, which servers were met where, and where the master is that
+ * Sentinels name.  It asks nothing itself.  Any thread, but
  * for making and freeing it, when no store has it.
  */
 struct store_health;
@@ -40,15 +40,6 @@ enum info_fault store_health_fault(const struct store_health *health);
  */
 void store_health_note_server(struct store_health *health,
     const struct redis_address *place, struct span info);
-
-/*
- * The memory in use of the fullest server (0 bytes: not known) and its limit
- * (0: none).
- */
-void store_health_set_memory(
-    struct store_health *health, uint64_t bytes, uint64_t max_bytes);
-uint64_t store_health_memory(
-    const struct store_health *health, uint64_t *ret_max_bytes);
 
 /*
  * A store has lost that server of a cluster (NULL: its Redis, or the whole

@@ -63,13 +63,13 @@ struct store {
 	unsigned n_claim_revokes; /* those that the journal does not have */
 	struct timer claim_revoke_timer;
 
-	/* The sweeper, where this store has one. */
+	/* The sweeper, where this store has one, as one of the process. */
+	bool sweeps;
 	struct timer sweep;
 	unsigned sweep_shard; /* the last that was searched */
 	unsigned sweeping;    /* shards that are being searched */
 
 	struct store_health *health; /* of all stores of the process */
-	bool watches; /* this one asks for all of them (node_watch) */
 
 	/* The kind of error last logged, and when (channel_log_refused). */
 	char refused[24];

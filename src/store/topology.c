@@ -45,23 +45,14 @@ topology_is_hopeful(const struct topology *topology)
 	return !topology->known && !topology->vain && any_hopeful(topology);
 }
 
-/* It is known, and a node that has a shard is up. */
-static bool
-is_up(const struct topology *topology)
+bool
+topology_is_up(const struct topology *topology)
 {
 	const struct node *node;
 	LIST_EACH(node, &topology->store->nodes, in_store)
 		if (topology->known && node->n_shards > 0 && node_is_up(node))
 			return true;
 	return false;
-}
-
-bool
-topology_store_is_up(const struct store *store)
-{
-	return store->topology != NULL
-	    ? is_up(store->topology)
-	    : node_is_up(LIST_FIRST(&store->nodes, struct node, in_store));
 }
 
 /* Nothing is missing: each shard has a node that is up. */
@@ -93,7 +84,7 @@ say_down(struct topology *topology, const char *message)
 static void
 say_up(struct topology *topology)
 {
-	if (!topology->said_down || !is_up(topology))
+	if (!topology->said_down || !topology_is_up(topology))
 		return;
 	topology->said_down = false;
 	if (store_health_found(topology->store->health, NULL))
@@ -147,7 +138,7 @@ static void
 log_changed(struct topology *topology, unsigned changed)
 {
 	int64_t now_us = clock_us();
-	if (!topology->known || !topology->store->watches)
+	if (!topology->known || !topology->store->sweeps)
 		return;
 	topology->n_changed += changed;
 	if (topology->n_changed == 0 ||
@@ -232,7 +223,7 @@ on_told(struct topology_question *question, const redisReply *reply)
 	topology->serves = question->serves;
 	/* One store of the process logs that, too. */
 	if (topology->serves != before && topology->known &&
-	    topology->store->watches)
+	    topology->store->sweeps)
 		log_event(before ? EV_cluster_down : EV_cluster_serves);
 	if (!read)
 		in_vain(topology, "the slots of the cluster cannot be read");
@@ -338,7 +329,7 @@ static void
 reap(struct topology *topology)
 {
 	struct node *node;
-	if (!is_up(topology))
+	if (!topology_is_up(topology))
 		return;
 	LIST_EACH(node, &topology->store->nodes, in_store) {
 		if (node->n_shards > 0 || node->unseen < UNSEEN_MAX)
@@ -406,7 +397,7 @@ topology_node_down(struct node *node)
 {
 	struct topology *topology = node->store->topology;
 	topology_doubt(topology);
-	if (!is_up(topology))
+	if (!topology_is_up(topology))
 		say_down(topology, "no server of the cluster answers");
 }
 
@@ -416,7 +407,7 @@ topology_node_failed(struct node *node)
 	struct topology *topology = node->store->topology;
 	if (node->n_shards > 0)
 		topology_doubt(topology);
-	if (is_up(topology) || any_hopeful(topology))
+	if (topology_is_up(topology) || any_hopeful(topology))
 		return;
 	say_down(topology, "no server of the cluster answers");
 	topology->events->unknown(topology->store);

@@ -72,11 +72,8 @@ topology_node_of(const struct store *store, unsigned shard)
 }
 /* The topology is not known yet, but perhaps in a moment. */
 bool topology_is_hopeful(const struct topology *topology);
-/*
- * True while Redis answers: in a cluster, while the topology is known and a
- * node that has a shard is up.
- */
-bool topology_store_is_up(const struct store *store);
+/* It is known, and a node that has a shard is up. */
+bool topology_is_up(const struct topology *topology);
 
 /* Events of a node: */
 void topology_node_up(struct node *node);

@@ -9,6 +9,8 @@
 #include "conf/load/conf_load.h"
 #include "fuzz/fake_link.h"
 #include "fuzz/fuzz.h"
+#include "store/claim.h"
+#include "store/lease_sweep.h"
 #include "store/records.h"
 #include "store/store.h"
 #include "store/topology.h"
@@ -306,7 +308,7 @@ claim(struct run *run, struct asked *asked, const struct held *held)
 	    .max_attempts = held->policy->max_attempts,
 	    .provenance = held->provenance};
 	memset(claim.owner.bytes, (int)run->count, sizeof claim.owner.bytes);
-	store_claim(run->store, asked->op, &claim);
+	claim_start(run->store, asked->op, &claim);
 }
 
 static void
@@ -473,7 +475,7 @@ begin(struct run *run)
 	run->store =
 	    store_new(run->loop, run->conf, &run->budget, run->health);
 	if (run->sweeps)
-		store_sweep(run->store);
+		lease_sweep_start(run->store);
 	for (size_t i = 0; i < count; i++)
 		start(run, list[i]);
 	settle(run);

@@ -12,6 +12,7 @@
 #include "conf/load/conf_load.h"
 #include "lib/ports.h"
 #include "lib/store_bench.h"
+#include "store/claim.h"
 
 enum { PATIENCE_MS = 120000, LOOK_MS = 2 };
 
@@ -261,7 +262,7 @@ bench_claimed(
     struct bench *bench, struct store_op *op, const struct claim *claim)
 {
 	bench_op(bench, op);
-	store_claim(bench->store, op, claim);
+	claim_start(bench->store, op, claim);
 	return bench_wait(bench, op);
 }
 

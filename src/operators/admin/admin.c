@@ -30,6 +30,7 @@ admin_new(struct loop *loop, const struct conf *conf,
 	admin->started_ms = view->started_ms;
 	admin->places.most = CONNECTIONS_MAX;
 	admin->places.reserved = true;
+	admin->health = health;
 	admin->store = store_new(loop, conf, &admin->budget, health);
 	store_measure(admin->store, admin->store_took);
 	admin->front = front_new(loop, conf, &admin->budget, &admin->places,

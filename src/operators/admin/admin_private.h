@@ -45,6 +45,7 @@ struct admin {
 	struct places places; /* of its own front */
 	struct front *front;
 	struct store *store;
+	struct store_health *health; /* the process' */
 	struct histogram store_took[SCRIPT_COUNT_];
 	struct counter spun; /* its own connections (front/front.h) */
 	struct machines machines;

@@ -8,6 +8,8 @@
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_metrics.h"
 #include "operators/admin/admin_private.h"
+#include "store/redis/master.h"
+#include "store/store_health.h"
 
 /* It has no secret (conf/show_running.h). */
 enum after
@@ -72,7 +74,9 @@ admin_status_probe(struct machine *machine)
 static const char *
 fault_of(const struct admin *admin)
 {
-	return store_is_up(admin->store) ? store_fault(admin->store) : NULL;
+	return store_is_up(admin->store)
+	    ? info_fault_message(store_health_fault(admin->health))
+	    : NULL;
 }
 
 /* A worker whose journal cannot be written takes no new claims. */
@@ -155,7 +159,7 @@ say_status(struct admin_request *a, bool up)
 	const char *redis = conf->store.redis.managed
 	    ? "managed"
 	    : conf->store.redis.address.text;
-	char *master = store_master(admin->store);
+	char *master = master_text(store_health_master(admin->health));
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
 		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, "

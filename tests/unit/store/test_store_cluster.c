@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "lib/store_bench.h"
 #include "store/call.h"
+#include "store/claim.h"
 #include "store/redis/slots.h"
 #include "store/topology.h"
 
@@ -91,7 +92,7 @@ begin_claims(struct bench *bench, struct store_op ops[CLAIMS])
 	for (int i = 0; i < CLAIMS; i++) {
 		struct claim claim = bench_claim(bench, keys[i]);
 		bench_op(bench, &ops[i]);
-		store_claim(bench->store, &ops[i], &claim);
+		claim_start(bench->store, &ops[i], &claim);
 	}
 	do {
 		bench_until(bench, all_wait);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "lib/store_bench.h"
+#include "store/claim.h"
 
 /*
  * A store whose redis-server dies, freezes, forgets, refuses or cuts
@@ -82,7 +83,7 @@ scripts_that_were_flushed_are_sent_again(void **state)
 			snprintf(key, sizeof key, "k%d-%d", round, i);
 			claims[i] = bench_claim(bench, key);
 			bench_op(bench, &ops[i]);
-			store_claim(bench->store, &ops[i], &claims[i]);
+			claim_start(bench->store, &ops[i], &claims[i]);
 		}
 		for (int i = 0; i < MANY; i++) {
 			assert_int_equal(bench_wait(bench, &ops[i]), 0);
@@ -286,7 +287,7 @@ a_claim_whose_reply_was_cut_off_is_given_back(void **state)
 	redis_freeze(bench->redis);
 	struct claim claim = bench_claim(bench, "k");
 	bench_op(bench, &op);
-	store_claim(bench->store, &op, &claim);
+	claim_start(bench->store, &op, &claim);
 	/* One turn of the loop sends it. */
 	loop_post(bench->loop, (void (*)(void *))loop_stop, bench->loop);
 	loop_run(bench->loop);
@@ -358,7 +359,7 @@ a_claim_that_nobody_waits_for_is_given_back(void **state)
 	struct store_op op;
 	struct claim claim = bench_claim(bench, "k");
 	bench_op(bench, &op);
-	store_claim(bench->store, &op, &claim);
+	claim_start(bench->store, &op, &claim);
 	op_cancel(&op.op);
 	/* A drain waits for it, from now on. */
 	assert_int_equal(store_unsettled(bench->store), 1);
@@ -375,7 +376,7 @@ a_claim_that_was_never_sent_is_forgotten(void **state)
 	bench_renew_store(bench);
 	struct claim claim = bench_claim(bench, "k");
 	bench_op(bench, &op);
-	store_claim(bench->store, &op, &claim);
+	claim_start(bench->store, &op, &claim);
 	op_cancel(&op.op);
 	bench_until(bench, bench_is_up);
 	next_claim_is_ours(bench, "k", 1);
@@ -390,11 +391,11 @@ a_store_that_is_freed_ends_what_is_pending(void **state)
 	redis_freeze(bench->redis);
 	struct claim claim = bench_claim(bench, "k");
 	bench_op(bench, &sent);
-	store_claim(bench->store, &sent, &claim);
+	claim_start(bench->store, &sent, &claim);
 	bench_renew_store(bench);
 	assert_int_equal(bench_wait(bench, &sent), E_STORE_DOWN);
 	bench_op(bench, &queued);
-	store_claim(bench->store, &queued, &claim);
+	claim_start(bench->store, &queued, &claim);
 	bench_renew_store(bench);
 	assert_int_equal(bench_wait(bench, &queued), E_STORE_DOWN);
 	redis_thaw(bench->redis);
@@ -514,11 +515,13 @@ a_redis_that_may_evict_gets_no_claim_not_even_the_first(void **state)
 	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
 	/* The answer, the store's id, and an index that names nothing. */
 	assert_int_equal(redis_integer(bench->redis, "DBSIZE"), 3);
-	assert_non_null(strstr(store_fault(bench->store), "noeviction"));
+	const char *fault =
+	    info_fault_message(store_health_fault(bench->health));
+	assert_non_null(strstr(fault, "noeviction"));
 	bench_replays(bench, "k", "x");
 	redis_just(bench->redis, "CONFIG SET maxmemory-policy noeviction");
 	bench_claimed_ours(bench, &op, "another");
-	assert_null(store_fault(bench->store));
+	assert_int_equal(store_health_fault(bench->health), FAULT_NONE);
 }
 
 static long long
