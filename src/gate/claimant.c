@@ -9,6 +9,7 @@
 #include "gate/worker_state.h"
 #include "http/front/route.h"
 #include "store/claim.h"
+#include "store/outcome.h"
 #include "store/record/label.h"
 #include "store/record/provenance.h"
 
@@ -256,7 +257,7 @@ claimant_claim_find_cached(struct claimant *c)
 bool
 claimant_claim_is_withheld(const struct claimant *c)
 {
-	return journaled_awaits(
+	return outcome_is_awaited(
 	    c->worker->store, c->worker->waiting, &c->claim);
 }
 

@@ -514,7 +514,7 @@ execution_forward(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	/* Another worker may have come to know it since the claim was asked. */
-	e->withheld = journaled_awaits(
+	e->withheld = outcome_is_awaited(
 	    e->worker->store, e->worker->waiting, &e->claim);
 	/* Nobody would be there any more to hear of its outcome. */
 	if (e->worker->over || (e->withheld && INVARIANT(awaits_again)))
@@ -615,6 +615,30 @@ not_taken(struct execution *e, unsigned again)
 	return true;
 }
 
+/* What that step stores. */
+static struct held_outcome
+outcome_of(const struct execution *e, unsigned step)
+{
+	switch (step) {
+	case EXECUTION_COMPLETE:
+		return (struct held_outcome){
+		    .kind = JOURNAL_COMPLETE, .answer = e->answer};
+	case EXECUTION_RELEASE:
+		return (struct held_outcome){.kind = JOURNAL_RELEASE,
+		    .sent = e->sent, .forget = e->forget};
+	default:
+		return (struct held_outcome){
+		    .kind = JOURNAL_UNKNOWN, .reason = e->reason};
+	}
+}
+
+static void
+store_outcome(struct execution *e, enum execution_step step)
+{
+	const struct held_outcome outcome = outcome_of(e, step);
+	outcome_store(e->worker->store, &e->store, &e->held, &outcome);
+}
+
 /* From then on nothing is given away that Redis has not taken. */
 static bool
 is_after_lease(const struct execution *e)
@@ -627,7 +651,7 @@ execution_complete(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	e->mark = cache_asking(e->worker->cache, &e->held.key_id);
-	store_complete(e->worker->store, &e->store, &e->held, e->answer);
+	store_outcome(e, EXECUTION_COMPLETE);
 	return execution_to(e, EXECUTION_COMPLETED, WAIT);
 }
 
@@ -682,8 +706,7 @@ execution_release(struct machine *machine)
 			log_str(&line, "error", error_message(error));
 		log_end(&line);
 	}
-	store_release(
-	    e->worker->store, &e->store, &e->held, e->sent, e->forget);
+	store_outcome(e, EXECUTION_RELEASE);
 	return execution_to(e, EXECUTION_RELEASED, WAIT);
 }
 
@@ -750,7 +773,7 @@ execution_mark_unknown(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	if (e->tries == 0)
 		log_doubt(e);
-	store_mark_unknown(e->worker->store, &e->store, &e->held, e->reason);
+	store_outcome(e, EXECUTION_MARK_UNKNOWN);
 	return execution_to(e, EXECUTION_MARKED_UNKNOWN, WAIT);
 }
 
@@ -771,33 +794,20 @@ execution_marked_unknown(struct machine *machine)
 
 /* --- an outcome that Redis has not taken --- */
 
-static struct journaled
-not_stored(const struct execution *e)
-{
-	switch (e->settling) {
-	case EXECUTION_COMPLETE:
-		return (struct journaled){
-		    JOURNAL_COMPLETE, .answer = e->answer};
-	case EXECUTION_RELEASE:
-		return (struct journaled){JOURNAL_RELEASE, .sent = e->sent,
-		    .forget = e->forget};
-	default:
-		return (struct journaled){JOURNAL_UNKNOWN, .reason = e->reason};
-	}
-}
-
 /* It goes to disk, and the journal is replayed from there. */
 static enum after
 execution_journal(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	const struct journaled what = not_stored(e);
-	if (!e->expected)
-		journaled_begin(e->worker->store, e->worker->waiting, &e->held,
-		    what.kind);
-	e->expected = true;
-	journaled_write(e->worker->store, &e->worker->journal_replay.writer,
-	    &e->journal, &e->held, &what);
+	const struct held_outcome outcome = outcome_of(e, e->settling);
+	const struct journal_about about = outcome_journal(e->worker->store,
+	    &e->worker->journal_replay.writer, &e->journal, &e->held,
+	    &outcome);
+	if (!e->expected) {
+		e->expected = true;
+		e->awaited = about;
+		journal_waiting_add(e->worker->waiting, &about);
+	}
 	return execution_to(e, EXECUTION_JOURNALED, WAIT);
 }
 
@@ -858,8 +868,7 @@ execution_finish(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	must(e->claimant == NULL);
 	if (e->expected)
-		journaled_end(e->worker->store, e->worker->waiting, &e->held,
-		    not_stored(e).kind);
+		journal_waiting_drop(e->worker->waiting, &e->awaited);
 	waiters_wake(&e->worker->waiters, &e->held.key_id);
 	return DONE;
 }

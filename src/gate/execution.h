@@ -7,7 +7,7 @@
 #include "gate/lease.h"
 #include "gate/machine.h"
 #include "http/upstream/forward.h"
-#include "store/journal/journal_writer.h"
+#include "store/outcome.h"
 #include "store/store.h"
 
 /*
@@ -60,7 +60,9 @@ struct execution {
 	cache_mark mark; /* before the answer was stored */
 	unsigned settling; /* the step that Redis has not taken */
 	unsigned tries;    /* of settling */
-	bool expected;     /* its outcome is (journaled_begin) */
+	/* Its outcome was given to the journal, and claims wait for it. */
+	bool expected;
+	struct journal_about awaited; /* as journal_waiting.h knows it */
 	bool withheld;     /* it is not sent: an earlier outcome waits */
 	struct journal_op journal; /* its way to the disk */
 	struct op pause;

@@ -175,7 +175,7 @@ deliver(struct journal_replay *replay, struct journal_delivery *delivery,
 	    &delivery->bytes, &delivery->entry);
 	if (error == 0) {
 		delivery->under_way = true;
-		journaled_run(
+		outcome_replay(
 		    replay->home.store, &delivery->op, &delivery->entry);
 		return;
 	}
@@ -203,7 +203,7 @@ deliver_next(struct journal_replay *replay)
 	struct journal_about about =
 	    journal_about(replay->journal, replay->after);
 	/* Nothing is read for a server that is away, however often. */
-	if (!journaled_can_run(replay->home.store, &about.key_id))
+	if (!outcome_can_replay(replay->home.store, &about.key_id))
 		key_set_add(&replay->passed_over, &about.key_id);
 	if (key_set_has(&replay->passed_over, &about.key_id))
 		return true;
@@ -247,7 +247,7 @@ finish(struct journal_delivery *delivery)
 	delivery->under_way = false;
 	answer_unref(&op->answer);
 	bool answered = store_op_answered(op);
-	bool undecided = !answered || !journaled_is_final(op, entry);
+	bool undecided = !answered || !outcome_is_final(op, entry);
 	if (answered && store_op_broken(op)) {
 		/* An operator deletes the record, or its time gets over. */
 		if (!key_set_has(&replay->said_broken, &entry->key_id))

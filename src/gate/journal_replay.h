@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "gate/meter.h"
 #include "gate/waiters.h"
-#include "store/journaled.h"
+#include "store/outcome.h"
 #include "store/record/key_set.h"
 
 /*

@@ -35,9 +35,9 @@ void claim_end(struct store *store);
  *
  * RECONCILE (policy->on_unknown is UNKNOWN_RECONCILE): the attempt, whose
  * number comes with it, is unknown, and this owner alone holds its record, to
- * ask the upstream about it.  It then completes it (store_complete), or claims
- * it with reconciled set and executes it as OURS, or puts it back as it was
- * (store_mark_unknown with any reason, or store_release).
+ * ask the upstream about it.  It then completes it (outcome.h), or claims it
+ * with reconciled set and executes it as OURS, or puts it back as it was
+ * (UNKNOWN with any reason, or RELEASE).
  *
  * claim's policy is only read here, not kept.
  */

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "store/call_verdict.h"
+#include "store/call.h"
 #include "store/claim.h"
 #include "store/identity.h"
 #include "store/record/script.h"
@@ -24,176 +24,15 @@
  * An operation (somebody waits) has calls (each one run of one script); a call
  * finds its node, waits for it, leaves on one of its channels, and follows its
  * slot to another node.  A claim that has to be given back becomes a revoke.
- * Sweep, renew, records and journaled are made of the same operations and
+ * Claims, outcomes, records, sweep and renewals are made of operations and
  * calls.
  */
-
-/* --- operations --- */
 
 bool
 store_op_broken(const struct store_op *op)
 {
 	return op->verdict == VERDICT_BROKEN && op->state != STATE_COMPLETED &&
 	    INVARIANT(broken_kept);
-}
-
-/* The call of an outcome, and what it takes to make its record again. */
-struct outcome_call {
-	struct store_call call; /* first: see call_of_record */
-	/*
-	 * Its spans live as long as the operation waits; neither the policy nor
-	 * the entity do.
-	 */
-	struct held held;
-	struct store_entity entity;
-	int64_t keep_ms; /* how long the entity's version is remembered */
-};
-
-static struct store_call *
-outcome_call(struct store *store, struct store_op *op, enum script script,
-    const struct held *held, size_t n_argv)
-{
-	call_outlive(store, held->policy);
-	call_begin_op(store, op);
-	struct store_call *call = call_of_record(store, script,
-	    &held->key_id, n_argv, sizeof(struct outcome_call));
-	struct outcome_call *outcome =
-	    CONTAINER_OF(call, struct outcome_call, call);
-	outcome->held = *held;
-	outcome->held.policy = NULL;
-	outcome->keep_ms = held->policy->unknown_retention_ms;
-	if (held->entity != NULL) {
-		outcome->entity = *held->entity;
-		outcome->held.entity = &outcome->entity;
-	}
-	call->owner = held->owner;
-	call->item.attempt = held->attempt;
-	call_arg_owner(call, &held->owner, held->attempt);
-	call->confirmed = call_verdict_confirmed;
-	call->done = call_verdict_done;
-	call_join_op(call, op);
-	return call;
-}
-
-static void
-on_made_again(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	if (how == CALL_ANSWERED && reply->verdict == VERDICT_DONE) {
-		char hex[DIGEST_HEX + 1];
-		hex_encode(call->key_id.bytes, DIGEST_BYTES, hex);
-		struct logline line = log_begin(EV_record_made_again);
-		log_str(&line, "key_id", hex);
-		log_int(&line, "attempt", reply->attempt);
-		log_str(&line, "step", script_word(call->run.script));
-		log_end(&line);
-	}
-	call_verdict_done(call, how, error, reply);
-}
-
-/*
- * The same once more, with what it takes to make the record again: the script
- * does so only if it is still gone.
- */
-static void
-make_again(const struct outcome_call *outcome)
-{
-	const struct store_call *old = &outcome->call;
-	const struct held *held = &outcome->held;
-	struct store_call *call = call_new(old->store, old->shard,
-	    old->run.script, old->n_args + (held->entity != NULL ? 8 : 4));
-	call->key_id = old->key_id;
-	call->events_maxlen = old->events_maxlen;
-	call->large = old->large;
-	call->owner = old->owner;
-	call->confirmed = old->confirmed;
-	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
-	call_arg_history(call, held->fingerprint, held->tries,
-	    held->created_ms, held->provenance);
-	if (held->entity != NULL) {
-		call_arg_entity(call, held->entity);
-		resp_number(&call->args, outcome->keep_ms);
-	}
-	call->done = on_made_again;
-	call_join_op(call, old->op);
-	call_start(call);
-}
-
-static void
-on_outcome(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	struct outcome_call *outcome =
-	    CONTAINER_OF(call, struct outcome_call, call);
-	bool again = how == CALL_ANSWERED && call->op != NULL &&
-	    reply->verdict == VERDICT_GONE && outcome->held.created_ms > 0 &&
-	    INVARIANT(outcome_restored);
-	if (!again) {
-		call_verdict_done(call, how, error, reply);
-		return;
-	}
-	call->op->gone = true;
-	make_again(outcome);
-	call_end_op(call, 0);
-}
-
-void
-store_complete_stored(struct store *store, struct store_op *op,
-    const struct held *held, struct span bytes, int status)
-{
-	struct store_call *call =
-	    outcome_call(store, op, SCRIPT_complete, held, 5);
-	resp_number(&call->args, held->policy->retention_ms);
-	resp_arg(&call->args, bytes);
-	/* With an entity's record more is to be done than is usual. */
-	if (held->entity == NULL)
-		call->item.args_to = call->args.len;
-	resp_number(&call->args, status);
-	call->large = store_is_large(bytes.len);
-	call->done = on_outcome;
-	call_start(call);
-}
-
-void
-store_complete(struct store *store, struct store_op *op,
-    const struct held *held, const struct answer *answer)
-{
-	char *bytes;
-	size_t len;
-	struct seal_about about = seal_about_attempt(
-	    &held->key_id, held->attempt, held->fingerprint);
-	answer_codec_write(&store->codec, &about, answer, &bytes, &len);
-	store_complete_stored(
-	    store, op, held, span_of(bytes, len), answer->status);
-	free(bytes);
-}
-
-void
-store_release(struct store *store, struct store_op *op,
-    const struct held *held, bool sent, bool forget)
-{
-	struct store_call *call =
-	    outcome_call(store, op, SCRIPT_release, held, 6);
-	resp_number(&call->args, sent + (sent && forget));
-	resp_number(&call->args, held->policy->retention_ms);
-	resp_number(&call->args, held->policy->unknown_retention_ms);
-	resp_number(&call->args, store->longest_ms);
-	call_start(call);
-}
-
-void
-store_mark_unknown(struct store *store, struct store_op *op,
-    const struct held *held, enum reason reason)
-{
-	must(reason != REASON_NONE);
-	char letter = reason_letter(reason);
-	struct store_call *call =
-	    outcome_call(store, op, SCRIPT_mark_unknown, held, 5);
-	resp_arg(&call->args, span_of(&letter, 1));
-	resp_number(&call->args, held->policy->unknown_retention_ms);
-	resp_number(&call->args, store->longest_ms);
-	call->done = on_outcome;
-	call_start(call);
 }
 
 /* --- events of its nodes and its topology --- */

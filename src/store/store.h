@@ -13,7 +13,8 @@
  * The store: records of idempotency keys in Redis, each changed by one atomic
  * script (src/store/record/lua/) on Redis' own clock.  C never decides a
  * transition.  It knows nothing of HTTP requests or upstreams.  One store per
- * worker, used by that worker's thread only.  Claims are made in claim.h.
+ * worker, used by that worker's thread only.  It claims by
+ * claim.h, and stores what comes of a claim by outcome.h.
  *
  * Each operation is embedded in its owner.  When op is done, either op.error is
  * 0 and verdict is what the script decided; or op.error is E_STORE_DOWN,
@@ -114,30 +115,3 @@ store_is_large(size_t answer_bytes)
 {
 	return answer_bytes >= STORE_LARGE_BYTES;
 }
-
-/*
- * Completes: PROCESSING, or UNKNOWN of the same attempt, becomes COMPLETED.
- * DONE; FENCED (with the record's answer where it has one).  A record that is
- * gone is made again, unless held does not say enough for that: GONE.
- */
-void store_complete(struct store *store, struct store_op *op,
-    const struct held *held, const struct answer *answer);
-/*
- * The same, with an answer's stored bytes (record/answer_codec.h); status is
- * for its event, 0 where it is not known.
- */
-void store_complete_stored(struct store *store, struct store_op *op,
-    const struct held *held, struct span bytes, int status);
-/*
- * Releases: the key is free again.  DONE, FENCED or GONE.  sent: the attempt
- * counts towards max_attempts.  One that was not sent, after one whose outcome
- * is unknown, leaves the record UNKNOWN.  forget: where it was sent, and was
- * the first attempt, no record stays.
- */
-void store_release(struct store *store, struct store_op *op,
-    const struct held *held, bool sent, bool forget);
-/*
- * Marks unknown: PROCESSING becomes UNKNOWN.  DONE, FENCED, or GONE, as above.
- */
-void store_mark_unknown(struct store *store, struct store_op *op,
-    const struct held *held, enum reason reason);

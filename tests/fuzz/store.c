@@ -10,6 +10,7 @@
 #include "fuzz/fake_link.h"
 #include "fuzz/fuzz.h"
 #include "store/claim.h"
+#include "store/outcome.h"
 #include "store/lease_sweep.h"
 #include "store/records.h"
 #include "store/store.h"
@@ -316,8 +317,9 @@ complete(struct run *run, struct asked *asked, const struct held *held)
 {
 	size_t len = asked->kind == LARGE ? STORE_LARGE_BYTES : 1;
 	char *bytes = mem_zero(len);
-	store_complete_stored(
-	    run->store, asked->op, held, span_of(bytes, len), 201);
+	outcome_store(run->store, asked->op, held,
+	    &(struct held_outcome){
+		.stored = span_of(bytes, len), .status = 201});
 	free(bytes);
 }
 
@@ -381,10 +383,12 @@ start(struct run *run, enum kind kind)
 	else if (kind == COMPLETE || kind == LARGE)
 		complete(run, asked, &held);
 	else if (kind == RELEASE)
-		store_release(run->store, asked->op, &held, true, false);
+		outcome_store(run->store, asked->op, &held,
+		    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
 	else if (kind == UNKNOWN)
-		store_mark_unknown(
-		    run->store, asked->op, &held, REASON_TIMEOUT);
+		outcome_store(run->store, asked->op, &held,
+		    &(struct held_outcome){
+			JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
 	else if (kind == SHOW || kind == LOOK)
 		records_show(run->store, &asked->look, &held.key_id,
 		    kind == SHOW ? RECORDS_WHOLE : RECORDS_HEAD);

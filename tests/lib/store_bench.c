@@ -13,6 +13,7 @@
 #include "lib/ports.h"
 #include "lib/store_bench.h"
 #include "store/claim.h"
+#include "store/outcome.h"
 
 enum { PATIENCE_MS = 120000, LOOK_MS = 2 };
 
@@ -299,7 +300,8 @@ bench_completed(
 	struct store_op op;
 	struct answer *answer = bench_answer(bench, text);
 	bench_op(bench, &op);
-	store_complete(bench->store, &op, held, answer);
+	outcome_store(bench->store, &op, held,
+	    &(struct held_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	answer_unref(&answer);
 	answer_unref(&op.answer);

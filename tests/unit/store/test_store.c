@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "lib/ports.h"
 #include "lib/store_bench.h"
+#include "store/outcome.h"
 
 /* The operations of a store, on a redis-server that works well. */
 
@@ -73,7 +74,9 @@ a_claim_says_what_the_record_is(void **state)
 
 	struct held held = bench_held(bench, &first, 1);
 	bench_op(bench, &op);
-	store_mark_unknown(bench->store, &op, &held, REASON_MALFORMED);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){
+		JOURNAL_UNKNOWN, .reason = REASON_MALFORMED});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	assert_int_equal(bench_claimed(bench, &op, &second), 0);
@@ -81,7 +84,8 @@ a_claim_says_what_the_record_is(void **state)
 	assert_int_equal(op.reason, REASON_MALFORMED);
 
 	bench_op(bench, &op);
-	store_release(bench->store, &op, &held, true, false);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	assert_int_equal(bench_claimed(bench, &op, &second), 0);
@@ -100,7 +104,8 @@ a_step_that_is_fenced_brings_the_truth(void **state)
 	owner_new(&other.owner);
 
 	bench_op(bench, &op);
-	store_mark_unknown(bench->store, &op, &other, REASON_TIMEOUT);
+	outcome_store(bench->store, &op, &other,
+	    &(struct held_outcome){JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_FENCED);
 	assert_int_equal(op.state, STATE_PROCESSING);
@@ -109,7 +114,8 @@ a_step_that_is_fenced_brings_the_truth(void **state)
 	assert_int_equal(bench_completed(bench, &held, "mine"), VERDICT_DONE);
 	struct answer *answer = bench_answer(bench, "not mine");
 	bench_op(bench, &op);
-	store_complete(bench->store, &op, &other, answer);
+	outcome_store(bench->store, &op, &other,
+	    &(struct held_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_FENCED);
 	assert_int_equal(op.state, STATE_COMPLETED);
@@ -130,7 +136,8 @@ an_owner_asks_and_then_executes(void **state)
 	struct claim first = bench_claimed_ours(bench, &op, "k");
 	struct held held = bench_held(bench, &first, 1);
 	bench_op(bench, &op);
-	store_mark_unknown(bench->store, &op, &held, REASON_BROKEN);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){JOURNAL_UNKNOWN, .reason = REASON_BROKEN});
 	assert_int_equal(bench_wait(bench, &op), 0);
 
 	struct conf_idempotency policy = *bench->policy;
@@ -168,7 +175,8 @@ large_and_binary_answers_are_replayed_byte_for_byte(void **state)
 		    bench_claimed_ours(bench, &op, i ? "noise" : "zeros");
 		struct held held = bench_held(bench, &claim, 1);
 		bench_op(bench, &op);
-		store_complete(bench->store, &op, &held, answer);
+		outcome_store(bench->store, &op, &held,
+		    &(struct held_outcome){.answer = answer});
 		assert_int_equal(bench_wait(bench, &op), 0);
 		owner_new(&claim.owner);
 		assert_int_equal(bench_claimed(bench, &op, &claim), 0);
@@ -202,7 +210,8 @@ complete_with(struct bench *bench, const char *key, const char *bytes,
 	struct claim claim = bench_claimed_ours(bench, &op, key);
 	struct held held = bench_held(bench, &claim, 1);
 	bench_op(bench, &op);
-	store_complete(bench->store, &op, &held, answer);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	answer_unref(&answer);
 }
@@ -265,7 +274,8 @@ a_claim_brings_its_own_number_of_attempts(void **state)
 		assert_int_equal(op.attempt, attempt);
 		struct held held = bench_held(bench, &claim, attempt);
 		bench_op(bench, &op);
-		store_release(bench->store, &op, &held, true, false);
+		outcome_store(bench->store, &op, &held,
+		    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
 		assert_int_equal(bench_wait(bench, &op), 0);
 		assert_int_equal(op.verdict, VERDICT_DONE);
 	}

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "lib/store_bench.h"
 #include "store/claim.h"
+#include "store/outcome.h"
 
 /*
  * A store whose redis-server dies, freezes, forgets, refuses or cuts
@@ -153,7 +154,8 @@ steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
 	redis_kill(bench->redis);
 	for (int i = 0; i < 2; i++) {
 		bench_op(bench, &op);
-		store_complete(bench->store, &op, &held, answer);
+		outcome_store(bench->store, &op, &held,
+		    &(struct held_outcome){.answer = answer});
 		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
 		bench_op(bench, &op);
 		renew_leases(bench->store, &op, &renewal, 1);
@@ -163,7 +165,8 @@ steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
 	redis_again(bench->redis);
 	bench_until(bench, bench_is_up);
 	bench_op(bench, &op);
-	store_complete(bench->store, &op, &held, answer);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	bench_replays(bench, "k", "late");
@@ -258,7 +261,8 @@ a_complete_that_was_late_is_taken_once(void **state)
 	struct answer *answer = bench_answer(bench, "truth");
 	redis_freeze(bench->redis);
 	bench_op(bench, &op);
-	store_complete(bench->store, &op, &held, answer);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){.answer = answer});
 	/* As a rule it notices the freeze; else the link does. */
 	assert_int_not_equal(bench_wait(bench, &op), 0);
 	answer_unref(&answer);
@@ -325,7 +329,8 @@ connections_that_redis_closes_are_made_again(void **state)
 		    bench->redis, "CLIENT KILL TYPE normal SKIPME yes");
 		do {
 			bench_op(bench, &op);
-			store_complete(bench->store, &op, &held, answer);
+			outcome_store(bench->store, &op, &held,
+			    &(struct held_outcome){.answer = answer});
 		} while (bench_wait(bench, &op) == E_STORE_DOWN);
 		assert_int_equal(op.op.error, 0);
 		assert_int_equal(op.verdict, VERDICT_DONE);
@@ -436,7 +441,8 @@ a_replica_refuses_and_service_comes_back_with_the_master(void **state)
 	assert_int_equal(
 	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
 	bench_op(bench, &op);
-	store_complete(bench->store, &op, &held, answer);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), E_STORE_REFUSED);
 	answer_unref(&answer);
 	assert_int_equal(store_unsettled(bench->store), 0);
@@ -455,7 +461,8 @@ a_claim_that_failed_half_way_is_given_back(void **state)
 	redisReply *keys = redis_do(bench->redis, "KEYS *:leases");
 	const char *leases = keys->element[0]->str;
 	bench_op(bench, &op);
-	store_release(bench->store, &op, &held, true, false);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	/* Somebody else's key: the record is written, its index is not. */
 	redis_just(bench->redis, "SET %s text", leases);
@@ -483,7 +490,8 @@ what_was_asked_about_and_is_not_executed_goes_back(void **state)
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
 	struct held held = bench_held(bench, &claim, op.attempt);
 	bench_op(bench, &op);
-	store_mark_unknown(bench->store, &op, &held, REASON_TIMEOUT);
+	outcome_store(bench->store, &op, &held,
+	    &(struct held_outcome){JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
 	assert_int_equal(bench_wait(bench, &op), 0);
 
 	claim = bench_claim(bench, "k");

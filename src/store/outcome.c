@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/test_build.h"
+#include "store/call_verdict.h"
+#include "store/outcome.h"
+#include "store/record/answer_codec.h"
+#include "store/record/redis_keys.h"
+#include "store/store.h"
+#include "store/topology.h"
+
+/* --- to Redis --- */
+
+/* The call of an outcome, and what it takes to make its record again. */
+struct outcome_call {
+	struct store_call call; /* first: see call_of_record */
+	/*
+	 * Its spans live as long as the operation waits; neither the policy nor
+	 * the entity do.
+	 */
+	struct held held;
+	struct store_entity entity;
+	int64_t keep_ms; /* how long the entity's version is remembered */
+};
+
+static struct store_call *
+outcome_call(struct store *store, struct store_op *op, enum script script,
+    const struct held *held, size_t n_argv)
+{
+	call_outlive(store, held->policy);
+	call_begin_op(store, op);
+	struct store_call *call = call_of_record(store, script,
+	    &held->key_id, n_argv, sizeof(struct outcome_call));
+	struct outcome_call *outcome =
+	    CONTAINER_OF(call, struct outcome_call, call);
+	outcome->held = *held;
+	outcome->held.policy = NULL;
+	outcome->keep_ms = held->policy->unknown_retention_ms;
+	if (held->entity != NULL) {
+		outcome->entity = *held->entity;
+		outcome->held.entity = &outcome->entity;
+	}
+	call->owner = held->owner;
+	call->item.attempt = held->attempt;
+	call_arg_owner(call, &held->owner, held->attempt);
+	call->confirmed = call_verdict_confirmed;
+	call->done = call_verdict_done;
+	call_join_op(call, op);
+	return call;
+}
+
+static void
+on_made_again(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (how == CALL_ANSWERED && reply->verdict == VERDICT_DONE) {
+		char hex[DIGEST_HEX + 1];
+		hex_encode(call->key_id.bytes, DIGEST_BYTES, hex);
+		struct logline line = log_begin(EV_record_made_again);
+		log_str(&line, "key_id", hex);
+		log_int(&line, "attempt", reply->attempt);
+		log_str(&line, "step", script_word(call->run.script));
+		log_end(&line);
+	}
+	call_verdict_done(call, how, error, reply);
+}
+
+/*
+ * The same once more, with what it takes to make the record again: the script
+ * does so only if it is still gone.
+ */
+static void
+make_again(const struct outcome_call *outcome)
+{
+	const struct store_call *old = &outcome->call;
+	const struct held *held = &outcome->held;
+	struct store_call *call = call_new(old->store, old->shard,
+	    old->run.script, old->n_args + (held->entity != NULL ? 8 : 4));
+	call->key_id = old->key_id;
+	call->events_maxlen = old->events_maxlen;
+	call->large = old->large;
+	call->owner = old->owner;
+	call->confirmed = old->confirmed;
+	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
+	call_arg_history(call, held->fingerprint, held->tries,
+	    held->created_ms, held->provenance);
+	if (held->entity != NULL) {
+		call_arg_entity(call, held->entity);
+		resp_number(&call->args, outcome->keep_ms);
+	}
+	call->done = on_made_again;
+	call_join_op(call, old->op);
+	call_start(call);
+}
+
+static void
+on_outcome(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct outcome_call *outcome =
+	    CONTAINER_OF(call, struct outcome_call, call);
+	bool again = how == CALL_ANSWERED && call->op != NULL &&
+	    reply->verdict == VERDICT_GONE && outcome->held.created_ms > 0 &&
+	    INVARIANT(outcome_restored);
+	if (!again) {
+		call_verdict_done(call, how, error, reply);
+		return;
+	}
+	call->op->gone = true;
+	make_again(outcome);
+	call_end_op(call, 0);
+}
+
+/* The bytes of an answer as they are stored; the caller frees *ret_bytes. */
+static struct span
+encode(const struct store *store, const struct held *held,
+    const struct answer *answer, char **ret_bytes)
+{
+	struct seal_about about = seal_about_attempt(
+	    &held->key_id, held->attempt, held->fingerprint);
+	size_t len;
+	answer_codec_write(&store->codec, &about, answer, ret_bytes, &len);
+	return span_of(*ret_bytes, len);
+}
+
+void
+outcome_store(struct store *store, struct store_op *op,
+    const struct held *held, const struct held_outcome *outcome)
+{
+	static const struct {
+		enum script script;
+		size_t n_argv;
+	} runs[] = {
+	    [JOURNAL_COMPLETE] = {SCRIPT_complete, 5},
+	    [JOURNAL_RELEASE] = {SCRIPT_release, 6},
+	    [JOURNAL_UNKNOWN] = {SCRIPT_mark_unknown, 5},
+	};
+	const char letter = reason_letter(outcome->reason);
+	struct span bytes = outcome->stored;
+	char *encoded = NULL;
+	struct store_call *call = outcome_call(store, op,
+	    runs[outcome->kind].script, held, runs[outcome->kind].n_argv);
+	switch (outcome->kind) {
+	case JOURNAL_COMPLETE:
+		if (outcome->answer != NULL)
+			bytes = encode(store, held, outcome->answer, &encoded);
+		resp_number(&call->args, held->policy->retention_ms);
+		resp_arg(&call->args, bytes);
+		/* With an entity's record more is to be done than is usual. */
+		if (held->entity == NULL)
+			call->item.args_to = call->args.len;
+		resp_number(&call->args, outcome->answer != NULL
+			? outcome->answer->status
+			: outcome->status);
+		call->large = store_is_large(bytes.len);
+		break;
+	case JOURNAL_RELEASE:
+		resp_number(&call->args,
+		    outcome->sent + (outcome->sent && outcome->forget));
+		resp_number(&call->args, held->policy->retention_ms);
+		break;
+	case JOURNAL_UNKNOWN:
+		must(outcome->reason != REASON_NONE);
+		resp_arg(&call->args, span_of(&letter, 1));
+		break;
+	}
+	if (outcome->kind != JOURNAL_COMPLETE) {
+		resp_number(&call->args, held->policy->unknown_retention_ms);
+		resp_number(&call->args, store->longest_ms);
+	}
+	if (outcome->kind != JOURNAL_RELEASE)
+		call->done = on_outcome;
+	call_start(call);
+	free(encoded);
+}
+
+/* --- to the journal, and from there --- */
+
+struct journal_about
+outcome_journal(struct store *store, struct journal_writer *writer,
+    struct journal_op *op, const struct held *held,
+    const struct held_outcome *outcome)
+{
+	struct journal_entry entry = {
+	    .kind = outcome->kind,
+	    .key_id = held->key_id,
+	    .owner = held->owner,
+	    .attempt = held->attempt,
+	    .sent = outcome->sent,
+	    .forget = outcome->forget,
+	    .reason = outcome->reason,
+	    .retention_ms = held->policy->retention_ms,
+	    .unknown_retention_ms = held->policy->unknown_retention_ms,
+	    .origin = store->identity.origin,
+	    .tries = held->tries,
+	    .created_ms = held->created_ms,
+	    .provenance = held->provenance,
+	    .answer = SPAN(""),
+	};
+	memcpy(entry.fingerprint, held->fingerprint, sizeof entry.fingerprint);
+	if (held->entity != NULL) {
+		entry.entity = span_of(held->entity->name, DIGEST_BYTES);
+		entry.version = held->entity->version;
+		entry.shown = held->entity->shown;
+	}
+	char *encoded = NULL;
+	if (outcome->answer != NULL) {
+		entry.status = outcome->answer->status;
+		entry.answer = encode(store, held, outcome->answer, &encoded);
+	}
+	journal_writer_append(writer, op, &entry);
+	free(encoded);
+	return journal_entry_about(&entry);
+}
+
+bool
+outcome_can_replay(const struct store *store, const struct key_id *key_id)
+{
+	const struct node *node = topology_node_of(
+	    store, redis_keys_shard(store->conf, key_id));
+	if (node == NULL)
+		return topology_is_hopeful(store->topology);
+	return node_is_up(node) || node_is_hopeful(node);
+}
+
+void
+outcome_replay(struct store *store, struct store_op *op,
+    const struct journal_entry *entry)
+{
+	/* Of a policy, these times are read and nothing else. */
+	const struct conf_idempotency policy = {
+	    .retention_ms = entry->retention_ms,
+	    .unknown_retention_ms = entry->unknown_retention_ms,
+	};
+	struct held held = {
+	    .key_id = entry->key_id,
+	    .owner = entry->owner,
+	    .attempt = entry->attempt,
+	    .tries = entry->tries,
+	    .created_ms = entry->created_ms,
+	    .policy = &policy,
+	    .provenance = entry->provenance,
+	};
+	memcpy(held.fingerprint, entry->fingerprint, sizeof held.fingerprint);
+	struct store_entity entity = {
+	    .version = entry->version, .shown = entry->shown};
+	if (entry->entity.len == DIGEST_BYTES) {
+		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
+		held.entity = &entity;
+	}
+	const struct held_outcome outcome = {
+	    .kind = entry->kind,
+	    .stored = entry->answer,
+	    .status = entry->status,
+	    .sent = entry->sent,
+	    .forget = entry->forget,
+	    .reason = entry->reason,
+	};
+	outcome_store(store, op, &held, &outcome);
+	/* It is tried again and again. */
+	op->quiet = true;
+}
+
+bool
+outcome_is_final(const struct store_op *op, const struct journal_entry *entry)
+{
+	/*
+	 * Redis has forgotten the attempt, and another owner has claimed the
+	 * key since: numbers of attempts rise otherwise.
+	 */
+	bool forgotten = entry->kind != JOURNAL_RELEASE &&
+	    op->state == STATE_PROCESSING && op->attempt <= entry->attempt &&
+	    INVARIANT(forgotten_held_back);
+	if (store_op_broken(op))
+		return false;
+	if (op->verdict == VERDICT_FENCED && (op->before || forgotten))
+		return false;
+	return op->verdict == VERDICT_DONE || entry->deadline_ms == 0 ||
+	    op->now_ms > entry->deadline_ms || !INVARIANT(giveback_again);
+}
+
+/* --- what is not executed meanwhile --- */
+
+bool
+outcome_is_awaited(const struct store *store, struct journal_waiting *waiting,
+    const struct claim *claim)
+{
+	bool versioned =
+	    claim->entity != NULL && claim->entity->version.len > 0;
+	const struct identity *identity = &store->identity;
+	return journal_waiting_has(waiting, &identity->origin,
+		   identity->answered, &claim->key_id,
+		   versioned ? claim->entity->name : NULL) &&
+	    INVARIANT(outcome_waits);
+}

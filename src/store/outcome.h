@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/journal/journal_waiting.h"
+#include "store/journal/journal_writer.h"
+#include "store/types.h"
+
+/*
+ * The outcome of a claim that is ours: it goes to Redis, or, where Redis does
+ * not take it, to the journal, and from there to Redis when that is back.  It
+ * decides neither whether nor when.  It compares claims with the outcomes that
+ * Redis may lack, which must not be executed meanwhile.  The store's thread.
+ */
+struct store;
+
+struct held_outcome {
+	/*
+	 * COMPLETE: PROCESSING, or UNKNOWN of the same attempt, becomes
+	 * COMPLETED.  DONE; FENCED (with the record's answer where it has one).
+	 * RELEASE: the key is free again.  DONE, FENCED or GONE.
+	 * UNKNOWN: PROCESSING becomes UNKNOWN.  DONE, FENCED or GONE.
+	 *
+	 * COMPLETE and UNKNOWN make a record again that is gone, unless held
+	 * does not say enough for that: GONE.
+	 */
+	enum journal_kind kind;
+	/*
+	 * COMPLETE: the answer; or where that is NULL, its stored bytes
+	 * (record/answer_codec.h) and its status for the event, 0: not known.
+	 */
+	const struct answer *answer;
+	struct span stored;
+	int status;
+	/*
+	 * RELEASE: the attempt was sent, and counts towards max_attempts.  One
+	 * that was not sent, after one whose outcome is unknown, leaves the
+	 * record UNKNOWN.  forget: where it was sent, and was the first
+	 * attempt, no record stays.
+	 */
+	bool sent, forget;
+	enum reason reason; /* UNKNOWN */
+};
+
+/* Starts to store it in Redis; op ends as store.h says. */
+void outcome_store(struct store *store, struct store_op *op,
+    const struct held *held, const struct held_outcome *outcome);
+/*
+ * Starts to write it to the journal, and returns what is known of the entry; op
+ * ends as of journal_writer_append.  The answer is not given as stored bytes.
+ */
+struct journal_about outcome_journal(struct store *store,
+    struct journal_writer *writer, struct journal_op *op,
+    const struct held *held, const struct held_outcome *outcome);
+
+/*
+ * False while the server of the cluster that has that key is away: an entry of
+ * it would be replayed in vain.
+ */
+bool outcome_can_replay(const struct store *store, const struct key_id *key_id);
+/*
+ * Starts to store an entry of a journal in Redis; what it points to lives until
+ * op has ended.
+ */
+void outcome_replay(struct store *store, struct store_op *op,
+    const struct journal_entry *entry);
+/*
+ * True: the operation's answer, which was no error, is the last word on the
+ * entry.  A record that is damaged may be deleted, and made again with the
+ * outcome.  A claim that is given back may yet be executed until its deadline;
+ * an outcome that is fenced by the attempt after its own, or by one that was
+ * made after Redis had forgotten its own, may be the truth, should nothing be
+ * sent of that one.
+ */
+bool outcome_is_final(
+    const struct store_op *op, const struct journal_entry *entry);
+
+/*
+ * True: this process knows an outcome of the claim's key, or a version of its
+ * entity, that Redis may lack.
+ */
+bool outcome_is_awaited(const struct store *store,
+    struct journal_waiting *waiting, const struct claim *claim);
