@@ -806,7 +806,7 @@ execution_journal(struct machine *machine)
 	if (!e->expected) {
 		e->expected = true;
 		e->awaited = about;
-		journal_waiting_add(e->worker->waiting, &about);
+		journal_waiting_add(e->worker->waiting, &about, 0);
 	}
 	return execution_to(e, EXECUTION_JOURNALED, WAIT);
 }

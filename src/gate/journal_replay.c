@@ -116,6 +116,7 @@ static void
 drop_empty(struct journal_replay *replay)
 {
 	struct adopted_journal *adopted;
+	struct journal_about about;
 	LIST_EACH(adopted, &replay->adopted, item) {
 		if (own_entries(replay, adopted->journal) > 0)
 			continue;
@@ -124,8 +125,9 @@ drop_empty(struct journal_replay *replay)
 		unlock(replay);
 		if (adopted->journal == replay->journal)
 			replay->after = 0; /* where it has come to is gone */
-		journal_waiting_drop_all(
-		    replay->home.waiting, adopted->journal);
+		for (uint64_t id = 0; journal_next(
+			 adopted->journal, NULL, id, &id, &about);)
+			journal_waiting_drop(replay->home.waiting, &about);
 		journal_writer_close(&replay->writer, &adopted->journal);
 		free(adopted);
 	}
@@ -133,7 +135,7 @@ drop_empty(struct journal_replay *replay)
 
 /* The next entry of the pass; those of dead processes first. */
 static bool
-pick_entry(struct journal_replay *replay)
+pick_entry(struct journal_replay *replay, struct journal_about *ret_about)
 {
 	drop_empty(replay);
 	struct list *end = &replay->adopted, *at = end->next;
@@ -148,7 +150,7 @@ pick_entry(struct journal_replay *replay)
 			    at, struct adopted_journal, item)->journal;
 		if (journal_next(replay->journal,
 			store_origin(replay->home.store), replay->after,
-			&replay->after))
+			&replay->after, ret_about))
 			return true;
 		if (at == end)
 			return false;
@@ -197,11 +199,10 @@ deliver(struct journal_replay *replay, struct journal_delivery *delivery,
 static bool
 deliver_next(struct journal_replay *replay)
 {
+	struct journal_about about;
 	if (replay->small.under_way || !store_is_up(replay->home.store) ||
-	    !pick_entry(replay))
+	    !pick_entry(replay, &about))
 		return false;
-	struct journal_about about =
-	    journal_about(replay->journal, replay->after);
 	/* Nothing is read for a server that is away, however often. */
 	if (!outcome_can_replay(replay->home.store, &about.key_id))
 		key_set_add(&replay->passed_over, &about.key_id);
@@ -319,11 +320,13 @@ on_adopted(void *arg, struct journal *journal)
 {
 	struct journal_replay *replay = arg;
 	struct adopted_journal *adopted = mem_zero(sizeof *adopted);
+	struct journal_about about;
 	adopted->journal = journal;
 	lock(replay);
 	list_add_first(&replay->adopted, &adopted->item);
 	unlock(replay);
-	journal_waiting_add_all(replay->home.waiting, journal, 0);
+	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, &about);)
+		journal_waiting_add(replay->home.waiting, &about, 0);
 }
 
 /* At the end of its worker it only takes, and delivers nothing more. */

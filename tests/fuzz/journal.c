@@ -224,7 +224,7 @@ check_open(const struct story *s, const struct journal *journal)
 	uint64_t sum = journal_open_entries(journal, NULL);
 
 	body_init(&bytes, NULL);
-	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
+	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, NULL);) {
 		const struct written *w = find(s, id);
 		must(journal_read(journal, id, &bytes, &entry) == 0);
 		must(w != NULL ? entries_are_equal(&w->entry, &entry) : s->odd);
@@ -238,7 +238,7 @@ static bool
 is_open(const struct journal *journal, uint64_t id)
 {
 	uint64_t found;
-	return journal_next(journal, NULL, id - 1, &found) && found == id;
+	return journal_next(journal, NULL, id - 1, &found, NULL) && found == id;
 }
 
 static void

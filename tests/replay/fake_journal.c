@@ -218,22 +218,17 @@ journal_open_entries(const struct journal *journal, const struct origin *ours)
 
 bool
 journal_next(const struct journal *journal, const struct origin *ours,
-    uint64_t after, uint64_t *ret_id)
+    uint64_t after, uint64_t *ret_id, struct journal_about *ret_about)
 {
 	(void)ours;
 	for (struct kept *k = journal->kept; k != NULL; k = k->next)
 		if (k->open && k->id > after) {
 			*ret_id = k->id;
+			if (ret_about != NULL)
+				*ret_about = journal_entry_about(&k->entry);
 			return true;
 		}
 	return false;
-}
-
-struct journal_about
-journal_about(const struct journal *journal, uint64_t id)
-{
-	const struct journal_entry *entry = &(*find(journal, id))->entry;
-	return journal_entry_about(entry);
 }
 
 int

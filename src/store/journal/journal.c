@@ -346,7 +346,7 @@ journal_open_entries(const struct journal *journal, const struct origin *ours)
 
 bool
 journal_next(const struct journal *journal, const struct origin *ours,
-    uint64_t after, uint64_t *ret_id)
+    uint64_t after, uint64_t *ret_id, struct journal_about *ret_about)
 {
 	lock(journal);
 	unsigned i = find_from(journal, after + 1);
@@ -356,26 +356,10 @@ journal_next(const struct journal *journal, const struct origin *ours,
 	bool found = i < journal->n_open;
 	if (found)
 		*ret_id = journal->entries[i].id;
+	if (found && ret_about != NULL)
+		*ret_about = journal->entries[i].about;
 	unlock(journal);
 	return found;
-}
-
-/* An open entry, of which there must be one with that id. */
-static struct entry_at
-entry_of(const struct journal *journal, uint64_t id)
-{
-	unsigned i;
-	lock(journal);
-	must(is_open(journal, id, &i));
-	struct entry_at e = journal->entries[i];
-	unlock(journal);
-	return e;
-}
-
-struct journal_about
-journal_about(const struct journal *journal, uint64_t id)
-{
-	return entry_of(journal, id).about;
 }
 
 /* Finds an answer for that key; its id is 0 where there is none. */
@@ -422,7 +406,11 @@ int
 journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
-	struct entry_at e = entry_of(journal, id);
+	unsigned i;
+	lock(journal);
+	must(is_open(journal, id, &i));
+	struct entry_at e = journal->entries[i];
+	unlock(journal);
 	return read_entry(journal, &e, bytes, ret_entry);
 }
 

@@ -89,15 +89,13 @@ unsigned journal_open_entries(
 
 /*
  * The oldest open entry for our store (NULL: for any) that is newer than after
- * (0: the oldest of all); false: there is none.
+ * (0: the oldest of all); false: there is none.  ret_about may be NULL.
  */
 bool journal_next(const struct journal *journal, const struct origin *ours,
-    uint64_t after, uint64_t *ret_id);
+    uint64_t after, uint64_t *ret_id, struct journal_about *ret_about);
 /* True where it has an answer for that key of our store, also on its way. */
 bool journal_has_answer(const struct journal *journal,
     const struct origin *ours, const struct key_id *key_id);
-
-struct journal_about journal_about(const struct journal *journal, uint64_t id);
 
 /*
  * Reads the answer for that key of our store as journal_read does, also while

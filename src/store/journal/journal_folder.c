@@ -232,7 +232,7 @@ save_entries(int folder, const struct journal *damaged,
 	if (saved == NULL)
 		return errno;
 	body_init(&bytes, NULL);
-	while (error == 0 && journal_next(damaged, NULL, id, &id)) {
+	while (error == 0 && journal_next(damaged, NULL, id, &id, NULL)) {
 		errno = EIO;
 		if (journal_read(damaged, id, &bytes, &entry) != 0 ||
 		    !journal_write(saved, &entry, &new_id))
@@ -295,9 +295,10 @@ examine(const struct journal_folder *folder, struct journal *journal,
 		return;
 	}
 	/* Until our id is known, none of these may be executed. */
-	if (!folder->settled)
-		journal_waiting_add_all(
-		    folder->waiting, journal, folder->search);
+	struct journal_about about;
+	for (uint64_t id = 0; !folder->settled &&
+	     journal_next(journal, NULL, id, &id, &about);)
+		journal_waiting_add(folder->waiting, &about, folder->search);
 	found->foreign = journal_open_entries(journal, NULL);
 	journal_close(&journal);
 }

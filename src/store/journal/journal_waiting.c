@@ -23,15 +23,6 @@ struct journal_waiting {
 	struct hash names;
 };
 
-/* On a cluster a name's beginning may be that of others as well. */
-static uint64_t
-hash_of(const uint8_t *bytes)
-{
-	uint64_t hash;
-	memcpy(&hash, bytes + DIGEST_BYTES - sizeof hash, sizeof hash);
-	return hash;
-}
-
 static void
 add_name(struct journal_waiting *waiting, const uint8_t *bytes,
     const struct origin *origin, uint64_t search)
@@ -40,7 +31,7 @@ add_name(struct journal_waiting *waiting, const uint8_t *bytes,
 	memcpy(name->bytes, bytes, sizeof name->bytes);
 	name->origin = *origin;
 	name->search = search;
-	hash_add(&waiting->names, &name->item, hash_of(bytes));
+	hash_add(&waiting->names, &name->item, hash_of_digest(bytes));
 	atomic_fetch_add(&waiting->count, 1);
 }
 
@@ -61,7 +52,7 @@ drop_name(struct journal_waiting *waiting, const uint8_t *bytes,
     const struct origin *origin)
 {
 	struct name *name;
-	HASH_EACH_OF(name, &waiting->names, hash_of(bytes), item) {
+	HASH_EACH_OF(name, &waiting->names, hash_of_digest(bytes), item) {
 		if (name->search != 0 ||
 		    memcmp(name->bytes, bytes, DIGEST_BYTES) != 0 ||
 		    memcmp(name->origin.place, origin->place, DIGEST_BYTES))
@@ -72,7 +63,7 @@ drop_name(struct journal_waiting *waiting, const uint8_t *bytes,
 }
 
 void
-journal_waiting_suspect(struct journal_waiting *waiting,
+journal_waiting_add(struct journal_waiting *waiting,
     const struct journal_about *about, uint64_t search)
 {
 	if (about->kind == JOURNAL_RELEASE)
@@ -82,13 +73,6 @@ journal_waiting_suspect(struct journal_waiting *waiting,
 	if (about->versioned)
 		add_name(waiting, about->entity, &about->origin, search);
 	must(pthread_mutex_unlock(&waiting->mutex) == 0);
-}
-
-void
-journal_waiting_add(
-    struct journal_waiting *waiting, const struct journal_about *about)
-{
-	journal_waiting_suspect(waiting, about, 0);
 }
 
 void
@@ -102,26 +86,6 @@ journal_waiting_drop(
 	if (about->versioned)
 		drop_name(waiting, about->entity, &about->origin);
 	must(pthread_mutex_unlock(&waiting->mutex) == 0);
-}
-
-void
-journal_waiting_add_all(struct journal_waiting *waiting,
-    const struct journal *journal, uint64_t search)
-{
-	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
-		struct journal_about about = journal_about(journal, id);
-		journal_waiting_suspect(waiting, &about, search);
-	}
-}
-
-void
-journal_waiting_drop_all(
-    struct journal_waiting *waiting, const struct journal *journal)
-{
-	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
-		struct journal_about about = journal_about(journal, id);
-		journal_waiting_drop(waiting, &about);
-	}
 }
 
 void
@@ -142,7 +106,7 @@ has_name(struct journal_waiting *waiting, const struct origin *ours,
     bool settled, const uint8_t *bytes)
 {
 	const struct name *name;
-	HASH_EACH_OF(name, &waiting->names, hash_of(bytes), item) {
+	HASH_EACH_OF(name, &waiting->names, hash_of_digest(bytes), item) {
 		if (memcmp(name->bytes, bytes, DIGEST_BYTES) != 0)
 			continue;
 		if (origin_is_ours(&name->origin, ours))

@@ -197,7 +197,7 @@ check_samples(struct journal *journal)
 	unsigned seen = 0;
 	samples(want);
 	body_init(&bytes, NULL);
-	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
+	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, NULL);) {
 		assert_int_equal(journal_read(journal, id, &bytes, &got), 0);
 		assert_in_range(got.attempt, 1, N_SAMPLES);
 		assert_true(seen < 1U << got.attempt);

@@ -36,7 +36,7 @@ forget_files(struct test *test)
 {
 	for (unsigned i = 0; i < test->n_journals; i++)
 		for (uint64_t id;
-		     journal_next(test->journals[i], NULL, 0, &id);)
+		     journal_next(test->journals[i], NULL, 0, &id, NULL);)
 			journal_finish(test->journals[i], id);
 	drop_found(test);
 }
@@ -101,9 +101,9 @@ every_kind_comes_back_as_it_was(void **state)
 		body_init(&bytes, NULL);
 		assert_int_equal(journal_open_entries(journal, NULL), N);
 		for (unsigned i = 0; i < N; i++) {
-			assert_true(journal_next(journal, NULL, id, &id));
-			struct journal_about about =
-			    journal_about(journal, id);
+			struct journal_about about;
+			assert_true(
+			    journal_next(journal, NULL, id, &id, &about));
 			assert_memory_equal(&about.key_id,
 			    &entries[i].key_id, sizeof about.key_id);
 			assert_int_equal(
@@ -112,7 +112,7 @@ every_kind_comes_back_as_it_was(void **state)
 			    journal_read(journal, id, &bytes, &got), 0);
 			assert_true(entries_are_equal(&got, &entries[i]));
 		}
-		assert_false(journal_next(journal, NULL, id, &id));
+		assert_false(journal_next(journal, NULL, id, &id, NULL));
 		body_clear(&bytes);
 		if (round == 1)
 			break;
@@ -371,7 +371,7 @@ own_attempts(const struct test *test)
 	unsigned seen = 0;
 	body_init(&bytes, NULL);
 	for (uint64_t id = 0; test->n_journals > 0 &&
-	     journal_next(test->journals[0], &test->ours, id, &id);) {
+	     journal_next(test->journals[0], &test->ours, id, &id, NULL);) {
 		assert_int_equal(
 		    journal_read(test->journals[0], id, &bytes, &got), 0);
 		seen |= 1U << got.attempt;

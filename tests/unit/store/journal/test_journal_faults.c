@@ -78,7 +78,8 @@ what_was_appended_outlives_a_kill(void **state)
 	body_init(&bytes, NULL);
 	uint64_t id = 0;
 	for (uint32_t i = 1; i <= told; i++) {
-		assert_true(journal_next(test->journals[0], NULL, id, &id));
+		assert_true(journal_next(
+		    test->journals[0], NULL, id, &id, NULL));
 		assert_int_equal(
 		    journal_read(test->journals[0], id, &bytes, &got), 0);
 		assert_int_equal(got.attempt, i);
@@ -128,7 +129,8 @@ tell_found(int pipe, const struct journal_found *found)
 	if (found->error || found->damaged || found->lost_bytes)
 		_exit(1);
 	body_init(&bytes, NULL);
-	for (uint64_t id; journal && journal_next(journal, NULL, 0, &id);) {
+	for (uint64_t id;
+	     journal && journal_next(journal, NULL, 0, &id, NULL);) {
 		if (journal_read(journal, id, &bytes, &entry) != 0 ||
 		    write(pipe, &entry.attempt, sizeof entry.attempt) !=
 			sizeof entry.attempt)

@@ -38,8 +38,8 @@ each_is_forgotten_as_often_as_it_came(void **state)
 	struct journal_about late = answer(1, &known_here);
 	(void)state;
 	assert_false(has(waiting, true, 1));
-	journal_waiting_add(waiting, &early);
-	journal_waiting_add(waiting, &late);
+	journal_waiting_add(waiting, &early, 0);
+	journal_waiting_add(waiting, &late, 0);
 	assert_true(has(waiting, true, 1));
 	assert_false(has(waiting, true, 2));
 	journal_waiting_drop(waiting, &late);
@@ -56,10 +56,10 @@ a_doubt_waits_and_a_release_does_not(void **state)
 	struct journal_about about = answer(1, &here);
 	(void)state;
 	about.kind = JOURNAL_RELEASE;
-	journal_waiting_add(waiting, &about);
+	journal_waiting_add(waiting, &about, 0);
 	assert_false(has(waiting, true, 1));
 	about.kind = JOURNAL_UNKNOWN;
-	journal_waiting_add(waiting, &about);
+	journal_waiting_add(waiting, &about, 0);
 	journal_waiting_drop(waiting, &(struct journal_about){
 	    .kind = JOURNAL_RELEASE, .key_id = about.key_id, .origin = here});
 	assert_true(has(waiting, true, 1));
@@ -76,7 +76,7 @@ an_entity_waits_for_its_version(void **state)
 	(void)state;
 	about.versioned = true;
 	memcpy(about.entity, entity, sizeof entity);
-	journal_waiting_add(waiting, &about);
+	journal_waiting_add(waiting, &about, 0);
 	assert_true(
 	    journal_waiting_has(waiting, &here, true, &other, entity));
 	assert_false(
@@ -94,8 +94,8 @@ what_may_be_ours_is_until_our_id_is_known(void **state)
 	struct journal_about moved = answer(1, &moved_here);
 	struct journal_about foreign = answer(2, &elsewhere);
 	(void)state;
-	journal_waiting_suspect(waiting, &moved, 1);
-	journal_waiting_suspect(waiting, &foreign, 1);
+	journal_waiting_add(waiting, &moved, 1);
+	journal_waiting_add(waiting, &foreign, 1);
 	assert_true(has(waiting, false, 1));
 	assert_true(has(waiting, false, 2));
 	assert_true(has(waiting, true, 1));
@@ -111,11 +111,11 @@ a_look_replaces_what_the_one_before_suspected(void **state)
 	struct journal_about still = answer(2, &moved_here);
 	struct journal_about taken = answer(3, &moved_here);
 	(void)state;
-	journal_waiting_suspect(waiting, &gone, 1);
-	journal_waiting_suspect(waiting, &still, 1);
-	journal_waiting_suspect(waiting, &taken, 1);
-	journal_waiting_suspect(waiting, &still, 2);
-	journal_waiting_add(waiting, &taken);
+	journal_waiting_add(waiting, &gone, 1);
+	journal_waiting_add(waiting, &still, 1);
+	journal_waiting_add(waiting, &taken, 1);
+	journal_waiting_add(waiting, &still, 2);
+	journal_waiting_add(waiting, &taken, 0);
 	journal_waiting_acquit(waiting, 2);
 	assert_false(has(waiting, true, 1));
 	assert_true(has(waiting, true, 2));

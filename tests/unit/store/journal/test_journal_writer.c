@@ -149,7 +149,7 @@ start_another(void *arg)
 	/* The first is being written, and nobody can have it yet. */
 	uint64_t id;
 	assert_int_equal(journal_open_entries(b->journal, NULL), 0);
-	assert_false(journal_next(b->journal, NULL, 0, &id));
+	assert_false(journal_next(b->journal, NULL, 0, &id, NULL));
 	begin(b, 1, 1);
 	begin(b, 2, 2);
 	atomic_store(&slow, false);
@@ -255,7 +255,7 @@ what_was_given_last_is_on_disk_at_the_end(void **state)
 	loop_run(b->loop);
 	begin(b, 2, 2);
 	begin(b, 3, 3);
-	assert_true(journal_next(b->journal, NULL, 0, &id));
+	assert_true(journal_next(b->journal, NULL, 0, &id, NULL));
 	journal_writer_finish(&b->writer, b->journal, id, false);
 	assert_int_equal(journal_open_entries(b->journal, NULL), 1);
 	op_cancel(&b->ops[2].op);
