@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/ascii.h"
 #include "base/field.h"
-#include "base/word.h"
+#include "base/swar.h"
 
 /* The bytes of a token (RFC 9110, section 5.6.2). */
 static const bool is_token_byte[256] = {
@@ -118,11 +118,11 @@ size_t
 field_value_bytes(struct span s)
 {
 	size_t i = 0;
-	while (s.len - i >= 8 && word_is_printable(word_at(s.ptr + i)))
+	while (s.len - i >= 8 && swar_is_printable(swar_at(s.ptr + i)))
 		i += 8;
 	/* The last ones, together with some that were checked before. */
 	if (s.len >= 8 && s.len - i < 8 &&
-	    word_is_printable(word_at(s.ptr + s.len - 8)))
+	    swar_is_printable(swar_at(s.ptr + s.len - 8)))
 		return s.len;
 	for (; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];

@@ -347,7 +347,7 @@ json_scalar(
 }
 
 const struct json *
-json_at(const struct json *json, const struct pointer *pointer)
+json_at(const struct json *json, const struct json_pointer *pointer)
 {
 	for (size_t i = 0; json && i < pointer->count; i++) {
 		struct span segment = pointer->segments[i];
@@ -418,7 +418,7 @@ digest_value(const struct json *json, const struct holes *holes,
 }
 
 void
-json_digest(const struct json *json, const struct pointers *ignore,
+json_digest(const struct json *json, const struct json_pointers *ignore,
     struct digest *digest)
 {
 	struct holes holes = {NULL, 0};

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
+#include "base/json_pointer.h"
 #include "base/must.h"
-#include "base/pointer.h"
 
 /*
  * Bodies read as JSON (RFC 8259) by value: numbers stay decimal, so that
@@ -29,7 +29,7 @@ MUST_USE const struct json *json_read(struct arena *arena, struct span text);
  * nothing.
  */
 MUST_USE const struct json *json_at(
-    const struct json *json, const struct pointer *pointer);
+    const struct json *json, const struct json_pointer *pointer);
 
 /*
  * The value of a string, a number (plainly, without an exponent, as long as
@@ -53,5 +53,5 @@ bool json_is_nil(const struct json *json);
  * were not there, an array's element with a hole in its place, so that those
  * behind it keep theirs.
  */
-void json_digest(const struct json *json, const struct pointers *ignore,
+void json_digest(const struct json *json, const struct json_pointers *ignore,
     struct digest *digest);

@@ -63,7 +63,7 @@ read_variable(
 	if (piece.kind == TEMPLATE_HEADER && !field_is_token(piece.text))
 		return "{header:…} must have the name of a header";
 	if (piece.kind == TEMPLATE_JSON &&
-	    !pointer_read(piece.text, &piece.pointer))
+	    !json_pointer_read(piece.text, &piece.pointer))
 		return "{json:…} must have a JSON pointer like "
 		       "{json:/order_id}";
 	*ret_piece = piece;
@@ -146,7 +146,7 @@ void
 template_clear(struct template *t)
 {
 	for (size_t i = 0; i < t->count; i++)
-		pointer_clear(&t->pieces[i].pointer);
+		json_pointer_clear(&t->pieces[i].pointer);
 	free(t->pieces);
 	free(t->text);
 	*t = (struct template){NULL, NULL, 0};

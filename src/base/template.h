@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/json_pointer.h"
 #include "base/must.h"
-#include "base/pointer.h"
 
 /*
  * A text with variables in braces: "{key}", "{path:NAME}" (or in short
@@ -25,7 +25,7 @@ enum template_kind {
 struct template_piece {
 	enum template_kind kind;
 	struct span text;       /* the text, or the NAME */
-	struct pointer pointer; /* of {json:…} */
+	struct json_pointer pointer; /* of {json:…} */
 };
 
 struct template {

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json_pointer.h"
 #include "base/mem.h"
-#include "base/pointer.h"
 #include "conf/complaints.h"
 
 void
@@ -37,7 +37,7 @@ complaints_add_member(struct complaints *complaints, const char *pointer,
 	FILE *out = open_memstream(&whole, &len);
 	must(out != NULL);
 	fputs(pointer, out);
-	pointer_write(out, span_str(name));
+	json_pointer_write(out, span_str(name));
 	must(fclose(out) == 0);
 	complaints_add(complaints, whole, "%s", words);
 	free(whole);

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json_pointer.h"
 #include "base/must.h"
-#include "base/pointer.h"
 #include "base/span.h"
 #include "base/template.h"
 #include "conf/api_preset.h"
@@ -132,7 +132,7 @@ struct conf_reconcile {
 
 /* What a request changes: members of its body, or a segment of its path. */
 struct conf_entity {
-	struct pointers pointers;
+	struct json_pointers pointers;
 	char *path; /* the name of a variable; NULL: the pointers, if any */
 };
 
@@ -148,7 +148,7 @@ struct conf_idempotency {
 	struct strings headers; /* accepted key fields, one at least */
 	bool required;
 	bool derive_from_body;       /* derive_key: "body" */
-	struct pointers derive_from; /* derive_key: a list; both off: none */
+	struct json_pointers derive_from; /* … a list; both off: none */
 	bool send_derived;
 	enum key_format key_format;
 	int64_t max_length;
@@ -158,14 +158,14 @@ struct conf_idempotency {
 	unsigned fingerprint_include; /* enum fingerprint_part, or-ed */
 	struct strings fingerprint_headers;
 	bool fingerprint_json; /* also true where ignore or only has some */
-	struct pointers fingerprint_ignore;
+	struct json_pointers fingerprint_ignore;
 	struct strings fingerprint_ignore_query; /* names of parameters */
-	struct pointers fingerprint_only; /* none: all of the body counts */
+	struct json_pointers fingerprint_only; /* none: all of it counts */
 	struct conf_entity entity;
-	struct pointer newer_only; /* to the version; no segments: none */
+	struct json_pointer newer_only; /* to the version; no segments: none */
 	bool serialize;
 	bool label_key;         /* label: "key" */
-	struct pointers labels; /* label: a list; both off: none */
+	struct json_pointers labels; /* label: a list; both off: none */
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
 	int64_t lease_ms;
@@ -359,10 +359,10 @@ struct conf_source {
 		bool cloudevents;
 	} request;
 	enum source_key key;
-	struct pointers key_pointers;
+	struct json_pointers key_pointers;
 	char *key_header;
 	enum source_order order_by;
-	struct pointers order_pointers;
+	struct json_pointers order_pointers;
 	char *order_header;
 	int64_t in_flight;
 	int64_t retry_first_ms;

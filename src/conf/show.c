@@ -128,14 +128,14 @@ SHOW(one_or_more)
 }
 
 static json_t *
-show_one_pointer(const struct pointer *pointer)
+show_one_pointer(const struct json_pointer *pointer)
 {
-	return show_taken(pointer_text(pointer));
+	return show_taken(json_pointer_text(pointer));
 }
 
 SHOW(pointer)
 {
-	const struct pointer *pointer = field;
+	const struct json_pointer *pointer = field;
 	(void)option;
 	(void)base;
 	return pointer->count > 0 ? show_one_pointer(pointer) : NULL;
@@ -145,7 +145,7 @@ json_t *
 show_pointers(
     const struct option *option, const void *base, const void *field)
 {
-	const struct pointers *pointers = field;
+	const struct json_pointers *pointers = field;
 	json_t *list = json_array();
 	(void)option;
 	(void)base;

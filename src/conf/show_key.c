@@ -7,7 +7,7 @@ show_key_derive(
     const struct option *option, const void *base, const void *field)
 {
 	const struct conf_idempotency *policy = base;
-	const struct pointers *pointers = field;
+	const struct json_pointers *pointers = field;
 	if (policy->derive_from_body)
 		return json_string("body");
 	return pointers->count > 0 ? show_pointers(option, base, field)

@@ -52,9 +52,9 @@ TYPE(HOST_PORTS, struct strings, list_parse_host_ports, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
 TYPE(NETWORKS, struct strings, list_parse_networks, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
-TYPE(POINTERS, struct pointers, list_parse_pointers, list_clear_pointers,
+TYPE(POINTERS, struct json_pointers, list_parse_pointers, list_clear_pointers,
 	{"$ref": "#/$defs/pointers"})
-TYPE(IGNORED, struct pointers, list_parse_ignored, list_clear_ignored,
+TYPE(IGNORED, struct json_pointers, list_parse_ignored, list_clear_ignored,
 	{"type": "array",
 	 "items": {"anyOf": [
 		{"$ref": "#/$defs/pointer"},
@@ -62,12 +62,13 @@ TYPE(IGNORED, struct pointers, list_parse_ignored, list_clear_ignored,
 		 "additionalProperties": false,
 		 "required": ["query"],
 		 "properties": {"query": {"$ref": "#/$defs/string"}}}]}})
-TYPE(DERIVE_KEY, struct pointers, list_parse_derive_key, list_clear_pointers,
+TYPE(DERIVE_KEY, struct json_pointers, list_parse_derive_key,
+	list_clear_pointers,
 	{"anyOf": [
 		{"const": "body"},
 		{"$ref": "#/$defs/elsewhere"},
 		{"$ref": "#/$defs/some_pointers"}]})
-TYPE(LABEL, struct pointers, list_parse_label, list_clear_pointers,
+TYPE(LABEL, struct json_pointers, list_parse_label, list_clear_pointers,
 	{"anyOf": [
 		{"const": "key"},
 		{"$ref": "#/$defs/elsewhere"},
@@ -108,7 +109,7 @@ TYPE(NAMESPACE, struct template, path_parse_namespace, path_clear_template,
 TYPE(STATUSES, bool[600], list_parse_statuses, value_clear_nothing,
 	{"type": "array", "items":
 		{"type": "integer", "minimum": 300, "maximum": 599}})
-TYPE(POINTER, struct pointer, list_parse_pointer, list_clear_pointer,
+TYPE(POINTER, struct json_pointer, list_parse_pointer, list_clear_pointer,
 	{"$ref": "#/$defs/pointer"})
 TYPE(ENTITY, struct conf_entity, list_parse_entity, list_clear_entity,
 	{"anyOf": [

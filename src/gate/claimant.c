@@ -258,7 +258,7 @@ bool
 claimant_claim_is_withheld(const struct claimant *c)
 {
 	return outcome_is_awaited(
-	    c->worker->store, c->worker->waiting, &c->claim);
+	    c->worker->store, c->worker->awaited, &c->claim);
 }
 
 void

@@ -515,7 +515,7 @@ execution_forward(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	/* Another worker may have come to know it since the claim was asked. */
 	e->withheld = outcome_is_awaited(
-	    e->worker->store, e->worker->waiting, &e->claim);
+	    e->worker->store, e->worker->awaited, &e->claim);
 	/* Nobody would be there any more to hear of its outcome. */
 	if (e->worker->over || (e->withheld && INVARIANT(awaits_again)))
 		return execution_to(e, EXECUTION_RELEASE, MORE);
@@ -806,7 +806,7 @@ execution_journal(struct machine *machine)
 	if (!e->expected) {
 		e->expected = true;
 		e->awaited = about;
-		journal_waiting_add(e->worker->waiting, &about, 0);
+		journal_awaited_add(e->worker->awaited, &about, 0);
 	}
 	return execution_to(e, EXECUTION_JOURNALED, WAIT);
 }
@@ -868,7 +868,7 @@ execution_finish(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	must(e->claimant == NULL);
 	if (e->expected)
-		journal_waiting_drop(e->worker->waiting, &e->awaited);
+		journal_awaited_drop(e->worker->awaited, &e->awaited);
 	waiters_wake(&e->worker->waiters, &e->held.key_id);
 	return DONE;
 }

@@ -62,7 +62,7 @@ struct execution {
 	unsigned tries;    /* of settling */
 	/* Its outcome was given to the journal, and claims wait for it. */
 	bool expected;
-	struct journal_about awaited; /* as journal_waiting.h knows it */
+	struct journal_about awaited; /* as journal_awaited.h knows it */
 	bool withheld;     /* it is not sent: an earlier outcome waits */
 	struct journal_op journal; /* its way to the disk */
 	struct op pause;

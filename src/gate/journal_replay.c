@@ -6,7 +6,7 @@
 #include "base/test_build.h"
 #include "gate/journal_replay.h"
 #include "store/journal/journal_adoption.h"
-#include "store/journal/journal_waiting.h"
+#include "store/journal/journal_awaited.h"
 #include "store/record/label.h"
 
 enum {
@@ -127,7 +127,7 @@ drop_empty(struct journal_replay *replay)
 			replay->after = 0; /* where it has come to is gone */
 		for (uint64_t id = 0; journal_next(
 			 adopted->journal, NULL, id, &id, &about);)
-			journal_waiting_drop(replay->home.waiting, &about);
+			journal_awaited_drop(replay->home.awaited, &about);
 		journal_writer_close(&replay->writer, &adopted->journal);
 		free(adopted);
 	}
@@ -190,7 +190,7 @@ deliver(struct journal_replay *replay, struct journal_delivery *delivery,
 	log_str(&line, "file", journal_name(delivery->journal));
 	log_int(&line, "entry", (int64_t)delivery->id);
 	log_end(&line);
-	journal_waiting_drop(replay->home.waiting, about);
+	journal_awaited_drop(replay->home.awaited, about);
 	journal_writer_finish(
 	    &replay->writer, delivery->journal, delivery->id, true);
 }
@@ -264,7 +264,7 @@ finish(struct journal_delivery *delivery)
 	bool late = op->verdict != VERDICT_DONE && entry->attempt != 0;
 	log_entry(replay, entry, late ? EV_journal_late : EV_journal_delivered);
 	struct journal_about about = journal_entry_about(entry);
-	journal_waiting_drop(replay->home.waiting, &about);
+	journal_awaited_drop(replay->home.awaited, &about);
 	waiters_wake(replay->home.waiters, &entry->key_id);
 	/* The next pass finds out again which are left. */
 	if (key_set_has(&replay->broken, &entry->key_id))
@@ -326,7 +326,7 @@ on_adopted(void *arg, struct journal *journal)
 	list_add_first(&replay->adopted, &adopted->item);
 	unlock(replay);
 	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, &about);)
-		journal_waiting_add(replay->home.waiting, &about, 0);
+		journal_awaited_add(replay->home.awaited, &about, 0);
 }
 
 /* At the end of its worker it only takes, and delivers nothing more. */
@@ -381,7 +381,7 @@ journal_replay_init(struct journal_replay *replay,
 	must(pthread_mutex_init(&replay->mutex, NULL) == 0);
 	if (adopts)
 		replay->adoption = journal_adoption_new(home->loop,
-		    home->conf->state_dir, home->waiting, on_adopted,
+		    home->conf->state_dir, home->awaited, on_adopted,
 		    on_dead_searched, replay);
 	init_delivery(replay, &replay->small, on_small_ended);
 	init_delivery(replay, &replay->large, on_large_ended);

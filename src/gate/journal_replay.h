@@ -36,7 +36,7 @@ struct journal_replay_home {
 	const struct conf *conf;
 	struct store *store;
 	struct budget *budget;
-	struct journal_waiting *waiting;
+	struct journal_awaited *awaited;
 	struct waiters *waiters; /* for whom an outcome is delivered */
 	struct meter *meter;
 };

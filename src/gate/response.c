@@ -38,7 +38,7 @@ makers_of_key(const struct conf_idempotency *policy)
 {
 	char *text = NULL;
 	size_t len;
-	const struct pointers *from = &policy->derive_from;
+	const struct json_pointers *from = &policy->derive_from;
 	if (policy->derive_from_body)
 		return mem_text("the whole body");
 	FILE *out = open_memstream(&text, &len);
@@ -46,10 +46,10 @@ makers_of_key(const struct conf_idempotency *policy)
 	fputs(from->count > 1 ? "the body's members " : "the body's member ",
 	    out);
 	for (size_t i = 0; i < from->count; i++) {
-		const struct pointer *pointer = &from->list[i];
+		const struct json_pointer *pointer = &from->list[i];
 		fputs(i == 0 ? "" : i + 1 < from->count ? ", " : " and ", out);
 		for (size_t k = 0; k < pointer->count; k++)
-			pointer_write(out, pointer->segments[k]);
+			json_pointer_write(out, pointer->segments[k]);
 	}
 	must(fclose(out) == 0);
 	return text;

@@ -48,7 +48,7 @@ begin_parts(struct worker *w, const struct worker_part_kind *const *kinds)
 struct worker *
 worker_new(const struct conf *conf, struct budget *budget,
     struct places *places, struct store_health *health,
-    struct journal_waiting *waiting, unsigned index,
+    struct journal_awaited *awaited, unsigned index,
     const struct worker_socket *sockets, size_t n_sockets,
     struct journal *journal, const struct worker_part_kind *const *kinds)
 {
@@ -56,7 +56,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->conf = conf_ref(conf);
 	w->budget = budget;
 	w->places = places;
-	w->waiting = waiting;
+	w->awaited = awaited;
 	w->index = index;
 	w->loop = loop_new();
 	meter_init(&w->meter);
@@ -73,7 +73,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	if (index == 0)
 		lease_sweep_start(w->store);
 	const struct journal_replay_home home = {w->loop, conf, w->store,
-	    budget, waiting, &w->waiters, &w->meter};
+	    budget, awaited, &w->waiters, &w->meter};
 	journal_replay_init(&w->journal_replay, &home, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
 	lease_init(&w->leases, w->loop, w->store);

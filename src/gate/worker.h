@@ -25,7 +25,7 @@ struct worker_socket {
  */
 struct worker *worker_new(const struct conf *conf, struct budget *budget,
     struct places *places, struct store_health *health,
-    struct journal_waiting *waiting, unsigned index,
+    struct journal_awaited *awaited, unsigned index,
     const struct worker_socket *sockets, size_t n_sockets,
     struct journal *journal, const struct worker_part_kind *const *kinds);
 void worker_free(struct worker **worker);

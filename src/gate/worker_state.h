@@ -35,7 +35,7 @@ struct worker {
 	struct machines requests;
 	struct machines executions;
 	struct leases leases;
-	struct journal_waiting *waiting; /* the process' */
+	struct journal_awaited *awaited; /* the process' */
 	struct journal_replay journal_replay;
 	struct waiters waiters;
 	struct cache *cache;

@@ -555,16 +555,17 @@ on_answered(struct store_call *call, struct call_reply reply)
 }
 
 static void
-on_held_end(struct replicas_held *held, int error)
+on_delayed_end(struct replicas_delayed *delayed, int error)
 {
-	struct store_call *call = CONTAINER_OF(held, struct store_call, held);
+	struct store_call *call =
+	    CONTAINER_OF(delayed, struct store_call, delayed);
 	if (error != 0) {
 		end(call, CALL_LOST, error, NULL);
 		return;
 	}
 	if (call->confirmed != NULL)
-		call->confirmed(call, &held->reply);
-	on_answered(call, held->reply);
+		call->confirmed(call, &delayed->reply);
+	on_answered(call, delayed->reply);
 }
 
 /* It is the reply to this call. */
@@ -573,9 +574,9 @@ take_reply(struct store_call *call, const struct call_reply *reply)
 {
 	redis_clock_heard(link_clock(call->channel->link), reply->now_ms,
 	    call->run.link.sent_us, clock_us());
-	call->held.end = on_held_end;
-	if (!replicas_hold(
-		call->channel, call->run.script, reply, &call->held))
+	call->delayed.end = on_delayed_end;
+	if (!replicas_delay(
+		call->channel, call->run.script, reply, &call->delayed))
 		on_answered(call, *reply);
 }
 

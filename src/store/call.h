@@ -52,7 +52,7 @@ struct store_call {
 	int64_t give_up_us; /* it waits for a node no longer than that … */
 	int64_t end_us;     /* … nor for a slow reply than that; 0: no end */
 	struct list queued; /* while it waits until it can be sent */
-	struct replicas_held held; /* while its reply waits for replicas */
+	struct replicas_delayed delayed; /* until replicas have its reply */
 
 	/*
 	 * Fills in the arguments that depend on the node or the time, each time

@@ -29,7 +29,7 @@ struct channel_loader {
 struct replicas {
 	struct link_call call;
 	struct hook flush;
-	struct list held; /* replies that are held back, the last one first */
+	struct list delayed; /* replies, the last one first */
 	bool wanted;      /* a step was sent, and no WAIT after it */
 	bool under_way;
 	bool few;         /* the last WAIT counted too few */

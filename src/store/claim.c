@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "store/call_verdict.h"
 #include "store/claim.h"
 #include "store/record/redis_keys.h"
+#include "store/record_reply.h"
 #include "store/store_health.h"
 #include "store/topology.h"
 
@@ -279,7 +279,7 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 		claim->what.node = call->node != NULL ? call->node->number : 0;
 		give_back(call->store, &claim->what);
 	}
-	call_verdict_done(call, how, error, reply);
+	record_reply_done(call, how, error, reply);
 }
 
 /* --- its arguments --- */
@@ -411,7 +411,7 @@ claim_start(
 	    (policy->lease_ms + policy->reconcile.settle_ms) * 1000;
 	call->prepare = on_claim_prepare;
 	call->done = on_claim_done;
-	call->confirmed = call_verdict_confirmed;
+	call->confirmed = record_reply_confirmed;
 	call_join_op(call, op);
 	call->end_us = clock_us() + slowest_ms * 1000;
 	store->n_claims++;

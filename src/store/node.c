@@ -130,7 +130,7 @@ begin_channel(struct store *store, struct channel *channel)
 {
 	channel->store = store;
 	list_init(&channel->queue);
-	list_init(&channel->replicas.held);
+	list_init(&channel->replicas.delayed);
 }
 
 static void

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "base/test_build.h"
-#include "store/call_verdict.h"
 #include "store/outcome.h"
 #include "store/record/answer_codec.h"
 #include "store/record/redis_keys.h"
+#include "store/record_reply.h"
 #include "store/store.h"
 #include "store/topology.h"
 
@@ -43,8 +43,8 @@ outcome_call(struct store *store, struct store_op *op, enum script script,
 	call->owner = held->owner;
 	call->item.attempt = held->attempt;
 	call_arg_owner(call, &held->owner, held->attempt);
-	call->confirmed = call_verdict_confirmed;
-	call->done = call_verdict_done;
+	call->confirmed = record_reply_confirmed;
+	call->done = record_reply_done;
 	call_join_op(call, op);
 	return call;
 }
@@ -62,7 +62,7 @@ on_made_again(struct store_call *call, enum call_end how, int error,
 		log_str(&line, "step", script_word(call->run.script));
 		log_end(&line);
 	}
-	call_verdict_done(call, how, error, reply);
+	record_reply_done(call, how, error, reply);
 }
 
 /*
@@ -103,7 +103,7 @@ on_outcome(struct store_call *call, enum call_end how, int error,
 	    reply->verdict == VERDICT_GONE && outcome->held.created_ms > 0 &&
 	    INVARIANT(outcome_restored);
 	if (!again) {
-		call_verdict_done(call, how, error, reply);
+		record_reply_done(call, how, error, reply);
 		return;
 	}
 	call->op->gone = true;
@@ -282,13 +282,13 @@ outcome_is_final(const struct store_op *op, const struct journal_entry *entry)
 /* --- what is not executed meanwhile --- */
 
 bool
-outcome_is_awaited(const struct store *store, struct journal_waiting *waiting,
+outcome_is_awaited(const struct store *store, struct journal_awaited *awaited,
     const struct claim *claim)
 {
 	bool versioned =
 	    claim->entity != NULL && claim->entity->version.len > 0;
 	const struct identity *identity = &store->identity;
-	return journal_waiting_has(waiting, &identity->origin,
+	return journal_awaited_has(awaited, &identity->origin,
 		   identity->answered, &claim->key_id,
 		   versioned ? claim->entity->name : NULL) &&
 	    INVARIANT(outcome_waits);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "store/journal/journal_waiting.h"
+#include "store/journal/journal_awaited.h"
 #include "store/journal/journal_writer.h"
 #include "store/types.h"
 
@@ -79,4 +79,4 @@ bool outcome_is_final(
  * entity, that Redis may lack.
  */
 bool outcome_is_awaited(const struct store *store,
-    struct journal_waiting *waiting, const struct claim *claim);
+    struct journal_awaited *awaited, const struct claim *claim);

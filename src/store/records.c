@@ -263,8 +263,8 @@ void
 records_operate(struct store *store, struct records_op *shown,
     const struct key_id *key_id, const struct records_order *order)
 {
-	if (order->waiting != NULL) {
-		replace(store, shown, order->waiting);
+	if (order->outcome != NULL) {
+		replace(store, shown, order->outcome);
 		return;
 	}
 	static const char *const words[] = {

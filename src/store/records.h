@@ -87,7 +87,7 @@ struct records_order {
 	 * ACT_DELETE of one that is BROKEN: the answer that takes its place at
 	 * once; lives as long as the operation waits.  NULL: none.
 	 */
-	const struct journal_entry *waiting;
+	const struct journal_entry *outcome;
 };
 /*
  * Changes a record.  DONE: op.state is the state before, record what it is now.

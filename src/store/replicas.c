@@ -37,7 +37,7 @@ is_waited_for(const struct channel *channel, enum script script)
 /*
  * While there are enough replicas, WAIT follows each script at once, before it
  * is known whether the script writes.  While there are too few, it follows only
- * a script that has written (replicas_hold).
+ * a script that has written (replicas_delay).
  */
 void
 replicas_sent(struct channel *channel, enum script script)
@@ -64,8 +64,8 @@ is_confirmed(const struct call_reply *reply)
  * replicas have it: the scripts write such a record once more.
  */
 bool
-replicas_hold(struct channel *channel, enum script script,
-    const struct call_reply *reply, struct replicas_held *held)
+replicas_delay(struct channel *channel, enum script script,
+    const struct call_reply *reply, struct replicas_delayed *delayed)
 {
 	struct replicas *replicas = &channel->replicas;
 	enum verdict verdict = reply->verdict;
@@ -79,9 +79,9 @@ replicas_hold(struct channel *channel, enum script script,
 		verdict != VERDICT_DONE)) {
 		return false;
 	}
-	held->reply = *reply;
-	held->kept = call_reply_keep(&held->reply);
-	list_add_first(&replicas->held, &held->in_channel);
+	delayed->reply = *reply;
+	delayed->kept = call_reply_keep(&delayed->reply);
+	list_add_first(&replicas->delayed, &delayed->in_channel);
 	/* A WAIT that is under way was sent after it; else one is needed. */
 	if (!replicas->under_way)
 		replicas->wanted = true;
@@ -105,20 +105,20 @@ log_few(struct store *store, int64_t count)
 	log_end(&line);
 }
 
-/* Ends all that are held: they were answered before WAIT, so it covers them. */
+/* All that are delayed were answered before WAIT, so that covers them. */
 static void
-end_held(struct replicas *replicas, int error)
+end_delayed(struct replicas *replicas, int error)
 {
 	struct list ended;
 	list_init(&ended);
-	list_move_all(&replicas->held, &ended);
+	list_move_all(&replicas->delayed, &ended);
 	while (!list_empty(&ended)) {
-		struct replicas_held *held =
-		    LIST_FIRST(&ended, struct replicas_held, in_channel);
-		redisReply *kept = held->kept;
-		list_remove(&held->in_channel);
-		held->kept = NULL;
-		held->end(held, error);
+		struct replicas_delayed *delayed =
+		    LIST_FIRST(&ended, struct replicas_delayed, in_channel);
+		redisReply *kept = delayed->kept;
+		list_remove(&delayed->in_channel);
+		delayed->kept = NULL;
+		delayed->end(delayed, error);
 		freeReplyObject(kept);
 	}
 }
@@ -133,7 +133,7 @@ on_waited(struct link_call *call, const redisReply *reply)
 	replicas->under_way = false;
 	if (!channel_check_type(channel, reply, REDIS_REPLY_INTEGER) ||
 	    reply == NULL) {
-		end_held(replicas, E_STORE_DOWN);
+		end_delayed(replicas, E_STORE_DOWN);
 		return;
 	}
 	if (reply->type == REDIS_REPLY_ERROR)
@@ -146,7 +146,7 @@ on_waited(struct link_call *call, const redisReply *reply)
 	replicas->few = !enough;
 	if (!enough)
 		log_few(store, count);
-	end_held(replicas, enough ? 0 : E_STORE_REFUSED);
+	end_delayed(replicas, enough ? 0 : E_STORE_REFUSED);
 }
 
 /* Runs before the link writes out what this turn has sent. */
@@ -183,7 +183,7 @@ void
 replicas_link_down(struct channel *channel)
 {
 	channel->replicas.wanted = channel->replicas.few = false;
-	end_held(&channel->replicas, E_STORE_DOWN);
+	end_delayed(&channel->replicas, E_STORE_DOWN);
 }
 
 /* --- life --- */
@@ -199,7 +199,7 @@ replicas_init(struct channel *channel)
 void
 replicas_end(struct channel *channel)
 {
-	must(list_empty(&channel->replicas.held));
+	must(list_empty(&channel->replicas.delayed));
 	if (is_on(channel))
 		loop_unhook(&channel->replicas.flush);
 }

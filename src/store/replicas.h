@@ -6,7 +6,7 @@
 
 /*
  * store.wait_replicas: what a script wrote counts only when so many replicas
- * have it.  The reply of such a script is held back until WAIT, which covers
+ * have it.  The reply of such a script is delayed until WAIT, which covers
  * all that the connection has sent before it, says so.  There is one WAIT for
  * all scripts of a turn of the loop, sent right after them, and never more than
  * one under way, because the connection answers nothing else meanwhile.  With
@@ -17,13 +17,13 @@
  * src/store/ alone; the store's thread.
  */
 
-/* A reply that is held back; a member of whatever waits for it. */
-struct replicas_held {
+/* A reply that is delayed; a member of whatever waits for it. */
+struct replicas_delayed {
 	struct list in_channel;
-	struct call_reply reply; /* set where it is held back … */
+	struct call_reply reply; /* set where it is delayed … */
 	struct redisReply *kept; /* … with what comes with it */
 	/* 0: enough replicas have it; E_STORE_REFUSED: too few do. */
-	void (*end)(struct replicas_held *held, int error);
+	void (*end)(struct replicas_delayed *delayed, int error);
 };
 
 /* For a new channel, after its link was made. */
@@ -33,10 +33,10 @@ void replicas_end(struct channel *channel);
 /* That script was just sent on the channel. */
 void replicas_sent(struct channel *channel, enum script script);
 /*
- * True: the script's reply has to wait.  It is kept in held, whose end, which
- * is set, is called later.
+ * True: the script's reply has to wait.  It is kept in delayed, whose end,
+ * which is set, is called later.
  */
-MUST_USE bool replicas_hold(struct channel *channel, enum script script,
-    const struct call_reply *reply, struct replicas_held *held);
-/* The link is down: held replies are lost. */
+MUST_USE bool replicas_delay(struct channel *channel, enum script script,
+    const struct call_reply *reply, struct replicas_delayed *delayed);
+/* The link is down: delayed replies are lost. */
 void replicas_link_down(struct channel *channel);

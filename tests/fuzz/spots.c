@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "base/pointer.h"
+#include "base/json_pointer.h"
 #include "conf/jsonc/comments.h"
 #include "conf/jsonc/spots.h"
 #include "fuzz/fuzz.h"
@@ -85,7 +85,7 @@ pointer_below(const char *pointer, const char *name, size_t index)
 	must(out != NULL);
 	fputs(pointer, out);
 	if (name != NULL)
-		pointer_write(out, span_str(name));
+		json_pointer_write(out, span_str(name));
 	else
 		fprintf(out, "/%zu", index);
 	must(fclose(out) == 0);

@@ -187,7 +187,7 @@ KILLING_TESTS = {
     "dead_first": [
         (FIRST, "the next process knows it before it serves")],
     "suspects_wait": [
-        ("unit/store/journal/test_journal_waiting",
+        ("unit/store/journal/test_journal_awaited",
          "what_may_be_ours_is_until_our_id_is_known")],
     "version_waits": [
         (FIRST, "an older version waits for the newer one: of this "

@@ -104,12 +104,12 @@ hash_execution_machine(struct machine *machine)
 
 /* Calls whose replies wait for replicas: OURS, RECONCILE or DONE. */
 static uint64_t
-hash_held(const struct replicas *replicas)
+hash_delayed(const struct replicas *replicas)
 {
 	uint64_t hash = (uint64_t)replicas->wanted << 2 |
 	    (uint64_t)replicas->under_way << 1 | replicas->few;
 	const struct store_call *c;
-	LIST_EACH(c, &replicas->held, held.in_channel)
+	LIST_EACH(c, &replicas->delayed, delayed.in_channel)
 		hash = mix_bytes(
 		    mix(hash, c->run.script + 2U * (c->op != NULL)),
 		    &c->key_id, sizeof c->key_id);
@@ -122,7 +122,7 @@ hash_writer(const struct journal_writer *writer)
 {
 	return (uint64_t)writer->writable << 2 |
 	    (uint64_t)(writer->work != NULL) << 1 |
-	    !list_empty(&writer->waiting);
+	    !list_empty(&writer->queue);
 }
 
 static uint64_t timers_sum;
@@ -160,8 +160,8 @@ hash_worker(const struct gateway *g)
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);
 	hash = mix(hash, (uint64_t)node->subscriber.heard_us);
-	hash = mix(hash, hash_held(&node->small.replicas));
-	hash = mix(hash, hash_held(&node->large.replicas));
+	hash = mix(hash, hash_delayed(&node->small.replicas));
+	hash = mix(hash, hash_delayed(&node->large.replicas));
 	for (unsigned i = 0; i < GATEWAY_LINKS; i++)
 		if (g->links[i] != NULL)
 			hash = mix(hash, link_hash(g->links[i]));

@@ -133,10 +133,10 @@ gateway_start(struct gateway *gateway)
 	struct journal *journal = fake_journal_new(gateway);
 	messages_start(gateway);
 	gateway->health = store_health_new();
-	gateway->waiting = journal_waiting_new();
+	gateway->awaited = journal_awaited_new();
 	gateway->worker = worker_new(
 	    reloaded ? world.reloaded[index] : world.confs[index],
-	    &world.budget, NULL, gateway->health, gateway->waiting, 0, NULL, 0,
+	    &world.budget, NULL, gateway->health, gateway->awaited, 0, NULL, 0,
 	    journal, world.scenario->source ? kinds : NULL);
 	gateway->loop = gateway->worker->loop;
 	fake_loop_fire(gateway->loop);
@@ -154,7 +154,7 @@ gateway_end(struct gateway *gateway)
 	    "a machine outlives its worker");
 	worker_free(&gateway->worker);
 	store_health_free(&gateway->health);
-	journal_waiting_free(&gateway->waiting);
+	journal_awaited_free(&gateway->awaited);
 	gateway->loop = NULL;
 	gateway->dead = false;
 }

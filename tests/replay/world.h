@@ -3,7 +3,7 @@
 
 #include "base/loop/loop.h"
 #include "gate/worker.h"
-#include "store/journal/journal_waiting.h"
+#include "store/journal/journal_awaited.h"
 
 /*
  * The world in which gateways are replayed: their clients, the upstream, Redis,
@@ -159,7 +159,7 @@ struct gateway {
 	struct front *front;
 	struct fake_reader *reader; /* of its source; NULL: it reads nothing */
 	struct store_health *health; /* of its process */
-	struct journal_waiting *waiting;
+	struct journal_awaited *awaited;
 	bool dead;     /* dead: whatever it still does reaches nobody */
 	bool was_killed;
 	bool stalled;

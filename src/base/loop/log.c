@@ -13,8 +13,8 @@
 #include "base/digits.h"
 #include "base/loop/log.h"
 #include "base/must.h"
+#include "base/swar.h"
 #include "base/utf8.h"
-#include "base/word.h"
 
 /* As much as one thread can gather, and the longest line. */
 enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };
@@ -142,9 +142,9 @@ count_plain(struct span s)
 {
 	size_t n = 0;
 	while (s.len - n >= 8) {
-		uint64_t word = word_at(s.ptr + n);
-		if (!word_is_printable(word) || word_may_have(word, '"') ||
-		    word_may_have(word, '\\'))
+		uint64_t word = swar_at(s.ptr + n);
+		if (!swar_is_printable(word) || swar_may_have(word, '"') ||
+		    swar_may_have(word, '\\'))
 			break;
 		n += 8;
 	}

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
-#include "base/pointer.h"
+#include "base/json_pointer.h"
 #include "conf/jsonc/spots_private.h"
 
 void
@@ -54,11 +54,11 @@ element(const struct spot_node *node, struct span segment)
 static const struct spot_node *
 follow(const struct spots *spots, const char *pointer, bool *ret_whole)
 {
-	struct pointer way = {NULL, 0};
+	struct json_pointer way = {NULL, 0};
 	const struct spot_node *node = spots->root;
 	size_t i = 0;
 	*ret_whole = strcmp(pointer, "/") == 0;
-	if (*ret_whole || !pointer_read(span_str(pointer), &way))
+	if (*ret_whole || !json_pointer_read(span_str(pointer), &way))
 		return node;
 	for (; i < way.count; i++) {
 		const struct spot_node *next =
@@ -70,7 +70,7 @@ follow(const struct spots *spots, const char *pointer, bool *ret_whole)
 		node = next;
 	}
 	*ret_whole = i == way.count;
-	pointer_clear(&way);
+	json_pointer_clear(&way);
 	return node;
 }
 
@@ -106,7 +106,7 @@ write_way(FILE *out, const struct way *way)
 		return;
 	write_way(out, way->up);
 	if (way->node->name.ptr != NULL)
-		pointer_write(out, way->node->name);
+		json_pointer_write(out, way->node->name);
 	else
 		fprintf(out, "/%zu", way->index);
 }

@@ -13,7 +13,7 @@ write_place(FILE *out, const struct json_place *at)
 		return;
 	write_place(out, at->up);
 	if (at->member != NULL)
-		pointer_write(out, span_str(at->member));
+		json_pointer_write(out, span_str(at->member));
 	else
 		fprintf(out, "/%zu", at->index);
 }

@@ -272,10 +272,11 @@ check_reconcile(struct loader *l, const struct json_place *at,
 }
 
 static bool
-has_pointer(const struct pointers *pointers, const struct pointer *pointer)
+has_pointer(const struct json_pointers *pointers,
+    const struct json_pointer *pointer)
 {
 	for (size_t i = 0; i < pointers->count; i++)
-		if (pointer_eq(&pointers->list[i], pointer))
+		if (json_pointer_eq(&pointers->list[i], pointer))
 			return true;
 	return false;
 }

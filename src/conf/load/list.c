@@ -226,8 +226,8 @@ wrong_pointer(const char *text)
 }
 
 bool
-list_read_pointers(
-    struct loader *l, const struct given *given, struct pointers *ret_pointers)
+list_read_pointers(struct loader *l, const struct given *given,
+    struct json_pointers *ret_pointers)
 {
 	static const struct rule rule = {wrong_pointer, .meant = meant_pointer};
 	struct strings texts;
@@ -237,7 +237,7 @@ list_read_pointers(
 	ret_pointers->list = mem_zero(texts.count * sizeof *ret_pointers->list);
 	ret_pointers->count = texts.count;
 	for (size_t i = 0; i < texts.count; i++)
-		must(pointer_read(
+		must(json_pointer_read(
 		    span_str(texts.list[i]), &ret_pointers->list[i]));
 	list_clear_strings(NULL, &texts);
 	return true;
@@ -363,18 +363,18 @@ list_parse_label(struct loader *l, const struct given *given)
 void
 list_clear_pointers(void *base, void *field)
 {
-	struct pointers *pointers = field;
+	struct json_pointers *pointers = field;
 	(void)base;
 	for (size_t i = 0; i < pointers->count; i++)
-		pointer_clear(&pointers->list[i]);
+		json_pointer_clear(&pointers->list[i]);
 	free(pointers->list);
-	*pointers = (struct pointers){NULL, 0};
+	*pointers = (struct json_pointers){NULL, 0};
 }
 
 void
 list_parse_pointer(struct loader *l, const struct given *given)
 {
-	struct pointer made;
+	struct json_pointer made;
 	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
@@ -382,9 +382,9 @@ list_parse_pointer(struct loader *l, const struct given *given)
 	if (wrong != NULL) {
 		complaints_at(l, given->at, "%s", wrong);
 	} else {
-		must(pointer_read(span_str(text), &made));
+		must(json_pointer_read(span_str(text), &made));
 		list_clear_pointer(NULL, given_field(given));
-		*(struct pointer *)given_field(given) = made;
+		*(struct json_pointer *)given_field(given) = made;
 	}
 	text_free(&text);
 }
@@ -393,7 +393,7 @@ void
 list_clear_pointer(void *base, void *field)
 {
 	(void)base;
-	pointer_clear(field);
+	json_pointer_clear(field);
 }
 
 /* {"path": NAME} */

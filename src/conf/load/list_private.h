@@ -32,8 +32,8 @@ void list_clear_strings(void *base, void *field);
 
 void list_parse_pointers(struct loader *l, const struct given *given);
 /* A list of pointers; false, and *ret is untouched, after complaining. */
-bool list_read_pointers(
-    struct loader *l, const struct given *given, struct pointers *ret_pointers);
+bool list_read_pointers(struct loader *l, const struct given *given,
+    struct json_pointers *ret_pointers);
 /* The same, with objects that name parameters of the query among them. */
 void list_parse_ignored(struct loader *l, const struct given *given);
 void list_clear_ignored(void *base, void *field);

@@ -210,7 +210,7 @@ enum form { FORM_NOTHING, FORM_WORD, FORM_POINTERS, FORM_HEADER };
 /* What both may be, and the fields that it goes to. */
 struct chosen {
 	unsigned word;
-	struct pointers *pointers;
+	struct json_pointers *pointers;
 	char **header;
 };
 

@@ -10,7 +10,7 @@ const struct json *
 token_json_at(const struct json *object, const char *name)
 {
 	struct span segment = span_str(name);
-	const struct pointer pointer = {&segment, 1};
+	const struct json_pointer pointer = {&segment, 1};
 	return json_at(object, &pointer);
 }
 

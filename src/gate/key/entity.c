@@ -68,7 +68,7 @@ static struct span
 find_version(const struct variables *request, struct arena *scratch,
     struct store_entity *entity)
 {
-	const struct pointer *pointer =
+	const struct json_pointer *pointer =
 	    &request->route->idempotency->newer_only;
 	if (pointer->count == 0)
 		return SPAN("");
@@ -78,7 +78,7 @@ find_version(const struct variables *request, struct arena *scratch,
 	    version_read(
 		request->arena, value, &entity->version, &entity->shown))
 		return SPAN("");
-	char *name = pointer_text(pointer);
+	char *name = json_pointer_text(pointer);
 	struct span words = arena_printf(request->arena,
 	    "Nothing says which version this is, because %s is missing in "
 	    "this request, or is neither a number nor an RFC 3339 time.",

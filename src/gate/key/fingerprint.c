@@ -75,12 +75,12 @@ digest_headers(struct digest *digest, const struct conf_idempotency *policy,
 
 /* Each member with its pointer; one that is missing is not null. */
 static void
-digest_only(struct digest *digest, const struct pointers *only,
+digest_only(struct digest *digest, const struct json_pointers *only,
     const struct json *json)
 {
 	digest_part(digest, SPAN("members"));
 	for (size_t i = 0; i < only->count; i++) {
-		const struct pointer *pointer = &only->list[i];
+		const struct json_pointer *pointer = &only->list[i];
 		const struct json *value = json_at(json, pointer);
 		digest_part(digest, SPAN("/"));
 		for (size_t s = 0; s < pointer->count; s++) {
@@ -182,13 +182,13 @@ put_part(struct sentence *s, const char *kind, const char *name)
 }
 
 static void
-put_pointers(FILE *out, const char *words, const struct pointers *pointers)
+put_pointers(FILE *out, const char *words, const struct json_pointers *pointers)
 {
 	for (size_t i = 0; i < pointers->count; i++) {
-		const struct pointer *pointer = &pointers->list[i];
+		const struct json_pointer *pointer = &pointers->list[i];
 		fputs(i > 0 ? ", " : words, out);
 		for (size_t k = 0; k < pointer->count; k++)
-			pointer_write(out, pointer->segments[k]);
+			json_pointer_write(out, pointer->segments[k]);
 	}
 	if (pointers->count > 0)
 		putc(')', out);

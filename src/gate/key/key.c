@@ -232,7 +232,7 @@ key_find(struct arena *arena, const struct conf_idempotency *policy,
 /* --- derived from the body --- */
 
 bool
-key_digest_members(struct arena *scratch, const struct pointers *pointers,
+key_digest_members(struct arena *scratch, const struct json_pointers *pointers,
     struct span body, struct digest *digest)
 {
 	const struct json *json = json_read(scratch, body);
@@ -240,7 +240,7 @@ key_digest_members(struct arena *scratch, const struct pointers *pointers,
 	if (json == NULL)
 		return false;
 	for (size_t i = 0; i < pointers->count; i++) {
-		const struct pointer *pointer = &pointers->list[i];
+		const struct json_pointer *pointer = &pointers->list[i];
 		const struct json *value = json_at(json, pointer);
 		/*
 		 * Many programs write null for what they have not set.  Were
@@ -302,7 +302,7 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 
 struct span
 key_members_wrong(struct arena *arena, const char *what,
-    const struct pointers *pointers, struct span body)
+    const struct json_pointers *pointers, struct span body)
 {
 	struct arena *scratch = arena_new();
 	const struct json *json = json_read(scratch, body);
@@ -318,7 +318,7 @@ key_members_wrong(struct arena *arena, const char *what,
 		const struct json *value = json_at(json, &pointers->list[i]);
 		if (value != NULL && !json_is_nil(value))
 			continue;
-		char *name = pointer_text(&pointers->list[i]);
+		char *name = json_pointer_text(&pointers->list[i]);
 		words = arena_printf(arena, "%s, because %s is missing, or "
 		    "null, in this request.", what, name);
 		free(name);

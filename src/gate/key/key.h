@@ -50,7 +50,7 @@ MUST_USE enum key_verdict key_derive(struct arena *arena,
  * reason, as a sentence in the arena; empty: it has them.
  */
 struct span key_members_wrong(struct arena *arena, const char *what,
-    const struct pointers *pointers, struct span body);
+    const struct json_pointers *pointers, struct span body);
 
 /*
  * Adds members of a body to a digest, each with its pointer, compared as JSON
@@ -58,4 +58,5 @@ struct span key_members_wrong(struct arena *arena, const char *what,
  * place of one.  The body's values lie in the scratch arena.
  */
 MUST_USE bool key_digest_members(struct arena *scratch,
-    const struct pointers *pointers, struct span body, struct digest *digest);
+    const struct json_pointers *pointers, struct span body,
+    struct digest *digest);

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/histogram.h"
+#include "base/loop/fd_reserve.h"
 #include "base/loop/log.h"
-#include "base/loop/reserve.h"
 #include "base/mem.h"
 #include "http/front/acceptor.h"
 #include "http/front/proxy_protocol.h"
@@ -107,7 +107,7 @@ linger_refused(struct acceptor *a, int fd)
 		close(fd);
 		return;
 	}
-	fd = reserve_move(fd);
+	fd = fd_reserve_move(fd);
 	if (fd < 0)
 		return;
 	struct lingering *l = mem_zero(sizeof *l);
@@ -250,7 +250,7 @@ makes_way(struct acceptor *a)
 static bool
 has_place(struct acceptor *a, int fd)
 {
-	if (!a->places->reserved && reserve_has(fd))
+	if (!a->places->reserved && fd_reserve_has(fd))
 		return false;
 	return places_take(a->places) ||
 	    (makes_way(a) && places_take(a->places));

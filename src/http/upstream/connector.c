@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/loop/reserve.h"
+#include "base/loop/fd_reserve.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "http/upstream/connector.h"
@@ -159,7 +159,7 @@ open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 	(void)purpose;
 	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
 	    address->protocol);
-	if (fd < 0 || reserve_has(fd)) {
+	if (fd < 0 || fd_reserve_has(fd)) {
 		dial->no_descriptor = fd >= 0 || errno == EMFILE;
 		if (fd >= 0)
 			close(fd);

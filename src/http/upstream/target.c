@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/counter.h"
-#include "base/loop/reserve.h"
+#include "base/loop/fd_reserve.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "http/upstream/target.h"
@@ -24,7 +24,7 @@ target_list_init(struct target_list *targets,
 		connection_dialler_init(
 		    &target->dialler, connector, upstream, target->conf);
 		list_init(&target->idle);
-		target->max_idle = reserve_idle((size_t)upstream->keepalive);
+		target->max_idle = fd_reserve_idle((size_t)upstream->keepalive);
 	}
 }
 

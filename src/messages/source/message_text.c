@@ -20,7 +20,7 @@ message_text_field(const struct broker_message *m, struct span name)
 
 static bool
 value_of_body(struct span body, struct arena *scratch,
-    const struct pointer *pointer, struct span *ret_value)
+    const struct json_pointer *pointer, struct span *ret_value)
 {
 	const struct json *json = json_read(scratch, body);
 	const struct json *value = json ? json_at(json, pointer) : NULL;

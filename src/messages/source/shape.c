@@ -192,10 +192,10 @@ find_route(struct shape *s)
 
 /* Whether a body of JSON has a value there. */
 static bool
-has_member(struct span body, const struct pointer *pointer)
+has_member(struct span body, const struct json_pointer *pointer)
 {
-	struct pointer wanted = *pointer;
-	const struct pointers one = {&wanted, 1};
+	struct json_pointer wanted = *pointer;
+	const struct json_pointers one = {&wanted, 1};
 	struct arena *scratch = arena_new();
 	struct digest digest;
 	digest_begin(&digest, SPAN("member"), SPAN(""));
@@ -205,7 +205,7 @@ has_member(struct span body, const struct pointer *pointer)
 }
 
 struct span
-shape_lacks(struct arena *arena, const struct pointers *pointers,
+shape_lacks(struct arena *arena, const struct json_pointers *pointers,
     struct span body, const char *purpose)
 {
 	size_t i = 0;
@@ -216,7 +216,7 @@ shape_lacks(struct arena *arena, const struct pointers *pointers,
 		i++;
 	if (i == pointers->count)
 		return SPAN("");
-	char *text = pointer_text(&pointers->list[i]);
+	char *text = json_pointer_text(&pointers->list[i]);
 	struct span words = arena_printf(arena,
 	    "its body has nothing, or null, at %s, so it has %s", text,
 	    purpose);

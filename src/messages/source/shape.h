@@ -48,8 +48,9 @@ MUST_USE bool shape_is_json(struct span body);
  * first that is not there, and ends with what the message therefore has; empty
  * where all are there.
  */
-struct span shape_lacks(struct arena *arena, const struct pointers *pointers,
-    struct span body, const char *purpose);
+struct span shape_lacks(struct arena *arena,
+    const struct json_pointers *pointers, struct span body,
+    const char *purpose);
 /*
  * The body of the request: the payload, a field, or all fields as JSON; good,
  * malformed, too large, or no memory.

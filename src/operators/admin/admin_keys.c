@@ -339,7 +339,7 @@ replace(struct admin_request *a, char *file)
 	if (error != 0)
 		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
 	const struct records_order order = {
-	    .act = ACT_DELETE, .waiting = &a->waiting};
+	    .act = ACT_DELETE, .outcome = &a->waiting};
 	records_operate(a->admin->store, &a->look, &a->key_id, &order);
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }

@@ -18,7 +18,7 @@ struct lookup {
 	struct span namespace;
 	struct fields scope;
 	struct span key; /* empty: values */
-	struct pointers pointers;
+	struct json_pointers pointers;
 	const json_t **values; /* one for each of them */
 };
 
@@ -85,7 +85,7 @@ other_reading(const json_t *text)
 }
 
 static void
-put_at(json_t *body, const struct pointer *pointer, json_t *value)
+put_at(json_t *body, const struct json_pointer *pointer, json_t *value)
 {
 	json_t *object = body;
 	for (size_t i = 0; i < pointer->count; i++) {
@@ -130,13 +130,14 @@ body_with(
 
 /* A key that is made of the members from is made of exactly the others. */
 static bool
-is_derived_of(const struct pointers *from, const struct pointers *pointers)
+is_derived_of(
+    const struct json_pointers *from, const struct json_pointers *pointers)
 {
 	size_t found = 0;
 	for (size_t i = 0; i < pointers->count; i++)
 		for (size_t j = 0; j < from->count; j++)
 			found +=
-			    pointer_eq(&pointers->list[i], &from->list[j]);
+			    json_pointer_eq(&pointers->list[i], &from->list[j]);
 	return pointers->count > 0 && found == pointers->count &&
 	    from->count == pointers->count;
 }
@@ -146,7 +147,7 @@ is_derived_of(const struct pointers *from, const struct pointers *pointers)
 /* Adds a key for each reading of the values, where a key is made of them. */
 static void
 add_derived(struct admin_request *a, const struct wanted *wanted,
-    const struct pointers *from)
+    const struct json_pointers *from)
 {
 	const struct lookup *asked = wanted->asked;
 	struct conf_idempotency deriving = *wanted->route->idempotency;
@@ -164,10 +165,10 @@ add_derived(struct admin_request *a, const struct wanted *wanted,
 }
 
 /* A source may name members where the route that it leads to does not. */
-static const struct pointers *
+static const struct json_pointers *
 members_of_source(const struct conf_source *source)
 {
-	static const struct pointers none;
+	static const struct json_pointers none;
 	return source->key == SOURCE_KEY_POINTERS ? &source->key_pointers
 						  : &none;
 }
@@ -271,7 +272,8 @@ values_from_json(
 	json_object_foreach(values, name, value) {
 		size_t at = asked->pointers.count;
 		if (!json_is_string(value) ||
-		    !pointer_read(span_str(name), &asked->pointers.list[at]))
+		    !json_pointer_read(
+			span_str(name), &asked->pointers.list[at]))
 			return wrong;
 		asked->values[at] = value;
 		asked->pointers.count++;
@@ -312,15 +314,16 @@ read_asked(struct admin_request *a, struct lookup *asked)
  * Returns the first member that a key is made of and the values lack; NULL: the
  * key is another.
  */
-static const struct pointer *
-missing_of(const struct pointers *from, const struct pointers *pointers)
+static const struct json_pointer *
+missing_of(
+    const struct json_pointers *from, const struct json_pointers *pointers)
 {
-	const struct pointer *missing = NULL;
+	const struct json_pointer *missing = NULL;
 	size_t found = 0;
 	for (size_t i = 0; i < from->count; i++) {
 		size_t j = 0;
 		while (j < pointers->count &&
-		    !pointer_eq(&pointers->list[j], &from->list[i]))
+		    !json_pointer_eq(&pointers->list[j], &from->list[i]))
 			j++;
 		found += j < pointers->count;
 		if (j == pointers->count && missing == NULL)
@@ -330,16 +333,16 @@ missing_of(const struct pointers *from, const struct pointers *pointers)
 }
 
 static const char *
-words_of_values(struct admin_request *a, const struct pointers *pointers)
+words_of_values(struct admin_request *a, const struct json_pointers *pointers)
 {
 	for (size_t i = 0; i < a->conf->n_routes; i++) {
 		const struct conf_route *route = &a->conf->routes[i];
-		const struct pointer *missing = route->idempotency != NULL
+		const struct json_pointer *missing = route->idempotency != NULL
 		    ? missing_of(&route->idempotency->derive_from, pointers)
 		    : NULL;
 		if (missing == NULL)
 			continue;
-		char *name = pointer_text(missing);
+		char *name = json_pointer_text(missing);
 		struct span words = arena_printf(a->arena, "No route has a key "
 		    "made of exactly these members; that of route \"%s\" is "
 		    "made of %s, too.", route->name, name);
@@ -361,7 +364,7 @@ admin_lookup_read(struct admin_request *a)
 	    ? words_of_values(a, &asked.pointers)
 	    : NULL;
 	for (size_t i = 0; i < asked.pointers.count; i++)
-		pointer_clear(&asked.pointers.list[i]);
+		json_pointer_clear(&asked.pointers.list[i]);
 	if (message != NULL || a->n_others > 0)
 		return message;
 	return none != NULL

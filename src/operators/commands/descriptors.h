@@ -13,7 +13,7 @@ struct descriptors {
 	int64_t limit;   /* of the process */
 	int64_t needed;  /* what the configuration asks for */
 	int64_t held;    /* open all the time, whatever clients do */
-	int64_t reserve; /* for what comes and goes (loop/reserve.h) */
+	int64_t reserve; /* for what comes and goes (loop/fd_reserve.h) */
 	int64_t idle;    /* for idle connections to upstreams */
 	int64_t idle_each; /* of those, for each pool: a worker's to a target */
 	int64_t clients; /* two each: its own, and one to the upstream */

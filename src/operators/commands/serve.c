@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/loop/fd_reserve.h"
 #include "base/loop/log.h"
-#include "base/loop/reserve.h"
 #include "base/mem.h"
 #include "base/renewable.h"
 #include "conf/load/certificates.h"
@@ -30,8 +30,8 @@
 #include "operators/commands/token_watch.h"
 #include "operators/commands/watchdog.h"
 #include "operators/probe/startup_check.h"
+#include "store/journal/journal_awaited.h"
 #include "store/journal/journal_folder.h"
-#include "store/journal/journal_waiting.h"
 #include "store/redis/managed.h"
 #include "store/redis/sentinel_monitor.h"
 
@@ -48,7 +48,7 @@ struct serve {
 	struct budget budget;
 	struct places places; /* for clients, in all workers */
 	struct store_health *health;
-	struct journal_waiting *waiting;
+	struct journal_awaited *awaited;
 	struct sentinel_monitor *sentinels; /* NULL: the file names none */
 	struct managed *managed;
 	struct inherited inherited; /* sockets, until they are taken */
@@ -245,7 +245,7 @@ start_workers(struct serve *s)
 			    s->listeners.list[k].passed};
 		thread->serve = s;
 		thread->worker = worker_new(s->conf, &s->budget, &s->places,
-		    s->health, s->waiting, i, sockets, n_sockets,
+		    s->health, s->awaited, i, sockets, n_sockets,
 		    s->journals[i], parts);
 		s->workers[i] = thread->worker;
 	}
@@ -342,7 +342,7 @@ make_ready(struct serve *s, char **ret_message)
 	struct descriptors d =
 	    descriptors_share(s->conf, descriptors_raise());
 	s->places.most = (unsigned)d.clients;
-	reserve_set((int)(d.limit - d.reserve), (size_t)d.idle_each);
+	fd_reserve_set((int)(d.limit - d.reserve), (size_t)d.idle_each);
 	if (d.clients != s->conf->max_connections)
 		descriptors_log(&d);
 	if (!selftest(s->conf, ret_message) ||
@@ -400,7 +400,7 @@ serve_conf(const struct conf *conf)
 	    .now = conf_ref(conf),
 	    .loop = loop_new(),
 	    .health = store_health_new(),
-	    .waiting = journal_waiting_new(),
+	    .awaited = journal_awaited_new(),
 	    .started_ms = clock_wall_ms(),
 	    .signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
 	};
@@ -431,7 +431,7 @@ serve_conf(const struct conf *conf)
 	watch_free(&s.signals);
 	loop_free(&s.loop);
 	store_health_free(&s.health);
-	journal_waiting_free(&s.waiting);
+	journal_awaited_free(&s.awaited);
 	close(s.signal_fd);
 	conf_unref(&s.now);
 	return started ? 0 : 1;

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json_pointer.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/pointer.h"
 #ifdef HAVE_KAFKA
 #include "operators/doctor/doctor_kafka_private.h"
 #endif
@@ -53,7 +53,7 @@ add_of_relay(struct doctor *doctor, enum finding_name name, size_t index,
 	FILE *out = open_memstream(&where, &len);
 	must(out != NULL);
 	fputs("/relays", out);
-	pointer_write(out, span_str(doctor->conf->relays[index].name));
+	json_pointer_write(out, span_str(doctor->conf->relays[index].name));
 	must(fclose(out) == 0);
 	findings_add(doctor, name, where, mem_str(span_str(detail)),
 	    remedy != NULL ? mem_str(span_str(remedy)) : NULL);

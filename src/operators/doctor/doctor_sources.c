@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json_pointer.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/pointer.h"
 #include "operators/doctor/doctor_sources_private.h"
 #include "operators/doctor/redis_cli_private.h"
 
@@ -22,7 +22,7 @@ name_pointer(const char *member, const char *name)
 	FILE *out = open_memstream(&pointer, &len);
 	must(out != NULL);
 	fprintf(out, "/%s", member);
-	pointer_write(out, span_str(name));
+	json_pointer_write(out, span_str(name));
 	must(fclose(out) == 0);
 	return pointer;
 }

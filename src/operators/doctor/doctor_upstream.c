@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/json_pointer.h"
 #include "base/mem.h"
-#include "base/pointer.h"
 #include "operators/commands/shell_quote.h"
 #include "operators/doctor/doctor_upstream_private.h"
 
@@ -32,7 +32,7 @@ target_pointer(const struct conf *conf, const struct reached *reached)
 	fputs(name != NULL ? "/upstreams" : "/relays", out);
 	if (name == NULL)
 		name = relay_of(conf, reached->upstream);
-	pointer_write(out, span_str(name));
+	json_pointer_write(out, span_str(name));
 	if (reached->upstream->n_targets > 1)
 		fprintf(out, "/targets/%td",
 		    reached->target - reached->upstream->targets);

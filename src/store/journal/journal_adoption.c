@@ -7,8 +7,8 @@
 #include "base/loop/work.h"
 #include "base/mem.h"
 #include "store/journal/journal_adoption.h"
+#include "store/journal/journal_awaited.h"
 #include "store/journal/journal_folder.h"
-#include "store/journal/journal_waiting.h"
 
 enum { SEARCH_MS = 5000 };
 
@@ -84,8 +84,8 @@ on_searched(void *arg)
 		report(adoption, found);
 		journal_folder_found_free(&found);
 	}
-	journal_waiting_acquit(
-	    adoption->folder.waiting, adoption->folder.search);
+	journal_awaited_acquit(
+	    adoption->folder.awaited, adoption->folder.search);
 	if (adoption->message != NULL) {
 		struct logline line = log_begin(EV_journal_unwritable);
 		log_str(&line, "error", adoption->message);
@@ -142,14 +142,14 @@ journal_adoption_count(const struct journal_adoption *adoption,
 
 struct journal_adoption *
 journal_adoption_new(struct loop *loop, const char *state_dir,
-    struct journal_waiting *waiting,
+    struct journal_awaited *awaited,
     void (*take)(void *arg, struct journal *journal),
     void (*searched)(void *arg), void *arg)
 {
 	struct journal_adoption *adoption = mem_zero(sizeof *adoption);
 	adoption->loop = loop;
 	adoption->state_dir = mem_text(state_dir);
-	adoption->folder.waiting = waiting;
+	adoption->folder.awaited = awaited;
 	adoption->take = take;
 	adoption->searched = searched;
 	adoption->arg = arg;

@@ -11,15 +11,15 @@
  * It does not deliver.  The loop's thread only.
  */
 struct journal_adoption;
-struct journal_waiting;
+struct journal_awaited;
 
 /*
  * take(arg, journal) is called for each that is adopted, and owns it from then
  * on; searched(arg) after each search.  As long as our store's id is not known,
- * waiting has what is in the other files and may be for our store.
+ * awaited has what is in the other files and may be for our store.
  */
 struct journal_adoption *journal_adoption_new(struct loop *loop,
-    const char *state_dir, struct journal_waiting *waiting,
+    const char *state_dir, struct journal_awaited *awaited,
     void (*take)(void *arg, struct journal *journal),
     void (*searched)(void *arg), void *arg);
 /*

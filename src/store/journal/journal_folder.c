@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/test_build.h"
+#include "store/journal/journal_awaited.h"
 #include "store/journal/journal_folder.h"
-#include "store/journal/journal_waiting.h"
 
 /* Closes fd if it is one; errno stays as it was. */
 static void
@@ -298,7 +298,7 @@ examine(const struct journal_folder *folder, struct journal *journal,
 	struct journal_about about;
 	for (uint64_t id = 0; !folder->settled &&
 	     journal_next(journal, NULL, id, &id, &about);)
-		journal_waiting_add(folder->waiting, &about, folder->search);
+		journal_awaited_add(folder->awaited, &about, folder->search);
 	found->foreign = journal_open_entries(journal, NULL);
 	journal_close(&journal);
 }

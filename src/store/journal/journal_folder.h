@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "store/journal/journal.h"
 
-struct journal_waiting;
+struct journal_awaited;
 
 /*
  * The folder of journals below state_dir, and the locks on its files: which
@@ -44,11 +44,11 @@ struct journal_left;
 
 /*
  * What is known of the folder from the last search; zeros before the first, but
- * for waiting.  A member of whoever adopts, one thread at a time.
+ * for awaited.  A member of whoever adopts, one thread at a time.
  */
 struct journal_folder {
 	/* NULL: our store's id is always known. */
-	struct journal_waiting *waiting;
+	struct journal_awaited *awaited;
 	uint64_t search; /* its number, from 1 */
 	struct journal_left *left; /* so that each is reported once */
 	struct origin ours;        /* as of the last search */
@@ -66,7 +66,7 @@ struct journal_folder {
  * finds to the list of struct journal_found, and only once where that stays as
  * it was; the caller frees them.  settled: our store's id is known, or will not
  * be; until then nothing is reported of entries that may yet be ours, and they
- * are added to waiting.  False where the folder cannot be read: *ret_message as
+ * are added to awaited.  False where the folder cannot be read: *ret_message as
  * above.
  *
  * Of a file with damage, the entries that are whole are copied into a new one,

@@ -16,7 +16,7 @@ enum item_kind { ITEM_MARK, ITEM_CLOSE, ITEM_TRY, ITEM_APPEND };
 
 /* Something to be done to a file. */
 struct journal_item {
-	struct list link; /* in waiting, or in batch */
+	struct list link; /* in queue, or in batch */
 	enum item_kind kind;
 	struct journal *journal;
 	uint64_t id;                /* ITEM_MARK */
@@ -98,7 +98,7 @@ on_batch_done(void *arg)
 	bool failed = end_batch(writer);
 	writer->writable = writer->writable && !failed;
 	writer->written(writer->arg, failed);
-	if (!list_empty(&writer->waiting))
+	if (!list_empty(&writer->queue))
 		task_ready(writer->loop, &writer->task);
 }
 
@@ -107,9 +107,9 @@ static void
 on_task(void *arg)
 {
 	struct journal_writer *writer = arg;
-	if (writer->work != NULL || list_empty(&writer->waiting))
+	if (writer->work != NULL || list_empty(&writer->queue))
 		return;
-	list_move_all(&writer->waiting, &writer->batch);
+	list_move_all(&writer->queue, &writer->batch);
 	writer->work =
 	    work_start(writer->loop, run_batch, on_batch_done, writer);
 }
@@ -121,7 +121,7 @@ add_item(struct journal_writer *writer, enum item_kind kind,
 	struct journal_item *item = mem_zero(sizeof *item + n_bytes);
 	item->kind = kind;
 	item->journal = journal;
-	list_add_last(&writer->waiting, &item->link);
+	list_add_last(&writer->queue, &item->link);
 	task_ready(writer->loop, &writer->task);
 	return item;
 }
@@ -200,7 +200,7 @@ journal_writer_init(struct journal_writer *writer, struct loop *loop,
 	    .journal = journal,
 	    .written = written,
 	    .arg = arg};
-	list_init(&writer->waiting);
+	list_init(&writer->queue);
 	list_init(&writer->batch);
 	task_init(&writer->task, on_task, writer);
 }
@@ -210,8 +210,8 @@ journal_writer_end(struct journal_writer *writer)
 {
 	work_finish(&writer->work);
 	task_cancel(&writer->task);
-	while (!list_empty(&writer->waiting)) {
-		list_move_all(&writer->waiting, &writer->batch);
+	while (!list_empty(&writer->queue)) {
+		list_move_all(&writer->queue, &writer->batch);
 		run_batch(writer);
 		end_batch(writer);
 	}

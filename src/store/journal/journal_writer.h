@@ -20,7 +20,7 @@ struct journal_writer {
 	struct journal *journal;
 	void (*written)(void *arg, bool failed);
 	void *arg;
-	struct list waiting; /* items for the next batch, in order */
+	struct list queue; /* items for the next batch, in order */
 	struct task task;    /* begins with a batch */
 	/* Items; the other thread has them while there is work. */
 	struct list batch;

@@ -19,7 +19,8 @@ struct hash {
 
 /* A copy of exactly its size, so that a read past its end is noticed. */
 static bool
-try_digest(struct span text, const struct pointers *ignore, struct hash *ret)
+try_digest(
+    struct span text, const struct json_pointers *ignore, struct hash *ret)
 {
 	struct arena *arena = arena_new();
 	char *copy = mem_copy(text.ptr, text.len);
@@ -37,7 +38,7 @@ try_digest(struct span text, const struct pointers *ignore, struct hash *ret)
 }
 
 static struct hash
-digest_of(const char *text, const struct pointers *ignore)
+digest_of(const char *text, const struct json_pointers *ignore)
 {
 	struct hash hash;
 
@@ -53,10 +54,11 @@ same(struct hash a, struct hash b)
 }
 
 /* A pointer (RFC 6901) from its text, "" or "/a/b"; nothing to unescape. */
-static struct pointer
+static struct json_pointer
 point(struct arena *arena, const char *text)
 {
-	struct pointer p = {arena_alloc(arena, 16 * sizeof(struct span)), 0};
+	struct json_pointer p = {
+	    arena_alloc(arena, 16 * sizeof(struct span)), 0};
 
 	/* Not span_next(), which would trim the segments. */
 	while (*text == '/') {
@@ -302,7 +304,7 @@ pointers_lead_to_values(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
-		struct pointer p = point(arena, found[i][0]);
+		struct json_pointer p = point(arena, found[i][0]);
 		const struct json *value = json_at(json, &p);
 		struct digest digest;
 		struct hash hash;
@@ -313,8 +315,8 @@ pointers_lead_to_values(void **state)
 		if (!same(hash, digest_of(found[i][1], NULL)))
 			fail_msg("%s led elsewhere", found[i][0]);
 	}
-	struct pointer null = point(arena, "/a/b/1/c");
-	struct pointer ten = point(arena, "/a/b/0");
+	struct json_pointer null = point(arena, "/a/b/1/c");
+	struct json_pointer ten = point(arena, "/a/b/0");
 	assert_true(json_is_nil(json_at(json, &null)));
 	assert_false(json_is_nil(json_at(json, &ten)));
 	arena_free(&arena);
@@ -334,7 +336,7 @@ pointers_to_nothing_find_nothing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
-		struct pointer p = point(arena, missing[i]);
+		struct json_pointer p = point(arena, missing[i]);
 		if (json_at(json, &p))
 			fail_msg("%s found something", missing[i]);
 	}
@@ -345,7 +347,7 @@ static void
 pointers_go_by_unescaped_names(void **state)
 {
 	struct span tilde = SPAN("m~n"), slash = SPAN("x/y");
-	struct pointer to_tilde = {&tilde, 1}, to_slash = {&slash, 1};
+	struct json_pointer to_tilde = {&tilde, 1}, to_slash = {&slash, 1};
 	struct arena *arena = arena_new();
 	const struct json *json = json_read(arena, span_str(document));
 
@@ -361,8 +363,9 @@ static struct hash
 digest_without(const char *text, const char *a, const char *b)
 {
 	struct arena *arena = arena_new();
-	struct pointer list[2] = {point(arena, a), point(arena, b ? b : a)};
-	struct pointers ignore = {list, b ? 2 : 1};
+	struct json_pointer list[2] = {
+	    point(arena, a), point(arena, b ? b : a)};
+	struct json_pointers ignore = {list, b ? 2 : 1};
 	struct hash hash = digest_of(text, &ignore);
 
 	arena_free(&arena);

@@ -51,7 +51,7 @@ lists_and_pointers_are_taken_apart(void **state)
 	assert_string_equal(p->headers.list[1], "B");
 	assert_int_equal(p->scope.count, 0);
 	assert_int_equal(p->derive_from.count, 2);
-	const struct pointer *pointer = &p->derive_from.list[1];
+	const struct json_pointer *pointer = &p->derive_from.list[1];
 	assert_int_equal(pointer->count, 4);
 	assert_true(span_eq(pointer->segments[0], SPAN("a/b")));
 	assert_true(span_eq(pointer->segments[1], SPAN("~c")));

@@ -16,8 +16,8 @@
 #include "http/front/places.h"
 #include "lib/folder.h"
 #include "lib/redis.h"
+#include "store/journal/journal_awaited.h"
 #include "store/journal/journal_folder.h"
-#include "store/journal/journal_waiting.h"
 
 /* What a worker tells its parts, and that it waits for them. */
 
@@ -140,7 +140,7 @@ struct stage {
 	struct budget budget;
 	struct places places;
 	struct store_health *health;
-	struct journal_waiting *waiting;
+	struct journal_awaited *awaited;
 	struct worker *worker;
 };
 
@@ -179,10 +179,10 @@ begin_stage(
 	atomic_init(&stage->budget.used, 0);
 	atomic_init(&stage->budget.limit, 1 << 20);
 	stage->health = store_health_new();
-	stage->waiting = journal_waiting_new();
+	stage->awaited = journal_awaited_new();
 	assert_true(journal_folder_open(stage->folder, 0, &journal, &message));
 	stage->worker = worker_new(stage->conf, &stage->budget,
-	    &stage->places, stage->health, stage->waiting, 0, NULL, 0, journal,
+	    &stage->places, stage->health, stage->awaited, 0, NULL, 0, journal,
 	    kinds);
 }
 
@@ -191,7 +191,7 @@ end_stage(struct stage *stage)
 {
 	worker_free(&stage->worker);
 	store_health_free(&stage->health);
-	journal_waiting_free(&stage->waiting);
+	journal_awaited_free(&stage->awaited);
 	conf_unref(&stage->conf);
 	redis_stop(&stage->redis);
 	folder_remove(stage->folder);

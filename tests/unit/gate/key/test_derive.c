@@ -47,8 +47,8 @@ the_body_makes_a_key(void **state)
 
 static struct span order_id[] = {{"order_id", 8}};
 static struct span action[] = {{"action", 6}};
-static struct pointer order_and_action[] = {{order_id, 1}, {action, 1}};
-static struct pointer action_and_order[] = {{action, 1}, {order_id, 1}};
+static struct json_pointer order_and_action[] = {{order_id, 1}, {action, 1}};
+static struct json_pointer action_and_order[] = {{action, 1}, {order_id, 1}};
 
 static void
 pointed_values_make_a_key(void **state)

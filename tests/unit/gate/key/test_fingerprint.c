@@ -263,7 +263,7 @@ names_order_and_other_fields_do_not_count(void **state)
 /* --- JSON --- */
 
 static struct print
-print_of_json(const char *body, const struct pointers *ignore)
+print_of_json(const char *body, const struct json_pointers *ignore)
 {
 	struct conf_idempotency policy = {
 		.fingerprint_include = EVERYTHING,
@@ -311,8 +311,8 @@ ignored_places_do_not_count(void **state)
 {
 	struct span time[] = {SPAN("meta"), SPAN("time")};
 	struct span second[] = {SPAN("list"), SPAN("1")};
-	struct pointer list[] = {{time, 2}, {second, 2}};
-	struct pointers ignore = {list, 2};
+	struct json_pointer list[] = {{time, 2}, {second, 2}};
+	struct json_pointers ignore = {list, 2};
 	struct print print = print_of_json(
 	    "{\"meta\":{\"time\":1},\"list\":[1,2,3]}", &ignore);
 

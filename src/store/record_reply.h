@@ -11,7 +11,7 @@
  */
 
 /* The usual done of a call. */
-void call_verdict_done(struct store_call *call, enum call_end how, int error,
+void record_reply_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply);
 /*
  * The confirmed of a call that completes or claims: notes in a COMPLETED record
@@ -19,5 +19,5 @@ void call_verdict_done(struct store_call *call, enum call_end how, int error,
  * are given while replicas are away.  Nobody waits for that note, and without
  * it nothing is lost but time.
  */
-void call_verdict_confirmed(
+void record_reply_confirmed(
     struct store_call *call, const struct call_reply *reply);

@@ -10,11 +10,11 @@
  * True means "perhaps", and the caller checks each byte by itself; false is
  * certain, where nothing else is said.  Pure; any thread.
  */
-#define WORD_ONES ((uint64_t)0x0101010101010101u)
-#define WORD_HIGHS ((uint64_t)0x8080808080808080u)
+#define SWAR_ONES ((uint64_t)0x0101010101010101u)
+#define SWAR_HIGHS ((uint64_t)0x8080808080808080u)
 
 static inline uint64_t
-word_at(const char *bytes)
+swar_at(const char *bytes)
 {
 	uint64_t word;
 	memcpy(&word, bytes, sizeof word);
@@ -26,10 +26,10 @@ word_at(const char *bytes)
  * in the subtraction from the next one only where it is itself that byte.
  */
 static inline bool
-word_may_have(uint64_t word, unsigned char byte)
+swar_may_have(uint64_t word, unsigned char byte)
 {
-	word ^= byte * WORD_ONES;
-	return ((word - WORD_ONES) & ~word & WORD_HIGHS) != 0;
+	word ^= byte * SWAR_ONES;
+	return ((word - SWAR_ONES) & ~word & SWAR_HIGHS) != 0;
 }
 
 /*
@@ -38,8 +38,8 @@ word_may_have(uint64_t word, unsigned char byte)
  * the byte is below 0x20.
  */
 static inline bool
-word_is_printable(uint64_t word)
+swar_is_printable(uint64_t word)
 {
-	return ((word | (word + WORD_ONES) | (word - 0x20 * WORD_ONES)) &
-		   WORD_HIGHS) == 0;
+	return ((word | (word + SWAR_ONES) | (word - 0x20 * SWAR_ONES)) &
+		   SWAR_HIGHS) == 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/json_pointer.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/pointer.h"
 
 /* One piece of memory has the segments and their text. */
 bool
-pointer_read(struct span text, struct pointer *ret_pointer)
+json_pointer_read(struct span text, struct json_pointer *ret_pointer)
 {
 	size_t count = 0;
 	if (text.len == 0 || text.ptr[0] != '/')
@@ -33,19 +33,19 @@ pointer_read(struct span text, struct pointer *ret_pointer)
 		*to++ = c;
 		segment->len++;
 	}
-	*ret_pointer = (struct pointer){segments, count};
+	*ret_pointer = (struct json_pointer){segments, count};
 	return true;
 }
 
 void
-pointer_clear(struct pointer *pointer)
+json_pointer_clear(struct json_pointer *pointer)
 {
 	free(pointer->segments);
-	*pointer = (struct pointer){NULL, 0};
+	*pointer = (struct json_pointer){NULL, 0};
 }
 
 bool
-pointer_eq(const struct pointer *a, const struct pointer *b)
+json_pointer_eq(const struct json_pointer *a, const struct json_pointer *b)
 {
 	for (size_t i = 0; i < a->count && i < b->count; i++)
 		if (!span_eq(a->segments[i], b->segments[i]))
@@ -54,7 +54,7 @@ pointer_eq(const struct pointer *a, const struct pointer *b)
 }
 
 void
-pointer_write(FILE *out, struct span segment)
+json_pointer_write(FILE *out, struct span segment)
 {
 	putc('/', out);
 	for (size_t i = 0; i < segment.len; i++) {
@@ -67,14 +67,14 @@ pointer_write(FILE *out, struct span segment)
 }
 
 char *
-pointer_text(const struct pointer *pointer)
+json_pointer_text(const struct json_pointer *pointer)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 	must(out != NULL);
 	for (size_t i = 0; i < pointer->count; i++)
-		pointer_write(out, pointer->segments[i]);
+		json_pointer_write(out, pointer->segments[i]);
 	must(fclose(out) == 0);
 	return text;
 }

@@ -14,25 +14,25 @@
  * writes or delivers.  Any thread; whoever makes it frees it when nobody has it
  * any more.
  */
-struct journal_waiting;
+struct journal_awaited;
 
-struct journal_waiting *journal_waiting_new(void);
+struct journal_awaited *journal_awaited_new(void);
 /* Nulls the caller's pointer, accepts NULL. */
-void journal_waiting_free(struct journal_waiting **waiting);
+void journal_awaited_free(struct journal_awaited **awaited);
 
 /*
  * Adds an outcome; a release is none.  search is 0; or, for one in a dead
  * process' file that may be for our store, whose id is not known yet, the
  * number, from 1, of the search of the folder that found it.
  */
-void journal_waiting_add(struct journal_waiting *waiting,
+void journal_awaited_add(struct journal_awaited *awaited,
     const struct journal_about *about, uint64_t search);
 /* Drops one: Redis knows it, or another owner has decided. */
-void journal_waiting_drop(
-    struct journal_waiting *waiting, const struct journal_about *about);
+void journal_awaited_drop(
+    struct journal_awaited *awaited, const struct journal_about *about);
 
 /* Forgets what earlier searches than that have found. */
-void journal_waiting_acquit(struct journal_waiting *waiting, uint64_t search);
+void journal_awaited_acquit(struct journal_awaited *awaited, uint64_t search);
 
 /*
  * True where an outcome of that key is awaited; or, if entity is not NULL, an
@@ -40,6 +40,6 @@ void journal_waiting_acquit(struct journal_waiting *waiting, uint64_t search);
  * that its id is known: until then, what may be for our store counts as if it
  * were.
  */
-bool journal_waiting_has(struct journal_waiting *waiting,
+bool journal_awaited_has(struct journal_awaited *awaited,
     const struct origin *ours, bool settled, const struct key_id *key_id,
     const uint8_t *entity);

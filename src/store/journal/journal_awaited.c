@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "store/journal/journal_waiting.h"
+#include "store/journal/journal_awaited.h"
 
 /* A key, or an entity: both are hashes, and no two are the same. */
 struct name {
@@ -17,30 +17,30 @@ struct name {
 	uint64_t search; /* that suspects it; 0: it is known to wait */
 };
 
-struct journal_waiting {
+struct journal_awaited {
 	atomic_size_t count; /* of names */
 	pthread_mutex_t mutex;
 	struct hash names;
 };
 
 static void
-add_name(struct journal_waiting *waiting, const uint8_t *bytes,
+add_name(struct journal_awaited *awaited, const uint8_t *bytes,
     const struct origin *origin, uint64_t search)
 {
 	struct name *name = mem_zero(sizeof *name);
 	memcpy(name->bytes, bytes, sizeof name->bytes);
 	name->origin = *origin;
 	name->search = search;
-	hash_add(&waiting->names, &name->item, hash_of_digest(bytes));
-	atomic_fetch_add(&waiting->count, 1);
+	hash_add(&awaited->names, &name->item, hash_of_digest(bytes));
+	atomic_fetch_add(&awaited->count, 1);
 }
 
 static void
-remove_name(struct journal_waiting *waiting, struct name *name)
+remove_name(struct journal_awaited *awaited, struct name *name)
 {
-	hash_remove(&waiting->names, &name->item);
+	hash_remove(&awaited->names, &name->item);
 	free(name);
-	atomic_fetch_sub(&waiting->count, 1);
+	atomic_fetch_sub(&awaited->count, 1);
 }
 
 /*
@@ -48,65 +48,65 @@ remove_name(struct journal_waiting *waiting, struct name *name)
  * become known since it was added.
  */
 static void
-drop_name(struct journal_waiting *waiting, const uint8_t *bytes,
+drop_name(struct journal_awaited *awaited, const uint8_t *bytes,
     const struct origin *origin)
 {
 	struct name *name;
-	HASH_EACH_OF(name, &waiting->names, hash_of_digest(bytes), item) {
+	HASH_EACH_OF(name, &awaited->names, hash_of_digest(bytes), item) {
 		if (name->search != 0 ||
 		    memcmp(name->bytes, bytes, DIGEST_BYTES) != 0 ||
 		    memcmp(name->origin.place, origin->place, DIGEST_BYTES))
 			continue;
-		remove_name(waiting, name);
+		remove_name(awaited, name);
 		return;
 	}
 }
 
 void
-journal_waiting_add(struct journal_waiting *waiting,
+journal_awaited_add(struct journal_awaited *awaited,
     const struct journal_about *about, uint64_t search)
 {
 	if (about->kind == JOURNAL_RELEASE)
 		return;
-	must(pthread_mutex_lock(&waiting->mutex) == 0);
-	add_name(waiting, about->key_id.bytes, &about->origin, search);
+	must(pthread_mutex_lock(&awaited->mutex) == 0);
+	add_name(awaited, about->key_id.bytes, &about->origin, search);
 	if (about->versioned)
-		add_name(waiting, about->entity, &about->origin, search);
-	must(pthread_mutex_unlock(&waiting->mutex) == 0);
+		add_name(awaited, about->entity, &about->origin, search);
+	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 }
 
 void
-journal_waiting_drop(
-    struct journal_waiting *waiting, const struct journal_about *about)
+journal_awaited_drop(
+    struct journal_awaited *awaited, const struct journal_about *about)
 {
 	if (about->kind == JOURNAL_RELEASE)
 		return;
-	must(pthread_mutex_lock(&waiting->mutex) == 0);
-	drop_name(waiting, about->key_id.bytes, &about->origin);
+	must(pthread_mutex_lock(&awaited->mutex) == 0);
+	drop_name(awaited, about->key_id.bytes, &about->origin);
 	if (about->versioned)
-		drop_name(waiting, about->entity, &about->origin);
-	must(pthread_mutex_unlock(&waiting->mutex) == 0);
+		drop_name(awaited, about->entity, &about->origin);
+	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 }
 
 void
-journal_waiting_acquit(struct journal_waiting *waiting, uint64_t search)
+journal_awaited_acquit(struct journal_awaited *awaited, uint64_t search)
 {
 	struct name *name;
-	if (atomic_load(&waiting->count) == 0)
+	if (atomic_load(&awaited->count) == 0)
 		return;
-	must(pthread_mutex_lock(&waiting->mutex) == 0);
-	HASH_EACH(name, &waiting->names, item)
+	must(pthread_mutex_lock(&awaited->mutex) == 0);
+	HASH_EACH(name, &awaited->names, item)
 		if (name->search != 0 && name->search < search)
-			remove_name(waiting, name);
-	must(pthread_mutex_unlock(&waiting->mutex) == 0);
+			remove_name(awaited, name);
+	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 }
 
 static bool
-has_name(struct journal_waiting *waiting, const struct origin *ours,
+has_name(struct journal_awaited *awaited, const struct origin *ours,
     bool settled, const uint8_t *bytes)
 {
 	const struct name *name;
-	HASH_EACH_OF(name, &waiting->names, hash_of_digest(bytes), item) {
+	HASH_EACH_OF(name, &awaited->names, hash_of_digest(bytes), item) {
 		if (memcmp(name->bytes, bytes, DIGEST_BYTES) != 0)
 			continue;
 		if (origin_is_ours(&name->origin, ours))
@@ -120,34 +120,34 @@ has_name(struct journal_waiting *waiting, const struct origin *ours,
 }
 
 bool
-journal_waiting_has(struct journal_waiting *waiting,
+journal_awaited_has(struct journal_awaited *awaited,
     const struct origin *ours, bool settled, const struct key_id *key_id,
     const uint8_t *entity)
 {
-	if (atomic_load(&waiting->count) == 0)
+	if (atomic_load(&awaited->count) == 0)
 		return false;
-	must(pthread_mutex_lock(&waiting->mutex) == 0);
-	bool found = has_name(waiting, ours, settled, key_id->bytes) ||
+	must(pthread_mutex_lock(&awaited->mutex) == 0);
+	bool found = has_name(awaited, ours, settled, key_id->bytes) ||
 	    (entity != NULL && INVARIANT(version_waits) &&
-		has_name(waiting, ours, settled, entity));
-	must(pthread_mutex_unlock(&waiting->mutex) == 0);
+		has_name(awaited, ours, settled, entity));
+	must(pthread_mutex_unlock(&awaited->mutex) == 0);
 	return found;
 }
 
-struct journal_waiting *
-journal_waiting_new(void)
+struct journal_awaited *
+journal_awaited_new(void)
 {
-	struct journal_waiting *waiting = mem_zero(sizeof *waiting);
-	must(pthread_mutex_init(&waiting->mutex, NULL) == 0);
-	return waiting;
+	struct journal_awaited *awaited = mem_zero(sizeof *awaited);
+	must(pthread_mutex_init(&awaited->mutex, NULL) == 0);
+	return awaited;
 }
 
 void
-journal_waiting_free(struct journal_waiting **waiting)
+journal_awaited_free(struct journal_awaited **awaited)
 {
-	struct journal_waiting *w = *waiting;
+	struct journal_awaited *w = *awaited;
 	struct name *name;
-	*waiting = NULL;
+	*awaited = NULL;
 	if (w == NULL)
 		return;
 	HASH_EACH(name, &w->names, item)

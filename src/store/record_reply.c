@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/test_build.h"
-#include "store/call_verdict.h"
 #include "store/record/answer_codec.h"
+#include "store/record_reply.h"
 
 enum {
 	ATTEMPT_MAX = 999999,
@@ -234,7 +234,7 @@ read_verdict(struct store_call *call, const struct call_reply *reply)
 }
 
 void
-call_verdict_done(struct store_call *call, enum call_end how, int error,
+record_reply_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct store_op *op = call->op;
@@ -251,7 +251,7 @@ call_verdict_done(struct store_call *call, enum call_end how, int error,
 }
 
 void
-call_verdict_confirmed(struct store_call *call, const struct call_reply *reply)
+record_reply_confirmed(struct store_call *call, const struct call_reply *reply)
 {
 	/* Of the record that comes with it, or else the outcome's own. */
 	struct span owner = SPAN("");

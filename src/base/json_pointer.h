@@ -12,13 +12,13 @@
  * "~0" already unescaped.  No segments: the whole document.  It knows no JSON.
  * Pure; any thread.
  */
-struct pointer {
+struct json_pointer {
 	struct span *segments;
 	size_t count;
 };
 
-struct pointers {
-	struct pointer *list;
+struct json_pointers {
+	struct json_pointer *list;
 	size_t count;
 };
 
@@ -26,11 +26,13 @@ struct pointers {
  * Takes a pointer with one segment at least apart; the caller clears it.
  * False where the text is none.
  */
-MUST_USE bool pointer_read(struct span text, struct pointer *ret_pointer);
+MUST_USE bool json_pointer_read(
+    struct span text, struct json_pointer *ret_pointer);
 /* Frees the segments; a pointer of no segments has nothing to free. */
-void pointer_clear(struct pointer *pointer);
-bool pointer_eq(const struct pointer *a, const struct pointer *b);
+void json_pointer_clear(struct json_pointer *pointer);
+bool json_pointer_eq(
+    const struct json_pointer *a, const struct json_pointer *b);
 /* Writes one more segment of a pointer, its slash first, escaped. */
-void pointer_write(FILE *out, struct span segment);
+void json_pointer_write(FILE *out, struct span segment);
 /* All of it as it is written; the caller frees it. */
-char *pointer_text(const struct pointer *pointer);
+char *json_pointer_text(const struct json_pointer *pointer);

@@ -4,28 +4,28 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "base/loop/reserve.h"
+#include "base/loop/fd_reserve.h"
 
 static int reserve_first = INT_MAX;
 static size_t idle_most = SIZE_MAX;
 
 void
-reserve_set(int first, size_t most)
+fd_reserve_set(int first, size_t most)
 {
 	reserve_first = first;
 	idle_most = most;
 }
 
 bool
-reserve_has(int fd)
+fd_reserve_has(int fd)
 {
 	return fd >= reserve_first;
 }
 
 int
-reserve_move(int fd)
+fd_reserve_move(int fd)
 {
-	if (reserve_first == INT_MAX || reserve_has(fd))
+	if (reserve_first == INT_MAX || fd_reserve_has(fd))
 		return fd;
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, reserve_first);
 	close(fd);
@@ -33,7 +33,7 @@ reserve_move(int fd)
 }
 
 size_t
-reserve_idle(size_t wanted)
+fd_reserve_idle(size_t wanted)
 {
 	return wanted < idle_most ? wanted : idle_most;
 }

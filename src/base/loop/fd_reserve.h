@@ -17,12 +17,12 @@
  * Numbers from first on are kept back, and a pool of idle connections may have
  * most of them.  Without this call nothing is kept back.
  */
-void reserve_set(int first, size_t most);
-bool reserve_has(int fd);
+void fd_reserve_set(int first, size_t most);
+bool fd_reserve_has(int fd);
 /*
  * Gives a descriptor a number of the reserve, so that another one may have its
  * own; -1: there is none, and it is closed.
  */
-int reserve_move(int fd);
+int fd_reserve_move(int fd);
 /* How many idle connections a pool may have that is configured for so many. */
-size_t reserve_idle(size_t wanted);
+size_t fd_reserve_idle(size_t wanted);
