@@ -217,8 +217,7 @@ on_told(struct topology_question *question, const redisReply *reply)
 	const struct redis_address *asked = &question->node->place;
 	struct slots *slots = mem_zero(sizeof *slots);
 	bool tls = topology->store->conf->store.redis.tls.on;
-	bool read = question->old ? slots_read_slots(reply, asked, slots)
-				  : slots_read_shards(reply, asked, tls, slots);
+	bool read = slots_read(reply, !question->old, asked, tls, slots);
 	bool before = topology->serves;
 	topology->serves = question->serves;
 	/* One store of the process logs that, too. */

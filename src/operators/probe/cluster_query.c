@@ -22,8 +22,8 @@ read_slots(struct dialled *redis, bool tls, struct cluster_masters *masters,
 	bool read = false;
 	redisReply *reply = ask_cluster(redis, "SHARDS", ret_message);
 	if (reply != NULL)
-		read = slots_read_shards(
-		    reply, &masters->seed, tls, masters->slots);
+		read = slots_read(
+		    reply, true, &masters->seed, tls, masters->slots);
 	freeReplyObject(reply);
 	if (reply != NULL || dial_is_broken(redis)) {
 		if (!read && reply != NULL)
@@ -35,8 +35,8 @@ read_slots(struct dialled *redis, bool tls, struct cluster_masters *masters,
 	reply = ask_cluster(redis, "SLOTS", &message);
 	free(message); /* the error of the first says more */
 	if (reply != NULL)
-		read = slots_read_slots(
-		    reply, &masters->seed, masters->slots);
+		read = slots_read(
+		    reply, false, &masters->seed, tls, masters->slots);
 	freeReplyObject(reply);
 	if (read) {
 		free(*ret_message);

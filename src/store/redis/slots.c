@@ -161,9 +161,8 @@ read_range(struct slots *slots, const redisReply *range,
 	return own_range(slots, range->element[0], range->element[1], master);
 }
 
-/* shards: it is of CLUSTER SHARDS, else of CLUSTER SLOTS. */
-static bool
-read_list(const redisReply *reply, bool shards,
+bool
+slots_read(const redisReply *reply, bool shards,
     const struct redis_address *asked, bool tls, struct slots *ret_slots)
 {
 	if (reply->type != REDIS_REPLY_ARRAY)
@@ -178,20 +177,6 @@ read_list(const redisReply *reply, bool shards,
 		return false;
 	}
 	return true;
-}
-
-bool
-slots_read_shards(const redisReply *reply, const struct redis_address *asked,
-    bool tls, struct slots *ret_slots)
-{
-	return read_list(reply, true, asked, tls, ret_slots);
-}
-
-bool
-slots_read_slots(const redisReply *reply, const struct redis_address *asked,
-    struct slots *ret_slots)
-{
-	return read_list(reply, false, asked, false, ret_slots);
 }
 
 void

@@ -88,8 +88,7 @@ read_text(const char *text, bool shards, struct slots *ret_slots)
 	char *bytes = bytes_of(text, &len);
 	redisReply *reply = reply_of(bytes, len);
 	assert_non_null(reply);
-	bool read = shards ? slots_read_shards(reply, &asked, false, ret_slots)
-			   : slots_read_slots(reply, &asked, ret_slots);
+	bool read = slots_read(reply, shards, &asked, false, ret_slots);
 	freeReplyObject(reply);
 	free(bytes);
 	return read;
@@ -268,8 +267,7 @@ try_bytes(const char *bytes, size_t len, bool shards)
 	struct slots slots;
 	if (reply == NULL)
 		return;
-	if (shards ? slots_read_shards(reply, &asked, false, &slots)
-		   : slots_read_slots(reply, &asked, &slots)) {
+	if (slots_read(reply, shards, &asked, false, &slots)) {
 		for (unsigned i = 0; i < SLOTS; i++)
 			assert_true(slots.owner[i] <= slots.count);
 		slots_clear(&slots);
