@@ -176,6 +176,7 @@ end(struct store_call *call, enum call_end how, int error,
 	if (call->again) {
 		call->again = false;
 		forget_server(call);
+		call->node = NULL;
 		call_start(call);
 		return;
 	}
@@ -381,7 +382,9 @@ void
 call_start(struct store_call *call)
 {
 	struct store *store = call->store;
-	struct node *node = topology_node_of(store, call->shard);
+	struct node *node = call->node != NULL
+	    ? call->node
+	    : topology_node_of(store, call->shard);
 	if (node != NULL)
 		start_at(call, node);
 	else if (store->topology != NULL &&
@@ -389,17 +392,6 @@ call_start(struct store_call *call)
 		list_add_last(&store->unplaced, &call->queued);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
-}
-
-void
-call_flush_queue(struct list *queue)
-{
-	while (!list_empty(queue)) {
-		struct store_call *call =
-		    LIST_FIRST(queue, struct store_call, queued);
-		list_remove(&call->queued);
-		start_at(call, call->node);
-	}
 }
 
 void
@@ -458,6 +450,7 @@ try_again(struct store_call *call, const char *error)
 		end(call, CALL_NOT_RUN, E_STORE_REFUSED, NULL);
 		return;
 	}
+	call->node = NULL;
 	list_add_last(&store->again, &call->queued);
 	if (!timer_is_set(&store->again_timer))
 		timer_set(&store->again_timer, AGAIN_MS);

@@ -29,7 +29,8 @@ struct store_call {
 	struct link_call ahead; /* of ASKING: each of them has its own reply */
 	struct store *store;
 	unsigned shard;    /* the shard of all keys that it touches */
-	struct node *node; /* the node that it was sent to or waits for */
+	/* The node that it was sent to or waits for; NULL: none yet. */
+	struct node *node;
 	struct channel *channel; /* of the node */
 	bool large; /* it carries or brings a large value: the large channel */
 	char *refused; /* it only reads, after this error; NULL: after none */
@@ -91,9 +92,9 @@ struct store_call *call_new(struct store *store, unsigned shard,
 struct store_call *call_of_record(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv, size_t size);
 /*
- * Sends it, lets it wait while its node may still come up, or ends it with
- * E_STORE_DOWN at once: done may have been called, and the call be freed, when
- * this returns.
+ * Sends it to its node, or, where it has none, to the one that has its shard;
+ * lets it wait while that may still come up, or ends it with E_STORE_DOWN at
+ * once: done may have been called, and the call be freed, when this returns.
  */
 void call_start(struct store_call *call);
 
@@ -134,9 +135,7 @@ void call_log_odd(const struct store_call *call);
 
 /* --- those that wait --- */
 
-/* Sends the calls that waited for a node; it is up now. */
-void call_flush_queue(struct list *queue);
-/* Starts every call in the queue anew; one may end up in the same queue. */
+/* Starts every call in the queue; one may end up in the same queue. */
 void call_start_queue(struct list *queue);
 /* Ends every call in the queue with E_STORE_DOWN. */
 void call_fail_queue(struct list *queue);

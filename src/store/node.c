@@ -151,26 +151,37 @@ close_channel(struct node *node, struct channel *channel)
 	link_free(&channel->link);
 	batch_end(channel);
 	replicas_end(channel);
-	node->events->channel_left(channel);
+	node->events->fail(&channel->queue);
 }
 
 static void
 on_large_changed(void *arg, bool up)
 {
 	struct node *node = arg;
-	if (up)
-		node->events->large_up(&node->large);
-	else
-		replicas_link_down(&node->large);
+	struct channel *channel = &node->large;
+	if (!up) {
+		replicas_link_down(channel);
+		return;
+	}
+	channel->said_down = false;
+	node->events->start(&channel->queue);
 }
 
 static void
 on_large_failed(void *arg)
 {
 	struct node *node = arg;
+	struct channel *channel = &node->large;
 	/* While it is closed, what waits for it is close_channel's to end. */
-	if (node->large.link != NULL)
-		node->events->large_failed(&node->large);
+	if (channel->link == NULL)
+		return;
+	if (!channel->said_down) {
+		struct logline line = log_begin(EV_store_large_down);
+		log_str(&line, "error", link_message(channel->link));
+		log_end(&line);
+	}
+	channel->said_down = true;
+	node->events->fail(&channel->queue);
 }
 
 /* It leads to the very server that the small one leads to. */
@@ -211,6 +222,7 @@ static void
 on_small_failed(void *arg)
 {
 	struct node *node = arg;
+	node->events->fail(&node->small.queue);
 	node->events->link_failed(node);
 }
 

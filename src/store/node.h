@@ -70,17 +70,16 @@ struct node_events {
 	void (*made)(struct node *node);
 	/* The small channel went down; its calls have ended. */
 	void (*link_down)(struct node *node);
-	/* An attempt to connect failed; calls may be waiting for it. */
+	/* An attempt to connect failed. */
 	void (*link_failed)(struct node *node);
 	/* INFO was answered, or forbidden: calls can be sent (node_is_up). */
 	void (*ready)(struct node *node);
 	/* It is being freed; its channels are still there. */
 	void (*leaving)(struct node *node);
-	/* A channel has its link no more: its calls have ended. */
-	void (*channel_left)(struct channel *channel);
-	/* The large channel came up, or could not be made. */
-	void (*large_up)(struct channel *channel);
-	void (*large_failed)(struct channel *channel);
+	/* Calls that wait in that queue of a channel can be sent now, … */
+	void (*start)(struct list *queue);
+	/* … or will never be: its link is gone, or could not be made. */
+	void (*fail)(struct list *queue);
 };
 
 /*

@@ -41,16 +41,7 @@ static void
 on_node_link_down(struct node *node)
 {
 	subscriber_link_down(node);
-	if (node->store->topology != NULL && !node->leaving)
-		topology_node_down(node);
-}
-
-static void
-on_node_link_failed(struct node *node)
-{
-	call_fail_queue(&node->small.queue);
-	if (node->store->topology != NULL && !node->leaving)
-		topology_node_failed(node);
+	topology_node_down(node);
 }
 
 static void
@@ -58,46 +49,19 @@ on_node_ready(struct node *node)
 {
 	if (topology_node_of(node->store, IDENTITY_SHARD) == node)
 		identity_ask(node->store);
-	call_flush_queue(&node->small.queue);
+	call_start_queue(&node->small.queue);
 	claim_release_due(node->store);
-	if (node->store->topology != NULL)
-		topology_node_up(node);
-}
-
-static void
-on_channel_left(struct channel *channel)
-{
-	call_fail_queue(&channel->queue);
-}
-
-static void
-on_large_up(struct channel *channel)
-{
-	channel->said_down = false;
-	call_flush_queue(&channel->queue);
-}
-
-static void
-on_large_failed(struct channel *channel)
-{
-	if (!channel->said_down) {
-		struct logline line = log_begin(EV_store_large_down);
-		log_str(&line, "error", link_message(channel->link));
-		log_end(&line);
-	}
-	channel->said_down = true;
-	call_fail_queue(&channel->queue);
+	topology_node_up(node);
 }
 
 static const struct node_events node_events = {
     .made = subscriber_init,
     .link_down = on_node_link_down,
-    .link_failed = on_node_link_failed,
+    .link_failed = topology_node_failed,
     .ready = on_node_ready,
     .leaving = subscriber_end,
-    .channel_left = on_channel_left,
-    .large_up = on_large_up,
-    .large_failed = on_large_failed,
+    .start = call_start_queue,
+    .fail = call_fail_queue,
 };
 
 static void

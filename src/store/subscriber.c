@@ -179,12 +179,6 @@ on_link_changed(void *arg, bool up)
 		timer_set(&node->subscriber.timer, 0);
 }
 
-static void
-on_link_failed(void *arg)
-{
-	(void)arg;
-}
-
 /* --- life --- */
 
 void
@@ -213,8 +207,7 @@ subscriber_open(struct node *node)
 	char *channels =
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
-	    .changed = on_link_changed, .failed = on_link_failed,
-	    .heard = on_heard, .channels = channels,
+	    .changed = on_link_changed, .heard = on_heard, .channels = channels,
 	    .refused = on_refused, .arg = node};
 	subscriber->link = link_new(store->loop, store->conf,
 	    &store->conf->store.redis, &to, &events);

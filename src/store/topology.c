@@ -386,6 +386,8 @@ void
 topology_node_up(struct node *node)
 {
 	struct topology *topology = node->store->topology;
+	if (topology == NULL)
+		return;
 	say_up(topology);
 	if (!topology->known && topology->question == NULL)
 		topology_doubt(topology);
@@ -395,6 +397,8 @@ void
 topology_node_down(struct node *node)
 {
 	struct topology *topology = node->store->topology;
+	if (topology == NULL || node->leaving)
+		return;
 	topology_doubt(topology);
 	if (!topology_is_up(topology))
 		say_down(topology, "no server of the cluster answers");
@@ -404,6 +408,8 @@ void
 topology_node_failed(struct node *node)
 {
 	struct topology *topology = node->store->topology;
+	if (topology == NULL || node->leaving)
+		return;
 	if (node->n_shards > 0)
 		topology_doubt(topology);
 	if (topology_is_up(topology) || any_hopeful(topology))

@@ -75,7 +75,7 @@ bool topology_is_hopeful(const struct topology *topology);
 /* It is known, and a node that has a shard is up. */
 bool topology_is_up(const struct topology *topology);
 
-/* Events of a node: */
+/* Events of a node; without a cluster they are none of its business. */
 void topology_node_up(struct node *node);
 void topology_node_down(struct node *node);
 void topology_node_failed(struct node *node);

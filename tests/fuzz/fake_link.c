@@ -140,10 +140,10 @@ connect_one(void)
 			continue;
 		link->up = !away;
 		link->tried_in_vain = away;
-		if (away)
-			link->events.failed(link->events.arg);
-		else
+		if (!away)
 			link->events.changed(link->events.arg, true);
+		else if (link->events.failed != NULL)
+			link->events.failed(link->events.arg);
 		return true;
 	}
 	return false;

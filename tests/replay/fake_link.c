@@ -108,7 +108,8 @@ went_down(struct link *link)
 		link->events.changed(link->events.arg, false);
 	} else {
 		link->tried_in_vain = true;
-		link->events.failed(link->events.arg);
+		if (link->events.failed != NULL)
+			link->events.failed(link->events.arg);
 	}
 }
 
