@@ -57,7 +57,7 @@ send_batch(struct batch *batch)
 	struct resp *command = &channel->batches.command;
 	size_t each = KEYS_EACH +
 	    (batch->run.script == SCRIPT_claims ? CLAIM_ARGS : COMPLETE_ARGS);
-	resp_empty(command);
+	command->len = 0;
 	channel_begin(
 	    channel, &batch->run, 1 + batch->n_items * each, command);
 	/* All that the script touches: some servers let it do nothing else. */

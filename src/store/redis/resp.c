@@ -83,12 +83,6 @@ resp_number(struct resp *resp, int64_t number)
 }
 
 void
-resp_empty(struct resp *resp)
-{
-	resp->len = 0;
-}
-
-void
 resp_clear(struct resp *resp)
 {
 	free(resp->bytes);

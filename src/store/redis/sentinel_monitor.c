@@ -153,7 +153,7 @@ ask_sentinel(struct sentinel *sentinel)
 	sentinel->asking = true;
 	sentinel_protocol_ask(&question, SENTINEL_EPOCH, master);
 	link_send(sentinel->asker, &sentinel->ask_epoch, &question);
-	resp_empty(&question);
+	question.len = 0;
 	sentinel_protocol_ask(&question, SENTINEL_ADDRESS, master);
 	link_send(sentinel->asker, &sentinel->ask_address, &question);
 	resp_clear(&question);
