@@ -347,7 +347,7 @@ on_pass_due(void *arg)
 	struct store *store = replay->home.store;
 	if (replay->adoption != NULL && INVARIANT(dead_journals))
 		journal_adoption_search(replay->adoption, store_origin(store),
-		    store_origin_is_settled(store));
+		    store_origin_is_settled(store), false);
 	count_entries(replay);
 	journal_replay_can_write(replay);
 	deliver_all(replay);
@@ -391,8 +391,8 @@ journal_replay_init(struct journal_replay *replay,
 	journal_writer_init(
 	    &replay->writer, home->loop, journal, on_written, replay);
 	if (adopts && INVARIANT(dead_journals) && INVARIANT(dead_first))
-		journal_adoption_search_first(
-		    replay->adoption, store_origin(home->store));
+		journal_adoption_search(replay->adoption,
+		    store_origin(home->store), false, true);
 	timer_set(&replay->timer, 0);
 }
 

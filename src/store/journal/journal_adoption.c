@@ -98,27 +98,9 @@ on_searched(void *arg)
 	adoption->searched(adoption->arg);
 }
 
-static void
-begin_search(struct journal_adoption *adoption, const struct origin *ours,
-    bool settled)
-{
-	adoption->search_at_ms = loop_now_ms(adoption->loop) + SEARCH_MS;
-	adoption->ours = *ours;
-	adoption->settled = settled;
-}
-
-void
-journal_adoption_search_first(
-    struct journal_adoption *adoption, const struct origin *ours)
-{
-	begin_search(adoption, ours, false);
-	search(adoption);
-	on_searched(adoption);
-}
-
 void
 journal_adoption_search(struct journal_adoption *adoption,
-    const struct origin *ours, bool settled)
+    const struct origin *ours, bool settled, bool blocks)
 {
 	int64_t now_ms = loop_now_ms(adoption->loop);
 	if (adoption->work != NULL)
@@ -127,9 +109,16 @@ journal_adoption_search(struct journal_adoption *adoption,
 	if (now_ms < adoption->search_at_ms && settled == adoption->settled &&
 	    memcmp(ours, &adoption->ours, sizeof *ours) == 0)
 		return;
-	begin_search(adoption, ours, settled);
-	adoption->work =
-	    work_start(adoption->loop, search, on_searched, adoption);
+	adoption->search_at_ms = now_ms + SEARCH_MS;
+	adoption->ours = *ours;
+	adoption->settled = settled;
+	if (blocks) {
+		search(adoption);
+		on_searched(adoption);
+	} else {
+		adoption->work = work_start(
+		    adoption->loop, search, on_searched, adoption);
+	}
 }
 
 void

@@ -28,14 +28,12 @@ struct journal_adoption *journal_adoption_new(struct loop *loop,
  */
 void journal_adoption_free(struct journal_adoption **adoption);
 /*
- * The first search, which blocks: before anybody is served, so that nothing is
- * executed of which a dead process has an outcome on disk.
+ * Begins a search, if it is time; settled: as of journal_folder_adopt.  blocks:
+ * it is done at the return, as the first is, before anybody is served, so that
+ * nothing is executed of which a dead process has an outcome on disk.
  */
-void journal_adoption_search_first(
-    struct journal_adoption *adoption, const struct origin *ours);
-/* Begins a search, if it is time; settled: as of journal_folder_adopt. */
 void journal_adoption_search(struct journal_adoption *adoption,
-    const struct origin *ours, bool settled);
+    const struct origin *ours, bool settled, bool blocks);
 /* As of the last search: entries for other stores, and damaged files. */
 void journal_adoption_count(const struct journal_adoption *adoption,
     struct counter *foreign, struct counter *aside);
