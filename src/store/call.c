@@ -278,24 +278,12 @@ on_more_ms(struct op *op)
 void
 call_begin_op(struct store *store, struct store_op *op)
 {
-	op->verdict = VERDICT_BROKEN;
-	op->attempt = 0;
-	op->tries = 0;
-	op->created_ms = 0;
-	op->first_id[0] = '\0';
-	op->differs = '-';
-	op->reason = REASON_NONE;
-	op->state = STATE_PROCESSING;
-	op->answer = NULL;
-	op->lease_left_ms = 0;
-	op->settle_left_ms = 0;
-	op->before = false;
-	op->current[0] = '\0';
-	op->until_ms = 0;
-	op->unreadable = op->fetches = op->gone = op->quiet = false;
-	op->brief = false;
+	*op = (struct store_op){.op = op->op,
+	    .verdict = VERDICT_BROKEN,
+	    .state = STATE_PROCESSING,
+	    .reason = REASON_NONE,
+	    .differs = '-'};
 	list_init(&op->calls);
-	op->failure = 0;
 	op_start(&op->op, store->conf->store.redis.timeout_ms, on_detach);
 	op->op.more_ms = on_more_ms;
 }
