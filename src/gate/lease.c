@@ -51,7 +51,7 @@ on_renewal_due(void *arg)
 		lease->renewing = leases->count;
 	}
 	if (leases->count > 0)
-		renew_leases(leases->store, &leases->renewal, leases->batch,
+		leases_renew(leases->store, &leases->renewal, leases->batch,
 		    leases->count);
 	else
 		LIST_EACH(lease, &leases->list, item)

@@ -11,7 +11,7 @@
 #include "gate/request.h"
 #include "gate/worker.h"
 #include "store/claim.h"
-#include "store/lease_sweep.h"
+#include "store/leases.h"
 
 /* After drain_timeout: how long Redis may still take outcomes. */
 enum { LAST_OUTCOMES_MS = 1000 };
@@ -71,7 +71,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	store_listen(w->store, &listener);
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
-		lease_sweep_start(w->store);
+		leases_sweep(w->store);
 	const struct journal_replay_home home = {w->loop, conf, w->store,
 	    budget, awaited, &w->waiters, &w->meter};
 	journal_replay_init(&w->journal_replay, &home, journal, index == 0);

@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "base/histogram.h"
+#include "store/leases.h"
 #include "store/record/origin.h"
 #include "store/record/script.h"
-#include "store/renew_leases.h"
 #include "store/store_health.h"
 #include "store/types.h"
 

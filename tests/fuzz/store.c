@@ -11,7 +11,7 @@
 #include "fuzz/fuzz.h"
 #include "store/claim.h"
 #include "store/outcome.h"
-#include "store/lease_sweep.h"
+#include "store/leases.h"
 #include "store/records.h"
 #include "store/store.h"
 #include "store/topology.h"
@@ -401,7 +401,7 @@ start(struct run *run, enum kind kind)
 	else {
 		for (int i = 0; i < RENEWALS; i++)
 			asked->renewals[i].held = held;
-		renew_leases(
+		leases_renew(
 		    run->store, asked->op, asked->renewals, RENEWALS);
 	}
 }
@@ -479,7 +479,7 @@ begin(struct run *run)
 	run->store =
 	    store_new(run->loop, run->conf, &run->budget, run->health);
 	if (run->sweeps)
-		lease_sweep_start(run->store);
+		leases_sweep(run->store);
 	for (size_t i = 0; i < count; i++)
 		start(run, list[i]);
 	settle(run);

@@ -357,13 +357,13 @@ leases_are_renewed_together_and_lost_ones_are_told(void **state)
 	renewals[9].held.attempt = 2;
 
 	bench_op(bench, &op);
-	renew_leases(bench->store, &op, renewals, RENEWALS);
+	leases_renew(bench->store, &op, renewals, RENEWALS);
 	assert_int_equal(bench_wait(bench, &op), 0);
 	for (int i = 0; i < RENEWALS; i++)
 		assert_int_equal(renewals[i].lost, i >= 7 && i <= 9);
 
 	bench_op(bench, &op);
-	renew_leases(bench->store, &op, renewals, 0);
+	leases_renew(bench->store, &op, renewals, 0);
 	assert_int_equal(bench_wait(bench, &op), 0);
 }
 
@@ -379,7 +379,7 @@ a_renewal_that_was_given_up_touches_nothing(void **state)
 		renewals[i].held.key_id.bytes[3] ^= (uint8_t)i;
 	}
 	bench_op(bench, &op);
-	renew_leases(bench->store, &op, renewals, RENEWALS);
+	leases_renew(bench->store, &op, renewals, RENEWALS);
 	op_cancel(&op.op);
 	free(renewals);
 	/* Its replies come before this operation's. */

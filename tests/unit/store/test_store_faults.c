@@ -158,7 +158,7 @@ steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
 		    &(struct held_outcome){.answer = answer});
 		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
 		bench_op(bench, &op);
-		renew_leases(bench->store, &op, &renewal, 1);
+		leases_renew(bench->store, &op, &renewal, 1);
 		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
 		assert_false(renewal.lost);
 	}

@@ -4,10 +4,25 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "store/call.h"
+#include "store/leases.h"
+#include "store/record/label.h"
+#include "store/record/record.h"
 #include "store/record/redis_keys.h"
-#include "store/renew_leases.h"
+#include "store/store.h"
+
+enum {
+	/* Steps in which all shards are searched, one every STEP_MS. */
+	STEPS = 8,
+	STEP_MS = 250,
+	/* Of one shard in one round; the rest waits for the next round. */
+	DUE_MAX = 100,
+};
+
+/* --- renewing ours --- */
 
 #define TAKEN UINT_MAX /* a renewal's index, once a call has it */
 
@@ -84,7 +99,7 @@ renew_shard(struct store *store, struct store_op *op,
 }
 
 void
-renew_leases(struct store *store, struct store_op *op,
+leases_renew(struct store *store, struct store_op *op,
     struct renewal *renewals, size_t count)
 {
 	call_begin_op(store, op);
@@ -106,4 +121,93 @@ renew_leases(struct store *store, struct store_op *op,
 	struct store_call *call;
 	LIST_EACH(call, &op->calls, in_op)
 		call_start(call);
+}
+
+/* --- searching for expired ones --- */
+
+/* A lease that was found has expired: says what has become of its record. */
+static void
+on_expired(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	enum reason reason;
+	(void)error;
+	if (how != CALL_ANSWERED || reply->verdict != VERDICT_UNKNOWN ||
+	    reply->n_extra < 2)
+		return;
+	struct span letter = call_reply_text(reply, 0);
+	if (letter.len == 0 || !reason_of(*letter.ptr, &reason))
+		return;
+	char hex[DIGEST_HEX + 1];
+	hex_encode(call->key_id.bytes, DIGEST_BYTES, hex);
+	struct logline line = log_begin(EV_outcome_unknown);
+	log_str(&line, "key_id", hex);
+	const struct provenance from =
+	    provenance_read(call_reply_text(reply, 1));
+	log_span(&line, "route", from.route);
+	label_log(&line, &call->store->conf->store, &call->key_id, &from);
+	if (from.path.len > 0) {
+		log_span(&line, "method", from.method);
+		log_path(&line, from.path);
+	}
+	log_int(&line, "attempt", reply->attempt);
+	log_str(&line, "reason", reason_word(reason));
+	log_end(&line);
+}
+
+static void
+on_due(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct store *store = call->store;
+	struct key_id key_id;
+	(void)error;
+	store->sweeping--;
+	for (size_t i = 0; how == CALL_ANSWERED && i < reply->n_extra; i++) {
+		if (!hex_decode(call_reply_text(reply, i), key_id.bytes,
+			sizeof key_id.bytes))
+			continue;
+		struct store_call *expire = call_of_record(
+		    store, SCRIPT_expire, &key_id, 1, sizeof *expire);
+		resp_number(&expire->args, store->longest_ms);
+		expire->done = on_expired;
+		call_start(expire);
+	}
+}
+
+static void
+on_sweep_timer(void *arg)
+{
+	struct store *store = arg;
+	unsigned shards = (unsigned)store->conf->store.shards;
+	unsigned count = (shards + STEPS - 1) / STEPS;
+	timer_set(&store->sweep, STEP_MS);
+	/* Where Redis is slow, what it was asked for is not asked again. */
+	if (store->sweeping > 0)
+		return;
+	/* A replica would refuse to mark what is found. */
+	if (!store_is_up(store) ||
+	    store_health_fault(store->health) == FAULT_ROLE ||
+	    !INVARIANT(leases_swept))
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned shard = (store->sweep_shard + 1) % shards;
+		struct store_call *call =
+		    call_new(store, shard, SCRIPT_leases_due, 3);
+		resp_number(&call->args, 1);
+		redis_keys_index(&call->args, store->conf, shard, "leases");
+		resp_number(&call->args, DUE_MAX);
+		call->done = on_due;
+		store->sweep_shard = shard;
+		store->sweeping++;
+		call_start(call);
+	}
+}
+
+void
+leases_sweep(struct store *store)
+{
+	store->sweeps = true;
+	timer_init(&store->sweep, store->loop, on_sweep_timer, store);
+	timer_set(&store->sweep, STEP_MS);
 }
