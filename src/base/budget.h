@@ -8,7 +8,7 @@
 #include "base/must.h"
 
 /*
- * How many bytes all bodies together may have (limits.in_flight_bytes), and
+ * The bytes that all bodies together may have (limits.in_flight_bytes), and
  * have.  It knows no body (base/body.h).  All workers share it, so any thread.
  */
 struct budget {
@@ -22,7 +22,7 @@ struct budget {
 	atomic_bool turn; /* somebody has it */
 };
 
-/* How much of the budget a caller may use up. */
+/* The part of the budget that a caller may use up. */
 enum budget_share {
 	BUDGET_COMMON,  /* all but what is wanted */
 	BUDGET_SPARE,   /* half of that, for what one can do without */

@@ -58,7 +58,7 @@ enum field_kind field_kind_met(struct span name);
 
 /* True of the bytes of a token: names and methods (RFC 9110, 5.6.2). */
 bool field_is_token(struct span s);
-/* How many bytes, from the first on, are of that kind. */
+/* The number of bytes, from the first on, that are of that kind. */
 size_t field_token_bytes(struct span s);
 /*
  * Finds what stands behind the scheme of credentials and its blanks (RFC 9110,
@@ -68,5 +68,5 @@ bool field_credentials(
     struct span value, struct span scheme, struct span *ret_rest);
 /* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */
 bool field_is_value(struct span s);
-/* How many bytes, from the first on, are of that kind. */
+/* The number of bytes, from the first on, that are of that kind. */
 size_t field_value_bytes(struct span s);

@@ -47,8 +47,8 @@ MUST_USE const char *template_read(
  */
 struct span template_unknown(const char *text, unsigned kinds);
 /*
- * How a variable of the kind is spelled up to its argument, "path:"; NULL: not
- * at all.
+ * The spelling of a variable of the kind up to its argument, "path:"; NULL: it
+ * has none.
  */
 const char *template_spelling(enum template_kind kind);
 /* Frees what was read, and makes it a template of nothing. */

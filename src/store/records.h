@@ -55,7 +55,7 @@ struct records_op {
 	bool whole; /* the answer was wanted with it */
 };
 
-/* What a reader wants of the answer of a COMPLETED record (lua/show.lua). */
+/* The part that is wanted of a COMPLETED record's answer (lua/show.lua). */
 enum records_part {
 	RECORDS_HEAD,   /* nothing */
 	RECORDS_WHOLE,  /* all of it */

@@ -6,10 +6,10 @@
 #include "store/redis/redis_address.h"
 
 /*
- * The common knowledge of all stores of a process about their Redis: if it may
- * be given new claims, which servers were met where, and where the master is that
- * Sentinels name.  It asks nothing itself.  Any thread, but
- * for making and freeing it, when no store has it.
+ * All stores of a process know together if their Redis may be given new claims,
+ * which servers were met where, and where the master is that Sentinels name.
+ * It asks nothing itself.  Any thread, but for making and freeing it, when no
+ * store has it.
  */
 struct store_health;
 struct master;
@@ -18,7 +18,7 @@ struct store_health *store_health_new(void);
 /* Nulls the caller's pointer, accepts NULL. */
 void store_health_free(struct store_health **health);
 
-/* Where the master is, where Sentinels know it; it lives as long as health. */
+/* The master that the Sentinels know; it lives as long as health. */
 struct master *store_health_master(struct store_health *health);
 
 /*
@@ -28,8 +28,8 @@ struct master *store_health_master(struct store_health *health);
 bool store_health_count_fault(struct store_health *health,
     enum info_fault before, enum info_fault fault);
 /*
- * Why no store of the process makes new claims: the first fault, in their order
- * in tbl/faults.h, that any node of any store has.
+ * The reason why no store of the process makes new claims: the first fault, in
+ * their order in tbl/faults.h, that any node of any store has.
  */
 enum info_fault store_health_fault(const struct store_health *health);
 

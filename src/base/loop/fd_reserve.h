@@ -24,5 +24,5 @@ bool fd_reserve_has(int fd);
  * own; -1: there is none, and it is closed.
  */
 int fd_reserve_move(int fd);
-/* How many idle connections a pool may have that is configured for so many. */
+/* The number of idle connections that a pool may have, of those wanted. */
 size_t fd_reserve_idle(size_t wanted);

@@ -31,7 +31,7 @@ enum event {
  * description that we share with other processes stays as it is.
  */
 void log_open(void);
-/* How many lines found no room since the start, in all threads.  Any thread. */
+/* The number of lines that found no room, in all threads.  Any thread. */
 uint64_t log_dropped(void);
 /* Lines below this level are dropped; set before the threads start. */
 void log_set_level(enum log_level level);

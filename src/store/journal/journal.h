@@ -50,7 +50,7 @@ bool journal_try(struct journal *journal);
  * somebody removed the file.
  */
 bool journal_is_writable(struct journal *journal, int64_t now_us);
-/* Why it is not writable, a message for the log; "" while it is. */
+/* The reason why it is not writable, for the log; "" while it is. */
 const char *journal_message(const struct journal *journal);
 
 /*
@@ -83,7 +83,7 @@ void journal_forget(struct journal *journal, uint64_t id, bool spoiled);
 /* The name of its file in the folder; lives as long as the journal. */
 const char *journal_name(const struct journal *journal);
 
-/* How many entries are open for our store (NULL: for any). */
+/* The number of entries that are open for our store (NULL: for any). */
 unsigned journal_open_entries(
     const struct journal *journal, const struct origin *ours);
 
@@ -115,10 +115,10 @@ MUST_USE int journal_read(const struct journal *journal, uint64_t id,
 
 /* --- the file itself, for journal_folder.c --- */
 
-/* How a file's name ends; each format has its own ending. */
+/* The ending of a file's name says its format. */
 #define JOURNAL_1_ENDING ".journal1"
 #define JOURNAL_ENDING ".journal2"
-/* What follows the name of a damaged file that was set aside. */
+/* It follows the name of a damaged file that was set aside. */
 #define JOURNAL_ASIDE ".damaged-"
 
 /* The format by the name's ending; false: it is no journal. */
@@ -130,7 +130,7 @@ bool journal_format_of(const char *name, enum journal_format *ret_format);
  */
 struct journal *journal_new(int folder, int file, const char *name);
 
-/* What was wrong with a file. */
+/* The damage that was found in a file. */
 struct journal_damage {
 	unsigned entries;    /* whose payload is damaged */
 	uint64_t lost_bytes; /* a torn tail, and what has a damaged head */

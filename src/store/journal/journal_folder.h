@@ -43,8 +43,8 @@ struct journal_found {
 struct journal_left;
 
 /*
- * What is known of the folder from the last search; zeros before the first, but
- * for awaited.  A member of whoever adopts, one thread at a time.
+ * It has what is known of the folder from the last search; zeros before the
+ * first, but for awaited.  A member of whoever adopts, one thread at a time.
  */
 struct journal_folder {
 	/* NULL: our store's id is always known. */

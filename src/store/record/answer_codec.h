@@ -7,10 +7,11 @@
 #include "store/record/seal.h"
 
 /*
- * How an answer is stored in a record: encoded, compressed (store.compression),
- * then sealed (store.encryption_keys), as the configuration wants it; and how
- * it is read again, whatever an earlier configuration has written.  It knows
- * nothing of Redis.  Its owner's thread only.
+ * It makes of an answer the bytes that are stored in a record: encoded,
+ * compressed (store.compression), then sealed (store.encryption_keys), as the
+ * configuration wants it; and reads them again, whatever an earlier
+ * configuration has written.  It knows nothing of Redis.  Its owner's thread
+ * only.
  */
 struct answer_codec {
 	const struct conf_store *conf;

@@ -13,7 +13,7 @@
  * its message as JSON.  It knows no connection.  Pure; any thread.
  */
 
-/* Where an entry stands: its shard, and its id in that shard's stream. */
+/* The place of an entry: its shard, and its id in that shard's stream. */
 struct event_id {
 	unsigned shard;
 	uint64_t ms; /* when it was written, by Redis' clock; since 1970 */

@@ -5,7 +5,7 @@
 #include "conf/conf.h"
 
 /*
- * Which store something belongs to, for what is kept outside of that store.  A
+ * The origin of what is kept outside of its store says which store that is.  A
  * store has an identity and a place:
  *
  *   id     random, made at first contact, kept in the store itself

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 
 /*
- * Where a record comes from, for people to find it by and to learn what
+ * It says where a record comes from, for people to find it by and to learn what
  * operators did about it: the line of a record behind its head.  Parted by tabs
  * it has the route, the method, the path, the gateway, the label, the first
  * request's id, and the operators' acts.  A key that was set free, and a FAILED

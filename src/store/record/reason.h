@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /*
- * Why a record is UNKNOWN (tbl/reasons.h): as the letter in the record, and as
- * the word that people see.  Pure; any thread.
+ * The reasons why a record is UNKNOWN (tbl/reasons.h): each is a letter in the
+ * record, and a word that people see.  Pure; any thread.
  */
 enum reason {
 #define REASON(name, letter, word, ...) REASON_##name,

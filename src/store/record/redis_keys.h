@@ -62,7 +62,7 @@ void redis_keys_shared(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word, const char *kind, const char *name,
     const char *more);
 
-/* What a key in Redis is to a gateway with this configuration. */
+/* The meaning of a key in Redis to a gateway with this configuration. */
 enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
 /*
  * Judges a key's whole name.  KEY_INDEX: whatever is ours and no record.

@@ -16,9 +16,9 @@
  */
 
 /*
- * What a sealed text belongs to.  A record's label (record/label.h) belongs to
- * its key alone, since any attempt may have it; an answer to all that follows,
- * as the record's head has it.
+ * It says what a sealed text belongs to.  A record's label (record/label.h)
+ * belongs to its key alone, since any attempt may have it; an answer to all
+ * that follows, as the record's head has it.
  */
 struct seal_about {
 	struct key_id key_id;
