@@ -148,20 +148,6 @@ server_at(struct store_health *health, const struct redis_address *place)
 	return server;
 }
 
-/* False: it was met here before. */
-static bool
-remember_server(struct server *server, struct span run_id)
-{
-	for (unsigned i = 0; i < RUN_IDS; i++)
-		if (span_eq(run_id, span_str(server->run_ids[i])))
-			return false;
-	char *to = server->run_ids[server->n_run_ids % RUN_IDS];
-	memcpy(to, run_id.ptr, run_id.len);
-	to[run_id.len] = '\0';
-	server->n_run_ids++;
-	return true;
-}
-
 void
 store_health_note_server(struct store_health *health,
     const struct redis_address *place, struct span info)
@@ -173,8 +159,15 @@ store_health_note_server(struct store_health *health,
 		return;
 	pthread_mutex_lock(&health->mutex);
 	struct server *server = server_at(health, place);
-	bool first = server->n_run_ids == 0;
-	bool another = remember_server(server, run_id) && !first;
+	bool first = server->n_run_ids == 0, met = false;
+	for (unsigned i = 0; i < RUN_IDS; i++)
+		met = met || span_eq(run_id, span_str(server->run_ids[i]));
+	if (!met) {
+		char *to = server->run_ids[server->n_run_ids++ % RUN_IDS];
+		memcpy(to, run_id.ptr, run_id.len);
+		to[run_id.len] = '\0';
+	}
+	bool another = !met && !first;
 	bool forgetful = !first && server->durable && !durable;
 	server->durable = durable;
 	pthread_mutex_unlock(&health->mutex);
@@ -209,19 +202,6 @@ outage_at(struct store_health *health, const struct redis_address *place)
 	return outage;
 }
 
-/* False: it is known, or one too many. */
-static bool
-add_reason(struct outage *outage, const char *reason)
-{
-	if (outage->n_reasons == REASONS)
-		return false;
-	for (unsigned i = 0; i < outage->n_reasons; i++)
-		if (!strcmp(outage->reasons[i], reason))
-			return false;
-	outage->reasons[outage->n_reasons++] = mem_text(reason);
-	return true;
-}
-
 bool
 store_health_lost(struct store_health *health,
     const struct redis_address *place, const char *reason)
@@ -229,7 +209,11 @@ store_health_lost(struct store_health *health,
 	pthread_mutex_lock(&health->mutex);
 	struct outage *outage = outage_at(health, place);
 	outage->missing++;
-	bool news = add_reason(outage, reason);
+	bool news = outage->n_reasons < REASONS;
+	for (unsigned i = 0; i < outage->n_reasons; i++)
+		news = news && strcmp(outage->reasons[i], reason) != 0;
+	if (news)
+		outage->reasons[outage->n_reasons++] = mem_text(reason);
 	pthread_mutex_unlock(&health->mutex);
 	return news;
 }

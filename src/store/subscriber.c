@@ -33,15 +33,6 @@ subscriber_sum_up(struct store *store)
 	store->listener.hears(store->listener.arg, subscribed);
 }
 
-static void
-set_subscribed(struct node *node, bool subscribed)
-{
-	if (subscribed == node->subscriber.subscribed)
-		return;
-	node->subscriber.subscribed = subscribed;
-	subscriber_sum_up(node->store);
-}
-
 /* --- the proof --- */
 
 /* Of a right that is missing the log hears once, until it is there. */
@@ -70,9 +61,17 @@ on_published(struct link_call *call, const redisReply *reply)
 }
 
 static void
-publish_word(struct node *node)
+on_prove_timer(void *arg)
 {
+	struct node *node = arg;
 	struct subscriber *subscriber = &node->subscriber;
+	timer_set(&subscriber->timer, PROVE_MS);
+	if (subscriber->subscribed &&
+	    clock_us() - subscriber->heard_us > LATE_US) {
+		link_reset(
+		    subscriber->link, "its own message was not received");
+		return;
+	}
 	if (subscriber->publishing || !link_is_up(node->small.link) ||
 	    !link_is_up(subscriber->link))
 		return;
@@ -88,20 +87,6 @@ publish_word(struct node *node)
 	subscriber->publish.done = on_published;
 	link_send(node->small.link, &subscriber->publish, &command);
 	resp_clear(&command);
-}
-
-static void
-on_prove_timer(void *arg)
-{
-	struct node *node = arg;
-	struct subscriber *subscriber = &node->subscriber;
-	timer_set(&subscriber->timer, PROVE_MS);
-	if (subscriber->subscribed &&
-	    clock_us() - subscriber->heard_us > LATE_US)
-		link_reset(
-		    subscriber->link, "its own message was not received");
-	else
-		publish_word(node);
 }
 
 /* --- what is heard --- */
@@ -143,7 +128,8 @@ on_word(struct node *node, struct span time)
 		return;
 	node->subscriber.heard_us = (int64_t)sent_us;
 	node->subscriber.said_deaf = false;
-	set_subscribed(node, true);
+	node->subscriber.subscribed = true;
+	subscriber_sum_up(node->store);
 }
 
 /* The key id of a record that has changed, a notice, or a subscriber's word. */
@@ -170,7 +156,8 @@ on_link_changed(void *arg, bool up)
 	struct node *node = arg;
 	const struct store_listener *listener = &node->store->listener;
 	if (!up) {
-		set_subscribed(node, false);
+		node->subscriber.subscribed = false;
+		subscriber_sum_up(node->store);
 		return;
 	}
 	listener->changed(listener->arg, NULL);
