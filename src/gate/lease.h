@@ -3,6 +3,7 @@
 
 #include "base/list.h"
 #include "base/loop/loop.h"
+#include "store/leases.h"
 #include "store/store.h"
 
 /*

@@ -305,22 +305,6 @@ put_policy(struct span parts[4], char digits[DIGITS_MAX],
 	}
 }
 
-/* The route's numbers, as lua/claim_item.lua has them. */
-static struct span
-put_terms(char *text, const struct store *store, const struct claim *claim)
-{
-	const struct conf_idempotency *policy = claim->policy;
-	const int64_t terms[TERMS] = {policy->lease_ms, call_alive_ms(policy),
-	    policy->unknown_retention_ms, claim->max_attempts,
-	    store->longest_ms};
-	char *at = text;
-	for (size_t i = 0; i < TERMS; i++) {
-		at += digits_put(at, terms[i]);
-		*at++ = ' ';
-	}
-	return span_of(text, (size_t)(at - text));
-}
-
 /*
  * The claim in one argument (lua/claim_item.lua); zeros stand for what is
  * filled in when it is sent, which begins at the offset that is returned.
@@ -328,11 +312,19 @@ put_terms(char *text, const struct store *store, const struct claim *claim)
 static size_t
 put_item(struct store_call *call, const struct claim *claim)
 {
-	char text[TERMS * (DIGITS_MAX + 1)], digits[DIGITS_MAX];
+	const struct conf_idempotency *policy = claim->policy;
+	const int64_t terms[TERMS] = {policy->lease_ms, call_alive_ms(policy),
+	    policy->unknown_retention_ms, claim->max_attempts,
+	    call->store->longest_ms};
+	char text[TERMS * (DIGITS_MAX + 1)], digits[DIGITS_MAX], *at = text;
 	char owner[TOKEN_CHARS + 1], print[TOKEN_CHARS + 1];
+	for (size_t i = 0; i < TERMS; i++) {
+		at += digits_put(at, terms[i]);
+		*at++ = ' ';
+	}
 	char wants = (char)('0' + claim->waits + 2 * claim->brief);
 	struct span parts[] = {SPAN("0000000000000"), span_of(&wants, 1),
-	    SPAN("0"), put_terms(text, call->store, claim), SPAN(""),
+	    SPAN("0"), span_of(text, (size_t)(at - text)), SPAN(""),
 	    SPAN(""), SPAN(""), SPAN(""), SPAN("\n"),
 	    span_of(owner, TOKEN_CHARS), span_of(print, TOKEN_CHARS),
 	    SPAN("\n"), call_one_line(claim->provenance)};

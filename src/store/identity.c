@@ -17,27 +17,12 @@ enum {
 _Static_assert(IDENTITY_MAX >= IDENTITY_CHARS, "room for what we make");
 
 /*
- * Takes in the id that Redis has, which somebody gave to the store who came
- * first after the data was lost, where it is another one than was known, or was
- * made now: this worker the one that it knew, or another, who knew none, a new
- * one.  Where Redis was restarted, or is another one, that is told besides.
+ * Of what Redis has, whoever wrote it, all that matters is its bytes.  Somebody
+ * gave it to the store who came first after the data was lost, where it is
+ * another one than was known, or was made now: this worker the one that it
+ * knew, or another, who knew none, a new one.  Where Redis was restarted, or is
+ * another one, that is told besides.
  */
-static void
-take_id(struct store *store, struct span kept, bool made_now)
-{
-	struct identity *identity = &store->identity;
-	struct span known = span_str(identity->kept);
-	if (known.len > 0 && (made_now || !span_eq(kept, known))) {
-		struct logline line = log_begin(EV_store_emptied);
-		log_str(&line, "store", store->conf->store.prefix);
-		log_end(&line);
-	}
-	memcpy(identity->kept, kept.ptr, kept.len);
-	identity->kept[kept.len] = '\0';
-	origin_id(store->conf, kept, identity->origin.id);
-}
-
-/* Of what Redis has, whoever wrote it, all that matters is its bytes. */
 static void
 on_identified(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
@@ -50,12 +35,22 @@ on_identified(struct store_call *call, enum call_end how, int error,
 	identity->answered = identity->answered || how != CALL_LOST;
 	struct span kept =
 	    how == CALL_ANSWERED ? call_reply_text(reply, 0) : SPAN("");
-	if (kept.len > 0 && kept.len <= IDENTITY_MAX) {
-		take_id(store, kept, reply->n_extra > 1);
-		timer_set(&identity->timer, CHECK_MS);
-	} else if (node != NULL && node_is_up(node)) {
-		timer_set(&identity->timer, AGAIN_MS);
+	if (kept.len == 0 || kept.len > IDENTITY_MAX) {
+		if (node != NULL && node_is_up(node))
+			timer_set(&identity->timer, AGAIN_MS);
+		return;
 	}
+	bool made_now = reply->n_extra > 1;
+	struct span known = span_str(identity->kept);
+	if (known.len > 0 && (made_now || !span_eq(kept, known))) {
+		struct logline line = log_begin(EV_store_emptied);
+		log_str(&line, "store", store->conf->store.prefix);
+		log_end(&line);
+	}
+	memcpy(identity->kept, kept.ptr, kept.len);
+	identity->kept[kept.len] = '\0';
+	origin_id(store->conf, kept, identity->origin.id);
+	timer_set(&identity->timer, CHECK_MS);
 }
 
 void

@@ -66,14 +66,24 @@ on_made_again(struct store_call *call, enum call_end how, int error,
 }
 
 /*
- * The same once more, with what it takes to make the record again: the script
- * does so only if it is still gone.
+ * Where the record is gone, the same goes once more, with what it takes to make
+ * it again: the script does so only if it is still gone.
  */
 static void
-make_again(const struct outcome_call *outcome)
+on_outcome(struct store_call *old, enum call_end how, int error,
+    const struct call_reply *reply)
 {
-	const struct store_call *old = &outcome->call;
+	const struct outcome_call *outcome =
+	    CONTAINER_OF(old, struct outcome_call, call);
 	const struct held *held = &outcome->held;
+	bool again = how == CALL_ANSWERED && old->op != NULL &&
+	    reply->verdict == VERDICT_GONE && held->created_ms > 0 &&
+	    INVARIANT(outcome_restored);
+	if (!again) {
+		record_reply_done(old, how, error, reply);
+		return;
+	}
+	old->op->gone = true;
 	struct store_call *call = call_new(old->store, old->shard,
 	    old->run.script, old->n_args + (held->entity != NULL ? 8 : 4));
 	call->key_id = old->key_id;
@@ -91,24 +101,7 @@ make_again(const struct outcome_call *outcome)
 	call->done = on_made_again;
 	call_join_op(call, old->op);
 	call_start(call);
-}
-
-static void
-on_outcome(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	struct outcome_call *outcome =
-	    CONTAINER_OF(call, struct outcome_call, call);
-	bool again = how == CALL_ANSWERED && call->op != NULL &&
-	    reply->verdict == VERDICT_GONE && outcome->held.created_ms > 0 &&
-	    INVARIANT(outcome_restored);
-	if (!again) {
-		record_reply_done(call, how, error, reply);
-		return;
-	}
-	call->op->gone = true;
-	make_again(outcome);
-	call_end_op(call, 0);
+	call_end_op(old, 0);
 }
 
 /* The bytes of an answer as they are stored; the caller frees *ret_bytes. */

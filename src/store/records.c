@@ -296,23 +296,6 @@ records_operate(struct store *store, struct records_op *shown,
 
 /* --- counting --- */
 
-/* False: these are no counts. */
-static bool
-add_counts(struct records_count *count, const struct call_reply *reply)
-{
-	static const enum record_state states[] = {
-	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
-	for (size_t i = 0; i < 3; i++) {
-		if (i >= reply->n_extra ||
-		    reply->extra[i]->type != REDIS_REPLY_INTEGER ||
-		    reply->extra[i]->integer < 0)
-			return false;
-		count->records[states[i]] +=
-		    (uint64_t)reply->extra[i]->integer;
-	}
-	return true;
-}
-
 static struct store_call *count_call(
     struct store *store, struct records_count *count);
 
@@ -322,11 +305,20 @@ on_counted(struct store_call *call, enum call_end how, int error,
 {
 	if (call->op == NULL)
 		return;
+	static const enum record_state states[] = {
+	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
 	struct records_count *count =
 	    CONTAINER_OF(call->op, struct records_count, op);
-	if (how == CALL_ANSWERED && !add_counts(count, reply)) {
-		call_log_odd(call);
-		error = E_STORE_REFUSED;
+	for (size_t i = 0; how == CALL_ANSWERED && i < 3; i++) {
+		if (i >= reply->n_extra ||
+		    reply->extra[i]->type != REDIS_REPLY_INTEGER ||
+		    reply->extra[i]->integer < 0) {
+			call_log_odd(call);
+			error = E_STORE_REFUSED;
+			break;
+		}
+		count->records[states[i]] +=
+		    (uint64_t)reply->extra[i]->integer;
 	}
 	if (error == 0 && count->op.failure == 0 &&
 	    count->shard < call->store->conf->store.shards)
@@ -415,23 +407,6 @@ insert_record(const struct store *store, struct records_list *list,
 	keep(store, list->arena, &list->records[at]);
 }
 
-/* Names, ms-left and records by turns; malformed ones are not listed. */
-static void
-read_page(const struct store *store, struct records_list *list,
-    const struct call_reply *reply)
-{
-	for (size_t i = 0; i + 3 <= reply->n_extra; i += 3) {
-		struct key_id key_id;
-		struct record_view record;
-		struct record read;
-		if (hex_decode(call_reply_text(reply, i), key_id.bytes,
-			sizeof key_id.bytes) &&
-		    read_pair(reply, i + 1, &key_id, &record, &read) ==
-			0)
-			insert_record(store, list, &record);
-	}
-}
-
 static struct store_call *list_call(
     struct store *store, struct records_list *list);
 
@@ -443,12 +418,20 @@ on_list(struct store_call *call, enum call_end how, int error,
 		return;
 	struct records_list *list =
 	    CONTAINER_OF(call->op, struct records_list, op);
-	if (how == CALL_ANSWERED) {
-		read_page(call->store, list, reply);
-		if (list->op.failure == 0 &&
-		    list->shard < call->store->conf->store.shards)
-			call_start(list_call(call->store, list));
+	/* Names, ms-left and records by turns; no malformed one is listed. */
+	for (size_t i = 0;
+	     how == CALL_ANSWERED && i + 3 <= reply->n_extra; i += 3) {
+		struct key_id key_id;
+		struct record_view record;
+		struct record read;
+		if (hex_decode(call_reply_text(reply, i), key_id.bytes,
+			sizeof key_id.bytes) &&
+		    read_pair(reply, i + 1, &key_id, &record, &read) == 0)
+			insert_record(call->store, list, &record);
 	}
+	if (how == CALL_ANSWERED && list->op.failure == 0 &&
+	    list->shard < call->store->conf->store.shards)
+		call_start(list_call(call->store, list));
 	call_end_op(call, error);
 	if (op_pending(&list->op.op))
 		return;

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/histogram.h"
-#include "store/leases.h"
 #include "store/record/origin.h"
 #include "store/record/script.h"
 #include "store/store_health.h"

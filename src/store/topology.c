@@ -274,22 +274,6 @@ on_state(struct link_call *call, const redisReply *reply)
 	    slots_serve(span_of(reply->str, reply->len));
 }
 
-/* Asks a node, though another one, who is silent, may have been asked. */
-static void
-ask_node(struct topology *topology, struct node *node)
-{
-	struct topology_question *question = mem_zero(sizeof *question);
-	question->topology = topology;
-	question->node = node;
-	question->state.done = on_state;
-	question->slots.done = on_slots;
-	topology->question = question;
-	topology->asked = node;
-	topology->asked_us = clock_us();
-	send_words(node, &question->state, SPAN("INFO"));
-	send_words(node, &question->slots, SPAN("SHARDS"));
-}
-
 /* The next node that is up, in turn: a single one might be cut off. */
 static struct node *
 next_to_ask(const struct topology *topology)
@@ -340,16 +324,28 @@ reap(struct topology *topology)
 	}
 }
 
+/* Asks a node, though another one, who is silent, may have been asked. */
 static void
 on_topology_timer(void *arg)
 {
 	struct topology *topology = arg;
 	reap(topology);
 	struct node *node = next_to_ask(topology);
-	if (node == NULL)
+	if (node == NULL) {
 		seek(topology);
-	else
-		ask_node(topology, node);
+	} else {
+		struct topology_question *question =
+		    mem_zero(sizeof *question);
+		question->topology = topology;
+		question->node = node;
+		question->state.done = on_state;
+		question->slots.done = on_slots;
+		topology->question = question;
+		topology->asked = node;
+		topology->asked_us = clock_us();
+		send_words(node, &question->state, SPAN("INFO"));
+		send_words(node, &question->slots, SPAN("SHARDS"));
+	}
 	timer_set(&topology->timer,
 	    is_settled(topology) ? ASK_MS : ASK_AGAIN_MS);
 }

@@ -28,7 +28,7 @@ void resp_number(struct resp *resp, int64_t number);
 void resp_bytes(struct resp *resp, struct span bytes);
 /* Begins a command of that many arguments, its name included. */
 void resp_begin(struct resp *resp, size_t count);
-/* Frees it; it is empty then, as one whose len was set to 0 to keep its room. */
+/* Frees it; it is empty then.  Set len to 0 to keep its room. */
 void resp_clear(struct resp *resp);
 
 struct redisReply;

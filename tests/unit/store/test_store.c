@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "lib/ports.h"
 #include "lib/store_bench.h"
+#include "store/leases.h"
 #include "store/outcome.h"
 
 /* The operations of a store, on a redis-server that works well. */

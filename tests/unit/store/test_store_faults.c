@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "lib/store_bench.h"
 #include "store/claim.h"
+#include "store/leases.h"
 #include "store/outcome.h"
 
 /*
