@@ -37,8 +37,6 @@ enum execution_step {
 #include "tbl/steps.h"
 	EXECUTION_STEPS_,
 };
-_Static_assert(
-    (int)EXECUTION_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
 #define EXECUTION_STEP(name, function, operation)                             \
 	static enum after function(struct machine *machine);

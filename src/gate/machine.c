@@ -4,32 +4,13 @@
 #include "base/test_build.h"
 #include "gate/machine.h"
 
-static void
-leave_list(struct machine *machine)
-{
-	*machine->link = machine->next;
-	if (machine->next != NULL)
-		machine->next->link = machine->link;
-}
-
-static void
-list_insert(struct machine *machine)
-{
-	struct machine **list = &machine->all->steps[machine->step];
-	machine->next = *list;
-	machine->link = list;
-	if (machine->next != NULL)
-		machine->next->link = &machine->next;
-	*list = machine;
-}
-
 void
 machine_init(struct machine *machine, const struct machine_kind *kind,
     struct machines *all)
 {
 	*machine = (struct machine){.kind = kind, .all = all};
 	all->count++;
-	list_insert(machine);
+	list_add_first(&all->list, &machine->item);
 }
 
 void
@@ -55,7 +36,7 @@ log_step(const struct machine *machine)
 void
 machine_to(struct machine *machine, unsigned step)
 {
-	must(step < MACHINE_STEPS_MAX);
+	must(step <= UINT8_MAX);
 	machine->step = (uint8_t)step;
 	machine->trail[machine->trail_len++ % TRAIL_STEPS] = (uint8_t)step;
 	if (log_wants(EV_step))
@@ -65,7 +46,7 @@ machine_to(struct machine *machine, unsigned step)
 void
 machine_end(struct machine *machine)
 {
-	leave_list(machine);
+	list_remove(&machine->item);
 	machine->all->count--;
 	machine->kind->free(machine);
 }
@@ -89,8 +70,6 @@ machine_run(void *arg)
 		case WAIT:
 			op = machine->kind->awaited(machine);
 			must(op != NULL && op->state != OP_IDLE);
-			leave_list(machine);
-			list_insert(machine);
 			return;
 		case DONE:
 			machine_end(machine);

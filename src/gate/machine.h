@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/loop/op.h"
 #include "base/span.h"
 
@@ -11,10 +12,9 @@
  * The driver of all that goes step by step: requests and executions
  * (tbl/steps.h), and requests to the admin interface (tbl/admin_steps.h).  It
  * knows what a step is and nothing of what the steps do.  Each machine stands
- * in exactly one step, and in one list of its owner's: while it waits, in that
- * of its step; while it runs, still in the one where it has waited.  Drain and
- * gauges walk the lists, and there is no other bookkeeping.  The owner's thread
- * only.
+ * in exactly one step, and in its owner's list from its beginning to its end:
+ * drain and gauges walk that list, and there is no other bookkeeping.  The
+ * owner's thread only.
  */
 
 /* A step's answer when it returns. */
@@ -39,11 +39,12 @@ struct machine_kind {
 	void (*free)(struct machine *machine);
 };
 
-/* So many steps are remembered for the debugger and the slow log. */
-enum { TRAIL_STEPS = 16, MACHINE_STEPS_MAX = 56 };
+/* So many steps are remembered, for the debugger. */
+enum { TRAIL_STEPS = 16 };
 
+/* The machines of one owner that have not ended. */
 struct machines {
-	struct machine *steps[MACHINE_STEPS_MAX]; /* the list of each step */
+	struct list list;  /* of their item; the newest first */
 	atomic_uint count; /* other threads may read it */
 };
 
@@ -51,15 +52,14 @@ struct machines {
 struct machine {
 	const struct machine_kind *kind;
 	struct machines *all;
-	struct machine *next;
-	struct machine **link;
+	struct list item; /* of all's list */
 	uint8_t step;
 	uint8_t trail_len;
 	uint8_t trail[TRAIL_STEPS];
 	char id[33]; /* of the request, or key_id, for the debug log */
 };
 
-/* A machine at its first step, in its list; it does not run yet. */
+/* A machine at its first step, in its owner's list; it does not run yet. */
 void machine_init(struct machine *machine, const struct machine_kind *kind,
     struct machines *all);
 /* Sets the id, cut where it is too long. */

@@ -40,8 +40,6 @@ enum request_step {
 #include "tbl/steps.h"
 	REQUEST_STEPS_,
 };
-_Static_assert(
-    (int)REQUEST_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
 #define REQUEST_STEP(name, function, operation)                               \
 	static enum after function(struct machine *machine);

@@ -53,6 +53,8 @@ worker_new(const struct conf *conf, struct budget *budget,
     struct journal *journal, const struct worker_part_kind *const *kinds)
 {
 	struct worker *w = mem_zero(sizeof *w);
+	list_init(&w->requests.list);
+	list_init(&w->executions.list);
 	w->conf = conf_ref(conf);
 	w->budget = budget;
 	w->places = places;
@@ -151,15 +153,9 @@ on_drain_timeout(void *arg)
 	waiters_stop_all(&w->waiters, E_TIMEOUT);
 	for (struct worker_part *p = w->parts; p != NULL; p = p->next)
 		p->kind->over(p);
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
-		struct machine *next;
-		struct machine *m = w->executions.steps[step];
-		for (; m != NULL; m = next) {
-			next = m->next;
-			execution_cut(
-			    CONTAINER_OF(m, struct execution, machine));
-		}
-	}
+	struct machine *m;
+	LIST_EACH(m, &w->executions.list, item)
+		execution_cut(CONTAINER_OF(m, struct execution, machine));
 	timer_init(&w->drain, w->loop, on_outcomes_late, w);
 	timer_set(&w->drain,
 	    w->conf->store.redis.timeout_ms + LAST_OUTCOMES_MS);
@@ -215,17 +211,16 @@ worker_post_ping(struct worker *w, struct loop *caller,
 static void
 end_machines(struct machines *all, bool lost)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		while (all->steps[step] != NULL) {
-			struct machine *m = all->steps[step];
-			if (lost) {
-				struct logline line = log_begin(EV_settle_lost);
-				execution_log(CONTAINER_OF(m, struct execution,
-						  machine), &line);
-				log_end(&line);
-			}
-			machine_end(m);
+	struct machine *m;
+	LIST_EACH(m, &all->list, item) {
+		if (lost) {
+			struct logline line = log_begin(EV_settle_lost);
+			execution_log(
+			    CONTAINER_OF(m, struct execution, machine), &line);
+			log_end(&line);
 		}
+		machine_end(m);
+	}
 }
 
 void

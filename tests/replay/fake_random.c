@@ -50,14 +50,13 @@ claim_has(const struct claim *claim, const void *to, uint64_t *ret_key)
 static bool
 find_claim(const struct gateway *g, const void *to, uint64_t *ret_key)
 {
-	const struct machines *all = &g->worker->requests;
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = all->steps[step]; m; m = m->next) {
-			const struct request *r =
-			    CONTAINER_OF(m, struct request, machine);
-			if (claim_has(&r->c.claim, to, ret_key))
-				return true;
-		}
+	struct machine *m;
+	LIST_EACH(m, &g->worker->requests.list, item) {
+		const struct request *r =
+		    CONTAINER_OF(m, struct request, machine);
+		if (claim_has(&r->c.claim, to, ret_key))
+			return true;
+	}
 	const struct claim *claim = messages_claim(g, to);
 	return claim != NULL && claim_has(claim, to, ret_key);
 }

@@ -68,10 +68,9 @@ static void
 each_delivery(const struct source *s,
     void (*see)(const struct delivery *d, void *arg), void *arg)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next)
-			see(delivery_of(m), arg);
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item)
+		see(delivery_of(m), arg);
 }
 
 /* --- life --- */
@@ -557,13 +556,14 @@ const struct claim *
 messages_claim(const struct gateway *g, const void *owner)
 {
 	const struct source *s = source_of(g);
-	for (unsigned step = 0; s != NULL && step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next) {
-			const struct delivery *d = delivery_of(m);
-			if (d->c.claim.owner.bytes == owner)
-				return &d->c.claim;
-		}
+	struct machine *m;
+	if (s == NULL)
+		return NULL;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		const struct delivery *d = delivery_of(m);
+		if (d->c.claim.owner.bytes == owner)
+			return &d->c.claim;
+	}
 	return NULL;
 }
 

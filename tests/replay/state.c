@@ -84,9 +84,9 @@ hash_machines(const struct machines *all,
     uint64_t (*hash)(struct machine *machine))
 {
 	uint64_t sum = 0;
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = all->steps[step]; m; m = m->next)
-			sum += hash(m);
+	struct machine *m;
+	LIST_EACH(m, &all->list, item)
+		sum += hash(m);
 	return sum;
 }
 

@@ -261,12 +261,10 @@ delivery_new_letter(struct source *source, struct broker_message *message,
 struct delivery *
 delivery_find(const struct source *source, struct span position)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = source->deliveries.steps[step];
-		     m != NULL; m = m->next)
-			if (span_eq(delivery_of(m)->message->position,
-				position))
-				return delivery_of(m);
+	struct machine *m;
+	LIST_EACH(m, &source->deliveries.list, item)
+		if (span_eq(delivery_of(m)->message->position, position))
+			return delivery_of(m);
 	return NULL;
 }
 

@@ -17,8 +17,6 @@ enum delivery_step {
 #include "tbl/steps.h"
 	DELIVERY_STEPS_,
 };
-_Static_assert(
-    (int)DELIVERY_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
 #define DELIVERY_STEP(name, function, operation)                              \
 	enum after function(struct machine *machine);

@@ -65,13 +65,11 @@ on_took(void *arg, struct broker_message *message)
 static struct machine *
 delivery_at(const struct source *s, struct span position)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next)
-			if (delivery_of(m)->message->letter.len == 0 &&
-			    span_eq(delivery_of(m)->message->position,
-				position))
-				return m;
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item)
+		if (delivery_of(m)->message->letter.len == 0 &&
+		    span_eq(delivery_of(m)->message->position, position))
+			return m;
 	return NULL;
 }
 
@@ -92,17 +90,11 @@ static void
 on_recalled(void *arg, const void *token)
 {
 	struct source *s = arg;
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
-		struct machine *next;
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = next) {
-			const struct broker_message *message =
-			    delivery_of(m)->message;
-			next = m->next;
-			if (message->token == token &&
-			    message->letter.len == 0)
-				machine_end(m);
-		}
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		const struct broker_message *message = delivery_of(m)->message;
+		if (message->token == token && message->letter.len == 0)
+			machine_end(m);
 	}
 	/* Their stream is another one, which may have the same ids. */
 	if (s->source->broker->kind == BROKER_STREAMS)
@@ -228,15 +220,10 @@ open_reader(struct source *s)
 static void
 end_deliveries(struct source *s, bool finishing_too)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
-		struct machine *next;
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = next) {
-			next = m->next;
-			if (finishing_too || !delivery_is_finishing(m))
-				machine_end(m);
-		}
-	}
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item)
+		if (finishing_too || !delivery_is_finishing(m))
+			machine_end(m);
 }
 
 const struct turn *
@@ -329,16 +316,15 @@ static void
 on_second(void *arg)
 {
 	struct source *s = arg;
+	struct machine *m;
 	uint64_t counts[MESSAGE_STATES_] = {0}, oldest = s->taken;
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next) {
-			struct delivery *d = delivery_of(m);
-			delivery_memory_look(d);
-			counts[delivery_view_state(d)]++;
-			if (d->number - 1 < oldest)
-				oldest = d->number - 1;
-		}
+	LIST_EACH(m, &s->deliveries.list, item) {
+		struct delivery *d = delivery_of(m);
+		delivery_memory_look(d);
+		counts[delivery_view_state(d)]++;
+		if (d->number - 1 < oldest)
+			oldest = d->number - 1;
+	}
 	counter_set(&s->meter->held, counts[MESSAGE_STATE_HELD]);
 	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
 	counter_set(&s->meter->parked, parked_count(&s->parked));
@@ -354,6 +340,7 @@ source_new(struct worker *worker, const struct conf *conf,
     const struct conf_source *source, struct source_meter *meter)
 {
 	struct source *s = mem_zero(sizeof *s);
+	list_init(&s->deliveries.list);
 	s->worker = worker;
 	s->conf = conf_ref(conf);
 	s->source = source;

@@ -217,14 +217,12 @@ is_under_way(const struct source *s, const struct parked_lane *lane)
 	     l = l->next)
 		if (l->inquiry == NULL && is_of(&l->lane, lane))
 			return true;
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next) {
-			const struct delivery *d = delivery_of(m);
-			if (d->message->letter.len > 0 &&
-			    is_of(&d->lane, lane))
-				return true;
-		}
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		const struct delivery *d = delivery_of(m);
+		if (d->message->letter.len > 0 && is_of(&d->lane, lane))
+			return true;
+	}
 	return false;
 }
 

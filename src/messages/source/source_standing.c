@@ -155,13 +155,12 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 void
 source_standing_let_all_go(struct source *s)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next) {
-			bool to_finish;
-			if (delivery_stands(m, &to_finish))
-				delivery_let_go(delivery_of(m), false);
-		}
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		bool to_finish;
+		if (delivery_stands(m, &to_finish))
+			delivery_let_go(delivery_of(m), false);
+	}
 }
 
 void
@@ -222,18 +221,16 @@ on_probe(void *arg)
 	bool tried[2] = {s->probing > 0 || pause_stands(&s->pause) ||
 		why_unshared(s) != NULL,
 	    false};
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next) {
-			bool to_finish;
-			/* What is on its way will find it out. */
-			tried[true] |= delivery_is_finishing(m);
-			if (!delivery_stands(m, &to_finish) ||
-			    tried[to_finish])
-				continue;
-			tried[to_finish] = true;
-			delivery_let_go(delivery_of(m), true);
-		}
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		bool to_finish;
+		/* What is on its way will find it out. */
+		tried[true] |= delivery_is_finishing(m);
+		if (!delivery_stands(m, &to_finish) || tried[to_finish])
+			continue;
+		tried[to_finish] = true;
+		delivery_let_go(delivery_of(m), true);
+	}
 	/* Nobody is left who could find out: the next one will. */
 	if (!tried[false]) {
 		source_standing_end(s, STANDING_STORE);

@@ -19,15 +19,13 @@ copy(struct inquiry *inquiry, const char *text)
 static void
 count_states(const struct source *s, struct source_view *view)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next) {
-			enum message_state state =
-			    delivery_view_state(delivery_of(m));
-			view->held += state == MESSAGE_STATE_HELD;
-			view->retrying += state == MESSAGE_STATE_RETRYING;
-			view->waiting += state == MESSAGE_STATE_WAITING;
-		}
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		enum message_state state = delivery_view_state(delivery_of(m));
+		view->held += state == MESSAGE_STATE_HELD;
+		view->retrying += state == MESSAGE_STATE_RETRYING;
+		view->waiting += state == MESSAGE_STATE_WAITING;
+	}
 }
 
 /* What is read; of topics all, with a comma between each two. */
@@ -132,19 +130,18 @@ static void
 take_candidates(struct candidates *all, const struct inquiry *inquiry,
     const struct source *s)
 {
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next) {
-			struct delivery *d = delivery_of(m);
-			if (!is_wanted(inquiry, d))
-				continue;
-			if (all->count == all->size) {
-				all->size = all->size * 2 + 64;
-				all->list = mem_grow(all->list,
-				    all->size * sizeof(struct delivery *));
-			}
-			all->list[all->count++] = d;
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		struct delivery *d = delivery_of(m);
+		if (!is_wanted(inquiry, d))
+			continue;
+		if (all->count == all->size) {
+			all->size = all->size * 2 + 64;
+			all->list = mem_grow(all->list,
+			    all->size * sizeof(struct delivery *));
 		}
+		all->list[all->count++] = d;
+	}
 }
 
 static int

@@ -18,6 +18,7 @@ admin_new(struct loop *loop, const struct conf *conf,
     struct store_health *health, int fd, const struct admin_view *view)
 {
 	struct admin *admin = mem_zero(sizeof *admin);
+	list_init(&admin->machines.list);
 	admin->loop = loop;
 	admin->conf = conf_ref(conf);
 	admin->now = conf_ref(conf);
@@ -90,9 +91,9 @@ admin_free(struct admin **admin)
 	*admin = NULL;
 	if (a == NULL)
 		return;
-	for (unsigned step = 0; step < ADMIN_STEPS_; step++)
-		while (a->machines.steps[step] != NULL)
-			machine_end(a->machines.steps[step]);
+	struct machine *machine;
+	LIST_EACH(machine, &a->machines.list, item)
+		machine_end(machine);
 	front_free(&a->front);
 	store_free(&a->store);
 	conf_unref(&a->now);

@@ -27,7 +27,6 @@ enum admin_step {
 #include "tbl/admin_steps.h"
 	ADMIN_STEPS_,
 };
-_Static_assert((int)ADMIN_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
 struct worker;
 
