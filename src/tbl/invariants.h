@@ -37,7 +37,7 @@ INVARIANT_NAME(close_is_heard,
 INVARIANT_NAME(request_head,
     "a field with a line break would begin a request of its own")
 
-/* --- the upstream's answer: upstream/forward.c, upstream/head.c, loop/ --- */
+/* --- the upstream's answer: upstream/forward.c, its head, loop/ --- */
 INVARIANT_NAME(answer_is_whole, "half an answer would be stored as the answer")
 INVARIANT_NAME(read_first,
     "an answer that has come would be lost to a deadline")

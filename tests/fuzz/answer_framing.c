@@ -21,7 +21,7 @@ enum { WHOLE, BYTES, PIECES };
 static struct answer_framing
 begin(bool chunked, size_t length)
 {
-	const struct head head = {
+	const struct http1_head head = {
 		.status = 200,
 		.chunked = chunked,
 		.content_length = chunked ? -1 : (int64_t)length,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fuzz/fuzz.h"
 #include "http/head/wire.h"
-#include "http/upstream/head.h"
+#include "http/upstream/http1_head.h"
 
 const struct fuzz_target fuzz_targets[] = {
 #define TARGET(name, message) {#name, message, fuzz_##name},
@@ -87,7 +87,7 @@ fuzz_asks(const struct conf_target *target)
 {
 	const struct fields none = {NULL, 0};
 	struct body out;
-	const struct head_request request = {
+	const struct http1_request request = {
 		.method = SPAN("GET"),
 		.base_path = span_str(target->base_path),
 		.target = SPAN("/"),
@@ -98,6 +98,6 @@ fuzz_asks(const struct conf_target *target)
 	must(target->host[0] != '\0');
 	must((target->unix_path != NULL) == (target->port == 0));
 	body_init(&out, NULL);
-	must(head_write(&request, &out) == 0);
+	must(http1_head_write(&request, &out) == 0);
 	body_clear(&out);
 }

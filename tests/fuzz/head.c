@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fuzz/fuzz.h"
-#include "http/upstream/head.h"
+#include "http/upstream/http1_head.h"
 
 /*
  * The parser of answers' heads: however the bytes are cut, the result is the
@@ -13,14 +13,14 @@
 enum { MAX_BYTES = 1024, WHOLE, BYTES, PIECES };
 
 /* *ret_left gets the rest of the input. */
-static enum head_state
-feed(struct head *head, struct span input, int cuts, size_t *ret_left)
+static enum http1_head_state
+feed(struct http1_head *head, struct span input, int cuts, size_t *ret_left)
 {
-	enum head_state state = HEAD_MORE;
+	enum http1_head_state state = HEAD_MORE;
 	struct dice dice = dice_of(input);
 	size_t taken = 0;
 
-	head_begin(head, MAX_BYTES);
+	http1_head_begin(head, MAX_BYTES);
 	while (state == HEAD_MORE && taken < input.len) {
 		size_t left = input.len - taken;
 		size_t len = cuts == WHOLE ? left
@@ -31,7 +31,7 @@ feed(struct head *head, struct span input, int cuts, size_t *ret_left)
 		 */
 		char *piece = mem_copy(input.ptr + taken, len);
 		struct span rest = span_of(piece, len);
-		state = head_feed(head, &rest);
+		state = http1_head_feed(head, &rest);
 		must(state != HEAD_MORE || rest.len == 0);
 		taken += len - rest.len;
 		free(piece);
@@ -41,10 +41,10 @@ feed(struct head *head, struct span input, int cuts, size_t *ret_left)
 }
 
 static void
-equal(const struct head *a, const struct head *b)
+equal(const struct http1_head *a, const struct http1_head *b)
 {
 	struct fields x, y;
-	char *blocks[] = {head_take(a, &x), head_take(b, &y)};
+	char *blocks[] = {http1_head_take(a, &x), http1_head_take(b, &y)};
 
 	must(a->status == b->status && a->persistent == b->persistent);
 	must(a->chunked == b->chunked);
@@ -77,7 +77,7 @@ lines_are_clean(struct span text)
 }
 
 static void
-is_one_answer(const struct head *head, const struct fields *fields)
+is_one_answer(const struct http1_head *head, const struct fields *fields)
 {
 	size_t lengths = fuzz_count(fields, SPAN("Content-Length"));
 	size_t codings = fuzz_count(fields, SPAN("Transfer-Encoding"));
@@ -99,10 +99,10 @@ is_one_answer(const struct head *head, const struct fields *fields)
 }
 
 static void
-read_again(const struct head *head, const struct fields *fields)
+read_again(const struct http1_head *head, const struct fields *fields)
 {
 	struct body text;
-	struct head again = {0};
+	struct http1_head again = {0};
 	char line[32];
 	size_t left;
 
@@ -122,16 +122,16 @@ read_again(const struct head *head, const struct fields *fields)
 	must(feed(&again, body_span(&text), PIECES, &left) == HEAD_WHOLE);
 	must(left == 0);
 	equal(head, &again);
-	head_free(&again);
+	http1_head_free(&again);
 	body_clear(&text);
 }
 
 void
 fuzz_head(struct span input)
 {
-	struct head head = {0}, other = {0};
+	struct http1_head head = {0}, other = {0};
 	size_t left, other_left;
-	enum head_state state = feed(&head, input, WHOLE, &left);
+	enum http1_head_state state = feed(&head, input, WHOLE, &left);
 
 	for (int cuts = BYTES; cuts <= PIECES; cuts++) {
 		must(feed(&other, input, cuts, &other_left) == state);
@@ -142,12 +142,12 @@ fuzz_head(struct span input)
 	}
 	if (state == HEAD_WHOLE) {
 		struct fields fields;
-		char *block = head_take(&head, &fields);
+		char *block = http1_head_take(&head, &fields);
 		lines_are_clean(span_of(input.ptr, input.len - left));
 		is_one_answer(&head, &fields);
 		read_again(&head, &fields);
 		free(block);
 	}
-	head_free(&head);
-	head_free(&other);
+	http1_head_free(&head);
+	http1_head_free(&other);
 }

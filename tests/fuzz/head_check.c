@@ -5,7 +5,7 @@
 #include "fuzz/fuzz.h"
 #include "http/head/head_check.h"
 #include "http/head/header.h"
-#include "http/upstream/head.h"
+#include "http/upstream/http1_head.h"
 
 /*
  * A request's head, from its check to the upstream's connection.  One that is
@@ -184,7 +184,7 @@ written_head_is_right(const struct checked_head *g, struct span method,
 	struct checked_head again;
 	struct arena *arena = arena_new();
 	struct body out;
-	const struct head_request request = {
+	const struct http1_request request = {
 		.method = method,
 		.base_path = SPAN(""),
 		.target = g->target.origin_form,
@@ -195,7 +195,7 @@ written_head_is_right(const struct checked_head *g, struct span method,
 	};
 
 	body_init(&out, NULL);
-	must(head_write(&request, &out) == 0);
+	must(http1_head_write(&request, &out) == 0);
 	struct span bytes = body_span(&out);
 	must(ends_with(bytes, SPAN("\r\n\r\n")));
 	/* Checks that each line feed follows a CR, and removes the CRs. */

@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 #include "http/front/route.h"
 #include "http/head/request_target.h"
-#include "http/upstream/head.h"
+#include "http/upstream/http1_head.h"
 
 /*
  * A path has one spelling: normalizing it changes nothing, and whatever servers
@@ -251,7 +251,7 @@ goes_upstream(const struct request_target *target)
 {
 	struct body out;
 	const struct fields none = {NULL, 0};
-	const struct head_request request = {
+	const struct http1_request request = {
 		.method = SPAN("POST"),
 		.base_path = SPAN(""),
 		.target = target->origin_form,
@@ -260,7 +260,7 @@ goes_upstream(const struct request_target *target)
 	};
 
 	body_init(&out, NULL);
-	must(head_write(&request, &out) == 0);
+	must(http1_head_write(&request, &out) == 0);
 	body_clear(&out);
 }
 

@@ -56,7 +56,7 @@ KILLING_TESTS = {
         (SENT, "an answer before the whole request ends the connection")],
     "close_is_heard": [
         (SENT, "an upstream that says close is not used again")],
-    "request_head": [("unit/http/upstream/test_head",
+    "request_head": [("unit/http/upstream/test_http1_head",
                       "no_part_can_bring_a_line_of_its_own")],
 
     # The upstream's answer.

@@ -25,8 +25,8 @@ enum { SIZE_DIGITS = 15 };
 static enum chunk_place take_byte(struct answer_framing *f, char c);
 
 void
-answer_framing_begin(
-    struct answer_framing *framing, const struct head *head, bool to_head)
+answer_framing_begin(struct answer_framing *framing,
+    const struct http1_head *head, bool to_head)
 {
 	*framing =
 	    (struct answer_framing){.kind = FRAMING_CLOSE, .place = SIZE};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "http/upstream/head.h"
+#include "http/upstream/http1_head.h"
 
 /*
  * The framing finds where an answer's content ends (RFC 9112, section 6.3): it
@@ -38,8 +38,8 @@ struct answer_framing {
 };
 
 /* The head is whole; to_head: it answers a request of method HEAD. */
-void answer_framing_begin(
-    struct answer_framing *framing, const struct head *head, bool to_head);
+void answer_framing_begin(struct answer_framing *framing,
+    const struct http1_head *head, bool to_head);
 /*
  * Takes bytes from the front of *bytes up to the next piece of content,
  * which points into them and is empty where there is none.  FRAMING_MORE

@@ -70,7 +70,7 @@ struct transfer {
 	bool send_failed;
 	struct timer lease_end; /* when nothing more may be sent */
 
-	struct head head;
+	struct http1_head head;
 	struct answer_framing framing;
 	bool head_read;
 	struct body early; /* bytes that came with it and have no room yet */
@@ -243,7 +243,7 @@ write_request(struct transfer *t)
 	const struct conf_target *target = t->target->conf;
 	bool preserve =
 	    t->upstream->host == HOST_PRESERVE && m->authority.len > 0;
-	const struct head_request request = {
+	const struct http1_request request = {
 	    .method = m->method,
 	    .base_path = span_str(target->base_path),
 	    .target = m->target,
@@ -257,7 +257,7 @@ write_request(struct transfer *t)
 	must(m->has_body || (m->body.len == 0 && m->source == NULL));
 	must(m->source == NULL || m->body.len == 0);
 	t->request.len = 0;
-	int error = head_write(&request, &t->request);
+	int error = http1_head_write(&request, &t->request);
 	if (error != 0)
 		return error;
 	t->source_left = m->length;
@@ -344,7 +344,7 @@ begin_exchange(struct transfer *t)
 	t->send_failed = false;
 	t->head_read = false;
 	t->is_full = false;
-	head_begin(&t->head, t->limits.max_head);
+	http1_head_begin(&t->head, t->limits.max_head);
 	connection_watch(t->connection, on_connection_ready, t);
 	watch_lease(t);
 	return send_more(t);
@@ -542,7 +542,7 @@ take_answer_head(struct transfer *t)
 {
 	struct forward *forward = t->forward;
 	forward->status = t->head.status;
-	forward->head = head_take(&t->head, &forward->fields);
+	forward->head = http1_head_take(&t->head, &forward->fields);
 }
 
 /* How long the upstream took: to its answer, not to the end of its rest. */
@@ -677,7 +677,7 @@ static bool
 take_head(struct transfer *t, struct span *bytes)
 {
 	struct forward *forward = t->forward;
-	enum head_state state = head_feed(&t->head, bytes);
+	enum http1_head_state state = http1_head_feed(&t->head, bytes);
 	if (state == HEAD_MORE)
 		return true;
 	if (state != HEAD_WHOLE) {
@@ -842,7 +842,7 @@ free_transfer(struct transfer *t)
 	target_round_free(&t->round);
 	body_clear(&t->request);
 	body_clear(&t->early);
-	head_free(&t->head);
+	http1_head_free(&t->head);
 	free(t);
 }
 

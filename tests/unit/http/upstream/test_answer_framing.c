@@ -13,10 +13,10 @@
 
 enum { CHUNKED = -2, CLOSE = -1 }; /* or a length */
 
-static struct head
+static struct http1_head
 head_of(int64_t framing)
 {
-	return (struct head){
+	return (struct http1_head){
 	    .status = 200,
 	    .chunked = framing == CHUNKED,
 	    .content_length = framing >= 0 ? framing : -1,
@@ -33,7 +33,7 @@ struct decoded {
 static struct decoded
 decode(int64_t kind, struct span text, size_t piece)
 {
-	struct head head = head_of(kind);
+	struct http1_head head = head_of(kind);
 	struct decoded d = {.state = FRAMING_MORE};
 	struct answer_framing framing;
 	body_init(&d.content, NULL);
@@ -91,7 +91,7 @@ a_length_ends_a_body(void **state)
 static void
 an_empty_body_has_ended_at_once(void **state)
 {
-	struct head head = head_of(0);
+	struct http1_head head = head_of(0);
 	struct answer_framing framing;
 	struct span none = SPAN(""), content;
 
@@ -122,7 +122,7 @@ some_answers_have_no_body(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-			struct head head = head_of(kinds[k]);
+			struct http1_head head = head_of(kinds[k]);
 			struct answer_framing framing;
 			struct span bytes = SPAN("5\r\nhello"), content;
 			head.status = table[i].status;

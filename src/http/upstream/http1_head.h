@@ -17,7 +17,7 @@
 
 /* --- the head of a request --- */
 
-struct head_request {
+struct http1_request {
 	struct span method;    /* a token */
 	struct span base_path; /* "" or visible ASCII that begins with "/" */
 	struct span target;    /* visible ASCII that begins with "/" */
@@ -36,7 +36,8 @@ struct head_request {
  * the connection: no input can add a line of its own (RFC 9112, section
  * 11.1).
  */
-MUST_USE int head_write(const struct head_request *request, struct body *out);
+MUST_USE int http1_head_write(
+    const struct http1_request *request, struct body *out);
 
 /* --- the head of an answer --- */
 
@@ -45,7 +46,7 @@ enum {
 	HEAD_INTERIM_MAX = 8, /* answers 1xx in front of the final one */
 };
 
-enum head_state {
+enum http1_head_state {
 	HEAD_MORE,      /* so far it is well-formed */
 	HEAD_WHOLE,     /* the final head has been read */
 	HEAD_MALFORMED, /* nothing of it may be passed on */
@@ -53,15 +54,15 @@ enum head_state {
 };
 
 /* A field's place in the text. */
-struct head_field {
+struct http1_head_field {
 	size_t name;
 	size_t name_len;
 	size_t value;
 	size_t value_len;
 };
 
-/* Zeroed memory, before the first head_begin; its buffers are kept. */
-struct head {
+/* Zeroed memory, before the first http1_head_begin; its buffers are kept. */
+struct http1_head {
 	/* Of a whole head: */
 	int status;             /* 200-599 */
 	bool persistent;        /* HTTP/1.1, and no Connection: close */
@@ -75,7 +76,7 @@ struct head {
 	size_t len;
 	size_t size;
 	size_t line; /* where the present line begins */
-	struct head_field *list;
+	struct http1_head_field *list;
 	size_t n_fields;
 	size_t list_size;
 	bool version_1_0;
@@ -83,17 +84,18 @@ struct head {
 };
 
 /* Begins a new head of at most max_bytes (so is each interim one). */
-void head_begin(struct head *head, size_t max_bytes);
+void http1_head_begin(struct http1_head *head, size_t max_bytes);
 /*
  * Reads from the front of *bytes, which keeps what stands behind a whole
  * head.  Interim answers other than 101 are read and dropped (RFC 9110,
  * section 15.2).  Only HEAD_MORE can be followed by another call; how the
  * bytes are cut into pieces makes no difference.
  */
-MUST_USE enum head_state head_feed(struct head *head, struct span *bytes);
+MUST_USE enum http1_head_state http1_head_feed(
+    struct http1_head *head, struct span *bytes);
 /*
  * The fields of a whole head, all of them, in order, in one block of memory
  * that the caller frees; the list is at its front.
  */
-char *head_take(const struct head *head, struct fields *ret_fields);
-void head_free(struct head *head);
+char *http1_head_take(const struct http1_head *head, struct fields *ret_fields);
+void http1_head_free(struct http1_head *head);

@@ -10,16 +10,16 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "http/upstream/head.h"
+#include "http/upstream/http1_head.h"
 
 enum { MAX_BYTES = 4096 };
 
 /* --- the head of a request --- */
 
-static struct head_request
+static struct http1_request
 request_of(const struct fields *fields)
 {
-	return (struct head_request){
+	return (struct http1_request){
 	    .method = SPAN("POST"),
 	    .base_path = SPAN(""),
 	    .target = SPAN("/v1/charges?x=%20"),
@@ -32,11 +32,11 @@ request_of(const struct fields *fields)
 
 /* The head as a string, or NULL where it is refused. */
 static char *
-written(const struct head_request *request)
+written(const struct http1_request *request)
 {
 	struct body out;
 	body_init(&out, NULL);
-	int error = head_write(request, &out);
+	int error = http1_head_write(request, &out);
 	if (error != 0) {
 		assert_int_equal(error, E_MALFORMED);
 		assert_int_equal(out.len, 0);
@@ -47,7 +47,7 @@ written(const struct head_request *request)
 }
 
 static void
-assert_written(const struct head_request *request, const char *expected)
+assert_written(const struct http1_request *request, const char *expected)
 {
 	char *text = written(request);
 	assert_non_null(text);
@@ -56,7 +56,7 @@ assert_written(const struct head_request *request, const char *expected)
 }
 
 static void
-assert_refused(const struct head_request *request)
+assert_refused(const struct http1_request *request)
 {
 	char *text = written(request);
 	if (text != NULL)
@@ -73,7 +73,7 @@ a_request_has_host_first_and_our_length_last(void **state)
 		{SPAN("X-Eight"), SPAN("gr\xfc\xdf\tGott")},
 	};
 	struct fields fields = {list, 4};
-	struct head_request request = request_of(&fields);
+	struct http1_request request = request_of(&fields);
 
 	(void)state;
 	assert_written(&request,
@@ -91,7 +91,7 @@ static void
 a_request_without_body_has_no_length(void **state)
 {
 	struct fields none = {NULL, 0};
-	struct head_request request = request_of(&none);
+	struct http1_request request = request_of(&none);
 
 	(void)state;
 	request.method = SPAN("GET");
@@ -109,7 +109,7 @@ static void
 an_empty_body_has_a_length(void **state)
 {
 	struct fields none = {NULL, 0};
-	struct head_request request = request_of(&none);
+	struct http1_request request = request_of(&none);
 
 	(void)state;
 	request.target = SPAN("/");
@@ -125,13 +125,13 @@ static void
 a_head_is_appended(void **state)
 {
 	struct fields none = {NULL, 0};
-	struct head_request request = request_of(&none);
+	struct http1_request request = request_of(&none);
 	struct body out;
 
 	(void)state;
 	body_init(&out, NULL);
 	assert_int_equal(body_append(&out, "before", 6), 0);
-	assert_int_equal(head_write(&request, &out), 0);
+	assert_int_equal(http1_head_write(&request, &out), 0);
 	assert_true(span_starts(body_span(&out), SPAN("beforePOST /v1")));
 	body_clear(&out);
 }
@@ -157,7 +157,7 @@ no_part_can_bring_a_line_of_its_own(void **state)
 		struct field field = {SPAN("X-A"), SPAN("b")};
 		struct fields fields = {&field, 1};
 
-		struct head_request request = request_of(&fields);
+		struct http1_request request = request_of(&fields);
 		request.target = bad;
 		assert_refused(&request);
 		request = request_of(&fields);
@@ -191,16 +191,16 @@ parts_with_blanks_or_none_at_all_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-		struct head_request request = request_of(&none);
+		struct http1_request request = request_of(&none);
 		request.target = span_str(targets[i]);
 		assert_refused(&request);
 	}
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-		struct head_request request = request_of(&none);
+		struct http1_request request = request_of(&none);
 		request.method = span_str(methods[i]);
 		assert_refused(&request);
 	}
-	struct head_request request = request_of(&none);
+	struct http1_request request = request_of(&none);
 	request.host = SPAN("");
 	assert_refused(&request);
 	request.host = SPAN("a b");
@@ -220,7 +220,7 @@ nobody_else_writes_framing_or_connection_fields(void **state)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct field field = {span_str(names[i]), SPAN("2")};
 		struct fields fields = {&field, 1};
-		struct head_request request = request_of(&fields);
+		struct http1_request request = request_of(&fields);
 		assert_refused(&request);
 	}
 }
@@ -231,15 +231,15 @@ nobody_else_writes_framing_or_connection_fields(void **state)
  * Feeds the text in pieces of that size, each a copy of exactly that size, so
  * that a read past its end is noticed.
  */
-static enum head_state
-feed(struct head *head, struct span text, size_t piece, size_t *ret_rest)
+static enum http1_head_state
+feed(struct http1_head *head, struct span text, size_t piece, size_t *ret_rest)
 {
-	enum head_state state = HEAD_MORE;
+	enum http1_head_state state = HEAD_MORE;
 	while (text.len > 0 && state == HEAD_MORE) {
 		size_t len = text.len < piece ? text.len : piece;
 		char *copy = mem_copy(text.ptr, len);
 		struct span bytes = span_of(copy, len);
-		state = head_feed(head, &bytes);
+		state = http1_head_feed(head, &bytes);
 		if (state == HEAD_MORE)
 			assert_int_equal(bytes.len, 0);
 		text = span_from(text, len - bytes.len);
@@ -250,17 +250,18 @@ feed(struct head *head, struct span text, size_t piece, size_t *ret_rest)
 }
 
 /* The state, which is the same however the text is cut. */
-static enum head_state
+static enum http1_head_state
 state_of(struct span text)
 {
 	static const size_t pieces[] = {SIZE_MAX, 1, 2, 3, 7, 64};
-	enum head_state first = HEAD_MORE;
+	enum http1_head_state first = HEAD_MORE;
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-		struct head head = {0};
+		struct http1_head head = {0};
 		size_t rest;
-		head_begin(&head, MAX_BYTES);
-		enum head_state state = feed(&head, text, pieces[i], &rest);
-		head_free(&head);
+		http1_head_begin(&head, MAX_BYTES);
+		enum http1_head_state state =
+		    feed(&head, text, pieces[i], &rest);
+		http1_head_free(&head);
 		if (i == 0)
 			first = state;
 		else if (state != first)
@@ -326,11 +327,11 @@ what_upstreams_say_is_read(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		struct span text = span_str(table[i].text);
-		struct head head = {0};
+		struct http1_head head = {0};
 		size_t rest;
 		if (state_of(text) != HEAD_WHOLE)
 			fail_msg("not read: %s", table[i].text);
-		head_begin(&head, MAX_BYTES);
+		http1_head_begin(&head, MAX_BYTES);
 		feed(&head, text, 1, &rest);
 		assert_int_equal(rest, 0);
 		assert_int_equal(head.status, table[i].status);
@@ -338,7 +339,7 @@ what_upstreams_say_is_read(void **state)
 		assert_int_equal(head.chunked, table[i].chunked);
 		assert_int_equal(head.persistent, table[i].persistent);
 		assert_int_equal(head.keep_alive_s, table[i].keep_alive_s);
-		head_free(&head);
+		http1_head_free(&head);
 	}
 }
 
@@ -434,7 +435,7 @@ malformed_answers_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-		enum head_state got = state_of(table[i]);
+		enum http1_head_state got = state_of(table[i]);
 		if (got != HEAD_MALFORMED)
 			fail_msg("gave %d: %.*s", (int)got,
 			    SPAN_FMT(table[i]));
@@ -456,30 +457,30 @@ a_part_of_a_head_is_no_head(void **state)
 static void
 what_stands_behind_a_head_is_left(void **state)
 {
-	struct head head = {0};
+	struct http1_head head = {0};
 	struct span bytes = SPAN(OK_LINE "Content-Length: 5\r\n\r\nhello");
 
 	(void)state;
-	head_begin(&head, MAX_BYTES);
-	assert_int_equal(head_feed(&head, &bytes), HEAD_WHOLE);
+	http1_head_begin(&head, MAX_BYTES);
+	assert_int_equal(http1_head_feed(&head, &bytes), HEAD_WHOLE);
 	assert_true(span_eq(bytes, SPAN("hello")));
-	head_free(&head);
+	http1_head_free(&head);
 }
 
 static void
 fields_are_given_as_they_came(void **state)
 {
-	struct head head = {0};
+	struct http1_head head = {0};
 	struct span bytes = SPAN(OK_LINE "Set-Cookie: a=1\r\nX-Empty:\r\n"
 					 "Set-Cookie:  b=2; x \t\r\n"
 					 "Connection: close\r\n\r\n");
 	struct fields fields;
 
 	(void)state;
-	head_begin(&head, MAX_BYTES);
-	assert_int_equal(head_feed(&head, &bytes), HEAD_WHOLE);
-	char *block = head_take(&head, &fields);
-	head_free(&head);
+	http1_head_begin(&head, MAX_BYTES);
+	assert_int_equal(http1_head_feed(&head, &bytes), HEAD_WHOLE);
+	char *block = http1_head_take(&head, &fields);
+	http1_head_free(&head);
 	assert_int_equal(fields.count, 4);
 	assert_true(span_eq(fields.list[0].name, SPAN("Set-Cookie")));
 	assert_true(span_eq(fields.list[0].value, SPAN("a=1")));
@@ -493,7 +494,7 @@ fields_are_given_as_they_came(void **state)
 static void
 a_head_can_be_read_behind_another(void **state)
 {
-	struct head head = {0};
+	struct http1_head head = {0};
 	struct fields fields;
 
 	(void)state;
@@ -501,16 +502,16 @@ a_head_can_be_read_behind_another(void **state)
 		struct span bytes = i == 1
 		    ? SPAN("HTTP/1.0 404 No\r\nA: b\r\n\r\n")
 		    : SPAN(OK_LINE "Content-Length: 7\r\nC: d\r\n\r\n");
-		head_begin(&head, MAX_BYTES);
-		assert_int_equal(head_feed(&head, &bytes), HEAD_WHOLE);
+		http1_head_begin(&head, MAX_BYTES);
+		assert_int_equal(http1_head_feed(&head, &bytes), HEAD_WHOLE);
 		assert_int_equal(head.status, i == 1 ? 404 : 200);
 		assert_int_equal(head.content_length, i == 1 ? -1 : 7);
 		assert_int_equal(head.persistent, i != 1);
-		char *block = head_take(&head, &fields);
+		char *block = http1_head_take(&head, &fields);
 		assert_int_equal(fields.count, i == 1 ? 1 : 2);
 		free(block);
 	}
-	head_free(&head);
+	http1_head_free(&head);
 }
 
 static void

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "http/upstream/head.h"
+#include "http/upstream/http1_head.h"
 
 /* --- the head of a request --- */
 
@@ -48,7 +48,7 @@ is_path(struct span s)
 }
 
 static bool
-is_valid(const struct head_request *request)
+is_valid(const struct http1_request *request)
 {
 	if (!field_is_token(request->method) || !is_path(request->target) ||
 	    (request->base_path.len > 0 && !is_path(request->base_path)) ||
@@ -81,7 +81,7 @@ put_field(char *at, struct span name, struct span value)
 }
 
 int
-head_write(const struct head_request *request, struct body *out)
+http1_head_write(const struct http1_request *request, struct body *out)
 {
 	/* More bytes than stand here besides the caller's parts. */
 	enum { OWN_BYTES = 128 };
@@ -125,17 +125,19 @@ head_write(const struct head_request *request, struct body *out)
 
 /* --- the head of an answer --- */
 
-static enum head_state end_line(struct head *head);
-static bool take_status(struct head *head, struct span line);
-static enum head_state take_answer_field(struct head *head, struct span line);
-static bool take_known(struct head *head, struct span name, struct span value);
-static enum head_state end_head(struct head *head);
+static enum http1_head_state end_line(struct http1_head *head);
+static bool take_status(struct http1_head *head, struct span line);
+static enum http1_head_state take_answer_field(
+    struct http1_head *head, struct span line);
+static bool take_known(
+    struct http1_head *head, struct span name, struct span value);
+static enum http1_head_state end_head(struct http1_head *head);
 
 /* The first line of every answer begins with this. */
 static const struct span version = {"HTTP/1.", 7};
 
 static void
-begin_head(struct head *head)
+begin_head(struct http1_head *head)
 {
 	head->status = 0;
 	head->persistent = true;
@@ -148,7 +150,7 @@ begin_head(struct head *head)
 }
 
 void
-head_begin(struct head *head, size_t max_bytes)
+http1_head_begin(struct http1_head *head, size_t max_bytes)
 {
 	begin_head(head);
 	head->max_bytes = max_bytes;
@@ -156,24 +158,24 @@ head_begin(struct head *head, size_t max_bytes)
 }
 
 void
-head_free(struct head *head)
+http1_head_free(struct http1_head *head)
 {
 	free(head->text);
 	free(head->list);
-	*head = (struct head){0};
+	*head = (struct http1_head){0};
 }
 
 /* False as soon as the first line cannot become a status line any more. */
 static bool
-begins_well(const struct head *head)
+begins_well(const struct http1_head *head)
 {
 	size_t len = head->len < version.len ? head->len : version.len;
 	return head->line > 0 || len == 0 ||
 	    !memcmp(head->text, version.ptr, len);
 }
 
-enum head_state
-head_feed(struct head *head, struct span *bytes)
+enum http1_head_state
+http1_head_feed(struct http1_head *head, struct span *bytes)
 {
 	while (bytes->len > 0) {
 		const char *lf = memchr(bytes->ptr, '\n', bytes->len);
@@ -193,7 +195,7 @@ head_feed(struct head *head, struct span *bytes)
 		*bytes = span_from(*bytes, len);
 		if (lf == NULL)
 			return begins_well(head) ? HEAD_MORE : HEAD_MALFORMED;
-		enum head_state state = end_line(head);
+		enum http1_head_state state = end_line(head);
 		if (state != HEAD_MORE)
 			return state;
 	}
@@ -201,8 +203,8 @@ head_feed(struct head *head, struct span *bytes)
 }
 
 /* A line feed has come: the line must end with CRLF and nothing else. */
-static enum head_state
-end_line(struct head *head)
+static enum http1_head_state
+end_line(struct http1_head *head)
 {
 	bool first = head->line == 0;
 	struct span line =
@@ -220,7 +222,7 @@ end_line(struct head *head)
 
 /* "HTTP/1.1 200 OK"; the reason, and the space before it, may be missing. */
 static bool
-take_status(struct head *head, struct span line)
+take_status(struct http1_head *head, struct span line)
 {
 	if (line.len < 12 || !span_starts(line, version) ||
 	    (line.ptr[7] != '0' && line.ptr[7] != '1') || line.ptr[8] != ' ' ||
@@ -238,8 +240,8 @@ take_status(struct head *head, struct span line)
 	return true;
 }
 
-static enum head_state
-take_answer_field(struct head *head, struct span line)
+static enum http1_head_state
+take_answer_field(struct http1_head *head, struct span line)
 {
 	/* Folded lines and blanks before the colon make it no token. */
 	const char *colon = memchr(line.ptr, ':', line.len);
@@ -257,7 +259,7 @@ take_answer_field(struct head *head, struct span line)
 		head->list = mem_grow(
 		    head->list, head->list_size * sizeof *head->list);
 	}
-	head->list[head->n_fields++] = (struct head_field){
+	head->list[head->n_fields++] = (struct http1_head_field){
 	    .name = (size_t)(name.ptr - head->text),
 	    .name_len = name.len,
 	    .value = (size_t)(value.ptr - head->text),
@@ -294,7 +296,7 @@ read_keep_alive(struct span list)
  * connection; false where two readers could understand them differently.
  */
 static bool
-take_known(struct head *head, struct span name, struct span value)
+take_known(struct http1_head *head, struct span name, struct span value)
 {
 	struct span word;
 	if (span_ieq(name, SPAN("Content-Length")))
@@ -317,8 +319,8 @@ take_known(struct head *head, struct span name, struct span value)
 	return true;
 }
 
-static enum head_state
-end_head(struct head *head)
+static enum http1_head_state
+end_head(struct http1_head *head)
 {
 	if (head->status < 200) {
 		if (++head->interim > HEAD_INTERIM_MAX)
@@ -334,7 +336,7 @@ end_head(struct head *head)
 }
 
 char *
-head_take(const struct head *head, struct fields *ret_fields)
+http1_head_take(const struct http1_head *head, struct fields *ret_fields)
 {
 	size_t list_bytes = head->n_fields * sizeof(struct field);
 	char *block = mem_grow(NULL, list_bytes + head->len);
@@ -342,7 +344,7 @@ head_take(const struct head *head, struct fields *ret_fields)
 	char *text = block + list_bytes;
 	memcpy(text, head->text, head->len);
 	for (size_t i = 0; i < head->n_fields; i++) {
-		const struct head_field *f = &head->list[i];
+		const struct http1_head_field *f = &head->list[i];
 		list[i].name = span_of(text + f->name, f->name_len);
 		list[i].value = span_of(text + f->value, f->value_len);
 	}
