@@ -6,7 +6,7 @@
 #include "gate/execution.h"
 #include "gate/message.h"
 #include "gate/worker_state.h"
-#include "http/head/header.h"
+#include "http/head/proxy_headers.h"
 #include "http/upstream/status_class.h"
 #include "store/claim.h"
 
@@ -373,16 +373,18 @@ static void
 make_answers(struct execution *e)
 {
 	const struct conf_idempotency *policy = e->held.policy;
-	const struct header_client client = {
+	const struct proxy_client client = {
 	    span_str(policy->replay_header), e->request_id, clock_wall_ms()};
 	struct fields fields =
-	    header_for_client(e->arena, &e->forward.fields, &client);
+	    proxy_headers_for_client(e->arena, &e->forward.fields, &client);
 	int status = e->forward.status;
 	/* The answer to a question may be stored under another status. */
 	if (e->asked && policy->reconcile.status != 0)
 		status = (int)policy->reconcile.status;
-	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
-	fields = header_without(e->arena, &fields, &policy->omit_headers);
+	e->omitted = proxy_headers_listed(
+	    e->arena, &fields, &policy->omit_headers, true);
+	fields = proxy_headers_listed(
+	    e->arena, &fields, &policy->omit_headers, false);
 	e->given =
 	    answer_new(status, &fields, &e->forward.body, e->first_id);
 	e->given->head_length = e->forward.head_length;

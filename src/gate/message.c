@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gate/claimant.h"
 #include "gate/message.h"
-#include "http/head/header.h"
+#include "http/head/proxy_headers.h"
 
 /* So much of an answer's head fits beside a request's head (front.c). */
 enum { ANSWER_HEAD_BYTES = 16 * 1024 };
 
-static struct header_request
+static struct proxy_request
 head_of(const struct claimant *c, const struct fields *fields, uint32_t attempt)
 {
 	const struct conf_idempotency *policy =
 	    c->route->idempotency ? c->route->idempotency : c->conf->defaults;
-	return (struct header_request){
+	return (struct proxy_request){
 	    .fields = fields,
 	    .version_1_0 = c->head.version_1_0,
 	    .tls = c->tls,
@@ -30,7 +30,7 @@ void
 message_make(struct claimant *c, uint32_t attempt)
 {
 	const struct conf_idempotency *policy = c->route->idempotency;
-	struct header_request head = head_of(c, &c->head.fields, attempt);
+	struct proxy_request head = head_of(c, &c->head.fields, attempt);
 	struct span method = c->method;
 	head.key_header = span_str(policy ? policy->headers.list[0] : "");
 	/* The upstream may be told a key that the gateway derived. */
@@ -43,7 +43,7 @@ message_make(struct claimant *c, uint32_t attempt)
 	    .method = method,
 	    .target = c->head.target.origin_form,
 	    .authority = c->head.authority,
-	    .fields = header_for_upstream(c->arena, &head),
+	    .fields = proxy_headers_for_upstream(c->arena, &head),
 	    .body = body_span(c->body),
 	    /* These methods have a body by nature, if an empty one. */
 	    .has_body = c->has_body || c->head.has_length ||
@@ -77,12 +77,12 @@ message_question(struct claimant *c, const struct variables *variables,
 	for (size_t i = 0; i < in->count; i++)
 		if (is_of_scope(&c->policy->scope, in->list[i].name))
 			scope.list[scope.count++] = in->list[i];
-	const struct header_request head = head_of(c, &scope, 0);
+	const struct proxy_request head = head_of(c, &scope, 0);
 	*ret_message = (struct message){
 	    .method = SPAN("GET"),
 	    .target = target,
 	    .authority = c->head.authority,
-	    .fields = header_for_upstream(c->arena, &head),
+	    .fields = proxy_headers_for_upstream(c->arena, &head),
 	};
 	return true;
 }

@@ -13,7 +13,8 @@
 #include "gate/response.h"
 #include "gate/worker_state.h"
 #include "http/front/route.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
+#include "http/head/proxy_headers.h"
 
 /*
  * The way of a request:
@@ -206,9 +207,9 @@ request_check(struct machine *machine)
 	    head_check(r->c.arena, &r->x->head, &r->c.head);
 	if (verdict != HEAD_CHECK_OK)
 		return refuse_head(r, verdict);
-	r->c.id = header_request_id(r->c.arena, &r->c.head.fields);
+	r->c.id = header_value_request_id(r->c.arena, &r->c.head.fields);
 	machine_name(&r->machine, r->c.id);
-	if (!header_connection_ok(r->c.conf, &r->c.head.fields) &&
+	if (!proxy_headers_connection_ok(r->c.conf, &r->c.head.fields) &&
 	    INVARIANT(connection_names))
 		return refuse_malformed(
 		    r, "Connection names a field that must not be removed.");
@@ -294,7 +295,7 @@ tell(struct request *r, json_t *document)
 	must(body_append(&body, "\n", 1) == 0);
 	free(text);
 	struct field list[] = {
-	    {SPAN("Date"), header_date(r->c.arena, clock_wall_ms())},
+	    {SPAN("Date"), header_value_date(r->c.arena, clock_wall_ms())},
 	    {SPAN("Content-Type"), SPAN("application/json")},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
 	};
@@ -578,7 +579,7 @@ wait_ms(const struct request *r)
 	while ((f = fields_next(&r->c.head.fields, SPAN("Prefer"), &at))) {
 		struct span list = f->value, piece;
 		while (span_next(&list, ',', &piece)) {
-			int64_t seconds = header_prefer_wait(piece);
+			int64_t seconds = header_value_prefer_wait(piece);
 			if (seconds >= 0)
 				ms = seconds * 1000 < most_ms ? seconds * 1000
 							      : most_ms;
@@ -868,10 +869,10 @@ request_passed(struct machine *machine)
 		    &r->forward);
 	if (r->forward.result != FORWARD_ANSWERED)
 		return refuse_pass(r);
-	const struct header_client client = {
+	const struct proxy_client client = {
 	    SPAN(""), r->c.id, clock_wall_ms()};
 	struct fields fields =
-	    header_for_client(r->c.arena, &r->forward.fields, &client);
+	    proxy_headers_for_client(r->c.arena, &r->forward.fields, &client);
 	r->c.answer = answer_new(
 	    r->forward.status, &fields, &r->forward.body, SPAN(""));
 	r->c.answer->head_length = r->forward.head_length;
@@ -889,7 +890,7 @@ request_answer(struct machine *machine)
 	if (r->c.problem != PROBLEM_COUNT_)
 		response_problem(r);
 	if (r->c.id.len == 0)
-		r->c.id = header_request_id(
+		r->c.id = header_value_request_id(
 		    r->c.arena, &(struct fields){NULL, 0});
 	struct fields more = response_fields(r);
 	if (r->c.problem == PROBLEM_COUNT_ && r->forward.rest != NULL)

@@ -7,7 +7,7 @@
 #include "gate/key/policy.h"
 #include "gate/request.h"
 #include "gate/response.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 
 enum problem
 response_to_head_check(enum head_verdict verdict)
@@ -86,7 +86,7 @@ response_problem(struct request *r)
 		? r->c.claim_op.current
 		: NULL,
 	    .retry_after_s = r->c.retry_after_s,
-	    .date = header_date(r->c.arena, clock_wall_ms()),
+	    .date = header_value_date(r->c.arena, clock_wall_ms()),
 	};
 	if (policy != NULL) {
 		details.status = policy_status(policy, r->c.problem);

@@ -4,7 +4,8 @@
 #include "conf/load/conf_load.h"
 #include "fuzz/fuzz.h"
 #include "http/head/head_check.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
+#include "http/head/proxy_headers.h"
 #include "http/upstream/http1_head.h"
 
 /*
@@ -93,18 +94,18 @@ for_upstream(struct arena *arena, const struct checked_head *g)
 		.attempt_header = attempt,
 		.replay_header = none,
 	};
-	const struct header_request request = {
+	const struct proxy_request request = {
 		.policy = &policy,
 		.fields = &g->fields,
 		.version_1_0 = g->version_1_0,
 		.client = SPAN("192.0.2.1"),
 		.authority = g->authority,
-		.request_id = header_request_id(arena, &g->fields),
+		.request_id = header_value_request_id(arena, &g->fields),
 		.attempt_header = SPAN("Idempotency-Attempt"),
 		.attempt = 3,
 	};
 
-	return header_for_upstream(arena, &request);
+	return proxy_headers_for_upstream(arena, &request);
 }
 
 static void
@@ -230,7 +231,7 @@ fuzz_head_check(struct span input)
 		must(g.message != NULL && strlen(g.message) > 0);
 	} else {
 		is_one_request(&head, &g);
-		if (header_connection_ok(configuration(), &g.fields)) {
+		if (proxy_headers_connection_ok(configuration(), &g.fields)) {
 			struct fields fields = for_upstream(arena, &g);
 			fields_are_right(&g, &fields);
 			written_head_is_right(&g, head.method, &fields);

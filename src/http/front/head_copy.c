@@ -5,7 +5,7 @@
 #include "http/front/front_private.h"
 #include "http/front/head_copy_private.h"
 #include "http/front/tls_private.h"
-#include "http/head/header.h"
+#include "http/head/proxy_headers.h"
 
 enum {
 	/* A Content-Length of more is no number here. */
@@ -102,7 +102,7 @@ static void
 keep_alive(struct mhd_exchange *x)
 {
 	if (x->client_closes ||
-	    !header_connection_names(
+	    !proxy_headers_connection_names(
 		&x->shown.head.fields, SPAN("keep-alive")))
 		return;
 	/* Without the memory for it, the connection closes. */
@@ -142,7 +142,7 @@ read_framing(struct mhd_exchange *x)
 	if (x->expects_continue)
 		show_expectation(x);
 	x->client_closes =
-	    connection && header_connection_names(fields, SPAN("close"));
+	    connection && proxy_headers_connection_names(fields, SPAN("close"));
 	if (connection && span_eq(x->shown.head.version, SPAN("HTTP/1.0")))
 		keep_alive(x);
 }

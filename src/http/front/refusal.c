@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/loop/loop.h"
 #include "http/front/refusal.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 
 /* The reason phrases of what is refused here. */
 static const char *
@@ -19,14 +19,14 @@ refusal_text(struct arena *arena, const struct conf *conf,
 	const struct problem_details details = {
 	    .base = conf->problem_base,
 	    .detail = detail,
-	    .date = header_date(arena, clock_wall_ms()),
+	    .date = header_value_date(arena, clock_wall_ms()),
 	};
 	struct answer *answer = problem_new(problem, &details);
 	struct span head = arena_printf(arena,
 	    "HTTP/1.1 %d %s\r\nConnection: close\r\n"
 	    "X-Request-Id: %.*s\r\nContent-Length: %zu\r\n",
 	    answer->status, reason_of(answer->status),
-	    SPAN_FMT(header_request_id(arena, &(struct fields){NULL, 0})),
+	    SPAN_FMT(header_value_request_id(arena, &(struct fields){NULL, 0})),
 	    answer->body.len);
 	for (size_t i = 0; i < answer->fields.count; i++)
 		head = arena_printf(arena, "%.*s%.*s: %.*s\r\n",

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 #include "messages/relay/signature.h"
 #include "messages/relay/webhook_private.h"
 #include "messages/relay/webhook_retry.h"
@@ -135,7 +135,8 @@ judge_answer(struct webhook_slot *slot)
 		snprintf(trouble, sizeof trouble, "the receiver answered %d",
 		    status);
 		failed(slot, trouble,
-		    header_retry_after(&forward->fields, clock_wall_ms()));
+		    header_value_retry_after(
+			&forward->fields, clock_wall_ms()));
 	} else {
 		snprintf(trouble, sizeof trouble, "no answer of %s: %s",
 		    slot->hook->place.authority,

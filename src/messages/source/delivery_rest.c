@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/loop/log.h"
 #include "base/random.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
@@ -356,7 +356,7 @@ static int64_t
 retry_after_ms(const struct delivery *d)
 {
 	return d->c.answer != NULL
-	    ? header_retry_after(&d->c.answer->fields, clock_wall_ms())
+	    ? header_value_retry_after(&d->c.answer->fields, clock_wall_ms())
 	    : d->c.retry_after_s * 1000;
 }
 

@@ -9,7 +9,7 @@
 #include "gate/key/key.h"
 #include "gate/key/variables.h"
 #include "gate/response.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 #include "messages/source/message_text.h"
 #include "messages/source/shape.h"
 #include "messages/source/shape_key.h"
@@ -361,7 +361,8 @@ request_id(const struct conf_source *source,
 	uint8_t hash[DIGEST_BYTES];
 	char hex[DIGEST_HEX + 1];
 	if (!message->unput)
-		return header_request_id(arena, &(struct fields){NULL, 0});
+		return header_value_request_id(
+		    arena, &(struct fields){NULL, 0});
 	digest_begin(&digest, SPAN("message"), SPAN(""));
 	digest_part(&digest, span_str(source->name));
 	digest_part(&digest, message->position);

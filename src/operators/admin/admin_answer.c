@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_private.h"
 
@@ -13,7 +13,7 @@ admin_answer_bytes(struct admin_request *a, int status, struct span type,
     struct fields also, struct body *body)
 {
 	struct field list[ADMIN_ANSWER_ALSO_MAX + 4] = {
-	    {SPAN("Date"), header_date(a->arena, clock_wall_ms())},
+	    {SPAN("Date"), header_value_date(a->arena, clock_wall_ms())},
 	    {SPAN("Content-Type"), type},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
 	    {SPAN("X-Content-Type-Options"), SPAN("nosniff")},
@@ -50,7 +50,7 @@ admin_answer_problem(
 	    .base = a->conf->problem_base,
 	    .key_id = span_str(a->key_hex),
 	    .detail = detail,
-	    .date = header_date(a->arena, clock_wall_ms()),
+	    .date = header_value_date(a->arena, clock_wall_ms()),
 	};
 	must(a->answer == NULL);
 	a->answer = problem_new(problem, &message);
@@ -86,7 +86,7 @@ admin_answer_send(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	if (a->id.len == 0)
-		a->id = header_request_id(
+		a->id = header_value_request_id(
 		    a->arena, &(struct fields){NULL, 0});
 	a->more[a->n_more++] = (struct field){SPAN("X-Request-Id"), a->id};
 	const struct fields more = {a->more, a->n_more};

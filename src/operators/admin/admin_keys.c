@@ -5,7 +5,7 @@
 #include "base/loop/log.h"
 #include "base/test_build.h"
 #include "gate/worker.h"
-#include "http/head/header.h"
+#include "http/head/proxy_headers.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_lookup.h"
@@ -375,10 +375,10 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 		body_clear(&body);
 		return error;
 	}
-	const struct header_client client = {
+	const struct proxy_client client = {
 	    span_str(policy->replay_header), SPAN(""), clock_wall_ms()};
 	struct fields fields =
-	    header_for_client(a->arena, &outcome->fields, &client);
+	    proxy_headers_for_client(a->arena, &outcome->fields, &client);
 	a->given = answer_new(outcome->status, &fields, &body,
 	    a->look.record.from.request_id);
 	return 0;

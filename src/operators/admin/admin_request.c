@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "gate/response.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_auth.h"
 #include "operators/admin/admin_body.h"
@@ -138,7 +138,7 @@ admin_request_check(struct machine *machine)
 		return admin_answer_problem(a, response_to_head_check(verdict),
 		    span_str(a->head.message));
 	}
-	a->id = header_request_id(a->arena, &a->head.fields);
+	a->id = header_value_request_id(a->arena, &a->head.fields);
 	machine_name(&a->machine, a->id);
 	struct span path = a->head.target.spelling;
 	for (int i = 0; i < N_ENDPOINTS; i++)

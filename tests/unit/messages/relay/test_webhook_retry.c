@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "http/head/header.h"
+#include "http/head/header_value.h"
 #include "messages/relay/webhook_retry.h"
 
 enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
@@ -65,7 +65,7 @@ after(const char *value)
 	struct field list[] = {{SPAN("Date"), SPAN("x")},
 	    {SPAN("retry-after"), span_str(value)}};
 	struct fields fields = {list, 2};
-	return header_retry_after(&fields, INT64_C(784111777000) - 90000);
+	return header_value_retry_after(&fields, INT64_C(784111777000) - 90000);
 }
 
 static void
@@ -80,7 +80,7 @@ retry_after_is_seconds_or_a_date(void **state)
 	assert_int_equal(after("-1"), 0);
 	assert_int_equal(after("soon"), 0);
 	assert_int_equal(after("99999999999999999999"), 0);
-	assert_int_equal(header_retry_after(&none, 0), 0);
+	assert_int_equal(header_value_retry_after(&none, 0), 0);
 }
 
 int

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
-#include <time.h>
-
-#include "base/ascii.h"
-#include "base/digest.h"
 #include "base/digits.h"
-#include "base/random.h"
 #include "base/test_build.h"
-#include "http/head/header.h"
+#include "http/head/header_value.h"
+#include "http/head/proxy_headers.h"
 
 #define NAME(literal) {literal, sizeof(literal) - 1}
 
@@ -34,15 +29,10 @@ static const struct span never_named[] = {
 	NAME(""),
 };
 
-enum { REQUEST_ID_MAX = 128, REQUEST_ID_RANDOM = 16 };
-
 /* More options in Connection are an attack on our time. */
 enum { CONNECTION_OPTIONS_MAX = 100 };
 
-/* A day: who prefers to wait for longer is taken to mean that. */
-enum { PREFER_WAIT_MAX_S = 86400 };
-
-/* How many fields are added at most: see header_for_upstream. */
+/* How many fields are added at most: see proxy_headers_for_upstream. */
 enum { ADDED_MAX = 7 };
 
 static bool
@@ -56,7 +46,7 @@ is_one_of(struct span name, const struct span *names)
 }
 
 bool
-header_connection_names(const struct fields *fields, struct span name)
+proxy_headers_connection_names(const struct fields *fields, struct span name)
 {
 	const struct field *f;
 	size_t at = 0;
@@ -92,7 +82,7 @@ ends_here(const struct fields *fields, struct span name, enum field_kind kind,
 {
 	return INVARIANT(hop_by_hop) &&
 	    (kind == FIELD_HOP ||
-		(named && header_connection_names(fields, name)));
+		(named && proxy_headers_connection_names(fields, name)));
 }
 
 /* --- names --- */
@@ -183,7 +173,7 @@ decimal(struct arena *arena, int64_t number)
 
 /* Sets one of the fields that an upstream may trust to come from the front. */
 static void
-set_forwarded(struct fields *out, const struct header_request *request,
+set_forwarded(struct fields *out, const struct proxy_request *request,
     struct span name, struct span value)
 {
 	bool kept = request->forwarded == FORWARDED_TRUST &&
@@ -198,7 +188,7 @@ set_forwarded(struct fields *out, const struct header_request *request,
  * "Idempotency_Attempt", "X_Forwarded_For".
  */
 static bool
-is_alias(const struct header_request *request, struct span name)
+is_alias(const struct proxy_request *request, struct span name)
 {
 	const struct conf_idempotency *policy = request->policy;
 	enum field_kind kind = field_kind_met(name);
@@ -212,7 +202,7 @@ is_alias(const struct header_request *request, struct span name)
 
 /* Whether a field that does not end here does not go on either. */
 static bool
-is_dropped(const struct header_request *request, struct span name,
+is_dropped(const struct proxy_request *request, struct span name,
     enum field_kind kind)
 {
 	switch (kind) {
@@ -233,7 +223,8 @@ is_dropped(const struct header_request *request, struct span name,
 }
 
 struct fields
-header_for_upstream(struct arena *arena, const struct header_request *request)
+proxy_headers_for_upstream(
+    struct arena *arena, const struct proxy_request *request)
 {
 	const struct fields *in = request->fields;
 	struct fields out = list_new(arena, in->count + ADDED_MAX);
@@ -280,8 +271,8 @@ name_for_client(const struct field *field)
 }
 
 struct fields
-header_for_client(struct arena *arena, const struct fields *upstream,
-    const struct header_client *client)
+proxy_headers_for_client(struct arena *arena, const struct fields *upstream,
+    const struct proxy_client *client)
 {
 	struct fields out = list_new(arena, upstream->count + 1);
 	bool named = names_fields(upstream);
@@ -299,103 +290,27 @@ header_for_client(struct arena *arena, const struct fields *upstream,
 		append_field(&out, name_for_client(f), f->value);
 	}
 	if (!fields_first(&out, SPAN("Date")))
-		append_field(
-		    &out, SPAN("Date"), header_date(arena, client->wall_ms));
+		append_field(&out, SPAN("Date"),
+		    header_value_date(arena, client->wall_ms));
 	return out;
 }
 
-/* The fields that are listed, or those that are not. */
-static struct fields
-chosen(struct arena *arena, const struct fields *fields,
-    const struct strings *names, bool want_listed)
+struct fields
+proxy_headers_listed(struct arena *arena, const struct fields *fields,
+    const struct strings *names, bool are_listed)
 {
 	struct fields out = list_new(arena, fields->count);
 
 	for (size_t i = 0; i < fields->count; i++) {
 		struct span name = fields->list[i].name;
-		if (listed(names, name, span_ieq) == want_listed ||
+		if (listed(names, name, span_ieq) == are_listed ||
 		    !INVARIANT(omitted_fields))
 			out.list[out.count++] = fields->list[i];
 	}
 	return out;
 }
 
-struct fields
-header_without(struct arena *arena, const struct fields *fields,
-    const struct strings *names)
-{
-	return chosen(arena, fields, names, false);
-}
-
-struct fields
-header_only(struct arena *arena, const struct fields *fields,
-    const struct strings *names)
-{
-	return chosen(arena, fields, names, true);
-}
-
-/* strftime would use the words of the locale. */
-static void
-write_date(char *ret_text, size_t size, time_t seconds)
-{
-	static const char days[] = "SunMonTueWedThuFriSat";
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	struct tm tm;
-
-	must(gmtime_r(&seconds, &tm) != NULL);
-	snprintf(ret_text, size, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
-	    days + 3 * tm.tm_wday, tm.tm_mday, months + 3 * tm.tm_mon,
-	    tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-}
-
-/* Worked out once a second. */
-struct span
-header_date(struct arena *arena, int64_t wall_ms)
-{
-	static _Thread_local struct {
-		time_t second;
-		char text[64];
-	} cache = {.second = -1};
-	time_t second = (time_t)(wall_ms / 1000);
-
-	if (second != cache.second)
-		write_date(cache.text, sizeof cache.text, second);
-	cache.second = second;
-	return arena_dup(arena, span_str(cache.text));
-}
-
-/* --- checks --- */
-
-static bool
-is_sane_id(struct span id)
-{
-	static const char others[] = "._~+/=:@-";
-
-	for (size_t i = 0; i < id.len; i++) {
-		char c = id.ptr[i];
-		if (!ascii_is_digit(c) && !ascii_is_alpha(c) &&
-		    (c == '\0' || !strchr(others, c)))
-			return false;
-	}
-	return id.len >= 1 && id.len <= REQUEST_ID_MAX;
-}
-
-struct span
-header_request_id(struct arena *arena, const struct fields *fields)
-{
-	struct span name = SPAN("X-Request-Id");
-	size_t at = 0;
-	const struct field *f = fields_next(fields, name, &at);
-	uint8_t random[REQUEST_ID_RANDOM];
-	char hex[2 * REQUEST_ID_RANDOM + 1];
-
-	if (f && (is_sane_id(f->value) || !INVARIANT(sane_request_id)) &&
-	    !fields_next(fields, name, &at))
-		return arena_dup(arena, f->value);
-	random_bytes(random, sizeof(random));
-	hex_encode(random, sizeof(random), hex);
-	return arena_dup(arena, span_str(hex));
-}
+/* --- a client's Connection --- */
 
 static bool
 may_be_named(const struct conf *conf, struct span option)
@@ -415,7 +330,8 @@ may_be_named(const struct conf *conf, struct span option)
 }
 
 bool
-header_connection_ok(const struct conf *conf, const struct fields *fields)
+proxy_headers_connection_ok(
+    const struct conf *conf, const struct fields *fields)
 {
 	const struct field *f;
 	size_t at = 0, options = 0;
@@ -430,48 +346,4 @@ header_connection_ok(const struct conf *conf, const struct fields *fields)
 		}
 	}
 	return true;
-}
-
-int64_t
-header_prefer_wait(struct span preference)
-{
-	struct span name = preference;
-	const char *mark = memchr(name.ptr, '=', name.len);
-	if (mark == NULL)
-		return -1;
-	name.len = (size_t)(mark - name.ptr);
-	struct span value = span_trim(span_from(preference, name.len + 1));
-	if (!span_ieq(span_trim(name), SPAN("wait")) || value.len == 0)
-		return -1;
-	int64_t seconds;
-	digits_take(&value, PREFER_WAIT_MAX_S, &seconds);
-	return value.len == 0 ? seconds : -1;
-}
-
-/* An IMF-fixdate, which is all that may be sent; -1: it is none. */
-static int64_t
-read_date(struct span text)
-{
-	char copy[40];
-	struct tm tm = {0};
-	snprintf(copy, sizeof copy, "%.*s", SPAN_FMT(text));
-	const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-	if (end == NULL || *end != '\0')
-		return -1;
-	return (int64_t)timegm(&tm) * 1000;
-}
-
-int64_t
-header_retry_after(const struct fields *fields, int64_t now_ms)
-{
-	static const int64_t year_ms = INT64_C(365) * 24 * 3600 * 1000;
-	const struct field *field = fields_first(fields, SPAN("Retry-After"));
-	int64_t seconds, at_ms, ms = 0;
-	if (field == NULL)
-		return 0;
-	if (digits_read(field->value, INT32_MAX, &seconds))
-		ms = seconds * 1000;
-	else if ((at_ms = read_date(field->value)) > now_ms)
-		ms = at_ms - now_ms;
-	return ms < year_ms ? ms : year_ms;
 }
