@@ -224,7 +224,7 @@ struct conf_route {
 enum { CONF_ENCRYPTION_KEY_BYTES = 32 };
 enum log_level_option { CONF_DEBUG, CONF_INFO, CONF_WARN, CONF_ERROR };
 
-struct renewable;
+struct swappable;
 
 /* TLS on the connections to a Redis. */
 struct conf_redis_tls {
@@ -235,7 +235,7 @@ struct conf_redis_tls {
 	 * GnuTLS' of what the files had when they were loaded; a reload renews
 	 * those of the configuration that is running.  NULL: no TLS.
 	 */
-	struct renewable *credentials;
+	struct swappable *credentials;
 	uint8_t digest[16]; /* of what the files had */
 };
 

@@ -134,7 +134,7 @@ execution_new(struct claimant *c, const struct message *question)
 	e->route = c->route;
 	e->arena = arena_ref(c->arena);
 	e->claimant = c;
-	e->held = (struct held){
+	e->owned = (struct owned_claim){
 	    .key_id = c->claim.key_id,
 	    .owner = c->claim.owner,
 	    .attempt = c->claim_op.attempt,
@@ -143,14 +143,14 @@ execution_new(struct claimant *c, const struct message *question)
 	    .policy = c->claim.policy,
 	    .provenance = c->claim.provenance,
 	};
-	memcpy(e->held.fingerprint, c->claim.fingerprint,
-	    sizeof e->held.fingerprint);
+	memcpy(e->owned.fingerprint, c->claim.fingerprint,
+	    sizeof e->owned.fingerprint);
 	e->claim = c->claim;
 	/* Whoever waits for the execution is given the whole answer. */
 	e->claim.brief = false;
 	if (c->claim.entity != NULL) {
 		e->entity = *c->claim.entity;
-		e->claim.entity = e->held.entity = &e->entity;
+		e->claim.entity = e->owned.entity = &e->entity;
 	}
 	e->asked = c->claim_op.verdict == VERDICT_RECONCILE;
 	e->reason = c->claim_op.reason;
@@ -171,7 +171,7 @@ execution_new(struct claimant *c, const struct message *question)
 	op_init(&e->store.op, w->loop, machine_run, &e->machine);
 	op_init(&e->journal.op, w->loop, machine_run, &e->machine);
 	op_init(&e->pause, w->loop, machine_run, &e->machine);
-	lease_begin(&w->leases, &e->lease, &lease_owner, &e->held,
+	lease_begin(&w->leases, &e->lease, &lease_owner, &e->owned,
 	    c->claim_op.op.began_us);
 	machine_to(&e->machine, e->asked ? EXECUTION_ASK : EXECUTION_FORWARD);
 	return e;
@@ -202,7 +202,7 @@ execution_log(const struct execution *e, struct logline *line)
 		log_span(line, "first_request_id", e->first_id);
 	if (e->label.len > 0)
 		log_span(line, "label", e->label);
-	log_int(line, "attempt", e->held.attempt);
+	log_int(line, "attempt", e->owned.attempt);
 }
 
 /* The next step, and what to return of the one before. */
@@ -331,7 +331,7 @@ tell_fenced(struct execution *e)
 static void
 tell_unknown(struct execution *e)
 {
-	const struct conf_idempotency *policy = e->held.policy;
+	const struct conf_idempotency *policy = e->owned.policy;
 	enum problem problem = PROBLEM_UNKNOWN_BROKEN;
 	if (e->answer != NULL) {
 		tell_answer(e, OUTCOME_UNKNOWN);
@@ -354,7 +354,7 @@ static void
 start_forward(struct execution *e, const struct message *message)
 {
 	struct forward_limits limits =
-	    message_limits(e->route, e->held.policy);
+	    message_limits(e->route, e->owned.policy);
 	/* Asking does no harm; what is sent late might be sent twice. */
 	if (message == &e->message)
 		limits.send_until_us = &e->lease.until_us;
@@ -372,7 +372,7 @@ start_forward(struct execution *e, const struct message *message)
 static void
 make_answers(struct execution *e)
 {
-	const struct conf_idempotency *policy = e->held.policy;
+	const struct conf_idempotency *policy = e->owned.policy;
 	const struct proxy_client client = {
 	    span_str(policy->replay_header), e->request_id, clock_wall_ms()};
 	struct fields fields =
@@ -438,7 +438,7 @@ execution_asked(struct machine *machine)
 	if (whole || e->forward.result == FORWARD_UNREAD) {
 		if (status >= 200 && status <= 299)
 			class = STATUS_STORE;
-		else if (e->held.policy->reconcile.absent[status])
+		else if (e->owned.policy->reconcile.absent[status])
 			class = STATUS_RELEASE;
 		class = class_of_answer(e, (uint8_t)class);
 	}
@@ -488,10 +488,10 @@ execution_reclaimed(struct machine *machine)
 	e->store_us += e->store.op.took_us;
 	if (e->store.op.error != 0 || e->store.verdict != VERDICT_OURS)
 		return reclaimed_by_other(e);
-	bool next = e->store.attempt == e->held.attempt + 1;
-	e->held.attempt = e->store.attempt;
-	e->held.tries = e->store.tries;
-	e->held.created_ms = e->store.created_ms;
+	bool next = e->store.attempt == e->owned.attempt + 1;
+	e->owned.attempt = e->store.attempt;
+	e->owned.tries = e->store.tries;
+	e->owned.created_ms = e->store.created_ms;
 	if (!next) {
 		/*
 		 * The record that was asked about is gone, and the claim made
@@ -547,7 +547,7 @@ weigh_answer(struct execution *e)
 		log_end(&line);
 	}
 	switch (class_of_answer(
-	    e, e->held.policy->outcomes[e->forward.status])) {
+	    e, e->owned.policy->outcomes[e->forward.status])) {
 	case STATUS_STORE:
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
 			     : in_doubt(e, REASON_BROKEN);
@@ -616,18 +616,18 @@ not_taken(struct execution *e, unsigned again)
 }
 
 /* What that step stores. */
-static struct held_outcome
+static struct owned_outcome
 outcome_of(const struct execution *e, unsigned step)
 {
 	switch (step) {
 	case EXECUTION_COMPLETE:
-		return (struct held_outcome){
+		return (struct owned_outcome){
 		    .kind = JOURNAL_COMPLETE, .answer = e->answer};
 	case EXECUTION_RELEASE:
-		return (struct held_outcome){.kind = JOURNAL_RELEASE,
+		return (struct owned_outcome){.kind = JOURNAL_RELEASE,
 		    .sent = e->sent, .forget = e->forget};
 	default:
-		return (struct held_outcome){
+		return (struct owned_outcome){
 		    .kind = JOURNAL_UNKNOWN, .reason = e->reason};
 	}
 }
@@ -635,8 +635,8 @@ outcome_of(const struct execution *e, unsigned step)
 static void
 store_outcome(struct execution *e, enum execution_step step)
 {
-	const struct held_outcome outcome = outcome_of(e, step);
-	outcome_store(e->worker->store, &e->store, &e->held, &outcome);
+	const struct owned_outcome outcome = outcome_of(e, step);
+	outcome_store(e->worker->store, &e->store, &e->owned, &outcome);
 }
 
 /* From then on nothing is given away that Redis has not taken. */
@@ -650,7 +650,7 @@ static enum after
 execution_complete(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	e->mark = cache_asking(e->worker->cache, &e->held.key_id);
+	e->mark = cache_asking(e->worker->cache, &e->owned.key_id);
 	store_outcome(e, EXECUTION_COMPLETE);
 	return execution_to(e, EXECUTION_COMPLETED, WAIT);
 }
@@ -680,12 +680,12 @@ execution_completed(struct machine *machine)
 	/* Retries may get it without asking Redis (gate/cache.h). */
 	struct cached cached = {
 	    .answer = e->answer,
-	    .attempt = e->held.attempt,
-	    .until_ms = e->store.now_ms + e->held.policy->retention_ms,
+	    .attempt = e->owned.attempt,
+	    .until_ms = e->store.now_ms + e->owned.policy->retention_ms,
 	};
 	memcpy(cached.fingerprint, e->claim.fingerprint,
 	    sizeof cached.fingerprint);
-	cache_put(e->worker->cache, &e->held.key_id, e->mark, &cached);
+	cache_put(e->worker->cache, &e->owned.key_id, e->mark, &cached);
 	e->stored = true;
 	tell_answer(e, e->asked ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
 	return execution_to(e, EXECUTION_FINISH, MORE);
@@ -799,9 +799,9 @@ static enum after
 execution_journal(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	const struct held_outcome outcome = outcome_of(e, e->settling);
+	const struct owned_outcome outcome = outcome_of(e, e->settling);
 	const struct journal_about about = outcome_journal(e->worker->store,
-	    &e->worker->journal_replay.writer, &e->journal, &e->held,
+	    &e->worker->journal_replay.writer, &e->journal, &e->owned,
 	    &outcome);
 	if (!e->expected) {
 		e->expected = true;
@@ -821,7 +821,7 @@ others_may_decide(const struct execution *e)
 {
 	if (is_after_lease(e))
 		return true;
-	return (e->store.gone || e->held.policy->on_unknown != UNKNOWN_HOLD) &&
+	return (e->store.gone || e->owned.policy->on_unknown != UNKNOWN_HOLD) &&
 	    INVARIANT(undecided_held_back);
 }
 
@@ -869,6 +869,6 @@ execution_finish(struct machine *machine)
 	must(e->claimant == NULL);
 	if (e->expected)
 		journal_awaited_drop(e->worker->awaited, &e->awaited);
-	waiters_wake(&e->worker->waiters, &e->held.key_id);
+	key_waiters_wake(&e->worker->waiters, &e->owned.key_id);
 	return DONE;
 }

@@ -28,7 +28,7 @@ struct execution {
 	struct arena *arena; /* a reference: message points into it */
 	struct claimant *claimant; /* NULL: it has its result, or has left */
 
-	struct held held;
+	struct owned_claim owned;
 	struct lease lease;
 	struct claim claim; /* to be made again when the upstream says no */
 	struct store_entity entity; /* where the claim has one */

@@ -265,7 +265,7 @@ finish(struct journal_delivery *delivery)
 	log_entry(replay, entry, late ? EV_journal_late : EV_journal_delivered);
 	struct journal_about about = journal_entry_about(entry);
 	journal_awaited_drop(replay->home.awaited, &about);
-	waiters_wake(replay->home.waiters, &entry->key_id);
+	key_waiters_wake(replay->home.waiters, &entry->key_id);
 	/* The next pass finds out again which are left. */
 	if (key_set_has(&replay->broken, &entry->key_id))
 		key_set_clear(&replay->broken);

@@ -6,8 +6,8 @@
 
 #include "base/body.h"
 #include "base/list.h"
+#include "gate/key_waiters.h"
 #include "gate/meter.h"
-#include "gate/waiters.h"
 #include "store/outcome.h"
 #include "store/record/key_set.h"
 
@@ -37,7 +37,7 @@ struct journal_replay_home {
 	struct store *store;
 	struct budget *budget;
 	struct journal_awaited *awaited;
-	struct waiters *waiters; /* for whom an outcome is delivered */
+	struct key_waiters *waiters; /* for whom an outcome is delivered */
 	struct meter *meter;
 };
 

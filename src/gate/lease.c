@@ -42,12 +42,12 @@ on_renewal_due(void *arg)
 		if (lease->renew_at_ms > now_ms + BATCH_MS)
 			continue;
 		lease->renew_at_ms =
-		    now_ms + lease->held->policy->lease_ms / 3;
+		    now_ms + lease->owned->policy->lease_ms / 3;
 		if (lease->owner->is_ending(lease) ||
 		    !INVARIANT(lease_renewed))
 			continue;
 		leases->batch[leases->count++] =
-		    (struct renewal){.held = *lease->held};
+		    (struct renewal){.owned = *lease->owned};
 		lease->renewing = leases->count;
 	}
 	if (leases->count > 0)
@@ -106,14 +106,14 @@ lease_clear(struct leases *leases)
 
 void
 lease_begin(struct leases *leases, struct lease *lease,
-    const struct lease_owner *owner, const struct held *held,
+    const struct lease_owner *owner, const struct owned_claim *owned,
     int64_t asked_us)
 {
 	lease->owner = owner;
-	lease->held = held;
+	lease->owned = owned;
 	lease->renewing = 0;
 	lease->renew_at_ms =
-	    loop_now_ms(leases->loop) + held->policy->lease_ms / 3;
+	    loop_now_ms(leases->loop) + owned->policy->lease_ms / 3;
 	lease_extend(lease, asked_us);
 	list_add_last(&leases->list, &lease->item);
 	wake_at(leases, lease->renew_at_ms);

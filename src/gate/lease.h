@@ -27,7 +27,7 @@ struct lease_owner {
 struct lease {
 	struct list item;
 	const struct lease_owner *owner;
-	const struct held *held; /* the owner's */
+	const struct owned_claim *owned; /* a member of the same owner */
 	int64_t renew_at_ms;     /* by the loop's clock */
 	/*
 	 * By clock_us: until then the claim is surely ours, since nobody asked
@@ -56,11 +56,11 @@ void lease_clear(struct leases *leases);
  * renewed from here on.
  */
 void lease_begin(struct leases *leases, struct lease *lease,
-    const struct lease_owner *owner, const struct held *held,
+    const struct lease_owner *owner, const struct owned_claim *owned,
     int64_t asked_us);
 /* The claim was made once more, as asked for at asked_us. */
 static inline void
 lease_extend(struct lease *lease, int64_t asked_us)
 {
-	lease->until_us = asked_us + lease->held->policy->lease_ms * 1000;
+	lease->until_us = asked_us + lease->owned->policy->lease_ms * 1000;
 }

@@ -77,7 +77,7 @@ static void
 request_free(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	waiters_leave(&r->waiter);
+	key_waiters_leave(&r->waiter);
 	if (r->lookup != NULL) {
 		op_cancel(&r->lookup->op.op);
 		answer_unref(&r->lookup->op.answer);
@@ -604,7 +604,7 @@ request_claim(struct machine *machine)
 		? wait_ms(r) > 0
 		: r->wait_until_ms > loop_now_ms(r->c.worker->loop));
 	if (r->c.claim.waits)
-		waiters_listen(&r->c.worker->waiters, &r->waiter,
+		key_waiters_listen(&r->c.worker->waiters, &r->waiter,
 		    r->busy ? &r->c.claim_op.holder : &r->c.key_id);
 	if (claimant_claim_find_cached(&r->c))
 		return replay(r);
@@ -669,14 +669,14 @@ static void
 on_client_left(void *arg)
 {
 	struct request *r = arg;
-	waiters_stop(&r->waiter, E_CLIENT_GONE);
+	key_waiters_stop(&r->waiter, E_CLIENT_GONE);
 }
 
 static enum after
 await_change(struct request *r, int64_t ms)
 {
 	r->waited = true;
-	waiters_wait(&r->waiter, ms);
+	key_waiters_wait(&r->waiter, ms);
 	exchange_watch_client(r->x, on_client_left, r);
 	return request_to(r, REQUEST_WAITED, WAIT);
 }

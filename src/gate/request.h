@@ -2,9 +2,9 @@
 #pragma once
 
 #include "gate/claimant.h"
+#include "gate/key_waiters.h"
 #include "gate/machine.h"
 #include "gate/observation.h"
-#include "gate/waiters.h"
 #include "http/front/exchange.h"
 #include "store/records.h"
 
@@ -21,7 +21,7 @@ struct request {
 	struct claimant c;
 	struct exchange *x;
 
-	struct waiter waiter;
+	struct key_waiter waiter;
 	int64_t wait_until_ms; /* 0: it has not been in flight yet */
 	bool waited;
 	bool busy; /* it waits for its entity, not for its key */

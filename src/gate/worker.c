@@ -23,7 +23,7 @@ on_record_changed(void *arg, const struct key_id *key_id)
 {
 	struct worker *w = arg;
 	cache_drop(w->cache, key_id);
-	waiters_wake(&w->waiters, key_id);
+	key_waiters_wake(&w->waiters, key_id);
 }
 
 static void
@@ -150,7 +150,7 @@ on_drain_timeout(void *arg)
 	struct worker *w = arg;
 	w->over = true;
 	store_hurry(w->store);
-	waiters_stop_all(&w->waiters, E_TIMEOUT);
+	key_waiters_stop_all(&w->waiters, E_TIMEOUT);
 	for (struct worker_part *p = w->parts; p != NULL; p = p->next)
 		p->kind->over(p);
 	struct machine *m;

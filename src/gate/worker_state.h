@@ -9,10 +9,10 @@
 #include "gate/generation.h"
 #include "gate/journal_replay.h"
 #include "gate/key/duplicates.h"
+#include "gate/key_waiters.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
 #include "gate/meter.h"
-#include "gate/waiters.h"
 #include "gate/worker_part.h"
 #include "http/front/front.h"
 #include "store/store.h"
@@ -37,7 +37,7 @@ struct worker {
 	struct leases leases;
 	struct journal_awaited *awaited; /* the process' */
 	struct journal_replay journal_replay;
-	struct waiters waiters;
+	struct key_waiters waiters;
 	struct cache *cache;
 	struct meter meter; /* the admin interface reads it, and these */
 	struct duplicates duplicates;

@@ -120,7 +120,7 @@ call_arg_entity(struct store_call *call, const struct store_entity *entity)
 }
 
 void
-call_arg_history(struct store_call *call,
+call_arg_make_again(struct store_call *call,
     const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
     int64_t created_ms, struct span provenance)
 {

@@ -109,7 +109,7 @@ void call_arg_owner(struct store_call *call, const struct owner *owner,
 void call_arg_entity(
     struct store_call *call, const struct store_entity *entity);
 /* Appends what a record is made again with (lua/make_again.lua). */
-void call_arg_history(struct store_call *call,
+void call_arg_make_again(struct store_call *call,
     const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
     int64_t created_ms, struct span provenance);
 /* Up to a newline, which ends the provenance in a record. */

@@ -85,13 +85,13 @@ renew_shard(struct store *store, struct store_op *op,
 	redis_keys_index(&call->args, store->conf, shard, "leases");
 	for (size_t i = 0; i < all->count; i++)
 		redis_keys_record(
-		    &call->args, store->conf, &all->list[i]->held.key_id);
+		    &call->args, store->conf, &all->list[i]->owned.key_id);
 	resp_number(&call->args, store->longest_ms);
 	for (size_t i = 0; i < all->count; i++) {
-		const struct held *held = &all->list[i]->held;
-		call_arg_owner(call, &held->owner, held->attempt);
-		resp_number(&call->args, held->policy->lease_ms);
-		resp_number(&call->args, call_alive_ms(held->policy));
+		const struct owned_claim *owned = &all->list[i]->owned;
+		call_arg_owner(call, &owned->owner, owned->attempt);
+		resp_number(&call->args, owned->policy->lease_ms);
+		resp_number(&call->args, call_alive_ms(owned->policy));
 	}
 	call->done = on_renewed;
 	call->arg = all;
@@ -104,11 +104,11 @@ leases_renew(struct store *store, struct store_op *op,
 {
 	call_begin_op(store, op);
 	for (size_t i = 0; i < count; i++) {
-		const struct held *held = &renewals[i].held;
-		call_outlive(store, held->policy);
+		const struct owned_claim *owned = &renewals[i].owned;
+		call_outlive(store, owned->policy);
 		renewals[i].lost = false;
 		renewals[i].index =
-		    redis_keys_shard(store->conf, &held->key_id);
+		    redis_keys_shard(store->conf, &owned->key_id);
 	}
 	for (size_t left = count; left > 0;) {
 		renew_shard(store, op, renewals, left);

@@ -14,7 +14,7 @@
 struct store;
 
 struct renewal {
-	struct held held;
+	struct owned_claim owned;
 	bool lost; /* set at the end: it is ours no longer */
 	unsigned index; /* the store's own */
 };

@@ -18,31 +18,31 @@ struct outcome_call {
 	 * Its spans live as long as the operation waits; neither the policy nor
 	 * the entity do.
 	 */
-	struct held held;
+	struct owned_claim owned;
 	struct store_entity entity;
 	int64_t keep_ms; /* how long the entity's version is remembered */
 };
 
 static struct store_call *
 outcome_call(struct store *store, struct store_op *op, enum script script,
-    const struct held *held, size_t n_argv)
+    const struct owned_claim *owned, size_t n_argv)
 {
-	call_outlive(store, held->policy);
+	call_outlive(store, owned->policy);
 	call_begin_op(store, op);
 	struct store_call *call = call_of_record(store, script,
-	    &held->key_id, n_argv, sizeof(struct outcome_call));
+	    &owned->key_id, n_argv, sizeof(struct outcome_call));
 	struct outcome_call *outcome =
 	    CONTAINER_OF(call, struct outcome_call, call);
-	outcome->held = *held;
-	outcome->held.policy = NULL;
-	outcome->keep_ms = held->policy->unknown_retention_ms;
-	if (held->entity != NULL) {
-		outcome->entity = *held->entity;
-		outcome->held.entity = &outcome->entity;
+	outcome->owned = *owned;
+	outcome->owned.policy = NULL;
+	outcome->keep_ms = owned->policy->unknown_retention_ms;
+	if (owned->entity != NULL) {
+		outcome->entity = *owned->entity;
+		outcome->owned.entity = &outcome->entity;
 	}
-	call->owner = held->owner;
-	call->item.attempt = held->attempt;
-	call_arg_owner(call, &held->owner, held->attempt);
+	call->owner = owned->owner;
+	call->item.attempt = owned->attempt;
+	call_arg_owner(call, &owned->owner, owned->attempt);
 	call->confirmed = record_reply_confirmed;
 	call->done = record_reply_done;
 	call_join_op(call, op);
@@ -75,9 +75,9 @@ on_outcome(struct store_call *old, enum call_end how, int error,
 {
 	const struct outcome_call *outcome =
 	    CONTAINER_OF(old, struct outcome_call, call);
-	const struct held *held = &outcome->held;
+	const struct owned_claim *owned = &outcome->owned;
 	bool again = how == CALL_ANSWERED && old->op != NULL &&
-	    reply->verdict == VERDICT_GONE && held->created_ms > 0 &&
+	    reply->verdict == VERDICT_GONE && owned->created_ms > 0 &&
 	    INVARIANT(outcome_restored);
 	if (!again) {
 		record_reply_done(old, how, error, reply);
@@ -85,17 +85,17 @@ on_outcome(struct store_call *old, enum call_end how, int error,
 	}
 	old->op->gone = true;
 	struct store_call *call = call_new(old->store, old->shard,
-	    old->run.script, old->n_args + (held->entity != NULL ? 8 : 4));
+	    old->run.script, old->n_args + (owned->entity != NULL ? 8 : 4));
 	call->key_id = old->key_id;
 	call->events_maxlen = old->events_maxlen;
 	call->large = old->large;
 	call->owner = old->owner;
 	call->confirmed = old->confirmed;
 	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
-	call_arg_history(call, held->fingerprint, held->tries,
-	    held->created_ms, held->provenance);
-	if (held->entity != NULL) {
-		call_arg_entity(call, held->entity);
+	call_arg_make_again(call, owned->fingerprint, owned->tries,
+	    owned->created_ms, owned->provenance);
+	if (owned->entity != NULL) {
+		call_arg_entity(call, owned->entity);
 		resp_number(&call->args, outcome->keep_ms);
 	}
 	call->done = on_made_again;
@@ -106,11 +106,11 @@ on_outcome(struct store_call *old, enum call_end how, int error,
 
 /* The bytes of an answer as they are stored; the caller frees *ret_bytes. */
 static struct span
-encode(const struct store *store, const struct held *held,
+encode(const struct store *store, const struct owned_claim *owned,
     const struct answer *answer, char **ret_bytes)
 {
 	struct seal_about about = seal_about_attempt(
-	    &held->key_id, held->attempt, held->fingerprint);
+	    &owned->key_id, owned->attempt, owned->fingerprint);
 	size_t len;
 	answer_codec_write(&store->codec, &about, answer, ret_bytes, &len);
 	return span_of(*ret_bytes, len);
@@ -118,7 +118,7 @@ encode(const struct store *store, const struct held *held,
 
 void
 outcome_store(struct store *store, struct store_op *op,
-    const struct held *held, const struct held_outcome *outcome)
+    const struct owned_claim *owned, const struct owned_outcome *outcome)
 {
 	static const struct {
 		enum script script;
@@ -132,15 +132,15 @@ outcome_store(struct store *store, struct store_op *op,
 	struct span bytes = outcome->stored;
 	char *encoded = NULL;
 	struct store_call *call = outcome_call(store, op,
-	    runs[outcome->kind].script, held, runs[outcome->kind].n_argv);
+	    runs[outcome->kind].script, owned, runs[outcome->kind].n_argv);
 	switch (outcome->kind) {
 	case JOURNAL_COMPLETE:
 		if (outcome->answer != NULL)
-			bytes = encode(store, held, outcome->answer, &encoded);
-		resp_number(&call->args, held->policy->retention_ms);
+			bytes = encode(store, owned, outcome->answer, &encoded);
+		resp_number(&call->args, owned->policy->retention_ms);
 		resp_arg(&call->args, bytes);
 		/* With an entity's record more is to be done than is usual. */
-		if (held->entity == NULL)
+		if (owned->entity == NULL)
 			call->item.args_to = call->args.len;
 		resp_number(&call->args, outcome->answer != NULL
 			? outcome->answer->status
@@ -150,7 +150,7 @@ outcome_store(struct store *store, struct store_op *op,
 	case JOURNAL_RELEASE:
 		resp_number(&call->args,
 		    outcome->sent + (outcome->sent && outcome->forget));
-		resp_number(&call->args, held->policy->retention_ms);
+		resp_number(&call->args, owned->policy->retention_ms);
 		break;
 	case JOURNAL_UNKNOWN:
 		must(outcome->reason != REASON_NONE);
@@ -158,7 +158,7 @@ outcome_store(struct store *store, struct store_op *op,
 		break;
 	}
 	if (outcome->kind != JOURNAL_COMPLETE) {
-		resp_number(&call->args, held->policy->unknown_retention_ms);
+		resp_number(&call->args, owned->policy->unknown_retention_ms);
 		resp_number(&call->args, store->longest_ms);
 	}
 	if (outcome->kind != JOURNAL_RELEASE)
@@ -171,35 +171,35 @@ outcome_store(struct store *store, struct store_op *op,
 
 struct journal_about
 outcome_journal(struct store *store, struct journal_writer *writer,
-    struct journal_op *op, const struct held *held,
-    const struct held_outcome *outcome)
+    struct journal_op *op, const struct owned_claim *owned,
+    const struct owned_outcome *outcome)
 {
 	struct journal_entry entry = {
 	    .kind = outcome->kind,
-	    .key_id = held->key_id,
-	    .owner = held->owner,
-	    .attempt = held->attempt,
+	    .key_id = owned->key_id,
+	    .owner = owned->owner,
+	    .attempt = owned->attempt,
 	    .sent = outcome->sent,
 	    .forget = outcome->forget,
 	    .reason = outcome->reason,
-	    .retention_ms = held->policy->retention_ms,
-	    .unknown_retention_ms = held->policy->unknown_retention_ms,
+	    .retention_ms = owned->policy->retention_ms,
+	    .unknown_retention_ms = owned->policy->unknown_retention_ms,
 	    .origin = store->identity.origin,
-	    .tries = held->tries,
-	    .created_ms = held->created_ms,
-	    .provenance = held->provenance,
+	    .tries = owned->tries,
+	    .created_ms = owned->created_ms,
+	    .provenance = owned->provenance,
 	    .answer = SPAN(""),
 	};
-	memcpy(entry.fingerprint, held->fingerprint, sizeof entry.fingerprint);
-	if (held->entity != NULL) {
-		entry.entity = span_of(held->entity->name, DIGEST_BYTES);
-		entry.version = held->entity->version;
-		entry.shown = held->entity->shown;
+	memcpy(entry.fingerprint, owned->fingerprint, sizeof entry.fingerprint);
+	if (owned->entity != NULL) {
+		entry.entity = span_of(owned->entity->name, DIGEST_BYTES);
+		entry.version = owned->entity->version;
+		entry.shown = owned->entity->shown;
 	}
 	char *encoded = NULL;
 	if (outcome->answer != NULL) {
 		entry.status = outcome->answer->status;
-		entry.answer = encode(store, held, outcome->answer, &encoded);
+		entry.answer = encode(store, owned, outcome->answer, &encoded);
 	}
 	journal_writer_append(writer, op, &entry);
 	free(encoded);
@@ -225,7 +225,7 @@ outcome_replay(struct store *store, struct store_op *op,
 	    .retention_ms = entry->retention_ms,
 	    .unknown_retention_ms = entry->unknown_retention_ms,
 	};
-	struct held held = {
+	struct owned_claim owned = {
 	    .key_id = entry->key_id,
 	    .owner = entry->owner,
 	    .attempt = entry->attempt,
@@ -234,14 +234,14 @@ outcome_replay(struct store *store, struct store_op *op,
 	    .policy = &policy,
 	    .provenance = entry->provenance,
 	};
-	memcpy(held.fingerprint, entry->fingerprint, sizeof held.fingerprint);
+	memcpy(owned.fingerprint, entry->fingerprint, sizeof owned.fingerprint);
 	struct store_entity entity = {
 	    .version = entry->version, .shown = entry->shown};
 	if (entry->entity.len == DIGEST_BYTES) {
 		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
-		held.entity = &entity;
+		owned.entity = &entity;
 	}
-	const struct held_outcome outcome = {
+	const struct owned_outcome outcome = {
 	    .kind = entry->kind,
 	    .stored = entry->answer,
 	    .status = entry->status,
@@ -249,7 +249,7 @@ outcome_replay(struct store *store, struct store_op *op,
 	    .forget = entry->forget,
 	    .reason = entry->reason,
 	};
-	outcome_store(store, op, &held, &outcome);
+	outcome_store(store, op, &owned, &outcome);
 	/* It is tried again and again. */
 	op->quiet = true;
 }

@@ -13,14 +13,14 @@
  */
 struct store;
 
-struct held_outcome {
+struct owned_outcome {
 	/*
 	 * COMPLETE: PROCESSING, or UNKNOWN of the same attempt, becomes
 	 * COMPLETED.  DONE; FENCED (with the record's answer where it has one).
 	 * RELEASE: the key is free again.  DONE, FENCED or GONE.
 	 * UNKNOWN: PROCESSING becomes UNKNOWN.  DONE, FENCED or GONE.
 	 *
-	 * COMPLETE and UNKNOWN make a record again that is gone, unless held
+	 * COMPLETE and UNKNOWN make a record again that is gone, unless owned
 	 * does not say enough for that: GONE.
 	 */
 	enum journal_kind kind;
@@ -43,14 +43,14 @@ struct held_outcome {
 
 /* Starts to store it in Redis; op ends as store.h says. */
 void outcome_store(struct store *store, struct store_op *op,
-    const struct held *held, const struct held_outcome *outcome);
+    const struct owned_claim *owned, const struct owned_outcome *outcome);
 /*
  * Starts to write it to the journal, and returns what is known of the entry; op
  * ends as of journal_writer_append.  The answer is not given as stored bytes.
  */
 struct journal_about outcome_journal(struct store *store,
     struct journal_writer *writer, struct journal_op *op,
-    const struct held *held, const struct held_outcome *outcome);
+    const struct owned_claim *owned, const struct owned_outcome *outcome);
 
 /*
  * False while the server of the cluster that has that key is away: an entry of

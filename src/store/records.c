@@ -227,7 +227,7 @@ replace(struct store *store, struct records_op *shown,
 	resp_arg(&call->args, SPAN(""));
 	resp_arg(&call->args, SPAN(""));
 	call_arg_owner(call, &entry->owner, entry->attempt);
-	call_arg_history(call, entry->fingerprint, entry->tries,
+	call_arg_make_again(call, entry->fingerprint, entry->tries,
 	    entry->created_ms, entry->provenance);
 	if (raises) {
 		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);

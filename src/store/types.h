@@ -116,7 +116,7 @@ struct claim {
 };
 
 /* A claim that is ours, as the operations need it that end it. */
-struct held {
+struct owned_claim {
 	struct key_id key_id;
 	struct owner owner;
 	uint32_t attempt;

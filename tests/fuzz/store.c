@@ -267,7 +267,7 @@ settle(struct run *run)
 {
 	bool more = true;
 	for (int round = 0; more && round < ROUNDS; round++) {
-		more = turn_end(loop_state_of(run->loop));
+		more = turn_run_ready(loop_state_of(run->loop));
 		more |= fake_link_connect();
 		more |= reply_as_usual(run);
 	}
@@ -291,40 +291,40 @@ on_woken(void *owner)
 	asked->woken++;
 }
 
-static struct held
-make_held(const struct run *run)
+static struct owned_claim
+make_owned(const struct run *run)
 {
-	struct held held = {.attempt = 1,
+	struct owned_claim owned = {.attempt = 1,
 	    .policy = run->conf->routes[0].idempotency,
 	    .provenance = SPAN("r")};
-	memset(held.key_id.bytes, 'k', sizeof held.key_id.bytes);
-	memset(held.owner.bytes, 'o', sizeof held.owner.bytes);
-	return held;
+	memset(owned.key_id.bytes, 'k', sizeof owned.key_id.bytes);
+	memset(owned.owner.bytes, 'o', sizeof owned.owner.bytes);
+	return owned;
 }
 
 static void
-claim(struct run *run, struct asked *asked, const struct held *held)
+claim(struct run *run, struct asked *asked, const struct owned_claim *owned)
 {
-	struct claim claim = {.key_id = held->key_id, .policy = held->policy,
-	    .max_attempts = held->policy->max_attempts,
-	    .provenance = held->provenance};
+	struct claim claim = {.key_id = owned->key_id, .policy = owned->policy,
+	    .max_attempts = owned->policy->max_attempts,
+	    .provenance = owned->provenance};
 	memset(claim.owner.bytes, (int)run->count, sizeof claim.owner.bytes);
 	claim_start(run->store, asked->op, &claim);
 }
 
 static void
-complete(struct run *run, struct asked *asked, const struct held *held)
+complete(struct run *run, struct asked *asked, const struct owned_claim *owned)
 {
 	size_t len = asked->kind == LARGE ? STORE_LARGE_BYTES : 1;
 	char *bytes = mem_zero(len);
-	outcome_store(run->store, asked->op, held,
-	    &(struct held_outcome){
+	outcome_store(run->store, asked->op, owned,
+	    &(struct owned_outcome){
 		.stored = span_of(bytes, len), .status = 201});
 	free(bytes);
 }
 
 static void
-operate(struct run *run, struct asked *asked, const struct held *held)
+operate(struct run *run, struct asked *asked, const struct owned_claim *owned)
 {
 	const struct fields none = {NULL, 0};
 	struct answer *answer = asked->kind == FINISH
@@ -337,7 +337,7 @@ operate(struct run *run, struct asked *asked, const struct held *held)
 	    .fingerprint = SPAN("pppppppppppppppppppppp"),
 	    .retention_ms = 1000,
 	    .answer = answer};
-	records_operate(run->store, &asked->look, &held->key_id, &order);
+	records_operate(run->store, &asked->look, &owned->key_id, &order);
 	answer_unref(&answer);
 }
 
@@ -373,34 +373,34 @@ static void
 start(struct run *run, enum kind kind)
 {
 	struct asked *asked = &run->asked[run->count++];
-	const struct held held = make_held(run);
+	const struct owned_claim owned = make_owned(run);
 	asked->kind = kind;
 	asked->op = op_of(asked);
 	asked->look.arena = run->arena;
 	op_init(&asked->op->op, run->loop, on_woken, asked);
 	if (kind == CLAIM)
-		claim(run, asked, &held);
+		claim(run, asked, &owned);
 	else if (kind == COMPLETE || kind == LARGE)
-		complete(run, asked, &held);
+		complete(run, asked, &owned);
 	else if (kind == RELEASE)
-		outcome_store(run->store, asked->op, &held,
-		    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
+		outcome_store(run->store, asked->op, &owned,
+		    &(struct owned_outcome){JOURNAL_RELEASE, .sent = true});
 	else if (kind == UNKNOWN)
-		outcome_store(run->store, asked->op, &held,
-		    &(struct held_outcome){
+		outcome_store(run->store, asked->op, &owned,
+		    &(struct owned_outcome){
 			JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
 	else if (kind == SHOW || kind == LOOK)
-		records_show(run->store, &asked->look, &held.key_id,
+		records_show(run->store, &asked->look, &owned.key_id,
 		    kind == SHOW ? RECORDS_WHOLE : RECORDS_HEAD);
 	else if (kind == LIST)
 		list(run, asked);
 	else if (kind == COUNT)
 		records_count(run->store, &asked->count);
 	else if (kind != RENEW)
-		operate(run, asked, &held);
+		operate(run, asked, &owned);
 	else {
 		for (int i = 0; i < RENEWALS; i++)
-			asked->renewals[i].held = held;
+			asked->renewals[i].owned = owned;
 		leases_renew(
 		    run->store, asked->op, asked->renewals, RENEWALS);
 	}
@@ -540,7 +540,7 @@ fuzz_store(struct span input)
 	if (!run->breaks_off)
 		end_all(run);
 	store_free(&run->store);
-	turn_end(loop_state_of(run->loop));
+	turn_run_ready(loop_state_of(run->loop));
 	for (size_t i = 0; i < run->count; i++)
 		check(run, &run->asked[i]);
 	store_health_free(&run->health);

@@ -250,12 +250,12 @@ bench_claim(struct bench *bench, const char *key)
 	return claim;
 }
 
-struct held
-bench_held(struct bench *bench, const struct claim *claim, uint32_t attempt)
+struct owned_claim
+bench_owned(struct bench *bench, const struct claim *claim, uint32_t attempt)
 {
-	return (struct held){.key_id = claim->key_id, .owner = claim->owner,
-	    .attempt = attempt, .policy = bench->policy,
-	    .provenance = SPAN("r")};
+	return (struct owned_claim){.key_id = claim->key_id,
+	    .owner = claim->owner, .attempt = attempt,
+	    .policy = bench->policy, .provenance = SPAN("r")};
 }
 
 int
@@ -295,13 +295,13 @@ bench_answer(struct bench *bench, const char *text)
 
 enum verdict
 bench_completed(
-    struct bench *bench, const struct held *held, const char *text)
+    struct bench *bench, const struct owned_claim *owned, const char *text)
 {
 	struct store_op op;
 	struct answer *answer = bench_answer(bench, text);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, held,
-	    &(struct held_outcome){.answer = answer});
+	outcome_store(bench->store, &op, owned,
+	    &(struct owned_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	answer_unref(&answer);
 	answer_unref(&op.answer);

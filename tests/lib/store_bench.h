@@ -57,8 +57,8 @@ bool bench_is_settled(struct bench *bench);
 
 /* The claim of that key by a new owner. */
 struct claim bench_claim(struct bench *bench, const char *key);
-/* That claim as it is held, to end it. */
-struct held bench_held(
+/* That claim as its owner has it, to end it. */
+struct owned_claim bench_owned(
     struct bench *bench, const struct claim *claim, uint32_t attempt);
 /* Claims and waits: 0 or an error; op has the verdict. */
 int bench_claimed(
@@ -71,6 +71,6 @@ struct claim bench_claimed_ours(
 struct answer *bench_answer(struct bench *bench, const char *body);
 /* Completes with that body and waits; the verdict. */
 enum verdict bench_completed(
-    struct bench *bench, const struct held *held, const char *body);
+    struct bench *bench, const struct owned_claim *owned, const char *body);
 /* Asserts that a new claim of that key is answered with that body. */
 void bench_replays(struct bench *bench, const char *key, const char *body);

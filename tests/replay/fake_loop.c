@@ -127,7 +127,7 @@ fake_loop_work(struct loop *loop)
 	loop->turns = false;
 	while (more || loop->posted != NULL) {
 		run_posted(loop);
-		more = turn_end(&loop->state);
+		more = turn_run_ready(&loop->state);
 	}
 }
 

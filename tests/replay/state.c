@@ -60,9 +60,9 @@ static uint64_t
 hash_execution(const struct execution *e)
 {
 	uint64_t hash = mix(2, e->machine.step);
-	hash = mix_bytes(hash, e->held.key_id.bytes, DIGEST_BYTES);
-	hash = hash_owner(hash, &e->held.owner);
-	hash = mix(hash, e->held.attempt);
+	hash = mix_bytes(hash, e->owned.key_id.bytes, DIGEST_BYTES);
+	hash = hash_owner(hash, &e->owned.owner);
+	hash = mix(hash, e->owned.attempt);
 	hash = mix(hash, (uint64_t)e->lease.renew_at_ms);
 	hash = mix(hash, (uint64_t)e->forget << 4 |
 	    (uint64_t)e->asked << 3 | (uint64_t)e->sent << 2 |

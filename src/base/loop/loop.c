@@ -74,11 +74,11 @@ static void
 on_turn_end(uv_prepare_t *prepare)
 {
 	struct loop *loop = CONTAINER_OF(prepare, struct loop, turn_end);
-	bool more = turn_end(&loop->state);
+	bool more = turn_run_ready(&loop->state);
 	if (loop->due == DUE_POLLED) {
 		loop->due = DUE_NONE;
 		timer_fire(&loop->state.timers, loop->polled_ms);
-		more = turn_end(&loop->state);
+		more = turn_run_ready(&loop->state);
 	} else if (loop->due == DUE_POLL) {
 		loop->due = DUE_POLLED;
 		more = true;

@@ -53,7 +53,7 @@ destroy_rested(struct rested **list)
 }
 
 bool
-turn_end(struct loop_state *state)
+turn_run_ready(struct loop_state *state)
 {
 	bool more = true;
 	int tasks = 0;

@@ -15,7 +15,7 @@ void turn_init(struct loop_state *state,
  * After the events and timers of a turn: does all the work that there is, then
  * flushes.  True: there is more to do, and the loop must not block.
  */
-bool turn_end(struct loop_state *state);
+bool turn_run_ready(struct loop_state *state);
 /* Runs what is ready, destroys what rests, and forgets all timers. */
 void turn_free(struct loop_state *state);
 

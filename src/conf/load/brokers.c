@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/renewable.h"
+#include "base/swappable.h"
 #include "conf/kinds.h"
 #include "conf/load/brokers_private.h"
 #include "conf/load/complaints_private.h"
@@ -177,7 +177,7 @@ brokers_clear(void *base, void *field)
 	for (size_t i = 0; i < conf->n_brokers; i++) {
 		struct conf_broker *broker = &conf->brokers[i];
 		object_clear(GROUP_BROKER, broker);
-		renewable_free(&broker->redis.tls.credentials);
+		swappable_free(&broker->redis.tls.credentials);
 		text_free(&broker->name);
 	}
 	free(conf->brokers);

@@ -11,7 +11,7 @@
 #include "base/loop/clock.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
-#include "base/renewable.h"
+#include "base/swappable.h"
 #include "conf/load/certificates.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/loader_private.h"
@@ -215,7 +215,7 @@ certificates_load_redis(struct loader *l, const struct json_place *at,
 		    "ca-certificates, or set \"%s\"", ca->path);
 	digest_end(&digest, redis->digest);
 	redis->credentials =
-	    renewable_new(tls->credentials, free_credentials);
+	    swappable_new(tls->credentials, free_credentials);
 	tls->credentials = NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/renewable.h"
+#include "base/swappable.h"
 #include "conf/jsonc/comments.h"
 #include "conf/jsonc/spots.h"
 #include "conf/load/complaints_private.h"
@@ -95,7 +95,7 @@ static void
 conf_destroy(struct conf *conf)
 {
 	object_clear(GROUP_ROOT, conf);
-	renewable_free(&conf->store.redis.tls.credentials);
+	swappable_free(&conf->store.redis.tls.credentials);
 	spots_free(&conf->spots);
 	free(conf->fixed);
 	for (size_t i = 0; i < conf->secrets.count; i++)

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/renewable.h"
+#include "base/swappable.h"
 #include "conf/token/token_file.h"
 
 enum { FILE_MAX = 1 << 20 };
@@ -25,7 +25,7 @@ struct version {
 struct token_file {
 	char *name;
 	struct version version;
-	struct renewable *keys;
+	struct swappable *keys;
 };
 
 static struct version
@@ -121,7 +121,7 @@ token_file_new(const char *name, char **ret_wrong)
 	struct token_file *file = mem_zero(sizeof *file);
 	file->name = mem_text(name);
 	file->version = version;
-	file->keys = renewable_new(keys, free_keys);
+	file->keys = swappable_new(keys, free_keys);
 	return file;
 }
 
@@ -132,7 +132,7 @@ token_file_free(struct token_file **file)
 	*file = NULL;
 	if (f == NULL)
 		return;
-	renewable_free(&f->keys);
+	swappable_free(&f->keys);
 	free(f->name);
 	free(f);
 }
@@ -147,37 +147,37 @@ token_file_look(struct token_file *file, char **ret_wrong)
 	struct token_keys *keys = read_keys(file->name, ret_wrong);
 	if (keys == NULL)
 		return TOKEN_FILE_WRONG;
-	struct renewable *newer = renewable_new(keys, free_keys);
-	renewable_renew(file->keys, newer);
-	renewable_free(&newer);
+	struct swappable *newer = swappable_new(keys, free_keys);
+	swappable_swap(file->keys, newer);
+	swappable_free(&newer);
 	return TOKEN_FILE_NEW;
 }
 
 char *
 token_file_used(const struct token_file *file)
 {
-	struct renewed *keys = renewable_borrow(file->keys);
+	struct swappable_object *keys = swappable_acquire(file->keys);
 	char *text = token_keys_used(keys->object);
-	renewable_return(&keys);
+	swappable_release(&keys);
 	return text;
 }
 
 char *
 token_file_left(const struct token_file *file)
 {
-	struct renewed *keys = renewable_borrow(file->keys);
+	struct swappable_object *keys = swappable_acquire(file->keys);
 	char *text = token_keys_left(keys->object);
-	renewable_return(&keys);
+	swappable_release(&keys);
 	return text;
 }
 
 char *
 token_file_private(const struct token_file *file)
 {
-	struct renewed *keys = renewable_borrow(file->keys);
+	struct swappable_object *keys = swappable_acquire(file->keys);
 	char *name =
 	    mem_text(token_keys_private(keys->object));
-	renewable_return(&keys);
+	swappable_release(&keys);
 	return name;
 }
 
@@ -186,9 +186,9 @@ token_file_verify(struct arena *arena, const struct token_file *file,
     const struct token_rules *rules, struct span token, int64_t now_ms,
     struct span *ret_value)
 {
-	struct renewed *keys = renewable_borrow(file->keys);
+	struct swappable_object *keys = swappable_acquire(file->keys);
 	const char *wrong = token_verify(arena, keys->object, rules,
 	    token, now_ms, ret_value);
-	renewable_return(&keys);
+	swappable_release(&keys);
 	return wrong;
 }

@@ -98,7 +98,7 @@ delivery_forget_request(struct delivery *d)
 void
 delivery_unshape(struct delivery *d)
 {
-	waiters_leave(&d->waiter);
+	key_waiters_leave(&d->waiter);
 	d->busy = d->whole = d->known = d->there = d->let = false;
 	d->confirmed = false;
 	delivery_forget_request(d);

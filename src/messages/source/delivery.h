@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gate/claimant.h"
-#include "gate/waiters.h"
+#include "gate/key_waiters.h"
 #include "messages/shared/parked.h"
 #include "messages/source/inquiry.h"
 #include "messages/source/letter.h"
@@ -34,7 +34,7 @@ struct delivery {
 	/* The request of this try; c is there while arena is not NULL. */
 	struct claimant c;
 	struct body body;
-	struct waiter waiter;
+	struct key_waiter waiter;
 	bool busy;  /* its entity is held: by another record */
 	bool whole; /* the stored answer is wanted, not only its status */
 	bool old;   /* expired, unless something is known of its key */

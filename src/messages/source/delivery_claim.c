@@ -180,7 +180,7 @@ delivery_claim(struct machine *machine)
 	claimant_claim_prepare(c, true);
 	c->claim.max_attempts = d->source->source->retry_attempts;
 	c->claim.brief = d->source->source->results == NULL && !d->whole;
-	waiters_listen(&c->worker->waiters, &d->waiter,
+	key_waiters_listen(&c->worker->waiters, &d->waiter,
 	    d->busy ? &c->claim_op.holder : &c->key_id);
 	/* Memory may be older than what an operator has just decided. */
 	if (d->asked == NULL && claimant_claim_find_cached(c))

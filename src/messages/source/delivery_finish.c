@@ -235,7 +235,7 @@ delivery_finish(struct machine *machine)
 	if (d->parked && !d->buried && !d->decided)
 		return delivery_to(d, DELIVERY_DECIDE, MORE);
 	/* It is decided: what becomes of its key is nothing to it any more. */
-	waiters_leave(&d->waiter);
+	key_waiters_leave(&d->waiter);
 	d->put.place = BROKER_NOWHERE;
 	/* What is tried again is made again, of what is known then. */
 	arena_free(&d->put_arena);

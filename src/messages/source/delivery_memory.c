@@ -201,7 +201,7 @@ delivery_memory_peek(struct machine *machine)
 	struct worker *w = d->source->worker;
 	const struct key_id key_id = d->waiter.key_id;
 	d->record.arena = arena_new();
-	waiters_listen(&w->waiters, &d->waiter, &key_id);
+	key_waiters_listen(&w->waiters, &d->waiter, &key_id);
 	records_show(w->store, &d->record, &key_id, RECORDS_HEAD);
 	return delivery_to(d, DELIVERY_PEEKED, WAIT);
 }

@@ -84,7 +84,7 @@ delivery_rest_stood(struct machine *machine)
 static enum after
 listen(struct delivery *d, int64_t ms)
 {
-	waiters_wait(&d->waiter, at_least_one(ms));
+	key_waiters_wait(&d->waiter, at_least_one(ms));
 	return delivery_to(d, DELIVERY_HEARD, WAIT);
 }
 

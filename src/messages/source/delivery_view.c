@@ -81,7 +81,7 @@ delivery_view_replay(struct delivery *d)
 		return false;
 	d->gone = d->sent = d->held = false;
 	d->recalled = d->let = true;
-	waiters_stop(&d->waiter, 0);
+	key_waiters_stop(&d->waiter, 0);
 	return true;
 }
 

@@ -10,7 +10,7 @@
 #include "base/loop/fd_reserve.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
-#include "base/renewable.h"
+#include "base/swappable.h"
 #include "conf/load/certificates.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"
@@ -123,7 +123,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 	certificates_log(next);
 	/* The rest of what leads to the store's Redis waits for a restart. */
 	if (s->conf->store.redis.tls.on && next->store.redis.tls.on)
-		renewable_renew(s->conf->store.redis.tls.credentials,
+		swappable_swap(s->conf->store.redis.tls.credentials,
 		    next->store.redis.tls.credentials);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
 	s->adopting = s->conf->workers;

@@ -9,14 +9,14 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/renewable.h"
+#include "base/swappable.h"
 #include "store/redis/tls_session.h"
 
 enum { MESSAGE_BYTES = 160 };
 
 struct tls_session {
 	gnutls_session_t gnutls;
-	struct renewed *credentials;
+	struct swappable_object *credentials;
 	char *name;
 	bool putting; /* GnuTLS keeps bytes that it has not sent */
 	char message[MESSAGE_BYTES];
@@ -41,7 +41,7 @@ tls_session_new(const struct conf_redis_tls *tls, const char *name, int fd)
 	if (tls->server_name != NULL)
 		name = tls->server_name;
 	session->name = mem_str(span_str(name));
-	session->credentials = renewable_borrow(tls->credentials);
+	session->credentials = swappable_acquire(tls->credentials);
 	must(gnutls_init(&session->gnutls, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL) ==
 	    0);
 	must(gnutls_priority_set_direct(
@@ -68,7 +68,7 @@ tls_session_free(struct tls_session **session)
 	if (s == NULL)
 		return;
 	gnutls_deinit(s->gnutls);
-	renewable_return(&s->credentials);
+	swappable_release(&s->credentials);
 	free(s->name);
 	free(s);
 }

@@ -44,9 +44,9 @@ what_was_completed_is_replayed(void **state)
 	assert_int_equal(op.verdict, VERDICT_OURS);
 	assert_int_equal(op.attempt, 1);
 	assert_true(op.op.took_us < BENCH_TIMEOUT_MS * 1000);
-	struct held held = bench_held(bench, &claim, 1);
-	assert_int_equal(bench_completed(bench, &held, "yes"), VERDICT_DONE);
-	assert_int_equal(bench_completed(bench, &held, "yes"), VERDICT_DONE);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &owned, "yes"), VERDICT_DONE);
+	assert_int_equal(bench_completed(bench, &owned, "yes"), VERDICT_DONE);
 	bench_replays(bench, "k", "yes");
 }
 
@@ -73,10 +73,10 @@ a_claim_says_what_the_record_is(void **state)
 	assert_int_equal(op.verdict, VERDICT_MISMATCH);
 	second.fingerprint[0] ^= 1;
 
-	struct held held = bench_held(bench, &first, 1);
+	struct owned_claim owned = bench_owned(bench, &first, 1);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){
 		JOURNAL_UNKNOWN, .reason = REASON_MALFORMED});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
@@ -85,8 +85,8 @@ a_claim_says_what_the_record_is(void **state)
 	assert_int_equal(op.reason, REASON_MALFORMED);
 
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){JOURNAL_RELEASE, .sent = true});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	assert_int_equal(bench_claimed(bench, &op, &second), 0);
@@ -100,23 +100,23 @@ a_step_that_is_fenced_brings_the_truth(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, 1);
-	struct held other = held;
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
+	struct owned_claim other = owned;
 	owner_new(&other.owner);
 
 	bench_op(bench, &op);
 	outcome_store(bench->store, &op, &other,
-	    &(struct held_outcome){JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
+	    &(struct owned_outcome){JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_FENCED);
 	assert_int_equal(op.state, STATE_PROCESSING);
 	assert_null(op.answer);
 
-	assert_int_equal(bench_completed(bench, &held, "mine"), VERDICT_DONE);
+	assert_int_equal(bench_completed(bench, &owned, "mine"), VERDICT_DONE);
 	struct answer *answer = bench_answer(bench, "not mine");
 	bench_op(bench, &op);
 	outcome_store(bench->store, &op, &other,
-	    &(struct held_outcome){.answer = answer});
+	    &(struct owned_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_FENCED);
 	assert_int_equal(op.state, STATE_COMPLETED);
@@ -125,8 +125,8 @@ a_step_that_is_fenced_brings_the_truth(void **state)
 	answer_unref(&answer);
 
 	struct claim gone = bench_claim(bench, "another");
-	held = bench_held(bench, &gone, 1);
-	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_GONE);
+	owned = bench_owned(bench, &gone, 1);
+	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_GONE);
 }
 
 static void
@@ -135,10 +135,10 @@ an_owner_asks_and_then_executes(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim first = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &first, 1);
+	struct owned_claim owned = bench_owned(bench, &first, 1);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){JOURNAL_UNKNOWN, .reason = REASON_BROKEN});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){JOURNAL_UNKNOWN, .reason = REASON_BROKEN});
 	assert_int_equal(bench_wait(bench, &op), 0);
 
 	struct conf_idempotency policy = *bench->policy;
@@ -174,10 +174,10 @@ large_and_binary_answers_are_replayed_byte_for_byte(void **state)
 		    answer_new(200, &none, &body, SPAN(""));
 		struct claim claim =
 		    bench_claimed_ours(bench, &op, i ? "noise" : "zeros");
-		struct held held = bench_held(bench, &claim, 1);
+		struct owned_claim owned = bench_owned(bench, &claim, 1);
 		bench_op(bench, &op);
-		outcome_store(bench->store, &op, &held,
-		    &(struct held_outcome){.answer = answer});
+		outcome_store(bench->store, &op, &owned,
+		    &(struct owned_outcome){.answer = answer});
 		assert_int_equal(bench_wait(bench, &op), 0);
 		owner_new(&claim.owner);
 		assert_int_equal(bench_claimed(bench, &op, &claim), 0);
@@ -209,10 +209,10 @@ complete_with(struct bench *bench, const char *key, const char *bytes,
 	struct fields none = {NULL, 0};
 	struct answer *answer = answer_new(202, &none, &body, SPAN(""));
 	struct claim claim = bench_claimed_ours(bench, &op, key);
-	struct held held = bench_held(bench, &claim, 1);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){.answer = answer});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	answer_unref(&answer);
 }
@@ -273,10 +273,10 @@ a_claim_brings_its_own_number_of_attempts(void **state)
 		assert_int_equal(bench_claimed(bench, &op, &claim), 0);
 		assert_int_equal(op.verdict, VERDICT_OURS);
 		assert_int_equal(op.attempt, attempt);
-		struct held held = bench_held(bench, &claim, attempt);
+		struct owned_claim owned = bench_owned(bench, &claim, attempt);
 		bench_op(bench, &op);
-		outcome_store(bench->store, &op, &held,
-		    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
+		outcome_store(bench->store, &op, &owned,
+		    &(struct owned_outcome){JOURNAL_RELEASE, .sent = true});
 		assert_int_equal(bench_wait(bench, &op), 0);
 		assert_int_equal(op.verdict, VERDICT_DONE);
 	}
@@ -295,8 +295,8 @@ a_record_that_cannot_be_read_is_broken(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, 1);
-	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
 	redisReply *keys = redis_do(bench->redis, "KEYS *:r:*");
 	assert_int_equal(keys->elements, 1);
 	const char *name = keys->element[0]->str;
@@ -346,16 +346,16 @@ leases_are_renewed_together_and_lost_ones_are_told(void **state)
 	for (int i = 0; i < RENEWALS; i++) {
 		snprintf(key, sizeof key, "k%d", i);
 		struct claim claim = bench_claimed_ours(bench, &op, key);
-		renewals[i].held = bench_held(bench, &claim, 1);
+		renewals[i].owned = bench_owned(bench, &claim, 1);
 		renewals[i].lost = true;
 	}
 	/* One is deleted, one is completed, one is somebody else's. */
-	hex_encode(renewals[7].held.key_id.bytes, DIGEST_BYTES, hex);
+	hex_encode(renewals[7].owned.key_id.bytes, DIGEST_BYTES, hex);
 	redisReply *keys = redis_do(bench->redis, "KEYS *%s", hex);
 	redis_just(bench->redis, "DEL %s", keys->element[0]->str);
 	freeReplyObject(keys);
-	bench_completed(bench, &renewals[8].held, "done");
-	renewals[9].held.attempt = 2;
+	bench_completed(bench, &renewals[8].owned, "done");
+	renewals[9].owned.attempt = 2;
 
 	bench_op(bench, &op);
 	leases_renew(bench->store, &op, renewals, RENEWALS);
@@ -376,16 +376,16 @@ a_renewal_that_was_given_up_touches_nothing(void **state)
 	struct renewal *renewals = mem_zero(RENEWALS * sizeof *renewals);
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
 	for (int i = 0; i < RENEWALS; i++) {
-		renewals[i].held = bench_held(bench, &claim, 1);
-		renewals[i].held.key_id.bytes[3] ^= (uint8_t)i;
+		renewals[i].owned = bench_owned(bench, &claim, 1);
+		renewals[i].owned.key_id.bytes[3] ^= (uint8_t)i;
 	}
 	bench_op(bench, &op);
 	leases_renew(bench->store, &op, renewals, RENEWALS);
 	op_cancel(&op.op);
 	free(renewals);
 	/* Its replies come before this operation's. */
-	struct held held = bench_held(bench, &claim, 1);
-	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
 }
 
 /* --- names --- */

@@ -93,9 +93,9 @@ scripts_that_were_flushed_are_sent_again(void **state)
 			assert_int_equal(ops[i].attempt, 1);
 		}
 		redis_just(bench->redis, "SCRIPT FLUSH");
-		struct held held = bench_held(bench, &claims[0], 1);
+		struct owned_claim owned = bench_owned(bench, &claims[0], 1);
 		assert_int_equal(
-		    bench_completed(bench, &held, "x"), VERDICT_DONE);
+		    bench_completed(bench, &owned, "x"), VERDICT_DONE);
 		redis_just(bench->redis, "SCRIPT FLUSH");
 		snprintf(key, sizeof key, "k%d-0", round);
 		bench_replays(bench, key, "x");
@@ -110,8 +110,8 @@ service_comes_back_when_redis_does(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "before");
-	struct held held = bench_held(bench, &claim, 1);
-	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
 	redis_kill(bench->redis);
 	for (int i = 0; i < 3; i++) {
 		claim = bench_claim(bench, "while");
@@ -149,14 +149,14 @@ steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, 1);
-	struct renewal renewal = {.held = held};
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
+	struct renewal renewal = {.owned = owned};
 	struct answer *answer = bench_answer(bench, "late");
 	redis_kill(bench->redis);
 	for (int i = 0; i < 2; i++) {
 		bench_op(bench, &op);
-		outcome_store(bench->store, &op, &held,
-		    &(struct held_outcome){.answer = answer});
+		outcome_store(bench->store, &op, &owned,
+		    &(struct owned_outcome){.answer = answer});
 		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
 		bench_op(bench, &op);
 		leases_renew(bench->store, &op, &renewal, 1);
@@ -166,8 +166,8 @@ steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
 	redis_again(bench->redis);
 	bench_until(bench, bench_is_up);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){.answer = answer});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	bench_replays(bench, "k", "late");
@@ -258,20 +258,20 @@ a_complete_that_was_late_is_taken_once(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, op.attempt);
+	struct owned_claim owned = bench_owned(bench, &claim, op.attempt);
 	struct answer *answer = bench_answer(bench, "truth");
 	redis_freeze(bench->redis);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){.answer = answer});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){.answer = answer});
 	/* As a rule it notices the freeze; else the link does. */
 	assert_int_not_equal(bench_wait(bench, &op), 0);
 	answer_unref(&answer);
 	redis_thaw(bench->redis);
 	bench_take_time(bench);
-	held.policy = bench->policy;
+	owned.policy = bench->policy;
 	/* The first may have been executed or not: it is the same step. */
-	assert_int_equal(bench_completed(bench, &held, "truth"), VERDICT_DONE);
+	assert_int_equal(bench_completed(bench, &owned, "truth"), VERDICT_DONE);
 	bench_replays(bench, "k", "truth");
 }
 
@@ -325,13 +325,14 @@ connections_that_redis_closes_are_made_again(void **state)
 		char key[32];
 		snprintf(key, sizeof key, "k%d", i);
 		struct claim claim = bench_claimed_ours(bench, &op, key);
-		struct held held = bench_held(bench, &claim, op.attempt);
+		struct owned_claim owned =
+		    bench_owned(bench, &claim, op.attempt);
 		redis_just(
 		    bench->redis, "CLIENT KILL TYPE normal SKIPME yes");
 		do {
 			bench_op(bench, &op);
-			outcome_store(bench->store, &op, &held,
-			    &(struct held_outcome){.answer = answer});
+			outcome_store(bench->store, &op, &owned,
+			    &(struct owned_outcome){.answer = answer});
 		} while (bench_wait(bench, &op) == E_STORE_DOWN);
 		assert_int_equal(op.op.error, 0);
 		assert_int_equal(op.verdict, VERDICT_DONE);
@@ -415,12 +416,12 @@ a_full_redis_refuses_claims_and_takes_outcomes(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, 1);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
 	redis_just(bench->redis, "CONFIG SET maxmemory 1");
 	claim = bench_claim(bench, "another");
 	assert_int_equal(
 	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
-	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
 	bench_replays(bench, "k", "x");
 	/* The refused claim left nothing to be given back. */
 	assert_int_equal(store_unsettled(bench->store), 0);
@@ -435,20 +436,20 @@ a_replica_refuses_and_service_comes_back_with_the_master(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, 1);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
 	struct answer *answer = bench_answer(bench, "x");
 	redis_just(bench->redis, "REPLICAOF 127.0.0.1 1");
 	claim = bench_claim(bench, "another");
 	assert_int_equal(
 	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){.answer = answer});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){.answer = answer});
 	assert_int_equal(bench_wait(bench, &op), E_STORE_REFUSED);
 	answer_unref(&answer);
 	assert_int_equal(store_unsettled(bench->store), 0);
 	redis_just(bench->redis, "REPLICAOF NO ONE");
-	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
 	next_claim_is_ours(bench, "another", 1);
 }
 
@@ -458,12 +459,12 @@ a_claim_that_failed_half_way_is_given_back(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, 1);
+	struct owned_claim owned = bench_owned(bench, &claim, 1);
 	redisReply *keys = redis_do(bench->redis, "KEYS *:leases");
 	const char *leases = keys->element[0]->str;
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){JOURNAL_RELEASE, .sent = true});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){JOURNAL_RELEASE, .sent = true});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	/* Somebody else's key: the record is written, its index is not. */
 	redis_just(bench->redis, "SET %s text", leases);
@@ -489,10 +490,10 @@ what_was_asked_about_and_is_not_executed_goes_back(void **state)
 	    "\"on_unknown\": {\"reconcile\": {\"path\": \"/{key}\", "
 	    "\"settle\": \"0s\"}}");
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, op.attempt);
+	struct owned_claim owned = bench_owned(bench, &claim, op.attempt);
 	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &held,
-	    &(struct held_outcome){JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
+	outcome_store(bench->store, &op, &owned,
+	    &(struct owned_outcome){JOURNAL_UNKNOWN, .reason = REASON_TIMEOUT});
 	assert_int_equal(bench_wait(bench, &op), 0);
 
 	claim = bench_claim(bench, "k");
@@ -514,8 +515,8 @@ a_redis_that_may_evict_gets_no_claim_not_even_the_first(void **state)
 	struct bench *bench = *state;
 	struct store_op op;
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct held held = bench_held(bench, &claim, op.attempt);
-	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	struct owned_claim owned = bench_owned(bench, &claim, op.attempt);
+	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
 	redis_just(bench->redis, "CONFIG SET maxmemory 100mb");
 	redis_just(bench->redis, "CONFIG SET maxmemory-policy allkeys-lru");
 	bench_renew_store(bench);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "base/renewable.h"
+#include "base/swappable.h"
 
 /* An object lives as long as somebody uses it, and newcomers get the newest. */
 
@@ -27,71 +27,71 @@ free_object(void *object)
 	free(object);
 }
 
-static struct renewable *
+static struct swappable *
 new_of(int number)
 {
 	struct object *object = mem_zero(sizeof *object);
 	object->number = number;
 	atomic_fetch_add(&living, 1);
-	return renewable_new(object, free_object);
+	return swappable_new(object, free_object);
 }
 
 static int
-number_of(const struct renewed *renewed)
+number_of(const struct swappable_object *object)
 {
-	return ((struct object *)renewed->object)->number;
+	return ((struct object *)object->object)->number;
 }
 
 static void
-what_is_borrowed_outlives_what_is_newer(void **state)
+what_is_acquired_outlives_what_is_newer(void **state)
 {
 	(void)state;
-	struct renewable *running = new_of(1), *next = new_of(2);
-	struct renewed *old = renewable_borrow(running);
-	renewable_renew(running, next);
-	renewable_free(&next);
+	struct swappable *running = new_of(1), *next = new_of(2);
+	struct swappable_object *old = swappable_acquire(running);
+	swappable_swap(running, next);
+	swappable_free(&next);
 	assert_int_equal(atomic_load(&living), 2);
-	struct renewed *now = renewable_borrow(running);
+	struct swappable_object *now = swappable_acquire(running);
 	assert_int_equal(number_of(old), 1);
 	assert_int_equal(number_of(now), 2);
-	renewable_return(&old);
+	swappable_release(&old);
 	assert_int_equal(atomic_load(&living), 1);
-	renewable_free(&running);
+	swappable_free(&running);
 	assert_int_equal(number_of(now), 2);
-	renewable_return(&now);
+	swappable_release(&now);
 	assert_int_equal(atomic_load(&living), 0);
-	renewable_return(&now);
-	renewable_free(&running);
+	swappable_release(&now);
+	swappable_free(&running);
 }
 
 static void *
-borrow_often(void *arg)
+acquire_often(void *arg)
 {
 	for (int i = 0; i < 2000; i++) {
-		struct renewed *now = renewable_borrow(arg);
+		struct swappable_object *now = swappable_acquire(arg);
 		assert_true(number_of(now) >= 0);
-		renewable_return(&now);
+		swappable_release(&now);
 	}
 	return NULL;
 }
 
 static void
-threads_may_borrow_while_it_is_renewed(void **state)
+threads_may_acquire_while_it_is_swapped(void **state)
 {
 	(void)state;
-	struct renewable *running = new_of(0);
+	struct swappable *running = new_of(0);
 	pthread_t threads[3];
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(
-		    &threads[i], NULL, borrow_often, running), 0);
+		    &threads[i], NULL, acquire_often, running), 0);
 	for (int i = 1; i < 500; i++) {
-		struct renewable *next = new_of(i);
-		renewable_renew(running, next);
-		renewable_free(&next);
+		struct swappable *next = new_of(i);
+		swappable_swap(running, next);
+		swappable_free(&next);
 	}
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	renewable_free(&running);
+	swappable_free(&running);
 	assert_int_equal(atomic_load(&living), 0);
 }
 
@@ -99,8 +99,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_is_borrowed_outlives_what_is_newer),
-	    cmocka_unit_test(threads_may_borrow_while_it_is_renewed),
+	    cmocka_unit_test(what_is_acquired_outlives_what_is_newer),
+	    cmocka_unit_test(threads_may_acquire_while_it_is_swapped),
 	};
-	return cmocka_run_group_tests_name("renewable", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("swappable", tests, NULL, NULL);
 }

@@ -16,33 +16,33 @@
  */
 
 /* A waiter is a member of its request. */
-struct waiter {
+struct key_waiter {
 	struct op op; /* done: claim again; E_TIMEOUT: the time is up */
 	struct hash_item item;
 	struct key_id key_id;
-	struct waiters *waiters; /* NULL: it does not listen */
+	struct key_waiters *waiters; /* NULL: it does not listen */
 	bool heard;              /* word that came before it waited */
 };
 
 /* All zeros: nobody listens.  Its owner frees listening. */
-struct waiters {
+struct key_waiters {
 	struct hash listening;
 	struct counter waiting; /* how many do, for the metrics */
 };
 
 /* Listens from now on; what was heard before is forgotten. */
-void waiters_listen(struct waiters *waiters, struct waiter *waiter,
+void key_waiters_listen(struct key_waiters *waiters, struct key_waiter *waiter,
     const struct key_id *key_id);
 /*
  * Waits at most ms, and not at all where something was heard since it
  * listens; op must be initialised.
  */
-void waiters_wait(struct waiter *waiter, int64_t ms);
+void key_waiters_wait(struct key_waiter *waiter, int64_t ms);
 /* Ends the wait, if it waits, with that error. */
-void waiters_stop(struct waiter *waiter, int error);
+void key_waiters_stop(struct key_waiter *waiter, int error);
 /* The same for all that wait. */
-void waiters_stop_all(struct waiters *waiters, int error);
+void key_waiters_stop_all(struct key_waiters *waiters, int error);
 /* Listens no more; always allowed. */
-void waiters_leave(struct waiter *waiter);
+void key_waiters_leave(struct key_waiter *waiter);
 /* Something has changed about that key; NULL: perhaps about any. */
-void waiters_wake(struct waiters *waiters, const struct key_id *key_id);
+void key_waiters_wake(struct key_waiters *waiters, const struct key_id *key_id);

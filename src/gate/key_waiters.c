@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/must.h"
 #include "base/test_build.h"
-#include "gate/waiters.h"
+#include "gate/key_waiters.h"
 
 static void
-count_waiting(struct waiters *waiters, int64_t more)
+count_waiting(struct key_waiters *waiters, int64_t more)
 {
 	counter_set(&waiters->waiting,
 	    counter_read(&waiters->waiting) + (uint64_t)more);
 }
 
 void
-waiters_listen(struct waiters *waiters, struct waiter *waiter,
+key_waiters_listen(struct key_waiters *waiters, struct key_waiter *waiter,
     const struct key_id *key_id)
 {
-	waiters_leave(waiter);
+	key_waiters_leave(waiter);
 	waiter->waiters = waiters;
 	waiter->key_id = *key_id;
 	waiter->heard = false;
@@ -23,7 +23,7 @@ waiters_listen(struct waiters *waiters, struct waiter *waiter,
 }
 
 void
-waiters_leave(struct waiter *waiter)
+key_waiters_leave(struct key_waiter *waiter)
 {
 	op_cancel(&waiter->op);
 	if (waiter->waiters != NULL)
@@ -35,23 +35,23 @@ waiters_leave(struct waiter *waiter)
 static void
 detach_waiter(struct op *op, int error)
 {
-	struct waiter *waiter = CONTAINER_OF(op, struct waiter, op);
+	struct key_waiter *waiter = CONTAINER_OF(op, struct key_waiter, op);
 	(void)error;
 	count_waiting(waiter->waiters, -1);
 }
 
 void
-waiters_wait(struct waiter *waiter, int64_t ms)
+key_waiters_wait(struct key_waiter *waiter, int64_t ms)
 {
 	must(waiter->waiters != NULL && ms > 0);
 	op_start(&waiter->op, ms, detach_waiter);
 	count_waiting(waiter->waiters, 1);
 	if (waiter->heard)
-		waiters_stop(waiter, 0);
+		key_waiters_stop(waiter, 0);
 }
 
 void
-waiters_stop(struct waiter *waiter, int error)
+key_waiters_stop(struct key_waiter *waiter, int error)
 {
 	if (!op_pending(&waiter->op))
 		return;
@@ -60,26 +60,26 @@ waiters_stop(struct waiter *waiter, int error)
 }
 
 void
-waiters_stop_all(struct waiters *waiters, int error)
+key_waiters_stop_all(struct key_waiters *waiters, int error)
 {
-	struct waiter *waiter;
+	struct key_waiter *waiter;
 	HASH_EACH(waiter, &waiters->listening, item)
-		waiters_stop(waiter, error);
+		key_waiters_stop(waiter, error);
 }
 
 static void
-wake(struct waiter *waiter)
+wake(struct key_waiter *waiter)
 {
 	if (!INVARIANT(waiters_woken))
 		return;
 	waiter->heard = true;
-	waiters_stop(waiter, 0);
+	key_waiters_stop(waiter, 0);
 }
 
 void
-waiters_wake(struct waiters *waiters, const struct key_id *key_id)
+key_waiters_wake(struct key_waiters *waiters, const struct key_id *key_id)
 {
-	struct waiter *waiter;
+	struct key_waiter *waiter;
 	if (key_id == NULL) {
 		HASH_EACH(waiter, &waiters->listening, item)
 			wake(waiter);
