@@ -107,12 +107,12 @@ enum in_flight { IN_FLIGHT_REJECT, IN_FLIGHT_WAIT };
 enum on_unknown { UNKNOWN_HOLD, UNKNOWN_RETRY, UNKNOWN_RECONCILE };
 enum on_store_down { STORE_DOWN_REJECT, STORE_DOWN_FORWARD };
 
-/* What an upstream's status means for the record. */
-enum status_class {
-	STATUS_STORE,
-	STATUS_RELEASE,
-	STATUS_FORGET, /* as RELEASE; of a first attempt nothing stays */
-	STATUS_UNKNOWN,
+/* What becomes of a record by its upstream's answer. */
+enum disposition {
+	DISPOSITION_STORE,
+	DISPOSITION_RELEASE,
+	DISPOSITION_FORGET, /* as RELEASE; of a first attempt nothing stays */
+	DISPOSITION_UNKNOWN,
 };
 
 enum fingerprint_part {
@@ -172,7 +172,7 @@ struct conf_idempotency {
 	enum in_flight in_flight;
 	int64_t wait_timeout_ms;
 	/* For each status 200-599, defaults, classes and entries resolved. */
-	uint8_t outcomes[600]; /* enum status_class */
+	uint8_t outcomes[600]; /* enum disposition */
 	enum on_unknown on_unknown;
 	struct conf_reconcile reconcile; /* where it is UNKNOWN_RECONCILE */
 	int64_t max_attempts;

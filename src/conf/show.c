@@ -192,11 +192,11 @@ SHOW(parts)
 static uint8_t
 usual_outcome(const uint8_t *class)
 {
-	unsigned counts[STATUS_UNKNOWN + 1] = {0};
-	uint8_t usual = STATUS_STORE;
+	unsigned counts[DISPOSITION_UNKNOWN + 1] = {0};
+	uint8_t usual = DISPOSITION_STORE;
 	for (unsigned i = 0; i < 100; i++)
 		counts[class[i]]++;
-	for (uint8_t i = 0; i <= STATUS_UNKNOWN; i++)
+	for (uint8_t i = 0; i <= DISPOSITION_UNKNOWN; i++)
 		if (counts[i] > counts[usual])
 			usual = i;
 	return usual;
@@ -222,7 +222,7 @@ SHOW(outcomes)
 		}
 		/* Said in any case where the defaults may say otherwise. */
 		snprintf(name, sizeof name, "%uxx", first / 100);
-		if (usual != STATUS_STORE || first >= 400)
+		if (usual != DISPOSITION_STORE || first >= 400)
 			json_object_set_new(object, name,
 			    show_taken(words_at(option->words, usual)));
 	}

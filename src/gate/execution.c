@@ -3,11 +3,11 @@
 #include "base/error.h"
 #include "base/test_build.h"
 #include "gate/claimant.h"
+#include "gate/disposition.h"
 #include "gate/execution.h"
 #include "gate/message.h"
 #include "gate/worker_state.h"
 #include "http/head/proxy_headers.h"
-#include "http/upstream/status_class.h"
 #include "store/claim.h"
 
 /*
@@ -397,24 +397,6 @@ make_answers(struct execution *e)
 	}
 }
 
-/*
- * The answer is weighed by the upstream's own word about what it did, its
- * Idempotency-Outcome, or else by its status, whose meaning the route knows.
- * Where it says two things, that is nothing to go by.
- */
-static enum status_class
-class_of_answer(const struct execution *e, uint8_t meaning)
-{
-	size_t at = 0;
-	struct span name = SPAN("Idempotency-Outcome");
-	const struct field *said =
-	    fields_next(&e->forward.fields, name, &at);
-	if (said != NULL && INVARIANT(one_word) &&
-	    fields_next(&e->forward.fields, name, &at) != NULL)
-		return STATUS_UNKNOWN;
-	return status_class_said(said ? said->value : SPAN(""), meaning);
-}
-
 /* The question about an earlier attempt (reconcile). */
 static enum after
 execution_ask(struct machine *machine)
@@ -432,22 +414,18 @@ static enum after
 execution_asked(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	int status = e->forward.status;
 	bool whole = e->forward.result == FORWARD_ANSWERED;
-	enum status_class class = STATUS_UNKNOWN;
-	if (whole || e->forward.result == FORWARD_UNREAD) {
-		if (status >= 200 && status <= 299)
-			class = STATUS_STORE;
-		else if (e->owned.policy->reconcile.absent[status])
-			class = STATUS_RELEASE;
-		class = class_of_answer(e, (uint8_t)class);
-	}
-	if (class == STATUS_STORE && whole) {
+	enum disposition disposition = DISPOSITION_UNKNOWN;
+	if (whole || e->forward.result == FORWARD_UNREAD)
+		disposition = disposition_of_reconcile(
+		    &e->owned.policy->reconcile, e->forward.status,
+		    &e->forward.fields);
+	if (disposition == DISPOSITION_STORE && whole) {
 		make_answers(e);
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	}
-	if (class == STATUS_RELEASE || class == STATUS_FORGET ||
-	    !INVARIANT(upstream_said_no))
+	if (disposition == DISPOSITION_RELEASE ||
+	    disposition == DISPOSITION_FORGET || !INVARIANT(upstream_said_no))
 		return execution_to(e, EXECUTION_RECLAIM, MORE);
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
@@ -546,17 +524,17 @@ weigh_answer(struct execution *e)
 		log_int(&line, "status", e->forward.status);
 		log_end(&line);
 	}
-	switch (class_of_answer(
-	    e, e->owned.policy->outcomes[e->forward.status])) {
-	case STATUS_STORE:
+	switch (disposition_of_answer(&e->forward.fields,
+	    e->owned.policy->outcomes[e->forward.status])) {
+	case DISPOSITION_STORE:
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
 			     : in_doubt(e, REASON_BROKEN);
-	case STATUS_RELEASE:
+	case DISPOSITION_RELEASE:
 		return execution_to(e, EXECUTION_RELEASE, MORE);
-	case STATUS_FORGET:
+	case DISPOSITION_FORGET:
 		e->forget = !e->counts;
 		return execution_to(e, EXECUTION_RELEASE, MORE);
-	case STATUS_UNKNOWN:
+	case DISPOSITION_UNKNOWN:
 		return in_doubt(e, REASON_STATUS);
 	}
 	must(false);

@@ -7,9 +7,9 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "gate/claimant.h"
+#include "gate/disposition.h"
 #include "gate/observation.h"
 #include "gate/worker_state.h"
-#include "http/upstream/status_class.h"
 #include "store/call.h"
 #include "store/record/redis_keys.h"
 
@@ -230,20 +230,18 @@ observation_end(struct observation **observation,
 	if (forward != NULL && forward->result == FORWARD_NOT_SENT)
 		o->letter = 'R';
 	if (forward != NULL && forward->result == FORWARD_ANSWERED) {
-		const struct field *said = fields_first(
-		    &forward->fields, SPAN("Idempotency-Outcome"));
-		switch (status_class_said(said ? said->value : SPAN(""),
+		switch (disposition_of_answer(&forward->fields,
 		    policy->outcomes[forward->status])) {
-		case STATUS_STORE:
+		case DISPOSITION_STORE:
 			o->letter = 'C';
 			o->status = forward->status;
 			o->keep_ms = policy->retention_ms;
 			break;
-		case STATUS_RELEASE:
-		case STATUS_FORGET:
+		case DISPOSITION_RELEASE:
+		case DISPOSITION_FORGET:
 			o->letter = 'R';
 			break;
-		case STATUS_UNKNOWN:
+		case DISPOSITION_UNKNOWN:
 			break;
 		}
 	}

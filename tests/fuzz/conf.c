@@ -40,7 +40,7 @@ policy_is_complete(const struct conf_idempotency *p)
 	    p->namespace.text);
 	must(p->fingerprint_json || p->fingerprint_ignore.count == 0);
 	for (int status = 200; status < 600; status++)
-		must(p->outcomes[status] <= STATUS_UNKNOWN);
+		must(p->outcomes[status] <= DISPOSITION_UNKNOWN);
 }
 
 /* What serves the messages of a source relies on. */

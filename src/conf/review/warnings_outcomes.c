@@ -92,8 +92,8 @@ forgets_doubt(const struct conf_idempotency *policy)
 	/* The last two are of proxies (Cloudflare). */
 	static const int statuses[] = {500, 502, 504, 520, 524};
 	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-		if (policy->outcomes[statuses[i]] == STATUS_RELEASE ||
-		    policy->outcomes[statuses[i]] == STATUS_FORGET)
+		if (policy->outcomes[statuses[i]] == DISPOSITION_RELEASE ||
+		    policy->outcomes[statuses[i]] == DISPOSITION_FORGET)
 			return true;
 	return false;
 }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "http/upstream/status_class.h"
+#include "gate/disposition.h"
 #include "operators/commands/shell_quote.h"
 #include "operators/doctor/doctor_reconcile_private.h"
 #include "operators/probe/ask.h"
@@ -110,20 +110,12 @@ doctor_reconcile_clear(struct doctor *doctor)
 
 /* --- judging --- */
 
-/* As an execution weighs it (gate/execution.c). */
-static enum status_class
-meaning_of(const struct conf_route *route, const struct forward *answer)
+/* What an execution would take it for (gate/execution.c). */
+static enum disposition
+disposition_of(const struct conf_route *route, const struct forward *answer)
 {
-	const struct conf_reconcile *rules = &route->idempotency->reconcile;
-	const struct field *said = fields_first(
-	    &answer->fields, SPAN("Idempotency-Outcome"));
-	int status = answer->status;
-	uint8_t meaning = STATUS_UNKNOWN;
-	if (status >= 200 && status <= 299)
-		meaning = STATUS_STORE;
-	else if (rules->absent[status])
-		meaning = STATUS_RELEASE;
-	return status_class_said(said ? said->value : SPAN(""), meaning);
+	return disposition_of_reconcile(&route->idempotency->reconcile,
+	    answer->status, &answer->fields);
 }
 
 /*
@@ -186,7 +178,7 @@ is_invented(const struct reconcile_question *one, const struct forward *answer)
 {
 	return answer->result == FORWARD_ANSWERED &&
 	    !wants_credentials(answer) &&
-	    meaning_of(one->route, answer) == STATUS_STORE;
+	    disposition_of(one->route, answer) == DISPOSITION_STORE;
 }
 
 void
@@ -218,7 +210,7 @@ judge_answer(struct doctor *doctor, const struct reconcile_question *one,
 	else if (is_invented(one, answer))
 		findings_add_skipped(doctor, FINDING_reconcile,
 		    "it finds what nobody made, see reconcile_invented");
-	else if (meaning_of(one->route, answer) == STATUS_UNKNOWN)
+	else if (disposition_of(one->route, answer) == DISPOSITION_UNKNOWN)
 		findings_add(doctor, FINDING_reconcile, where,
 		    mem_printf("%s, which absent does not have: a payment "
 			"that did not happen stays unknown", asked),

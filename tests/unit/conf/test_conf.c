@@ -249,7 +249,7 @@ any_string_may_come_from_environment_or_file(void **state)
 	assert_false(conf->store.compression);
 	assert_int_equal(conf->cache_size, 3072);
 	assert_string_equal(conf->defaults->scope.list[0].header, "X-Tenant");
-	assert_int_equal(conf->defaults->outcomes[503], STATUS_STORE);
+	assert_int_equal(conf->defaults->outcomes[503], DISPOSITION_STORE);
 	conf_unref(&conf);
 
 	write_file(name, "");

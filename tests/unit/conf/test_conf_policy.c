@@ -81,23 +81,23 @@ what_is_wrong_in_the_defaults_is_said_once(void **state)
 
 /* --- outcomes --- */
 
-static enum status_class
+static enum disposition
 built_in_outcome(int status)
 {
 	switch (status) {
 	case 401:
 	case 403:
-		return STATUS_FORGET;
+		return DISPOSITION_FORGET;
 	case 408:
 	case 425:
 	case 429:
 	case 503:
-		return STATUS_RELEASE;
+		return DISPOSITION_RELEASE;
 	case 502:
 	case 504:
-		return STATUS_UNKNOWN;
+		return DISPOSITION_UNKNOWN;
 	default:
-		return STATUS_STORE;
+		return DISPOSITION_STORE;
 	}
 }
 
@@ -115,7 +115,7 @@ every_status_has_its_built_in_outcome(void **state)
 
 static void
 assert_outcome(const char *defaults, const char *route, int status,
-    enum status_class outcome)
+    enum disposition outcome)
 {
 	char *text = mem_printf(TRY_INHERIT("'outcomes':{%s}",
 	    "'outcomes':{%s}"), route, defaults);
@@ -134,15 +134,15 @@ a_status_beats_its_class_in_any_order(void **state)
 	(void)state;
 	const char *one = "'500':'release','5xx':'unknown'";
 	const char *two = "'5xx':'unknown','500':'release'";
-	assert_outcome("", one, 500, STATUS_RELEASE);
-	assert_outcome("", two, 500, STATUS_RELEASE);
-	assert_outcome("", one, 501, STATUS_UNKNOWN);
-	assert_outcome("", two, 599, STATUS_UNKNOWN);
-	assert_outcome("", two, 499, STATUS_STORE);
-	assert_outcome(one, "", 500, STATUS_RELEASE);
-	assert_outcome("", "'2xx':'release'", 200, STATUS_RELEASE);
-	assert_outcome("", "'2xx':'release'", 299, STATUS_RELEASE);
-	assert_outcome("", "'2xx':'release'", 300, STATUS_STORE);
+	assert_outcome("", one, 500, DISPOSITION_RELEASE);
+	assert_outcome("", two, 500, DISPOSITION_RELEASE);
+	assert_outcome("", one, 501, DISPOSITION_UNKNOWN);
+	assert_outcome("", two, 599, DISPOSITION_UNKNOWN);
+	assert_outcome("", two, 499, DISPOSITION_STORE);
+	assert_outcome(one, "", 500, DISPOSITION_RELEASE);
+	assert_outcome("", "'2xx':'release'", 200, DISPOSITION_RELEASE);
+	assert_outcome("", "'2xx':'release'", 299, DISPOSITION_RELEASE);
+	assert_outcome("", "'2xx':'release'", 300, DISPOSITION_STORE);
 }
 
 static void
@@ -150,23 +150,23 @@ an_entry_of_a_route_beats_any_default(void **state)
 {
 	(void)state;
 	/* The built-in 503 as well, and by a class too. */
-	assert_outcome("", "'503':'unknown'", 503, STATUS_UNKNOWN);
-	assert_outcome("", "'5xx':'unknown'", 503, STATUS_UNKNOWN);
-	assert_outcome("'5xx':'unknown'", "", 503, STATUS_UNKNOWN);
-	assert_outcome("", "'4xx':'store'", 503, STATUS_RELEASE);
-	assert_outcome("", "'4xx':'store'", 401, STATUS_STORE);
-	assert_outcome("'4xx':'unknown'", "'404':'forget'", 404, STATUS_FORGET);
-	assert_outcome("", "'404':'forget'", 403, STATUS_FORGET);
+	assert_outcome("", "'503':'unknown'", 503, DISPOSITION_UNKNOWN);
+	assert_outcome("", "'5xx':'unknown'", 503, DISPOSITION_UNKNOWN);
+	assert_outcome("'5xx':'unknown'", "", 503, DISPOSITION_UNKNOWN);
+	assert_outcome("", "'4xx':'store'", 503, DISPOSITION_RELEASE);
+	assert_outcome("", "'4xx':'store'", 401, DISPOSITION_STORE);
+	assert_outcome("'4xx':'unknown'", "'404':'forget'", 404, DISPOSITION_FORGET);
+	assert_outcome("", "'404':'forget'", 403, DISPOSITION_FORGET);
 	/* What `defaults` says for the status, or for its class. */
 	assert_outcome("'500':'release'", "'500':'unknown'", 500,
-	    STATUS_UNKNOWN);
+	    DISPOSITION_UNKNOWN);
 	assert_outcome("'500':'release'", "'5xx':'unknown'", 500,
-	    STATUS_UNKNOWN);
+	    DISPOSITION_UNKNOWN);
 	assert_outcome("'5xx':'release'", "'500':'unknown'", 501,
-	    STATUS_RELEASE);
-	assert_outcome("'500':'release'", "", 500, STATUS_RELEASE);
+	    DISPOSITION_RELEASE);
+	assert_outcome("'500':'release'", "", 500, DISPOSITION_RELEASE);
 	assert_outcome("'500':'release'", "'4xx':'unknown'", 500,
-	    STATUS_RELEASE);
+	    DISPOSITION_RELEASE);
 }
 
 /* --- what is well, and what a reload does not change --- */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/test_build.h"
+#include "gate/disposition.h"
+
+enum disposition
+disposition_of_answer(const struct fields *fields, uint8_t by_status)
+{
+	struct span name = SPAN("Idempotency-Outcome");
+	size_t at = 0;
+	const struct field *said = fields_next(fields, name, &at);
+	if (said == NULL)
+		return (enum disposition)by_status;
+	if (INVARIANT(one_word) && fields_next(fields, name, &at) != NULL)
+		return DISPOSITION_UNKNOWN;
+	if (span_ieq(said->value, SPAN("store")))
+		return DISPOSITION_STORE;
+	if (span_ieq(said->value, SPAN("release")))
+		return DISPOSITION_RELEASE;
+	if (span_ieq(said->value, SPAN("forget")))
+		return DISPOSITION_FORGET;
+	if (span_ieq(said->value, SPAN("unknown")))
+		return DISPOSITION_UNKNOWN;
+	return (enum disposition)by_status;
+}
+
+enum disposition
+disposition_of_reconcile(const struct conf_reconcile *rules, int status,
+    const struct fields *fields)
+{
+	uint8_t by_status = DISPOSITION_UNKNOWN;
+	if (status >= 200 && status <= 299)
+		by_status = DISPOSITION_STORE;
+	else if (rules->absent[status])
+		by_status = DISPOSITION_RELEASE;
+	return disposition_of_answer(fields, by_status);
+}
