@@ -104,7 +104,7 @@ claimant_variables(const struct claimant *c)
 
 /* Names the record by namespace, scope and key. */
 static enum problem
-name_record(struct claimant *c, struct span *ret_detail)
+name_by_scope(struct claimant *c, struct span *ret_detail)
 {
 	const struct template *template = &c->policy->namespace;
 	struct span namespace = span_str(template->text);
@@ -125,7 +125,7 @@ name_record(struct claimant *c, struct span *ret_detail)
 enum problem
 claimant_name(struct claimant *c, struct span *ret_detail)
 {
-	enum problem problem = name_record(c, ret_detail);
+	enum problem problem = name_by_scope(c, ret_detail);
 	if (problem != PROBLEM_COUNT_ || !conf_has_entity(c->policy))
 		return problem;
 	const struct variables variables = claimant_variables(c);
@@ -148,11 +148,11 @@ claimant_name(struct claimant *c, struct span *ret_detail)
 
 /* On a cluster the namespace, and so the path, names the entity too. */
 enum problem
-claimant_name_asked(struct claimant *c, struct span *ret_detail)
+claimant_name_record(struct claimant *c, struct span *ret_detail)
 {
 	struct span entity;
 	const char *name = c->policy->entity.path;
-	enum problem problem = name_record(c, ret_detail);
+	enum problem problem = name_by_scope(c, ret_detail);
 	if (problem != PROBLEM_COUNT_ || name == NULL ||
 	    c->store_conf->store.redis.cluster.count == 0)
 		return problem;
@@ -168,7 +168,7 @@ claimant_name_asked(struct claimant *c, struct span *ret_detail)
 /* --- the claim --- */
 
 void
-claimant_claim_fingerprint(struct claimant *c)
+claimant_fingerprint(struct claimant *c)
 {
 	const struct request_target *target = &c->head.target;
 	struct fingerprinted what = {
@@ -189,11 +189,11 @@ claimant_claim_fingerprint(struct claimant *c)
 }
 
 /*
- * A hash, in hex, of the question that the upstream would be asked about an
- * attempt of this request, and of the host that would be asked.
+ * A hash, in hex, of the query that would ask the upstream what became of an
+ * attempt of this request, and of the host that it would ask.
  */
 static struct span
-question_of(struct claimant *c, const struct variables *variables)
+hash_query(struct claimant *c, const struct variables *variables)
 {
 	struct span of_path =
 	    variables_digest(variables, &c->policy->reconcile.path);
@@ -211,7 +211,7 @@ question_of(struct claimant *c, const struct variables *variables)
 }
 
 void
-claimant_claim_prepare(struct claimant *c, bool waits)
+claimant_prepare(struct claimant *c, bool waits)
 {
 	const struct variables variables = claimant_variables(c);
 	c->label = provenance_cut(c->arena,
@@ -225,9 +225,9 @@ claimant_claim_prepare(struct claimant *c, bool waits)
 	};
 	owner_new(&c->claim.owner);
 	if (c->policy->on_unknown == UNKNOWN_RECONCILE &&
-	    INVARIANT(same_question))
-		c->claim.question = question_of(c, &variables);
-	claimant_claim_fingerprint(c);
+	    INVARIANT(same_query))
+		c->claim.query_hash = hash_query(c, &variables);
+	claimant_fingerprint(c);
 }
 
 /*
@@ -235,7 +235,7 @@ claimant_claim_prepare(struct claimant *c, bool waits)
  * subscriber has been silent: an operator may have deleted the record.
  */
 bool
-claimant_claim_find_cached(struct claimant *c)
+claimant_find_cached(struct claimant *c)
 {
 	struct worker *w = c->worker;
 	if (clock_us() - store_heard_us(w->store) > UNHEARD_US &&
@@ -255,7 +255,7 @@ claimant_claim_find_cached(struct claimant *c)
 }
 
 bool
-claimant_claim_is_withheld(const struct claimant *c)
+claimant_is_withheld(const struct claimant *c)
 {
 	return outcome_is_awaited(
 	    c->worker->store, c->worker->awaited, &c->claim);
@@ -273,14 +273,14 @@ claimant_claim(struct claimant *c, bool executes)
 		c->arena, &c->store_conf->store, &c->key_id, c->label),
 	    .request_id = c->id,
 	};
-	c->claim.withheld = !executes || claimant_claim_is_withheld(c);
+	c->claim.withheld = !executes || claimant_is_withheld(c);
 	c->claim.provenance = provenance_write(c->arena, &provenance);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);
 	claim_start(c->worker->store, &c->claim_op, &c->claim);
 }
 
 void
-claimant_claim_take_answer(struct claimant *c)
+claimant_take_answer(struct claimant *c)
 {
 	c->answer = c->claim_op.answer;
 	c->claim_op.answer = NULL;
@@ -308,16 +308,15 @@ leave_execution(struct op *join, int error)
 }
 
 void
-claimant_claim_start(struct claimant *c)
+claimant_start(struct claimant *c)
 {
-	bool ask = c->claim_op.verdict == VERDICT_RECONCILE;
+	bool reconciles = c->claim_op.verdict == VERDICT_RECONCILE;
 	const struct variables variables = claimant_variables(c);
-	struct message question;
 	c->attempt = c->claim_op.attempt;
 	/* If it is to be executed after all, that is an attempt more. */
-	message_make(c, c->attempt + ask);
-	bool can_ask = ask && message_question(c, &variables, &question);
+	message_make(c, c->attempt + reconciles);
 	op_start(&c->join, OP_UNTIMED, leave_execution);
-	c->execution = execution_new(c, can_ask ? &question : NULL);
+	c->execution = execution_new(
+	    c, reconciles ? message_reconcile(c, &variables) : NULL);
 	machine_run(&c->execution->machine);
 }

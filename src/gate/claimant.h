@@ -128,8 +128,8 @@ MUST_USE enum key_verdict claimant_derive_key(struct claimant *c);
  */
 MUST_USE enum problem claimant_name(
     struct claimant *c, struct span *ret_detail);
-/* The same where it is only asked about (ROUTE_STATUS). */
-MUST_USE enum problem claimant_name_asked(
+/* Names the record alone, to ask Redis about it: nothing is claimed. */
+MUST_USE enum problem claimant_name_record(
     struct claimant *c, struct span *ret_detail);
 
 /* --- the claim, and what comes of it --- */
@@ -139,11 +139,11 @@ MUST_USE enum problem claimant_name_asked(
  * attempts as the policy allows.  waits: as in struct claim, whose members the
  * owner may change before it claims.
  */
-void claimant_claim_prepare(struct claimant *c, bool waits);
+void claimant_prepare(struct claimant *c, bool waits);
 /* Its fingerprint alone; where it has an entity, that is left out. */
-void claimant_claim_fingerprint(struct claimant *c);
+void claimant_fingerprint(struct claimant *c);
 /* True where the cache has the answer: then it is here, as COMPLETED. */
-MUST_USE bool claimant_claim_find_cached(struct claimant *c);
+MUST_USE bool claimant_find_cached(struct claimant *c);
 /*
  * Asks Redis; claim_op has what it says.  executes: false: nothing is executed
  * for it, and where the claim would be ours it is REFUSED.
@@ -154,11 +154,11 @@ void claimant_claim(struct claimant *c, bool executes);
  * process and not in Redis, which may have lost the claim as well: then nothing
  * is executed for it.
  */
-bool claimant_claim_is_withheld(const struct claimant *c);
+bool claimant_is_withheld(const struct claimant *c);
 /*
  * The claim's verdict is COMPLETED: takes the answer, which the cache keeps
  * unless it is brief.
  */
-void claimant_claim_take_answer(struct claimant *c);
+void claimant_take_answer(struct claimant *c);
 /* OURS or RECONCILE: an execution begins; join is done when it has a result. */
-void claimant_claim_start(struct claimant *c);
+void claimant_start(struct claimant *c);

@@ -13,9 +13,9 @@
 /*
  * The way of an execution:
  *
- *   (reconcile) ASK ⇢ ASKED ─┬─ it happened, and this is its answer: COMPLETE
- *                            ├─ it did not: RECLAIM ⇢ RECLAIMED ─── FORWARD
- *                            └─ no answer to go by: MARK_UNKNOWN
+ *   RECONCILE ⇢ RECONCILED ─┬─ it happened, and this is its answer: COMPLETE
+ *                           ├─ it did not: RECLAIM ⇢ RECLAIMED ─── FORWARD
+ *                           └─ no answer to go by: MARK_UNKNOWN
  *
  *   FORWARD ⇢ FORWARDED ─┬─ a whole answer, to be stored: COMPLETE ⇢ COMPLETED
  *                        ├─ nothing sent, or it says so:  RELEASE ⇢ RELEASED
@@ -122,7 +122,7 @@ on_lease_lost(struct lease *lease)
 static const struct lease_owner lease_owner = {is_ending, on_lease_lost};
 
 struct execution *
-execution_new(struct claimant *c, const struct message *question)
+execution_new(struct claimant *c, const struct message *query)
 {
 	struct execution *e = arena_alloc(c->arena, sizeof *e);
 	struct worker *w = c->worker;
@@ -152,12 +152,10 @@ execution_new(struct claimant *c, const struct message *question)
 		e->entity = *c->claim.entity;
 		e->claim.entity = e->owned.entity = &e->entity;
 	}
-	e->asked = c->claim_op.verdict == VERDICT_RECONCILE;
+	e->reconciles = c->claim_op.verdict == VERDICT_RECONCILE;
+	e->query = query;
 	e->reason = c->claim_op.reason;
 	e->counts = c->counts;
-	e->can_ask = question != NULL;
-	if (question != NULL)
-		e->question = *question;
 	e->message = c->message;
 	e->request_id = c->id;
 	e->first_id =
@@ -173,7 +171,8 @@ execution_new(struct claimant *c, const struct message *question)
 	op_init(&e->pause, w->loop, machine_run, &e->machine);
 	lease_begin(&w->leases, &e->lease, &lease_owner, &e->owned,
 	    c->claim_op.op.began_us);
-	machine_to(&e->machine, e->asked ? EXECUTION_ASK : EXECUTION_FORWARD);
+	machine_to(&e->machine,
+	    e->reconciles ? EXECUTION_RECONCILE : EXECUTION_FORWARD);
 	return e;
 }
 
@@ -185,8 +184,9 @@ execution_cut(struct execution *e)
 	op_cancel(&e->forward.op);
 	e->sent = forward_sent_bytes(&e->forward) > 0;
 	e->reason = REASON_DRAIN;
-	/* A question leaves in doubt what was in doubt. */
-	bool doubt = (e->sent && INVARIANT(cut_is_unknown)) || e->asked;
+	/* What is still being reconciled stays in doubt. */
+	bool doubt =
+	    (e->sent && INVARIANT(cut_is_unknown)) || e->reconciles;
 	machine_to(
 	    &e->machine, doubt ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE);
 	machine_run(&e->machine);
@@ -268,7 +268,7 @@ tell_answer(struct execution *e, enum outcome outcome)
 	if (c == NULL)
 		return;
 	c->answer = e->given ? answer_ref(e->given) : NULL;
-	c->replay = e->asked;
+	c->replay = e->reconciles;
 	/* They may be sent when the forward is gone that they point into. */
 	c->omitted.count = e->omitted.count;
 	c->omitted.list = arena_alloc(
@@ -337,14 +337,15 @@ tell_unknown(struct execution *e)
 		tell_answer(e, OUTCOME_UNKNOWN);
 		return;
 	}
-	if (e->asked)
+	if (e->reconciles)
 		problem = PROBLEM_UNKNOWN_HELD;
 	else if (e->reason == REASON_TIMEOUT)
 		problem = PROBLEM_UNKNOWN_TIMEOUT;
 	else if (e->reason == REASON_DRAIN)
 		problem = PROBLEM_UNKNOWN_DRAIN;
 	struct claimant *c = tell(e, OUTCOME_UNKNOWN, problem);
-	if (c != NULL && !e->asked && policy->on_unknown == UNKNOWN_RECONCILE)
+	if (c != NULL && !e->reconciles &&
+	    policy->on_unknown == UNKNOWN_RECONCILE)
 		c->retry_after_s = (policy->reconcile.settle_ms + 999) / 1000;
 }
 
@@ -355,7 +356,7 @@ start_forward(struct execution *e, const struct message *message)
 {
 	struct forward_limits limits =
 	    message_limits(e->route, e->owned.policy);
-	/* Asking does no harm; what is sent late might be sent twice. */
+	/* A query does no harm; what is sent late might be sent twice. */
 	if (message == &e->message)
 		limits.send_until_us = &e->lease.until_us;
 	forward_stop(&e->forward);
@@ -378,8 +379,8 @@ make_answers(struct execution *e)
 	struct fields fields =
 	    proxy_headers_for_client(e->arena, &e->forward.fields, &client);
 	int status = e->forward.status;
-	/* The answer to a question may be stored under another status. */
-	if (e->asked && policy->reconcile.status != 0)
+	/* The answer to a query may be stored under another status. */
+	if (e->reconciles && policy->reconcile.status != 0)
 		status = (int)policy->reconcile.status;
 	e->omitted = proxy_headers_listed(
 	    e->arena, &fields, &policy->omit_headers, true);
@@ -397,21 +398,21 @@ make_answers(struct execution *e)
 	}
 }
 
-/* The question about an earlier attempt (reconcile). */
+/* Asks the upstream what became of an earlier attempt. */
 static enum after
-execution_ask(struct machine *machine)
+execution_reconcile(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	if (e->worker->over)
 		e->reason = REASON_DRAIN;
-	if (e->worker->over || !e->can_ask)
+	if (e->worker->over || e->query == NULL)
 		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
-	start_forward(e, &e->question);
-	return execution_to(e, EXECUTION_ASKED, WAIT);
+	start_forward(e, e->query);
+	return execution_to(e, EXECUTION_RECONCILED, WAIT);
 }
 
 static enum after
-execution_asked(struct machine *machine)
+execution_reconciled(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	bool whole = e->forward.result == FORWARD_ANSWERED;
@@ -472,7 +473,7 @@ execution_reclaimed(struct machine *machine)
 	e->owned.created_ms = e->store.created_ms;
 	if (!next) {
 		/*
-		 * The record that was asked about is gone, and the claim made
+		 * The record that was reconciled is gone, and the claim made
 		 * a new one: what the upstream said is not said of that.  It
 		 * becomes UNKNOWN, as the old one was.
 		 */
@@ -482,7 +483,7 @@ execution_reclaimed(struct machine *machine)
 		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 	}
 	lease_extend(&e->lease, e->store.op.began_us);
-	e->asked = false;
+	e->reconciles = false;
 	e->reason = REASON_NONE;
 	return execution_to(e, EXECUTION_FORWARD, MORE);
 }
@@ -665,7 +666,7 @@ execution_completed(struct machine *machine)
 	    sizeof cached.fingerprint);
 	cache_put(e->worker->cache, &e->owned.key_id, e->mark, &cached);
 	e->stored = true;
-	tell_answer(e, e->asked ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
+	tell_answer(e, e->reconciles ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
 	return execution_to(e, EXECUTION_FINISH, MORE);
 }
 
@@ -726,7 +727,7 @@ log_doubt(const struct execution *e)
 	enum event event = EV_outcome_unknown;
 	if (mark != NULL)
 		path.len = (size_t)(mark - path.ptr);
-	if (e->asked)
+	if (e->reconciles)
 		event = EV_reconcile_failed;
 	else if (e->reason == REASON_DRAIN)
 		event = EV_drain_timeout;
@@ -738,7 +739,7 @@ log_doubt(const struct execution *e)
 		log_str(&line, "target", target->url);
 	if (e->reason != REASON_NONE)
 		log_str(&line, "reason", reason_word(e->reason));
-	if (e->asked && e->forward.result == FORWARD_ANSWERED)
+	if (e->reconciles && e->forward.result == FORWARD_ANSWERED)
 		log_int(&line, "status", e->forward.status);
 	if (e->forward.op.error != 0)
 		log_str(&line, "error", error_message(e->forward.op.error));
@@ -810,7 +811,7 @@ execution_journaled(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	bool taken = e->journal.op.error == 0 || !INVARIANT(journal_took_it);
 	if (taken)
-		e->expected = false; /* until it is delivered */
+		e->undelivered = false; /* until it is delivered */
 	if (e->settling == EXECUTION_COMPLETE) {
 		/* Where others may decide, the answer is not handed out. */
 		if (taken && !others_may_decide(e))

@@ -32,9 +32,12 @@ struct execution {
 	struct lease lease;
 	struct claim claim; /* to be made again when the upstream says no */
 	struct store_entity entity; /* where the claim has one */
-	bool asked;         /* it began with a question (reconcile) */
-	bool can_ask;       /* there is a question */
-	struct message question;
+	/*
+	 * It asks the upstream by this query what became of an earlier attempt,
+	 * until the answer is that nothing did.  NULL: no query can be made.
+	 */
+	bool reconciles;
+	const struct message *query; /* in arena */
 	struct message message;
 	struct body body; /* of the request; message points into it */
 	struct span request_id;
@@ -72,11 +75,10 @@ struct execution {
 /*
  * A new one at its first step, of a claim that was answered OURS or RECONCILE;
  * machine_run() sets it going.  The claimant's body is moved, its generation
- * and arena are counted, and the rest is copied.  question: to the upstream,
- * after RECONCILE; NULL: none can be made.
+ * and arena are counted, and the rest is copied.  query: as in the struct.
  */
 struct execution *execution_new(
-    struct claimant *c, const struct message *question);
+    struct claimant *c, const struct message *query);
 /*
  * drain_timeout is over: what was sent becomes UNKNOWN with its reason, what
  * was not is released.

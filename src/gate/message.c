@@ -64,27 +64,27 @@ is_of_scope(const struct conf_scopes *scope, struct span name)
 	return false;
 }
 
-bool
-message_question(struct claimant *c, const struct variables *variables,
-    struct message *ret_message)
+const struct message *
+message_reconcile(struct claimant *c, const struct variables *variables)
 {
 	const struct fields *in = &c->head.fields;
 	struct span target;
 	if (!variables_fill(variables, &c->policy->reconcile.path, &target))
-		return false;
+		return NULL;
+	struct message *query = arena_alloc(c->arena, sizeof *query);
 	struct fields scope = {
 	    arena_alloc(c->arena, (in->count + 1) * sizeof(struct field)), 0};
 	for (size_t i = 0; i < in->count; i++)
 		if (is_of_scope(&c->policy->scope, in->list[i].name))
 			scope.list[scope.count++] = in->list[i];
 	const struct proxy_request head = head_of(c, &scope, 0);
-	*ret_message = (struct message){
+	*query = (struct message){
 	    .method = SPAN("GET"),
 	    .target = target,
 	    .authority = c->head.authority,
 	    .fields = proxy_headers_for_upstream(c->arena, &head),
 	};
-	return true;
+	return query;
 }
 
 struct forward_limits

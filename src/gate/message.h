@@ -20,15 +20,16 @@ struct variables;
 void message_make(struct claimant *c, uint32_t attempt);
 
 /*
- * The question about an earlier attempt (on_unknown: reconcile): GET, with the
- * scope's fields.  False where the path cannot be made of this request.
+ * The query that asks the API what became of an earlier attempt (on_unknown:
+ * reconcile): GET, with the scope's fields, in the claimant's arena.  NULL
+ * where its path cannot be made of this request.
  */
-MUST_USE bool message_question(struct claimant *c,
-    const struct variables *variables, struct message *ret_message);
+const struct message *message_reconcile(
+    struct claimant *c, const struct variables *variables);
 
 /*
- * The limits of an answer of that route's upstream, to a request under
- * that policy or, NULL, to one that is passed through.
+ * The limits of an answer of that route's upstream, to a request under that
+ * policy; NULL: to one that is passed through.
  */
 struct forward_limits message_limits(const struct conf_route *route,
     const struct conf_idempotency *policy);

@@ -70,7 +70,7 @@ judge_key(struct claimant *c, bool whole)
 		return OBSERVED_NOTHING;
 	if (claimant_derive_key(c) != KEY_FOUND)
 		return none;
-	return claimant_name_asked(c, &detail) == PROBLEM_COUNT_
+	return claimant_name_record(c, &detail) == PROBLEM_COUNT_
 	    ? OBSERVED_EXECUTED
 	    : OBSERVED_BAD_REQUEST;
 }
@@ -196,7 +196,7 @@ observation_begin(struct claimant *c, bool whole)
 		note_text(o->one.route, span_str(c->route->name));
 		note_text(o->one.request_id, c->id);
 		owner_new(&o->owner);
-		claimant_claim_fingerprint(c);
+		claimant_fingerprint(c);
 		struct store_call *call = observe_call(o, "begin", 4);
 		call_arg_token(call, c->claim.fingerprint);
 		/* It may take so long, and is remembered for so long. */

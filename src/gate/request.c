@@ -22,7 +22,7 @@
  *   CHECK ROUTE KEY BODY ⇢ RECEIVED DERIVE CLAIM ⇢ CLAIMED ─┬─ ANSWER
  *                     START ⇢ JOINED ───────────────────────┤
  *   (in flight, and it may wait)  ⇢ WAITED, and CLAIM again │
- *   (a path of ours)    (ROUTE) FIND ASK ⇢ ASKED ───────────┤
+ *   (a path of ours)  (ROUTE) FIND LOOK_UP ⇢ LOOKED_UP ─────┤
  *   (pass-through)        (RECEIVED) PASS ⇢ PASSED ─────────┴─ ANSWER
  *   ANSWER ⇢ ANSWERED FINISH       (a refusal goes to ANSWER from anywhere)
  */
@@ -237,7 +237,7 @@ request_route(struct machine *machine)
 
 /*
  * Goes on with next where the fields name a scope.  A route may pass on what
- * has none, but never a question about a key (next is not BODY).
+ * has none, but never a lookup of a key (next is not BODY).
  */
 static enum after
 find_scope(struct request *r, enum request_step next)
@@ -319,7 +319,7 @@ request_find(struct machine *machine)
 	must(route_variable(r->c.arena, r->c.route, &r->c.head.target,
 	    SPAN("key"), &field.value));
 	if (key_find(r->c.arena, r->c.policy, &fields, &r->c.key) == KEY_FOUND)
-		return find_scope(r, REQUEST_ASK);
+		return find_scope(r, REQUEST_LOOK_UP);
 	return refuse_saying(r, PROBLEM_KEY_INVALID, OUTCOME_KEY_INVALID,
 	    span_str(r->c.key.message));
 }
@@ -332,16 +332,16 @@ static bool
 is_on_its_way(struct request *r)
 {
 	r->c.claim.key_id = r->c.key_id;
-	r->was_withheld |= claimant_claim_is_withheld(&r->c);
+	r->was_withheld |= claimant_is_withheld(&r->c);
 	return r->was_withheld;
 }
 
 static enum after
-request_ask(struct machine *machine)
+request_look_up(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	struct span detail = SPAN("");
-	enum problem problem = claimant_name_asked(&r->c, &detail);
+	enum problem problem = claimant_name_record(&r->c, &detail);
 	if (problem != PROBLEM_COUNT_)
 		return refuse_saying(r, problem, OUTCOME_BAD_REQUEST, detail);
 	r->lookup = arena_alloc(r->c.arena, sizeof *r->lookup);
@@ -351,7 +351,7 @@ request_ask(struct machine *machine)
 	(void)is_on_its_way(r);
 	records_show(r->c.worker->store, r->lookup, &r->c.key_id,
 	    RECORDS_STATUS);
-	return request_to(r, REQUEST_ASKED, WAIT);
+	return request_to(r, REQUEST_LOOKED_UP, WAIT);
 }
 
 static enum after
@@ -395,7 +395,7 @@ tell_completed(struct request *r)
 		return refuse(r, PROBLEM_RECORD_BROKEN, OUTCOME_UNKNOWN);
 	records_show(r->c.worker->store, found, &r->c.key_id,
 	    RECORDS_WHOLE);
-	return request_to(r, REQUEST_ASKED, WAIT);
+	return request_to(r, REQUEST_LOOKED_UP, WAIT);
 }
 
 static enum after
@@ -427,7 +427,7 @@ tell_record(struct request *r)
 }
 
 static enum after
-request_asked(struct machine *machine)
+request_looked_up(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	const struct store_op *op = &r->lookup->op;
@@ -599,14 +599,14 @@ request_claim(struct machine *machine)
 	if (!journal_replay_can_write(&r->c.worker->journal_replay) &&
 	    INVARIANT(writable_journal))
 		return refuse(r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
-	claimant_claim_prepare(&r->c,
+	claimant_prepare(&r->c,
 	    r->wait_until_ms == 0
 		? wait_ms(r) > 0
 		: r->wait_until_ms > loop_now_ms(r->c.worker->loop));
 	if (r->c.claim.waits)
 		key_waiters_listen(&r->c.worker->waiters, &r->waiter,
 		    r->busy ? &r->c.claim_op.holder : &r->c.key_id);
-	if (claimant_claim_find_cached(&r->c))
+	if (claimant_find_cached(&r->c))
 		return replay(r);
 	claimant_claim(&r->c, true);
 	return request_to(r, REQUEST_CLAIMED, WAIT);
@@ -690,7 +690,7 @@ static enum after
 await_outcome(struct request *r)
 {
 	/* Perhaps it is known by now, or known to be another store's. */
-	if (!claimant_claim_is_withheld(&r->c))
+	if (!claimant_is_withheld(&r->c))
 		return request_to(r, REQUEST_CLAIM, MORE);
 	int64_t ms = left_to_wait_ms(r);
 	if (ms == 0)
@@ -760,7 +760,7 @@ request_claimed(struct machine *machine)
 	r->c.retry_after_s = (op->settle_left_ms + 999) / 1000;
 	if (op->verdict != VERDICT_COMPLETED)
 		return meet_situation(r);
-	claimant_claim_take_answer(&r->c);
+	claimant_take_answer(&r->c);
 	return replay(r);
 }
 
@@ -785,7 +785,7 @@ static enum after
 request_start(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	claimant_claim_start(&r->c);
+	claimant_start(&r->c);
 	return request_to(r, REQUEST_JOINED, WAIT);
 }
 

@@ -299,7 +299,7 @@ put_policy(struct span parts[4], char digits[DIGITS_MAX],
 		parts[1] = span_of(digits,
 		    digits_put(digits, claim->policy->reconcile.settle_ms));
 		parts[2] = SPAN(":");
-		parts[3] = claim->question;
+		parts[3] = claim->query_hash;
 	} else {
 		parts[0] = SPAN("hold");
 	}
@@ -389,7 +389,7 @@ claim_start(
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
 	own->item_at = put_item(call, claim);
 	/* Others are none that lua/claims.lua knows. */
-	if (claim->entity == NULL && claim->question.len == 0 &&
+	if (claim->entity == NULL && claim->query_hash.len == 0 &&
 	    !claim->reconciled)
 		call->item.args_to = call->args.len;
 	if (claim->entity != NULL) {

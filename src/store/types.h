@@ -93,7 +93,7 @@ struct claim {
 	struct span provenance; /* record/provenance.h, without acts */
 	const struct store_entity *entity;     /* NULL: none */
 	/*
-	 * This owner was answered RECONCILE, has asked the upstream, and the
+	 * This owner was answered RECONCILE, and the upstream says that the
 	 * attempt did not happen: now it is to be executed.
 	 */
 	bool reconciled;
@@ -107,10 +107,11 @@ struct claim {
 	 */
 	bool brief;
 	/*
-	 * Reconcile: hex digits, a hash of what would be asked; another
-	 * question than its own is never asked about an attempt.  May be empty.
+	 * Of on_unknown: reconcile, a hash of the query that would ask what
+	 * became of this attempt, in hex digits; no other query may ask that.
+	 * May be empty.
 	 */
-	struct span question;
+	struct span query_hash;
 	/* Nothing new may be executed: instead of ours, E_STORE_REFUSED. */
 	bool withheld;
 };

@@ -23,7 +23,7 @@ INVARIANT_NAME(status_counts,
 INVARIANT_NAME(upstream_said_no,
     "what the upstream could not tell would be taken for a no, and executed")
 INVARIANT_NAME(dotless_value,
-    "a value of dots would lead a question to another resource")
+    "a value of dots would lead a reconcile to another resource")
 INVARIANT_NAME(one_word,
     "an upstream that says both release and store would be believed")
 INVARIANT_NAME(asked_first,
@@ -186,7 +186,7 @@ INVARIANT_NAME(fingerprint_query,
     "a payment with another query would be given this one's answer")
 INVARIANT_NAME(fingerprint_body,
     "a payment of another amount would be given this one's answer")
-INVARIANT_NAME(same_question,
+INVARIANT_NAME(same_query,
     "the API would be asked about another payment, and this one made again")
 INVARIANT_NAME(records_found,
     "a reload would look for records elsewhere, and execute them again")

@@ -215,7 +215,7 @@ def and_so(scenario):
 
 FIRST = [FirstTime]
 TOLD = [FirstTime, PutOff]
-ASKED = [Happened, NotHappened]
+RECONCILED = [Happened, NotHappened]
 SENT = [FirstTime, Retried, NotHappened]
 STORED = [*SENT, Happened]
 ENDED = [*STORED, *and_so(PutOff)]
@@ -227,8 +227,8 @@ REACHED = {
     "request:CHECK": FIRST,
     "request:ROUTE": FIRST,
     "request:FIND": [LookedUp],
-    "request:ASK": [LookedUp, LookedUpLater],
-    "request:ASKED": [LookedUpLater, LookedUp],
+    "request:LOOK_UP": [LookedUp, LookedUpLater],
+    "request:LOOKED_UP": [LookedUpLater, LookedUp],
     "request:KEY": FIRST,
     "request:BODY": FIRST,
     "request:RECEIVED": FIRST,
@@ -243,8 +243,8 @@ REACHED = {
     "request:ANSWER": TOLD,
     "request:ANSWERED": TOLD,
     "request:FINISH": TOLD,
-    "execution:ASK": ASKED,
-    "execution:ASKED": ASKED,
+    "execution:RECONCILE": RECONCILED,
+    "execution:RECONCILED": RECONCILED,
     "execution:RECLAIM": [NotHappened],
     "execution:RECLAIMED": [NotHappened],
     "execution:FORWARD": SENT,

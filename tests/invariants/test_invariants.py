@@ -239,7 +239,7 @@ KILLING_TESTS = {
     "derived_of_nothing": [
         (KEY, "a body that derives no key is a missing key: a member is "
               "null")],
-    "same_question": [
+    "same_query": [
         ("test_fingerprint", "what is asked about counts always: a member "
                              "that is ignored")],
     "records_found": [

@@ -65,7 +65,7 @@ hash_execution(const struct execution *e)
 	hash = mix(hash, e->owned.attempt);
 	hash = mix(hash, (uint64_t)e->lease.renew_at_ms);
 	hash = mix(hash, (uint64_t)e->forget << 4 |
-	    (uint64_t)e->asked << 3 | (uint64_t)e->sent << 2 |
+	    (uint64_t)e->reconciles << 3 | (uint64_t)e->sent << 2 |
 	    (uint64_t)(e->answer != NULL) << 1 | (e->given != NULL));
 	hash = hash_op(hash, &e->forward.op);
 	hash = mix(hash, e->forward.result);
@@ -73,7 +73,7 @@ hash_execution(const struct execution *e)
 	hash = hash_store_op(hash, &e->store);
 	hash = mix(hash, e->settling);
 	hash = mix(hash, e->tries);
-	hash = mix(hash, (uint64_t)e->expected << 1 | e->withheld);
+	hash = mix(hash, (uint64_t)e->undelivered << 1 | e->withheld);
 	hash = hash_op(hash, &e->journal.op);
 	hash = hash_op(hash, &e->pause);
 	return mix(hash, e->claimant != NULL);

@@ -177,13 +177,13 @@ delivery_claim(struct machine *machine)
 		    "The journal cannot be written.");
 		return meet(d, FOUND_NO_STORE);
 	}
-	claimant_claim_prepare(c, true);
+	claimant_prepare(c, true);
 	c->claim.max_attempts = d->source->source->retry_attempts;
 	c->claim.brief = d->source->source->results == NULL && !d->whole;
 	key_waiters_listen(&c->worker->waiters, &d->waiter,
 	    d->busy ? &c->claim_op.holder : &c->key_id);
 	/* Memory may be older than what an operator has just decided. */
-	if (d->asked == NULL && claimant_claim_find_cached(c))
+	if (d->asked == NULL && claimant_find_cached(c))
 		return meet(d, is_good(c->answer->status) ? FOUND_FOUND_GOOD
 							  : FOUND_FOUND_BAD);
 	d->looks = looks_first(d);
@@ -209,7 +209,7 @@ completed(struct delivery *d)
 		answer_unref(&d->c.claim_op.answer);
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	}
-	claimant_claim_take_answer(&d->c);
+	claimant_take_answer(&d->c);
 	return meet(d, is_good(d->c.answer->status) ? FOUND_FOUND_GOOD
 						    : FOUND_FOUND_BAD);
 }
@@ -332,7 +332,7 @@ delivery_claim_seek(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct claimant *c = &d->c;
-	claimant_claim_prepare(c, false);
+	claimant_prepare(c, false);
 	c->claim.max_attempts = d->source->source->retry_attempts;
 	c->claim.brief = d->source->source->results == NULL;
 	claimant_claim(c, false);
@@ -367,7 +367,7 @@ delivery_claim_sought(struct machine *machine)
 enum after
 delivery_claim_known(struct delivery *d)
 {
-	claimant_claim_take_answer(&d->c);
+	claimant_take_answer(&d->c);
 	return meet(d, is_good(d->c.answer->status) ? FOUND_FOUND_GOOD
 						    : FOUND_FOUND_BAD);
 }
@@ -379,7 +379,7 @@ delivery_claim_start(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	d->sent = true;
-	claimant_claim_start(&d->c);
+	claimant_start(&d->c);
 	return delivery_to(d, DELIVERY_JOINED, WAIT);
 }
 
