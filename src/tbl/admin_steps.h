@@ -2,28 +2,19 @@
 /*
  * ADMIN_STEP(name, function, operation): the steps of a request to the admin
  * interface, in life order.  The columns are those of tbl/steps.h; a is the
- * machine.
+ * machine.  An operation is started by the step before it, or by the endpoint's
+ * own function.
  */
 ADMIN_STEP(CHECK, admin_request_check, NULL)
-ADMIN_STEP(READ, admin_request_read, NULL)
 ADMIN_STEP(RECEIVED, admin_request_received, &a->x->op)
-ADMIN_STEP(PROBE, admin_status_probe, NULL)
 ADMIN_STEP(PROBED, admin_status_probed, &a->look.op.op)
-ADMIN_STEP(COUNT, admin_status_count, NULL)
 ADMIN_STEP(COUNTED, admin_status_counted, &a->count.op.op)
-ADMIN_STEP(LIST, admin_keys_ask_list, NULL)
 ADMIN_STEP(LISTED, admin_keys_listed, &a->list.op.op)
-ADMIN_STEP(SHOW, admin_keys_ask_record, NULL)
 ADMIN_STEP(SHOWN, admin_keys_shown, &a->look.op.op)
-ADMIN_STEP(ACT, admin_keys_act, NULL)
 ADMIN_STEP(ACTED, admin_keys_acted, &a->look.op.op)
-ADMIN_STEP(SURVEY, admin_sources_survey, NULL)
 ADMIN_STEP(SURVEYED, admin_sources_surveyed, &a->inquiry.op)
-ADMIN_STEP(ORDER, admin_sources_order, NULL)
 ADMIN_STEP(ORDERED, admin_sources_ordered, &a->pause.op.op)
-ADMIN_STEP(REWIND, admin_sources_rewind_order, NULL)
 ADMIN_STEP(REWOUND, admin_sources_rewound, &a->rewind.op.op)
-ADMIN_STEP(SEEK, admin_messages_seek, NULL)
 ADMIN_STEP(SOUGHT, admin_messages_sought, &a->inquiry.op)
 ADMIN_STEP(ANSWER, admin_answer_send, NULL)
 ADMIN_STEP(ANSWERED, admin_answer_sent, &a->x->op)

@@ -22,11 +22,27 @@ enum {
 	PAGE_OF_FIND = 200,
 };
 
-static void
-set_key_id(struct admin_request *a, const struct key_id *key_id)
+/* Asks Redis for a page; it searches none, as labels may be encrypted. */
+static enum after
+ask_list(struct admin_request *a)
+{
+	bool finds = a->find.len > 0 || a->find_route.len > 0;
+	a->list.limit = finds ? PAGE_OF_FIND : a->limit;
+	arena_free(&a->list.arena);
+	a->list.arena = arena_new();
+	records_list(a->admin->store, &a->list);
+	return admin_request_to(a, ADMIN_LISTED, WAIT);
+}
+
+/* Asks Redis for the record; an act looks at it first, without the answer. */
+static enum after
+ask_record(struct admin_request *a, const struct key_id *key_id)
 {
 	a->key_id = *key_id;
 	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+	records_show(a->admin->store, &a->look, &a->key_id,
+	    a->acts ? RECORDS_HEAD : RECORDS_WHOLE);
+	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
 /* --- a list --- */
@@ -95,23 +111,9 @@ admin_keys_list(struct admin_request *a)
 	if (!any && a->find_route.len == 0 &&
 	    hex_decode(a->find, key_id.bytes, sizeof key_id.bytes)) {
 		a->finds = true;
-		set_key_id(a, &key_id);
-		return admin_request_to(a, ADMIN_SHOW, MORE);
+		return ask_record(a, &key_id);
 	}
-	return admin_request_to(a, ADMIN_LIST, MORE);
-}
-
-/* Redis is asked page by page, as labels may be encrypted. */
-enum after
-admin_keys_ask_list(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
-	bool finds = a->find.len > 0 || a->find_route.len > 0;
-	a->list.limit = finds ? PAGE_OF_FIND : a->limit;
-	arena_free(&a->list.arena);
-	a->list.arena = arena_new();
-	records_list(a->admin->store, &a->list);
-	return admin_request_to(a, ADMIN_LISTED, WAIT);
+	return ask_list(a);
 }
 
 static bool
@@ -173,7 +175,7 @@ admin_keys_listed(struct machine *machine)
 	char place[PLACE_CHARS + 1];
 	records_list_place(last, place);
 	list->after = arena_dup(a->arena, span_of(place, PLACE_CHARS));
-	return admin_request_to(a, ADMIN_LIST, MORE);
+	return ask_list(a);
 }
 
 /* --- one record --- */
@@ -197,7 +199,7 @@ admin_keys_show(struct admin_request *a)
 	const char *message = take_with_body(a);
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);
-	return admin_request_to(a, ADMIN_SHOW, MORE);
+	return ask_record(a, &a->key_id);
 }
 
 enum after
@@ -208,28 +210,15 @@ admin_keys_lookup(struct admin_request *a)
 		message = admin_lookup_read(a);
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);
-	set_key_id(a, &a->others[--a->n_others]);
-	return admin_request_to(a, ADMIN_SHOW, MORE);
-}
-
-/* An act looks at its record first, without the answer. */
-enum after
-admin_keys_ask_record(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
-	records_show(a->admin->store, &a->look, &a->key_id,
-	    a->acts ? RECORDS_HEAD : RECORDS_WHOLE);
-	return admin_request_to(a, ADMIN_SHOWN, WAIT);
+	return ask_record(a, &a->others[--a->n_others]);
 }
 
 /* A lookup by key goes on to the next record that the key may have. */
 static enum after
 not_there(struct admin_request *a)
 {
-	if (a->n_others > 0) {
-		set_key_id(a, &a->others[--a->n_others]);
-		return admin_request_to(a, ADMIN_SHOW, MORE);
-	}
+	if (a->n_others > 0)
+		return ask_record(a, &a->others[--a->n_others]);
 	return admin_answer_problem(
 	    a, PROBLEM_NOT_FOUND, SPAN("There is no record of this key."));
 }
@@ -251,6 +240,8 @@ broken(struct admin_request *a)
 		 "attempt. Nothing was changed."));
 }
 
+static enum after begin_act(struct admin_request *a);
+
 enum after
 admin_keys_shown(struct machine *machine)
 {
@@ -262,7 +253,7 @@ admin_keys_shown(struct machine *machine)
 			 "changed."));
 	/* The id of a request may have as many digits as a key_id. */
 	if (a->finds && look->op.verdict == VERDICT_GONE)
-		return admin_request_to(a, ADMIN_LIST, MORE);
+		return ask_list(a);
 	if (a->finds && look->op.verdict == VERDICT_DONE)
 		json_array_append_new(
 		    a->listed, admin_body_shown(look, false));
@@ -274,7 +265,7 @@ admin_keys_shown(struct machine *machine)
 	if (look->op.verdict != VERDICT_DONE && !deletes)
 		return broken(a);
 	if (a->acts)
-		return admin_request_to(a, ADMIN_ACT, MORE);
+		return begin_act(a);
 	return admin_answer_json(a, 200, admin_body_shown(look, a->with_body));
 }
 
@@ -285,7 +276,7 @@ admin_keys_order(struct admin_request *a)
 {
 	a->acts = true;
 	a->act = (enum records_act)a->endpoint->what;
-	return admin_request_to(a, ADMIN_SHOW, MORE);
+	return ask_record(a, &a->key_id);
 }
 
 /*
@@ -384,10 +375,10 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 	return 0;
 }
 
-enum after
-admin_keys_act(struct machine *machine)
+/* The record was looked at, and allows the act as far as can be seen. */
+static enum after
+begin_act(struct admin_request *a)
 {
-	struct admin_request *a = admin_request_of(machine);
 	char *file = a->act != ACT_COMPLETE && INVARIANT(answer_waits)
 	    ? waiting_answer(a)
 	    : NULL;
@@ -516,7 +507,7 @@ admin_keys_acted(struct machine *machine)
 	}
 	if (has_changed(a) && ++a->tries < TRIES_MAX) {
 		answer_unref(&a->given);
-		return admin_request_to(a, ADMIN_SHOW, MORE);
+		return ask_record(a, &a->key_id);
 	}
 	if (look->op.verdict == VERDICT_FENCED)
 		return conflict(a);

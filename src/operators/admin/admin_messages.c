@@ -18,6 +18,15 @@
  */
 enum { PATIENCE_MS = 5000 };
 
+/* The workers whose sources it may be about are asked. */
+static enum after
+seek(struct admin_request *a)
+{
+	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
+	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
+	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
+}
+
 /* --- a list --- */
 
 /*
@@ -123,7 +132,7 @@ admin_messages_list(struct admin_request *a)
 	const char *message = choose_list(inquiry);
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);
-	return admin_request_to(a, ADMIN_SEEK, MORE);
+	return seek(a);
 }
 
 static json_t *
@@ -204,16 +213,7 @@ admin_messages_one(struct admin_request *a)
 	if (!inquiry_read_id(inquiry->arena, a->name, &inquiry->source,
 		&inquiry->position))
 		return not_here(a);
-	return admin_request_to(a, ADMIN_SEEK, MORE);
-}
-
-enum after
-admin_messages_seek(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
-	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
-	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
-	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
+	return seek(a);
 }
 
 /* view: the message before the act; NULL: it is not known. */

@@ -14,16 +14,16 @@
 /*
  * The way of a request to the admin interface:
  *
- *   CHECK ─ READ ⇢ RECEIVED ─┬─ LIST ⇢ LISTED ──────────────┐  admin_keys.c
- *                            ├─ SHOW ⇢ SHOWN ─ ACT ⇢ ACTED ─┤
- *                            ├─ PROBE ⇢ PROBED ─────────────┤  admin_status.c
- *                            ├─ COUNT ⇢ COUNTED ────────────┤
- *                            ├─ SURVEY ⇢ SURVEYED ──────────┤  admin_sources.c
- *                            ├─ ORDER ⇢ ORDERED ────────────┤
- *                            ├─ REWIND ⇢ REWOUND ───────────┤
- *                            ├─ SEEK ⇢ SOUGHT ──────────────┤  admin_messages.c
- *                            └──────────────────────────────┴─ ANSWER ⇢
- *                                          ANSWERED           admin_answer.c
+ *   CHECK ⇢ RECEIVED ─┬─ ⇢ LISTED, perhaps again ─┐  admin_keys.c
+ *                     ├─ ⇢ SHOWN ─ ⇢ ACTED ───────┤
+ *                     ├─ ⇢ PROBED ────────────────┤  admin_status.c
+ *                     ├─ ⇢ COUNTED ───────────────┤
+ *                     ├─ ⇢ SURVEYED ──────────────┤  admin_sources.c
+ *                     ├─ ⇢ ORDERED ───────────────┤
+ *                     ├─ ⇢ REWOUND ───────────────┤
+ *                     ├─ ⇢ SOUGHT ────────────────┤  admin_messages.c
+ *                     └───────────────────────────┴─ ANSWER ⇢ ANSWERED
+ *                                                    admin_answer.c
  */
 
 /* All that can be asked for; the methods of a path stand together. */
@@ -69,97 +69,7 @@ static const struct admin_endpoint endpoints[] = {
 };
 enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
-/* --- what is asked for --- */
-
-/* Compares byte by byte, but takes the segment in the place of the braces. */
-static bool
-matches(const char *pattern, struct span path, struct admin_request *a)
-{
-	const char *open = strchr(pattern, '{');
-	if (open == NULL)
-		return span_eq(path, span_str(pattern));
-	struct span front = span_of(pattern, (size_t)(open - pattern));
-	struct span back = span_str(strchr(open, '}') + 1);
-	if (path.len <= front.len + back.len || !span_starts(path, front) ||
-	    !span_eq(span_from(path, path.len - back.len), back))
-		return false;
-	struct span segment = span_from(path, front.len);
-	segment.len -= back.len;
-	if (memchr(segment.ptr, '/', segment.len) != NULL)
-		return false;
-	if (strncmp(open, "{id}", 4) != 0) {
-		a->name = segment;
-		return true;
-	}
-	if (segment.len != DIGEST_HEX ||
-	    !hex_decode(segment, a->key_id.bytes, DIGEST_BYTES))
-		return false;
-	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
-	return true;
-}
-
-static enum after
-find_endpoint(struct admin_request *a)
-{
-	struct span path = a->head.target.spelling;
-	struct span method = a->x->head.method;
-	struct span allowed = SPAN("");
-	if (span_eq(method, SPAN("HEAD")))
-		method = SPAN("GET");
-	for (int i = 0; i < N_ENDPOINTS; i++) {
-		const struct admin_endpoint *endpoint = &endpoints[i];
-		if (!matches(endpoint->path, path, a))
-			continue;
-		if (span_eq(method, span_str(endpoint->method))) {
-			a->endpoint = endpoint;
-			return admin_request_to(a, ADMIN_READ, MORE);
-		}
-		allowed = arena_printf(a->arena, "%.*s%s%s",
-		    SPAN_FMT(allowed), allowed.len > 0 ? ", " : "",
-		    endpoint->method);
-	}
-	if (allowed.len == 0)
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    SPAN("The admin interface has nothing at this path."));
-	a->more[a->n_more++] = (struct field){SPAN("Allow"), allowed};
-	return admin_answer_problem(a, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
-}
-
-/* --- who asks --- */
-
-enum after
-admin_request_check(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
-	enum head_verdict verdict =
-	    head_check(a->arena, &a->x->head, &a->head);
-	if (verdict != HEAD_CHECK_OK) {
-		a->close = true;
-		return admin_answer_problem(a, response_to_head_check(verdict),
-		    span_str(a->head.message));
-	}
-	a->id = header_value_request_id(a->arena, &a->head.fields);
-	machine_name(&a->machine, a->id);
-	struct span path = a->head.target.spelling;
-	for (int i = 0; i < N_ENDPOINTS; i++)
-		if (endpoints[i].open &&
-		    span_eq(path, span_str(endpoints[i].path)))
-			return find_endpoint(a);
-	if (!admin_auth_has_token(a)) {
-		a->more[a->n_more++] = (struct field){SPAN("WWW-Authenticate"),
-		    SPAN("Bearer realm=\"onceproxy admin\"")};
-		return span_eq(path, SPAN("/")) && admin_auth_reads_only(a)
-		    ? admin_page(a)
-		    : admin_answer_problem(a, PROBLEM_UNAUTHORIZED, SPAN(""));
-	}
-	enum problem problem;
-	struct span detail;
-	if (admin_auth_is_suspect(a, &problem, &detail))
-		return admin_answer_problem(a, problem, detail);
-	return find_endpoint(a);
-}
-
-/* --- its body --- */
+/* --- the memory for its body --- */
 
 /*
  * The interface has a budget of its own, so that operators need nothing of
@@ -206,10 +116,9 @@ admin_request_budget(struct admin *admin, const struct conf *conf)
 	    &admin->budget.limit, bytes, memory_order_relaxed);
 }
 
-enum after
-admin_request_read(struct machine *machine)
+static enum after
+read_body(struct admin_request *a)
 {
-	struct admin_request *a = admin_request_of(machine);
 	size_t most = 0;
 	if (a->endpoint->takes == ADMIN_TAKES_OUTCOME)
 		most = largest_bytes(a->conf);
@@ -218,6 +127,98 @@ admin_request_read(struct machine *machine)
 	exchange_read_body(a->x, most);
 	return admin_request_to(a, ADMIN_RECEIVED, WAIT);
 }
+
+/* --- what is asked for --- */
+
+/* Compares byte by byte, but takes the segment in the place of the braces. */
+static bool
+matches(const char *pattern, struct span path, struct admin_request *a)
+{
+	const char *open = strchr(pattern, '{');
+	if (open == NULL)
+		return span_eq(path, span_str(pattern));
+	struct span front = span_of(pattern, (size_t)(open - pattern));
+	struct span back = span_str(strchr(open, '}') + 1);
+	if (path.len <= front.len + back.len || !span_starts(path, front) ||
+	    !span_eq(span_from(path, path.len - back.len), back))
+		return false;
+	struct span segment = span_from(path, front.len);
+	segment.len -= back.len;
+	if (memchr(segment.ptr, '/', segment.len) != NULL)
+		return false;
+	if (strncmp(open, "{id}", 4) != 0) {
+		a->name = segment;
+		return true;
+	}
+	if (segment.len != DIGEST_HEX ||
+	    !hex_decode(segment, a->key_id.bytes, DIGEST_BYTES))
+		return false;
+	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+	return true;
+}
+
+static enum after
+find_endpoint(struct admin_request *a)
+{
+	struct span path = a->head.target.spelling;
+	struct span method = a->x->head.method;
+	struct span allowed = SPAN("");
+	if (span_eq(method, SPAN("HEAD")))
+		method = SPAN("GET");
+	for (int i = 0; i < N_ENDPOINTS; i++) {
+		const struct admin_endpoint *endpoint = &endpoints[i];
+		if (!matches(endpoint->path, path, a))
+			continue;
+		if (span_eq(method, span_str(endpoint->method))) {
+			a->endpoint = endpoint;
+			return read_body(a);
+		}
+		allowed = arena_printf(a->arena, "%.*s%s%s",
+		    SPAN_FMT(allowed), allowed.len > 0 ? ", " : "",
+		    endpoint->method);
+	}
+	if (allowed.len == 0)
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    SPAN("The admin interface has nothing at this path."));
+	a->more[a->n_more++] = (struct field){SPAN("Allow"), allowed};
+	return admin_answer_problem(a, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
+}
+
+/* --- who asks --- */
+
+enum after
+admin_request_check(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	enum head_verdict verdict =
+	    head_check(a->arena, &a->x->head, &a->head);
+	if (verdict != HEAD_CHECK_OK) {
+		a->close = true;
+		return admin_answer_problem(a, response_to_head_check(verdict),
+		    span_str(a->head.message));
+	}
+	a->id = header_value_request_id(a->arena, &a->head.fields);
+	machine_name(&a->machine, a->id);
+	struct span path = a->head.target.spelling;
+	for (int i = 0; i < N_ENDPOINTS; i++)
+		if (endpoints[i].open &&
+		    span_eq(path, span_str(endpoints[i].path)))
+			return find_endpoint(a);
+	if (!admin_auth_has_token(a)) {
+		a->more[a->n_more++] = (struct field){SPAN("WWW-Authenticate"),
+		    SPAN("Bearer realm=\"onceproxy admin\"")};
+		return span_eq(path, SPAN("/")) && admin_auth_reads_only(a)
+		    ? admin_page(a)
+		    : admin_answer_problem(a, PROBLEM_UNAUTHORIZED, SPAN(""));
+	}
+	enum problem problem;
+	struct span detail;
+	if (admin_auth_is_suspect(a, &problem, &detail))
+		return admin_answer_problem(a, problem, detail);
+	return find_endpoint(a);
+}
+
+/* --- its body is there --- */
 
 /* The text is no deeper, and has no more values, than anybody needs. */
 static bool

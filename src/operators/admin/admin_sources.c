@@ -34,13 +34,6 @@ enum after
 admin_sources_list(struct admin_request *a)
 {
 	inquiry_new(&a->inquiry, INQUIRY_SOURCES);
-	return admin_request_to(a, ADMIN_SURVEY, MORE);
-}
-
-enum after
-admin_sources_survey(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
 	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
 	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
 	return admin_request_to(a, ADMIN_SURVEYED, WAIT);
@@ -244,24 +237,18 @@ kind_of(const struct admin_request *a)
 enum after
 admin_sources_pause(struct admin_request *a)
 {
-	if (!(a->endpoint->what & ADMIN_RELAY))
-		return source_named(a->conf, a->name) != NULL
-		    ? admin_request_to(a, ADMIN_ORDER, MORE)
-		    : admin_answer_problem(a, PROBLEM_NOT_FOUND,
-			  admin_sources_absent(a, a->name));
-	if (relay_named(a->conf, a->name) != NULL)
-		return admin_request_to(a, ADMIN_ORDER, MORE);
-	struct nearest nearest = nearest_to(a->name);
-	for (size_t i = 0; i < a->conf->n_relays; i++)
-		nearest_try(&nearest, span_str(a->conf->relays[i].name));
-	return admin_answer_problem(
-	    a, PROBLEM_NOT_FOUND, absent(a, "relay", &nearest));
-}
-
-enum after
-admin_sources_order(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
+	bool of_relay = a->endpoint->what & ADMIN_RELAY;
+	if (!of_relay && source_named(a->conf, a->name) == NULL)
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    admin_sources_absent(a, a->name));
+	if (of_relay && relay_named(a->conf, a->name) == NULL) {
+		struct nearest nearest = nearest_to(a->name);
+		for (size_t i = 0; i < a->conf->n_relays; i++)
+			nearest_try(
+			    &nearest, span_str(a->conf->relays[i].name));
+		return admin_answer_problem(
+		    a, PROBLEM_NOT_FOUND, absent(a, "relay", &nearest));
+	}
 	const char *name = arena_dup(a->arena, a->name).ptr;
 	struct span who = arena_printf(a->arena, "%s, %.*s",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
@@ -325,13 +312,6 @@ admin_sources_rewind(struct admin_request *a)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("Only the group of a topic can be set back. Nothing "
 			 "was changed."));
-	return admin_request_to(a, ADMIN_REWIND, MORE);
-}
-
-enum after
-admin_sources_rewind_order(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
 	const json_t *list = json_object_get(a->in, "partitions");
 	size_t count = json_array_size(list);
 	struct span *parts =

@@ -58,13 +58,6 @@ admin_status_reload(const char *member, const struct complaints *complaints)
 enum after
 admin_status(struct admin_request *a)
 {
-	return admin_request_to(a, ADMIN_PROBE, MORE);
-}
-
-enum after
-admin_status_probe(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
 	static const struct key_id nobody;
 	records_show(a->admin->store, &a->look, &nobody, RECORDS_HEAD);
 	return admin_request_to(a, ADMIN_PROBED, WAIT);
@@ -199,13 +192,6 @@ admin_status_probed(struct machine *machine)
 enum after
 admin_status_metrics(struct admin_request *a)
 {
-	return admin_request_to(a, ADMIN_COUNT, MORE);
-}
-
-enum after
-admin_status_count(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
 	records_count(a->admin->store, &a->count);
 	return admin_request_to(a, ADMIN_COUNTED, WAIT);
 }
