@@ -27,8 +27,7 @@ struct cache {
 	struct list by_use; /* the longest unused first */
 	/* How many changes were heard of, by the first byte of the name. */
 	cache_mark marks[UINT8_MAX + 1];
-	struct counter bytes;
-	struct counter hits;
+	struct counter *bytes, *hits; /* the owner's */
 };
 
 static struct entry *
@@ -47,8 +46,7 @@ drop_entry(struct cache *cache, struct entry *entry)
 {
 	hash_remove(&cache->by_key, &entry->by_key);
 	list_remove(&entry->by_use);
-	counter_set(
-	    &cache->bytes, counter_read(&cache->bytes) - entry->bytes);
+	counter_set(cache->bytes, counter_read(cache->bytes) - entry->bytes);
 	answer_unref(&entry->cached.answer);
 	free(entry);
 }
@@ -56,10 +54,12 @@ drop_entry(struct cache *cache, struct entry *entry)
 /* --- life --- */
 
 struct cache *
-cache_new(size_t bytes)
+cache_new(size_t limit, struct counter *bytes, struct counter *hits)
 {
 	struct cache *cache = mem_zero(sizeof *cache);
-	cache->limit = bytes;
+	cache->limit = limit;
+	cache->bytes = bytes;
+	cache->hits = hits;
 	list_init(&cache->by_use);
 	return cache;
 }
@@ -99,7 +99,7 @@ cache_find(struct cache *cache, const struct key_id *key_id, int64_t now_ms)
 	}
 	list_remove(&entry->by_use);
 	list_add_last(&cache->by_use, &entry->by_use);
-	counter_add(&cache->hits, 1);
+	counter_add(cache->hits, 1);
 	return &entry->cached;
 }
 
@@ -123,7 +123,7 @@ cache_put(struct cache *cache, const struct key_id *key_id, cache_mark mark,
 	struct entry *entry = entry_of(cache, key_id);
 	if (entry != NULL)
 		drop_entry(cache, entry);
-	while (counter_read(&cache->bytes) + bytes > cache->limit)
+	while (counter_read(cache->bytes) + bytes > cache->limit)
 		drop_entry(
 		    cache, LIST_FIRST(&cache->by_use, struct entry, by_use));
 	entry = mem_zero(sizeof *entry);
@@ -135,7 +135,7 @@ cache_put(struct cache *cache, const struct key_id *key_id, cache_mark mark,
 	hash_add(
 	    &cache->by_key, &entry->by_key, hash_of_digest(key_id->bytes));
 	list_add_last(&cache->by_use, &entry->by_use);
-	counter_set(&cache->bytes, counter_read(&cache->bytes) + bytes);
+	counter_set(cache->bytes, counter_read(cache->bytes) + bytes);
 }
 
 void
@@ -153,16 +153,4 @@ cache_drop(struct cache *cache, const struct key_id *key_id)
 	entry = entry_of(cache, key_id);
 	if (entry != NULL && INVARIANT(cache_drops))
 		drop_entry(cache, entry);
-}
-
-uint64_t
-cache_bytes(const struct cache *cache)
-{
-	return counter_read(&cache->bytes);
-}
-
-uint64_t
-cache_hits(const struct cache *cache)
-{
-	return counter_read(&cache->hits);
 }

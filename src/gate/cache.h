@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/answer.h"
-#include "base/histogram.h"
+#include "base/counter.h"
 #include "store/store.h"
 
 /*
@@ -25,8 +25,12 @@ struct cached {
 	int64_t until_ms; /* on Redis' clock: when the record ends */
 };
 
-/* At most so many bytes; 0: nothing is ever kept. */
-struct cache *cache_new(size_t bytes);
+/*
+ * A cache of limit bytes at most; 0: nothing is ever kept.  It counts the bytes
+ * that it has, and the answers that it gave; both counters outlive it.
+ */
+struct cache *cache_new(
+    size_t limit, struct counter *bytes, struct counter *hits);
 void cache_free(struct cache **cache);
 
 /*
@@ -55,7 +59,3 @@ void cache_put(struct cache *cache, const struct key_id *key_id,
 
 /* The record was changed, by whomever; NULL: any may have been. */
 void cache_drop(struct cache *cache, const struct key_id *key_id);
-
-/* For the metrics; any thread. */
-uint64_t cache_bytes(const struct cache *cache);
-uint64_t cache_hits(const struct cache *cache);

@@ -6,8 +6,8 @@
 static void
 count_waiting(struct key_waiters *waiters, int64_t more)
 {
-	counter_set(&waiters->waiting,
-	    counter_read(&waiters->waiting) + (uint64_t)more);
+	counter_set(
+	    waiters->waiting, counter_read(waiters->waiting) + (uint64_t)more);
 }
 
 void

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/hash.h"
-#include "base/histogram.h"
+#include "base/counter.h"
 #include "base/loop/op.h"
 #include "store/store.h"
 
@@ -24,10 +24,10 @@ struct key_waiter {
 	bool heard;              /* word that came before it waited */
 };
 
-/* All zeros: nobody listens.  Its owner frees listening. */
+/* Zeros but for waiting: nobody listens.  Its owner frees listening. */
 struct key_waiters {
 	struct hash listening;
-	struct counter waiting; /* how many do, for the metrics */
+	struct counter *waiting; /* the owner's: how many wait */
 };
 
 /* Listens from now on; what was heard before is forgotten. */

@@ -38,6 +38,9 @@ struct meter {
 	struct counter journal_broken;  /* whose records are damaged */
 	struct counter journal_foreign; /* entries for other stores */
 	struct counter journal_aside;   /* damaged files */
+	struct counter cache_bytes; /* a gauge (gate/cache.h) */
+	struct counter cache_hits;
+	struct counter waiting; /* a gauge (gate/key_waiters.h) */
 	struct counter fenced;
 	struct counter leases_lost;
 	struct counter connections; /* a gauge: to upstreams */

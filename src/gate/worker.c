@@ -67,7 +67,9 @@ worker_new(const struct conf *conf, struct budget *budget,
 	/* Hooks run last come first: the log is flushed behind all others. */
 	log_attach(&w->log, w->loop);
 	w->store = store_new(w->loop, conf, budget, health);
-	w->cache = cache_new((size_t)(conf->cache_size / conf->workers));
+	w->cache = cache_new((size_t)(conf->cache_size / conf->workers),
+	    &w->meter.cache_bytes, &w->meter.cache_hits);
+	w->waiters.waiting = &w->meter.waiting;
 	const struct store_listener listener = {on_record_changed,
 	    conf->cache_size > 0 ? on_subscribed : NULL, w};
 	store_listen(w->store, &listener);

@@ -108,16 +108,6 @@ struct gathered {
 	uint64_t sum;
 };
 
-/* A bucket counts those that took at most so long as its bound. */
-static void
-put_bucket(struct metrics *m, const char *label, const char *of,
-    const char *bound, uint64_t count)
-{
-	put(m, "%s_bucket{", m->name);
-	put_label(m, label, of);
-	put(m, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
-}
-
 static void
 gather(struct gathered *to, const struct histogram *from)
 {
@@ -126,21 +116,25 @@ gather(struct gathered *to, const struct histogram *from)
 	to->sum += counter_read(&from->sum_us);
 }
 
-/* unit_us: what it counts, 1 µs mostly; bounds and sum are in seconds. */
+/*
+ * A bucket counts those that took at most so long as its bound.  unit_us is
+ * what the histogram counts, 1 µs mostly; bounds and sum are in seconds.
+ */
 static void
 put_histogram(struct metrics *m, const char *label, const char *of,
     const struct gathered *h, uint64_t unit_us)
 {
 	uint64_t count = 0;
-	for (int i = 0; i < HISTOGRAM_BOUNDS; i++) {
-		char bound[32];
-		snprintf(bound, sizeof bound, "%g",
-		    (double)(histogram_bounds_us[i] * unit_us) / 1e6);
+	for (int i = 0; i <= HISTOGRAM_BOUNDS; i++) {
+		char bound[32] = "+Inf";
+		if (i < HISTOGRAM_BOUNDS)
+			snprintf(bound, sizeof bound, "%g",
+			    (double)(histogram_bounds_us[i] * unit_us) / 1e6);
 		count += h->buckets[i];
-		put_bucket(m, label, of, bound, count);
+		put(m, "%s_bucket{", m->name);
+		put_label(m, label, of);
+		put(m, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
 	}
-	count += h->buckets[HISTOGRAM_BOUNDS];
-	put_bucket(m, label, of, "+Inf", count);
 	put(m, "%s_sum{", m->name);
 	put_label(m, label, of);
 	put(m, "}");
@@ -149,8 +143,6 @@ put_histogram(struct metrics *m, const char *label, const char *of,
 	put_label(m, label, of);
 	put(m, "} %" PRIu64 "\n", count);
 }
-
-/* --- counters --- */
 
 static uint64_t
 counter_at(const void *base, size_t offset)
@@ -283,22 +275,12 @@ put_sum(struct metrics *m)
 	put_value(m, sum_of(m, m->offset) + own);
 }
 
-/* Parts of a worker count these themselves. */
 static void
-put_parts(struct metrics *m)
+put_in_flight(struct metrics *m)
 {
 	uint64_t sum = 0;
-	for (int64_t i = 0; i < m->n_workers; i++) {
-		const struct worker *worker = m->workers[i];
-		if (m->id == METRIC_IN_FLIGHT)
-			sum += atomic_load(&worker->executions.count);
-		else if (m->id == METRIC_WAITING)
-			sum += counter_read(&worker->waiters.waiting);
-		else if (m->id == METRIC_CACHE_BYTES)
-			sum += cache_bytes(worker->cache);
-		else
-			sum += cache_hits(worker->cache);
-	}
+	for (int64_t i = 0; i < m->n_workers; i++)
+		sum += atomic_load(&m->workers[i]->executions.count);
 	put_value(m, sum);
 }
 
@@ -618,8 +600,8 @@ static const struct {
     BY(REQUEST_SECONDS, put_seconds),
     BY(UPSTREAM_SECONDS, put_seconds),
     BY(STORE_SECONDS, put_store_seconds),
-    BY(IN_FLIGHT, put_parts),
-    BY(WAITING, put_parts),
+    BY(IN_FLIGHT, put_in_flight),
+    OF(WAITING, put_sum, meter, waiting),
     BY(RECORDS, put_records),
     OF(JOURNAL_ENTRIES, put_sum, meter, journal_entries),
     OF(JOURNAL_BLOCKED, put_sum, meter, journal_broken),
@@ -628,8 +610,8 @@ static const struct {
     BY(STORE_UP, put_store),
     BY(STORE_MEMORY, put_store),
     BY(STORE_MEMORY_MAX, put_store),
-    BY(CACHE_BYTES, put_parts),
-    BY(CACHE_HITS, put_parts),
+    OF(CACHE_BYTES, put_sum, meter, cache_bytes),
+    OF(CACHE_HITS, put_sum, meter, cache_hits),
     OF(FENCED, put_sum, meter, fenced),
     OF(LEASES_LOST, put_sum, meter, leases_lost),
     BY(UPSTREAM_UP, put_targets),
