@@ -21,7 +21,7 @@ access_log_failed(const struct request *r, int error)
 	log_span(&line, "request_id", r->c.id);
 	log_str(&line, "route", r->c.route->name);
 	log_str(&line, "upstream", r->c.route->upstream->name);
-	const struct conf_target *target = forward_tried(&r->forward);
+	const struct conf_target *target = r->forward.target;
 	if (target != NULL)
 		log_str(&line, "target", target->url);
 	log_str(&line, "error", error_message(error));

@@ -182,7 +182,7 @@ execution_cut(struct execution *e)
 	if (!op_pending(&e->forward.op))
 		return;
 	op_cancel(&e->forward.op);
-	e->sent = forward_sent_bytes(&e->forward) > 0;
+	e->sent = e->forward.sent_bytes > 0;
 	e->reason = REASON_DRAIN;
 	/* What is still being reconciled stays in doubt. */
 	bool doubt =
@@ -675,7 +675,7 @@ execution_release(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	if (e->tries == 0 && !e->sent) {
-		const struct conf_target *target = forward_tried(&e->forward);
+		const struct conf_target *target = e->forward.target;
 		int error = e->forward.op.error;
 		struct logline line = log_begin(EV_not_sent);
 		execution_log(e, &line);

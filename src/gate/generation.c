@@ -12,7 +12,8 @@ generation_new(struct loop *loop, const struct conf *conf,
 	struct generation *g = mem_zero(sizeof *g);
 	g->refs = 1;
 	g->conf = conf_ref(conf);
-	g->upstreams = upstreams_new(loop, conf, budget);
+	g->upstreams = upstreams_new(
+	    loop, conf, budget, conf->upstreams, conf->n_upstreams);
 	meter_conf(meter, conf, &g->metered);
 	upstreams_measure(
 	    g->upstreams, g->metered.upstreams, &meter->connections);

@@ -16,7 +16,7 @@ struct generation {
 	unsigned refs;
 	const struct conf *conf;
 	struct upstreams *upstreams;
-	struct target_health *health; /* NULL: no target is asked */
+	struct target_health *health; /* NULL: no target is checked */
 	struct metered metered;
 };
 

@@ -105,7 +105,8 @@ sender_start(struct call *call)
 {
 	struct sender *s = call->sender;
 	if (s->upstreams == NULL)
-		s->upstreams = upstreams_new(s->loop, &s->conf, &s->budget);
+		s->upstreams = upstreams_new(s->loop, &s->conf, &s->budget,
+		    s->conf.upstreams, s->conf.n_upstreams);
 	call->done = false;
 	s->pending++;
 	forward_start(s->upstreams, &call->forward, &s->upstream,

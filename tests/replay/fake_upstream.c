@@ -42,9 +42,11 @@ struct transfer {
 static struct transfer *transfers; /* in the order in which they began */
 
 struct upstreams *
-upstreams_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget)
+upstreams_new(struct loop *loop, const struct conf *conf,
+    struct budget *budget, const struct conf_upstream *list, size_t count)
 {
+	(void)count;
+	must(list == conf->upstreams);
 	struct upstreams *u = mem_zero(sizeof *u);
 	u->gateway = loop_gateway(loop);
 	u->loop = loop;
@@ -281,25 +283,6 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	upstreams->pending++;
 	world.deeds++;
 	op_start(&forward->op, upstream->timeout_ms, on_detach);
-}
-
-size_t
-forward_sent_bytes(const struct forward *forward)
-{
-	return forward->sent_bytes;
-}
-
-const struct conf_target *
-forward_target(const struct forward *forward)
-{
-	(void)forward;
-	return NULL;
-}
-
-const struct conf_target *
-forward_tried(const struct forward *forward)
-{
-	return forward_target(forward);
 }
 
 void

@@ -10,8 +10,8 @@
 #include "base/must.h"
 #include "http/upstream/connector.h"
 
-/* A descriptor that libcurl wants watched while it connects. */
-struct probe {
+/* A socket that libcurl wants watched while it connects. */
+struct curl_socket {
 	struct connector *connector;
 	struct dial *dial;
 	int fd;
@@ -69,35 +69,37 @@ set_time(CURLM *multi, long ms, void *arg)
 }
 
 static void
-on_probe(void *arg, unsigned events)
+on_socket_event(void *arg, unsigned events)
 {
-	struct probe *probe = arg;
-	act_on_socket(probe->connector, probe->fd,
+	struct curl_socket *s = arg;
+	act_on_socket(s->connector, s->fd,
 	    (events & WATCH_READ ? CURL_CSELECT_IN : 0) |
 		(events & WATCH_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static void
-probe_watch(struct probe *probe)
+watch_socket(struct curl_socket *s)
 {
-	probe->watch = watch_new(
-	    probe->connector->loop, probe->fd, on_probe, probe);
-	watch_want(probe->watch, probe->wanted);
+	s->watch =
+	    watch_new(s->connector->loop, s->fd, on_socket_event, s);
+	watch_want(s->watch, s->wanted);
 }
 
-static struct probe *
-probe_at(struct connector *connector, int fd)
+/* The one with that descriptor, or NULL: there is a place for it then. */
+static struct curl_socket *
+socket_at(struct connector *connector, int fd)
 {
 	size_t at = (size_t)fd;
-	if (at >= connector->n_probes) {
+	if (at >= connector->n_sockets) {
 		size_t n = 2 * at + 16;
-		connector->probes = mem_grow(
-		    connector->probes, n * sizeof(struct probe *));
-		memset(connector->probes + connector->n_probes, 0,
-		    (n - connector->n_probes) * sizeof(struct probe *));
-		connector->n_probes = n;
+		connector->sockets = mem_grow(
+		    connector->sockets, n * sizeof(struct curl_socket *));
+		memset(connector->sockets + connector->n_sockets, 0,
+		    (n - connector->n_sockets) *
+			sizeof(struct curl_socket *));
+		connector->n_sockets = n;
 	}
-	return connector->probes[at];
+	return connector->sockets[at];
 }
 
 /*
@@ -114,34 +116,34 @@ nudge(void *arg)
 	(void)curl_easy_pause(dial->easy, CURLPAUSE_CONT);
 }
 
-/* CURLMOPT_SOCKETFUNCTION: libcurl waits for something on a descriptor. */
+/* CURLMOPT_SOCKETFUNCTION: libcurl says what it waits for on a socket. */
 static int
-set_probe(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
+set_wanted(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 {
 	struct connector *connector = arg;
-	struct probe *probe = probe_at(connector, fd);
+	struct curl_socket *s = socket_at(connector, fd);
 	unsigned wanted = (what & CURL_POLL_IN ? WATCH_READ : 0) |
 	    (what & CURL_POLL_OUT ? WATCH_WRITE : 0);
 	(void)unused;
-	if (what == CURL_POLL_REMOVE && probe != NULL) {
-		connector->probes[fd] = NULL;
-		if (--probe->dial->probes == 0)
-			task_ready(connector->loop, &probe->dial->nudge);
-		watch_free(&probe->watch);
-		free(probe);
-	} else if (what != CURL_POLL_REMOVE && probe != NULL) {
-		probe->wanted = wanted;
-		watch_want(probe->watch, wanted);
+	if (what == CURL_POLL_REMOVE && s != NULL) {
+		connector->sockets[fd] = NULL;
+		if (--s->dial->n_sockets == 0)
+			task_ready(connector->loop, &s->dial->nudge);
+		watch_free(&s->watch);
+		free(s);
+	} else if (what != CURL_POLL_REMOVE && s != NULL) {
+		s->wanted = wanted;
+		watch_want(s->watch, wanted);
 	} else if (what != CURL_POLL_REMOVE) {
-		probe = mem_zero(sizeof *probe);
-		probe->connector = connector;
-		probe->dial = dial_of(easy);
-		probe->fd = fd;
-		probe->wanted = wanted;
-		probe_watch(probe);
-		connector->probes[fd] = probe;
-		probe->dial->probes++;
-		task_cancel(&probe->dial->nudge);
+		s = mem_zero(sizeof *s);
+		s->connector = connector;
+		s->dial = dial_of(easy);
+		s->fd = fd;
+		s->wanted = wanted;
+		watch_socket(s);
+		connector->sockets[fd] = s;
+		s->dial->n_sockets++;
+		task_cancel(&s->dial->nudge);
 	}
 	return 0;
 }
@@ -165,10 +167,10 @@ open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 			close(fd);
 		return CURL_SOCKET_BAD;
 	}
-	struct probe *stale = probe_at(dial->connector, fd);
+	struct curl_socket *stale = socket_at(dial->connector, fd);
 	if (stale != NULL) {
 		watch_free(&stale->watch);
-		probe_watch(stale);
+		watch_socket(stale);
 	}
 	return fd;
 }
@@ -178,7 +180,7 @@ connector_add(struct connector *connector, CURL *easy, struct dial *dial)
 {
 	dial->connector = connector;
 	dial->easy = easy;
-	dial->probes = 0;
+	dial->n_sockets = 0;
 	dial->no_descriptor = false;
 	task_init(&dial->nudge, nudge, dial);
 	must(curl_easy_setopt(easy, CURLOPT_PRIVATE, dial) == CURLE_OK);
@@ -194,7 +196,7 @@ connector_remove(struct connector *connector, struct dial *dial)
 {
 	must(curl_multi_remove_handle(connector->multi, dial->easy) ==
 	    CURLM_OK);
-	must(dial->probes == 0);
+	must(dial->n_sockets == 0);
 	task_cancel(&dial->nudge);
 }
 
@@ -211,7 +213,7 @@ connector_new(struct loop *loop)
 	timer_init(&connector->alarm, loop, on_curl_alarm, connector);
 	task_init(&connector->kick, on_curl_alarm, connector);
 	curl_multi_setopt(
-	    connector->multi, CURLMOPT_SOCKETFUNCTION, set_probe);
+	    connector->multi, CURLMOPT_SOCKETFUNCTION, set_wanted);
 	curl_multi_setopt(connector->multi, CURLMOPT_SOCKETDATA, connector);
 	curl_multi_setopt(connector->multi, CURLMOPT_TIMERFUNCTION, set_time);
 	curl_multi_setopt(connector->multi, CURLMOPT_TIMERDATA, connector);
@@ -228,9 +230,9 @@ connector_free(struct connector **connector)
 	must(curl_multi_cleanup(c->multi) == CURLM_OK);
 	timer_clear(&c->alarm);
 	task_cancel(&c->kick);
-	for (size_t i = 0; i < c->n_probes; i++)
-		must(c->probes[i] == NULL);
-	free(c->probes);
+	for (size_t i = 0; i < c->n_sockets; i++)
+		must(c->sockets[i] == NULL);
+	free(c->sockets);
 	curl_global_cleanup();
 	free(c);
 }

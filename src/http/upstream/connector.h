@@ -14,8 +14,8 @@
 struct connector {
 	struct loop *loop;
 	/*
-	 * For its owner: a count, part of which are the connections that were
-	 * made with it; it outlives them.  NULL: nobody counts them.
+	 * The owner's: a count that the connections which are made with this
+	 * connector are part of; it outlives them.  NULL: nobody counts them.
 	 */
 	struct counter *connections;
 
@@ -23,8 +23,8 @@ struct connector {
 	CURLM *multi;
 	struct timer alarm; /* libcurl's one timer */
 	struct task kick;   /* the same when it is due at once */
-	struct probe **probes; /* by descriptor */
-	size_t n_probes;
+	struct curl_socket **sockets; /* by descriptor */
+	size_t n_sockets;
 };
 
 struct connector *connector_new(struct loop *loop);
@@ -33,16 +33,17 @@ void connector_free(struct connector **connector);
 
 /* A handle that libcurl works on; a member of its owner. */
 struct dial {
-	/* Told, once and never from within, what became of it. */
+	/* Called once, never from within, with what became of it. */
 	void (*done)(void *arg, CURLcode result);
 	void *arg;
 
-	bool no_descriptor; /* that is why it failed; connector_add clears it */
+	/* It failed since no descriptor was free; connector_add clears this. */
+	bool no_descriptor;
 
 	/* The connector's own: */
 	struct connector *connector;
 	CURL *easy;
-	unsigned probes; /* descriptors that libcurl waits for */
+	unsigned n_sockets; /* that libcurl waits for */
 	struct task nudge;
 };
 

@@ -731,16 +731,6 @@ take_end(struct transfer *t, ssize_t how)
 		finish(t, FORWARD_BROKEN, E_CLOSED);
 }
 
-/* Nothing has come, or nothing can be read. */
-static void
-stop_reading(struct transfer *t, bool is_full)
-{
-	if (t->limits.streams && t->head_read && t->forward->rest == NULL)
-		begin_rest(t);
-	t->is_full = is_full;
-	update_watch(t);
-}
-
 /*
  * Reads all that has come, and again when it seems to be no more: a watch tells
  * of a reset only once.  False when that was the end of the transfer.
@@ -749,12 +739,15 @@ static bool
 read_answer(struct transfer *t)
 {
 	char *buffer = t->upstreams->buffer;
-	for (unsigned i = 0; i < READS_MAX; i++) {
-		size_t size = room(t);
-		if (size == 0) {
-			stop_reading(t, true);
+	size_t size;
+	for (unsigned i = 0;; i++) {
+		if (i == READS_MAX) {
+			task_ready(t->upstreams->loop, &t->again);
 			return true;
 		}
+		size = room(t);
+		if (size == 0)
+			break;
 		struct span early =
 		    span_from(body_span(&t->early), t->early_at);
 		if (early.len > 0) {
@@ -765,10 +758,8 @@ read_answer(struct transfer *t)
 			continue;
 		}
 		ssize_t n = connection_receive(t->connection, buffer, size);
-		if (n == IO_AGAIN && !t->send_failed) {
-			stop_reading(t, false);
-			return true;
-		}
+		if (n == IO_AGAIN && !t->send_failed)
+			break;
 		if (n <= 0) {
 			take_end(t, n);
 			return false;
@@ -780,7 +771,11 @@ read_answer(struct transfer *t)
 		if (t->head_read && !take_content(t, bytes))
 			return false;
 	}
-	task_ready(t->upstreams->loop, &t->again);
+	/* Nothing more has come, or nothing can be read. */
+	if (t->limits.streams && t->head_read && t->forward->rest == NULL)
+		begin_rest(t);
+	t->is_full = size == 0;
+	update_watch(t);
 	return true;
 }
 
@@ -953,24 +948,6 @@ forward_free_spare(struct upstreams *upstreams)
 }
 
 /* --- its owner --- */
-
-size_t
-forward_sent_bytes(const struct forward *forward)
-{
-	return forward->sent_bytes;
-}
-
-const struct conf_target *
-forward_target(const struct forward *forward)
-{
-	return forward->sent_bytes > 0 ? forward->target : NULL;
-}
-
-const struct conf_target *
-forward_tried(const struct forward *forward)
-{
-	return forward->target;
-}
 
 void
 forward_stop(struct forward *forward)

@@ -76,9 +76,15 @@ struct forward {
 	int64_t rest_length;   /* bytes of it in all; -1: not known */
 	long long head_length; /* Content-Length of an answer that has no
 				  body by rule (HEAD, 304), else -1 */
-	/* The module's own: */
+	/*
+	 * Also while it is pending, and after op_cancel: the number of bytes
+	 * that were sent, of which 0 is the proof that nothing was executed;
+	 * and the target that was tried last, be it in vain, or NULL.  It lives
+	 * as long as the configuration.
+	 */
 	size_t sent_bytes;
-	const struct conf_target *target; /* the last that was tried */
+	const struct conf_target *target;
+	/* The module's own: */
 	struct transfer *transfer; /* while it is pending */
 	char *head;
 };
@@ -118,18 +124,12 @@ struct forward_limits {
 void forward_start(struct upstreams *upstreams, struct forward *forward,
     const struct conf_upstream *upstream, const struct message *message,
     const struct forward_limits *limits);
-/*
- * The number of bytes that were sent, so far or at all, also after op_cancel: 0
- * is the proof that nothing was executed.
- */
-size_t forward_sent_bytes(const struct forward *forward);
-/*
- * The target that they were sent to, which lives as long as the configuration;
- * NULL: nothing was sent.
- */
-const struct conf_target *forward_target(const struct forward *forward);
-/* The target that was tried last, be it in vain; NULL: none. */
-const struct conf_target *forward_tried(const struct forward *forward);
+/* The target that the request was sent to; NULL: nothing was sent. */
+static inline const struct conf_target *
+forward_target(const struct forward *forward)
+{
+	return forward->sent_bytes > 0 ? forward->target : NULL;
+}
 /* Gives it up, pending or with a rest to come: the connection is closed. */
 void forward_stop(struct forward *forward);
 /*

@@ -173,30 +173,23 @@ target_round_begin(struct target_round *round, struct target_list *targets)
 	round->first = targets->next;
 }
 
-static struct target *
-find_untried(struct target_round *round, bool and_down, int64_t now_ms)
-{
-	struct target_list *targets = round->targets;
-	for (size_t i = 0; i < targets->count; i++) {
-		size_t at = (round->first + i) % targets->count;
-		struct target *target = &targets->list[at];
-		if (!round->tried[at] &&
-		    (and_down ||
-			(now_ms >= target->down_until_ms && !target->out))) {
-			round->tried[at] = true;
-			/* Or the one behind a down one had both turns. */
-			targets->next = (at + 1) % targets->count;
-			return target;
-		}
-	}
-	return NULL;
-}
-
 struct target *
 target_round_next(struct target_round *round, int64_t now_ms)
 {
-	struct target *target = find_untried(round, false, now_ms);
-	return target ? target : find_untried(round, true, now_ms);
+	struct target_list *targets = round->targets;
+	/* Those that are down come second. */
+	for (size_t i = 0; i < 2 * targets->count; i++) {
+		size_t at = (round->first + i) % targets->count;
+		struct target *target = &targets->list[at];
+		bool down = target->out || now_ms < target->down_until_ms;
+		if (round->tried[at] || (down && i < targets->count))
+			continue;
+		round->tried[at] = true;
+		/* Or the one behind a down one had both turns. */
+		targets->next = (at + 1) % targets->count;
+		return target;
+	}
+	return NULL;
 }
 
 void

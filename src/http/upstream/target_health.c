@@ -10,22 +10,22 @@
 
 enum { HEAD_MAX_BYTES = 16 * 1024, BODY_MAX_BYTES = 64 * 1024 };
 
-/* A target, and an upstream that has no other, to ask just that one. */
-struct asked_target {
+/* The check of one target, through an upstream that has no other. */
+struct health_check {
 	struct target_health *health;
 	struct target *target;
-	const struct conf_upstream *of;
-	struct message question;
+	const struct conf_upstream *of; /* the target's */
+	struct message request;
 	struct forward forward;
 	struct timer timer;
-	bool asks;
+	bool under_way;
 };
 
 struct target_health {
 	const struct conf *conf;
-	struct upstreams *asked; /* made of alone */
-	struct conf_upstream *alone;
-	struct asked_target *list;
+	struct conf_upstream *alone; /* of each target, with no other in it */
+	struct upstreams *upstreams; /* made of these */
+	struct health_check *list;
 	size_t count;
 };
 
@@ -35,30 +35,25 @@ static struct field agent = {
 
 /* Where there was no memory for its answer, nothing is known. */
 static void
-judge_target(const struct asked_target *c)
+on_target_answered(void *arg)
 {
+	struct health_check *c = arg;
 	const struct forward *f = &c->forward;
 	bool whole = f->result == FORWARD_ANSWERED;
 	bool out = !whole || f->status < 200 || f->status > 399;
-	if (f->op.error == E_NO_MEMORY || out == c->target->out)
-		return;
-	target_judge(c->target, out);
-	struct logline line = log_begin(out ? EV_target_out : EV_target_in);
-	log_str(&line, "upstream", c->of->name);
-	log_str(&line, "target", c->target->conf->url);
-	if (whole)
-		log_int(&line, "status", f->status);
-	if (f->op.error != 0)
-		log_str(&line, "error", error_message(f->op.error));
-	log_end(&line);
-}
-
-static void
-on_target_said(void *arg)
-{
-	struct asked_target *c = arg;
-	c->asks = false;
-	judge_target(c);
+	c->under_way = false;
+	if (f->op.error != E_NO_MEMORY && out != c->target->out) {
+		target_judge(c->target, out);
+		struct logline line =
+		    log_begin(out ? EV_target_out : EV_target_in);
+		log_str(&line, "upstream", c->of->name);
+		log_str(&line, "target", c->target->conf->url);
+		if (whole)
+			log_int(&line, "status", f->status);
+		if (f->op.error != 0)
+			log_str(&line, "error", error_message(f->op.error));
+		log_end(&line);
+	}
 	forward_stop(&c->forward);
 	forward_clear(&c->forward);
 }
@@ -66,7 +61,7 @@ on_target_said(void *arg)
 static void
 on_interval(void *arg)
 {
-	struct asked_target *c = arg;
+	struct health_check *c = arg;
 	size_t index = (size_t)(c - c->health->list);
 	const struct forward_limits limits = {
 	    .timeout_ms = c->of->health_interval_ms,
@@ -75,19 +70,19 @@ on_interval(void *arg)
 	    .close_delimited = true,
 	};
 	timer_set(&c->timer, c->of->health_interval_ms);
-	if (c->asks)
+	if (c->under_way)
 		return;
-	c->asks = true;
-	forward_start(c->health->asked, &c->forward,
-	    &c->health->alone[index], &c->question, &limits);
+	c->under_way = true;
+	forward_start(c->health->upstreams, &c->forward,
+	    &c->health->alone[index], &c->request, &limits);
 }
 
 static void
-add_checked(struct target_health *h, struct loop *loop,
+add_check(struct target_health *h, struct loop *loop,
     const struct conf_upstream *of, struct target *target)
 {
 	struct conf_upstream *alone = &h->alone[h->count];
-	struct asked_target *c = &h->list[h->count];
+	struct health_check *c = &h->list[h->count];
 	*alone = *of;
 	alone->index = (unsigned)h->count++;
 	alone->targets = (struct conf_target *)(uintptr_t)target->conf;
@@ -97,12 +92,12 @@ add_checked(struct target_health *h, struct loop *loop,
 	c->health = h;
 	c->target = target;
 	c->of = of;
-	c->question = (struct message){
+	c->request = (struct message){
 	    .method = SPAN("GET"),
 	    .target = span_str(of->health_path),
 	    .fields = {&agent, 1},
 	};
-	op_init(&c->forward.op, loop, on_target_said, c);
+	op_init(&c->forward.op, loop, on_target_answered, c);
 	timer_init(&c->timer, loop, on_interval, c);
 	timer_set(&c->timer, 0);
 }
@@ -124,9 +119,9 @@ target_health_new(struct loop *loop, const struct conf *conf,
 	for (size_t i = 0; i < conf->n_upstreams; i++)
 		for (size_t k = 0; k < conf->upstreams[i].n_targets &&
 		     conf->upstreams[i].health_path != NULL; k++)
-			add_checked(h, loop, &conf->upstreams[i],
+			add_check(h, loop, &conf->upstreams[i],
 			    &upstreams->targets[i].list[k]);
-	h->asked = upstreams_new_of(loop, conf, budget, h->alone, count);
+	h->upstreams = upstreams_new(loop, conf, budget, h->alone, count);
 	return h;
 }
 
@@ -142,7 +137,7 @@ target_health_free(struct target_health **health)
 		forward_stop(&h->list[i].forward);
 		forward_clear(&h->list[i].forward);
 	}
-	upstreams_free(&h->asked);
+	upstreams_free(&h->upstreams);
 	conf_unref(&h->conf);
 	free(h->alone);
 	free(h->list);

@@ -5,14 +5,14 @@
 #include "http/upstream/upstreams.h"
 
 /*
- * Asks the targets of upstreams that have a health.path how they are: each in
- * its interval, by a GET of its own.  One that does not answer 2xx or 3xx
- * within that time is out: requests go to others for as long as there are any.
- * It knows no requests.  The worker's thread only.
+ * Health checks of the targets of upstreams that have a health.path: a GET of
+ * its own for each, once in each interval.  A target that does not answer 2xx
+ * or 3xx within that time is out: requests go to others for as long as there
+ * are any.  It knows no requests.  The worker's thread only.
  */
 struct target_health;
 
-/* NULL: nothing is to be asked.  The upstreams outlive it. */
+/* NULL: no target is checked.  The upstreams outlive it. */
 struct target_health *target_health_new(struct loop *loop,
     const struct conf *conf, struct budget *budget,
     struct upstreams *upstreams);

@@ -6,15 +6,7 @@
 #include "http/upstream/upstreams.h"
 
 struct upstreams *
-upstreams_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget)
-{
-	return upstreams_new_of(
-	    loop, conf, budget, conf->upstreams, conf->n_upstreams);
-}
-
-struct upstreams *
-upstreams_new_of(struct loop *loop, const struct conf *conf,
+upstreams_new(struct loop *loop, const struct conf *conf,
     struct budget *budget, const struct conf_upstream *list, size_t count)
 {
 	struct upstreams *u = mem_zero(sizeof *u);

@@ -14,16 +14,16 @@
  */
 struct upstreams;
 
-/* Holds a reference to conf; the budget outlives it. */
-struct upstreams *upstreams_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget);
-/* The same, of others than conf->upstreams, which outlive it. */
-struct upstreams *upstreams_new_of(struct loop *loop, const struct conf *conf,
+/*
+ * The upstreams of that list, mostly conf's own.  Holds a reference to conf;
+ * the list and the budget outlive it.
+ */
+struct upstreams *upstreams_new(struct loop *loop, const struct conf *conf,
     struct budget *budget, const struct conf_upstream *list, size_t count);
 /*
- * took[i] has from now on what each forward to the upstream of index i took,
- * finding a connection included, and connections how many are open, theirs
- * added to those of others; all of these outlive the upstreams.
+ * From now on took[i] counts how long each forward to the upstream of index i
+ * takes, finding a connection included, and connections how many are open,
+ * theirs added to those of others; all of these outlive the upstreams.
  */
 void upstreams_measure(struct upstreams *upstreams,
     struct histogram *const *took, struct counter *connections);

@@ -74,7 +74,7 @@ hook_open(const struct relay_target_start *start)
 	hook->receiver = hook->relay->receiver;
 	hook->receiver.index = 0;
 	hook->receiver.targets = &hook->place;
-	hook->upstreams = upstreams_new_of(worker->loop, start->conf,
+	hook->upstreams = upstreams_new(worker->loop, start->conf,
 	    worker->budget, &hook->receiver, 1);
 	shared_init(
 	    &hook->shared, worker->store, "relay", hook->relay->name);

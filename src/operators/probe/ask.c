@@ -44,7 +44,7 @@ ask_all(const struct conf *conf, struct ask_question *list, size_t count)
 	all->named = mem_copy(conf->upstreams, n * sizeof *all->named);
 	for (size_t i = 0; i < n; i++)
 		all->named[i].host = HOST_TARGET;
-	all->upstreams = upstreams_new_of(
+	all->upstreams = upstreams_new(
 	    all->loop, conf, &all->budget, all->named, n);
 	all->list = list;
 	all->pending = all->count = count;

@@ -88,7 +88,7 @@ a_request_is_sent_as_it_was_given(void **state)
 	    "\r\n"
 	    "amount=100&to=seller");
 	assert_int_equal(
-	    forward_sent_bytes(&f.call.forward), strlen(request));
+	    f.call.forward.sent_bytes, strlen(request));
 	free(request);
 	end(&f);
 }
@@ -125,7 +125,7 @@ what_cannot_stand_in_a_head_is_not_sent(void **state)
 	f.call.message.fields = (struct fields){list, 1};
 	assert_int_equal(call_make(&f.call), FORWARD_NOT_SENT);
 	assert_int_equal(f.call.forward.op.error, E_MALFORMED);
-	assert_int_equal(forward_sent_bytes(&f.call.forward), 0);
+	assert_int_equal(f.call.forward.sent_bytes, 0);
 	assert_int_equal(peer_connections(f.peer), 0);
 	end(&f);
 }
@@ -452,7 +452,7 @@ an_early_answer_counts_and_its_connection_does_not(void **state)
 			assert_int_equal(call_make(&call), FORWARD_ANSWERED);
 			assert_int_equal(call.forward.status, 413);
 			assert_body(&call, "no");
-			assert_true(forward_sent_bytes(&call.forward) > 0);
+			assert_true(call.forward.sent_bytes > 0);
 			call_clear(&call);
 			peer_go(peer, 0);
 		}

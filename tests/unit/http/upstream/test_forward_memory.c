@@ -138,7 +138,7 @@ when_the_time_is_up_its_head_is_all_there_is(void **state)
 		assert_int_equal(forward->status, 201);
 		assert_true(span_eq(forward->fields.list[0].name, SPAN("X-A")));
 		assert_int_equal(forward->body.len, 0);
-		assert_true(forward_sent_bytes(forward) > 0);
+		assert_true(forward->sent_bytes > 0);
 		assert_int_equal(f.sender.budget.used, f.hog.size);
 		/* The peer still sends. */
 		peer_go(f.peer, 0);

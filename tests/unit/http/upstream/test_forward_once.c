@@ -107,7 +107,7 @@ check_once(struct fixture *f, struct span body, bool has_body)
 	call.message.has_body = has_body;
 	assert_int_equal(call_make(&call), FORWARD_BROKEN);
 	assert_int_equal(call.forward.op.error, E_CLOSED);
-	assert_true(forward_sent_bytes(&call.forward) > body.len);
+	assert_true(call.forward.sent_bytes > body.len);
 	sender_run(&f->sender, 20);
 	assert_int_equal(peer_requests(f->peer), f->idle + 1);
 	call_clear(&call);

@@ -29,7 +29,7 @@ check_not_sent(struct sender *sender, int error)
 	call_init(&call, sender);
 	assert_int_equal(call_make(&call), FORWARD_NOT_SENT);
 	assert_int_equal(call.forward.op.error, error);
-	assert_int_equal(forward_sent_bytes(&call.forward), 0);
+	assert_int_equal(call.forward.sent_bytes, 0);
 	call_clear(&call);
 }
 

@@ -203,7 +203,7 @@ check_not_sent(struct fixture *f, int error)
 	call_init(&call, &f->sender);
 	assert_int_equal(call_make(&call), FORWARD_NOT_SENT);
 	assert_int_equal(call.forward.op.error, error);
-	assert_int_equal(forward_sent_bytes(&call.forward), 0);
+	assert_int_equal(call.forward.sent_bytes, 0);
 	call_clear(&call);
 	assert_int_equal(peer_requests(f->peer), 0);
 }
@@ -399,7 +399,7 @@ an_upstream_that_takes_a_post_and_closes_sees_it_once(void **state)
 		assert_int_equal(sender_post(&f.sender), FORWARD_ANSWERED);
 		call_init(&call, &f.sender);
 		assert_int_equal(call_make(&call), FORWARD_BROKEN);
-		assert_true(forward_sent_bytes(&call.forward) > 0);
+		assert_true(call.forward.sent_bytes > 0);
 		call_clear(&call);
 		sender_run(&f.sender, 20);
 		assert_int_equal(peer_requests(f.peer), 2);
