@@ -25,7 +25,7 @@ struct cache {
 	bool subscribed;
 	struct hash by_key;
 	struct list by_use; /* the longest unused first */
-	/* How many changes were heard of, by the first byte of the name. */
+	/* Counts of changes that were heard of, by a name's first byte. */
 	cache_mark marks[UINT8_MAX + 1];
 	struct counter *bytes, *hits; /* the owner's */
 };

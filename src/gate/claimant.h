@@ -12,13 +12,13 @@
 #include "store/store.h"
 
 /*
- * A claimant is whoever wants a key: what a client's request and a message from
- * a broker have in common.  It is a request whose head is checked and whose
- * body is there; its key gets a name, its record is claimed, and where that is
- * ours an execution is started, which tells the claimant its result once
- * (gate/execution.h).  It knows neither clients nor brokers, nor what its
- * verdict means to whoever waits for it.  A member of its owner, whose arena it
- * uses; the worker's thread only.
+ * A claimant is whoever wants a key: a client's request and a message from a
+ * broker have it in common.  Its head is checked, and its body is there; its
+ * record gets a name and is claimed, and where that is ours an execution is
+ * started, which tells the claimant its result once (gate/execution.h).  It
+ * knows neither clients nor brokers, nor what its verdict means to whoever
+ * waits for it.  It is a member of its owner, and uses the owner's arena.  The
+ * worker's thread only.
  *
  * Circle: claimant, execution, message.  A claimant starts an execution, which
  * fills in its result; the message to the upstream is made of a claimant.
@@ -27,7 +27,7 @@ struct worker;
 struct execution;
 struct generation;
 
-/* How it ended, of tbl/outcomes.h. */
+/* How a request ends (tbl/outcomes.h). */
 enum outcome {
 #define OUTCOME(name, word, ...) OUTCOME_##name,
 #include "tbl/outcomes.h"
@@ -56,7 +56,7 @@ struct claimant {
 	const struct conf_idempotency *policy; /* NULL: pass-through */
 	struct key key;
 	bool derived; /* the key comes from the body */
-	struct span *scope; /* its values, once they were found */
+	struct span *scope; /* the values, once they were found */
 	struct key_id key_id;
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 
@@ -69,31 +69,32 @@ struct claimant {
 
 	struct execution *execution; /* NULL: none, or it has ended for us */
 	struct op join;              /* done: the result is here */
-	struct forward *rest; /* where a long answer's content goes; or NULL */
-	bool counts; /* each attempt: none is to be forgotten */
+	/* The content of a long answer goes here; NULL: nobody takes it. */
+	struct forward *rest;
+	bool counts; /* each attempt counts: none is to be forgotten */
 
 	/* The result. */
 	enum outcome outcome;
-	enum problem problem; /* PROBLEM_COUNT_: the answer */
+	enum problem problem; /* PROBLEM_COUNT_: there is an answer */
 	int original_status;
-	int64_t retry_after_s; /* of a problem; 0: its own */
+	int64_t retry_after_s; /* of a problem; 0: the problem's own */
 	struct answer *answer;
 	bool replay;
 	/*
-	 * Redis has the record COMPLETED, and as many replicas as must, with
-	 * what this result says; false where only the journal has it.
+	 * Redis has the record COMPLETED with this result, and so have as many
+	 * replicas as must; false where only the journal has it.
 	 */
 	bool stored;
 	struct fields omitted; /* for this client only, not stored */
 	uint32_t attempt;
-	int64_t store_us; /* -1: it was not asked */
+	int64_t store_us; /* that Redis took; -1: it was not asked */
 	int64_t upstream_us;
 	const struct conf_target *target; /* it was sent to; NULL: none */
 };
 
 /*
- * A new one, zeroed, under the worker's present configuration, to which it
- * takes a reference; owner is the machine that its operations wake.
+ * Makes a new one of zeroed memory, under the worker's present configuration,
+ * to which it takes a reference; its operations wake the owner.
  */
 void claimant_init(struct claimant *c, struct worker *worker,
     struct arena *arena, struct machine *owner);
@@ -101,30 +102,30 @@ void claimant_init(struct claimant *c, struct worker *worker,
 void claimant_clear(struct claimant *c);
 
 /*
- * The route of its target, perhaps one whose path is our own; false: two
- * readings lead to different ones.
+ * Finds the route of its target, perhaps one whose path is our own; false: two
+ * readings of the path lead to different ones.
  */
 MUST_USE bool claimant_find_route(struct claimant *c);
-/* The key among its fields; KEY_MISSING too where the body may make one. */
+/* Finds the key in its fields; KEY_MISSING also where the body may have it. */
 MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
 /*
- * Finds what names the tenant in the request, once, and keeps it.  Of INVALID,
- * *ret_message is a sentence for the client.
+ * Finds the values that name the tenant, once, and keeps them.  Where they are
+ * INVALID, *ret_message is a sentence for the client.
  */
 MUST_USE enum scope_verdict claimant_find_scope(
     struct claimant *c, const char **ret_message);
 
-/* For the values of the variables of its route's templates. */
+/* Returns what its route's templates take the values of variables from. */
 struct variables claimant_variables(const struct claimant *c);
 
 /*
- * The key of the body, where it comes from there; KEY_MISSING: the body has
+ * Makes the key of the body, where it is derived; KEY_MISSING: the body has
  * none.
  */
 MUST_USE enum key_verdict claimant_derive_key(struct claimant *c);
 /*
- * Names the record, and the entity.  PROBLEM_COUNT_; or what is wrong, with a
- * sentence for the client.
+ * Names the record, and the entity.  Returns PROBLEM_COUNT_, or a problem with
+ * a sentence for the client.
  */
 MUST_USE enum problem claimant_name(
     struct claimant *c, struct span *ret_detail);
@@ -132,21 +133,21 @@ MUST_USE enum problem claimant_name(
 MUST_USE enum problem claimant_name_record(
     struct claimant *c, struct span *ret_detail);
 
-/* --- the claim, and what comes of it --- */
+/* --- the claim, and its execution --- */
 
 /*
- * Makes the claim that comes next: a new owner, the fingerprint, and as many
- * attempts as the policy allows.  waits: as in struct claim, whose members the
- * owner may change before it claims.
+ * Makes the next claim: a new owner, the fingerprint, and as many attempts as
+ * the policy allows.  waits is a member of struct claim, which may be changed
+ * before it is claimed.
  */
 void claimant_prepare(struct claimant *c, bool waits);
-/* Its fingerprint alone; where it has an entity, that is left out. */
+/* Makes the fingerprint alone; only a claim's covers an entity. */
 void claimant_fingerprint(struct claimant *c);
-/* True where the cache has the answer: then it is here, as COMPLETED. */
+/* Takes the answer from the cache, as COMPLETED; false: it has none. */
 MUST_USE bool claimant_find_cached(struct claimant *c);
 /*
- * Asks Redis; claim_op has what it says.  executes: false: nothing is executed
- * for it, and where the claim would be ours it is REFUSED.
+ * Claims the record; claim_op has the reply.  Where executes is false, nothing
+ * is executed for it: a claim that would be ours is refused (withheld).
  */
 void claimant_claim(struct claimant *c, bool executes);
 /*
@@ -156,9 +157,12 @@ void claimant_claim(struct claimant *c, bool executes);
  */
 bool claimant_is_withheld(const struct claimant *c);
 /*
- * The claim's verdict is COMPLETED: takes the answer, which the cache keeps
+ * Takes the answer of a claim that was COMPLETED; the cache keeps it too,
  * unless it is brief.
  */
 void claimant_take_answer(struct claimant *c);
-/* OURS or RECONCILE: an execution begins; join is done when it has a result. */
+/*
+ * Starts the execution of a claim that was answered OURS or RECONCILE; join is
+ * done when there is a result.
+ */
 void claimant_start(struct claimant *c);

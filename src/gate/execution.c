@@ -93,8 +93,8 @@ static const struct machine_kind execution_kind = {
     "execution", steps, execution_awaited, execution_free};
 
 /*
- * A short step under way ends the claim, or is tried again after a pause.  A
- * large answer may be on its way for longer than a lease.
+ * A short step that is under way ends the claim, or is tried again after a
+ * pause.  A large answer may be on its way for longer than a lease.
  */
 static bool
 is_ending(struct lease *lease)
@@ -105,7 +105,7 @@ is_ending(struct lease *lease)
 	    e->machine.step != EXECUTION_COMPLETED;
 }
 
-/* One that is about to end has lost nothing. */
+/* An execution that is about to end has lost nothing. */
 static void
 on_lease_lost(struct lease *lease)
 {
@@ -213,11 +213,11 @@ execution_to(struct execution *e, enum execution_step step, enum after after)
 	return after;
 }
 
-/* --- what the claimant is told --- */
+/* --- the claimant is told a result --- */
 
 /*
- * Tells it once, and returns NULL where nobody waits; afterwards the execution
- * is alone.  The caller may add to the result, which the claimant reads later.
+ * Tells it once; afterwards the execution is alone.  The caller may add to the
+ * result, which the claimant reads later.  NULL: nobody waits.
  */
 static struct claimant *
 tell(struct execution *e, enum outcome outcome, enum problem problem)
@@ -244,7 +244,7 @@ tell(struct execution *e, enum outcome outcome, enum problem problem)
 	return c;
 }
 
-/* It was executed, and its answer is too large to be kept. */
+/* The request was executed, and its answer is too large to be kept. */
 static void
 tell_not_kept(struct execution *e, enum outcome outcome, int status)
 {
@@ -253,7 +253,7 @@ tell_not_kept(struct execution *e, enum outcome outcome, int status)
 		c->original_status = status;
 }
 
-/* The upstream's own answer, as far as there is one. */
+/* Tells the upstream's own answer, as far as there is one. */
 static void
 tell_answer(struct execution *e, enum outcome outcome)
 {
@@ -269,7 +269,7 @@ tell_answer(struct execution *e, enum outcome outcome)
 		return;
 	c->answer = e->given ? answer_ref(e->given) : NULL;
 	c->replay = e->reconciles;
-	/* They may be sent when the forward is gone that they point into. */
+	/* They may be sent when the forward is gone, which they point into. */
 	c->omitted.count = e->omitted.count;
 	c->omitted.list = arena_alloc(
 	    c->arena, e->omitted.count * sizeof *c->omitted.list);
@@ -281,7 +281,7 @@ tell_answer(struct execution *e, enum outcome outcome)
 		forward_move(c->rest, &e->forward);
 }
 
-/* A retry is told this now whose record has no answer to give. */
+/* A retry is told this problem now, as its record has no answer to give. */
 static enum problem
 problem_of_record(const struct store_op *op)
 {
@@ -300,7 +300,7 @@ problem_of_record(const struct store_op *op)
 	return PROBLEM_UNKNOWN_HELD;
 }
 
-/* Another owner has decided: the claimant gets what retries get. */
+/* Another owner has decided: the claimant is told what retries are. */
 static void
 tell_fenced(struct execution *e)
 {
@@ -327,7 +327,7 @@ tell_fenced(struct execution *e)
 	}
 }
 
-/* Nobody knows: the upstream's own words, or the problem of e->reason. */
+/* Nobody knows the outcome: tells the upstream's answer, or e->reason. */
 static void
 tell_unknown(struct execution *e)
 {
@@ -366,8 +366,8 @@ start_forward(struct execution *e, const struct message *message)
 }
 
 /*
- * Makes what the first client is given, and what of it is stored.  An answer
- * that is too large to keep is decided by its head: the record says so before
+ * Makes the answer that the first client gets, and the one that is stored.
+ * Where it is too large to keep, its head decides: the record says so before
  * the client gets a byte of it, and however the rest ends.
  */
 static void
@@ -431,7 +431,7 @@ execution_reconciled(struct machine *machine)
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 
-/* It did not happen: the claim becomes an attempt of its own. */
+/* Nothing happened: the claim is made again, as an attempt of its own. */
 static enum after
 execution_reclaim(struct machine *machine)
 {
@@ -495,7 +495,7 @@ execution_forward(struct machine *machine)
 	/* Another worker may have come to know it since the claim was asked. */
 	e->withheld = outcome_is_awaited(
 	    e->worker->store, e->worker->awaited, &e->claim);
-	/* Nobody would be there any more to hear of its outcome. */
+	/* At the end of a drain nobody would be left to hear of its outcome. */
 	if (e->worker->over || (e->withheld && INVARIANT(awaits_again)))
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	start_forward(e, &e->message);
@@ -511,7 +511,7 @@ in_doubt(struct execution *e, enum reason reason)
 	    e, e->sent ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE, MORE);
 }
 
-/* Its status counts even where there was no memory to read the rest of it. */
+/* The answer's status counts even if there was no memory for its body. */
 static enum after
 weigh_answer(struct execution *e)
 {
@@ -566,15 +566,15 @@ execution_forwarded(struct machine *machine)
 /* --- the outcome --- */
 
 /*
- * Each step with Redis' word begins so: true where Redis has none of the
- * outcome, or has a record that is damaged.
+ * Each step that has a reply of Redis begins so: true where Redis has not taken
+ * the outcome, or has a record that is damaged.
  */
 static bool
 not_taken(struct execution *e, unsigned again)
 {
 	int error = e->store.op.error;
 	e->store_us += e->store.op.took_us;
-	/* It has answered also where the record's answer cannot be had. */
+	/* It has replied also where the record's answer cannot be had. */
 	if (error == 0 ||
 	    (store_op_answered(&e->store) && INVARIANT(fenced_unread))) {
 		if (!store_op_broken(&e->store))
@@ -618,7 +618,7 @@ store_outcome(struct execution *e, enum execution_step step)
 	outcome_store(e->worker->store, &e->store, &e->owned, &outcome);
 }
 
-/* From then on nothing is given away that Redis has not taken. */
+/* From then on no outcome is told that Redis has not taken. */
 static bool
 is_after_lease(const struct execution *e)
 {
@@ -644,7 +644,7 @@ execution_completed(struct machine *machine)
 	if (e->store.verdict == VERDICT_FENCED && e->store.before) {
 		/*
 		 * The attempt after this one is under way.  Should nothing be
-		 * sent of it, this answer is the truth: the journal offers it
+		 * sent of that, this answer is the truth: the journal offers it
 		 * until that is known.
 		 */
 		tell_fenced(e);
@@ -717,7 +717,7 @@ execution_released(struct machine *machine)
 	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }
 
-/* Says what was asked of whom; a query is never logged. */
+/* Logs which request is in doubt; a query's parameters are never logged. */
 static void
 log_doubt(const struct execution *e)
 {
@@ -773,7 +773,7 @@ execution_marked_unknown(struct machine *machine)
 
 /* --- an outcome that Redis has not taken --- */
 
-/* It goes to disk, and the journal is replayed from there. */
+/* The outcome goes to disk, from where the journal is replayed. */
 static enum after
 execution_journal(struct machine *machine)
 {
@@ -791,9 +791,9 @@ execution_journal(struct machine *machine)
 }
 
 /*
- * Redis does not have the outcome, and somebody else may decide: another
- * execution, where the policy allows it or Redis has no record to hold the key
- * with; after the lease, anybody.
+ * True where somebody else may decide what Redis does not have: after the
+ * lease, anybody; before that another execution, where the policy allows one or
+ * Redis has lost the record.
  */
 static bool
 others_may_decide(const struct execution *e)
@@ -811,7 +811,7 @@ execution_journaled(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	bool taken = e->journal.op.error == 0 || !INVARIANT(journal_took_it);
 	if (taken)
-		e->undelivered = false; /* until it is delivered */
+		e->expected = false; /* it is now the journal's */
 	if (e->settling == EXECUTION_COMPLETE) {
 		/* Where others may decide, the answer is not handed out. */
 		if (taken && !others_may_decide(e))

@@ -30,7 +30,8 @@ struct execution {
 
 	struct owned_claim owned;
 	struct lease lease;
-	struct claim claim; /* to be made again when the upstream says no */
+	/* It is made again where the upstream says that nothing happened. */
+	struct claim claim;
 	struct store_entity entity; /* where the claim has one */
 	/*
 	 * It asks the upstream by this query what became of an earlier attempt,
@@ -47,17 +48,16 @@ struct execution {
 	struct forward forward;
 	struct answer *answer; /* what is stored; NULL: no whole answer */
 	/*
-	 * To the first client; NULL where answer is.  Where forward.rest is
-	 * not NULL, its content is still to come from there.
+	 * What the first client gets; NULL where answer is.  Where forward.rest
+	 * is not NULL, its content is still to come from there.
 	 */
 	struct answer *given;
-	struct fields omitted; /* of its fields, not stored */
+	struct fields omitted; /* of its fields: they are not stored */
 	enum reason reason;    /* of doubt */
 	bool sent;             /* a byte was accepted, or may have been */
-	/* Redis has it COMPLETED, and as many replicas as must. */
-	bool stored;
+	bool stored;           /* as in struct claimant */
 	bool forget;           /* a first attempt leaves no record */
-	bool counts;           /* each attempt: none is to be forgotten */
+	bool counts;           /* as in struct claimant */
 
 	struct store_op store;
 	cache_mark mark; /* before the answer was stored */
@@ -67,25 +67,26 @@ struct execution {
 	bool expected;
 	struct journal_about awaited; /* as journal_awaited.h knows it */
 	bool withheld;     /* it is not sent: an earlier outcome waits */
-	struct journal_op journal; /* its way to the disk */
+	struct journal_op journal; /* the outcome's way to the disk */
 	struct op pause;
 	int64_t store_us;
 };
 
 /*
- * A new one at its first step, of a claim that was answered OURS or RECONCILE;
- * machine_run() sets it going.  The claimant's body is moved, its generation
- * and arena are counted, and the rest is copied.  query: as in the struct.
+ * Makes an execution, at its first step, of a claim that was answered OURS or
+ * RECONCILE; machine_run() sets it going.  The claimant's body is moved, its
+ * generation and arena are counted, and the rest is copied.  query is a member
+ * of the struct.
  */
 struct execution *execution_new(
     struct claimant *c, const struct message *query);
 /*
- * drain_timeout is over: what was sent becomes UNKNOWN with its reason, what
- * was not is released.
+ * Ends its exchange with the upstream, as drain_timeout is over: where it was
+ * sent it becomes UNKNOWN with that reason, else it is released.
  */
 void execution_cut(struct execution *e);
 /*
- * Adds by what people find its payment to a line of the log: key_id, route,
+ * Adds to a line of the log what people find its payment by: key_id, route,
  * request_id, first_request_id where that is another one, label and attempt.
  */
 void execution_log(const struct execution *e, struct logline *line);

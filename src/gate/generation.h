@@ -6,11 +6,11 @@
 #include "http/upstream/upstreams.h"
 
 /*
- * A generation is one configuration as a worker serves it: routes, limits
- * and the connections to its upstreams.  A reload makes the next one; what
- * began under the last keeps it to its end.  What a reload cannot change
- * (the store, above all) is not asked of it but of the worker's first
- * configuration.  The worker's thread only.
+ * A generation is one configuration as a worker serves it: routes, limits and
+ * the connections to its upstreams.  A reload makes the next one; a request
+ * that began under the last keeps that to its end.  A reload cannot change the
+ * store, above all: for such things the worker's first configuration counts.
+ * The worker's thread only.
  */
 struct generation {
 	unsigned refs;
@@ -20,7 +20,7 @@ struct generation {
 	struct metered metered;
 };
 
-/* A new one with one reference; it takes a reference to conf. */
+/* Makes one with one reference, which takes a reference to conf. */
 struct generation *generation_new(struct loop *loop, const struct conf *conf,
     struct budget *budget, struct meter *meter);
 struct generation *generation_ref(struct generation *generation);

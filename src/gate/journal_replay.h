@@ -12,18 +12,19 @@
 #include "store/record/key_set.h"
 
 /*
- * It delivers what the journals hold to Redis as soon as Redis is back:
- * the entries of its own worker, which writes them through its writer, and
- * those that dead processes left; one after the other, and one large one beside
- * them, so that it holds up nothing small.
- * It knows nothing of requests or executions.  The worker's thread only.
+ * The replay delivers the entries of journals to Redis as soon as Redis is
+ * back: those of its own worker, which writes them through its writer, and
+ * those that dead processes left.  One goes after the other, and one large one
+ * beside them, so that it delays nothing small.  It knows nothing of requests
+ * or executions.  The worker's thread only.
  */
+
 /* An entry that is being delivered. */
 struct journal_delivery {
 	struct journal_replay *replay;
 	struct journal *journal;
 	uint64_t id;
-	/* Until its end was heard of, which may be later than op's end. */
+	/* Its end was not heard of yet, which may be later than op's end. */
 	bool under_way;
 	struct body bytes;
 	struct journal_entry entry;
@@ -44,49 +45,49 @@ struct journal_replay_home {
 struct journal_replay {
 	struct journal_replay_home home;
 	/*
-	 * Which journals there are; changed by the worker's thread alone, and
-	 * by that with the mutex, so that another one may read.
+	 * The next two are changed by the worker's thread alone, and by that
+	 * with the mutex, so that another one may read them.
 	 */
 	pthread_mutex_t mutex;
 	struct journal *own;
-	struct list adopted; /* journals on their way to be emptied */
-	struct journal_writer writer; /* of what Redis did not take */
+	struct list adopted; /* dead processes' journals, to be emptied */
+	struct journal_writer writer; /* of outcomes that Redis did not take */
 	struct journal_adoption *adoption; /* NULL: not this one's to do */
 	bool ending;
-	/* Keys whose outcomes wait for an operator; and all that ever did. */
+	/* Keys whose records are damaged, now; and all that the log has. */
 	struct key_set broken, said_broken;
-	atomic_bool unwritable; /* the log has it; /status shows it */
+	atomic_bool unwritable; /* the log has said it; /status shows it */
 
 	struct journal_delivery small, large;
 	/*
-	 * The pass: from the oldest entry to the newest.  What cannot be
-	 * delivered now is passed over, and with it all of its key behind it,
-	 * until the next pass.
+	 * A pass goes from the oldest entry to the newest.  An entry that
+	 * cannot be delivered now is passed over, and with it all of its key
+	 * behind it, until the next pass.
 	 */
 	struct journal *journal; /* how far it has come: this journal … */
 	uint64_t after;          /* … and entry; 0: it begins */
 	struct key_set passed_over; /* keys */
-	/* Keys of large ones that failed, until the others had their turn. */
+	/* Keys of large entries that failed, until others had their turn. */
 	struct key_set failed_large;
 	unsigned failures; /* in a row */
 	struct timer timer;
 };
 
 /*
- * The journal is the replay's now.  adopts: it also searches, now and then, for
- * journals whose process is gone; one worker of a process does.
+ * Starts it; the journal is its own from now on.  One worker of a process also
+ * adopts: it searches, now and then, for journals whose process is gone.
  */
 void journal_replay_init(struct journal_replay *replay,
     const struct journal_replay_home *home, struct journal *journal,
     bool adopts);
-/* Closes the journals; what is open in them is the next process'. */
+/* Closes the journals; the next process delivers what is open in them. */
 void journal_replay_end(struct journal_replay *replay);
 
-/* False: no new claim may be forwarded, its outcome could get lost. */
+/* False: no new claim may be made, as its outcome could get lost. */
 bool journal_replay_can_write(struct journal_replay *replay);
 /*
- * True where an answer for that key of our store waits to be delivered, and the
- * file that it is in, whose name the caller frees.  Any thread.
+ * True where an answer for that key of our store waits to be delivered;
+ * *ret_file is the file that has it, whose name the caller frees.  Any thread.
  */
 bool journal_replay_has_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file);
@@ -98,7 +99,7 @@ MUST_USE int journal_replay_read_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id,
     struct body *bytes, struct journal_entry *ret_entry);
 /*
- * Nothing of this process waits to be delivered, but what only an operator can
- * help, who may do so after its end.
+ * True where nothing of this process waits to be delivered, but for entries
+ * that only an operator can help, who may do so after its end.
  */
 bool journal_replay_is_done(const struct journal_replay *replay);

@@ -31,7 +31,7 @@ key_waiters_leave(struct key_waiter *waiter)
 	waiter->waiters = NULL;
 }
 
-/* It goes on listening: the owner takes it out. */
+/* The wait was given up; it listens until its owner ends that. */
 static void
 detach_waiter(struct op *op, int error)
 {

@@ -7,42 +7,42 @@
 #include "store/store.h"
 
 /*
- * The retries that wait for the first request with their key (in_flight:
- * wait), found by the key's name.  Woken by an execution of this worker, or
- * by word from Redis that the record has changed, they claim again; nobody
- * polls.  That word comes on a connection of its own, so it may overtake the
- * answer of the claim: a waiter listens from before its claim on.  It knows
- * nothing of clients.  The worker's thread only.
+ * Retries that wait for the first request with their key (in_flight: wait) are
+ * found here by the name of its record.  They claim again when an execution of
+ * this worker ends, or Redis says that the record has changed; nobody polls.
+ * Redis says it on a connection of its own, so it may overtake the reply to the
+ * claim: a waiter listens from before its claim on.  Nothing here knows
+ * clients.  The worker's thread only.
  */
 
-/* A waiter is a member of its request. */
+/* A member of the request or the message that waits. */
 struct key_waiter {
 	struct op op; /* done: claim again; E_TIMEOUT: the time is up */
 	struct hash_item item;
 	struct key_id key_id;
 	struct key_waiters *waiters; /* NULL: it does not listen */
-	bool heard;              /* word that came before it waited */
+	bool heard; /* of a change, before it waited */
 };
 
-/* Zeros but for waiting: nobody listens.  Its owner frees listening. */
+/* Zeros but for waiting, at first; its owner frees listening. */
 struct key_waiters {
 	struct hash listening;
 	struct counter *waiting; /* the owner's: how many wait */
 };
 
-/* Listens from now on; what was heard before is forgotten. */
+/* Has it listen from now on; what it heard before is forgotten. */
 void key_waiters_listen(struct key_waiters *waiters, struct key_waiter *waiter,
     const struct key_id *key_id);
 /*
- * Waits at most ms, and not at all where something was heard since it
- * listens; op must be initialised.
+ * Starts its op, for ms at most; it is done at once where the waiter has heard
+ * of a change since it listens.
  */
 void key_waiters_wait(struct key_waiter *waiter, int64_t ms);
-/* Ends the wait, if it waits, with that error. */
+/* Ends its op, if that is pending, with that error. */
 void key_waiters_stop(struct key_waiter *waiter, int error);
 /* The same for all that wait. */
 void key_waiters_stop_all(struct key_waiters *waiters, int error);
-/* Listens no more; always allowed. */
+/* Ends its op, and has it listen no more; always allowed. */
 void key_waiters_leave(struct key_waiter *waiter);
-/* Something has changed about that key; NULL: perhaps about any. */
+/* Wakes those that wait for that key, which has changed; NULL: all. */
 void key_waiters_wake(struct key_waiters *waiters, const struct key_id *key_id);

@@ -58,7 +58,7 @@ on_renewal_due(void *arg)
 			wake_at(leases, lease->renew_at_ms);
 }
 
-/* One that is lost stays ours until its time is over, and not longer. */
+/* A lease that is lost stays ours until its time is over, and not longer. */
 static void
 on_batch_renewed(void *arg)
 {

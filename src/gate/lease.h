@@ -7,19 +7,20 @@
 #include "store/store.h"
 
 /*
- * The leases of the claims that a worker owns: renewed in batches a third of
- * the way to their end, for as long as their owners live, however long the
- * upstream takes.  It decides nothing when one is lost: fencing does, and what
- * was not sent by then is not sent any more (forward_limits).  It does not know
- * who the owners are.  The worker's thread only.
+ * The leases of the claims that a worker owns are renewed in batches, each a
+ * third of the way to its end, for as long as their owners live, however long
+ * the upstream takes.  When one is lost nothing is decided here: fencing does
+ * that, and a request that was not sent by then is not sent any more
+ * (forward_limits).  Nothing here knows who the owners are.  The worker's
+ * thread only.
  */
 struct lease;
 
-/* The owner's side of a lease, which asks and tells him this. */
+/* The functions of a lease's owner. */
 struct lease_owner {
 	/* True while the claim is being ended: then it is not renewed. */
 	bool (*is_ending)(struct lease *lease);
-	/* The claim is another's, or gone; it is asked for no more of it. */
+	/* Called when the claim is another's, or gone. */
 	void (*on_lost)(struct lease *lease);
 };
 
@@ -49,16 +50,16 @@ struct leases {
 
 void lease_init(
     struct leases *leases, struct loop *loop, struct store *store);
-/* Nothing is renewed any more. */
+/* Stops renewing. */
 void lease_clear(struct leases *leases);
 /*
- * A claim was made just now, and asked for at asked_us (clock_us): its lease is
- * renewed from here on.
+ * Renews, from now on, the lease of a claim that was made just now, and asked
+ * for at asked_us (clock_us).
  */
 void lease_begin(struct leases *leases, struct lease *lease,
     const struct lease_owner *owner, const struct owned_claim *owned,
     int64_t asked_us);
-/* The claim was made once more, as asked for at asked_us. */
+/* The claim was made once more, and asked for at asked_us. */
 static inline void
 lease_extend(struct lease *lease, int64_t asked_us)
 {

@@ -9,10 +9,10 @@
 #include "base/span.h"
 
 /*
- * The driver of all that goes step by step: requests and executions
- * (tbl/steps.h), and requests to the admin interface (tbl/admin_steps.h).  It
- * knows what a step is and nothing of what the steps do.  Each machine stands
- * in exactly one step, and in its owner's list from its beginning to its end:
+ * A machine is whatever goes step by step: a request, an execution, a delivery
+ * (tbl/steps.h), or a request to the admin interface (tbl/admin_steps.h).  It
+ * is driven here, where nothing is known of what the steps do.  It stands in
+ * exactly one step, and in its owner's list from its beginning to its end:
  * drain and gauges walk that list, and there is no other bookkeeping.  The
  * owner's thread only.
  */
@@ -34,7 +34,7 @@ struct machine_step {
 struct machine_kind {
 	const char *name;
 	const struct machine_step *steps;
-	/* The operation that the machine's step can be woken by, or NULL. */
+	/* Returns the operation that wakes the machine's step, or NULL. */
 	const struct op *(*awaited)(struct machine *machine);
 	void (*free)(struct machine *machine);
 };
@@ -48,7 +48,7 @@ struct machines {
 	atomic_uint count; /* other threads may read it */
 };
 
-/* A member of what goes step by step (CONTAINER_OF). */
+/* A member of its kind's struct (CONTAINER_OF). */
 struct machine {
 	const struct machine_kind *kind;
 	struct machines *all;
@@ -59,14 +59,14 @@ struct machine {
 	char id[33]; /* of the request, or key_id, for the debug log */
 };
 
-/* A machine at its first step, in its owner's list; it does not run yet. */
+/* Puts it into its owner's list, at its first step; it does not run yet. */
 void machine_init(struct machine *machine, const struct machine_kind *kind,
     struct machines *all);
 /* Sets the id, cut where it is too long. */
 void machine_name(struct machine *machine, struct span id);
-/* The one way to another step. */
+/* Moves it to a step: the one way to do so. */
 void machine_to(struct machine *machine, unsigned step);
-/* Runs a struct machine until it waits or is done: an operation's wake. */
+/* The wake of its operations: runs a struct machine until it waits or ends. */
 void machine_run(void *machine);
 /* Takes it off its list and frees it, wherever it stands. */
 void machine_end(struct machine *machine);

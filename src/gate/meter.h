@@ -6,10 +6,11 @@
 #include "store/store.h"
 
 /*
- * The counters of one worker, for GET /metrics (admin/admin_metrics.h).  The
- * worker's thread counts; the admin interface reads at any time.  Series of
- * routes and upstreams go by their names, so that they go on over a reload;
- * they are only ever added.  It knows nothing of what it means.
+ * A meter has the counters of one worker, for GET /metrics
+ * (admin/admin_metrics.h).  The worker's thread counts; the admin interface
+ * reads at any time.  Series of routes and upstreams go by their names, so that
+ * they go on over a reload; they are only ever added.  It knows nothing of what
+ * they mean.
  */
 
 enum {
@@ -48,7 +49,7 @@ struct meter {
 };
 
 void meter_init(struct meter *meter);
-/* Nobody may read any more. */
+/* Frees the series: nobody may read any more. */
 void meter_clear(struct meter *meter);
 
 /* The series of a configuration, by the indexes of routes and upstreams. */
@@ -56,9 +57,9 @@ struct metered {
 	struct series **routes;
 	struct histogram **upstreams;
 };
-/* The gauge of a target that is up; the name is "UPSTREAM\nURL". */
+/* Returns the gauge of a target that is up; the name is "UPSTREAM\nURL". */
 struct counter *meter_target(struct meter *meter, const char *name);
-/* Finds or makes them. */
+/* Finds or makes the series of a configuration. */
 void meter_conf(struct meter *meter, const struct conf *conf,
     struct metered *ret_metered);
 void meter_conf_clear(struct metered *metered);

@@ -6,26 +6,25 @@
 #include "conf/conf.h"
 
 /*
- * A route that only observes passes all requests on.  This finds out, beside a
- * request, how it would have ended: by what it says of its key, and by what
- * Redis, which is asked, knows of that.  It makes no records (lua/observe.lua)
- * and holds nothing up.  The worker's meter counts the results; duplicates
- * stand in a list (key/duplicates.h) and in the log.
- * The worker's thread only.
+ * A route that only observes passes all requests on.  An observation finds out,
+ * beside a request, how it would have ended: by its key, and by what Redis,
+ * which is asked, knows of that.  It makes no records (lua/observe.lua) and
+ * delays nothing.  The worker's meter counts the results; duplicates stand in a
+ * list (key/duplicates.h) and in the log.  The worker's thread only.
  */
 struct claimant;
 struct forward;
 struct observation;
 
 /*
- * Judges the request of a route that observes; whole: all of its body is here.
- * Returns NULL where Redis need not be asked; else the caller ends it.
+ * Begins to observe a request; whole: all of its body is here.  Returns NULL
+ * where Redis need not be asked; else the caller ends it.
  */
 struct observation *observation_begin(struct claimant *c, bool whole);
 /*
- * The request has ended with that result; NULL: nobody knows how.  Redis is
- * told where no other request came before, now or once that is known.  Nulls
- * the caller's pointer.
+ * Tells how the request has ended; NULL: nobody knows.  Where no other request
+ * came before, Redis is told, now or once that is known.  Nulls the caller's
+ * pointer.
  */
 void observation_end(struct observation **observation,
     const struct conf_idempotency *policy, const struct forward *forward);

@@ -178,7 +178,7 @@ refuse_malformed(struct request *r, const char *detail)
 	    span_str(detail));
 }
 
-/* --- who asks for what --- */
+/* --- the head, the route and the scope --- */
 
 /* The head is malformed: it is never forwarded. */
 static enum after
@@ -279,7 +279,7 @@ find_scope(struct request *r, enum request_step next)
 	return DONE;
 }
 
-/* --- a path of ours: what became of a key, and what the policy is --- */
+/* --- a path of ours tells the state of a key, or the policy --- */
 
 /* The gateway answers by itself: no stored answer is ever given out here. */
 static enum after
@@ -325,15 +325,15 @@ request_find(struct machine *machine)
 }
 
 /*
- * The key's outcome is in this process, and Redis will have it soon; or it was
- * here when Redis was asked, which may have got it only after that.
+ * True where this process has the key's outcome, and Redis will have it soon;
+ * or where it was here when Redis was asked, which may have got it after that.
  */
 static bool
-is_on_its_way(struct request *r)
+is_undelivered(struct request *r)
 {
 	r->c.claim.key_id = r->c.key_id;
-	r->was_withheld |= claimant_is_withheld(&r->c);
-	return r->was_withheld;
+	r->was_undelivered |= claimant_is_withheld(&r->c);
+	return r->was_undelivered;
 }
 
 static enum after
@@ -348,23 +348,18 @@ request_look_up(struct machine *machine)
 	r->lookup->arena = r->c.arena;
 	op_init(
 	    &r->lookup->op.op, r->c.worker->loop, machine_run, &r->machine);
-	(void)is_on_its_way(r);
+	(void)is_undelivered(r);
 	records_show(r->c.worker->store, r->lookup, &r->c.key_id,
 	    RECORDS_STATUS);
 	return request_to(r, REQUEST_LOOKED_UP, WAIT);
 }
 
+/*
+ * Where no retry is answered either, its problem says why, and what to do;
+ * PROBLEM_COUNT_: one is.
+ */
 static enum after
-tell_state(struct request *r, const char *state, int64_t after_s)
-{
-	return tell(r,
-	    json_pack("{s:s, s:o*}", "state", state, "retry_after",
-		after_s > 0 ? json_integer(after_s) : NULL));
-}
-
-/* A retry is not answered either; its problem says why, and what to do. */
-static enum after
-tell_stuck(struct request *r, const char *state, enum problem problem,
+tell_state(struct request *r, const char *state, enum problem problem,
     int64_t after_s)
 {
 	const struct problem_details details = {
@@ -373,11 +368,12 @@ tell_stuck(struct request *r, const char *state, enum problem problem,
 	};
 	json_t *document = json_pack("{s:s, s:o*}", "state", state,
 	    "retry_after", after_s > 0 ? json_integer(after_s) : NULL);
-	problem_put_hints(document, problem, &details);
+	if (problem != PROBLEM_COUNT_)
+		problem_put_hints(document, problem, &details);
 	return tell(r, document);
 }
 
-/* A sealed answer's status can only be read in the whole of the record. */
+/* The status of an answer that is encrypted needs the whole record. */
 static enum after
 tell_completed(struct request *r)
 {
@@ -408,21 +404,22 @@ tell_record(struct request *r)
 	if (record->state == STATE_COMPLETED)
 		return tell_completed(r);
 	if (record->state == STATE_FAILED)
-		return tell_stuck(
+		return tell_state(
 		    r, "failed", PROBLEM_ATTEMPTS_EXHAUSTED, 0);
 	/* A lease may be over before anybody has noticed. */
 	if ((record->state == STATE_PROCESSING &&
 		record->lease_until_ms > now_ms) ||
-	    is_on_its_way(r))
-		return tell_state(r, "in-flight", RETRY_AFTER_S);
+	    is_undelivered(r))
+		return tell_state(
+		    r, "in-flight", PROBLEM_COUNT_, RETRY_AFTER_S);
 	if (record->state == STATE_RELEASED)
-		return tell_state(r, "none", 0);
+		return tell_state(r, "none", PROBLEM_COUNT_, 0);
 	/* Until the API may be asked no retry gets further (lua/claim.lua). */
 	if (policy->on_unknown == UNKNOWN_RECONCILE)
 		left_ms = record->lease_until_ms + settle_ms - now_ms;
 	if (left_ms > settle_ms)
 		left_ms = settle_ms;
-	return tell_stuck(
+	return tell_state(
 	    r, "unknown", PROBLEM_UNKNOWN_HELD, (left_ms + 999) / 1000);
 }
 
@@ -440,9 +437,10 @@ request_looked_up(struct machine *machine)
 		return tell_record(r);
 	if (op->verdict != VERDICT_GONE)
 		return refuse(r, PROBLEM_RECORD_BROKEN, OUTCOME_UNKNOWN);
-	if (is_on_its_way(r))
-		return tell_state(r, "in-flight", RETRY_AFTER_S);
-	return tell_state(r, "none", 0);
+	if (is_undelivered(r))
+		return tell_state(
+		    r, "in-flight", PROBLEM_COUNT_, RETRY_AFTER_S);
+	return tell_state(r, "none", PROBLEM_COUNT_, 0);
 }
 
 /* --- the key, and the body --- */
@@ -565,8 +563,8 @@ request_derive(struct machine *machine)
 /* --- the claim --- */
 
 /*
- * For so long this retry may wait for the first request with its key, from its
- * first claim on: the route says it, and within that the client (Prefer:
+ * Returns how long this retry may wait for the first request with its key, from
+ * its first claim on: the route says it, and within that the client (Prefer:
  * wait=N, RFC 7240, section 4.3, seconds).
  */
 static int64_t
@@ -612,7 +610,7 @@ request_claim(struct machine *machine)
 	return request_to(r, REQUEST_CLAIMED, WAIT);
 }
 
-/* A verdict's meaning is a line of tbl/situations.h. */
+/* Follows the line of tbl/situations.h for the claim's verdict. */
 static enum after
 meet_situation(struct request *r)
 {
@@ -629,7 +627,7 @@ meet_situation(struct request *r)
 #undef SITUATION
 	};
 	const struct situation *s = &situations[r->c.claim_op.verdict];
-	/* No claim is answered so: whatever did it is not to be believed. */
+	/* No claim is answered so: a reply that says it is not believed. */
 	if (!s->known)
 		s = &situations[VERDICT_BROKEN];
 	r->c.problem = s->problem;
@@ -651,7 +649,7 @@ replay(struct request *r)
 	return MORE;
 }
 
-/* How long it may wait from now on; 0: not at all, or not any more. */
+/* Returns how long it may wait from now on; 0: not, or not any more. */
 static int64_t
 left_to_wait_ms(struct request *r)
 {
@@ -683,8 +681,8 @@ await_change(struct request *r, int64_t ms)
 
 /*
  * The outcome of this key's request, or a version of its entity, is in this
- * process and not in Redis yet, which may have lost the claim as well, and has
- * nothing to tell this retry.
+ * process and not in Redis yet, which may have lost the claim as well: the
+ * retry waits until it is delivered.
  */
 static enum after
 await_outcome(struct request *r)
@@ -699,7 +697,7 @@ await_outcome(struct request *r)
 	return await_change(r, ms < OTHERS_OUTCOME_MS ? ms : OTHERS_OUTCOME_MS);
 }
 
-/* The wait is over, or there was none. */
+/* The retry may not wait, or not any more. */
 static enum after
 refuse_in_flight(struct request *r)
 {
@@ -708,9 +706,10 @@ refuse_in_flight(struct request *r)
 }
 
 /*
- * In flight, or busy: another claim when something has changed, or 409.  Which
- * record holds a busy entity only the claim's answer says: so there is another
- * claim at once, from before which on the waiter listens for that record.
+ * A claim that is IN_FLIGHT or BUSY is made again when something has changed,
+ * or it is 409.  Only its reply says which record has the busy entity: so
+ * another claim is made at once, before which the waiter begins to listen for
+ * that record.
  */
 static enum after
 await_holder(struct request *r)
@@ -799,8 +798,8 @@ request_joined(struct machine *machine)
 
 /*
  * The client's request goes on to the upstream as it comes, and the answer goes
- * back.  A flow each way joins the two, which know each other's pace by it and
- * nothing else of one another.
+ * back.  A flow each way is between the two: by it they know each other's pace,
+ * and nothing else of one another.
  */
 static enum after
 request_pass(struct machine *machine)
@@ -892,7 +891,7 @@ request_answer(struct machine *machine)
 	if (r->c.id.len == 0)
 		r->c.id = header_value_request_id(
 		    r->c.arena, &(struct fields){NULL, 0});
-	struct fields more = response_fields(r);
+	struct fields more = response_client_fields(r);
 	if (r->c.problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
 		exchange_answer_flow(r->x, r->c.answer, &more, r->forward.rest,
 		    r->forward.rest_length, r->close);
@@ -906,7 +905,7 @@ request_answered(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	const struct flow *rest = r->forward.rest;
-	/* A record's word stands; without a record the request has failed. */
+	/* An outcome in a record stands; without a record this is a failure. */
 	if (rest != NULL && rest->ended && rest->error != 0 &&
 	    r->c.outcome == OUTCOME_PASSED) {
 		r->c.outcome = OUTCOME_UPSTREAM_FAILED;

@@ -28,7 +28,7 @@ struct request {
 
 	struct observation *observation; /* of a route that observes; or NULL */
 	struct records_op *lookup; /* of the key that is asked about; or NULL */
-	bool was_withheld; /* when that was asked, its outcome was here */
+	bool was_undelivered; /* when that was asked: its outcome was here */
 
 	/* Pass-through; or an execution's, for the rest of a long answer. */
 	struct forward forward;
@@ -38,5 +38,5 @@ struct request {
 	bool close;
 };
 
-/* A new request, of that exchange; worker is a struct worker.  It runs. */
+/* Makes a request of an exchange and runs it; worker is a struct worker. */
 void request_new(void *worker, struct exchange *x);

@@ -102,7 +102,7 @@ response_problem(struct request *r)
 }
 
 struct fields
-response_fields(struct request *r)
+response_client_fields(struct request *r)
 {
 	struct fields more = {
 	    arena_alloc(r->c.arena,

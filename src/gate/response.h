@@ -6,14 +6,18 @@
 #include "http/head/head_check.h"
 
 /*
- * The words for a client: the problem document in place of an answer, and the
- * fields that every response carries.  The worker's thread only.
+ * A response's words for its client: the problem document in place of an
+ * answer, and the fields behind the answer's own.  The worker's thread only.
  */
 struct request;
 
-/* The problem of a head that is not well-formed. */
+/* Returns the problem of a head that is not well-formed. */
 enum problem response_to_head_check(enum head_verdict verdict);
-/* r->answer becomes the document of r->problem. */
+/* Makes r->c.answer, the document of r->c.problem. */
 void response_problem(struct request *r);
-/* The fields behind the answer's own; they live as long as the request. */
-struct fields response_fields(struct request *r);
+/*
+ * Returns the fields that only this client is given: its request's id, the mark
+ * of a replay, and those that are not stored.  They live as long as the
+ * request.
+ */
+struct fields response_client_fields(struct request *r);

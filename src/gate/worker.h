@@ -4,13 +4,14 @@
 #include "gate/worker_state.h"
 
 /*
- * A worker is one thread's whole gateway: its loop, front, store link,
- * upstream connections, requests and executions.  It shares nothing with
- * other workers but the immutable configuration, the counts of body memory and
- * of clients, what their stores find out about Redis, and which outcomes wait
- * for it.  Only worker_new, worker_post_* and worker_free are called by the
- * main thread, the last one when the worker's thread has ended.
+ * A worker is one thread's whole gateway: its loop, front, store, upstream
+ * connections, requests and executions.  It shares nothing with other workers
+ * but the immutable configuration, the counts of body memory and of clients,
+ * what their stores find out about Redis, and which outcomes are undelivered.
+ * Only worker_new, worker_post_* and worker_free are called by the main thread,
+ * the last one when the worker's thread has ended.
  */
+
 /* A listening socket and the entry of conf->listen that it is served as. */
 struct worker_socket {
 	int fd;
@@ -19,9 +20,9 @@ struct worker_socket {
 };
 
 /*
- * Everything is ready for worker_run, which must be called; the sockets are
- * now the worker's, and so is the journal.  It has a part of each of these
- * kinds, whose list ends with NULL and outlives it; or NULL.
+ * Makes all that worker_run needs, which must be called; the sockets are the
+ * worker's from now on, and so is the journal.  It has a part of each of the
+ * kinds, whose list ends with NULL and outlives it, and may be NULL.
  */
 struct worker *worker_new(const struct conf *conf, struct budget *budget,
     struct places *places, struct store_health *health,
@@ -30,18 +31,20 @@ struct worker *worker_new(const struct conf *conf, struct budget *budget,
     struct journal *journal, const struct worker_part_kind *const *kinds);
 void worker_free(struct worker **worker);
 
-/* The body of the worker's thread: until it has drained and has ended all
- * that it owns but its loop. */
+/*
+ * The body of the worker's thread: returns when it has drained, and has ended
+ * all that it owns but its loop.
+ */
 void worker_run(struct worker *worker);
 /*
- * Ends the worker: no new connections, what is in flight ends first, at most
- * drain_timeout.  Any thread.
+ * Has the worker end: it takes no new connections, and what is in flight may
+ * last for drain_timeout at most.  Any thread.
  */
 void worker_post_drain(struct worker *worker);
 /*
- * New requests are served under that configuration; those that have begun
- * end as they began.  Any thread; a reference is taken.  adopted(arg) is called
- * by the thread of the caller's loop once that is so.
+ * Has new requests served under that configuration; those that have begun end
+ * as they began.  A reference is taken.  adopted(arg) is called by the thread
+ * of the caller's loop once that is so.  Any thread.
  */
 void worker_post_reload(struct worker *worker, const struct conf *conf,
     struct loop *caller, void (*adopted)(void *arg), void *arg);

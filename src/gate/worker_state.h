@@ -18,10 +18,10 @@
 #include "store/store.h"
 
 /*
- * All that one thread's gateway consists of (gate/worker.h), for those who work
- * in it: requests, executions and parts find each other's store, cache and
- * upstreams through it.  The worker's thread only, but for what other threads
- * may read, which says so.
+ * All that one thread's gateway consists of (gate/worker.h): requests,
+ * executions and parts find each other's store, cache and upstreams through it.
+ * The worker's thread only, but for members that say that other threads may
+ * read them.
  */
 struct worker {
 	struct loop *loop;
@@ -44,7 +44,7 @@ struct worker {
 	struct worker_part *parts; /* the first of them; or NULL */
 
 	bool draining;
-	int64_t full_logged_us; /* when memory_full was last in the log */
+	int64_t full_logged_us; /* when the log last had memory_full */
 	int64_t events_full_logged_us; /* the same of events_full */
 	bool over; /* drain_timeout is: nothing new is sent any more */
 	struct timer drain;
