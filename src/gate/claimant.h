@@ -141,7 +141,7 @@ MUST_USE enum problem claimant_name_record(
  * before it is claimed.
  */
 void claimant_prepare(struct claimant *c, bool waits);
-/* Makes the fingerprint alone; only a claim's covers an entity. */
+/* Makes the fingerprint alone; it covers the entity that the claim has. */
 void claimant_fingerprint(struct claimant *c);
 /* Takes the answer from the cache, as COMPLETED; false: it has none. */
 MUST_USE bool claimant_find_cached(struct claimant *c);

@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 /*
- * The last requests that a worker has observed whose key came before, for
- * people who decide whether to enforce a route.  It knows no requests.  The
- * worker's thread adds, any thread reads: both are rare and short.
+ * The last requests that a worker has observed whose key had come before are
+ * listed here, for people who decide whether to enforce a route.  Nothing here
+ * knows requests.  The worker's thread adds, any thread reads: both are rare
+ * and short.
  */
 enum { DUPLICATES_MAX = 64, DUPLICATES_TEXT = 80 };
 
@@ -20,11 +21,11 @@ enum observed {
 	OBSERVED_COUNT_,
 };
 
-/* The word, and whether another came before. */
+/* The word for it; and true where another request had come before. */
 const char *duplicates_word(enum observed would);
 bool duplicates_is_one(enum observed would);
 
-/* Texts are cut to their places. */
+/* Texts that are too long are cut. */
 struct duplicate {
 	char key_id[DUPLICATES_TEXT];
 	char route[DUPLICATES_TEXT];

@@ -22,8 +22,9 @@ struct fingerprinted {
 };
 
 /*
- * A body that is to be compared as JSON and is none is compared byte for
- * byte; it never equals one that is.  secret: store.secret or empty.
+ * Makes the fingerprint.  A body that is to be compared as JSON and is none is
+ * compared byte for byte; it never equals one that is.  secret is store.secret
+ * or empty.
  */
 void fingerprint_make(const struct conf_idempotency *policy,
     struct span secret, const struct fingerprinted *request,

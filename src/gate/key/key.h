@@ -8,11 +8,10 @@
 #include "conf/conf.h"
 
 /*
- * The idempotency key of a request: found among the fields or derived from
- * the body, checked, and reduced to the bytes that make it up.  It knows
- * nothing of records, nor of the scope that the key is valid in
- * (key/scope.h).  Pure; any thread; field values come without the blanks
- * around them.
+ * The idempotency key of a request is found among the fields or derived from
+ * the body here, checked, and reduced to the bytes that make it up.  Nothing
+ * here knows records, or the scope that a key is valid in (key/scope.h).  Pure;
+ * any thread; field values come without the blanks around them.
  */
 enum key_verdict {
 	KEY_FOUND,
@@ -32,22 +31,22 @@ struct key {
 	const char *message;
 };
 
-/* The key among the fields (RFC 8941, section 3.3.3, or bare). */
+/* Finds the key among the fields (RFC 8941, section 3.3.3, or bare). */
 MUST_USE enum key_verdict key_find(struct arena *arena,
     const struct conf_idempotency *policy, const struct fields *fields,
     struct key *ret_key);
 
 /*
- * The key that derive_key makes of a body; KEY_FOUND or KEY_MISSING (also
- * where the policy derives none).  It is no key that a client could send.
+ * Makes the key of a body, as derive_key says; KEY_MISSING also where the
+ * policy derives none.  It is no key that a client could send.
  */
 MUST_USE enum key_verdict key_derive(struct arena *arena,
     const struct conf_idempotency *policy, struct span body,
     struct key *ret_key);
 
 /*
- * Why a body does not have these members: what is not possible then, and the
- * reason, as a sentence in the arena; empty: it has them.
+ * Says why a body does not have these members: what is not possible then, and
+ * the reason, as a sentence in the arena; empty: it has them.
  */
 struct span key_members_wrong(struct arena *arena, const char *what,
     const struct json_pointers *pointers, struct span body);

@@ -7,12 +7,11 @@
 #include "http/front/problem.h"
 
 /*
- * The policy of a route as its clients may know it (policy_path): which header
- * has the key and how long it may be, what counts as the same request, how long
- * an answer is kept, and which statuses the gateway itself answers with.  It
- * knows no request.  Pure; any thread; the caller owns what is
- * returned.
+ * A route can tell its policy to clients (policy_path): which header has the
+ * key and how long it may be, what counts as the same request, how long an
+ * answer is kept, and which statuses the gateway itself answers with.  Nothing
+ * here knows a request.  Pure; any thread; the caller owns what is returned.
  */
 json_t *policy_document(const struct conf_route *route);
-/* The status of the problem's answer, where a route has this policy. */
+/* Returns the status of a problem's answer under this policy. */
 int policy_status(const struct conf_idempotency *policy, enum problem problem);

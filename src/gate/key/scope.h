@@ -9,8 +9,9 @@
 #include "http/head/request_target.h"
 
 /*
- * The scope that a key is valid in: what tells one client of the upstream from
- * another (conf/scopes.h).  Pure; any thread.
+ * A key is valid in its scope, which tells one client of the upstream from
+ * another (conf/scopes.h).  Its values are found in a request here.  Pure; any
+ * thread.
  */
 enum scope_verdict {
 	SCOPE_FOUND,
@@ -20,7 +21,7 @@ enum scope_verdict {
 	SCOPE_INVALID, /* a token that is not to be believed */
 };
 
-/* The request, where the values come from. */
+/* The request that the values come from. */
 struct scope_request {
 	struct arena *arena; /* in which values may lie */
 	const struct fields *fields;
@@ -32,7 +33,7 @@ struct scope_request {
 };
 
 /*
- * The values of the scope, in the policy's order, an absent one empty;
+ * Finds the values of the scope, in the policy's order, an absent one empty;
  * ret_values has policy->scope.count places, which are untouched unless it is
  * FOUND.
  */
@@ -40,17 +41,18 @@ MUST_USE enum scope_verdict scope_find(const struct conf_idempotency *policy,
     const struct scope_request *request, struct span *ret_values);
 
 /*
- * Names what a request needs one of, for people who write clients: "the header
- * X-Tenant or a client certificate"; empty where there is one scope for all.
+ * Names the values of which a request needs one, for people who write clients:
+ * "the header X-Tenant or a client certificate"; empty where there is one scope
+ * for all.
  */
 struct span scope_wanted(
     struct arena *arena, const struct conf_scopes *scopes);
 
 /*
- * scope_find() of values that somebody names by hand, each by scopes_name(),
- * and of a token's issuer, which the route may have, by "jwt.iss"; number:
- * claims that look like numbers are some.  False where they are not the
- * policy's.
+ * Does what scope_find() does, with values that somebody names by hand, each by
+ * scopes_name(), and a token's issuer, which the route may have, by "jwt.iss".
+ * number: claims that look like numbers are some.  False where the values are
+ * not the policy's.
  */
 MUST_USE bool scope_by_hand(struct arena *arena,
     const struct conf_idempotency *policy, const struct fields *named,

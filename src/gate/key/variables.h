@@ -8,9 +8,9 @@
 #include "http/head/request_target.h"
 
 /*
- * The values of a template's variables (base/template.h) in a request: its key,
- * segments of its path, members of its body.  It knows nothing of
- * what the text is for.  Pure; what it makes lies in the request's arena.
+ * A template's variables (base/template.h) take their values from a request:
+ * from its key, segments of its path and members of its body.  Nothing here
+ * knows what the text is for.  Pure; what is made lies in the request's arena.
  */
 struct variables {
 	struct arena *arena;
@@ -21,9 +21,10 @@ struct variables {
 };
 
 /*
- * The text of a template, each value percent-encoded as a segment of a path is
- * (RFC 3986, section 3.3).  False where a value is missing, empty, "." or "..",
- * or is no string, number or boolean, or where a segment becomes "." or "..".
+ * Makes the text of a template, each value percent-encoded as a segment of a
+ * path is (RFC 3986, section 3.3).  False where a value is missing, empty, "."
+ * or "..", or is no string, number or boolean, or where a segment becomes "."
+ * or "..".
  */
 MUST_USE bool variables_fill(const struct variables *v,
     const struct template *t, struct span *ret_text);
@@ -31,21 +32,21 @@ MUST_USE bool variables_fill(const struct variables *v,
 /* Finds the value of a variable; false: it has none. */
 typedef bool variables_value(
     void *arg, const struct template_piece *piece, struct span *ret_value);
-/* The same as variables_fill, with values that the caller finds. */
+/* Does what variables_fill does, with values that the caller finds. */
 MUST_USE bool variables_fill_path(struct arena *arena,
     const struct template *t, variables_value *value, void *arg,
     struct span *ret_text);
 
 /*
- * A hash of the values of the template's variables, the key left out, whose
- * bytes lie in the request's arena; empty where it has no others.
+ * Hashes the values of the template's variables, the key left out; the bytes
+ * lie in the request's arena.  Empty where it has no others.
  */
 struct span variables_digest(
     const struct variables *v, const struct template *t);
 
 /*
- * The request's label as its policy wants it: the values, one after the other;
- * those that are missing, or are no strings, numbers or booleans, are left out.
+ * Makes the request's label as its policy wants it: the values, one after the
+ * other, without those that are missing or are no strings, numbers or booleans.
  * Empty where there is none.
  */
 struct span variables_label(

@@ -5,8 +5,8 @@
 
 /*
  * The framing finds where an answer's content ends (RFC 9112, section 6.3): it
- * is given the bytes behind the head piece by piece, and the content comes out.
- * It keeps nothing of that and knows nothing of connections.  Pure; any thread.
+ * is fed the bytes behind the head piece by piece, and gives the content.  It
+ * keeps no content and knows nothing of connections.  Pure; any thread.
  */
 enum framing_kind {
 	FRAMING_NONE,    /* no content by rule: HEAD, 204, 304 */
@@ -37,7 +37,7 @@ struct answer_framing {
 	size_t trailer_bytes;
 };
 
-/* The head is whole; to_head: it answers a request of method HEAD. */
+/* Begins behind a whole head; to_head: it answers a request of that method. */
 void answer_framing_begin(struct answer_framing *framing,
     const struct http1_head *head, bool to_head);
 /*

@@ -5,11 +5,11 @@
 #include "base/loop/loop.h"
 
 /*
- * Memory for an answer that is read into a body.  What was sent cannot be
- * refused any more, so an answer for which there is no memory waits, and is
- * tried again every few milliseconds: any thread may have freed some.  It
- * knows nothing of connections or HTTP; whoever has it as a member ends it.
- * The worker's thread only.
+ * An answer is read into a body, for which memory is got here.  A request that
+ * was sent cannot be refused any more: so an answer for which there is no
+ * memory waits, and tries again every few milliseconds, as any thread may have
+ * freed some.  Nothing here knows connections or HTTP; whoever has a struct
+ * answer_memory as a member ends it.  The worker's thread only.
  *
  * Several that wait cannot block one another.  While less than half of the
  * budget is in use, a body grows as its bytes come.  Beyond that it takes at
@@ -38,5 +38,5 @@ void answer_memory_init(struct answer_memory *memory, struct loop *loop,
  */
 MUST_USE bool answer_memory_get(struct answer_memory *memory,
     struct body *body, size_t least, size_t most, bool exact);
-/* It needs no more: nothing is kept free for it, and it gives up the turn. */
+/* It needs no more: gives up the turn, and what is kept free for it. */
 void answer_memory_end(struct answer_memory *memory);

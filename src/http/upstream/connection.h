@@ -12,18 +12,18 @@
 #include "http/upstream/connector.h"
 
 /*
- * Connections to upstreams.  libcurl makes them (CURLOPT_CONNECT_ONLY:
- * resolve, connect, TLS and its verification) on the worker's loop.  A plain
- * one is ours alone from then on: libcurl hands its descriptor over and forgets
- * it.  A TLS one stays in libcurl's multi, behind curl_easy_send and
- * curl_easy_recv.  Nothing here knows HTTP, and nothing is ever sent that the
- * caller did not give.  The worker's thread only.
+ * libcurl makes connections to upstreams (CURLOPT_CONNECT_ONLY: resolve,
+ * connect, TLS and its verification) on the worker's loop.  A plain one is ours
+ * alone from then on: libcurl hands its descriptor over and forgets it.  A TLS
+ * one stays in libcurl's multi, behind curl_easy_send and curl_easy_recv.
+ * Nothing here knows HTTP, and nothing is ever sent that the caller did not
+ * give.  The worker's thread only.
  */
 
 /*
- * A dialler has all that it takes to connect to one target of an upstream:
- * handles of libcurl with every option set, which rest here from connection to
- * connection.
+ * A dialler has all that it takes to connect to one target of an upstream.  Its
+ * handles of libcurl have every option set, and rest here from one connection
+ * to the next.
  */
 struct dialler {
 	struct connector *connector;
@@ -40,7 +40,7 @@ struct dialler {
 void connection_dialler_init(struct dialler *dialler,
     struct connector *connector, const struct conf_upstream *upstream,
     const struct conf_target *target);
-/* Its connections are closed. */
+/* Frees its handles; its connections were closed before. */
 void connection_dialler_end(struct dialler *dialler);
 
 struct connection {
@@ -71,8 +71,8 @@ struct connection {
 /*
  * Begins to connect.  made is called once, never from within: with 0, or
  * with E_RESOLVE, E_UNREACHABLE, E_TLS or one of its causes (E_TLS_...), or
- * E_TIMEOUT (the upstream's connect_timeout); then too the caller closes it.
- * Closing it earlier gives up.
+ * E_TIMEOUT (the upstream's connect_timeout).  The caller closes the connection
+ * in any case; to close it before made is called gives up.
  */
 struct connection *connection_open(
     struct dialler *dialler, void (*made)(void *arg, int error), void *arg);
@@ -82,7 +82,7 @@ struct connection *connection_open(
  */
 void connection_watch(struct connection *connection,
     void (*ready)(void *arg, unsigned events), void *arg);
-/* Sets for which of the two ready() is called. */
+/* Says for which of the two ready() is called from now on. */
 void connection_want(struct connection *connection, bool read, bool write);
 
 /* Besides a number of bytes, sending and receiving return: */
@@ -93,8 +93,8 @@ enum {
 };
 
 /*
- * Returns the number of bytes that were taken.  On IO_AGAIN the same bytes are
- * to be given again, at the same address.  On a plain connection IO_AGAIN and
+ * Returns the number of bytes that were taken.  After IO_AGAIN the same bytes
+ * must be given again, at the same address.  On a plain connection IO_AGAIN and
  * IO_FAILED mean that no byte of this call was taken.  On a TLS one they prove
  * nothing: a part of them may be on its way.
  */
@@ -116,5 +116,5 @@ bool connection_has_unsent(const struct connection *connection);
  * It is still to be closed.  On a Unix socket the other side has it already.
  */
 void connection_reset(struct connection *connection);
-/* At once, with all that waits on it; nulls the pointer, accepts NULL. */
+/* Closes it at once; nulls the pointer, accepts NULL. */
 void connection_close(struct connection **connection);

@@ -7,9 +7,9 @@
 #include "base/loop/loop.h"
 
 /*
- * libcurl's multi interface on a worker's loop: what it waits for becomes
- * watches and one timer.  It knows nothing of what the handles are for.  The
- * worker's thread only.
+ * A connector has libcurl's multi interface work on a worker's loop: libcurl
+ * waits by watches and one timer of that.  It knows nothing of what the handles
+ * are for.  The worker's thread only.
  */
 struct connector {
 	struct loop *loop;
@@ -22,13 +22,13 @@ struct connector {
 	/* Its own: */
 	CURLM *multi;
 	struct timer alarm; /* libcurl's one timer */
-	struct task kick;   /* the same when it is due at once */
+	struct task kick;   /* the same, where it is due at once */
 	struct curl_socket **sockets; /* by descriptor */
 	size_t n_sockets;
 };
 
 struct connector *connector_new(struct loop *loop);
-/* All handles have been removed; nulls the pointer, accepts NULL. */
+/* Nulls the pointer, accepts NULL; all handles were removed before. */
 void connector_free(struct connector **connector);
 
 /* A handle that libcurl works on; a member of its owner. */
@@ -51,7 +51,8 @@ struct dial {
 void connector_add(
     struct connector *connector, CURL *easy, struct dial *dial);
 /*
- * Closes what libcurl has of the handle's connection; done is not called any
- * more.  Not from within libcurl's callbacks; done is none of them.
+ * Takes a handle from libcurl, which closes what it has of its connection; done
+ * is not called any more.  Not to be called from within libcurl's callbacks;
+ * done is none of them.
  */
 void connector_remove(struct connector *connector, struct dial *dial);

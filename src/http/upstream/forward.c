@@ -12,8 +12,8 @@
 #include "http/upstream/forward_private.h"
 
 /*
- * This file follows a forward's life: it begins, finds a connection, sends the
- * request on it, reads the answer, and ends.
+ * A forward begins, finds a connection, sends the request on it, reads the
+ * answer, and ends: this file reads in that order.
  */
 enum {
 	/* The front of a body, which goes with the head in one send. */
@@ -178,7 +178,7 @@ lease_left_us(const struct transfer *t)
 	return until_us != NULL ? *until_us - clock_us() : INT64_MAX;
 }
 
-/* Nothing was sent yet, and the time is over in which it may be. */
+/* True where nothing was sent yet, and the time for that is over. */
 static bool
 is_too_late(const struct transfer *t)
 {
@@ -194,7 +194,7 @@ watch_lease(struct transfer *t)
 		timer_set(&t->lease_end, (left_us + 999) / 1000);
 }
 
-/* No part of it is left, here or in the kernel, that could still go out. */
+/* True where no part of it, here or in the kernel, could still go out. */
 static bool
 sends_no_more(const struct transfer *t)
 {
@@ -207,8 +207,8 @@ sends_no_more(const struct transfer *t)
 }
 
 /*
- * It is given up: where a part of the request is still to go out, the kernel
- * drops that too, and the other side sees a reset.
+ * Resets the connection of a request that is given up while a part of it is
+ * still to go out: the kernel drops that too, and the other side sees a reset.
  */
 static void
 abandon(struct transfer *t)
@@ -235,7 +235,7 @@ on_lease_end(void *arg)
 
 /* --- it finds a connection --- */
 
-/* The head for the present target, and as much of the body as goes with it. */
+/* Writes the head for the target, and as much of the body as goes with it. */
 static int
 write_request(struct transfer *t)
 {
@@ -268,7 +268,7 @@ write_request(struct transfer *t)
 	return 0;
 }
 
-/* Closes an idle connection, whose descriptor a new one can have. */
+/* Closes an idle connection: a new one can have its descriptor. */
 static bool
 make_room(struct upstreams *upstreams)
 {
@@ -282,8 +282,8 @@ make_room(struct upstreams *upstreams)
 }
 
 /*
- * The connection came to nothing and has taken nothing, error says why: is
- * another one or another target to be tried?  If not, it has ended.
+ * The connection has taken nothing and is given up; error says why.  True where
+ * another one, or another target, is to be tried; else the forward has ended.
  */
 static bool
 may_try_again(struct transfer *t, int error)
@@ -439,7 +439,7 @@ stage(struct transfer *t)
 	return t->request.len > 0;
 }
 
-/* The bytes to be sent next, in one piece of stable memory. */
+/* Returns the bytes to be sent next, in one piece of stable memory. */
 static struct span
 next_piece(const struct transfer *t)
 {
@@ -545,7 +545,7 @@ take_answer_head(struct transfer *t)
 	forward->head = http1_head_take(&t->head, &forward->fields);
 }
 
-/* How long the upstream took: to its answer, not to the end of its rest. */
+/* Counts how long the upstream took to its answer, without its rest. */
 static void
 measure(const struct transfer *t)
 {
@@ -563,7 +563,7 @@ on_rest_drained(void *arg)
 	read_answer(t);
 }
 
-/* The answer is given, and what more comes of it flows. */
+/* Gives the answer to its owner; the rest of it flows from now on. */
 static void
 begin_rest(struct transfer *t)
 {
@@ -590,7 +590,7 @@ min_bytes(uint64_t a, uint64_t b)
 	return (size_t)(a < b ? a : b);
 }
 
-/* For content that is kept whole, or begins to flow beyond max_body. */
+/* Makes room for content that is kept whole, up to max_body. */
 static size_t
 kept_room(struct transfer *t)
 {
@@ -610,9 +610,9 @@ kept_room(struct transfer *t)
 }
 
 /*
- * The number of bytes that can be read: all of them must have a place, in
- * memory or in the flow that they go to.  The others wait in the kernel, and
- * the upstream with them.
+ * Returns how many bytes can be read: each of them has a place, in memory or in
+ * the flow that it goes to.  The others wait in the kernel, and the upstream
+ * waits with them.
  */
 static size_t
 room(struct transfer *t)
@@ -787,7 +787,7 @@ on_read_again(void *arg)
 
 /* --- it ends --- */
 
-/* Whether the connection may be used again: how long until then; 0: not. */
+/* Returns how long the connection may wait for its next request; 0: not. */
 static int64_t
 reuse_ms(struct transfer *t, bool surplus)
 {
@@ -841,7 +841,7 @@ free_transfer(struct transfer *t)
 	free(t);
 }
 
-/* The forward is alone from now on; a connection left to it is closed. */
+/* Takes the transfer from its forward, and closes its connection. */
 static void
 release_transfer(struct transfer *t)
 {
@@ -869,7 +869,7 @@ release_transfer(struct transfer *t)
 	u->n_spare++;
 }
 
-/* The result, or how the rest ended, stands. */
+/* Ends a forward with its result, or the rest that is still to come of it. */
 static void
 finish(struct transfer *t, enum forward_result result, int error)
 {

@@ -8,12 +8,12 @@
 #include "conf/conf.h"
 
 /*
- * One request sent to an upstream, once.  libcurl makes the connection
- * (upstream/connection.h); the HTTP/1.1 message on it is ours, and so is the
- * proof of what was sent: a byte that the connection took or, over TLS, may
- * have taken.  Nothing here ever sends a request a second time; only while
- * no byte was taken is another connection or target tried.  It knows nothing
- * of keys, records or clients.  The worker's thread only.
+ * A forward sends one request to an upstream, once.  libcurl makes the
+ * connection (upstream/connection.h); the HTTP/1.1 message on it is ours, and
+ * so is the proof of what was sent: a byte that the connection took or, over
+ * TLS, may have taken.  Nothing here ever sends a request a second time; only
+ * while no byte was taken is another connection or target tried.  It knows
+ * nothing of keys, records or clients.  The worker's thread only.
  *
  * A body may be given and taken as a flow, piece by piece, for as long as it
  * lasts: the upstream is read and written only as fast as the other side of
@@ -60,7 +60,7 @@ struct message {
 };
 
 struct forward {
-	struct op op; /* its owner waits for this; op.error is 0 or why */
+	struct op op; /* done: the result stands; error is 0, or says why */
 	enum forward_result result;
 	/* FORWARD_ANSWERED, and the first two of FORWARD_UNREAD: */
 	int status;
@@ -130,7 +130,7 @@ forward_target(const struct forward *forward)
 {
 	return forward->sent_bytes > 0 ? forward->target : NULL;
 }
-/* Gives it up, pending or with a rest to come: the connection is closed. */
+/* Gives it up, pending or with a rest to come: closes the connection. */
 void forward_stop(struct forward *forward);
 /*
  * Hands an answer and the rest that is to come of it over to another owner,
@@ -138,7 +138,7 @@ void forward_stop(struct forward *forward);
  */
 void forward_move(struct forward *to, struct forward *from);
 /*
- * Frees what the result holds; the forward can be started again.  Also of
- * one that was never started, not of one that is not at its end.
+ * Frees the result, after which the forward can be started again.  It may never
+ * have been started, but it must be at its end.
  */
 void forward_clear(struct forward *forward);

@@ -9,9 +9,9 @@
 #include "base/must.h"
 
 /*
- * The heads of HTTP/1.1 messages as they stand on an upstream's connection
- * (RFC 9112): ours is written in one place from validated parts, the
- * answer's is read strictly, a piece at a time.  It knows nothing of
+ * The heads of HTTP/1.1 messages on an upstream's connection (RFC 9112) are
+ * written and read here: ours is made of validated parts, in one place, and the
+ * answer's is read strictly, a piece at a time.  Nothing here knows
  * connections, targets or keys.  Pure; any thread.
  */
 
@@ -83,7 +83,7 @@ struct http1_head {
 	unsigned interim; /* heads of 1xx that were dropped */
 };
 
-/* Begins a new head of at most max_bytes (so is each interim one). */
+/* Begins a new head of at most max_bytes, as each interim one may have. */
 void http1_head_begin(struct http1_head *head, size_t max_bytes);
 /*
  * Reads from the front of *bytes, which keeps what stands behind a whole
@@ -94,8 +94,8 @@ void http1_head_begin(struct http1_head *head, size_t max_bytes);
 MUST_USE enum http1_head_state http1_head_feed(
     struct http1_head *head, struct span *bytes);
 /*
- * The fields of a whole head, all of them, in order, in one block of memory
- * that the caller frees; the list is at its front.
+ * Copies the fields of a whole head, all of them, in order, into one block of
+ * memory that the caller frees; the list is at its front.
  */
 char *http1_head_take(const struct http1_head *head, struct fields *ret_fields);
 void http1_head_free(struct http1_head *head);

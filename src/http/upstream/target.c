@@ -111,7 +111,7 @@ target_take(struct target *target)
 	return NULL;
 }
 
-/* --- whether they are up --- */
+/* --- up or down --- */
 
 static void
 show_up(const struct target *target)
@@ -158,7 +158,7 @@ target_failed(struct target *target, int64_t now_ms)
 	show_up(target);
 }
 
-/* --- whose turn it is --- */
+/* --- a round --- */
 
 void
 target_round_begin(struct target_round *round, struct target_list *targets)

@@ -21,11 +21,11 @@ struct target {
 	size_t max_idle;
 	int64_t down_until_ms; /* of the loop's clock */
 	int64_t down_ms;       /* how long the last time; 0: it was reached */
-	bool out; /* it says that it is not well (target_health.h) */
-	struct counter *up;    /* a gauge, 1 or 0; NULL: nobody asks */
+	bool out; /* it failed its health check (target_health.h) */
+	struct counter *up;    /* a gauge, 1 or 0; NULL: there is none */
 };
 
-/* Those of one upstream. */
+/* The targets of one upstream. */
 struct target_list {
 	struct target *list;
 	size_t count;
@@ -34,12 +34,12 @@ struct target_list {
 
 void target_list_init(struct target_list *targets,
     struct connector *connector, const struct conf_upstream *upstream);
-/* Closes what is idle; no connection is in use. */
+/* Closes idle connections; none is in use. */
 void target_list_end(struct target_list *targets);
 
 /*
- * Keeps a connection that nothing more is expected from, for idle_ms at most (1
- * or more); nulls the caller's pointer.  Beyond max_idle the one that has been
+ * Keeps a connection on which no answer is awaited, for idle_ms at most (1 or
+ * more); nulls the caller's pointer.  Beyond max_idle the one that has been
  * idle longest is closed.
  */
 void target_keep(
@@ -47,24 +47,24 @@ void target_keep(
 /* Closes the one that has been idle longest; false: there is none. */
 bool target_drop(struct target *target);
 /*
- * The one that was used last and that is silent and open at this moment, or
- * NULL; those that are not are closed.
+ * Takes the idle connection that was used last and is open and silent at this
+ * moment; closes those that are not.  NULL: there is none.
  */
 MUST_USE struct connection *target_take(struct target *target);
 
-/* From now on that gauge says whether it is up; it outlives the target. */
+/* From now on that gauge is 1 while it is up; it outlives the target. */
 void target_show(struct target *target, struct counter *up);
-/* It has said of itself whether it is well; out: it is not. */
+/* Notes the result of a health check; out: it is not well. */
 void target_judge(struct target *target, bool out);
-/* A connection to it was made. */
+/* Notes that a connection to it was made. */
 void target_reached(struct target *target);
-/* None could be made: it is down for a while. */
+/* Notes that none could be made: it is down for a while. */
 void target_failed(struct target *target, int64_t now_ms);
 
 /*
- * The way of one request through an upstream's targets, each once, in turns: a
- * round begins where the last one went on to.  Zeroed memory at first; it can
- * be begun again and again, and target_round_free frees what it keeps.
+ * In a round one request tries an upstream's targets, each once; it begins
+ * behind the target that the last round ended with.  Zeroed memory at first; it
+ * can be begun again and again, and target_round_free frees what it keeps.
  */
 struct target_round {
 	/* The round's own: */
@@ -77,8 +77,8 @@ struct target_round {
 void target_round_begin(
     struct target_round *round, struct target_list *targets);
 /*
- * The next target that this round has not tried, those that are down last of
- * all (somebody must find out that they are back); NULL: no more.
+ * Returns the next target that this round has not tried, those that are down
+ * last of all, as somebody must find out that they are back; NULL: no more.
  */
 struct target *target_round_next(struct target_round *round, int64_t now_ms);
 void target_round_free(struct target_round *round);

@@ -8,9 +8,9 @@
 #include "conf/conf.h"
 
 /*
- * The upstreams of a configuration, as one worker knows them: their targets
- * and the connections to them, over which forwards are sent
- * (upstream/forward.h).  That worker's thread only.
+ * A worker has upstreams of its own: the targets of a configuration, and the
+ * connections to them, over which forwards are sent (upstream/forward.h).  That
+ * worker's thread only.
  */
 struct upstreams;
 
@@ -27,7 +27,7 @@ struct upstreams *upstreams_new(struct loop *loop, const struct conf *conf,
  */
 void upstreams_measure(struct upstreams *upstreams,
     struct histogram *const *took, struct counter *connections);
-/* From now on that gauge says whether that target is up (target_show). */
+/* From now on that gauge is 1 while that target is up (target_show). */
 void upstreams_show(struct upstreams *upstreams, size_t upstream,
     size_t target, struct counter *up);
 /* No forward may be pending; closes what is idle, nulls the pointer. */

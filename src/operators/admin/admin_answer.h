@@ -8,16 +8,16 @@
 #include "http/front/problem.h"
 
 /*
- * How a request to the admin interface is answered: once, with JSON, a
- * problem or other bytes.  Each of these functions moves the request to the
- * step ANSWER and returns what a step then returns.  Main thread.
+ * A request to the admin interface is answered once, with JSON, a problem or
+ * other bytes.  Each of these functions moves the request to the step ANSWER
+ * and returns what a step then returns.  Main thread.
  */
 struct admin_request;
 
-/* More fields than those of every answer that an answer may have. */
+/* An answer may have so many fields besides those of every answer. */
 enum { ADMIN_ANSWER_ALSO_MAX = 4 };
 
-/* Answers with that; the reference to json is taken. */
+/* Answers with JSON, to which the reference is taken. */
 enum after admin_answer_json(
     struct admin_request *a, int status, json_t *json);
 /* Answers with a problem; an empty detail is the problem's own. */
@@ -29,9 +29,10 @@ enum after admin_answer_bytes(struct admin_request *a, int status,
 /* Answers that the request is wrong, as the message says. */
 enum after admin_answer_bad_request(
     struct admin_request *a, const char *message);
-/* Ends the log's line about an operator's act: the note, and who acts. */
-struct logline;
-void admin_answer_log(const struct admin_request *a, struct logline *line);
-/* Redis did not answer, or refused. */
+/* Answers that Redis did not answer, or refused. */
 enum after admin_answer_store_failed(
     struct admin_request *a, struct span detail);
+
+/* Ends the log's line about an operator's act with the note, and who acts. */
+struct logline;
+void admin_answer_log(const struct admin_request *a, struct logline *line);

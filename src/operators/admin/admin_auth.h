@@ -7,20 +7,21 @@
 #include "http/front/problem.h"
 
 /*
- * Who asks the admin interface: an operator, or a page that he looks at.  It
- * judges what a request says of itself, and answers nothing.  Main thread.
+ * A request to the admin interface comes from an operator, or from a page that
+ * he looks at.  What it says of itself is judged here, where nothing is
+ * answered.  Main thread.
  */
 struct admin_request;
 
-/* It has the token, which is wiped, or none is needed. */
+/* True where it has the token, which is wiped, or needs none. */
 bool admin_auth_has_token(const struct admin_request *a);
-/* GET or HEAD. */
+/* True of GET and HEAD. */
 bool admin_auth_reads_only(const struct admin_request *a);
 /*
- * A page of another site may have had a browser send this: refuse it with
- * that problem and detail.  Which names (Host) may be used where no token is
- * set, and what a request that changes something must say (Origin,
- * Sec-Fetch-Site, Content-Type); whoever says nothing of these is no browser.
+ * True where a page of another site may have had a browser send this: it is to
+ * be refused with that problem and detail.  Host decides where no token is set,
+ * and of a request that changes something Origin, Sec-Fetch-Site and
+ * Content-Type; whoever sends none of these is no browser.
  */
 bool admin_auth_is_suspect(const struct admin_request *a,
     enum problem *ret_problem, struct span *ret_detail);

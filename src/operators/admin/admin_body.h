@@ -6,35 +6,35 @@
 #include "store/records.h"
 
 /*
- * The admin interface's JSON: records and times on the way out, and on the way
- * in what operators say, checked member by member.  It asks nobody and
- * answers nothing.  Main thread.
+ * The admin interface's JSON is made and read here: records and times are
+ * written, and an operator's body is checked member by member.  Nobody is asked
+ * here, and nothing answered.  Main thread.
  */
 struct admin_request;
 
-/* Text of any bytes: what is not UTF-8 is read as Latin-1. */
+/* Makes a string of any bytes; those that are no UTF-8 are Latin-1. */
 json_t *admin_body_text(struct span text);
-/* The contract's word for a state. */
+/* Returns the word for a state, such as "UNKNOWN". */
 const char *admin_body_state(enum record_state state);
-/* RFC 3339, UTC, with milliseconds. */
+/* Makes a string of a time: RFC 3339, UTC, with milliseconds. */
 json_t *admin_body_time(int64_t wall_ms);
-/* The record; answer is the stored one, or NULL where it was not read. */
+/* Makes a record; answer is the stored one, or NULL where it was not read. */
 json_t *admin_body_record(const struct record_view *record,
     const struct answer *answer, bool with_body);
-/* The record that was found, with its answer where it could be read. */
+/* Makes the record that was found, with its answer where that opens. */
 json_t *admin_body_shown(const struct records_op *look, bool with_body);
 
-/* --- what is read --- */
+/* --- reading --- */
 
 /*
- * Reads the members of the request's body that its endpoint takes, into the
- * request; and it may have no query.  NULL, or a sentence about what is wrong.
+ * Reads the members of the request's body that its endpoint takes into the
+ * request, which may have no query.  NULL, or a sentence about what is wrong.
  */
 const char *admin_body_read(struct admin_request *a);
-/* The text of a string; it lives as long as that. */
+/* Returns the text of a string; it lives as long as that. */
 struct span admin_body_span(const json_t *json);
 /*
- * It has no members but those, the last of which is NULL: any other would be
- * overlooked.
+ * True where an object has no members but those, of which NULL is the last: any
+ * other would be overlooked.
  */
 bool admin_body_has_only(const json_t *object, const char *const *names);

@@ -13,8 +13,8 @@
 #include "operators/admin/admin_query.h"
 
 /*
- * What an operator sees of records and does to them.  Redis decides whether a
- * record's state allows an act, and every act is logged.
+ * Operators see records and act on them.  Redis decides whether a record's
+ * state allows an act, and every act is logged.
  */
 enum {
 	TRIES_MAX = 5, /* at a record that changes under an act */
@@ -122,7 +122,7 @@ has(struct span text, struct span part)
 	return memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
 }
 
-/* The record has the route, and the text where people would look for it. */
+/* True where it has the route, and the text where people look for it. */
 static bool
 is_sought(const struct admin_request *a, const struct record_view *record)
 {
@@ -136,7 +136,7 @@ is_sought(const struct admin_request *a, const struct record_view *record)
 	    span_starts(span_of(hex, DIGEST_HEX), a->find);
 }
 
-/* last: the record that the next page begins behind; NULL: there is none. */
+/* Ends a page; the next one begins behind last.  NULL: there is none. */
 static enum after
 answer_list(struct admin_request *a, const struct record_view *last)
 {
@@ -224,8 +224,8 @@ not_there(struct admin_request *a)
 }
 
 /*
- * Nobody can tell its state or its attempt, and no step changes it: to forget
- * it is the operator's only way out.
+ * Nobody can tell the state or the attempt of a damaged record, and no step
+ * changes it: to forget it is the operator's only way out.
  */
 static enum after
 broken(struct admin_request *a)
@@ -280,8 +280,8 @@ admin_keys_order(struct admin_request *a)
 }
 
 /*
- * To set a key free whose answer lies on our own disk would be to execute it
- * again: that answer then comes too late.
+ * To release a key whose answer is on our own disk would have it executed
+ * again, as that answer would come too late.
  */
 static enum after
 refuse_answered(struct admin_request *a, char *file)
@@ -335,7 +335,7 @@ replace(struct admin_request *a, char *file)
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
-/* The policy of the record's route; where the route is gone, the defaults. */
+/* Returns the policy of the record's route; defaults where that is gone. */
 static const struct conf_idempotency *
 policy_of(const struct admin_request *a)
 {
@@ -350,8 +350,8 @@ policy_of(const struct admin_request *a)
 }
 
 /*
- * Makes a->given, the answer that every retry is to get, of what the operator
- * says that happened: 0, E_TOO_LARGE or E_NO_MEMORY.
+ * Makes a->given, the answer that every retry is to get, of the outcome that
+ * the operator tells.  Returns 0, E_TOO_LARGE or E_NO_MEMORY.
  */
 static int
 make_answer(struct admin_request *a, const struct conf_idempotency *policy)
@@ -461,7 +461,7 @@ log_act(const struct admin_request *a, enum event event)
 	admin_answer_log(a, &line);
 }
 
-/* The record allows the act, but has changed since it was looked at. */
+/* True where the record allows the act, but has changed since a look at it. */
 static bool
 has_changed(const struct admin_request *a)
 {

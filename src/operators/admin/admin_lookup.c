@@ -13,7 +13,7 @@
 /* A key, or the values that a derived one is made of, has so many readings. */
 enum { VALUES_MAX = 6, READINGS_MAX = 1 << VALUES_MAX };
 
-/* The request of an operator: a key, or the values of a derived one. */
+/* An operator asks for a key, or for the values of a derived one. */
 struct lookup {
 	struct span namespace;
 	struct fields scope;
@@ -30,7 +30,7 @@ struct wanted {
 	struct span entity; /* the value of its variable in the namespace */
 };
 
-/* --- one record that it may be --- */
+/* --- one record that may be meant --- */
 
 /* On a cluster the record is where its entity is. */
 static void
@@ -55,7 +55,7 @@ share_shard(struct admin_request *a, const struct wanted *wanted,
 		entity_share_shard(&entity, key_id);
 }
 
-/* body: the one that the key is derived of; empty: it is not. */
+/* body is the one that the key is derived from; empty: it is not. */
 static void
 add_candidate(struct admin_request *a, const struct wanted *wanted,
     struct span key, struct span body)
@@ -142,7 +142,7 @@ is_derived_of(
 	    from->count == pointers->count;
 }
 
-/* --- all records that it may be --- */
+/* --- all records that may be meant --- */
 
 /* Adds a key for each reading of the values, where a key is made of them. */
 static void
@@ -228,7 +228,7 @@ find_candidates(struct admin_request *a, const struct lookup *asked)
 	}
 }
 
-/* --- what the operator said --- */
+/* --- the operator's body --- */
 
 static const char *
 scope_from_json(

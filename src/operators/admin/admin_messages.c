@@ -12,9 +12,9 @@
 #include "operators/admin/admin_query.h"
 
 /*
- * What an operator sees of the messages that this gateway has taken, and of
- * dead letters, and does to them.  The thread of their source's worker decides
- * whether a message's state allows an act, and every act is logged.
+ * Operators see the messages that this gateway has taken, and dead letters, and
+ * act on them.  The thread of their source's worker decides whether a message's
+ * state allows an act, and every act is logged.
  */
 enum { PATIENCE_MS = 5000 };
 

@@ -267,7 +267,7 @@ sum_of(const struct metrics *m, size_t offset)
 	return sum;
 }
 
-/* Connections that spun may be operators', which are the interface's own. */
+/* The admin interface counts its own connections that spun. */
 static void
 put_sum(struct metrics *m)
 {
@@ -294,7 +294,7 @@ put_connections(struct metrics *m)
 
 /* --- Redis --- */
 
-/* Operators' acts and looks are the admin interface's own. */
+/* The admin interface counts the calls for operators itself. */
 static void
 put_store_seconds(struct metrics *m)
 {
@@ -467,7 +467,7 @@ next_present(const struct metrics *m, const struct source_meter *s, int64_t *i)
 	}
 }
 
-/* A broker is up where all of its sources reach it; it is shown once. */
+/* A broker is up where all of its sources reach it; it has one sample. */
 static void
 put_brokers(struct metrics *m)
 {
@@ -559,7 +559,7 @@ put_open_fds(struct metrics *m)
 	put_value(m, count - 1);
 }
 
-/* Samples that need no look at the system. */
+/* Writes samples that the process itself knows. */
 static void
 put_known(struct metrics *m)
 {

@@ -4,16 +4,16 @@
 #include <stdint.h>
 
 /*
- * The text of GET /metrics (Prometheus' exposition format 0.0.4), gathered
- * from all workers without stopping any.  It knows nothing of who asks.  Main
- * thread.
+ * The text of GET /metrics (Prometheus' exposition format 0.0.4) is gathered
+ * from all workers here, without stopping any.  Nothing here knows who asks.
+ * Main thread.
  */
 struct admin;
 struct body;
 
 /*
- * Appends the text to a body without a budget.  records: how many there are in
- * each state; NULL where Redis did not say.
+ * Appends the text to a body without a budget.  records is their number in each
+ * state; NULL where Redis did not say.
  */
 void admin_metrics_write(
     const struct admin *admin, const uint64_t *records, struct body *out);

@@ -7,9 +7,9 @@
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
 
-/* --- what would have been done --- */
+/* --- counts --- */
 
-/* The counts of all workers, by what would have been done. */
+/* Counts how a route's requests would have ended, in all workers. */
 static json_t *
 would_json(const struct admin *admin, const char *route)
 {
@@ -39,8 +39,8 @@ route_json(const char *name, json_t *would, bool observes)
 }
 
 /*
- * The routes that observe, and those that have observed something before a
- * reload: that is what the reload was about.
+ * Makes the routes that observe, and those that had observed something before a
+ * reload had them enforce their keys.
  */
 static json_t *
 routes_json(const struct admin_request *a)
@@ -74,7 +74,7 @@ routes_json(const struct admin_request *a)
 	return list;
 }
 
-/* --- the last ones --- */
+/* --- the last duplicates --- */
 
 static int
 compare_latest(const void *one, const void *other)
@@ -84,7 +84,7 @@ compare_latest(const void *one, const void *other)
 	return (a < b) - (a > b);
 }
 
-/* The last duplicates of all workers, the latest first. */
+/* Makes the last duplicates of all workers, the latest first. */
 static json_t *
 duplicates_json(const struct admin *admin)
 {

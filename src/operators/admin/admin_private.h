@@ -17,10 +17,10 @@
 #include "store/records.h"
 
 /*
- * The machine of a request to the admin interface: its steps
- * (tbl/admin_steps.h), what can be asked for, what a request gathers on its
- * way, and what all requests share.  The files of this folder read and set it.
- * Main thread.
+ * A request to the admin interface is a machine (tbl/admin_steps.h).  Here are
+ * the endpoints that it can ask for, the struct that it fills on its way, and
+ * the struct that all requests share.  The files of this folder read and set
+ * these.  Main thread.
  */
 enum admin_step {
 #define ADMIN_STEP(name, function, operation) ADMIN_##name,
@@ -37,9 +37,10 @@ struct admin {
 	const struct conf *now;  /* of the last reload */
 	int64_t loaded_ms;       /* since 1970: when that was */
 	uint64_t reloads[2];     /* those that were refused, and adopted */
-	json_t *refused; /* the last one, as /status has it; NULL: adopted */
-	json_t *restart; /* what waits for one, likewise; NULL: nothing */
-	json_t *keys; /* what the last reload that did changed of keys; NULL */
+	/* As /status shows them, or NULL (admin_reload_tell): */
+	json_t *refused; /* why the last reload was refused */
+	json_t *restart; /* the changes that wait for a restart */
+	json_t *keys; /* the last changes that existing keys depend on */
 	struct budget budget; /* its own */
 	struct places places; /* of its own front */
 	struct front *front;
@@ -50,7 +51,7 @@ struct admin {
 	struct machines machines;
 	bool draining;
 
-	/* It was told to show this (struct admin_view). */
+	/* To be shown (struct admin_view): */
 	const char *address;
 	const char *const *listen;
 	size_t n_listen;
@@ -58,7 +59,7 @@ struct admin {
 	int64_t started_ms;            /* since 1970 */
 };
 
-/* The outcome that an operator knows of; spans of the request's body. */
+/* The outcome that an operator tells, as spans of the request's body. */
 struct admin_outcome {
 	int status;
 	struct fields fields;
@@ -67,7 +68,7 @@ struct admin_outcome {
 
 struct admin_request;
 
-/* A request may bring this. */
+/* A request may have this: */
 enum admin_takes {
 	ADMIN_TAKES_ANY,     /* no body; its own function reads the query */
 	ADMIN_TAKES_NOTHING, /* neither a body nor a query */
@@ -87,7 +88,7 @@ struct admin_endpoint {
 	/* Called once the head and any body are in. */
 	enum after (*run)(struct admin_request *a);
 	enum admin_takes takes;
-	unsigned what; /* run is to do, where it does several things */
+	unsigned what; /* the one of several things that run is to do */
 	bool open;     /* needs no token */
 };
 
@@ -100,14 +101,14 @@ struct admin_request {
 	struct checked_head head;
 	struct span id;
 	const struct admin_endpoint *endpoint;
-	struct span name; /* of a source, or a message's id; "": about none */
+	struct span name; /* a source's, or a message's id; or empty */
 	json_t *in; /* the body, where it has one */
 	size_t parsed_bytes; /* of the budget, for that */
 
 	/* The record that it is about. */
 	struct key_id key_id;
-	char key_hex[DIGEST_HEX + 1]; /* empty: about none */
-	/* A lookup by key: more of what it may be called. */
+	char key_hex[DIGEST_HEX + 1]; /* empty: it is about none */
+	/* Of a lookup by key: other records that may be meant. */
 	struct key_id *others;
 	size_t n_others;
 	bool with_body; /* show the stored answer's */
@@ -115,13 +116,13 @@ struct admin_request {
 	/* An operator's act. */
 	bool acts;
 	enum records_act act;
-	uint32_t attempt; /* that it is said of; 0: whichever */
-	unsigned tries;   /* when the record had changed as it acted */
+	uint32_t attempt; /* the one that is acted on; 0: any */
+	unsigned tries;   /* so far: the record may change meanwhile */
 	struct span note;
 	struct admin_outcome outcome;
 
 	struct records_op look;
-	struct provenance was; /* of what is acted on; in look's arena */
+	struct provenance was; /* before the act; in look's arena */
 	/* The answer that is to take a damaged record's place. */
 	struct body waiting_bytes;
 	struct journal_entry waiting;
@@ -158,56 +159,56 @@ admin_request_to(
 	return after;
 }
 
-/* --- who serves which step and which path --- */
+/* --- the functions of steps and of paths --- */
 
 #define ADMIN_STEP(name, function, operation)                                 \
 	enum after function(struct machine *machine);
 #include "tbl/admin_steps.h"
 
-/* A new request, of that exchange; admin is a struct admin.  It runs. */
+/* Makes a request of an exchange and runs it; admin is a struct admin. */
 void admin_request_new(void *admin, struct exchange *x);
-/* Sets the budget of what requests bring, for that configuration. */
+/* Sets the budget of bodies, for that configuration. */
 void admin_request_budget(struct admin *admin, const struct conf *conf);
 
-/* The main thread answers. */
+/* Tells that the main thread answers. */
 enum after admin_status_health(struct admin_request *a);
 /* Tells if new claims are taken, or all of /status. */
 enum { ADMIN_STATUS_READY, ADMIN_STATUS_ALL };
 enum after admin_status(struct admin_request *a);
-/* Complaints as the log has them, and those of a reload that is now. */
+/* Makes complaints as /status shows them, and those of a reload, dated now. */
 json_t *admin_status_complaints(const struct complaints *complaints);
 json_t *admin_status_reload(
     const char *member, const struct complaints *complaints);
-/* The samples of all workers. */
+/* Tells the samples of all workers. */
 enum after admin_status_metrics(struct admin_request *a);
-/* The configuration, as far as keys that exist depend on it. */
+/* Tells the configuration, as far as existing keys depend on it. */
 enum after admin_status_configuration(struct admin_request *a);
-/* The duplicates of routes that only observe, and what they would have got. */
+/* Tells the duplicates of routes that only observe. */
 enum after admin_observed(struct admin_request *a);
 
-/* A page of records that are not COMPLETED, the oldest change first. */
+/* Tells a page of records that are not COMPLETED, the oldest change first. */
 enum after admin_keys_list(struct admin_request *a);
-/* The record that a key has; by key_id; and an operator's enum records_act. */
+/* Tell a key's record, or that of a key_id; or do an operator's act. */
 enum after admin_keys_lookup(struct admin_request *a);
 enum after admin_keys_show(struct admin_request *a);
 enum after admin_keys_order(struct admin_request *a);
 
 /*
- * This gateway's own sources are asked, each in its worker's thread; what is
- * read elsewhere, others know.
+ * Tell this gateway's own sources, each asked in its worker's thread, and
+ * relays; other gateways know what they read.
  */
 enum after admin_sources_list(struct admin_request *a);
 enum after admin_sources_relays(struct admin_request *a);
-/* Resumes a source, for all gateways; or pauses it; or a relay. */
+/* Resumes or pauses a source or a relay, for all gateways. */
 enum { ADMIN_PAUSE = 1, ADMIN_RELAY = 2 };
 enum after admin_sources_pause(struct admin_request *a);
-/* An operator means to set a source's group back (shared/floors.h). */
+/* Lets an operator set a source's group back (shared/floors.h). */
 enum after admin_sources_rewind(struct admin_request *a);
-/* The sentence for where no source has the name; in the request's arena. */
+/* Says that no source has the name; the sentence is in a's arena. */
 struct span admin_sources_absent(
     const struct admin_request *a, struct span name);
 
-/* A page of messages that rest, the oldest first, or of dead letters. */
+/* Tells a page of messages that rest, the oldest first, or of dead letters. */
 enum after admin_messages_list(struct admin_request *a);
-/* One message: looks at it, drops or replays it, as an enum inquiry_kind. */
+/* Tells one message, drops or replays it, as an enum inquiry_kind says. */
 enum after admin_messages_one(struct admin_request *a);

@@ -26,7 +26,7 @@
  *                                                    admin_answer.c
  */
 
-/* All that can be asked for; the methods of a path stand together. */
+/* The endpoints; the methods of a path stand together. */
 static const struct admin_endpoint endpoints[] = {
     {"GET", "/", admin_page, ADMIN_TAKES_ANY, 0, false},
     {"GET", "/healthz", admin_status_health, ADMIN_TAKES_ANY, 0, true},
@@ -128,9 +128,9 @@ read_body(struct admin_request *a)
 	return admin_request_to(a, ADMIN_RECEIVED, WAIT);
 }
 
-/* --- what is asked for --- */
+/* --- the endpoint --- */
 
-/* Compares byte by byte, but takes the segment in the place of the braces. */
+/* Compares byte by byte, and takes the segment in the place of the braces. */
 static bool
 matches(const char *pattern, struct span path, struct admin_request *a)
 {
@@ -184,7 +184,7 @@ find_endpoint(struct admin_request *a)
 	return admin_answer_problem(a, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
 }
 
-/* --- who asks --- */
+/* --- its head --- */
 
 enum after
 admin_request_check(struct machine *machine)
@@ -220,7 +220,7 @@ admin_request_check(struct machine *machine)
 
 /* --- its body is there --- */
 
-/* The text is no deeper, and has no more values, than anybody needs. */
+/* True where the text is no deeper, and has no more values, than needed. */
 static bool
 is_plain(struct span text)
 {

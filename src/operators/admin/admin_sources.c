@@ -12,12 +12,12 @@
 #include "operators/admin/admin_private.h"
 
 /*
- * What an operator sees of sources and relays, and how he pauses and resumes
- * them, or sets a source's group back.
+ * Operators see sources and relays, pause and resume them, or set a source's
+ * group back.
  */
 enum { PATIENCE_MS = 5000 };
 
-/* The pause that lasts since then; 0: there is none. */
+/* Makes a pause that began then; 0: there is none. */
 static json_t *
 pause_json(int64_t since_ms, struct span who, struct span note)
 {
@@ -117,7 +117,7 @@ admin_sources_surveyed(struct machine *machine)
 
 /* --- relays --- */
 
-/* Where a relay brings events to; of a webhook the host alone is no secret. */
+/* Makes a relay's target; of a webhook the host alone is no secret. */
 static json_t *
 place_json(const struct conf_relay *relay)
 {
@@ -133,7 +133,7 @@ place_json(const struct conf_relay *relay)
 	    "postgres", "broker", relay->broker->name, "table", relay->table);
 }
 
-/* A relay, and what this gateway knows of it. */
+/* Makes a relay, with all that this gateway knows of it. */
 static json_t *
 relay_json(struct admin_request *a, const struct conf_relay *relay)
 {
@@ -178,7 +178,7 @@ admin_sources_relays(struct admin_request *a)
 	return admin_answer_json(a, 200, json_pack("{s:o}", "relays", list));
 }
 
-/* --- which one is named --- */
+/* --- sources and relays by name --- */
 
 /* Returns the source of that name, or NULL. */
 static const struct conf_source *

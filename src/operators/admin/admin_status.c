@@ -11,7 +11,7 @@
 #include "store/redis/master.h"
 #include "store/store_health.h"
 
-/* It has no secret (conf/show_running.h). */
+/* Nothing in it is secret (conf/show_running.h). */
 enum after
 admin_status_configuration(struct admin_request *a)
 {
@@ -103,7 +103,7 @@ say_ready(struct admin_request *a, bool up)
 		reason, "detail", detail));
 }
 
-/* The counts of what is in flight, of all workers together and of each. */
+/* Counts requests and executions, of all workers together and of each. */
 static json_t *
 counts_json(const struct admin *admin)
 {
@@ -122,7 +122,7 @@ counts_json(const struct admin *admin)
 	    "executions", executions, "workers", each);
 }
 
-/* The counts of all workers' journals together. */
+/* Adds up the counts of all workers' journals. */
 static json_t *
 journal_json(const struct admin *admin)
 {
@@ -196,7 +196,7 @@ admin_status_metrics(struct admin_request *a)
 	return admin_request_to(a, ADMIN_COUNTED, WAIT);
 }
 
-/* Samples that Redis does not tell are left out. */
+/* Samples of records are left out where Redis does not tell them. */
 enum after
 admin_status_counted(struct machine *machine)
 {

@@ -12,11 +12,11 @@
 /* A page of a list has so many at most. */
 enum { LIST_MAX = 1000 };
 
-/* --- where it is --- */
+/* --- its address --- */
 
 /*
- * Loads what its configuration says of the admin interface; for the gateway
- * that runs, what is wrong with its file by now is nothing.
+ * Loads the part of its configuration that is about the admin interface: the
+ * gateway runs, whatever is wrong with its file by now.
  */
 static bool
 load_conf(struct admin_api *gateway)
@@ -98,7 +98,7 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 		*ret_answer = answer;
 		return GATEWAY_WELL;
 	}
-	/* The problem document's own sentence. */
+	/* The problem document has a sentence. */
 	const char *detail =
 	    json_string_value(json_object_get(answer, "detail"));
 	fprintf(stderr, "onceproxy %s: %s (status %d)\n", gateway->command,
@@ -111,7 +111,7 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 	return GATEWAY_REFUSED;
 }
 
-/* Appends a page; *next is where the one after it begins. */
+/* Appends a page to list; *next is the cursor of the one after it. */
 static enum admin_api_code
 ask_page(const struct admin_api *gateway, const char *target, const char *name,
     long left, json_t *list, json_t **next)

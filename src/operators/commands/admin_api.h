@@ -6,9 +6,9 @@
 #include "conf/conf.h"
 
 /*
- * The running gateway that operators' commands speak to: where it is, its
- * configuration says.  What goes wrong is said on standard error, in the name
- * of the command.  Main thread.
+ * Operators' commands ask a running gateway, which they find by its
+ * configuration.  Whatever goes wrong is said on standard error, in the name of
+ * the command.  Main thread.
  */
 enum admin_api_code { GATEWAY_WELL = 0, GATEWAY_REFUSED = 1 };
 
@@ -19,23 +19,23 @@ struct admin_api {
 };
 
 /*
- * Loads its configuration, which conf_unref drops.  Of one that is not valid
- * it has admin alone (conf_load_admin), and no routes.
+ * Loads its configuration, which conf_unref drops.  One that is not valid has
+ * admin alone (conf_load_admin), and no routes.
  */
 enum admin_api_code admin_api_find(struct admin_api *gateway);
-/* Sends a request, whose body (or NULL) is taken; WELL with an object. */
+/* Sends a request, whose body is taken, or NULL; WELL comes with an object. */
 enum admin_api_code admin_api_ask(const struct admin_api *gateway,
     const char *method, const char *target, json_t *in, json_t **ret_answer);
 /*
- * Page after page of a list, as far as limit goes: target is the path with its
- * query, which has one parameter at least; name is the list's.  WELL with
+ * Asks for a list, page after page, up to limit: target is the path with its
+ * query, which has one parameter at least; name is the list's.  WELL comes with
  * {name, next}.
  */
 enum admin_api_code admin_api_ask_list(const struct admin_api *gateway,
     const char *target, const char *name, long limit, json_t **ret_list);
 
 /*
- * All but letters, digits, "-", ".", "_" and "~" percent-encoded (RFC 3986,
- * section 2.1), for a segment or a parameter; the caller frees it.
+ * Percent-encodes all but letters, digits, "-", ".", "_" and "~" (RFC 3986,
+ * section 2.1), for a segment or a parameter; the caller frees the text.
  */
 char *admin_api_encode(const char *text);

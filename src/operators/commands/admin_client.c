@@ -45,7 +45,7 @@ connect_unix(const struct address *address)
 	    AF_UNIX, (const struct sockaddr *)&un, sizeof un);
 }
 
-/* The gateway's address for all interfaces is, from here, this machine. */
+/* A gateway that listens on all interfaces is reached at this machine's own. */
 static int
 connect_tcp(const struct address *address)
 {

@@ -6,9 +6,9 @@
 #include "conf/conf.h"
 
 /*
- * One request to the admin interface of a running gateway, and its answer:
- * as much of an HTTP/1.1 client as that takes.  It blocks, for half a minute
- * at most while nothing comes.  For commands; any thread.
+ * An HTTP/1.1 client for commands, which sends one request to the admin
+ * interface of a running gateway and waits for its answer.  It blocks, for half
+ * a minute at most while nothing comes.  Any thread.
  */
 struct admin_response {
 	int status;
@@ -18,9 +18,8 @@ struct admin_response {
 
 /*
  * Sends the request and waits for its answer; false with a sentence in
- * *ret_message (the caller frees it) where no whole answer came: what was
- * asked for may have been done all the same.  token may be NULL; an empty body
- * is none.
+ * *ret_message (the caller frees it) where no whole answer came: the request
+ * may have been done all the same.  token may be NULL; an empty body is none.
  */
 MUST_USE bool admin_client_ask(const struct address *address, const char *token,
     const char *method, const char *target, struct span body,

@@ -21,9 +21,9 @@
 static const char http[] = "http://";
 static const char https[] = "https://";
 
-/* --- what a reload would change --- */
+/* --- the changes of a reload --- */
 
-/* Compares the configuration with that file's; false: that is not valid. */
+/* Compares the configuration with a file's; false: that is not valid. */
 static bool
 compare(const struct conf *conf, const char *file,
     struct complaints *complaints)
@@ -91,8 +91,8 @@ read_address(const char *against, struct address *ret_address)
 }
 
 /*
- * What a gateway tells of its configuration to whoever has the token of the one
- * that is checked; NULL, and said why: it does not tell it.
+ * Asks a gateway for its configuration, with the token of the one that is
+ * checked; NULL, and said why: it does not tell it.
  */
 static json_t *
 ask_gateway(const struct conf *conf, const char *against)
@@ -125,7 +125,7 @@ ask_gateway(const struct conf *conf, const char *against)
 	return NULL;
 }
 
-/* Compares it with what a gateway tells; false: that cannot be compared. */
+/* Compares it with a gateway's; false: that cannot be compared. */
 static bool
 compare_running(const struct conf *conf, const char *against,
     struct complaints *complaints)

@@ -4,12 +4,12 @@
 #include "operators/commands/command.h"
 
 /*
- * `onceproxy check`: validates a configuration without opening a port.  Prints
- * "FILE: ok", or one line per error, in the order of the file's members, and
- * one per warning, on standard output; or explains what the configuration comes
- * to.  What --against names is a file, or the address of a gateway that runs,
- * whose admin interface tells what its keys depend on.  Main thread.
+ * `onceproxy check` validates a configuration without opening a port.  It
+ * prints "FILE: ok", or one line per error, in the order of the file's members,
+ * and one per warning, on standard output; or it explains the configuration.
+ * --against names a file, or the address of a gateway that runs, whose admin
+ * interface tells the configuration that its keys depend on.  Main thread.
  */
 
-/* The exit code: 0, or 1 where there are errors, or with --strict warnings. */
+/* Returns the exit status: 1 of errors, or with --strict of warnings; or 0. */
 int check_run(const struct command_line *line);

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /*
- * What the command line says to a command (main.c reads it), where the
- * command has no verbs of its own.
+ * The command line of a command that has no verbs of its own, as main.c reads
+ * it.
  */
 struct command_line {
 	const char *file; /* the configuration */

@@ -6,7 +6,7 @@
 #include "conf/conf.h"
 #include "operators/commands/descriptors.h"
 
-/* The manual has these sums too (onceproxy-limits(7), DESCRIPTORS). */
+/* The manual has these sums, too (onceproxy-limits(7), DESCRIPTORS). */
 enum {
 	/* Standard files, signals, the log, a lock. */
 	FOR_PROCESS = 8,
@@ -26,7 +26,7 @@ enum {
 	FOR_FILES = 24,
 	/* The admin interface's clients (admin/admin.c, CONNECTIONS_MAX). */
 	FOR_ADMIN = 64 + 8,
-	/* Refused clients that are being told so (front/acceptor.c). */
+	/* Clients that are being refused (front/acceptor.c). */
 	FOR_REFUSALS = 32,
 	/* A connection that is made again, and looks up its name. */
 	AGAIN = 2,
@@ -80,8 +80,8 @@ count_pools(const struct conf *conf, int64_t *ret_idle)
 }
 
 /*
- * Where there is too little for all, half of what is not in use anyway is kept
- * back at most, and a fourth of the rest is for idle connections.
+ * Where there is too little for all, at most half of those that are not always
+ * open are kept in reserve, and a fourth of the rest is for idle connections.
  */
 struct descriptors
 descriptors_share(const struct conf *conf, int64_t limit)

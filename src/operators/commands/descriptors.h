@@ -6,8 +6,8 @@
 struct conf;
 
 /*
- * How many files and sockets this process may have open, and who may have
- * them.  It opens none.  Main thread.
+ * This process may have so many files and sockets open, which are shared out
+ * here.  Nothing is opened.  Main thread.
  */
 struct descriptors {
 	int64_t limit;   /* of the process */
@@ -24,7 +24,7 @@ struct descriptors {
  * is low for programs that use select(), and we do not.  Returns the limit.
  */
 int64_t descriptors_raise(void);
-/* Shares that limit out. */
+/* Shares out that limit. */
 struct descriptors descriptors_share(const struct conf *conf, int64_t limit);
-/* Says in the log that it does not suffice for all clients. */
+/* Logs that the limit does not suffice for all clients. */
 void descriptors_log(const struct descriptors *d);

@@ -42,7 +42,7 @@ on_interrupt(int number)
 	interrupted = number;
 }
 
-/* --- where it begins --- */
+/* --- the beginning --- */
 
 /* Takes exactly so many digits; false where there are fewer. */
 static bool
@@ -67,7 +67,7 @@ take_one_of(struct span *text, const char *bytes)
 	return true;
 }
 
-/* A time of RFC 3339, section 5.6; of a fraction three digits count. */
+/* Reads a time of RFC 3339, section 5.6; three digits of a fraction count. */
 static bool
 read_time(struct span text, int64_t *ret_ms)
 {
@@ -119,7 +119,7 @@ static bool
 read_from(
     const char *text, enum events_from *ret_from, struct event_id *ret_since)
 {
-	/* A shard that there is not: of all shards alike. */
+	/* No shard has this number: the position counts for all of them. */
 	struct event_id since = {.shard = UINT_MAX};
 	int64_t ms, now_ms = clock_wall_ms();
 	*ret_from = EVENTS_SINCE;
@@ -138,7 +138,7 @@ read_from(
 	return true;
 }
 
-/* --- saying --- */
+/* --- standard error --- */
 
 static void
 say_words(const char *words)
@@ -156,7 +156,7 @@ say_loss(void *arg, const char *words)
 	say_words(words);
 }
 
-/* Takes the message, and says it unless it was the last one said. */
+/* Takes the message, and says it unless it was said just before. */
 static void
 say_away(struct events_command *command, char *message, bool again)
 {
@@ -170,7 +170,7 @@ say_away(struct events_command *command, char *message, bool again)
 	command->away = message;
 }
 
-/* --- printing --- */
+/* --- standard output --- */
 
 static void
 print_member(const json_t *event, const char *name, const char *behind)

@@ -4,8 +4,9 @@
 #include "operators/commands/command.h"
 
 /*
- * `onceproxy events`: prints what the events streams have, and waits for more.
- * Main thread.  Returns the exit code: 0 well; 1 where Redis cannot be reached,
- * events are off, or some of what was asked for is gone; 2 wrong usage.
+ * `onceproxy events` prints the entries of the events streams, and waits for
+ * more.  Main thread.  Returns the exit status: 0; 1 where Redis cannot be
+ * reached, events are off, or some of the wanted entries are gone; 2 of wrong
+ * usage.
  */
 int events_run(const struct command_line *line);

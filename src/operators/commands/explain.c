@@ -54,8 +54,8 @@ write_value(FILE *out, json_t *value)
 }
 
 /*
- * A value as people read it in a table; the caller frees the text, and the
- * value is only looked at.
+ * Makes the text of a value for a table, which the caller frees; the value
+ * stays the caller's.
  */
 static char *
 value_text(json_t *value)
@@ -78,13 +78,13 @@ option_text(enum group group, size_t offset, const void *base)
 	return text;
 }
 
-/* --- what each route does --- */
+/* --- routes --- */
 
 #define POLICY_TEXT(policy, field)      \
 	option_text(GROUP_IDEMPOTENCY,  \
 	    offsetof(struct conf_idempotency, field), (policy))
 
-/* A line of what a route does; frees the text. */
+/* Adds a line about a route; frees the text. */
 static void
 add_line(struct table *table, const char *name, char *text)
 {
@@ -93,7 +93,7 @@ add_line(struct table *table, const char *name, char *text)
 	free(text);
 }
 
-/* Where the key comes from. */
+/* Says where the key comes from. */
 static char *
 key_text(const struct conf_route *route)
 {
@@ -112,8 +112,8 @@ key_text(const struct conf_route *route)
 }
 
 /*
- * Whose the key is, what of that a client says without proof, and by which
- * keys a token is verified.
+ * Adds the scope, which says whose a key is, the parts of it that a client
+ * names without proof, and the keys that a token is verified by.
  */
 static void
 add_scope(struct table *table, const struct conf_idempotency *policy)
@@ -214,7 +214,7 @@ print_route(const struct conf_route *route, size_t width)
 
 /* --- settings --- */
 
-/* Settings of one group, beside those that they are compared with. */
+/* The settings of one group, and those that they are compared with. */
 struct settings {
 	struct table *table;
 	enum group group;
@@ -222,7 +222,7 @@ struct settings {
 	bool only_others;    /* leave out what is the same as there */
 	/* Of a broker or a source, whose kind may not have all of them. */
 	const struct conf_broker *broker;
-	/* With nothing but the preset that these name; NULL: they name none. */
+	/* The same with nothing but their preset; NULL: they name none. */
 	const void *preset;
 };
 
@@ -233,7 +233,7 @@ is_same(const json_t *one, const json_t *other)
 	    (one != NULL && other != NULL && json_equal(one, other));
 }
 
-/* A setting of an object that is missing has its default all the same. */
+/* A setting of an object that is not there has its default all the same. */
 static json_t *
 setting_of(const struct option *option, const void *base)
 {
@@ -359,7 +359,7 @@ print_messages(const struct conf *conf, size_t width)
 	conf_load_clear(GROUP_RELAY, &relay);
 }
 
-/* The configuration of a route with nothing but that preset; NULL: none. */
+/* Loads a configuration with nothing but the policy's preset; NULL: none. */
 static const struct conf *
 load_preset(const struct conf_idempotency *policy)
 {

@@ -4,10 +4,10 @@
 #include "conf/conf.h"
 
 /*
- * What a configuration comes to, for `check --explain`, on standard output:
- * what each route will do, and all settings after their defaults.  Secrets
- * are hidden.  Main thread.
+ * Explains a configuration on standard output, for `check --explain`: what each
+ * route will do, and all settings after their defaults.  Secrets are hidden.
+ * Main thread.
  */
 void explain_text(const struct conf *conf);
-/* One JSON object, which is a configuration itself. */
+/* Prints one JSON object, which is a configuration itself. */
 void explain_json(const struct conf *conf);

@@ -150,8 +150,8 @@ add_scope(struct keys_line *line, const char *text)
 }
 
 /*
- * A line for each part of the scope, as --scope has them: a token in a file
- * stands in no list of processes.
+ * Reads a file with a line for each part of the scope, as --scope has them: a
+ * token in a file stands in no list of processes.
  */
 static bool
 add_scope_file(struct keys_line *line, const char *name)
@@ -288,7 +288,7 @@ static const struct verb_option options[] = {
 
 /* --- KEY_IDs --- */
 
-/* The KEY_ID of a problem document's instance; any other text as it is. */
+/* Takes the KEY_ID of a problem document's instance; other text stays. */
 static const char *
 id_of_instance(const char *text)
 {
@@ -380,7 +380,7 @@ ask_person(
 
 /* --- asking the gateway --- */
 
-/* Asks about one record, and prints it. */
+/* Sends one request about a record, and prints the record. */
 static int
 ask_of_one(struct keys_line *line, const char *method, const char *target,
     json_t *in)
@@ -399,7 +399,7 @@ ask_of_one(struct keys_line *line, const char *method, const char *target,
 	return GATEWAY_WELL;
 }
 
-/* Asks the same of each record; one that is refused stops no other. */
+/* Sends a request about each record; a refusal stops no other. */
 static int
 ask_of_each(
     struct keys_line *line, const char *method, const char *behind, json_t *in)
@@ -532,7 +532,7 @@ find_keys(struct verbs_line *common)
 
 /* --- show --- */
 
-/* A key of the route may have the scope that was given. */
+/* True where a key of the route may have the scope that was given. */
 static bool
 scope_fits(const struct conf_route *route, json_t *given)
 {
@@ -552,7 +552,7 @@ scope_fits(const struct conf_route *route, json_t *given)
 	return scopes->count == 0 || json_object_size(given) > 0;
 }
 
-/* The route's namespace is the given one; with variables it may be. */
+/* True where the route's namespace is, or with variables may be, given. */
 static bool
 namespace_fits(const struct template *own, const char *given)
 {
@@ -575,7 +575,7 @@ put_scope(FILE *out, const char *wanted, json_t *given)
 	return 1;
 }
 
-/* The parts of a scope that are not given, as --scope has them. */
+/* Writes the parts of a scope that are not given, as --scope has them. */
 static char *
 scopes_text(
     const struct conf_scopes *scopes, json_t *given, size_t *ret_count)
@@ -598,8 +598,8 @@ scopes_text(
 }
 
 /*
- * Says what --namespace and --scope have to be for a route; begin is a title,
- * which is said once.
+ * Says which --namespace and --scope a route needs; begin is a title, which is
+ * said once.
  */
 static void
 say_scopes(const struct conf_route *route, json_t *given, bool fits,

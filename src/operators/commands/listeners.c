@@ -47,7 +47,7 @@ failed(const struct address *address, const char *what, char **ret_message)
 	return false;
 }
 
-/* --- the address of a socket --- */
+/* --- a socket's address --- */
 
 union any_address {
 	struct sockaddr any;
@@ -104,8 +104,9 @@ is_local(int fd)
 /* --- TCP --- */
 
 /*
- * A listening socket bound to sa; -1 with errno where it cannot be.  One for
- * all addresses of IPv6 takes those of IPv4 too, where `all` says so.
+ * Opens a socket bound to sa, which listens where it is shared; -1 with errno
+ * where it cannot.  One for all addresses of IPv6 takes those of IPv4, too,
+ * where `all` says so.
  */
 static int
 bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared, bool all)
@@ -130,7 +131,7 @@ bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared, bool all)
 	return -1;
 }
 
-/* All addresses: of IPv6 and IPv4, or of IPv4 where there is no other. */
+/* Means all addresses of IPv6 and IPv4, or of IPv4 where there is no IPv6. */
 static socklen_t
 all_addresses(uint16_t port, struct sockaddr_storage *ret_sa)
 {
@@ -257,8 +258,8 @@ make_way(const struct address *address, const struct sockaddr_un *un,
 }
 
 /*
- * Until here the socket has been its owner's alone, whatever the umask.  What
- * is opened is the socket itself, should another file have its name by now.
+ * Until here the socket has been its owner's alone, whatever the umask.  It is
+ * opened as a socket, should another file have its name by now.
  */
 static bool
 set_permissions(
@@ -338,7 +339,7 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	return true;
 }
 
-/* --- all of them --- */
+/* --- all listeners --- */
 
 void
 listeners_free(struct listeners *listeners)
@@ -379,7 +380,7 @@ add_listening(struct listeners *all, size_t entry)
 	return l;
 }
 
-/* Opens the next one; where that fails, all is empty. */
+/* Opens one more; where that fails, all of them are closed. */
 static bool
 open_next(struct listeners *all, const struct conf_listen *listen_on,
     size_t entry, char **ret_message)
@@ -393,7 +394,7 @@ open_next(struct listeners *all, const struct conf_listen *listen_on,
 	return ok;
 }
 
-/* --- those that were passed --- */
+/* --- sockets that were passed --- */
 
 static bool
 is_usable(int fd)
@@ -419,7 +420,7 @@ listeners_drop_inherited(struct inherited *inherited)
 	*inherited = (struct inherited){NULL, 0};
 }
 
-/* A socket that was passed is no way around what admin.listen must keep to. */
+/* A socket that was passed does not get around the rules for admin.listen. */
 static bool
 guards_admin(const struct inherited *inherited, const struct conf *conf,
     char **ret_message)

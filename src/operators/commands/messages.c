@@ -29,8 +29,8 @@ line_of(struct verbs_line *common)
 /* --- sources --- */
 
 /*
- * Makes a source's members fit its line: who has paused it stands before its
- * error, which may last longer, and dead letters are counted up to a limit.
+ * Makes a source's members fit its line: its pause stands before its error,
+ * which may last longer, and dead letters are counted up to a limit.
  */
 static void
 fit_line(json_t *source)

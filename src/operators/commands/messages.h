@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * `onceproxy messages`: sources and their messages, through the admin
- * interface of a running gateway.  argv[0] is "messages"; an exit code.  Main
- * thread.
+ * `onceproxy messages …` shows operators sources and their messages, and acts
+ * on these, through the admin interface of a running gateway.  argv[0] is
+ * "messages".  Returns the exit status, as keys_run does.  Main thread.
  */
 int messages_run(int argc, char **argv, const char *default_file);

@@ -7,20 +7,19 @@
 
 #include "conf/complaints.h"
 
-/*
- * What commands print for people and for scripts.  Main thread.
- */
+/* Commands print for people and for scripts by these.  Main thread. */
 
-/* Text of others, with control characters as JSON writes them: it speaks to
- * no terminal, and one line stays one line. */
+/*
+ * Prints others' text with control characters as JSON writes them: it speaks to
+ * no terminal, and one line stays one line.
+ */
 void print_safely(FILE *out, const char *text);
 /*
- * A line for each complaint about a file, "FILE:LINE:COLUMN: POINTER:
- * MESSAGE", with what of this is known and "warning: " before the pointer of
- * one; safely: as print_safely does, else as
- * it is.
+ * Prints a line for each complaint about a file, "FILE:LINE:COLUMN: POINTER:
+ * MESSAGE", as far as these are known, with "warning: " before the pointer of a
+ * warning; safely: as print_safely does.
  */
 void print_complaints(FILE *out, const char *file,
     const struct complaints *complaints, bool safely);
-/* JSON with an indent, on standard output. */
+/* Prints JSON with an indent, on standard output. */
 void print_json(const json_t *json);

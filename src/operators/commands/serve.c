@@ -51,7 +51,7 @@ struct serve {
 	struct journal_awaited *awaited;
 	struct sentinel_monitor *sentinels; /* NULL: the file names none */
 	struct managed *managed;
-	struct inherited inherited; /* sockets, until they are taken */
+	struct inherited inherited; /* sockets that are not taken yet */
 	struct listeners listeners;
 	struct listeners admin_listeners; /* none, or one */
 	const char **addresses; /* the texts of listeners */
@@ -136,8 +136,8 @@ adopt_conf(struct serve *s, const struct conf *next)
 }
 
 /*
- * Reads the file again; one that cannot be adopted changes nothing, and that is
- * said in the log, and in /status until a reload succeeds.
+ * Reads the file again.  One that cannot be adopted changes nothing: the log
+ * says so, and /status does until a reload succeeds.
  */
 static void
 reload_file(struct serve *s)
@@ -174,7 +174,7 @@ reload_file(struct serve *s)
 	conf_unref(&next);
 }
 
-/* A reload is logged when no worker serves the old one any more. */
+/* A reload is logged when no worker serves the old file any more. */
 static void
 on_adopted(void *arg)
 {
@@ -332,8 +332,8 @@ open_all(struct serve *s, char **ret_message)
 }
 
 /*
- * Opens and asks what must be there before the first worker; the caller frees
- * the message.
+ * Makes and checks all that the first worker needs.  False with a message,
+ * which the caller frees.
  */
 static bool
 make_ready(struct serve *s, char **ret_message)
@@ -355,7 +355,7 @@ make_ready(struct serve *s, char **ret_message)
 	}
 	if (startup_check(s->conf, ret_message) == STARTUP_CHECK_REFUSED)
 		return false;
-	/* One that is out of reach may come; requests get 503 until then. */
+	/* A Redis that is away may come; requests get 503 until then. */
 	free(*ret_message);
 	*ret_message = NULL;
 	return open_all(s, ret_message);

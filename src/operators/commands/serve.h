@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * `onceproxy serve`: the whole gateway in the foreground.  It opens sockets,
- * starts the managed Redis and the workers, waits for signals, and ends what
- * it started.  Main thread.
+ * `onceproxy serve` is the whole gateway in the foreground.  It opens sockets,
+ * starts the managed Redis and the workers, waits for signals, and ends all
+ * that it started.  Main thread.
  */
 
-/* Returns the exit code: 0 after a drain, 1 where it could not start. */
+/* Returns the exit status: 0 after a drain, 1 where it could not start. */
 int serve_run(const char *file);

@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * Commands that people are told to type into a shell.  Pure; any thread.
+ * Quotes an argument of a command that people are told to type into a shell, in
+ * single quotes where it needs them; the caller frees it.  Pure; any thread.
  */
-
-/* An argument, in single quotes where it needs them; the caller frees it. */
 char *shell_quote(const char *text);

@@ -6,15 +6,15 @@
 struct conf;
 
 /*
- * Has the files with tokens' keys read again when they change, those of the
- * present configuration, and says so in the log.  Main thread.
+ * The present configuration's files with tokens' keys are read again when they
+ * change, which the log says.  Main thread.
  */
 struct token_watch {
 	struct timer timer;
 	const struct conf *const *conf; /* the present one */
 };
 
-/* Looks each second from now on; *conf may become another one. */
+/* Looks at them each second from now on; *conf may become another one. */
 void token_watch_start(struct token_watch *watch, struct loop *loop,
     const struct conf *const *conf);
 void token_watch_stop(struct token_watch *watch);

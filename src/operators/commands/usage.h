@@ -8,12 +8,12 @@
 #include "base/must.h"
 
 /*
- * What is said on standard error about a command line that is wrong: what it
- * is, what may have been meant, what there is, and where help is.  It knows no
- * command.  Main thread.
+ * Tells people on standard error that a command line is wrong: what may have
+ * been meant, what there is, and where help is.  It knows no command.  Main
+ * thread.
  *
- * where: the command's name; "" is the program.  Each returns the exit status,
- * 2.
+ * where is the command's name; "" is the program.  Each function returns the
+ * exit status, 2.
  */
 int usage_wrong(const char *where, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /*
@@ -22,12 +22,12 @@ int usage_wrong(const char *where, const char *fmt, ...) PRINTF_LIKE(2, 3);
  */
 int usage_unknown(const char *where, const char *kind, const char *given,
     const char *(*name_at)(size_t i));
-/* None is given. */
+/* No command or verb is given. */
 int usage_missing(const char *where, const char *kind,
     const char *(*name_at)(size_t i));
-/* It is one of these words. */
+/* True where given is one of these words. */
 bool usage_is_word(const char *given, const char *(*word_at)(size_t i));
-/* An option, named without its dashes, takes none but these words. */
+/* The option, named without its dashes, takes none but these words. */
 int usage_unknown_word(const char *where, const char *option,
     const char *given, const char *(*word_at)(size_t i));
 /*

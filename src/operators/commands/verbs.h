@@ -4,9 +4,9 @@
 #include "operators/commands/admin_api.h"
 
 /*
- * A command with verbs that asks a running gateway, `onceproxy keys` or
- * `onceproxy messages`: its options are read, its help is printed and wrong
- * usage is told by its tables.  It knows no verb.  Main thread.
+ * `onceproxy keys` and `onceproxy messages` have verbs, and ask a running
+ * gateway.  By their tables their options are read, their help is printed and
+ * wrong usage is told.  Nothing here knows a verb.  Main thread.
  */
 struct verbs_line {
 	struct admin_api gateway;
@@ -45,9 +45,9 @@ struct verbs {
 	const char *(*name_at)(size_t i); /* of the verbs */
 	const struct verb_option *options;
 	size_t n_options;
-	/* Takes an option; false where the value cannot be that. */
+	/* Takes an option; false where it cannot have that value. */
 	bool (*set)(struct verbs_line *line, char letter, char *value);
-	/* Tells whether the verb can do with the line; an exit status. */
+	/* Checks the line for the verb; an exit status. */
 	int (*check)(struct verbs_line *line, const struct verb *verb);
 };
 
@@ -57,6 +57,6 @@ struct verbs {
  */
 int verbs_run(const struct verbs *verbs, struct verbs_line *line, int argc,
     char **argv, const char *default_file);
-/* A whole number from least to most; false where the text is none. */
+/* Reads a whole number from least to most; false where the text is none. */
 MUST_USE bool verbs_number(
     const char *text, long least, long most, long *ret_number);

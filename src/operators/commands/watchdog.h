@@ -5,10 +5,10 @@
 
 /*
  * The service manager's watchdog (sd_watchdog_enabled(3), WatchdogSec= of
- * systemd): a sign of life goes out only when every worker has answered a
- * ping that was posted to its loop, so that one hung worker gets the process
- * restarted, and so does a hung main thread.  It knows nothing of what
- * workers do.  Main thread.
+ * systemd) gets a sign of life only when every worker has answered a ping that
+ * was posted to its loop.  So one hung worker gets the process restarted, and
+ * so does a hung main thread.  Nothing here knows what workers do.  Main
+ * thread.
  */
 struct worker;
 
@@ -22,11 +22,11 @@ struct watchdog {
 };
 
 /*
- * From now on, three signs in each span that the service manager allows; does
- * nothing where it asks for none, or asks another process.  The list of workers
- * stays the caller's and outlives the watchdog.
+ * Gives three signs in each span that the service manager allows, from now on;
+ * does nothing where it asks for none, or asks another process.  The list of
+ * workers stays the caller's and outlives the watchdog.
  */
 void watchdog_start(struct watchdog *watchdog, struct loop *loop,
     struct worker *const *workers, unsigned n_workers);
-/* No sign comes after it: how long an end may take, others watch. */
+/* Stops the signs: others watch how long the end takes. */
 void watchdog_stop(struct watchdog *watchdog);
