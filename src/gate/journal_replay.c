@@ -18,11 +18,6 @@ enum {
 	ABOUT_BYTES = 4096,
 };
 
-struct adopted_journal {
-	struct list item;
-	struct journal *journal;
-};
-
 static void
 lock(struct journal_replay *replay)
 {
@@ -37,7 +32,7 @@ unlock(struct journal_replay *replay)
 
 /* --- the log, and the metrics --- */
 
-/* Without its entry's kind, nobody could tell a payment from none. */
+/* Without the entry's kind, nobody could tell a payment from none. */
 static void
 log_entry(const struct journal_replay *replay,
     const struct journal_entry *entry, enum event event)
@@ -62,7 +57,7 @@ log_entry(const struct journal_replay *replay,
 	log_end(&line);
 }
 
-/* The log hears of each change, and not of each refused claim. */
+/* The log has each change, and not each refused claim. */
 static void
 set_writable(struct journal_replay *replay, bool can)
 {
@@ -72,33 +67,25 @@ set_writable(struct journal_replay *replay, bool can)
 	struct logline line = log_begin(
 	    can ? EV_journal_writable : EV_journal_unwritable);
 	if (!can)
-		log_str(&line, "error", journal_message(replay->own));
+		log_str(&line, "error", journal_message(replay->own.journal));
 	log_end(&line);
 }
 
 static unsigned
-own_entries(const struct journal_replay *replay, const struct journal *journal)
+open_entries(const struct journal_replay *replay, const struct journal *journal)
 {
 	return journal_open_entries(
 	    journal, store_origin(replay->home.store));
-}
-
-static unsigned
-adopted_entries(const struct journal_replay *replay)
-{
-	unsigned count = 0;
-	const struct adopted_journal *adopted;
-	LIST_EACH(adopted, &replay->adopted, item)
-		count += own_entries(replay, adopted->journal);
-	return count;
 }
 
 static void
 count_entries(const struct journal_replay *replay)
 {
 	struct meter *meter = replay->home.meter;
-	uint64_t count =
-	    own_entries(replay, replay->own) + adopted_entries(replay);
+	const struct replayed_journal *j;
+	uint64_t count = 0;
+	LIST_EACH(j, &replay->journals, item)
+		count += open_entries(replay, j->journal);
 	counter_set(&meter->journal_entries, count);
 	counter_set(&meter->journal_broken, replay->broken.count);
 	if (replay->adoption != NULL)
@@ -115,49 +102,43 @@ count_entries(const struct journal_replay *replay)
 static void
 drop_empty(struct journal_replay *replay)
 {
-	struct adopted_journal *adopted;
+	struct replayed_journal *j;
 	struct journal_about about;
-	LIST_EACH(adopted, &replay->adopted, item) {
-		if (own_entries(replay, adopted->journal) > 0)
+	LIST_EACH(j, &replay->journals, item) {
+		if (j == &replay->own || open_entries(replay, j->journal) > 0)
 			continue;
 		lock(replay);
-		list_remove(&adopted->item);
+		list_remove(&j->item);
 		unlock(replay);
-		if (adopted->journal == replay->journal)
+		if (j->journal == replay->journal)
 			replay->after = 0; /* where it has come to is gone */
-		for (uint64_t id = 0; journal_next(
-			 adopted->journal, NULL, id, &id, &about);)
+		for (uint64_t id = 0;
+		     journal_next(j->journal, NULL, id, &id, &about);)
 			journal_awaited_drop(replay->home.awaited, &about);
-		journal_writer_close(&replay->writer, &adopted->journal);
-		free(adopted);
+		journal_writer_close(&replay->writer, &j->journal);
+		free(j);
 	}
 }
 
-/* The next entry of the pass; those of dead processes first. */
+/* Finds the next entry of the pass; those of dead processes come first. */
 static bool
 pick_entry(struct journal_replay *replay, struct journal_about *ret_about)
 {
+	struct replayed_journal *j;
 	drop_empty(replay);
-	struct list *end = &replay->adopted, *at = end->next;
-	while (replay->after != 0 && at != end &&
-	    CONTAINER_OF(at, struct adopted_journal, item)->journal !=
-		replay->journal)
-		at = at->next;
-	for (;; replay->after = 0, at = at->next) {
-		replay->journal = replay->own;
-		if (at != end)
-			replay->journal = CONTAINER_OF(
-			    at, struct adopted_journal, item)->journal;
-		if (journal_next(replay->journal,
-			store_origin(replay->home.store), replay->after,
-			&replay->after, ret_about))
+	LIST_EACH(j, &replay->journals, item) {
+		if (replay->after != 0 && j->journal != replay->journal)
+			continue;
+		replay->journal = j->journal;
+		if (journal_next(j->journal, store_origin(replay->home.store),
+			replay->after, &replay->after, ret_about))
 			return true;
-		if (at == end)
-			return false;
+		replay->after = 0;
 	}
+	return false;
 }
 
-/* Begins with the entry that was picked, unless it is passed over, or gone. */
+/* Begins to deliver the entry that was picked, where it can be read. */
 static void
 deliver(struct journal_replay *replay, struct journal_delivery *delivery,
     const struct journal_about *about)
@@ -195,7 +176,7 @@ deliver(struct journal_replay *replay, struct journal_delivery *delivery,
 	    &replay->writer, delivery->journal, delivery->id, true);
 }
 
-/* Takes the next entry; false: there is none, or not now. */
+/* Takes the next entry; false: none can be taken now. */
 static bool
 deliver_next(struct journal_replay *replay)
 {
@@ -238,7 +219,7 @@ deliver_all(struct journal_replay *replay)
 	timer_set(&replay->timer, AGAIN_MS);
 }
 
-/* True: Redis has taken the entry, or another owner has decided. */
+/* Ends a delivery; true: Redis has it, or another owner has decided. */
 static bool
 finish(struct journal_delivery *delivery)
 {
@@ -319,11 +300,11 @@ static void
 on_adopted(void *arg, struct journal *journal)
 {
 	struct journal_replay *replay = arg;
-	struct adopted_journal *adopted = mem_zero(sizeof *adopted);
+	struct replayed_journal *adopted = mem_zero(sizeof *adopted);
 	struct journal_about about;
 	adopted->journal = journal;
 	lock(replay);
-	list_add_first(&replay->adopted, &adopted->item);
+	list_add_first(&replay->journals, &adopted->item);
 	unlock(replay);
 	for (uint64_t id = 0; journal_next(journal, NULL, id, &id, &about);)
 		journal_awaited_add(replay->home.awaited, &about, 0);
@@ -376,8 +357,10 @@ journal_replay_init(struct journal_replay *replay,
     const struct journal_replay_home *home, struct journal *journal,
     bool adopts)
 {
-	*replay = (struct journal_replay){.home = *home, .own = journal};
-	list_init(&replay->adopted);
+	*replay = (struct journal_replay){
+	    .home = *home, .own = {.journal = journal}};
+	list_init(&replay->journals);
+	list_add_last(&replay->journals, &replay->own.item);
 	must(pthread_mutex_init(&replay->mutex, NULL) == 0);
 	if (adopts)
 		replay->adoption = journal_adoption_new(home->loop,
@@ -407,7 +390,7 @@ clear_delivery(struct journal_delivery *delivery)
 void
 journal_replay_end(struct journal_replay *replay)
 {
-	struct adopted_journal *adopted;
+	struct replayed_journal *j;
 	replay->ending = true;
 	timer_clear(&replay->timer);
 	journal_adoption_free(&replay->adoption);
@@ -419,11 +402,11 @@ journal_replay_end(struct journal_replay *replay)
 	key_set_clear(&replay->said_broken);
 	journal_writer_end(&replay->writer);
 	lock(replay);
-	journal_close(&replay->own);
-	LIST_EACH(adopted, &replay->adopted, item) {
-		list_remove(&adopted->item);
-		journal_close(&adopted->journal);
-		free(adopted);
+	LIST_EACH(j, &replay->journals, item) {
+		list_remove(&j->item);
+		journal_close(&j->journal);
+		if (j != &replay->own)
+			free(j);
 	}
 	unlock(replay);
 }
@@ -431,8 +414,13 @@ journal_replay_end(struct journal_replay *replay)
 bool
 journal_replay_is_done(const struct journal_replay *replay)
 {
-	return journal_open_entries(replay->own, NULL) +
-	    adopted_entries(replay) <= replay->broken.count;
+	const struct replayed_journal *j;
+	unsigned entries = 0;
+	LIST_EACH(j, &replay->journals, item)
+		entries += j == &replay->own
+		    ? journal_open_entries(j->journal, NULL)
+		    : open_entries(replay, j->journal);
+	return entries <= replay->broken.count;
 }
 
 bool
@@ -443,29 +431,21 @@ journal_replay_can_write(struct journal_replay *replay)
 	return can;
 }
 
-/* --- what it has, for whichever thread asks --- */
-
-static bool
-has_answer(const struct journal *journal, const struct origin *ours,
-    const struct key_id *key_id, char **ret_file)
-{
-	if (!journal_has_answer(journal, ours, key_id))
-		return false;
-	*ret_file = mem_str(span_str(journal_name(journal)));
-	return true;
-}
+/* --- its answers, for whichever thread asks --- */
 
 bool
 journal_replay_has_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file)
 {
-	const struct adopted_journal *adopted;
+	const struct replayed_journal *j;
+	bool found = false;
 	lock(replay);
-	bool found = replay->own != NULL &&
-	    has_answer(replay->own, ours, key_id, ret_file);
-	LIST_EACH(adopted, &replay->adopted, item)
-		found = found ||
-		    has_answer(adopted->journal, ours, key_id, ret_file);
+	LIST_EACH(j, &replay->journals, item)
+		if (!found && journal_has_answer(j->journal, ours, key_id)) {
+			*ret_file =
+			    mem_str(span_str(journal_name(j->journal)));
+			found = true;
+		}
 	unlock(replay);
 	return found;
 }
@@ -475,16 +455,13 @@ journal_replay_read_answer(struct journal_replay *replay,
     const struct origin *ours, const struct key_id *key_id,
     struct body *bytes, struct journal_entry *ret_entry)
 {
-	const struct adopted_journal *adopted;
+	const struct replayed_journal *j;
 	int error = E_NOT_FOUND;
 	lock(replay);
-	if (replay->own != NULL)
-		error = journal_read_answer(
-		    replay->own, ours, key_id, bytes, ret_entry);
-	LIST_EACH(adopted, &replay->adopted, item)
+	LIST_EACH(j, &replay->journals, item)
 		if (error == E_NOT_FOUND)
-			error = journal_read_answer(adopted->journal, ours,
-			    key_id, bytes, ret_entry);
+			error = journal_read_answer(
+			    j->journal, ours, key_id, bytes, ret_entry);
 	unlock(replay);
 	return error;
 }

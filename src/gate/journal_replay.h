@@ -45,12 +45,16 @@ struct journal_replay_home {
 struct journal_replay {
 	struct journal_replay_home home;
 	/*
-	 * The next two are changed by the worker's thread alone, and by that
-	 * with the mutex, so that another one may read them.
+	 * Dead processes' journals, to be emptied, and the own one, which is
+	 * the last.  The worker's thread alone changes the list, and does so
+	 * with the mutex, so that another one may read it.
 	 */
 	pthread_mutex_t mutex;
-	struct journal *own;
-	struct list adopted; /* dead processes' journals, to be emptied */
+	struct list journals;
+	struct replayed_journal {
+		struct list item;
+		struct journal *journal;
+	} own;
 	struct journal_writer writer; /* of outcomes that Redis did not take */
 	struct journal_adoption *adoption; /* NULL: not this one's to do */
 	bool ending;

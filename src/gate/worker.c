@@ -139,17 +139,15 @@ worker_post_drain(struct worker *w)
 	loop_post(w->loop, on_drain, w);
 }
 
-static void
-on_outcomes_late(void *arg)
-{
-	struct worker *w = arg;
-	loop_stop(w->loop);
-}
-
+/* Executions are cut, and then Redis has a while to take the last outcomes. */
 static void
 on_drain_timeout(void *arg)
 {
 	struct worker *w = arg;
+	if (w->over) {
+		loop_stop(w->loop);
+		return;
+	}
 	w->over = true;
 	store_hurry(w->store);
 	key_waiters_stop_all(&w->waiters, E_TIMEOUT);
@@ -158,7 +156,6 @@ on_drain_timeout(void *arg)
 	struct machine *m;
 	LIST_EACH(m, &w->executions.list, item)
 		execution_cut(CONTAINER_OF(m, struct execution, machine));
-	timer_init(&w->drain, w->loop, on_outcomes_late, w);
 	timer_set(&w->drain,
 	    w->conf->store.redis.timeout_ms + LAST_OUTCOMES_MS);
 }
