@@ -14,7 +14,7 @@ static const struct span answer_own[] = {
 	NAME(""),
 };
 
-/* What a client's Connection may not name, whatever the routes. */
+/* A client's Connection may not name these, whatever the routes. */
 static const struct span never_named[] = {
 	NAME("Host"),
 	NAME("Content-Length"),
@@ -32,7 +32,7 @@ static const struct span never_named[] = {
 /* More options in Connection are an attack on our time. */
 enum { CONNECTION_OPTIONS_MAX = 100 };
 
-/* How many fields are added at most: see proxy_headers_for_upstream. */
+/* So many fields are added at most (proxy_headers_for_upstream). */
 enum { ADDED_MAX = 7 };
 
 static bool
@@ -62,7 +62,7 @@ proxy_headers_connection_names(const struct fields *fields, struct span name)
 	return false;
 }
 
-/* Whether Connection may name another one than Keep-Alive, of that kind. */
+/* True where Connection may name a field: not of "keep-alive" alone. */
 static bool
 names_fields(const struct fields *fields)
 {
@@ -75,7 +75,7 @@ names_fields(const struct fields *fields)
 	return false;
 }
 
-/* Of a field of this kind; named: Connection may name some of them. */
+/* True of a hop-by-hop field; named: Connection may name some fields. */
 static bool
 ends_here(const struct fields *fields, struct span name, enum field_kind kind,
     bool named)
@@ -200,7 +200,7 @@ is_alias(const struct proxy_request *request, struct span name)
 	return kind != FIELD_OVERRIDE || !request->trust_overrides;
 }
 
-/* Whether a field that does not end here does not go on either. */
+/* True of a field that is not hop-by-hop and is dropped all the same. */
 static bool
 is_dropped(const struct proxy_request *request, struct span name,
     enum field_kind kind)
@@ -261,7 +261,7 @@ proxy_headers_for_upstream(
 
 /* --- to the client --- */
 
-/* What our X-Request-Id would hide: an id of the upstream's own. */
+/* Our X-Request-Id would hide the upstream's own: that is renamed. */
 static struct span
 name_for_client(const struct field *field)
 {

@@ -259,8 +259,8 @@ unsure(struct admin_request *a)
 }
 
 /* Says why a dead letter stays one. */
-static struct span
-refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
+static enum after
+say_refused(struct admin_request *a, const struct inquiry *inquiry)
 {
 	static const struct {
 		const char *why;
@@ -284,31 +284,26 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 	    {"store", "Redis was not reached, or did not take it."},
 	};
 	struct span detail = inquiry->detail;
+	/* A broker out of reach has refused nothing: one may ask again. */
 	if (!strcmp(inquiry->refusal, "broker"))
-		return arena_printf(a->arena,
-		    "The broker does not give its dead letters%s%.*s%s. "
-		    "Nothing was changed.", detail.len > 0 ? " (" : "",
-		    SPAN_FMT(detail), detail.len > 0 ? ")" : "");
+		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
+		    arena_printf(a->arena,
+			"The broker does not give its dead letters%s%.*s%s. "
+			"Nothing was changed.", detail.len > 0 ? " (" : "",
+			SPAN_FMT(detail), detail.len > 0 ? ")" : ""));
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (!strcmp(all[i].why, inquiry->refusal))
-			return arena_printf(a->arena,
-			    "%s Nothing was changed.", all[i].words);
+			return admin_answer_problem(a, PROBLEM_CONFLICT,
+			    arena_printf(a->arena, "%s Nothing was changed.",
+				all[i].words));
 	/* It may be a whole sentence. */
 	if (detail.len > 0 && detail.ptr[detail.len - 1] == '.')
 		detail.len--;
-	return arena_printf(a->arena,
-	    "It cannot be executed: %s%s%.*s. Nothing was changed.",
-	    inquiry->refusal, detail.len > 0 ? ", " : "", SPAN_FMT(detail));
-}
-
-/* A broker out of reach has refused nothing: the operator may ask again. */
-static enum after
-say_refused(struct admin_request *a, const struct inquiry *inquiry)
-{
-	bool of_broker = !strcmp(inquiry->refusal, "broker");
-	return admin_answer_problem(a,
-	    of_broker ? PROBLEM_NOT_ANSWERED : PROBLEM_CONFLICT,
-	    refusal_words(a, inquiry));
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
+	    arena_printf(a->arena,
+		"It cannot be executed: %s%s%.*s. Nothing was changed.",
+		inquiry->refusal, detail.len > 0 ? ", " : "",
+		SPAN_FMT(detail)));
 }
 
 static enum after
