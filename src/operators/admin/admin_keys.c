@@ -22,7 +22,10 @@ enum {
 	PAGE_OF_FIND = 200,
 };
 
-/* Asks Redis for a page; it searches none, as labels may be encrypted. */
+/*
+ * Asks Redis for a page.  Records are searched here, as Redis may have labels
+ * that are encrypted.
+ */
 static enum after
 ask_list(struct admin_request *a)
 {
