@@ -790,20 +790,6 @@ execution_journal(struct machine *machine)
 	return execution_to(e, EXECUTION_JOURNALED, WAIT);
 }
 
-/*
- * True where somebody else may decide what Redis does not have: after the
- * lease, anybody; before that another execution, where the policy allows one or
- * Redis has lost the record.
- */
-static bool
-others_may_decide(const struct execution *e)
-{
-	if (is_after_lease(e))
-		return true;
-	return (e->store.gone || e->owned.policy->on_unknown != UNKNOWN_HOLD) &&
-	    INVARIANT(undecided_held_back);
-}
-
 /* The execution tries again by itself where the disk did not take it either. */
 static enum after
 execution_journaled(struct machine *machine)
@@ -813,8 +799,16 @@ execution_journaled(struct machine *machine)
 	if (taken)
 		e->expected = false; /* it is now the journal's */
 	if (e->settling == EXECUTION_COMPLETE) {
-		/* Where others may decide, the answer is not handed out. */
-		if (taken && !others_may_decide(e))
+		/*
+		 * The answer is not told where somebody else may decide: after
+		 * the lease, anybody; before that another execution, where the
+		 * policy allows one or Redis has lost the record.
+		 */
+		bool others = is_after_lease(e) ||
+		    ((e->store.gone ||
+			 e->owned.policy->on_unknown != UNKNOWN_HOLD) &&
+			INVARIANT(undecided_held_back));
+		if (taken && !others)
 			tell_answer(e, OUTCOME_EXECUTED);
 		else
 			tell(e, OUTCOME_STORE_DOWN,

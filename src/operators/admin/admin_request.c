@@ -116,18 +116,6 @@ admin_request_budget(struct admin *admin, const struct conf *conf)
 	    &admin->budget.limit, bytes, memory_order_relaxed);
 }
 
-static enum after
-read_body(struct admin_request *a)
-{
-	size_t most = 0;
-	if (a->endpoint->takes == ADMIN_TAKES_OUTCOME)
-		most = largest_bytes(a->conf);
-	else if (a->endpoint->takes >= ADMIN_TAKES_LOOKUP)
-		most = SMALL_BYTES;
-	exchange_read_body(a->x, most);
-	return admin_request_to(a, ADMIN_RECEIVED, WAIT);
-}
-
 /* --- the endpoint --- */
 
 /* Compares byte by byte, and takes the segment in the place of the braces. */
@@ -157,12 +145,14 @@ matches(const char *pattern, struct span path, struct admin_request *a)
 	return true;
 }
 
+/* Begins to read the body that the endpoint may have. */
 static enum after
 find_endpoint(struct admin_request *a)
 {
 	struct span path = a->head.target.spelling;
 	struct span method = a->x->head.method;
 	struct span allowed = SPAN("");
+	size_t most = 0;
 	if (span_eq(method, SPAN("HEAD")))
 		method = SPAN("GET");
 	for (int i = 0; i < N_ENDPOINTS; i++) {
@@ -171,7 +161,12 @@ find_endpoint(struct admin_request *a)
 			continue;
 		if (span_eq(method, span_str(endpoint->method))) {
 			a->endpoint = endpoint;
-			return read_body(a);
+			if (endpoint->takes == ADMIN_TAKES_OUTCOME)
+				most = largest_bytes(a->conf);
+			else if (endpoint->takes >= ADMIN_TAKES_LOOKUP)
+				most = SMALL_BYTES;
+			exchange_read_body(a->x, most);
+			return admin_request_to(a, ADMIN_RECEIVED, WAIT);
 		}
 		allowed = arena_printf(a->arena, "%.*s%s%s",
 		    SPAN_FMT(allowed), allowed.len > 0 ? ", " : "",

@@ -155,7 +155,8 @@ an_entry_of_a_route_beats_any_default(void **state)
 	assert_outcome("'5xx':'unknown'", "", 503, DISPOSITION_UNKNOWN);
 	assert_outcome("", "'4xx':'store'", 503, DISPOSITION_RELEASE);
 	assert_outcome("", "'4xx':'store'", 401, DISPOSITION_STORE);
-	assert_outcome("'4xx':'unknown'", "'404':'forget'", 404, DISPOSITION_FORGET);
+	assert_outcome(
+	    "'4xx':'unknown'", "'404':'forget'", 404, DISPOSITION_FORGET);
 	assert_outcome("", "'404':'forget'", 403, DISPOSITION_FORGET);
 	/* What `defaults` says for the status, or for its class. */
 	assert_outcome("'500':'release'", "'500':'unknown'", 500,
