@@ -13,7 +13,7 @@
 #include "store/record/label.h"
 #include "store/record/provenance.h"
 
-/* So long after a change an answer of before it may come from memory. */
+/* An answer may come from memory so long after its record was changed. */
 enum { UNHEARD_US = 2000 * 1000 };
 
 void

@@ -205,7 +205,7 @@ execution_log(const struct execution *e, struct logline *line)
 	log_int(line, "attempt", e->owned.attempt);
 }
 
-/* The next step, and what to return of the one before. */
+/* Moves to the next step, and returns what the one before returns. */
 static enum after
 execution_to(struct execution *e, enum execution_step step, enum after after)
 {

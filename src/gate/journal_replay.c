@@ -281,7 +281,7 @@ on_small_ended(void *arg)
 	timer_set(&replay->timer, AGAIN_MS);
 }
 
-/* The next pass may bring another large one. */
+/* The next pass may bring another large entry. */
 static void
 on_large_ended(void *arg)
 {
@@ -295,7 +295,7 @@ on_large_ended(void *arg)
 
 /* --- its life --- */
 
-/* A journal that a dead process left. */
+/* Takes a journal that a dead process left. */
 static void
 on_adopted(void *arg, struct journal *journal)
 {
@@ -310,7 +310,7 @@ on_adopted(void *arg, struct journal *journal)
 		journal_awaited_add(replay->home.awaited, &about, 0);
 }
 
-/* At the end of its worker it only takes, and delivers nothing more. */
+/* At its worker's end it delivers nothing more of what was found. */
 static void
 on_dead_searched(void *arg)
 {
@@ -320,7 +320,7 @@ on_dead_searched(void *arg)
 		deliver_all(replay);
 }
 
-/* Redis may be back, and others may have died. */
+/* Begins a pass: Redis may be back, and other processes may have died. */
 static void
 on_pass_due(void *arg)
 {

@@ -22,7 +22,7 @@ machine_name(struct machine *machine, struct span id)
 	machine->id[len] = '\0';
 }
 
-/* Seldom wanted: inline it would cost each step. */
+/* It is seldom wanted, and inline it would cost each step. */
 static __attribute__((cold)) void
 log_step(const struct machine *machine)
 {

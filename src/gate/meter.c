@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "gate/meter.h"
 
-/* At the end of the list, once it is whole: others may be reading. */
+/* A new one joins the list's end when it is whole: others may be reading. */
 static struct series *
 find_series(struct series *_Atomic *list, const char *name)
 {

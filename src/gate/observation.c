@@ -37,7 +37,7 @@ _Static_assert((int)OBSERVED_COUNT_ <= (int)METER_OBSERVED,
 
 /* --- judged by the request --- */
 
-/* OBSERVED_EXECUTED: what would be done depends on what came before. */
+/* Judges by the request alone; EXECUTED: it depends on what came before. */
 static enum observed
 judge_key(struct claimant *c, bool whole)
 {
@@ -92,7 +92,7 @@ observe_call(const struct observation *o, const char *act, size_t n_args)
 	return call;
 }
 
-/* Once Redis has told, and the request has ended. */
+/* Ends it, once Redis has told and the request has ended. */
 static void
 finish(struct observation *o)
 {
@@ -111,7 +111,7 @@ finish(struct observation *o)
 	free(o);
 }
 
-/* A copy, cut where it is too long. */
+/* Copies a text, cut where it is too long. */
 static void
 note_text(char buffer[DUPLICATES_TEXT], struct span text)
 {

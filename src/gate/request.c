@@ -120,7 +120,7 @@ request_new(void *arg, struct exchange *x)
 	machine_run(&r->machine);
 }
 
-/* The next step, and what to return of the one before. */
+/* Moves to the next step, and returns what the one before returns. */
 static enum after
 request_to(struct request *r, enum request_step step, enum after after)
 {
@@ -138,7 +138,7 @@ refuse(struct request *r, enum problem problem, enum outcome outcome)
 	return request_to(r, REQUEST_ANSWER, MORE);
 }
 
-/* The same, with a sentence of its own. */
+/* Refuses it with a sentence of its own. */
 static enum after
 refuse_saying(struct request *r, enum problem problem, enum outcome outcome,
     struct span detail)
@@ -147,7 +147,7 @@ refuse_saying(struct request *r, enum problem problem, enum outcome outcome,
 	return refuse(r, problem, outcome);
 }
 
-/* "WORDS: 1048576 bytes (1 MiB) at most." */
+/* Refuses it with "WORDS: 1048576 bytes (1 MiB) at most." */
 static enum after
 refuse_size(struct request *r, enum problem problem, const char *words,
     int64_t most)

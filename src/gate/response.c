@@ -32,7 +32,7 @@ response_to_head_check(enum head_verdict verdict)
 	return PROBLEM_BAD_REQUEST;
 }
 
-/* The parts of a body that make the key; the caller frees it. */
+/* Names the parts of a body that make the key; the caller frees the text. */
 static char *
 makers_of_key(const struct conf_idempotency *policy)
 {

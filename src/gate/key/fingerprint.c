@@ -73,7 +73,7 @@ digest_headers(struct digest *digest, const struct conf_idempotency *policy,
 	}
 }
 
-/* Each member with its pointer; one that is missing is not null. */
+/* Each member counts with its pointer; one that is missing is not null. */
 static void
 digest_only(struct digest *digest, const struct json_pointers *only,
     const struct json *json)

@@ -28,7 +28,7 @@ skip_decimals(struct span *in)
 	return n;
 }
 
-/* Section 4.2.4: at most 15 digits, or 12, a point and 3. */
+/* A number has at most 15 digits, or 12, a point and 3 (section 4.2.4). */
 static bool
 skip_number(struct span *in)
 {
@@ -40,7 +40,7 @@ skip_number(struct span *in)
 	return whole >= 1 && whole <= 12 && fraction >= 1 && fraction <= 3;
 }
 
-/* Section 4.2.5; what it stands for goes to out, where there is one. */
+/* Takes a string; its text goes to out unless that is NULL (section 4.2.5). */
 static bool
 take_quoted(struct span *in, char *out, size_t *ret_len)
 {
@@ -64,7 +64,7 @@ take_quoted(struct span *in, char *out, size_t *ret_len)
 	return true;
 }
 
-/* Section 4.2.3.1: a number, a string, a token, bytes or a boolean. */
+/* Skips a number, a string, a token, bytes or a boolean (section 4.2.3.1). */
 static bool
 skip_bare_item(struct span *in)
 {
@@ -91,7 +91,7 @@ skip_bare_item(struct span *in)
 	return take_char(in, ':');
 }
 
-/* Section 4.2.3.2; the semicolon was taken. */
+/* Skips a parameter, whose semicolon was taken (section 4.2.3.2). */
 static bool
 skip_parameter(struct span *in)
 {
@@ -106,7 +106,7 @@ skip_parameter(struct span *in)
 	return !take_char(in, '=') || skip_bare_item(in);
 }
 
-/* A string and any parameters, which mean nothing here; no more. */
+/* Reads a string and any parameters, which mean nothing here; no more. */
 static bool
 read_item(struct arena *arena, struct span value, struct span *ret_string)
 {
@@ -144,7 +144,7 @@ is_bare_key(struct span s)
 	return bare;
 }
 
-/* 8-4-4-4-12 hex digits; either case, and the cases are different keys. */
+/* True of 8-4-4-4-12 hex digits; in another case they are another key. */
 static bool
 is_uuid(struct span s)
 {

@@ -11,7 +11,7 @@ static const char *const shown[] = {"preset", "required", "derive_key",
     "unknown_retention", "max_attempts", "in_flight", "wait_timeout",
     "max_request_body", "max_response_body", "replay_header", NULL};
 
-/* And these where a request changes something that it names. */
+/* A client may know these, too, where the route has an entity. */
 static const char *const shown_of_entity[] = {
     "entity", "newer_only", "serialize", NULL};
 
@@ -77,7 +77,7 @@ policy_status(const struct conf_idempotency *policy, enum problem problem)
 	return problem_status(problem);
 }
 
-/* All statuses of that problem's type: a number, or a list of several. */
+/* Finds all statuses of the problem's type: a number, or a list of several. */
 static json_t *
 statuses_of_type(
     const struct conf_idempotency *policy, enum problem problem)
@@ -99,7 +99,7 @@ statuses_of_type(
 	return only;
 }
 
-/* A request with a key may be answered so by the gateway itself. */
+/* Finds the statuses that the gateway itself may answer with. */
 static json_t *
 statuses_of(const struct conf_idempotency *policy)
 {

@@ -61,7 +61,7 @@ find_in_header(const struct conf_scope *scope,
 	return SCOPE_FOUND;
 }
 
-/* One value, empty where there is none. */
+/* Finds one value, empty where there is none. */
 static enum scope_verdict
 find_value(const struct conf_scope *scope, const struct scope_request *request,
     struct span *ret_value)

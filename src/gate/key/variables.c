@@ -8,7 +8,7 @@
 #include "gate/key/variables.h"
 #include "http/front/route.h"
 
-/* A request's variables, and where what is read of its body lies. */
+/* A request's variables, and the arena for what is read of its body. */
 struct asked {
 	const struct variables *v;
 	struct arena *scratch;
@@ -64,7 +64,7 @@ encode(struct arena *arena, struct span value)
 	return span_of(out, len);
 }
 
-/* Two values, or a value and its neighbours, may come to dots as well. */
+/* Two values, or a value and its neighbours, may come to dots, too. */
 static bool
 has_dots_segment(struct span text)
 {
@@ -177,7 +177,7 @@ variables_label(
 	return label;
 }
 
-/* The reverse of encode(). */
+/* Does the reverse of encode(). */
 static struct span
 decode(struct arena *arena, struct span text)
 {

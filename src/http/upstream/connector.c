@@ -85,7 +85,7 @@ watch_socket(struct curl_socket *s)
 	watch_want(s->watch, s->wanted);
 }
 
-/* The one with that descriptor, or NULL: there is a place for it then. */
+/* Returns the one with that descriptor, or NULL: it has a place then. */
 static struct curl_socket *
 socket_at(struct connector *connector, int fd)
 {

@@ -170,7 +170,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 
 /* --- until when it may be sent --- */
 
-/* Not by the loop's clock, which stands still while a process does. */
+/* The loop's clock would stand still while the process does. */
 static int64_t
 lease_left_us(const struct transfer *t)
 {
@@ -536,7 +536,7 @@ on_source_fed(void *arg)
 
 /* --- it reads the answer --- */
 
-/* The whole head becomes the forward's. */
+/* Gives the whole head to the forward. */
 static void
 take_answer_head(struct transfer *t)
 {
@@ -819,7 +819,7 @@ reuse_ms(struct transfer *t, bool surplus)
 	return ms > 0 ? ms : 0;
 }
 
-/* The answer is whole; surplus: something has come behind it. */
+/* Ends it with a whole answer; surplus: something has come behind that. */
 static void
 complete(struct transfer *t, bool surplus)
 {

@@ -220,7 +220,7 @@ end_line(struct http1_head *head)
 	return line.len == 0 ? end_head(head) : take_answer_field(head, line);
 }
 
-/* "HTTP/1.1 200 OK"; the reason, and the space before it, may be missing. */
+/* Takes "HTTP/1.1 200 OK"; " OK" may be missing. */
 static bool
 take_status(struct http1_head *head, struct span line)
 {
@@ -268,7 +268,7 @@ take_answer_field(struct http1_head *head, struct span line)
 	return HEAD_MORE;
 }
 
-/* "0", or digits that do not begin with it (RFC 9110, section 8.6). */
+/* Reads "0", or digits that do not begin with it (RFC 9110, section 8.6). */
 static bool
 read_length(struct span s, int64_t *ret_length)
 {
@@ -276,7 +276,7 @@ read_length(struct span s, int64_t *ret_length)
 	    digits_read(s, INT64_MAX, ret_length);
 }
 
-/* "timeout=5, max=100": whole seconds; -1 where it says nothing usable. */
+/* Reads "timeout=5, max=100": whole seconds; -1: it says nothing usable. */
 static int64_t
 read_keep_alive(struct span list)
 {

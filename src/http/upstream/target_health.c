@@ -10,7 +10,7 @@
 
 enum { HEAD_MAX_BYTES = 16 * 1024, BODY_MAX_BYTES = 64 * 1024 };
 
-/* The check of one target, through an upstream that has no other. */
+/* A check asks one target, through an upstream that has no other. */
 struct health_check {
 	struct target_health *health;
 	struct target *target;

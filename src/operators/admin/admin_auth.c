@@ -46,7 +46,7 @@ admin_auth_has_token(const struct admin_request *a)
 
 /* --- by which name --- */
 
-/* The host, without the port and the brackets of an IPv6 address. */
+/* Takes off the port, and the brackets of an IPv6 address. */
 static struct span
 host_of_authority(struct span authority)
 {

@@ -74,7 +74,7 @@ put_stored(json_t *object, const struct answer *answer)
 	free(text);
 }
 
-/* Where the record comes from, and the acts of operators, the latest last. */
+/* Adds a record's origin, and the acts of operators, the latest last. */
 static void
 put_provenance(json_t *json, const struct provenance *from)
 {
@@ -247,7 +247,7 @@ take_header(struct admin_request *a, struct span name, const json_t *value)
 	return NULL;
 }
 
-/* An object, or a list of pairs. */
+/* Takes headers, an object or a list of pairs. */
 static const char *
 take_headers(struct admin_request *a, json_t *headers)
 {

@@ -10,7 +10,7 @@
 #include "operators/admin/admin_lookup.h"
 #include "operators/admin/admin_private.h"
 
-/* A key, or the values that a derived one is made of, has so many readings. */
+/* The values that a key is derived from have so many readings. */
 enum { VALUES_MAX = 6, READINGS_MAX = 1 << VALUES_MAX };
 
 /* An operator asks for a key, or for the values of a derived one. */

@@ -89,7 +89,7 @@ take_parameter(
 	return NULL;
 }
 
-/* NULL, or a sentence about what does not go together. */
+/* Chooses the kind of list.  NULL, or a sentence on what does not fit. */
 static const char *
 choose_list(struct inquiry *inquiry)
 {
@@ -172,7 +172,7 @@ compare_messages(const void *a, const void *b)
 	return inquiry_compare_ids(one->id, other->id);
 }
 
-/* The messages of all workers, in one order, up to the page's end. */
+/* Answers with all workers' messages, in one order, up to the page's end. */
 static enum after
 say_list(struct admin_request *a, const struct inquiry *inquiry)
 {
@@ -216,7 +216,7 @@ admin_messages_one(struct admin_request *a)
 	return seek(a);
 }
 
-/* view: the message before the act; NULL: it is not known. */
+/* Logs an act on a message, view before it; NULL: it is not known. */
 static void
 log_act(const struct admin_request *a, enum event event,
     const struct message_view *view)
@@ -235,7 +235,7 @@ log_act(const struct admin_request *a, enum event event,
 	admin_answer_log(a, &line);
 }
 
-/* No answer came from the thread that decides. */
+/* Answers that none came from the thread that decides. */
 static enum after
 unsure(struct admin_request *a)
 {

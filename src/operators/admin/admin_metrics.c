@@ -54,7 +54,7 @@ put(struct metrics *m, const char *fmt, ...)
 	must(body_append(m->out, text, (size_t)len) == 0);
 }
 
-/* label="value", with the escapes that the format has. */
+/* Writes label="value", with the escapes that the format has. */
 static void
 put_label(struct metrics *m, const char *label, const char *value)
 {
@@ -365,7 +365,7 @@ present(const struct source_meter *s)
 	return s;
 }
 
-/* The i-th counter of all series of that name, of which s is the first. */
+/* Adds up the i-th counter of all series of a name, of which s is the first. */
 static uint64_t
 sum_of_source(const struct source_meter *s, size_t offset, size_t i)
 {
@@ -453,7 +453,7 @@ put_standing(struct metrics *m, const struct source_meter *s)
 		    counter_read(&now->standing) >> i & 1);
 }
 
-/* The present series behind s, or the first one from worker *i on. */
+/* Returns the present series behind s, or the first from worker *i on. */
 static const struct source_meter *
 next_present(const struct metrics *m, const struct source_meter *s, int64_t *i)
 {
@@ -492,7 +492,7 @@ put_brokers(struct metrics *m)
 
 /* --- relays --- */
 
-/* A gauge is that of a relay which runs here now. */
+/* A gauge has a sample only where the relay runs here now. */
 static void
 put_relays(struct metrics *m)
 {

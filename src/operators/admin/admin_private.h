@@ -150,7 +150,7 @@ admin_request_of(struct machine *machine)
 	return CONTAINER_OF(machine, struct admin_request, machine);
 }
 
-/* The next step, and what to return of the one before. */
+/* Moves to the next step, and returns what the one before returns. */
 static inline enum after
 admin_request_to(
     struct admin_request *a, enum admin_step step, enum after after)

@@ -45,7 +45,7 @@ descriptors_raise(void)
 					  : INT32_MAX;
 }
 
-/* Connections to Redis servers; the admin interface has a store too. */
+/* Counts connections to Redis; the admin interface has a store, too. */
 static int64_t
 count_links(const struct conf *conf)
 {
@@ -58,7 +58,7 @@ count_links(const struct conf *conf)
 	    FOR_SENTINEL * (int64_t)conf->store.redis.sentinels.count;
 }
 
-/* Pools of idle connections, each of one worker to one target. */
+/* Counts pools of idle connections, each of one worker to one target. */
 static int64_t
 count_pools(const struct conf *conf, int64_t *ret_idle)
 {

@@ -272,7 +272,7 @@ read_on(struct events_command *command, char **ret_message)
 	return true;
 }
 
-/* Reads until the end; an exit status. */
+/* Reads until the end; returns an exit status. */
 static int
 read_events(struct events_command *command)
 {

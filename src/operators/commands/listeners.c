@@ -64,7 +64,7 @@ address_of(int fd, union any_address *address)
 	return getsockname(fd, &address->any, &len) == 0 ? len : 0;
 }
 
-/* "HOST:PORT", "[V6]:PORT" or "unix:/path"; the caller frees it. */
+/* Makes "HOST:PORT", "[V6]:PORT" or "unix:/path"; the caller frees it. */
 static char *
 address_text(int fd)
 {
@@ -131,7 +131,7 @@ bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared, bool all)
 	return -1;
 }
 
-/* Means all addresses of IPv6 and IPv4, or of IPv4 where there is no IPv6. */
+/* Makes the address of all of IPv6 and IPv4, or of IPv4 alone. */
 static socklen_t
 all_addresses(uint16_t port, struct sockaddr_storage *ret_sa)
 {

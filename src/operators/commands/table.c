@@ -20,7 +20,7 @@ struct table {
 
 /* --- text --- */
 
-/* A byte of UTF-8 that is not the first of its character. */
+/* True of a byte of UTF-8 that is not the first of its character. */
 static bool
 goes_on(char c)
 {
@@ -55,7 +55,7 @@ safe_copy(const char *text)
 	return copy;
 }
 
-/* A line may end between these two. */
+/* True where a line may end between these two. */
 static bool
 is_break(char before, char behind)
 {

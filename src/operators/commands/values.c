@@ -126,7 +126,7 @@ values_table(const json_t *objects, const struct values_column *columns,
 
 /* --- one object --- */
 
-/* "2026-11-23T20:00:00.000Z release: not in the ledger" */
+/* Prints "2026-11-23T20:00:00.000Z release: not in the ledger" and so on. */
 static void
 print_acts(const json_t *acts)
 {

@@ -38,7 +38,7 @@ find_option(const struct verbs *verbs, int letter)
 	return &verbs->options[i];
 }
 
-/* verb: the one that is asked about; NULL: all. */
+/* Prints the help about a verb; NULL: about all. */
 static void
 print_help(const struct verbs *verbs, const struct verb *verb,
     const char *default_file)
@@ -72,7 +72,7 @@ print_help(const struct verbs *verbs, const struct verb *verb,
 		       "2 wrong usage\n", verbs->about);
 }
 
-/* The verb takes no such option, or one whose name goes on: --body-file. */
+/* Says that the verb does not take the option, but perhaps --body-file. */
 static int
 wrong_option(
     const struct verbs *verbs, const struct verb *verb, const char *name)
@@ -89,7 +89,7 @@ wrong_option(
 	    meant != NULL ? meant : "", meant != NULL ? "?" : "");
 }
 
-/* Takes an option with its value, as it was given; an exit status. */
+/* Takes an option with its value; returns an exit status. */
 static int
 set_option(
     const struct verbs *verbs, struct verbs_line *line, int letter, char *value)
@@ -153,7 +153,7 @@ read_options(const struct verbs *verbs, struct verbs_line *line, int argc,
 	return code;
 }
 
-/* Runs the verb that argv[optind] names, where the line is right for it. */
+/* Runs the verb that argv[optind] names, if the line is right for it. */
 static int
 run_verb(const struct verbs *verbs, struct verbs_line *line, int argc,
     char **argv, const char *given)
