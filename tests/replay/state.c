@@ -73,7 +73,7 @@ hash_execution(const struct execution *e)
 	hash = hash_store_op(hash, &e->store);
 	hash = mix(hash, e->settling);
 	hash = mix(hash, e->tries);
-	hash = mix(hash, (uint64_t)e->undelivered << 1 | e->withheld);
+	hash = mix(hash, (uint64_t)e->expected << 1 | e->withheld);
 	hash = hash_op(hash, &e->journal.op);
 	hash = hash_op(hash, &e->pause);
 	return mix(hash, e->claimant != NULL);
