@@ -35,6 +35,17 @@ enum outcome {
 	OUTCOME_COUNT_,
 };
 
+/*
+ * Whether an attempt that the upstream has released counts towards
+ * max_attempts; one of which nothing was sent never does.
+ */
+enum counts {
+	COUNTS_BY_ANSWER, /* unless it was refused before any work */
+	/* Whatever the answer; and what is to be forgotten is remembered. */
+	COUNTS_ALWAYS,
+	COUNTS_NEVER,
+};
+
 struct claimant {
 	struct worker *worker;
 	struct generation *generation;
@@ -71,7 +82,8 @@ struct claimant {
 	struct op join;              /* done: the result is here */
 	/* The content of a long answer goes here; NULL: nobody takes it. */
 	struct forward *rest;
-	bool counts; /* each attempt counts: none is to be forgotten */
+	/* Before an execution starts: which of its attempts count. */
+	enum counts counts;
 
 	/* The result. */
 	enum outcome outcome;

@@ -23,6 +23,20 @@ disposition_of_answer(const struct fields *fields, uint8_t by_status)
 	return (enum disposition)by_status;
 }
 
+bool
+disposition_is_refusal(const struct fields *fields, int status)
+{
+	static const int refused[] = {301, 307, 308, 401, 403, 408, 425, 429};
+	enum disposition said =
+	    disposition_of_answer(fields, DISPOSITION_UNKNOWN);
+	if (said == DISPOSITION_RELEASE || said == DISPOSITION_FORGET)
+		return true;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (status == refused[i])
+			return true;
+	return false;
+}
+
 enum disposition
 disposition_of_reconcile(const struct conf_reconcile *rules, int status,
     const struct fields *fields)

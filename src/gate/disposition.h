@@ -15,6 +15,13 @@
 /* by_status: an enum disposition, such as policy->outcomes[status]. */
 enum disposition disposition_of_answer(
     const struct fields *fields, uint8_t by_status);
+/*
+ * Of an answer that releases the key: the upstream has refused the request
+ * before it began to work on it, by its own word or by its status.  Others say
+ * it of requests that were sent, too: a balancer answers 503 when the upstream
+ * behind it has died.
+ */
+bool disposition_is_refusal(const struct fields *fields, int status);
 /* The same of an API that was asked about an earlier attempt (reconcile). */
 enum disposition disposition_of_reconcile(const struct conf_reconcile *rules,
     int status, const struct fields *fields);

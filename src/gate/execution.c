@@ -511,6 +511,22 @@ in_doubt(struct execution *e, enum reason reason)
 	    e, e->sent ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE, MORE);
 }
 
+/* Nothing happened, says the upstream; and whether the attempt counts. */
+static enum after
+release_as_said(struct execution *e, bool forget)
+{
+	bool spared = e->counts == COUNTS_NEVER ||
+	    (e->counts == COUNTS_BY_ANSWER &&
+		disposition_is_refusal(
+		    &e->forward.fields, e->forward.status));
+	if (forget && e->counts == COUNTS_BY_ANSWER)
+		e->release = spared ? RELEASE_SPARED_FORGET
+				    : RELEASE_COUNTED_FORGET;
+	else
+		e->release = spared ? RELEASE_SPARED : RELEASE_COUNTED;
+	return execution_to(e, EXECUTION_RELEASE, MORE);
+}
+
 /* The answer's status counts even if there was no memory for its body. */
 static enum after
 weigh_answer(struct execution *e)
@@ -531,10 +547,9 @@ weigh_answer(struct execution *e)
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
 			     : in_doubt(e, REASON_BROKEN);
 	case DISPOSITION_RELEASE:
-		return execution_to(e, EXECUTION_RELEASE, MORE);
+		return release_as_said(e, false);
 	case DISPOSITION_FORGET:
-		e->forget = !e->counts;
-		return execution_to(e, EXECUTION_RELEASE, MORE);
+		return release_as_said(e, true);
 	case DISPOSITION_UNKNOWN:
 		return in_doubt(e, REASON_STATUS);
 	}
@@ -603,8 +618,8 @@ outcome_of(const struct execution *e, unsigned step)
 		return (struct owned_outcome){
 		    .kind = JOURNAL_COMPLETE, .answer = e->answer};
 	case EXECUTION_RELEASE:
-		return (struct owned_outcome){.kind = JOURNAL_RELEASE,
-		    .sent = e->sent, .forget = e->forget};
+		return (struct owned_outcome){
+		    .kind = JOURNAL_RELEASE, .release = e->release};
 	default:
 		return (struct owned_outcome){
 		    .kind = JOURNAL_UNKNOWN, .reason = e->reason};

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/loop/log.h"
 #include "gate/cache.h"
+#include "gate/claimant.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
 #include "http/upstream/forward.h"
@@ -18,7 +19,6 @@
  * thread only.
  */
 struct worker;
-struct claimant;
 
 struct execution {
 	struct machine machine;
@@ -56,8 +56,8 @@ struct execution {
 	enum reason reason;    /* of doubt */
 	bool sent;             /* a byte was accepted, or may have been */
 	bool stored;           /* as in struct claimant */
-	bool forget;           /* a first attempt leaves no record */
-	bool counts;           /* as in struct claimant */
+	enum release release;  /* what the record is told, where it is free */
+	enum counts counts;    /* as in struct claimant */
 
 	struct store_op store;
 	cache_mark mark; /* before the answer was stored */

@@ -148,8 +148,7 @@ outcome_store(struct store *store, struct store_op *op,
 		call->large = store_is_large(bytes.len);
 		break;
 	case JOURNAL_RELEASE:
-		resp_number(&call->args,
-		    outcome->sent + (outcome->sent && outcome->forget));
+		resp_number(&call->args, outcome->release);
 		resp_number(&call->args, owned->policy->retention_ms);
 		break;
 	case JOURNAL_UNKNOWN:
@@ -179,8 +178,7 @@ outcome_journal(struct store *store, struct journal_writer *writer,
 	    .key_id = owned->key_id,
 	    .owner = owned->owner,
 	    .attempt = owned->attempt,
-	    .sent = outcome->sent,
-	    .forget = outcome->forget,
+	    .release = outcome->release,
 	    .reason = outcome->reason,
 	    .retention_ms = owned->policy->retention_ms,
 	    .unknown_retention_ms = owned->policy->unknown_retention_ms,
@@ -245,8 +243,7 @@ outcome_replay(struct store *store, struct store_op *op,
 	    .kind = entry->kind,
 	    .stored = entry->answer,
 	    .status = entry->status,
-	    .sent = entry->sent,
-	    .forget = entry->forget,
+	    .release = entry->release,
 	    .reason = entry->reason,
 	};
 	outcome_store(store, op, &owned, &outcome);

@@ -32,12 +32,10 @@ struct owned_outcome {
 	struct span stored;
 	int status;
 	/*
-	 * RELEASE: the attempt was sent, and counts towards max_attempts.  One
-	 * that was not sent, after one whose outcome is unknown, leaves the
-	 * record UNKNOWN.  forget: where it was sent, and was the first
-	 * attempt, no record stays.
+	 * RELEASE: an attempt that was not sent, after one whose outcome is
+	 * unknown, leaves the record UNKNOWN.
 	 */
-	bool sent, forget;
+	enum release release;
 	enum reason reason; /* UNKNOWN */
 };
 

@@ -10,6 +10,7 @@
 #include "store/record/key_id.h"
 #include "store/record/owner.h"
 #include "store/record/reason.h"
+#include "store/record/release.h"
 #include "store/record/state.h"
 #include "store/record/verdict.h"
 
@@ -86,8 +87,8 @@ struct claim {
 	uint8_t fingerprint[DIGEST_BYTES];
 	const struct conf_idempotency *policy; /* lease, retention, … */
 	/*
-	 * So many attempts that are sent; one more, and it is FAILED, whoever
-	 * claims it: from 1.
+	 * So many attempts that count (record/release.h); one more, and it is
+	 * FAILED, whoever claims it: from 1.
 	 */
 	int64_t max_attempts;
 	struct span provenance; /* record/provenance.h, without acts */

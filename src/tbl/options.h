@@ -384,7 +384,8 @@ OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,
 OPT(IDEMPOTENCY, "max_attempts", COUNT, max_attempts, RANGE(1, 1000000),
 	RELOAD,
 	"How often one key may be sent to the upstream; after that, it has "
-	"FAILED.",
+	"FAILED. What the upstream has refused before any work does not "
+	"count.",
 	5)
 OPT(IDEMPOTENCY, "on_store_down", CHOICE, on_store_down,
 	WORDS("reject forward"), RELOAD,

@@ -147,6 +147,31 @@ def a_release_is_journaled_too(bench):
     equal(upstream.count(), 2)
 
 
+@each([("429: it does not", answer(429), 201),
+       ("forget: it does not", answer(
+           401, fields=[("Idempotency-Outcome", "forget")]), 201),
+       ("503: it does", answer(503), 409)])
+def a_journaled_release_says_whether_its_attempt_counts(
+        bench, reply, status):
+    """Of a second attempt: nothing stays of a first one that is forgotten."""
+    upstream = bench.upstream(answer(503))
+    redis = bench.own_redis(*DURABLE)
+    gateway = bench.gateway(
+        upstream, idempotency={"lease": "8s", "max_attempts": 2}, redis=redis)
+    equal(gateway.ask("k").status, 503)
+    upstream.reply = reply
+    hold = upstream.hold()
+    second = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    redis.kill()
+    hold.release()
+    equal(second.result().status, int(reply.split()[1]))
+    redis.start()
+    gateway.wait_for_log("journal_delivered", step="release")
+    upstream.reply = answer(201)
+    equal(gateway.ask("k").status, status)
+
+
 @test
 def a_doubt_is_journaled_too(bench):
     upstream, redis, gateway, first = lost_at_complete(

@@ -195,6 +195,83 @@ def an_attempt_after_an_unknown_one_is_remembered(bench):
           ["1", "2", "3"])
 
 
+# --- which attempts count ---------------------------------------------------
+
+def refusals(gateway, status, times=6):
+    """So many requests with a key are answered so by the upstream."""
+    for _ in range(times):
+        got = gateway.ask("k")
+        equal((got.status, got.problem), (status, None))
+
+
+def numbers(upstream):
+    return [r.get("Idempotency-Attempt") for r in upstream.requests]
+
+
+def said(word, status):
+    return answer(status, b"", [(HEADER, word)])
+
+
+BUSY = answer(429, b"", [("Retry-After", "1")])
+
+
+@each([("429", BUSY, {}), ("429, preset stripe", BUSY, {"preset": "stripe"}),
+       ("408", answer(408), {}), ("425", answer(425), {}),
+       *((str(status), answer(status), {"outcomes": {str(status): "release"}})
+         for status in (301, 307, 308, 401, 403)),
+       ("the word release", said("release", 503), {}),
+       ("the word release, of a 200", said("Release", 200), {})])
+def what_was_refused_before_any_work_does_not_count(bench, reply, members):
+    upstream, gateway = bench.pair(
+        reply, idempotency={"max_attempts": 5, **members})
+    refusals(gateway, int(reply.split()[1]))
+    upstream.reply = answer(201, b"paid")
+    for replayed in (False, True):
+        got = gateway.ask("k")
+        equal((got.status, got.body, got.replayed), (201, b"paid", replayed))
+    equal(numbers(upstream), [str(n) for n in range(1, 8)])
+
+
+@each([("401", WHO), ("the word forget", said("forget", 503))])
+def what_is_forgotten_does_not_count(bench, reply):
+    """Not only in a first attempt, of which nothing stays."""
+    upstream, gateway = bench.pair(reply, idempotency={"max_attempts": 2})
+    status = int(reply.split()[1])
+    refusals(gateway, status)
+    upstream.reply = answer(503)
+    refusals(gateway, 503, times=1)
+    upstream.reply = reply
+    refusals(gateway, status)
+    upstream.reply = answer(201)
+    equal(gateway.ask("k").status, 201)
+    equal(numbers(upstream), ["1"] * 7 + [str(n) for n in range(2, 9)])
+
+
+@each([("503", answer(503), {}),
+       ("503, preset stripe", answer(503), {"preset": "stripe"}),
+       ("a strange word", said("perhaps", 503), {}),
+       *((str(status), answer(status), {"outcomes": {str(status): "release"}})
+         for status in (302, 409, 500))])
+def what_else_is_released_counts(bench, reply, members):
+    upstream, gateway = bench.pair(
+        reply, idempotency={"max_attempts": 5, **members})
+    refusals(gateway, int(reply.split()[1]), times=5)
+    upstream.reply = answer(201)
+    equal(gateway.ask("k").problem, "attempts-exhausted")
+    equal(upstream.count(), 5)
+
+
+@test
+def an_attempt_that_does_not_count_takes_no_other_back(bench):
+    upstream, gateway = bench.pair(idempotency={"max_attempts": 2})
+    for reply in (answer(503), BUSY, BUSY, answer(503)):
+        upstream.reply = reply
+        refusals(gateway, int(reply.split()[1]), times=1)
+    upstream.reply = answer(201)
+    equal(gateway.ask("k").problem, "attempts-exhausted")
+    equal(numbers(upstream), ["1", "2", "3", "4"])
+
+
 @test
 def two_words_of_the_upstream_are_no_word(bench):
     got, first = outcome_of(bench, answer(201, b"made", fields=[

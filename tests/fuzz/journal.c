@@ -99,7 +99,8 @@ write_entry(struct story *s, enum journal_kind kind, struct span answer)
 	struct journal_entry entry = {
 		.kind = kind,
 		.attempt = (uint32_t)s->next_id,
-		.sent = kind == JOURNAL_RELEASE,
+		.release = kind == JOURNAL_RELEASE ? RELEASE_COUNTED
+						      : RELEASE_UNSENT,
 		.reason = kind == JOURNAL_UNKNOWN ? REASON_DRAIN : REASON_NONE,
 		.retention_ms = 86400000,
 		.unknown_retention_ms = INT64_C(31536000000),

@@ -58,15 +58,22 @@ MUTANTS = {
         [("test_replay", "the upstream is told the attempt"),
          (TWO, SLEPT + "answer")]),
     "what was not sent does not count": (
-        {"release": [("if not sent then", "if false then")]},
+        {"release": [("if not counts then", "if sent and not counts then")]},
         [(RETRY, "what was not sent does not count as an attempt"),
          (UNKNOWN, "what was not sent does not count as an attempt")]),
+    "what was refused before any work does not count": (
+        {"release": [("if not counts then", "if not sent then")]},
+        [("test_outcomes", "what was refused before any work does not count")]),
+    "what was sent and released otherwise counts": (
+        {"release": [("if not counts then", "if true then")]},
+        [(RETRY, "attempts are remembered over releases"),
+         ("test_outcomes", "what else is released counts")]),
     "what was not sent takes back one attempt only": (
         {"release": [("if not sent and r.before ~= '' then",
                       "if false then")]},
         [(RETRY, "what was not sent leaves an earlier attempt unknown")]),
     "only a first attempt is forgotten": (
-        {"release": [("= ARGV[3] == '2' and only", "= ARGV[3] == '2'")]},
+        {"release": [("\tforget = forget and only\n", NOTHING)]},
         [("test_outcomes", "an attempt that is not the first is remembered"),
          ("test_outcomes", "an attempt after an unknown one is remembered")]),
     "what is forgotten holds no entity": (

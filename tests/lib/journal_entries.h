@@ -10,8 +10,7 @@ static inline bool
 entries_are_equal(const struct journal_entry *a, const struct journal_entry *b)
 {
 	return a->kind == b->kind && a->attempt == b->attempt &&
-	    a->sent == b->sent && a->forget == b->forget &&
-	    a->reason == b->reason &&
+	    a->release == b->release && a->reason == b->reason &&
 	    a->retention_ms == b->retention_ms &&
 	    a->unknown_retention_ms == b->unknown_retention_ms &&
 	    a->deadline_ms == b->deadline_ms &&

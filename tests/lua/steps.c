@@ -12,6 +12,7 @@
 
 #include "base/must.h"
 #include "lua/steps.h"
+#include "store/record/release.h"
 #include "store/record/script.h"
 
 struct redis *redis;
@@ -280,6 +281,22 @@ confirm(const char *owner)
 	return eval(SCRIPT_confirm, &words);
 }
 
+/* Of give back, too, nothing was sent. */
+static enum release
+release_of(const char *verb)
+{
+	static const char *const verbs[] = {
+	    [RELEASE_COUNTED] = "release sent",
+	    [RELEASE_COUNTED_FORGET] = "forget",
+	    [RELEASE_SPARED] = "release refused",
+	    [RELEASE_SPARED_FORGET] = "forget refused",
+	};
+	for (int i = RELEASE_COUNTED; i < RELEASE_COUNT_; i++)
+		if (strcmp(verbs[i], verb) == 0)
+			return (enum release)i;
+	return RELEASE_UNSENT;
+}
+
 redisReply *
 step(const char *verb, const char *owner, int attempt)
 {
@@ -302,9 +319,7 @@ step(const char *verb, const char *owner, int attempt)
 			add_history(&words);
 		return eval(SCRIPT_mark_unknown, &words);
 	}
-	add(&words, "%d",
-	    strcmp(verb, "forget") == 0 ? 2
-					: strcmp(verb, "release sent") == 0);
+	add(&words, "%d", release_of(verb));
 	add(&words, "%d", RETENTION);
 	add(&words, "%d", UNKNOWN_RETENTION);
 	add(&words, "%d", LONGEST);

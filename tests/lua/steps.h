@@ -93,8 +93,9 @@ redisReply *claim(const char *owner, const char *print, const char *policy,
 redisReply *confirm(const char *owner);
 /*
  * verb: complete, mark unknown, release sent, release unsent, forget, give
- * back; and "complete again" and "mark unknown again", which make the record
- * again where it is gone.
+ * back; release refused and forget refused, which do not count; and "complete
+ * again" and "mark unknown again", which make the record again where it is
+ * gone.
  */
 redisReply *step(const char *verb, const char *owner, int attempt);
 /* The sweeper's step; and an operator's: release, complete or delete. */

@@ -339,8 +339,8 @@ the_end_of_a_claim_sets_its_entity_free(void **state)
 {
 	(void)state;
 	static const char *const ends[] = {"complete", "release sent",
-	    "release unsent", "give back", "mark unknown", "expire", "lease",
-	    "lost"};
+	    "release unsent", "release refused", "forget refused",
+	    "give back", "mark unknown", "expire", "lease", "lost"};
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		const char *end = ends[i];
 		print_message("# %s\n", end);

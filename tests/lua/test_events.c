@@ -71,8 +71,9 @@ story_is(const char *expected)
 static const char *const verbs[] = {"claim hold", "claim retry",
     "claim reconcile:0", "claim execute", "complete", "complete again",
     "mark unknown", "mark unknown again", "release sent",
-    "release unsent", "forget", "give back", "expire", "operator release",
-    "operator complete", "operator delete"};
+    "release unsent", "release refused", "forget", "forget refused",
+    "give back", "expire", "operator release", "operator complete",
+    "operator delete"};
 
 static redisReply *
 act(const char *verb, const char *owner, int attempt, int max_attempts)
@@ -144,7 +145,9 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 	    {"none", "mark unknown again", A, 5, "NONE>" U " 3"},
 	    {"P", "release sent", A, 5, P ">NONE 3"},
 	    {"P", "release unsent", A, 5, P ">NONE 3"},
+	    {"P", "release refused", A, 5, P ">NONE 3"},
 	    {"P", "forget", A, 5, P ">NONE 3"},
+	    {"P", "forget refused", A, 5, P ">NONE 3"},
 	    {"P", "give back", A, 5, P ">NONE 3"},
 	    {"U", "release sent", A, 5, U ">NONE 3"},
 	    {"P retry", "release unsent", A, 5, P ">" U " 2"},

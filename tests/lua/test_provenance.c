@@ -165,6 +165,42 @@ what_was_not_sent_is_not_remembered(void **state)
 	claimed = NULL;
 }
 
+/* People find it, though it does not count. */
+static void
+what_was_refused_before_any_work_was_sent(void **state)
+{
+	char first[14];
+	(void)state;
+	put("none");
+	claimed = CAME("gw1", "one");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	came_at(first);
+	let_pass(first);
+	word_is(step("release refused", A, 1), "DONE");
+	head_has(2, "R-000001000000");
+	head_has(16, first);
+	head_has(77, NOBODY "\n" CAME("gw1", "one") "\n");
+	/* Nothing is sent of the next one. */
+	claimed = CAME("gw2", "two");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	word_is(step("release unsent", A, 2), "DONE");
+	head_has(2, "R-000002000000");
+	head_has(16, first);
+	send_in_vain(CAME("gw3", "three"), 3);
+	head_has(2, "R-000003000001");
+	head_has(16, first);
+	head_has(77, NOBODY "\n" CAME("gw3", "one") "\n");
+	redisReply *reply = claim(A, PRINT, "hold", 1, 0);
+	assert_string_equal(reply->element[4]->str, "one");
+	word_is(reply, "FAILED");
+	/* After an operator's release all begins anew. */
+	word_is(operate("release"), "DONE");
+	send_in_vain(CAME("gw4", "four"), 4);
+	word_is(claim(A, PRINT, "hold", 1, 0), "FAILED");
+	head_has(77, PRINT "\n" CAME("gw4", "four") "\t");
+	claimed = NULL;
+}
+
 int
 main(void)
 {
@@ -174,6 +210,7 @@ main(void)
 	    IN_BOTH(a_failed_record_says_what_was_sent),
 	    IN_BOTH(what_is_refused_at_once_is_not_what_was_sent),
 	    IN_BOTH(what_was_not_sent_is_not_remembered),
+	    IN_BOTH(what_was_refused_before_any_work_was_sent),
 	};
 	return cmocka_run_group_tests_name(
 	    "provenance", tests, start_redis, stop_redis);

@@ -366,6 +366,8 @@ only_who_holds_it_or_a_late_owner_releases(void **state)
 	STEPS("release sent", rows);
 	/* None of them is a first attempt. */
 	STEPS("forget", rows);
+	STEPS("release refused", rows);
+	STEPS("forget refused", rows);
 }
 
 static void

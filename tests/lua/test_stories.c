@@ -33,6 +33,42 @@ what_was_not_sent_does_not_count(void **state)
 	head_has(4, "000003000002");
 }
 
+/* Its number stays its own all the same. */
+static void
+what_was_refused_before_any_work_does_not_count(void **state)
+{
+	(void)state;
+	put("P");
+	for (int i = 0; i < 2; i++) { /* its reply was lost */
+		word_is(step("release refused", A, 3), "DONE");
+		head_has(2, "R-000003000001");
+	}
+	put("P");
+	word_is(step("forget refused", A, 3), "DONE");
+	head_has(2, "R-000003000001");
+	/* The attempt before counts, and nobody asks about it any more. */
+	put("P retry");
+	word_is(step("release refused", A, 3), "DONE");
+	head_has(2, "R-000003000001");
+	put("P asking");
+	word_is(step("release refused", B, 3), "DONE");
+	head_has(2, "Ut000003000002");
+	put("none");
+	for (int i = 1; i <= 7; i++) {
+		word_is(claim(A, PRINT, "hold", 1, 0), "OURS");
+		word_is(step("release refused", A, i), "DONE");
+	}
+	head_has(2, "R-000007000000");
+	word_is(claim(A, PRINT, "hold", 1, 0), "OURS");
+	word_is(step("release sent", A, 8), "DONE");
+	word_is(claim(A, PRINT, "hold", 1, 0), "FAILED");
+	/* Nothing stays of a first attempt. */
+	put("none");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	word_is(step("forget refused", A, 1), "DONE");
+	assert_int_equal(redis_integer(redis, "EXISTS %s", RECORD), 0);
+}
+
 static void
 a_released_key_remembers_its_attempts_and_nothing_else(void **state)
 {
@@ -530,7 +566,8 @@ in_any_order_a_held_key_executes_once_and_all_ends(void **state)
 	(void)state;
 	static const char *const owners[] = {A, B, X};
 	static const char *const verbs[] = {"complete", "mark unknown",
-	    "release sent", "release unsent", "forget", "give back"};
+	    "release sent", "release unsent", "forget", "give back",
+	    "release refused", "forget refused"};
 	for (int round = 0; round < 150; round++) {
 		put("none");
 		long long executing = 0; /* the attempt that is */
@@ -557,7 +594,7 @@ in_any_order_a_held_key_executes_once_and_all_ends(void **state)
 				freeReplyObject(reply);
 				continue;
 			}
-			const char *verb = verbs[dice(6)];
+			const char *verb = verbs[dice(8)];
 			int attempt = (int)executing - (int)dice(2);
 			if (strcmp(verb, "give back") == 0)
 				attempt = 0;
@@ -588,6 +625,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    IN_BOTH(what_was_not_sent_does_not_count),
+	    IN_BOTH(what_was_refused_before_any_work_does_not_count),
 	    IN_BOTH(
 		a_released_key_remembers_its_attempts_and_nothing_else),
 	    IN_BOTH(nothing_stays_of_a_first_attempt_that_is_forgotten),

@@ -362,10 +362,12 @@ note_refusal(const struct transfer *t)
 	if (t->what.question || t->what.attempt == 0)
 		return;
 	/* What is forgotten is not counted, and its number may come again. */
-	if (t->status == 401 && t->what.attempt == 1)
+	if (t->status == 401 && t->what.attempt == 1) {
 		truth->attempts &= ~(uint64_t)2;
-	else if (t->status == 503 || t->status == 401)
+	} else if (t->status == 503 || t->status == 401) {
 		truth->refused++;
+		truth->spared += t->status == 401;
+	}
 }
 
 /* The time is up while it waits for memory. */

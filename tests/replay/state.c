@@ -64,8 +64,8 @@ hash_execution(const struct execution *e)
 	hash = hash_owner(hash, &e->owned.owner);
 	hash = mix(hash, e->owned.attempt);
 	hash = mix(hash, (uint64_t)e->lease.renew_at_ms);
-	hash = mix(hash, (uint64_t)e->forget << 4 |
-	    (uint64_t)e->reconciles << 3 | (uint64_t)e->sent << 2 |
+	hash = mix(hash, (uint64_t)e->release << 6 |
+	    (uint64_t)e->counts << 4 | (uint64_t)e->reconciles << 3 | (uint64_t)e->sent << 2 |
 	    (uint64_t)(e->answer != NULL) << 1 | (e->given != NULL));
 	hash = hash_op(hash, &e->forward.op);
 	hash = mix(hash, e->forward.result);

@@ -199,7 +199,8 @@ struct truth {
 	unsigned forwarded;    /* handed to the upstream's connection */
 	unsigned executed;     /* certainly */
 	unsigned unsure;       /* sent, and only the upstream knows */
-	unsigned refused;      /* sent, and it did not happen */
+	unsigned refused;      /* sent, and it did not happen … */
+	unsigned spared;       /* … by 401, which may not count */
 	unsigned in_doubt;     /* sent, and the gateway has no whole answer */
 	unsigned unpromised;   /* passed through without a claim */
 	uint64_t attempts;     /* a bit for each attempt number */

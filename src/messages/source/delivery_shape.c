@@ -50,7 +50,7 @@ make_request(struct delivery *d, struct span *ret_detail)
 {
 	claimant_init(&d->c, d->source->worker, arena_new(), &d->machine);
 	/* Nobody but its record knows how often it was tried. */
-	d->c.counts = true;
+	d->c.counts = COUNTS_ALWAYS;
 	return shape_request(d->source->source, d->message, &d->c, &d->body,
 	    ret_detail);
 }

@@ -31,7 +31,7 @@ struct fixed {
 	struct key_id key_id;
 	struct owner owner;
 	uint32_t attempt;
-	uint8_t sent; /* 2: and to be forgotten */
+	uint8_t release;
 	char reason;
 	uint16_t status;
 	uint64_t retention_ms;
@@ -152,7 +152,7 @@ journal_entry_put(const struct journal_entry *entry,
 	    .key_id = entry->key_id,
 	    .owner = entry->owner,
 	    .attempt = htole32(entry->attempt),
-	    .sent = (uint8_t)(entry->sent + (entry->sent && entry->forget)),
+	    .release = (uint8_t)entry->release,
 	    .reason = reason_letter(entry->reason),
 	    .status = htole16((uint16_t)entry->status),
 	    .retention_ms = htole64((uint64_t)entry->retention_ms),
@@ -310,8 +310,10 @@ get_entry(const struct journal_head *head, struct span payload,
 	    .key_id = f.key_id,
 	    .owner = f.owner,
 	    .attempt = le32toh(f.attempt),
-	    .sent = f.sent != 0,
-	    .forget = f.sent == 2,
+	    /* A later release may know others; it was sent. */
+	    .release = f.release < RELEASE_COUNT_
+		? (enum release)f.release
+		: RELEASE_COUNTED,
 	    .status = le16toh(f.status),
 	    .retention_ms = (int64_t)le64toh(f.retention_ms),
 	    .unknown_retention_ms = (int64_t)le64toh(f.unknown_retention_ms),

@@ -9,6 +9,7 @@
 #include "store/record/origin.h"
 #include "store/record/owner.h"
 #include "store/record/reason.h"
+#include "store/record/release.h"
 
 /*
  * The format of a journal's file: records one after another, each a head and a
@@ -19,9 +20,9 @@
  *
  *   head  magic 4, letter of the kind 1, zeros 3, bytes of the payload 4,
  *         id 8, mask 16, checksum of the payload 16, checksum of all that 16
- *   payload  key id 16, owner 16, attempt 4, sent 1 (2: and to be
- *         forgotten), letter of the reason 1, status 2, retention 8, unknown
- *         retention 8, bytes of the provenance 4;
+ *   payload  key id 16, owner 16, attempt 4, release 1
+ *         (record/release.h), letter of the reason 1, status 2, retention 8,
+ *         unknown retention 8, bytes of the provenance 4;
  *         fingerprint 16, tries 4, created 8, deadline 8, id 16 and place 16
  *         of the store, bytes of the entity's name, of its version, and of that
  *         as JSON, 2 each; the provenance, these three, the answer
@@ -51,9 +52,8 @@ struct journal_entry {
 	struct key_id key_id;
 	struct owner owner;
 	uint32_t attempt;
-	bool sent;          /* RELEASE: it counts as an attempt */
-	bool forget;        /* RELEASE of what was sent: no record stays */
-	enum reason reason; /* UNKNOWN */
+	enum release release; /* RELEASE */
+	enum reason reason;   /* UNKNOWN */
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
 	/*

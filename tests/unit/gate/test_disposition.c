@@ -112,10 +112,41 @@ an_api_that_was_asked_says_yes_no_or_nothing(void **state)
 	    DISPOSITION_RELEASE);
 }
 
+static void
+what_was_refused_before_any_work_is_known(void **state)
+{
+	static const struct {
+		int status;
+		const char *said;
+		bool refused;
+	} table[] = {
+		{301, "", true}, {302, "", false}, {303, "", false},
+		{307, "", true}, {308, "", true}, {400, "", false},
+		{401, "", true}, {403, "", true}, {404, "", false},
+		{408, "", true}, {409, "", false}, {425, "", true},
+		{429, "", true}, {500, "", false}, {502, "", false},
+		{503, "", false}, {504, "", false},
+		{503, "release", true}, {200, "Forget", true},
+		{503, "released", false}, {429, "perhaps", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		struct field list[] = {{SPAN("Idempotency-Outcome"),
+			span_str(table[i].said)}};
+		const struct fields fields = {
+			list, *table[i].said != '\0'};
+		assert_int_equal(
+		    disposition_is_refusal(&fields, table[i].status),
+		    table[i].refused);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_refused_before_any_work_is_known),
 		cmocka_unit_test(the_upstreams_word_beats_the_table),
 		cmocka_unit_test(unknown_words_are_ignored),
 		cmocka_unit_test(two_words_say_nothing_for_certain),

@@ -132,8 +132,11 @@ if r == nil or r.state == 'R' then
 		return answer('FULL', r)
 	end
 	r = r or {attempt = '000000', tries = '000000', mark = '\n'}
-	local _, id = string.match(r.known or '', FROM)
-	r.sent = id and r.tries ~= '000000' and r.created .. id or nil
+	-- A free key of which nothing was sent says something only of what
+	-- operators did.
+	local _, id, acts = string.match(r.known or '', FROM)
+	r.sent = id and (r.tries ~= '000000' or acts == '') and
+	    r.created .. id or nil
 	r.created, r.before, r.rest, r.anew = stamp, '', '', true
 	return execute(false)
 elseif r.fingerprint ~= fingerprint and not was_damaged(r) then
@@ -154,7 +157,7 @@ local function did_not_happen()
 	end
 	r.via, r.asked, r.since, r.back = 'R', nil, nil, nil
 	if stale then
-		set_free(r, alive_ms)
+		set_free(r, alive_ms, true)
 		return answer('STALE', r, stale)
 	end
 	return execute(false)

@@ -133,7 +133,7 @@ if act == 'complete' then
 	entity_raise(r)
 else
 	r.tries = '000000'
-	set_free(r, retention)
+	set_free(r, retention, false)
 end
 local reply = told('DONE', r, before)
 publish()

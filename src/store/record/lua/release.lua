@@ -4,9 +4,10 @@
 -- attempts stay, and for people, what was sent.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits; zeros: whichever this owner has, to
---       revoke a claim whose reply was lost), 3 sent (1: it counts towards
---       max_attempts; 2: and is to be forgotten; 0: provably not sent),
---       4 retention ms, 5 unknown_retention ms, 6 longest ms
+--       revoke a claim whose reply was lost), 3 sent (0: provably not; 1: it
+--       counts towards max_attempts; 2: and is to be forgotten; 3: it does not
+--       count; 4: and is to be forgotten), 4 retention ms, 5 unknown_retention
+--       ms, 6 longest ms
 -- Answers: DONE, or DONE U where the attempt before is UNKNOWN again; FENCED
 --       state (and the record, where it is COMPLETED); GONE; BROKEN.
 --
@@ -23,6 +24,8 @@
 -- include entities.lua
 
 local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] ~= '0'
+local counts = ARGV[3] == '1' or ARGV[3] == '2'
+local forget = ARGV[3] == '2' or ARGV[3] == '4'
 local r = parse(redis.call('GET', KEYS[1]))
 if r == nil then
 	return answer('GONE')
@@ -43,7 +46,7 @@ if r.asked then
 	move(r, 'U', ARGV[5], ARGV[6])
 	return answer('DONE', r, 'U')
 end
-if not sent then
+if not counts then
 	r.tries = string.format('%06d', math.max(r.tries - 1, 0))
 end
 if not sent and r.before ~= '' then
@@ -52,12 +55,12 @@ if not sent and r.before ~= '' then
 	return answer('DONE', r, 'U')
 else
 	local only = r.attempt == '000001' and r.before == '' and not r.back
-	local forget = ARGV[3] == '2' and only
+	forget = forget and only
 	local away = forget and r.entity and entity_apart(r.entity)
 	if away then
 		return away
 	end
-	set_free(r, ARGV[4])
+	set_free(r, ARGV[4], sent or r.sent or r.tries ~= '000000')
 	if forget then
 		redis.call('DEL', KEYS[1])
 		entity_forget(r)

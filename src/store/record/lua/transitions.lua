@@ -3,8 +3,9 @@
 -- clock.lua ("now", "stamp"), shard_index.lua (digits(), index()) and
 -- record.lua (places of the record's members).
 --
--- attempt is the fencing number, and only ever rises; tries counts the attempts
--- that were sent since an operator last set the key free.
+-- attempt is the fencing number, and only ever rises; tries counts, since an
+-- operator last set the key free, the attempts that were sent, but for those
+-- whose release says that they do not count: it is what max_attempts limits.
 --
 -- The notes of a record, in this order, as " NAME=VALUE":
 --   asked    while an owner asks the upstream about an UNKNOWN attempt
@@ -150,9 +151,9 @@ end
 
 -- That of a free key: nothing where nothing was sent, unless operators decided
 -- about it; then people look what it was.
-local function provenance_of_free(r)
+local function provenance_of_free(r, sent)
 	local _, _, acts = string.match(r.provenance, FROM)
-	if r.tries ~= '000000' then
+	if sent then
 		return provenance_of_sent(r) or ''
 	end
 	return acts and acts ~= '' and r.provenance or ''
@@ -233,10 +234,11 @@ local function restore_before(r)
 end
 
 -- Sets the key free; only its numbers of attempts stay, and for people, what
--- was sent.  The event is about the request that ends.
-local function set_free(r, ttl)
+-- was sent, if anything was since an operator last did that (sent).  The event
+-- is about the request that ends.
+local function set_free(r, ttl, sent)
 	r.reason, r.fingerprint, r.told = '-', NOBODY, r.known
-	r.provenance = provenance_of_free(r)
+	r.provenance = provenance_of_free(r, sent)
 	move(r, 'R', ttl)
 end
 

@@ -126,7 +126,8 @@ entry_of(enum journal_kind kind, uint32_t attempt, struct span answer)
 	struct journal_entry entry = {
 	    .kind = kind,
 	    .attempt = attempt,
-	    .sent = kind == JOURNAL_RELEASE,
+	    .release = kind == JOURNAL_RELEASE ? RELEASE_COUNTED
+	    				      : RELEASE_UNSENT,
 	    .reason = kind == JOURNAL_UNKNOWN ? REASON_DRAIN : REASON_NONE,
 	    .retention_ms = INT64_C(86400000) + attempt,
 	    .unknown_retention_ms = INT64_C(31536000000),

@@ -85,11 +85,15 @@ every_kind_comes_back_as_it_was(void **state)
 	    entry_of(JOURNAL_RELEASE, 5, SPAN("")),
 	    entry_of(JOURNAL_UNKNOWN, 6, SPAN("")),
 	    entry_of(JOURNAL_RELEASE, 1, SPAN("")),
+	    entry_of(JOURNAL_RELEASE, 7, SPAN("")),
+	    entry_of(JOURNAL_RELEASE, 1, SPAN("")),
 	};
 	enum { N = sizeof entries / sizeof *entries };
 	entries[1].provenance = SPAN("");
-	entries[4].sent = false;
-	entries[6].forget = true;
+	entries[4].release = RELEASE_UNSENT;
+	entries[6].release = RELEASE_COUNTED_FORGET;
+	entries[7].release = RELEASE_SPARED;
+	entries[8].release = RELEASE_SPARED_FORGET;
 	entries[5].retention_ms = INT64_MAX;
 	struct journal *journal = open_one(test);
 	for (unsigned i = 0; i < N; i++)
