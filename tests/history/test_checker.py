@@ -167,6 +167,10 @@ GOOD = [
      .op(problem="outcome-unknown").op(problem="outcome-unknown")
      .op(problem="attempts-exhausted")
      .op(problem="attempts-exhausted", last=True)),
+    ("attempts that were refused at once do not count",
+     on("retry").sent(1, "e1", "release").sent(2, "e2", "release")
+     .sent(3, "e3", "release").sent(4, "e4").op("e4", begin=0.5)
+     .replays("e4")),
     ("the truth about one comes when they are used up",
      on("retry").sent(1, failed=True).sent(2, "e2").sent(3, failed=True)
      .op(problem="attempts-exhausted", begin=0.5).replays("e2")),
@@ -288,6 +292,11 @@ BAD = [
     ("a refusal after too few attempts", "exhausted without a reason",
      on("retry").sent(1, failed=False)
      .op(problem="attempts-exhausted", begin=0.5)
+     .op(problem="attempts-exhausted", last=True)),
+    ("a refusal after attempts that do not count",
+     "exhausted without a reason",
+     on("retry").sent(1, "e1", "release").sent(2, "e2", "release")
+     .sent(3, "e3", "release").op(problem="attempts-exhausted", begin=0.5)
      .op(problem="attempts-exhausted", last=True)),
     ("a refusal after too few operations", "exhausted without a reason",
      on("retry").fault().op(problem="outcome-unknown")

@@ -296,6 +296,16 @@ def attempts_are_sent_once(story):
         seen.add(a.attempt)
 
 
+def counted(story):
+    """The attempts that count towards max_attempts, whatever became of their
+    answers: but for those that the upstream refused before any work, as only
+    its 503 does not say."""
+    given = story.history.given
+    return [a for a in story.arrivals if a.given not in given or
+            given[a.given].kind != "release" or
+            given[a.given].answer.status == 503]
+
+
 def executions_have_leave(story):
     """The route or the operator must allow each execution after the first."""
     effects = sorted((a for a in story.arrivals if a.effect),
@@ -310,9 +320,9 @@ def executions_have_leave(story):
     if len(effects) > most:
         yield (f"executed {len(effects)} times, {releases} releases, "
                f"{sum(q.denied for q in story.questions)} denials")
-    sent = story.history.max_attempts * (1 + releases)
-    if len(story.arrivals) > sent:
-        yield f"sent {len(story.arrivals)} times"
+    sent = len(counted(story))
+    if sent > story.history.max_attempts * (1 + releases):
+        yield f"sent {sent} times"
     for before, a in zip(effects, effects[1:]):
         if story.releases(a.at):
             continue
@@ -461,7 +471,7 @@ def was_often_sent(story, op):
     most = story.history.max_attempts
     before = [other for other in story.ops
               if other is not op and other.begin < op.end]
-    return len(story.arrivals) >= most or (
+    return len(counted(story)) >= most or (
         len(before) >= most and story.touched(op.end))
 
 
