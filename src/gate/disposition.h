@@ -12,9 +12,13 @@
  * answer with two words nobody knows what it says.  Pure; any thread.
  */
 
-/* by_status: an enum disposition, such as policy->outcomes[status]. */
+/*
+ * by_status: an enum disposition, such as policy->outcomes[status].  A 301, 307
+ * or 308 is forgotten only where it says where to go (Location): the client
+ * follows, with the same key.
+ */
 enum disposition disposition_of_answer(
-    const struct fields *fields, uint8_t by_status);
+    const struct fields *fields, int status, uint8_t by_status);
 /*
  * Of an answer that releases the key: the upstream has refused the request
  * before it began to work on it, by its own word or by its status.  Others say

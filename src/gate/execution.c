@@ -541,7 +541,7 @@ weigh_answer(struct execution *e)
 		log_int(&line, "status", e->forward.status);
 		log_end(&line);
 	}
-	switch (disposition_of_answer(&e->forward.fields,
+	switch (disposition_of_answer(&e->forward.fields, e->forward.status,
 	    e->owned.policy->outcomes[e->forward.status])) {
 	case DISPOSITION_STORE:
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)

@@ -4,10 +4,11 @@
 #include "gate/key_waiters.h"
 
 static void
-count_waiting(struct key_waiters *waiters, int64_t more)
+count_waiting(const struct key_waiter *waiter, int64_t more)
 {
-	counter_set(
-	    waiters->waiting, counter_read(waiters->waiting) + (uint64_t)more);
+	struct counter *waiting = waiter->waiters->waiting;
+	if (waiter->is_retry)
+		counter_set(waiting, counter_read(waiting) + (uint64_t)more);
 }
 
 void
@@ -37,7 +38,7 @@ detach_waiter(struct op *op, int error)
 {
 	struct key_waiter *waiter = CONTAINER_OF(op, struct key_waiter, op);
 	(void)error;
-	count_waiting(waiter->waiters, -1);
+	count_waiting(waiter, -1);
 }
 
 void
@@ -45,7 +46,7 @@ key_waiters_wait(struct key_waiter *waiter, int64_t ms)
 {
 	must(waiter->waiters != NULL && ms > 0);
 	op_start(&waiter->op, ms, detach_waiter);
-	count_waiting(waiter->waiters, 1);
+	count_waiting(waiter, 1);
 	if (waiter->heard)
 		key_waiters_stop(waiter, 0);
 }
@@ -55,7 +56,7 @@ key_waiters_stop(struct key_waiter *waiter, int error)
 {
 	if (!op_pending(&waiter->op))
 		return;
-	count_waiting(waiter->waiters, -1);
+	count_waiting(waiter, -1);
 	op_done(&waiter->op, error);
 }
 

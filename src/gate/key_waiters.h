@@ -22,12 +22,13 @@ struct key_waiter {
 	struct key_id key_id;
 	struct key_waiters *waiters; /* NULL: it does not listen */
 	bool heard; /* of a change, before it waited */
+	bool is_retry; /* a client waits: it is counted */
 };
 
 /* Zeros but for waiting, at first; its owner frees listening. */
 struct key_waiters {
 	struct hash listening;
-	struct counter *waiting; /* the owner's: how many wait */
+	struct counter *waiting; /* the owner's: how many retries wait */
 };
 
 /* Has it listen from now on; what it heard before is forgotten. */

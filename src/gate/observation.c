@@ -230,7 +230,7 @@ observation_end(struct observation **observation,
 	if (forward != NULL && forward->result == FORWARD_NOT_SENT)
 		o->letter = 'R';
 	if (forward != NULL && forward->result == FORWARD_ANSWERED) {
-		switch (disposition_of_answer(&forward->fields,
+		switch (disposition_of_answer(&forward->fields, forward->status,
 		    policy->outcomes[forward->status])) {
 		case DISPOSITION_STORE:
 			o->letter = 'C';

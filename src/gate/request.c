@@ -115,6 +115,7 @@ request_new(void *arg, struct exchange *x)
 	r->c.rest = &r->forward;
 	op_init(&x->op, w->loop, machine_run, &r->machine);
 	op_init(&r->waiter.op, w->loop, machine_run, &r->machine);
+	r->waiter.is_retry = true;
 	op_init(&r->forward.op, w->loop, machine_run, &r->machine);
 	flow_init(&r->up, w->loop, w->budget);
 	machine_run(&r->machine);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <stdio.h>
 
 #include "base/base64.h"
 #include "base/loop/log.h"
@@ -40,13 +41,17 @@ on_identified(struct store_call *call, enum call_end how, int error,
 			timer_set(&identity->timer, AGAIN_MS);
 		return;
 	}
-	bool made_now = reply->n_extra > 1;
+	bool made_now = reply->n_extra > 2;
+	struct span data = call_reply_text(reply, 1);
 	struct span known = span_str(identity->kept);
 	if (known.len > 0 && (made_now || !span_eq(kept, known))) {
 		struct logline line = log_begin(EV_store_emptied);
 		log_str(&line, "store", store->conf->store.prefix);
 		log_end(&line);
 	}
+	if (data.len <= IDENTITY_MAX)
+		snprintf(identity->data, sizeof identity->data, "%.*s",
+		    SPAN_FMT(data));
 	memcpy(identity->kept, kept.ptr, kept.len);
 	identity->kept[kept.len] = '\0';
 	origin_id(store->conf, kept, identity->origin.id);
@@ -58,18 +63,22 @@ identity_ask(struct store *store)
 {
 	struct identity *identity = &store->identity;
 	uint8_t random[DIGEST_BYTES];
-	char fresh[IDENTITY_CHARS + 1];
+	char fresh[IDENTITY_CHARS + 1], data[IDENTITY_CHARS + 1];
 	if (identity->asking)
 		return;
 	random_bytes(random, sizeof random);
 	base64_url_encode(random, sizeof random, fresh);
+	random_bytes(random, sizeof random);
+	base64_url_encode(random, sizeof random, data);
 	struct store_call *call =
-	    call_new(store, IDENTITY_SHARD, SCRIPT_identify, 3);
-	resp_number(&call->args, 1);
+	    call_new(store, IDENTITY_SHARD, SCRIPT_identify, 5);
+	resp_number(&call->args, 2);
 	redis_keys_index(&call->args, store->conf, IDENTITY_SHARD, "store");
+	redis_keys_index(&call->args, store->conf, IDENTITY_SHARD, "data");
 	resp_arg(&call->args, *identity->kept != '\0'
 		? span_str(identity->kept)
 		: span_of(fresh, IDENTITY_CHARS));
+	resp_arg(&call->args, span_of(data, IDENTITY_CHARS));
 	call->done = on_identified;
 	identity->asking = true;
 	call_start(call);

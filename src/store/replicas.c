@@ -20,17 +20,18 @@ is_on(const struct channel *channel)
 /*
  * A claim that is lost lets a payment be made twice; an outcome that is lost
  * makes untrue what a client was told; and an owner whose renewal is lost, or
- * a gateway whose turn is, goes on beside the next one.  What an operator has
- * said of a source stands, and so does what is parked.  Any other write, when
- * lost, leaves a record PROCESSING, which becomes UNKNOWN.
+ * a gateway whose leadership is, goes on beside the next one.  What an operator
+ * has said of a source stands, and so do its dead and parked messages.  Any
+ * other write, when lost, leaves a record PROCESSING, which becomes UNKNOWN.
  */
 static bool
 is_waited_for(const struct channel *channel, enum script script)
 {
 	return is_on(channel) &&
 	    (script == SCRIPT_claim || script == SCRIPT_complete ||
-		script == SCRIPT_operate || script == SCRIPT_turn ||
+		script == SCRIPT_operate || script == SCRIPT_leadership ||
 		script == SCRIPT_pause || script == SCRIPT_park ||
+		script == SCRIPT_letter || script == SCRIPT_letter_put ||
 		(script == SCRIPT_renew && INVARIANT(renewal_replicated)));
 }
 

@@ -216,6 +216,12 @@ store_origin(const struct store *store)
 	return &store->identity.origin;
 }
 
+const char *
+store_data_id(const struct store *store)
+{
+	return store->identity.data;
+}
+
 bool
 store_origin_is_settled(const struct store *store)
 {

@@ -89,6 +89,11 @@ const struct origin *store_origin(const struct store *store);
  * id may be ours all the same.
  */
 bool store_origin_is_settled(const struct store *store);
+/*
+ * The id of its data, which is another one where all of that was lost; "": not
+ * known yet.  Part of the store.
+ */
+const char *store_data_id(const struct store *store);
 /* True while Redis answers; in a cluster, at least one server that counts. */
 bool store_is_up(const struct store *store);
 /*

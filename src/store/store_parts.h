@@ -23,6 +23,7 @@ enum { IDENTITY_CHARS = 22, IDENTITY_MAX = 64 };
 struct identity {
 	struct origin origin;
 	char kept[IDENTITY_MAX + 1]; /* as it is in Redis; "": not known */
+	char data[IDENTITY_MAX + 1]; /* the same, of its data */
 	bool asking;
 	bool answered; /* or refused, once */
 	struct timer timer; /* to ask again */

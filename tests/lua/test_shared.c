@@ -17,13 +17,13 @@
  * The scripts of what gateways share of a source (src/messages/shared/), step
  * by step, also where a clock was set and where values are damaged.
  */
-#define TURN "t:{7}:turn:source:s"
+#define LEADER "t:{7}:leadership:source:s"
 #define PAUSE "t:{7}:pause:source:s"
 #define FLOORS "t:{7}:floor:source:s"
 #define LANES "t:{7}:parked:source:s"
 #define DECIDED "t:{7}:decided:source:s"
 #define LANE ID
-#define TURN_LEASE "5000"
+#define LEASE "5000"
 
 /* Runs a script; argv ends with NULL; the caller frees the reply. */
 static redisReply *
@@ -43,10 +43,10 @@ run(enum script script, int n_keys, const char *const *argv)
 }
 
 static redisReply *
-turn(const char *act, const char *token, const char *number)
+lead(const char *act, const char *token, const char *number)
 {
-	return run(SCRIPT_turn, 1,
-	    (const char *const[]){TURN, act, token, TURN_LEASE, number,
+	return run(SCRIPT_leadership, 1,
+	    (const char *const[]){LEADER, act, token, LEASE, number,
 		"!source:s", NULL});
 }
 
@@ -64,44 +64,44 @@ renewed(const char *token, int64_t number)
 {
 	char text[24];
 	snprintf(text, sizeof text, "%" PRId64, number);
-	return number_of(turn("take", token, text), "OURS");
+	return number_of(lead("take", token, text), "OURS");
 }
 
 static void
-a_turn_has_one_holder_until_it_is_over(void **state)
+leadership_has_one_holder_until_it_is_over(void **state)
 {
 	(void)state;
 	redis_just(redis, "FLUSHALL");
 	int64_t now = redis_now();
-	int64_t first = number_of(turn("take", A, "0"), "OURS");
+	int64_t first = number_of(lead("take", A, "0"), "OURS");
 	assert_in_range(first, now, now + 1000);
 	assert_true(renewed(A, first) == first);
 	assert_in_range(
-	    number_of(turn("take", B, "0"), "IN_FLIGHT"), 4000, 5000);
-	word_is(turn("give", B, "0"), "FENCED");
+	    number_of(lead("take", B, "0"), "IN_FLIGHT"), 4000, 5000);
+	word_is(lead("give", B, "0"), "FENCED");
 	assert_true(renewed(A, first) == first);
-	word_is(turn("give", A, "0"), "DONE");
-	word_is(turn("give", A, "0"), "FENCED");
-	int64_t second = number_of(turn("take", B, "0"), "OURS");
+	word_is(lead("give", A, "0"), "DONE");
+	word_is(lead("give", A, "0"), "FENCED");
+	int64_t second = number_of(lead("take", B, "0"), "OURS");
 	assert_true(second > first);
-	number_of(turn("take", A, "0"), "IN_FLIGHT");
-	redis_just(redis, "SET " TURN " %s", "1 1 " A);
-	assert_true(number_of(turn("take", B, "0"), "OURS") > 1);
+	number_of(lead("take", A, "0"), "IN_FLIGHT");
+	redis_just(redis, "SET " LEADER " %s", "1 1 " A);
+	assert_true(number_of(lead("take", B, "0"), "OURS") > 1);
 }
 
 static void
-a_number_grows_whatever_the_clock_was_set_to(void **state)
+a_term_grows_whatever_the_clock_was_set_to(void **state)
 {
 	(void)state;
 	char value[80];
 	/* Redis' clock was years ahead once. */
 	snprintf(value, sizeof value, "9000000000000 %" PRId64 " " A,
 	    redis_now() - 1);
-	redis_just(redis, "SET " TURN " %s", value);
-	int64_t number = number_of(turn("take", B, "0"), "OURS");
+	redis_just(redis, "SET " LEADER " %s", value);
+	int64_t number = number_of(lead("take", B, "0"), "OURS");
 	assert_true(number == INT64_C(9000000000001));
 	/* A holder that asks anew, and not for what it has, gets a new one. */
-	assert_true(number_of(turn("take", B, "0"), "OURS") == number + 1);
+	assert_true(number_of(lead("take", B, "0"), "OURS") == number + 1);
 	assert_true(renewed(B, number + 1) == number + 1);
 	assert_true(renewed(B, number) == number + 2);
 }
@@ -110,11 +110,11 @@ static void
 a_lease_of_a_clock_that_was_set_back_ends(void **state)
 {
 	(void)state;
-	redis_just(redis, "SET " TURN " %s", "5 9000000000000 " A);
+	redis_just(redis, "SET " LEADER " %s", "5 9000000000000 " A);
 	assert_int_equal(
-	    number_of(turn("take", B, "0"), "IN_FLIGHT"), 5000);
+	    number_of(lead("take", B, "0"), "IN_FLIGHT"), 5000);
 	/* From then on it counts down. */
-	redisReply *value = redis_do(redis, "GET " TURN);
+	redisReply *value = redis_do(redis, "GET " LEADER);
 	assert_in_range(atoll(value->str + 2), redis_now(),
 	    redis_now() + 5000);
 	freeReplyObject(value);
@@ -122,16 +122,16 @@ a_lease_of_a_clock_that_was_set_back_ends(void **state)
 }
 
 static void
-a_damaged_turn_is_nobodys(void **state)
+a_damaged_leadership_is_nobodys(void **state)
 {
 	(void)state;
 	static const char *const damage[] = {
 	    "", "x", "1 2", ("1 x " A), "-1 2 "};
 	for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
-		redis_just(redis, "SET " TURN " %s", damage[i]);
-		assert_true(number_of(turn("take", A, "0"), "OURS") > 1);
+		redis_just(redis, "SET " LEADER " %s", damage[i]);
+		assert_true(number_of(lead("take", A, "0"), "OURS") > 1);
 	}
-	assert_true(redis_integer(redis, "PTTL " TURN) > 0);
+	assert_true(redis_integer(redis, "PTTL " LEADER) > 0);
 }
 
 /* --- a pause --- */
@@ -179,7 +179,7 @@ static redisReply *
 park(const char *act, const char *position, const char *token)
 {
 	return run(SCRIPT_park, 4,
-	    (const char *const[]){LANES, LANES ":" LANE, TURN, DECIDED, act,
+	    (const char *const[]){LANES, LANES ":" LANE, LEADER, DECIDED, act,
 		LANE, position, token, "2", "!source:s", NULL});
 }
 
@@ -218,10 +218,10 @@ a_late_holder_parks_nothing_and_frees_nothing(void **state)
 	(void)state;
 	redis_just(redis, "FLUSHALL");
 	word_is(park("park", "5-0", A), "FENCED");
-	number_of(turn("take", A, "0"), "OURS");
+	number_of(lead("take", A, "0"), "OURS");
 	word_is(park("park", "5-0", B), "FENCED");
 	word_is(park("park", "5-0", A), "DONE");
-	word_is(turn("give", A, "0"), "DONE");
+	word_is(lead("give", A, "0"), "DONE");
 	word_is(park("behind", "6-0", A), "FENCED");
 	word_is(park("unpark", "", A), "FENCED");
 	parks("park", "5-0", 1);
@@ -330,7 +330,7 @@ a_full_redis_does_not_stop_them(void **state)
 	(void)state;
 	redis_just(redis, "FLUSHALL");
 	redis_just(redis, "CONFIG SET maxmemory 1");
-	number_of(turn("take", A, "0"), "OURS");
+	number_of(lead("take", A, "0"), "OURS");
 	word_is(pause_as("pause", "", ""), "DONE");
 	parks("park", "5-0", 1);
 	redis_just(redis, "CONFIG SET maxmemory 0");
@@ -339,61 +339,77 @@ a_full_redis_does_not_stop_them(void **state)
 /* --- events that a relay keeps --- */
 
 #define KEPT "t:{7}:kept:relay:r"
-#define BODIES "t:{7}:kept:relay:r:bodies"
-#define RELAY_TURN "t:{7}:turn:relay:r"
+#define RELAY_LEADER "t:{7}:leadership:relay:r"
 
 static redisReply *
-keep(const char *token, const char *id, const char *body)
+kept(const char *const *words)
 {
-	return run(SCRIPT_keep, 3,
-	    (const char *const[]){KEPT, BODIES, RELAY_TURN, token, id, "ab",
-		body, NULL});
+	const char *argv[16] = {
+	    KEPT, KEPT ":bodies", KEPT ":ran", RELAY_LEADER};
+	for (int i = 0; words[i] != NULL; i++)
+		argv[i + 4] = words[i];
+	return run(SCRIPT_kept, 4, argv);
 }
+#define KEEP(...) kept((const char *const[]){__VA_ARGS__, NULL})
 
-static redisReply *
-kept(const char *act, const char *what, const char *count)
+static void
+lead_relay(const char *token)
 {
-	return run(SCRIPT_kept, 2,
-	    (const char *const[]){KEPT, BODIES, act, what, count, NULL});
+	freeReplyObject(run(SCRIPT_leadership, 1,
+	    (const char *const[]){RELAY_LEADER, "take", token, LEASE, "0",
+		"!relay:r", NULL}));
 }
 
 static void
-an_event_is_kept_once_and_by_whose_turn_it_is(void **state)
+an_event_is_kept_once_and_by_who_leads(void **state)
 {
 	(void)state;
 	redis_just(redis, "FLUSHALL");
-	word_is(keep(A, "1-2-3", "{}"), "FENCED");
-	freeReplyObject(run(SCRIPT_turn, 1,
-	    (const char *const[]){RELAY_TURN, "take", A, TURN_LEASE, "0",
-		"!relay:r", NULL}));
-	word_is(keep(B, "1-2-3", "{}"), "FENCED");
-	word_is(kept("read", "1-2-3", NULL), "GONE");
-	word_is(keep(A, "1-2-3", "{}"), "DONE");
-	word_is(keep(A, "1-2-3", "another"), "DONE");
-	redisReply *reply = kept("read", "1-2-3", NULL);
+	word_is(KEEP("put", A, "7", "1-2-3", "ab", "{}"), "FENCED");
+	lead_relay(A);
+	word_is(KEEP("put", B, "7", "1-2-3", "ab", "{}"), "FENCED");
+	word_is(KEEP("note", B, "7"), "FENCED");
+	word_is(KEEP("read", "1-2-3"), "GONE");
+	word_is(KEEP("put", A, "7", "1-2-3", "ab", "{}"), "DONE");
+	word_is(KEEP("put", A, "8", "1-2-3", "ab", "another"), "DONE");
+	redisReply *reply = KEEP("read", "1-2-3");
 	assert_string_equal(reply->element[4]->str, "{}");
 	word_is(reply, "DONE");
 }
 
 static void
-what_is_kept_is_listed_until_it_is_dropped(void **state)
+kept_is(const char *ran, const char *event)
 {
-	char wanted[40];
+	redisReply *reply = KEEP("list");
+	assert_int_equal(reply->elements, event != NULL ? 7 : 5);
+	assert_string_equal(reply->element[4]->str, ran);
+	if (event != NULL) {
+		assert_string_equal(reply->element[5]->str, "1-2-3");
+		assert_string_equal(reply->element[6]->str, event);
+	}
+	word_is(reply, "DONE");
+}
+
+static void
+tries_and_time_are_kept_with_events_until_they_are_dropped(void **state)
+{
 	(void)state;
-	redisReply *reply = kept("list", "0", "10");
-	assert_int_equal(reply->elements, 7);
-	assert_string_equal(reply->element[4]->str, "0");
-	assert_string_equal(reply->element[5]->str, "1-2-3");
-	snprintf(wanted, sizeof wanted, "%.13s 2 ab",
-	    reply->element[6]->str);
-	assert_string_equal(reply->element[6]->str, wanted);
-	word_is(reply, "DONE");
-	word_is(kept("drop", "1-2-3", NULL), "DONE");
-	word_is(kept("drop", "1-2-3", NULL), "DONE");
-	reply = kept("list", "0", "10");
-	assert_int_equal(reply->elements, 5);
-	word_is(reply, "DONE");
-	word_is(kept("read", "1-2-3", NULL), "GONE");
+	kept_is("8", "7 0 2 ab");
+	word_is(KEEP("note", A, "20", "1-2-3", "11", "9-9-9", "1"), "DONE");
+	kept_is("20", "7 11 2 ab");
+	word_is(KEEP("note", A, "30"), "DONE");
+	kept_is("30", "7 11 2 ab");
+	word_is(KEEP("put", A, "31", "9-9-9", "ab", "{}"), "DONE");
+	word_is(KEEP("drop", "9-9-9"), "DONE");
+	kept_is("31", "7 11 2 ab");
+	word_is(KEEP("drop", "1-2-3"), "DONE");
+	word_is(KEEP("drop", "1-2-3"), "DONE");
+	kept_is("0", NULL);
+	word_is(KEEP("read", "1-2-3"), "GONE");
+	/* Time goes with the last event. */
+	word_is(KEEP("note", A, "40"), "DONE");
+	kept_is("0", NULL);
+	assert_int_equal(redis_integer(redis, "EXISTS " KEPT ":ran"), 0);
 }
 
 static redisReply *
@@ -407,11 +423,11 @@ floors(const char *const *words)
 #define FLOOR(...) floors((const char *const[]){__VA_ARGS__, NULL})
 
 static void
-floor_is(const char *part, const char *floor, const char *lowered)
+floor_is(const char *part, const char *floor, const char *decided)
 {
 	redisReply *reply = FLOOR("look", part);
 	assert_string_equal(reply->element[4]->str, floor);
-	assert_string_equal(reply->element[5]->str, lowered);
+	assert_string_equal(reply->element[5]->str, decided);
 	word_is(reply, "DONE");
 }
 
@@ -420,54 +436,65 @@ a_floor_only_grows_unless_it_is_of_something_new(void **state)
 {
 	(void)state;
 	redis_just(redis, "FLUSHALL");
-	floor_is("t/0", "", "0");
+	floor_is("t/0", "", "");
 	word_is(FLOOR("keep", "t/0", "9 a", "0", "t/1", "5 b", "0"), "DONE");
 	word_is(FLOOR("keep", "t/0", "10 c", "0", "t/1", "4 d", "0"), "DONE");
-	floor_is("t/0", "10 c", "0");
-	floor_is("t/1", "5 b", "0");
+	floor_is("t/0", "10 c", "");
+	floor_is("t/1", "5 b", "");
 	/* Beyond what a double can tell apart. */
 	word_is(FLOOR("keep", "t/0", "9007199254740993 e", "0"), "DONE");
 	word_is(FLOOR("keep", "t/0", "9007199254740992 f", "0"), "DONE");
-	floor_is("t/0", "9007199254740993 e", "0");
+	floor_is("t/0", "9007199254740993 e", "");
 	word_is(FLOOR("keep", "t/0", "2 g", "1"), "DONE");
-	floor_is("t/0", "2 g", "0");
+	floor_is("t/0", "2 g", "");
 	/* What is damaged is in nobody's way. */
 	redis_just(redis, "HSET " FLOORS " t/2 %s", "nothing");
 	word_is(FLOOR("keep", "t/2", "0 h", "0"), "DONE");
-	floor_is("t/2", "0 h", "0");
+	floor_is("t/2", "0 h", "");
 }
 
 static void
-a_floor_is_lowered_until_it_is_kept_anew_or_time_is_over(void **state)
+what_is_decided_of_a_part_that_stands_is_used_once(void **state)
 {
 	(void)state;
 	redis_just(redis, "FLUSHALL");
-	word_is(FLOOR("lower", "1000"), "GONE");
+	word_is(FLOOR("rewind"), "GONE");
 	word_is(FLOOR("keep", "t/0", "9 a", "0", "t/1", "5 b", "0"), "DONE");
-	word_is(FLOOR("lower", "100000", "t/0", "t/2"), "GONE");
-	floor_is("t/0", "9 a", "0");
-	redisReply *reply = FLOOR("lower", "100000");
+	/* None stands. */
+	word_is(FLOOR("rewind"), "GONE");
+	word_is(FLOOR("resume", "t/0"), "GONE");
+	word_is(FLOOR("rewind", "t/2"), "GONE");
+	word_is(FLOOR("stand", "t/0", "t/3"), "DONE");
+	word_is(FLOOR("resume", "t/0", "t/1"), "GONE");
+	word_is(FLOOR("resume", "t/0 unproven"), "GONE");
+	floor_is("t/0", "9 a", "");
+	redisReply *reply = FLOOR("resume");
 	assert_int_equal(reply->elements, 6);
 	word_is(reply, "DONE");
-	floor_is("t/0", "9 a", "1");
-	/* A reader that goes on does not end it. */
-	word_is(FLOOR("keep", "t/0", "12 c", "0"), "DONE");
-	floor_is("t/0", "12 c", "1");
-	word_is(FLOOR("keep", "t/0", "3 d", "1"), "DONE");
-	floor_is("t/0", "3 d", "0");
-	floor_is("t/1", "5 b", "1");
-	word_is(FLOOR("lower", "-1", "t/1"), "DONE");
-	floor_is("t/1", "5 b", "0");
+	floor_is("t/0", "9 a", "resume");
+	floor_is("t/1", "5 b", "");
+	floor_is("t/3", "", "resume");
+	/* The last word counts, also of one that is read. */
+	word_is(FLOOR("rewind", "t/0", "t/1"), "DONE");
+	floor_is("t/0", "9 a", "rewind");
+	floor_is("t/1", "5 b", "rewind");
+	/* Who reads on has not used it. */
+	word_is(FLOOR("keep", "t/1", "6 c", "0"), "DONE");
+	floor_is("t/1", "6 c", "rewind");
+	word_is(FLOOR("keep", "t/0", "0 d", "1", "t/1", "0 e", "1"), "DONE");
+	floor_is("t/0", "0 d", "");
+	floor_is("t/1", "0 e", "");
+	word_is(FLOOR("resume", "t/0"), "GONE");
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_turn_has_one_holder_until_it_is_over),
-	    cmocka_unit_test(a_number_grows_whatever_the_clock_was_set_to),
+	    cmocka_unit_test(leadership_has_one_holder_until_it_is_over),
+	    cmocka_unit_test(a_term_grows_whatever_the_clock_was_set_to),
 	    cmocka_unit_test(a_lease_of_a_clock_that_was_set_back_ends),
-	    cmocka_unit_test(a_damaged_turn_is_nobodys),
+	    cmocka_unit_test(a_damaged_leadership_is_nobodys),
 	    cmocka_unit_test(a_pause_says_who_and_why),
 	    cmocka_unit_test(
 		positions_keep_the_order_in_which_they_were_parked),
@@ -477,12 +504,13 @@ main(void)
 	    cmocka_unit_test(a_lane_is_worked_off_from_its_first_on),
 	    cmocka_unit_test(there_are_only_so_many_lanes),
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
-	    cmocka_unit_test(an_event_is_kept_once_and_by_whose_turn_it_is),
-	    cmocka_unit_test(what_is_kept_is_listed_until_it_is_dropped),
+	    cmocka_unit_test(an_event_is_kept_once_and_by_who_leads),
+	    cmocka_unit_test(
+		tries_and_time_are_kept_with_events_until_they_are_dropped),
 	    cmocka_unit_test(
 		a_floor_only_grows_unless_it_is_of_something_new),
 	    cmocka_unit_test(
-		a_floor_is_lowered_until_it_is_kept_anew_or_time_is_over),
+		what_is_decided_of_a_part_that_stands_is_used_once),
 	};
 	return cmocka_run_group_tests_name(
 	    "shared", tests, start_redis, stop_redis);

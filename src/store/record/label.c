@@ -20,7 +20,7 @@ label_write(struct arena *arena, const struct conf_store *conf,
 	if (conf->n_encryption_keys == 0)
 		return arena_printf(arena, "=%.*s", SPAN_FMT(text));
 	const struct seal_about about = {
-	    .key_id = *key_id, .is_label = true};
+	    .key_id = *key_id, .kind = SEAL_LABEL};
 	seal_close(conf, &about, text, &sealed, &len);
 	size_t room = sodium_base64_encoded_len(len, variant);
 	char *stored = arena_alloc(arena, room);
@@ -42,7 +42,7 @@ label_read(struct arena *arena, const struct conf_store *conf,
 		return true;
 	}
 	const struct seal_about about = {
-	    .key_id = *key_id, .is_label = true};
+	    .key_id = *key_id, .kind = SEAL_LABEL};
 	struct span sealed;
 	if (!base64_url_decode(arena, stored, &sealed) ||
 	    seal_open(conf, &about, sealed, &plain, &len) != 0)

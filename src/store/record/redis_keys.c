@@ -142,7 +142,9 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead", "relayed"};
 	static const char *const shared[] = {
-	    "turn:", "pause:", "parked:", "holds:", "kept:", "floor:"};
+	    "leadership:", "pause:", "parked:", "holds:", "kept:", "floor:",
+	    "letter:", "letters:", "lane:", "lanes:", "behind:", "written:",
+	    "begun:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;
 	unsigned shard;
@@ -151,7 +153,8 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	rest = span_from(name, prefix.len + 1);
 	if (!read_shard(conf, &rest, &shard))
 		return KEY_OTHER;
-	if (shard == 0 && span_eq(rest, SPAN("store")))
+	if (shard == 0 &&
+	    (span_eq(rest, SPAN("store")) || span_eq(rest, SPAN("data"))))
 		return KEY_INDEX;
 	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
 		if (span_eq(rest, span_str(indexes[i])))

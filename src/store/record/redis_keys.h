@@ -21,7 +21,8 @@ void redis_keys_observation(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id);
 /*
  * Appends PREFIX:{SHARD}:WORD as an argument, such as "leases" or "held"; in
- * shard 0 also "store", the store's id (record/origin.h).
+ * shard 0 also "store", the store's id (record/origin.h), and "data", the id of
+ * what it has.
  */
 void redis_keys_index(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word);
@@ -55,7 +56,7 @@ void redis_keys_entity(struct resp *resp, const struct conf *conf,
 
 /*
  * Appends PREFIX:{SHARD}:WORD:KIND:NAME and more, what all gateways share of a
- * source or a relay (src/messages/shared/); WORD is "turn", "pause", "parked",
+ * source or a relay (src/messages/shared/); WORD is "leadership", "pause",
  * "kept" or "floor".
  */
 void redis_keys_shared(struct resp *resp, const struct conf *conf,

@@ -43,19 +43,37 @@ seal_about_record(const struct key_id *key_id, const struct record *record)
 	return about;
 }
 
+struct seal_about
+seal_about_event(struct span relay, struct span id, struct span record)
+{
+	struct seal_about about = {.kind = SEAL_EVENT};
+	struct digest digest;
+	digest_begin(&digest, SPAN("event of a relay"), SPAN(""));
+	digest_part(&digest, relay);
+	digest_part(&digest, id);
+	digest_part(&digest, record);
+	digest_end(&digest, about.key_id.bytes);
+	return about;
+}
+
 /*
  * Writes what is authenticated, but not encrypted, and returns how many bytes
- * that are.  Each part has a fixed length, and no answer's version is that of
- * labels, so no two can give the same bytes.
+ * that are.  Each part has a fixed length, and the first two bytes say of which
+ * kind it is, so no two can give the same bytes.
  */
 static size_t
 put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 {
 	char *at = (char *)ret_bytes;
-	if (about->is_label) {
-		memcpy(at, "l1", 2);
+	if (about->kind != SEAL_ANSWER) {
+		static const char marks[][3] = {[SEAL_LABEL] = "l1",
+		    [SEAL_EVENT] = "e1",
+		    [SEAL_LETTER] = "d1"};
+		memcpy(at, marks[about->kind], 2);
 		memcpy(at + 2, about->key_id.bytes, DIGEST_BYTES);
-		return 2 + DIGEST_BYTES;
+		return about->kind != SEAL_EVENT || INVARIANT(sealed_to_event)
+		    ? 2 + DIGEST_BYTES
+		    : 2;
 	}
 	memcpy(at, "o1", 2);
 	at[2] = state_letter(about->state);

@@ -6,23 +6,31 @@
 #include "store/record/record.h"
 
 /*
- * Encryption of stored answers and labels at rest (store.encryption_keys): a
- * text becomes "e KEYID" and a newline, a random nonce of 24 bytes, and the
- * ciphertext with its tag: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03,
- * section 2).  The associated data say which
- * record and attempt the answer belongs to: it does not open in another record,
- * nor in one whose state, attempt or fingerprint was changed.  It knows nothing
- * of Redis, nor of what is in an answer.  Pure but for the nonce; any thread.
+ * Encryption at rest (store.encryption_keys) of stored answers, of labels, and
+ * of the events that a relay is still to bring: a text becomes "e KEYID" and a
+ * newline, a random nonce of 24 bytes, and the ciphertext with its tag:
+ * XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03, section 2).  The associated
+ * data say what it belongs to: an answer does not open in another record, nor
+ * in one whose state, attempt or fingerprint was changed, and nothing opens as
+ * something else.  It knows nothing of Redis, nor of what is in a text.  Pure
+ * but for the nonce; any thread.
  */
 
 /*
  * It says what a sealed text belongs to.  A record's label (record/label.h)
- * belongs to its key alone, since any attempt may have it; an answer to all
- * that follows, as the record's head has it.
+ * belongs to its key alone, since any attempt may have it; a relay's event, and
+ * a source's letter, to a digest of what it is; an answer to all that follows,
+ * as the record's head has it.
  */
 struct seal_about {
-	struct key_id key_id;
-	bool is_label; /* then the rest is not used */
+	struct key_id key_id; /* or that digest */
+	enum seal_kind {
+		SEAL_ANSWER,
+		SEAL_LABEL,
+		SEAL_EVENT,
+		SEAL_LETTER,
+	} kind;
+	/* Of an answer alone: */
 	enum record_state state;
 	uint32_t attempt;
 	char fingerprint[TOKEN_CHARS];
@@ -34,6 +42,10 @@ struct seal_about seal_about_attempt(const struct key_id *key_id,
 /* For an answer that was read in that record. */
 struct seal_about seal_about_record(
     const struct key_id *key_id, const struct record *record);
+
+/* For that event of that relay, about that record (in hex). */
+struct seal_about seal_about_event(
+    struct span relay, struct span id, struct span record);
 
 /*
  * Encrypts with the first key; there must be one.  The caller frees *ret_bytes.

@@ -29,7 +29,7 @@ disposition(const char *one, const char *other, uint8_t by_status)
 	};
 	const struct fields fields = {
 		list, 1u + (*one != '\0') + (*other != '\0')};
-	return disposition_of_answer(&fields, by_status);
+	return disposition_of_answer(&fields, 200, by_status);
 }
 
 static void

@@ -4,7 +4,7 @@
 -- KEYS: where events are written, 4 the stream of all changes of state, 5 the
 -- stream of changes to UNKNOWN and FAILED.  The script's last argument but one
 -- is then the length to which both are trimmed (about).  Where there is 6, it
--- says where relays stand (relay_place.lua), and what one of them has not
+-- says where relays stand (relay.lua), and what one of them has not
 -- brought is not trimmed from the first.
 
 -- The states' names in events; a free key's is NONE.

@@ -3,88 +3,83 @@
 -- What is kept of each part of a source that its broker counts from a first
 -- message on: below its floor all is finished, whatever the broker says.
 -- KEYS: the floors
--- ARGV: 1 act (look, keep, lower), then of look the parts; of keep of each part
---       its name, its floor, and 1 where that may be less than what is kept; of
---       lower how many ms it holds, and the parts (none: all that are kept)
--- Answers: DONE, of look with each part's floor (empty: nothing is kept) and 1
---       where it was lowered, of lower with the names of the parts; GONE (of
---       lower: of a part nothing is kept; nothing was changed).
+-- ARGV: 1 act (look, keep, stand, resume, rewind), then of look the parts; of
+--       keep of each part its name, its floor, and 1 where that may be less
+--       than what is kept, and uses up what was decided; of stand the parts
+--       that an operator is to decide of; of resume and rewind the parts that
+--       one has decided of (none: all that stand)
+-- Answers: DONE, of look with each part's floor (empty: nothing is kept) and
+--       what was decided of it ("resume", "rewind", or empty), of resume and
+--       rewind with the names of the parts; GONE (of resume: one of them does
+--       not stand; of rewind: nor is anything kept of it; or there are none;
+--       nothing was changed).
 --
--- A floor begins with a number, which only grows.  One that was lowered has
--- "!UNTIL " before it: until then its group may stand lower.  That is over when
--- it did, and the floor is kept anew.  Nothing here has an end.  A name with a
--- blank is of something beside a part, which has no group and is never lowered.
+-- A floor begins with a number, which only grows.  Beside it, under the part's
+-- name and a word, is kept that it stands and what was decided.  Nothing here
+-- has an end.
 
 -- include clock.lua
 
 local act = ARGV[1]
 
--- The floor, and until when it is lowered, if it is.
-local function read(part)
-	local value = redis.call('HGET', KEYS[1], part) or ''
-	local till, floor = string.match(value, '^!(%d+) (.*)$')
-	if till and tonumber(till) > now then
-		return floor, till
-	end
-	return floor or value
-end
-
-local function number(floor)
-	return string.match(floor, '^0*(%d+)') or ''
-end
-
 local function is_less(one, other)
-	one, other = number(one), number(other)
+	one = string.match(one, '^0*(%d+)') or ''
+	other = string.match(other, '^0*(%d+)') or ''
 	return #one < #other or (#one == #other and one < other)
 end
 
-local function write(part, floor, till)
-	redis.call('HSET', KEYS[1], part,
-	    (till and '!' .. till .. ' ' or '') .. floor)
+local function keep(part, floor, anew)
+	local kept = redis.call('HGET', KEYS[1], part) or ''
+	redis.call('HDEL', KEYS[1], part .. ' unproven')
+	if anew then
+		redis.call('HDEL', KEYS[1], part .. ' decided')
+	end
+	if anew or not is_less(floor, kept) then
+		redis.call('HSET', KEYS[1], part, floor)
+	end
 end
 
-local reply = {'DONE', 0, now, call}
+local function may_decide(part)
+	return redis.call('HGET', KEYS[1], part .. ' unproven') or
+	    (act == 'rewind' and redis.call('HGET', KEYS[1], part))
+end
+
+local reply, parts = {'DONE', 0, now, call}, {}
+for i = 2, #ARGV - 1 do
+	parts[#parts + 1] = ARGV[i]
+end
 if act == 'look' then
-	for i = 2, #ARGV - 1 do
-		local floor, till = read(ARGV[i])
-		reply[#reply + 1] = floor
-		reply[#reply + 1] = till and '1' or '0'
+	for _, part in ipairs(parts) do
+		reply[#reply + 1] = redis.call('HGET', KEYS[1], part) or ''
+		reply[#reply + 1] =
+		    redis.call('HGET', KEYS[1], part .. ' decided') or ''
 	end
 elseif act == 'keep' then
-	for i = 2, #ARGV - 3, 3 do
-		local part, floor = ARGV[i], ARGV[i + 1]
-		local kept, till = read(part)
-		if ARGV[i + 2] == '1' then
-			write(part, floor)
-		elseif is_less(kept, floor) then
-			write(part, floor, till)
-		end
+	for i = 1, #parts, 3 do
+		keep(parts[i], parts[i + 1], parts[i + 2] == '1')
+	end
+elseif act == 'stand' then
+	for _, part in ipairs(parts) do
+		redis.call('HSET', KEYS[1], part .. ' unproven', '1')
 	end
 else
-	local parts, till = {}, string.format('%.0f', now + tonumber(ARGV[2]))
-	for i = 3, #ARGV - 1 do
-		parts[#parts + 1] = ARGV[i]
-	end
 	if #parts == 0 then
-		for _, part in ipairs(redis.call('HKEYS', KEYS[1])) do
-			if not string.find(part, ' ', 1, true) then
-				parts[#parts + 1] = part
-			end
+		for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+			parts[#parts + 1] =
+			    string.match(name, '^(.*) unproven$')
 		end
 	end
-	local floors = {}
-	for i, part in ipairs(parts) do
-		floors[i] = read(part)
-		if floors[i] == '' or string.find(part, ' ', 1, true) then
+	for _, part in ipairs(parts) do
+		if string.find(part, ' ', 1, true) or not may_decide(part) then
 			return {'GONE', 0, now, call}
 		end
 	end
-	for i, part in ipairs(parts) do
-		write(part, floors[i], till)
-		reply[#reply + 1] = part
-	end
 	if #parts == 0 then
 		return {'GONE', 0, now, call}
+	end
+	for _, part in ipairs(parts) do
+		redis.call('HSET', KEYS[1], part .. ' decided', act)
+		reply[#reply + 1] = part
 	end
 end
 return reply

@@ -1,33 +1,69 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
--- The events that a relay keeps (keep.lua).
--- KEYS: the kept events; their bodies
--- ARGV: 1 act (drop, read, list), then of drop the ids, of read the id, of list
---       where to go on (0: at the beginning) and about how many at a time
--- Answers: DONE, of read with the body, of list with where to go on (0: that is
---       all) and of each event its id and "SINCE BYTES RECORD"; GONE (read: it
---       is not kept).
+-- The events that a relay keeps until they were brought or are given up, each
+-- with the body that it is brought with.
+-- KEYS: the kept events; their bodies; for how many seconds the relay has run;
+--       its leadership
+-- ARGV: 1 act (list, put, note, drop, read), then
+--       of put and note 2 the token, 3 for how long the relay has run; and of
+--       put, of each event its id, its record and its body; of note, of each
+--       event that was tried its id and how often; of drop the ids; of read
+--       the id
+-- Answers: DONE, of list with for how long the relay has run, and of each event
+--       its id and "KEPT TRIES BYTES RECORD"; of read with the body; GONE
+--       (read: it is not kept); FENCED (put, note: another one leads).
+--
+-- Time is counted in seconds in which the relay ran, by nobody's clock.  KEPT
+-- is when an event was put: it is put once, however often that is said.
+-- Nothing here has an end; what counts the time goes with the last event.
 
 -- include clock.lua
 
 local act = ARGV[1]
 local reply = {'DONE', 0, now, call}
-if act == 'drop' then
+
+if (act == 'put' or act == 'note') and ARGV[2] ~= string.match(
+    redis.call('GET', KEYS[4]) or '', '^%d+ %d+ (%S+)$') then
+	return {'FENCED', 0, now, call}
+end
+
+if act == 'list' then
+	reply[5] = redis.call('GET', KEYS[3]) or '0'
+	for _, word in ipairs(redis.call('HGETALL', KEYS[1])) do
+		reply[#reply + 1] = word
+	end
+elseif act == 'put' then
+	redis.call('SET', KEYS[3], ARGV[3])
+	for i = 4, #ARGV - 3, 3 do
+		local id, record, body = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+		if redis.call('HSETNX', KEYS[1], id, ARGV[3] .. ' 0 ' ..
+		    #body .. ' ' .. record) == 1 then
+			redis.call('HSET', KEYS[2], id, body)
+		end
+	end
+elseif act == 'note' then
+	if redis.call('EXISTS', KEYS[1]) == 1 then
+		redis.call('SET', KEYS[3], ARGV[3])
+	end
+	for i = 4, #ARGV - 2, 2 do
+		local event = redis.call('HGET', KEYS[1], ARGV[i])
+		if event then
+			redis.call('HSET', KEYS[1], ARGV[i], (string.gsub(event,
+			    '^(%d+) %d+ ', '%1 ' .. ARGV[i + 1] .. ' ')))
+		end
+	end
+elseif act == 'drop' then
 	for i = 2, #ARGV - 1 do
 		redis.call('HDEL', KEYS[1], ARGV[i])
 		redis.call('HDEL', KEYS[2], ARGV[i])
 	end
-elseif act == 'read' then
-	local body = redis.call('HGET', KEYS[2], ARGV[2])
-	if not body then
-		return {'GONE', 0, now, call}
+	if redis.call('EXISTS', KEYS[1]) == 0 then
+		redis.call('DEL', KEYS[3])
 	end
-	reply[#reply + 1] = body
 else
-	local page = redis.call('HSCAN', KEYS[1], ARGV[2], 'COUNT', ARGV[3])
-	reply[#reply + 1] = page[1]
-	for _, word in ipairs(page[2]) do
-		reply[#reply + 1] = word
+	reply[5] = redis.call('HGET', KEYS[2], ARGV[2])
+	if not reply[5] then
+		return {'GONE', 0, now, call}
 	end
 end
 return reply

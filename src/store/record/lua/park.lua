@@ -3,10 +3,10 @@
 -- Lanes of a source that are parked: their first message is a dead letter, and
 -- what comes behind it follows it there, until an operator has decided.
 -- KEYS: the parked lanes, by when they were parked; of this lane the positions,
---       by their order; the source's turn; what was decided of lanes
+--       by their order; the source's leadership; what was decided of lanes
 -- ARGV: 1 act, 2 lane (32 hex digits), 3 position, 4 token: only while it is
---       its turn (turn.lua), empty: whoever's, 5 how many lanes there may be,
---       6 whose lanes (publish.lua)
+--       it leads (leadership.lua), empty: whoever's, 5 how many lanes there may
+--       be, 6 whose lanes (publish.lua)
 -- act: park, the first of the lane is a dead letter, or a later one, and what
 --       was decided before is over;
 --       behind, a message comes after one, where there is one still;
@@ -22,7 +22,7 @@
 --       first position; GONE (all but park: the lane is not parked); REFUSED
 --       (park: there are too many lanes; back, drop: that is not the first;
 --       next: likewise, it is done with all the same, and nothing was decided;
---       skip: something was decided), FENCED (it is not its turn).
+--       skip: something was decided), FENCED (another leads).
 --
 -- A position is parked once, however often that is said.  Nothing here has an
 -- end: what is parked waits for an operator.

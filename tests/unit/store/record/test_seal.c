@@ -184,6 +184,33 @@ it_opens_only_in_its_own_record(void **state)
 	drop(sealed);
 }
 
+/* Of its relay, its id and its record; and it is no answer, and no label. */
+static void
+an_event_opens_only_as_itself(void **state)
+{
+	(void)state;
+	const struct span parts[] = {SPAN("hooks"), SPAN("1-2-3"), SPAN("ab")};
+	struct seal_about about =
+	    seal_about_event(parts[0], parts[1], parts[2]);
+	char *bytes;
+	size_t len;
+	seal_close(&all, &about, SPAN("{}"), &bytes, &len);
+	struct span sealed = span_of(bytes, len);
+	assert_int_equal(open_error(&all, &about, sealed), 0);
+	for (size_t i = 0; i < 3; i++) {
+		struct span other[] = {parts[0], parts[1], parts[2]};
+		other[i] = SPAN("other");
+		about = seal_about_event(other[0], other[1], other[2]);
+		assert_int_equal(open_error(&all, &about, sealed), E_SEALED);
+	}
+	about = seal_about_event(parts[0], parts[1], parts[2]);
+	about.kind = SEAL_LABEL;
+	assert_int_equal(open_error(&all, &about, sealed), E_SEALED);
+	about.kind = SEAL_ANSWER;
+	assert_int_equal(open_error(&all, &about, sealed), E_SEALED);
+	drop(sealed);
+}
+
 static void
 no_bit_of_it_can_be_changed_and_no_byte_be_cut(void **state)
 {
@@ -235,6 +262,7 @@ main(void)
 	    cmocka_unit_test(
 		a_key_that_is_not_there_or_another_one_does_not_open),
 	    cmocka_unit_test(it_opens_only_in_its_own_record),
+	    cmocka_unit_test(an_event_opens_only_as_itself),
 	    cmocka_unit_test(no_bit_of_it_can_be_changed_and_no_byte_be_cut),
 	    cmocka_unit_test(what_was_read_in_its_record_opens),
 	};

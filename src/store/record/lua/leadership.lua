@@ -1,15 +1,14 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
--- Whose turn it is: one gateway at a time reads an ordered stream, or runs a
--- relay.
--- KEYS: the turn
--- ARGV: 1 act (take, which also renews; give), 2 token of the gateway's turn,
---       3 lease ms, 4 the number that it has, 0 where it has none, 5 whose turn
+-- Who leads: one gateway at a time reads an ordered stream, or runs a relay.
+-- KEYS: the leadership
+-- ARGV: 1 act (take, which also renews; give), 2 the gateway's token,
+--       3 lease ms, 4 the term that it has, 0 where it has none, 5 what is led
 --       (publish.lua)
--- Answers: OURS number; IN_FLIGHT ms-left token, it is another's; and of give
+-- Answers: OURS term; IN_FLIGHT ms-left token, it is another's; and of give
 --       DONE, or FENCED where there was nothing to give.
 --
--- The number only grows: it is the time at which the turn was taken, by Redis'
+-- The term only grows: it is the time at which leadership was taken, by Redis'
 -- clock, or more where that has not moved, or has moved back.  So it also grows
 -- where Redis has lost the last one.
 
@@ -19,15 +18,15 @@
 local KEEP = 30 * 24 * 3600 * 1000
 local act, token, lease, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
-local number, ends, holder = string.match(
+local term, ends, holder = string.match(
     redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%S+)$')
-number, ends = tonumber(number) or 0, tonumber(ends) or 0
-if number >= 2^53 then -- damaged: no clock says that
-	number = 0
+term, ends = tonumber(term) or 0, tonumber(ends) or 0
+if term >= 2^53 then -- damaged: no clock says that
+	term = 0
 end
 
 local function write(till, whose)
-	redis.call('SET', KEYS[1], string.format('%.0f %.0f %s', number, till,
+	redis.call('SET', KEYS[1], string.format('%.0f %.0f %s', term, till,
 	    whose), 'PX', KEEP)
 end
 
@@ -36,7 +35,7 @@ if act == 'give' then
 		return {'FENCED', 0, now, call}
 	end
 	write(0, '-')
-	announce(ARGV[5], 'turn')
+	announce(ARGV[5], 'leadership')
 	return {'DONE', 0, now, call}
 end
 
@@ -49,8 +48,8 @@ if holder ~= token and ends > now then
 	return {'IN_FLIGHT', 0, now, call, string.format('%.0f', ends - now),
 	    holder}
 end
-if holder ~= token or tonumber(own) ~= number then
-	number = math.max(number + 1, now)
+if holder ~= token or tonumber(own) ~= term then
+	term = math.max(term + 1, now)
 end
 write(now + lease, token)
-return {'OURS', 0, now, call, string.format('%.0f', number)}
+return {'OURS', 0, now, call, string.format('%.0f', term)}

@@ -1,0 +1,105 @@
+#!lua flags=no-writes
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Letters of one shard (letter_keys.lua), as they are.
+-- KEYS: as in letter_keys.lua
+-- ARGV: 1 act, 2 of show an id, of list which are wanted (d, p or dp), and of
+--       list 3 where to go on (13 digits and the id of the last one seen, or
+--       nothing), 4 the latest that is of interest (13 digits), 5 how many at
+--       most
+-- act: look, what who has the source must know; show, one; list, a page.
+-- Answers: DONE; of look with how many are dead and how many parked, the lanes
+--       (32 digits each), those that are written (id, lane, when it was put, 13
+--       digits), and those that are begun and nobody renews (id, lane, and r to
+--       replay or d to drop it), each of them one text, a lane of one that
+--       stands alone in dashes; of show with the letter; of list for each its
+--       id, state, act, lane, when it was put, "1" where it is parked, reason
+--       and head.  GONE (show: there is none).
+
+-- include letter_keys.lua
+
+local act = ARGV[1]
+
+local function digits(ms)
+	return string.format('%013.0f', math.min(ms, 9999999999999))
+end
+
+if act == 'show' then
+	local letter = letter_at(ARGV[2])
+	if not letter then
+		return about('GONE', nil, '')
+	end
+	return about('DONE', letter, letter.lane, 'head', 'body')
+end
+
+if act == 'look' then
+	local lanes, written, begun = {}, {}, {}
+	for _, lane in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+		lanes[#lanes + 1] = is_digest(lane) and lane or nil
+	end
+	local function add(list, ids, rest)
+		for _, id in ipairs(ids) do
+			local letter = is_digest(id) and letter_at(id)
+			if letter then
+				list[#list + 1] = id
+				list[#list + 1] = letter.lane ~= '' and
+				    letter.lane or string.rep('-', 32)
+				list[#list + 1] = rest(letter)
+			end
+		end
+	end
+	local function purpose(letter)
+		return letter.act == 'replay' and 'r' or 'd'
+	end
+	add(written, redis.call('ZRANGE', KEYS[6], 0, -1),
+	    function(letter) return digits(letter.put) end)
+	add(begun, redis.call('ZRANGE', KEYS[7], '-inf', now, 'BYSCORE'),
+	    purpose)
+	-- The clock was set back: nobody's lease is longer than one.
+	add(begun, redis.call('ZRANGE', KEYS[7], '(' ..
+	    string.format('%.0f', now + LEASE), '+inf', 'BYSCORE'), purpose)
+	return {'DONE', 0, now, call,
+	    string.format('%.0f', redis.call('ZCARD', KEYS[4])),
+	    string.format('%.0f', redis.call('ZCARD', KEYS[5])),
+	    table.concat(lanes), table.concat(written), table.concat(begun)}
+end
+
+local wanted, after, latest = ARGV[2], ARGV[3], ARGV[4]
+local limit = tonumber(ARGV[5])
+local found = {}
+
+local function gather(index)
+	local from = after == '' and '-inf' or string.sub(after, 1, 13)
+	local seen, enough = 0, #found + limit
+	repeat
+		local page = redis.call('ZRANGE', index, from, latest,
+		    'BYSCORE', 'LIMIT', seen, 100)
+		for _, id in ipairs(page) do
+			local letter = is_digest(id) and letter_at(id)
+			local place = letter and digits(letter.put) .. id
+			if letter and place > after and #found < enough then
+				letter.place = place
+				found[#found + 1] = letter
+			end
+		end
+		seen = seen + #page
+	until #page < 100 or #found >= enough
+end
+
+if string.find(wanted, 'd', 1, true) then
+	gather(KEYS[4])
+end
+if string.find(wanted, 'p', 1, true) then
+	gather(KEYS[5])
+end
+table.sort(found, function(a, b) return a.place < b.place end)
+local reply = {'DONE', 0, now, call}
+for i = 1, math.min(#found, limit) do
+	local one = found[i]
+	for _, text in ipairs({one.id, one.state, one.act, one.lane,
+	    string.sub(one.place, 1, 13), is_parked(one) and '1' or '',
+	    one.reason, redis.call('HMGET', KEYS[1] .. one.id, 'head')[1] or
+	    ''}) do
+		reply[#reply + 1] = text
+	end
+end
+return reply
