@@ -13,7 +13,7 @@
 #include "conf/load/conf_load.h"
 #include "lib/streams_bench.h"
 #include "messages/broker/broker_clients.h"
-#include "messages/broker/streams.h"
+#include "messages/broker/reader.h"
 
 enum { TURN_MS = 2 };
 
@@ -76,7 +76,7 @@ sbench_free(struct sbench **bench)
 		sbench_forget(reader);
 		free(reader);
 	}
-	UNTIL(b, streams_leave_count(b->loop) == 0);
+	UNTIL(b, reader_leaving(b->loop) == 0);
 	while ((f = b->finishes) != NULL) {
 		b->finishes = f->next;
 		free(f);
@@ -154,8 +154,27 @@ static void
 on_recalled(void *arg, const void *token)
 {
 	struct sbench_reader *r = arg;
-	(void)token;
+	struct broker_message **at = &r->first;
 	r->recalled++;
+	while (*at != NULL) {
+		struct broker_message *message = *at;
+		if (message->token != token) {
+			at = &message->next;
+			continue;
+		}
+		*at = message->next;
+		broker_message_free(&message);
+	}
+	r->end = at;
+}
+
+static void
+on_origin(void *arg, struct span store_id)
+{
+	struct sbench_reader *r = arg;
+	r->origins++;
+	r->taken_before_origin = r->taken;
+	snprintf(r->origin, sizeof r->origin, "%.*s", SPAN_FMT(store_id));
 }
 
 static void
@@ -173,15 +192,23 @@ sbench_open(struct sbench *bench, const char *instance)
 	    .next = bench->readers, .bench = bench, .end = &r->first};
 	bench->readers = r;
 	const struct broker_events events = {.took = on_took, .lost = on_lost,
-	    .changed = on_health, .recalled = on_recalled, .arg = r};
+	    .changed = on_health, .recalled = on_recalled,
+	    .origin = on_origin, .arg = r};
 	const struct broker_start start = {.loop = bench->loop,
 	    .conf = bench->conf, .source = &bench->source,
-	    .instance = instance, .lease_ms = bench->lease_ms,
+	    .instance = instance, .store_id = SPAN("5e"),
+	    .lease_ms = bench->lease_ms,
 	    .most_bytes = bench->most_bytes, .sole = bench->sole,
 	    .events = &events};
 	r->reader = broker_clients_open(&start);
-	broker_reader_credit(r->reader, bench->credit);
+	sbench_credit(r, bench->credit);
 	return r;
+}
+
+void
+sbench_credit(struct sbench_reader *r, unsigned messages)
+{
+	broker_reader_credit(r->reader, messages, SIZE_MAX);
 }
 
 void
@@ -196,9 +223,9 @@ sbench_forget(struct sbench_reader *r)
 void
 sbench_close(struct sbench_reader *r)
 {
-	size_t others = streams_leave_count(r->bench->loop);
+	size_t others = reader_leaving(r->bench->loop);
 	broker_reader_close(&r->reader);
-	UNTIL(r->bench, streams_leave_count(r->bench->loop) <= others);
+	UNTIL(r->bench, reader_leaving(r->bench->loop) <= others);
 	sbench_forget(r);
 }
 
@@ -251,7 +278,7 @@ sbench_finish_start(struct sbench_reader *r, struct sbench_finish *f,
 {
 	f->woken = false;
 	f->finish = (struct broker_finish){.position = message->position,
-	    .letter = message->letter, .token = message->token, .put = put};
+	    .token = message->token, .put = put};
 	op_init(&f->finish.op, r->bench->loop, on_woken, f);
 	broker_reader_finish(r->reader, &f->finish);
 	assert_false(f->woken);

@@ -20,7 +20,9 @@ struct sbench_reader {
 	unsigned taken;
 	uint64_t lost[BROKER_LOSS_COUNT_];
 	char lost_position[64]; /* of the last one; "": none */
-	unsigned changed, recalled;
+	unsigned changed, recalled, origins;
+	char origin[64]; /* the last that it heard of */
+	unsigned taken_before_origin;
 	bool closes; /* at the next message */
 };
 
@@ -56,6 +58,8 @@ int sbench_tear_down(void **state);
 
 struct sbench_reader *sbench_open(
     struct sbench *bench, const char *instance);
+/* Of any size. */
+void sbench_credit(struct sbench_reader *r, unsigned messages);
 /* Closes it, and waits until it has given back what it had. */
 void sbench_close(struct sbench_reader *r);
 /* Frees what it was handed, as an owner does that is gone. */

@@ -23,9 +23,10 @@ broker_reader_close(struct broker_reader **reader)
 }
 
 void
-broker_reader_credit(struct broker_reader *reader, unsigned credit)
+broker_reader_credit(
+    struct broker_reader *reader, unsigned messages, size_t bytes)
 {
-	reader->client->credit(reader, credit);
+	reader->client->credit(reader, messages, bytes);
 }
 
 void
@@ -50,6 +51,13 @@ broker_reader_letters(
 }
 
 void
+broker_reader_copies(
+    struct broker_reader *reader, struct broker_copies *copies)
+{
+	reader->client->copies(reader, copies);
+}
+
+void
 broker_reader_give_back(
     struct broker_reader *reader, const struct broker_message *message)
 {
@@ -64,10 +72,10 @@ broker_reader_health(const struct broker_reader *reader)
 
 void
 broker_reader_floor(struct broker_reader *reader, const char *part,
-    struct span floor, bool lowered)
+    struct span floor, enum broker_decision decided)
 {
 	if (reader->client->floor != NULL)
-		reader->client->floor(reader, part, floor, lowered);
+		reader->client->floor(reader, part, floor, decided);
 }
 
 void

@@ -40,6 +40,7 @@ struct broker_message {
 	struct span letter; /* the dead letter's own id; empty: it is none */
 	struct fields fields; /* headers, or all fields of a Redis entry */
 	bool has_payload;     /* false: a Redis entry, which is its fields */
+	bool is_null; /* it has no value: no payload, and no entry's fields */
 	struct span payload;
 	struct span key;    /* Kafka's; ptr NULL: it has none */
 	struct span entity; /* the column; ptr NULL: none */
@@ -57,6 +58,11 @@ struct broker_message {
 	 */
 	const char *odd;
 	bool too_large; /* its size is beyond what a reader takes */
+	/*
+	 * A result of it may have been put before, as its group was set back:
+	 * it matters where its record is COMPLETED already.
+	 */
+	bool may_be_put;
 	/*
 	 * Nothing was put for it in this era, which all messages of its part
 	 * have that came before, until what is known of them is lost: that
@@ -122,27 +128,32 @@ struct broker_events {
 	 * outbox.
 	 */
 	void (*recalled)(void *arg, const void *token);
+	/*
+	 * Which store wrote the newest copy in the broker's place for dead
+	 * letters (its onceproxy-store); "": none is there.  Once after each
+	 * connection, or for each partition, before any message of it is handed
+	 * over.  NULL: it is of no interest.
+	 */
+	void (*origin)(void *arg, struct span store_id);
 	void *arg;
 
 	/* The others are for a reader of Kafka; NULL: nothing is kept. */
 
 	/*
-	 * What is kept of that part of the source, or beside it under a name
-	 * with a blank, is wanted: the answer is
-	 * broker_reader_floor(), at any time; asked again, any of them is one.
+	 * What is kept of that part of the source is wanted, and what an
+	 * operator has decided of it: the answer is broker_reader_floor(), at
+	 * any time; asked again, any of them is one.
 	 */
 	void (*floor_wanted)(void *arg, const char *part);
 	/*
 	 * That is to be kept of the part, unless what is kept begins with a
-	 * greater number; lower: whatever that begins with.
+	 * greater number; anew: whatever that begins with, and what was decided
+	 * of it is used.
 	 */
 	void (*floor)(
-	    void *arg, const char *part, struct span floor, bool lower);
-	/*
-	 * So many messages have come again, of a group that was set back: they
-	 * were finished, and are not handed over.
-	 */
-	void (*rewound)(void *arg, uint64_t count);
+	    void *arg, const char *part, struct span floor, bool anew);
+	/* The part stands until an operator has decided. */
+	void (*unproven)(void *arg, const char *part);
 	/* A transaction of the reader's own has ended. */
 	void (*transacted)(void *arg, enum broker_transaction how);
 };
@@ -152,6 +163,7 @@ struct broker_start {
 	const struct conf *conf;
 	const struct conf_source *source; /* of conf; both outlive the reader */
 	const char *instance; /* this gateway's name: [A-Za-z0-9._-]+ */
+	struct span store_id; /* of the records' store, in hex; "": not known */
 	int64_t lease_ms;     /* others' messages are taken after twice that */
 	size_t most_bytes; /* the longest payload; a longer one is too_large */
 	/*
@@ -171,10 +183,13 @@ struct broker_start {
 void broker_reader_close(struct broker_reader **reader);
 
 /*
- * How many messages it may hand over from now on; each that it hands over
- * takes one away.  0: it takes nothing, and what it keeps alive stays alive.
+ * How many messages it may hand over from now on, and of how many bytes; each
+ * that it hands over takes its share away.  It asks its broker for no more than
+ * that, by the sizes that it has seen lately, and may overshoot by one message.
+ * 0 of either: it takes nothing, and what it keeps alive stays alive.
  */
-void broker_reader_credit(struct broker_reader *reader, unsigned credit);
+void broker_reader_credit(
+    struct broker_reader *reader, unsigned messages, size_t bytes);
 
 /* Where something is put together with an acknowledgement. */
 enum broker_place { BROKER_NOWHERE, BROKER_RESULTS, BROKER_DEAD_LETTERS };
@@ -233,9 +248,17 @@ enum broker_fault {
  * and would not take it: refused has its words, fault says what it refuses, and
  * nothing was put).
  */
+enum { BROKER_REFUSED_BYTES = 160 };
 struct broker_finish {
 	struct op op; /* op_init is its owner's to call */
 	struct span position; /* both, and put, live until op is done */
+	/*
+	 * There is no message that is pending: put, if any, and a mark that the
+	 * copy of that position in the dead letters' place is done with, are
+	 * put in one atomic step.  It ends as FINISHED.
+	 */
+	bool mark;
+	struct span key; /* Kafka's of that copy; ptr NULL: none */
 	/*
 	 * Not empty: the dead letter of that id is finished, instead of a
 	 * message.  It is taken away, together with the put (which may be the
@@ -245,7 +268,7 @@ struct broker_finish {
 	void *token; /* of the message */
 	const struct broker_put *put; /* NULL: nothing is put */
 	enum broker_finished finished;
-	char refused[160];
+	char refused[BROKER_REFUSED_BYTES];
 	enum broker_fault fault; /* FAULT_PLACE until the client knows better */
 };
 void broker_reader_finish(
@@ -263,7 +286,7 @@ struct broker_again {
 	struct op op; /* op_init is its owner's to call */
 	struct span position; /* lives until op is done */
 	struct broker_message *message; /* the owner's */
-	char refused[160];
+	char refused[BROKER_REFUSED_BYTES];
 	void *token; /* the client's own */
 };
 /* Only of a message that has bulk. */
@@ -287,12 +310,32 @@ struct broker_letters {
 	char next[BROKER_LETTER_ID_BYTES]; /* to go on after; "": no more */
 	bool pending; /* the message there is still to be finished itself */
 	bool full; /* what was found is not to be finished before others are */
-	char refused[160];
+	char refused[BROKER_REFUSED_BYTES];
 	void *token; /* the client's own */
 };
 /* The owner sets all from after to brief; position lives until op is done. */
 void broker_reader_letters(
     struct broker_reader *reader, struct broker_letters *letters);
+
+/*
+ * For restore alone: a page of what stands in the broker's place for dead
+ * letters, of the reader's source, in the order in which it was put: copies,
+ * and marks (a field onceproxy-done) that they are done with.  Their fields are
+ * as they were put, onceproxy-* ones included; position is where a copy's
+ * message stood, or the one that a mark is of.  When op is done: error is 0; or
+ * E_BROKER_DOWN, or E_BROKER_REFUSED with the broker's words.
+ */
+struct broker_copies {
+	struct op op; /* op_init is its owner's to call */
+	char after[BROKER_LETTER_ID_BYTES]; /* "": from the first */
+	size_t limit; /* at most so many, from 1 to BROKER_LETTERS_MAX */
+	struct broker_message *messages; /* the owner's, by next */
+	char next[BROKER_LETTER_ID_BYTES]; /* to go on after; "": no more */
+	char refused[BROKER_REFUSED_BYTES];
+	void *token; /* the client's own */
+};
+void broker_reader_copies(
+    struct broker_reader *reader, struct broker_copies *copies);
 
 /*
  * The message is not worked on here any more, and may be given to anybody, this
@@ -301,13 +344,15 @@ void broker_reader_letters(
 void broker_reader_give_back(
     struct broker_reader *reader, const struct broker_message *message);
 
-/*
- * What is kept of that part of the source; "": nothing.  lowered: its group may
- * stand lower all the same, as an operator has said, and what comes again then
- * is handed over.
- */
+/* What an operator has decided of a part that is unproven; it is used once. */
+enum broker_decision {
+	BROKER_UNDECIDED,
+	BROKER_RESUME, /* it goes on behind what was finished */
+	BROKER_REWIND, /* all of its log is read again */
+};
+/* What is kept of that part of the source; "": nothing. */
 void broker_reader_floor(struct broker_reader *reader, const char *part,
-    struct span floor, bool lowered);
+    struct span floor, enum broker_decision decided);
 
 /*
  * All that is finished is told to the broker now, and what is to be kept of
@@ -323,6 +368,8 @@ struct broker_health {
 	bool stands;
 	/* Topics and partitions that are not read, while others may be. */
 	unsigned parts_standing;
+	bool unproven; /* nothing tells whether what was read is there */
+	bool no_order; /* it is up, and cannot keep the source's order */
 	const char *message; /* why not, or what it refuses; "" for nothing */
 	int64_t lag; /* messages not yet taken by anybody; -1: unknown */
 	uint64_t rebalances;
@@ -334,7 +381,8 @@ struct broker_health broker_reader_health(const struct broker_reader *reader);
 struct broker_client {
 	struct broker_reader *(*open)(const struct broker_start *start);
 	void (*close)(struct broker_reader *reader);
-	void (*credit)(struct broker_reader *reader, unsigned credit);
+	void (*credit)(
+	    struct broker_reader *reader, unsigned messages, size_t bytes);
 	void (*finish)(
 	    struct broker_reader *reader, struct broker_finish *finish);
 	/* NULL: what it hands over has no bulk. */
@@ -342,12 +390,15 @@ struct broker_client {
 	    struct broker_reader *reader, struct broker_again *again);
 	void (*letters)(
 	    struct broker_reader *reader, struct broker_letters *letters);
+	/* NULL: it has none that could be read. */
+	void (*copies)(
+	    struct broker_reader *reader, struct broker_copies *copies);
 	void (*give_back)(struct broker_reader *reader,
 	    const struct broker_message *message);
 	struct broker_health (*health)(const struct broker_reader *reader);
 	/* NULL: it keeps nothing. */
 	void (*floor)(struct broker_reader *reader, const char *part,
-	    struct span floor, bool lowered);
+	    struct span floor, enum broker_decision decided);
 	/* NULL: what is finished is told at once, and nothing is kept. */
 	void (*tell)(struct broker_reader *reader);
 	bool (*is_told)(const struct broker_reader *reader);

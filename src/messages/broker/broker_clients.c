@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "messages/broker/broker_clients.h"
+#include "messages/broker/reader.h"
 #include "messages/broker/streams.h"
 #ifdef HAVE_KAFKA
 #include "messages/broker/kafka/kafka.h"
-#include "messages/broker/kafka/kafka_ledger.h"
 #endif
 #ifdef HAVE_POSTGRES
 #include "messages/broker/postgres.h"
@@ -11,7 +11,7 @@
 
 /* By enum broker_kind; the loader takes none that is not there. */
 static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {
-    [BROKER_STREAMS] = &streams_client,
+    [BROKER_STREAMS] = NULL, /* it has a driver */
 #ifdef HAVE_POSTGRES
     [BROKER_POSTGRES] = &postgres_client,
 #endif
@@ -23,16 +23,18 @@ static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {
 struct broker_reader *
 broker_clients_open(const struct broker_start *start)
 {
-	return clients[start->source->broker->kind]->open(start);
+	enum broker_kind kind = start->source->broker->kind;
+	return kind == BROKER_STREAMS ? reader_open(&streams_driver, start)
+				      : clients[kind]->open(start);
 }
 
 /* A table has nothing to give back: its locks end with its connection. */
 size_t
 broker_clients_leaving(const struct loop *loop)
 {
-	size_t count = streams_leave_count(loop);
+	size_t count = reader_leaving(loop);
 #ifdef HAVE_KAFKA
-	count += kafka_leave_count(loop) + kafka_ledger_leaving(loop);
+	count += kafka_leave_count(loop);
 #endif
 	return count;
 }
@@ -40,9 +42,8 @@ broker_clients_leaving(const struct loop *loop)
 void
 broker_clients_abandon(struct loop *loop)
 {
-	streams_leave_abandon(loop);
+	reader_abandon(loop);
 #ifdef HAVE_KAFKA
 	kafka_leave_abandon(loop);
-	kafka_ledger_abandon(loop);
 #endif
 }

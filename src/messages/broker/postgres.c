@@ -4,46 +4,245 @@
 #include <string.h>
 
 #include "base/container.h"
-#include "base/error.h"
+#include "base/digest.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "messages/broker/postgres.h"
 #include "messages/broker/postgres_private.h"
 
-enum {
-	GOOD_MS = 1000, /* a connection that lived so long was a good one */
-	COUNT_EVERY_MS = 10000,
-};
+enum { COUNT_EVERY_MS = 10000 };
 
-static struct postgres_reader *
-of(struct broker_reader *reader)
+/* --- what the columns are --- */
+
+/*
+ * The table's columns; a domain is what it is made of, and its base, where that
+ * is a domain itself, is not known.
+ */
+static const char columns_sql[] =
+    "SELECT n.nspname::text || '.' || c.relname::text, a.attname::text, "
+    "format_type(a.atttypid, -1), coalesce(b.typname, y.typname)::text, "
+    "CASE WHEN coalesce(b.typtype, y.typtype) <> 'd' "
+    "THEN format_type(coalesce(b.oid, y.oid), -1) END, "
+    "(a.attnotnull OR y.typnotnull)::text "
+    "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "JOIN pg_attribute a ON a.attrelid = c.oid "
+    "JOIN pg_type y ON y.oid = a.atttypid "
+    "LEFT JOIN pg_type b ON b.oid = y.typbasetype "
+    "WHERE c.oid = $1::text::regclass AND a.attnum > 0 "
+    "AND NOT a.attisdropped";
+enum { SQL_TABLE, SQL_NAME, SQL_TYPE, SQL_KIND, SQL_BASE, SQL_NOT_NULL };
+
+static const char *const numbers[] = {"int2", "int4", "int8", "numeric", NULL};
+static const char *const times[] = {"timestamp", "timestamptz", NULL};
+static const char *const jsons[] = {"json", "jsonb", NULL};
+
+/* Whether the kind of the column in that row is in the list. */
+static bool
+is_one_of(const char *const *kinds, const PGresult *result, int row)
 {
-	return (struct postgres_reader *)(void *)reader;
+	struct span kind = postgres_pipe_value(result, row, SQL_KIND);
+	while (*kinds != NULL && !span_eq(kind, span_str(*kinds)))
+		kinds++;
+	return *kinds != NULL;
 }
 
-/* --- what the owner is told --- */
-
-void
-postgres_changed(struct postgres_reader *reader)
+/* The row of that column; -1: there is none. */
+static int
+find(const PGresult *result, const char *name)
 {
-	if (!reader->closed)
-		task_ready(reader->loop, &reader->tell);
+	int at = 0;
+	while (name != NULL && at < PQntuples(result) &&
+	    !span_eq(postgres_pipe_value(result, at, SQL_NAME),
+		span_str(name)))
+		at++;
+	return name != NULL && at < PQntuples(result) ? at : -1;
+}
+
+/*
+ * What keeps the table from being read, in the arena; NULL: nothing.  An order
+ * that it cannot keep would be another order.
+ */
+static const char *
+what_is_wrong(struct postgres_reader *reader, const PGresult *result)
+{
+	const struct conf_source *s = reader->source;
+	const struct conf_columns *c = &s->columns;
+	const struct {
+		const char *member, *name;
+	} read[] = {{"columns.id", c->id}, {"columns.order", c->order},
+	    {"columns.payload", c->payload}, {"columns.entity", c->entity},
+	    {"columns.type", c->type}, {"columns.headers", c->headers},
+	    {"finish", s->finish.column}};
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+		if (read[i].name != NULL && find(result, read[i].name) < 0)
+			return arena_printf(reader->arena,
+			    "the table %.80s has no column %.80s, which is "
+			    "its %s",
+			    s->table, read[i].name, read[i].member)
+			    .ptr;
+	if (c->headers != NULL &&
+	    !is_one_of(jsons, result, find(result, c->headers)))
+		return arena_printf(reader->arena,
+		    "the column %.80s is neither json nor jsonb", c->headers)
+		    .ptr;
+	if (s->finish.column != NULL && s->finish.from == NULL &&
+	    postgres_pipe_true(
+		result, find(result, s->finish.column), SQL_NOT_NULL))
+		return arena_printf(reader->arena,
+		    "nothing can ever be read, as the column %.40s is never "
+		    "null: say which value unread rows have, with \"from\" "
+		    "and \"to\" of finish",
+		    s->finish.column)
+		    .ptr;
+	reader->no_order = s->order_by != SOURCE_ORDER_NONE &&
+	    c->order == NULL &&
+	    !is_one_of(numbers, result, find(result, c->id));
+	if (reader->no_order)
+		return arena_printf(reader->arena,
+		    "the ids of the column %.80s do not rise, so nothing says "
+		    "in which order its rows were written: name a column that "
+		    "does in columns.order",
+		    c->id)
+		    .ptr;
+	return NULL;
+}
+
+/* Of ids of another type no row of the table has those in flight. */
+static void
+recall_others(struct postgres_reader *reader, struct span type)
+{
+	bool same = span_eq(span_str(reader->id_type), type);
+	for (uint32_t i = 0; i < POSTGRES_PARTS && !same; i++)
+		postgres_row_recall(reader, i);
+	snprintf(reader->id_type, sizeof reader->id_type, "%.*s",
+	    SPAN_FMT(type));
+}
+
+/*
+ * Readers that part a table in the same way meet in one class, whatever each
+ * calls the table.
+ */
+static int32_t
+class_of(const struct postgres_reader *reader, struct span table)
+{
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char parting[40];
+	int32_t class;
+	snprintf(parting, sizeof parting, "%d of %u",
+	    (int)reader->source->order_by, reader->sql.parts);
+	digest_begin(&digest, SPAN("onceproxy outbox"), SPAN(""));
+	digest_part(&digest, table);
+	digest_part(&digest, span_str(reader->source->group));
+	digest_part(&digest, span_str(parting));
+	digest_end(&digest, hash);
+	memcpy(&class, hash, sizeof class);
+	return class;
 }
 
 static void
-tell_changed(void *arg)
+read_columns(struct postgres_reader *reader, const PGresult *result)
 {
-	struct postgres_reader *reader = arg;
-	reader->events.changed(reader->events.arg);
+	const struct conf_source *s = reader->source;
+	const struct conf_columns *c = &s->columns;
+	reader->no_order = false;
+	reader->wrong = what_is_wrong(reader, result);
+	if (reader->wrong != NULL)
+		return;
+	int id = find(result, c->id);
+	int order = c->order != NULL ? find(result, c->order) : id;
+	int payload = find(result, c->payload);
+	int finish = find(result, s->finish.column);
+	const struct postgres_types types = {
+	    .id = postgres_pipe_value(result, id, SQL_TYPE),
+	    .order = postgres_pipe_value(result, order, SQL_TYPE),
+	    .finish = finish >= 0
+		? postgres_pipe_value(result, finish, SQL_TYPE)
+		: SPAN(""),
+	    .payload = postgres_pipe_value(result, payload, SQL_BASE),
+	    .bytes = span_eq(postgres_pipe_value(result, payload, SQL_KIND),
+		SPAN("bytea")),
+	    .rises = c->order != NULL || is_one_of(numbers, result, id),
+	    .has_time = c->order != NULL && is_one_of(times, result, order),
+	};
+	recall_others(reader, types.id);
+	reader->sql =
+	    postgres_sql_make(reader->arena, s, &types, reader->most_bytes);
+	reader->parts.class = class_of(
+	    reader, postgres_pipe_value(result, 0, SQL_TABLE));
 }
 
-void
-postgres_note(struct postgres_reader *reader, const char *words)
+/* --- setting a connection up --- */
+
+static void
+tell_origin(struct postgres_reader *reader, struct span store)
 {
-	if (strcmp(reader->message, words) == 0)
-		return;
-	snprintf(reader->message, sizeof reader->message, "%s", words);
-	postgres_changed(reader);
+	if (reader->events.origin != NULL)
+		reader->events.origin(reader->events.arg, store);
+}
+
+static void
+step_result(struct postgres_batch *batch, unsigned statement,
+    const PGresult *result)
+{
+	struct postgres_reader *reader =
+	    CONTAINER_OF(batch, struct postgres_reader, setup);
+	if (reader->step == SETUP_COLUMNS && statement == 2)
+		read_columns(reader, result);
+	else if (reader->step == SETUP_COLUMNS && statement == 3)
+		reader->has_dead = postgres_pipe_true(result, 0, 0);
+	else if (reader->step == SETUP_ORIGIN)
+		tell_origin(reader, postgres_pipe_value(result, 0, 0));
+}
+
+static void step_ended(
+    struct postgres_batch *batch, const struct postgres_trouble *trouble);
+
+/*
+ * A take of no rows shows at once whether the table may be read.  LISTEN goes
+ * by itself: what fails in the same batch would undo it, without a word.
+ */
+static void
+send_step(struct postgres_reader *reader)
+{
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	const struct postgres_sql *sql = &reader->sql;
+	const struct span nothing[] = {SPAN("0"), SPAN("{}"), POSTGRES_NULL,
+	    SPAN("0"), POSTGRES_NULL, POSTGRES_NULL};
+	struct span name;
+	reader->setup =
+	    (struct postgres_batch){.result = step_result, .end = step_ended};
+	postgres_pipe_begin(pipe, &reader->setup);
+	switch (reader->step) {
+	case SETUP_COLUMNS:
+		postgres_pipe_query(pipe, postgres_sql_settings, NULL, 0);
+		postgres_pipe_query(pipe, postgres_sql_idle, NULL, 0);
+		name = span_str(postgres_sql_table(
+		    reader->arena, reader->source->table));
+		postgres_pipe_query(pipe, columns_sql, &name, 1);
+		name = span_str(postgres_sql_table(
+		    reader->arena, reader->source->dead_letters));
+		postgres_pipe_query(pipe,
+		    "SELECT (to_regclass($1::text) IS NOT NULL)::text", &name,
+		    1);
+		break;
+	case SETUP_PREPARE:
+		postgres_pipe_prepare(pipe, "take_start", sql->take_start);
+		postgres_pipe_prepare(pipe, "take_above", sql->take_above);
+		postgres_pipe_prepare(pipe, "again", sql->again);
+		postgres_pipe_prepare(pipe, "there", sql->there);
+		postgres_pipe_prepare(pipe, "finish", sql->finish);
+		postgres_pipe_run(pipe, "take_start", nothing, 6);
+		break;
+	case SETUP_ORIGIN:
+		name = span_str(reader->source->name);
+		postgres_pipe_query(pipe, sql->origin, &name, 1);
+		break;
+	case SETUP_LISTEN:
+		postgres_pipe_query(pipe, sql->listen, NULL, 0);
+		break;
+	}
+	postgres_pipe_end(pipe);
 }
 
 static struct logline
@@ -55,27 +254,10 @@ log_of(const struct postgres_reader *reader, enum event event)
 	return line;
 }
 
-/* The same trouble again is not said again. */
 static void
-log_down(struct postgres_reader *reader, enum event event, const char *why)
+become_ready(struct postgres_reader *reader)
 {
-	if (!reader->up && strcmp(reader->message, why) == 0)
-		return;
-	struct logline line = log_of(reader, event);
-	log_str(&line, "error", why);
-	log_end(&line);
-	reader->up = false;
-	postgres_note(reader, why);
-	postgres_changed(reader);
-}
-
-/* --- the connection --- */
-
-void
-postgres_ready(struct postgres_reader *reader)
-{
-	reader->ready = true;
-	reader->ready_ms = loop_now_ms(reader->loop);
+	postgres_connect_ready(reader->connect);
 	reader->up = true;
 	/* The first time it answers not "again". */
 	if (reader->message[0] != '\0') {
@@ -83,124 +265,115 @@ postgres_ready(struct postgres_reader *reader)
 		log_end(&line);
 	}
 	reader->message[0] = '\0';
-	postgres_changed(reader);
+	postgres_note_change(reader);
 	postgres_parts_up(reader);
 	postgres_pump(reader);
 }
 
 static void
-drop_connection(struct postgres_reader *reader)
+step_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 {
-	reader->ready = false;
-	/* Its batches end within this. */
-	postgres_pipe_free(&reader->pipe);
+	struct postgres_reader *reader =
+	    CONTAINER_OF(batch, struct postgres_reader, setup);
+	if (trouble != NULL) {
+		postgres_note_trouble(reader, trouble);
+		return;
+	}
+	if (reader->step == SETUP_COLUMNS && reader->wrong != NULL) {
+		postgres_connect_refuse(reader->connect, reader->wrong);
+		return;
+	}
+	if (reader->step == SETUP_PREPARE && !reader->has_dead) {
+		tell_origin(reader, SPAN(""));
+		reader->step = SETUP_LISTEN;
+	} else {
+		reader->step++;
+	}
+	if (reader->step > SETUP_LISTEN ||
+	    (reader->step == SETUP_LISTEN && reader->sql.listen == NULL))
+		become_ready(reader);
+	else
+		send_step(reader);
+}
+
+static void
+connection_made(void *arg)
+{
+	struct postgres_reader *reader = arg;
+	reader->session++;
+	reader->arena = arena_new();
+	reader->step = SETUP_COLUMNS;
+	send_step(reader);
+}
+
+static void
+drop_all(struct postgres_reader *reader)
+{
 	arena_free(&reader->arena);
 	postgres_take_down(reader);
 	postgres_parts_down(reader);
-	postgres_put_down(reader);
-	postgres_own_down(reader);
-	postgres_finish_drop(
-	    reader, reader->closed ? E_CANCELLED : E_BROKER_DOWN);
+	postgres_finish_down(reader);
+}
+
+/* The same trouble again is not said again. */
+static void
+connection_down(void *arg, const char *why, bool refused)
+{
+	struct postgres_reader *reader = arg;
+	bool again = !reader->up && strcmp(reader->message, why) == 0;
+	if (!refused)
+		reader->no_order = false;
+	drop_all(reader);
+	reader->up = false;
+	if (!again) {
+		struct logline line = log_of(reader,
+		    refused ? EV_source_refused : EV_source_broker_down);
+		log_str(&line, "error", why);
+		log_end(&line);
+	}
+	postgres_note(reader, why);
+	postgres_note_change(reader);
 }
 
 static void
-go_down(struct postgres_reader *reader, enum event event, const char *why)
-{
-	if (reader->closed || reader->pipe == NULL)
-		return;
-	char words[sizeof reader->message];
-	snprintf(words, sizeof words, "%s", why);
-	bool good = reader->ready &&
-	    loop_now_ms(reader->loop) - reader->ready_ms > GOOD_MS;
-	drop_connection(reader);
-	log_down(reader, event, words);
-	postgres_connect_begin(reader->connect, good);
-}
-
-void
-postgres_down(struct postgres_reader *reader, const char *why)
-{
-	go_down(reader, EV_source_refused, why);
-}
-
-void
-postgres_trouble(struct postgres_reader *reader,
-    const struct postgres_trouble *trouble)
-{
-	if (trouble != NULL && !trouble->lost)
-		postgres_down(reader, trouble->words);
-}
-
-static void
-pipe_notified(void *arg)
+notified(void *arg)
 {
 	postgres_take_wake(arg);
 }
 
-static void
-pipe_broke(void *arg, const char *why)
-{
-	go_down(arg, EV_source_broker_down, why);
-}
-
-static void
-connection_made(void *arg, PGconn *conn)
-{
-	struct postgres_reader *reader = arg;
-	struct postgres_pipe_events events = {
-	    pipe_notified, pipe_broke, reader};
-	reader->session++;
-	reader->pipe = postgres_pipe_new(reader->loop, conn, &events);
-	reader->arena = arena_new();
-	postgres_setup_begin(reader);
-}
-
-static void
-connection_failed(void *arg, const char *why)
-{
-	log_down(arg, EV_source_broker_down, why);
-}
-
 /* --- how many rows are unread --- */
 
-/* Of those that were counted; once, until there are none any more. */
-static void
-note_no_ids(struct postgres_reader *reader, int64_t count)
-{
-	static const char words[] =
-	    "rows are never taken, because their id is null";
-	bool had = reader->has_no_ids;
-	reader->has_no_ids = count > 0;
-	if (count == 0 && had && strcmp(reader->message, words) == 0)
-		postgres_note(reader, "");
-	if (count == 0)
-		return;
-	if (reader->message[0] == '\0')
-		postgres_note(reader, words);
-	if (had)
-		return;
-	struct logline line = log_of(reader, EV_source_row_no_id);
-	log_str(&line, "table", reader->source->table);
-	log_int(&line, "rows", count);
-	log_end(&line);
-}
-
+/* Those that can never be taken are told once, until there are none. */
 static void
 counted(struct postgres_batch *batch, unsigned statement,
     const PGresult *result)
 {
-	(void)statement;
+	static const char words[] =
+	    "rows are never taken, because their id is null, or longer than "
+	    "4096 bytes";
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, counting);
 	int64_t unread = postgres_pipe_number(result, 0, 0);
-	int64_t hand = reader->hand.count;
-	reader->lag = unread > hand ? unread - hand : 0;
-	note_no_ids(reader, postgres_pipe_number(result, 0, 1));
+	int64_t no_ids = postgres_pipe_number(result, 0, 1);
+	int64_t in_flight = (int64_t)reader->rows.count;
+	(void)statement;
+	reader->lag = unread > in_flight ? unread - in_flight : 0;
+	if (no_ids == 0 && strcmp(reader->message, words) == 0)
+		postgres_note(reader, "");
+	else if (no_ids > 0 && reader->message[0] == '\0')
+		postgres_note(reader, words);
+	if (no_ids > 0 && !reader->has_no_ids) {
+		struct logline line = log_of(reader, EV_source_row_no_id);
+		log_str(&line, "table", reader->source->table);
+		log_int(&line, "rows", no_ids);
+		log_end(&line);
+	}
+	reader->has_no_ids = no_ids > 0;
 }
 
 static void
-count_ended(struct postgres_batch *batch,
-    const struct postgres_trouble *trouble)
+count_ended(
+    struct postgres_batch *batch, const struct postgres_trouble *trouble)
 {
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, counting);
@@ -208,21 +381,22 @@ count_ended(struct postgres_batch *batch,
 	reader->count_next_ms = loop_now_ms(reader->loop) + COUNT_EVERY_MS;
 	if (trouble != NULL)
 		reader->lag = -1;
-	postgres_changed(reader);
+	postgres_note_change(reader);
 }
 
 static void
 count_unread(struct postgres_reader *reader)
 {
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	if (reader->counting_now ||
 	    loop_now_ms(reader->loop) < reader->count_next_ms)
 		return;
 	reader->counting_now = true;
 	reader->counting = (struct postgres_batch){
 	    .result = counted, .end = count_ended};
-	postgres_pipe_begin(reader->pipe, &reader->counting);
-	postgres_pipe_query(reader->pipe, reader->sql.count, NULL, 0);
-	postgres_pipe_end(reader->pipe);
+	postgres_pipe_begin(pipe, &reader->counting);
+	postgres_pipe_query(pipe, reader->sql.count, NULL, 0);
+	postgres_pipe_end(pipe);
 }
 
 /* --- the client --- */
@@ -231,95 +405,79 @@ static void
 pump(void *arg)
 {
 	struct postgres_reader *reader = arg;
-	if (!reader->ready)
+	if (!postgres_connect_is_ready(reader->connect))
 		return;
 	postgres_finish_go_on(reader);
 	postgres_take_go_on(reader);
 	count_unread(reader);
 }
 
-void
-postgres_pump(struct postgres_reader *reader)
+static void
+tell_changed(void *arg)
 {
-	if (!reader->closed)
-		task_ready(reader->loop, &reader->pump);
+	struct postgres_reader *reader = arg;
+	reader->events.changed(reader->events.arg);
 }
 
 static struct broker_reader *
 reader_open(const struct broker_start *start)
 {
 	struct postgres_reader *reader = mem_zero(sizeof *reader);
+	const struct postgres_connect_events events = {
+	    connection_made, notified, connection_down, reader};
 	reader->reader.client = &postgres_client;
 	reader->loop = start->loop;
 	reader->source = start->source;
 	reader->events = *start->events;
 	reader->most_bytes = start->most_bytes;
 	reader->lag = -1;
+	list_init(&reader->taken);
 	task_init(&reader->pump, pump, reader);
 	task_init(&reader->tell, tell_changed, reader);
 	postgres_take_init(reader);
 	postgres_parts_init(reader);
-	postgres_put_init(reader);
-	postgres_own_init(reader);
 	postgres_finish_init(reader);
-	struct postgres_connect_events events = {
-	    connection_made, connection_failed, reader};
+	postgres_take_down(reader);
 	reader->connect = postgres_connect_new(
 	    start->loop, start->source->broker, start->instance, &events);
-	postgres_connect_begin(reader->connect, true);
 	return &reader->reader;
 }
 
+/* What is given back needs no word: its locks end with the connection. */
 static void
 reader_close(struct broker_reader *base)
 {
-	struct postgres_reader *reader = of(base);
+	struct postgres_reader *reader = postgres_of(base);
 	reader->closed = true;
 	task_cancel(&reader->pump);
 	task_cancel(&reader->tell);
 	postgres_connect_free(&reader->connect);
-	drop_connection(reader);
-	postgres_take_free(reader);
-	postgres_hand_clear(&reader->hand);
+	drop_all(reader);
+	postgres_row_clear(reader);
 	loop_rest(reader->loop, reader, free);
 }
 
 static void
-reader_credit(struct broker_reader *base, unsigned credit)
+reader_credit(struct broker_reader *base, unsigned messages, size_t bytes)
 {
-	of(base)->credit = credit;
-	postgres_pump(of(base));
-}
-
-static void
-reader_finish(struct broker_reader *base, struct broker_finish *finish)
-{
-	postgres_finish_ask(of(base), finish);
-}
-
-static void
-reader_read_again(struct broker_reader *base, struct broker_again *again)
-{
-	postgres_again_ask(of(base), again);
-}
-
-static void
-reader_letters(struct broker_reader *base, struct broker_letters *letters)
-{
-	postgres_letters_ask(of(base), letters);
+	struct postgres_reader *reader = postgres_of(base);
+	reader->credit = messages;
+	reader->bytes = bytes;
+	postgres_pump(reader);
 }
 
 static void
 reader_give_back(
     struct broker_reader *base, const struct broker_message *message)
 {
-	struct postgres_reader *reader = of(base);
+	struct postgres_reader *reader = postgres_of(base);
 	struct postgres_row *row =
-	    postgres_hand_find(&reader->hand, message->position);
+	    postgres_row_find(reader, message->position);
 	if (row == NULL)
 		return;
-	postgres_hand_remove(&reader->hand, row);
-	postgres_take_from_start(reader);
+	postgres_row_forget(reader, row);
+	reader->take.from_start = true;
+	postgres_pump(reader);
 }
 
 static struct broker_health
@@ -327,8 +485,9 @@ reader_health(const struct broker_reader *base)
 {
 	const struct postgres_reader *reader =
 	    (const struct postgres_reader *)(const void *)base;
-	return (struct broker_health){.up = reader->up,
-	    .stands = reader->own.stands,
+	return (struct broker_health){.up = reader->up || reader->no_order,
+	    .stands = reader->stands,
+	    .no_order = reader->no_order,
 	    .message = reader->message,
 	    .lag = reader->up ? reader->lag : -1,
 	    .rebalances = reader->parts.changes};
@@ -338,9 +497,9 @@ const struct broker_client postgres_client = {
     .open = reader_open,
     .close = reader_close,
     .credit = reader_credit,
-    .finish = reader_finish,
-    .read_again = reader_read_again,
-    .letters = reader_letters,
+    .finish = postgres_finish_ask,
+    .read_again = postgres_take_again,
+    .copies = postgres_copies_ask,
     .give_back = reader_give_back,
     .health = reader_health,
 };

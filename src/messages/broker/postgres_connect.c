@@ -12,16 +12,9 @@ enum {
 	HOST_MS = 5000, /* for one host, its name included */
 	PAUSE_FIRST_MS = 100,
 	PAUSE_MOST_MS = 5000,
-	HOSTS_MOST = 32,
+	GOOD_MS = 1000, /* a connection that lived so long was a good one */
 	SETTINGS_MOST = 96, /* libpq 15 has 40 */
 	WORDS = 200,
-};
-
-/* One of the URI's: its name, address and port; NULL: libpq's default. */
-struct postgres_host {
-	char *host;
-	char *hostaddr;
-	char *port;
 };
 
 struct postgres_connect {
@@ -30,62 +23,42 @@ struct postgres_connect {
 	struct postgres_connect_events events;
 	char *application;
 	PQconninfoOption *options; /* of the URI; NULL: it cannot be read */
-	struct postgres_host hosts[HOSTS_MOST];
 	unsigned n_hosts;
 	unsigned host;  /* the one that is tried, or was last */
 	unsigned tried; /* of this round */
 	unsigned failures; /* rounds in a row */
-	bool ever;         /* there was a connection */
 	struct resolve_lookup *lookup;
-	PGconn *conn;
+	PGconn *conn; /* that is tried */
 	struct watch *watch;
 	struct timer deadline;
 	struct timer pause;
-	char why[WORDS];
+	struct postgres_pipe *pipe; /* NULL: no connection */
+	bool ready;
+	int64_t ready_ms;
 };
-
-static void try_host(void *arg);
-
-void
-postgres_connect_words(const char *from, char *ret_words, size_t size)
-{
-	size_t at = 0;
-	for (; *from != '\0' && at + 1 < size; from++) {
-		bool blank = (unsigned char)*from <= ' ';
-		if (blank && (at == 0 || ret_words[at - 1] == ' '))
-			continue;
-		ret_words[at++] = blank ? ' ' : *from;
-	}
-	/* Not in the middle of a character. */
-	if (*from != '\0')
-		while (at > 0 && ((unsigned char)*from & 0xc0) == 0x80)
-			from--, at--;
-	while (at > 0 && ret_words[at - 1] == ' ')
-		at--;
-	ret_words[at] = '\0';
-}
 
 /* --- the URI --- */
 
+/* NULL: libpq's default. */
 static const char *
 setting(const struct postgres_connect *connect, const char *keyword)
 {
 	PQconninfoOption *o = connect->options;
-	for (; o != NULL && o->keyword != NULL; o++)
-		if (strcmp(o->keyword, keyword) == 0)
-			return o->val;
-	return NULL;
+	while (o != NULL && o->keyword != NULL && strcmp(o->keyword, keyword))
+		o++;
+	return o != NULL ? o->val : NULL;
 }
 
-/* The n-th of a list with commas; a list of one serves all. NULL: none. */
+/* Of a list with commas, that of the host at hand; one alone serves all. */
 static char *
-nth(const char *list, unsigned n)
+of_host(const struct postgres_connect *connect, const char *keyword)
 {
+	const char *list = setting(connect, keyword);
 	struct span all = span_str(list), piece = {"", 0};
 	if (list == NULL)
 		return NULL;
-	bool one = strchr(list, ',') == NULL;
-	for (unsigned i = 0; i <= (one ? 0 : n); i++)
+	unsigned n = strchr(list, ',') != NULL ? connect->host : 0;
+	for (unsigned i = 0; i <= n; i++)
 		if (!span_next(&all, ',', &piece))
 			return NULL;
 	return piece.len > 0 ? mem_str(piece) : NULL;
@@ -98,22 +71,6 @@ count_of(const char *list)
 	for (; list != NULL && *list != '\0'; list++)
 		count += *list == ',';
 	return count;
-}
-
-static void
-read_hosts(struct postgres_connect *connect)
-{
-	const char *names = setting(connect, "host");
-	const char *addresses = setting(connect, "hostaddr");
-	unsigned count = count_of(names);
-	if (count < count_of(addresses))
-		count = count_of(addresses);
-	if (count > HOSTS_MOST)
-		count = HOSTS_MOST;
-	connect->n_hosts = count;
-	for (unsigned i = 0; i < count; i++)
-		connect->hosts[i] = (struct postgres_host){nth(names, i),
-		    nth(addresses, i), nth(setting(connect, "port"), i)};
 }
 
 struct postgres_settings {
@@ -131,47 +88,92 @@ set(struct postgres_settings *settings, const char *name, const char *value)
 	settings->values[settings->count++] = value;
 }
 
-/* What the URI says comes later and wins. */
-static void
-set_defaults(struct postgres_settings *settings,
-    const struct postgres_connect *connect)
-{
-	set(settings, "application_name", connect->application);
-	set(settings, "target_session_attrs", "read-write");
-	set(settings, "gssencmode", "disable");
-	set(settings, "keepalives_idle", "5");
-	set(settings, "keepalives_interval", "2");
-	set(settings, "keepalives_count", "3");
-	set(settings, "tcp_user_timeout", "10000");
-}
-
-static bool
-is_own(const char *keyword)
-{
-	static const char *const own[] = {
-	    "host", "hostaddr", "port", "client_encoding"};
-	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-		if (strcmp(keyword, own[i]) == 0)
-			return true;
-	return false;
-}
-
+/* Of two of one name the later one wins: the URI's, before what is ours. */
 static PGconn *
 start_to(const struct postgres_connect *connect, const char *address)
 {
-	const struct postgres_host *host = &connect->hosts[connect->host];
+	static const char *const first[][2] = {
+	    {"target_session_attrs", "read-write"}, {"gssencmode", "disable"},
+	    {"keepalives_idle", "5"}, {"keepalives_interval", "2"},
+	    {"keepalives_count", "3"}, {"tcp_user_timeout", "10000"}};
+	static const char *const of_all[] = {
+	    "host", "hostaddr", "port", "client_encoding"};
 	struct postgres_settings settings = {0};
-	set_defaults(&settings, connect);
+	char *host = of_host(connect, "host"), *port = of_host(connect, "port");
+	set(&settings, "application_name", connect->application);
+	for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+		set(&settings, first[i][0], first[i][1]);
 	PQconninfoOption *o = connect->options;
-	for (; o != NULL && o->keyword != NULL; o++)
-		if (!is_own(o->keyword))
+	for (; o != NULL && o->keyword != NULL; o++) {
+		bool ours = false;
+		for (size_t i = 0; i < sizeof of_all / sizeof *of_all; i++)
+			ours |= strcmp(o->keyword, of_all[i]) == 0;
+		if (!ours)
 			set(&settings, o->keyword, o->val);
-	set(&settings, "host", host->host);
+	}
+	set(&settings, "host", host);
 	set(&settings, "hostaddr", address);
-	set(&settings, "port", host->port);
+	set(&settings, "port", port);
 	set(&settings, "client_encoding", "UTF8");
 	set(&settings, "password", connect->broker->password);
-	return PQconnectStartParams(settings.names, settings.values, 0);
+	PGconn *conn =
+	    PQconnectStartParams(settings.names, settings.values, 0);
+	free(host);
+	free(port);
+	return conn;
+}
+
+/* --- a connection that stands --- */
+
+/* After so many rounds that failed; a fifth of it is by chance. */
+static int64_t
+pause_ms(unsigned failures)
+{
+	int64_t ms = PAUSE_FIRST_MS;
+	uint8_t chance;
+	for (unsigned i = 1; i < failures && ms < PAUSE_MOST_MS; i++)
+		ms *= 2;
+	if (ms > PAUSE_MOST_MS)
+		ms = PAUSE_MOST_MS;
+	random_bytes(&chance, 1);
+	return failures > 0 ? ms - ms * chance / 256 / 5 : 0;
+}
+
+/* Where it was no good one for long, the next is made after a pause. */
+static void
+go_down(struct postgres_connect *connect, const char *why, bool refused)
+{
+	char words[WORDS];
+	if (connect->pipe == NULL)
+		return;
+	snprintf(words, sizeof words, "%s", why);
+	bool good = connect->ready &&
+	    loop_now_ms(connect->loop) - connect->ready_ms > GOOD_MS;
+	connect->ready = false;
+	postgres_pipe_free(&connect->pipe);
+	connect->failures = good ? 0 : connect->failures + 1;
+	connect->host = (connect->host + 1) % connect->n_hosts;
+	timer_set(&connect->pause, pause_ms(connect->failures));
+	connect->events.down(connect->events.arg, words, refused);
+}
+
+void
+postgres_connect_refuse(struct postgres_connect *connect, const char *why)
+{
+	go_down(connect, why, true);
+}
+
+static void
+on_broke(void *arg, const char *why)
+{
+	go_down(arg, why, false);
+}
+
+static void
+on_notified(void *arg)
+{
+	struct postgres_connect *connect = arg;
+	connect->events.notified(connect->events.arg);
 }
 
 /* --- one attempt --- */
@@ -186,24 +188,11 @@ drop_attempt(struct postgres_connect *connect)
 	connect->conn = NULL;
 }
 
-/* After so many rounds that failed; a fifth of it is by chance. */
-static int64_t
-pause_ms(unsigned failures)
-{
-	int64_t ms = PAUSE_FIRST_MS;
-	for (unsigned i = 1; i < failures && ms < PAUSE_MOST_MS; i++)
-		ms *= 2;
-	if (ms > PAUSE_MOST_MS)
-		ms = PAUSE_MOST_MS;
-	uint8_t chance;
-	random_bytes(&chance, 1);
-	return ms - ms * chance / 256 / 5;
-}
-
 static void
 attempt_failed(struct postgres_connect *connect, const char *why)
 {
-	postgres_connect_words(why, connect->why, sizeof connect->why);
+	char words[WORDS];
+	postgres_pipe_words(why, words, sizeof words);
 	drop_attempt(connect);
 	connect->host = (connect->host + 1) % connect->n_hosts;
 	if (++connect->tried < connect->n_hosts) {
@@ -213,58 +202,52 @@ attempt_failed(struct postgres_connect *connect, const char *why)
 	connect->tried = 0;
 	connect->failures++;
 	timer_set(&connect->pause, pause_ms(connect->failures));
-	connect->events.failed(connect->events.arg, connect->why);
+	connect->events.down(connect->events.arg, words, false);
+}
+
+static void
+host_failed(struct postgres_connect *connect, const char *how)
+{
+	char why[WORDS];
+	char *name = of_host(connect, "host");
+	snprintf(why, sizeof why, "%.100s %s",
+	    name != NULL ? name : "the server", how);
+	free(name);
+	attempt_failed(connect, why);
 }
 
 static void
 host_hangs(void *arg)
 {
-	struct postgres_connect *connect = arg;
-	char why[WORDS];
-	const char *name = connect->hosts[connect->host].host;
-	snprintf(why, sizeof why, "%.100s does not answer",
-	    name != NULL ? name : "the server");
-	attempt_failed(connect, why);
-}
-
-static void on_socket(void *arg, unsigned events);
-
-static void
-attempt_made(struct postgres_connect *connect)
-{
-	PGconn *conn = connect->conn;
-	connect->conn = NULL;
-	drop_attempt(connect);
-	connect->tried = 0;
-	connect->ever = true;
-	connect->events.made(connect->events.arg, conn);
+	host_failed(arg, "does not answer");
 }
 
 /* libpq may have another socket after each step. */
 static void
-attempt_goes_on(struct postgres_connect *connect)
+attempt_goes_on(void *arg, unsigned events)
 {
+	struct postgres_connect *connect = arg;
+	const struct postgres_pipe_events of_pipe = {
+	    on_notified, on_broke, connect};
+	(void)events;
 	watch_free(&connect->watch);
 	PostgresPollingStatusType step = PQconnectPoll(connect->conn);
-	if (step == PGRES_POLLING_OK) {
-		attempt_made(connect);
-		return;
-	}
 	int fd = PQsocket(connect->conn);
-	if (step == PGRES_POLLING_FAILED || fd < 0) {
+	if (step == PGRES_POLLING_OK) {
+		connect->pipe = postgres_pipe_new(
+		    connect->loop, connect->conn, &of_pipe);
+		connect->conn = NULL;
+		drop_attempt(connect);
+		connect->tried = 0;
+		connect->events.made(connect->events.arg);
+	} else if (step == PGRES_POLLING_FAILED || fd < 0) {
 		attempt_failed(connect, PQerrorMessage(connect->conn));
-		return;
+	} else {
+		connect->watch =
+		    watch_new(connect->loop, fd, attempt_goes_on, connect);
+		watch_want(connect->watch,
+		    step == PGRES_POLLING_READING ? WATCH_READ : WATCH_WRITE);
 	}
-	connect->watch = watch_new(connect->loop, fd, on_socket, connect);
-	watch_want(connect->watch,
-	    step == PGRES_POLLING_READING ? WATCH_READ : WATCH_WRITE);
-}
-
-static void
-on_socket(void *arg, unsigned events)
-{
-	(void)events;
-	attempt_goes_on(arg);
 }
 
 static void
@@ -288,7 +271,8 @@ start_attempt(struct postgres_connect *connect, const char *address)
 		attempt_failed(connect, PQerrorMessage(connect->conn));
 		return;
 	}
-	connect->watch = watch_new(connect->loop, fd, on_socket, connect);
+	connect->watch =
+	    watch_new(connect->loop, fd, attempt_goes_on, connect);
 	watch_want(connect->watch, WATCH_WRITE);
 }
 
@@ -296,53 +280,34 @@ static void
 name_resolved(void *arg, const char *address)
 {
 	struct postgres_connect *connect = arg;
-	char why[WORDS];
 	connect->lookup = NULL;
-	if (address != NULL) {
+	if (address != NULL)
 		start_attempt(connect, address);
-		return;
-	}
-	snprintf(why, sizeof why, "%.100s has no address",
-	    connect->hosts[connect->host].host);
-	attempt_failed(connect, why);
+	else
+		host_failed(connect, "has no address");
 }
 
 /* A Unix socket's folder, or an abstract one, is no name. */
-static bool
-needs_lookup(const struct postgres_host *host)
-{
-	return host->hostaddr == NULL && host->host != NULL &&
-	    host->host[0] != '/' && host->host[0] != '@';
-}
-
 static void
 try_host(void *arg)
 {
 	struct postgres_connect *connect = arg;
-	const struct postgres_host *host = &connect->hosts[connect->host];
-	if (connect->options == NULL) {
-		attempt_failed(connect, "the URI cannot be read");
-		return;
-	}
+	char *name = of_host(connect, "host");
+	char *address = of_host(connect, "hostaddr");
 	timer_set(&connect->deadline, HOST_MS);
-	if (needs_lookup(host))
+	if (connect->options == NULL)
+		attempt_failed(connect, "the URI cannot be read");
+	else if (address == NULL && name != NULL && name[0] != '/' &&
+	    name[0] != '@')
 		connect->lookup = resolve_start(
-		    connect->loop, host->host, name_resolved, connect);
+		    connect->loop, name, name_resolved, connect);
 	else
-		start_attempt(connect, host->hostaddr);
+		start_attempt(connect, address);
+	free(name);
+	free(address);
 }
 
-void
-postgres_connect_begin(struct postgres_connect *connect, bool was_good)
-{
-	drop_attempt(connect);
-	connect->tried = 0;
-	if (connect->ever)
-		connect->host = (connect->host + 1) % connect->n_hosts;
-	connect->failures = was_good ? 0 : connect->failures + 1;
-	timer_set(&connect->pause,
-	    was_good ? 0 : pause_ms(connect->failures));
-}
+/* --- its life --- */
 
 struct postgres_connect *
 postgres_connect_new(struct loop *loop, const struct conf_broker *broker,
@@ -354,9 +319,12 @@ postgres_connect_new(struct loop *loop, const struct conf_broker *broker,
 	connect->events = *events;
 	connect->application = mem_printf("onceproxy/%s", instance);
 	connect->options = PQconninfoParse(broker->postgres, NULL);
-	read_hosts(connect);
+	connect->n_hosts = count_of(setting(connect, "host"));
+	if (connect->n_hosts < count_of(setting(connect, "hostaddr")))
+		connect->n_hosts = count_of(setting(connect, "hostaddr"));
 	timer_init(&connect->deadline, loop, host_hangs, connect);
 	timer_init(&connect->pause, loop, try_host, connect);
+	timer_set(&connect->pause, 0);
 	return connect;
 }
 
@@ -364,17 +332,33 @@ void
 postgres_connect_free(struct postgres_connect **connect)
 {
 	struct postgres_connect *c = *connect;
-	*connect = NULL;
 	if (c == NULL)
 		return;
 	drop_attempt(c);
 	timer_clear(&c->pause);
-	for (unsigned i = 0; i < c->n_hosts; i++) {
-		free(c->hosts[i].host);
-		free(c->hosts[i].hostaddr);
-		free(c->hosts[i].port);
-	}
+	c->ready = false;
+	postgres_pipe_free(&c->pipe);
+	*connect = NULL;
 	PQconninfoFree(c->options);
 	free(c->application);
 	free(c);
+}
+
+struct postgres_pipe *
+postgres_connect_pipe(const struct postgres_connect *connect)
+{
+	return connect->pipe;
+}
+
+void
+postgres_connect_ready(struct postgres_connect *connect)
+{
+	connect->ready = true;
+	connect->ready_ms = loop_now_ms(connect->loop);
+}
+
+bool
+postgres_connect_is_ready(const struct postgres_connect *connect)
+{
+	return connect->ready;
 }

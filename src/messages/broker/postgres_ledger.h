@@ -55,16 +55,27 @@ struct postgres_ledger *postgres_ledger_open(
 /* What was put is given up; nulls the pointer, accepts NULL. */
 void postgres_ledger_close(struct postgres_ledger **ledger);
 
+/* A row: a JSON object, whose members are columns, and its id. */
+struct postgres_ledger_row {
+	struct span id, json;
+};
+
 struct postgres_ledger_put {
+	const struct postgres_ledger_row *rows;
+	size_t n_rows; /* or 0 */
 	/*
-	 * JSON: a list of objects, whose members are columns, or "[]"; and one
-	 * of {"shard", "entry", "count"}.  Both live until it is over.
+	 * JSON: a list of {"shard", "entry", "count"}.  This and the rows live
+	 * until it is over.
 	 */
-	struct span rows, places;
+	struct span places;
 	/* It is there. */
 	void (*done)(struct postgres_ledger_put *put);
 };
-/* One at a time, once the ledger was opened; until it is opened again. */
+/*
+ * One at a time, once the ledger was opened; until it is opened again.  What
+ * the table refuses is tried again, every few seconds: nothing of it is there
+ * until all of it is, and the message says which row is refused.
+ */
 void postgres_ledger_put(
     struct postgres_ledger *ledger, struct postgres_ledger_put *put);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/container.h"
 #include "base/loop/log.h"
@@ -12,10 +12,10 @@
  * session that has its advisory lock, (class, part).  Every reader shares one
  * lock more, (class, MEMBER), so that pg_locks says how many there are: each
  * takes its share of the parts that are nobody's, and lets go of what it has
- * beyond that.  A part is let go of when no row of it is in hand, so that
+ * beyond that.  A part is let go of when no row of it is in flight, so that
  * whoever has it next finds nothing of it at work; when a session dies, its
- * parts are free at once, and what it had at work is settled by the records:
- * it finishes nothing of a part that it does not get back, since whoever has
+ * parts are free at once, and what it had at work is settled by the records.
+ * It recalls what it had of a part that it does not get back, since whoever has
  * that would miss the rows.
  */
 enum { LOOK_MS = 1000, MEMBER = 1000 };
@@ -26,7 +26,8 @@ static const char look_sql[] =
     "SELECT objid::text, count(*)::text, "
     "bool_or(pid = pg_backend_pid())::text FROM pg_locks "
     "WHERE locktype = 'advisory' AND objsubid = 2 AND granted "
-    "AND classid = $1::text::oid AND database = "
+    "AND classid::int8 = ($1::text::int8 & 4294967295) "
+    "AND $2::text IS NULL AND database = "
     "(SELECT oid FROM pg_database WHERE datname = current_database()) "
     "GROUP BY objid";
 static const char lock_sql[] =
@@ -37,68 +38,50 @@ static const char unlock_sql[] =
     "WHERE pg_advisory_unlock($1::text::int, p)";
 
 static struct postgres_reader *
-reader_of_parts(struct postgres_batch *batch)
+reader_of(struct postgres_batch *batch)
 {
 	return CONTAINER_OF(batch, struct postgres_reader, parts.batch);
 }
 
-static void
-say_parts(struct postgres_reader *reader)
+static unsigned
+count_of(const struct postgres_reader *reader, enum postgres_part is)
 {
-	reader->parts.changes++;
-	struct logline line = log_begin(EV_source_parts);
-	log_str(&line, "source", reader->source->name);
-	log_int(&line, "parts", reader->parts.n_mine);
-	log_int(&line, "of", reader->sql.parts);
-	log_int(&line, "readers", reader->parts.members);
-	log_end(&line);
-	postgres_changed(reader);
-}
-
-unsigned
-postgres_parts_usable(const struct postgres_reader *reader,
-    struct arena *arena, struct span *ret_list)
-{
-	const struct postgres_parts *parts = &reader->parts;
-	struct span list = SPAN("{");
 	unsigned count = 0;
 	for (unsigned i = 0; i < reader->sql.parts; i++)
-		if (parts->mine[i] && parts->leaving[i] == 0)
-			list = arena_printf(arena, "%.*s%s%u", SPAN_FMT(list),
-			    count++ > 0 ? "," : "", i);
-	*ret_list = count == reader->sql.parts ?
-	    POSTGRES_NULL :
-	    arena_printf(arena, "%.*s}", SPAN_FMT(list));
+		count += reader->parts.is[i] == is;
 	return count;
 }
 
-bool
-postgres_parts_has(const struct postgres_reader *reader, int64_t part)
-{
-	const struct postgres_parts *parts = &reader->parts;
-	return part >= 0 && part < (int64_t)reader->sql.parts &&
-	    parts->mine[part] && parts->leaving[part] == 0;
-}
+/* --- lists of parts --- */
 
-bool
-postgres_parts_lost(
-    const struct postgres_reader *reader, const struct postgres_row *row)
-{
-	const struct postgres_parts *parts = &reader->parts;
-	return parts->settled && !parts->mine[row->part];
-}
+struct part_list {
+	char text[4 * POSTGRES_PARTS + 3]; /* as SQL writes an array */
+	size_t len;
+	unsigned count;
+};
 
 static void
-parts_settled(struct postgres_reader *reader)
+add_part(struct part_list *list, unsigned part)
 {
-	if (reader->parts.settled)
-		return;
-	reader->parts.settled = true;
-	postgres_pump(reader);
+	int len = snprintf(list->text + list->len,
+	    sizeof list->text - list->len, "%c%u}",
+	    list->count++ > 0 ? ',' : '{', part);
+	list->len += (size_t)len - 1;
 }
 
-/* --- a batch with the class, and a list of parts --- */
+unsigned
+postgres_parts_read(const struct postgres_reader *reader,
+    char ret_list[4 * POSTGRES_PARTS + 3])
+{
+	struct part_list list = {.count = 0};
+	for (unsigned i = 0; i < reader->sql.parts; i++)
+		if (reader->parts.is[i] == PART_MINE)
+			add_part(&list, i);
+	memcpy(ret_list, list.text, sizeof list.text);
+	return list.count;
+}
 
+/* second NULL: there is none. */
 static void
 send(struct postgres_reader *reader, const char *sql, const char *second,
     void (*result)(struct postgres_batch *batch, unsigned statement,
@@ -107,60 +90,72 @@ send(struct postgres_reader *reader, const char *sql, const char *second,
 	const struct postgres_trouble *trouble))
 {
 	struct postgres_parts *parts = &reader->parts;
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	char class[16];
-	int len = sql == look_sql ?
-	    snprintf(class, sizeof class, "%u", (unsigned)parts->class) :
-	    snprintf(class, sizeof class, "%d", (int)parts->class);
-	struct span values[] = {
-	    span_of(class, (size_t)len), span_str(second)};
+	snprintf(class, sizeof class, "%d", (int)parts->class);
+	struct span values[] = {span_str(class),
+	    second != NULL ? span_str(second) : POSTGRES_NULL};
 	parts->busy = true;
 	parts->batch = (struct postgres_batch){.result = result, .end = end};
-	postgres_pipe_begin(reader->pipe, &parts->batch);
-	postgres_pipe_query(
-	    reader->pipe, sql, values, second != NULL ? 2 : 1);
-	postgres_pipe_end(reader->pipe);
+	postgres_pipe_begin(pipe, &parts->batch);
+	postgres_pipe_query(pipe, sql, values, 2);
+	postgres_pipe_end(pipe);
 }
 
+/* --- taking parts, and letting go of them --- */
+
+/* What was in flight of a part that is another reader's now comes there. */
 static void
-ask_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
+settle(struct postgres_reader *reader)
 {
-	struct postgres_reader *reader = reader_of_parts(batch);
-	reader->parts.busy = false;
-	if (trouble == NULL)
-		parts_settled(reader);
-	postgres_trouble(reader, trouble);
-}
-
-/* True: it is a part. */
-static bool
-part_at(const struct postgres_reader *reader, const PGresult *result, int row,
-    unsigned *ret_part)
-{
-	int64_t part = postgres_pipe_number(result, row, 0);
-	*ret_part = (unsigned)part;
-	return part >= 0 && part < (int64_t)reader->sql.parts;
-}
-
-/* --- taking parts --- */
-
-static void
-locked(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
-{
-	(void)statement;
-	struct postgres_reader *reader = reader_of_parts(batch);
 	struct postgres_parts *parts = &reader->parts;
-	unsigned part;
-	for (int i = 0; i < PQntuples(result); i++)
-		if (part_at(reader, result, i, &part) && !parts->mine[part]) {
-			parts->mine[part] = true;
-			parts->leaving[part] = 0;
-			parts->n_mine++;
-		}
+	if (parts->settled)
+		return;
+	parts->settled = true;
+	for (unsigned i = 0; i < POSTGRES_PARTS; i++)
+		if (parts->is[i] == PART_OTHERS)
+			postgres_row_recall(reader, i);
+	postgres_pump(reader);
+}
+
+/* What was locked is ours, and what was unlocked is not. */
+static void
+moved(struct postgres_batch *batch, unsigned statement, const PGresult *result)
+{
+	struct postgres_reader *reader = reader_of(batch);
+	struct postgres_parts *parts = &reader->parts;
+	(void)statement;
+	for (int i = 0; i < PQntuples(result); i++) {
+		int64_t part = postgres_pipe_number(result, i, 0);
+		if (part < 0 || part >= reader->sql.parts)
+			continue;
+		bool leaves = parts->is[part] == PART_LEAVING;
+		parts->is[part] = leaves ? PART_OTHERS : PART_MINE;
+		reader->take.from_start |= !leaves;
+	}
 	if (PQntuples(result) == 0)
 		return;
-	say_parts(reader);
-	postgres_take_from_start(reader);
+	parts->changes++;
+	struct logline line = log_begin(EV_source_parts);
+	log_str(&line, "source", reader->source->name);
+	log_int(&line, "parts",
+	    reader->sql.parts - count_of(reader, PART_OTHERS));
+	log_int(&line, "of", reader->sql.parts);
+	log_int(&line, "readers", parts->members);
+	log_end(&line);
+	postgres_note_change(reader);
+	postgres_pump(reader);
+}
+
+static void
+move_ended(
+    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+{
+	struct postgres_reader *reader = reader_of(batch);
+	reader->parts.busy = false;
+	if (trouble == NULL)
+		settle(reader);
+	postgres_note_trouble(reader, trouble);
 }
 
 /* From a part by chance on, so that readers that come at once do not meet. */
@@ -168,164 +163,103 @@ static void
 take_free(struct postgres_reader *reader, unsigned wanted)
 {
 	struct postgres_parts *parts = &reader->parts;
-	char list[POSTGRES_PARTS * 4 + 3] = "{";
-	size_t at = 1;
+	struct part_list list = {.count = 0};
 	uint8_t start;
 	random_bytes(&start, 1);
-	for (unsigned i = 0; i < reader->sql.parts && wanted > 0; i++) {
+	for (unsigned i = 0; i < reader->sql.parts; i++) {
 		unsigned part = (start + i) % reader->sql.parts;
-		if (!parts->free[part])
-			continue;
-		at += (size_t)snprintf(list + at, sizeof list - at, "%s%u",
-		    at > 1 ? "," : "", part);
-		wanted--;
+		if (parts->free[part] && list.count < wanted)
+			add_part(&list, part);
 	}
-	if (at == 1)
-		return;
-	snprintf(list + at, sizeof list - at, "}");
-	send(reader, lock_sql, list, locked, ask_ended);
+	if (list.count > 0)
+		send(reader, lock_sql, list.text, moved, move_ended);
 }
 
-/* --- letting go of parts --- */
-
+/*
+ * Chosen anew at each look: the parts with the fewest rows in flight are not
+ * read any more, until they have none.
+ */
 static void
-unlocked(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
-{
-	(void)statement;
-	(void)result;
-	say_parts(reader_of_parts(batch));
-}
-
-/* The part with the fewest rows in hand of those that are not leaving. */
-static unsigned
-idlest(const struct postgres_reader *reader)
-{
-	const struct postgres_parts *parts = &reader->parts;
-	unsigned best = POSTGRES_PARTS;
-	for (unsigned i = 0; i < reader->sql.parts; i++)
-		if (parts->mine[i] && parts->leaving[i] == 0 &&
-		    (best == POSTGRES_PARTS ||
-			reader->hand.of_part[i] < reader->hand.of_part[best]))
-			best = i;
-	return best;
-}
-
-/* Anew at each look: what was leaving may stay, another part be idler. */
-static void
-choose_leaving(struct postgres_reader *reader, unsigned surplus)
+leave_some(struct postgres_reader *reader, unsigned surplus)
 {
 	struct postgres_parts *parts = &reader->parts;
-	uint64_t before[POSTGRES_PARTS];
+	struct part_list list = {.count = 0};
+	enum postgres_part before[POSTGRES_PARTS];
 	for (unsigned i = 0; i < reader->sql.parts; i++) {
-		before[i] = parts->leaving[i];
-		parts->leaving[i] = 0;
+		before[i] = parts->is[i];
+		if (parts->is[i] == PART_LEAVING)
+			parts->is[i] = PART_MINE;
 	}
-	bool stays = false;
 	for (; surplus > 0; surplus--) {
-		unsigned part = idlest(reader);
-		parts->leaving[part] =
-		    before[part] ? before[part] : reader->take.number + 1;
+		unsigned best = POSTGRES_PARTS;
+		for (unsigned i = 0; i < reader->sql.parts; i++)
+			if (parts->is[i] == PART_MINE &&
+			    (best == POSTGRES_PARTS ||
+				parts->in_flight[i] < parts->in_flight[best]))
+				best = i;
+		parts->is[best] = PART_LEAVING;
 	}
-	for (unsigned i = 0; i < reader->sql.parts; i++)
-		stays |= before[i] != 0 && parts->leaving[i] == 0;
-	if (stays)
-		postgres_take_from_start(reader);
-}
-
-/* No take that asked for it is under way, and nothing of it is in hand. */
-static bool
-may_go(const struct postgres_reader *reader, unsigned part)
-{
-	const struct postgres_parts *parts = &reader->parts;
-	return parts->leaving[part] != 0 && reader->hand.of_part[part] == 0 &&
-	    (!reader->take.outstanding ||
-		reader->take.number > parts->leaving[part]);
-}
-
-static void
-let_go(struct postgres_reader *reader)
-{
-	struct postgres_parts *parts = &reader->parts;
-	char list[POSTGRES_PARTS * 4 + 3] = "{";
-	size_t at = 1;
 	for (unsigned i = 0; i < reader->sql.parts; i++) {
-		if (!may_go(reader, i))
-			continue;
-		parts->mine[i] = false;
-		parts->leaving[i] = 0;
-		parts->n_mine--;
-		at += (size_t)snprintf(list + at, sizeof list - at, "%s%u",
-		    at > 1 ? "," : "", i);
+		/* Takes have passed its rows meanwhile. */
+		if (before[i] == PART_LEAVING && parts->is[i] == PART_MINE)
+			reader->take.from_start = true;
+		if (parts->is[i] == PART_LEAVING && parts->in_flight[i] == 0)
+			add_part(&list, i);
 	}
-	if (at == 1)
-		return;
-	snprintf(list + at, sizeof list - at, "}");
-	send(reader, unlock_sql, list, unlocked, ask_ended);
+	if (list.count > 0)
+		send(reader, unlock_sql, list.text, moved, move_ended);
 }
 
 /* --- looking --- */
 
-static bool
-is_true(struct span text)
-{
-	return span_eq(text, SPAN("true"));
-}
-
 static void
 seen(struct postgres_batch *batch, unsigned statement, const PGresult *result)
 {
-	(void)statement;
-	struct postgres_reader *reader = reader_of_parts(batch);
+	struct postgres_reader *reader = reader_of(batch);
 	struct postgres_parts *parts = &reader->parts;
 	bool held[POSTGRES_PARTS] = {false};
-	unsigned part;
+	(void)statement;
 	parts->members = 1;
 	for (unsigned i = 0; i < reader->sql.parts; i++)
 		parts->free[i] = true;
 	for (int i = 0; i < PQntuples(result); i++) {
-		if (part_at(reader, result, i, &part)) {
+		int64_t part = postgres_pipe_number(result, i, 0);
+		if (part >= 0 && part < reader->sql.parts) {
 			parts->free[part] = false;
-			held[part] =
-			    is_true(postgres_pipe_value(result, i, 2));
-		} else if (postgres_pipe_number(result, i, 0) == MEMBER) {
+			held[part] = postgres_pipe_true(result, i, 2);
+		} else if (part == MEMBER) {
 			parts->members =
 			    (unsigned)postgres_pipe_number(result, i, 1);
 		}
 	}
 	for (unsigned i = 0; i < reader->sql.parts; i++)
-		parts->torn |= parts->mine[i] && !held[i];
-}
-
-static void
-share(struct postgres_reader *reader)
-{
-	struct postgres_parts *parts = &reader->parts;
-	unsigned members = parts->members > 0 ? parts->members : 1;
-	unsigned most = (reader->sql.parts + members - 1) / members;
-	unsigned mine = parts->n_mine;
-	choose_leaving(reader, mine > most ? mine - most : 0);
-	if (mine < most)
-		take_free(reader, most - mine);
-	else
-		let_go(reader);
-	if (!parts->busy)
-		parts_settled(reader);
+		parts->torn |= parts->is[i] != PART_OTHERS && !held[i];
 }
 
 static void
 looked(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 {
-	struct postgres_reader *reader = reader_of_parts(batch);
-	reader->parts.busy = false;
-	if (trouble != NULL)
-		postgres_trouble(reader, trouble);
-	else if (reader->parts.torn)
-		postgres_down(reader,
+	struct postgres_reader *reader = reader_of(batch);
+	struct postgres_parts *parts = &reader->parts;
+	unsigned members = parts->members > 0 ? parts->members : 1;
+	unsigned share = (reader->sql.parts + members - 1) / members;
+	unsigned mine = reader->sql.parts - count_of(reader, PART_OTHERS);
+	parts->busy = false;
+	if (trouble != NULL) {
+		postgres_note_trouble(reader, trouble);
+		return;
+	}
+	if (parts->torn) {
+		postgres_connect_refuse(reader->connect,
 		    "advisory locks do not last on this connection: a pooler "
 		    "of connections is in between, and must pool sessions");
-	else
-		share(reader);
+		return;
+	}
+	leave_some(reader, mine > share ? mine - share : 0);
+	if (mine < share)
+		take_free(reader, share - mine);
+	if (!parts->busy)
+		settle(reader);
 }
 
 static void
@@ -339,22 +273,12 @@ look_again(void *arg)
 }
 
 static void
-joined(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
+joined(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 {
-	(void)batch;
-	(void)statement;
-	(void)result;
-}
-
-static void
-join_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
-{
-	struct postgres_reader *reader = reader_of_parts(batch);
+	struct postgres_reader *reader = reader_of(batch);
 	reader->parts.busy = false;
 	if (trouble != NULL)
-		postgres_trouble(reader, trouble);
+		postgres_note_trouble(reader, trouble);
 	else
 		look_again(reader);
 }
@@ -364,21 +288,19 @@ postgres_parts_up(struct postgres_reader *reader)
 {
 	char member[16];
 	snprintf(member, sizeof member, "%d", MEMBER);
-	send(reader, member_sql, member, joined, join_ended);
+	send(reader, member_sql, member, NULL, joined);
 }
 
+/* What is in flight stays so: its part may come back. */
 void
 postgres_parts_down(struct postgres_reader *reader)
 {
 	struct postgres_parts *parts = &reader->parts;
 	timer_clear(&parts->look);
 	parts->busy = parts->torn = parts->settled = false;
-	if (parts->n_mine > 0)
-		parts->changes++;
-	parts->n_mine = 0;
 	for (unsigned i = 0; i < POSTGRES_PARTS; i++) {
-		parts->mine[i] = false;
-		parts->leaving[i] = 0;
+		parts->changes += parts->is[i] != PART_OTHERS;
+		parts->is[i] = PART_OTHERS;
 	}
 }
 

@@ -9,52 +9,63 @@
  * types they are.  Pure: it talks to no server.  Any thread.
  *
  * Every parameter is given as text (or bytea) and cast to the column's type, so
- * that an id of any type is compared as the server compares it.
+ * that an id of any type is compared as the server compares it.  Names of the
+ * configuration are quoted, so that each is that very name and nothing else
+ * (PostgreSQL 15, 4.1.1).
  */
-enum { POSTGRES_SQL_NAME = 64 };
+enum { POSTGRES_PARTS = 32 };
 
 /* What the server says about the table's columns; all in its arena. */
 struct postgres_types {
-	struct span table; /* SCHEMA.TABLE as the server has found it */
-	struct span id;    /* types as SQL writes them */
-	struct span order; /* of the order, or of the id */
-	bool ordered;      /* new rows are mostly behind those before them */
-	bool has_time;     /* the order is a time */
-	bool bytes;        /* the payload is a bytea */
-	struct span payload; /* its type, no domain; ptr NULL: not known */
-	bool versioned;    /* its rows have an xmin, all of them */
-	bool lockable;     /* we may lock them, and may so step over others */
+	struct span id;     /* types as SQL writes them */
+	struct span order;  /* of the order, or of the id */
+	struct span finish; /* of the column that tells what is unread */
+	struct span payload; /* what it is made of; ptr NULL: not known */
+	bool bytes;         /* the payload is a bytea */
+	bool rises;    /* new rows are mostly behind those before them */
+	bool has_time; /* the order is a time */
 };
 
 struct postgres_sql {
-	const char *take_start; /* from the beginning */
-	const char *take_above; /* behind a place */
-	/* The row $1, while it is unread and of the version $2 (null: any). */
-	const char *again;
+	/*
+	 * Rows in their order: at most $1, without those of the ids $2, of the
+	 * parts $3 (null: all), as many as begin within $4 bytes; _above:
+	 * behind the place of the id $7 and the order $8.  Which of them are
+	 * beyond that of the id $5 and the order $6 is a column.
+	 */
+	const char *take_start;
+	const char *take_above;
+	const char *again; /* the row $1, unread and of the version $2 */
 	const char *there; /* whether the row $1 is there at all: "true" */
+	/*
+	 * The row $1 is finished, while it is unread and of the version $2
+	 * (null: any), and what is put is put: how many rows that were; and
+	 * else "false": it is not there, "kept": it could have been finished.
+	 */
 	const char *finish;
 	const char *finish_result; /* NULL: there are no results */
 	const char *finish_dead;
-	/* The same of a dead letter, which is taken away: by its number. */
-	const char *letter;
-	const char *letter_result; /* NULL: there are no results */
-	const char *letter_dead;
-	const char *letters; /* a page of them */
-	const char *pending; /* whether the row $1 is unread: "true" */
-	const char *count; /* unread rows, and those of them without an id */
+	/* The copies of the row $1 of the source $2 are deleted. */
+	const char *mark;
+	const char *mark_result;
+	/* Dead letters behind the number $1, of the source $2, at most $3. */
+	const char *copies;
+	const char *origin; /* of the newest one of the source $1 */
+	const char *make_results; /* where it is not there */
+	const char *make_dead;
+	/* Unread rows, and those of them that have no id, or one too long. */
+	const char *count;
 	const char *listen; /* NULL: no channel */
 	unsigned parts; /* 1 to POSTGRES_PARTS */
-	bool pair; /* a place is an order and an id, not only an id */
-	bool ordered; /* as postgres_types has it */
-	bool waits;   /* a finish waits where somebody has locked its row */
+	bool rises; /* as postgres_types has it */
 };
 
-/* The columns that take_start and take_above give, all of them texts. */
+/* The columns of a take, all of them texts, but a payload of bytes. */
 enum postgres_column {
-	COLUMN_ID,    /* null where it is too long to be one */
+	COLUMN_ID,
 	COLUMN_ORDER, /* null where that column is */
 	COLUMN_PART,
-	COLUMN_AHEAD, /* "true": behind the frontier, and not null */
+	COLUMN_BEYOND, /* "true": beyond the mark, or there is none */
 	COLUMN_ENTITY,
 	COLUMN_TYPE,
 	COLUMN_TIME, /* ms since 1970; null: not known */
@@ -63,26 +74,35 @@ enum postgres_column {
 	COLUMN_TOO_LARGE, /* "true" */
 	COLUMN_IS_NULL,   /* the payload; "true" */
 	COLUMN_COUNT,     /* how many rows the limit let through */
-	COLUMN_VERSION,   /* of the row's bytes; null: it has none */
+	COLUMN_VERSION,   /* of the row's bytes */
 };
 
-/* The columns that letters gives, all of them texts but the payload. */
-enum postgres_letter {
-	LETTER_NUMBER,
-	LETTER_ID,
-	LETTER_ENTITY,
-	LETTER_TYPE,
-	LETTER_PART,
-	LETTER_HEADERS, /* null where they are too large */
-	LETTER_PAYLOAD, /* null where it is, or too large, or not wanted */
-	LETTER_TOO_LARGE, /* "true" */
-	LETTER_IS_NULL,   /* the payload; "true" */
+/* The columns of copies, all of them texts but the payload. */
+enum postgres_copy {
+	COPY_NUMBER,
+	COPY_ID,
+	COPY_ENTITY,
+	COPY_TYPE,
+	COPY_HEADERS,   /* null where they are too large */
+	COPY_PAYLOAD,   /* null where it is, or is too large */
+	COPY_TOO_LARGE, /* "true" */
+	COPY_IS_NULL,   /* the payload; "true" */
+	COPY_COUNT,     /* how many rows the limit let through */
 };
 
 /* What each session is told first. */
 extern const char postgres_sql_settings[];
+extern const char postgres_sql_idle[]; /* and that of a reader */
 
 /* Texts in the arena. */
 struct postgres_sql postgres_sql_make(struct arena *arena,
     const struct conf_source *source, const struct postgres_types *types,
     size_t most_bytes);
+
+/* "NAME", in the arena. */
+struct span postgres_sql_name(struct arena *arena, const char *name);
+/* "SCHEMA"."TABLE", or "TABLE", of the configuration's text. */
+const char *postgres_sql_table(struct arena *arena, const char *table);
+/* One statement that makes a table which is not there; columns: with (). */
+const char *postgres_sql_make_table(
+    struct arena *arena, const char *table, const char *columns);

@@ -5,14 +5,10 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "messages/broker/streams_private.h"
-#include "messages/broker/streams_script.h"
 
 /*
- * Heartbeats, and their opposite.  An entry whose bytes are gone is not touched
- * by either: Redis would drop it, and a result could not be put any more.  One
- * that was deleted is dropped by a step of its own (streams_look).
+ * Heartbeats, each third of the lease, and their opposite.
  */
-enum { BATCH = 100 };
 
 /*
  * Idle for so long that everybody may take it at once, in ms; Redis takes no
@@ -20,13 +16,15 @@ enum { BATCH = 100 };
  */
 static const int64_t returned_idle_ms = INT64_C(365) * 24 * 3600 * 1000;
 
+enum { FOREIGN = -1 }; /* as the script answers */
+
 struct streams_beat {
 	struct link_call call;
 	struct streams *streams;
 	bool returns;
 	bool owed; /* the reader waits for its reply before it ends */
 	size_t count;
-	struct streams_id ids[BATCH];
+	struct streams_id ids[STREAMS_LIST_MAX];
 };
 
 static struct streams_beat *
@@ -40,20 +38,18 @@ new_batch(struct streams *streams, bool returns)
 
 /* --- the reply --- */
 
-/* What a beat has found of an entry that is in hand. */
+/* What another reader has, and was not handed over here, is forgotten. */
 static void
-take_found(struct streams *streams, struct streams_id id, int64_t found)
+note(struct streams *streams, struct streams_id id, int64_t found)
 {
-	struct streams_held *held = streams_hand_find(&streams->hand, id);
-	if (held == NULL)
+	struct streams_id_text text;
+	streams_id_write(id, &text);
+	struct flight *f = reader_flight_find(&streams->core, text.span);
+	if (f == NULL)
 		return;
-	held->foreign = found == STREAMS_BEAT_FOREIGN;
-	if (found == STREAMS_BEAT_FOREIGN && held->message != NULL) {
-		streams_hand_remove(&streams->hand, &held);
-		streams_look_returned(streams, id);
-	} else if (found == STREAMS_BEAT_DELETED) {
-		streams_look_drop(streams, id, BROKER_DELETED, false);
-	}
+	((struct streams_flight *)f)->foreign = found == FOREIGN;
+	if (found == FOREIGN && f->message != NULL)
+		reader_flight_forget(&streams->core, f);
 }
 
 static void
@@ -63,34 +59,18 @@ take_beats(const struct streams_beat *batch, const redisReply *reply)
 	if (reply->type == REDIS_REPLY_ERROR) {
 		if (streams_line_error(&streams->teller, reply) ==
 		    STREAMS_REFUSED)
-			streams_refused(streams, STREAMS_TO_BEAT, reply);
+			reader_trouble_begin(&streams->core, STREAMS_TO_BEAT,
+			    "", span_of(reply->str, reply->len));
 		return;
 	}
-	streams_refused(streams, STREAMS_TO_BEAT, NULL);
+	reader_trouble_end(&streams->core, STREAMS_TO_BEAT, NULL);
 	if (reply->type != REDIS_REPLY_ARRAY ||
 	    reply->elements != batch->count) {
-		link_distrust(
-		    streams->teller.link, "a reply to another command");
+		streams_line_distrust(&streams->teller);
 		return;
 	}
 	for (size_t i = 0; i < batch->count; i++)
-		if (reply->element[i]->type == REDIS_REPLY_INTEGER)
-			take_found(streams, batch->ids[i],
-			    reply->element[i]->integer);
-}
-
-/* What was deleted before it was given back. */
-static void
-take_returned(const struct streams_beat *batch, const redisReply *reply)
-{
-	if (reply->type != REDIS_REPLY_ARRAY ||
-	    reply->elements != batch->count)
-		return;
-	for (size_t i = 0; i < batch->count; i++)
-		if (reply->element[i]->type == REDIS_REPLY_INTEGER &&
-		    reply->element[i]->integer == STREAMS_BEAT_DELETED)
-			streams_look_drop(batch->streams,
-			    batch->ids[i], BROKER_DELETED, false);
+		note(streams, batch->ids[i], reply->element[i]->integer);
 }
 
 static void
@@ -99,14 +79,13 @@ on_beat(struct link_call *call, const redisReply *reply)
 	struct streams_beat *batch =
 	    CONTAINER_OF(call, struct streams_beat, call);
 	struct streams *streams = batch->streams;
-	bool owed = batch->owed;
-	if (reply != NULL && batch->returns)
-		take_returned(batch, reply);
-	else if (reply != NULL)
+	if (reply != NULL && !batch->returns)
 		take_beats(batch, reply);
+	if (batch->owed) {
+		streams->owed--;
+		reader_kick(&streams->core);
+	}
 	free(batch);
-	if (owed)
-		streams_leave_paid(streams);
 }
 
 /* --- sending --- */
@@ -120,55 +99,46 @@ send_batch(struct streams_beat **batch)
 	struct resp command = {0};
 	*batch = NULL;
 	streams_line_script(
-	    streams, streams_script_beat, 2 + b->count, &command);
-	resp_arg(&command, span_str(streams->instance));
+	    streams, STREAMS_SCRIPT_BEAT, 2 + b->count, &command);
+	resp_arg(&command, span_str(streams->core.instance));
 	resp_number(&command, b->returns ? returned_idle_ms : 0);
-	for (size_t i = 0; i < b->count; i++) {
-		char text[STREAMS_ID_MAX];
-		resp_arg(&command,
-		    span_of(text, streams_hand_put_id(b->ids[i], text)));
-	}
+	for (size_t i = 0; i < b->count; i++)
+		streams_line_id(&command, b->ids[i]);
 	b->call.done = on_beat;
-	b->owed = streams->leaving;
+	b->owed = streams->core.leaving;
 	streams->owed += b->owed;
 	streams_line_send(&streams->teller, &b->call, &command);
 	resp_clear(&command);
 }
 
-/* --- heartbeats --- */
-
 static void
 beat_all(struct streams *streams)
 {
 	struct streams_beat *batch = NULL;
-	struct streams_held *held = NULL;
-	while ((held = streams_hand_next(&streams->hand, held)) != NULL) {
-		if (held->foreign)
+	struct flight *f;
+	LIST_EACH(f, &streams->core.in_flight, of_reader) {
+		struct streams_id id;
+		if (((struct streams_flight *)f)->foreign ||
+		    !streams_id_read(f->position, &id))
 			continue;
 		if (batch == NULL)
 			batch = new_batch(streams, false);
-		batch->ids[batch->count++] = held->id;
-		if (batch->count == BATCH)
+		batch->ids[batch->count++] = id;
+		if (batch->count == STREAMS_LIST_MAX)
 			send_batch(&batch);
 	}
 	if (batch != NULL)
 		send_batch(&batch);
 }
 
-static int64_t
-beat_every_ms(const struct streams *streams)
-{
-	return streams->lease_ms / 3 > 0 ? streams->lease_ms / 3 : 1;
-}
-
 static void
 on_beat_timer(void *arg)
 {
 	struct streams *streams = arg;
-	timer_set(&streams->beat, beat_every_ms(streams));
-	if (streams_line_is_up(&streams->teller) && !streams->take.remaking)
+	int64_t ms = streams->core.lease_ms / 3;
+	timer_set(&streams->beat, ms > 0 ? ms : 1);
+	if (streams_line_is_up(&streams->teller) && !streams->core.leaving)
 		beat_all(streams);
-	streams_look_drop_again(streams);
 }
 
 /* --- giving back --- */
@@ -194,15 +164,20 @@ on_give_back(void *arg)
 }
 
 void
-streams_beat_return(struct streams *streams, struct streams_id id)
+streams_beat_return(struct reader_core *core, struct flight *message)
 {
+	struct streams *streams = streams_of(core);
+	struct streams_id id;
+	if (((struct streams_flight *)message)->foreign ||
+	    !streams_id_read(message->position, &id))
+		return;
 	if (streams->returns == NULL)
 		streams->returns = new_batch(streams, true);
 	streams->returns->ids[streams->returns->count++] = id;
-	if (streams->returns->count == BATCH)
+	if (streams->returns->count == STREAMS_LIST_MAX)
 		streams_beat_flush(streams);
 	else
-		task_ready(streams->loop, &streams->give_back);
+		task_ready(core->loop, &streams->give_back);
 }
 
 /* --- life --- */
@@ -211,8 +186,9 @@ void
 streams_beat_init(struct streams *streams)
 {
 	task_init(&streams->give_back, on_give_back, streams);
-	timer_init(&streams->beat, streams->loop, on_beat_timer, streams);
-	timer_set(&streams->beat, beat_every_ms(streams));
+	timer_init(
+	    &streams->beat, streams->core.loop, on_beat_timer, streams);
+	on_beat_timer(streams);
 }
 
 void

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
-#include "base/must.h"
 #include "messages/broker/streams_private.h"
 
 enum {
@@ -23,26 +22,19 @@ time_of(struct streams_id id)
 static struct broker_message *
 new_message(const struct streams *streams, struct streams_id id, bool again)
 {
-	char text[STREAMS_ID_MAX];
+	struct streams_id_text text;
 	struct arena *arena = arena_new();
 	struct broker_message *message = arena_alloc(arena, sizeof *message);
+	streams_id_write(id, &text);
 	message->arena = arena;
-	message->position =
-	    arena_dup(arena, span_of(text, streams_hand_put_id(id, text)));
+	message->position = arena_dup(arena, text.span);
 	message->time_ms = time_of(id);
 	message->again = again;
+	message->may_be_put = !again &&
+	    streams_id_cmp(id, streams->take.delivered) <= 0;
 	message->token = (void *)streams->age;
 	message->bytes = sizeof *message + message->position.len;
 	return message;
-}
-
-static void
-keep(struct streams *streams, struct streams_id id,
-    struct broker_message *message)
-{
-	struct streams_held *held = streams_hand_add(&streams->hand, id);
-	streams_hand_queue(&streams->hand, held, message,
-	    streams->sole || streams->take.remaking);
 }
 
 /* --- fields --- */
@@ -87,10 +79,9 @@ copy_fields(struct broker_message *message, const redisReply *values,
  * all is.
  */
 static void
-read_fields(struct streams *streams, struct broker_message *message,
-    const redisReply *values)
+read_fields(struct broker_message *message, const redisReply *values,
+    size_t most)
 {
-	size_t most = streams->most_bytes;
 	message->too_large = values->elements / 2 > FIELDS_MAX ||
 	    length_of(values) > most;
 	if (message->too_large && most > HEAD_BYTES)
@@ -109,106 +100,90 @@ are_fields(const redisReply *values)
 	return true;
 }
 
-/* --- dead letters --- */
-
-struct broker_message *
-streams_entry_letter(struct streams *streams, const redisReply *entry)
-{
-	struct streams_id id, was;
-	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
-	    !streams_hand_read_id(resp_text(entry->element[0]), &id) ||
-	    !are_fields(entry->element[1]))
-		return NULL;
-	struct broker_message *message = new_message(streams, id, true);
-	message->letter = message->position;
-	message->time_ms = -1;
-	read_fields(streams, message, entry->element[1]);
-	const struct field *position =
-	    fields_first(&message->fields, SPAN("onceproxy-position"));
-	message->position = position != NULL ? position->value : SPAN("");
-	if (streams_hand_read_id(message->position, &was))
-		message->time_ms = time_of(was);
-	return message;
-}
-
 /* --- an entry --- */
 
+/* Its values are nil where its bytes are gone. */
 static bool
-read_entry(const redisReply *entry, struct streams_id *ret_id)
+is_entry(const redisReply *entry, struct streams_id *ret_id)
 {
 	return entry->type == REDIS_REPLY_ARRAY && entry->elements == 2 &&
-	    streams_hand_read_id(resp_text(entry->element[0]), ret_id) &&
-	    (entry->element[1]->type == REDIS_REPLY_NIL ||
-		are_fields(entry->element[1]));
-}
-
-/* Its bytes are gone, and it is pending here all the same. */
-static void
-take_empty(struct streams *streams, struct streams_id id)
-{
-	if (streams_hand_find(&streams->hand, id) == NULL)
-		streams_look_drop(
-		    streams, id, BROKER_TRIMMED_PENDING, false);
+	    streams_id_read(resp_text(entry->element[0]), ret_id) &&
+	    are_fields(entry->element[1]);
 }
 
 static struct broker_message *
-whole_message(struct streams *streams, struct streams_id id,
+read_message(const struct streams *streams, struct streams_id id,
     const redisReply *values, bool again)
 {
 	struct broker_message *message = new_message(streams, id, again);
 	message->bulk = arena_new();
-	read_fields(streams, message, values);
+	read_fields(message, values, streams->core.most_bytes);
 	return message;
 }
 
 struct broker_message *
-streams_entry_again(struct streams *streams, const redisReply *entry)
+streams_entry_read(const struct streams *streams, const redisReply *entry)
 {
 	struct streams_id id;
-	if (!read_entry(entry, &id) ||
-	    entry->element[1]->type == REDIS_REPLY_NIL)
-		return NULL;
-	return whole_message(streams, id, entry->element[1], true);
-}
-
-static void
-take_whole(struct streams *streams, struct streams_id id,
-    const redisReply *values, bool again)
-{
-	struct streams_held *held = streams_hand_find(&streams->hand, id);
-	if (held != NULL) {
-		held->foreign = false;
-		return;
-	}
-	bool page = streams->take.reading != STREAMS_READ_NEW ||
-	    streams->standing == STREAMS_AGAIN;
-	if (page && streams_take_was_finished(streams, id))
-		return;
-	keep(streams, id, whole_message(streams, id, values, again));
+	return is_entry(entry, &id)
+	    ? read_message(streams, id, entry->element[1], true)
+	    : NULL;
 }
 
 bool
-streams_entry_take(struct streams *streams, const redisReply *entry,
-    bool again, struct streams_id *ret_id)
+streams_entry_take(
+    struct streams *streams, const redisReply *entry, bool again)
 {
-	if (!read_entry(entry, ret_id)) {
+	struct streams_id id;
+	struct reader_core *core = &streams->core;
+	if (!is_entry(entry, &id)) {
 		link_distrust(
 		    streams->taker.link, "an entry that cannot be read");
 		return false;
 	}
-	if (entry->element[1]->type == REDIS_REPLY_NIL)
-		take_empty(streams, *ret_id);
-	else
-		take_whole(streams, *ret_id, entry->element[1], again);
+	if (streams_id_cmp(id, streams->take.taken) > 0)
+		streams->take.taken = id;
+	struct flight *f =
+	    reader_flight_came_again(core, resp_text(entry->element[0]));
+	if (f != NULL) {
+		((struct streams_flight *)f)->foreign = false;
+		return true;
+	}
+	reader_flight_add(
+	    core, read_message(streams, id, entry->element[1], again));
+	reader_flight_weigh(core, length_of(entry->element[1]));
 	return true;
 }
 
 void
 streams_entry_take_unread(struct streams *streams, struct streams_id id)
 {
-	if (streams_hand_find(&streams->hand, id) != NULL)
-		return;
 	struct broker_message *message = new_message(streams, id, true);
 	message->too_large = true;
-	keep(streams, id, message);
+	reader_flight_add(&streams->core, message);
+}
+
+/* --- a copy, or a mark --- */
+
+/* What was put beside a payload as large as any: names, the answer. */
+enum { BESIDE_BYTES = 64 * 1024 };
+
+struct broker_message *
+streams_entry_copy(const struct streams *streams, const redisReply *entry)
+{
+	struct streams_id id, stood;
+	if (!is_entry(entry, &id))
+		return NULL;
+	struct broker_message *message = new_message(streams, id, true);
+	read_fields(message, entry->element[1],
+	    streams->core.most_bytes + BESIDE_BYTES);
+	const struct field *field =
+	    fields_first(&message->fields, SPAN("onceproxy-position"));
+	if (field == NULL)
+		field = fields_first(&message->fields, SPAN("onceproxy-done"));
+	message->position = field != NULL ? field->value : SPAN("");
+	message->time_ms = streams_id_read(message->position, &stood)
+	    ? time_of(stood)
+	    : -1;
+	return message;
 }

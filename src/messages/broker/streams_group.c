@@ -1,202 +1,198 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/container.h"
 #include "base/loop/log.h"
+#include "base/mem.h"
 #include "messages/broker/streams_private.h"
-#include "messages/broker/streams_script.h"
 
 /*
- * Where a new group begins: a reader's first as the configuration says; a later
- * one behind what this reader knows to be finished, so that whatever is in hand
- * comes again (streams_entry knows it), and nothing is left out that came
- * meanwhile, or that was pending for another reader, which may be gone.
+ * The first steps after each connection.  A group that has vanished, with its
+ * stream or without, is made again behind what is known to be finished by all:
+ * so whatever was pending comes again, and nothing is left out that came
+ * meanwhile.  What was in flight of it is not: it is recalled, and found
+ * executed, or under way, when it comes.
  */
-static void
-put_start(const struct streams *streams, struct resp *command)
-{
-	char text[STREAMS_ID_MAX];
-	struct streams_id first, last;
-	if (!streams->take.was_ready) {
-		resp_arg(command, streams->source->start_latest
-			? SPAN("$")
-			: SPAN("0-0"));
-		return;
-	}
-	struct streams_id id = streams->take.newest;
-	if (streams_hand_ends(&streams->hand, &first, &last) &&
-	    streams_id_cmp(first, id) <= 0)
-		id = streams_hand_id_before(first);
-	if (streams->take.has_floor &&
-	    streams_id_cmp(streams->take.floor, id) < 0)
-		id = streams->take.floor;
-	resp_arg(command, span_of(text, streams_hand_put_id(id, text)));
-}
+enum { CHECKED_MAX = 1000 }; /* of those in flight, in one command */
 
-static bool
-is_new_stream(int64_t how)
+enum made { THERE, MADE, MADE_STREAM };
+
+/* --- the group vanishes --- */
+
+void
+streams_group_vanished(struct streams *streams)
 {
-	return how == STREAMS_GROUP_MADE_STREAM ||
-	    how == STREAMS_GROUP_MADE_NEW || how == STREAMS_GROUP_NEW;
+	streams->take.vanished = true;
+	streams->take.step = STREAMS_GROUP;
+	reader_changed(&streams->core);
 }
 
 static void
-log_made(const struct streams *streams, int64_t how)
+log_made(const struct streams *streams, int64_t how, bool is_new)
 {
-	bool first = !streams->take.was_ready;
-	if (how == STREAMS_GROUP_THERE)
-		return;
-	struct logline line = log_begin(first
-		? EV_source_group_made
-		: EV_source_group_made_again);
-	log_str(&line, "source", streams->source->name);
-	log_str(&line, "stream", streams->source->stream);
-	log_str(&line, "group", streams->source->group);
-	log_bool(&line, "stream_was_missing", how == STREAMS_GROUP_MADE_STREAM);
-	log_bool(&line, "stream_is_new", is_new_stream(how));
+	const struct conf_source *source = streams->core.source;
+	struct logline line = log_begin(streams->take.was_ready
+		? EV_source_group_made_again
+		: EV_source_group_made);
+	log_str(&line, "source", source->name);
+	log_str(&line, "stream", source->stream);
+	log_str(&line, "group", source->group);
+	log_bool(&line, "stream_was_missing", how == MADE_STREAM);
+	log_bool(&line, "stream_is_new", is_new);
 	log_end(&line);
 }
 
 /*
- * Ids of the stream that is gone may be those of others now: nothing that it
- * had may be finished any more.
+ * Nothing that was in flight may be finished any more.  gone: those of which
+ * the stream has nothing.  What was unread as this reader knew last, and is not
+ * there any more, is told by whoever made the group.
  */
 static void
-forget_stream(struct streams *streams)
+forget_group(struct streams *streams, bool made, bool is_new,
+    const redisReply *gone)
 {
 	struct streams_take *take = &streams->take;
-	struct streams_held *held;
-	uintptr_t old = streams->age++;
-	take->newest = (struct streams_id){0, 0};
-	take->has_floor = false;
-	take->n_finished = 0;
-	take->found = 0;
-	streams_look_forget(streams);
-	while ((held = streams_hand_next(&streams->hand, NULL)) != NULL) {
-		struct streams_id id = held->id;
-		bool ours = !held->foreign && !held->unsure;
-		streams_hand_remove(&streams->hand, &held);
-		if (ours)
-			streams_lost(streams, BROKER_DELETED, 1, &id);
-	}
-	streams->events.recalled(streams->events.arg, (void *)old);
+	if (made && is_new && take->unread > 0)
+		reader_flight_lost(&streams->core, BROKER_TRIMMED_UNREAD,
+		    (uint64_t)take->unread, SPAN(""), NULL);
+	for (size_t i = 0; i < gone->elements; i++)
+		reader_flight_lost(&streams->core, BROKER_DELETED, 1,
+		    resp_text(gone->element[i]), NULL);
+	reader_flight_recall(&streams->core, (void *)streams->age++);
+	take->read = take->added = -1;
+	take->to_tell = take->unread = 0;
 }
 
-/* It was unread as this reader knew last; whoever made the group counts it. */
-static void
-tell_unread(struct streams *streams, int64_t how)
+/* --- it is made, or found --- */
+
+static bool
+read_made(const redisReply *reply, struct streams_id *ret_delivered)
 {
-	int64_t unread = streams->take.unread;
-	if (how != STREAMS_GROUP_NEW && unread > 0)
-		streams_lost(streams, BROKER_TRIMMED_UNREAD, (uint64_t)unread,
-		    NULL);
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
+	    reply->element[0]->type == REDIS_REPLY_INTEGER &&
+	    reply->element[1]->type == REDIS_REPLY_INTEGER &&
+	    streams_id_read(resp_text(reply->element[2]), ret_delivered) &&
+	    reply->element[3]->type == REDIS_REPLY_ARRAY;
 }
 
 static void
-take_history(struct streams_take *take, struct span history)
+go_on(struct streams *streams, const redisReply *reply,
+    struct streams_id delivered)
 {
-	bool same = span_eq(history, span_str(take->history));
-	if (same || history.len >= sizeof take->history)
+	struct streams_take *take = &streams->take;
+	int64_t how = reply->element[0]->integer;
+	bool is_new = reply->element[1]->integer == 1;
+	if (how != THERE)
+		log_made(streams, how, take->was_ready && is_new);
+	if (take->was_ready && (take->vanished || how != THERE))
+		forget_group(streams, how != THERE, is_new, reply->element[3]);
+	take->vanished = false;
+	if (!take->was_ready && streams->core.source->start_latest)
+		take->first = delivered;
+	if (streams_id_cmp(delivered, take->delivered) > 0)
+		take->delivered = delivered;
+	take->was_ready = true;
+	take->step = STREAMS_ORIGIN;
+}
+
+static void
+on_made(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	struct streams_id delivered;
+	if (!streams_take_answered(streams, reply))
 		return;
-	snprintf(take->history, sizeof take->history, "%.*s", (int)history.len,
-	    history.ptr);
+	if (read_made(reply, &delivered))
+		go_on(streams, reply, delivered);
+	else
+		streams_line_distrust(&streams->taker);
 }
 
 /*
- * What is in hand comes again from a group that was made again.  A source that
- * began with the latest never goes back behind where its group was first seen:
- * what lies there was not meant for it.
+ * A reader's first begins as the configuration says.  A source that began with
+ * the latest never goes back behind where its group was first seen: what stands
+ * there was not meant for it.
  */
 static void
-go_on(struct streams *streams, int64_t how, struct streams_id behind)
+write_start(const struct streams *streams, struct resp *command)
 {
-	struct streams_take *take = &streams->take;
-	log_made(streams, how);
-	if (take->was_ready && is_new_stream(how)) {
-		tell_unread(streams, how);
-		forget_stream(streams);
-	}
-	streams_look_drop_again(streams);
-	if (how != STREAMS_GROUP_THERE)
-		take->unread = 0;
-	if (!take->was_ready && streams->source->start_latest)
-		take->newest = behind;
-	take->was_ready = true;
-	take->cursor = take->passed = (struct streams_id){0, 0};
-	if (take->remaking && streams->hand.count > 0) {
-		streams->standing = STREAMS_AGAIN;
-		return;
-	}
-	take->remaking = false;
-	streams->standing = STREAMS_OWN;
-	streams_finish_flush(streams);
-}
-
-static bool
-read_made(
-    const redisReply *reply, int64_t *ret_how, struct streams_id *ret_behind)
-{
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
-	    reply->element[0]->type != REDIS_REPLY_INTEGER)
-		return false;
-	*ret_how = reply->element[0]->integer;
-	return streams_hand_read_id(resp_text(reply->element[1]), ret_behind);
-}
-
-static void
-on_group(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.group);
-	struct streams_id behind;
-	int64_t how;
-	streams->take.awaited--;
-	if (reply == NULL)
-		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		streams_read_refused(streams, reply);
-	} else if (read_made(reply, &how, &behind)) {
-		take_history(
-		    &streams->take, resp_text(reply->element[2]));
-		streams->take.mark[0] = '\0';
-		go_on(streams, how, behind);
-	} else {
-		link_distrust(
-		    streams->taker.link, "a reply to another command");
-	}
-	streams_changed(streams);
-	streams_kick(streams);
+	const struct streams_take *take = &streams->take;
+	if (!take->was_ready)
+		resp_arg(command, streams->core.source->start_latest
+			? SPAN("$")
+			: SPAN("0-0"));
+	else
+		streams_line_id(command,
+		    streams_id_cmp(take->floor, take->first) < 0
+			? take->first
+			: take->floor);
 }
 
 void
 streams_group_make(struct streams *streams)
 {
+	const struct streams_take *take = &streams->take;
 	struct resp command = {0};
-	streams_line_script(streams, streams_script_group, 4, &command);
-	put_start(streams, &command);
-	resp_arg(&command, streams->take.remaking ? SPAN("1") : SPAN("0"));
-	resp_arg(&command, span_str(streams->take.mark));
-	resp_arg(&command, span_str(streams->take.history));
-	streams->take.group.done = on_group;
-	streams->take.awaited++;
-	streams_line_send(&streams->taker, &streams->take.group, &command);
-	resp_clear(&command);
+	struct flight *f;
+	size_t n = 0;
+	LIST_EACH(f, &streams->core.in_flight, of_reader)
+		n += n < CHECKED_MAX;
+	streams_line_script(streams, STREAMS_SCRIPT_GROUP, 4 + n, &command);
+	write_start(streams, &command);
+	streams_line_id(&command, take->first);
+	if (take->added >= 0)
+		resp_number(&command, take->added);
+	else
+		resp_arg(&command, SPAN(""));
+	resp_number(&command, take->vanished);
+	LIST_EACH(f, &streams->core.in_flight, of_reader)
+		if (n > 0) {
+			resp_arg(&command, f->position);
+			n--;
+		}
+	streams_take_send(streams, "group", &command, 0, on_made);
+}
+
+/* --- whose copies are there --- */
+
+static void
+know_origin(struct streams *streams, struct span store_id)
+{
+	struct streams_take *take = &streams->take;
+	take->step = STREAMS_NEW;
+	take->looks = true;
+	streams_take_look_again(&streams->core);
+	reader_origin(&streams->core, store_id);
+	reader_changed(&streams->core);
+}
+
+static void
+on_origin(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	if (!streams_take_answered(streams, reply))
+		return;
+	if (reply->type == REDIS_REPLY_STRING)
+		know_origin(streams, resp_text(reply));
+	else
+		streams_line_distrust(&streams->taker);
 }
 
 void
-streams_group_ask(struct streams *streams)
+streams_group_ask_origin(struct streams *streams)
 {
-	streams->standing = STREAMS_GROUP;
-	streams_kick(streams);
-}
-
-void
-streams_group_vanished(struct streams *streams)
-{
-	streams->take.remaking = true;
-	streams->standing = STREAMS_GROUP;
-	streams_changed(streams);
-	streams_kick(streams);
+	const struct conf_source *source = streams->core.source;
+	struct resp command = {0};
+	if (source->dead_letters == NULL ||
+	    streams_line_is_apart(streams, source->dead_letters)) {
+		know_origin(streams, SPAN(""));
+		return;
+	}
+	streams_script_begin(&streams->scripts, STREAMS_SCRIPT_ORIGIN,
+	    span_str(source->dead_letters), span_of(NULL, 0), 1, &command);
+	resp_arg(&command, span_str(source->name));
+	streams_take_send(streams, "origin", &command, 0, on_origin);
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/loop/log.h"
 #include "base/mem.h"
 #include "messages/broker/streams_private.h"
 #include "store/redis/redis_error.h"
@@ -73,7 +72,7 @@ follow(struct streams_line *line, struct span error)
 		set_home(streams, where.address, where.ask);
 	else
 		redis_address_clear(&where.address);
-	task_ready(streams->loop, &streams->move);
+	task_ready(streams->core.loop, &streams->move);
 	return true;
 }
 
@@ -88,49 +87,36 @@ on_find(void *arg)
 	link_found(line->link, streams->home.host, streams->home.port);
 }
 
-/* A broker that is away and comes back without our user is other news. */
-static void
-say_up(struct streams *streams, bool up)
-{
-	static const enum event events[] = {
-	    [STREAMS_SAID_UP] = EV_source_broker_up,
-	    [STREAMS_SAID_DOWN] = EV_source_broker_down,
-	    [STREAMS_SAID_REFUSED] = EV_source_refused};
-	/* While its links are freed there is no message either. */
-	if (streams->leaving)
-		return;
-	const char *why = link_message(streams->teller.link);
-	unsigned said = STREAMS_SAID_UP;
-	if (!up)
-		said = redis_error_is(
-			   redis_error_of(span_str(why)), REDIS_REFUSES)
-		    ? STREAMS_SAID_REFUSED
-		    : STREAMS_SAID_DOWN;
-	bool news = up ? streams->said != STREAMS_SAID_UP
-		       : streams->said < said;
-	if (!news)
-		return;
-	streams->said = said;
-	struct logline line = log_begin(events[said]);
-	log_str(&line, "source", streams->source->name);
-	if (!up)
-		log_str(&line, "error", why);
-	log_end(&line);
-}
-
+/*
+ * The teller tells whether the broker answers.  The taker is cut by a Redis
+ * that becomes a replica, and is up again at once: only where it cannot be had
+ * while the teller is up, there is something to say.
+ */
 static void
 on_changed(void *arg, bool up)
 {
 	struct streams_line *line = arg;
 	struct streams *streams = line->streams;
-	/* While the links are made, or freed, there is nobody to tell. */
-	if (line == &streams->teller)
-		say_up(streams, up);
+	struct reader_core *core = &streams->core;
+	/* While it is freed there is nobody to tell. */
+	if (line->link == NULL)
+		return;
+	const char *why = link_message(line->link);
+	bool refuses = redis_error_is(
+	    redis_error_of(span_str(why)), REDIS_REFUSES);
+	if (up)
+		streams_script_forget(&streams->scripts);
+	if (line == &streams->taker && up)
+		reader_trouble_end(core, STREAMS_TO_CONNECT, NULL);
+	else if (line == &streams->teller && up)
+		reader_trouble_back(core);
+	else if (line == &streams->teller)
+		reader_trouble_away(core, why, refuses);
 	if (up)
 		line->up(streams);
 	else
 		line->down(streams);
-	streams_changed(streams);
+	reader_changed(core);
 }
 
 static void
@@ -138,12 +124,13 @@ on_failed(void *arg)
 {
 	struct streams_line *line = arg;
 	struct streams *streams = line->streams;
-	if (line == &streams->teller)
-		say_up(streams, false);
+	const char *why = link_message(line->link);
+	if (line == &streams->taker && streams_line_is_up(&streams->teller))
+		reader_trouble_begin(&streams->core, STREAMS_TO_CONNECT, "",
+		    span_str(why));
 	if (has_seeds(streams) && line->went == streams->home_number)
 		try_seed(streams);
-	line->down(streams);
-	streams_changed(streams);
+	on_changed(line, false);
 }
 
 /* --- life --- */
@@ -163,17 +150,36 @@ open_line(struct streams *streams, struct streams_line *line, bool blocks)
 	    .arg = line};
 	line->streams = streams;
 	line->link = link_new(
-	    streams->loop, streams->conf, streams->redis, &to, &events);
+	    streams->core.loop, streams->core.conf, streams->redis, &to,
+	    &events);
+}
+
+static void
+on_teller_up(struct streams *streams)
+{
+	reader_finish_reachable(&streams->core, true);
+}
+
+/* Until an attempt to connect has failed it may be a moment. */
+static void
+on_teller_down(struct streams *streams)
+{
+	if (!link_is_hopeful(streams->teller.link))
+		reader_finish_reachable(&streams->core, false);
 }
 
 void
 streams_line_open(struct streams *streams)
 {
+	streams->taker.up = streams_take_up;
+	streams->taker.down = streams_take_down;
+	streams->teller.up = on_teller_up;
+	streams->teller.down = on_teller_down;
 	task_init(&streams->move, on_move, streams);
 	if (streams->redis->sentinels.count > 0) {
 		streams->master = master_new();
-		streams->sentinels = sentinel_monitor_new(streams->loop,
-		    streams->conf, streams->redis, streams->master);
+		streams->sentinels = sentinel_monitor_new(streams->core.loop,
+		    streams->core.conf, streams->redis, streams->master);
 	}
 	if (has_seeds(streams))
 		try_seed(streams);
@@ -229,40 +235,68 @@ streams_line_send(struct streams_line *line, struct link_call *call,
 }
 
 void
-streams_line_script(const struct streams *streams, const char *text,
+streams_line_script(struct streams *streams, enum streams_script script,
     size_t n_more, struct resp *ret_command)
 {
-	resp_begin(ret_command, 5 + n_more);
-	resp_arg(ret_command, SPAN("EVAL"));
-	resp_arg(ret_command, span_str(text));
-	resp_arg(ret_command, SPAN("1"));
-	resp_arg(ret_command, streams->key);
+	streams_script_begin(&streams->scripts, script, streams->key,
+	    span_of(NULL, 0), 1 + n_more, ret_command);
 	resp_arg(ret_command, streams->group);
 }
 
-/* --- errors --- */
-
-static bool
-passes(enum redis_error error)
+void
+streams_line_id(struct resp *command, struct streams_id id)
 {
-	return redis_error_is(error, REDIS_MOVES) ||
-	    error == REDIS_ERROR_BUSY || error == REDIS_ERROR_TRYAGAIN;
+	struct streams_id_text text;
+	streams_id_write(id, &text);
+	resp_arg(command, text.span);
+}
+
+/* --- what cannot be, or is not allowed --- */
+
+void
+streams_line_distrust(struct streams_line *line)
+{
+	link_distrust(line->link, "a reply to another command");
+}
+
+/* The slot of a key is that of what stands between its first braces. */
+static struct span
+tag_of(struct span key)
+{
+	const char *open = memchr(key.ptr, '{', key.len);
+	if (open == NULL)
+		return key;
+	struct span rest = span_from(key, (size_t)(open + 1 - key.ptr));
+	const char *close = memchr(rest.ptr, '}', rest.len);
+	return close == NULL || close == rest.ptr
+	    ? key
+	    : span_of(rest.ptr, (size_t)(close - rest.ptr));
+}
+
+bool
+streams_line_is_apart(const struct streams *streams, const char *key)
+{
+	return streams->redis->cluster.count > 0 &&
+	    slots_of_tag(tag_of(span_str(key))) !=
+	    slots_of_tag(tag_of(streams->key));
 }
 
 enum streams_error
 streams_line_error(struct streams_line *line, const redisReply *reply)
 {
 	struct span words = span_of(reply->str, reply->len);
+	enum redis_error error = redis_error_of(words);
+	/* Redis cuts what waits when it becomes a replica: that passes. */
+	bool passes = redis_error_is(error, REDIS_MOVES) ||
+	    error == REDIS_ERROR_BUSY || error == REDIS_ERROR_TRYAGAIN ||
+	    span_starts(words, SPAN("UNBLOCKED "));
+	if (error == REDIS_ERROR_NOSCRIPT) {
+		streams_script_forget(&line->streams->scripts);
+		return STREAMS_LATER;
+	}
 	if (span_starts(words, SPAN("NOGROUP "))) {
 		streams_group_vanished(line->streams);
-		return STREAMS_NO_GROUP;
-	}
-	/* The stream was deleted; or moved, or its server is a replica now. */
-	if (span_starts(words, SPAN("UNBLOCKED "))) {
-		streams_group_ask(line->streams);
-		return STREAMS_NO_GROUP;
-	}
-	if (follow(line, words))
 		return STREAMS_LATER;
-	return passes(redis_error_of(words)) ? STREAMS_LATER : STREAMS_REFUSED;
+	}
+	return follow(line, words) || passes ? STREAMS_LATER : STREAMS_REFUSED;
 }

@@ -1,252 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
 #include "base/container.h"
-#include "base/mem.h"
 #include "messages/broker/streams_private.h"
 
+/*
+ * One step after the other: the group (streams_group), a pass over what is
+ * pending for our name, and then what is new, with a pass over what others have
+ * left now and then.  A pass asks for ids first, and then for the entries of
+ * those that are not in flight, as many as there is room for.
+ */
 enum {
-	GATHER_MS = 1,       /* credit that comes in drops is gathered */
-	GATHER_SHARE = 4,    /* until so much of in_flight is there */
-	CLAIM_EVERY_MS = 5000, /* at most */
-	PAGE_LEAST = 16,     /* where something has to go before the queue */
-	PAGE_MOST = 128,     /* where most of it is in hand already */
+	GATHER_MS = 1,    /* credit that comes in drops is gathered */
+	GATHER_SHARE = 4, /* until so much of in_flight is there */
+	OTHERS_EVERY_MS = 1000, /* at most */
+	LOOK_EVERY_MS = 5000,   /* the lag grows without credit, too */
+	BLOCK_MS = 1000,        /* at most */
+	SOON_MS = 2000, /* what does not pass in that is no such thing */
+	MOST = 512,     /* entries that are asked for at once */
+	LESS = 8,       /* so much fewer, after a reply was lost */
 	IN_VAIN_MAX = 3,
-	FINISHED_ROOM = 256,
 };
 
-static bool
-is_idle(const struct streams *streams)
-{
-	const struct streams_take *take = &streams->take;
-	return take->awaited == 0 && !streams->leaving &&
-	    !timer_is_set(&take->pause) &&
-	    streams_line_is_up(&streams->taker);
-}
-
-/* --- how many --- */
-
-static size_t
-at_most(const struct streams *streams, size_t count)
-{
-	return count < streams->take.most ? count : streams->take.most;
-}
-
-/* A page may be full of what is in hand already. */
-static size_t
-page_of(const struct streams *streams, size_t room)
-{
-	size_t known = streams->hand.count;
-	size_t count = room + (known < PAGE_MOST ? known : PAGE_MOST);
-	return at_most(streams, count);
-}
-
-/*
- * Whoever owns it gives no credit while it is refused what it needs: so it
- * tries with one entry, which stays in the queue, to find out when that ends.
- */
-static bool
-tries(const struct streams *streams)
-{
-	return streams->trouble[STREAMS_TO_TAKE][0] != '\0';
-}
-
-/*
- * Something may have to go before the first of the queue, which then holds the
- * credit that the other needs.
- */
-static size_t
-room_to_merge(const struct streams *streams)
-{
-	size_t room = streams_room(streams);
-	if (room == 0 && streams->sole && streams->hand.queued > 0 &&
-	    streams->credit > 0)
-		return PAGE_LEAST;
-	return room == 0 && tries(streams) ? 1 : room;
-}
-
-/* Few credits at a time would make a read of each. */
-static bool
-is_worth_it(struct streams *streams, size_t room)
-{
-	struct streams_take *take = &streams->take;
-	bool enough = streams->hand.count == 0 ||
-	    room * GATHER_SHARE >= (size_t)streams->source->in_flight ||
-	    room >= STREAMS_MOST;
-	if (enough || take->gathering) {
-		take->gathering = false;
-		return true;
-	}
-	take->gathering = true;
-	timer_set(&take->pause, GATHER_MS);
-	return false;
-}
-
-/* --- an entry that is larger than any reply --- */
-
-static void
-on_skipped(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.skip);
-	struct streams_id id;
-	streams->take.awaited--;
-	timer_clear(&streams->take.silence);
-	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY ||
-	    reply->elements == 0 ||
-	    reply->element[0]->type != REDIS_REPLY_ARRAY ||
-	    reply->element[0]->elements == 0 ||
-	    !streams_hand_read_id(
-		resp_text(reply->element[0]->element[0]), &id))
-		return;
-	streams_entry_take_unread(streams, id);
-	streams->take.cursor = id;
-	streams->take.in_vain = 0;
-	streams->take.lost_at = (struct streams_id){0, 0};
-	streams_kick(streams);
-}
-
-/* Whether the next is one that came in vain, again and again. */
-static bool
-must_skip(const struct streams_take *take)
-{
-	return take->in_vain >= IN_VAIN_MAX &&
-	    streams_id_cmp(take->cursor, take->lost_at) == 0;
-}
-
-/* Asks for its id alone. */
-static void
-skip_one(struct streams *streams)
-{
-	char text[1 + STREAMS_ID_MAX] = "(";
-	struct streams_take *take = &streams->take;
-	struct resp command = {0};
-	size_t len = 1 + streams_hand_put_id(take->cursor, text + 1);
-	resp_begin(&command, 7);
-	resp_arg(&command, SPAN("XPENDING"));
-	resp_arg(&command, streams->key);
-	resp_arg(&command, streams->group);
-	resp_arg(&command, span_of(text, len));
-	resp_arg(&command, SPAN("+"));
-	resp_arg(&command, SPAN("1"));
-	resp_arg(&command, span_str(streams->instance));
-	take->skip.done = on_skipped;
-	take->step = &take->skip;
-	take->awaited++;
-	timer_set(&take->silence, streams->redis->timeout_ms);
-	streams_line_send(&streams->taker, &take->skip, &command);
-	resp_clear(&command);
-}
-
-/* --- one step after the other --- */
-
-static void
-take_own(struct streams *streams)
-{
-	size_t room = room_to_merge(streams);
-	if (room == 0)
-		return;
-	if (must_skip(&streams->take))
-		skip_one(streams);
-	else if (streams->sole)
-		streams_read_others(streams, page_of(streams, room), 0);
-	else
-		streams_read_history(streams, page_of(streams, room));
-}
-
-static void
-take_new(struct streams *streams)
-{
-	struct streams_take *take = &streams->take;
-	size_t room = streams_room(streams);
-	if (tries(streams))
-		room = 1;
-	else if (room == 0 || !is_worth_it(streams, room))
-		return;
-	if (take->claiming)
-		streams_read_others(
-		    streams, at_most(streams, room), 2 * streams->lease_ms);
-	else
-		streams_read_new(streams, at_most(streams, room));
-}
+/* --- a step --- */
 
 void
-streams_take_go(struct streams *streams)
-{
-	if (!is_idle(streams))
-		return;
-	switch (streams->standing) {
-	case STREAMS_GROUP:
-		streams_group_make(streams);
-		break;
-	case STREAMS_AGAIN:
-		streams_read_new(streams, page_of(streams, PAGE_LEAST));
-		break;
-	case STREAMS_OWN:
-		take_own(streams);
-		break;
-	case STREAMS_NEW:
-		take_new(streams);
-		break;
-	}
-}
-
-bool
-streams_take_is_first(const struct streams *streams, struct streams_id id)
-{
-	const struct streams_take *take = &streams->take;
-	if (!streams->sole)
-		return true;
-	if (streams->standing == STREAMS_OWN)
-		return streams_id_cmp(id, take->cursor) < 0;
-	return streams->standing == STREAMS_NEW && take->awaited == 0;
-}
-
-void
-streams_take_note_finished(struct streams *streams, struct streams_id id)
+streams_take_send(struct streams *streams, const char *what,
+    struct resp *command, int64_t block_ms,
+    void (*done)(struct link_call *call, const redisReply *reply))
 {
 	struct streams_take *take = &streams->take;
-	if (take->awaited == 0)
-		return;
-	if (take->n_finished == take->finished_size) {
-		take->finished_size += FINISHED_ROOM;
-		take->finished = mem_grow(take->finished,
-		    take->finished_size * sizeof *take->finished);
-	}
-	take->finished[take->n_finished++] = id;
-}
-
-bool
-streams_take_was_finished(const struct streams *streams, struct streams_id id)
-{
-	const struct streams_take *take = &streams->take;
-	for (size_t i = 0; i < take->n_finished; i++)
-		if (streams_id_cmp(take->finished[i], id) == 0)
-			return true;
-	return false;
-}
-
-/* --- timers --- */
-
-static void
-on_pause(void *arg)
-{
-	streams_kick(arg);
-}
-
-void
-streams_take_pause(struct streams *streams, int64_t ms)
-{
-	timer_set(&streams->take.pause, ms);
+	take->awaited = true;
+	take->waits = block_ms > 0;
+	take->what = what;
+	take->call.done = done;
+	/* The silence that is allowed begins when the block is over. */
+	timer_set(&take->silence, block_ms + streams->redis->timeout_ms);
+	streams_line_send(&streams->taker, &take->call, command);
+	resp_clear(command);
 }
 
 static void
-on_take_silence(void *arg)
+on_silence(void *arg)
 {
 	struct streams *streams = arg;
 	struct streams_take *take = &streams->take;
-	int64_t left_ms = link_left_ms(streams->taker.link, take->step);
+	int64_t left_ms = link_left_ms(streams->taker.link, &take->call);
 	if (left_ms > 0)
 		timer_set(&take->silence, left_ms);
 	else
@@ -254,72 +53,520 @@ on_take_silence(void *arg)
 		    "no answer within the broker's timeout");
 }
 
-static int64_t
-claim_every_ms(const struct streams *streams)
+/* A replica that stays one has nothing for us, whatever it was before. */
+static bool
+lasts(struct streams *streams)
 {
-	int64_t ms = streams->lease_ms / 2;
-	return ms < CLAIM_EVERY_MS ? ms + 1 : CLAIM_EVERY_MS;
-}
-
-/* An order's reader looks at each read whether others have anything. */
-static void
-on_claim(void *arg)
-{
-	struct streams *streams = arg;
 	struct streams_take *take = &streams->take;
-	timer_set(&take->claim, claim_every_ms(streams));
-	if (streams->standing != STREAMS_NEW || take->claiming ||
-	    streams->sole)
-		return;
-	take->claiming = true;
-	take->cursor = (struct streams_id){0, 0};
-	streams_kick(streams);
+	int64_t now_ms = loop_now_ms(streams->core.loop);
+	if (take->passing_ms == 0) {
+		take->passing_ms = now_ms;
+		take->passing = take->what;
+	}
+	return now_ms - take->passing_ms >= SOON_MS;
 }
 
-/* --- the line --- */
+bool
+streams_take_answered(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	const char *what = take->what;
+	take->awaited = take->waits = false;
+	timer_clear(&take->silence);
+	reader_kick(&streams->core);
+	if (reply == NULL)
+		return false;
+	if (reply->type != REDIS_REPLY_ERROR) {
+		if (take->passing == what)
+			take->passing_ms = 0;
+		reader_trouble_end(&streams->core, STREAMS_TO_TAKE, what);
+		return true;
+	}
+	if (streams_line_error(&streams->taker, reply) == STREAMS_LATER &&
+	    !lasts(streams)) {
+		reader_pause(&streams->core, STREAMS_AGAIN_MS);
+		return false;
+	}
+	reader_trouble_begin(&streams->core, STREAMS_TO_TAKE, what,
+	    span_of(reply->str, reply->len));
+	reader_pause(&streams->core, STREAMS_PAUSE_MS);
+	return false;
+}
+
+/*
+ * Whoever owns it gives no credit while it is refused what it needs: so it
+ * tries with one entry, which stays in the queue, to find out when that ends.
+ */
+static size_t
+room_of(const struct streams *streams)
+{
+	if (reader_trouble_is(&streams->core, STREAMS_TO_TAKE, NULL))
+		return 1;
+	return reader_room(&streams->core);
+}
+
+/* --- a pass: which ids --- */
+
+static void
+begin_pass(struct streams *streams, enum streams_pass pass,
+    struct streams_id behind)
+{
+	struct streams_take *take = &streams->take;
+	take->step = STREAMS_PASS;
+	take->pass = pass;
+	take->cursor = behind;
+	take->page_was_full = true;
+	take->n_ids = take->at = 0;
+	take->at_end = false;
+	if (pass == STREAMS_OWN)
+		take->pass_again = false;
+}
+
+void
+streams_take_look_again(struct reader_core *core)
+{
+	struct streams *streams = streams_of(core);
+	if (streams->take.step == STREAMS_NEW)
+		begin_pass(streams, STREAMS_OWN, (struct streams_id){0, 0});
+	else
+		streams->take.pass_again = true;
+	reader_kick(core);
+}
+
+/* What is in flight is taken back from who has claimed it. */
+static bool
+is_wanted(const struct streams *streams, const redisReply *each)
+{
+	const struct reader_core *core = &streams->core;
+	bool own = span_eq(
+	    resp_text(each->element[1]), span_str(core->instance));
+	return !own ||
+	    reader_flight_find(core, resp_text(each->element[0])) == NULL;
+}
+
+/* False: it is no such list. */
+static bool
+read_ids(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	if (reply->type != REDIS_REPLY_ARRAY ||
+	    reply->elements > STREAMS_LIST_MAX)
+		return false;
+	take->n_ids = take->at = 0;
+	take->page_was_full = reply->elements == STREAMS_LIST_MAX;
+	for (size_t i = 0; i < reply->elements; i++) {
+		const redisReply *each = reply->element[i];
+		if (each->type != REDIS_REPLY_ARRAY || each->elements < 2 ||
+		    !streams_id_read(
+			resp_text(each->element[0]), &take->cursor))
+			return false;
+		if (is_wanted(streams, each))
+			take->ids[take->n_ids++] = take->cursor;
+	}
+	return true;
+}
+
+static void
+on_list(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	if (streams_take_answered(streams, reply) &&
+	    !read_ids(streams, reply))
+		streams_line_distrust(&streams->taker);
+}
+
+static void
+ask_list(struct streams *streams)
+{
+	const struct streams_take *take = &streams->take;
+	bool others = take->pass == STREAMS_OTHERS;
+	bool own = !others && !streams->core.sole;
+	struct streams_id_text cursor;
+	struct span behind[] = {SPAN("("), {NULL, 0}};
+	struct resp command = {0};
+	streams_id_write(take->cursor, &cursor);
+	behind[1] = cursor.span;
+	resp_begin(&command, 6 + (others ? 2 : 0) + own);
+	resp_arg(&command, SPAN("XPENDING"));
+	resp_arg(&command, streams->key);
+	resp_arg(&command, streams->group);
+	if (others) {
+		resp_arg(&command, SPAN("IDLE"));
+		resp_number(&command, 2 * streams->core.lease_ms);
+	}
+	resp_joined(&command, behind, 2);
+	resp_arg(&command, SPAN("+"));
+	resp_number(&command, STREAMS_LIST_MAX);
+	if (own)
+		resp_arg(&command, span_str(streams->core.instance));
+	streams_take_send(streams, "list", &command, 0, on_list);
+}
+
+/* --- a pass: their entries --- */
+
+/* The reply may have been larger than any that is believed. */
+static void
+less_at_once(struct streams_take *take)
+{
+	struct streams_id first = take->ids[take->at];
+	bool alone = take->claiming == 1;
+	bool same = streams_id_cmp(first, take->vain) == 0;
+	take->in_vain = alone ? (same ? take->in_vain : 0) + 1 : 0;
+	take->vain = first;
+	take->lost_at = take->ids[take->at + take->claiming - 1];
+	take->most = take->most > LESS ? take->most / LESS : 1;
+}
+
+static bool
+take_claimed(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	struct streams_id id;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_ARRAY ||
+	    reply->element[1]->type != REDIS_REPLY_ARRAY)
+		return false;
+	const redisReply *entries = reply->element[0];
+	const redisReply *gone = reply->element[1];
+	for (size_t i = 0; i < entries->elements; i++)
+		if (!streams_entry_take(streams, entries->element[i], true))
+			return true;
+	for (size_t i = 0; i < gone->elements; i++)
+		if (streams_id_read(resp_text(gone->element[i]), &id))
+			streams_ask_drop(&streams->taker, id);
+	take->at += take->claiming;
+	if (streams_id_cmp(take->ids[take->at - 1], take->lost_at) > 0 &&
+	    take->most < MOST)
+		take->most *= 2;
+	return true;
+}
+
+static void
+on_claimed(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	if (reply == NULL)
+		less_at_once(&streams->take);
+	if (streams_take_answered(streams, reply) &&
+	    !take_claimed(streams, reply))
+		streams_line_distrust(&streams->taker);
+}
+
+static void
+claim_some(struct streams *streams, size_t room)
+{
+	struct streams_take *take = &streams->take;
+	struct resp command = {0};
+	size_t left = take->n_ids - take->at;
+	size_t n = room < take->most ? room : take->most;
+	take->claiming = n < left ? n : left;
+	streams_line_script(streams, STREAMS_SCRIPT_CLAIM, 2 + take->claiming,
+	    &command);
+	resp_arg(&command, span_str(streams->core.instance));
+	resp_number(&command, take->pass == STREAMS_OTHERS
+		? 2 * streams->core.lease_ms
+		: 0);
+	for (size_t i = 0; i < take->claiming; i++)
+		streams_line_id(&command, take->ids[take->at + i]);
+	streams_take_send(streams, "claim", &command, 0, on_claimed);
+}
+
+/* Of one that came in vain, again and again, nothing but its id is known. */
+static bool
+is_in_vain(const struct streams_take *take)
+{
+	return take->in_vain >= IN_VAIN_MAX &&
+	    streams_id_cmp(take->ids[take->at], take->vain) == 0;
+}
+
+static void
+go_on_passing(struct streams *streams, size_t room)
+{
+	struct streams_take *take = &streams->take;
+	if (take->at < take->n_ids && is_in_vain(take)) {
+		streams_entry_take_unread(streams, take->ids[take->at++]);
+		take->in_vain = 0;
+		reader_kick(&streams->core);
+	} else if (take->at < take->n_ids) {
+		claim_some(streams, room);
+	} else if (take->page_was_full) {
+		ask_list(streams);
+	} else {
+		take->step = STREAMS_NEW;
+		if (take->pass_again)
+			streams_take_look_again(&streams->core);
+		reader_kick(&streams->core);
+	}
+}
+
+/* --- what is new --- */
+
+static void
+tell_unread(struct streams *streams, int64_t count)
+{
+	if (count > 0)
+		reader_flight_lost(&streams->core, BROKER_TRIMMED_UNREAD,
+		    (uint64_t)count, SPAN(""), NULL);
+}
+
+enum {
+	TAKEN_BEFORE,
+	TAKEN_ENTRIES,
+	TAKEN_FOUND,
+	TAKEN_TOLD,
+	TAKEN_UNREAD,
+	TAKEN_READ,
+	TAKEN_LAST,
+	TAKEN_PENDING,
+	TAKEN_ADDED,
+	TAKEN_COUNT_,
+};
+
+static bool
+is_taken(const redisReply *reply)
+{
+	static const int types[TAKEN_COUNT_] = {REDIS_REPLY_INTEGER,
+	    REDIS_REPLY_ARRAY, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+	    REDIS_REPLY_INTEGER, 0, REDIS_REPLY_STRING, REDIS_REPLY_STRING,
+	    REDIS_REPLY_INTEGER};
+	if (reply->type != REDIS_REPLY_ARRAY ||
+	    reply->elements != TAKEN_COUNT_)
+		return false;
+	for (size_t i = 0; i < TAKEN_COUNT_; i++)
+		if (types[i] != 0 && reply->element[i]->type != types[i])
+			return false;
+	return true;
+}
+
+/* What the group has read is pending, or finished, whoever has read it. */
+static void
+learn_group(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	const redisReply *read = reply->element[TAKEN_READ];
+	int64_t unread = reply->element[TAKEN_UNREAD]->integer;
+	struct streams_id lowest;
+	take->to_tell = reply->element[TAKEN_FOUND]->integer;
+	take->read =
+	    read->type == REDIS_REPLY_INTEGER ? read->integer : -1;
+	take->added = reply->element[TAKEN_ADDED]->integer;
+	if (streams_id_read(
+		resp_text(reply->element[TAKEN_LAST]), &take->last))
+		take->floor = take->last;
+	if (streams_id_read(
+		resp_text(reply->element[TAKEN_PENDING]), &lowest))
+		take->floor = streams_id_before(lowest);
+	if (streams_id_cmp(take->last, take->delivered) > 0)
+		take->delivered = take->last;
+	if (unread != take->unread)
+		reader_changed(&streams->core);
+	take->unread = unread;
+}
+
+static void
+take_new(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	const redisReply *entries = reply->element[TAKEN_ENTRIES];
+	for (size_t i = 0; i < entries->elements; i++)
+		if (!streams_entry_take(streams, entries->element[i], false))
+			return;
+	learn_group(streams, reply);
+	tell_unread(streams, reply->element[TAKEN_TOLD]->integer);
+	take->at_end = entries->elements < take->claiming && take->to_tell == 0;
+	/* Of an order it goes before what is new. */
+	int64_t before = reply->element[TAKEN_BEFORE]->integer;
+	if (before != 0 && take->step == STREAMS_NEW)
+		begin_pass(streams, STREAMS_OWN,
+		    before == 1 ? take->taken : (struct streams_id){0, 0});
+}
+
+/* Where there is no reply, nobody else will tell of what was to be told. */
+static void
+on_taken(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	struct streams_take *take = &streams->take;
+	if (reply == NULL) {
+		tell_unread(streams, take->to_tell);
+		take->to_tell = 0;
+	}
+	if (!streams_take_answered(streams, reply))
+		return;
+	if (is_taken(reply))
+		take_new(streams, reply);
+	else
+		streams_line_distrust(&streams->taker);
+}
+
+/* 0: it only looks. */
+static void
+ask_new(struct streams *streams, size_t count)
+{
+	struct streams_take *take = &streams->take;
+	struct resp command = {0};
+	take->claiming = count < MOST ? count : MOST;
+	take->looks = false;
+	streams_line_script(streams, STREAMS_SCRIPT_TAKE, 6, &command);
+	resp_arg(&command, span_str(streams->core.instance));
+	resp_number(&command, (int64_t)take->claiming);
+	if (take->read >= 0)
+		resp_number(&command, take->read);
+	else
+		resp_arg(&command, SPAN(""));
+	streams_line_id(&command, take->last);
+	resp_number(&command, take->to_tell);
+	if (streams->core.sole)
+		streams_line_id(&command, take->taken);
+	else
+		resp_arg(&command, SPAN(""));
+	streams_take_send(streams, "take", &command, 0, on_taken);
+}
+
+static void
+on_waited(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	streams->take.at_end = false;
+	streams_take_answered(streams, reply);
+}
+
+/* Until something comes; what that is, the next step takes. */
+static void
+wait_for_new(struct streams *streams)
+{
+	struct resp command = {0};
+	int64_t ms = streams->core.lease_ms / 2;
+	if (ms > streams->redis->timeout_ms / 2)
+		ms = streams->redis->timeout_ms / 2;
+	if (ms > BLOCK_MS)
+		ms = BLOCK_MS;
+	ms += ms == 0;
+	resp_begin(&command, 8);
+	resp_arg(&command, SPAN("XREAD"));
+	resp_arg(&command, SPAN("COUNT"));
+	resp_arg(&command, SPAN("1"));
+	resp_arg(&command, SPAN("BLOCK"));
+	resp_number(&command, ms);
+	resp_arg(&command, SPAN("STREAMS"));
+	resp_arg(&command, streams->key);
+	streams_line_id(&command, streams->take.last);
+	streams_take_send(streams, "wait", &command, ms, on_waited);
+}
+
+/* Few credits at a time would make a step of each. */
+static bool
+is_worth_it(struct streams *streams, size_t room)
+{
+	struct streams_take *take = &streams->take;
+	bool enough = list_empty(&streams->core.in_flight) ||
+	    room * GATHER_SHARE >= (size_t)streams->core.source->in_flight;
+	if (enough || take->gathering) {
+		take->gathering = false;
+		return true;
+	}
+	take->gathering = true;
+	reader_pause(&streams->core, GATHER_MS);
+	return false;
+}
+
+static void
+go_on_taking(struct streams *streams, size_t room)
+{
+	struct streams_take *take = &streams->take;
+	if (take->others_due && !streams->core.sole) {
+		take->others_due = false;
+		begin_pass(streams, STREAMS_OTHERS, (struct streams_id){0, 0});
+		go_on_passing(streams, room);
+	} else if (take->at_end) {
+		wait_for_new(streams);
+	} else if (is_worth_it(streams, room)) {
+		ask_new(streams, room);
+	}
+}
+
+/* --- one after the other --- */
+
+void
+streams_take_go(struct reader_core *core)
+{
+	struct streams *streams = streams_of(core);
+	struct streams_take *take = &streams->take;
+	if (take->awaited || !streams_line_is_up(&streams->taker))
+		return;
+	size_t room = room_of(streams);
+	if (take->step == STREAMS_GROUP)
+		streams_group_make(streams);
+	else if (take->step == STREAMS_ORIGIN)
+		streams_group_ask_origin(streams);
+	else if (take->looks || (room == 0 && take->to_tell > 0))
+		ask_new(streams, 0);
+	else if (room > 0 && take->step == STREAMS_PASS)
+		go_on_passing(streams, room);
+	else if (room > 0)
+		go_on_taking(streams, room);
+}
 
 void
 streams_take_up(struct streams *streams)
 {
-	struct streams_take *take = &streams->take;
-	take->claiming = false;
-	take->looked = false;
-	take->doubts = true;
-	timer_clear(&take->pause);
-	streams->standing = STREAMS_GROUP;
-	streams_kick(streams);
+	streams->take.step = STREAMS_GROUP;
+	timer_clear(&streams->core.pause);
 }
 
+/*
+ * What was read and not handed over is forgotten: it comes again with the first
+ * pass, in its order with what else is pending.
+ */
 void
 streams_take_down(struct streams *streams)
 {
-	struct streams_take *take = &streams->take;
-	timer_clear(&take->silence);
-	streams->standing = STREAMS_GROUP;
-	streams_kick(streams);
+	streams->take.step = STREAMS_GROUP;
+	reader_flight_forget_queue(&streams->core);
+}
+
+static void
+on_others(void *arg)
+{
+	struct streams *streams = arg;
+	int64_t ms = streams->core.lease_ms / 2;
+	timer_set(&streams->take.others,
+	    ms < OTHERS_EVERY_MS ? ms + 1 : OTHERS_EVERY_MS);
+	streams->take.others_due = true;
+	reader_kick(&streams->core);
+}
+
+static void
+on_look(void *arg)
+{
+	struct streams *streams = arg;
+	timer_set(&streams->take.look, LOOK_EVERY_MS);
+	streams->take.looks = true;
+	reader_kick(&streams->core);
 }
 
 void
 streams_take_init(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
-	take->most = STREAMS_MOST;
-	timer_init(&take->pause, streams->loop, on_pause, streams);
-	timer_init(
-	    &take->silence, streams->loop, on_take_silence, streams);
-	timer_init(&take->claim, streams->loop, on_claim, streams);
-	timer_set(&take->claim, claim_every_ms(streams));
-	streams_read_init(streams);
-	streams_before_init(streams);
-	streams->taker.up = streams_take_up;
-	streams->taker.down = streams_take_down;
+	struct loop *loop = streams->core.loop;
+	take->most = MOST;
+	take->read = take->added = take->unread = -1;
+	timer_init(&take->silence, loop, on_silence, streams);
+	timer_init(&take->look, loop, on_look, streams);
+	timer_init(&take->others, loop, on_others, streams);
+	on_look(streams);
+	on_others(streams);
 }
 
 void
 streams_take_end(struct streams *streams)
 {
-	timer_clear(&streams->take.pause);
 	timer_clear(&streams->take.silence);
-	timer_clear(&streams->take.claim);
-	free(streams->take.finished);
+	timer_clear(&streams->take.look);
+	timer_clear(&streams->take.others);
 }

@@ -11,8 +11,8 @@
 extern const struct broker_client kafka_client;
 
 /*
- * How many readers of that loop were closed and still give back what they had,
- * none of them for long.  A drain waits for 0.
+ * How many readers and relays of that loop were closed and still end, none of
+ * them for long.  A drain waits for 0.
  */
 size_t kafka_leave_count(const struct loop *loop);
 /* They end by themselves, without the loop; before that is freed. */

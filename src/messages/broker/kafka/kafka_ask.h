@@ -6,15 +6,19 @@
 #include "base/loop/loop.h"
 
 /*
- * A thread for what of a consumer blocks: the questions what its group has
- * committed, whether topics are there and where partitions end, and its own
- * end.  It knows no reader.
- * All functions are for the thread of the loop.
+ * Questions to brokers, by a consumer of a group, in a thread of their own, as
+ * they block: what the group has committed, where logs begin and end, whether
+ * topics are there and what they are configured as.  The thread frees the
+ * consumer, too.  It knows no reader.  All functions are for the thread of the
+ * loop; answers come in the order of the questions.
  *
- * No admin request asks that: librdkafka 2.0.2 ends the process where a
- * coordinator is away for longer than such a request may take.
+ * What is committed is asked for as a member asks, by no admin request:
+ * librdkafka 2.0.2 ends the process where a coordinator is away for longer than
+ * such a request may take.
  */
 struct kafka_ask;
+
+enum { KAFKA_ASK_ID_BYTES = 25 };
 
 /* A question about topics. */
 struct kafka_ask_topics {
@@ -33,43 +37,53 @@ struct kafka_ask_topics {
 /* With names to be set, for free(). */
 struct kafka_ask_topics *kafka_ask_topics_new(size_t count);
 
+/* Where logs begin and end; below 0: not known. */
+struct kafka_ask_logs {
+	size_t count;
+	struct kafka_ask_log {
+		char *topic;
+		int32_t number;
+		int64_t begin, end; /* the answer, as their leaders say */
+		/* Of the topic, where librdkafka tells one (2.3 on); or "". */
+		char topic_id[KAFKA_ASK_ID_BYTES];
+	} list[];
+};
+/* With topics and numbers to be set, for free(); count is not 0. */
+struct kafka_ask_logs *kafka_ask_logs_new(size_t count);
+
+/* What becomes of a topic's old messages, as its cleanup.policy says. */
+enum kafka_policy {
+	KAFKA_POLICY_UNKNOWN,
+	KAFKA_POLICY_DELETE,
+	KAFKA_POLICY_COMPACT, /* perhaps among others */
+};
+
 struct kafka_ask_events {
 	/*
 	 * What is committed: the list that was asked for, or the error of all
 	 * of it.
 	 */
-	void (*answered)(void *arg, rd_kafka_resp_err_t error,
+	void (*committed)(void *arg, rd_kafka_resp_err_t error,
 	    rd_kafka_topic_partition_list_t *list);
+	/* Of a reader of what is committed an end is before what is open. */
+	void (*logs)(void *arg, const struct kafka_ask_logs *logs);
 	void (*topics)(void *arg, const struct kafka_ask_topics *topics);
-	/* The ends; below 0: not known. */
-	void (*ends)(void *arg, rd_kafka_topic_partition_list_t *list);
+	/* words: why it is unknown. */
+	void (*policy)(void *arg, const char *topic, enum kafka_policy policy,
+	    const char *words);
 	void *arg;
 };
 
-/*
- * NULL: there can be no thread, and the consumer is the caller's as before.
- */
+/* NULL: there can be no thread, and the consumer is the caller's as before. */
 struct kafka_ask *kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
     const struct kafka_ask_events *events);
-/* One question at a time; the list is its own until it is answered. */
-void kafka_ask_begin(
+/* The list is its own. */
+void kafka_ask_committed(
     struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list);
-/* The same, of topics; beside the other one. */
-void kafka_ask_topics_begin(
+/* They are its own, too. */
+void kafka_ask_logs(struct kafka_ask *ask, struct kafka_ask_logs *logs);
+void kafka_ask_topics(
     struct kafka_ask *ask, struct kafka_ask_topics *topics);
-/*
- * The same, of where partitions end, as their leaders say; not empty.  For a
- * reader of what is committed that is before what is open.
- */
-void kafka_ask_ends_begin(
-    struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list);
-/*
- * It is not wanted any more: nothing is answered, it frees the consumer, and
- * then itself.  ended(arg) is called at that; NULL: nobody waits.
- */
-void kafka_ask_end(struct kafka_ask **ask, void (*ended)(void *arg));
-/*
- * All that have been ended go on without the loop, which is about to be freed;
- * ended() is not called any more.
- */
-void kafka_ask_abandon(struct loop *loop);
+void kafka_ask_policy(struct kafka_ask *ask, const char *topic);
+/* Nothing is answered any more.  Nulls the pointer. */
+void kafka_ask_end(struct kafka_ask **ask);

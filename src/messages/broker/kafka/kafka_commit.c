@@ -1,47 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
  * What is finished is told to the broker: each second, at the end, and in the
  * transactions of what is put.  One thing at a time, so that an older position
- * never comes behind a newer one.
+ * never comes behind a newer one.  The store has a copy of it afterwards.
  */
+enum {
+	MOMENT_MS = 100, /* no topic is deleted and made again in less */
+	AGAIN_MS = 500,
+	/* An answer that is older, as after we were stopped, tells nothing. */
+	OLD_MS = 3000,
+};
 
-/* The list keeps a copy, which it frees. */
-static void
-add_part(struct kafka_part *part, bool putting,
-    rd_kafka_topic_partition_list_t *list)
-{
-	char text[KAFKA_METADATA_MAX + 1], letters[KAFKA_METADATA_MAX + 1];
-	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
-	    list, part->topic, part->number);
-	at->offset = kafka_ring_low(&part->ring, putting);
-	struct span told = kafka_letters_tell(part, putting, letters);
-	size_t len = kafka_ring_text_write(
-	    &part->ring, putting, kafka_shelf_beside(told.len), text);
-	at->metadata_size = kafka_shelf_join(text, len, told);
-	at->metadata = mem_copy(text, at->metadata_size + 1);
-	part->committing = true;
-	part->committed_era = part->ring.era;
-	part->committed = kafka_ring_floor(&part->ring, putting);
-	part->ring.changed = false;
-}
+/* --- what is committed --- */
 
-/* What is unknown, or not proven yet, is not committed. */
+/*
+ * What is unknown, or not proven yet, is not committed; nor where it is another
+ * store's, before the owner takes it as it is, which gives credit.
+ */
 static bool
 is_due(const struct kafka_part *part, bool putting)
 {
-	return part->step == KAFKA_READING &&
-	    (part->ring.changed || (putting && part->putting > 0)) &&
-	    kafka_ring_low(&part->ring, putting) >= 0;
+	bool begins = part->step == KAFKA_TELLING &&
+	    (!part->foreign || part->kafka->credit > 0);
+	return (part->step == KAFKA_READING || begins) &&
+	    (part->tracker.changed || (putting && part->putting > 0));
 }
 
 static bool
 has_due(const struct kafka *kafka)
 {
-	for (const struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
+	const struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
 		if (is_due(part, false))
 			return true;
 	return false;
@@ -52,10 +47,25 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 {
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(16);
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
-		if (is_due(part, putting))
-			add_part(part, putting, list);
+	char text[KAFKA_METADATA_MAX + 1];
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
+		if (!is_due(part, putting))
+			continue;
+		rd_kafka_topic_partition_t *at =
+		    rd_kafka_topic_partition_list_add(
+			list, part->topic, part->number);
+		at->offset = kafka_tracker_low(&part->tracker, putting);
+		kafka_tracker_write(&part->tracker, putting, kafka->store,
+		    part->topic_id, text);
+		/* The list frees it. */
+		at->metadata_size = strlen(text);
+		at->metadata = mem_text(text);
+		part->committing = true;
+		free(part->told);
+		part->told = mem_printf("%" PRId64 " %s", at->offset, text);
+		part->tracker.changed = false;
+	}
 	if (list->cnt > 0)
 		return list;
 	rd_kafka_topic_partition_list_destroy(list);
@@ -65,38 +75,130 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 bool
 kafka_commit_is_over(const struct kafka *kafka)
 {
-	return kafka->commits == 0 && kafka->batch == NULL && !has_due(kafka);
+	return !kafka->commits && kafka->batch == NULL && !has_due(kafka);
+}
+
+/* What is committed is kept, with the cluster that it is committed in. */
+static void
+keep(struct kafka_part *part)
+{
+	const struct kafka *kafka = part->kafka;
+	char *cluster = rd_kafka_clusterid(kafka->consumer, 0);
+	if (cluster == NULL)
+		return;
+	char *all = mem_printf("%s %s", part->told, cluster);
+	rd_kafka_mem_free(kafka->consumer, cluster);
+	if (kafka->events.floor != NULL && !kafka->leaving) {
+		kafka->events.floor(
+		    kafka->events.arg, part->name, span_str(all), part->anew);
+		part->anew = false;
+		part->decided = BROKER_UNDECIDED;
+	}
+	free(all);
 }
 
 void
 kafka_commit_over(struct kafka *kafka, bool good)
 {
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next) {
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
 		if (!part->committing)
 			continue;
 		part->committing = false;
-		kafka_letters_floor_told(part, good);
-		if (!good) {
-			part->ring.changed = true;
+		part->tracker.changed |= !good;
+		if (!good)
 			continue;
-		}
-		kafka_part_tell_floor(part, &part->committed);
-		if (part->committed_era == part->ring.era)
-			kafka_part_era_told(part);
+		keep(part);
+		part->foreign = false;
+		kafka_part_read(part);
 	}
 }
+
+/* --- whether it is still there --- */
+
+/*
+ * All partitions of its topics up to the last of ours: a partition that was
+ * added to a topic is no reason to begin anew.  Nothing is known of what an
+ * answer leaves out, which is not the same as that nothing was committed.
+ */
+void
+kafka_commit_ask(struct kafka *kafka)
+{
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(16);
+	struct kafka_part *part;
+	if (kafka->asking)
+		return;
+	LIST_EACH (part, &kafka->parts, link)
+		for (int32_t i = part->number; i >= 0 &&
+		     rd_kafka_topic_partition_list_find(
+			 list, part->topic, i) == NULL;
+		     i--)
+			rd_kafka_topic_partition_list_add(
+			    list, part->topic, i);
+	if (list->cnt == 0)
+		rd_kafka_topic_partition_list_add(
+		    list, kafka->source->topics.list[0], 0);
+	for (int i = 0; i < list->cnt; i++)
+		list->elems[i].err = RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+	int64_t now = loop_now_ms(kafka->loop);
+	kafka->asking = true;
+	kafka->asked_for = kafka->serials;
+	kafka->asked_ms = now;
+	kafka->ask_again_ms = now + AGAIN_MS;
+	kafka_ask_committed(kafka->ask, list);
+}
+
+/* Of what is in a transaction no answer says how it stands. */
+bool
+kafka_commit_is_sure(struct kafka *kafka)
+{
+	int64_t now = loop_now_ms(kafka->loop);
+	if (now - kafka->sure_ms <= MOMENT_MS)
+		return true;
+	if (now >= kafka->ask_again_ms && kafka->batch == NULL)
+		kafka_commit_ask(kafka);
+	return false;
+}
+
+void
+kafka_commit_seen(
+    struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
+{
+	int64_t now = loop_now_ms(kafka->loop);
+	struct kafka_part *part;
+	bool gone = false;
+	if (now - kafka->asked_ms > OLD_MS || kafka->batch != NULL)
+		return;
+	LIST_EACH (part, &kafka->parts, link) {
+		const rd_kafka_topic_partition_t *at =
+		    rd_kafka_topic_partition_list_find(
+			list, part->topic, part->number);
+		if (part->step != KAFKA_READING)
+			continue;
+		if (at == NULL || at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			return;
+		gone |= at->offset < 0;
+	}
+	kafka->ask_again_ms = 0;
+	if (gone)
+		kafka->anew = true;
+	else
+		kafka->sure_ms = now;
+}
+
+/* --- commits of their own --- */
 
 bool
 kafka_commit_go_on(struct kafka *kafka)
 {
-	if (kafka->consumer == NULL || kafka->commits > 0 ||
-	    kafka->batch != NULL || kafka->remake)
+	if (kafka->consumer == NULL || kafka->commits ||
+	    kafka->batch != NULL || kafka->remake || kafka->anew)
 		return true;
 	kafka->tells = has_due(kafka);
 	if (!kafka->tells)
 		return true;
-	if (!kafka_doubt_is_over(kafka))
+	if (!kafka_commit_is_sure(kafka))
 		return false;
 	rd_kafka_topic_partition_list_t *list =
 	    kafka_commit_list(kafka, false);
@@ -105,7 +207,7 @@ kafka_commit_go_on(struct kafka *kafka)
 	    kafka->queue, NULL, (void *)++kafka->commit_serial);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-		kafka->commits = 1;
+		kafka->commits = true;
 	else
 		kafka_commit_over(kafka, false);
 	return true;
@@ -130,14 +232,14 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t error = commit_error(event);
 	/* What was asked for before partitions went says nothing of others. */
-	if (kafka->commits == 0 ||
+	if (!kafka->commits ||
 	    (uintptr_t)rd_kafka_event_opaque(event) != kafka->commit_serial)
 		return;
-	kafka->commits = 0;
+	kafka->commits = false;
 	kafka_commit_over(kafka, error == RD_KAFKA_RESP_ERR_NO_ERROR);
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
-		kafka_is_up(kafka);
+		kafka_trouble_is_up(kafka);
 		kafka_trouble_end(kafka, KAFKA_OF_GROUP, NULL);
 		kafka_trouble_end(kafka, KAFKA_OF_COMMIT, NULL);
 		break;
@@ -149,17 +251,11 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 	case RD_KAFKA_RESP_ERR__DESTROY:
 		/* The group is about to give its partitions anew. */
 		break;
-	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-		kafka_group_forbidden(kafka);
-		break;
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		kafka_topics_now(kafka);
-		break;
 	default:
-		kafka_trouble_begin(
-		    kafka, KAFKA_OF_COMMIT, "", rd_kafka_err2str(error));
+		if (!kafka_trouble_of_group(kafka, error))
+			kafka_trouble_begin(kafka, KAFKA_OF_COMMIT, "",
+			    rd_kafka_err2str(error));
 		break;
 	}
-	kafka_kick(kafka);
+	kafka_trouble_kick(kafka);
 }

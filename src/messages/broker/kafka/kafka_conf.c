@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,13 +9,19 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
+#include "messages/broker/kafka/kafka_conf.h"
 #include "messages/broker/kafka/kafka_name.h"
-#include "messages/broker/kafka/kafka_private.h"
 
 /*
  * What librdkafka is told.  The file's settings come first; what the promise
  * rests on comes after them, and the loader refuses it there.
  */
+enum {
+	QUEUE_SHARE = 64, /* of all memory that messages may take */
+	QUEUE_LEAST = 64, /* kbytes */
+	QUEUE_MOST = 1024,
+};
+
 struct setting {
 	const char *name, *value;
 };
@@ -30,9 +37,10 @@ static const struct setting of_consumer[] = {
     {"auto.offset.reset", "earliest"},
     {"isolation.level", "read_committed"},
     {"enable.partition.eof", "true"},
-    /* These hold for each partition, as each has a queue of its own. */
-    {"queued.max.messages.kbytes", "1024"},
     {"queued.min.messages", "1000"},
+};
+
+static const struct setting of_member[] = {
     /* Others' bugs in 2.0.2 end in a hang or at 100 % of a CPU. */
     {"partition.assignment.strategy", KAFKA_NAME_PROTOCOL},
     {"log.queue", "true"},
@@ -120,20 +128,13 @@ conf_of(const struct conf_broker *broker, const char *client)
 	return conf;
 }
 
-static void
-set_member(rd_kafka_conf_t *conf, const struct kafka *kafka)
-{
-	char *member = kafka_name_member(kafka->source, kafka->instance);
-	set(conf, "group.instance.id", member);
-	free(member);
-}
-
 /* Where another gateway has our name in the group, it also has this one's. */
 static char *
-transactional_of(const struct kafka *kafka)
+transactional_of(
+    const struct conf_source *source, const char *instance, bool nameless)
 {
-	char *name = kafka_name_transactional(kafka->source, kafka->instance);
-	if (!kafka->nameless)
+	char *name = kafka_name_transactional(source, instance);
+	if (!nameless)
 		return name;
 	uint8_t bytes[8];
 	char hex[2 * sizeof bytes + 1];
@@ -144,24 +145,40 @@ transactional_of(const struct kafka *kafka)
 	return other;
 }
 
-static char *
-client_of(const struct kafka *kafka)
+static rd_kafka_conf_t *
+conf_of_source(const struct conf_source *source, const char *instance)
 {
-	return mem_printf(
-	    "onceproxy-%s-%s", kafka->source->name, kafka->instance);
+	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
+	rd_kafka_conf_t *conf = conf_of(source->broker, client);
+	free(client);
+	set_file(conf, &source->broker->settings);
+	SET(conf, of_consumer);
+	set(conf, "group.id", source->group);
+	return conf;
 }
 
 rd_kafka_t *
-kafka_conf_consumer(const struct kafka *kafka, char words[KAFKA_WORDS_BYTES])
+kafka_conf_consumer(const struct conf_source *source, const char *instance,
+    bool nameless, int64_t memory, char words[KAFKA_WORDS_BYTES])
 {
-	char *client = client_of(kafka);
-	rd_kafka_conf_t *conf = conf_of(kafka->source->broker, client);
-	free(client);
-	set_file(conf, &kafka->source->broker->settings);
-	SET(conf, of_consumer);
-	set(conf, "group.id", kafka->source->group);
-	if (!kafka->nameless)
-		set_member(conf, kafka);
+	/*
+	 * It holds for each partition, as each has a queue of its own, and for
+	 * the answers that it is filled with (fetch.max.bytes), unless one
+	 * message is longer.
+	 */
+	int64_t kbytes = memory / QUEUE_SHARE / 1024;
+	kbytes = kbytes < QUEUE_LEAST ? QUEUE_LEAST
+	    : kbytes > QUEUE_MOST     ? QUEUE_MOST
+				      : kbytes;
+	char *queued = mem_printf("%" PRId64, kbytes);
+	rd_kafka_conf_t *conf = conf_of_source(source, instance);
+	char *member = kafka_name_member(source, instance);
+	SET(conf, of_member);
+	set(conf, "queued.max.messages.kbytes", queued);
+	free(queued);
+	if (!nameless)
+		set(conf, "group.instance.id", member);
+	free(member);
 	rd_kafka_conf_set_events(conf,
 	    RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
 		RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
@@ -187,24 +204,12 @@ say_nothing(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
 	(void)buf;
 }
 
-/* A topic of dead letters that is not there is made, where the broker does. */
-static const struct setting of_scan[] = {
-    {"log.queue", "false"},
-    {"allow.auto.create.topics", "true"},
-    {"fetch.wait.max.ms", "10"},
-};
-
 rd_kafka_conf_t *
-kafka_conf_scan(const struct kafka *kafka)
+kafka_conf_copies(const struct conf_source *source, const char *instance)
 {
-	char *client = client_of(kafka);
-	rd_kafka_conf_t *conf = conf_of(kafka->source->broker, client);
-	free(client);
-	set_file(conf, &kafka->source->broker->settings);
-	SET(conf, of_consumer);
-	SET(conf, of_scan);
+	rd_kafka_conf_t *conf = conf_of_source(source, instance);
+	set(conf, "fetch.wait.max.ms", "10");
 	rd_kafka_conf_set_log_cb(conf, say_nothing);
-	set(conf, "group.id", kafka->source->group);
 	return conf;
 }
 
@@ -215,20 +220,21 @@ kafka_conf_transactions(
 	rd_kafka_conf_t *conf = conf_of(broker, client);
 	SET(conf, usual_of_producer);
 	set_file(conf, &broker->settings);
+	SET(conf, of_producer);
 	rd_kafka_conf_set_log_cb(conf, say_nothing);
 	set(conf, "transactional.id", id);
 	return conf;
 }
 
 rd_kafka_conf_t *
-kafka_conf_producer(const struct kafka *kafka)
+kafka_conf_producer(
+    const struct conf_source *source, const char *instance, bool nameless)
 {
-	char *client = client_of(kafka);
-	char *name = transactional_of(kafka);
+	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
+	char *name = transactional_of(source, instance, nameless);
 	rd_kafka_conf_t *conf =
-	    kafka_conf_transactions(kafka->source->broker, client, name);
+	    kafka_conf_transactions(source->broker, client, name);
 	free(client);
-	SET(conf, of_producer);
 	free(name);
 	return conf;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/loop/log.h"
-#include "base/must.h"
-#include "messages/broker/kafka/kafka_name.h"
+#include "base/mem.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -19,62 +17,51 @@ enum {
 	GIVEN_MS = 1000,
 	REVOKE_MS = 500,
 	ASK_AGAIN_MS = 500,
+	LOGS_MS = 10000, /* so often is asked whether something stands still */
+	SILENT_FIRST = 2, /* answers; the first may be too early */
+	SILENT_MOST = 32,
+	CALM_MS = 600000, /* more than those and the time to read on */
+	/* How often an operator's decision is asked for. */
+	UNDECIDED_MS = 2000,
+	DECIDED_MS = 10000,
 };
 
 /* --- parts --- */
 
-struct kafka_part *
-kafka_group_part(const struct kafka *kafka, const void *token)
-{
-	struct kafka_part *part = kafka->parts;
-	while (part != NULL && part->serial != (uintptr_t)token)
-		part = part->next;
-	return part;
-}
-
-struct kafka_part *
-kafka_group_part_at(
-    const struct kafka *kafka, const char *topic, int32_t number)
-{
-	struct kafka_part *part = kafka->parts;
-	while (part != NULL &&
-	    (part->number != number || strcmp(part->topic, topic) != 0))
-		part = part->next;
-	return part;
-}
-
-static void
-recall(struct kafka *kafka)
-{
-	const struct broker_events *events = &kafka->events;
-	for (struct kafka_part *part = kafka->parts;
-	     part != NULL && !kafka->leaving; part = part->next)
-		if (events->recalled != NULL)
-			events->recalled(events->arg, (void *)part->serial);
-}
-
-static void
-free_parts(struct kafka *kafka)
-{
-	while (kafka->parts != NULL) {
-		struct kafka_part *part = kafka->parts;
-		kafka->parts = part->next;
-		kafka_part_free(&part);
-	}
-	kafka->turn = NULL;
-}
-
 void
 kafka_group_clear(struct kafka *kafka)
 {
-	recall(kafka);
-	free_parts(kafka);
+	const struct broker_events *events = &kafka->events;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
+		if (events->recalled != NULL && !kafka->leaving)
+			events->recalled(events->arg, (void *)part->serial);
+		list_remove(&part->link);
+		kafka_part_free(&part);
+	}
+	kafka->turn = NULL;
 	if (kafka->list != NULL)
 		rd_kafka_topic_partition_list_destroy(kafka->list);
 	kafka->list = NULL;
 	kafka->given = kafka->assigned = kafka->revoking = false;
-	kafka->again = false;
-	kafka->commits = 0;
+	kafka->again = kafka->anew = kafka->commits = false;
+}
+
+/* What the store keeps of them, and what an operator has decided. */
+static void
+want_copies(struct kafka *kafka)
+{
+	const struct broker_events *events = &kafka->events;
+	struct kafka_part *part;
+	bool undecided = false;
+	if (events->floor_wanted == NULL)
+		return;
+	LIST_EACH (part, &kafka->parts, link) {
+		events->floor_wanted(events->arg, part->name);
+		undecided |= part->step == KAFKA_UNPROVEN;
+	}
+	kafka->copies_ms = loop_now_ms(kafka->loop) +
+	    (undecided ? UNDECIDED_MS : DECIDED_MS);
 }
 
 static void
@@ -84,78 +71,17 @@ make_parts(struct kafka *kafka)
 		const rd_kafka_topic_partition_t *at = &kafka->list->elems[i];
 		struct kafka_part *part =
 		    kafka_part_new(kafka, at->topic, at->partition);
-		if (part == NULL)
-			continue;
-		part->next = kafka->parts;
-		part->has_floor = part->has_letters =
-		    kafka->events.floor_wanted == NULL;
-		kafka->parts = part;
+		if (part != NULL)
+			list_add_last(&kafka->parts, &part->link);
 	}
 	kafka->given = true;
-	kafka->assigned = false;
+	kafka->assigned = kafka->deferred = false;
 	kafka->given_ms = loop_now_ms(kafka->loop);
-	kafka->ask_again_ms = kafka->given_ms;
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
-		if (!part->has_floor) {
-			kafka->events.floor_wanted(
-			    kafka->events.arg, part->name);
-			kafka->events.floor_wanted(
-			    kafka->events.arg, part->shelved.name);
-		}
+	kafka->ask_again_ms = kafka->logs_ms = kafka->given_ms;
+	want_copies(kafka);
 }
 
-/* --- what is committed --- */
-
-/*
- * Nothing is known of what an answer leaves out, which is not the same as that
- * nothing was committed.
- */
-static void
-want(rd_kafka_topic_partition_list_t *list, const char *topic, int32_t number)
-{
-	rd_kafka_topic_partition_list_add(list, topic, number)->err =
-	    RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
-}
-
-/*
- * All partitions of its topics up to the last of ours: a partition that was
- * added to a topic is no reason to begin anew.
- */
-static rd_kafka_topic_partition_list_t *
-list_to_ask(const struct kafka *kafka)
-{
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(16);
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
-		for (int32_t i = part->number; i >= 0; i--) {
-			if (rd_kafka_topic_partition_list_find(
-				list, part->topic, i) != NULL)
-				break;
-			want(list, part->topic, i);
-		}
-	if (list->cnt == 0)
-		want(list, kafka->source->topics.list[0], 0);
-	return list;
-}
-
-/* Offsets that a transaction under way may still take back are not told. */
-static void
-ask_group(struct kafka *kafka)
-{
-	kafka->asking = true;
-	kafka->asked_for = kafka->serials;
-	kafka_doubt_asked(kafka);
-	kafka_ask_begin(kafka->ask, list_to_ask(kafka));
-}
-
-void
-kafka_group_ping(struct kafka *kafka)
-{
-	if (!kafka->asking)
-		ask_group(kafka);
-}
+/* --- where they are to be read from --- */
 
 /* False: not all of that topic is known. */
 static bool
@@ -185,10 +111,8 @@ learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 		return;
 	part->has_commit = true;
 	part->group_is_new = is_new;
-	struct span metadata = kafka_letters_learn(
-	    part, span_of(at->metadata, at->metadata_size));
-	kafka_ring_text_read(at->offset, metadata, &part->commit);
-	kafka_letters_floor_recall(part);
+	kafka_tracker_read(at->offset,
+	    span_of(at->metadata, at->metadata_size), &part->stand);
 }
 
 /* The first thing that the broker refuses. */
@@ -207,89 +131,190 @@ refusal_of(const rd_kafka_topic_partition_list_t *list)
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-static void
-refuse_group(struct kafka *kafka, const char *before, const char *behind)
-{
-	char words[KAFKA_WORDS_BYTES];
-	snprintf(words, sizeof words, "%s \"%s\"%s", before,
-	    kafka->source->group, behind);
-	kafka_is_up(kafka);
-	kafka_trouble_begin(kafka, KAFKA_OF_GROUP, "", words);
-}
-
+/* What was asked for others before these is older than what they are. */
 void
-kafka_group_forbidden(struct kafka *kafka)
-{
-	refuse_group(kafka, "no right to read as the group", ": Read");
-}
-
-/* It is no member of it, and tries again by itself. */
-static bool
-is_kept_out(struct kafka *kafka, rd_kafka_resp_err_t error)
-{
-	static const char who[] = "no member of the group";
-	switch ((int)error) {
-	case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
-		refuse_group(kafka, who,
-		    ": others share its partitions by another protocol than "
-		    "\"" KAFKA_NAME_PROTOCOL
-		    "\"; end them, or set another group");
-		return true;
-	case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
-		refuse_group(kafka, who,
-		    ": it has as many as the brokers' group.max.size allows");
-		return true;
-	case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
-		refuse_group(kafka, who,
-		    ": the brokers' group.min and group.max.session.timeout.ms "
-		    "do not allow this session.timeout.ms");
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool
-kafka_group_error(struct kafka *kafka, rd_kafka_resp_err_t error)
-{
-	switch ((int)error) {
-	case RD_KAFKA_RESP_ERR_NO_ERROR:
-		kafka_is_up(kafka);
-		return true;
-	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-		kafka_group_forbidden(kafka);
-		return true;
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		kafka_is_up(kafka);
-		kafka_topics_now(kafka);
-		return true;
-	default:
-		return is_kept_out(kafka, error);
-	}
-}
-
-void
-kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
+kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
     rd_kafka_topic_partition_list_t *list)
 {
 	struct kafka *kafka = arg;
-	int64_t now = loop_now_ms(kafka->loop);
+	struct kafka_part *part;
 	bool of_these = kafka->asked_for == kafka->serials;
 	kafka->asking = false;
 	kafka->unanswered |= error == RD_KAFKA_RESP_ERR__TIMED_OUT;
-	/* What was asked for those before is older than what they are. */
-	kafka->ask_again_ms = of_these ? now + ASK_AGAIN_MS : now;
-	kafka->doubt.again_ms = kafka->ask_again_ms;
-	(void)kafka_group_error(kafka,
+	kafka->ask_again_ms =
+	    loop_now_ms(kafka->loop) + (of_these ? ASK_AGAIN_MS : 0);
+	(void)kafka_trouble_of_group(kafka,
 	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these)
-		for (struct kafka_part *part = kafka->parts; part != NULL;
-		     part = part->next)
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
+		LIST_EACH (part, &kafka->parts, link)
 			learn(part, list);
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these)
-		kafka_doubt_answered(kafka, list);
-	kafka_kick(kafka);
+		kafka_commit_seen(kafka, list);
+	}
+	kafka_trouble_kick(kafka);
+}
+
+/* Of another cluster it says nothing of this one. */
+static void
+read_copy(struct kafka_part *part, struct span floor)
+{
+	rd_kafka_t *consumer = part->kafka->consumer;
+	char *cluster = rd_kafka_clusterid(consumer, 0);
+	struct span low = SPAN(""), metadata;
+	int64_t offset;
+	/* Which cluster this is, is known soon. */
+	part->has_copy = cluster != NULL || floor.len == 0;
+	part->kafka->copies_ms = part->has_copy ? part->kafka->copies_ms : 0;
+	if (span_next(&floor, ' ', &low) && span_next(&floor, ' ', &metadata) &&
+	    digits_read(low, INT64_MAX, &offset) && cluster != NULL &&
+	    span_eq(floor, span_str(cluster)))
+		kafka_tracker_read(offset, metadata, &part->copy);
+	/* It is not to be in the way of what is kept next. */
+	part->anew = low.len > 0 && part->copy.low < 0;
+	if (cluster != NULL)
+		rd_kafka_mem_free(consumer, cluster);
+}
+
+void
+kafka_group_copy(struct kafka *kafka, const char *name, struct span floor,
+    enum broker_decision decided)
+{
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
+		if (strcmp(part->name, name) != 0)
+			continue;
+		if (part->has_copy) {
+			/* It is used with the next beginning, and once. */
+			kafka->anew |= decided != BROKER_UNDECIDED &&
+			    kafka->assigned &&
+			    part->decided == BROKER_UNDECIDED;
+			continue;
+		}
+		part->decided = decided;
+		read_copy(part, floor);
+	}
+	kafka_trouble_kick(kafka);
+}
+
+static struct kafka_ask_logs *
+logs_to_ask(const struct kafka *kafka)
+{
+	size_t count = 0;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		count++;
+	struct kafka_ask_logs *logs = kafka_ask_logs_new(count);
+	count = 0;
+	LIST_EACH (part, &kafka->parts, link)
+		logs->list[count++] = (struct kafka_ask_log){
+		    .topic = mem_text(part->topic), .number = part->number};
+	return logs;
+}
+
+static void
+ask_logs(struct kafka *kafka)
+{
+	if (kafka->asking_logs || list_empty(&kafka->parts))
+		return;
+	kafka->asking_logs = true;
+	kafka->logs_for = kafka->serials;
+	kafka->logs_ms = loop_now_ms(kafka->loop) + LOGS_MS;
+	kafka_ask_logs(kafka->ask, logs_to_ask(kafka));
+}
+
+/* --- whether something stands still ---
+ *
+ * librdkafka may stop to read a partition for ever, and say nothing: in all
+ * versions it leaves one at a broker that does not lead it where the leader
+ * moves there and back before the thread of the first broker has given it up;
+ * what it shows of that partition then is what it was when it was last read.
+ * So leaders are asked where logs end.  One of which nothing comes although it
+ * has more, again and again, is not read any more, for whatever reason: only
+ * another consumer is sure to read it.  Where that was of no use, it is tried
+ * again after twice the time.
+ */
+
+/* Something is to come of it that was asked for, and is not there. */
+static bool
+is_owed(const struct kafka_part *part)
+{
+	const struct kafka *kafka = part->kafka;
+	if (part->end < 0 || part->heard || part->odd_ms != 0 ||
+	    rd_kafka_queue_length(part->queue) > 0)
+		return false;
+	return part->step == KAFKA_LOOKING ||
+	    (part->step == KAFKA_READING && kafka->credit > 0 &&
+		!kafka_tracker_is_full(&part->tracker) &&
+		!kafka_trouble_is(kafka, KAFKA_OF_READ, part->topic) &&
+		part->tracker.next < part->end);
+}
+
+static void
+look_at_end(struct kafka_part *part, int64_t end)
+{
+	struct kafka *kafka = part->kafka;
+	int64_t now = loop_now_ms(kafka->loop);
+	if (now - kafka->mended_ms > CALM_MS || kafka->silent_most == 0)
+		kafka->silent_most = SILENT_FIRST;
+	part->end = end;
+	part->silent = is_owed(part) ? part->silent + 1 : 0;
+	part->heard = false;
+	if (part->silent < kafka->silent_most || kafka->remake)
+		return;
+	struct logline line = log_begin(EV_source_opened_again);
+	log_str(&line, "source", kafka->source->name);
+	log_str(&line, "broker", kafka->source->broker->name);
+	log_str(&line, "partition", part->name);
+	log_int(&line, "offset", part->tracker.next);
+	log_int(&line, "end", end);
+	log_end(&line);
+	kafka->mended_ms = now;
+	if (kafka->silent_most < SILENT_MOST)
+		kafka->silent_most *= 2;
+	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
+	kafka->remake = true;
+}
+
+/* Nobody was asked, or has told, of those that are missing. */
+void
+kafka_group_logs(void *arg, const struct kafka_ask_logs *logs)
+{
+	struct kafka *kafka = arg;
+	kafka->asking_logs = false;
+	if (kafka->logs_for != kafka->serials) {
+		kafka->logs_ms = 0;
+		logs = NULL;
+	}
+	for (size_t i = 0; logs != NULL && i < logs->count; i++) {
+		const struct kafka_ask_log *log = &logs->list[i];
+		struct kafka_part *part =
+		    kafka_part_at(kafka, log->topic, log->number);
+		if (part == NULL || log->begin < 0 || log->end < 0)
+			continue;
+		if (part->has_log) {
+			look_at_end(part, log->end);
+			continue;
+		}
+		part->has_log = true;
+		part->begin = log->begin;
+		part->end = log->end;
+		memcpy(part->topic_id, log->topic_id, sizeof part->topic_id);
+		if (kafka->assigned && !kafka->revoking)
+			kafka_part_begin_late(part);
+	}
+	kafka_trouble_kick(kafka);
+}
+
+void
+kafka_group_policy(void *arg, const char *topic, enum kafka_policy policy,
+    const char *words)
+{
+	struct kafka *kafka = arg;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (!strcmp(part->topic, topic) && kafka->assigned &&
+		    !kafka->revoking)
+			kafka_part_policy(part, policy, words);
+	kafka_trouble_kick(kafka);
 }
 
 /* --- what the group gives --- */
@@ -303,16 +328,6 @@ assign_nothing(struct kafka *kafka)
 	rd_kafka_topic_partition_list_destroy(none);
 }
 
-static bool
-is_topic_of_ours(const struct kafka *kafka, const char *topic)
-{
-	const struct strings *topics = &kafka->source->topics;
-	for (size_t i = 0; i < topics->count; i++)
-		if (!strcmp(topics->list[i], topic))
-			return true;
-	return false;
-}
-
 /*
  * Another member has shared them out: what is no topic of ours, or is there
  * twice, is not read.
@@ -321,11 +336,16 @@ static rd_kafka_topic_partition_list_t *
 list_of_ours(const struct kafka *kafka,
     const rd_kafka_topic_partition_list_t *given)
 {
+	const struct strings *topics = &kafka->source->topics;
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(given->cnt);
 	for (int i = 0; i < given->cnt; i++) {
 		const rd_kafka_topic_partition_t *at = &given->elems[i];
-		if (at->partition >= 0 && is_topic_of_ours(kafka, at->topic) &&
+		size_t n = 0;
+		while (n < topics->count &&
+		    strcmp(topics->list[n], at->topic) != 0)
+			n++;
+		if (at->partition >= 0 && n < topics->count &&
 		    rd_kafka_topic_partition_list_find(
 			list, at->topic, at->partition) == NULL)
 			rd_kafka_topic_partition_list_add(
@@ -337,55 +357,53 @@ list_of_ours(const struct kafka *kafka,
 static void
 on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 {
-	kafka_is_up(kafka);
-	kafka_trouble_end(kafka, KAFKA_OF_GROUP, NULL);
-	kafka_trouble_end(kafka, KAFKA_OF_ELSE, NULL);
-	kafka_trouble_end(kafka, KAFKA_OF_READ, NULL);
-	kafka_trouble_end(kafka, KAFKA_OF_PART, NULL);
-	kafka_trouble_end(kafka, KAFKA_OF_PROOF, NULL);
+	static const enum kafka_subject over[] = {KAFKA_OF_GROUP,
+	    KAFKA_OF_ELSE, KAFKA_OF_READ, KAFKA_OF_PART, KAFKA_OF_PROOF};
+	kafka_trouble_is_up(kafka);
+	for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+		kafka_trouble_end(kafka, over[i], NULL);
 	kafka_group_clear(kafka);
 	kafka->list = list_of_ours(kafka, list);
 	kafka->rebalances++;
 	make_parts(kafka);
-	kafka_changed(kafka);
+	kafka_trouble_changed(kafka);
 }
 
+/* Of what nobody leads now nothing is known: it begins when it is. */
 static void
-log_parts(const struct kafka *kafka)
+assign(struct kafka *kafka)
 {
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(kafka->list->cnt);
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
+		rd_kafka_topic_partition_list_add(
+		    list, part->topic, part->number)
+		    ->offset = part->has_log ? kafka_part_begin(part)
+					     : RD_KAFKA_OFFSET_END;
+		rd_kafka_queue_forward(part->queue, NULL);
+	}
+	rd_kafka_resp_err_t error = rd_kafka_assign(kafka->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	kafka->assigned = true;
+	kafka->anew = false;
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
 	struct logline line = log_begin(EV_source_partitions);
 	log_str(&line, "source", kafka->source->name);
 	log_int(&line, "partitions", kafka->list->cnt);
 	log_end(&line);
 }
 
-static void
-assign(struct kafka *kafka)
-{
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(kafka->list->cnt);
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next) {
-		rd_kafka_topic_partition_list_add(
-		    list, part->topic, part->number)
-		    ->offset = kafka_proof_begin(part);
-		rd_kafka_queue_forward(part->queue, NULL);
-	}
-	rd_kafka_resp_err_t error = rd_kafka_assign(kafka->consumer, list);
-	rd_kafka_topic_partition_list_destroy(list);
-	kafka->assigned = true;
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		kafka_remake(kafka, rd_kafka_err2str(error));
-	log_parts(kafka);
-}
-
+/* Their logs as well, unless nobody leads them, or too slowly. */
 static bool
 all_is_known(const struct kafka *kafka)
 {
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
-		if (!part->has_floor || !part->has_letters ||
-		    !part->has_commit)
+	struct kafka_part *part;
+	bool waits = loop_now_ms(kafka->loop) - kafka->given_ms < GIVEN_MS;
+	LIST_EACH (part, &kafka->parts, link)
+		if (!part->has_copy || !part->has_commit ||
+		    (!part->has_log && waits))
 			return false;
 	return true;
 }
@@ -399,16 +417,15 @@ answer(struct kafka *kafka)
 		assign(kafka);
 		return;
 	}
-	if (!kafka->asking && now >= kafka->ask_again_ms && !kafka->leaving)
-		ask_group(kafka);
-	if (kafka->given_ms == INT64_MAX ||
+	if (now >= kafka->ask_again_ms && !kafka->leaving)
+		kafka_commit_ask(kafka);
+	if (now >= kafka->logs_ms && !kafka->leaving)
+		ask_logs(kafka);
+	if (kafka->deferred ||
 	    (now - kafka->given_ms < GIVEN_MS && !kafka->leaving))
 		return;
 	assign_nothing(kafka);
-	kafka->given_ms = INT64_MAX;
-	/* It may be one of ours that is open, from before we were killed. */
-	if (!kafka->leaving)
-		kafka_thread_prepare(kafka->thread);
+	kafka->deferred = true;
 }
 
 /* --- what it takes back --- */
@@ -416,7 +433,11 @@ answer(struct kafka *kafka)
 static void
 on_revoked(struct kafka *kafka)
 {
-	recall(kafka);
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (kafka->events.recalled != NULL && !kafka->leaving)
+			kafka->events.recalled(
+			    kafka->events.arg, (void *)part->serial);
 	kafka->revoking = true;
 	kafka->revoke_ms = loop_now_ms(kafka->loop);
 	/* Where others have them already, nothing can be committed. */
@@ -434,48 +455,41 @@ static void
 give_up(struct kafka *kafka)
 {
 	int64_t took = loop_now_ms(kafka->loop) - kafka->revoke_ms;
-	if (!kafka->revoke_told && kafka->batch == NULL &&
-	    kafka->commits == 0)
+	if (!kafka->revoke_told && kafka->batch == NULL && !kafka->commits)
 		kafka->revoke_told = kafka_commit_go_on(kafka);
-	bool waits = kafka->commits > 0 || kafka->batch != NULL ||
+	bool waits = kafka->commits || kafka->batch != NULL ||
 	    !kafka->revoke_told;
-	if (waits && took < REVOKE_MS)
-		return;
-	give_all_back(kafka);
-}
-
-/*
- * What a member sent before its session was over may come when it has its name
- * anew, and then the two are taken for two: that fences it, and says nothing of
- * another gateway.  One that was fenced has lost its session by that.
- */
-static void
-look_for_session(struct kafka *kafka)
-{
-	if (!kafka->remake && rd_kafka_assignment_lost(kafka->consumer) != 0)
-		kafka->fenced_ms = 0;
+	if (!waits || took >= REVOKE_MS)
+		give_all_back(kafka);
 }
 
 void
 kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 {
-	look_for_session(kafka);
+	/*
+	 * What a member sent before its session was over may come when it has
+	 * its name anew, and then the two are taken for two: that fences it,
+	 * and says nothing of another gateway.  One that was fenced has lost
+	 * its session by that.
+	 */
+	if (!kafka->remake && rd_kafka_assignment_lost(kafka->consumer) != 0)
+		kafka->fenced_ms = 0;
 	if (rd_kafka_event_error(event) ==
 		RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS &&
 	    !kafka->leaving)
 		on_given(kafka, rd_kafka_event_topic_partition_list(event));
-	else if (kafka->parts != NULL)
+	else if (!list_empty(&kafka->parts))
 		on_revoked(kafka);
 	else
 		give_all_back(kafka);
-	kafka_kick(kafka);
+	kafka_trouble_kick(kafka);
 }
 
-void
-kafka_group_again(struct kafka *kafka)
+/* --- what is due --- */
+
+static void
+begin_anew(struct kafka *kafka)
 {
-	if (!kafka->given || kafka->revoking)
-		return;
 	rd_kafka_topic_partition_list_t *list = kafka->list;
 	kafka->list = NULL;
 	assign_nothing(kafka);
@@ -491,7 +505,43 @@ kafka_group_go_on(struct kafka *kafka)
 		give_up(kafka);
 	else if (kafka->given && !kafka->assigned)
 		answer(kafka);
-	else if (kafka->again && kafka->credit > 0 && kafka->batch == NULL &&
-	    !kafka->leaving)
-		kafka_group_again(kafka);
+	else if (kafka->given && !kafka->leaving && kafka->batch == NULL &&
+	    !kafka->commits &&
+	    (kafka->anew || (kafka->again && kafka->credit > 0)))
+		begin_anew(kafka);
+}
+
+void
+kafka_group_look(struct kafka *kafka)
+{
+	int64_t now = loop_now_ms(kafka->loop);
+	struct kafka_part *part;
+	int64_t lag = kafka->assigned ? 0 : -1;
+	LIST_EACH (part, &kafka->parts, link) {
+		int64_t from, to;
+		kafka_part_ends(part, &from, &to);
+		if (part->end > to)
+			to = part->end;
+		if (lag < 0 || to < 0 || part->step != KAFKA_READING)
+			lag = -1;
+		else if (to > part->tracker.next)
+			lag += to - part->tracker.next;
+	}
+	if (lag != kafka->lag)
+		kafka_trouble_changed(kafka);
+	kafka->lag = lag;
+	if (!kafka->up)
+		kafka_commit_ask(kafka);
+	if (kafka->given && !kafka->revoking && now >= kafka->copies_ms)
+		want_copies(kafka);
+	if (!kafka->assigned || kafka->revoking || !kafka->up)
+		return;
+	bool unknown = false;
+	LIST_EACH (part, &kafka->parts, link)
+		unknown |= !part->has_log;
+	if (!unknown && now < kafka->logs_ms)
+		return;
+	/* A topic that was made again may have as many as the old one. */
+	kafka_commit_ask(kafka);
+	ask_logs(kafka);
 }

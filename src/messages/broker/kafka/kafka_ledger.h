@@ -11,8 +11,8 @@
  * is a member, whose offsets say where the relay stands in what it writes down:
  * each of up to 64 shards.  Messages and places are one transaction.  Its
  * transactional id is the same wherever the relay runs, so that who opens it
- * ends what another one has under way, and that one is fenced.  All of it is
- * done in a thread of its own, as it blocks.  It does not know what the
+ * ends what another one has under way, and that one is fenced.  Its
+ * transactions are a producer's (kafka_producer.h).  It does not know what the
  * messages are.  All functions are for the loop's own thread.
  */
 struct kafka_ledger;
@@ -73,8 +73,3 @@ void kafka_ledger_put(
 bool kafka_ledger_is_up(const struct kafka_ledger *ledger);
 /* Why not; "" for nothing.  Valid until the next turn. */
 const char *kafka_ledger_message(const struct kafka_ledger *ledger);
-
-/* How many of that loop's were closed, and still end.  A drain waits for 0. */
-size_t kafka_ledger_leaving(const struct loop *loop);
-/* They end by themselves, without the loop; before that is freed. */
-void kafka_ledger_abandon(const struct loop *loop);

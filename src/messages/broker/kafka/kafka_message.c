@@ -3,7 +3,6 @@
 
 #include "base/digits.h"
 #include "messages/broker/kafka/kafka_private.h"
-#include "messages/broker/kafka/kafka_scan.h"
 
 /*
  * A message as ours, all of it copied: one of librdkafka's keeps the whole
@@ -11,7 +10,6 @@
  */
 enum {
 	MESSAGE_BYTES = 512, /* besides what it says */
-	BRIEF_BYTES = 1024,
 };
 
 static struct span
@@ -72,8 +70,8 @@ kafka_message_read(const struct kafka_part *part,
 	m->too_large = message->len > most_bytes;
 	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
 	m->token = (void *)part->serial;
-	m->unput = true;
-	m->era = part->ring.era;
+	m->may_be_put = message->offset < part->tracker.put_below;
+	m->unput = !m->may_be_put;
 	read_headers(m, message);
 	return m;
 }
@@ -94,54 +92,43 @@ time_in(struct span position)
 	    : -1;
 }
 
-/* Fields that are long are left out. */
-static void
-shorten(struct fields *fields)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < fields->count; i++)
-		if (fields->list[i].name.len + fields->list[i].value.len <=
-		    BRIEF_BYTES)
-			fields->list[count++] = fields->list[i];
-	fields->count = count;
-}
-
 struct broker_message *
-kafka_message_letter(const rd_kafka_message_t *message, struct span id,
-    struct span position, bool brief, size_t most_bytes)
+kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 {
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
-	m->letter = arena_dup(arena, id);
-	m->position = arena_dup(arena, position);
-	m->part = kafka_scan_part(m->position);
-	m->time_ms = time_in(position);
 	m->again = true;
 	m->has_payload = true;
-	m->key = dup(arena, message->key, message->key_len);
-	m->bytes = MESSAGE_BYTES + message->key_len;
-	read_headers(m, message);
-	if (brief) {
-		shorten(&m->fields);
-		return m;
-	}
 	m->payload = dup(arena, message->payload, message->len);
+	m->key = dup(arena, message->key, message->key_len);
 	m->too_large = message->len > most_bytes;
-	m->bytes += message->len;
+	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
+	read_headers(m, message);
+	for (size_t i = 0; i < m->fields.count; i++)
+		if (span_eq(m->fields.list[i].name,
+			SPAN("onceproxy-position")))
+			m->position = m->fields.list[i].value;
+	m->time_ms = time_in(m->position);
 	return m;
 }
 
-uint32_t
+struct kafka_mark
 kafka_message_mark(const rd_kafka_message_t *message)
 {
 	rd_kafka_headers_t *headers;
 	const char *name;
 	const void *value;
 	size_t size;
-	uint32_t mark = kafka_ring_mark(made_ms(message),
-	    span_of(message->key, message->key_len),
-	    span_of(message->payload, message->len));
+	struct kafka_mark mark = {.offset = message->offset,
+	    .time_ms = made_ms(message),
+	    .hash = kafka_tracker_hash(
+		span_of(message->key, message->key_len),
+		span_of(message->payload, message->len)),
+	    .epoch = -1};
+#if RD_KAFKA_VERSION >= 0x020100ff
+	mark.epoch = rd_kafka_message_leader_epoch(message);
+#endif
 	if (rd_kafka_message_headers(message, &headers) !=
 	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return mark;
@@ -149,8 +136,8 @@ kafka_message_mark(const rd_kafka_message_t *message)
 			       headers, i, &name, &value, &size) ==
 	     RD_KAFKA_RESP_ERR_NO_ERROR;
 	     i++)
-		mark = kafka_ring_mark_header(
-		    mark, span_str(name), span_of(value, size));
+		mark.hash = kafka_tracker_hash_header(
+		    mark.hash, span_str(name), span_of(value, size));
 	return mark;
 }
 

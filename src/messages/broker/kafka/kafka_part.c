@@ -5,10 +5,29 @@
 
 #include "base/loop/log.h"
 #include "base/mem.h"
-#include "base/random.h"
 #include "messages/broker/kafka/kafka_private.h"
 
-/* A partition: what is fetched of it, its era, and its floor as text. */
+/*
+ * A partition: where it begins, and its messages.
+ *
+ * It is read from where the group stands, or the store's copy of that where it
+ * is further on.  With that comes a mark, of the last message that is finished:
+ * that ONE message is looked at first.  It is there: this is the log that was
+ * read, and it is read on.  It lies below the log's first offset: the log was
+ * trimmed, and what was not read of that is counted.  Nothing stands there in a
+ * topic that is compacted: it was compacted away.  Anything else: nobody knows
+ * what became of the log, and the partition stands, unproven, until an operator
+ * has decided.
+ *
+ * Whatever makes that doubtful while it is read has the whole reader begin
+ * anew: another leader, which may lack the end of the log; an offset that comes
+ * again; a commit of ours that is gone.
+ */
+enum {
+	TURN_MAX = 1000, /* events of one turn */
+	ROUND_MAX = 16,  /* of one partition, before the next has its turn */
+	ODD_AGAIN_MS = 10000,
+};
 
 /* --- its life --- */
 
@@ -25,13 +44,11 @@ kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 	part->topic = mem_text(topic);
 	part->number = number;
 	part->name = mem_printf("%s/%" PRId32, topic, number);
-	part->shelved.name = mem_printf("%s letters", part->name);
 	part->serial = ++kafka->serials;
-	part->floor.low = part->commit.low = -1;
-	part->floor.anchor.offset = part->commit.anchor.offset = -1;
-	part->ring.next = part->end = -1;
-	part->seen.leader = KAFKA_LEADER_UNKNOWN;
-	part->seen.last.offset = -1;
+	part->has_copy = kafka->events.floor_wanted == NULL;
+	part->copy.low = part->stand.low = -1;
+	part->tracker.next = part->begin = part->end = -1;
+	part->leader = part->leads = KAFKA_LEADER_UNKNOWN;
 	part->queue = queue;
 	rd_kafka_queue_forward(part->queue, NULL);
 	rd_kafka_queue_io_event_enable(
@@ -46,12 +63,33 @@ kafka_part_free(struct kafka_part **part)
 	*part = NULL;
 	rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
 	rd_kafka_queue_destroy(p->queue);
-	kafka_ring_clear(&p->ring);
-	kafka_letters_floor_forget(p);
-	kafka_ring_forget(&p->commit);
+	kafka_tracker_clear(&p->tracker);
+	kafka_tracker_forget(&p->stand);
+	kafka_tracker_forget(&p->copy);
+	free(p->told);
 	free(p->topic);
 	free(p->name);
 	free(p);
+}
+
+struct kafka_part *
+kafka_part_of(const struct kafka *kafka, const void *token)
+{
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (part->serial == (uintptr_t)token)
+			return part;
+	return NULL;
+}
+
+struct kafka_part *
+kafka_part_at(const struct kafka *kafka, const char *topic, int32_t number)
+{
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (part->number == number && !strcmp(part->topic, topic))
+			return part;
+	return NULL;
 }
 
 void
@@ -63,10 +101,9 @@ kafka_part_ends(
 	    part->number, ret_from, ret_to);
 }
 
-/* --- what is fetched --- */
-
-void
-kafka_part_seek(struct kafka_part *part, int64_t offset)
+/* What comes next is fetched from that offset on. */
+static void
+seek(struct kafka_part *part, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(1);
@@ -80,44 +117,21 @@ kafka_part_seek(struct kafka_part *part, int64_t offset)
 	rd_kafka_error_t *error =
 	    rd_kafka_seek_partitions(part->kafka->consumer, list, 0);
 	if (error != NULL || at->err != RD_KAFKA_RESP_ERR__IN_PROGRESS)
-		kafka_remake(part->kafka, "a position could not be set");
+		kafka_trouble_remake(
+		    part->kafka, "a position could not be set");
 	if (error != NULL)
 		rd_kafka_error_destroy(error);
 	rd_kafka_topic_partition_list_destroy(list);
+	part->empty = false;
 }
 
-void
-kafka_part_fetch_again(struct kafka_part *part, int64_t offset)
-{
-	if (part->step == KAFKA_PROVING)
-		offset = part->prove.offset;
-	else if (part->seen.doubts)
-		offset = part->seen.last.offset;
-	else if (part->ring.next >= 0)
-		offset = part->ring.next;
-	kafka_part_seek(part, offset);
-}
+/* --- where it begins --- */
 
-/* --- what is told of it --- */
-
-void
-kafka_part_log(const struct kafka_part *part, enum event event, int64_t offset)
+static void
+tell_moved(const struct kafka_part *part, enum event event, int64_t from,
+    int64_t to)
 {
 	struct logline line = log_begin(event);
-	log_str(&line, "source", part->kafka->source->name);
-	log_str(&line, "partition", part->name);
-	log_int(&line, "offset", offset);
-	log_end(&line);
-}
-
-/* Whoever set the group left out what was not finished there. */
-void
-kafka_part_tell_ahead(const struct kafka_part *part)
-{
-	int64_t from = part->floor.low, to = part->commit.low;
-	if (!part->commit.foreign || from < 0 || to <= from)
-		return;
-	struct logline line = log_begin(EV_source_set_ahead);
 	log_str(&line, "source", part->kafka->source->name);
 	log_str(&line, "partition", part->name);
 	log_int(&line, "offset", from);
@@ -125,188 +139,482 @@ kafka_part_tell_ahead(const struct kafka_part *part)
 	log_end(&line);
 }
 
-void
-kafka_part_tell_rewound(const struct kafka_part *part)
+/* What is told of it holds; where it begins is committed, unless it is. */
+static int64_t
+begin_at(struct kafka_part *part, struct kafka_stand *stand, bool committed)
 {
-	const struct broker_events *events = &part->kafka->events;
-	int64_t from = part->commit.low, to;
-	int64_t start;
-	kafka_part_ends(part, &start, &to);
-	if (from < start)
-		from = start;
-	if (from < 0 || from >= part->floor.low)
-		return;
-	kafka_part_log(part, EV_source_rewound, from);
-	if (events->rewound != NULL)
-		events->rewound(
-		    events->arg, (uint64_t)(part->floor.low - from));
+	int64_t low = stand->low;
+	bool told = committed && stand->ours && !part->foreign;
+	kafka_tracker_clear(&part->tracker);
+	kafka_tracker_init(&part->tracker, stand);
+	part->tracker.changed = !told;
+	part->step = told ? KAFKA_READING : KAFKA_TELLING;
+	part->kafka->tells |= !told;
+	kafka_trouble_end(part->kafka, KAFKA_OF_PROOF, part->name);
+	return low > part->begin ? low : part->begin;
 }
 
-/* --- its era --- */
-
-/* Unlike all others, and not the first. */
-uint32_t
-kafka_part_new_era(void)
+static int64_t
+stand_still(struct kafka_part *part, const char *why)
 {
-	uint32_t era;
-	random_bytes(&era, sizeof era);
-	return era != 0 ? era : 1;
-}
-
-void
-kafka_part_end_era(struct kafka_part *part)
-{
-	part->ring.era = part->ring.next_era;
-	part->ring.next_era = kafka_part_new_era();
-	part->ring.changed = part->kafka->tells = true;
-	part->era_untold = true;
-	part->left = false;
-}
-
-/* Where it begins is not known before something has come. */
-bool
-kafka_part_waits(const struct kafka_part *part)
-{
-	return part->era_untold && part->ring.next >= 0;
-}
-
-bool
-kafka_part_leaves(struct kafka_part *part, int64_t offset)
-{
-	if (!part->era_untold)
-		return false;
-	if (!part->left)
-		kafka_ring_reach(&part->ring, offset);
-	part->left = true;
-	return true;
-}
-
-void
-kafka_part_era_told(struct kafka_part *part)
-{
-	part->era_untold = false;
-	if (part->left)
-		kafka_part_fetch_again(part, -1);
-	part->left = false;
-}
-
-/* --- the floor: its text, and the cluster --- */
-
-/* Of another cluster it says nothing of this one. */
-bool
-kafka_part_is_of_cluster(const struct kafka_part *part, struct span name)
-{
-	rd_kafka_t *consumer = part->kafka->consumer;
-	char *cluster = rd_kafka_clusterid(consumer, 0);
-	bool is = cluster != NULL && span_eq(name, span_str(cluster));
-	rd_kafka_mem_free(consumer, cluster);
-	return is;
-}
-
-bool
-kafka_part_keep(struct kafka_part *part, const char *name, const char *text,
-    bool lower)
-{
-	const struct broker_events *events = &part->kafka->events;
-	rd_kafka_t *consumer = part->kafka->consumer;
-	char *cluster = rd_kafka_clusterid(consumer, 0);
-	bool keeps = cluster != NULL && events->floor != NULL &&
-	    !part->kafka->leaving;
-	if (keeps) {
-		char *all = mem_printf("%s %s", text, cluster);
-		events->floor(events->arg, name, span_str(all), lower);
-		free(all);
-	}
-	rd_kafka_mem_free(consumer, cluster);
-	return keeps;
-}
-
-/* By that name it can be rewound; what is there says nothing more. */
-static void
-keep_standing(struct kafka_part *part)
-{
-	kafka_part_keep(part, part->name, "0", false);
-}
-
-void
-kafka_part_stand(struct kafka_part *part, const char *why, int64_t low)
-{
-	char words[KAFKA_WORDS_BYTES], finished[64] = "";
-	if (low >= 0)
-		snprintf(finished, sizeof finished,
-		    ", which was finished below %" PRId64, low);
-	snprintf(words, sizeof words, "%s (%s%s)", why, part->name, finished);
+	struct kafka *kafka = part->kafka;
+	char words[KAFKA_WORDS_BYTES];
+	snprintf(words, sizeof words,
+	    "%s: %s; it was finished below %" PRId64 ": \"messages resume %s "
+	    "--unproven %s\" goes on there, \"messages rewind %s %s\" at the "
+	    "log's beginning",
+	    part->name, why, part->stand.low, kafka->source->name, part->name,
+	    kafka->source->name, part->name);
 	part->step = KAFKA_UNPROVEN;
-	part->odd_ms = loop_now_ms(part->kafka->loop);
-	kafka_trouble_begin(
-	    part->kafka, KAFKA_OF_PROOF, part->name, words);
-	if (part->blind)
-		keep_standing(part);
+	/* What an operator decides is asked for soon. */
+	kafka->copies_ms = 0;
+	kafka_trouble_begin(kafka, KAFKA_OF_PROOF, part->name, words);
+	kafka_trouble_changed(kafka);
+	if (kafka->events.unproven != NULL)
+		kafka->events.unproven(kafka->events.arg, part->name);
+	return RD_KAFKA_OFFSET_END;
+}
+
+static int64_t
+begin_as_decided(struct kafka_part *part)
+{
+	struct kafka_stand *stand = &part->stand, begins = {.low = part->begin,
+	    .mark = {-1, -1, 0, -1}};
+	int64_t low = stand->low;
+	if (part->decided == BROKER_REWIND) {
+		begins.put_below =
+		    low > stand->mark.offset ? low : stand->mark.offset + 1;
+	} else {
+		begins.put_below = stand->put_below;
+		begins.low = low < part->end ? low : part->end;
+		if (low < 0)
+			begins.low = part->begin;
+	}
+	kafka_tracker_forget(stand);
+	part->anew = true;
+	return begin_at(part, &begins, false);
+}
+
+/* Which of the two is further on; true: what is committed. */
+static bool
+choose_stand(struct kafka_part *part)
+{
+	struct kafka_stand *stand = &part->stand, *copy = &part->copy;
+	int64_t committed = stand->low;
+	if (copy->low < committed || (copy->low == committed && stand->ours) ||
+	    copy->low < 0) {
+		/* Whoever set the group left out what is between. */
+		if (copy->low >= 0 && copy->low < committed && !stand->ours)
+			tell_moved(part, EV_source_set_ahead, copy->low,
+			    committed);
+		return true;
+	}
+	if (copy->low > committed)
+		tell_moved(part, EV_source_rewound, committed, copy->low);
+	kafka_tracker_forget(stand);
+	*stand = *copy;
+	copy->ranges = NULL;
+	copy->n_ranges = 0;
+	return false;
 }
 
 int64_t
-kafka_part_stand_on(struct kafka_part *part)
+kafka_part_begin(struct kafka_part *part)
 {
-	part->blind = true;
-	kafka_part_stand(part, "it stood before, nobody has said where it is "
-	    "to be read from, and the group has forgotten where it was: set "
-	    "the group, or \"messages rewind\" it, which executes again what "
-	    "has no record", -1);
-	return RD_KAFKA_OFFSET_BEGINNING;
+	struct kafka *kafka = part->kafka;
+	struct kafka_stand *stand = &part->stand;
+	const char *store = stand->ours ? stand->store : "";
+	part->foreign = strcmp(store, kafka->store) != 0;
+	if (kafka->events.origin != NULL)
+		kafka->events.origin(kafka->events.arg, span_str(store));
+	bool committed = choose_stand(part);
+	if (part->decided != BROKER_UNDECIDED)
+		return begin_as_decided(part);
+	if (stand->low < 0) {
+		bool latest =
+		    part->group_is_new && kafka->source->start_latest;
+		*stand = (struct kafka_stand){
+		    .low = latest ? part->end : part->begin,
+		    .mark = {-1, -1, 0, -1}};
+		return begin_at(part, stand, false);
+	}
+	if (stand->topic_id[0] != '\0' && part->topic_id[0] != '\0' &&
+	    strcmp(stand->topic_id, part->topic_id) != 0)
+		return stand_still(part, "its topic was made again");
+	if (part->end < stand->low || part->end <= stand->mark.offset)
+		return stand_still(
+		    part, "its log ends before what was read");
+	if (stand->mark.offset < part->begin)
+		return begin_at(part, stand, committed);
+	part->step = KAFKA_LOOKING;
+	part->by_commit = committed;
+	return stand->mark.offset;
 }
 
 void
-kafka_part_ask_again(struct kafka_part *part)
+kafka_part_begin_late(struct kafka_part *part)
 {
-	struct kafka *kafka = part->kafka;
-	part->odd_ms = loop_now_ms(kafka->loop);
-	part->has_floor = false;
-	kafka->events.floor_wanted(kafka->events.arg, part->name);
+	seek(part, kafka_part_begin(part));
+}
+
+void
+kafka_part_read(struct kafka_part *part)
+{
+	if (part->step == KAFKA_TELLING)
+		part->step = KAFKA_READING;
+}
+
+/* --- the message that was read last --- */
+
+/* here: it has just come, and what comes next is what is behind it. */
+static void
+proven(struct kafka_part *part, bool here)
+{
+	int64_t behind = part->stand.mark.offset + 1;
+	int64_t next = begin_at(part, &part->stand, part->by_commit);
+	if (!here || next != behind)
+		seek(part, next);
+}
+
+/*
+ * What has come where it is to be: that message, or the end of the log (mark
+ * NULL).
+ */
+static void
+look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
+{
+	const struct kafka_mark *wanted = &part->stand.mark;
+	int64_t from, to;
+	kafka_part_ends(part, &from, &to);
+	if (mark != NULL && offset == wanted->offset) {
+		if (kafka_tracker_is_same(mark, wanted))
+			proven(part, true);
+		else
+			(void)stand_still(part,
+			    "another message stands where one was read");
+	} else if (offset <= wanted->offset) {
+		(void)stand_still(part, "its log ends before what was read");
+	} else if (from > wanted->offset) {
+		proven(part, false);
+	} else {
+		part->step = KAFKA_HOLE;
+		kafka_ask_policy(part->kafka->ask, part->topic);
+	}
+}
+
+void
+kafka_part_policy(struct kafka_part *part, enum kafka_policy policy,
+    const char *words)
+{
+	char text[KAFKA_WORDS_BYTES];
+	if (part->step != KAFKA_HOLE)
+		return;
+	switch (policy) {
+	case KAFKA_POLICY_COMPACT:
+		kafka_trouble_end(part->kafka, KAFKA_OF_PART, part->name);
+		proven(part, false);
+		break;
+	case KAFKA_POLICY_DELETE:
+		kafka_trouble_end(part->kafka, KAFKA_OF_PART, part->name);
+		(void)stand_still(part,
+		    "no message stands where one was read, and its topic is "
+		    "not compacted");
+		break;
+	case KAFKA_POLICY_UNKNOWN:
+		snprintf(text, sizeof text,
+		    "%s: whether its topic is compacted cannot be read "
+		    "(DescribeConfigs): %s", part->name, words);
+		part->odd_ms = loop_now_ms(part->kafka->loop);
+		kafka_trouble_begin(
+		    part->kafka, KAFKA_OF_PART, part->name, text);
+		break;
+	}
+}
+
+/* --- what comes --- */
+
+/* Something of it may not be there any more: all is read anew. */
+static void
+doubt(struct kafka_part *part)
+{
+	part->kafka->anew = true;
+	kafka_trouble_kick(part->kafka);
+}
+
+/* What the broker has dropped before it was read. */
+static void
+look_for_loss(struct kafka_part *part, int64_t offset)
+{
+	const struct broker_events *events = &part->kafka->events;
+	int64_t from, to;
+	kafka_part_ends(part, &from, &to);
+	if (from > offset)
+		from = offset;
+	if (from <= part->tracker.next)
+		return;
+	uint64_t lost = kafka_tracker_lost(&part->tracker, from);
+	/* Else whoever reads it next counts that too. */
+	part->tracker.changed = part->kafka->tells = true;
+	if (lost == 0)
+		return;
+	struct logline line = log_begin(EV_source_lost);
+	log_str(&line, "source", part->kafka->source->name);
+	log_str(&line, "how", "trimmed-unread");
+	log_int(&line, "count", (int64_t)lost);
+	log_str(&line, "partition", part->name);
+	log_end(&line);
+	events->lost(events->arg, BROKER_TRIMMED_UNREAD, lost, SPAN(""));
+}
+
+/* It is read. */
+static void
+is_well(struct kafka_part *part)
+{
+	if (part->kafka->troubles == NULL)
+		return;
+	kafka_trouble_end(part->kafka, KAFKA_OF_PART, part->name);
+	kafka_trouble_end(part->kafka, KAFKA_OF_READ, part->topic);
 }
 
 static void
-read_floor(struct kafka_part *part, struct span text)
+take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 {
-	static const struct span standing = {"0 ", 2};
-	size_t len = text.len;
-	part->stood = span_starts(text, standing) &&
-	    kafka_part_is_of_cluster(part, span_from(text, standing.len));
-	if (kafka_ring_floor_read(&text, &part->floor) &&
-	    kafka_part_is_of_cluster(part, text))
-		return;
-	/* It is not to be in the way of what is kept next. */
-	part->lower_floor = len > 0;
-	part->floor.low = -1;
-}
-
-void
-kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
-{
-	const struct kafka *kafka = part->kafka;
-	part->has_floor = true;
-	if (part->step == KAFKA_UNPROVEN && !lowered) {
-		/* A Redis that forgets meanwhile has decided nothing. */
-		if (text.len == 0)
-			keep_standing(part);
+	struct kafka *kafka = part->kafka;
+	struct kafka_mark mark = kafka_message_mark(message);
+	int32_t before = part->leader;
+	is_well(part);
+	part->leader = rd_kafka_message_broker_id(message);
+	if (part->step == KAFKA_LOOKING) {
+		look(part, mark.offset, &mark);
 		return;
 	}
-	part->lowered = lowered;
-	read_floor(part, text);
-	if (part->step != KAFKA_UNPROVEN || kafka->revoking || kafka->remake)
+	if (part->step != KAFKA_READING)
 		return;
-	part->odd_ms = 0;
-	/* A source that stands has nothing read, not even what would prove. */
-	kafka_trouble_end(part->kafka, KAFKA_OF_PROOF, part->name);
-	kafka_part_seek(part, kafka_proof_begin(part));
+	if (before != part->leader && before != KAFKA_LEADER_UNKNOWN) {
+		doubt(part);
+		return;
+	}
+	look_for_loss(part, mark.offset);
+	switch (kafka_tracker_add(&part->tracker, &mark)) {
+	case KAFKA_COME_BACK:
+		doubt(part);
+		return;
+	case KAFKA_COME_FINISHED:
+		return;
+	case KAFKA_COME_NEW:
+		break;
+	}
+	struct broker_message *m =
+	    kafka_message_read(part, message, kafka->most_bytes);
+	kafka->credit--;
+	kafka->bytes -= m->bytes < kafka->bytes ? m->bytes : kafka->bytes;
+	kafka->events.took(kafka->events.arg, m);
+}
+
+/* A log that ends before what is to come is not the one that was meant. */
+static void
+take_eof(struct kafka_part *part, int64_t offset)
+{
+	is_well(part);
+	if (part->step == KAFKA_LOOKING) {
+		look(part, offset, NULL);
+	} else if (part->step != KAFKA_READING) {
+		return;
+	} else if (offset >= 0 && offset < part->tracker.next) {
+		doubt(part);
+	} else {
+		look_for_loss(part, offset);
+		kafka_tracker_reach(&part->tracker, offset);
+	}
+}
+
+/*
+ * What cannot be read is left out by librdkafka, which may go on behind it.  It
+ * is neither finished nor lost by the broker: the partition stands there, and
+ * is fetched again in a while.
+ */
+static void
+take_odd(struct kafka_part *part, int64_t offset)
+{
+	part->odd_ms = loop_now_ms(part->kafka->loop);
+	part->odd_offset = offset;
+}
+
+static void
+take_error(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
+{
+	struct kafka *kafka = part->kafka;
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+	char words[KAFKA_WORDS_BYTES];
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		take_eof(part, offset);
+		return;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+		kafka->look_ms = 0;
+		part->leader = KAFKA_LEADER_DOUBTED;
+		return;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		take_odd(part, RD_KAFKA_OFFSET_BEGINNING);
+		snprintf(words, sizeof words,
+		    "no right to read the topic \"%s\": Read", part->topic);
+		kafka_trouble_begin(kafka, KAFKA_OF_READ, part->topic, words);
+		return;
+	case RD_KAFKA_RESP_ERR__BAD_MSG:
+	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+	case RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
+		take_odd(part, offset);
+		break;
+	default:
+		part->leader = KAFKA_LEADER_DOUBTED;
+		break;
+	}
+	kafka_trouble_begin(kafka, KAFKA_OF_PART, part->name,
+	    rd_kafka_event_error_string(event));
+}
+
+static void
+take_event(struct kafka_part *part, rd_kafka_event_t *event)
+{
+	const rd_kafka_message_t *message;
+	part->heard = true;
+	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR) {
+		rd_kafka_topic_partition_t *at =
+		    rd_kafka_event_topic_partition(event);
+		if (at == NULL)
+			return;
+		take_error(part, event, at->offset);
+		rd_kafka_topic_partition_destroy(at);
+		return;
+	}
+	while ((message = rd_kafka_event_message_next(event)) != NULL)
+		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			take_message(part, message);
+}
+
+/* --- how much is taken --- */
+
+/* What was read last is looked for whether there is credit or not. */
+static bool
+may_read(const struct kafka_part *part)
+{
+	const struct kafka *kafka = part->kafka;
+	if (part->empty || part->odd_ms != 0 || kafka->anew)
+		return false;
+	return part->step == KAFKA_LOOKING ||
+	    (part->step == KAFKA_READING && kafka->credit > 0 &&
+		kafka->bytes > 0 && !kafka_tracker_is_full(&part->tracker));
+}
+
+/* How many events that were. */
+static unsigned
+take_some(struct kafka_part *part)
+{
+	unsigned count = 0;
+	while (count < ROUND_MAX && may_read(part)) {
+		rd_kafka_event_t *event = rd_kafka_queue_poll(part->queue, 0);
+		part->empty = event == NULL;
+		if (event == NULL)
+			break;
+		take_event(part, event);
+		rd_kafka_event_destroy(event);
+		count++;
+	}
+	return count;
+}
+
+static struct kafka_part *
+next_of(const struct kafka *kafka, const struct kafka_part *part)
+{
+	struct list *next =
+	    part != NULL ? part->link.next : kafka->parts.next;
+	if (next == &kafka->parts)
+		next = next->next;
+	return next == &kafka->parts
+	    ? NULL
+	    : CONTAINER_OF(next, struct kafka_part, link);
+}
+
+/* A message may have the owner give no more credit, or close the reader. */
+static bool
+may_take(const struct kafka *kafka)
+{
+	return kafka->assigned && !kafka->revoking && !kafka->remake &&
+	    !kafka->leaving && !kafka->anew && !list_empty(&kafka->parts);
+}
+
+bool
+kafka_part_take(struct kafka *kafka)
+{
+	unsigned count = 0, idle = 0;
+	if (kafka->turn == NULL)
+		kafka->turn = next_of(kafka, NULL);
+	struct kafka_part *first = kafka->turn;
+	while (may_take(kafka) && count < TURN_MAX) {
+		unsigned some = take_some(kafka->turn);
+		kafka->turn = next_of(kafka, kafka->turn);
+		count += some;
+		idle = some > 0 ? 0 : idle + (kafka->turn == first);
+		if (idle > 1)
+			return false;
+	}
+	return may_take(kafka);
+}
+
+/* What comes next of it is fetched again, as it is to be, or from there on. */
+static void
+fetch_again(struct kafka_part *part, int64_t offset)
+{
+	if (part->step == KAFKA_LOOKING)
+		offset = part->stand.mark.offset;
+	else if (part->tracker.next >= 0)
+		offset = part->tracker.next;
+	seek(part, offset);
+}
+
+/*
+ * Whether it can be read again, while nothing is to be handed over because it
+ * could not be: what comes is left for later.
+ */
+static void
+try_part(struct kafka_part *part)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(part->queue, 0);
+	if (event == NULL)
+		return;
+	part->heard = true;
+	if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_ERROR ||
+	    rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+		is_well(part);
+		fetch_again(part, RD_KAFKA_OFFSET_BEGINNING);
+	} else {
+		take_event(part, event);
+	}
+	rd_kafka_event_destroy(event);
 }
 
 void
-kafka_part_tell_floor(struct kafka_part *part, const struct kafka_floor *floor)
+kafka_part_again(struct kafka *kafka)
 {
-	if (floor->anchor.offset < 0)
-		return;
-	char text[KAFKA_FLOOR_BYTES];
-	kafka_ring_floor_write(floor, text);
-	if (kafka_part_keep(part, part->name, text, part->lower_floor))
-		part->lower_floor = false;
+	int64_t now = loop_now_ms(kafka->loop);
+	bool reads = kafka->assigned && !kafka->revoking && !kafka->remake;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
+		part->empty = false;
+		if (!reads)
+			continue;
+		if (part->odd_ms > 0 && now - part->odd_ms >= ODD_AGAIN_MS) {
+			part->odd_ms = 0;
+			if (part->step == KAFKA_HOLE)
+				kafka_ask_policy(kafka->ask, part->topic);
+			else
+				fetch_again(part, part->odd_offset);
+		} else if (part->odd_ms == 0 && kafka->credit == 0 &&
+		    part->step == KAFKA_READING &&
+		    kafka_trouble_is(kafka, KAFKA_OF_READ, part->topic)) {
+			try_part(part);
+		}
+	}
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/loop/loop.h"
+#include "base/loop/clock.h"
 #include "base/mem.h"
+#include "base/must.h"
 #include "base/random.h"
 #include "messages/broker/kafka/kafka_producer.h"
 
@@ -15,7 +17,36 @@ enum {
 	NAME_BYTES = 512,
 };
 
+struct kafka_producer {
+	struct kafka_job last; /* frees it */
+	struct kafka_thread *thread;
+	void (*done)(void *arg, struct kafka_batch *batch);
+	void *arg;
+	bool sole;
+
+	pthread_mutex_t mutex;
+	char broke[KAFKA_PRODUCER_WORDS]; /* with the mutex */
+
+	/* The thread's: */
+	rd_kafka_conf_t *conf;
+	rd_kafka_t *client; /* NULL: none */
+	bool fenced; /* another has the name in conf */
+	bool apart;  /* so was the client made */
+	bool away;   /* no broker answered, since it was last asked for */
+};
+
 /* --- a batch --- */
+
+struct kafka_batch *
+kafka_producer_batch(size_t records, size_t told)
+{
+	struct arena *arena = arena_new();
+	struct kafka_batch *batch = arena_alloc(arena, sizeof *batch);
+	batch->arena = arena;
+	batch->records = arena_alloc(arena, records * sizeof *batch->records);
+	batch->told = arena_alloc(arena, told * sizeof *batch->told);
+	return batch;
+}
 
 void
 kafka_producer_free_batch(struct kafka_batch **batch)
@@ -24,44 +55,53 @@ kafka_producer_free_batch(struct kafka_batch **batch)
 	*batch = NULL;
 	if (b == NULL)
 		return;
-	if (b->offsets != NULL)
-		rd_kafka_topic_partition_list_destroy(b->offsets);
-	if (b->group != NULL)
-		rd_kafka_consumer_group_metadata_destroy(b->group);
+	for (size_t i = 0; i < b->n_told; i++) {
+		rd_kafka_topic_partition_list_destroy(b->told[i].offsets);
+		rd_kafka_consumer_group_metadata_destroy(b->told[i].group);
+	}
 	struct arena *arena = b->arena;
 	arena_free(&arena);
 }
 
-/* --- its calls --- */
+/* --- what goes wrong --- */
 
+/* Whoever has our name now keeps it, or two would fence each other for ever. */
 static bool
-gives_up(struct kafka_producer *p, int64_t until_ms)
+is_fence(rd_kafka_resp_err_t code)
 {
-	return atomic_load(&p->stop) ||
-	    (until_ms > 0 && clock_us() / 1000 > until_ms);
+	return code == RD_KAFKA_RESP_ERR__FENCED ||
+	    code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
+	    code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
 }
 
-/*
- * Whoever has our name now keeps it: else two of one name would fence each
- * other for ever.
- */
-void
-kafka_producer_drop(struct kafka_producer *p)
+static void
+drop(struct kafka_producer *p)
 {
 	if (p->client == NULL)
 		return;
-	rd_kafka_resp_err_t error =
-	    rd_kafka_fatal_error(p->client, NULL, 0);
-	if (error == RD_KAFKA_RESP_ERR__FENCED ||
-	    error == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
-	    error == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH)
-		p->fenced = true;
+	p->fenced |= is_fence(rd_kafka_fatal_error(p->client, NULL, 0));
 	rd_kafka_destroy(p->client);
 	p->client = NULL;
 }
 
-/* What became of a call: its error, which is freed. */
-enum call_result { CALL_DONE, CALL_ABORT, CALL_BROKEN };
+/* In the thread, from within calls: what a connection suffers. */
+static void
+on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque)
+{
+	struct kafka_producer *p = opaque;
+	(void)rk;
+	p->away |= error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+	/* How often and how long is not for operators; calls tell the rest. */
+	if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
+	    error == RD_KAFKA_RESP_ERR__FATAL)
+		return;
+	int len = (int)strcspn(reason, "(");
+	if (len > 0 && reason[len] == '(')
+		len--;
+	pthread_mutex_lock(&p->mutex);
+	snprintf(p->broke, sizeof p->broke, "%.*s", len, reason);
+	pthread_mutex_unlock(&p->mutex);
+}
 
 static void
 note_words(struct kafka_batch *b, const char *words, const char *name,
@@ -71,67 +111,45 @@ note_words(struct kafka_batch *b, const char *words, const char *name,
 	    name, right);
 }
 
-static void
-note_denied_id(struct kafka_producer *p, struct kafka_batch *b)
-{
-	char name[NAME_BYTES] = "";
-	size_t size = sizeof name;
-	b->denied = true;
-	rd_kafka_conf_get(
-	    rd_kafka_conf(p->client), "transactional.id", name, &size);
-	note_words(b, "use the transactional id", name, "Describe, Write");
-}
-
-/* Where all of them are put; NULL: to several. */
-static const char *
-only_topic(const struct kafka_batch *b)
-{
-	for (size_t i = 1; i < b->count; i++)
-		if (strcmp(b->records[i].topic, b->records[0].topic) != 0)
-			return NULL;
-	return b->count > 0 ? b->records[0].topic : NULL;
-}
-
-/*
- * A topic that is put to may be refused, or the offsets of one that is read:
- * only the words tell, and not which one of several.  That is known once a
- * record is alone.
- */
-static void
-note_denied_topic(struct kafka_batch *b, const char *words)
-{
-	/* "partitions", or "partition(s)". */
-	bool puts = b->count > 0 && strstr(words, "add partition") != NULL;
-	b->refused = puts && only_topic(b) == NULL;
-	b->denied = !b->refused;
-	if (puts) {
-		note_words(
-		    b, "write to the topic", b->records[0].topic, "Write");
-		return;
-	}
-	note_words(b, "read the topic",
-	    b->offsets != NULL && b->offsets->cnt > 0
-		? b->offsets->elems[0].topic
-		: "",
-	    "Read");
-}
-
 /* What a call says that has failed. */
 static void
 note_call(struct kafka_producer *p, struct kafka_batch *b,
     const rd_kafka_error_t *error)
 {
 	const char *words = rd_kafka_error_string(error);
+	char name[NAME_BYTES] = "";
+	size_t size = sizeof name;
 	b->code = rd_kafka_error_code(error);
 	if (b->code == RD_KAFKA_RESP_ERR__FATAL)
 		b->code = rd_kafka_fatal_error(p->client, NULL, 0);
-	snprintf(b->words, sizeof b->words, "%s", words);
+	snprintf(b->words, sizeof b->words, "%.*s",
+	    (int)(strstr(words, " (after ") != NULL
+		    ? strstr(words, " (after ") - words
+		    : (ptrdiff_t)strlen(words)),
+	    words);
 	switch ((int)b->code) {
 	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-		note_denied_id(p, b);
+		b->denied = true;
+		rd_kafka_conf_get(rd_kafka_conf(p->client),
+		    "transactional.id", name, &size);
+		note_words(
+		    b, "use the transactional id", name, "Describe, Write");
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		note_denied_topic(b, words);
+		/*
+		 * One that is put to, or the offsets of one that is read: only
+		 * the words tell ("partitions", or "partition(s)").
+		 */
+		b->denied = true;
+		if (b->count > 0 && strstr(words, "add partition") != NULL)
+			note_words(b, "write to the topic",
+			    b->records[0].topic, "Write");
+		else
+			note_words(b, "read the topic",
+			    b->n_told > 0 && b->told[0].offsets->cnt > 0
+				? b->told[0].offsets->elems[0].topic
+				: "",
+			    "Read");
 		break;
 	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
 		b->denied = true;
@@ -141,69 +159,6 @@ note_call(struct kafka_producer *p, struct kafka_batch *b,
 	default:
 		break;
 	}
-}
-
-/*
- * Repeats a call while it may be repeated; the words of its error are noted.
- * until_ms 0: as long as it takes.
- */
-static enum call_result
-insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
-    rd_kafka_error_t *(*call)(struct kafka_producer *p, struct kafka_batch *b))
-{
-	rd_kafka_error_t *error;
-	bool before = b->words[0] != '\0';
-	while ((error = call(p, b)) != NULL) {
-		bool again = rd_kafka_error_is_retriable(error) &&
-		    !gives_up(p, until_ms);
-		bool abort = rd_kafka_error_txn_requires_abort(error);
-		/* What was said of a record says more. */
-		if (!before && !b->refused)
-			note_call(p, b, error);
-		rd_kafka_error_destroy(error);
-		if (!again)
-			return abort ? CALL_ABORT : CALL_BROKEN;
-		/* Some that may be repeated come back at once. */
-		rd_kafka_poll(p->client, AGAIN_MS);
-	}
-	if (!before && !b->refused)
-		b->words[0] = '\0';
-	return CALL_DONE;
-}
-
-static rd_kafka_error_t *
-call_init(struct kafka_producer *p, struct kafka_batch *b)
-{
-	(void)b;
-	return rd_kafka_init_transactions(p->client, SLICE_MS);
-}
-
-static rd_kafka_error_t *
-call_begin(struct kafka_producer *p, struct kafka_batch *b)
-{
-	(void)b;
-	return rd_kafka_begin_transaction(p->client);
-}
-
-static rd_kafka_error_t *
-call_send_offsets(struct kafka_producer *p, struct kafka_batch *b)
-{
-	return rd_kafka_send_offsets_to_transaction(
-	    p->client, b->offsets, b->group, SLICE_MS);
-}
-
-static rd_kafka_error_t *
-call_commit(struct kafka_producer *p, struct kafka_batch *b)
-{
-	(void)b;
-	return rd_kafka_commit_transaction(p->client, SLICE_MS);
-}
-
-static rd_kafka_error_t *
-call_abort(struct kafka_producer *p, struct kafka_batch *b)
-{
-	(void)b;
-	return rd_kafka_abort_transaction(p->client, SLICE_MS);
 }
 
 /*
@@ -237,22 +192,24 @@ is_refusal(rd_kafka_resp_err_t error)
 }
 
 static void
-note_failure(struct kafka_record *record, rd_kafka_resp_err_t error)
+note_failure(const struct kafka_record *record, rd_kafka_resp_err_t error)
 {
 	struct kafka_batch *b = record->batch;
-	if (!is_refusal(error) || b->refused)
+	if (!is_refusal(error) || b->refused != NULL)
 		return;
-	b->refused = true;
+	b->refused = record;
 	b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
 	    error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+		b->denied = true;
 		snprintf(b->words, sizeof b->words,
 		    "there is no topic \"%s\"", record->topic);
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		b->denied = true;
 		note_words(b, "write to the topic", record->topic,
 		    "Describe, Write");
 		break;
@@ -263,14 +220,7 @@ note_failure(struct kafka_record *record, rd_kafka_resp_err_t error)
 	}
 }
 
-/* Until when that is tried which has no consequences yet. */
-static int64_t
-soon_ms(void)
-{
-	return clock_us() / 1000 + PATIENCE_MS;
-}
-
-/* In this thread, from within the calls of the producer. */
+/* In the thread, from within calls. */
 static void
 on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 {
@@ -280,7 +230,81 @@ on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 		note_failure(message->_private, message->err);
 }
 
-/* One that nobody else has. */
+/* --- calls that block --- */
+
+/* What became of a call: its error, which is freed. */
+enum call_result { CALL_DONE, CALL_ABORT, CALL_BROKEN };
+
+enum call {
+	CALL_INIT,
+	CALL_BEGIN,
+	CALL_OFFSETS,
+	CALL_COMMIT,
+	CALL_ABORT_IT,
+};
+
+static rd_kafka_error_t *
+call_client(struct kafka_producer *p, struct kafka_batch *b, enum call call)
+{
+	rd_kafka_error_t *error = NULL;
+	switch (call) {
+	case CALL_INIT:
+		return rd_kafka_init_transactions(p->client, SLICE_MS);
+	case CALL_BEGIN:
+		return rd_kafka_begin_transaction(p->client);
+	case CALL_OFFSETS:
+		/* Where it is called again, some are sent twice: as well. */
+		for (size_t i = 0; i < b->n_told && error == NULL; i++)
+			error = rd_kafka_send_offsets_to_transaction(p->client,
+			    b->told[i].offsets, b->told[i].group, SLICE_MS);
+		return error;
+	case CALL_COMMIT:
+		return rd_kafka_commit_transaction(p->client, SLICE_MS);
+	case CALL_ABORT_IT:
+		break;
+	}
+	return rd_kafka_abort_transaction(p->client, SLICE_MS);
+}
+
+/*
+ * Repeats a call while it may be repeated; the words of its error are noted.
+ * until_ms 0: as long as it takes.
+ */
+static enum call_result
+insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
+    enum call call)
+{
+	rd_kafka_error_t *error;
+	/* What was said of a record says more. */
+	bool notes = b->words[0] == '\0' && b->refused == NULL;
+	while ((error = call_client(p, b, call)) != NULL) {
+		bool late = until_ms > 0 && clock_us() / 1000 > until_ms;
+		bool again = rd_kafka_error_is_retriable(error) && !late &&
+		    !kafka_thread_ends(p->thread);
+		bool abort = rd_kafka_error_txn_requires_abort(error);
+		if (notes && b->refused == NULL)
+			note_call(p, b, error);
+		rd_kafka_error_destroy(error);
+		if (!again)
+			return abort ? CALL_ABORT : CALL_BROKEN;
+		/* Some that may be repeated come back at once. */
+		rd_kafka_poll(p->client, AGAIN_MS);
+	}
+	if (notes && b->refused == NULL)
+		b->words[0] = '\0';
+	return CALL_DONE;
+}
+
+/* Until when that is tried which has no consequences yet. */
+static int64_t
+soon_ms(void)
+{
+	return clock_us() / 1000 + PATIENCE_MS;
+}
+
+/* --- the client --- */
+
+/* Where somebody else has the name: one that nobody has. */
 static void
 set_other_name(rd_kafka_conf_t *conf)
 {
@@ -305,8 +329,15 @@ static bool
 make_client(struct kafka_producer *p, struct kafka_batch *b)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_dup(p->conf);
+	char words[160];
 	if (p->fenced)
 		set_other_name(conf);
+	p->apart = b->apart;
+	if (p->apart)
+		must(rd_kafka_conf_set(conf, "batch.num.messages", "1", words,
+			 sizeof words) == RD_KAFKA_CONF_OK);
+	rd_kafka_conf_set_opaque(conf, p);
+	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
 	p->client = rd_kafka_new(
 	    RD_KAFKA_PRODUCER, conf, b->words, sizeof b->words);
@@ -314,11 +345,26 @@ make_client(struct kafka_producer *p, struct kafka_batch *b)
 		rd_kafka_conf_destroy(conf);
 		return false;
 	}
-	if (insist(p, b, soon_ms(), call_init) == CALL_DONE)
+	if (insist(p, b, soon_ms(), CALL_INIT) == CALL_DONE)
 		return true;
-	kafka_producer_drop(p);
+	drop(p);
 	return false;
 }
+
+/* False: there is none, and nothing has happened. */
+static bool
+has_client(struct kafka_producer *p, struct kafka_batch *b)
+{
+	if (p->fenced && p->sole) {
+		b->fenced = true;
+		return false;
+	}
+	if (p->client != NULL && b->count > 0 && p->apart != b->apart)
+		drop(p);
+	return p->client != NULL || make_client(p, b);
+}
+
+/* --- a transaction --- */
 
 static rd_kafka_headers_t *
 headers_of(const struct kafka_record *record)
@@ -341,15 +387,14 @@ produce(struct kafka_producer *p, struct kafka_record *record)
 	rd_kafka_resp_err_t error;
 	while ((error = rd_kafka_producev(p->client,
 		    RD_KAFKA_V_TOPIC(record->topic),
-		    RD_KAFKA_V_PARTITION(record->partition),
-		    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		    RD_KAFKA_V_PARTITION(RD_KAFKA_PARTITION_UA),
 		    RD_KAFKA_V_KEY((void *)(uintptr_t)record->key.ptr,
 			record->key.len),
 		    RD_KAFKA_V_VALUE((void *)(uintptr_t)record->body.ptr,
 			record->body.len),
 		    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(record),
 		    RD_KAFKA_V_END)) == RD_KAFKA_RESP_ERR__QUEUE_FULL &&
-	    !gives_up(p, 0))
+	    !kafka_thread_ends(p->thread))
 		rd_kafka_poll(p->client, SLICE_MS);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_headers_destroy(headers);
@@ -374,88 +419,148 @@ produce_all(struct kafka_producer *p, struct kafka_batch *b)
 	return CALL_DONE;
 }
 
-/*
- * The transaction had failed when something more was to go into it, and that
- * was all the words said: whatever is called next says why.
- */
-static void
-ask_why(struct kafka_producer *p, struct kafka_batch *b)
-{
-	if (b->code != RD_KAFKA_RESP_ERR__STATE || b->refused)
-		return;
-	rd_kafka_error_t *error = call_send_offsets(p, b);
-	if (error == NULL)
-		return;
-	note_call(p, b, error);
-	rd_kafka_error_destroy(error);
-}
-
 /* Up to here nothing can have been committed. */
 static enum call_result
 fill(struct kafka_producer *p, struct kafka_batch *b)
 {
-	enum call_result result = insist(p, b, 0, call_begin);
+	enum call_result result = insist(p, b, soon_ms(), CALL_BEGIN);
 	if (result == CALL_DONE)
 		result = produce_all(p, b);
 	if (result == CALL_DONE)
-		result = insist(
-		    p, b, soon_ms(), call_send_offsets);
-	if (result != CALL_DONE)
-		ask_why(p, b);
+		return insist(p, b, soon_ms(), CALL_OFFSETS);
+	/*
+	 * Where it had failed when something more was to go into it, those were
+	 * all the words: whatever is called next says why.
+	 */
+	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL)
+		(void)insist(p, b, 1, CALL_OFFSETS);
 	return result;
 }
 
-/* A producer that cannot even do this is let go of: another one fences it. */
 static void
-abort_batch(struct kafka_producer *p, struct kafka_batch *b)
+transact(struct kafka_producer *p, struct kafka_batch *b)
 {
-	b->end = KAFKA_BATCH_ABORTED;
-	/* What became of each is told here. */
-	rd_kafka_poll(p->client, 0);
-	enum call_result result = insist(p, b, soon_ms(), call_abort);
-	/* After a record that was refused it misses a number (2.0.2). */
-	if (result != CALL_DONE || b->refused || b->denied)
-		kafka_producer_drop(p);
-}
-
-void
-kafka_producer_run(struct kafka_producer *p, struct kafka_batch *b)
-{
-	b->end = KAFKA_BATCH_ABORTED;
-	if (p->client == NULL && !make_client(p, b))
-		return;
 	enum call_result result = fill(p, b);
 	bool commits = result == CALL_DONE;
 	if (commits)
-		result = insist(p, b, 0, call_commit);
+		result = insist(p, b, 0, CALL_COMMIT);
 	if (result == CALL_DONE) {
 		b->end = KAFKA_BATCH_COMMITTED;
 	} else if (result == CALL_ABORT || !commits) {
-		abort_batch(p, b);
+		/* What became of each is told here. */
+		rd_kafka_poll(p->client, 0);
+		result = insist(p, b, soon_ms(), CALL_ABORT_IT);
+		/*
+		 * Who cannot even do that is let go of, as another one fences
+		 * it; after a record that was refused it misses a number (2.0).
+		 */
+		if (result != CALL_DONE || b->refused != NULL || b->denied)
+			drop(p);
 	} else {
 		b->end = KAFKA_BATCH_UNCLEAR;
-		kafka_producer_drop(p);
+		drop(p);
 	}
+}
+
+static void
+run_batch(struct kafka_job *job)
+{
+	struct kafka_batch *b = CONTAINER_OF(job, struct kafka_batch, job);
+	struct kafka_producer *p = b->producer;
+	b->end = KAFKA_BATCH_ABORTED;
+	if (has_client(p, b) && b->count + b->n_told > 0) {
+		transact(p, b);
+	} else if (p->client != NULL) {
+		rd_kafka_poll(p->client, 0);
+		b->end = p->away ? KAFKA_BATCH_ABORTED : KAFKA_BATCH_COMMITTED;
+		p->away = false;
+	}
+	b->fenced |= is_fence(b->code);
+	p->fenced |= b->fenced;
+	if (b->end != KAFKA_BATCH_COMMITTED)
+		return;
+	pthread_mutex_lock(&p->mutex);
+	p->broke[0] = '\0';
+	pthread_mutex_unlock(&p->mutex);
+}
+
+static void
+on_batch_done(struct kafka_job *job, bool wanted)
+{
+	struct kafka_batch *b = CONTAINER_OF(job, struct kafka_batch, job);
+	if (wanted)
+		b->producer->done(b->producer->arg, b);
+	else
+		kafka_producer_free_batch(&b);
 }
 
 /* --- its life --- */
 
-void
-kafka_producer_prepare(struct kafka_producer *p)
+static void
+run_last(struct kafka_job *job)
 {
-	struct kafka_batch nothing = {.records = NULL};
-	if (p->client == NULL && !gives_up(p, 0))
-		make_client(p, &nothing);
+	drop(CONTAINER_OF(job, struct kafka_producer, last));
+}
+
+static void
+free_producer(struct kafka_job *job, bool wanted)
+{
+	struct kafka_producer *p =
+	    CONTAINER_OF(job, struct kafka_producer, last);
+	(void)wanted;
+	rd_kafka_conf_destroy(p->conf);
+	pthread_mutex_destroy(&p->mutex);
+	free(p);
+}
+
+struct kafka_producer *
+kafka_producer_new(const struct kafka_producer_start *start)
+{
+	struct kafka_producer *p = mem_zero(sizeof *p);
+	p->last.run = run_last;
+	p->last.done = free_producer;
+	p->conf = start->conf;
+	p->sole = start->sole;
+	p->done = start->done;
+	p->arg = start->arg;
+	must(pthread_mutex_init(&p->mutex, NULL) == 0);
+	p->thread = kafka_thread_new(start->loop);
+	if (p->thread == NULL) {
+		free_producer(&p->last, false);
+		return NULL;
+	}
+	return p;
 }
 
 void
-kafka_producer_init(struct kafka_producer *producer, rd_kafka_conf_t *conf)
+kafka_producer_begin(struct kafka_producer *p, struct kafka_batch *batch)
 {
-	*producer = (struct kafka_producer){.conf = conf};
+	batch->producer = p;
+	batch->job.run = run_batch;
+	batch->job.done = on_batch_done;
+	kafka_thread_add(p->thread, &batch->job);
 }
 
 void
-kafka_producer_clear(struct kafka_producer *producer)
+kafka_producer_add(struct kafka_producer *p, struct kafka_job *job)
 {
-	rd_kafka_conf_destroy(producer->conf);
+	kafka_thread_add(p->thread, job);
+}
+
+void
+kafka_producer_broke(
+    struct kafka_producer *p, char ret_words[KAFKA_PRODUCER_WORDS])
+{
+	pthread_mutex_lock(&p->mutex);
+	memcpy(ret_words, p->broke, sizeof p->broke);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+void
+kafka_producer_end(struct kafka_producer **producer)
+{
+	struct kafka_producer *p = *producer;
+	*producer = NULL;
+	struct kafka_thread *thread = p->thread;
+	kafka_thread_end(&thread, &p->last);
 }

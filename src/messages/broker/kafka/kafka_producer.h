@@ -2,33 +2,48 @@
 #pragma once
 
 #include <librdkafka/rdkafka.h>
-#include <stdatomic.h>
 
 #include "base/arena.h"
 #include "base/field.h"
+#include "messages/broker/kafka/kafka_thread.h"
 
 /*
- * A producer and its transactions, whose calls block.  It is made when there is
- * something to put, and anew where it was fenced or has broken.  It knows no
- * reader and no loop.  A member of its thread, and for that thread only, but
- * for stop.
+ * Transactions, in a thread of their own, as their calls block: what readers
+ * put, and what relays bring.  The client is made when it is first wanted, and
+ * anew where it was fenced or has broken; with it ends what one of its name
+ * before has left open.  It knows neither readers nor relays.  The functions
+ * are for the thread of the loop.
  */
+struct kafka_producer;
+
 /* Something to be put; all of it is the batch's. */
 struct kafka_record {
-	char *topic;
-	int32_t partition; /* or RD_KAFKA_PARTITION_UA: by its key */
+	const char *topic;
 	struct span key, body; /* ptr NULL: none */
 	struct fields headers; /* values may have no ptr, too */
 	struct kafka_batch *batch; /* that it is of */
 };
 
-/* A transaction: what is put, and what is committed with it. */
+/* What is committed with it, of one group. */
+struct kafka_told {
+	rd_kafka_topic_partition_list_t *offsets;
+	rd_kafka_consumer_group_metadata_t *group;
+};
+
+/*
+ * A transaction: what is put, and what is committed with it.  One of nothing
+ * only has the client made, and is aborted where no broker answers.
+ */
 struct kafka_batch {
+	struct kafka_job job;
+	struct kafka_producer *producer;
 	struct arena *arena;
 	struct kafka_record *records;
 	size_t count;
-	rd_kafka_topic_partition_list_t *offsets;
-	rd_kafka_consumer_group_metadata_t *group;
+	struct kafka_told *told;
+	size_t n_told;
+	/* Each record in a request of its own tells which one is not taken. */
+	bool apart;
 
 	/* How it ended. */
 	enum kafka_batch_end {
@@ -36,33 +51,39 @@ struct kafka_batch {
 		KAFKA_BATCH_ABORTED, /* nothing of it has happened */
 		KAFKA_BATCH_UNCLEAR, /* only what is committed tells */
 	} end;
-	bool refused; /* the broker does not take one of them */
-	bool too_large; /* for its size, or for that of all of them */
-	bool denied;  /* nor any: we may not do that */
+	const struct kafka_record *refused; /* is not taken; NULL: none */
+	bool too_large; /* that is why: for its size, or that of all of them */
+	/* None of them is taken: we may not do that, or there is no topic. */
+	bool denied;
+	bool fenced; /* somebody else has the name now */
 	rd_kafka_resp_err_t code; /* of the call that failed */
 	char words[160];
 };
 
+/* Its arena has room for so many; the owner sets the rest. */
+struct kafka_batch *kafka_producer_batch(size_t records, size_t told);
 void kafka_producer_free_batch(struct kafka_batch **batch);
 
-struct kafka_producer {
-	atomic_bool stop; /* any thread says that; what is begun is given up */
-	rd_kafka_conf_t *conf;
-	rd_kafka_t *client; /* NULL: none */
-	bool fenced; /* another has the name in conf */
+struct kafka_producer_start {
+	struct loop *loop;
+	rd_kafka_conf_t *conf; /* is the producer's */
+	/* One that is fenced is over; else it has another name then. */
+	bool sole;
+	/* Is called when a batch is over, which is arg's then. */
+	void (*done)(void *arg, struct kafka_batch *batch);
+	void *arg;
 };
-
-/* conf is the producer's own from now on. */
-void kafka_producer_init(
-    struct kafka_producer *producer, rd_kafka_conf_t *conf);
-/* It has no client any more. */
-void kafka_producer_clear(struct kafka_producer *producer);
-/*
- * Has a client at once, which ends what one of its name before has left open.
- * Where that does not succeed, the next transaction tries it again.
- */
-void kafka_producer_prepare(struct kafka_producer *producer);
-/* A transaction, from its begin to how it ended. */
-void kafka_producer_run(
+/* NULL: the system has no thread to give now. */
+struct kafka_producer *kafka_producer_new(
+    const struct kafka_producer_start *start);
+/* The batch comes back by done(). */
+void kafka_producer_begin(
     struct kafka_producer *producer, struct kafka_batch *batch);
-void kafka_producer_drop(struct kafka_producer *producer);
+/* That is to be done in its thread, in its turn. */
+void kafka_producer_add(struct kafka_producer *producer, struct kafka_job *job);
+enum { KAFKA_PRODUCER_WORDS = 200 };
+/* What was last said of its connections, since it last succeeded; or "". */
+void kafka_producer_broke(
+    struct kafka_producer *producer, char ret_words[KAFKA_PRODUCER_WORDS]);
+/* Gives up a batch under way: nothing is told any more.  Nulls the pointer. */
+void kafka_producer_end(struct kafka_producer **producer);

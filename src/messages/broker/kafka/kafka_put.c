@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_private.h"
@@ -13,7 +12,11 @@
  * produced and the position is committed that it is finished in: so nobody who
  * reads what is committed sees it twice, or misses it.  Where a transaction is
  * aborted nothing has happened, and where that is not known, what is committed
- * says it.
+ * says it.  What is put together goes to one topic: so one that refuses is in
+ * no other's way.
+ *
+ * A dead letter that was replayed or dropped has no pending message: its result
+ * and the mark that its copy is done with are a transaction of their own.
  */
 enum {
 	WAIT_MS = 100,
@@ -25,73 +28,14 @@ enum {
 };
 
 struct kafka_put {
-	struct kafka_put *next;
+	struct list link; /* of puts, or of sent */
 	struct kafka *kafka;
 	struct broker_finish *finish; /* NULL: given up */
-	uintptr_t serial; /* of its partition */
+	uintptr_t serial; /* of its partition; 0: none is needed */
 	int64_t offset;
+	char *topic;
+	const struct kafka_record *record; /* of the batch */
 };
-
-/* --- lists --- */
-
-static void
-add_put(struct kafka_puts *list, struct kafka_put *put)
-{
-	put->next = NULL;
-	*list->last = put;
-	list->last = &put->next;
-	list->count++;
-}
-
-static struct kafka_put *
-take_put(struct kafka_puts *list)
-{
-	struct kafka_put *put = list->first;
-	list->first = put->next;
-	if (list->first == NULL)
-		list->last = &list->first;
-	list->count--;
-	return put;
-}
-
-/* All of the second come before those of the first. */
-static void
-put_back(struct kafka_puts *list, struct kafka_puts *others)
-{
-	if (others->count == 0)
-		return;
-	*others->last = list->first;
-	if (list->count > 0)
-		others->last = list->last;
-	list->first = others->first;
-	list->last = others->last;
-	list->count += others->count;
-	*others = (struct kafka_puts){NULL, &others->first, 0};
-}
-
-static void
-wait_for_more(struct kafka *kafka)
-{
-	bool ordered = kafka->source->order_by != SOURCE_ORDER_NONE;
-	if (!timer_is_set(&kafka->put_timer))
-		timer_set(&kafka->put_timer,
-		    ordered ? WAIT_ORDERED_MS : WAIT_MS);
-}
-
-static void
-on_put_time(void *arg)
-{
-	kafka_kick(arg);
-}
-
-void
-kafka_put_init(struct kafka *kafka)
-{
-	kafka->puts.last = &kafka->puts.first;
-	kafka->sent.last = &kafka->sent.first;
-	kafka->batch_most = BATCH_MAX;
-	timer_init(&kafka->put_timer, kafka->loop, on_put_time, kafka);
-}
 
 /* --- the end of one --- */
 
@@ -106,19 +50,14 @@ forget_finish(struct op *op, int error)
 }
 
 static void
-end_put(struct kafka_put *put, int error)
+end_put(struct kafka_put *put, int error, enum broker_finished finished)
 {
-	if (put->finish != NULL)
-		op_done(&put->finish->op, error);
-	free(put);
-}
-
-static void
-end_as(struct kafka_put *put, enum broker_finished finished)
-{
-	if (put->finish != NULL)
+	if (put->finish != NULL) {
 		put->finish->finished = finished;
-	end_put(put, 0);
+		op_done(&put->finish->op, error);
+	}
+	free(put->topic);
+	free(put);
 }
 
 static void
@@ -131,7 +70,7 @@ refuse_put(struct kafka_put *put, const struct kafka_batch *batch)
 		finish->fault = batch->too_large ? BROKER_FAULT_SIZE
 						 : BROKER_FAULT_PLACE;
 	}
-	end_put(put, E_BROKER_REFUSED);
+	end_put(put, E_BROKER_REFUSED, BROKER_NOT_PENDING);
 }
 
 /* What it is about; NULL: it is nobody's here any more. */
@@ -139,46 +78,66 @@ static struct kafka_given *
 given_of(const struct kafka_put *put, struct kafka_part **ret_part)
 {
 	struct kafka_part *part =
-	    kafka_group_part(put->kafka, (void *)put->serial);
+	    kafka_part_of(put->kafka, (void *)put->serial);
 	*ret_part = part;
 	return part != NULL && part->step == KAFKA_READING
-	    ? kafka_ring_find(&part->ring, put->offset)
+	    ? kafka_tracker_find(&part->tracker, put->offset)
 	    : NULL;
 }
 
-static bool
-is_put(const struct broker_finish *finish)
+/* Where that goes, of a message that stood in a topic, or stands there. */
+static char *
+topic_of(const struct conf_source *source, const struct broker_finish *finish,
+    enum broker_place place)
 {
-	return finish->put != NULL && finish->put->place != BROKER_NOWHERE;
+	struct span topic = SPAN(""), rest = finish->position;
+	if (place == BROKER_RESULTS)
+		return mem_text(source->results);
+	if (source->dead_letters != NULL)
+		return mem_text(source->dead_letters);
+	(void)span_next(&rest, '/', &topic);
+	return mem_printf("%.*s.dead", SPAN_FMT(topic));
+}
+
+static void
+wait_for_more(struct kafka *kafka)
+{
+	bool ordered = kafka->source->order_by != SOURCE_ORDER_NONE;
+	if (!timer_is_set(&kafka->put_timer))
+		timer_set(&kafka->put_timer,
+		    ordered ? WAIT_ORDERED_MS : WAIT_MS);
+	kafka_trouble_kick(kafka);
 }
 
 void
 kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
 {
-	if (finish->letter.len > 0) {
-		kafka_letters_end_add(kafka, finish);
-		return;
-	}
-	struct kafka_part *part = kafka_group_part(kafka, finish->token);
+	bool puts = finish->mark ||
+	    (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
+	struct kafka_part *part =
+	    finish->mark ? NULL : kafka_part_of(kafka, finish->token);
 	struct kafka_put *put = mem_zero(sizeof *put);
 	put->kafka = kafka;
 	put->finish = finish;
-	put->serial = part != NULL ? part->serial : 0;
-	put->offset = part != NULL
-	    ? kafka_message_offset(part, finish->position)
-	    : -1;
+	if (part != NULL) {
+		put->serial = part->serial;
+		put->offset = kafka_message_offset(part, finish->position);
+	}
 	finish->token = put;
 	op_start(&finish->op, 0, forget_finish);
 	struct kafka_given *given = given_of(put, &part);
-	if (given == NULL || given->state == KAFKA_FINISHED) {
-		end_as(put, BROKER_NOT_PENDING);
-	} else if (is_put(finish)) {
-		add_put(&kafka->puts, put);
+	if (!finish->mark &&
+	    (given == NULL || given->state == KAFKA_FINISHED)) {
+		end_put(put, 0, BROKER_NOT_PENDING);
+	} else if (puts) {
+		put->topic = topic_of(kafka->source, finish,
+		    finish->mark ? BROKER_DEAD_LETTERS : finish->put->place);
+		list_add_last(&kafka->puts, &put->link);
+		kafka->n_puts++;
 		wait_for_more(kafka);
-		kafka_kick(kafka);
 	} else {
-		kafka_ring_set(&part->ring, given, KAFKA_FINISHED);
-		end_as(put, BROKER_FINISHED);
+		kafka_tracker_set(&part->tracker, given, KAFKA_FINISHED);
+		end_put(put, 0, BROKER_FINISHED);
 	}
 }
 
@@ -190,90 +149,115 @@ dup_into(struct arena *arena, struct span s)
 	return s.ptr != NULL ? arena_dup(arena, s) : s;
 }
 
-static struct fields
-dup_fields(struct arena *arena, const struct fields *fields)
-{
-	struct fields copy = {
-	    arena_alloc(arena, fields->count * sizeof *copy.list),
-	    fields->count};
-	for (size_t i = 0; i < fields->count; i++) {
-		copy.list[i].name = dup_into(arena, fields->list[i].name);
-		copy.list[i].value = dup_into(arena, fields->list[i].value);
-	}
-	return copy;
-}
-
-/* The topic where that kind of thing goes of this partition. */
-static struct span
-topic_of(const struct kafka_part *part, struct arena *arena,
-    enum broker_place place)
-{
-	const struct conf_source *source = part->kafka->source;
-	const char *name = place == BROKER_RESULTS ? source->results
-						   : source->dead_letters;
-	return name != NULL ? arena_dup(arena, span_str(name))
-			    : arena_printf(arena, "%s.dead", part->topic);
-}
-
-void
-kafka_put_record(struct kafka_batch *batch, const struct kafka_part *part,
-    const struct broker_put *put)
+static struct kafka_record *
+add_record(struct kafka_batch *batch, const char *topic)
 {
 	struct kafka_record *record = &batch->records[batch->count++];
-	struct arena *arena = batch->arena;
 	record->batch = batch;
-	record->topic =
-	    (char *)(uintptr_t)topic_of(part, arena, put->place).ptr;
-	record->partition = put->place == BROKER_DEAD_LETTERS
-	    ? kafka_letters_number(part)
-	    : RD_KAFKA_PARTITION_UA;
-	record->key = dup_into(arena, put->key);
-	if (put->has_body)
-		record->body = dup_into(arena, put->body);
-	record->headers = dup_fields(arena, &put->fields);
+	record->topic = arena_dup(batch->arena, span_str(topic)).ptr;
+	return record;
+}
+
+static void
+add_put(struct kafka_batch *batch, struct kafka_put *put, const char *topic,
+    const struct broker_put *what)
+{
+	struct arena *arena = batch->arena;
+	struct kafka_record *record = add_record(batch, topic);
+	size_t count = what->fields.count;
+	record->key = dup_into(arena, what->key);
+	if (what->has_body)
+		record->body = dup_into(arena, what->body);
+	struct field *list = arena_alloc(arena, count * sizeof *list);
+	for (size_t i = 0; i < count; i++) {
+		list[i].name = dup_into(arena, what->fields.list[i].name);
+		list[i].value = dup_into(arena, what->fields.list[i].value);
+	}
+	record->headers = (struct fields){list, count};
+	put->record = record;
+}
+
+/* The copy is done with; and the result, if there is one. */
+static void
+add_mark(struct kafka *kafka, struct kafka_batch *batch, struct kafka_put *put)
+{
+	const struct broker_finish *finish = put->finish;
+	struct arena *arena = batch->arena;
+	if (finish->put != NULL && finish->put->place == BROKER_RESULTS)
+		add_put(batch, put, kafka->source->results, finish->put);
+	struct kafka_record *record = add_record(batch, put->topic);
+	struct field *list = arena_alloc(arena, 3 * sizeof *list);
+	list[0] = (struct field){SPAN("onceproxy-done"),
+	    arena_dup(arena, finish->position)};
+	list[1] = (struct field){SPAN("onceproxy-source"),
+	    arena_dup(arena, span_str(kafka->source->name))};
+	list[2] = (struct field){SPAN("onceproxy-store"),
+	    arena_dup(arena, span_str(kafka->store))};
+	record->headers = (struct fields){list, 3};
+	record->key = dup_into(arena, finish->key);
+	put->record = put->record != NULL ? put->record : record;
 }
 
 /*
- * Those whose partition was taken away are over: another reader has them.  So
- * are those that a transaction has finished that nobody waited for.
+ * It goes into the batch, unless that is another topic's.  Those whose
+ * partition was taken away are over: another reader has them; so are those that
+ * a transaction has finished that nobody waited for.
  */
 static void
-move_some(struct kafka *kafka, struct kafka_batch *batch)
+move_put(struct kafka *kafka, struct kafka_batch *batch, struct kafka_put *put)
 {
 	struct kafka_part *part;
-	while (kafka->puts.count > 0 && batch->count < kafka->batch_most) {
-		struct kafka_put *put = take_put(&kafka->puts);
-		struct kafka_given *given = given_of(put, &part);
-		if (put->finish == NULL || given == NULL ||
-		    given->state != KAFKA_UNFINISHED) {
-			end_as(put, BROKER_NOT_PENDING);
-			continue;
-		}
-		kafka_ring_set(&part->ring, given, KAFKA_PUTTING);
-		part->putting++;
-		kafka_put_record(batch, part, put->finish->put);
-		add_put(&kafka->sent, put);
+	struct kafka_given *given = given_of(put, &part);
+	bool marks = put->finish != NULL && put->finish->mark;
+	bool over = put->finish == NULL ||
+	    (!marks &&
+		(given == NULL || given->state != KAFKA_UNFINISHED));
+	if (!over && batch->count > 0 &&
+	    (marks || strcmp(put->topic, batch->records[0].topic) != 0))
+		return;
+	list_remove(&put->link);
+	kafka->n_puts--;
+	put->record = NULL;
+	if (over) {
+		end_put(put, 0, BROKER_NOT_PENDING);
+		return;
 	}
+	list_add_last(&kafka->sent, &put->link);
+	if (marks) {
+		add_mark(kafka, batch, put);
+		return;
+	}
+	kafka_tracker_set(&part->tracker, given, KAFKA_PUTTING);
+	part->putting++;
+	add_put(batch, put, put->topic, put->finish->put);
 }
 
 static void
 begin_batch(struct kafka *kafka)
 {
-	struct arena *arena = arena_new();
-	struct kafka_batch *batch = arena_alloc(arena, sizeof *batch);
-	batch->arena = arena;
-	batch->records =
-	    arena_alloc(arena, BATCH_MAX * sizeof *batch->records);
-	bool letters = kafka_letters_end_move(kafka, batch, kafka->batch_most);
-	move_some(kafka, batch);
-	if (batch->count == 0 && !letters) {
+	struct kafka_batch *batch = kafka_producer_batch(BATCH_MAX + 2, 1);
+	struct kafka_put *put;
+	bool marks = false;
+	LIST_EACH (put, &kafka->puts, link) {
+		if (marks || batch->count >= BATCH_MAX)
+			break;
+		move_put(kafka, batch, put);
+		marks = !list_empty(&kafka->sent) &&
+		    CONTAINER_OF(kafka->sent.next, struct kafka_put, link)
+			->finish->mark;
+	}
+	if (batch->count == 0) {
 		kafka_producer_free_batch(&batch);
 		return;
 	}
-	batch->offsets = kafka_commit_list(kafka, true);
-	batch->group = rd_kafka_consumer_group_metadata(kafka->consumer);
+	batch->apart = kafka->apart;
+	rd_kafka_topic_partition_list_t *offsets =
+	    kafka_commit_list(kafka, true);
+	if (offsets != NULL)
+		batch->told[batch->n_told++] = (struct kafka_told){offsets,
+		    rd_kafka_consumer_group_metadata(kafka->consumer)};
 	kafka->batch = batch;
-	kafka_thread_begin(kafka->thread, batch);
+	kafka_producer_begin(kafka->producer, batch);
 }
 
 void
@@ -281,17 +265,17 @@ kafka_put_go_on(struct kafka *kafka)
 {
 	if (!kafka->prepared &&
 	    (kafka->source->results != NULL || kafka->unanswered)) {
+		/* It ends what may be open, from before we were killed. */
 		kafka->prepared = true;
-		kafka_thread_prepare(kafka->thread);
+		kafka_producer_begin(
+		    kafka->producer, kafka_producer_batch(0, 0));
 	}
 	bool ready = kafka->assigned && !kafka->revoking && !kafka->remake &&
-	    kafka->batch == NULL && kafka->commits == 0;
-	bool due = kafka->puts.count >= BATCH_DUE ||
-	    (kafka->puts.count > 0 && kafka->batch_most < BATCH_MAX) ||
-	    (kafka->puts.count > 0 && !timer_is_set(&kafka->put_timer)) ||
-	    kafka_letters_end_is_due(kafka);
-	bool waits = kafka->puts.count > 0 || due;
-	if (ready && waits && kafka_doubt_is_over(kafka) && due)
+	    !kafka->anew && kafka->batch == NULL && !kafka->commits;
+	bool due = kafka->n_puts >= BATCH_DUE ||
+	    (kafka->n_puts > 0 &&
+		(kafka->apart || !timer_is_set(&kafka->put_timer)));
+	if (ready && kafka->n_puts > 0 && kafka_commit_is_sure(kafka) && due)
 		begin_batch(kafka);
 }
 
@@ -301,54 +285,61 @@ settle_put(struct kafka_put *put, bool finished)
 {
 	struct kafka_part *part;
 	struct kafka_given *given = given_of(put, &part);
+	list_remove(&put->link);
 	if (given == NULL || given->state != KAFKA_PUTTING)
 		return;
 	part->putting--;
-	kafka_ring_set(&part->ring, given,
+	kafka_tracker_set(&part->tracker, given,
 	    finished ? KAFKA_FINISHED : KAFKA_UNFINISHED);
-}
-
-/*
- * All of them wait again.  Where one is not taken, a broker refuses those
- * beside it too: they are tried fewer at a time until it is alone, and ends.
- */
-static void
-try_again(struct kafka *kafka, const struct kafka_batch *batch)
-{
-	if (batch->refused && batch->count == 1 && kafka->sent.count == 1) {
-		struct kafka_put *put = take_put(&kafka->sent);
-		settle_put(put, false);
-		refuse_put(put, batch);
-		return;
-	}
-	if (batch->refused)
-		kafka->batch_most = batch->count / 2 + (batch->count < 2);
-	for (struct kafka_put *put = kafka->sent.first; put != NULL;
-	     put = put->next)
-		settle_put(put, false);
-	put_back(&kafka->puts, &kafka->sent);
-	wait_for_more(kafka);
 }
 
 static void
 end_all(struct kafka *kafka, int error)
 {
-	while (kafka->sent.count > 0) {
-		struct kafka_put *put = take_put(&kafka->sent);
+	struct kafka_put *put;
+	LIST_EACH (put, &kafka->sent, link) {
 		settle_put(put, error == 0);
-		if (error == 0)
-			end_as(put, BROKER_FINISHED);
-		else
-			end_put(put, error);
+		end_put(put, error, BROKER_FINISHED);
 	}
 }
 
-static bool
-was_fenced(const struct kafka_batch *batch)
+/*
+ * They wait again, but for the one that is not taken.  A broker refuses those
+ * beside it too: which one it is, is known once each is in a request of its
+ * own.
+ */
+static void
+try_again(struct kafka *kafka, const struct kafka_batch *batch)
 {
-	return batch->code == RD_KAFKA_RESP_ERR__FENCED ||
-	    batch->code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
-	    batch->code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
+	bool known = batch->apart || batch->count == 1;
+	struct kafka_put *put;
+	struct list again;
+	list_init(&again);
+	LIST_EACH (put, &kafka->sent, link) {
+		bool refused = known && put->record == batch->refused;
+		settle_put(put, false);
+		if (refused) {
+			refuse_put(put, batch);
+			continue;
+		}
+		list_add_last(&again, &put->link);
+		kafka->n_puts++;
+	}
+	list_move_all(&kafka->puts, &again);
+	list_move_all(&again, &kafka->puts);
+	kafka->apart = batch->refused != NULL;
+	wait_for_more(kafka);
+}
+
+/* That will not be better by trying again at once, nor one by one. */
+static void
+refuse_all(struct kafka *kafka, const struct kafka_batch *batch)
+{
+	struct kafka_put *put;
+	LIST_EACH (put, &kafka->sent, link) {
+		settle_put(put, false);
+		refuse_put(put, batch);
+	}
 }
 
 /*
@@ -362,29 +353,8 @@ partitions_moved(struct kafka *kafka, const struct kafka_batch *batch)
 	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
 	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
 	    batch->code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID ||
-	    was_fenced(batch);
+	    batch->fenced;
 	return moved && ++kafka->moves <= MOVES_MAX;
-}
-
-/* What is known here may be wrong: what is committed is asked for. */
-static void
-read_anew(struct kafka *kafka)
-{
-	if (kafka->leaving)
-		kafka_group_clear(kafka);
-	else
-		kafka_group_again(kafka);
-}
-
-/* That will not be better by trying again at once, nor one by one. */
-static void
-refuse_all(struct kafka *kafka, const struct kafka_batch *batch)
-{
-	while (kafka->sent.count > 0) {
-		struct kafka_put *put = take_put(&kafka->sent);
-		settle_put(put, false);
-		refuse_put(put, batch);
-	}
 }
 
 /* What waits for a topic that is not there times out. */
@@ -410,10 +380,9 @@ tell_transaction(struct kafka *kafka, const struct kafka_batch *batch)
 	    [KAFKA_BATCH_ABORTED] = BROKER_ABORTED,
 	    [KAFKA_BATCH_UNCLEAR] = BROKER_UNCLEAR,
 	};
-	bool fenced = batch->end != KAFKA_BATCH_COMMITTED && was_fenced(batch);
 	if (kafka->events.transacted != NULL && !kafka->leaving)
 		kafka->events.transacted(kafka->events.arg,
-		    fenced ? BROKER_FENCED : ends[batch->end]);
+		    batch->fenced ? BROKER_FENCED : ends[batch->end]);
 }
 
 static void
@@ -421,21 +390,22 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
 	bool moved = partitions_moved(kafka, batch);
-	if (aborted && (batch->refused || (moved && !kafka->leaving))) {
-		try_again(kafka, batch);
-		return;
-	}
 	if (aborted && is_denied(kafka, batch)) {
 		refuse_all(kafka, batch);
 		return;
 	}
+	if (aborted &&
+	    (batch->refused != NULL || (moved && !kafka->leaving))) {
+		try_again(kafka, batch);
+		return;
+	}
 	end_all(kafka, E_BROKER_DOWN);
 	if (!moved)
-		kafka_is_down(kafka,
+		kafka_trouble_is_down(kafka,
 		    batch->words[0] != '\0' ? batch->words
 					    : "a transaction was given up");
-	if (!aborted)
-		read_anew(kafka);
+	/* What is known here may be wrong: what is committed is asked for. */
+	kafka->anew |= !aborted;
 }
 
 void
@@ -443,46 +413,66 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 {
 	struct kafka *kafka = arg;
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
-	kafka->batch = NULL;
-	tell_transaction(kafka, batch);
-	kafka_letters_end_batch(kafka, batch);
-	if (good) {
-		kafka->moves = 0;
-		kafka->batch_most = kafka->batch_most < BATCH_MAX / 2
-		    ? 2 * kafka->batch_most
-		    : BATCH_MAX;
-		end_all(kafka, 0);
+	if (batch == kafka->batch) {
+		kafka->batch = NULL;
+		tell_transaction(kafka, batch);
+		if (good) {
+			kafka->moves = 0;
+			kafka->apart = false;
+			end_all(kafka, 0);
+		}
+		kafka_commit_over(kafka, good);
+		if (!good)
+			batch_failed(kafka, batch);
+		if (kafka->revoking)
+			kafka_commit_go_on(kafka);
 	}
-	kafka_commit_over(kafka, good);
-	if (!good)
-		batch_failed(kafka, batch);
 	kafka_producer_free_batch(&batch);
-	if (kafka->revoking)
-		kafka_commit_go_on(kafka);
-	kafka_kick(kafka);
+	kafka_trouble_kick(kafka);
+}
+
+/* --- without it --- */
+
+static void
+on_put_time(void *arg)
+{
+	kafka_trouble_kick(arg);
+}
+
+void
+kafka_put_init(struct kafka *kafka)
+{
+	list_init(&kafka->puts);
+	list_init(&kafka->sent);
+	timer_init(&kafka->put_timer, kafka->loop, on_put_time, kafka);
 }
 
 void
 kafka_put_drop(struct kafka *kafka, int error)
 {
-	while (kafka->puts.count > 0)
-		end_put(take_put(&kafka->puts), error);
-	for (struct kafka_put *put = kafka->sent.first; put != NULL;
-	     put = put->next) {
+	struct kafka_put *put;
+	LIST_EACH (put, &kafka->puts, link) {
+		list_remove(&put->link);
+		end_put(put, error, BROKER_NOT_PENDING);
+	}
+	kafka->n_puts = 0;
+	LIST_EACH (put, &kafka->sent, link) {
 		if (put->finish != NULL)
 			op_done(&put->finish->op, error);
 		put->finish = NULL;
 	}
 	timer_clear(&kafka->put_timer);
-	kafka_letters_end_drop(kafka, error);
 }
 
 void
 kafka_put_forget(struct kafka *kafka)
 {
+	struct kafka_put *put;
 	kafka->batch = NULL;
 	kafka->prepared = false;
-	kafka_letters_end_forget(kafka);
-	while (kafka->sent.count > 0)
-		free(take_put(&kafka->sent));
+	LIST_EACH (put, &kafka->sent, link) {
+		list_remove(&put->link);
+		free(put->topic);
+		free(put);
+	}
 }

@@ -1,218 +1,196 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/loop/thread.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "messages/broker/kafka/kafka_thread.h"
 
+enum { LEAVE_MS = 3000 };
+
 struct kafka_thread {
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
 	/* With the mutex: */
-	struct kafka_batch *batch; /* to be worked on */
-	struct kafka_batch *over;  /* for the loop */
-	bool prepare; /* a producer is to be there */
-	bool end;
-	bool orphan; /* there is no loop any more */
+	struct list jobs;
+	struct kafka_job *last; /* is run at the end */
+	bool orphan;   /* there is no loop any more */
 	unsigned refs; /* the thread's, the loop's, and of what was posted */
 
+	atomic_bool end;
 	struct loop *loop;
 	/* The loop's: */
-	void (*done)(void *arg, struct kafka_batch *batch);
-	void (*ended)(void *arg);
-	void *arg; /* NULL: nobody's any more */
 	struct kafka_thread *next; /* of those that end */
-	/* The thread's, and after its end the last one's: */
-	struct kafka_producer producer;
-	bool prepared; /* it is to have a client all the time */
-	rd_kafka_t *consumer;
+	int64_t ended_ms;
 };
 
 static _Thread_local struct kafka_thread *ending;
 
-/* --- between the two --- */
-
 static void
-unref_thread(struct kafka_thread *t)
+unref(struct kafka_thread *t)
 {
 	pthread_mutex_lock(&t->mutex);
 	bool last = --t->refs == 0;
 	pthread_mutex_unlock(&t->mutex);
 	if (!last)
 		return;
-	kafka_producer_clear(&t->producer);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->mutex);
 	free(t);
 }
 
-/* On the loop. */
+/* --- in the loop --- */
+
 static void
-on_batch_over(void *arg)
+on_done(void *arg)
 {
-	struct kafka_thread *t = arg;
-	pthread_mutex_lock(&t->mutex);
-	struct kafka_batch *batch = t->over;
-	t->over = NULL;
-	pthread_mutex_unlock(&t->mutex);
-	if (t->arg != NULL && !t->end)
-		t->done(t->arg, batch);
-	else
-		kafka_producer_free_batch(&batch);
-	unref_thread(t);
+	struct kafka_job *job = arg;
+	struct kafka_thread *t = job->thread;
+	job->done(job, !atomic_load(&t->end));
+	unref(t);
 }
 
 static void
-on_thread_over(void *arg)
+on_over(void *arg)
 {
-	struct kafka_thread *t = arg;
-	struct kafka_thread **at = &ending;
+	struct kafka_thread *t = arg, **at = &ending;
 	while (*at != NULL && *at != t)
 		at = &(*at)->next;
 	/* Else it was abandoned since this was posted. */
 	if (*at == t) {
 		*at = t->next;
-		if (t->ended != NULL)
-			t->ended(t->arg);
-		unref_thread(t);
+		unref(t);
 	}
-	unref_thread(t);
+	unref(t);
 }
 
-/* With the mutex: the loop calls that, unless there is none any more. */
+/* --- in the thread --- */
+
+/* False: there is no loop any more that would call it. */
 static bool
-post_to_loop(struct kafka_thread *t, void (*call)(void *arg))
-{
-	if (t->orphan)
-		return false;
-	t->refs++;
-	loop_post(t->loop, call, t);
-	return true;
-}
-
-static void
-tell_over(struct kafka_thread *t)
+post(struct kafka_thread *t, void (*call)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&t->mutex);
-	post_to_loop(t, on_thread_over);
+	bool posts = !t->orphan;
+	if (posts) {
+		t->refs++;
+		loop_post(t->loop, call, arg);
+	}
 	pthread_mutex_unlock(&t->mutex);
-	unref_thread(t);
+	return posts;
 }
 
-static void
-hand_back(struct kafka_thread *t, struct kafka_batch *batch)
+/* The next job; NULL: it is to end, and those that wait are not run. */
+static struct kafka_job *
+wait_job(struct kafka_thread *t)
 {
 	pthread_mutex_lock(&t->mutex);
-	t->over = batch;
-	bool posted = post_to_loop(t, on_batch_over);
-	pthread_mutex_unlock(&t->mutex);
-	if (!posted)
-		kafka_producer_free_batch(&batch);
-}
-
-/* Whether there is something to do; the next batch, or NULL: to prepare. */
-static bool
-wait_work(struct kafka_thread *t, struct kafka_batch **ret_batch)
-{
-	pthread_mutex_lock(&t->mutex);
-	while (t->batch == NULL && !t->prepare && !t->end)
+	while (list_empty(&t->jobs) && !atomic_load(&t->end))
 		pthread_cond_wait(&t->wake, &t->mutex);
-	*ret_batch = t->batch;
-	bool works = t->batch != NULL || (t->prepare && !t->end);
-	t->batch = NULL;
-	t->prepared |= t->prepare;
-	t->prepare = false;
+	struct kafka_job *job = LIST_FIRST(&t->jobs, struct kafka_job, link);
+	if (atomic_load(&t->end))
+		job = NULL;
+	else
+		list_remove(&job->link);
 	pthread_mutex_unlock(&t->mutex);
-	return works;
+	return job;
+}
+
+static void
+give_back(struct kafka_thread *t, struct kafka_job *job)
+{
+	if (!post(t, on_done, job))
+		job->done(job, false);
 }
 
 static void *
-run(void *arg)
+work(void *arg)
 {
 	struct kafka_thread *t = arg;
-	struct kafka_batch *batch;
-	while (wait_work(t, &batch)) {
-		if (batch != NULL) {
-			kafka_producer_run(&t->producer, batch);
-			hand_back(t, batch);
-		}
-		if (t->prepared)
-			kafka_producer_prepare(&t->producer);
+	struct kafka_job *job;
+	while ((job = wait_job(t)) != NULL) {
+		job->run(job);
+		give_back(t, job);
 	}
-	kafka_producer_drop(&t->producer);
-	if (t->consumer != NULL)
-		rd_kafka_destroy_flags(
-		    t->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+	/* Nobody adds any more. */
+	LIST_EACH (job, &t->jobs, link)
+		give_back(t, job);
+	if (t->last != NULL) {
+		t->last->run(t->last);
+		give_back(t, t->last);
+	}
 	arena_trim();
-	tell_over(t);
+	(void)post(t, on_over, t);
+	unref(t);
 	return NULL;
 }
 
 /* --- for the loop --- */
 
 struct kafka_thread *
-kafka_thread_new(struct loop *loop, rd_kafka_conf_t *producer,
-    void (*done)(void *arg, struct kafka_batch *batch), void *arg)
+kafka_thread_new(struct loop *loop)
 {
 	struct kafka_thread *t = mem_zero(sizeof *t);
 	t->loop = loop;
 	t->refs = 2;
-	kafka_producer_init(&t->producer, producer);
-	t->done = done;
-	t->arg = arg;
+	list_init(&t->jobs);
 	must(pthread_mutex_init(&t->mutex, NULL) == 0);
 	must(pthread_cond_init(&t->wake, NULL) == 0);
-	if (thread_begin(run, t))
+	if (thread_begin(work, t))
 		return t;
 	t->refs = 1;
-	unref_thread(t);
+	unref(t);
 	return NULL;
 }
 
-/* batch NULL: a producer is to be there. */
-static void
-give_work(struct kafka_thread *t, struct kafka_batch *batch)
+void
+kafka_thread_add(struct kafka_thread *t, struct kafka_job *job)
 {
+	job->thread = t;
 	pthread_mutex_lock(&t->mutex);
-	t->prepare |= batch == NULL;
-	t->batch = batch != NULL ? batch : t->batch;
+	list_add_last(&t->jobs, &job->link);
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->mutex);
 }
 
-void
-kafka_thread_prepare(struct kafka_thread *thread)
+bool
+kafka_thread_ends(struct kafka_thread *t)
 {
-	give_work(thread, NULL);
+	return atomic_load(&t->end);
 }
 
 void
-kafka_thread_begin(struct kafka_thread *thread, struct kafka_batch *batch)
-{
-	give_work(thread, batch);
-}
-
-void
-kafka_thread_end(struct kafka_thread **thread, rd_kafka_t *consumer,
-    void (*ended)(void *arg))
+kafka_thread_end(struct kafka_thread **thread, struct kafka_job *last)
 {
 	struct kafka_thread *t = *thread;
 	*thread = NULL;
-	t->ended = ended;
 	t->next = ending;
 	ending = t;
-	atomic_store(&t->producer.stop, true);
+	t->ended_ms = loop_now_ms(t->loop);
+	if (last != NULL)
+		last->thread = t;
 	pthread_mutex_lock(&t->mutex);
-	t->consumer = consumer;
-	t->end = true;
+	t->last = last;
+	atomic_store(&t->end, true);
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->mutex);
 }
 
+size_t
+kafka_thread_leaving(const struct loop *loop)
+{
+	size_t count = 0;
+	for (struct kafka_thread *t = ending; t != NULL; t = t->next)
+		count += t->loop == loop &&
+		    loop_now_ms(loop) - t->ended_ms < LEAVE_MS;
+	return count;
+}
+
 void
-kafka_thread_abandon(struct loop *loop)
+kafka_thread_abandon(const struct loop *loop)
 {
 	struct kafka_thread **at = &ending;
 	while (*at != NULL) {
@@ -225,6 +203,6 @@ kafka_thread_abandon(struct loop *loop)
 		pthread_mutex_lock(&t->mutex);
 		t->orphan = true;
 		pthread_mutex_unlock(&t->mutex);
-		unref_thread(t);
+		unref(t);
 	}
 }

@@ -1,40 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/list.h"
 #include "base/loop/loop.h"
-#include "messages/broker/kafka/kafka_producer.h"
 
 /*
- * A thread for what of librdkafka blocks: a producer's transactions, and the
- * end of a client.  It makes its producer when there is something to put, and
- * another one where that was fenced or has broken.  It knows no reader.  All
- * functions are for the thread of the loop.
+ * A thread for what of librdkafka blocks: jobs, one after the other, each of
+ * which comes back to the loop.  It knows neither what they do nor whose they
+ * are.  All functions but kafka_thread_ends() are for the thread of the loop.
  */
 struct kafka_thread;
 
+/* A member of what is to be done, which is the thread's until done(). */
+struct kafka_job {
+	struct list link;
+	/* In the thread; it may block. */
+	void (*run)(struct kafka_job *job);
+	/*
+	 * In the loop, and the job is the caller's again.  Not wanted: the
+	 * thread was ended meanwhile, and the job may not have been run; it is
+	 * to be freed and nothing else, which may be in any thread then.
+	 */
+	void (*done)(struct kafka_job *job, bool wanted);
+	struct kafka_thread *thread;
+};
+
+/* NULL: the system has no thread to give now. */
+struct kafka_thread *kafka_thread_new(struct loop *loop);
+void kafka_thread_add(struct kafka_thread *thread, struct kafka_job *job);
+/* Whether what is being done is to be given up; any thread. */
+bool kafka_thread_ends(struct kafka_thread *thread);
 /*
- * done(arg, batch) is called when a batch is over, unless arg has let go.
- * NULL: the system has no thread to give now.
+ * It ends by itself, once the job that is under way is over; the last one is
+ * run in any case.  Nulls the pointer.
  */
-struct kafka_thread *kafka_thread_new(struct loop *loop,
-    rd_kafka_conf_t *producer,
-    void (*done)(void *arg, struct kafka_batch *batch), void *arg);
+void kafka_thread_end(struct kafka_thread **thread, struct kafka_job *last);
+
 /*
- * A producer is wanted before there is anything to put, and all the time: it
- * ends what one of its name before has left open.
+ * How many of that loop's were ended a moment ago, and are not over.  A drain
+ * waits for 0: what takes longer is librdkafka's own, which may not come to an
+ * end where a topic was deleted, and nothing is lost with it.
  */
-void kafka_thread_prepare(struct kafka_thread *thread);
-/* Begins; one at a time.  The batch comes back by done(). */
-void kafka_thread_begin(struct kafka_thread *thread, struct kafka_batch *batch);
-/*
- * It is not wanted any more: gives up a batch under way, frees its producer and
- * the consumer (or NULL), and then itself.  ended(arg) is called at that; NULL:
- * nobody waits.
- */
-void kafka_thread_end(struct kafka_thread **thread, rd_kafka_t *consumer,
-    void (*ended)(void *arg));
-/*
- * All that have been ended go on without the loop, which is about to be freed;
- * ended() is not called any more.
- */
-void kafka_thread_abandon(struct loop *loop);
+size_t kafka_thread_leaving(const struct loop *loop);
+/* They go on without the loop, which is about to be freed. */
+void kafka_thread_abandon(const struct loop *loop);

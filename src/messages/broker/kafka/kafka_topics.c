@@ -25,7 +25,6 @@ struct kafka_topic {
 
 struct kafka_topics {
 	size_t count;
-	int64_t look_ms; /* the next one, by the loop's clock */
 	struct kafka_topic list[];
 };
 
@@ -78,69 +77,57 @@ kafka_topics_free(struct kafka *kafka)
 
 /* --- what is seen of them --- */
 
-static struct kafka_topic *
-topic_named(struct kafka *kafka, const char *name)
-{
-	struct kafka_topics *topics = kafka->topics;
-	for (size_t i = 0; i < topics->count; i++)
-		if (!strcmp(topics->list[i].name, name))
-			return &topics->list[i];
-	return NULL;
-}
-
-static void
-tell_missing(struct kafka *kafka, const struct kafka_topic *topic)
-{
-	char words[KAFKA_WORDS_BYTES];
-	snprintf(words, sizeof words, "there is no topic \"%s\"%s: make it",
-	    topic->name, topic->what);
-	kafka_trouble_begin(kafka, topic->subject, topic->name, words);
-}
-
-static void
-tell_forbidden(struct kafka *kafka, const struct kafka_topic *topic)
-{
-	char words[KAFKA_WORDS_BYTES];
-	bool reads = topic->subject == KAFKA_OF_TOPIC;
-	snprintf(words, sizeof words,
-	    "no right to %s the topic \"%s\": %s",
-	    reads ? "read" : "write to", topic->name,
-	    reads ? "Describe, Read" : "Describe, Write");
-	kafka_trouble_begin(kafka, topic->subject, topic->name, words);
-}
-
 /*
- * A partition that nobody leads may be given older data meanwhile.  Where
- * another one leads it, messages tell.
+ * A partition that nobody leads, or another one than a moment ago, may lack the
+ * end of its log, and have been written on since: whatever comes next of it is
+ * not taken before that is looked at.
  */
 static void
 learn_leaders(struct kafka *kafka, const struct kafka_ask_topic *asked)
 {
-	for (int i = 0; i < asked->n_leaders; i++)
-		if (asked->leaders[i] < 0)
-			kafka_doubt_log(kafka, asked->name, i);
+	for (int i = 0; i < asked->n_leaders; i++) {
+		struct kafka_part *part = kafka_part_at(kafka, asked->name, i);
+		if (part == NULL)
+			continue;
+		if (asked->leaders[i] < 0 ||
+		    (part->leads >= 0 && part->leads != asked->leaders[i]))
+			part->leader = KAFKA_LEADER_DOUBTED;
+		part->leads = asked->leaders[i];
+	}
 }
 
 static void
-learn_topic(struct kafka *kafka, const struct kafka_ask_topic *asked)
+learn_topic(struct kafka *kafka, struct kafka_topic *topic,
+    const struct kafka_ask_topic *asked)
 {
-	struct kafka_topic *topic = topic_named(kafka, asked->name);
+	char words[KAFKA_WORDS_BYTES];
+	bool reads = topic->subject == KAFKA_OF_TOPIC;
 	switch ((int)asked->error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		topic->seen = true;
 		learn_leaders(kafka, asked);
+		/* It was away, and may be another one. */
+		kafka->anew |= kafka->assigned &&
+		    kafka_trouble_is(kafka, KAFKA_OF_TOPIC, topic->name);
 		kafka_trouble_end(kafka, topic->subject, topic->name);
-		break;
+		return;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-		if (topic->seen || topic->subject == KAFKA_OF_TOPIC)
-			tell_missing(kafka, topic);
+		if (!topic->seen && !reads)
+			return;
+		snprintf(words, sizeof words,
+		    "there is no topic \"%s\"%s: make it", topic->name,
+		    topic->what);
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		tell_forbidden(kafka, topic);
+		snprintf(words, sizeof words,
+		    "no right to %s the topic \"%s\": %s",
+		    reads ? "read" : "write to", topic->name,
+		    reads ? "Describe, Read" : "Describe, Write");
 		break;
 	default:
-		break;
+		return;
 	}
+	kafka_trouble_begin(kafka, topic->subject, topic->name, words);
 }
 
 void
@@ -148,27 +135,13 @@ kafka_topics_answered(void *arg, const struct kafka_ask_topics *asked)
 {
 	struct kafka *kafka = arg;
 	kafka->looking = false;
+	/* In the order in which they were asked for. */
 	for (size_t i = 0; i < asked->count; i++)
-		learn_topic(kafka, &asked->list[i]);
+		learn_topic(kafka, &kafka->topics->list[i], &asked->list[i]);
 	if (asked->count > 0)
-		kafka->topics->look_ms = loop_now_ms(kafka->loop) +
+		kafka->look_ms = loop_now_ms(kafka->loop) +
 		    (kafka->troubles != NULL ? LOOK_AGAIN_MS : LOOK_MS);
-	kafka_kick(kafka);
-}
-
-void
-kafka_topics_miss(struct kafka *kafka, const char *name)
-{
-	const struct kafka_topic *topic = topic_named(kafka, name);
-	if (topic != NULL)
-		tell_missing(kafka, topic);
-}
-
-void
-kafka_topics_now(struct kafka *kafka)
-{
-	kafka->topics->look_ms = 0;
-	kafka_kick(kafka);
+	kafka_trouble_kick(kafka);
 }
 
 /* Not while a group that has just given partitions waits for our answer. */
@@ -177,17 +150,16 @@ kafka_topics_look(struct kafka *kafka)
 {
 	const struct kafka_topics *topics = kafka->topics;
 	int64_t now = loop_now_ms(kafka->loop);
-	bool waits = kafka->given && !kafka->assigned &&
-	    kafka->given_ms != INT64_MAX;
-	if (!kafka->up || kafka->looking || waits || now < topics->look_ms)
+	bool waits = kafka->given && !kafka->assigned && !kafka->deferred;
+	if (!kafka->up || kafka->looking || waits || now < kafka->look_ms)
 		return;
 	kafka->looking = true;
-	kafka->topics->look_ms = now + LOOK_MS;
+	kafka->look_ms = now + LOOK_MS;
 	struct kafka_ask_topics *ask = kafka_ask_topics_new(topics->count);
 	for (size_t i = 0; i < topics->count; i++)
 		ask->list[i] = (struct kafka_ask_topic){
 		    .name = mem_text(topics->list[i].name),
 		    .wanted = kafka_trouble_is(
 			kafka, KAFKA_OF_TOPIC, topics->list[i].name)};
-	kafka_ask_topics_begin(kafka->ask, ask);
+	kafka_ask_topics(kafka->ask, ask);
 }

@@ -2,13 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/loop/log.h"
 #include "base/mem.h"
+#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
- * What a broker refuses while it answers, each until it takes it, and why no
- * broker answers.  Each is told once, however often librdkafka says it.
+ * The health of a reader: whether brokers answer, and if none does, why; what
+ * they refuse while they answer, each until they take it.  Each is told once,
+ * however often librdkafka says it.
  */
 enum { AGAIN_MS = 60000 };
 
@@ -20,15 +21,85 @@ struct kafka_trouble {
 	char words[KAFKA_WORDS_BYTES];
 };
 
+/* --- up and down --- */
+
+void
+kafka_trouble_kick(struct kafka *kafka)
+{
+	task_ready(kafka->loop, &kafka->work);
+}
+
+void
+kafka_trouble_changed(struct kafka *kafka)
+{
+	kafka->changed = true;
+	kafka_trouble_kick(kafka);
+}
+
+static struct logline
+log_of(const struct kafka *kafka, enum event event)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "source", kafka->source->name);
+	log_str(&line, "broker", kafka->source->broker->name);
+	return line;
+}
+
+void
+kafka_trouble_is_up(struct kafka *kafka)
+{
+	if (kafka->up || kafka->leaving)
+		return;
+	kafka->up = true;
+	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
+	kafka->message[0] = '\0';
+	/* It may have lost the end of a log, and have written on since. */
+	kafka->anew |= kafka->assigned;
+	/* What was said of connections is still so, but for the login. */
+	kafka->away = false;
+	for (size_t i = 0; i < kafka->n_tried; i++)
+		kafka->tried[i].login = false;
+	struct logline line = log_of(kafka, EV_source_broker_up);
+	log_end(&line);
+	kafka_trouble_changed(kafka);
+}
+
+/* The same trouble again is not said again. */
+void
+kafka_trouble_is_down(struct kafka *kafka, const char *why)
+{
+	char text[KAFKA_WORDS_BYTES];
+	bool was_up = kafka->up;
+	snprintf(text, sizeof text, "%s", why);
+	bool news = !kafka->leaving && strcmp(text, kafka->message) != 0;
+	kafka->up = false;
+	/* What is in a transaction goes on, and nobody waits for it. */
+	kafka->drops |= was_up;
+	if (news)
+		memcpy(kafka->message, text, sizeof text);
+	if (!news && !was_up)
+		return;
+	struct logline line = log_of(kafka, EV_source_broker_down);
+	log_str(&line, "error", why);
+	log_end(&line);
+	kafka_trouble_changed(kafka);
+}
+
+void
+kafka_trouble_remake(struct kafka *kafka, const char *why)
+{
+	kafka_trouble_is_down(kafka, why);
+	kafka->remake = true;
+	kafka_trouble_kick(kafka);
+}
+
 /* --- what is refused --- */
 
 static void
 log_trouble(const struct kafka *kafka, enum event event,
     const struct kafka_trouble *trouble)
 {
-	struct logline line = log_begin(event);
-	log_str(&line, "source", kafka->source->name);
-	log_str(&line, "broker", kafka->source->broker->name);
+	struct logline line = log_of(kafka, event);
 	log_str(&line, "error", trouble->words);
 	log_end(&line);
 }
@@ -51,21 +122,6 @@ kafka_trouble_is(
 	return t != NULL;
 }
 
-static struct kafka_trouble *
-trouble_about(
-    struct kafka *kafka, enum kafka_subject subject, const char *name)
-{
-	struct kafka_trouble **at = &kafka->troubles;
-	while (*at != NULL && !is_about(*at, subject, name))
-		at = &(*at)->next;
-	if (*at == NULL) {
-		*at = mem_zero(sizeof **at);
-		(*at)->subject = subject;
-		(*at)->name = mem_text(name);
-	}
-	return *at;
-}
-
 void
 kafka_trouble_begin(struct kafka *kafka, enum kafka_subject subject,
     const char *name, const char *words)
@@ -73,7 +129,15 @@ kafka_trouble_begin(struct kafka *kafka, enum kafka_subject subject,
 	char text[KAFKA_WORDS_BYTES];
 	if (kafka->leaving)
 		return;
-	struct kafka_trouble *trouble = trouble_about(kafka, subject, name);
+	struct kafka_trouble **at = &kafka->troubles, *trouble;
+	while (*at != NULL && !is_about(*at, subject, name))
+		at = &(*at)->next;
+	trouble = *at;
+	if (trouble == NULL) {
+		trouble = *at = mem_zero(sizeof *trouble);
+		trouble->subject = subject;
+		trouble->name = mem_text(name);
+	}
 	trouble->said_ms = loop_now_ms(kafka->loop);
 	snprintf(text, sizeof text, "%s", words);
 	if (!strcmp(text, trouble->words))
@@ -82,7 +146,7 @@ kafka_trouble_begin(struct kafka *kafka, enum kafka_subject subject,
 	log_trouble(kafka,
 	    subject == KAFKA_OF_PROOF ? EV_source_unproven : EV_source_refused,
 	    trouble);
-	kafka_changed(kafka);
+	kafka_trouble_changed(kafka);
 }
 
 static void
@@ -107,7 +171,7 @@ kafka_trouble_end(
 		/* What an operator has decided was nobody's refusal. */
 		if (!kafka->leaving && subject != KAFKA_OF_PROOF)
 			log_trouble(kafka, EV_source_accepted, *at);
-		kafka_changed(kafka);
+		kafka_trouble_changed(kafka);
 		/* There is one of each; name may be its own. */
 		free_trouble(at);
 		if (name != NULL)
@@ -135,18 +199,20 @@ kafka_trouble_clear(struct kafka *kafka)
 		free_trouble(&kafka->troubles);
 }
 
+/* Whether none of its partitions is read, as what was read is unproven. */
 static bool
 all_are_unproven(const struct kafka *kafka)
 {
-	const struct kafka_part *part = kafka->parts;
-	while (part != NULL &&
-	    kafka_trouble_is(kafka, KAFKA_OF_PROOF, part->name))
-		part = part->next;
-	return kafka->parts != NULL && part == NULL;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (part->step != KAFKA_UNPROVEN)
+			return false;
+	return !list_empty(&kafka->parts);
 }
 
-bool
-kafka_trouble_stands(const struct kafka *kafka)
+/* Whether nothing at all can be read. */
+static bool
+stands(const struct kafka *kafka)
 {
 	const struct strings *topics = &kafka->source->topics;
 	if (kafka_trouble_is(kafka, KAFKA_OF_GROUP, NULL) ||
@@ -160,37 +226,89 @@ kafka_trouble_stands(const struct kafka *kafka)
 	return true;
 }
 
-/* A topic that is neither seen nor may be read is one. */
+struct broker_health
+kafka_trouble_health(const struct kafka *kafka)
+{
+	const struct kafka_trouble *pressing = NULL;
+	unsigned parts_standing = 0;
+	for (const struct kafka_trouble *t = kafka->troubles; t != NULL;
+	     t = t->next) {
+		/* A topic that is neither seen nor may be read is one. */
+		parts_standing += t->subject == KAFKA_OF_TOPIC ||
+		    t->subject == KAFKA_OF_PROOF ||
+		    t->subject == KAFKA_OF_PART ||
+		    (t->subject == KAFKA_OF_READ &&
+			!kafka_trouble_is(kafka, KAFKA_OF_TOPIC, t->name));
+		if (pressing == NULL || t->subject < pressing->subject)
+			pressing = t;
+	}
+	return (struct broker_health){.up = kafka->up,
+	    .stands = stands(kafka),
+	    .unproven = all_are_unproven(kafka),
+	    .parts_standing = parts_standing,
+	    .message = !kafka->up     ? kafka->message
+		: pressing != NULL ? pressing->words
+				   : "",
+	    .lag = kafka->up ? kafka->lag : -1,
+	    .rebalances = kafka->rebalances};
+}
+
+/* --- its group --- */
+
+static void
+refuse_group(struct kafka *kafka, const char *before, const char *behind)
+{
+	char words[KAFKA_WORDS_BYTES];
+	snprintf(words, sizeof words, "%s \"%s\"%s", before,
+	    kafka->source->group, behind);
+	kafka_trouble_is_up(kafka);
+	kafka_trouble_begin(kafka, KAFKA_OF_GROUP, "", words);
+}
+
+/* It is no member of it, and tries again by itself. */
 static bool
-is_of_part(const struct kafka *kafka, const struct kafka_trouble *trouble)
+is_kept_out(struct kafka *kafka, rd_kafka_resp_err_t error)
 {
-	enum kafka_subject subject = trouble->subject;
-	if (subject == KAFKA_OF_READ)
-		return !kafka_trouble_is(kafka, KAFKA_OF_TOPIC, trouble->name);
-	return subject == KAFKA_OF_TOPIC || subject == KAFKA_OF_PROOF ||
-	    subject == KAFKA_OF_PART;
+	static const char who[] = "no member of the group";
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
+		refuse_group(kafka, who,
+		    ": others share its partitions by another protocol than "
+		    "\"" KAFKA_NAME_PROTOCOL
+		    "\"; end them, or set another group");
+		return true;
+	case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
+		refuse_group(kafka, who,
+		    ": it has as many as the brokers' group.max.size allows");
+		return true;
+	case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
+		refuse_group(kafka, who,
+		    ": the brokers' group.min and group.max.session.timeout.ms "
+		    "do not allow this session.timeout.ms");
+		return true;
+	default:
+		return false;
+	}
 }
 
-unsigned
-kafka_trouble_parts(const struct kafka *kafka)
+bool
+kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error)
 {
-	unsigned count = 0;
-	for (const struct kafka_trouble *t = kafka->troubles; t != NULL;
-	     t = t->next)
-		count += is_of_part(kafka, t);
-	return count;
-}
-
-/* The most pressing one. */
-const char *
-kafka_trouble_words(const struct kafka *kafka)
-{
-	const struct kafka_trouble *found = NULL;
-	for (const struct kafka_trouble *t = kafka->troubles; t != NULL;
-	     t = t->next)
-		if (found == NULL || t->subject < found->subject)
-			found = t;
-	return found != NULL ? found->words : "";
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR:
+		kafka_trouble_is_up(kafka);
+		return true;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		refuse_group(kafka, "no right to read as the group", ": Read");
+		return true;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		kafka_trouble_is_up(kafka);
+		kafka->look_ms = 0;
+		return true;
+	default:
+		return is_kept_out(kafka, error);
+	}
 }
 
 /* --- why no broker answers --- */
@@ -243,18 +361,6 @@ write_tried(const struct kafka *kafka, char words[KAFKA_WORDS_BYTES])
 	}
 }
 
-static struct kafka_tried *
-tried_at(struct kafka *kafka, const char *address)
-{
-	size_t i = 0;
-	while (i < kafka->n_tried &&
-	    strcmp(kafka->tried[i].address, address) != 0)
-		i++;
-	if (i == kafka->n_tried && i < KAFKA_TRIED_MAX)
-		kafka->n_tried++;
-	return &kafka->tried[i < KAFKA_TRIED_MAX ? i : 0];
-}
-
 void
 kafka_trouble_broke(struct kafka *kafka, bool login, const char *words)
 {
@@ -262,12 +368,18 @@ kafka_trouble_broke(struct kafka *kafka, bool login, const char *words)
 	note_address(&tried, words);
 	if (tried.address[0] == '\0')
 		return;
-	*tried_at(kafka, tried.address) = tried;
+	size_t i = 0;
+	while (i < kafka->n_tried &&
+	    strcmp(kafka->tried[i].address, tried.address) != 0)
+		i++;
+	if (i == kafka->n_tried && i < KAFKA_TRIED_MAX)
+		kafka->n_tried++;
+	kafka->tried[i < KAFKA_TRIED_MAX ? i : 0] = tried;
 	/* The last words of each say most; that it is down was told. */
 	if (!kafka->away)
 		return;
 	write_tried(kafka, kafka->message);
-	kafka_changed(kafka);
+	kafka_trouble_changed(kafka);
 }
 
 void
@@ -283,15 +395,6 @@ kafka_trouble_away(struct kafka *kafka)
 	if (kafka->away)
 		return;
 	write_tried(kafka, words);
-	kafka_is_down(kafka, words);
+	kafka_trouble_is_down(kafka, words);
 	kafka->away = !kafka->up;
-}
-
-/* What was said of connections that failed is still so, but for the login. */
-void
-kafka_trouble_back(struct kafka *kafka)
-{
-	kafka->away = false;
-	for (size_t i = 0; i < kafka->n_tried; i++)
-		kafka->tried[i].login = false;
 }

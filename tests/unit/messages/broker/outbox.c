@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,22 @@ lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 }
 
 static void
+recalled(void *arg, const void *token)
+{
+	assert_non_null(token);
+	((struct outbox *)arg)->recalls++;
+}
+
+static void
+told_origin(void *arg, struct span store_id)
+{
+	struct outbox *o = arg;
+	snprintf(o->origin, sizeof o->origin, "%.*s", SPAN_FMT(store_id));
+	o->origins++;
+	o->took_before = o->n_took;
+}
+
+static void
 changed(void *arg)
 {
 	((struct outbox *)arg)->changes++;
@@ -96,7 +113,8 @@ void
 outbox_open(struct outbox *o, unsigned credit)
 {
 	struct broker_events events = {
-	    .took = took, .lost = lost, .changed = changed, .arg = o};
+	    .took = took, .lost = lost, .changed = changed,
+	    .recalled = recalled, .origin = told_origin, .arg = o};
 	struct broker_start start = {.loop = o->loop,
 	    .source = &o->source,
 	    .instance = "test",
@@ -104,7 +122,7 @@ outbox_open(struct outbox *o, unsigned credit)
 	    .most_bytes = MOST_BYTES,
 	    .events = &events};
 	o->reader = broker_clients_open(&start);
-	broker_reader_credit(o->reader, credit);
+	broker_reader_credit(o->reader, credit, SIZE_MAX);
 }
 
 void
@@ -251,6 +269,20 @@ outbox_finish(struct outbox *o, struct outbox_finish *f,
     const struct broker_message *message, const struct broker_put *put)
 {
 	outbox_finish_begin(o, f, message, put);
+	outbox_until_done(o, f);
+	return f->finish.op.error;
+}
+
+int
+outbox_mark(struct outbox *o, struct outbox_finish *f, const char *position,
+    const struct broker_put *put)
+{
+	*f = (struct outbox_finish){.done = false};
+	op_init(&f->finish.op, o->loop, finished, f);
+	f->finish.position = span_str(position);
+	f->finish.mark = true;
+	f->finish.put = put;
+	broker_reader_finish(o->reader, &f->finish);
 	outbox_until_done(o, f);
 	return f->finish.op.error;
 }

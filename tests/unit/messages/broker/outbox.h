@@ -20,6 +20,10 @@ struct outbox {
 	struct broker_message **took; /* those handed over; NULL: let go of */
 	size_t n_took;
 	uint64_t deleted;
+	unsigned recalls;
+	char origin[64]; /* as it was told last */
+	unsigned origins; /* how often */
+	size_t took_before; /* rows when it was told last */
 	unsigned changes;
 	size_t wanted; /* for the outbox_until functions */
 };
@@ -63,6 +67,9 @@ void outbox_finish_begin(struct outbox *outbox, struct outbox_finish *finish,
 /* Begins and waits; the error. */
 int outbox_finish(struct outbox *outbox, struct outbox_finish *finish,
     const struct broker_message *message, const struct broker_put *put);
+/* The same of a mark, that the copy of the position is done with. */
+int outbox_mark(struct outbox *outbox, struct outbox_finish *finish,
+    const char *position, const struct broker_put *put);
 void outbox_until_done(
     struct outbox *outbox, const struct outbox_finish *finish);
 

@@ -10,7 +10,7 @@
 #include "base/loop/loop.h"
 #include "base/loop/thread.h"
 #include "messages/broker/kafka/kafka_ledger.h"
-#include "messages/broker/kafka/kafka_scan.h"
+#include "messages/broker/kafka/kafka_thread.h"
 
 /* A system that has no thread for us ends nobody: it is said, and tried on. */
 
@@ -25,38 +25,6 @@ thread_begin(void *(*run)(void *arg), void *arg)
 	(void)arg;
 	n_tried++;
 	return false;
-}
-
-static void
-scan_is_over(void *arg, struct kafka_scan_job *job)
-{
-	(void)arg;
-	assert_string_equal(job->words, "no thread can be made");
-	kafka_scan_job_free(&job);
-	n_said++;
-	loop_stop(loop);
-}
-
-static void
-a_scan_without_a_thread_fails_and_the_next_one_tries(void **state)
-{
-	(void)state;
-	loop = loop_new();
-	struct kafka_scan *scan = kafka_scan_new(loop, rd_kafka_conf_new());
-	n_tried = n_said = 0;
-	for (unsigned i = 1; i <= 2; i++) {
-		struct arena *arena = arena_new();
-		struct kafka_scan_job *job = arena_alloc(arena, sizeof *job);
-		job->arena = arena;
-		job->last = &job->messages;
-		job->done = scan_is_over;
-		kafka_scan_begin(scan, job);
-		loop_run(loop);
-		assert_int_equal(n_tried, i);
-		assert_int_equal(n_said, i);
-	}
-	kafka_scan_end(&scan);
-	loop_free(&loop);
 }
 
 static void
@@ -107,7 +75,7 @@ a_ledger_without_a_thread_is_down_and_tries_again(void **state)
 	    kafka_ledger_message(ledger), "no thread can be made");
 	assert_int_equal(n_said, 1);
 	kafka_ledger_close(&ledger);
-	assert_int_equal(kafka_ledger_leaving(loop), 0);
+	assert_int_equal(kafka_thread_leaving(loop), 0);
 	loop_free(&loop);
 }
 
@@ -115,8 +83,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		a_scan_without_a_thread_fails_and_the_next_one_tries),
 	    cmocka_unit_test(
 		a_ledger_without_a_thread_is_down_and_tries_again),
 	};

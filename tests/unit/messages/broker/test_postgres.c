@@ -89,11 +89,11 @@ no_more_come_than_there_is_credit_for(void **state)
 	outbox_until_up(o, true);
 	outbox_run_ms(o, 200);
 	assert_int_equal(o->n_took, 0);
-	broker_reader_credit(o->reader, 3);
+	broker_reader_credit(o->reader, 3, SIZE_MAX);
 	outbox_until_took(o, 3);
 	outbox_run_ms(o, 200);
 	assert_int_equal(o->n_took, 3);
-	broker_reader_credit(o->reader, 100);
+	broker_reader_credit(o->reader, 100, SIZE_MAX);
 	outbox_until_took(o, 20);
 	outbox_run_ms(o, 200);
 	assert_int_equal(o->n_took, 20);
@@ -201,7 +201,7 @@ what_is_odd_in_a_row_is_said_of_its_message(void **state)
 		const char *payload, *headers;
 		bool odd, too_large;
 	} rows[] = {
-	    {"NULL", "NULL", true, false},
+	    {"NULL", "NULL", false, false},
 	    {"'1'", "'[1]'", true, false},
 	    {"'1'", "'{\"a\": {}}'", true, false},
 	    {"'1'", "'{\"a\": 1}'", true, false},
@@ -228,6 +228,8 @@ what_is_odd_in_a_row_is_said_of_its_message(void **state)
 		assert_int_equal(atoi(m->position.ptr), i);
 		assert_int_equal(m->odd != NULL, rows[i].odd);
 		assert_int_equal(m->too_large, rows[i].too_large);
+		assert_int_equal(m->is_null, i == 0);
+		assert_int_equal(m->has_payload, m->payload.ptr != NULL);
 		assert_true(m->payload.len <= 1 << 20);
 	}
 	outbox_free(&o);
@@ -244,7 +246,7 @@ a_row_whose_id_is_too_long_holds_nobody_up(void **state)
 	    "(repeat('a', 4097), '1'), (repeat('b', 4096), '1')");
 	struct outbox *o = opened(1);
 	outbox_run_ms(o, 300);
-	broker_reader_credit(o->reader, 10);
+	broker_reader_credit(o->reader, 10, SIZE_MAX);
 	outbox_until_took(o, 1);
 	assert_int_equal(o->took[0]->position.len, 4096);
 	assert_non_null(
@@ -288,7 +290,7 @@ names_are_taken_as_they_are_written(void **state)
 	o->source.table = table;
 	o->source.columns =
 	    (struct conf_columns){id, entity, type, payload, NULL, NULL};
-	o->source.finish_column = set;
+	o->source.finish.column = set;
 	o->source.notify = notify;
 	outbox_open(o, 100);
 	outbox_until_took(o, 1);
@@ -374,7 +376,7 @@ an_order_of_its_own_column_is_kept(void **state)
 	outbox_open(o, 7);
 	for (size_t n = 7; n <= 98; n += 7) {
 		outbox_until_took(o, n);
-		broker_reader_credit(o->reader, 7);
+		broker_reader_credit(o->reader, 7, SIZE_MAX);
 	}
 	outbox_until_took(o, 102);
 	for (int i = 0; i < 100; i++) {
@@ -407,9 +409,12 @@ ten_thousand_may_be_in_hand(void **state)
 		int64_t began_us = clock_us();
 		for (int n = 0; n < 10; n++) {
 			postgres_just(outbox_server, NULL,
-			    "INSERT INTO outbox (id, payload) VALUES (%s, '1')",
-			    i == 0 ? "(SELECT max(id) + 1 FROM outbox)" :
-				     "gen_random_uuid()");
+			    i == 0 ? "INSERT INTO outbox (id, payload) "
+				     "VALUES (%d, '1')" :
+				     "INSERT INTO outbox (id, payload) "
+				     "SELECT gen_random_uuid(), '1' "
+				     "WHERE %d > 0",
+			    10001 + n);
 			outbox_until_took(o, o->n_took + 1);
 			outbox_finish(o, &f, o->took[o->n_took - 1], NULL);
 		}

@@ -269,10 +269,13 @@ a_column_may_change_its_type(void **state)
 	    "USING convert_to(payload::text, 'UTF8')");
 	postgres_just(outbox_server, NULL,
 	    "INSERT INTO outbox (id, payload) VALUES ('x', '\\x00')");
-	outbox_until_took(o, 2);
-	outbox_assert_span(o->took[1]->position, "x");
+	/* The first one is recalled, and comes again. */
+	outbox_until_took(o, 3);
+	assert_int_equal(o->recalls, 1);
+	outbox_assert_span(o->took[1]->position, "1");
+	outbox_assert_span(o->took[2]->position, "x");
 	outbox_until_up(o, true);
-	assert_int_equal(outbox_finish(o, &f, o->took[1], NULL), 0);
+	assert_int_equal(outbox_finish(o, &f, o->took[2], NULL), 0);
 	assert_int_equal(f.finish.finished, BROKER_FINISHED);
 	outbox_free(&o);
 }

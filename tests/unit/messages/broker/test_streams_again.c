@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "lib/streams_bench.h"
-#include "messages/broker/streams.h"
+#include "messages/broker/reader.h"
 
 /*
  * Connections break, servers die and readers freeze: nothing is left lying, is
@@ -82,7 +82,7 @@ what_was_pending_before_comes_first(void **state)
 		assert_string_equal(sbench_field(a->first, "n"), number);
 		assert_int_equal(a->first->again, i <= 4);
 		sbench_finish_first(a);
-		broker_reader_credit(a->reader, 1);
+		sbench_credit(a, 1);
 	}
 	assert_int_equal(a->taken, 10);
 	sbench_close(a);
@@ -254,7 +254,7 @@ what_a_reader_that_lives_has_is_left_to_it(void **state)
 	sbench_add(bench, 250);
 	struct sbench_reader *a = sbench_open(bench, "a");
 	UNTIL(bench, a->taken == 250);
-	broker_reader_credit(a->reader, 0);
+	sbench_credit(a, 0);
 	struct sbench_reader *b = sbench_open(bench, "b");
 	int64_t until_us = clock_us() + 2000000;
 	while (clock_us() < until_us)
@@ -375,7 +375,7 @@ expect_order(struct sbench *bench, struct sbench_reader *a, unsigned first,
 		snprintf(number, sizeof number, "%u", i);
 		assert_string_equal(sbench_field(a->first, "n"), number);
 		finish_in_the_end(a);
-		broker_reader_credit(a->reader, 1);
+		sbench_credit(a, 1);
 	}
 }
 
@@ -399,7 +399,7 @@ a_sole_reader_takes_what_others_had_in_order(void **state)
 
 /*
  * It has lost its turn, and does not know yet: what it has decided may not hold
- * any more.  Its name is that of the other one.
+ * any more.
  */
 static void
 a_sole_reader_of_before_puts_nothing(void **state)
@@ -417,7 +417,7 @@ a_sole_reader_of_before_puts_nothing(void **state)
 	assert_int_equal(f->finish.finished, BROKER_FINISHED);
 	struct broker_message *first = sbench_shift(a);
 	broker_message_free(&first);
-	struct sbench_reader *b = sbench_open(bench, "a");
+	struct sbench_reader *b = sbench_open(bench, "b");
 	UNTIL(bench, b->taken == 2);
 	assert_int_equal(sbench_finish(a, f, a->first, &put), 0);
 	assert_int_equal(f->finish.finished, BROKER_NOT_PENDING);

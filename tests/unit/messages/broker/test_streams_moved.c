@@ -18,7 +18,7 @@
 #include "lib/ports.h"
 #include "lib/store_bench.h"
 #include "lib/streams_bench.h"
-#include "messages/broker/streams.h"
+#include "messages/broker/reader.h"
 #include "store/redis/slots.h"
 
 /*

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/mem.h"
+#include "messages/broker/kafka/kafka_tracker.h"
+
+enum {
+	FIRST_SIZE = 64,
+	RANGE_BYTES = 9,    /* that one takes of the metadata, or less */
+	HASHED_BYTES = 512, /* at most so many of a value make its hash */
+};
+
+static const struct kafka_mark no_mark = {-1, -1, 0, -1};
+
+/* --- marks; the hash is FNV-1a --- */
+
+static uint32_t
+mix(uint32_t hash, const void *bytes, size_t len)
+{
+	const unsigned char *at = bytes;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ at[i]) * 16777619u;
+	return hash;
+}
+
+static uint32_t
+mix_span(uint32_t hash, struct span s)
+{
+	uint64_t len = s.len;
+	size_t some = s.len < HASHED_BYTES ? s.len : HASHED_BYTES;
+	return mix(mix(hash, &len, sizeof len), s.ptr, some);
+}
+
+uint32_t
+kafka_tracker_hash(struct span key, struct span value)
+{
+	return mix_span(mix_span(2166136261u, key), value);
+}
+
+uint32_t
+kafka_tracker_hash_header(uint32_t hash, struct span name, struct span value)
+{
+	return mix_span(mix_span(hash, name), value);
+}
+
+bool
+kafka_tracker_is_same(const struct kafka_mark *a, const struct kafka_mark *b)
+{
+	return a->offset == b->offset && a->time_ms == b->time_ms &&
+	    a->hash == b->hash &&
+	    (a->epoch < 0 || b->epoch < 0 || a->epoch == b->epoch);
+}
+
+/* --- the list --- */
+
+void
+kafka_tracker_init(struct kafka_tracker *t, struct kafka_stand *stand)
+{
+	*t = (struct kafka_tracker){.size = FIRST_SIZE,
+	    .next = stand->low,
+	    .mark = stand->mark,
+	    .put_below = stand->put_below,
+	    .kept = stand->ranges,
+	    .n_kept = stand->n_ranges};
+	t->list = mem_zero(FIRST_SIZE * sizeof *t->list);
+	stand->ranges = NULL;
+	stand->n_ranges = 0;
+}
+
+void
+kafka_tracker_clear(struct kafka_tracker *t)
+{
+	free(t->list);
+	free(t->kept);
+	*t = (struct kafka_tracker){.next = -1, .mark = no_mark};
+}
+
+static struct kafka_given *
+given_at(const struct kafka_tracker *t, size_t i)
+{
+	return &t->list[(t->first + i) & (t->size - 1)];
+}
+
+static void
+grow(struct kafka_tracker *t)
+{
+	struct kafka_given *list = mem_zero(2 * t->size * sizeof *list);
+	for (size_t i = 0; i < t->count; i++)
+		list[i] = *given_at(t, i);
+	free(t->list);
+	t->list = list;
+	t->first = 0;
+	t->size *= 2;
+}
+
+/* What is finished from the front on is below the low-water mark. */
+static void
+finish(struct kafka_tracker *t, const struct kafka_given *given)
+{
+	t->n_finished++;
+	t->changed = true;
+	if (given->mark.offset > t->mark.offset)
+		t->mark = given->mark;
+	while (t->count > 0 && given_at(t, 0)->state == KAFKA_FINISHED) {
+		t->first = (t->first + 1) & (t->size - 1);
+		t->count--;
+		t->n_finished--;
+	}
+}
+
+/* Whether one of the ranges has it; those before it are done with. */
+static bool
+was_finished(struct kafka_tracker *t, int64_t offset)
+{
+	size_t over = 0;
+	while (over < t->n_kept && t->kept[over].to <= offset)
+		over++;
+	t->n_kept -= over;
+	if (over > 0 && t->n_kept > 0)
+		memmove(t->kept, t->kept + over, t->n_kept * sizeof *t->kept);
+	return t->n_kept > 0 && t->kept[0].from <= offset;
+}
+
+enum kafka_come
+kafka_tracker_add(struct kafka_tracker *t, const struct kafka_mark *mark)
+{
+	if (mark->offset < t->next)
+		return KAFKA_COME_BACK;
+	bool finished = was_finished(t, mark->offset);
+	if (t->count == t->size)
+		grow(t);
+	struct kafka_given *given = given_at(t, t->count++);
+	*given = (struct kafka_given){
+	    *mark, finished ? KAFKA_FINISHED : KAFKA_UNFINISHED};
+	t->next = mark->offset + 1;
+	if (finished)
+		finish(t, given);
+	return finished ? KAFKA_COME_FINISHED : KAFKA_COME_NEW;
+}
+
+void
+kafka_tracker_reach(struct kafka_tracker *t, int64_t next)
+{
+	if (next <= t->next)
+		return;
+	t->next = next;
+	t->changed = true;
+}
+
+uint64_t
+kafka_tracker_lost(const struct kafka_tracker *t, int64_t begin)
+{
+	int64_t lost = begin - t->next;
+	for (size_t i = 0; i < t->n_kept; i++) {
+		int64_t from = t->kept[i].from, to = t->kept[i].to;
+		from = from > t->next ? from : t->next;
+		to = to < begin ? to : begin;
+		lost -= from < to ? to - from : 0;
+	}
+	return lost > 0 ? (uint64_t)lost : 0;
+}
+
+struct kafka_given *
+kafka_tracker_find(const struct kafka_tracker *t, int64_t offset)
+{
+	size_t low = 0, high = t->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (given_at(t, middle)->mark.offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->count && given_at(t, low)->mark.offset == offset
+	    ? given_at(t, low)
+	    : NULL;
+}
+
+void
+kafka_tracker_set(struct kafka_tracker *t, struct kafka_given *given,
+    enum kafka_given_state state)
+{
+	must(given->state != KAFKA_FINISHED);
+	given->state = state;
+	if (state == KAFKA_FINISHED)
+		finish(t, given);
+}
+
+/*
+ * A range more for each that is finished, at worst.  What is kept of the time
+ * before does not count: it is read away, and would else be in its own way.
+ */
+bool
+kafka_tracker_is_full(const struct kafka_tracker *t)
+{
+	size_t unfinished = t->count - t->n_finished;
+	size_t ranges =
+	    t->n_finished < unfinished ? t->n_finished : unfinished;
+	return t->count >= KAFKA_GAP_MAX ||
+	    ranges * RANGE_BYTES >= KAFKA_METADATA_MAX / 4 * 3;
+}
+
+/* --- what is committed ---
+ *
+ * "o1:STORE:PUT:OFFSET.TIME.HASH.EPOCH.TOPIC:GAP+LENGTH,GAP+LENGTH..." with
+ * numbers in hex: below which results may have been put; the mark, TIME and
+ * EPOCH each one more than they are, without a mark nothing between the colons;
+ * and what is finished above the low-water mark, of which the first GAP is from
+ * there on, the others from the end of the last one.
+ */
+#define HEAD "o1:"
+
+static bool
+is_over(const struct kafka_given *given, bool putting)
+{
+	return given->state == KAFKA_FINISHED ||
+	    (putting && given->state == KAFKA_PUTTING);
+}
+
+static size_t
+count_over(const struct kafka_tracker *t, bool putting)
+{
+	size_t i = 0;
+	while (i < t->count && is_over(given_at(t, i), putting))
+		i++;
+	return i;
+}
+
+int64_t
+kafka_tracker_low(const struct kafka_tracker *t, bool putting)
+{
+	size_t over = count_over(t, putting);
+	return over < t->count ? given_at(t, over)->mark.offset : t->next;
+}
+
+struct range_writer {
+	char *text;
+	size_t len;
+	int64_t end; /* of the last range */
+};
+
+/* A whole range, or none of it. */
+static bool
+write_range(struct range_writer *w, int64_t from, int64_t to)
+{
+	char text[48];
+	int len = snprintf(text, sizeof text, "%s%" PRIx64 "+%" PRIx64,
+	    w->text[w->len - 1] == ':' ? "" : ",", (uint64_t)(from - w->end),
+	    (uint64_t)(to - from));
+	if (w->len + (size_t)len > KAFKA_METADATA_MAX)
+		return false;
+	memcpy(w->text + w->len, text, (size_t)len + 1);
+	w->len += (size_t)len;
+	w->end = to;
+	return true;
+}
+
+static void
+write_ranges(
+    const struct kafka_tracker *t, bool putting, struct range_writer *w)
+{
+	size_t i = count_over(t, putting);
+	while (i < t->count) {
+		int64_t from = given_at(t, i)->mark.offset;
+		size_t first = i;
+		while (i < t->count && is_over(given_at(t, i), putting))
+			i++;
+		if (i > first &&
+		    !write_range(
+			w, from, given_at(t, i - 1)->mark.offset + 1))
+			return;
+		i += i == first;
+	}
+	for (i = 0; i < t->n_kept; i++) {
+		int64_t from = t->kept[i].from > t->next ? t->kept[i].from
+							 : t->next;
+		if (from < t->kept[i].to &&
+		    !write_range(w, from, t->kept[i].to))
+			return;
+	}
+}
+
+void
+kafka_tracker_write(const struct kafka_tracker *t, bool putting,
+    const char *store, const char *topic_id,
+    char ret_text[KAFKA_METADATA_MAX + 1])
+{
+	struct kafka_mark mark = t->mark;
+	for (size_t i = t->count; i > 0 && putting; i--)
+		if (is_over(given_at(t, i - 1), true)) {
+			if (given_at(t, i - 1)->mark.offset > mark.offset)
+				mark = given_at(t, i - 1)->mark;
+			break;
+		}
+	struct range_writer w = {
+	    .text = ret_text, .end = kafka_tracker_low(t, putting)};
+	int len = snprintf(ret_text, KAFKA_METADATA_MAX,
+	    HEAD "%.64s:%" PRIx64 ":", store,
+	    (uint64_t)(w.end < t->put_below ? t->put_below : 0));
+	if (mark.offset >= 0)
+		len += snprintf(ret_text + len,
+		    KAFKA_METADATA_MAX - (size_t)len,
+		    "%" PRIx64 ".%" PRIx64 ".%" PRIx32 ".%" PRIx32 ".%.24s",
+		    (uint64_t)mark.offset, (uint64_t)(mark.time_ms + 1),
+		    mark.hash, (uint32_t)(mark.epoch + 1), topic_id);
+	len += snprintf(
+	    ret_text + len, KAFKA_METADATA_MAX - (size_t)len, ":");
+	w.len = (size_t)len;
+	write_ranges(t, putting, &w);
+}
+
+/* --- what was committed --- */
+
+static const uint64_t number_max = (UINT64_C(1) << 56) - 1;
+
+/* Takes a number up to that byte, or up to the end, off the front. */
+static bool
+take_hex(
+    struct span *text, char end, uint64_t most, uint64_t *ret_number)
+{
+	struct span word;
+	uint64_t number = 0;
+	if (!span_next(text, end, &word) || word.len == 0)
+		return false;
+	for (size_t i = 0; i < word.len; i++) {
+		int digit = ascii_hex_value(word.ptr[i]);
+		number = number << 4 | (unsigned)digit;
+		if (digit < 0 || number > most)
+			return false;
+	}
+	*ret_number = number;
+	return true;
+}
+
+static bool
+take_text(struct span word, size_t most, char *ret_text)
+{
+	if (word.len > most)
+		return false;
+	memcpy(ret_text, word.ptr, word.len);
+	ret_text[word.len] = '\0';
+	return true;
+}
+
+static bool
+read_mark(struct span text, struct kafka_stand *stand)
+{
+	uint64_t offset, time, hash, epoch;
+	struct span topic;
+	if (text.len == 0)
+		return true;
+	if (!take_hex(&text, '.', number_max, &offset) ||
+	    !take_hex(&text, '.', number_max, &time) ||
+	    !take_hex(&text, '.', UINT32_MAX, &hash) ||
+	    !take_hex(&text, '.', INT32_MAX, &epoch) ||
+	    !span_next(&text, '.', &topic))
+		return false;
+	stand->mark = (struct kafka_mark){(int64_t)offset, (int64_t)time - 1,
+	    (uint32_t)hash, (int32_t)epoch - 1};
+	return take_text(topic, KAFKA_TOPIC_ID_MAX, stand->topic_id);
+}
+
+static bool
+read_ranges(struct span text, struct kafka_stand *stand)
+{
+	int64_t end = stand->low;
+	struct span word;
+	if (text.len == 0)
+		return true;
+	stand->ranges = mem_zero((text.len / 3 + 1) * sizeof *stand->ranges);
+	while (span_next(&text, ',', &word)) {
+		struct kafka_range *range = &stand->ranges[stand->n_ranges];
+		uint64_t gap, len;
+		if (!take_hex(&word, '+', number_max, &gap) ||
+		    !take_hex(&word, '+', number_max, &len) || len == 0 ||
+		    end > (int64_t)number_max)
+			return false;
+		range->from = end + (int64_t)gap;
+		range->to = end = range->from + (int64_t)len;
+		stand->n_ranges++;
+	}
+	return true;
+}
+
+void
+kafka_tracker_read(
+    int64_t low, struct span metadata, struct kafka_stand *ret_stand)
+{
+	struct kafka_stand *stand = ret_stand;
+	struct span store, mark;
+	uint64_t put_below;
+	*stand = (struct kafka_stand){
+	    .low = low < 0 ? -1 : low, .mark = no_mark};
+	if (low < 0 || low > (int64_t)number_max ||
+	    !span_starts(metadata, SPAN(HEAD)))
+		return;
+	metadata = span_from(metadata, sizeof HEAD - 1);
+	stand->ours = span_next(&metadata, ':', &store) &&
+	    take_text(store, KAFKA_STORE_MAX, stand->store) &&
+	    take_hex(&metadata, ':', number_max, &put_below) &&
+	    span_next(&metadata, ':', &mark) && metadata.ptr != NULL &&
+	    read_mark(mark, stand) && read_ranges(metadata, stand);
+	if (stand->ours) {
+		stand->put_below = (int64_t)put_below;
+		return;
+	}
+	kafka_tracker_forget(stand);
+	*stand = (struct kafka_stand){.low = low, .mark = no_mark};
+}
+
+void
+kafka_tracker_forget(struct kafka_stand *stand)
+{
+	free(stand->ranges);
+	stand->ranges = NULL;
+	stand->n_ranges = 0;
+}

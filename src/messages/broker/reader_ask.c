@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "base/container.h"
+#include "base/error.h"
+#include "messages/broker/reader.h"
+
+/*
+ * Questions.  One that was asked lives until its answer, even where its owner
+ * has given it up.
+ */
+
+static void
+let_go(struct reader_question *question, struct op *op, int error)
+{
+	question->op = NULL;
+	if (error == E_TIMEOUT)
+		op_done(op, E_BROKER_DOWN);
+}
+
+static void
+let_again_go(struct op *op, int error)
+{
+	let_go(CONTAINER_OF(op, struct broker_again, op)->token, op, error);
+}
+
+static void
+let_copies_go(struct op *op, int error)
+{
+	let_go(CONTAINER_OF(op, struct broker_copies, op)->token, op, error);
+}
+
+static void
+begin(struct reader_core *reader, struct reader_question *question,
+    struct op *op, char *refused)
+{
+	question->reader = reader;
+	question->op = op;
+	question->refused = refused;
+	refused[0] = '\0';
+	list_add_last(&reader->questions, &question->of_reader);
+}
+
+void
+reader_ask_again(struct reader_core *reader, struct broker_again *again,
+    struct reader_question *question)
+{
+	again->message = NULL;
+	again->token = question;
+	begin(reader, question, &again->op, again->refused);
+	op_start(&again->op, reader->timeout_ms, let_again_go);
+}
+
+void
+reader_ask_copies(struct reader_core *reader, struct broker_copies *copies,
+    struct reader_question *question)
+{
+	copies->messages = NULL;
+	copies->next[0] = '\0';
+	copies->token = question;
+	begin(reader, question, &copies->op, copies->refused);
+	op_start(&copies->op, reader->timeout_ms, let_copies_go);
+}
+
+void
+reader_ask_end(
+    struct reader_question *question, int error, const char *refused)
+{
+	list_remove(&question->of_reader);
+	if (question->op == NULL)
+		return;
+	if (refused != NULL)
+		snprintf(question->refused, BROKER_REFUSED_BYTES, "%s",
+		    refused);
+	op_done(question->op, error);
+}
+
+void
+reader_ask_cancel(struct reader_core *reader)
+{
+	struct reader_question *question;
+	LIST_EACH(question, &reader->questions, of_reader) {
+		if (question->op != NULL)
+			op_done(question->op, E_CANCELLED);
+		question->op = NULL;
+	}
+}
