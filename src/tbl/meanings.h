@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MEANING(found, step, outcome, why): what is found out about a message's key,
- * by its claim or by its execution, and what the message does then: its next
- * step, what it is counted as (COUNT_: not now), and why it waits, for
- * operators (NULL: it does not).
+ * MEANING(found, step, of_letter, outcome, why): what is found out about a
+ * message's key, by its claim or by its execution; the next step of a message,
+ * and of a letter that is replayed; what the message is counted as (COUNT_: not
+ * now); and why it waits, or a letter stays one, for operators (NULL: neither).
  */
-MEANING(OURS, START, COUNT_, NULL)
-MEANING(STORED_GOOD, FINISH, EXECUTED, NULL)
-MEANING(STORED_BAD, REFUSE, REFUSED, NULL)
-MEANING(FOUND_GOOD, FINISH, DUPLICATE, NULL)
-MEANING(FOUND_BAD, REFUSE, DUPLICATE, NULL)
-MEANING(STALE, FINISH, STALE, NULL)
-MEANING(RELEASED, BACK_OFF, RETRIED, "released")
-MEANING(NOT_SENT, UNSENT, COUNT_, "not-sent")
-MEANING(UNKNOWN_HELD, HOLD, HELD, "unknown")
-MEANING(UNKNOWN_TRIED, BACK_OFF, RETRIED, "unknown")
-MEANING(IN_FLIGHT, WAIT, WAITED, "in-flight")
-MEANING(FAILED, BURY, EXHAUSTED, NULL)
-MEANING(MISMATCH, BURY, MISMATCH, NULL)
-MEANING(FORGOTTEN, MISS, HELD, "forgotten")
-MEANING(BROKEN, HOLD, HELD, "broken")
-MEANING(NO_STORE, STAND, COUNT_, "store")
-MEANING(NOT_STORED, LOOK, COUNT_, "in-flight")
+MEANING(OURS, EXECUTE, EXECUTE, COUNT_, NULL)
+MEANING(AGAIN, CLAIM, CLAIM, COUNT_, NULL)
+MEANING(STORED_GOOD, FINISH, FINISH, EXECUTED, NULL)
+MEANING(STORED_BAD, REFUSE, REFUSE, REFUSED, NULL)
+MEANING(COMPLETED_GOOD, FINISH, FINISH, DUPLICATE, NULL)
+MEANING(COMPLETED_BAD, REFUSE, REFUSE, DUPLICATE, NULL)
+MEANING(STALE, FINISH, FINISH, STALE, NULL)
+MEANING(RELEASED, BACK_OFF, BACK_OFF, RETRIED, "released")
+MEANING(NOT_SENT, UNSENT, UNSENT, COUNT_, "not-sent")
+MEANING(UNKNOWN_HELD, HOLD, STAY, HELD, "unknown")
+MEANING(UNKNOWN_TRIED, BACK_OFF, BACK_OFF, RETRIED, "unknown")
+MEANING(IN_FLIGHT, WAIT, WAIT, WAITED, "in-flight")
+MEANING(FAILED, BURY, RELEASE, EXHAUSTED, NULL)
+MEANING(MISMATCH, BURY, STAY, MISMATCH, NULL)
+MEANING(NOTHING, CLAIM, STAY, COUNT_, "forgotten")
+MEANING(FORGOTTEN, MISS, STAY, HELD, "forgotten")
+MEANING(BROKEN, HOLD, STAY, HELD, "broken")
+MEANING(NO_STORE, STAND, STAND, COUNT_, "store")
+MEANING(NOT_STORED, LOOK, LOOK, COUNT_, "in-flight")

@@ -2,8 +2,7 @@
 /*
  * MESSAGE_OUTCOME(name, word): what became of a message, as it is counted
  * (onceproxy_messages_total).  The first three are counted each time; each of
- * the others is an end, DROPPED by an operator's word; REWOUND are those that a
- * group which was set back would have brought again.  Those of MESSAGE_REASON
+ * the others is an end, DROPPED by an operator's word.  Those of MESSAGE_REASON
  * are also why it went to the dead letters.
  */
 #ifndef MESSAGE_OUTCOME
@@ -21,7 +20,6 @@ MESSAGE_OUTCOME(EXECUTED, "executed")
 MESSAGE_OUTCOME(DUPLICATE, "duplicate")
 MESSAGE_OUTCOME(STALE, "stale")
 MESSAGE_OUTCOME(DROPPED, "dropped")
-MESSAGE_OUTCOME(REWOUND, "rewound")
 
 MESSAGE_REASON(REFUSED, "refused")
 MESSAGE_REASON(EXHAUSTED, "exhausted")

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The steps of the three machines, in life order.  An imperative starts
- * something; a participle has its result and decides.
+ * The steps of the machines, in life order.  An imperative starts something; a
+ * participle has its result and decides.
  *
- * REQUEST_STEP(name, function, operation), EXECUTION_STEP(...) and
- * DELIVERY_STEP(...): operation is the only one that can wake the machine into
- * that step (r, e or d is the machine); NULL: the step follows at once.
+ * REQUEST_STEP(name, function, operation), EXECUTION_STEP(...),
+ * DELIVERY_STEP(...) and REPLAY_STEP(...): operation is the only one that can
+ * wake the machine into that step (r, e, d or r is the machine); NULL: the step
+ * follows at once.
  */
 #ifndef REQUEST_STEP
 #define REQUEST_STEP(name, function, operation)
@@ -15,6 +16,9 @@
 #endif
 #ifndef DELIVERY_STEP
 #define DELIVERY_STEP(name, function, operation)
+#endif
+#ifndef REPLAY_STEP
+#define REPLAY_STEP(name, function, operation)
 #endif
 
 REQUEST_STEP(CHECK, request_check, NULL)
@@ -58,55 +62,70 @@ EXECUTION_STEP(FINISH, execution_finish, NULL)
 DELIVERY_STEP(SHAPE, delivery_shape, NULL)
 DELIVERY_STEP(FETCH, delivery_memory_fetch, NULL)
 DELIVERY_STEP(FETCHED, delivery_memory_fetched, &d->again.op)
-DELIVERY_STEP(TURN, delivery_lane_turn, NULL)
-DELIVERY_STEP(TURNED, delivery_lane_turned, &d->place.turn)
-DELIVERY_STEP(SEEK, delivery_claim_seek, NULL)
-DELIVERY_STEP(SOUGHT, delivery_claim_sought, &d->c.claim_op.op)
-DELIVERY_STEP(FOLLOW, delivery_lane_follow, NULL)
-DELIVERY_STEP(FOLLOWED, delivery_lane_followed, &d->park.op.op)
-DELIVERY_STEP(PROVE, delivery_first_prove, NULL)
-DELIVERY_STEP(PROVED, delivery_first_proved, &d->first->op)
-DELIVERY_STEP(SKIP, delivery_first_skip, NULL)
-DELIVERY_STEP(SKIPPED, delivery_first_skipped, &d->park.op.op)
+DELIVERY_STEP(TURN, delivery_turn, NULL)
+DELIVERY_STEP(TURNED, delivery_turned, &d->place.turn)
+DELIVERY_STEP(SEEK, delivery_finish_seek, NULL)
+DELIVERY_STEP(SOUGHT, delivery_finish_sought, &d->written.op.op)
 DELIVERY_STEP(STAND, delivery_rest_stand, NULL)
 DELIVERY_STEP(STOOD, delivery_rest_stood, &d->gate)
 DELIVERY_STEP(CLAIM, delivery_claim, NULL)
-DELIVERY_STEP(CLAIMED, delivery_claim_answered, &d->c.claim_op.op)
+DELIVERY_STEP(CLAIMED, delivery_claim_answered, &d->a.c.claim_op.op)
 DELIVERY_STEP(RECALL, delivery_claim_recall, NULL)
 DELIVERY_STEP(RECALLED, delivery_claim_recalled, &d->hold.op.op)
-DELIVERY_STEP(CONFIRM, delivery_letter_confirm, NULL)
-DELIVERY_STEP(CONFIRMED, delivery_letter_confirmed, &d->first->op)
-DELIVERY_STEP(CHECK, delivery_letter_check, NULL)
-DELIVERY_STEP(CHECKED, delivery_letter_checked, &d->release.op.op)
-DELIVERY_STEP(RELEASE, delivery_letter_release, NULL)
-DELIVERY_STEP(RELEASED, delivery_letter_released, &d->release.op.op)
-DELIVERY_STEP(START, delivery_claim_start, NULL)
-DELIVERY_STEP(JOINED, delivery_claim_joined, &d->c.join)
+DELIVERY_STEP(EXECUTE, delivery_claim_execute, NULL)
+DELIVERY_STEP(EXECUTED, delivery_claim_executed, &d->a.c.join)
 DELIVERY_STEP(WAIT, delivery_rest_wait, NULL)
 DELIVERY_STEP(MISS, delivery_rest_miss, NULL)
 DELIVERY_STEP(HOLD, delivery_rest_hold, NULL)
 DELIVERY_STEP(NOTE, delivery_rest_note, NULL)
 DELIVERY_STEP(NOTED, delivery_rest_noted, &d->hold.op.op)
 DELIVERY_STEP(KEEP, delivery_rest_keep, NULL)
-DELIVERY_STEP(HEARD, delivery_rest_heard, &d->waiter.op)
+DELIVERY_STEP(HEARD, delivery_rest_heard, &d->a.waiter.op)
 DELIVERY_STEP(PEEK, delivery_memory_peek, NULL)
 DELIVERY_STEP(PEEKED, delivery_memory_peeked, &d->record.op.op)
 DELIVERY_STEP(UNSENT, delivery_rest_unsent, NULL)
 DELIVERY_STEP(BACK_OFF, delivery_rest_back_off, NULL)
 DELIVERY_STEP(LOOK, delivery_rest_look, NULL)
 DELIVERY_STEP(RESTED, delivery_rest_over, &d->rest)
-DELIVERY_STEP(REFUSE, delivery_finish_refused, NULL)
+DELIVERY_STEP(REFUSE, delivery_finish_refuse, NULL)
 DELIVERY_STEP(BURY, delivery_finish_bury, NULL)
-DELIVERY_STEP(PARK, delivery_lane_park, NULL)
-DELIVERY_STEP(PARKED, delivery_lane_parked, &d->park.op.op)
-DELIVERY_STEP(DECIDE, delivery_letter_decide, NULL)
-DELIVERY_STEP(DECIDED, delivery_letter_decided, &d->park.op.op)
+DELIVERY_STEP(BURIED, delivery_finish_buried, &d->written.op.op)
 DELIVERY_STEP(FINISH, delivery_finish, NULL)
 DELIVERY_STEP(FINISHED, delivery_finish_answered, &d->finish.op)
 DELIVERY_STEP(YIELD, delivery_rest_yield, NULL)
 DELIVERY_STEP(YIELDED, delivery_rest_yielded, &d->rest)
+DELIVERY_STEP(CONFIRM, delivery_finish_confirm, NULL)
+DELIVERY_STEP(CONFIRMED, delivery_finish_confirmed, &d->written.op.op)
 DELIVERY_STEP(END, delivery_finish_end, NULL)
+
+REPLAY_STEP(BEGIN, replay_begin, NULL)
+REPLAY_STEP(BEGUN, replay_begun, &r->op.op.op)
+REPLAY_STEP(SHAPE, replay_shape, NULL)
+REPLAY_STEP(STAND, replay_stand, NULL)
+REPLAY_STEP(CLAIM, replay_claim, NULL)
+REPLAY_STEP(CLAIMED, replay_claimed, &r->a.c.claim_op.op)
+REPLAY_STEP(EXECUTE, replay_execute, NULL)
+REPLAY_STEP(EXECUTED, replay_executed, &r->a.c.join)
+REPLAY_STEP(WAIT, replay_wait, NULL)
+REPLAY_STEP(HEARD, replay_heard, &r->a.waiter.op)
+REPLAY_STEP(UNSENT, replay_unsent, NULL)
+REPLAY_STEP(BACK_OFF, replay_back_off, NULL)
+REPLAY_STEP(LOOK, replay_look, NULL)
+REPLAY_STEP(RESTED, replay_rested, &r->rest)
+REPLAY_STEP(RELEASE, replay_release, NULL)
+REPLAY_STEP(RELEASED, replay_released, &r->record.op.op)
+REPLAY_STEP(REFUSE, replay_refuse, NULL)
+REPLAY_STEP(STAY, replay_stay, NULL)
+REPLAY_STEP(STAYED, replay_stayed, &r->op.op.op)
+REPLAY_STEP(FINISH, replay_finish, NULL)
+REPLAY_STEP(FINISHED, replay_finished, &r->finish.op)
+REPLAY_STEP(END, replay_end, NULL)
+REPLAY_STEP(ENDED, replay_ended, &r->op.op.op)
+REPLAY_STEP(ACKNOWLEDGE, replay_acknowledge, NULL)
+REPLAY_STEP(ACKNOWLEDGED, replay_acknowledged, &r->finish.op)
+REPLAY_STEP(CONFIRMED, replay_confirmed, &r->op.op.op)
 
 #undef REQUEST_STEP
 #undef EXECUTION_STEP
 #undef DELIVERY_STEP
+#undef REPLAY_STEP

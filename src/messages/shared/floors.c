@@ -9,12 +9,12 @@
 enum { RETRY_MS = 500, PAGE = 200, ARGS_OF_KEEP = 3 };
 
 struct floors_part {
-	struct floors_part *next;
+	struct list link;
 	char *name;
-	bool wanted;
-	bool asked; /* the call under way asks for it, or keeps it */
+	bool wanted, stands;
+	bool asked; /* the call under way is about it */
 	char *floor; /* to be kept; NULL: nothing */
-	bool lower;
+	bool anew;
 };
 
 /* --- parts --- */
@@ -22,28 +22,26 @@ struct floors_part {
 static struct floors_part *
 part_of(struct floors *floors, const char *name)
 {
-	struct floors_part **at = &floors->parts;
-	while (*at != NULL && strcmp((*at)->name, name) != 0)
-		at = &(*at)->next;
-	if (*at == NULL) {
-		*at = mem_zero(sizeof **at);
-		(*at)->name = mem_text(name);
-	}
-	return *at;
+	struct floors_part *part;
+	LIST_EACH (part, &floors->parts, link)
+		if (!strcmp(part->name, name))
+			return part;
+	part = mem_zero(sizeof *part);
+	part->name = mem_text(name);
+	list_add_last(&floors->parts, &part->link);
+	return part;
 }
 
 /* Of whom there is nothing to do any more. */
 static void
 forget_parts(struct floors *floors, bool all)
 {
-	struct floors_part **at = &floors->parts;
-	while (*at != NULL) {
-		struct floors_part *part = *at;
-		if (!all && (part->wanted || part->floor != NULL)) {
-			at = &part->next;
+	struct floors_part *part;
+	LIST_EACH (part, &floors->parts, link) {
+		if (!all &&
+		    (part->wanted || part->stands || part->floor != NULL))
 			continue;
-		}
-		*at = part->next;
+		list_remove(&part->link);
 		free(part->name);
 		free(part->floor);
 		free(part);
@@ -51,22 +49,11 @@ forget_parts(struct floors *floors, bool all)
 }
 
 static bool
-has_something(const struct floors_part *part, bool keeps)
+has_something(const struct floors_part *part, enum floors_act act)
 {
-	return keeps ? part->floor != NULL : part->wanted;
-}
-
-/* Marks as many as a call takes. */
-static size_t
-mark_parts(struct floors *floors, bool keeps)
-{
-	size_t count = 0;
-	for (struct floors_part *part = floors->parts; part != NULL;
-	     part = part->next) {
-		part->asked = count < PAGE && has_something(part, keeps);
-		count += part->asked;
-	}
-	return count;
+	return act == FLOORS_KEEP ? part->floor != NULL
+	    : act == FLOORS_STAND ? part->stands
+				  : part->wanted;
 }
 
 /* --- calls --- */
@@ -86,29 +73,27 @@ floor_call(const struct shared *shared, const char *act, size_t n_argv)
 static void
 take_answer(struct floors *floors, const struct call_reply *reply)
 {
+	struct floors_part *part;
 	size_t i = 0;
-	for (struct floors_part *part = floors->parts; part != NULL;
-	     part = part->next) {
-		if (!part->asked || floors->keeps)
+	LIST_EACH (part, &floors->parts, link) {
+		if (!part->asked)
 			continue;
-		part->wanted = false;
-		floors->known(floors->arg, part->name,
-		    call_reply_text(reply, i),
-		    span_eq(call_reply_text(reply, i + 1), SPAN("1")));
-		i += 2;
-	}
-}
-
-static void
-settle_kept(struct floors *floors, bool answered)
-{
-	for (struct floors_part *part = floors->parts; part != NULL;
-	     part = part->next) {
-		if (part->asked && floors->keeps && answered) {
+		part->asked = false;
+		switch (floors->act) {
+		case FLOORS_KEEP:
 			free(part->floor);
 			part->floor = NULL;
+			break;
+		case FLOORS_STAND:
+			part->stands = false;
+			break;
+		case FLOORS_LOOK:
+			part->wanted = false;
+			floors->known(floors->arg, part->name,
+			    call_reply_text(reply, i), call_reply_text(reply, i + 1));
+			i += 2;
+			break;
 		}
-		part->asked = false;
 	}
 }
 
@@ -122,58 +107,64 @@ on_floors_answered(struct store_call *call, enum call_end how, int error,
 	bool answered =
 	    how == CALL_ANSWERED && reply->verdict == VERDICT_DONE;
 	floors->call = NULL;
-	shared_ended(&floors->shared, "floor", call, error, floors->keeps);
+	shared_ended(&floors->shared, "floor", call, error,
+	    floors->act != FLOORS_LOOK);
 	if (answered)
 		take_answer(floors, reply);
-	settle_kept(floors, answered);
 	forget_parts(floors, false);
-	if (floors->parts != NULL)
+	if (!list_empty(&floors->parts))
 		timer_set(&floors->timer, answered ? 0 : RETRY_MS);
 }
 
-static struct store_call *
-call_to_look(struct floors *floors, size_t count)
+/* Marks as many as a call takes. */
+static size_t
+mark_parts(struct floors *floors)
 {
-	struct store_call *call = floor_call(&floors->shared, "look", count);
-	for (struct floors_part *part = floors->parts; part != NULL;
-	     part = part->next)
-		if (part->asked)
-			resp_arg(&call->args, span_str(part->name));
-	return call;
+	struct floors_part *part;
+	size_t count = 0;
+	LIST_EACH (part, &floors->parts, link) {
+		part->asked = count < PAGE && has_something(part, floors->act);
+		count += part->asked;
+	}
+	return count;
 }
 
-static struct store_call *
-call_to_keep(struct floors *floors, size_t count)
-{
-	struct store_call *call =
-	    floor_call(&floors->shared, "keep", ARGS_OF_KEEP * count);
-	for (struct floors_part *part = floors->parts; part != NULL;
-	     part = part->next)
-		if (part->asked) {
-			resp_arg(&call->args, span_str(part->name));
-			resp_arg(&call->args, span_str(part->floor));
-			resp_number(&call->args, part->lower);
-		}
-	return call;
-}
-
-/* One call at a time: what is wanted comes before what is to be kept. */
+/*
+ * One call at a time: what is to be kept comes before what is wanted, which may
+ * be wanted of it.
+ */
 static void
 on_floors_timer(void *arg)
 {
+	static const char *const words[] = {
+	    [FLOORS_KEEP] = "keep",
+	    [FLOORS_STAND] = "stand",
+	    [FLOORS_LOOK] = "look",
+	};
 	struct floors *floors = arg;
+	struct floors_part *part;
+	size_t count = 0;
 	if (floors->call != NULL)
 		return; /* its end sets the timer */
-	floors->keeps = false;
-	size_t count = mark_parts(floors, false);
-	if (count == 0) {
-		floors->keeps = true;
-		count = mark_parts(floors, true);
+	for (unsigned act = FLOORS_KEEP; act <= FLOORS_LOOK && count == 0;
+	     act++) {
+		floors->act = act;
+		count = mark_parts(floors);
 	}
 	if (count == 0)
 		return;
-	floors->call = floors->keeps ? call_to_keep(floors, count)
-				     : call_to_look(floors, count);
+	bool keeps = floors->act == FLOORS_KEEP;
+	floors->call = floor_call(&floors->shared, words[floors->act],
+	    keeps ? ARGS_OF_KEEP * count : count);
+	LIST_EACH (part, &floors->parts, link) {
+		if (!part->asked)
+			continue;
+		resp_arg(&floors->call->args, span_str(part->name));
+		if (!keeps)
+			continue;
+		resp_arg(&floors->call->args, span_str(part->floor));
+		resp_number(&floors->call->args, part->anew);
+	}
 	floors->call->done = on_floors_answered;
 	floors->call->arg = floors;
 	call_start(floors->call);
@@ -185,10 +176,11 @@ void
 floors_start(struct floors *floors, struct store *store, struct loop *loop,
     const char *kind, const char *name,
     void (*known)(void *arg, const char *part, struct span floor,
-	bool lowered),
+	struct span decided),
     void *arg)
 {
 	*floors = (struct floors){.known = known, .arg = arg};
+	list_init(&floors->parts);
 	shared_init(&floors->shared, store, kind, name);
 	timer_init(&floors->timer, loop, on_floors_timer, floors);
 }
@@ -214,30 +206,42 @@ floors_want(struct floors *floors, const char *part)
 
 void
 floors_keep(
-    struct floors *floors, const char *name, struct span floor, bool lower)
+    struct floors *floors, const char *name, struct span floor, bool anew)
 {
 	struct floors_part *part = part_of(floors, name);
 	/* One that is about to be sent, or is, was not kept yet. */
-	part->lower = lower || (part->floor != NULL && part->lower);
-	part->asked = false;
+	part->anew = anew || (part->floor != NULL && part->anew);
+	part->asked &= floors->act != FLOORS_KEEP;
+	/* It is read. */
+	part->stands = false;
 	free(part->floor);
 	part->floor = mem_str(floor);
+	timer_set(&floors->timer, 0);
+}
+
+void
+floors_stand(struct floors *floors, const char *part)
+{
+	part_of(floors, part)->stands = true;
 	timer_set(&floors->timer, 0);
 }
 
 bool
 floors_are_kept(const struct floors *floors)
 {
-	const struct floors_part *part = floors->parts;
-	while (part != NULL && part->floor == NULL)
-		part = part->next;
-	return part == NULL;
+	const struct floors_part *part;
+	if (floors->shared.store == NULL)
+		return true;
+	LIST_EACH (part, &floors->parts, link)
+		if (part->floor != NULL)
+			return false;
+	return true;
 }
 
 /* --- for operators --- */
 
 static void
-on_lowered(struct store_call *call, enum call_end how, int error,
+on_decided(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	if (call->op == NULL)
@@ -257,18 +261,18 @@ on_lowered(struct store_call *call, enum call_end how, int error,
 }
 
 void
-floors_lower(struct floors_op *op, struct store *store, const char *kind,
-    const char *name, const struct span *parts, size_t count)
+floors_decide(struct floors_op *op, struct store *store, const char *kind,
+    const char *name, bool rewinds, const struct span *parts, size_t count)
 {
 	struct shared shared;
 	shared_init(&shared, store, kind, name);
 	call_begin_op(store, &op->op);
 	op->count = 0;
-	struct store_call *call = floor_call(&shared, "lower", 1 + count);
-	resp_number(&call->args, FLOORS_LOWERED_MS);
+	struct store_call *call =
+	    floor_call(&shared, rewinds ? "rewind" : "resume", count);
 	for (size_t i = 0; i < count; i++)
 		resp_arg(&call->args, parts[i]);
-	call->done = on_lowered;
+	call->done = on_decided;
 	call_join_op(call, &op->op);
 	call_start(call);
 }

@@ -9,25 +9,26 @@
  * What is kept of each part of a source in the store's Redis, without an end:
  * its floor, a text that begins with a number.  Below that all is finished,
  * whatever the broker says of a group that was set back.  A floor only grows,
- * unless it is of something that was made again; an operator may say that the
- * group is meant to stand lower, once (floors_lower), but not of what has a
- * blank in its name: that is beside a part.  It knows neither parts nor what a
+ * unless an operator has decided what becomes of a part that stands, as nothing
+ * tells whether what it was read of is still there; that stands here, too, for
+ * whoever has the part, and is used once.  It knows neither parts nor what a
  * floor says.  A member of its owner, which stops it before it or the store is
  * gone; the store's thread.
  */
-enum { FLOORS_LOWERED_MS = 24 * 3600 * 1000 };
-
 struct floors_part;
 
 struct floors {
 	struct shared shared;
-	/* What is kept of a part that was wanted; "": nothing. */
+	/*
+	 * What is kept of a part that was wanted ("": nothing), and what was
+	 * decided of it: "resume", "rewind" or "".
+	 */
 	void (*known)(void *arg, const char *part, struct span floor,
-	    bool lowered);
+	    struct span decided);
 	void *arg;
-	struct floors_part *parts; /* wanted, or to be kept */
-	struct store_call *call;   /* under way; NULL: none */
-	bool keeps;                /* it is one that keeps */
+	struct list parts;       /* of which there is something to do */
+	struct store_call *call; /* under way; NULL: none */
+	enum floors_act { FLOORS_KEEP, FLOORS_STAND, FLOORS_LOOK } act;
 	struct timer timer;
 };
 
@@ -35,7 +36,7 @@ struct floors {
 void floors_start(struct floors *floors, struct store *store,
     struct loop *loop, const char *kind, const char *name,
     void (*known)(void *arg, const char *part, struct span floor,
-	bool lowered),
+	struct span decided),
     void *arg);
 /* What was not sent is forgotten.  Zeroed memory is stopped. */
 void floors_stop(struct floors *floors);
@@ -43,19 +44,21 @@ void floors_stop(struct floors *floors);
 void floors_want(struct floors *floors, const char *part);
 /*
  * That is to be kept of the part, unless what is kept begins with a greater
- * number; lower: whatever that begins with.
+ * number; anew: whatever that begins with, and what was decided is used.
  */
 void floors_keep(
-    struct floors *floors, const char *part, struct span floor, bool lower);
+    struct floors *floors, const char *part, struct span floor, bool anew);
+/* An operator is to decide what becomes of the part. */
+void floors_stand(struct floors *floors, const char *part);
 
 /* Whether Redis has all that is to be kept. */
 bool floors_are_kept(const struct floors *floors);
 
 /*
- * What an operator says: the group may stand below the floors of these parts
- * (none: of all), within FLOORS_LOWERED_MS, and what is there comes again.  An
- * operation as in store/store.h.  Verdicts: DONE; GONE, where of one of them
- * nothing is kept, and nothing was changed.
+ * What an operator decides of these parts (none: of all that stand).  An
+ * operation as in store/store.h.  Verdicts: DONE; GONE, where one of them does
+ * not stand (of a rewind: nor is anything kept of it), or none does, and
+ * nothing was changed.
  */
 struct floors_op {
 	struct store_op op;
@@ -63,5 +66,5 @@ struct floors_op {
 	struct span *parts;  /* DONE: their names, in arena */
 	size_t count;
 };
-void floors_lower(struct floors_op *op, struct store *store, const char *kind,
-    const char *name, const struct span *parts, size_t count);
+void floors_decide(struct floors_op *op, struct store *store, const char *kind,
+    const char *name, bool rewinds, const struct span *parts, size_t count);

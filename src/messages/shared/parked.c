@@ -294,7 +294,7 @@ on_changed(struct store_call *call, enum call_end how, int error,
 static void
 change(const struct shared *shared, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn)
+    const struct leadership *leader)
 {
 	static const char *const acts[] = {"park", "behind", "look", "back",
 	    "drop", "next", "skip", "unpark"};
@@ -308,13 +308,13 @@ change(const struct shared *shared, struct parked_op *op,
 	resp_number(&call->args, 4);
 	shared_arg_key(shared, call, "parked", "");
 	shared_arg_key(shared, call, "parked", more);
-	shared_arg_key(shared, call, "turn", "");
+	shared_arg_key(shared, call, "leadership", "");
 	shared_arg_key(shared, call, "decided", "");
 	resp_arg(&call->args, span_str(acts[op->act]));
 	resp_arg(&call->args, span_str(more + 1));
 	resp_arg(&call->args, position);
-	if (turn != NULL)
-		turn_arg_token(turn, call);
+	if (leader != NULL)
+		leadership_arg_token(leader, call);
 	else
 		resp_arg(&call->args, SPAN(""));
 	resp_number(&call->args, PARKED_LANES_MAX);
@@ -327,59 +327,59 @@ change(const struct shared *shared, struct parked_op *op,
 static void
 change_here(struct parked *parked, struct parked_op *op, enum parked_act act,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn)
+    const struct leadership *leader)
 {
 	op->act = act;
 	op->copy = parked;
-	change(&parked->shared, op, lane, position, turn);
+	change(&parked->shared, op, lane, position, leader);
 }
 
 void
 parked_park(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn)
+    const struct leadership *leader)
 {
-	change_here(parked, op, PARKED_PARK, lane, position, turn);
+	change_here(parked, op, PARKED_PARK, lane, position, leader);
 }
 
 void
 parked_behind(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn)
+    const struct leadership *leader)
 {
-	change_here(parked, op, PARKED_BEHIND, lane, position, turn);
+	change_here(parked, op, PARKED_BEHIND, lane, position, leader);
 }
 
 void
 parked_look(struct parked *parked, struct parked_op *op,
-    const struct parked_lane *lane, const struct turn *turn)
+    const struct parked_lane *lane, const struct leadership *leader)
 {
-	change_here(parked, op, PARKED_LOOK, lane, SPAN(""), turn);
+	change_here(parked, op, PARKED_LOOK, lane, SPAN(""), leader);
 }
 
 void
 parked_decide(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position, bool drop,
-    const struct turn *turn)
+    const struct leadership *leader)
 {
 	change_here(parked, op, drop ? PARKED_DROP : PARKED_BACK, lane,
-	    position, turn);
+	    position, leader);
 }
 
 void
 parked_next(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn)
+    const struct leadership *leader)
 {
-	change_here(parked, op, PARKED_NEXT, lane, position, turn);
+	change_here(parked, op, PARKED_NEXT, lane, position, leader);
 }
 
 void
 parked_skip(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn)
+    const struct leadership *leader)
 {
-	change_here(parked, op, PARKED_SKIP, lane, position, turn);
+	change_here(parked, op, PARKED_SKIP, lane, position, leader);
 }
 
 void

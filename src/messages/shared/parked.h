@@ -4,7 +4,7 @@
 #include "base/digest.h"
 #include "base/loop/timer.h"
 #include "messages/shared/parked_list.h"
-#include "messages/shared/turn.h"
+#include "messages/shared/leadership.h"
 
 /*
  * The parked lanes of a source: whose first message is a dead letter, so that
@@ -12,7 +12,7 @@
  * decided.  Redis has them, without an end (lua/park.lua); here is a copy, so
  * that each message need not ask.  The copy follows what is parked and freed
  * here, and by others as far as channels tell; it may lag behind, and so only
- * who has the turn, or owns the lane otherwise, goes by it, after it was loaded
+ * who leads, or owns the lane otherwise, goes by it, after it was loaded
  * since (parked_load).  A lane that it wrongly has is found out by
  * parked_behind.  It knows nothing of messages or brokers.  A member of its
  * owner, which stops it before it or the store is gone; the store's thread.
@@ -61,7 +61,7 @@ void parked_start(struct parked *parked, struct store *store,
 /* Zeroed memory is stopped. */
 void parked_stop(struct parked *parked);
 /*
- * They are not known any more, and are loaded anew: the turn was gained, or a
+ * They are not known any more, and are loaded anew: leadership was gained, or a
  * lane that was another's.
  */
 void parked_load(struct parked *parked);
@@ -73,8 +73,8 @@ size_t parked_count(const struct parked *parked);
 /*
  * A change, a member of its owner; operations and errors are as in
  * store/store.h, and may be repeated until they are answered.  Verdicts: DONE;
- * or as below, and FENCED, where a turn was given and Redis says that it is
- * another's.
+ * or as below, and FENCED, where a leadership was given and Redis says that it
+ * is another's.
  */
 struct parked_op {
 	struct store_op op;
@@ -98,18 +98,18 @@ struct parked_op {
 /*
  * The first message of the lane, at that position, is about to become a dead
  * letter: call it before.  A position counts once.  REFUSED: there are too many
- * lanes.  turn: only while it is that one's; NULL: whoever's.
+ * lanes.  leader: only while it is held; NULL: whoever's.
  */
 void parked_park(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn);
+    const struct leadership *leader);
 /* A message behind it, likewise.  GONE: the lane is not parked any more. */
 void parked_behind(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn);
+    const struct leadership *leader);
 /* What is parked there.  GONE: the lane is not parked. */
 void parked_look(struct parked *parked, struct parked_op *op,
-    const struct parked_lane *lane, const struct turn *turn);
+    const struct parked_lane *lane, const struct leadership *leader);
 /*
  * It was decided that the first, at that position, is brought back, or dropped,
  * and all behind it brought back: say so before that is done, so that whoever
@@ -118,7 +118,7 @@ void parked_look(struct parked *parked, struct parked_op *op,
  */
 void parked_decide(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position, bool drop,
-    const struct turn *turn);
+    const struct leadership *leader);
 /*
  * That position is done with.  REFUSED: it was not the first, and nothing was
  * decided about that, so the lane stays parked.  DONE: op->count is 0 where the
@@ -127,7 +127,7 @@ void parked_decide(struct parked *parked, struct parked_op *op,
  */
 void parked_next(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn);
+    const struct leadership *leader);
 /*
  * That position is neither a dead letter nor a message of the source any more:
  * where it is the first, the one behind it is, or the lane is free (op->count
@@ -135,7 +135,7 @@ void parked_next(struct parked *parked, struct parked_op *op,
  */
 void parked_skip(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
-    const struct turn *turn);
+    const struct leadership *leader);
 /* The lane is free.  GONE: it was already.  For whoever has a store. */
 void parked_unpark(const struct shared *shared, struct parked_op *op,
     const struct parked_lane *lane);

@@ -35,73 +35,37 @@ forget_words(struct pause *pause)
 	pause->who = pause->note = NULL;
 }
 
-/* Operators do not pause twice in one millisecond. */
-static bool
-is_same(const struct pause *pause, const struct call_reply *reply)
+static struct store_call *
+ask(struct shared_watch *watch)
 {
-	bool on = reply->n_extra >= 3;
-	return pause->known && pause->on == on &&
-	    (!on || pause->since_ms == shared_number(reply, 0));
+	return pause_call(&watch->shared, "look", SPAN(""), SPAN(""));
 }
 
+/* Operators do not pause twice in one millisecond. */
 static void
-learn(struct pause *pause, const struct call_reply *reply)
+heard(struct shared_watch *watch, const struct store_call *call,
+    const struct call_reply *reply)
 {
-	if (is_same(pause, reply))
+	struct pause *pause = CONTAINER_OF(watch, struct pause, watch);
+	(void)call;
+	if (reply == NULL || reply->verdict != VERDICT_DONE) {
+		if (!watch->again)
+			timer_set(&watch->timer, PAUSE_RETRY_MS);
+		return;
+	}
+	bool on = reply->n_extra >= 3;
+	int64_t since_ms = on ? shared_number(reply, 0) : 0;
+	if (pause->known && pause->on == on && pause->since_ms == since_ms)
 		return;
 	forget_words(pause);
-	pause->known = true;
-	pause->on = reply->n_extra >= 3;
-	if (pause->on) {
-		pause->since_ms = shared_number(reply, 0);
+	pause->known = watch->has_last = true;
+	pause->on = on;
+	pause->since_ms = since_ms;
+	if (on) {
 		pause->who = mem_str(call_reply_text(reply, 1));
 		pause->note = mem_str(call_reply_text(reply, 2));
 	}
 	pause->changed(pause->arg);
-}
-
-static void
-on_asked(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	struct pause *pause = call->arg;
-	if (pause == NULL)
-		return;
-	pause->call = NULL;
-	shared_ended(&pause->shared, "pause", call, error, pause->known);
-	bool answered =
-	    how == CALL_ANSWERED && reply->verdict == VERDICT_DONE;
-	timer_set(&pause->timer, pause->again ? 0
-		: answered ? PAUSE_ASK_MS
-			   : PAUSE_RETRY_MS);
-	if (answered)
-		learn(pause, reply);
-}
-
-static void
-on_ask_timer(void *arg)
-{
-	struct pause *pause = arg;
-	if (pause->call != NULL)
-		return; /* its end sets the timer */
-	pause->again = false;
-	pause->call =
-	    pause_call(&pause->shared, "look", SPAN(""), SPAN(""));
-	pause->call->done = on_asked;
-	pause->call->arg = pause;
-	call_start(pause->call);
-}
-
-static void
-on_pause_notice(void *arg, struct span notice)
-{
-	struct pause *pause = arg;
-	struct span what;
-	if (!shared_notice(&pause->shared, notice, &what) ||
-	    (what.len > 0 && !span_eq(what, SPAN("pause"))))
-		return;
-	pause->again = true;
-	timer_set(&pause->timer, 0);
 }
 
 void
@@ -109,24 +73,16 @@ pause_start(struct pause *pause, struct store *store, struct loop *loop,
     const char *kind, const char *name, void (*changed)(void *arg),
     void *arg)
 {
-	*pause = (struct pause){.changed = changed, .arg = arg};
-	shared_init(&pause->shared, store, kind, name);
-	timer_init(&pause->timer, loop, on_ask_timer, pause);
-	pause->hearing = (struct subscriber_hearing){
-	    .heard = on_pause_notice, .arg = pause};
-	subscriber_hear(store, &pause->hearing);
-	timer_set(&pause->timer, 0);
+	*pause = (struct pause){.changed = changed, .arg = arg,
+	    .watch = {.word = "pause", .every_ms = PAUSE_ASK_MS, .ask = ask,
+		.heard = heard}};
+	shared_watch_start(&pause->watch, store, loop, kind, name);
 }
 
 void
 pause_stop(struct pause *pause)
 {
-	if (pause->shared.store == NULL)
-		return;
-	timer_clear(&pause->timer);
-	subscriber_unhear(&pause->hearing);
-	if (pause->call != NULL)
-		pause->call->arg = NULL;
+	shared_watch_stop(&pause->watch);
 	forget_words(pause);
 	*pause = (struct pause){0};
 }

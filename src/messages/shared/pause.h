@@ -16,17 +16,13 @@
 enum { PAUSE_ASK_MS = 4000, PAUSE_RETRY_MS = 500 };
 
 struct pause {
-	struct shared shared;
+	struct shared_watch watch;
 	void (*changed)(void *arg);
 	void *arg;
 	bool known;
 	bool on;
-	int64_t since_ms;  /* while it is on: by Redis' clock, … */
-	char *who, *note;  /* … and what the operator said; else NULL */
-	struct store_call *call; /* under way; NULL: none */
-	bool again;        /* something has changed since that was sent */
-	struct timer timer;
-	struct subscriber_hearing hearing;
+	int64_t since_ms; /* while it is on: by Redis' clock, … */
+	char *who, *note; /* … and what the operator said; else NULL */
 };
 
 /*

@@ -88,3 +88,72 @@ shared_number(const struct call_reply *reply, size_t i)
 	    ? number
 	    : -1;
 }
+
+/* --- asking again and again --- */
+
+static void
+on_asked(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct shared_watch *watch = call->arg;
+	if (watch == NULL)
+		return;
+	watch->call = NULL;
+	shared_ended(
+	    &watch->shared, watch->word, call, error, watch->has_last);
+	if (watch->again)
+		timer_set(&watch->timer, 0);
+	watch->heard(watch, call, how == CALL_ANSWERED ? reply : NULL);
+}
+
+/* A call that Redis does not answer ends with its link. */
+static void
+on_watch_timer(void *arg)
+{
+	struct shared_watch *watch = arg;
+	timer_set(&watch->timer, watch->every_ms);
+	if (watch->call != NULL)
+		return;
+	watch->again = false;
+	watch->call = watch->ask(watch);
+	watch->call->done = on_asked;
+	watch->call->arg = watch;
+	call_start(watch->call);
+}
+
+static void
+on_watch_notice(void *arg, struct span notice)
+{
+	struct shared_watch *watch = arg;
+	struct span what;
+	if (!shared_notice(&watch->shared, notice, &what) ||
+	    (what.len > 0 && !span_eq(what, span_str(watch->word))))
+		return;
+	watch->again = true;
+	if (watch->call == NULL)
+		timer_set(&watch->timer, 0);
+}
+
+void
+shared_watch_start(struct shared_watch *watch, struct store *store,
+    struct loop *loop, const char *kind, const char *name)
+{
+	shared_init(&watch->shared, store, kind, name);
+	timer_init(&watch->timer, loop, on_watch_timer, watch);
+	watch->hearing = (struct subscriber_hearing){
+	    .heard = on_watch_notice, .arg = watch};
+	subscriber_hear(store, &watch->hearing);
+	timer_set(&watch->timer, 0);
+}
+
+void
+shared_watch_stop(struct shared_watch *watch)
+{
+	if (watch->shared.store == NULL)
+		return;
+	timer_clear(&watch->timer);
+	subscriber_unhear(&watch->hearing);
+	if (watch->call != NULL)
+		watch->call->arg = NULL;
+	*watch = (struct shared_watch){0};
+}

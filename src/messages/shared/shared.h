@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/container.h"
+#include "base/loop/timer.h"
 #include "store/call.h"
 #include "store/subscriber.h"
 
@@ -49,5 +51,37 @@ void shared_ended(struct shared *shared, const char *word,
  */
 bool shared_notice(const struct shared *shared, struct span notice,
     struct span *ret_what);
+
+/*
+ * What Redis has of it, asked for again and again: at once where a notice says
+ * that it has changed, one call at a time.  A member of its owner, which sets
+ * the first members and stops it before it or the store is gone.
+ */
+struct shared_watch {
+	const char *word; /* of its key, and of notices about it */
+	int64_t every_ms;
+	/* Makes the call that asks, and does not start it. */
+	struct store_call *(*ask)(struct shared_watch *watch);
+	/*
+	 * What it said; reply NULL: Redis did not answer.  It may set the timer
+	 * anew, and stop the watch.
+	 */
+	void (*heard)(struct shared_watch *watch, const struct store_call *call,
+	    const struct call_reply *reply);
+	bool has_last; /* what was heard before holds meanwhile */
+	/* Its own: */
+	struct shared shared;
+	struct store_call *call; /* under way; NULL: none */
+	bool again;              /* it may have changed since that was sent */
+	struct timer timer;      /* the next call */
+	struct subscriber_hearing hearing;
+};
+
+/* Asks from now on; kind and name as in shared_init. */
+void shared_watch_start(struct shared_watch *watch, struct store *store,
+    struct loop *loop, const char *kind, const char *name);
+/* Zeroed memory is one that is stopped. */
+void shared_watch_stop(struct shared_watch *watch);
+
 /* A number that a script has put into its reply; -1: there is none. */
 int64_t shared_number(const struct call_reply *reply, size_t i);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
+#include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
 #include "store/claim.h"
 
 /*
  * The way of a message:
  *
- *   SHAPE TURN ⇢ TURNED STAND ⇢ STOOD CLAIM ⇢ CLAIMED START ⇢ JOINED
- *     its lane is parked: SEEK ⇢ SOUGHT FOLLOW ⇢ FOLLOWED . BURY
- *       its record is COMPLETED ........................... FINISH
+ *   SHAPE TURN ⇢ TURNED STAND ⇢ STOOD CLAIM ⇢ CLAIMED EXECUTE ⇢ EXECUTED
  *     its record is COMPLETED ............................. FINISH
  *     somebody is at it: WAIT ⇢ HEARD ..................... SHAPE again
  *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
@@ -18,15 +20,11 @@
  *     it came before, and has no record: RECALL ⇢ RECALLED  CLAIM
  *       it was held ....................................... MISS
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
- *     it can never be executed: BURY PARK ⇢ PARKED ........ FINISH
- *     a dead letter's record is FAILED: RELEASE ⇢ RELEASED  SHAPE again
- *     it is to be dropped: CHECK ⇢ CHECKED ............... FINISH
- *     it is tried again: CONFIRM ⇢ CONFIRMED ............. SHAPE
- *     it is behind another one: PROVE ⇢ PROVED
- *       and that is nowhere any more: SKIP ⇢ SKIPPED ...... FOLLOW again
- *     the first of a parked lane is done with: DECIDE ⇢ DECIDED ... FINISH
+ *     it can never be executed, or its lane is parked: BURY ⇢ BURIED FINISH
+ *     it has a letter, perhaps: SEEK ⇢ SOUGHT ............. FINISH
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ YIELDED ............. FINISH again
+ *     it is a letter: CONFIRM ⇢ CONFIRMED ................. END
  *   and where its bytes were given back meanwhile:
  *   HEARD PEEK ⇢ PEEKED ................................... HOLD again
  *   SHAPE FETCH ⇢ FETCHED ................................. SHAPE
@@ -59,76 +57,22 @@ awaited(struct machine *machine)
 	return NULL;
 }
 
-/* For people, who look for it by that. */
-static void
-keep_label(struct delivery *d)
-{
-	if (d->c.label.len > 0 && !span_eq(d->label, d->c.label))
-		d->label = arena_dup(d->message->arena, d->c.label);
-}
-
-static void
-keep_route(struct delivery *d)
-{
-	const struct conf_route *route = d->c.route;
-	if (route != NULL &&
-	    (d->route == NULL || strcmp(d->route, route->name) != 0))
-		d->route =
-		    arena_dup(d->message->arena, span_str(route->name)).ptr;
-}
-
-void
-delivery_forget_request(struct delivery *d)
-{
-	body_clear(&d->body);
-	if (d->c.arena == NULL)
-		return;
-	keep_route(d);
-	keep_label(d);
-	if (d->c.key_hex[0] != '\0')
-		memcpy(d->key_hex, d->c.key_hex, sizeof d->key_hex);
-	if (d->c.attempt > 0)
-		d->attempt = d->c.attempt;
-	struct arena *arena = d->c.arena;
-	claimant_clear(&d->c);
-	d->c = (struct claimant){.arena = NULL};
-	arena_free(&arena);
-}
-
-void
-delivery_unshape(struct delivery *d)
-{
-	key_waiters_leave(&d->waiter);
-	d->busy = d->whole = d->known = d->there = d->let = false;
-	d->confirmed = false;
-	delivery_forget_request(d);
-}
-
-/* Whoever asked hears that it was given up. */
-static void
-let_go_of_asker(struct delivery *d)
-{
-	struct inquiry *asked = d->asked;
-	d->asked = NULL;
-	if (asked != NULL)
-		inquiry_go_on(asked);
-}
+/* --- its life --- */
 
 /* Its claim became ours in the turn in which it ends: nobody begins it. */
 static void
 give_claim_back(struct delivery *d)
 {
-	const struct store_op *op = &d->c.claim_op;
+	const struct store_op *op = &d->a.c.claim_op;
 	if (d->machine.step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
 	    op->op.error == 0 &&
 	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
-		claim_undo(d->source->worker->store, &d->c.claim);
+		claim_undo(d->source->worker->store, &d->a.c.claim);
 }
-
-/* --- what was given back, and comes again --- */
 
 enum { SENT_MOST = 1 << 16 };
 
+/* Of what was given back, and may have been executed. */
 static struct key_id
 name_of(const struct delivery *d)
 {
@@ -142,14 +86,13 @@ name_of(const struct delivery *d)
 
 /*
  * Its record may be gone when it comes again: with its record Redis may have
- * lost whose turn it was, too.
+ * lost who had the leadership, too.
  */
 static void
 remember(const struct delivery *d)
 {
 	struct key_set *all = &d->source->sent;
-	if (!d->sent || d->machine.step == DELIVERY_END ||
-	    delivery_is_letter(d))
+	if (!d->a.sent || d->machine.step == DELIVERY_END)
 		return;
 	const struct key_id name = name_of(d);
 	if (all->count == SENT_MOST)
@@ -177,18 +120,16 @@ delivery_free(struct machine *machine)
 	delivery_unshape(d);
 	op_cancel(&d->gate);
 	op_cancel(&d->rest);
-	op_cancel(&d->park.op.op);
 	op_cancel(&d->hold.op.op);
+	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
-	op_cancel(&d->release.op.op);
-	delivery_first_end(d);
-	let_go_of_asker(d);
 	if (d->probe)
 		source_standing_try_another(source);
 	delivery_probed(d);
 	delivery_memory_end(d);
 	arena_free(&d->put_arena);
 	source->rejected -= d->rejected;
+	source->burying -= d->burying;
 	source_credit_end(source, d);
 	/* The delivery itself lies in its arena. */
 	struct broker_message *message = d->message;
@@ -198,8 +139,8 @@ delivery_free(struct machine *machine)
 static const struct machine_kind delivery_kind = {
     "delivery", steps, awaited, delivery_free};
 
-static struct delivery *
-make(struct source *source, struct broker_message *message)
+void
+delivery_new(struct source *source, struct broker_message *message)
 {
 	struct worker *w = source->worker;
 	struct delivery *d = arena_alloc(message->arena, sizeof *d);
@@ -211,50 +152,20 @@ make(struct source *source, struct broker_message *message)
 	d->began_us = clock_us();
 	d->first_ms = clock_wall_ms();
 	d->rested = MESSAGE_STATE_WAITING;
-	body_init(&d->body, w->budget);
+	d->refusals = source_standing_no_refusals(source);
+	attempt_init(&d->a, source, message, &d->machine);
 	op_init(&d->place.turn, w->loop, machine_run, &d->machine);
-	op_init(&d->waiter.op, w->loop, machine_run, &d->machine);
 	op_init(&d->gate, w->loop, machine_run, &d->machine);
 	op_init(&d->rest, w->loop, machine_run, &d->machine);
-	op_init(&d->park.op.op, w->loop, machine_run, &d->machine);
-	d->park.arena = message->arena;
 	op_init(&d->hold.op.op, w->loop, machine_run, &d->machine);
+	op_init(&d->written.op.op, w->loop, machine_run, &d->machine);
+	d->written.arena = message->arena;
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
 	op_init(&d->again.op, w->loop, machine_run, &d->machine);
 	op_init(&d->record.op.op, w->loop, machine_run, &d->machine);
-	op_init(&d->release.op.op, w->loop, machine_run, &d->machine);
-	d->release.arena = message->arena;
 	/* It is here: credit was given for it while there was room. */
 	must(budget_take(w->budget, message->bytes, BUDGET_GRANTED));
-	return d;
-}
-
-void
-delivery_new(struct source *source, struct broker_message *message)
-{
-	struct delivery *d = make(source, message);
-	d->sent = is_remembered(d);
-	machine_run(&d->machine);
-}
-
-void
-delivery_new_letter(struct source *source, struct broker_message *message,
-    const struct delivery_letter *letter)
-{
-	source->in_flight++;
-	source->taken++;
-	source_credit_settle(source);
-	struct delivery *d = make(source, message);
-	letter_read(message, &d->letter);
-	letter_strip(message);
-	d->drop = letter->drop;
-	d->confirmed = true;
-	if (letter->lane != NULL)
-		d->lane = *letter->lane;
-	if (letter->drop)
-		d->dropped = letter->asked;
-	else
-		d->asked = letter->asked;
+	d->a.sent = is_remembered(d);
 	machine_run(&d->machine);
 }
 
@@ -269,6 +180,13 @@ delivery_find(const struct source *source, struct span position)
 }
 
 void
+delivery_unshape(struct delivery *d)
+{
+	attempt_clear(&d->a);
+	d->there = d->let = false;
+}
+
+void
 delivery_count(struct delivery *d, enum message_outcome outcome)
 {
 	counter_add(&d->source->meter->outcomes[outcome], 1);
@@ -280,7 +198,7 @@ delivery_condemn(struct delivery *d, enum message_outcome reason,
 {
 	d->buried = true;
 	d->outcome = d->reason = reason;
-	d->detail = arena_dup(d->message->arena, detail);
+	d->a.detail = arena_dup(d->message->arena, detail);
 }
 
 bool
@@ -313,4 +231,193 @@ delivery_let_go(struct delivery *d, bool probe)
 	d->probe |= probe;
 	if (op_pending(&d->gate))
 		op_done(&d->gate, 0);
+}
+
+/* --- a request is made, anew for each try --- */
+
+/*
+ * Older than max_age when it was taken, as far as its age is known; whether
+ * that was the first time its record says.
+ */
+static bool
+is_expired(const struct delivery *d)
+{
+	int64_t most_ms = d->source->source->max_age_ms;
+	return most_ms > 0 && d->tries == 0 && d->message->time_ms >= 0 &&
+	    d->first_ms - d->message->time_ms > most_ms;
+}
+
+/* It and its body, which is as large, never fit beside what clients need. */
+static bool
+is_beyond_memory(const struct delivery *d)
+{
+	return d->message->bytes >
+	    budget_limit(d->source->worker->budget) / 8 * 3;
+}
+
+static void
+condemn_misshapen(struct delivery *d, enum shape_verdict verdict)
+{
+	delivery_condemn(d,
+	    verdict == SHAPE_KEY_MISSING ? MESSAGE_KEY_MISSING
+		: verdict == SHAPE_TOO_LARGE ? MESSAGE_TOO_LARGE
+					     : MESSAGE_MALFORMED,
+	    d->a.detail);
+}
+
+static struct span
+why_unordered(const struct delivery *d)
+{
+	static const char purpose[] = "nothing to be ordered by";
+	const struct conf_source *source = d->source->source;
+	struct arena *arena = d->message->arena;
+	if (source->order_by == SOURCE_ORDER_POINTERS)
+		return shape_lacks(arena, &source->order_pointers,
+		    body_span(&d->a.body), purpose);
+	if (source->order_by == SOURCE_ORDER_HEADER)
+		return arena_printf(arena,
+		    "it has no field \"%s\", so it has %s",
+		    source->order_header, purpose);
+	return arena_printf(arena, "it has no %s, so it has %s",
+	    source->order_by == SOURCE_ORDER_KEY ? "key" : "entity", purpose);
+}
+
+/* Its place in its lane, before anything else is known of it. */
+static void
+take_place(struct delivery *d)
+{
+	const struct conf_source *conf = d->source->source;
+	d->placed = true;
+	if (conf->order_by == SOURCE_ORDER_NONE)
+		return;
+	if (shape_order(
+		conf, d->message, body_span(&d->a.body), d->lane.bytes)) {
+		lanes_enter(d->source->lanes, d->lane.bytes, &d->place);
+		source_credit_place(d->source, d);
+	} else if (!d->buried) {
+		delivery_condemn(d, MESSAGE_MALFORMED, why_unordered(d));
+	}
+}
+
+/* None can be executed before it is renewed, and none becomes a letter. */
+static enum after
+stand_for_token(struct delivery *d)
+{
+	char *words = mem_str(d->a.detail);
+	d->source->token_refused = true;
+	source_standing_begin(d->source, STANDING_TOKEN, words);
+	free(words);
+	delivery_probed(d);
+	delivery_unshape(d);
+	return delivery_to(d, DELIVERY_STAND, MORE);
+}
+
+/* Its request, where it has all that makes one. */
+static enum shape_verdict
+make_request(struct delivery *d)
+{
+	enum shape_verdict verdict = attempt_make_request(&d->a);
+	if (verdict == SHAPE_GOOD &&
+	    shape_has_own_scope(d->source->source, &d->a.c))
+		source_standing_token_taken(d->source);
+	return verdict;
+}
+
+enum after
+delivery_shape(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct broker_message *m = d->message;
+	enum shape_verdict verdict = SHAPE_GOOD;
+	/* One that was condemned before comes here once more for its body. */
+	d->outcome = d->buried ? d->reason : MESSAGE_COUNT_;
+	if (d->shed)
+		return delivery_to(d, DELIVERY_FETCH, MORE);
+	if (m->too_large || is_beyond_memory(d))
+		delivery_condemn(d, MESSAGE_TOO_LARGE, SPAN(""));
+	else if (m->odd != NULL)
+		delivery_condemn(d, MESSAGE_MALFORMED, span_str(m->odd));
+	else
+		verdict = attempt_make_body(&d->a);
+	if (verdict == SHAPE_NO_MEMORY)
+		return delivery_memory_await(d);
+	source_credit_starve(d->source, d, false);
+	if (verdict != SHAPE_GOOD)
+		condemn_misshapen(d, verdict);
+	if (!d->placed)
+		take_place(d);
+	d->old = is_expired(d);
+	if (!d->buried) {
+		verdict = make_request(d);
+		if (verdict == SHAPE_OWN_SCOPE)
+			return stand_for_token(d);
+		if (verdict != SHAPE_GOOD)
+			condemn_misshapen(d, verdict);
+	}
+	return delivery_to(d, DELIVERY_TURN, MORE);
+}
+
+/* --- its turn in its lane: one of an order at a time, as they came --- */
+
+static bool
+lane_parks(const struct delivery *d)
+{
+	return d->place.lane != NULL && !d->source->source->behind_go_on;
+}
+
+/* Others may have begun to make a letter of it, and were cut short. */
+static bool
+may_have_letter(const struct delivery *d)
+{
+	return !d->sought &&
+	    ((d->message->again && !source_is_sole(d->source)) ||
+		letters_may_be_written(
+		    &d->source->letters, d->message->position));
+}
+
+/* It is the first of its lane. */
+static enum after
+go(struct delivery *d)
+{
+	const struct letters *letters = &d->source->letters;
+	if (d->shed)
+		return delivery_to(d, DELIVERY_SHAPE, MORE);
+	if (!letters_are_known(letters)) {
+		delivery_unshape(d);
+		return delivery_to(d, DELIVERY_LOOK, MORE);
+	}
+	if (source_proof_doubts(d->source, d->message)) {
+		delivery_unshape(d);
+		return delivery_to(d, DELIVERY_LOOK, MORE);
+	}
+	if (may_have_letter(d))
+		return delivery_to(d, DELIVERY_SEEK, MORE);
+	if (lane_parks(d) && letters_have_lane(letters, &d->lane))
+		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
+	if (d->buried)
+		return delivery_to(d, DELIVERY_BURY, MORE);
+	if (attempt_has_no_value(&d->a) &&
+	    d->source->source->nulls == NULLS_ACK) {
+		d->outcome = MESSAGE_MALFORMED;
+		return delivery_to(d, DELIVERY_FINISH, MORE);
+	}
+	return delivery_to(d, DELIVERY_STAND, MORE);
+}
+
+enum after
+delivery_turn(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (lanes_is_first(&d->place))
+		return go(d);
+	lanes_wait(&d->place);
+	if (lanes_rests(&d->place))
+		delivery_memory_shed(d);
+	return delivery_to(d, DELIVERY_TURNED, WAIT);
+}
+
+enum after
+delivery_turned(struct machine *machine)
+{
+	return go(delivery_of(machine));
 }

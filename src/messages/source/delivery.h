@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "gate/claimant.h"
-#include "gate/key_waiters.h"
-#include "messages/shared/parked.h"
+#include "messages/source/attempt.h"
 #include "messages/source/inquiry.h"
-#include "messages/source/letter.h"
-#include "messages/source/source.h"
+#include "messages/source/message_end.h"
 #include "store/records.h"
 
 /*
  * A delivery is a message's wait for its end: beside struct request, the other
  * one who claims a key and starts executions.  It makes a request of its
  * message, claims the key, and is acknowledged when Redis has the record
- * COMPLETED; on its way it may wait, rest, or stand still with its source.  It
- * knows no broker but through its source's reader.  The worker's thread only.
+ * COMPLETED, or its letter; on its way it may wait, rest, or stand still with
+ * its source.  It knows no broker but through its source's reader.  The
+ * worker's thread only.
  */
 struct delivery {
 	struct machine machine;
@@ -22,27 +20,13 @@ struct delivery {
 	struct broker_message *message;
 	struct lane_place place;
 	bool placed; /* it was given its place, or needs none */
-	struct parked_lane lane; /* where it has a place */
-	struct parked_op park;
-	bool parked; /* its lane is parked, and it is the first of it */
-	bool known;  /* its lane is parked, and its record is COMPLETED */
-	bool proved; /* the first of its lane was looked for, for it */
-	struct broker_letters *first; /* of the first's, or its own; or NULL */
-	bool missing; /* the first has not been found, once */
+	struct letters_lane lane; /* where it has a place */
 	uint64_t number; /* the first that its source took has 1 */
+	struct attempt a;
 
-	/* The request of this try; c is there while arena is not NULL. */
-	struct claimant c;
-	struct body body;
-	struct key_waiter waiter;
-	bool busy;  /* its entity is held: by another record */
-	bool whole; /* the stored answer is wanted, not only its status */
 	bool old;   /* expired, unless something is known of its key */
-	bool looks; /* the claim asks whether anything is, and takes nothing */
 	bool tried; /* something is: its key may be claimed */
-	/* An attempt may have happened: its record is not to be missing. */
-	bool sent;
-	bool there; /* it was not, at the look just now */
+	bool there; /* its record was, at the look just now */
 	bool gone;  /* it was, and the message is held for that */
 	bool let;   /* an operator has it go on all the same */
 	/* Since when it is held, Redis knows from now on. */
@@ -60,6 +44,7 @@ struct delivery {
 
 	struct op gate; /* it may go on: its source goes again */
 	bool probe;     /* it tries for all others */
+	struct source_refusals refusals; /* of its API */
 	struct op rest;
 	bool resting;
 	bool finishing; /* it is not at work any more */
@@ -70,21 +55,7 @@ struct delivery {
 	/* What operators are told: HELD, RETRYING or WAITING, and why. */
 	enum message_state rested;
 	const char *why; /* of tbl/meanings.h; NULL: nothing was found yet */
-	char key_hex[DIGEST_HEX + 1]; /* of the last try; "" */
-	uint32_t attempt;             /* the same; 0 */
-	const char *route;            /* the same; NULL */
-	struct span label;            /* the same; "" */
 	struct inquiry *dropped; /* an operator waits for its end; or NULL */
-
-	/* Of a dead letter that is brought back, or dropped. */
-	struct letter letter;
-	struct inquiry *asked; /* an operator waits for its begin; or NULL */
-	bool drop;
-	bool behind;   /* another one is the first of its lane */
-	bool confirmed; /* it is there itself, as was seen just now */
-	bool decided;  /* Redis knows that it is about to be finished */
-	bool released; /* its record was */
-	struct records_op release;
 	unsigned tries;
 	unsigned yields;       /* somebody had locked it when it ended */
 	int64_t next_ms;       /* when it is tried again, by the wall clock */
@@ -94,33 +65,20 @@ struct delivery {
 
 	/* How it ends. */
 	enum message_outcome outcome; /* what it is counted as */
-	enum message_outcome reason;  /* of a dead letter */
-	bool buried;                  /* it is a dead letter */
-	int met; /* the status of its last attempt here; 0: none came */
-	struct span detail;
+	enum message_outcome reason;  /* of a letter */
+	bool burying; /* the store is asked to have its letter */
+	bool buried; /* it becomes a letter … */
+	bool was_letter; /* … and it is one already, … */
+	bool sought;     /* … which was asked */
+	struct letter letter; /* that is written, or was found */
+	struct letter_op written;
 	struct broker_put put;
 	struct arena *put_arena; /* has what of it is its own; or NULL */
 	struct broker_finish finish;
 };
 
-/* Each second: what rests by now gives its bytes back (delivery_memory.c). */
-void delivery_memory_look(struct delivery *d);
-
 /* A new one; it runs.  The message is its own now. */
 void delivery_new(struct source *source, struct broker_message *message);
-/*
- * The same of a dead letter: it is executed again, or dropped.  lane: the
- * parked one that it is the first of; NULL: not known.  asked: an operator's,
- * who hears that it has begun, or why not; of a drop, that it is over; NULL:
- * nobody's.
- */
-struct delivery_letter {
-	const struct parked_lane *lane;
-	struct inquiry *asked;
-	bool drop;
-};
-void delivery_new_letter(struct source *source,
-    struct broker_message *message, const struct delivery_letter *letter);
 /* It stands, and may go on: as the one that tries, or with all others. */
 void delivery_let_go(struct delivery *d, bool probe);
 /* Whether it stands still before its claim, or before its acknowledgement. */
@@ -128,9 +86,11 @@ bool delivery_stands(struct machine *machine, bool *ret_to_finish);
 /* Its acknowledgement is on its way. */
 bool delivery_is_finishing(const struct machine *machine);
 struct delivery *delivery_of(struct machine *machine);
-/* That of what stands there, a dead letter's too; NULL: there is none. */
+/* That of what stands there; NULL: there is none. */
 struct delivery *delivery_find(
     const struct source *source, struct span position);
+/* Each second: what rests by now gives its bytes back (delivery_memory.c). */
+void delivery_memory_look(struct delivery *d);
 
 /* What operators see of it, and tell it (delivery_view.c). */
 

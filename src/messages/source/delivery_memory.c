@@ -15,12 +15,12 @@ enum { LOOKS_MIN = 2 };
 
 /* --- giving back --- */
 
-/* A dead letter to be needs its bytes, and has few if it is too large. */
+/* What becomes a letter needs its bytes, and has few if it is too large. */
 static bool
 may_shed(const struct delivery *d)
 {
 	return d->message->bulk != NULL && !d->shed && !d->buried &&
-	    !d->message->too_large && !delivery_is_letter(d);
+	    !d->message->too_large;
 }
 
 void
@@ -29,7 +29,7 @@ delivery_memory_shed(struct delivery *d)
 	struct broker_message *m = d->message;
 	if (!may_shed(d))
 		return;
-	delivery_forget_request(d);
+	attempt_forget_request(&d->a);
 	arena_free(&m->bulk);
 	m->fields = (struct fields){NULL, 0};
 	m->payload = m->key = m->entity = m->type = span_of(NULL, 0);
@@ -99,7 +99,7 @@ reserve(struct delivery *d)
 	    !budget_take(budget, bytes, BUDGET_COMMON))
 		return false;
 	d->reserved = bytes;
-	if (body_reserve(&d->body, bytes, BUDGET_COMMON) == 0)
+	if (body_reserve(&d->a.body, bytes, BUDGET_COMMON) == 0)
 		return true;
 	unreserve(d);
 	return false;
@@ -142,7 +142,7 @@ take_over(struct delivery *d)
 static enum after
 not_read(struct delivery *d)
 {
-	body_clear(&d->body);
+	body_clear(&d->a.body);
 	delivery_probed(d);
 	if (d->again.op.error != E_BROKER_REFUSED)
 		return delivery_to(d,
@@ -177,7 +177,7 @@ delivery_memory_hold(struct delivery *d)
 		return;
 	conf_unref(&d->held_under);
 	/* Where another claim would change nothing. */
-	if (d->c.policy->on_unknown == UNKNOWN_HOLD)
+	if (d->a.c.policy->on_unknown == UNKNOWN_HOLD)
 		d->held_under =
 		    conf_ref(d->source->worker->generation->conf);
 	delivery_memory_shed(d);
@@ -199,9 +199,9 @@ delivery_memory_peek(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct worker *w = d->source->worker;
-	const struct key_id key_id = d->waiter.key_id;
+	const struct key_id key_id = d->a.waiter.key_id;
 	d->record.arena = arena_new();
-	key_waiters_listen(&w->waiters, &d->waiter, &key_id);
+	key_waiters_listen(&w->waiters, &d->a.waiter, &key_id);
 	records_show(w->store, &d->record, &key_id, RECORDS_HEAD);
 	return delivery_to(d, DELIVERY_PEEKED, WAIT);
 }

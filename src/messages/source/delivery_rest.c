@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/loop/log.h"
-#include "base/random.h"
-#include "http/head/header_value.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
@@ -66,8 +64,9 @@ delivery_rest_stand(struct machine *machine)
 		    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
 	}
 	/* It has waited: its request was given up, or is to be made anew. */
-	return delivery_to(
-	    d, d->c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE, MORE);
+	return delivery_to(d,
+	    attempt_has_request(&d->a) ? DELIVERY_CLAIM : DELIVERY_SHAPE,
+	    MORE);
 }
 
 enum after
@@ -84,7 +83,7 @@ delivery_rest_stood(struct machine *machine)
 static enum after
 listen(struct delivery *d, int64_t ms)
 {
-	key_waiters_wait(&d->waiter, at_least_one(ms));
+	key_waiters_wait(&d->a.waiter, at_least_one(ms));
 	return delivery_to(d, DELIVERY_HEARD, WAIT);
 }
 
@@ -94,7 +93,7 @@ delivery_rest_wait(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	delivery_count(d, MESSAGE_WAITED);
-	int64_t left_ms = d->c.claim_op.lease_left_ms;
+	int64_t left_ms = d->a.c.claim_op.lease_left_ms;
 	return listen(d, left_ms > WAIT_LEAST_MS ? left_ms : WAIT_LEAST_MS);
 }
 
@@ -104,11 +103,11 @@ log_held(const struct delivery *d)
 	struct logline line = log_begin(EV_message_held);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, "key_id", d->c.key_hex);
-	log_str(&line, "route", d->c.route->name);
-	log_span(&line, "request_id", d->c.id);
-	if (d->c.label.len > 0)
-		log_span(&line, "label", d->c.label);
+	log_str(&line, "key_id", d->a.c.key_hex);
+	log_str(&line, "route", d->a.c.route->name);
+	log_span(&line, "request_id", d->a.c.id);
+	if (d->a.c.label.len > 0)
+		log_span(&line, "label", d->a.c.label);
 	log_end(&line);
 }
 
@@ -124,8 +123,8 @@ note_gone(struct delivery *d)
 	struct logline line = log_begin(EV_message_record_gone);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, "key_id", d->c.key_hex);
-	log_str(&line, "route", d->c.route->name);
+	log_str(&line, "key_id", d->a.c.key_hex);
+	log_str(&line, "route", d->a.c.route->name);
 	log_end(&line);
 }
 
@@ -148,10 +147,7 @@ delivery_rest_hold(struct machine *machine)
 		delivery_count(d, MESSAGE_HELD);
 		log_held(d);
 	}
-	/* A dead letter stays one meanwhile. */
-	return delivery_to(d,
-	    d->noted || delivery_is_letter(d) ? DELIVERY_KEEP : DELIVERY_NOTE,
-	    MORE);
+	return delivery_to(d, d->noted ? DELIVERY_KEEP : DELIVERY_NOTE, MORE);
 }
 
 enum after
@@ -219,7 +215,7 @@ delivery_rest_held_no_more(struct delivery *d)
 	struct holds *holds = &d->source->holds;
 	struct span position = d->message->position;
 	/* Whoever held it before may have been another gateway. */
-	if (!delivery_is_letter(d) && (d->noted || holds_may(holds, position)))
+	if (d->noted || holds_may(holds, position))
 		holds_drop(holds, position);
 	d->noted = false;
 }
@@ -288,8 +284,6 @@ log_rejected(const struct delivery *d, enum event event)
 	log_cut(&line, "position", d->message->position, 256);
 	log_str(&line, d->buried ? "reason" : "outcome",
 	    source_meter_outcome(d->buried ? d->reason : d->outcome));
-	if (delivery_is_letter(d))
-		log_bool(&line, "replayed", true);
 	log_int(&line, "bytes", (int64_t)d->message->bytes);
 	log_str(&line, "error", d->finish.refused);
 	log_end(&line);
@@ -299,11 +293,10 @@ log_rejected(const struct delivery *d, enum event event)
 static bool
 is_tried_once_more(struct delivery *d)
 {
-	if (d->refused || delivery_is_letter(d) ||
-	    d->finish.fault != BROKER_FAULT_MESSAGE)
+	if (d->refused || d->finish.fault != BROKER_FAULT_MESSAGE)
 		return false;
 	d->refused = true;
-	return source_standing_refused(d->source, d->finish.refused);
+	return source_standing_finish_refused(d->source, d->finish.refused);
 }
 
 enum after
@@ -315,8 +308,6 @@ delivery_rest_rejected(struct delivery *d)
 	if (!d->rejected || d->why != rejection.why)
 		log_rejected(d, rejection.event);
 	source_standing_end(d->source, STANDING_BROKER);
-	if (delivery_is_letter(d))
-		return DONE;
 	if (!d->rejected) {
 		d->rejected = true;
 		d->source->rejected++;
@@ -351,30 +342,6 @@ rest(struct delivery *d, int64_t ms)
 	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 
-/* What the upstream wants to be left alone for, in ms; 0: it does not say. */
-static int64_t
-retry_after_ms(const struct delivery *d)
-{
-	return d->c.answer != NULL
-	    ? header_value_retry_after(&d->c.answer->fields, clock_wall_ms())
-	    : d->c.retry_after_s * 1000;
-}
-
-/* first, twice that, … most; of each, from a half to the whole. */
-static int64_t
-back_off_ms(const struct delivery *d)
-{
-	const struct conf_source *conf = d->source->source;
-	int64_t ms = conf->retry_first_ms;
-	for (unsigned i = 1; i < d->tries && ms < conf->retry_most_ms; i++)
-		ms *= 2;
-	if (ms > conf->retry_most_ms)
-		ms = conf->retry_most_ms;
-	uint32_t random;
-	random_bytes(&random, sizeof random);
-	return ms / 2 + (int64_t)(random % (uint64_t)(ms - ms / 2 + 1));
-}
-
 enum after
 delivery_rest_back_off(struct machine *machine)
 {
@@ -382,10 +349,7 @@ delivery_rest_back_off(struct machine *machine)
 	delivery_count(d, MESSAGE_RETRIED);
 	d->tries++;
 	d->rested = MESSAGE_STATE_RETRYING;
-	int64_t ms = back_off_ms(d), wanted_ms = retry_after_ms(d);
-	int64_t settle_ms = d->c.claim_op.settle_left_ms;
-	ms = ms > wanted_ms ? ms : wanted_ms;
-	ms = ms > settle_ms ? ms : settle_ms;
+	int64_t ms = attempt_back_off_ms(&d->a, d->tries);
 	source_credit_rest(d->source, d, true);
 	return rest(d, ms);
 }

@@ -21,28 +21,20 @@ delivery_view(const struct delivery *d, struct inquiry *inquiry)
 	struct arena *arena = inquiry->arena;
 	struct span source = span_str(d->source->source->name);
 	struct message_view *view = arena_alloc(arena, sizeof *view);
-	bool shaped = d->c.arena != NULL;
 	*view = (struct message_view){
 	    .id = inquiry_id(arena, source, d->message->position),
 	    .source = arena_dup(arena, source).ptr,
 	    .position = arena_dup(arena, d->message->position),
 	    .state = delivery_view_state(d),
-	    .key_id = arena_dup(arena, span_str(d->key_hex)).ptr,
-	    .label = arena_dup(arena,
-		shaped && d->c.label.len > 0 ? d->c.label : d->label),
-	    .attempt = d->attempt,
-	    .route = d->route != NULL ?
-		arena_dup(arena, span_str(d->route)).ptr :
-		NULL,
+	    .key_id =
+		arena_dup(arena, span_str(attempt_key_hex(&d->a))).ptr,
+	    .label = arena_dup(arena, attempt_label(&d->a)),
+	    .attempt = attempt_number(&d->a),
 	    .first_ms = d->first_ms,
 	};
-	if (shaped && d->c.key_hex[0] != '\0')
-		view->key_id = arena_dup(arena, span_str(d->c.key_hex)).ptr;
-	if (shaped && d->c.attempt > 0)
-		view->attempt = d->c.attempt;
-	if (shaped && d->c.route != NULL)
-		view->route =
-		    arena_dup(arena, span_str(d->c.route->name)).ptr;
+	const char *route = attempt_route(&d->a);
+	if (route != NULL)
+		view->route = arena_dup(arena, span_str(route)).ptr;
 	if (view->state == MESSAGE_STATE_HELD && d->rejected)
 		view->detail =
 		    arena_dup(arena, span_str(d->finish.refused));
@@ -79,9 +71,9 @@ delivery_view_replay(struct delivery *d)
 {
 	if (!d->gone || delivery_view_state(d) != MESSAGE_STATE_HELD)
 		return false;
-	d->gone = d->sent = d->held = false;
+	d->gone = d->a.sent = d->held = false;
 	d->recalled = d->let = true;
-	key_waiters_stop(&d->waiter, 0);
+	key_waiters_stop(&d->a.waiter, 0);
 	return true;
 }
 

@@ -29,9 +29,10 @@ enum inquiry_kind {
 	INQUIRY_SOURCES,  /* all of them */
 	INQUIRY_MESSAGES, /* a page of those that rest, the oldest first */
 	INQUIRY_MESSAGE,  /* that one */
-	INQUIRY_LETTERS,  /* a page of dead letters of one source */
 	INQUIRY_DROP,     /* that one is to be acknowledged unexecuted */
-	INQUIRY_REPLAY,   /* that dead letter is to be executed again */
+	INQUIRY_REPLAY,   /* that one, whose record is gone, is to go on */
+	INQUIRY_RESTORE,  /* the letters of that source are to be restored */
+	INQUIRY_PROOF,    /* that source is to go on, unproven as it is */
 };
 
 /* A source; all text is the inquiry's. */
@@ -48,9 +49,8 @@ struct source_view {
 	bool up;           /* the broker can be reached */
 	int64_t lag;       /* -1: not known */
 	uint64_t in_flight, held, retrying, waiting;
-	uint64_t parked; /* orders, not messages */
-	int64_t dead;    /* letters, without parked ones; -1: not known */
-	bool dead_more;  /* than those */
+	uint64_t parked; /* messages */
+	int64_t dead;    /* the same, without parked ones; -1: not known */
 	int64_t paused_ms; /* since then, since 1970; 0: it is not paused */
 	const char *paused_by, *note; /* NULL: it is not paused */
 };
@@ -69,9 +69,8 @@ struct message_view {
 	uint32_t attempt;   /* 0: it had none */
 	int64_t first_ms;   /* when it was taken first, since 1970 */
 	int64_t next_ms;    /* when it is tried again; 0: not known */
-	struct span first;  /* of a dead letter: first_ms, as text */
-	struct span detail; /* likewise; "" */
-	int status;         /* likewise: the upstream's; 0: none */
+	struct span detail; /* why it is held, or a letter; "" */
+	int status;         /* of a letter: the upstream's; 0: none */
 	struct span answer; /* likewise, of MESSAGE; ptr NULL: none */
 	bool is_base64;     /* the answer */
 };
@@ -93,8 +92,6 @@ struct inquiry {
 	/* What is asked, set by whoever asks; spans are of the arena. */
 	struct span source;   /* of MESSAGES: of that one only; "": of all */
 	struct span position; /* of those of one message, with source */
-	bool dead, parked;    /* of LETTERS: which */
-	char after[BROKER_LETTER_ID_BYTES]; /* of LETTERS; "" */
 	bool wanted[INQUIRY_LISTED]; /* of MESSAGES */
 	size_t limit;                /* of MESSAGES: the longest page */
 	int64_t after_ms;            /* of MESSAGES: what follows that time … */
@@ -107,11 +104,8 @@ struct inquiry {
 	bool found; /* the message is, or was, there */
 	bool done;  /* of DROP: it is acknowledged; of REPLAY: it has begun */
 	bool busy;  /* it is at work, and nothing was changed */
-	bool elsewhere; /* another gateway reads that source, or its lane */
-	struct span holder; /* its instance; "": not known */
-	const char *refusal; /* why nothing was changed, a word; or NULL */
-	struct span detail;  /* of that; "" */
-	char next[BROKER_LETTER_ID_BYTES]; /* of LETTERS; "": no more */
+	uint64_t restored;   /* of RESTORE: so many letters … */
+	struct span detail;  /* … or why not; "" */
 
 	/* Its own. */
 	struct inquiry_op *op; /* NULL: nobody waits for it any more */
@@ -119,7 +113,6 @@ struct inquiry {
 	inquiry_visit *visit;
 	struct worker *const *workers;
 	unsigned n_workers, at;
-	unsigned awaited; /* by the worker where it is */
 };
 
 /* A member of whoever asks. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/ascii.h"
@@ -349,9 +348,9 @@ make_request(struct shape *s)
 }
 
 /*
- * The same on each try and by each gateway of an era, where its record is to
- * tell later that it was this message which was executed, and nothing was put
- * for it since.
+ * The same on each try and by each gateway, where its record is to tell later
+ * that it was this message which was executed, and nothing was put for it
+ * since.
  */
 static struct span
 request_id(const struct conf_source *source,
@@ -360,15 +359,11 @@ request_id(const struct conf_source *source,
 	struct digest digest;
 	uint8_t hash[DIGEST_BYTES];
 	char hex[DIGEST_HEX + 1];
-	if (!message->unput)
-		return header_value_request_id(
-		    arena, &(struct fields){NULL, 0});
+	if (message->may_be_put)
+		return header_value_request_id(arena, &(struct fields){NULL, 0});
 	digest_begin(&digest, SPAN("message"), SPAN(""));
 	digest_part(&digest, span_str(source->name));
 	digest_part(&digest, message->position);
-	if (message->era != 0)
-		digest_part(
-		    &digest, arena_printf(arena, "%" PRIu32, message->era));
 	digest_end(&digest, hash);
 	hex_encode(hash, sizeof hash, hex);
 	return arena_dup(arena, span_str(hex));

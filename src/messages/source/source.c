@@ -5,10 +5,12 @@
 #include "base/mem.h"
 #include "messages/broker/broker_clients.h"
 #include "messages/source/delivery.h"
+#include "messages/source/replay.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_floor.h"
-#include "messages/source/source_letters.h"
+#include "messages/source/restore.h"
 #include "messages/source/source_pause.h"
+#include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
 
 enum {
@@ -24,7 +26,7 @@ enum {
  * given to one reader each by their group.
  */
 static bool
-needs_turn(const struct conf_source *source)
+needs_leadership(const struct conf_source *source)
 {
 	return source->order_by != SOURCE_ORDER_NONE &&
 	    source->broker->kind != BROKER_KAFKA &&
@@ -32,10 +34,10 @@ needs_turn(const struct conf_source *source)
 		source->order_by != SOURCE_ORDER_ENTITY);
 }
 
-static bool
-parks(const struct conf_source *source)
+bool
+source_is_sole(const struct source *s)
 {
-	return source->order_by != SOURCE_ORDER_NONE && !source->behind_go_on;
+	return needs_leadership(s->source);
 }
 
 /* --- what the broker says --- */
@@ -61,28 +63,17 @@ on_took(void *arg, struct broker_message *message)
 	source_credit_took(s);
 }
 
-/* The delivery of what stood there, if it is here. */
-static struct machine *
-delivery_at(const struct source *s, struct span position)
-{
-	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item)
-		if (delivery_of(m)->message->letter.len == 0 &&
-		    span_eq(delivery_of(m)->message->position, position))
-			return m;
-	return NULL;
-}
-
 static void
 on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 {
 	struct source *s = arg;
 	counter_add(&s->meter->lost[how], count);
-	struct machine *m = position.len > 0 ? delivery_at(s, position) : NULL;
+	struct delivery *d =
+	    position.len > 0 ? delivery_find(s, position) : NULL;
 	if (position.len > 0 && holds_may(&s->holds, position))
 		holds_drop(&s->holds, position);
-	if (m != NULL)
-		machine_end(m);
+	if (d != NULL)
+		machine_end(&d->machine);
 }
 
 /* Others have them now, or they come again: nothing of them is told. */
@@ -91,11 +82,9 @@ on_recalled(void *arg, const void *token)
 {
 	struct source *s = arg;
 	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item) {
-		const struct broker_message *message = delivery_of(m)->message;
-		if (message->token == token && message->letter.len == 0)
+	LIST_EACH(m, &s->deliveries.list, item)
+		if (delivery_of(m)->message->token == token)
 			machine_end(m);
-	}
 	/* Their stream is another one, which may have the same ids. */
 	if (s->source->broker->kind == BROKER_STREAMS)
 		key_set_clear(&s->sent);
@@ -113,13 +102,21 @@ on_health(void *arg)
 	/* Another's lanes are ours now, perhaps, and what it holds. */
 	if (counter_read(&s->meter->rebalances) != health.rebalances) {
 		holds_load(&s->holds);
-		if (parks(s->source) && !needs_turn(s->source))
-			parked_load(&s->parked);
+		letters_load(&s->letters);
 	}
 	counter_set(&s->meter->rebalances, health.rebalances);
-	if (health.up && !health.stands)
+	if (health.no_order)
+		source_standing_begin(s, STANDING_ORDER, health.message);
+	else
+		source_standing_end(s, STANDING_ORDER);
+	if (health.unproven)
+		source_standing_begin(s, STANDING_UNPROVEN, health.message);
+	else if (!source_proof_is_doubted(s))
+		source_standing_end(s, STANDING_UNPROVEN);
+	if (health.up && (!health.stands || health.unproven))
 		source_standing_end(s, STANDING_BROKER);
-	else if (health.message[0] != '\0') /* else it has just begun */
+	else if (health.message[0] != '\0' && !health.no_order)
+		/* else it has just begun */
 		source_standing_begin(s, STANDING_BROKER, health.message);
 }
 
@@ -135,9 +132,10 @@ static const struct broker_events events = {
     .lost = on_lost,
     .changed = on_health,
     .recalled = on_recalled,
+    .origin = source_proof_origin,
     .floor_wanted = source_floor_wanted,
     .floor = source_floor_reached,
-    .rewound = source_floor_rewound,
+    .unproven = source_floor_unproven,
     .transacted = on_transacted,
 };
 
@@ -192,9 +190,14 @@ longest_body(const struct conf *conf)
 	return (size_t)bytes;
 }
 
+/* Which store it is stands beside what is read: it must be known. */
 static void
 open_reader(struct source *s)
 {
+	source_proof_look(s);
+	if (s->reader != NULL || s->draining || s->store_id[0] == '\0' ||
+	    !source_may_begin(s))
+		return;
 	struct broker_events mine = events;
 	mine.arg = s;
 	const struct broker_start start = {
@@ -202,15 +205,17 @@ open_reader(struct source *s)
 	    .conf = s->conf,
 	    .source = s->source,
 	    .instance = s->worker->conf->instance,
+	    .store_id = span_str(s->store_id),
 	    .lease_ms = longest_lease_ms(s->conf),
 	    .most_bytes = longest_body(s->conf),
-	    .sole = needs_turn(s->source),
+	    .sole = needs_leadership(s->source),
 	    .events = &mine,
 	};
 	counter_set(&s->meter->transacts,
 	    s->source->broker->kind == BROKER_KAFKA);
 	s->reader = broker_clients_open(&start);
 	s->credit = 0;
+	s->heard = false;
 	source_credit_settle(s);
 }
 
@@ -226,17 +231,24 @@ end_deliveries(struct source *s, bool finishing_too)
 			machine_end(m);
 }
 
-const struct turn *
-source_turn(const struct source *s)
+const struct leadership *
+source_leadership(const struct source *s)
 {
-	return needs_turn(s->source) ? &s->turn : NULL;
+	return needs_leadership(s->source) ? &s->leadership : NULL;
 }
 
 bool
 source_may_begin(const struct source *s)
 {
-	const struct turn *turn = source_turn(s);
-	return turn == NULL || turn_is_held(turn);
+	const struct leadership *leader = source_leadership(s);
+	return leader == NULL || leadership_is_held(leader);
+}
+
+/* Whether it may put something with its broker. */
+static bool
+may_replay(const struct source *s)
+{
+	return s->reader != NULL && !s->draining && source_may_begin(s);
 }
 
 static void
@@ -246,65 +258,107 @@ on_gained(void *arg)
 	if (s->draining)
 		return;
 	holds_load(&s->holds);
-	if (parks(s->source))
-		parked_load(&s->parked);
+	letters_load(&s->letters);
 	open_reader(s);
+}
+
+static void
+end_replays(struct source *s)
+{
+	struct machine *m;
+	LIST_EACH(m, &s->replays.list, item)
+		machine_end(m);
 }
 
 /* Somebody else reads it from now on: all is given back at once. */
 static void
-on_turn_lost(void *arg)
+on_leadership_lost(void *arg)
 {
 	struct source *s = arg;
 	end_deliveries(s, true);
-	source_letters_stop(s);
-	source_dead_stop(s);
+	end_replays(s);
+	restore_free(&s->restore);
 	broker_reader_close(&s->reader);
 	s->credit = 0;
 	counter_set(&s->meter->up, 1);
 }
 
+/* --- letters --- */
+
 static void
-on_parked(void *arg)
+on_letters(void *arg)
 {
 	struct source *s = arg;
-	counter_set(&s->meter->parked, parked_count(&s->parked));
+	counter_set(&s->meter->parked, letters_count(&s->letters).parked);
+	open_reader(s);
+	source_standing_look(s);
 	source_credit_settle(s);
 }
 
-/* Whoever had the source before was about to bring a lane back. */
 static void
-on_decided(void *arg, const struct parked_entry *entry)
+replay(struct source *s, const struct letter_name *name, enum replay_act act)
 {
-	struct parked_lane lane;
-	memcpy(lane.bytes, entry->lane, sizeof lane.bytes);
-	source_letters_bring(arg, &lane, entry->first,
-	    span_eq(entry->decided, SPAN("drop")));
+	if (!may_replay(s))
+		return;
+	if (s->replays.count >= (unsigned)s->source->in_flight)
+		s->left = true;
+	else
+		replay_new(s, name, act);
+}
+
+static void
+on_left(void *arg, const struct letter_name *name, enum letter_act act)
+{
+	replay(arg, name,
+	    act == LETTER_DROP ? REPLAY_TO_DROP : REPLAY_TO_EXECUTE);
+}
+
+/* Those that are about to be acknowledged here do that themselves. */
+static void
+on_unconfirmed(void *arg, const struct letter_name *name)
+{
+	struct source *s = arg;
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		const struct delivery *d = delivery_of(m);
+		if (d->buried &&
+		    !memcmp(d->letter.name.id, name->id, sizeof name->id))
+			return;
+	}
+	replay(s, name, REPLAY_TO_CONFIRM);
+}
+
+void
+source_replayed(struct source *s)
+{
+	bool left = s->left;
+	s->left = false;
+	if (left && may_replay(s))
+		letters_look(&s->letters);
 }
 
 static void
 share(struct source *s)
 {
-	static const struct turn_events turn_events = {
-	    on_gained, on_turn_lost, NULL};
+	static const struct leadership_events leadership_events = {
+	    on_gained, on_leadership_lost, NULL};
 	struct store *store = s->worker->store;
 	struct loop *loop = s->worker->loop;
-	const struct parked_events parked_events = {
-	    on_parked, on_decided, s};
-	struct turn_events mine = turn_events;
+	const struct letters_events letters_events = {
+	    on_letters, on_left, on_unconfirmed, s};
+	struct leadership_events mine = leadership_events;
 	mine.arg = s;
 	source_pause_start(s);
 	source_floor_start(s);
 	holds_start(&s->holds, store, loop, "source", s->source->name,
 	    s->source->hold_ms, holds_keep_ms(s->conf, s->source));
-	if (parks(s->source))
-		parked_start(&s->parked, store, loop, "source",
-		    s->source->name, &parked_events);
-	/* Who waits for a turn asks nothing of the broker. */
-	counter_set(&s->meter->up, needs_turn(s->source));
-	if (needs_turn(s->source))
-		turn_start(&s->turn, store, loop, "source", s->source->name,
-		    &mine);
+	letters_start(
+	    &s->letters, store, loop, s->source->name, &letters_events);
+	/* Who waits, to lead or for the store, asks nothing of the broker. */
+	counter_set(&s->meter->up, 1);
+	if (needs_leadership(s->source))
+		leadership_start(&s->leadership, store, loop, "source",
+		    s->source->name, &mine);
 	else
 		open_reader(s);
 }
@@ -316,8 +370,8 @@ static void
 on_second(void *arg)
 {
 	struct source *s = arg;
-	struct machine *m;
 	uint64_t counts[MESSAGE_STATES_] = {0}, oldest = s->taken;
+	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item) {
 		struct delivery *d = delivery_of(m);
 		delivery_memory_look(d);
@@ -327,9 +381,10 @@ on_second(void *arg)
 	}
 	counter_set(&s->meter->held, counts[MESSAGE_STATE_HELD]);
 	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
-	counter_set(&s->meter->parked, parked_count(&s->parked));
 	counter_set(
 	    &s->meter->gap, s->taken - oldest - s->deliveries.count);
+	source_proof_look(s);
+	open_reader(s);
 	source_standing_look(s);
 	source_credit_settle(s);
 	timer_set(&s->look, LOOK_MS);
@@ -340,12 +395,13 @@ source_new(struct worker *worker, const struct conf *conf,
     const struct conf_source *source, struct source_meter *meter)
 {
 	struct source *s = mem_zero(sizeof *s);
-	list_init(&s->deliveries.list);
 	s->worker = worker;
 	s->conf = conf_ref(conf);
 	s->source = source;
 	s->meter = meter;
 	s->lanes = lanes_new();
+	list_init(&s->deliveries.list);
+	list_init(&s->replays.list);
 	source_standing_init(s);
 	timer_init(&s->look, worker->loop, on_second, s);
 	source_credit_init(s);
@@ -363,8 +419,8 @@ source_drain(struct source *s)
 	s->draining = true;
 	s->drained_ms = loop_now_ms(s->worker->loop) + DRAIN_MS;
 	end_deliveries(s, false);
-	source_letters_stop(s);
-	source_dead_stop(s);
+	end_replays(s);
+	restore_free(&s->restore);
 	source_credit_settle(s);
 }
 
@@ -396,11 +452,11 @@ source_free(struct source **source)
 	if (s == NULL)
 		return;
 	end_deliveries(s, true);
-	source_letters_stop(s);
-	source_dead_stop(s);
+	end_replays(s);
+	restore_free(&s->restore);
 	broker_reader_close(&s->reader);
-	turn_stop(&s->turn);
-	parked_stop(&s->parked);
+	leadership_stop(&s->leadership);
+	letters_stop(&s->letters);
 	source_pause_stop(s);
 	source_floor_stop(s);
 	holds_stop(&s->holds);
@@ -408,7 +464,6 @@ source_free(struct source **source)
 	timer_clear(&s->look);
 	task_cancel(&s->settle);
 	key_set_clear(&s->sent);
-	key_set_clear(&s->firsts);
 	lanes_free(&s->lanes);
 	counter_set(&s->meter->standing, 0);
 	counter_set(&s->meter->in_flight, 0);

@@ -6,11 +6,10 @@
 #include "messages/broker/broker.h"
 #include "messages/shared/floors.h"
 #include "messages/shared/holds.h"
-#include "messages/shared/parked.h"
+#include "messages/shared/letters.h"
 #include "messages/shared/pause.h"
-#include "messages/shared/turn.h"
+#include "messages/shared/leadership.h"
 #include "messages/source/lanes.h"
-#include "messages/source/source_dead.h"
 #include "messages/source/source_meter.h"
 #include "store/record/key_set.h"
 
@@ -20,10 +19,6 @@
  * something that no message is to blame for is in the way.  It knows nothing of
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
- *
- * Circle: delivery, source, source_credit, source_dead, source_floor,
- * source_letters, source_pause, source_standing.  A source makes its
- * deliveries, which tell it what stands in their way.
  */
 struct delivery;
 
@@ -38,7 +33,7 @@ enum standing {
 enum {
 	SOURCE_RESTING_MAX = 10000, /* more that wait, and it takes none */
 	SOURCE_UNSENT_MAX = 5,      /* in a row, and it stands still */
-	SOURCE_REFUSED_MAX = 5,     /* the same */
+	SOURCE_REFUSED_MAX = 5,     /* the same, of what else is refused */
 	SOURCE_FINISHING_MAX = 2000, /* and it takes none */
 };
 
@@ -49,24 +44,29 @@ struct source {
 	const struct conf_source *source;
 	struct source_meter *meter;
 	struct broker_reader *reader; /* NULL: it reads nothing now */
-	struct turn turn;     /* where one gateway at a time reads it */
-	struct parked parked; /* where it has an order, and parks */
+	struct leadership leadership;     /* where one gateway at a time reads it */
+	struct letters letters; /* dead and parked messages */
 	struct pause pause;   /* an operator's */
 	struct floors floors; /* of what its broker counts */
 	struct holds holds;   /* since when messages are held */
-	struct source_letter *letters; /* that are looked for */
-	struct source_dead dead; /* how many of them there are */
 	struct machines deliveries;
+	struct machines replays; /* of letters */
+	bool left; /* there were more letters to replay than it could */
+	struct restore *restore; /* under way; NULL: none */
 	/* Of messages that were given back, and may have been executed. */
 	struct key_set sent;
-	/* Parked lanes, by their digests, whose first is a dead letter. */
-	struct key_set firsts;
-	const struct delivery *prover; /* looks for one; or NULL */
 	struct lanes *lanes;
+	/* The store that it began with, and what else is known of stores. */
+	char store_id[72]; /* "": not known */
+	char other_store[72]; /* the broker knows that one; "" */
+	bool heard;          /* the broker has said which store it knows */
+	bool doubted; /* a message has come that may have been executed */
+	uint64_t emptied_at; /* of taken, when Redis lost its data; 0: never */
 	unsigned in_flight; /* taken and at work */
 	unsigned finishing; /* their results wait to be put, many at a time */
 	unsigned resting;   /* held, or waiting to be tried again */
 	unsigned starving; /* wait for memory for their bodies */
+	unsigned burying; /* become letters: the store is being asked */
 	unsigned rejected; /* are held, as the broker takes no end of them */
 	unsigned credit;    /* that the reader has now */
 	uint64_t taken;     /* of all times */
@@ -77,6 +77,10 @@ struct source {
 	char why[512];     /* the last trouble, for operators */
 	unsigned unsent;   /* in a row */
 	unsigned refused;  /* so many ends in a row, each alone */
+	uint64_t executed; /* messages, and stored */
+	unsigned refused_by_api; /* messages, since one was executed */
+	enum standing api_standing; /* for that; STANDING_COUNT_: none */
+	bool token_refused; /* the route does not take its own */
 	int64_t probe_ms;  /* until the next one may try */
 	unsigned probing;  /* that try, for all others */
 	struct timer probe;
@@ -85,6 +89,17 @@ struct source {
 	bool draining;
 	int64_t drained_ms; /* then nothing is waited for any more */
 	bool telling; /* nothing is left but to tell what is finished */
+};
+
+/*
+ * What a message has been refused by its API.  Where five different messages
+ * are refused in a row, or one five times with none executed between, it is the
+ * API that refuses, and not the message: the source stands.
+ */
+struct source_refusals {
+	uint64_t run;      /* of the source's executions, when that was last */
+	unsigned count;    /* in that run */
+	uint64_t attempted; /* of those, at the message's last attempt */
 };
 
 /* Begins to read. */
@@ -97,13 +112,17 @@ struct source *source_new(struct worker *worker, const struct conf *conf,
 void source_drain(struct source *source);
 /* Whether the drain has nothing to wait for any more; asked in each turn. */
 bool source_is_drained(struct source *source);
+/* A replay has ended: another may begin. */
+void source_replayed(struct source *source);
+/* Nobody else reads it while this gateway does. */
+bool source_is_sole(const struct source *source);
 /* Ends what is left; nulls the pointer, accepts NULL. */
 void source_free(struct source **source);
 
-/* The turn that it needs and has; NULL: it needs none. */
-const struct turn *source_turn(const struct source *source);
+/* The leadership that it needs and has; NULL: it needs none. */
+const struct leadership *source_leadership(const struct source *source);
 /*
- * Whether what it has taken may be begun: it needs no turn, or has it at this
- * moment, whatever the loop has come to.
+ * Whether what it has taken may be begun: it needs no leadership, or has it at
+ * this moment, whatever the loop has come to.
  */
 bool source_may_begin(const struct source *source);

@@ -20,10 +20,21 @@ static unsigned
 credit(const struct source *s)
 {
 	unsigned most = (unsigned)s->source->in_flight;
-	if (s->draining || s->standing != 0 || pause_stands(&s->pause) ||
+	if (s->draining || !s->heard || s->standing != 0 ||
+	    pause_stands(&s->pause) ||
 	    s->in_flight >= most || s->finishing >= SOURCE_FINISHING_MAX)
 		return 0;
 	return most - s->in_flight;
+}
+
+/* What may still come, by what the messages take that are here. */
+static size_t
+bytes_left(const struct source *s)
+{
+	struct budget *budget = s->worker->budget;
+	size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
+	size_t most = budget_limit(budget) / 4 * 3;
+	return used < most ? most - used : 0;
 }
 
 static void
@@ -48,10 +59,10 @@ on_settle(void *arg)
 	    error_message(E_NO_MEMORY));
 	counter_set(&s->meter->in_flight, s->in_flight);
 	unsigned now = credit(s);
-	if (s->reader == NULL || now == s->credit)
+	if (s->reader == NULL || (now == 0 && s->credit == 0))
 		return;
 	s->credit = now;
-	broker_reader_credit(s->reader, now);
+	broker_reader_credit(s->reader, now, bytes_left(s));
 }
 
 void

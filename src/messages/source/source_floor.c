@@ -2,11 +2,16 @@
 #include "messages/source/source_floor.h"
 
 static void
-on_known(void *arg, const char *part, struct span floor, bool lowered)
+on_known(
+    void *arg, const char *part, struct span floor, struct span decided)
 {
 	struct source *s = arg;
+	enum broker_decision decision =
+	    span_eq(decided, SPAN("resume"))   ? BROKER_RESUME
+	    : span_eq(decided, SPAN("rewind")) ? BROKER_REWIND
+					       : BROKER_UNDECIDED;
 	if (s->reader != NULL)
-		broker_reader_floor(s->reader, part, floor, lowered);
+		broker_reader_floor(s->reader, part, floor, decision);
 }
 
 void
@@ -32,15 +37,15 @@ source_floor_wanted(void *arg, const char *part)
 
 void
 source_floor_reached(
-    void *arg, const char *part, struct span floor, bool lower)
+    void *arg, const char *part, struct span floor, bool anew)
 {
 	struct source *s = arg;
-	floors_keep(&s->floors, part, floor, lower);
+	floors_keep(&s->floors, part, floor, anew);
 }
 
 void
-source_floor_rewound(void *arg, uint64_t count)
+source_floor_unproven(void *arg, const char *part)
 {
 	struct source *s = arg;
-	counter_add(&s->meter->outcomes[MESSAGE_REWOUND], count);
+	floors_stand(&s->floors, part);
 }

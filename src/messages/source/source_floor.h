@@ -6,7 +6,8 @@
 /*
  * The floors of a source whose broker lets its group be set back
  * (shared/floors.h), between Redis, which keeps them, and its reader, which
- * begins at them.  It knows no partitions.  The worker's thread only; arg is
+ * begins at them, and operators, who decide of what stands.  It knows no
+ * partitions.  The worker's thread only; arg is
  * the source.
  */
 void source_floor_start(struct source *source);
@@ -15,5 +16,5 @@ void source_floor_stop(struct source *source);
 /* What the reader says: of struct broker_events. */
 void source_floor_wanted(void *arg, const char *part);
 void source_floor_reached(
-    void *arg, const char *part, struct span floor, bool lower);
-void source_floor_rewound(void *arg, uint64_t count);
+    void *arg, const char *part, struct span floor, bool anew);
+void source_floor_unproven(void *arg, const char *part);

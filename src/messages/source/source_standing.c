@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
+#include "base/error.h"
 #include "base/loop/log.h"
 #include "messages/source/delivery.h"
 #include "messages/source/source_credit.h"
@@ -86,19 +87,19 @@ source_standing_only_refused(const struct source *s)
 static const char *
 why_unshared(const struct source *s)
 {
-	const struct turn *turn = source_turn(s);
-	if (turn != NULL && !turn_is_held(turn) &&
-	    turn->shared.trouble[0] != '\0')
-		return turn->shared.trouble;
-	if (s->pause.shared.trouble[0] != '\0')
-		return s->pause.shared.trouble;
+	const struct leadership *leader = source_leadership(s);
+	if (leader != NULL && !leadership_is_held(leader) &&
+	    leader->watch.shared.trouble[0] != '\0')
+		return leader->watch.shared.trouble;
+	if (s->pause.watch.shared.trouble[0] != '\0')
+		return s->pause.watch.shared.trouble;
 	if (!s->pause.known)
 		return "Redis has not said whether the source is paused.";
 	/* What the source does not have is zeroed. */
 	if (s->floors.shared.trouble[0] != '\0')
 		return s->floors.shared.trouble;
-	if (s->parked.shared.trouble[0] != '\0')
-		return s->parked.shared.trouble;
+	if (letters_trouble(&s->letters)[0] != '\0')
+		return letters_trouble(&s->letters);
 	if (s->holds.shared.trouble[0] != '\0')
 		return s->holds.shared.trouble;
 	return NULL;
@@ -122,7 +123,8 @@ can_be_tried(const struct source *s)
 {
 	return (s->standing &
 		   ~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
-		       1u << STANDING_OPERATOR)) != 0;
+		       1u << STANDING_OPERATOR |
+		       1u << STANDING_ORDER | 1u << STANDING_UNPROVEN)) != 0;
 }
 
 static void
@@ -156,18 +158,15 @@ void
 source_standing_let_all_go(struct source *s)
 {
 	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item) {
-		bool to_finish;
+	bool to_finish;
+	LIST_EACH(m, &s->deliveries.list, item)
 		if (delivery_stands(m, &to_finish))
 			delivery_let_go(delivery_of(m), false);
-	}
 }
 
 void
 source_standing_end(struct source *s, enum standing standing)
 {
-	if (standing == STANDING_UPSTREAM)
-		s->unsent = 0;
 	if ((s->standing & 1u << standing) == 0)
 		return;
 	if (standing == STANDING_STORE && why_unshared(s) != NULL)
@@ -190,6 +189,8 @@ source_standing_end(struct source *s, enum standing standing)
 	source_standing_let_all_go(s);
 }
 
+/* --- the API --- */
+
 void
 source_standing_unsent(struct source *s, const char *why)
 {
@@ -197,8 +198,101 @@ source_standing_unsent(struct source *s, const char *why)
 		source_standing_begin(s, STANDING_UPSTREAM, why);
 }
 
+/* Something was sent: UPSTREAM stands for refusals alone. */
+static void
+sent(struct source *s)
+{
+	s->unsent = 0;
+	if (s->api_standing != STANDING_UPSTREAM)
+		source_standing_end(s, STANDING_UPSTREAM);
+}
+
+struct source_refusals
+source_standing_no_refusals(const struct source *s)
+{
+	return (struct source_refusals){
+	    .run = UINT64_MAX, .attempted = s->executed};
+}
+
 bool
-source_standing_refused(struct source *s, const char *why)
+source_standing_attempt_counts(
+    const struct source *s, struct source_refusals *refusals)
+{
+	bool counts = refusals->attempted != s->executed;
+	refusals->attempted = s->executed;
+	return counts;
+}
+
+static enum standing
+standing_for(int status)
+{
+	if (status == 401 || status == 403)
+		return STANDING_TOKEN;
+	return status >= 300 && status < 400 ? STANDING_REDIRECTED
+					     : STANDING_UPSTREAM;
+}
+
+void
+source_standing_refused_by_api(
+    struct source *s, struct source_refusals *refusals, int status)
+{
+	char why[96] = "The upstream releases one message after the other.";
+	if (refusals->run != s->executed) {
+		refusals->run = s->executed;
+		refusals->count = 0;
+		s->refused_by_api++;
+	}
+	refusals->count++;
+	sent(s);
+	if (s->refused_by_api < SOURCE_REFUSED_MAX &&
+	    refusals->count < SOURCE_REFUSED_MAX)
+		return;
+	enum standing before = s->api_standing, now = standing_for(status);
+	if (status != 0)
+		snprintf(why, sizeof why,
+		    "The upstream answers %d, to one message after the other.",
+		    status);
+	s->api_standing = now;
+	source_standing_begin(s, now, why);
+	if (before != now && before != STANDING_COUNT_)
+		source_standing_end(s, before);
+}
+
+void
+source_standing_executed(struct source *s)
+{
+	enum standing standing = s->api_standing;
+	s->executed++;
+	s->refused_by_api = 0;
+	s->api_standing = STANDING_COUNT_;
+	sent(s);
+	if (standing != STANDING_COUNT_)
+		source_standing_end(s, standing);
+}
+
+void
+source_standing_token_taken(struct source *s)
+{
+	if (s->token_refused && s->api_standing != STANDING_TOKEN)
+		source_standing_end(s, STANDING_TOKEN);
+	s->token_refused = false;
+}
+
+/* --- the broker --- */
+
+enum standing
+source_standing_of_finish(const struct broker_finish *finish, bool buried)
+{
+	if (finish->op.error != E_BROKER_REFUSED ||
+	    finish->fault == BROKER_FAULT_SOURCE)
+		return STANDING_BROKER;
+	if (finish->put == NULL)
+		return finish->mark ? STANDING_DEAD_LETTERS : STANDING_BROKER;
+	return buried ? STANDING_DEAD_LETTERS : STANDING_RESULTS;
+}
+
+bool
+source_standing_finish_refused(struct source *s, const char *why)
 {
 	s->refused++;
 	if (are_refused(s))
@@ -213,31 +307,27 @@ source_standing_finished(struct source *s)
 	source_standing_end(s, STANDING_BROKER);
 }
 
-/* One that stands before its claim, and one before its acknowledgement. */
-static void
-on_probe(void *arg)
+/* --- one at a time tries for all --- */
+
+static int64_t
+most_probe_ms(const struct source *s)
 {
-	struct source *s = arg;
-	bool tried[2] = {s->probing > 0 || pause_stands(&s->pause) ||
-		why_unshared(s) != NULL,
-	    false};
-	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item) {
-		bool to_finish;
-		/* What is on its way will find it out. */
-		tried[true] |= delivery_is_finishing(m);
-		if (!delivery_stands(m, &to_finish) || tried[to_finish])
-			continue;
-		tried[to_finish] = true;
-		delivery_let_go(delivery_of(m), true);
-	}
-	/* Nobody is left who could find out: the next one will. */
-	if (!tried[false]) {
+	const unsigned of_api = 1u << STANDING_UPSTREAM | 1u << STANDING_TOKEN |
+	    1u << STANDING_REDIRECTED;
+	return (s->standing & of_api) != 0 ? PROBE_MOST_MS : PROBE_OTHER_MS;
+}
+
+/* Nobody is left who could find out: the next one will. */
+static void
+let_next_find_out(struct source *s, bool claims, bool finishes)
+{
+	if (claims) {
 		source_standing_end(s, STANDING_STORE);
 		source_standing_end(s, STANDING_UPSTREAM);
 		source_standing_end(s, STANDING_TOKEN);
+		source_standing_end(s, STANDING_REDIRECTED);
 	}
-	if (!tried[true]) {
+	if (finishes) {
 		/* The next one that is refused is one too many again. */
 		if (are_refused(s))
 			s->refused = SOURCE_REFUSED_MAX - 1;
@@ -247,11 +337,33 @@ on_probe(void *arg)
 		source_standing_end(s, STANDING_DEAD_LETTERS);
 		source_standing_end(s, STANDING_RESULTS);
 	}
+}
+
+/* One that stands before its claim, and one before its acknowledgement. */
+static void
+on_probe(void *arg)
+{
+	struct source *s = arg;
+	bool tried[2] = {s->probing > 0 || pause_stands(&s->pause) ||
+		why_unshared(s) != NULL,
+	    false};
+	bool retries = false, to_finish;
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		retries |= delivery_view_state(delivery_of(m)) ==
+		    MESSAGE_STATE_RETRYING;
+		/* What is on its way will find it out. */
+		tried[true] |= delivery_is_finishing(m);
+		if (!delivery_stands(m, &to_finish) || tried[to_finish])
+			continue;
+		tried[to_finish] = true;
+		delivery_let_go(delivery_of(m), true);
+	}
+	/* What is about to be tried again will find out, too. */
+	let_next_find_out(s, !tried[false] && !retries, !tried[true]);
 	if (!can_be_tried(s))
 		return;
-	int64_t most_ms = (s->standing & 1u << STANDING_UPSTREAM) != 0
-	    ? PROBE_MOST_MS
-	    : PROBE_OTHER_MS;
+	int64_t most_ms = most_probe_ms(s);
 	s->probe_ms = s->probe_ms * 2 < most_ms ? s->probe_ms * 2 : most_ms;
 	timer_set(&s->probe, s->probe_ms);
 }
@@ -269,5 +381,6 @@ source_standing_try_another(struct source *s)
 void
 source_standing_init(struct source *s)
 {
+	s->api_standing = STANDING_COUNT_;
 	timer_init(&s->probe, s->worker->loop, on_probe, s);
 }

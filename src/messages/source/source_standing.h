@@ -20,15 +20,35 @@ void source_standing_begin(
 void source_standing_end(struct source *source, enum standing standing);
 /* The one that tried has ended and found nothing out: the next one does now. */
 void source_standing_try_another(struct source *source);
-/* Nothing could be sent for one delivery: five in a row, and it stands. */
+/* Nothing could be sent for one message: five in a row, and it stands. */
 void source_standing_unsent(struct source *source, const char *why);
+
+struct source_refusals source_standing_no_refusals(const struct source *source);
+/*
+ * A message is about to be executed: whether the attempt counts, where the API
+ * releases it.  It does where another message was executed since its last one.
+ */
+bool source_standing_attempt_counts(
+    const struct source *source, struct source_refusals *refusals);
+/* It was released, with that status; 0: without one. */
+void source_standing_refused_by_api(
+    struct source *source, struct source_refusals *refusals, int status);
+/* One was executed, and its outcome stored, or is unknown. */
+void source_standing_executed(struct source *source);
+/* The route does take the source's own token. */
+void source_standing_token_taken(struct source *source);
+
+/* Whose fault it is that a finish is not taken; buried: of a letter's. */
+enum standing source_standing_of_finish(
+    const struct broker_finish *finish, bool buried);
 /*
  * The broker refuses the end of one more delivery as if that were its own
  * fault.  Five in a row, of which each may be faulty, or none, and it stands:
  * they are tried one at a time, and who is refused again is held.  True: it
  * stands.
  */
-MUST_USE bool source_standing_refused(struct source *source, const char *why);
+MUST_USE bool source_standing_finish_refused(
+    struct source *source, const char *why);
 /* One was finished: so not all are refused. */
 void source_standing_finished(struct source *source);
 /* Whether nothing else is in the way of those that are held for that. */

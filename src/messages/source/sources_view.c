@@ -3,7 +3,8 @@
 
 #include "base/mem.h"
 #include "messages/source/delivery.h"
-#include "messages/source/source_letters.h"
+#include "messages/source/restore.h"
+#include "messages/source/source_proof.h"
 #include "messages/source/sources.h"
 #include "messages/source/sources_view.h"
 
@@ -65,13 +66,15 @@ add_source(struct inquiry *inquiry, struct source *s)
 	    .up = s->reader == NULL ? !source_may_begin(s) : health.up,
 	    .lag = health.lag,
 	    .in_flight = s->in_flight,
-	    .parked = counter_read(&s->meter->parked),
+	    .parked = letters_count(&s->letters).parked,
+	    .dead = -1,
 	    .paused_ms = s->pause.on ? s->pause.since_ms : 0,
 	    .paused_by = copy(inquiry, s->pause.who),
 	    .note = copy(inquiry, s->pause.note),
 	};
 	count_states(s, view);
-	source_dead_tell(s, inquiry, view);
+	if (letters_are_known(&s->letters))
+		view->dead = (int64_t)letters_count(&s->letters).dead;
 	inquiry->sources = view;
 }
 
@@ -82,10 +85,8 @@ static bool
 meet_message(struct inquiry *inquiry, struct source *s)
 {
 	struct delivery *d = delivery_find(s, inquiry->position);
-	if (d == NULL) {
-		source_letters_inquire(s, inquiry);
-		return false;
-	}
+	if (d == NULL)
+		return true;
 	inquiry->found = true;
 	inquiry->messages = delivery_view(d, inquiry);
 	inquiry->count = 1;
@@ -100,14 +101,24 @@ meet_message(struct inquiry *inquiry, struct source *s)
 	return inquiry->busy;
 }
 
-/* False: its answer comes later. */
+/* --- a source --- */
+
+/* Whoever may put something with its broker; false: its answer comes later. */
 static bool
-meet(struct inquiry *inquiry, struct source *s)
+meet_source(struct inquiry *inquiry, struct source *s)
 {
-	if (inquiry->kind != INQUIRY_LETTERS)
-		return meet_message(inquiry, s);
-	source_letters_inquire(s, inquiry);
-	return false;
+	if (s->reader == NULL || s->draining)
+		return true;
+	inquiry->found = true;
+	if (inquiry->kind == INQUIRY_PROOF) {
+		source_proof_accept(s);
+		inquiry->done = true;
+		return true;
+	}
+	inquiry->busy = s->restore != NULL;
+	if (!inquiry->busy)
+		restore_begin(s, inquiry);
+	return inquiry->busy;
 }
 
 /* --- a page --- */
@@ -211,7 +222,9 @@ sources_view(struct inquiry *inquiry, struct worker *worker)
 		if (inquiry->kind == INQUIRY_SOURCES)
 			add_source(inquiry, s);
 		else if (span_eq(inquiry->source, span_str(s->source->name)))
-			return meet(inquiry, s);
+			return inquiry->kind >= INQUIRY_RESTORE
+			    ? meet_source(inquiry, s)
+			    : meet_message(inquiry, s);
 	}
-	return inquiry->awaited == 0;
+	return true;
 }

@@ -21,19 +21,20 @@ static struct floors floors;
 static struct heard {
 	char part[NAME_BYTES];
 	char floor[FLOOR_BYTES];
-	bool lowered;
+	char decided[NAME_BYTES];
 } heard[MANY];
 static unsigned n_heard, wanted;
 
 static void
-on_known(void *arg, const char *part, struct span floor, bool lowered)
+on_known(
+    void *arg, const char *part, struct span floor, struct span decided)
 {
 	assert_ptr_equal(arg, &floors);
 	assert_true(n_heard < MANY);
 	struct heard *h = &heard[n_heard++];
 	snprintf(h->part, sizeof h->part, "%s", part);
 	snprintf(h->floor, sizeof h->floor, "%.*s", SPAN_FMT(floor));
-	h->lowered = lowered;
+	snprintf(h->decided, sizeof h->decided, "%.*s", SPAN_FMT(decided));
 }
 
 static void
@@ -96,7 +97,7 @@ static bool
 is_quiet(struct bench *bench)
 {
 	(void)bench;
-	return floors.parts == NULL && floors.call == NULL;
+	return list_empty(&floors.parts) && floors.call == NULL;
 }
 
 /* What is kept of the part, as somebody who comes anew hears it. */
@@ -112,9 +113,9 @@ look(struct bench *bench, const char *part)
 }
 
 static void
-keep(struct bench *bench, const char *part, const char *floor, bool lower)
+keep(struct bench *bench, const char *part, const char *floor, bool anew)
 {
-	floors_keep(&floors, part, span_str(floor), lower);
+	floors_keep(&floors, part, span_str(floor), anew);
 	bench_until(bench, is_quiet);
 }
 
@@ -125,13 +126,13 @@ a_floor_is_kept_and_only_grows(void **state)
 {
 	struct bench *bench = *state;
 	assert_string_equal(look(bench, "t/0")->floor, "");
-	assert_false(heard[0].lowered);
+	assert_string_equal(heard[0].decided, "");
 	keep(bench, "t/0", "9 anchor", false);
 	assert_string_equal(look(bench, "t/0")->floor, "9 anchor");
 	keep(bench, "t/0", "8 older", false);
 	assert_string_equal(look(bench, "t/0")->floor, "9 anchor");
-	keep(bench, "t/0", "9 the same", false);
-	assert_string_equal(look(bench, "t/0")->floor, "9 anchor");
+	keep(bench, "t/0", "9 newer", false);
+	assert_string_equal(look(bench, "t/0")->floor, "9 newer");
 	keep(bench, "t/0", "10 newer", false);
 	assert_string_equal(look(bench, "t/0")->floor, "10 newer");
 	/* As numbers of 63 bits. */
@@ -226,76 +227,44 @@ another_source_has_floors_of_its_own(void **state)
 /* --- an operator --- */
 
 static enum verdict
-lower(struct bench *bench, struct floors_op *op, const char *part)
+decide(struct bench *bench, struct floors_op *op, bool rewinds,
+    const char *part)
 {
 	const struct span parts[] = {span_str(part != NULL ? part : "")};
 	do {
 		bench_op(bench, &op->op);
-		floors_lower(op, operators, "source", "orders", parts,
-		    part != NULL);
+		floors_decide(op, operators, "source", "orders", rewinds,
+		    parts, part != NULL);
 	} while (bench_wait(bench, &op->op) != 0);
 	return op->op.verdict;
 }
 
 static void
-an_operator_may_have_it_lower_once(void **state)
+an_operator_decides_once_of_what_stands(void **state)
 {
 	struct bench *bench = *state;
 	struct floors_op op = {.arena = arena_new()};
-	assert_int_equal(lower(bench, &op, NULL), VERDICT_GONE);
+	assert_int_equal(decide(bench, &op, true, NULL), VERDICT_GONE);
 	keep(bench, "t/0", "7 x", false);
 	keep(bench, "t/1", "8", false);
-	assert_int_equal(lower(bench, &op, "t/2"), VERDICT_GONE);
-	assert_int_equal(lower(bench, &op, "t/0"), VERDICT_DONE);
+	assert_int_equal(decide(bench, &op, false, "t/0"), VERDICT_GONE);
+	floors_stand(&floors, "t/0");
+	bench_until(bench, is_quiet);
+	assert_int_equal(decide(bench, &op, false, "t/1"), VERDICT_GONE);
+	assert_int_equal(decide(bench, &op, false, "t/0"), VERDICT_DONE);
 	assert_int_equal(op.count, 1);
 	assert_true(span_eq(op.parts[0], SPAN("t/0")));
-	assert_true(look(bench, "t/0")->lowered);
+	assert_string_equal(look(bench, "t/0")->decided, "resume");
 	assert_string_equal(heard[0].floor, "7 x");
-	assert_false(look(bench, "t/1")->lowered);
-	/* It holds on while it grows, until the group has stood lower. */
-	keep(bench, "t/0", "9", false);
-	assert_true(look(bench, "t/0")->lowered);
-	assert_string_equal(heard[0].floor, "9");
-	keep(bench, "t/0", "2", true);
-	assert_false(look(bench, "t/0")->lowered);
+	assert_string_equal(look(bench, "t/1")->decided, "");
+	assert_int_equal(decide(bench, &op, true, NULL), VERDICT_DONE);
+	assert_int_equal(op.count, 1);
+	assert_string_equal(look(bench, "t/0")->decided, "rewind");
+	/* What is kept at once is known to whoever asks then. */
+	floors_keep(&floors, "t/0", SPAN("2"), true);
+	assert_string_equal(look(bench, "t/0")->decided, "");
 	assert_string_equal(heard[0].floor, "2");
-	assert_int_equal(lower(bench, &op, NULL), VERDICT_DONE);
-	assert_int_equal(op.count, 2);
-	arena_free(&op.arena);
-}
-
-static void
-what_is_beside_a_part_is_never_lowered(void **state)
-{
-	struct bench *bench = *state;
-	struct floors_op op = {.arena = arena_new()};
-	keep(bench, "t/0 letters", "5 x", false);
-	assert_int_equal(lower(bench, &op, NULL), VERDICT_GONE);
-	assert_int_equal(lower(bench, &op, "t/0 letters"), VERDICT_GONE);
-	keep(bench, "t/0", "7", false);
-	assert_int_equal(lower(bench, &op, NULL), VERDICT_DONE);
-	assert_int_equal(op.count, 1);
-	assert_true(span_eq(op.parts[0], SPAN("t/0")));
-	assert_false(look(bench, "t/0 letters")->lowered);
-	assert_string_equal(heard[0].floor, "5 x");
-	arena_free(&op.arena);
-}
-
-/* That ends after a day: what Redis has is what it would be then. */
-static void
-that_is_over_when_its_time_is(void **state)
-{
-	struct bench *bench = *state;
-	struct floors_op op = {.arena = arena_new()};
-	keep(bench, "t/0", "7 x", false);
-	lower(bench, &op, NULL);
-	redisReply *keys = redis_do(bench->redis, "KEYS *floor*");
-	assert_int_equal(keys->elements, 1);
-	redis_just(bench->redis, "HSET %s t/0 %s", keys->element[0]->str,
-	    "!1700000000000 7 x");
-	freeReplyObject(keys);
-	assert_false(look(bench, "t/0")->lowered);
-	assert_string_equal(heard[0].floor, "7 x");
+	assert_int_equal(decide(bench, &op, true, NULL), VERDICT_GONE);
 	arena_free(&op.arena);
 }
 
@@ -374,9 +343,7 @@ main(void)
 	    TEST(what_is_told_meanwhile_is_kept_last),
 	    TEST(many_parts_are_all_kept_and_all_known),
 	    TEST(another_source_has_floors_of_its_own),
-	    TEST(an_operator_may_have_it_lower_once),
-	    TEST(what_is_beside_a_part_is_never_lowered),
-	    TEST(that_is_over_when_its_time_is),
+	    TEST(an_operator_decides_once_of_what_stands),
 	    TEST(what_redis_has_not_taken_is_told_again),
 	    TEST(why_nothing_is_known_is_said),
 	    TEST(nobody_hears_of_what_was_stopped),

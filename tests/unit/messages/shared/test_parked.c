@@ -369,11 +369,11 @@ static void
 only_whose_turn_it_is_parks(void **state)
 {
 	struct bench *bench = *state;
-	const struct turn_events events = {on_gained, on_lost, NULL};
+	const struct leadership_events events = {on_gained, on_lost, NULL};
 	struct parked_op op = {.arena = arena_new()};
 	const struct parked_lane of = lane(1);
-	struct turn turn, late;
-	turn_start(
+	struct leadership turn, late;
+	leadership_start(
 	    &turn, bench->store, bench->loop, "source", "orders", &events);
 	bench_until(bench, is_gained);
 	late = turn;
@@ -388,7 +388,7 @@ only_whose_turn_it_is_parks(void **state)
 	parked_park(&parked, &op, &of, SPAN("1-0"), &turn);
 	assert_int_equal(bench_wait(bench, &op.op), 0);
 	assert_int_equal(op.op.verdict, VERDICT_DONE);
-	turn_stop(&turn);
+	leadership_stop(&turn);
 	arena_free(&op.arena);
 }
 

@@ -170,7 +170,7 @@ it_is_heard_of_in_five_seconds_without_channels(void **state)
 static bool
 is_away(struct bench *bench)
 {
-	return bench_is_down(bench) && held.call == NULL;
+	return bench_is_down(bench) && held.watch.call == NULL;
 }
 
 static void

@@ -9,24 +9,24 @@
 #include <string.h>
 
 #include "lib/store_bench.h"
-#include "messages/shared/turn.h"
+#include "messages/shared/leadership.h"
 #include "store/redis/slots.h"
 
-/* Whose turn it is, among gateways of one store, whatever Redis does. */
+/* Who leads, among gateways of one store, whatever Redis does. */
 
 enum { GATEWAYS = 2, SOON_US = 900 * 1000 };
 
 /* A gateway: a store of its own, and what it was told. */
 struct gateway {
 	struct store *store;
-	struct turn turn;
+	struct leadership leader;
 	unsigned gained, lost;
-	int64_t number;  /* when it last gained it, … */
+	int64_t term;    /* when it last gained it, … */
 	int64_t lost_us; /* … and when it lost it */
 };
 
 static struct gateway gateways[GATEWAYS];
-static bool wrong; /* two had it, or a number did not grow: a test fails */
+static bool wrong; /* two had it, or a term did not grow: a test fails */
 
 static void
 on_gained(void *arg)
@@ -34,10 +34,11 @@ on_gained(void *arg)
 	struct gateway *g = arg;
 	for (int i = 0; i < GATEWAYS; i++)
 		wrong = wrong ||
-		    (&gateways[i] != g && turn_is_held(&gateways[i].turn));
-	wrong = wrong || !turn_is_held(&g->turn) ||
-	    turn_number(&g->turn) <= g->number;
-	g->number = turn_number(&g->turn);
+		    (&gateways[i] != g &&
+			leadership_is_held(&gateways[i].leader));
+	wrong = wrong || !leadership_is_held(&g->leader) ||
+	    leadership_term(&g->leader) <= g->term;
+	g->term = leadership_term(&g->leader);
 	g->gained++;
 }
 
@@ -45,8 +46,8 @@ static void
 on_lost(void *arg)
 {
 	struct gateway *g = arg;
-	wrong = wrong || turn_is_held(&g->turn) ||
-	    turn_number(&g->turn) != 0;
+	wrong = wrong || leadership_is_held(&g->leader) ||
+	    leadership_term(&g->leader) != 0;
 	g->lost_us = clock_us();
 	g->lost++;
 }
@@ -62,9 +63,9 @@ static void
 start(struct bench *bench, int i)
 {
 	struct gateway *g = &gateways[i];
-	const struct turn_events events = {on_gained, on_lost, g};
-	turn_start(
-	    &g->turn, g->store, bench->loop, "source", "orders", &events);
+	const struct leadership_events events = {on_gained, on_lost, g};
+	leadership_start(
+	    &g->leader, g->store, bench->loop, "source", "orders", &events);
 }
 
 static void
@@ -95,9 +96,9 @@ tear_down(void **state)
 {
 	struct bench *bench = *state;
 	for (int i = 0; i < GATEWAYS; i++) {
-		turn_stop(&gateways[i].turn);
+		leadership_stop(&gateways[i].leader);
 		/* One that is stopped may be stopped. */
-		turn_stop(&gateways[i].turn);
+		leadership_stop(&gateways[i].leader);
 		if (i > 0)
 			store_free(&gateways[i].store);
 	}
@@ -111,15 +112,15 @@ static bool
 first_has_it(struct bench *bench)
 {
 	(void)bench;
-	return wrong || (turn_is_held(&gateways[0].turn) &&
-	    gateways[0].turn.call == NULL);
+	return wrong || (leadership_is_held(&gateways[0].leader) &&
+	    gateways[0].leader.watch.call == NULL);
 }
 
 static bool
 second_has_it(struct bench *bench)
 {
 	(void)bench;
-	return wrong || turn_is_held(&gateways[1].turn);
+	return wrong || leadership_is_held(&gateways[1].leader);
 }
 
 static bool
@@ -135,7 +136,7 @@ static bool
 is_renewed(struct bench *bench)
 {
 	(void)bench;
-	return wrong || gateways[0].turn.until_us > renewed_us;
+	return wrong || gateways[0].leader.until_us > renewed_us;
 }
 
 /* Runs until then, or until something is wrong. */
@@ -147,9 +148,10 @@ until(struct bench *bench, bool (*is_so)(struct bench *bench))
 }
 
 static redisReply *
-get_turn(struct bench *bench)
+get_leadership(struct bench *bench)
 {
-	redisReply *keys = redis_do(bench->redis, "KEYS *:turn:source:orders");
+	redisReply *keys =
+	    redis_do(bench->redis, "KEYS *:leadership:source:orders");
 	assert_int_equal(keys->elements, 1);
 	redisReply *value =
 	    redis_do(bench->redis, "GET %s", keys->element[0]->str);
@@ -167,7 +169,8 @@ one_of_two_has_it_and_keeps_it(void **state)
 	until(bench, first_has_it);
 	start(bench, 1);
 	/* Beyond the end of the lease that it had first. */
-	renewed_us = clock_us() + (TURN_LEASE_MS + TURN_RENEW_MS) * 1000;
+	renewed_us = clock_us() +
+	    (LEADERSHIP_LEASE_MS + LEADERSHIP_RENEW_MS) * 1000;
 	until(bench, is_renewed);
 	assert_int_equal(gateways[0].gained, 1);
 	assert_int_equal(gateways[0].lost, 0);
@@ -181,14 +184,14 @@ what_is_given_back_is_anothers_at_once(void **state)
 	start(bench, 0);
 	until(bench, first_has_it);
 	start(bench, 1);
-	renewed_us = gateways[0].turn.until_us;
+	renewed_us = gateways[0].leader.until_us;
 	until(bench, is_renewed);
 	int64_t stopped_us = clock_us();
-	turn_stop(&gateways[0].turn);
+	leadership_stop(&gateways[0].leader);
 	until(bench, second_has_it);
 	assert_true(clock_us() - stopped_us < SOON_US);
 	assert_int_equal(gateways[0].lost, 0);
-	assert_true(gateways[1].number > gateways[0].number);
+	assert_true(gateways[1].term > gateways[0].term);
 }
 
 static void
@@ -197,22 +200,23 @@ what_a_dead_gateway_had_is_anothers_after_its_lease(void **state)
 	struct bench *bench = *state;
 	start(bench, 0);
 	until(bench, first_has_it);
-	int64_t until_us = gateways[0].turn.until_us;
+	int64_t until_us = gateways[0].leader.until_us;
 	/* It dies: nothing is renewed any more, and nothing given back. */
-	gateways[0].turn.number = 0;
-	turn_stop(&gateways[0].turn);
+	gateways[0].leader.term = 0;
+	leadership_stop(&gateways[0].leader);
 	start(bench, 1);
 	until(bench, second_has_it);
-	assert_true(clock_us() >= until_us + TURN_MARGIN_MS * 1000);
-	assert_true(clock_us() < until_us + TURN_MARGIN_MS * 1000 + SOON_US);
-	assert_true(gateways[1].number > gateways[0].number);
+	assert_true(clock_us() >= until_us + LEADERSHIP_MARGIN_MS * 1000);
+	assert_true(
+	    clock_us() < until_us + LEADERSHIP_MARGIN_MS * 1000 + SOON_US);
+	assert_true(gateways[1].term > gateways[0].term);
 }
 
 /* When the lease is over, by Redis' clock, in microseconds of ours. */
 static int64_t
 lease_end_us(struct bench *bench)
 {
-	redisReply *value = get_turn(bench);
+	redisReply *value = get_leadership(bench);
 	int64_t ends_ms = atoll(strchr(value->str, ' ') + 1);
 	freeReplyObject(value);
 	return clock_us() + (ends_ms - clock_wall_ms()) * 1000;
@@ -230,15 +234,16 @@ it_is_given_up_before_the_lease_can_end(struct bench *bench, bool dies)
 		redis_freeze(bench->redis);
 	until(bench, first_lost_it);
 	assert_true(gateways[0].lost_us < end_us);
-	assert_true(gateways[0].lost_us > end_us - 2 * TURN_MARGIN_MS * 1000);
-	int64_t number = gateways[0].number;
+	assert_true(
+	    gateways[0].lost_us > end_us - 2 * LEADERSHIP_MARGIN_MS * 1000);
+	int64_t term = gateways[0].term;
 	if (dies)
 		redis_again(bench->redis);
 	else
 		redis_thaw(bench->redis);
 	until(bench, first_has_it);
 	assert_int_equal(gateways[0].gained, 2);
-	assert_true(gateways[0].number > number);
+	assert_true(gateways[0].term > term);
 }
 
 static void
@@ -248,13 +253,13 @@ a_frozen_redis_takes_it_away_in_time(void **state)
 }
 
 static void
-a_dead_redis_takes_it_away_in_time_and_numbers_still_grow(void **state)
+a_dead_redis_takes_it_away_in_time_and_terms_still_grow(void **state)
 {
 	it_is_given_up_before_the_lease_can_end(*state, true);
 }
 
 static void
-what_redis_forgets_is_lost_and_numbers_still_grow(void **state)
+what_redis_forgets_is_lost_and_terms_still_grow(void **state)
 {
 	struct bench *bench = *state;
 	start(bench, 0);
@@ -272,16 +277,17 @@ what_another_has_is_lost(void **state)
 	struct bench *bench = *state;
 	start(bench, 0);
 	until(bench, first_has_it);
-	redisReply *keys = redis_do(bench->redis, "KEYS *:turn:*");
+	redisReply *keys = redis_do(bench->redis, "KEYS *:leadership:*");
 	redis_just(bench->redis, "SET %s %s", keys->element[0]->str,
 	    "99999999999999 9999999999999 AAAAAAAAAAAAAAAAAAAAAA");
 	freeReplyObject(keys);
 	int64_t set_us = clock_us();
 	until(bench, first_lost_it);
-	assert_true(gateways[0].lost_us - set_us < 2 * TURN_RENEW_MS * 1000);
+	assert_true(
+	    gateways[0].lost_us - set_us < 2 * LEADERSHIP_RENEW_MS * 1000);
 	/* No lease is longer than a lease, whatever the clock was set to. */
 	until(bench, first_has_it);
-	assert_true(gateways[0].number > INT64_C(99999999999999));
+	assert_true(gateways[0].term > INT64_C(99999999999999));
 }
 
 /* --- in a cluster --- */
@@ -317,9 +323,9 @@ main(void)
 		set_up_cluster, tear_down, NULL},
 	    TEST(what_a_dead_gateway_had_is_anothers_after_its_lease),
 	    TEST(a_frozen_redis_takes_it_away_in_time),
-	    TEST(a_dead_redis_takes_it_away_in_time_and_numbers_still_grow),
-	    TEST(what_redis_forgets_is_lost_and_numbers_still_grow),
+	    TEST(a_dead_redis_takes_it_away_in_time_and_terms_still_grow),
+	    TEST(what_redis_forgets_is_lost_and_terms_still_grow),
 	    TEST(what_another_has_is_lost),
 	};
-	return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("leadership", tests, NULL, NULL);
 }

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/hash.h"
+#include "base/loop/timer.h"
+#include "messages/shared/letter_codec.h"
+#include "messages/shared/shared.h"
+
+/*
+ * The letters of a source: its dead and its parked messages, which stay in
+ * Redis (lua/letter_keys.lua) until an operator has had each of them replayed
+ * or dropped.  A lane is an order of the source whose first letter is dead;
+ * what comes after that in this order is parked behind it.  A letter outside of
+ * any order stands alone.
+ *
+ * A letter is WRITTEN before its broker acknowledges the message, and CONFIRMED
+ * when that is known: only then may it be begun.  Who begins one has it for
+ * LETTERS_LEASE_MS, renews that, and ends it, or puts it back.  Where the first
+ * of a lane ends, the next is begun for the same owner in the same step, and
+ * the lane is gone with its last: so nothing newer of that order goes before
+ * what is parked.  What is begun and not renewed is told to every gateway that
+ * has the source (events.left), any of which may take it over.
+ *
+ * A letter, its lane and its indexes are in one slot, by a hash of source and
+ * lane, or position.  What it has is sealed where store.encryption_keys are
+ * (record/seal.h), but for the reason.  It knows of brokers only what they call
+ * a message.  A member of its source, which stops it before it or the store is
+ * gone; the store's thread.
+ */
+enum {
+	LETTERS_LEASE_MS = 15000,
+	LETTERS_PAGE_MAX = 100,
+	LETTERS_NEXT_BYTES = 64, /* of a cursor, with its NUL */
+};
+
+/* The digest of the value that a message is ordered by. */
+struct letters_lane {
+	uint8_t bytes[DIGEST_BYTES];
+};
+
+/* The name of the letter of that position; lane NULL: it stands alone. */
+struct letter_name letters_name(
+    struct span position, const struct letters_lane *lane);
+
+/* What is done with a letter that was begun. */
+enum letter_act { LETTER_REPLAY, LETTER_DROP };
+
+/* The owner may start operations in them, but not stop the letters. */
+struct letters_events {
+	/* They are known, or lanes or counts are other ones. */
+	void (*changed)(void *arg);
+	/*
+	 * That letter was begun, and nobody renews it: letters_begin takes it
+	 * over.  Told again until somebody has.
+	 */
+	void (*left)(void *arg, const struct letter_name *name,
+	    enum letter_act act);
+	/*
+	 * That letter has been WRITTEN for LETTERS_LEASE_MS: whoever may is to
+	 * have its broker acknowledge the message, and to confirm it.
+	 */
+	void (*unconfirmed)(void *arg, const struct letter_name *name);
+	void *arg;
+};
+
+struct letters_shard;
+
+struct letters {
+	struct shared shared; /* of which each call has a shard of its own */
+	struct letters_events events;
+	/* What is known; shards NULL: it is for operations alone. */
+	struct letters_shard *shards;
+	struct hash lanes, written;
+	struct letters_count {
+		uint64_t dead, parked; /* messages */
+		uint64_t lanes;
+	} count;
+	size_t n_unknown; /* shards that did not say since letters_load */
+	size_t n_failed;  /* those that could not say when asked last */
+	unsigned n_calls; /* under way */
+	int64_t all_us;   /* all were asked then, by clock_us() */
+	struct timer timer;
+	struct subscriber_hearing hearing;
+};
+
+/* For operations alone, of who has no source: nothing is loaded. */
+void letters_init(
+    struct letters *letters, struct store *store, const char *source);
+/*
+ * Loads what is there, now and every few seconds (lanes, what is WRITTEN, what
+ * was left, counts).  events are copied; source lives as long as letters.
+ */
+void letters_start(struct letters *letters, struct store *store,
+    struct loop *loop, const char *source,
+    const struct letters_events *events);
+/* Zeroed memory is stopped. */
+void letters_stop(struct letters *letters);
+/* Others had its messages until now: nothing is known before it is loaded. */
+void letters_load(struct letters *letters);
+/* The same, but what is known stays known meanwhile. */
+void letters_look(struct letters *letters);
+bool letters_are_known(const struct letters *letters);
+/* Why not, for operators; "": nothing is wrong. */
+const char *letters_trouble(const struct letters *letters);
+/* For where they are known. */
+bool letters_have_lane(
+    const struct letters *letters, const struct letters_lane *lane);
+/* Whether that message may have a letter that is WRITTEN. */
+bool letters_may_be_written(
+    const struct letters *letters, struct span position);
+/* As they were last loaded, and what was done here since. */
+struct letters_count letters_count(const struct letters *letters);
+
+/*
+ * An operation, a member of its owner; it and its errors are as in
+ * store/store.h, and it may be repeated until it is answered.  Verdicts are
+ * DONE or as below.  Of a reply that wait_replicas keeps back it ends when
+ * enough replicas have it.
+ */
+struct letter_op {
+	struct store_op op;
+	struct arena *arena; /* set by the owner, kept while it is pending */
+	struct letter letter; /* of begin, show and end: what was read */
+	enum letter_state state; /* DONE of put, find; REFUSED of begin */
+	bool has_next; /* DONE of end */
+	bool sealed_shut; /* DONE of begin, show, seek: not all of it opens */
+	/* The module's own: */
+	struct letters *letters;
+	struct letter_name name;
+	bool ends;
+	unsigned first, n_asked; /* of a seek: shards */
+};
+
+/*
+ * Writes it.  As the first of its lane, which is made, or behind it.  One that
+ * is there stays as it is: state says what it is.  GONE (behind): its lane is
+ * not there, nothing is written.
+ */
+void letters_put(struct letters *letters, struct letter_op *op,
+    const struct letter *letter, bool behind);
+/* Put back by a restore: CONFIRMED at once, in its lane's order. */
+void letters_restore(struct letters *letters, struct letter_op *op,
+    const struct letter *letter);
+/* GONE: there is none. */
+void letters_find(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name);
+/* Its broker has acknowledged it.  GONE. */
+void letters_confirm(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name);
+/*
+ * Takes it, for that act; letter is what it has.  REFUSED: it is WRITTEN, or
+ * BEGUN by somebody who renews it, or for the other act (state); or it is
+ * CONFIRMED, and parked behind another (letter.parked): such a one can be
+ * dropped, but not replayed.  GONE.
+ */
+void letters_begin(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, enum letter_act act,
+    const struct owner *owner);
+/*
+ * An operator's word, from any gateway: it is BEGUN for that act, by nobody,
+ * and the gateways that have the source are told at once (events.left).
+ * Verdicts as of letters_begin; DONE also where that act was asked already, or
+ * the other one was and nobody has begun it.
+ */
+void letters_ask(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, enum letter_act act);
+/* FENCED: somebody else has it now, or it is not begun; GONE. */
+void letters_renew(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, const struct owner *owner);
+/* It stays a letter, with that head (NULL: as it was); FENCED, GONE. */
+void letters_put_back(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, const struct owner *owner,
+    const struct letter *head);
+/*
+ * It is over.  DONE: the head of letter is that of the next of its lane, which
+ * this owner has begun to replay, and has_next is set; else there is none, or
+ * another owner has it, or its broker has yet to confirm it (events.left tells
+ * then).  FENCED, GONE.
+ */
+void letters_end(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, const struct owner *owner);
+/* Reads the whole of it, in any state.  GONE. */
+void letters_show(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name);
+/* Looks for a letter of that position in all slots, and reads it.  GONE. */
+void letters_seek(struct letters *letters, struct letter_op *op,
+    struct span position);
+
+/* A page, the longest there first: heads, without bodies. */
+struct letters_list {
+	struct store_op op;
+	/* Set by the owner: */
+	struct arena *arena; /* kept while it is pending */
+	bool dead, parked;   /* which are wanted */
+	size_t limit;        /* 1 to LETTERS_PAGE_MAX */
+	char after[LETTERS_NEXT_BYTES]; /* "": from the first */
+	/* Set at the end: */
+	struct letter *letters; /* at most limit */
+	size_t count;
+	char next[LETTERS_NEXT_BYTES]; /* "": that is all */
+	/* The module's own: */
+	const struct letters *of;
+	unsigned n_asked; /* shards */
+};
+void letters_list(const struct letters *letters, struct letters_list *list);
+/* Whether letters_list can have made that cursor. */
+bool letters_is_next(struct span next);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/hex.h"
+#include "base/loop/log.h"
+#include "base/mem.h"
+#include "base/rfc3339.h"
+#include "messages/source/restore.h"
+#include "messages/source/shape.h"
+#include "messages/source/source_proof.h"
+
+/*
+ * The broker's place is read twice: first for the marks, of which the last thing
+ * that is said of a position counts, then for the copies.
+ */
+struct restore {
+	struct source *source;
+	struct inquiry *inquiry;
+	struct broker_copies page;
+	bool puts; /* the marks are known */
+	struct hash done; /* of struct done: positions */
+	struct broker_message *message; /* that is put, of the page */
+	struct arena *arena;
+	struct letter_op op;
+	uint64_t restored, there, over;
+};
+
+struct done {
+	struct hash_item item;
+	uint8_t id[DIGEST_BYTES];
+};
+
+/* --- its end --- */
+
+static void
+free_restore(struct restore *r)
+{
+	struct done *done;
+	HASH_EACH(done, &r->done, item)
+	{
+		hash_remove(&r->done, &done->item);
+		free(done);
+	}
+	hash_free(&r->done);
+	op_cancel(&r->page.op);
+	op_cancel(&r->op.op.op);
+	broker_messages_free(&r->page.messages);
+	broker_message_free(&r->message);
+	arena_free(&r->arena);
+	free(r);
+}
+
+/* why NULL: all is done. */
+static void
+end(struct restore *r, const char *why)
+{
+	struct source *s = r->source;
+	struct inquiry *inquiry = r->inquiry;
+	struct logline line = why == NULL
+	    ? log_begin(EV_source_restored)
+	    : log_begin_warning(EV_source_not_restored);
+	log_str(&line, "source", s->source->name);
+	log_int(&line, "restored", (int64_t)r->restored);
+	log_int(&line, "there", (int64_t)r->there);
+	log_int(&line, "over", (int64_t)r->over);
+	if (why != NULL)
+		log_str(&line, "error", why);
+	log_end(&line);
+	inquiry->done = why == NULL;
+	inquiry->restored = r->restored;
+	if (why != NULL)
+		inquiry->detail = arena_dup(inquiry->arena, span_str(why));
+	s->restore = NULL;
+	free_restore(r);
+	letters_look(&s->letters);
+	if (why == NULL)
+		source_proof_accept(s);
+	inquiry_go_on(inquiry);
+}
+
+void
+restore_free(struct restore **restore)
+{
+	if (*restore != NULL)
+		end(*restore, "The source was given up.");
+	*restore = NULL;
+}
+
+/* --- which are done with --- */
+
+static struct done *
+find_done(const struct restore *r, const uint8_t id[DIGEST_BYTES])
+{
+	struct done *done;
+	HASH_EACH_OF(done, &r->done, hash_of_digest(id), item)
+	{
+		if (!memcmp(done->id, id, DIGEST_BYTES))
+			return done;
+	}
+	return NULL;
+}
+
+static void
+note_marks(struct restore *r)
+{
+	const struct broker_message *m = r->page.messages;
+	for (; m != NULL; m = m->next) {
+		struct letter_name name = letters_name(m->position, NULL);
+		struct done *done = find_done(r, name.id);
+		bool is_mark =
+		    fields_first(&m->fields, SPAN("onceproxy-done")) != NULL;
+		if (is_mark && done == NULL) {
+			done = mem_zero(sizeof *done);
+			memcpy(done->id, name.id, sizeof done->id);
+			hash_add(
+			    &r->done, &done->item, hash_of_digest(done->id));
+		} else if (!is_mark && done != NULL) {
+			hash_remove(&r->done, &done->item);
+			free(done);
+		}
+	}
+	broker_messages_free(&r->page.messages);
+}
+
+/* --- a letter again --- */
+
+static struct span
+text_of(const struct broker_message *m, struct span name)
+{
+	const struct field *field = fields_first(&m->fields, name);
+	return field != NULL ? field->value : SPAN("");
+}
+
+static int64_t
+number_of(const struct broker_message *m, struct span name)
+{
+	int64_t number;
+	return digits_read(text_of(m, name), UINT32_MAX, &number) ? number
+								  : 0;
+}
+
+/* The message as it was, and what the copy says of it. */
+static void
+make_letter(const struct broker_message *m, struct arena *arena,
+    struct letter *ret_letter)
+{
+	int64_t first_ms;
+	if (!rfc3339_read(text_of(m, SPAN("onceproxy-first")), &first_ms))
+		first_ms = clock_wall_ms();
+	struct fields own = {
+	    arena_alloc(arena, m->fields.count * sizeof(struct field)), 0};
+	for (size_t i = 0; i < m->fields.count; i++)
+		if (!span_starts(m->fields.list[i].name, SPAN("onceproxy-")))
+			own.list[own.count++] = m->fields.list[i];
+	*ret_letter = (struct letter){
+	    .position = m->position,
+	    .reason = text_of(m, SPAN("onceproxy-reason")),
+	    .key_id = text_of(m, SPAN("onceproxy-key-id")),
+	    .route = SPAN(""),
+	    .detail = text_of(m, SPAN("onceproxy-detail")),
+	    .label = text_of(m, SPAN("onceproxy-label")),
+	    .status = (int)number_of(m, SPAN("onceproxy-status")),
+	    .attempt = (uint32_t)number_of(m, SPAN("onceproxy-attempt")),
+	    .first_ms = first_ms,
+	    .fields = own,
+	    .has_payload = m->has_payload,
+	    .payload = m->payload,
+	    .key = m->key,
+	    .entity = m->entity,
+	    .type = m->type,
+	    .part = m->part,
+	    .time_ms = m->time_ms,
+	    .answer = span_of(NULL, 0),
+	};
+}
+
+/* The lane of its order, where it has one, and the source parks. */
+static void
+name_letter(struct restore *r, const struct broker_message *m,
+    struct letter *letter)
+{
+	const struct conf_source *conf = r->source->source;
+	struct letters_lane lane;
+	struct body body;
+	struct span detail;
+	bool in_order = false;
+	if (conf->order_by != SOURCE_ORDER_NONE && !conf->behind_go_on) {
+		body_init(&body, r->source->worker->budget);
+		in_order =
+		    shape_body(conf, m, &body, &detail) == SHAPE_GOOD &&
+		    shape_order(conf, m, body_span(&body), lane.bytes);
+		body_clear(&body);
+	}
+	letter->name = letters_name(m->position, in_order ? &lane : NULL);
+}
+
+static void ask_page(struct restore *r);
+
+static void
+put_next(struct restore *r)
+{
+	struct letter letter;
+	broker_message_free(&r->message);
+	while (r->page.messages != NULL) {
+		struct broker_message *m = r->page.messages;
+		r->page.messages = m->next;
+		m->next = NULL;
+		r->message = m;
+		arena_free(&r->arena);
+		r->arena = r->op.arena = arena_new();
+		make_letter(m, r->arena, &letter);
+		name_letter(r, m, &letter);
+		bool is_over = letter.reason.len == 0 ||
+		    find_done(r, letter.name.id) != NULL;
+		if (!is_over) {
+			letters_restore(
+			    &r->source->letters, &r->op, &letter);
+			return;
+		}
+		r->over += letter.reason.len > 0;
+		broker_message_free(&r->message);
+	}
+	if (r->page.next[0] == '\0')
+		end(r, NULL);
+	else
+		ask_page(r);
+}
+
+static void
+on_restored(void *arg)
+{
+	struct restore *r = arg;
+	if (r->op.op.op.error != 0) {
+		end(r, error_message(r->op.op.op.error));
+		return;
+	}
+	/* It is new where Redis had none. */
+	bool is_new = r->op.letter.put_ms >= r->op.op.now_ms;
+	r->restored += is_new;
+	r->there += !is_new;
+	put_next(r);
+}
+
+/* --- pages --- */
+
+static void
+ask_page(struct restore *r)
+{
+	snprintf(r->page.after, sizeof r->page.after, "%s", r->page.next);
+	r->page.limit = BROKER_LETTERS_MAX;
+	broker_reader_copies(r->source->reader, &r->page);
+}
+
+static void
+on_copies(void *arg)
+{
+	struct restore *r = arg;
+	if (r->page.op.error != 0) {
+		end(r,
+		    r->page.refused[0] != '\0'
+			? r->page.refused
+			: error_message(r->page.op.error));
+		return;
+	}
+	if (r->puts) {
+		put_next(r);
+		return;
+	}
+	note_marks(r);
+	r->puts = r->page.next[0] == '\0';
+	ask_page(r);
+}
+
+void
+restore_begin(struct source *s, struct inquiry *inquiry)
+{
+	struct restore *r = mem_zero(sizeof *r);
+	must(s->restore == NULL);
+	r->source = s;
+	r->inquiry = inquiry;
+	s->restore = r;
+	op_init(&r->page.op, s->worker->loop, on_copies, r);
+	op_init(&r->op.op.op, s->worker->loop, on_restored, r);
+	ask_page(r);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "messages/source/source.h"
+
+/*
+ * Whether the store is the one that the source's broker knows.  Copies of
+ * letters and commits carry the id of the store's data, which is another one
+ * where Redis has lost its data.  Where the broker knows another store at the
+ * start, or a message comes that somebody was at before that loss, records may
+ * be missing: the source stands (unproven) until an operator has its letters
+ * restored, or says that it is to go on.  The worker's thread only.
+ */
+
+/* Of struct broker_events; arg is the source. */
+void source_proof_origin(void *arg, struct span store_id);
+/* Each second: the store may have lost its data. */
+void source_proof_look(struct source *source);
+/*
+ * Whether that message may have been executed by somebody whose record is lost:
+ * then the source stands.
+ */
+MUST_USE bool source_proof_doubts(
+    struct source *source, const struct broker_message *message);
+/* Whether it stands for its store, whatever its broker says. */
+bool source_proof_is_doubted(const struct source *source);
+/* An operator's word: what was lost is lost. */
+void source_proof_accept(struct source *source);
