@@ -19,12 +19,12 @@ static void
 is_opened(void *arg, const struct kafka_ledger_place *places)
 {
 	struct relay_kafka *k = arg;
-	struct relay_mark *marks = mem_zero(k->shards * sizeof *marks);
+	struct relay_position *marks = mem_zero(k->shards * sizeof *marks);
 	size_t n_marks = 0;
 	for (unsigned i = 0; i < k->shards; i++)
 		if (places[i].known)
-			marks[n_marks++] = (struct relay_mark){i, places[i].ms,
-			    places[i].seq, places[i].count};
+			marks[n_marks++] = (struct relay_position){i,
+			    places[i].ms, places[i].seq, places[i].count};
 	k->events.opened(k->events.arg, marks, n_marks);
 	free(marks);
 }
@@ -74,7 +74,7 @@ open_topic(const struct relay_target_start *start)
 	    .topic = start->relay->topic,
 	    .store = span_str(store),
 	    .relay = start->relay->name,
-	    .turn = start->turn_number,
+	    .turn = start->term,
 	    .shards = k->shards,
 	    .events = &events,
 	};
@@ -114,8 +114,8 @@ copy_of(const struct relay_batch *batch, unsigned shards)
 	copy->places = arena_alloc(arena, shards * sizeof *copy->places);
 	for (size_t i = 0; i < batch->n_events; i++)
 		copy->messages[i] = ledger_message(arena, &batch->events[i]);
-	for (size_t i = 0; i < batch->n_marks; i++) {
-		const struct relay_mark *mark = &batch->marks[i];
+	for (size_t i = 0; i < batch->n_positions; i++) {
+		const struct relay_position *mark = &batch->positions[i];
 		copy->places[mark->shard] = (struct kafka_ledger_place){
 		    true, mark->ms, mark->seq, mark->count};
 	}
@@ -151,8 +151,7 @@ close_topic(struct relay_target *target)
 }
 
 const struct relay_target_kind relay_kafka_kind = {
-    .keeps_place = true,
-    .batches = 1,
+    .keeps_position = true,
     .events = 10000,
     .open = open_topic,
     .put = put_events,

@@ -16,7 +16,7 @@ struct relay_postgres {
 	struct postgres_ledger *ledger;
 	struct postgres_ledger_put put;
 	struct relay_batch *batch; /* that is put; NULL: none */
-	struct relay_mark *stands; /* of each shard, with what is done */
+	struct relay_position *stands; /* of each shard, with what is done */
 	bool opened;
 	unsigned shards;
 };
@@ -25,7 +25,7 @@ struct relay_postgres {
 
 /* "MS-SEQ"; what is none is the beginning, and what comes again is no harm. */
 static bool
-read_put_entry(struct span entry, struct relay_mark *mark)
+read_put_entry(struct span entry, struct relay_position *mark)
 {
 	int64_t ms, seq;
 	if (digits_take(&entry, INT64_MAX, &ms) == 0 || entry.len == 0 ||
@@ -38,15 +38,15 @@ read_put_entry(struct span entry, struct relay_mark *mark)
 }
 
 /* Of all shards; those that are missing are at the beginning. */
-static struct relay_mark *
+static struct relay_position *
 read_places(const struct relay_postgres *p,
     const struct postgres_ledger_place *places, size_t n_places)
 {
-	struct relay_mark *marks = mem_zero(p->shards * sizeof *marks);
+	struct relay_position *marks = mem_zero(p->shards * sizeof *marks);
 	for (unsigned i = 0; i < p->shards; i++)
-		marks[i] = (struct relay_mark){.shard = i, .count = -1};
+		marks[i] = (struct relay_position){.shard = i, .count = -1};
 	for (size_t i = 0; i < n_places; i++) {
-		struct relay_mark mark = {.shard = places[i].shard,
+		struct relay_position mark = {.shard = places[i].shard,
 		    .count = places[i].count};
 		if (places[i].shard < p->shards &&
 		    read_put_entry(places[i].entry, &mark))
@@ -56,7 +56,7 @@ read_places(const struct relay_postgres *p,
 }
 
 static bool
-are_alike(const struct relay_mark *a, const struct relay_mark *b)
+are_alike(const struct relay_position *a, const struct relay_position *b)
 {
 	return a->ms == b->ms && a->seq == b->seq && a->count == b->count;
 }
@@ -66,26 +66,26 @@ settle_batch(struct relay_postgres *p)
 {
 	struct relay_batch *batch = p->batch;
 	p->batch = NULL;
-	for (size_t i = 0; i < batch->n_marks; i++)
-		p->stands[batch->marks[i].shard] = batch->marks[i];
+	for (size_t i = 0; i < batch->n_positions; i++)
+		p->stands[batch->positions[i].shard] = batch->positions[i];
 	if (op_pending(&batch->op))
 		op_done(&batch->op, 0);
 }
 
 /* What is under way was committed before the connection broke. */
 static bool
-is_there(const struct relay_postgres *p, const struct relay_mark *marks)
+is_there(const struct relay_postgres *p, const struct relay_position *marks)
 {
 	const struct relay_batch *batch = p->batch;
-	for (size_t i = 0; batch != NULL && i < batch->n_marks; i++)
-		if (!are_alike(&batch->marks[i],
-			&marks[batch->marks[i].shard]))
+	for (size_t i = 0; batch != NULL && i < batch->n_positions; i++)
+		if (!are_alike(&batch->positions[i],
+			&marks[batch->positions[i].shard]))
 			return false;
 	return batch != NULL;
 }
 
 static bool
-stands_at(const struct relay_postgres *p, const struct relay_mark *marks)
+stands_at(const struct relay_postgres *p, const struct relay_position *marks)
 {
 	for (unsigned i = 0; i < p->shards; i++)
 		if (!are_alike(&p->stands[i], &marks[i]))
@@ -99,7 +99,7 @@ on_opened(void *arg, const struct postgres_ledger_place *places,
     size_t n_places)
 {
 	struct relay_postgres *p = arg;
-	struct relay_mark *marks = read_places(p, places, n_places);
+	struct relay_position *marks = read_places(p, places, n_places);
 	if (is_there(p, marks))
 		settle_batch(p);
 	if (p->opened && stands_at(p, marks)) {
@@ -123,8 +123,8 @@ places_text(const struct relay_batch *batch)
 	FILE *out = open_memstream(&text, &len);
 	must(out != NULL);
 	fputc('[', out);
-	for (size_t i = 0; i < batch->n_marks; i++) {
-		const struct relay_mark *mark = &batch->marks[i];
+	for (size_t i = 0; i < batch->n_positions; i++) {
+		const struct relay_position *mark = &batch->positions[i];
 		fprintf(out,
 		    "%s{\"shard\":%u,\"entry\":\"%llu-%llu\",\"count\":%lld}",
 		    i > 0 ? "," : "", mark->shard,
@@ -181,7 +181,7 @@ target_open(const struct relay_target_start *start)
 	    .table = start->relay->table,
 	    .store = span_str(store),
 	    .relay = start->relay->name,
-	    .turn = start->turn_number,
+	    .turn = start->term,
 	    .events = &events,
 	};
 	p->ledger = postgres_ledger_open(&ledger);
@@ -200,8 +200,14 @@ target_put(struct relay_target *target, struct relay_batch *batch)
 	struct relay_postgres *p = of(target);
 	must(p->batch == NULL);
 	p->batch = batch;
+	struct postgres_ledger_row *rows =
+	    arena_alloc(batch->arena, (batch->n_events + 1) * sizeof *rows);
+	for (size_t i = 0; i < batch->n_events; i++)
+		rows[i] = (struct postgres_ledger_row){batch->events[i].id,
+		    relay_text_event(batch->arena, &batch->events[i])};
 	p->put = (struct postgres_ledger_put){
-	    .rows = relay_text_events(batch->arena, batch),
+	    .rows = rows,
+	    .n_rows = batch->n_events,
 	    .places = places_text(batch),
 	    .done = on_done,
 	};
@@ -229,8 +235,7 @@ target_close(struct relay_target *target)
 }
 
 const struct relay_target_kind relay_postgres_kind = {
-    .keeps_place = true,
-    .batches = 1,
+    .keeps_position = true,
     .events = 1000,
     .open = target_open,
     .put = target_put,

@@ -8,25 +8,33 @@
 #include "base/mem.h"
 #include "messages/relay/relay_stream.h"
 #include "store/call.h"
+#include "store/record/event.h"
 #include "store/record/redis_keys.h"
 
 enum {
-	TOGETHER_MAX = 64,  /* shards in a call, but on a cluster */
-	READ_MAX = 200,     /* entries: a call holds Redis up for a moment */
-	SOON_MS = 20,       /* there was something a moment ago */
-	RARELY_MS = 500,    /* there has been nothing for a while */
-	WORDS_MAX = 1000,   /* of an entry; ours have a dozen or two */
+	TOGETHER_MAX = 64, /* shards in a call, but on a cluster */
+	READ_MAX = 200,    /* entries: a call holds Redis up for a moment */
+	SOON_MS = 20,      /* there was something a moment ago */
+	RARELY_MS = 500,   /* there has been nothing for a while */
+	WORDS_MAX = 1000,  /* of an entry; ours have a dozen or two */
 };
 
 /* Shards that are read together. */
 struct relay_group {
-	struct relay_stream *stream; /* NULL: it was stopped */
+	struct relay_stream *stream;
 	unsigned first, count;
-	unsigned turn; /* how far behind the first it begins next time */
+	unsigned next; /* how far behind the first it begins next time */
+	bool loaded;
 	struct store_call *call; /* under way; NULL: none */
 	size_t asked;            /* entries, at most */
 	int64_t due_ms, wait_ms;
 };
+
+static unsigned
+together(const struct store *store)
+{
+	return store->conf->store.redis.cluster.count > 0 ? 1 : TOGETHER_MAX;
+}
 
 /* --- replies --- */
 
@@ -51,125 +59,95 @@ next_number(struct words *words, int64_t *ret_number)
 	struct span word;
 	if (!next_word(words, &word))
 		return false;
-	if (span_eq(word, SPAN("-1"))) {
-		*ret_number = -1;
-		return true;
-	}
-	return digits_read(word, INT64_MAX, ret_number);
+	*ret_number = -1;
+	return span_eq(word, SPAN("-1")) ||
+	    digits_read(word, INT64_MAX, ret_number);
 }
 
-/* "MS-SEQ" */
 static bool
-read_id(struct span id, uint64_t *ret_ms, uint64_t *ret_seq)
+next_id(struct words *words, struct relay_position *position)
 {
-	int64_t ms, seq;
-	if (digits_take(&id, INT64_MAX, &ms) == 0 || id.len == 0 ||
-	    *id.ptr != '-' || !digits_read(span_from(id, 1), INT64_MAX, &seq))
+	struct span word;
+	struct event_id id = {0};
+	if (!next_word(words, &word) || !event_read_entry(word, &id))
 		return false;
-	*ret_ms = (uint64_t)ms;
-	*ret_seq = (uint64_t)seq;
+	position->ms = id.ms;
+	position->seq = id.number;
 	return true;
 }
 
-static bool
-is_before(uint64_t ms, uint64_t seq, const struct relay_mark *mark)
+/* "MS-SEQ COUNT"; what is none is the beginning: nothing is lost by that. */
+static struct relay_position
+read_position(unsigned shard, struct span text)
 {
-	return ms < mark->ms || (ms == mark->ms && seq < mark->seq);
+	struct event_id id = {0};
+	struct relay_position position = {.shard = shard, .count = -1};
+	struct span word;
+	if (span_next(&text, ' ', &word) && event_read_entry(word, &id)) {
+		position.ms = id.ms;
+		position.seq = id.number;
+		if (!digits_read(text, INT64_MAX, &position.count))
+			position.count = -1;
+	}
+	return position;
 }
 
 /* --- what a stream says of itself --- */
 
 /*
- * The stream has lost its end, as in a failover, or was deleted: what it has up
- * to that entry was read before.
+ * What is gone from its front, and how many it had.  Where it has lost its end,
+ * as in a failover, or was deleted, what it has up to its last entry was read
+ * before.  Nothing was lost of what was there before anybody wanted it.
  */
 static void
-begin_again(struct relay_stream *stream, struct relay_shard *shard,
-    uint64_t ms, uint64_t seq, int64_t count)
-{
-	shard->mark.ms = ms;
-	shard->mark.seq = seq;
-	shard->mark.count = count;
-	stream->events.again(stream->events.arg, shard->mark.shard);
-}
-
-/* Nothing was lost of what was there before anybody wanted it. */
-static void
-begin_with(struct relay_stream *stream, struct relay_shard *shard,
-    int64_t removed)
-{
-	shard->mark.count = removed;
-	stream->events.began(stream->events.arg, &shard->mark);
-}
-
-/* What is gone from its front, and how many it had. */
-static void
 compare_with(struct relay_stream *stream, struct relay_shard *shard,
-    int64_t length, int64_t added, uint64_t ms, uint64_t seq)
+    int64_t length, int64_t added, const struct relay_position *last)
 {
+	const struct relay_stream_events *events = &stream->events;
+	struct relay_position *at = &shard->position;
 	int64_t removed = added - length;
 	shard->added = added;
-	if (is_before(ms, seq, &shard->mark))
-		begin_again(stream, shard, ms, seq, added);
-	else if (shard->mark.count < 0 && shard->mark.ms == 0)
-		begin_with(stream, shard, removed);
-	else if (added < shard->mark.count)
-		begin_again(
-		    stream, shard, shard->mark.ms, shard->mark.seq, -1);
-	if (shard->mark.count < 0 || removed <= shard->mark.count)
+	if (!stream->reads)
 		return;
-	uint64_t lost = (uint64_t)(removed - shard->mark.count);
-	shard->mark.count = removed;
-	stream->events.lost(stream->events.arg, shard->mark.shard, lost);
+	if (last->ms < at->ms || (last->ms == at->ms && last->seq < at->seq)) {
+		at->ms = last->ms;
+		at->seq = last->seq;
+		at->count = added;
+		events->again(events->arg, at->shard);
+	} else if (at->count < 0 && at->ms == 0) {
+		at->count = removed;
+		events->began(events->arg, at);
+	} else if (added < at->count) {
+		at->count = -1;
+		events->again(events->arg, at->shard);
+	}
+	if (at->count < 0 || removed <= at->count)
+		return;
+	uint64_t lost = (uint64_t)(removed - at->count);
+	at->count = removed;
+	events->lost(events->arg, at->shard, lost);
 }
-
-/* All of it was read: what was deleted in between is missing in the count. */
-static void
-compare_at_end(struct relay_stream *stream, struct relay_shard *shard,
-    int64_t added)
-{
-	if (shard->mark.count >= 0 && shard->mark.count < added)
-		stream->events.lost(stream->events.arg, shard->mark.shard,
-		    (uint64_t)(added - shard->mark.count));
-	shard->mark.count = added;
-}
-
-/* --- reading a reply --- */
 
 static bool
 take_entry(struct relay_stream *stream, struct relay_shard *shard,
     struct words *words)
 {
-	struct span list[WORDS_MAX], id;
+	struct span list[WORDS_MAX], word;
 	struct relay_entry entry = {.words = list};
+	struct relay_position *at = &shard->position;
 	int64_t count;
-	uint64_t ms, seq;
-	if (!next_word(words, &id) || !read_id(id, &ms, &seq) ||
-	    !next_number(words, &count) || count < 0)
+	if (!next_id(words, at) || !next_number(words, &count) || count < 0)
 		return false;
 	for (int64_t i = 0; i < count; i++) {
-		struct span word;
 		if (!next_word(words, &word))
 			return false;
 		if (i < WORDS_MAX)
 			list[entry.n_words++] = word;
 	}
-	shard->mark.ms = ms;
-	shard->mark.seq = seq;
-	if (shard->mark.count >= 0)
-		shard->mark.count++;
-	entry.mark = shard->mark;
+	at->count += at->count >= 0;
+	entry.position = *at;
 	stream->events.took(stream->events.arg, &entry);
 	return true;
-}
-
-static void
-say_odd(struct relay_stream *stream, const struct relay_shard *shard,
-    struct span words)
-{
-	snprintf(stream->trouble, sizeof stream->trouble,
-	    "the stream of shard %u cannot be read: %.*s", shard->mark.shard,
-	    SPAN_FMT(words));
 }
 
 /* Returns how many entries came, or -1: it is malformed. */
@@ -178,23 +156,32 @@ take_shard(struct relay_stream *stream, struct relay_shard *shard,
     struct words *words)
 {
 	int64_t length, added, count;
-	uint64_t ms, seq;
-	struct span last;
-	if (!next_number(words, &length) || !next_number(words, &added) ||
-	    !next_word(words, &last) || !next_number(words, &count))
+	struct relay_position last;
+	struct span word;
+	if (!next_number(words, &length) || !next_number(words, &added))
 		return -1;
 	if (length < 0) {
-		say_odd(stream, shard, last);
+		if (!next_word(words, &word) || !next_number(words, &count))
+			return -1;
+		snprintf(stream->trouble, sizeof stream->trouble,
+		    "the stream of shard %u cannot be read: %.*s",
+		    shard->position.shard, SPAN_FMT(word));
 		return 0;
 	}
-	if (!read_id(last, &ms, &seq))
+	if (!next_id(words, &last) || !next_number(words, &count))
 		return -1;
-	compare_with(stream, shard, length, added, ms, seq);
+	compare_with(stream, shard, length, added, &last);
 	for (int64_t i = 0; i < count; i++)
 		if (!take_entry(stream, shard, words))
 			return -1;
-	if (shard->mark.ms == ms && shard->mark.seq == seq)
-		compare_at_end(stream, shard, added);
+	/* At its end: what was deleted in between is missing in the count. */
+	struct relay_position *at = &shard->position;
+	if (stream->reads && at->ms == last.ms && at->seq == last.seq) {
+		if (at->count >= 0 && at->count < added)
+			stream->events.lost(stream->events.arg, at->shard,
+			    (uint64_t)(added - at->count));
+		at->count = added;
+	}
 	return count;
 }
 
@@ -202,12 +189,12 @@ take_shard(struct relay_stream *stream, struct relay_shard *shard,
 static unsigned
 shard_at(const struct relay_group *group, unsigned i)
 {
-	return group->first + (group->turn + i) % group->count;
+	return group->first + (group->next + i) % group->count;
 }
 
 /* A shard that is missing at the end was not asked. */
 static int64_t
-read_all(struct relay_group *group, const struct call_reply *reply)
+take_all(struct relay_group *group, const struct call_reply *reply)
 {
 	struct relay_stream *stream = group->stream;
 	struct words words = {reply, 0};
@@ -227,17 +214,44 @@ read_all(struct relay_group *group, const struct call_reply *reply)
 	return total;
 }
 
+static void
+take_positions(struct relay_group *group, const struct call_reply *reply)
+{
+	struct relay_stream *stream = group->stream;
+	if (stream->reads || reply->n_extra < group->count)
+		return;
+	for (unsigned i = 0; i < group->count; i++)
+		stream->shards[group->first + i].position = read_position(
+		    group->first + i, resp_text(reply->extra[i]));
+	group->loaded = true;
+	if (--stream->loading > 0)
+		return;
+	struct relay_position *positions =
+	    mem_zero(stream->n_shards * sizeof *positions);
+	for (unsigned i = 0; i < stream->n_shards; i++)
+		positions[i] = stream->shards[i].position;
+	stream->events.loaded(stream->events.arg, positions);
+	free(positions);
+}
+
 /* --- asking --- */
 
-static void
-wait_for(struct relay_group *group, size_t taken)
+/* Of n shards from first on, with so many arguments behind the act. */
+static struct store_call *
+relay_call(struct store *store, unsigned first, unsigned n, const char *act,
+    size_t n_more)
 {
-	int64_t wait_ms = group->wait_ms * 2;
-	if (taken > 0)
-		wait_ms = SOON_MS;
-	group->wait_ms = wait_ms > RARELY_MS ? RARELY_MS : wait_ms;
-	group->due_ms = loop_now_ms(group->stream->timer.loop) +
-	    (taken > 0 && taken == group->asked ? 0 : group->wait_ms);
+	struct store_call *call = call_new(
+	    store, first, SCRIPT_relay, 1 + 2 * (size_t)n + 1 + n_more);
+	resp_number(&call->args, 2 * (int64_t)n);
+	for (unsigned i = 0; i < n; i++) {
+		redis_keys_index(
+		    &call->args, store->conf, first + i, "events");
+		redis_keys_index(
+		    &call->args, store->conf, first + i, "relayed");
+	}
+	resp_arg(&call->args, span_str(act));
+	return call;
 }
 
 static void
@@ -252,58 +266,109 @@ set_timer(struct relay_stream *stream)
 		timer_set_at(&stream->timer, due_ms);
 }
 
+static bool
+has_moved(const struct relay_group *group)
+{
+	const struct relay_shard *shards =
+	    group->stream->shards + group->first;
+	for (unsigned i = 0; i < group->count; i++)
+		if (shards[i].moved)
+			return true;
+	return false;
+}
+
 static void
-on_read(struct store_call *call, enum call_end how, int error,
+on_replied(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct relay_group *group = call->arg;
 	if (group == NULL)
 		return;
 	struct relay_stream *stream = group->stream;
-	int64_t taken = 0;
+	int64_t now_ms = loop_now_ms(stream->timer.loop), taken = 0;
+	bool was_loading = !group->loaded;
 	group->call = NULL;
-	stream->reads = how == CALL_ANSWERED;
-	if (stream->reads)
-		taken = read_all(group, reply);
-	else
+	if (how != CALL_ANSWERED) {
+		/* What was to be saved is sent again. */
+		for (unsigned i = 0; i < group->count; i++)
+			stream->shards[group->first + i].moved = stream->reads;
 		snprintf(stream->trouble, sizeof stream->trouble,
 		    "the store: %s", error_message(error));
+	} else if (reply->verdict == VERDICT_FENCED) {
+		stream->events.fenced(stream->events.arg);
+		return;
+	} else if (was_loading) {
+		take_positions(group, reply);
+	} else {
+		taken = take_all(group, reply);
+	}
+	bool more = taken > 0 && (size_t)taken == group->asked;
 	stream->room += group->asked - (size_t)taken;
-	group->turn++;
-	wait_for(group, (size_t)taken);
+	group->next++;
+	group->wait_ms = taken > 0 ? SOON_MS
+	    : group->wait_ms > RARELY_MS / 2 ? RARELY_MS
+					     : group->wait_ms * 2;
+	int64_t wait_ms = more ? 0 : group->wait_ms;
+	if (has_moved(group) && stream->save_ms < wait_ms)
+		wait_ms = stream->save_ms;
+	group->due_ms = now_ms + wait_ms;
 	set_timer(stream);
 	stream->events.settled(stream->events.arg);
 }
 
-static void
-arg_mark(struct store_call *call, const struct relay_mark *mark)
+/*
+ * Asks for what follows in these shards, and saves where the relay stands: what
+ * has moved; the same again changes nothing.
+ */
+static struct store_call *
+read_call(struct relay_group *group, size_t room)
 {
-	char text[48];
-	int len = snprintf(text, sizeof text, "%llu-%llu",
-	    (unsigned long long)mark->ms, (unsigned long long)mark->seq);
-	resp_arg(&call->args, span_of(text, (size_t)len));
+	struct relay_stream *stream = group->stream;
+	struct store *store = stream->store;
+	struct store_call *call = relay_call(
+	    store, group->first, group->count, "read", 4 + 2 * group->count);
+	resp_arg(&call->args, span_str(stream->name));
+	resp_number(&call->args, stream->term);
+	resp_number(&call->args, (int64_t)room);
+	resp_number(&call->args, group->next % group->count);
+	for (unsigned i = 0; i < group->count; i++) {
+		struct relay_shard *shard = &stream->shards[group->first + i];
+		const struct relay_position *at = &shard->position;
+		const struct relay_position *save = &shard->brought;
+		char text[80];
+		int len = snprintf(text, sizeof text, "%llu-%llu",
+		    (unsigned long long)at->ms, (unsigned long long)at->seq);
+		resp_arg(&call->args, span_of(text, (size_t)len));
+		len = !shard->moved ? 0
+				    : snprintf(text, sizeof text,
+					  "%llu-%llu %lld",
+					  (unsigned long long)save->ms,
+					  (unsigned long long)save->seq,
+					  (long long)save->count);
+		resp_arg(&call->args, span_of(text, (size_t)len));
+		shard->moved = false;
+	}
+	return call;
 }
 
 static void
 ask_group(struct relay_group *group)
 {
 	struct relay_stream *stream = group->stream;
-	struct store *store = stream->store;
-	struct store_call *call = call_new(
-	    store, group->first, SCRIPT_relay_read, 2 + 2 * group->count);
-	group->asked = stream->room < READ_MAX ? stream->room : READ_MAX;
-	stream->room -= group->asked;
-	resp_number(&call->args, group->count);
-	for (unsigned i = 0; i < group->count; i++)
-		redis_keys_index(&call->args, store->conf,
-		    shard_at(group, i), "events");
-	resp_number(&call->args, (int64_t)group->asked);
-	for (unsigned i = 0; i < group->count; i++)
-		arg_mark(call, &stream->shards[shard_at(group, i)].mark);
-	group->call = call;
-	call->done = on_read;
-	call->arg = group;
-	call_start(call);
+	group->asked = 0;
+	if (!group->loaded) {
+		group->call = relay_call(stream->store, group->first,
+		    group->count, "load", 1);
+		resp_arg(&group->call->args, span_str(stream->name));
+	} else {
+		group->asked =
+		    stream->room < READ_MAX ? stream->room : READ_MAX;
+		stream->room -= group->asked;
+		group->call = read_call(group, group->asked);
+	}
+	group->call->done = on_replied;
+	group->call->arg = group;
+	call_start(group->call);
 }
 
 /* Each group is the first one of all now and then. */
@@ -312,7 +377,7 @@ groups_are_due(void *arg)
 {
 	struct relay_stream *stream = arg;
 	int64_t now_ms = loop_now_ms(stream->timer.loop);
-	unsigned first = stream->turn++;
+	unsigned first = stream->next++;
 	for (unsigned i = 0; i < stream->n_groups; i++) {
 		struct relay_group *group =
 		    &stream->groups[(first + i) % stream->n_groups];
@@ -326,34 +391,28 @@ groups_are_due(void *arg)
 
 /* --- life --- */
 
-static void
-make_groups(struct relay_stream *stream)
+void
+relay_stream_start(struct relay_stream *stream, struct store *store,
+    struct loop *loop, const char *name, int64_t term, int64_t save_ms,
+    const struct relay_stream_events *events)
 {
-	bool cluster = stream->store->conf->store.redis.cluster.count > 0;
-	unsigned each = cluster ? 1 : TOGETHER_MAX;
+	unsigned each = together(store);
+	*stream = (struct relay_stream){.store = store, .events = *events,
+	    .name = name, .term = term, .save_ms = save_ms,
+	    .n_shards = (unsigned)store->conf->store.shards};
+	stream->shards = mem_zero(stream->n_shards * sizeof *stream->shards);
+	for (unsigned i = 0; i < stream->n_shards; i++)
+		stream->shards[i].position =
+		    (struct relay_position){.shard = i, .count = -1};
 	stream->n_groups = (stream->n_shards + each - 1) / each;
-	stream->groups =
-	    mem_zero(stream->n_groups * sizeof *stream->groups);
+	stream->groups = mem_zero(stream->n_groups * sizeof *stream->groups);
 	for (unsigned i = 0; i < stream->n_groups; i++) {
 		unsigned left = stream->n_shards - i * each;
 		stream->groups[i] = (struct relay_group){.stream = stream,
 		    .first = i * each, .count = left < each ? left : each,
 		    .wait_ms = SOON_MS};
 	}
-}
-
-void
-relay_stream_start(struct relay_stream *stream, struct store *store,
-    struct loop *loop, const struct relay_mark *marks,
-    const struct relay_stream_events *events)
-{
-	*stream = (struct relay_stream){.store = store, .events = *events,
-	    .n_shards = (unsigned)store->conf->store.shards};
-	stream->shards =
-	    mem_zero(stream->n_shards * sizeof *stream->shards);
-	for (unsigned i = 0; i < stream->n_shards; i++)
-		stream->shards[i].mark = marks[i];
-	make_groups(stream);
+	stream->loading = stream->n_groups;
 	timer_init(&stream->timer, loop, groups_are_due, stream);
 	timer_set(&stream->timer, 0);
 }
@@ -364,12 +423,42 @@ relay_stream_stop(struct relay_stream *stream)
 	if (stream->store == NULL)
 		return;
 	timer_clear(&stream->timer);
-	for (unsigned i = 0; i < stream->n_groups; i++)
-		if (stream->groups[i].call != NULL)
-			stream->groups[i].call->arg = NULL;
+	for (unsigned i = 0; i < stream->n_groups; i++) {
+		struct relay_group *group = &stream->groups[i];
+		if (group->call != NULL)
+			group->call->arg = NULL;
+		if (has_moved(group))
+			call_start(read_call(group, 0));
+	}
 	free(stream->groups);
 	free(stream->shards);
 	*stream = (struct relay_stream){0};
+}
+
+void
+relay_stream_read(
+    struct relay_stream *stream, const struct relay_position *positions)
+{
+	stream->reads = true;
+	stream->loading = 0;
+	for (unsigned i = 0; i < stream->n_groups; i++) {
+		struct relay_group *group = &stream->groups[i];
+		if (group->call != NULL)
+			group->call->arg = NULL;
+		group->call = NULL;
+		stream->room += group->asked;
+		group->asked = 0;
+		group->loaded = true;
+		group->wait_ms = SOON_MS;
+		group->due_ms = 0;
+	}
+	/* Who trims knows from now on that there is this relay. */
+	for (unsigned i = 0; i < stream->n_shards; i++) {
+		stream->shards[i].position = positions[i];
+		stream->shards[i].brought = positions[i];
+		stream->shards[i].moved = true;
+	}
+	set_timer(stream);
 }
 
 void
@@ -392,4 +481,50 @@ relay_stream_room(struct relay_stream *stream, size_t room)
 		}
 	}
 	set_timer(stream);
+}
+
+void
+relay_stream_brought(
+    struct relay_stream *stream, const struct relay_position *position)
+{
+	struct relay_shard *shard = &stream->shards[position->shard];
+	struct relay_group *group =
+	    &stream->groups[position->shard / together(stream->store)];
+	int64_t due_ms = loop_now_ms(stream->timer.loop) + stream->save_ms;
+	shard->brought = *position;
+	shard->moved = true;
+	if (group->call == NULL && group->due_ms > due_ms) {
+		group->due_ms = due_ms;
+		set_timer(stream);
+	}
+}
+
+int64_t
+relay_stream_behind(const struct relay_stream *stream)
+{
+	int64_t behind = 0;
+	if (stream->store == NULL || stream->loading > 0)
+		return -1;
+	for (unsigned i = 0; i < stream->n_shards; i++) {
+		const struct relay_shard *shard = &stream->shards[i];
+		if (shard->position.count >= 0 &&
+		    shard->added > shard->position.count)
+			behind += shard->added - shard->position.count;
+	}
+	return behind;
+}
+
+void
+relay_stream_forget(struct store *store, const struct conf *conf)
+{
+	unsigned shards = (unsigned)store->conf->store.shards;
+	unsigned each = together(store);
+	for (unsigned first = 0; first < shards; first += each) {
+		unsigned n = shards - first < each ? shards - first : each;
+		struct store_call *call =
+		    relay_call(store, first, n, "forget", conf->n_relays);
+		for (size_t i = 0; i < conf->n_relays; i++)
+			resp_arg(&call->args, span_str(conf->relays[i].name));
+		call_start(call);
+	}
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "messages/relay/relay.h"
+#include "conf/conf.h"
+#include "messages/relay/relay_batch.h"
 
 /*
- * An event as the JSON that a target is given (contract, section 12): all
+ * What a target is given: an event as JSON (contract, section 12), and the
+ * signature of a webhook as Standard Webhooks 1.0.0 has it.  The JSON has all
  * members, always, null where nothing is known.  What is no UTF-8 is read as
  * Latin-1, a body of such bytes is in base64, and so is one that has a NUL,
  * which PostgreSQL's jsonb does not take.  Pure; any thread.
@@ -13,6 +15,11 @@
 /* One object, in the arena. */
 struct span relay_text_event(
     struct arena *arena, const struct relay_event *event);
-/* All events of a batch, as one list. */
-struct span relay_text_events(
-    struct arena *arena, const struct relay_batch *batch);
+/*
+ * What webhook-signature says, in the arena: one signature of each secret, over
+ * the id, the time of this try and the body, in their order, so that a receiver
+ * may know either during a rotation.  time_s is since 1970; id has no dot.
+ */
+struct span relay_text_signature(struct arena *arena,
+    const struct conf_webhook_secret *secrets, size_t n_secrets,
+    struct span id, int64_t time_s, struct span body);

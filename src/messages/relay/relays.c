@@ -6,8 +6,6 @@
 #include "messages/broker/broker_clients.h"
 #include "messages/relay/relays.h"
 
-static bool on_turn(void *arg);
-
 static struct relays *
 relays_part(struct worker_part *part)
 {
@@ -27,103 +25,80 @@ is_of_worker(const struct worker *w, const struct conf_relay *relay)
 	    w->index;
 }
 
-static struct relay_run *
-run_named(struct relay_run *first, const char *name)
+static bool
+has_run(struct list *runs, const char *name)
 {
-	for (; first != NULL; first = first->next)
-		if (!strcmp(first->relay->name, name))
-			return first;
-	return NULL;
-}
-
-static void
-begin_relay(struct relays *all, const struct conf *conf,
-    const struct conf_relay *relay)
-{
-	struct relay_meter *meter =
-	    relay_meter_of(&all->meters, relay->name);
-	struct relay_run *r =
-	    relay_run_new(all->worker, conf, relay, meter);
-	r->next = all->first;
-	all->first = r;
+	struct relay_run *run;
+	LIST_EACH(run, runs, item)
+		if (!strcmp(run->relay->name, name))
+			return true;
+	return false;
 }
 
 /*
+ * Begins those that are configured and not here, as far as they have drained.
  * Where claims are refused for the sake of relays, one that is gone must not be
- * waited for.  One worker says so.
+ * waited for: one worker says so.
  */
+static void
+begin_missing(struct relays *all)
+{
+	struct worker *w = all->worker;
+	const struct conf *conf = w->generation->conf;
+	for (size_t i = 0; i < conf->n_relays && !all->draining; i++) {
+		const struct conf_relay *relay = &conf->relays[i];
+		if (!is_of_worker(w, relay) ||
+		    has_run(&all->runs, relay->name) ||
+		    has_run(&all->leaving, relay->name))
+			continue;
+		struct relay_run *run = relay_run_new(w, conf, relay,
+		    relay_meter_of(&all->meters, relay->name));
+		list_add_first(&all->runs, &run->item);
+	}
+}
+
 static void
 forget_others(const struct relays *all)
 {
 	const struct worker *w = all->worker;
 	if (w->index == 0 && w->conf->store.events_refuse &&
 	    w->conf->store.events_maxlen > 0)
-		relay_place_keep(w->store, w->generation->conf);
-}
-
-/* Those that are configured and not here, as far as they have drained. */
-static void
-begin_missing(struct relays *all)
-{
-	const struct conf *conf = all->worker->generation->conf;
-	for (size_t i = 0; i < conf->n_relays; i++) {
-		const struct conf_relay *relay = &conf->relays[i];
-		if (is_of_worker(all->worker, relay) &&
-		    run_named(all->first, relay->name) == NULL &&
-		    run_named(all->leaving, relay->name) == NULL)
-			begin_relay(all, conf, relay);
-	}
+		relay_stream_forget(w->store, w->generation->conf);
 }
 
 static void
-hook(struct relays *all)
+end_leaving(struct relays *all, bool at_once)
 {
-	if (all->hooked)
-		return;
-	all->hooked = true;
-	loop_hook(all->worker->loop, HOOK_FLUSH, &all->hook, on_turn, all);
-}
-
-static void
-unhook(struct relays *all)
-{
-	if (all->hooked)
+	struct relay_run *run;
+	LIST_EACH(run, &all->leaving, item)
+		if (at_once || relay_run_is_drained(run))
+			relay_run_free(run);
+	if (list_empty(&all->leaving) && all->hooked) {
 		loop_unhook(&all->hook);
-	all->hooked = false;
+		all->hooked = false;
+	}
 }
 
 /* What has drained is gone, and what takes its place begins. */
 static bool
 on_turn(void *arg)
 {
-	struct relays *all = arg;
-	struct relay_run **at = &all->leaving;
-	while (*at != NULL) {
-		struct relay_run *r = *at;
-		if (!relay_run_is_drained(r)) {
-			at = &r->next;
-			continue;
-		}
-		*at = r->next;
-		relay_run_free(&r);
-	}
-	if (!all->draining)
-		begin_missing(all);
-	if (all->leaving == NULL)
-		unhook(all);
+	end_leaving(arg, false);
+	begin_missing(arg);
 	return false;
 }
 
-/* Takes it off the list of those that go on, and drains it. */
+/* Takes it off those that go on, and drains it. */
 static void
-leave(struct relays *all, struct relay_run **at)
+leave(struct relays *all, struct relay_run *run)
 {
-	struct relay_run *r = *at;
-	*at = r->next;
-	r->next = all->leaving;
-	all->leaving = r;
-	relay_run_drain(r);
-	hook(all);
+	list_remove(&run->item);
+	list_add_last(&all->leaving, &run->item);
+	relay_run_drain(run);
+	if (!all->hooked)
+		loop_hook(
+		    all->worker->loop, HOOK_FLUSH, &all->hook, on_turn, all);
+	all->hooked = true;
 }
 
 /* --- what the worker says --- */
@@ -134,41 +109,33 @@ relays_begin(struct worker *worker)
 	struct relays *all = mem_zero(sizeof *all);
 	all->part.kind = &relays_kind;
 	all->worker = worker;
+	list_init(&all->runs);
+	list_init(&all->leaving);
 	forget_others(all);
 	begin_missing(all);
 	return &all->part;
 }
 
 static bool
-is_unchanged(const struct conf_relay *a, const struct conf_relay *b)
-{
-	return b != NULL && !memcmp(a->digest, b->digest, sizeof a->digest);
-}
-
-static const struct conf_relay *
-configured(const struct conf *conf, const char *name)
+is_unchanged(const struct conf *conf, const struct conf_relay *relay)
 {
 	for (size_t i = 0; i < conf->n_relays; i++)
-		if (!strcmp(conf->relays[i].name, name))
-			return &conf->relays[i];
-	return NULL;
+		if (!strcmp(conf->relays[i].name, relay->name))
+			return !memcmp(conf->relays[i].digest, relay->digest,
+			    sizeof relay->digest);
+	return false;
 }
 
 static void
 relays_reload(struct worker_part *part, struct generation *generation)
 {
 	struct relays *all = relays_part(part);
-	struct relay_run **at = &all->first;
+	struct relay_run *run;
 	if (all->draining)
 		return;
-	while (*at != NULL) {
-		const struct conf_relay *relay = (*at)->relay;
-		if (is_unchanged(relay,
-			configured(generation->conf, relay->name)))
-			at = &(*at)->next;
-		else
-			leave(all, at);
-	}
+	LIST_EACH(run, &all->runs, item)
+		if (!is_unchanged(generation->conf, run->relay))
+			leave(all, run);
 	forget_others(all);
 	begin_missing(all);
 }
@@ -177,33 +144,24 @@ static void
 relays_drain(struct worker_part *part)
 {
 	struct relays *all = relays_part(part);
+	struct relay_run *run;
 	all->draining = true;
-	while (all->first != NULL)
-		leave(all, &all->first);
+	LIST_EACH(run, &all->runs, item)
+		leave(all, run);
 }
 
-/* What is still on its way is put again, by whoever runs the relay next. */
-static void
-end_leaving(struct relays *all)
-{
-	while (all->leaving != NULL) {
-		struct relay_run *r = all->leaving;
-		all->leaving = r->next;
-		relay_run_free(&r);
-	}
-}
-
+/* What is still on its way is put again, by whoever leads the relay next. */
 static void
 relays_over(struct worker_part *part)
 {
-	end_leaving(relays_part(part));
+	end_leaving(relays_part(part), true);
 }
 
 static bool
 relays_are_idle(const struct worker_part *part)
 {
-	const struct relays *all = (const struct relays *)part;
-	return all->first == NULL && all->leaving == NULL &&
+	const struct relays *all = (const void *)part;
+	return list_empty(&all->runs) && list_empty(&all->leaving) &&
 	    broker_clients_leaving(all->worker->loop) == 0;
 }
 
@@ -212,8 +170,7 @@ relays_end(struct worker_part *part)
 {
 	struct relays *all = relays_part(part);
 	relays_drain(part);
-	end_leaving(all);
-	unhook(all);
+	end_leaving(all, true);
 	broker_clients_abandon(all->worker->loop);
 }
 

@@ -13,8 +13,8 @@
 struct relays {
 	struct worker_part part;
 	struct worker *worker;
-	struct relay_run *first;
-	struct relay_run *leaving; /* they drain: gone, or to be changed */
+	struct list runs;    /* struct relay_run */
+	struct list leaving; /* they drain: gone, or to be changed */
 	struct hook hook;
 	bool hooked;
 	bool draining;

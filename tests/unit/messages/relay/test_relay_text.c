@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <jansson.h>
+#include <sodium.h>
+#include <stdlib.h>
 
+#include "base/must.h"
 #include "messages/relay/relay_text.h"
 
 /* An event as JSON: whatever bytes it has, the text is valid. */
@@ -130,19 +133,73 @@ a_body_that_is_no_text_is_in_base64(void **state)
 	}
 }
 
-static void
-a_batch_is_a_list(void **state)
+/* --- signatures --- */
+
+/*
+ * The vectors of Standard Webhooks' own libraries: of HMAC-SHA256
+ * (libraries/javascript, "sign function works"), and of Ed25519 (libraries/go,
+ * TestAsymmetricWebhookSign).
+ */
+static const char hmac_secret[] = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+static const char hmac_signature[] =
+    "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+static const char seed[] = "VEVTVFNJR05JTkdLRVlET05PVFVTRVRISVNGT1JBTlk=";
+static const char ed25519_signature[] = "v1a,tQ9V2XOqn7jL/DQenEFpqIugdBVtiMmER5"
+	"mhSkXBNwM0mkATuDe6KYYUuxqtaiHeYGb7KaaBRdM5WqyeFiL8Ag==";
+
+static struct conf_webhook_secret
+secret_of(const char *text, bool ed25519)
 {
-	struct relay_event events[] = {payment(), payment()};
-	struct relay_batch batch = {.events = events};
+	struct conf_webhook_secret secret = {
+	    .key = calloc(1, 64), .ed25519 = ed25519};
+	must(sodium_base642bin(secret.key, 64, text, strlen(text), NULL,
+		 &secret.len, NULL, sodium_base64_VARIANT_ORIGINAL) == 0);
+	return secret;
+}
+
+static void
+check(const struct conf_webhook_secret *secrets, size_t count,
+    const char *wanted)
+{
+	struct arena *own = arena_new();
+	struct span text = relay_text_signature(own, secrets, count,
+	    SPAN("msg_p5jXN8AQM9LWM0D4loKWxJek"), 1614265330,
+	    SPAN("{\"test\": 2432232314}"));
+	assert_string_equal(text.ptr, wanted);
+	assert_int_equal(text.len, strlen(wanted));
+	arena_free(&own);
+}
+
+static void
+a_secret_signs_as_the_specification_does(void **state)
+{
+	struct conf_webhook_secret secret = secret_of(hmac_secret, false);
 	(void)state;
-	for (size_t n = 0; n <= 2; n++) {
-		batch.n_events = n;
-		struct span text = relay_text_events(arena, &batch);
-		json_t *json = json_loadb(text.ptr, text.len, 0, NULL);
-		assert_int_equal(json_array_size(json), n);
-		json_decref(json);
-	}
+	check(&secret, 1, hmac_signature);
+	free(secret.key);
+}
+
+static void
+a_seed_signs_as_the_specification_does(void **state)
+{
+	struct conf_webhook_secret secret = secret_of(seed, true);
+	(void)state;
+	check(&secret, 1, ed25519_signature);
+	free(secret.key);
+}
+
+static void
+during_a_rotation_each_secret_signs(void **state)
+{
+	struct conf_webhook_secret secrets[] = {
+	    secret_of(seed, true), secret_of(hmac_secret, false)};
+	char wanted[256];
+	(void)state;
+	snprintf(wanted, sizeof wanted, "%s %s", ed25519_signature,
+	    hmac_signature);
+	check(secrets, 2, wanted);
+	free(secrets[0].key);
+	free(secrets[1].key);
 }
 
 int
@@ -154,8 +211,11 @@ main(void)
 	    cmocka_unit_test_setup_teardown(any_bytes_become_text, begin, end),
 	    cmocka_unit_test_setup_teardown(
 		a_body_that_is_no_text_is_in_base64, begin, end),
-	    cmocka_unit_test_setup_teardown(a_batch_is_a_list, begin, end),
+	    cmocka_unit_test(a_secret_signs_as_the_specification_does),
+	    cmocka_unit_test(a_seed_signs_as_the_specification_does),
+	    cmocka_unit_test(during_a_rotation_each_secret_signs),
 	};
+	must(sodium_init() >= 0);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("relay_text", tests, NULL, NULL);
 }

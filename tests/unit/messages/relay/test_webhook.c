@@ -6,16 +6,16 @@
 #include <cmocka.h>
 
 #include "http/head/header_value.h"
-#include "messages/relay/webhook_retry.h"
+#include "messages/relay/webhook.h"
 
-enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
+enum { HOUR_MS = 3600 * 1000, DAY_S = 24 * 3600, LAST_S = 3 * DAY_S };
 
 static int64_t
-next_ms(unsigned tries, int64_t age_ms, int64_t after_ms, uint32_t chance)
+next_ms(unsigned tries, int64_t ran_s, int64_t after_ms, uint32_t chance)
 {
 	int64_t ms = 0;
 	assert_true(
-	    webhook_retry_next(tries, age_ms, after_ms, chance, &ms));
+	    webhook_retry_ms(tries, ran_s, after_ms, chance, &ms));
 	return ms;
 }
 
@@ -52,11 +52,21 @@ the_last_try_is_at_the_end_of_three_days(void **state)
 {
 	int64_t ms = 7;
 	(void)state;
-	assert_int_equal(next_ms(90, 3 * DAY_MS - 5, 0, 0), 5);
-	assert_int_equal(next_ms(1, DAY_MS, 9 * (int64_t)DAY_MS, 0),
-	    2 * DAY_MS);
-	assert_false(webhook_retry_next(90, 3 * DAY_MS, 0, 0, &ms));
+	assert_int_equal(next_ms(90, LAST_S - 5, 0, 0), 5000);
+	assert_int_equal(next_ms(1, DAY_S, 9 * (int64_t)DAY_S * 1000, 0),
+	    2 * DAY_S * 1000);
+	assert_false(webhook_retry_ms(90, LAST_S, 0, 0, &ms));
+	assert_false(webhook_retry_ms(12, INT64_C(1) << 40, 0, 0, &ms));
 	assert_int_equal(ms, 7);
+}
+
+static void
+nothing_is_given_up_before_twelve_tries(void **state)
+{
+	(void)state;
+	assert_int_equal(next_ms(1, LAST_S, 0, 0), 1000);
+	assert_int_equal(next_ms(11, 9 * LAST_S, 0, 0), 1024000);
+	assert_int_equal(next_ms(11, LAST_S, HOUR_MS, 0), HOUR_MS);
 }
 
 static int64_t
@@ -91,7 +101,8 @@ main(void)
 	    cmocka_unit_test(jitter_adds_less_than_a_quarter),
 	    cmocka_unit_test(the_receiver_may_say_later_and_not_sooner),
 	    cmocka_unit_test(the_last_try_is_at_the_end_of_three_days),
+	    cmocka_unit_test(nothing_is_given_up_before_twelve_tries),
 	    cmocka_unit_test(retry_after_is_seconds_or_a_date),
 	};
-	return cmocka_run_group_tests_name("webhook_retry", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("webhook", tests, NULL, NULL);
 }
