@@ -321,6 +321,17 @@ struct conf_columns {
 	char *order;   /* NULL: the id */
 };
 
+/* What becomes of a finished row. */
+struct conf_finish {
+	char *column; /* that is set; NULL: the row is deleted */
+	/*
+	 * The column's value in an unread row, and in a finished one; NULL,
+	 * both: null, and the present time.
+	 */
+	char *from;
+	char *to;
+};
+
 enum source_key {
 	SOURCE_KEY_AUTO,
 	SOURCE_KEY_POSITION,
@@ -335,6 +346,8 @@ enum source_order {
 	SOURCE_ORDER_POINTERS,
 	SOURCE_ORDER_HEADER,
 };
+/* What becomes of a message without a value. */
+enum source_nulls { NULLS_DEAD_LETTER, NULLS_ACK, NULLS_SEND };
 
 struct conf_source {
 	char *name;
@@ -344,7 +357,7 @@ struct conf_source {
 	char *table;  /* "SCHEMA.TABLE" or "TABLE", else NULL */
 	struct strings topics; /* of Kafka; else none */
 	struct conf_columns columns;
-	char *finish_column; /* NULL: a finished row is deleted */
+	struct conf_finish finish;
 	char *notify; /* NULL: no channel */
 	int64_t poll_ms;
 	char *group;
@@ -370,6 +383,8 @@ struct conf_source {
 	int64_t retry_attempts;
 	int64_t hold_ms;
 	bool refused_ack; /* refused: "ack" */
+	enum source_nulls nulls;
+	int64_t keep_dead; /* dead and parked messages in the store */
 	int64_t max_age_ms; /* 0: none */
 	char *results; /* stream, table or topic; NULL: none */
 	char *dead_letters; /* the same; NULL: each topic has its own */

@@ -34,6 +34,7 @@ static const struct {
     {GROUP_SOURCE, "finish", POSTGRES},
     {GROUP_SOURCE, "notify", POSTGRES},
     {GROUP_SOURCE, "poll", POSTGRES},
+    {GROUP_SOURCE, "nulls", POSTGRES | KAFKA},
 };
 
 unsigned
@@ -84,6 +85,8 @@ kinds_words(const struct option *option)
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
 		if (kinds == 1u << k)
 			return kinds_name((enum broker_kind)k);
-	return kinds == (STREAMS | KAFKA) ? "Redis or Kafka"
-					  : "Redis or PostgreSQL";
+	if (kinds == (STREAMS | KAFKA))
+		return "Redis or Kafka";
+	return kinds == (POSTGRES | KAFKA) ? "PostgreSQL or Kafka"
+					   : "Redis or PostgreSQL";
 }

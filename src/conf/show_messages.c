@@ -113,10 +113,12 @@ json_t *
 show_messages_finish(
     const struct option *option, const void *base, const void *field)
 {
-	const char *column = *(char *const *)field;
+	const struct conf_finish *finish = field;
 	(void)base;
-	return column != NULL ? json_pack("{s:s}", "set", column)
-			      : show_taken(words_at(option->words, 0));
+	return finish->column == NULL
+	    ? show_taken(words_at(option->words, 0))
+	    : json_pack("{s:s, s:s*, s:s*}", "set", finish->column, "from",
+		  finish->from, "to", finish->to);
 }
 
 json_t *

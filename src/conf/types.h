@@ -198,13 +198,17 @@ TYPE(COLUMN, char *, source_value_parse_column, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(OPTIONAL_COLUMN, char *, source_value_parse_optional_column, text_clear,
 	{"anyOf": [{"$ref": "#/$defs/string"}, {"type": "null"}]})
-TYPE(FINISH, char *, source_value_parse_finish, text_clear,
+TYPE(FINISH, struct conf_finish, source_value_parse_finish,
+	source_value_clear_finish,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"type": "object",
 		 "additionalProperties": false,
 		 "required": ["set"],
-		 "properties": {"set": {"$ref": "#/$defs/string"}}}]})
+		 "properties": {
+			"set": {"$ref": "#/$defs/string"},
+			"from": {"type": ["string", "number", "boolean"]},
+			"to": {"type": ["string", "number", "boolean"]}}}]})
 TYPE(SOURCE_KEY, enum source_key, source_value_parse_key,
 	source_value_clear_key,
 	{"anyOf": [

@@ -257,8 +257,9 @@ EVENT(source_row_locked, WARN, "somebody else has locked the row of a message "
 	"is free, while others go on: find out whose transaction stays open "
 	"(pg_locks, pg_stat_activity)")
 EVENT(source_row_no_id, ERROR, "rows of this source's table have null as their "
-	"id: they have no identity, so they are neither taken nor executed; "
-	"give each an id, or delete it, and have the column refuse null")
+	"id, or one longer than 4096 bytes: they have no identity, so they are "
+	"neither taken nor executed; give each an id, or delete it, and have "
+	"the column refuse null")
 EVENT(source_partitions, INFO, "this gateway reads this many partitions of "
 	"the source's topics, and others the rest")
 EVENT(source_name_taken, WARN, "another gateway reads this source under the "
@@ -271,35 +272,25 @@ EVENT(source_opened_again, WARN, "the broker's library (librdkafka) does not "
 	"nothing is lost, and what is being executed is not executed again. It "
 	"may be so where a leader moves and is back at once; if no leader "
 	"moves, look for a newer librdkafka")
-EVENT(source_topic_again, WARN, "a partition does not have the messages any "
-	"more that stood where its group left off and before: the topic was "
-	"made again; it is read from its beginning, and what is known by its "
-	"key is not executed again: find out who deletes topics, or whether "
-	"the broker has lost data")
-EVENT(source_end_lost, WARN, "a partition has lost the end of its log: other "
-	"messages stand where its group left off, those before offset are the "
-	"ones that were read; it is read on from there, and what is known by "
-	"its key is not executed again: find out whether the broker has lost "
-	"data (an unclean election, a disk that was restored)")
-EVENT(source_unproven, ERROR, "no message is left that would tell whether the "
-	"topic is the one that was read, after its group was set back, its "
-	"offsets have expired, or it has lost its end: the partition in error "
-	"is not read. If the topic was made again, or all that has no record "
-	"may be executed, say onceproxy messages rewind; if it is the same "
-	"topic, stop the gateways and set its group to the offset in error, or "
-	"where the end was lost to the first message that is new "
-	"(kafka-consumer-groups.sh --to-offset)")
+EVENT(source_unproven, ERROR, "nothing tells whether what was read of this "
+	"partition is still there: another message stands where the last one "
+	"was finished, or none, or the log ends before it. It is not read. "
+	"Find out whether the topic was made again, or the broker has lost "
+	"data (an unclean election, a disk that was restored), and decide: "
+	"onceproxy messages resume --unproven goes on behind what was "
+	"finished, onceproxy messages rewind reads the log from its "
+	"beginning; what has a record is not executed again "
+	"(onceproxy-messages(7), Positions)")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
-	"or its offsets have expired: what this source has finished is not "
-	"executed again, and dead letters that were replayed or dropped stay "
-	"so. Find out who resets the group, or if that was meant, say so "
-	"(onceproxy messages rewind) and set it back once more")
+	"or its offsets have expired, from what was finished (to) to this "
+	"offset: what this source has finished is neither read nor executed "
+	"again. Find out who resets the group; if its messages are to be read "
+	"again, say onceproxy messages rewind")
 EVENT(source_set_ahead, WARN, "somebody who is no gateway has set the consumer "
 	"group of this source ahead: what stands from offset up to this one "
 	"(to), and was not finished, is never executed. If that was not meant, "
-	"say onceproxy messages rewind, stop the gateways and set the group to "
-	"offset: what has a record is not executed again. Find out who "
-	"commits for this group")
+	"say onceproxy messages rewind: what has a record is not executed "
+	"again. Find out who commits for this group")
 EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
@@ -349,22 +340,30 @@ EVENT(source_paused, WARN, "an operator has paused this source on all "
 	"(onceproxy messages resume)")
 EVENT(source_resumed, INFO, "an operator has resumed this source, which goes "
 	"on where it stopped")
+EVENT(source_restored, WARN, "an operator has had the letters of this source "
+	"restored from the copies in its broker's own place: so many are "
+	"letters again, were letters still, or are over, as they were replayed "
+	"or dropped")
+EVENT(source_not_restored, ERROR, "the letters of this source were not all "
+	"restored: see error, and restore them again, which goes on where this "
+	"stopped")
 EVENT(operator_source, WARN, "an operator has paused or resumed this source, "
 	"for all gateways")
 EVENT(operator_source_unsure, WARN, "Redis did not reply to an operator's word "
 	"about this source: look whether it is paused, and say it again")
-EVENT(operator_rewind, WARN, "an operator means to set the group of this "
-	"source back: if it stands lower within a day, what comes again is "
-	"worked on; what its records still know is not executed again")
-EVENT(operator_rewind_unsure, WARN, "Redis did not reply to an operator who "
-	"means to set the group of this source back: say it again")
+EVENT(operator_decided, WARN, "an operator has decided what becomes of "
+	"partitions of this source: whoever has one goes on behind what was "
+	"finished (resume), or reads its log from the beginning (rewind), "
+	"where what its records still know is not executed again")
+EVENT(operator_decided_unsure, WARN, "Redis did not reply to an operator's "
+	"decision about partitions of this source: say it again")
 EVENT(source_goes, INFO, "this reason no longer keeps the source from taking "
 	"messages")
 EVENT(relay_begins, INFO, "this gateway runs this relay from now on")
 EVENT(relay_ends, WARN, "this gateway does not run this relay any more: "
-	"another one may have taken it over, or Redis did not renew its turn "
-	"in time; nothing is lost, and whoever runs it next goes on where it "
-	"stands")
+	"another one may have taken it over, or Redis did not renew its "
+	"leadership in time; nothing is lost, and whoever runs it next goes on "
+	"where it stands")
 EVENT(relay_up, INFO, "what this relay brings is taken")
 EVENT(relay_down, ERROR, "what this relay brings cannot be brought; nothing is "
 	"lost while the streams of events keep it (store.events.maxlen), and "
@@ -372,11 +371,16 @@ EVENT(relay_down, ERROR, "what this relay brings cannot be brought; nothing is "
 EVENT(relay_lost, ERROR, "this relay has not brought so many events, which are "
 	"gone: find out why it was behind, give store.events a greater maxlen, "
 	"and ask GET /keys what became of those keys")
+EVENT(relay_unsealed, ERROR, "an event that this relay was still to bring, and "
+	"kept in Redis, is not what it put there, or was kept before "
+	"store.encryption_keys were set: it is not sent, and counts as lost; "
+	"find out who else writes into Redis, and ask GET /keys what became of "
+	"that key")
 EVENT(relay_stream_again, WARN, "a stream of events, or its end, is gone, as "
 	"after a failover or a deletion; this relay goes on with what is "
 	"there, and what was lost with it cannot be counted: find out what "
 	"Redis has lost")
-EVENT(relay_fenced, WARN, "this relay's target has heard of a later turn than "
+EVENT(relay_fenced, WARN, "this relay's target has heard of a later term than "
 	"this gateway's, which begins anew; if it says so again and again, "
 	"gateways with different stores have a relay of this name and target: "
 	"give each its own")

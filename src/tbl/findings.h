@@ -337,6 +337,13 @@ FINDING(source_no_id, WARN, doctor_sources_no_id,
 	"unread rows have an id",
 	"rows whose id is null are never taken: {}",
 	"give each an id, or delete it, and have the column refuse null")
+FINDING(source_deleting, WARN, doctor_sources_deleting,
+	"no trigger deletes rows as they are inserted",
+	"what is deleted in the transaction that inserted it is never seen, "
+	"and nothing is sent: {}",
+	"leave rows where they are, since the gateway deletes them; Debezium's "
+	"extension of Quarkus needs "
+	"quarkus.debezium-outbox.remove-after-insert=false")
 FINDING(source_snapshot, WARN, doctor_sources_snapshot,
 	"nothing keeps dead rows in the tables",
 	"rows that are gone cannot be cleared away and slow each look at the "

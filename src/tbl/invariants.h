@@ -74,6 +74,10 @@ INVARIANT_NAME(omitted_fields, "one client's session would be given to others")
 INVARIANT_NAME(own_replay, "an upstream could call its answer a replay")
 INVARIANT_NAME(sealed_to_record,
     "an encrypted answer could be moved to another tenant's record")
+INVARIANT_NAME(sealed_to_event,
+    "an encrypted event could be brought as another one, to anybody")
+INVARIANT_NAME(unsealed_kept_back,
+    "who may write into Redis could have an event signed and sent")
 INVARIANT_NAME(plain_refused,
     "who may write into Redis could put an answer there")
 INVARIANT_NAME(fetched_same,
@@ -117,10 +121,6 @@ INVARIANT_NAME(newest_master,
     "the gateway would go back to a master that the others have replaced")
 INVARIANT_NAME(no_eviction,
     "Redis could forget a claim, and its payment be made again")
-
-/* --- messages: broker/ --- */
-INVARIANT_NAME(put_while_pending,
-    "a reader that was frozen would put a result beside the next reader's")
 
 /* --- the journal: gate/journal_replay.c, journal/ --- */
 INVARIANT_NAME(writable_journal,

@@ -103,10 +103,12 @@ OPT(SOURCE, "columns.order", COLUMN, columns.order, ANY, RELOAD,
 	"The column that says in which order the messages were written; an "
 	"order needs it where the id is no integer. The default is the id.",
 	NONE)
-OPT(SOURCE, "finish", FINISH, finish_column, WORDS("delete"), RELOAD,
+OPT(SOURCE, "finish", FINISH, finish, WORDS("delete"), RELOAD,
 	"What becomes of the row of a finished message: it is deleted, or "
-	"{\"set\": COLUMN} sets that column to the present time; rows in which "
-	"it is null are unread.",
+	"{\"set\": COLUMN} sets that column to the present time, and rows in "
+	"which it is null are unread; or {\"set\": COLUMN, \"from\": VALUE, "
+	"\"to\": VALUE} has the one value in those that are unread, and the "
+	"other one in those that are finished.",
 	"delete")
 OPT(SOURCE, "notify", COLUMN, notify, ANY, RELOAD,
 	"A channel to LISTEN on, so that the table is looked at as soon as it "
@@ -185,6 +187,15 @@ OPT(SOURCE, "refused", TOGGLE, refused_ack, WORDS("dead-letter ack"), RELOAD,
 	"What becomes of a message whose answer is neither 2xx nor 3xx: it "
 	"goes to the dead letters with the answer, or is acknowledged.",
 	"dead-letter")
+OPT(SOURCE, "nulls", CHOICE, nulls, WORDS("dead-letter ack send"), RELOAD,
+	"What becomes of a message without a value (a tombstone of Kafka, a "
+	"row whose payload is NULL): it goes to the dead letters, is "
+	"acknowledged, or is sent with an empty body.",
+	"dead-letter")
+OPT(SOURCE, "keep_dead", COUNT, keep_dead, RANGE(1, 1000000), RELOAD,
+	"How many dead and parked messages the store keeps; where one more "
+	"would be added, the source stands.",
+	10000)
 OPT(SOURCE, "max_age", DURATION, max_age_ms, RANGE(1, 3650 * DAY), RELOAD,
 	"Messages that are older when they are first taken go to the dead "
 	"letters.",

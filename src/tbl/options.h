@@ -370,8 +370,10 @@ OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
 	"\"store\" the answer, \"release\" the key, \"forget\" (the same, and "
 	"no record stays of a key's first attempt), or \"unknown\". A status "
 	"takes precedence over its class, and a route's entry over the "
-	"default; all others are stored.",
-	{"401": "forget", "403": "forget",
+	"default; all others are stored, and so are 301, 307 and 308 without "
+	"a Location.",
+	{"301": "forget", "307": "forget", "308": "forget",
+	 "401": "forget", "403": "forget",
 	 "408": "release", "425": "release", "429": "release",
 	 "502": "unknown", "503": "release", "504": "unknown"})
 OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,

@@ -6,10 +6,10 @@
  *
  *   when     ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
  *            WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
- *            (store.wait_replicas), WITH_CLUSTER, WITH_ORDER (a source
- *            whose messages follow a dead letter of their order), WITH_RELAYS,
- *            WITH_HASHES (relays, or a source of Kafka), WITH_WEBHOOKS, or
- *            WITH_REFUSAL (store.events.overflow)
+ *            (store.wait_replicas), WITH_CLUSTER, WITH_SOURCES, WITH_RELAYS,
+ *            WITH_MESSAGES (sources or relays), WITH_HASHES (relays, or a
+ *            source of Kafka), WITH_WEBHOOKS, or WITH_REFUSAL
+ *            (store.events.overflow)
  *   probe    a command that changes nothing and needs this right: @key stands
  *            for a key that never exists, @channel for the channel of changes,
  *            @pattern for all of those, @db for the database, @nothing for an
@@ -37,20 +37,23 @@ RIGHT("function|load", WITH_FUNCTION, "FUNCTION LOAD @nothing",
 	"to load functions that Redis does not have yet")
 RIGHT("get", ALWAYS, "GET @key", "to read a record")
 RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "to read a record's head")
-RIGHT("hdel", WITH_RELAYS, "HDEL @key -", "to forget an event that was "
+RIGHT("hdel", WITH_HASHES, "HDEL @key -", "to forget an event that was "
 	"brought, or a relay that is no longer configured")
 RIGHT("hget", WITH_HASHES, "HGET @key -",
 	"to read where a relay, or a group of Kafka, stands")
+RIGHT("hgetall", WITH_WEBHOOKS, "HGETALL @key",
+	"to find the events that are to be brought")
 RIGHT("hkeys", WITH_HASHES, "HKEYS @key",
 	"to find a relay that is no longer configured, or what a group of "
 	"Kafka reads")
-RIGHT("hscan", WITH_WEBHOOKS, "HSCAN @key 0",
-	"to find the events that are to be brought")
+RIGHT("hmget", WITH_SOURCES, "HMGET @key -",
+	"to read a dead or parked message")
 RIGHT("hvals", WITH_REFUSAL, "HVALS @key",
 	"to notice that relays have not brought what store.events.overflow "
 	"keeps for them")
-RIGHT("hset", WITH_HASHES, "HSET @key",
-	"to remember where a relay, or a group of Kafka, stands")
+RIGHT("hset", WITH_MESSAGES, "HSET @key",
+	"to remember where a relay, or a group of Kafka, stands, and to keep "
+	"dead and parked messages")
 RIGHT("hsetnx", WITH_WEBHOOKS, "HSETNX @key",
 	"to keep an event until it was brought")
 RIGHT("info", ALWAYS, "INFO server",
@@ -81,6 +84,7 @@ RIGHT("xrange", WITH_RELAYS, "XRANGE @key - + COUNT 0",
 RIGHT("xtrim", WITH_REFUSAL, "XTRIM @key MAXLEN 0",
 	"to drop events that all relays have brought")
 RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "to index a record")
-RIGHT("zcard", WITH_ORDER, "ZCARD @key", "to count what is parked")
+RIGHT("zcard", WITH_SOURCES, "ZCARD @key",
+	"to count dead and parked messages")
 RIGHT("zrange", ALWAYS, "ZRANGE @key 0 0", "to read an index")
 RIGHT("zrem", ALWAYS, "ZREM @key -", "to remove a record from its index")

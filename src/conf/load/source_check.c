@@ -38,8 +38,10 @@ read_words(const struct option *option)
 		return "a table";
 	if (kinds == 1u << BROKER_KAFKA)
 		return "topics";
-	return kinds == 1u << BROKER_STREAMS ? "a stream"
-					     : "a stream or topics";
+	if (kinds == 1u << BROKER_STREAMS)
+		return "a stream";
+	return (kinds & 1u << BROKER_POSTGRES) != 0 ? "a table or topics"
+						    : "a stream or topics";
 }
 
 static bool
@@ -231,10 +233,10 @@ check_finish(const struct checked *c)
 	const struct conf_columns *columns = &c->source->columns;
 	const char *const others[] = {columns->id, columns->entity,
 	    columns->type, columns->payload, columns->headers, columns->order};
-	const char *set = c->source->finish_column;
+	const char *set = c->source->finish.column;
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		if (set != NULL && others[i] != NULL && !strcmp(set, others[i]))
-			COMPLAIN(c, finish_column,
+			COMPLAIN(c, finish,
 			    "the message itself is in the column \"%s\"", set);
 }
 

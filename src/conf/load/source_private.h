@@ -33,6 +33,7 @@ void source_value_parse_optional_column(
     struct loader *l, const struct given *given);
 /* "delete", or {"set": COLUMN}. */
 void source_value_parse_finish(struct loader *l, const struct given *given);
+void source_value_clear_finish(void *base, void *field);
 /* {"stream": NAME}, {"table": NAME} or {"topic": NAME}. */
 void source_value_parse_place(struct loader *l, const struct given *given);
 /* A word, a list of pointers or {"header": NAME}. */

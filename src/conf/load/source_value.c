@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/field.h"
+#include "base/mem.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/list_private.h"
 #include "conf/load/source_private.h"
@@ -133,26 +134,82 @@ is_object(const json_t *value)
 	return json_is_object(value) && !text_is_one(value);
 }
 
+/* A value of a column, as SQL reads it: a text, a number, true or false. */
+static char *
+read_column_value(
+    struct loader *l, const struct json_place *at, const json_t *value)
+{
+	if (!json_is_number(value) && !json_is_boolean(value))
+		return text_read(l, at, value);
+	char *dumped = json_dumps(value, JSON_ENCODE_ANY);
+	char *text = mem_text(dumped);
+	free(dumped);
+	return text;
+}
+
+void
+source_value_clear_finish(void *base, void *field)
+{
+	struct conf_finish *finish = field;
+	(void)base;
+	text_free(&finish->column);
+	text_free(&finish->from);
+	text_free(&finish->to);
+}
+
+/* {"set": COLUMN}, and perhaps {"from": VALUE, "to": VALUE} besides. */
+static void
+read_finish(
+    struct loader *l, const struct given *given, struct conf_finish *finish)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		if (strcmp(name, "set") == 0)
+			finish->column = read_right(
+			    l, &at, value, wrong_column);
+		else if (strcmp(name, "from") == 0)
+			finish->from = read_column_value(l, &at, value);
+		else if (strcmp(name, "to") == 0)
+			finish->to = read_column_value(l, &at, value);
+		else
+			unknown_beside(l, &at, "set");
+	}
+	bool from = json_object_get(given->value, "from") != NULL;
+	bool to = json_object_get(given->value, "to") != NULL;
+	if (json_object_get(given->value, "set") == NULL)
+		complaints_at(l, given->at, "\"set\" is missing");
+	if (from != to)
+		complaints_at(l, given->at,
+		    "\"%s\" is missing: a column that tells by its value "
+		    "which rows are unread needs both",
+		    from ? "to" : "from");
+	else if (finish->from != NULL && finish->to != NULL &&
+	    strcmp(finish->from, finish->to) == 0)
+		complaints_at(l, given->at,
+		    "\"from\" and \"to\" are the same: every row would be "
+		    "read again and again");
+}
+
 void
 source_value_parse_finish(struct loader *l, const struct given *given)
 {
-	char **field = given_field(given);
+	struct conf_finish finish = {NULL, NULL, NULL};
 	if (is_object(given->value)) {
-		char *column =
-		    read_only_member(l, given, "set", wrong_column);
-		text_free(field);
-		*field = column;
-		return;
+		read_finish(l, given, &finish);
+	} else {
+		char *text = text_read(l, given->at, given->value);
+		if (text == NULL)
+			return;
+		if (words_index(given->option->words, text) != 0)
+			complaints_at(l, given->at,
+			    "must be \"delete\" or {\"set\": COLUMN}");
+		text_free(&text);
 	}
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	if (words_index(given->option->words, text) == 0)
-		text_free(field);
-	else
-		complaints_at(l, given->at,
-		    "must be \"delete\" or {\"set\": COLUMN}");
-	text_free(&text);
+	source_value_clear_finish(given->base, given_field(given));
+	*(struct conf_finish *)given_field(given) = finish;
 }
 
 static const struct {

@@ -206,12 +206,13 @@ take_note_and_attempt(struct admin_request *a)
 
 /* A list of partitions' names is read where it is needed. */
 static const char *
-check_partitions(const json_t *list)
+check_partitions(const json_t *list, size_t least)
 {
 	static const char *const wrong =
-	    "\"partitions\" must be a list of names such as \"orders/0\", "
-	    "1000 at most.";
-	if (list != NULL && (json_array_size(list) == 0 ||
+	    "Partitions must be a list of names such as \"orders/0\", 1000 at "
+	    "most.";
+	if (list != NULL &&
+	    (!json_is_array(list) || json_array_size(list) < least ||
 		json_array_size(list) > PARTITIONS_MAX))
 		return wrong;
 	for (size_t i = 0; i < json_array_size(list); i++)
@@ -334,6 +335,9 @@ admin_body_read(struct admin_request *a)
 	    [ADMIN_TAKES_ACT] = {{"attempt", "note"},
 		"The body may have only the members \"attempt\" and "
 		"\"note\"."},
+	    [ADMIN_TAKES_RESUME] = {{"note", "unproven"},
+		"The body may have only the members \"note\" and "
+		"\"unproven\"."},
 	    [ADMIN_TAKES_REWIND] = {{"note", "partitions"},
 		"The body may have only the members \"note\" and "
 		"\"partitions\"."},
@@ -352,8 +356,10 @@ admin_body_read(struct admin_request *a)
 	else if (takes == ADMIN_TAKES_OUTCOME)
 		message = read_outcome(a);
 	else
-		message =
-		    check_partitions(json_object_get(a->in, "partitions"));
+		message = takes == ADMIN_TAKES_RESUME
+		    ? check_partitions(json_object_get(a->in, "unproven"), 0)
+		    : check_partitions(
+			  json_object_get(a->in, "partitions"), 1);
 	if (message == NULL && takes != ADMIN_TAKES_OUTCOME)
 		message = take_note_and_attempt(a);
 	if (message == NULL && a->head.target.has_query)

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/digits.h"
 #include "base/loop/log.h"
+#include "base/utf8.h"
 #include "messages/source/sources_view.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
@@ -12,37 +14,37 @@
 #include "operators/admin/admin_query.h"
 
 /*
- * Operators see the messages that this gateway has taken, and dead letters, and
- * act on them.  The thread of their source's worker decides whether a message's
- * state allows an act, and every act is logged.
+ * What an operator sees of messages, and does to them; every act is logged.
+ * Those that are at work, or wait, are in this gateway: the thread of their
+ * source's worker tells of them, and decides whether a message's state allows
+ * an act.  Dead and parked ones are letters (messages/shared/letters.h), in
+ * Redis, whichever gateway has their source; that one does what is asked here.
  */
-enum { PATIENCE_MS = 5000 };
+enum { PATIENCE_MS = 5000, AGAIN_MS = 100, GOOD_FIRST = 200, GOOD_LAST = 299,
+	SEE_OTHER = 303 };
 
-/* The workers whose sources it may be about are asked. */
-static enum after
-seek(struct admin_request *a)
-{
-	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
-	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
-	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
-}
+static enum after seek(struct admin_request *a);
+static enum after seek_letter(struct admin_request *a);
+static enum after ask_record(struct admin_request *a);
+static enum after ask(struct admin_request *a);
+static enum after wait_for_end(struct admin_request *a);
+static enum after list_letters(struct admin_request *a);
 
 /* --- a list --- */
 
 /*
- * The "next" of an earlier list is the time and the id of its last; of dead
- * letters, the id of one, which has digits and dashes as Redis and PostgreSQL
- * count.
+ * The "next" of an earlier list is the time and the id of its last, with a dot
+ * between them; of letters, what letters_list has made.
  */
 static bool
-take_cursor(struct inquiry *inquiry, struct span text)
+take_cursor(struct admin_request *a, struct span text)
 {
+	struct inquiry *inquiry = a->inquiry.inquiry;
 	struct span time;
-	if (memchr(text.ptr, '.', text.len) == NULL) {
-		snprintf(inquiry->after, sizeof inquiry->after, "%.*s",
-		    SPAN_FMT(text));
-		return text.len > 0 && text.len < BROKER_LETTER_ID_BYTES &&
-		    strspn(inquiry->after, "-0123456789") == text.len;
+	if (letters_is_next(text)) {
+		snprintf(a->letter_list.after, sizeof a->letter_list.after,
+		    "%.*s", SPAN_FMT(text));
+		return true;
 	}
 	if (!span_next(&text, '.', &time) || text.ptr == NULL)
 		return false;
@@ -52,25 +54,25 @@ take_cursor(struct inquiry *inquiry, struct span text)
 }
 
 static bool
-take_word(struct inquiry *inquiry, struct span word)
+take_word(struct admin_request *a, struct span word)
 {
 	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
 		if (span_eq(word,
 			span_str(inquiry_word((enum message_state)i))))
-			return inquiry->wanted[i] = true;
+			return a->inquiry.inquiry->wanted[i] = true;
 	if (span_eq(word, span_str(inquiry_word(MESSAGE_STATE_DEAD))))
-		return inquiry->dead = true;
+		return a->letter_list.dead = true;
 	if (span_eq(word, span_str(inquiry_word(MESSAGE_STATE_PARKED))))
-		return inquiry->parked = true;
+		return a->letter_list.parked = true;
 	return false;
 }
 
 static const char *
-take_parameter(
-    struct inquiry *inquiry, struct span name, struct span value)
+take_parameter(struct admin_request *a, struct span name, struct span value)
 {
+	struct inquiry *inquiry = a->inquiry.inquiry;
 	if (span_eq(name, SPAN("state")))
-		return take_word(inquiry, value)
+		return take_word(a, value)
 		    ? NULL
 		    : "\"state\" must be held, retrying, waiting, dead or "
 		      "parked.";
@@ -79,7 +81,7 @@ take_parameter(
 		    ? NULL
 		    : "\"limit\" must be a number of at least 1.";
 	if (span_eq(name, SPAN("cursor")))
-		return take_cursor(inquiry, value)
+		return take_cursor(a, value)
 		    ? NULL
 		    : "\"cursor\" is not the \"next\" of an earlier list.";
 	if (!span_eq(name, SPAN("source")))
@@ -89,25 +91,34 @@ take_parameter(
 	return NULL;
 }
 
-/* Chooses the kind of list.  NULL, or a sentence on what does not fit. */
+/* NULL, or a sentence about what does not go together. */
 static const char *
-choose_list(struct inquiry *inquiry)
+choose_list(struct admin_request *a)
 {
+	struct inquiry *inquiry = a->inquiry.inquiry;
 	bool any = false;
-	bool letters = inquiry->dead || inquiry->parked;
+	bool letters = a->letter_list.dead || a->letter_list.parked;
 	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
 		any = any || inquiry->wanted[i];
 	if (letters && (any || inquiry->source.len == 0))
 		return "A list of dead or parked messages is of one "
 		       "\"source\", and has no others in it.";
-	if (letters != (inquiry->after[0] != '\0') &&
-	    (inquiry->after[0] != '\0' || inquiry->after_id.len > 0))
+	if (letters ? inquiry->after_id.len > 0
+		    : a->letter_list.after[0] != '\0')
 		return "\"cursor\" is not the \"next\" of such a list.";
-	if (letters)
-		inquiry->kind = INQUIRY_LETTERS;
 	/* Those that wait would hide what they wait behind. */
 	for (unsigned i = 0; i < MESSAGE_STATE_WAITING && !any; i++)
 		inquiry->wanted[i] = true;
+	return NULL;
+}
+
+/* The name of the source as the configuration has it; NULL: there is none. */
+static const char *
+source_named(const struct admin_request *a, struct span name)
+{
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		if (span_eq(name, span_str(a->conf->sources[i].name)))
+			return a->conf->sources[i].name;
 	return NULL;
 }
 
@@ -118,31 +129,31 @@ admin_messages_list(struct admin_request *a)
 	struct inquiry *inquiry = inquiry_new(&a->inquiry, INQUIRY_MESSAGES);
 	inquiry->limit = ADMIN_QUERY_LIMIT;
 	while (admin_query_next(&query, &name, &value)) {
-		const char *message = take_parameter(inquiry, name, value);
+		const char *message = take_parameter(a, name, value);
 		if (message != NULL)
 			return admin_answer_bad_request(a, message);
 	}
-	bool found = inquiry->source.len == 0;
-	for (size_t i = 0; i < a->conf->n_sources && !found; i++)
-		found = span_eq(
-		    inquiry->source, span_str(a->conf->sources[i].name));
-	if (!found)
+	const char *source = source_named(a, inquiry->source);
+	if (source == NULL && inquiry->source.len > 0)
 		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
 		    admin_sources_absent(a, inquiry->source));
-	const char *message = choose_list(inquiry);
+	const char *message = choose_list(a);
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);
-	return seek(a);
+	if (!a->letter_list.dead && !a->letter_list.parked)
+		return seek(a);
+	letters_init(&a->letters, a->admin->store, source);
+	return list_letters(a);
 }
 
 static json_t *
 message_json(const struct message_view *view)
 {
 	bool tried_again = view->next_ms > 0;
-	bool is_letter = view->first.len > 0;
 	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o*, "
 			 "s:o, s:o*, s:o*, s:o*, s:o*}",
-	    "id", admin_body_text(view->id),
+	    "id",
+	    view->id.len > 0 ? admin_body_text(view->id) : json_null(),
 	    "source", admin_body_text(span_str(view->source)),
 	    "state", inquiry_word(view->state), "reason", view->reason,
 	    "position", admin_body_text(view->position), "route", view->route,
@@ -151,10 +162,7 @@ message_json(const struct message_view *view)
 	    view->label.len > 0 ? admin_body_text(view->label) : NULL,
 	    "attempt",
 	    view->attempt > 0 ? json_integer(view->attempt) : NULL,
-	    "first",
-	    is_letter ? admin_body_text(view->first)
-		      : admin_body_time(view->first_ms),
-	    "next_try",
+	    "first", admin_body_time(view->first_ms), "next_try",
 	    tried_again ? admin_body_time(view->next_ms) : NULL, "detail",
 	    view->detail.len > 0 ? admin_body_text(view->detail) : NULL,
 	    "status", view->status > 0 ? json_integer(view->status) : NULL,
@@ -172,7 +180,7 @@ compare_messages(const void *a, const void *b)
 	return inquiry_compare_ids(one->id, other->id);
 }
 
-/* Answers with all workers' messages, in one order, up to the page's end. */
+/* The messages of all workers, in one order, up to the page's end. */
 static enum after
 say_list(struct admin_request *a, const struct inquiry *inquiry)
 {
@@ -195,14 +203,85 @@ say_list(struct admin_request *a, const struct inquiry *inquiry)
 	    a, 200, json_pack("{s:o, s:o}", "messages", list, "next", next));
 }
 
+/* --- letters --- */
+
+/* As a list has it, or whole: of the request's arena. */
+static struct message_view *
+view_letter(const struct admin_request *a, const struct letter *letter)
+{
+	struct message_view *view = arena_alloc(a->arena, sizeof *view);
+	struct span answer = letter->answer;
+	bool opens = letter->position.len > 0;
+	*view = (struct message_view){
+	    .id = opens ? inquiry_id(a->arena,
+			      span_str(a->letters.shared.name),
+			      letter->position)
+			: SPAN(""),
+	    .source = a->letters.shared.name,
+	    .position = letter->position,
+	    .state = letter->parked ? MESSAGE_STATE_PARKED
+				    : MESSAGE_STATE_DEAD,
+	    .reason = arena_dup(a->arena, letter->reason).ptr,
+	    .route = letter->route.len > 0
+		? arena_dup(a->arena, letter->route).ptr
+		: NULL,
+	    .key_id = arena_dup(a->arena, letter->key_id).ptr,
+	    .label = letter->label,
+	    .attempt = letter->attempt,
+	    .first_ms = opens ? letter->first_ms : letter->put_ms,
+	    .detail = opens
+		? letter->detail
+		: SPAN("it does not open: store.encryption_keys does not have "
+		       "its key, or it was changed in Redis"),
+	    .status = letter->status,
+	    .answer = answer,
+	    .is_base64 = answer.ptr != NULL && !utf8_is_valid(answer),
+	};
+	if (view->is_base64) {
+		char *text = base64_encode(answer);
+		view->answer = arena_dup(a->arena, span_str(text));
+		free(text);
+	}
+	return view;
+}
+
+static enum after
+list_letters(struct admin_request *a)
+{
+	size_t limit = a->inquiry.inquiry->limit;
+	a->letter_list.limit =
+	    limit < LETTERS_PAGE_MAX ? limit : LETTERS_PAGE_MAX;
+	letters_list(&a->letters, &a->letter_list);
+	return admin_request_to(a, ADMIN_LETTERS_LISTED, WAIT);
+}
+
+enum after
+admin_messages_letters_listed(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct letters_list *found = &a->letter_list;
+	if (found->op.op.error != 0)
+		return admin_answer_store_failed(a,
+		    SPAN("Redis did not answer, or refused; there is no "
+			 "list."));
+	json_t *list = json_array();
+	for (size_t i = 0; i < found->count; i++)
+		json_array_append_new(
+		    list, message_json(view_letter(a, &found->letters[i])));
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:s?}", "messages", list, "next",
+		found->next[0] != '\0' ? found->next : NULL));
+}
+
 /* --- one message --- */
 
 static enum after
 not_here(struct admin_request *a)
 {
 	return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-	    SPAN("This gateway has no message of this id: it is over, or "
-		 "another gateway has taken it."));
+	    SPAN("There is no dead or parked message of this id, and this "
+		 "gateway has none at work: it is over, or another gateway "
+		 "has taken it."));
 }
 
 enum after
@@ -216,7 +295,15 @@ admin_messages_one(struct admin_request *a)
 	return seek(a);
 }
 
-/* Logs an act on a message, view before it; NULL: it is not known. */
+static enum after
+seek(struct admin_request *a)
+{
+	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
+	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
+	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
+}
+
+/* view: the message before the act; NULL: it is not known. */
 static void
 log_act(const struct admin_request *a, enum event event,
     const struct message_view *view)
@@ -235,92 +322,26 @@ log_act(const struct admin_request *a, enum event event,
 	admin_answer_log(a, &line);
 }
 
-/* Answers that none came from the thread that decides. */
 static enum after
-unsure(struct admin_request *a)
+say_done(struct admin_request *a, const struct message_view *view)
 {
-	unsigned kind = a->endpoint->what;
-	struct span detail = SPAN("");
-	if (kind == INQUIRY_REPLAY)
-		detail =
-		    SPAN("The message has not begun yet: its source stands "
-			 "still, or another of its order is at work. It is "
-			 "executed when it can be, unless a reload changes its "
-			 "source first. Look at it again.");
-	else if (kind == INQUIRY_DROP)
-		detail =
-		    SPAN("The broker has not taken the message's "
-			 "acknowledgement in time; it is repeated for as long "
-			 "as this gateway has the message. Look at the message "
-			 "again.");
-	if (kind == INQUIRY_REPLAY || kind == INQUIRY_DROP)
+	bool drops = a->endpoint->what == INQUIRY_DROP;
+	log_act(a, drops ? EV_operator_message : EV_operator_replay, view);
+	return admin_answer_json(a, drops ? 200 : 202,
+	    json_pack("{s:o, s:b}", "id", admin_body_text(view->id),
+		drops ? "dropped" : "replayed", 1));
+}
+
+/* No answer came from who does it. */
+static enum after
+unsure(struct admin_request *a, struct span detail)
+{
+	if (a->endpoint->what == INQUIRY_DROP)
 		log_act(a, EV_operator_message_unsure, NULL);
 	return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, detail);
 }
 
-/* Says why a dead letter stays one. */
-static enum after
-say_refused(struct admin_request *a, const struct inquiry *inquiry)
-{
-	static const struct {
-		const char *why;
-		const char *words;
-	} all[] = {
-	    {"unknown", "Nobody knows whether it was executed: complete or "
-			"release its key first."},
-	    {"forgotten", "Nobody knew whether it was executed, and its record "
-			  "is gone: ask the upstream, then drop it."},
-	    {"refused", "The upstream has refused it, and that is stored: "
-			"delete its key to have it executed again."},
-	    {"mismatch", "Its key was used for another request: drop it, or "
-			 "have it produced again under another key."},
-	    {"in-flight", "Its key is being executed now."},
-	    {"broken", "The record of its key is damaged."},
-	    {"behind", "It is parked behind another message of its order: "
-		       "replay or drop the first one."},
-	    {"full", "Too many dead letters of its partition were finished "
-		     "behind unfinished ones: replay or drop the oldest "
-		     "first."},
-	    {"store", "Redis was not reached, or did not take it."},
-	};
-	struct span detail = inquiry->detail;
-	/* A broker out of reach has refused nothing: one may ask again. */
-	if (!strcmp(inquiry->refusal, "broker"))
-		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
-		    arena_printf(a->arena,
-			"The broker does not give its dead letters%s%.*s%s. "
-			"Nothing was changed.", detail.len > 0 ? " (" : "",
-			SPAN_FMT(detail), detail.len > 0 ? ")" : ""));
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (!strcmp(all[i].why, inquiry->refusal))
-			return admin_answer_problem(a, PROBLEM_CONFLICT,
-			    arena_printf(a->arena, "%s Nothing was changed.",
-				all[i].words));
-	/* It may be a whole sentence. */
-	if (detail.len > 0 && detail.ptr[detail.len - 1] == '.')
-		detail.len--;
-	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    arena_printf(a->arena,
-		"It cannot be executed: %s%s%.*s. Nothing was changed.",
-		inquiry->refusal, detail.len > 0 ? ", " : "",
-		SPAN_FMT(detail)));
-}
-
-static enum after
-say_elsewhere(struct admin_request *a, const struct inquiry *inquiry)
-{
-	const char *behind = inquiry->kind == INQUIRY_LETTERS ||
-		inquiry->kind == INQUIRY_MESSAGE
-	    ? ""
-	    : " Nothing was changed.";
-	return admin_answer_problem(a, PROBLEM_CONFLICT,
-	    inquiry->holder.len > 0
-		? arena_printf(a->arena, "The gateway \"%.*s\" reads this "
-		      "source now: ask that one.%s",
-		      SPAN_FMT(inquiry->holder), behind)
-		: arena_printf(a->arena, "Another gateway reads this source, "
-		      "or this order of it, now: ask that one.%s", behind));
-}
+/* --- that is at work, or waits --- */
 
 static enum after
 say_replayed(struct admin_request *a, const struct inquiry *inquiry)
@@ -340,16 +361,7 @@ say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("The message is no dead letter: it is at work, or "
 			 "waits. Nothing was changed."));
-	if (inquiry->refusal != NULL)
-		return say_refused(a, inquiry);
-	if (!inquiry->done)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The source was given up before the message could "
-			 "begin. Look at it again."));
-	log_act(a, EV_operator_replay, inquiry->messages);
-	return admin_answer_json(a, 202,
-	    json_pack("{s:o, s:b}", "id",
-		admin_body_text(inquiry->messages->id), "replayed", 1));
+	return say_done(a, view);
 }
 
 static enum after
@@ -364,10 +376,7 @@ say_dropped(struct admin_request *a, const struct inquiry *inquiry)
 		    SPAN("The message was not acknowledged: it was lost, or "
 			 "given back to its broker, or that does not let it "
 			 "be finished. Look at it again."));
-	log_act(a, EV_operator_message, inquiry->messages);
-	return admin_answer_json(a, 200,
-	    json_pack("{s:o, s:b}", "id",
-		admin_body_text(inquiry->messages->id), "dropped", 1));
+	return say_done(a, inquiry->messages);
 }
 
 enum after
@@ -376,26 +385,240 @@ admin_messages_sought(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct inquiry *inquiry = a->inquiry.inquiry;
 	if (a->inquiry.op.error != 0)
-		return unsure(a);
+		return unsure(a,
+		    a->endpoint->what == INQUIRY_DROP
+			? SPAN("The broker has not taken the message's "
+			       "acknowledgement in time; it is repeated for as "
+			       "long as this gateway has the message. Look at "
+			       "the message again.")
+			: SPAN(""));
 	if (inquiry->kind == INQUIRY_MESSAGES)
 		return say_list(a, inquiry);
-	if (inquiry->elsewhere)
-		return say_elsewhere(a, inquiry);
-	if (inquiry->kind == INQUIRY_LETTERS && inquiry->refusal == NULL) {
-		json_t *list = json_array();
-		for (struct message_view *v = inquiry->messages; v; v = v->next)
-			json_array_append_new(list, message_json(v));
-		return admin_answer_json(a, 200,
-		    json_pack("{s:o, s:s?}", "messages", list, "next",
-			inquiry->next[0] != '\0' ? inquiry->next : NULL));
-	}
 	if (!inquiry->found)
-		return not_here(a);
+		return seek_letter(a);
 	if (inquiry->kind == INQUIRY_REPLAY)
 		return say_replayed(a, inquiry);
-	if (inquiry->refusal != NULL)
-		return say_refused(a, inquiry);
 	if (inquiry->kind == INQUIRY_DROP)
 		return say_dropped(a, inquiry);
 	return admin_answer_json(a, 200, message_json(inquiry->messages));
+}
+
+/* --- that is a letter --- */
+
+static enum after
+no_redis(struct admin_request *a)
+{
+	return admin_answer_store_failed(a,
+	    SPAN("Redis did not answer, or refused. What was asked may have "
+		 "come about: look at the message again."));
+}
+
+static enum after
+refuse(struct admin_request *a, const char *why)
+{
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
+	    arena_printf(a->arena, "%s Nothing was changed.", why));
+}
+
+static enum after
+seek_letter(struct admin_request *a)
+{
+	const struct inquiry *inquiry = a->inquiry.inquiry;
+	const char *source = source_named(a, inquiry->source);
+	if (source == NULL)
+		return not_here(a);
+	letters_init(&a->letters, a->admin->store, source);
+	letters_seek(&a->letters, &a->letter, inquiry->position);
+	return admin_request_to(a, ADMIN_LETTER_SOUGHT, WAIT);
+}
+
+/* Why this letter, or what it is now, does not allow the act; NULL: it does. */
+static const char *
+why_not(const struct admin_request *a, enum letter_state state)
+{
+	bool replays = a->endpoint->what == INQUIRY_REPLAY;
+	if (state == LETTER_WRITTEN)
+		return "Its broker has not confirmed yet that the message is "
+		       "acknowledged: ask again in a moment.";
+	if (a->letter.letter.parked && replays)
+		return "It is parked behind another message of its order: "
+		       "replay or drop the first one.";
+	if (replays && a->letter.letter.is_cut)
+		return "It was too large to be kept in Redis: drop it, and "
+		       "have it produced again.";
+	return NULL;
+}
+
+enum after
+admin_messages_letter_sought(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct letter_op *sought = &a->letter;
+	unsigned kind = a->endpoint->what;
+	if (sought->op.op.error != 0)
+		return no_redis(a);
+	if (sought->op.verdict != VERDICT_DONE)
+		return not_here(a);
+	a->message = view_letter(a, &sought->letter);
+	/* Where it does not open, its place is known all the same. */
+	a->message->id = a->name;
+	a->message->position = a->inquiry.inquiry->position;
+	if (kind == INQUIRY_MESSAGE)
+		return admin_answer_json(a, 200, message_json(a->message));
+	const char *why = why_not(a, sought->state);
+	if (why != NULL)
+		return refuse(a, why);
+	if (kind == INQUIRY_DROP)
+		return ask(a);
+	if (sought->sealed_shut)
+		return refuse(a, "It does not open: store.encryption_keys does "
+				 "not have its key, or it was changed in "
+				 "Redis.");
+	return *a->message->key_id != '\0' ? ask_record(a) : ask(a);
+}
+
+/* What its key's record says comes first. */
+static enum after
+ask_record(struct admin_request *a)
+{
+	struct key_id key_id;
+	bool again = a->look.op.verdict == VERDICT_DONE;
+	if (!hex_decode(a->letter.letter.key_id, key_id.bytes, DIGEST_BYTES))
+		return refuse(a, "The id of its key is damaged.");
+	records_show(a->admin->store, &a->look, &key_id,
+	    again ? RECORDS_WHOLE : RECORDS_STATUS);
+	return admin_request_to(a, ADMIN_LOOKED, WAIT);
+}
+
+static bool
+is_good(int status)
+{
+	return (status >= GOOD_FIRST && status <= GOOD_LAST) ||
+	    status == SEE_OTHER;
+}
+
+static bool
+acks_refused(const struct admin_request *a)
+{
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		if (!strcmp(a->conf->sources[i].name, a->letters.shared.name))
+			return a->conf->sources[i].refused_ack;
+	return false;
+}
+
+/* Why the record of its key keeps it a letter; NULL: it does not. */
+static const char *
+record_forbids(const struct admin_request *a)
+{
+	const struct store_op *op = &a->look.op;
+	struct span reason = a->letter.letter.reason;
+	int status = op->answer != NULL ? op->answer->status : a->look.status;
+	if (op->verdict == VERDICT_GONE)
+		return span_eq(reason, SPAN("unknown"))
+		    ? "Nobody knew whether it was executed, and its record is "
+		      "gone: ask the upstream, then drop it."
+		    : NULL;
+	if (op->verdict != VERDICT_DONE)
+		return "The record of its key is damaged.";
+	if (span_eq(reason, SPAN("mismatch")))
+		return "Its key was used for another request: drop it, or "
+		       "have it produced again under another key.";
+	switch (op->state) {
+	case STATE_UNKNOWN:
+		return "Nobody knows whether it was executed: complete or "
+		       "release its key first.";
+	case STATE_PROCESSING:
+		return "Its key is being executed now.";
+	case STATE_COMPLETED:
+		if (a->look.unreadable != NULL)
+			return "The answer that is stored for its key cannot "
+			       "be read.";
+		return is_good(status) || acks_refused(a)
+		    ? NULL
+		    : "The upstream has refused it, and that is stored: "
+		      "delete its key to have it executed again.";
+	case STATE_FAILED:
+	case STATE_RELEASED:
+	case STATE_COUNT_:
+		break;
+	}
+	return NULL;
+}
+
+enum after
+admin_messages_looked(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct records_op *look = &a->look;
+	if (look->op.op.error != 0)
+		return no_redis(a);
+	/* Not every way to store an answer shows its status. */
+	if (look->op.verdict == VERDICT_DONE &&
+	    look->op.state == STATE_COMPLETED && look->status == 0 &&
+	    !look->whole)
+		return ask_record(a);
+	const char *why = record_forbids(a);
+	return why != NULL ? refuse(a, why)
+			   : ask(a);
+}
+
+static enum after
+ask(struct admin_request *a)
+{
+	const struct letter_name name = a->letter.letter.name;
+	letters_ask(&a->letters, &a->letter, &name,
+	    a->endpoint->what == INQUIRY_DROP ? LETTER_DROP : LETTER_REPLAY);
+	a->until_us = clock_us() + PATIENCE_MS * INT64_C(1000);
+	return admin_request_to(a, ADMIN_ASKED, WAIT);
+}
+
+enum after
+admin_messages_asked(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct letter_op *asked = &a->letter;
+	if (asked->op.op.error != 0)
+		return no_redis(a);
+	if (asked->op.verdict == VERDICT_GONE)
+		return not_here(a);
+	const char *why = why_not(a, asked->state);
+	if (asked->op.verdict != VERDICT_DONE)
+		return refuse(a,
+		    why != NULL ? why
+				: "A gateway is at it, for an earlier word.");
+	if (a->endpoint->what == INQUIRY_REPLAY)
+		return say_done(a, a->message);
+	return wait_for_end(a);
+}
+
+/* It is dropped when its gateway has told its broker. */
+static enum after
+wait_for_end(struct admin_request *a)
+{
+	op_start(&a->rest, AGAIN_MS, NULL);
+	return admin_request_to(a, ADMIN_RESTED, WAIT);
+}
+
+enum after
+admin_messages_rested(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct letter_name name = a->letter.name;
+	letters_find(&a->letters, &a->letter, &name);
+	return admin_request_to(a, ADMIN_FOUND, WAIT);
+}
+
+enum after
+admin_messages_found(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct letter_op *found = &a->letter;
+	if (found->op.op.error == 0 && found->op.verdict == VERDICT_GONE)
+		return say_done(a, a->message);
+	if (clock_us() < a->until_us)
+		return wait_for_end(a);
+	return unsure(a,
+	    SPAN("No gateway has dropped it yet: none that has its source is "
+		 "at work, or its broker is away. It is dropped as soon as one "
+		 "can. Look at the message again."));
 }

@@ -12,6 +12,7 @@
 #include "http/front/places.h"
 #include "http/head/head_check.h"
 #include "messages/shared/floors.h"
+#include "messages/shared/letters.h"
 #include "messages/shared/pause.h"
 #include "messages/source/inquiry.h"
 #include "store/records.h"
@@ -76,6 +77,7 @@ enum admin_takes {
 	/* A body, which may be empty, and no query (admin_body_read). */
 	ADMIN_TAKES_NOTE,
 	ADMIN_TAKES_ACT,
+	ADMIN_TAKES_RESUME,
 	ADMIN_TAKES_REWIND,
 	ADMIN_TAKES_OUTCOME, /* a whole answer */
 };
@@ -135,6 +137,14 @@ struct admin_request {
 	struct inquiry_op inquiry;
 	struct pause_op pause;
 	struct floors_op rewind;
+
+	/* A dead or parked message, or a list of them. */
+	struct letters letters;
+	struct letters_list letter_list;
+	struct letter_op letter;
+	struct message_view *message; /* before the act */
+	int64_t until_us; /* who waits for its end, waits until then … */
+	struct op rest;   /* … and looks again after this */
 
 	struct answer *given; /* the operator's answer, for the record */
 	struct answer *answer;
@@ -204,6 +214,9 @@ enum { ADMIN_PAUSE = 1, ADMIN_RELAY = 2 };
 enum after admin_sources_pause(struct admin_request *a);
 /* Lets an operator set a source's group back (shared/floors.h). */
 enum after admin_sources_rewind(struct admin_request *a);
+/* Restores a source's letters; or has it go on, though it is unproven. */
+enum after admin_sources_restore(struct admin_request *a);
+enum after admin_sources_prove(struct admin_request *a);
 /* Says that no source has the name; the sentence is in a's arena. */
 struct span admin_sources_absent(
     const struct admin_request *a, struct span name);

@@ -49,10 +49,12 @@ static const struct admin_endpoint endpoints[] = {
     {"GET", "/sources", admin_sources_list, ADMIN_TAKES_NOTHING, 0, false},
     {"POST", "/sources/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
 	ADMIN_PAUSE, false},
-    {"POST", "/sources/{name}/resume", admin_sources_pause, ADMIN_TAKES_NOTE,
-	0, false},
+    {"POST", "/sources/{name}/resume", admin_sources_pause,
+	ADMIN_TAKES_RESUME, 0, false},
     {"POST", "/sources/{name}/rewind", admin_sources_rewind,
 	ADMIN_TAKES_REWIND, 0, false},
+    {"POST", "/sources/{name}/restore", admin_sources_restore,
+	ADMIN_TAKES_NOTE, 0, false},
     {"GET", "/relays", admin_sources_relays, ADMIN_TAKES_NOTHING, 0, false},
     {"POST", "/relays/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
 	ADMIN_PAUSE | ADMIN_RELAY, false},
@@ -324,6 +326,9 @@ admin_request_free(struct machine *machine)
 	op_cancel(&a->count.op.op);
 	op_cancel(&a->pause.op.op);
 	op_cancel(&a->rewind.op.op);
+	op_cancel(&a->letter_list.op.op);
+	op_cancel(&a->letter.op.op);
+	op_cancel(&a->rest);
 	inquiry_end(&a->inquiry);
 	arena_free(&a->list.arena);
 	json_decref(a->listed);
@@ -352,12 +357,17 @@ admin_request_new(void *arg, struct exchange *x)
 	a->x = x;
 	a->arena = a->look.arena = a->pause.arena = x->arena;
 	a->rewind.arena = x->arena;
+	a->letter_list.arena = a->letter.arena = x->arena;
 	op_init(&x->op, admin->loop, machine_run, &a->machine);
 	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->pause.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->rewind.op.op, admin->loop, machine_run, &a->machine);
+	op_init(
+	    &a->letter_list.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->letter.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->rest, admin->loop, machine_run, &a->machine);
 	op_init(&a->inquiry.op, admin->loop, machine_run, &a->machine);
 	machine_run(&a->machine);
 }

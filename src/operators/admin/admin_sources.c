@@ -12,10 +12,10 @@
 #include "operators/admin/admin_private.h"
 
 /*
- * Operators see sources and relays, pause and resume them, or set a source's
- * group back.
+ * Operators see sources and relays, pause and resume them, or decide what
+ * becomes of a partition that is unproven.
  */
-enum { PATIENCE_MS = 5000 };
+enum { PATIENCE_MS = 5000, RESTORE_MS = 60000 };
 
 /* Makes a pause that began then; 0: there is none. */
 static json_t *
@@ -63,8 +63,7 @@ source_json(const struct source_view *view)
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:I, "
-			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o, "
-			 "s:o*}",
+			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
 	    read[view->kind], view->reads,
@@ -80,8 +79,7 @@ source_json(const struct source_view *view)
 	    "retrying", (json_int_t)view->retrying,
 	    "waiting", (json_int_t)view->waiting,
 	    "parked", (json_int_t)view->parked,
-	    "dead", dead,
-	    "dead_more", view->dead_more ? json_true() : NULL);
+	    "dead", dead);
 }
 
 static int
@@ -237,6 +235,12 @@ kind_of(const struct admin_request *a)
 enum after
 admin_sources_pause(struct admin_request *a)
 {
+	/* A resume of what is unproven is no end of a pause. */
+	const json_t *unproven = json_object_get(a->in, "unproven");
+	if (unproven != NULL && json_array_size(unproven) == 0)
+		return admin_sources_prove(a);
+	if (unproven != NULL)
+		return admin_sources_rewind(a);
 	bool of_relay = a->endpoint->what & ADMIN_RELAY;
 	if (!of_relay && source_named(a->conf, a->name) == NULL)
 		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
@@ -299,7 +303,13 @@ admin_sources_ordered(struct machine *machine)
 		pause_json(op->on ? op->since_ms : 0, op->who, op->note)));
 }
 
-/* --- setting a source's group back --- */
+/* --- what becomes of what is unproven --- */
+
+static bool
+rewinds(const struct admin_request *a)
+{
+	return a->endpoint->takes == ADMIN_TAKES_REWIND;
+}
 
 enum after
 admin_sources_rewind(struct admin_request *a)
@@ -310,17 +320,18 @@ admin_sources_rewind(struct admin_request *a)
 		    admin_sources_absent(a, a->name));
 	if (source->broker->kind != BROKER_KAFKA)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("Only the group of a topic can be set back. Nothing "
+		    SPAN("Only a topic has partitions to decide of. Nothing "
 			 "was changed."));
-	const json_t *list = json_object_get(a->in, "partitions");
+	const json_t *list = json_object_get(
+	    a->in, rewinds(a) ? "partitions" : "unproven");
 	size_t count = json_array_size(list);
 	struct span *parts =
 	    arena_alloc(a->arena, (count + 1) * sizeof *parts);
 	for (size_t i = 0; i < count; i++)
 		parts[i] = span_str(
 		    json_string_value(json_array_get(list, i)));
-	floors_lower(&a->rewind, a->admin->store, "source",
-	    arena_dup(a->arena, a->name).ptr, parts, count);
+	floors_decide(&a->rewind, a->admin->store, "source",
+	    arena_dup(a->arena, a->name).ptr, rewinds(a), parts, count);
 	return admin_request_to(a, ADMIN_REWOUND, WAIT);
 }
 
@@ -329,7 +340,8 @@ log_rewind(const struct admin_request *a, enum event event)
 {
 	struct logline line = log_begin(event);
 	log_span(&line, "source", a->name);
-	if (event == EV_operator_rewind)
+	log_str(&line, "act", rewinds(a) ? "rewind" : "resume");
+	if (event == EV_operator_decided)
 		log_int(&line, "partitions", (int64_t)a->rewind.count);
 	else
 		log_str(&line, "error", error_message(a->rewind.op.op.error));
@@ -342,19 +354,74 @@ admin_sources_rewound(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct floors_op *op = &a->rewind;
 	if (op->op.op.error != 0) {
-		log_rewind(a, EV_operator_rewind_unsure);
+		log_rewind(a, EV_operator_decided_unsure);
 		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused. Say it again."));
 	}
 	if (op->op.verdict == VERDICT_GONE)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("Of one of these partitions nothing has been "
-			 "finished. Nothing was changed."));
-	log_rewind(a, EV_operator_rewind);
+		    SPAN("One of these partitions is not unproven, or none "
+			 "is. Nothing was changed."));
+	log_rewind(a, EV_operator_decided);
 	json_t *parts = json_array();
 	for (size_t i = 0; i < op->count; i++)
 		json_array_append_new(parts, admin_body_text(op->parts[i]));
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:o}", "name", admin_body_text(a->name),
 		"partitions", parts));
+}
+
+/* --- a source whose store has lost what it knew --- */
+
+/* Has its letters restored, or has it go on, as an enum inquiry_kind says. */
+static enum after
+ask_source(struct admin_request *a, enum inquiry_kind kind, int64_t ms)
+{
+	if (source_named(a->conf, a->name) == NULL)
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    admin_sources_absent(a, a->name));
+	struct inquiry *inquiry = inquiry_new(&a->inquiry, kind);
+	inquiry->source = arena_dup(inquiry->arena, a->name);
+	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
+	    (unsigned)a->admin->conf->workers, ms);
+	return admin_request_to(a, ADMIN_PROVED, WAIT);
+}
+
+enum after
+admin_sources_prove(struct admin_request *a)
+{
+	return ask_source(a, INQUIRY_PROOF, PATIENCE_MS);
+}
+
+enum after
+admin_sources_restore(struct admin_request *a)
+{
+	return ask_source(a, INQUIRY_RESTORE, RESTORE_MS);
+}
+
+enum after
+admin_sources_proved(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct inquiry *inquiry = a->inquiry.inquiry;
+	bool restores = inquiry->kind == INQUIRY_RESTORE;
+	if (a->inquiry.op.error != 0)
+		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
+		    SPAN("It goes on: the log says how it ends."));
+	if (!inquiry->found)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("This gateway does not read the source now: ask the "
+			 "one that does. Nothing was changed."));
+	if (inquiry->busy || !inquiry->done)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    inquiry->detail.len > 0
+			? arena_dup(a->arena, inquiry->detail)
+			: SPAN("Its letters are being restored already."));
+	struct logline line = log_begin(EV_operator_decided);
+	log_span(&line, "source", a->name);
+	log_str(&line, "act", restores ? "restore" : "resume");
+	admin_answer_log(a, &line);
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:I}", "name", admin_body_text(a->name),
+		"restored", (json_int_t)inquiry->restored));
 }

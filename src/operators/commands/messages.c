@@ -18,6 +18,7 @@ struct messages_line {
 	const char *state;
 	long limit;
 	const char *note;
+	bool unproven;
 };
 
 static struct messages_line *
@@ -40,7 +41,6 @@ fit_line(json_t *source)
 	const char *note = json_string_value(json_object_get(paused, "note"));
 	const char *error =
 	    json_string_value(json_object_get(source, "error"));
-	const json_t *dead = json_object_get(source, "dead");
 	bool noted = note != NULL && note[0] != '\0';
 	if (who != NULL)
 		json_object_set_new(source, "error",
@@ -48,10 +48,6 @@ fit_line(json_t *source)
 			noted ? ": " : "", noted ? note : "",
 			error != NULL ? "; " : "",
 			error != NULL ? error : ""));
-	if (json_is_true(json_object_get(source, "dead_more")))
-		json_object_set_new(source, "dead",
-		    json_sprintf(
-			"%lld+", (long long)json_integer_value(dead)));
 }
 
 static int
@@ -62,7 +58,7 @@ list_sources(struct verbs_line *common)
 	    {"BROKER", "broker", false}, {"STANDS", "standing", false},
 	    {"LAG", "lag", false}, {"IN FLIGHT", "in_flight", false},
 	    {"HELD", "held", false}, {"RETRYING", "retrying", false},
-	    {"WAITING", "waiting", false}, {"ORDERS PARKED", "parked", false},
+	    {"WAITING", "waiting", false}, {"PARKED", "parked", false},
 	    {"DEAD", "dead", false}, {"ERROR", "error", false}};
 	json_t *answer = NULL, *source;
 	size_t i;
@@ -218,24 +214,44 @@ pause_source(struct verbs_line *common)
 	    note_json(line_of(common)), "paused, for all gateways");
 }
 
+/* The names behind the source's. */
+static json_t *
+partitions_json(const struct verbs_line *common)
+{
+	json_t *parts = json_array();
+	for (int i = 1; i < common->n_names; i++)
+		json_array_append_new(parts, json_string(common->names[i]));
+	return parts;
+}
+
 static int
 resume_source(struct verbs_line *common)
 {
-	return ask_about(common, 0, "POST", "sources", "/resume",
-	    note_json(line_of(common)), "resumed, for all gateways");
+	json_t *in = note_json(line_of(common));
+	if (!line_of(common)->unproven)
+		return ask_about(common, 0, "POST", "sources", "/resume", in,
+		    "resumed, for all gateways");
+	json_object_set_new(in, "unproven", partitions_json(common));
+	return ask_about(common, 0, "POST", "sources", "/resume", in,
+	    "whoever has them goes on behind what was finished");
+}
+
+static int
+restore_source(struct verbs_line *common)
+{
+	return ask_about(common, 0, "POST", "sources", "/restore",
+	    note_json(line_of(common)), "its letters are restored");
 }
 
 static int
 rewind_source(struct verbs_line *common)
 {
-	json_t *in = note_json(line_of(common)), *parts = json_array();
-	for (int i = 1; i < common->n_names; i++)
-		json_array_append_new(parts, json_string(common->names[i]));
+	json_t *in = note_json(line_of(common));
 	if (common->n_names > 1)
-		json_object_set(in, "partitions", parts);
-	json_decref(parts);
+		json_object_set_new(
+		    in, "partitions", partitions_json(common));
 	return ask_about(common, 0, "POST", "sources", "/rewind", in,
-	    "its group may be set back, within a day");
+	    "whoever has them reads their logs from the beginning");
 }
 
 /* --- the command --- */
@@ -263,13 +279,21 @@ static const struct verb list[] = {
 	"pause SOURCE [--note TEXT]",
 	"nothing is read or executed, on all gateways",
 	"pause charges --note 'the ledger is being counted'"},
-    {"resume", resume_source, "N", "a SOURCE", 1,
-	"resume SOURCE [--note TEXT]", "it goes on where it stopped",
-	"resume charges"},
+    {"resume", resume_source, "NU", "a SOURCE", -1,
+	"resume SOURCE [--unproven TOPIC/PARTITION...] [--note TEXT]",
+	"it goes on where it stopped; an unproven partition of Kafka behind\n"
+	"      what was finished, of which nothing is executed again",
+	"resume orders --unproven orders/0 --note 'the topic was restored'"},
+    {"restore", restore_source, "N", "a SOURCE", 1,
+	"restore SOURCE [--note TEXT]",
+	"after Redis was lost: dead and parked messages are put back from the\n"
+	"      copies in the broker's own place, but for those that are over",
+	"restore charges --note 'Redis was lost'"},
     {"rewind", rewind_source, "N", "a SOURCE", -1,
 	"rewind SOURCE [TOPIC/PARTITION...] [--note TEXT]",
-	"its group of Kafka may be set back within a day",
-	"rewind orders orders/0 --note 'one result was lost'"},
+	"partitions of Kafka are read from their beginning: all that are\n"
+	"      unproven, or these; what has a record is not executed again",
+	"rewind orders orders/0 --note 'the topic was made again'"},
 };
 enum { N_VERBS = sizeof list / sizeof *list };
 
@@ -292,6 +316,7 @@ static const struct verb_option options[] = {
     {"source", 'S', true, NULL, NULL, NULL},
     {"state", 's', true, NULL, state_at, NULL},
     {"limit", 'l', true, "a whole number from 1 to 1000000", NULL, NULL},
+    {"unproven", 'U', false, NULL, NULL, NULL},
     {"note", 'N', true, NULL, NULL,
 	"  --note     for the gateway's log: who decided, and why"},
 };
@@ -306,6 +331,8 @@ set_option(struct verbs_line *common, char letter, char *value)
 		line->state = value;
 	else if (letter == 'N')
 		line->note = value;
+	else if (letter == 'U')
+		line->unproven = true;
 	else
 		return verbs_number(value, 1, 1000000, &line->limit);
 	return true;
@@ -315,7 +342,10 @@ static int
 check_line(struct verbs_line *common, const struct verb *verb)
 {
 	const struct messages_line *line = line_of(common);
-	(void)verb;
+	if (verb->run == resume_source && !line->unproven &&
+	    common->n_names > 1)
+		return usage_wrong("messages",
+		    "resume takes one SOURCE, or --unproven TOPIC/PARTITION");
 	if (line->state != NULL && line->source == NULL &&
 	    (!strcmp(line->state, "dead") || !strcmp(line->state, "parked")))
 		return usage_wrong("messages",

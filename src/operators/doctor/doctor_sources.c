@@ -265,6 +265,12 @@ doctor_sources_no_id(struct doctor *doctor)
 }
 
 void
+doctor_sources_deleting(struct doctor *doctor)
+{
+	add_words(doctor, FINDING_source_deleting, WORDS(deleting));
+}
+
+void
 doctor_sources_snapshot(struct doctor *doctor)
 {
 	for (size_t i = 0; i < n_sources_of(doctor); i++) {

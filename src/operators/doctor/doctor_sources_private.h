@@ -20,6 +20,7 @@ void doctor_sources_trimmed(struct doctor *doctor);
 void doctor_sources_waits(struct doctor *doctor);
 void doctor_sources_index(struct doctor *doctor);
 void doctor_sources_no_id(struct doctor *doctor);
+void doctor_sources_deleting(struct doctor *doctor);
 void doctor_sources_snapshot(struct doctor *doctor);
 void doctor_sources_places(struct doctor *doctor);
 void doctor_sources_copies(struct doctor *doctor);

@@ -111,12 +111,59 @@ columns_of(
 	const struct read_column all[] = {{"columns.id", c->id},
 	    {"columns.entity", c->entity}, {"columns.type", c->type},
 	    {"columns.payload", c->payload}, {"columns.order", c->order},
-	    {"finish", source->finish_column}};
+	    {"finish", source->finish.column}};
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (all[i].name != NULL)
 			list[count++] = all[i];
 	list[count].name = NULL;
+}
+
+/* A column that is never null, of which null is what tells unread rows. */
+static void
+look_at_finish(struct outbox_look *look)
+{
+	const struct conf_finish *f = &look->source->finish;
+	const char *const values[] = {look->table, f->column};
+	if (f->column == NULL || f->from != NULL || look->seen->missing != NULL)
+		return;
+	char *never = outbox_ask_text(look,
+	    "SELECT true FROM pg_attribute a JOIN pg_type y "
+	    "ON y.oid = a.atttypid WHERE a.attrelid = $1::text::regclass "
+	    "AND a.attname = $2 AND (a.attnotnull OR y.typnotnull)",
+	    2, values);
+	if (never != NULL)
+		look->seen->missing = mem_printf(
+		    "nothing can ever be read, as the column %s is never "
+		    "null: say which value unread rows have, with \"from\" "
+		    "and \"to\" of finish",
+		    f->column);
+	free(never);
+}
+
+/*
+ * What is deleted in the transaction that inserts it was never there, as far as
+ * anybody else can see.
+ */
+static void
+look_at_deleting(struct outbox_look *look)
+{
+	const char *const values[] = {look->table};
+	look->seen->deleting = outbox_ask_text(look,
+	    "SELECT string_agg(what, ', ' ORDER BY what) FROM ("
+	    "SELECT 'the trigger ' || t.tgname AS what FROM pg_trigger t "
+	    "JOIN pg_proc p ON p.oid = t.tgfoid "
+	    "JOIN pg_class c ON c.oid = t.tgrelid "
+	    "WHERE t.tgrelid = $1::text::regclass AND NOT t.tgisinternal "
+	    "AND t.tgenabled <> 'D' AND t.tgtype & 4 <> 0 "
+	    "AND p.prosrc ~* 'delete\\s+from' AND ("
+	    "strpos(lower(p.prosrc), lower(c.relname)) > 0 OR "
+	    "p.prosrc ~* 'tg_table_name|tg_relid') "
+	    "UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite "
+	    "WHERE ev_class = $1::text::regclass AND ev_type = '3' "
+	    "AND ev_enabled <> 'D' "
+	    "AND pg_get_ruledef(oid) ~* 'delete\\s+from') AS found",
+	    1, values);
 }
 
 static void
@@ -128,6 +175,8 @@ look_at_columns(struct outbox_look *look)
 		free(type_of(look, columns[i].member, columns[i].name));
 	look_at_headers(look);
 	look_at_id(look);
+	look_at_finish(look);
+	look_at_deleting(look);
 }
 
 /* --- rights --- */
@@ -169,7 +218,7 @@ may_read(struct outbox_look *look)
 static void
 look_at_finishing(struct outbox_look *look)
 {
-	const char *column = look->source->finish_column;
+	const char *column = look->source->finish.column;
 	if (column == NULL) {
 		if (!outbox_ask_bool(look,
 			"SELECT has_table_privilege($1::text::regclass, "
@@ -200,7 +249,10 @@ schema_of(struct outbox_look *look, const char *table)
 	return outbox_ask_text(look, "SELECT current_schema()", 0, NULL);
 }
 
-/* Results or dead letters: the table is there, or can be made. */
+/*
+ * Results or dead letters: the table is there, or can be made.  The newest dead
+ * letter is read at the start.
+ */
 static void
 look_at_place(struct outbox_look *look, const char *table)
 {
@@ -216,6 +268,12 @@ look_at_place(struct outbox_look *look, const char *table)
 			"'INSERT')",
 			name, NULL))
 			note_right(look, "INSERT", name);
+		if (table == look->source->dead_letters &&
+		    !outbox_ask_bool(look,
+			"SELECT has_table_privilege($1::text::regclass, "
+			"'SELECT')",
+			name, NULL))
+			note_right(look, "SELECT", name);
 	} else {
 		char *schema = schema_of(look, table);
 		if (schema != NULL &&
@@ -276,11 +334,19 @@ order_of(const struct outbox_look *look)
 static char *
 unread_of(const struct outbox_look *look)
 {
-	const char *column = look->source->finish_column;
-	if (column == NULL)
+	const struct conf_finish *f = &look->source->finish;
+	if (f->column == NULL)
 		return NULL;
-	char *name = outbox_ask_name(look, column, strlen(column));
+	char *name = outbox_ask_name(look, f->column, strlen(f->column));
 	char *unread = mem_printf(" WHERE %s IS NULL", name);
+	if (f->from != NULL) {
+		char *value = PQescapeLiteral(
+		    look->conn, f->from, strlen(f->from));
+		free(unread);
+		unread = mem_printf(
+		    " WHERE %s = %s", name, value != NULL ? value : "NULL");
+		PQfreemem(value);
+	}
 	free(name);
 	return unread;
 }

@@ -13,17 +13,6 @@ const struct right rights[] = {
 };
 const size_t n_rights = sizeof rights / sizeof *rights;
 
-/* Whether dead letters park what comes behind them in their order. */
-static bool
-has_parked_lanes(const struct conf *conf)
-{
-	for (size_t i = 0; i < conf->n_sources; i++)
-		if (conf->sources[i].order_by != SOURCE_ORDER_NONE &&
-		    !conf->sources[i].behind_go_on)
-			return true;
-	return false;
-}
-
 static bool
 has_topics(const struct conf *conf)
 {
@@ -65,10 +54,12 @@ rights_needed(const struct conf *conf, const struct right *right)
 		return !conf->store.functions;
 	case RIGHT_WITH_CLUSTER:
 		return conf->store.redis.cluster.count > 0;
-	case RIGHT_WITH_ORDER:
-		return has_parked_lanes(conf);
+	case RIGHT_WITH_SOURCES:
+		return conf->n_sources > 0;
 	case RIGHT_WITH_RELAYS:
 		return has_positions(conf);
+	case RIGHT_WITH_MESSAGES:
+		return has_positions(conf) || conf->n_sources > 0;
 	case RIGHT_WITH_HASHES:
 		return has_positions(conf) || has_topics(conf);
 	case RIGHT_WITH_REFUSAL:

@@ -11,6 +11,7 @@ source_seen_clear(struct source_seen *seen)
 	free(seen->rights);
 	free(seen->grant);
 	free(seen->policy);
+	free(seen->deleting);
 	free(seen->index);
 	free(seen->snapshot);
 	free(seen->no_place);

@@ -27,6 +27,7 @@ struct source_seen {
 	int64_t waits_ms; /* for how long the oldest of them has waited */
 	bool no_order; /* order_by is set, and nothing has an order */
 	bool no_ids;   /* unread rows have null as their id */
+	char *deleting; /* triggers that may delete what is inserted */
 	char *index;   /* SQL that makes the index that is missing */
 	bool blind;    /* our user may not see the sessions of others */
 	char *snapshot; /* what keeps dead rows in the table */

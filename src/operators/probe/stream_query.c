@@ -33,7 +33,6 @@ static const struct {
 	{"xack", "XACK @stream " NOBODY " 0-1"},
 	{"xadd", "XADD @dead NOMKSTREAM 0-0 - -"},
 	{"xadd", "XADD @results NOMKSTREAM 0-0 - -"},
-	{"xautoclaim", "XAUTOCLAIM @stream " NOBODY " - 0 0-0 COUNT 1"},
 	{"xclaim", "XCLAIM @stream " NOBODY " - 0 0-1"},
 	{"xgroup|create", "XGROUP CREATE @stream " NOBODY " -"},
 	{"xgroup|setid", "XGROUP SETID @stream " NOBODY " -"},
@@ -42,7 +41,9 @@ static const struct {
 	{"xinfo|stream", "XINFO STREAM @stream"},
 	{"xpending", "XPENDING @stream " NOBODY},
 	{"xrange", "XRANGE @stream 0-1 0-1"},
+	{"xread", "XREAD STREAMS @stream 18446744073709551615-0"},
 	{"xreadgroup", "XREADGROUP GROUP " NOBODY " - STREAMS @stream >"},
+	{"xrevrange", "XREVRANGE @dead 0-1 0-1"},
 };
 enum { RIGHTS = sizeof rights / sizeof *rights };
 

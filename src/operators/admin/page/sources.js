@@ -39,8 +39,7 @@ function countsOf(source) {
 		if (source[name] > 0)
 			parts.push(`${number(source[name])} ${words}`);
 	if (source.dead > 0)
-		parts.push((source.dead_more ? "more than " : "")
-			+ number(source.dead) + (source.dead === 1
+		parts.push(number(source.dead) + (source.dead === 1
 				? " dead letter" : " dead letters"));
 	return parts.join(", ");
 }
@@ -65,6 +64,8 @@ function fillSource(item, source, now) {
 	part(".pause").hidden = source.paused !== null;
 	part(".resume").hidden = source.paused === null;
 	part(".rewind").hidden = source.kind !== "kafka";
+	part(".prove").hidden = source.kind !== "kafka"
+		|| source.parts_standing === 0;
 	part(".letters").setAttribute("aria-pressed",
 		String(lettersOf === source.name));
 }
@@ -135,7 +136,7 @@ function makeOf(template, acts, nameOf) {
 	};
 }
 
-const makeActs = makeOf("source-item", ["pause", "resume", "rewind"],
+const makeActs = makeOf("source-item", ["pause", "resume", "rewind", "prove"],
 	source => source.name);
 const makeMessage = makeOf("message-item", ["replay", "drop"],
 	message => message.id);
@@ -230,9 +231,9 @@ const pathOf = (kind, act) => ({name}) =>
 	`/${kind}/${encodeURIComponent(name)}/${act}`;
 
 // "TOPIC/PARTITION", one per line or with spaces between; none: all.
-function partitionsOf(fields) {
+function partitionsOf(fields, name) {
 	const partitions = fields.more.value.split(/\s+/).filter(Boolean);
-	return partitions.length === 0 ? {} : {partitions};
+	return partitions.length === 0 ? {} : {[name]: partitions};
 }
 
 addOrders({
@@ -292,20 +293,36 @@ addOrders({
 		path: pathOf("sources", "rewind"),
 		about: ({name, group}) => [make("b", {}, name), ", group ",
 			make("b", {}, group)],
-		title: "Rewind: its group is to be set back",
-		means: "You are saying that you want messages again that are "
-			+ "finished, because their results were lost. This "
-			+ "sets nothing back: stop all gateways that read the "
-			+ "source, set the group back by Kafka's own tool, and "
-			+ "start them within a day. What comes again finds "
-			+ "its records, and gives its results once more, "
-			+ "marked.",
-		warning: "What has no record any more is executed again: go "
-			+ "back no further than the route's retention.",
-		more: ["Partitions", "(TOPIC/NUMBER, one per line; none: all)"],
-		body: partitionsOf,
-		button: "It will be set back",
-		done: ({name}) => `${name} may be set back, for a day.`,
+		title: "Rewind: its logs are read again",
+		means: "You are saying that a topic was made again, or that "
+			+ "you want its messages again. Whoever has these "
+			+ "partitions reads them from their beginning. What "
+			+ "comes again finds its records, and gives its "
+			+ "results once more, marked.",
+		warning: "What has no record any more is executed again: a "
+			+ "record lives as long as the route's retention.",
+		more: ["Partitions", "(TOPIC/NUMBER, one per line; none: all "
+			+ "that are unproven)"],
+		body: fields => partitionsOf(fields, "partitions"),
+		button: "Read them again",
+		done: ({name}) => `${name} is rewound.`,
+	},
+	prove: {
+		path: pathOf("sources", "resume"),
+		about: ({name, group}) => [make("b", {}, name), ", group ",
+			make("b", {}, group)],
+		title: "Resume what is unproven",
+		means: "You are saying that what was finished of these "
+			+ "partitions stays so. Whoever has them goes on "
+			+ "behind that, or at the log's end.",
+		warning: "Nothing before that is executed, though it may be "
+			+ "new: look at what is there first.",
+		more: ["Partitions", "(TOPIC/NUMBER, one per line; none: all "
+			+ "that are unproven)"],
+		body: fields => ({unproven: [],
+			...partitionsOf(fields, "unproven")}),
+		button: "Go on behind what was finished",
+		done: ({name}) => `${name} goes on.`,
 	},
 	stop: {
 		path: pathOf("relays", "pause"),
