@@ -1825,6 +1825,47 @@ def rows_without_an_id_are_a_warning(bench):
 
 
 @test
+def a_column_that_is_never_null_is_a_failure(bench):
+    patient, postgres = with_outbox(bench, finish={"set": "status"})
+    postgres("ALTER TABLE outbox ADD status text NOT NULL DEFAULT 'pending'; "
+             "GRANT UPDATE (status) ON outbox TO gate")
+    got = patient.finds("source_missing")
+    assert "nothing can ever be read" in got["words"], got
+    patient.config["sources"]["outbox"]["finish"] = {
+        "set": "status", "from": "pending", "to": "sent"}
+    patient.misses("source_missing")
+    cure = patient.finds("source_index")["cure"].split(" say: ")[1]
+    assert cure.endswith("(\"id\") WHERE \"status\" = 'pending'"), cure
+    postgres(cure)
+    patient.misses("source_index")
+
+
+@each([("a trigger", """CREATE FUNCTION drop_it() RETURNS trigger
+        LANGUAGE plpgsql AS $$ BEGIN DELETE FROM outbox WHERE id = NEW.id;
+        RETURN NULL; END $$; CREATE TRIGGER gone AFTER INSERT ON outbox
+        FOR EACH ROW EXECUTE FUNCTION drop_it()""", "the trigger gone"),
+       ("a trigger for all tables", """CREATE FUNCTION drop_it() RETURNS
+        trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format(
+        'DELETE FROM %I WHERE id = $1', TG_TABLE_NAME) USING NEW.id;
+        RETURN NULL; END $$; CREATE TRIGGER gone AFTER INSERT ON outbox
+        FOR EACH ROW EXECUTE FUNCTION drop_it()""", "the trigger gone"),
+       ("a rule", """CREATE RULE gone AS ON INSERT TO outbox DO ALSO
+        DELETE FROM outbox WHERE id = NEW.id""", "the rule gone")])
+def rows_that_are_deleted_as_they_are_inserted_are_a_warning(
+        bench, sql, what):
+    patient, postgres = with_outbox(bench)
+    postgres("""CREATE FUNCTION wake() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN NOTIFY news; RETURN NULL; END $$; CREATE TRIGGER wake
+        AFTER INSERT ON outbox FOR EACH STATEMENT EXECUTE FUNCTION wake()""")
+    patient.misses("source_deleting")
+    postgres(sql)
+    got = patient.finds("source_deleting")
+    equal((got["where"], got["level"]), ("/sources/outbox", "warn"))
+    assert what in got["words"] and "wake" not in got["words"], got
+    assert "remove-after-insert" in got["cure"], got
+
+
+@test
 def an_old_snapshot_is_a_warning(bench):
     patient, postgres = with_outbox(bench)
     postgres("GRANT pg_read_all_stats TO gate")

@@ -5,7 +5,6 @@ Skipped where there is no Kafka (contrib/check --all)."""
 
 import itertools
 import json
-import shutil
 import signal
 import threading
 from collections import Counter
@@ -454,23 +453,6 @@ def not_even_where_the_records_are_gone_meanwhile(bench):
 
 
 @test
-def a_topic_that_was_made_again_has_new_messages(bench):
-    r = Reader(bench)
-    gateway = r.serve()
-    r.topic.add_all([None, None])
-    r.wait_executed(2)
-    r.wait_ended()
-    r.kafka.delete_topic(r.topic.name)
-    r.kafka.topic(r.topic.name)
-    r.topic.add(b'{"again":1}')
-    gateway.wait_for_log("message", len(gateway.events),
-                         outcome="executed", timeout=START_S)
-    r.wait_executed(3)
-    equal(set(r.executions().values()), {1})
-    eventually(lambda: len(r.topic.result_keys()) == 3, "3 results")
-
-
-@test
 def what_was_deleted_before_it_was_read_is_counted(bench):
     r = Reader(bench)
     gateway = r.serve()
@@ -518,37 +500,6 @@ def a_broker_that_is_killed_and_comes_back_loses_nothing(bench):
     r.wait_ended()
     equal(r.each_once(keys), 300)
     equal(len(r.topic.result_keys()), 300)
-
-
-@test
-def a_log_that_has_lost_its_end_and_grown_again_is_read_on_there(bench):
-    """Behind where it was read to, before anybody looked at it again."""
-    r = Reader(bench, bench.own_kafka(), with_results=False)
-    node, keys = r.kafka.nodes[0], keys_of(100)
-    log, kept = f"{node.data}/{r.topic.name}-0", f"{bench.folder()}/log"
-    # Its member stays in the group meanwhile.
-    gateway = r.serve(settings={"session.timeout.ms": "45000"})
-    r.topic.add_all(keys[:10])
-    r.wait_executed(10)
-    r.wait_ended()
-    node.stop()
-    shutil.copytree(log, kept)
-    node.start()
-    r.topic.add_all(keys[10:30])
-    r.wait_executed(30)
-    r.wait_ended()
-    gateway.freeze()
-    node.stop()
-    shutil.rmtree(log)
-    shutil.copytree(kept, log)
-    node.start()
-    r.topic.add_all(keys[30:])
-    gateway.thaw()
-    told = gateway.wait_for_log("source_end_lost", timeout=START_S)
-    equal(told["offset"], 10)
-    r.wait_executed(100)
-    r.wait_ended()
-    equal(r.executions(), Counter(keys))
 
 
 @long_test

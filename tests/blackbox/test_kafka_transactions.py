@@ -44,11 +44,6 @@ class Reader:
         self.kafka.wait_members(self.topic.group, 0)
         self.topic.reset(0)
 
-    def has_committed(self):
-        """Since the group was set back."""
-        found = self.kafka.committed(self.topic.group, self.topic.name)
-        return found[0][1] != ""
-
     def wait_executed(self, count):
         self.upstream.wait_until(
             lambda: len(self.upstream.requests) >= count,
@@ -129,50 +124,21 @@ def finished_above_one(bench, keys, below=("below",)):
     return r
 
 
-@test
-def what_comes_again_above_an_unfinished_one_is_marked(bench):
-    """As the group was set back, which forgets what is finished there."""
+@each([("was set back", lambda r: r.topic.reset(0)),
+       ("was deleted", lambda r: r.kafka.delete_group(r.topic.group)),
+       ("is another one", lambda r: setattr(
+           r.topic, "group", r.topic.group + ".another"))])
+def nothing_is_given_again_of_a_group_that(bench, happens):
+    """Nor what stands above a message that is not finished."""
     keys = keys_of(5)
     r = finished_above_one(bench, keys)
-    r.set_back()
-    r.upstream.reply = answer()
-    r.serve()
-    r.topic.wait_finished(START_S)
-    equal(r.marks(), {"below": [None], "stuck": [None],
-                      **{k: [None, "true"] for k in keys}})
-
-
-@test
-def what_comes_again_is_marked_whoever_has_committed_since(bench):
-    keys = keys_of(5)
-    r = finished_above_one(bench, keys)
-    r.set_back()
-    # This one finishes nothing, as the one that is stuck is before them all.
-    between = r.serve("two", order_by="partition")
-    eventually(r.has_committed, "it stands at the floor", START_S)
-    between.kill()
-    r.serve("three")
-    eventually(lambda: sum(map(len, r.marks().values())) == 11,
-               "all that is finished has come again", START_S)
-    equal(r.marks(), {
-        "below": [None], **{k: [None, "true"] for k in keys}})
-
-
-@each([("it was deleted", False), ("it is another one", True)])
-def what_comes_to_a_group_that_knows_nothing_is_marked(bench, is_another):
-    """Where nothing was finished below either, so that there is no floor."""
-    keys = keys_of(5)
-    r = finished_above_one(bench, keys, below=())
     r.gateway.stop()
     r.kafka.wait_members(r.topic.group, 0)
-    if is_another:
-        r.topic.group += ".another"
-    else:
-        r.kafka.delete_group(r.topic.group)
+    happens(r)
     r.upstream.reply = answer()
     r.serve()
     r.topic.wait_finished(START_S)
-    equal(r.marks(), {"stuck": [None], **{k: [None, "true"] for k in keys}})
+    equal(r.marks(), {k: [None] for k in ("below", "stuck", *keys)})
 
 
 @test

@@ -6,7 +6,7 @@ import signal
 
 from once import http, tap
 from once.admin import Admin
-from once.messages import Stream, source
+from once.messages import Stream, id_of, source
 from once.tap import equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
@@ -32,11 +32,6 @@ def wait_for_listed(admin, count, query=""):
     eventually(lambda: len(listed(admin, query)) == count,
                f"{count} messages in the list")
     return listed(admin, query)
-
-
-def id_of(position, name="charges"):
-    return base64.urlsafe_b64encode(
-        name.encode() + b"\0" + position).decode().rstrip("=")
 
 
 @test
@@ -82,15 +77,28 @@ def a_source_that_stands_still_says_why(bench):
 
 
 @test
-def what_a_broker_that_is_away_has_is_not_known(bench):
-    stream, gateway, admin = started(bench, bench.upstream())
+def dead_letters_are_shown_and_replayed_while_their_broker_is_away(bench):
+    """What was asked for is done when it is there again."""
+    upstream = bench.upstream(answer(422))
+    stream, gateway, admin = started(bench, upstream)
+    name = id_of(stream.add(body=b"{}", idempotency_key="k"))
+    gateway.wait_for_log("message", outcome="refused")
+    dead = "?source=charges&state=dead"
+    letter, = wait_for_listed(admin, 1, dead)
     stream.redis.kill()
     gateway.wait_for_log("source_stands", reason="broker")
-    for method, act_ in ("GET", ""), ("POST", "/drop"), ("POST", "/replay"):
-        got = admin.send(method, f"/messages/{id_of(b'1-1')}{act_}")
-        equal((method, got.status, got.problem),
-              (method, 503, "not-answered"))
-        assert "Nothing was changed" in got.json()["detail"], got.body
+    equal(listed(admin, dead), [letter])
+    equal(admin.get("/messages/" + name)["status"], 422)
+    equal(admin.send("GET", f"/messages/{id_of(b'1-1')}").status, 404)
+    equal(admin.send("DELETE", "/keys/" + letter["key_id"]).status, 200)
+    upstream.reply = answer(201)
+    got = admin.post(f"/messages/{name}/replay", {"note": "n"})
+    equal((got.status, got.json()), (202, {"id": name, "replayed": True}))
+    gateway.wait_for_log("operator_replay", note="n")
+    stream.redis.restart()
+    gateway.wait_for_log("message", outcome="executed")
+    wait_for_listed(admin, 0, dead)
+    equal((upstream.count(), stream.pending()), (2, []))
 
 
 @test

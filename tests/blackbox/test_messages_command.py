@@ -63,8 +63,8 @@ def sources_are_a_table(bench):
     operator.held(2)
     title, line = operator.well("sources").splitlines()
     equal(title.split(), ["SOURCE", "KIND", "BROKER", "STANDS", "LAG", "IN",
-                          "FLIGHT", "HELD", "RETRYING", "WAITING", "ORDERS",
-                          "PARKED", "DEAD", "ERROR"])
+                          "FLIGHT", "HELD", "RETRYING", "WAITING", "PARKED",
+                          "DEAD", "ERROR"])
     equal(line.split()[:4], ["charges", "redis", "queue", "-"])
     shown, = operator.json("sources")["sources"]
     equal((shown["name"], shown["held"]), ("charges", 2))

@@ -324,6 +324,28 @@ def what_is_held_and_what_follows_it_are_gauges(bench):
 
 
 @test
+def a_message_that_is_held_is_no_retry_that_waits(bench):
+    upstream = bench.upstream(close_unanswered)
+    stream, gateway = start_source(
+        bench, upstream, idempotency={"in_flight": "wait"})
+    stream.add(body=b"{}", idempotency_key="held")
+    expect_samples(gateway, {
+        of_charges("onceproxy_source_held"): 1,
+        of_charges("onceproxy_source_in_flight"): 0,
+        "onceproxy_waiting": 0})
+    upstream.reply = answer()
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    retry = bench.background(gateway.ask, "k")
+    expect_samples(gateway, {"onceproxy_waiting": 1})
+    hold.release()
+    equal((first.result().status, retry.result().status), (201, 201))
+    expect_samples(gateway, {
+        of_charges("onceproxy_source_held"): 1, "onceproxy_waiting": 0})
+
+
+@test
 def a_source_that_stands_still_has_its_reason(bench):
     stream, gateway = start_source(bench, bench.upstream())
     expect_samples(gateway, {

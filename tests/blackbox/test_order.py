@@ -210,7 +210,7 @@ def a_turn_that_is_damaged_is_taken_all_the_same(bench):
     stream.add(body=body("a", 0))
     finished(first, 1)
     first.kill()
-    [turn] = [name for name in bench.redis.keys() if b":turn:" in name]
+    [turn] = [name for name in bench.redis.keys() if b":leadership:" in name]
     bench.redis("SET", turn, "9" * 20 + " " + "9" * 20 + " x")
     stream.add(body=body("a", 1))
     second = bench.serve(config)

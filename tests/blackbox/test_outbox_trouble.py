@@ -239,7 +239,9 @@ def a_table_that_is_made_again_is_read(bench, key):
 @each([("of the same type", "bigserial"), ("of another type", "uuid")])
 def a_row_whose_table_is_made_again_meanwhile_has_ended(bench, key):
     upstream = bench.upstream()
-    outbox, config = begin(bench, upstream, {"order_by": "entity"})
+    # An order would make the source stand, where ids do not rise.
+    order = {"order_by": "entity"} if key != "uuid" else {}
+    outbox, config = begin(bench, upstream, order)
     gateway = bench.serve(config)
     hold = upstream.hold()
     outbox.add({"n": 1}, headers={"Idempotency-Key": "k1"})
@@ -247,11 +249,9 @@ def a_row_whose_table_is_made_again_meanwhile_has_ended(bench, key):
     outbox = make_again(outbox, key)
     outbox.add({"n": 2}, headers={"Idempotency-Key": "k2"})
     hold.release()
-    gateway.wait_until(lambda: gateway.find_log("message", outcome="executed"),
-                       "the first one has ended")
-    gateway.wait_until(lambda: len(gateway.find_log(
-        "message", outcome="executed")) == 2, "both have ended")
-    equal((outbox.unread(), sent(upstream)), ([], [1, 2]))
+    gateway.wait_until(lambda: upstream.count() == 2, "both are executed")
+    gateway.wait_until(lambda: outbox.unread() == [], "it is finished")
+    equal(sent(upstream), [1, 2])
 
 
 @each([("an id that becomes longer", "id TYPE bigint", "integer"),
@@ -362,8 +362,8 @@ def sessions_that_are_ended_again_and_again_lose_nothing(bench):
 
 @test
 def what_a_session_had_that_ended_is_finished_by_the_next(bench):
-    """The rows of a gateway that was frozen until it lost its session: when
-    their answers come, another has them, and misses none."""
+    """The rows of a gateway that was frozen until it lost its session: another
+    has them by then, and misses none; what was sent is executed to its end."""
     upstream = bench.upstream()
     outbox, config = begin(bench, upstream, {"in_flight": 256},
                            admin={"listen": "127.0.0.1:0"})
@@ -388,10 +388,9 @@ def what_a_session_had_that_ended_is_finished_by_the_next(bench):
     one.thaw()
     one.wait_for_log("source_broker_up")
     hold.release()
-    ended(one, 200, outcome="executed")
     ended(two, 200, outcome="duplicate")
     two.wait_until(lambda: outbox.unread() == [], "all are finished")
-    equal(upstream.count(), 200)
+    equal((upstream.count(), one.find_log("message")), (200, []))
     equal([len(gateway.find_log("source_row_deleted"))
            for gateway in (one, two)], [0, 0])
 

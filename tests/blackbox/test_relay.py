@@ -6,6 +6,7 @@ import json
 import signal
 
 from once import tap
+from once.admin import Admin
 from once.gateway import command, is_without, write
 from once.postgres import programs
 from once.relays import NAMES, Ledger, relay
@@ -224,6 +225,39 @@ def a_table_with_other_columns_is_said(bench):
     line = gateway.wait_for_log("relay_down")
     assert "key_id" in line["error"], line
     pay(gateway, ["a"])
+
+@test
+def a_row_that_the_table_refuses_is_said_and_nothing_is_lost(bench):
+    """By a constraint of its owner's, of one event among others."""
+    upstream, config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    pay(gateway, ["a"])
+    bad = ledger.wait_whole()[0]["key_id"]
+    gateway.stop()
+    ledger.postgres(
+        "DROP TABLE ledger, ledger_position; "
+        "CREATE TABLE ledger (id text PRIMARY KEY, key_id text, route text, "
+        "\"from\" text, \"to\" text, status int, attempt int, "
+        "time timestamptz, instance text, request_id text, label jsonb, "
+        "answer jsonb, CONSTRAINT no_such_key "
+        f"CHECK (key_id <> '{bad}' OR \"to\" <> 'COMPLETED'))")
+    gateway = bench.serve({**config, "admin": {"listen": "127.0.0.1:0"}})
+    pay(gateway, [f"k{n}" for n in range(20)])
+
+    def error():
+        return Admin(gateway).get("/relays")["relays"][0].get("error", "")
+    eventually(lambda: "no_such_key" in error(), "it is said")
+    named = error().split()[1].rstrip(":")
+    told = gateway.wait_for_log("relay_down")
+    assert "no_such_key" in told["error"], told
+    equal(ledger.rows(), [])
+    ledger.postgres("ALTER TABLE ledger DROP CONSTRAINT no_such_key")
+    rows = ledger.wait_whole()
+    equal(len(rows), 42)
+    equal([(r["key_id"], r["to"]) for r in rows if r["id"] == named],
+          [(bad, "COMPLETED")])
+    eventually(lambda: error() == "", "it is over")
+
 
 @test
 def a_user_with_the_line_of_acl_may_do_all_that_relays_need(bench):

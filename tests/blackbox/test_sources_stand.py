@@ -5,8 +5,9 @@ many messages that rest, or too little memory."""
 from once import http, tap
 from once.admin import Admin
 from once.messages import Stream, source
+from once.raw import memory
 from once.tap import equal, test
-from once.upstream import answer
+from once.upstream import Hold, answer
 from once.wait import eventually
 
 ADMIN = {"admin": {"listen": "127.0.0.1:0"}}
@@ -138,6 +139,34 @@ def a_source_leaves_the_rest_of_the_memory_to_clients(bench):
         "message", outcome="executed")) == count, "all are executed")
     equal((stream.pending(), at_hand(gateway)["standing"]), ([], None))
     equal(upstream.count(), count + 2)
+
+
+
+@test
+def as_many_are_taken_as_there_is_memory_for(bench):
+    """By the sizes that were seen: 60 of 900 kB were taken at once, and 104
+    MiB, though in_flight_bytes was 4 MiB."""
+    hold = Hold()
+
+    def serve(connection, request):
+        hold.wait()
+        connection.send(answer())
+    stream = Stream(bench.own_redis())
+    for n in range(60):
+        stream.add(body=b"x" * 900_000, idempotency_key=f"k{n}")
+    config = bench.config(bench.upstream(serve),
+                          limits={"in_flight_bytes": "4MiB"}, **ADMIN)
+    source(config, stream)
+    gateway = bench.serve(config)
+    hold.wait_arrived()
+    before, _ = memory(gateway.pid)
+    eventually(lambda: at_hand(gateway)["standing"] == "memory", "it is full")
+    assert taken(stream) <= 6, taken(stream)
+    hold.release()
+    eventually(lambda: len(gateway.find_log("message")) == 60, "all end")
+    eventually(lambda: stream.pending() == [], "and are acknowledged")
+    _, most = memory(gateway.pid)
+    assert most - before < 24 << 20, (before, most)
 
 
 tap.main()

@@ -333,35 +333,6 @@ def what_is_in_flight_at_the_end_is_not_sent_again(bench):
 
 
 @test
-def after_three_days_it_is_given_up_and_said(bench):
-    receiver, config = begin(bench, answer(500))
-    gateway = bench.serve(config)
-    pay(gateway, "a")
-
-    def kept():
-        return [key for key in bench.redis.keys() if b":kept:" in key
-                and key.endswith(b":hooks")]
-    eventually(lambda: kept() and bench.redis("HLEN", kept()[0]) == 2,
-               "both are kept")
-    gateway.stop()
-    name, = kept()
-    (first, text), (second, _) = sorted(zip(*[iter(
-        bench.redis("HGETALL", name))] * 2))
-    since, rest = text.split(b" ", 1)
-    bench.redis("HSET", name, first,
-                b"%d %s" % (int(since) - 3 * 24 * 3600 * 1000, rest))
-    gateway = bench.serve(config)
-    lost = gateway.wait_for_log("relay_lost", relay="hooks", count=1)
-    assert first.decode() in lost["error"], lost
-    assert "the receiver answered 500" in lost["error"], lost
-    # The later one of its record goes on without it.
-    receiver.reply = TAKEN
-    nothing_is_kept(bench.redis)
-    equal(receiver.ids()[-1], second.decode())
-    equal(Admin(gateway).get("/relays")["relays"][0]["lost"], 1)
-
-
-@test
 def a_reload_changes_the_secret(bench):
     receiver, config = begin(bench)
     gateway = bench.serve(config)

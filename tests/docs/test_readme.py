@@ -194,10 +194,11 @@ def what_they_name_of_the_source_exists(bench):
               [])
 
 
-# --- onceproxy(8) and onceproxy-messages(7) ---
+# --- onceproxy(8) and the pages about messages ---
 
 @each([("onceproxy(8)", "onceproxy.8", 4),
-       ("onceproxy-messages(7)", "onceproxy-messages.7", 9)])
+       ("onceproxy-messages(7)", "onceproxy-messages.7", 8),
+       ("onceproxy-kafka(7)", "onceproxy-kafka.7", 1)])
 def the_commands_are_taken_of(bench, name, least):
     """They run until they ask a gateway, and there is none; those of redis-cli
     are run by blackbox/test_events.py."""

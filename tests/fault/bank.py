@@ -37,6 +37,7 @@ class Bank(Upstream):
     busy  answers 503 without having made it
     hold  makes it, and answers, or as held_move says, after release()
 
+    busy: keys whose requests are answered 503, whatever the next move is.
     accident: what becomes of every answer: None, "close", "reset" or a number
     of bytes after which it is cut.  shy: questions are answered 500.
     on_question: what happens before one is answered.  padding: bytes that each
@@ -45,6 +46,7 @@ class Bank(Upstream):
 
     def __init__(self):
         self.moves = []
+        self.busy = set()
         self.entries = []
         self.accident = None
         self.shy = False
@@ -79,7 +81,10 @@ class Bank(Upstream):
 
     def _charge(self, connection, request):
         with self.changed:
-            move = self.moves.pop(0) if self.moves else "pay"
+            if request.get("Idempotency-Key") in self.busy:
+                move = "busy"
+            else:
+                move = self.moves.pop(0) if self.moves else "pay"
             entry = Entry(request, move)
             if move not in ("drop", "busy"):
                 entry.number = len(self.paid) + 1

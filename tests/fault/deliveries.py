@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cells of the matrix in which a gateway stops at a step of a delivery: the
-payment is a message of a stream, which a Redis of its own has.
+"""Cells of the matrix in which a gateway stops at a step of a delivery, or of
+a letter that is replayed: the payment is a message of a stream, which a Redis
+of its own has.
 
-A scenario makes the delivery come to the step; REACHED says which does.  A new
-DELIVERY_STEP of tbl/steps.h needs a line there.  In the end each message is
-acknowledged, with its record COMPLETED or as a dead letter, or it is held."""
+A scenario makes the machine come to the step; REACHED says which does.  A new
+DELIVERY_STEP or REPLAY_STEP of tbl/steps.h needs a line there.  In the end each
+message is acknowledged, with its record COMPLETED or as a letter in the store,
+or it is held."""
 
-import base64
 import json
+import time
 
 from once.admin import Admin
 from once.gateway import is_without
-from once.messages import Stream, as_text, source
+from once.messages import Stream, as_text, id_of, pairs, source
 from once.postgres import Outbox, outbox_source, programs
 from once.wait import Late, eventually
 
@@ -22,13 +24,14 @@ from scenarios import Scenario, shut
 ATTEMPTS = 5
 NOTICE_S = 1  # for a fault to be noticed
 MEETINGS = ("source_stands", "message_held", "message")
-END_S = 45  # for messages to end: a turn of 5 s, probes of up to 4 s
+END_S = 60  # for messages to end: a letter that was begun is free after 15 s
 
 
 class Message(Scenario):
     """One message, and all goes well."""
 
     members = {}  # of the source
+    reasons = {"refused", "behind"}  # of the letters that may be left
     table = False  # it is a row of a table
     forgets = False  # its record is gone
 
@@ -174,27 +177,53 @@ class NotStored(Message):
         cell.revive_redis()
 
 
-class Replayed(Message):
-    """The first of an order is a dead letter whose attempts are used up, and an
-    operator has it executed again."""
+class Written(Message):
+    """Its letter is written, and nobody could acknowledge it yet."""
 
-    members = {"order_by": ["/order"]}
-    reason = "exhausted"
+    moves = ["refuse"]
 
     def prepare(self, cell):
         helper = cell.serve_another()
-        cell.bank.moves = ["busy"] * ATTEMPTS
-        self.position = cell.add(0)
-        helper.wait_for_log("message", reason="exhausted")
+        cell.put_nowhere()
+        super().provoke(cell)
+        helper.wait_for_log("source_stands", reason="dead-letters")
         helper.kill()
+        cell.put_again()
 
     def provoke(self, cell):
+        pass
+
+
+class Replayed(Message):
+    """A letter whose attempts are used up: an operator has it executed."""
+
+    members = {"retry": {"first": "100ms", "most": "200ms", "attempts": 1}}
+    reasons = {"exhausted", "refused"}
+    moves = ()  # when it is replayed
+
+    def prepare(self, cell):
+        helper = cell.serve_another()
+        cell.bank.busy.add("k")
+        self.position = cell.add(0)
+
+        def is_exhausted():
+            # Its attempt counts where another one is executed meanwhile.
+            cell.add(cell.added)
+            helper.wait_until(lambda: len(helper.find_log(
+                "message", outcome="executed")) >= cell.added - 1, "another")
+            return helper.find_log("message", reason="exhausted")
+        eventually(is_exhausted, "its attempts are used up")
+        eventually(cell.is_through, "its letter is confirmed")
+        helper.kill()
+        cell.bank.busy.clear()
+
+    def provoke(self, cell):
+        cell.bank.moves = list(self.moves)
         cell.bench.background(self.act, Admin(cell.gateway), "replay", 202)
 
     def act(self, admin, act, status):
         """Until the gateway has its turn, and does it."""
-        name = base64.urlsafe_b64encode(b"charges\0" + self.position)
-        path = f"/messages/{name.decode().rstrip('=')}/{act}"
+        path = f"/messages/{id_of(self.position)}/{act}"
         eventually(lambda: admin.post(path).status == status,
                    f"the gateway does it: {act}")
 
@@ -202,60 +231,121 @@ class Replayed(Message):
 class Dropped(Replayed):
     """An operator has it dropped."""
 
-    members = {}
-
     def provoke(self, cell):
         cell.bench.background(self.act, Admin(cell.gateway), "drop", 200)
 
 
-class Confirmed(Replayed):
+class RefusedAgain(Replayed):
+    """It is tried again, and refused."""
+
+    moves = ["refuse"]
+
+
+class BusyAgain(Replayed):
     """It is tried again, as its upstream was busy once more."""
 
-    members = {}
+    moves = ["busy"]
+
+
+class UnsentAgain(Replayed):
+    """Nobody listens where the upstream was."""
 
     def provoke(self, cell):
-        cell.bank.moves = ["busy"]
+        shut(cell)
         super().provoke(cell)
 
+    def heal(self, cell):
+        cell.door.accept()
 
-class Skipped(Replayed):
-    """One behind it followed the first, whose dead letter somebody deleted; it
-    is replayed."""
 
-    reason = "behind"
+class Returned(InOrder, Replayed):
+    """The first of an order was refused, and is replayed once its key is
+    deleted; the one behind it follows."""
+
+    members = InOrder.members
+    reasons = {"refused", "behind"}
 
     def prepare(self, cell):
         helper = cell.serve_another()
-        cell.bank.moves = ["busy"] * ATTEMPTS
-        cell.add(0)
-        helper.wait_for_log("message", reason="exhausted")
-        self.position = cell.add(1)
+        cell.bank.moves = ["refuse"]
+        self.position = cell.add(0)
+        helper.wait_for_log("message", reason="refused")
+        cell.add(1)
         helper.wait_for_log("message", reason="behind")
+        eventually(cell.is_through, "the letters are confirmed")
         helper.kill()
-        cell.delete_first_letter()
-        cell.added -= 1  # it is nowhere any more
+        cell.bank.entries.clear()
+        cell.forget_records()
+
+    def provoke(self, cell):
+        Replayed.provoke(self, cell)
+
+
+class AskedElsewhere(Returned):
+    """A client's request with the same key is under way."""
+
+    def provoke(self, cell):
+        cell.bank.moves = ["hold"]
+        cell.pay(cell.gateway)
+        cell.bank.held.wait_arrived()
+        Replayed.provoke(self, cell)
+
+    def heal(self, cell):
+        cell.bank.release()
+
+
+class HeardElsewhere(AskedElsewhere):
+    def provoke(self, cell):
+        super().provoke(cell)
+        cell.gateway.wait_for_steps("HEARD", 1)
+        cell.bank.release()
+
+
+class Unconfirmed(Message):
+    """Whoever had its letter acknowledged died before it could say so."""
+
+    moves = ["refuse"]
+
+    def prepare(self, cell):
+        helper = cell.serve_another()
+        super().provoke(cell)
+        helper.wait_for_log("message", reason="refused")
+        eventually(cell.is_through, "its letter is confirmed")
+        helper.kill()
+        cell.unconfirm_letters()
+
+    def provoke(self, cell):
+        pass
 
 
 SCENARIOS = {
-    Message: ("SHAPE", "TURN", "STAND", "CLAIM", "CLAIMED", "START", "JOINED",
-              "FINISH", "FINISHED", "END"),
-    InOrder: ("TURNED",), Parked: (
-        "SEEK", "SOUGHT", "FOLLOW", "FOLLOWED", "PARKED"),
+    Message: ("SHAPE", "TURN", "STAND", "CLAIM", "CLAIMED", "EXECUTE",
+              "EXECUTED", "FINISH", "FINISHED", "END"),
+    InOrder: ("TURNED",), Written: ("SEEK", "SOUGHT"),
     Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
     Held: ("HOLD", "NOTE", "NOTED", "KEEP", "PEEK", "PEEKED"),
     Forgotten: ("RECALL", "RECALLED", "MISS"), Unsent: ("UNSENT",),
     NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
-    Replayed: ("RELEASE", "RELEASED", "DECIDE", "DECIDED"),
-    Skipped: ("PROVE", "PROVED", "SKIP", "SKIPPED"),
-    Dropped: ("CHECK", "CHECKED"), Confirmed: ("CONFIRM", "CONFIRMED"),
-    Refused: ("REFUSE", "BURY", "PARK"),
+    Refused: ("REFUSE",), Parked: ("BURY", "BURIED", "CONFIRM", "CONFIRMED"),
     Fetched: ("FETCH", "FETCHED"),
     Locked: ("YIELD", "YIELDED")}
+REPLAYS = {
+    Replayed: ("CLAIM", "CLAIMED", "RELEASE", "RELEASED", "LOOK", "RESTED"),
+    Returned: ("BEGIN", "BEGUN", "SHAPE", "STAND", "EXECUTE", "EXECUTED",
+               "FINISH", "FINISHED", "END", "ENDED"),
+    RefusedAgain: ("REFUSE", "STAY", "STAYED"),
+    BusyAgain: ("BACK_OFF",), UnsentAgain: ("UNSENT",),
+    AskedElsewhere: ("WAIT",), HeardElsewhere: ("HEARD",),
+    Unconfirmed: ("ACKNOWLEDGE", "ACKNOWLEDGED", "CONFIRMED")}
 OUT_OF_REACH = programs() is None or is_without("postgres")
 REACHED = {
-    f"delivery:{step}": [] if scenario.table and OUT_OF_REACH else [scenario]
-    for scenario, some in SCENARIOS.items() for step in some}
+    f"{machine}:{step}": [] if scenario.table and OUT_OF_REACH else [scenario]
+    for machine, all_of_it in (("delivery", SCENARIOS), ("replay", REPLAYS))
+    for scenario, some in all_of_it.items() for step in some}
+for step in "BEGIN", "BEGUN", "FINISH", "FINISHED", "END", "ENDED":
+    REACHED["replay:" + step].append(Dropped)
+MACHINES = "delivery", "replay"
 
 
 class MessageCell(Cell):
@@ -292,9 +382,33 @@ class MessageCell(Cell):
                 json.loads(AMOUNT), headers={"Idempotency-Key": key})
         return self.stream.add(body=AMOUNT, idempotency_key=key)
 
-    def delete_first_letter(self):
-        first = self.broker("XRANGE", "charges:dead", "-", "+")[0][0]
-        self.broker("XDEL", "charges:dead", first)
+    def put_nowhere(self):
+        """Copies of letters cannot be put, until put_again()."""
+        self.broker("SET", "charges:dead", "")
+
+    def put_again(self):
+        self.broker("DEL", "charges:dead")
+
+    def letters(self):
+        """What the store has of letters, by their positions."""
+        found = {}
+        for name in self.redis.keys():
+            if b":letter:source:" in name:
+                letter = pairs(self.redis("HGETALL", name))
+                size, _, rest = letter["head"].partition(b"\n")[2].partition(
+                    b":")
+                found[as_text(rest[:int(size)])] = {
+                    **letter, "name": name}
+        return found
+
+    def unconfirm_letters(self):
+        """As if that had been written for a while, and nobody knew more."""
+        for letter in self.letters().values():
+            name, old = letter["name"], int(time.time() * 1000) - 60_000
+            self.redis("HSET", name, "state", "written", "put", old)
+            index = name.replace(b":letter:", b":written:")
+            self.redis("ZADD", index.rpartition(b":")[0], old,
+                       name.rpartition(b":")[2])
 
     def collect(self):
         """Before the world is healed only waits until the gateway has met the
@@ -320,7 +434,9 @@ class MessageCell(Cell):
     def is_through(self):
         self.left = self.pending()
         return self.left is not None and len(self.left) == len(
-            self.held())
+            self.held()) and all(
+            letter["state"] == b"confirmed"
+            for letter in self.letters().values())
 
     def pending(self):
         if self.scenario.table:
@@ -352,15 +468,22 @@ class MessageCell(Cell):
                 for name in self.redis.keys() if b":r:" in name]
 
     def ends(self):
-        """Results and dead letters, of one moment: a replay takes one away and
-        puts the other."""
-        if self.scenario.table:
-            return [self._put_into(name) for name in ("done", "outbox_dead")]
-        while True:
-            dead = self.stream.entries(f"{self.stream.name}:dead")
-            results = self.stream.entries(self.results)
-            if dead == self.stream.entries(f"{self.stream.name}:dead"):
-                return results, dead
+        """The positions of results; and the reasons of letters, by theirs."""
+        results = self._put_into("done") if self.scenario.table else \
+            self.stream.entries(self.results)
+        return [as_text(e["onceproxy-position"]) for e in results], {
+            position: as_text(letter["reason"])
+            for position, letter in self.letters().items()}
+
+    def open_copies(self):
+        """Of which the broker's place does not say that they are over."""
+        found = set()
+        for entry in self.stream.entries(f"{self.stream.name}:dead"):
+            if "onceproxy-done" in entry:
+                found.discard(as_text(entry["onceproxy-done"]))
+            else:
+                found.add(as_text(entry["onceproxy-position"]))
+        return found
 
     def _put_into(self, table):
         found = self.broker.rows(
@@ -385,24 +508,25 @@ class MessageCell(Cell):
         sent = [e for e in self.bank.entries if e.move != "busy"]
         most = len({e.key for e in sent})
         assert len(sent) == most, f"sent {len(sent)} times"
-        results, dead = eventually(self.still_ends, "nothing moves", END_S)
-        ends = [as_text(e["onceproxy-position"]) for e in results + dead]
+        results, letters = eventually(self.still_ends, "nothing moves", END_S)
+        ends = results + list(letters)
         assert len(ends) == len(set(ends)), f"ended twice: {ends}"
         equal = self.added - len(self.left)
-        may_be_gone = isinstance(self.scenario, Dropped) and not ends
-        assert may_be_gone or len(ends) == equal, f"{len(ends)} of {equal}"
+        dropped = isinstance(self.scenario, Dropped) and not letters
+        assert len(ends) == equal - dropped, f"{len(ends)} of {equal}"
         doubted = self.scenario.moves == ["lose"] or \
             self.fault.kills or self.fault.breaks_answers
         assert doubted or not self.left, f"held: {self.left}"
-        reasons = {as_text(e["onceproxy-reason"]) for e in dead}
-        allowed = {"refused", "behind"}
-        if isinstance(self.scenario, Replayed):
-            allowed = {self.scenario.reason}  # it stays as it was
-        assert reasons <= allowed, reasons
+        allowed = self.scenario.reasons | ({"unknown"} if doubted else set())
+        assert set(letters.values()) <= allowed, letters
         done = sum(s == "C" for s in self.states())
+        replayed = isinstance(self.scenario, Replayed)
         assert len(ends) <= done + sum(
-            as_text(e["onceproxy-reason"]) != "refused" for e in dead), (
+            replayed or reason != "refused" for reason in letters.values()), (
             f"{ends} acknowledged, {done} records COMPLETED")
+        if not self.scenario.table:
+            copies = self.open_copies()
+            assert copies == set(letters), f"copies {copies}, {letters}"
 
 
 class BrokerKilled(Fault):
@@ -424,5 +548,5 @@ class BrokerFrozen(Fault):
 
 
 def torture_deliveries(title, *faults):
-    torture(title, *faults, machines=("delivery",), reached=REACHED,
+    torture(title, *faults, machines=MACHINES, reached=REACHED,
             cell=MessageCell)

@@ -3,7 +3,8 @@
 All that can befall it at each is in the other programs of this folder, which
 the quick tier leaves out."""
 
-from deliveries import REACHED, BrokerFrozen, BrokerKilled, MessageCell
+from deliveries import (MACHINES, REACHED, BrokerFrozen, BrokerKilled,
+                        MessageCell)
 from faults import (ClientGone, ClockStopped, DiskFull, GatewayFrozen,
                     GatewayKilled, MemoryShort, RecordForgotten, RedisFrozen,
                     RedisKilled, RedisSlow, ReplyCut, SHORT, UpstreamBreaks)
@@ -31,5 +32,5 @@ torture_once({
     "store frozen": RedisFrozen(),
     "store killed": RedisKilled(),
     "upstream closes": UpstreamBreaks("close"),
-}, machines=("delivery",), reached=REACHED, cell=MessageCell)
+}, machines=MACHINES, reached=REACHED, cell=MessageCell)
 main()

@@ -116,7 +116,8 @@ class SentinelWorld(StreamWorld):
             self.counts["entries lost"] += len(lost)
             self.told.was_dead |= {
                 as_text(fields_of(fields)["onceproxy-position"])
-                for _, fields in dead or []}
+                for _, fields in dead or []
+                if "onceproxy-done" not in fields_of(fields)}
         self.lose(lost)
 
     # --- the end -----------------------------------------------------------

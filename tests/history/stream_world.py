@@ -168,7 +168,8 @@ class StreamWorld(MessageWorld):
         told.pending = {as_text(p) for p in self.stream.pending()}
         told.results = [self.result_of(r) for r in self.stream.entries("done")]
         told.dead = [self.dead_of(p, fields_of(f)) for p, f in broker(
-            "XRANGE", f"{self.stream.name}:dead", "-", "+")]
+            "XRANGE", f"{self.stream.name}:dead", "-", "+")
+            if "onceproxy-done" not in fields_of(f)]
 
     def result_of(self, fields):
         return Result(

@@ -28,6 +28,13 @@ class Making:
             "name": name, "ready": at + 0.5, **members}))
         return self
 
+    def asked(self, key, count):
+        """By clients, in vain."""
+        for n in range(count):
+            self.sent(key, attempt=n + 2, name="", effect=False, status=503,
+                      by_client=True)
+        return self
+
     def act(self, act, key="k", name=""):
         self.told.acts.append(Act(key, act, self.tick(), name))
         return self
@@ -180,9 +187,12 @@ BAD = [
     ("an attempt twice", "an attempt was sent twice",
      Making().entry("1-0").sent(effect=False).sent().state()
      .result("1-0")),
-    ("one attempt too many", "sent 4 times",
-     Making().one().sent(attempt=2, effect=False)
-     .sent(attempt=3, effect=False).sent(attempt=4, effect=False)),
+    ("one attempt of a client too many", "sent 4 times",
+     Making().one().asked("k", 4)),
+    ("one attempt too few", "exhausted without a reason",
+     Making().entry("1-0").sent(effect=False, status=503)
+     .sent(attempt=2, effect=False, status=503).state("FAILED")
+     .dead("1-0", "exhausted")),
     ("an execution that nobody asked for", "nobody asked for it",
      Making().one().sent("stranger", name="e2")),
     ("acknowledged, and not stored", "its record is UNKNOWN",

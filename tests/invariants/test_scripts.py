@@ -22,9 +22,13 @@ DAMAGED = "test_journal_broken"
 BEFORE = "no claim comes before what another gateway has of it: "
 BESIDE = "a holder is waited for that is on another server: "
 FIRST, GONE = "test_journal_first", "test_record_gone"
-TURN = "unit/messages/shared/test_turn"
+LEADERSHIP = "unit/messages/shared/test_leadership"
 PAUSE = "unit/messages/shared/test_pause"
 PARKED = "unit/messages/shared/test_parked"
+STREAM = "unit/messages/broker/test_streams_again"
+COPIES = "unit/messages/broker/test_streams_copies"
+LETTERS = "unit/messages/shared/test_letters"
+BY_ONE = "a_lane_is_brought_back_by_one_owner"
 SLEPT = "an owner that slept while another took its place is fenced: its "
 WITH_AN_END = "everything in redis has an end: "
 NOTHING = ""
@@ -332,16 +336,24 @@ MUTANTS = {
         [(ADMIN, "a list goes from old to new in pages")]),
 
     # What gateways share of a source.
-    "one gateway at a time has a turn": (
-        {"turn": [("if holder ~= token and ends > now then",
-                   "if false then")]},
-        [(TURN, "one_of_two_has_it_and_keeps_it")]),
-    "the number of a turn grows": (
-        {"turn": [("math.max(number + 1, now)", "now")]},
-        [(TURN, "what_another_has_is_lost")]),
+    "one gateway at a time leads": (
+        {"leadership": [("if holder ~= token and ends > now then",
+                         "if false then")]},
+        [(LEADERSHIP, "one_of_two_has_it_and_keeps_it")]),
+    "the term of a leadership grows": (
+        {"leadership": [("math.max(term + 1, now)", "now")]},
+        [(LEADERSHIP, "what_another_has_is_lost")]),
     "a pause stays": (
         {"pause": [("\tredis.call('SET', KEYS[1], value)\n", NOTHING)]},
         [(PAUSE, "a_pause_holds_until_it_is_resumed_and_says_why")]),
+    "the tries of an event are counted": (
+        {"kept": [("'%1 ' .. ARGV[i + 1] .. ' '", "'%1 0 '")]},
+        [("test_webhook_kept",
+          "neither of both is enough alone: three days and few tries")]),
+    "the time in which a relay ran is counted": (
+        {"kept": [("\t\tredis.call('SET', KEYS[3], ARGV[3])\n", NOTHING)]},
+        [("test_webhook_kept",
+          "time in which it is paused does not count")]),
     "a position is parked once": (
         {"park": [(
             "redis.call('ZADD', KEYS[2], 'NX', (last or 0) + 1, position)",
@@ -352,7 +364,7 @@ MUTANTS = {
         {"park": [("if act ~= 'park' then",
                    "if act ~= 'park' and act ~= 'behind' then")]},
         [(PARKED, "nothing_is_behind_a_lane_that_is_free")]),
-    "only whose turn it is parks": (
+    "only who leads parks": (
         {"park": [("if token ~= '' and token", "if false and token")]},
         [(PARKED, "only_whose_turn_it_is_parks")]),
     "what is held is found": (
@@ -361,9 +373,39 @@ MUTANTS = {
     "what is held keeps its time": (
         {"hold": [("began or now - ARGV[5]", "now - ARGV[5]")]},
         [waits(GONE, "the time for which a message is held outlives")]),
+    "a result is put while its entry is pending": (
+        {"stream_put": [("if not pending or pending[2] ~= ARGV[2] then",
+                         "if false then")]},
+        [(STREAM, "a_frozen_reader_puts_nothing")]),
+    "a mark is put once": (
+        {"stream_mark": [("== ARGV[3] then\n\t\treturn 0",
+                          "== nil then\n\t\treturn 0")]},
+        [(COPIES, "a_mark_and_its_result_are_put_once")]),
     "there are only so many parked lanes": (
         {"park": [("elseif not first and", "elseif false and")]},
         [(PARKED, "a_lane_too_many_is_refused")]),
+
+    # Dead and parked messages.
+    "a letter is put once": (
+        {"letter_put": [("if letter then", "if false then")]},
+        [(LETTERS, "a_letter_is_put_once")]),
+    "nothing is put behind a lane that is gone": (
+        {"letter_put": [("if act == 'behind' and not first then",
+                         "if false then")]},
+        [(LETTERS, "others_hear_of_a_lane_that_is_made_and_freed")]),
+    "no letter is begun that its broker may not have acknowledged": (
+        {"letter": [("if letter.state == 'written' or", "if false or")]},
+        [(LETTERS, "an_operators_word_reaches_who_has_the_source")]),
+    "a letter is begun by one owner": (
+        {"letter": [("not asked and letter.ends > now then", "false then")]},
+        [(LETTERS, BY_ONE)]),
+    "what is parked is not replayed before the first": (
+        {"letter": [("(purpose == 'replay' and is_parked(letter)) then",
+                     "false then")]},
+        [(LETTERS, BY_ONE)]),
+    "who lost a letter ends it no more": (
+        {"letter": [("elseif not is_mine then", "elseif false then")]},
+        [(LETTERS, BY_ONE)]),
 }
 
 

@@ -715,20 +715,21 @@ class TopicStage(SourceStage):
 
 
 @test
-def a_group_that_is_to_be_set_back_is_said_with_a_note(bench):
+def a_partition_is_rewound_with_a_note(bench):
     if is_without("kafka"):
         return
     s = TopicStage(bench)
     s.look()
     s.browser.wait_for("#scharges")
+    assert not s.browser.shows("#scharges .prove")
     s.browser.click("#scharges .rewind")
     dialog = s.browser.text("#rewind")
-    for words in ("charges", "group onceproxy", "sets nothing back",
+    for words in ("charges", "group onceproxy", "from their beginning",
                   "executed again", "retention"):
         assert words in dialog, dialog
     s.browser.type("#rewind [name=more]", "charges/7")
     s.browser.click("#rewind .do")
-    s.browser.wait_text("#rewind .error", "nothing has been finished")
+    s.browser.wait_text("#rewind .error", "not unproven")
     s.browser.click("#rewind .cancel")
     s.topic.add()
     s.gateway.wait_for_log("message", outcome="executed")
@@ -737,9 +738,10 @@ def a_group_that_is_to_be_set_back_is_said_with_a_note(bench):
     s.browser.type("#rewind [name=more]", "charges/0")
     s.browser.type("#rewind [name=note]", "results were lost")
     s.browser.click("#rewind .do")
-    s.browser.wait_text("#said", "charges may be set back")
-    said = s.gateway.wait_for_log("operator_rewind")
-    equal((said["partitions"], said["note"]), (1, "results were lost"))
+    s.browser.wait_text("#said", "charges is rewound")
+    said = s.gateway.wait_for_log("operator_decided")
+    equal((said["act"], said["partitions"], said["note"]),
+          ("rewind", 1, "results were lost"))
     s.refused_once()
 
 

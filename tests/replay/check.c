@@ -251,8 +251,7 @@ check_key(const struct caller *caller)
 	/* Of one that stood still, the lease may be over before it began. */
 	bool stalls = world.scenario->source != NULL &&
 	    (world.scenario->faults & FAULT_STALL) != 0;
-	/* Of a message, what was refused before any work may count, too. */
-	unsigned spared = world.scenario->source ? 0 : before.spared;
+	unsigned spared = before.spared;
 	CHECK(!exhausted || before.lost || world.forgot || stalls ||
 		before.forwarded - spared >= max_attempts(true),
 	    "%s is exhausted after %u attempts, and %u that do not count",

@@ -19,8 +19,6 @@ list_reader(struct gateway *g)
 		events_add(HAPPENS_TAKE, g, 0);
 	for (unsigned i = 0; i < fake_broker_finishes(g); i++)
 		events_add(HAPPENS_FINISH, g, i);
-	for (unsigned i = 0; i < fake_broker_pages(g); i++)
-		events_add(HAPPENS_LETTER, g, i);
 }
 
 void
@@ -30,6 +28,10 @@ event_messages_list(void)
 		return;
 	if (world.broker_down)
 		events_add(HAPPENS_BROKER, NULL, 0);
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		if (world.healing && reads(&world.gateways[i]) &&
+		    messages_may_prove(&world.gateways[i]))
+			events_add(HAPPENS_PROOF, &world.gateways[i], 0);
 	for (unsigned i = 0; i < world.scenario->gateways; i++)
 		if (reads(&world.gateways[i]))
 			list_reader(&world.gateways[i]);
@@ -90,15 +92,15 @@ do_finish(const struct chance *event)
 }
 
 static void
-do_letter(const struct chance *event)
-{
-	fake_broker_page(event->gateway, event->index);
-}
-
-static void
 do_reach(const struct chance *event)
 {
 	fake_broker_reach(event->what == HAPPENS_AWAY);
+}
+
+static void
+do_proof(const struct chance *event)
+{
+	messages_prove(event->gateway);
 }
 
 static void
@@ -116,7 +118,7 @@ do_steal(const struct chance *event)
 static void
 do_turn(const struct chance *event)
 {
-	messages_lose_turn(event->gateway);
+	messages_lose_leadership(event->gateway);
 }
 
 void
@@ -125,8 +127,8 @@ event_messages_happen(const struct chance *event)
 	static void (*const doings[])(const struct chance *event) = {
 	    [HAPPENS_TAKE] = do_take,
 	    [HAPPENS_FINISH] = do_finish,
-	    [HAPPENS_LETTER] = do_letter,
 	    [HAPPENS_BROKER] = do_reach,
+	    [HAPPENS_PROOF] = do_proof,
 	    [HAPPENS_PUT] = do_finish,
 	    [HAPPENS_ACK] = do_finish,
 	    [HAPPENS_UNHEARD] = do_finish,

@@ -193,8 +193,7 @@ list_clients(void)
 		if (act->kind != ACT_NONE && !world.acted[i] && acts(g) &&
 		    (act->kind != ACT_PAUSE || !world.healing) &&
 		    (act->kind != ACT_RESUME || world.paused) &&
-		    (act->kind != ACT_REPLAY ||
-			fake_broker_has_letter(act->message)))
+		    messages_may_tell(g, act))
 			add(HAPPENS_ACT, g, i);
 	}
 }
@@ -325,6 +324,8 @@ is_to_be_found(void)
 	if (world.redis_down)
 		return false;
 	if (fake_broker_is_stuck() && !world.paused && !world.broker_down)
+		return true;
+	if (messages_are_left() && messages_readers() == 0)
 		return true;
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		const struct gateway *g = &world.gateways[i];
@@ -842,8 +843,8 @@ events_happen(const struct chance *event)
 	    [HAPPENS_DAMAGE] = {"a record is damaged", do_damage},
 	    [HAPPENS_TAKE] = {"a message is taken", event_messages_happen},
 	    [HAPPENS_FINISH] = {"it is acknowledged", event_messages_happen},
-	    [HAPPENS_LETTER] = {"a letter is shown", event_messages_happen},
 	    [HAPPENS_BROKER] = {"the broker is up", event_messages_happen},
+	    [HAPPENS_PROOF] = {"it is believed", event_messages_happen},
 	    [HAPPENS_PUT] = {"it is not taken", event_messages_happen},
 	    [HAPPENS_ACK] = {"it is lost", event_messages_happen},
 	    [HAPPENS_UNHEARD] = {"it is not heard", event_messages_happen},

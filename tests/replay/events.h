@@ -25,8 +25,8 @@ enum happening {
 	HAPPENS_DELETE, /* the operator deletes what is damaged */
 	HAPPENS_TAKE,   /* a message is given to a reader */
 	HAPPENS_FINISH, /* the broker acknowledges */
-	HAPPENS_LETTER, /* the broker shows a dead letter */
 	HAPPENS_BROKER, /* it is up again */
+	HAPPENS_PROOF,  /* an operator has a source go on, unproven */
 	HAPPENS_TIME, /* the clock moves to the next timer that matters */
 	/* Faults, from here on. */
 	HAPPENS_CUT,

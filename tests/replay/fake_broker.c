@@ -16,7 +16,8 @@
  * of the scenario, in their order.  The scheduler says when a reader is given
  * one, when an acknowledgement is done, and what goes wrong.  What a gateway
  * that was killed had is there for others at once; what a reader gives up while
- * its acknowledgement is on its way may be acknowledged all the same.
+ * its acknowledgement is on its way may be acknowledged all the same.  Of the
+ * letters it has copies, and marks that those are done with.
  */
 enum { ASKED_MAX = 2 * MESSAGES_MAX, BYTES = 1000, HOUR_MS = 3600 * 1000 };
 
@@ -24,14 +25,8 @@ struct kept_message {
 	enum { AWAY, UNREAD, PENDING, FINISHED, TRIMMED } state;
 	struct fake_reader *holder; /* of one that is pending; or NULL */
 	unsigned given;
-};
-
-struct kept_letter {
-	struct kept_letter *next;
-	unsigned number;
-	unsigned message;
-	struct fields fields; /* all in its arena */
-	struct arena *arena;
+	bool copied; /* a copy of its letter is here, … */
+	bool marked; /* … with which one is done */
 };
 
 struct fake_reader {
@@ -45,13 +40,9 @@ struct fake_reader {
 	bool up, told;
 	struct broker_finish *finishes[ASKED_MAX];
 	unsigned n_finishes;
-	struct broker_letters *pages[ASKED_MAX];
-	unsigned n_pages;
 };
 
 static struct kept_message kept[MESSAGES_MAX];
-static struct kept_letter *letters;
-static unsigned last_letter;
 static struct fake_reader *readers;
 
 static const struct sent_message *
@@ -88,9 +79,8 @@ add_field(struct broker_message *m, const char *name, const char *value)
 		    (struct field){span_str(name), span_str(value)};
 }
 
-/* With room for so many fields more. */
 static struct broker_message *
-make_message(unsigned index, size_t more)
+make_message(unsigned index)
 {
 	const struct sent_message *sent = sent_of(index);
 	struct arena *arena = arena_new();
@@ -98,8 +88,7 @@ make_message(unsigned index, size_t more)
 	m->arena = arena;
 	m->bytes = BYTES;
 	m->position = arena_printf(arena, "%u-0", index + 1);
-	m->fields.list = arena_alloc(
-	    arena, (2 + more) * sizeof *m->fields.list);
+	m->fields.list = arena_alloc(arena, 2 * sizeof *m->fields.list);
 	add_field(m, "Idempotency-Key", *sent->key ? sent->key : NULL);
 	add_field(m, "lane", sent->lane);
 	m->has_payload = true;
@@ -111,78 +100,26 @@ make_message(unsigned index, size_t more)
 	return m;
 }
 
-static struct kept_letter **
-letter_at(unsigned message)
-{
-	struct kept_letter **at = &letters;
-	while (*at != NULL && (*at)->message != message)
-		at = &(*at)->next;
-	return at;
-}
-
-static void
-drop_letter(struct kept_letter **at)
-{
-	struct kept_letter *letter = *at;
-	*at = letter->next;
-	arena_free(&letter->arena);
-	free(letter);
-}
-
-static void
-put_letter(unsigned message, const struct broker_put *put)
-{
-	struct kept_letter **end = &letters;
-	while (*end != NULL)
-		end = &(*end)->next;
-	struct kept_letter *letter = *end = mem_zero(sizeof *letter);
-	letter->number = ++last_letter;
-	letter->message = message;
-	letter->arena = arena_new();
-	letter->fields.list = arena_alloc(letter->arena,
-	    put->fields.count * sizeof *letter->fields.list);
-	/* Its own ones come with the message. */
-	for (size_t i = put->n_kept; i < put->fields.count; i++)
-		letter->fields.list[letter->fields.count++] = (struct field){
-		    arena_dup(letter->arena, put->fields.list[i].name),
-		    arena_dup(letter->arena, put->fields.list[i].value)};
-}
-
-static struct broker_message *
-make_letter(const struct kept_letter *letter)
-{
-	struct broker_message *m =
-	    make_message(letter->message, letter->fields.count);
-	m->letter = arena_printf(m->arena, "%u", letter->number);
-	for (size_t i = 0; i < letter->fields.count; i++)
-		m->fields.list[m->fields.count++] = (struct field){
-		    arena_dup(m->arena, letter->fields.list[i].name),
-		    arena_dup(m->arena, letter->fields.list[i].value)};
-	return m;
-}
-
 /* --- acknowledgements --- */
 
 /* The broker does it, or finds that it is not pending. */
 static enum broker_finished
 acknowledge(struct fake_reader *r, const struct broker_finish *finish)
 {
-	unsigned message = index_of(finish->position);
-	struct kept_message *k = &kept[message];
-	struct kept_letter **at = letter_at(message);
-	if (finish->letter.len > 0) {
-		if (*at == NULL ||
-		    (*at)->number != (unsigned)atoi(finish->letter.ptr))
-			return BROKER_NOT_PENDING;
-		drop_letter(at);
-	} else {
-		if (k->state != PENDING || k->holder != r)
-			return BROKER_NOT_PENDING;
-		k->state = FINISHED;
-		k->holder = NULL;
+	struct kept_message *k = &kept[index_of(finish->position)];
+	bool copies = finish->put != NULL &&
+	    finish->put->place == BROKER_DEAD_LETTERS;
+	if (finish->mark) {
+		CHECK(!copies && k->state >= FINISHED,
+		    "a mark of a message that is still to be finished");
+		k->marked = true;
+		return BROKER_FINISHED;
 	}
-	if (finish->put != NULL && finish->put->place == BROKER_DEAD_LETTERS)
-		put_letter(message, finish->put);
+	if (k->state != PENDING || k->holder != r)
+		return BROKER_NOT_PENDING;
+	k->state = FINISHED;
+	k->holder = NULL;
+	k->copied = copies;
 	return BROKER_FINISHED;
 }
 
@@ -207,7 +144,7 @@ static void
 end_finish(struct fake_reader *r, struct broker_finish *finish, int error)
 {
 	unsigned message = index_of(finish->position);
-	if (error == 0 && finish->letter.len == 0)
+	if (error == 0 && !finish->mark)
 		r->has[message] = false;
 	world.deeds++;
 	messages_ended(r->gateway, finish, error);
@@ -272,69 +209,16 @@ fake_broker_finish(
 	end_finish(r, finish, how == ACKNOWLEDGES ? 0 : E_BROKER_DOWN);
 }
 
-/* --- letters --- */
-
-static void
-detach_page(struct op *op, int error)
+bool
+fake_broker_has_copy(unsigned message)
 {
-	(void)error;
-	for (struct fake_reader *r = readers; r != NULL; r = r->next)
-		for (unsigned i = 0; i < r->n_pages; i++)
-			if (&r->pages[i]->op == op) {
-				r->pages[i] = r->pages[--r->n_pages];
-				return;
-			}
-	must(false);
-}
-
-void
-broker_reader_letters(
-    struct broker_reader *reader, struct broker_letters *page)
-{
-	struct fake_reader *r = reader_of(reader);
-	must(!r->gateway->dead && r->n_pages < ASKED_MAX);
-	world.deeds++;
-	r->pages[r->n_pages++] = page;
-	op_start(&page->op, 0, detach_page);
-}
-
-unsigned
-fake_broker_pages(const struct gateway *gateway)
-{
-	return gateway->reader ? gateway->reader->n_pages : 0;
-}
-
-static struct broker_letters *
-take_page(struct fake_reader *r, unsigned index)
-{
-	struct broker_letters *page = r->pages[index];
-	r->pages[index] = r->pages[--r->n_pages];
-	return page;
-}
-
-/* One at most, as nobody here asks for more than what stood in one place. */
-void
-fake_broker_page(struct gateway *gateway, unsigned index)
-{
-	struct fake_reader *r = gateway->reader;
-	struct broker_letters *page = take_page(r, index);
-	unsigned message = index_of(page->position);
-	const struct kept_letter *letter = *letter_at(message);
-	must(page->after[0] == '\0' && page->position.len > 0);
-	page->next[0] = '\0';
-	page->pending = kept[message].state < FINISHED;
-	page->messages = letter != NULL ? make_letter(letter) : NULL;
-	world.deeds++;
-	fake_loop_turn(r->loop);
-	fake_random_about(ABOUT_LETTER, message);
-	op_done(&page->op, 0);
-	fake_random_about(ABOUT_NOTHING, 0);
+	return kept[message].copied;
 }
 
 bool
-fake_broker_has_letter(unsigned message)
+fake_broker_is_marked(unsigned message)
 {
-	return *letter_at(message) != NULL;
+	return kept[message].marked;
 }
 
 /* --- readers --- */
@@ -371,7 +255,7 @@ broker_reader_close(struct broker_reader **reader)
 		return;
 	struct fake_reader *r = reader_of(*reader);
 	*reader = NULL;
-	must(r->n_finishes == 0 && r->n_pages == 0);
+	must(r->n_finishes == 0);
 	for (unsigned i = 0; i < MESSAGES_MAX; i++)
 		give_back(r, i);
 	struct fake_reader **at = &readers;
@@ -383,8 +267,10 @@ broker_reader_close(struct broker_reader **reader)
 }
 
 void
-broker_reader_credit(struct broker_reader *reader, unsigned credit)
+broker_reader_credit(
+    struct broker_reader *reader, unsigned credit, size_t bytes)
 {
+	(void)bytes;
 	reader_of(reader)->credit = credit;
 }
 
@@ -462,8 +348,6 @@ lose_all(struct fake_reader *r, bool perhaps)
 	while (r->n_finishes > 0)
 		fake_broker_finish(r->gateway, 0,
 		    perhaps && choose(2) == 1 ? ACK_UNHEARD : ACK_LOST);
-	while (r->n_pages > 0)
-		op_done(&take_page(r, 0)->op, E_BROKER_DOWN);
 	fake_loop_turn(r->loop);
 }
 
@@ -479,7 +363,7 @@ static bool
 tell(struct fake_reader *r)
 {
 	bool up = !world.broker_down;
-	if (!up && r->n_finishes + r->n_pages > 0)
+	if (!up && r->n_finishes > 0)
 		lose_all(r, false);
 	if (r->told && r->up == up)
 		return false;
@@ -487,6 +371,9 @@ tell(struct fake_reader *r)
 	r->up = up;
 	fake_loop_turn(r->loop);
 	r->events.changed(r->events.arg);
+	/* Its copies are of the store that there is. */
+	if (up)
+		r->events.origin(r->events.arg, SPAN(""));
 	return true;
 }
 
@@ -551,7 +438,7 @@ fake_broker_give(struct gateway *gateway)
 	world_say("  message %u is taken", message + 1);
 	fake_loop_turn(r->loop);
 	fake_random_about(ABOUT_MESSAGE, message);
-	r->events.took(r->events.arg, make_message(message, 0));
+	r->events.took(r->events.arg, make_message(message));
 	fake_random_about(ABOUT_NOTHING, 0);
 }
 
@@ -616,9 +503,6 @@ void
 fake_broker_begin(void)
 {
 	memset(kept, 0, sizeof kept);
-	last_letter = 0;
-	while (letters != NULL)
-		drop_letter(&letters);
 	messages_begin();
 }
 
@@ -629,9 +513,8 @@ hash_reader(const struct fake_reader *r)
 	for (unsigned i = 0; i < MESSAGES_MAX; i++)
 		hash = mix(hash, r->has[i]);
 	for (unsigned i = 0; i < r->n_finishes; i++)
-		hash = mix(hash, index_of(r->finishes[i]->position));
-	for (unsigned i = 0; i < r->n_pages; i++)
-		hash = mix(hash, index_of(r->pages[i]->position));
+		hash = mix(hash, index_of(r->finishes[i]->position) * 2 +
+			r->finishes[i]->mark);
 	return mix(hash, r->gateway->index);
 }
 
@@ -642,12 +525,11 @@ fake_broker_hash(void)
 	for (unsigned i = 0; i < MESSAGES_MAX; i++) {
 		const struct kept_message *k = &kept[i];
 		hash = mix(hash, k->state);
-		hash = mix(hash, k->given > 1);
+		hash = mix(hash, (uint64_t)k->marked << 2 |
+		    (uint64_t)k->copied << 1 | (k->given > 1));
 		hash = mix(hash,
 		    k->holder ? k->holder->gateway->index + 1 : 0);
 	}
-	for (const struct kept_letter *l = letters; l != NULL; l = l->next)
-		hash = mix(hash, l->message);
 	for (const struct fake_reader *r = readers; r != NULL; r = r->next)
 		hash = mix(hash, hash_reader(r));
 	return hash;

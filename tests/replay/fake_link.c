@@ -315,11 +315,17 @@ is_script(const struct link *link, struct span command, enum script script)
 	    w->store->names.sha[script], SHA1_HEX) != NULL;
 }
 
+static bool
+says(struct span command, const char *word)
+{
+	return memmem(command.ptr, command.len, word, strlen(word)) != NULL;
+}
+
 /*
  * It is no script, or the sweeper asks which leases have expired, or somebody
- * asks which store this is; or a source asks whether it is paused, which lanes
- * are parked, which messages are held, or whether the turn is its own, which it
- * asks each second.
+ * asks which store this is; or a source asks whether it is paused, which letters
+ * there are, which messages are held, or whether the turn, or a letter that it
+ * replays, is its own, which it asks again and again.
  */
 static bool
 only_looks(const struct link *link, struct span command)
@@ -329,10 +335,12 @@ only_looks(const struct link *link, struct span command)
 	    is_script(link, command, SCRIPT_leases_due) ||
 	    is_script(link, command, SCRIPT_identify) ||
 	    is_script(link, command, SCRIPT_pause) ||
-	    is_script(link, command, SCRIPT_parked) ||
-	    (is_script(link, command, SCRIPT_hold) &&
-		memmem(command.ptr, command.len, "\nlook\r", 6) != NULL) ||
-	    is_script(link, command, SCRIPT_turn);
+	    ((is_script(link, command, SCRIPT_hold) ||
+		 is_script(link, command, SCRIPT_letters)) &&
+		says(command, "\nlook\r")) ||
+	    (is_script(link, command, SCRIPT_letter) &&
+		says(command, "\nrenew\r")) ||
+	    is_script(link, command, SCRIPT_leadership);
 }
 
 void

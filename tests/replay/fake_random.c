@@ -58,7 +58,8 @@ find_claim(const struct gateway *g, const void *to, uint64_t *ret_key)
 			return true;
 	}
 	const struct claim *claim = messages_claim(g, to);
-	return claim != NULL && claim_has(claim, to, ret_key);
+	return messages_replays(g, to, ret_key) ||
+	    (claim != NULL && claim_has(claim, to, ret_key));
 }
 
 static uint64_t

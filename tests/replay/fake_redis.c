@@ -7,9 +7,10 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "messages/shared/turn.h"
+#include "messages/shared/leadership.h"
 #include "replay/fake_redis.h"
 #include "replay/fakes.h"
+#include "replay/messages.h"
 
 /*
  * The commands of Redis that the scripts use, on a table of keys and the
@@ -18,16 +19,18 @@
  */
 enum { RECORD_BYTES = 100 }; /* at least, and more than an entity has */
 
+/* Of a sorted set; or a field of a hash, which has a value. */
 struct member {
 	char *name;
 	double score;
+	struct span value; /* ptr NULL: it is no field */
 };
 
 struct entry {
 	struct entry *next;
 	char *key;
 	int64_t expires_ms; /* 0: never */
-	char *string;       /* NULL: a sorted set */
+	char *string;       /* NULL: a sorted set or a hash */
 	size_t len;
 	struct member *members; /* by score, then name */
 	size_t n_members;
@@ -49,8 +52,10 @@ static void
 entry_clear(struct entry *entry)
 {
 	free(entry->string);
-	for (size_t i = 0; i < entry->n_members; i++)
+	for (size_t i = 0; i < entry->n_members; i++) {
 		free(entry->members[i].name);
+		free((void *)(uintptr_t)entry->members[i].value.ptr);
+	}
 	free(entry->members);
 	entry->string = NULL;
 	entry->members = NULL;
@@ -129,9 +134,12 @@ copy_all(const struct entry *from)
 		if (from->members != NULL)
 			entry->members = mem_copy(from->members,
 			    from->n_members * sizeof *from->members);
-		for (size_t i = 0; i < from->n_members; i++)
-			entry->members[i].name =
-			    mem_str(span_str(from->members[i].name));
+		for (size_t i = 0; i < from->n_members; i++) {
+			struct member *m = &entry->members[i];
+			m->name = mem_str(span_str(from->members[i].name));
+			if (m->value.ptr != NULL)
+				m->value.ptr = mem_str(m->value);
+		}
 		if (from->string != NULL)
 			entry->string = mem_copy(from->string, from->len);
 		*end = entry;
@@ -221,16 +229,48 @@ redis_state_of(const char *key_hex)
 	return '\0';
 }
 
+/* Of what is a letter the name's end, in hex; else NULL. */
+static const char *
+letter_id(const struct entry *e)
+{
+	static const char word[] = ":letter:source:s:";
+	const char *at = strstr(e->key, word);
+	return at != NULL ? at + sizeof word - 1 : NULL;
+}
+
+static char
+letter_char(const struct entry *e, const char *member)
+{
+	for (size_t i = 0; i < e->n_members; i++)
+		if (strcmp(e->members[i].name, member) == 0)
+			return e->members[i].value.len > 0
+			    ? e->members[i].value.ptr[0]
+			    : '-';
+	return '\0';
+}
+
+char
+redis_letter(const char *id_hex, const char *member)
+{
+	for (const struct entry *e = entries; e != NULL; e = e->next) {
+		const char *id = letter_id(e);
+		if (id != NULL && strcmp(id, id_hex) == 0)
+			return letter_char(e, member);
+	}
+	return '\0';
+}
+
 void
-redis_seize_turn(void)
+redis_seize_leadership(void)
 {
 	struct entry *e = entries;
-	while (e != NULL && strstr(e->key, ":turn:") == NULL)
+	while (e != NULL && strstr(e->key, ":leadership:") == NULL)
 		e = e->next;
 	if (e == NULL)
 		return;
 	char *text = mem_printf("%lld %lld somebody-else",
-	    atoll(e->string) + 1, (long long)redis_now_ms() + TURN_LEASE_MS);
+	    atoll(e->string) + 1,
+	    (long long)redis_now_ms() + LEADERSHIP_LEASE_MS);
 	free(e->string);
 	e->string = text;
 	e->len = strlen(text);
@@ -250,6 +290,9 @@ hash_all(const struct entry *list)
 			const struct member *m = &e->members[i];
 			hash = mix_bytes(hash, m->name, strlen(m->name));
 			hash = mix(hash, (uint64_t)m->score);
+			if (m->value.ptr != NULL)
+				hash = mix_bytes(
+				    hash, m->value.ptr, m->value.len);
 		}
 		sum += hash;
 	}
@@ -349,6 +392,9 @@ do_del(lua_State *lua, const struct words *w)
 {
 	struct entry **at = place_of(w->list[1].ptr);
 	lua_pushinteger(lua, *at != NULL);
+	if (*at != NULL && letter_id(*at) != NULL)
+		messages_saw_end(
+		    letter_id(*at), letter_char(*at, "act") == 'd');
 	if (*at != NULL)
 		entry_drop(at);
 }
@@ -425,6 +471,7 @@ remove_member(struct entry *entry, const char *name)
 		if (strcmp(entry->members[i].name, name) != 0)
 			continue;
 		free(entry->members[i].name);
+		free((void *)(uintptr_t)entry->members[i].value.ptr);
 		entry->n_members--;
 		memmove(&entry->members[i], &entry->members[i + 1],
 		    (entry->n_members - i) * sizeof *entry->members);
@@ -470,8 +517,12 @@ add_member(struct entry *entry, const struct member *new)
 		at++;
 	memmove(&entry->members[at + 1], &entry->members[at],
 	    (entry->n_members - at) * sizeof *entry->members);
-	entry->members[at] =
-	    (struct member){mem_str(span_str(new->name)), new->score};
+	entry->members[at] = (struct member){.name =
+						 mem_str(span_str(new->name)),
+	    .score = new->score};
+	if (new->value.ptr != NULL)
+		entry->members[at].value =
+		    span_of(mem_str(new->value), new->value.len);
 	entry->n_members++;
 }
 
@@ -484,8 +535,8 @@ do_changes(lua_State *lua, const struct words *w)
 	must(entry->string == NULL && w->count % 2 == 1);
 	for (size_t i = 3; i < w->count; i += 2) {
 		struct member new = {
-		    (char *)(uintptr_t)w->list[i + 1].ptr,
-		    atof(w->list[i].ptr)};
+		    .name = (char *)(uintptr_t)w->list[i + 1].ptr,
+		    .score = atof(w->list[i].ptr)};
 		const struct member *old = find_member(entry, new.name);
 		if (old != NULL && old->score >= new.score &&
 		    old->score <= new.score)
@@ -511,8 +562,9 @@ do_zadd(lua_State *lua, const struct words *w)
 	bool once = w->count == 5 && span_eq(w->list[2], SPAN("NX"));
 	must(w->count == 4 || once);
 	struct entry *entry = make(w->list[1].ptr);
-	struct member new = {(char *)(uintptr_t)w->list[3 + once].ptr,
-	    atof(w->list[2 + once].ptr)};
+	struct member new = {
+	    .name = (char *)(uintptr_t)w->list[3 + once].ptr,
+	    .score = atof(w->list[2 + once].ptr)};
 	must(entry->string == NULL);
 	if (once && find_member(entry, new.name) != NULL) {
 		lua_pushinteger(lua, 0);
@@ -593,19 +645,23 @@ bound(struct span text)
 					  : atof(text.ptr);
 }
 
-/* ZRANGE key from to BYSCORE LIMIT skip count [WITHSCORES] */
+/* ZRANGE key from to BYSCORE [LIMIT skip count [WITHSCORES]] */
 static void
 push_by_score(lua_State *lua, const struct entry *entry, const struct words *w)
 {
-	double from = bound(w->list[2]), to = bound(w->list[3]);
-	int skip = atoi(w->list[6].ptr), most = atoi(w->list[7].ptr);
-	bool scored = w->count == 9;
+	bool above = w->list[2].ptr[0] == '(';
+	double from = bound(span_from(w->list[2], above));
+	double to = bound(w->list[3]);
+	bool all = w->count == 5, scored = w->count == 9;
+	int skip = all ? 0 : atoi(w->list[6].ptr);
+	int most = all ? -1 : atoi(w->list[7].ptr);
 	int n = 0;
-	must(span_eq(w->list[5], SPAN("LIMIT")));
+	must(all || span_eq(w->list[5], SPAN("LIMIT")));
 	must(!scored || span_eq(w->list[8], SPAN("WITHSCORES")));
 	for (size_t i = 0; i < entry->n_members; i++) {
 		const struct member *m = &entry->members[i];
-		if (m->score < from || m->score > to || skip-- > 0)
+		if (m->score < from || m->score > to || skip-- > 0 ||
+		    (above && !(m->score > from)))
 			continue;
 		if (most-- == 0)
 			break;
@@ -629,6 +685,40 @@ do_zrange(lua_State *lua, const struct words *w)
 		push_places(lua, entry, w);
 }
 
+/* --- hashes --- */
+
+/* HSET key, and field and value, once or more often. */
+static void
+do_hset(lua_State *lua, const struct words *w)
+{
+	struct entry *entry = make(w->list[1].ptr);
+	must(entry->string == NULL && w->count >= 4 && w->count % 2 == 0);
+	for (size_t i = 2; i < w->count; i += 2) {
+		struct member new = {
+		    .name = (char *)(uintptr_t)w->list[i].ptr,
+		    .value = w->list[i + 1]};
+		(void)remove_member(entry, new.name);
+		add_member(entry, &new);
+	}
+	lua_pushinteger(lua, 0);
+}
+
+static void
+do_hmget(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	lua_newtable(lua);
+	for (size_t i = 2; i < w->count; i++) {
+		const struct member *m =
+		    entry ? find_member(entry, w->list[i].ptr) : NULL;
+		if (m != NULL)
+			lua_pushlstring(lua, m->value.ptr, m->value.len);
+		else
+			lua_pushboolean(lua, false);
+		lua_rawseti(lua, -2, (int)i - 1);
+	}
+}
+
 void
 redis_command(lua_State *lua, const struct words *w)
 {
@@ -640,6 +730,8 @@ redis_command(lua_State *lua, const struct words *w)
 	    {"EXISTS", do_exists},
 	    {"GET", do_get},
 	    {"GETRANGE", do_getrange},
+	    {"HMGET", do_hmget},
+	    {"HSET", do_hset},
 	    {"PEXPIRE", do_pexpire},
 	    {"PEXPIRETIME", do_pexpiretime},
 	    {"PTTL", do_pttl},

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "gate/execution.h"
 #include "http/upstream/forward.h"
 #include "http/upstream/target_health.h"
 #include "http/upstream/upstreams.h"
@@ -354,6 +355,13 @@ write_head(struct transfer *t)
 	return text;
 }
 
+/* What has an attempt's number was claimed. */
+static const struct execution *
+execution_of(const struct transfer *t)
+{
+	return CONTAINER_OF(t->forward, struct execution, forward);
+}
+
 /* An answer that says that it did not happen. */
 static void
 note_refusal(const struct transfer *t)
@@ -361,13 +369,18 @@ note_refusal(const struct transfer *t)
 	struct truth *truth = t->what.truth;
 	if (t->what.question || t->what.attempt == 0)
 		return;
+	if (t->status != 503 && t->status != 401)
+		return;
+	enum counts counts = execution_of(t)->counts;
+	bool by_answer = counts == COUNTS_BY_ANSWER;
 	/* What is forgotten is not counted, and its number may come again. */
-	if (t->status == 401 && t->what.attempt == 1) {
+	if (t->status == 401 && t->what.attempt == 1 && by_answer) {
 		truth->attempts &= ~(uint64_t)2;
-	} else if (t->status == 503 || t->status == 401) {
-		truth->refused++;
-		truth->spared += t->status == 401;
+		return;
 	}
+	truth->refused++;
+	truth->spared += counts == COUNTS_NEVER ||
+	    (t->status == 401 && by_answer);
 }
 
 /* The time is up while it waits for memory. */

@@ -34,7 +34,7 @@ enum about {
 	ABOUT_NOTHING,
 	ABOUT_CLIENT,
 	ABOUT_MESSAGE,
-	ABOUT_LETTER,
+	ABOUT_LETTER, /* drawn for whoever replays it */
 	ABOUT_KEY,
 };
 void fake_random_begin(void);
@@ -70,10 +70,12 @@ bool redis_has_copy(enum replica_copy copy);
 void redis_fail_over(enum replica_copy copy);
 /* Whether that is the state of a record whose name ends so. */
 char redis_state_of(const char *key_hex);
+/* The first character of a member of the letter of that name; '\0': none. */
+char redis_letter(const char *id_hex, const char *member);
 /* An operator pauses the source, or resumes it. */
 void redis_pause(bool on);
 /* Another gateway has the turn of the source from now on, for a lease. */
-void redis_seize_turn(void);
+void redis_seize_leadership(void);
 /* Something was published (fake_link.c). */
 void redis_publish(struct span channel, struct span message);
 /* The interpreter, kept from run to run. */
@@ -175,8 +177,10 @@ bool fake_broker_is_stuck(void);
 bool fake_broker_is_empty(void);
 /* A message is acknowledged, or lost. */
 bool fake_broker_has_ended(unsigned message);
-bool fake_broker_has_letter(unsigned message);
-/* Acknowledgements, and questions for letters, that are under way. */
+/* A copy of its letter was put there; and a mark that one is done with it. */
+bool fake_broker_has_copy(unsigned message);
+bool fake_broker_is_marked(unsigned message);
+/* Acknowledgements, and marks, that are under way. */
 unsigned fake_broker_finishes(const struct gateway *gateway);
 bool fake_broker_puts(const struct gateway *gateway, unsigned index);
 enum acknowledged {
@@ -187,8 +191,6 @@ enum acknowledged {
 };
 void fake_broker_finish(
     struct gateway *gateway, unsigned index, enum acknowledged how);
-unsigned fake_broker_pages(const struct gateway *gateway);
-void fake_broker_page(struct gateway *gateway, unsigned index);
 /* A message that some reader has: it may be lost, or be given to others. */
 bool fake_broker_is_pending(unsigned message);
 void fake_broker_trim(unsigned message);

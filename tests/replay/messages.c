@@ -507,10 +507,11 @@ messages_are_boring(const struct gateway *g, const struct timer *timer)
 	if (s == NULL)
 		return false;
 	return timer == &s->look ||
-	    (timer == &s->turn.beat && !s->turn.again) ||
-	    (timer == &s->turn.end && !world.redis_down) ||
+	    (timer == &s->leadership.watch.timer &&
+		!s->leadership.watch.again) ||
+	    (timer == &s->leadership.end && !world.redis_down) ||
 	    (timer == &s->probe && s->pause.on) ||
-	    (timer == &s->pause.timer && s->pause.known &&
+	    (timer == &s->pause.watch.timer && s->pause.known &&
 		s->pause.on == world.paused) ||
 	    (timer == &s->parked.timer && s->parked.known) ||
 	    (timer == &s->holds.timer && s->holds.known);
@@ -523,11 +524,11 @@ messages_beat_ms(void)
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		const struct gateway *g = &world.gateways[i];
 		const struct source *s = source_of(g);
-		if (s == NULL || g->stalled || s->turn.number == 0 ||
-		    !timer_is_set(&s->turn.beat))
+		if (s == NULL || g->stalled || s->leadership.term == 0 ||
+		    !timer_is_set(&s->leadership.watch.timer))
 			continue;
-		if (first_ms == 0 || s->turn.beat.at_ms < first_ms)
-			first_ms = s->turn.beat.at_ms;
+		if (first_ms == 0 || s->leadership.watch.timer.at_ms < first_ms)
+			first_ms = s->leadership.watch.timer.at_ms;
 	}
 	return first_ms;
 }
@@ -542,11 +543,11 @@ messages_readers(void)
 }
 
 void
-messages_lose_turn(struct gateway *g)
+messages_lose_leadership(struct gateway *g)
 {
 	struct source *s = source_of(g);
-	redis_seize_turn();
-	timer_set(&s->turn.beat, 0);
+	redis_seize_leadership();
+	timer_set(&s->leadership.watch.timer, 0);
 	fake_loop_fire(g->loop);
 }
 
@@ -631,12 +632,14 @@ messages_hash(const struct gateway *g)
 	hash = mix(hash, (uint64_t)s->unsent << 32 | s->probing);
 	hash = mix(hash, (uint64_t)s->probe_ms);
 	hash = mix(hash, (uint64_t)s->draining << 1 | (s->reader != NULL));
-	hash = mix(hash, (uint64_t)s->turn.until_us);
-	hash = mix(hash, (uint64_t)(s->turn.number != 0) << 2 |
-	    (uint64_t)(s->turn.call != NULL) << 1 | s->turn.again);
+	hash = mix(hash, (uint64_t)s->leadership.until_us);
+	hash = mix(hash, (uint64_t)(s->leadership.term != 0) << 2 |
+	    (uint64_t)(s->leadership.watch.call != NULL) << 1 |
+	    s->leadership.watch.again);
 	hash = mix(hash, (uint64_t)s->pause.known << 3 |
 	    (uint64_t)s->pause.on << 2 |
-	    (uint64_t)(s->pause.call != NULL) << 1 | s->pause.again);
+	    (uint64_t)(s->pause.watch.call != NULL) << 1 |
+	    s->pause.watch.again);
 	hash = mix(hash, (uint64_t)s->parked.known << 2 |
 	    (uint64_t)(s->parked.call != NULL) << 1 | s->parked.again);
 	if (s->parked.lanes.count > 0)

@@ -200,7 +200,7 @@ struct truth {
 	unsigned executed;     /* certainly */
 	unsigned unsure;       /* sent, and only the upstream knows */
 	unsigned refused;      /* sent, and it did not happen … */
-	unsigned spared;       /* … by 401, which may not count */
+	unsigned spared;       /* … and does not count */
 	unsigned in_doubt;     /* sent, and the gateway has no whole answer */
 	unsigned unpromised;   /* passed through without a claim */
 	uint64_t attempts;     /* a bit for each attempt number */
@@ -226,7 +226,7 @@ struct world {
 	bool broker_down;
 	bool paused; /* the source */
 	bool dropped; /* an operator has dropped a message */
-	unsigned replays; /* of dead letters, whose records may be released */
+	unsigned replays; /* of letters, whose records may be released */
 	size_t hoard; /* bytes that the world itself has of the budget */
 	bool memory_short; /* of all gateways */
 	unsigned fault, late, slow, close, ills; /* what is left of them */

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections import Counter
 
-from .kafka import START_S, confluent_kafka
+from .kafka import START_S
 from .kafka_topic import Topic
 from .tap import equal
 from .wait import eventually
@@ -93,34 +93,6 @@ class DiskReader:
     def stop(self):
         self.gateway.stop()
         self.kafka.wait_members(self.topic.group, 0)
-
-    def add_in_transaction(self, keys):
-        """A marker stands behind them, which is written last of all."""
-        producer = confluent_kafka.Producer(
-            self.kafka.settings(transactional_id=f"test-{next(NUMBERS)}"))
-        producer.init_transactions(START_S)
-        producer.begin_transaction()
-        for key in keys:
-            value, members = self.topic.message(b"{}", key)
-            producer.produce(self.topic.name, value, **members)
-        producer.commit_transaction(START_S)
-        eventually(lambda: self.kafka.ends(self.topic.name)[0][1]
-                   == LEFT + len(keys) + 1, "its marker is written")
-
-    def reads_what_is_new(self, begin):
-        """The log goes beyond where it was read, and then is read."""
-        new = keys_of("new", LOST + 2)
-        self.add(new)
-        begin()
-        self.finished(new)
-        self.reads_on_behind(LEFT)
-
-    def reads_on_behind(self, offset):
-        told, = self.gateway.find_log("source_end_lost")
-        equal((told["partition"], told["offset"]),
-              (f"{self.topic.name}/0", offset))
-        equal(self.gateway.find_log("source_topic_again"), [])
-        equal(self.gateway.find_log("source_unproven"), [])
 
 
 def read_all(bench, **members):

@@ -73,8 +73,8 @@ class Topic:
     def kept_sum(self, redis):
         """Of all partitions, the offsets below which all is finished."""
         return sum(int(value.split()[0])
-                   for value in self.floors(redis).values()
-                   if not value.startswith("!"))
+                   for name, value in self.floors(redis).items()
+                   if " " not in name)
 
     def ended(self, committed=True):
         """The results, and the dead letters."""

@@ -56,6 +56,7 @@ what_the_file_says_of_topics(void **state)
 	    "'sasl.password':'b'}}",
 	    "'s':{'broker':'k','topics':['x','y'],'group':'g',"
 	    "'start':'latest','order_by':'key','behind':'go-on',"
+	    "'nulls':'send',"
 	    "'request':{'path':'/a/{key}'},'results':{'topic':'out'},"
 	    "'dead_letters':{'topic':'no'}}"));
 	const struct conf_source *s = &conf->sources[0];
@@ -69,6 +70,7 @@ what_the_file_says_of_topics(void **state)
 	assert_string_equal(s->group, "g");
 	assert_true(s->start_latest);
 	assert_int_equal(s->order_by, SOURCE_ORDER_KEY);
+	assert_int_equal(s->nulls, NULLS_SEND);
 	assert_string_equal(s->results, "out");
 	assert_string_equal(s->dead_letters, "no");
 	conf_unref(&conf);

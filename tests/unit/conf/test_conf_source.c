@@ -69,6 +69,8 @@ what_is_left_out_of_a_stream_has_its_default(void **state)
 	assert_int_equal(s->retry_attempts, 10);
 	assert_int_equal(s->hold_ms, 86400000);
 	assert_false(s->refused_ack);
+	assert_int_equal(s->nulls, NULLS_DEAD_LETTER);
+	assert_int_equal(s->keep_dead, 10000);
 	assert_int_equal(s->max_age_ms, 0);
 	assert_null(s->results);
 	assert_string_equal(s->dead_letters, "in:dead");
@@ -90,7 +92,7 @@ what_is_said_of_a_stream_is_filled_in(void **state)
 	    "'cloudevents':'binary'},"
 	    "'key':['/order','/action'],'order_by':{'header':'account'},"
 	    "'in_flight':1,'retry':{'first':'2s','most':'2s','attempts':1},"
-	    "'hold':'1s','refused':'ack','max_age':'7d',"
+	    "'hold':'1s','refused':'ack','keep_dead':1,'max_age':'7d',"
 	    "'results':{'stream':'out'},'dead_letters':{'stream':'no'},"
 	    "'behind':'go-on'"));
 	const struct conf_source *s = &conf->sources[0];
@@ -113,6 +115,7 @@ what_is_said_of_a_stream_is_filled_in(void **state)
 	assert_int_equal(s->in_flight, 1);
 	assert_int_equal(s->retry_attempts, 1);
 	assert_true(s->refused_ack);
+	assert_int_equal(s->keep_dead, 1);
 	assert_int_equal(s->max_age_ms, INT64_C(7) * 86400000);
 	assert_string_equal(s->results, "out");
 	assert_string_equal(s->dead_letters, "no");
@@ -131,9 +134,11 @@ a_table_has_the_columns_of_debezium_unless_it_says_others(void **state)
 	    "'t':{'broker':'p','table':'t','columns':{'id':'i','entity':'e',"
 	    "'type':'y','payload':'p','headers':'h','order':'o'},"
 	    "'finish':{'set':'done'},'notify':'n','poll':'2s',"
-	    "'order_by':'entity','key':'position'," PATH "},"
+	    "'order_by':'entity','key':'position','nulls':'ack'," PATH "},"
 	    "'u':{'broker':'p','table':'u','columns':{'headers':null,"
-	    "'entity':null,'type':null},'finish':'delete'," PATH "}"));
+	    "'entity':null,'type':null},'finish':'delete'," PATH "},"
+	    "'v':{'broker':'p','table':'v','finish':"
+	    "{'set':'sent','from':false,'to':17}," PATH "}"));
 	const struct conf_broker *p = &conf->brokers[0];
 	assert_int_equal(p->kind, BROKER_POSTGRES);
 	assert_string_equal(p->postgres, "postgresql://u@h1:1,[::1]/x");
@@ -147,17 +152,21 @@ a_table_has_the_columns_of_debezium_unless_it_says_others(void **state)
 	assert_string_equal(s->columns.payload, "payload");
 	assert_null(s->columns.headers);
 	assert_null(s->columns.order);
-	assert_null(s->finish_column);
+	assert_null(s->finish.column);
 	assert_null(s->notify);
 	assert_int_equal(s->poll_ms, 500);
 	assert_string_equal(s->dead_letters, "shop.outbox_dead");
 	s = &conf->sources[1];
 	assert_string_equal(s->columns.headers, "h");
 	assert_string_equal(s->columns.order, "o");
-	assert_string_equal(s->finish_column, "done");
+	assert_string_equal(s->finish.column, "done");
 	assert_string_equal(s->notify, "n");
 	assert_int_equal(s->order_by, SOURCE_ORDER_ENTITY);
 	assert_int_equal(s->key, SOURCE_KEY_POSITION);
+	assert_int_equal(s->nulls, NULLS_ACK);
+	assert_null(s->finish.from);
+	assert_string_equal(conf->sources[3].finish.from, "false");
+	assert_string_equal(conf->sources[3].finish.to, "17");
 	assert_null(conf->sources[2].columns.headers);
 	assert_null(conf->sources[2].columns.entity);
 	assert_null(conf->sources[2].columns.type);
@@ -432,12 +441,24 @@ what_is_wrong_with_one_member(void **state)
 		      "COLUMN}\n")},
 	    {TABLE("'finish':{'to':'x'}," PATH),
 		WRONG("/sources/s/finish: \"set\" is missing\n"
-		      "/sources/s/finish/to: there is no such member\n")},
+		      "/sources/s/finish: \"from\" is missing: a column that "
+		      "tells by its value which rows are unread needs both\n")},
+	    {TABLE("'finish':{'set':'s','from':1}," PATH),
+		WRONG("/sources/s/finish: \"to\" is missing: a column that "
+		      "tells by its value which rows are unread needs both\n")},
+	    {TABLE("'finish':{'set':'s','from':1,'to':1}," PATH),
+		WRONG("/sources/s/finish: \"from\" and \"to\" are the same: "
+		      "every row would be read again and again\n")},
+	    {TABLE("'finish':{'sat':'s'}," PATH),
+		WRONG("/sources/s/finish: \"set\" is missing\n"
+		      "/sources/s/finish/sat: there is no such member; did you "
+		      "mean \"set\"?\n")},
 	    {TABLE("'finish':{'set':'payload'}," PATH),
 		WRONG("/sources/s/finish: the message itself is in the column "
 		      "\"payload\"\n")},
 	    {STREAM("'start':'now','in_flight':10001,'hold':'0s',"
-		    "'retry':{'attempts':0},'refused':'drop','behind':1," PATH),
+		    "'retry':{'attempts':0},'refused':'drop',"
+		    "'keep_dead':1000001,'behind':1," PATH),
 		WRONG("/sources/s/start: must be \"earliest\" or \"latest\"\n"
 		      "/sources/s/in_flight: must be between 1 and 10000\n"
 		      "/sources/s/hold: must be between 1ms and 3650d\n"
@@ -445,8 +466,13 @@ what_is_wrong_with_one_member(void **state)
 		      "1000000\n"
 		      "/sources/s/refused: must be \"dead-letter\" or "
 		      "\"ack\"\n"
+		      "/sources/s/keep_dead: must be between 1 and "
+		      "1000000\n"
 		      "/sources/s/behind: must be \"park\" or "
 		      "\"go-on\", not 1\n")},
+	    {STREAM("'nulls':'send'," PATH),
+		WRONG("/sources/s/nulls: only a source that reads a table or "
+		      "topics has this\n")},
 	    {STREAM("'retry':{'first':'6m'}," PATH),
 		WRONG("/sources/s/retry/first: must not be longer than "
 		      "\"retry.most\"\n")},

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An API that refuses one message after the other is not the messages' fault:
+the source stands, says why, tries one at a time, and goes on by itself."""
+
+from once import tap
+from once.admin import Admin
+from once.messages import Stream, source
+from once.tap import each, equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+RETRY = {"retry": {"first": "20ms", "most": "50ms", "attempts": 5}}
+FIVE = 5
+
+
+class Api:
+    """Refuses what it is told to refuse."""
+
+    def __init__(self, bench, reply):
+        self.reply, self.refuses = reply, lambda request: True
+        self.executed, self.asked = [], []
+        self.upstream = bench.upstream(self.serve)
+
+    def serve(self, connection, request):
+        key = request.get("Idempotency-Key")
+        self.asked.append(key)
+        if self.refuses(request):
+            connection.send(self.reply)
+            return
+        self.executed.append(key)
+        connection.send(answer(201))
+
+
+def began(bench, reply, **members):
+    api = Api(bench, reply)
+    stream = Stream(bench.own_redis())
+    config = bench.config(api.upstream, admin={"listen": "127.0.0.1:0"})
+    source(config, stream, **{**RETRY, **members})
+    return api, stream, bench.serve(config)
+
+
+def standing(gateway):
+    return Admin(gateway).get("/sources")["sources"][0]["standing"]
+
+
+REFUSALS = [
+    ("503", answer(503), "upstream"),
+    ("429", answer(429, fields=[("Retry-After", "1")]), "upstream"),
+    ("401", answer(401), "token"),
+    ("403", answer(403), "token"),
+    ("a redirect", answer(301, fields=[("Location", "https://api/v1/")]),
+     "redirected"),
+]
+
+
+@each(REFUSALS)
+def an_outage_stands_the_source_and_makes_no_dead_letter(
+        bench, reply, reason):
+    api, stream, gateway = began(bench, reply)
+    for n in range(20):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    gateway.wait_for_log("source_stands", reason=reason)
+    equal(standing(gateway), reason)
+    asked = len(api.asked)
+    # One at a time tries again.
+    gateway.wait_until(lambda: len(api.asked) > asked, "a probe")
+    equal((api.executed, gateway.find_log("message")), ([], []))
+    api.refuses = lambda request: False
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 20, "all are executed")
+    equal(sorted(api.executed), sorted(f"k{n}" for n in range(20)))
+    equal(len(gateway.find_log("source_stands")), 1)
+    equal((standing(gateway), stream.pending()), (None, []))
+    equal(stream.entries("charges:dead"), [])
+
+
+@test
+def one_message_alone_that_is_refused_again_and_again_stands_the_source(bench):
+    api, stream, gateway = began(bench, answer(503))
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("source_stands", reason="upstream")
+    assert len(api.asked) >= FIVE, api.asked
+    equal(gateway.find_log("message"), [])
+    api.refuses = lambda request: False
+    gateway.wait_for_log("message", outcome="executed")
+
+
+@test
+def one_that_is_refused_while_others_succeed_is_dead_after_its_attempts(bench):
+    api, stream, gateway = began(bench, answer(503))
+    api.refuses = lambda request: request.get("Idempotency-Key") == "bad"
+    stream.add(body=b"{}", idempotency_key="bad")
+
+    def is_dead():
+        stream.add(body=b"{}")
+        return gateway.find_log("message", outcome="exhausted")
+    eventually(is_dead, "it is dead")
+    equal(gateway.find_log("source_stands"), [])
+    # The first counts only where another was executed since it was taken.
+    assert api.asked.count("bad") in (5, 6), api.asked
+    letter, = stream.entries("charges:dead")
+    equal((letter["onceproxy-reason"], letter["onceproxy-status"]),
+          (b"exhausted", b"503"))
+
+
+@test
+def a_stored_redirect_is_refused_and_not_executed(bench):
+    """302 is an answer, and nobody follows it."""
+    api, stream, gateway = began(
+        bench, answer(302, fields=[("Location", "/elsewhere")]))
+    stream.add(body=b"{}", idempotency_key="k")
+    line = gateway.wait_for_log("message")
+    equal((line["outcome"], line["reason"], line["status"]),
+          ("refused", "refused", 302))
+
+
+@test
+def see_other_is_success(bench):
+    api, stream, gateway = began(
+        bench, answer(303, fields=[("Location", "/v1/charges/1")]))
+    stream.add(body=b"{}", idempotency_key="k")
+    equal(gateway.wait_for_log("message")["outcome"], "executed")
+
+
+@test
+def a_result_says_how_its_body_is_coded(bench):
+    api, stream, gateway = began(
+        bench, answer(201, b"\x1f\x8b...", fields=[
+            ("Content-Encoding", "gzip"), ("Content-Type", "application/json")]),
+        results={"stream": "done"})
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="executed")
+    result, = stream.entries("done")
+    equal((result["content-encoding"], result["body"]),
+          (b"gzip", b"\x1f\x8b..."))
+
+
+@test
+def beyond_keep_dead_the_source_stands_before_it_acknowledges(bench):
+    api, stream, gateway = began(bench, answer(422), keep_dead=2)
+    admin = Admin(gateway)
+    for n in range(3):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    gateway.wait_for_log("source_stands", reason="dead-letters")
+    equal(standing(gateway), "dead-letters")
+    eventually(lambda: len(stream.entries("charges:dead")) == 2, "two copies")
+    equal(len(stream.pending()), 1)
+    one, _ = admin.get("/messages?source=charges&state=dead")["messages"]
+    equal(admin.post(f"/messages/{one['id']}/drop").status, 200)
+    gateway.wait_for_log("source_goes", reason="dead-letters")
+    eventually(lambda: stream.pending() == [], "the third one is a letter")
+    equal(len(admin.get("/messages?source=charges&state=dead")["messages"]), 2)
+
+
+tap.main()
