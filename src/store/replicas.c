@@ -30,8 +30,8 @@ is_waited_for(const struct channel *channel, enum script script)
 	return is_on(channel) &&
 	    (script == SCRIPT_claim || script == SCRIPT_complete ||
 		script == SCRIPT_operate || script == SCRIPT_leadership ||
-		script == SCRIPT_pause || script == SCRIPT_park ||
-		script == SCRIPT_letter || script == SCRIPT_letter_put ||
+		script == SCRIPT_pause || script == SCRIPT_letter ||
+		 script == SCRIPT_letter_put ||
 		(script == SCRIPT_renew && INVARIANT(renewal_replicated)));
 }
 

@@ -24,7 +24,6 @@ BESIDE = "a holder is waited for that is on another server: "
 FIRST, GONE = "test_journal_first", "test_record_gone"
 LEADERSHIP = "unit/messages/shared/test_leadership"
 PAUSE = "unit/messages/shared/test_pause"
-PARKED = "unit/messages/shared/test_parked"
 STREAM = "unit/messages/broker/test_streams_again"
 COPIES = "unit/messages/broker/test_streams_copies"
 LETTERS = "unit/messages/shared/test_letters"
@@ -354,19 +353,6 @@ MUTANTS = {
         {"kept": [("\t\tredis.call('SET', KEYS[3], ARGV[3])\n", NOTHING)]},
         [("test_webhook_kept",
           "time in which it is paused does not count")]),
-    "a position is parked once": (
-        {"park": [(
-            "redis.call('ZADD', KEYS[2], 'NX', (last or 0) + 1, position)",
-            "1 + 0 * redis.call('ZADD', KEYS[2], (last or 0) + 1, position)"
-        )]},
-        [(PARKED, "a_position_is_parked_once")]),
-    "nothing is put behind a lane that is free": (
-        {"park": [("if act ~= 'park' then",
-                   "if act ~= 'park' and act ~= 'behind' then")]},
-        [(PARKED, "nothing_is_behind_a_lane_that_is_free")]),
-    "only who leads parks": (
-        {"park": [("if token ~= '' and token", "if false and token")]},
-        [(PARKED, "only_whose_turn_it_is_parks")]),
     "what is held is found": (
         {"hold": [("elseif not began then", "else")]},
         [(GONE, "it stays held over a restart: without an order")]),
@@ -381,9 +367,6 @@ MUTANTS = {
         {"stream_mark": [("== ARGV[3] then\n\t\treturn 0",
                           "== nil then\n\t\treturn 0")]},
         [(COPIES, "a_mark_and_its_result_are_put_once")]),
-    "there are only so many parked lanes": (
-        {"park": [("elseif not first and", "elseif false and")]},
-        [(PARKED, "a_lane_too_many_is_refused")]),
 
     # Dead and parked messages.
     "a letter is put once": (

@@ -20,9 +20,6 @@
 #define LEADER "t:{7}:leadership:source:s"
 #define PAUSE "t:{7}:pause:source:s"
 #define FLOORS "t:{7}:floor:source:s"
-#define LANES "t:{7}:parked:source:s"
-#define DECIDED "t:{7}:decided:source:s"
-#define LANE ID
 #define LEASE "5000"
 
 /* Runs a script; argv ends with NULL; the caller frees the reply. */
@@ -173,156 +170,6 @@ a_pause_says_who_and_why(void **state)
 	word_is(reply, "DONE");
 }
 
-/* --- parked lanes --- */
-
-static redisReply *
-park(const char *act, const char *position, const char *token)
-{
-	return run(SCRIPT_park, 4,
-	    (const char *const[]){LANES, LANES ":" LANE, LEADER, DECIDED, act,
-		LANE, position, token, "2", "!source:s", NULL});
-}
-
-static void
-parks(const char *act, const char *position, long long count)
-{
-	redisReply *reply = park(act, position, "");
-	assert_int_equal(atoll(reply->element[4]->str), count);
-	assert_string_equal(reply->element[5]->str, "5-0");
-	word_is(reply, "DONE");
-}
-
-static void
-positions_keep_the_order_in_which_they_were_parked(void **state)
-{
-	(void)state;
-	redis_just(redis, "FLUSHALL");
-	word_is(park("behind", "5-0", ""), "GONE");
-	word_is(park("unpark", "", ""), "GONE");
-	parks("park", "5-0", 1);
-	parks("behind", "10-0", 2);
-	parks("behind", "9-0", 3);
-	parks("behind", "10-0", 3);
-	parks("park", "5-0", 3);
-	redisReply *all = redis_do(redis, "ZRANGE " LANES ":" LANE " 0 -1");
-	assert_string_equal(all->element[1]->str, "10-0");
-	assert_string_equal(all->element[2]->str, "9-0");
-	freeReplyObject(all);
-	parks("unpark", "", 3);
-	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
-}
-
-static void
-a_late_holder_parks_nothing_and_frees_nothing(void **state)
-{
-	(void)state;
-	redis_just(redis, "FLUSHALL");
-	word_is(park("park", "5-0", A), "FENCED");
-	number_of(lead("take", A, "0"), "OURS");
-	word_is(park("park", "5-0", B), "FENCED");
-	word_is(park("park", "5-0", A), "DONE");
-	word_is(lead("give", A, "0"), "DONE");
-	word_is(park("behind", "6-0", A), "FENCED");
-	word_is(park("unpark", "", A), "FENCED");
-	parks("park", "5-0", 1);
-}
-
-static void
-is_decided(const char *what)
-{
-	redisReply *reply = redis_do(redis, "ZRANGE " DECIDED " 0 -1");
-	assert_int_equal(reply->elements, what != NULL);
-	if (what != NULL)
-		assert_string_equal(reply->element[0]->str + strlen(LANE ":"),
-		    what);
-	freeReplyObject(reply);
-}
-
-/* Whoever is the first afterwards. */
-static void
-skips(const char *position, long long count, const char *first)
-{
-	redisReply *reply = park("skip", position, "");
-	assert_int_equal(atoll(reply->element[4]->str), count);
-	assert_string_equal(reply->element[5]->str, first);
-	word_is(reply, "DONE");
-}
-
-static void
-what_is_nowhere_any_more_makes_room_for_the_next(void **state)
-{
-	(void)state;
-	redis_just(redis, "FLUSHALL");
-	word_is(park("skip", "5-0", ""), "GONE");
-	parks("park", "5-0", 1);
-	parks("behind", "6-0", 2);
-	skips("6-0", 2, "5-0");
-	skips("5-0", 1, "6-0");
-	is_decided(NULL);
-	word_is(park("back", "6-0", ""), "DONE");
-	word_is(park("skip", "6-0", ""), "REFUSED");
-	word_is(park("park", "6-0", ""), "DONE");
-	skips("6-0", 0, "6-0");
-	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
-}
-
-/* The count, and the first. */
-static void
-is_left(redisReply *reply, const char *word, long long count,
-    const char *first)
-{
-	assert_int_equal(atoll(reply->element[4]->str), count);
-	assert_string_equal(reply->element[5]->str, first);
-	word_is(reply, word);
-}
-
-static void
-a_lane_is_worked_off_from_its_first_on(void **state)
-{
-	(void)state;
-	static const char *const acts[] = {"look", "back", "drop", "next"};
-	redis_just(redis, "FLUSHALL");
-	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
-		word_is(park(acts[i], "5-0", ""), "GONE");
-	parks("park", "5-0", 1);
-	parks("behind", "7-0", 2);
-	parks("behind", "9-0", 3);
-	is_left(park("look", "", ""), "DONE", 3, "5-0");
-	is_left(park("back", "7-0", ""), "REFUSED", 3, "5-0");
-	is_decided(NULL);
-	is_left(park("drop", "5-0", ""), "DONE", 3, "5-0");
-	is_decided("drop");
-	is_left(park("next", "5-0", ""), "DONE", 2, "7-0");
-	is_decided("back");
-	/* Said again, or of one that is not the first. */
-	is_left(park("next", "5-0", ""), "DONE", 2, "7-0");
-	is_left(park("behind", "11-0", ""), "DONE", 3, "7-0");
-	is_left(park("next", "9-0", ""), "DONE", 2, "7-0");
-	redis_just(redis, "DEL " DECIDED);
-	is_left(park("next", "9-0", ""), "REFUSED", 2, "7-0");
-	is_left(park("back", "7-0", ""), "DONE", 2, "7-0");
-	/* It has become a dead letter again. */
-	is_left(park("park", "7-0", ""), "DONE", 2, "7-0");
-	is_decided(NULL);
-	is_left(park("next", "7-0", ""), "DONE", 1, "11-0");
-	redisReply *reply = park("next", "11-0", "");
-	assert_string_equal(reply->element[4]->str, "0");
-	word_is(reply, "DONE");
-	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
-}
-
-static void
-there_are_only_so_many_lanes(void **state)
-{
-	(void)state;
-	redis_just(redis, "FLUSHALL");
-	redis_just(redis, "ZADD " LANES " 1 a 2 b");
-	word_is(park("park", "5-0", ""), "REFUSED");
-	redis_just(redis, "ZREM " LANES " a");
-	parks("park", "5-0", 1);
-	parks("park", "6-0", 2);
-}
-
 /* They are small, and what they decide must be kept. */
 static void
 a_full_redis_does_not_stop_them(void **state)
@@ -332,7 +179,6 @@ a_full_redis_does_not_stop_them(void **state)
 	redis_just(redis, "CONFIG SET maxmemory 1");
 	number_of(lead("take", A, "0"), "OURS");
 	word_is(pause_as("pause", "", ""), "DONE");
-	parks("park", "5-0", 1);
 	redis_just(redis, "CONFIG SET maxmemory 0");
 }
 
@@ -496,13 +342,6 @@ main(void)
 	    cmocka_unit_test(a_lease_of_a_clock_that_was_set_back_ends),
 	    cmocka_unit_test(a_damaged_leadership_is_nobodys),
 	    cmocka_unit_test(a_pause_says_who_and_why),
-	    cmocka_unit_test(
-		positions_keep_the_order_in_which_they_were_parked),
-	    cmocka_unit_test(
-		what_is_nowhere_any_more_makes_room_for_the_next),
-	    cmocka_unit_test(a_late_holder_parks_nothing_and_frees_nothing),
-	    cmocka_unit_test(a_lane_is_worked_off_from_its_first_on),
-	    cmocka_unit_test(there_are_only_so_many_lanes),
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
 	    cmocka_unit_test(an_event_is_kept_once_and_by_who_leads),
 	    cmocka_unit_test(

@@ -44,13 +44,6 @@ broker_reader_read_again(
 }
 
 void
-broker_reader_letters(
-    struct broker_reader *reader, struct broker_letters *letters)
-{
-	reader->client->letters(reader, letters);
-}
-
-void
 broker_reader_copies(
     struct broker_reader *reader, struct broker_copies *copies)
 {

@@ -33,11 +33,10 @@ struct broker_message {
 	size_t bytes; /* what it takes, for budgets */
 	/*
 	 * Where it stands: the id of an entry of a stream, the id of a row.  No
-	 * other message of its source has the same one, ever.  Of a dead
-	 * letter, where the message stood.
+	 * other message of its source has the same one, ever.  Of a copy or a
+	 * mark, where its message stood.
 	 */
 	struct span position;
-	struct span letter; /* the dead letter's own id; empty: it is none */
 	struct fields fields; /* headers, or all fields of a Redis entry */
 	bool has_payload;     /* false: a Redis entry, which is its fields */
 	bool is_null; /* it has no value: no payload, and no entry's fields */
@@ -63,14 +62,6 @@ struct broker_message {
 	 * it matters where its record is COMPLETED already.
 	 */
 	bool may_be_put;
-	/*
-	 * Nothing was put for it in this era, which all messages of its part
-	 * have that came before, until what is known of them is lost: that
-	 * would have acknowledged it, for good, and it would not have come.
-	 */
-	bool unput;
-	uint32_t era; /* 0: from the beginning on */
-	bool foreign; /* a dead letter whose lane another reader has */
 	void *token; /* the client's own; NULL: none */
 };
 
@@ -259,12 +250,6 @@ struct broker_finish {
 	 */
 	bool mark;
 	struct span key; /* Kafka's of that copy; ptr NULL: none */
-	/*
-	 * Not empty: the dead letter of that id is finished, instead of a
-	 * message.  It is taken away, together with the put (which may be the
-	 * dead letter anew), in one step; NOT_PENDING: it is not there.
-	 */
-	struct span letter;
 	void *token; /* of the message */
 	const struct broker_put *put; /* NULL: nothing is put */
 	enum broker_finished finished;
@@ -293,30 +278,7 @@ struct broker_again {
 void broker_reader_read_again(
     struct broker_reader *reader, struct broker_again *again);
 
-/*
- * A page of the dead letters of the reader's source, in the order in which they
- * were put.  When op is done: error is 0; or E_BROKER_DOWN, or E_BROKER_REFUSED
- * with the broker's words; nothing has changed.
- */
-enum { BROKER_LETTERS_MAX = 100, BROKER_LETTER_ID_BYTES = 48 };
-struct broker_letters {
-	struct op op; /* op_init is its owner's to call */
-	char after[BROKER_LETTER_ID_BYTES]; /* a letter; "": from the first */
-	struct span position; /* only what stood there; empty: all */
-	bool look; /* of a position that was one: pending is wanted */
-	size_t limit; /* at most so many, from 1 to BROKER_LETTERS_MAX */
-	bool brief;   /* no payloads, and no long fields */
-	struct broker_message *messages; /* the owner's, by next */
-	char next[BROKER_LETTER_ID_BYTES]; /* to go on after; "": no more */
-	bool pending; /* the message there is still to be finished itself */
-	bool full; /* what was found is not to be finished before others are */
-	char refused[BROKER_REFUSED_BYTES];
-	void *token; /* the client's own */
-};
-/* The owner sets all from after to brief; position lives until op is done. */
-void broker_reader_letters(
-    struct broker_reader *reader, struct broker_letters *letters);
-
+enum { BROKER_COPIES_MAX = 100, BROKER_COPY_ID_BYTES = 48 };
 /*
  * For restore alone: a page of what stands in the broker's place for dead
  * letters, of the reader's source, in the order in which it was put: copies,
@@ -327,10 +289,10 @@ void broker_reader_letters(
  */
 struct broker_copies {
 	struct op op; /* op_init is its owner's to call */
-	char after[BROKER_LETTER_ID_BYTES]; /* "": from the first */
-	size_t limit; /* at most so many, from 1 to BROKER_LETTERS_MAX */
+	char after[BROKER_COPY_ID_BYTES]; /* "": from the first */
+	size_t limit; /* at most so many, from 1 to BROKER_COPIES_MAX */
 	struct broker_message *messages; /* the owner's, by next */
-	char next[BROKER_LETTER_ID_BYTES]; /* to go on after; "": no more */
+	char next[BROKER_COPY_ID_BYTES]; /* to go on after; "": no more */
 	char refused[BROKER_REFUSED_BYTES];
 	void *token; /* the client's own */
 };
@@ -388,8 +350,6 @@ struct broker_client {
 	/* NULL: what it hands over has no bulk. */
 	void (*read_again)(
 	    struct broker_reader *reader, struct broker_again *again);
-	void (*letters)(
-	    struct broker_reader *reader, struct broker_letters *letters);
 	/* NULL: it has none that could be read. */
 	void (*copies)(
 	    struct broker_reader *reader, struct broker_copies *copies);

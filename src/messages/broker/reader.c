@@ -197,11 +197,6 @@ reader_abandon(struct loop *loop)
 static void
 finish_message(struct broker_reader *broker, struct broker_finish *finish)
 {
-	if (finish->letter.len > 0) {
-		op_start(&finish->op, 0, NULL);
-		op_done(&finish->op, E_BROKER_DOWN);
-		return;
-	}
 	reader_finish_start(of(broker), finish);
 }
 
@@ -209,18 +204,6 @@ static void
 read_again(struct broker_reader *broker, struct broker_again *again)
 {
 	of(broker)->driver->read_again(of(broker), again);
-}
-
-/* Dead letters are the store's: until sources ask that, there are none here. */
-static void
-no_letters(struct broker_reader *broker, struct broker_letters *letters)
-{
-	(void)broker;
-	letters->messages = NULL;
-	letters->pending = false;
-	letters->next[0] = letters->refused[0] = '\0';
-	op_start(&letters->op, 0, NULL);
-	op_done(&letters->op, 0);
 }
 
 static void
@@ -278,7 +261,6 @@ const struct broker_client reader_client = {
     .credit = set_credit,
     .finish = finish_message,
     .read_again = read_again,
-    .letters = no_letters,
     .copies = read_copies,
     .give_back = give_back,
     .health = health_of,

@@ -251,7 +251,7 @@ static void
 ask_page(struct restore *r)
 {
 	snprintf(r->page.after, sizeof r->page.after, "%s", r->page.next);
-	r->page.limit = BROKER_LETTERS_MAX;
+	r->page.limit = BROKER_COPIES_MAX;
 	broker_reader_copies(r->source->reader, &r->page);
 }
 

@@ -142,7 +142,7 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead", "relayed"};
 	static const char *const shared[] = {
-	    "leadership:", "pause:", "parked:", "holds:", "kept:", "floor:",
+	    "leadership:", "pause:", "holds:", "kept:", "floor:",
 	    "letter:", "letters:", "lane:", "lanes:", "behind:", "written:",
 	    "begun:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;

@@ -54,9 +54,9 @@ class RedisClient:
         return [self.reply() for _ in range(count)]
 
     def keys(self):
-        """All but the store's id, which is there before any record."""
+        """All but the store's ids, which are there before any record."""
         return [name for name in self("KEYS", "*")
-                if not name.endswith(b":{0}:store")]
+                if not name.endswith((b":{0}:store", b":{0}:data"))]
 
     def left(self):
         """And but the shards' indexes, which outlive what they name."""

@@ -71,7 +71,6 @@ kafka_message_read(const struct kafka_part *part,
 	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
 	m->token = (void *)part->serial;
 	m->may_be_put = message->offset < part->tracker.put_below;
-	m->unput = !m->may_be_put;
 	read_headers(m, message);
 	return m;
 }

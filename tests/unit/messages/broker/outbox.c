@@ -258,7 +258,6 @@ outbox_finish_begin(struct outbox *o, struct outbox_finish *f,
 	*f = (struct outbox_finish){.done = false};
 	op_init(&f->finish.op, o->loop, finished, f);
 	f->finish.position = message->position;
-	f->finish.letter = message->letter;
 	f->finish.token = message->token;
 	f->finish.put = put;
 	broker_reader_finish(o->reader, &f->finish);

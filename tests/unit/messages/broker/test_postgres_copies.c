@@ -138,7 +138,7 @@ copies_come_in_pages_as_they_were_put(void **state)
 	outbox_assert_span(m->payload, "{\"n\":1}");
 	assert_int_equal(m->fields.count, 4);
 	outbox_assert_span(m->next->position, "2");
-	char after[BROKER_LETTER_ID_BYTES];
+	char after[BROKER_COPY_ID_BYTES];
 	strcpy(after, page.copies.next);
 	broker_messages_free(&page.copies.messages);
 	ask(o, &page, after, 2);
@@ -161,7 +161,7 @@ large_copies_come_in_several_pages(void **state)
 	    "'{\"onceproxy-source\": \"outbox\"}', "
 	    "convert_to(repeat('x', 1000000), 'UTF8') "
 	    "FROM generate_series(2, 20) n");
-	char after[BROKER_LETTER_ID_BYTES] = "";
+	char after[BROKER_COPY_ID_BYTES] = "";
 	size_t pages = 0, found = 0;
 	do {
 		ask(o, &page, after, 100);
