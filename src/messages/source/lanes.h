@@ -32,7 +32,7 @@ void lanes_leave(struct lanes *lanes, struct lane_place *place);
 
 /* Whether nobody is before it; one without a lane is always first. */
 bool lanes_is_first(const struct lane_place *place);
-/* Waits for its turn: place->leadership, which op_init has prepared. */
+/* Waits for its turn: place->turn, which op_init has prepared. */
 void lanes_wait(struct lane_place *place);
 
 /* The first of its lane says whether it rests, to be tried again later. */

@@ -64,9 +64,10 @@ admin_answer_bad_request(struct admin_request *a, const char *message)
 }
 
 enum after
-admin_answer_store_failed(struct admin_request *a, struct span detail)
+admin_answer_store_failed(
+    struct admin_request *a, const struct op *op, struct span detail)
 {
-	if (a->look.op.op.error == E_NO_MEMORY)
+	if (op->error == E_NO_MEMORY)
 		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
 	return admin_answer_problem(a, PROBLEM_STORE_UNAVAILABLE, detail);
 }

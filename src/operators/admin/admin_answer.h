@@ -29,9 +29,9 @@ enum after admin_answer_bytes(struct admin_request *a, int status,
 /* Answers that the request is wrong, as the message says. */
 enum after admin_answer_bad_request(
     struct admin_request *a, const char *message);
-/* Answers that Redis did not answer, or refused. */
+/* Answers that Redis did not answer, or refused, as that op has failed. */
 enum after admin_answer_store_failed(
-    struct admin_request *a, struct span detail);
+    struct admin_request *a, const struct op *op, struct span detail);
 
 /* Ends the log's line about an operator's act with the note, and who acts. */
 struct logline;

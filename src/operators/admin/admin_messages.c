@@ -261,7 +261,7 @@ admin_messages_letters_listed(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct letters_list *found = &a->letter_list;
 	if (found->op.op.error != 0)
-		return admin_answer_store_failed(a,
+		return admin_answer_store_failed(a, &found->op.op,
 		    SPAN("Redis did not answer, or refused; there is no "
 			 "list."));
 	json_t *list = json_array();
@@ -406,9 +406,9 @@ admin_messages_sought(struct machine *machine)
 /* --- that is a letter --- */
 
 static enum after
-no_redis(struct admin_request *a)
+no_redis(struct admin_request *a, const struct op *op)
 {
-	return admin_answer_store_failed(a,
+	return admin_answer_store_failed(a, op,
 	    SPAN("Redis did not answer, or refused. What was asked may have "
 		 "come about: look at the message again."));
 }
@@ -456,7 +456,7 @@ admin_messages_letter_sought(struct machine *machine)
 	const struct letter_op *sought = &a->letter;
 	unsigned kind = a->endpoint->what;
 	if (sought->op.op.error != 0)
-		return no_redis(a);
+		return no_redis(a, &sought->op.op);
 	if (sought->op.verdict != VERDICT_DONE)
 		return not_here(a);
 	a->message = view_letter(a, &sought->letter);
@@ -551,7 +551,7 @@ admin_messages_looked(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct records_op *look = &a->look;
 	if (look->op.op.error != 0)
-		return no_redis(a);
+		return no_redis(a, &look->op.op);
 	/* Not every way to store an answer shows its status. */
 	if (look->op.verdict == VERDICT_DONE &&
 	    look->op.state == STATE_COMPLETED && look->status == 0 &&
@@ -578,7 +578,7 @@ admin_messages_asked(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct letter_op *asked = &a->letter;
 	if (asked->op.op.error != 0)
-		return no_redis(a);
+		return no_redis(a, &asked->op.op);
 	if (asked->op.verdict == VERDICT_GONE)
 		return not_here(a);
 	const char *why = why_not(a, asked->state);

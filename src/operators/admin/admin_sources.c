@@ -285,7 +285,7 @@ admin_sources_ordered(struct machine *machine)
 	if (op->op.op.error != 0) {
 		log_order(a, of_relay ? EV_operator_relay_unsure
 				      : EV_operator_source_unsure);
-		return admin_answer_store_failed(a,
+		return admin_answer_store_failed(a, &op->op.op,
 		    arena_printf(a->arena,
 			"Redis did not answer, or refused. Look whether the "
 			"%s is paused.",
@@ -355,7 +355,7 @@ admin_sources_rewound(struct machine *machine)
 	const struct floors_op *op = &a->rewind;
 	if (op->op.op.error != 0) {
 		log_rewind(a, EV_operator_decided_unsure);
-		return admin_answer_store_failed(a,
+		return admin_answer_store_failed(a, &op->op.op,
 		    SPAN("Redis did not answer, or refused. Say it again."));
 	}
 	if (op->op.verdict == VERDICT_GONE)
