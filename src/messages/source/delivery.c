@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
+#include "messages/source/source_leadership.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
 #include "store/claim.h"
@@ -118,14 +119,11 @@ delivery_free(struct machine *machine)
 	give_claim_back(d);
 	delivery_view_over(d);
 	delivery_unshape(d);
-	op_cancel(&d->gate);
 	op_cancel(&d->rest);
 	op_cancel(&d->hold.op.op);
 	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
-	if (d->probe)
-		source_standing_try_another(source);
-	delivery_probed(d);
+	source_standing_leave(source, &d->stand);
 	delivery_memory_end(d);
 	arena_free(&d->put_arena);
 	source->rejected -= d->rejected;
@@ -155,7 +153,7 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->refusals = source_standing_no_refusals(source);
 	attempt_init(&d->a, source, message, &d->machine);
 	op_init(&d->place.turn, w->loop, machine_run, &d->machine);
-	op_init(&d->gate, w->loop, machine_run, &d->machine);
+	op_init(&d->stand.op, w->loop, machine_run, &d->machine);
 	op_init(&d->rest, w->loop, machine_run, &d->machine);
 	op_init(&d->hold.op.op, w->loop, machine_run, &d->machine);
 	op_init(&d->written.op.op, w->loop, machine_run, &d->machine);
@@ -202,14 +200,6 @@ delivery_condemn(struct delivery *d, enum message_outcome reason,
 }
 
 bool
-delivery_stands(struct machine *machine, bool *ret_to_finish)
-{
-	const struct delivery *d = delivery_of(machine);
-	*ret_to_finish = d->outcome != MESSAGE_COUNT_;
-	return machine->step == DELIVERY_STOOD;
-}
-
-bool
 delivery_is_finishing(const struct machine *machine)
 {
 	return machine->step == DELIVERY_FINISHED;
@@ -218,19 +208,7 @@ delivery_is_finishing(const struct machine *machine)
 void
 delivery_probed(struct delivery *d)
 {
-	if (d->probe)
-		d->source->probing--;
-	d->probe = false;
-}
-
-void
-delivery_let_go(struct delivery *d, bool probe)
-{
-	if (probe && !d->probe)
-		d->source->probing++;
-	d->probe |= probe;
-	if (op_pending(&d->gate))
-		op_done(&d->gate, 0);
+	source_standing_tried(d->source, &d->stand);
 }
 
 /* --- a request is made, anew for each try --- */
@@ -370,7 +348,7 @@ static bool
 may_have_letter(const struct delivery *d)
 {
 	return !d->sought &&
-	    ((d->message->again && !source_is_sole(d->source)) ||
+	    ((d->message->again && !source_leadership_is_needed(d->source)) ||
 		letters_may_be_written(
 		    &d->source->letters, d->message->position));
 }

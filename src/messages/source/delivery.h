@@ -42,8 +42,7 @@ struct delivery {
 	struct records_op record; /* of one that is held without its bytes */
 	const struct conf *held_under; /* a reference; or NULL */
 
-	struct op gate; /* it may go on: its source goes again */
-	bool probe;     /* it tries for all others */
+	struct standing_place stand; /* its source stands still */
 	struct source_refusals refusals; /* of its API */
 	struct op rest;
 	bool resting;
@@ -79,10 +78,6 @@ struct delivery {
 
 /* A new one; it runs.  The message is its own now. */
 void delivery_new(struct source *source, struct broker_message *message);
-/* It stands, and may go on: as the one that tries, or with all others. */
-void delivery_let_go(struct delivery *d, bool probe);
-/* Whether it stands still before its claim, or before its acknowledgement. */
-bool delivery_stands(struct machine *machine, bool *ret_to_finish);
 /* Its acknowledgement is on its way. */
 bool delivery_is_finishing(const struct machine *machine);
 struct delivery *delivery_of(struct machine *machine);

@@ -3,6 +3,7 @@
 #include "base/test_build.h"
 #include "gate/journal_replay.h"
 #include "messages/source/delivery_private.h"
+#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
 /*
@@ -129,7 +130,7 @@ delivery_claim(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	/* A process that was frozen has read on: it hears of its loss next. */
-	if (!source_may_begin(d->source))
+	if (!source_leadership_lets_begin(d->source))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	/* An outcome that Redis might not take must have a place to go. */
 	if (!journal_replay_can_write(&d->source->worker->journal_replay))

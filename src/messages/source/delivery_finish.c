@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
+#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
 /*
@@ -67,7 +68,7 @@ delivery_finish_bury(struct machine *machine)
 	if (d->was_letter)
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	/* A process that was frozen has read on: it hears of its loss next. */
-	if (!source_may_begin(d->source))
+	if (!source_leadership_lets_begin(d->source))
 		return delivery_to(d, DELIVERY_STAND, MORE);
 	if (count.dead + count.parked + d->source->burying >=
 	    (uint64_t)d->source->source->keep_dead)

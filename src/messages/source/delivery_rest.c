@@ -50,12 +50,13 @@ delivery_rest_stand(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	/* While it is paused, none is claimed, not even to find out. */
-	bool tries = d->probe &&
+	bool tries = d->stand.probes &&
 	    (is_ending(d) || !pause_stands(&d->source->pause));
 	/* It has a time of its own for that. */
 	tries |= d->rejected && source_standing_only_refused(d->source);
 	if (!tries && !source_standing_goes(d->source)) {
-		op_start(&d->gate, 0, NULL);
+		source_standing_wait(
+		    d->source, &d->stand, is_ending(d));
 		return delivery_to(d, DELIVERY_STOOD, WAIT);
 	}
 	if (is_ending(d)) {

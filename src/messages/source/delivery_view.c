@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
+#include "messages/source/source_standing.h"
 
 /* A message that rests keeps its state while its source stands still. */
 enum message_state
@@ -51,11 +52,10 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	if (delivery_view_state(d) == MESSAGE_STATE_IN_FLIGHT)
 		return false;
 	op_cancel(&d->place.turn);
-	op_cancel(&d->gate);
+	source_standing_leave(d->source, &d->stand);
 	op_cancel(&d->rest);
 	op_cancel(&d->record.op.op);
 	op_cancel(&d->hold.op.op);
-	delivery_probed(d);
 	delivery_unshape(d);
 	source_credit_rest(d->source, d, false);
 	d->held = d->buried = false;

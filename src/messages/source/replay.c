@@ -103,7 +103,7 @@ replay_free(struct machine *machine)
 	arena_free(&r->arena);
 	free(r);
 	/* What is left of those that were asked for comes next. */
-	source_replayed(source);
+	source_credit_replayed(source);
 }
 
 static const struct machine_kind replay_kind = {

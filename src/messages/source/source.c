@@ -6,10 +6,12 @@
 #include "messages/broker/broker_clients.h"
 #include "messages/source/delivery.h"
 #include "messages/source/replay.h"
+#include "messages/source/restore.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_floor.h"
-#include "messages/source/restore.h"
+#include "messages/source/source_leadership.h"
 #include "messages/source/source_pause.h"
+#include "messages/source/source_probe.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
 
@@ -19,26 +21,6 @@ enum {
 	LEASE_LEAST_MS = 1000,
 	BODY_KEPT_MAX = 16 * 1024 * 1024,
 };
-
-/*
- * One gateway at a time reads it: a stream with an order, and a table that is
- * ordered by what its rows are not parted by.  The partitions of Kafka are
- * given to one reader each by their group.
- */
-static bool
-needs_leadership(const struct conf_source *source)
-{
-	return source->order_by != SOURCE_ORDER_NONE &&
-	    source->broker->kind != BROKER_KAFKA &&
-	    (source->table == NULL ||
-		source->order_by != SOURCE_ORDER_ENTITY);
-}
-
-bool
-source_is_sole(const struct source *s)
-{
-	return needs_leadership(s->source);
-}
 
 /* --- what the broker says --- */
 
@@ -196,7 +178,7 @@ open_reader(struct source *s)
 {
 	source_proof_look(s);
 	if (s->reader != NULL || s->draining || s->store_id[0] == '\0' ||
-	    !source_may_begin(s))
+	    !source_leadership_lets_begin(s))
 		return;
 	struct broker_events mine = events;
 	mine.arg = s;
@@ -208,7 +190,7 @@ open_reader(struct source *s)
 	    .store_id = span_str(s->store_id),
 	    .lease_ms = longest_lease_ms(s->conf),
 	    .most_bytes = longest_body(s->conf),
-	    .sole = needs_leadership(s->source),
+	    .sole = source_leadership_is_needed(s),
 	    .events = &mine,
 	};
 	counter_set(&s->meter->transacts,
@@ -229,26 +211,6 @@ end_deliveries(struct source *s, bool finishing_too)
 	LIST_EACH(m, &s->deliveries.list, item)
 		if (finishing_too || !delivery_is_finishing(m))
 			machine_end(m);
-}
-
-const struct leadership *
-source_leadership(const struct source *s)
-{
-	return needs_leadership(s->source) ? &s->leadership : NULL;
-}
-
-bool
-source_may_begin(const struct source *s)
-{
-	const struct leadership *leader = source_leadership(s);
-	return leader == NULL || leadership_is_held(leader);
-}
-
-/* Whether it may put something with its broker. */
-static bool
-may_replay(const struct source *s)
-{
-	return s->reader != NULL && !s->draining && source_may_begin(s);
 }
 
 static void
@@ -298,7 +260,7 @@ on_letters(void *arg)
 static void
 replay(struct source *s, const struct letter_name *name, enum replay_act act)
 {
-	if (!may_replay(s))
+	if (!source_credit_may_replay(s))
 		return;
 	if (s->replays.count >= (unsigned)s->source->in_flight)
 		s->left = true;
@@ -328,15 +290,6 @@ on_unconfirmed(void *arg, const struct letter_name *name)
 	replay(s, name, REPLAY_TO_CONFIRM);
 }
 
-void
-source_replayed(struct source *s)
-{
-	bool left = s->left;
-	s->left = false;
-	if (left && may_replay(s))
-		letters_look(&s->letters);
-}
-
 static void
 share(struct source *s)
 {
@@ -356,7 +309,7 @@ share(struct source *s)
 	    &s->letters, store, loop, s->source->name, &letters_events);
 	/* Who waits, to lead or for the store, asks nothing of the broker. */
 	counter_set(&s->meter->up, 1);
-	if (needs_leadership(s->source))
+	if (source_leadership_is_needed(s))
 		leadership_start(&s->leadership, store, loop, "source",
 		    s->source->name, &mine);
 	else
@@ -403,6 +356,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	list_init(&s->deliveries.list);
 	list_init(&s->replays.list);
 	source_standing_init(s);
+	source_probe_init(s);
 	timer_init(&s->look, worker->loop, on_second, s);
 	source_credit_init(s);
 	counter_set(&meter->present, 1);

@@ -71,6 +71,7 @@ struct source {
 	unsigned credit;    /* that the reader has now */
 	uint64_t taken;     /* of all times */
 
+	struct list waiting; /* of standing_place, the newest first */
 	unsigned standing; /* of enum standing */
 	unsigned told;     /* of those, which the log has heard of */
 	bool unshared; /* it stands as Redis does not say what gateways share */
@@ -102,6 +103,14 @@ struct source_refusals {
 	uint64_t attempted; /* of those, at the message's last attempt */
 };
 
+/* Where a delivery waits while its source stands; a member of it. */
+struct standing_place {
+	struct op op;     /* done: it may go on; op_init is its owner's to call */
+	struct list item; /* of its source's, while it waits */
+	bool to_finish; /* before its acknowledgement, not before its claim */
+	bool probes;    /* it tries for all others */
+};
+
 /* Begins to read. */
 struct source *source_new(struct worker *worker, const struct conf *conf,
     const struct conf_source *source, struct source_meter *meter);
@@ -112,17 +121,5 @@ struct source *source_new(struct worker *worker, const struct conf *conf,
 void source_drain(struct source *source);
 /* Whether the drain has nothing to wait for any more; asked in each turn. */
 bool source_is_drained(struct source *source);
-/* A replay has ended: another may begin. */
-void source_replayed(struct source *source);
-/* Nobody else reads it while this gateway does. */
-bool source_is_sole(const struct source *source);
 /* Ends what is left; nulls the pointer, accepts NULL. */
 void source_free(struct source **source);
-
-/* The leadership that it needs and has; NULL: it needs none. */
-const struct leadership *source_leadership(const struct source *source);
-/*
- * Whether what it has taken may be begun: it needs no leadership, or has it at
- * this moment, whatever the loop has come to.
- */
-bool source_may_begin(const struct source *source);

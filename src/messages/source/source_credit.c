@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "messages/source/delivery.h"
 #include "messages/source/source_credit.h"
+#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
 /*
@@ -143,4 +144,22 @@ source_credit_end(struct source *s, struct delivery *d)
 	lanes_leave(s->lanes, &d->place);
 	s->in_flight--;
 	source_credit_settle(s);
+}
+
+/* --- replays, as many as messages at work --- */
+
+bool
+source_credit_may_replay(const struct source *s)
+{
+	return s->reader != NULL && !s->draining &&
+	    source_leadership_lets_begin(s);
+}
+
+void
+source_credit_replayed(struct source *s)
+{
+	bool left = s->left;
+	s->left = false;
+	if (left && source_credit_may_replay(s))
+		letters_look(&s->letters);
 }

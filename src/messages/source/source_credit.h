@@ -30,6 +30,10 @@ void source_credit_finish(
 /* It waits for memory for its body: no other one is taken meanwhile. */
 void source_credit_starve(
     struct source *source, struct delivery *d, bool starves);
+/* Whether something may be put with its broker now. */
+bool source_credit_may_replay(const struct source *source);
+/* A replay has ended: what was left may begin. */
+void source_credit_replayed(struct source *source);
 /* It has taken its place in its lane. */
 void source_credit_place(struct source *source, struct delivery *d);
 /* It is over, and leaves its place. */

@@ -3,15 +3,11 @@
 
 #include "base/error.h"
 #include "base/loop/log.h"
-#include "messages/source/delivery.h"
 #include "messages/source/source_credit.h"
+#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
-enum {
-	PROBE_FIRST_MS = 1000,
-	PROBE_MOST_MS = 60000, /* while nothing can be sent upstream */
-	PROBE_OTHER_MS = 4000, /* for all else: that is cheap to find out */
-};
+enum { PROBE_FIRST_MS = 1000 };
 
 static const char *const words[STANDING_COUNT_] = {
 #define STANDING(name, word, sentence) word,
@@ -63,9 +59,8 @@ source_standing_goes(const struct source *s)
 		~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
 }
 
-/* It may be all of them. */
-static bool
-are_refused(const struct source *s)
+bool
+source_standing_are_refused(const struct source *s)
 {
 	return s->refused >= SOURCE_REFUSED_MAX;
 }
@@ -73,19 +68,15 @@ are_refused(const struct source *s)
 bool
 source_standing_only_refused(const struct source *s)
 {
-	return are_refused(s) && !pause_stands(&s->pause) &&
+	return source_standing_are_refused(s) && !pause_stands(&s->pause) &&
 	    s->reader != NULL && broker_reader_health(s->reader).up &&
 	    (s->standing &
 		~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
 		    1u << STANDING_BROKER)) == 0;
 }
 
-/*
- * Why it may not read, as Redis does not say what gateways share of it; NULL:
- * it does.
- */
-static const char *
-why_unshared(const struct source *s)
+const char *
+source_standing_why_unshared(const struct source *s)
 {
 	const struct leadership *leader = source_leadership(s);
 	if (leader != NULL && !leadership_is_held(leader) &&
@@ -108,7 +99,7 @@ why_unshared(const struct source *s)
 void
 source_standing_look(struct source *s)
 {
-	const char *why = why_unshared(s);
+	const char *why = source_standing_why_unshared(s);
 	bool was = s->unshared;
 	s->unshared = why != NULL;
 	if (why != NULL)
@@ -117,9 +108,8 @@ source_standing_look(struct source *s)
 		source_standing_end(s, STANDING_STORE);
 }
 
-/* Whether a try of one delivery may find out that something is over. */
-static bool
-can_be_tried(const struct source *s)
+bool
+source_standing_can_be_tried(const struct source *s)
 {
 	return (s->standing &
 		   ~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
@@ -148,7 +138,7 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 	if (!told)
 		log_standing(s, EV_source_stands, standing);
 	s->told |= 1u << standing;
-	if (timer_is_set(&s->probe) || !can_be_tried(s))
+	if (timer_is_set(&s->probe) || !source_standing_can_be_tried(s))
 		return;
 	s->probe_ms = PROBE_FIRST_MS;
 	timer_set(&s->probe, s->probe_ms);
@@ -157,11 +147,9 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 void
 source_standing_let_all_go(struct source *s)
 {
-	struct machine *m;
-	bool to_finish;
-	LIST_EACH(m, &s->deliveries.list, item)
-		if (delivery_stands(m, &to_finish))
-			delivery_let_go(delivery_of(m), false);
+	struct standing_place *place;
+	LIST_EACH(place, &s->waiting, item)
+		source_standing_let_go(s, place, false);
 }
 
 void
@@ -169,9 +157,9 @@ source_standing_end(struct source *s, enum standing standing)
 {
 	if ((s->standing & 1u << standing) == 0)
 		return;
-	if (standing == STANDING_STORE && why_unshared(s) != NULL)
+	if (standing == STANDING_STORE && source_standing_why_unshared(s) != NULL)
 		return;
-	if (standing == STANDING_BROKER && are_refused(s))
+	if (standing == STANDING_BROKER && source_standing_are_refused(s))
 		return;
 	/* One acknowledgement says nothing of what is to be taken. */
 	if (standing == STANDING_BROKER && s->reader != NULL &&
@@ -295,9 +283,9 @@ bool
 source_standing_finish_refused(struct source *s, const char *why)
 {
 	s->refused++;
-	if (are_refused(s))
+	if (source_standing_are_refused(s))
 		source_standing_begin(s, STANDING_BROKER, why);
-	return are_refused(s);
+	return source_standing_are_refused(s);
 }
 
 void
@@ -307,80 +295,52 @@ source_standing_finished(struct source *s)
 	source_standing_end(s, STANDING_BROKER);
 }
 
-/* --- one at a time tries for all --- */
+/* --- a place to wait at --- */
 
-static int64_t
-most_probe_ms(const struct source *s)
+void
+source_standing_wait(
+    struct source *s, struct standing_place *place, bool to_finish)
 {
-	const unsigned of_api = 1u << STANDING_UPSTREAM | 1u << STANDING_TOKEN |
-	    1u << STANDING_REDIRECTED;
-	return (s->standing & of_api) != 0 ? PROBE_MOST_MS : PROBE_OTHER_MS;
+	place->to_finish = to_finish;
+	list_add_first(&s->waiting, &place->item);
+	op_start(&place->op, 0, NULL);
 }
 
-/* Nobody is left who could find out: the next one will. */
-static void
-let_next_find_out(struct source *s, bool claims, bool finishes)
+void
+source_standing_let_go(
+    struct source *s, struct standing_place *place, bool probes)
 {
-	if (claims) {
-		source_standing_end(s, STANDING_STORE);
-		source_standing_end(s, STANDING_UPSTREAM);
-		source_standing_end(s, STANDING_TOKEN);
-		source_standing_end(s, STANDING_REDIRECTED);
-	}
-	if (finishes) {
-		/* The next one that is refused is one too many again. */
-		if (are_refused(s))
-			s->refused = SOURCE_REFUSED_MAX - 1;
-		/* One acknowledgement may fail while the broker is well. */
-		if (s->reader == NULL || broker_reader_health(s->reader).up)
-			source_standing_end(s, STANDING_BROKER);
-		source_standing_end(s, STANDING_DEAD_LETTERS);
-		source_standing_end(s, STANDING_RESULTS);
-	}
+	if (probes && !place->probes)
+		s->probing++;
+	place->probes |= probes;
+	list_remove(&place->item);
+	op_done(&place->op, 0);
 }
 
-/* One that stands before its claim, and one before its acknowledgement. */
-static void
-on_probe(void *arg)
+void
+source_standing_tried(struct source *s, struct standing_place *place)
 {
-	struct source *s = arg;
-	bool tried[2] = {s->probing > 0 || pause_stands(&s->pause) ||
-		why_unshared(s) != NULL,
-	    false};
-	bool retries = false, to_finish;
-	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item) {
-		retries |= delivery_view_state(delivery_of(m)) ==
-		    MESSAGE_STATE_RETRYING;
-		/* What is on its way will find it out. */
-		tried[true] |= delivery_is_finishing(m);
-		if (!delivery_stands(m, &to_finish) || tried[to_finish])
-			continue;
-		tried[to_finish] = true;
-		delivery_let_go(delivery_of(m), true);
-	}
-	/* What is about to be tried again will find out, too. */
-	let_next_find_out(s, !tried[false] && !retries, !tried[true]);
-	if (!can_be_tried(s))
-		return;
-	int64_t most_ms = most_probe_ms(s);
-	s->probe_ms = s->probe_ms * 2 < most_ms ? s->probe_ms * 2 : most_ms;
-	timer_set(&s->probe, s->probe_ms);
+	if (place->probes)
+		s->probing--;
+	place->probes = false;
 }
 
 /* As often as this happens, probe_ms stays what it was. */
 void
-source_standing_try_another(struct source *s)
+source_standing_leave(struct source *s, struct standing_place *place)
 {
-	if (!timer_is_set(&s->probe))
-		return;
-	s->probe_ms = (s->probe_ms + 1) / 2;
-	timer_set(&s->probe, 0);
+	op_cancel(&place->op);
+	list_remove(&place->item);
+	if (place->probes && timer_is_set(&s->probe)) {
+		s->probe_ms = (s->probe_ms + 1) / 2;
+		timer_set(&s->probe, 0);
+	}
+	source_standing_tried(s, place);
 }
 
 void
 source_standing_init(struct source *s)
 {
 	s->api_standing = STANDING_COUNT_;
-	timer_init(&s->probe, s->worker->loop, on_probe, s);
+	list_init(&s->waiting);
 }

@@ -6,8 +6,7 @@
 /*
  * Why a source stands still, while something is in the way that no message is
  * to blame for: nothing is counted then, and what has not been claimed waits.
- * One delivery at a time tries for all (delivery_let_go), after one second,
- * then two, and so on: up to sixty while nothing can be sent, else four.
+ * One delivery at a time tries for all (source_probe.h).
  * The worker's thread only.
  */
 void source_standing_init(struct source *source);
@@ -18,8 +17,19 @@ void source_standing_begin(
     struct source *source, enum standing standing, const char *why);
 /* That is no longer in the way. */
 void source_standing_end(struct source *source, enum standing standing);
-/* The one that tried has ended and found nothing out: the next one does now. */
-void source_standing_try_another(struct source *source);
+/* What stands still waits at its place until it is let go. */
+void source_standing_wait(struct source *source,
+    struct standing_place *place, bool to_finish);
+/* It may go on: as the one that tries, or with all others. */
+void source_standing_let_go(
+    struct source *source, struct standing_place *place, bool probes);
+/* If it tried for all others, it does not any more. */
+void source_standing_tried(struct source *source, struct standing_place *place);
+/*
+ * It waits and tries no more; always allowed.  Where it tried, and found
+ * nothing out, the next one does now.
+ */
+void source_standing_leave(struct source *source, struct standing_place *place);
 /* Nothing could be sent for one message: five in a row, and it stands. */
 void source_standing_unsent(struct source *source, const char *why);
 
@@ -59,6 +69,16 @@ void source_standing_set(
 
 /* Each second: whether Redis says what gateways share is looked at. */
 void source_standing_look(struct source *source);
+
+/* Whether a try of one delivery may find out that something is over. */
+bool source_standing_can_be_tried(const struct source *source);
+/*
+ * Why it may not read, as Redis does not say what gateways share of it; NULL:
+ * it does.
+ */
+const char *source_standing_why_unshared(const struct source *source);
+/* Whether five ends in a row were refused: it may be all of them. */
+bool source_standing_are_refused(const struct source *source);
 
 /* All that stood still goes on. */
 void source_standing_let_all_go(struct source *source);
