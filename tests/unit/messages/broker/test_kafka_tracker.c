@@ -267,8 +267,8 @@ what_others_have_committed_has_a_position_and_nothing_more(void **state)
 	    "o1:a:0:1.2.3:", "o1:a:0:1.2.3.4:", "o1:a:0::1", "o1:a:0::1+",
 	    "o1:a:0::1+0", "o1:a:0::1+2,", "o1:a:0::,1+2", "o1:a:0::1+2,x",
 	    "o1:a:0:fffffffffffffffff.2.3.4.:",
-	    "o1:0123456789012345678901234567890123456789012345678901234567890"
-	    "123456789:0::"};
+	    ("o1:01234567890123456789012345678901234567890123456789012345678"
+	     "90123456789:0::")};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct kafka_stand stand;
 		kafka_tracker_read(7, span_str(texts[i]), &stand);
