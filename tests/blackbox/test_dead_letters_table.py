@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Dead letters of an outbox: replayed and dropped as those of a stream are."""
+"""Dead letters of an outbox are the store's, as those of a stream are; its table
+of them has their copies, is put into in the step of the acknowledgement, and is
+read only where the store has lost them."""
 
 import base64
 
 from once import http, tap
 from once.admin import Admin
-from once.gateway import is_without
+from once.gateway import command, is_without, write
 from once.postgres import programs
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
 
@@ -17,140 +19,172 @@ TABLE = """CREATE TABLE outbox (id bigint PRIMARY KEY, aggregateid text,
 
 class Bench:
     """An outbox that is read in the order of its entities, a gateway, and an
-    upstream that has no time for what is in `bad`."""
+    upstream that refuses what is in `bad`."""
 
-    def __init__(self, bench):
+    def __init__(self, bench, **members):
         self.bench, self.bad, self.done = bench, set(), []
         self.on_bad = lambda: None  # before it is refused
         self.shop = bench.postgres()
         self.shop(TABLE)
+        self.redis = bench.own_redis()
         self.upstream = bench.upstream(self.serve)
-        config = bench.config(
-            self.upstream, admin={"listen": "127.0.0.1:0"})
-        config["brokers"] = {"shop": {"postgres": self.shop.url}}
-        config["sources"] = {"outbox": {
+        self.config = bench.config(
+            self.upstream, redis=self.redis, admin={"listen": "127.0.0.1:0"})
+        self.config["brokers"] = {"shop": {"postgres": self.shop.url}}
+        self.config["sources"] = {"outbox": {
             "broker": "shop", "table": "outbox", "poll": "50ms",
             "order_by": "entity", "key": ["/id"], "request": {
                 "path": "/v1/charges",
-                "headers": {"Authorization": http.TENANT}},
-            "retry": {"first": "10ms", "most": "20ms", "attempts": 1}}}
-        self.gateway = bench.serve(config)
+                "headers": {"Authorization": http.TENANT}}, **members}}
+        self.start()
+
+    def start(self):
+        self.gateway = self.bench.serve(self.config)
         self.admin = Admin(self.gateway)
 
     def serve(self, connection, request):
         body = request.body
         if body in self.bad:
             self.on_bad()
-            connection.send(answer(503))
+            connection.send(answer(422))
         else:
             self.done.append(body)
             connection.send(answer())
 
-    def add(self, *ids):
+    def add(self, *ids, entity="e"):
         for n in ids:
-            self.shop(f"INSERT INTO outbox VALUES ({n}, 'e', 'made', "
+            self.shop(f"INSERT INTO outbox VALUES ({n}, '{entity}', 'made', "
                       f"'{{\"id\": {n}}}')")
 
-    def dead(self):
+    def unread(self):
+        return self.shop("SELECT id FROM outbox ORDER BY id")
+
+    def copies(self):
         if self.shop("SELECT to_regclass('outbox_dead')") == [""]:
             return []
-        return [line.split("|") for line in self.shop(
+        return [tuple(line.split("|")) for line in self.shop(
             "SELECT id, headers->>'onceproxy-reason' "
             "FROM outbox_dead ORDER BY number")]
 
+    def listed(self, state):
+        return [(m["position"], m["reason"]) for m in self.admin.get(
+            f"/messages?source=outbox&state={state}")["messages"]]
+
     def wait_dead(self, *wanted):
-        eventually(lambda: self.dead() == [list(w) for w in wanted],
+        """Those are dead or parked, and nothing else is unread."""
+        eventually(lambda: self.listed("dead") + self.listed("parked")
+                   == list(wanted) and self.unread() == [],
                    f"dead letters {wanted}")
 
+    def source(self):
+        return self.admin.get("/sources")["sources"][0]
+
+    def command(self, *words):
+        file = self.bench.folder() + "/onceproxy.json"
+        write(file, {**self.config,
+                     "admin": {"listen": self.gateway.ready["admin"]}})
+        return command("messages", words[0], "-c", file, *words[1:])
+
     def act(self, number, what):
+        """It is confirmed a moment after its row is finished."""
         name = base64.urlsafe_b64encode(
             b"outbox\0%d" % number).decode().rstrip("=")
-        return self.admin.post(f"/messages/{name}/{what}")
+        got = []
+
+        def is_confirmed():
+            got[:] = [self.admin.post(f"/messages/{name}/{what}")]
+            return b"has not confirmed" not in got[0].body
+        eventually(is_confirmed, "its acknowledgement is confirmed")
+        return got[0]
+
+    def free_key(self, number):
+        """A refused one is executed again only where its key is deleted."""
+        key_id, = [m["key_id"] for m in self.admin.get(
+            "/messages?source=outbox&state=dead")["messages"]
+            if m["position"] == str(number)]
+        equal(self.admin.send("DELETE", "/keys/" + key_id).status, 200)
+        self.bad.clear()
+
+    def lose_redis(self):
+        """All that it had, while no gateway runs; then one runs again."""
+        self.gateway.stop()
+        self.redis("FLUSHALL")
+        self.start()
+
+    def standing(self):
+        return self.source()["standing"]
 
 
 def body(number):
     return b'{"id": %d}' % number
 
 
-def with_a_parked_lane(bench):
-    b = Bench(bench)
+LANE = (("1", "refused"), ("2", "behind"), ("3", "behind"))
+
+
+def with_a_parked_lane(bench, **members):
+    b = Bench(bench, **members)
     b.bad.add(body(1))
     b.add(1)
-    b.wait_dead(("1", "exhausted"))
+    b.wait_dead(LANE[0])
     b.add(2, 3)
-    b.wait_dead(("1", "exhausted"), ("2", "behind"), ("3", "behind"))
+    b.wait_dead(*LANE)
+    equal((b.copies(), b.done), (list(LANE), []))
     return b
-
-
-def counted(admin):
-    """How many dead letters the gateway says that its source has."""
-    return admin.get("/sources")["sources"][0]["dead"]
 
 
 @test
 def dead_letters_are_counted(bench):
     """What is parked behind them is not; nor is a table needed for that."""
     b = Bench(bench)
-    eventually(lambda: counted(b.admin) == 0, "there is no table yet")
+    eventually(lambda: b.source()["dead"] == 0, "there is no table yet")
     b.bad.add(body(1))
     b.add(1, 2)
-    b.wait_dead(("1", "exhausted"), ("2", "behind"))
-    eventually(lambda: counted(b.admin) == 1, "one is counted")
-
-
-def brings_back(bench, what, status, wanted):
-    b = with_a_parked_lane(bench)
-    b.bad.clear()
-    ends_well(b, 1, what, status, wanted)
+    b.wait_dead(*LANE[:2])
+    eventually(lambda: (b.source()["dead"], b.source()["parked"]) == (1, 1),
+               "one is dead, and one parked")
 
 
 def ends_well(b, number, what, status, wanted):
+    """That is done, and what it leaves is executed before anything newer."""
+    if what == "replay":
+        b.free_key(number)
     got = b.act(number, what)
     equal(got.status, status, got.body)
     b.add(4)
     eventually(lambda: len(b.done) == len(wanted), "all are executed")
     equal(b.done, [body(n) for n in wanted])
     b.wait_dead()
-    eventually(lambda: b.shop("SELECT count(*) FROM outbox") == ["0"],
-               "all rows are finished")
 
 
-@test
-def a_replay_brings_what_is_parked_back_in_order(bench):
-    brings_back(bench, "replay", 202, [1, 2, 3, 4])
-
-
-@test
-def a_drop_of_the_first_brings_the_others_back(bench):
-    brings_back(bench, "drop", 200, [2, 3, 4])
-
-
-@test
-def where_the_first_was_deleted_the_next_is_the_first(bench):
+@each([("a replay", "replay", 202, [1, 2, 3, 4]),
+       ("a drop", "drop", 200, [2, 3, 4])])
+def what_is_parked_comes_back_in_order(bench, what, status, wanted):
     b = with_a_parked_lane(bench)
-    b.shop("DELETE FROM outbox_dead WHERE id = '1'")
-    equal(b.act(3, "replay").status, 409)
-    ends_well(b, 2, "replay", 202, [2, 3, 4])
+    ends_well(b, 1, what, status, wanted)
+    eventually(lambda: b.copies() == [], "their copies are gone")
 
 
 @test
-def and_so_is_the_last_where_all_before_were_deleted(bench):
+def copies_that_are_deleted_change_nothing(bench):
     b = with_a_parked_lane(bench)
     b.shop("DELETE FROM outbox_dead WHERE id <> '3'")
-    ends_well(b, 3, "drop", 200, [4])
+    b.wait_dead(*LANE)
+    ends_well(b, 1, "replay", 202, [1, 2, 3, 4])
 
 
 @test
-def where_the_row_of_the_first_was_deleted_its_lane_is_free(bench):
-    """As it was executed: there is no dead letter of it."""
+def where_the_row_of_the_first_was_deleted_it_is_a_letter_all_the_same(bench):
+    """It was refused, whoever deletes its row; only its copy is not put."""
     b = Bench(bench)
     b.bad.add(body(1))
     b.on_bad = lambda: b.shop("DELETE FROM outbox WHERE id = 1")
     b.add(1, 2)
-    eventually(lambda: b.done == [body(2)], "the next is executed")
+    b.wait_dead(*LANE[:2])
+    equal((b.copies(), b.done), ([LANE[1]], []))
     b.add(3)
-    eventually(lambda: b.done == [body(2), body(3)], "and those behind")
-    b.wait_dead()
+    b.wait_dead(*LANE)
+    ends_well(b, 1, "drop", 200, [2, 3, 4])
 
 
 @test
@@ -160,12 +194,99 @@ def an_id_that_is_there_again_does_not_free_its_lane(bench):
     b.bad.clear()
     b.shop("INSERT INTO outbox VALUES (1, 'e', 'made', "
            "'{\"id\": 17}')")
-    b.wait_dead(("1", "exhausted"), ("2", "behind"), ("3", "behind"),
-                ("1", "behind"))
     b.add(4)
-    b.wait_dead(("1", "exhausted"), ("2", "behind"), ("3", "behind"),
-                ("1", "behind"), ("4", "behind"))
+    eventually(lambda: b.unread() == [], "both are put away")
+    assert set(LANE) <= set(b.listed("dead") + b.listed("parked"))
+    assert ("4", "behind") in b.listed("parked")
     equal(b.done, [])
+
+
+@test
+def beyond_keep_dead_the_source_stands_before_it_acknowledges(bench):
+    b = Bench(bench, keep_dead=2, order_by="none")
+    b.bad |= {body(n) for n in (1, 2, 3)}
+    b.add(1)
+    b.wait_dead(("1", "refused"))
+    b.add(2)
+    b.wait_dead(("1", "refused"), ("2", "refused"))
+    b.add(3)
+    b.gateway.wait_for_log("source_stands", reason="dead-letters")
+    equal((b.standing(), b.unread(), len(b.copies())),
+          ("dead-letters", ["3"], 2))
+    equal(b.act(1, "drop").status, 200)
+    b.gateway.wait_for_log("source_goes", reason="dead-letters")
+    b.wait_dead(("2", "refused"), ("3", "refused"))
+    eventually(lambda: b.copies() == [("2", "refused"), ("3", "refused")],
+               "its copy is put")
+    # What was refused is not asked for again.
+    equal(b.upstream.count(), 3)
+
+
+@test
+def copies_carry_the_id_of_their_store(bench):
+    b = with_a_parked_lane(bench)
+    equal(b.shop("SELECT DISTINCT headers->>'onceproxy-store' "
+                 "FROM outbox_dead"),
+          [b.redis("GET", "onceproxy:{0}:data").decode()])
+
+
+@test
+def a_restore_puts_back_in_order_what_redis_has_lost(bench):
+    b = with_a_parked_lane(bench)
+    b.lose_redis()
+    b.gateway.wait_for_log("source_stands", reason="unproven")
+    equal((b.standing(), b.listed("dead")), ("unproven", []))
+    b.add(4)
+    said = b.command("restore", "outbox", "--note", "Redis was lost")
+    equal(said.returncode, 0, said.stderr)
+    b.wait_dead(*LANE, ("4", "behind"))
+    equal((b.standing(), b.done), (None, []))
+    line = b.gateway.wait_for_log("source_restored")
+    equal((line["restored"], line["there"], line["over"]), (3, 0, 0))
+    # Of the first no record says that it was refused.
+    b.bad.clear()
+    equal(b.act(1, "replay").status, 202)
+    eventually(lambda: b.done == [body(n) for n in (1, 2, 3, 4)],
+               "all are executed in their order")
+    b.wait_dead()
+
+
+@test
+def what_was_dropped_is_not_restored(bench):
+    b = Bench(bench, order_by="none")
+    b.bad |= {body(1), body(2)}
+    b.add(1)
+    b.wait_dead(("1", "refused"))
+    b.add(2)
+    b.wait_dead(("1", "refused"), ("2", "refused"))
+    equal(b.act(1, "drop").status, 200)
+    eventually(lambda: b.copies() == [("2", "refused")], "one copy is left")
+    b.lose_redis()
+    b.gateway.wait_for_log("source_stands", reason="unproven")
+    equal(b.command("restore", "outbox").returncode, 0)
+    b.wait_dead(("2", "refused"))
+
+
+@test
+def a_restore_leaves_letters_that_are_there(bench):
+    b = with_a_parked_lane(bench)
+    equal(b.command("restore", "outbox").returncode, 0)
+    line = b.gateway.wait_for_log("source_restored")
+    equal((line["restored"], line["there"]), (0, 3))
+    b.wait_dead(*LANE)
+    ends_well(b, 1, "drop", 200, [2, 3, 4])
+
+
+@test
+def after_redis_was_lost_it_may_go_on_without_its_letters(bench):
+    b = with_a_parked_lane(bench)
+    b.lose_redis()
+    b.gateway.wait_for_log("source_stands", reason="unproven")
+    said = b.command("resume", "outbox", "--unproven")
+    equal(said.returncode, 0, said.stderr)
+    b.add(4)
+    eventually(lambda: b.done == [body(4)], "it goes on")
+    b.wait_dead()
 
 
 if programs() is None or is_without("postgres"):
