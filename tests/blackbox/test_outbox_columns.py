@@ -211,6 +211,31 @@ def without_an_order_ids_may_be_anything(bench):
     equal(sorted(sent(upstream)), [1, 2, 3, 4, 5, 6])
 
 
+# --- an API that has moved ---
+
+@test
+def a_redirect_of_all_deletes_no_row(bench):
+    """301 is no success, and nobody follows it."""
+    moved = [True]
+
+    def serve(connection, request):
+        connection.send(answer(301, fields=[("Location", "https://api/v1")])
+                        if moved[0] else answer(201))
+    upstream = bench.upstream(serve)
+    outbox, config = begin(bench, upstream)
+    outbox.postgres(
+        "INSERT INTO outbox (aggregateid, type, payload) SELECT n, 'b', "
+        "jsonb_build_object('n', n) FROM generate_series(1, 500) AS n")
+    gateway = bench.serve(config)
+    stands(gateway, "redirected")
+    asked = upstream.count()
+    eventually(lambda: upstream.count() > asked + 1, "one at a time tries")
+    equal((len(outbox.unread()), gateway.find_log("message")), (500, []))
+    moved[0] = False
+    ended(gateway, 500, outcome="executed")
+    equal((outbox.unread(), len(gateway.find_log("message"))), ([], 500))
+
+
 # --- how large ---
 
 @test

@@ -82,6 +82,8 @@ postgres_row_read(
 	m->payload = copy(m->bulk, result, at, COLUMN_PAYLOAD);
 	m->key = POSTGRES_NULL;
 	m->time_ms = -1;
+	/* Whoever makes a finished row unread takes no result of it away. */
+	m->may_be_put = true;
 	if (postgres_pipe_value(result, at, COLUMN_TIME).ptr != NULL)
 		m->time_ms = postgres_pipe_number(result, at, COLUMN_TIME);
 	m->odd = postgres_row_fields(

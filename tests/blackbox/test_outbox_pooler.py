@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An outbox, and the table of a relay, behind a PgBouncer that pools sessions:
+it is as the server itself, however often it dies."""
+
+import json
+import os
+import shutil
+
+from once import tap
+from once.folder import drop_folder, make_folder
+from once.gateway import is_without
+from once.pgwire import PostgresClient, PostgresError
+from once.postgres import Outbox, as_user, outbox_source, programs
+from once.process import Process
+from once.relays import Ledger, relay
+from once.tap import equal, test
+from once.wait import PATIENCE, eventually
+
+POOLER = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
+
+
+class Pooler:
+    """A PgBouncer before that server."""
+
+    def __init__(self, postgres):
+        self.folder = make_folder()
+        if os.getuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        self.file = os.path.join(self.folder, "pgbouncer.ini")
+        with open(self.file, "w", encoding="ascii") as file:
+            file.write(
+                f"[databases]\npostgres = host={postgres.folder} "
+                f"user=postgres pool_mode=session\n[pgbouncer]\n"
+                "auth_type = any\nlisten_port = 5432\n"
+                f"unix_socket_dir = {self.folder}\nserver_fast_close = 1\n"
+                "ignore_startup_parameters = extra_float_digits\n")
+        self.url = postgres.url.replace(
+            postgres.folder.replace("/", "%2F"),
+            self.folder.replace("/", "%2F"))
+        self.start()
+
+    def start(self):
+        self.process = Process([*as_user(), POOLER, self.file])
+        eventually(self.answers, "PgBouncer answers", PATIENCE)
+
+    def answers(self):
+        try:
+            PostgresClient(self.folder).close()
+        except (OSError, PostgresError):
+            return False
+        return True
+
+    def restart(self):
+        self.process.kill()
+        eventually(lambda: not self.process.running(), "it has ended")
+        self.start()
+
+    def stop(self):
+        self.process.kill()
+        drop_folder(self.folder)
+
+
+def begin(bench, members=None):
+    outbox = Outbox(bench.postgres_for_all)
+    pooler = Pooler(outbox.postgres)
+    bench.upstreams.append(pooler)
+    upstream = bench.upstream()
+    config = bench.config(upstream, admin={"listen": "127.0.0.1:0"})
+    outbox_source(config, outbox, **(members or {}))
+    config["brokers"]["shop"]["postgres"] = pooler.url
+    return outbox, pooler, upstream, config
+
+
+def fill(outbox, count, entities):
+    outbox.postgres(
+        "INSERT INTO outbox (aggregateid, type, payload) SELECT n % "
+        f"{entities}, 'b', jsonb_build_object('n', n) "
+        f"FROM generate_series(0, {count - 1}) AS n")
+
+
+@test
+def sessions_that_a_pooler_drops_lose_and_repeat_nothing(bench):
+    outbox, pooler, upstream, config = begin(bench, {
+        "order_by": "entity", "results": {"table": "done"}})
+    gateways = [bench.serve({**config, "instance": name,
+                             "state_dir": bench.folder()})
+                for name in ("one", "two")]
+    fill(outbox, 2000, 20)
+    for n in range(6):
+        gateways[0].wait_until(lambda n=n: upstream.count() > 200 * n,
+                               "some are sent")
+        pooler.restart()
+    gateways[0].wait_until(
+        lambda: outbox.unread() == [], "all are finished", 60)
+    found = [json.loads(r.body)["n"] for r in upstream.requests]
+    equal(sorted(found), list(range(2000)))
+    for entity in range(20):
+        mine = [n for n in found if n % 20 == entity]
+        equal(mine, sorted(mine))
+    equal(outbox.postgres(
+        "SELECT count(*), count(DISTINCT headers->>'onceproxy-position') "
+        "FROM done"), ["2000|2000"])
+    equal([g.find_log("source_row_deleted") for g in gateways], [[], []])
+
+
+@test
+def a_relay_brings_each_event_once_through_a_pooler_that_dies(bench):
+    outbox, pooler, _, config = begin(bench)
+    ledger = Ledger(outbox.postgres, bench.redis, 64)
+    relay(config, pooler)
+    gateway = bench.serve(config)
+    fill(outbox, 1000, 20)
+    for n in range(4):
+        eventually(lambda n=n: ledger.count() > 300 * n, "some are there")
+        pooler.restart()
+    gateway.wait_until(lambda: outbox.unread() == [], "all are finished", 60)
+    ledger.wait_for(2000)
+    equal(len({row["id"] for row in ledger.rows()}), 2000)
+
+
+if programs() is None or is_without("postgres"):
+    print("1..0 # SKIP no PostgreSQL")
+elif POOLER is None:
+    print("1..0 # SKIP no PgBouncer")
+else:
+    tap.main()
