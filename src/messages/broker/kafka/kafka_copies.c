@@ -154,14 +154,38 @@ read_up_to(struct page *page, rd_kafka_t *client, int64_t end)
 	return true;
 }
 
+/*
+ * Where its log begins or ends.  rd_kafka_query_watermark_offsets() of 2.0.2
+ * may wait for ever where a leader dies.
+ */
+static rd_kafka_resp_err_t
+ask_side(struct page *page, rd_kafka_t *client, int64_t side,
+    int64_t *ret_offset)
+{
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
+	    list, page->topics[page->topic], (int32_t)page->partition);
+	at->offset = side;
+	rd_kafka_resp_err_t error =
+	    rd_kafka_offsets_for_times(client, list, ANSWER_MS);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		error = list->elems[0].err;
+	*ret_offset = list->elems[0].offset;
+	rd_kafka_topic_partition_list_destroy(list);
+	return error;
+}
+
 static bool
 read_partition(struct page *page, rd_kafka_t *client)
 {
 	const char *topic = page->topics[page->topic];
 	int32_t number = (int32_t)page->partition;
 	int64_t from, end;
-	rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
-	    client, topic, number, &from, &end, ANSWER_MS);
+	rd_kafka_resp_err_t error =
+	    ask_side(page, client, RD_KAFKA_OFFSET_BEGINNING, &from);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		error = ask_side(page, client, RD_KAFKA_OFFSET_END, &end);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fails(page, error, NULL);
 	if (page->offset < from)

@@ -64,7 +64,7 @@ kafka_message_read(const struct kafka_part *part,
 	m->position = arena_printf(arena, "%s/%" PRId64 "@%" PRId64,
 	    part->name, message->offset, m->time_ms);
 	m->part = arena_dup(arena, span_str(part->name));
-	m->has_payload = true;
+	m->has_payload = message->payload != NULL;
 	m->payload = dup(arena, message->payload, message->len);
 	m->key = dup(arena, message->key, message->key_len);
 	m->too_large = message->len > most_bytes;
@@ -91,6 +91,16 @@ time_in(struct span position)
 	    : -1;
 }
 
+/* "TOPIC/PARTITION", with which that begins. */
+static struct span
+part_in(struct span position)
+{
+	size_t len = position.len;
+	while (len > 0 && position.ptr[len - 1] != '/')
+		len--;
+	return len > 0 ? span_of(position.ptr, len - 1) : span_of(NULL, 0);
+}
+
 struct broker_message *
 kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 {
@@ -98,7 +108,7 @@ kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
 	m->again = true;
-	m->has_payload = true;
+	m->has_payload = message->payload != NULL;
 	m->payload = dup(arena, message->payload, message->len);
 	m->key = dup(arena, message->key, message->key_len);
 	m->too_large = message->len > most_bytes;
@@ -106,8 +116,10 @@ kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 	read_headers(m, message);
 	for (size_t i = 0; i < m->fields.count; i++)
 		if (span_eq(m->fields.list[i].name,
-			SPAN("onceproxy-position")))
+			SPAN("onceproxy-position")) ||
+		    span_eq(m->fields.list[i].name, SPAN("onceproxy-done")))
 			m->position = m->fields.list[i].value;
+	m->part = part_in(m->position);
 	m->time_ms = time_in(m->position);
 	return m;
 }

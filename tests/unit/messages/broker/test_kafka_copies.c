@@ -170,7 +170,7 @@ copies_of_the_source_come_in_pages_in_their_order(void **state)
 			size_t at = strlen(all);
 			snprintf(all + at, sizeof all - at, "%.*s%s ",
 			    SPAN_FMT(m->position),
-			    m->payload.ptr == NULL ? "done" : "");
+			    m->payload.ptr == NULL ? " done" : "");
 			assert_true(span_eq(m->key, SPAN("k")));
 			assert_int_equal(m->fields.count, 2);
 			count++;
@@ -181,7 +181,8 @@ copies_of_the_source_come_in_pages_in_their_order(void **state)
 	assert_int_equal(count, COPIES);
 	assert_true(pages >= COPIES / 3);
 	assert_string_equal(all,
-	    "orders/0/0@1000 orders/0/2@1002 done orders/0/6@1006 "
+	    "orders/0/0@1000 orders/0/2@1002 orders/0/4@1004 done "
+	    "orders/0/6@1006 "
 	    "orders/0/1@1001 orders/0/3@1003 orders/0/5@1005 ");
 }
 
