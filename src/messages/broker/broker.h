@@ -250,7 +250,7 @@ struct broker_finish {
 	 */
 	bool mark;
 	struct span key; /* Kafka's of that copy; ptr NULL: none */
-	void *token; /* of the message */
+	void *token; /* of the message; NULL: it was not handed over here */
 	const struct broker_put *put; /* NULL: nothing is put */
 	enum broker_finished finished;
 	char refused[BROKER_REFUSED_BYTES];

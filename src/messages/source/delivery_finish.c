@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "messages/source/delivery_private.h"
+#include "messages/source/replay.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
@@ -223,8 +224,9 @@ delivery_finish_answered(struct machine *machine)
 	if (finish->put != NULL && finish->finished == BROKER_FINISHED)
 		source_standing_end(d->source,
 		    d->buried ? STANDING_DEAD_LETTERS : STANDING_RESULTS);
-	return delivery_to(
-	    d, d->buried ? DELIVERY_CONFIRM : DELIVERY_END, MORE);
+	return delivery_to(d,
+	    d->buried || d->was_letter ? DELIVERY_CONFIRM : DELIVERY_END,
+	    MORE);
 }
 
 /* Not pending any more: whoever finished it, or lost it, it is a letter. */
@@ -232,7 +234,9 @@ enum after
 delivery_finish_confirm(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	letters_confirm(&d->source->letters, &d->written, &d->letter.name);
+	const struct letter_name name =
+	    letters_name(d->message->position, lane_of(d));
+	letters_confirm(&d->source->letters, &d->written, &name);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
 
@@ -240,7 +244,12 @@ delivery_finish_confirm(struct machine *machine)
 enum after
 delivery_finish_confirmed(struct machine *machine)
 {
-	return delivery_to(delivery_of(machine), DELIVERY_END, MORE);
+	struct delivery *d = delivery_of(machine);
+	const struct letter_name name =
+	    letters_name(d->message->position, lane_of(d));
+	if (!d->buried) /* it was dropped */
+		replay_new(d->source, &name, REPLAY_TO_DROP);
+	return delivery_to(d, DELIVERY_END, MORE);
 }
 
 enum after

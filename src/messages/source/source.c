@@ -283,7 +283,7 @@ on_unconfirmed(void *arg, const struct letter_name *name)
 	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item) {
 		const struct delivery *d = delivery_of(m);
-		if (d->buried &&
+		if ((d->buried || d->was_letter) &&
 		    !memcmp(d->letter.name.id, name->id, sizeof name->id))
 			return;
 	}

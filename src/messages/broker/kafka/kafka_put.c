@@ -85,6 +85,27 @@ given_of(const struct kafka_put *put, struct kafka_part **ret_part)
 	    : NULL;
 }
 
+/*
+ * Of one that was not handed over here: what is finished is below what comes
+ * next, and anything else is with whoever works on it.
+ */
+static enum broker_finished
+look_up(struct kafka *kafka, struct span position)
+{
+	const struct kafka_given *given;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
+		int64_t offset = kafka_message_offset(part, position);
+		if (offset < 0 || part->step != KAFKA_READING)
+			continue;
+		given = kafka_tracker_find(&part->tracker, offset);
+		if (given != NULL ? given->state == KAFKA_FINISHED
+				  : offset < part->tracker.next)
+			return BROKER_NOT_PENDING;
+	}
+	return BROKER_ELSEWHERE;
+}
+
 /* Where that goes, of a message that stood in a topic, or stands there. */
 static char *
 topic_of(const struct conf_source *source, const struct broker_finish *finish,
@@ -114,6 +135,7 @@ kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
 {
 	bool puts = finish->mark ||
 	    (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
+	bool is_unknown = !finish->mark && finish->token == NULL;
 	struct kafka_part *part =
 	    finish->mark ? NULL : kafka_part_of(kafka, finish->token);
 	struct kafka_put *put = mem_zero(sizeof *put);
@@ -126,7 +148,9 @@ kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
 	finish->token = put;
 	op_start(&finish->op, 0, forget_finish);
 	struct kafka_given *given = given_of(put, &part);
-	if (!finish->mark &&
+	if (is_unknown) {
+		end_put(put, 0, look_up(kafka, finish->position));
+	} else if (!finish->mark &&
 	    (given == NULL || given->state == KAFKA_FINISHED)) {
 		end_put(put, 0, BROKER_NOT_PENDING);
 	} else if (puts) {
