@@ -509,8 +509,10 @@ reader_credit(struct broker_reader *base, unsigned messages, size_t bytes)
 	kafka->bytes = bytes;
 	struct kafka_part *part;
 	/* Where it begins may wait for that. */
-	LIST_EACH (part, &kafka->parts, link)
+	LIST_EACH (part, &kafka->parts, link) {
+		part->foreign &= messages == 0;
 		kafka->tells |= messages > 0 && part->step == KAFKA_TELLING;
+	}
 	kafka_trouble_kick(kafka);
 }
 

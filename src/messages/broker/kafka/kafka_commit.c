@@ -26,9 +26,8 @@ enum {
 static bool
 is_due(const struct kafka_part *part, bool putting)
 {
-	bool begins = part->step == KAFKA_TELLING &&
-	    (!part->foreign || part->kafka->credit > 0);
-	return (part->step == KAFKA_READING || begins) &&
+	return (part->step == KAFKA_READING || part->step == KAFKA_TELLING) &&
+	    !part->foreign &&
 	    (part->tracker.changed || (putting && part->putting > 0));
 }
 
@@ -109,7 +108,7 @@ kafka_commit_over(struct kafka *kafka, bool good)
 		if (!good)
 			continue;
 		keep(part);
-		part->foreign = false;
+		kafka_trouble_end(kafka, KAFKA_OF_READ, part->topic);
 		kafka_part_read(part);
 	}
 }
@@ -213,24 +212,31 @@ kafka_commit_go_on(struct kafka *kafka)
 	return true;
 }
 
-/* One partition that was not taken is as good as all of them. */
+/*
+ * One partition that was not taken is as good as all of them.  Who may only
+ * describe a topic is given its partitions, and learns here that he may not
+ * read them.
+ */
 static rd_kafka_resp_err_t
-commit_error(rd_kafka_event_t *event)
+commit_error(struct kafka *kafka, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
 	const rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_event_topic_partition_list(event);
-	for (int i = 0; error == RD_KAFKA_RESP_ERR_NO_ERROR && list != NULL &&
-	     i < list->cnt;
-	     i++)
-		error = list->elems[i].err;
+	for (int i = 0; list != NULL && i < list->cnt; i++) {
+		const rd_kafka_topic_partition_t *at = &list->elems[i];
+		if (at->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+			kafka_trouble_unreadable(kafka, at->topic);
+		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+			error = at->err;
+	}
 	return error;
 }
 
 void
 kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 {
-	rd_kafka_resp_err_t error = commit_error(event);
+	rd_kafka_resp_err_t error = commit_error(kafka, event);
 	/* What was asked for before partitions went says nothing of others. */
 	if (!kafka->commits ||
 	    (uintptr_t)rd_kafka_event_opaque(event) != kafka->commit_serial)

@@ -224,7 +224,8 @@ kafka_part_begin(struct kafka_part *part)
 	struct kafka *kafka = part->kafka;
 	struct kafka_stand *stand = &part->stand;
 	const char *store = stand->ours ? stand->store : "";
-	part->foreign = strcmp(store, kafka->store) != 0;
+	part->foreign =
+	    store[0] != '\0' && strcmp(store, kafka->store) != 0;
 	if (kafka->events.origin != NULL)
 		kafka->events.origin(kafka->events.arg, span_str(store));
 	bool committed = choose_stand(part);
@@ -445,7 +446,6 @@ take_error(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
 {
 	struct kafka *kafka = part->kafka;
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
-	char words[KAFKA_WORDS_BYTES];
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
 		take_eof(part, offset);
@@ -458,9 +458,7 @@ take_error(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
 		return;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		take_odd(part, RD_KAFKA_OFFSET_BEGINNING);
-		snprintf(words, sizeof words,
-		    "no right to read the topic \"%s\": Read", part->topic);
-		kafka_trouble_begin(kafka, KAFKA_OF_READ, part->topic, words);
+		kafka_trouble_unreadable(kafka, part->topic);
 		return;
 	case RD_KAFKA_RESP_ERR__BAD_MSG:
 	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:

@@ -71,7 +71,8 @@ struct kafka_part {
 	struct kafka_stand copy;
 	enum broker_decision decided; /* an operator has, and it holds here */
 	bool anew; /* what is kept is to be set to what is committed next */
-	bool foreign; /* what was committed is of another store */
+	/* What was committed is of another store, which nobody has accepted. */
+	bool foreign;
 	char topic_id[KAFKA_ASK_ID_BYTES];
 	int64_t begin, end; /* of its log, when its leader was last asked */
 	struct kafka_tracker tracker;
@@ -229,6 +230,8 @@ void kafka_trouble_end(
     struct kafka *kafka, enum kafka_subject subject, const char *name);
 bool kafka_trouble_is(
     const struct kafka *kafka, enum kafka_subject subject, const char *name);
+/* It may not be read. */
+void kafka_trouble_unreadable(struct kafka *kafka, const char *topic);
 /* What an error of brokers says of our group and topics; false: nothing. */
 bool kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error);
 /* Each second. */

@@ -149,6 +149,15 @@ kafka_trouble_begin(struct kafka *kafka, enum kafka_subject subject,
 	kafka_trouble_changed(kafka);
 }
 
+void
+kafka_trouble_unreadable(struct kafka *kafka, const char *topic)
+{
+	char words[KAFKA_WORDS_BYTES];
+	snprintf(words, sizeof words,
+	    "no right to read the topic \"%s\": Read", topic);
+	kafka_trouble_begin(kafka, KAFKA_OF_READ, topic, words);
+}
+
 static void
 free_trouble(struct kafka_trouble **at)
 {
