@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What operators do with dead letters of topics: no message of a topic can be
-deleted, and still each is executed again, or dropped, once, and what is parked
-behind one comes back in its order, whatever happens to gateways.  Skipped where
-there is no Kafka (contrib/check --all)."""
+"""What operators do with dead letters of topics: each is executed again, or
+dropped, once, and what is parked behind one comes back in its order, whatever
+happens to gateways; and the copies in the topic of dead letters bring them back
+where Redis was lost.  Skipped where there is no Kafka (contrib/check --all)."""
 
 from once import tap
 from once.kafka import START_S
@@ -26,14 +26,16 @@ def the_command_lists_replays_and_drops_dead_letters(bench):
     assert "409" in said.stderr, said
     equal(b.admin.send("DELETE", f"/keys/{message['key_id']}").status, 200)
     b.of["k"] = answer(201)
+    b.wait_confirmed()
     said = b.command("replay", message["id"], "--note", "fixed")
-    equal((said.returncode, said.stdout),
-          (0, f"{message['id']}: replayed\n"))
+    equal((said.returncode, said.stderr), (0, ""))
+    assert message["id"] in said.stdout, said
     b.wait_listed(0)
     equal((b.upstream.count(key="k"), b.done), (2, ["k"]))
     b.of["m"] = answer(422)
     b.add("m")
     second, = b.wait_listed(1)
+    b.wait_confirmed()
     equal(b.command("drop", second["id"]).returncode, 0)
     equal(b.listed(), [])
     equal(b.put(), [("k", "refused"), ("m", "refused")])
@@ -45,8 +47,7 @@ def an_exhausted_message_is_executed_again_once(bench):
     equal(b.admin.get("/messages/" + message["id"])["reason"], "exhausted")
     b.of["k"] = answer(201)
     b.replay(message)
-    done = b.gateway.wait_for_log("message", outcome="executed")
-    equal(done["replayed"], True)
+    b.gateway.wait_for_log("message", outcome="executed", replayed=True)
     b.wait_listed(0)
     equal(b.act(message, "replay").status, 404)
     equal(b.act(message, "drop").status, 404)
@@ -69,13 +70,13 @@ def two_replays_at_once_are_one_execution(bench):
 @test
 def one_that_fails_again_is_one_dead_letter_again(bench):
     b, message = begun(bench)
-    for count in (2, 3):
+    for count in (4, 6):
         b.replay(message)
-        b.wait_put(count)
-        eventually(lambda: len(b.listed()) == 1, "it is dead once")
+        eventually(lambda count=count: [m["attempt"] for m in b.listed()]
+                   == [count], "it is dead once more", START_S)
     again, = b.listed()
-    equal((again["id"], again["reason"], again["attempt"], again["first"]),
-          (message["id"], "exhausted", 3, message["first"]))
+    equal((again["id"], again["reason"], again["first"]),
+          (message["id"], "exhausted", message["first"]))
     b.of["k"] = answer(201)
     b.replay(message)
     b.wait_listed(0)
@@ -90,7 +91,7 @@ def a_dropped_letter_is_gone_and_its_record_is_not(bench):
     equal(b.listed(), [])
     equal(b.admin.get("/keys/" + message["key_id"])["state"], "FAILED")
     equal(b.act(message, "drop").status, 404)
-    equal(b.upstream.count(key="k"), 1)
+    equal(b.upstream.count(key="k"), message["attempt"])
 
 
 @test
@@ -104,10 +105,9 @@ def a_result_goes_out_with_the_end_of_a_letter(bench):
     b.of["k"] = answer(201)
     b.replay(message)
     b.wait_listed(0)
-    result, = b.kafka.consume(b.topic.results)
-    equal((result.header("onceproxy-status"),
-           result.header("onceproxy-position")),
-          ("201", message["position"]))
+    result, = [r for r in b.kafka.consume(b.topic.results)
+               if r.header("onceproxy-position") == message["position"]]
+    equal(result.header("onceproxy-status"), "201")
 
 
 @test
@@ -128,7 +128,9 @@ def what_is_finished_is_so_after_a_restart_and_a_kill(bench):
     first = b.serve()
     for n, key in enumerate(keys):
         b.add(key, partition=n % 3)
+        b.wait_listed(n + 1)
     found = {m["position"]: m for m in b.wait_listed(9)}
+    b.wait_confirmed()
     order = [r.header("onceproxy-position")
              for r in b.kafka.consume(b.topic.dead)]
     b.of.clear()
@@ -157,7 +159,7 @@ def what_is_finished_is_so_after_a_restart_and_a_kill(bench):
 @test
 def dead_letters_are_listed_in_pages(bench):
     b = Letters(bench, QUICK, partitions=2)
-    b.of.update({f"k{n}": answer(503) for n in range(5)})
+    b.of.update({f"k{n}": answer(422) for n in range(5)})
     b.serve()
     for n in range(5):
         b.add(f"k{n}", partition=n % 2)
@@ -172,62 +174,19 @@ def dead_letters_are_listed_in_pages(bench):
 
 
 @test
-def a_topic_of_dead_letters_that_was_made_again_hides_none(bench):
-    b, message = begun(bench)
-    b.act(message, "drop", 200)
-    b.gateway.stop()
-    b.kafka.delete_topic(b.topic.dead)
-    b.kafka.topic(b.topic.dead)
-    b.of["m"] = answer(503)
-    b.serve()
-    b.add("m")
-    second, = b.wait_listed(1)
-    b.of["m"] = answer(201)
-    b.replay(second)
-    b.wait_listed(0)
-    b.wait_executed("m")
-
-
-@test
-def what_cannot_be_remembered_is_refused_and_nothing_is_lost(bench):
-    b = Letters(bench, {**QUICK, "in_flight": 1000})
-    keys = [f"k{n}" for n in range(460)]
-    b.of.update({key: answer(422) for key in keys})
-    b.serve()
-    b.topic.add_all(keys)
-    b.wait_put(len(keys))
-    order = [r.header("onceproxy-position")
-             for r in b.kafka.consume(b.topic.dead)]
-    gone, full = [], None
-    for position in order[1::2]:
-        got = b.act({"id": id_of(position)}, "drop")
-        if got.status == 409:
-            full = position
-            break
-        equal(got.status, 200, got.body)
-        gone.append(position)
-    assert full and len(gone) > 100, len(gone)
-    assert b"replay or drop the oldest" in got.body, got.body
-    b.gateway.kill()
-    b.serve()
-    b.act({"id": id_of(gone[-1])}, "drop", 404)
-    for position in order[0:6:2]:
-        b.act({"id": id_of(position)}, "drop", 200)
-    b.act({"id": id_of(full)}, "drop", 200)
-    b.act({"id": id_of(full)}, "drop", 404)
-
-
-@test
 def a_topic_of_dead_letters_that_nobody_makes_is_told(bench):
     b = Letters(bench, QUICK)
     b.members = {**QUICK, "dead_letters": {"topic": "nowhere"}}
     b.of["k"] = answer(422)
     b.serve()
-    told = b.gateway.wait_for_log("source_refused", timeout=START_S)
-    assert "nowhere" in told["error"] and "make it" in told["error"], told
-    b.topic.dead = b.kafka.topic("nowhere")
     b.add("k")
-    b.wait_listed(1)
+    told = b.gateway.wait_for_log("source_stands", reason="dead-letters",
+                                  timeout=START_S)
+    assert 'no topic "nowhere"' in told["error"], told
+    b.topic.dead = b.kafka.topic("nowhere")
+    b.wait_put(1)
+    b.topic.wait_finished(START_S)
+    equal(b.upstream.count(key="k"), 1)
 
 
 @test
@@ -239,6 +198,211 @@ def a_topic_of_dead_letters_is_made_where_the_broker_does(bench):
     eventually(lambda: b.kafka.partitions(f"{b.topic.name}.new"),
                "it is made", START_S)
     equal(b.gateway.find_log("source_refused"), [])
+
+
+@test
+def what_a_topic_of_dead_letters_has_lost_is_a_letter_all_the_same(bench):
+    b, message = begun(bench)
+    b.gateway.stop()
+    b.kafka.delete_topic(b.topic.dead)
+    b.kafka.topic(b.topic.dead)
+    b.serve()
+    b.of["k"] = answer(201)
+    b.replay(message)
+    b.wait_listed(0)
+    b.wait_executed("k")
+
+
+@test
+def beyond_keep_dead_the_source_stands_before_it_acknowledges(bench):
+    b = Letters(bench, {**QUICK, "keep_dead": 2})
+    b.of.update({f"k{n}": answer(422) for n in range(4)})
+    b.serve()
+    b.add(*[f"k{n}" for n in range(4)])
+    b.gateway.wait_for_log("source_stands", reason="dead-letters",
+                           timeout=START_S)
+    one, _ = b.wait_listed(2)
+    b.wait_put(2)
+    equal(b.standing(), "dead-letters")
+    assert b.topic.unfinished() >= 2
+    # Nor does it forget them, whoever reads on.
+    b.gateway.kill()
+    b.serve()
+    b.gateway.wait_for_log("source_stands", reason="dead-letters",
+                           timeout=START_S)
+    equal((len(b.listed()), len(b.put())), (2, 2))
+    for count in (3, 4):
+        b.act(b.listed()[0], "drop", 200)
+        b.wait_put(count)
+        b.wait_listed(2)
+    b.topic.wait_finished(START_S)
+    eventually(lambda: b.standing() is None, "it goes on", START_S)
+    equal([b.upstream.count(key=f"k{n}") for n in range(4)], [1] * 4)
+    equal(sorted(b.put())[:4], sorted(
+        (f"k{n}", "refused") for n in range(4)))
+
+
+@test
+def one_whose_acknowledgement_nobody_heard_of_is_one_letter(bench):
+    b = Letters(bench, QUICK, kafka=bench.own_kafka())
+    b.of["k"] = answer(422)
+    b.serve()
+    b.add("before")
+    b.gateway.wait_for_log("message", outcome="executed", timeout=START_S)
+    b.topic.wait_finished(START_S)
+    hold = b.hold("k")
+    b.add("k")
+    hold.wait_arrived()
+    b.kafka.freeze()
+    hold.release()
+    message, = b.wait_listed(1)
+    b.act(message, "drop", 409)
+    b.gateway.kill()
+    b.kafka.thaw()
+    b.serve("two")
+    b.topic.wait_finished(START_S)
+    equal((b.put(), len(b.listed())), ([("k", "refused")], 1))
+    b.act(message, "drop", 200)
+    equal((b.listed(), b.upstream.count(key="k")), ([], 1))
+
+
+# --- what has no value -------------------------------------------------------
+
+def tombstone(bench, **members):
+    b = Letters(bench, {**QUICK, **members})
+    b.serve()
+    b.topic.add(None, "k", order=b"a")
+    b.add("after")
+    b.gateway.wait_for_log("message", outcome="executed", timeout=START_S)
+    b.topic.wait_finished(START_S)
+    return b
+
+
+@test
+def a_tombstone_is_a_dead_letter(bench):
+    b = tombstone(bench)
+    dead, = b.wait_listed(1)
+    equal((dead["reason"], b.done), ("malformed", ["after"]))
+    copy, = b.kafka.consume(b.topic.dead)
+    equal((copy.value, copy.key), (None, b"a"))
+
+
+@test
+def a_tombstone_may_be_acknowledged(bench):
+    b = tombstone(bench, nulls="ack")
+    equal((b.listed(), b.put(), b.done), ([], [], ["after"]))
+
+
+@test
+def a_tombstone_may_be_sent_without_a_body(bench):
+    b = tombstone(bench, nulls="send")
+    equal((b.listed(), sorted(b.done)), ([], ["after", "k"]))
+    equal([r.body for r in b.upstream.requests
+           if r.get("Idempotency-Key") == "k"], [b""])
+
+
+@test
+def an_empty_value_is_no_tombstone(bench):
+    b = Letters(bench, QUICK)
+    b.serve()
+    b.topic.add(b"", "k")
+    b.wait_executed("k")
+
+
+# --- Redis was lost ----------------------------------------------------------
+
+def store_was_lost(b):
+    """What stood in Redis is gone, and so is its identity."""
+    b.gateway.stop()
+    b.bench.redis("FLUSHALL")
+    b.serve()
+    b.gateway.wait_for_log("source_stands", reason="unproven",
+                           timeout=START_S)
+    equal((b.standing(), b.listed()), ("unproven", []))
+
+
+def restore(b):
+    said = b.command("restore", "charges", "--note", "Redis was lost")
+    equal((said.returncode, said.stderr), (0, ""))
+    b.gateway.wait_for_log("source_goes", reason="unproven", timeout=START_S)
+    return b.gateway.wait_for_log("source_restored")
+
+
+@test
+def copies_say_whose_letters_they_are(bench):
+    b, message = begun(bench)
+    copy, = b.kafka.consume(b.topic.dead)
+    (_, metadata), = b.kafka.committed(b.topic.group, b.topic.name).values()
+    store = copy.header("onceproxy-store")
+    equal((store, copy.header("onceproxy-position")),
+          (metadata.split(":")[1], message["position"]))
+    assert len(store) >= 22, store
+
+
+@test
+def letters_are_restored_from_their_copies(bench):
+    b = Letters(bench, QUICK, partitions=2)
+    keys = [f"k{n}" for n in range(5)]
+    b.of.update({key: answer(503) for key in keys})
+    b.serve()
+    for n, key in enumerate(keys):
+        b.add(key, partition=n % 2)
+        b.wait_listed(n + 1)
+    b.wait_confirmed()
+    by_position = {m["position"].split("@")[0]: m for m in b.listed()}
+    name = b.topic.name
+    b.act(by_position[f"{name}/0/0"], "drop", 200)
+    b.of["k1"] = answer(201)
+    b.replay(by_position[f"{name}/1/0"])
+    b.wait_listed(3)
+    b.add("unread")
+    b.wait_executed("k1", "unread")
+    store_was_lost(b)
+    told = restore(b)
+    equal((told["restored"], told["over"]), (3, 2))
+    found = b.wait_listed(3)
+    equal({(m["id"], m["reason"], m["attempt"]) for m in found}, {
+        (m["id"], m["reason"], m["attempt"]) for m in by_position.values()
+        if not m["position"].split("@")[0].endswith("/0/0")
+        and not m["position"].split("@")[0].endswith("/1/0")})
+    b.of.clear()
+    b.replay(found[0])
+    b.wait_listed(2)
+    b.add("after")
+    eventually(lambda: "after" in b.done, "it reads on", START_S)
+    equal(len(b.done), 4)
+
+
+@test
+def what_was_parked_is_restored_in_its_order(bench):
+    b, first = parked_lane(bench)
+    store_was_lost(b)
+    equal(restore(b)["restored"], 4)
+    equal([m["id"] for m in b.wait_listed(1)], [first["id"]])
+    b.wait_listed(3, "parked")
+    b.of["k0"] = answer(201)
+    b.replay(first)
+    b.add("k4")
+    b.wait_executed(*[f"k{n}" for n in range(5)])
+    lane_is_free(b)
+
+
+@test
+def whoever_needs_no_letters_goes_on_without(bench):
+    b, _ = begun(bench)
+    b.add("unread")
+    b.wait_executed("unread")
+    store_was_lost(b)
+    b.add("after")
+    equal(b.command("resume", "charges", "--unproven").returncode, 0)
+    b.wait_executed("unread", "after")
+    equal(b.listed(), [])
+    # And from then on it is that store's.
+    b.gateway.stop()
+    b.serve()
+    b.add("last")
+    b.wait_executed("unread", "after", "last")
+    equal(b.gateway.find_log("source_stands"), [])
 
 
 # --- gateways ----------------------------------------------------------------
@@ -285,7 +449,7 @@ def parked_lane(bench, members=None, count=3, **more):
 
 def lane_is_free(b):
     eventually(lambda: not any(
-        b":parked:" in key or b":decided:" in key
+        b":lane:source:" in key or b":letter:source:" in key
         for key in b.bench.redis.keys()), "no lane is parked", START_S)
 
 
@@ -334,7 +498,8 @@ def one_that_fails_on_its_way_back_is_the_first_then(bench):
     b.of.update(k0=answer(201), k2=answer(503))
     b.replay(first)
     second, = eventually(
-        lambda: [m for m in b.listed() if m["id"] != first["id"]],
+        lambda: [m for m in b.listed() if m["reason"] == "exhausted" and
+                 m["id"] != first["id"]],
         "another one is the first", START_S)
     b.wait_listed(1, "parked")
     equal(b.done, ["k0", "k1"])
@@ -343,17 +508,6 @@ def one_that_fails_on_its_way_back_is_the_first_then(bench):
     b.of["k2"] = answer(201)
     b.replay(second)
     b.wait_executed(*(f"k{n}" for n in range(5)))
-    lane_is_free(b)
-
-
-@test
-def where_the_first_was_deleted_the_next_is_the_first(bench):
-    b, first = parked_lane(bench)
-    b.kafka.delete_before(b.topic.dead, 0, 1)
-    eventually(lambda: b.listed() == [], "the first is gone")
-    equal(b.act(first, "replay").status, 404)
-    b.replay(b.listed("parked")[0])
-    b.wait_executed("k1", "k2", "k3")
     lane_is_free(b)
 
 
@@ -367,11 +521,14 @@ def a_lane_that_comes_back_outlives_its_gateway(bench):
     b.gateway.kill()
     b.add("k4")
     b.serve()
-    held = b.gateway.wait_for_log(
-        "message_held", source="charges", timeout=START_S)
+    unknown, = eventually(
+        lambda: [m for m in b.listed() if m["reason"] == "unknown"],
+        "nobody knows what became of it", START_S)
     equal(b.done[:2], ["k0", "k1"])
-    b.admin.act(held["key_id"], "release")
+    b.replay(unknown, 409)
+    b.admin.act(unknown["key_id"], "release")
     hold.release()
+    b.replay(unknown)
     eventually(lambda: b.done[-2:] == ["k3", "k4"], "the others follow",
                START_S)
     lane_is_free(b)

@@ -9,7 +9,8 @@ import itertools
 from once import tap
 from once.admin import Admin
 from once.kafka import START_S
-from once.kafka_topic import Topic
+from once.kafka_topic import Beside, Topic
+from once.raw import memory
 from once.relays import TopicLedger, topic_relay
 from once.tap import equal, test
 from once.upstream import answer
@@ -23,22 +24,30 @@ class Reader:
     """A gateway that reads a topic, and answers by key."""
 
     def __init__(self, bench, **members):
-        self.kafka, self.of = bench.kafka, {}
-        self.upstream = bench.upstream(lambda connection, request: (
-            connection.send(self.of.get(
-                request.get("Idempotency-Key"), answer()))))
+        self.kafka, self.of, self.gateways = bench.kafka, {}, []
+        self.upstream = bench.upstream(self.reply)
         self.topic = Topic(self.kafka, f"sizes-{next(NUMBERS)}")
+        self.beside = Beside(self.topic, self.gateways)
         self.small = self.kafka.topic(
             f"{self.topic.name}.small", max_message_bytes=MOST)
         config = bench.config(self.upstream, admin={"listen": "127.0.0.1:0"})
         self.topic.source(
             config, results={"topic": self.small}, **members)
         self.gateway = bench.serve(config)
+        self.gateways.append(self.gateway)
         self.admin = Admin(self.gateway)
 
+    def reply(self, connection, request):
+        said = self.of.get(request.get("Idempotency-Key"), answer())
+        if said.startswith(b"HTTP/1.1 503"):
+            self.beside.execute()
+        connection.send(said)
+
     def results(self):
-        return sorted(r.header("onceproxy-position").split("@")[0]
-                      for r in self.kafka.consume(self.small))
+        found = (r.header("onceproxy-position").split("@")[0]
+                 for r in self.kafka.consume(self.small))
+        return sorted(position for position in found
+                      if position.startswith(f"{self.topic.name}/"))
 
     def wait_results(self, *offsets):
         wanted = sorted(f"{self.topic.name}/0/{n}" for n in offsets)
@@ -89,6 +98,35 @@ def it_keeps_no_replay_from_its_end(bench):
     equal(got.status, 202, got.body)
     r.wait_results(0)
     eventually(lambda: r.dead() == [], "it is no dead letter", START_S)
+
+
+@test
+def memory_is_bounded_however_much_waits(bench):
+    """Of what waits, the library has as much as a few requests bring."""
+    count, size = 60, 900_000
+    upstream = bench.upstream()
+    topic = Topic(bench.kafka, f"sizes-{next(NUMBERS)}", 2)
+    config = bench.config(upstream, {"max_request_body": "1MiB"},
+                          limits={"in_flight_bytes": "4MiB"}, workers=1)
+    gateway = bench.serve(topic.source(config))
+    topic.add(b"{}", "first")
+    gateway.wait_for_log("message", outcome="executed", timeout=START_S)
+    before, _ = memory(gateway.pid)
+    hold = upstream.hold()
+    body = b'"' + b"x" * (size - 2) + b'"'
+    for number in range(count):
+        topic.add(body, f"k{number}", partition=number % 2)
+    gateway.wait_for_log("source_stands", reason="memory", timeout=START_S)
+    hold.wait_arrived()
+    eventually(lambda: upstream.count() > 1, "some are sent", START_S)
+    _, most = memory(gateway.pid)
+    assert most - before < 16 << 20, (before, most)
+    assert upstream.count() < 6, upstream.count()
+    hold.release()
+    topic.wait_finished(START_S)
+    _, most = memory(gateway.pid)
+    assert most - before < 24 << 20, (before, most)
+    equal(upstream.count(), count + 1)
 
 
 @test

@@ -334,11 +334,18 @@ class KafkaClient:
             confluent_kafka.Consumer(self.settings(
                 group_id="none", enable_auto_commit=False))))
 
+        def side(number, which):
+            # get_watermark_offsets() may wait for ever where a leader dies.
+            asked, = looker.offsets_for_times([confluent_kafka.TopicPartition(
+                topic, number, which)], LOOK_S)
+            if asked.error is not None:
+                raise confluent_kafka.KafkaException(asked.error)
+            return asked.offset
+
         def found(number):
             try:
-                return looker.get_watermark_offsets(
-                    confluent_kafka.TopicPartition(topic, number), LOOK_S,
-                    False)
+                return (side(number, confluent_kafka.OFFSET_BEGINNING),
+                        side(number, confluent_kafka.OFFSET_END))
             except confluent_kafka.KafkaException:
                 return None  # another node is about to lead it
         return {n: eventually(lambda n=n: found(n), f"{topic} has ends",

@@ -2,14 +2,16 @@
 """A topic with messages, what becomes of them, and a gateway's source that
 reads it."""
 
+import contextlib
 import hashlib
 import struct
+import threading
 
 from . import http
 from .gateway import command
 from .messages import as_text
 from .skip import Skip
-from .wait import PATIENCE, eventually
+from .wait import PATIENCE, Late, eventually
 
 # A member that is dead is noticed soon, and a topic that is new.
 SETTINGS = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "300",
@@ -23,6 +25,40 @@ def need_reader():
         raise Skip("built without Kafka")
 
 
+class Beside:
+    """Messages that are executed beside one that the upstream releases: an
+    attempt counts against a message only where another one of its source was
+    executed since its last one.  Upstreams that release messages call
+    execute() before each such answer, and answer what is_one() themselves."""
+
+    def __init__(self, topic, gateways):
+        """gateways: those that have read the topic, as a list that grows."""
+        topic.add_beside()
+        self.topic, self.gateways = topic, gateways
+        self.lock = threading.Lock()
+        self.count = 0
+
+    @staticmethod
+    def is_one(key):
+        return bool(key) and key.startswith("beside-")
+
+    def execute(self, partition=0, patience=10):
+        """Adds one, and waits until it has ended; where nobody reads it in
+        time, its absence is for the test to notice."""
+        with self.lock:
+            self.count += 1
+            value, members = self.topic.message(
+                b"{}", f"beside-{self.count}", partition, order=b"beside")
+            _, offset = self.topic.kafka.produce(
+                self.topic.beside, value, **members)[0]
+        at = f"{self.topic.beside}/{partition}/{offset}@"
+        with contextlib.suppress(Late):
+            eventually(lambda: any(
+                line["position"].startswith(at)
+                for gateway in self.gateways
+                for line in gateway.find_log("message")), "it ends", patience)
+
+
 class Topic:
     """A topic of a Kafka, read by a group of its name, with topics for
     results and dead letters."""
@@ -32,6 +68,7 @@ class Topic:
         self.kafka, self.name, self.partitions = kafka, name, partitions
         self.group = f"{name}.group"
         self.results, self.dead = f"{name}.done", f"{name}.dead"
+        self.beside = None
         for each in (self.name, self.results, self.dead):
             kafka.topic(each, partitions, **settings)
 
@@ -57,6 +94,12 @@ class Topic:
         return self.kafka.produce_all(self.name, [
             self.message(b"{}", key, number % self.partitions, **more)
             for number, key in enumerate(keys)])
+
+    def add_beside(self):
+        """Makes the topic of what is executed beside others (Beside), which
+        has the same partitions, so that the same gateways read it."""
+        self.beside = f"{self.name}.beside"
+        self.kafka.topic(self.beside, self.partitions)
 
     def floors_key(self, redis):
         """Where Redis keeps how far the partitions are finished."""
@@ -118,6 +161,7 @@ class Topic:
             "kafka": self.kafka.addresses,
             "settings": {**SETTINGS, **(settings or {})}}
         config.setdefault("sources", {})[name] = {
-            "broker": "events", "topics": [self.name], "group": self.group,
+            "broker": "events", "group": self.group,
+            "topics": [self.name, *([self.beside] if self.beside else [])],
             "request": request, **members}
         return config
