@@ -647,6 +647,7 @@ def a_decision_reaches_whoever_has_the_partition_and_is_used_once(bench):
     eventually(lambda: not any(" " in name for name in r.topic.floors(
         r.redis)), "it is used")
     r.forget_records()
+    r.gateways[-2].stop()
     r.stop()
     r.serve("three")
     r.finish("last")

@@ -123,8 +123,8 @@ tear_down(void **state)
 static void
 put(int32_t partition, const char *of, int offset, bool done)
 {
-	char source[32], position[64];
-	snprintf(source, sizeof source, "%s", of);
+	char name[32], position[64];
+	snprintf(name, sizeof name, "%s", of);
 	int len = snprintf(position, sizeof position, "orders/0/%d@%d", offset,
 	    1000 + offset);
 	assert_int_equal(
@@ -133,7 +133,7 @@ put(int32_t partition, const char *of, int offset, bool done)
 		RD_KAFKA_V_VALUE(done ? NULL : position,
 		    done ? 0 : (size_t)len),
 		RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-		RD_KAFKA_V_HEADER("onceproxy-source", source, -1),
+		RD_KAFKA_V_HEADER("onceproxy-source", name, -1),
 		RD_KAFKA_V_HEADER(
 		    done ? "onceproxy-done" : "onceproxy-position", position,
 		    len),
