@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <limits.h>
+
+#include "base/container.h"
+#include "base/error.h"
+#include "base/must.h"
+#include "messages/shared/letters_private.h"
+
+/* --- what is done with it --- */
+
+static void
+on_letter_told(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
+	struct letters *letters = op->letters;
+	bool is_new = false;
+	if (how == CALL_ANSWERED) {
+		op->op.verdict = reply->verdict;
+		op->op.now_ms = reply->now_ms;
+		error = letters_read_answer(op, reply);
+		op->has_next = op->ends && reply->verdict == VERDICT_DONE &&
+		    op->letter.name.in_order;
+		if (error == E_MALFORMED) {
+			call_log_odd(call);
+			error = E_STORE_REFUSED;
+		} else if (letters->shards != NULL) {
+			is_new = letters_note(
+			    letters, call->shard, &op->name, reply);
+		}
+	}
+	call_end_op(call, error);
+	if (is_new)
+		letters->events.changed(letters->events.arg);
+}
+
+/* A call of that operation; n_more arguments are still to come. */
+static struct store_call *
+begin_call(struct letters *letters, struct letter_op *op, enum script script,
+    const char *act, const struct letter_name *name, size_t n_more)
+{
+	call_begin_op(letters->shared.store, &op->op);
+	op->letter = (struct letter){.position = SPAN("")};
+	op->state = LETTER_WRITTEN;
+	op->has_next = op->sealed_shut = op->ends = false;
+	op->letters = letters;
+	op->name = *name;
+	struct store_call *call = letters_call(
+	    letters, letters_shard_of(letters, name), script, 3 + n_more);
+	resp_arg(&call->args, span_str(act));
+	letters_arg_digest(call, name->id);
+	if (name->in_order)
+		letters_arg_digest(call, name->lane);
+	else
+		resp_arg(&call->args, SPAN(""));
+	call->done = on_letter_told;
+	call_join_op(call, &op->op);
+	return call;
+}
+
+static void
+put(struct letters *letters, struct letter_op *op, const char *act,
+    const struct letter *letter)
+{
+	char *bytes;
+	size_t len;
+	struct store_call *call = begin_call(
+	    letters, op, SCRIPT_letter_put, act, &letter->name, 4);
+	resp_arg(&call->args, letter->reason);
+	letter_codec_put_head(letter, &bytes, &len);
+	letters_arg_sealed(call, letters, letter->name.id, bytes, len);
+	letter_codec_put_body(letter, &bytes, &len);
+	letters_arg_sealed(call, letters, letter->name.id, bytes, len);
+	shared_arg_notice(&letters->shared, call);
+	call->large = store_is_large(call->args.len);
+	call_start(call);
+}
+
+void
+letters_put(struct letters *letters, struct letter_op *op,
+    const struct letter *letter, bool behind)
+{
+	must(!behind || letter->name.in_order);
+	put(letters, op, behind ? "behind" : "first", letter);
+}
+
+void
+letters_restore(struct letters *letters, struct letter_op *op,
+    const struct letter *letter)
+{
+	put(letters, op, "restore", letter);
+}
+
+/* owner NULL: nobody; n_more arguments are still to come. */
+static struct store_call *
+begin_act(struct letters *letters, struct letter_op *op, const char *word,
+    const struct letter_name *name, const struct owner *owner,
+    enum letter_act act, size_t n_more)
+{
+	struct store_call *call = begin_call(
+	    letters, op, SCRIPT_letter, word, name, 3 + n_more);
+	shared_arg_notice(&letters->shared, call);
+	if (owner != NULL)
+		call_arg_token(call, owner->bytes);
+	else
+		resp_arg(&call->args, SPAN(""));
+	resp_arg(&call->args,
+	    act == LETTER_REPLAY ? SPAN("replay") : SPAN("drop"));
+	return call;
+}
+
+void
+letters_find(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name)
+{
+	call_start(begin_act(letters, op, "find", name, NULL, 0, 0));
+}
+
+void
+letters_confirm(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name)
+{
+	call_start(begin_act(letters, op, "confirm", name, NULL, 0, 0));
+}
+
+void
+letters_begin(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, enum letter_act act,
+    const struct owner *owner)
+{
+	struct store_call *call =
+	    begin_act(letters, op, "begin", name, owner, act, 0);
+	call->large = true; /* its body may be */
+	call_start(call);
+}
+
+void
+letters_ask(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, enum letter_act act)
+{
+	call_start(begin_act(letters, op, "ask", name, NULL, act, 0));
+}
+
+void
+letters_renew(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, const struct owner *owner)
+{
+	call_start(begin_act(letters, op, "renew", name, owner, 0, 0));
+}
+
+void
+letters_put_back(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, const struct owner *owner,
+    const struct letter *head)
+{
+	char *bytes;
+	size_t len;
+	struct store_call *call =
+	    begin_act(letters, op, "put_back", name, owner, 0, 2);
+	if (head != NULL) {
+		resp_arg(&call->args, head->reason);
+		letter_codec_put_head(head, &bytes, &len);
+		letters_arg_sealed(call, letters, name->id, bytes, len);
+	} else {
+		resp_arg(&call->args, SPAN(""));
+		resp_arg(&call->args, SPAN(""));
+	}
+	call_start(call);
+}
+
+void
+letters_end(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name, const struct owner *owner)
+{
+	struct store_call *call =
+	    begin_act(letters, op, "end", name, owner, 0, 0);
+	op->ends = true;
+	call_start(call);
+}
+
+/* --- reading one --- */
+
+static struct store_call *
+show_call(struct letter_op *op, unsigned shard,
+    const uint8_t id[DIGEST_BYTES])
+{
+	struct store_call *call =
+	    letters_call(op->letters, shard, SCRIPT_letters, 2);
+	resp_arg(&call->args, SPAN("show"));
+	letters_arg_digest(call, id);
+	call->large = true; /* its body may be */
+	call_join_op(call, &op->op);
+	return call;
+}
+
+static void
+begin_reading(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name)
+{
+	call_begin_op(letters->shared.store, &op->op);
+	op->op.verdict = VERDICT_GONE;
+	op->letter = (struct letter){.position = SPAN("")};
+	op->has_next = op->sealed_shut = false;
+	op->letters = letters;
+	op->name = *name;
+	op->n_asked = 0;
+	op->first = letters_shard_of(letters, name);
+}
+
+static void on_sought(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply);
+
+/* The next shard that is to be asked. */
+static struct store_call *
+seek_call(struct letter_op *op)
+{
+	int64_t n_shards = op->letters->shared.store->conf->store.shards;
+	unsigned shard = (unsigned)((op->first + op->n_asked++) % n_shards);
+	struct store_call *call = show_call(op, shard, op->name.id);
+	call->done = on_sought;
+	return call;
+}
+
+static void
+on_sought(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
+	int64_t n_shards = op->letters->shared.store->conf->store.shards;
+	bool found = op->op.verdict == VERDICT_DONE;
+	if (!found && how == CALL_ANSWERED &&
+	    reply->verdict == VERDICT_DONE) {
+		found = true;
+		op->op.verdict = VERDICT_DONE;
+		op->op.now_ms = reply->now_ms;
+		error = letters_read_answer(op, reply);
+		if (error == E_MALFORMED)
+			error = E_STORE_REFUSED;
+		/* Whatever other shards cannot say does not matter then. */
+		op->op.failure = 0;
+	} else if (found) {
+		error = 0;
+	}
+	if (!found && error == 0 && op->op.failure == 0 &&
+	    op->n_asked < n_shards)
+		call_start(seek_call(op));
+	call_end_op(call, error);
+}
+
+void
+letters_seek(
+    struct letters *letters, struct letter_op *op, struct span position)
+{
+	const struct letter_name name = letters_name(position, NULL);
+	int64_t n_shards = letters->shared.store->conf->store.shards;
+	struct store_call *calls[LETTERS_AT_ONCE];
+	size_t count = 0;
+	begin_reading(letters, op, &name);
+	while (count < LETTERS_AT_ONCE && op->n_asked < n_shards)
+		calls[count++] = seek_call(op);
+	/*
+	 * All are added before one can end: the last to end ends the operation.
+	 */
+	for (size_t i = 0; i < count; i++)
+		call_start(calls[i]);
+}
+
+void
+letters_show(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name)
+{
+	begin_reading(letters, op, name);
+	op->n_asked = UINT_MAX; /* no other shard has it */
+	struct store_call *call = show_call(op, op->first, name->id);
+	call->done = on_sought;
+	call_start(call);
+}
