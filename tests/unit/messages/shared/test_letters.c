@@ -451,14 +451,24 @@ nothing_is_known_where_redis_cannot_say(void **state)
 	assert_non_null(strstr(letters_trouble(&here), "WRONGTYPE"));
 }
 
-/* Of one order, and of others in other shards. */
+/* By when they were put, and of one millisecond by their ids. */
+static bool
+comes_after(const struct letter *letter, const struct letter *before)
+{
+	if (letter->put_ms != before->put_ms)
+		return letter->put_ms > before->put_ms;
+	return memcmp(letter->name.id, before->name.id, DIGEST_BYTES) > 0;
+}
+
+/* Of one order, and of others in other shards: each once. */
 static void
 a_list_is_of_all_shards(void **state)
 {
 	struct bench *bench = *state;
 	char position[16];
 	struct letters_list list = {.limit = 3, .dead = true, .parked = true};
-	size_t count = 0;
+	struct letter last = {.put_ms = 0};
+	unsigned seen = 0;
 	for (unsigned i = 0; i < 8; i++) {
 		snprintf(position, sizeof position, "%u-0", i);
 		puts_it(bench, position, i < 4 ? 0 : 7, i > 4, true);
@@ -469,18 +479,21 @@ a_list_is_of_all_shards(void **state)
 		letters_list(&here, &list);
 		assert_int_equal(bench_wait(bench, &list.op), 0);
 		for (size_t i = 0; i < list.count; i++) {
-			snprintf(position, sizeof position, "%zu-0", count++);
-			assert_true(span_eq(list.letters[i].position,
-			    span_str(position)));
-			assert_int_equal(
-			    list.letters[i].parked, count > 5);
+			const struct letter *letter = &list.letters[i];
+			unsigned number =
+			    (unsigned)(letter->position.ptr[0] - '0');
+			assert_true(comes_after(letter, &last));
+			assert_int_equal(letter->parked, number > 4);
+			assert_int_equal(seen & 1u << number, 0);
+			seen |= 1u << number;
+			last = *letter;
 		}
 		snprintf(list.after, sizeof list.after, "%s", list.next);
 		assert_true(list.next[0] == '\0' ||
 		    letters_is_next(span_str(list.next)));
 		arena_free(&list.arena);
 	} while (list.next[0] != '\0');
-	assert_int_equal(count, 8);
+	assert_int_equal(seen, 0xff);
 	assert_false(letters_is_next(SPAN("1700000000000")));
 	list.dead = false;
 	list.after[0] = '\0';
