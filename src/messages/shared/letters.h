@@ -148,7 +148,8 @@ void letters_find(struct letters *letters, struct letter_op *op,
 void letters_confirm(struct letters *letters, struct letter_op *op,
     const struct letter_name *name);
 /*
- * Takes it, for that act; letter is what it has.  REFUSED: it is WRITTEN, or
+ * Takes it, for that act; letter is what it has, BEGUN where another owner had
+ * begun it before.  REFUSED: it is WRITTEN, or
  * BEGUN by somebody who renews it, or for the other act (state); or it is
  * CONFIRMED, and parked behind another (letter.parked): such a one can be
  * dropped, but not replayed.  GONE.
