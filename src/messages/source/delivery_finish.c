@@ -70,7 +70,7 @@ delivery_finish_bury(struct machine *machine)
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	/* A process that was frozen has read on: it hears of its loss next. */
 	if (!source_leadership_lets_begin(d->source))
-		return delivery_to(d, DELIVERY_STAND, MORE);
+		return delivery_to(d, DELIVERY_YIELD, MORE);
 	if (count.dead + count.parked + d->source->burying >=
 	    (uint64_t)d->source->source->keep_dead)
 		return stand_full(d);
