@@ -183,6 +183,6 @@ delivery_claim_executed(struct machine *machine)
 		source_standing_refused_by_api(
 		    d->source, &d->refusals, d->a.met);
 	else if (found != FOUND_NOT_SENT)
-		source_standing_executed(d->source);
+		source_standing_executed(d->source, &d->refusals);
 	return meet(d, found);
 }

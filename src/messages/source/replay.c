@@ -356,7 +356,7 @@ replay_executed(struct machine *machine)
 		source_standing_refused_by_api(
 		    r->source, &r->refusals, r->a.met);
 	else if (found != FOUND_NOT_SENT)
-		source_standing_executed(r->source);
+		source_standing_executed(r->source, &r->refusals);
 	return meet(r, found);
 }
 

@@ -247,10 +247,13 @@ source_standing_refused_by_api(
 }
 
 void
-source_standing_executed(struct source *s)
+source_standing_executed(struct source *s, struct source_refusals *refusals)
 {
 	enum standing standing = s->api_standing;
+	bool alone = refusals->attempted == s->executed;
 	s->executed++;
+	if (alone)
+		refusals->attempted = s->executed;
 	s->refused_by_api = 0;
 	s->api_standing = STANDING_COUNT_;
 	sent(s);

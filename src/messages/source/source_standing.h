@@ -43,8 +43,12 @@ bool source_standing_attempt_counts(
 /* It was released, with that status; 0: without one. */
 void source_standing_refused_by_api(
     struct source *source, struct source_refusals *refusals, int status);
-/* One was executed, and its outcome stored, or is unknown. */
-void source_standing_executed(struct source *source);
+/*
+ * It was executed, and its outcome stored, or is unknown: attempts of others
+ * count then, and not its own.
+ */
+void source_standing_executed(
+    struct source *source, struct source_refusals *refusals);
 /* The route does take the source's own token. */
 void source_standing_token_taken(struct source *source);
 
