@@ -211,11 +211,10 @@ replay_begun(struct machine *machine)
 	attempt_init(&r->a, r->source, r->message, &r->machine);
 	machine_name(&r->machine, r->message->position);
 	r->a.fresh = true;
+	if (r->act == REPLAY_TO_CONFIRM && r->letter.state != LETTER_WRITTEN)
+		return DONE;
 	if (r->act == REPLAY_TO_CONFIRM)
-		return to(r,
-		    r->letter.state == LETTER_WRITTEN ? REPLAY_ACKNOWLEDGE
-						      : REPLAY_CONFIRMED,
-		    MORE);
+		return to(r, REPLAY_ACKNOWLEDGE, MORE);
 	timer_set(&r->renew, RENEW_MS);
 	r->outcome = MESSAGE_DROPPED;
 	return to(r,
