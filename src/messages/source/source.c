@@ -54,7 +54,8 @@ on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 	    position.len > 0 ? delivery_find(s, position) : NULL;
 	if (position.len > 0 && holds_may(&s->holds, position))
 		holds_drop(&s->holds, position);
-	if (d != NULL)
+	/* What becomes a letter does so: its lane is parked by that. */
+	if (d != NULL && !d->burying)
 		machine_end(&d->machine);
 }
 
