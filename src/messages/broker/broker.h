@@ -209,7 +209,8 @@ enum broker_finished {
 	BROKER_FINISHED,
 	/*
 	 * Nothing was put: it is not pending any more.  Another reader has
-	 * finished it, or the broker has lost it (which lost() tells).
+	 * finished it, or the broker has lost it (which lost() tells).  Where
+	 * the copy of a letter is put, that is so for all readers.
 	 */
 	BROKER_NOT_PENDING,
 	/*
@@ -218,8 +219,8 @@ enum broker_finished {
 	 */
 	BROKER_LOCKED,
 	/*
-	 * Nothing was put: it is another reader's to finish now, and to be
-	 * forgotten here.
+	 * Nothing was put: it is another reader's to finish now, or still to be
+	 * taken, and to be forgotten here.
 	 */
 	BROKER_ELSEWHERE,
 };

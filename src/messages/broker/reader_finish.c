@@ -124,6 +124,15 @@ more_ms(struct op *op)
 	return f->sent ? f->reader->driver->more_ms(f) : 0;
 }
 
+/* Of what is not in flight here only the broker knows whether it is pending. */
+static bool
+is_asked(const struct finishing *f)
+{
+	const struct broker_put *put = f->finish->put;
+	return f->message != NULL || f->finish->mark ||
+	    (put != NULL && put->place == BROKER_DEAD_LETTERS);
+}
+
 static struct finishing *
 new_finishing(struct reader_core *reader, struct broker_finish *finish)
 {
@@ -156,7 +165,7 @@ reader_finish_start(struct reader_core *reader, struct broker_finish *finish)
 	const char *why = driver->impossible != NULL
 	    ? driver->impossible(reader, finish)
 	    : NULL;
-	if (!finish->mark && f->message == NULL)
+	if (!is_asked(f))
 		reader_finish_end(f, BROKER_NOT_PENDING);
 	else if (why != NULL)
 		reader_finish_refuse(f, span_str(why), BROKER_FAULT_PLACE);

@@ -190,6 +190,8 @@ on_finished(struct link_call *call, const redisReply *reply)
 		reader_finish_fail(f, false);
 	} else if (reply->integer == 0 && !is_mark) {
 		take_nothing(streams, of_call(call));
+	} else if (reply->integer == 2) {
+		reader_finish_end(f, BROKER_ELSEWHERE);
 	} else {
 		reader_trouble_end(f->reader, STREAMS_TO_FINISH, NULL);
 		reader_finish_end(f, BROKER_FINISHED);

@@ -4,11 +4,14 @@
 -- ARGV: 1 the group, 2 the consumer, 3 the entry's id, 4 how many of the values
 --       the entry's own take the place of, if it is still there (empty: of
 --       none), 5, ... names and values
--- Answers: 1; 0: it is not pending for the consumer, and nothing was put.
+-- Answers: 1; or nothing was put: 0, it is not pending; 2, it is so for another
+--          consumer.
 
 local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)[1]
-if not pending or pending[2] ~= ARGV[2] then
+if not pending then
 	return 0
+elseif pending[2] ~= ARGV[2] then
+	return 2
 end
 
 -- An XADD cannot be taken back.

@@ -289,7 +289,7 @@ a_frozen_reader_puts_nothing(void **state)
 	steal(bench, a->first->position.ptr, "b");
 	assert_int_equal(sbench_finish(a, f, a->first, &put), 0);
 	assert_int_equal(redis_integer(bench->redis, "XLEN r"), 0);
-	assert_int_equal(f->finish.finished, BROKER_NOT_PENDING);
+	assert_int_equal(f->finish.finished, BROKER_ELSEWHERE);
 	assert_int_equal(sbench_pending(bench, "b"), 1);
 	/* The other one has finished it. */
 	redis_just(bench->redis, "XACK s g %s", a->first->next->position.ptr);
@@ -420,7 +420,7 @@ a_sole_reader_of_before_puts_nothing(void **state)
 	struct sbench_reader *b = sbench_open(bench, "b");
 	UNTIL(bench, b->taken == 2);
 	assert_int_equal(sbench_finish(a, f, a->first, &put), 0);
-	assert_int_equal(f->finish.finished, BROKER_NOT_PENDING);
+	assert_int_equal(f->finish.finished, BROKER_ELSEWHERE);
 	assert_int_equal(sbench_finish(b, f, b->first, &put), 0);
 	assert_int_equal(f->finish.finished, BROKER_FINISHED);
 	assert_int_equal(redis_integer(bench->redis, "XLEN d"), 2);
