@@ -38,6 +38,21 @@ let_next_find_out(struct source *s, bool claims, bool finishes)
 	}
 }
 
+/* Whoever has waited longest: what one cannot find out another one may. */
+static void
+let_oldest_go(struct source *s, bool tried[2])
+{
+	struct standing_place *oldest[2] = {NULL, NULL}, *place;
+	LIST_EACH(place, &s->waiting, item)
+		oldest[place->to_finish] = place;
+	for (unsigned i = 0; i < 2; i++) {
+		if (oldest[i] == NULL || tried[i])
+			continue;
+		tried[i] = true;
+		source_standing_let_go(s, oldest[i], true);
+	}
+}
+
 /* One that stands before its claim, and one before its acknowledgement. */
 static void
 on_probe(void *arg)
@@ -49,16 +64,12 @@ on_probe(void *arg)
 	bool retries = false;
 	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item) {
-		struct delivery *d = delivery_of(m);
-		bool *its = &tried[d->stand.to_finish];
-		retries |= delivery_view_state(d) == MESSAGE_STATE_RETRYING;
+		retries |= delivery_view_state(delivery_of(m)) ==
+		    MESSAGE_STATE_RETRYING;
 		/* What is on its way will find it out. */
 		tried[true] |= delivery_is_finishing(m);
-		if (!op_pending(&d->stand.op) || *its)
-			continue;
-		*its = true;
-		source_standing_let_go(s, &d->stand, true);
 	}
+	let_oldest_go(s, tried);
 	/* What is about to be tried again will find out, too. */
 	let_next_find_out(s, !tried[false] && !retries, !tried[true]);
 	if (!source_standing_can_be_tried(s))
