@@ -57,12 +57,24 @@ stand_full(struct delivery *d)
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
+/* One that was written already, which nobody heard of, has its room. */
+static bool
+is_full(const struct delivery *d)
+{
+	const struct letters *letters = &d->source->letters;
+	struct letters_count count = letters_count(letters);
+	bool written = letters_are_known(letters) &&
+	    letters_may_be_written(letters, d->message->position);
+	return !written &&
+	    count.dead + count.parked + d->source->burying >=
+	    (uint64_t)d->source->source->keep_dead;
+}
+
 enum after
 delivery_finish_bury(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct letters *letters = &d->source->letters;
-	struct letters_count count = letters_count(letters);
 	if (!d->buried)
 		d->reason = d->outcome;
 	d->buried = true;
@@ -71,8 +83,7 @@ delivery_finish_bury(struct machine *machine)
 	/* A process that was frozen has read on: it hears of its loss next. */
 	if (!source_leadership_lets_begin(d->source))
 		return delivery_to(d, DELIVERY_YIELD, MORE);
-	if (count.dead + count.parked + d->source->burying >=
-	    (uint64_t)d->source->source->keep_dead)
+	if (is_full(d))
 		return stand_full(d);
 	d->burying = true;
 	d->source->burying++;
