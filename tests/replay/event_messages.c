@@ -29,9 +29,13 @@ event_messages_list(void)
 	if (world.broker_down)
 		events_add(HAPPENS_BROKER, NULL, 0);
 	for (unsigned i = 0; i < world.scenario->gateways; i++)
-		if (world.healing && reads(&world.gateways[i]) &&
+		if (reads(&world.gateways[i]) &&
 		    messages_may_prove(&world.gateways[i]))
 			events_add(HAPPENS_PROOF, &world.gateways[i], 0);
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		if (reads(&world.gateways[i]) &&
+		    messages_lack_room(&world.gateways[i]))
+			events_add(HAPPENS_ROOM, &world.gateways[i], 0);
 	for (unsigned i = 0; i < world.scenario->gateways; i++)
 		if (reads(&world.gateways[i]))
 			list_reader(&world.gateways[i]);
@@ -104,6 +108,13 @@ do_proof(const struct chance *event)
 }
 
 static void
+do_room(const struct chance *event)
+{
+	(void)event;
+	messages_make_room();
+}
+
+static void
 do_trim(const struct chance *event)
 {
 	fake_broker_trim(event->index);
@@ -129,6 +140,7 @@ event_messages_happen(const struct chance *event)
 	    [HAPPENS_FINISH] = do_finish,
 	    [HAPPENS_BROKER] = do_reach,
 	    [HAPPENS_PROOF] = do_proof,
+	    [HAPPENS_ROOM] = do_room,
 	    [HAPPENS_PUT] = do_finish,
 	    [HAPPENS_ACK] = do_finish,
 	    [HAPPENS_UNHEARD] = do_finish,

@@ -845,6 +845,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_FINISH] = {"it is acknowledged", event_messages_happen},
 	    [HAPPENS_BROKER] = {"the broker is up", event_messages_happen},
 	    [HAPPENS_PROOF] = {"it is believed", event_messages_happen},
+	    [HAPPENS_ROOM] = {"room is made", event_messages_happen},
 	    [HAPPENS_PUT] = {"it is not taken", event_messages_happen},
 	    [HAPPENS_ACK] = {"it is lost", event_messages_happen},
 	    [HAPPENS_UNHEARD] = {"it is not heard", event_messages_happen},

@@ -27,6 +27,7 @@ enum happening {
 	HAPPENS_FINISH, /* the broker acknowledges */
 	HAPPENS_BROKER, /* it is up again */
 	HAPPENS_PROOF,  /* an operator has a source go on, unproven */
+	HAPPENS_ROOM,   /* or drops a letter, as there is no room for more */
 	HAPPENS_TIME, /* the clock moves to the next timer that matters */
 	/* Faults, from here on. */
 	HAPPENS_CUT,

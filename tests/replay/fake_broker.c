@@ -115,8 +115,12 @@ acknowledge(struct fake_reader *r, const struct broker_finish *finish)
 		k->marked = true;
 		return BROKER_FINISHED;
 	}
-	if (k->state != PENDING || k->holder != r)
+	if (k->state >= FINISHED)
 		return BROKER_NOT_PENDING;
+	if (k->state != PENDING || k->holder != r)
+		return BROKER_ELSEWHERE;
+	if (copies)
+		messages_check_copy(index_of(finish->position));
 	k->state = FINISHED;
 	k->holder = NULL;
 	k->copied = copies;
@@ -144,10 +148,12 @@ static void
 end_finish(struct fake_reader *r, struct broker_finish *finish, int error)
 {
 	unsigned message = index_of(finish->position);
-	if (error == 0 && !finish->mark)
-		r->has[message] = false;
 	world.deeds++;
 	messages_ended(r->gateway, finish, error);
+	if (error == 0 && !finish->mark) {
+		r->has[message] = false;
+		message_counts_left(r->gateway, message);
+	}
 	op_done(&finish->op, error);
 }
 
@@ -241,6 +247,7 @@ static void
 give_back(struct fake_reader *r, unsigned message)
 {
 	messages_gave_back(r->gateway);
+	message_counts_left(r->gateway, message);
 	r->has[message] = false;
 	if (kept[message].state != PENDING || kept[message].holder != r)
 		return;
@@ -299,16 +306,24 @@ broker_reader_health(const struct broker_reader *reader)
 	    .up = r->up, .message = r->up ? "" : "away", .lag = -1};
 }
 
-/* What is closed is given back at once. */
 /* Nobody wants one here. */
 void
 broker_reader_floor(struct broker_reader *reader, const char *part,
-    struct span floor, bool lowered)
+    struct span floor, enum broker_decision decided)
 {
 	(void)reader;
 	(void)part;
 	(void)floor;
-	(void)lowered;
+	(void)decided;
+	must(false);
+}
+
+/* Nor does anybody restore. */
+void
+broker_reader_copies(struct broker_reader *reader, struct broker_copies *copies)
+{
+	(void)reader;
+	(void)copies;
 	must(false);
 }
 
@@ -326,6 +341,7 @@ broker_reader_is_told(const struct broker_reader *reader)
 	return true;
 }
 
+/* What is closed is given back at once. */
 size_t
 broker_clients_leaving(const struct loop *loop)
 {
@@ -438,6 +454,7 @@ fake_broker_give(struct gateway *gateway)
 	world_say("  message %u is taken", message + 1);
 	fake_loop_turn(r->loop);
 	fake_random_about(ABOUT_MESSAGE, message);
+	message_counts_took(gateway, message);
 	r->events.took(r->events.arg, make_message(message));
 	fake_random_about(ABOUT_NOTHING, 0);
 }
@@ -483,6 +500,7 @@ fake_broker_trim(unsigned message)
 		return;
 	struct arena *arena = arena_new();
 	messages_gave_back(r->gateway);
+	message_counts_left(r->gateway, message);
 	r->has[message] = false;
 	fake_loop_turn(r->loop);
 	r->events.lost(r->events.arg, BROKER_TRIMMED_PENDING, 1,

@@ -232,6 +232,35 @@ redis_delete_damaged(void)
 }
 
 void
+redis_ask(const char *id_hex, bool drops)
+{
+	static const char *const keys[][2] = {{"letter", ":"}, {"lane", ":"},
+	    {"lanes", ""}, {"letters", ""}, {"behind", ""}, {"written", ""},
+	    {"begun", ""}};
+	const size_t count = sizeof keys / sizeof *keys;
+	struct resp command = {0};
+	char *reply;
+	size_t len;
+	resp_begin(&command, 3 + count + 7);
+	resp_arg(&command, SPAN("EVALSHA"));
+	resp_arg(&command, span_str(names.sha[SCRIPT_letter]));
+	resp_number(&command, (int64_t)count);
+	for (size_t i = 0; i < count; i++)
+		redis_keys_shared(&command, world.confs[0], 0, keys[i][0],
+		    "source", "s", keys[i][1]);
+	resp_arg(&command, SPAN("ask"));
+	resp_arg(&command, span_str(id_hex));
+	resp_arg(&command, SPAN(""));
+	resp_arg(&command, SPAN("!source:s"));
+	resp_arg(&command, SPAN(""));
+	resp_arg(&command, drops ? SPAN("drop") : SPAN("replay"));
+	resp_arg(&command, SPAN("a call"));
+	redis_run(span_of(command.bytes, command.len), &reply, &len);
+	free(reply);
+	resp_clear(&command);
+}
+
+void
 redis_pause(bool on)
 {
 	struct resp command = {0};

@@ -238,26 +238,54 @@ letter_id(const struct entry *e)
 	return at != NULL ? at + sizeof word - 1 : NULL;
 }
 
+static const struct entry *
+find_letter(const struct entry *list, const char *id_hex)
+{
+	for (const struct entry *e = list; e != NULL; e = e->next) {
+		const char *id = letter_id(e);
+		if (id != NULL && strcmp(id, id_hex) == 0)
+			return e;
+	}
+	return NULL;
+}
+
+/* ptr NULL: there is none. */
+static struct span
+letter_value(const struct entry *e, const char *member)
+{
+	for (size_t i = 0; e != NULL && i < e->n_members; i++)
+		if (strcmp(e->members[i].name, member) == 0)
+			return e->members[i].value;
+	return span_of(NULL, 0);
+}
+
 static char
 letter_char(const struct entry *e, const char *member)
 {
-	for (size_t i = 0; i < e->n_members; i++)
-		if (strcmp(e->members[i].name, member) == 0)
-			return e->members[i].value.len > 0
-			    ? e->members[i].value.ptr[0]
-			    : '-';
-	return '\0';
+	struct span value = letter_value(e, member);
+	if (value.ptr == NULL)
+		return '\0';
+	return value.len > 0 ? value.ptr[0] : '-';
 }
 
 char
 redis_letter(const char *id_hex, const char *member)
 {
-	for (const struct entry *e = entries; e != NULL; e = e->next) {
-		const char *id = letter_id(e);
-		if (id != NULL && strcmp(id, id_hex) == 0)
-			return letter_char(e, member);
-	}
-	return '\0';
+	return letter_char(find_letter(entries, id_hex), member);
+}
+
+int64_t
+redis_letter_number(const char *id_hex, const char *member)
+{
+	struct span value =
+	    letter_value(find_letter(entries, id_hex), member);
+	return value.len > 0 ? atoll(value.ptr) : 0;
+}
+
+bool
+redis_has_letter_copied(const char *id_hex)
+{
+	return find_letter(copies[REPLICA_HAS], id_hex) != NULL;
 }
 
 void
@@ -338,18 +366,24 @@ push_status(lua_State *lua)
 	lua_setfield(lua, -2, "ok");
 }
 
-/* SET key value, and perhaps PX ms, PXAT ms, or KEEPTTL */
+/* SET key value, and perhaps PX ms, PXAT ms, KEEPTTL, or NX */
 static void
 do_set(lua_State *lua, const struct words *w)
 {
-	bool ends = w->count == 5, keeps = w->count == 4;
+	bool ends = w->count == 5;
+	bool once = w->count == 4 && span_eq(w->list[3], SPAN("NX"));
+	bool keeps = w->count == 4 && !once;
 	bool at = ends && span_eq(w->list[3], SPAN("PXAT"));
-	must(w->count == 3 || at ||
+	must(w->count == 3 || at || once ||
 	    (ends && span_eq(w->list[3], SPAN("PX"))) ||
 	    (keeps && span_eq(w->list[3], SPAN("KEEPTTL"))));
 	int64_t ms = ends ? atoll(w->list[4].ptr) : 0;
 	ms -= at ? redis_now_ms() : 0;
 	must(!ends || ms > 0);
+	if (once && find(w->list[1].ptr) != NULL) {
+		lua_pushboolean(lua, false);
+		return;
+	}
 	struct entry *entry = make(w->list[1].ptr);
 	set_string(entry, w->list[2]);
 	if (!keeps)

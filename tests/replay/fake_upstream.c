@@ -42,6 +42,13 @@ struct transfer {
 
 static struct transfer *transfers; /* in the order in which they began */
 
+/* What has an attempt's number was claimed. */
+static const struct execution *
+execution_of(const struct transfer *t)
+{
+	return CONTAINER_OF(t->forward, struct execution, forward);
+}
+
 struct upstreams *
 upstreams_new(struct loop *loop, const struct conf *conf,
     struct budget *budget, const struct conf_upstream *list, size_t count)
@@ -160,10 +167,21 @@ forget_attempt(struct transfer *t)
 	truth->forwarded--;
 }
 
+/* Anything but an answer that it did not happen. */
+static bool
+is_done(const struct transfer *t)
+{
+	bool released =
+	    t->what.answered && (t->status == 503 || t->status == 401);
+	return t->what.attempt > 0 && t->forward->sent_bytes > 0 && !released;
+}
+
 static void
 transfer_end(struct transfer *t)
 {
 	forget_attempt(t);
+	if (is_done(t))
+		messages_done(t->what.gateway, t->what.truth);
 	struct transfer **at = &transfers;
 	while (*at != t)
 		at = &(*at)->next;
@@ -223,6 +241,12 @@ on_lease_end(void *arg)
 		cut(t);
 }
 
+static bool
+is_for_message(const struct transfer *t)
+{
+	return execution_of(t)->counts != COUNTS_BY_ANSWER;
+}
+
 /* Each attempt number is sent once for each key. */
 static void
 note_attempt(struct transfer *t, struct span value)
@@ -262,10 +286,13 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	must(!t->what.question || f == NULL);
 	if (f != NULL)
 		note_attempt(t, f->value);
-	if (!t->what.question)
-		messages_check_order(t->what.truth);
 	t->upstreams = upstreams;
 	t->forward = forward;
+	if (!t->what.question)
+		messages_check_order(t->what.truth);
+	if (t->what.attempt > 0 && is_for_message(t))
+		messages_check_sent(t->what.gateway, t->what.truth,
+		    execution_of(t)->counts == COUNTS_ALWAYS);
 	t->message = *message;
 	t->send_until_us = limits->send_until_us;
 	timer_init(&t->lease_end, upstreams->loop, on_lease_end, t);
@@ -353,13 +380,6 @@ write_head(struct transfer *t)
 	    (struct fields){(struct field *)(void *)(head + at), 2};
 	forward->status = t->status;
 	return text;
-}
-
-/* What has an attempt's number was claimed. */
-static const struct execution *
-execution_of(const struct transfer *t)
-{
-	return CONTAINER_OF(t->forward, struct execution, forward);
 }
 
 /* An answer that says that it did not happen. */

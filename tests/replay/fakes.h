@@ -72,6 +72,12 @@ void redis_fail_over(enum replica_copy copy);
 char redis_state_of(const char *key_hex);
 /* The first character of a member of the letter of that name; '\0': none. */
 char redis_letter(const char *id_hex, const char *member);
+/* A member of it that is a number; 0: there is none. */
+int64_t redis_letter_number(const char *id_hex, const char *member);
+/* Whether replicas have a letter of that name, as far as WAIT has said. */
+bool redis_has_letter_copied(const char *id_hex);
+/* An operator asks for a letter to be replayed, or dropped. */
+void redis_ask(const char *id_hex, bool drops);
 /* An operator pauses the source, or resumes it. */
 void redis_pause(bool on);
 /* Another gateway has the turn of the source from now on, for a lease. */

@@ -4,27 +4,22 @@
 #include "base/container.h"
 #include "base/must.h"
 #include "messages/source/delivery_private.h"
+#include "messages/source/replay_private.h"
 #include "messages/source/source_standing.h"
 #include "messages/source/sources.h"
-#include "messages/source/sources_view.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
-
-enum {
-	ASK_MS = 10000,
-	/* Deliveries of a message, and of a dead letter of it. */
-	PLACES = 2 * MESSAGES_MAX,
-};
 
 /* What a gateway's source must have counted since it started. */
 static struct tally {
 	uint64_t outcomes[MESSAGE_COUNT_];
 	uint64_t dead_letters[MESSAGE_COUNT_];
 	uint64_t results;
-	int64_t held_since_ms[PLACES];
-	unsigned tries[PLACES];
+	int64_t held_since_ms[MESSAGES_MAX];
+	unsigned tries[MESSAGES_MAX];
 	/* That ended before anybody could see whether they were just held. */
 	unsigned unseen;
+	bool replays; /* letters, which are counted when Redis says so */
 } tallies[GATEWAYS_MAX];
 
 /* Acknowledgements that are under way. */
@@ -32,18 +27,16 @@ static struct ending {
 	enum message_outcome outcome;
 	enum message_outcome reason;
 	bool buried;
-} endings[GATEWAYS_MAX][PLACES];
+} endings[GATEWAYS_MAX][MESSAGES_MAX];
 
 static unsigned executed[MESSAGES_MAX]; /* counted as executed */
 static bool acknowledged[MESSAGES_MAX]; /* because it is COMPLETED */
 static bool over; /* only clients come from now on */
-static struct inquiry_op inquiries[GATEWAYS_MAX];
 
 /* --- sources --- */
 
-/* The gateway's source, or the one that it is about to end; NULL: none. */
-static struct source *
-source_of(const struct gateway *g)
+struct source *
+messages_source(const struct gateway *g)
 {
 	const struct sources *all =
 	    g->worker != NULL ? sources_of(g->worker) : NULL;
@@ -53,24 +46,9 @@ source_of(const struct gateway *g)
 }
 
 static unsigned
-index_of(const struct delivery *d)
+index_of(struct span position)
 {
-	return (unsigned)atoi(d->message->position.ptr) - 1;
-}
-
-static unsigned
-place_of(unsigned message, struct span letter)
-{
-	return letter.len > 0 ? MESSAGES_MAX + message : message;
-}
-
-static void
-each_delivery(const struct source *s,
-    void (*see)(const struct delivery *d, void *arg), void *arg)
-{
-	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item)
-		see(delivery_of(m), arg);
+	return (unsigned)atoi(position.ptr) - 1;
 }
 
 /* --- life --- */
@@ -83,22 +61,15 @@ messages_begin(void)
 	memset(executed, 0, sizeof executed);
 	memset(acknowledged, 0, sizeof acknowledged);
 	over = false;
+	message_letters_begin();
+	message_counts_begin();
 }
 
 void
 messages_start(struct gateway *g)
 {
 	tallies[g->index] = (struct tally){.results = 0};
-}
-
-/* Whoever asked gives up. */
-void
-messages_end(struct gateway *g)
-{
-	if (world.scenario->source != NULL &&
-	    inquiries[g->index].op.loop != NULL)
-		inquiry_end(&inquiries[g->index]);
-	inquiries[g->index] = (struct inquiry_op){.inquiry = NULL};
+	message_counts_start(g);
 }
 
 void
@@ -126,14 +97,15 @@ is_alone(void)
 }
 
 static void
-check_state(const struct delivery *d, unsigned message, char expected)
+check_state(const struct attempt *a, unsigned message,
+    enum message_outcome outcome, char expected)
 {
-	char state = redis_state_of(d->c.key_hex);
+	char state = redis_state_of(attempt_key_hex(a));
 	if (may_forget())
 		return;
 	CHECK(state == expected || (expected != 'C' && !is_alone()),
 	    "message %u ends as %s, and its record is '%c'", message + 1,
-	    source_meter_outcome(d->buried ? d->reason : d->outcome), state);
+	    source_meter_outcome(outcome), state);
 }
 
 static bool
@@ -161,22 +133,24 @@ check_reason(const struct delivery *d, unsigned message)
 		CHECK(d->reason != seen[i].reason || seen[i].is_true,
 		    "message %u is a dead letter: %s", message + 1,
 		    source_meter_outcome(d->reason));
+	/* What was a letter already had its record then. */
+	if (d->was_letter)
+		return;
 	if (d->reason == MESSAGE_REFUSED)
-		check_state(d, message, 'C');
+		check_state(&d->a, message, d->reason, 'C');
 	else if (d->reason == MESSAGE_EXHAUSTED)
-		check_state(d, message, 'F');
+		check_state(&d->a, message, d->reason, 'F');
 	else if (d->reason == MESSAGE_UNKNOWN)
-		check_state(d, message, 'U');
+		check_state(&d->a, message, d->reason, 'U');
 }
 
-/* It has no dead letter: that is only so for these reasons. */
+/* It becomes no letter, or is none any more: only so for these reasons. */
 static void
-check_plain(const struct delivery *d, unsigned message)
+check_plain(const struct attempt *a, unsigned message, enum message_outcome o)
 {
 	const struct truth *t = truth_of(
 	    SPAN("a"), span_str(world.scenario->messages[message].key));
-	enum message_outcome o = d->outcome;
-	bool refused = o == MESSAGE_REFUSED && d->source->source->refused_ack;
+	bool refused = o == MESSAGE_REFUSED && a->source->source->refused_ack;
 	bool stored =
 	    o == MESSAGE_EXECUTED || o == MESSAGE_DUPLICATE || refused;
 	CHECK(stored || o == MESSAGE_STALE || o == MESSAGE_DROPPED,
@@ -186,49 +160,93 @@ check_plain(const struct delivery *d, unsigned message)
 	    "message %u is dropped by nobody", message + 1);
 	if (!stored)
 		return;
-	check_state(d, message, 'C');
+	check_state(a, message, o, 'C');
 	CHECK(t->whole > 0 || t->executed > 0 || t->lost || may_forget(),
 	    "message %u was never executed", message + 1);
 }
 
-void
-messages_check_finish(
-    const struct gateway *g, struct broker_finish *finish)
+static void
+check_end(unsigned message, enum message_outcome outcome, const char *how)
 {
-	const struct delivery *d =
-	    CONTAINER_OF(finish, struct delivery, finish);
-	unsigned message = index_of(d);
-	CHECK(d->outcome < MESSAGE_COUNT_, "a message ends as nothing");
+	CHECK(outcome < MESSAGE_COUNT_, "a message ends as nothing");
 	CHECK(world.scenario->ends == 0 ||
-		(world.scenario->ends & 1u << d->outcome) != 0,
+		(world.scenario->ends & 1u << outcome) != 0,
 	    "message %u ends as %s", message + 1,
-	    source_meter_outcome(d->outcome));
-	CHECK(d->buried ==
-		(finish->put != NULL &&
-		    finish->put->place == BROKER_DEAD_LETTERS),
-	    "message %u: a dead letter that is none", message + 1);
+	    source_meter_outcome(outcome));
 	world_say("  message %u: %s%s", message + 1,
-	    source_meter_outcome(d->outcome), d->buried ? ", dead" : "");
+	    source_meter_outcome(outcome), how);
+}
+
+/* A letter is done with; or its broker is to acknowledge it at last. */
+static void
+check_replay(const struct replay *r, const struct broker_finish *finish)
+{
+	unsigned message = index_of(finish->position);
+	CHECK(finish->mark == (r->act != REPLAY_TO_CONFIRM),
+	    "a mark of message %u that is none", message + 1);
+	if (!finish->mark) {
+		world_say("  message %u: a letter", message + 1);
+		return;
+	}
+	check_end(message, r->outcome, ", replayed");
+	CHECK((r->act == REPLAY_TO_DROP) == (r->outcome == MESSAGE_DROPPED),
+	    "message %u is dropped, and replayed", message + 1);
+	check_plain(&r->a, message, r->outcome);
+	message_letters_check_done(message);
+}
+
+static void
+check_delivery(const struct gateway *g, const struct delivery *d)
+{
+	unsigned message = index_of(d->message->position);
+	const struct broker_put *put = d->finish.put;
+	check_end(message, d->outcome, d->buried ? ", dead" : "");
+	CHECK(d->buried == (put && put->place == BROKER_DEAD_LETTERS),
+	    "message %u: a copy of a letter that is none", message + 1);
 	if (d->buried)
 		check_reason(d, message);
 	else
-		check_plain(d, message);
-	endings[g->index][place_of(message, finish->letter)] =
+		check_plain(&d->a, message, d->outcome);
+	if (d->buried)
+		message_letters_check_put(message);
+	endings[g->index][message] =
 	    (struct ending){d->outcome, d->reason, d->buried};
+}
+
+void
+messages_check_finish(
+    const struct gateway *g, const struct broker_finish *finish)
+{
+	const struct source *s = messages_source(g);
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item)
+		if (&delivery_of(m)->finish == finish) {
+			check_delivery(g, delivery_of(m));
+			return;
+		}
+	LIST_EACH(m, &s->replays.list, item)
+		if (&messages_replay_of(m)->finish == finish) {
+			check_replay(messages_replay_of(m), finish);
+			return;
+		}
+	must(false);
 }
 
 void
 messages_ended(const struct gateway *g, const struct broker_finish *finish,
     int error)
 {
-	unsigned message = (unsigned)atoi(finish->position.ptr) - 1;
-	const struct ending *ending =
-	    &endings[g->index][place_of(message, finish->letter)];
+	unsigned message = index_of(finish->position);
+	const struct ending *ending = &endings[g->index][message];
 	struct tally *tally = &tallies[g->index];
-	if (error != 0)
+	const struct source *s = messages_source(g);
+	struct span position = finish->position;
+	const struct delivery *d = delivery_find(s, position);
+	bool finished = finish->finished == BROKER_FINISHED;
+	if (error != 0 || d == NULL || &d->finish != finish ||
+	    finish->finished == BROKER_ELSEWHERE)
 		return;
 	tally->outcomes[ending->outcome]++;
-	bool finished = finish->finished == BROKER_FINISHED;
 	enum message_outcome o = ending->outcome;
 	if (finished && !ending->buried && o != MESSAGE_STALE &&
 	    o != MESSAGE_DROPPED)
@@ -238,17 +256,52 @@ messages_ended(const struct gateway *g, const struct broker_finish *finish,
 	else if (finished && finish->put != NULL)
 		tally->results++;
 	executed[message] += ending->outcome == MESSAGE_EXECUTED;
+	message_counts_ended(
+	    g, message, !ending->buried && o == MESSAGE_EXECUTED);
 }
 
 /* --- order --- */
 
-static bool
-are_of_one_lane(const struct sent_message *a, const struct sent_message *b)
+bool
+messages_are_of_one_lane(unsigned one, unsigned other)
 {
+	const struct sent_message *a = &world.scenario->messages[one];
+	const struct sent_message *b = &world.scenario->messages[other];
 	if (world.confs[0]->sources[0].order_by == SOURCE_ORDER_PARTITION)
 		return true;
 	return a->lane != NULL && b->lane != NULL &&
 	    strcmp(a->lane, b->lane) == 0;
+}
+
+/* MESSAGES_MAX: it is of no message. */
+static unsigned
+message_of(const struct truth *truth)
+{
+	const struct sent_message *list = world.scenario->messages;
+	for (unsigned i = 0; i < MESSAGES_MAX && list[i].key != NULL; i++)
+		if (truth_of(SPAN("a"), span_str(list[i].key)) == truth)
+			return i;
+	return MESSAGES_MAX;
+}
+
+/* What is asked first is decided before that. */
+void
+messages_check_sent(
+    const struct gateway *g, const struct truth *truth, bool counts)
+{
+	unsigned message = message_of(truth);
+	if (message < MESSAGES_MAX &&
+	    world.confs[0]->routes[0].idempotency->on_unknown !=
+		UNKNOWN_RECONCILE)
+		message_counts_sent(g, message, counts);
+}
+
+void
+messages_done(const struct gateway *g, const struct truth *truth)
+{
+	unsigned message = message_of(truth);
+	if (message < MESSAGES_MAX)
+		message_counts_done(g, message);
 }
 
 void
@@ -260,20 +313,17 @@ messages_check_order(const struct truth *truth)
 	if (world.scenario->source == NULL || over ||
 	    conf->sources[0].order_by == SOURCE_ORDER_NONE)
 		return;
-	unsigned at = 0;
-	while (at < MESSAGES_MAX && list[at].key != NULL &&
-	    truth_of(SPAN("a"), span_str(list[at].key)) != truth)
-		at++;
-	if (at == MESSAGES_MAX || list[at].key == NULL)
+	unsigned at = message_of(truth);
+	if (at == MESSAGES_MAX)
 		return;
 	/* Clients have no order. */
 	for (unsigned i = 0; i < world.n_clients; i++)
 		if (strcmp(world.clients[i].caller->key, list[at].key) == 0)
 			return;
 	for (unsigned i = 0; i < at; i++)
-		CHECK(!are_of_one_lane(&list[i], &list[at]) ||
+		CHECK(!messages_are_of_one_lane(i, at) || may_forget() ||
 			(fake_broker_has_ended(i) &&
-			    (!parks || !fake_broker_has_letter(i))),
+			    (!parks || !message_letters_has(i))),
 		    "message %u is executed before message %u has ended",
 		    at + 1, i + 1);
 }
@@ -282,20 +332,25 @@ messages_check_order(const struct truth *truth)
 
 struct sums {
 	struct tally *tally;
-	unsigned resting, starving, probing, standing;
-	bool here[PLACES];
+	unsigned resting, starving, probing, standing, finishing;
+	unsigned burying, rejected;
+	unsigned confirming; /* letters, which are counted after that */
+	bool here[MESSAGES_MAX];
 };
 
 static void
-see_delivery(const struct delivery *d, void *arg)
+see_delivery(const struct delivery *d, struct sums *sums)
 {
-	struct sums *sums = arg;
 	struct tally *tally = sums->tally;
-	unsigned place = place_of(index_of(d), d->message->letter);
+	unsigned place = index_of(d->message->position);
 	sums->resting += d->resting || lanes_rests(&d->place);
 	sums->starving += d->starving;
-	sums->probing += d->probe;
+	sums->probing += d->stand.probes;
 	sums->standing += d->machine.step == DELIVERY_STOOD;
+	sums->finishing += d->finishing;
+	sums->burying += d->burying;
+	sums->rejected += d->rejected;
+	sums->confirming += d->machine.step == DELIVERY_CONFIRMED;
 	sums->here[place] = true;
 	/* One that was held before goes on from there, once Redis says so. */
 	if (d->held_since_ms != 0 &&
@@ -309,24 +364,38 @@ see_delivery(const struct delivery *d, void *arg)
 	tally->tries[place] = d->tries;
 }
 
-static void
-check_counts(const struct source *s, const struct tally *tally)
+/* Replays are counted besides, and letters once they are confirmed. */
+static bool
+is_counted(const struct tally *tally, const struct sums *sums, uint64_t count,
+    uint64_t expected, bool rests)
 {
+	uint64_t late = sums->confirming + tally->unseen;
+	return count + late >= expected &&
+	    (count <= expected + (rests ? tally->unseen : 0) ||
+		tally->replays);
+}
+
+static void
+check_counts(const struct source *s, const struct sums *sums)
+{
+	const struct tally *tally = sums->tally;
 	for (unsigned i = 0; i < MESSAGE_COUNT_; i++) {
 		uint64_t count = counter_read(&s->meter->outcomes[i]);
 		const char *name =
 		    source_meter_outcome((enum message_outcome)i);
-		uint64_t least = tally->outcomes[i];
 		bool rests = i == MESSAGE_HELD || i == MESSAGE_RETRIED;
-		CHECK(i == MESSAGE_WAITED || (count >= least &&
-			count <= least + (rests ? tally->unseen : 0)),
+		CHECK(i == MESSAGE_WAITED ||
+			is_counted(
+			    tally, sums, count, tally->outcomes[i], rests),
 		    "\"%s\" is counted %u times, not %u", name,
-		    (unsigned)count, (unsigned)least);
-		CHECK(counter_read(&s->meter->dead_letters[i]) ==
-			tally->dead_letters[i],
+		    (unsigned)count, (unsigned)tally->outcomes[i]);
+		count = counter_read(&s->meter->dead_letters[i]);
+		CHECK(is_counted(
+			  tally, sums, count, tally->dead_letters[i], false),
 		    "dead letters \"%s\" are miscounted", name);
 	}
-	CHECK(counter_read(&s->meter->results) == tally->results,
+	CHECK(is_counted(tally, sums, counter_read(&s->meter->results),
+		  tally->results, false),
 	    "results are miscounted");
 }
 
@@ -335,16 +404,23 @@ check_source(const struct gateway *g, const struct source *s)
 {
 	struct tally *tally = &tallies[g->index];
 	struct sums sums = {.tally = tally};
-	each_delivery(s, see_delivery, &sums);
-	for (unsigned i = 0; i < PLACES; i++)
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item)
+		see_delivery(delivery_of(m), &sums);
+	for (unsigned i = 0; i < MESSAGES_MAX; i++)
 		if (!sums.here[i]) {
 			tally->held_since_ms[i] = 0;
 			tally->tries[i] = 0;
 		}
-	check_counts(s, tally);
-	CHECK(s->in_flight + s->resting == s->deliveries.count,
+	tally->replays |= s->replays.count > 0;
+	check_counts(s, &sums);
+	CHECK(s->in_flight + s->resting + s->finishing == s->deliveries.count,
 	    "%u in flight and %u that rest are not %u", s->in_flight,
 	    s->resting, (unsigned)s->deliveries.count);
+	CHECK(s->finishing == sums.finishing && s->burying == sums.burying &&
+		s->rejected == sums.rejected,
+	    "%u end, %u become letters, %u are not taken, by its count",
+	    s->finishing, s->burying, s->rejected);
 	CHECK(s->resting == sums.resting, "%u rest, not %u", sums.resting,
 	    s->resting);
 	CHECK(s->starving == sums.starving && s->probing == sums.probing,
@@ -398,12 +474,13 @@ messages_check_now(void)
 		return;
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		const struct gateway *g = &world.gateways[i];
-		const struct source *s = source_of(g);
+		const struct source *s = messages_source(g);
 		if (s == NULL || g->stalled || fake_loop_has_work(g->loop))
 			continue;
 		check_source(g, s);
 		check_clean(s);
 	}
+	message_letters_check_now();
 	for (unsigned i = 0; i < MESSAGES_MAX; i++) {
 		const char *key = world.scenario->messages[i].key;
 		if (key == NULL)
@@ -428,6 +505,17 @@ messages_heal(void)
 		redis_pause(false);
 }
 
+static void
+check_rest_of(const struct gateway *g)
+{
+	const struct source *s = messages_source(g);
+	CHECK(s != NULL && s->deliveries.count == 0, "a delivery never ends");
+	CHECK(s->replays.count == 0, "a replay never ends");
+	CHECK((s->standing & ~(1u << STANDING_MEMORY)) == 0,
+	    "a source stands still for ever: %s",
+	    source_standing_word(s->standing));
+}
+
 void
 messages_check_rest(void)
 {
@@ -435,23 +523,15 @@ messages_check_rest(void)
 		return;
 	over = true;
 	CHECK(fake_broker_is_empty(), "a message is never finished");
-	for (unsigned i = 0; i < world.scenario->gateways; i++) {
-		const struct source *s = source_of(&world.gateways[i]);
-		CHECK(s != NULL && s->deliveries.count == 0,
-		    "a delivery never ends");
-		CHECK(s->letters == NULL, "a letter is looked for for ever");
-		CHECK((s->standing & ~(1u << STANDING_MEMORY)) == 0,
-		    "a source stands still for ever: %s",
-		    source_standing_word(s->standing));
-		CHECK(inquiries[i].op.state != OP_PENDING,
-		    "an operator is never answered");
-	}
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		check_rest_of(&world.gateways[i]);
+	message_letters_check_rest();
 	for (unsigned i = 0; i < MESSAGES_MAX; i++) {
 		const char *key = world.scenario->messages[i].key;
 		if (key == NULL)
 			break;
-		CHECK(!acknowledged[i] || may_forget() ||
-			!fake_broker_has_letter(i) || world.dropped,
+		CHECK(!acknowledged[i] || may_forget() || world.faulty ||
+			!message_letters_has(i),
 		    "message %u is acknowledged and a dead letter", i + 1);
 	}
 }
@@ -462,73 +542,71 @@ messages_is_acknowledged(unsigned message)
 	return acknowledged[message];
 }
 
-/* --- an operator --- */
-
-static void
-on_answered(void *arg)
-{
-	inquiry_end(arg);
-}
-
-void
-messages_tell(struct gateway *g, const struct act *act)
-{
-	struct inquiry_op *op = &inquiries[g->index];
-	if (op->op.state == OP_PENDING)
-		return;
-	op_init(&op->op, g->loop, on_answered, op);
-	struct inquiry *inquiry = inquiry_new(op,
-	    act->kind == ACT_DROP ? INQUIRY_DROP : INQUIRY_REPLAY);
-	inquiry->source = SPAN("s");
-	inquiry->position =
-	    arena_printf(inquiry->arena, "%u-0", act->message + 1);
-	world.dropped |= act->kind == ACT_DROP;
-	world.replays += act->kind == ACT_REPLAY;
-	inquiry_ask(op, sources_view, &g->worker, 1, ASK_MS);
-}
-
 /* --- time --- */
 
 bool
 messages_are_ready(const struct gateway *g)
 {
-	const struct source *s = source_of(g);
-	if (s == NULL)
-		return true;
-	return s->holds.known &&
-	    (s->source->order_by == SOURCE_ORDER_NONE ||
-		s->source->behind_go_on || parked_is_known(&s->parked));
+	const struct source *s = messages_source(g);
+	return s == NULL ||
+	    (s->holds.known && s->heard && letters_are_known(&s->letters));
+}
+
+/* Letters are looked for: it is of interest only where there is one. */
+static bool
+is_boring_letter(const struct source *s, const struct timer *timer)
+{
+	struct machine *m;
+	if (timer == &s->letters.timer)
+		return letters_are_known(&s->letters) &&
+		    (!messages_are_left() || s->pause.on);
+	LIST_EACH(m, &s->replays.list, item) {
+		const struct replay *r = messages_replay_of(m);
+		if (timer == &r->renew ||
+		    (timer == &r->rest.deadline && s->pause.on))
+			return true;
+	}
+	return false;
 }
 
 bool
 messages_are_boring(const struct gateway *g, const struct timer *timer)
 {
-	const struct source *s = source_of(g);
+	const struct source *s = messages_source(g);
 	if (s == NULL)
 		return false;
-	return timer == &s->look ||
+	return timer == &s->look || is_boring_letter(s, timer) ||
 	    (timer == &s->leadership.watch.timer &&
 		!s->leadership.watch.again) ||
 	    (timer == &s->leadership.end && !world.redis_down) ||
 	    (timer == &s->probe && s->pause.on) ||
 	    (timer == &s->pause.watch.timer && s->pause.known &&
 		s->pause.on == world.paused) ||
-	    (timer == &s->parked.timer && s->parked.known) ||
 	    (timer == &s->holds.timer && s->holds.known);
+}
+
+static void
+take_first(const struct timer *timer, int64_t *first_ms)
+{
+	if (timer_is_set(timer) &&
+	    (*first_ms == 0 || timer->at_ms < *first_ms))
+		*first_ms = timer->at_ms;
 }
 
 int64_t
 messages_beat_ms(void)
 {
 	int64_t first_ms = 0;
+	struct machine *m;
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		const struct gateway *g = &world.gateways[i];
-		const struct source *s = source_of(g);
-		if (s == NULL || g->stalled || s->leadership.term == 0 ||
-		    !timer_is_set(&s->leadership.watch.timer))
+		const struct source *s = messages_source(g);
+		if (s == NULL || g->stalled)
 			continue;
-		if (first_ms == 0 || s->leadership.watch.timer.at_ms < first_ms)
-			first_ms = s->leadership.watch.timer.at_ms;
+		if (s->leadership.term != 0)
+			take_first(&s->leadership.watch.timer, &first_ms);
+		LIST_EACH(m, &s->replays.list, item)
+			take_first(&messages_replay_of(m)->renew, &first_ms);
 	}
 	return first_ms;
 }
@@ -545,7 +623,7 @@ messages_readers(void)
 void
 messages_lose_leadership(struct gateway *g)
 {
-	struct source *s = source_of(g);
+	struct source *s = messages_source(g);
 	redis_seize_leadership();
 	timer_set(&s->leadership.watch.timer, 0);
 	fake_loop_fire(g->loop);
@@ -556,100 +634,45 @@ messages_lose_leadership(struct gateway *g)
 const struct claim *
 messages_claim(const struct gateway *g, const void *owner)
 {
-	const struct source *s = source_of(g);
+	const struct source *s = messages_source(g);
 	struct machine *m;
 	if (s == NULL)
 		return NULL;
 	LIST_EACH(m, &s->deliveries.list, item) {
-		const struct delivery *d = delivery_of(m);
-		if (d->c.claim.owner.bytes == owner)
-			return &d->c.claim;
+		const struct attempt *a = &delivery_of(m)->a;
+		if (a->c.claim.owner.bytes == owner)
+			return &a->c.claim;
+	}
+	LIST_EACH(m, &s->replays.list, item) {
+		const struct attempt *a = &messages_replay_of(m)->a;
+		if (a->c.claim.owner.bytes == owner)
+			return &a->c.claim;
 	}
 	return NULL;
 }
 
-/* --- hashing --- */
-
-static uint64_t
-hash_op(uint64_t hash, const struct op *op)
+bool
+messages_replays(
+    const struct gateway *g, const void *owner, uint64_t *ret_purpose)
 {
-	return mix(mix(hash, op->state), (uint64_t)(int64_t)op->error);
-}
-
-static void
-hash_delivery(const struct delivery *d, void *arg)
-{
-	uint64_t *sum = arg;
-	uint64_t hash = mix(3, d->machine.step);
-	hash = mix(hash, index_of(d));
-	hash = mix_bytes(hash, d->message->letter.ptr, d->message->letter.len);
-	hash = hash_op(hash, &d->place.turn);
-	hash = hash_op(hash, &d->gate);
-	hash = hash_op(hash, &d->rest);
-	hash = hash_op(hash, &d->park.op.op);
-	hash = hash_op(hash, &d->hold.op.op);
-	hash = mix(hash, (uint64_t)d->noted << 1 | d->recalled);
-	hash = hash_op(hash, &d->finish.op);
-	hash = hash_op(hash, &d->release.op.op);
-	hash = hash_op(hash, &d->waiter.op);
-	hash = mix(hash, d->park.op.verdict);
-	hash = mix(hash, d->finish.finished);
-	hash = mix(hash, (uint64_t)d->parked << 9 | (uint64_t)d->busy << 8 |
-	    (uint64_t)d->whole << 7 | (uint64_t)d->probe << 6 |
-	    (uint64_t)d->resting << 5 | (uint64_t)d->starving << 4 |
-	    (uint64_t)d->drop << 3 | (uint64_t)d->behind << 2 |
-	    (uint64_t)d->decided << 1 | d->released);
-	hash = mix(hash, (uint64_t)(d->asked != NULL) << 4 |
-	    (uint64_t)(d->dropped != NULL) << 3 |
-	    (uint64_t)d->buried << 2 | (uint64_t)d->waiter.heard << 1 |
-	    (d->waiter.waiters != NULL));
-	hash = mix(hash, d->tries);
-	hash = mix(hash, (uint64_t)d->held_since_ms);
-	hash = mix(hash, (uint64_t)d->outcome << 8 | d->reason);
-	if (d->c.arena != NULL) {
-		hash = hash_op(hash, &d->c.claim_op.op);
-		hash = mix(hash, d->c.claim_op.verdict);
-		hash = mix_bytes(hash, d->c.claim.owner.bytes,
-		    sizeof d->c.claim.owner.bytes);
-		hash = hash_op(hash, &d->c.join);
-		hash = mix(hash, (uint64_t)d->c.outcome << 2 |
-		    (uint64_t)d->c.stored << 1 | (d->c.execution != NULL));
+	const struct source *s = messages_source(g);
+	struct machine *m;
+	if (s == NULL)
+		return false;
+	LIST_EACH(m, &s->replays.list, item) {
+		const struct replay *r = messages_replay_of(m);
+		if (r->owner.bytes != owner)
+			continue;
+		*ret_purpose = mix_bytes(
+		    ABOUT_LETTER, r->name.id, sizeof r->name.id);
+		return true;
 	}
-	*sum += hash;
+	return false;
 }
 
 uint64_t
-messages_hash(const struct gateway *g)
+messages_counts_hash(void)
 {
-	const struct source *s = source_of(g);
-	uint64_t sum = 0;
-	if (s == NULL)
-		return 0;
-	each_delivery(s, hash_delivery, &sum);
-	uint64_t hash = mix(sum, (uint64_t)s->in_flight << 32 | s->resting);
-	hash = mix(hash, (uint64_t)s->starving << 32 | s->credit);
-	hash = mix(hash, (uint64_t)s->standing << 32 | s->told);
-	hash = mix(hash, (uint64_t)s->unsent << 32 | s->probing);
-	hash = mix(hash, (uint64_t)s->probe_ms);
-	hash = mix(hash, (uint64_t)s->draining << 1 | (s->reader != NULL));
-	hash = mix(hash, (uint64_t)s->leadership.until_us);
-	hash = mix(hash, (uint64_t)(s->leadership.term != 0) << 2 |
-	    (uint64_t)(s->leadership.watch.call != NULL) << 1 |
-	    s->leadership.watch.again);
-	hash = mix(hash, (uint64_t)s->pause.known << 3 |
-	    (uint64_t)s->pause.on << 2 |
-	    (uint64_t)(s->pause.watch.call != NULL) << 1 |
-	    s->pause.watch.again);
-	hash = mix(hash, (uint64_t)s->parked.known << 2 |
-	    (uint64_t)(s->parked.call != NULL) << 1 | s->parked.again);
-	if (s->parked.lanes.count > 0)
-		hash = mix_bytes(hash, s->parked.lanes.list,
-		    s->parked.lanes.count * sizeof *s->parked.lanes.list);
-	hash = mix(hash, (uint64_t)s->holds.names.count << 3 |
-	    (uint64_t)s->holds.known << 2 |
-	    (uint64_t)(s->holds.call != NULL) << 1 | s->holds.again);
-	hash = mix(hash, s->letters != NULL);
-	hash = mix_bytes(hash, executed, sizeof executed);
-	hash = mix_bytes(hash, acknowledged, sizeof acknowledged);
-	return hash_op(hash, &inquiries[g->index].op);
+	uint64_t hash = mix_bytes(0, executed, sizeof executed);
+	return mix_bytes(hash, acknowledged, sizeof acknowledged);
 }

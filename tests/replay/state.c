@@ -65,7 +65,8 @@ hash_execution(const struct execution *e)
 	hash = mix(hash, e->owned.attempt);
 	hash = mix(hash, (uint64_t)e->lease.renew_at_ms);
 	hash = mix(hash, (uint64_t)e->release << 6 |
-	    (uint64_t)e->counts << 4 | (uint64_t)e->reconciles << 3 | (uint64_t)e->sent << 2 |
+	    (uint64_t)e->counts << 4 | (uint64_t)e->reconciles << 3 |
+	    (uint64_t)e->sent << 2 |
 	    (uint64_t)(e->answer != NULL) << 1 | (e->given != NULL));
 	hash = hash_op(hash, &e->forward.op);
 	hash = mix(hash, e->forward.result);
@@ -216,6 +217,9 @@ world_hash_at_end(void)
 		if (world.truths[i].key[0] != '\0')
 			hash = mix_bytes(hash, &world.truths[i],
 			    sizeof world.truths[i]);
+	hash = mix(hash, messages_counts_hash());
+	hash = mix(hash, message_letters_hash());
+	hash = mix(hash, message_counts_hash());
 	hash = mix(hash, ghosts_hash());
 	hash = mix(hash, fake_journals_hash());
 	hash = mix(hash, fake_broker_hash());
