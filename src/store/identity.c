@@ -52,6 +52,7 @@ on_identified(struct store_call *call, enum call_end how, int error,
 	if (data.len <= IDENTITY_MAX)
 		snprintf(identity->data, sizeof identity->data, "%.*s",
 		    SPAN_FMT(data));
+	identity->as_of_us = identity->began_us;
 	memcpy(identity->kept, kept.ptr, kept.len);
 	identity->kept[kept.len] = '\0';
 	origin_id(store->conf, kept, identity->origin.id);
@@ -81,6 +82,7 @@ identity_ask(struct store *store)
 	resp_arg(&call->args, span_of(data, IDENTITY_CHARS));
 	call->done = on_identified;
 	identity->asking = true;
+	identity->began_us = clock_us();
 	call_start(call);
 }
 

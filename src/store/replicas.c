@@ -31,7 +31,7 @@ is_waited_for(const struct channel *channel, enum script script)
 	    (script == SCRIPT_claim || script == SCRIPT_complete ||
 		script == SCRIPT_operate || script == SCRIPT_leadership ||
 		script == SCRIPT_pause || script == SCRIPT_letter ||
-		 script == SCRIPT_letter_put ||
+		(script == SCRIPT_letter_put && INVARIANT(letter_replicated)) ||
 		(script == SCRIPT_renew && INVARIANT(renewal_replicated)));
 }
 

@@ -223,6 +223,15 @@ store_data_id(const struct store *store)
 }
 
 bool
+store_data_id_is_of(struct store *store, int64_t time_us)
+{
+	if (store->identity.as_of_us >= time_us)
+		return true;
+	identity_ask(store);
+	return false;
+}
+
+bool
 store_origin_is_settled(const struct store *store)
 {
 	return store->identity.answered;

@@ -94,6 +94,11 @@ bool store_origin_is_settled(const struct store *store);
  * known yet.  Part of the store.
  */
 const char *store_data_id(const struct store *store);
+/*
+ * Whether that was its id at that time, by clock_us(), or later; else it is
+ * asked, where it is not yet.
+ */
+bool store_data_id_is_of(struct store *store, int64_t time_us);
 /* True while Redis answers; in a cluster, at least one server that counts. */
 bool store_is_up(const struct store *store);
 /*

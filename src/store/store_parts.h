@@ -25,7 +25,9 @@ struct identity {
 	char kept[IDENTITY_MAX + 1]; /* as it is in Redis; "": not known */
 	char data[IDENTITY_MAX + 1]; /* the same, of its data */
 	bool asking;
-	bool answered; /* or refused, once */
+	bool answered;    /* or refused, once */
+	int64_t began_us; /* when it was asked last */
+	int64_t as_of_us; /* when that was asked which it has told; 0: never */
 	struct timer timer; /* to ask again */
 };
 

@@ -229,6 +229,23 @@ INVARIANT_NAME(acknowledged_stored,
 INVARIANT_NAME(held_before,
     "a message that was held would be sent again after a restart, as its "
     "record is gone")
+INVARIANT_NAME(lost_data_stands,
+    "a message that somebody was at would be sent again, as Redis has lost "
+    "all that was known of it")
+INVARIANT_NAME(other_store_stands,
+    "a source would go on with a Redis that knows nothing of its letters")
+INVARIANT_NAME(one_of_an_order,
+    "two messages of one order would be executed side by side")
+INVARIANT_NAME(behind_a_letter,
+    "a message would be executed before the one in front of it is decided")
+INVARIANT_NAME(api_is_to_blame,
+    "an outage of the upstream would use up the attempts of each message")
+INVARIANT_NAME(letter_first,
+    "a dead message would be gone with the gateway that acknowledged it")
+INVARIANT_NAME(letter_replicated,
+    "a dead message would be acknowledged, and forgotten in a failover")
+INVARIANT_NAME(room_for_dead,
+    "dead messages would fill Redis")
 
 /* --- the operator: admin/ --- */
 INVARIANT_NAME(answer_waits,

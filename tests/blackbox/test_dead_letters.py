@@ -613,6 +613,23 @@ def what_is_parked_comes_back_in_order_before_anything_newer(bench):
 
 
 @test
+def what_is_newer_stays_behind_a_lane_that_comes_back(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    b.fate.of["k0"] = answer(201)
+    hold = b.fate.hold("k1")
+    b.replay(positions[0])
+    hold.wait_arrived()
+    b.add("k4")
+    b.gateway.wait_until(lambda: len(b.gateway.find_log(
+        "message", outcome="behind")) == 4 or "k4" in b.fate.done, "k4 ends")
+    equal(b.fate.done, ["k0"])
+    hold.release()
+    equal(executed(b, 5), [f"k{n}" for n in range(5)])
+    b.wait_dead()
+
+
+@test
 def dropping_the_first_brings_the_others_back(bench):
     b = Bench(bench, IN_ORDER)
     positions = parked_lane(b)

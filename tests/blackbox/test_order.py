@@ -8,7 +8,7 @@ import signal
 
 from once import tap
 from once.admin import Admin
-from once.messages import Stream, source
+from once.messages import Stream, id_of, source
 from once.tap import equal, test
 from once.upstream import answer
 from once.wait import eventually
@@ -23,9 +23,9 @@ def begin(bench, upstream, members=None, **more):
     stream = Stream(bench.own_redis("--appendonly", "yes",
                                     "--appendfsync", "always"))
     config = bench.config(upstream, **more)
-    source(config, stream, order_by=["/account"], key=["/account", "/n"],
-           retry={"first": "10ms", "most": "20ms", "attempts": 3},
-           **(members or {}))
+    source(config, stream, order_by=["/account"], key=["/account", "/n"], **{
+        "retry": {"first": "10ms", "most": "20ms", "attempts": 3},
+        **(members or {})})
     return stream, config
 
 
@@ -200,6 +200,39 @@ def a_gateway_that_leaves_gives_its_turn_away_at_once(bench):
     finished(second, 2)
     equal(of("a", executed(upstream)), [0, 1, 2])
     equal(stream.pending(), [])
+
+
+def not_yet(connection, request):
+    """The first of account a is never executed."""
+    message = json.loads(request.body)
+    is_first = (message.get("account"), message.get("n")) == ("a", 0)
+    connection.send(answer(503 if is_first else 201))
+
+
+@test
+def who_was_frozen_executes_nothing_once_another_leads(bench):
+    """What it was about to try again has been dropped meanwhile, and what came
+    behind that is executed."""
+    upstream = bench.upstream(not_yet)
+    stream, config = begin(
+        bench, upstream, {"retry": {"first": "3s", "most": "3s"}},
+        admin={"listen": "127.0.0.1:0"}, log={"level": "debug"})
+    first = bench.serve(dict(config, instance="first"))
+    position = stream.add(body=body("a", 0))
+    stream.add(body=body("a", 1))
+    first.wait_for_steps("BACK_OFF", 1)
+    first.freeze()
+    second = bench.serve(dict(config, instance="second",
+                              state_dir=bench.folder()))
+    upstream.wait_for(2)
+    eventually(lambda: Admin(second).post(
+        f"/messages/{id_of(position)}/drop").status == 200, "it is dropped")
+    finished(second, 2)
+    equal(executed(upstream), [("a", 0), ("a", 0), ("a", 1)])
+    first.thaw()
+    equal(first.ask("k", body=b'{"account":"b"}').status, 201)
+    equal([m["account"] for m in map(json.loads, (
+        r.body for r in upstream.requests[3:]))], ["b"])
 
 
 @test

@@ -234,6 +234,60 @@ def it_stays_held_by_the_gateway_that_takes_it_over(bench):
     stays_held(lost)
 
 
+# --- Redis has lost its data -----------------------------------------------
+
+UNPROVEN = {"unproven": []}
+
+
+def why_it_stands(gateway):
+    return [said["reason"] for said in gateway.find_log("source_stands")]
+
+
+@test
+def what_somebody_was_at_before_stands_its_source(bench):
+    """Nobody has told the gateway that takes it of what Redis has lost."""
+    hold = Hold()
+    lost = Lost(bench, {"lease": "1s"}, waits=hold)
+    hold.wait_arrived()
+    other = bench.serve({**lost.config, "state_dir": bench.folder(),
+                         "instance": "two"})
+    first, lost.gateway, lost.admin = lost.gateway, other, Admin(other)
+    eventually(lambda: lost.admin.get("/sources")["sources"][0]["standing"]
+               is None, "it reads")
+    bench.redis("FLUSHALL")
+    first.kill()
+    lost.answer = answer(201)
+    hold.release()
+    other.wait_until(lambda: other.find_log("source_stands") or
+                     lost.count() > 1, "it is taken")
+    equal((why_it_stands(other), lost.count()), (["unproven"], 1))
+    equal(lost.admin.post("/sources/charges/resume", UNPROVEN).status, 200)
+    other.wait_for_log("message", outcome="executed")
+    equal(lost.count(), 2)
+
+
+@test
+def letters_that_are_lost_stand_their_source_at_the_start(bench):
+    upstream = bench.upstream(answer(402))
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, admin={"listen": "127.0.0.1:0"})
+    source(config, stream, order_by=["/a"])
+    gateway = bench.serve(config)
+    stream.add(body=b'{"a":1}', idempotency_key="k1")
+    gateway.wait_for_log("message", reason="refused")
+    gateway.stop()
+    bench.redis("FLUSHALL")
+    stream.add(body=b'{"a":1}', idempotency_key="k2")
+    gateway = bench.serve(config)
+    gateway.wait_until(lambda: gateway.find_log("source_stands") or
+                       upstream.count() > 1, "it begins")
+    equal((why_it_stands(gateway), upstream.count()), (["unproven"], 1))
+    admin = Admin(gateway)
+    equal(admin.post("/sources/charges/resume", UNPROVEN).status, 200)
+    gateway.wait_for_log("message", reason="refused")
+    equal(upstream.count(), 2)
+
+
 def row_is_held(admin):
     return [m["reason"] for m in admin.get("/messages")["messages"]
             if m["state"] == "held"]

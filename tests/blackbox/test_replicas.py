@@ -6,7 +6,8 @@ import random
 import re
 
 from once import tap
-from once.http import ask, build, keyed
+from once.http import TENANT, ask, build, keyed
+from once.messages import Stream, source
 from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
@@ -314,6 +315,33 @@ def many_who_wait_in_vain_are_all_refused_in_time(bench, times):
     for number in range(40):
         world.pay(f"k{number}")
     equal(world.upstream.count(), 41)
+
+
+# --- dead messages ---------------------------------------------------------
+
+@test
+def a_dead_message_that_replicas_lack_is_not_acknowledged(bench):
+    stream, members = Stream(bench.own_redis()), {}
+    source(members, stream, request={"headers": {
+        "Authorization": TENANT, "X-A": "{json:/a}"}})
+    world = World(bench, **members)
+    gateway = world.gateway
+    stream.add(body=b'{"a":1}')
+    gateway.wait_for_log("message", outcome="executed")
+    world.part()
+    since = len(gateway.events)
+    stream.add(body=b"{}")
+    gateway.wait_until(
+        lambda: gateway.find_log("message", since) or
+        gateway.find_log("source_stands", since, reason="store"),
+        "somebody looks at it")
+    equal((gateway.find_log("message", since), len(stream.pending())),
+          ([], 1))
+    world.join()
+    said = gateway.wait_for_log("message", since)
+    equal((said["reason"], stream.pending()), ("malformed", []))
+    new = world.fail_over()
+    equal(sum(b":letter:source:" in key for key in new.keys()), 1)
 
 
 # --- an operator, a start, a user ------------------------------------------

@@ -86,6 +86,17 @@ def one_message_alone_that_is_refused_again_and_again_stands_the_source(bench):
 
 
 @test
+def attempts_count_only_where_another_message_was_executed_since(bench):
+    api, stream, gateway = began(
+        bench, answer(503), retry={**RETRY["retry"], "attempts": 2})
+    api.refuses = lambda request: (request.get("Idempotency-Key") == "bad" and
+                                   len(api.asked) < FIVE)
+    stream.add(body=b"{}", idempotency_key="bad")
+    said = gateway.wait_for_log("message")
+    equal((said["outcome"], len(api.asked)), ("executed", FIVE))
+
+
+@test
 def one_that_is_refused_while_others_succeed_is_dead_after_its_attempts(bench):
     api, stream, gateway = began(bench, answer(503))
     api.refuses = lambda request: request.get("Idempotency-Key") == "bad"

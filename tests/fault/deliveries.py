@@ -27,6 +27,12 @@ MEETINGS = ("source_stands", "message_held", "message")
 END_S = 60  # for messages to end: a letter that was begun is free after 15 s
 
 
+def pause_source(admin, act):
+    """Or "resume"."""
+    got = admin.post(f"/sources/charges/{act}")
+    assert got.status == 200, got.body
+
+
 class Message(Scenario):
     """One message, and all goes well."""
 
@@ -103,14 +109,13 @@ class Forgotten(Message):
         helper = cell.serve_another()
         super().provoke(cell)
         helper.wait_for_steps("HEARD", 1)
-        paused = Admin(helper).post("/sources/charges/pause").status
-        assert paused == 200, paused
+        pause_source(Admin(helper), "pause")
         helper.stop()
         cell.forget_records()
 
     def provoke(self, cell):
         cell.bench.background(
-            Admin(cell.gateway).post, "/sources/charges/resume")
+            pause_source, Admin(cell.gateway), "resume")
 
 
 class Fetched(Message):
@@ -282,13 +287,18 @@ class Returned(InOrder, Replayed):
 
 
 class AskedElsewhere(Returned):
-    """A client's request with the same key is under way."""
+    """A client's request with the same key is under way, which began when the
+    replay had, in a pause."""
 
     def provoke(self, cell):
         cell.bank.moves = ["hold"]
+        admin = Admin(cell.gateway)
+        pause_source(admin, "pause")
+        self.act(admin, "replay", 202)
+        cell.gateway.wait_for_steps("STAND", 1)
         cell.pay(cell.gateway)
         cell.bank.held.wait_arrived()
-        Replayed.provoke(self, cell)
+        cell.bench.background(pause_source, admin, "resume")
 
     def heal(self, cell):
         cell.bank.release()
@@ -353,6 +363,10 @@ class MessageCell(Cell):
         super()._build()
         self.config["admin"] = {"listen": "127.0.0.1:0"}
         self.added = 0
+        self.table = None
+        self._read()
+
+    def _read(self):
         if self.scenario.table:
             self._read_table()
         else:
@@ -361,6 +375,7 @@ class MessageCell(Cell):
     def _read_table(self):
         self.broker = self.bench.postgres()
         self.table = Outbox(self.broker)
+        self.results, self.dead = "done", "outbox_dead"
         outbox_source(self.config, self.table, results={"table": "done"})
 
     def _read_stream(self):
@@ -372,12 +387,13 @@ class MessageCell(Cell):
                 "first": "100ms", "most": "200ms", "attempts": ATTEMPTS},
             **self.scenario.members})
         self.results = self.config["sources"]["charges"]["results"]["stream"]
+        self.dead = f"{self.stream.name}:dead"
 
     def add(self, number):
         """The first has the key of the client's payments; its position."""
         self.added += 1
         key = "k" if number == 0 else f"k{number}"
-        if self.scenario.table:
+        if self.table:
             return self.table.add(
                 json.loads(AMOUNT), headers={"Idempotency-Key": key})
         return self.stream.add(body=AMOUNT, idempotency_key=key)
@@ -395,6 +411,8 @@ class MessageCell(Cell):
         for name in self.redis.keys():
             if b":letter:source:" in name:
                 letter = pairs(self.redis("HGETALL", name))
+                if not letter:
+                    continue  # it has just ended
                 size, _, rest = letter["head"].partition(b"\n")[2].partition(
                     b":")
                 found[as_text(rest[:int(size)])] = {
@@ -439,7 +457,7 @@ class MessageCell(Cell):
             for letter in self.letters().values())
 
     def pending(self):
-        if self.scenario.table:
+        if self.table:
             return self.table.unread()
         groups = self.broker("XINFO", "GROUPS", self.stream.name) if \
             self.broker("EXISTS", self.stream.name) else []
@@ -469,29 +487,29 @@ class MessageCell(Cell):
 
     def ends(self):
         """The positions of results; and the reasons of letters, by theirs."""
-        results = self._put_into("done") if self.scenario.table else \
-            self.stream.entries(self.results)
-        return [as_text(e["onceproxy-position"]) for e in results], {
+        return [as_text(put["onceproxy-position"])
+                for put in self.put_into(self.results)], {
             position: as_text(letter["reason"])
             for position, letter in self.letters().items()}
 
     def open_copies(self):
         """Of which the broker's place does not say that they are over."""
         found = set()
-        for entry in self.stream.entries(f"{self.stream.name}:dead"):
-            if "onceproxy-done" in entry:
-                found.discard(as_text(entry["onceproxy-done"]))
+        for put in self.put_into(self.dead):
+            if "onceproxy-done" in put:
+                found.discard(as_text(put["onceproxy-done"]))
             else:
-                found.add(as_text(entry["onceproxy-position"]))
+                found.add(as_text(put["onceproxy-position"]))
         return found
 
-    def _put_into(self, table):
-        found = self.broker.rows(
-            f"SELECT to_regclass('{table}') IS NOT NULL AS there")
-        rows = self.broker.rows(f"SELECT headers FROM {table}") if \
-            found[0]["there"] else []
-        return [{name: value.encode() for name, value
-                 in row["headers"].items()} for row in rows]
+    def put_into(self, place):
+        """The headers of all that is there, in its order."""
+        if not self.table:
+            return self.stream.entries(place)
+        there, = self.broker.rows(
+            f"SELECT to_regclass('{place}') IS NOT NULL AS there")
+        return [row["headers"] for row in self.broker.rows(
+            f"SELECT headers FROM {place}")] if there["there"] else []
 
     def still_ends(self):
         """The ends, where they and what is left are of one moment: what was
@@ -524,9 +542,8 @@ class MessageCell(Cell):
         assert len(ends) <= done + sum(
             replayed or reason != "refused" for reason in letters.values()), (
             f"{ends} acknowledged, {done} records COMPLETED")
-        if not self.scenario.table:
-            copies = self.open_copies()
-            assert copies == set(letters), f"copies {copies}, {letters}"
+        copies = self.open_copies()
+        assert copies == set(letters), f"copies {copies}, {letters}"
 
 
 class BrokerKilled(Fault):

@@ -2,16 +2,17 @@
 """Cells of the matrix in which the payment is a row of an outbox, in a
 PostgreSQL of its own; their scenarios are those of deliveries.py."""
 
+import json
 import threading
 
 from once.pgwire import PostgresClient, PostgresError
 from once.postgres import Outbox, Postgres, outbox_source
 from once.wait import eventually
 
-from deliveries import (END_S, SCENARIOS, MessageCell, NotStored,
-                        Standing)
+from deliveries import (END_S, MACHINES, MessageCell, NotStored, Standing)
+from deliveries import REACHED as ALL
 from faults import SHORT, Fault
-from matrix import AMOUNT, Cell, torture
+from matrix import AMOUNT, torture
 
 template = []  # a server that has ended, of which all others are copies
 making = threading.Lock()
@@ -30,8 +31,8 @@ class NoTable(Standing):
 
 
 REACHED = {
-    f"delivery:{step}": [NoTable if scenario is Standing else scenario]
-    for scenario, some in SCENARIOS.items() for step in some}
+    step: [NoTable if one is Standing else one for one in scenarios]
+    for step, scenarios in ALL.items()}
 
 
 def end_template():
@@ -40,24 +41,22 @@ def end_template():
 
 
 class OutboxCell(MessageCell):
-    def _build(self):
-        Cell._build(self)
+    def _read(self):
         with making:
             if not template:
                 template.append(Postgres())
                 template[0].kill()
         self.broker = Postgres(like=template[0])
         self.bench.redises.append(self.broker)
-        self.outbox = Outbox(self.broker)
+        self.table = Outbox(self.broker)
         # As it is, so that it is what the client sends.
         self.broker("ALTER TABLE outbox ALTER payload TYPE text")
-        self.config["admin"] = {"listen": "127.0.0.1:0"}
-        self.added = 0
-        outbox_source(self.config, self.outbox, name="charges", **{
+        outbox_source(self.config, self.table, name="charges", **{
             "results": {"table": "done"}, "retry": {
                 "first": "100ms", "most": "200ms", "attempts": 5},
             **self.scenario.members})
         self.results = self.config["sources"]["charges"]["results"]["table"]
+        self.dead = "outbox_dead"
 
     def add(self, number):
         """The first has the key of the client's payments; its position."""
@@ -68,9 +67,16 @@ class OutboxCell(MessageCell):
             f"'{AMOUNT.decode()}', '{{\"Idempotency-Key\": \"{key}\"}}') "
             "RETURNING id")[0].encode()
 
-    def delete_first_letter(self):
-        self.broker("DELETE FROM outbox_dead WHERE id = "
-                    "(SELECT min(id) FROM outbox_dead)")
+    def put_nowhere(self):
+        """It can be read, and nothing can be put there."""
+        self.broker(
+            "CREATE VIEW outbox_dead AS SELECT 0::bigint AS number, "
+            "''::text AS id, ''::text AS entity, ''::text AS type, "
+            "''::bytea AS payload, '{}'::json AS headers, now() AS created "
+            "LIMIT 0")
+
+    def put_again(self):
+        self.broker("DROP VIEW outbox_dead")
 
     def query(self, sql):
         client = PostgresClient(self.broker.folder)
@@ -85,21 +91,11 @@ class OutboxCell(MessageCell):
         except (OSError, PostgresError):
             return None
 
-    def rows(self, table, columns):
-        there = self.query("SELECT relkind FROM pg_class WHERE relname = "
-                           f"'{table}'")
-        return self.query(f"SELECT {columns} FROM {table}") if there else []
-
-    def ends(self):
-        names = "onceproxy-position", "onceproxy-reason"
-        results, dead = "headers->>'onceproxy-position'", (
-            "id, headers->>'onceproxy-reason'")
-        while True:  # a replay takes one away and puts the other
-            before = self.rows("outbox_dead", dead)
-            found = self.rows(self.results, results)
-            if before == self.rows("outbox_dead", dead):
-                return [[dict(zip(names, row)) for row in rows]
-                        for rows in (found, before)]
+    def put_into(self, place):
+        there = self.query("SELECT 1 FROM pg_class WHERE relkind = 'r' AND "
+                           f"relname = '{place}'")
+        return [json.loads(headers) for headers, in self.query(
+            f"SELECT headers FROM {place}")] if there else []
 
     def check(self):
         """A journal may still have what the record does not know."""
@@ -145,5 +141,5 @@ class ReaderFrozen(SessionsTerminated):
 
 
 def torture_outbox(title, *faults):
-    torture(title, *faults, machines=("delivery",), reached=REACHED,
+    torture(title, *faults, machines=MACHINES, reached=REACHED,
             cell=OutboxCell)

@@ -21,7 +21,7 @@ BROKEN = UpstreamBreaks("close")
     ("lost answer", "sent_is_unknown", Lost, "execution:FORWARDED"),
     ("no answer in time", "sent_is_unknown", Mute, "execution:FORWARDED"),
     ("closed before an answer to a message", "sent_is_unknown", Message,
-     "delivery:START"),
+     "delivery:EXECUTE"),
 ])
 def a_guard_that_is_off_is_seen(bench, invariant, scenario, at):
     cell = MessageCell if at.startswith("delivery:") else Cell

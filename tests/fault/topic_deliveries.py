@@ -2,8 +2,7 @@
 """Cells of the matrix in which the payment is a record of a topic, which a
 Kafka has that all cells of a program use; their scenarios are those of
 deliveries.py.  A record is kept in memory until it ends, so it is not read
-again; its dead letters are read with Kafka's own tools, and nothing is parked
-behind them."""
+again; what is put is read with Kafka's own tools."""
 
 import itertools
 import threading
@@ -12,21 +11,16 @@ from once.kafka import Kafka
 from once.kafka_topic import Topic
 from once.wait import eventually
 
-from deliveries import (END_S, Elsewhere, Forgotten, Heard, Held, Message,
-                        MessageCell, NotStored, Refused, Released, Standing,
-                        Unsent)
+from deliveries import (END_S, Elsewhere, Forgotten, Heard, Held, InOrder,
+                        Message, MessageCell, NotStored, Parked, Refused,
+                        Released, Standing, Unsent)
 from deliveries import SCENARIOS as ALL
-from deliveries import InOrder
 from faults import SHORT, Fault
-from matrix import AMOUNT, Cell, torture
+from matrix import AMOUNT, torture
 
 shared = []  # the Kafka
 making = threading.Lock()
 numbers = itertools.count()
-
-
-class InTopicsOrder(InOrder):
-    members = {"order_by": ["/order"], "behind": "go-on"}
 
 
 class NoTopic(Standing):
@@ -41,10 +35,10 @@ class NoTopic(Standing):
         cell.kafka.topic(cell.topic.results)
 
 
-SCENARIOS = {Message: Message, InOrder: InTopicsOrder, Standing: NoTopic,
-             **{s: s for s in (Elsewhere, Forgotten, Heard, Held, Unsent,
-                               NotStored, Released, Refused)}}
-NOWHERE = {"PEEK", "PEEKED", "PARK"}
+SCENARIOS = {Standing: NoTopic, **{s: s for s in (
+    Elsewhere, Forgotten, Heard, Held, InOrder, Message, NotStored, Parked,
+    Refused, Released, Unsent)}}
+NOWHERE = {"PEEK", "PEEKED"}
 REACHED = {
     f"delivery:{step}": [SCENARIOS[scenario]]
     if scenario in SCENARIOS and step not in NOWHERE else []
@@ -64,14 +58,12 @@ def end_kafka():
 
 
 class TopicCell(MessageCell):
-    def _build(self):
-        Cell._build(self)
+    def _read(self):
         self.kafka = kafka()
         self.topic = Topic(self.kafka, f"cell-{next(numbers)}")
-        self.config["admin"] = {"listen": "127.0.0.1:0"}
         # Of all that read one Kafka, nobody else has that name.
         self.config["instance"] = f"{self.topic.name}-one"
-        self.added = 0
+        self.results, self.dead = self.topic.results, self.topic.dead
         # So that it is soon known that there is no such topic.
         self.topic.source(self.config, settings={
             "topic.metadata.propagation.max.ms": "500"}, **{
@@ -97,10 +89,12 @@ class TopicCell(MessageCell):
         found = self.kafka.committed(self.topic.group, self.topic.name)
         return list(range(found.get(0, (0, ""))[0], self.added))
 
-    def ends(self):
-        names = "onceproxy-position", "onceproxy-reason"
-        return [[{name: record.header(name) for name in names}
-                 for record in records] for records in self.topic.ended()]
+    def put_into(self, place):
+        names = "onceproxy-position", "onceproxy-done"
+        found = [{name: record.header(name) for name in names}
+                 for record in self.kafka.consume(place, True)]
+        return [{name: value for name, value in headers.items()
+                 if value is not None} for headers in found]
 
 
 class ReaderFrozen(Fault):

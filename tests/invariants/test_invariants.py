@@ -15,6 +15,7 @@ PATHS, KEY, JOURNAL = "test_passthrough", "test_key", "test_journal"
 LARGE = "test_large_values"
 STORE = "test_journal_store"
 FIRST = "test_journal_first"
+ORDER, REFUSED = "test_order", "test_source_refused"
 BACK, SITES = "test_answer_check", "test_admin_sites"
 MALFORMED = "a malformed head reaches nobody: then FIN"
 CUT = "an answer that is cut anywhere is none: by length, FIN"
@@ -308,6 +309,28 @@ KILLING_TESTS = {
          "it stays held over a restart: without an order"),
         ("test_record_gone",
          "it stays held by the gateway that takes it over")],
+    "lost_data_stands": [
+        ("test_record_gone", "what somebody was at before stands its source")],
+    "other_store_stands": [
+        ("test_record_gone",
+         "letters that are lost stand their source at the start")],
+    "one_of_an_order": [
+        (ORDER, "messages of one order go one after the other"),
+        (ORDER, "a retry keeps its place")],
+    "behind_a_letter": [
+        (ORDER, "what comes behind a dead letter follows it")],
+    "api_is_to_blame": [
+        (REFUSED,
+         "attempts count only where another message was executed since")],
+    "letter_first": [
+        ("test_sources",
+         "a letter that was written is one whatever its key becomes")],
+    "letter_replicated": [
+        ("test_replicas",
+         "a dead message that replicas lack is not acknowledged")],
+    "room_for_dead": [
+        (REFUSED,
+         "beyond keep dead the source stands before it acknowledges")],
 
     # The operator.
     "answer_waits": [

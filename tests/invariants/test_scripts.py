@@ -27,6 +27,7 @@ PAUSE = "unit/messages/shared/test_pause"
 STREAM = "unit/messages/broker/test_streams_again"
 COPIES = "unit/messages/broker/test_streams_copies"
 LETTERS = "unit/messages/shared/test_letters"
+DEAD = "test_dead_letters"
 BY_ONE = "a_lane_is_brought_back_by_one_owner"
 SLEPT = "an owner that slept while another took its place is fenced: its "
 WITH_AN_END = "everything in redis has an end: "
@@ -289,7 +290,7 @@ MUTANTS = {
                        "fingerprint = NOBODY")]},
         [(STORE, "an outcome makes its record again: by script")]),
     "a store keeps its id": (
-        {"identify": [("if id then", "if false then")]},
+        {"identify": [("if not id then", "if true then")]},
         [waits(STORE, "an outcome follows its data to another place")]),
 
     # Owners that died are noticed, and nobody else.
@@ -376,6 +377,15 @@ MUTANTS = {
         {"letter_put": [("if act == 'behind' and not first then",
                          "if false then")]},
         [(LETTERS, "others_hear_of_a_lane_that_is_made_and_freed")]),
+    "what is parked keeps its order": (
+        {"letter_put": [("redis.call('ZADD', KEYS[2] .. lane, put, id)",
+                         "redis.call('ZADD', KEYS[2] .. lane, first and "
+                         "2e13 - put or put, id)")]},
+        [(DEAD, "what is parked comes back in order before anything newer")]),
+    "what is newer stays behind a lane that comes back": (
+        {"letter": [("if was_first and not after then",
+                     "if was_first then")]},
+        [(DEAD, "what is newer stays behind a lane that comes back")]),
     "no letter is begun that its broker may not have acknowledged": (
         {"letter": [("if letter.state == 'written' or", "if false or")]},
         [(LETTERS, "an_operators_word_reaches_who_has_the_source")]),

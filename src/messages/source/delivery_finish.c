@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/test_build.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/replay.h"
 #include "messages/source/source_credit.h"
@@ -78,12 +79,12 @@ delivery_finish_bury(struct machine *machine)
 	if (!d->buried)
 		d->reason = d->outcome;
 	d->buried = true;
-	if (d->was_letter)
+	if (d->was_letter || !INVARIANT(letter_first))
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	/* A process that was frozen has read on: it hears of its loss next. */
 	if (!source_leadership_lets_begin(d->source))
 		return delivery_to(d, DELIVERY_YIELD, MORE);
-	if (is_full(d))
+	if (is_full(d) && INVARIANT(room_for_dead))
 		return stand_full(d);
 	d->burying = true;
 	d->source->burying++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
+#include "base/test_build.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
@@ -9,7 +10,8 @@ static bool
 is_other(const struct source *s)
 {
 	return s->other_store[0] != '\0' && s->store_id[0] != '\0' &&
-	    strcmp(s->other_store, s->store_id) != 0;
+	    strcmp(s->other_store, s->store_id) != 0 &&
+	    INVARIANT(other_store_stands);
 }
 
 static void
@@ -26,6 +28,9 @@ void
 source_proof_origin(void *arg, struct span store_id)
 {
 	struct source *s = arg;
+	/* At its beginning the store has just told which it is. */
+	if (s->heard)
+		s->origin_us = clock_us();
 	s->heard = true;
 	if (store_id.len > 0)
 		snprintf(s->other_store, sizeof s->other_store, "%.*s",
@@ -48,15 +53,46 @@ source_proof_look(struct source *s)
 		judge(s);
 }
 
-bool
-source_proof_doubts(struct source *s, const struct broker_message *message)
+/*
+ * What the broker knows is compared with what the store is now: others may have
+ * been at the messages until a moment ago, and Redis have lost its data since.
+ */
+static bool
+is_compared(struct source *s)
 {
-	if (s->emptied_at == 0 || !message->again)
+	if (s->origin_us == 0)
+		return true;
+	if (!store_data_id_is_of(s->worker->store, s->origin_us))
+		return false;
+	s->origin_us = 0;
+	source_proof_look(s);
+	judge(s);
+	return true;
+}
+
+static bool
+stands(const struct source *s)
+{
+	return (s->standing & 1u << STANDING_UNPROVEN) != 0 &&
+	    source_proof_is_doubted(s);
+}
+
+bool
+source_proof_doubts(struct source *s, int64_t again_us)
+{
+	if (!is_compared(s) ||
+	    !store_data_id_is_of(s->worker->store, again_us))
+		return true;
+	source_proof_look(s);
+	if (stands(s))
+		return true;
+	if (s->emptied_at == 0 || again_us == 0 ||
+	    !INVARIANT(lost_data_stands))
 		return false;
 	s->doubted = true;
 	source_standing_begin(s, STANDING_UNPROVEN,
-	    "Redis has lost its data, and a message that somebody was at before "
-	    "has come again.");
+	    "Redis has lost its data, and a message that somebody was at "
+	    "before has come again.");
 	return true;
 }
 

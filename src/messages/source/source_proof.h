@@ -17,11 +17,11 @@ void source_proof_origin(void *arg, struct span store_id);
 /* Each second: the store may have lost its data. */
 void source_proof_look(struct source *source);
 /*
- * Whether that message may have been executed by somebody whose record is lost:
- * then the source stands.
+ * Whether a message may have been executed by somebody whose record is lost:
+ * then the source stands.  again_us: when one was taken that came again; 0: it
+ * did not.  Also true while that is not known: then the store is asked.
  */
-MUST_USE bool source_proof_doubts(
-    struct source *source, const struct broker_message *message);
+MUST_USE bool source_proof_doubts(struct source *source, int64_t again_us);
 /* Whether it stands for its store, whatever its broker says. */
 bool source_proof_is_doubted(const struct source *source);
 /* An operator's word: what was lost is lost. */
