@@ -403,6 +403,15 @@ is_disk_tried(void)
 	return false;
 }
 
+/* An operator may see a message for as long as it is there. */
+static bool
+is_in_no_haste(const struct chance *event)
+{
+	const struct act *act = &world.scenario->acts[event->index];
+	return event->what == HAPPENS_ACT &&
+	    (act->kind == ACT_DROP || act->kind == ACT_REPLAY);
+}
+
 /*
  * Time costs something where something else could happen first: then Redis is
  * slow, or the upstream or a client.
@@ -412,12 +421,14 @@ list_time(void)
 {
 	if (next_time_ms() == 0)
 		return;
-	bool late = false;
-	for (unsigned i = 0; i < count; i++)
+	bool late = false, other = false;
+	for (unsigned i = 0; i < count; i++) {
 		late |= events[i].what == HAPPENS_EXECUTE ||
 		    events[i].what == HAPPENS_REPLY ||
 		    events[i].what == HAPPENS_TELL;
-	bool free = count == 0 && !is_disk_tried();
+		other |= !is_in_no_haste(&events[i]);
+	}
+	bool free = !other && !is_disk_tried();
 	unsigned *budget = free ? NULL : late ? &world.late : &world.slow;
 	if (budget != NULL && (*budget == 0 || world.healing))
 		return;
@@ -551,6 +562,10 @@ events_settle(void)
 		}
 		while (link_is_proving(g->subscriber)) {
 			link_tell(g->subscriber);
+			settled = true;
+		}
+		if (messages_are_due(g)) {
+			fake_loop_fire(g->loop);
 			settled = true;
 		}
 		if (world.scenario->source != NULL)

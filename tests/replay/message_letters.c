@@ -286,7 +286,8 @@ messages_may_tell(const struct gateway *g, const struct act *act)
 	if (act->kind != ACT_DROP && act->kind != ACT_REPLAY)
 		return true;
 	return asked[g->index].op.op.state != OP_PENDING &&
-	    (act->kind == ACT_DROP || letter_state(act->message) == 'c');
+	    ((act->kind == ACT_DROP && has(g, act->message)) ||
+		letter_state(act->message) == 'c');
 }
 
 void

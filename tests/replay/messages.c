@@ -552,6 +552,15 @@ messages_are_ready(const struct gateway *g)
 	    (s->holds.known && s->heard && letters_are_known(&s->letters));
 }
 
+bool
+messages_are_due(const struct gateway *g)
+{
+	const struct source *s = messages_source(g);
+	return s != NULL && timer_is_set(&s->letters.timer) &&
+	    !letters_are_known(&s->letters) &&
+	    s->letters.timer.at_ms * 1000 <= world.now_us;
+}
+
 /* Letters are looked for: it is of interest only where there is one. */
 static bool
 is_boring_letter(const struct source *s, const struct timer *timer)

@@ -74,6 +74,8 @@ void messages_make_room(void);
 struct timer;
 /* Letters that somebody has to go on with, and nobody is at. */
 bool messages_are_left(void);
+/* It is about to ask which letters there are. */
+bool messages_are_due(const struct gateway *gateway);
 /* It knows what is parked, and what is held. */
 bool messages_are_ready(const struct gateway *gateway);
 bool messages_are_boring(
