@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "base/must.h"
 #include "base/span.h"
 
 /*

@@ -137,7 +137,8 @@ def see_other_is_success(bench):
 def a_result_says_how_its_body_is_coded(bench):
     api, stream, gateway = began(
         bench, answer(201, b"\x1f\x8b...", fields=[
-            ("Content-Encoding", "gzip"), ("Content-Type", "application/json")]),
+            ("Content-Encoding", "gzip"),
+            ("Content-Type", "application/json")]),
         results={"stream": "done"})
     stream.add(body=b"{}", idempotency_key="k")
     gateway.wait_for_log("message", outcome="executed")

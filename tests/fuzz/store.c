@@ -384,7 +384,8 @@ start(struct run *run, enum kind kind)
 		complete(run, asked, &owned);
 	else if (kind == RELEASE)
 		outcome_store(run->store, asked->op, &owned,
-		    &(struct owned_outcome){JOURNAL_RELEASE, .release = RELEASE_COUNTED});
+		    &(struct owned_outcome){
+			JOURNAL_RELEASE, .release = RELEASE_COUNTED});
 	else if (kind == UNKNOWN)
 		outcome_store(run->store, asked->op, &owned,
 		    &(struct owned_outcome){

@@ -198,7 +198,8 @@ judge_answer(struct try *try)
 		snprintf(trouble, sizeof trouble, "the receiver answered %d",
 		    status);
 		failed(try, trouble,
-		    header_value_retry_after(&forward->fields, clock_wall_ms()));
+		    header_value_retry_after(
+			&forward->fields, clock_wall_ms()));
 	} else {
 		snprintf(trouble, sizeof trouble, "no answer of %s: %s",
 		    hook->place.authority, error_message(forward->op.error));

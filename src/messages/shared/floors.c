@@ -90,7 +90,8 @@ take_answer(struct floors *floors, const struct call_reply *reply)
 		case FLOORS_LOOK:
 			part->wanted = false;
 			floors->known(floors->arg, part->name,
-			    call_reply_text(reply, i), call_reply_text(reply, i + 1));
+			    call_reply_text(reply, i),
+			    call_reply_text(reply, i + 1));
 			i += 2;
 			break;
 		}

@@ -15,7 +15,7 @@
 static enum after
 meet(struct delivery *d, enum found found)
 {
-	static const struct meaning {
+	static const struct {
 		enum delivery_step step;
 		enum message_outcome outcome;
 		const char *why;

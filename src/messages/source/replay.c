@@ -302,7 +302,7 @@ replay_claim(struct machine *machine)
 static enum after
 meet(struct replay *r, enum found found)
 {
-	static const struct meaning {
+	static const struct {
 		enum replay_step step;
 		enum message_outcome outcome;
 		const char *why;

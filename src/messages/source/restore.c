@@ -14,8 +14,8 @@
 #include "messages/source/source_proof.h"
 
 /*
- * The broker's place is read twice: first for the marks, of which the last thing
- * that is said of a position counts, then for the copies.
+ * The broker's place is read twice: first for the marks, of which what is said
+ * last of a position counts, then for the copies.
  */
 struct restore {
 	struct source *source;

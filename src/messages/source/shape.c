@@ -360,7 +360,8 @@ request_id(const struct conf_source *source,
 	uint8_t hash[DIGEST_BYTES];
 	char hex[DIGEST_HEX + 1];
 	if (message->may_be_put)
-		return header_value_request_id(arena, &(struct fields){NULL, 0});
+		return header_value_request_id(
+		    arena, &(struct fields){NULL, 0});
 	digest_begin(&digest, SPAN("message"), SPAN(""));
 	digest_part(&digest, span_str(source->name));
 	digest_part(&digest, message->position);

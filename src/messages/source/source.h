@@ -19,6 +19,11 @@
  * something that no message is to blame for is in the way.  It knows nothing of
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
+ *
+ * Circle: attempt, delivery, message_end, replay, restore, source,
+ * source_credit, source_floor, source_leadership, source_pause, source_probe,
+ * source_proof, source_standing.  A source makes its deliveries and replays,
+ * which tell it what stands in their way.
  */
 struct delivery;
 
@@ -44,7 +49,7 @@ struct source {
 	const struct conf_source *source;
 	struct source_meter *meter;
 	struct broker_reader *reader; /* NULL: it reads nothing now */
-	struct leadership leadership;     /* where one gateway at a time reads it */
+	struct leadership leadership; /* where one gateway at a time reads it */
 	struct letters letters; /* dead and parked messages */
 	struct pause pause;   /* an operator's */
 	struct floors floors; /* of what its broker counts */
@@ -106,7 +111,7 @@ struct source_refusals {
 
 /* Where a delivery waits while its source stands; a member of it. */
 struct standing_place {
-	struct op op;     /* done: it may go on; op_init is its owner's to call */
+	struct op op; /* done: it may go on; op_init is its owner's to call */
 	struct list item; /* of its source's, while it waits */
 	bool to_finish; /* before its acknowledgement, not before its claim */
 	bool probes;    /* it tries for all others */

@@ -158,7 +158,8 @@ source_standing_end(struct source *s, enum standing standing)
 {
 	if ((s->standing & 1u << standing) == 0)
 		return;
-	if (standing == STANDING_STORE && source_standing_why_unshared(s) != NULL)
+	if (standing == STANDING_STORE &&
+	    source_standing_why_unshared(s) != NULL)
 		return;
 	if (standing == STANDING_BROKER && source_standing_are_refused(s))
 		return;

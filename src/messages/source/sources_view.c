@@ -64,7 +64,8 @@ add_source(struct inquiry *inquiry, struct source *s)
 	    .parts_standing = health.parts_standing,
 	    .error = copy(inquiry,
 		s->why[0] != '\0' ? s->why : health.message),
-	    .up = s->reader == NULL ? !source_leadership_lets_begin(s) : health.up,
+	    .up = s->reader == NULL ? !source_leadership_lets_begin(s)
+				    : health.up,
 	    .lag = health.lag,
 	    .in_flight = s->in_flight,
 	    .parked = letters_count(&s->letters).parked,

@@ -12,8 +12,8 @@
 /* The most for each question about http://, whatever connect_timeout is. */
 enum { WAIT_MS = 2000 };
 
-struct attempt {
-	struct attempts *all;
+struct knock {
+	struct knocks *all;
 	struct reached *reached; /* NULL: this one is left out */
 	struct dialler dialler;
 	struct connection *connection;
@@ -24,43 +24,43 @@ struct attempt {
 	char head[sizeof "HTTP/1.1 200" - 1];
 };
 
-struct attempts {
+struct knocks {
 	struct loop *loop;
 	size_t pending;
 };
 
 static void
-end_attempt(void *arg)
+end_knock(void *arg)
 {
-	struct attempt *attempt = arg;
-	if (attempt->ended)
+	struct knock *knock = arg;
+	if (knock->ended)
 		return;
-	attempt->ended = true;
-	timer_clear(&attempt->timer);
-	if (--attempt->all->pending == 0)
-		loop_stop(attempt->all->loop);
+	knock->ended = true;
+	timer_clear(&knock->timer);
+	if (--knock->all->pending == 0)
+		loop_stop(knock->all->loop);
 }
 
 /* Connects to each, and waits until the last has ended; wait_ms 0: for ever. */
 static void
-connect_all(struct attempt *list, size_t count, int64_t wait_ms,
+connect_all(struct knock *list, size_t count, int64_t wait_ms,
     void (*made)(void *arg, int error))
 {
-	struct attempts all = {.loop = loop_new()};
+	struct knocks all = {.loop = loop_new()};
 	struct connector *connector = connector_new(all.loop);
 	for (size_t i = 0; i < count; i++) {
-		struct attempt *attempt = &list[i];
-		if (attempt->reached == NULL)
+		struct knock *knock = &list[i];
+		if (knock->reached == NULL)
 			continue;
-		attempt->all = &all;
+		knock->all = &all;
 		all.pending++;
-		connection_dialler_init(&attempt->dialler, connector,
-		    attempt->reached->upstream, attempt->reached->target);
-		timer_init(&attempt->timer, all.loop, end_attempt, attempt);
+		connection_dialler_init(&knock->dialler, connector,
+		    knock->reached->upstream, knock->reached->target);
+		timer_init(&knock->timer, all.loop, end_knock, knock);
 		if (wait_ms > 0)
-			timer_set(&attempt->timer, wait_ms);
-		attempt->connection =
-		    connection_open(&attempt->dialler, made, attempt);
+			timer_set(&knock->timer, wait_ms);
+		knock->connection =
+		    connection_open(&knock->dialler, made, knock);
 	}
 	if (all.pending > 0)
 		loop_run(all.loop);
@@ -79,23 +79,23 @@ connect_all(struct attempt *list, size_t count, int64_t wait_ms,
 static void
 on_reached(void *arg, int error)
 {
-	struct attempt *attempt = arg;
-	struct reached *reached = attempt->reached;
+	struct knock *knock = arg;
+	struct reached *reached = knock->reached;
 	reached->error = error;
 	if (error != 0)
 		snprintf(reached->message, sizeof reached->message, "%s",
-		    attempt->connection->why);
-	end_attempt(attempt);
+		    knock->connection->why);
+	end_knock(knock);
 }
 
 static void
 try_each(struct reached *list, size_t count)
 {
-	struct attempt *attempts = mem_zero(count * sizeof *attempts);
+	struct knock *knocks = mem_zero(count * sizeof *knocks);
 	for (size_t i = 0; i < count; i++)
-		attempts[i].reached = &list[i];
-	connect_all(attempts, count, 0, on_reached);
-	free(attempts);
+		knocks[i].reached = &list[i];
+	connect_all(knocks, count, 0, on_reached);
+	free(knocks);
 }
 
 /* --- whether http:// leads to TLS --- */
@@ -161,7 +161,7 @@ try_handshakes(struct reached *list, size_t count)
 static void
 on_answer(void *arg, unsigned events)
 {
-	struct attempt *a = arg;
+	struct knock *a = arg;
 	(void)events;
 	ssize_t n = connection_receive(
 	    a->connection, a->head + a->len, sizeof a->head - a->len);
@@ -169,7 +169,7 @@ on_answer(void *arg, unsigned events)
 		a->len += (size_t)n;
 	if (n < 0 || a->len == sizeof a->head) {
 		connection_want(a->connection, false, false);
-		end_attempt(a);
+		end_knock(a);
 	}
 }
 
@@ -177,7 +177,7 @@ on_answer(void *arg, unsigned events)
 static void
 on_plain_made(void *arg, int error)
 {
-	struct attempt *a = arg;
+	struct knock *a = arg;
 	char *text = mem_printf("OPTIONS * HTTP/1.1\r\nHost: %s\r\n"
 	    "User-Agent: onceproxy\r\nConnection: close\r\n\r\n",
 	    a->reached->target->authority);
@@ -185,7 +185,7 @@ on_plain_made(void *arg, int error)
 		connection_watch(a->connection, on_answer, a);
 	if (error != 0 ||
 	    connection_send(a->connection, text, strlen(text)) <= 0)
-		end_attempt(a);
+		end_knock(a);
 	free(text);
 }
 
@@ -194,7 +194,7 @@ on_plain_made(void *arg, int error)
  * 426 or by a way to another one.
  */
 static bool
-is_welcome(const struct attempt *a)
+is_welcome(const struct knock *a)
 {
 	const struct span head = span_of(a->head, a->len);
 	int64_t status;
@@ -208,7 +208,7 @@ is_welcome(const struct attempt *a)
 static void
 ask_plainly(struct reached *list, size_t count)
 {
-	struct attempt *asked = mem_zero(count * sizeof *asked);
+	struct knock *asked = mem_zero(count * sizeof *asked);
 	for (size_t i = 0; i < count; i++)
 		if (list[i].wants_tls)
 			asked[i].reached = &list[i];

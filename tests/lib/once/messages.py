@@ -48,7 +48,7 @@ class Beside:
     """Messages that are executed beside one that the upstream releases: an
     attempt counts against a message only where another one of its source was
     executed since its last one.  Upstreams that release messages call
-    execute() before each such answer, and answer what is_one() of themselves."""
+    execute() before each such answer, and answer themselves what is_one()."""
 
     def __init__(self, stream, body=b"{}"):
         self.stream, self.body = stream, body

@@ -86,7 +86,8 @@ a_claim_says_what_the_record_is(void **state)
 
 	bench_op(bench, &op);
 	outcome_store(bench->store, &op, &owned,
-	    &(struct owned_outcome){JOURNAL_RELEASE, .release = RELEASE_COUNTED});
+	    &(struct owned_outcome){
+		JOURNAL_RELEASE, .release = RELEASE_COUNTED});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	assert_int_equal(bench_claimed(bench, &op, &second), 0);
@@ -276,7 +277,8 @@ a_claim_brings_its_own_number_of_attempts(void **state)
 		struct owned_claim owned = bench_owned(bench, &claim, attempt);
 		bench_op(bench, &op);
 		outcome_store(bench->store, &op, &owned,
-		    &(struct owned_outcome){JOURNAL_RELEASE, .release = RELEASE_COUNTED});
+		    &(struct owned_outcome){
+			JOURNAL_RELEASE, .release = RELEASE_COUNTED});
 		assert_int_equal(bench_wait(bench, &op), 0);
 		assert_int_equal(op.verdict, VERDICT_DONE);
 	}

@@ -464,7 +464,8 @@ a_claim_that_failed_half_way_is_given_back(void **state)
 	const char *leases = keys->element[0]->str;
 	bench_op(bench, &op);
 	outcome_store(bench->store, &op, &owned,
-	    &(struct owned_outcome){JOURNAL_RELEASE, .release = RELEASE_COUNTED});
+	    &(struct owned_outcome){
+		JOURNAL_RELEASE, .release = RELEASE_COUNTED});
 	assert_int_equal(bench_wait(bench, &op), 0);
 	/* Somebody else's key: the record is written, its index is not. */
 	redis_just(bench->redis, "SET %s text", leases);

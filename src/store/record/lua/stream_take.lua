@@ -6,11 +6,11 @@
 --       5 up to which id, 6 how many of those lost it is about to tell, 7 of an
 --       order the last id that it has taken, else empty
 -- Answers: {what goes first, 1 something that is pending behind that id, 2 what
---          is pending for others, of an order; the entries; how many were found to be lost, if nothing was read for
---          that; how many are to be told; how many are unread (-1: not known);
---          how many were read (empty: not known); the last id that was
---          delivered; the lowest that is pending (empty: none); how many were
---          ever added}
+--          is pending for others, of an order; the entries; how many were
+--          found to be lost, if nothing was read for that; how many are to be
+--          told; how many are unread (-1: not known); how many were read
+--          (empty: not known); the last id that was delivered; the lowest that
+--          is pending (empty: none); how many were ever added}
 --
 -- Of the entries that were ever added, as many are passed as stand at or before
 -- the last that was delivered, whether they are there or were removed.  Those
@@ -90,10 +90,12 @@ if count > 0 and lost <= told and pending == 0 then
 	    'COUNT', count, 'STREAMS', key, '>')
 	if reply and reply.err then
 		-- Redis does not say which command a script may not call.
-		return redis.acl_check_cmd('xreadgroup', 'GROUP', group, consumer,
-		    'STREAMS', key, '>') and reply or redis.error_reply(
-		    "NOPERM this user has no permissions to run the " ..
-		    "'xreadgroup' command")
+		if redis.acl_check_cmd('xreadgroup', 'GROUP', group, consumer,
+		    'STREAMS', key, '>') then
+			return reply
+		end
+		return redis.error_reply("NOPERM this user has no " ..
+		    "permissions to run the 'xreadgroup' command")
 	end
 	entries = reply and reply[1][2] or entries
 end
