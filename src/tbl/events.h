@@ -280,7 +280,7 @@ EVENT(source_unproven, ERROR, "nothing tells whether what was read of this "
 	"onceproxy messages resume --unproven goes on behind what was "
 	"finished, onceproxy messages rewind reads the log from its "
 	"beginning; what has a record is not executed again "
-	"(onceproxy-messages(7), Positions)")
+	"(onceproxy-kafka(7), A LOG THAT HAS LOST DATA)")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
 	"or its offsets have expired, from what was finished (to) to this "
 	"offset: what this source has finished is neither read nor executed "
@@ -295,17 +295,11 @@ EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
 	"happened, then resolve the key (onceproxy keys)")
-EVENT(message_letter_gone, WARN, "this message, behind which others of its "
-	"order are or were parked, is neither a dead letter nor unread any "
-	"more, so the next one comes back as if it had been dropped: somebody "
-	"has deleted it, or its topic has lost its end; or it was replayed or "
-	"dropped while the source had no order, or by a gateway that died at "
-	"that: ask the upstream whether it was executed")
-EVENT(message_letter_too_large, WARN, "the dead letter of this message is "
-	"larger than its topic takes: it is held, and what comes behind it in "
-	"its order waits, while others go on; a dead letter that was replayed "
-	"stays what it was. Raise max.message.bytes of the topic, which then "
-	"has it within some minutes, or drop the message (onceproxy messages)")
+EVENT(message_letter_too_large, WARN, "the copy of this dead letter is larger "
+	"than its topic takes: the message is held, and what comes behind it "
+	"in its order waits, while others go on. Raise max.message.bytes of "
+	"the topic, which then has it within some minutes, or drop the message "
+	"(onceproxy messages)")
 EVENT(message_result_too_large, WARN, "the result of this message is larger "
 	"than its topic takes: the message was executed and is held, and what "
 	"comes behind it in its order waits, while others go on. Raise "

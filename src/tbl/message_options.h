@@ -176,15 +176,15 @@ OPT(SOURCE, "retry.most", DURATION, retry_most_ms, RANGE(1, 30 * DAY), RELOAD,
 	"5m")
 OPT(SOURCE, "retry.attempts", COUNT, retry_attempts, RANGE(1, 1000000),
 	RELOAD,
-	"How often a message may be sent to the upstream: max_attempts for "
-	"this source.",
+	"How often a message may be sent to an upstream that releases it while "
+	"it executes others of this source: max_attempts for it.",
 	10)
 OPT(SOURCE, "hold", DURATION, hold_ms, RANGE(1, 3650 * DAY), RELOAD,
 	"How long a message whose outcome is unknown is held before it goes "
 	"to the dead letters.",
 	"24h")
 OPT(SOURCE, "refused", TOGGLE, refused_ack, WORDS("dead-letter ack"), RELOAD,
-	"What becomes of a message whose answer is neither 2xx nor 3xx: it "
+	"What becomes of a message whose answer is neither 2xx nor 303: it "
 	"goes to the dead letters with the answer, or is acknowledged.",
 	"dead-letter")
 OPT(SOURCE, "nulls", CHOICE, nulls, WORDS("dead-letter ack send"), RELOAD,
@@ -194,7 +194,7 @@ OPT(SOURCE, "nulls", CHOICE, nulls, WORDS("dead-letter ack send"), RELOAD,
 	"dead-letter")
 OPT(SOURCE, "keep_dead", COUNT, keep_dead, RANGE(1, 1000000), RELOAD,
 	"How many dead and parked messages the store keeps; where one more "
-	"would be added, the source stands.",
+	"would be added, the source stands, and drops nothing.",
 	10000)
 OPT(SOURCE, "max_age", DURATION, max_age_ms, RANGE(1, 3650 * DAY), RELOAD,
 	"Messages that are older when they are first taken go to the dead "
@@ -206,8 +206,9 @@ OPT(SOURCE, "results", PLACE, results, ANY, RELOAD,
 	"{\"topic\": NAME} of the same broker.",
 	NONE)
 OPT(SOURCE, "dead_letters", PLACE, dead_letters, ANY, RELOAD,
-	"Where messages go that cannot be executed, likewise; by default to "
-	"the stream STREAM:dead, the table TABLE_dead or the topic TOPIC.dead.",
+	"Where a copy goes of each message that became a dead letter, "
+	"likewise; by default to the stream STREAM:dead, the table TABLE_dead "
+	"or the topic TOPIC.dead.",
 	NONE)
 OPT(SOURCE, "behind", TOGGLE, behind_go_on, WORDS("park go-on"), RELOAD,
 	"With an order, what becomes of the messages after a dead letter: "

@@ -18,7 +18,8 @@ METRIC(STORE_SECONDS, histogram, "onceproxy_store_seconds",
 METRIC(IN_FLIGHT, gauge, "onceproxy_in_flight",
     "Claims that this gateway holds.")
 METRIC(WAITING, gauge, "onceproxy_waiting",
-    "Retries that are waiting for the first request with their key.")
+    "HTTP retries that wait for the first request with their key; no message "
+    "is one.")
 METRIC(RECORDS, gauge, "onceproxy_records",
     "Records in Redis, of all gateways together, by state.")
 METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
@@ -66,8 +67,8 @@ METRIC(SOURCE_IN_FLIGHT, gauge, "onceproxy_source_in_flight",
 METRIC(SOURCE_HELD, gauge, "onceproxy_source_held",
     "Messages that wait until somebody decides about their keys, by source.")
 METRIC(SOURCE_PARKED, gauge, "onceproxy_source_parked",
-    "Orders whose first is a dead letter, which all behind it follows, by "
-    "source.")
+    "Messages that are parked behind a dead letter of their order, by source; "
+    "each gateway that has it says all of them.")
 METRIC(SOURCE_RETRYING, gauge, "onceproxy_source_retrying",
     "Messages that wait to be tried again, by source.")
 METRIC(SOURCE_LAG, gauge, "onceproxy_source_lag",

@@ -190,8 +190,8 @@ def the_source_that_may_be_meant_is_said(bench, args):
           "(status 404)\n")
 
 
-VERBS = ("\nThe verbs are sources, list, show, drop, replay, pause, resume and "
-         "rewind.")
+VERBS = ("\nThe verbs are sources, list, show, drop, replay, pause, resume, "
+         "restore and rewind.")
 
 
 @each([
@@ -222,11 +222,100 @@ def what_is_asked_wrongly_is_said(bench, args, message):
           "Try 'onceproxy messages --help'.\n")
 
 
+# --- what is unproven ---
+
+class Lost(Operator):
+    """Two dead letters, a message that is parked behind the first, and one that
+    was dropped; then the gateway has another store, and one more message."""
+
+    def __init__(self, bench):
+        self.stream = Stream(bench.own_redis())
+        self.upstream = bench.upstream(
+            lambda connection, request: connection.send(
+                answer(422 if request.get("Idempotency-Key").startswith("bad")
+                       else 201)))
+        config = bench.config(
+            self.upstream, redis=bench.own_redis(),
+            admin={"listen": "unix:" + os.path.join(bench.folder(), "admin")})
+        source(config, self.stream, order_by=["/a"])
+        self.gateway = bench.serve(config)
+        for key, lane in (("bad0", 1), ("k1", 1), ("bad2", 2), ("bad3", 3)):
+            self.add(key, lane)
+        eventually(lambda: len(self.letters("dead")) == 3
+                   and len(self.letters("parked")) == 1
+                   and self.stream.pending() == [], "they are letters")
+        *dead, dropped = self.letters("dead")
+        self.before = dead, self.letters("parked")
+        eventually(lambda: self("drop", dropped["id"]).returncode == 0,
+                   "it is dropped")
+        self.gateway.stop()
+        self.gateway = bench.serve(
+            {**config, "store": {"redis": bench.own_redis().url}})
+        self.add("k4", 4)
+        self.gateway.wait_for_log("source_stands", reason="unproven")
+
+    def add(self, key, lane):
+        self.stream.add(body=b'{"a":%d}' % lane, idempotency_key=key)
+
+    def letters(self, state):
+        """In the order of the stream."""
+        return sorted(self.json("list", "--source", "charges", "--state",
+                                state)["messages"],
+                      key=lambda m: [int(part) for part in
+                                     m["position"].split("-")])
+
+    def standing(self):
+        shown, = self.json("sources")["sources"]
+        return shown["standing"]
+
+
+def about(letters):
+    return [[m[name] for name in ("id", "reason", "key_id", "position")]
+            for m in letters]
+
+
+@test
+def letters_are_restored_from_their_copies(bench):
+    operator = Lost(bench)
+    equal((operator.standing(), operator.letters("dead")), ("unproven", []))
+    equal(operator.upstream.count(key="k4"), 0)
+    equal(operator.json("restore", "charges", "--note", "Redis was lost"),
+          {"name": "charges", "restored": 3})
+    operator.gateway.wait_for_log("source_goes", reason="unproven")
+    equal(operator.gateway.wait_for_log("operator_decided")["note"],
+          "Redis was lost")
+    operator.gateway.wait_for_log("message", outcome="executed")
+    equal((about(operator.letters("dead")), about(operator.letters("parked"))),
+          tuple(about(letters) for letters in operator.before))
+    # They are there, and the one that was dropped is over.
+    equal(operator.well("restore", "charges"),
+          "charges: its letters are restored\n")
+    said = operator.gateway.find_log("source_restored")[-1]
+    equal([said[name] for name in ("restored", "there", "over")], [0, 3, 1])
+    # What is parked behind the first comes when that is decided about.
+    equal(operator.upstream.count(key="k1"), 0)
+    operator.well("drop", operator.letters("dead")[0]["id"])
+    eventually(lambda: operator.upstream.count(key="k1") == 1, "it follows")
+    eventually(lambda: operator.letters("parked") == [], "none is parked")
+
+
+@test
+def it_goes_on_without_letters(bench):
+    operator = Lost(bench)
+    equal(operator.well("resume", "charges", "--unproven"),
+          "charges: it goes on behind what was finished\n")
+    operator.gateway.wait_for_log("message", outcome="executed")
+    equal((operator.standing(), operator.letters("dead"),
+           operator.letters("parked")), (None, [], []))
+    equal([operator.upstream.count(key=key) for key in ("k1", "k4")], [0, 1])
+
+
 @test
 def help_has_each_verb(bench):
     done = command("messages", "--help")
     equal((done.returncode, done.stderr), (0, ""))
-    for verb in ("sources", "list", "show", "drop", "pause", "resume"):
+    for verb in ("sources", "list", "show", "drop", "replay", "pause",
+                 "resume", "restore", "rewind"):
         assert f"\n    {verb}" in done.stdout, done.stdout
         one = command("messages", verb, "--help")
         equal(one.returncode, 0)

@@ -697,8 +697,37 @@ def a_dead_letter_is_dropped_and_what_is_behind_it_comes_back(bench):
     eventually(lambda: not s.browser.shows(row), "it is executed")
     equal(s.gateway.wait_for_log("operator_message")["note"], "sent by hand")
     equal(s.upstream.count(key="k1"), 1)
-    equal(s.stream.entries("charges:dead"), [])
+    eventually(lambda: s.letters() == [], "none is left")
     s.refused_once()
+
+
+@test
+def dead_letters_are_restored_where_redis_was_lost(bench):
+    s = SourceStage(bench, lambda connection, request:
+                    connection.send(answer(422)))
+    s.stream.add(body=b"{}", idempotency_key="k")
+    letter, = s.show_letters(1)
+    assert not s.browser.shows("#scharges .restore")
+    assert not s.browser.shows("#scharges .prove")
+    s.gateway.stop()
+    s.gateway = bench.serve({**s.gateway.config, "store": {
+        "redis": bench.own_redis().url}})
+    s.address = s.gateway.ready["admin"]
+    s.gateway.wait_for_log("source_stands", reason="unproven")
+    s.look()
+    s.browser.wait_for("#scharges .restore")
+    assert s.browser.shows("#scharges .prove")
+    s.browser.click("#scharges .restore")
+    dialog = s.browser.text("#restore")
+    for words in ("charges", "Redis has lost its data", "ask the API"):
+        assert words in dialog, dialog
+    s.browser.type("#restore [name=note]", "the disk is gone")
+    s.browser.click("#restore .do")
+    s.browser.wait_text("#said", "charges has its dead letters again")
+    equal([m["id"] for m in s.letters()], [letter["id"]])
+    equal(s.gateway.wait_for_log("operator_decided")["note"],
+          "the disk is gone")
+    s.calm()
 
 
 class TopicStage(SourceStage):

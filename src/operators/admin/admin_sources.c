@@ -63,7 +63,8 @@ source_json(const struct source_view *view)
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:I, "
-			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o, "
+			 "s:b}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
 	    read[view->kind], view->reads,
@@ -79,7 +80,8 @@ source_json(const struct source_view *view)
 	    "retrying", (json_int_t)view->retrying,
 	    "waiting", (json_int_t)view->waiting,
 	    "parked", (json_int_t)view->parked,
-	    "dead", dead);
+	    "dead", dead,
+	    "dead_more", 0); /* all are counted */
 }
 
 static int
@@ -232,14 +234,21 @@ kind_of(const struct admin_request *a)
 	return a->endpoint->what & ADMIN_RELAY ? "relay" : "source";
 }
 
+/* The source as a whole is to go on, though it is unproven. */
+static bool
+proves(const struct admin_request *a)
+{
+	const json_t *unproven = json_object_get(a->in, "unproven");
+	return unproven != NULL && json_array_size(unproven) == 0;
+}
+
 enum after
 admin_sources_pause(struct admin_request *a)
 {
 	/* A resume of what is unproven is no end of a pause. */
-	const json_t *unproven = json_object_get(a->in, "unproven");
-	if (unproven != NULL && json_array_size(unproven) == 0)
+	if (proves(a))
 		return admin_sources_prove(a);
-	if (unproven != NULL)
+	if (json_object_get(a->in, "unproven") != NULL)
 		return admin_sources_rewind(a);
 	bool of_relay = a->endpoint->what & ADMIN_RELAY;
 	if (!of_relay && source_named(a->conf, a->name) == NULL)
@@ -358,7 +367,8 @@ admin_sources_rewound(struct machine *machine)
 		return admin_answer_store_failed(a, &op->op.op,
 		    SPAN("Redis did not answer, or refused. Say it again."));
 	}
-	if (op->op.verdict == VERDICT_GONE)
+	/* Of a source that goes on as a whole there need be none. */
+	if (op->op.verdict == VERDICT_GONE && !proves(a))
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("One of these partitions is not unproven, or none "
 			 "is. Nothing was changed."));
@@ -417,6 +427,11 @@ admin_sources_proved(struct machine *machine)
 		    inquiry->detail.len > 0
 			? arena_dup(a->arena, inquiry->detail)
 			: SPAN("Its letters are being restored already."));
+	const struct conf_source *source = source_named(a->conf, a->name);
+	/* And so do all its partitions that stand. */
+	if (!restores && source != NULL &&
+	    source->broker->kind == BROKER_KAFKA)
+		return admin_sources_rewind(a);
 	struct logline line = log_begin(EV_operator_decided);
 	log_span(&line, "source", a->name);
 	log_str(&line, "act", restores ? "restore" : "resume");

@@ -233,7 +233,9 @@ resume_source(struct verbs_line *common)
 		    "resumed, for all gateways");
 	json_object_set_new(in, "unproven", partitions_json(common));
 	return ask_about(common, 0, "POST", "sources", "/resume", in,
-	    "whoever has them goes on behind what was finished");
+	    common->n_names > 1
+		? "whoever has them goes on behind what was finished"
+		: "it goes on behind what was finished");
 }
 
 static int
@@ -281,8 +283,8 @@ static const struct verb list[] = {
 	"pause charges --note 'the ledger is being counted'"},
     {"resume", resume_source, "NU", "a SOURCE", -1,
 	"resume SOURCE [--unproven TOPIC/PARTITION...] [--note TEXT]",
-	"it goes on where it stopped; an unproven partition of Kafka behind\n"
-	"      what was finished, of which nothing is executed again",
+	"it goes on where it stopped; what is unproven, or of Kafka these\n"
+	"      partitions, behind what was finished",
 	"resume orders --unproven orders/0 --note 'the topic was restored'"},
     {"restore", restore_source, "N", "a SOURCE", 1,
 	"restore SOURCE [--note TEXT]",

@@ -6,7 +6,8 @@ const MESSAGE_REASONS = {
 	"broken": "its key's record is damaged",
 	"released": "the API did not execute it, and may be asked again",
 	"not-sent": "nothing could be sent to the API",
-	"letter-too-large": "its dead letter is larger than the topic takes",
+	"letter-too-large": "the copy of its dead letter is larger than the "
+		+ "topic takes",
 };
 const LETTER_REASONS = {
 	"refused": "the API refused it, and that answer is stored",
@@ -31,11 +32,10 @@ function countsOf(source) {
 	const parts = [];
 	if (source.lag !== null)
 		parts.push(`${number(source.lag)} not taken yet`);
-	const orders = source.parked === 1 ? "order" : "orders";
 	for (const [name, words] of [["in_flight", "in flight"],
 		["held", "held"], ["retrying", "to be tried again"],
 		["waiting", "waiting for others"],
-		["parked", `${orders} parked`]])
+		["parked", "parked"]])
 		if (source[name] > 0)
 			parts.push(`${number(source[name])} ${words}`);
 	if (source.dead > 0)
@@ -64,8 +64,9 @@ function fillSource(item, source, now) {
 	part(".pause").hidden = source.paused !== null;
 	part(".resume").hidden = source.paused === null;
 	part(".rewind").hidden = source.kind !== "kafka";
-	part(".prove").hidden = source.kind !== "kafka"
-		|| source.parts_standing === 0;
+	part(".prove").hidden = source.parts_standing === 0
+		&& !source.reasons.includes("unproven");
+	part(".restore").hidden = !source.reasons.includes("unproven");
 	part(".letters").setAttribute("aria-pressed",
 		String(lettersOf === source.name));
 }
@@ -136,7 +137,8 @@ function makeOf(template, acts, nameOf) {
 	};
 }
 
-const makeActs = makeOf("source-item", ["pause", "resume", "rewind", "prove"],
+const makeActs = makeOf("source-item", ["pause", "resume", "rewind", "prove",
+	"restore"],
 	source => source.name);
 const makeMessage = makeOf("message-item", ["replay", "drop"],
 	message => message.id);
@@ -312,17 +314,31 @@ addOrders({
 		about: ({name, group}) => [make("b", {}, name), ", group ",
 			make("b", {}, group)],
 		title: "Resume what is unproven",
-		means: "You are saying that what was finished of these "
-			+ "partitions stays so. Whoever has them goes on "
-			+ "behind that, or at the log's end.",
+		means: "You are saying that what was finished stays so. Of "
+			+ "partitions, whoever has them goes on behind that, "
+			+ "or at the log's end. Where Redis has lost its data, "
+			+ "the source goes on without what was dead or parked.",
 		warning: "Nothing before that is executed, though it may be "
 			+ "new: look at what is there first.",
-		more: ["Partitions", "(TOPIC/NUMBER, one per line; none: all "
-			+ "that are unproven)"],
+		more: ["Partitions", "(of Kafka: TOPIC/NUMBER, one per line; "
+			+ "none: all that are unproven)"],
 		body: fields => ({unproven: [],
 			...partitionsOf(fields, "unproven")}),
 		button: "Go on behind what was finished",
 		done: ({name}) => `${name} goes on.`,
+	},
+	restore: {
+		path: pathOf("sources", "restore"),
+		about: aboutName,
+		title: "Restore the dead letters",
+		means: "You are saying that Redis has lost its data. The "
+			+ "copies in the broker's own place become dead "
+			+ "letters again, in their order, but for those that "
+			+ "were replayed or dropped. Then the source goes on.",
+		warning: "What was in flight has no record any more: ask the "
+			+ "API what it has executed first.",
+		button: "Restore the dead letters",
+		done: ({name}) => `${name} has its dead letters again.`,
 	},
 	stop: {
 		path: pathOf("relays", "pause"),
