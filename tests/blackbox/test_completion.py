@@ -48,7 +48,7 @@ ROWS = [
     ("commands", ["e"], ["events"]),
     ("verbs", ["keys", "re"], ["release"]),
     ("verbs behind a file", ["messages", "-c", "f", "re"],
-     ["replay", "resume", "rewind"]),
+     ["replay", "restore", "resume", "rewind"]),
     ("options of a command", ["events", "--f"], ["--follow", "--from"]),
     ("short options of a command", ["doctor", "-v"], ["-v"]),
     ("options of all", ["--"], ["--help", "--version"]),
