@@ -280,7 +280,7 @@ EVENT(source_unproven, ERROR, "nothing tells whether what was read of this "
 	"onceproxy messages resume --unproven goes on behind what was "
 	"finished, onceproxy messages rewind reads the log from its "
 	"beginning; what has a record is not executed again "
-	"(onceproxy-kafka(7), A LOG THAT HAS LOST DATA)")
+	"(onceproxy-kafka(7), POSITIONS)")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
 	"or its offsets have expired, from what was finished (to) to this "
 	"offset: what this source has finished is neither read nor executed "
