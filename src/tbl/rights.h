@@ -51,11 +51,9 @@ RIGHT("hmget", WITH_SOURCES, "HMGET @key -",
 RIGHT("hvals", WITH_REFUSAL, "HVALS @key",
 	"to notice that relays have not brought what store.events.overflow "
 	"keeps for them")
-RIGHT("hset", WITH_MESSAGES, "HSET @key",
+RIGHT("hset", WITH_MESSAGES, "HSET @key - - -",
 	"to remember where a relay, or a group of Kafka, stands, and to keep "
 	"dead and parked messages")
-RIGHT("hsetnx", WITH_WEBHOOKS, "HSETNX @key",
-	"to keep an event until it was brought")
 RIGHT("info", ALWAYS, "INFO server",
 	"to notice eviction, a change of role and restarts")
 RIGHT("pexpire", ALWAYS, "PEXPIRE @key 1", "to extend a record's life")

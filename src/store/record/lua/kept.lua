@@ -36,8 +36,9 @@ elseif act == 'put' then
 	redis.call('SET', KEYS[3], ARGV[3])
 	for i = 4, #ARGV - 3, 3 do
 		local id, record, body = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-		if redis.call('HSETNX', KEYS[1], id, ARGV[3] .. ' 0 ' ..
-		    #body .. ' ' .. record) == 1 then
+		if not redis.call('HGET', KEYS[1], id) then
+			redis.call('HSET', KEYS[1], id, ARGV[3] .. ' 0 ' ..
+			    #body .. ' ' .. record)
 			redis.call('HSET', KEYS[2], id, body)
 		end
 	end
