@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Dead letters of an outbox are the store's, as those of a stream are; its table
-of them has their copies, is put into in the step of the acknowledgement, and is
-read only where the store has lost them."""
+"""Dead letters of an outbox are the store's, as those of a stream are; its
+table of them has their copies, is put into in the step of the acknowledgement,
+and is read only where the store has lost them."""
 
 import base64
 

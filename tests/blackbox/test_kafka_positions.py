@@ -625,6 +625,18 @@ def a_resume_goes_on_behind_what_was_committed(bench):
 
 
 @test
+def a_resume_of_no_partition_is_of_all_that_stand(bench):
+    r = both_made_again(bench)
+    done = r.operator("resume", r.topic.name, "--unproven")
+    equal((done.returncode, done.stderr), (0, ""))
+    equal(r.gateway.wait_for_log("operator_decided")["partitions"], 2)
+    r.finished(*keys_of("k", 6), *keys_of("new", 10)[6:])
+    # Of one that none of stands it says no more than that it goes on.
+    done = r.operator("resume", r.topic.name, "--unproven")
+    equal((done.returncode, done.stderr), (0, ""))
+
+
+@test
 def a_partition_that_is_decided_of_is_read_while_others_stand(bench):
     r = both_made_again(bench)
     r.decide("rewind", r.topic.name, f"{r.topic.name}/1")
