@@ -37,7 +37,8 @@ letters_shard_of(const struct letters *letters, const struct letter_name *name)
 }
 
 bool
-letters_read_name(struct span id, struct span lane, struct letter_name *ret_name)
+letters_read_name(
+    struct span id, struct span lane, struct letter_name *ret_name)
 {
 	if (!hex_decode(id, ret_name->id, DIGEST_BYTES))
 		return false;
@@ -156,8 +157,8 @@ letters_read_state(struct span word, enum letter_state *ret_state)
 }
 
 bool
-letters_read_said(const struct call_reply *reply, size_t at, struct arena *arena,
-    size_t reason, struct letter *letter)
+letters_read_said(const struct call_reply *reply, size_t at,
+    struct arena *arena, size_t reason, struct letter *letter)
 {
 	*letter = (struct letter){.position = SPAN(""),
 	    .key_id = SPAN(""),
@@ -171,7 +172,8 @@ letters_read_said(const struct call_reply *reply, size_t at, struct arena *arena
 	return letter->put_ms >= 0 &&
 	    letters_read_name(call_reply_text(reply, at + SAID_ID),
 		call_reply_text(reply, at + SAID_LANE), &letter->name) &&
-	    letters_read_state(call_reply_text(reply, at + SAID_STATE), &letter->state);
+	    letters_read_state(
+		call_reply_text(reply, at + SAID_STATE), &letter->state);
 }
 
 int

@@ -135,7 +135,8 @@ look(struct letters *letters)
 {
 	unsigned n_shards =
 	    (unsigned)letters->shared.store->conf->store.shards;
-	for (unsigned i = 0; i < n_shards && letters->n_calls < LETTERS_AT_ONCE; i++) {
+	for (unsigned i = 0;
+	     i < n_shards && letters->n_calls < LETTERS_AT_ONCE; i++) {
 		struct letters_shard *shard = &letters->shards[i];
 		if (!shard->due || shard->call != NULL)
 			continue;
@@ -330,8 +331,8 @@ letters_look(struct letters *letters)
 }
 
 bool
-letters_note(struct letters *letters, unsigned at, const struct letter_name *name,
-    const struct call_reply *reply)
+letters_note(struct letters *letters, unsigned at,
+    const struct letter_name *name, const struct call_reply *reply)
 {
 	struct letters_shard *shard = &letters->shards[at];
 	int64_t dead = shared_number(reply, SAID_COUNT_DEAD);

@@ -21,7 +21,8 @@ static void
 put_next(const struct letter *letter, char ret_next[LETTERS_NEXT_BYTES])
 {
 	snprintf(ret_next, LETTERS_NEXT_BYTES, "%013" PRId64, letter->put_ms);
-	hex_encode(letter->name.id, DIGEST_BYTES, ret_next + LETTERS_STAMP_DIGITS);
+	hex_encode(
+	    letter->name.id, DIGEST_BYTES, ret_next + LETTERS_STAMP_DIGITS);
 }
 
 bool
