@@ -323,9 +323,9 @@ says(struct span command, const char *word)
 
 /*
  * It is no script, or the sweeper asks which leases have expired, or somebody
- * asks which store this is; or a source asks whether it is paused, which letters
- * there are, which messages are held, or whether the turn, or a letter that it
- * replays, is its own, which it asks again and again.
+ * asks which store this is; or a source asks whether it is paused, which
+ * letters there are, which messages are held, or whether the turn, or a letter
+ * that it replays, is its own, which it asks again and again.
  */
 static bool
 only_looks(const struct link *link, struct span command)

@@ -98,7 +98,8 @@ message_counts_done(const struct gateway *g, unsigned message)
 }
 
 void
-message_counts_ended(const struct gateway *g, unsigned message, bool was_executed)
+message_counts_ended(
+    const struct gateway *g, unsigned message, bool was_executed)
 {
 	struct row *row = &rows[g->index][message];
 	row->ended = ++now;

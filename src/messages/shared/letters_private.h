@@ -7,8 +7,8 @@
 
 /*
  * What the files of letters share: letters.c, what a gateway knows of them;
- * letter_op.c, what is done with one; letters_list.c, a page of them; and
- * letter_stored.c, how Redis is asked for them, and what it says of one.  For
+ * letters_op.c, what is done with one; letters_list.c, a page of them; and
+ * letters_stored.c, how Redis is asked for them, and what it says of one.  For
  * these alone; the store's thread.
  */
 enum {
