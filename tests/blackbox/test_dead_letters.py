@@ -8,13 +8,15 @@ import base64
 import os
 import re
 import signal
+import time
 
 from once import tap
 from once.admin import Admin
 from once.gateway import command, write
 from once.messages import (
     Beside, Stream, as_text, copies, id_of, marks, source)
-from once.tap import each, equal, test
+from once.skip import Skip
+from once.tap import all_test, each, equal, test
 from once.upstream import Hold, answer
 from once.wait import eventually
 
@@ -787,6 +789,47 @@ def a_message_that_is_too_large_is_whole_in_its_letter(bench):
     b.gateway.wait_for_log("message", reason="too-large")
     copy, = copies(b.stream)
     equal(len(copy["body"]), len(body))
+
+
+@test
+def a_replay_makes_room_where_too_many_are_dead(bench):
+    b = Bench(bench, {**QUICK, "keep_dead": 1})
+    b.fate.of.update(k=answer(422), m=answer(422))
+    first = b.add("k")
+    b.wait_dead(("k", "refused"))
+    b.add("m")
+    b.gateway.wait_for_log("source_stands", reason="dead-letters")
+    message, = b.listed("dead")
+    equal(b.admin.send("DELETE", "/keys/" + message["key_id"]).status, 200)
+    b.fate.of["k"] = answer(201)
+    b.replay(first)
+    equal(executed(b, 1), ["k"])
+    b.wait_dead(("m", "refused"))
+
+
+@all_test
+def a_letter_is_confirmed_when_its_message_is_acknowledged(bench):
+    """Its gateway is killed before that.  Another one takes the entry only
+    after twice the lease."""
+    program = os.environ.get("ONCEPROXY_TEST_BUILD")
+    if not program:
+        raise Skip("there is no test build")
+    b = Bench(bench, QUICK, {"lease": "15s"})
+    b.gateway.stop()
+    b.fate.of["k"] = answer(422)
+    one = bench.serve(
+        {**b.config, "instance": "one", "state_dir": bench.folder()},
+        {"ONCE_FAULT": "delivery:FINISH"}, program=program)
+    position = b.add("k")
+    one.wait_for_log("fault_point")
+    b.config["instance"] = "two"
+    b.serve()
+    one.kill()
+    said = lambda: b.admin.post(f"/messages/{id_of(position)}/drop")
+    early = said()
+    equal((early.status, b.stream.pending()), (409, [position]), early.body)
+    eventually(lambda: said().status == 200, "it is confirmed", 60)
+    equal((b.stream.pending(), len(copies(b.stream))), ([], 1))
 
 
 tap.main()

@@ -275,7 +275,7 @@ static enum after
 replay_stand(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
-	if (!source_standing_goes(r->source))
+	if (!source_standing_replays(r->source))
 		return rest(r, STAND_MS, REPLAY_SHAPE);
 	return to(r, REPLAY_CLAIM, MORE);
 }

@@ -61,6 +61,15 @@ source_standing_goes(const struct source *s)
 }
 
 bool
+source_standing_replays(const struct source *s)
+{
+	return !pause_stands(&s->pause) &&
+	    (s->standing &
+		~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
+		    1u << STANDING_DEAD_LETTERS)) == 0;
+}
+
+bool
 source_standing_are_refused(const struct source *s)
 {
 	return s->refused >= SOURCE_REFUSED_MAX;

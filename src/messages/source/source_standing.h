@@ -12,6 +12,8 @@
 void source_standing_init(struct source *source);
 /* Whether a delivery may go on to claim, or to be acknowledged. */
 bool source_standing_goes(const struct source *source);
+/* Whether a letter may: to replay some is how too many of them become fewer. */
+bool source_standing_replays(const struct source *source);
 /* It stands still from now on; why, a sentence, is for operators. */
 void source_standing_begin(
     struct source *source, enum standing standing, const char *why);
