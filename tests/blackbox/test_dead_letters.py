@@ -832,4 +832,21 @@ def a_letter_is_confirmed_when_its_message_is_acknowledged(bench):
     equal((b.stream.pending(), len(copies(b.stream))), ([], 1))
 
 
+@test
+def what_was_cut_in_its_copy_is_not_executed_when_it_is_restored(bench):
+    b = Bench(bench, QUICK, limits={"in_flight_bytes": 8 << 20})
+    position = b.stream.add(a="1", big="x" * (3 << 20), idempotency_key="k")
+    b.keys[as_text(position)] = "k"
+    b.wait_dead(("k", "too-large"))
+    b.gateway.stop()
+    bench.redis("FLUSHALL")
+    b.serve()
+    b.gateway.wait_for_log("source_stands", reason="unproven")
+    equal(b.command("restore", "charges").returncode, 0)
+    b.wait_dead(("k", "too-large"))
+    got = b.replay(position, 409)
+    assert b"too large to be kept" in got.body, got.body
+    equal(b.fate.upstream.count(), 0)
+
+
 tap.main()

@@ -168,6 +168,8 @@ make_letter(const struct broker_message *m, struct arena *arena,
 	    .first_ms = first_ms,
 	    .fields = own,
 	    .has_payload = m->has_payload,
+	    /* What did not fit was left out. */
+	    .is_cut = m->too_large,
 	    .payload = m->payload,
 	    .key = m->key,
 	    .entity = m->entity,
