@@ -43,6 +43,7 @@ not_written(struct delivery *d)
 {
 	source_standing_begin(d->source, STANDING_STORE,
 	    error_message(d->written.op.op.error));
+	delivery_probed(d);
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
