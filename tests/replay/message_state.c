@@ -71,8 +71,8 @@ hash_ways(const struct delivery *d)
 {
 	const bool all[] = {d->placed, d->old, d->tried, d->there, d->gone,
 	    d->let, d->noted, d->recalled, d->shed, d->stand.probes,
-	    d->stand.to_finish, d->resting, d->finishing, d->starving, d->held, d->rejected, d->refused,
-	    d->burying, d->buried, d->was_letter, d->sought,
+	    d->stand.to_finish, d->resting, d->finishing, d->starving, d->held,
+	    d->rejected, d->refused, d->burying, d->buried, d->was_letter, d->sought,
 	    d->dropped != NULL};
 	return mix_bytes(0, all, sizeof all);
 }
