@@ -38,6 +38,7 @@ struct fake_reader {
 	unsigned credit;
 	bool has[MESSAGES_MAX]; /* by what it knows */
 	bool up, told;
+	bool past; /* another one leads now, and takes what is to be taken */
 	struct broker_finish *finishes[ASKED_MAX];
 	unsigned n_finishes;
 };
@@ -238,6 +239,14 @@ broker_clients_open(const struct broker_start *start)
 	r->events = *start->events;
 	r->next = readers;
 	readers = r;
+	/* What others have of an order is given to who leads now, first. */
+	for (struct fake_reader *o = r->next; start->sole && o; o = o->next)
+		o->past = true;
+	for (unsigned i = 0; start->sole && i < MESSAGES_MAX; i++)
+		if (kept[i].state == PENDING) {
+			kept[i].state = UNREAD;
+			kept[i].holder = NULL;
+		}
 	must(r->gateway->reader == NULL);
 	r->gateway->reader = r;
 	return &r->base;
@@ -432,7 +441,7 @@ unsigned
 fake_broker_next(const struct gateway *gateway)
 {
 	const struct fake_reader *r = gateway->reader;
-	if (r == NULL || r->credit == 0 || world.broker_down)
+	if (r == NULL || r->credit == 0 || r->past || world.broker_down)
 		return MESSAGES_MAX;
 	for (unsigned i = 0; i < MESSAGES_MAX; i++)
 		if (kept[i].state == UNREAD && !r->has[i])
@@ -527,7 +536,8 @@ fake_broker_begin(void)
 static uint64_t
 hash_reader(const struct fake_reader *r)
 {
-	uint64_t hash = mix(r->credit, (uint64_t)r->up << 1 | r->told);
+	uint64_t hash = mix(r->credit,
+	    (uint64_t)r->past << 2 | (uint64_t)r->up << 1 | r->told);
 	for (unsigned i = 0; i < MESSAGES_MAX; i++)
 		hash = mix(hash, r->has[i]);
 	for (unsigned i = 0; i < r->n_finishes; i++)

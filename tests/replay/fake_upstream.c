@@ -167,13 +167,13 @@ forget_attempt(struct transfer *t)
 	truth->forwarded--;
 }
 
-/* Anything but an answer that it did not happen. */
+/* Anything but an answer that it did not happen: its record may say so. */
 static bool
 is_done(const struct transfer *t)
 {
 	bool released =
 	    t->what.answered && (t->status == 503 || t->status == 401);
-	return t->what.attempt > 0 && t->forward->sent_bytes > 0 && !released;
+	return t->what.attempt > 0 && !released;
 }
 
 static void
