@@ -360,6 +360,7 @@ def nothing_rests_of_a_group_that_is_set_back_as_it_is_read(bench):
     config = bench.config(bench.upstream())
     source(config, stream, results={"stream": "done"})
     gateway = bench.serve(config)
+    eventually(lambda: stream.blocked() == 1, "it waits")
     for n in range(300):
         stream.add(body=b"{}", idempotency_key=f"k{n}")
         if n % 50 == 25:

@@ -37,10 +37,9 @@ reader_finish_end(struct finishing *f, enum broker_finished finished)
 	end(f, 0);
 	if (message == NULL || finished == BROKER_LOCKED)
 		return;
-	bool came_again = message->came_again;
+	if (message->came_again && reader->driver->came_again != NULL)
+		reader->driver->came_again(reader, message);
 	reader_flight_forget(reader, message);
-	if (came_again && reader->driver->look_again != NULL)
-		reader->driver->look_again(reader);
 }
 
 void
