@@ -22,7 +22,8 @@
  *     it came before, and has no record: RECALL ⇢ RECALLED  CLAIM
  *       it was held ....................................... MISS
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
- *     it can never be executed, or its lane is parked: BURY ⇢ BURIED FINISH
+ *     it can never be executed: BURY ⇢ BURIED ............. FINISH
+ *     its lane is parked: CLAIM ⇢ CLAIMED BURY ⇢ BURIED ... FINISH
  *     it has a letter, perhaps: SEEK ⇢ SOUGHT ............. FINISH
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ YIELDED ............. FINISH again
@@ -373,8 +374,11 @@ go(struct delivery *d)
 	}
 	if (may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
-	if (lane_parks(d) && letters_have_lane(letters, &d->lane) &&
-	    INVARIANT(behind_a_letter))
+	d->parks = lane_parks(d) && letters_have_lane(letters, &d->lane) &&
+	    INVARIANT(behind_a_letter);
+	if (d->parks && !d->buried)
+		return delivery_to(d, DELIVERY_CLAIM, MORE);
+	if (d->parks)
 		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
 	if (d->buried)
 		return delivery_to(d, DELIVERY_BURY, MORE);

@@ -29,6 +29,7 @@ struct delivery {
 	bool there; /* its record was, at the look just now */
 	bool gone;  /* it was, and the message is held for that */
 	bool let;   /* an operator has it go on all the same */
+	bool parks; /* its lane is parked: only what is COMPLETED is not behind */
 	/* Since when it is held, Redis knows from now on. */
 	struct hold_op hold;
 	bool noted;

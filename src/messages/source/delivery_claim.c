@@ -135,9 +135,19 @@ delivery_claim(struct machine *machine)
 	/* An outcome that Redis might not take must have a place to go. */
 	if (!journal_replay_can_write(&d->source->worker->journal_replay))
 		return without_store(d, "The journal cannot be written.");
-	if (!attempt_claim(&d->a, !asks_first(d)))
+	if (!attempt_claim(&d->a, !d->parks && !asks_first(d)))
 		return meet(d, attempt_cached(&d->a));
 	return delivery_to(d, DELIVERY_CLAIMED, WAIT);
+}
+
+/* The dead letter of its order, into the store. */
+static enum after
+follow(struct delivery *d)
+{
+	source_standing_end(d->source, STANDING_STORE);
+	delivery_probed(d);
+	delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
+	return delivery_to(d, DELIVERY_BURY, MORE);
 }
 
 enum after
@@ -149,10 +159,14 @@ delivery_claim_answered(struct machine *machine)
 	enum found found = attempt_claimed(&d->a, &why);
 	if (found == FOUND_NO_STORE)
 		return without_store(d, why);
+	if (found == FOUND_NOT_STORED || found == FOUND_AGAIN)
+		return meet(d, found);
+	/* What was finished before its lane was parked has come again. */
+	if (d->parks && found != FOUND_COMPLETED_GOOD &&
+	    found != FOUND_COMPLETED_BAD)
+		return follow(d);
 	if (found == FOUND_NOTHING)
 		return nothing_known(d);
-	if (found == FOUND_NOT_STORED)
-		return meet(d, found);
 	source_standing_end(d->source, STANDING_STORE);
 	d->gone = false;
 	if (found == FOUND_OURS) {
