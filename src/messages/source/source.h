@@ -66,6 +66,7 @@ struct source {
 	char other_store[72]; /* the broker knows that one; "" */
 	bool heard;          /* the broker has said which store it knows */
 	int64_t origin_us;   /* when, until that is compared; 0 */
+	bool asked;   /* whether an operator has accepted that one */
 	bool doubted; /* a message has come that may have been executed */
 	uint64_t emptied_at; /* of taken, when Redis lost its data; 0: never */
 	unsigned in_flight; /* taken and at work */

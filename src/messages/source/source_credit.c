@@ -21,7 +21,7 @@ static unsigned
 credit(const struct source *s)
 {
 	unsigned most = (unsigned)s->source->in_flight;
-	if (s->draining || !s->heard || s->standing != 0 ||
+	if (s->draining || !s->heard || s->asked || s->standing != 0 ||
 	    pause_stands(&s->pause) ||
 	    s->in_flight >= most || s->finishing >= SOURCE_FINISHING_MAX)
 		return 0;

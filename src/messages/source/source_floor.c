@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "messages/source/source_floor.h"
+#include "messages/source/source_proof.h"
 
 static void
 on_known(
     void *arg, const char *part, struct span floor, struct span decided)
 {
 	struct source *s = arg;
+	if (strcmp(part, "store") == 0) {
+		source_proof_accepted(s, floor);
+		return;
+	}
 	enum broker_decision decision =
 	    span_eq(decided, SPAN("resume"))   ? BROKER_RESUME
 	    : span_eq(decided, SPAN("rewind")) ? BROKER_REWIND
@@ -17,9 +22,8 @@ on_known(
 void
 source_floor_start(struct source *s)
 {
-	if (s->source->broker->kind == BROKER_KAFKA)
-		floors_start(&s->floors, s->worker->store, s->worker->loop,
-		    "source", s->source->name, on_known, s);
+	floors_start(&s->floors, s->worker->store, s->worker->loop, "source",
+	    s->source->name, on_known, s);
 }
 
 void

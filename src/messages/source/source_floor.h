@@ -4,11 +4,10 @@
 #include "messages/source/source.h"
 
 /*
- * The floors of a source whose broker lets its group be set back
- * (shared/floors.h), between Redis, which keeps them, and its reader, which
- * begins at them, and operators, who decide of what stands.  It knows no
- * partitions.  The worker's thread only; arg is
- * the source.
+ * The floors of a source (shared/floors.h), between Redis, which keeps them,
+ * and its reader, which begins at them where its broker lets a group be set
+ * back, and operators, who decide of what stands.  It knows no partitions.  The
+ * worker's thread only; arg is the source.
  */
 void source_floor_start(struct source *source);
 void source_floor_stop(struct source *source);

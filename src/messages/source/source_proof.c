@@ -6,6 +6,9 @@
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
 
+/* Beside the floors: the present store, and which other one was known. */
+static const char part[] = "store";
+
 static bool
 is_other(const struct source *s)
 {
@@ -14,13 +17,46 @@ is_other(const struct source *s)
 	    INVARIANT(other_store_stands);
 }
 
+/* An operator may have accepted it: nothing is taken before that is known. */
 static void
 judge(struct source *s)
 {
+	s->asked = is_other(s);
+	if (s->asked)
+		floors_want(&s->floors, part);
+	else if (s->origin_us == 0)
+		s->other_store[0] = '\0'; /* it is this one */
+	source_credit_settle(s);
+}
+
+static void
+end_standing(struct source *s)
+{
+	if (source_proof_is_doubted(s) ||
+	    (s->reader != NULL && broker_reader_health(s->reader).unproven))
+		return;
+	source_standing_end(s, STANDING_UNPROVEN);
+}
+
+void
+source_proof_accepted(struct source *s, struct span floor)
+{
+	struct span ours = span_str(s->store_id);
+	bool accepted = span_starts(floor, ours) && floor.len > ours.len &&
+	    floor.ptr[ours.len] == ' ';
+	s->asked = false;
+	if (accepted) {
+		struct span other = span_from(floor, ours.len + 1);
+		s->emptied_at = 0;
+		s->doubted = false;
+		if (span_eq(other, span_str(s->other_store)))
+			s->other_store[0] = '\0';
+	}
 	if (is_other(s))
 		source_standing_begin(s, STANDING_UNPROVEN,
 		    "The broker knows another store than this one, or Redis "
 		    "has lost its data since.");
+	end_standing(s);
 	source_credit_settle(s);
 }
 
@@ -32,14 +68,15 @@ source_proof_origin(void *arg, struct span store_id)
 	if (s->heard)
 		s->origin_us = clock_us();
 	s->heard = true;
-	if (store_id.len > 0)
+	/* Of parts, one may know this store, and another one another. */
+	if (store_id.len > 0 && !is_other(s))
 		snprintf(s->other_store, sizeof s->other_store, "%.*s",
 		    SPAN_FMT(store_id));
 	judge(s);
 }
 
-void
-source_proof_look(struct source *s)
+static void
+learn_store(struct source *s)
 {
 	const char *now = store_data_id(s->worker->store);
 	if (now[0] == '\0' || strcmp(now, s->store_id) == 0)
@@ -51,6 +88,14 @@ source_proof_look(struct source *s)
 	snprintf(s->store_id, sizeof s->store_id, "%s", now);
 	if (first)
 		judge(s);
+}
+
+void
+source_proof_look(struct source *s)
+{
+	learn_store(s);
+	if (source_proof_is_doubted(s))
+		floors_want(&s->floors, part);
 }
 
 /*
@@ -65,7 +110,7 @@ is_compared(struct source *s)
 	if (!store_data_id_is_of(s->worker->store, s->origin_us))
 		return false;
 	s->origin_us = 0;
-	source_proof_look(s);
+	learn_store(s);
 	judge(s);
 	return true;
 }
@@ -80,10 +125,10 @@ stands(const struct source *s)
 bool
 source_proof_doubts(struct source *s, int64_t again_us)
 {
-	if (!is_compared(s) ||
+	if (!is_compared(s) || s->asked ||
 	    !store_data_id_is_of(s->worker->store, again_us))
 		return true;
-	source_proof_look(s);
+	learn_store(s);
 	if (stands(s))
 		return true;
 	if (s->emptied_at == 0 || again_us == 0 ||
@@ -105,8 +150,16 @@ source_proof_is_doubted(const struct source *s)
 void
 source_proof_accept(struct source *s)
 {
+	char floor[2 * sizeof s->store_id];
+	learn_store(s);
+	if (s->emptied_at > 0 || is_other(s)) {
+		snprintf(floor, sizeof floor, "%s %s", s->store_id,
+		    is_other(s) ? s->other_store : "");
+		floors_keep(&s->floors, part, span_str(floor), true);
+	}
 	s->emptied_at = 0;
-	s->doubted = false;
+	s->asked = s->doubted = false;
 	s->other_store[0] = '\0';
-	source_standing_end(s, STANDING_UNPROVEN);
+	end_standing(s);
+	source_credit_settle(s);
 }

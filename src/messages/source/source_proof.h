@@ -9,12 +9,21 @@
  * where Redis has lost its data.  Where the broker knows another store at the
  * start, or a message comes that somebody was at before that loss, records may
  * be missing: the source stands (unproven) until an operator has its letters
- * restored, or says that it is to go on.  The worker's thread only.
+ * restored, or says that it is to go on.
+ *
+ * What an operator has accepted stands beside the floors, in the store itself:
+ * so it holds for all gateways, also those that are started later, and is gone
+ * where that store has lost its data.  The worker's thread only.
  */
 
 /* Of struct broker_events; arg is the source. */
 void source_proof_origin(void *arg, struct span store_id);
-/* Each second: the store may have lost its data. */
+/* What the store has of that: the present store and another, or nothing. */
+void source_proof_accepted(struct source *source, struct span floor);
+/*
+ * Each second: the store may have lost its data, or an operator have told
+ * another gateway.
+ */
 void source_proof_look(struct source *source);
 /*
  * Whether a message may have been executed by somebody whose record is lost:
@@ -24,5 +33,5 @@ void source_proof_look(struct source *source);
 MUST_USE bool source_proof_doubts(struct source *source, int64_t again_us);
 /* Whether it stands for its store, whatever its broker says. */
 bool source_proof_is_doubted(const struct source *source);
-/* An operator's word: what was lost is lost. */
+/* An operator's word, for all gateways: what was lost is lost. */
 void source_proof_accept(struct source *source);
