@@ -7,7 +7,7 @@ from once.admin import Admin
 from once.messages import Stream, source
 from once.raw import memory
 from once.tap import equal, test
-from once.upstream import Hold, answer
+from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
 
 ADMIN = {"admin": {"listen": "127.0.0.1:0"}}
@@ -39,32 +39,43 @@ def add_many(stream, count):
 
 
 def drop(gateway, count):
-    """Drops so many of those that wait to be tried again."""
+    """Drops so many of those that are held."""
     admin = Admin(gateway)
-    found = admin.get(f"/messages?source=charges&state=retrying&limit={count}")
+    found = admin.get(f"/messages?source=charges&state=held&limit={count}")
     equal(len(found["messages"]), count)
     for message in found["messages"]:
         equal(admin.post(f"/messages/{message['id']}/drop").status, 200)
 
 
+class Ill:
+    """It answers nothing until it is well: nobody knows what it has done."""
+
+    well = False
+
+    def __call__(self, connection, request):
+        if self.well:
+            connection.send(answer(201))
+        else:
+            close_unanswered(connection, request)
+
+
 @test
 def too_many_that_rest_stop_a_source_until_some_are_let_go(bench):
-    upstream = bench.upstream(answer(503))
+    upstream = bench.upstream(Ill())
     stream = Stream(bench.own_redis())
     config = bench.config(upstream, **ADMIN)
-    source(config, stream, retry={"first": "1h", "most": "1h"},
-           in_flight=IN_FLIGHT)
+    source(config, stream, in_flight=IN_FLIGHT)
     add_many(stream, RESTING + MORE)
     gateway = bench.serve(config)
     gateway.wait_for_log("source_stands", reason="held", timeout=120)
     equal(at_hand(gateway)["standing"], "held")
     assert is_counted(gateway, "held")
     eventually(lambda: at_hand(gateway)["in_flight"] == 0, "all rest")
-    rest = at_hand(gateway)["retrying"]
+    rest = at_hand(gateway)["held"]
     equal(upstream.count(), rest)
     assert RESTING <= rest <= RESTING + IN_FLIGHT, rest
-    equal(gateway.ask("by-http", body=b"{}").status, 503)  # clients go on
-    upstream.reply = answer(201)
+    upstream.reply.well = True
+    equal(gateway.ask("by-http", body=b"{}").status, 201)  # clients go on
     equal(gateway.find_log("message"), [])
     drop(gateway, rest - RESTING + 1)
     gateway.wait_for_log("source_goes", reason="held")
