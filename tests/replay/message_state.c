@@ -70,9 +70,10 @@ static uint64_t
 hash_ways(const struct delivery *d)
 {
 	const bool all[] = {d->placed, d->old, d->tried, d->there, d->gone,
-	    d->let, d->noted, d->recalled, d->shed, d->stand.probes,
+	    d->let, d->noted, d->recalled, d->parks, d->shed, d->stand.probes,
 	    d->stand.to_finish, d->resting, d->finishing, d->starving, d->held,
-	    d->rejected, d->refused, d->burying, d->buried, d->was_letter, d->sought,
+	    d->rejected, d->refused, d->burying, d->buried, d->was_letter,
+	    d->sought,
 	    d->dropped != NULL};
 	return mix_bytes(0, all, sizeof all);
 }
@@ -179,7 +180,9 @@ hash_proof(const struct source *s)
 {
 	uint64_t hash = hash_text(s->sent.count, s->store_id);
 	hash = hash_text(hash, s->other_store);
-	return mix(hash, (uint64_t)(s->emptied_at != 0) << 2 |
+	return mix(hash, (uint64_t)(s->origin_us != 0) << 4 |
+		(uint64_t)s->asked << 3 |
+		(uint64_t)(s->emptied_at != 0) << 2 |
 		(uint64_t)s->doubted << 1 | s->heard);
 }
 
