@@ -30,9 +30,10 @@ class Stream:
         """The ids of the group that are not acknowledged; those that were not
         even read are in there too."""
         groups = [pairs(g) for g in self.redis("XINFO", "GROUPS", self.name)]
-        group, = [g for g in groups
-                  if as_text(g["name"]) == self.group]
-        last = as_text(group["last-delivered-id"])
+        found = [g for g in groups if as_text(g["name"]) == self.group]
+        if not found:
+            return [e[0] for e in self.redis("XRANGE", self.name, "-", "+")]
+        last = as_text(found[0]["last-delivered-id"])
         unread = self.redis("XRANGE", self.name, f"({last}", "+")
         pending = self.redis("XPENDING", self.name, self.group, "-", "+",
                              "100000")
