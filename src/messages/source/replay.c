@@ -331,8 +331,8 @@ replay_claimed(struct machine *machine)
 		r->known = true;
 		return to(r, REPLAY_CLAIM, MORE);
 	}
-	/* It was released once already: its allowance is used up anew. */
-	if (found == FOUND_FAILED && r->released)
+	/* What has failed in this replay has used up its allowance. */
+	if (found == FOUND_FAILED && (r->released || r->executes))
 		return stay(r, MESSAGE_EXHAUSTED, NULL);
 	return meet(r, found);
 }
@@ -341,6 +341,7 @@ static enum after
 replay_execute(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
+	r->executes = true;
 	attempt_execute(
 	    &r->a, source_standing_attempt_counts(r->source, &r->refusals));
 	return to(r, REPLAY_EXECUTED, WAIT);

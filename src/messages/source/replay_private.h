@@ -35,6 +35,7 @@ struct replay {
 	bool shut;     /* it does not open */
 	bool charged;  /* its bytes count */
 	bool known;    /* something is known of its key */
+	bool executes; /* it did, once at least */
 	bool released; /* its record was */
 	struct records_op record;
 	struct op rest;
