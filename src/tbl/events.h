@@ -256,10 +256,6 @@ EVENT(source_row_locked, WARN, "somebody else has locked the row of a message "
 	"that has ended; it is executed no more, and its row finished when it "
 	"is free, while others go on: find out whose transaction stays open "
 	"(pg_locks, pg_stat_activity)")
-EVENT(source_row_no_id, ERROR, "rows of this source's table have null as their "
-	"id, or one longer than 4096 bytes: they have no identity, so they are "
-	"neither taken nor executed; give each an id, or delete it, and have "
-	"the column refuse null")
 EVENT(source_partitions, INFO, "this gateway reads this many partitions of "
 	"the source's topics, and others the rest")
 EVENT(source_name_taken, WARN, "another gateway reads this source under the "

@@ -292,8 +292,8 @@ def a_row_without_an_id_is_told_and_never_executed(bench):
         "VALUES (NULL, 'a', 'b', '{\"n\": 0}'), (NULL, 'a', 'b', '{}')")
     outbox.add({"n": 1})
     gateway = bench.serve(config)
-    line = gateway.wait_for_log("source_row_no_id", source="outbox")
-    equal((line["table"], line["rows"]), ("outbox", 2))
+    line = gateway.wait_for_log("source_refused", source="outbox")
+    assert "id is null" in line["error"], line
     ended(gateway, 1, outcome="executed")
 
     def error():
@@ -304,7 +304,7 @@ def a_row_without_an_id_is_told_and_never_executed(bench):
     outbox.add({"n": 2})
     ended(gateway, 2, outcome="executed")
     equal(sent(upstream), [1, 2])
-    equal(len(gateway.find_log("source_row_no_id")), 1)
+    equal(len(gateway.find_log("source_refused")), 1)
 
 
 @test

@@ -9,26 +9,22 @@
 #include "messages/broker/postgres.h"
 #endif
 
-/* By enum broker_kind; the loader takes none that is not there. */
-static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {
-    [BROKER_STREAMS] = NULL, /* it has a driver */
-#ifdef HAVE_POSTGRES
-    [BROKER_POSTGRES] = &postgres_client,
-#endif
-#ifdef HAVE_KAFKA
-    [BROKER_KAFKA] = &kafka_client,
-#endif
-};
-
+/* The loader takes no kind that is not there. */
 struct broker_reader *
 broker_clients_open(const struct broker_start *start)
 {
-	enum broker_kind kind = start->source->broker->kind;
-	return kind == BROKER_STREAMS ? reader_open(&streams_driver, start)
-				      : clients[kind]->open(start);
+	const struct driver *driver = &streams_driver;
+#ifdef HAVE_KAFKA
+	if (start->source->broker->kind == BROKER_KAFKA)
+		return kafka_client.open(start);
+#endif
+#ifdef HAVE_POSTGRES
+	if (start->source->broker->kind == BROKER_POSTGRES)
+		driver = &postgres_driver;
+#endif
+	return reader_open(driver, start);
 }
 
-/* A table has nothing to give back: its locks end with its connection. */
 size_t
 broker_clients_leaving(const struct loop *loop)
 {

@@ -5,8 +5,6 @@
 
 #include "base/container.h"
 #include "base/digest.h"
-#include "base/loop/log.h"
-#include "base/mem.h"
 #include "messages/broker/postgres.h"
 #include "messages/broker/postgres_private.h"
 
@@ -65,7 +63,7 @@ find(const PGresult *result, const char *name)
 static const char *
 what_is_wrong(struct postgres_reader *reader, const PGresult *result)
 {
-	const struct conf_source *s = reader->source;
+	const struct conf_source *s = reader->core.source;
 	const struct conf_columns *c = &s->columns;
 	const struct {
 		const char *member, *name;
@@ -112,8 +110,8 @@ static void
 recall_others(struct postgres_reader *reader, struct span type)
 {
 	bool same = span_eq(span_str(reader->id_type), type);
-	for (uint32_t i = 0; i < POSTGRES_PARTS && !same; i++)
-		postgres_row_recall(reader, i);
+	for (unsigned i = 0; i < POSTGRES_PARTS && !same; i++)
+		postgres_parts_recall(reader, i);
 	snprintf(reader->id_type, sizeof reader->id_type, "%.*s",
 	    SPAN_FMT(type));
 }
@@ -130,10 +128,10 @@ class_of(const struct postgres_reader *reader, struct span table)
 	char parting[40];
 	int32_t class;
 	snprintf(parting, sizeof parting, "%d of %u",
-	    (int)reader->source->order_by, reader->sql.parts);
+	    (int)reader->core.source->order_by, reader->sql.parts);
 	digest_begin(&digest, SPAN("onceproxy outbox"), SPAN(""));
 	digest_part(&digest, table);
-	digest_part(&digest, span_str(reader->source->group));
+	digest_part(&digest, span_str(reader->core.source->group));
 	digest_part(&digest, span_str(parting));
 	digest_end(&digest, hash);
 	memcpy(&class, hash, sizeof class);
@@ -143,7 +141,7 @@ class_of(const struct postgres_reader *reader, struct span table)
 static void
 read_columns(struct postgres_reader *reader, const PGresult *result)
 {
-	const struct conf_source *s = reader->source;
+	const struct conf_source *s = reader->core.source;
 	const struct conf_columns *c = &s->columns;
 	reader->no_order = false;
 	reader->wrong = what_is_wrong(reader, result);
@@ -167,19 +165,12 @@ read_columns(struct postgres_reader *reader, const PGresult *result)
 	};
 	recall_others(reader, types.id);
 	reader->sql =
-	    postgres_sql_make(reader->arena, s, &types, reader->most_bytes);
+	    postgres_sql_make(reader->arena, s, &types, reader->core.most_bytes);
 	reader->parts.class = class_of(
 	    reader, postgres_pipe_value(result, 0, SQL_TABLE));
 }
 
 /* --- setting a connection up --- */
-
-static void
-tell_origin(struct postgres_reader *reader, struct span store)
-{
-	if (reader->events.origin != NULL)
-		reader->events.origin(reader->events.arg, store);
-}
 
 static void
 step_result(struct postgres_batch *batch, unsigned statement,
@@ -192,7 +183,7 @@ step_result(struct postgres_batch *batch, unsigned statement,
 	else if (reader->step == SETUP_COLUMNS && statement == 3)
 		reader->has_dead = postgres_pipe_true(result, 0, 0);
 	else if (reader->step == SETUP_ORIGIN)
-		tell_origin(reader, postgres_pipe_value(result, 0, 0));
+		reader_origin(&reader->core, postgres_pipe_value(result, 0, 0));
 }
 
 static void step_ended(
@@ -218,10 +209,10 @@ send_step(struct postgres_reader *reader)
 		postgres_pipe_query(pipe, postgres_sql_settings, NULL, 0);
 		postgres_pipe_query(pipe, postgres_sql_idle, NULL, 0);
 		name = span_str(postgres_sql_table(
-		    reader->arena, reader->source->table));
+		    reader->arena, reader->core.source->table));
 		postgres_pipe_query(pipe, columns_sql, &name, 1);
 		name = span_str(postgres_sql_table(
-		    reader->arena, reader->source->dead_letters));
+		    reader->arena, reader->core.source->dead_letters));
 		postgres_pipe_query(pipe,
 		    "SELECT (to_regclass($1::text) IS NOT NULL)::text", &name,
 		    1);
@@ -235,7 +226,7 @@ send_step(struct postgres_reader *reader)
 		postgres_pipe_run(pipe, "take_start", nothing, 6);
 		break;
 	case SETUP_ORIGIN:
-		name = span_str(reader->source->name);
+		name = span_str(reader->core.source->name);
 		postgres_pipe_query(pipe, sql->origin, &name, 1);
 		break;
 	case SETUP_LISTEN:
@@ -245,29 +236,16 @@ send_step(struct postgres_reader *reader)
 	postgres_pipe_end(pipe);
 }
 
-static struct logline
-log_of(const struct postgres_reader *reader, enum event event)
-{
-	struct logline line = log_begin(event);
-	log_str(&line, "source", reader->source->name);
-	log_str(&line, "broker", reader->source->broker->name);
-	return line;
-}
-
 static void
 become_ready(struct postgres_reader *reader)
 {
+	struct reader_core *core = &reader->core;
 	postgres_connect_ready(reader->connect);
 	reader->up = true;
-	/* The first time it answers not "again". */
-	if (reader->message[0] != '\0') {
-		struct logline line = log_of(reader, EV_source_broker_up);
-		log_end(&line);
-	}
-	reader->message[0] = '\0';
-	postgres_note_change(reader);
+	reader_trouble_back(core);
+	reader_changed(core);
+	reader_finish_reachable(core, true);
 	postgres_parts_up(reader);
-	postgres_pump(reader);
 }
 
 static void
@@ -276,7 +254,7 @@ step_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, setup);
 	if (trouble != NULL) {
-		postgres_note_trouble(reader, trouble);
+		postgres_distrust(reader, trouble);
 		return;
 	}
 	if (reader->step == SETUP_COLUMNS && reader->wrong != NULL) {
@@ -284,7 +262,7 @@ step_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 		return;
 	}
 	if (reader->step == SETUP_PREPARE && !reader->has_dead) {
-		tell_origin(reader, SPAN(""));
+		reader_origin(&reader->core, SPAN(""));
 		reader->step = SETUP_LISTEN;
 	} else {
 		reader->step++;
@@ -315,24 +293,15 @@ drop_all(struct postgres_reader *reader)
 	postgres_finish_down(reader);
 }
 
-/* The same trouble again is not said again. */
 static void
 connection_down(void *arg, const char *why, bool refused)
 {
 	struct postgres_reader *reader = arg;
-	bool again = !reader->up && strcmp(reader->message, why) == 0;
 	if (!refused)
 		reader->no_order = false;
 	drop_all(reader);
 	reader->up = false;
-	if (!again) {
-		struct logline line = log_of(reader,
-		    refused ? EV_source_refused : EV_source_broker_down);
-		log_str(&line, "error", why);
-		log_end(&line);
-	}
-	postgres_note(reader, why);
-	postgres_note_change(reader);
+	reader_trouble_away(&reader->core, why, refused);
 }
 
 static void
@@ -343,32 +312,23 @@ notified(void *arg)
 
 /* --- how many rows are unread --- */
 
-/* Those that can never be taken are told once, until there are none. */
 static void
 counted(struct postgres_batch *batch, unsigned statement,
     const PGresult *result)
 {
-	static const char words[] =
-	    "rows are never taken, because their id is null, or longer than "
-	    "4096 bytes";
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, counting);
 	int64_t unread = postgres_pipe_number(result, 0, 0);
-	int64_t no_ids = postgres_pipe_number(result, 0, 1);
-	int64_t in_flight = (int64_t)reader->rows.count;
+	int64_t in_flight = (int64_t)reader->core.by_position.count;
 	(void)statement;
 	reader->lag = unread > in_flight ? unread - in_flight : 0;
-	if (no_ids == 0 && strcmp(reader->message, words) == 0)
-		postgres_note(reader, "");
-	else if (no_ids > 0 && reader->message[0] == '\0')
-		postgres_note(reader, words);
-	if (no_ids > 0 && !reader->has_no_ids) {
-		struct logline line = log_of(reader, EV_source_row_no_id);
-		log_str(&line, "table", reader->source->table);
-		log_int(&line, "rows", no_ids);
-		log_end(&line);
-	}
-	reader->has_no_ids = no_ids > 0;
+	if (postgres_pipe_number(result, 0, 1) > 0)
+		reader_trouble_begin(&reader->core, POSTGRES_TO_TAKE, "",
+		    SPAN("rows are never taken, because their id is null, or "
+			 "longer than 4096 bytes: give each an id, or delete "
+			 "it"));
+	else
+		reader_trouble_end(&reader->core, POSTGRES_TO_TAKE, NULL);
 }
 
 static void
@@ -378,10 +338,10 @@ count_ended(
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, counting);
 	reader->counting_now = false;
-	reader->count_next_ms = loop_now_ms(reader->loop) + COUNT_EVERY_MS;
+	reader->count_next_ms = loop_now_ms(reader->core.loop) + COUNT_EVERY_MS;
 	if (trouble != NULL)
 		reader->lag = -1;
-	postgres_note_change(reader);
+	reader_changed(&reader->core);
 }
 
 static void
@@ -389,7 +349,7 @@ count_unread(struct postgres_reader *reader)
 {
 	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	if (reader->counting_now ||
-	    loop_now_ms(reader->loop) < reader->count_next_ms)
+	    loop_now_ms(reader->core.loop) < reader->count_next_ms)
 		return;
 	reader->counting_now = true;
 	reader->counting = (struct postgres_batch){
@@ -399,107 +359,89 @@ count_unread(struct postgres_reader *reader)
 	postgres_pipe_end(pipe);
 }
 
-/* --- the client --- */
+/* --- the driver --- */
 
 static void
-pump(void *arg)
+take(struct reader_core *core)
 {
-	struct postgres_reader *reader = arg;
+	struct postgres_reader *reader = postgres_of(core);
 	if (!postgres_connect_is_ready(reader->connect))
 		return;
-	postgres_finish_go_on(reader);
 	postgres_take_go_on(reader);
 	count_unread(reader);
 }
 
 static void
-tell_changed(void *arg)
+open_postgres(struct reader_core *core)
 {
-	struct postgres_reader *reader = arg;
-	reader->events.changed(reader->events.arg);
-}
-
-static struct broker_reader *
-reader_open(const struct broker_start *start)
-{
-	struct postgres_reader *reader = mem_zero(sizeof *reader);
+	struct postgres_reader *reader = postgres_of(core);
 	const struct postgres_connect_events events = {
 	    connection_made, notified, connection_down, reader};
-	reader->reader.client = &postgres_client;
-	reader->loop = start->loop;
-	reader->source = start->source;
-	reader->events = *start->events;
-	reader->most_bytes = start->most_bytes;
 	reader->lag = -1;
-	list_init(&reader->taken);
-	task_init(&reader->pump, pump, reader);
-	task_init(&reader->tell, tell_changed, reader);
 	postgres_take_init(reader);
 	postgres_parts_init(reader);
 	postgres_finish_init(reader);
 	postgres_take_down(reader);
 	reader->connect = postgres_connect_new(
-	    start->loop, start->source->broker, start->instance, &events);
-	return &reader->reader;
+	    core->loop, core->source->broker, core->instance, &events);
 }
 
-/* What is given back needs no word: its locks end with the connection. */
+/* Its locks end with its connection, and nothing else is given back. */
 static void
-reader_close(struct broker_reader *base)
+free_postgres(struct reader_core *core)
 {
-	struct postgres_reader *reader = postgres_of(base);
-	reader->closed = true;
-	task_cancel(&reader->pump);
-	task_cancel(&reader->tell);
+	struct postgres_reader *reader = postgres_of(core);
 	postgres_connect_free(&reader->connect);
 	drop_all(reader);
-	postgres_row_clear(reader);
-	loop_rest(reader->loop, reader, free);
+}
+
+static bool
+leave(struct reader_core *core)
+{
+	free_postgres(core);
+	return true;
 }
 
 static void
-reader_credit(struct broker_reader *base, unsigned messages, size_t bytes)
+forget(struct reader_core *core, struct flight *flight)
 {
-	struct postgres_reader *reader = postgres_of(base);
-	reader->credit = messages;
-	reader->bytes = bytes;
-	postgres_pump(reader);
+	const struct postgres_row *row =
+	    (const struct postgres_row *)(const void *)flight;
+	postgres_of(core)->parts.in_flight[row->part]--;
 }
 
 static void
-reader_give_back(
-    struct broker_reader *base, const struct broker_message *message)
+give_back(struct reader_core *core, struct flight *flight)
 {
-	struct postgres_reader *reader = postgres_of(base);
-	struct postgres_row *row =
-	    postgres_row_find(reader, message->position);
-	if (row == NULL)
-		return;
-	postgres_row_forget(reader, row);
-	reader->take.from_start = true;
-	postgres_pump(reader);
+	(void)flight;
+	postgres_take_from_start(postgres_of(core));
 }
 
-static struct broker_health
-reader_health(const struct broker_reader *base)
+static void
+read_health(const struct reader_core *core, struct broker_health *ret_health)
 {
-	const struct postgres_reader *reader =
-	    (const struct postgres_reader *)(const void *)base;
-	return (struct broker_health){.up = reader->up || reader->no_order,
-	    .stands = reader->stands,
-	    .no_order = reader->no_order,
-	    .message = reader->message,
-	    .lag = reader->up ? reader->lag : -1,
-	    .rebalances = reader->parts.changes};
+	const struct postgres_reader *reader = postgres_of(core);
+	ret_health->up = reader->up || reader->no_order;
+	ret_health->stands =
+	    reader_trouble_is(core, POSTGRES_TO_FINISH, NULL);
+	ret_health->no_order = reader->no_order;
+	if (reader->up)
+		ret_health->lag = reader->lag;
+	ret_health->rebalances = reader->parts.changes;
 }
 
-const struct broker_client postgres_client = {
-    .open = reader_open,
-    .close = reader_close,
-    .credit = reader_credit,
-    .finish = postgres_finish_ask,
-    .read_again = postgres_take_again,
-    .copies = postgres_copies_ask,
-    .give_back = reader_give_back,
-    .health = reader_health,
+const struct driver postgres_driver = {
+    .reader_bytes = sizeof(struct postgres_reader),
+    .flight_bytes = sizeof(struct postgres_row),
+    .finishing_bytes = sizeof(struct postgres_finishing),
+    .open = open_postgres,
+    .leave = leave,
+    .free = free_postgres,
+    .take = take,
+    .finish = postgres_finish_send_all,
+    .forget = forget,
+    .give_back = give_back,
+    .read_again = postgres_ask_again,
+    .copies = postgres_ask_copies,
+    .health = read_health,
 };

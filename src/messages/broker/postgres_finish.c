@@ -36,33 +36,27 @@ enum {
 static const char short_waits[] =
     "SELECT set_config('lock_timeout', '100', true)";
 
-struct finish_item {
-	struct list list;
-	struct postgres_reader *reader;
-	struct broker_finish *finish; /* NULL: given up, or a look of our own */
-	bool alone;
-	bool look; /* at the table, as it failed with this trouble: */
-	struct postgres_trouble trouble;
-	/* What its statement gave: */
-	bool done;   /* the row was unread until now */
-	bool exists; /* else: it is there all the same */
-	bool could;  /* and could have been finished */
-};
-
 struct finish_batch {
 	struct postgres_batch batch;
-	struct list list;
 	struct postgres_reader *reader;
 	unsigned count;
-	struct finish_item *items[BATCH_MOST];
+	struct postgres_finishing *items[BATCH_MOST];
+};
+
+/* Whether it is the table's fault that one has failed, with that trouble. */
+struct finish_look {
+	struct postgres_batch batch;
+	struct postgres_reader *reader;
+	struct finishing *failed; /* NULL: the table has let nothing through */
+	struct postgres_trouble trouble;
 };
 
 static enum broker_place
-place_of(const struct finish_item *item)
+place_of(const struct finishing *f)
 {
-	return item->finish == NULL || item->look || item->finish->put == NULL
+	return f->finish == NULL || f->finish->put == NULL
 	    ? BROKER_NOWHERE
-	    : item->finish->put->place;
+	    : f->finish->put->place;
 }
 
 /* --- what is put --- */
@@ -131,22 +125,20 @@ result_id(struct arena *arena, const struct broker_finish *finish,
 	return arena_printf(arena, "%.*s/%s", SPAN_FMT(finish->position), hex);
 }
 
-/* Of the statement that the item has; how many. */
+/* Of the statement that finishes it; how many. */
 static unsigned
-values_of(const struct finish_item *item, struct arena *arena,
+values_of(const struct finishing *f, struct arena *arena,
     struct span ret_values[VALUES_MOST])
 {
-	const struct postgres_reader *reader = item->reader;
-	const struct broker_finish *finish = item->finish;
-	ret_values[0] = ret_values[1] = POSTGRES_NULL;
-	if (finish == NULL || item->look)
-		return 2;
+	const struct broker_finish *finish = f->finish;
 	const struct broker_put *put = finish->put;
+	const struct postgres_row *row =
+	    (const struct postgres_row *)(const void *)f->message;
 	ret_values[0] = finish->position;
-	ret_values[1] = finish->mark
-	    ? span_str(reader->source->name)
-	    : postgres_row_version(reader, finish->position);
-	if (place_of(item) == BROKER_NOWHERE)
+	ret_values[1] = finish->mark ? span_str(f->reader->source->name)
+	    : row != NULL	     ? span_str(row->version)
+				     : POSTGRES_NULL;
+	if (place_of(f) == BROKER_NOWHERE)
 		return 2;
 	struct span headers = headers_of(arena, &put->fields);
 	struct span body = !put->has_body ? POSTGRES_NULL
@@ -171,66 +163,95 @@ values_of(const struct finish_item *item, struct arena *arena,
 	return 8;
 }
 
+/* --- the table is looked at --- */
+
+/* All that is put there is refused. */
+static void
+refuse_place(struct finishing *f, const char *words)
+{
+	const char *table = place_of(f) == BROKER_RESULTS
+	    ? f->reader->source->results
+	    : f->reader->source->dead_letters;
+	if (f->finish != NULL)
+		reader_trouble_begin(f->reader, POSTGRES_TO_PUT, table,
+		    span_str(words));
+	reader_finish_refuse(f, span_str(words), BROKER_FAULT_PLACE);
+}
+
+static void
+look_ended(struct postgres_batch *batch, const struct postgres_trouble *found)
+{
+	struct finish_look *look =
+	    CONTAINER_OF(batch, struct finish_look, batch);
+	struct postgres_reader *reader = look->reader;
+	struct reader_core *core = &reader->core;
+	struct finishing *f = look->failed;
+	bool known = found == NULL ||
+	    (!found->lost && found->kind != POSTGRES_PASSES &&
+		found->kind != POSTGRES_ANOTHER);
+	if (known && found != NULL) {
+		reader_trouble_begin(core, POSTGRES_TO_FINISH, "",
+		    span_str(found->words));
+		timer_set(&reader->finishes.look, LOOK_MS);
+	} else if (known) {
+		reader_trouble_end(core, POSTGRES_TO_FINISH, NULL);
+		timer_clear(&reader->finishes.look);
+	}
+	if (f != NULL && !known)
+		reader_finish_fail(f, true);
+	else if (f != NULL && found != NULL)
+		reader_finish_refuse(
+		    f, span_str(found->words), BROKER_FAULT_SOURCE);
+	else if (f != NULL && look->trouble.kind == POSTGRES_ROW)
+		reader_finish_refuse(f, span_str(look->trouble.words),
+		    BROKER_FAULT_MESSAGE);
+	else if (f != NULL)
+		refuse_place(f, look->trouble.words);
+	if (found != NULL && found->kind == POSTGRES_ANOTHER)
+		postgres_distrust(reader, found);
+	reader_kick(core);
+	free(look);
+}
+
+static void
+send_look(struct postgres_reader *reader, struct finishing *failed,
+    const struct postgres_trouble *trouble)
+{
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	const struct span nothing[] = {POSTGRES_NULL, POSTGRES_NULL};
+	struct finish_look *look = mem_zero(sizeof *look);
+	look->reader = reader;
+	look->failed = failed;
+	if (trouble != NULL)
+		look->trouble = *trouble;
+	look->batch = (struct postgres_batch){.end = look_ended};
+	postgres_pipe_begin(pipe, &look->batch);
+	postgres_pipe_query(pipe, short_waits, NULL, 0);
+	postgres_pipe_run(pipe, "finish", nothing, 2);
+	postgres_pipe_end(pipe);
+}
+
+static void
+look_again(void *arg)
+{
+	send_look(arg, NULL, NULL);
+}
+
 /* --- ends --- */
-
-static void
-end_item(struct finish_item *item, int error)
-{
-	if (item->finish != NULL)
-		op_done(&item->finish->op, error);
-	list_remove(&item->list);
-	free(item);
-}
-
-/* Nothing was put; all but the fault of a place is its owner's to say. */
-static void
-end_refused(
-    struct finish_item *item, const char *words, enum broker_fault fault)
-{
-	struct broker_finish *finish = item->finish;
-	if (finish != NULL) {
-		snprintf(finish->refused, sizeof finish->refused, "%s", words);
-		finish->fault = fault;
-	}
-	if (finish != NULL && fault == BROKER_FAULT_PLACE) {
-		item->reader->refused = place_of(item);
-		postgres_note_refusal(item->reader, words);
-	}
-	end_item(item, E_BROKER_REFUSED);
-}
 
 /* Whoever has locked it may finish it, write it anew, or leave it. */
 static void
-end_locked(struct finish_item *item)
+end_locked(struct finishing *f)
 {
-	struct broker_finish *finish = item->finish;
-	struct postgres_row *row =
-	    postgres_row_find(item->reader, finish->position);
+	struct postgres_row *row = (struct postgres_row *)(void *)f->message;
 	/* The first time it may be another reader that finishes it. */
 	if (row != NULL && ++row->locked == 2) {
 		struct logline line = log_begin(EV_source_row_locked);
-		log_str(&line, "source", item->reader->source->name);
-		log_cut(&line, "position", finish->position, 200);
+		log_str(&line, "source", f->reader->source->name);
+		log_cut(&line, "position", row->flight.position, 200);
 		log_end(&line);
 	}
-	finish->finished = BROKER_LOCKED;
-	end_item(item, 0);
-}
-
-static void
-stand(struct postgres_reader *reader, bool stands, const char *words)
-{
-	if (stands)
-		postgres_note_refusal(reader, words);
-	else if (reader->stands)
-		postgres_note(reader, "");
-	if (reader->stands != stands)
-		postgres_note_change(reader);
-	reader->stands = stands;
-	if (stands)
-		timer_set(&reader->finishes.look, LOOK_MS);
-	else
-		timer_clear(&reader->finishes.look);
+	reader_finish_end(f, BROKER_LOCKED);
 }
 
 /*
@@ -239,84 +260,56 @@ stand(struct postgres_reader *reader, bool stands, const char *words)
  * second time tells that from a row that somebody else finishes at this moment.
  */
 static void
-settle(struct finish_item *item)
+settle(struct postgres_reader *reader, struct postgres_finishing *item)
 {
 	static const char kept[] =
 	    "the row is not finished though nothing failed: a policy, a "
 	    "trigger or a rule keeps it";
-	struct postgres_reader *reader = item->reader;
-	struct broker_finish *finish = item->finish;
-	struct postgres_row *row =
-	    finish->mark ? NULL : postgres_row_find(reader, finish->position);
+	struct finishing *f = &item->finishing;
+	struct postgres_row *row = (struct postgres_row *)(void *)f->message;
 	if (!item->done && item->could && row != NULL && row->kept) {
-		end_refused(item, kept, BROKER_FAULT_MESSAGE);
-		return;
-	}
-	if (!item->done && item->could) {
+		reader_finish_refuse(
+		    f, span_str(kept), BROKER_FAULT_MESSAGE);
+	} else if (!item->done && item->could) {
 		if (row != NULL)
 			row->kept = true;
-		end_item(item, 0);
-		return;
+		reader_finish_end(f, BROKER_LOCKED);
+	} else if (item->done) {
+		reader_trouble_end(f->reader, POSTGRES_TO_FINISH, NULL);
+		timer_clear(&reader->finishes.look);
+		if (place_of(f) != BROKER_NOWHERE)
+			reader_trouble_end(f->reader, POSTGRES_TO_PUT,
+			    place_of(f) == BROKER_RESULTS
+				? f->reader->source->results
+				: f->reader->source->dead_letters);
+		reader_finish_end(f, BROKER_FINISHED);
+	} else {
+		if (!item->exists && row != NULL &&
+		    postgres_row_is_ours(reader, row))
+			postgres_row_deleted(reader, row->flight.position);
+		reader_finish_end(f, BROKER_NOT_PENDING);
 	}
-	bool mine = row != NULL && row->session == reader->session;
-	if (row != NULL)
-		postgres_row_forget(reader, row);
-	finish->finished = item->done ? BROKER_FINISHED : BROKER_NOT_PENDING;
-	if (item->done)
-		stand(reader, false, "");
-	if (item->done && place_of(item) == reader->refused)
-		postgres_note(reader, "");
-	if (!item->done && !item->exists && mine)
-		postgres_row_deleted(reader, finish->position);
-	end_item(item, 0);
-}
-
-static void
-send_again(struct finish_item *item)
-{
-	item->alone = true;
-	list_add_first(&item->reader->finishes.waiting, &item->list);
-}
-
-/* It was a look, which says whose fault it is that the item has failed. */
-static void
-end_look(struct finish_item *item, const struct postgres_trouble *found)
-{
-	enum postgres_kind kind = item->trouble.kind;
-	if (found != NULL &&
-	    (found->kind == POSTGRES_PASSES ||
-		found->kind == POSTGRES_ANOTHER)) {
-		end_item(item, E_BROKER_DOWN);
-		return;
-	}
-	stand(item->reader, found != NULL, found != NULL ? found->words : "");
-	item->look = false;
-	if (found != NULL)
-		end_refused(item, found->words, BROKER_FAULT_SOURCE);
-	else if (kind == POSTGRES_ROW)
-		end_refused(item, item->trouble.words, BROKER_FAULT_MESSAGE);
-	else
-		end_refused(item, item->trouble.words, BROKER_FAULT_PLACE);
 }
 
 /* Nothing of it happened, and it was alone. */
 static void
-end_failed(struct finish_item *item, const struct postgres_trouble *trouble)
+end_failed(struct postgres_reader *reader, struct finishing *f,
+    const struct postgres_trouble *trouble)
 {
-	const struct broker_finish *finish = item->finish;
-	bool of_row = trouble->kind == POSTGRES_ROW;
 	if (trouble->kind == POSTGRES_LOCKED && trouble->at_row)
-		end_locked(item);
+		end_locked(f);
 	else if (trouble->kind == POSTGRES_PASSES ||
-	    trouble->kind == POSTGRES_ANOTHER)
-		end_item(item, E_BROKER_DOWN);
-	else if (finish->mark)
-		end_refused(item, trouble->words,
-		    of_row ? BROKER_FAULT_MESSAGE : BROKER_FAULT_PLACE);
+	    trouble->kind == POSTGRES_ANOTHER || f->finish == NULL)
+		reader_finish_fail(f, true);
+	else if (f->finish->mark && trouble->kind == POSTGRES_ROW)
+		reader_finish_refuse(
+		    f, span_str(trouble->words), BROKER_FAULT_MESSAGE);
+	else if (f->finish->mark)
+		refuse_place(f, trouble->words);
 	else {
-		item->look = true;
-		item->trouble = *trouble;
-		send_again(item);
+		if (!f->sent)
+			reader_finish_send(f);
+		send_look(reader, f, trouble);
 	}
 }
 
@@ -329,30 +322,28 @@ table_ready(
 	struct postgres_place_table *table =
 	    CONTAINER_OF(batch, struct postgres_place_table, batch);
 	struct postgres_reader *reader = table->reader;
-	struct finish_item *item;
+	struct finishing *f;
 	enum broker_place place =
 	    (enum broker_place)(table - reader->finishes.tables);
 	if (trouble != NULL && trouble->lost)
 		return;
 	table->state = trouble == NULL ? TABLE_READY : TABLE_UNKNOWN;
-	LIST_EACH(item, &reader->finishes.waiting, list) {
+	LIST_EACH(f, &reader->core.waiting, of_reader) {
 		struct postgres_trouble copy = {.kind = POSTGRES_OTHER};
-		bool waits = item->finish != NULL && !item->look &&
-		    (place_of(item) == place ||
-			(item->finish->mark && place == BROKER_DEAD_LETTERS));
+		bool waits = place_of(f) == place ||
+		    (f->finish->mark && place == BROKER_DEAD_LETTERS);
 		if (trouble == NULL || !waits)
 			continue;
 		/* It has other columns than it must: that stays so. */
 		if (strncmp(trouble->state, "42", 2) != 0)
 			copy.kind = trouble->kind;
 		memcpy(copy.words, trouble->words, sizeof copy.words);
-		list_remove(&item->list);
-		end_failed(item, &copy);
+		end_failed(reader, f, &copy);
 	}
 	if (trouble != NULL && strncmp(trouble->state, "42", 2) != 0 &&
 	    trouble->kind == POSTGRES_ANOTHER)
-		postgres_note_trouble(reader, trouble);
-	postgres_pump(reader);
+		postgres_distrust(reader, trouble);
+	reader_kick(&reader->core);
 }
 
 /*
@@ -395,7 +386,7 @@ note_item(struct postgres_batch *batch, unsigned statement,
 	    CONTAINER_OF(batch, struct finish_batch, batch);
 	if (statement == 0 || statement > b->count)
 		return;
-	struct finish_item *item = b->items[statement - 1];
+	struct postgres_finishing *item = b->items[statement - 1];
 	item->done = postgres_pipe_number(result, 0, 0) > 0;
 	item->exists =
 	    !span_eq(postgres_pipe_value(result, 0, 1), SPAN("false"));
@@ -410,45 +401,44 @@ batch_ended(
 	struct finish_batch *b =
 	    CONTAINER_OF(batch, struct finish_batch, batch);
 	struct postgres_reader *reader = b->reader;
-	list_remove(&b->list);
+	bool lost = trouble != NULL && trouble->lost;
 	reader->finishes.n_sent--;
-	bool again = trouble != NULL && !trouble->lost && b->count > 1;
-	for (unsigned i = b->count; again && i-- > 0;)
-		send_again(b->items[i]);
-	for (unsigned i = 0; !again && i < b->count; i++) {
-		struct finish_item *item = b->items[i];
-		if (trouble != NULL && trouble->lost)
-			end_item(item, postgres_note_error(reader));
-		else if (item->look)
-			end_look(item, trouble);
-		else if (item->finish == NULL)
-			end_item(item, 0);
-		else if (trouble != NULL)
-			end_failed(item, trouble);
-		else
-			settle(item);
+	for (unsigned i = b->count; i-- > 0;) {
+		struct postgres_finishing *item = b->items[i];
+		struct finishing *f = &item->finishing;
+		if (lost) {
+			reader_finish_fail(f, false);
+		} else if (trouble == NULL) {
+			settle(reader, item);
+		} else if (b->count > 1) {
+			item->alone = true;
+			reader_finish_again(f, 0);
+		} else {
+			end_failed(reader, f, trouble);
+		}
 	}
-	if (trouble != NULL && trouble->kind == POSTGRES_ANOTHER)
-		postgres_note_trouble(reader, trouble);
-	postgres_pump(reader);
+	if (!lost && trouble != NULL && trouble->kind == POSTGRES_ANOTHER)
+		postgres_distrust(reader, trouble);
+	reader_kick(&reader->core);
 	free(b);
 }
 
 static void
-send_item(struct postgres_pipe *pipe, const struct finish_item *item,
+send_item(struct postgres_reader *reader, const struct finishing *f,
     struct arena *arena)
 {
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	struct span values[VALUES_MOST];
-	unsigned count = values_of(item, arena, values);
-	enum broker_place place = place_of(item);
-	const struct postgres_sql *sql = &item->reader->sql;
-	if (item->finish != NULL && item->finish->mark && !item->look)
+	unsigned count = values_of(f, arena, values);
+	enum broker_place place = place_of(f);
+	if (f->finish->mark)
 		postgres_pipe_query(pipe,
-		    place == BROKER_RESULTS ? sql->mark_result : sql->mark,
+		    place == BROKER_RESULTS ? reader->sql.mark_result
+					    : reader->sql.mark,
 		    values, count);
 	else
 		postgres_pipe_run(pipe,
-		    place == BROKER_RESULTS	     ? "finish_result"
+		    place == BROKER_RESULTS	       ? "finish_result"
 			: place == BROKER_DEAD_LETTERS ? "finish_dead"
 						       : "finish",
 		    values, count);
@@ -456,11 +446,10 @@ send_item(struct postgres_pipe *pipe, const struct finish_item *item,
 
 /* Whether what it is put into is there. */
 static bool
-can_be_sent(const struct finish_item *item)
+can_be_sent(struct postgres_reader *reader, const struct finishing *f)
 {
-	return is_ready(item->reader, place_of(item)) &&
-	    (item->finish == NULL || !item->finish->mark ||
-		is_ready(item->reader, BROKER_DEAD_LETTERS));
+	return is_ready(reader, place_of(f)) &&
+	    (!f->finish->mark || is_ready(reader, BROKER_DEAD_LETTERS));
 }
 
 /* The next batch of what can be sent; NULL: nothing can. */
@@ -468,26 +457,22 @@ static struct finish_batch *
 fill_batch(struct postgres_reader *reader)
 {
 	struct finish_batch *b = mem_zero(sizeof *b);
-	struct finish_item *item;
+	struct finishing *f;
 	size_t bytes = 0;
-	LIST_EACH(item, &reader->finishes.waiting, list) {
-		const struct broker_finish *finish = item->finish;
-		bool alone = item->alone || (finish != NULL && finish->mark);
-		size_t size = finish != NULL && finish->put != NULL
-		    ? finish->put->body.len
-		    : 0;
-		if (finish == NULL && !item->look) {
-			end_item(item, 0);
-			continue;
-		}
-		if (!can_be_sent(item))
+	LIST_EACH(f, &reader->core.waiting, of_reader) {
+		struct postgres_finishing *item =
+		    (struct postgres_finishing *)f;
+		bool alone = item->alone || f->finish->mark;
+		size_t size =
+		    f->finish->put != NULL ? f->finish->put->body.len : 0;
+		if (!can_be_sent(reader, f))
 			continue;
 		if (b->count > 0 &&
 		    (alone || b->count == BATCH_MOST ||
 			bytes + size > BATCH_BYTES))
 			break;
 		bytes += size;
-		list_remove(&item->list);
+		reader_finish_send(f);
 		b->items[b->count++] = item;
 		if (alone)
 			break;
@@ -500,99 +485,53 @@ fill_batch(struct postgres_reader *reader)
 
 /* Before it is known which parts came back, nobody knows whose a row is. */
 void
-postgres_finish_go_on(struct postgres_reader *reader)
+postgres_finish_send_all(struct reader_core *core)
 {
-	struct postgres_finishes *f = &reader->finishes;
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
-	struct finish_item *first;
+	struct postgres_reader *reader = postgres_of(core);
+	struct finishing *first;
 	struct finish_batch *b;
+	if (!postgres_connect_is_ready(reader->connect))
+		return;
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	while (reader->parts.settled &&
-	    (first = LIST_FIRST(&f->waiting, struct finish_item, list)) !=
-		NULL &&
-	    f->n_sent < (first->alone ? SENT_MOST_ALONE : SENT_MOST) &&
+	    (first = LIST_FIRST(
+		 &core->waiting, struct finishing, of_reader)) != NULL &&
+	    reader->finishes.n_sent <
+		(((struct postgres_finishing *)first)->alone
+			? SENT_MOST_ALONE
+			: SENT_MOST) &&
 	    (b = fill_batch(reader)) != NULL) {
 		struct arena *arena = arena_new();
 		b->batch = (struct postgres_batch){
 		    .result = note_item, .end = batch_ended};
 		b->reader = reader;
-		list_add_last(&f->sent, &b->list);
-		f->n_sent++;
+		reader->finishes.n_sent++;
 		postgres_pipe_begin(pipe, &b->batch);
 		postgres_pipe_query(pipe, short_waits, NULL, 0);
 		for (unsigned i = 0; i < b->count; i++)
-			send_item(pipe, b->items[i], arena);
+			send_item(reader, &b->items[i]->finishing, arena);
 		arena_free(&arena);
 		postgres_pipe_end(pipe);
 	}
 }
 
-/* --- the owner's side --- */
-
-/* Given up; it may be on its way, and then happens all the same. */
-static void
-detach(struct op *op, int error)
-{
-	struct broker_finish *finish =
-	    CONTAINER_OF(op, struct broker_finish, op);
-	struct finish_item *item = finish->token;
-	struct postgres_row *row =
-	    postgres_row_find(item->reader, finish->position);
-	(void)error;
-	if (row != NULL)
-		row->session = 0;
-	item->finish = NULL;
-}
-
-void
-postgres_finish_ask(
-    struct broker_reader *base, struct broker_finish *finish)
-{
-	struct postgres_reader *reader = postgres_of(base);
-	op_start(&finish->op, 0, detach);
-	finish->finished = BROKER_LOCKED;
-	finish->fault = BROKER_FAULT_PLACE;
-	if (!postgres_connect_is_ready(reader->connect)) {
-		op_done(&finish->op, E_BROKER_DOWN);
-		return;
-	}
-	struct finish_item *item = mem_zero(sizeof *item);
-	item->reader = reader;
-	item->finish = finish;
-	finish->token = item;
-	list_add_last(&reader->finishes.waiting, &item->list);
-	postgres_pump(reader);
-}
-
 /* --- its life --- */
-
-static void
-look_again(void *arg)
-{
-	struct postgres_reader *reader = arg;
-	struct finish_item *item = mem_zero(sizeof *item);
-	item->reader = reader;
-	item->look = true;
-	send_again(item);
-	postgres_pump(reader);
-}
 
 void
 postgres_finish_init(struct postgres_reader *reader)
 {
-	list_init(&reader->finishes.waiting);
-	list_init(&reader->finishes.sent);
-	timer_init(&reader->finishes.look, reader->loop, look_again, reader);
+	timer_init(&reader->finishes.look, reader->core.loop, look_again,
+	    reader);
 }
 
 void
 postgres_finish_down(struct postgres_reader *reader)
 {
 	struct postgres_finishes *f = &reader->finishes;
-	struct finish_item *item;
-	reader->stands = false;
 	timer_clear(&f->look);
 	for (int i = 0; i <= BROKER_DEAD_LETTERS; i++)
 		f->tables[i].state = TABLE_UNKNOWN;
-	LIST_EACH(item, &f->waiting, list)
-		end_item(item, postgres_note_error(reader));
+	reader_trouble_end(&reader->core, POSTGRES_TO_FINISH, NULL);
+	reader_trouble_end(&reader->core, POSTGRES_TO_PUT, NULL);
+	reader_finish_reachable(&reader->core, false);
 }

@@ -104,6 +104,13 @@ send(struct postgres_reader *reader, const char *sql, const char *second,
 
 /* --- taking parts, and letting go of them --- */
 
+void
+postgres_parts_recall(struct postgres_reader *reader, unsigned part)
+{
+	if (reader->parts.in_flight[part] > 0)
+		reader_flight_recall(&reader->core, &reader->parts.is[part]);
+}
+
 /* What was in flight of a part that is another reader's now comes there. */
 static void
 settle(struct postgres_reader *reader)
@@ -114,8 +121,8 @@ settle(struct postgres_reader *reader)
 	parts->settled = true;
 	for (unsigned i = 0; i < POSTGRES_PARTS; i++)
 		if (parts->is[i] == PART_OTHERS)
-			postgres_row_recall(reader, i);
-	postgres_pump(reader);
+			postgres_parts_recall(reader, i);
+	reader_kick(&reader->core);
 }
 
 /* What was locked is ours, and what was unlocked is not. */
@@ -137,14 +144,14 @@ moved(struct postgres_batch *batch, unsigned statement, const PGresult *result)
 		return;
 	parts->changes++;
 	struct logline line = log_begin(EV_source_parts);
-	log_str(&line, "source", reader->source->name);
+	log_str(&line, "source", reader->core.source->name);
 	log_int(&line, "parts",
 	    reader->sql.parts - count_of(reader, PART_OTHERS));
 	log_int(&line, "of", reader->sql.parts);
 	log_int(&line, "readers", parts->members);
 	log_end(&line);
-	postgres_note_change(reader);
-	postgres_pump(reader);
+	reader_changed(&reader->core);
+	reader_kick(&reader->core);
 }
 
 static void
@@ -155,7 +162,7 @@ move_ended(
 	reader->parts.busy = false;
 	if (trouble == NULL)
 		settle(reader);
-	postgres_note_trouble(reader, trouble);
+	postgres_distrust(reader, trouble);
 }
 
 /* From a part by chance on, so that readers that come at once do not meet. */
@@ -246,7 +253,7 @@ looked(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 	unsigned mine = reader->sql.parts - count_of(reader, PART_OTHERS);
 	parts->busy = false;
 	if (trouble != NULL) {
-		postgres_note_trouble(reader, trouble);
+		postgres_distrust(reader, trouble);
 		return;
 	}
 	if (parts->torn) {
@@ -269,7 +276,7 @@ look_again(void *arg)
 	timer_set(&reader->parts.look, LOOK_MS);
 	if (!reader->parts.busy)
 		send(reader, look_sql, NULL, seen, looked);
-	postgres_pump(reader);
+	reader_kick(&reader->core);
 }
 
 static void
@@ -278,7 +285,7 @@ joined(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 	struct postgres_reader *reader = reader_of(batch);
 	reader->parts.busy = false;
 	if (trouble != NULL)
-		postgres_note_trouble(reader, trouble);
+		postgres_distrust(reader, trouble);
 	else
 		look_again(reader);
 }
@@ -307,5 +314,5 @@ postgres_parts_down(struct postgres_reader *reader)
 void
 postgres_parts_init(struct postgres_reader *reader)
 {
-	timer_init(&reader->parts.look, reader->loop, look_again, reader);
+	timer_init(&reader->parts.look, reader->core.loop, look_again, reader);
 }

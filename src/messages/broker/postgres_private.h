@@ -1,72 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/hash.h"
-#include "base/list.h"
-#include "messages/broker/broker.h"
 #include "messages/broker/postgres_connect.h"
 #include "messages/broker/postgres_sql.h"
+#include "messages/broker/reader.h"
 
 /*
- * For the files of the PostgreSQL client alone: a reader, and what its parts
- * ask of each other.  All memory is the reader's, all on its loop's thread.
- * Who stands further up calls those below; up goes only the reader's task.
+ * For the files of the PostgreSQL driver alone: a reader, and what its parts
+ * ask of each other, all on its loop's thread.
  *
- *     postgres         the reader: what a new connection is told and asked
- *                      first, its health, and when it does what
+ *     postgres         the driver's table; what a new connection is told and
+ *                      asked first, and its health
  *     postgres_take    which rows are asked for, and when
  *     postgres_parts   which of them are this reader's
  *     postgres_finish  acknowledgements, in batches
- *     postgres_copies  dead letters, in pages
- *     postgres_row     a row as a message, and those that are in flight
- *     postgres_note    what is wrong, in words
+ *     postgres_ask     rows read again, and pages of copies
+ *     postgres_row     a row as a message, and as one in flight
  *     postgres_sql     the statements
  *     postgres_connect, postgres_pipe   libpq
  */
 
 struct postgres_reader;
 
+/* What the server may refuse, the most pressing first (reader_trouble). */
+enum postgres_refusal {
+	POSTGRES_TO_FINISH, /* any row: the source stands */
+	POSTGRES_TO_PUT,    /* into a table, which is its name */
+	POSTGRES_TO_TAKE,   /* rows that have no id */
+};
+
 /* --- postgres_row.c --- */
 
-/* A row that was handed over and is not finished. */
 struct postgres_row {
-	struct hash_item by_position;
-	struct list taken; /* in the order of taking */
-	uint64_t take;     /* number of the take that brought it */
-	uint64_t session;  /* 0: somebody else may finish it by now */
+	struct flight flight; /* first */
+	uint64_t take;        /* number of the take that brought it */
+	uint64_t session; /* another than the reader's: who has it now? */
 	uint32_t part;
 	bool kept; /* the server did not finish it, and did not say why */
 	unsigned locked; /* how often somebody else had locked it */
 	char version[24];
-	struct span position;
 };
 
 /*
- * The row that a take has, in flight from now on, and its message; NULL: it is
- * in flight already, or of a part that is not read here any more.
+ * The row that a take has is in flight from now on, unless it is already, or is
+ * of a part that is not read here any more.
  */
-struct broker_message *postgres_row_take(
+void postgres_row_take(
     struct postgres_reader *reader, const PGresult *result, int at);
-/* The same of a row that is in flight; the message alone. */
+/* The message of a row. */
 struct broker_message *postgres_row_read(
     struct postgres_reader *reader, const PGresult *result, int at);
-/* Adds a JSON object's members to the message's; what is odd, or NULL. */
-const char *postgres_row_fields(
-    struct broker_message *message, struct span text);
+/* A copy of a dead letter. */
+struct broker_message *postgres_row_copy(const PGresult *result, int at);
 /* NULL: it is not in flight. */
 struct postgres_row *postgres_row_find(
     const struct postgres_reader *reader, struct span position);
-/* Its version, for a finish; null where it is not in flight. */
-struct span postgres_row_version(
-    const struct postgres_reader *reader, struct span position);
-/* It is not in flight any more. */
-void postgres_row_forget(
-    struct postgres_reader *reader, struct postgres_row *row);
-/* The same of all rows of a part: they are recalled, as it is another's. */
-void postgres_row_recall(struct postgres_reader *reader, uint32_t part);
-/* All are forgotten, and nobody is told. */
-void postgres_row_clear(struct postgres_reader *reader);
-/* A row in flight was deleted, and not by a reader. */
+/* Whether nobody else can have finished it. */
+bool postgres_row_is_ours(
+    const struct postgres_reader *reader, const struct postgres_row *row);
+/* A row that was in flight was deleted, and not by a reader. */
 void postgres_row_deleted(
     struct postgres_reader *reader, struct span position);
 
@@ -96,6 +88,8 @@ void postgres_parts_down(struct postgres_reader *reader);
 /* How many parts are read, and their numbers as SQL writes a list. */
 unsigned postgres_parts_read(const struct postgres_reader *reader,
     char ret_list[4 * POSTGRES_PARTS + 3]);
+/* What was in flight of it is somebody else's. */
+void postgres_parts_recall(struct postgres_reader *reader, unsigned part);
 
 /* --- postgres_take.c --- */
 
@@ -122,27 +116,32 @@ struct postgres_take {
 	int64_t sweep_ms; /* when that is to be done next */
 	int64_t began_ms; /* of the last take from the start */
 	int64_t rest_until_ms; /* of a table whose ids do not rise */
-	unsigned limit;
-	size_t mean_bytes; /* of the messages seen lately; 0: none */
+	size_t limit;
 	struct timer poll;
 };
 
 void postgres_take_init(struct postgres_reader *reader);
 void postgres_take_down(struct postgres_reader *reader);
-/* Asks for rows if there is reason to, and credit. */
+/* Asks for rows if there is reason to, and room. */
 void postgres_take_go_on(struct postgres_reader *reader);
 /* Something may be there. */
 void postgres_take_wake(struct postgres_reader *reader);
-/* A row that is in flight. */
-void postgres_take_again(
-    struct broker_reader *base, struct broker_again *again);
+/* A row has come back that stands before those that wait. */
+void postgres_take_from_start(struct postgres_reader *reader);
 
 /* --- postgres_finish.c --- */
 
+struct postgres_finishing {
+	struct finishing finishing; /* first */
+	bool alone; /* what it was sent with has failed */
+	/* What its statement gave: */
+	bool done;   /* the row was unread until now */
+	bool exists; /* else: it is there all the same */
+	bool could;  /* and could have been finished */
+};
+
 struct postgres_finishes {
-	struct list waiting; /* in their order */
-	struct list sent;    /* batches on their way */
-	unsigned n_sent;
+	unsigned n_sent; /* batches on their way */
 	/* Whether the tables of each place can be put into. */
 	struct postgres_place_table {
 		struct postgres_reader *reader;
@@ -153,27 +152,19 @@ struct postgres_finishes {
 };
 
 void postgres_finish_init(struct postgres_reader *reader);
-/* Ends all that waits. */
 void postgres_finish_down(struct postgres_reader *reader);
-void postgres_finish_ask(
-    struct broker_reader *base, struct broker_finish *finish);
-/* Sends what can be sent. */
-void postgres_finish_go_on(struct postgres_reader *reader);
+void postgres_finish_send_all(struct reader_core *core);
 
-/* --- postgres_copies.c --- */
+/* --- postgres_ask.c --- */
 
-/* A page of dead letters. */
-void postgres_copies_ask(
-    struct broker_reader *base, struct broker_copies *copies);
+void postgres_ask_again(struct reader_core *core, struct broker_again *again);
+void postgres_ask_copies(
+    struct reader_core *core, struct broker_copies *copies);
 
-/* --- postgres_note.c --- */
+/* --- the reader --- */
 
 struct postgres_reader {
-	struct broker_reader reader; /* first */
-	struct loop *loop;
-	const struct conf_source *source;
-	struct broker_events events;
-	size_t most_bytes;
+	struct reader_core core; /* first */
 	struct postgres_connect *connect;
 	struct arena *arena; /* of sql; NULL: no connection */
 	struct postgres_sql sql;
@@ -181,52 +172,30 @@ struct postgres_reader {
 	enum { SETUP_COLUMNS, SETUP_PREPARE, SETUP_ORIGIN, SETUP_LISTEN } step;
 	const char *wrong; /* with the table; NULL: nothing */
 	bool has_dead; /* the table of dead letters is there */
-	bool up;       /* as the owner was told */
-	bool stands;   /* no row is finished */
+	bool up;
 	bool no_order; /* it is to keep an order, and the table has none */
-	bool closed;
 	char id_type[64]; /* of the ids in flight; "" */
 	uint64_t session; /* counts connections */
-	unsigned credit;
-	size_t bytes;
-	struct hash rows;
-	struct list taken; /* rows, the newest last */
 	struct postgres_parts parts;
 	struct postgres_take take;
 	struct postgres_finishes finishes;
-	struct task pump; /* whatever can be sent is sent later in this turn */
-	struct task tell;
 	struct postgres_batch counting;
 	bool counting_now;
-	bool has_no_ids; /* rows without one were there when it counted */
 	int64_t lag;
 	int64_t count_next_ms;
-	char message[200];
-	/* What was refused with that message, until it is taken. */
-	enum broker_place refused;
 };
 
-/* What went wrong on a connection that stays; "": it is over. */
-void postgres_note(struct postgres_reader *reader, const char *words);
-/* Something of the health is another one: its owner is told. */
-void postgres_note_change(struct postgres_reader *reader);
-/* What is refused is logged, unless it was already, and noted. */
-void postgres_note_refusal(struct postgres_reader *reader, const char *words);
-/* A batch that must not fail has: the connection is made again. */
-void postgres_note_trouble(struct postgres_reader *reader,
-    const struct postgres_trouble *trouble);
-/* The error of what has failed with its connection, or as that was refused. */
-int postgres_note_error(const struct postgres_reader *reader);
-
 static inline struct postgres_reader *
-postgres_of(struct broker_reader *base)
+postgres_of(const struct reader_core *core)
 {
-	return (struct postgres_reader *)(void *)base;
+	return (struct postgres_reader *)(uintptr_t)core;
 }
 
+/* A batch that must not fail has: the connection is made again. */
 static inline void
-postgres_pump(struct postgres_reader *reader)
+postgres_distrust(struct postgres_reader *reader,
+    const struct postgres_trouble *trouble)
 {
-	if (!reader->closed)
-		task_ready(reader->loop, &reader->pump);
+	if (trouble != NULL && !trouble->lost)
+		postgres_connect_refuse(reader->connect, trouble->words);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/loop/log.h"
-#include "base/mem.h"
 #include "messages/broker/postgres_private.h"
 
 /* --- headers --- */
@@ -22,8 +21,8 @@ add_header(struct broker_message *message, struct span name, struct span value)
  * What is no string is there as its JSON, for the dead letter that the message
  * becomes.
  */
-const char *
-postgres_row_fields(struct broker_message *message, struct span text)
+static const char *
+add_fields(struct broker_message *message, struct span text)
 {
 	struct arena *arena =
 	    message->bulk != NULL ? message->bulk : message->arena;
@@ -60,11 +59,20 @@ postgres_row_fields(struct broker_message *message, struct span text)
 /* --- a row as a message --- */
 
 static struct span
-copy(struct arena *arena, const PGresult *result, int at,
-    enum postgres_column column)
+copy(struct arena *arena, const PGresult *result, int at, int column)
 {
-	struct span value = postgres_pipe_value(result, at, (int)column);
+	struct span value = postgres_pipe_value(result, at, column);
 	return value.ptr != NULL ? arena_dup(arena, value) : POSTGRES_NULL;
+}
+
+static void
+weigh(struct broker_message *m)
+{
+	m->bytes = sizeof *m + m->position.len + m->payload.len +
+	    m->entity.len + m->type.len;
+	for (size_t i = 0; i < m->fields.count; i++)
+		m->bytes += sizeof(struct field) +
+		    m->fields.list[i].name.len + m->fields.list[i].value.len;
 }
 
 struct broker_message *
@@ -86,47 +94,57 @@ postgres_row_read(
 	m->may_be_put = true;
 	if (postgres_pipe_value(result, at, COLUMN_TIME).ptr != NULL)
 		m->time_ms = postgres_pipe_number(result, at, COLUMN_TIME);
-	m->odd = postgres_row_fields(
+	m->odd = add_fields(
 	    m, postgres_pipe_value(result, at, COLUMN_HEADERS));
 	m->is_null = postgres_pipe_true(result, at, COLUMN_IS_NULL);
 	m->too_large = postgres_pipe_true(result, at, COLUMN_TOO_LARGE) ||
-	    m->payload.len > reader->most_bytes;
+	    m->payload.len > reader->core.most_bytes;
 	if (m->too_large)
 		m->odd = "a column of its row is too large";
 	m->has_payload = m->payload.ptr != NULL;
 	if (part >= 0 && part < POSTGRES_PARTS)
 		m->token = &reader->parts.is[part];
-	m->bytes = sizeof *m + m->position.len + m->payload.len +
-	    m->entity.len + m->type.len;
-	for (size_t i = 0; i < m->fields.count; i++)
-		m->bytes += sizeof(struct field) +
-		    m->fields.list[i].name.len + m->fields.list[i].value.len;
+	weigh(m);
 	return m;
 }
 
-/* --- those in flight --- */
-
-/* FNV-1a: rows are not chosen to collide by who could not just fill a table. */
-static uint64_t
-hash_of(struct span position)
+struct broker_message *
+postgres_row_copy(const PGresult *result, int at)
 {
-	uint64_t hash = 14695981039346656037u;
-	for (size_t i = 0; i < position.len; i++)
-		hash = (hash ^ (uint8_t)position.ptr[i]) * 1099511628211u;
-	return hash ^ hash >> 32;
+	struct arena *arena = arena_new();
+	struct broker_message *m = arena_alloc(arena, sizeof *m);
+	m->arena = arena;
+	m->position = copy(arena, result, at, COPY_ID);
+	m->entity = copy(arena, result, at, COPY_ENTITY);
+	m->type = copy(arena, result, at, COPY_TYPE);
+	m->payload = copy(arena, result, at, COPY_PAYLOAD);
+	m->has_payload = m->payload.ptr != NULL;
+	m->is_null = postgres_pipe_true(result, at, COPY_IS_NULL);
+	m->too_large = postgres_pipe_true(result, at, COPY_TOO_LARGE);
+	m->key = POSTGRES_NULL;
+	m->time_ms = -1;
+	m->again = true;
+	m->odd = add_fields(
+	    m, postgres_pipe_value(result, at, COPY_HEADERS));
+	weigh(m);
+	for (size_t i = 0; i < m->fields.count; i++)
+		if (span_eq(m->fields.list[i].name,
+			SPAN("onceproxy-position")))
+			m->position = m->fields.list[i].value;
+	return m;
 }
+
+
+/* --- those in flight --- */
 
 struct postgres_row *
 postgres_row_find(const struct postgres_reader *reader, struct span position)
 {
-	struct postgres_row *row;
-	HASH_EACH_OF(row, &reader->rows, hash_of(position), by_position)
-		if (span_eq(row->position, position))
-			return row;
-	return NULL;
+	return (struct postgres_row *)(void *)reader_flight_find(
+	    &reader->core, position);
 }
 
-struct broker_message *
+void
 postgres_row_take(
     struct postgres_reader *reader, const PGresult *result, int at)
 {
@@ -136,68 +154,34 @@ postgres_row_take(
 	if (id.ptr == NULL || part < 0 || part >= POSTGRES_PARTS ||
 	    reader->parts.is[part] != PART_MINE ||
 	    postgres_row_find(reader, id) != NULL)
-		return NULL;
-	struct postgres_row *row = mem_zero(sizeof *row + id.len + 1);
+		return;
+	struct postgres_row *row = (struct postgres_row *)(void *)
+	    reader_flight_add(
+		&reader->core, postgres_row_read(reader, result, at));
 	row->take = reader->take.number;
 	row->session = reader->session;
 	row->part = (uint32_t)part;
 	if (version.len < sizeof row->version && version.len > 0)
 		memcpy(row->version, version.ptr, version.len);
-	memcpy(row + 1, id.ptr, id.len);
-	row->position = span_of(row + 1, id.len);
-	hash_add(&reader->rows, &row->by_position, hash_of(row->position));
-	list_add_last(&reader->taken, &row->taken);
-	reader->parts.in_flight[row->part]++;
-	return postgres_row_read(reader, result, at);
+	reader->parts.in_flight[part]++;
 }
 
-struct span
-postgres_row_version(
-    const struct postgres_reader *reader, struct span position)
+bool
+postgres_row_is_ours(
+    const struct postgres_reader *reader, const struct postgres_row *row)
 {
-	const struct postgres_row *row = postgres_row_find(reader, position);
-	return row != NULL ? span_str(row->version) : POSTGRES_NULL;
-}
-
-void
-postgres_row_forget(struct postgres_reader *reader, struct postgres_row *row)
-{
-	hash_remove(&reader->rows, &row->by_position);
-	list_remove(&row->taken);
-	reader->parts.in_flight[row->part]--;
-	free(row);
-}
-
-void
-postgres_row_recall(struct postgres_reader *reader, uint32_t part)
-{
-	struct postgres_row *row;
-	if (reader->parts.in_flight[part] == 0)
-		return;
-	LIST_EACH(row, &reader->taken, taken)
-		if (row->part == part)
-			postgres_row_forget(reader, row);
-	if (reader->events.recalled != NULL)
-		reader->events.recalled(
-		    reader->events.arg, &reader->parts.is[part]);
-}
-
-void
-postgres_row_clear(struct postgres_reader *reader)
-{
-	struct postgres_row *row;
-	LIST_EACH(row, &reader->taken, taken)
-		postgres_row_forget(reader, row);
-	hash_free(&reader->rows);
+	return row->session == reader->session && !row->flight.unsure;
 }
 
 void
 postgres_row_deleted(struct postgres_reader *reader, struct span position)
 {
+	struct reader_core *core = &reader->core;
 	struct logline line = log_begin(EV_source_row_deleted);
-	log_str(&line, "source", reader->source->name);
+	log_str(&line, "source", core->source->name);
 	log_cut(&line, "position", position, 200);
 	log_end(&line);
-	reader->events.lost(
-	    reader->events.arg, BROKER_DELETED, 1, span_of("", 0));
+	if (!core->leaving)
+		core->events.lost(
+		    core->events.arg, BROKER_DELETED, 1, SPAN(""));
 }

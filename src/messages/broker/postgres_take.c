@@ -87,13 +87,13 @@ left_out(const struct postgres_reader *reader,
     const struct postgres_place *above)
 {
 	struct id_list list = {NULL, 0, 0};
-	struct list *at = reader->taken.prev;
-	for (; at != &reader->taken; at = at->prev) {
-		const struct postgres_row *row =
-		    CONTAINER_OF(at, struct postgres_row, taken);
+	struct list *end = (struct list *)(uintptr_t)&reader->core.in_flight;
+	for (struct list *at = end->prev; at != end; at = at->prev) {
+		const struct postgres_row *row = (struct postgres_row *)(void *)
+		    CONTAINER_OF(at, struct flight, of_reader);
 		if (reader->sql.rises && row->take <= above->take)
 			break;
-		add_id(&list, row->position);
+		add_id(&list, row->flight.position);
 	}
 	if (list.len == 0)
 		return mem_text("{}");
@@ -111,24 +111,27 @@ static void
 ask(struct postgres_reader *reader, struct span parts)
 {
 	static const struct postgres_place start = {NULL, NULL, 0};
+	const struct reader_core *core = &reader->core;
 	struct postgres_take *t = &reader->take;
 	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	const struct postgres_place *above = t->sweeping ? &start : &t->floor;
 	bool from_start = above->id == NULL;
-	size_t bytes = reader->bytes < BYTES_MOST ? reader->bytes : BYTES_MOST;
+	size_t bytes = core->credit_bytes - core->queued_bytes;
 	char *without = left_out(reader, above);
 	struct arena *arena = arena_new();
+	if (bytes > BYTES_MOST)
+		bytes = BYTES_MOST;
 	/* The server looks at the sizes of as many rows as it is asked for. */
-	t->limit = reader->credit < LIMIT_MOST ? reader->credit : LIMIT_MOST;
-	if (t->mean_bytes > 0 && bytes / t->mean_bytes < t->limit)
-		t->limit = (unsigned)(bytes / t->mean_bytes) + 1;
+	t->limit = reader_room(core);
+	if (t->limit > LIMIT_MOST)
+		t->limit = LIMIT_MOST;
 	t->number++;
 	t->outstanding = true;
 	t->wake = false;
 	if (from_start)
-		t->began_ms = loop_now_ms(reader->loop);
+		t->began_ms = loop_now_ms(reader->core.loop);
 	const struct span values[VALUES] = {
-	    arena_printf(arena, "%u", t->limit), span_str(without), parts,
+	    arena_printf(arena, "%zu", t->limit), span_str(without), parts,
 	    arena_printf(arena, "%zu", bytes), text_or_null(t->mark.id),
 	    text_or_null(t->mark.order), text_or_null(above->id),
 	    text_or_null(above->order)};
@@ -147,9 +150,9 @@ void
 postgres_take_go_on(struct postgres_reader *reader)
 {
 	struct postgres_take *t = &reader->take;
-	int64_t now_ms = loop_now_ms(reader->loop);
+	int64_t now_ms = loop_now_ms(reader->core.loop);
 	char parts[4 * POSTGRES_PARTS + 3];
-	if (t->outstanding || reader->credit == 0)
+	if (t->outstanding || reader_room(&reader->core) == 0)
 		return;
 	if (reader->sql.rises && t->floor.id != NULL && now_ms >= t->sweep_ms)
 		t->sweeping = true;
@@ -183,9 +186,9 @@ static void
 move_floor(struct postgres_reader *reader, const PGresult *result, int last)
 {
 	struct postgres_take *t = &reader->take;
-	int64_t now_ms = loop_now_ms(reader->loop);
+	int64_t now_ms = loop_now_ms(reader->core.loop);
 	int64_t least_ms =
-	    reader->source->order_by != SOURCE_ORDER_NONE ? FLOOR_MS : 0;
+	    reader->core.source->order_by != SOURCE_ORDER_NONE ? FLOOR_MS : 0;
 	bool seen_all = !t->more ||
 	    (last >= 0 && postgres_pipe_true(result, last, COLUMN_BEYOND));
 	if (t->mark.id != NULL && seen_all && t->xmin >= t->mark_xmax &&
@@ -216,7 +219,6 @@ take_result(struct postgres_batch *batch, unsigned statement,
 	    CONTAINER_OF(batch, struct postgres_reader, take.batch);
 	struct postgres_take *t = &reader->take;
 	int rows = PQntuples(result), row = 0, last = -1;
-	uint64_t session = reader->session;
 	if (statement == 0) {
 		/* What is over now, this take sees. */
 		t->xmin = postgres_pipe_number(result, 0, 0);
@@ -225,29 +227,16 @@ take_result(struct postgres_batch *batch, unsigned statement,
 			t->mark_xmax = postgres_pipe_number(result, 0, 1);
 		return;
 	}
-	for (; row < rows && reader->credit > 0 && !t->from_start; row++) {
-		struct broker_message *message =
-		    postgres_row_take(reader, result, row);
+	for (; row < rows && reader_room(&reader->core) > 0 && !t->from_start;
+	     row++) {
+		postgres_row_take(reader, result, row);
 		if (postgres_pipe_value(result, row, COLUMN_ORDER).ptr != NULL)
 			last = row;
-		if (message == NULL)
-			continue;
-		reader->credit--;
-		t->mean_bytes = t->mean_bytes == 0
-		    ? message->bytes
-		    : (7 * t->mean_bytes + message->bytes) / 8;
-		reader->bytes -= message->bytes < reader->bytes
-		    ? message->bytes
-		    : reader->bytes;
-		reader->events.took(reader->events.arg, message);
-		if (reader->closed || reader->session != session ||
-		    !postgres_connect_is_ready(reader->connect))
-			return;
 	}
 	t->more = row < rows ||
 	    (rows > 0 &&
 		(rows < postgres_pipe_number(result, 0, COLUMN_COUNT) ||
-		    rows >= (int)t->limit));
+		    (size_t)rows >= t->limit));
 	if (reader->sql.rises && !t->sweeping && !t->from_start)
 		move_floor(reader, result, last);
 }
@@ -258,10 +247,10 @@ take_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, take.batch);
 	struct postgres_take *t = &reader->take;
-	int64_t now_ms = loop_now_ms(reader->loop);
+	int64_t now_ms = loop_now_ms(reader->core.loop);
 	t->outstanding = false;
 	if (trouble != NULL) {
-		postgres_note_trouble(reader, trouble);
+		postgres_distrust(reader, trouble);
 		return;
 	}
 	if (!reader->sql.rises && !t->more) {
@@ -274,93 +263,8 @@ take_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 		    now_ms + (rest_ms > SWEEP_MS ? rest_ms : SWEEP_MS);
 	}
 	if (!timer_is_set(&t->poll))
-		timer_set(&t->poll, reader->source->poll_ms);
-	postgres_pump(reader);
-}
-
-/* --- a row that is in flight, read again --- */
-
-struct postgres_again {
-	struct postgres_batch batch;
-	struct postgres_reader *reader;
-	struct broker_again *again; /* NULL: given up */
-	bool exists; /* finished, or written anew; else deleted */
-};
-
-static void
-again_result(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
-{
-	struct postgres_again *a =
-	    CONTAINER_OF(batch, struct postgres_again, batch);
-	if (a->again != NULL && statement > 0)
-		a->exists = postgres_pipe_true(result, 0, 0);
-	else if (a->again != NULL && PQntuples(result) > 0)
-		a->again->message = postgres_row_read(a->reader, result, 0);
-}
-
-/* Where it is not there as it was, a take brings what is there now. */
-static void
-again_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
-{
-	struct postgres_again *a =
-	    CONTAINER_OF(batch, struct postgres_again, batch);
-	struct postgres_reader *reader = a->reader;
-	struct broker_again *again = a->again;
-	struct postgres_row *row = again != NULL
-	    ? postgres_row_find(reader, again->position)
-	    : NULL;
-	if (trouble == NULL && row != NULL && again->message == NULL) {
-		bool mine = row->session == reader->session;
-		postgres_row_forget(reader, row);
-		if (!a->exists && mine)
-			postgres_row_deleted(reader, again->position);
-		reader->take.from_start |= a->exists || !mine;
-		postgres_pump(reader);
-	}
-	if (again != NULL && trouble != NULL)
-		broker_message_free(&again->message);
-	if (again != NULL)
-		op_done(&again->op,
-		    trouble == NULL ? 0 : postgres_note_error(reader));
-	free(a);
-	postgres_note_trouble(reader, trouble);
-}
-
-static void
-leave_again(struct op *op, int error)
-{
-	struct broker_again *again = CONTAINER_OF(op, struct broker_again, op);
-	(void)error;
-	((struct postgres_again *)again->token)->again = NULL;
-	broker_message_free(&again->message);
-}
-
-void
-postgres_take_again(struct broker_reader *base, struct broker_again *again)
-{
-	struct postgres_reader *reader = postgres_of(base);
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
-	const struct span values[] = {again->position,
-	    postgres_row_version(reader, again->position)};
-	again->message = NULL;
-	again->refused[0] = '\0';
-	op_start(&again->op, 0, leave_again);
-	if (!postgres_connect_is_ready(reader->connect)) {
-		op_done(&again->op, E_BROKER_DOWN);
-		return;
-	}
-	struct postgres_again *a = mem_zero(sizeof *a);
-	a->reader = reader;
-	a->again = again;
-	again->token = a;
-	a->batch = (struct postgres_batch){
-	    .result = again_result, .end = again_ended};
-	postgres_pipe_begin(pipe, &a->batch);
-	postgres_pipe_run(pipe, "again", values, 2);
-	postgres_pipe_run(pipe, "there", values, 1);
-	postgres_pipe_end(pipe);
+		timer_set(&t->poll, reader->core.source->poll_ms);
+	reader_kick(&reader->core);
 }
 
 /* --- its life --- */
@@ -369,21 +273,29 @@ void
 postgres_take_wake(struct postgres_reader *reader)
 {
 	reader->take.wake = true;
-	postgres_pump(reader);
+	reader_kick(&reader->core);
+}
+
+void
+postgres_take_from_start(struct postgres_reader *reader)
+{
+	reader->take.from_start = true;
+	reader_flight_forget_queue(&reader->core);
+	reader_kick(&reader->core);
 }
 
 static void
 poll_again(void *arg)
 {
 	struct postgres_reader *reader = arg;
-	timer_set(&reader->take.poll, reader->source->poll_ms);
+	timer_set(&reader->take.poll, reader->core.source->poll_ms);
 	postgres_take_wake(reader);
 }
 
 void
 postgres_take_init(struct postgres_reader *reader)
 {
-	timer_init(&reader->take.poll, reader->loop, poll_again, reader);
+	timer_init(&reader->take.poll, reader->core.loop, poll_again, reader);
 }
 
 /* Another server may give ids again that were before these. */

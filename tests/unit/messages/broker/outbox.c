@@ -131,6 +131,7 @@ outbox_free(struct outbox **outbox)
 	struct outbox *o = *outbox;
 	*outbox = NULL;
 	broker_reader_close(&o->reader);
+	broker_clients_abandon(o->loop);
 	for (size_t i = 0; i < o->n_took; i++)
 		broker_message_free(&o->took[i]);
 	if (o->own_loop)
