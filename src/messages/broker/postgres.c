@@ -164,8 +164,8 @@ read_columns(struct postgres_reader *reader, const PGresult *result)
 	    .has_time = c->order != NULL && is_one_of(times, result, order),
 	};
 	recall_others(reader, types.id);
-	reader->sql =
-	    postgres_sql_make(reader->arena, s, &types, reader->core.most_bytes);
+	reader->sql = postgres_sql_make(
+	    reader->arena, s, &types, reader->core.most_bytes);
 	reader->parts.class = class_of(
 	    reader, postgres_pipe_value(result, 0, SQL_TABLE));
 }
@@ -405,9 +405,7 @@ leave(struct reader_core *core)
 static void
 forget(struct reader_core *core, struct flight *flight)
 {
-	const struct postgres_row *row =
-	    (const struct postgres_row *)(const void *)flight;
-	postgres_of(core)->parts.in_flight[row->part]--;
+	postgres_of(core)->parts.in_flight[postgres_row_of(flight)->part]--;
 }
 
 static void

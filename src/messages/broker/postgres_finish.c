@@ -132,8 +132,7 @@ values_of(const struct finishing *f, struct arena *arena,
 {
 	const struct broker_finish *finish = f->finish;
 	const struct broker_put *put = finish->put;
-	const struct postgres_row *row =
-	    (const struct postgres_row *)(const void *)f->message;
+	const struct postgres_row *row = postgres_row_of(f->message);
 	ret_values[0] = finish->position;
 	ret_values[1] = finish->mark ? span_str(f->reader->source->name)
 	    : row != NULL	     ? span_str(row->version)
@@ -165,15 +164,19 @@ values_of(const struct finishing *f, struct arena *arena,
 
 /* --- the table is looked at --- */
 
+static const char *
+table_of(const struct finishing *f)
+{
+	return place_of(f) == BROKER_RESULTS ? f->reader->source->results
+					     : f->reader->source->dead_letters;
+}
+
 /* All that is put there is refused. */
 static void
 refuse_place(struct finishing *f, const char *words)
 {
-	const char *table = place_of(f) == BROKER_RESULTS
-	    ? f->reader->source->results
-	    : f->reader->source->dead_letters;
 	if (f->finish != NULL)
-		reader_trouble_begin(f->reader, POSTGRES_TO_PUT, table,
+		reader_trouble_begin(f->reader, POSTGRES_TO_PUT, table_of(f),
 		    span_str(words));
 	reader_finish_refuse(f, span_str(words), BROKER_FAULT_PLACE);
 }
@@ -243,7 +246,7 @@ look_again(void *arg)
 static void
 end_locked(struct finishing *f)
 {
-	struct postgres_row *row = (struct postgres_row *)(void *)f->message;
+	struct postgres_row *row = postgres_row_of(f->message);
 	/* The first time it may be another reader that finishes it. */
 	if (row != NULL && ++row->locked == 2) {
 		struct logline line = log_begin(EV_source_row_locked);
@@ -266,7 +269,7 @@ settle(struct postgres_reader *reader, struct postgres_finishing *item)
 	    "the row is not finished though nothing failed: a policy, a "
 	    "trigger or a rule keeps it";
 	struct finishing *f = &item->finishing;
-	struct postgres_row *row = (struct postgres_row *)(void *)f->message;
+	struct postgres_row *row = postgres_row_of(f->message);
 	if (!item->done && item->could && row != NULL && row->kept) {
 		reader_finish_refuse(
 		    f, span_str(kept), BROKER_FAULT_MESSAGE);
@@ -278,10 +281,8 @@ settle(struct postgres_reader *reader, struct postgres_finishing *item)
 		reader_trouble_end(f->reader, POSTGRES_TO_FINISH, NULL);
 		timer_clear(&reader->finishes.look);
 		if (place_of(f) != BROKER_NOWHERE)
-			reader_trouble_end(f->reader, POSTGRES_TO_PUT,
-			    place_of(f) == BROKER_RESULTS
-				? f->reader->source->results
-				: f->reader->source->dead_letters);
+			reader_trouble_end(
+			    f->reader, POSTGRES_TO_PUT, table_of(f));
 		reader_finish_end(f, BROKER_FINISHED);
 	} else {
 		if (!item->exists && row != NULL &&

@@ -41,6 +41,12 @@ struct postgres_row {
 	char version[24];
 };
 
+/* NULL: none. */
+static inline struct postgres_row *
+postgres_row_of(const struct flight *flight)
+{
+	return (struct postgres_row *)(uintptr_t)flight;
+}
 /*
  * The row that a take has is in flight from now on, unless it is already, or is
  * of a part that is not read here any more.

@@ -140,8 +140,7 @@ postgres_row_copy(const PGresult *result, int at)
 struct postgres_row *
 postgres_row_find(const struct postgres_reader *reader, struct span position)
 {
-	return (struct postgres_row *)(void *)reader_flight_find(
-	    &reader->core, position);
+	return postgres_row_of(reader_flight_find(&reader->core, position));
 }
 
 void
@@ -155,9 +154,8 @@ postgres_row_take(
 	    reader->parts.is[part] != PART_MINE ||
 	    postgres_row_find(reader, id) != NULL)
 		return;
-	struct postgres_row *row = (struct postgres_row *)(void *)
-	    reader_flight_add(
-		&reader->core, postgres_row_read(reader, result, at));
+	struct postgres_row *row = postgres_row_of(reader_flight_add(
+	    &reader->core, postgres_row_read(reader, result, at)));
 	row->take = reader->take.number;
 	row->session = reader->session;
 	row->part = (uint32_t)part;

@@ -89,8 +89,8 @@ left_out(const struct postgres_reader *reader,
 	struct id_list list = {NULL, 0, 0};
 	struct list *end = (struct list *)(uintptr_t)&reader->core.in_flight;
 	for (struct list *at = end->prev; at != end; at = at->prev) {
-		const struct postgres_row *row = (struct postgres_row *)(void *)
-		    CONTAINER_OF(at, struct flight, of_reader);
+		const struct postgres_row *row = postgres_row_of(
+		    CONTAINER_OF(at, struct flight, of_reader));
 		if (reader->sql.rises && row->take <= above->take)
 			break;
 		add_id(&list, row->flight.position);
