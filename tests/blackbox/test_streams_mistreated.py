@@ -374,6 +374,24 @@ def nothing_rests_of_a_group_that_is_set_back_as_it_is_read(bench):
 
 
 @test
+def what_another_took_of_a_group_that_was_set_back_is_a_duplicate(bench):
+    """Nobody tells who takes it over that its result was put before."""
+    stream = Stream(bench.own_redis())
+    config = bench.config(bench.upstream(), {"lease": "1s"})
+    source(config, stream, results={"stream": "done"})
+    gateway = bench.serve(config)
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="executed")
+    gateway.stop()
+    stream.redis("XGROUP", "SETID", *GROUP, "0")
+    stream.redis("XREADGROUP", "GROUP", "onceproxy", "another",
+                 "STREAMS", "charges", ">")
+    bench.serve(config).wait_for_log("message", outcome="duplicate")
+    equal(["onceproxy-duplicate" in entry for entry in stream.entries("done")],
+          [False, True])
+
+
+@test
 def what_a_group_that_is_set_ahead_leaves_out_is_told(bench):
     hold = Hold()
 

@@ -30,8 +30,8 @@ new_message(const struct streams *streams, struct streams_id id, bool again)
 	message->position = arena_dup(arena, text.span);
 	message->time_ms = time_of(id);
 	message->again = again;
-	message->may_be_put = !again &&
-	    streams_id_cmp(id, streams->take.delivered) <= 0;
+	/* Its group may have been set back before somebody else took it. */
+	message->may_be_put = true;
 	message->token = (void *)streams->age;
 	message->bytes = sizeof *message + message->position.len;
 	return message;
