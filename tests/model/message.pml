@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two messages of one order, in a stream that two gateways read in turns, and
- * perhaps a client that sends the key of the first one by HTTP: the deliveries of
- * src/messages/source/, beside the scripts of src/store/record/lua/ and a broker.  README in this
- * folder tells how to run it and what is left out.
+ * perhaps a client that sends the key of the first one by HTTP: the deliveries
+ * of src/messages/source/, beside the scripts of src/store/record/lua/ and a
+ * broker.  Whose turn it is the leadership says (src/messages/shared/), and a
+ * dead or parked message is a letter in the store before it is acknowledged.
+ * README in this folder tells how to run it and what is left out.
  *
  * Without a macro: the messages have keys of their own, and an order.
  *   ONE_KEY    both have the same key
@@ -22,25 +24,20 @@
  *   TURN_UNSEEN       a claim does not look whether the turn is over
  *   NEW_FIRST         new messages are read before those that others had
  *   NO_LANES          a message does not wait for the one before it
- *   PARK_LATER        a lane is parked after the dead letter is put
- *   PARK_UNFENCED     who does not have the turn parks a lane
- *   PARKED_BEFORE     what is parked is not asked again at a new turn
- *   STAYS_PARKED      a lane stays parked whose first message was executed
+ *   LETTER_LATER      a letter is written after the acknowledgement
+ *   LANES_BEFORE      which lanes are parked is not asked again at a new turn
  *   NO_TAKING_OVER    what a gateway had that died is left to it
  *
  * ONLY=PROMISE checks that promise alone:
  */
 #define ONCE		1 /* each key is executed at most once */
-#define STORED		2 /* what is acknowledged is COMPLETED, or a dead
-			     letter */
-#define ONE_PUT		3 /* no message has two results or dead letters, or one
-			     of each */
+#define STORED		2 /* what is acknowledged is COMPLETED, or a letter */
+#define ONE_PUT		3 /* no message has two results or copies of a letter,
+			     or one of each */
 #define ORDER		4 /* a message is executed only when the one before it
-			     was, and never behind a dead letter */
+			     was, and never behind a letter */
 #define ENDS		5 /* once everything has settled, each message is
 			     acknowledged, with what was to be put */
-#define LEADS		6 /* by then, what a lane is parked behind is a dead
-			     letter */
 
 #ifndef ONLY
 #define ASKED(promise)	1
@@ -53,7 +50,6 @@
 #define CLIENT		2	/* an owner, like the gateways */
 #define OWNERS		3
 #define NOBODY		3
-#define NO_MESSAGE	2
 #ifdef RETRIES
 #define ATTEMPTS	2
 #else
@@ -79,8 +75,8 @@ mtype = { NONE, PROCESSING, UNKNOWN, RELEASED, FAILED, GOOD, BAD };
 /* Where an execution is: it is ours, it is to be stored, it is on disk. */
 mtype = { CLAIMED, KEEP_GOOD, KEEP_BAD, DOUBT, RELEASE };
 /* Where a delivery is. */
-mtype = { AWAY, TURN, FOLLOW, BEHIND, CLAIM, CLAIMING, JOINED, WAIT, HOLD, PARK,
-    BURY, PARK_NOW, UNPARK, FINISH, ACK };
+mtype = { AWAY, TURN, CLAIM, CLAIMING, JOINED, WAIT, HOLD, WRITE, WRITING, BURY,
+    WRITE_NOW, FINISH, ACK };
 
 /* --- the store --- */
 
@@ -92,7 +88,8 @@ typedef Record {
 
 Record record[KEYS];
 byte turn = NOBODY;		/* whose it is */
-byte parked = NO_MESSAGE;	/* behind which message the lane is parked */
+bool letter[MESSAGES];		/* nobody replays or drops it here */
+#define IS_PARKED	(letter[0] || letter[1])	/* the lane */
 
 /* --- the broker --- */
 
@@ -109,9 +106,10 @@ typedef Owner {
 
 typedef Gateway {
 	mtype at[MESSAGES] = AWAY;
-	bool first[MESSAGES];	/* the lane is parked, and it is its first */
+	bool behind[MESSAGES];	/* another one is a letter */
 	bool mine;		/* it reads, and has not heard otherwise */
-	byte parked = NO_MESSAGE	/* as far as it knows */
+	bool parked;		/* the lane, as far as it knows, … */
+	bool letter[MESSAGES]	/* … and letters */
 };
 
 Owner owners[OWNERS];
@@ -122,7 +120,7 @@ bool over[GATEWAYS];	/* its turn is, by the clock, seen or not */
 
 byte executed[KEYS];
 bool delivered[MESSAGES];	/* executed, by its delivery */
-bool buried[MESSAGES];		/* a dead letter for what it is itself */
+bool buried[MESSAGES];		/* a letter for what it is itself */
 byte results[MESSAGES];
 byte dead[MESSAGES];
 
@@ -207,7 +205,6 @@ inline run_execution(o, k)
 
 #ifdef UNORDERED
 #define IS_FIRST(m)	true
-#define HAS_TURN	true
 #define IS_IN_TURN	true
 #define PARKS		false
 #else
@@ -216,7 +213,6 @@ inline run_execution(o, k)
 #else
 #define IS_FIRST(m)	((m) == 0 || ME.at[0] == AWAY)
 #endif
-#define HAS_TURN	(turn == g)	/* so Redis says */
 #ifdef TURN_UNSEEN
 #define IS_IN_TURN	true
 #else
@@ -228,25 +224,30 @@ inline run_execution(o, k)
 inline leave(g, m)
 {
 	AT = AWAY;
-	ME.first[m] = false
+	ME.behind[m] = false
 }
 
-/* It may have come to it while its process was frozen. */
+/* All that Redis has of the source, when it begins to read. */
+inline load(g)
+{
+#ifndef LANES_BEFORE
+	ME.parked = IS_PARKED;
+#endif
+	ME.letter[0] = letter[0];
+	ME.letter[1] = letter[1]
+}
+
+/* Who does not read alone asks for each letter. */
+#ifdef UNORDERED
+#define IS_LETTER(m)	letter[m]
+#else
+#define IS_LETTER(m)	ME.letter[m]
+#endif
+
 inline take_turn(g, m)
 {
-	AT = (PARKS && !ME.first[m] && ME.parked != NO_MESSAGE ->
-	    FOLLOW : CLAIM)
-}
-
-/* Whether it is still parked, Redis says, and to whose turn it is alone. */
-inline follow(g, m)
-{
-	ME.parked = parked;
-	if
-	:: parked == NO_MESSAGE -> AT = CLAIM
-	:: parked == m -> ME.first[m] = true; AT = CLAIM
-	:: else -> AT = BEHIND
-	fi
+	ME.behind[m] = PARKS && ME.parked;
+	AT = (IS_LETTER(m) -> BURY : (ME.behind[m] -> WRITE : CLAIM))
 }
 
 inline begin(o, k)
@@ -267,19 +268,10 @@ inline ours(g, m)
 	AT = JOINED
 }
 
-inline end_well(g, m)
-{
-#ifdef STAYS_PARKED
-	AT = FINISH
-#else
-	AT = (ME.first[m] -> UNPARK : FINISH)
-#endif
-}
-
-#ifdef PARK_LATER
+#ifdef LETTER_LATER
 #define BAD_END		BURY
 #else
-#define BAD_END		(PARKS && !ME.first[m] -> PARK : BURY)
+#define BAD_END		WRITE
 #endif
 
 inline claim(g, m)
@@ -303,7 +295,7 @@ inline claim(g, m)
 		AT = HOLD
 #endif
 	:: record[KEY(m)].state == GOOD ->
-		end_well(g, m)
+		AT = FINISH
 	:: record[KEY(m)].state == BAD || record[KEY(m)].state == FAILED ->
 		AT = BAD_END
 	fi;
@@ -323,21 +315,19 @@ inline join(g, m)
 #define HAS_JOINED	(!IS_AT_WORK(g, KEY(m)) || \
 				owners[g].on_disk[KEY(m)])
 
-inline park(g, m)
+/* What is there stays as it is. */
+inline write(g, m)
 {
-	printf("%d parks the lane behind %d\n", g, m);
-	parked = (parked == NO_MESSAGE -> m : parked);
-	ME.parked = parked;
-	ME.first[m] = true
-}
-
-/* Nobody but who parked it has anything to free: it names its first. */
-inline unpark(g, m)
-{
-	printf("%d frees the lane of %d\n", g, m);
-	parked = (parked == m -> NO_MESSAGE : parked);
-	ME.parked = parked;
-	ME.first[m] = false
+	if
+	:: !letter[m] && ME.behind[m] && !IS_PARKED ->
+		AT = TURN
+	:: else ->
+		printf("%d writes letter %d\n", g, m);
+		letter[m] = true;
+		AT = BURY
+	fi;
+	ME.parked = IS_PARKED;
+	ME.letter[m] = letter[m]
 }
 
 #ifdef BLIND_PUT
@@ -356,12 +346,12 @@ inline bury(g, m)
 {
 	if
 	:: IS_PENDING ->
-		printf("%d puts dead letter %d\n", g, m);
+		printf("%d puts a copy of letter %d\n", g, m);
 		dead[m]++;
-		buried[m] = buried[m] || AT == BURY;
+		buried[m] = buried[m] || !ME.behind[m];
 		put_of(m);
 #if ASKED(ORDER) && !defined(UNORDERED) && !defined(ONE_KEY)
-		assert(m == 1 || !delivered[1] || AT == BEHIND);
+		assert(m == 1 || !delivered[1]);
 #endif
 #ifndef TWO_STEPS
 		acknowledge(m)
@@ -392,11 +382,8 @@ inline after_bury(g, m)
 #ifdef TWO_STEPS
 	AT = ACK
 #else
-#ifdef PARK_LATER
-	if
-	:: PARKS && !ME.first[m] && m == 0 -> AT = PARK_NOW
-	:: else -> leave(g, m)
-	fi
+#ifdef LETTER_LATER
+	AT = WRITE_NOW
 #else
 	leave(g, m)
 #endif
@@ -408,8 +395,6 @@ inline deliver(g, m)
 	if
 	:: AT == TURN && IS_FIRST(m) ->
 		take_turn(g, m)
-	:: AT == FOLLOW && HAS_TURN ->
-		follow(g, m)
 	:: AT == CLAIM && IS_IN_TURN ->
 		AT = CLAIMING	/* in a socket */
 	:: AT == CLAIMING ->
@@ -423,19 +408,10 @@ inline deliver(g, m)
 	:: AT == HOLD ->
 		printf("%d has held %d for long enough\n", g, m);
 		AT = BAD_END
-#ifdef PARK_UNFENCED
-	:: AT == PARK ->
-#else
-	:: AT == PARK && HAS_TURN ->
-#endif
-		park(g, m);
-		AT = BURY
-	:: AT == UNPARK && HAS_TURN ->
-		unpark(g, m);
-		AT = FINISH
-	:: AT == BEHIND ->
-		bury(g, m);
-		leave(g, m)
+	:: AT == WRITE && IS_IN_TURN ->
+		AT = WRITING	/* in a socket */
+	:: AT == WRITING ->
+		write(g, m)
 	:: AT == BURY ->
 		bury(g, m);
 		after_bury(g, m)
@@ -451,9 +427,9 @@ inline deliver(g, m)
 		bury(g, m)
 	:: AT == FINISH ->
 		finish(g, m)
-#ifdef PARK_LATER
-	:: AT == PARK_NOW && HAS_TURN ->
-		park(g, m);
+#ifdef LETTER_LATER
+	:: AT == WRITE_NOW ->
+		write(g, m);
 		leave(g, m)
 #endif
 #ifdef TWO_STEPS
@@ -521,9 +497,7 @@ inline take_part(g)
 		turn = g;
 		over[g] = false;
 		ME.mine = true;
-#ifndef PARKED_BEFORE
-		ME.parked = parked
-#endif
+		load(g)
 	:: ME.mine && over[g] ->
 		printf("%d hears that its turn is over\n", g);
 		ME.mine = false;
@@ -653,7 +627,8 @@ init {
 	assert(acknowledged[0] && results[0] + dead[0] >= 1);
 	assert(acknowledged[1] && results[1] + dead[1] >= 1);
 #endif
-#if ASKED(LEADS)
-	assert(parked == NO_MESSAGE || dead[parked] == 1);
+#if ASKED(STORED)
+	assert(results[0] > 0 || letter[0]);
+	assert(results[1] > 0 || letter[1]);
 #endif
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The model of two messages (turn, lane, acknowledgement), searched by spin."""
+"""The model of two messages (turn, lane, letter, acknowledgement), searched by
+spin."""
 
 from once import tap
 from once.tap import each, equal, test
@@ -36,14 +37,10 @@ MISTAKES = [
      "NEW_FIRST", "ORDER"),
     ("a message that does not wait for the one before it overtakes it",
      "NO_LANES", "ORDER"),
-    ("a lane that is parked after the put is passed by what is behind",
-     "PARK_LATER", "ORDER"),
+    ("a letter that is written after the acknowledgement is lost between them",
+     "LETTER_LATER", "STORED"),
     ("a parked lane that is not asked for at a new turn is passed",
-     "PARKED_BEFORE", "ORDER"),
-    ("parking without the turn leaves a lane that nothing frees",
-     "PARK_UNFENCED", "LEADS"),
-    ("a lane whose first was executed after all is never freed",
-     "STAYS_PARKED", "LEADS"),
+     "LANES_BEFORE", "ORDER"),
     ("what a gateway had that died is left for ever",
      "NO_TAKING_OVER", "ENDS"),
 ]
