@@ -16,6 +16,7 @@ from once import http, tap
 from once.deliveries import Deliveries, Seen
 from once.demo import source as source_file
 from once.gateway import write
+from once.messages import as_text, pairs
 from once.ports import own_address
 from once.redis import RedisClient, RedisError
 from once.wait import PATIENCE, Late, eventually
@@ -133,6 +134,9 @@ class MessageWorld:
     def tell_broker(self):
         """Completes the history by what the broker has in the end."""
         raise NotImplementedError
+
+    def is_confirmed(self):
+        return set(self.letters().values()) <= {"confirmed"}
 
     def heal_broker(self):
         pass
@@ -361,6 +365,16 @@ class MessageWorld:
         found = got.json()
         return found.get("key_id"), found.get("state")
 
+    def letters(self):
+        """The states of letters, by position."""
+        found, client = {}, self.store_client()
+        for name in client("KEYS", "*:letter:source:*"):
+            letter = pairs(client("HGETALL", name))
+            size, _, rest = letter["head"].partition(b"\n")[2].partition(b":")
+            found[as_text(rest[:int(size)])] = as_text(letter["state"])
+        client.close()
+        return found
+
     # --- the end -----------------------------------------------------------
 
     def heal(self):
@@ -375,6 +389,8 @@ class MessageWorld:
         self.healed = self.now()
         try:
             eventually(self.is_through, "all messages have ended",
+                       3 * PATIENCE)
+            eventually(self.is_confirmed, "all letters are confirmed",
                        3 * PATIENCE)
         except Late:
             self.tell()

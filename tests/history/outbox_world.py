@@ -276,6 +276,7 @@ class OutboxWorld(MessageWorld):
             told.gone.add(position)
         told.gone |= {position for position, in self.query(
             "SELECT id FROM taken_away")} & set(told.entries)
+        told.letters = self.letters()
         told.pending = {position for position, in self.unread()}
         told.results = [self.result_of(*row) for row in self.rows_of(
             "done", "headers->>'onceproxy-position', key_id, "

@@ -165,6 +165,7 @@ class StreamWorld(MessageWorld):
         for position, fields in broker(
                 "XRANGE", self.stream.name, "-", "+") or []:
             told.entries[as_text(position)] = entry_of(fields)
+        told.letters = self.letters()
         told.pending = {as_text(p) for p in self.stream.pending()}
         told.results = [self.result_of(r) for r in self.stream.entries("done")]
         told.dead = [self.dead_of(p, fields_of(f)) for p, f in broker(

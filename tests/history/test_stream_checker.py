@@ -50,6 +50,10 @@ class Making:
         self.told.dead.append(Dead(position, reason, self.tick()))
         return self
 
+    def letter(self, position, state="confirmed"):
+        self.told.letters = {**(self.told.letters or {}), position: state}
+        return self
+
     def client(self, name="e1", key="k"):
         self.told.told.append(Told(key, name))
         return self
@@ -103,6 +107,11 @@ def at(partition, offset):
 
 def in_order():
     return Making(ordered=True)
+
+
+def refused():
+    return Making().entry("1-0").sent(status=402).state().dead(
+        "1-0", "refused")
 
 
 def second_first(*made):
@@ -170,6 +179,10 @@ GOOD = [
     ("what retention took, told again by who reads on",
      Making(tells_again=True).one(at(0, 1)).entry(at(0, 2), "lost")
      .trimmed(at(0, 2)).counted(2)),
+    ("a letter with its copy", refused().letter("1-0")),
+    ("a letter whose copy went with its broker",
+     Making().entry("1-0").sent(status=402).state().was_dead("1-0")
+     .gone("1-0").letter("1-0")),
     ("what is behind a dead letter follows it",
      in_order().entry("1-0").entry("2-0", "l").sent(status=402).state()
      .dead("1-0", "refused").dead("2-0", "behind")),
@@ -229,6 +242,12 @@ BAD = [
      Making().one().entry("2-0").dead("2-0", "exhausted")),
     ("a dead letter of what is held", "unknown without a reason",
      Making().entry("1-0").sent().state("UNKNOWN").dead("1-0", "unknown")),
+    ("a dead letter that the store has not", "is no letter",
+     refused().letter("2-0")),
+    ("a letter that is not confirmed", "and written in the end",
+     refused().letter("1-0", "written")),
+    ("a letter of what ended well", "is a letter without a copy",
+     Making().one().letter("1-0")),
     ("a dead letter for an outage", "malformed without a reason",
      Making().one().entry("2-0").dead("2-0", "malformed")),
     ("a loss that is not counted", "1 messages are lost, and 0 counted",

@@ -127,6 +127,9 @@ class Deliveries:
     pending: set = field(default_factory=set)  # positions, in the end
     # Positions whose dead letters were there, and went with their broker.
     was_dead: set = field(default_factory=set)
+    # The states of letters in the store, by position, in the end; None: nobody
+    # has looked.
+    letters: dict | None = None
 
     def place(self, position):
         """What positions are compared by."""
@@ -328,6 +331,20 @@ def dead_letters_have_a_reason(told):
                               "without a reason")
 
 
+def dead_letters_are_in_the_store(told):
+    if told.letters is None:
+        return
+    dead = {one.position for one in told.dead}
+    for position, entry in told.entries.items():
+        state = told.letters.get(position)
+        if state not in (None, "confirmed"):
+            yield entry.key, f"{position} is a letter, and {state} in the end"
+        if state is None and position in dead:
+            yield entry.key, f"{position} has a copy, and is no letter"
+        if state and position not in dead | told.was_dead | told.gone:
+            yield entry.key, f"{position} is a letter without a copy"
+
+
 # --- what the broker has lost is counted, and nothing else is lost -----------
 
 def losses_are_counted(told):
@@ -413,7 +430,8 @@ CHECKS = {
         acknowledged_is_stored, acknowledged_is_stored_before),
     "each message ends once, with the answer of its key": (
         results_are_completions, what_a_message_executed_is_no_duplicate,
-        each_ends_once, dead_letters_have_a_reason),
+        each_ends_once, dead_letters_have_a_reason,
+        dead_letters_are_in_the_store),
     "what the broker has lost is counted": (losses_are_counted,),
     "an entity's messages are executed in their order": (
         order_is_kept, nothing_passes_a_dead_letter),
