@@ -65,10 +65,9 @@ struct driver {
 	void (*give_back)(struct reader_core *reader, struct flight *message);
 	/*
 	 * A message came again while its acknowledgement was under way, which
-	 * has ended: it may be pending with nobody at work on it.  It is
-	 * forgotten next.  Or NULL.
+	 * has ended: it may be pending with nobody at work on it.  Or NULL.
 	 */
-	void (*came_again)(struct reader_core *reader, struct flight *message);
+	void (*look_again)(struct reader_core *reader);
 
 	/* Both begin with reader_ask_*.  NULL: what it has has no bulk. */
 	void (*read_again)(

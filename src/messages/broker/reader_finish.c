@@ -37,9 +37,10 @@ reader_finish_end(struct finishing *f, enum broker_finished finished)
 	end(f, 0);
 	if (message == NULL || finished == BROKER_LOCKED)
 		return;
-	if (message->came_again && reader->driver->came_again != NULL)
-		reader->driver->came_again(reader, message);
+	bool came_again = message->came_again;
 	reader_flight_forget(reader, message);
+	if (came_again && reader->driver->look_again != NULL)
+		reader->driver->look_again(reader);
 }
 
 void

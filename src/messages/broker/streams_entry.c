@@ -149,10 +149,8 @@ streams_entry_take(
 		((struct streams_flight *)f)->foreign = false;
 		return true;
 	}
-	struct broker_message *message =
-	    read_message(streams, id, entry->element[1], again);
-	message->may_be_put |= streams_take_was_put(streams, id);
-	reader_flight_add(core, message);
+	reader_flight_add(
+	    core, read_message(streams, id, entry->element[1], again));
 	reader_flight_weigh(core, length_of(entry->element[1]));
 	return true;
 }

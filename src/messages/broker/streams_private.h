@@ -98,7 +98,6 @@ struct streams_take {
 	/* A pass: a page of ids after the other, and those that are claimed. */
 	enum streams_pass pass;
 	bool pass_again; /* our own, from the first entry on */
-	struct list put; /* of struct put_again: pending, and put before */
 	struct timer others; /* when a pass of others' entries is due */
 	bool others_due;
 	struct streams_id cursor; /* the last of the page */
@@ -229,11 +228,6 @@ bool streams_take_answered(
     struct streams *streams, const struct redisReply *reply);
 /* What is pending for our name is looked through, as soon as that can be. */
 void streams_take_look_again(struct reader_core *core);
-/* The same, as one is among it that was finished before it came again. */
-void streams_take_came_again(
-    struct reader_core *core, struct flight *message);
-/* Whether that one is. */
-bool streams_take_was_put(const struct streams *streams, struct streams_id id);
 
 /* --- streams_finish.c --- */
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
 #include "base/container.h"
-#include "base/mem.h"
-#include "base/must.h"
 #include "messages/broker/streams_private.h"
 
 /*
@@ -134,46 +131,6 @@ streams_take_look_again(struct reader_core *core)
 	else
 		streams->take.pass_again = true;
 	reader_kick(core);
-}
-
-/*
- * The group was set back as it was being finished: whoever had it then has put
- * its result, which Redis does not say of what is pending.
- */
-struct put_again {
-	struct list of_take;
-	struct streams_id id;
-};
-
-void
-streams_take_came_again(struct reader_core *core, struct flight *message)
-{
-	struct put_again *put = mem_zero(sizeof *put);
-	bool is_id = streams_id_read(message->position, &put->id);
-	must(is_id);
-	list_add_last(&streams_of(core)->take.put, &put->of_take);
-	streams_take_look_again(core);
-}
-
-bool
-streams_take_was_put(const struct streams *streams, struct streams_id id)
-{
-	struct put_again *put;
-	LIST_EACH(put, (struct list *)(uintptr_t)&streams->take.put, of_take)
-		if (streams_id_cmp(put->id, id) == 0)
-			return true;
-	return false;
-}
-
-/* All that is pending was looked through. */
-static void
-forget_put(struct streams_take *take)
-{
-	struct put_again *put;
-	LIST_EACH(put, &take->put, of_take) {
-		list_remove(&put->of_take);
-		free(put);
-	}
 }
 
 /* What is in flight is taken back from who has claimed it. */
@@ -340,8 +297,6 @@ go_on_passing(struct streams *streams, size_t room)
 		take->step = STREAMS_NEW;
 		if (take->pass_again)
 			streams_take_look_again(&streams->core);
-		else if (take->pass == STREAMS_OWN)
-			forget_put(take);
 		reader_kick(&streams->core);
 	}
 }
@@ -600,7 +555,6 @@ streams_take_init(struct streams *streams)
 	struct streams_take *take = &streams->take;
 	struct loop *loop = streams->core.loop;
 	take->most = MOST;
-	list_init(&take->put);
 	take->read = take->added = take->unread = -1;
 	timer_init(&take->silence, loop, on_silence, streams);
 	timer_init(&take->look, loop, on_look, streams);
@@ -615,5 +569,4 @@ streams_take_end(struct streams *streams)
 	timer_clear(&streams->take.silence);
 	timer_clear(&streams->take.look);
 	timer_clear(&streams->take.others);
-	forget_put(&streams->take);
 }
