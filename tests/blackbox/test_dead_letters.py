@@ -850,4 +850,23 @@ def what_was_cut_in_its_copy_is_not_executed_when_it_is_restored(bench):
     equal(b.fate.upstream.count(), 0)
 
 
+@all_test
+def what_is_held_is_a_letter_with_its_bytes(bench):
+    """`hold` is over while Redis does not say what its record is."""
+    b = Bench(bench, {"hold": "31s", **QUICK})
+    b.fate.of["k"] = None
+    b.add("k")
+    b.gateway.wait_for_log("message_held")
+    since = time.monotonic()
+    after = lambda seconds: eventually(
+        lambda: time.monotonic() >= since + seconds, "it is time")
+    after(29.6)  # it looks at its record after 30 s
+    bench.redis.freeze()
+    after(31.4)
+    bench.redis.thaw()
+    b.wait_dead(("k", "unknown"))
+    copy, = copies(b.stream)
+    equal(copy["body"], b'{"a":1}')
+
+
 tap.main()

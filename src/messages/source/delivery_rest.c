@@ -186,6 +186,9 @@ delivery_rest_keep(struct machine *machine)
 	int64_t now_ms = loop_now_ms(d->source->worker->loop);
 	int64_t left_ms =
 	    d->held_since_ms + d->source->source->hold_ms - now_ms;
+	/* Its letter has its bytes, which are read again first. */
+	if (left_ms <= 0 && d->shed)
+		return delivery_rest_heard(machine);
 	if (left_ms <= 0) {
 		delivery_condemn(d, MESSAGE_UNKNOWN, SPAN(""));
 		return delivery_to(d, DELIVERY_BURY, MORE);
