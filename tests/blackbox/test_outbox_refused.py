@@ -220,6 +220,25 @@ def what_one_dead_letter_has_holds_its_message_alone(bench):
 
 
 @test
+def with_a_message_that_is_held_so_its_letter_is_dropped(bench):
+    world = World(bench)
+    world.status = 422
+    first = world.outbox.add({"n": 0}, entity="good")
+    world.ended(1, outcome="refused", position=first)
+    world.sql("ALTER TABLE outbox_dead ADD CONSTRAINT short "
+              "CHECK (entity <> 'bad')")
+    bad = world.outbox.add({"n": 1}, entity="bad")
+    world.gateway.wait_for_log(
+        "message_not_finished", timeout=WAIT_S, position=bad)
+    held, = world.held()
+    equal(world.admin.post(f"/messages/{held['id']}/drop").status, 200)
+    dead = lambda: [m["position"] for m in world.admin.get(
+        "/messages?source=outbox&state=dead")["messages"]]
+    eventually(lambda: dead() == [first], "its letter is gone", WAIT_S)
+    equal(world.outbox.unread(), [])
+
+
+@test
 def a_row_that_is_held_so_is_dropped_once_that_is_allowed(bench):
     world = World(bench)
     hold = world.upstream.hold()
