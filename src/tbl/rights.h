@@ -47,7 +47,7 @@ RIGHT("hkeys", WITH_HASHES, "HKEYS @key",
 	"to find a relay that is no longer configured, or what a group of "
 	"Kafka reads")
 RIGHT("hmget", WITH_SOURCES, "HMGET @key -",
-	"to read a dead or parked message")
+	"to read a dead or parked message, and which store was accepted")
 RIGHT("hvals", WITH_REFUSAL, "HVALS @key",
 	"to notice that relays have not brought what store.events.overflow "
 	"keeps for them")

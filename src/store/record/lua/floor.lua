@@ -29,12 +29,15 @@ local function is_less(one, other)
 end
 
 local function keep(part, floor, anew)
-	local kept = redis.call('HGET', KEYS[1], part) or ''
-	redis.call('HDEL', KEYS[1], part .. ' unproven')
-	if anew then
+	local kept = redis.call('HMGET', KEYS[1], part, part .. ' unproven',
+	    part .. ' decided')
+	if kept[2] then
+		redis.call('HDEL', KEYS[1], part .. ' unproven')
+	end
+	if anew and kept[3] then
 		redis.call('HDEL', KEYS[1], part .. ' decided')
 	end
-	if anew or not is_less(floor, kept) then
+	if anew or not is_less(floor, kept[1] or '') then
 		redis.call('HSET', KEYS[1], part, floor)
 	end
 end
@@ -50,9 +53,10 @@ for i = 2, #ARGV - 1 do
 end
 if act == 'look' then
 	for _, part in ipairs(parts) do
-		reply[#reply + 1] = redis.call('HGET', KEYS[1], part) or ''
-		reply[#reply + 1] =
-		    redis.call('HGET', KEYS[1], part .. ' decided') or ''
+		local kept = redis.call('HMGET', KEYS[1], part,
+		    part .. ' decided')
+		reply[#reply + 1] = kept[1] or ''
+		reply[#reply + 1] = kept[2] or ''
 	end
 elseif act == 'keep' then
 	for i = 1, #parts, 3 do
