@@ -154,7 +154,7 @@ struct broker_start {
 	const struct conf *conf;
 	const struct conf_source *source; /* of conf; both outlive the reader */
 	const char *instance; /* this gateway's name: [A-Za-z0-9._-]+ */
-	struct span store_id; /* of the records' store, in hex; "": not known */
+	struct span store_id; /* of the records' store; "": not known */
 	int64_t lease_ms;     /* others' messages are taken after twice that */
 	size_t most_bytes; /* the longest payload; a longer one is too_large */
 	/*

@@ -4,25 +4,27 @@
 #include "messages/broker/streams.h"
 #ifdef HAVE_KAFKA
 #include "messages/broker/kafka/kafka.h"
+#include "messages/broker/kafka/kafka_thread.h"
 #endif
 #ifdef HAVE_POSTGRES
 #include "messages/broker/postgres.h"
 #endif
 
-/* The loader takes no kind that is not there. */
+/* By enum broker_kind; the loader takes none that is not there. */
+static const struct driver *const drivers[BROKER_KIND_COUNT_] = {
+    [BROKER_STREAMS] = &streams_driver,
+#ifdef HAVE_POSTGRES
+    [BROKER_POSTGRES] = &postgres_driver,
+#endif
+#ifdef HAVE_KAFKA
+    [BROKER_KAFKA] = &kafka_driver,
+#endif
+};
+
 struct broker_reader *
 broker_clients_open(const struct broker_start *start)
 {
-	const struct driver *driver = &streams_driver;
-#ifdef HAVE_KAFKA
-	if (start->source->broker->kind == BROKER_KAFKA)
-		return kafka_client.open(start);
-#endif
-#ifdef HAVE_POSTGRES
-	if (start->source->broker->kind == BROKER_POSTGRES)
-		driver = &postgres_driver;
-#endif
-	return reader_open(driver, start);
+	return reader_open(drivers[start->source->broker->kind], start);
 }
 
 size_t
@@ -30,7 +32,7 @@ broker_clients_leaving(const struct loop *loop)
 {
 	size_t count = reader_leaving(loop);
 #ifdef HAVE_KAFKA
-	count += kafka_leave_count(loop);
+	count += kafka_thread_leaving(loop);
 #endif
 	return count;
 }
@@ -40,6 +42,6 @@ broker_clients_abandon(struct loop *loop)
 {
 	reader_abandon(loop);
 #ifdef HAVE_KAFKA
-	kafka_leave_abandon(loop);
+	kafka_thread_abandon(loop);
 #endif
 }

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/loop/log.h"
 #include "messages/broker/broker.h"
 
 /*
@@ -237,6 +238,9 @@ void reader_ask_cancel(struct reader_core *reader);
  * where the words are new.
  */
 void reader_trouble_begin(struct reader_core *reader, int what,
+    const char *name, struct span words);
+/* The same, by another event than that it is refused. */
+void reader_trouble_say(struct reader_core *reader, enum event event, int what,
     const char *name, struct span words);
 /* Not any more; name NULL: whatever it is of. */
 void reader_trouble_end(struct reader_core *reader, int what, const char *name);

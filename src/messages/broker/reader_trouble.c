@@ -8,6 +8,7 @@
 /* What the log has heard already is not said again. */
 struct trouble {
 	struct list of_reader;
+	enum event event;
 	int what;
 	char *name, *words;
 };
@@ -69,7 +70,7 @@ add(struct reader_core *reader, int what, const char *name)
 }
 
 void
-reader_trouble_begin(struct reader_core *reader, int what,
+reader_trouble_say(struct reader_core *reader, enum event event, int what,
     const char *name, struct span words)
 {
 	struct trouble *t = find(reader, what, name);
@@ -80,8 +81,16 @@ reader_trouble_begin(struct reader_core *reader, int what,
 		t = add(reader, what, name);
 	free(t->words);
 	t->words = mem_str(words);
+	t->event = event;
 	reader_changed(reader);
-	log_words(reader, EV_source_refused, t->words);
+	log_words(reader, event, t->words);
+}
+
+void
+reader_trouble_begin(struct reader_core *reader, int what,
+    const char *name, struct span words)
+{
+	reader_trouble_say(reader, EV_source_refused, what, name, words);
 }
 
 void
@@ -89,6 +98,8 @@ reader_trouble_end(struct reader_core *reader, int what, const char *name)
 {
 	struct trouble *t;
 	while ((t = find(reader, what, name)) != NULL) {
+		if (t->event == EV_source_refused && !reader->leaving)
+			log_words(reader, EV_source_accepted, t->words);
 		drop(t);
 		reader_changed(reader);
 	}

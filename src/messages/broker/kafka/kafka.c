@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka.h"
 #include "messages/broker/kafka/kafka_private.h"
-#include "messages/broker/kafka/kafka_thread.h"
 
 enum {
 	SECOND_MS = 1000,
@@ -30,12 +29,6 @@ enum {
 
 static _Thread_local struct kafka *leaving;
 
-static struct kafka *
-kafka_behind(struct broker_reader *reader)
-{
-	return (struct kafka *)(void *)reader;
-}
-
 /* --- events --- */
 
 /*
@@ -48,17 +41,18 @@ kafka_behind(struct broker_reader *reader)
 static void
 on_name_lost(struct kafka *kafka)
 {
-	int64_t before_ms = kafka->fenced_ms, now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
+	int64_t before_ms = kafka->fenced_ms;
 	kafka->fenced_ms = now;
 	kafka->remake = true;
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 	if (before_ms == 0 || now - before_ms > FENCED_AGAIN_MS)
 		return;
 	kafka->nameless = true;
 	struct logline line = log_begin(EV_source_name_taken);
-	log_str(&line, "source", kafka->source->name);
-	log_str(&line, "broker", kafka->source->broker->name);
-	log_str(&line, "instance", kafka->instance);
+	log_str(&line, "source", kafka->core.source->name);
+	log_str(&line, "broker", kafka->core.source->broker->name);
+	log_str(&line, "instance", kafka->core.instance);
 	log_end(&line);
 }
 
@@ -71,7 +65,7 @@ is_fatal(struct kafka *kafka)
 	    rd_kafka_fatal_error(kafka->consumer, words, sizeof words);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return false;
-	if (kafka->remake || kafka->leaving)
+	if (kafka->remake || kafka->core.leaving)
 		return true;
 	if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
 		on_name_lost(kafka);
@@ -105,8 +99,8 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 		break;
 	default:
 		if (!kafka_trouble_of_group(kafka, error))
-			kafka_trouble_begin(
-			    kafka, KAFKA_OF_ELSE, words, words);
+			reader_trouble_begin(&kafka->core, KAFKA_OF_ELSE,
+			    words, span_str(words));
 		break;
 	}
 }
@@ -120,7 +114,7 @@ on_log(struct kafka *kafka, rd_kafka_event_t *event)
 	    rd_kafka_event_log(event, &fac, &words, &level) != 0)
 		return;
 	struct logline line = log_begin(EV_source_library);
-	log_str(&line, "source", kafka->source->name);
+	log_str(&line, "source", kafka->core.source->name);
 	log_str(&line, "message", words);
 	log_end(&line);
 }
@@ -174,13 +168,13 @@ on_readable(void *arg, unsigned events)
 	while (read(kafka->fd, &count, sizeof count) > 0)
 		continue;
 	kafka_part_again(kafka);
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }
 
 static bool
 subscribe(struct kafka *kafka)
 {
-	const struct strings *topics = &kafka->source->topics;
+	const struct strings *topics = &kafka->core.source->topics;
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new((int)topics->count);
 	for (size_t i = 0; i < topics->count; i++)
@@ -212,12 +206,13 @@ make_needs(struct kafka *kafka)
 {
 	static const char no_thread[] = "no thread can be made";
 	char words[KAFKA_WORDS_BYTES];
+	const struct reader_core *core = &kafka->core;
 	kafka->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (kafka->fd < 0)
 		return is_without(kafka, strerror(errno));
 	kafka->consumer = kafka_conf_consumer(
-	    kafka->source, kafka->instance, kafka->nameless,
-	    kafka->conf != NULL ? kafka->conf->in_flight_bytes : 0, words);
+	    core->source, core->instance, kafka->nameless,
+	    core->conf != NULL ? core->conf->in_flight_bytes : 0, words);
 	if (kafka->consumer == NULL)
 		return is_without(kafka, words);
 	const struct kafka_ask_events events = {
@@ -228,16 +223,16 @@ make_needs(struct kafka *kafka)
 	    .arg = kafka,
 	};
 	const struct kafka_producer_start producer = {
-	    .loop = kafka->loop,
+	    .loop = kafka->core.loop,
 	    .conf = kafka_conf_producer(
-		kafka->source, kafka->instance, kafka->nameless),
+		kafka->core.source, kafka->core.instance, kafka->nameless),
 	    .done = kafka_put_done,
 	    .arg = kafka,
 	};
 	kafka->producer = kafka_producer_new(&producer);
 	if (kafka->producer == NULL)
 		return is_without(kafka, no_thread);
-	kafka->ask = kafka_ask_new(kafka->loop, kafka->consumer, &events);
+	kafka->ask = kafka_ask_new(kafka->core.loop, kafka->consumer, &events);
 	if (kafka->ask != NULL)
 		return true;
 	kafka_producer_end(&kafka->producer);
@@ -249,8 +244,8 @@ static bool
 waits_for_names(const struct kafka *kafka)
 {
 	for (const struct kafka *k = leaving; k != NULL; k = k->next)
-		if (!strcmp(k->source->name, kafka->source->name) &&
-		    !strcmp(k->instance, kafka->instance))
+		if (!strcmp(k->core.source->name, kafka->core.source->name) &&
+		    !strcmp(k->core.instance, kafka->core.instance))
 			return true;
 	return false;
 }
@@ -269,7 +264,8 @@ make(struct kafka *kafka)
 	rd_kafka_poll_set_consumer(kafka->consumer);
 	kafka->queue = rd_kafka_queue_get_consumer(kafka->consumer);
 	rd_kafka_set_log_queue(kafka->consumer, kafka->queue);
-	kafka->watch = watch_new(kafka->loop, kafka->fd, on_readable, kafka);
+	kafka->watch =
+	    watch_new(kafka->core.loop, kafka->fd, on_readable, kafka);
 	watch_want(kafka->watch, WATCH_READ);
 	rd_kafka_queue_io_event_enable(
 	    kafka->queue, kafka->fd, &one, sizeof one);
@@ -299,7 +295,6 @@ static void
 make_again(struct kafka *kafka)
 {
 	kafka->remake = false;
-	kafka_put_drop(kafka, E_BROKER_DOWN);
 	let_go(kafka);
 	timer_set(&kafka->second, kafka->wait_s * 1000);
 	kafka->wait_s *= 2;
@@ -310,22 +305,17 @@ make_again(struct kafka *kafka)
 /* --- after it was closed --- */
 
 static void
-free_kafka(struct kafka *kafka)
+free_kafka(struct reader_core *core)
 {
-	struct kafka **at = &leaving;
+	struct kafka *kafka = kafka_of(core), **at = &leaving;
 	while (*at != NULL && *at != kafka)
 		at = &(*at)->next;
 	if (*at == kafka)
 		*at = kafka->next;
-	task_cancel(&kafka->work);
 	timer_clear(&kafka->second);
 	timer_clear(&kafka->put_timer);
 	let_go(kafka);
 	kafka_topics_free(kafka);
-	kafka_trouble_clear(kafka);
-	free(kafka->instance);
-	conf_unref(&kafka->conf);
-	free(kafka);
 }
 
 /* The id of a member is forgotten when its leave is on its way. */
@@ -370,78 +360,71 @@ begins_close(struct kafka *kafka)
 }
 
 static void
-go_on_leaving(struct kafka *kafka)
+begin_to_leave(struct kafka *kafka)
 {
-	int64_t gone_ms = loop_now_ms(kafka->loop) - kafka->leave_ms;
-	bool over = kafka->consumer == NULL;
-	if (!over && kafka->leave == KAFKA_LEAVE_COMMIT) {
+	kafka->left_ms = loop_now_ms(kafka->core.loop);
+	kafka->leave = KAFKA_LEAVE_COMMIT;
+	kafka->next = leaving;
+	leaving = kafka;
+	kafka_copies_end(kafka);
+	timer_set(&kafka->second, SOON_MS);
+}
+
+static bool
+leave(struct reader_core *core)
+{
+	struct kafka *kafka = kafka_of(core);
+	if (kafka->leave == KAFKA_STAYS)
+		begin_to_leave(kafka);
+	if (kafka->queue != NULL && read_events(kafka))
+		reader_kick(core);
+	int64_t gone_ms = loop_now_ms(core->loop) - kafka->left_ms;
+	if (kafka->consumer == NULL)
+		return true;
+	if (kafka->leave == KAFKA_LEAVE_COMMIT) {
 		commit_last(kafka, gone_ms);
-		return;
+		return false;
 	}
-	if (!over)
-		kafka_group_go_on(kafka);
-	if (!over && kafka->leave == KAFKA_LEAVE_GROUP) {
-		if (!is_member(kafka) || gone_ms >= GROUP_MS)
-			over = !begins_close(kafka);
-	} else if (!over) {
-		over = rd_kafka_consumer_closed(kafka->consumer) ||
-		    gone_ms >= LEAVE_MS;
-	}
-	if (over)
-		free_kafka(kafka);
-}
-
-size_t
-kafka_leave_count(const struct loop *loop)
-{
-	size_t count = kafka_thread_leaving(loop);
-	for (struct kafka *k = leaving; k != NULL; k = k->next)
-		count += k->loop == loop;
-	return count;
-}
-
-void
-kafka_leave_abandon(struct loop *loop)
-{
-	for (struct kafka *k = leaving, *next; k != NULL; k = next) {
-		next = k->next;
-		if (k->loop == loop)
-			free_kafka(k);
-	}
-	kafka_thread_abandon(loop);
+	kafka_group_go_on(kafka);
+	if (kafka->leave == KAFKA_LEAVE_CLOSE)
+		return rd_kafka_consumer_closed(kafka->consumer);
+	return (!is_member(kafka) || gone_ms >= GROUP_MS) &&
+	    !begins_close(kafka);
 }
 
 /* --- its work --- */
 
+/* The owner takes the store as it is, as it gives credit. */
 static void
-on_due(void *arg)
+accept_store(struct kafka *kafka)
 {
-	struct kafka *kafka = arg;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (kafka->core.credit > 0 && part->step == KAFKA_TELLING) {
+			part->foreign = false;
+			kafka->tells = true;
+		}
+}
+
+static void
+go_on(struct reader_core *core)
+{
+	struct kafka *kafka = kafka_of(core);
 	if (kafka->queue != NULL && read_events(kafka))
-		kafka_trouble_kick(kafka);
-	if (kafka->leaving) {
-		go_on_leaving(kafka);
-		return;
-	}
-	if (kafka->drops)
-		kafka_put_drop(kafka, E_BROKER_DOWN);
-	kafka->drops = false;
+		reader_kick(core);
 	/* What is being committed in a transaction is not made undone. */
 	if (kafka->consumer != NULL && kafka->remake && kafka->batch == NULL)
 		make_again(kafka);
-	if (kafka->consumer != NULL) {
-		kafka_group_go_on(kafka);
-		kafka_topics_look(kafka);
-		if (kafka_part_take(kafka))
-			kafka_trouble_kick(kafka);
-		kafka_put_go_on(kafka);
-		if (kafka->tells)
-			kafka_commit_go_on(kafka);
-	}
-	if (!kafka->changed)
+	if (kafka->consumer == NULL)
 		return;
-	kafka->changed = false;
-	kafka->events.changed(kafka->events.arg);
+	accept_store(kafka);
+	kafka_group_go_on(kafka);
+	kafka_topics_look(kafka);
+	if (kafka_part_take(kafka))
+		reader_kick(core);
+	kafka_put_prepare(kafka);
+	if (kafka->tells)
+		kafka_commit_go_on(kafka);
 }
 
 /* Whatever was told, all is looked at. */
@@ -449,142 +432,70 @@ static void
 on_second(void *arg)
 {
 	struct kafka *kafka = arg;
-	timer_set(&kafka->second, kafka->leaving ? SOON_MS : SECOND_MS);
-	kafka_trouble_kick(kafka);
-	if (kafka->leaving || (kafka->consumer == NULL && !make(kafka)))
+	bool leaves = kafka->core.leaving;
+	timer_set(&kafka->second, leaves ? SOON_MS : SECOND_MS);
+	reader_kick(&kafka->core);
+	if (leaves || (kafka->consumer == NULL && !make(kafka)))
 		return;
 	kafka_part_again(kafka);
 	kafka_group_look(kafka);
-	kafka_trouble_look(kafka);
 	kafka_commit_go_on(kafka);
 }
 
-/* --- the client --- */
+/* --- the driver --- */
 
-static struct broker_reader *
-reader_open(const struct broker_start *start)
+static void
+open_kafka(struct reader_core *core)
 {
-	struct kafka *kafka = mem_zero(sizeof *kafka);
-	kafka->reader.client = &kafka_client;
-	kafka->loop = start->loop;
-	kafka->conf = start->conf != NULL ? conf_ref(start->conf) : NULL;
-	kafka->source = start->source;
-	kafka->instance = mem_text(start->instance);
-	snprintf(kafka->store, sizeof kafka->store, "%.*s",
-	    SPAN_FMT(start->store_id));
-	kafka->events = *start->events;
-	kafka->most_bytes = start->most_bytes;
+	struct kafka *kafka = kafka_of(core);
+	core->leave_ms = LEAVE_MS;
 	kafka->lag = -1;
 	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
 	list_init(&kafka->parts);
-	task_init(&kafka->work, on_due, kafka);
-	timer_init(&kafka->second, kafka->loop, on_second, kafka);
+	timer_init(&kafka->second, core->loop, on_second, kafka);
 	timer_set(&kafka->second, SECOND_MS);
 	kafka_put_init(kafka);
 	kafka_topics_init(kafka);
 	make(kafka);
-	kafka_trouble_kick(kafka);
-	return &kafka->reader;
-}
-
-static void
-reader_close(struct broker_reader *base)
-{
-	struct kafka *kafka = kafka_behind(base);
-	kafka->leaving = true;
-	kafka->leave_ms = loop_now_ms(kafka->loop);
-	kafka->leave = KAFKA_LEAVE_COMMIT;
-	kafka->next = leaving;
-	leaving = kafka;
-	kafka_put_drop(kafka, E_CANCELLED);
-	kafka_copies_end(kafka);
-	timer_set(&kafka->second, 0);
-}
-
-static void
-reader_credit(struct broker_reader *base, unsigned messages, size_t bytes)
-{
-	struct kafka *kafka = kafka_behind(base);
-	kafka->credit = messages;
-	kafka->bytes = bytes;
-	struct kafka_part *part;
-	/* Where it begins may wait for that. */
-	LIST_EACH (part, &kafka->parts, link) {
-		part->foreign &= messages == 0;
-		kafka->tells |= messages > 0 && part->step == KAFKA_TELLING;
-	}
-	kafka_trouble_kick(kafka);
-}
-
-static void
-reader_finish(struct broker_reader *base, struct broker_finish *finish)
-{
-	struct kafka *kafka = kafka_behind(base);
-	if (kafka->up) {
-		kafka_put_finish(kafka, finish);
-		return;
-	}
-	op_start(&finish->op, 0, NULL);
-	op_done(&finish->op, E_BROKER_DOWN);
-}
-
-static void
-reader_copies(struct broker_reader *base, struct broker_copies *copies)
-{
-	kafka_copies_begin(kafka_behind(base), copies);
+	reader_kick(core);
 }
 
 /* It comes again: all is read anew, from what is committed. */
 static void
-reader_give_back(
-    struct broker_reader *base, const struct broker_message *message)
+give_back(struct reader_core *core, struct flight *message)
 {
-	struct kafka *kafka = kafka_behind(base);
-	if (kafka_part_of(kafka, message->token) == NULL)
-		return;
-	kafka->again = true;
-	kafka_trouble_kick(kafka);
+	(void)message;
+	kafka_of(core)->again = true;
+	reader_kick(core);
 }
 
 static void
-reader_floor(struct broker_reader *base, const char *name, struct span floor,
-    enum broker_decision decided)
+tell(struct reader_core *core)
 {
-	struct kafka *kafka = kafka_behind(base);
-	if (kafka->consumer != NULL)
-		kafka_group_copy(kafka, name, floor, decided);
-}
-
-static struct broker_health
-reader_health(const struct broker_reader *base)
-{
-	return kafka_trouble_health(
-	    (const struct kafka *)(const void *)base);
-}
-
-static void
-reader_tell(struct broker_reader *base)
-{
-	kafka_behind(base)->tells = true;
-	kafka_trouble_kick(kafka_behind(base));
+	kafka_of(core)->tells = true;
+	reader_kick(core);
 }
 
 static bool
-reader_is_told(const struct broker_reader *base)
+is_told(const struct reader_core *core)
 {
-	const struct kafka *kafka = (const struct kafka *)(const void *)base;
+	const struct kafka *kafka = kafka_of(core);
 	return !kafka->up || kafka_commit_is_over(kafka);
 }
 
-const struct broker_client kafka_client = {
-    .open = reader_open,
-    .close = reader_close,
-    .credit = reader_credit,
-    .finish = reader_finish,
-    .copies = reader_copies,
-    .give_back = reader_give_back,
-    .health = reader_health,
-    .floor = reader_floor,
-    .tell = reader_tell,
-    .is_told = reader_is_told,
+const struct driver kafka_driver = {
+    .reader_bytes = sizeof(struct kafka),
+    .flight_bytes = sizeof(struct kafka_flight),
+    .finishing_bytes = sizeof(struct kafka_finishing),
+    .open = open_kafka,
+    .leave = leave,
+    .free = free_kafka,
+    .take = go_on,
+    .finish = kafka_put_finish,
+    .give_back = give_back,
+    .copies = kafka_copies_begin,
+    .health = kafka_trouble_health,
+    .floor = kafka_group_copy,
+    .tell = tell,
+    .is_told = is_told,
 };

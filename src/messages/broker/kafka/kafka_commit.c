@@ -55,8 +55,8 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 		    rd_kafka_topic_partition_list_add(
 			list, part->topic, part->number);
 		at->offset = kafka_tracker_low(&part->tracker, putting);
-		kafka_tracker_write(&part->tracker, putting, kafka->store,
-		    part->topic_id, text);
+		kafka_tracker_write(&part->tracker, putting,
+		    kafka->core.store_id, part->topic_id, text);
 		/* The list frees it. */
 		at->metadata_size = strlen(text);
 		at->metadata = mem_text(text);
@@ -87,9 +87,10 @@ keep(struct kafka_part *part)
 		return;
 	char *all = mem_printf("%s %s", part->told, cluster);
 	rd_kafka_mem_free(kafka->consumer, cluster);
-	if (kafka->events.floor != NULL && !kafka->leaving) {
-		kafka->events.floor(
-		    kafka->events.arg, part->name, span_str(all), part->anew);
+	const struct broker_events *events = &kafka->core.events;
+	if (events->floor != NULL && !kafka->core.leaving) {
+		events->floor(
+		    events->arg, part->name, span_str(all), part->anew);
 		part->anew = false;
 		part->decided = BROKER_UNDECIDED;
 	}
@@ -108,7 +109,7 @@ kafka_commit_over(struct kafka *kafka, bool good)
 		if (!good)
 			continue;
 		keep(part);
-		kafka_trouble_end(kafka, KAFKA_OF_READ, part->topic);
+		reader_trouble_end(&kafka->core, KAFKA_OF_READ, part->topic);
 		kafka_part_read(part);
 	}
 }
@@ -137,10 +138,10 @@ kafka_commit_ask(struct kafka *kafka)
 			    list, part->topic, i);
 	if (list->cnt == 0)
 		rd_kafka_topic_partition_list_add(
-		    list, kafka->source->topics.list[0], 0);
+		    list, kafka->core.source->topics.list[0], 0);
 	for (int i = 0; i < list->cnt; i++)
 		list->elems[i].err = RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
-	int64_t now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
 	kafka->asking = true;
 	kafka->asked_for = kafka->serials;
 	kafka->asked_ms = now;
@@ -152,7 +153,7 @@ kafka_commit_ask(struct kafka *kafka)
 bool
 kafka_commit_is_sure(struct kafka *kafka)
 {
-	int64_t now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
 	if (now - kafka->sure_ms <= MOMENT_MS)
 		return true;
 	if (now >= kafka->ask_again_ms && kafka->batch == NULL)
@@ -164,7 +165,7 @@ void
 kafka_commit_seen(
     struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 {
-	int64_t now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
 	struct kafka_part *part;
 	bool gone = false;
 	if (now - kafka->asked_ms > OLD_MS || kafka->batch != NULL)
@@ -246,8 +247,9 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		kafka_trouble_is_up(kafka);
-		kafka_trouble_end(kafka, KAFKA_OF_GROUP, NULL);
-		kafka_trouble_end(kafka, KAFKA_OF_COMMIT, NULL);
+		reader_trouble_end(&kafka->core, KAFKA_OF_GROUP, NULL);
+		reader_trouble_end(&kafka->core, KAFKA_OF_COMMIT, NULL);
+		reader_trouble_end(&kafka->core, KAFKA_OF_ELSE, NULL);
 		break;
 	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
@@ -259,9 +261,9 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 		break;
 	default:
 		if (!kafka_trouble_of_group(kafka, error))
-			kafka_trouble_begin(kafka, KAFKA_OF_COMMIT, "",
-			    rd_kafka_err2str(error));
+			reader_trouble_begin(&kafka->core, KAFKA_OF_COMMIT, "",
+			    span_str(rd_kafka_err2str(error)));
 		break;
 	}
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }

@@ -18,15 +18,9 @@
  */
 enum { ANSWER_MS = 5000, SILENCE_MS = 10000, SLICE_MS = 200 };
 
-struct kafka_copies {
-	struct kafka_thread *thread;
-	struct list pages; /* under way */
-};
-
 struct page {
+	struct reader_question question; /* first */
 	struct kafka_job job;
-	struct list link;
-	struct broker_copies *copies; /* NULL: given up */
 	rd_kafka_conf_t *conf;        /* NULL: a client has it */
 	char *source;
 	char **topics;
@@ -246,13 +240,10 @@ static void
 on_page(struct kafka_job *job, bool wanted)
 {
 	struct page *page = CONTAINER_OF(job, struct page, job);
-	struct broker_copies *copies = page->copies;
-	if (wanted)
-		list_remove(&page->link);
-	if (wanted && copies != NULL) {
-		snprintf(copies->refused, sizeof copies->refused, "%s",
-		    page->words);
-		copies->next[0] = '\0';
+	struct op *op = page->question.op;
+	if (wanted && op != NULL) {
+		struct broker_copies *copies =
+		    CONTAINER_OF(op, struct broker_copies, op);
 		if (page->more)
 			snprintf(copies->next, sizeof copies->next,
 			    "%" PRId64 ".%" PRId64 ".%" PRId64, page->topic,
@@ -261,18 +252,10 @@ on_page(struct kafka_job *job, bool wanted)
 			copies->messages = page->messages;
 			page->messages = NULL;
 		}
-		op_done(&copies->op, page->error);
 	}
+	if (wanted)
+		reader_ask_end(&page->question, page->error, page->words);
 	free_page(page);
-}
-
-static void
-forget_copies(struct op *op, int error)
-{
-	struct broker_copies *copies =
-	    CONTAINER_OF(op, struct broker_copies, op);
-	(void)error;
-	((struct page *)copies->token)->copies = NULL;
 }
 
 /* Where dead letters go, each once. */
@@ -290,53 +273,41 @@ list_topics(struct page *page, const struct conf_source *source)
 }
 
 void
-kafka_copies_begin(struct kafka *kafka, struct broker_copies *copies)
+kafka_copies_begin(struct reader_core *core, struct broker_copies *copies)
 {
-	op_start(&copies->op, 0, forget_copies);
-	copies->messages = NULL;
-	if (kafka->copies == NULL) {
-		kafka->copies = mem_zero(sizeof *kafka->copies);
-		list_init(&kafka->copies->pages);
-	}
-	if (kafka->copies->thread == NULL)
-		kafka->copies->thread = kafka_thread_new(kafka->loop);
-	if (kafka->copies->thread == NULL) {
-		op_done(&copies->op, E_BROKER_DOWN);
-		return;
-	}
+	struct kafka *kafka = kafka_of(core);
 	struct page *page = mem_zero(sizeof *page);
+	reader_ask_copies(core, copies, &page->question);
 	page->job.run = run_page;
 	page->job.done = on_page;
-	page->copies = copies;
-	page->conf = kafka_conf_copies(kafka->source, kafka->instance);
-	page->source = mem_text(kafka->source->name);
-	page->most_bytes = kafka->most_bytes;
+	page->conf = kafka_conf_copies(core->source, core->instance);
+	page->source = mem_text(core->source->name);
+	page->most_bytes = core->most_bytes;
 	page->limit = copies->limit;
 	page->last = &page->messages;
 	(void)sscanf(copies->after, "%" SCNd64 ".%" SCNd64 ".%" SCNd64,
 	    &page->topic, &page->partition, &page->offset);
-	list_topics(page, kafka->source);
+	list_topics(page, core->source);
 	if (page->topic < 0 || page->partition < 0 || page->offset < 0)
 		page->topic = page->partition = page->offset = 0;
-	copies->token = page;
-	list_add_last(&kafka->copies->pages, &page->link);
-	kafka_thread_add(kafka->copies->thread, &page->job);
+	if (kafka->copies == NULL)
+		kafka->copies = kafka_thread_new(core->loop);
+	if (kafka->copies != NULL) {
+		kafka_thread_add(kafka->copies, &page->job);
+		return;
+	}
+	reader_ask_end(&page->question, E_BROKER_DOWN, NULL);
+	free_page(page);
 }
 
+/* The thread frees them. */
 void
 kafka_copies_end(struct kafka *kafka)
 {
-	struct page *page;
-	if (kafka->copies == NULL)
-		return;
-	LIST_EACH (page, &kafka->copies->pages, link) {
-		list_remove(&page->link);
-		if (page->copies != NULL)
-			op_done(&page->copies->op, E_CANCELLED);
-		page->copies = NULL;
-	}
-	if (kafka->copies->thread != NULL)
-		kafka_thread_end(&kafka->copies->thread, NULL);
-	free(kafka->copies);
-	kafka->copies = NULL;
+	while (!list_empty(&kafka->core.questions))
+		reader_ask_end(LIST_FIRST(&kafka->core.questions,
+				   struct reader_question, of_reader),
+		    E_CANCELLED, NULL);
+	if (kafka->copies != NULL)
+		kafka_thread_end(&kafka->copies, NULL);
 }

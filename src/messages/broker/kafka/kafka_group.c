@@ -31,11 +31,9 @@ enum {
 void
 kafka_group_clear(struct kafka *kafka)
 {
-	const struct broker_events *events = &kafka->events;
 	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link) {
-		if (events->recalled != NULL && !kafka->leaving)
-			events->recalled(events->arg, (void *)part->serial);
+		reader_flight_recall(&kafka->core, (void *)part->serial);
 		list_remove(&part->link);
 		kafka_part_free(&part);
 	}
@@ -51,7 +49,7 @@ kafka_group_clear(struct kafka *kafka)
 static void
 want_copies(struct kafka *kafka)
 {
-	const struct broker_events *events = &kafka->events;
+	const struct broker_events *events = &kafka->core.events;
 	struct kafka_part *part;
 	bool undecided = false;
 	if (events->floor_wanted == NULL)
@@ -60,7 +58,7 @@ want_copies(struct kafka *kafka)
 		events->floor_wanted(events->arg, part->name);
 		undecided |= part->step == KAFKA_UNPROVEN;
 	}
-	kafka->copies_ms = loop_now_ms(kafka->loop) +
+	kafka->copies_ms = loop_now_ms(kafka->core.loop) +
 	    (undecided ? UNDECIDED_MS : DECIDED_MS);
 }
 
@@ -76,7 +74,7 @@ make_parts(struct kafka *kafka)
 	}
 	kafka->given = true;
 	kafka->assigned = kafka->deferred = false;
-	kafka->given_ms = loop_now_ms(kafka->loop);
+	kafka->given_ms = loop_now_ms(kafka->core.loop);
 	kafka->ask_again_ms = kafka->logs_ms = kafka->given_ms;
 	want_copies(kafka);
 }
@@ -142,7 +140,7 @@ kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
 	kafka->asking = false;
 	kafka->unanswered |= error == RD_KAFKA_RESP_ERR__TIMED_OUT;
 	kafka->ask_again_ms =
-	    loop_now_ms(kafka->loop) + (of_these ? ASK_AGAIN_MS : 0);
+	    loop_now_ms(kafka->core.loop) + (of_these ? ASK_AGAIN_MS : 0);
 	(void)kafka_trouble_of_group(kafka,
 	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
@@ -150,7 +148,7 @@ kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
 			learn(part, list);
 		kafka_commit_seen(kafka, list);
 	}
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }
 
 /* Of another cluster it says nothing of this one. */
@@ -175,10 +173,13 @@ read_copy(struct kafka_part *part, struct span floor)
 }
 
 void
-kafka_group_copy(struct kafka *kafka, const char *name, struct span floor,
-    enum broker_decision decided)
+kafka_group_copy(struct reader_core *core, const char *name,
+    struct span floor, enum broker_decision decided)
 {
+	struct kafka *kafka = kafka_of(core);
 	struct kafka_part *part;
+	if (kafka->consumer == NULL)
+		return;
 	LIST_EACH (part, &kafka->parts, link) {
 		if (strcmp(part->name, name) != 0)
 			continue;
@@ -192,7 +193,7 @@ kafka_group_copy(struct kafka *kafka, const char *name, struct span floor,
 		part->decided = decided;
 		read_copy(part, floor);
 	}
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }
 
 static struct kafka_ask_logs *
@@ -217,7 +218,7 @@ ask_logs(struct kafka *kafka)
 		return;
 	kafka->asking_logs = true;
 	kafka->logs_for = kafka->serials;
-	kafka->logs_ms = loop_now_ms(kafka->loop) + LOGS_MS;
+	kafka->logs_ms = loop_now_ms(kafka->core.loop) + LOGS_MS;
 	kafka_ask_logs(kafka->ask, logs_to_ask(kafka));
 }
 
@@ -242,9 +243,9 @@ is_owed(const struct kafka_part *part)
 	    rd_kafka_queue_length(part->queue) > 0)
 		return false;
 	return part->step == KAFKA_LOOKING ||
-	    (part->step == KAFKA_READING && kafka->credit > 0 &&
+	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
 		!kafka_tracker_is_full(&part->tracker) &&
-		!kafka_trouble_is(kafka, KAFKA_OF_READ, part->topic) &&
+		!reader_trouble_is(&kafka->core, KAFKA_OF_READ, part->topic) &&
 		part->tracker.next < part->end);
 }
 
@@ -252,7 +253,7 @@ static void
 look_at_end(struct kafka_part *part, int64_t end)
 {
 	struct kafka *kafka = part->kafka;
-	int64_t now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
 	if (now - kafka->mended_ms > CALM_MS || kafka->silent_most == 0)
 		kafka->silent_most = SILENT_FIRST;
 	part->end = end;
@@ -261,8 +262,8 @@ look_at_end(struct kafka_part *part, int64_t end)
 	if (part->silent < kafka->silent_most || kafka->remake)
 		return;
 	struct logline line = log_begin(EV_source_opened_again);
-	log_str(&line, "source", kafka->source->name);
-	log_str(&line, "broker", kafka->source->broker->name);
+	log_str(&line, "source", kafka->core.source->name);
+	log_str(&line, "broker", kafka->core.source->broker->name);
 	log_str(&line, "partition", part->name);
 	log_int(&line, "offset", part->tracker.next);
 	log_int(&line, "end", end);
@@ -301,7 +302,7 @@ kafka_group_logs(void *arg, const struct kafka_ask_logs *logs)
 		if (kafka->assigned && !kafka->revoking)
 			kafka_part_begin_late(part);
 	}
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }
 
 void
@@ -314,7 +315,7 @@ kafka_group_policy(void *arg, const char *topic, enum kafka_policy policy,
 		if (!strcmp(part->topic, topic) && kafka->assigned &&
 		    !kafka->revoking)
 			kafka_part_policy(part, policy, words);
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }
 
 /* --- what the group gives --- */
@@ -336,7 +337,7 @@ static rd_kafka_topic_partition_list_t *
 list_of_ours(const struct kafka *kafka,
     const rd_kafka_topic_partition_list_t *given)
 {
-	const struct strings *topics = &kafka->source->topics;
+	const struct strings *topics = &kafka->core.source->topics;
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(given->cnt);
 	for (int i = 0; i < given->cnt; i++) {
@@ -361,12 +362,12 @@ on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 	    KAFKA_OF_ELSE, KAFKA_OF_READ, KAFKA_OF_PART, KAFKA_OF_PROOF};
 	kafka_trouble_is_up(kafka);
 	for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-		kafka_trouble_end(kafka, over[i], NULL);
+		reader_trouble_end(&kafka->core, over[i], NULL);
 	kafka_group_clear(kafka);
 	kafka->list = list_of_ours(kafka, list);
 	kafka->rebalances++;
 	make_parts(kafka);
-	kafka_trouble_changed(kafka);
+	reader_changed(&kafka->core);
 }
 
 /* Of what nobody leads now nothing is known: it begins when it is. */
@@ -390,7 +391,7 @@ assign(struct kafka *kafka)
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
 	struct logline line = log_begin(EV_source_partitions);
-	log_str(&line, "source", kafka->source->name);
+	log_str(&line, "source", kafka->core.source->name);
 	log_int(&line, "partitions", kafka->list->cnt);
 	log_end(&line);
 }
@@ -400,7 +401,7 @@ static bool
 all_is_known(const struct kafka *kafka)
 {
 	struct kafka_part *part;
-	bool waits = loop_now_ms(kafka->loop) - kafka->given_ms < GIVEN_MS;
+	bool waits = loop_now_ms(kafka->core.loop) - kafka->given_ms < GIVEN_MS;
 	LIST_EACH (part, &kafka->parts, link)
 		if (!part->has_copy || !part->has_commit ||
 		    (!part->has_log && waits))
@@ -412,17 +413,17 @@ all_is_known(const struct kafka *kafka)
 static void
 answer(struct kafka *kafka)
 {
-	int64_t now = loop_now_ms(kafka->loop);
-	if (all_is_known(kafka) && !kafka->leaving) {
+	int64_t now = loop_now_ms(kafka->core.loop);
+	if (all_is_known(kafka) && !kafka->core.leaving) {
 		assign(kafka);
 		return;
 	}
-	if (now >= kafka->ask_again_ms && !kafka->leaving)
+	if (now >= kafka->ask_again_ms && !kafka->core.leaving)
 		kafka_commit_ask(kafka);
-	if (now >= kafka->logs_ms && !kafka->leaving)
+	if (now >= kafka->logs_ms && !kafka->core.leaving)
 		ask_logs(kafka);
 	if (kafka->deferred ||
-	    (now - kafka->given_ms < GIVEN_MS && !kafka->leaving))
+	    (now - kafka->given_ms < GIVEN_MS && !kafka->core.leaving))
 		return;
 	assign_nothing(kafka);
 	kafka->deferred = true;
@@ -435,11 +436,9 @@ on_revoked(struct kafka *kafka)
 {
 	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link)
-		if (kafka->events.recalled != NULL && !kafka->leaving)
-			kafka->events.recalled(
-			    kafka->events.arg, (void *)part->serial);
+		reader_flight_recall(&kafka->core, (void *)part->serial);
 	kafka->revoking = true;
-	kafka->revoke_ms = loop_now_ms(kafka->loop);
+	kafka->revoke_ms = loop_now_ms(kafka->core.loop);
 	/* Where others have them already, nothing can be committed. */
 	kafka->revoke_told = rd_kafka_assignment_lost(kafka->consumer) != 0;
 }
@@ -454,7 +453,7 @@ give_all_back(struct kafka *kafka)
 static void
 give_up(struct kafka *kafka)
 {
-	int64_t took = loop_now_ms(kafka->loop) - kafka->revoke_ms;
+	int64_t took = loop_now_ms(kafka->core.loop) - kafka->revoke_ms;
 	if (!kafka->revoke_told && kafka->batch == NULL && !kafka->commits)
 		kafka->revoke_told = kafka_commit_go_on(kafka);
 	bool waits = kafka->commits || kafka->batch != NULL ||
@@ -476,13 +475,13 @@ kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 		kafka->fenced_ms = 0;
 	if (rd_kafka_event_error(event) ==
 		RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS &&
-	    !kafka->leaving)
+	    !kafka->core.leaving)
 		on_given(kafka, rd_kafka_event_topic_partition_list(event));
 	else if (!list_empty(&kafka->parts))
 		on_revoked(kafka);
 	else
 		give_all_back(kafka);
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }
 
 /* --- what is due --- */
@@ -505,16 +504,16 @@ kafka_group_go_on(struct kafka *kafka)
 		give_up(kafka);
 	else if (kafka->given && !kafka->assigned)
 		answer(kafka);
-	else if (kafka->given && !kafka->leaving && kafka->batch == NULL &&
+	else if (kafka->given && !kafka->core.leaving && kafka->batch == NULL &&
 	    !kafka->commits &&
-	    (kafka->anew || (kafka->again && kafka->credit > 0)))
+	    (kafka->anew || (kafka->again && kafka->core.credit > 0)))
 		begin_anew(kafka);
 }
 
 void
 kafka_group_look(struct kafka *kafka)
 {
-	int64_t now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
 	struct kafka_part *part;
 	int64_t lag = kafka->assigned ? 0 : -1;
 	LIST_EACH (part, &kafka->parts, link) {
@@ -528,7 +527,7 @@ kafka_group_look(struct kafka *kafka)
 			lag += to - part->tracker.next;
 	}
 	if (lag != kafka->lag)
-		kafka_trouble_changed(kafka);
+		reader_changed(&kafka->core);
 	kafka->lag = lag;
 	if (!kafka->up)
 		kafka_commit_ask(kafka);

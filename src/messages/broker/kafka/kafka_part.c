@@ -45,7 +45,7 @@ kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 	part->number = number;
 	part->name = mem_printf("%s/%" PRId32, topic, number);
 	part->serial = ++kafka->serials;
-	part->has_copy = kafka->events.floor_wanted == NULL;
+	part->has_copy = kafka->core.events.floor_wanted == NULL;
 	part->copy.low = part->stand.low = -1;
 	part->tracker.next = part->begin = part->end = -1;
 	part->leader = part->leads = KAFKA_LEADER_UNKNOWN;
@@ -132,7 +132,7 @@ tell_moved(const struct kafka_part *part, enum event event, int64_t from,
     int64_t to)
 {
 	struct logline line = log_begin(event);
-	log_str(&line, "source", part->kafka->source->name);
+	log_str(&line, "source", part->kafka->core.source->name);
 	log_str(&line, "partition", part->name);
 	log_int(&line, "offset", from);
 	log_int(&line, "to", to);
@@ -150,7 +150,7 @@ begin_at(struct kafka_part *part, struct kafka_stand *stand, bool committed)
 	part->tracker.changed = !told;
 	part->step = told ? KAFKA_READING : KAFKA_TELLING;
 	part->kafka->tells |= !told;
-	kafka_trouble_end(part->kafka, KAFKA_OF_PROOF, part->name);
+	reader_trouble_end(&part->kafka->core, KAFKA_OF_PROOF, part->name);
 	return low > part->begin ? low : part->begin;
 }
 
@@ -158,20 +158,22 @@ static int64_t
 stand_still(struct kafka_part *part, const char *why)
 {
 	struct kafka *kafka = part->kafka;
+	const struct broker_events *events = &kafka->core.events;
+	const char *source = kafka->core.source->name;
 	char words[KAFKA_WORDS_BYTES];
 	snprintf(words, sizeof words,
 	    "%s: %s; it was finished below %" PRId64 ": \"messages resume %s "
 	    "--unproven %s\" goes on there, \"messages rewind %s %s\" at the "
 	    "log's beginning",
-	    part->name, why, part->stand.low, kafka->source->name, part->name,
-	    kafka->source->name, part->name);
+	    part->name, why, part->stand.low, source, part->name, source,
+	    part->name);
 	part->step = KAFKA_UNPROVEN;
 	/* What an operator decides is asked for soon. */
 	kafka->copies_ms = 0;
-	kafka_trouble_begin(kafka, KAFKA_OF_PROOF, part->name, words);
-	kafka_trouble_changed(kafka);
-	if (kafka->events.unproven != NULL)
-		kafka->events.unproven(kafka->events.arg, part->name);
+	reader_trouble_say(&kafka->core, EV_source_unproven, KAFKA_OF_PROOF,
+	    part->name, span_str(words));
+	if (events->unproven != NULL)
+		events->unproven(events->arg, part->name);
 	return RD_KAFKA_OFFSET_END;
 }
 
@@ -225,15 +227,17 @@ kafka_part_begin(struct kafka_part *part)
 	struct kafka_stand *stand = &part->stand;
 	const char *store = stand->ours ? stand->store : "";
 	part->foreign =
-	    store[0] != '\0' && strcmp(store, kafka->store) != 0;
-	if (kafka->events.origin != NULL)
-		kafka->events.origin(kafka->events.arg, span_str(store));
+	    store[0] != '\0' && strcmp(store, kafka->core.store_id) != 0;
+	/* The owner judges of that: he gives credit anew, or does not. */
+	if (kafka->core.events.origin != NULL)
+		kafka->core.credit = 0;
+	reader_origin(&kafka->core, span_str(store));
 	bool committed = choose_stand(part);
 	if (part->decided != BROKER_UNDECIDED)
 		return begin_as_decided(part);
 	if (stand->low < 0) {
 		bool latest =
-		    part->group_is_new && kafka->source->start_latest;
+		    part->group_is_new && kafka->core.source->start_latest;
 		*stand = (struct kafka_stand){
 		    .low = latest ? part->end : part->begin,
 		    .mark = {-1, -1, 0, -1}};
@@ -307,16 +311,17 @@ void
 kafka_part_policy(struct kafka_part *part, enum kafka_policy policy,
     const char *words)
 {
+	struct reader_core *core = &part->kafka->core;
 	char text[KAFKA_WORDS_BYTES];
 	if (part->step != KAFKA_HOLE)
 		return;
 	switch (policy) {
 	case KAFKA_POLICY_COMPACT:
-		kafka_trouble_end(part->kafka, KAFKA_OF_PART, part->name);
+		reader_trouble_end(core, KAFKA_OF_PART, part->name);
 		proven(part, false);
 		break;
 	case KAFKA_POLICY_DELETE:
-		kafka_trouble_end(part->kafka, KAFKA_OF_PART, part->name);
+		reader_trouble_end(core, KAFKA_OF_PART, part->name);
 		(void)stand_still(part,
 		    "no message stands where one was read, and its topic is "
 		    "not compacted");
@@ -325,9 +330,9 @@ kafka_part_policy(struct kafka_part *part, enum kafka_policy policy,
 		snprintf(text, sizeof text,
 		    "%s: whether its topic is compacted cannot be read "
 		    "(DescribeConfigs): %s", part->name, words);
-		part->odd_ms = loop_now_ms(part->kafka->loop);
-		kafka_trouble_begin(
-		    part->kafka, KAFKA_OF_PART, part->name, text);
+		part->odd_ms = loop_now_ms(part->kafka->core.loop);
+		reader_trouble_begin(
+		    core, KAFKA_OF_PART, part->name, span_str(text));
 		break;
 	}
 }
@@ -339,14 +344,13 @@ static void
 doubt(struct kafka_part *part)
 {
 	part->kafka->anew = true;
-	kafka_trouble_kick(part->kafka);
+	reader_kick(&part->kafka->core);
 }
 
 /* What the broker has dropped before it was read. */
 static void
 look_for_loss(struct kafka_part *part, int64_t offset)
 {
-	const struct broker_events *events = &part->kafka->events;
 	int64_t from, to;
 	kafka_part_ends(part, &from, &to);
 	if (from > offset)
@@ -356,25 +360,19 @@ look_for_loss(struct kafka_part *part, int64_t offset)
 	uint64_t lost = kafka_tracker_lost(&part->tracker, from);
 	/* Else whoever reads it next counts that too. */
 	part->tracker.changed = part->kafka->tells = true;
-	if (lost == 0)
-		return;
-	struct logline line = log_begin(EV_source_lost);
-	log_str(&line, "source", part->kafka->source->name);
-	log_str(&line, "how", "trimmed-unread");
-	log_int(&line, "count", (int64_t)lost);
-	log_str(&line, "partition", part->name);
-	log_end(&line);
-	events->lost(events->arg, BROKER_TRIMMED_UNREAD, lost, SPAN(""));
+	if (lost > 0)
+		reader_flight_lost(&part->kafka->core, BROKER_TRIMMED_UNREAD,
+		    lost, SPAN(""), part->name);
 }
 
 /* It is read. */
 static void
 is_well(struct kafka_part *part)
 {
-	if (part->kafka->troubles == NULL)
+	if (list_empty(&part->kafka->core.troubles))
 		return;
-	kafka_trouble_end(part->kafka, KAFKA_OF_PART, part->name);
-	kafka_trouble_end(part->kafka, KAFKA_OF_READ, part->topic);
+	reader_trouble_end(&part->kafka->core, KAFKA_OF_PART, part->name);
+	reader_trouble_end(&part->kafka->core, KAFKA_OF_READ, part->topic);
 }
 
 static void
@@ -406,10 +404,9 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 		break;
 	}
 	struct broker_message *m =
-	    kafka_message_read(part, message, kafka->most_bytes);
-	kafka->credit--;
-	kafka->bytes -= m->bytes < kafka->bytes ? m->bytes : kafka->bytes;
-	kafka->events.took(kafka->events.arg, m);
+	    kafka_message_read(part, message, kafka->core.most_bytes);
+	struct flight *flight = reader_flight_add(&kafka->core, m);
+	((struct kafka_flight *)flight)->offset = mark.offset;
 }
 
 /* A log that ends before what is to come is not the one that was meant. */
@@ -437,7 +434,7 @@ take_eof(struct kafka_part *part, int64_t offset)
 static void
 take_odd(struct kafka_part *part, int64_t offset)
 {
-	part->odd_ms = loop_now_ms(part->kafka->loop);
+	part->odd_ms = loop_now_ms(part->kafka->core.loop);
 	part->odd_offset = offset;
 }
 
@@ -469,8 +466,8 @@ take_error(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
 		part->leader = KAFKA_LEADER_DOUBTED;
 		break;
 	}
-	kafka_trouble_begin(kafka, KAFKA_OF_PART, part->name,
-	    rd_kafka_event_error_string(event));
+	reader_trouble_begin(&kafka->core, KAFKA_OF_PART, part->name,
+	    span_str(rd_kafka_event_error_string(event)));
 }
 
 static void
@@ -502,8 +499,8 @@ may_read(const struct kafka_part *part)
 	if (part->empty || part->odd_ms != 0 || kafka->anew)
 		return false;
 	return part->step == KAFKA_LOOKING ||
-	    (part->step == KAFKA_READING && kafka->credit > 0 &&
-		kafka->bytes > 0 && !kafka_tracker_is_full(&part->tracker));
+	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
+		!kafka_tracker_is_full(&part->tracker));
 }
 
 /* How many events that were. */
@@ -540,7 +537,7 @@ static bool
 may_take(const struct kafka *kafka)
 {
 	return kafka->assigned && !kafka->revoking && !kafka->remake &&
-	    !kafka->leaving && !kafka->anew && !list_empty(&kafka->parts);
+	    !kafka->core.leaving && !kafka->anew && !list_empty(&kafka->parts);
 }
 
 bool
@@ -596,7 +593,7 @@ try_part(struct kafka_part *part)
 void
 kafka_part_again(struct kafka *kafka)
 {
-	int64_t now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
 	bool reads = kafka->assigned && !kafka->revoking && !kafka->remake;
 	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link) {
@@ -609,9 +606,10 @@ kafka_part_again(struct kafka *kafka)
 				kafka_ask_policy(kafka->ask, part->topic);
 			else
 				fetch_again(part, part->odd_offset);
-		} else if (part->odd_ms == 0 && kafka->credit == 0 &&
+		} else if (part->odd_ms == 0 && kafka->core.credit == 0 &&
 		    part->step == KAFKA_READING &&
-		    kafka_trouble_is(kafka, KAFKA_OF_READ, part->topic)) {
+		    reader_trouble_is(
+			&kafka->core, KAFKA_OF_READ, part->topic)) {
 			try_part(part);
 		}
 	}

@@ -5,24 +5,26 @@
 
 #include "base/list.h"
 #include "base/loop/log.h"
-#include "messages/broker/broker.h"
+#include "messages/broker/driver.h"
 #include "messages/broker/kafka/kafka_ask.h"
 #include "messages/broker/kafka/kafka_conf.h"
 #include "messages/broker/kafka/kafka_producer.h"
 #include "messages/broker/kafka/kafka_tracker.h"
+#include "messages/broker/reader.h"
 
 /*
- * For the files of the Kafka client alone: a reader and its partitions.  Calls
- * go down this list; what goes up is a flag that the reader's turn looks at:
+ * For the files of the Kafka driver alone: a reader and its partitions, behind
+ * the core of readers (messages/broker/reader.h).  Calls go down this list;
+ * what goes up is a flag that the reader's turn looks at:
  *
- *     kafka          the reader: its life, its queue of events, its turns
+ *     kafka          its life, its queue of events, its turns
  *     kafka_group    which partitions it has: rebalances
  *     kafka_put      results and dead letters, in transactions
  *     kafka_commit   what is finished is told to the broker
  *     kafka_part     one partition: where it begins, its messages
  *     kafka_topics   whether topics are there
  *     kafka_copies   the topic of dead letters is read, to restore them
- *     kafka_trouble  what the broker refuses, why none answers: the health
+ *     kafka_trouble  whether brokers answer, and why none does
  *
  * and these know no reader:
  *
@@ -100,6 +102,20 @@ enum kafka_subject {
 	KAFKA_OF_ELSE,   /* by its words */
 };
 
+/* A message that is in flight. */
+struct kafka_flight {
+	struct flight flight; /* first; its token is the partition's serial */
+	int64_t offset;
+};
+
+/* An acknowledgement on its way. */
+struct kafka_finishing {
+	struct finishing finishing; /* first */
+	uintptr_t serial; /* of its partition; 0: none is needed */
+	int64_t offset;
+	const struct kafka_record *record; /* of the batch that it is in */
+};
+
 /* A broker that a connection was not had with, since one last answered. */
 enum { KAFKA_TRIED_MAX = 4 };
 struct kafka_tried {
@@ -109,16 +125,7 @@ struct kafka_tried {
 };
 
 struct kafka {
-	struct broker_reader reader; /* first */
-	struct loop *loop;
-	const struct conf *conf; /* a reference; or NULL */
-	const struct conf_source *source;
-	char *instance;
-	char store[KAFKA_STORE_MAX + 1]; /* its id, or "" */
-	struct broker_events events;
-	size_t most_bytes;
-	unsigned credit;
-	size_t bytes; /* the same, of memory */
+	struct reader_core core; /* first */
 
 	rd_kafka_t *consumer; /* NULL: there is none now */
 	rd_kafka_queue_t *queue; /* of all but messages */
@@ -126,7 +133,6 @@ struct kafka {
 	struct watch *watch;
 	struct kafka_ask *ask; /* that of the consumer, which it frees */
 	struct kafka_producer *producer;
-	struct task work;
 	struct timer second;
 	bool remake; /* it is of no use any more: another one, at that second */
 	unsigned wait_s;
@@ -169,38 +175,33 @@ struct kafka {
 	uintptr_t commit_serial; /* of the last one */
 
 	/* --- kafka_put --- */
-	struct list puts, sent; /* that wait, and those of the batch */
-	size_t n_puts;
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
 	bool apart; /* each of the next one in a request of its own */
 	bool prepared; /* the producer was told to be there */
 	unsigned moves; /* that have ended a transaction, in a row */
-	struct timer put_timer;
+	struct timer put_timer; /* until what waits is put, together */
+	bool put_due;
 
 	/* --- kafka_topics --- */
 	struct kafka_topics *topics;
 	bool looking;
 	int64_t look_ms; /* the next time, by the loop's clock */
 
-	struct kafka_copies *copies; /* pages that are read */
+	struct kafka_thread *copies; /* NULL: none of these was asked for */
 
 	/* --- kafka_trouble --- */
 	bool up;
-	bool drops; /* nobody waits for what is to be finished any more */
-	struct kafka_trouble *troubles;
 	struct kafka_tried tried[KAFKA_TRIED_MAX];
 	size_t n_tried;
 	bool away; /* none of them answers, and that was told */
-	bool changed;
 	int64_t lag;
 	uint64_t rebalances;
-	char message[KAFKA_WORDS_BYTES]; /* why it is not up */
 
 	/* After it was closed. */
-	bool leaving;
-	int64_t leave_ms;
+	int64_t left_ms;
 	bool left_told; /* its last commit was begun */
 	enum kafka_leave {
+		KAFKA_STAYS,
 		KAFKA_LEAVE_COMMIT, /* what is finished is told */
 		KAFKA_LEAVE_GROUP,  /* the member goes */
 		KAFKA_LEAVE_CLOSE,  /* the consumer is closed */
@@ -208,36 +209,28 @@ struct kafka {
 	struct kafka *next; /* of those that leave, in this thread */
 };
 
+static inline struct kafka *
+kafka_of(const struct reader_core *core)
+{
+	return (struct kafka *)(uintptr_t)core;
+}
+
 /* --- kafka_trouble.c --- */
 
 enum { KAFKA_REMAKE_FIRST_S = 1, KAFKA_REMAKE_MOST_S = 30 };
 
-/* What can be done is done later in this turn. */
-void kafka_trouble_kick(struct kafka *kafka);
-/* The owner is told, later in this turn, to look at the health. */
-void kafka_trouble_changed(struct kafka *kafka);
 /* The broker has answered something. */
 void kafka_trouble_is_up(struct kafka *kafka);
 /* It cannot be reached, or what was asked of it is undone; it is pinged. */
 void kafka_trouble_is_down(struct kafka *kafka, const char *why);
 /* The consumer is good for nothing: another one is made in a while. */
 void kafka_trouble_remake(struct kafka *kafka, const char *why);
-/* The broker answers, and refuses something. */
-void kafka_trouble_begin(struct kafka *kafka, enum kafka_subject subject,
-    const char *name, const char *words);
-/* It does not refuse that any more; name NULL: any of that subject. */
-void kafka_trouble_end(
-    struct kafka *kafka, enum kafka_subject subject, const char *name);
-bool kafka_trouble_is(
-    const struct kafka *kafka, enum kafka_subject subject, const char *name);
 /* It may not be read. */
 void kafka_trouble_unreadable(struct kafka *kafka, const char *topic);
 /* What an error of brokers says of our group and topics; false: nothing. */
 bool kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error);
-/* Each second. */
-void kafka_trouble_look(struct kafka *kafka);
-void kafka_trouble_clear(struct kafka *kafka);
-struct broker_health kafka_trouble_health(const struct kafka *kafka);
+void kafka_trouble_health(
+    const struct reader_core *core, struct broker_health *ret_health);
 /* Words of librdkafka about one connection. */
 void kafka_trouble_broke(struct kafka *kafka, bool login, const char *words);
 /* No broker answers: it is down, because of what was said of connections. */
@@ -322,20 +315,20 @@ void kafka_commit_seen(
 /* --- kafka_put.c --- */
 
 void kafka_put_init(struct kafka *kafka);
-void kafka_put_finish(struct kafka *kafka, struct broker_finish *finish);
-/* Begins a transaction, if it is time. */
-void kafka_put_go_on(struct kafka *kafka);
+/* What waits is finished, as far as it can be now. */
+void kafka_put_finish(struct reader_core *core);
+/* The producer is to be there. */
+void kafka_put_prepare(struct kafka *kafka);
 /* What the producer says of a batch; arg is the reader. */
 void kafka_put_done(void *arg, struct kafka_batch *batch);
-/* Ends all with that error; what is in a transaction goes on for nobody. */
-void kafka_put_drop(struct kafka *kafka, int error);
-/* There is no transaction any more, and no partitions: frees what it was of. */
+/* There is no transaction any more: nobody knows what became of it. */
 void kafka_put_forget(struct kafka *kafka);
 
 /* --- kafka_copies.c --- */
 
-void kafka_copies_begin(struct kafka *kafka, struct broker_copies *copies);
-/* Those under way are cancelled. */
+void kafka_copies_begin(
+    struct reader_core *core, struct broker_copies *copies);
+/* Those under way are given up. */
 void kafka_copies_end(struct kafka *kafka);
 
 /* --- kafka_group.c --- */
@@ -348,7 +341,7 @@ void kafka_group_logs(void *arg, const struct kafka_ask_logs *logs);
 void kafka_group_policy(void *arg, const char *topic,
     enum kafka_policy policy, const char *words);
 /* What the store has of a partition, and what an operator has decided. */
-void kafka_group_copy(struct kafka *kafka, const char *name,
+void kafka_group_copy(struct reader_core *core, const char *name,
     struct span floor, enum broker_decision decided);
 /* Whatever is due. */
 void kafka_group_go_on(struct kafka *kafka);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/error.h"
-#include "base/mem.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -27,73 +24,51 @@ enum {
 	MOVES_MAX = 10, /* in a row, and it is an outage */
 };
 
-struct kafka_put {
-	struct list link; /* of puts, or of sent */
-	struct kafka *kafka;
-	struct broker_finish *finish; /* NULL: given up */
-	uintptr_t serial; /* of its partition; 0: none is needed */
-	int64_t offset;
-	char *topic;
-	const struct kafka_record *record; /* of the batch */
-};
+/* --- what waits --- */
 
-/* --- the end of one --- */
-
-/* Its owner has given it up: what is under way is not waited for. */
-static void
-forget_finish(struct op *op, int error)
+static bool
+puts_something(const struct broker_finish *finish)
 {
-	struct kafka_put *put =
-	    CONTAINER_OF(op, struct broker_finish, op)->token;
-	(void)error;
-	put->finish = NULL;
-}
-
-static void
-end_put(struct kafka_put *put, int error, enum broker_finished finished)
-{
-	if (put->finish != NULL) {
-		put->finish->finished = finished;
-		op_done(&put->finish->op, error);
-	}
-	free(put->topic);
-	free(put);
-}
-
-static void
-refuse_put(struct kafka_put *put, const struct kafka_batch *batch)
-{
-	struct broker_finish *finish = put->finish;
-	if (finish != NULL) {
-		snprintf(finish->refused, sizeof finish->refused, "%s",
-		    batch->words);
-		finish->fault = batch->too_large ? BROKER_FAULT_SIZE
-						 : BROKER_FAULT_PLACE;
-	}
-	end_put(put, E_BROKER_REFUSED, BROKER_NOT_PENDING);
+	return finish->mark ||
+	    (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
 }
 
 /* What it is about; NULL: it is nobody's here any more. */
 static struct kafka_given *
-given_of(const struct kafka_put *put, struct kafka_part **ret_part)
+given_of(const struct finishing *f, struct kafka_part **ret_part)
 {
+	const struct kafka_finishing *own = (const struct kafka_finishing *)f;
 	struct kafka_part *part =
-	    kafka_part_of(put->kafka, (void *)put->serial);
+	    kafka_part_of(kafka_of(f->reader), (void *)own->serial);
 	*ret_part = part;
 	return part != NULL && part->step == KAFKA_READING
-	    ? kafka_tracker_find(&part->tracker, put->offset)
+	    ? kafka_tracker_find(&part->tracker, own->offset)
 	    : NULL;
 }
 
+static bool
+is_read(const struct strings *topics, struct span position)
+{
+	struct span topic;
+	if (!span_next(&position, '/', &topic))
+		return false;
+	for (size_t i = 0; i < topics->count; i++)
+		if (span_eq(topic, span_str(topics->list[i])))
+			return true;
+	return false;
+}
+
 /*
- * Of one that was not handed over here: what is finished is below what comes
- * next, and anything else is with whoever works on it.
+ * Of one that is not in flight here: what is finished is below what comes next,
+ * and anything else is with whoever works on it.
  */
 static enum broker_finished
-look_up(struct kafka *kafka, struct span position)
+look_up(const struct kafka *kafka, struct span position)
 {
 	const struct kafka_given *given;
 	struct kafka_part *part;
+	if (!is_read(&kafka->core.source->topics, position))
+		return BROKER_NOT_PENDING;
 	LIST_EACH (part, &kafka->parts, link) {
 		int64_t offset = kafka_message_offset(part, position);
 		if (offset < 0 || part->step != KAFKA_READING)
@@ -107,62 +82,61 @@ look_up(struct kafka *kafka, struct span position)
 }
 
 /* Where that goes, of a message that stood in a topic, or stands there. */
-static char *
-topic_of(const struct conf_source *source, const struct broker_finish *finish,
-    enum broker_place place)
+static const char *
+topic_of(const struct finishing *f, enum broker_place place,
+    struct arena *arena)
 {
-	struct span topic = SPAN(""), rest = finish->position;
+	const struct conf_source *source = f->reader->source;
+	struct span topic = SPAN(""), rest = f->finish->position;
 	if (place == BROKER_RESULTS)
-		return mem_text(source->results);
+		return source->results;
 	if (source->dead_letters != NULL)
-		return mem_text(source->dead_letters);
+		return source->dead_letters;
 	(void)span_next(&rest, '/', &topic);
-	return mem_printf("%.*s.dead", SPAN_FMT(topic));
+	return arena_printf(arena, "%.*s.dead", SPAN_FMT(topic)).ptr;
 }
 
+/* Where it stands is known for longer than it is in flight. */
 static void
-wait_for_more(struct kafka *kafka)
+note_place(struct finishing *f)
 {
-	bool ordered = kafka->source->order_by != SOURCE_ORDER_NONE;
-	if (!timer_is_set(&kafka->put_timer))
-		timer_set(&kafka->put_timer,
-		    ordered ? WAIT_ORDERED_MS : WAIT_MS);
-	kafka_trouble_kick(kafka);
+	struct kafka_finishing *own = (struct kafka_finishing *)f;
+	if (f->message == NULL)
+		return;
+	own->serial = (uintptr_t)f->message->token;
+	own->offset = ((const struct kafka_flight *)f->message)->offset;
 }
 
-void
-kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
+/* It puts nothing: that is noted, and told with the next commit. */
+static void
+finish_plain(struct finishing *f)
 {
-	bool puts = finish->mark ||
-	    (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
-	bool is_unknown = !finish->mark && finish->token == NULL;
-	struct kafka_part *part =
-	    finish->mark ? NULL : kafka_part_of(kafka, finish->token);
-	struct kafka_put *put = mem_zero(sizeof *put);
-	put->kafka = kafka;
-	put->finish = finish;
-	if (part != NULL) {
-		put->serial = part->serial;
-		put->offset = kafka_message_offset(part, finish->position);
-	}
-	finish->token = put;
-	op_start(&finish->op, 0, forget_finish);
-	struct kafka_given *given = given_of(put, &part);
-	if (is_unknown) {
-		end_put(put, 0, look_up(kafka, finish->position));
-	} else if (!finish->mark &&
-	    (given == NULL || given->state == KAFKA_FINISHED)) {
-		end_put(put, 0, BROKER_NOT_PENDING);
-	} else if (puts) {
-		put->topic = topic_of(kafka->source, finish,
-		    finish->mark ? BROKER_DEAD_LETTERS : finish->put->place);
-		list_add_last(&kafka->puts, &put->link);
-		kafka->n_puts++;
-		wait_for_more(kafka);
-	} else {
+	struct kafka_part *part;
+	struct kafka_given *given = given_of(f, &part);
+	bool pending = given != NULL && given->state != KAFKA_FINISHED;
+	if (pending)
 		kafka_tracker_set(&part->tracker, given, KAFKA_FINISHED);
-		end_put(put, 0, BROKER_FINISHED);
+	reader_finish_end(f, pending ? BROKER_FINISHED : BROKER_NOT_PENDING);
+}
+
+/* All that waits for no transaction; how many are left, which do. */
+static size_t
+finish_some(struct kafka *kafka)
+{
+	struct finishing *f;
+	size_t left = 0;
+	LIST_EACH (f, &kafka->core.waiting, of_reader) {
+		note_place(f);
+		if (!f->finish->mark &&
+		    ((struct kafka_finishing *)f)->serial == 0)
+			reader_finish_end(
+			    f, look_up(kafka, f->finish->position));
+		else if (puts_something(f->finish))
+			left++;
+		else
+			finish_plain(f);
 	}
+	return left;
 }
 
 /* --- a transaction --- */
@@ -182,8 +156,8 @@ add_record(struct kafka_batch *batch, const char *topic)
 	return record;
 }
 
-static void
-add_put(struct kafka_batch *batch, struct kafka_put *put, const char *topic,
+static const struct kafka_record *
+add_put(struct kafka_batch *batch, const char *topic,
     const struct broker_put *what)
 {
 	struct arena *arena = batch->arena;
@@ -198,78 +172,78 @@ add_put(struct kafka_batch *batch, struct kafka_put *put, const char *topic,
 		list[i].value = dup_into(arena, what->fields.list[i].value);
 	}
 	record->headers = (struct fields){list, count};
-	put->record = record;
+	return record;
 }
 
 /* The copy is done with; and the result, if there is one. */
 static void
-add_mark(struct kafka *kafka, struct kafka_batch *batch, struct kafka_put *put)
+add_mark(struct kafka_batch *batch, struct finishing *f, const char *topic)
 {
-	const struct broker_finish *finish = put->finish;
+	const struct reader_core *core = f->reader;
+	const struct broker_finish *finish = f->finish;
 	struct arena *arena = batch->arena;
+	const struct kafka_record *first = NULL;
 	if (finish->put != NULL && finish->put->place == BROKER_RESULTS)
-		add_put(batch, put, kafka->source->results, finish->put);
-	struct kafka_record *record = add_record(batch, put->topic);
+		first = add_put(batch, core->source->results, finish->put);
+	struct kafka_record *record = add_record(batch, topic);
 	struct field *list = arena_alloc(arena, 3 * sizeof *list);
 	list[0] = (struct field){SPAN("onceproxy-done"),
 	    arena_dup(arena, finish->position)};
 	list[1] = (struct field){SPAN("onceproxy-source"),
-	    arena_dup(arena, span_str(kafka->source->name))};
+	    arena_dup(arena, span_str(core->source->name))};
 	list[2] = (struct field){SPAN("onceproxy-store"),
-	    arena_dup(arena, span_str(kafka->store))};
+	    arena_dup(arena, span_str(core->store_id))};
 	record->headers = (struct fields){list, 3};
 	record->key = dup_into(arena, finish->key);
-	put->record = put->record != NULL ? put->record : record;
+	((struct kafka_finishing *)f)->record =
+	    first != NULL ? first : record;
 }
 
 /*
  * It goes into the batch, unless that is another topic's.  Those whose
- * partition was taken away are over: another reader has them; so are those that
- * a transaction has finished that nobody waited for.
+ * partition was taken away are over: another reader has them.
  */
 static void
-move_put(struct kafka *kafka, struct kafka_batch *batch, struct kafka_put *put)
+add_finishing(struct kafka_batch *batch, struct finishing *f)
 {
 	struct kafka_part *part;
-	struct kafka_given *given = given_of(put, &part);
-	bool marks = put->finish != NULL && put->finish->mark;
-	bool over = put->finish == NULL ||
-	    (!marks &&
-		(given == NULL || given->state != KAFKA_UNFINISHED));
-	if (!over && batch->count > 0 &&
-	    (marks || strcmp(put->topic, batch->records[0].topic) != 0))
-		return;
-	list_remove(&put->link);
-	kafka->n_puts--;
-	put->record = NULL;
-	if (over) {
-		end_put(put, 0, BROKER_NOT_PENDING);
+	struct kafka_given *given = given_of(f, &part);
+	bool marks = f->finish->mark;
+	if (!marks && (given == NULL || given->state != KAFKA_UNFINISHED)) {
+		reader_finish_end(f, BROKER_NOT_PENDING);
 		return;
 	}
-	list_add_last(&kafka->sent, &put->link);
+	const char *topic = topic_of(f,
+	    marks ? BROKER_DEAD_LETTERS : f->finish->put->place, batch->arena);
+	if (batch->count > 0 &&
+	    (marks || strcmp(topic, batch->records[0].topic) != 0))
+		return;
+	reader_finish_send(f);
 	if (marks) {
-		add_mark(kafka, batch, put);
+		add_mark(batch, f, topic);
 		return;
 	}
 	kafka_tracker_set(&part->tracker, given, KAFKA_PUTTING);
 	part->putting++;
-	add_put(batch, put, put->topic, put->finish->put);
+	((struct kafka_finishing *)f)->record =
+	    add_put(batch, topic, f->finish->put);
 }
 
 static void
 begin_batch(struct kafka *kafka)
 {
 	struct kafka_batch *batch = kafka_producer_batch(BATCH_MAX + 2, 1);
-	struct kafka_put *put;
+	struct reader_core *core = &kafka->core;
+	struct finishing *f;
 	bool marks = false;
-	LIST_EACH (put, &kafka->puts, link) {
+	LIST_EACH (f, &core->waiting, of_reader) {
 		if (marks || batch->count >= BATCH_MAX)
 			break;
-		move_put(kafka, batch, put);
-		marks = !list_empty(&kafka->sent) &&
-		    CONTAINER_OF(kafka->sent.next, struct kafka_put, link)
-			->finish->mark;
+		marks = f->finish->mark && batch->count == 0;
+		add_finishing(batch, f);
 	}
+	kafka->put_due = false;
+	timer_clear(&kafka->put_timer);
 	if (batch->count == 0) {
 		kafka_producer_free_batch(&batch);
 		return;
@@ -285,31 +259,50 @@ begin_batch(struct kafka *kafka)
 }
 
 void
-kafka_put_go_on(struct kafka *kafka)
+kafka_put_prepare(struct kafka *kafka)
 {
-	if (!kafka->prepared &&
-	    (kafka->source->results != NULL || kafka->unanswered)) {
-		/* It ends what may be open, from before we were killed. */
-		kafka->prepared = true;
-		kafka_producer_begin(
-		    kafka->producer, kafka_producer_batch(0, 0));
-	}
-	bool ready = kafka->assigned && !kafka->revoking && !kafka->remake &&
-	    !kafka->anew && kafka->batch == NULL && !kafka->commits;
-	bool due = kafka->n_puts >= BATCH_DUE ||
-	    (kafka->n_puts > 0 &&
-		(kafka->apart || !timer_is_set(&kafka->put_timer)));
-	if (ready && kafka->n_puts > 0 && kafka_commit_is_sure(kafka) && due)
+	if (kafka->prepared ||
+	    (kafka->core.source->results == NULL && !kafka->unanswered))
+		return;
+	/* It ends what may be open, from before we were killed. */
+	kafka->prepared = true;
+	kafka_producer_begin(kafka->producer, kafka_producer_batch(0, 0));
+}
+
+/* More may come in a moment, which is put in the same transaction. */
+static void
+wait_for_more(struct kafka *kafka)
+{
+	bool ordered = kafka->core.source->order_by != SOURCE_ORDER_NONE;
+	if (!kafka->put_due && !timer_is_set(&kafka->put_timer))
+		timer_set(&kafka->put_timer,
+		    ordered ? WAIT_ORDERED_MS : WAIT_MS);
+}
+
+void
+kafka_put_finish(struct reader_core *core)
+{
+	struct kafka *kafka = kafka_of(core);
+	size_t puts = finish_some(kafka);
+	if (puts == 0)
+		return;
+	wait_for_more(kafka);
+	bool ready = kafka->consumer != NULL && kafka->assigned &&
+	    !kafka->revoking && !kafka->remake && !kafka->anew &&
+	    kafka->batch == NULL && !kafka->commits;
+	bool due = puts >= BATCH_DUE || kafka->apart || kafka->put_due;
+	if (ready && kafka_commit_is_sure(kafka) && due)
 		begin_batch(kafka);
 }
 
+/* --- its end --- */
+
 /* It is finished, or to be decided again. */
 static void
-settle_put(struct kafka_put *put, bool finished)
+settle(struct finishing *f, bool finished)
 {
 	struct kafka_part *part;
-	struct kafka_given *given = given_of(put, &part);
-	list_remove(&put->link);
+	struct kafka_given *given = given_of(f, &part);
 	if (given == NULL || given->state != KAFKA_PUTTING)
 		return;
 	part->putting--;
@@ -318,13 +311,32 @@ settle_put(struct kafka_put *put, bool finished)
 }
 
 static void
-end_all(struct kafka *kafka, int error)
+finish_all(struct kafka *kafka)
 {
-	struct kafka_put *put;
-	LIST_EACH (put, &kafka->sent, link) {
-		settle_put(put, error == 0);
-		end_put(put, error, BROKER_FINISHED);
+	struct finishing *f;
+	LIST_EACH (f, &kafka->core.sent, of_reader) {
+		settle(f, true);
+		reader_finish_end(f, BROKER_FINISHED);
 	}
+}
+
+/* sure: nothing of it has happened. */
+static void
+fail_all(struct kafka *kafka, bool sure)
+{
+	struct finishing *f;
+	LIST_EACH (f, &kafka->core.sent, of_reader) {
+		settle(f, false);
+		reader_finish_fail(f, sure);
+	}
+}
+
+static void
+refuse(struct finishing *f, const struct kafka_batch *batch)
+{
+	settle(f, false);
+	reader_finish_refuse(f, span_str(batch->words),
+	    batch->too_large ? BROKER_FAULT_SIZE : BROKER_FAULT_PLACE);
 }
 
 /*
@@ -336,34 +348,27 @@ static void
 try_again(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	bool known = batch->apart || batch->count == 1;
-	struct kafka_put *put;
-	struct list again;
-	list_init(&again);
-	LIST_EACH (put, &kafka->sent, link) {
-		bool refused = known && put->record == batch->refused;
-		settle_put(put, false);
-		if (refused) {
-			refuse_put(put, batch);
+	struct finishing *f;
+	while ((f = LIST_LAST(&kafka->core.sent, struct finishing,
+		    of_reader)) != NULL) {
+		if (known &&
+		    ((struct kafka_finishing *)f)->record == batch->refused) {
+			refuse(f, batch);
 			continue;
 		}
-		list_add_last(&again, &put->link);
-		kafka->n_puts++;
+		settle(f, false);
+		reader_finish_again(f, 0);
 	}
-	list_move_all(&kafka->puts, &again);
-	list_move_all(&again, &kafka->puts);
 	kafka->apart = batch->refused != NULL;
-	wait_for_more(kafka);
 }
 
 /* That will not be better by trying again at once, nor one by one. */
 static void
 refuse_all(struct kafka *kafka, const struct kafka_batch *batch)
 {
-	struct kafka_put *put;
-	LIST_EACH (put, &kafka->sent, link) {
-		settle_put(put, false);
-		refuse_put(put, batch);
-	}
+	struct finishing *f;
+	LIST_EACH (f, &kafka->core.sent, of_reader)
+		refuse(f, batch);
 }
 
 /*
@@ -387,7 +392,7 @@ is_denied(const struct kafka *kafka, struct kafka_batch *batch)
 {
 	for (size_t i = 0; i < batch->count && !batch->denied; i++) {
 		const char *topic = batch->records[i].topic;
-		if (!kafka_trouble_is(kafka, KAFKA_OF_PLACE, topic))
+		if (!reader_trouble_is(&kafka->core, KAFKA_OF_PLACE, topic))
 			continue;
 		batch->denied = true;
 		snprintf(batch->words, sizeof batch->words,
@@ -404,8 +409,9 @@ tell_transaction(struct kafka *kafka, const struct kafka_batch *batch)
 	    [KAFKA_BATCH_ABORTED] = BROKER_ABORTED,
 	    [KAFKA_BATCH_UNCLEAR] = BROKER_UNCLEAR,
 	};
-	if (kafka->events.transacted != NULL && !kafka->leaving)
-		kafka->events.transacted(kafka->events.arg,
+	const struct broker_events *events = &kafka->core.events;
+	if (events->transacted != NULL && !kafka->core.leaving)
+		events->transacted(events->arg,
 		    batch->fenced ? BROKER_FENCED : ends[batch->end]);
 }
 
@@ -419,11 +425,11 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 		return;
 	}
 	if (aborted &&
-	    (batch->refused != NULL || (moved && !kafka->leaving))) {
+	    (batch->refused != NULL || (moved && !kafka->core.leaving))) {
 		try_again(kafka, batch);
 		return;
 	}
-	end_all(kafka, E_BROKER_DOWN);
+	fail_all(kafka, aborted);
 	if (!moved)
 		kafka_trouble_is_down(kafka,
 		    batch->words[0] != '\0' ? batch->words
@@ -443,7 +449,7 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 		if (good) {
 			kafka->moves = 0;
 			kafka->apart = false;
-			end_all(kafka, 0);
+			finish_all(kafka);
 		}
 		kafka_commit_over(kafka, good);
 		if (!good)
@@ -452,7 +458,7 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 			kafka_commit_go_on(kafka);
 	}
 	kafka_producer_free_batch(&batch);
-	kafka_trouble_kick(kafka);
+	reader_kick(&kafka->core);
 }
 
 /* --- without it --- */
@@ -460,43 +466,22 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 static void
 on_put_time(void *arg)
 {
-	kafka_trouble_kick(arg);
+	struct kafka *kafka = arg;
+	kafka->put_due = true;
+	reader_kick(&kafka->core);
 }
 
 void
 kafka_put_init(struct kafka *kafka)
 {
-	list_init(&kafka->puts);
-	list_init(&kafka->sent);
-	timer_init(&kafka->put_timer, kafka->loop, on_put_time, kafka);
-}
-
-void
-kafka_put_drop(struct kafka *kafka, int error)
-{
-	struct kafka_put *put;
-	LIST_EACH (put, &kafka->puts, link) {
-		list_remove(&put->link);
-		end_put(put, error, BROKER_NOT_PENDING);
-	}
-	kafka->n_puts = 0;
-	LIST_EACH (put, &kafka->sent, link) {
-		if (put->finish != NULL)
-			op_done(&put->finish->op, error);
-		put->finish = NULL;
-	}
-	timer_clear(&kafka->put_timer);
+	timer_init(
+	    &kafka->put_timer, kafka->core.loop, on_put_time, kafka);
 }
 
 void
 kafka_put_forget(struct kafka *kafka)
 {
-	struct kafka_put *put;
 	kafka->batch = NULL;
 	kafka->prepared = false;
-	LIST_EACH (put, &kafka->sent, link) {
-		list_remove(&put->link);
-		free(put->topic);
-		free(put);
-	}
+	fail_all(kafka, false);
 }

@@ -48,7 +48,7 @@ add_topic(struct kafka_topics *topics, enum kafka_subject subject,
 void
 kafka_topics_init(struct kafka *kafka)
 {
-	const struct conf_source *source = kafka->source;
+	const struct conf_source *source = kafka->core.source;
 	size_t count = source->topics.count;
 	struct kafka_topics *topics = mem_zero(sizeof *topics +
 	    (2 * count + 1) * sizeof *topics->list);
@@ -108,8 +108,9 @@ learn_topic(struct kafka *kafka, struct kafka_topic *topic,
 		learn_leaders(kafka, asked);
 		/* It was away, and may be another one. */
 		kafka->anew |= kafka->assigned &&
-		    kafka_trouble_is(kafka, KAFKA_OF_TOPIC, topic->name);
-		kafka_trouble_end(kafka, topic->subject, topic->name);
+		    reader_trouble_is(
+			&kafka->core, KAFKA_OF_TOPIC, topic->name);
+		reader_trouble_end(&kafka->core, topic->subject, topic->name);
 		return;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 		if (!topic->seen && !reads)
@@ -127,7 +128,8 @@ learn_topic(struct kafka *kafka, struct kafka_topic *topic,
 	default:
 		return;
 	}
-	kafka_trouble_begin(kafka, topic->subject, topic->name, words);
+	reader_trouble_begin(
+	    &kafka->core, topic->subject, topic->name, span_str(words));
 }
 
 void
@@ -139,9 +141,10 @@ kafka_topics_answered(void *arg, const struct kafka_ask_topics *asked)
 	for (size_t i = 0; i < asked->count; i++)
 		learn_topic(kafka, &kafka->topics->list[i], &asked->list[i]);
 	if (asked->count > 0)
-		kafka->look_ms = loop_now_ms(kafka->loop) +
-		    (kafka->troubles != NULL ? LOOK_AGAIN_MS : LOOK_MS);
-	kafka_trouble_kick(kafka);
+		kafka->look_ms = loop_now_ms(kafka->core.loop) +
+		    (list_empty(&kafka->core.troubles) ? LOOK_MS
+						       : LOOK_AGAIN_MS);
+	reader_kick(&kafka->core);
 }
 
 /* Not while a group that has just given partitions waits for our answer. */
@@ -149,7 +152,7 @@ void
 kafka_topics_look(struct kafka *kafka)
 {
 	const struct kafka_topics *topics = kafka->topics;
-	int64_t now = loop_now_ms(kafka->loop);
+	int64_t now = loop_now_ms(kafka->core.loop);
 	bool waits = kafka->given && !kafka->assigned && !kafka->deferred;
 	if (!kafka->up || kafka->looking || waits || now < kafka->look_ms)
 		return;
@@ -159,7 +162,7 @@ kafka_topics_look(struct kafka *kafka)
 	for (size_t i = 0; i < topics->count; i++)
 		ask->list[i] = (struct kafka_ask_topic){
 		    .name = mem_text(topics->list[i].name),
-		    .wanted = kafka_trouble_is(
-			kafka, KAFKA_OF_TOPIC, topics->list[i].name)};
+		    .wanted = reader_trouble_is(&kafka->core,
+			KAFKA_OF_TOPIC, topics->list[i].name)};
 	kafka_ask_topics(kafka->ask, ask);
 }

@@ -12,6 +12,8 @@
 
 #include "base/loop/loop.h"
 #include "messages/broker/kafka/kafka.h"
+#include "messages/broker/kafka/kafka_thread.h"
+#include "messages/broker/reader.h"
 
 /*
  * The copies of dead letters are read page by page, those of the source alone,
@@ -83,14 +85,14 @@ set_up(void **state)
 	    .store_id = SPAN("abc"),
 	    .most_bytes = 1000,
 	    .events = &events};
-	reader = kafka_client.open(&start);
+	reader = reader_open(&kafka_driver, &start);
 	return 0;
 }
 
 static bool
 is_left(void)
 {
-	return kafka_leave_count(loop) == 0;
+	return reader_leaving(loop) + kafka_thread_leaving(loop) == 0;
 }
 
 static void
