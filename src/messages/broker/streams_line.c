@@ -124,6 +124,9 @@ on_failed(void *arg)
 {
 	struct streams_line *line = arg;
 	struct streams *streams = line->streams;
+	/* While it is freed there is nobody to tell. */
+	if (line->link == NULL)
+		return;
 	const char *why = link_message(line->link);
 	if (line == &streams->taker && streams_line_is_up(&streams->teller))
 		reader_trouble_begin(&streams->core, STREAMS_TO_CONNECT, "",
