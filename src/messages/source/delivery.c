@@ -346,8 +346,8 @@ lane_parks(const struct delivery *d)
 }
 
 /* Others may have begun to make a letter of it, and were cut short. */
-static bool
-may_have_letter(const struct delivery *d)
+bool
+delivery_may_have_letter(const struct delivery *d)
 {
 	return !d->sought &&
 	    ((d->message->again && !source_leadership_is_needed(d->source)) ||
@@ -372,7 +372,7 @@ go(struct delivery *d)
 		delivery_unshape(d);
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	}
-	if (may_have_letter(d))
+	if (delivery_may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
 	d->parks = lane_parks(d) && letters_have_lane(letters, &d->lane) &&
 	    INVARIANT(behind_a_letter);

@@ -33,6 +33,8 @@ delivery_to(struct delivery *d, enum delivery_step step, enum after after)
 void delivery_unshape(struct delivery *d);
 /* If it tried for all others, it does not any more. */
 void delivery_probed(struct delivery *d);
+/* Others may have made a letter of it, which was not looked for yet. */
+bool delivery_may_have_letter(const struct delivery *d);
 /* Counts it. */
 void delivery_count(struct delivery *d, enum message_outcome outcome);
 /* It is to become a letter, for that reason. */

@@ -58,8 +58,11 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	op_cancel(&d->hold.op.op);
 	delivery_unshape(d);
 	source_credit_rest(d->source, d, false);
-	/* Its broker may not have taken the end of what is a letter already. */
-	d->was_letter |= d->buried;
+	/*
+	 * Its broker may not have taken the end of what is a letter already, or
+	 * not that of whoever had it before.
+	 */
+	d->was_letter |= d->buried || delivery_may_have_letter(d);
 	d->held = d->buried = false;
 	d->outcome = MESSAGE_DROPPED;
 	d->dropped = inquiry;
