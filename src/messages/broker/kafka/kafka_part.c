@@ -232,7 +232,11 @@ kafka_part_begin(struct kafka_part *part)
 	if (kafka->core.events.origin != NULL)
 		kafka->core.credit = 0;
 	reader_origin(&kafka->core, span_str(store));
+	bool by_others = !stand->ours;
 	bool committed = choose_stand(part);
+	/* Whoever has set the group says nothing of what was put before. */
+	if (by_others && stand->low >= 0 && stand->put_below < part->end)
+		stand->put_below = part->end;
 	if (part->decided != BROKER_UNDECIDED)
 		return begin_as_decided(part);
 	if (stand->low < 0) {
