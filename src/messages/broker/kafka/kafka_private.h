@@ -185,6 +185,7 @@ struct kafka {
 	/* --- kafka_topics --- */
 	struct kafka_topics *topics;
 	bool looking;
+	unsigned unheard; /* questions in a row that nobody has answered */
 	int64_t look_ms; /* the next time, by the loop's clock */
 
 	struct kafka_thread *copies; /* NULL: none of these was asked for */

@@ -14,6 +14,8 @@
 enum {
 	LOOK_MS = 4000,
 	LOOK_AGAIN_MS = 500, /* while one is missing */
+	/* Questions in a row without an answer, and no broker is there. */
+	UNHEARD_MOST = 3,
 };
 
 struct kafka_topic {
@@ -137,6 +139,10 @@ kafka_topics_answered(void *arg, const struct kafka_ask_topics *asked)
 {
 	struct kafka *kafka = arg;
 	kafka->looking = false;
+	/* librdkafka says that all are down, but not in any case. */
+	kafka->unheard = asked->count > 0 ? 0 : kafka->unheard + 1;
+	if (kafka->up && kafka->unheard >= UNHEARD_MOST)
+		kafka_trouble_away(kafka);
 	/* In the order in which they were asked for. */
 	for (size_t i = 0; i < asked->count; i++)
 		learn_topic(kafka, &kafka->topics->list[i], &asked->list[i]);
