@@ -6,6 +6,7 @@ import itertools
 import json
 
 from .gateway import is_without
+from .kafka import confluent_kafka
 from .skip import Skip
 from .tap import equal
 from .wait import PATIENCE, eventually
@@ -178,9 +179,14 @@ class TopicLedger(Brought):
     def groups(self, name="ledger"):
         """Those whose offsets say where the relay stands."""
         prefix = f"onceproxy-relay-{name}-"
+
+        def listed():
+            try:
+                return [self.kafka.admin.list_groups(timeout=PATIENCE)]
+            except confluent_kafka.KafkaException:
+                return None  # their coordinator is about to load them
         return sorted(
-            group.id for group in self.kafka.admin.list_groups(
-                timeout=PATIENCE)
+            group.id for group in eventually(listed, "groups are listed")[0]
             if group.id.startswith(prefix) and
             self.kafka.committed(group.id, self.place))
 
