@@ -104,7 +104,8 @@ make(const char *state)
 	if (!strcmp(state, "asked"))
 		says(does("ask", ONE, ALONE, "", "drop"), "DONE", "begun");
 	else if (strcmp(state, "confirmed") != 0)
-		says(does("begin", ONE, ALONE, A, "replay"), "DONE", "confirmed");
+		says(does("begin", ONE, ALONE, A, "replay"), "DONE",
+		    "confirmed");
 	if (!strcmp(state, "over")) {
 		redis_just(redis, "HSET " BEGINNING ONE " until 5");
 		redis_just(redis, "ZADD " BEGUN " 5 " ONE);

@@ -117,7 +117,7 @@ hash_replay(struct machine *m)
 	hash = hash_store_op(hash, &r->record.op);
 	hash = hash_op(hash, &r->rest);
 	hash = mix(hash, r->next);
-	hash = mix(hash, (uint64_t)r->shut << 3 | (uint64_t)r->charged << 2 |
+	hash = mix(hash, (uint64_t)r->shut << 4 | (uint64_t)r->charged << 3 |
 		(uint64_t)r->executes << 2 |
 		(uint64_t)r->known << 1 | r->released);
 	hash = hash_op(hash, &r->finish.op);

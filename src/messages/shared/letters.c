@@ -6,7 +6,7 @@
 #include "base/hex.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "messages/shared/letters_private.h"
+#include "messages/shared/letter_private.h"
 
 enum {
 	LOAD_MS = 10000,
@@ -99,7 +99,7 @@ letters_have_lane(
 bool
 letters_may_be_written(const struct letters *letters, struct span position)
 {
-	const struct letter_name name = letters_name(position, NULL);
+	const struct letter_name name = letter_name_of(position, NULL);
 	return letters->n_unknown > 0 ||
 	    find_known(&letters->written, name.id) != NULL;
 }
@@ -141,7 +141,7 @@ look(struct letters *letters)
 		if (!shard->due || shard->call != NULL)
 			continue;
 		struct store_call *call =
-		    letters_call(letters, i, SCRIPT_letters, 1);
+		    letter_stored_call(letters, i, SCRIPT_letters, 1);
 		resp_arg(&call->args, SPAN("look"));
 		call->done = on_looked;
 		call->arg = letters;
@@ -195,7 +195,7 @@ are_names(struct span list, size_t chars)
 	if (list.len % chars != 0)
 		return false;
 	for (; list.len > 0; list = span_from(list, chars))
-		if (!letters_read_name(span_of(list.ptr, DIGEST_HEX),
+		if (!letter_name_read(span_of(list.ptr, DIGEST_HEX),
 			span_of(list.ptr + DIGEST_HEX,
 			    chars > DIGEST_HEX ? DIGEST_HEX : 0),
 			&name))
@@ -247,7 +247,7 @@ tell_of_work(struct letters *letters, const struct call_reply *reply)
 	struct letter_name name;
 	int64_t put_ms;
 	for (; written.len > 0; written = span_from(written, WRITTEN_CHARS))
-		if (letters_read_name(span_of(written.ptr, DIGEST_HEX),
+		if (letter_name_read(span_of(written.ptr, DIGEST_HEX),
 			span_of(written.ptr + DIGEST_HEX, DIGEST_HEX),
 			&name) &&
 		    digits_read(span_of(written.ptr + (size_t)2 * DIGEST_HEX,
@@ -256,7 +256,7 @@ tell_of_work(struct letters *letters, const struct call_reply *reply)
 		    put_ms + LETTERS_LEASE_MS <= reply->now_ms)
 			events->unconfirmed(events->arg, &name);
 	for (; begun.len > 0; begun = span_from(begun, BEGUN_CHARS))
-		if (letters_read_name(span_of(begun.ptr, DIGEST_HEX),
+		if (letter_name_read(span_of(begun.ptr, DIGEST_HEX),
 			span_of(begun.ptr + DIGEST_HEX, DIGEST_HEX), &name))
 			events->left(events->arg, &name,
 			    begun.ptr[BEGUN_CHARS - 1] == 'r' ? LETTER_REPLAY
@@ -342,10 +342,11 @@ letters_note(struct letters *letters, unsigned at,
 	struct known *written = find_known(&letters->written, name->id);
 	struct letter_name said;
 	enum letter_state state;
-	bool is_written = letters_read_name(call_reply_text(reply, SAID_ID),
+	bool is_written = letter_name_read(call_reply_text(reply, SAID_ID),
 			      call_reply_text(reply, SAID_LANE), &said) &&
 	    !memcmp(said.id, name->id, DIGEST_BYTES) &&
-	    letters_read_state(call_reply_text(reply, SAID_STATE), &state) &&
+	    letter_stored_read_state(
+		call_reply_text(reply, SAID_STATE), &state) &&
 	    state == LETTER_WRITTEN;
 	bool older = reply->now_ms < shard->looked_ms;
 	if (reply->now_ms <= shard->looked_ms)

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/loop/timer.h"
 #include "messages/shared/letter_codec.h"
+#include "messages/shared/letter_name.h"
 #include "messages/shared/shared.h"
 
 /*
@@ -33,15 +34,6 @@ enum {
 	LETTERS_NEXT_BYTES = 64, /* of a cursor, with its NUL */
 };
 
-/* The digest of the value that a message is ordered by. */
-struct letters_lane {
-	uint8_t bytes[DIGEST_BYTES];
-};
-
-/* The name of the letter of that position; lane NULL: it stands alone. */
-struct letter_name letters_name(
-    struct span position, const struct letters_lane *lane);
-
 /* What is done with a letter that was begun. */
 enum letter_act { LETTER_REPLAY, LETTER_DROP };
 
@@ -50,7 +42,7 @@ struct letters_events {
 	/* They are known, or lanes or counts are other ones. */
 	void (*changed)(void *arg);
 	/*
-	 * That letter was begun, and nobody renews it: letters_begin takes it
+	 * That letter was begun, and nobody renews it: letter_begin takes it
 	 * over.  Told again until somebody has.
 	 */
 	void (*left)(void *arg, const struct letter_name *name,
@@ -112,80 +104,11 @@ bool letters_may_be_written(
 struct letters_count letters_count(const struct letters *letters);
 
 /*
- * An operation, a member of its owner; it and its errors are as in
- * store/store.h, and it may be repeated until it is answered.  Verdicts are
- * DONE or as below.  Of a reply that wait_replicas keeps back it ends when
- * enough replicas have it.
+ * For letter.c alone: what is known of that shard after an operation on that
+ * letter; true where it is something else than before.
  */
-struct letter_op {
-	struct store_op op;
-	struct arena *arena; /* set by the owner, kept while it is pending */
-	struct letter letter; /* of begin, show and end: what was read */
-	enum letter_state state; /* DONE of put, find; REFUSED of begin */
-	bool has_next; /* DONE of end */
-	bool sealed_shut; /* DONE of begin, show, seek: not all of it opens */
-	/* The module's own: */
-	struct letters *letters;
-	struct letter_name name;
-	bool ends;
-	unsigned first, n_asked; /* of a seek: shards */
-};
-
-/*
- * Writes it.  As the first of its lane, which is made, or behind it.  One that
- * is there stays as it is: state says what it is.  GONE (behind): its lane is
- * not there, nothing is written.
- */
-void letters_put(struct letters *letters, struct letter_op *op,
-    const struct letter *letter, bool behind);
-/* Put back by a restore: CONFIRMED at once, in its lane's order. */
-void letters_restore(struct letters *letters, struct letter_op *op,
-    const struct letter *letter);
-/* GONE: there is none. */
-void letters_find(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name);
-/* Its broker has acknowledged it.  GONE. */
-void letters_confirm(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name);
-/*
- * Takes it, for that act; letter is what it has, BEGUN where another owner had
- * begun it before.  REFUSED: it is WRITTEN, or
- * BEGUN by somebody who renews it, or for the other act (state); or it is
- * CONFIRMED, and parked behind another (letter.parked): such a one can be
- * dropped, but not replayed.  GONE.
- */
-void letters_begin(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, enum letter_act act,
-    const struct owner *owner);
-/*
- * An operator's word, from any gateway: it is BEGUN for that act, by nobody,
- * and the gateways that have the source are told at once (events.left).
- * Verdicts as of letters_begin; DONE also where that act was asked already, or
- * the other one was and nobody has begun it.
- */
-void letters_ask(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, enum letter_act act);
-/* FENCED: somebody else has it now, or it is not begun; GONE. */
-void letters_renew(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, const struct owner *owner);
-/* It stays a letter, with that head (NULL: as it was); FENCED, GONE. */
-void letters_put_back(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, const struct owner *owner,
-    const struct letter *head);
-/*
- * It is over.  DONE: the head of letter is that of the next of its lane, which
- * this owner has begun to replay, and has_next is set; else there is none, or
- * another owner has it, or its broker has yet to confirm it (events.left tells
- * then).  FENCED, GONE.
- */
-void letters_end(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, const struct owner *owner);
-/* Reads the whole of it, in any state.  GONE. */
-void letters_show(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name);
-/* Looks for a letter of that position in all slots, and reads it.  GONE. */
-void letters_seek(struct letters *letters, struct letter_op *op,
-    struct span position);
+bool letters_note(struct letters *letters, unsigned shard,
+    const struct letter_name *name, const struct call_reply *reply);
 
 /* A page, the longest there first: heads, without bodies. */
 struct letters_list {
@@ -205,4 +128,4 @@ struct letters_list {
 };
 void letters_list(const struct letters *letters, struct letters_list *list);
 /* Whether letters_list can have made that cursor. */
-bool letters_is_next(struct span next);
+bool letters_list_is_next(struct span next);

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/must.h"
-#include "messages/shared/letters_private.h"
+#include "messages/shared/letter_private.h"
 
 /* What scripts say of each in a list. */
 enum {
@@ -26,7 +26,7 @@ put_next(const struct letter *letter, char ret_next[LETTERS_NEXT_BYTES])
 }
 
 bool
-letters_is_next(struct span next)
+letters_list_is_next(struct span next)
 {
 	uint8_t id[DIGEST_BYTES];
 	int64_t put_ms;
@@ -55,10 +55,10 @@ insert_letter(struct letters_list *list, struct letter *letter,
 		at--;
 	if (at > list->limit)
 		return true;
-	if (!letters_open_text(
+	if (!letter_stored_open(
 		list->of, list->arena, letter->name.id, stored, &head))
 		return false;
-	letters_read_head(letter, head);
+	letter_stored_read_head(letter, head);
 	if (list->count <= list->limit)
 		list->count++;
 	memmove(&list->letters[at + 1], &list->letters[at],
@@ -73,7 +73,7 @@ read_page(struct letters_list *list, const struct call_reply *reply)
 	struct letter letter;
 	for (size_t i = 0; i + LISTED_TEXTS <= reply->n_extra;
 	     i += LISTED_TEXTS)
-		if (!letters_read_said(
+		if (!letter_stored_read_said(
 			reply, i, list->arena, LISTED_REASON, &letter))
 			return E_STORE_REFUSED;
 		else if (!insert_letter(list, &letter,
@@ -96,7 +96,7 @@ list_call(struct letters_list *list)
 	snprintf(wanted, sizeof wanted, "%s%s", list->dead ? "d" : "",
 	    list->parked ? "p" : "");
 	struct store_call *call =
-	    letters_call(list->of, list->n_asked++, SCRIPT_letters, 5);
+	    letter_stored_call(list->of, list->n_asked++, SCRIPT_letters, 5);
 	resp_arg(&call->args, SPAN("list"));
 	resp_arg(&call->args, span_str(wanted));
 	resp_arg(&call->args, span_str(list->after));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "messages/shared/letter.h"
 #include "messages/source/attempt.h"
 #include "messages/source/inquiry.h"
 #include "messages/source/message_end.h"
@@ -29,7 +30,7 @@ struct delivery {
 	bool there; /* its record was, at the look just now */
 	bool gone;  /* it was, and the message is held for that */
 	bool let;   /* an operator has it go on all the same */
-	bool parks; /* its lane is parked: only what is COMPLETED is not behind */
+	bool parks; /* its lane is parked: it is behind, unless COMPLETED */
 	/* Since when it is held, Redis knows from now on. */
 	struct hold_op hold;
 	bool noted;

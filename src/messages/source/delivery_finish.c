@@ -91,7 +91,7 @@ delivery_finish_bury(struct machine *machine)
 	d->source->burying++;
 	message_end_letter(
 	    &d->a, d->reason, lane_of(d), d->first_ms, &d->letter);
-	letters_put(
+	letter_put(
 	    letters, &d->written, &d->letter, d->reason == MESSAGE_BEHIND);
 	return delivery_to(d, DELIVERY_BURIED, WAIT);
 }
@@ -120,8 +120,8 @@ delivery_finish_seek(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct letter_name name =
-	    letters_name(d->message->position, lane_of(d));
-	letters_show(&d->source->letters, &d->written, &name);
+	    letter_name_of(d->message->position, lane_of(d));
+	letter_show(&d->source->letters, &d->written, &name);
 	return delivery_to(d, DELIVERY_SOUGHT, WAIT);
 }
 
@@ -248,8 +248,8 @@ delivery_finish_confirm(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name =
-	    letters_name(d->message->position, lane_of(d));
-	letters_confirm(&d->source->letters, &d->written, &name);
+	    letter_name_of(d->message->position, lane_of(d));
+	letter_confirm(&d->source->letters, &d->written, &name);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
 
@@ -259,7 +259,7 @@ delivery_finish_confirmed(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name =
-	    letters_name(d->message->position, lane_of(d));
+	    letter_name_of(d->message->position, lane_of(d));
 	if (!d->buried) /* it was dropped */
 		replay_new(d->source, &name, REPLAY_TO_DROP);
 	return delivery_to(d, DELIVERY_END, MORE);

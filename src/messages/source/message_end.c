@@ -5,6 +5,7 @@
 #include "base/digits.h"
 #include "base/loop/log.h"
 #include "base/utf8.h"
+#include "messages/shared/letter.h"
 #include "messages/source/message_end.h"
 #include "messages/source/message_text.h"
 
@@ -103,7 +104,7 @@ message_end_letter(const struct attempt *a, enum message_outcome reason,
 	bool has_answer = answer != NULL && !answer->not_kept &&
 	    reason == MESSAGE_REFUSED;
 	*ret_letter = (struct letter){
-	    .name = letters_name(m->position, lane),
+	    .name = letter_name_of(m->position, lane),
 	    .position = m->position,
 	    .reason = span_str(source_meter_outcome(reason)),
 	    .key_id = span_str(attempt_key_hex(a)),

@@ -139,7 +139,7 @@ static void
 on_renew(void *arg)
 {
 	struct replay *r = arg;
-	letters_renew(
+	letter_renew(
 	    &r->source->letters, &r->renewal, &r->name, &r->owner);
 }
 
@@ -190,9 +190,9 @@ replay_begin(struct machine *machine)
 	r->until_us = clock_us() +
 	    (LETTERS_LEASE_MS - MARGIN_MS) * INT64_C(1000);
 	if (r->act == REPLAY_TO_CONFIRM)
-		letters_show(letters, &r->op, &r->name);
+		letter_show(letters, &r->op, &r->name);
 	else
-		letters_begin(letters, &r->op, &r->name,
+		letter_begin(letters, &r->op, &r->name,
 		    r->act == REPLAY_TO_DROP ? LETTER_DROP : LETTER_REPLAY,
 		    &r->owner);
 	return to(r, REPLAY_BEGUN, WAIT);
@@ -455,7 +455,7 @@ replay_stay(struct machine *machine)
 	    r->name.in_order ? &lane : NULL, r->letter.first_ms, &head);
 	if (r->why != NULL && head.detail.len == 0)
 		head.detail = span_str(r->why);
-	letters_put_back(&r->source->letters, &r->op, &r->name, &r->owner,
+	letter_put_back(&r->source->letters, &r->op, &r->name, &r->owner,
 	    r->shut ? NULL : &head);
 	return to(r, REPLAY_STAYED, WAIT);
 }
@@ -535,7 +535,7 @@ static enum after
 replay_end(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
-	letters_end(&r->source->letters, &r->op, &r->name, &r->owner);
+	letter_end(&r->source->letters, &r->op, &r->name, &r->owner);
 	return to(r, REPLAY_ENDED, WAIT);
 }
 
@@ -582,7 +582,7 @@ replay_acknowledged(struct machine *machine)
 	    r->finish.finished == BROKER_LOCKED ||
 	    r->finish.finished == BROKER_ELSEWHERE)
 		return DONE;
-	letters_confirm(&r->source->letters, &r->op, &r->name);
+	letter_confirm(&r->source->letters, &r->op, &r->name);
 	return to(r, REPLAY_CONFIRMED, WAIT);
 }
 

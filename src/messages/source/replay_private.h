@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "messages/shared/letter.h"
 #include "messages/source/attempt.h"
 #include "messages/source/replay.h"
 #include "store/records.h"

@@ -9,6 +9,7 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
+#include "messages/shared/letter.h"
 #include "messages/source/restore.h"
 #include "messages/source/shape.h"
 #include "messages/source/source_proof.h"
@@ -109,7 +110,7 @@ note_marks(struct restore *r)
 {
 	const struct broker_message *m = r->page.messages;
 	for (; m != NULL; m = m->next) {
-		struct letter_name name = letters_name(m->position, NULL);
+		struct letter_name name = letter_name_of(m->position, NULL);
 		struct done *done = find_done(r, name.id);
 		bool is_mark =
 		    fields_first(&m->fields, SPAN("onceproxy-done")) != NULL;
@@ -197,7 +198,7 @@ name_letter(struct restore *r, const struct broker_message *m,
 		    shape_order(conf, m, body_span(&body), lane.bytes);
 		body_clear(&body);
 	}
-	letter->name = letters_name(m->position, in_order ? &lane : NULL);
+	letter->name = letter_name_of(m->position, in_order ? &lane : NULL);
 }
 
 static void ask_page(struct restore *r);
@@ -219,7 +220,7 @@ put_next(struct restore *r)
 		bool is_over = letter.reason.len == 0 ||
 		    find_done(r, letter.name.id) != NULL;
 		if (!is_over) {
-			letters_restore(
+			letter_restore(
 			    &r->source->letters, &r->op, &letter);
 			return;
 		}

@@ -41,7 +41,7 @@ take_cursor(struct admin_request *a, struct span text)
 {
 	struct inquiry *inquiry = a->inquiry.inquiry;
 	struct span time;
-	if (letters_is_next(text)) {
+	if (letters_list_is_next(text)) {
 		snprintf(a->letter_list.after, sizeof a->letter_list.after,
 		    "%.*s", SPAN_FMT(text));
 		return true;
@@ -428,7 +428,7 @@ seek_letter(struct admin_request *a)
 	if (source == NULL)
 		return not_here(a);
 	letters_init(&a->letters, a->admin->store, source);
-	letters_seek(&a->letters, &a->letter, inquiry->position);
+	letter_seek(&a->letters, &a->letter, inquiry->position);
 	return admin_request_to(a, ADMIN_LETTER_SOUGHT, WAIT);
 }
 
@@ -566,7 +566,7 @@ static enum after
 ask(struct admin_request *a)
 {
 	const struct letter_name name = a->letter.letter.name;
-	letters_ask(&a->letters, &a->letter, &name,
+	letter_ask(&a->letters, &a->letter, &name,
 	    a->endpoint->what == INQUIRY_DROP ? LETTER_DROP : LETTER_REPLAY);
 	a->until_us = clock_us() + PATIENCE_MS * INT64_C(1000);
 	return admin_request_to(a, ADMIN_ASKED, WAIT);
@@ -604,7 +604,7 @@ admin_messages_rested(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	const struct letter_name name = a->letter.name;
-	letters_find(&a->letters, &a->letter, &name);
+	letter_find(&a->letters, &a->letter, &name);
 	return admin_request_to(a, ADMIN_FOUND, WAIT);
 }
 

@@ -12,7 +12,7 @@
 #include "http/front/places.h"
 #include "http/head/head_check.h"
 #include "messages/shared/floors.h"
-#include "messages/shared/letters.h"
+#include "messages/shared/letter.h"
 #include "messages/shared/pause.h"
 #include "messages/source/inquiry.h"
 #include "store/records.h"

@@ -10,7 +10,7 @@
 
 #include "base/container.h"
 #include "lib/store_bench.h"
-#include "messages/shared/letters.h"
+#include "messages/shared/letter.h"
 
 /* Letters in Redis, and what two gateways that have the source know of them. */
 
@@ -135,7 +135,7 @@ letter(const char *position, unsigned order)
 	const struct letters_lane of = lane(order);
 	static struct field fields[] = {{SPAN("a"), SPAN("b")}};
 	return (struct letter){
-	    .name = letters_name(
+	    .name = letter_name_of(
 		span_str(position), order > 0 ? &of : NULL),
 	    .position = span_str(position),
 	    .reason = SPAN("refused"),
@@ -172,13 +172,13 @@ puts_it(struct bench *bench, const char *position, unsigned order,
 {
 	const struct letter one_more = letter(position, order);
 	ready(bench);
-	letters_put(&here, &op, &one_more, behind);
+	letter_put(&here, &op, &one_more, behind);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_int_equal(op.state, LETTER_WRITTEN);
 	if (!confirmed)
 		return;
 	ready(bench);
-	letters_confirm(&here, &op, &one_more.name);
+	letter_confirm(&here, &op, &one_more.name);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_int_equal(op.state, LETTER_CONFIRMED);
 }
@@ -195,7 +195,7 @@ begins(struct bench *bench, const char *position, unsigned order,
 {
 	const struct letter_name name = name_of(position, order);
 	ready(bench);
-	letters_begin(&there, &op, &name, act, owner);
+	letter_begin(&there, &op, &name, act, owner);
 	return verdict(bench);
 }
 
@@ -205,7 +205,7 @@ ends(struct bench *bench, const char *position, unsigned order,
 {
 	const struct letter_name name = name_of(position, order);
 	ready(bench);
-	letters_end(&there, &op, &name, owner);
+	letter_end(&there, &op, &name, owner);
 	return verdict(bench);
 }
 
@@ -264,10 +264,10 @@ a_letter_is_read_as_it_was_written(void **state)
 	head.reason = SPAN("exhausted");
 	head.detail = SPAN("ten times");
 	ready(bench);
-	letters_put_back(&there, &op, &head.name, &one, &head);
+	letter_put_back(&there, &op, &head.name, &one, &head);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	ready(bench);
-	letters_show(&here, &op, &head.name);
+	letter_show(&here, &op, &head.name);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(span_eq(read->reason, SPAN("exhausted")));
 	assert_true(span_eq(read->detail, SPAN("ten times")));
@@ -277,7 +277,7 @@ a_letter_is_read_as_it_was_written(void **state)
 	assert_int_equal(ends(bench, "1-0", 0, &one), VERDICT_DONE);
 	assert_false(op.has_next);
 	ready(bench);
-	letters_show(&here, &op, &head.name);
+	letter_show(&here, &op, &head.name);
 	assert_int_equal(verdict(bench), VERDICT_GONE);
 	nothing_is_left(bench);
 }
@@ -290,7 +290,7 @@ a_letter_is_put_once(void **state)
 	puts_it(bench, "1-0", 7, false, true);
 	for (unsigned behind = 0; behind < 2; behind++) {
 		ready(bench);
-		letters_put(&here, &op, &again, behind);
+		letter_put(&here, &op, &again, behind);
 		assert_int_equal(verdict(bench), VERDICT_DONE);
 		assert_int_equal(op.state, LETTER_CONFIRMED);
 		assert_false(op.letter.parked);
@@ -331,7 +331,7 @@ others_hear_of_a_lane_that_is_made_and_freed(void **state)
 	bench_until(bench, here_has_no_lane);
 	const struct letter late = letter("2-0", 7);
 	ready(bench);
-	letters_put(&here, &op, &late, true);
+	letter_put(&here, &op, &late, true);
 	assert_int_equal(verdict(bench), VERDICT_GONE);
 	nothing_is_left(bench);
 }
@@ -372,14 +372,14 @@ an_operators_word_reaches_who_has_the_source(void **state)
 	letters_init(&admin, others, "orders");
 	puts_it(bench, "1-0", 7, false, false);
 	ready(bench);
-	letters_ask(&admin, &op, &name, LETTER_REPLAY);
+	letter_ask(&admin, &op, &name, LETTER_REPLAY);
 	assert_int_equal(verdict(bench), VERDICT_REFUSED);
 	assert_int_equal(op.state, LETTER_WRITTEN);
 	ready(bench);
-	letters_confirm(&here, &op, &name);
+	letter_confirm(&here, &op, &name);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	ready(bench);
-	letters_ask(&admin, &op, &name, LETTER_DROP);
+	letter_ask(&admin, &op, &name, LETTER_DROP);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	bench_until(bench, was_left);
 	assert_memory_equal(last_left.id, name.id, sizeof name.id);
@@ -493,11 +493,11 @@ a_list_is_of_all_shards(void **state)
 		}
 		snprintf(list.after, sizeof list.after, "%s", list.next);
 		assert_true(list.next[0] == '\0' ||
-		    letters_is_next(span_str(list.next)));
+		    letters_list_is_next(span_str(list.next)));
 		arena_free(&list.arena);
 	} while (list.next[0] != '\0');
 	assert_int_equal(seen, 0xff);
-	assert_false(letters_is_next(SPAN("1700000000000")));
+	assert_false(letters_list_is_next(SPAN("1700000000000")));
 	list.dead = false;
 	list.after[0] = '\0';
 	list.arena = arena_new();
@@ -516,18 +516,18 @@ a_letter_is_sought_by_its_position_alone(void **state)
 	puts_it(bench, "1-0", 7, false, true);
 	puts_it(bench, "2-0", 0, false, true);
 	ready(bench);
-	letters_seek(&there, &op, SPAN("1-0"));
+	letter_seek(&there, &op, SPAN("1-0"));
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(span_eq(op.letter.position, SPAN("1-0")));
 	assert_true(op.letter.name.in_order);
 	assert_true(span_eq(op.letter.payload, SPAN("{\"card\":\"4242\"}")));
 	ready(bench);
-	letters_seek(&there, &op, SPAN("2-0"));
+	letter_seek(&there, &op, SPAN("2-0"));
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(span_eq(op.letter.position, SPAN("2-0")));
 	assert_false(op.letter.name.in_order);
 	ready(bench);
-	letters_seek(&there, &op, SPAN("3-0"));
+	letter_seek(&there, &op, SPAN("3-0"));
 	assert_int_equal(verdict(bench), VERDICT_GONE);
 }
 
@@ -594,13 +594,13 @@ what_is_sealed_opens_with_its_key_and_as_itself_alone(void **state)
 	assert_false(redis_has(bench, "1-0"));
 	assert_true(redis_has(bench, "refused"));
 	ready(bench);
-	letters_show(&here, &op, &first);
+	letter_show(&here, &op, &first);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_false(op.sealed_shut);
 	assert_true(span_eq(op.letter.payload, SPAN("{\"card\":\"4242\"}")));
 	use_key(bench, &other_key);
 	ready(bench);
-	letters_show(&here, &op, &first);
+	letter_show(&here, &op, &first);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(op.sealed_shut);
 	assert_int_equal(op.letter.position.len, 0);
@@ -614,7 +614,7 @@ what_is_sealed_opens_with_its_key_and_as_itself_alone(void **state)
 	    "redis.call('HSET', k[1], f, redis.call('HGET', k[2], f))\n"
 	    "redis.call('HSET', k[2], f, a) end");
 	ready(bench);
-	letters_show(&here, &op, &first);
+	letter_show(&here, &op, &first);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(op.sealed_shut);
 	use_key(bench, NULL);

@@ -4,7 +4,8 @@
 #include "base/container.h"
 #include "base/error.h"
 #include "base/must.h"
-#include "messages/shared/letters_private.h"
+#include "messages/shared/letter.h"
+#include "messages/shared/letter_private.h"
 
 /* --- what is done with it --- */
 
@@ -20,7 +21,7 @@ on_letter_told(struct store_call *call, enum call_end how, int error,
 	if (how == CALL_ANSWERED) {
 		op->op.verdict = reply->verdict;
 		op->op.now_ms = reply->now_ms;
-		error = letters_read_answer(op, reply);
+		error = letter_stored_read_answer(op, reply);
 		op->has_next = op->ends && reply->verdict == VERDICT_DONE &&
 		    op->letter.name.in_order;
 		if (error == E_MALFORMED) {
@@ -47,12 +48,12 @@ begin_call(struct letters *letters, struct letter_op *op, enum script script,
 	op->has_next = op->sealed_shut = op->ends = false;
 	op->letters = letters;
 	op->name = *name;
-	struct store_call *call = letters_call(
-	    letters, letters_shard_of(letters, name), script, 3 + n_more);
+	struct store_call *call = letter_stored_call(
+	    letters, letter_name_shard(letters, name), script, 3 + n_more);
 	resp_arg(&call->args, span_str(act));
-	letters_arg_digest(call, name->id);
+	letter_stored_arg_digest(call, name->id);
 	if (name->in_order)
-		letters_arg_digest(call, name->lane);
+		letter_stored_arg_digest(call, name->lane);
 	else
 		resp_arg(&call->args, SPAN(""));
 	call->done = on_letter_told;
@@ -70,16 +71,16 @@ put(struct letters *letters, struct letter_op *op, const char *act,
 	    letters, op, SCRIPT_letter_put, act, &letter->name, 4);
 	resp_arg(&call->args, letter->reason);
 	letter_codec_put_head(letter, &bytes, &len);
-	letters_arg_sealed(call, letters, letter->name.id, bytes, len);
+	letter_stored_arg_sealed(call, letters, letter->name.id, bytes, len);
 	letter_codec_put_body(letter, &bytes, &len);
-	letters_arg_sealed(call, letters, letter->name.id, bytes, len);
+	letter_stored_arg_sealed(call, letters, letter->name.id, bytes, len);
 	shared_arg_notice(&letters->shared, call);
 	call->large = store_is_large(call->args.len);
 	call_start(call);
 }
 
 void
-letters_put(struct letters *letters, struct letter_op *op,
+letter_put(struct letters *letters, struct letter_op *op,
     const struct letter *letter, bool behind)
 {
 	must(!behind || letter->name.in_order);
@@ -87,7 +88,7 @@ letters_put(struct letters *letters, struct letter_op *op,
 }
 
 void
-letters_restore(struct letters *letters, struct letter_op *op,
+letter_restore(struct letters *letters, struct letter_op *op,
     const struct letter *letter)
 {
 	put(letters, op, "restore", letter);
@@ -112,21 +113,21 @@ begin_act(struct letters *letters, struct letter_op *op, const char *word,
 }
 
 void
-letters_find(struct letters *letters, struct letter_op *op,
+letter_find(struct letters *letters, struct letter_op *op,
     const struct letter_name *name)
 {
 	call_start(begin_act(letters, op, "find", name, NULL, 0, 0));
 }
 
 void
-letters_confirm(struct letters *letters, struct letter_op *op,
+letter_confirm(struct letters *letters, struct letter_op *op,
     const struct letter_name *name)
 {
 	call_start(begin_act(letters, op, "confirm", name, NULL, 0, 0));
 }
 
 void
-letters_begin(struct letters *letters, struct letter_op *op,
+letter_begin(struct letters *letters, struct letter_op *op,
     const struct letter_name *name, enum letter_act act,
     const struct owner *owner)
 {
@@ -137,21 +138,21 @@ letters_begin(struct letters *letters, struct letter_op *op,
 }
 
 void
-letters_ask(struct letters *letters, struct letter_op *op,
+letter_ask(struct letters *letters, struct letter_op *op,
     const struct letter_name *name, enum letter_act act)
 {
 	call_start(begin_act(letters, op, "ask", name, NULL, act, 0));
 }
 
 void
-letters_renew(struct letters *letters, struct letter_op *op,
+letter_renew(struct letters *letters, struct letter_op *op,
     const struct letter_name *name, const struct owner *owner)
 {
 	call_start(begin_act(letters, op, "renew", name, owner, 0, 0));
 }
 
 void
-letters_put_back(struct letters *letters, struct letter_op *op,
+letter_put_back(struct letters *letters, struct letter_op *op,
     const struct letter_name *name, const struct owner *owner,
     const struct letter *head)
 {
@@ -162,7 +163,7 @@ letters_put_back(struct letters *letters, struct letter_op *op,
 	if (head != NULL) {
 		resp_arg(&call->args, head->reason);
 		letter_codec_put_head(head, &bytes, &len);
-		letters_arg_sealed(call, letters, name->id, bytes, len);
+		letter_stored_arg_sealed(call, letters, name->id, bytes, len);
 	} else {
 		resp_arg(&call->args, SPAN(""));
 		resp_arg(&call->args, SPAN(""));
@@ -171,7 +172,7 @@ letters_put_back(struct letters *letters, struct letter_op *op,
 }
 
 void
-letters_end(struct letters *letters, struct letter_op *op,
+letter_end(struct letters *letters, struct letter_op *op,
     const struct letter_name *name, const struct owner *owner)
 {
 	struct store_call *call =
@@ -187,9 +188,9 @@ show_call(struct letter_op *op, unsigned shard,
     const uint8_t id[DIGEST_BYTES])
 {
 	struct store_call *call =
-	    letters_call(op->letters, shard, SCRIPT_letters, 2);
+	    letter_stored_call(op->letters, shard, SCRIPT_letters, 2);
 	resp_arg(&call->args, SPAN("show"));
-	letters_arg_digest(call, id);
+	letter_stored_arg_digest(call, id);
 	call->large = true; /* its body may be */
 	call_join_op(call, &op->op);
 	return call;
@@ -206,7 +207,7 @@ begin_reading(struct letters *letters, struct letter_op *op,
 	op->letters = letters;
 	op->name = *name;
 	op->n_asked = 0;
-	op->first = letters_shard_of(letters, name);
+	op->first = letter_name_shard(letters, name);
 }
 
 static void on_sought(struct store_call *call, enum call_end how, int error,
@@ -237,7 +238,7 @@ on_sought(struct store_call *call, enum call_end how, int error,
 		found = true;
 		op->op.verdict = VERDICT_DONE;
 		op->op.now_ms = reply->now_ms;
-		error = letters_read_answer(op, reply);
+		error = letter_stored_read_answer(op, reply);
 		if (error == E_MALFORMED)
 			error = E_STORE_REFUSED;
 		/* Whatever other shards cannot say does not matter then. */
@@ -252,10 +253,10 @@ on_sought(struct store_call *call, enum call_end how, int error,
 }
 
 void
-letters_seek(
+letter_seek(
     struct letters *letters, struct letter_op *op, struct span position)
 {
-	const struct letter_name name = letters_name(position, NULL);
+	const struct letter_name name = letter_name_of(position, NULL);
 	int64_t n_shards = letters->shared.store->conf->store.shards;
 	struct store_call *calls[LETTERS_AT_ONCE];
 	size_t count = 0;
@@ -270,7 +271,7 @@ letters_seek(
 }
 
 void
-letters_show(struct letters *letters, struct letter_op *op,
+letter_show(struct letters *letters, struct letter_op *op,
     const struct letter_name *name)
 {
 	begin_reading(letters, op, name);

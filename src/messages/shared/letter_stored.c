@@ -3,57 +3,17 @@
 
 #include "base/error.h"
 #include "base/hex.h"
-#include "messages/shared/letters_private.h"
-#include "store/record/redis_keys.h"
+#include "messages/shared/letter.h"
+#include "messages/shared/letter_private.h"
 #include "store/record/seal.h"
 
 enum { KEYS = 7 };
-#define ALONE "--------------------------------"
-
-/* --- names --- */
-
-struct letter_name
-letters_name(struct span position, const struct letters_lane *lane)
-{
-	struct letter_name name = {.in_order = lane != NULL};
-	struct digest digest;
-	digest_begin(&digest, SPAN("letter"), SPAN(""));
-	digest_part(&digest, position);
-	digest_end(&digest, name.id);
-	memcpy(name.lane, lane != NULL ? lane->bytes : name.id, DIGEST_BYTES);
-	return name;
-}
-
-unsigned
-letters_shard_of(const struct letters *letters, const struct letter_name *name)
-{
-	struct digest digest;
-	struct key_id of;
-	digest_begin(&digest, SPAN("letters"), SPAN(""));
-	digest_part(&digest, span_str(letters->shared.name));
-	digest_part(&digest, span_of(name->lane, DIGEST_BYTES));
-	digest_end(&digest, of.bytes);
-	return redis_keys_shard(letters->shared.store->conf, &of);
-}
-
-bool
-letters_read_name(
-    struct span id, struct span lane, struct letter_name *ret_name)
-{
-	if (!hex_decode(id, ret_name->id, DIGEST_BYTES))
-		return false;
-	ret_name->in_order = lane.len > 0 && !span_eq(lane, SPAN(ALONE));
-	if (ret_name->in_order)
-		return hex_decode(lane, ret_name->lane, DIGEST_BYTES);
-	memcpy(ret_name->lane, ret_name->id, DIGEST_BYTES);
-	return true;
-}
 
 /* --- calls --- */
 
 struct store_call *
-letters_call(const struct letters *letters, unsigned shard, enum script script,
-    size_t n_argv)
+letter_stored_call(const struct letters *letters, unsigned shard,
+    enum script script, size_t n_argv)
 {
 	static const char *const words[KEYS][2] = {{"letter", ":"},
 	    {"lane", ":"}, {"lanes", ""}, {"letters", ""}, {"behind", ""},
@@ -69,7 +29,8 @@ letters_call(const struct letters *letters, unsigned shard, enum script script,
 }
 
 void
-letters_arg_digest(struct store_call *call, const uint8_t digest[DIGEST_BYTES])
+letter_stored_arg_digest(
+    struct store_call *call, const uint8_t digest[DIGEST_BYTES])
 {
 	char hex[DIGEST_HEX + 1];
 	hex_encode(digest, DIGEST_BYTES, hex);
@@ -92,7 +53,7 @@ seal_of(const struct letters *letters, const uint8_t id[DIGEST_BYTES])
 }
 
 void
-letters_arg_sealed(struct store_call *call, const struct letters *letters,
+letter_stored_arg_sealed(struct store_call *call, const struct letters *letters,
     const uint8_t id[DIGEST_BYTES], char *bytes, size_t len)
 {
 	const struct conf_store *conf = &letters->shared.store->conf->store;
@@ -107,7 +68,7 @@ letters_arg_sealed(struct store_call *call, const struct letters *letters,
 }
 
 bool
-letters_open_text(const struct letters *letters, struct arena *arena,
+letter_stored_open(const struct letters *letters, struct arena *arena,
     const uint8_t id[DIGEST_BYTES], struct span stored, struct span *ret_text)
 {
 	const struct conf_store *conf = &letters->shared.store->conf->store;
@@ -130,12 +91,12 @@ letters_open_text(const struct letters *letters, struct arena *arena,
 }
 
 bool
-letters_read_head(struct letter *letter, struct span head)
+letter_stored_read_head(struct letter *letter, struct span head)
 {
 	struct letter read = *letter;
 	if (!letter_codec_read_head(head, &read))
 		return false;
-	struct letter_name name = letters_name(read.position, NULL);
+	struct letter_name name = letter_name_of(read.position, NULL);
 	if (memcmp(name.id, letter->name.id, DIGEST_BYTES) != 0)
 		return false;
 	*letter = read;
@@ -143,7 +104,7 @@ letters_read_head(struct letter *letter, struct span head)
 }
 
 bool
-letters_read_state(struct span word, enum letter_state *ret_state)
+letter_stored_read_state(struct span word, enum letter_state *ret_state)
 {
 	static const char *const words[] = {[LETTER_WRITTEN] = "written",
 	    [LETTER_CONFIRMED] = "confirmed",
@@ -157,7 +118,7 @@ letters_read_state(struct span word, enum letter_state *ret_state)
 }
 
 bool
-letters_read_said(const struct call_reply *reply, size_t at,
+letter_stored_read_said(const struct call_reply *reply, size_t at,
     struct arena *arena, size_t reason, struct letter *letter)
 {
 	*letter = (struct letter){.position = SPAN(""),
@@ -170,32 +131,33 @@ letters_read_said(const struct call_reply *reply, size_t at,
 	letter->parked = call_reply_text(reply, at + SAID_PARKED).len > 0;
 	letter->reason = arena_dup(arena, call_reply_text(reply, at + reason));
 	return letter->put_ms >= 0 &&
-	    letters_read_name(call_reply_text(reply, at + SAID_ID),
+	    letter_name_read(call_reply_text(reply, at + SAID_ID),
 		call_reply_text(reply, at + SAID_LANE), &letter->name) &&
-	    letters_read_state(
+	    letter_stored_read_state(
 		call_reply_text(reply, at + SAID_STATE), &letter->state);
 }
 
 int
-letters_read_answer(struct letter_op *op, const struct call_reply *reply)
+letter_stored_read_answer(struct letter_op *op, const struct call_reply *reply)
 {
 	struct span head, body;
 	const struct letters *letters = op->letters;
 	struct letter *letter = &op->letter;
 	if (call_reply_text(reply, SAID_ID).len == 0)
 		return 0;
-	if (!letters_read_said(reply, SAID_ID, op->arena, SAID_REASON, letter))
+	if (!letter_stored_read_said(
+		reply, SAID_ID, op->arena, SAID_REASON, letter))
 		return E_MALFORMED;
 	op->state = letter->state;
 	if (reply->n_extra <= SAID_HEAD)
 		return 0;
-	if (!letters_open_text(letters, op->arena, letter->name.id,
+	if (!letter_stored_open(letters, op->arena, letter->name.id,
 		call_reply_text(reply, SAID_HEAD), &head))
 		return E_NO_MEMORY;
-	op->sealed_shut = !letters_read_head(letter, head);
+	op->sealed_shut = !letter_stored_read_head(letter, head);
 	if (reply->n_extra <= SAID_BODY)
 		return 0;
-	if (!letters_open_text(letters, op->arena, letter->name.id,
+	if (!letter_stored_open(letters, op->arena, letter->name.id,
 		call_reply_text(reply, SAID_BODY), &body))
 		return E_NO_MEMORY;
 	op->sealed_shut |=
