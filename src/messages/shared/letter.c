@@ -5,9 +5,37 @@
 #include "base/error.h"
 #include "base/must.h"
 #include "messages/shared/letter.h"
-#include "messages/shared/letter_private.h"
+#include "messages/shared/letter_stored.h"
 
 /* --- what is done with it --- */
+
+/* What an answer says of the letter; 0 or an error. */
+static int
+read_answer(struct letter_op *op, const struct call_reply *reply)
+{
+	struct span head, body;
+	const struct letters *letters = op->letters;
+	struct letter *letter = &op->letter;
+	if (call_reply_text(reply, SAID_ID).len == 0)
+		return 0;
+	if (!letter_stored_read_said(
+		reply, SAID_ID, op->arena, SAID_REASON, letter))
+		return E_MALFORMED;
+	op->state = letter->state;
+	if (reply->n_extra <= SAID_HEAD)
+		return 0;
+	if (!letter_stored_open(&letters->shared, op->arena, letter->name.id,
+		call_reply_text(reply, SAID_HEAD), &head))
+		return E_NO_MEMORY;
+	op->sealed_shut = !letter_stored_read_head(letter, head);
+	if (reply->n_extra <= SAID_BODY)
+		return 0;
+	if (!letter_stored_open(&letters->shared, op->arena, letter->name.id,
+		call_reply_text(reply, SAID_BODY), &body))
+		return E_NO_MEMORY;
+	op->sealed_shut |= !letter_codec_read_body(body, op->arena, letter);
+	return 0;
+}
 
 static void
 on_letter_told(struct store_call *call, enum call_end how, int error,
@@ -21,9 +49,9 @@ on_letter_told(struct store_call *call, enum call_end how, int error,
 	if (how == CALL_ANSWERED) {
 		op->op.verdict = reply->verdict;
 		op->op.now_ms = reply->now_ms;
-		error = letter_stored_read_answer(op, reply);
+		error = read_answer(op, reply);
 		op->has_next = op->ends && reply->verdict == VERDICT_DONE &&
-		    op->letter.name.in_order;
+			       op->letter.name.in_order;
 		if (error == E_MALFORMED) {
 			call_log_odd(call);
 			error = E_STORE_REFUSED;
@@ -48,8 +76,8 @@ begin_call(struct letters *letters, struct letter_op *op, enum script script,
 	op->has_next = op->sealed_shut = op->ends = false;
 	op->letters = letters;
 	op->name = *name;
-	struct store_call *call = letter_stored_call(
-	    letters, letter_name_shard(letters, name), script, 3 + n_more);
+	struct store_call *call = letter_stored_call(&letters->shared,
+	    letter_stored_shard(&letters->shared, name), script, 3 + n_more);
 	resp_arg(&call->args, span_str(act));
 	letter_stored_arg_digest(call, name->id);
 	if (name->in_order)
@@ -67,13 +95,15 @@ put(struct letters *letters, struct letter_op *op, const char *act,
 {
 	char *bytes;
 	size_t len;
-	struct store_call *call = begin_call(
-	    letters, op, SCRIPT_letter_put, act, &letter->name, 4);
+	struct store_call *call =
+	    begin_call(letters, op, SCRIPT_letter_put, act, &letter->name, 4);
 	resp_arg(&call->args, letter->reason);
 	letter_codec_put_head(letter, &bytes, &len);
-	letter_stored_arg_sealed(call, letters, letter->name.id, bytes, len);
+	letter_stored_arg_sealed(
+	    call, &letters->shared, letter->name.id, bytes, len);
 	letter_codec_put_body(letter, &bytes, &len);
-	letter_stored_arg_sealed(call, letters, letter->name.id, bytes, len);
+	letter_stored_arg_sealed(
+	    call, &letters->shared, letter->name.id, bytes, len);
 	shared_arg_notice(&letters->shared, call);
 	call->large = store_is_large(call->args.len);
 	call_start(call);
@@ -88,8 +118,8 @@ letter_put(struct letters *letters, struct letter_op *op,
 }
 
 void
-letter_restore(struct letters *letters, struct letter_op *op,
-    const struct letter *letter)
+letter_restore(
+    struct letters *letters, struct letter_op *op, const struct letter *letter)
 {
 	put(letters, op, "restore", letter);
 }
@@ -100,15 +130,15 @@ begin_act(struct letters *letters, struct letter_op *op, const char *word,
     const struct letter_name *name, const struct owner *owner,
     enum letter_act act, size_t n_more)
 {
-	struct store_call *call = begin_call(
-	    letters, op, SCRIPT_letter, word, name, 3 + n_more);
+	struct store_call *call =
+	    begin_call(letters, op, SCRIPT_letter, word, name, 3 + n_more);
 	shared_arg_notice(&letters->shared, call);
 	if (owner != NULL)
 		call_arg_token(call, owner->bytes);
 	else
 		resp_arg(&call->args, SPAN(""));
-	resp_arg(&call->args,
-	    act == LETTER_REPLAY ? SPAN("replay") : SPAN("drop"));
+	resp_arg(
+	    &call->args, act == LETTER_REPLAY ? SPAN("replay") : SPAN("drop"));
 	return call;
 }
 
@@ -163,7 +193,8 @@ letter_put_back(struct letters *letters, struct letter_op *op,
 	if (head != NULL) {
 		resp_arg(&call->args, head->reason);
 		letter_codec_put_head(head, &bytes, &len);
-		letter_stored_arg_sealed(call, letters, name->id, bytes, len);
+		letter_stored_arg_sealed(
+		    call, &letters->shared, name->id, bytes, len);
 	} else {
 		resp_arg(&call->args, SPAN(""));
 		resp_arg(&call->args, SPAN(""));
@@ -184,11 +215,10 @@ letter_end(struct letters *letters, struct letter_op *op,
 /* --- reading one --- */
 
 static struct store_call *
-show_call(struct letter_op *op, unsigned shard,
-    const uint8_t id[DIGEST_BYTES])
+show_call(struct letter_op *op, unsigned shard, const uint8_t id[DIGEST_BYTES])
 {
 	struct store_call *call =
-	    letter_stored_call(op->letters, shard, SCRIPT_letters, 2);
+	    letter_stored_call(&op->letters->shared, shard, SCRIPT_letters, 2);
 	resp_arg(&call->args, SPAN("show"));
 	letter_stored_arg_digest(call, id);
 	call->large = true; /* its body may be */
@@ -207,7 +237,7 @@ begin_reading(struct letters *letters, struct letter_op *op,
 	op->letters = letters;
 	op->name = *name;
 	op->n_asked = 0;
-	op->first = letter_name_shard(letters, name);
+	op->first = letter_stored_shard(&letters->shared, name);
 }
 
 static void on_sought(struct store_call *call, enum call_end how, int error,
@@ -233,12 +263,11 @@ on_sought(struct store_call *call, enum call_end how, int error,
 	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
 	int64_t n_shards = op->letters->shared.store->conf->store.shards;
 	bool found = op->op.verdict == VERDICT_DONE;
-	if (!found && how == CALL_ANSWERED &&
-	    reply->verdict == VERDICT_DONE) {
+	if (!found && how == CALL_ANSWERED && reply->verdict == VERDICT_DONE) {
 		found = true;
 		op->op.verdict = VERDICT_DONE;
 		op->op.now_ms = reply->now_ms;
-		error = letter_stored_read_answer(op, reply);
+		error = read_answer(op, reply);
 		if (error == E_MALFORMED)
 			error = E_STORE_REFUSED;
 		/* Whatever other shards cannot say does not matter then. */
@@ -253,8 +282,7 @@ on_sought(struct store_call *call, enum call_end how, int error,
 }
 
 void
-letter_seek(
-    struct letters *letters, struct letter_op *op, struct span position)
+letter_seek(struct letters *letters, struct letter_op *op, struct span position)
 {
 	const struct letter_name name = letter_name_of(position, NULL);
 	int64_t n_shards = letters->shared.store->conf->store.shards;

@@ -17,10 +17,6 @@ struct letters_lane {
 struct letter_name letter_name_of(
     struct span position, const struct letters_lane *lane);
 
-/* The shard in which it is, with its lane. */
-struct letters;
-unsigned letter_name_shard(
-    const struct letters *letters, const struct letter_name *name);
 /* As Redis has it: in hex, a lane of dashes or none where it stands alone. */
 bool letter_name_read(
     struct span id, struct span lane, struct letter_name *ret_name);

@@ -3,22 +3,34 @@
 
 #include "base/error.h"
 #include "base/hex.h"
-#include "messages/shared/letter.h"
-#include "messages/shared/letter_private.h"
+#include "messages/shared/letter_stored.h"
+#include "store/record/redis_keys.h"
 #include "store/record/seal.h"
 
 enum { KEYS = 7 };
 
 /* --- calls --- */
 
+unsigned
+letter_stored_shard(const struct shared *shared, const struct letter_name *name)
+{
+	struct digest digest;
+	struct key_id of;
+	digest_begin(&digest, SPAN("letters"), SPAN(""));
+	digest_part(&digest, span_str(shared->name));
+	digest_part(&digest, span_of(name->lane, DIGEST_BYTES));
+	digest_end(&digest, of.bytes);
+	return redis_keys_shard(shared->store->conf, &of);
+}
+
 struct store_call *
-letter_stored_call(const struct letters *letters, unsigned shard,
-    enum script script, size_t n_argv)
+letter_stored_call(
+    const struct shared *of, unsigned shard, enum script script, size_t n_argv)
 {
 	static const char *const words[KEYS][2] = {{"letter", ":"},
 	    {"lane", ":"}, {"lanes", ""}, {"letters", ""}, {"behind", ""},
 	    {"written", ""}, {"begun", ""}};
-	struct shared shared = letters->shared;
+	struct shared shared = *of;
 	shared.shard = shard;
 	struct store_call *call =
 	    shared_call(&shared, script, 1 + KEYS + n_argv);
@@ -41,25 +53,25 @@ letter_stored_arg_digest(
 
 /* So that no letter opens as another's. */
 static struct seal_about
-seal_of(const struct letters *letters, const uint8_t id[DIGEST_BYTES])
+seal_of(const struct shared *shared, const uint8_t id[DIGEST_BYTES])
 {
 	struct seal_about about = {.kind = SEAL_LETTER};
 	struct digest digest;
 	digest_begin(&digest, SPAN("letter"), SPAN(""));
-	digest_part(&digest, span_str(letters->shared.name));
+	digest_part(&digest, span_str(shared->name));
 	digest_part(&digest, span_of(id, DIGEST_BYTES));
 	digest_end(&digest, about.key_id.bytes);
 	return about;
 }
 
 void
-letter_stored_arg_sealed(struct store_call *call, const struct letters *letters,
+letter_stored_arg_sealed(struct store_call *call, const struct shared *shared,
     const uint8_t id[DIGEST_BYTES], char *bytes, size_t len)
 {
-	const struct conf_store *conf = &letters->shared.store->conf->store;
+	const struct conf_store *conf = &shared->store->conf->store;
 	char *sealed = bytes;
 	if (conf->n_encryption_keys > 0) {
-		const struct seal_about about = seal_of(letters, id);
+		const struct seal_about about = seal_of(shared, id);
 		seal_close(conf, &about, span_of(bytes, len), &sealed, &len);
 		free(bytes);
 	}
@@ -68,11 +80,11 @@ letter_stored_arg_sealed(struct store_call *call, const struct letters *letters,
 }
 
 bool
-letter_stored_open(const struct letters *letters, struct arena *arena,
+letter_stored_open(const struct shared *shared, struct arena *arena,
     const uint8_t id[DIGEST_BYTES], struct span stored, struct span *ret_text)
 {
-	const struct conf_store *conf = &letters->shared.store->conf->store;
-	const struct seal_about about = seal_of(letters, id);
+	const struct conf_store *conf = &shared->store->conf->store;
+	const struct seal_about about = seal_of(shared, id);
 	struct span key;
 	char *plain = NULL;
 	size_t len;
@@ -131,36 +143,8 @@ letter_stored_read_said(const struct call_reply *reply, size_t at,
 	letter->parked = call_reply_text(reply, at + SAID_PARKED).len > 0;
 	letter->reason = arena_dup(arena, call_reply_text(reply, at + reason));
 	return letter->put_ms >= 0 &&
-	    letter_name_read(call_reply_text(reply, at + SAID_ID),
-		call_reply_text(reply, at + SAID_LANE), &letter->name) &&
-	    letter_stored_read_state(
-		call_reply_text(reply, at + SAID_STATE), &letter->state);
-}
-
-int
-letter_stored_read_answer(struct letter_op *op, const struct call_reply *reply)
-{
-	struct span head, body;
-	const struct letters *letters = op->letters;
-	struct letter *letter = &op->letter;
-	if (call_reply_text(reply, SAID_ID).len == 0)
-		return 0;
-	if (!letter_stored_read_said(
-		reply, SAID_ID, op->arena, SAID_REASON, letter))
-		return E_MALFORMED;
-	op->state = letter->state;
-	if (reply->n_extra <= SAID_HEAD)
-		return 0;
-	if (!letter_stored_open(letters, op->arena, letter->name.id,
-		call_reply_text(reply, SAID_HEAD), &head))
-		return E_NO_MEMORY;
-	op->sealed_shut = !letter_stored_read_head(letter, head);
-	if (reply->n_extra <= SAID_BODY)
-		return 0;
-	if (!letter_stored_open(letters, op->arena, letter->name.id,
-		call_reply_text(reply, SAID_BODY), &body))
-		return E_NO_MEMORY;
-	op->sealed_shut |=
-	    !letter_codec_read_body(body, op->arena, letter);
-	return 0;
+	       letter_name_read(call_reply_text(reply, at + SAID_ID),
+		   call_reply_text(reply, at + SAID_LANE), &letter->name) &&
+	       letter_stored_read_state(
+		   call_reply_text(reply, at + SAID_STATE), &letter->state);
 }

@@ -6,7 +6,8 @@
 #include "base/hex.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "messages/shared/letter_private.h"
+#include "messages/shared/letter_stored.h"
+#include "messages/shared/letters.h"
 
 enum {
 	LOAD_MS = 10000,
@@ -141,7 +142,8 @@ look(struct letters *letters)
 		if (!shard->due || shard->call != NULL)
 			continue;
 		struct store_call *call =
-		    letter_stored_call(letters, i, SCRIPT_letters, 1);
+		    letter_stored_call(
+			&letters->shared, i, SCRIPT_letters, 1);
 		resp_arg(&call->args, SPAN("look"));
 		call->done = on_looked;
 		call->arg = letters;

@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/must.h"
-#include "messages/shared/letter_private.h"
+#include "messages/shared/letter_stored.h"
+#include "messages/shared/letters.h"
 
 /* What scripts say of each in a list. */
 enum {
@@ -31,9 +32,9 @@ letters_list_is_next(struct span next)
 	uint8_t id[DIGEST_BYTES];
 	int64_t put_ms;
 	return next.len == LETTERS_STAMP_DIGITS + DIGEST_HEX &&
-	    digits_read(
-		span_of(next.ptr, LETTERS_STAMP_DIGITS), INT64_MAX, &put_ms) &&
-	    hex_decode(span_from(next, LETTERS_STAMP_DIGITS), id, sizeof id);
+	       digits_read(span_of(next.ptr, LETTERS_STAMP_DIGITS), INT64_MAX,
+		   &put_ms) &&
+	       hex_decode(span_from(next, LETTERS_STAMP_DIGITS), id, sizeof id);
 }
 
 static bool
@@ -46,8 +47,8 @@ is_before(const struct letter *a, const struct letter *b)
 
 /* Keeps one more than the page has, to know of more. */
 static bool
-insert_letter(struct letters_list *list, struct letter *letter,
-    struct span stored)
+insert_letter(
+    struct letters_list *list, struct letter *letter, struct span stored)
 {
 	size_t at = list->count;
 	struct span head;
@@ -56,7 +57,7 @@ insert_letter(struct letters_list *list, struct letter *letter,
 	if (at > list->limit)
 		return true;
 	if (!letter_stored_open(
-		list->of, list->arena, letter->name.id, stored, &head))
+		&list->of->shared, list->arena, letter->name.id, stored, &head))
 		return false;
 	letter_stored_read_head(letter, head);
 	if (list->count <= list->limit)
@@ -95,8 +96,8 @@ list_call(struct letters_list *list)
 		put_next(&list->letters[list->limit], latest);
 	snprintf(wanted, sizeof wanted, "%s%s", list->dead ? "d" : "",
 	    list->parked ? "p" : "");
-	struct store_call *call =
-	    letter_stored_call(list->of, list->n_asked++, SCRIPT_letters, 5);
+	struct store_call *call = letter_stored_call(
+	    &list->of->shared, list->n_asked++, SCRIPT_letters, 5);
 	resp_arg(&call->args, SPAN("list"));
 	resp_arg(&call->args, span_str(wanted));
 	resp_arg(&call->args, span_str(list->after));
@@ -137,14 +138,14 @@ letters_list(const struct letters *letters, struct letters_list *list)
 	struct store_call *calls[LETTERS_AT_ONCE];
 	size_t count = 0;
 	call_begin_op(letters->shared.store, &list->op);
-	list->letters = arena_alloc(
-	    list->arena, (list->limit + 1) * sizeof *list->letters);
+	list->letters =
+	    arena_alloc(list->arena, (list->limit + 1) * sizeof *list->letters);
 	list->count = 0;
 	list->next[0] = '\0';
 	list->of = letters;
 	list->n_asked = 0;
 	while (count < LETTERS_AT_ONCE &&
-	    list->n_asked < letters->shared.store->conf->store.shards)
+	       list->n_asked < letters->shared.store->conf->store.shards)
 		calls[count++] = list_call(list);
 	/*
 	 * All are added before one can end: the last to end ends the operation.
