@@ -312,6 +312,34 @@ def the_row_of_a_table_stays_held_over_a_restart(bench):
 
 
 @test
+def no_row_is_executed_where_somebody_may_have_been_at_it(bench):
+    """No row says whether it comes again: so all of them wait."""
+    box = Outbox(bench.postgres())
+    hold = Hold()
+    upstream = bench.upstream(lambda connection, _: (
+        hold.wait(), connection.send(answer(201))))
+    config = bench.config(upstream, admin={"listen": "127.0.0.1:0"})
+    outbox_source(config, box)
+    first = bench.serve(config)
+    box.add({"n": 1})
+    hold.wait_arrived()
+    second = bench.serve({**config, "state_dir": bench.folder(),
+                          "instance": "two"})
+    admin = Admin(second)
+    bench.redis("FLUSHALL")
+    second.wait_for_log("store_emptied", timeout=30)
+    first.kill()
+    hold.release()
+    second.wait_until(lambda: second.find_log("source_stands") or
+                      upstream.count() > 1, "it is taken")
+    equal((why_it_stands(second), upstream.count()), (["unproven"], 1))
+    [name] = [s["name"] for s in admin.get("/sources")["sources"]]
+    equal(admin.post(f"/sources/{name}/resume", UNPROVEN).status, 200)
+    second.wait_for_log("message", outcome="executed")
+    equal(upstream.count(), 2)
+
+
+@test
 def the_time_for_which_a_message_is_held_outlives_restarts(bench):
     lost = Lost(bench, hold="1h").held()
     eventually(lambda: len(holds(bench)) == 1, "it is noted")

@@ -122,6 +122,13 @@ stands(const struct source *s)
 	    source_proof_is_doubted(s);
 }
 
+/* No row says whether somebody was at it before. */
+static bool
+may_come_again(const struct source *s, int64_t again_us)
+{
+	return again_us != 0 || s->source->table != NULL;
+}
+
 bool
 source_proof_doubts(struct source *s, int64_t again_us)
 {
@@ -131,13 +138,13 @@ source_proof_doubts(struct source *s, int64_t again_us)
 	learn_store(s);
 	if (stands(s))
 		return true;
-	if (s->emptied_at == 0 || again_us == 0 ||
+	if (s->emptied_at == 0 || !may_come_again(s, again_us) ||
 	    !INVARIANT(lost_data_stands))
 		return false;
 	s->doubted = true;
 	source_standing_begin(s, STANDING_UNPROVEN,
-	    "Redis has lost its data, and a message that somebody was at "
-	    "before has come again.");
+	    "Redis has lost its data, and a message has come that somebody may "
+	    "have been at before.");
 	return true;
 }
 

@@ -7,9 +7,9 @@
  * Whether the store is the one that the source's broker knows.  Copies of
  * letters and commits carry the id of the store's data, which is another one
  * where Redis has lost its data.  Where the broker knows another store at the
- * start, or a message comes that somebody was at before that loss, records may
- * be missing: the source stands (unproven) until an operator has its letters
- * restored, or says that it is to go on.
+ * start, or a message comes that somebody was at before that loss (any row of a
+ * table: none says that), records may be missing: the source stands (unproven)
+ * until an operator has its letters restored, or says that it is to go on.
  *
  * What an operator has accepted stands beside the floors, in the store itself:
  * so it holds for all gateways, also those that are started later, and is gone
