@@ -82,8 +82,9 @@ on_health(void *arg)
 	counter_set(&s->meter->parts_standing, health.parts_standing);
 	counter_set(&s->meter->lag,
 	    health.lag >= 0 ? (uint64_t)health.lag : SOURCE_METER_NO_LAG);
-	/* Another's lanes are ours now, perhaps, and what it holds. */
+	/* Another's lanes are ours now, perhaps, and what it was at. */
 	if (counter_read(&s->meter->rebalances) != health.rebalances) {
+		source_proof_rebalanced(s);
 		holds_load(&s->holds);
 		letters_load(&s->letters);
 	}

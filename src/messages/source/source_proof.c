@@ -75,6 +75,12 @@ source_proof_origin(void *arg, struct span store_id)
 	judge(s);
 }
 
+void
+source_proof_rebalanced(struct source *s)
+{
+	s->origin_us = clock_us();
+}
+
 static void
 learn_store(struct source *s)
 {

@@ -85,6 +85,9 @@ static enum disposition
 built_in_outcome(int status)
 {
 	switch (status) {
+	case 301:
+	case 307:
+	case 308:
 	case 401:
 	case 403:
 		return DISPOSITION_FORGET;

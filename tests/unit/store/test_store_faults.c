@@ -524,8 +524,8 @@ a_redis_that_may_evict_gets_no_claim_not_even_the_first(void **state)
 	/* It waits for the link, and then for INFO. */
 	claim = bench_claim(bench, "another");
 	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
-	/* The answer, the store's id, and an index that names nothing. */
-	assert_int_equal(redis_integer(bench->redis, "DBSIZE"), 3);
+	/* The answer, the store's ids, and an index that names nothing. */
+	assert_int_equal(redis_integer(bench->redis, "DBSIZE"), 4);
 	const char *fault =
 	    info_fault_message(store_health_fault(bench->health));
 	assert_non_null(strstr(fault, "noeviction"));
