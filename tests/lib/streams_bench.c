@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "conf/load/conf_load.h"
 #include "lib/streams_bench.h"
-#include "messages/broker/broker_clients.h"
+#include "messages/brokers.h"
 #include "messages/broker/reader.h"
 
 enum { TURN_MS = 2 };
@@ -200,7 +200,7 @@ sbench_open(struct sbench *bench, const char *instance)
 	    .lease_ms = bench->lease_ms,
 	    .most_bytes = bench->most_bytes, .sole = bench->sole,
 	    .events = &events};
-	r->reader = broker_clients_open(&start);
+	r->reader = brokers_open(&start);
 	sbench_credit(r, bench->credit);
 	return r;
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "messages/broker/broker_clients.h"
+#include "messages/brokers.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
@@ -231,7 +231,7 @@ fake_broker_is_marked(unsigned message)
 /* --- readers --- */
 
 struct broker_reader *
-broker_clients_open(const struct broker_start *start)
+brokers_open(const struct broker_start *start)
 {
 	struct fake_reader *r = mem_zero(sizeof *r);
 	r->loop = start->loop;
@@ -352,14 +352,14 @@ broker_reader_is_told(const struct broker_reader *reader)
 
 /* What is closed is given back at once. */
 size_t
-broker_clients_leaving(const struct loop *loop)
+brokers_leaving(const struct loop *loop)
 {
 	(void)loop;
 	return 0;
 }
 
 void
-broker_clients_abandon(struct loop *loop)
+brokers_abandon(struct loop *loop)
 {
 	(void)loop;
 }

@@ -29,7 +29,8 @@ WINGS = {
 }
 # And each room from the rooms of its own wing.
 LOAD = {"conf", "conf/jsonc", "conf/token"}
-BROKERS = {"messages/broker", "messages/shared"}
+DRIVERS = {"messages/broker/" + name for name in
+           ("kafka", "postgres", "streams")}
 ROOMS = {
     "base": set(),
     "base/loop": {"base"},
@@ -48,10 +49,13 @@ ROOMS = {
     "http/upstream": set(),
     "gate": {"gate/key"},
     "gate/key": set(),
+    "messages": {"messages/broker"} | DRIVERS,
     "messages/broker": set(),
+    **{driver: {"messages/broker"} for driver in DRIVERS},
     "messages/shared": set(),
-    "messages/source": BROKERS,
-    "messages/relay": BROKERS,
+    "messages/source": {"messages", "messages/broker", "messages/shared"},
+    "messages/relay": {"messages", "messages/broker", "messages/shared",
+                       "messages/broker/kafka", "messages/broker/postgres"},
     "operators/probe": set(),
     "operators/admin": set(),
     "operators/admin/page": {"operators/admin"},  # page.c, likewise
@@ -64,11 +68,12 @@ ROOMS = {
 OWNED = {
     "microhttpd.h": {"http/front"},
     "curl/curl.h": {"http/upstream"},
-    "hiredis/": {"messages/broker", "operators/probe", "store", "store/redis"},
+    "hiredis/": {"messages/broker/streams", "operators/probe", "store",
+                 "store/redis"},
     "uv.h": {"base/loop"},
     "gnutls/": {"conf/load", "conf/token", "http/front", "store/redis"},
     "zstd.h": {"store/record"},
-    "libpq-fe.h": {"messages/broker", "operators/probe"},
+    "libpq-fe.h": {"messages/broker/postgres", "operators/probe"},
     "librdkafka/": {"conf/load", "messages/broker/kafka", "operators/probe"},
     "systemd/": {"operators/commands"},
 }
@@ -76,11 +81,6 @@ OWNED = {
 
 def wing(folder):
     return folder.split("/")[0]
-
-
-def room(folder):
-    """Kafka's files are part of the clients of brokers."""
-    return folder.removesuffix("/kafka")
 
 
 @test
@@ -103,7 +103,7 @@ def rooms_include_only_what_is_below_them_in_their_wing(bench):
         if folder == ".":
             continue
         for kind, name in INCLUDE.findall(read(path)):
-            own, to = room(folder), room(os.path.dirname(name))
+            own, to = folder, os.path.dirname(name)
             if (kind == '"' and wing(to) == wing(own)
                     and to not in ROOMS[own] | {own}):
                 wrong.append(f"{below_src(path)} includes {name}")
@@ -113,7 +113,7 @@ def rooms_include_only_what_is_below_them_in_their_wing(bench):
 @test
 def every_folder_has_its_place_in_the_order(bench):
     folders = {folder for folder, _ in sources(".c", ".h")} - {"."}
-    equal({room(folder) for folder in folders} - set(ROOMS), set())
+    equal(folders - set(ROOMS), set())
     equal({wing(folder) for folder in folders} - set(WINGS), set())
 
 
@@ -204,7 +204,7 @@ def every_header_compiles_alone(bench, name):
     if not flags:
         raise tap.Skip("the compiler's flags come from make check")
     headers = [path for folder, path in sources(".h")
-               if room(folder) == name and not path.endswith("conf/types.h")]
+               if folder == name and not path.endswith("conf/types.h")]
     broken = []
     for path in headers:
         done = subprocess.run(

@@ -12,7 +12,7 @@
  * a dead letter in the same atomic step.  It connects, and connects again, by
  * itself.  It knows no gate, no route and no record, and never decides that a
  * message is finished.  One client for each kind of broker is behind it
- * (broker_clients.h opens them), the only one to see its library.  The thread
+ * (messages/brokers.h opens them), the only one to see its library.  The thread
  * of its loop only.
  *
  * What a broker says is data: what is odd in it is a message that says so, or

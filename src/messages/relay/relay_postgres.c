@@ -6,7 +6,7 @@
 #include "base/digits.h"
 #include "base/hex.h"
 #include "base/mem.h"
-#include "messages/broker/postgres_ledger.h"
+#include "messages/broker/postgres/postgres_ledger.h"
 #include "messages/relay/relay_postgres.h"
 #include "messages/relay/relay_text.h"
 

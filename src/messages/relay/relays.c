@@ -3,7 +3,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "messages/broker/broker_clients.h"
+#include "messages/brokers.h"
 #include "messages/relay/relays.h"
 
 static struct relays *
@@ -162,7 +162,7 @@ relays_are_idle(const struct worker_part *part)
 {
 	const struct relays *all = (const void *)part;
 	return list_empty(&all->runs) && list_empty(&all->leaving) &&
-	    broker_clients_leaving(all->worker->loop) == 0;
+	    brokers_leaving(all->worker->loop) == 0;
 }
 
 static void
@@ -171,7 +171,7 @@ relays_end(struct worker_part *part)
 	struct relays *all = relays_part(part);
 	relays_drain(part);
 	end_leaving(all, true);
-	broker_clients_abandon(all->worker->loop);
+	brokers_abandon(all->worker->loop);
 }
 
 static void

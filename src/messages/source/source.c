@@ -3,7 +3,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "messages/broker/broker_clients.h"
+#include "messages/brokers.h"
 #include "messages/source/delivery.h"
 #include "messages/source/replay.h"
 #include "messages/source/restore.h"
@@ -197,7 +197,7 @@ open_reader(struct source *s)
 	};
 	counter_set(&s->meter->transacts,
 	    s->source->broker->kind == BROKER_KAFKA);
-	s->reader = broker_clients_open(&start);
+	s->reader = brokers_open(&start);
 	s->credit = 0;
 	s->heard = false;
 	source_credit_settle(s);

@@ -3,7 +3,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "messages/broker/broker_clients.h"
+#include "messages/brokers.h"
 #include "messages/source/sources.h"
 
 static bool on_turn(void *arg);
@@ -193,7 +193,7 @@ sources_are_idle(const struct worker_part *part)
 {
 	const struct sources *all = (const struct sources *)part;
 	return all->first == NULL && all->leaving == NULL &&
-	    broker_clients_leaving(all->worker->loop) == 0;
+	    brokers_leaving(all->worker->loop) == 0;
 }
 
 static void
@@ -203,7 +203,7 @@ sources_end(struct worker_part *part)
 	sources_drain(part);
 	end_leaving(all);
 	unhook(all);
-	broker_clients_abandon(all->worker->loop);
+	brokers_abandon(all->worker->loop);
 }
 
 static void

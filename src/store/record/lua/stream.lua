@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Included by scripts of a reader of a stream (src/messages/broker/streams_*),
+-- Included by scripts of a reader of a stream (src/messages/broker/streams/),
 -- which run in the broker's Redis.  KEYS[1] is the stream, ARGV[1] the group.
 
 local key, group = KEYS[1], ARGV[1]

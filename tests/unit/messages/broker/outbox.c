@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "messages/broker/broker_clients.h"
+#include "messages/brokers.h"
 #include "unit/messages/broker/outbox.h"
 
 enum { PATIENCE_MS = 60000, CREDIT = 100, MOST_BYTES = 1 << 20 };
@@ -121,7 +121,7 @@ outbox_open(struct outbox *o, unsigned credit)
 	    .lease_ms = 5000,
 	    .most_bytes = MOST_BYTES,
 	    .events = &events};
-	o->reader = broker_clients_open(&start);
+	o->reader = brokers_open(&start);
 	broker_reader_credit(o->reader, credit, SIZE_MAX);
 }
 
@@ -131,7 +131,7 @@ outbox_free(struct outbox **outbox)
 	struct outbox *o = *outbox;
 	*outbox = NULL;
 	broker_reader_close(&o->reader);
-	broker_clients_abandon(o->loop);
+	brokers_abandon(o->loop);
 	for (size_t i = 0; i < o->n_took; i++)
 		broker_message_free(&o->took[i]);
 	if (o->own_loop)

@@ -342,7 +342,7 @@ more_fields_than_a_put_can_have_are_too_large(void **state)
 
 /* --- closing --- */
 
-/* The list of src/messages/broker/streams.h. */
+/* The list of src/messages/broker/streams/streams.h. */
 static void
 no_more_rights_are_needed_than_the_manual_says(void **state)
 {

@@ -5,7 +5,7 @@
 #include "base/container.h"
 #include "base/loop/log.h"
 #include "base/random.h"
-#include "messages/broker/postgres_private.h"
+#include "messages/broker/postgres/postgres_private.h"
 
 /*
  * The rows are parted by a hash (postgres_sql.c), and a part is read by the one

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conf/conf.h"
-#include "messages/broker/postgres_pipe.h"
+#include "messages/broker/postgres/postgres_pipe.h"
 
 /*
  * A connection to a PostgreSQL server that is made again whenever it is gone,

@@ -2,7 +2,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/container.h"
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams_private.h"
 
 /*
  * Acknowledgements: an XACK, or a script where something is put in the same

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "messages/broker/postgres_connect.h"
-#include "messages/broker/postgres_sql.h"
+#include "messages/broker/postgres/postgres_connect.h"
+#include "messages/broker/postgres/postgres_sql.h"
 #include "messages/broker/reader.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams_private.h"
 
 enum {
 	FIELDS_MAX = 1024, /* a put has them in one command of Lua */

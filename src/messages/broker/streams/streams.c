@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "messages/broker/streams.h"
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams.h"
+#include "messages/broker/streams/streams_private.h"
 
 static void
 open_streams(struct reader_core *core)

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "messages/broker/postgres_pipe.h"
+#include "messages/broker/postgres/postgres_pipe.h"
 
 enum {
 	/* More than statement_timeout: a server that lives answers in time. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "messages/broker/broker_clients.h"
+#include "messages/brokers.h"
 #include "messages/broker/reader.h"
-#include "messages/broker/streams.h"
+#include "messages/broker/streams/streams.h"
 #ifdef HAVE_KAFKA
 #include "messages/broker/kafka/kafka.h"
 #include "messages/broker/kafka/kafka_thread.h"
 #endif
 #ifdef HAVE_POSTGRES
-#include "messages/broker/postgres.h"
+#include "messages/broker/postgres/postgres.h"
 #endif
 
 /* By enum broker_kind; the loader takes none that is not there. */
@@ -22,13 +22,13 @@ static const struct driver *const drivers[BROKER_KIND_COUNT_] = {
 };
 
 struct broker_reader *
-broker_clients_open(const struct broker_start *start)
+brokers_open(const struct broker_start *start)
 {
 	return reader_open(drivers[start->source->broker->kind], start);
 }
 
 size_t
-broker_clients_leaving(const struct loop *loop)
+brokers_leaving(const struct loop *loop)
 {
 	size_t count = reader_leaving(loop);
 #ifdef HAVE_KAFKA
@@ -38,7 +38,7 @@ broker_clients_leaving(const struct loop *loop)
 }
 
 void
-broker_clients_abandon(struct loop *loop)
+brokers_abandon(struct loop *loop)
 {
 	reader_abandon(loop);
 #ifdef HAVE_KAFKA

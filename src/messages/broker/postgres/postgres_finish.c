@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "messages/broker/postgres_private.h"
+#include "messages/broker/postgres/postgres_private.h"
 
 /*
  * Acknowledgements that come while others are on their way go out together, in

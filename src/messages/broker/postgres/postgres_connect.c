@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
-#include "messages/broker/postgres_connect.h"
+#include "messages/broker/postgres/postgres_connect.h"
 #include "store/redis/resolve.h"
 
 enum {

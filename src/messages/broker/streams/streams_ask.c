@@ -6,7 +6,7 @@
 #include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams_private.h"
 
 /* What is asked by the teller, and dropped by either line. */
 struct streams_question {

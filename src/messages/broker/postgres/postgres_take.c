@@ -5,7 +5,7 @@
 #include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "messages/broker/postgres_private.h"
+#include "messages/broker/postgres/postgres_private.h"
 
 /*
  * Which rows are asked for.  Ids are given before their rows are committed, so

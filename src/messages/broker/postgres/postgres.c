@@ -5,8 +5,8 @@
 
 #include "base/container.h"
 #include "base/digest.h"
-#include "messages/broker/postgres.h"
-#include "messages/broker/postgres_private.h"
+#include "messages/broker/postgres/postgres.h"
+#include "messages/broker/postgres/postgres_private.h"
 
 enum { COUNT_EVERY_MS = 10000 };
 

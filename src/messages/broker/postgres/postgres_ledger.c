@@ -5,9 +5,9 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "messages/broker/postgres_connect.h"
-#include "messages/broker/postgres_ledger.h"
-#include "messages/broker/postgres_sql.h"
+#include "messages/broker/postgres/postgres_connect.h"
+#include "messages/broker/postgres/postgres_ledger.h"
+#include "messages/broker/postgres/postgres_sql.h"
 
 enum { PLACES_MAX = 2048 };
 

@@ -5,7 +5,7 @@
 #include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "messages/broker/postgres_private.h"
+#include "messages/broker/postgres/postgres_private.h"
 
 /* What is found is the question's own until the batch has ended. */
 struct postgres_question {

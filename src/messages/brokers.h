@@ -4,17 +4,17 @@
 #include "messages/broker/broker.h"
 
 /*
- * The clients of all kinds of brokers that the program was built with: opens a
+ * The drivers of all kinds of brokers that the program was built with: opens a
  * reader by the kind of its source's broker, and knows what is left of those
  * that were closed.  It knows nothing else of them.  The loop's own thread.
  */
 
 /* Begins; it has no credit yet, so nothing is taken. */
-struct broker_reader *broker_clients_open(const struct broker_start *start);
+struct broker_reader *brokers_open(const struct broker_start *start);
 /*
  * How many readers and ledgers of that loop were closed and still give back
  * what they had, none of them for long; a drain waits until there is none.
  */
-size_t broker_clients_leaving(const struct loop *loop);
+size_t brokers_leaving(const struct loop *loop);
 /* They do not any more; before the loop is freed. */
-void broker_clients_abandon(struct loop *loop);
+void brokers_abandon(struct loop *loop);

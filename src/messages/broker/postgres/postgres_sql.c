@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
-#include "messages/broker/postgres_sql.h"
+#include "messages/broker/postgres/postgres_sql.h"
 
 /* A page of dead letters has so many bytes besides its first one. */
 #define PAGE_BYTES "4194304"

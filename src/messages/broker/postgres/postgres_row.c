@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/loop/log.h"
-#include "messages/broker/postgres_private.h"
+#include "messages/broker/postgres/postgres_private.h"
 
 /* --- headers --- */
 

@@ -5,7 +5,7 @@
 #include "base/container.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams_private.h"
 
 /*
  * The first steps after each connection.  A group that has vanished, with its

@@ -4,7 +4,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams_private.h"
 
 /*
  * Heartbeats, each third of the lease, and their opposite.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams_private.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/slots.h"
 

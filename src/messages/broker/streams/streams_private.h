@@ -2,8 +2,8 @@
 #pragma once
 
 #include "messages/broker/reader.h"
-#include "messages/broker/streams_id.h"
-#include "messages/broker/streams_script.h"
+#include "messages/broker/streams/streams_id.h"
+#include "messages/broker/streams/streams_script.h"
 #include "store/redis/link.h"
 #include "store/redis/master.h"
 #include "store/redis/redis_address.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "messages/broker/streams_id.h"
+#include "messages/broker/streams/streams_id.h"
 
 /* Takes digits off the front; false: there are none, or too many. */
 static bool

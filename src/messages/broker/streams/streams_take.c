@@ -2,7 +2,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/container.h"
-#include "messages/broker/streams_private.h"
+#include "messages/broker/streams/streams_private.h"
 
 /*
  * One step after the other: the group (streams_group), a pass over what is

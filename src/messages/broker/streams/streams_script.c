@@ -4,7 +4,7 @@
 #include "base/hex.h"
 #include "base/must.h"
 #include "base/test_build.h"
-#include "messages/broker/streams_script.h"
+#include "messages/broker/streams/streams_script.h"
 
 /* In src/store/record/lua/scripts.c, which make generates. */
 #define EACH(SCRIPT)                                                          \
