@@ -11,9 +11,9 @@
  * given credit for, and acknowledges each when it is told to, with a result or
  * a dead letter in the same atomic step.  It connects, and connects again, by
  * itself.  It knows no gate, no route and no record, and never decides that a
- * message is finished.  One client for each kind of broker is behind it
- * (messages/brokers.h opens them), the only one to see its library.  The thread
- * of its loop only.
+ * message is finished.  One driver for each kind of broker is behind it
+ * (driver.h; messages/brokers.h opens them), the only one to see its library.
+ * The thread of its loop only.
  *
  * What a broker says is data: what is odd in it is a message that says so, or
  * an end of the connection, never one of the process.
@@ -339,33 +339,3 @@ struct broker_health {
 };
 /* Valid until the next turn of the loop. */
 struct broker_health broker_reader_health(const struct broker_reader *reader);
-
-/* The functions behind the above, one table for each kind of broker. */
-struct broker_client {
-	struct broker_reader *(*open)(const struct broker_start *start);
-	void (*close)(struct broker_reader *reader);
-	void (*credit)(
-	    struct broker_reader *reader, unsigned messages, size_t bytes);
-	void (*finish)(
-	    struct broker_reader *reader, struct broker_finish *finish);
-	/* NULL: what it hands over has no bulk. */
-	void (*read_again)(
-	    struct broker_reader *reader, struct broker_again *again);
-	/* NULL: it has none that could be read. */
-	void (*copies)(
-	    struct broker_reader *reader, struct broker_copies *copies);
-	void (*give_back)(struct broker_reader *reader,
-	    const struct broker_message *message);
-	struct broker_health (*health)(const struct broker_reader *reader);
-	/* NULL: it keeps nothing. */
-	void (*floor)(struct broker_reader *reader, const char *part,
-	    struct span floor, enum broker_decision decided);
-	/* NULL: what is finished is told at once, and nothing is kept. */
-	void (*tell)(struct broker_reader *reader);
-	bool (*is_told)(const struct broker_reader *reader);
-};
-
-/* The first member of each client's own reader. */
-struct broker_reader {
-	const struct broker_client *client;
-};

@@ -13,42 +13,42 @@
  *
  * A function may be NULL where that is said.
  */
-struct reader_core;
+struct broker_reader;
 struct flight;
 struct finishing;
 
 struct driver {
 	/* Of its own structs, whose first member is the core's. */
-	size_t reader_bytes;    /* struct reader_core */
+	size_t reader_bytes;    /* struct broker_reader */
 	size_t flight_bytes;    /* struct flight */
 	size_t finishing_bytes; /* struct finishing */
 
 	/* Begins to connect; timeout_ms and leave_ms are its to set. */
-	void (*open)(struct reader_core *reader);
+	void (*open)(struct broker_reader *reader);
 	/*
 	 * The reader was closed, and nothing of it is heard any more: gives
 	 * back what is in flight.  Called in the turn of the close, and again
 	 * with each reader_kick, until it is true: nothing is left to be done;
 	 * or leave_ms are over.
 	 */
-	bool (*leave)(struct reader_core *reader);
+	bool (*leave)(struct broker_reader *reader);
 	/* Frees what is the driver's own, and not the reader. */
-	void (*free)(struct reader_core *reader);
+	void (*free)(struct broker_reader *reader);
 
 	/*
 	 * Takes more, if there is room (reader_room), or does whatever else is
 	 * next: with each reader_kick, but not while reader->pause is set.
 	 */
-	void (*take)(struct reader_core *reader);
+	void (*take)(struct broker_reader *reader);
 	/*
 	 * Sends acknowledgements of reader->waiting, as many as it likes; one
 	 * at a time, or in batches (reader_finish_send).  With each
 	 * reader_kick where any wait, but not while reader->again is set.
 	 */
-	void (*finish)(struct reader_core *reader);
+	void (*finish)(struct broker_reader *reader);
 	/* Why it can never be done, a sentence; NULL: it can.  Or NULL. */
 	const char *(*impossible)(
-	    const struct reader_core *reader,
+	    const struct broker_reader *reader,
 	    const struct broker_finish *finish);
 	/*
 	 * How many ms more one that was sent may take though its time is up; 0:
@@ -57,30 +57,30 @@ struct driver {
 	int64_t (*more_ms)(struct finishing *finishing);
 
 	/* It is not in flight any more, and freed after that.  Or NULL. */
-	void (*forget)(struct reader_core *reader, struct flight *message);
+	void (*forget)(struct broker_reader *reader, struct flight *message);
 	/*
 	 * Its owner does not work on it any more: others may have it; forget
 	 * comes next.
 	 */
-	void (*give_back)(struct reader_core *reader, struct flight *message);
+	void (*give_back)(struct broker_reader *reader, struct flight *message);
 	/*
 	 * A message came again while its acknowledgement was under way, which
 	 * has ended: it may be pending with nobody at work on it.  Or NULL.
 	 */
-	void (*look_again)(struct reader_core *reader);
+	void (*look_again)(struct broker_reader *reader);
 
 	/* Both begin with reader_ask_*.  NULL: what it has has no bulk. */
 	void (*read_again)(
-	    struct reader_core *reader, struct broker_again *again);
+	    struct broker_reader *reader, struct broker_again *again);
 	void (*copies)(
-	    struct reader_core *reader, struct broker_copies *copies);
+	    struct broker_reader *reader, struct broker_copies *copies);
 	/* All but message; it begins zeroed, with a lag of -1. */
-	void (*health)(
-	    const struct reader_core *reader, struct broker_health *ret_health);
+	void (*health)(const struct broker_reader *reader,
+	    struct broker_health *ret_health);
 
 	/* As broker_reader_floor, _tell and _is_told: of Kafka; else NULL. */
-	void (*floor)(struct reader_core *reader, const char *part,
+	void (*floor)(struct broker_reader *reader, const char *part,
 	    struct span floor, enum broker_decision decided);
-	void (*tell)(struct reader_core *reader);
-	bool (*is_told)(const struct reader_core *reader);
+	void (*tell)(struct broker_reader *reader);
+	bool (*is_told)(const struct broker_reader *reader);
 };

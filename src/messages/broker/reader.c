@@ -7,16 +7,10 @@
 #include "messages/broker/driver.h"
 #include "messages/broker/reader.h"
 
-static struct reader_core *
-of(const struct broker_reader *broker)
-{
-	return (struct reader_core *)(uintptr_t)broker;
-}
-
 /* --- credit --- */
 
 size_t
-reader_room(const struct reader_core *reader)
+reader_room(const struct broker_reader *reader)
 {
 	if (reader->queued >= reader->credit ||
 	    reader->queued_bytes >= reader->credit_bytes)
@@ -29,17 +23,8 @@ reader_room(const struct reader_core *reader)
 	return fit < count ? fit : count;
 }
 
-static void
-set_credit(struct broker_reader *broker, unsigned messages, size_t bytes)
-{
-	struct reader_core *reader = of(broker);
-	reader->credit = messages;
-	reader->credit_bytes = bytes;
-	reader_kick(reader);
-}
-
 void
-reader_origin(struct reader_core *reader, struct span store_id)
+reader_origin(struct broker_reader *reader, struct span store_id)
 {
 	if (reader->events.origin != NULL && !reader->leaving)
 		reader->events.origin(reader->events.arg, store_id);
@@ -49,7 +34,7 @@ reader_origin(struct reader_core *reader, struct span store_id)
 
 /* The owner may close the reader, or give it other credit, at each. */
 static void
-hand_over(struct reader_core *reader)
+hand_over(struct broker_reader *reader)
 {
 	while (!reader->leaving && reader->credit > 0) {
 		struct broker_message *message =
@@ -67,7 +52,7 @@ hand_over(struct reader_core *reader)
 static void
 on_work(void *arg)
 {
-	struct reader_core *reader = arg;
+	struct broker_reader *reader = arg;
 	const struct driver *driver = reader->driver;
 	hand_over(reader);
 	if (reader->leaving) {
@@ -97,7 +82,7 @@ on_time(void *arg)
 static _Thread_local struct list leaving;
 
 static void
-free_reader(struct reader_core *reader)
+free_reader(struct broker_reader *reader)
 {
 	list_remove(&reader->of_leaving);
 	reader->driver->free(reader);
@@ -127,8 +112,7 @@ on_end(void *arg)
 struct broker_reader *
 reader_open(const struct driver *driver, const struct broker_start *start)
 {
-	struct reader_core *reader = mem_zero(driver->reader_bytes);
-	reader->broker.client = &reader_client;
+	struct broker_reader *reader = mem_zero(driver->reader_bytes);
 	reader->driver = driver;
 	reader->loop = start->loop;
 	reader->conf = start->conf != NULL ? conf_ref(start->conf) : NULL;
@@ -150,13 +134,12 @@ reader_open(const struct driver *driver, const struct broker_start *start)
 	timer_init(&reader->pause, reader->loop, on_time, reader);
 	timer_init(&reader->end, reader->loop, on_end, reader);
 	driver->open(reader);
-	return &reader->broker;
+	return reader;
 }
 
-static void
-close_reader(struct broker_reader *broker)
+void
+reader_leave(struct broker_reader *reader)
 {
-	struct reader_core *reader = of(broker);
 	reader->leaving = true;
 	reader_finish_cancel(reader);
 	reader_ask_cancel(reader);
@@ -173,7 +156,7 @@ size_t
 reader_leaving(const struct loop *loop)
 {
 	size_t count = 0;
-	struct reader_core *reader;
+	struct broker_reader *reader;
 	if (leaving.next == NULL)
 		return 0;
 	LIST_EACH(reader, &leaving, of_leaving)
@@ -184,87 +167,10 @@ reader_leaving(const struct loop *loop)
 void
 reader_abandon(struct loop *loop)
 {
-	struct reader_core *reader;
+	struct broker_reader *reader;
 	if (leaving.next == NULL)
 		return;
 	LIST_EACH(reader, &leaving, of_leaving)
 		if (reader->loop == loop)
 			free_reader(reader);
 }
-
-/* --- what its owner says --- */
-
-static void
-finish_message(struct broker_reader *broker, struct broker_finish *finish)
-{
-	reader_finish_start(of(broker), finish);
-}
-
-static void
-read_again(struct broker_reader *broker, struct broker_again *again)
-{
-	of(broker)->driver->read_again(of(broker), again);
-}
-
-static void
-read_copies(struct broker_reader *broker, struct broker_copies *copies)
-{
-	of(broker)->driver->copies(of(broker), copies);
-}
-
-static void
-give_back(struct broker_reader *broker, const struct broker_message *message)
-{
-	struct reader_core *reader = of(broker);
-	struct flight *f = reader_flight_find(reader, message->position);
-	if (f == NULL)
-		return;
-	reader->driver->give_back(reader, f);
-	reader_flight_forget(reader, f);
-}
-
-static struct broker_health
-health_of(const struct broker_reader *broker)
-{
-	const struct reader_core *reader = of(broker);
-	struct broker_health health = {.lag = -1};
-	reader->driver->health(reader, &health);
-	health.message = reader_trouble_words(reader);
-	return health;
-}
-
-static void
-set_floor(struct broker_reader *broker, const char *part, struct span floor,
-    enum broker_decision decided)
-{
-	if (of(broker)->driver->floor != NULL)
-		of(broker)->driver->floor(of(broker), part, floor, decided);
-}
-
-static void
-tell(struct broker_reader *broker)
-{
-	if (of(broker)->driver->tell != NULL)
-		of(broker)->driver->tell(of(broker));
-}
-
-static bool
-is_told(const struct broker_reader *broker)
-{
-	const struct reader_core *reader = of(broker);
-	return reader->driver->is_told == NULL ||
-	    reader->driver->is_told(reader);
-}
-
-const struct broker_client reader_client = {
-    .close = close_reader,
-    .credit = set_credit,
-    .finish = finish_message,
-    .read_again = read_again,
-    .copies = read_copies,
-    .give_back = give_back,
-    .health = health_of,
-    .floor = set_floor,
-    .tell = tell,
-    .is_told = is_told,
-};

@@ -16,9 +16,10 @@
  *
  * and in flight it is known by its position, so that it is never handed over
  * twice.  The core knows no connection and never decides that a message is
- * finished; it sends nothing.  All of it on the thread of its loop.
+ * finished; it sends nothing.  What its owner calls is broker.h.  All of it on
+ * the thread of its loop.
  *
- *     reader          credit, the queue, the turn's work, open and close
+ *     reader          credit, the queue, the turn's work, open and leave
  *     reader_flight   what is in flight
  *     reader_finish   acknowledgements: who waits for what
  *     reader_ask      questions: read again, copies
@@ -47,7 +48,7 @@ struct flight {
 /* An acknowledgement on its way; a driver may have more of it behind this. */
 struct finishing {
 	struct list of_reader; /* waiting, or sent */
-	struct reader_core *reader;
+	struct broker_reader *reader;
 	/* NULL: its owner has given it up; what was sent happens anyway. */
 	struct broker_finish *finish;
 	struct flight *message; /* NULL: a mark, or forgotten since */
@@ -57,13 +58,12 @@ struct finishing {
 /* Something asked of the broker; the first member of the driver's own. */
 struct reader_question {
 	struct list of_reader;
-	struct reader_core *reader;
+	struct broker_reader *reader;
 	struct op *op; /* NULL: its owner has given it up */
 	char *refused; /* of broker_again or broker_copies */
 };
 
-struct reader_core {
-	struct broker_reader broker; /* first */
+struct broker_reader {
 	const struct driver *driver;
 	struct loop *loop;
 	const struct conf *conf; /* a reference; or NULL */
@@ -104,23 +104,22 @@ struct reader_core {
 
 /* --- reader.c --- */
 
-/* The functions behind broker_reader_* of every reader of the core. */
-extern const struct broker_client reader_client;
-
-/* reader_client's open, with a driver. */
+/* Begins, with no credit yet. */
 struct broker_reader *reader_open(
     const struct driver *driver, const struct broker_start *start);
+/* Its owner has closed it: it gives back what it has, and is freed. */
+void reader_leave(struct broker_reader *reader);
 
 /* Later in this turn: hands over, acknowledges, takes. */
 static inline void
-reader_kick(struct reader_core *reader)
+reader_kick(struct broker_reader *reader)
 {
 	task_ready(reader->loop, &reader->work);
 }
 
 /* The health is another one: the owner hears of it later in this turn. */
 static inline void
-reader_changed(struct reader_core *reader)
+reader_changed(struct broker_reader *reader)
 {
 	reader->changed = true;
 	reader_kick(reader);
@@ -128,7 +127,7 @@ reader_changed(struct reader_core *reader)
 
 /* Nothing is taken for that long. */
 static inline void
-reader_pause(struct reader_core *reader, int64_t ms)
+reader_pause(struct broker_reader *reader, int64_t ms)
 {
 	timer_set(&reader->pause, ms);
 }
@@ -137,9 +136,9 @@ reader_pause(struct reader_core *reader, int64_t ms)
  * How many messages may be asked for: as many as there is credit for, in number
  * and in bytes, by the sizes that were seen lately, and beyond those queued.
  */
-size_t reader_room(const struct reader_core *reader);
+size_t reader_room(const struct broker_reader *reader);
 /* What the newest copy in the broker's place says; "": there is none. */
-void reader_origin(struct reader_core *reader, struct span store_id);
+void reader_origin(struct broker_reader *reader, struct span store_id);
 
 /*
  * How many readers of that loop were closed and still give back what they had.
@@ -155,40 +154,40 @@ void reader_abandon(struct loop *loop);
  * NULL: it is not in flight.  An item's address is good until it is forgotten.
  */
 struct flight *reader_flight_find(
-    const struct reader_core *reader, struct span position);
+    const struct broker_reader *reader, struct span position);
 /* The same, of one that the broker has given out anew. */
 struct flight *reader_flight_came_again(
-    struct reader_core *reader, struct span position);
+    struct broker_reader *reader, struct span position);
 /* A message that is not in flight, which the queue owns from now on. */
 struct flight *reader_flight_add(
-    struct reader_core *reader, struct broker_message *message);
+    struct broker_reader *reader, struct broker_message *message);
 /* A message was so large as it came; reader_flight_add says what it takes. */
-void reader_flight_weigh(struct reader_core *reader, size_t bytes);
+void reader_flight_weigh(struct broker_reader *reader, size_t bytes);
 /* The first of the queue is the caller's now, to hand it over; NULL: none. */
-struct broker_message *reader_flight_hand_over(struct reader_core *reader);
+struct broker_message *reader_flight_hand_over(struct broker_reader *reader);
 /* It is not in flight any more; frees its message, too, where it is queued. */
 void reader_flight_forget(
-    struct reader_core *reader, struct flight *message);
+    struct broker_reader *reader, struct flight *message);
 /* All that is queued: it is not handed over, and comes again. */
-void reader_flight_forget_queue(struct reader_core *reader);
+void reader_flight_forget_queue(struct broker_reader *reader);
 /*
  * All with that token are somebody else's, or come again: they are forgotten,
  * and the owner is told first.
  */
-void reader_flight_recall(struct reader_core *reader, const void *token);
+void reader_flight_recall(struct broker_reader *reader, const void *token);
 /*
  * So many are gone, which is logged, and the owner told.  position: of one,
  * which is forgotten if it is in flight; empty: of others.  part: where, for
  * the log; or NULL.
  */
-void reader_flight_lost(struct reader_core *reader, enum broker_loss how,
+void reader_flight_lost(struct broker_reader *reader, enum broker_loss how,
     uint64_t count, struct span position, const char *part);
 
 /* --- reader_finish.c --- */
 
 /* For the core: as broker_reader_finish. */
 void reader_finish_start(
-    struct reader_core *reader, struct broker_finish *finish);
+    struct broker_reader *reader, struct broker_finish *finish);
 /* Moves it from waiting to sent, before the driver sends it. */
 void reader_finish_send(struct finishing *finishing);
 /*
@@ -211,24 +210,24 @@ void reader_finish_again(struct finishing *finishing, int64_t ms);
  * False: there is no connection, and none soon.  All that waits ends with
  * E_BROKER_DOWN, as does what is started from now on.
  */
-void reader_finish_reachable(struct reader_core *reader, bool reachable);
+void reader_finish_reachable(struct broker_reader *reader, bool reachable);
 /* All end, E_CANCELLED: the reader leaves. */
-void reader_finish_cancel(struct reader_core *reader);
+void reader_finish_cancel(struct broker_reader *reader);
 
 /* --- reader_ask.c --- */
 
 /* Starts the operation; the question is the driver's until reader_ask_end. */
-void reader_ask_again(struct reader_core *reader, struct broker_again *again,
+void reader_ask_again(struct broker_reader *reader, struct broker_again *again,
     struct reader_question *question);
-void reader_ask_copies(struct reader_core *reader, struct broker_copies *copies,
-    struct reader_question *question);
+void reader_ask_copies(struct broker_reader *reader,
+    struct broker_copies *copies, struct reader_question *question);
 /*
  * Ends it; NULL: nothing is refused.  The driver frees it, and looks at op
  * before it sets what the owner asked for.
  */
 void reader_ask_end(
     struct reader_question *question, int error, const char *refused);
-void reader_ask_cancel(struct reader_core *reader);
+void reader_ask_cancel(struct broker_reader *reader);
 
 /* --- reader_trouble.c --- */
 
@@ -237,20 +236,21 @@ void reader_ask_cancel(struct reader_core *reader);
  * lowest is the most pressing) and of which name ("": of none).  It is logged
  * where the words are new.
  */
-void reader_trouble_begin(struct reader_core *reader, int what,
+void reader_trouble_begin(struct broker_reader *reader, int what,
     const char *name, struct span words);
 /* The same, by another event than that it is refused. */
-void reader_trouble_say(struct reader_core *reader, enum event event, int what,
-    const char *name, struct span words);
+void reader_trouble_say(struct broker_reader *reader, enum event event,
+    int what, const char *name, struct span words);
 /* Not any more; name NULL: whatever it is of. */
-void reader_trouble_end(struct reader_core *reader, int what, const char *name);
+void reader_trouble_end(
+    struct broker_reader *reader, int what, const char *name);
 bool reader_trouble_is(
-    const struct reader_core *reader, int what, const char *name);
+    const struct broker_reader *reader, int what, const char *name);
 /* The most pressing: why the broker is away, or what it refuses; or "". */
-const char *reader_trouble_words(const struct reader_core *reader);
+const char *reader_trouble_words(const struct broker_reader *reader);
 /* Whether the broker answers; the log has each change once. */
-void reader_trouble_back(struct reader_core *reader);
+void reader_trouble_back(struct broker_reader *reader);
 /* refuses: it is there, and does not let us in. */
 void reader_trouble_away(
-    struct reader_core *reader, const char *why, bool refuses);
-void reader_trouble_clear(struct reader_core *reader);
+    struct broker_reader *reader, const char *why, bool refuses);
+void reader_trouble_clear(struct broker_reader *reader);

@@ -31,7 +31,7 @@ let_copies_go(struct op *op, int error)
 }
 
 static void
-begin(struct reader_core *reader, struct reader_question *question,
+begin(struct broker_reader *reader, struct reader_question *question,
     struct op *op, char *refused)
 {
 	question->reader = reader;
@@ -42,7 +42,7 @@ begin(struct reader_core *reader, struct reader_question *question,
 }
 
 void
-reader_ask_again(struct reader_core *reader, struct broker_again *again,
+reader_ask_again(struct broker_reader *reader, struct broker_again *again,
     struct reader_question *question)
 {
 	again->message = NULL;
@@ -52,7 +52,7 @@ reader_ask_again(struct reader_core *reader, struct broker_again *again,
 }
 
 void
-reader_ask_copies(struct reader_core *reader, struct broker_copies *copies,
+reader_ask_copies(struct broker_reader *reader, struct broker_copies *copies,
     struct reader_question *question)
 {
 	copies->messages = NULL;
@@ -76,7 +76,7 @@ reader_ask_end(
 }
 
 void
-reader_ask_cancel(struct reader_core *reader)
+reader_ask_cancel(struct broker_reader *reader)
 {
 	struct reader_question *question;
 	LIST_EACH(question, &reader->questions, of_reader) {

@@ -30,7 +30,7 @@ end(struct finishing *f, int error)
 void
 reader_finish_end(struct finishing *f, enum broker_finished finished)
 {
-	struct reader_core *reader = f->reader;
+	struct broker_reader *reader = f->reader;
 	struct flight *message = f->message;
 	if (f->finish != NULL)
 		f->finish->finished = finished;
@@ -76,7 +76,7 @@ reader_finish_send(struct finishing *f)
 void
 reader_finish_again(struct finishing *f, int64_t ms)
 {
-	struct reader_core *reader = f->reader;
+	struct broker_reader *reader = f->reader;
 	if (f->finish == NULL || !reader->reachable) {
 		reader_finish_fail(f, true);
 		return;
@@ -90,7 +90,7 @@ reader_finish_again(struct finishing *f, int64_t ms)
 }
 
 void
-reader_finish_reachable(struct reader_core *reader, bool reachable)
+reader_finish_reachable(struct broker_reader *reader, bool reachable)
 {
 	struct finishing *f;
 	reader->reachable = reachable;
@@ -134,7 +134,7 @@ is_asked(const struct finishing *f)
 }
 
 static struct finishing *
-new_finishing(struct reader_core *reader, struct broker_finish *finish)
+new_finishing(struct broker_reader *reader, struct broker_finish *finish)
 {
 	struct finishing *f = mem_zero(reader->driver->finishing_bytes);
 	f->reader = reader;
@@ -152,7 +152,7 @@ new_finishing(struct reader_core *reader, struct broker_finish *finish)
 }
 
 void
-reader_finish_start(struct reader_core *reader, struct broker_finish *finish)
+reader_finish_start(struct broker_reader *reader, struct broker_finish *finish)
 {
 	const struct driver *driver = reader->driver;
 	struct finishing *f = new_finishing(reader, finish);
@@ -175,7 +175,7 @@ reader_finish_start(struct reader_core *reader, struct broker_finish *finish)
 }
 
 void
-reader_finish_cancel(struct reader_core *reader)
+reader_finish_cancel(struct broker_reader *reader)
 {
 	struct finishing *f;
 	timer_clear(&reader->again);

@@ -19,7 +19,7 @@ hash_of(struct span position)
 }
 
 struct flight *
-reader_flight_find(const struct reader_core *reader, struct span position)
+reader_flight_find(const struct broker_reader *reader, struct span position)
 {
 	struct flight *f;
 	HASH_EACH_OF(
@@ -30,7 +30,7 @@ reader_flight_find(const struct reader_core *reader, struct span position)
 }
 
 struct flight *
-reader_flight_came_again(struct reader_core *reader, struct span position)
+reader_flight_came_again(struct broker_reader *reader, struct span position)
 {
 	struct flight *f = reader_flight_find(reader, position);
 	if (f != NULL && f->finishing != NULL)
@@ -44,7 +44,7 @@ reader_flight_came_again(struct reader_core *reader, struct span position)
  * many.
  */
 void
-reader_flight_weigh(struct reader_core *reader, size_t bytes)
+reader_flight_weigh(struct broker_reader *reader, size_t bytes)
 {
 	if (bytes >= reader->usual_bytes)
 		reader->usual_bytes = bytes;
@@ -53,7 +53,7 @@ reader_flight_weigh(struct reader_core *reader, size_t bytes)
 }
 
 struct flight *
-reader_flight_add(struct reader_core *reader, struct broker_message *message)
+reader_flight_add(struct broker_reader *reader, struct broker_message *message)
 {
 	size_t own = reader->driver->flight_bytes;
 	struct span position = message->position;
@@ -75,7 +75,7 @@ reader_flight_add(struct reader_core *reader, struct broker_message *message)
 }
 
 static struct broker_message *
-leave_queue(struct reader_core *reader, struct flight *f)
+leave_queue(struct broker_reader *reader, struct flight *f)
 {
 	struct broker_message *message = f->message;
 	list_remove(&f->of_queue);
@@ -86,7 +86,7 @@ leave_queue(struct reader_core *reader, struct flight *f)
 }
 
 struct broker_message *
-reader_flight_hand_over(struct reader_core *reader)
+reader_flight_hand_over(struct broker_reader *reader)
 {
 	struct flight *first =
 	    LIST_FIRST(&reader->queue, struct flight, of_queue);
@@ -94,7 +94,7 @@ reader_flight_hand_over(struct reader_core *reader)
 }
 
 void
-reader_flight_forget(struct reader_core *reader, struct flight *f)
+reader_flight_forget(struct broker_reader *reader, struct flight *f)
 {
 	if (reader->driver->forget != NULL)
 		reader->driver->forget(reader, f);
@@ -110,7 +110,7 @@ reader_flight_forget(struct reader_core *reader, struct flight *f)
 }
 
 void
-reader_flight_forget_queue(struct reader_core *reader)
+reader_flight_forget_queue(struct broker_reader *reader)
 {
 	struct flight *f;
 	LIST_EACH(f, &reader->queue, of_queue)
@@ -120,7 +120,7 @@ reader_flight_forget_queue(struct reader_core *reader)
 /* --- what is not in flight any more, and was not finished --- */
 
 void
-reader_flight_recall(struct reader_core *reader, const void *token)
+reader_flight_recall(struct broker_reader *reader, const void *token)
 {
 	struct flight *f;
 	if (reader->events.recalled != NULL && !reader->leaving)
@@ -131,7 +131,7 @@ reader_flight_recall(struct reader_core *reader, const void *token)
 }
 
 void
-reader_flight_lost(struct reader_core *reader, enum broker_loss how,
+reader_flight_lost(struct broker_reader *reader, enum broker_loss how,
     uint64_t count, struct span position, const char *part)
 {
 	static const char *const words[BROKER_LOSS_COUNT_] = {

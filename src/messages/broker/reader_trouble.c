@@ -14,7 +14,8 @@ struct trouble {
 };
 
 static void
-log_words(const struct reader_core *reader, enum event event, const char *words)
+log_words(
+    const struct broker_reader *reader, enum event event, const char *words)
 {
 	struct logline line = log_begin(event);
 	log_str(&line, "source", reader->source->name);
@@ -27,7 +28,7 @@ log_words(const struct reader_core *reader, enum event event, const char *words)
 /* --- what a broker that answers refuses --- */
 
 static struct trouble *
-find(const struct reader_core *reader, int what, const char *name)
+find(const struct broker_reader *reader, int what, const char *name)
 {
 	struct trouble *t;
 	LIST_EACH(t, (struct list *)(uintptr_t)&reader->troubles, of_reader)
@@ -38,7 +39,8 @@ find(const struct reader_core *reader, int what, const char *name)
 }
 
 bool
-reader_trouble_is(const struct reader_core *reader, int what, const char *name)
+reader_trouble_is(
+    const struct broker_reader *reader, int what, const char *name)
 {
 	return find(reader, what, name) != NULL;
 }
@@ -54,7 +56,7 @@ drop(struct trouble *t)
 
 /* The list is in the order of how pressing they are. */
 static struct trouble *
-add(struct reader_core *reader, int what, const char *name)
+add(struct broker_reader *reader, int what, const char *name)
 {
 	struct trouble *t = mem_zero(sizeof *t), *other;
 	struct list *at = &reader->troubles;
@@ -70,7 +72,7 @@ add(struct reader_core *reader, int what, const char *name)
 }
 
 void
-reader_trouble_say(struct reader_core *reader, enum event event, int what,
+reader_trouble_say(struct broker_reader *reader, enum event event, int what,
     const char *name, struct span words)
 {
 	struct trouble *t = find(reader, what, name);
@@ -87,14 +89,14 @@ reader_trouble_say(struct reader_core *reader, enum event event, int what,
 }
 
 void
-reader_trouble_begin(struct reader_core *reader, int what,
+reader_trouble_begin(struct broker_reader *reader, int what,
     const char *name, struct span words)
 {
 	reader_trouble_say(reader, EV_source_refused, what, name, words);
 }
 
 void
-reader_trouble_end(struct reader_core *reader, int what, const char *name)
+reader_trouble_end(struct broker_reader *reader, int what, const char *name)
 {
 	struct trouble *t;
 	while ((t = find(reader, what, name)) != NULL) {
@@ -106,7 +108,7 @@ reader_trouble_end(struct reader_core *reader, int what, const char *name)
 }
 
 const char *
-reader_trouble_words(const struct reader_core *reader)
+reader_trouble_words(const struct broker_reader *reader)
 {
 	const struct trouble *first =
 	    LIST_FIRST(&reader->troubles, struct trouble, of_reader);
@@ -118,7 +120,7 @@ reader_trouble_words(const struct reader_core *reader)
 /* --- whether it answers --- */
 
 void
-reader_trouble_back(struct reader_core *reader)
+reader_trouble_back(struct broker_reader *reader)
 {
 	if (reader->away == NULL || reader->leaving)
 		return;
@@ -131,7 +133,7 @@ reader_trouble_back(struct reader_core *reader)
 
 /* A broker that is away and comes back without our user is other news. */
 void
-reader_trouble_away(struct reader_core *reader, const char *why, bool refuses)
+reader_trouble_away(struct broker_reader *reader, const char *why, bool refuses)
 {
 	bool news = reader->away == NULL || (refuses && !reader->refuses);
 	if (reader->leaving)
@@ -148,7 +150,7 @@ reader_trouble_away(struct reader_core *reader, const char *why, bool refuses)
 }
 
 void
-reader_trouble_clear(struct reader_core *reader)
+reader_trouble_clear(struct broker_reader *reader)
 {
 	struct trouble *t;
 	LIST_EACH(t, &reader->troubles, of_reader)

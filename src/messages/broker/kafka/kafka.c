@@ -206,7 +206,7 @@ make_needs(struct kafka *kafka)
 {
 	static const char no_thread[] = "no thread can be made";
 	char words[KAFKA_WORDS_BYTES];
-	const struct reader_core *core = &kafka->core;
+	const struct broker_reader *core = &kafka->core;
 	kafka->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (kafka->fd < 0)
 		return is_without(kafka, strerror(errno));
@@ -305,7 +305,7 @@ make_again(struct kafka *kafka)
 /* --- after it was closed --- */
 
 static void
-free_kafka(struct reader_core *core)
+free_kafka(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core), **at = &leaving;
 	while (*at != NULL && *at != kafka)
@@ -371,7 +371,7 @@ begin_to_leave(struct kafka *kafka)
 }
 
 static bool
-leave(struct reader_core *core)
+leave(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
 	if (kafka->leave == KAFKA_STAYS)
@@ -407,7 +407,7 @@ accept_store(struct kafka *kafka)
 }
 
 static void
-go_on(struct reader_core *core)
+go_on(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
 	if (kafka->queue != NULL && read_events(kafka))
@@ -445,7 +445,7 @@ on_second(void *arg)
 /* --- the driver --- */
 
 static void
-open_kafka(struct reader_core *core)
+open_kafka(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
 	core->leave_ms = LEAVE_MS;
@@ -462,7 +462,7 @@ open_kafka(struct reader_core *core)
 
 /* It comes again: all is read anew, from what is committed. */
 static void
-give_back(struct reader_core *core, struct flight *message)
+give_back(struct broker_reader *core, struct flight *message)
 {
 	(void)message;
 	kafka_of(core)->again = true;
@@ -470,14 +470,14 @@ give_back(struct reader_core *core, struct flight *message)
 }
 
 static void
-tell(struct reader_core *core)
+tell(struct broker_reader *core)
 {
 	kafka_of(core)->tells = true;
 	reader_kick(core);
 }
 
 static bool
-is_told(const struct reader_core *core)
+is_told(const struct broker_reader *core)
 {
 	const struct kafka *kafka = kafka_of(core);
 	return !kafka->up || kafka_commit_is_over(kafka);

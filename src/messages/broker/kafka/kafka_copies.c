@@ -273,7 +273,7 @@ list_topics(struct page *page, const struct conf_source *source)
 }
 
 void
-kafka_copies_begin(struct reader_core *core, struct broker_copies *copies)
+kafka_copies_begin(struct broker_reader *core, struct broker_copies *copies)
 {
 	struct kafka *kafka = kafka_of(core);
 	struct page *page = mem_zero(sizeof *page);

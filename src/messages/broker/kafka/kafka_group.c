@@ -173,7 +173,7 @@ read_copy(struct kafka_part *part, struct span floor)
 }
 
 void
-kafka_group_copy(struct reader_core *core, const char *name,
+kafka_group_copy(struct broker_reader *core, const char *name,
     struct span floor, enum broker_decision decided)
 {
 	struct kafka *kafka = kafka_of(core);

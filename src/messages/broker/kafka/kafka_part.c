@@ -315,7 +315,7 @@ void
 kafka_part_policy(struct kafka_part *part, enum kafka_policy policy,
     const char *words)
 {
-	struct reader_core *core = &part->kafka->core;
+	struct broker_reader *core = &part->kafka->core;
 	char text[KAFKA_WORDS_BYTES];
 	if (part->step != KAFKA_HOLE)
 		return;

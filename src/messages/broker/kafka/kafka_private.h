@@ -125,7 +125,7 @@ struct kafka_tried {
 };
 
 struct kafka {
-	struct reader_core core; /* first */
+	struct broker_reader core; /* first */
 
 	rd_kafka_t *consumer; /* NULL: there is none now */
 	rd_kafka_queue_t *queue; /* of all but messages */
@@ -211,7 +211,7 @@ struct kafka {
 };
 
 static inline struct kafka *
-kafka_of(const struct reader_core *core)
+kafka_of(const struct broker_reader *core)
 {
 	return (struct kafka *)(uintptr_t)core;
 }
@@ -231,7 +231,7 @@ void kafka_trouble_unreadable(struct kafka *kafka, const char *topic);
 /* What an error of brokers says of our group and topics; false: nothing. */
 bool kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error);
 void kafka_trouble_health(
-    const struct reader_core *core, struct broker_health *ret_health);
+    const struct broker_reader *core, struct broker_health *ret_health);
 /* Words of librdkafka about one connection. */
 void kafka_trouble_broke(struct kafka *kafka, bool login, const char *words);
 /* No broker answers: it is down, because of what was said of connections. */
@@ -317,7 +317,7 @@ void kafka_commit_seen(
 
 void kafka_put_init(struct kafka *kafka);
 /* What waits is finished, as far as it can be now. */
-void kafka_put_finish(struct reader_core *core);
+void kafka_put_finish(struct broker_reader *core);
 /* The producer is to be there. */
 void kafka_put_prepare(struct kafka *kafka);
 /* What the producer says of a batch; arg is the reader. */
@@ -328,7 +328,7 @@ void kafka_put_forget(struct kafka *kafka);
 /* --- kafka_copies.c --- */
 
 void kafka_copies_begin(
-    struct reader_core *core, struct broker_copies *copies);
+    struct broker_reader *core, struct broker_copies *copies);
 /* Those under way are given up. */
 void kafka_copies_end(struct kafka *kafka);
 
@@ -342,7 +342,7 @@ void kafka_group_logs(void *arg, const struct kafka_ask_logs *logs);
 void kafka_group_policy(void *arg, const char *topic,
     enum kafka_policy policy, const char *words);
 /* What the store has of a partition, and what an operator has decided. */
-void kafka_group_copy(struct reader_core *core, const char *name,
+void kafka_group_copy(struct broker_reader *core, const char *name,
     struct span floor, enum broker_decision decided);
 /* Whatever is due. */
 void kafka_group_go_on(struct kafka *kafka);

@@ -179,7 +179,7 @@ add_put(struct kafka_batch *batch, const char *topic,
 static void
 add_mark(struct kafka_batch *batch, struct finishing *f, const char *topic)
 {
-	const struct reader_core *core = f->reader;
+	const struct broker_reader *core = f->reader;
 	const struct broker_finish *finish = f->finish;
 	struct arena *arena = batch->arena;
 	const struct kafka_record *first = NULL;
@@ -233,7 +233,7 @@ static void
 begin_batch(struct kafka *kafka)
 {
 	struct kafka_batch *batch = kafka_producer_batch(BATCH_MAX + 2, 1);
-	struct reader_core *core = &kafka->core;
+	struct broker_reader *core = &kafka->core;
 	struct finishing *f;
 	bool marks = false;
 	LIST_EACH (f, &core->waiting, of_reader) {
@@ -280,7 +280,7 @@ wait_for_more(struct kafka *kafka)
 }
 
 void
-kafka_put_finish(struct reader_core *core)
+kafka_put_finish(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
 	size_t puts = finish_some(kafka);

@@ -62,7 +62,7 @@ kafka_trouble_unreadable(struct kafka *kafka, const char *topic)
 
 /* It is not there, not seen or not to be read. */
 static bool
-topic_stands(const struct reader_core *core, const char *name)
+topic_stands(const struct broker_reader *core, const char *name)
 {
 	return reader_trouble_is(core, KAFKA_OF_TOPIC, name) ||
 	    reader_trouble_is(core, KAFKA_OF_READ, name);
@@ -70,7 +70,7 @@ topic_stands(const struct reader_core *core, const char *name)
 
 void
 kafka_trouble_health(
-    const struct reader_core *core, struct broker_health *ret_health)
+    const struct broker_reader *core, struct broker_health *ret_health)
 {
 	const struct kafka *kafka = kafka_of(core);
 	const struct strings *topics = &core->source->topics;

@@ -239,7 +239,7 @@ send_step(struct postgres_reader *reader)
 static void
 become_ready(struct postgres_reader *reader)
 {
-	struct reader_core *core = &reader->core;
+	struct broker_reader *core = &reader->core;
 	postgres_connect_ready(reader->connect);
 	reader->up = true;
 	reader_trouble_back(core);
@@ -362,7 +362,7 @@ count_unread(struct postgres_reader *reader)
 /* --- the driver --- */
 
 static void
-take(struct reader_core *core)
+take(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
 	if (!postgres_connect_is_ready(reader->connect))
@@ -372,7 +372,7 @@ take(struct reader_core *core)
 }
 
 static void
-open_postgres(struct reader_core *core)
+open_postgres(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
 	const struct postgres_connect_events events = {
@@ -388,7 +388,7 @@ open_postgres(struct reader_core *core)
 
 /* Its locks end with its connection, and nothing else is given back. */
 static void
-free_postgres(struct reader_core *core)
+free_postgres(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
 	postgres_connect_free(&reader->connect);
@@ -396,27 +396,27 @@ free_postgres(struct reader_core *core)
 }
 
 static bool
-leave(struct reader_core *core)
+leave(struct broker_reader *core)
 {
 	free_postgres(core);
 	return true;
 }
 
 static void
-forget(struct reader_core *core, struct flight *flight)
+forget(struct broker_reader *core, struct flight *flight)
 {
 	postgres_of(core)->parts.in_flight[postgres_row_of(flight)->part]--;
 }
 
 static void
-give_back(struct reader_core *core, struct flight *flight)
+give_back(struct broker_reader *core, struct flight *flight)
 {
 	(void)flight;
 	postgres_take_from_start(postgres_of(core));
 }
 
 static void
-read_health(const struct reader_core *core, struct broker_health *ret_health)
+read_health(const struct broker_reader *core, struct broker_health *ret_health)
 {
 	const struct postgres_reader *reader = postgres_of(core);
 	ret_health->up = reader->up || reader->no_order;

@@ -91,7 +91,7 @@ again_ended(
 }
 
 void
-postgres_ask_again(struct reader_core *core, struct broker_again *again)
+postgres_ask_again(struct broker_reader *core, struct broker_again *again)
 {
 	struct postgres_reader *reader = postgres_of(core);
 	struct postgres_question *q = new_question(again_result, again_ended);
@@ -163,7 +163,7 @@ copies_ended(
 }
 
 void
-postgres_ask_copies(struct reader_core *core, struct broker_copies *copies)
+postgres_ask_copies(struct broker_reader *core, struct broker_copies *copies)
 {
 	struct postgres_reader *reader = postgres_of(core);
 	struct postgres_question *q =

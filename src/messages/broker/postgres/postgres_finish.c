@@ -187,7 +187,7 @@ look_ended(struct postgres_batch *batch, const struct postgres_trouble *found)
 	struct finish_look *look =
 	    CONTAINER_OF(batch, struct finish_look, batch);
 	struct postgres_reader *reader = look->reader;
-	struct reader_core *core = &reader->core;
+	struct broker_reader *core = &reader->core;
 	struct finishing *f = look->failed;
 	bool known = found == NULL ||
 	    (!found->lost && found->kind != POSTGRES_PASSES &&
@@ -486,7 +486,7 @@ fill_batch(struct postgres_reader *reader)
 
 /* Before it is known which parts came back, nobody knows whose a row is. */
 void
-postgres_finish_send_all(struct reader_core *core)
+postgres_finish_send_all(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
 	struct finishing *first;

@@ -159,18 +159,18 @@ struct postgres_finishes {
 
 void postgres_finish_init(struct postgres_reader *reader);
 void postgres_finish_down(struct postgres_reader *reader);
-void postgres_finish_send_all(struct reader_core *core);
+void postgres_finish_send_all(struct broker_reader *core);
 
 /* --- postgres_ask.c --- */
 
-void postgres_ask_again(struct reader_core *core, struct broker_again *again);
+void postgres_ask_again(struct broker_reader *core, struct broker_again *again);
 void postgres_ask_copies(
-    struct reader_core *core, struct broker_copies *copies);
+    struct broker_reader *core, struct broker_copies *copies);
 
 /* --- the reader --- */
 
 struct postgres_reader {
-	struct reader_core core; /* first */
+	struct broker_reader core; /* first */
 	struct postgres_connect *connect;
 	struct arena *arena; /* of sql; NULL: no connection */
 	struct postgres_sql sql;
@@ -192,7 +192,7 @@ struct postgres_reader {
 };
 
 static inline struct postgres_reader *
-postgres_of(const struct reader_core *core)
+postgres_of(const struct broker_reader *core)
 {
 	return (struct postgres_reader *)(uintptr_t)core;
 }

@@ -174,7 +174,7 @@ postgres_row_is_ours(
 void
 postgres_row_deleted(struct postgres_reader *reader, struct span position)
 {
-	struct reader_core *core = &reader->core;
+	struct broker_reader *core = &reader->core;
 	struct logline line = log_begin(EV_source_row_deleted);
 	log_str(&line, "source", core->source->name);
 	log_cut(&line, "position", position, 200);

@@ -111,7 +111,7 @@ static void
 ask(struct postgres_reader *reader, struct span parts)
 {
 	static const struct postgres_place start = {NULL, NULL, 0};
-	const struct reader_core *core = &reader->core;
+	const struct broker_reader *core = &reader->core;
 	struct postgres_take *t = &reader->take;
 	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	const struct postgres_place *above = t->sweeping ? &start : &t->floor;

@@ -3,7 +3,7 @@
 #include "messages/broker/streams/streams_private.h"
 
 static void
-open_streams(struct reader_core *core)
+open_streams(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
 	streams->redis = &core->source->broker->redis;
@@ -20,7 +20,7 @@ open_streams(struct reader_core *core)
 }
 
 static void
-free_streams(struct reader_core *core)
+free_streams(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
 	streams_line_close(streams);
@@ -33,7 +33,7 @@ free_streams(struct reader_core *core)
  * before it has been idle for twice the lease.
  */
 static bool
-leave(struct reader_core *core)
+leave(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
 	struct flight *f;
@@ -47,7 +47,7 @@ leave(struct reader_core *core)
 }
 
 static void
-read_health(const struct reader_core *core, struct broker_health *ret_health)
+read_health(const struct broker_reader *core, struct broker_health *ret_health)
 {
 	const struct streams *streams = streams_of(core);
 	ret_health->up = streams_line_is_up(&streams->taker) &&

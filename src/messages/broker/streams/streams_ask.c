@@ -134,7 +134,7 @@ on_read_again(struct link_call *call, const redisReply *reply)
 }
 
 void
-streams_ask_again(struct reader_core *core, struct broker_again *again)
+streams_ask_again(struct broker_reader *core, struct broker_again *again)
 {
 	struct streams *streams = streams_of(core);
 	struct streams_question *q = mem_zero(sizeof *q);
@@ -177,7 +177,7 @@ on_copies(struct link_call *call, const redisReply *reply)
 }
 
 void
-streams_ask_copies(struct reader_core *core, struct broker_copies *copies)
+streams_ask_copies(struct broker_reader *core, struct broker_copies *copies)
 {
 	struct streams *streams = streams_of(core);
 	const struct conf_source *source = core->source;

@@ -164,7 +164,7 @@ on_give_back(void *arg)
 }
 
 void
-streams_beat_return(struct reader_core *core, struct flight *message)
+streams_beat_return(struct broker_reader *core, struct flight *message)
 {
 	struct streams *streams = streams_of(core);
 	struct streams_id id;

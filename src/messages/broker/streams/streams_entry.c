@@ -135,7 +135,7 @@ streams_entry_take(
     struct streams *streams, const redisReply *entry, bool again)
 {
 	struct streams_id id;
-	struct reader_core *core = &streams->core;
+	struct broker_reader *core = &streams->core;
 	if (!is_entry(entry, &id)) {
 		link_distrust(
 		    streams->taker.link, "an entry that cannot be read");

@@ -36,7 +36,7 @@ why_not_into(const struct streams *streams, const char *target)
 
 const char *
 streams_finish_impossible(
-    const struct reader_core *core, const struct broker_finish *finish)
+    const struct broker_reader *core, const struct broker_finish *finish)
 {
 	const struct streams *streams = streams_of(core);
 	const char *why = NULL;
@@ -216,7 +216,7 @@ send_one(struct streams *streams, struct streams_finishing *f)
 }
 
 void
-streams_finish_send_all(struct reader_core *core)
+streams_finish_send_all(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
 	struct finishing *f;

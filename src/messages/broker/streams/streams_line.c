@@ -97,7 +97,7 @@ on_changed(void *arg, bool up)
 {
 	struct streams_line *line = arg;
 	struct streams *streams = line->streams;
-	struct reader_core *core = &streams->core;
+	struct broker_reader *core = &streams->core;
 	/* While it is freed there is nobody to tell. */
 	if (line->link == NULL)
 		return;

@@ -123,7 +123,7 @@ struct streams_finishing {
 };
 
 struct streams {
-	struct reader_core core; /* first */
+	struct broker_reader core; /* first */
 	const struct conf_redis *redis;
 	struct span key; /* of the stream */
 	struct span group;
@@ -149,7 +149,7 @@ struct streams {
 };
 
 static inline struct streams *
-streams_of(const struct reader_core *core)
+streams_of(const struct broker_reader *core)
 {
 	return (struct streams *)(uintptr_t)core;
 }
@@ -209,7 +209,7 @@ struct broker_message *streams_entry_copy(
 void streams_take_init(struct streams *streams);
 void streams_take_end(struct streams *streams);
 /* Sends what is next, if anything is. */
-void streams_take_go(struct reader_core *core);
+void streams_take_go(struct broker_reader *core);
 /* The taker is up: from the first step on; it is down. */
 void streams_take_up(struct streams *streams);
 void streams_take_down(struct streams *streams);
@@ -227,13 +227,13 @@ void streams_take_send(struct streams *streams, const char *what,
 bool streams_take_answered(
     struct streams *streams, const struct redisReply *reply);
 /* What is pending for our name is looked through, as soon as that can be. */
-void streams_take_look_again(struct reader_core *core);
+void streams_take_look_again(struct broker_reader *core);
 
 /* --- streams_finish.c --- */
 
-void streams_finish_send_all(struct reader_core *core);
+void streams_finish_send_all(struct broker_reader *core);
 const char *streams_finish_impossible(
-    const struct reader_core *core, const struct broker_finish *finish);
+    const struct broker_reader *core, const struct broker_finish *finish);
 int64_t streams_finish_more_ms(struct finishing *finishing);
 
 /* --- streams_beat.c --- */
@@ -242,16 +242,16 @@ void streams_beat_init(struct streams *streams);
 void streams_beat_end(struct streams *streams);
 /* The entry is given back: others may have it at once. */
 void streams_beat_return(
-    struct reader_core *core, struct flight *message);
+    struct broker_reader *core, struct flight *message);
 /* Sends what was given back. */
 void streams_beat_flush(struct streams *streams);
 
 /* --- streams_ask.c --- */
 
 void streams_ask_again(
-    struct reader_core *core, struct broker_again *again);
+    struct broker_reader *core, struct broker_again *again);
 void streams_ask_copies(
-    struct reader_core *core, struct broker_copies *copies);
+    struct broker_reader *core, struct broker_copies *copies);
 /*
  * XACK of an entry whose bytes are gone, by the line that has found it: it is
  * lost where that finds it, or nobody hears whether it did.

@@ -123,7 +123,7 @@ begin_pass(struct streams *streams, enum streams_pass pass,
 }
 
 void
-streams_take_look_again(struct reader_core *core)
+streams_take_look_again(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
 	if (streams->take.step == STREAMS_NEW)
@@ -137,7 +137,7 @@ streams_take_look_again(struct reader_core *core)
 static bool
 is_wanted(const struct streams *streams, const redisReply *each)
 {
-	const struct reader_core *core = &streams->core;
+	const struct broker_reader *core = &streams->core;
 	bool own = span_eq(
 	    resp_text(each->element[1]), span_str(core->instance));
 	return !own ||
@@ -492,7 +492,7 @@ go_on_taking(struct streams *streams, size_t room)
 /* --- one after the other --- */
 
 void
-streams_take_go(struct reader_core *core)
+streams_take_go(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
 	struct streams_take *take = &streams->take;
