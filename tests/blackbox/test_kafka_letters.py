@@ -392,6 +392,9 @@ def whoever_needs_no_letters_goes_on_without(bench):
     b, _ = begun(bench)
     b.add("unread")
     b.wait_executed("unread")
+    b.gateway.wait_until(lambda: [
+        said for said in b.gateway.find_log("message", outcome="executed")
+        if "beside" not in said["position"]], "it is acknowledged", START_S)
     store_was_lost(b)
     b.add("after")
     equal(b.command("resume", "charges", "--unproven").returncode, 0)

@@ -4,6 +4,7 @@ many messages that rest, or too little memory."""
 
 from once import http, tap
 from once.admin import Admin
+from once.gateway import is_sanitized
 from once.messages import Stream, source
 from once.raw import memory
 from once.tap import equal, test
@@ -177,7 +178,8 @@ def as_many_are_taken_as_there_is_memory_for(bench):
     eventually(lambda: len(gateway.find_log("message")) == 60, "all end")
     eventually(lambda: stream.pending() == [], "and are acknowledged")
     _, most = memory(gateway.pid)
-    assert most - before < 24 << 20, (before, most)
+    if not is_sanitized():  # which keeps what was freed
+        assert most - before < 24 << 20, (before, most)
 
 
 tap.main()

@@ -277,7 +277,9 @@ sbench_finish_start(struct sbench_reader *r, struct sbench_finish *f,
     const struct broker_message *message, const struct broker_put *put)
 {
 	f->woken = false;
-	f->finish = (struct broker_finish){.position = message->position,
+	snprintf(f->position, sizeof f->position, "%.*s",
+	    SPAN_FMT(message->position));
+	f->finish = (struct broker_finish){.position = span_str(f->position),
 	    .token = message->token, .put = put};
 	op_init(&f->finish.op, r->bench->loop, on_woken, f);
 	broker_reader_finish(r->reader, &f->finish);

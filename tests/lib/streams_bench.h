@@ -90,6 +90,7 @@ struct broker_message *sbench_shift(struct sbench_reader *r);
 struct sbench_finish {
 	struct sbench_finish *next;
 	struct broker_finish finish;
+	char position[64]; /* it outlives its message, which may be recalled */
 	bool woken;
 };
 struct sbench_finish *sbench_finish_new(struct sbench *bench);

@@ -407,9 +407,10 @@ is_disk_tried(void)
 static bool
 is_in_no_haste(const struct chance *event)
 {
+	if (event->what != HAPPENS_ACT)
+		return false;
 	const struct act *act = &world.scenario->acts[event->index];
-	return event->what == HAPPENS_ACT &&
-	    (act->kind == ACT_DROP || act->kind == ACT_REPLAY);
+	return act->kind == ACT_DROP || act->kind == ACT_REPLAY;
 }
 
 /*

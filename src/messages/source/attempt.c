@@ -117,8 +117,13 @@ attempt_make_request(struct attempt *a)
 	    &a->c, a->source->worker, arena_new(), a->machine);
 	/* Nobody but its record knows how often it was tried. */
 	a->c.counts = COUNTS_ALWAYS;
-	return shape_request(a->source->source, a->message, &a->c, &a->body,
-	    &a->detail);
+	struct span detail = SPAN("");
+	enum shape_verdict verdict = shape_request(
+	    a->source->source, a->message, &a->c, &a->body, &detail);
+	/* It outlives the request. */
+	a->detail = detail.len > 0 ? arena_dup(a->message->arena, detail)
+				   : SPAN("");
+	return verdict;
 }
 
 /* --- the claim --- */

@@ -124,11 +124,11 @@ kafka_commit_over(struct kafka *kafka, bool good)
 void
 kafka_commit_ask(struct kafka *kafka)
 {
+	if (kafka->asking)
+		return;
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(16);
 	struct kafka_part *part;
-	if (kafka->asking)
-		return;
 	LIST_EACH (part, &kafka->parts, link)
 		for (int32_t i = part->number; i >= 0 &&
 		     rd_kafka_topic_partition_list_find(

@@ -52,11 +52,16 @@ struct finish_look {
 };
 
 static enum broker_place
+place_of_put(const struct broker_put *put)
+{
+	return put != NULL ? put->place : BROKER_NOWHERE;
+}
+
+static enum broker_place
 place_of(const struct finishing *f)
 {
-	return f->finish == NULL || f->finish->put == NULL
-	    ? BROKER_NOWHERE
-	    : f->finish->put->place;
+	return f->finish != NULL ? place_of_put(f->finish->put)
+				 : BROKER_NOWHERE;
 }
 
 /* --- what is put --- */
@@ -137,7 +142,7 @@ values_of(const struct finishing *f, struct arena *arena,
 	ret_values[1] = finish->mark ? span_str(f->reader->source->name)
 	    : row != NULL	     ? span_str(row->version)
 				     : POSTGRES_NULL;
-	if (place_of(f) == BROKER_NOWHERE)
+	if (place_of_put(put) == BROKER_NOWHERE)
 		return 2;
 	struct span headers = headers_of(arena, &put->fields);
 	struct span body = !put->has_body ? POSTGRES_NULL
@@ -431,7 +436,7 @@ send_item(struct postgres_reader *reader, const struct finishing *f,
 	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	struct span values[VALUES_MOST];
 	unsigned count = values_of(f, arena, values);
-	enum broker_place place = place_of(f);
+	enum broker_place place = place_of_put(f->finish->put);
 	if (f->finish->mark)
 		postgres_pipe_query(pipe,
 		    place == BROKER_RESULTS ? reader->sql.mark_result
