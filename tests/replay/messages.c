@@ -219,6 +219,7 @@ messages_check_finish(
 {
 	const struct source *s = messages_source(g);
 	struct machine *m;
+	must(s != NULL);
 	LIST_EACH(m, &s->deliveries.list, item)
 		if (&delivery_of(m)->finish == finish) {
 			check_delivery(g, delivery_of(m));
