@@ -125,13 +125,13 @@ tear_down(void **state)
 static void
 put(int32_t partition, const char *of, int offset, bool done)
 {
-	char name[32], position[64];
+	char name[32], position[64], key[] = "k";
 	snprintf(name, sizeof name, "%s", of);
 	int len = snprintf(position, sizeof position, "orders/0/%d@%d", offset,
 	    1000 + offset);
 	assert_int_equal(
 	    rd_kafka_producev(producer, RD_KAFKA_V_TOPIC("orders.dead"),
-		RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY("k", 1),
+		RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(key, 1),
 		RD_KAFKA_V_VALUE(done ? NULL : position,
 		    done ? 0 : (size_t)len),
 		RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
