@@ -174,7 +174,11 @@ class NotStored(Message):
     def provoke(self, cell):
         cell.bank.moves = ["hold"]
         cell.add(0)
-        cell.bank.held.wait_arrived()
+        # It looks before it is sent, too, where a reader has just begun: which
+        # store it has is asked.
+        cell.gateway.wait_until(
+            lambda: cell.bank.held.arrived.is_set() or
+            cell.gateway.find_log("fault_point"), "it is sent, or stops")
         cell.redis.kill()
         cell.bank.release()
 
