@@ -203,6 +203,10 @@ static enum after
 replay_begun(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
+	/* An operator may have thought better of it meanwhile. */
+	r->source->left |= r->op.op.op.error == 0 &&
+	    r->op.op.verdict == VERDICT_REFUSED &&
+	    r->op.state == LETTER_BEGUN;
 	if (r->op.op.op.error != 0 || r->op.op.verdict != VERDICT_DONE)
 		return DONE;
 	r->letter = r->op.letter;
