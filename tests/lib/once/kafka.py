@@ -340,6 +340,9 @@ class KafkaClient:
                 topic, number, which)], LOOK_S)
             if asked.error is not None:
                 raise confluent_kafka.KafkaException(asked.error)
+            if asked.offset < 0:  # nobody has answered
+                raise confluent_kafka.KafkaException(
+                    confluent_kafka.KafkaError._TIMED_OUT)
             return asked.offset
 
         def found(number):

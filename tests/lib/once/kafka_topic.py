@@ -132,7 +132,7 @@ class Topic:
     def unfinished(self):
         """How many messages are not below what the group has committed."""
         found = self.kafka.committed(self.group, self.name)
-        return sum(end - max(found.get(n, (0, ""))[0], begin)
+        return sum(max(0, end - max(found.get(n, (0, ""))[0], begin))
                    for n, (begin, end) in
                    self.kafka.ends(self.name).items())
 

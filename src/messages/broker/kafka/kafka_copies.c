@@ -166,6 +166,9 @@ ask_side(struct page *page, rd_kafka_t *client, int64_t side,
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		error = list->elems[0].err;
 	*ret_offset = list->elems[0].offset;
+	/* What nobody has answered is still the side that was asked for. */
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && *ret_offset < 0)
+		error = RD_KAFKA_RESP_ERR__TIMED_OUT;
 	rd_kafka_topic_partition_list_destroy(list);
 	return error;
 }
