@@ -273,7 +273,8 @@ claimant_claim(struct claimant *c, bool executes)
 		c->arena, &c->store_conf->store, &c->key_id, c->label),
 	    .request_id = c->id,
 	};
-	c->claim.withheld = !executes || claimant_is_withheld(c);
+	c->claim.has_outcome = claimant_is_withheld(c);
+	c->claim.withheld = !executes || c->claim.has_outcome;
 	c->claim.provenance = provenance_write(c->arena, &provenance);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);
 	claim_start(c->worker->store, &c->claim_op, &c->claim);

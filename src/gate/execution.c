@@ -725,7 +725,7 @@ execution_released(struct machine *machine)
 	else if (e->sent)
 		tell(e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
 	else if (e->withheld)
-		tell(e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_WAITS);
+		tell(e, OUTCOME_IN_FLIGHT, PROBLEM_OUTCOME_WAITS);
 	else
 		tell(e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
 	return execution_to(

@@ -693,7 +693,7 @@ await_outcome(struct request *r)
 		return request_to(r, REQUEST_CLAIM, MORE);
 	int64_t ms = left_to_wait_ms(r);
 	if (ms == 0)
-		return refuse(r, PROBLEM_OUTCOME_WAITS, OUTCOME_STORE_DOWN);
+		return refuse(r, PROBLEM_OUTCOME_WAITS, OUTCOME_IN_FLIGHT);
 	/* When another worker delivers it, nobody tells this one. */
 	return await_change(r, ms < OTHERS_OUTCOME_MS ? ms : OTHERS_OUTCOME_MS);
 }
@@ -740,7 +740,7 @@ request_claimed(struct machine *machine)
 	if (store_op_unfetched(op) && INVARIANT(known_executed))
 		return refuse(
 		    r, PROBLEM_ANSWER_NOT_FETCHED, OUTCOME_STORE_DOWN);
-	if (op->op.error != 0 && r->c.claim.withheld)
+	if (op->op.error != 0 && r->c.claim.has_outcome)
 		return await_outcome(r);
 	if (op->op.error != 0) {
 		/* The route says what happens while Redis is out of reach. */

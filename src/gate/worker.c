@@ -75,7 +75,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	store_listen(w->store, &listener);
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
-		leases_sweep(w->store);
+		leases_sweep(w->store, awaited);
 	const struct journal_replay_home home = {w->loop, conf, w->store,
 	    budget, awaited, &w->waiters, &w->meter};
 	journal_replay_init(&w->journal_replay, &home, journal, index == 0);

@@ -322,7 +322,8 @@ put_item(struct store_call *call, const struct claim *claim)
 		at += digits_put(at, terms[i]);
 		*at++ = ' ';
 	}
-	char wants = (char)('0' + claim->waits + 2 * claim->brief);
+	char wants = (char)('0' + claim->waits + 2 * claim->brief +
+	    4 * claim->has_outcome);
 	struct span parts[] = {SPAN("0000000000000"), span_of(&wants, 1),
 	    SPAN("0"), span_of(text, (size_t)(at - text)), SPAN(""),
 	    SPAN(""), SPAN(""), SPAN(""), SPAN("\n"),

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "store/call.h"
+#include "store/journal/journal_awaited.h"
 #include "store/leases.h"
 #include "store/record/label.h"
 #include "store/record/record.h"
@@ -165,7 +166,10 @@ on_due(struct store_call *call, enum call_end how, int error,
 	store->sweeping--;
 	for (size_t i = 0; how == CALL_ANSWERED && i < reply->n_extra; i++) {
 		if (!hex_decode(call_reply_text(reply, i), key_id.bytes,
-			sizeof key_id.bytes))
+			sizeof key_id.bytes) ||
+		    journal_awaited_has(store->awaited,
+			&store->identity.origin, store->identity.answered,
+			&key_id, NULL))
 			continue;
 		struct store_call *expire = call_of_record(
 		    store, SCRIPT_expire, &key_id, 1, sizeof *expire);
@@ -205,8 +209,9 @@ on_sweep_timer(void *arg)
 }
 
 void
-leases_sweep(struct store *store)
+leases_sweep(struct store *store, struct journal_awaited *awaited)
 {
+	store->awaited = awaited;
 	store->sweeps = true;
 	timer_init(&store->sweep, store->loop, on_sweep_timer, store);
 	timer_set(&store->sweep, STEP_MS);

@@ -8,9 +8,11 @@
  * for each shard, so that a command touches one slot of a Redis Cluster; it
  * does not know when they are due.  The sweeper searches for expired leases, of
  * whichever gateway, a few shards at a time, makes their records UNKNOWN, so
- * that a stuck payment is seen before anybody retries it, and logs each; it
- * knows nothing of the executions of its own gateway.  The store's thread.
+ * that a stuck payment is seen before anybody retries it, and logs each.  Those
+ * whose outcome this process has, and Redis not yet, it leaves alone; it knows
+ * nothing else of the executions of its own gateway.  The store's thread.
  */
+struct journal_awaited;
 struct store;
 
 struct renewal {
@@ -29,6 +31,6 @@ void leases_renew(struct store *store, struct store_op *op,
 /*
  * From now on this store sweeps, as one of the process does, until its timer
  * (store->sweep) is cleared; calls that are under way then end by themselves.
- * Once per store.
+ * Once per store.  awaited stays the caller's.
  */
-void leases_sweep(struct store *store);
+void leases_sweep(struct store *store, struct journal_awaited *awaited);

@@ -10,6 +10,8 @@
 #include "store/redis/info.h"
 #include "store/types.h"
 
+struct journal_awaited;
+
 /*
  * The fields of a store, for the files of src/store/ alone; the comment at the
  * head of store.c says who holds whom.
@@ -68,6 +70,7 @@ struct store {
 
 	/* The sweeper, where this store has one, as one of the process. */
 	bool sweeps;
+	struct journal_awaited *awaited; /* the process' */
 	struct timer sweep;
 	unsigned sweep_shard; /* the last that was searched */
 	unsigned sweeping;    /* shards that are being searched */

@@ -115,6 +115,12 @@ struct claim {
 	struct span query_hash;
 	/* Nothing new may be executed: instead of ours, E_STORE_REFUSED. */
 	bool withheld;
+	/*
+	 * The gateway has an outcome of the key that Redis has not (withheld,
+	 * too): where the record says UNKNOWN, or would say so now,
+	 * E_STORE_REFUSED.
+	 */
+	bool has_outcome;
 };
 
 /* A claim that is ours, as the operations need it that end it. */

@@ -87,7 +87,7 @@ PROBLEM(OUTCOME_NOT_STORED, 503, "store-unavailable", SAME_KEY, 1,
 	"The answer could not be stored yet",
 	"The request was executed, but its answer could not be stored yet, so "
 	"it is not given out. Send the request again with the same key.")
-PROBLEM(OUTCOME_WAITS, 503, "store-unavailable", SAME_KEY, 1,
+PROBLEM(OUTCOME_WAITS, 409, "in-flight", SAME_KEY, 1,
 	"An earlier outcome is not in the store yet",
 	"The gateway has the outcome of an earlier request, with this key or "
 	"for the same thing, on its disk, and the store has not taken it yet. "

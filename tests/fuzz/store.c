@@ -11,6 +11,7 @@
 #include "fuzz/fuzz.h"
 #include "store/claim.h"
 #include "store/outcome.h"
+#include "store/journal/journal_awaited.h"
 #include "store/leases.h"
 #include "store/records.h"
 #include "store/store.h"
@@ -76,6 +77,7 @@ struct run {
 	struct arena *arena;
 	const struct conf *conf;
 	struct store_health *health;
+	struct journal_awaited *awaited;
 	struct store *store;
 	int64_t now_ms;
 	size_t which; /* link */
@@ -477,10 +479,11 @@ begin(struct run *run)
 	run->arena = arena_new();
 	run->conf = make_conf(run);
 	run->health = store_health_new();
+	run->awaited = journal_awaited_new();
 	run->store =
 	    store_new(run->loop, run->conf, &run->budget, run->health);
 	if (run->sweeps)
-		leases_sweep(run->store);
+		leases_sweep(run->store, run->awaited);
 	for (size_t i = 0; i < count; i++)
 		start(run, list[i]);
 	settle(run);
@@ -545,6 +548,7 @@ fuzz_store(struct span input)
 	for (size_t i = 0; i < run->count; i++)
 		check(run, &run->asked[i]);
 	store_health_free(&run->health);
+	journal_awaited_free(&run->awaited);
 	conf_unref(&run->conf);
 	loop_free(&run->loop);
 	arena_free(&run->arena);

@@ -217,11 +217,12 @@ mismatch(struct attempt *a)
 	return FOUND_MISMATCH;
 }
 
-/* Only what would be executed is answered so. */
+/* Only what would be executed is answered so, where no outcome waits. */
 static bool
 is_withheld(const struct attempt *a)
 {
-	return a->asks && a->c.claim_op.op.error == E_STORE_REFUSED &&
+	return a->asks && !a->c.claim.has_outcome &&
+	    a->c.claim_op.op.error == E_STORE_REFUSED &&
 	    a->c.claim_op.verdict == VERDICT_REFUSED;
 }
 

@@ -30,7 +30,7 @@ local fingerprint = string.sub(item, line + 1 + TOKEN, line + 2 * TOKEN)
 local claimed = string.sub(item, line + 2 * TOKEN + 2)
 local wants, caution = string.sub(item, WANTS, WANTS),
     string.sub(item, CAUTION, CAUTION)
-local waits, brevity = wants % 2 == 1, wants % 4 >= 2
+local waits, brevity, has_outcome = wants % 2 == 1, wants % 4 >= 2, wants >= '4'
 local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
 local settle, question = string.match(policy, '^reconcile:(%d+):?(%x*)$')
 local deadline = string.sub(item, 1, DEADLINE_END)
@@ -182,6 +182,10 @@ if r.state == 'P' then
 		return answer('IN_FLIGHT', r, r.lease_until - now)
 	end
 	expire(r)
+end
+-- A gateway does not say that nobody knows what it knows itself.
+if has_outcome then
+	return answer('REFUSED', r)
 end
 
 local left = settle and

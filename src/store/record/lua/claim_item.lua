@@ -3,8 +3,10 @@
 -- src/store/claim.c know how:
 --   1 deadline    13 digits, by Redis' clock; zeros: none
 --  14 wants        1 the sum of 1, where it is IN_FLIGHT, BUSY or UNKNOWN,
---                    publish the end of that, and 2, of a COMPLETED record its
---                    answer's status is enough
+--                    publish the end of that, 2, of a COMPLETED record its
+--                    answer's status is enough, and 4, the gateway has an
+--                    outcome of the key that is not in Redis yet, so it is not
+--                    UNKNOWN
 --  15 caution      1 the sum of 1, Redis may lose what it stores, so nothing
 --                    new may be executed, 2, replicas must have what is
 --                    replayed, and 4, the clock jumped ahead: what it says of

@@ -77,7 +77,7 @@ for i = 1, #ARGV - 1 do
 	    sub(value, PRINT, PRINT_END) ==
 	    sub(item, line + 1 + TOKEN, line + 2 * TOKEN) and
 	    (caution % 4 < 2 or sub(value, MARK, MARK) == '+') then
-		local brevity = sub(item, WANTS, WANTS) >= '2'
+		local brevity = string.byte(item, WANTS) % 4 >= 2
 		local told, status = value, nil
 		if brevity or #value >= LARGE then
 			-- include brief.lua
