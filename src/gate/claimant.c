@@ -177,6 +177,7 @@ claimant_fingerprint(struct claimant *c)
 	    .query = target->query,
 	    .has_query = target->has_query,
 	    .fields = &c->head.fields,
+	    .overrides = c->route->upstream->trust_overrides,
 	    .body = body_span(c->body),
 	};
 	if (c->claim.entity != NULL) {

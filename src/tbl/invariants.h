@@ -182,6 +182,8 @@ INVARIANT_NAME(fingerprint_method,
     "another method would be given this one's answer")
 INVARIANT_NAME(fingerprint_path,
     "a payment to another path would be given this one's answer")
+INVARIANT_NAME(overrides_count,
+    "a refund by an override field would be given the payment's answer")
 INVARIANT_NAME(fingerprint_query,
     "a payment with another query would be given this one's answer")
 INVARIANT_NAME(fingerprint_body,

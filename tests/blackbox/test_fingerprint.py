@@ -50,6 +50,40 @@ def another_request_is_told_by_its(bench, first, second):
     compare(bench, first, second, False)
 
 
+@each([("one more", dict(target="/a"), dict(target="/a/")),
+       ("one less", dict(target="/a/?x"), dict(target="/a?x"))])
+def a_slash_at_the_end_of_a_path_does_not_count(bench, first, second):
+    compare(bench, first, second, True)
+
+
+OVERRIDES = [("X-HTTP-Method-Override", "DELETE"), ("X-HTTP-Method", "PUT"),
+             ("X-Method-Override", "PATCH"), ("X-Original-URL", "/b"),
+             ("X-Rewrite-URL", "/b?c=d")]
+
+
+@test
+def what_overrides_method_and_path_counts(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["upstreams"]["api"] = {
+        "targets": [upstream.url], "trust_overrides": True}
+    config["routes"] = [
+        {"path": "/*", "upstream": "api", "idempotency": {}}]
+    gateway = bench.serve(config)
+    asked = [[], *([field] for field in OVERRIDES), OVERRIDES,
+             [(OVERRIDES[0][0], "PATCH")], [("X-Rewrite-URL", "/b?c=e")]]
+    for one, fields in enumerate(asked):
+        equal(gateway.ask(f"k{one}", fields=fields).status, 201, fields)
+        for other, another in enumerate(asked):
+            got = gateway.ask(f"k{one}", fields=another)
+            same = one == other or (
+                # By either name it is the method that is asked for.
+                {one, other} == {3, 7})
+            equal((got.status, got.replayed),
+                  (201, True) if same else (422, False), (fields, another))
+    equal(upstream.count(), len(asked))
+
+
 @test
 def fields_do_not_count(bench):
     compare(bench, dict(fields=[("X-A", "1")]), dict(fields=[("X-A", "2")]),

@@ -170,9 +170,11 @@ def a_key_derived_from_members_is_their_values(bench):
     assert not replayed(b'{"order":{"id":7},"action":"refund"}')
 
 
-@each([("a member is missing", b'{"order":1}', "/action is missing, or"),
+@each([("a member is missing", b'{"order":1}', "/action is missing, null"),
        ("a member is null", b'{"order":null,"action":"pay"}',
-        "/order is missing, or null"),
+        "/order is missing, null"),
+       ("a member is empty", b'{"order":"","action":"pay"}',
+        "/order is missing, null or empty"),
        ("no JSON", b"order=1", "is not JSON"),
        ("an empty body", b"", "is empty")])
 def a_body_that_derives_no_key_is_a_missing_key(bench, body, words):

@@ -252,6 +252,8 @@ KILLING_TESTS = {
         ("test_fingerprint", "what is changed counts always: the version")],
     "fingerprint_method": [("test_fingerprint", ANOTHER + "method")],
     "fingerprint_path": [("test_fingerprint", ANOTHER + "path")],
+    "overrides_count": [
+        ("test_fingerprint", "what overrides method and path counts")],
     "fingerprint_query": [("test_fingerprint", ANOTHER + "query")],
     "fingerprint_body": [
         ("test_fingerprint", ANOTHER + "body"),

@@ -8,6 +8,50 @@
 
 /* --- the parts --- */
 
+/* Clients that follow a redirect to the other spelling send the same thing. */
+static struct span
+without_last_slash(struct span path)
+{
+	bool ends = path.len > 1 && path.ptr[path.len - 1] == '/';
+	return span_of(path.ptr, path.len - ends);
+}
+
+static bool
+says_method(struct span name)
+{
+	return field_names_meet(name, SPAN("X-HTTP-Method-Override")) ||
+	    field_names_meet(name, SPAN("X-HTTP-Method")) ||
+	    field_names_meet(name, SPAN("X-Method-Override"));
+}
+
+/*
+ * The method, or else the path, that the upstream goes by: where override
+ * fields (tbl/request_fields.h) reach it, what they say, each line.
+ */
+static void
+digest_asked(struct digest *digest, const struct fingerprinted *request,
+    bool method)
+{
+	struct span part = method ? SPAN("method") : SPAN("path");
+	bool overridden = false;
+	for (size_t i = 0; request->overrides && i < request->fields->count;
+	     i++) {
+		const struct field *f = &request->fields->list[i];
+		if (field_kind_met(f->name) != FIELD_OVERRIDE ||
+		    says_method(f->name) != method)
+			continue;
+		digest_part(digest, part);
+		digest_part(digest,
+		    method ? f->value : without_last_slash(f->value));
+		overridden = true;
+	}
+	if (overridden && INVARIANT(overrides_count))
+		return;
+	digest_part(digest, part);
+	digest_part(digest,
+	    method ? request->method : without_last_slash(request->path));
+}
+
 /* A name counts as it is spelled: another spelling is another parameter. */
 static bool
 is_ignored(const struct strings *names, struct span parameter)
@@ -145,14 +189,10 @@ fingerprint_make(const struct conf_idempotency *policy, struct span secret,
 	unsigned include = policy->fingerprint_include;
 	struct digest digest;
 	digest_begin(&digest, SPAN("fingerprint"), secret);
-	if ((include & FINGERPRINT_METHOD) && INVARIANT(fingerprint_method)) {
-		digest_part(&digest, SPAN("method"));
-		digest_part(&digest, request->method);
-	}
-	if ((include & FINGERPRINT_PATH) && INVARIANT(fingerprint_path)) {
-		digest_part(&digest, SPAN("path"));
-		digest_part(&digest, request->path);
-	}
+	if ((include & FINGERPRINT_METHOD) && INVARIANT(fingerprint_method))
+		digest_asked(&digest, request, true);
+	if ((include & FINGERPRINT_PATH) && INVARIANT(fingerprint_path))
+		digest_asked(&digest, request, false);
 	if ((include & FINGERPRINT_QUERY) && INVARIANT(fingerprint_query))
 		digest_query(&digest, policy, request);
 	digest_headers(&digest, policy, request->fields);

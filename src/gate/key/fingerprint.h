@@ -12,10 +12,12 @@
  */
 struct fingerprinted {
 	struct span method;
-	struct span path;  /* as the client sent it */
+	struct span path;  /* as the client sent it; a last slash is no matter */
 	struct span query; /* as the client sent it */
 	bool has_query;    /* "/x" and "/x?" are not the same target */
 	const struct fields *fields;
+	/* Fields that override method and path reach the upstream, and count. */
+	bool overrides;
 	struct span body;
 	/* The entity and its version; empty: the route names none. */
 	struct span entity, version;

@@ -231,6 +231,21 @@ key_find(struct arena *arena, const struct conf_idempotency *policy,
 
 /* --- derived from the body --- */
 
+/*
+ * Many programs write null, or an empty string, for what they have not set.
+ * Were it a value, all requests without an order number would share one key.
+ */
+static bool
+says_nothing(const struct json *value)
+{
+	struct span text;
+	if (value == NULL)
+		return true;
+	return (json_is_nil(value) ||
+		   (json_text(value, &text) && text.len == 0)) &&
+	    INVARIANT(derived_of_nothing);
+}
+
 bool
 key_digest_members(struct arena *scratch, const struct json_pointers *pointers,
     struct span body, struct digest *digest)
@@ -242,13 +257,7 @@ key_digest_members(struct arena *scratch, const struct json_pointers *pointers,
 	for (size_t i = 0; i < pointers->count; i++) {
 		const struct json_pointer *pointer = &pointers->list[i];
 		const struct json *value = json_at(json, pointer);
-		/*
-		 * Many programs write null for what they have not set.  Were
-		 * it a value, all requests without an order number would
-		 * share one key.
-		 */
-		if (value == NULL ||
-		    (json_is_nil(value) && INVARIANT(derived_of_nothing)))
+		if (says_nothing(value))
 			return false;
 		digest_part(digest, SPAN("/"));
 		for (size_t s = 0; s < pointer->count; s++) {
@@ -313,14 +322,14 @@ key_members_wrong(struct arena *arena, const char *what,
 	else if (json == NULL)
 		words = arena_printf(arena, "%s, because the body of this "
 		    "request is not JSON, or has a member twice.", what);
-	/* The first that the body has not, or has null for. */
+	/* The first that the body does not say. */
 	for (size_t i = 0; i < pointers->count && words.len == 0; i++) {
 		const struct json *value = json_at(json, &pointers->list[i]);
-		if (value != NULL && !json_is_nil(value))
+		if (!says_nothing(value))
 			continue;
 		char *name = json_pointer_text(&pointers->list[i]);
-		words = arena_printf(arena, "%s, because %s is missing, or "
-		    "null, in this request.", what, name);
+		words = arena_printf(arena, "%s, because %s is missing, null "
+		    "or empty in this request.", what, name);
 		free(name);
 	}
 	arena_free(&scratch);

@@ -79,8 +79,8 @@ words_of_derived(enum problem problem)
 		       "answer was too large to keep, so it cannot be given "
 		       "again; original_status is its status.";
 	if (problem == PROBLEM_KEY_MISSING)
-		return "No key can be made, because that is missing, or null, "
-		       "in this request.";
+		return "No key can be made, because that is missing, null or "
+		       "empty in this request.";
 	return NULL;
 }
 

@@ -66,7 +66,7 @@ pointed_values_make_a_key(void **state)
 		"{\"order_id\":[7],\"action\":\"pay\"}",
 		"{\"order_id\":{},\"action\":[]}",
 		"{\"order_id\":[],\"action\":{}}",
-		"{\"order_id\":\"\",\"action\":0}",
+		"{\"order_id\":\" \",\"action\":0}",
 		"{\"order_id\":9007199254740993,\"action\":\"pay\"}",
 		"{\"order_id\":9007199254740992,\"action\":\"pay\"}",
 	};
@@ -112,6 +112,7 @@ a_body_without_the_values_has_no_key(void **state)
 		"{\"action\":\"pay\"}",
 		"{\"order_id\":null,\"action\":\"pay\"}",
 		"{\"order_id\":7,\"action\":null}",
+		"{\"order_id\":\"\",\"action\":\"pay\"}",
 		"{\"Order_id\":7,\"action\":\"pay\"}",
 		"{\"x\":{\"order_id\":7,\"action\":\"pay\"}}",
 		/* not JSON, or not exactly one value */
