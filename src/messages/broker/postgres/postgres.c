@@ -8,7 +8,7 @@
 #include "messages/broker/postgres/postgres.h"
 #include "messages/broker/postgres/postgres_private.h"
 
-enum { COUNT_EVERY_MS = 10000 };
+enum { COUNT_EVERY_MS = 10000, STANDS_MS = 2000 };
 
 /* --- what the columns are --- */
 
@@ -172,74 +172,42 @@ read_columns(struct postgres_reader *reader, const PGresult *result)
 
 /* --- setting a connection up --- */
 
+/* The first statements of what is prepared. */
+enum { MAKE_DEAD, ASK_ORIGIN, MAKE_RESULTS };
+
 static void
-step_result(struct postgres_batch *batch, unsigned statement,
+prepare_result(struct postgres_batch *batch, unsigned statement,
     const PGresult *result)
 {
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, setup);
-	if (reader->step == SETUP_COLUMNS && statement == 2)
-		read_columns(reader, result);
-	else if (reader->step == SETUP_COLUMNS && statement == 3)
-		reader->has_dead = postgres_pipe_true(result, 0, 0);
-	else if (reader->step == SETUP_ORIGIN)
+	if (statement == ASK_ORIGIN)
 		reader_origin(&reader->core, postgres_pipe_value(result, 0, 0));
 }
 
-static void step_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble);
-
-/*
- * A take of no rows shows at once whether the table may be read.  LISTEN goes
- * by itself: what fails in the same batch would undo it, without a word.
- */
 static void
-send_step(struct postgres_reader *reader)
+prepare_ended(
+    struct postgres_batch *batch, const struct postgres_trouble *trouble)
 {
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
-	const struct postgres_sql *sql = &reader->sql;
-	const struct span nothing[] = {SPAN("0"), SPAN("{}"), POSTGRES_NULL,
-	    SPAN("0"), POSTGRES_NULL, POSTGRES_NULL};
-	struct span name;
-	reader->setup =
-	    (struct postgres_batch){.result = step_result, .end = step_ended};
-	postgres_pipe_begin(pipe, &reader->setup);
-	switch (reader->step) {
-	case SETUP_COLUMNS:
-		postgres_pipe_query(pipe, postgres_sql_settings, NULL, 0);
-		postgres_pipe_query(pipe, postgres_sql_idle, NULL, 0);
-		name = span_str(postgres_sql_table(
-		    reader->arena, reader->core.source->table));
-		postgres_pipe_query(pipe, columns_sql, &name, 1);
-		name = span_str(postgres_sql_table(
-		    reader->arena, reader->core.source->dead_letters));
-		postgres_pipe_query(pipe,
-		    "SELECT (to_regclass($1::text) IS NOT NULL)::text", &name,
-		    1);
-		break;
-	case SETUP_PREPARE:
-		postgres_pipe_prepare(pipe, "take_start", sql->take_start);
-		postgres_pipe_prepare(pipe, "take_above", sql->take_above);
-		postgres_pipe_prepare(pipe, "again", sql->again);
-		postgres_pipe_prepare(pipe, "there", sql->there);
-		postgres_pipe_prepare(pipe, "finish", sql->finish);
-		postgres_pipe_run(pipe, "take_start", nothing, 6);
-		break;
-	case SETUP_ORIGIN:
-		name = span_str(reader->core.source->name);
-		postgres_pipe_query(pipe, sql->origin, &name, 1);
-		break;
-	case SETUP_LISTEN:
-		postgres_pipe_query(pipe, sql->listen, NULL, 0);
-		break;
-	}
-	postgres_pipe_end(pipe);
-}
-
-static void
-become_ready(struct postgres_reader *reader)
-{
+	struct postgres_reader *reader =
+	    CONTAINER_OF(batch, struct postgres_reader, setup);
 	struct broker_reader *core = &reader->core;
+	const char *made = core->source->dead_letters;
+	if (trouble != NULL && trouble->statement == MAKE_RESULTS)
+		made = core->source->results;
+	if (trouble != NULL && !trouble->lost && made != NULL &&
+	    (trouble->statement == MAKE_DEAD ||
+		trouble->statement == MAKE_RESULTS)) {
+		postgres_connect_refuse(reader->connect,
+		    arena_printf(reader->arena,
+			"the table %.80s is not there and cannot be made: %s",
+			made, trouble->words)
+			.ptr);
+		return;
+	}
+	postgres_distrust(reader, trouble);
+	if (trouble != NULL)
+		return;
 	postgres_connect_ready(reader->connect);
 	reader->up = true;
 	reader_trouble_back(core);
@@ -248,30 +216,58 @@ become_ready(struct postgres_reader *reader)
 	postgres_parts_up(reader);
 }
 
+/* A take of no rows shows at once whether the table may be read. */
 static void
-step_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
+prepare(struct postgres_reader *reader)
+{
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	const struct postgres_sql *sql = &reader->sql;
+	const struct span source = span_str(reader->core.source->name);
+	const struct span nothing[] = {SPAN("0"), SPAN("{}"), POSTGRES_NULL,
+	    SPAN("0"), POSTGRES_NULL, POSTGRES_NULL};
+	reader->setup = (struct postgres_batch){
+	    .result = prepare_result, .end = prepare_ended};
+	postgres_pipe_begin(pipe, &reader->setup);
+	postgres_pipe_query(pipe, sql->make_dead, NULL, 0);
+	postgres_pipe_query(pipe, sql->origin, &source, 1);
+	if (sql->make_results != NULL) {
+		postgres_pipe_query(pipe, sql->make_results, NULL, 0);
+		postgres_pipe_prepare(
+		    pipe, "finish_result", sql->finish_result);
+	}
+	postgres_pipe_prepare(pipe, "finish_dead", sql->finish_dead);
+	postgres_pipe_prepare(pipe, "finish", sql->finish);
+	postgres_pipe_prepare(pipe, "take_start", sql->take_start);
+	postgres_pipe_prepare(pipe, "take_above", sql->take_above);
+	postgres_pipe_prepare(pipe, "again", sql->again);
+	postgres_pipe_prepare(pipe, "there", sql->there);
+	postgres_pipe_run(pipe, "take_start", nothing, 6);
+	if (sql->listen != NULL)
+		postgres_pipe_query(pipe, sql->listen, NULL, 0);
+	postgres_pipe_end(pipe);
+}
+
+static void
+columns_result(struct postgres_batch *batch, unsigned statement,
+    const PGresult *result)
+{
+	if (statement == 2)
+		read_columns(CONTAINER_OF(batch, struct postgres_reader, setup),
+		    result);
+}
+
+static void
+columns_ended(
+    struct postgres_batch *batch, const struct postgres_trouble *trouble)
 {
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, setup);
-	if (trouble != NULL) {
+	if (trouble != NULL)
 		postgres_distrust(reader, trouble);
-		return;
-	}
-	if (reader->step == SETUP_COLUMNS && reader->wrong != NULL) {
+	else if (reader->wrong != NULL)
 		postgres_connect_refuse(reader->connect, reader->wrong);
-		return;
-	}
-	if (reader->step == SETUP_PREPARE && !reader->has_dead) {
-		reader_origin(&reader->core, SPAN(""));
-		reader->step = SETUP_LISTEN;
-	} else {
-		reader->step++;
-	}
-	if (reader->step > SETUP_LISTEN ||
-	    (reader->step == SETUP_LISTEN && reader->sql.listen == NULL))
-		become_ready(reader);
 	else
-		send_step(reader);
+		prepare(reader);
 }
 
 static void
@@ -280,8 +276,16 @@ connection_made(void *arg)
 	struct postgres_reader *reader = arg;
 	reader->session++;
 	reader->arena = arena_new();
-	reader->step = SETUP_COLUMNS;
-	send_step(reader);
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	const struct span table = span_str(
+	    postgres_sql_table(reader->arena, reader->core.source->table));
+	reader->setup = (struct postgres_batch){
+	    .result = columns_result, .end = columns_ended};
+	postgres_pipe_begin(pipe, &reader->setup);
+	postgres_pipe_query(pipe, postgres_sql_settings, NULL, 0);
+	postgres_pipe_query(pipe, postgres_sql_idle, NULL, 0);
+	postgres_pipe_query(pipe, columns_sql, &table, 1);
+	postgres_pipe_end(pipe);
 }
 
 static void
@@ -290,7 +294,9 @@ drop_all(struct postgres_reader *reader)
 	arena_free(&reader->arena);
 	postgres_take_down(reader);
 	postgres_parts_down(reader);
-	postgres_finish_down(reader);
+	reader_trouble_end(&reader->core, POSTGRES_TO_FINISH, NULL);
+	reader_trouble_end(&reader->core, POSTGRES_TO_PUT, NULL);
+	reader_finish_reachable(&reader->core, false);
 }
 
 static void
@@ -310,7 +316,7 @@ notified(void *arg)
 	postgres_take_wake(arg);
 }
 
-/* --- how many rows are unread --- */
+/* --- how many rows are unread, and whether any can be finished --- */
 
 static void
 counted(struct postgres_batch *batch, unsigned statement,
@@ -318,17 +324,11 @@ counted(struct postgres_batch *batch, unsigned statement,
 {
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, counting);
-	int64_t unread = postgres_pipe_number(result, 0, 0);
 	int64_t in_flight = (int64_t)reader->core.by_position.count;
-	(void)statement;
+	if (statement != reader->counting_at)
+		return;
+	int64_t unread = postgres_pipe_number(result, 0, 0);
 	reader->lag = unread > in_flight ? unread - in_flight : 0;
-	if (postgres_pipe_number(result, 0, 1) > 0)
-		reader_trouble_begin(&reader->core, POSTGRES_TO_TAKE, "",
-		    SPAN("rows are never taken, because their id is null, or "
-			 "longer than 4096 bytes: give each an id, or delete "
-			 "it"));
-	else
-		reader_trouble_end(&reader->core, POSTGRES_TO_TAKE, NULL);
 }
 
 static void
@@ -337,24 +337,34 @@ count_ended(
 {
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, counting);
+	struct broker_reader *core = &reader->core;
 	reader->counting_now = false;
-	reader->count_next_ms = loop_now_ms(reader->core.loop) + COUNT_EVERY_MS;
 	if (trouble != NULL)
 		reader->lag = -1;
-	reader_changed(&reader->core);
+	if (reader->counting_at > 1 &&
+	    (trouble == NULL || trouble->statement >= reader->counting_at))
+		reader_trouble_end(core, POSTGRES_TO_FINISH, NULL);
+	reader_changed(core);
+	if (trouble != NULL && trouble->kind == POSTGRES_ANOTHER)
+		postgres_distrust(reader, trouble);
 }
 
 static void
 count_unread(struct postgres_reader *reader)
 {
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	bool stands =
+	    reader_trouble_is(&reader->core, POSTGRES_TO_FINISH, NULL);
+	int64_t now_ms = loop_now_ms(reader->core.loop);
 	if (reader->counting_now ||
-	    loop_now_ms(reader->core.loop) < reader->count_next_ms)
+	    now_ms - reader->counted_ms < (stands ? STANDS_MS : COUNT_EVERY_MS))
 		return;
 	reader->counting_now = true;
+	reader->counted_ms = now_ms;
 	reader->counting = (struct postgres_batch){
 	    .result = counted, .end = count_ended};
-	postgres_pipe_begin(pipe, &reader->counting);
+	reader->counting_at =
+	    postgres_finish_begin(reader, &reader->counting, stands);
+	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
 	postgres_pipe_query(pipe, reader->sql.count, NULL, 0);
 	postgres_pipe_end(pipe);
 }
@@ -378,9 +388,9 @@ open_postgres(struct broker_reader *core)
 	const struct postgres_connect_events events = {
 	    connection_made, notified, connection_down, reader};
 	reader->lag = -1;
+	reader->counted_ms = -COUNT_EVERY_MS;
 	postgres_take_init(reader);
 	postgres_parts_init(reader);
-	postgres_finish_init(reader);
 	postgres_take_down(reader);
 	reader->connect = postgres_connect_new(
 	    core->loop, core->source->broker, core->instance, &events);

@@ -26,7 +26,6 @@ struct postgres_reader;
 enum postgres_refusal {
 	POSTGRES_TO_FINISH, /* any row: the source stands */
 	POSTGRES_TO_PUT,    /* into a table, which is its name */
-	POSTGRES_TO_TAKE,   /* rows that have no id */
 };
 
 /* --- postgres_row.c --- */
@@ -140,25 +139,17 @@ void postgres_take_from_start(struct postgres_reader *reader);
 struct postgres_finishing {
 	struct finishing finishing; /* first */
 	bool alone; /* what it was sent with has failed */
-	/* What its statement gave: */
-	bool done;   /* the row was unread until now */
-	bool exists; /* else: it is there all the same */
-	bool could;  /* and could have been finished */
+	/* What its statement says (postgres_sql.h). */
+	enum { FOUND_DONE, FOUND_KEPT, FOUND_GONE, FOUND_ANEW } found;
 };
 
-struct postgres_finishes {
-	unsigned n_sent; /* batches on their way */
-	/* Whether the tables of each place can be put into. */
-	struct postgres_place_table {
-		struct postgres_reader *reader;
-		struct postgres_batch batch;
-		enum { TABLE_UNKNOWN, TABLE_ASKED, TABLE_READY } state;
-	} tables[BROKER_DEAD_LETTERS + 1];
-	struct timer look; /* while the table lets nothing be finished */
-};
-
-void postgres_finish_init(struct postgres_reader *reader);
-void postgres_finish_down(struct postgres_reader *reader);
+/*
+ * Begins a batch that waits for a moment only for what is locked; of_no_row:
+ * with a statement that fails where no row at all can be finished.  The number
+ * of the caller's first statement: what fails before that is the table's fault.
+ */
+unsigned postgres_finish_begin(struct postgres_reader *reader,
+    struct postgres_batch *batch, bool of_no_row);
 void postgres_finish_send_all(struct broker_reader *core);
 
 /* --- postgres_ask.c --- */
@@ -175,20 +166,19 @@ struct postgres_reader {
 	struct arena *arena; /* of sql; NULL: no connection */
 	struct postgres_sql sql;
 	struct postgres_batch setup;
-	enum { SETUP_COLUMNS, SETUP_PREPARE, SETUP_ORIGIN, SETUP_LISTEN } step;
 	const char *wrong; /* with the table; NULL: nothing */
-	bool has_dead; /* the table of dead letters is there */
 	bool up;
 	bool no_order; /* it is to keep an order, and the table has none */
 	char id_type[64]; /* of the ids in flight; "" */
 	uint64_t session; /* counts connections */
 	struct postgres_parts parts;
 	struct postgres_take take;
-	struct postgres_finishes finishes;
+	unsigned finishes_sent; /* batches on their way */
 	struct postgres_batch counting;
 	bool counting_now;
+	unsigned counting_at; /* the statement that counts */
 	int64_t lag;
-	int64_t count_next_ms;
+	int64_t counted_ms;
 };
 
 static inline struct postgres_reader *

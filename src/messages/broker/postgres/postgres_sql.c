@@ -7,8 +7,6 @@
 #define PAGE_BYTES "4194304"
 /* Of an entity or a type: longer ones are no names. */
 #define NAME_BYTES "8192"
-/* Of an id; an index takes no longer ones. */
-#define ID_BYTES "4096"
 /* How far unread rows are counted. */
 #define COUNT_MOST "100000"
 
@@ -264,7 +262,7 @@ static const char *
 take_of(const struct maker *m, const char *where)
 {
 	const char *rows = MADE(m->arena,
-	    "%s AND octet_length(%s::text) <= " ID_BYTES " AND %s "
+	    "%s AND %s IS NOT NULL AND %s "
 	    "AND ($3::text IS NULL OR %s = ANY ($3::text::int[])) "
 	    "AND %s NOT IN (SELECT unnest($2::text::%.*s[])) "
 	    "ORDER BY %s, %s LIMIT $1::text::bigint",
@@ -279,8 +277,8 @@ take_of(const struct maker *m, const char *where)
 
 /*
  * One statement, so that all of it happens or nothing: what is put is put only
- * where the row was unread until now, and has the bytes that were taken.  Of
- * what others do meanwhile its second column may be out of date.
+ * where the row was unread until now, and has the bytes that were taken.  What
+ * it says of others may be out of date.
  */
 static const char *
 finish_of(const struct maker *m, const char *put, const char *returned)
@@ -293,10 +291,9 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 		  f->from == NULL ? "now()" : value_of(m, f->to));
 	return MADE(m->arena,
 	    "WITH done AS (%s WHERE %s AND %s RETURNING %s)%s "
-	    "SELECT (SELECT count(*) FROM done)::text, "
-	    "CASE WHEN EXISTS (SELECT FROM done) THEN 'true' ELSE coalesce("
-	    "(SELECT CASE WHEN %s THEN 'kept' ELSE 'true' END "
-	    "FROM %s AS t WHERE %s LIMIT 1), 'false') END",
+	    "SELECT CASE WHEN EXISTS (SELECT FROM done) THEN 'done' "
+	    "ELSE coalesce((SELECT CASE WHEN %s THEN 'kept' ELSE 'anew' END "
+	    "FROM %s AS t WHERE %s LIMIT 1), 'gone') END",
 	    how, m->row, m->same, returned, put, m->same, m->table, m->row);
 }
 
@@ -345,7 +342,7 @@ mark_of(const struct maker *m, const char *put)
 	return MADE(m->arena,
 	    "WITH done AS (DELETE FROM %s AS d WHERE d.id = $1::text "
 	    "AND d.headers->>'onceproxy-source' = $2::text RETURNING 1)%s "
-	    "SELECT '1', 'true'",
+	    "SELECT 'done'",
 	    m->dead, put);
 }
 
@@ -417,11 +414,9 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 		    mark_of(&m, put_result(&m, "ON CONFLICT DO NOTHING"));
 	}
 	sql.count = MADE(arena,
-	    "SELECT count(*)::text, count(*) FILTER "
-	    "(WHERE coalesce(octet_length(id), 4097) > " ID_BYTES ")::text "
-	    "FROM (SELECT %s::text AS id FROM %s AS t WHERE %s "
-	    "LIMIT " COUNT_MOST ") AS s",
-	    m.id, m.table, m.unread);
+	    "SELECT count(*)::text FROM "
+	    "(SELECT FROM %s AS t WHERE %s LIMIT " COUNT_MOST ") AS s",
+	    m.table, m.unread);
 	if (source->notify != NULL)
 		sql.listen = MADE(arena, "LISTEN %s",
 		    postgres_sql_name(arena, source->notify).ptr);

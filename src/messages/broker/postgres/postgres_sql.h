@@ -39,8 +39,9 @@ struct postgres_sql {
 	const char *there; /* whether the row $1 is there at all: "true" */
 	/*
 	 * The row $1 is finished, while it is unread and of the version $2
-	 * (null: any), and what is put is put: how many rows that were; and
-	 * else "false": it is not there, "kept": it could have been finished.
+	 * (null: any), and what is put is put: "done"; or nothing happened,
+	 * "kept": it could have been finished, "anew": it is another, or read
+	 * by now, "gone": it is not there.
 	 */
 	const char *finish;
 	const char *finish_result; /* NULL: there are no results */
@@ -53,8 +54,7 @@ struct postgres_sql {
 	const char *origin; /* of the newest one of the source $1 */
 	const char *make_results; /* where it is not there */
 	const char *make_dead;
-	/* Unread rows, and those of them that have no id, or one too long. */
-	const char *count;
+	const char *count;  /* unread rows */
 	const char *listen; /* NULL: no channel */
 	unsigned parts; /* 1 to POSTGRES_PARTS */
 	bool rises; /* as postgres_types has it */

@@ -236,25 +236,6 @@ what_is_odd_in_a_row_is_said_of_its_message(void **state)
 }
 
 static void
-a_row_whose_id_is_too_long_holds_nobody_up(void **state)
-{
-	(void)state;
-	outbox_table(outbox_server, "text");
-	postgres_just(outbox_server, NULL,
-	    "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey; "
-	    "INSERT INTO outbox (id, payload) VALUES "
-	    "(repeat('a', 4097), '1'), (repeat('b', 4096), '1')");
-	struct outbox *o = opened(1);
-	outbox_run_ms(o, 300);
-	broker_reader_credit(o->reader, 10, SIZE_MAX);
-	outbox_until_took(o, 1);
-	assert_int_equal(o->took[0]->position.len, 4096);
-	assert_non_null(
-	    strstr(broker_reader_health(o->reader).message, "longer than"));
-	outbox_free(&o);
-}
-
-static void
 many_large_rows_come_in_several_takes(void **state)
 {
 	(void)state;
@@ -497,7 +478,6 @@ main(void)
 	    cmocka_unit_test(ids_may_be_of_any_type),
 	    cmocka_unit_test(payloads_are_given_as_they_are),
 	    cmocka_unit_test(what_is_odd_in_a_row_is_said_of_its_message),
-	    cmocka_unit_test(a_row_whose_id_is_too_long_holds_nobody_up),
 	    cmocka_unit_test(many_large_rows_come_in_several_takes),
 	    cmocka_unit_test(names_are_taken_as_they_are_written),
 	    cmocka_unit_test(a_notification_wakes_the_reader),

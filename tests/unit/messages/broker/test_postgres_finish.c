@@ -201,6 +201,7 @@ one_that_cannot_be_put_does_not_fail_others(void **state)
 	static struct broker_put puts[ROWS];
 	struct outbox *o = with_rows(ROWS);
 	postgres_just(outbox_server, NULL,
+	    "DROP TABLE done; "
 	    "CREATE TABLE done (id text, status int CHECK (status <> 666), "
 	    "headers jsonb, body bytea, key_id text UNIQUE DEFERRABLE "
 	    "INITIALLY DEFERRED, created timestamptz)");
@@ -238,17 +239,16 @@ a_table_with_other_columns_is_said_until_it_is_right(void **state)
 	struct outbox_finish f;
 	struct broker_put put = {.place = BROKER_RESULTS, .status = 201};
 	struct outbox *o = with_rows(1);
-	postgres_just(outbox_server, NULL,
-	    "CREATE TABLE done (id text, status int, headers json, body bytea, "
-	    "created timestamptz)");
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(outbox_finish(o, &f, o->took[0], &put),
-		    E_BROKER_REFUSED);
-		assert_int_equal(f.finish.fault, BROKER_FAULT_PLACE);
-		assert_non_null(strstr(f.finish.refused, "key_id"));
-	}
+	postgres_just(outbox_server, NULL, "ALTER TABLE done DROP key_id");
+	assert_int_equal(
+	    outbox_finish(o, &f, o->took[0], &put), E_BROKER_DOWN);
+	outbox_run_ms(o, 500);
+	assert_false(broker_reader_health(o->reader).up);
+	assert_non_null(
+	    strstr(broker_reader_health(o->reader).message, "key_id"));
 	postgres_just(
 	    outbox_server, NULL, "ALTER TABLE done ADD key_id text");
+	outbox_until_up(o, true);
 	assert_int_equal(outbox_finish(o, &f, o->took[0], &put), 0);
 	assert_int_equal(f.finish.finished, BROKER_FINISHED);
 	assert_int_equal(count("done"), 1);
@@ -289,6 +289,12 @@ missing_rights_are_said_in_the_servers_words(void **state)
 	free(o->broker.postgres);
 	o->broker.postgres = postgres_uri(outbox_server, "poor");
 	outbox_open(o, 100);
+	outbox_until_up(o, false);
+	assert_string_equal(broker_reader_health(o->reader).message,
+	    "the table outbox_dead is not there and cannot be made: "
+	    "permission denied for schema public");
+	postgres_just(outbox_server, NULL,
+	    "GRANT CREATE ON SCHEMA public TO poor");
 	outbox_until_took(o, 2);
 	assert_int_equal(
 	    outbox_finish(o, &f, o->took[0], NULL), E_BROKER_REFUSED);
@@ -304,17 +310,18 @@ missing_rights_are_said_in_the_servers_words(void **state)
 	    f.finish.refused, "permission denied for table outbox");
 	assert_int_equal(f.finish.fault, BROKER_FAULT_SOURCE);
 	assert_true(broker_reader_health(o->reader).stands);
-	postgres_just(
-	    outbox_server, NULL, "GRANT DELETE ON outbox TO poor");
+	postgres_just(outbox_server, NULL,
+	    "GRANT DELETE ON outbox TO poor; "
+	    "REVOKE INSERT ON outbox_dead FROM poor");
 	assert_int_equal(
 	    outbox_finish(o, &f, o->took[0], &put), E_BROKER_REFUSED);
 	assert_string_equal(
-	    f.finish.refused, "permission denied for schema public");
+	    f.finish.refused, "permission denied for table outbox_dead");
 	assert_int_equal(f.finish.fault, BROKER_FAULT_PLACE);
 	assert_false(broker_reader_health(o->reader).stands);
 	/* The rights are given, and it is asked again. */
 	postgres_just(outbox_server, NULL,
-	    "GRANT CREATE ON SCHEMA public TO poor");
+	    "GRANT INSERT ON outbox_dead TO poor");
 	assert_int_equal(outbox_finish(o, &f, o->took[0], &put), 0);
 	assert_int_equal(f.finish.finished, BROKER_FINISHED);
 	assert_string_equal(broker_reader_health(o->reader).message, "");
@@ -357,6 +364,7 @@ a_row_that_is_locked_stops_no_others_where_it_cannot_be_locked(void **state)
 	put_rows(1, 3);
 	postgres_just(outbox_server, NULL,
 	    "DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN; "
+	    "GRANT CREATE ON SCHEMA public TO poor; "
 	    "GRANT SELECT, DELETE ON outbox TO poor");
 	struct outbox *o = outbox_new(NULL);
 	free(o->broker.postgres);
