@@ -258,10 +258,6 @@ EVENT(source_row_locked, WARN, "somebody else has locked the row of a message "
 	"(pg_locks, pg_stat_activity)")
 EVENT(source_partitions, INFO, "this gateway reads this many partitions of "
 	"the source's topics, and others the rest")
-EVENT(source_name_taken, WARN, "another gateway reads this source under the "
-	"same instance; both go on, and share its partitions, but the group "
-	"waits for the end of a session where this one dies: give each gateway "
-	"an instance of its own")
 EVENT(source_opened_again, WARN, "the broker's library (librdkafka) does not "
 	"read this partition any more, though it has messages and its leader "
 	"answers: the client of this source is opened again and reads on; "

@@ -15,85 +15,41 @@ enum {
 	SECOND_MS = 1000,
 	SOON_MS = 20,      /* until one that leaves is looked at */
 	EVENTS_MAX = 1000, /* of one turn */
-	FENCED_AGAIN_MS = 600000,
 	/*
 	 * A reader that was closed lives on until its group knows what is
-	 * finished and has its partitions back, and no longer than the last of
-	 * these: then its member is missed, and others have its partitions when
-	 * the session is over.
+	 * finished and has its partitions back, and no longer than this: then
+	 * its member is missed, and others have its partitions when the session
+	 * is over.
 	 */
-	COMMIT_MS = 1000,
-	GROUP_MS = 2000,
 	LEAVE_MS = 3000,
 };
 
-static _Thread_local struct kafka *leaving;
-
 /* --- events --- */
 
-/*
- * Fenced: another member has come under our name.  That may have been this one
- * itself, whose commit was told late, under an id that it had before it lost
- * its session: so it comes back once.  The second time it is another gateway of
- * this instance, and that one keeps the name: else they would throw each other
- * out for ever.
- */
-static void
-on_name_lost(struct kafka *kafka)
-{
-	int64_t now = loop_now_ms(kafka->core.loop);
-	int64_t before_ms = kafka->fenced_ms;
-	kafka->fenced_ms = now;
-	kafka->remake = true;
-	reader_kick(&kafka->core);
-	if (before_ms == 0 || now - before_ms > FENCED_AGAIN_MS)
-		return;
-	kafka->nameless = true;
-	struct logline line = log_begin(EV_source_name_taken);
-	log_str(&line, "source", kafka->core.source->name);
-	log_str(&line, "broker", kafka->core.source->broker->name);
-	log_str(&line, "instance", kafka->core.instance);
-	log_end(&line);
-}
-
-/* True: the consumer is of no use any more. */
-static bool
-is_fatal(struct kafka *kafka)
-{
-	char words[KAFKA_WORDS_BYTES];
-	rd_kafka_resp_err_t error =
-	    rd_kafka_fatal_error(kafka->consumer, words, sizeof words);
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return false;
-	if (kafka->remake || kafka->core.leaving)
-		return true;
-	if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
-		on_name_lost(kafka);
-	else
-		kafka_trouble_remake(kafka, words);
-	return true;
-}
-
+/* A fatal error: the consumer is of no use any more. */
 static void
 on_error(struct kafka *kafka, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
 	const char *words = rd_kafka_event_error_string(event);
-	if (is_fatal(kafka))
+	char fatal[KAFKA_WORDS_BYTES];
+	if (rd_kafka_fatal_error(kafka->consumer, fatal, sizeof fatal) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR) {
+		if (!kafka->remake && !kafka->core.leaving)
+			kafka_trouble_remake(kafka, fatal);
 		return;
+	}
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 		kafka_trouble_away(kafka);
 		break;
 	case RD_KAFKA_RESP_ERR__AUTHENTICATION:
 	case RD_KAFKA_RESP_ERR__SSL:
-		kafka_trouble_broke(kafka, true, words);
-		break;
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 	case RD_KAFKA_RESP_ERR__RESOLVE:
 	case RD_KAFKA_RESP_ERR__TIMED_OUT:
 		/* It goes on by itself, elsewhere or again. */
-		kafka_trouble_broke(kafka, false, words);
+		kafka_trouble_broke(kafka, words);
 		break;
 	case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
 		break;
@@ -187,34 +143,50 @@ subscribe(struct kafka *kafka)
 	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-static bool
-is_without(struct kafka *kafka, const char *why)
+/* All that is the consumer's, which its own thread frees then. */
+static void
+let_go(struct kafka *kafka)
 {
-	kafka_trouble_is_down(kafka, why);
-	if (kafka->consumer != NULL)
+	kafka_put_forget(kafka);
+	kafka_group_clear(kafka);
+	watch_free(&kafka->watch);
+	if (kafka->queue != NULL) {
+		rd_kafka_queue_io_event_enable(kafka->queue, -1, NULL, 0);
+		rd_kafka_queue_destroy(kafka->queue);
+	}
+	kafka->queue = NULL;
+	if (kafka->fd >= 0)
+		close(kafka->fd);
+	kafka->fd = -1;
+	if (kafka->producer != NULL)
+		kafka_producer_end(&kafka->producer);
+	if (kafka->ask != NULL)
+		kafka_ask_end(&kafka->ask);
+	else if (kafka->consumer != NULL)
 		rd_kafka_destroy_flags(kafka->consumer,
 		    RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 	kafka->consumer = NULL;
-	if (kafka->fd >= 0)
-		close(kafka->fd);
-	return false;
+	kafka->asking = kafka->asking_logs = kafka->looking = false;
 }
 
-/* What may not be had: descriptors, threads, files of its settings. */
+/*
+ * False: it cannot be made now, for want of descriptors, threads, or files of
+ * its settings; it is tried again.
+ */
 static bool
-make_needs(struct kafka *kafka)
+make(struct kafka *kafka)
 {
-	static const char no_thread[] = "no thread can be made";
-	char words[KAFKA_WORDS_BYTES];
-	const struct broker_reader *core = &kafka->core;
+	static const uint64_t one = 1;
+	struct broker_reader *core = &kafka->core;
+	const struct conf_source *source = core->source;
+	char words[KAFKA_WORDS_BYTES] = "no thread can be made";
 	kafka->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (kafka->fd < 0)
-		return is_without(kafka, strerror(errno));
-	kafka->consumer = kafka_conf_consumer(
-	    core->source, core->instance, kafka->nameless,
+	if (kafka->fd < 0) {
+		kafka_trouble_is_down(kafka, strerror(errno));
+		return false;
+	}
+	kafka->consumer = kafka_conf_consumer(source, core->instance,
 	    core->conf != NULL ? core->conf->in_flight_bytes : 0, words);
-	if (kafka->consumer == NULL)
-		return is_without(kafka, words);
 	const struct kafka_ask_events events = {
 	    .committed = kafka_group_committed,
 	    .logs = kafka_group_logs,
@@ -222,84 +194,28 @@ make_needs(struct kafka *kafka)
 	    .policy = kafka_group_policy,
 	    .arg = kafka,
 	};
+	if (kafka->consumer != NULL)
+		kafka->ask = kafka_ask_new(core->loop, kafka->consumer, &events);
 	const struct kafka_producer_start producer = {
-	    .loop = kafka->core.loop,
-	    .conf = kafka_conf_producer(
-		kafka->core.source, kafka->core.instance, kafka->nameless),
+	    .loop = core->loop,
+	    .conf = kafka_conf_producer(source, core->instance),
 	    .done = kafka_put_done,
 	    .arg = kafka,
 	};
 	kafka->producer = kafka_producer_new(&producer);
-	if (kafka->producer == NULL)
-		return is_without(kafka, no_thread);
-	kafka->ask = kafka_ask_new(kafka->core.loop, kafka->consumer, &events);
-	if (kafka->ask != NULL)
-		return true;
-	kafka_producer_end(&kafka->producer);
-	return is_without(kafka, no_thread);
-}
-
-/* One that goes has the names that this one is to have. */
-static bool
-waits_for_names(const struct kafka *kafka)
-{
-	for (const struct kafka *k = leaving; k != NULL; k = k->next)
-		if (!strcmp(k->core.source->name, kafka->core.source->name) &&
-		    !strcmp(k->core.instance, kafka->core.instance))
-			return true;
-	return false;
-}
-
-/* False: it cannot be made now, and the timer is set. */
-static bool
-make(struct kafka *kafka)
-{
-	static const uint64_t one = 1;
-	if (waits_for_names(kafka)) {
-		timer_set(&kafka->second, SOON_MS);
+	if (kafka->ask == NULL || kafka->producer == NULL) {
+		let_go(kafka);
+		kafka_trouble_is_down(kafka, words);
 		return false;
 	}
-	if (!make_needs(kafka))
-		return false;
 	rd_kafka_poll_set_consumer(kafka->consumer);
 	kafka->queue = rd_kafka_queue_get_consumer(kafka->consumer);
 	rd_kafka_set_log_queue(kafka->consumer, kafka->queue);
-	kafka->watch =
-	    watch_new(kafka->core.loop, kafka->fd, on_readable, kafka);
+	kafka->watch = watch_new(core->loop, kafka->fd, on_readable, kafka);
 	watch_want(kafka->watch, WATCH_READ);
 	rd_kafka_queue_io_event_enable(
 	    kafka->queue, kafka->fd, &one, sizeof one);
 	return subscribe(kafka);
-}
-
-/* All that is the consumer's, which its own thread frees then. */
-static void
-let_go(struct kafka *kafka)
-{
-	if (kafka->queue == NULL)
-		return;
-	kafka_put_forget(kafka);
-	kafka_group_clear(kafka);
-	watch_free(&kafka->watch);
-	rd_kafka_queue_io_event_enable(kafka->queue, -1, NULL, 0);
-	rd_kafka_queue_destroy(kafka->queue);
-	kafka->queue = NULL;
-	close(kafka->fd);
-	kafka->consumer = NULL;
-	kafka_producer_end(&kafka->producer);
-	kafka_ask_end(&kafka->ask);
-	kafka->asking = kafka->asking_logs = kafka->looking = false;
-}
-
-static void
-make_again(struct kafka *kafka)
-{
-	kafka->remake = false;
-	let_go(kafka);
-	timer_set(&kafka->second, kafka->wait_s * 1000);
-	kafka->wait_s *= 2;
-	if (kafka->wait_s > KAFKA_REMAKE_MOST_S)
-		kafka->wait_s = KAFKA_REMAKE_MOST_S;
 }
 
 /* --- after it was closed --- */
@@ -307,117 +223,68 @@ make_again(struct kafka *kafka)
 static void
 free_kafka(struct broker_reader *core)
 {
-	struct kafka *kafka = kafka_of(core), **at = &leaving;
-	while (*at != NULL && *at != kafka)
-		at = &(*at)->next;
-	if (*at == kafka)
-		*at = kafka->next;
+	struct kafka *kafka = kafka_of(core);
 	timer_clear(&kafka->second);
 	timer_clear(&kafka->put_timer);
 	let_go(kafka);
 	kafka_topics_free(kafka);
 }
 
-/* The id of a member is forgotten when its leave is on its way. */
-static bool
-is_member(const struct kafka *kafka)
-{
-	char *id = rd_kafka_memberid(kafka->consumer);
-	bool is = id != NULL && id[0] != '\0';
-	rd_kafka_mem_free(kafka->consumer, id);
-	return is;
-}
-
 /*
- * What a transaction under way will have committed is not known before its end.
- * Then the member goes: one that has a name does not leave its group when it is
- * closed, and so nobody would have its partitions until its session is over;
- * but it does where it subscribes to nothing.
+ * To be closed takes the partitions away, before which what is finished is
+ * committed, and the member leaves its group.
  */
-static void
-commit_last(struct kafka *kafka, int64_t gone_ms)
-{
-	if (!kafka->left_told && kafka->batch == NULL)
-		kafka->left_told = kafka_commit_go_on(kafka);
-	bool told = kafka->left_told && !kafka->commits;
-	if (gone_ms < COMMIT_MS && (kafka->batch != NULL || !told))
-		return;
-	kafka->leave = KAFKA_LEAVE_GROUP;
-	rd_kafka_unsubscribe(kafka->consumer);
-}
-
-/* A fatal error is one of a member that is none any more. */
-static bool
-begins_close(struct kafka *kafka)
-{
-	kafka->leave = KAFKA_LEAVE_CLOSE;
-	rd_kafka_error_t *error =
-	    rd_kafka_consumer_close_queue(kafka->consumer, kafka->queue);
-	if (error == NULL)
-		return true;
-	rd_kafka_error_destroy(error);
-	return false;
-}
-
-static void
-begin_to_leave(struct kafka *kafka)
-{
-	kafka->left_ms = loop_now_ms(kafka->core.loop);
-	kafka->leave = KAFKA_LEAVE_COMMIT;
-	kafka->next = leaving;
-	leaving = kafka;
-	kafka_copies_end(kafka);
-	timer_set(&kafka->second, SOON_MS);
-}
-
 static bool
 leave(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
-	if (kafka->leave == KAFKA_STAYS)
-		begin_to_leave(kafka);
-	if (kafka->queue != NULL && read_events(kafka))
-		reader_kick(core);
-	int64_t gone_ms = loop_now_ms(core->loop) - kafka->left_ms;
+	if (!kafka->closes) {
+		kafka->closes = true;
+		kafka_copies_end(kafka);
+		timer_set(&kafka->second, SOON_MS);
+		rd_kafka_error_t *error = kafka->consumer != NULL
+		    ? rd_kafka_consumer_close_queue(
+			  kafka->consumer, kafka->queue)
+		    : NULL;
+		if (error != NULL) {
+			rd_kafka_error_destroy(error);
+			return true;
+		}
+	}
 	if (kafka->consumer == NULL)
 		return true;
-	if (kafka->leave == KAFKA_LEAVE_COMMIT) {
-		commit_last(kafka, gone_ms);
-		return false;
-	}
+	if (read_events(kafka))
+		reader_kick(core);
 	kafka_group_go_on(kafka);
-	if (kafka->leave == KAFKA_LEAVE_CLOSE)
-		return rd_kafka_consumer_closed(kafka->consumer);
-	return (!is_member(kafka) || gone_ms >= GROUP_MS) &&
-	    !begins_close(kafka);
+	return rd_kafka_consumer_closed(kafka->consumer);
 }
 
 /* --- its work --- */
-
-/* The owner takes the store as it is, as it gives credit. */
-static void
-accept_store(struct kafka *kafka)
-{
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		if (kafka->core.credit > 0 && part->step == KAFKA_TELLING) {
-			part->foreign = false;
-			kafka->tells = true;
-		}
-}
 
 static void
 go_on(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
+	struct kafka_part *part;
 	if (kafka->queue != NULL && read_events(kafka))
 		reader_kick(core);
 	/* What is being committed in a transaction is not made undone. */
-	if (kafka->consumer != NULL && kafka->remake && kafka->batch == NULL)
-		make_again(kafka);
+	if (kafka->consumer != NULL && kafka->remake && kafka->batch == NULL) {
+		kafka->remake = false;
+		let_go(kafka);
+		timer_set(&kafka->second, kafka->wait_s * 1000);
+		kafka->wait_s *= 2;
+		if (kafka->wait_s > KAFKA_REMAKE_MOST_S)
+			kafka->wait_s = KAFKA_REMAKE_MOST_S;
+	}
 	if (kafka->consumer == NULL)
 		return;
-	accept_store(kafka);
+	/* The owner takes the store as it is, as it gives credit. */
+	LIST_EACH (part, &kafka->parts, link)
+		if (core->credit > 0 && part->step == KAFKA_TELLING) {
+			part->foreign = false;
+			kafka->tells = true;
+		}
 	kafka_group_go_on(kafka);
 	kafka_topics_look(kafka);
 	if (kafka_part_take(kafka))
@@ -449,6 +316,7 @@ open_kafka(struct broker_reader *core)
 {
 	struct kafka *kafka = kafka_of(core);
 	core->leave_ms = LEAVE_MS;
+	kafka->fd = -1;
 	kafka->lag = -1;
 	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
 	list_init(&kafka->parts);

@@ -254,7 +254,6 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
 	case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
-	case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
 	case RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
 	case RD_KAFKA_RESP_ERR__DESTROY:
 		/* The group is about to give its partitions anew. */

@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/hex.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/random.h"
 #include "messages/broker/kafka/kafka_conf.h"
 #include "messages/broker/kafka/kafka_name.h"
 
@@ -38,6 +36,11 @@ static const struct setting of_consumer[] = {
     {"isolation.level", "read_committed"},
     {"enable.partition.eof", "true"},
     {"queued.min.messages", "1000"},
+};
+
+/* Whoever died is missed so soon; the file may say otherwise. */
+static const struct setting usual_of_member[] = {
+    {"session.timeout.ms", "10000"},
 };
 
 static const struct setting of_member[] = {
@@ -128,29 +131,13 @@ conf_of(const struct conf_broker *broker, const char *client)
 	return conf;
 }
 
-/* Where another gateway has our name in the group, it also has this one's. */
-static char *
-transactional_of(
-    const struct conf_source *source, const char *instance, bool nameless)
-{
-	char *name = kafka_name_transactional(source, instance);
-	if (!nameless)
-		return name;
-	uint8_t bytes[8];
-	char hex[2 * sizeof bytes + 1];
-	random_bytes(bytes, sizeof bytes);
-	hex_encode(bytes, sizeof bytes, hex);
-	char *other = mem_printf("%s-%s", name, hex);
-	free(name);
-	return other;
-}
-
 static rd_kafka_conf_t *
 conf_of_source(const struct conf_source *source, const char *instance)
 {
 	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
 	rd_kafka_conf_t *conf = conf_of(source->broker, client);
 	free(client);
+	SET(conf, usual_of_member);
 	set_file(conf, &source->broker->settings);
 	SET(conf, of_consumer);
 	set(conf, "group.id", source->group);
@@ -159,7 +146,7 @@ conf_of_source(const struct conf_source *source, const char *instance)
 
 rd_kafka_t *
 kafka_conf_consumer(const struct conf_source *source, const char *instance,
-    bool nameless, int64_t memory, char words[KAFKA_WORDS_BYTES])
+    int64_t memory, char words[KAFKA_WORDS_BYTES])
 {
 	/*
 	 * It holds for each partition, as each has a queue of its own, and for
@@ -172,13 +159,9 @@ kafka_conf_consumer(const struct conf_source *source, const char *instance,
 				      : kbytes;
 	char *queued = mem_printf("%" PRId64, kbytes);
 	rd_kafka_conf_t *conf = conf_of_source(source, instance);
-	char *member = kafka_name_member(source, instance);
 	SET(conf, of_member);
 	set(conf, "queued.max.messages.kbytes", queued);
 	free(queued);
-	if (!nameless)
-		set(conf, "group.instance.id", member);
-	free(member);
 	rd_kafka_conf_set_events(conf,
 	    RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
 		RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
@@ -227,11 +210,10 @@ kafka_conf_transactions(
 }
 
 rd_kafka_conf_t *
-kafka_conf_producer(
-    const struct conf_source *source, const char *instance, bool nameless)
+kafka_conf_producer(const struct conf_source *source, const char *instance)
 {
 	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
-	char *name = transactional_of(source, instance, nameless);
+	char *name = kafka_name_transactional(source, instance);
 	rd_kafka_conf_t *conf =
 	    kafka_conf_transactions(source->broker, client, name);
 	free(client);

@@ -12,16 +12,15 @@
 enum { KAFKA_WORDS_BYTES = 512 };
 
 /*
- * The member of a source's group; nameless: another gateway has our name in it.
- * memory: what all messages of the gateway may take, of which a partition's own
- * queue has a small part.  NULL: it cannot be made; why is in words.
+ * The member of a source's group.  memory: what all messages of the gateway may
+ * take, of which a partition's own queue has a small part.  NULL: it cannot be
+ * made; why is in words.
  */
 rd_kafka_t *kafka_conf_consumer(const struct conf_source *source,
-    const char *instance, bool nameless, int64_t memory,
-    char words[KAFKA_WORDS_BYTES]);
+    const char *instance, int64_t memory, char words[KAFKA_WORDS_BYTES]);
 /* Of the producer of what its messages lead to. */
 rd_kafka_conf_t *kafka_conf_producer(
-    const struct conf_source *source, const char *instance, bool nameless);
+    const struct conf_source *source, const char *instance);
 /* Of who reads its dead letters, and is no member. */
 rd_kafka_conf_t *kafka_conf_copies(
     const struct conf_source *source, const char *instance);

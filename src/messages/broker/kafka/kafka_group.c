@@ -15,7 +15,7 @@
 enum {
 	/* So long it may take until the group has our answer. */
 	GIVEN_MS = 1000,
-	REVOKE_MS = 500,
+	REVOKE_MS = 1000,
 	ASK_AGAIN_MS = 500,
 	LOGS_MS = 10000, /* so often is asked whether something stands still */
 	SILENT_FIRST = 2, /* answers; the first may be too early */
@@ -465,14 +465,6 @@ give_up(struct kafka *kafka)
 void
 kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 {
-	/*
-	 * What a member sent before its session was over may come when it has
-	 * its name anew, and then the two are taken for two: that fences it,
-	 * and says nothing of another gateway.  One that was fenced has lost
-	 * its session by that.
-	 */
-	if (!kafka->remake && rd_kafka_assignment_lost(kafka->consumer) != 0)
-		kafka->fenced_ms = 0;
 	if (rd_kafka_event_error(event) ==
 		RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS &&
 	    !kafka->core.leaving)

@@ -11,8 +11,6 @@
 /* By which all members of a source's group share its partitions. */
 #define KAFKA_NAME_PROTOCOL "range"
 
-/* In the group of a source: its topics are in it, and the instance. */
-char *kafka_name_member(const struct conf_source *source, const char *instance);
 /* The transactional id of a source. */
 char *kafka_name_transactional(
     const struct conf_source *source, const char *instance);

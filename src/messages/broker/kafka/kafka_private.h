@@ -116,14 +116,6 @@ struct kafka_finishing {
 	const struct kafka_record *record; /* of the batch that it is in */
 };
 
-/* A broker that a connection was not had with, since one last answered. */
-enum { KAFKA_TRIED_MAX = 4 };
-struct kafka_tried {
-	bool login; /* it does not let us in */
-	char address[80];
-	char why[120];
-};
-
 struct kafka {
 	struct broker_reader core; /* first */
 
@@ -136,9 +128,7 @@ struct kafka {
 	struct timer second;
 	bool remake; /* it is of no use any more: another one, at that second */
 	unsigned wait_s;
-	/* Another gateway has our name in the group, and we have none. */
-	bool nameless;
-	int64_t fenced_ms; /* when it was the last time; 0: never */
+	bool closes; /* it was closed, and leaves its group */
 
 	/* --- kafka_group --- */
 	struct list parts;
@@ -192,22 +182,9 @@ struct kafka {
 
 	/* --- kafka_trouble --- */
 	bool up;
-	struct kafka_tried tried[KAFKA_TRIED_MAX];
-	size_t n_tried;
-	bool away; /* none of them answers, and that was told */
+	char broke[160]; /* what was last said of a connection */
 	int64_t lag;
 	uint64_t rebalances;
-
-	/* After it was closed. */
-	int64_t left_ms;
-	bool left_told; /* its last commit was begun */
-	enum kafka_leave {
-		KAFKA_STAYS,
-		KAFKA_LEAVE_COMMIT, /* what is finished is told */
-		KAFKA_LEAVE_GROUP,  /* the member goes */
-		KAFKA_LEAVE_CLOSE,  /* the consumer is closed */
-	} leave;
-	struct kafka *next; /* of those that leave, in this thread */
 };
 
 static inline struct kafka *
@@ -233,8 +210,8 @@ bool kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error);
 void kafka_trouble_health(
     const struct broker_reader *core, struct broker_health *ret_health);
 /* Words of librdkafka about one connection. */
-void kafka_trouble_broke(struct kafka *kafka, bool login, const char *words);
-/* No broker answers: it is down, because of what was said of connections. */
+void kafka_trouble_broke(struct kafka *kafka, const char *words);
+/* No broker answers: it is down, because of what was last said of one. */
 void kafka_trouble_away(struct kafka *kafka);
 
 /* --- kafka_topics.c --- */

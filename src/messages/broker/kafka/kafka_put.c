@@ -381,7 +381,6 @@ partitions_moved(struct kafka *kafka, const struct kafka_batch *batch)
 	bool moved = batch->code == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
 	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
 	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
-	    batch->code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID ||
 	    batch->fenced;
 	return moved && ++kafka->moves <= MOVES_MAX;
 }
