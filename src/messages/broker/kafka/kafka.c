@@ -166,7 +166,7 @@ let_go(struct kafka *kafka)
 		rd_kafka_destroy_flags(kafka->consumer,
 		    RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 	kafka->consumer = NULL;
-	kafka->asking = kafka->asking_logs = kafka->looking = false;
+	kafka->asking = kafka->looking = false;
 }
 
 /*
@@ -189,8 +189,7 @@ make(struct kafka *kafka)
 	    core->conf != NULL ? core->conf->in_flight_bytes : 0, words);
 	const struct kafka_ask_events events = {
 	    .committed = kafka_group_committed,
-	    .logs = kafka_group_logs,
-	    .topics = kafka_topics_answered,
+	    .looked = kafka_look_done,
 	    .policy = kafka_group_policy,
 	    .arg = kafka,
 	};
@@ -227,7 +226,7 @@ free_kafka(struct broker_reader *core)
 	timer_clear(&kafka->second);
 	timer_clear(&kafka->put_timer);
 	let_go(kafka);
-	kafka_topics_free(kafka);
+	kafka_look_free(kafka);
 }
 
 /*
@@ -286,7 +285,7 @@ go_on(struct broker_reader *core)
 			kafka->tells = true;
 		}
 	kafka_group_go_on(kafka);
-	kafka_topics_look(kafka);
+	kafka_look_go_on(kafka);
 	if (kafka_part_take(kafka))
 		reader_kick(core);
 	kafka_put_prepare(kafka);
@@ -323,7 +322,7 @@ open_kafka(struct broker_reader *core)
 	timer_init(&kafka->second, core->loop, on_second, kafka);
 	timer_set(&kafka->second, SECOND_MS);
 	kafka_put_init(kafka);
-	kafka_topics_init(kafka);
+	kafka_look_init(kafka);
 	make(kafka);
 	reader_kick(core);
 }

@@ -7,8 +7,8 @@
 
 /*
  * Questions to brokers, by a consumer of a group, in a thread of their own, as
- * they block: what the group has committed, where logs begin and end, whether
- * topics are there and what they are configured as.  The thread frees the
+ * they block: what the group has committed, whether topics are there and where
+ * logs begin and end, what a topic is configured as.  The thread frees the
  * consumer, too.  It knows no reader.  All functions are for the thread of the
  * loop; answers come in the order of the questions.
  *
@@ -18,12 +18,10 @@
  */
 struct kafka_ask;
 
-enum { KAFKA_ASK_ID_BYTES = 25 };
-
-/* A question about topics. */
-struct kafka_ask_topics {
-	size_t count; /* in the answer: of those that were answered */
-	size_t size;
+/* A look at topics and logs. */
+struct kafka_ask_look {
+	size_t n_topics;
+	size_t heard; /* the answer: of so many, the first ones, was told */
 	struct kafka_ask_topic {
 		char *name;
 		/* Once it is there, the consumer is to know it at once. */
@@ -32,24 +30,14 @@ struct kafka_ask_topics {
 		/* Who leads each partition; below 0: nobody does now. */
 		int32_t *leaders;
 		int n_leaders;
-	} list[];
+	} *topics;
+	/*
+	 * Of partitions of these; the answer: where their logs begin and end, as
+	 * their leaders say, below 0 where that is not told.  Those that nobody
+	 * leads are not in it any more.
+	 */
+	rd_kafka_topic_partition_list_t *begins, *ends;
 };
-/* With names to be set, for free(). */
-struct kafka_ask_topics *kafka_ask_topics_new(size_t count);
-
-/* Where logs begin and end; below 0: not known. */
-struct kafka_ask_logs {
-	size_t count;
-	struct kafka_ask_log {
-		char *topic;
-		int32_t number;
-		int64_t begin, end; /* the answer, as their leaders say */
-		/* Of the topic, where librdkafka tells one (2.3 on); or "". */
-		char topic_id[KAFKA_ASK_ID_BYTES];
-	} list[];
-};
-/* With topics and numbers to be set, for free(); count is not 0. */
-struct kafka_ask_logs *kafka_ask_logs_new(size_t count);
 
 /* What becomes of a topic's old messages, as its cleanup.policy says. */
 enum kafka_policy {
@@ -66,8 +54,7 @@ struct kafka_ask_events {
 	void (*committed)(void *arg, rd_kafka_resp_err_t error,
 	    rd_kafka_topic_partition_list_t *list);
 	/* Of a reader of what is committed an end is before what is open. */
-	void (*logs)(void *arg, const struct kafka_ask_logs *logs);
-	void (*topics)(void *arg, const struct kafka_ask_topics *topics);
+	void (*looked)(void *arg, const struct kafka_ask_look *look);
 	/* words: why it is unknown. */
 	void (*policy)(void *arg, const char *topic, enum kafka_policy policy,
 	    const char *words);
@@ -80,10 +67,10 @@ struct kafka_ask *kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
 /* The list is its own. */
 void kafka_ask_committed(
     struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list);
-/* They are its own, too. */
-void kafka_ask_logs(struct kafka_ask *ask, struct kafka_ask_logs *logs);
-void kafka_ask_topics(
-    struct kafka_ask *ask, struct kafka_ask_topics *topics);
+/* With names to be set, for free(), and partitions to be added. */
+struct kafka_ask_look *kafka_ask_look_new(size_t n_topics);
+/* It is its own, too. */
+void kafka_ask_look(struct kafka_ask *ask, struct kafka_ask_look *look);
 void kafka_ask_policy(struct kafka_ask *ask, const char *topic);
 /* Nothing is answered any more.  Nulls the pointer. */
 void kafka_ask_end(struct kafka_ask **ask);

@@ -55,8 +55,8 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 		    rd_kafka_topic_partition_list_add(
 			list, part->topic, part->number);
 		at->offset = kafka_tracker_low(&part->tracker, putting);
-		kafka_tracker_write(&part->tracker, putting,
-		    kafka->core.store_id, part->topic_id, text);
+		kafka_tracker_write(
+		    &part->tracker, putting, kafka->core.store_id, text);
 		/* The list frees it. */
 		at->metadata_size = strlen(text);
 		at->metadata = mem_text(text);
@@ -77,29 +77,10 @@ kafka_commit_is_over(const struct kafka *kafka)
 	return !kafka->commits && kafka->batch == NULL && !has_due(kafka);
 }
 
-/* What is committed is kept, with the cluster that it is committed in. */
-static void
-keep(struct kafka_part *part)
-{
-	const struct kafka *kafka = part->kafka;
-	char *cluster = rd_kafka_clusterid(kafka->consumer, 0);
-	if (cluster == NULL)
-		return;
-	char *all = mem_printf("%s %s", part->told, cluster);
-	rd_kafka_mem_free(kafka->consumer, cluster);
-	const struct broker_events *events = &kafka->core.events;
-	if (events->floor != NULL && !kafka->core.leaving) {
-		events->floor(
-		    events->arg, part->name, span_str(all), part->anew);
-		part->anew = false;
-		part->decided = BROKER_UNDECIDED;
-	}
-	free(all);
-}
-
 void
 kafka_commit_over(struct kafka *kafka, bool good)
 {
+	const struct broker_events *events = &kafka->core.events;
 	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link) {
 		if (!part->committing)
@@ -108,7 +89,12 @@ kafka_commit_over(struct kafka *kafka, bool good)
 		part->tracker.changed |= !good;
 		if (!good)
 			continue;
-		keep(part);
+		if (events->floor != NULL && !kafka->core.leaving) {
+			events->floor(events->arg, part->name,
+			    span_str(part->told), part->anew);
+			part->anew = false;
+			part->decided = BROKER_UNDECIDED;
+		}
 		reader_trouble_end(&kafka->core, KAFKA_OF_READ, part->topic);
 		kafka_part_read(part);
 	}

@@ -17,10 +17,6 @@ enum {
 	GIVEN_MS = 1000,
 	REVOKE_MS = 1000,
 	ASK_AGAIN_MS = 500,
-	LOGS_MS = 10000, /* so often is asked whether something stands still */
-	SILENT_FIRST = 2, /* answers; the first may be too early */
-	SILENT_MOST = 32,
-	CALM_MS = 600000, /* more than those and the time to read on */
 	/* How often an operator's decision is asked for. */
 	UNDECIDED_MS = 2000,
 	DECIDED_MS = 10000,
@@ -75,7 +71,7 @@ make_parts(struct kafka *kafka)
 	kafka->given = true;
 	kafka->assigned = kafka->deferred = false;
 	kafka->given_ms = loop_now_ms(kafka->core.loop);
-	kafka->ask_again_ms = kafka->logs_ms = kafka->given_ms;
+	kafka->ask_again_ms = kafka->look_ms = kafka->given_ms;
 	want_copies(kafka);
 }
 
@@ -151,35 +147,14 @@ kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
 	reader_kick(&kafka->core);
 }
 
-/* Of another cluster it says nothing of this one. */
-static void
-read_copy(struct kafka_part *part, struct span floor)
-{
-	rd_kafka_t *consumer = part->kafka->consumer;
-	char *cluster = rd_kafka_clusterid(consumer, 0);
-	struct span low = SPAN(""), metadata;
-	int64_t offset;
-	/* Which cluster this is, is known soon. */
-	part->has_copy = cluster != NULL || floor.len == 0;
-	part->kafka->copies_ms = part->has_copy ? part->kafka->copies_ms : 0;
-	if (span_next(&floor, ' ', &low) && span_next(&floor, ' ', &metadata) &&
-	    digits_read(low, INT64_MAX, &offset) && cluster != NULL &&
-	    span_eq(floor, span_str(cluster)))
-		kafka_tracker_read(offset, metadata, &part->copy);
-	/* It is not to be in the way of what is kept next. */
-	part->anew = low.len > 0 && part->copy.low < 0;
-	if (cluster != NULL)
-		rd_kafka_mem_free(consumer, cluster);
-}
-
 void
 kafka_group_copy(struct broker_reader *core, const char *name,
     struct span floor, enum broker_decision decided)
 {
 	struct kafka *kafka = kafka_of(core);
 	struct kafka_part *part;
-	if (kafka->consumer == NULL)
-		return;
+	struct span low;
+	int64_t offset;
 	LIST_EACH (part, &kafka->parts, link) {
 		if (strcmp(part->name, name) != 0)
 			continue;
@@ -191,116 +166,12 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 			continue;
 		}
 		part->decided = decided;
-		read_copy(part, floor);
-	}
-	reader_kick(&kafka->core);
-}
-
-static struct kafka_ask_logs *
-logs_to_ask(const struct kafka *kafka)
-{
-	size_t count = 0;
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		count++;
-	struct kafka_ask_logs *logs = kafka_ask_logs_new(count);
-	count = 0;
-	LIST_EACH (part, &kafka->parts, link)
-		logs->list[count++] = (struct kafka_ask_log){
-		    .topic = mem_text(part->topic), .number = part->number};
-	return logs;
-}
-
-static void
-ask_logs(struct kafka *kafka)
-{
-	if (kafka->asking_logs || list_empty(&kafka->parts))
-		return;
-	kafka->asking_logs = true;
-	kafka->logs_for = kafka->serials;
-	kafka->logs_ms = loop_now_ms(kafka->core.loop) + LOGS_MS;
-	kafka_ask_logs(kafka->ask, logs_to_ask(kafka));
-}
-
-/* --- whether something stands still ---
- *
- * librdkafka may stop to read a partition for ever, and say nothing: in all
- * versions it leaves one at a broker that does not lead it where the leader
- * moves there and back before the thread of the first broker has given it up;
- * what it shows of that partition then is what it was when it was last read.
- * So leaders are asked where logs end.  One of which nothing comes although it
- * has more, again and again, is not read any more, for whatever reason: only
- * another consumer is sure to read it.  Where that was of no use, it is tried
- * again after twice the time.
- */
-
-/* Something is to come of it that was asked for, and is not there. */
-static bool
-is_owed(const struct kafka_part *part)
-{
-	const struct kafka *kafka = part->kafka;
-	if (part->end < 0 || part->heard || part->odd_ms != 0 ||
-	    rd_kafka_queue_length(part->queue) > 0)
-		return false;
-	return part->step == KAFKA_LOOKING ||
-	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
-		!kafka_tracker_is_full(&part->tracker) &&
-		!reader_trouble_is(&kafka->core, KAFKA_OF_READ, part->topic) &&
-		part->tracker.next < part->end);
-}
-
-static void
-look_at_end(struct kafka_part *part, int64_t end)
-{
-	struct kafka *kafka = part->kafka;
-	int64_t now = loop_now_ms(kafka->core.loop);
-	if (now - kafka->mended_ms > CALM_MS || kafka->silent_most == 0)
-		kafka->silent_most = SILENT_FIRST;
-	part->end = end;
-	part->silent = is_owed(part) ? part->silent + 1 : 0;
-	part->heard = false;
-	if (part->silent < kafka->silent_most || kafka->remake)
-		return;
-	struct logline line = log_begin(EV_source_opened_again);
-	log_str(&line, "source", kafka->core.source->name);
-	log_str(&line, "broker", kafka->core.source->broker->name);
-	log_str(&line, "partition", part->name);
-	log_int(&line, "offset", part->tracker.next);
-	log_int(&line, "end", end);
-	log_end(&line);
-	kafka->mended_ms = now;
-	if (kafka->silent_most < SILENT_MOST)
-		kafka->silent_most *= 2;
-	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
-	kafka->remake = true;
-}
-
-/* Nobody was asked, or has told, of those that are missing. */
-void
-kafka_group_logs(void *arg, const struct kafka_ask_logs *logs)
-{
-	struct kafka *kafka = arg;
-	kafka->asking_logs = false;
-	if (kafka->logs_for != kafka->serials) {
-		kafka->logs_ms = 0;
-		logs = NULL;
-	}
-	for (size_t i = 0; logs != NULL && i < logs->count; i++) {
-		const struct kafka_ask_log *log = &logs->list[i];
-		struct kafka_part *part =
-		    kafka_part_at(kafka, log->topic, log->number);
-		if (part == NULL || log->begin < 0 || log->end < 0)
-			continue;
-		if (part->has_log) {
-			look_at_end(part, log->end);
-			continue;
-		}
-		part->has_log = true;
-		part->begin = log->begin;
-		part->end = log->end;
-		memcpy(part->topic_id, log->topic_id, sizeof part->topic_id);
-		if (kafka->assigned && !kafka->revoking)
-			kafka_part_begin_late(part);
+		part->has_copy = true;
+		if (span_next(&floor, ' ', &low) &&
+		    digits_read(low, INT64_MAX, &offset))
+			kafka_tracker_read(offset, floor, &part->copy);
+		/* What cannot be read is not to be in the way of the next. */
+		part->anew = part->copy.low < 0;
 	}
 	reader_kick(&kafka->core);
 }
@@ -420,8 +291,6 @@ answer(struct kafka *kafka)
 	}
 	if (now >= kafka->ask_again_ms && !kafka->core.leaving)
 		kafka_commit_ask(kafka);
-	if (now >= kafka->logs_ms && !kafka->core.leaving)
-		ask_logs(kafka);
 	if (kafka->deferred ||
 	    (now - kafka->given_ms < GIVEN_MS && !kafka->core.leaving))
 		return;
@@ -525,14 +394,4 @@ kafka_group_look(struct kafka *kafka)
 		kafka_commit_ask(kafka);
 	if (kafka->given && !kafka->revoking && now >= kafka->copies_ms)
 		want_copies(kafka);
-	if (!kafka->assigned || kafka->revoking || !kafka->up)
-		return;
-	bool unknown = false;
-	LIST_EACH (part, &kafka->parts, link)
-		unknown |= !part->has_log;
-	if (!unknown && now < kafka->logs_ms)
-		return;
-	/* A topic that was made again may have as many as the old one. */
-	kafka_commit_ask(kafka);
-	ask_logs(kafka);
 }

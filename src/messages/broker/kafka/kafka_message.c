@@ -135,11 +135,7 @@ kafka_message_mark(const rd_kafka_message_t *message)
 	    .time_ms = made_ms(message),
 	    .hash = kafka_tracker_hash(
 		span_of(message->key, message->key_len),
-		span_of(message->payload, message->len)),
-	    .epoch = -1};
-#if RD_KAFKA_VERSION >= 0x020100ff
-	mark.epoch = rd_kafka_message_leader_epoch(message);
-#endif
+		span_of(message->payload, message->len))};
 	if (rd_kafka_message_headers(message, &headers) !=
 	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return mark;

@@ -181,7 +181,7 @@ static int64_t
 begin_as_decided(struct kafka_part *part)
 {
 	struct kafka_stand *stand = &part->stand, begins = {.low = part->begin,
-	    .mark = {-1, -1, 0, -1}};
+	    .mark = {-1, -1, 0}};
 	int64_t low = stand->low;
 	if (part->decided == BROKER_REWIND) {
 		begins.put_below =
@@ -244,12 +244,9 @@ kafka_part_begin(struct kafka_part *part)
 		    part->group_is_new && kafka->core.source->start_latest;
 		*stand = (struct kafka_stand){
 		    .low = latest ? part->end : part->begin,
-		    .mark = {-1, -1, 0, -1}};
+		    .mark = {-1, -1, 0}};
 		return begin_at(part, stand, false);
 	}
-	if (stand->topic_id[0] != '\0' && part->topic_id[0] != '\0' &&
-	    strcmp(stand->topic_id, part->topic_id) != 0)
-		return stand_still(part, "its topic was made again");
 	if (part->end < stand->low || part->end <= stand->mark.offset)
 		return stand_still(
 		    part, "its log ends before what was read");

@@ -22,14 +22,15 @@
  *     kafka_put      results and dead letters, in transactions
  *     kafka_commit   what is finished is told to the broker
  *     kafka_part     one partition: where it begins, its messages
- *     kafka_topics   whether topics are there
+ *     kafka_look     whether topics are there, and logs are read
  *     kafka_copies   the topic of dead letters is read, to restore them
  *     kafka_trouble  whether brokers answer, and why none does
  *
  * and these know no reader:
  *
  *     kafka_producer transactions     kafka_message  a message as ours
- *     kafka_ask      questions        kafka_conf     what librdkafka is told
+ *     kafka_ask      questions        kafka_call     what it asks
+ *     kafka_conf     what librdkafka is told
  *     kafka_thread   what blocks      kafka_name     how a Kafka knows us
  *     kafka_tracker  positions        kafka_ledger   the client of relays
  *
@@ -75,14 +76,13 @@ struct kafka_part {
 	bool anew; /* what is kept is to be set to what is committed next */
 	/* What was committed is of another store, which nobody has accepted. */
 	bool foreign;
-	char topic_id[KAFKA_ASK_ID_BYTES];
 	int64_t begin, end; /* of its log, when its leader was last asked */
 	struct kafka_tracker tracker;
 	int32_t leader; /* who has sent the last message, or one of these */
 	int32_t leads; /* who leads it, as metadata say */
 	bool empty; /* its queue was, when it was last looked at */
 	bool heard; /* something came of it since it was last asked for */
-	unsigned silent; /* answers in a row that more should have come */
+	int64_t owes_ms; /* since when more should have come; 0: it has */
 	int64_t odd_ms; /* since when it is not read; 0: it is */
 	int64_t odd_offset; /* what is there cannot be read */
 	unsigned putting; /* of what is given, in a transaction */
@@ -141,9 +141,8 @@ struct kafka {
 	bool deferred; /* it has had one, which was nothing */
 	rd_kafka_topic_partition_list_t *list;
 	bool asking; /* for what was committed */
-	bool asking_logs;
-	uintptr_t asked_for, logs_for; /* serials was that, then */
-	int64_t asked_ms, ask_again_ms, logs_ms;
+	uintptr_t asked_for; /* serials was that, then */
+	int64_t asked_ms, ask_again_ms;
 	/*
 	 * All is read anew, from what is committed: at once, as what was read
 	 * may not be there any more; or when there is credit, as something was
@@ -155,8 +154,6 @@ struct kafka {
 	bool revoke_told; /* the last commit before that was begun */
 	int64_t revoke_ms;
 	bool unanswered; /* a transaction may be open that is to be ended */
-	int64_t mended_ms; /* when the consumer stood still */
-	unsigned silent_most;
 
 	/* --- kafka_commit --- */
 	bool commits; /* one is under way */
@@ -172,11 +169,14 @@ struct kafka {
 	struct timer put_timer; /* until what waits is put, together */
 	bool put_due;
 
-	/* --- kafka_topics --- */
-	struct kafka_topics *topics;
+	/* --- kafka_look --- */
+	struct kafka_look *look;
 	bool looking;
-	unsigned unheard; /* questions in a row that nobody has answered */
+	uintptr_t looked_for; /* serials was that, then */
+	unsigned unheard; /* looks in a row that nobody has answered */
 	int64_t look_ms; /* the next time, by the loop's clock */
+	int64_t mended_ms; /* when the consumer stood still */
+	int64_t patience_ms; /* so long may it */
 
 	struct kafka_thread *copies; /* NULL: none of these was asked for */
 
@@ -214,14 +214,14 @@ void kafka_trouble_broke(struct kafka *kafka, const char *words);
 /* No broker answers: it is down, because of what was last said of one. */
 void kafka_trouble_away(struct kafka *kafka);
 
-/* --- kafka_topics.c --- */
+/* --- kafka_look.c --- */
 
-void kafka_topics_init(struct kafka *kafka);
-void kafka_topics_free(struct kafka *kafka);
-/* Asks, when it is time. */
-void kafka_topics_look(struct kafka *kafka);
+void kafka_look_init(struct kafka *kafka);
+void kafka_look_free(struct kafka *kafka);
+/* Looks, when it is time. */
+void kafka_look_go_on(struct kafka *kafka);
 /* As kafka_ask says it; arg is the reader. */
-void kafka_topics_answered(void *arg, const struct kafka_ask_topics *asked);
+void kafka_look_done(void *arg, const struct kafka_ask_look *look);
 
 /* --- kafka_part.c --- */
 
@@ -315,7 +315,6 @@ void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
 /* As kafka_ask says it; arg is the reader. */
 void kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
     rd_kafka_topic_partition_list_t *list);
-void kafka_group_logs(void *arg, const struct kafka_ask_logs *logs);
 void kafka_group_policy(void *arg, const char *topic,
     enum kafka_policy policy, const char *words);
 /* What the store has of a partition, and what an operator has decided. */

@@ -13,7 +13,7 @@ enum {
 	HASHED_BYTES = 512, /* at most so many of a value make its hash */
 };
 
-static const struct kafka_mark no_mark = {-1, -1, 0, -1};
+static const struct kafka_mark no_mark = {-1, -1, 0};
 
 /* --- marks; the hash is FNV-1a --- */
 
@@ -50,8 +50,7 @@ bool
 kafka_tracker_is_same(const struct kafka_mark *a, const struct kafka_mark *b)
 {
 	return a->offset == b->offset && a->time_ms == b->time_ms &&
-	    a->hash == b->hash &&
-	    (a->epoch < 0 || b->epoch < 0 || a->epoch == b->epoch);
+	    a->hash == b->hash;
 }
 
 /* --- the list --- */
@@ -205,10 +204,9 @@ kafka_tracker_is_full(const struct kafka_tracker *t)
 
 /* --- what is committed ---
  *
- * "o1:STORE:PUT:OFFSET.TIME.HASH.EPOCH.TOPIC:GAP+LENGTH,GAP+LENGTH..." with
- * numbers in hex: below which results may have been put; the mark, TIME and
- * EPOCH each one more than they are, without a mark nothing between the colons;
- * and what is finished above the low-water mark, of which the first GAP is from
+ * "o1:STORE:PUT:OFFSET.TIME.HASH:GAP+LENGTH,GAP+LENGTH..." with numbers in hex:
+ * below which results may have been put; the mark, TIME one more than it is,
+ * without a mark nothing between the colons; and what is finished above the low-water mark, of which the first GAP is from
  * there on, the others from the end of the last one.
  */
 #define HEAD "o1:"
@@ -285,8 +283,7 @@ write_ranges(
 
 void
 kafka_tracker_write(const struct kafka_tracker *t, bool putting,
-    const char *store, const char *topic_id,
-    char ret_text[KAFKA_METADATA_MAX + 1])
+    const char *store, char ret_text[KAFKA_METADATA_MAX + 1])
 {
 	struct kafka_mark mark = t->mark;
 	for (size_t i = t->count; i > 0 && putting; i--)
@@ -303,9 +300,9 @@ kafka_tracker_write(const struct kafka_tracker *t, bool putting,
 	if (mark.offset >= 0)
 		len += snprintf(ret_text + len,
 		    KAFKA_METADATA_MAX - (size_t)len,
-		    "%" PRIx64 ".%" PRIx64 ".%" PRIx32 ".%" PRIx32 ".%.24s",
+		    "%" PRIx64 ".%" PRIx64 ".%" PRIx32,
 		    (uint64_t)mark.offset, (uint64_t)(mark.time_ms + 1),
-		    mark.hash, (uint32_t)(mark.epoch + 1), topic_id);
+		    mark.hash);
 	len += snprintf(
 	    ret_text + len, KAFKA_METADATA_MAX - (size_t)len, ":");
 	w.len = (size_t)len;
@@ -336,31 +333,18 @@ take_hex(
 }
 
 static bool
-take_text(struct span word, size_t most, char *ret_text)
-{
-	if (word.len > most)
-		return false;
-	memcpy(ret_text, word.ptr, word.len);
-	ret_text[word.len] = '\0';
-	return true;
-}
-
-static bool
 read_mark(struct span text, struct kafka_stand *stand)
 {
-	uint64_t offset, time, hash, epoch;
-	struct span topic;
+	uint64_t offset, time, hash;
 	if (text.len == 0)
 		return true;
 	if (!take_hex(&text, '.', number_max, &offset) ||
 	    !take_hex(&text, '.', number_max, &time) ||
-	    !take_hex(&text, '.', UINT32_MAX, &hash) ||
-	    !take_hex(&text, '.', INT32_MAX, &epoch) ||
-	    !span_next(&text, '.', &topic))
+	    !take_hex(&text, '.', UINT32_MAX, &hash) || text.ptr != NULL)
 		return false;
-	stand->mark = (struct kafka_mark){(int64_t)offset, (int64_t)time - 1,
-	    (uint32_t)hash, (int32_t)epoch - 1};
-	return take_text(topic, KAFKA_TOPIC_ID_MAX, stand->topic_id);
+	stand->mark = (struct kafka_mark){
+	    (int64_t)offset, (int64_t)time - 1, (uint32_t)hash};
+	return true;
 }
 
 static bool
@@ -399,11 +383,12 @@ kafka_tracker_read(
 		return;
 	metadata = span_from(metadata, sizeof HEAD - 1);
 	stand->ours = span_next(&metadata, ':', &store) &&
-	    take_text(store, KAFKA_STORE_MAX, stand->store) &&
+	    store.len <= KAFKA_STORE_MAX &&
 	    take_hex(&metadata, ':', number_max, &put_below) &&
 	    span_next(&metadata, ':', &mark) && metadata.ptr != NULL &&
 	    read_mark(mark, stand) && read_ranges(metadata, stand);
 	if (stand->ours) {
+		memcpy(stand->store, store.ptr, store.len);
 		stand->put_below = (int64_t)put_below;
 		return;
 	}

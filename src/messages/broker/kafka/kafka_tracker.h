@@ -25,14 +25,12 @@ enum {
 	KAFKA_METADATA_MAX = 4096, /* of a commit, as brokers have it */
 	KAFKA_GAP_MAX = 10000,     /* given, from the first unfinished one on */
 	KAFKA_STORE_MAX = 64,      /* of a store's id */
-	KAFKA_TOPIC_ID_MAX = 24,
 };
 
 struct kafka_mark {
 	int64_t offset; /* below 0: there is none */
 	int64_t time_ms;
 	uint32_t hash;
-	int32_t epoch; /* of the leader that it was written by; -1: not told */
 };
 
 /* Offsets from one to another, the second not among them. */
@@ -45,7 +43,6 @@ struct kafka_stand {
 	int64_t low; /* what is below is finished; below 0: nothing is known */
 	bool ours;   /* else somebody has set it who is no reader of ours */
 	char store[KAFKA_STORE_MAX + 1];       /* whose records it has; or "" */
-	char topic_id[KAFKA_TOPIC_ID_MAX + 1]; /* "": it is not told */
 	int64_t put_below; /* it was rewound from there; 0: it was not */
 	struct kafka_mark mark;
 	struct kafka_range *ranges; /* finished above low, in their order */
@@ -78,7 +75,7 @@ struct kafka_tracker {
 uint32_t kafka_tracker_hash(struct span key, struct span value);
 uint32_t kafka_tracker_hash_header(
     uint32_t hash, struct span name, struct span value);
-/* Whether both are of the same message, as far as is told of both. */
+/* Whether both are of the same message. */
 bool kafka_tracker_is_same(
     const struct kafka_mark *a, const struct kafka_mark *b);
 
@@ -120,8 +117,7 @@ int64_t kafka_tracker_low(const struct kafka_tracker *tracker, bool putting);
  * NUL.  Ranges that do not fit are left out: what they have comes again.
  */
 void kafka_tracker_write(const struct kafka_tracker *tracker, bool putting,
-    const char *store, const char *topic_id,
-    char ret_text[KAFKA_METADATA_MAX + 1]);
+    const char *store, char ret_text[KAFKA_METADATA_MAX + 1]);
 /* Reads a commit; kafka_tracker_forget() frees what it has. */
 void kafka_tracker_read(
     int64_t low, struct span metadata, struct kafka_stand *ret_stand);

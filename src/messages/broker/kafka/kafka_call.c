@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/mem.h"
+#include "messages/broker/kafka/kafka_call.h"
+
+rd_kafka_resp_err_t
+kafka_call_topic(rd_kafka_t *client, const char *name, int timeout_ms,
+    int32_t **ret_leaders, int *ret_count)
+{
+	const struct rd_kafka_metadata *found;
+	*ret_leaders = NULL;
+	*ret_count = 0;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(client, name, NULL);
+	if (handle == NULL)
+		return rd_kafka_last_error();
+	rd_kafka_resp_err_t error =
+	    rd_kafka_metadata(client, 0, handle, &found, timeout_ms);
+	rd_kafka_topic_destroy(handle);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return error;
+	const struct rd_kafka_metadata_topic *topic = found->topics;
+	int count = found->topic_cnt == 1 ? topic->partition_cnt : 0;
+	if (count == 0)
+		error = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	if (found->topic_cnt == 1 && topic->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		error = topic->err;
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		int32_t *leaders = mem_zero((size_t)count * sizeof *leaders);
+		for (int i = 0; i < count; i++)
+			leaders[i] = -1;
+		for (int i = 0; i < count; i++) {
+			int32_t number = topic->partitions[i].id;
+			if (number >= 0 && number < count)
+				leaders[number] = topic->partitions[i].leader;
+		}
+		*ret_leaders = leaders;
+		*ret_count = count;
+	}
+	rd_kafka_metadata_destroy(found);
+	return error;
+}
+
+/* rd_kafka_query_watermark_offsets() of 2.0.2 may wait for ever. */
+rd_kafka_resp_err_t
+kafka_call_side(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list,
+    int64_t side, int timeout_ms)
+{
+	for (int i = 0; i < list->cnt; i++)
+		list->elems[i].offset = side;
+	rd_kafka_resp_err_t error =
+	    rd_kafka_offsets_for_times(client, list, timeout_ms);
+	bool good = error == RD_KAFKA_RESP_ERR_NO_ERROR;
+	for (int i = 0; i < list->cnt; i++) {
+		rd_kafka_topic_partition_t *at = &list->elems[i];
+		/* What nobody has answered is what was asked for. */
+		if (good && at->err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    at->offset < 0)
+			at->err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+			error = at->err;
+		if (!good || at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			at->offset = -1;
+	}
+	return error;
+}
