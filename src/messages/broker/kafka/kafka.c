@@ -55,8 +55,8 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 		break;
 	default:
 		if (!kafka_trouble_of_group(kafka, error))
-			reader_trouble_begin(&kafka->core, KAFKA_OF_ELSE,
-			    words, span_str(words));
+			reader_trouble_begin(&kafka->core, KAFKA_OF_ELSE, words,
+			    span_str(words));
 		break;
 	}
 }
@@ -163,8 +163,8 @@ let_go(struct kafka *kafka)
 	if (kafka->ask != NULL)
 		kafka_ask_end(&kafka->ask);
 	else if (kafka->consumer != NULL)
-		rd_kafka_destroy_flags(kafka->consumer,
-		    RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+		rd_kafka_destroy_flags(
+		    kafka->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 	kafka->consumer = NULL;
 	kafka->asking = kafka->looking = false;
 }
@@ -194,7 +194,8 @@ make(struct kafka *kafka)
 	    .arg = kafka,
 	};
 	if (kafka->consumer != NULL)
-		kafka->ask = kafka_ask_new(core->loop, kafka->consumer, &events);
+		kafka->ask =
+		    kafka_ask_new(core->loop, kafka->consumer, &events);
 	const struct kafka_producer_start producer = {
 	    .loop = core->loop,
 	    .conf = kafka_conf_producer(source, core->instance),
@@ -241,10 +242,10 @@ leave(struct broker_reader *core)
 		kafka->closes = true;
 		kafka_copies_end(kafka);
 		timer_set(&kafka->second, SOON_MS);
-		rd_kafka_error_t *error = kafka->consumer != NULL
-		    ? rd_kafka_consumer_close_queue(
-			  kafka->consumer, kafka->queue)
-		    : NULL;
+		rd_kafka_error_t *error =
+		    kafka->consumer != NULL ? rd_kafka_consumer_close_queue(
+						  kafka->consumer, kafka->queue)
+					    : NULL;
 		if (error != NULL) {
 			rd_kafka_error_destroy(error);
 			return true;
@@ -279,11 +280,11 @@ go_on(struct broker_reader *core)
 	if (kafka->consumer == NULL)
 		return;
 	/* The owner takes the store as it is, as it gives credit. */
-	LIST_EACH (part, &kafka->parts, link)
-		if (core->credit > 0 && part->step == KAFKA_TELLING) {
-			part->foreign = false;
-			kafka->tells = true;
-		}
+	LIST_EACH(part, &kafka->parts, link)
+	if (core->credit > 0 && part->step == KAFKA_TELLING) {
+		part->foreign = false;
+		kafka->tells = true;
+	}
 	kafka_group_go_on(kafka);
 	kafka_look_go_on(kafka);
 	if (kafka_part_take(kafka))

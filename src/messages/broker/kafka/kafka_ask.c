@@ -71,21 +71,20 @@ look_at_topics(rd_kafka_t *consumer, struct kafka_ask_look *look)
 		look->heard++;
 		is_new |= topic->wanted && topic->n_leaders > 0;
 	}
-	if (is_new &&
-	    rd_kafka_metadata(consumer, 1, NULL, &all, PATIENCE_MS) ==
-		RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (is_new && rd_kafka_metadata(consumer, 1, NULL, &all, PATIENCE_MS) ==
+			  RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_metadata_destroy(all);
 }
 
 static bool
-has_leader(const struct kafka_ask_look *look,
-    const rd_kafka_topic_partition_t *at)
+has_leader(
+    const struct kafka_ask_look *look, const rd_kafka_topic_partition_t *at)
 {
 	for (size_t i = 0; i < look->heard; i++) {
 		const struct kafka_ask_topic *topic = &look->topics[i];
 		if (!strcmp(topic->name, at->topic))
 			return at->partition < topic->n_leaders &&
-			    topic->leaders[at->partition] >= 0;
+			       topic->leaders[at->partition] >= 0;
 	}
 	return false;
 }
@@ -96,8 +95,8 @@ ask_sides(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *begins,
 {
 	return kafka_call_side(consumer, begins, RD_KAFKA_OFFSET_BEGINNING,
 		   timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR &&
-	    kafka_call_side(consumer, ends, RD_KAFKA_OFFSET_END,
-		timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR;
+	       kafka_call_side(consumer, ends, RD_KAFKA_OFFSET_END,
+		   timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 /* Of one log alone, in a list of its own. */
@@ -140,7 +139,7 @@ look_at_logs(struct kafka_ask *ask, struct kafka_ask_look *look)
 		begins->elems[i].offset = ends->elems[i].offset = -1;
 	int64_t until_ms = clock_us() / 1000 + PATIENCE_MS;
 	for (int i = 0; i < begins->cnt && clock_us() / 1000 < until_ms &&
-	     !kafka_thread_ends(ask->thread);
+			!kafka_thread_ends(ask->thread);
 	     i++) {
 		int at = ask->first++ % begins->cnt;
 		look_at_one(
@@ -168,8 +167,8 @@ read_policy(struct question *q, const rd_kafka_ConfigResource_t *resource)
 		    !strcmp(rd_kafka_ConfigEntry_name(entries[i]),
 			"cleanup.policy"))
 			q->policy = strstr(value, "compact") != NULL
-			    ? KAFKA_POLICY_COMPACT
-			    : KAFKA_POLICY_DELETE;
+					? KAFKA_POLICY_COMPACT
+					: KAFKA_POLICY_DELETE;
 	}
 }
 
@@ -186,16 +185,15 @@ ask_policy(struct question *q)
 	    options, SOON_MS, q->words, sizeof q->words);
 	rd_kafka_DescribeConfigs(consumer, &resource, 1, options, queue);
 	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
-	const rd_kafka_DescribeConfigs_result_t *result = event != NULL
-	    ? rd_kafka_event_DescribeConfigs_result(event)
-	    : NULL;
+	const rd_kafka_DescribeConfigs_result_t *result =
+	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
 	size_t count = 0;
-	const rd_kafka_ConfigResource_t **resources = result != NULL
-	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
-	    : NULL;
+	const rd_kafka_ConfigResource_t **resources =
+	    result != NULL
+		? rd_kafka_DescribeConfigs_result_resources(result, &count)
+		: NULL;
 	snprintf(q->words, sizeof q->words, "%s",
-	    event != NULL ? rd_kafka_event_error_string(event)
-			  : "no answer");
+	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
 	if (resources != NULL && count > 0)
 		read_policy(q, resources[0]);
 	if (event != NULL)
@@ -229,8 +227,7 @@ on_answered(struct kafka_job *job, bool wanted)
 	const struct kafka_ask_events *events = &q->ask->events;
 	if (q->committed != NULL) {
 		if (wanted)
-			events->committed(
-			    events->arg, q->error, q->committed);
+			events->committed(events->arg, q->error, q->committed);
 		rd_kafka_topic_partition_list_destroy(q->committed);
 	} else if (q->look != NULL) {
 		if (wanted)

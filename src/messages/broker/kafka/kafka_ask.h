@@ -30,11 +30,11 @@ struct kafka_ask_look {
 		/* Who leads each partition; below 0: nobody does now. */
 		int32_t *leaders;
 		int n_leaders;
-	} *topics;
+	} * topics;
 	/*
-	 * Of partitions of these; the answer: where their logs begin and end, as
-	 * their leaders say, below 0 where that is not told.  Those that nobody
-	 * leads are not in it any more.
+	 * Of partitions of these; the answer: where their logs begin and end,
+	 * as their leaders say, below 0 where that is not told.  Those that
+	 * nobody leads are not in it any more.
 	 */
 	rd_kafka_topic_partition_list_t *begins, *ends;
 };

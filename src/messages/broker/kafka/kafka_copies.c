@@ -21,7 +21,7 @@ enum { ANSWER_MS = 5000, SILENCE_MS = 10000, SLICE_MS = 200 };
 struct page {
 	struct reader_question question; /* first */
 	struct kafka_job job;
-	rd_kafka_conf_t *conf;        /* NULL: a client has it */
+	rd_kafka_conf_t *conf; /* NULL: a client has it */
 	char *source;
 	char **topics;
 	size_t n_topics;
@@ -53,10 +53,10 @@ static bool
 fails(struct page *page, rd_kafka_resp_err_t error, const char *words)
 {
 	bool away = error == RD_KAFKA_RESP_ERR__TIMED_OUT ||
-	    error == RD_KAFKA_RESP_ERR__TRANSPORT ||
-	    error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
-	    error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
-	    error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
+		    error == RD_KAFKA_RESP_ERR__TRANSPORT ||
+		    error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
+		    error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
+		    error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
 	page->error = away ? E_BROKER_DOWN : E_BROKER_REFUSED;
 	snprintf(page->words, sizeof page->words, "%s: %s",
 	    page->topics[page->topic],
@@ -100,8 +100,8 @@ is_of_source(const struct page *page, const struct broker_message *m)
 {
 	for (size_t i = 0; i < m->fields.count; i++)
 		if (span_eq(m->fields.list[i].name, SPAN("onceproxy-source")))
-			return span_eq(m->fields.list[i].value,
-			    span_str(page->source));
+			return span_eq(
+			    m->fields.list[i].value, span_str(page->source));
 	return false;
 }
 
@@ -131,8 +131,7 @@ read_up_to(struct page *page, rd_kafka_t *client, int64_t end)
 		if (kafka_thread_ends(page->job.thread) ||
 		    (message == NULL &&
 			clock_us() / 1000 - heard_ms > SILENCE_MS))
-			return fails(
-			    page, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL);
+			return fails(page, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL);
 		if (message == NULL)
 			continue;
 		heard_ms = clock_us() / 1000;
@@ -153,8 +152,8 @@ read_up_to(struct page *page, rd_kafka_t *client, int64_t end)
  * may wait for ever where a leader dies.
  */
 static rd_kafka_resp_err_t
-ask_side(struct page *page, rd_kafka_t *client, int64_t side,
-    int64_t *ret_offset)
+ask_side(
+    struct page *page, rd_kafka_t *client, int64_t side, int64_t *ret_offset)
 {
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(1);
@@ -225,8 +224,8 @@ static void
 run_page(struct kafka_job *job)
 {
 	struct page *page = CONTAINER_OF(job, struct page, job);
-	rd_kafka_t *client = rd_kafka_new(RD_KAFKA_CONSUMER, page->conf,
-	    page->words, sizeof page->words);
+	rd_kafka_t *client = rd_kafka_new(
+	    RD_KAFKA_CONSUMER, page->conf, page->words, sizeof page->words);
 	if (client == NULL) {
 		page->error = E_BROKER_DOWN;
 		return;
@@ -265,14 +264,14 @@ on_page(struct kafka_job *job, bool wanted)
 static void
 list_topics(struct page *page, const struct conf_source *source)
 {
-	size_t count =
-	    source->dead_letters != NULL ? 1 : source->topics.count;
+	size_t count = source->dead_letters != NULL ? 1 : source->topics.count;
 	page->topics = mem_zero(count * sizeof *page->topics);
 	for (; page->n_topics < count; page->n_topics++)
-		page->topics[page->n_topics] = source->dead_letters != NULL
-		    ? mem_text(source->dead_letters)
-		    : mem_printf(
-			  "%s.dead", source->topics.list[page->n_topics]);
+		page->topics[page->n_topics] =
+		    source->dead_letters != NULL
+			? mem_text(source->dead_letters)
+			: mem_printf(
+			      "%s.dead", source->topics.list[page->n_topics]);
 }
 
 void

@@ -28,7 +28,8 @@ void
 kafka_group_clear(struct kafka *kafka)
 {
 	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		reader_flight_recall(&kafka->core, (void *)part->serial);
 		list_remove(&part->link);
 		kafka_part_free(&part);
@@ -50,12 +51,13 @@ want_copies(struct kafka *kafka)
 	bool undecided = false;
 	if (events->floor_wanted == NULL)
 		return;
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		events->floor_wanted(events->arg, part->name);
 		undecided |= part->step == KAFKA_UNPROVEN;
 	}
 	kafka->copies_ms = loop_now_ms(kafka->core.loop) +
-	    (undecided ? UNDECIDED_MS : DECIDED_MS);
+			   (undecided ? UNDECIDED_MS : DECIDED_MS);
 }
 
 static void
@@ -105,8 +107,8 @@ learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 		return;
 	part->has_commit = true;
 	part->group_is_new = is_new;
-	kafka_tracker_read(at->offset,
-	    span_of(at->metadata, at->metadata_size), &part->stand);
+	kafka_tracker_read(
+	    at->offset, span_of(at->metadata, at->metadata_size), &part->stand);
 }
 
 /* The first thing that the broker refuses. */
@@ -127,8 +129,8 @@ refusal_of(const rd_kafka_topic_partition_list_t *list)
 
 /* What was asked for others before these is older than what they are. */
 void
-kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
-    rd_kafka_topic_partition_list_t *list)
+kafka_group_committed(
+    void *arg, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t *list)
 {
 	struct kafka *kafka = arg;
 	struct kafka_part *part;
@@ -140,8 +142,8 @@ kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
 	(void)kafka_trouble_of_group(kafka,
 	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
-		LIST_EACH (part, &kafka->parts, link)
-			learn(part, list);
+		LIST_EACH(part, &kafka->parts, link)
+		learn(part, list);
 		kafka_commit_seen(kafka, list);
 	}
 	reader_kick(&kafka->core);
@@ -155,14 +157,15 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 	struct kafka_part *part;
 	struct span low;
 	int64_t offset;
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		if (strcmp(part->name, name) != 0)
 			continue;
 		if (part->has_copy) {
 			/* It is used with the next beginning, and once. */
 			kafka->anew |= decided != BROKER_UNDECIDED &&
-			    kafka->assigned &&
-			    part->decided == BROKER_UNDECIDED;
+				       kafka->assigned &&
+				       part->decided == BROKER_UNDECIDED;
 			continue;
 		}
 		part->decided = decided;
@@ -177,15 +180,14 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 }
 
 void
-kafka_group_policy(void *arg, const char *topic, enum kafka_policy policy,
-    const char *words)
+kafka_group_policy(
+    void *arg, const char *topic, enum kafka_policy policy, const char *words)
 {
 	struct kafka *kafka = arg;
 	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		if (!strcmp(part->topic, topic) && kafka->assigned &&
-		    !kafka->revoking)
-			kafka_part_policy(part, policy, words);
+	LIST_EACH(part, &kafka->parts, link)
+	if (!strcmp(part->topic, topic) && kafka->assigned && !kafka->revoking)
+		kafka_part_policy(part, policy, words);
 	reader_kick(&kafka->core);
 }
 
@@ -205,8 +207,8 @@ assign_nothing(struct kafka *kafka)
  * twice, is not read.
  */
 static rd_kafka_topic_partition_list_t *
-list_of_ours(const struct kafka *kafka,
-    const rd_kafka_topic_partition_list_t *given)
+list_of_ours(
+    const struct kafka *kafka, const rd_kafka_topic_partition_list_t *given)
 {
 	const struct strings *topics = &kafka->core.source->topics;
 	rd_kafka_topic_partition_list_t *list =
@@ -215,7 +217,7 @@ list_of_ours(const struct kafka *kafka,
 		const rd_kafka_topic_partition_t *at = &given->elems[i];
 		size_t n = 0;
 		while (n < topics->count &&
-		    strcmp(topics->list[n], at->topic) != 0)
+		       strcmp(topics->list[n], at->topic) != 0)
 			n++;
 		if (at->partition >= 0 && n < topics->count &&
 		    rd_kafka_topic_partition_list_find(
@@ -229,8 +231,8 @@ list_of_ours(const struct kafka *kafka,
 static void
 on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 {
-	static const enum kafka_subject over[] = {KAFKA_OF_GROUP,
-	    KAFKA_OF_ELSE, KAFKA_OF_READ, KAFKA_OF_PART, KAFKA_OF_PROOF};
+	static const enum kafka_subject over[] = {KAFKA_OF_GROUP, KAFKA_OF_ELSE,
+	    KAFKA_OF_READ, KAFKA_OF_PART, KAFKA_OF_PROOF};
 	kafka_trouble_is_up(kafka);
 	for (size_t i = 0; i < sizeof over / sizeof *over; i++)
 		reader_trouble_end(&kafka->core, over[i], NULL);
@@ -248,7 +250,8 @@ assign(struct kafka *kafka)
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(kafka->list->cnt);
 	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		rd_kafka_topic_partition_list_add(
 		    list, part->topic, part->number)
 		    ->offset = part->has_log ? kafka_part_begin(part)
@@ -273,10 +276,9 @@ all_is_known(const struct kafka *kafka)
 {
 	struct kafka_part *part;
 	bool waits = loop_now_ms(kafka->core.loop) - kafka->given_ms < GIVEN_MS;
-	LIST_EACH (part, &kafka->parts, link)
-		if (!part->has_copy || !part->has_commit ||
-		    (!part->has_log && waits))
-			return false;
+	LIST_EACH(part, &kafka->parts, link)
+	if (!part->has_copy || !part->has_commit || (!part->has_log && waits))
+		return false;
 	return true;
 }
 
@@ -304,8 +306,8 @@ static void
 on_revoked(struct kafka *kafka)
 {
 	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		reader_flight_recall(&kafka->core, (void *)part->serial);
+	LIST_EACH(part, &kafka->parts, link)
+	reader_flight_recall(&kafka->core, (void *)part->serial);
 	kafka->revoking = true;
 	kafka->revoke_ms = loop_now_ms(kafka->core.loop);
 	/* Where others have them already, nothing can be committed. */
@@ -325,8 +327,8 @@ give_up(struct kafka *kafka)
 	int64_t took = loop_now_ms(kafka->core.loop) - kafka->revoke_ms;
 	if (!kafka->revoke_told && kafka->batch == NULL && !kafka->commits)
 		kafka->revoke_told = kafka_commit_go_on(kafka);
-	bool waits = kafka->commits || kafka->batch != NULL ||
-	    !kafka->revoke_told;
+	bool waits =
+	    kafka->commits || kafka->batch != NULL || !kafka->revoke_told;
 	if (!waits || took >= REVOKE_MS)
 		give_all_back(kafka);
 }
@@ -366,8 +368,8 @@ kafka_group_go_on(struct kafka *kafka)
 	else if (kafka->given && !kafka->assigned)
 		answer(kafka);
 	else if (kafka->given && !kafka->core.leaving && kafka->batch == NULL &&
-	    !kafka->commits &&
-	    (kafka->anew || (kafka->again && kafka->core.credit > 0)))
+		 !kafka->commits &&
+		 (kafka->anew || (kafka->again && kafka->core.credit > 0)))
 		begin_anew(kafka);
 }
 
@@ -377,7 +379,8 @@ kafka_group_look(struct kafka *kafka)
 	int64_t now = loop_now_ms(kafka->core.loop);
 	struct kafka_part *part;
 	int64_t lag = kafka->assigned ? 0 : -1;
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		int64_t from, to;
 		kafka_part_ends(part, &from, &to);
 		if (part->end > to)

@@ -19,7 +19,7 @@
 enum {
 	PATIENCE_MS = 3000,
 	RETRY_MS = 1000,
-	STALL_MS = 3000, /* so long may it go wrong before it is told */
+	STALL_MS = 3000,  /* so long may it go wrong before it is told */
 	LISTEN_MS = 1000, /* librdkafka is heard so often */
 	/*
 	 * What is committed is forgotten where it is not committed again for
@@ -53,14 +53,14 @@ struct kafka_ledger {
 		LEDGER_WRITING,
 		LEDGER_FENCED, /* there is nothing to be done any more */
 	} step;
-	struct timer timer; /* until the next step */
+	struct timer timer;               /* until the next step */
 	struct kafka_ledger_place *kept;  /* what is committed */
 	struct kafka_ledger_place *ahead; /* with the batch */
 	bool opened; /* kept is known, and the owner was told */
 	struct kafka_ledger_batch *batch; /* not known to be there */
-	bool carries; /* what was last written had it, and it may be there */
-	bool apart; /* each message is to be in a request of its own */
-	bool beats; /* all groups are to be told again, soon */
+	bool carries;    /* what was last written had it, and it may be there */
+	bool apart;      /* each message is to be in a request of its own */
+	bool beats;      /* all groups are to be told again, soon */
 	int64_t beat_ms; /* when they were */
 	int64_t put_ms;
 	int64_t fails_ms; /* since when something does; 0: all is well */
@@ -167,7 +167,8 @@ note_refusal(
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		snprintf(look->words, sizeof look->words,
 		    "no right to keep its place in the topic \"%s\": "
-		    "Describe, Write, Read", look->topic);
+		    "Describe, Write, Read",
+		    look->topic);
 		break;
 	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
 		snprintf(look->words, sizeof look->words,
@@ -208,8 +209,8 @@ take_offset(struct ledger_look *look, unsigned group,
 {
 	int64_t turn;
 	struct span text = at->offset >= 0
-	    ? span_of(at->metadata, at->metadata_size)
-	    : SPAN("");
+			       ? span_of(at->metadata, at->metadata_size)
+			       : SPAN("");
 	if (kafka_ledger_place_read(text, &turn,
 		look->places + group * KAFKA_LEDGER_SHARDS,
 		shards_of(look->shards, group)) &&
@@ -220,8 +221,8 @@ take_offset(struct ledger_look *look, unsigned group,
 static bool
 look_at(struct ledger_look *look, unsigned group)
 {
-	rd_kafka_t *asker = rd_kafka_new(RD_KAFKA_CONSUMER,
-	    look->confs[group], look->words, sizeof look->words);
+	rd_kafka_t *asker = rd_kafka_new(RD_KAFKA_CONSUMER, look->confs[group],
+	    look->words, sizeof look->words);
 	if (asker == NULL)
 		return false;
 	look->confs[group] = NULL;
@@ -229,9 +230,8 @@ look_at(struct ledger_look *look, unsigned group)
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_list_add(list, look->topic, 0);
-	rd_kafka_resp_err_t err = group == 0
-	    ? ask_topic(asker, look->topic)
-	    : RD_KAFKA_RESP_ERR_NO_ERROR;
+	rd_kafka_resp_err_t err = group == 0 ? ask_topic(asker, look->topic)
+					     : RD_KAFKA_RESP_ERR_NO_ERROR;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err = rd_kafka_committed(asker, list, PATIENCE_MS);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -308,10 +308,10 @@ on_looked(struct kafka_job *job, bool wanted)
 		else
 			say_down(l, look->words);
 	} else if (look->turn <= l->turn && l->carries &&
-	    stand_alike(l, look->places, l->ahead)) {
+		   stand_alike(l, look->places, l->ahead)) {
 		settle(l);
 	} else if (look->turn > l->turn ||
-	    (l->opened && !stand_alike(l, look->places, l->kept))) {
+		   (l->opened && !stand_alike(l, look->places, l->kept))) {
 		be_fenced(l);
 	} else {
 		l->step = LEDGER_OPEN;
@@ -329,8 +329,7 @@ out:
 static char *
 group_name(const struct kafka_ledger *l, unsigned group)
 {
-	return group == 0 ? mem_text(l->id)
-			  : mem_printf("%s.%u", l->id, group);
+	return group == 0 ? mem_text(l->id) : mem_printf("%s.%u", l->id, group);
 }
 
 static void
@@ -363,8 +362,8 @@ add_told(struct kafka_ledger *l, unsigned group, struct kafka_batch *b)
 	char text[KAFKA_LEDGER_TEXT_MAX];
 	struct kafka_told *told = &b->told[b->n_told++];
 	size_t len = kafka_ledger_place_write(l->turn,
-	    l->ahead + group * KAFKA_LEDGER_SHARDS,
-	    shards_of(l->shards, group), text);
+	    l->ahead + group * KAFKA_LEDGER_SHARDS, shards_of(l->shards, group),
+	    text);
 	char *name = group_name(l, group);
 	told->offsets = rd_kafka_topic_partition_list_new(1);
 	told->group = rd_kafka_consumer_group_metadata_new(name);
@@ -402,10 +401,10 @@ transaction(struct kafka_ledger *l)
 	for (; b->count < count; b->count++)
 		b->records[b->count] = (struct kafka_record){
 		    .topic = arena_dup(b->arena, span_str(l->topic)).ptr,
-		    .key = arena_dup(
-			b->arena, l->batch->messages[b->count].key),
-		    .body = arena_dup(
-			b->arena, l->batch->messages[b->count].value),
+		    .key =
+			arena_dup(b->arena, l->batch->messages[b->count].key),
+		    .body =
+			arena_dup(b->arena, l->batch->messages[b->count].value),
 		    .batch = b};
 	for (unsigned i = 0; i < l->groups; i++)
 		if (l->beats || has_moved(l, i))
@@ -473,8 +472,8 @@ on_over(void *arg, struct kafka_batch *b)
 	} else if (l->step == LEDGER_LISTENING) {
 		l->beats |= !good;
 		l->step = LEDGER_OPEN;
-		timer_set(&l->timer,
-		    l->beats || l->batch != NULL ? 0 : LISTEN_MS);
+		timer_set(
+		    &l->timer, l->beats || l->batch != NULL ? 0 : LISTEN_MS);
 	} else if (good) {
 		begin_look(l);
 	} else {
@@ -494,9 +493,9 @@ static void
 begin(struct kafka_ledger *l, enum ledger_step step)
 {
 	l->step = step;
-	kafka_producer_begin(l->producer,
-	    step == LEDGER_WRITING ? transaction(l)
-				   : kafka_producer_batch(0, 0));
+	kafka_producer_begin(l->producer, step == LEDGER_WRITING
+					      ? transaction(l)
+					      : kafka_producer_batch(0, 0));
 }
 
 static bool
@@ -532,8 +531,8 @@ on_time(void *arg)
 	if (l->step != LEDGER_OPEN)
 		return;
 	l->beats |= loop_now_ms(l->loop) - l->beat_ms > BEAT_MS;
-	begin(l, l->batch != NULL || l->beats ? LEDGER_WRITING
-					      : LEDGER_LISTENING);
+	begin(l,
+	    l->batch != NULL || l->beats ? LEDGER_WRITING : LEDGER_LISTENING);
 }
 
 /* --- life --- */
@@ -546,13 +545,12 @@ kafka_ledger_open(const struct kafka_ledger_start *start)
 	l->conf = conf_ref(start->conf);
 	l->broker = start->broker;
 	l->topic = mem_text(start->topic);
-	l->client = mem_printf(
-	    "onceproxy-%s-%s", start->relay, start->conf->instance);
+	l->client =
+	    mem_printf("onceproxy-%s-%s", start->relay, start->conf->instance);
 	l->id = kafka_name_relay(start->relay, start->store);
 	l->turn = start->turn;
 	l->shards = start->shards;
-	l->groups =
-	    (l->shards + KAFKA_LEDGER_SHARDS - 1) / KAFKA_LEDGER_SHARDS;
+	l->groups = (l->shards + KAFKA_LEDGER_SHARDS - 1) / KAFKA_LEDGER_SHARDS;
 	l->events = *start->events;
 	l->kept = mem_zero(l->shards * sizeof *l->kept);
 	l->ahead = mem_zero(l->shards * sizeof *l->ahead);

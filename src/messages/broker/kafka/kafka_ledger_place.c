@@ -34,8 +34,8 @@ kafka_ledger_place_write(int64_t turn, const struct kafka_ledger_place *places,
 	    (unsigned long long)turn);
 	size_t len = (size_t)head;
 	for (size_t i = 0; i < n; i++)
-		len += put_place(ret_text + len, KAFKA_LEDGER_TEXT_MAX - len,
-		    &places[i]);
+		len += put_place(
+		    ret_text + len, KAFKA_LEDGER_TEXT_MAX - len, &places[i]);
 	return len;
 }
 
@@ -44,9 +44,9 @@ kafka_ledger_place_write(int64_t turn, const struct kafka_ledger_place *places,
 static int
 digit_of(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0'
-	    : c >= 'a' && c <= 'f'  ? c - 'a' + 10
-				    : -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+				      : -1;
 }
 
 /* A number of hex digits at the front, which it takes away. */

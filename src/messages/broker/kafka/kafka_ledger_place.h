@@ -19,9 +19,9 @@ enum {
 };
 
 struct kafka_ledger_place {
-	bool known;      /* else nothing of that shard is there */
+	bool known;       /* else nothing of that shard is there */
 	uint64_t ms, seq; /* of the last entry that is there */
-	int64_t count;   /* entries up to there; -1: not known */
+	int64_t count;    /* entries up to there; -1: not known */
 };
 
 /*

@@ -6,11 +6,11 @@
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
- * What is looked at every few seconds: whether the topics of a reader are there,
- * all that it reads and puts to, and whether it may see them, as librdkafka says
- * some of that minutes late; who leads partitions; and where their logs end.
- * One that is put to and was never there may yet be made by the broker, when
- * something is put.
+ * What is looked at every few seconds: whether the topics of a reader are
+ * there, all that it reads and puts to, and whether it may see them, as
+ * librdkafka says some of that minutes late; who leads partitions; and where
+ * their logs end.  One that is put to and was never there may yet be made by
+ * the broker, when something is put.
  */
 enum {
 	LOOK_MS = 4000,
@@ -38,8 +38,8 @@ struct kafka_look {
 /* --- which --- */
 
 static void
-add_topic(struct kafka_look *look, enum kafka_subject subject,
-    const char *what, char *name)
+add_topic(struct kafka_look *look, enum kafka_subject subject, const char *what,
+    char *name)
 {
 	size_t i = 0;
 	while (i < look->count && strcmp(look->list[i].name, name) != 0)
@@ -57,11 +57,11 @@ kafka_look_init(struct kafka *kafka)
 {
 	const struct conf_source *source = kafka->core.source;
 	size_t count = source->topics.count;
-	struct kafka_look *look = mem_zero(sizeof *look +
-	    (2 * count + 1) * sizeof *look->list);
+	struct kafka_look *look =
+	    mem_zero(sizeof *look + (2 * count + 1) * sizeof *look->list);
 	for (size_t i = 0; i < count; i++)
-		add_topic(look, KAFKA_OF_TOPIC, "",
-		    mem_text(source->topics.list[i]));
+		add_topic(
+		    look, KAFKA_OF_TOPIC, "", mem_text(source->topics.list[i]));
 	if (source->results != NULL)
 		add_topic(look, KAFKA_OF_PLACE, " for results",
 		    mem_text(source->results));
@@ -114,9 +114,9 @@ learn_topic(struct kafka *kafka, struct kafka_topic *topic,
 		topic->seen = true;
 		learn_leaders(kafka, asked);
 		/* It was away, and may be another one. */
-		kafka->anew |= kafka->assigned &&
-		    reader_trouble_is(
-			&kafka->core, KAFKA_OF_TOPIC, topic->name);
+		kafka->anew |=
+		    kafka->assigned && reader_trouble_is(&kafka->core,
+					   KAFKA_OF_TOPIC, topic->name);
 		reader_trouble_end(&kafka->core, topic->subject, topic->name);
 		return;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
@@ -160,10 +160,11 @@ is_owed(const struct kafka_part *part)
 	    rd_kafka_queue_length(part->queue) > 0)
 		return false;
 	return part->step == KAFKA_LOOKING ||
-	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
-		!kafka_tracker_is_full(&part->tracker) &&
-		!reader_trouble_is(&kafka->core, KAFKA_OF_READ, part->topic) &&
-		part->tracker.next < part->end);
+	       (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
+		   !kafka_tracker_is_full(&part->tracker) &&
+		   !reader_trouble_is(
+		       &kafka->core, KAFKA_OF_READ, part->topic) &&
+		   part->tracker.next < part->end);
 }
 
 static void
@@ -238,13 +239,13 @@ kafka_look_done(void *arg, const struct kafka_ask_look *seen)
 		learn_topic(kafka, &kafka->look->list[i], &seen->topics[i]);
 	bool all = list_empty(&kafka->core.troubles);
 	if (kafka->looked_for == kafka->serials)
-		LIST_EACH (part, &kafka->parts, link)
-			all &= learn_log(part, seen);
+		LIST_EACH(part, &kafka->parts, link)
+	all &= learn_log(part, seen);
 	if (kafka->looked_for != kafka->serials)
 		kafka->look_ms = 0;
 	else if (seen->heard > 0)
 		kafka->look_ms = loop_now_ms(kafka->core.loop) +
-		    (all ? LOOK_MS : LOOK_AGAIN_MS);
+				 (all ? LOOK_MS : LOOK_AGAIN_MS);
 	reader_kick(&kafka->core);
 }
 
@@ -268,7 +269,8 @@ kafka_look_go_on(struct kafka *kafka)
 		asked->topics[i].wanted = reader_trouble_is(
 		    &kafka->core, KAFKA_OF_TOPIC, look->list[i].name);
 	}
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		rd_kafka_topic_partition_list_add(
 		    asked->begins, part->topic, part->number);
 		rd_kafka_topic_partition_list_add(

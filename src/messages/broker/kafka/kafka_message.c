@@ -33,9 +33,9 @@ read_headers(struct broker_message *m, const rd_kafka_message_t *message)
 		return;
 	size_t count = rd_kafka_header_cnt(headers);
 	struct field *list = arena_alloc(m->arena, count * sizeof *list);
-	for (size_t i = 0; i < count &&
-	     rd_kafka_header_get_all(headers, i, &name, &value, &size) ==
-		 RD_KAFKA_RESP_ERR_NO_ERROR;
+	for (size_t i = 0;
+	     i < count && rd_kafka_header_get_all(headers, i, &name, &value,
+			      &size) == RD_KAFKA_RESP_ERR_NO_ERROR;
 	     i++) {
 		list[i].name = arena_dup(m->arena, span_str(name));
 		list[i].value = dup(m->arena, value, size);
@@ -61,8 +61,8 @@ kafka_message_read(const struct kafka_part *part,
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
 	m->time_ms = made_ms(message);
-	m->position = arena_printf(arena, "%s/%" PRId64 "@%" PRId64,
-	    part->name, message->offset, m->time_ms);
+	m->position = arena_printf(arena, "%s/%" PRId64 "@%" PRId64, part->name,
+	    message->offset, m->time_ms);
 	m->part = arena_dup(arena, span_str(part->name));
 	m->has_payload = message->payload != NULL;
 	m->payload = dup(arena, message->payload, message->len);
@@ -79,16 +79,15 @@ kafka_message_read(const struct kafka_part *part,
 static int64_t
 time_in(struct span position)
 {
-	const char *at = position.len > 0
-	    ? memchr(position.ptr, '@', position.len)
-	    : NULL;
+	const char *at =
+	    position.len > 0 ? memchr(position.ptr, '@', position.len) : NULL;
 	int64_t time_ms;
 	if (at == NULL)
 		return -1;
 	size_t before = (size_t)(at - position.ptr) + 1;
 	return digits_read(span_from(position, before), INT64_MAX, &time_ms)
-	    ? time_ms
-	    : -1;
+		   ? time_ms
+		   : -1;
 }
 
 /* "TOPIC/PARTITION", with which that begins. */
@@ -115,8 +114,8 @@ kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
 	read_headers(m, message);
 	for (size_t i = 0; i < m->fields.count; i++)
-		if (span_eq(m->fields.list[i].name,
-			SPAN("onceproxy-position")) ||
+		if (span_eq(
+			m->fields.list[i].name, SPAN("onceproxy-position")) ||
 		    span_eq(m->fields.list[i].name, SPAN("onceproxy-done")))
 			m->position = m->fields.list[i].value;
 	m->part = part_in(m->position);
@@ -133,15 +132,13 @@ kafka_message_mark(const rd_kafka_message_t *message)
 	size_t size;
 	struct kafka_mark mark = {.offset = message->offset,
 	    .time_ms = made_ms(message),
-	    .hash = kafka_tracker_hash(
-		span_of(message->key, message->key_len),
+	    .hash = kafka_tracker_hash(span_of(message->key, message->key_len),
 		span_of(message->payload, message->len))};
 	if (rd_kafka_message_headers(message, &headers) !=
 	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return mark;
-	for (size_t i = 0; rd_kafka_header_get_all(
-			       headers, i, &name, &value, &size) ==
-	     RD_KAFKA_RESP_ERR_NO_ERROR;
+	for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value,
+			       &size) == RD_KAFKA_RESP_ERR_NO_ERROR;
 	     i++)
 		mark.hash = kafka_tracker_hash_header(
 		    mark.hash, span_str(name), span_of(value, size));
@@ -159,8 +156,7 @@ kafka_message_offset(const struct kafka_part *part, struct span position)
 		return -1;
 	size_t i = len + 1;
 	for (; i < position.len && position.ptr[i] != '@'; i++) {
-		unsigned digit =
-		    (unsigned char)position.ptr[i] - (unsigned)'0';
+		unsigned digit = (unsigned char)position.ptr[i] - (unsigned)'0';
 		if (digit > 9 || offset > INT64_MAX / 10 - 1)
 			return -1;
 		offset = 10 * offset + digit;

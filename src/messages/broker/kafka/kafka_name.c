@@ -24,13 +24,12 @@ kafka_name_transactional(const struct conf_source *source, const char *instance)
 	digest_part(&digest, span_str(instance));
 	digest_end(&digest, hash);
 	hex_encode(hash, sizeof hash, hex);
-	return mem_printf("onceproxy-%s-%s-%.*s", source->name, instance,
-	    BRIEF_HEX, hex);
+	return mem_printf(
+	    "onceproxy-%s-%s-%.*s", source->name, instance, BRIEF_HEX, hex);
 }
 
 char *
 kafka_name_relay(const char *relay, struct span store)
 {
-	return mem_printf(
-	    "onceproxy-relay-%s-%.*s", relay, SPAN_FMT(store));
+	return mem_printf("onceproxy-relay-%s-%.*s", relay, SPAN_FMT(store));
 }

@@ -76,9 +76,9 @@ struct kafka_part *
 kafka_part_of(const struct kafka *kafka, const void *token)
 {
 	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		if (part->serial == (uintptr_t)token)
-			return part;
+	LIST_EACH(part, &kafka->parts, link)
+	if (part->serial == (uintptr_t)token)
+		return part;
 	return NULL;
 }
 
@@ -86,9 +86,9 @@ struct kafka_part *
 kafka_part_at(const struct kafka *kafka, const char *topic, int32_t number)
 {
 	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		if (part->number == number && !strcmp(part->topic, topic))
-			return part;
+	LIST_EACH(part, &kafka->parts, link)
+	if (part->number == number && !strcmp(part->topic, topic))
+		return part;
 	return NULL;
 }
 
@@ -97,8 +97,8 @@ kafka_part_ends(
     const struct kafka_part *part, int64_t *ret_from, int64_t *ret_to)
 {
 	*ret_from = *ret_to = -1;
-	rd_kafka_get_watermark_offsets(part->kafka->consumer, part->topic,
-	    part->number, ret_from, ret_to);
+	rd_kafka_get_watermark_offsets(
+	    part->kafka->consumer, part->topic, part->number, ret_from, ret_to);
 }
 
 /* What comes next is fetched from that offset on. */
@@ -107,8 +107,8 @@ seek(struct kafka_part *part, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
-	    list, part->topic, part->number);
+	rd_kafka_topic_partition_t *at =
+	    rd_kafka_topic_partition_list_add(list, part->topic, part->number);
 	at->offset = offset;
 	/*
 	 * It is not waited for: what was read before is outdated at once, and
@@ -128,8 +128,8 @@ seek(struct kafka_part *part, int64_t offset)
 /* --- where it begins --- */
 
 static void
-tell_moved(const struct kafka_part *part, enum event event, int64_t from,
-    int64_t to)
+tell_moved(
+    const struct kafka_part *part, enum event event, int64_t from, int64_t to)
 {
 	struct logline line = log_begin(event);
 	log_str(&line, "source", part->kafka->core.source->name);
@@ -180,8 +180,8 @@ stand_still(struct kafka_part *part, const char *why)
 static int64_t
 begin_as_decided(struct kafka_part *part)
 {
-	struct kafka_stand *stand = &part->stand, begins = {.low = part->begin,
-	    .mark = {-1, -1, 0}};
+	struct kafka_stand *stand = &part->stand,
+			   begins = {.low = part->begin, .mark = {-1, -1, 0}};
 	int64_t low = stand->low;
 	if (part->decided == BROKER_REWIND) {
 		begins.put_below =
@@ -207,8 +207,8 @@ choose_stand(struct kafka_part *part)
 	    copy->low < 0) {
 		/* Whoever set the group left out what is between. */
 		if (copy->low >= 0 && copy->low < committed && !stand->ours)
-			tell_moved(part, EV_source_set_ahead, copy->low,
-			    committed);
+			tell_moved(
+			    part, EV_source_set_ahead, copy->low, committed);
 		return true;
 	}
 	if (copy->low > committed)
@@ -248,8 +248,7 @@ kafka_part_begin(struct kafka_part *part)
 		return begin_at(part, stand, false);
 	}
 	if (part->end < stand->low || part->end <= stand->mark.offset)
-		return stand_still(
-		    part, "its log ends before what was read");
+		return stand_still(part, "its log ends before what was read");
 	if (stand->mark.offset < part->begin)
 		return begin_at(part, stand, committed);
 	part->step = KAFKA_LOOKING;
@@ -296,8 +295,8 @@ look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
 		if (kafka_tracker_is_same(mark, wanted))
 			proven(part, true);
 		else
-			(void)stand_still(part,
-			    "another message stands where one was read");
+			(void)stand_still(
+			    part, "another message stands where one was read");
 	} else if (offset <= wanted->offset) {
 		(void)stand_still(part, "its log ends before what was read");
 	} else if (from > wanted->offset) {
@@ -309,8 +308,8 @@ look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
 }
 
 void
-kafka_part_policy(struct kafka_part *part, enum kafka_policy policy,
-    const char *words)
+kafka_part_policy(
+    struct kafka_part *part, enum kafka_policy policy, const char *words)
 {
 	struct broker_reader *core = &part->kafka->core;
 	char text[KAFKA_WORDS_BYTES];
@@ -330,7 +329,8 @@ kafka_part_policy(struct kafka_part *part, enum kafka_policy policy,
 	case KAFKA_POLICY_UNKNOWN:
 		snprintf(text, sizeof text,
 		    "%s: whether its topic is compacted cannot be read "
-		    "(DescribeConfigs): %s", part->name, words);
+		    "(DescribeConfigs): %s",
+		    part->name, words);
 		part->odd_ms = loop_now_ms(part->kafka->core.loop);
 		reader_trouble_begin(
 		    core, KAFKA_OF_PART, part->name, span_str(text));
@@ -500,8 +500,8 @@ may_read(const struct kafka_part *part)
 	if (part->empty || part->odd_ms != 0 || kafka->anew)
 		return false;
 	return part->step == KAFKA_LOOKING ||
-	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
-		!kafka_tracker_is_full(&part->tracker));
+	       (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
+		   !kafka_tracker_is_full(&part->tracker));
 }
 
 /* How many events that were. */
@@ -524,13 +524,12 @@ take_some(struct kafka_part *part)
 static struct kafka_part *
 next_of(const struct kafka *kafka, const struct kafka_part *part)
 {
-	struct list *next =
-	    part != NULL ? part->link.next : kafka->parts.next;
+	struct list *next = part != NULL ? part->link.next : kafka->parts.next;
 	if (next == &kafka->parts)
 		next = next->next;
 	return next == &kafka->parts
-	    ? NULL
-	    : CONTAINER_OF(next, struct kafka_part, link);
+		   ? NULL
+		   : CONTAINER_OF(next, struct kafka_part, link);
 }
 
 /* A message may have the owner give no more credit, or close the reader. */
@@ -538,7 +537,8 @@ static bool
 may_take(const struct kafka *kafka)
 {
 	return kafka->assigned && !kafka->revoking && !kafka->remake &&
-	    !kafka->core.leaving && !kafka->anew && !list_empty(&kafka->parts);
+	       !kafka->core.leaving && !kafka->anew &&
+	       !list_empty(&kafka->parts);
 }
 
 bool
@@ -597,7 +597,8 @@ kafka_part_again(struct kafka *kafka)
 	int64_t now = loop_now_ms(kafka->core.loop);
 	bool reads = kafka->assigned && !kafka->revoking && !kafka->remake;
 	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		part->empty = false;
 		if (!reads)
 			continue;
@@ -608,9 +609,9 @@ kafka_part_again(struct kafka *kafka)
 			else
 				fetch_again(part, part->odd_offset);
 		} else if (part->odd_ms == 0 && kafka->core.credit == 0 &&
-		    part->step == KAFKA_READING &&
-		    reader_trouble_is(
-			&kafka->core, KAFKA_OF_READ, part->topic)) {
+			   part->step == KAFKA_READING &&
+			   reader_trouble_is(
+			       &kafka->core, KAFKA_OF_READ, part->topic)) {
 			try_part(part);
 		}
 	}

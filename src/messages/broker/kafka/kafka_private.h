@@ -63,14 +63,14 @@ struct kafka_part {
 		KAFKA_LOOKING,  /* for the message that was read last */
 		KAFKA_HOLE,     /* there is none: was it compacted away? */
 		KAFKA_UNPROVEN, /* an operator is to decide */
-		KAFKA_TELLING, /* where it begins is to be committed */
+		KAFKA_TELLING,  /* where it begins is to be committed */
 		KAFKA_READING,
 	} step;
 	/* Are known. */
 	bool has_commit, has_copy, has_log;
-	bool group_is_new; /* it has committed nothing of this topic */
+	bool group_is_new;        /* it has committed nothing of this topic */
 	struct kafka_stand stand; /* of the commit, or of the store's copy */
-	bool by_commit; /* it is the first of these */
+	bool by_commit;           /* it is the first of these */
 	struct kafka_stand copy;
 	enum broker_decision decided; /* an operator has, and it holds here */
 	bool anew; /* what is kept is to be set to what is committed next */
@@ -78,26 +78,26 @@ struct kafka_part {
 	bool foreign;
 	int64_t begin, end; /* of its log, when its leader was last asked */
 	struct kafka_tracker tracker;
-	int32_t leader; /* who has sent the last message, or one of these */
-	int32_t leads; /* who leads it, as metadata say */
-	bool empty; /* its queue was, when it was last looked at */
-	bool heard; /* something came of it since it was last asked for */
+	int32_t leader;  /* who has sent the last message, or one of these */
+	int32_t leads;   /* who leads it, as metadata say */
+	bool empty;      /* its queue was, when it was last looked at */
+	bool heard;      /* something came of it since it was last asked for */
 	int64_t owes_ms; /* since when more should have come; 0: it has */
-	int64_t odd_ms; /* since when it is not read; 0: it is */
+	int64_t odd_ms;  /* since when it is not read; 0: it is */
 	int64_t odd_offset; /* what is there cannot be read */
-	unsigned putting; /* of what is given, in a transaction */
-	bool committing; /* one is under way */
+	unsigned putting;   /* of what is given, in a transaction */
+	bool committing;    /* one is under way */
 	char *told; /* what it tells, to be kept when that is committed */
 };
 
 /* What a broker refuses something about, the most pressing first. */
 enum kafka_subject {
-	KAFKA_OF_GROUP, /* its name: "" */
-	KAFKA_OF_TOPIC, /* one that is read: it is not there, or not seen */
-	KAFKA_OF_READ,  /* the same, and its messages */
-	KAFKA_OF_PROOF, /* a partition that is unproven: "TOPIC/NUMBER" */
-	KAFKA_OF_PLACE, /* one that is put to */
-	KAFKA_OF_PART,  /* a partition: "TOPIC/NUMBER" */
+	KAFKA_OF_GROUP,  /* its name: "" */
+	KAFKA_OF_TOPIC,  /* one that is read: it is not there, or not seen */
+	KAFKA_OF_READ,   /* the same, and its messages */
+	KAFKA_OF_PROOF,  /* a partition that is unproven: "TOPIC/NUMBER" */
+	KAFKA_OF_PLACE,  /* one that is put to */
+	KAFKA_OF_PART,   /* a partition: "TOPIC/NUMBER" */
 	KAFKA_OF_COMMIT, /* "" */
 	KAFKA_OF_ELSE,   /* by its words */
 };
@@ -111,7 +111,7 @@ struct kafka_flight {
 /* An acknowledgement on its way. */
 struct kafka_finishing {
 	struct finishing finishing; /* first */
-	uintptr_t serial; /* of its partition; 0: none is needed */
+	uintptr_t serial;           /* of its partition; 0: none is needed */
 	int64_t offset;
 	const struct kafka_record *record; /* of the batch that it is in */
 };
@@ -119,7 +119,7 @@ struct kafka_finishing {
 struct kafka {
 	struct broker_reader core; /* first */
 
-	rd_kafka_t *consumer; /* NULL: there is none now */
+	rd_kafka_t *consumer;    /* NULL: there is none now */
 	rd_kafka_queue_t *queue; /* of all but messages */
 	int fd;                  /* librdkafka writes to it */
 	struct watch *watch;
@@ -140,7 +140,7 @@ struct kafka {
 	int64_t given_ms;
 	bool deferred; /* it has had one, which was nothing */
 	rd_kafka_topic_partition_list_t *list;
-	bool asking; /* for what was committed */
+	bool asking;         /* for what was committed */
 	uintptr_t asked_for; /* serials was that, then */
 	int64_t asked_ms, ask_again_ms;
 	/*
@@ -156,15 +156,15 @@ struct kafka {
 	bool unanswered; /* a transaction may be open that is to be ended */
 
 	/* --- kafka_commit --- */
-	bool commits; /* one is under way */
-	bool tells; /* there is something to be committed at once */
+	bool commits;    /* one is under way */
+	bool tells;      /* there is something to be committed at once */
 	int64_t sure_ms; /* our last commit was there */
 	uintptr_t commit_serial; /* of the last one */
 
 	/* --- kafka_put --- */
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
-	bool apart; /* each of the next one in a request of its own */
-	bool prepared; /* the producer was told to be there */
+	bool apart;     /* each of the next one in a request of its own */
+	bool prepared;  /* the producer was told to be there */
 	unsigned moves; /* that have ended a transaction, in a row */
 	struct timer put_timer; /* until what waits is put, together */
 	bool put_due;
@@ -173,10 +173,10 @@ struct kafka {
 	struct kafka_look *look;
 	bool looking;
 	uintptr_t looked_for; /* serials was that, then */
-	unsigned unheard; /* looks in a row that nobody has answered */
-	int64_t look_ms; /* the next time, by the loop's clock */
-	int64_t mended_ms; /* when the consumer stood still */
-	int64_t patience_ms; /* so long may it */
+	unsigned unheard;     /* looks in a row that nobody has answered */
+	int64_t look_ms;      /* the next time, by the loop's clock */
+	int64_t mended_ms;    /* when the consumer stood still */
+	int64_t patience_ms;  /* so long may it */
 
 	struct kafka_thread *copies; /* NULL: none of these was asked for */
 
@@ -241,8 +241,8 @@ int64_t kafka_part_begin(struct kafka_part *part);
 /* The same, where it is assigned already. */
 void kafka_part_begin_late(struct kafka_part *part);
 /* What its topic's policy is, as its step HOLE waits for. */
-void kafka_part_policy(struct kafka_part *part, enum kafka_policy policy,
-    const char *words);
+void kafka_part_policy(
+    struct kafka_part *part, enum kafka_policy policy, const char *words);
 /* Where it begins is committed: it is read from now on. */
 void kafka_part_read(struct kafka_part *part);
 /* Where its log begins and ends, as far as is known here; below 0: not. */
@@ -315,8 +315,8 @@ void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
 /* As kafka_ask says it; arg is the reader. */
 void kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
     rd_kafka_topic_partition_list_t *list);
-void kafka_group_policy(void *arg, const char *topic,
-    enum kafka_policy policy, const char *words);
+void kafka_group_policy(
+    void *arg, const char *topic, enum kafka_policy policy, const char *words);
 /* What the store has of a partition, and what an operator has decided. */
 void kafka_group_copy(struct broker_reader *core, const char *name,
     struct span floor, enum broker_decision decided);

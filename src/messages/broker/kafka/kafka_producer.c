@@ -30,9 +30,9 @@ struct kafka_producer {
 	/* The thread's: */
 	rd_kafka_conf_t *conf;
 	rd_kafka_t *client; /* NULL: none */
-	bool fenced; /* another has the name in conf */
-	bool apart;  /* so was the client made */
-	bool away;   /* no broker answered, since it was last asked for */
+	bool fenced;        /* another has the name in conf */
+	bool apart;         /* so was the client made */
+	bool away; /* no broker answered, since it was last asked for */
 };
 
 /* --- a batch --- */
@@ -70,8 +70,8 @@ static bool
 is_fence(rd_kafka_resp_err_t code)
 {
 	return code == RD_KAFKA_RESP_ERR__FENCED ||
-	    code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
-	    code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
+	       code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
+	       code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
 }
 
 static void
@@ -124,14 +124,14 @@ note_call(struct kafka_producer *p, struct kafka_batch *b,
 		b->code = rd_kafka_fatal_error(p->client, NULL, 0);
 	snprintf(b->words, sizeof b->words, "%.*s",
 	    (int)(strstr(words, " (after ") != NULL
-		    ? strstr(words, " (after ") - words
-		    : (ptrdiff_t)strlen(words)),
+		      ? strstr(words, " (after ") - words
+		      : (ptrdiff_t)strlen(words)),
 	    words);
 	switch ((int)b->code) {
 	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
 		b->denied = true;
-		rd_kafka_conf_get(rd_kafka_conf(p->client),
-		    "transactional.id", name, &size);
+		rd_kafka_conf_get(
+		    rd_kafka_conf(p->client), "transactional.id", name, &size);
 		note_words(
 		    b, "use the transactional id", name, "Describe, Write");
 		break;
@@ -142,8 +142,8 @@ note_call(struct kafka_producer *p, struct kafka_batch *b,
 		 */
 		b->denied = true;
 		if (b->count > 0 && strstr(words, "add partition") != NULL)
-			note_words(b, "write to the topic",
-			    b->records[0].topic, "Write");
+			note_words(b, "write to the topic", b->records[0].topic,
+			    "Write");
 		else
 			note_words(b, "read the topic",
 			    b->n_told > 0 && b->told[0].offsets->cnt > 0
@@ -199,19 +199,19 @@ note_failure(const struct kafka_record *record, rd_kafka_resp_err_t error)
 		return;
 	b->refused = record;
 	b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-	    error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+		       error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 		b->denied = true;
-		snprintf(b->words, sizeof b->words,
-		    "there is no topic \"%s\"", record->topic);
+		snprintf(b->words, sizeof b->words, "there is no topic \"%s\"",
+		    record->topic);
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		b->denied = true;
-		note_words(b, "write to the topic", record->topic,
-		    "Describe, Write");
+		note_words(
+		    b, "write to the topic", record->topic, "Describe, Write");
 		break;
 	default:
 		snprintf(b->words, sizeof b->words, "%s: %s", record->topic,
@@ -280,7 +280,7 @@ insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
 	while ((error = call_client(p, b, call)) != NULL) {
 		bool late = until_ms > 0 && clock_us() / 1000 > until_ms;
 		bool again = rd_kafka_error_is_retriable(error) && !late &&
-		    !kafka_thread_ends(p->thread);
+			     !kafka_thread_ends(p->thread);
 		bool abort = rd_kafka_error_txn_requires_abort(error);
 		if (notes && b->refused == NULL)
 			note_call(p, b, error);
@@ -316,8 +316,7 @@ set_other_name(rd_kafka_conf_t *conf)
 		return;
 	random_bytes(&random, sizeof random);
 	char *other = mem_printf("%s-%08" PRIx32, name, random);
-	rd_kafka_conf_set(
-	    conf, "transactional.id", other, words, sizeof words);
+	rd_kafka_conf_set(conf, "transactional.id", other, words, sizeof words);
 	free(other);
 }
 
@@ -339,8 +338,8 @@ make_client(struct kafka_producer *p, struct kafka_batch *b)
 	rd_kafka_conf_set_opaque(conf, p);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
-	p->client = rd_kafka_new(
-	    RD_KAFKA_PRODUCER, conf, b->words, sizeof b->words);
+	p->client =
+	    rd_kafka_new(RD_KAFKA_PRODUCER, conf, b->words, sizeof b->words);
 	if (p->client == NULL) {
 		rd_kafka_conf_destroy(conf);
 		return false;
@@ -388,13 +387,13 @@ produce(struct kafka_producer *p, struct kafka_record *record)
 	while ((error = rd_kafka_producev(p->client,
 		    RD_KAFKA_V_TOPIC(record->topic),
 		    RD_KAFKA_V_PARTITION(RD_KAFKA_PARTITION_UA),
-		    RD_KAFKA_V_KEY((void *)(uintptr_t)record->key.ptr,
-			record->key.len),
-		    RD_KAFKA_V_VALUE((void *)(uintptr_t)record->body.ptr,
-			record->body.len),
+		    RD_KAFKA_V_KEY(
+			(void *)(uintptr_t)record->key.ptr, record->key.len),
+		    RD_KAFKA_V_VALUE(
+			(void *)(uintptr_t)record->body.ptr, record->body.len),
 		    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(record),
 		    RD_KAFKA_V_END)) == RD_KAFKA_RESP_ERR__QUEUE_FULL &&
-	    !kafka_thread_ends(p->thread))
+	       !kafka_thread_ends(p->thread))
 		rd_kafka_poll(p->client, SLICE_MS);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_headers_destroy(headers);

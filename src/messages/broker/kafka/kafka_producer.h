@@ -19,8 +19,8 @@ struct kafka_producer;
 /* Something to be put; all of it is the batch's. */
 struct kafka_record {
 	const char *topic;
-	struct span key, body; /* ptr NULL: none */
-	struct fields headers; /* values may have no ptr, too */
+	struct span key, body;     /* ptr NULL: none */
+	struct fields headers;     /* values may have no ptr, too */
 	struct kafka_batch *batch; /* that it is of */
 };
 
@@ -55,7 +55,7 @@ struct kafka_batch {
 	bool too_large; /* that is why: for its size, or that of all of them */
 	/* None of them is taken: we may not do that, or there is no topic. */
 	bool denied;
-	bool fenced; /* somebody else has the name now */
+	bool fenced;              /* somebody else has the name now */
 	rd_kafka_resp_err_t code; /* of the call that failed */
 	char words[160];
 };

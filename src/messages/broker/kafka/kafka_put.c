@@ -30,7 +30,7 @@ static bool
 puts_something(const struct broker_finish *finish)
 {
 	return finish->mark ||
-	    (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
+	       (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
 }
 
 /* What it is about; NULL: it is nobody's here any more. */
@@ -42,8 +42,8 @@ given_of(const struct finishing *f, struct kafka_part **ret_part)
 	    kafka_part_of(kafka_of(f->reader), (void *)own->serial);
 	*ret_part = part;
 	return part != NULL && part->step == KAFKA_READING
-	    ? kafka_tracker_find(&part->tracker, own->offset)
-	    : NULL;
+		   ? kafka_tracker_find(&part->tracker, own->offset)
+		   : NULL;
 }
 
 static bool
@@ -69,7 +69,8 @@ look_up(const struct kafka *kafka, struct span position)
 	struct kafka_part *part;
 	if (!is_read(&kafka->core.source->topics, position))
 		return BROKER_NOT_PENDING;
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		int64_t offset = kafka_message_offset(part, position);
 		if (offset < 0 || part->step != KAFKA_READING)
 			continue;
@@ -83,8 +84,8 @@ look_up(const struct kafka *kafka, struct span position)
 
 /* Where that goes, of a message that stood in a topic, or stands there. */
 static const char *
-topic_of(const struct finishing *f, enum broker_place place,
-    struct arena *arena)
+topic_of(
+    const struct finishing *f, enum broker_place place, struct arena *arena)
 {
 	const struct conf_source *source = f->reader->source;
 	struct span topic = SPAN(""), rest = f->finish->position;
@@ -125,7 +126,8 @@ finish_some(struct kafka *kafka)
 {
 	struct finishing *f;
 	size_t left = 0;
-	LIST_EACH (f, &kafka->core.waiting, of_reader) {
+	LIST_EACH(f, &kafka->core.waiting, of_reader)
+	{
 		note_place(f);
 		if (!f->finish->mark &&
 		    ((struct kafka_finishing *)f)->serial == 0)
@@ -157,8 +159,8 @@ add_record(struct kafka_batch *batch, const char *topic)
 }
 
 static const struct kafka_record *
-add_put(struct kafka_batch *batch, const char *topic,
-    const struct broker_put *what)
+add_put(
+    struct kafka_batch *batch, const char *topic, const struct broker_put *what)
 {
 	struct arena *arena = batch->arena;
 	struct kafka_record *record = add_record(batch, topic);
@@ -187,16 +189,15 @@ add_mark(struct kafka_batch *batch, struct finishing *f, const char *topic)
 		first = add_put(batch, core->source->results, finish->put);
 	struct kafka_record *record = add_record(batch, topic);
 	struct field *list = arena_alloc(arena, 3 * sizeof *list);
-	list[0] = (struct field){SPAN("onceproxy-done"),
-	    arena_dup(arena, finish->position)};
+	list[0] = (struct field){
+	    SPAN("onceproxy-done"), arena_dup(arena, finish->position)};
 	list[1] = (struct field){SPAN("onceproxy-source"),
 	    arena_dup(arena, span_str(core->source->name))};
 	list[2] = (struct field){SPAN("onceproxy-store"),
 	    arena_dup(arena, span_str(core->store_id))};
 	record->headers = (struct fields){list, 3};
 	record->key = dup_into(arena, finish->key);
-	((struct kafka_finishing *)f)->record =
-	    first != NULL ? first : record;
+	((struct kafka_finishing *)f)->record = first != NULL ? first : record;
 }
 
 /*
@@ -236,7 +237,8 @@ begin_batch(struct kafka *kafka)
 	struct broker_reader *core = &kafka->core;
 	struct finishing *f;
 	bool marks = false;
-	LIST_EACH (f, &core->waiting, of_reader) {
+	LIST_EACH(f, &core->waiting, of_reader)
+	{
 		if (marks || batch->count >= BATCH_MAX)
 			break;
 		marks = f->finish->mark && batch->count == 0;
@@ -252,8 +254,8 @@ begin_batch(struct kafka *kafka)
 	rd_kafka_topic_partition_list_t *offsets =
 	    kafka_commit_list(kafka, true);
 	if (offsets != NULL)
-		batch->told[batch->n_told++] = (struct kafka_told){offsets,
-		    rd_kafka_consumer_group_metadata(kafka->consumer)};
+		batch->told[batch->n_told++] = (struct kafka_told){
+		    offsets, rd_kafka_consumer_group_metadata(kafka->consumer)};
 	kafka->batch = batch;
 	kafka_producer_begin(kafka->producer, batch);
 }
@@ -275,8 +277,8 @@ wait_for_more(struct kafka *kafka)
 {
 	bool ordered = kafka->core.source->order_by != SOURCE_ORDER_NONE;
 	if (!kafka->put_due && !timer_is_set(&kafka->put_timer))
-		timer_set(&kafka->put_timer,
-		    ordered ? WAIT_ORDERED_MS : WAIT_MS);
+		timer_set(
+		    &kafka->put_timer, ordered ? WAIT_ORDERED_MS : WAIT_MS);
 }
 
 void
@@ -288,8 +290,8 @@ kafka_put_finish(struct broker_reader *core)
 		return;
 	wait_for_more(kafka);
 	bool ready = kafka->consumer != NULL && kafka->assigned &&
-	    !kafka->revoking && !kafka->remake && !kafka->anew &&
-	    kafka->batch == NULL && !kafka->commits;
+		     !kafka->revoking && !kafka->remake && !kafka->anew &&
+		     kafka->batch == NULL && !kafka->commits;
 	bool due = puts >= BATCH_DUE || kafka->apart || kafka->put_due;
 	if (ready && kafka_commit_is_sure(kafka) && due)
 		begin_batch(kafka);
@@ -314,7 +316,8 @@ static void
 finish_all(struct kafka *kafka)
 {
 	struct finishing *f;
-	LIST_EACH (f, &kafka->core.sent, of_reader) {
+	LIST_EACH(f, &kafka->core.sent, of_reader)
+	{
 		settle(f, true);
 		reader_finish_end(f, BROKER_FINISHED);
 	}
@@ -325,7 +328,8 @@ static void
 fail_all(struct kafka *kafka, bool sure)
 {
 	struct finishing *f;
-	LIST_EACH (f, &kafka->core.sent, of_reader) {
+	LIST_EACH(f, &kafka->core.sent, of_reader)
+	{
 		settle(f, false);
 		reader_finish_fail(f, sure);
 	}
@@ -349,8 +353,8 @@ try_again(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	bool known = batch->apart || batch->count == 1;
 	struct finishing *f;
-	while ((f = LIST_LAST(&kafka->core.sent, struct finishing,
-		    of_reader)) != NULL) {
+	while ((f = LIST_LAST(
+		    &kafka->core.sent, struct finishing, of_reader)) != NULL) {
 		if (known &&
 		    ((struct kafka_finishing *)f)->record == batch->refused) {
 			refuse(f, batch);
@@ -367,8 +371,8 @@ static void
 refuse_all(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	struct finishing *f;
-	LIST_EACH (f, &kafka->core.sent, of_reader)
-		refuse(f, batch);
+	LIST_EACH(f, &kafka->core.sent, of_reader)
+	refuse(f, batch);
 }
 
 /*
@@ -379,9 +383,9 @@ static bool
 partitions_moved(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	bool moved = batch->code == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
-	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
-	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
-	    batch->fenced;
+		     batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
+		     batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
+		     batch->fenced;
 	return moved && ++kafka->moves <= MOVES_MAX;
 }
 
@@ -473,8 +477,7 @@ on_put_time(void *arg)
 void
 kafka_put_init(struct kafka *kafka)
 {
-	timer_init(
-	    &kafka->put_timer, kafka->core.loop, on_put_time, kafka);
+	timer_init(&kafka->put_timer, kafka->core.loop, on_put_time, kafka);
 }
 
 void

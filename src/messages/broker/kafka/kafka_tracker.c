@@ -50,7 +50,7 @@ bool
 kafka_tracker_is_same(const struct kafka_mark *a, const struct kafka_mark *b)
 {
 	return a->offset == b->offset && a->time_ms == b->time_ms &&
-	    a->hash == b->hash;
+	       a->hash == b->hash;
 }
 
 /* --- the list --- */
@@ -174,8 +174,8 @@ kafka_tracker_find(const struct kafka_tracker *t, int64_t offset)
 			high = middle;
 	}
 	return low < t->count && given_at(t, low)->mark.offset == offset
-	    ? given_at(t, low)
-	    : NULL;
+		   ? given_at(t, low)
+		   : NULL;
 }
 
 void
@@ -196,18 +196,18 @@ bool
 kafka_tracker_is_full(const struct kafka_tracker *t)
 {
 	size_t unfinished = t->count - t->n_finished;
-	size_t ranges =
-	    t->n_finished < unfinished ? t->n_finished : unfinished;
+	size_t ranges = t->n_finished < unfinished ? t->n_finished : unfinished;
 	return t->count >= KAFKA_GAP_MAX ||
-	    ranges * RANGE_BYTES >= KAFKA_METADATA_MAX / 4 * 3;
+	       ranges * RANGE_BYTES >= KAFKA_METADATA_MAX / 4 * 3;
 }
 
 /* --- what is committed ---
  *
  * "o1:STORE:PUT:OFFSET.TIME.HASH:GAP+LENGTH,GAP+LENGTH..." with numbers in hex:
  * below which results may have been put; the mark, TIME one more than it is,
- * without a mark nothing between the colons; and what is finished above the low-water mark, of which the first GAP is from
- * there on, the others from the end of the last one.
+ * without a mark nothing between the colons; and what is finished above the
+ * low-water mark, of which the first GAP is from there on, the others from the
+ * end of the last one.
  */
 #define HEAD "o1:"
 
@@ -215,7 +215,7 @@ static bool
 is_over(const struct kafka_given *given, bool putting)
 {
 	return given->state == KAFKA_FINISHED ||
-	    (putting && given->state == KAFKA_PUTTING);
+	       (putting && given->state == KAFKA_PUTTING);
 }
 
 static size_t
@@ -267,14 +267,13 @@ write_ranges(
 		while (i < t->count && is_over(given_at(t, i), putting))
 			i++;
 		if (i > first &&
-		    !write_range(
-			w, from, given_at(t, i - 1)->mark.offset + 1))
+		    !write_range(w, from, given_at(t, i - 1)->mark.offset + 1))
 			return;
 		i += i == first;
 	}
 	for (i = 0; i < t->n_kept; i++) {
-		int64_t from = t->kept[i].from > t->next ? t->kept[i].from
-							 : t->next;
+		int64_t from =
+		    t->kept[i].from > t->next ? t->kept[i].from : t->next;
 		if (from < t->kept[i].to &&
 		    !write_range(w, from, t->kept[i].to))
 			return;
@@ -294,17 +293,15 @@ kafka_tracker_write(const struct kafka_tracker *t, bool putting,
 		}
 	struct range_writer w = {
 	    .text = ret_text, .end = kafka_tracker_low(t, putting)};
-	int len = snprintf(ret_text, KAFKA_METADATA_MAX,
-	    HEAD "%.64s:%" PRIx64 ":", store,
-	    (uint64_t)(w.end < t->put_below ? t->put_below : 0));
+	int len =
+	    snprintf(ret_text, KAFKA_METADATA_MAX, HEAD "%.64s:%" PRIx64 ":",
+		store, (uint64_t)(w.end < t->put_below ? t->put_below : 0));
 	if (mark.offset >= 0)
 		len += snprintf(ret_text + len,
 		    KAFKA_METADATA_MAX - (size_t)len,
-		    "%" PRIx64 ".%" PRIx64 ".%" PRIx32,
-		    (uint64_t)mark.offset, (uint64_t)(mark.time_ms + 1),
-		    mark.hash);
-	len += snprintf(
-	    ret_text + len, KAFKA_METADATA_MAX - (size_t)len, ":");
+		    "%" PRIx64 ".%" PRIx64 ".%" PRIx32, (uint64_t)mark.offset,
+		    (uint64_t)(mark.time_ms + 1), mark.hash);
+	len += snprintf(ret_text + len, KAFKA_METADATA_MAX - (size_t)len, ":");
 	w.len = (size_t)len;
 	write_ranges(t, putting, &w);
 }
@@ -315,8 +312,7 @@ static const uint64_t number_max = (UINT64_C(1) << 56) - 1;
 
 /* Takes a number up to that byte, or up to the end, off the front. */
 static bool
-take_hex(
-    struct span *text, char end, uint64_t most, uint64_t *ret_number)
+take_hex(struct span *text, char end, uint64_t most, uint64_t *ret_number)
 {
 	struct span word;
 	uint64_t number = 0;
@@ -376,14 +372,14 @@ kafka_tracker_read(
 	struct kafka_stand *stand = ret_stand;
 	struct span store, mark;
 	uint64_t put_below;
-	*stand = (struct kafka_stand){
-	    .low = low < 0 ? -1 : low, .mark = no_mark};
+	*stand =
+	    (struct kafka_stand){.low = low < 0 ? -1 : low, .mark = no_mark};
 	if (low < 0 || low > (int64_t)number_max ||
 	    !span_starts(metadata, SPAN(HEAD)))
 		return;
 	metadata = span_from(metadata, sizeof HEAD - 1);
-	stand->ours = span_next(&metadata, ':', &store) &&
-	    store.len <= KAFKA_STORE_MAX &&
+	stand->ours =
+	    span_next(&metadata, ':', &store) && store.len <= KAFKA_STORE_MAX &&
 	    take_hex(&metadata, ':', number_max, &put_below) &&
 	    span_next(&metadata, ':', &mark) && metadata.ptr != NULL &&
 	    read_mark(mark, stand) && read_ranges(metadata, stand);

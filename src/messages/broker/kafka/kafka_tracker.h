@@ -42,7 +42,7 @@ struct kafka_range {
 struct kafka_stand {
 	int64_t low; /* what is below is finished; below 0: nothing is known */
 	bool ours;   /* else somebody has set it who is no reader of ours */
-	char store[KAFKA_STORE_MAX + 1];       /* whose records it has; or "" */
+	char store[KAFKA_STORE_MAX + 1]; /* whose records it has; or "" */
 	int64_t put_below; /* it was rewound from there; 0: it was not */
 	struct kafka_mark mark;
 	struct kafka_range *ranges; /* finished above low, in their order */
@@ -60,9 +60,9 @@ struct kafka_tracker {
 	struct kafka_given *list; /* size places, a power of two */
 	size_t size, first, count;
 	size_t n_finished;
-	int64_t next; /* what is given next is not below */
+	int64_t next;           /* what is given next is not below */
 	struct kafka_mark mark; /* of the last that is finished */
-	int64_t put_below; /* results of what is there may have been put */
+	int64_t put_below;      /* results of what is there may have been put */
 	struct kafka_range *kept; /* finished of what is not given yet */
 	size_t n_kept;
 	bool changed; /* since it was committed last */
@@ -99,14 +99,13 @@ void kafka_tracker_reach(struct kafka_tracker *tracker, int64_t next);
  * The log begins there, behind what is given next: how many are lost that were
  * not finished.
  */
-uint64_t kafka_tracker_lost(
-    const struct kafka_tracker *tracker, int64_t begin);
+uint64_t kafka_tracker_lost(const struct kafka_tracker *tracker, int64_t begin);
 
 /* Among the given; NULL: it is not there, or below the low-water mark. */
 struct kafka_given *kafka_tracker_find(
     const struct kafka_tracker *tracker, int64_t offset);
-void kafka_tracker_set(struct kafka_tracker *tracker,
-    struct kafka_given *given, enum kafka_given_state state);
+void kafka_tracker_set(struct kafka_tracker *tracker, struct kafka_given *given,
+    enum kafka_given_state state);
 /* Whether no more is to be read until something at the front is finished. */
 bool kafka_tracker_is_full(const struct kafka_tracker *tracker);
 

@@ -47,8 +47,8 @@ void
 kafka_trouble_unreadable(struct kafka *kafka, const char *topic)
 {
 	char words[KAFKA_WORDS_BYTES];
-	snprintf(words, sizeof words,
-	    "no right to read the topic \"%s\": Read", topic);
+	snprintf(words, sizeof words, "no right to read the topic \"%s\": Read",
+	    topic);
 	reader_trouble_begin(
 	    &kafka->core, KAFKA_OF_READ, topic, span_str(words));
 }
@@ -64,20 +64,20 @@ kafka_trouble_health(
 	unsigned topics_standing = 0, unproven = 0, odd = 0, count = 0;
 	const struct kafka_part *part;
 	for (size_t i = 0; i < topics->count; i++)
-		topics_standing += reader_trouble_is(core, KAFKA_OF_TOPIC,
-				       topics->list[i]) ||
+		topics_standing +=
+		    reader_trouble_is(core, KAFKA_OF_TOPIC, topics->list[i]) ||
 		    reader_trouble_is(core, KAFKA_OF_READ, topics->list[i]);
-	LIST_EACH (part, &kafka->parts, link) {
+	LIST_EACH(part, &kafka->parts, link)
+	{
 		count++;
 		unproven += part->step == KAFKA_UNPROVEN;
-		odd +=
-		    reader_trouble_is(core, KAFKA_OF_PART, part->name);
+		odd += reader_trouble_is(core, KAFKA_OF_PART, part->name);
 	}
 	ret_health->up = kafka->up;
 	ret_health->unproven = count > 0 && unproven == count;
 	ret_health->stands = ret_health->unproven ||
-	    topics_standing == topics->count ||
-	    reader_trouble_is(core, KAFKA_OF_GROUP, NULL);
+			     topics_standing == topics->count ||
+			     reader_trouble_is(core, KAFKA_OF_GROUP, NULL);
 	ret_health->parts_standing = topics_standing + unproven + odd;
 	ret_health->lag = kafka->up ? kafka->lag : -1;
 	ret_health->rebalances = kafka->rebalances;
@@ -92,8 +92,7 @@ refuse_group(struct kafka *kafka, const char *what, const char *why)
 	snprintf(words, sizeof words, "%s the group \"%s\": %s", what,
 	    kafka->core.source->group, why);
 	kafka_trouble_is_up(kafka);
-	reader_trouble_begin(
-	    &kafka->core, KAFKA_OF_GROUP, "", span_str(words));
+	reader_trouble_begin(&kafka->core, KAFKA_OF_GROUP, "", span_str(words));
 }
 
 bool
@@ -134,8 +133,7 @@ kafka_trouble_broke(struct kafka *kafka, const char *words)
 	/* How often and how long is not for operators. */
 	const char *end = strstr(words, " (after ");
 	snprintf(kafka->broke, sizeof kafka->broke, "%.*s",
-	    (int)(end != NULL ? end - words : (ptrdiff_t)strlen(words)),
-	    words);
+	    (int)(end != NULL ? end - words : (ptrdiff_t)strlen(words)), words);
 	/* The last words say most; that it is down was told. */
 	if (kafka->core.away != NULL)
 		reader_trouble_away(&kafka->core, kafka->broke, false);
