@@ -281,6 +281,14 @@ claimant_claim(struct claimant *c, bool executes)
 	claim_start(c->worker->store, &c->claim_op, &c->claim);
 }
 
+enum problem
+claimant_problem_not_kept(const struct claimant *c)
+{
+	return c->route->idempotency->max_response_body == 0
+	    ? PROBLEM_RESPONSE_NEVER_KEPT
+	    : PROBLEM_RESPONSE_NOT_KEPT;
+}
+
 void
 claimant_take_answer(struct claimant *c)
 {

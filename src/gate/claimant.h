@@ -168,6 +168,9 @@ void claimant_claim(struct claimant *c, bool executes);
  * is executed for it.
  */
 bool claimant_is_withheld(const struct claimant *c);
+
+/* Why its answer was not kept: its size, or that none of its route is. */
+enum problem claimant_problem_not_kept(const struct claimant *c);
 /*
  * Takes the answer of a claim that was COMPLETED; the cache keeps it too,
  * unless it is brief.

@@ -244,13 +244,15 @@ tell(struct execution *e, enum outcome outcome, enum problem problem)
 	return c;
 }
 
-/* The request was executed, and its answer is too large to be kept. */
+/* The request was executed, and its answer is not to be kept. */
 static void
 tell_not_kept(struct execution *e, enum outcome outcome, int status)
 {
 	struct claimant *c = tell(e, outcome, PROBLEM_RESPONSE_NOT_KEPT);
-	if (c != NULL)
-		c->original_status = status;
+	if (c == NULL)
+		return;
+	c->problem = claimant_problem_not_kept(c);
+	c->original_status = status;
 }
 
 /* Tells the upstream's own answer, as far as there is one. */
@@ -368,7 +370,8 @@ start_forward(struct execution *e, const struct message *message)
 /*
  * Makes the answer that the first client gets, and the one that is stored.
  * Where it is too large to keep, its head decides: the record says so before
- * the client gets a byte of it, and however the rest ends.
+ * the client gets a byte of it, and however the rest ends.  Of a route that
+ * keeps none, an empty one is not kept either: fields may have a secret.
  */
 static void
 make_answers(struct execution *e)
@@ -389,7 +392,9 @@ make_answers(struct execution *e)
 	e->given =
 	    answer_new(status, &fields, &e->forward.body, e->first_id);
 	e->given->head_length = e->forward.head_length;
-	if (INVARIANT(large_not_kept) && e->forward.rest != NULL) {
+	bool kept =
+	    e->forward.rest == NULL && policy->max_response_body > 0;
+	if (!kept && INVARIANT(large_not_kept)) {
 		struct fields none = {NULL, 0};
 		e->answer = answer_new(status, &none, NULL, e->first_id);
 		e->answer->not_kept = true;

@@ -21,6 +21,7 @@ head_of(const struct claimant *c, const struct fields *fields, uint32_t attempt)
 	    .forwarded = c->route->upstream->forwarded,
 	    .trust_overrides = c->route->upstream->trust_overrides,
 	    .policy = policy,
+	    .identity = c->policy != NULL,
 	    .attempt_header = span_str(policy->attempt_header),
 	    .attempt = attempt,
 	};

@@ -641,7 +641,8 @@ replay(struct request *r)
 {
 	if (r->c.answer->not_kept && INVARIANT(not_kept_said)) {
 		r->c.original_status = r->c.answer->status;
-		return refuse(r, PROBLEM_RESPONSE_NOT_KEPT, OUTCOME_NOT_KEPT);
+		return refuse(r, claimant_problem_not_kept(&r->c),
+		    OUTCOME_NOT_KEPT);
 	}
 	r->c.replay = true;
 	meet_situation(r);

@@ -400,8 +400,9 @@ OPT(IDEMPOTENCY, "max_request_body", SIZE, max_request_body,
 	"The longest request body; a longer one gets 413.",
 	"1MiB")
 OPT(IDEMPOTENCY, "max_response_body", SIZE, max_response_body,
-	RANGE(1, 256 * MIB), RELOAD,
-	"The longest answer body that is kept; a longer one is streamed.",
+	RANGE(0, 256 * MIB), RELOAD,
+	"The longest answer body that is kept; a longer one is streamed. 0: no "
+	"answer is ever kept, not even its head.",
 	"1MiB")
 OPT(IDEMPOTENCY, "omit_headers", FIELDS, omit_headers, ANY, RELOAD,
 	"Headers of the answer that the first client gets but that are not "

@@ -53,6 +53,12 @@ PROBLEM(RESPONSE_NOT_KEPT, 409, "response-not-kept", NEW_KEY, 0,
 	"The first request with this idempotency key was executed. Its answer "
 	"was too large to keep, so it cannot be given again; original_status "
 	"is its status. With a new key it would be executed again.")
+PROBLEM(RESPONSE_NEVER_KEPT, 409, "response-not-kept", NEW_KEY, 0,
+	"Answers to these requests are never kept",
+	"The first request with this idempotency key was executed. Its answer "
+	"cannot be given again, because the gateway is told to keep none of "
+	"these answers (they may have a secret in them); original_status is "
+	"its status. With a new key it would be executed again.")
 PROBLEM(KEY_MISSING, 400, "key-missing", FIX_REQUEST, 0,
 	"The idempotency key is missing",
 	"Requests to this path need an idempotency key.")

@@ -54,6 +54,22 @@ def it_streams_in_bounded_memory(bench, chunked):
     equal((line["status"], line["bytes_out"]), (201, BYTES))
 
 
+@each([("with a body", answer(201, b"secret", [("X-Secret", "s")])),
+       ("without one", answer(204, b"", [("X-Secret", "s")]))])
+def where_none_is_kept_the_first_client_alone_has_it(bench, reply):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(
+        reply, {"max_response_body": 0}, redis=redis)
+    first = gateway.ask("k")
+    equal((first.get("X-Secret"), first.replayed), ("s", False))
+    again = gateway.ask("k")
+    check_not_kept(again, first.status)
+    assert "keep none" in again.json()["detail"], again.body
+    assert not [key for key in redis.keys() if redis("TYPE", key) == "string"
+                and b"X-Secret" in redis("GET", key)]
+    equal(upstream.count(), 1)
+
+
 @each([("at the limit", 64 * 1024, True), ("beyond", 64 * 1024 + 1, False)])
 def the_limit_decides(bench, size, kept):
     upstream, gateway = bench.pair(large(size), KEPT)

@@ -582,6 +582,20 @@ def other_fields_pass_in_their_order_and_bytes(bench):
         equal((name, upstream.requests[0].all(name)), (name, []))
 
 
+@each([("with a key", "k", {}, ["identity"]),
+       ("without one", None, {}, ["gzip, br"]),
+       ("observed", "k", {"mode": "observe"}, ["gzip, br"])])
+def what_is_stored_has_no_coding_of_one_client(bench, key, route, wanted):
+    """Contract, section 3 (upstreams): a retry may take no gzip."""
+    upstream = bench.upstream()
+    config = bench.config(upstream, idempotency={"required": False})
+    config["routes"][0].update(route)
+    gateway = bench.serve(config)
+    asked = [("Accept-Encoding", "gzip, br")]
+    equal(gateway.ask(key, fields=asked).status, 201)
+    equal(upstream.requests[0].all("Accept-Encoding"), wanted)
+
+
 @test
 def a_body_goes_on_with_a_length_of_the_gateways_own(bench):
     upstream, gateway = bench.pair()

@@ -74,6 +74,11 @@ words_of_derived(enum problem problem)
 		       "each time that nothing had happened (503, for "
 		       "example), one of these attempts may have been "
 		       "executed: the operator can look the key up.";
+	if (problem == PROBLEM_RESPONSE_NEVER_KEPT)
+		return "The first request with this key was executed. Its "
+		       "answer cannot be given again, because the gateway is "
+		       "told to keep none of these answers; original_status "
+		       "is its status.";
 	if (problem == PROBLEM_RESPONSE_NOT_KEPT)
 		return "The first request with this key was executed. Its "
 		       "answer was too large to keep, so it cannot be given "

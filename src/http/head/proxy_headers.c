@@ -33,7 +33,7 @@ static const struct span never_named[] = {
 enum { CONNECTION_OPTIONS_MAX = 100 };
 
 /* So many fields are added at most (proxy_headers_for_upstream). */
-enum { ADDED_MAX = 7 };
+enum { ADDED_MAX = 8 };
 
 static bool
 is_one_of(struct span name, const struct span *names)
@@ -219,6 +219,8 @@ is_dropped(const struct proxy_request *request, struct span name,
 	}
 	if (span_ieq(name, request->attempt_header))
 		return INVARIANT(own_attempt);
+	if (request->identity && span_ieq(name, SPAN("Accept-Encoding")))
+		return true;
 	return is_alias(request, name) && INVARIANT(no_alias);
 }
 
@@ -251,6 +253,9 @@ proxy_headers_for_upstream(
 		request->version_1_0 ? SPAN("1.0 onceproxy")
 				     : SPAN("1.1 onceproxy")));
 	append_field(&out, SPAN("X-Request-Id"), request->request_id);
+	if (request->identity)
+		append_field(
+		    &out, SPAN("Accept-Encoding"), SPAN("identity"));
 	if (request->attempt_header.len && request->attempt)
 		append_field(&out, request->attempt_header,
 		    decimal(arena, request->attempt));

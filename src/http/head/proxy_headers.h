@@ -35,6 +35,7 @@ struct proxy_request {
 	const struct conf_idempotency *policy;
 	struct span attempt_header; /* its name; empty for none */
 	uint32_t attempt;           /* from 1; 0: the field is only dropped */
+	bool identity; /* what is stored must suit every retry: no coding */
 	struct span key_header; /* of a key that the client did not send */
 	struct span key;        /* its value; empty: no such field */
 };
@@ -49,7 +50,8 @@ struct proxy_request {
  *
  * Fields that an upstream may read as another method or path (X-Original-URL)
  * are dropped unless it is trusted with them.  So is what CGI takes for a field
- * that we set or go by: "_" is "-" there.
+ * that we set or go by: "_" is "-" there.  With identity, Accept-Encoding is ours
+ * (RFC 9110, section 12.5.3).
  */
 struct fields proxy_headers_for_upstream(
     struct arena *arena, const struct proxy_request *request);
