@@ -12,7 +12,7 @@
 
 static const char unix_scheme[] = "unix:";
 static const char message_socket[] =
-    "the path of a Unix socket must be absolute and shorter than 108 bytes";
+    "a Unix socket is \"unix:/path\", shorter than 108 bytes";
 static const char message_port[] = "the port must be between 1 and 65535";
 static const char message_any_port[] = "the port must be between 0 and 65535";
 
@@ -143,6 +143,8 @@ address_read(const char *text, struct address *ret_address)
 			return message_socket;
 		address.kind = ADDRESS_UNIX;
 		address.host = mem_str(s);
+	} else if (*text == '/') {
+		return message_socket;
 	} else if (strstr(text, "://") != NULL) {
 		return "must be HOST:PORT, not a URL";
 	} else if (s.len > 0 && strrchr(text, ':') == text) {

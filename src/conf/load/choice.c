@@ -7,7 +7,6 @@
 #include "conf/load/complaints_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"
-#include "conf/meant.h"
 #include "conf/nearest.h"
 #include "conf/words.h"
 
@@ -213,7 +212,8 @@ choice_parse_parts(struct loader *l, const struct given *given)
 {
 	unsigned parts = 0;
 	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list of strings");
+		complaints_at(l, given->at, "must be a list like [\"method\", "
+		    "\"body\"]");
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
@@ -240,21 +240,6 @@ statuses_of(const char *name, unsigned *ret_first)
 		return 0;
 	*ret_first = (unsigned)(class ? 100 * number : number);
 	return class ? 100 : 1;
-}
-
-static void
-complain_of_status(
-    struct loader *l, const struct json_place *at, const char *name)
-{
-	static const char words[] = "must be a status from \"200\" to \"599\" "
-	    "or a class from \"2xx\" to \"5xx\"";
-	char *meant = meant_status(name);
-	if (meant == NULL)
-		complaints_at(l, at, "%s", words);
-	else
-		complaints_at(
-		    l, at, "%s; did you mean \"%s\"?", words, meant);
-	free(meant);
 }
 
 /* What another option says, or an outcome by another name; NULL: neither. */
@@ -309,7 +294,9 @@ read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
 		if (statuses_of(name, &first) != wanted)
 			continue;
 		if (wanted == 0) {
-			complain_of_status(l, &at, name);
+			complaints_at(l, &at, "must be a status from "
+			    "\"200\" to \"599\" or a class from \"2xx\" to "
+			    "\"5xx\"");
 			continue;
 		}
 		int outcome =

@@ -85,22 +85,3 @@ complaints_at_alone(const struct loader *l, const struct json_place *at,
 	free(pointer);
 	return has;
 }
-
-void
-complaints_at_meant(
-    struct loader *l, const struct json_place *at, const json_t *meant)
-{
-	struct complaint *last =
-	    &l->complaints->list[l->complaints->count - 1];
-	char *pointer = complaints_at_pointer(at, NULL);
-	if (last->pointer != NULL && !strcmp(pointer, last->pointer) &&
-	    strstr(last->message, "did you mean") == NULL) {
-		char *value = json_dumps(meant, JSON_ENCODE_ANY);
-		char *longer = mem_printf(
-		    "%s; did you mean %s?", last->message, value);
-		free(value);
-		free(last->message);
-		last->message = longer;
-	}
-	free(pointer);
-}

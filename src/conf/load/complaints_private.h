@@ -27,12 +27,6 @@ void complaints_at_option(struct loader *l, const struct json_place *at,
  */
 bool complaints_at_alone(const struct loader *l, const struct json_place *at,
     const struct option *option);
-/*
- * Adds to the last complaint, if it is about that place and suggests nothing
- * yet, the value that may have been meant.
- */
-void complaints_at_meant(struct loader *l, const struct json_place *at,
-    const json_t *meant);
 
 /* Complains about the name of the member at that place. */
 void complaints_at_name(struct loader *l, const struct json_place *at,

@@ -16,7 +16,6 @@
 #include "conf/load/secret_value_private.h"
 #include "conf/load/source_private.h"
 #include "conf/load/text_private.h"
-#include "conf/load/unknown_private.h"
 
 enum { FILE_MAX = 16 << 20 };
 
@@ -259,7 +258,6 @@ static void
 load_values(struct loader *l)
 {
 	object_load_presets(l, GROUP_ROOT, l->conf);
-	unknown_mistyped_rename(l);
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	object_load_routes(l);
 	l->n_alone = l->complaints->count;
@@ -268,7 +266,6 @@ load_values(struct loader *l)
 	cross_check_conf(l);
 	digest_fixed_options(l);
 	complaints_entries_name(l->complaints, l->root);
-	unknown_mistyped_point(l);
 	conf_load_place(l->conf, l->complaints);
 	complaints_sort(l->complaints);
 }
@@ -327,7 +324,6 @@ load_plain(struct loader *l, struct span text)
 		source_digest_all(l->conf);
 	}
 	complaints_move(complaints, &found);
-	json_decref(l->mistyped);
 	json_decref(l->root);
 	return conf;
 }

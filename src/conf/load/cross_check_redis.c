@@ -6,7 +6,6 @@
 #include "conf/load/certificates.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/cross_check_private.h"
-#include "conf/load/unknown_private.h"
 
 static bool
 has(const struct redis_members *m, const struct option *option)
@@ -26,18 +25,13 @@ check_needed(struct loader *l, const struct redis_members *m,
 bool
 cross_check_redis_is_meant(const struct loader *l)
 {
-	static const char *const ways[] = {"redis", "cluster", "sentinels"};
-	json_t *store = json_object_get(l->root, "store"), *value;
+	json_t *store = json_object_get(l->root, "store");
 	const char *text = json_string_value(json_object_get(store, "redis"));
 	bool meant = text != NULL && strcmp(text, "managed") != 0;
-	const char *name;
-	json_object_foreach(store, name, value)
-	{
-		struct span right =
-		    unknown_meant(GROUP_ROOT, SPAN("store."), name);
-		for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-			meant |= span_eq(right, span_str(ways[i]));
-	}
+	/* Under a name that there is not, too. */
+	for (size_t i = 0; i < l->n_alone && !meant; i++)
+		meant = l->complaints->list[i].of_name &&
+		    !strncmp(l->complaints->list[i].pointer, "/store/", 7);
 	return meant;
 }
 

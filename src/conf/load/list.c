@@ -9,7 +9,6 @@
 #include "conf/load/list_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"
-#include "conf/meant.h"
 #include "conf/name.h"
 #include "conf/network.h"
 
@@ -18,7 +17,6 @@
 /* What the strings of a list must be. */
 struct rule {
 	const char *(*wrong)(const char *text);
-	char *(*meant)(const char *text); /* what may have been; or NULL */
 	bool some;   /* one at least */
 	bool nocase; /* names that differ in case only are the same */
 };
@@ -34,20 +32,6 @@ has_string(const struct strings *strings, const char *text, bool nocase)
 }
 
 static void
-complain_of_string(struct loader *l, const struct json_place *at,
-    const json_t *value, const char *wrong, const struct rule *rule)
-{
-	char *meant = rule->meant != NULL && json_is_string(value)
-	    ? rule->meant(json_string_value(value))
-	    : NULL;
-	if (meant != NULL && rule->wrong(meant) == NULL)
-		complaints_at(l, at, "%s; did you mean \"%s\"?", wrong, meant);
-	else
-		complaints_at(l, at, "%s", wrong);
-	free(meant);
-}
-
-static void
 add_string(struct loader *l, const struct json_place *at, const json_t *value,
     const struct rule *rule, struct strings *strings)
 {
@@ -58,7 +42,7 @@ add_string(struct loader *l, const struct json_place *at, const json_t *value,
 	if (wrong == NULL && has_string(strings, text, rule->nocase))
 		wrong = "appears twice";
 	if (wrong != NULL) {
-		complain_of_string(l, at, value, wrong, rule);
+		complaints_at(l, at, "%s", wrong);
 		text_free(&text);
 		return;
 	}
@@ -74,7 +58,8 @@ read_strings(struct loader *l, const struct given *given,
 {
 	struct strings strings = {NULL, 0};
 	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list of strings");
+		complaints_at(l, given->at,
+		    "must be a list of strings: [\"...\", \"...\"]");
 		return false;
 	}
 	if (rule->some && json_array_size(given->value) == 0)
@@ -111,9 +96,9 @@ list_clear_strings(void *base, void *field)
 }
 
 static const struct rule field_rule = {
-    text_wrong_field, .meant = meant_field, .nocase = true};
-static const struct rule key_field_rule = {text_wrong_field,
-    .meant = meant_field, .some = true, .nocase = true};
+    text_wrong_field, .nocase = true};
+static const struct rule key_field_rule = {
+    text_wrong_field, .some = true, .nocase = true};
 
 void
 list_parse_fields(struct loader *l, const struct given *given)
@@ -218,7 +203,8 @@ static const char *
 wrong_pointer(const char *text)
 {
 	if (*text != '/')
-		return "must be a JSON pointer like \"/order_id\"";
+		return "must be a JSON pointer like \"/order_id\" or "
+		       "\"/order/id\"";
 	for (; *text != '\0'; text++)
 		if (*text == '~' && text[1] != '0' && text[1] != '1')
 			return "in a JSON pointer, \"~\" is written \"~0\"";
@@ -229,7 +215,7 @@ bool
 list_read_pointers(struct loader *l, const struct given *given,
     struct json_pointers *ret_pointers)
 {
-	static const struct rule rule = {wrong_pointer, .meant = meant_pointer};
+	static const struct rule rule = {.wrong = wrong_pointer};
 	struct strings texts;
 	if (!read_strings(l, given, &rule, &texts))
 		return false;
@@ -270,7 +256,8 @@ list_parse_ignored(struct loader *l, const struct given *given)
 	struct strings names = {NULL, 0};
 	json_t *pointers = json_array();
 	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list");
+		complaints_at(l, given->at, "must be a list of JSON pointers "
+		    "like [\"/sent_at\"]");
 		json_decref(pointers);
 		return;
 	}
@@ -312,13 +299,8 @@ read_word_or_pointers(struct loader *l, const struct given *given,
 	if (text == NULL)
 		return;
 	if (strcmp(text, word) != 0) {
-		struct nearest nearest = nearest_to(span_str(text));
-		nearest_try(&nearest, span_str(word));
-		bool near = nearest.found.ptr != NULL;
-		complaints_at(l, given->at,
-		    "must be \"%s\" or a list of JSON pointers%s%s%s", word,
-		    near ? "; did you mean \"" : "", near ? word : "",
-		    near ? "\"?" : "");
+		complaints_at(l, given->at, "must be \"%s\" or a list of JSON "
+		    "pointers like [\"/order_id\"]", word);
 	} else {
 		list_clear_pointers(NULL, given_field(given));
 		*ret_word = true;
@@ -332,7 +314,8 @@ list_parse_derive_key(struct loader *l, const struct given *given)
 	struct conf_idempotency *policy = given->base;
 	if (!text_is_one(given->value) && json_array_size(given->value) == 0)
 		complaints_at(l, given->at,
-		    "must be \"body\" or a list of JSON pointers");
+		    "must be \"body\" or a list of JSON pointers like "
+		    "[\"/order_id\"]");
 	else
 		read_word_or_pointers(
 		    l, given, "body", &policy->derive_from_body);
@@ -471,7 +454,8 @@ list_parse_statuses(struct loader *l, const struct given *given)
 {
 	bool statuses[600] = {false};
 	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list of statuses");
+		complaints_at(l, given->at,
+		    "must be a list of statuses like [404, 410]");
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
@@ -487,10 +471,11 @@ bool
 list_is_one(struct loader *l, const struct given *given, size_t least)
 {
 	bool list = json_is_array(given->value);
-	if (!list && json_is_object(given->value))
-		complaints_at(l, given->at, "must be a list: [{...}, ...]");
-	else if (!list)
-		complaints_at(l, given->at, "must be a list");
+	if (!list)
+		complaints_at(l, given->at, "must be a list like %s",
+		    given->option->type == TYPE_LISTENS
+			? "[\"127.0.0.1:8080\"]"
+			: "[{...}, {...}]");
 	else if (json_array_size(given->value) < least)
 		complaints_at(l, given->at, "must not be empty");
 	return list;

@@ -7,7 +7,6 @@
 #include "conf/load/list_private.h"
 #include "conf/load/object_private.h"
 #include "conf/load/text_private.h"
-#include "conf/meant.h"
 #include "conf/token/token_file.h"
 
 void
@@ -19,21 +18,6 @@ list_scope_parse_certificate(struct loader *l, const struct given *given)
 		*(enum scope_certificate *)given_field(given) = index == 0
 		    ? CERTIFICATE_FINGERPRINT
 		    : CERTIFICATE_SUBJECT;
-}
-
-static void
-complain_of_header(struct loader *l, const struct json_place *at,
-    const json_t *value, const char *wrong)
-{
-	char *meant = json_is_string(value)
-	    ? meant_field(json_string_value(value))
-	    : NULL;
-	if (meant != NULL && text_wrong_field(meant) == NULL &&
-	    !text_is_ours(meant))
-		complaints_at(l, at, "%s; did you mean \"%s\"?", wrong, meant);
-	else
-		complaints_at(l, at, "%s", wrong);
-	free(meant);
 }
 
 /*
@@ -50,7 +34,7 @@ read_header(struct loader *l, const struct json_place *at, const json_t *value,
 		wrong = "the gateway removes this header or writes it itself: "
 			"it cannot tell tenants apart";
 	if (wrong != NULL) {
-		complain_of_header(l, at, value, wrong);
+		complaints_at(l, at, "%s", wrong);
 		text_free(&text);
 	}
 	scope->kind = SCOPE_HEADER;
@@ -216,10 +200,8 @@ list_scope_parse(struct loader *l, const struct given *given)
 {
 	struct conf_scopes scopes = {NULL, 0};
 	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at,
-		    "must be a list of headers' names and of objects%s",
-		    json_is_object(given->value) ? "; did you mean [{...}]?"
-						 : "");
+		complaints_at(l, given->at, "must be a list of headers' names "
+		    "and of objects, like [\"Authorization\"] or [{...}]");
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {

@@ -28,7 +28,6 @@ struct loader {
 	size_t n_alone;  /* how many are about a value by itself */
 	bool only_admin; /* for conf_load_admin */
 	json_t *root; /* of the file; borrowed, like all values */
-	json_t *mistyped; /* of load/unknown_mistyped.c */
 	/* From the URL of the server that is read; the file must not differ. */
 	char *url_user;
 	char *url_password; /* of base/secret.h */

@@ -17,7 +17,6 @@
 #include "conf/load/unknown_private.h"
 #include "conf/load/url_private.h"
 #include "conf/load/value_private.h"
-#include "conf/meant.h"
 #include "conf/name.h"
 
 /*
@@ -54,58 +53,12 @@ clear_value(const struct option *option, void *base)
 	clear[option->type](base, (char *)base + option->offset);
 }
 
-/* Whether an option's parser takes a value, which needs nothing else. */
-static bool
-accepts(const struct option *option, json_t *value)
-{
-	union {
-		struct conf conf;
-		struct conf_idempotency idempotency;
-		struct conf_listen listen;
-		struct conf_relay relay;
-		struct conf_route route;
-		struct conf_source source;
-		struct conf_upstream upstream;
-		struct conf_broker broker;
-	} base;
-	struct complaints wrong = {NULL, 0};
-	struct loader quiet = {.conf = &base.conf, .complaints = &wrong};
-	struct given given = {option, NULL, value, &base};
-	memset(&base, 0, sizeof base);
-	parse_value(&quiet, &given);
-	clear_value(option, &base);
-	secret_value_set_login(&quiet, NULL, NULL);
-	bool right = wrong.count == 0;
-	complaints_free(&wrong);
-	return right;
-}
-
-/* To what was said last of a value, adds what its option would take. */
-static void
-suggest(struct loader *l, const struct given *given)
-{
-	json_t *values[MEANT_VALUES];
-	bool found = false;
-	meant_values(given->option, given->value, values);
-	for (size_t i = 0; i < MEANT_VALUES; i++) {
-		if (!found && values[i] != NULL &&
-		    accepts(given->option, values[i])) {
-			complaints_at_meant(l, given->at, values[i]);
-			found = true;
-		}
-		json_decref(values[i]);
-	}
-}
-
 void
 object_load_option(struct loader *l, const struct option *option,
     const struct json_place *at, json_t *value, void *base)
 {
 	struct given given = {option, at, value, base};
-	size_t before = l->complaints->count;
 	parse_value(l, &given);
-	if (l->complaints->count == before + 1)
-		suggest(l, &given);
 }
 
 void
@@ -146,18 +99,16 @@ read_member(struct loader *l, enum group group, struct span prefix,
 		unknown_member(l, group, prefix, at, value);
 }
 
-/* Whether the object has it under a name that is told to be wrong. */
+/* Whether the object has a name that is nearly that, and told to be wrong. */
 static bool
-is_mistyped(
-    enum group group, struct span prefix, json_t *object, const char *name)
+is_mistyped(json_t *object, const char *name)
 {
+	struct nearest nearest = nearest_to(span_str(name));
 	const char *given;
 	json_t *value;
 	json_object_foreach(object, given, value)
-		if (span_eq(unknown_meant(group, prefix, given),
-			span_str(name)))
-			return true;
-	return false;
+		nearest_try(&nearest, span_str(given));
+	return nearest.found.ptr != NULL && nearest.distance <= 2;
 }
 
 /* Complains about what the object that prefix leads to must have. */
@@ -173,7 +124,7 @@ complain_missing(struct loader *l, enum group group, struct span prefix,
 		const char *name = option->path + prefix.len;
 		if (strchr(name, '.') == NULL &&
 		    json_object_get(value, name) == NULL &&
-		    !is_mistyped(group, prefix, value, name))
+		    !is_mistyped(value, name))
 			complaints_at(l, at, "\"%s\" is missing", name);
 	}
 }
@@ -185,11 +136,7 @@ read_members(struct loader *l, enum group group, struct span prefix,
 	const char *name;
 	json_t *member;
 	if (!json_is_object(value)) {
-		const struct option *wrapped =
-		    unknown_wrapped(group, prefix, value);
-		if (wrapped != NULL && !accepts(wrapped, value))
-			wrapped = NULL;
-		unknown_shape(l, group, prefix, at, value, wrapped);
+		unknown_shape(l, group, prefix, at);
 		return;
 	}
 	complain_missing(l, group, prefix, at, value);

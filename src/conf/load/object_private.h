@@ -19,10 +19,7 @@ void object_load_presets(struct loader *l, enum group group, void *base);
 /* Reads an object of a group. */
 void object_load(struct loader *l, enum group group,
     const struct json_place *at, json_t *value, void *base);
-/*
- * Reads a value into the field of an option.  Where it is wrong, what the
- * option would take and was probably meant is said, too.
- */
+/* Reads a value into the field of an option. */
 void object_load_option(struct loader *l, const struct option *option,
     const struct json_place *at, json_t *value, void *base);
 /* Frees what the fields of a group hold. */

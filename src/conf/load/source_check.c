@@ -2,7 +2,6 @@
 #include "conf/kinds.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/source_private.h"
-#include "conf/load/unknown_private.h"
 
 /* One source on its way. */
 struct checked {
@@ -63,40 +62,6 @@ option_read_elsewhere(const struct checked *c)
 	return NULL;
 }
 
-/* Whether it is there under a name that is told to be wrong. */
-static bool
-has_mistyped(const struct checked *c, const struct option *option)
-{
-	const char *name;
-	json_t *value;
-	json_object_foreach(c->object, name, value)
-		if (span_eq(unknown_meant(GROUP_SOURCE, SPAN(""), name),
-			span_str(option->path)))
-			return true;
-	return false;
-}
-
-/* What unknown_member() has left to be told here. */
-static bool
-say_other_kind(const struct checked *c)
-{
-	const struct conf_broker *broker = c->source->broker;
-	const char *name;
-	json_t *value;
-	json_object_foreach(c->object, name, value)
-	{
-		struct json_place at = {c->at, name, 0};
-		if (!unknown_mistyped_is_of(broker, c->object, name))
-			continue;
-		complaints_at_name(c->l, &at, "there is no such member; did "
-		    "you mean \"%s\"? \"%s\" is a broker of %s",
-		    kinds_read(broker->kind)->path, broker->name,
-		    kinds_name(broker->kind));
-		return true;
-	}
-	return false;
-}
-
 /* other: what stands in the place of what is to be read; NULL: nothing. */
 static void
 check_read(const struct checked *c, const struct option *other)
@@ -110,8 +75,7 @@ check_read(const struct checked *c, const struct option *other)
 		    "where it is \"%s\"",
 		    other->path, kinds_words(other), broker->name, kind,
 		    read->path);
-	else if (!has_option(c, read) && !has_mistyped(c, read) &&
-	    !say_other_kind(c))
+	else if (!has_option(c, read))
 		complaints_at(c->l, c->at,
 		    "\"%s\" is missing: \"%s\" is a broker of %s",
 		    read->path, broker->name, kind);

@@ -10,7 +10,6 @@
 #include "conf/load/source_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"
-#include "conf/meant.h"
 
 void
 source_request_parse_method(struct loader *l, const struct given *given)
@@ -98,25 +97,6 @@ wrong_name(const struct conf_source *source, const char *name)
 	return NULL;
 }
 
-/*
- * Complains of a name.  What may have been meant is taken in its place, so that
- * nothing is missed for it; the caller frees it; NULL: nothing comes to mind.
- */
-static char *
-instead_of_name(struct loader *l, const struct json_place *at,
-    const struct conf_source *source, const char *wrong)
-{
-	char *meant = meant_field(at->member);
-	if (meant != NULL && wrong_name(source, meant) == NULL) {
-		complaints_at_name(
-		    l, at, "%s; did you mean \"%s\"?", wrong, meant);
-		return meant;
-	}
-	complaints_at(l, at, "%s", wrong);
-	free(meant);
-	return NULL;
-}
-
 void
 source_request_parse_headers(struct loader *l, const struct given *given)
 {
@@ -133,14 +113,13 @@ source_request_parse_headers(struct loader *l, const struct given *given)
 	{
 		struct json_place at = {given->at, name, 0};
 		const char *wrong = wrong_name(source, name);
-		char *own = wrong == NULL
-		    ? mem_text(name)
-		    : instead_of_name(l, &at, source, wrong);
-		if (own == NULL)
+		if (wrong != NULL) {
+			complaints_at_name(l, &at, "%s", wrong);
 			continue;
+		}
 		struct conf_source_header *header =
 		    &source->request.headers[source->request.n_headers++];
-		header->name = own;
+		header->name = mem_text(name);
 		read_value(l, &at, value, header);
 	}
 }

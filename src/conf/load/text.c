@@ -13,7 +13,6 @@
 #include "conf/address.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/text_private.h"
-#include "conf/meant.h"
 #include "conf/name.h"
 
 /* Longer than any secret, or the name of any certificate. */
@@ -229,7 +228,8 @@ text_wrong_field(const char *text)
 	    "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
 	    "transfer-encoding", "upgrade"};
 	if (!field_is_token(span_str(text)))
-		return "must be the name of a header";
+		return "must be the name of a header, without a colon or a "
+		       "blank";
 	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
 		if (!strcasecmp(text, ours[i]))
 			return "this header belongs to the connection, not "
@@ -258,7 +258,8 @@ const char *
 text_wrong_method(const char *text)
 {
 	if (!field_is_token(span_str(text)))
-		return "must be the name of a method";
+		return "must be the name of a method, such as \"POST\"; "
+		       "several are a list";
 	for (const char *p = text; *p != '\0'; p++)
 		if (ascii_is_lower(*p))
 			return wrong_case(text);
@@ -357,47 +358,24 @@ text_parse_field(struct loader *l, const struct given *given)
 	read_checked(l, given, wrong_optional_field);
 }
 
-/* Whether what was meant would do. */
-static bool
-is_address(const char *text)
-{
-	struct address address;
-	if (text == NULL || address_read(text, &address) != NULL)
-		return false;
-	address_clear(NULL, &address);
-	return true;
-}
-
-static void
-complain_of_address(struct loader *l, const struct given *given,
-    const char *text, const char *wrong)
-{
-	char *meant = json_is_string(given->value)
-	    ? meant_address(text, "")
-	    : NULL;
-	if (is_address(meant))
-		complaints_at(l, given->at, "%s; did you mean \"%s\"?", wrong,
-		    meant);
-	else
-		complaints_at(l, given->at, "%s", wrong);
-	free(meant);
-}
-
 void
 text_parse_address(struct loader *l, const struct given *given)
 {
 	struct address address;
+	if (!text_is_one(given->value)) {
+		complaints_at(l, given->at,
+		    "must be a string like \"127.0.0.1:8080\"");
+		return;
+	}
 	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	const char *wrong = address_read(text, &address);
-	if (wrong != NULL)
-		complain_of_address(l, given, text, wrong);
+	const char *wrong = text ? address_read(text, &address) : NULL;
+	if (wrong != NULL) {
+		complaints_at(l, given->at, "%s", wrong);
+	} else if (text != NULL) {
+		address_clear(NULL, given_field(given));
+		*(struct address *)given_field(given) = address;
+	}
 	text_free(&text);
-	if (wrong != NULL)
-		return;
-	address_clear(NULL, given_field(given));
-	*(struct address *)given_field(given) = address;
 }
 
 void

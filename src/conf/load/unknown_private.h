@@ -16,43 +16,9 @@
  */
 void unknown_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, const json_t *value);
-/*
- * What such a member was meant to be, where that is as good as certain; ptr
- * NULL: it is not, or there is a member of the name.
- */
-struct span unknown_meant(
-    enum group group, struct span prefix, const char *name);
-/*
- * Parts of the file whose names are mistyped, such as "route": tells of each
- * and gives it in l->root the name that was meant, so that nothing is told that
- * only follows from its name.
- */
-void unknown_mistyped_rename(struct loader *l);
-/* All complaints are told: their pointers get the names that the file has. */
-void unknown_mistyped_point(struct loader *l);
-/*
- * Whether a member of that name, which does not exist, was meant to be what is
- * read of another kind of broker, while the source has nothing to read.
- */
-bool unknown_mistyped_is_of(
-    const struct conf_broker *broker, json_t *source, const char *name);
-/* The same of one at its place: source_check() tells of it. */
-bool unknown_mistyped_is_told(
-    const struct loader *l, const struct json_place *at);
-/*
- * The option of such an object that a text in its place may be meant for; NULL:
- * none, or there may be a password in it.  Whether it would take the text is
- * the caller's to look at.
- */
-const struct option *unknown_wrapped(
-    enum group group, struct span prefix, const json_t *value);
-/*
- * A value that should be such an object, and is none; wrapped: the option that
- * takes it, or NULL.
- */
+/* A value that should be such an object, and is none. */
 void unknown_shape(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at, const json_t *value,
-    const struct option *wrapped);
+    const struct json_place *at);
 /* One of an object that has only the other. */
 void unknown_beside(
     struct loader *l, const struct json_place *at, const char *other);

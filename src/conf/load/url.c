@@ -12,7 +12,6 @@
 #include "conf/load/secret_value_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/url_private.h"
-#include "conf/meant.h"
 #include "conf/nearest.h"
 
 enum { REDIS_PORT = 6379, REDIS_DB_MAX = 65535 };
@@ -209,35 +208,6 @@ read_redis_url(const char *text, struct redis_url *url)
 	return message_redis;
 }
 
-/* What may have been meant, if it would do; the caller frees it. */
-static char *
-meant_redis(const struct given *given, const char *text)
-{
-	struct redis_url url = {.db = 0};
-	char *meant = json_is_string(given->value)
-	    ? meant_address(text, "redis://")
-	    : NULL;
-	if (meant != NULL && read_redis_url(meant, &url) != NULL) {
-		free(meant);
-		meant = NULL;
-	}
-	redis_url_free(&url);
-	return meant;
-}
-
-static void
-complain_of_redis(struct loader *l, const struct given *given,
-    const char *text, const char *wrong)
-{
-	char *meant = meant_redis(given, text);
-	if (meant != NULL)
-		complaints_at(l, given->at, "%s; did you mean \"%s\"?", wrong,
-		    meant);
-	else
-		complaints_at(l, given->at, "%s", wrong);
-	free(meant);
-}
-
 /* The field is the address of a struct conf_redis. */
 static void
 parse_redis(struct loader *l, const struct given *given, bool may_be_managed)
@@ -255,7 +225,7 @@ parse_redis(struct loader *l, const struct given *given, bool may_be_managed)
 		wrong = is_nearly_managed(text) ? message_nearly_managed
 						: message_managed;
 	if (wrong != NULL)
-		complain_of_redis(l, given, text, wrong);
+		complaints_at(l, given->at, "%s", wrong);
 	text_free(&text);
 	if (wrong != NULL) {
 		redis_url_free(&url);
@@ -352,34 +322,6 @@ target_free(struct conf_target *target)
 	text_free(&target->base_path);
 }
 
-/* What may have been meant, if it would do; the caller frees it. */
-static char *
-meant_target(const json_t *value, const char *text)
-{
-	struct conf_target target = {.tls = false};
-	char *meant =
-	    json_is_string(value) ? meant_address(text, "http://") : NULL;
-	if (meant != NULL && read_target(meant, &target) != NULL) {
-		free(meant);
-		meant = NULL;
-	}
-	target_free(&target);
-	return meant;
-}
-
-static void
-complain_of_target(struct loader *l, const struct json_place *at,
-    const json_t *value, const char *text, const char *wrong)
-{
-	char *meant = meant_target(value, text);
-	if (meant != NULL && strcmp(meant, text) != 0)
-		complaints_at(
-		    l, at, "%s; did you mean \"%s\"?", wrong, meant);
-	else
-		complaints_at(l, at, "%s", wrong);
-	free(meant);
-}
-
 void
 url_load_target(struct loader *l, const struct json_place *at,
     const json_t *value, struct conf_upstream *upstream)
@@ -390,7 +332,7 @@ url_load_target(struct loader *l, const struct json_place *at,
 		return;
 	const char *wrong = read_target(text, &target);
 	if (wrong != NULL) {
-		complain_of_target(l, at, value, text, wrong);
+		complaints_at(l, at, "%s", wrong);
 		text_free(&text);
 		target_free(&target);
 		return;

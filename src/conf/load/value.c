@@ -6,7 +6,10 @@
 #include "conf/load/complaints_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/value_private.h"
-#include "conf/meant.h"
+
+#define DURATION                                                     \
+	"must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" " \
+	"or \"30d\""
 
 /* Fills the field where the amount is in the option's range. */
 static void
@@ -39,10 +42,14 @@ void
 value_parse_count(struct loader *l, const struct given *given)
 {
 	const char *text = json_string_value(given->value);
+	double real = json_real_value(given->value);
 	int64_t number;
-	if (text != NULL && digits_read(span_str(text), INT32_MAX, &number))
+	if (text != NULL && digits_read(span_str(text), INT64_MAX, &number))
+		complaints_at(l, given->at,
+		    "must be a whole number, without quotes");
+	else if (json_is_real(given->value) && real == (double)(int64_t)real)
 		complaints_at(l, given->at, "must be a whole number, without "
-		    "quotes; did you mean %s?", text);
+		    "a point or an exponent");
 	else if (!json_is_integer(given->value))
 		complaints_at(l, given->at, "must be a whole number");
 	else
@@ -50,64 +57,29 @@ value_parse_count(struct loader *l, const struct given *given)
 		    AMOUNT_COUNT);
 }
 
-/* A number of bytes in quotes; false: it is none, or is written with a unit. */
-static bool
-say_quoted_bytes(struct loader *l, const struct given *given)
-{
-	const struct option *option = given->option;
-	const char *text = json_string_value(given->value);
-	int64_t number;
-	if (text == NULL || !digits_read(span_str(text), INT64_MAX, &number))
-		return false;
-	bool fits = number >= option->min && number <= option->max;
-	if (fits && number % 1024 == 0)
-		return false;
-	/* So few bytes are hardly what somebody wants. */
-	bool few = number > 0 && number <= 1024 &&
-	    number <= option->max >> 20;
-	char *least = amount_text(option->min, AMOUNT_SIZE);
-	char *most = amount_text(option->max, AMOUNT_SIZE);
-	if (fits && few)
-		complaints_at(l, given->at, "a size in quotes has a unit; did "
-		    "you mean \"%sMiB\", or %s for bytes?", text, text);
-	else if (fits)
-		complaints_at(l, given->at, "a size in quotes has a unit; did "
-		    "you mean %s?", text);
-	else
-		complaints_at(l, given->at, "a size in quotes has a unit, like "
-		    "\"64KiB\" or \"1MiB\"; it must be between %s and %s",
-		    least, most);
-	free(least);
-	free(most);
-	return true;
-}
-
-/* Says what it must be, and what may have been meant. */
+/*
+ * Says what it must be.  Of a number it says what that comes to, as durations
+ * are: other programs count seconds, and some milliseconds.
+ */
 static void
 complain_of_amount(
     struct loader *l, const struct given *given, enum amount_kind kind)
 {
-	if (kind == AMOUNT_SIZE && say_quoted_bytes(l, given))
-		return;
-	const char *words = kind == AMOUNT_DURATION
-	    ? "must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" or "
-	      "\"30d\""
-	    : "must be a size like \"64KiB\" or \"1MiB\", or a number of bytes";
-	char *meant = meant_amount(given->option, given->value, kind);
-	char *longer = kind == AMOUNT_DURATION
-	    ? meant_long_amount(given->option, given->value)
-	    : NULL;
-	if (meant == NULL)
-		complaints_at(l, given->at, "%s", words);
-	else if (longer != NULL)
-		complaints_at(l, given->at,
-		    "%s; did you mean \"%s\" or \"%s\"?", words, meant,
-		    longer);
-	else
-		complaints_at(l, given->at, "%s; did you mean \"%s\"?", words,
-		    meant);
-	free(meant);
-	free(longer);
+	json_int_t number = json_integer_value(given->value);
+	if (kind == AMOUNT_SIZE) {
+		complaints_at(l, given->at, "must be a size like \"64KiB\" or "
+		    "\"1MiB\", or a number of bytes without quotes");
+	} else if (number <= 0 || number > given->option->max) {
+		complaints_at(l, given->at, DURATION);
+	} else {
+		char *ms = amount_text(number, AMOUNT_DURATION);
+		char *s = amount_text(1000 * number, AMOUNT_DURATION);
+		complaints_at(l, given->at, DURATION "; %lld seconds are "
+		    "\"%s\", and milliseconds \"%s\"", (long long)number, s,
+		    ms);
+		free(ms);
+		free(s);
+	}
 }
 
 /* A string, or where one is, with an amount in it. */
@@ -149,6 +121,11 @@ value_parse_size(struct loader *l, const struct given *given)
 void
 value_parse_mode(struct loader *l, const struct given *given)
 {
+	static const char words[] = "must be octal permissions like \"0660\"";
+	if (!text_is_one(given->value)) {
+		complaints_at(l, given->at, "%s", words);
+		return;
+	}
 	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
@@ -156,8 +133,7 @@ value_parse_mode(struct loader *l, const struct given *given)
 	unsigned long mode = strtoul(text, NULL, 8);
 	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
 	    mode == 0 || mode > 0777)
-		complaints_at(l, given->at,
-		    "must be octal permissions like \"0660\"");
+		complaints_at(l, given->at, "%s", words);
 	else
 		*(int64_t *)given_field(given) = (int64_t)mode;
 	text_free(&text);

@@ -172,11 +172,10 @@ addresses_are_checked(void **state)
 	    {LISTEN("'h:1:2'"),
 		"/listen/0: the port must be between 0 and 65535\n"},
 	    {LISTEN("'http://h:1'"),
-		"/listen/0: must be HOST:PORT, not a URL; did you mean "
-		"\"h:1\"?\n"},
+		"/listen/0: must be HOST:PORT, not a URL\n"},
 	    {LISTEN("'unix:x'"),
-		"/listen/0: the path of a Unix socket must be absolute and "
-		"shorter than 108 bytes\n"},
+		"/listen/0: a Unix socket is \"unix:/path\", shorter than "
+		"108 bytes\n"},
 	    {LISTEN("'h:1','h:2','h:1','h:0','h:0','h:1'"),
 		"/listen/2: this address appears twice (first at "
 		"/listen/0)\n"
@@ -200,8 +199,7 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'localhost:6379'"),
 		"/store/redis: must be \"managed\", "
 		"\"redis://[user[:pass]@]HOST:PORT[/DB]\", the same with "
-		"\"rediss://\" for TLS, or \"unix:/path[?db=N]\"; did you "
-		"mean \"redis://localhost:6379\"?\n"},
+		"\"rediss://\" for TLS, or \"unix:/path[?db=N]\"\n"},
 	    {TRY_STORE("'redis':'redis://h:0','password':'p'"),
 		"/store/redis: the port must be between 1 and 65535\n"},
 	    {TRY_STORE("'redis':'redis://me@h:1'"),
@@ -243,8 +241,8 @@ ways_to_redis_are_checked(void **state)
 		"/store/redis: only ?db= and a number from 0 to 65535 may "
 		"follow the path\n"},
 	    {TRY_STORE("'redis':'unix:s'"),
-		"/store/redis: the path of a Unix socket must be absolute "
-		"and shorter than 108 bytes\n"},
+		"/store/redis: a Unix socket is \"unix:/path\", shorter "
+		"than 108 bytes\n"},
 	    {TRY_STORE("'cluster':['h:1'],'sentinels':['h:1'],'master':'m'"),
 		"/store/sentinels: cannot be combined with "
 		"\"store.cluster\": leave one of them out\n"},
@@ -296,21 +294,19 @@ upstreams_are_checked(void **state)
 	    {TRY_UPSTREAM("1"),
 		"/upstreams/u: must be a string or an object\n"},
 	    {TRY_UPSTREAM("{'targets':'http://h'}"),
-		"/upstreams/u/targets: must be a list of URLs; did you mean "
-		"[\"http://h\"]?\n"},
+		"/upstreams/u/targets: must be a list of URLs\n"},
 	    {TRY_UPSTREAM("{'targets':7}"),
 		"/upstreams/u/targets: must be a list of URLs\n"},
 	    {TRY_UPSTREAM("{'targets':'ftp://h'}"),
 		"/upstreams/u/targets: must be a list of URLs\n"},
 	    {TRY_UPSTREAM("{'targets':[]}"),
 		"/upstreams/u/targets: must not be empty\n"},
-	    {TARGET("h:80"), "/upstreams/u/targets/0: must be a URL: "
-			     "http://HOST[:PORT], https://HOST[:PORT] or "
-			     "unix:/path; did you mean \"http://h:80\"?\n"},
+	    {TARGET("h:80"),
+		"/upstreams/u/targets/0: must be a URL: "
+		"http://HOST[:PORT], https://HOST[:PORT] or unix:/path\n"},
 	    {TARGET("uniX:80"),
-		"/upstreams/u/targets/0: must be a URL: http://HOST[:PORT], "
-		"https://HOST[:PORT] or unix:/path; did you mean "
-		"\"http://uniX:80\"?\n"},
+		"/upstreams/u/targets/0: must be a URL: "
+		"http://HOST[:PORT], https://HOST[:PORT] or unix:/path\n"},
 	    {TARGET("http://"), "/upstreams/u/targets/0: " WORDS_HOST},
 	    {TARGET("http://a@h"),
 		"/upstreams/u/targets/0: an upstream's URL must not have a "

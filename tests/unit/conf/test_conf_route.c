@@ -87,7 +87,7 @@ routes_are_checked(void **state)
 		"/defaults: must be an object like {\"header\": ...}; {} has "
 		"all the defaults\n"},
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':{}}",
-		"/routes: must be a list: [{...}, ...]\n"},
+		"/routes: must be a list like [{...}, {...}]\n"},
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':['/']}",
 		"/routes/0: must be an object like {\"path\": ...}\n"},
 	    {PATH(""), "/routes/0/path: must not be empty\n"},
@@ -117,7 +117,8 @@ routes_are_checked(void **state)
 		       "'TRACE','PUT','PUT']"),
 		"/routes/0/methods/0: must be in upper case; did you mean "
 		"\"POST\"?\n"
-		"/routes/0/methods/1: must be the name of a method\n"
+		"/routes/0/methods/1: must be the name of a method, such "
+		"as \"POST\"; several are a list\n"
 		"/routes/0/methods/2: this method is never served\n"
 		"/routes/0/methods/3: this method is never served\n"
 		"/routes/0/methods/5: appears twice\n"},
@@ -138,14 +139,9 @@ routes_are_checked(void **state)
 }
 
 #define POLICY "/routes/0/idempotency"
-#define DERIVE_MEANT(what) \
-	"must be \"body\" or a list of JSON pointers; did you mean " what "?\n"
 #define WORDS_KEY                                                             \
 	"must have {key}, {path:NAME} or {json:/pointer}, or all keys would " \
 	"get one answer\n"
-#define WORDS_VARIABLE                                                       \
-	"there is no variable {id} here; did you mean {path:id} (of the path " \
-	"of the route) or {json:/id} (of the body)?\n"
 #define WORDS_ENTITY "must be a list of JSON pointers or {\"path\": NAME}"
 #define ON_UNKNOWN POLICY "/on_unknown"
 #define WORDS_RECONCILE                                                       \
@@ -167,22 +163,26 @@ idempotency_is_checked(void **state)
 		POLICY ": must be an object like {\"header\": ...}; {} "
 		       "has all the defaults\n"},
 	    {TRY_ROUTE("'path':'/','idempotency':'stripe'"),
-		POLICY ": must be an object; did you mean {\"preset\": "
-		       "\"stripe\"}?\n"},
+		"/routes/0/idempotency: must be an object like "
+		"{\"header\": ...}; {} has all the defaults\n"},
 	    {TRY_ROUTE("'path':'/','idempotency':'yes'"),
 		POLICY ": must be an object like {\"header\": ...}; {} "
 		       "has all the defaults\n"},
 	    {TRY_POLICY("'header':''"),
-		POLICY "/header: must be the name of a header\n"},
+		"/routes/0/idempotency/header: must be the name of a "
+		"header, without a colon or a blank\n"},
 	    {TRY_POLICY("'header':[]"),
 		POLICY "/header: must not be empty\n"},
 	    {TRY_POLICY("'header':['A b','Host','X','x']"),
-		POLICY "/header/0: must be the name of a header\n" POLICY
-		       "/header/1: " WORDS_OURS POLICY
-		       "/header/3: appears twice\n"},
+		"/routes/0/idempotency/header/0: must be the name of a "
+		"header, without a colon or a blank\n"
+		"/routes/0/idempotency/header/1: this header belongs to "
+		"the connection, not to the request\n"
+		"/routes/0/idempotency/header/3: appears twice\n"},
 	    {TRY_POLICY("'scope':'Authorization'"),
-		POLICY "/scope: must be a list of headers' names and of "
-		       "objects; did you mean [\"Authorization\"]?\n"},
+		"/routes/0/idempotency/scope: must be a list of headers' "
+		"names and of objects, like [\"Authorization\"] or "
+		"[{...}]\n"},
 	    {TRY_POLICY("'scope':['transfer-encoding']"),
 		POLICY "/scope/0: " WORDS_OURS},
 	    {TRY_POLICY("'scope':['X-Forwarded-Host','Authorization',"
@@ -198,23 +198,25 @@ idempotency_is_checked(void **state)
 		POLICY "/scope/1: x_original_url is dropped unless "
 		       "\"trust_overrides\" of the upstream is true\n"},
 	    {TRY_POLICY("'derive_key':'head'"),
-		POLICY "/derive_key: " DERIVE_MEANT("[\"/head\"]")},
+		"/routes/0/idempotency/derive_key: must be \"body\" or a "
+		"list of JSON pointers like [\"/order_id\"]\n"},
 	    {TRY_POLICY("'derive_key':'boddy'"),
-		POLICY "/derive_key: " DERIVE_MEANT("\"body\"")},
+		"/routes/0/idempotency/derive_key: must be \"body\" or a "
+		"list of JSON pointers like [\"/order_id\"]\n"},
 	    {TRY_POLICY("'derive_key':'$.a, .b'"),
-		POLICY "/derive_key: must be \"body\" or a list of JSON "
-		       "pointers\n"},
+		"/routes/0/idempotency/derive_key: must be \"body\" or a "
+		"list of JSON pointers like [\"/order_id\"]\n"},
 	    {TRY_POLICY("'derive_key':[]"),
-		POLICY "/derive_key: must be \"body\" or a list of JSON "
-		       "pointers\n"},
+		"/routes/0/idempotency/derive_key: must be \"body\" or a "
+		"list of JSON pointers like [\"/order_id\"]\n"},
 	    {TRY_POLICY("'derive_key':['x','/~2','','/a','/a']"),
-		POLICY "/derive_key/0: must be a JSON pointer like "
-		       "\"/order_id\"; did you mean \"/x\"?\n" POLICY
-		       "/derive_key/1: in a JSON pointer, \"~\" is written "
-		       "\"~0\"\n" POLICY
-		       "/derive_key/2: must be a JSON pointer like "
-		       "\"/order_id\"\n" POLICY
-		       "/derive_key/4: appears twice\n"},
+		"/routes/0/idempotency/derive_key/0: must be a JSON "
+		"pointer like \"/order_id\" or \"/order/id\"\n"
+		"/routes/0/idempotency/derive_key/1: in a JSON pointer, "
+		"\"~\" is written \"~0\"\n"
+		"/routes/0/idempotency/derive_key/2: must be a JSON "
+		"pointer like \"/order_id\" or \"/order/id\"\n"
+		"/routes/0/idempotency/derive_key/4: appears twice\n"},
 	    {TRY_POLICY("'namespace':''"),
 		POLICY "/namespace: must not be empty\n"},
 	    {TRY_POLICY("'fingerprint':{'include':['method','head']}"),
@@ -261,7 +263,9 @@ idempotency_is_checked(void **state)
 		POLICY "/on_unknown/reconcile: must begin with \"/\"\n"},
 	    {RECONCILE("/x"), POLICY "/on_unknown/reconcile: " WORDS_KEY},
 	    {RECONCILE("/{id}/{key}"),
-		ON_UNKNOWN "/reconcile: " WORDS_VARIABLE},
+		"/routes/0/idempotency/on_unknown/reconcile: there is no "
+		"variable {id} here, but {key}, {path:NAME} (of the path "
+		"of the route) and {json:/pointer} (of the body)\n"},
 	    {RECONCILE("/}{key}"),
 		ON_UNKNOWN "/reconcile: has a brace without its other one\n"},
 	    {RECONCILE("/{key"),
@@ -301,7 +305,8 @@ idempotency_is_checked(void **state)
 		       "variables\n"},
 	    {TRY_POLICY("'entity':[]"), POLICY "/entity: " WORDS_ENTITY "\n"},
 	    {TRY_POLICY("'entity':'/a'"),
-		POLICY "/entity: " WORDS_ENTITY "; did you mean [\"/a\"]?\n"},
+		"/routes/0/idempotency/entity: must be a list of JSON "
+		"pointers or {\"path\": NAME}\n"},
 	    {TRY_POLICY("'entity':{}"),
 		POLICY "/entity: \"path\" is missing\n"},
 	    {TRY_POLICY("'entity':{'path':'id'}"),
@@ -311,8 +316,8 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'newer_only':'/version'"),
 		POLICY "/newer_only: \"entity\" is needed too\n"},
 	    {TRY_POLICY("'newer_only':'version','entity':['/a']"),
-		POLICY "/newer_only: must be a JSON pointer like "
-		       "\"/order_id\"; did you mean \"/version\"?\n"},
+		"/routes/0/idempotency/newer_only: must be a JSON pointer "
+		"like \"/order_id\" or \"/order/id\"\n"},
 	    {RECONCILE("/{key} HTTP/1.1"),
 		POLICY "/on_unknown/reconcile: must consist of visible ASCII "
 		       "without \"#\" and \"\\\"\n"},
@@ -320,7 +325,8 @@ idempotency_is_checked(void **state)
 		POLICY "/on_unknown/reconcile: \"%\" must begin a "
 		       "percent-encoded byte other than %00\n"},
 	    {TRY_POLICY("'replay_header':'a:b'"),
-		POLICY "/replay_header: must be the name of a header\n"},
+		"/routes/0/idempotency/replay_header: must be the name of "
+		"a header, without a colon or a blank\n"},
 	    {TRY_POLICY("'attempt_header':'idempotency-key'"),
 		POLICY ": \"attempt_header\" names a header of the key or the "
 		       "scope\n"},

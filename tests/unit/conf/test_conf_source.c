@@ -477,17 +477,16 @@ what_is_wrong_with_one_member(void **state)
 		WRONG("/sources/s/retry/first: must not be longer than "
 		      "\"retry.most\"\n")},
 	    {STREAM("'key':'none','order_by':'x'," PATH),
-		WRONG("/sources/s/key: must be \"auto\" or \"position\", or "
-		      "{\"header\": NAME}, or a list of JSON pointers like "
-		      "[\"/order_id\"]\n"
-		      "/sources/s/order_by: must be \"none\", \"partition\", "
-		      "\"key\" or \"entity\", or {\"header\": NAME}, or a "
-		      "list of JSON pointers like [\"/order_id\"]; did you "
-		      "mean [\"/x\"]?\n")},
+		"/sources/s/key: must be \"auto\" or \"position\", or "
+		"{\"header\": NAME}, or a list of JSON pointers like "
+		"[\"/order_id\"]\n"
+		"/sources/s/order_by: must be \"none\", \"partition\", "
+		"\"key\" or \"entity\", or {\"header\": NAME}, or a list "
+		"of JSON pointers like [\"/order_id\"]\n"},
 	    {STREAM("'key':[],'order_by':['a']," PATH),
-		WRONG("/sources/s/key: must not be empty\n"
-		      "/sources/s/order_by/0: must be a JSON pointer like "
-		      "\"/order_id\"; did you mean \"/a\"?\n")},
+		"/sources/s/key: must not be empty\n"
+		"/sources/s/order_by/0: must be a JSON pointer like "
+		"\"/order_id\" or \"/order/id\"\n"},
 	    {STREAM("'key':{'header':'a b'},'order_by':{'field':'x'}," PATH),
 		WRONG("/sources/s/key/header: must be the name of a header\n"
 		      "/sources/s/order_by: \"header\" is missing\n"
@@ -525,9 +524,9 @@ what_is_wrong_with_a_request(void **state)
 		WRONG("/sources/s/request/path: {header:…} must have the name "
 		      "of a header\n")},
 	    {REQUEST("'path':'/v1/{path:a}/charges'"),
-		WRONG("/sources/s/request/path: there is no variable {path:a} "
-		      "here, but {key}, {json:/pointer}, {header:NAME}, "
-		      "{entity}, {type} and {id}\n")},
+		"/sources/s/request/path: there is no variable {path:a} "
+		"here, but {key}, {json:/pointer} (of the body), "
+		"{header:NAME}, {entity}, {type} and {id}\n"},
 	    {REQUEST("'path':'/v1/../{id}/charges'"),
 		WRONG("/sources/s/request/path: must not have \".\" or \"..\" "
 		      "as a segment\n")},
@@ -549,23 +548,23 @@ what_is_wrong_with_a_request(void **state)
 		     "'Host':'x','X-Request-Id':'x','content-type':'x',"
 		     "'X-A':'','X-a':'y','X-B':'\\n','X-C':' x','X-D':7,"
 		     "'X-E':'{'}"),
-		WRONG("/sources/s/request/headers/a b: must be the name of a "
-		      "header\n"
-		      "/sources/s/request/headers/Host: this header belongs to "
-		      "the connection, not to the request\n"
-		      "/sources/s/request/headers/X-Request-Id: the gateway "
-		      "removes this header or writes it itself\n"
-		      "/sources/s/request/headers/content-type: this header is "
-		      "\"request.content_type\"\n"
-		      "/sources/s/request/headers/X-A: must not be empty\n"
-		      "/sources/s/request/headers/X-a: appears twice\n"
-		      "/sources/s/request/headers/X-B: must not contain "
-		      "control characters\n"
-		      "/sources/s/request/headers/X-C: must not begin or end "
-		      "with a blank\n"
-		      "/sources/s/request/headers/X-D: must be a string\n"
-		      "/sources/s/request/headers/X-E: has a brace without its "
-		      "other one\n")},
+		"/sources/s/request/headers/a b: must be the name of a "
+		"header, without a colon or a blank\n"
+		"/sources/s/request/headers/Host: this header belongs to "
+		"the connection, not to the request\n"
+		"/sources/s/request/headers/X-Request-Id: the gateway "
+		"removes this header or writes it itself\n"
+		"/sources/s/request/headers/content-type: this header is "
+		"\"request.content_type\"\n"
+		"/sources/s/request/headers/X-A: must not be empty\n"
+		"/sources/s/request/headers/X-a: appears twice\n"
+		"/sources/s/request/headers/X-B: must not contain control "
+		"characters\n"
+		"/sources/s/request/headers/X-C: must not begin or end "
+		"with a blank\n"
+		"/sources/s/request/headers/X-D: must be a string\n"
+		"/sources/s/request/headers/X-E: has a brace without its "
+		"other one\n"},
 	    {REQUEST("'path':'/v1/{id}/charges','headers':[],'body':'x',"
 		     "'content_type':'','cloudevents':'structured'"),
 		WRONG("/sources/s/request/headers: must be an object\n"
@@ -705,8 +704,7 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 	    {POLICY("'unknown_retention':'1 hour'", "'scope':[]",
 		 "'hold':'40d'," A),
 		"/defaults/unknown_retention: must be a duration like "
-		"\"250ms\", \"30s\", \"5m\", \"24h\" or \"30d\"; did you "
-		"mean \"1h\"?\n"},
+		"\"250ms\", \"30s\", \"5m\", \"24h\" or \"30d\"\n"},
 	    {POLICY("", "'scope':[],'unknown_retention':'1h'",
 		 "'hold':'2h'," A),
 		"/sources/s/hold: must not be longer than the "
