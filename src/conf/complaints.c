@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_pointer.h"
 #include "base/mem.h"
 #include "conf/complaints.h"
 
@@ -26,21 +25,6 @@ complaints_add(
 	va_start(args, fmt);
 	complaints_add_taken(complaints, mem_text(pointer), fmt, args);
 	va_end(args);
-}
-
-void
-complaints_add_member(struct complaints *complaints, const char *pointer,
-    const char *name, const char *words)
-{
-	char *whole = NULL;
-	size_t len;
-	FILE *out = open_memstream(&whole, &len);
-	must(out != NULL);
-	fputs(pointer, out);
-	json_pointer_write(out, span_str(name));
-	must(fclose(out) == 0);
-	complaints_add(complaints, whole, "%s", words);
-	free(whole);
 }
 
 /* --- the list --- */

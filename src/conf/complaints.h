@@ -32,9 +32,6 @@ struct complaints {
 /* One more; a NULL pointer says that it is not about a member. */
 void complaints_add(struct complaints *complaints, const char *pointer,
     const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The same of a member of the object that the pointer leads to. */
-void complaints_add_member(struct complaints *complaints, const char *pointer,
-    const char *name, const char *words);
 /* The same with its words' arguments; the pointer is taken over. */
 void complaints_add_taken(struct complaints *complaints, char *pointer,
     const char *fmt, va_list args) PRINTF_LIKE(3, 0);

@@ -106,6 +106,27 @@ WARNINGS = [
     ("payments that are not remembered",
      lambda bench: least(outcomes={"2xx": "release"}),
      POLICY + "/outcomes", "executed again"),
+    ("a fingerprint without a body",
+     lambda bench: least(fingerprint={"include": ["path"]}),
+     POLICY + "/fingerprint/include", "the body is not compared"),
+    ("a part that is not compared elsewhere, either", lambda bench: {
+        **least(fingerprint={"include": ["path"]}),
+        "defaults": {"fingerprint": {"ignore": ["/at"]}}},
+     POLICY + "/fingerprint/include", "the body is not compared"),
+    ("a session for a tenant", lambda bench: least(scope=["cookie"]),
+     POLICY + "/scope", "change, at each login"),
+    ("a token for a tenant, of clients who renew it", lambda bench: {
+        **least(), "routes": [*least()["routes"], {
+            "path": "/b", "upstream": "api", "methods": ["PUT"],
+            "idempotency": {"scope": [
+                {"jwt": "sub", "keys": keys_of(bench)}]}}][::2]},
+     POLICY, "clients renew their tokens"),
+    ("a lease that ends while it is renewed", lambda bench: {
+        **least(lease="400ms"), "store": {"timeout": "401ms"}},
+     POLICY + "/lease", "its renewal may take 401ms"),
+    ("a preflight that needs a key",
+     lambda bench: with_methods("POST", "OPTIONS"),
+     "/routes/0/methods/1", "before it sends a request from another site"),
     ("answers in doubt that are not remembered",
      lambda bench: least(outcomes={"5xx": "release", "502": "unknown"}),
      POLICY + "/outcomes", "before it answers 500, 502 or 504"),
@@ -282,6 +303,9 @@ WARNINGS = [
     ("a token of no interface", lambda bench: {
         **least(), "admin": {"token": "s3cret"}},
      "/admin/token", 'no admin interface without "admin.listen"'),
+    ("a token that is soon found", lambda bench: {
+        **least(), "admin": {"listen": "127.0.0.1:0", "token": "x"}},
+     "/admin/token", "so short a token"),
     ("a token of two lines",
      lambda bench: {**least(), "admin": {"listen": "127.0.0.1:0",
                                          "token": "one\ntwo"}},
@@ -441,9 +465,6 @@ def check_warns_of_a_token_of_a_source(bench, config, words):
         **least(), "defaults": {"send_derived": True}, "routes": [
             {"path": "/b", "upstream": "api",
              "idempotency": {"derive_key": "body"}}, *least()["routes"]]}),
-    ("a part that is not compared elsewhere", lambda bench: {
-        **least(fingerprint={"include": ["path"]}),
-        "defaults": {"fingerprint": {"ignore": ["/at"]}}}),
     ("an entity that is looked at", lambda bench: least(
         entity=["/account"], serialize=True)),
     ("a body that has memory", lambda bench: {
@@ -956,7 +977,8 @@ RESTART = "a reload does not change this; restart the gateway"
 
 @each([("a count", "workers", 3), ("a table", "limits", {"connections": 99}),
        ("addresses", "listen", ["127.0.0.1:1"]),
-       ("a token", "admin", {"listen": "127.0.0.1:2", "token": "t"})])
+       ("a token", "admin", {"listen": "127.0.0.1:2",
+                             "token": "of-an-admin"})])
 def against_says_what_needs_a_restart(bench, member, value):
     before = {**least(), "admin": {"listen": "127.0.0.1:2"}}
     running = bench.file(json.dumps(before).encode())

@@ -311,7 +311,8 @@ def every_member_that_check_warns_of_is_in_the_manual(bench):
             with open(source(f"src/conf/review/{name}"),
                       encoding="utf-8") as file:
                 code += file.read()
-    names = set(re.findall(r'conf, route(?:->\w+)?, "([a-z_.]+)"', code))
+    names = set(re.findall(
+        r'(?:warning_of\(at|conf, route->\w+), "([a-z_.]+)"', code))
     assert len(names) > 10, names
     equal([n for n in sorted(names) if f".Li {n}" not in text], [])
 

@@ -6,9 +6,24 @@
 
 /* One warning among the complaints of a configuration.  Main thread. */
 
-/* About a member; one that several routes inherit is said once. */
-void warning_add(
-    struct complaints *complaints, const char *pointer, const char *words);
-/* The same, about what the route has of `idempotency` (review/said.h). */
-void warning_add_said(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route, const char *path, const char *words);
+/* What is looked at: a file, and one of its routes that has idempotency. */
+struct looked_at {
+	const struct conf *conf;
+	const struct conf_route *route;
+	struct complaints *complaints;
+};
+
+/*
+ * About what a pointer leads to, which is taken over.  What several routes
+ * inherit is said once.
+ */
+void warning_add(struct complaints *complaints, char *pointer, const char *fmt,
+    ...) PRINTF_LIKE(3, 4);
+/* About a member of `idempotency`, by its path. */
+void warning_of(const struct looked_at *at, const char *path, const char *fmt,
+    ...) PRINTF_LIKE(3, 4);
+/*
+ * The pointer to that member in the file: to the route's own, else to that of
+ * `defaults`, else to the route's `idempotency`.  The caller frees it.
+ */
+char *warning_pointer(const struct looked_at *at, const char *path);

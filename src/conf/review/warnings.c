@@ -1,135 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <fnmatch.h>
 #include <stdlib.h>
-#include <strings.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/ascii.h"
+#include "base/field.h"
+#include "base/json_pointer.h"
 #include "base/mem.h"
 #include "conf/address.h"
 #include "conf/amount.h"
 #include "conf/jsonc/spots.h"
 #include "conf/load/certificates.h"
-#include "conf/review/covers.h"
-#include "conf/review/said.h"
-#include "conf/review/usual_headers.h"
 #include "conf/review/warning_private.h"
 #include "conf/review/warnings.h"
-#include "conf/review/warnings_outcomes_private.h"
-#include "conf/review/warnings_routes_private.h"
-#include "conf/review/warnings_scope_private.h"
-#include "conf/review/warnings_tokens_private.h"
-#include "conf/review/warnings_useless_private.h"
-#include "conf/review/warnings_variables_private.h"
+#include "conf/review/warnings_policy_private.h"
+#include "conf/review/warnings_route_private.h"
+#include "conf/source_asks.h"
+#include "conf/token/token_file.h"
+
+enum { SHORT_TOKEN = 8 };
 
 static const int64_t hour_ms = 3600 * 1000;
 
-/* --- what a route's idempotency says --- */
-
-static size_t
-list_length(const struct conf_route *route, const char *path)
-{
-	json_t *value = said_value(route, path);
-	size_t length = json_array_size(value);
-	json_decref(value);
-	return length;
-}
-
-static bool
-compares_what_is_new(const struct conf_idempotency *policy)
-{
-	const struct strings *headers = &policy->fingerprint_headers;
-	for (size_t i = 0; i < headers->count; i++)
-		if (usual_headers_change(headers->list[i]))
-			return true;
-	return false;
-}
-
-/* What two sendings of one payment, or two payments, have as their key. */
-static void
-warn_of_key_header(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route)
-{
-	const struct strings *headers = &route->idempotency->headers;
-	for (size_t i = 0; i < headers->count; i++) {
-		const char *header = headers->list[i];
-		bool changes = usual_headers_change(header);
-		if (!changes && !usual_headers_stay(header) &&
-		    strcasecmp(header, "Cookie") != 0)
-			continue;
-		char *words = changes
-		    ? mem_printf("many clients have another \"%s\" each time "
-			"that they send a request: a retry is executed again; "
-			"name the header of a key", header)
-		    : mem_printf("\"%s\" is no key: the next payment has the "
-			"same, and is answered as a retry", header);
-		warning_add_said(complaints, conf, route, "header", words);
-		free(words);
-	}
-}
-
-static void
-warn_of_observing(struct complaints *complaints, const struct conf_route *route)
-{
-	char *pointer = mem_printf("/routes/%u/mode", route->index);
-	warning_add(complaints, pointer, "this route only observes: nothing is "
-	    "held back, and each retry is executed");
-	free(pointer);
-}
-
-static void
-warn_of_policy(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route)
-{
-	const struct conf_idempotency *policy = route->idempotency;
-	if (route->observes)
-		warn_of_observing(complaints, route);
-	if (policy->on_unknown == UNKNOWN_RETRY)
-		warning_add_said(complaints, conf, route, "on_unknown",
-		    "what may have happened is executed again: a payment may "
-		    "be made twice");
-	if (policy->on_store_down == STORE_DOWN_FORWARD)
-		warning_add_said(complaints, conf, route, "on_store_down",
-		    "while Redis is away, requests are forwarded without the "
-		    "promise: each retry is executed");
-	if (list_length(route, "scope") == 0)
-		warning_add_said(complaints, conf, route, "scope",
-		    "all clients share one scope: whoever sends another's key "
-		    "gets another's answer");
-	if (list_length(route, "fingerprint.include") == 0)
-		warning_add_said(complaints, conf, route, "fingerprint.include",
-		    "no part of a request is compared: another payment with "
-		    "the same key gets the first one's answer");
-	if (compares_what_is_new(policy))
-		warning_add_said(complaints, conf, route, "fingerprint.headers",
-		    "each sending of a request has such a header anew: a retry "
-		    "is taken for another request (422)");
-	if (policy->scope_missing_forward)
-		warning_add_said(complaints, conf, route, "scope_missing",
-		    "who names no tenant is passed on without the promise: "
-		    "each retry is executed");
-	warn_of_key_header(complaints, conf, route);
-	warnings_scope_find(conf, route, complaints);
-	warnings_outcomes_find(conf, route, complaints);
-}
-
 /* --- upstreams --- */
 
-static void
-warn_of_member(struct complaints *complaints,
-    const struct conf_upstream *upstream, const char *words, bool of_name)
+/* The pointer to it, or to one of its members; the caller frees it. */
+static char *
+upstream_pointer(const struct conf_upstream *upstream, const char *member)
 {
-	complaints_add_member(
-	    complaints, "/upstreams", upstream->name, words);
-	complaints->list[complaints->count - 1].warning = true;
-	complaints->list[complaints->count - 1].of_name = of_name;
-}
-
-static void
-warn_of_upstream(struct complaints *complaints, const struct conf *conf,
-    const struct conf_upstream *upstream)
-{
-	for (size_t i = 0; i < conf->n_routes; i++)
-		if (conf->routes[i].upstream == upstream)
-			return;
-	warn_of_member(complaints, upstream, "no route names it", true);
+	struct span segments[] = {SPAN("upstreams"), span_str(upstream->name),
+	    span_str(member != NULL ? member : "")};
+	const struct json_pointer pointer = {
+	    segments, member != NULL ? 3 : 2};
+	return json_pointer_text(&pointer);
 }
 
 /* Whether a target's host and port may be what the gateway listens on. */
@@ -151,193 +55,391 @@ is_address_of(const struct conf_target *target, const struct address *listen)
 	    (local && address_is_local(&there));
 }
 
-/* A target with a path of its own may be meant: another route serves that. */
-static void
-warn_of_circles(struct complaints *complaints, const struct conf *conf,
-    const struct conf_upstream *upstream)
-{
-	for (size_t i = 0; i < upstream->n_targets * conf->n_listen; i++) {
-		const struct conf_target *target =
-		    &upstream->targets[i / conf->n_listen];
-		const struct address *listen =
-		    &conf->listen[i % conf->n_listen].address;
-		if (*target->base_path != '\0' ||
-		    !is_address_of(target, listen))
-			continue;
-		char *words = mem_printf("the gateway itself listens there "
-		    "(\"%s\"): its requests come back to it", listen->text);
-		warn_of_member(complaints, upstream, words, false);
-		free(words);
-		return;
-	}
-}
-
-/* What would be in its place by its name goes there as it stands. */
-static void
-warn_of_braces(struct complaints *complaints,
-    const struct conf_upstream *upstream)
-{
-	for (size_t i = 0; i < upstream->n_targets; i++) {
-		if (strpbrk(upstream->targets[i].url, "{}") == NULL ||
-		    strstr(upstream->targets[i].url, "${") != NULL)
-			continue;
-		warn_of_member(complaints, upstream,
-		    "its URL has no variables, and what stands in {} is taken "
-		    "as it is; the path of each request is put behind the URL: "
-		    "leave it out", false);
-		return;
-	}
-}
-
-static void
-warn_of_plain(struct complaints *complaints,
-    const struct conf_upstream *upstream)
+/* The address of ours that a target is; NULL: none is. */
+static const char *
+circle_of(const struct conf *conf, const struct conf_upstream *upstream)
 {
 	for (size_t i = 0; i < upstream->n_targets; i++)
-		if (upstream->targets[i].tls)
-			return;
-	if (upstream->n_targets > 0 &&
-	    (upstream->ca != NULL || upstream->certificate != NULL))
-		warn_of_member(complaints, upstream,
-		    "no target begins with https://: its certificates are not "
-		    "used, and nothing that is sent is encrypted", false);
+		/* One with a path may be meant: another route serves that. */
+		for (size_t k = 0; k < conf->n_listen &&
+		     *upstream->targets[i].base_path == '\0'; k++)
+			if (is_address_of(&upstream->targets[i],
+				&conf->listen[k].address))
+				return conf->listen[k].address.text;
+	return NULL;
 }
 
-static bool
-serves_keys(const struct conf *conf, const struct conf_upstream *upstream)
-{
-	for (size_t i = 0; i < conf->n_routes; i++)
-		if (conf->routes[i].upstream == upstream &&
-		    conf->routes[i].idempotency != NULL)
-			return true;
-	return false;
-}
-
-/* Why it matters that a drain ends before the call; the caller frees it. */
-static char *
-words_of_drain(int64_t timeout_ms, int64_t drain_ms)
-{
-	char *timeout = amount_text(timeout_ms, AMOUNT_DURATION);
-	char *drain = amount_text(drain_ms, AMOUNT_DURATION);
-	char *words = timeout_ms > hour_ms
-	    ? mem_printf("a call may take %s, which is longer than any call "
-	    "should be: until then nobody knows what became of the payment; "
-	    "make it shorter", timeout)
-	    : mem_printf("a call may take %s, and a drain waits for it "
-	    "%s (drain_timeout) at most: each restart may leave payments "
-	    "UNKNOWN; make drain_timeout as long", timeout, drain);
-	free(timeout);
-	free(drain);
-	return words;
-}
-
-/* Where one of the two is said. */
+/* Whether a call outlives a drain; it is said where one of the two is. */
 static void
-warn_of_drain(struct complaints *complaints, const struct conf *conf,
+look_at_drain(struct complaints *complaints, const struct conf *conf,
     const struct conf_upstream *upstream)
 {
-	if (upstream->timeout_ms <= conf->drain_timeout_ms ||
-	    !serves_keys(conf, upstream))
+	int64_t timeout_ms = upstream->timeout_ms;
+	if (timeout_ms <= conf->drain_timeout_ms)
 		return;
-	char *words =
-	    words_of_drain(upstream->timeout_ms, conf->drain_timeout_ms);
-	warn_of_member(complaints, upstream, words, false);
-	struct complaint *last = &complaints->list[complaints->count - 1];
-	char *place = mem_printf("%s/timeout", last->pointer);
-	bool said = spots_has(conf->spots, place);
-	if (said) {
-		free(last->pointer);
-		last->pointer = place;
-	} else {
-		free(place);
+	char *timeout = amount_text(timeout_ms, AMOUNT_DURATION);
+	char *drain = amount_text(conf->drain_timeout_ms, AMOUNT_DURATION);
+	char *place = upstream_pointer(upstream, "timeout");
+	if (!spots_has(conf->spots, place))
+		*strrchr(place, '/') = '\0';
+	if (timeout_ms > hour_ms)
+		warning_add(complaints, place, "a call may take %s, which is "
+		    "longer than any call should be: until then nobody knows "
+		    "what became of the payment; make it shorter", timeout);
+	else
+		warning_add(complaints, place, "a call may take %s, and a "
+		    "drain waits for it %s (drain_timeout) at most: each "
+		    "restart may leave payments UNKNOWN; make drain_timeout as "
+		    "long", timeout, drain);
+	free(timeout);
+	free(drain);
+}
+
+static void
+look_at_upstream(struct complaints *complaints, const struct conf *conf,
+    const struct conf_upstream *upstream)
+{
+	bool named = false, keyed = false, braces = false, tls = false;
+	const char *circle = circle_of(conf, upstream);
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		bool is = conf->routes[i].upstream == upstream;
+		named |= is;
+		keyed |= is && conf->routes[i].idempotency != NULL;
 	}
-	free(words);
+	for (size_t i = 0; i < upstream->n_targets; i++) {
+		const char *url = upstream->targets[i].url;
+		braces |= strpbrk(url, "{}") != NULL && !strstr(url, "${");
+		tls |= upstream->targets[i].tls;
+	}
+	if (!named) {
+		warning_add(complaints, upstream_pointer(upstream, NULL),
+		    "no route names it");
+		complaints->list[complaints->count - 1].of_name = true;
+	}
+	if (circle != NULL)
+		warning_add(complaints, upstream_pointer(upstream, NULL),
+		    "the gateway itself listens there (\"%s\"): its requests "
+		    "come back to it", circle);
+	if (braces)
+		warning_add(complaints, upstream_pointer(upstream, NULL),
+		    "its URL has no variables, and what stands in {} is taken "
+		    "as it is; the path of each request is put behind the URL: "
+		    "leave it out");
+	if (!tls && (upstream->ca != NULL || upstream->certificate != NULL))
+		warning_add(complaints, upstream_pointer(upstream, NULL),
+		    "no target begins with https://: its certificates are not "
+		    "used, and nothing that is sent is encrypted");
+	if (keyed)
+		look_at_drain(complaints, conf, upstream);
 }
 
 /* --- listeners --- */
 
 static void
-warn_of_certificate(struct complaints *complaints, const char *pointer,
+look_at_certificate(struct complaints *complaints, char *pointer,
     const struct conf_tls *tls, int64_t now_ms)
 {
-	if (certificates_time(tls, now_ms) == CERTIFICATES_VALID)
-		return;
 	char *words = certificates_words(tls, now_ms);
-	warning_add(complaints, pointer, words);
+	if (certificates_time(tls, now_ms) != CERTIFICATES_VALID)
+		warning_add(complaints, pointer, "%s", words);
+	else
+		free(pointer);
 	free(words);
 }
 
-/* Whether who reads the field's value may act for the tenant. */
-static bool
-is_token(const char *field)
+/* The field of a scope by which its reader may act for the tenant, or NULL. */
+static const char *
+token_of(const struct conf_scopes *scopes)
 {
 	static const char *const parts[] = {
 	    "authorization", "cookie", "key", "secret", "token"};
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-		if (strcasestr(field, parts[i]) != NULL)
-			return true;
-	return false;
-}
-
-/* What of a scope is a token; NULL: nothing. */
-static const char *
-token_in(const json_t *scope)
-{
-	size_t i;
-	const json_t *one;
-	json_array_foreach(scope, i, one)
-	{
-		if (json_is_string(one) && is_token(json_string_value(one)))
-			return json_string_value(one);
-		if (json_object_get(one, "basic") != NULL ||
-		    json_object_get(one, "jwt") != NULL)
-			return "Authorization";
+	for (size_t i = 0; i < scopes->count; i++) {
+		const char *header = scopes_header(&scopes->list[i]);
+		for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+			if (header != NULL && strcasestr(header, parts[k]))
+				return header;
 	}
 	return NULL;
 }
 
-/* The field of a route's scope that is a token; NULL: none has one. */
-static char *
-token_of_routes(const struct conf *conf)
+static void
+look_at_listeners(
+    struct complaints *complaints, const struct conf *conf, int64_t now_ms)
 {
-	char *token = NULL;
-	for (size_t i = 0; i < conf->n_routes && token == NULL; i++) {
-		if (conf->routes[i].idempotency == NULL)
-			continue;
-		json_t *scope = said_value(&conf->routes[i], "scope");
-		token = mem_text(token_in(scope));
-		json_decref(scope);
+	const char *token = NULL;
+	for (size_t i = 0; i < conf->n_routes && token == NULL; i++)
+		if (conf->routes[i].idempotency != NULL)
+			token = token_of(&conf->routes[i].idempotency->scope);
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct conf_listen *listen = &conf->listen[i];
+		if (listen->tls.certificate != NULL)
+			look_at_certificate(complaints,
+			    mem_printf("/listen/%zu/tls/certificate", i),
+			    &listen->tls, now_ms);
+		else if (token != NULL && !address_is_local(&listen->address))
+			warning_add(complaints, mem_printf("/listen/%zu", i),
+			    "clients' tokens (%s) come here without TLS: add "
+			    "\"tls\", or listen on 127.0.0.1 behind a proxy "
+			    "that has it", token);
 	}
-	return token;
+}
+
+/* --- the store --- */
+
+static void
+look_at_store(
+    struct complaints *complaints, const struct conf *conf, int64_t now_ms)
+{
+	const struct conf_store *store = &conf->store;
+	int64_t most_ms = conf_longest_wait_ms(store);
+	bool waits = spots_has(conf->spots, "/store/wait_timeout");
+	if (store->redis.tls.files.certificate != NULL)
+		look_at_certificate(complaints,
+		    mem_text("/store/tls/certificate"),
+		    &store->redis.tls.files, now_ms);
+	if (store->allow_eviction)
+		warning_add(complaints, mem_text("/store/allow_eviction"),
+		    "a Redis that has no memory left may forget keys: their "
+		    "retries are executed again");
+	if (waits && store->wait_replicas == 0) {
+		warning_add(complaints, mem_text("/store/wait_timeout"),
+		    "no replica is waited for: \"wait_replicas\" is 0");
+	} else if (waits && store->wait_timeout_ms > most_ms) {
+		char *most = amount_text(most_ms, AMOUNT_DURATION);
+		warning_add(complaints, mem_text("/store/wait_timeout"),
+		    "only %s are waited, two fifths of \"timeout\": make that "
+		    "longer, or this shorter", most);
+		free(most);
+	}
+}
+
+/* --- secrets, and what was meant to stand elsewhere --- */
+
+/* It may be the name of a file that was meant to have it. */
+static void
+look_at_secret(struct complaints *complaints, const struct conf *conf,
+    char *pointer, const char *secret)
+{
+	char *env = mem_printf("%s/env", pointer);
+	char *file = mem_printf("%s/file", pointer);
+	bool here = spots_has(conf->spots, pointer) &&
+	    !spots_has(conf->spots, env) && !spots_has(conf->spots, file);
+	/* What base64 has, and a path hardly, tells passwords apart. */
+	bool path = secret != NULL && *secret == '/' &&
+	    (access(secret, F_OK) == 0 ||
+		(strchr(secret + 1, '/') && !strpbrk(secret, "+=")));
+	if (here && path)
+		warning_add(complaints, pointer, "this is the secret itself, "
+		    "and no file is read; did you mean {\"file\": PATH}?");
+	else
+		free(pointer);
+	free(env);
+	free(file);
 }
 
 static void
-warn_of_listener(struct complaints *complaints, const struct conf *conf,
-    size_t index, const char *token, int64_t now_ms)
+look_at_secrets(struct complaints *complaints, const struct conf *conf)
 {
-	const struct conf_listen *listen = &conf->listen[index];
-	char *pointer = mem_printf("/listen/%zu", index);
-	if (listen->tls.certificate != NULL) {
-		char *below = mem_printf("%s/tls/certificate", pointer);
-		warn_of_certificate(complaints, below, &listen->tls, now_ms);
-		free(below);
-	} else if (token != NULL && !address_is_local(&listen->address)) {
-		char *words = mem_printf("clients' tokens (%s) come here "
-		    "without TLS: add \"tls\", or listen on 127.0.0.1 behind "
-		    "a proxy that has it", token);
-		warning_add(complaints, pointer, words);
-		free(words);
-	}
-	free(pointer);
+	const char *token = conf->admin_token;
+	bool control = false; /* a header's value ends at its line's end */
+	look_at_secret(complaints, conf, mem_text("/admin/token"), token);
+	look_at_secret(complaints, conf, mem_text("/store/secret"),
+	    conf->store.secret);
+	look_at_secret(complaints, conf, mem_text("/store/password"),
+	    conf->store.redis.password);
+	for (size_t i = 0; i < conf->n_brokers; i++)
+		look_at_secret(complaints, conf,
+		    mem_printf("/brokers/%s/password", conf->brokers[i].name),
+		    conf->brokers[i].password);
+	for (const char *p = token; p != NULL && *p != '\0'; p++)
+		control |= (unsigned char)*p < 0x20 || *p == 0x7f;
+	if (token != NULL && conf->admin.text == NULL)
+		warning_add(complaints, mem_text("/admin/token"), "there is "
+		    "no admin interface without \"admin.listen\"");
+	else if (token != NULL && !control && *token != '/' &&
+	    strlen(token) < SHORT_TOKEN)
+		warning_add(complaints, mem_text("/admin/token"), "who tries "
+		    "some finds so short a token: \"openssl rand -hex 32\" "
+		    "prints a better one");
+	if (control)
+		warning_add(complaints, mem_text("/admin/token"), "no request "
+		    "can carry it: it has more than one line, or another "
+		    "control character");
 }
+
+static void
+look_at_variable(void *arg, const char *pointer)
+{
+	/*
+	 * What is no value, has its own warning, or may have variables of ours,
+	 * of which one that does not exist is an error.
+	 */
+	static const char *const others[] = {
+	    "/$schema",
+	    "/state_dir",
+	    "/defaults/namespace",
+	    "/defaults/on_unknown/*",
+	    "/routes/*/idempotency/namespace",
+	    "/routes/*/idempotency/on_unknown/*",
+	    "/sources/*/request/*",
+	};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (fnmatch(others[i], pointer, 0) == 0)
+			return;
+	warning_add(arg, mem_text(pointer),
+	    "no \"${NAME}\" or \"$NAME\" is replaced: it is taken as it "
+	    "stands; write {\"env\": \"NAME\"} instead of the whole text");
+}
+
+/* A shell would put something else in the place of these. */
+static void
+look_at_state_dir(struct complaints *complaints, const char *path)
+{
+	const char *dollar = strchr(path, '$');
+	bool variable = dollar != NULL &&
+	    (ascii_is_alpha(dollar[1]) || dollar[1] == '_' || dollar[1] == '{');
+	if (*path == '~' || variable)
+		warning_add(complaints, mem_text("/state_dir"),
+		    "it is a folder of exactly this name; no \"~\", no "
+		    "\"$NAME\" and no \"${NAME}\" is replaced: write the "
+		    "whole path, or {\"env\": NAME}");
+}
+
+/* --- what sources send --- */
+
+/*
+ * As of certificates (load/certificates.h); but what lives for an hour is
+ * renewed by a program, which is late when a quarter of that is left.
+ */
+static const int64_t soon_ms = INT64_C(14) * 24 * 3600 * 1000;
+
+/* What is looked at: what a source sends a route as one of its scopes. */
+struct sent {
+	const struct conf_source *source;
+	const struct conf_route *route;
+	const struct conf_scope *scope;
+	const char *header;
+	int64_t now_ms;
+	struct complaints *complaints;
+};
+
+static char *
+pointer_to(const struct sent *sent)
+{
+	return mem_printf("/sources/%s/request/headers/%s",
+	    sent->source->name, sent->header);
+}
+
+/* A token that the route refuses, or will soon. */
+static void
+look_at_token(const struct sent *sent, struct span token)
+{
+	const struct conf_scope *scope = sent->scope;
+	const struct token_rules rules = {
+	    scope->jwt, scope->issuer, scope->audience};
+	struct arena *arena = arena_new();
+	struct span claim;
+	int64_t lifetime = token_lifetime_ms(arena, token);
+	bool renewed = lifetime > 0 && lifetime / 4 < soon_ms;
+	const char *wrong = token_file_verify(
+	    arena, scope->file, &rules, token, sent->now_ms, &claim);
+	if (wrong != NULL)
+		warning_add(sent->complaints, pointer_to(sent), "the route "
+		    "\"%s\" refuses this token, and the source stands: %s",
+		    sent->route->name, wrong);
+	else if (token_file_verify(arena, scope->file, &rules, token,
+		     sent->now_ms + (renewed ? lifetime / 4 : soon_ms),
+		     &claim) != NULL)
+		warning_add(sent->complaints, pointer_to(sent), "this token "
+		    "expires%s, and the source stands then, as the route "
+		    "\"%s\" refuses it: name one in a file that is renewed, "
+		    "and reload",
+		    renewed ? ", a quarter of its time is left"
+			    : " within 14 days", sent->route->name);
+	arena_free(&arena);
+}
+
+static void
+look_at_scope(const struct sent *sent)
+{
+	struct span value, token;
+	bool jwt = sent->scope->kind == SCOPE_JWT;
+	const char *scheme = jwt ? "Bearer" : "Basic";
+	if ((!jwt && sent->scope->kind != SCOPE_BASIC) ||
+	    !source_asks_header(sent->source, sent->header, &value))
+		return;
+	bool has = field_credentials(value, span_str(scheme), &token);
+	if (has && jwt)
+		look_at_token(sent, token);
+	else if (!has && sent->route->idempotency->scope.count == 1)
+		warning_add(sent->complaints, pointer_to(sent), "it must begin "
+		    "with \"%s \": the route \"%s\" finds no tenant in it, and "
+		    "the source stands", scheme, sent->route->name);
+}
+
+/* How many headers the source has that may name the tenant, each alone. */
+static size_t
+count_names(const struct conf_source *source, const struct conf_scopes *scope)
+{
+	size_t count = 0;
+	bool kinds = false;
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		const char *name = source->request.headers[i].name;
+		bool names = false;
+		for (size_t k = 0; k < scope->count; k++) {
+			const char *header = scopes_header(&scope->list[k]);
+			kinds |= scope->list[k].kind != SCOPE_HEADER;
+			names |= header != NULL && !strcasecmp(header, name);
+		}
+		count += names;
+	}
+	return kinds ? count : 0;
+}
+
+static void
+look_at_source(const struct conf_source *source, const struct conf_route *route,
+    int64_t now_ms, struct complaints *complaints)
+{
+	const struct conf_scopes *scope = &route->idempotency->scope;
+	if (count_names(source, scope) > 1)
+		warning_add(complaints,
+		    mem_printf("/sources/%s/request/headers", source->name),
+		    "several of these may name the tenant of the route \"%s\", "
+		    "and together they name another one than a client that "
+		    "sends one of them, whose same key is executed again: "
+		    "leave the one that this tenant's clients send",
+		    route->name);
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct sent sent = {source, route, &scope->list[i],
+		    scopes_header(&scope->list[i]), now_ms, complaints};
+		if (sent.header != NULL)
+			look_at_scope(&sent);
+	}
+}
+
+static void
+look_at_sources(
+    struct complaints *complaints, const struct conf *conf, int64_t now_ms)
+{
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		const struct conf_route *route;
+		size_t at = 0;
+		while ((route = source_asks_route(
+			    conf, &conf->sources[i], &at)) != NULL)
+			look_at_source(
+			    &conf->sources[i], route, now_ms, complaints);
+	}
+}
+
+/* --- all of it --- */
 
 /* As errors have it: which route it is, where the file gives it a name. */
 static void
 name_routes(const struct conf *conf, struct complaints *complaints)
 {
+	static const char list[] = "/routes/";
 	for (size_t i = 0; i < complaints->count; i++) {
 		struct complaint *c = &complaints->list[i];
-		static const char list[] = "/routes/";
 		if (strncmp(c->pointer, list, sizeof list - 1) != 0)
 			continue;
 		const struct conf_route *route = &conf->routes[strtoul(
@@ -355,35 +457,23 @@ void
 warnings_find(
     const struct conf *conf, int64_t now_ms, struct complaints *complaints)
 {
-	char *token = token_of_routes(conf);
-	warnings_variables_find(conf, complaints);
-	warnings_useless_find(conf, complaints);
-	warnings_tokens_find(conf, now_ms, complaints);
-	for (size_t i = 0; i < conf->n_listen; i++)
-		warn_of_listener(complaints, conf, i, token, now_ms);
-	if (conf->store.redis.tls.files.certificate != NULL)
-		warn_of_certificate(complaints, "/store/tls/certificate",
-		    &conf->store.redis.tls.files, now_ms);
-	if (conf->store.allow_eviction)
-		warning_add(complaints, "/store/allow_eviction",
-		    "a Redis that has no memory left may forget keys: their "
-		    "retries are executed again");
-	for (size_t i = 0; i < conf->n_upstreams; i++) {
-		warn_of_upstream(complaints, conf, &conf->upstreams[i]);
-		warn_of_circles(complaints, conf, &conf->upstreams[i]);
-		warn_of_braces(complaints, &conf->upstreams[i]);
-		warn_of_plain(complaints, &conf->upstreams[i]);
-		warn_of_drain(complaints, conf, &conf->upstreams[i]);
-	}
+	look_at_state_dir(complaints, conf->state_dir);
+	spots_each_variable(conf->spots, look_at_variable, complaints);
+	look_at_secrets(complaints, conf);
+	look_at_store(complaints, conf, now_ms);
+	look_at_listeners(complaints, conf, now_ms);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		look_at_upstream(complaints, conf, &conf->upstreams[i]);
 	if (conf->n_routes == 0)
-		warning_add(complaints, "/routes",
+		warning_add(complaints, mem_text("/routes"),
 		    "there is no route: each request is answered 404");
 	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		warnings_routes_find(conf, route, complaints);
-		if (route->idempotency != NULL)
-			warn_of_policy(complaints, conf, route);
+		const struct looked_at at = {
+		    conf, &conf->routes[i], complaints};
+		warnings_route_find(conf, at.route, complaints);
+		if (at.route->idempotency != NULL)
+			warnings_policy_find(&at);
 	}
+	look_at_sources(complaints, conf, now_ms);
 	name_routes(conf, complaints);
-	free(token);
 }
