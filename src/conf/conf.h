@@ -91,6 +91,7 @@ struct conf_upstream {
 	int64_t keepalive; /* idle connections per worker and target */
 	enum upstream_reuse reuse;
 	int64_t max_idle_ms;
+	int64_t max_age_ms; /* no connection serves longer */
 	bool close_delimited;
 	enum upstream_host host;
 	enum upstream_forwarded forwarded;

@@ -29,6 +29,10 @@ OPT(UPSTREAM, "max_idle", DURATION, max_idle_ms, RANGE(1, 3650 * DAY),
 	"How long an idle connection is kept; the upstream's own Keep-Alive, "
 	"less a second, applies if it is shorter.",
 	"4s")
+OPT(UPSTREAM, "max_age", DURATION, max_age_ms, RANGE(1, 3650 * DAY), RELOAD,
+	"How long a connection serves, so that a name which moves is followed "
+	"under steady traffic, too.",
+	"5m")
 OPT(UPSTREAM, "close_delimited", BOOLEAN, close_delimited, ANY, RELOAD,
 	"Whether, on idempotent routes, an answer may end just by the "
 	"connection closing.",

@@ -149,8 +149,8 @@ def everything(bench):
     upstream = {
         "targets": ["http://127.0.0.1:9/base", "unix:/run/x"],
         "connect_timeout": "3s", "timeout": "1500ms", "keepalive": 3,
-        "reuse": "never", "max_idle": "2s", "close_delimited": True,
-        "host": "target", "forwarded": "trust",
+        "reuse": "never", "max_idle": "2s", "max_age": "1m",
+        "close_delimited": True, "host": "target", "forwarded": "trust",
         "trust_overrides": True,
         "health": {"path": "/well", "interval": "9s"}, "ca": "/ca.pem",
         "certificate": "/c.pem", "key": "/k.pem"}

@@ -6,6 +6,7 @@ HTTP libraries send a POST again when a kept-alive connection turns out to be
 dead.  Here the upstream reads the whole POST on such a connection and closes
 it, and must have seen the POST exactly once."""
 
+import itertools
 import threading
 
 from once import tap
@@ -13,6 +14,7 @@ from once.http import build, keyed
 from once.tap import each, equal, test
 from once.upstream import (answer, close_unanswered, reset_unanswered,
                            then_close)
+from once.wait import eventually
 
 
 def warm(bench, gateway, upstream, count):
@@ -143,6 +145,15 @@ def an_idle_connection_is_given_up_after_max_idle(bench):
     assert upstream.connections[0].closed.wait(10), "it stayed open"
     equal(gateway.ask("k").status, 201)
     equal(len(upstream.connections), 2)
+
+
+@test
+def no_connection_serves_longer_than_max_age(bench):
+    upstream, gateway = one_worker(bench, max_age="300ms")
+    numbers = itertools.count()
+    eventually(lambda: gateway.ask(f"k{next(numbers)}").status == 201 and
+               len(upstream.connections) > 2, "under steady traffic")
+    assert upstream.connections[0].closed.wait(10), "it stayed open"
 
 
 @test

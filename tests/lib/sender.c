@@ -29,6 +29,7 @@ sender_init(struct sender *s)
 	s->upstream.name = mem_str(SPAN("payments"));
 	s->upstream.targets = s->targets;
 	s->upstream.connect_timeout_ms = 2000;
+	s->upstream.max_age_ms = 300000;
 	s->upstream.timeout_ms = 10000;
 	s->upstream.keepalive = 64;
 	s->upstream.max_idle_ms = 4000;

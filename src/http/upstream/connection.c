@@ -16,7 +16,7 @@
 
 enum {
 	/* Changes of DNS are followed within so many seconds. */
-	DNS_CACHE_S = 5,
+	DNS_CACHE_S = 5, /* where max_age is not less */
 	/* A changed file of CAs is read again after so many seconds. */
 	CA_CACHE_S = 60,
 	/*
@@ -72,7 +72,9 @@ new_handle(const struct dialler *dialler)
 	SET(easy, FRESH_CONNECT, 1L);
 	SET(easy, CONNECTTIMEOUT_MS,
 	    (long)dialler->upstream->connect_timeout_ms);
-	SET(easy, DNS_CACHE_TIMEOUT, (long)DNS_CACHE_S);
+	long age_s = (long)(dialler->upstream->max_age_ms / 1000);
+	SET(easy, DNS_CACHE_TIMEOUT,
+	    age_s < DNS_CACHE_S ? age_s : (long)DNS_CACHE_S);
 	SET(easy, MAXAGE_CONN, (long)NEVER_S);
 	SET(easy, NOSIGNAL, 1L);
 	/* Giving up must not wait for a resolver that does not answer. */

@@ -29,8 +29,6 @@ enum {
 	HEAD_BYTES = 4096,
 	/* Less room than that is not worth a read. */
 	LEAST_BYTES = 512,
-	/* Connections end some time, so that changes of DNS are followed. */
-	CONNECTION_LIFE_MS = 300000,
 	/* Transfers that are kept for the next forwards. */
 	SPARE_MAX = 256,
 };
@@ -797,8 +795,7 @@ reuse_ms(struct transfer *t, bool surplus)
 	    (t->taken_bytes < t->total_bytes && INVARIANT(request_is_whole)) ||
 	    (!t->head.persistent && INVARIANT(close_is_heard)) ||
 	    (t->message.source != NULL && !t->source_done) ||
-	    t->framing.kind == FRAMING_CLOSE ||
-	    loop_now_ms(u->loop) - c->made_ms >= CONNECTION_LIFE_MS)
+	    t->framing.kind == FRAMING_CLOSE)
 		return 0;
 	/*
 	 * An answer that came before the whole body had arrived: many servers
@@ -812,7 +809,10 @@ reuse_ms(struct transfer *t, bool surplus)
 	/* TLS may hold bytes that came and that it has not given yet. */
 	if (c->tls && connection_receive(c, u->buffer, 1) != IO_AGAIN)
 		return 0;
-	int64_t ms = t->upstream->max_idle_ms;
+	int64_t ms = c->made_ms + t->upstream->max_age_ms -
+	    loop_now_ms(u->loop);
+	if (t->upstream->max_idle_ms < ms)
+		ms = t->upstream->max_idle_ms;
 	if (t->head.keep_alive_s >= 0 &&
 	    1000 * (t->head.keep_alive_s - 1) < ms)
 		ms = 1000 * (t->head.keep_alive_s - 1);
