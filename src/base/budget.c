@@ -8,6 +8,8 @@ static size_t
 limit_of(struct budget *budget, size_t bytes, enum budget_share share)
 {
 	size_t limit = budget_limit(budget);
+	if (share == BUDGET_SOURCES)
+		return limit / 4 * 3;
 	if (share == BUDGET_TURN)
 		return limit - limit / 8;
 	if (share == BUDGET_WANTED ||

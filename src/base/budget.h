@@ -26,6 +26,7 @@ struct budget {
 enum budget_share {
 	BUDGET_COMMON,  /* all but what is wanted */
 	BUDGET_SPARE,   /* half of that, for what one can do without */
+	BUDGET_SOURCES, /* three quarters: clients come before messages */
 	BUDGET_TURN,    /* all but an eighth, for the body with the turn */
 	BUDGET_WANTED,  /* all of it, for a body that has waited */
 	BUDGET_GRANTED, /* even beyond it, for a little that is never refused */

@@ -28,6 +28,7 @@ STANDING(DEAD_LETTERS, "dead-letters", "As many messages are dead or parked as "
 	"messages list --source SOURCE --state dead`.")
 STANDING(RESULTS, "results", "The broker does not take a result.")
 STANDING(MEMORY, "memory", "limits.in_flight_bytes is used up to three "
-	"quarters, and clients come first.")
+	"quarters, and clients come first; or the source's own messages have "
+	"its share of that: decide those that are held, or raise it.")
 STANDING(HELD, "held", "10,000 messages wait to be decided or tried again: "
 	"see `onceproxy messages list`.")

@@ -386,7 +386,7 @@ def a_replay_while_redis_is_away_waits_for_it(bench):
     store.kill()
     since = len(lost.gateway.events)
     lost.gateway.wait_until(lambda: lost.gateway.find_log(
-        "step", since, step="PEEKED"), "it was looked for", 60)
+        "step", since, step="CLAIMED"), "it was looked for", 60)
     equal(lost.act("replay").status, 202)
     lost.gateway.wait_until(lambda: lost.gateway.find_log(
         "step", since, step="STOOD"), "it stands", 60)

@@ -118,13 +118,6 @@ class Forgotten(Message):
             pause_source, Admin(cell.gateway), "resume")
 
 
-class Fetched(Message):
-    """It rests for so long that its bytes are given back, and read again."""
-
-    members = {"retry": {"first": "4s", "most": "4s"}}
-    moves = ["busy"]
-
-
 class Unsent(Message):
     """Nobody listens where the upstream was."""
 
@@ -337,12 +330,11 @@ SCENARIOS = {
               "EXECUTED", "FINISH", "FINISHED", "END"),
     InOrder: ("TURNED",), Written: ("SEEK", "SOUGHT"),
     Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
-    Held: ("HOLD", "NOTE", "NOTED", "KEEP", "PEEK", "PEEKED"),
+    Held: ("HOLD", "NOTE", "NOTED", "KEEP"),
     Forgotten: ("RECALL", "RECALLED", "MISS"), Unsent: ("UNSENT",),
     NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
     Refused: ("REFUSE",), Parked: ("BURY", "BURIED", "CONFIRM", "CONFIRMED"),
-    Fetched: ("FETCH", "FETCHED"),
     Locked: ("YIELD", "YIELDED")}
 REPLAYS = {
     Replayed: ("CLAIM", "CLAIMED", "RELEASE", "RELEASED", "LOOK", "RESTED"),

@@ -38,10 +38,9 @@ class NoTopic(Standing):
 SCENARIOS = {Standing: NoTopic, **{s: s for s in (
     Elsewhere, Forgotten, Heard, Held, InOrder, Message, NotStored, Parked,
     Refused, Released, Unsent)}}
-NOWHERE = {"PEEK", "PEEKED"}
 REACHED = {
     f"delivery:{step}": [SCENARIOS[scenario]]
-    if scenario in SCENARIOS and step not in NOWHERE else []
+    if scenario in SCENARIOS else []
     for scenario, some in ALL.items() for step in some}
 
 

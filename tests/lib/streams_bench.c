@@ -129,7 +129,7 @@ sbench_turn(struct sbench *bench)
 
 /* --- a reader --- */
 
-static void
+static bool
 on_took(void *arg, struct broker_message *message)
 {
 	struct sbench_reader *r = arg;
@@ -139,6 +139,7 @@ on_took(void *arg, struct broker_message *message)
 	r->end = &message->next;
 	if (r->closes)
 		broker_reader_close(&r->reader);
+	return true;
 }
 
 static void

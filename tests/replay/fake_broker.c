@@ -297,16 +297,6 @@ broker_reader_give_back(
 	give_back(reader_of(reader), index_of(message->position));
 }
 
-/* Of what has bulk alone, and no message of ours has. */
-void
-broker_reader_read_again(
-    struct broker_reader *reader, struct broker_again *again)
-{
-	(void)reader;
-	(void)again;
-	must(false);
-}
-
 struct broker_health
 broker_reader_health(const struct broker_reader *reader)
 {
@@ -454,6 +444,8 @@ fake_broker_give(struct gateway *gateway)
 {
 	struct fake_reader *r = gateway->reader;
 	unsigned message = fake_broker_next(gateway);
+	const struct kept_message before = kept[message];
+	struct broker_message *made;
 	kept[message].state = PENDING;
 	kept[message].holder = r;
 	kept[message].given++;
@@ -464,7 +456,14 @@ fake_broker_give(struct gateway *gateway)
 	fake_loop_turn(r->loop);
 	fake_random_about(ABOUT_MESSAGE, message);
 	message_counts_took(gateway, message);
-	r->events.took(r->events.arg, make_message(message));
+	made = make_message(message);
+	/* There is no memory for it: it waits in the reader. */
+	if (!r->events.took(r->events.arg, made)) {
+		broker_message_free(&made);
+		kept[message] = before;
+		r->has[message] = false;
+		r->credit = 0;
+	}
 	fake_random_about(ABOUT_NOTHING, 0);
 }
 

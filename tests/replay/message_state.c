@@ -34,7 +34,7 @@ hash_attempt(const struct attempt *a)
 {
 	uint64_t hash = mix((uint64_t)a->busy << 4 | (uint64_t)a->whole << 3 |
 		(uint64_t)a->asks << 2 | (uint64_t)a->fresh << 1 | a->sent,
-	    (uint64_t)a->met);
+	    (uint64_t)a->charged << 16 | (uint64_t)a->met);
 	hash = hash_op(hash, &a->waiter.op);
 	hash = mix(hash, (uint64_t)a->waiter.heard << 1 |
 		(a->waiter.waiters != NULL));
@@ -70,8 +70,8 @@ static uint64_t
 hash_ways(const struct delivery *d)
 {
 	const bool all[] = {d->placed, d->old, d->tried, d->there, d->gone,
-	    d->let, d->noted, d->recalled, d->parks, d->shed, d->stand.probes,
-	    d->stand.to_finish, d->resting, d->finishing, d->starving, d->held,
+	    d->let, d->noted, d->recalled, d->parks, d->stand.probes,
+	    d->stand.to_finish, d->resting, d->finishing, d->held,
 	    d->rejected, d->refused, d->burying, d->buried, d->was_letter,
 	    d->sought,
 	    d->dropped != NULL};
@@ -117,8 +117,7 @@ hash_replay(struct machine *m)
 	hash = hash_store_op(hash, &r->record.op);
 	hash = hash_op(hash, &r->rest);
 	hash = mix(hash, r->next);
-	hash = mix(hash, (uint64_t)r->shut << 4 | (uint64_t)r->charged << 3 |
-		(uint64_t)r->executes << 2 |
+	hash = mix(hash, (uint64_t)r->shut << 3 | (uint64_t)r->executes << 2 |
 		(uint64_t)r->known << 1 | r->released);
 	hash = hash_op(hash, &r->finish.op);
 	hash = mix(hash, hash_refusals(r->source, &r->refusals));
@@ -206,7 +205,7 @@ messages_hash(const struct gateway *g)
 	uint64_t hash = mix(hash_machines(&s->deliveries, hash_delivery),
 	    hash_machines(&s->replays, hash_replay));
 	hash = mix(hash, (uint64_t)s->in_flight << 32 | s->resting);
-	hash = mix(hash, (uint64_t)s->starving << 32 | s->credit);
+	hash = mix(hash, (uint64_t)s->bytes << 32 | s->credit);
 	hash = mix(hash, (uint64_t)s->finishing << 32 | s->burying);
 	hash = mix(hash, (uint64_t)s->rejected << 3 | (uint64_t)s->left << 2 |
 		(uint64_t)s->draining << 1 | (s->reader != NULL));

@@ -20,16 +20,10 @@
  */
 struct broker_reader;
 
-/* A message, as its broker has it; all of it is in its arenas. */
+/* A message, as its broker has it; all of it is in its arena. */
 struct broker_message {
 	struct broker_message *next; /* whoever holds it */
-	struct arena *arena; /* a reference; broker_message_free */
-	/*
-	 * What its fields, payload, key, entity and type are in, all of which
-	 * can be read again (broker_reader_read_again); NULL: in arena, because
-	 * nothing can.  Whoever holds the message may free it meanwhile.
-	 */
-	struct arena *bulk;
+	struct arena *arena; /* broker_message_free */
 	size_t bytes; /* what it takes, for budgets */
 	/*
 	 * Where it stands: the id of an entry of a stream, the id of a row.  No
@@ -102,9 +96,10 @@ struct broker_events {
 	/*
 	 * A message, in the source's order; it is the owner's now, and counts
 	 * against its credit.  One that is pending here already does not come
-	 * twice on one reader, unless it was given back.
+	 * twice on one reader, unless it was given back.  False: the owner has
+	 * no memory for it; it is handed over when there is credit anew.
 	 */
-	void (*took)(void *arg, struct broker_message *message);
+	bool (*took)(void *arg, struct broker_message *message);
 	/*
 	 * So many messages are gone.  position: of one that was pending here,
 	 * which is to be forgotten without an acknowledgement; else empty.
@@ -176,7 +171,7 @@ void broker_reader_close(struct broker_reader **reader);
 /*
  * How many messages it may hand over from now on, and of how many bytes; each
  * that it hands over takes its share away.  It asks its broker for no more than
- * that, by the sizes that it has seen lately, and may overshoot by one message.
+ * that, by the sizes that it has seen lately, and may have one message more.
  * 0 of either: it takes nothing, and what it keeps alive stays alive.
  */
 void broker_reader_credit(
@@ -259,25 +254,6 @@ struct broker_finish {
 };
 void broker_reader_finish(
     struct broker_reader *reader, struct broker_finish *finish);
-
-/*
- * A message that was handed over, read again from where it stands.  When op is
- * done: error is 0, and message is what is there, or NULL: it is not pending
- * any more, because another reader has finished it, somebody has written it
- * anew, which is another message, or the broker has lost it (which lost()
- * tells).  Or error is E_BROKER_DOWN (ask again later), or E_BROKER_REFUSED
- * with the broker's words.
- */
-struct broker_again {
-	struct op op; /* op_init is its owner's to call */
-	struct span position; /* lives until op is done */
-	struct broker_message *message; /* the owner's */
-	char refused[BROKER_REFUSED_BYTES];
-	void *token; /* the client's own */
-};
-/* Only of a message that has bulk. */
-void broker_reader_read_again(
-    struct broker_reader *reader, struct broker_again *again);
 
 enum { BROKER_COPIES_MAX = 100, BROKER_COPY_ID_BYTES = 48 };
 /*

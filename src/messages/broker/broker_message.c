@@ -9,6 +9,5 @@ broker_message_free(struct broker_message **message)
 	if (m == NULL)
 		return;
 	struct arena *arena = m->arena;
-	arena_free(&m->bulk);
 	arena_free(&arena);
 }

@@ -29,13 +29,6 @@ broker_reader_finish(
 }
 
 void
-broker_reader_read_again(
-    struct broker_reader *reader, struct broker_again *again)
-{
-	reader->driver->read_again(reader, again);
-}
-
-void
 broker_reader_copies(
     struct broker_reader *reader, struct broker_copies *copies)
 {

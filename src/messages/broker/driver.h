@@ -69,9 +69,7 @@ struct driver {
 	 */
 	void (*look_again)(struct broker_reader *reader);
 
-	/* Both begin with reader_ask_*.  NULL: what it has has no bulk. */
-	void (*read_again)(
-	    struct broker_reader *reader, struct broker_again *again);
+	/* It begins with reader_ask_copies. */
 	void (*copies)(
 	    struct broker_reader *reader, struct broker_copies *copies);
 	/* All but message; it begins zeroed, with a lag of -1. */

@@ -41,11 +41,15 @@ hand_over(struct broker_reader *reader)
 		    reader_flight_hand_over(reader);
 		if (message == NULL)
 			return;
+		size_t bytes = message->bytes;
 		reader->credit--;
-		reader->credit_bytes -= message->bytes < reader->credit_bytes
-		    ? message->bytes
+		reader->credit_bytes -= bytes < reader->credit_bytes
+		    ? bytes
 		    : reader->credit_bytes;
-		reader->events.took(reader->events.arg, message);
+		if (reader->events.took(reader->events.arg, message))
+			continue;
+		reader_flight_keep(reader, message);
+		reader->credit = 0;
 	}
 }
 

@@ -22,7 +22,7 @@
  *     reader          credit, the queue, the turn's work, open and leave
  *     reader_flight   what is in flight
  *     reader_finish   acknowledgements: who waits for what
- *     reader_ask      questions: read again, copies
+ *     reader_ask      questions: copies
  *     reader_trouble  what is refused, said once
  */
 struct driver;
@@ -60,7 +60,7 @@ struct reader_question {
 	struct list of_reader;
 	struct broker_reader *reader;
 	struct op *op; /* NULL: its owner has given it up */
-	char *refused; /* of broker_again or broker_copies */
+	char *refused; /* of broker_copies */
 };
 
 struct broker_reader {
@@ -165,6 +165,9 @@ struct flight *reader_flight_add(
 void reader_flight_weigh(struct broker_reader *reader, size_t bytes);
 /* The first of the queue is the caller's now, to hand it over; NULL: none. */
 struct broker_message *reader_flight_hand_over(struct broker_reader *reader);
+/* It is the first of the queue again. */
+void reader_flight_keep(
+    struct broker_reader *reader, struct broker_message *message);
 /* It is not in flight any more; frees its message, too, where it is queued. */
 void reader_flight_forget(
     struct broker_reader *reader, struct flight *message);
@@ -217,8 +220,6 @@ void reader_finish_cancel(struct broker_reader *reader);
 /* --- reader_ask.c --- */
 
 /* Starts the operation; the question is the driver's until reader_ask_end. */
-void reader_ask_again(struct broker_reader *reader, struct broker_again *again,
-    struct reader_question *question);
 void reader_ask_copies(struct broker_reader *reader,
     struct broker_copies *copies, struct reader_question *question);
 /*

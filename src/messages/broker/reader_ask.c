@@ -11,44 +11,14 @@
  */
 
 static void
-let_go(struct reader_question *question, struct op *op, int error)
+let_go(struct op *op, int error)
 {
+	struct broker_copies *copies =
+	    CONTAINER_OF(op, struct broker_copies, op);
+	struct reader_question *question = copies->token;
 	question->op = NULL;
 	if (error == E_TIMEOUT)
 		op_done(op, E_BROKER_DOWN);
-}
-
-static void
-let_again_go(struct op *op, int error)
-{
-	let_go(CONTAINER_OF(op, struct broker_again, op)->token, op, error);
-}
-
-static void
-let_copies_go(struct op *op, int error)
-{
-	let_go(CONTAINER_OF(op, struct broker_copies, op)->token, op, error);
-}
-
-static void
-begin(struct broker_reader *reader, struct reader_question *question,
-    struct op *op, char *refused)
-{
-	question->reader = reader;
-	question->op = op;
-	question->refused = refused;
-	refused[0] = '\0';
-	list_add_last(&reader->questions, &question->of_reader);
-}
-
-void
-reader_ask_again(struct broker_reader *reader, struct broker_again *again,
-    struct reader_question *question)
-{
-	again->message = NULL;
-	again->token = question;
-	begin(reader, question, &again->op, again->refused);
-	op_start(&again->op, reader->timeout_ms, let_again_go);
 }
 
 void
@@ -58,8 +28,12 @@ reader_ask_copies(struct broker_reader *reader, struct broker_copies *copies,
 	copies->messages = NULL;
 	copies->next[0] = '\0';
 	copies->token = question;
-	begin(reader, question, &copies->op, copies->refused);
-	op_start(&copies->op, reader->timeout_ms, let_copies_go);
+	copies->refused[0] = '\0';
+	question->reader = reader;
+	question->op = &copies->op;
+	question->refused = copies->refused;
+	list_add_last(&reader->questions, &question->of_reader);
+	op_start(&copies->op, reader->timeout_ms, let_go);
 }
 
 void

@@ -94,6 +94,16 @@ reader_flight_hand_over(struct broker_reader *reader)
 }
 
 void
+reader_flight_keep(struct broker_reader *reader, struct broker_message *message)
+{
+	struct flight *f = reader_flight_find(reader, message->position);
+	f->message = message;
+	list_add_first(&reader->queue, &f->of_queue);
+	reader->queued++;
+	reader->queued_bytes += message->bytes;
+}
+
+void
 reader_flight_forget(struct broker_reader *reader, struct flight *f)
 {
 	if (reader->driver->forget != NULL)

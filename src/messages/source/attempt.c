@@ -4,6 +4,7 @@
 #include "base/test_build.h"
 #include "http/head/header_value.h"
 #include "messages/source/attempt.h"
+#include "messages/source/source_credit.h"
 
 void
 attempt_init(struct attempt *a, struct source *source,
@@ -11,7 +12,7 @@ attempt_init(struct attempt *a, struct source *source,
 {
 	*a = (struct attempt){
 	    .source = source, .message = message, .machine = machine};
-	body_init(&a->body, source->worker->budget);
+	body_init(&a->body, NULL);
 	op_init(&a->waiter.op, source->worker->loop, machine_run, machine);
 }
 
@@ -61,9 +62,11 @@ attempt_status(const struct attempt *a)
 }
 
 void
-attempt_forget_request(struct attempt *a)
+attempt_clear(struct attempt *a)
 {
 	struct arena *own = a->message->arena, *arena = a->c.arena;
+	key_waiters_leave(&a->waiter);
+	a->busy = a->whole = false;
 	body_clear(&a->body);
 	if (arena == NULL)
 		return;
@@ -82,11 +85,11 @@ attempt_forget_request(struct attempt *a)
 }
 
 void
-attempt_clear(struct attempt *a)
+attempt_end(struct attempt *a)
 {
-	key_waiters_leave(&a->waiter);
-	a->busy = a->whole = false;
-	attempt_forget_request(a);
+	attempt_clear(a);
+	source_credit_uncharge(a->source, a->charged);
+	a->charged = 0;
 }
 
 /* --- the request --- */
@@ -102,12 +105,22 @@ enum shape_verdict
 attempt_make_body(struct attempt *a)
 {
 	const struct conf_source *conf = a->source->source;
-	if (!attempt_has_no_value(a))
-		return shape_body(conf, a->message, &a->body, &a->detail);
-	if (conf->nulls != NULLS_DEAD_LETTER)
-		return SHAPE_GOOD;
-	a->detail = SPAN("it has no value");
-	return SHAPE_MALFORMED;
+	if (attempt_has_no_value(a)) {
+		if (conf->nulls != NULLS_DEAD_LETTER)
+			return SHAPE_GOOD;
+		a->detail = SPAN("it has no value");
+		return SHAPE_MALFORMED;
+	}
+	enum shape_verdict verdict =
+	    shape_body(conf, a->message, &a->body, &a->detail);
+	/* All fields as JSON may be more than they are. */
+	size_t bytes = a->message->bytes + a->body.len;
+	if (bytes > a->charged) {
+		must(source_credit_charge(
+		    a->source, bytes - a->charged, BUDGET_GRANTED));
+		a->charged = bytes;
+	}
+	return verdict;
 }
 
 enum shape_verdict

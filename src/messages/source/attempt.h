@@ -28,6 +28,8 @@ struct attempt {
 	/* The message; its position and arena outlive its bytes. */
 	const struct broker_message *message;
 
+	size_t charged; /* for it and its body (source_credit.h), to its end */
+
 	/* The request of this try; c is there while its arena is not NULL. */
 	struct claimant c;
 	struct body body;
@@ -51,10 +53,10 @@ struct attempt {
 
 void attempt_init(struct attempt *attempt, struct source *source,
     const struct broker_message *message, struct machine *machine);
-/* It listens on, if it does; the next try makes its request anew. */
-void attempt_forget_request(struct attempt *attempt);
-/* The same, and it listens no more; always allowed. */
+/* The next try makes its request anew; always allowed. */
 void attempt_clear(struct attempt *attempt);
+/* The same, and what was charged is given back. */
+void attempt_end(struct attempt *attempt);
 bool attempt_has_request(const struct attempt *attempt);
 
 /*

@@ -28,9 +28,6 @@
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ YIELDED ............. FINISH again
  *     it is a letter: CONFIRM ⇢ CONFIRMED ................. END
- *   and where its bytes were given back meanwhile:
- *   HEARD PEEK ⇢ PEEKED ................................... HOLD again
- *   SHAPE FETCH ⇢ FETCHED ................................. SHAPE
  */
 
 static const struct machine_step steps[] = {
@@ -120,13 +117,12 @@ delivery_free(struct machine *machine)
 	remember(d);
 	give_claim_back(d);
 	delivery_view_over(d);
-	delivery_unshape(d);
 	op_cancel(&d->rest);
 	op_cancel(&d->hold.op.op);
 	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
 	source_standing_leave(source, &d->stand);
-	delivery_memory_end(d);
+	attempt_end(&d->a);
 	arena_free(&d->put_arena);
 	source->rejected -= d->rejected;
 	source->burying -= d->burying;
@@ -161,10 +157,7 @@ delivery_new(struct source *source, struct broker_message *message)
 	op_init(&d->written.op.op, w->loop, machine_run, &d->machine);
 	d->written.arena = message->arena;
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
-	op_init(&d->again.op, w->loop, machine_run, &d->machine);
-	op_init(&d->record.op.op, w->loop, machine_run, &d->machine);
-	/* It is here: credit was given for it while there was room. */
-	must(budget_take(w->budget, message->bytes, BUDGET_GRANTED));
+	d->a.charged = 2 * message->bytes; /* source_credit_take */
 	d->a.sent = is_remembered(d);
 	machine_run(&d->machine);
 }
@@ -225,14 +218,6 @@ is_expired(const struct delivery *d)
 	int64_t most_ms = d->source->source->max_age_ms;
 	return most_ms > 0 && d->tries == 0 && d->message->time_ms >= 0 &&
 	    d->first_ms - d->message->time_ms > most_ms;
-}
-
-/* It and its body, which is as large, never fit beside what clients need. */
-static bool
-is_beyond_memory(const struct delivery *d)
-{
-	return d->message->bytes >
-	    budget_limit(d->source->worker->budget) / 8 * 3;
 }
 
 static void
@@ -311,17 +296,12 @@ delivery_shape(struct machine *machine)
 	enum shape_verdict verdict = SHAPE_GOOD;
 	/* One that was condemned before comes here once more for its body. */
 	d->outcome = d->buried ? d->reason : MESSAGE_COUNT_;
-	if (d->shed)
-		return delivery_to(d, DELIVERY_FETCH, MORE);
-	if (m->too_large || is_beyond_memory(d))
+	if (m->too_large)
 		delivery_condemn(d, MESSAGE_TOO_LARGE, SPAN(""));
 	else if (m->odd != NULL)
 		delivery_condemn(d, MESSAGE_MALFORMED, span_str(m->odd));
 	else
 		verdict = attempt_make_body(&d->a);
-	if (verdict == SHAPE_NO_MEMORY)
-		return delivery_memory_await(d);
-	source_credit_starve(d->source, d, false);
 	if (verdict != SHAPE_GOOD)
 		condemn_misshapen(d, verdict);
 	if (!d->placed)
@@ -360,8 +340,6 @@ static enum after
 go(struct delivery *d)
 {
 	const struct letters *letters = &d->source->letters;
-	if (d->shed)
-		return delivery_to(d, DELIVERY_SHAPE, MORE);
 	if (!letters_are_known(letters)) {
 		delivery_unshape(d);
 		return delivery_to(d, DELIVERY_LOOK, MORE);
@@ -397,8 +375,6 @@ delivery_turn(struct machine *machine)
 	if (lanes_is_first(&d->place) || !INVARIANT(one_of_an_order))
 		return go(d);
 	lanes_wait(&d->place);
-	if (lanes_rests(&d->place))
-		delivery_memory_shed(d);
 	return delivery_to(d, DELIVERY_TURNED, WAIT);
 }
 

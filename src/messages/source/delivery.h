@@ -5,7 +5,6 @@
 #include "messages/source/attempt.h"
 #include "messages/source/inquiry.h"
 #include "messages/source/message_end.h"
-#include "store/records.h"
 
 /*
  * A delivery is a message's wait for its end: beside struct request, the other
@@ -36,20 +35,11 @@ struct delivery {
 	bool noted;
 	bool recalled; /* and it was asked whether it was before */
 
-	/* Its bytes were given back, and are read again when it goes on. */
-	bool shed;
-	unsigned stood; /* at how many looks in a row it stood still */
-	struct broker_again again;
-	size_t reserved; /* for what is read again */
-	struct records_op record; /* of one that is held without its bytes */
-	const struct conf *held_under; /* a reference; or NULL */
-
 	struct standing_place stand; /* its source stands still */
 	struct source_refusals refusals; /* of its API */
 	struct op rest;
 	bool resting;
 	bool finishing; /* it is not at work any more */
-	bool starving; /* it waits for memory */
 	bool held; /* it rests until somebody decides */
 	bool rejected; /* the broker does not take its end, alone of all */
 	bool refused;  /* it did not take it once */
@@ -86,8 +76,6 @@ struct delivery *delivery_of(struct machine *machine);
 /* That of what stands there; NULL: there is none. */
 struct delivery *delivery_find(
     const struct source *source, struct span position);
-/* Each second: what rests by now gives its bytes back (delivery_memory.c). */
-void delivery_memory_look(struct delivery *d);
 
 /* What operators see of it, and tell it (delivery_view.c). */
 

@@ -7,9 +7,8 @@
 /*
  * What the steps of a delivery share.  They are in delivery.c (a request is
  * made, and its turn comes), delivery_claim.c (its key), delivery_rest.c (until
- * it is tried again), delivery_memory.c (without its bytes) and
- * delivery_finish.c (its end); delivery.c has the table of all.  For these
- * files only; the worker's thread.
+ * it is tried again) and delivery_finish.c (its end); delivery.c has the table
+ * of all.  For these files only; the worker's thread.
  */
 enum delivery_step {
 #define DELIVERY_STEP(name, function, operation) DELIVERY_##name,
@@ -48,19 +47,3 @@ void delivery_rest_held_no_more(struct delivery *d);
  * held.
  */
 enum after delivery_rest_rejected(struct delivery *d);
-
-/*
- * It rests for long: its bytes go back to the budget, where they can be read
- * again; its request too.  It listens on, if it does.
- */
-void delivery_memory_shed(struct delivery *d);
-/* It is held: what it is held by is remembered, and its bytes go back. */
-void delivery_memory_hold(struct delivery *d);
-/*
- * Whether it can be held on for what its record says alone, without its bytes.
- */
-bool delivery_memory_may_peek(const struct delivery *d);
-/* No memory for it: it waits with nothing in its hands. */
-enum after delivery_memory_await(struct delivery *d);
-/* Whatever it has of the budget goes back. */
-void delivery_memory_end(struct delivery *d);

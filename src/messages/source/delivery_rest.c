@@ -9,9 +9,7 @@
  * somebody else is at its key; nobody knows its outcome; it did not work out.
  */
 enum {
-	LOOK_MS = 200,      /* what is about to be stored is looked for again */
-	LOOK_SHARE = 4,     /* where many look for memory: ms for so many */
-	LONG_MS = 2000,     /* without its bytes */
+	LOOK_MS = 200,      /* what is about to be known is looked for again */
 	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
 	HELD_LOOK_MS = 30000,
 	YIELD_FIRST_MS = 250,
@@ -116,11 +114,11 @@ log_held(const struct delivery *d)
 static void
 note_gone(struct delivery *d)
 {
+	/* With its record Redis may lose that it is held. */
+	d->noted = false;
 	if (d->gone)
 		return;
 	d->gone = true;
-	/* With its record Redis may have lost that it is held. */
-	d->noted = false;
 	struct logline line = log_begin(EV_message_record_gone);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
@@ -186,9 +184,6 @@ delivery_rest_keep(struct machine *machine)
 	int64_t now_ms = loop_now_ms(d->source->worker->loop);
 	int64_t left_ms =
 	    d->held_since_ms + d->source->source->hold_ms - now_ms;
-	/* Its letter has its bytes, which are read again first. */
-	if (left_ms <= 0 && d->shed)
-		return delivery_rest_heard(machine);
 	if (left_ms <= 0) {
 		delivery_condemn(d, MESSAGE_UNKNOWN, SPAN(""));
 		return delivery_to(d, DELIVERY_BURY, MORE);
@@ -197,7 +192,6 @@ delivery_rest_keep(struct machine *machine)
 	d->rested = MESSAGE_STATE_HELD;
 	d->next_ms = clock_wall_ms() + left_ms;
 	source_credit_rest(d->source, d, true);
-	delivery_memory_hold(d);
 	return listen(d, left_ms < HELD_LOOK_MS ? left_ms : HELD_LOOK_MS);
 }
 
@@ -205,8 +199,6 @@ enum after
 delivery_rest_heard(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	if (delivery_memory_may_peek(d))
-		return delivery_to(d, DELIVERY_PEEK, MORE);
 	source_credit_rest(d->source, d, false);
 	d->held = false;
 	delivery_unshape(d);
@@ -339,8 +331,6 @@ static enum after
 rest(struct delivery *d, int64_t ms)
 {
 	delivery_unshape(d);
-	if (ms >= LONG_MS)
-		delivery_memory_shed(d);
 	d->next_ms = clock_wall_ms() + ms;
 	op_start(&d->rest, at_least_one(ms), NULL);
 	return delivery_to(d, DELIVERY_RESTED, WAIT);
@@ -378,10 +368,7 @@ delivery_rest_unsent(struct machine *machine)
 enum after
 delivery_rest_look(struct machine *machine)
 {
-	struct delivery *d = delivery_of(machine);
-	/* Many that wait for memory do not all ask at once. */
-	int64_t more_ms = d->starving ? d->source->starving / LOOK_SHARE : 0;
-	return rest(d, LOOK_MS + more_ms);
+	return rest(delivery_of(machine), LOOK_MS);
 }
 
 enum after

@@ -9,8 +9,7 @@ delivery_view_state(const struct delivery *d)
 {
 	unsigned step = d->machine.step;
 	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
-	    step == DELIVERY_PEEKED || step == DELIVERY_NOTED ||
-	    step == DELIVERY_RESTED ||
+	    step == DELIVERY_NOTED || step == DELIVERY_RESTED ||
 	    (step == DELIVERY_YIELDED && d->rejected) ||
 	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
@@ -54,7 +53,6 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	op_cancel(&d->place.turn);
 	source_standing_leave(d->source, &d->stand);
 	op_cancel(&d->rest);
-	op_cancel(&d->record.op.op);
 	op_cancel(&d->hold.op.op);
 	delivery_unshape(d);
 	source_credit_rest(d->source, d, false);

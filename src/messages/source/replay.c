@@ -88,15 +88,13 @@ replay_free(struct machine *machine)
 	struct source *source = r->source;
 	give_claim_back(r);
 	if (r->message != NULL)
-		attempt_clear(&r->a);
+		attempt_end(&r->a);
 	timer_clear(&r->renew);
 	op_cancel(&r->renewal.op.op);
 	op_cancel(&r->op.op.op);
 	op_cancel(&r->record.op.op);
 	op_cancel(&r->rest);
 	op_cancel(&r->finish.op);
-	if (r->charged)
-		budget_give(source->worker->budget, r->message->bytes);
 	broker_message_free(&r->message);
 	arena_free(&r->put_arena);
 	arena_free(&r->renewal_arena);
@@ -249,21 +247,21 @@ static enum after
 replay_shape(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
-	struct budget *budget = r->source->worker->budget;
 	struct attempt *a = &r->a;
 	if (r->shut)
 		return to(r, REPLAY_STAY, MORE);
 	if (r->letter.is_cut)
 		return stay(r, MESSAGE_TOO_LARGE, "not-kept");
-	if (!r->charged)
-		r->charged = budget_take(
-		    budget, r->message->bytes, BUDGET_COMMON);
-	if (!r->charged)
+	if (a->charged == 0 &&
+	    source_credit_charge(
+		r->source, 2 * r->message->bytes, BUDGET_TURN))
+		a->charged = 2 * r->message->bytes;
+	if (a->charged == 0)
 		return to(r, REPLAY_LOOK, MORE);
 	enum shape_verdict verdict = attempt_make_body(a);
 	if (verdict == SHAPE_GOOD)
 		verdict = attempt_make_request(a);
-	if (verdict == SHAPE_NO_MEMORY || verdict == SHAPE_OWN_SCOPE)
+	if (verdict == SHAPE_OWN_SCOPE)
 		return to(r, REPLAY_LOOK, MORE);
 	if (verdict != SHAPE_GOOD)
 		return stay(r,

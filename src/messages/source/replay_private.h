@@ -34,7 +34,6 @@ struct replay {
 	struct attempt a;
 	struct source_refusals refusals;
 	bool shut;     /* it does not open */
-	bool charged;  /* its bytes count */
 	bool known;    /* something is known of its key */
 	bool executes; /* it did, once at least */
 	bool released; /* its record was */

@@ -192,7 +192,7 @@ name_letter(struct restore *r, const struct broker_message *m,
 	struct span detail;
 	bool in_order = false;
 	if (conf->order_by != SOURCE_ORDER_NONE && !conf->behind_go_on) {
-		body_init(&body, r->source->worker->budget);
+		body_init(&body, NULL);
 		in_order =
 		    shape_body(conf, m, &body, &detail) == SHAPE_GOOD &&
 		    shape_order(conf, m, body_span(&body), lane.bytes);

@@ -15,7 +15,6 @@ enum shape_verdict {
 	SHAPE_MALFORMED,
 	SHAPE_KEY_MISSING,
 	SHAPE_TOO_LARGE,
-	SHAPE_NO_MEMORY, /* the budget does not allow the body now */
 	SHAPE_OWN_SCOPE, /* the source's is refused: no message is to blame */
 };
 
@@ -52,8 +51,8 @@ struct span shape_lacks(struct arena *arena,
     const struct json_pointers *pointers, struct span body,
     const char *purpose);
 /*
- * The body of the request: the payload, a field, or all fields as JSON; good,
- * malformed, too large, or no memory.
+ * The body of the request: the payload, a field, or all fields as JSON; good or
+ * malformed.
  */
 MUST_USE enum shape_verdict shape_body(const struct conf_source *source,
     const struct broker_message *message, struct body *body,

@@ -24,31 +24,29 @@ enum {
 
 /* --- what the broker says --- */
 
-static void
+static bool
 on_took(void *arg, struct broker_message *message)
 {
 	struct source *s = arg;
 	if (s->draining) {
 		broker_reader_give_back(s->reader, message);
 		broker_message_free(&message);
-		return;
+		return true;
 	}
-	if (s->credit > 0)
-		s->credit--;
-	s->in_flight++;
+	if (!source_credit_take(s, message->bytes))
+		return false;
 	if (message->time_ms >= 0)
 		histogram_add(&s->meter->age,
 		    clock_wall_ms() - message->time_ms);
-	source_credit_settle(s);
-	s->taken++;
 	delivery_new(s, message);
-	source_credit_took(s);
+	return true;
 }
 
 static void
 on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 {
 	struct source *s = arg;
+	s->wanted = 0; /* it may have been that one */
 	counter_add(&s->meter->lost[how], count);
 	struct delivery *d =
 	    position.len > 0 ? delivery_find(s, position) : NULL;
@@ -65,6 +63,7 @@ on_recalled(void *arg, const void *token)
 {
 	struct source *s = arg;
 	struct machine *m;
+	s->wanted = 0;
 	LIST_EACH(m, &s->deliveries.list, item)
 		if (delivery_of(m)->message->token == token)
 			machine_end(m);
@@ -162,16 +161,14 @@ longest_lease_ms(const struct conf *conf)
 static size_t
 longest_body(const struct conf *conf)
 {
-	int64_t bytes = conf->in_flight_bytes / 4;
-	if (bytes > BODY_KEPT_MAX)
-		bytes = BODY_KEPT_MAX;
+	int64_t bytes = BODY_KEPT_MAX, most = conf->in_flight_bytes / 4;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
 		if (policy != NULL && policy->max_request_body > bytes)
 			bytes = policy->max_request_body;
 	}
-	return (size_t)bytes;
+	return (size_t)(bytes < most ? bytes : most);
 }
 
 /* Which store it is stands beside what is read: it must be known. */
@@ -199,6 +196,7 @@ open_reader(struct source *s)
 	    s->source->broker->kind == BROKER_KAFKA);
 	s->reader = brokers_open(&start);
 	s->credit = 0;
+	s->wanted = 0;
 	s->heard = false;
 	source_credit_settle(s);
 }
@@ -329,7 +327,6 @@ on_second(void *arg)
 	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item) {
 		struct delivery *d = delivery_of(m);
-		delivery_memory_look(d);
 		counts[delivery_view_state(d)]++;
 		if (d->number - 1 < oldest)
 			oldest = d->number - 1;

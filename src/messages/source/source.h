@@ -72,7 +72,8 @@ struct source {
 	unsigned in_flight; /* taken and at work */
 	unsigned finishing; /* their results wait to be put, many at a time */
 	unsigned resting;   /* held, or waiting to be tried again */
-	unsigned starving; /* wait for memory for their bodies */
+	size_t bytes;       /* that its messages have of the budget */
+	size_t wanted; /* the same of one that waits for memory; 0: none */
 	unsigned burying; /* become letters: the store is being asked */
 	unsigned rejected; /* are held, as the broker takes no end of them */
 	unsigned credit;    /* that the reader has now */

@@ -6,15 +6,68 @@
 #include "messages/source/source_standing.h"
 
 /*
- * Clients come first: sources leave them a quarter.  And who is here already
- * comes before who is not.
+ * What sources may have.  Clients come first: they leave them a quarter, as
+ * answers wait for memory too.
  */
-static bool
-memory_is_short(const struct source *s)
+static size_t
+most_bytes(const struct source *s)
+{
+	return budget_limit(s->worker->budget) / 4 * 3;
+}
+
+/* Each has an equal share, so that what it holds leaves theirs to others. */
+static size_t
+bytes_left(const struct source *s)
 {
 	struct budget *budget = s->worker->budget;
 	size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
-	return s->starving > 0 || used >= budget_limit(budget) / 4 * 3;
+	size_t share = most_bytes(s) / s->conf->n_sources;
+	if (used >= most_bytes(s) || (s->bytes > 0 && s->bytes >= share))
+		return 0;
+	return most_bytes(s) - used;
+}
+
+/* What can never fit is taken alone. */
+static bool
+fits(const struct source *s, size_t bytes)
+{
+	return bytes > most_bytes(s)
+	    ? s->bytes == 0
+	    : bytes_left(s) > 0 && bytes_left(s) >= bytes;
+}
+
+bool
+source_credit_charge(struct source *s, size_t bytes, enum budget_share share)
+{
+	if (!budget_take(s->worker->budget, bytes, share))
+		return false;
+	s->bytes += bytes;
+	return true;
+}
+
+void
+source_credit_uncharge(struct source *s, size_t bytes)
+{
+	budget_give(s->worker->budget, bytes);
+	s->bytes -= bytes;
+}
+
+bool
+source_credit_take(struct source *s, size_t bytes)
+{
+	size_t twice = 2 * bytes;
+	enum budget_share share =
+	    twice > most_bytes(s) ? BUDGET_GRANTED : BUDGET_SOURCES;
+	bool taken = fits(s, twice) && source_credit_charge(s, twice, share);
+	s->wanted = taken ? 0 : twice;
+	source_credit_settle(s);
+	if (!taken)
+		return false;
+	if (s->credit > 0)
+		s->credit--;
+	s->in_flight++;
+	s->taken++;
+	return true;
 }
 
 static unsigned
@@ -23,19 +76,10 @@ credit(const struct source *s)
 	unsigned most = (unsigned)s->source->in_flight;
 	if (s->draining || !s->heard || s->asked || s->standing != 0 ||
 	    pause_stands(&s->pause) ||
+	    !fits(s, s->wanted) ||
 	    s->in_flight >= most || s->finishing >= SOURCE_FINISHING_MAX)
 		return 0;
 	return most - s->in_flight;
-}
-
-/* What may still come, by what the messages take that are here. */
-static size_t
-bytes_left(const struct source *s)
-{
-	struct budget *budget = s->worker->budget;
-	size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
-	size_t most = budget_limit(budget) / 4 * 3;
-	return used < most ? most - used : 0;
 }
 
 static void
@@ -56,28 +100,20 @@ on_settle(void *arg)
 	struct source *s = arg;
 	stand_while(s, STANDING_HELD, s->resting >= SOURCE_RESTING_MAX,
 	    "10,000 messages rest.");
-	stand_while(s, STANDING_MEMORY, memory_is_short(s),
+	stand_while(s, STANDING_MEMORY, !fits(s, s->wanted),
 	    error_message(E_NO_MEMORY));
 	counter_set(&s->meter->in_flight, s->in_flight);
 	unsigned now = credit(s);
 	if (s->reader == NULL || (now == 0 && s->credit == 0))
 		return;
 	s->credit = now;
-	broker_reader_credit(s->reader, now, bytes_left(s));
+	broker_reader_credit(s->reader, now, bytes_left(s) / 2);
 }
 
 void
 source_credit_init(struct source *s)
 {
 	task_init(&s->settle, on_settle, s);
-}
-
-/* More may be about to come in this turn. */
-void
-source_credit_took(struct source *s)
-{
-	if (memory_is_short(s))
-		on_settle(s);
 }
 
 void
@@ -124,21 +160,10 @@ source_credit_place(struct source *s, struct delivery *d)
 }
 
 void
-source_credit_starve(struct source *s, struct delivery *d, bool starves)
-{
-	if (d->starving == starves)
-		return;
-	d->starving = starves;
-	s->starving += starves ? 1u : -1u;
-	source_credit_settle(s);
-}
-
-void
 source_credit_end(struct source *s, struct delivery *d)
 {
 	source_credit_rest(s, d, false);
 	source_credit_finish(s, d, false);
-	source_credit_starve(s, d, false);
 	if (lanes_rests(&d->place))
 		count_resting(s, -1);
 	lanes_leave(s->lanes, &d->place);

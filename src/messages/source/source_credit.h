@@ -10,10 +10,15 @@
  */
 void source_credit_init(struct source *source);
 /*
- * One has been taken, and its body is made: where that has used up what sources
- * may have, no other one comes in this turn.
+ * A message of so many bytes is taken.  It is charged twice, with the body of
+ * its request, which needs no memory of others then: a message that is here can
+ * always go on.  False: there is not so much memory now.
  */
-void source_credit_took(struct source *source);
+MUST_USE bool source_credit_take(struct source *source, size_t bytes);
+/* Charges bytes of its messages; false: there are not so many. */
+MUST_USE bool source_credit_charge(
+    struct source *source, size_t bytes, enum budget_share share);
+void source_credit_uncharge(struct source *source, size_t bytes);
 /* Later in this turn, it is worked out anew. */
 void source_credit_settle(struct source *source);
 
@@ -27,9 +32,6 @@ void source_credit_rest(
  */
 void source_credit_finish(
     struct source *source, struct delivery *d, bool finishing);
-/* It waits for memory for its body: no other one is taken meanwhile. */
-void source_credit_starve(
-    struct source *source, struct delivery *d, bool starves);
 /* Whether something may be put with its broker now. */
 bool source_credit_may_replay(const struct source *source);
 /* A replay has ended: what was left may begin. */

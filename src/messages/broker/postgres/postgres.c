@@ -239,8 +239,6 @@ prepare(struct postgres_reader *reader)
 	postgres_pipe_prepare(pipe, "finish", sql->finish);
 	postgres_pipe_prepare(pipe, "take_start", sql->take_start);
 	postgres_pipe_prepare(pipe, "take_above", sql->take_above);
-	postgres_pipe_prepare(pipe, "again", sql->again);
-	postgres_pipe_prepare(pipe, "there", sql->there);
 	postgres_pipe_run(pipe, "take_start", nothing, 6);
 	if (sql->listen != NULL)
 		postgres_pipe_query(pipe, sql->listen, NULL, 0);
@@ -449,7 +447,6 @@ const struct driver postgres_driver = {
     .finish = postgres_finish_send_all,
     .forget = forget,
     .give_back = give_back,
-    .read_again = postgres_ask_again,
     .copies = postgres_ask_copies,
     .health = read_health,
 };

@@ -12,9 +12,7 @@ struct postgres_question {
 	struct reader_question question; /* first */
 	struct postgres_batch batch;
 	struct broker_message *found;
-	struct span position; /* of a row that is read again; its owner's */
-	bool exists; /* finished, or written anew; else deleted */
-	size_t limit; /* of copies */
+	size_t limit;
 	char next[BROKER_COPY_ID_BYTES];
 };
 
@@ -24,17 +22,6 @@ of_batch(struct postgres_batch *batch)
 	return CONTAINER_OF(batch, struct postgres_question, batch);
 }
 
-static struct postgres_question *
-new_question(void (*result)(struct postgres_batch *batch, unsigned statement,
-		 const PGresult *result),
-    void (*end)(struct postgres_batch *batch,
-	const struct postgres_trouble *trouble))
-{
-	struct postgres_question *q = mem_zero(sizeof *q);
-	q->batch = (struct postgres_batch){.result = result, .end = end};
-	return q;
-}
-
 static void
 end(struct postgres_question *q, int error, const char *refused)
 {
@@ -42,76 +29,6 @@ end(struct postgres_question *q, int error, const char *refused)
 	broker_messages_free(&q->found);
 	free(q);
 }
-
-/* --- a row in flight, read again --- */
-
-static void
-again_result(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
-{
-	struct postgres_question *q = of_batch(batch);
-	if (statement > 0)
-		q->exists = postgres_pipe_true(result, 0, 0);
-	else if (PQntuples(result) > 0)
-		q->found = postgres_row_read(
-		    postgres_of(q->question.reader), result, 0);
-}
-
-/* Where it is not there as it was, a take brings what is there now. */
-static void
-forget(struct postgres_question *q)
-{
-	struct postgres_reader *reader = postgres_of(q->question.reader);
-	struct postgres_row *row = postgres_row_find(reader, q->position);
-	if (row == NULL)
-		return;
-	bool ours = postgres_row_is_ours(reader, row);
-	reader_flight_forget(&reader->core, &row->flight);
-	if (!q->exists && ours)
-		postgres_row_deleted(reader, q->position);
-	if (q->exists || !ours)
-		postgres_take_from_start(reader);
-}
-
-static void
-again_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
-{
-	struct postgres_question *q = of_batch(batch);
-	struct postgres_reader *reader = postgres_of(q->question.reader);
-	if (trouble == NULL && q->question.op != NULL) {
-		if (q->found == NULL)
-			forget(q);
-		CONTAINER_OF(q->question.op, struct broker_again, op)
-		    ->message = q->found;
-		q->found = NULL;
-	}
-	end(q, trouble == NULL ? 0 : E_BROKER_DOWN, NULL);
-	postgres_distrust(reader, trouble);
-}
-
-void
-postgres_ask_again(struct broker_reader *core, struct broker_again *again)
-{
-	struct postgres_reader *reader = postgres_of(core);
-	struct postgres_question *q = new_question(again_result, again_ended);
-	struct postgres_row *row = postgres_row_find(reader, again->position);
-	const struct span values[] = {again->position,
-	    row != NULL ? span_str(row->version) : POSTGRES_NULL};
-	q->position = again->position;
-	reader_ask_again(core, again, &q->question);
-	if (!postgres_connect_is_ready(reader->connect)) {
-		end(q, E_BROKER_DOWN, NULL);
-		return;
-	}
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
-	postgres_pipe_begin(pipe, &q->batch);
-	postgres_pipe_run(pipe, "again", values, 2);
-	postgres_pipe_run(pipe, "there", values, 1);
-	postgres_pipe_end(pipe);
-}
-
-/* --- copies --- */
 
 /*
  * Dead letters in the order of their numbers.  What was marked was deleted:
@@ -166,9 +83,10 @@ void
 postgres_ask_copies(struct broker_reader *core, struct broker_copies *copies)
 {
 	struct postgres_reader *reader = postgres_of(core);
-	struct postgres_question *q =
-	    new_question(copies_result, copies_ended);
+	struct postgres_question *q = mem_zero(sizeof *q);
 	char limit[24];
+	q->batch = (struct postgres_batch){
+	    .result = copies_result, .end = copies_ended};
 	q->limit = copies->limit;
 	reader_ask_copies(core, copies, &q->question);
 	if (!postgres_connect_is_ready(reader->connect)) {

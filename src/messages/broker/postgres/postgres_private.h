@@ -14,7 +14,7 @@
  *     postgres_take    which rows are asked for, and when
  *     postgres_parts   which of them are this reader's
  *     postgres_finish  acknowledgements, in batches
- *     postgres_ask     rows read again, and pages of copies
+ *     postgres_ask     pages of copies
  *     postgres_row     a row as a message, and as one in flight
  *     postgres_sql     the statements
  *     postgres_connect, postgres_pipe   libpq
@@ -52,14 +52,8 @@ postgres_row_of(const struct flight *flight)
  */
 void postgres_row_take(
     struct postgres_reader *reader, const PGresult *result, int at);
-/* The message of a row. */
-struct broker_message *postgres_row_read(
-    struct postgres_reader *reader, const PGresult *result, int at);
 /* A copy of a dead letter. */
 struct broker_message *postgres_row_copy(const PGresult *result, int at);
-/* NULL: it is not in flight. */
-struct postgres_row *postgres_row_find(
-    const struct postgres_reader *reader, struct span position);
 /* Whether nobody else can have finished it. */
 bool postgres_row_is_ours(
     const struct postgres_reader *reader, const struct postgres_row *row);
@@ -154,7 +148,6 @@ void postgres_finish_send_all(struct broker_reader *core);
 
 /* --- postgres_ask.c --- */
 
-void postgres_ask_again(struct broker_reader *core, struct broker_again *again);
 void postgres_ask_copies(
     struct broker_reader *core, struct broker_copies *copies);
 

@@ -11,8 +11,7 @@
 static void
 add_header(struct broker_message *message, struct span name, struct span value)
 {
-	struct arena *arena =
-	    message->bulk != NULL ? message->bulk : message->arena;
+	struct arena *arena = message->arena;
 	message->fields.list[message->fields.count++] = (struct field){
 	    arena_dup(arena, name), arena_dup(arena, value)};
 }
@@ -24,8 +23,7 @@ add_header(struct broker_message *message, struct span name, struct span value)
 static const char *
 add_fields(struct broker_message *message, struct span text)
 {
-	struct arena *arena =
-	    message->bulk != NULL ? message->bulk : message->arena;
+	struct arena *arena = message->arena;
 	const char *odd = NULL, *name;
 	json_t *value;
 	if (text.ptr == NULL)
@@ -75,19 +73,17 @@ weigh(struct broker_message *m)
 		    m->fields.list[i].name.len + m->fields.list[i].value.len;
 }
 
-struct broker_message *
-postgres_row_read(
-    struct postgres_reader *reader, const PGresult *result, int at)
+static struct broker_message *
+read_row(struct postgres_reader *reader, const PGresult *result, int at)
 {
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	int64_t part = postgres_pipe_number(result, at, COLUMN_PART);
 	m->arena = arena;
-	m->bulk = arena_new();
 	m->position = copy(arena, result, at, COLUMN_ID);
-	m->entity = copy(m->bulk, result, at, COLUMN_ENTITY);
-	m->type = copy(m->bulk, result, at, COLUMN_TYPE);
-	m->payload = copy(m->bulk, result, at, COLUMN_PAYLOAD);
+	m->entity = copy(arena, result, at, COLUMN_ENTITY);
+	m->type = copy(arena, result, at, COLUMN_TYPE);
+	m->payload = copy(arena, result, at, COLUMN_PAYLOAD);
 	m->key = POSTGRES_NULL;
 	m->time_ms = -1;
 	/* Whoever makes a finished row unread takes no result of it away. */
@@ -137,12 +133,6 @@ postgres_row_copy(const PGresult *result, int at)
 
 /* --- those in flight --- */
 
-struct postgres_row *
-postgres_row_find(const struct postgres_reader *reader, struct span position)
-{
-	return postgres_row_of(reader_flight_find(&reader->core, position));
-}
-
 void
 postgres_row_take(
     struct postgres_reader *reader, const PGresult *result, int at)
@@ -152,10 +142,10 @@ postgres_row_take(
 	int64_t part = postgres_pipe_number(result, at, COLUMN_PART);
 	if (id.ptr == NULL || part < 0 || part >= POSTGRES_PARTS ||
 	    reader->parts.is[part] != PART_MINE ||
-	    postgres_row_find(reader, id) != NULL)
+	    reader_flight_find(&reader->core, id) != NULL)
 		return;
 	struct postgres_row *row = postgres_row_of(reader_flight_add(
-	    &reader->core, postgres_row_read(reader, result, at)));
+	    &reader->core, read_row(reader, result, at)));
 	row->take = reader->take.number;
 	row->session = reader->session;
 	row->part = (uint32_t)part;

@@ -398,11 +398,6 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	    .rises = types->rises};
 	sql.take_start = take_of(&m, "true");
 	sql.take_above = take_of(&m, behind(&m, 7, 8));
-	sql.again = rows_of(
-	    &m, MADE(arena, "%s AND %s", m.row, m.same), "true", NULL);
-	sql.there = MADE(arena,
-	    "SELECT (EXISTS (SELECT FROM %s AS t WHERE %s))::text", m.table,
-	    m.row);
 	sql.finish = finish_of(&m, "", "1");
 	make_dead(&m, &sql);
 	if (source->results != NULL) {

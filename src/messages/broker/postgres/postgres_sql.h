@@ -35,8 +35,6 @@ struct postgres_sql {
 	 */
 	const char *take_start;
 	const char *take_above;
-	const char *again; /* the row $1, unread and of the version $2 */
-	const char *there; /* whether the row $1 is there at all: "true" */
 	/*
 	 * The row $1 is finished, while it is unread and of the version $2
 	 * (null: any), and what is put is put: "done"; or nothing happened,

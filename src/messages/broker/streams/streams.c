@@ -70,7 +70,6 @@ const struct driver streams_driver = {
     .more_ms = streams_finish_more_ms,
     .give_back = streams_beat_return,
     .look_again = streams_take_look_again,
-    .read_again = streams_ask_again,
     .copies = streams_ask_copies,
     .health = read_health,
 };

@@ -12,7 +12,6 @@
 struct streams_question {
 	struct reader_question question; /* first */
 	struct link_call call;
-	struct streams_id id; /* of an entry that is read again */
 };
 
 /* --- what both questions have in common --- */
@@ -107,50 +106,6 @@ streams_ask_drop(struct streams_line *line, struct streams_id id)
 	streams_line_id(&command, id);
 	streams_line_send(line, &d->call, &command);
 	resp_clear(&command);
-}
-
-/* --- an entry in flight, read again --- */
-
-/* Nothing is there: it can never be executed, and is lost. */
-static void
-on_read_again(struct link_call *call, const redisReply *reply)
-{
-	struct streams_question *q = of_call(call);
-	struct streams *streams = streams_behind(q);
-	if (!is_answered(q, reply))
-		return;
-	if (reply->elements == 0) {
-		streams_ask_drop(&streams->teller, q->id);
-		end(q, 0, NULL);
-		return;
-	}
-	struct broker_message *message =
-	    streams_entry_read(streams, reply->element[0]);
-	CONTAINER_OF(q->question.op, struct broker_again, op)->message =
-	    message;
-	if (message == NULL)
-		streams_line_distrust(&streams->teller);
-	end(q, message != NULL ? 0 : E_BROKER_DOWN, NULL);
-}
-
-void
-streams_ask_again(struct broker_reader *core, struct broker_again *again)
-{
-	struct streams *streams = streams_of(core);
-	struct streams_question *q = mem_zero(sizeof *q);
-	struct resp command = {0};
-	reader_ask_again(core, again, &q->question);
-	if (!streams_line_is_up(&streams->teller) ||
-	    !streams_id_read(again->position, &q->id)) {
-		end(q, E_BROKER_DOWN, NULL);
-		return;
-	}
-	resp_begin(&command, 4);
-	resp_arg(&command, SPAN("XRANGE"));
-	resp_arg(&command, streams->key);
-	resp_arg(&command, again->position);
-	resp_arg(&command, again->position);
-	send_question(q, &command, on_read_again);
 }
 
 /* --- copies --- */

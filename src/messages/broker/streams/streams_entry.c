@@ -56,8 +56,7 @@ copy_fields(struct broker_message *message, const redisReply *values,
 	size_t count = values->elements / 2;
 	if (count > FIELDS_MAX)
 		count = FIELDS_MAX;
-	struct arena *arena =
-	    message->bulk != NULL ? message->bulk : message->arena;
+	struct arena *arena = message->arena;
 	struct field *list = arena_alloc(arena, count * sizeof *list);
 	message->bytes += count * sizeof *list;
 	message->fields.list = list;
@@ -116,18 +115,8 @@ read_message(const struct streams *streams, struct streams_id id,
     const redisReply *values, bool again)
 {
 	struct broker_message *message = new_message(streams, id, again);
-	message->bulk = arena_new();
 	read_fields(message, values, streams->core.most_bytes);
 	return message;
-}
-
-struct broker_message *
-streams_entry_read(const struct streams *streams, const redisReply *entry)
-{
-	struct streams_id id;
-	return is_entry(entry, &id)
-	    ? read_message(streams, id, entry->element[1], true)
-	    : NULL;
 }
 
 bool

@@ -199,8 +199,6 @@ bool streams_entry_take(struct streams *streams,
 void streams_entry_take_unread(
     struct streams *streams, struct streams_id id);
 /* A message that is not taken; NULL: it is no entry. */
-struct broker_message *streams_entry_read(
-    const struct streams *streams, const struct redisReply *entry);
 struct broker_message *streams_entry_copy(
     const struct streams *streams, const struct redisReply *entry);
 
@@ -248,8 +246,6 @@ void streams_beat_flush(struct streams *streams);
 
 /* --- streams_ask.c --- */
 
-void streams_ask_again(
-    struct broker_reader *core, struct broker_again *again);
 void streams_ask_copies(
     struct broker_reader *core, struct broker_copies *copies);
 /*

@@ -70,12 +70,13 @@ outbox_new(const struct outbox *other)
 	return o;
 }
 
-static void
+static bool
 took(void *arg, struct broker_message *message)
 {
 	struct outbox *o = arg;
 	assert_true(o->n_took < OUTBOX_MOST);
 	o->took[o->n_took++] = message;
+	return true;
 }
 
 static void

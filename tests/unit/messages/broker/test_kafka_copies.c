@@ -34,11 +34,12 @@ static struct conf_broker broker = {.name = charges,
 static struct conf_source source = {.name = charges,
     .broker = &broker, .group = group, .topics = {topics, 1}};
 
-static void
+static bool
 took(void *arg, struct broker_message *message)
 {
 	(void)arg;
 	broker_message_free(&message);
+	return true;
 }
 
 static void
