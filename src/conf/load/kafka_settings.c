@@ -20,6 +20,7 @@ static const char *const refused[] = {
     "acks",
     "auto.commit.",
     "auto.offset.reset",
+    "batch.size",
     "bootstrap.servers",
     "builtin.features",
     "delivery.report.only.error",

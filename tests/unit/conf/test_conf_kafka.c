@@ -105,7 +105,7 @@ what_the_promise_rests_on_is_no_setting(void **state)
 {
 	(void)state;
 	static const char *const names[] = {"plugin.library.paths",
-	    "group.id", "group.instance.id", "enable.auto.commit",
+	    "group.id", "batch.size", "enable.auto.commit",
 	    "enable.auto.offset.store", "isolation.level", "transactional.id",
 	    "test.mock.num.brokers", "auto.offset.reset", "bootstrap.servers",
 	    "metadata.broker.list", "partition.assignment.strategy",

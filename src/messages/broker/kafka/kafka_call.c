@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
 
@@ -61,4 +63,38 @@ kafka_call_side(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list,
 			at->offset = -1;
 	}
 	return error;
+}
+
+bool
+kafka_call_refused(rd_kafka_resp_err_t error,
+    const struct kafka_call_names *names, char *ret_words, size_t size)
+{
+	const char *topic = names->topic != NULL ? names->topic : "";
+	const char *group = names->group != NULL ? names->group : "";
+	const char *id = names->id != NULL ? names->id : "";
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+		snprintf(ret_words, size, "there is no topic \"%s\": make it",
+		    topic);
+		return true;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		snprintf(ret_words, size, "no right to %s the topic \"%s\": %s",
+		    names->writes ? "write to" : "read", topic,
+		    names->writes ? "Write" : "Read");
+		return true;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		snprintf(ret_words, size,
+		    "no right to read as the group \"%s\": Read", group);
+		return true;
+	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+		snprintf(ret_words, size,
+		    "no right to use the transactional id \"%s\": Write", id);
+		return true;
+	default:
+		snprintf(ret_words, size, "%s%s%s", topic,
+		    topic[0] != '\0' ? ": " : "", rd_kafka_err2str(error));
+		return false;
+	}
 }

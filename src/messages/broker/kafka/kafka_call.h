@@ -2,6 +2,7 @@
 #pragma once
 
 #include <librdkafka/rdkafka.h>
+#include <stdbool.h>
 
 /*
  * What brokers are asked, by calls that block: for threads of our own.  What
@@ -22,3 +23,16 @@ rd_kafka_resp_err_t kafka_call_topic(rd_kafka_t *client, const char *name,
  */
 rd_kafka_resp_err_t kafka_call_side(rd_kafka_t *client,
     rd_kafka_topic_partition_list_t *list, int64_t side, int timeout_ms);
+
+/* Who and what is concerned, where something is refused. */
+struct kafka_call_names {
+	const char *topic, *group, *id; /* NULL: none is */
+	bool writes;                    /* to that topic */
+};
+/*
+ * What operators are told of an error.  True: they are to do something, as
+ * there is no such topic, or no right to it; false: it is in librdkafka's
+ * words.
+ */
+bool kafka_call_refused(rd_kafka_resp_err_t error,
+    const struct kafka_call_names *names, char *ret_words, size_t size);

@@ -75,6 +75,11 @@ static const struct setting usual_of_producer[] = {
  * long; the others must not be longer.
  */
 static const struct setting of_producer[] = {
+    /*
+     * A broker refuses all that comes to it together for being too large
+     * together; so whatever may be too large comes alone.
+     */
+    {"batch.size", "16384"},
     {"transaction.timeout.ms", "10000"},
     {"message.timeout.ms", "10000"},
     {"socket.timeout.ms", "10000"},

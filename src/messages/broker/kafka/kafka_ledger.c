@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_conf.h"
 #include "messages/broker/kafka/kafka_ledger.h"
 #include "messages/broker/kafka/kafka_name.h"
@@ -38,9 +41,9 @@ struct kafka_ledger {
 	const struct conf_broker *broker;
 	char *topic;
 	char *client; /* the name of the clients */
-	char *id;     /* transactional.id, and how names of groups begin */
+	char *id;     /* transactional.id, and the name of its group */
 	int64_t turn;
-	unsigned shards, groups;
+	unsigned shards;
 	struct kafka_ledger_events events;
 
 	struct kafka_producer *producer; /* NULL: there is no thread yet */
@@ -59,13 +62,11 @@ struct kafka_ledger {
 	bool opened; /* kept is known, and the owner was told */
 	struct kafka_ledger_batch *batch; /* not known to be there */
 	bool carries;    /* what was last written had it, and it may be there */
-	bool apart;      /* each message is to be in a request of its own */
-	bool beats;      /* all groups are to be told again, soon */
-	int64_t beat_ms; /* when they were */
+	int64_t told_ms; /* when its places were last told */
 	int64_t put_ms;
 	int64_t fails_ms; /* since when something does; 0: all is well */
 	bool up;
-	char message[KAFKA_PRODUCER_WORDS];
+	char message[KAFKA_WORDS_BYTES];
 };
 
 /* --- what the owner is told --- */
@@ -86,7 +87,7 @@ say(struct kafka_ledger *l, bool up, const char *words)
 static void
 say_down(struct kafka_ledger *l, const char *words)
 {
-	char broke[KAFKA_PRODUCER_WORDS];
+	char broke[KAFKA_WORDS_BYTES];
 	int64_t now = loop_now_ms(l->loop);
 	if (l->fails_ms == 0)
 		l->fails_ms = now;
@@ -115,150 +116,110 @@ be_fenced(struct kafka_ledger *l)
 
 /* --- where it stands --- */
 
-/* A look at the topic, and at what each group has committed. */
-struct ledger_look {
-	struct kafka_job job;
-	struct kafka_ledger *ledger; /* the loop's */
-	char *topic;
-	char **names;
-	rd_kafka_conf_t **confs; /* of who asks for each group; NULL: used */
-	unsigned groups, shards;
-	struct kafka_ledger_place *places;
-	int64_t turn; /* the latest of all that were read */
-	bool good, refused;
-	char words[KAFKA_PRODUCER_WORDS];
-};
+/* "r1 TURN PLACE ...", each MS-SEQ-COUNT, MS-SEQ or "-". */
+#define HEAD "r1 "
 
-static size_t
-shards_of(unsigned shards, unsigned group)
+static char *
+write_places(const struct kafka_ledger *l)
 {
-	size_t rest = shards - group * KAFKA_LEDGER_SHARDS;
-	return rest < KAFKA_LEDGER_SHARDS ? rest : KAFKA_LEDGER_SHARDS;
-}
-
-static void
-free_look(struct ledger_look *look)
-{
-	for (unsigned i = 0; i < look->groups; i++) {
-		if (look->confs[i] != NULL)
-			rd_kafka_conf_destroy(look->confs[i]);
-		free(look->names[i]);
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	fprintf(out, HEAD "%" PRId64, l->turn);
+	for (unsigned i = 0; i < l->shards; i++) {
+		const struct kafka_ledger_place *at = &l->ahead[i];
+		if (!at->known)
+			fputs(" -", out);
+		else
+			fprintf(out, " %" PRIu64 "-%" PRIu64, at->ms, at->seq);
+		if (at->known && at->count >= 0)
+			fprintf(out, "-%" PRId64, at->count);
 	}
-	free(look->confs);
-	free(look->names);
-	free(look->places);
-	free(look->topic);
-	free(look);
-}
-
-/* In the thread, as all up to run_look(). */
-static void
-note_refusal(
-    struct ledger_look *look, unsigned group, rd_kafka_resp_err_t error)
-{
-	look->refused = true;
-	switch ((int)error) {
-	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-		snprintf(look->words, sizeof look->words,
-		    "there is no topic \"%s\": make it", look->topic);
-		break;
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		snprintf(look->words, sizeof look->words,
-		    "no right to keep its place in the topic \"%s\": "
-		    "Describe, Write, Read",
-		    look->topic);
-		break;
-	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-		snprintf(look->words, sizeof look->words,
-		    "no right to read as the group \"%s\": Read",
-		    look->names[group]);
-		break;
-	default:
-		look->refused = false;
-		snprintf(look->words, sizeof look->words, "%s: %s",
-		    look->names[group], rd_kafka_err2str(error));
-		break;
-	}
-}
-
-static rd_kafka_resp_err_t
-ask_topic(rd_kafka_t *asker, const char *topic)
-{
-	const struct rd_kafka_metadata *all;
-	rd_kafka_topic_t *rkt = rd_kafka_topic_new(asker, topic, NULL);
-	rd_kafka_resp_err_t err =
-	    rd_kafka_metadata(asker, 0, rkt, &all, PATIENCE_MS);
-	rd_kafka_topic_destroy(rkt);
-	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return err;
-	err = all->topic_cnt == 1 ? all->topics[0].err
-				  : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR &&
-	    all->topics[0].partition_cnt == 0)
-		err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-	rd_kafka_metadata_destroy(all);
-	return err;
+	must(fclose(out) == 0);
+	return text;
 }
 
 /* Where others have written, or nobody, nothing is known. */
 static void
-take_offset(struct ledger_look *look, unsigned group,
-    const rd_kafka_topic_partition_t *at)
+read_places(struct span text, int64_t *turn, struct kafka_ledger_place *places,
+    unsigned shards)
 {
-	int64_t turn;
-	struct span text = at->offset >= 0
-			       ? span_of(at->metadata, at->metadata_size)
-			       : SPAN("");
-	if (kafka_ledger_place_read(text, &turn,
-		look->places + group * KAFKA_LEDGER_SHARDS,
-		shards_of(look->shards, group)) &&
-	    turn > look->turn)
-		look->turn = turn;
+	struct span word, digits;
+	int64_t numbers[3];
+	if (!span_starts(text, SPAN(HEAD)))
+		return;
+	text = span_from(text, sizeof HEAD - 1);
+	if (!span_next(&text, ' ', &word) ||
+	    !digits_read(word, INT64_MAX, turn))
+		return;
+	for (unsigned i = 0; i < shards && span_next(&text, ' ', &word); i++) {
+		unsigned n = 0;
+		while (n < 3 && span_next(&word, '-', &digits) &&
+		       digits_read(digits, INT64_MAX, &numbers[n]))
+			n++;
+		if (n > 1)
+			places[i] = (struct kafka_ledger_place){true,
+			    (uint64_t)numbers[0], (uint64_t)numbers[1],
+			    n > 2 ? numbers[2] : -1};
+	}
 }
 
-static bool
-look_at(struct ledger_look *look, unsigned group)
-{
-	rd_kafka_t *asker = rd_kafka_new(RD_KAFKA_CONSUMER, look->confs[group],
-	    look->words, sizeof look->words);
-	if (asker == NULL)
-		return false;
-	look->confs[group] = NULL;
-	rd_kafka_poll_set_consumer(asker);
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(list, look->topic, 0);
-	rd_kafka_resp_err_t err = group == 0 ? ask_topic(asker, look->topic)
-					     : RD_KAFKA_RESP_ERR_NO_ERROR;
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		err = rd_kafka_committed(asker, list, PATIENCE_MS);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		err = list->elems[0].err;
-	/* A coordinator that may not be asked for is waited for in vain. */
-	rd_kafka_message_t *message = rd_kafka_consumer_poll(asker, 0);
-	if (message != NULL &&
-	    message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-		err = message->err;
-	if (message != NULL)
-		rd_kafka_message_destroy(message);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		take_offset(look, group, &list->elems[0]);
-	else
-		note_refusal(look, group, err);
-	rd_kafka_topic_partition_list_destroy(list);
-	rd_kafka_destroy_flags(asker, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-	return err == RD_KAFKA_RESP_ERR_NO_ERROR;
-}
+/* A look at the topic, and at what the group has committed. */
+struct ledger_look {
+	struct kafka_job job;
+	struct kafka_ledger *ledger; /* the loop's */
+	char *topic, *group;
+	rd_kafka_conf_t *conf; /* of who asks; NULL: used */
+	unsigned shards;
+	struct kafka_ledger_place *places;
+	int64_t turn; /* whose was read */
+	bool good, refused;
+	char words[KAFKA_WORDS_BYTES];
+};
 
+/* In the thread. */
 static void
 run_look(struct kafka_job *job)
 {
 	struct ledger_look *look = CONTAINER_OF(job, struct ledger_look, job);
-	look->good = true;
-	for (unsigned i = 0; i < look->groups && look->good; i++)
-		look->good = look_at(look, i);
+	const struct kafka_call_names names = {
+	    .topic = look->topic, .group = look->group, .writes = true};
+	int32_t *leaders;
+	int count;
+	rd_kafka_t *asker = rd_kafka_new(
+	    RD_KAFKA_CONSUMER, look->conf, look->words, sizeof look->words);
+	if (asker == NULL)
+		return;
+	look->conf = NULL;
+	rd_kafka_poll_set_consumer(asker);
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, look->topic, 0);
+	const rd_kafka_topic_partition_t *at = &list->elems[0];
+	rd_kafka_resp_err_t error =
+	    kafka_call_topic(asker, look->topic, PATIENCE_MS, &leaders, &count);
+	free(leaders);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		error = rd_kafka_committed(asker, list, PATIENCE_MS);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		error = at->err;
+	/* A coordinator that may not be asked for is waited for in vain. */
+	rd_kafka_message_t *message = rd_kafka_consumer_poll(asker, 0);
+	if (message != NULL &&
+	    message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		error = message->err;
+	if (message != NULL)
+		rd_kafka_message_destroy(message);
+	look->good = error == RD_KAFKA_RESP_ERR_NO_ERROR;
+	if (!look->good)
+		look->refused = kafka_call_refused(
+		    error, &names, look->words, sizeof look->words);
+	else if (at->offset >= 0)
+		read_places(span_of(at->metadata, at->metadata_size),
+		    &look->turn, look->places, look->shards);
+	rd_kafka_topic_partition_list_destroy(list);
+	rd_kafka_destroy_flags(asker, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
 static bool
@@ -318,18 +279,18 @@ on_looked(struct kafka_job *job, bool wanted)
 		timer_set(&l->timer, 0);
 		if (opens) {
 			memcpy(l->kept, look->places, size);
-			l->opened = l->beats = true;
+			l->opened = true;
+			l->told_ms = 0;
 			l->events.opened(l->events.arg, l->kept);
 		}
 	}
 out:
-	free_look(look);
-}
-
-static char *
-group_name(const struct kafka_ledger *l, unsigned group)
-{
-	return group == 0 ? mem_text(l->id) : mem_printf("%s.%u", l->id, group);
+	if (look->conf != NULL)
+		rd_kafka_conf_destroy(look->conf);
+	free(look->places);
+	free(look->group);
+	free(look->topic);
+	free(look);
 }
 
 static void
@@ -340,78 +301,47 @@ begin_look(struct kafka_ledger *l)
 	look->job.done = on_looked;
 	look->ledger = l;
 	look->topic = mem_text(l->topic);
-	look->groups = l->groups;
+	look->group = mem_text(l->id);
+	look->conf = kafka_conf_asker(l->broker, l->client, l->id);
 	look->shards = l->shards;
 	look->places = mem_zero(l->shards * sizeof *look->places);
-	look->names = mem_zero(l->groups * sizeof *look->names);
-	look->confs = mem_zero(l->groups * sizeof(rd_kafka_conf_t *));
-	for (unsigned i = 0; i < l->groups; i++) {
-		look->names[i] = group_name(l, i);
-		look->confs[i] =
-		    kafka_conf_asker(l->broker, l->client, look->names[i]);
-	}
 	l->step = LEDGER_LOOKING;
 	kafka_producer_add(l->producer, &look->job);
 }
 
 /* --- what is written --- */
 
-static void
-add_told(struct kafka_ledger *l, unsigned group, struct kafka_batch *b)
-{
-	char text[KAFKA_LEDGER_TEXT_MAX];
-	struct kafka_told *told = &b->told[b->n_told++];
-	size_t len = kafka_ledger_place_write(l->turn,
-	    l->ahead + group * KAFKA_LEDGER_SHARDS, shards_of(l->shards, group),
-	    text);
-	char *name = group_name(l, group);
-	told->offsets = rd_kafka_topic_partition_list_new(1);
-	told->group = rd_kafka_consumer_group_metadata_new(name);
-	rd_kafka_topic_partition_t *at =
-	    rd_kafka_topic_partition_list_add(told->offsets, l->topic, 0);
-	at->offset = THE_OFFSET;
-	at->metadata = mem_copy(text, len);
-	at->metadata_size = len;
-	free(name);
-}
-
-static bool
-has_moved(const struct kafka_ledger *l, unsigned group)
-{
-	for (size_t i = 0; l->batch != NULL && i < shards_of(l->shards, group);
-	     i++)
-		if (l->batch->places[group * KAFKA_LEDGER_SHARDS + i].known)
-			return true;
-	return false;
-}
-
 /* The batch, if there is one, and the places, in one transaction. */
 static struct kafka_batch *
 transaction(struct kafka_ledger *l)
 {
 	size_t count = l->batch != NULL ? l->batch->count : 0;
-	struct kafka_batch *b = kafka_producer_batch(count, l->groups);
-	b->apart = l->apart;
+	struct kafka_batch *b = kafka_producer_batch(count, 1);
 	l->carries = l->batch != NULL;
 	memcpy(l->ahead, l->kept, l->shards * sizeof *l->ahead);
 	for (unsigned i = 0; l->batch != NULL && i < l->shards; i++)
 		if (l->batch->places[i].known)
 			l->ahead[i] = l->batch->places[i];
 	/* The ledger's batch outlives it. */
-	for (; b->count < count; b->count++)
+	for (; b->count < count; b->count++) {
+		const struct kafka_ledger_message *m =
+		    &l->batch->messages[b->count];
 		b->records[b->count] = (struct kafka_record){
 		    .topic = arena_dup(b->arena, span_str(l->topic)).ptr,
-		    .key =
-			arena_dup(b->arena, l->batch->messages[b->count].key),
-		    .body =
-			arena_dup(b->arena, l->batch->messages[b->count].value),
+		    .key = arena_dup(b->arena, m->key),
+		    .body = arena_dup(b->arena, m->value),
 		    .batch = b};
-	for (unsigned i = 0; i < l->groups; i++)
-		if (l->beats || has_moved(l, i))
-			add_told(l, i, b);
-	if (l->beats)
-		l->beat_ms = loop_now_ms(l->loop);
-	l->beats = false;
+	}
+	b->told[b->n_told++] =
+	    (struct kafka_told){.offsets = rd_kafka_topic_partition_list_new(1),
+		.group = rd_kafka_consumer_group_metadata_new(l->id),
+		.name = arena_dup(b->arena, span_str(l->id)).ptr};
+	rd_kafka_topic_partition_t *at =
+	    rd_kafka_topic_partition_list_add(b->told->offsets, l->topic, 0);
+	at->offset = THE_OFFSET;
+	at->metadata = write_places(l);
+	at->metadata_size = strlen(at->metadata);
+	l->told_ms = loop_now_ms(l->loop);
 	return b;
 }
 
@@ -421,16 +351,16 @@ go_without(struct kafka_ledger *l, const struct kafka_batch *b)
 {
 	struct kafka_ledger_message *m =
 	    &l->batch->messages[b->refused - b->records];
-	char words[KAFKA_PRODUCER_WORDS];
 	if (b->too_large && m->less.ptr != NULL) {
 		m->value = m->less;
 		m->less.ptr = NULL;
 		timer_set(&l->timer, 0);
 		return;
 	}
-	snprintf(words, sizeof words, "a message of %zu bytes: %s",
-	    m->value.len, b->words);
+	char *words =
+	    mem_printf("a message of %zu bytes: %s", m->value.len, b->words);
 	say(l, false, words);
+	free(words);
 }
 
 static void
@@ -441,16 +371,9 @@ on_written(struct kafka_ledger *l, const struct kafka_batch *b)
 		return;
 	}
 	l->step = b->end == KAFKA_BATCH_UNCLEAR ? LEDGER_NEW : LEDGER_OPEN;
-	l->beats |= b->n_told == l->groups;
+	l->told_ms = 0;
 	timer_set(&l->timer, RETRY_MS);
-	/*
-	 * A broker refuses all that comes to it together for being too large
-	 * together: which one is, is known where each came alone.
-	 */
-	if (b->refused != NULL && b->too_large && !l->apart && b->count > 1) {
-		l->apart = true;
-		timer_set(&l->timer, 0);
-	} else if (b->denied) {
+	if (b->denied) {
 		say(l, false, b->words);
 	} else if (b->refused != NULL) {
 		go_without(l, b);
@@ -470,10 +393,10 @@ on_over(void *arg, struct kafka_batch *b)
 	} else if (l->step == LEDGER_WRITING) {
 		on_written(l, b);
 	} else if (l->step == LEDGER_LISTENING) {
-		l->beats |= !good;
 		l->step = LEDGER_OPEN;
-		timer_set(
-		    &l->timer, l->beats || l->batch != NULL ? 0 : LISTEN_MS);
+		if (!good)
+			l->told_ms = 0;
+		timer_set(&l->timer, !good || l->batch != NULL ? 0 : LISTEN_MS);
 	} else if (good) {
 		begin_look(l);
 	} else {
@@ -530,9 +453,9 @@ on_time(void *arg)
 	}
 	if (l->step != LEDGER_OPEN)
 		return;
-	l->beats |= loop_now_ms(l->loop) - l->beat_ms > BEAT_MS;
-	begin(l,
-	    l->batch != NULL || l->beats ? LEDGER_WRITING : LEDGER_LISTENING);
+	bool beats =
+	    l->told_ms == 0 || loop_now_ms(l->loop) - l->told_ms > BEAT_MS;
+	begin(l, l->batch != NULL || beats ? LEDGER_WRITING : LEDGER_LISTENING);
 }
 
 /* --- life --- */
@@ -550,7 +473,6 @@ kafka_ledger_open(const struct kafka_ledger_start *start)
 	l->id = kafka_name_relay(start->relay, start->store);
 	l->turn = start->turn;
 	l->shards = start->shards;
-	l->groups = (l->shards + KAFKA_LEDGER_SHARDS - 1) / KAFKA_LEDGER_SHARDS;
 	l->events = *start->events;
 	l->kept = mem_zero(l->shards * sizeof *l->kept);
 	l->ahead = mem_zero(l->shards * sizeof *l->ahead);

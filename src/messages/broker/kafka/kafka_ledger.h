@@ -4,18 +4,24 @@
 #include "base/arena.h"
 #include "base/loop/loop.h"
 #include "conf/conf.h"
-#include "messages/broker/kafka/kafka_ledger_place.h"
 
 /*
- * A ledger is a topic of Kafka that a relay writes, and groups in which nobody
- * is a member, whose offsets say where the relay stands in what it writes down:
- * each of up to 64 shards.  Messages and places are one transaction.  Its
+ * A ledger is a topic of Kafka that a relay writes, and a group in which nobody
+ * is a member, whose offset says where the relay stands in what it writes down:
+ * its metadata has a place for each shard, of which brokers take 128 unless
+ * they are told otherwise.  Messages and places are one transaction.  Its
  * transactional id is the same wherever the relay runs, so that who opens it
  * ends what another one has under way, and that one is fenced.  Its
  * transactions are a producer's (kafka_producer.h).  It does not know what the
  * messages are.  All functions are for the loop's own thread.
  */
 struct kafka_ledger;
+
+struct kafka_ledger_place {
+	bool known;       /* else nothing of that shard is there */
+	uint64_t ms, seq; /* of the last entry that is there */
+	int64_t count;    /* entries up to there; -1: not known */
+};
 
 struct kafka_ledger_message {
 	struct span key, value;

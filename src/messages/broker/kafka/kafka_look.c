@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -26,8 +26,7 @@ enum {
 struct kafka_topic {
 	char *name;
 	enum kafka_subject subject;
-	const char *what; /* it is for that */
-	bool seen;        /* it was there */
+	bool seen; /* it was there */
 };
 
 struct kafka_look {
@@ -38,8 +37,7 @@ struct kafka_look {
 /* --- which --- */
 
 static void
-add_topic(struct kafka_look *look, enum kafka_subject subject, const char *what,
-    char *name)
+add_topic(struct kafka_look *look, enum kafka_subject subject, char *name)
 {
 	size_t i = 0;
 	while (i < look->count && strcmp(look->list[i].name, name) != 0)
@@ -48,8 +46,7 @@ add_topic(struct kafka_look *look, enum kafka_subject subject, const char *what,
 		free(name);
 		return;
 	}
-	look->list[look->count++] =
-	    (struct kafka_topic){name, subject, what, false};
+	look->list[look->count++] = (struct kafka_topic){name, subject, false};
 }
 
 void
@@ -61,12 +58,11 @@ kafka_look_init(struct kafka *kafka)
 	    mem_zero(sizeof *look + (2 * count + 1) * sizeof *look->list);
 	for (size_t i = 0; i < count; i++)
 		add_topic(
-		    look, KAFKA_OF_TOPIC, "", mem_text(source->topics.list[i]));
+		    look, KAFKA_OF_TOPIC, mem_text(source->topics.list[i]));
 	if (source->results != NULL)
-		add_topic(look, KAFKA_OF_PLACE, " for results",
-		    mem_text(source->results));
+		add_topic(look, KAFKA_OF_PLACE, mem_text(source->results));
 	for (size_t i = 0; i < count; i++)
-		add_topic(look, KAFKA_OF_PLACE, " for dead letters",
+		add_topic(look, KAFKA_OF_PLACE,
 		    source->dead_letters != NULL
 			? mem_text(source->dead_letters)
 			: mem_printf("%s.dead", source->topics.list[i]));
@@ -107,36 +103,28 @@ static void
 learn_topic(struct kafka *kafka, struct kafka_topic *topic,
     const struct kafka_ask_topic *asked)
 {
-	char words[KAFKA_WORDS_BYTES];
+	struct broker_reader *core = &kafka->core;
 	bool reads = topic->subject == KAFKA_OF_TOPIC;
-	switch ((int)asked->error) {
-	case RD_KAFKA_RESP_ERR_NO_ERROR:
+	const struct kafka_call_names names = {
+	    .topic = topic->name, .writes = !reads};
+	char words[KAFKA_WORDS_BYTES];
+	if (asked->error == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		topic->seen = true;
 		learn_leaders(kafka, asked);
 		/* It was away, and may be another one. */
 		kafka->anew |=
-		    kafka->assigned && reader_trouble_is(&kafka->core,
-					   KAFKA_OF_TOPIC, topic->name);
-		reader_trouble_end(&kafka->core, topic->subject, topic->name);
-		return;
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-		if (!topic->seen && !reads)
-			return;
-		snprintf(words, sizeof words,
-		    "there is no topic \"%s\"%s: make it", topic->name,
-		    topic->what);
-		break;
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		snprintf(words, sizeof words,
-		    "no right to %s the topic \"%s\": %s",
-		    reads ? "read" : "write to", topic->name,
-		    reads ? "Describe, Read" : "Describe, Write");
-		break;
-	default:
+		    kafka->assigned &&
+		    reader_trouble_is(core, KAFKA_OF_TOPIC, topic->name);
+		reader_trouble_end(core, topic->subject, topic->name);
 		return;
 	}
-	reader_trouble_begin(
-	    &kafka->core, topic->subject, topic->name, span_str(words));
+	bool may_be_made =
+	    !topic->seen && !reads &&
+	    asked->error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	if (!may_be_made &&
+	    kafka_call_refused(asked->error, &names, words, sizeof words))
+		reader_trouble_begin(
+		    core, topic->subject, topic->name, span_str(words));
 }
 
 /* --- whether something stands still ---

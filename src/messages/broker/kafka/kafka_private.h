@@ -163,10 +163,9 @@ struct kafka {
 
 	/* --- kafka_put --- */
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
-	bool apart;     /* each of the next one in a request of its own */
-	bool prepared;  /* the producer was told to be there */
-	unsigned moves; /* that have ended a transaction, in a row */
-	struct timer put_timer; /* until what waits is put, together */
+	bool prepared;             /* the producer was told to be there */
+	unsigned moves;            /* that have ended a transaction, in a row */
+	struct timer put_timer;    /* until what waits is put, together */
 	bool put_due;
 
 	/* --- kafka_look --- */

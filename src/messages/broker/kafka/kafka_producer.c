@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
+#include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_producer.h"
 
 enum {
@@ -25,13 +26,12 @@ struct kafka_producer {
 	bool sole;
 
 	pthread_mutex_t mutex;
-	char broke[KAFKA_PRODUCER_WORDS]; /* with the mutex */
+	char broke[KAFKA_WORDS_BYTES]; /* with the mutex */
 
 	/* The thread's: */
 	rd_kafka_conf_t *conf;
 	rd_kafka_t *client; /* NULL: none */
 	bool fenced;        /* another has the name in conf */
-	bool apart;         /* so was the client made */
 	bool away; /* no broker answered, since it was last asked for */
 };
 
@@ -103,62 +103,39 @@ on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque)
 	pthread_mutex_unlock(&p->mutex);
 }
 
-static void
-note_words(struct kafka_batch *b, const char *words, const char *name,
-    const char *right)
-{
-	snprintf(b->words, sizeof b->words, "no right to %s \"%s\": %s", words,
-	    name, right);
-}
-
 /* What a call says that has failed. */
 static void
 note_call(struct kafka_producer *p, struct kafka_batch *b,
     const rd_kafka_error_t *error)
 {
 	const char *words = rd_kafka_error_string(error);
-	char name[NAME_BYTES] = "";
-	size_t size = sizeof name;
+	char id[NAME_BYTES] = "";
+	size_t size = sizeof id;
+	rd_kafka_conf_get(
+	    rd_kafka_conf(p->client), "transactional.id", id, &size);
+	struct kafka_call_names names = {.id = id};
+	if (b->n_told > 0) {
+		names.group = b->told[0].name;
+		names.topic = b->told[0].offsets->elems[0].topic;
+	}
+	/*
+	 * Of a topic that is put to, or of one that is read, of which offsets
+	 * are told ("partition(s)"): only the words tell which.
+	 */
+	names.writes = strstr(words, "add partition") != NULL && b->count > 0;
+	if (names.writes)
+		names.topic = b->records[0].topic;
 	b->code = rd_kafka_error_code(error);
 	if (b->code == RD_KAFKA_RESP_ERR__FATAL)
 		b->code = rd_kafka_fatal_error(p->client, NULL, 0);
-	snprintf(b->words, sizeof b->words, "%.*s",
-	    (int)(strstr(words, " (after ") != NULL
-		      ? strstr(words, " (after ") - words
-		      : (ptrdiff_t)strlen(words)),
-	    words);
-	switch ((int)b->code) {
-	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-		b->denied = true;
-		rd_kafka_conf_get(
-		    rd_kafka_conf(p->client), "transactional.id", name, &size);
-		note_words(
-		    b, "use the transactional id", name, "Describe, Write");
-		break;
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		/*
-		 * One that is put to, or the offsets of one that is read: only
-		 * the words tell ("partitions", or "partition(s)").
-		 */
-		b->denied = true;
-		if (b->count > 0 && strstr(words, "add partition") != NULL)
-			note_words(b, "write to the topic", b->records[0].topic,
-			    "Write");
-		else
-			note_words(b, "read the topic",
-			    b->n_told > 0 && b->told[0].offsets->cnt > 0
-				? b->told[0].offsets->elems[0].topic
-				: "",
-			    "Read");
-		break;
-	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-		b->denied = true;
-		snprintf(b->words, sizeof b->words,
-		    "no right to read as the group: Read");
-		break;
-	default:
-		break;
-	}
+	b->denied |=
+	    kafka_call_refused(b->code, &names, b->words, sizeof b->words);
+	/* How often and how long is not for operators. */
+	const char *end = strstr(words, " (after ");
+	if (!b->denied)
+		snprintf(b->words, sizeof b->words, "%.*s",
+		    (int)(end != NULL ? end - words : (ptrdiff_t)strlen(words)),
+		    words);
 }
 
 /*
@@ -195,29 +172,15 @@ static void
 note_failure(const struct kafka_record *record, rd_kafka_resp_err_t error)
 {
 	struct kafka_batch *b = record->batch;
+	const struct kafka_call_names names = {
+	    .topic = record->topic, .writes = true};
 	if (!is_refusal(error) || b->refused != NULL)
 		return;
 	b->refused = record;
 	b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
 		       error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
-	switch ((int)error) {
-	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-		b->denied = true;
-		snprintf(b->words, sizeof b->words, "there is no topic \"%s\"",
-		    record->topic);
-		break;
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		b->denied = true;
-		note_words(
-		    b, "write to the topic", record->topic, "Describe, Write");
-		break;
-	default:
-		snprintf(b->words, sizeof b->words, "%s: %s", record->topic,
-		    rd_kafka_err2str(error));
-		break;
-	}
+	b->denied |=
+	    kafka_call_refused(error, &names, b->words, sizeof b->words);
 }
 
 /* In the thread, from within calls. */
@@ -328,13 +291,8 @@ static bool
 make_client(struct kafka_producer *p, struct kafka_batch *b)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_dup(p->conf);
-	char words[160];
 	if (p->fenced)
 		set_other_name(conf);
-	p->apart = b->apart;
-	if (p->apart)
-		must(rd_kafka_conf_set(conf, "batch.num.messages", "1", words,
-			 sizeof words) == RD_KAFKA_CONF_OK);
 	rd_kafka_conf_set_opaque(conf, p);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
@@ -358,8 +316,6 @@ has_client(struct kafka_producer *p, struct kafka_batch *b)
 		b->fenced = true;
 		return false;
 	}
-	if (p->client != NULL && b->count > 0 && p->apart != b->apart)
-		drop(p);
 	return p->client != NULL || make_client(p, b);
 }
 
@@ -548,7 +504,7 @@ kafka_producer_add(struct kafka_producer *p, struct kafka_job *job)
 
 void
 kafka_producer_broke(
-    struct kafka_producer *p, char ret_words[KAFKA_PRODUCER_WORDS])
+    struct kafka_producer *p, char ret_words[KAFKA_WORDS_BYTES])
 {
 	pthread_mutex_lock(&p->mutex);
 	memcpy(ret_words, p->broke, sizeof p->broke);

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/field.h"
+#include "messages/broker/kafka/kafka_conf.h"
 #include "messages/broker/kafka/kafka_thread.h"
 
 /*
@@ -28,6 +29,7 @@ struct kafka_record {
 struct kafka_told {
 	rd_kafka_topic_partition_list_t *offsets;
 	rd_kafka_consumer_group_metadata_t *group;
+	const char *name; /* of the group */
 };
 
 /*
@@ -42,8 +44,6 @@ struct kafka_batch {
 	size_t count;
 	struct kafka_told *told;
 	size_t n_told;
-	/* Each record in a request of its own tells which one is not taken. */
-	bool apart;
 
 	/* How it ended. */
 	enum kafka_batch_end {
@@ -57,7 +57,7 @@ struct kafka_batch {
 	bool denied;
 	bool fenced;              /* somebody else has the name now */
 	rd_kafka_resp_err_t code; /* of the call that failed */
-	char words[160];
+	char words[KAFKA_WORDS_BYTES];
 };
 
 /* Its arena has room for so many; the owner sets the rest. */
@@ -81,9 +81,8 @@ void kafka_producer_begin(
     struct kafka_producer *producer, struct kafka_batch *batch);
 /* That is to be done in its thread, in its turn. */
 void kafka_producer_add(struct kafka_producer *producer, struct kafka_job *job);
-enum { KAFKA_PRODUCER_WORDS = 200 };
 /* What was last said of its connections, since it last succeeded; or "". */
 void kafka_producer_broke(
-    struct kafka_producer *producer, char ret_words[KAFKA_PRODUCER_WORDS]);
+    struct kafka_producer *producer, char ret_words[KAFKA_WORDS_BYTES]);
 /* Gives up a batch under way: nothing is told any more.  Nulls the pointer. */
 void kafka_producer_end(struct kafka_producer **producer);

@@ -250,12 +250,12 @@ begin_batch(struct kafka *kafka)
 		kafka_producer_free_batch(&batch);
 		return;
 	}
-	batch->apart = kafka->apart;
 	rd_kafka_topic_partition_list_t *offsets =
 	    kafka_commit_list(kafka, true);
 	if (offsets != NULL)
-		batch->told[batch->n_told++] = (struct kafka_told){
-		    offsets, rd_kafka_consumer_group_metadata(kafka->consumer)};
+		batch->told[batch->n_told++] = (struct kafka_told){offsets,
+		    rd_kafka_consumer_group_metadata(kafka->consumer),
+		    core->source->group};
 	kafka->batch = batch;
 	kafka_producer_begin(kafka->producer, batch);
 }
@@ -292,7 +292,7 @@ kafka_put_finish(struct broker_reader *core)
 	bool ready = kafka->consumer != NULL && kafka->assigned &&
 		     !kafka->revoking && !kafka->remake && !kafka->anew &&
 		     kafka->batch == NULL && !kafka->commits;
-	bool due = puts >= BATCH_DUE || kafka->apart || kafka->put_due;
+	bool due = puts >= BATCH_DUE || kafka->put_due;
 	if (ready && kafka_commit_is_sure(kafka) && due)
 		begin_batch(kafka);
 }
@@ -343,19 +343,14 @@ refuse(struct finishing *f, const struct kafka_batch *batch)
 	    batch->too_large ? BROKER_FAULT_SIZE : BROKER_FAULT_PLACE);
 }
 
-/*
- * They wait again, but for the one that is not taken.  A broker refuses those
- * beside it too: which one it is, is known once each is in a request of its
- * own.
- */
+/* They wait again, but for the one that is too large. */
 static void
 try_again(struct kafka *kafka, const struct kafka_batch *batch)
 {
-	bool known = batch->apart || batch->count == 1;
 	struct finishing *f;
 	while ((f = LIST_LAST(
 		    &kafka->core.sent, struct finishing, of_reader)) != NULL) {
-		if (known &&
+		if (batch->refused != NULL &&
 		    ((struct kafka_finishing *)f)->record == batch->refused) {
 			refuse(f, batch);
 			continue;
@@ -363,7 +358,7 @@ try_again(struct kafka *kafka, const struct kafka_batch *batch)
 		settle(f, false);
 		reader_finish_again(f, 0);
 	}
-	kafka->apart = batch->refused != NULL;
+	kafka->put_due |= batch->refused != NULL;
 }
 
 /* That will not be better by trying again at once, nor one by one. */
@@ -423,7 +418,8 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
 	bool moved = partitions_moved(kafka, batch);
-	if (aborted && is_denied(kafka, batch)) {
+	if (aborted && (is_denied(kafka, batch) ||
+			   (batch->refused != NULL && !batch->too_large))) {
 		refuse_all(kafka, batch);
 		return;
 	}
@@ -451,7 +447,6 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 		tell_transaction(kafka, batch);
 		if (good) {
 			kafka->moves = 0;
-			kafka->apart = false;
 			finish_all(kafka);
 		}
 		kafka_commit_over(kafka, good);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
+#include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
 
@@ -47,8 +48,9 @@ void
 kafka_trouble_unreadable(struct kafka *kafka, const char *topic)
 {
 	char words[KAFKA_WORDS_BYTES];
-	snprintf(words, sizeof words, "no right to read the topic \"%s\": Read",
-	    topic);
+	const struct kafka_call_names names = {.topic = topic};
+	(void)kafka_call_refused(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+	    &names, words, sizeof words);
 	reader_trouble_begin(
 	    &kafka->core, KAFKA_OF_READ, topic, span_str(words));
 }
