@@ -242,10 +242,10 @@ leave(struct broker_reader *core)
 		kafka->closes = true;
 		kafka_copies_end(kafka);
 		timer_set(&kafka->second, SOON_MS);
-		rd_kafka_error_t *error =
-		    kafka->consumer != NULL ? rd_kafka_consumer_close_queue(
-						  kafka->consumer, kafka->queue)
-					    : NULL;
+		rd_kafka_error_t *error = kafka->consumer != NULL
+		    ? rd_kafka_consumer_close_queue(
+			  kafka->consumer, kafka->queue)
+		    : NULL;
 		if (error != NULL) {
 			rd_kafka_error_destroy(error);
 			return true;
@@ -280,11 +280,11 @@ go_on(struct broker_reader *core)
 	if (kafka->consumer == NULL)
 		return;
 	/* The owner takes the store as it is, as it gives credit. */
-	LIST_EACH(part, &kafka->parts, link)
-	if (core->credit > 0 && part->step == KAFKA_TELLING) {
-		part->foreign = false;
-		kafka->tells = true;
-	}
+	LIST_EACH (part, &kafka->parts, link)
+		if (core->credit > 0 && part->step == KAFKA_TELLING) {
+			part->foreign = false;
+			kafka->tells = true;
+		}
 	kafka_group_go_on(kafka);
 	kafka_look_go_on(kafka);
 	if (kafka_part_take(kafka))

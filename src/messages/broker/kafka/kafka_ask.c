@@ -71,8 +71,9 @@ look_at_topics(rd_kafka_t *consumer, struct kafka_ask_look *look)
 		look->heard++;
 		is_new |= topic->wanted && topic->n_leaders > 0;
 	}
-	if (is_new && rd_kafka_metadata(consumer, 1, NULL, &all, PATIENCE_MS) ==
-			  RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (is_new &&
+	    rd_kafka_metadata(consumer, 1, NULL, &all, PATIENCE_MS) ==
+		RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_metadata_destroy(all);
 }
 
@@ -84,7 +85,7 @@ has_leader(
 		const struct kafka_ask_topic *topic = &look->topics[i];
 		if (!strcmp(topic->name, at->topic))
 			return at->partition < topic->n_leaders &&
-			       topic->leaders[at->partition] >= 0;
+			    topic->leaders[at->partition] >= 0;
 	}
 	return false;
 }
@@ -95,8 +96,8 @@ ask_sides(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *begins,
 {
 	return kafka_call_side(consumer, begins, RD_KAFKA_OFFSET_BEGINNING,
 		   timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR &&
-	       kafka_call_side(consumer, ends, RD_KAFKA_OFFSET_END,
-		   timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR;
+	    kafka_call_side(consumer, ends, RD_KAFKA_OFFSET_END, timeout_ms) ==
+	    RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 /* Of one log alone, in a list of its own. */
@@ -139,7 +140,7 @@ look_at_logs(struct kafka_ask *ask, struct kafka_ask_look *look)
 		begins->elems[i].offset = ends->elems[i].offset = -1;
 	int64_t until_ms = clock_us() / 1000 + PATIENCE_MS;
 	for (int i = 0; i < begins->cnt && clock_us() / 1000 < until_ms &&
-			!kafka_thread_ends(ask->thread);
+	     !kafka_thread_ends(ask->thread);
 	     i++) {
 		int at = ask->first++ % begins->cnt;
 		look_at_one(
@@ -167,8 +168,8 @@ read_policy(struct question *q, const rd_kafka_ConfigResource_t *resource)
 		    !strcmp(rd_kafka_ConfigEntry_name(entries[i]),
 			"cleanup.policy"))
 			q->policy = strstr(value, "compact") != NULL
-					? KAFKA_POLICY_COMPACT
-					: KAFKA_POLICY_DELETE;
+			    ? KAFKA_POLICY_COMPACT
+			    : KAFKA_POLICY_DELETE;
 	}
 }
 
@@ -188,10 +189,9 @@ ask_policy(struct question *q)
 	const rd_kafka_DescribeConfigs_result_t *result =
 	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
 	size_t count = 0;
-	const rd_kafka_ConfigResource_t **resources =
-	    result != NULL
-		? rd_kafka_DescribeConfigs_result_resources(result, &count)
-		: NULL;
+	const rd_kafka_ConfigResource_t **resources = result != NULL
+	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
+	    : NULL;
 	snprintf(q->words, sizeof q->words, "%s",
 	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
 	if (resources != NULL && count > 0)

@@ -27,17 +27,17 @@ static bool
 is_due(const struct kafka_part *part, bool putting)
 {
 	return (part->step == KAFKA_READING || part->step == KAFKA_TELLING) &&
-	       !part->foreign &&
-	       (part->tracker.changed || (putting && part->putting > 0));
+	    !part->foreign &&
+	    (part->tracker.changed || (putting && part->putting > 0));
 }
 
 static bool
 has_due(const struct kafka *kafka)
 {
 	const struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	if (is_due(part, false))
-		return true;
+	LIST_EACH (part, &kafka->parts, link)
+		if (is_due(part, false))
+			return true;
 	return false;
 }
 
@@ -48,8 +48,7 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 	    rd_kafka_topic_partition_list_new(16);
 	char text[KAFKA_METADATA_MAX + 1];
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		if (!is_due(part, putting))
 			continue;
 		rd_kafka_topic_partition_t *at =
@@ -83,8 +82,7 @@ kafka_commit_over(struct kafka *kafka, bool good)
 {
 	const struct broker_events *events = &kafka->core.events;
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		if (!part->committing)
 			continue;
 		part->committing = false;
@@ -117,12 +115,12 @@ kafka_commit_ask(struct kafka *kafka)
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(16);
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	for (int32_t i = part->number;
-	     i >= 0 &&
-	     rd_kafka_topic_partition_list_find(list, part->topic, i) == NULL;
-	     i--)
-		rd_kafka_topic_partition_list_add(list, part->topic, i);
+	LIST_EACH (part, &kafka->parts, link)
+		for (int32_t i = part->number; i >= 0 &&
+		     rd_kafka_topic_partition_list_find(list, part->topic, i) ==
+			 NULL;
+		     i--)
+			rd_kafka_topic_partition_list_add(list, part->topic, i);
 	if (list->cnt == 0)
 		rd_kafka_topic_partition_list_add(
 		    list, kafka->core.source->topics.list[0], 0);
@@ -157,8 +155,7 @@ kafka_commit_seen(
 	bool gone = false;
 	if (now - kafka->asked_ms > OLD_MS || kafka->batch != NULL)
 		return;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		const rd_kafka_topic_partition_t *at =
 		    rd_kafka_topic_partition_list_find(
 			list, part->topic, part->number);

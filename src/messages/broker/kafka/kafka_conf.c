@@ -90,7 +90,7 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value)
 {
 	char words[KAFKA_WORDS_BYTES];
 	must(rd_kafka_conf_set(conf, name, value, words, sizeof words) ==
-	     RD_KAFKA_CONF_OK);
+	    RD_KAFKA_CONF_OK);
 }
 
 static void
@@ -159,18 +159,18 @@ kafka_conf_consumer(const struct conf_source *source, const char *instance,
 	 * message is longer.
 	 */
 	int64_t kbytes = memory / QUEUE_SHARE / 1024;
-	kbytes = kbytes < QUEUE_LEAST  ? QUEUE_LEAST
-		 : kbytes > QUEUE_MOST ? QUEUE_MOST
-				       : kbytes;
+	kbytes = kbytes < QUEUE_LEAST ? QUEUE_LEAST
+	    : kbytes > QUEUE_MOST     ? QUEUE_MOST
+				      : kbytes;
 	char *queued = mem_printf("%" PRId64, kbytes);
 	rd_kafka_conf_t *conf = conf_of_source(source, instance);
 	SET(conf, of_member);
 	set(conf, "queued.max.messages.kbytes", queued);
 	free(queued);
-	rd_kafka_conf_set_events(
-	    conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
-		      RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
-		      RD_KAFKA_EVENT_LOG);
+	rd_kafka_conf_set_events(conf,
+	    RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
+		RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
+		RD_KAFKA_EVENT_LOG);
 	sigset_t every, before;
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &before);

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/loop/clock.h"
-#include "base/mem.h"
+#include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_private.h"
 #include "messages/broker/kafka/kafka_thread.h"
 
@@ -20,98 +20,61 @@ enum { ANSWER_MS = 5000, SILENCE_MS = 10000, SLICE_MS = 200 };
 
 struct page {
 	struct reader_question question; /* first */
+	struct arena *arena;             /* that all of it is in */
 	struct kafka_job job;
 	rd_kafka_conf_t *conf; /* NULL: a client has it */
-	char *source;
-	char **topics;
-	size_t n_topics;
+	const char *source, **topics;
+	int64_t n_topics;
 	size_t most_bytes, limit, count;
 	int64_t topic, partition, offset; /* where it goes on */
 
 	struct broker_message *messages, **last;
 	bool more;
 	int error;
-	char words[160];
+	char words[KAFKA_WORDS_BYTES];
 };
 
 static void
 free_page(struct page *page)
 {
+	struct arena *arena = page->arena;
 	broker_messages_free(&page->messages);
 	if (page->conf != NULL)
 		rd_kafka_conf_destroy(page->conf);
-	for (size_t i = 0; i < page->n_topics; i++)
-		free(page->topics[i]);
-	free(page->topics);
-	free(page->source);
-	free(page);
+	arena_free(&arena);
 }
 
 /* --- in the thread --- */
 
 static bool
-fails(struct page *page, rd_kafka_resp_err_t error, const char *words)
+fails(struct page *page, rd_kafka_resp_err_t error)
 {
 	bool away = error == RD_KAFKA_RESP_ERR__TIMED_OUT ||
-		    error == RD_KAFKA_RESP_ERR__TRANSPORT ||
-		    error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
-		    error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
-		    error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
+	    error == RD_KAFKA_RESP_ERR__TRANSPORT ||
+	    error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
+	    error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
+	    error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
+	const struct kafka_call_names names = {
+	    .topic = page->topics[page->topic]};
 	page->error = away ? E_BROKER_DOWN : E_BROKER_REFUSED;
-	snprintf(page->words, sizeof page->words, "%s: %s",
-	    page->topics[page->topic],
-	    words != NULL ? words : rd_kafka_err2str(error));
+	(void)kafka_call_refused(
+	    error, &names, page->words, sizeof page->words);
 	return false;
-}
-
-/* How many partitions it has; below 0: it failed. */
-static int
-count_partitions(struct page *page, rd_kafka_t *client)
-{
-	const struct rd_kafka_metadata *found;
-	rd_kafka_topic_t *handle =
-	    rd_kafka_topic_new(client, page->topics[page->topic], NULL);
-	rd_kafka_resp_err_t error =
-	    rd_kafka_metadata(client, 0, handle, &found, ANSWER_MS);
-	rd_kafka_topic_destroy(handle);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		(void)fails(page, error, NULL);
-		return -1;
-	}
-	int count = 0;
-	if (found->topic_cnt == 1) {
-		error = found->topics[0].err;
-		count = found->topics[0].partition_cnt;
-	}
-	rd_kafka_metadata_destroy(found);
-	/* One that is not there has no copies. */
-	if (error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-		return 0;
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		(void)fails(page, error, NULL);
-		return -1;
-	}
-	return count;
 }
 
 /* Several sources may have one place. */
-static bool
-is_of_source(const struct page *page, const struct broker_message *m)
-{
-	for (size_t i = 0; i < m->fields.count; i++)
-		if (span_eq(m->fields.list[i].name, SPAN("onceproxy-source")))
-			return span_eq(
-			    m->fields.list[i].value, span_str(page->source));
-	return false;
-}
-
 static void
 add_copy(struct page *page, const rd_kafka_message_t *message)
 {
 	struct broker_message *m =
 	    kafka_message_copy(message, page->most_bytes);
+	bool is_ours = false;
 	page->offset = message->offset + 1;
-	if (!is_of_source(page, m)) {
+	for (size_t i = 0; i < m->fields.count; i++)
+		is_ours |=
+		    span_eq(m->fields.list[i].name, SPAN("onceproxy-source")) &&
+		    span_eq(m->fields.list[i].value, span_str(page->source));
+	if (!is_ours) {
 		broker_message_free(&m);
 		return;
 	}
@@ -131,7 +94,7 @@ read_up_to(struct page *page, rd_kafka_t *client, int64_t end)
 		if (kafka_thread_ends(page->job.thread) ||
 		    (message == NULL &&
 			clock_us() / 1000 - heard_ms > SILENCE_MS))
-			return fails(page, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL);
+			return fails(page, RD_KAFKA_RESP_ERR__TIMED_OUT);
 		if (message == NULL)
 			continue;
 		heard_ms = clock_us() / 1000;
@@ -142,70 +105,56 @@ read_up_to(struct page *page, rd_kafka_t *client, int64_t end)
 			page->offset = end;
 		rd_kafka_message_destroy(message);
 		if (error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-			return fails(page, error, NULL);
+			return fails(page, error);
 	}
 	return true;
-}
-
-/*
- * Where its log begins or ends.  rd_kafka_query_watermark_offsets() of 2.0.2
- * may wait for ever where a leader dies.
- */
-static rd_kafka_resp_err_t
-ask_side(
-    struct page *page, rd_kafka_t *client, int64_t side, int64_t *ret_offset)
-{
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
-	    list, page->topics[page->topic], (int32_t)page->partition);
-	at->offset = side;
-	rd_kafka_resp_err_t error =
-	    rd_kafka_offsets_for_times(client, list, ANSWER_MS);
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-		error = list->elems[0].err;
-	*ret_offset = list->elems[0].offset;
-	/* What nobody has answered is still the side that was asked for. */
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && *ret_offset < 0)
-		error = RD_KAFKA_RESP_ERR__TIMED_OUT;
-	rd_kafka_topic_partition_list_destroy(list);
-	return error;
 }
 
 static bool
 read_partition(struct page *page, rd_kafka_t *client)
 {
-	const char *topic = page->topics[page->topic];
-	int32_t number = (int32_t)page->partition;
-	int64_t from, end;
-	rd_kafka_resp_err_t error =
-	    ask_side(page, client, RD_KAFKA_OFFSET_BEGINNING, &from);
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-		error = ask_side(page, client, RD_KAFKA_OFFSET_END, &end);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return fails(page, error, NULL);
-	if (page->offset < from)
-		page->offset = from;
-	if (page->offset >= end)
-		return true;
+	int64_t from = -1, end = -1;
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(list, topic, number)->offset =
-	    page->offset;
-	error = rd_kafka_assign(client, list);
+	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
+	    list, page->topics[page->topic], (int32_t)page->partition);
+	rd_kafka_resp_err_t error =
+	    kafka_call_side(client, list, RD_KAFKA_OFFSET_BEGINNING, ANSWER_MS);
+	from = at->offset;
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		error = kafka_call_side(
+		    client, list, RD_KAFKA_OFFSET_END, ANSWER_MS);
+	end = at->offset;
+	if (page->offset < from)
+		page->offset = from;
+	at->offset = page->offset;
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && page->offset < end)
+		error = rd_kafka_assign(client, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return fails(page, error, NULL);
+		return fails(page, error);
+	if (page->offset >= end)
+		return true;
 	bool good = read_up_to(page, client, end);
 	rd_kafka_assign(client, NULL);
 	return good;
 }
 
+/* A topic that is not there has no copies. */
 static void
 read_topics(struct page *page, rd_kafka_t *client)
 {
-	for (; page->topic < (int64_t)page->n_topics; page->topic++) {
-		int count = count_partitions(page, client);
+	for (; page->topic < page->n_topics; page->topic++) {
+		int32_t *leaders;
+		int count;
+		rd_kafka_resp_err_t error = kafka_call_topic(client,
+		    page->topics[page->topic], ANSWER_MS, &leaders, &count);
+		free(leaders);
+		if (error != RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    error != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) {
+			(void)fails(page, error);
+			return;
+		}
 		for (; page->partition < count; page->partition++) {
 			if (!read_partition(page, client))
 				return;
@@ -215,8 +164,6 @@ read_topics(struct page *page, rd_kafka_t *client)
 			page->offset = 0;
 		}
 		page->partition = page->offset = 0;
-		if (count < 0)
-			return;
 	}
 }
 
@@ -260,38 +207,35 @@ on_page(struct kafka_job *job, bool wanted)
 	free_page(page);
 }
 
-/* Where dead letters go, each once. */
-static void
-list_topics(struct page *page, const struct conf_source *source)
-{
-	size_t count = source->dead_letters != NULL ? 1 : source->topics.count;
-	page->topics = mem_zero(count * sizeof *page->topics);
-	for (; page->n_topics < count; page->n_topics++)
-		page->topics[page->n_topics] =
-		    source->dead_letters != NULL
-			? mem_text(source->dead_letters)
-			: mem_printf(
-			      "%s.dead", source->topics.list[page->n_topics]);
-}
-
 void
 kafka_copies_begin(struct broker_reader *core, struct broker_copies *copies)
 {
 	struct kafka *kafka = kafka_of(core);
-	struct page *page = mem_zero(sizeof *page);
+	const struct conf_source *source = core->source;
+	struct arena *arena = arena_new();
+	struct page *page = arena_alloc(arena, sizeof *page);
+	page->arena = arena;
 	reader_ask_copies(core, copies, &page->question);
 	page->job.run = run_page;
 	page->job.done = on_page;
-	page->conf = kafka_conf_copies(core->source, core->instance);
-	page->source = mem_text(core->source->name);
+	page->conf = kafka_conf_copies(source, core->instance);
+	page->source = arena_dup(arena, span_str(source->name)).ptr;
 	page->most_bytes = core->most_bytes;
 	page->limit = copies->limit;
 	page->last = &page->messages;
 	(void)sscanf(copies->after, "%" SCNd64 ".%" SCNd64 ".%" SCNd64,
 	    &page->topic, &page->partition, &page->offset);
-	list_topics(page, core->source);
 	if (page->topic < 0 || page->partition < 0 || page->offset < 0)
 		page->topic = page->partition = page->offset = 0;
+	/* Where dead letters go, each once. */
+	size_t count = source->dead_letters != NULL ? 1 : source->topics.count;
+	page->topics = arena_alloc(arena, count * sizeof *page->topics);
+	for (size_t i = 0; i < count; i++)
+		page->topics[i] = source->dead_letters != NULL
+		    ? arena_dup(arena, span_str(source->dead_letters)).ptr
+		    : arena_printf(arena, "%s.dead", source->topics.list[i])
+			  .ptr;
+	page->n_topics = (int64_t)count;
 	if (kafka->copies == NULL)
 		kafka->copies = kafka_thread_new(core->loop);
 	if (kafka->copies != NULL) {

@@ -28,8 +28,7 @@ void
 kafka_group_clear(struct kafka *kafka)
 {
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		reader_flight_recall(&kafka->core, (void *)part->serial);
 		list_remove(&part->link);
 		kafka_part_free(&part);
@@ -51,13 +50,12 @@ want_copies(struct kafka *kafka)
 	bool undecided = false;
 	if (events->floor_wanted == NULL)
 		return;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		events->floor_wanted(events->arg, part->name);
 		undecided |= part->step == KAFKA_UNPROVEN;
 	}
 	kafka->copies_ms = loop_now_ms(kafka->core.loop) +
-			   (undecided ? UNDECIDED_MS : DECIDED_MS);
+	    (undecided ? UNDECIDED_MS : DECIDED_MS);
 }
 
 static void
@@ -142,8 +140,8 @@ kafka_group_committed(
 	(void)kafka_trouble_of_group(kafka,
 	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
-		LIST_EACH(part, &kafka->parts, link)
-		learn(part, list);
+		LIST_EACH (part, &kafka->parts, link)
+			learn(part, list);
 		kafka_commit_seen(kafka, list);
 	}
 	reader_kick(&kafka->core);
@@ -157,15 +155,14 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 	struct kafka_part *part;
 	struct span low;
 	int64_t offset;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		if (strcmp(part->name, name) != 0)
 			continue;
 		if (part->has_copy) {
 			/* It is used with the next beginning, and once. */
 			kafka->anew |= decided != BROKER_UNDECIDED &&
-				       kafka->assigned &&
-				       part->decided == BROKER_UNDECIDED;
+			    kafka->assigned &&
+			    part->decided == BROKER_UNDECIDED;
 			continue;
 		}
 		part->decided = decided;
@@ -185,9 +182,10 @@ kafka_group_policy(
 {
 	struct kafka *kafka = arg;
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	if (!strcmp(part->topic, topic) && kafka->assigned && !kafka->revoking)
-		kafka_part_policy(part, policy, words);
+	LIST_EACH (part, &kafka->parts, link)
+		if (!strcmp(part->topic, topic) && kafka->assigned &&
+		    !kafka->revoking)
+			kafka_part_policy(part, policy, words);
 	reader_kick(&kafka->core);
 }
 
@@ -217,7 +215,7 @@ list_of_ours(
 		const rd_kafka_topic_partition_t *at = &given->elems[i];
 		size_t n = 0;
 		while (n < topics->count &&
-		       strcmp(topics->list[n], at->topic) != 0)
+		    strcmp(topics->list[n], at->topic) != 0)
 			n++;
 		if (at->partition >= 0 && n < topics->count &&
 		    rd_kafka_topic_partition_list_find(
@@ -250,8 +248,7 @@ assign(struct kafka *kafka)
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(kafka->list->cnt);
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		rd_kafka_topic_partition_list_add(
 		    list, part->topic, part->number)
 		    ->offset = part->has_log ? kafka_part_begin(part)
@@ -276,9 +273,10 @@ all_is_known(const struct kafka *kafka)
 {
 	struct kafka_part *part;
 	bool waits = loop_now_ms(kafka->core.loop) - kafka->given_ms < GIVEN_MS;
-	LIST_EACH(part, &kafka->parts, link)
-	if (!part->has_copy || !part->has_commit || (!part->has_log && waits))
-		return false;
+	LIST_EACH (part, &kafka->parts, link)
+		if (!part->has_copy || !part->has_commit ||
+		    (!part->has_log && waits))
+			return false;
 	return true;
 }
 
@@ -306,8 +304,8 @@ static void
 on_revoked(struct kafka *kafka)
 {
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	reader_flight_recall(&kafka->core, (void *)part->serial);
+	LIST_EACH (part, &kafka->parts, link)
+		reader_flight_recall(&kafka->core, (void *)part->serial);
 	kafka->revoking = true;
 	kafka->revoke_ms = loop_now_ms(kafka->core.loop);
 	/* Where others have them already, nothing can be committed. */
@@ -368,8 +366,8 @@ kafka_group_go_on(struct kafka *kafka)
 	else if (kafka->given && !kafka->assigned)
 		answer(kafka);
 	else if (kafka->given && !kafka->core.leaving && kafka->batch == NULL &&
-		 !kafka->commits &&
-		 (kafka->anew || (kafka->again && kafka->core.credit > 0)))
+	    !kafka->commits &&
+	    (kafka->anew || (kafka->again && kafka->core.credit > 0)))
 		begin_anew(kafka);
 }
 
@@ -379,8 +377,7 @@ kafka_group_look(struct kafka *kafka)
 	int64_t now = loop_now_ms(kafka->core.loop);
 	struct kafka_part *part;
 	int64_t lag = kafka->assigned ? 0 : -1;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		int64_t from, to;
 		kafka_part_ends(part, &from, &to);
 		if (part->end > to)

@@ -156,7 +156,7 @@ read_places(struct span text, int64_t *turn, struct kafka_ledger_place *places,
 	for (unsigned i = 0; i < shards && span_next(&text, ' ', &word); i++) {
 		unsigned n = 0;
 		while (n < 3 && span_next(&word, '-', &digits) &&
-		       digits_read(digits, INT64_MAX, &numbers[n]))
+		    digits_read(digits, INT64_MAX, &numbers[n]))
 			n++;
 		if (n > 1)
 			places[i] = (struct kafka_ledger_place){true,
@@ -269,10 +269,10 @@ on_looked(struct kafka_job *job, bool wanted)
 		else
 			say_down(l, look->words);
 	} else if (look->turn <= l->turn && l->carries &&
-		   stand_alike(l, look->places, l->ahead)) {
+	    stand_alike(l, look->places, l->ahead)) {
 		settle(l);
 	} else if (look->turn > l->turn ||
-		   (l->opened && !stand_alike(l, look->places, l->kept))) {
+	    (l->opened && !stand_alike(l, look->places, l->kept))) {
 		be_fenced(l);
 	} else {
 		l->step = LEDGER_OPEN;
@@ -416,9 +416,9 @@ static void
 begin(struct kafka_ledger *l, enum ledger_step step)
 {
 	l->step = step;
-	kafka_producer_begin(l->producer, step == LEDGER_WRITING
-					      ? transaction(l)
-					      : kafka_producer_batch(0, 0));
+	kafka_producer_begin(l->producer,
+	    step == LEDGER_WRITING ? transaction(l)
+				   : kafka_producer_batch(0, 0));
 }
 
 static bool

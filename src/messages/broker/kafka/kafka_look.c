@@ -112,14 +112,12 @@ learn_topic(struct kafka *kafka, struct kafka_topic *topic,
 		topic->seen = true;
 		learn_leaders(kafka, asked);
 		/* It was away, and may be another one. */
-		kafka->anew |=
-		    kafka->assigned &&
+		kafka->anew |= kafka->assigned &&
 		    reader_trouble_is(core, KAFKA_OF_TOPIC, topic->name);
 		reader_trouble_end(core, topic->subject, topic->name);
 		return;
 	}
-	bool may_be_made =
-	    !topic->seen && !reads &&
+	bool may_be_made = !topic->seen && !reads &&
 	    asked->error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	if (!may_be_made &&
 	    kafka_call_refused(asked->error, &names, words, sizeof words))
@@ -148,11 +146,10 @@ is_owed(const struct kafka_part *part)
 	    rd_kafka_queue_length(part->queue) > 0)
 		return false;
 	return part->step == KAFKA_LOOKING ||
-	       (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
-		   !kafka_tracker_is_full(&part->tracker) &&
-		   !reader_trouble_is(
-		       &kafka->core, KAFKA_OF_READ, part->topic) &&
-		   part->tracker.next < part->end);
+	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
+		!kafka_tracker_is_full(&part->tracker) &&
+		!reader_trouble_is(&kafka->core, KAFKA_OF_READ, part->topic) &&
+		part->tracker.next < part->end);
 }
 
 static void
@@ -227,13 +224,13 @@ kafka_look_done(void *arg, const struct kafka_ask_look *seen)
 		learn_topic(kafka, &kafka->look->list[i], &seen->topics[i]);
 	bool all = list_empty(&kafka->core.troubles);
 	if (kafka->looked_for == kafka->serials)
-		LIST_EACH(part, &kafka->parts, link)
-	all &= learn_log(part, seen);
+		LIST_EACH (part, &kafka->parts, link)
+			all &= learn_log(part, seen);
 	if (kafka->looked_for != kafka->serials)
 		kafka->look_ms = 0;
 	else if (seen->heard > 0)
 		kafka->look_ms = loop_now_ms(kafka->core.loop) +
-				 (all ? LOOK_MS : LOOK_AGAIN_MS);
+		    (all ? LOOK_MS : LOOK_AGAIN_MS);
 	reader_kick(&kafka->core);
 }
 
@@ -257,8 +254,7 @@ kafka_look_go_on(struct kafka *kafka)
 		asked->topics[i].wanted = reader_trouble_is(
 		    &kafka->core, KAFKA_OF_TOPIC, look->list[i].name);
 	}
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		rd_kafka_topic_partition_list_add(
 		    asked->begins, part->topic, part->number);
 		rd_kafka_topic_partition_list_add(

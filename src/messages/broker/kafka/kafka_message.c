@@ -33,9 +33,9 @@ read_headers(struct broker_message *m, const rd_kafka_message_t *message)
 		return;
 	size_t count = rd_kafka_header_cnt(headers);
 	struct field *list = arena_alloc(m->arena, count * sizeof *list);
-	for (size_t i = 0;
-	     i < count && rd_kafka_header_get_all(headers, i, &name, &value,
-			      &size) == RD_KAFKA_RESP_ERR_NO_ERROR;
+	for (size_t i = 0; i < count &&
+	     rd_kafka_header_get_all(headers, i, &name, &value, &size) ==
+		 RD_KAFKA_RESP_ERR_NO_ERROR;
 	     i++) {
 		list[i].name = arena_dup(m->arena, span_str(name));
 		list[i].value = dup(m->arena, value, size);
@@ -86,8 +86,8 @@ time_in(struct span position)
 		return -1;
 	size_t before = (size_t)(at - position.ptr) + 1;
 	return digits_read(span_from(position, before), INT64_MAX, &time_ms)
-		   ? time_ms
-		   : -1;
+	    ? time_ms
+	    : -1;
 }
 
 /* "TOPIC/PARTITION", with which that begins. */

@@ -76,9 +76,9 @@ struct kafka_part *
 kafka_part_of(const struct kafka *kafka, const void *token)
 {
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	if (part->serial == (uintptr_t)token)
-		return part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (part->serial == (uintptr_t)token)
+			return part;
 	return NULL;
 }
 
@@ -86,9 +86,9 @@ struct kafka_part *
 kafka_part_at(const struct kafka *kafka, const char *topic, int32_t number)
 {
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	if (part->number == number && !strcmp(part->topic, topic))
-		return part;
+	LIST_EACH (part, &kafka->parts, link)
+		if (part->number == number && !strcmp(part->topic, topic))
+			return part;
 	return NULL;
 }
 
@@ -500,8 +500,8 @@ may_read(const struct kafka_part *part)
 	if (part->empty || part->odd_ms != 0 || kafka->anew)
 		return false;
 	return part->step == KAFKA_LOOKING ||
-	       (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
-		   !kafka_tracker_is_full(&part->tracker));
+	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
+		!kafka_tracker_is_full(&part->tracker));
 }
 
 /* How many events that were. */
@@ -528,8 +528,8 @@ next_of(const struct kafka *kafka, const struct kafka_part *part)
 	if (next == &kafka->parts)
 		next = next->next;
 	return next == &kafka->parts
-		   ? NULL
-		   : CONTAINER_OF(next, struct kafka_part, link);
+	    ? NULL
+	    : CONTAINER_OF(next, struct kafka_part, link);
 }
 
 /* A message may have the owner give no more credit, or close the reader. */
@@ -537,8 +537,7 @@ static bool
 may_take(const struct kafka *kafka)
 {
 	return kafka->assigned && !kafka->revoking && !kafka->remake &&
-	       !kafka->core.leaving && !kafka->anew &&
-	       !list_empty(&kafka->parts);
+	    !kafka->core.leaving && !kafka->anew && !list_empty(&kafka->parts);
 }
 
 bool
@@ -597,8 +596,7 @@ kafka_part_again(struct kafka *kafka)
 	int64_t now = loop_now_ms(kafka->core.loop);
 	bool reads = kafka->assigned && !kafka->revoking && !kafka->remake;
 	struct kafka_part *part;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		part->empty = false;
 		if (!reads)
 			continue;
@@ -609,9 +607,9 @@ kafka_part_again(struct kafka *kafka)
 			else
 				fetch_again(part, part->odd_offset);
 		} else if (part->odd_ms == 0 && kafka->core.credit == 0 &&
-			   part->step == KAFKA_READING &&
-			   reader_trouble_is(
-			       &kafka->core, KAFKA_OF_READ, part->topic)) {
+		    part->step == KAFKA_READING &&
+		    reader_trouble_is(
+			&kafka->core, KAFKA_OF_READ, part->topic)) {
 			try_part(part);
 		}
 	}

@@ -70,8 +70,8 @@ static bool
 is_fence(rd_kafka_resp_err_t code)
 {
 	return code == RD_KAFKA_RESP_ERR__FENCED ||
-	       code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
-	       code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
+	    code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
+	    code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
 }
 
 static void
@@ -178,7 +178,7 @@ note_failure(const struct kafka_record *record, rd_kafka_resp_err_t error)
 		return;
 	b->refused = record;
 	b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-		       error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+	    error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
 	b->denied |=
 	    kafka_call_refused(error, &names, b->words, sizeof b->words);
 }
@@ -243,7 +243,7 @@ insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
 	while ((error = call_client(p, b, call)) != NULL) {
 		bool late = until_ms > 0 && clock_us() / 1000 > until_ms;
 		bool again = rd_kafka_error_is_retriable(error) && !late &&
-			     !kafka_thread_ends(p->thread);
+		    !kafka_thread_ends(p->thread);
 		bool abort = rd_kafka_error_txn_requires_abort(error);
 		if (notes && b->refused == NULL)
 			note_call(p, b, error);
@@ -349,7 +349,7 @@ produce(struct kafka_producer *p, struct kafka_record *record)
 			(void *)(uintptr_t)record->body.ptr, record->body.len),
 		    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(record),
 		    RD_KAFKA_V_END)) == RD_KAFKA_RESP_ERR__QUEUE_FULL &&
-	       !kafka_thread_ends(p->thread))
+	    !kafka_thread_ends(p->thread))
 		rd_kafka_poll(p->client, SLICE_MS);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_headers_destroy(headers);

@@ -30,7 +30,7 @@ static bool
 puts_something(const struct broker_finish *finish)
 {
 	return finish->mark ||
-	       (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
+	    (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
 }
 
 /* What it is about; NULL: it is nobody's here any more. */
@@ -42,8 +42,8 @@ given_of(const struct finishing *f, struct kafka_part **ret_part)
 	    kafka_part_of(kafka_of(f->reader), (void *)own->serial);
 	*ret_part = part;
 	return part != NULL && part->step == KAFKA_READING
-		   ? kafka_tracker_find(&part->tracker, own->offset)
-		   : NULL;
+	    ? kafka_tracker_find(&part->tracker, own->offset)
+	    : NULL;
 }
 
 static bool
@@ -69,8 +69,7 @@ look_up(const struct kafka *kafka, struct span position)
 	struct kafka_part *part;
 	if (!is_read(&kafka->core.source->topics, position))
 		return BROKER_NOT_PENDING;
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		int64_t offset = kafka_message_offset(part, position);
 		if (offset < 0 || part->step != KAFKA_READING)
 			continue;
@@ -126,8 +125,7 @@ finish_some(struct kafka *kafka)
 {
 	struct finishing *f;
 	size_t left = 0;
-	LIST_EACH(f, &kafka->core.waiting, of_reader)
-	{
+	LIST_EACH (f, &kafka->core.waiting, of_reader) {
 		note_place(f);
 		if (!f->finish->mark &&
 		    ((struct kafka_finishing *)f)->serial == 0)
@@ -237,8 +235,7 @@ begin_batch(struct kafka *kafka)
 	struct broker_reader *core = &kafka->core;
 	struct finishing *f;
 	bool marks = false;
-	LIST_EACH(f, &core->waiting, of_reader)
-	{
+	LIST_EACH (f, &core->waiting, of_reader) {
 		if (marks || batch->count >= BATCH_MAX)
 			break;
 		marks = f->finish->mark && batch->count == 0;
@@ -290,8 +287,8 @@ kafka_put_finish(struct broker_reader *core)
 		return;
 	wait_for_more(kafka);
 	bool ready = kafka->consumer != NULL && kafka->assigned &&
-		     !kafka->revoking && !kafka->remake && !kafka->anew &&
-		     kafka->batch == NULL && !kafka->commits;
+	    !kafka->revoking && !kafka->remake && !kafka->anew &&
+	    kafka->batch == NULL && !kafka->commits;
 	bool due = puts >= BATCH_DUE || kafka->put_due;
 	if (ready && kafka_commit_is_sure(kafka) && due)
 		begin_batch(kafka);
@@ -316,8 +313,7 @@ static void
 finish_all(struct kafka *kafka)
 {
 	struct finishing *f;
-	LIST_EACH(f, &kafka->core.sent, of_reader)
-	{
+	LIST_EACH (f, &kafka->core.sent, of_reader) {
 		settle(f, true);
 		reader_finish_end(f, BROKER_FINISHED);
 	}
@@ -328,8 +324,7 @@ static void
 fail_all(struct kafka *kafka, bool sure)
 {
 	struct finishing *f;
-	LIST_EACH(f, &kafka->core.sent, of_reader)
-	{
+	LIST_EACH (f, &kafka->core.sent, of_reader) {
 		settle(f, false);
 		reader_finish_fail(f, sure);
 	}
@@ -366,8 +361,8 @@ static void
 refuse_all(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	struct finishing *f;
-	LIST_EACH(f, &kafka->core.sent, of_reader)
-	refuse(f, batch);
+	LIST_EACH (f, &kafka->core.sent, of_reader)
+		refuse(f, batch);
 }
 
 /*
@@ -378,9 +373,9 @@ static bool
 partitions_moved(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	bool moved = batch->code == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
-		     batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
-		     batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
-		     batch->fenced;
+	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
+	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
+	    batch->fenced;
 	return moved && ++kafka->moves <= MOVES_MAX;
 }
 
@@ -418,8 +413,9 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
 	bool moved = partitions_moved(kafka, batch);
-	if (aborted && (is_denied(kafka, batch) ||
-			   (batch->refused != NULL && !batch->too_large))) {
+	if (aborted &&
+	    (is_denied(kafka, batch) ||
+		(batch->refused != NULL && !batch->too_large))) {
 		refuse_all(kafka, batch);
 		return;
 	}

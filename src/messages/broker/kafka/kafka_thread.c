@@ -116,8 +116,8 @@ work(void *arg)
 		give_back(t, job);
 	}
 	/* Nobody adds any more. */
-	LIST_EACH(job, &t->jobs, link)
-	give_back(t, job);
+	LIST_EACH (job, &t->jobs, link)
+		give_back(t, job);
 	if (t->last != NULL) {
 		t->last->run(t->last);
 		give_back(t, t->last);
@@ -185,7 +185,7 @@ kafka_thread_leaving(const struct loop *loop)
 	size_t count = 0;
 	for (struct kafka_thread *t = ending; t != NULL; t = t->next)
 		count += t->loop == loop &&
-			 loop_now_ms(loop) - t->ended_ms < LEAVE_MS;
+		    loop_now_ms(loop) - t->ended_ms < LEAVE_MS;
 	return count;
 }
 

@@ -50,7 +50,7 @@ bool
 kafka_tracker_is_same(const struct kafka_mark *a, const struct kafka_mark *b)
 {
 	return a->offset == b->offset && a->time_ms == b->time_ms &&
-	       a->hash == b->hash;
+	    a->hash == b->hash;
 }
 
 /* --- the list --- */
@@ -174,8 +174,8 @@ kafka_tracker_find(const struct kafka_tracker *t, int64_t offset)
 			high = middle;
 	}
 	return low < t->count && given_at(t, low)->mark.offset == offset
-		   ? given_at(t, low)
-		   : NULL;
+	    ? given_at(t, low)
+	    : NULL;
 }
 
 void
@@ -198,7 +198,7 @@ kafka_tracker_is_full(const struct kafka_tracker *t)
 	size_t unfinished = t->count - t->n_finished;
 	size_t ranges = t->n_finished < unfinished ? t->n_finished : unfinished;
 	return t->count >= KAFKA_GAP_MAX ||
-	       ranges * RANGE_BYTES >= KAFKA_METADATA_MAX / 4 * 3;
+	    ranges * RANGE_BYTES >= KAFKA_METADATA_MAX / 4 * 3;
 }
 
 /* --- what is committed ---
@@ -215,7 +215,7 @@ static bool
 is_over(const struct kafka_given *given, bool putting)
 {
 	return given->state == KAFKA_FINISHED ||
-	       (putting && given->state == KAFKA_PUTTING);
+	    (putting && given->state == KAFKA_PUTTING);
 }
 
 static size_t
@@ -378,8 +378,8 @@ kafka_tracker_read(
 	    !span_starts(metadata, SPAN(HEAD)))
 		return;
 	metadata = span_from(metadata, sizeof HEAD - 1);
-	stand->ours =
-	    span_next(&metadata, ':', &store) && store.len <= KAFKA_STORE_MAX &&
+	stand->ours = span_next(&metadata, ':', &store) &&
+	    store.len <= KAFKA_STORE_MAX &&
 	    take_hex(&metadata, ':', number_max, &put_below) &&
 	    span_next(&metadata, ':', &mark) && metadata.ptr != NULL &&
 	    read_mark(mark, stand) && read_ranges(metadata, stand);

@@ -69,8 +69,7 @@ kafka_trouble_health(
 		topics_standing +=
 		    reader_trouble_is(core, KAFKA_OF_TOPIC, topics->list[i]) ||
 		    reader_trouble_is(core, KAFKA_OF_READ, topics->list[i]);
-	LIST_EACH(part, &kafka->parts, link)
-	{
+	LIST_EACH (part, &kafka->parts, link) {
 		count++;
 		unproven += part->step == KAFKA_UNPROVEN;
 		odd += reader_trouble_is(core, KAFKA_OF_PART, part->name);
@@ -78,8 +77,8 @@ kafka_trouble_health(
 	ret_health->up = kafka->up;
 	ret_health->unproven = count > 0 && unproven == count;
 	ret_health->stands = ret_health->unproven ||
-			     topics_standing == topics->count ||
-			     reader_trouble_is(core, KAFKA_OF_GROUP, NULL);
+	    topics_standing == topics->count ||
+	    reader_trouble_is(core, KAFKA_OF_GROUP, NULL);
 	ret_health->parts_standing = topics_standing + unproven + odd;
 	ret_health->lag = kafka->up ? kafka->lag : -1;
 	ret_health->rebalances = kafka->rebalances;
