@@ -7,6 +7,7 @@
 #include "base/digits.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
+#include "messages/broker/kafka/kafka_call.h"
 #include "operators/probe/topic_client.h"
 #include "operators/probe/topic_query.h"
 #include "operators/probe/topic_read.h"
@@ -360,10 +361,17 @@ look_at_places(struct topic_look *look)
 static void
 count_behind(struct topic_look *look, rd_kafka_topic_partition_t *at)
 {
-	int64_t first, next;
-	if (rd_kafka_query_watermark_offsets(look->client, at->topic,
-		at->partition, &first, &next, ASK_MS) !=
-	    RD_KAFKA_RESP_ERR_NO_ERROR)
+	rd_kafka_topic_partition_list_t *one =
+	    rd_kafka_topic_partition_list_new(1);
+	const rd_kafka_topic_partition_t *log =
+	    rd_kafka_topic_partition_list_add(one, at->topic, at->partition);
+	kafka_call_side(look->client, one, RD_KAFKA_OFFSET_BEGINNING, ASK_MS);
+	int64_t first = log->offset;
+	if (first >= 0)
+		kafka_call_side(look->client, one, RD_KAFKA_OFFSET_END, ASK_MS);
+	int64_t next = log->offset;
+	rd_kafka_topic_partition_list_destroy(one);
+	if (first < 0 || next < 0)
 		return;
 	if (at->offset < first)
 		at->offset = at->offset < 0 && look->source->start_latest

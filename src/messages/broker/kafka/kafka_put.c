@@ -74,8 +74,7 @@ look_up(const struct kafka *kafka, struct span position)
 		if (offset < 0 || part->step != KAFKA_READING)
 			continue;
 		given = kafka_tracker_find(&part->tracker, offset);
-		if (given != NULL ? given->state == KAFKA_FINISHED
-				  : offset < part->tracker.next)
+		if (given == NULL && offset < part->tracker.next)
 			return BROKER_NOT_PENDING;
 	}
 	return BROKER_ELSEWHERE;
@@ -113,10 +112,12 @@ finish_plain(struct finishing *f)
 {
 	struct kafka_part *part;
 	struct kafka_given *given = given_of(f, &part);
-	bool pending = given != NULL && given->state != KAFKA_FINISHED;
-	if (pending)
-		kafka_tracker_set(&part->tracker, given, KAFKA_FINISHED);
-	reader_finish_end(f, pending ? BROKER_FINISHED : BROKER_NOT_PENDING);
+	if (given != NULL) {
+		part->putting -= given->putting;
+		kafka_tracker_finish(&part->tracker, given);
+	}
+	reader_finish_end(
+	    f, given != NULL ? BROKER_FINISHED : BROKER_NOT_PENDING);
 }
 
 /* All that waits for no transaction; how many are left, which do. */
@@ -208,7 +209,7 @@ add_finishing(struct kafka_batch *batch, struct finishing *f)
 	struct kafka_part *part;
 	struct kafka_given *given = given_of(f, &part);
 	bool marks = f->finish->mark;
-	if (!marks && (given == NULL || given->state != KAFKA_UNFINISHED)) {
+	if (!marks && (given == NULL || given->putting)) {
 		reader_finish_end(f, BROKER_NOT_PENDING);
 		return;
 	}
@@ -222,7 +223,7 @@ add_finishing(struct kafka_batch *batch, struct finishing *f)
 		add_mark(batch, f, topic);
 		return;
 	}
-	kafka_tracker_set(&part->tracker, given, KAFKA_PUTTING);
+	given->putting = true;
 	part->putting++;
 	((struct kafka_finishing *)f)->record =
 	    add_put(batch, topic, f->finish->put);
@@ -302,11 +303,12 @@ settle(struct finishing *f, bool finished)
 {
 	struct kafka_part *part;
 	struct kafka_given *given = given_of(f, &part);
-	if (given == NULL || given->state != KAFKA_PUTTING)
+	if (given == NULL || !given->putting)
 		return;
 	part->putting--;
-	kafka_tracker_set(&part->tracker, given,
-	    finished ? KAFKA_FINISHED : KAFKA_UNFINISHED);
+	given->putting = false;
+	if (finished)
+		kafka_tracker_finish(&part->tracker, given);
 }
 
 static void

@@ -58,13 +58,11 @@ kafka_tracker_is_same(const struct kafka_mark *a, const struct kafka_mark *b)
 void
 kafka_tracker_init(struct kafka_tracker *t, struct kafka_stand *stand)
 {
-	*t = (struct kafka_tracker){.size = FIRST_SIZE,
-	    .next = stand->low,
+	*t = (struct kafka_tracker){.next = stand->low,
 	    .mark = stand->mark,
 	    .put_below = stand->put_below,
 	    .kept = stand->ranges,
 	    .n_kept = stand->n_ranges};
-	t->list = mem_zero(FIRST_SIZE * sizeof *t->list);
 	stand->ranges = NULL;
 	stand->n_ranges = 0;
 }
@@ -75,39 +73,6 @@ kafka_tracker_clear(struct kafka_tracker *t)
 	free(t->list);
 	free(t->kept);
 	*t = (struct kafka_tracker){.next = -1, .mark = no_mark};
-}
-
-static struct kafka_given *
-given_at(const struct kafka_tracker *t, size_t i)
-{
-	return &t->list[(t->first + i) & (t->size - 1)];
-}
-
-static void
-grow(struct kafka_tracker *t)
-{
-	struct kafka_given *list = mem_zero(2 * t->size * sizeof *list);
-	for (size_t i = 0; i < t->count; i++)
-		list[i] = *given_at(t, i);
-	free(t->list);
-	t->list = list;
-	t->first = 0;
-	t->size *= 2;
-}
-
-/* What is finished from the front on is below the low-water mark. */
-static void
-finish(struct kafka_tracker *t, const struct kafka_given *given)
-{
-	t->n_finished++;
-	t->changed = true;
-	if (given->mark.offset > t->mark.offset)
-		t->mark = given->mark;
-	while (t->count > 0 && given_at(t, 0)->state == KAFKA_FINISHED) {
-		t->first = (t->first + 1) & (t->size - 1);
-		t->count--;
-		t->n_finished--;
-	}
 }
 
 /* Whether one of the ranges has it; those before it are done with. */
@@ -123,21 +88,49 @@ was_finished(struct kafka_tracker *t, int64_t offset)
 	return t->n_kept > 0 && t->kept[0].from <= offset;
 }
 
+/* The mark is of the last that is finished. */
+static void
+note_finished(struct kafka_tracker *t, const struct kafka_mark *mark)
+{
+	t->changed = true;
+	if (mark->offset > t->mark.offset)
+		t->mark = *mark;
+}
+
 enum kafka_come
 kafka_tracker_add(struct kafka_tracker *t, const struct kafka_mark *mark)
 {
 	if (mark->offset < t->next)
 		return KAFKA_COME_BACK;
-	bool finished = was_finished(t, mark->offset);
-	if (t->count == t->size)
-		grow(t);
-	struct kafka_given *given = given_at(t, t->count++);
-	*given = (struct kafka_given){
-	    *mark, finished ? KAFKA_FINISHED : KAFKA_UNFINISHED};
 	t->next = mark->offset + 1;
-	if (finished)
-		finish(t, given);
-	return finished ? KAFKA_COME_FINISHED : KAFKA_COME_NEW;
+	t->given++;
+	if (was_finished(t, mark->offset)) {
+		t->finished_to = t->next;
+		note_finished(t, mark);
+		return KAFKA_COME_FINISHED;
+	}
+	if (t->count == t->size) {
+		t->size = t->size > 0 ? 2 * t->size : FIRST_SIZE;
+		t->list = mem_grow(t->list, t->size * sizeof *t->list);
+	}
+	t->list[t->count++] = (struct kafka_given){.mark = *mark,
+	    .number = t->given - 1,
+	    .finished_to = t->finished_to};
+	t->finished_to = 0;
+	return KAFKA_COME_NEW;
+}
+
+void
+kafka_tracker_finish(struct kafka_tracker *t, struct kafka_given *given)
+{
+	bool last = given == &t->list[t->count - 1];
+	int64_t *to = last ? &t->finished_to : &given[1].finished_to;
+	if (*to == 0)
+		*to = given->mark.offset + 1;
+	note_finished(t, &given->mark);
+	t->count--;
+	memmove(given, given + 1,
+	    (size_t)(&t->list[t->count] - given) * sizeof *given);
 }
 
 void
@@ -168,36 +161,28 @@ kafka_tracker_find(const struct kafka_tracker *t, int64_t offset)
 	size_t low = 0, high = t->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (given_at(t, middle)->mark.offset < offset)
+		if (t->list[middle].mark.offset < offset)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < t->count && given_at(t, low)->mark.offset == offset
-	    ? given_at(t, low)
+	return low < t->count && t->list[low].mark.offset == offset
+	    ? &t->list[low]
 	    : NULL;
 }
 
-void
-kafka_tracker_set(struct kafka_tracker *t, struct kafka_given *given,
-    enum kafka_given_state state)
-{
-	must(given->state != KAFKA_FINISHED);
-	given->state = state;
-	if (state == KAFKA_FINISHED)
-		finish(t, given);
-}
-
 /*
- * A range more for each that is finished, at worst.  What is kept of the time
- * before does not count: it is read away, and would else be in its own way.
+ * A range for each that is finished, or unfinished, at worst.  What is kept of
+ * the time before does not count: it is read away, and would else be in its own
+ * way.
  */
 bool
 kafka_tracker_is_full(const struct kafka_tracker *t)
 {
-	size_t unfinished = t->count - t->n_finished;
-	size_t ranges = t->n_finished < unfinished ? t->n_finished : unfinished;
-	return t->count >= KAFKA_GAP_MAX ||
+	uint64_t given = t->count > 0 ? t->given - t->list[0].number : 0;
+	uint64_t finished = given - t->count;
+	uint64_t ranges = finished < t->count ? finished : t->count;
+	return given >= KAFKA_GAP_MAX ||
 	    ranges * RANGE_BYTES >= KAFKA_METADATA_MAX / 4 * 3;
 }
 
@@ -211,27 +196,20 @@ kafka_tracker_is_full(const struct kafka_tracker *t)
  */
 #define HEAD "o1:"
 
-static bool
-is_over(const struct kafka_given *given, bool putting)
-{
-	return given->state == KAFKA_FINISHED ||
-	    (putting && given->state == KAFKA_PUTTING);
-}
-
+/* The first from there on that is not finished, nor said to be. */
 static size_t
-count_over(const struct kafka_tracker *t, bool putting)
+unfinished_from(const struct kafka_tracker *t, size_t at, bool putting)
 {
-	size_t i = 0;
-	while (i < t->count && is_over(given_at(t, i), putting))
-		i++;
-	return i;
+	while (at < t->count && putting && t->list[at].putting)
+		at++;
+	return at;
 }
 
 int64_t
 kafka_tracker_low(const struct kafka_tracker *t, bool putting)
 {
-	size_t over = count_over(t, putting);
-	return over < t->count ? given_at(t, over)->mark.offset : t->next;
+	size_t first = unfinished_from(t, 0, putting);
+	return first < t->count ? t->list[first].mark.offset : t->next;
 }
 
 struct range_writer {
@@ -260,18 +238,20 @@ static void
 write_ranges(
     const struct kafka_tracker *t, bool putting, struct range_writer *w)
 {
-	size_t i = count_over(t, putting);
-	while (i < t->count) {
-		int64_t from = given_at(t, i)->mark.offset;
-		size_t first = i;
-		while (i < t->count && is_over(given_at(t, i), putting))
-			i++;
-		if (i > first &&
-		    !write_range(w, from, given_at(t, i - 1)->mark.offset + 1))
+	size_t at = unfinished_from(t, 0, putting);
+	while (at < t->count) {
+		int64_t from = t->list[at].mark.offset + 1;
+		size_t next = unfinished_from(t, at + 1, putting);
+		int64_t to = next < t->count ? t->list[next].finished_to
+					     : t->finished_to;
+		int64_t put_to = t->list[next - 1].mark.offset + 1;
+		if (to < put_to)
+			to = put_to;
+		if (from < to && !write_range(w, from, to))
 			return;
-		i += i == first;
+		at = next;
 	}
-	for (i = 0; i < t->n_kept; i++) {
+	for (size_t i = 0; i < t->n_kept; i++) {
 		int64_t from =
 		    t->kept[i].from > t->next ? t->kept[i].from : t->next;
 		if (from < t->kept[i].to &&
@@ -285,12 +265,9 @@ kafka_tracker_write(const struct kafka_tracker *t, bool putting,
     const char *store, char ret_text[KAFKA_METADATA_MAX + 1])
 {
 	struct kafka_mark mark = t->mark;
-	for (size_t i = t->count; i > 0 && putting; i--)
-		if (is_over(given_at(t, i - 1), true)) {
-			if (given_at(t, i - 1)->mark.offset > mark.offset)
-				mark = given_at(t, i - 1)->mark;
-			break;
-		}
+	for (size_t i = 0; i < t->count && putting; i++)
+		if (t->list[i].putting && t->list[i].mark.offset > mark.offset)
+			mark = t->list[i].mark;
 	struct range_writer w = {
 	    .text = ret_text, .end = kafka_tracker_low(t, putting)};
 	int len =

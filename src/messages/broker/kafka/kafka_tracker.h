@@ -10,9 +10,9 @@
 
 /*
  * The offset tracker of a partition: what has been given of it and is not
- * committed, offsets in their order, each finished or not.  All that is
- * finished from the front on is below the low-water mark, which is committed;
- * what is finished above that is told in the commit's metadata.  Offsets have
+ * finished, in the order of offsets.  Below the first of these all is finished:
+ * that is the low-water mark, which is committed; what is finished above that
+ * is told in the commit's metadata.  Offsets have
  * holes, so nothing is counted with them.  It knows no librdkafka.  A member of
  * its partition; one thread.
  *
@@ -49,17 +49,22 @@ struct kafka_stand {
 	size_t n_ranges;
 };
 
-enum kafka_given_state { KAFKA_UNFINISHED, KAFKA_PUTTING, KAFKA_FINISHED };
-
+/* One that is given and not finished. */
 struct kafka_given {
 	struct kafka_mark mark; /* where it stands, and what it is */
-	enum kafka_given_state state;
+	uint64_t number;        /* so many were given before it */
+	int64_t
+	    finished_to; /* where what is finished before it ends; 0: none */
+	bool putting;    /* it is, in a transaction */
 };
 
 struct kafka_tracker {
-	struct kafka_given *list; /* size places, a power of two */
-	size_t size, first, count;
-	size_t n_finished;
+	/* In their order; between two of them all that was given is finished.
+	 */
+	struct kafka_given *list;
+	size_t size, count;
+	uint64_t given;         /* how many have been */
+	int64_t finished_to;    /* the same, behind the last of the list */
 	int64_t next;           /* what is given next is not below */
 	struct kafka_mark mark; /* of the last that is finished */
 	int64_t put_below;      /* results of what is there may have been put */
@@ -90,7 +95,7 @@ enum kafka_come {
 	KAFKA_COME_FINISHED, /* finished before, and told so */
 	KAFKA_COME_BACK,     /* below what has come already */
 };
-/* The next one has come; it is among the given now, unless it is BACK. */
+/* The next one has come; where it is NEW, it is among the given now. */
 enum kafka_come kafka_tracker_add(
     struct kafka_tracker *tracker, const struct kafka_mark *mark);
 /* All below that has come, though perhaps nothing stands there. */
@@ -101,11 +106,14 @@ void kafka_tracker_reach(struct kafka_tracker *tracker, int64_t next);
  */
 uint64_t kafka_tracker_lost(const struct kafka_tracker *tracker, int64_t begin);
 
-/* Among the given; NULL: it is not there, or below the low-water mark. */
+/*
+ * Among those that are not finished; NULL: it is not.  Its address is good
+ * until the next call but this.
+ */
 struct kafka_given *kafka_tracker_find(
     const struct kafka_tracker *tracker, int64_t offset);
-void kafka_tracker_set(struct kafka_tracker *tracker, struct kafka_given *given,
-    enum kafka_given_state state);
+void kafka_tracker_finish(
+    struct kafka_tracker *tracker, struct kafka_given *given);
 /* Whether no more is to be read until something at the front is finished. */
 bool kafka_tracker_is_full(const struct kafka_tracker *tracker);
 

@@ -31,18 +31,18 @@ add(struct kafka_tracker *t, int64_t offset)
 	return kafka_tracker_add(t, &mark);
 }
 
-static void
-set(struct kafka_tracker *t, int64_t offset, enum kafka_given_state state)
+static struct kafka_given *
+found(struct kafka_tracker *t, int64_t offset)
 {
 	struct kafka_given *given = kafka_tracker_find(t, offset);
 	assert_non_null(given);
-	kafka_tracker_set(t, given, state);
+	return given;
 }
 
 static void
 finish(struct kafka_tracker *t, int64_t offset)
 {
-	set(t, offset, KAFKA_FINISHED);
+	kafka_tracker_finish(t, found(t, offset));
 }
 
 static struct kafka_stand
@@ -150,7 +150,7 @@ the_mark_is_of_the_last_that_is_finished(void **state)
 	assert_true(kafka_tracker_is_same(&stand.mark, &expected));
 	kafka_tracker_forget(&stand);
 	/* What is being put is, with its commit. */
-	set(&t, 6, KAFKA_PUTTING);
+	found(&t, 6)->putting = true;
 	stand = stand_of(&t, true);
 	assert_int_equal(stand.mark.offset, 6);
 	kafka_tracker_forget(&stand);
