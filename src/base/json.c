@@ -32,22 +32,28 @@ struct json {
 	};
 	struct json *next; /* in the array or object that holds it */
 	struct span name;  /* of a member; unescaped */
+	const char *name_at; /* NULL: of an element */
+	const char *at;
 };
 
 struct reader {
 	struct arena *arena;
 	const char *at;
 	const char *end;
+	bool written; /* members may be there twice, and no \u0000 */
+	struct json_fault fault; /* what is to come next, and where */
 };
 
 /* --- words, numbers and strings --- */
 
+/* Skips blanks, up to what is to come next. */
 static void
-skip_blanks(struct reader *r)
+expect(struct reader *r, enum json_want want)
 {
 	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' ||
 				     *r->at == '\n' || *r->at == '\r'))
 		r->at++;
+	r->fault = (struct json_fault){want, r->at};
 }
 
 /* Takes that byte where it is next. */
@@ -119,11 +125,11 @@ take_unit(struct span *in)
 
 /* No escape is shorter than what it stands for. */
 static bool
-unescape(struct arena *arena, struct span raw, struct span *ret_text)
+unescape(const struct reader *r, struct span raw, struct span *ret_text)
 {
 	static const char from[] = "\"\\/bfnrt";
 	static const char to[] = "\"\\/\b\f\n\r\t";
-	char *text = arena_alloc(arena, raw.len), *at = text;
+	char *text = arena_alloc(r->arena, raw.len), *at = text;
 	while (raw.len > 0) {
 		if (raw.ptr[0] != '\\') {
 			*at++ = raw.ptr[0];
@@ -141,7 +147,7 @@ unescape(struct arena *arena, struct span raw, struct span *ret_text)
 		}
 		/* One unit, or the two of a surrogate pair. */
 		int32_t c = take_unit(&raw);
-		if (c < 0 || (c >= 0xdc00 && c <= 0xdfff))
+		if (c < r->written || (c >= 0xdc00 && c <= 0xdfff))
 			return false;
 		if (c >= 0xd800 && c <= 0xdbff) {
 			int32_t low = take_unit(&raw);
@@ -175,7 +181,7 @@ read_string(struct reader *r, struct span *ret_text)
 	if (!read_char(r, '"') || !utf8_is_valid(raw))
 		return false;
 	if (escaped)
-		return unescape(r->arena, raw, ret_text);
+		return unescape(r, raw, ret_text);
 	*ret_text = raw;
 	return true;
 }
@@ -222,11 +228,14 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 {
 	bool named = json->type == JSON_OBJECT;
 	char closing = named ? '}' : ']';
+	enum json_want want = named ? JSON_WANTS_NAME : JSON_WANTS_VALUE;
 	struct json **link = &json->first;
-	if (depth > JSON_DEPTH)
+	if (depth > JSON_DEPTH) {
+		r->fault.want = JSON_WANTS_NO_MORE_DEPTH;
 		return false;
+	}
 	r->at++;
-	skip_blanks(r);
+	expect(r, want);
 	if (read_char(r, closing))
 		return true;
 	do {
@@ -234,18 +243,19 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 		*link = item;
 		link = &item->next;
 		json->count++;
-		skip_blanks(r);
+		expect(r, want);
 		if (named) {
+			item->name_at = r->at;
 			if (!read_string(r, &item->name))
 				return false;
-			skip_blanks(r);
+			expect(r, JSON_WANTS_COLON);
 			if (!read_char(r, ':'))
 				return false;
-			skip_blanks(r);
+			expect(r, JSON_WANTS_VALUE);
 		}
 		if (!read_value(r, depth, item))
 			return false;
-		skip_blanks(r);
+		expect(r, JSON_WANTS_COMMA);
 	} while (read_char(r, ','));
 	return read_char(r, closing);
 }
@@ -253,6 +263,7 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 static bool
 read_value(struct reader *r, unsigned depth, struct json *json)
 {
+	json->at = r->at;
 	if (r->at == r->end)
 		return false;
 	switch (*r->at) {
@@ -267,18 +278,38 @@ read_value(struct reader *r, unsigned depth, struct json *json)
 		return read_word(r, SPAN("true"));
 	case '"':
 		json->type = JSON_STRING;
-		return read_string(r, &json->text);
+		if (!read_string(r, &json->text))
+			return false;
+		/* It may be a secret, and has no copy then. */
+		if (r->written && json->text.ptr != json->at + 1)
+			explicit_bzero((char *)(uintptr_t)json->text.ptr,
+			    json->text.len);
+		if (r->written)
+			json->text = span_of(
+			    json->at + 1, (size_t)(r->at - json->at) - 2);
+		return true;
 	case '[':
 		json->type = JSON_ARRAY;
 		return read_items(r, depth + 1, json);
 	case '{':
 		json->type = JSON_OBJECT;
 		return read_items(r, depth + 1, json) &&
-		    sort_members(r->arena, json);
+		    (r->written || sort_members(r->arena, json));
 	default:
 		json->type = JSON_NUMBER;
 		return read_number(r, &json->text);
 	}
+}
+
+static const struct json *
+read_whole(struct reader *r)
+{
+	struct json *json = arena_alloc(r->arena, sizeof(*json));
+	expect(r, JSON_WANTS_VALUE);
+	if (!read_value(r, 0, json))
+		return NULL;
+	expect(r, JSON_WANTS_END);
+	return r->at == r->end ? json : NULL;
 }
 
 const struct json *
@@ -286,13 +317,68 @@ json_read(struct arena *arena, struct span text)
 {
 	if (text.len == 0)
 		return NULL;
-	struct reader r = {arena, text.ptr, text.ptr + text.len};
-	struct json *json = arena_alloc(arena, sizeof(*json));
-	skip_blanks(&r);
-	if (!read_value(&r, 0, json))
-		return NULL;
-	skip_blanks(&r);
-	return r.at == r.end ? json : NULL;
+	struct reader r = {
+	    .arena = arena, .at = text.ptr, .end = text.ptr + text.len};
+	return read_whole(&r);
+}
+
+const struct json *
+json_read_written(
+    struct arena *arena, struct span text, struct json_fault *ret_fault)
+{
+	struct reader r = {.arena = arena,
+	    .at = text.ptr,
+	    .end = text.ptr + text.len,
+	    .written = true};
+	const struct json *json = read_whole(&r);
+	if (json == NULL)
+		*ret_fault = r.fault;
+	return json;
+}
+
+/* --- places --- */
+
+/* The caller frees it. */
+static char *
+pointer_to(const char *up, const struct json *item, size_t index)
+{
+	char *pointer = NULL;
+	size_t len;
+	FILE *out = open_memstream(&pointer, &len);
+	must(out != NULL);
+	fputs(up, out);
+	if (item->name_at != NULL)
+		json_pointer_write(out, item->name);
+	else
+		fprintf(out, "/%zu", index);
+	must(fclose(out) == 0);
+	return pointer;
+}
+
+static void
+walk(const struct json *json, const char *up, const char *pointer,
+    void (*each)(void *arg, const struct json_seen *place), void *arg)
+{
+	struct json_seen place = {
+	    pointer, up, json->name_at, json->at, {NULL, 0}};
+	size_t index = 0;
+	if (json->type == JSON_STRING)
+		place.text = json->text;
+	each(arg, &place);
+	if (json->type != JSON_ARRAY && json->type != JSON_OBJECT)
+		return;
+	for (const struct json *i = json->first; i != NULL; i = i->next) {
+		char *inner = pointer_to(pointer, i, index++);
+		walk(i, json->at, inner, each, arg);
+		free(inner);
+	}
+}
+
+void
+json_each(const struct json *json,
+    void (*each)(void *arg, const struct json_seen *place), void *arg)
+{
+	walk(json, NULL, "", each, arg);
 }
 
 /* --- what was read --- */

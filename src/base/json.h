@@ -24,6 +24,39 @@ enum { JSON_DEPTH = 128 };
  */
 MUST_USE const struct json *json_read(struct arena *arena, struct span text);
 
+/* Where a text is no JSON, and what was to come there. */
+enum json_want {
+	JSON_WANTS_VALUE,
+	JSON_WANTS_NAME,
+	JSON_WANTS_COLON,
+	JSON_WANTS_COMMA, /* or what closes the array or object */
+	JSON_WANTS_END,
+	JSON_WANTS_NO_MORE_DEPTH,
+};
+struct json_fault {
+	enum json_want want;
+	const char *at; /* where it begins, or the end of the text */
+};
+/*
+ * The same of a text that people write, for json_each: members stay in their
+ * order and may be there twice, and no string has a \u0000.  NULL, with
+ * *ret_fault.
+ */
+MUST_USE const struct json *json_read_written(
+    struct arena *arena, struct span text, struct json_fault *ret_fault);
+
+/* A value, and where in the text it is. */
+struct json_seen {
+	const char *pointer; /* "" for the whole */
+	const char *up;      /* where what holds it begins; NULL: the whole */
+	const char *name;    /* NULL: of an element */
+	const char *value;
+	struct span text; /* of a string, as spelled; ptr NULL: it is none */
+};
+/* Calls it for each value, from the outside in, in the order of the text. */
+void json_each(const struct json *json,
+    void (*each)(void *arg, const struct json_seen *place), void *arg);
+
 /*
  * Finds what a pointer leads to (RFC 6901, section 4); NULL where there is
  * nothing.

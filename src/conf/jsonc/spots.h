@@ -9,10 +9,10 @@
 
 /*
  * Where in a text of JSON with comments what stands: jansson gives values, and
- * no spots of them.  Reads the text once, says what is wrong with it in words
- * for people, and keeps names and spots, no values: they may be secrets.
- * Lines and columns count from 1, columns in characters.  It knows nothing of
- * what the text is for.  Main thread; who reads frees.
+ * no spots of them.  Says what is wrong with the text in words for people, and
+ * keeps pointers and spots, no values: they may be secrets.  Lines and columns
+ * count from 1, columns in characters.  It knows nothing of what the text is
+ * for.  Main thread; who reads frees.
  */
 struct spot {
 	size_t line;
@@ -29,16 +29,13 @@ struct spots_fault {
 	struct spot opened;
 };
 
-/* As deep as jansson reads. */
-enum { SPOTS_DEPTH = 2048 };
-
 /*
- * Reads a whole text; NULL, with *ret_fault, where it is no JSON with
- * comments.  What it takes jansson takes too, comments blanked, but for
- * numbers too large, \u0000 and half surrogates.
+ * Reads a whole text; plain: a copy of it, whose comments become blanks.  NULL,
+ * with *ret_fault, where it is no JSON then.  What it takes jansson takes too,
+ * but for numbers too large.
  */
 MUST_USE struct spots *spots_read(
-    struct span text, struct spots_fault *ret_fault);
+    struct span text, char *plain, struct spots_fault *ret_fault);
 /* Frees it and nulls the pointer; NULL is accepted. */
 void spots_free(struct spots **spots);
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/swappable.h"
-#include "conf/jsonc/comments.h"
 #include "conf/jsonc/spots.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/conf_load.h"
@@ -166,16 +165,15 @@ complain_fault(struct loader *l, const struct spots_fault *fault)
 	free(words);
 }
 
-/* What jansson says, less the piece of the file that it quotes. */
+/* What is JSON, and is too much for jansson, which has read to its end. */
 static void
-complain_syntax(struct loader *l, struct span text, json_error_t *error)
+complain_number(struct loader *l, struct span text, size_t end)
 {
-	char *quoted = strstr(error->text, " near '");
-	if (quoted != NULL)
-		*quoted = '\0';
-	size_t at = (size_t)error->position;
-	complain_at(l->complaints,
-	    spots_of_byte(text, at < text.len ? at : text.len), error->text);
+	size_t at = end < text.len ? end : text.len;
+	while (at > 0 && strchr(" \t\r\n,:[", text.ptr[at - 1]) == NULL)
+		at--;
+	complain_at(l->complaints, spots_of_byte(text, at),
+	    "this number is too large");
 }
 
 static void
@@ -309,7 +307,7 @@ load_plain(struct loader *l, struct span text)
 	struct complaints *complaints = l->complaints;
 	l->root = json_loadb(text.ptr, text.len, 0, &error);
 	if (l->root == NULL) {
-		complain_syntax(l, text, &error);
+		complain_number(l, text, (size_t)error.position);
 		conf_unref(&conf);
 		return NULL;
 	}
@@ -333,15 +331,14 @@ load_root(struct loader *l, struct span text)
 {
 	struct spots_fault fault;
 	const struct conf *conf = l->conf;
-	l->conf->spots = spots_read(text, &fault);
+	char *plain = mem_copy(text.ptr, text.len);
+	l->conf->spots = spots_read(text, plain, &fault);
 	if (l->conf->spots == NULL) {
 		complain_fault(l, &fault);
 		conf_unref(&conf);
-		return NULL;
+	} else {
+		conf = load_plain(l, span_of(plain, text.len));
 	}
-	char *plain = mem_copy(text.ptr, text.len);
-	comments_blank(plain, text.len);
-	conf = load_plain(l, span_of(plain, text.len));
 	sodium_memzero(plain, text.len);
 	free(plain);
 	return conf;

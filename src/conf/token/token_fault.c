@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "base/mem.h"
-#include "conf/jsonc/comments.h"
 #include "conf/jsonc/spots.h"
 #include "conf/token/token_fault.h"
 
@@ -34,7 +35,8 @@ words_of_liberties(struct spots *spots)
 static bool
 is_object(struct span text)
 {
-	text = span_from(text, comments_mark(text.ptr, text.len));
+	if (span_starts(text, SPAN("\xef\xbb\xbf")))
+		text = span_from(text, 3);
 	while (text.len > 0 && memchr(" \t\r\n", *text.ptr, 4) != NULL)
 		text = span_from(text, 1);
 	return text.len > 0 && *text.ptr == '{';
@@ -46,7 +48,9 @@ token_fault_words(struct span text)
 	struct spots_fault fault;
 	if (!is_object(text))
 		return mem_text("has no JWK Set: a JSON object with \"keys\"");
-	struct spots *spots = spots_read(text, &fault);
+	char *copy = mem_copy(text.ptr, text.len);
+	struct spots *spots = spots_read(text, copy, &fault);
+	free(copy);
 	if (spots != NULL) {
 		char *words = words_of_liberties(spots);
 		spots_free(&spots);
