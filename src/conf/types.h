@@ -235,7 +235,7 @@ TYPE(PLACE, char *, source_value_parse_place, text_clear,
 		 "additionalProperties": false,
 		 "required": ["topic"],
 		 "properties": {"topic": {"$ref": "#/$defs/string"}}}]})
-TYPE(METHOD, char *, source_request_parse_method, text_clear,
+TYPE(METHOD, char *, source_value_parse_method, text_clear,
 	{"$ref": "#/$defs/method"})
 TYPE(MESSAGE_PATH, struct template, path_parse_message, path_clear_template,
 	{"anyOf": [
@@ -243,11 +243,11 @@ TYPE(MESSAGE_PATH, struct template, path_parse_message, path_clear_template,
 		"^/([^{}]|\\{(key|entity|type|id|(json|header):[^}]*)\\})*$"},
 		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(MESSAGE_HEADERS, struct conf_source_header *,
-	source_request_parse_headers, source_request_clear_headers,
+	source_value_parse_headers, source_value_clear_headers,
 	{"type": "object",
 	 "propertyNames": {"$ref": "#/$defs/field"},
 	 "additionalProperties": {"$ref": "#/$defs/string"}})
-TYPE(FIELD_VALUE, char *, source_request_parse_value, text_clear,
+TYPE(FIELD_VALUE, char *, source_value_parse_value, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(RECEIVER, struct conf_upstream, source_relay_parse_receiver,
 	source_relay_clear_receiver,

@@ -78,8 +78,10 @@ SECRET = "must be \"whsec_\" and 24 to 64 bytes in base64"
     ("a short seed", "/secrets/0", {"secrets": ["whsk_" + coded(31)]}, SECRET),
     ("a whole key pair", "/secrets/0", {"secrets": ["whsk_" + coded(64)]},
      SECRET),
-    ("a broker besides", "/broker", {"broker": "queue"}, "has none"),
-    ("a table besides", "/table", {"table": "t"}, "has none"),
+    ("a broker besides", "/broker", {"broker": "queue"},
+     'combined with "webhook"'),
+    ("a table besides", "/table", {"table": "t"},
+     'combined with "webhook"'),
 ])
 def check_refuses(bench, pointer, members, words):
     relay = {name: value for name, value in {**GOOD, **members}.items()

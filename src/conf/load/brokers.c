@@ -28,41 +28,26 @@ static const bool has_kafka = true;
 static const bool has_kafka = false;
 #endif
 
-static struct redis_members
-members_of(json_t *object, const struct json_place *at)
-{
-	return (struct redis_members){object, at, BROKER_OPTION(redis.address),
-	    BROKER_OPTION(redis.cluster), BROKER_OPTION(redis.sentinels),
-	    BROKER_OPTION(redis.master), BROKER_OPTION(redis.user),
-	    BROKER_OPTION(password), BROKER_OPTION(redis.tls.files.ca),
-	    BROKER_OPTION(redis.tls.files.certificate),
-	    BROKER_OPTION(redis.tls.files.key),
-	    BROKER_OPTION(redis.tls.server_name)};
-}
-
-/* What says where a broker of another kind is. */
-static bool
-is_way(const struct redis_members *m, const struct option *option)
-{
-	return option == m->address || option == m->cluster ||
-	    option == m->sentinels || option == BROKER_OPTION(postgres) ||
-	    option == BROKER_OPTION(kafka);
-}
-
 /* Complains about what only other kinds have; way: what makes it this one. */
 static void
 check_members(struct loader *l, const struct redis_members *m,
     enum broker_kind kind, const struct option *way)
 {
+	/* What says where a broker of another kind is. */
+	static const char *const ways[] = {
+	    "redis", "cluster", "sentinels", "postgres", "kafka"};
 	for (size_t i = 0; i < n_options; i++) {
 		const struct option *option = &options[i];
 		if (option->group != GROUP_BROKER || kinds_fit(option, kind) ||
 		    loader_value_in(m->object, option) == NULL)
 			continue;
-		if (is_way(m, option))
-			complaints_at_option(l, m->at, option,
-			    "cannot be combined with \"%s\": leave one "
-			    "of them out", way->path);
+		bool is_way = false;
+		for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
+			is_way |= !strcmp(option->path, ways[k]);
+		if (is_way)
+			complaints_at_option(l, m->at, option, "cannot be "
+			    "combined with \"%s\": leave one of them out",
+			    way->path);
 		else
 			complaints_at_option(l, m->at, option,
 			    "only a broker of %s has this",
@@ -75,19 +60,19 @@ check_postgres(struct loader *l, const struct redis_members *m,
     struct conf_broker *broker)
 {
 	const struct option *url = BROKER_OPTION(postgres);
+	const struct option *password = BROKER_OPTION(password);
 	broker->kind = BROKER_POSTGRES;
 	if (!has_postgres)
 		complaints_at_option(l, m->at, url, "built without PostgreSQL");
 	check_members(l, m, BROKER_POSTGRES, url);
-	if (l->url_password == NULL)
-		return;
-	if (loader_value_in(m->object, m->password) != NULL) {
-		complaints_at_option(l, m->at, m->password,
+	if (l->url_password != NULL &&
+	    loader_value_in(m->object, password) != NULL) {
+		complaints_at_option(l, m->at, password,
 		    "\"%s\" already has a password", url->path);
-		return;
+	} else if (l->url_password != NULL) {
+		broker->password = l->url_password;
+		l->url_password = NULL;
 	}
-	broker->password = l->url_password;
-	l->url_password = NULL;
 }
 
 static void
@@ -108,20 +93,17 @@ static void
 check_streams(struct loader *l, const struct redis_members *m,
     struct conf_broker *broker)
 {
+	const struct option *way = BROKER_OPTION(redis.address);
 	broker->kind = BROKER_STREAMS;
-	if (loader_value_in(m->object, m->address) == NULL &&
-	    loader_value_in(m->object, m->cluster) == NULL &&
-	    loader_value_in(m->object, m->sentinels) == NULL)
-		complaints_at(l, m->at,
-		    "\"%s\", \"%s\", \"%s\", \"%s\" or \"%s\" is missing",
-		    m->address->path, m->cluster->path, m->sentinels->path,
-		    BROKER_OPTION(postgres)->path,
-		    BROKER_OPTION(kafka)->path);
-	check_members(l, m, BROKER_STREAMS, m->address);
-	cross_check_redis_ways(l, m);
-	cross_check_redis_login(l, m, &broker->redis, &broker->password);
+	if (loader_value_in(m->object, way) == NULL &&
+	    loader_value_in(m->object, BROKER_OPTION(redis.cluster)) == NULL &&
+	    loader_value_in(m->object, BROKER_OPTION(redis.sentinels)) == NULL)
+		complaints_at(l, m->at, "\"redis\", \"cluster\", "
+		    "\"sentinels\", \"postgres\" or \"kafka\" is missing");
+	check_members(l, m, BROKER_STREAMS, way);
+	cross_check_pairs(l, GROUP_BROKER, m->at, m->object);
+	cross_check_redis(l, m, &broker->password);
 	broker->redis.password = broker->password;
-	cross_check_redis_tls(l, m, &broker->redis);
 }
 
 /* The loader has what the URL of the store said, and gets it back. */
@@ -131,7 +113,8 @@ load_broker(struct loader *l, const struct json_place *at, json_t *value,
 {
 	char *user = l->url_user;
 	char *password = l->url_password;
-	struct redis_members members = members_of(value, at);
+	const struct redis_members members = {
+	    GROUP_BROKER, "", value, at, &broker->redis};
 	l->url_user = l->url_password = NULL;
 	object_load_presets(l, GROUP_BROKER, broker);
 	object_load(l, GROUP_BROKER, at, value, broker);

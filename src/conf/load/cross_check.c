@@ -15,48 +15,75 @@
 enum { HEALTH_INTERVAL_MS = 5000 };
 
 #define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
+#define POLICY_OPTION(field) \
+	option_at(GROUP_IDEMPOTENCY, offsetof(struct conf_idempotency, field))
 
-static bool
-is_set(const struct loader *l, const struct option *option)
+/* --- members that exclude or need each other --- */
+
+void
+cross_check_pairs(struct loader *l, enum group group,
+    const struct json_place *at, json_t *object)
 {
-	return loader_value(l, option) != NULL;
+	static const struct {
+		enum group group;
+		const char *path;
+		enum { NEEDS, NOT_BESIDE } relation;
+		const char *other;
+	} pairs[] = {
+#define PAIR(group, path, relation, other) \
+	{GROUP_##group, path, relation, other},
+#include "tbl/option_pairs.h"
+#undef PAIR
+	};
+	const struct option *said = NULL;
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		if (pairs[i].group != group)
+			continue;
+		const struct option *option =
+		    option_of_path(group, pairs[i].path);
+		const struct option *other =
+		    option_of_path(group, pairs[i].other);
+		bool beside = loader_value_in(object, other) != NULL;
+		if (option == said || loader_value_in(object, option) == NULL ||
+		    beside == (pairs[i].relation == NEEDS))
+			continue;
+		said = option;
+		if (beside)
+			complaints_at_option(l, at, option, "cannot be "
+			    "combined with \"%s\": leave one of them out",
+			    other->path);
+		else
+			complaints_at_option(l, at, option,
+			    "\"%s\" is needed too", other->path);
+	}
 }
 
-/* What only a Unix socket has, or has not. */
-static void
-check_socket_only(struct loader *l, const struct json_place *at,
-    const struct conf_listen *listen)
-{
-	static const char message[] = "only a Unix socket can have this";
-	if (listen->address.kind == ADDRESS_UNIX && listen->proxies.count > 0)
-		complaints_at_option(l, at,
-		    option_at(
-			GROUP_LISTEN, offsetof(struct conf_listen, proxies)),
-		    "nobody on a Unix socket has an address");
-	if (listen->address.kind == ADDRESS_UNIX)
-		return;
-	if (listen->mode != 0)
-		complaints_at_option(l, at,
-		    option_at(GROUP_LISTEN, offsetof(struct conf_listen, mode)),
-		    "%s", message);
-	if (listen->group != NULL)
-		complaints_at_option(l, at,
-		    option_at(
-			GROUP_LISTEN, offsetof(struct conf_listen, group)),
-		    "%s", message);
-}
+/* --- addresses --- */
 
 static void
 check_listen(struct loader *l)
 {
+	static const char message[] = "only a Unix socket can have this";
 	const struct conf *conf = l->conf;
 	struct json_place list = {NULL, ROOT_OPTION(listen)->path, 0};
 	for (size_t i = 0; i < conf->n_listen; i++) {
-		const struct address *a = &conf->listen[i].address;
+		const struct conf_listen *listen = &conf->listen[i];
+		const struct address *a = &listen->address;
 		struct json_place at = {&list, NULL, i};
-		check_socket_only(l, &at, &conf->listen[i]);
-		bool fixed = a->text != NULL &&
-			     (a->kind == ADDRESS_UNIX || a->port != 0);
+		bool local = a->kind == ADDRESS_UNIX;
+		if (local && listen->proxies.count > 0)
+			complaints_at_option(l, &at,
+			    option_of_path(GROUP_LISTEN, "proxy_protocol"),
+			    "nobody on a Unix socket has an address");
+		if (!local && listen->mode != 0)
+			complaints_at_option(l, &at,
+			    option_of_path(GROUP_LISTEN, "mode"), "%s",
+			    message);
+		if (!local && listen->group != NULL)
+			complaints_at_option(l, &at,
+			    option_of_path(GROUP_LISTEN, "group"), "%s",
+			    message);
+		bool fixed = a->text != NULL && (local || a->port != 0);
 		for (size_t j = 0; j < i && fixed; j++) {
 			const char *other = conf->listen[j].address.text;
 			if (other == NULL || strcmp(other, a->text) != 0)
@@ -103,51 +130,137 @@ check_admin(struct loader *l)
 			break;
 		}
 	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
-	    !is_set(l, ROOT_OPTION(admin_token)))
+	    loader_value(l, ROOT_OPTION(admin_token)) == NULL)
 		complaints_at_option(l, NULL, ROOT_OPTION(admin),
 		    "others can reach this address: \"%s\" is needed",
 		    ROOT_OPTION(admin_token)->path);
 }
 
-/* --- the store --- */
+/* --- a Redis: the store's, or a broker's --- */
 
-static void
-check_redis(struct loader *l)
+static const struct option *
+option_of(const struct redis_members *m, const char *name)
 {
-	struct conf_store *store = &l->conf->store;
-	const struct redis_members members = {l->root, NULL,
-	    ROOT_OPTION(store.redis.address), ROOT_OPTION(store.redis.cluster),
-	    ROOT_OPTION(store.redis.sentinels),
-	    ROOT_OPTION(store.redis.master), ROOT_OPTION(store.redis.user),
-	    ROOT_OPTION(store.redis.password),
-	    ROOT_OPTION(store.redis.tls.files.ca),
-	    ROOT_OPTION(store.redis.tls.files.certificate),
-	    ROOT_OPTION(store.redis.tls.files.key),
-	    ROOT_OPTION(store.redis.tls.server_name)};
-	cross_check_redis_ways(l, &members);
-	/* Also where what they say is wrong. */
-	if (is_set(l, ROOT_OPTION(store.redis.cluster)) ||
-	    is_set(l, ROOT_OPTION(store.redis.sentinels)) ||
-	    cross_check_redis_is_meant(l))
-		store->redis.managed = false;
-	cross_check_redis_login(
-	    l, &members, &store->redis, &store->redis.password);
-	cross_check_redis_tls(l, &members, &store->redis);
+	char *path = mem_printf("%s%s", m->prefix, name);
+	const struct option *option = option_of_path(m->group, path);
+	free(path);
+	return option;
+}
+
+static bool
+has(const struct redis_members *m, const char *name)
+{
+	return loader_value_in(m->object, option_of(m, name)) != NULL;
+}
+
+/* User and password come from the URL, or from members of their own. */
+static void
+check_login(struct loader *l, const struct redis_members *m, char **password)
+{
+	static const char *const both[] = {"user", "password"};
+	struct conf_redis *redis = m->redis;
+	const char *url = option_of(m, "redis")->path;
+	for (size_t i = 0; i < 2; i++) {
+		if (!has(m, both[i]))
+			continue;
+		if (redis->managed)
+			complaints_at_option(l, m->at, option_of(m, both[i]),
+			    "the managed Redis takes no user or password");
+		else if (l->url_password != NULL)
+			complaints_at_option(l, m->at, option_of(m, both[i]),
+			    "\"%s\" already has a password: leave this out",
+			    url);
+	}
+	if (l->url_password != NULL && !has(m, "user") && !has(m, "password")) {
+		*password = l->url_password;
+		l->url_password = NULL;
+	} else if (l->url_password != NULL) {
+		return;
+	} else if (l->url_user == NULL) {
+		if (has(m, "user") && !has(m, "password"))
+			complaints_at_option(l, m->at, option_of(m, "user"),
+			    "\"%s\" is needed too",
+			    option_of(m, "password")->path);
+		return;
+	} else if (has(m, "user")) {
+		complaints_at_option(l, m->at, option_of(m, "user"),
+		    "\"%s\" already has a user: leave one of them out", url);
+		return;
+	} else if (!has(m, "password")) {
+		complaints_at_option(l, m->at, option_of(m, "redis"),
+		    "a user needs a password: redis://USER:PASSWORD@HOST, or "
+		    "the member \"%s\"", option_of(m, "password")->path);
+		return;
+	}
+	redis->user = l->url_user;
+	l->url_user = NULL;
+}
+
+/* Whether TLS is spoken, and with what. */
+static void
+check_tls(struct loader *l, const struct redis_members *m)
+{
+	static const char *const all[] = {
+	    "tls.ca", "tls.certificate", "tls.key", "tls.server_name"};
+	struct conf_redis *redis = m->redis;
+	bool many = redis->cluster.count > 0 || redis->sentinels.count > 0;
+	char *pointer = mem_printf("%stls", m->prefix);
+	const struct option object = {.path = pointer};
+	/* Its mere presence says so. */
+	if (many && loader_value_in(m->object, &object) != NULL)
+		redis->tls.on = true;
+	free(pointer);
+	/* Otherwise it has been complained about, and may have meant TLS. */
+	bool known = redis->managed || redis->address.text != NULL || many;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (known && !redis->tls.on && has(m, all[i]))
+			complaints_at_option(l, m->at, option_of(m, all[i]),
+			    "only \"rediss://...\", a cluster and Sentinels "
+			    "have this: where that Redis speaks TLS, its URL "
+			    "begins with \"rediss://\"");
+	if (redis->tls.on)
+		certificates_load_redis(l, m->at, option_of(m, "tls.ca"),
+		    option_of(m, "tls.certificate"), option_of(m, "tls.key"),
+		    &redis->tls);
+}
+
+void
+cross_check_redis(
+    struct loader *l, const struct redis_members *m, char **password)
+{
+	check_login(l, m, password);
+	check_tls(l, m);
+}
+
+/* Whether the store has something wrong that is meant to lead to a Redis. */
+static bool
+is_meant(const struct loader *l)
+{
+	const char *text = json_string_value(
+	    loader_value(l, ROOT_OPTION(store.redis.address)));
+	bool meant = text != NULL && strcmp(text, "managed") != 0;
+	/* Under a name that there is not, too. */
+	for (size_t i = 0; i < l->n_alone && !meant; i++)
+		meant = l->complaints->list[i].of_name &&
+		    !strncmp(l->complaints->list[i].pointer, "/store/", 7);
+	return meant;
 }
 
 static void
-check_replicas(struct loader *l)
+check_store(struct loader *l)
 {
-	const struct conf_store *store = &l->conf->store;
+	struct conf_store *store = &l->conf->store;
+	const struct redis_members members = {
+	    GROUP_ROOT, "store.", l->root, NULL, &store->redis};
+	/* Also where what they say is wrong. */
+	if (has(&members, "cluster") || has(&members, "sentinels") ||
+	    is_meant(l))
+		store->redis.managed = false;
+	cross_check_pairs(l, GROUP_ROOT, NULL, l->root);
+	cross_check_redis(l, &members, &store->redis.password);
 	if (store->wait_replicas > 0 && store->redis.managed)
 		complaints_at_option(l, NULL, ROOT_OPTION(store.wait_replicas),
 		    "the managed Redis has no replicas");
-}
-
-static void
-check_encryption(struct loader *l)
-{
-	const struct conf_store *store = &l->conf->store;
 	if (store->encryption_strict && store->n_encryption_keys == 0)
 		complaints_at_option(l, NULL,
 		    ROOT_OPTION(store.encryption_strict),
@@ -161,22 +274,15 @@ check_upstreams(struct loader *l)
 {
 	const struct conf *conf = l->conf;
 	struct json_place list = {NULL, ROOT_OPTION(upstreams)->path, 0};
-	const struct option *certificate = option_at(
-	    GROUP_UPSTREAM, offsetof(struct conf_upstream, certificate));
-	const struct option *key =
-	    option_at(GROUP_UPSTREAM, offsetof(struct conf_upstream, key));
+	json_t *objects = loader_value(l, ROOT_OPTION(upstreams));
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
 		struct conf_upstream *upstream = &conf->upstreams[i];
 		struct json_place at = {&list, upstream->name, 0};
 		if (upstream->health_path != NULL &&
 		    upstream->health_interval_ms == 0)
 			upstream->health_interval_ms = HEALTH_INTERVAL_MS;
-		if (upstream->certificate != NULL && upstream->key == NULL)
-			complaints_at_option(l, &at, certificate,
-			    "\"%s\" is needed too", key->path);
-		if (upstream->key != NULL && upstream->certificate == NULL)
-			complaints_at_option(l, &at, key,
-			    "\"%s\" is needed too", certificate->path);
+		cross_check_pairs(l, GROUP_UPSTREAM, &at,
+		    json_object_get(objects, upstream->name));
 		certificates_check_upstream(l, &at, upstream);
 	}
 }
@@ -223,10 +329,7 @@ check_route_names(struct loader *l)
 	}
 }
 
-/* --- the variables of a route's path --- */
-
-#define POLICY_OPTION(group, field)                                           \
-	option_at(group, offsetof(struct conf_idempotency, field))
+/* --- the variables of a route's path, and what else rests on it --- */
 
 static void
 check_variable(struct loader *l, const struct json_place *at,
@@ -251,36 +354,6 @@ check_template(struct loader *l, const struct json_place *at,
 			    l, at, option, route, t->pieces[i].text);
 }
 
-/* An upstream cannot be asked for a key that it never saw. */
-static void
-check_reconcile(struct loader *l, const struct json_place *at,
-    const struct conf_route *route)
-{
-	const struct conf_idempotency *policy = route->idempotency;
-	const struct template *path = &policy->reconcile.path;
-	const struct option *option =
-	    POLICY_OPTION(GROUP_IDEMPOTENCY, on_unknown);
-	bool derives =
-	    policy->derive_from_body || policy->derive_from.count > 0;
-	check_template(l, at, option, route, path);
-	if (derives && !policy->send_derived &&
-	    template_has(path, TEMPLATE_KEY))
-		complaints_at_option(l, at, option,
-		    "the upstream never sees a derived key: \"%s\" is "
-		    "needed, or another variable than {key}",
-		    POLICY_OPTION(GROUP_IDEMPOTENCY, send_derived)->path);
-}
-
-static bool
-has_pointer(const struct json_pointers *pointers,
-    const struct json_pointer *pointer)
-{
-	for (size_t i = 0; i < pointers->count; i++)
-		if (json_pointer_eq(&pointers->list[i], pointer))
-			return true;
-	return false;
-}
-
 /*
  * Whether requests with one key all have one entity, so that the shard of the
  * record may follow from the entity.
@@ -290,20 +363,22 @@ key_determines_entity(const struct conf_idempotency *policy)
 {
 	const struct conf_entity *entity = &policy->entity;
 	const struct template *namespace = &policy->namespace;
-	if (entity->path != NULL) {
-		for (size_t i = 0; i < namespace->count; i++)
-			if (namespace->pieces[i].kind == TEMPLATE_PATH &&
-			    span_eq(namespace->pieces[i].text,
-				span_str(entity->path)))
-				return true;
-		return false;
-	}
-	if (policy->derive_from_body)
-		return true;
-	for (size_t i = 0; i < entity->pointers.count; i++)
-		if (!has_pointer(
-			&policy->derive_from, &entity->pointers.list[i]))
+	const struct json_pointers *key = &policy->derive_from;
+	for (size_t i = 0; entity->path != NULL && i < namespace->count; i++)
+		if (namespace->pieces[i].kind == TEMPLATE_PATH &&
+		    span_eq(namespace->pieces[i].text, span_str(entity->path)))
+			return true;
+	if (entity->path != NULL || policy->derive_from_body)
+		return entity->path == NULL;
+	for (size_t i = 0; i < entity->pointers.count; i++) {
+		size_t k = 0;
+		while (k < key->count &&
+		    !json_pointer_eq(
+			&key->list[k], &entity->pointers.list[i]))
+			k++;
+		if (k == key->count)
 			return false;
+	}
 	return true;
 }
 
@@ -312,77 +387,51 @@ check_entity(struct loader *l, const struct json_place *at,
     const struct conf_route *route)
 {
 	const struct conf_idempotency *policy = route->idempotency;
-	const struct option *entity =
-	    POLICY_OPTION(GROUP_IDEMPOTENCY, entity);
+	const struct option *entity = POLICY_OPTION(entity);
+	bool has = conf_has_entity(policy);
 	if (policy->entity.path != NULL)
 		check_variable(l, at, entity, route,
 		    span_str(policy->entity.path));
-	if (conf_has_entity(policy)) {
-		if (l->conf->store.redis.cluster.count > 0 &&
-		    !key_determines_entity(policy))
-			complaints_at_option(l, at, entity,
-			    "on a cluster the key must determine the entity: "
-			    "its pointers must be among those of \"%s\", or "
-			    "its variable in \"%s\"",
-			    POLICY_OPTION(GROUP_IDEMPOTENCY, derive_from)->path,
-			    POLICY_OPTION(GROUP_IDEMPOTENCY, namespace)->path);
-		return;
-	}
-	if (policy->serialize)
-		complaints_at_option(l, at,
-		    POLICY_OPTION(GROUP_IDEMPOTENCY, serialize),
+	if (has && l->conf->store.redis.cluster.count > 0 &&
+	    !key_determines_entity(policy))
+		complaints_at_option(l, at, entity, "on a cluster the key must "
+		    "determine the entity: its pointers must be among those of "
+		    "\"%s\", or its variable in \"%s\"",
+		    POLICY_OPTION(derive_from)->path,
+		    POLICY_OPTION(namespace)->path);
+	if (!has && policy->serialize)
+		complaints_at_option(l, at, POLICY_OPTION(serialize),
 		    "\"%s\" is needed too", entity->path);
-	if (policy->newer_only.count > 0)
-		complaints_at_option(l, at,
-		    POLICY_OPTION(GROUP_IDEMPOTENCY, newer_only),
+	if (!has && policy->newer_only.count > 0)
+		complaints_at_option(l, at, POLICY_OPTION(newer_only),
 		    "\"%s\" is needed too", entity->path);
 }
 
-/* The upstream would not see what tells tenants apart. */
+/* One entry of the scope. */
 static void
-check_scope_header(struct loader *l, const struct json_place *at,
-    const struct conf_route *route, const char *header)
+check_scope(struct loader *l, const struct json_place *list,
+    const struct conf_route *route, const struct conf_scope *s)
 {
-	if (route->upstream == NULL || route->upstream->trust_overrides ||
-	    field_kind_met(span_str(header)) != FIELD_OVERRIDE)
-		return;
-	complaints_at(l, at,
-	    "%s is dropped unless \"trust_overrides\" of the upstream is true",
-	    header);
-}
-
-static bool
-asks_for_certificates(const struct conf *conf)
-{
+	const struct conf *conf = l->conf;
+	const struct conf_upstream *upstream = route->upstream;
+	struct json_place at = {list, NULL, s->index};
+	bool asks = conf->n_listen == 0; /* clients for a certificate */
 	for (size_t i = 0; i < conf->n_listen; i++)
-		if (conf->listen[i].tls.ca != NULL)
-			return true;
-	return false;
-}
-
-static void
-check_scope(struct loader *l, const struct json_place *at,
-    const struct conf_route *route)
-{
-	const struct conf_scopes *scope = &route->idempotency->scope;
-	struct json_place list = {
-	    at, POLICY_OPTION(GROUP_IDEMPOTENCY, scope)->path, 0};
-	for (size_t i = 0; i < scope->count; i++) {
-		const struct conf_scope *s = &scope->list[i];
-		struct json_place entry = {&list, NULL, s->index};
-		if (s->kind == SCOPE_HEADER)
-			check_scope_header(l, &entry, route, s->header);
-		else if (s->kind == SCOPE_PATH)
-			check_variable(l, &entry,
-			    option_at(GROUP_SCOPE,
-				offsetof(struct conf_scope, path)),
-			    route, span_str(s->path));
-		else if (s->kind == SCOPE_CERTIFICATE &&
-		    l->conf->n_listen > 0 && !asks_for_certificates(l->conf))
-			complaints_at(l, &entry,
-			    "no address asks clients for a certificate: "
-			    "\"tls.client_ca\" of one of \"listen\" is needed");
-	}
+		asks |= conf->listen[i].tls.ca != NULL;
+	if (s->kind == SCOPE_PATH)
+		check_variable(l, &at,
+		    option_at(GROUP_SCOPE, offsetof(struct conf_scope, path)),
+		    route, span_str(s->path));
+	if (s->kind == SCOPE_CERTIFICATE && !asks)
+		complaints_at(l, &at, "no address asks clients for a "
+		    "certificate: \"tls.client_ca\" of one of \"listen\" is "
+		    "needed");
+	/* The upstream would not see what tells tenants apart. */
+	if (s->kind == SCOPE_HEADER && upstream != NULL &&
+	    !upstream->trust_overrides &&
+	    field_kind_met(span_str(s->header)) == FIELD_OVERRIDE)
+		complaints_at(l, &at, "%s is dropped unless "
+		    "\"trust_overrides\" of the upstream is true", s->header);
 }
 
 static void
@@ -392,31 +441,29 @@ check_routes(struct loader *l)
 	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
+		const struct conf_idempotency *policy = route->idempotency;
 		struct json_place place = {&list, NULL, i};
-		struct json_place at = {&place,
-		    option_at(GROUP_ROUTE,
-			offsetof(struct conf_route, idempotency))->path, 0};
-		if (route->idempotency == NULL || route->path == NULL)
+		struct json_place at = {&place, "idempotency", 0};
+		struct json_place scope = {&at, POLICY_OPTION(scope)->path, 0};
+		if (policy == NULL || route->path == NULL)
 			continue;
-		check_scope(l, &at, route);
-		check_reconcile(l, &at, route);
-		check_template(l, &at,
-		    POLICY_OPTION(GROUP_IDEMPOTENCY, namespace), route,
-		    &route->idempotency->namespace);
+		for (size_t k = 0; k < policy->scope.count; k++)
+			check_scope(l, &scope, route, &policy->scope.list[k]);
+		check_template(l, &at, POLICY_OPTION(on_unknown), route,
+		    &policy->reconcile.path);
+		/* It cannot be asked for a key that it never saw. */
+		if ((policy->derive_from_body ||
+			policy->derive_from.count > 0) &&
+		    !policy->send_derived &&
+		    template_has(&policy->reconcile.path, TEMPLATE_KEY))
+			complaints_at_option(l, &at, POLICY_OPTION(on_unknown),
+			    "the upstream never sees a derived key: \"%s\" is "
+			    "needed, or another variable than {key}",
+			    POLICY_OPTION(send_derived)->path);
+		check_template(l, &at, POLICY_OPTION(namespace), route,
+		    &policy->namespace);
 		check_entity(l, &at, route);
 	}
-}
-
-static void
-check_attempt_header(struct loader *l, const struct json_place *at,
-    const struct conf_idempotency *policy, const char *used)
-{
-	const struct option *option =
-	    POLICY_OPTION(GROUP_IDEMPOTENCY, attempt_header);
-	if (used != NULL && !strcasecmp(used, policy->attempt_header))
-		complaints_at(l, at,
-		    "\"%s\" names a header of the key or the scope",
-		    option->path);
 }
 
 void
@@ -424,18 +471,22 @@ cross_check_policy(struct loader *l, const struct json_place *at,
     struct conf_idempotency *policy)
 {
 	/* It is dropped from the client's request, and these are needed. */
-	for (size_t i = 0; i < policy->headers.count; i++)
-		check_attempt_header(l, at, policy, policy->headers.list[i]);
-	for (size_t i = 0; i < policy->scope.count; i++)
-		check_attempt_header(
-		    l, at, policy, scopes_header(&policy->scope.list[i]));
+	for (size_t i = 0; i < policy->headers.count + policy->scope.count;
+	     i++) {
+		const char *used = i < policy->headers.count
+		    ? policy->headers.list[i]
+		    : scopes_header(
+			  &policy->scope.list[i - policy->headers.count]);
+		if (used != NULL && !strcasecmp(used, policy->attempt_header))
+			complaints_at(l, at, "\"%s\" names a header of the key "
+			    "or the scope",
+			    POLICY_OPTION(attempt_header)->path);
+	}
 	if (policy->fingerprint_only.count > 0 &&
 	    (policy->fingerprint_include & FINGERPRINT_BODY) == 0)
-		complaints_at_option(l, at,
-		    POLICY_OPTION(GROUP_IDEMPOTENCY, fingerprint_only),
+		complaints_at_option(l, at, POLICY_OPTION(fingerprint_only),
 		    "without \"body\" in \"%s\" no member counts",
-		    POLICY_OPTION(
-			GROUP_IDEMPOTENCY, fingerprint_include)->path);
+		    POLICY_OPTION(fingerprint_include)->path);
 	if (policy->fingerprint_ignore.count > 0 ||
 	    policy->fingerprint_only.count > 0)
 		policy->fingerprint_json = true;
@@ -483,9 +534,7 @@ cross_check_conf(struct loader *l)
 {
 	check_listen(l);
 	check_admin(l);
-	check_redis(l);
-	check_replicas(l);
-	check_encryption(l);
+	check_store(l);
 	check_upstreams(l);
 	check_route_names(l);
 	check_routes(l);

@@ -14,36 +14,22 @@ void cross_check_conf(struct loader *l);
 /* The same for one object of idempotency. */
 void cross_check_policy(struct loader *l, const struct json_place *at,
     struct conf_idempotency *policy);
+/* The object of that group, at that place, by tbl/option_pairs.h. */
+void cross_check_pairs(struct loader *l, enum group group,
+    const struct json_place *at, json_t *object);
 
-/* --- members that lead to a Redis, of the store and of a broker --- */
-
-/* The members, and the object of the file that they are of. */
+/* The members that lead to a Redis, of the store or of a broker. */
 struct redis_members {
+	enum group group;
+	const char *prefix; /* of their paths: "store." or "" */
 	json_t *object;
 	const struct json_place *at; /* of the object; NULL: the whole file */
-	const struct option *address, *cluster, *sentinels, *master;
-	const struct option *user, *password;
-	const struct option *ca, *certificate, *key, *server_name;
+	struct conf_redis *redis;
 };
 
 /*
- * Whether the store's object has something wrong that is meant to lead to a
- * Redis other than the managed one.
+ * How it is logged in to, by the URL (the loader's) or members of their own,
+ * and whether TLS is spoken, whose files are read.
  */
-bool cross_check_redis_is_meant(const struct loader *l);
-/* Complains unless there is one way to it at most, and that is complete. */
-void cross_check_redis_ways(
-    struct loader *l, const struct redis_members *members);
-/*
- * User and password come from the URL (the loader's) or from members of their
- * own; fills them in.
- */
-void cross_check_redis_login(struct loader *l,
-    const struct redis_members *members, struct conf_redis *redis,
-    char **password);
-/*
- * Whether TLS is spoken, and with what; reads the files.  redis has its address
- * by now.
- */
-void cross_check_redis_tls(struct loader *l,
-    const struct redis_members *members, struct conf_redis *redis);
+void cross_check_redis(
+    struct loader *l, const struct redis_members *members, char **password);

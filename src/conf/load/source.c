@@ -96,40 +96,18 @@ add_json(struct digest *digest, const json_t *value)
 	free(text);
 }
 
-/* What is not shown. */
+/* A broker as it is shown, and what of it is a secret. */
 static void
-add_secrets(struct digest *digest, const struct conf_source *source)
+add_broker(struct digest *digest, const struct conf_broker *broker,
+    const json_t *brokers)
 {
-	const struct conf_redis_tls *tls = &source->broker->redis.tls;
-	digest_part(digest, span_str(source->broker->password));
-	digest_part(digest,
-	    span_of((const char *)tls->digest, sizeof tls->digest));
-	const struct conf_settings *settings = &source->broker->settings;
-	for (size_t i = 0; i < settings->count; i++)
-		digest_part(digest, span_str(settings->list[i].value));
-	for (size_t i = 0; i < source->request.n_headers; i++)
-		digest_part(
-		    digest, span_str(source->request.headers[i].secret));
-}
-
-static void
-digest_relay(struct conf_relay *relay, json_t *relays, json_t *brokers)
-{
-	struct digest digest;
-	digest_begin(&digest, SPAN("relay"), SPAN(""));
-	add_json(&digest, json_object_get(relays, relay->name));
-	for (size_t i = 0; i < relay->n_secrets; i++)
-		digest_part(&digest,
-		    span_of(relay->secrets[i].key, relay->secrets[i].len));
-	if (relay->broker != NULL) {
-		add_json(
-		    &digest, json_object_get(brokers, relay->broker->name));
-		digest_part(&digest, span_str(relay->broker->password));
-		const struct conf_settings *settings = &relay->broker->settings;
-		for (size_t i = 0; i < settings->count; i++)
-			digest_part(&digest, span_str(settings->list[i].value));
-	}
-	digest_end(&digest, relay->digest);
+	const struct conf_redis_tls *tls = &broker->redis.tls;
+	add_json(digest, json_object_get(brokers, broker->name));
+	digest_part(digest, span_str(broker->password));
+	digest_part(
+	    digest, span_of((const char *)tls->digest, sizeof tls->digest));
+	for (size_t i = 0; i < broker->settings.count; i++)
+		digest_part(digest, span_str(broker->settings.list[i].value));
 }
 
 void
@@ -137,19 +115,31 @@ source_digest_all(struct conf *conf)
 {
 	bool some = conf->n_sources + conf->n_relays > 0;
 	json_t *shown = some ? show_conf(conf) : NULL;
-	json_t *sources = json_object_get(shown, "sources");
-	json_t *relays = json_object_get(shown, "relays");
 	json_t *brokers = json_object_get(shown, "brokers");
-	for (size_t i = 0; i < conf->n_relays; i++)
-		digest_relay(&conf->relays[i], relays, brokers);
+	struct digest digest;
+	for (size_t i = 0; i < conf->n_relays; i++) {
+		struct conf_relay *relay = &conf->relays[i];
+		digest_begin(&digest, SPAN("relay"), SPAN(""));
+		add_json(&digest,
+		    json_object_get(
+			json_object_get(shown, "relays"), relay->name));
+		for (size_t k = 0; k < relay->n_secrets; k++)
+			digest_part(&digest, span_of(relay->secrets[k].key,
+						 relay->secrets[k].len));
+		if (relay->broker != NULL)
+			add_broker(&digest, relay->broker, brokers);
+		digest_end(&digest, relay->digest);
+	}
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		struct conf_source *source = &conf->sources[i];
-		struct digest digest;
 		digest_begin(&digest, SPAN("source"), SPAN(""));
-		add_json(&digest, json_object_get(sources, source->name));
 		add_json(&digest,
-		    json_object_get(brokers, source->broker->name));
-		add_secrets(&digest, source);
+		    json_object_get(
+			json_object_get(shown, "sources"), source->name));
+		add_broker(&digest, source->broker, brokers);
+		for (size_t k = 0; k < source->request.n_headers; k++)
+			digest_part(&digest,
+			    span_str(source->request.headers[k].secret));
 		digest_end(&digest, source->digest);
 	}
 	json_decref(shown);

@@ -15,15 +15,9 @@ struct checked {
 	complaints_at_option((c)->l, (c)->at, SOURCE_OPTION(field), __VA_ARGS__)
 
 static bool
-reads_table(const struct checked *c)
+reads(const struct checked *c, enum broker_kind kind)
 {
-	return c->source->broker->kind == BROKER_POSTGRES;
-}
-
-static bool
-reads_topics(const struct checked *c)
-{
-	return c->source->broker->kind == BROKER_KAFKA;
+	return c->source->broker->kind == kind;
 }
 
 /* --- members of other kinds --- */
@@ -49,50 +43,31 @@ has_option(const struct checked *c, const struct option *option)
 	return loader_value_in(c->object, option) != NULL;
 }
 
-/* What is read of a broker of another kind, and is there; NULL: nothing. */
-static const struct option *
-option_read_elsewhere(const struct checked *c)
-{
-	enum broker_kind kind = c->source->broker->kind;
-	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
-		const struct option *read = kinds_read((enum broker_kind)k);
-		if (k != kind && has_option(c, read))
-			return read;
-	}
-	return NULL;
-}
-
-/* other: what stands in the place of what is to be read; NULL: nothing. */
 static void
-check_read(const struct checked *c, const struct option *other)
+check_members(const struct checked *c)
 {
 	const struct conf_broker *broker = c->source->broker;
 	const struct option *read = kinds_read(broker->kind);
 	const char *kind = kinds_name(broker->kind);
+	/* What stands in the place of what is to be read. */
+	const struct option *other = NULL;
+	for (unsigned k = BROKER_KIND_COUNT_; k-- > 0;)
+		if (!has_option(c, read) &&
+		    has_option(c, kinds_read((enum broker_kind)k)))
+			other = kinds_read((enum broker_kind)k);
 	if (other != NULL)
-		complaints_at_option(c->l, c->at, other,
-		    "\"%s\" is for a broker of %s; \"%s\" is one of %s, "
-		    "where it is \"%s\"",
+		complaints_at_option(c->l, c->at, other, "\"%s\" is for a "
+		    "broker of %s; \"%s\" is one of %s, where it is \"%s\"",
 		    other->path, kinds_words(other), broker->name, kind,
 		    read->path);
 	else if (!has_option(c, read))
 		complaints_at(c->l, c->at,
-		    "\"%s\" is missing: \"%s\" is a broker of %s",
-		    read->path, broker->name, kind);
-}
-
-static void
-check_members(const struct checked *c)
-{
-	enum broker_kind kind = c->source->broker->kind;
-	const struct option *other = has_option(c, kinds_read(kind))
-	    ? NULL
-	    : option_read_elsewhere(c);
-	check_read(c, other);
+		    "\"%s\" is missing: \"%s\" is a broker of %s", read->path,
+		    broker->name, kind);
 	for (size_t i = 0; i < n_options; i++) {
 		const struct option *option = &options[i];
 		if (option->group != GROUP_SOURCE ||
-		    kinds_fit(option, kind) || !has_option(c, option))
+		    kinds_fit(option, broker->kind) || !has_option(c, option))
 			continue;
 		/* What goes with the other one is no mistake of its own. */
 		if (other == NULL || (kinds_of(option) & kinds_of(other)) == 0)
@@ -107,35 +82,21 @@ check_members(const struct checked *c)
 static const char *
 missing_variable(const struct checked *c, enum template_kind kind)
 {
-	switch (kind) {
-	case TEMPLATE_KEY:
-		return reads_topics(c)
-		    ? NULL
-		    : "{key}: the messages of this broker have no key";
-	case TEMPLATE_ENTITY:
-		if (!reads_table(c))
-			return "{entity}: only the rows of a table have one";
-		return c->source->columns.entity != NULL
-		    ? NULL
-		    : "{entity}: \"columns.entity\" must not be null";
-	case TEMPLATE_TYPE:
-		if (!reads_table(c))
-			return "{type}: only the rows of a table have one";
-		return c->source->columns.type != NULL
-		    ? NULL
-		    : "{type}: \"columns.type\" must not be null";
-	case TEMPLATE_HEADER:
-		return reads_table(c) && c->source->columns.headers == NULL
-		    ? "{header:NAME}: \"columns.headers\" is needed too"
-		    : NULL;
-	case TEMPLATE_TEXT:
-	case TEMPLATE_PATH:
-	case TEMPLATE_JSON:
-	case TEMPLATE_BARE:
-	case TEMPLATE_ID:
-		break;
-	}
-	return NULL;
+	const struct conf_columns *columns = &c->source->columns;
+	bool table = reads(c, BROKER_POSTGRES);
+	if (kind == TEMPLATE_KEY && !reads(c, BROKER_KAFKA))
+		return "{key}: the messages of this broker have no key";
+	if (kind == TEMPLATE_ENTITY && !table)
+		return "{entity}: only the rows of a table have one";
+	if (kind == TEMPLATE_ENTITY && columns->entity == NULL)
+		return "{entity}: \"columns.entity\" must not be null";
+	if (kind == TEMPLATE_TYPE && !table)
+		return "{type}: only the rows of a table have one";
+	if (kind == TEMPLATE_TYPE && columns->type == NULL)
+		return "{type}: \"columns.type\" must not be null";
+	return kind == TEMPLATE_HEADER && table && columns->headers == NULL
+	    ? "{header:NAME}: \"columns.headers\" is needed too"
+	    : NULL;
 }
 
 static void
@@ -172,16 +133,16 @@ check_identity(const struct checked *c)
 {
 	static const char headers[] = "\"columns.headers\" is needed too";
 	const struct conf_source *source = c->source;
-	bool has_headers =
-	    !reads_table(c) || source->columns.headers != NULL;
+	bool table = reads(c, BROKER_POSTGRES);
+	bool has_headers = !table || source->columns.headers != NULL;
 	if (source->key == SOURCE_KEY_HEADER && !has_headers)
 		COMPLAIN(c, key, "%s", headers);
 	if (source->order_by == SOURCE_ORDER_HEADER && !has_headers)
 		COMPLAIN(c, order_by, "%s", headers);
-	if (source->order_by == SOURCE_ORDER_KEY && !reads_topics(c))
+	if (source->order_by == SOURCE_ORDER_KEY && !reads(c, BROKER_KAFKA))
 		COMPLAIN(c, order_by,
 		    "the messages of this broker have no key");
-	if (source->order_by == SOURCE_ORDER_ENTITY && !reads_table(c))
+	if (source->order_by == SOURCE_ORDER_ENTITY && !table)
 		COMPLAIN(c, order_by,
 		    "only the rows of a table have an entity");
 	else if (source->order_by == SOURCE_ORDER_ENTITY &&
@@ -190,43 +151,32 @@ check_identity(const struct checked *c)
 		    "\"columns.entity\" must not be null");
 }
 
-/* What a finished row is told by must not be what the message says. */
-static void
-check_finish(const struct checked *c)
-{
-	const struct conf_columns *columns = &c->source->columns;
-	const char *const others[] = {columns->id, columns->entity,
-	    columns->type, columns->payload, columns->headers, columns->order};
-	const char *set = c->source->finish.column;
-	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-		if (set != NULL && others[i] != NULL && !strcmp(set, others[i]))
-			COMPLAIN(c, finish,
-			    "the message itself is in the column \"%s\"", set);
-}
-
-static void
-check_times(const struct checked *c)
-{
-	if (c->source->retry_first_ms > c->source->retry_most_ms)
-		COMPLAIN(c, retry_first_ms, "must not be longer than \"%s\"",
-		    SOURCE_OPTION(retry_most_ms)->path);
-}
-
 static void
 check_one(const struct checked *c)
 {
+	const struct conf_source *source = c->source;
+	const struct conf_columns *columns = &source->columns;
+	const char *const all[] = {columns->id, columns->entity,
+	    columns->type, columns->payload, columns->headers, columns->order};
+	const char *set = source->finish.column;
 	/* What its object must have is only found where that is there. */
 	if (json_is_object(c->object) &&
 	    json_object_get(c->object, "request") == NULL)
 		complaints_at(c->l, c->at, "\"request\" is missing");
-	check_times(c);
-	source_route_check(c->l, c->at, c->source);
-	if (c->source->broker == NULL)
+	if (source->retry_first_ms > source->retry_most_ms)
+		COMPLAIN(c, retry_first_ms, "must not be longer than \"%s\"",
+		    SOURCE_OPTION(retry_most_ms)->path);
+	source_route_check(c->l, c->at, source);
+	if (source->broker == NULL)
 		return;
 	check_members(c);
 	check_templates(c);
 	check_identity(c);
-	check_finish(c);
+	/* What a finished row is told by is not what the message says. */
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (set != NULL && all[i] != NULL && !strcmp(set, all[i]))
+			COMPLAIN(c, finish,
+			    "the message itself is in the column \"%s\"", set);
 }
 
 void

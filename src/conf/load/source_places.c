@@ -2,90 +2,29 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/kinds.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/source_private.h"
 
-/* Streams, tables or topics of a broker, as their names. */
+enum which { READ, RESULTS, DEAD_LETTERS };
+
+/* A stream, table or topic of a broker. */
 struct message_place {
 	const struct conf_source *source;
 	const struct option *option;
-	const char *name; /* NULL: none, or those of its topics */
-	const char *end;  /* behind the names of topics; NULL: none */
+	enum which which;
+	char *name;
 };
 
-enum { READ, RESULTS, DEAD_LETTERS, PLACES };
-
-/* What one of them is called in the file. */
-static const char *
-word_of(enum broker_kind kind)
-{
-	static const char *const words[BROKER_KIND_COUNT_] = {
-	    [BROKER_STREAMS] = "stream",
-	    [BROKER_POSTGRES] = "table",
-	    [BROKER_KAFKA] = "topic",
-	};
-	return words[kind];
-}
+struct message_places {
+	struct message_place *list;
+	size_t count;
+};
 
 static bool
 is_table(const struct conf_source *source)
 {
 	return source->broker->kind == BROKER_POSTGRES;
-}
-
-static bool
-is_kafka(const struct conf_source *source)
-{
-	return source->broker->kind == BROKER_KAFKA;
-}
-
-static void
-set_read(struct message_place *place)
-{
-	const struct conf_source *source = place->source;
-	if (is_kafka(source)) {
-		place->option = SOURCE_OPTION(topics);
-		place->end = "";
-		return;
-	}
-	place->option =
-	    is_table(source) ? SOURCE_OPTION(table) : SOURCE_OPTION(stream);
-	place->name = is_table(source) ? source->table : source->stream;
-}
-
-static struct message_place
-place_of(const struct conf_source *source, unsigned which)
-{
-	struct message_place place = {source, NULL, NULL, NULL};
-	switch (which) {
-	case READ:
-		set_read(&place);
-		break;
-	case RESULTS:
-		place.option = SOURCE_OPTION(results);
-		place.name = source->results;
-		break;
-	default:
-		place.option = SOURCE_OPTION(dead_letters);
-		place.name = source->dead_letters;
-		if (is_kafka(source) && place.name == NULL)
-			place.end = ".dead";
-		break;
-	}
-	return place;
-}
-
-/* The name of that number; NULL: there are no more.  The caller frees it. */
-static char *
-name_at(const struct message_place *place, size_t i)
-{
-	const struct strings *topics = &place->source->topics;
-	if (place->end != NULL)
-		return i < topics->count
-		    ? mem_printf("%s%s", topics->list[i], place->end)
-		    : NULL;
-	return i == 0 && place->name != NULL ? mem_str(span_str(place->name))
-					     : NULL;
 }
 
 /* --- whether two are one --- */
@@ -149,85 +88,71 @@ table_name(const char *name)
 }
 
 static bool
-has_place_name(const struct message_place *place, const char *name)
+is_same_place(const struct message_place *a, const struct message_place *b)
 {
-	bool has = false;
-	char *other;
-	for (size_t i = 0; !has && (other = name_at(place, i)) != NULL; i++) {
-		has = is_table(place->source)
-		    ? !strcmp(table_name(name), table_name(other))
-		    : !strcmp(name, other);
-		free(other);
-	}
-	return has;
+	return same_server(a->source->broker, b->source->broker) &&
+	    (is_table(a->source)
+		? !strcmp(table_name(a->name), table_name(b->name))
+		: !strcmp(a->name, b->name));
 }
 
-/* The first name that both have; NULL: none.  The caller frees it. */
-static char *
-name_of_both(const struct message_place *a, const struct message_place *b)
+/* --- what each source reads and writes --- */
+
+/* Takes the name over; NULL: there is none. */
+static void
+add_place(struct message_places *places, const struct conf_source *source,
+    enum which which, char *name)
 {
-	char *name;
-	if (!same_server(a->source->broker, b->source->broker))
-		return NULL;
-	for (size_t i = 0; (name = name_at(a, i)) != NULL; i++) {
-		if (has_place_name(b, name))
-			return name;
-		free(name);
+	const struct option *const read[] = {
+	    [READ] = kinds_read(source->broker->kind),
+	    [RESULTS] = SOURCE_OPTION(results),
+	    [DEAD_LETTERS] = SOURCE_OPTION(dead_letters)};
+	if (name == NULL)
+		return;
+	places->list = mem_grow(
+	    places->list, (places->count + 1) * sizeof *places->list);
+	places->list[places->count++] =
+	    (struct message_place){source, read[which], which, name};
+}
+
+static void
+add_places(struct message_places *places, const struct conf_source *source)
+{
+	bool kafka = source->broker->kind == BROKER_KAFKA;
+	if (!kafka)
+		add_place(places, source, READ,
+		    mem_text(is_table(source) ? source->table
+					      : source->stream));
+	for (size_t i = 0; kafka && i < source->topics.count; i++) {
+		const char *topic = source->topics.list[i];
+		add_place(places, source, READ, mem_text(topic));
+		if (source->dead_letters == NULL)
+			add_place(places, source, DEAD_LETTERS,
+			    mem_printf("%s.dead", topic));
 	}
-	return NULL;
+	add_place(places, source, RESULTS, mem_text(source->results));
+	add_place(
+	    places, source, DEAD_LETTERS, mem_text(source->dead_letters));
 }
 
 /* --- what must differ --- */
 
-/*
- * Complains where two places are one.  Only what the file has can be wrong; the
- * default has its source's place.
- */
-static void
-check_differ(struct loader *l, const struct json_place *list,
-    const struct message_place *place, const struct message_place *other,
-    const char *words)
+/* Why no place may be the other one; NULL: it may. */
+static const char *
+words_of_same(const struct message_place *a, const struct message_place *b)
 {
-	struct json_place at = {list, place->source->name, 0};
-	char *name = name_of_both(place, other);
-	if (name != NULL)
-		complaints_at_option(l, &at, place->option,
-		    "\"%s\" %s \"%s\"", name, words, other->source->name);
-	free(name);
-}
-
-/* What one source reads, and what another one (or itself) puts there. */
-static void
-check_loop(struct loader *l, const struct json_place *list,
-    const struct conf_source *writer, const struct conf_source *reader)
-{
-	struct message_place read = place_of(reader, READ);
-	for (unsigned which = RESULTS; which < PLACES; which++) {
-		struct message_place put = place_of(writer, which);
-		check_differ(l, list, &put, &read, "is read by the source");
-	}
-}
-
-static void
-check_mixed(struct loader *l, const struct json_place *list,
-    const struct conf_source *a, const struct conf_source *b)
-{
-	struct message_place results = place_of(a, RESULTS);
-	struct message_place dead = place_of(b, DEAD_LETTERS);
-	check_differ(l, list, &results, &dead, "has the dead letters of");
-}
-
-static void
-check_twice(struct loader *l, const struct json_place *list,
-    const struct conf_source *a, const struct conf_source *b)
-{
-	struct message_place read = place_of(a, READ);
-	struct message_place other = place_of(b, READ);
-	if (!is_table(a) && strcmp(a->group, b->group) != 0)
-		return;
-	check_differ(l, list, &read, &other,
-	    is_table(a) ? "is read already by the source"
-			: "is read already, by the same group, by the source");
+	if (a->which != READ && b->which == READ)
+		return "is read by the source";
+	if (a->which == RESULTS && b->which == DEAD_LETTERS)
+		return "has the dead letters of";
+	if (a->which != READ || b->which != READ ||
+	    a->source->index <= b->source->index)
+		return NULL;
+	if (is_table(a->source))
+		return "is read already by the source";
+	return !strcmp(a->source->group, b->source->group)
+	    ? "is read already, by the same group, by the source"
+	    : NULL;
 }
 
 /* Whether the store names its own keys so: PREFIX:{12}:... */
@@ -244,29 +169,21 @@ is_name_of_store(const struct conf_store *store, const char *name)
 }
 
 /*
- * The store's own streams tell of each execution: a source that reads them
- * would make one of each of its own, without an end.
+ * Whether it is the store's, which tells of each execution there: a source that
+ * reads it would make one of each of its own, without an end.
  */
-static void
-check_store(struct loader *l, const struct json_place *list,
-    const struct conf_source *source)
+static bool
+is_of_store(const struct conf_store *store, const struct message_place *place)
 {
-	const struct conf_store *store = &l->conf->store;
+	const struct conf_source *source = place->source;
 	if (source->broker->kind != BROKER_STREAMS || store->prefix == NULL ||
 	    !same_redis(&source->broker->redis, &store->redis))
-		return;
-	for (unsigned which = READ; which < PLACES; which++) {
-		struct message_place place = place_of(source, which);
-		struct json_place at = {list, source->name, 0};
-		if (place.name == NULL || !is_name_of_store(store, place.name))
-			continue;
-		complaints_at_option(l, &at, place.option,
-		    "\"%s\" is one of the store's own keys", place.name);
-		return; /* what is left out follows from what is read */
-	}
+		return false;
+	/* What is left out follows from what is read. */
+	bool follows = place->which != READ && source->stream != NULL &&
+	    is_name_of_store(store, source->stream);
+	return !follows && is_name_of_store(store, place->name);
 }
-
-/* --- slots --- */
 
 /* What the slot of a key is made from (the Cluster specification). */
 static struct span
@@ -282,7 +199,7 @@ hash_tag(const char *key)
 
 /* A name in the slot of the stream, for the cure; the caller frees it. */
 static char *
-name_beside(const struct conf_source *source, unsigned which)
+name_beside(const struct conf_source *source, enum which which)
 {
 	struct span tag = hash_tag(source->stream);
 	const char *end = which == RESULTS ? ":results" : ":dead";
@@ -291,54 +208,52 @@ name_beside(const struct conf_source *source, unsigned which)
 	return mem_printf("{%.*s}%s", SPAN_FMT(tag), end);
 }
 
-static void
-check_slots(struct loader *l, const struct json_place *list,
-    const struct conf_source *source)
-{
-	if (source->stream == NULL || source->broker->redis.cluster.count == 0)
-		return;
-	struct json_place at = {list, source->name, 0};
-	for (unsigned which = RESULTS; which < PLACES; which++) {
-		struct message_place put = place_of(source, which);
-		if (put.name == NULL ||
-		    span_eq(hash_tag(put.name), hash_tag(source->stream)))
-			continue;
-		char *beside = name_beside(source, which);
-		complaints_at_option(l, &at, put.option,
-		    "on a cluster \"%s\" must share the slot of the stream, as "
-		    "\"%s\" does",
-		    put.name, beside);
-		free(beside);
-	}
-}
-
-/* --- one source --- */
-
-static bool
-has_other_word(const json_t *value, enum broker_kind kind)
-{
-	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
-		if (k != kind &&
-		    json_object_get(value, word_of((enum broker_kind)k)) !=
-			NULL)
-			return true;
-	return false;
-}
+/* --- all of them --- */
 
 /* {"stream"} is for streams, {"table"} for tables, {"topic"} for topics. */
 static void
-check_kind(struct loader *l, const struct json_place *list, json_t *object,
-    const struct conf_source *source)
+check_kind(struct loader *l, const struct json_place *at, const json_t *object,
+    const struct message_place *place)
 {
-	enum broker_kind kind = source->broker->kind;
-	struct json_place at = {list, source->name, 0};
-	for (unsigned which = RESULTS; which < PLACES; which++) {
-		const struct option *option = place_of(source, which).option;
-		json_t *value = loader_value_in(object, option);
-		if (place_of(source, which).name != NULL &&
-		    has_other_word(value, kind))
-			complaints_at_option(l, &at, option,
-			    "must be {\"%s\": NAME}", word_of(kind));
+	static const char *const words[BROKER_KIND_COUNT_] = {
+	    [BROKER_STREAMS] = "stream",
+	    [BROKER_POSTGRES] = "table",
+	    [BROKER_KAFKA] = "topic",
+	};
+	enum broker_kind kind = place->source->broker->kind;
+	const json_t *value = json_object_get(object, place->option->path);
+	bool other = false;
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
+		other |= k != kind && json_object_get(value, words[k]) != NULL;
+	if (place->which != READ && other)
+		complaints_at_option(l, at, place->option,
+		    "must be {\"%s\": NAME}", words[kind]);
+}
+
+static void
+check_place(struct loader *l, const struct json_place *at,
+    const struct message_place *place, const struct message_places *all)
+{
+	const struct conf_source *source = place->source;
+	for (size_t i = 0; i < all->count; i++) {
+		const struct message_place *other = &all->list[i];
+		const char *words = words_of_same(place, other);
+		if (words != NULL && is_same_place(place, other))
+			complaints_at_option(l, at, place->option,
+			    "\"%s\" %s \"%s\"", place->name, words,
+			    other->source->name);
+	}
+	if (is_of_store(&l->conf->store, place))
+		complaints_at_option(l, at, place->option,
+		    "\"%s\" is one of the store's own keys", place->name);
+	if (place->which != READ && source->stream != NULL &&
+	    source->broker->redis.cluster.count > 0 &&
+	    !span_eq(hash_tag(place->name), hash_tag(source->stream))) {
+		char *beside = name_beside(source, place->which);
+		complaints_at_option(l, at, place->option,
+		    "on a cluster \"%s\" must share the slot of the stream, as "
+		    "\"%s\" does", place->name, beside);
+		free(beside);
 	}
 }
 
@@ -351,16 +266,16 @@ fits_identifier(const char *table)
 }
 
 static void
-fill_in_dead_letters(struct loader *l, const struct json_place *list,
-    struct conf_source *source)
+fill_in_dead_letters(
+    struct loader *l, const struct json_place *at, struct conf_source *source)
 {
-	struct message_place read = place_of(source, READ);
-	struct json_place at = {list, source->name, 0};
-	if (source->dead_letters != NULL || read.name == NULL)
+	bool kafka = source->broker->kind == BROKER_KAFKA;
+	if (source->dead_letters != NULL || kafka ||
+	    (is_table(source) ? source->table : source->stream) == NULL)
 		return; /* or "TOPIC.dead" of each topic */
 	source->dead_letters = conf_usual_dead_letters(source);
 	if (is_table(source) && !fits_identifier(source->dead_letters))
-		complaints_at_option(l, &at, read.option,
+		complaints_at_option(l, at, SOURCE_OPTION(table),
 		    "\"%s\" is needed too: \"%s\" is too long",
 		    SOURCE_OPTION(dead_letters)->path, source->dead_letters);
 }
@@ -370,25 +285,23 @@ source_places_check(
     struct loader *l, const struct json_place *list, json_t *objects)
 {
 	struct conf *conf = l->conf;
+	struct message_places all = {NULL, 0};
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		struct conf_source *source = &conf->sources[i];
+		struct json_place at = {list, source->name, 0};
 		if (source->broker == NULL)
 			continue;
-		fill_in_dead_letters(l, list, source);
-		check_kind(l, list, json_object_get(objects, source->name),
-		    source);
-		check_store(l, list, source);
-		check_slots(l, list, source);
+		fill_in_dead_letters(l, &at, source);
+		add_places(&all, source);
 	}
-	for (size_t i = 0; i < conf->n_sources; i++)
-		for (size_t k = 0; k < conf->n_sources; k++) {
-			const struct conf_source *a = &conf->sources[i];
-			const struct conf_source *b = &conf->sources[k];
-			if (a->broker == NULL || b->broker == NULL)
-				continue;
-			check_loop(l, list, a, b);
-			check_mixed(l, list, a, b);
-			if (k < i)
-				check_twice(l, list, a, b);
-		}
+	for (size_t i = 0; i < all.count; i++) {
+		const char *name = all.list[i].source->name;
+		struct json_place at = {list, name, 0};
+		check_kind(
+		    l, &at, json_object_get(objects, name), &all.list[i]);
+		check_place(l, &at, &all.list[i], &all);
+	}
+	for (size_t i = 0; i < all.count; i++)
+		free(all.list[i].name);
+	free(all.list);
 }

@@ -44,12 +44,12 @@ void source_value_clear_order(void *base, void *field);
 
 /* --- its request --- */
 
-void source_request_parse_method(struct loader *l, const struct given *given);
+void source_value_parse_method(struct loader *l, const struct given *given);
 /* Texts with variables, or secrets that stand elsewhere. */
-void source_request_parse_headers(struct loader *l, const struct given *given);
-void source_request_clear_headers(void *base, void *field);
+void source_value_parse_headers(struct loader *l, const struct given *given);
+void source_value_clear_headers(void *base, void *field);
 /* The value of a header. */
-void source_request_parse_value(struct loader *l, const struct given *given);
+void source_value_parse_value(struct loader *l, const struct given *given);
 
 /* --- checks --- */
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "conf/kinds.h"
 #include "conf/load/complaints_private.h"
+#include "conf/load/cross_check_private.h"
 #include "conf/load/object_private.h"
 #include "conf/load/path_private.h"
 #include "conf/load/source_private.h"
@@ -164,27 +165,12 @@ source_relay_clear_receiver(void *base, void *field)
 struct relaying {
 	struct loader *l;
 	const struct json_place *at;
+	json_t *object; /* as the file has it */
 	struct conf_relay *relay;
 };
 
 #define COMPLAIN(c, field, ...) \
 	complaints_at_option((c)->l, (c)->at, RELAY_OPTION(field), __VA_ARGS__)
-
-/* Whether the name of a table fits beside that of its positions. */
-static bool
-has_name_beside(const char *table)
-{
-	const char *dot = strchr(table, '.');
-	return strlen(dot != NULL ? dot + 1 : table) + sizeof position - 1 <=
-	    IDENTIFIER_MAX;
-}
-
-static bool
-ends_in(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-	return len > end_len && !strcmp(text + len - end_len, end);
-}
 
 static bool
 is_named(const char *name, const char *other)
@@ -223,87 +209,53 @@ check_sources(const struct relaying *c, const struct option *option,
 			    conf->sources[i].name, option->path);
 }
 
+/* The name of a table, beside which is that of its positions. */
 static void
-check_table(const struct relaying *c)
+check_table(const struct relaying *c, const char *table)
 {
-	const struct conf_relay *relay = c->relay;
-	if (!has_name_beside(relay->table))
+	const char *dot = strchr(table, '.');
+	const char *name = dot != NULL ? dot + 1 : table;
+	size_t len = strlen(name), more = sizeof position - 1;
+	if (len + more > IDENTIFIER_MAX)
 		COMPLAIN(c, table,
-		    "\"%s%s\" is needed too: its name is too long",
-		    relay->table, position);
-	else if (ends_in(relay->table, position))
+		    "\"%s%s\" is needed too: its name is too long", table,
+		    position);
+	else if (len > more && !strcmp(name + len - more, position))
 		COMPLAIN(c, table,
 		    "must not end in \"%s\", as the tables of positions do",
 		    position);
-	check_sources(c, RELAY_OPTION(table), relay->table);
 }
 
-/* What a broker of that kind has one of; NULL: nothing can be brought there. */
-static const struct option *
-place_in(enum broker_kind kind)
-{
-	return kind == BROKER_POSTGRES ? RELAY_OPTION(table)
-	    : kind == BROKER_KAFKA     ? RELAY_OPTION(topic)
-				       : NULL;
-}
-
-/* Complains where the place is not there, or the other one is. */
+/* Complains where what the broker has is not there, or the other one is. */
 static void
-check_member(const struct relaying *c, const json_t *object,
-    const struct option *place, const struct option *other)
+check_place(const struct relaying *c)
 {
 	const struct conf_broker *broker = c->relay->broker;
+	bool kafka = broker->kind == BROKER_KAFKA;
+	const struct option *place =
+	    kafka ? RELAY_OPTION(topic) : RELAY_OPTION(table);
+	const struct option *other =
+	    kafka ? RELAY_OPTION(table) : RELAY_OPTION(topic);
+	const char *others = kafka ? "PostgreSQL" : "Kafka";
 	const char *kind = kinds_name(broker->kind);
-	const char *others =
-	    other == RELAY_OPTION(topic) ? "Kafka" : "PostgreSQL";
-	bool has_place = json_object_get(object, place->path) != NULL;
-	bool has_other = json_object_get(object, other->path) != NULL;
-	if (has_other && has_place)
+	const char *name = kafka ? c->relay->topic : c->relay->table;
+	bool has = json_object_get(c->object, place->path) != NULL;
+	bool has_other = json_object_get(c->object, other->path) != NULL;
+	if (has_other && has)
 		complaints_at_option(c->l, c->at, other,
 		    "only a broker of %s has this", others);
 	else if (has_other)
-		complaints_at_option(c->l, c->at, other,
-		    "\"%s\" is for a broker of %s; \"%s\" is one of %s, "
-		    "where it is \"%s\"", other->path, others, broker->name,
-		    kind, place->path);
-	else if (!has_place)
+		complaints_at_option(c->l, c->at, other, "\"%s\" is for a "
+		    "broker of %s; \"%s\" is one of %s, where it is \"%s\"",
+		    other->path, others, broker->name, kind, place->path);
+	else if (!has)
 		complaints_at(c->l, c->at,
 		    "\"%s\" is missing: \"%s\" is a broker of %s",
 		    place->path, broker->name, kind);
-}
-
-static void
-check_place(const struct relaying *c, const json_t *object)
-{
-	const struct conf_broker *broker = c->relay->broker;
-	const struct option *place = place_in(broker->kind);
-	if (place == NULL) {
-		COMPLAIN(c, broker,
-		    "\"%s\" is a broker of Redis, to which no outcomes are "
-		    "brought: name one of PostgreSQL or Kafka", broker->name);
-		return;
-	}
-	check_member(c, object, place,
-	    place == RELAY_OPTION(table) ? RELAY_OPTION(topic)
-					 : RELAY_OPTION(table));
-	if (c->relay->kind == RELAY_POSTGRES && c->relay->table != NULL)
-		check_table(c);
-	else if (c->relay->kind == RELAY_KAFKA && c->relay->topic != NULL)
-		check_sources(c, RELAY_OPTION(topic), c->relay->topic);
-}
-
-static void
-check_broker(const struct relaying *c, const json_t *object)
-{
-	const struct option *broker = RELAY_OPTION(broker);
-	if (json_object_get(object, broker->path) == NULL)
-		complaints_at(c->l, c->at,
-		    "\"%s\" is missing, or \"%s\" instead", broker->path,
-		    RELAY_OPTION(receiver)->path);
-	if (json_object_get(object, RELAY_OPTION(secrets)->path) != NULL)
-		COMPLAIN(c, secrets, "only a webhook has secrets");
-	if (c->relay->broker != NULL)
-		check_place(c, object);
+	if (name != NULL && !kafka)
+		check_table(c, name);
+	if (name != NULL)
+		check_sources(c, place, name);
 }
 
 static bool
@@ -331,55 +283,42 @@ say_no_route(
 }
 
 static void
-check_routes(const struct relaying *c)
+check_one(const struct relaying *c)
 {
+	const struct conf_broker *broker = c->relay->broker;
 	const struct strings *routes = &c->relay->routes;
 	struct json_place list = {c->at, RELAY_OPTION(routes)->path, 0};
+	const json_t *states =
+	    json_object_get(c->object, RELAY_OPTION(states)->path);
+	bool webhook =
+	    json_object_get(c->object, RELAY_OPTION(receiver)->path) != NULL;
+	c->relay->kind = webhook			     ? RELAY_WEBHOOK
+	    : broker != NULL && broker->kind == BROKER_KAFKA ? RELAY_KAFKA
+							     : RELAY_POSTGRES;
+	if (!json_is_object(c->object))
+		return;
+	cross_check_pairs(c->l, GROUP_RELAY, c->at, c->object);
+	bool secrets =
+	    json_object_get(c->object, RELAY_OPTION(secrets)->path) != NULL;
+	if (webhook && !secrets)
+		complaints_at(c->l, c->at, "\"secrets\" is missing");
+	if (secrets && !webhook)
+		COMPLAIN(c, secrets, "only a webhook has secrets");
+	if (!webhook &&
+	    json_object_get(c->object, RELAY_OPTION(broker)->path) == NULL)
+		complaints_at(c->l, c->at,
+		    "\"broker\" is missing, or \"webhook\" instead");
+	if (!webhook && broker != NULL && broker->kind == BROKER_STREAMS)
+		COMPLAIN(c, broker, "\"%s\" is a broker of Redis, to which no "
+		    "outcomes are brought: name one of PostgreSQL or Kafka",
+		    broker->name);
+	else if (!webhook && broker != NULL)
+		check_place(c);
 	for (size_t i = 0; i < routes->count; i++) {
 		struct json_place at = {&list, NULL, i};
 		if (!has_events(c->l->conf, routes->list[i]))
 			say_no_route(c->l, &at, routes->list[i]);
 	}
-}
-
-/* Of a webhook; what would be of another kind is a mistake. */
-static void
-check_webhook(const struct relaying *c, const json_t *object)
-{
-	const struct option *secrets = RELAY_OPTION(secrets);
-	if (json_object_get(object, secrets->path) == NULL)
-		complaints_at(
-		    c->l, c->at, "\"%s\" is missing", secrets->path);
-	if (json_object_get(object, RELAY_OPTION(broker)->path) != NULL)
-		COMPLAIN(c, broker, "a webhook has none");
-	if (json_object_get(object, RELAY_OPTION(table)->path) != NULL)
-		COMPLAIN(c, table, "a webhook has none");
-	if (json_object_get(object, RELAY_OPTION(topic)->path) != NULL)
-		COMPLAIN(c, topic, "a webhook has none");
-}
-
-static bool
-is_webhook(const json_t *object)
-{
-	return json_object_get(object, RELAY_OPTION(receiver)->path) != NULL;
-}
-
-static void
-check_one(const struct relaying *c, const json_t *object)
-{
-	const struct conf_broker *broker = c->relay->broker;
-	c->relay->kind = is_webhook(object)		  ? RELAY_WEBHOOK
-	    : broker != NULL && broker->kind == BROKER_KAFKA ? RELAY_KAFKA
-							     : RELAY_POSTGRES;
-	if (!json_is_object(object))
-		return;
-	if (c->relay->kind == RELAY_WEBHOOK)
-		check_webhook(c, object);
-	else
-		check_broker(c, object);
-	check_routes(c);
-	const json_t *states =
-	    json_object_get(object, RELAY_OPTION(states)->path);
 	if (json_is_array(states) && json_array_size(states) == 0)
 		COMPLAIN(c, states, "must not be empty");
 }
@@ -393,8 +332,9 @@ source_relay_check(struct loader *l)
 	for (size_t i = 0; i < conf->n_relays; i++) {
 		struct conf_relay *relay = &conf->relays[i];
 		struct json_place at = {&list, relay->name, 0};
-		struct relaying c = {l, &at, relay};
-		check_one(&c, json_object_get(objects, relay->name));
+		const struct relaying c = {
+		    l, &at, json_object_get(objects, relay->name), relay};
+		check_one(&c);
 	}
 	if (conf->n_relays > 0 && conf->store.events_maxlen == 0)
 		conf->store.events_maxlen = EVENTS_MAXLEN;

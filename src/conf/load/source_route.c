@@ -50,61 +50,34 @@ repeats_header(
 }
 
 /* Several headers name a tenant together; of several kinds, any one does. */
-static bool
-needs_all(const struct conf_scopes *scope)
-{
-	for (size_t i = 0; i < scope->count; i++)
-		if (scope->list[i].kind != SCOPE_HEADER)
-			return false;
-	return true;
-}
-
-/* Whether there are several headers of which one is enough. */
-static bool
-has_choice(const struct conf_scopes *scope)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < scope->count; i++) {
-		const char *header = scopes_header(&scope->list[i]);
-		count += header != NULL && !repeats_header(scope, i, header);
-	}
-	return count > 1 && !needs_all(scope);
-}
-
-static bool
-names_tenant(const struct led *led, const struct conf_scopes *scope)
-{
-	for (size_t i = 0; i < scope->count; i++) {
-		const char *header = scopes_header(&scope->list[i]);
-		if (scope->list[i].kind == SCOPE_PATH ||
-		    (header != NULL && sets_header(led->source, header)))
-			return true;
-	}
-	return false;
-}
-
 static void
 check_scopes(const struct led *led)
 {
 	const struct conf_scopes *scope = &led->route->idempotency->scope;
-	if (!needs_all(scope) && names_tenant(led, scope))
-		return;
+	bool all = true, named = false;
+	size_t headers = 0; /* of which one is enough, unless all are */
 	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		all &= scope->list[i].kind == SCOPE_HEADER;
+		headers += header != NULL && !repeats_header(scope, i, header);
+		named |= scope->list[i].kind == SCOPE_PATH ||
+		    (header != NULL && sets_header(led->source, header));
+	}
+	for (size_t i = 0; i < scope->count && (all || !named); i++) {
 		const char *header = scopes_header(&scope->list[i]);
 		if (scope->list[i].kind == SCOPE_CERTIFICATE)
 			COMPLAIN(led, request.path,
 			    "the scope of the route \"%s\" is a certificate, "
 			    "which no message has: give messages a route of "
-			    "their own, with another scope",
-			    led->route->name);
+			    "their own, with another scope", led->route->name);
 		if (header != NULL && !sets_header(led->source, header) &&
 		    !repeats_header(scope, i, header))
-			COMPLAIN(led, request.headers,
-			    "\"%s\" is missing, which is in the scope of the "
-			    "route \"%s\"%s",
+			COMPLAIN(led, request.headers, "\"%s\" is missing, "
+			    "which is in the scope of the route \"%s\"%s",
 			    header, led->route->name,
-			    has_choice(scope) ? ": one of its entries is enough"
-					      : "");
+			    headers > 1 && !all
+				? ": one of its entries is enough"
+				: "");
 	}
 }
 
@@ -132,157 +105,111 @@ check_headers(const struct led *led)
 	}
 }
 
-static void
-check_key(const struct led *led)
-{
-	const struct conf_idempotency *policy = led->route->idempotency;
-	if (led->source->key == SOURCE_KEY_POINTERS && !policy->send_derived &&
-	    template_has(&policy->reconcile.path, TEMPLATE_KEY))
-		COMPLAIN(led, key,
-		    "the route \"%s\" asks its upstream by a key that it "
-		    "never sees: \"%s\" is needed there",
-		    led->route->name, POLICY_OPTION(send_derived)->path);
-}
-
 /* --- how long a route must remember --- */
 
 /* Where the file says an option of a route. */
 struct saying {
 	struct json_place routes, route;
 	struct json_place at; /* in the route's own object, or in "defaults" */
+	bool said;	      /* false: nowhere */
+	bool wrong;	      /* by itself, whatever the source says */
 };
 
-/* False: nowhere. */
-static bool
+static void
 find_said(const struct led *led, const struct option *option,
     struct saying *ret_saying)
 {
 	const struct loader *l = led->l;
-	json_t *routes = loader_value(
-	    l, option_at(GROUP_ROOT, offsetof(struct conf, routes)));
+	json_t *routes = json_object_get(l->root, "routes");
 	json_t *own = json_object_get(
 	    json_object_get(
 		json_array_get(routes, led->route->index), "idempotency"),
 	    option->path);
-	ret_saying->routes = (struct json_place){NULL, "routes", 0};
-	ret_saying->route = (struct json_place){
-	    &ret_saying->routes, NULL, led->route->index};
-	ret_saying->at = own != NULL
-	    ? (struct json_place){&ret_saying->route, "idempotency", 0}
+	json_t *preset = json_object_get(
+	    json_object_get(l->root, "defaults"), option->path);
+	struct saying *s = ret_saying;
+	s->routes = (struct json_place){NULL, "routes", 0};
+	s->route = (struct json_place){&s->routes, NULL, led->route->index};
+	s->at = own != NULL
+	    ? (struct json_place){&s->route, "idempotency", 0}
 	    : (struct json_place){NULL, "defaults", 0};
-	return own != NULL ||
-	    json_object_get(json_object_get(l->root, "defaults"),
-		option->path) != NULL;
-}
-
-/* Whether what the file says of it is wrong, whatever the source says. */
-static bool
-is_wrong_alone(const struct led *led, const struct option *option)
-{
-	struct saying saying;
-	return find_said(led, option, &saying) &&
-	    complaints_at_alone(led->l, &saying.at, option);
+	s->said = own != NULL || preset != NULL;
+	s->wrong = s->said && complaints_at_alone(l, &s->at, option);
 }
 
 /* Gives the route what it does not say; or complains where it says it. */
-static void
-check_remembers(const struct led *led, struct conf_idempotency *policy)
-{
-	const struct option *option = POLICY_OPTION(retention_ms);
-	struct saying saying;
-	if (!find_said(led, option, &saying)) {
-		policy->retention_ms = retention_ms;
-		return;
-	}
-	char *least = amount_text(retention_ms, AMOUNT_DURATION);
-	complaints_at_option(led->l, &saying.at, option,
-	    "the source \"%s\" leads to the route \"%s\", which must remember "
-	    "for %s at least",
-	    led->source->name, led->route->name, least);
-	free(least);
-}
-
 static void
 check_retention(const struct led *led)
 {
 	/* The conf is still in the making. */
 	struct conf_idempotency *policy =
 	    (struct conf_idempotency *)(uintptr_t)led->route->idempotency;
+	const struct conf_source *source = led->source;
 	const struct option *option = POLICY_OPTION(retention_ms);
-	if (is_wrong_alone(led, option))
-		return;
-	if (policy->retention_ms < retention_ms)
-		check_remembers(led, policy);
+	const struct option *unknown = POLICY_OPTION(unknown_retention_ms);
+	struct saying saying;
+	find_said(led, option, &saying);
+	if (policy->retention_ms < retention_ms && !saying.said)
+		policy->retention_ms = retention_ms;
+	if (policy->retention_ms < retention_ms && !saying.wrong) {
+		char *least = amount_text(retention_ms, AMOUNT_DURATION);
+		complaints_at_option(led->l, &saying.at, option, "the source "
+		    "\"%s\" leads to the route \"%s\", which must remember for "
+		    "%s at least", source->name, led->route->name, least);
+		free(least);
+	}
 	/* What is less is to be more, by what has just been said. */
-	if (led->source->max_age_ms > policy->retention_ms &&
-	    led->source->max_age_ms > retention_ms)
+	if (source->max_age_ms > policy->retention_ms && !saying.wrong &&
+	    source->max_age_ms > retention_ms)
 		COMPLAIN(led, max_age_ms,
 		    "must not be longer than the \"%s\" of the route \"%s\"",
 		    option->path, led->route->name);
-}
-
-static void
-check_unknown_retention(const struct led *led)
-{
-	const struct option *option = POLICY_OPTION(unknown_retention_ms);
-	if (led->source->hold_ms >
-		led->route->idempotency->unknown_retention_ms &&
-	    !is_wrong_alone(led, option))
+	find_said(led, unknown, &saying);
+	if (source->hold_ms > policy->unknown_retention_ms && !saying.wrong)
 		COMPLAIN(led, hold_ms,
 		    "must not be longer than the \"%s\" of the route \"%s\"",
-		    option->path, led->route->name);
-}
-
-/*
- * A message and its body, which is as long, must fit into what clients leave to
- * sources, with room for a second one on its way.
- */
-static void
-check_memory(const struct led *led)
-{
-	const struct conf *conf = led->l->conf;
-	if (led->route->idempotency->max_request_body >
-	    conf->in_flight_bytes / 4)
-		COMPLAIN(led, request.path,
-		    "the route \"%s\" may serve it, whose \"%s\" is more "
-		    "than a quarter of \"%s\"",
-		    led->route->name, POLICY_OPTION(max_request_body)->path,
-		    option_at(GROUP_ROOT,
-			offsetof(struct conf, in_flight_bytes))
-			->path);
+		    unknown->path, led->route->name);
 }
 
 static void
 check_served_by(const struct led *led)
 {
 	const struct conf_idempotency *policy = led->route->idempotency;
+	const char *name = led->route->name;
 	if (policy == NULL) {
 		COMPLAIN(led, request.path,
 		    "the route \"%s\" may serve it, which is not idempotent",
-		    led->route->name);
+		    name);
 		return;
 	}
 	if (led->route->observes)
 		COMPLAIN(led, request.path,
-		    "the route \"%s\" may serve it, which only observes",
-		    led->route->name);
+		    "the route \"%s\" may serve it, which only observes", name);
 	if (policy->on_store_down == STORE_DOWN_FORWARD)
-		COMPLAIN(led, request.path,
-		    "the route \"%s\" may serve it, which forwards without "
-		    "the promise (\"%s\")",
-		    led->route->name, POLICY_OPTION(on_store_down)->path);
+		COMPLAIN(led, request.path, "the route \"%s\" may serve it, "
+		    "which forwards without the promise (\"%s\")", name,
+		    POLICY_OPTION(on_store_down)->path);
 	if (policy->scope_missing_forward)
-		COMPLAIN(led, request.path,
-		    "the route \"%s\" may serve it, which forwards what names "
-		    "no tenant (\"%s\")",
-		    led->route->name,
+		COMPLAIN(led, request.path, "the route \"%s\" may serve it, "
+		    "which forwards what names no tenant (\"%s\")", name,
 		    POLICY_OPTION(scope_missing_forward)->path);
 	check_scopes(led);
 	check_headers(led);
-	check_key(led);
+	if (led->source->key == SOURCE_KEY_POINTERS && !policy->send_derived &&
+	    template_has(&policy->reconcile.path, TEMPLATE_KEY))
+		COMPLAIN(led, key, "the route \"%s\" asks its upstream by a "
+		    "key that it never sees: \"%s\" is needed there", name,
+		    POLICY_OPTION(send_derived)->path);
 	check_retention(led);
-	check_unknown_retention(led);
-	check_memory(led);
+	/*
+	 * A message and its body, which is as long, must fit into what clients
+	 * leave to sources, with room for a second one on its way.
+	 */
+	if (policy->max_request_body > led->l->conf->in_flight_bytes / 4)
+		COMPLAIN(led, request.path, "the route \"%s\" may serve it, "
+		    "whose \"%s\" is more than a quarter of "
+		    "\"limits.in_flight_bytes\"", name,
+		    POLICY_OPTION(max_request_body)->path);
 }
 
 void

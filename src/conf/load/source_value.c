@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/list_private.h"
+#include "conf/load/path_private.h"
+#include "conf/load/secret_value_private.h"
 #include "conf/load/source_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"
@@ -53,6 +55,19 @@ wrong_message_header(const char *text)
 	return field_is_token(span_str(text))
 	    ? NULL
 	    : "must be the name of a header";
+}
+
+static const char *
+wrong_value(const char *text)
+{
+	size_t len = strlen(text);
+	if (len == 0)
+		return "must not be empty";
+	if (!field_is_value(span_str(text)))
+		return "must not contain control characters";
+	if (strchr(" \t", text[0]) != NULL || strchr(" \t", text[len - 1]))
+		return "must not begin or end with a blank";
+	return NULL;
 }
 
 /* The text that a value is; NULL after complaining. */
@@ -125,6 +140,18 @@ source_value_parse_optional_column(
 		text_clear(given->base, given_field(given));
 	else
 		read_into(l, given, wrong_column);
+}
+
+void
+source_value_parse_method(struct loader *l, const struct given *given)
+{
+	read_into(l, given, text_wrong_method);
+}
+
+void
+source_value_parse_value(struct loader *l, const struct given *given)
+{
+	read_into(l, given, wrong_value);
 }
 
 /* Whether the value is an object, and no text that is elsewhere. */
@@ -262,14 +289,10 @@ source_value_parse_place(struct loader *l, const struct given *given)
 
 /* --- key and order_by --- */
 
-enum form { FORM_NOTHING, FORM_WORD, FORM_POINTERS, FORM_HEADER };
-
-/* What both may be, and the fields that it goes to. */
-struct chosen {
-	unsigned word;
-	struct json_pointers *pointers;
-	char **header;
-};
+/* Behind the words of each. */
+_Static_assert(SOURCE_KEY_POINTERS == 2 && SOURCE_KEY_HEADER == 3 &&
+	SOURCE_ORDER_POINTERS == 4 && SOURCE_ORDER_HEADER == 5,
+    "two kinds stand behind the words of key, and of order_by");
 
 /* What is near no word may be a member's name, which is suggested later. */
 static void
@@ -289,59 +312,51 @@ complain_of_chosen(
 	free(listed);
 }
 
-/* FORM_NOTHING, after complaining: what was read before stays. */
-static enum form
-read_chosen(struct loader *l, const struct given *given, struct chosen *to)
+/*
+ * The number of the word, or that behind the words for pointers, or the next
+ * for a header; -1 after complaining: what was read before stays.
+ */
+static int
+read_chosen(struct loader *l, const struct given *given,
+    struct json_pointers *pointers, char **header)
 {
+	int words = 0, chosen = -1;
+	struct span list = span_str(given->option->words), word;
+	while (span_next(&list, ' ', &word))
+		words++;
 	if (json_is_array(given->value)) {
-		if (json_array_size(given->value) == 0) {
+		if (json_array_size(given->value) == 0)
 			complaints_at(l, given->at, "must not be empty");
-			return FORM_NOTHING;
-		}
-		return list_read_pointers(l, given, to->pointers)
-		    ? FORM_POINTERS
-		    : FORM_NOTHING;
-	}
-	if (is_object(given->value)) {
+		else if (list_read_pointers(l, given, pointers))
+			chosen = words;
+	} else if (is_object(given->value)) {
 		char *name = read_only_member(
 		    l, given, "header", wrong_message_header);
 		if (name == NULL)
-			return FORM_NOTHING;
-		text_free(to->header);
-		*to->header = name;
-		return FORM_HEADER;
+			return -1;
+		text_free(header);
+		*header = name;
+		chosen = words + 1;
+	} else {
+		char *text = text_read(l, given->at, given->value);
+		if (text == NULL)
+			return -1;
+		chosen = words_index(given->option->words, text);
+		if (chosen < 0)
+			complain_of_chosen(l, given, text);
+		text_free(&text);
 	}
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return FORM_NOTHING;
-	int index = words_index(given->option->words, text);
-	if (index < 0)
-		complain_of_chosen(l, given, text);
-	text_free(&text);
-	if (index < 0)
-		return FORM_NOTHING;
-	to->word = (unsigned)index;
-	return FORM_WORD;
+	return chosen;
 }
 
 void
 source_value_parse_key(struct loader *l, const struct given *given)
 {
 	struct conf_source *source = given->base;
-	struct chosen chosen = {0, &source->key_pointers, &source->key_header};
-	switch (read_chosen(l, given, &chosen)) {
-	case FORM_WORD:
-		source->key = (enum source_key)chosen.word;
-		break;
-	case FORM_POINTERS:
-		source->key = SOURCE_KEY_POINTERS;
-		break;
-	case FORM_HEADER:
-		source->key = SOURCE_KEY_HEADER;
-		break;
-	case FORM_NOTHING:
-		break;
-	}
+	int chosen = read_chosen(
+	    l, given, &source->key_pointers, &source->key_header);
+	if (chosen >= 0)
+		source->key = (enum source_key)chosen;
 }
 
 void
@@ -357,21 +372,10 @@ void
 source_value_parse_order(struct loader *l, const struct given *given)
 {
 	struct conf_source *source = given->base;
-	struct chosen chosen = {
-	    0, &source->order_pointers, &source->order_header};
-	switch (read_chosen(l, given, &chosen)) {
-	case FORM_WORD:
-		source->order_by = (enum source_order)chosen.word;
-		break;
-	case FORM_POINTERS:
-		source->order_by = SOURCE_ORDER_POINTERS;
-		break;
-	case FORM_HEADER:
-		source->order_by = SOURCE_ORDER_HEADER;
-		break;
-	case FORM_NOTHING:
-		break;
-	}
+	int chosen = read_chosen(
+	    l, given, &source->order_pointers, &source->order_header);
+	if (chosen >= 0)
+		source->order_by = (enum source_order)chosen;
 }
 
 void
@@ -381,4 +385,87 @@ source_value_clear_order(void *base, void *field)
 	(void)field;
 	list_clear_pointers(base, &source->order_pointers);
 	text_free(&source->order_header);
+}
+
+/* --- headers of the request --- */
+
+/* What stands in the file may have variables, what is elsewhere is secret. */
+static void
+read_value(struct loader *l, const struct json_place *at, json_t *value,
+    struct conf_source_header *header)
+{
+	char *text = text_read(l, at, value);
+	if (text == NULL)
+		return;
+	text_env_hide(value);
+	const char *wrong = wrong_value(text);
+	if (wrong == NULL && json_is_string(value))
+		wrong = path_read_message(text, &header->value);
+	else if (wrong == NULL)
+		header->secret = secret_value_of(&text);
+	if (wrong != NULL &&
+	    !(json_is_string(value) &&
+		unknown_variable(l, at, text, MESSAGE_VARIABLES)))
+		complaints_at(l, at, "%s", wrong);
+	text_free(&text);
+}
+
+static const char *
+wrong_name(const struct conf_source *source, const char *name)
+{
+	const char *wrong = text_wrong_field(name);
+	if (wrong != NULL)
+		return wrong;
+	if (text_is_ours(name))
+		return "the gateway removes this header or writes it itself";
+	if (!strcasecmp(name, "content-type"))
+		return "this header is \"request.content_type\"";
+	for (size_t i = 0; i < source->request.n_headers; i++)
+		if (!strcasecmp(source->request.headers[i].name, name))
+			return "appears twice";
+	return NULL;
+}
+
+void
+source_value_parse_headers(struct loader *l, const struct given *given)
+{
+	struct conf_source *source = given->base;
+	const char *name;
+	json_t *value;
+	if (!json_is_object(given->value)) {
+		complaints_at(l, given->at, "must be an object");
+		return;
+	}
+	source->request.headers = mem_zero(json_object_size(given->value) *
+					   sizeof *source->request.headers);
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		const char *wrong = wrong_name(source, name);
+		if (wrong != NULL) {
+			complaints_at_name(l, &at, "%s", wrong);
+			continue;
+		}
+		struct conf_source_header *header =
+		    &source->request.headers[source->request.n_headers++];
+		header->name = mem_text(name);
+		read_value(l, &at, value, header);
+	}
+}
+
+void
+source_value_clear_headers(void *base, void *field)
+{
+	struct conf_source *source = base;
+	(void)field;
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		struct conf_source_header *header =
+		    &source->request.headers[i];
+		text_free(&header->name);
+		template_clear(&header->value);
+		secret_value_clear(NULL, &header->secret);
+	}
+	free(source->request.headers);
+	source->request.headers = NULL;
+	source->request.n_headers = 0;
 }

@@ -148,9 +148,16 @@ read_redis(struct span s, struct redis_url *url)
 	for (size_t i = 0; i < authority.len; i++)
 		if (authority.ptr[i] == '@')
 			host = span_from(authority, i + 1);
-	if (host.len < authority.len) {
-		const char *wrong = read_userinfo(
-		    span_of(authority.ptr, authority.len - host.len - 1), url);
+	struct span login =
+	    span_of(authority.ptr, authority.len - host.len);
+	/* A path and a query of ours have no "@". */
+	if ((s.len > 0 && memchr(s.ptr, '@', s.len) != NULL) ||
+	    (login.len > 0 && memchr(login.ptr, '@', login.len - 1) != NULL))
+		return "write the password percent-encoded: \"@\" is %40, "
+		       "\"#\" is %23, \"/\" is %2F, \"?\" is %3F";
+	if (login.len > 0) {
+		const char *wrong =
+		    read_userinfo(span_of(login.ptr, login.len - 1), url);
 		if (wrong != NULL)
 			return wrong;
 	}

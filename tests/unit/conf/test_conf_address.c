@@ -55,7 +55,7 @@ redis_has_its_forms(void **state)
 		NULL, NULL},
 	    {"'redis':'redis://h:1/'", false, ADDRESS_TCP, "h:1", 0, NULL,
 		NULL},
-	    {"'redis':'redis://me:p%40%3a%2F@x@h:1/2'", false, ADDRESS_TCP,
+	    {"'redis':'redis://me:p%40%3a%2F%40x@h:1/2'", false, ADDRESS_TCP,
 		"h:1", 2, "me", "p@:/@x"},
 	    {"'redis':'redis://:p@h:1'", false, ADDRESS_TCP, "h:1", 0, NULL,
 		"p"},
@@ -137,6 +137,8 @@ targets_have_their_forms(void **state)
 }
 
 #define LISTEN(value) "{'listen':[" value "]," TRY_UPSTREAMS ",'routes':[]}"
+#define ENCODED "write the password percent-encoded: \"@\" is %40, " \
+	"\"#\" is %23, \"/\" is %2F, \"?\" is %3F\n"
 #define WORDS_HOST "the host must be a name or an IP address\n"
 
 static void
@@ -237,6 +239,12 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'redis://h?tls=1'"),
 		"/store/redis: only a number from 0 to 65535 may follow the "
 		"address; with TLS it begins with \"rediss://\"\n"},
+	    {TRY_STORE("'redis':'redis://:p#ss@h'"),
+		"/store/redis: " ENCODED},
+	    {TRY_STORE("'redis':'redis://u:p/ss@h'"),
+		"/store/redis: " ENCODED},
+	    {TRY_STORE("'redis':'redis://:p@ss@h'"),
+		"/store/redis: " ENCODED},
 	    {TRY_STORE("'redis':'unix:/s?db='"),
 		"/store/redis: only ?db= and a number from 0 to 65535 may "
 		"follow the path\n"},
@@ -245,6 +253,8 @@ ways_to_redis_are_checked(void **state)
 		"than 108 bytes\n"},
 	    {TRY_STORE("'cluster':['h:1'],'sentinels':['h:1'],'master':'m'"),
 		"/store/sentinels: cannot be combined with "
+		"\"store.cluster\": leave one of them out\n"
+		"/store/master: cannot be combined with "
 		"\"store.cluster\": leave one of them out\n"},
 	    {TRY_STORE("'redis':'redis://h','sentinels':['h:1']"),
 		"/store/sentinels: cannot be combined with "
