@@ -15,8 +15,8 @@ from once.wait import eventually
 
 MIB = 1 << 20
 BODY = random.Random(1).randbytes(6 * MIB)
-RATE = 3 * MIB  # of the wire, per second
-TIMEOUT_S = 1  # store.timeout: half of what BODY takes
+RATE = 3 * MIB // 2  # of the wire, per second
+TIMEOUT_S = 2  # store.timeout: half of what BODY takes
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 LARGE = {"max_response_body": "8MiB"}
 STORE = {"timeout": f"{TIMEOUT_S}s", "compression": "none"}

@@ -85,7 +85,8 @@ def too_many_that_rest_stop_a_source_until_some_are_let_go(bench):
         "what was not taken is executed")
     equal(len(stream.pending()), RESTING - 1)
     equal(upstream.count(), RESTING + MORE + 1)
-    equal(at_hand(gateway)["standing"], None)
+    # On a busy machine it may stand for its broker meanwhile.
+    eventually(lambda: at_hand(gateway)["standing"] is None, "it goes on")
 
 
 # --- memory ------------------------------------------------------------------

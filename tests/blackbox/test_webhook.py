@@ -214,9 +214,9 @@ def operators_see_and_pause_it(bench):
     receiver.wait_for_events(5)
     admin.post("/relays/hooks/pause")
     gateway.wait_for_log("relay_paused")
-    receiver.reply = TAKEN
     # What is kept is not tried either, which a new gateway would do at once.
     gateway.stop()
+    receiver.reply = TAKEN
     tries = len(receiver.requests)
     gateway = bench.serve(config)
     admin = Admin(gateway)
