@@ -6,8 +6,8 @@
 
 build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libmicrohttpd-dev libgnutls28-dev libcurl4-openssl-dev libhiredis-dev
-	libjansson-dev libuv1-dev libsodium-dev libzstd-dev libsystemd-dev
-	libcmocka-dev libpq-dev librdkafka-dev"
+	libjansson-dev libuv1-dev libsodium-dev libzstd-dev zlib1g-dev
+	libsystemd-dev libcmocka-dev libpq-dev librdkafka-dev"
 run_packages="redis-server python3 curl ca-certificates"
 # What contrib/check runs besides: a PostgreSQL, python3-confluent-kafka (which
 # has a Kafka for tests), what manuals and clients are tried with.

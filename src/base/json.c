@@ -5,6 +5,7 @@
 #include "base/ascii.h"
 #include "base/decimal.h"
 #include "base/digits.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -17,6 +18,7 @@ enum json_type {
 	JSON_STRING,
 	JSON_ARRAY,
 	JSON_OBJECT,
+	JSON_MANY, /* the values of a form's field that comes twice */
 };
 
 struct json {
@@ -381,6 +383,107 @@ json_each(const struct json *json,
 	walk(json, NULL, "", each, arg);
 }
 
+/* --- a form --- */
+
+struct pair {
+	struct span name, value;
+	size_t number; /* in the form */
+};
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+	size_t least =
+	    x->name.len < y->name.len ? x->name.len : y->name.len;
+	int order = least ? memcmp(x->name.ptr, y->name.ptr, least) : 0;
+	if (order == 0)
+		order = (x->name.len > y->name.len) -
+		    (x->name.len < y->name.len);
+	return order ? order : (x->number > y->number) - 1;
+}
+
+/* Percent-decodes; a "%" without two hex digits stands for itself. */
+static struct span
+form_text(struct arena *arena, struct span text)
+{
+	char *out = arena_alloc(arena, text.len);
+	size_t len = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i] == '+' ? ' ' : text.ptr[i];
+		if (c == '%' && i + 2 < text.len &&
+		    hex_decode(span_of(text.ptr + i + 1, 2), (uint8_t *)&c, 1))
+			i += 2;
+		out[len++] = c;
+	}
+	return span_of(out, len);
+}
+
+/* The pairs in the order of their names, those of one name as they came. */
+static struct pair *
+form_pairs(struct arena *arena, struct span text, size_t *ret_count)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < text.len; i++)
+		count += text.ptr[i] == '&';
+	struct pair *pairs = arena_alloc(arena, (count + 1) * sizeof *pairs);
+	struct span left = text, name;
+	count = 0;
+	while (left.len > 0) {
+		struct span value = left;
+		if (span_cut(&left, '&', &name))
+			value = name;
+		else
+			left = SPAN("");
+		if (value.len == 0)
+			continue;
+		if (!span_cut(&value, '=', &name)) {
+			name = value;
+			value = SPAN("");
+		}
+		pairs[count] = (struct pair){form_text(arena, name),
+		    form_text(arena, value), count};
+		count++;
+	}
+	qsort(pairs, count, sizeof *pairs, compare_pairs);
+	*ret_count = count;
+	return pairs;
+}
+
+const struct json *
+json_form(struct arena *arena, struct span text)
+{
+	size_t count;
+	struct pair *pairs = form_pairs(arena, text, &count);
+	struct json *object = arena_alloc(arena, sizeof *object);
+	struct json **link = &object->first, **more = NULL, *member = NULL;
+	object->type = JSON_OBJECT;
+	for (size_t i = 0; i < count; i++) {
+		struct json *value = arena_alloc(arena, sizeof *value);
+		value->type = JSON_STRING;
+		value->text = pairs[i].value;
+		value->name = pairs[i].name;
+		if (member == NULL || !span_eq(member->name, value->name)) {
+			*link = member = value;
+			link = &value->next;
+			object->count++;
+			continue;
+		}
+		if (member->type == JSON_STRING) {
+			struct json *first = arena_alloc(arena, sizeof *first);
+			*first = *member;
+			member->type = JSON_MANY;
+			member->first = first;
+			member->count = 1;
+			more = &first->next;
+		}
+		*more = value;
+		more = &value->next;
+		member->count++;
+	}
+	return object;
+}
+
 /* --- what was read --- */
 
 bool
@@ -427,6 +530,7 @@ json_scalar(
 	case JSON_NULL:
 	case JSON_ARRAY:
 	case JSON_OBJECT:
+	case JSON_MANY:
 		break;
 	}
 	return false;
@@ -452,7 +556,7 @@ json_at(const struct json *json, const struct json_pointer *pointer)
 		for (json = json->first; index > 0; index--)
 			json = json->next;
 	}
-	return json;
+	return json != NULL && json->type == JSON_MANY ? NULL : json;
 }
 
 /* --- digest --- */
@@ -481,7 +585,7 @@ static void
 digest_value(const struct json *json, const struct holes *holes,
     struct digest *digest)
 {
-	static const char tags[] = "nft#s[{";
+	static const char tags[] = "nft#s[{2";
 	if (is_hole(holes, json)) {
 		digest_part(digest, SPAN("-"));
 		return;
@@ -489,7 +593,7 @@ digest_value(const struct json *json, const struct holes *holes,
 	digest_part(digest, span_of(&tags[json->type], 1));
 	if (json->type == JSON_NUMBER || json->type == JSON_STRING)
 		digest_part(digest, json->text);
-	if (json->type != JSON_ARRAY && json->type != JSON_OBJECT)
+	if (json->type < JSON_ARRAY)
 		return;
 	for (const struct json *item = json->first; item; item = item->next) {
 		if (json->type == JSON_OBJECT) {

@@ -58,6 +58,13 @@ void json_each(const struct json *json,
     void (*each)(void *arg, const struct json_seen *place), void *arg);
 
 /*
+ * Reads a form (application/x-www-form-urlencoded: WHATWG URL, section 5.1) as
+ * an object of strings.  The values of a field that comes twice stay together
+ * in their order, and no pointer leads to them.
+ */
+MUST_USE const struct json *json_form(struct arena *arena, struct span text);
+
+/*
  * Finds what a pointer leads to (RFC 6901, section 4); NULL where there is
  * nothing.
  */

@@ -36,6 +36,7 @@ claimant_clear(struct claimant *c)
 {
 	op_cancel(&c->claim_op.op);
 	op_cancel(&c->join);
+	body_clear(&c->decoded);
 	answer_unref(&c->claim_op.answer);
 	answer_unref(&c->answer);
 	generation_unref(&c->generation);
@@ -82,11 +83,33 @@ claimant_find_scope(struct claimant *c, const char **ret_message)
 	return scope_find(c->policy, &request, c->scope);
 }
 
+static bool
+has_pointers(const struct claimant *c)
+{
+	const struct conf_idempotency *policy = c->policy;
+	return (c->derived && policy->derive_from.count > 0) ||
+	    policy->entity.pointers.count > 0 || policy->newer_only.count > 0 ||
+	    policy->labels.count > 0 || policy->fingerprint_only.count > 0 ||
+	    policy->fingerprint_ignore.count > 0 ||
+	    template_has(&policy->reconcile.path, TEMPLATE_JSON);
+}
+
+int
+claimant_read_content(struct claimant *c)
+{
+	body_clear(&c->decoded);
+	body_init(&c->decoded, c->worker->budget);
+	int error = content_read(&c->content, &c->head.fields,
+	    body_span(c->body), (size_t)c->policy->max_request_body,
+	    &c->decoded);
+	return error == E_TOO_LARGE && !has_pointers(c) ? 0 : error;
+}
+
 enum key_verdict
 claimant_derive_key(struct claimant *c)
 {
 	return c->derived
-	    ? key_derive(c->arena, c->policy, body_span(c->body), &c->key)
+	    ? key_derive(c->arena, c->policy, &c->content, &c->key)
 	    : KEY_FOUND;
 }
 
@@ -97,7 +120,7 @@ claimant_variables(const struct claimant *c)
 	    .arena = c->arena,
 	    .route = c->route,
 	    .target = &c->head.target,
-	    .body = body_span(c->body),
+	    .body = &c->content,
 	    .key = c->key.sent,
 	};
 }
@@ -178,7 +201,7 @@ claimant_fingerprint(struct claimant *c)
 	    .has_query = target->has_query,
 	    .fields = &c->head.fields,
 	    .overrides = c->route->upstream->trust_overrides,
-	    .body = body_span(c->body),
+	    .body = &c->content,
 	};
 	if (c->claim.entity != NULL) {
 		what.entity = span_of(

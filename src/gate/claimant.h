@@ -67,6 +67,8 @@ struct claimant {
 	const struct conf_idempotency *policy; /* NULL: pass-through */
 	struct key key;
 	bool derived; /* the key comes from the body */
+	struct content content; /* of the body; points into it, or decoded */
+	struct body decoded;
 	struct span *scope; /* the values, once they were found */
 	struct key_id key_id;
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
@@ -126,6 +128,13 @@ MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
  */
 MUST_USE enum scope_verdict claimant_find_scope(
     struct claimant *c, const char **ret_message);
+
+/*
+ * Reads what the body says, before the key is derived and the record named.  0;
+ * E_TOO_LARGE: decoded it is larger than a body may be, and pointers go into
+ * it; E_NO_MEMORY: for the decoded one.
+ */
+MUST_USE int claimant_read_content(struct claimant *c);
 
 /* Returns what its route's templates take the values of variables from. */
 struct variables claimant_variables(const struct claimant *c);

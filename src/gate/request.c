@@ -465,7 +465,7 @@ without_key(struct request *r, enum request_step next)
 		    i > 0 ? " or " : "", policy->headers.list[i]);
 	if (r->c.derived)
 		detail = key_members_wrong(arena, "No key can be made",
-		    &policy->derive_from, body_span(r->c.body));
+		    &policy->derive_from, &r->c.content);
 	else
 		detail = arena_printf(arena, "Requests to this path need an "
 		    "idempotency key, in the header %.*s.", SPAN_FMT(names));
@@ -526,7 +526,10 @@ static enum after
 request_received(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	switch (r->x->op.error) {
+	int error = r->x->op.error;
+	if (error == 0 && r->c.policy != NULL)
+		error = claimant_read_content(&r->c);
+	switch (error) {
 	case 0:
 		return request_to(
 		    r, r->c.policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);

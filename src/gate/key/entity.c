@@ -72,7 +72,7 @@ find_version(const struct variables *request, struct arena *scratch,
 	    &request->route->idempotency->newer_only;
 	if (pointer->count == 0)
 		return SPAN("");
-	const struct json *json = json_read(scratch, request->body);
+	const struct json *json = content_json(scratch, request->body);
 	const struct json *value = json ? json_at(json, pointer) : NULL;
 	if (value != NULL &&
 	    version_read(

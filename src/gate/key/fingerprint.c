@@ -139,23 +139,26 @@ digest_only(struct digest *digest, const struct json_pointers *only,
 
 static void
 digest_body(struct digest *digest, const struct conf_idempotency *policy,
-    struct span body)
+    const struct content *body)
 {
 	const struct json *json = NULL;
 	/* A body that is read as JSON takes many times its size. */
 	struct arena *scratch = NULL;
 	if (policy->fingerprint_json) {
 		scratch = arena_new();
-		json = json_read(scratch, body);
+		json = content_json(scratch, body);
 	}
+	if (json && body->kind == CONTENT_FORM)
+		digest_part(digest, SPAN("form"));
+	if (json && body->decoded)
+		digest_part(digest, SPAN("gzip"));
 	if (json && policy->fingerprint_only.count > 0) {
 		digest_only(digest, &policy->fingerprint_only, json);
 	} else if (json) {
 		digest_part(digest, SPAN("json"));
 		json_digest(json, &policy->fingerprint_ignore, digest);
 	} else {
-		digest_part(digest, SPAN("body"));
-		digest_part(digest, body);
+		content_digest(body, digest);
 	}
 	arena_free(&scratch);
 }

@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/field.h"
 #include "conf/conf.h"
+#include "gate/key/content.h"
 
 /*
  * The fingerprint tells whether two requests with one key ask for the same
@@ -18,7 +19,7 @@ struct fingerprinted {
 	const struct fields *fields;
 	/* Fields that override method and path reach the upstream, and count. */
 	bool overrides;
-	struct span body;
+	const struct content *body;
 	/* The entity and its version; empty: the route names none. */
 	struct span entity, version;
 };

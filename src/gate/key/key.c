@@ -248,9 +248,9 @@ says_nothing(const struct json *value)
 
 bool
 key_digest_members(struct arena *scratch, const struct json_pointers *pointers,
-    struct span body, struct digest *digest)
+    const struct content *body, struct digest *digest)
 {
-	const struct json *json = json_read(scratch, body);
+	const struct json *json = content_json(scratch, body);
 
 	if (json == NULL)
 		return false;
@@ -272,18 +272,18 @@ key_digest_members(struct arena *scratch, const struct json_pointers *pointers,
 
 enum key_verdict
 key_derive(struct arena *arena, const struct conf_idempotency *policy,
-    struct span body, struct key *ret_key)
+    const struct content *body, struct key *ret_key)
 {
 	struct digest digest;
 	uint8_t hash[DIGEST_BYTES];
 	char hex[DIGEST_HEX + 1];
 	bool found = true;
 
-	if (body.len == 0)
+	if (body->bytes.len == 0)
 		return KEY_MISSING;
 	if (policy->derive_from_body) {
 		digest_begin(&digest, SPAN("key of body"), SPAN(""));
-		digest_part(&digest, body);
+		digest_part(&digest, body->sent);
 	} else if (policy->derive_from.count > 0) {
 		/* A body that is read as JSON takes many times its size. */
 		struct arena *scratch = arena_new();
@@ -311,12 +311,12 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 
 struct span
 key_members_wrong(struct arena *arena, const char *what,
-    const struct json_pointers *pointers, struct span body)
+    const struct json_pointers *pointers, const struct content *body)
 {
 	struct arena *scratch = arena_new();
-	const struct json *json = json_read(scratch, body);
+	const struct json *json = content_json(scratch, body);
 	struct span words = SPAN("");
-	if (body.len == 0)
+	if (body->bytes.len == 0)
 		words = arena_printf(arena, "%s, because the body of this "
 		    "request is empty.", what);
 	else if (json == NULL)

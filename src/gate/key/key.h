@@ -6,6 +6,7 @@
 #include "base/field.h"
 #include "base/must.h"
 #include "conf/conf.h"
+#include "gate/key/content.h"
 
 /*
  * The idempotency key of a request is found among the fields or derived from
@@ -41,7 +42,7 @@ MUST_USE enum key_verdict key_find(struct arena *arena,
  * policy derives none.  It is no key that a client could send.
  */
 MUST_USE enum key_verdict key_derive(struct arena *arena,
-    const struct conf_idempotency *policy, struct span body,
+    const struct conf_idempotency *policy, const struct content *body,
     struct key *ret_key);
 
 /*
@@ -49,7 +50,7 @@ MUST_USE enum key_verdict key_derive(struct arena *arena,
  * the reason, as a sentence in the arena; empty: it has them.
  */
 struct span key_members_wrong(struct arena *arena, const char *what,
-    const struct json_pointers *pointers, struct span body);
+    const struct json_pointers *pointers, const struct content *body);
 
 /*
  * Adds members of a body to a digest, each with its pointer, compared as JSON
@@ -57,5 +58,5 @@ struct span key_members_wrong(struct arena *arena, const char *what,
  * place of one.  The body's values lie in the scratch arena.
  */
 MUST_USE bool key_digest_members(struct arena *scratch,
-    const struct json_pointers *pointers, struct span body,
+    const struct json_pointers *pointers, const struct content *body,
     struct digest *digest);

@@ -28,7 +28,7 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 		return route_variable(v->arena, v->route, v->target,
 		    piece->text, ret_value);
 	case TEMPLATE_JSON:
-		json = json_read(asked->scratch, v->body);
+		json = content_json(asked->scratch, v->body);
 		if (json != NULL)
 			json = json_at(json, &piece->pointer);
 		return json != NULL && json_scalar(v->arena, json, ret_value);
@@ -167,7 +167,7 @@ variables_label(
 		return label;
 	/* A body that is read as JSON takes many times its size. */
 	struct arena *scratch = arena_new();
-	const struct json *json = json_read(scratch, v->body);
+	const struct json *json = content_json(scratch, v->body);
 	for (size_t i = 0; i < policy->labels.count && json != NULL; i++) {
 		const struct json *at = json_at(json, &policy->labels.list[i]);
 		if (at != NULL && json_scalar(scratch, at, &value))

@@ -5,6 +5,7 @@
 #include "base/must.h"
 #include "base/span.h"
 #include "conf/conf.h"
+#include "gate/key/content.h"
 #include "http/head/request_target.h"
 
 /*
@@ -16,7 +17,7 @@ struct variables {
 	struct arena *arena;
 	const struct conf_route *route;
 	const struct request_target *target;
-	struct span body;
+	const struct content *body;
 	struct span key; /* as the upstream knows it */
 };
 

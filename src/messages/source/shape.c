@@ -198,7 +198,8 @@ has_member(struct span body, const struct json_pointer *pointer)
 	struct arena *scratch = arena_new();
 	struct digest digest;
 	digest_begin(&digest, SPAN("member"), SPAN(""));
-	bool has = key_digest_members(scratch, &one, body, &digest);
+	const struct content content = content_of(body);
+	bool has = key_digest_members(scratch, &one, &content, &digest);
 	arena_free(&scratch);
 	return has;
 }
@@ -296,7 +297,7 @@ find_key(struct shape *s)
 {
 	struct claimant *c = s->c;
 	enum key_verdict verdict =
-	    shape_key(s->source, s->message, s->body, c);
+	    shape_key(s->source, s->message, c);
 	if (verdict != KEY_FOUND)
 		return refuse_key(s, verdict);
 	const char *message = "";
@@ -327,6 +328,17 @@ name_record(struct shape *s)
 }
 
 static enum shape_verdict
+read_content(struct shape *s)
+{
+	int error = claimant_read_content(s->c);
+	if (error == E_NO_MEMORY)
+		return SHAPE_NO_MEMORY;
+	return error == 0 ? SHAPE_GOOD
+			  : misshapen(s, SHAPE_MALFORMED,
+				SPAN("decoded its body is too large"));
+}
+
+static enum shape_verdict
 make_request(struct shape *s)
 {
 	struct span target;
@@ -340,6 +352,8 @@ make_request(struct shape *s)
 		verdict = check_head(s, target, &fields);
 	if (verdict == SHAPE_GOOD)
 		verdict = find_route(s);
+	if (verdict == SHAPE_GOOD)
+		verdict = read_content(s);
 	if (verdict == SHAPE_GOOD)
 		verdict = find_key(s);
 	if (verdict == SHAPE_GOOD)
@@ -475,8 +489,9 @@ shape_order(const struct conf_source *source,
 		break;
 	case SOURCE_ORDER_POINTERS: {
 		struct arena *scratch = arena_new();
+		const struct content content = content_of(body);
 		found = key_digest_members(
-		    scratch, &source->order_pointers, body, &digest);
+		    scratch, &source->order_pointers, &content, &digest);
 		arena_free(&scratch);
 		break;
 	}

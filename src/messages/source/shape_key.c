@@ -138,21 +138,21 @@ key_value(const struct conf_source *source, const struct broker_message *m,
 
 /* The key that the route's derive_key would make of the same members. */
 static enum key_verdict
-derive(const struct conf_source *source, struct span body, struct claimant *c)
+derive(const struct conf_source *source, struct claimant *c)
 {
 	struct conf_idempotency policy = *c->policy;
 	policy.derive_from_body = false;
 	policy.derive_from = source->key_pointers;
 	c->derived = true;
-	return key_derive(c->arena, &policy, body, &c->key);
+	return key_derive(c->arena, &policy, &c->content, &c->key);
 }
 
 enum key_verdict
 shape_key(const struct conf_source *source, const struct broker_message *m,
-    struct span body, struct claimant *c)
+    struct claimant *c)
 {
 	if (source->key == SOURCE_KEY_POINTERS)
-		return derive(source, body, c);
+		return derive(source, c);
 	struct span value;
 	enum key_verdict verdict = key_value(source, m, c, &value);
 	if (verdict != KEY_FOUND)

@@ -12,5 +12,4 @@
 
 /* The route is found, and the head has room for one more field. */
 MUST_USE enum key_verdict shape_key(const struct conf_source *source,
-    const struct broker_message *message, struct span body,
-    struct claimant *c);
+    const struct broker_message *message, struct claimant *c);

@@ -40,8 +40,9 @@ share_shard(struct admin_request *a, const struct wanted *wanted,
 	const struct conf *conf = a->admin->conf;
 	const struct conf_idempotency *policy = wanted->route->idempotency;
 	struct store_entity entity = {0};
+	const struct content content = content_of(body);
 	const struct variables variables = {
-	    .arena = a->arena, .route = wanted->route, .body = body};
+	    .arena = a->arena, .route = wanted->route, .body = &content};
 	if (a->conf->store.redis.cluster.count == 0 ||
 	    !conf_has_entity(policy))
 		return;
@@ -158,8 +159,10 @@ add_derived(struct admin_request *a, const struct wanted *wanted,
 	for (unsigned i = 0; i < 1u << asked->pointers.count; i++) {
 		struct key key;
 		struct span body = body_with(a, asked, i);
+		struct content content = content_of(body);
 		if (body.len > 0 &&
-		    key_derive(a->arena, &deriving, body, &key) == KEY_FOUND)
+		    key_derive(a->arena, &deriving, &content, &key) ==
+			KEY_FOUND)
 			add_candidate(a, wanted, key.bytes, body);
 	}
 }

@@ -21,9 +21,10 @@ static struct span
 derive(struct arena *arena, const struct conf_idempotency *policy,
     const char *body)
 {
+	struct content content = content_of(span_str(body));
 	struct key key;
 
-	if (key_derive(arena, policy, span_str(body), &key) == KEY_MISSING)
+	if (key_derive(arena, policy, &content, &key) == KEY_MISSING)
 		return SPAN("");
 	assert_true(key.bytes.len > 0);
 	return key.bytes;
