@@ -236,11 +236,10 @@ EVENT(source_group_made, INFO, "the consumer group of this source was not "
 	"there and has been made, as start says; if there should have been "
 	"one, check stream and group")
 EVENT(source_group_made_again, WARN, "the consumer group of this source, or "
-	"its stream, has vanished while it was read; it was made again "
-	"behind what this gateway knows to be finished, so some messages "
-	"come a second time and are not executed again, or, where "
-	"stream_is_new, before the first entry: find out who deletes it, or "
-	"whether the broker has lost data")
+	"its stream, has vanished while it was read, and the stream has "
+	"nothing any more of what was read of it; it was made again, before "
+	"the first entry: find out who deletes it, or whether the broker has "
+	"lost data")
 EVENT(source_lost, ERROR, "the broker has lost messages of this source: "
 	"trimmed before they were read (trimmed-unread), or while they were "
 	"pending (trimmed-pending), or deleted; they are not executed any "

@@ -668,40 +668,6 @@ def dead_letters_that_cannot_be_put_stop_the_source(bench):
     equal((upstream.count(), stream.pending()), (1, []))
 
 
-def is_pending(stream, entry):
-    try:
-        return entry in stream.pending()
-    except ValueError:
-        return False  # there is no group
-
-
-@test
-def a_group_that_vanishes_loses_nothing_of_a_dead_gateway(bench):
-    hold = Hold()
-
-    def script(connection, request):
-        if request.get("Idempotency-Key") == "k1":
-            hold.wait()
-        connection.send(answer())
-    upstream = bench.upstream(script)
-    stream, gateway = started(bench, upstream, {"lease": "20s"})
-    entry = stream.add(body=b"{}", idempotency_key="k1")
-    hold.wait_arrived()
-    gateway.kill()
-    hold.release()
-    config = json.loads(json.dumps(gateway.config))
-    config["instance"] = "other"
-    other = bench.serve(config)
-    for n in range(2, 4):
-        stream.add(body=b"{}", idempotency_key=f"k{n}")
-        other.wait_until(lambda n=n: len(other.find_log(
-            "message", outcome="executed")) == n - 1, "it is executed")
-    stream.redis("XGROUP", "DESTROY", stream.name, stream.group)
-    other.wait_for_log("source_group_made_again")
-    eventually(lambda: is_pending(stream, entry), "it comes again")
-    equal(upstream.count(key="k1"), 1)
-
-
 @test
 def a_letter_that_was_written_is_one_whatever_its_key_becomes(bench):
     """Its broker had not acknowledged it when its gateway died; what comes

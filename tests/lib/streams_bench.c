@@ -152,24 +152,6 @@ on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 }
 
 static void
-on_recalled(void *arg, const void *token)
-{
-	struct sbench_reader *r = arg;
-	struct broker_message **at = &r->first;
-	r->recalled++;
-	while (*at != NULL) {
-		struct broker_message *message = *at;
-		if (message->token != token) {
-			at = &message->next;
-			continue;
-		}
-		*at = message->next;
-		broker_message_free(&message);
-	}
-	r->end = at;
-}
-
-static void
 on_origin(void *arg, struct span store_id)
 {
 	struct sbench_reader *r = arg;
@@ -193,7 +175,7 @@ sbench_open(struct sbench *bench, const char *instance)
 	    .next = bench->readers, .bench = bench, .end = &r->first};
 	bench->readers = r;
 	const struct broker_events events = {.took = on_took, .lost = on_lost,
-	    .changed = on_health, .recalled = on_recalled,
+	    .changed = on_health,
 	    .origin = on_origin, .arg = r};
 	const struct broker_start start = {.loop = bench->loop,
 	    .conf = bench->conf, .source = &bench->source,

@@ -20,7 +20,7 @@ struct sbench_reader {
 	unsigned taken;
 	uint64_t lost[BROKER_LOSS_COUNT_];
 	char lost_position[64]; /* of the last one; "": none */
-	unsigned changed, recalled, origins;
+	unsigned changed, origins;
 	char origin[64]; /* the last that it heard of */
 	unsigned taken_before_origin;
 	bool closes; /* at the next message */
@@ -90,7 +90,7 @@ struct broker_message *sbench_shift(struct sbench_reader *r);
 struct sbench_finish {
 	struct sbench_finish *next;
 	struct broker_finish finish;
-	char position[64]; /* it outlives its message, which may be recalled */
+	char position[64]; /* it outlives its message */
 	bool woken;
 };
 struct sbench_finish *sbench_finish_new(struct sbench *bench);

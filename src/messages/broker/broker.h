@@ -110,8 +110,7 @@ struct broker_events {
 	void (*changed)(void *arg);
 	/*
 	 * All messages with that token are somebody else's now, or come again:
-	 * they are to be forgotten without an acknowledgement.  Not of an
-	 * outbox.
+	 * they are to be forgotten without an acknowledgement.  Of Kafka.
 	 */
 	void (*recalled)(void *arg, const void *token);
 	/*

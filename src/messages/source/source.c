@@ -67,9 +67,6 @@ on_recalled(void *arg, const void *token)
 	LIST_EACH(m, &s->deliveries.list, item)
 		if (delivery_of(m)->message->token == token)
 			machine_end(m);
-	/* Their stream is another one, which may have the same ids. */
-	if (s->source->broker->kind == BROKER_STREAMS)
-		key_set_clear(&s->sent);
 }
 
 static void

@@ -9,13 +9,16 @@ open_streams(struct broker_reader *core)
 	streams->redis = &core->source->broker->redis;
 	streams->key = span_str(core->source->stream);
 	streams->group = span_str(core->source->group);
-	streams->age = 1;
 	core->timeout_ms = streams->redis->timeout_ms;
 	core->leave_ms = streams->redis->timeout_ms;
 	core->reachable = true;
 	streams_script_init(&streams->scripts);
 	streams_take_init(streams);
-	streams_beat_init(streams);
+	timer_init(
+	    &streams->beat, core->loop, streams_beat_on_timer, streams);
+	streams_beat_on_timer(streams);
+	streams->taker.up = streams_take_up;
+	streams->taker.down = streams_take_down;
 	streams_line_open(streams);
 }
 
@@ -25,7 +28,7 @@ free_streams(struct broker_reader *core)
 	struct streams *streams = streams_of(core);
 	streams_line_close(streams);
 	streams_take_end(streams);
-	streams_beat_end(streams);
+	timer_clear(&streams->beat);
 }
 
 /*
@@ -37,11 +40,9 @@ leave(struct broker_reader *core)
 {
 	struct streams *streams = streams_of(core);
 	struct flight *f;
-	LIST_EACH(f, &core->in_flight, of_reader) {
-		streams_beat_return(core, f);
+	streams_beat_all(streams, true);
+	LIST_EACH(f, &core->in_flight, of_reader)
 		reader_flight_forget(core, f);
-	}
-	streams_beat_flush(streams);
 	return streams->owed == 0 &&
 	    (!streams->take.awaited || streams->take.waits);
 }

@@ -79,7 +79,7 @@ on_dropped(struct link_call *call, const redisReply *reply)
 	struct streams_drop *d = CONTAINER_OF(call, struct streams_drop, call);
 	struct streams *streams = d->line->streams;
 	struct streams_id_text text;
-	streams_id_write(d->id, &text);
+	streams_entry_id_write(d->id, &text);
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
 		streams_line_error(d->line, reply);
 	else if (reply == NULL || reply->integer == 1)

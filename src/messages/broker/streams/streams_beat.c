@@ -27,15 +27,6 @@ struct streams_beat {
 	struct streams_id ids[STREAMS_LIST_MAX];
 };
 
-static struct streams_beat *
-new_batch(struct streams *streams, bool returns)
-{
-	struct streams_beat *batch = mem_zero(sizeof *batch);
-	batch->streams = streams;
-	batch->returns = returns;
-	return batch;
-}
-
 /* --- the reply --- */
 
 /* What another reader has, and was not handed over here, is forgotten. */
@@ -43,7 +34,7 @@ static void
 note(struct streams *streams, struct streams_id id, int64_t found)
 {
 	struct streams_id_text text;
-	streams_id_write(id, &text);
+	streams_entry_id_write(id, &text);
 	struct flight *f = reader_flight_find(&streams->core, text.span);
 	if (f == NULL)
 		return;
@@ -90,112 +81,72 @@ on_beat(struct link_call *call, const redisReply *reply)
 
 /* --- sending --- */
 
-/* Nulls the pointer. */
 static void
-send_batch(struct streams_beat **batch)
+send_batch(struct streams_beat *batch)
 {
-	struct streams_beat *b = *batch;
-	struct streams *streams = b->streams;
+	struct streams *streams = batch->streams;
 	struct resp command = {0};
-	*batch = NULL;
 	streams_line_script(
-	    streams, STREAMS_SCRIPT_BEAT, 2 + b->count, &command);
+	    streams, STREAMS_SCRIPT_BEAT, 2 + batch->count, &command);
 	resp_arg(&command, span_str(streams->core.instance));
-	resp_number(&command, b->returns ? returned_idle_ms : 0);
-	for (size_t i = 0; i < b->count; i++)
-		streams_line_id(&command, b->ids[i]);
-	b->call.done = on_beat;
-	b->owed = streams->core.leaving;
-	streams->owed += b->owed;
-	streams_line_send(&streams->teller, &b->call, &command);
+	resp_number(&command, batch->returns ? returned_idle_ms : 0);
+	for (size_t i = 0; i < batch->count; i++)
+		streams_line_id(&command, batch->ids[i]);
+	batch->call.done = on_beat;
+	batch->owed = streams->core.leaving;
+	streams->owed += batch->owed;
+	streams_line_send(&streams->teller, &batch->call, &command);
 	resp_clear(&command);
 }
 
+/* NULL: a new one; it is sent, and NULL again, when it is full. */
 static void
-beat_all(struct streams *streams)
+add(struct streams *streams, const struct flight *f, bool returns,
+    struct streams_beat **batch)
+{
+	struct streams_id id;
+	if (((const struct streams_flight *)f)->foreign ||
+	    !streams_line_is_up(&streams->teller) ||
+	    !streams_entry_id_read(f->position, &id))
+		return;
+	if (*batch == NULL) {
+		*batch = mem_zero(sizeof **batch);
+		(*batch)->streams = streams;
+		(*batch)->returns = returns;
+	}
+	(*batch)->ids[(*batch)->count++] = id;
+	if ((*batch)->count < STREAMS_LIST_MAX)
+		return;
+	send_batch(*batch);
+	*batch = NULL;
+}
+
+void
+streams_beat_all(struct streams *streams, bool returns)
 {
 	struct streams_beat *batch = NULL;
 	struct flight *f;
-	LIST_EACH(f, &streams->core.in_flight, of_reader) {
-		struct streams_id id;
-		if (((struct streams_flight *)f)->foreign ||
-		    !streams_id_read(f->position, &id))
-			continue;
-		if (batch == NULL)
-			batch = new_batch(streams, false);
-		batch->ids[batch->count++] = id;
-		if (batch->count == STREAMS_LIST_MAX)
-			send_batch(&batch);
-	}
+	LIST_EACH(f, &streams->core.in_flight, of_reader)
+		add(streams, f, returns, &batch);
 	if (batch != NULL)
-		send_batch(&batch);
-}
-
-static void
-on_beat_timer(void *arg)
-{
-	struct streams *streams = arg;
-	int64_t ms = streams->core.lease_ms / 3;
-	timer_set(&streams->beat, ms > 0 ? ms : 1);
-	if (streams_line_is_up(&streams->teller) && !streams->core.leaving)
-		beat_all(streams);
-}
-
-/* --- giving back --- */
-
-void
-streams_beat_flush(struct streams *streams)
-{
-	task_cancel(&streams->give_back);
-	if (streams->returns == NULL)
-		return;
-	if (streams_line_is_up(&streams->teller)) {
-		send_batch(&streams->returns);
-		return;
-	}
-	free(streams->returns);
-	streams->returns = NULL;
-}
-
-static void
-on_give_back(void *arg)
-{
-	streams_beat_flush(arg);
+		send_batch(batch);
 }
 
 void
 streams_beat_return(struct broker_reader *core, struct flight *message)
 {
-	struct streams *streams = streams_of(core);
-	struct streams_id id;
-	if (((struct streams_flight *)message)->foreign ||
-	    !streams_id_read(message->position, &id))
-		return;
-	if (streams->returns == NULL)
-		streams->returns = new_batch(streams, true);
-	streams->returns->ids[streams->returns->count++] = id;
-	if (streams->returns->count == STREAMS_LIST_MAX)
-		streams_beat_flush(streams);
-	else
-		task_ready(core->loop, &streams->give_back);
-}
-
-/* --- life --- */
-
-void
-streams_beat_init(struct streams *streams)
-{
-	task_init(&streams->give_back, on_give_back, streams);
-	timer_init(
-	    &streams->beat, streams->core.loop, on_beat_timer, streams);
-	on_beat_timer(streams);
+	struct streams_beat *batch = NULL;
+	add(streams_of(core), message, true, &batch);
+	if (batch != NULL)
+		send_batch(batch);
 }
 
 void
-streams_beat_end(struct streams *streams)
+streams_beat_on_timer(void *arg)
 {
-	task_cancel(&streams->give_back);
-	timer_clear(&streams->beat);
-	free(streams->returns);
-	streams->returns = NULL;
+	struct streams *streams = arg;
+	int64_t ms = streams->core.lease_ms / 3;
+	timer_set(&streams->beat, ms > 0 ? ms : 1);
+	if (!streams->core.leaving)
+		streams_beat_all(streams, false);
 }

@@ -174,8 +174,6 @@ on_teller_down(struct streams *streams)
 void
 streams_line_open(struct streams *streams)
 {
-	streams->taker.up = streams_take_up;
-	streams->taker.down = streams_take_down;
 	streams->teller.up = on_teller_up;
 	streams->teller.down = on_teller_down;
 	task_init(&streams->move, on_move, streams);
@@ -250,7 +248,7 @@ void
 streams_line_id(struct resp *command, struct streams_id id)
 {
 	struct streams_id_text text;
-	streams_id_write(id, &text);
+	streams_entry_id_write(id, &text);
 	resp_arg(command, text.span);
 }
 
@@ -298,7 +296,8 @@ streams_line_error(struct streams_line *line, const redisReply *reply)
 		return STREAMS_LATER;
 	}
 	if (span_starts(words, SPAN("NOGROUP "))) {
-		streams_group_vanished(line->streams);
+		line->streams->take.step = STREAMS_GROUP;
+		reader_changed(&line->streams->core);
 		return STREAMS_LATER;
 	}
 	return follow(line, words) || passes ? STREAMS_LATER : STREAMS_REFUSED;

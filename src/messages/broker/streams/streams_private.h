@@ -2,7 +2,6 @@
 #pragma once
 
 #include "messages/broker/reader.h"
-#include "messages/broker/streams/streams_id.h"
 #include "messages/broker/streams/streams_script.h"
 #include "store/redis/link.h"
 #include "store/redis/master.h"
@@ -17,14 +16,12 @@
  *
  *     streams          the driver's table, and how a reader leaves
  *     streams_line     the two connections, and what an error of Redis means
- *     streams_group    the first steps: the group, and whose copies are there
- *     streams_take     the steps that take: what is pending, what is new
- *     streams_entry    an entry as a message
+ *     streams_take     its steps: the group, what is pending, what is new
+ *     streams_entry    an entry as a message, and its id
  *     streams_finish   acknowledgements, with what is put
  *     streams_beat     heartbeats, and their opposite
  *     streams_ask      entries read again, copies, entries whose bytes are gone
  *     streams_script   the scripts
- *     streams_id       ids: pure
  *
  * Nobody blocks in XREADGROUP: Redis would give an entry to a connection that
  * is gone, or to whoever had the leadership of an order before.  A script takes
@@ -37,6 +34,28 @@ enum {
 	STREAMS_PAUSE_MS = 1000, /* after what Redis refused */
 	STREAMS_LIST_MAX = 100,  /* ids of one list, beat or claim */
 };
+
+/*
+ * The id of an entry: two numbers, which only grow, as a position "MS-SEQ".
+ */
+struct streams_id {
+	uint64_t ms, seq;
+};
+
+/* An id as text, with a NUL behind it. */
+struct streams_id_text {
+	char text[20 + 1 + 20 + 1];
+	struct span span; /* of the text */
+};
+
+/* Below 0: a stands before b; 0: they are the same. */
+static inline int
+streams_id_cmp(struct streams_id a, struct streams_id b)
+{
+	if (a.ms != b.ms)
+		return a.ms < b.ms ? -1 : 1;
+	return a.seq < b.seq ? -1 : a.seq > b.seq;
+}
 
 /* A connection to the server that has the stream. */
 struct streams_line {
@@ -84,14 +103,9 @@ struct streams_take {
 	int64_t passing_ms;   /* and since when it has not; 0: it has */
 
 	/* What is known of the group, and what of it is told to the script. */
-	bool was_ready;          /* it was there once */
-	bool vanished;           /* it is not there any more */
-	struct streams_id first; /* where the group was when first seen */
-	struct streams_id delivered; /* up to there, some may have been */
-	struct streams_id last;  /* the last that the group has delivered */
-	struct streams_id floor; /* what stands up to it was finished by all */
-	int64_t read;  /* how many of the stream were read; -1: not known */
-	int64_t added; /* how many were ever added to it; -1: not known */
+	bool was_ready;         /* it was there once */
+	struct streams_id last; /* the last that the group has delivered */
+	int64_t read; /* how many of the stream were read; -1: not known */
 	int64_t unread;
 	int64_t to_tell; /* found lost; counted when the script says so */
 
@@ -104,11 +118,7 @@ struct streams_take {
 	bool page_was_full;
 	struct streams_id ids[STREAMS_LIST_MAX];
 	size_t n_ids, at;  /* and those before at are claimed */
-	size_t claiming;   /* so many are under way */
-	size_t most;       /* to be claimed at once; fewer after a lost reply */
-	struct streams_id lost_at; /* the last of those, when one was lost */
-	struct streams_id vain; /* one that was asked for alone, */
-	unsigned in_vain;       /* and whose reply was lost so often */
+	size_t asked;      /* of what is new: so many */
 	struct streams_id taken; /* the last that came, of an order's reader */
 };
 
@@ -140,10 +150,7 @@ struct streams {
 
 	struct streams_scripts scripts;
 	struct streams_take take;
-	uintptr_t age; /* of the group, raised when it vanishes: a token */
 	struct timer beat;
-	struct streams_beat *returns; /* gathered in this turn; NULL: none */
-	struct task give_back;
 
 	unsigned owed; /* replies that a reader waits for before it ends */
 };
@@ -180,24 +187,19 @@ enum streams_error {
 enum streams_error streams_line_error(
     struct streams_line *line, const struct redisReply *reply);
 
-/* --- streams_group.c --- */
-
-void streams_group_make(struct streams *streams);
-void streams_group_ask_origin(struct streams *streams);
-/* Redis has said that the group is not there. */
-void streams_group_vanished(struct streams *streams);
-
 /* --- streams_entry.c --- */
 
+/* Reads "MS-SEQ"; false: it is no id. */
+bool streams_entry_id_read(struct span text, struct streams_id *ret_id);
+/* ret_text->span points into ret_text. */
+void streams_entry_id_write(
+    struct streams_id id, struct streams_id_text *ret_text);
 /*
  * Takes an entry as Redis has it, [id, [name, value, ...]], unless it is in
  * flight.  False: it is no entry, and the connection has been distrusted.
  */
 bool streams_entry_take(struct streams *streams,
     const struct redisReply *entry, bool again);
-/* One of which nothing but its id can be read: too large. */
-void streams_entry_take_unread(
-    struct streams *streams, struct streams_id id);
 /* A message that is not taken; NULL: it is no entry. */
 struct broker_message *streams_entry_copy(
     const struct streams *streams, const struct redisReply *entry);
@@ -211,19 +213,6 @@ void streams_take_go(struct broker_reader *core);
 /* The taker is up: from the first step on; it is down. */
 void streams_take_up(struct streams *streams);
 void streams_take_down(struct streams *streams);
-/*
- * Sends a step of that name, clears its command and awaits the reply; block_ms:
- * it may wait so long.
- */
-void streams_take_send(struct streams *streams, const char *what,
-    struct resp *command, int64_t block_ms,
-    void (*done)(struct link_call *call, const struct redisReply *reply));
-/*
- * In its done: the step is over.  True: it was answered; false: there is no
- * answer, or Redis refused it, which has been dealt with.
- */
-bool streams_take_answered(
-    struct streams *streams, const struct redisReply *reply);
 /* What is pending for our name is looked through, as soon as that can be. */
 void streams_take_look_again(struct broker_reader *core);
 
@@ -236,13 +225,12 @@ int64_t streams_finish_more_ms(struct finishing *finishing);
 
 /* --- streams_beat.c --- */
 
-void streams_beat_init(struct streams *streams);
-void streams_beat_end(struct streams *streams);
-/* The entry is given back: others may have it at once. */
+/* Of the timer: all are kept alive, and it is set again. */
+void streams_beat_on_timer(void *arg);
+/* All in flight are kept alive, or given back: others may have them at once. */
+void streams_beat_all(struct streams *streams, bool returns);
 void streams_beat_return(
     struct broker_reader *core, struct flight *message);
-/* Sends what was given back. */
-void streams_beat_flush(struct streams *streams);
 
 /* --- streams_ask.c --- */
 

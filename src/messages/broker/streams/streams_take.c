@@ -2,13 +2,14 @@
 #include <hiredis/hiredis.h>
 
 #include "base/container.h"
+#include "base/loop/log.h"
 #include "messages/broker/streams/streams_private.h"
 
 /*
- * One step after the other: the group (streams_group), a pass over what is
- * pending for our name, and then what is new, with a pass over what others have
- * left now and then.  A pass asks for ids first, and then for the entries of
- * those that are not in flight, as many as there is room for.
+ * One step after the other: the group, whose copies are there, a pass over what
+ * is pending for our name, and then what is new, with a pass over what others
+ * have left now and then.  A pass asks for ids first, and then for the entries
+ * of those that are not in flight, as many as there is room for.
  */
 enum {
 	GATHER_MS = 1,    /* credit that comes in drops is gathered */
@@ -17,15 +18,15 @@ enum {
 	LOOK_EVERY_MS = 5000,   /* the lag grows without credit, too */
 	BLOCK_MS = 1000,        /* at most */
 	SOON_MS = 2000, /* what does not pass in that is no such thing */
-	MOST = 512,     /* entries that are asked for at once */
-	LESS = 8,       /* so much fewer, after a reply was lost */
-	IN_VAIN_MAX = 3,
+	MOST = 512,     /* entries that are asked for at once, … */
+	MOST_BYTES = 128 * 1024 * 1024, /* … and bytes, before the last */
 };
 
 /* --- a step --- */
 
-void
-streams_take_send(struct streams *streams, const char *what,
+/* Clears the command; block_ms: the step may wait so long. */
+static void
+send_step(struct streams *streams, const char *what,
     struct resp *command, int64_t block_ms,
     void (*done)(struct link_call *call, const redisReply *reply))
 {
@@ -66,8 +67,12 @@ lasts(struct streams *streams)
 	return now_ms - take->passing_ms >= SOON_MS;
 }
 
-bool
-streams_take_answered(struct streams *streams, const redisReply *reply)
+/*
+ * The step is over.  True: it was answered; false: there is no answer, or Redis
+ * refused it, which has been dealt with.
+ */
+static bool
+is_answered(struct streams *streams, const redisReply *reply)
 {
 	struct streams_take *take = &streams->take;
 	const char *what = take->what;
@@ -103,6 +108,130 @@ room_of(const struct streams *streams)
 	if (reader_trouble_is(&streams->core, STREAMS_TO_TAKE, NULL))
 		return 1;
 	return reader_room(&streams->core);
+}
+
+static void
+tell_unread(struct streams *streams, int64_t count)
+{
+	if (count > 0)
+		reader_flight_lost(&streams->core, BROKER_TRIMMED_UNREAD,
+		    (uint64_t)count, SPAN(""), NULL);
+}
+
+/* How many bytes are wanted, and one entry beyond. */
+static void
+add_budget(const struct streams *streams, struct resp *command)
+{
+	const struct broker_reader *core = &streams->core;
+	size_t bytes = core->credit_bytes > core->queued_bytes
+	    ? core->credit_bytes - core->queued_bytes
+	    : 1;
+	resp_number(command,
+	    bytes < MOST_BYTES ? (int64_t)bytes : (int64_t)MOST_BYTES);
+}
+
+/* --- the first steps after each connection --- */
+
+enum made { THERE, MADE, MADE_STREAM };
+
+static void
+log_made(const struct streams *streams, int64_t how)
+{
+	const struct conf_source *source = streams->core.source;
+	struct logline line = log_begin(streams->take.was_ready
+		? EV_source_group_made_again
+		: EV_source_group_made);
+	log_str(&line, "source", source->name);
+	log_str(&line, "stream", source->stream);
+	log_str(&line, "group", source->group);
+	log_bool(&line, "stream_was_missing", how == MADE_STREAM);
+	log_end(&line);
+}
+
+static void
+on_made(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	struct streams_take *take = &streams->take;
+	struct streams_id last;
+	if (!is_answered(streams, reply))
+		return;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    !streams_entry_id_read(resp_text(reply->element[1]), &last)) {
+		streams_line_distrust(&streams->taker);
+		return;
+	}
+	int64_t how = reply->element[0]->integer;
+	if (how != THERE)
+		log_made(streams, how);
+	/* As it had been seen last. */
+	if (how == MADE_STREAM)
+		tell_unread(streams, take->unread);
+	if (how != THERE || !take->was_ready) {
+		take->last = last;
+		take->taken = (struct streams_id){0, 0};
+		take->read = -1;
+		take->to_tell = take->unread = 0;
+	}
+	take->was_ready = true;
+	take->step = STREAMS_ORIGIN;
+}
+
+static void
+make_group(struct streams *streams)
+{
+	const struct streams_take *take = &streams->take;
+	struct resp command = {0};
+	streams_line_script(streams, STREAMS_SCRIPT_GROUP, 2, &command);
+	resp_arg(&command, streams->core.source->start_latest
+		? SPAN("$")
+		: SPAN("0-0"));
+	if (take->was_ready)
+		streams_line_id(&command, take->last);
+	else
+		resp_arg(&command, SPAN(""));
+	send_step(streams, "group", &command, 0, on_made);
+}
+
+static void
+know_origin(struct streams *streams, struct span store_id)
+{
+	streams->take.step = STREAMS_NEW;
+	streams->take.looks = true;
+	streams_take_look_again(&streams->core);
+	reader_origin(&streams->core, store_id);
+	reader_changed(&streams->core);
+}
+
+static void
+on_origin(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.call);
+	if (!is_answered(streams, reply))
+		return;
+	if (reply->type == REDIS_REPLY_STRING)
+		know_origin(streams, resp_text(reply));
+	else
+		streams_line_distrust(&streams->taker);
+}
+
+/* Whose copies are there. */
+static void
+ask_origin(struct streams *streams)
+{
+	const struct conf_source *source = streams->core.source;
+	struct resp command = {0};
+	if (source->dead_letters == NULL ||
+	    streams_line_is_apart(streams, source->dead_letters)) {
+		know_origin(streams, SPAN(""));
+		return;
+	}
+	streams_script_begin(&streams->scripts, STREAMS_SCRIPT_ORIGIN,
+	    span_str(source->dead_letters), span_of(NULL, 0), 1, &command);
+	resp_arg(&command, span_str(source->name));
+	send_step(streams, "origin", &command, 0, on_origin);
 }
 
 /* --- a pass: which ids --- */
@@ -157,7 +286,7 @@ read_ids(struct streams *streams, const redisReply *reply)
 	for (size_t i = 0; i < reply->elements; i++) {
 		const redisReply *each = reply->element[i];
 		if (each->type != REDIS_REPLY_ARRAY || each->elements < 2 ||
-		    !streams_id_read(
+		    !streams_entry_id_read(
 			resp_text(each->element[0]), &take->cursor))
 			return false;
 		if (is_wanted(streams, each))
@@ -171,7 +300,7 @@ on_list(struct link_call *call, const redisReply *reply)
 {
 	struct streams *streams =
 	    CONTAINER_OF(call, struct streams, take.call);
-	if (streams_take_answered(streams, reply) &&
+	if (is_answered(streams, reply) &&
 	    !read_ids(streams, reply))
 		streams_line_distrust(&streams->taker);
 }
@@ -185,7 +314,7 @@ ask_list(struct streams *streams)
 	struct streams_id_text cursor;
 	struct span behind[] = {SPAN("("), {NULL, 0}};
 	struct resp command = {0};
-	streams_id_write(take->cursor, &cursor);
+	streams_entry_id_write(take->cursor, &cursor);
 	behind[1] = cursor.span;
 	resp_begin(&command, 6 + (others ? 2 : 0) + own);
 	resp_arg(&command, SPAN("XPENDING"));
@@ -200,32 +329,21 @@ ask_list(struct streams *streams)
 	resp_number(&command, STREAMS_LIST_MAX);
 	if (own)
 		resp_arg(&command, span_str(streams->core.instance));
-	streams_take_send(streams, "list", &command, 0, on_list);
+	send_step(streams, "list", &command, 0, on_list);
 }
 
 /* --- a pass: their entries --- */
-
-/* The reply may have been larger than any that is believed. */
-static void
-less_at_once(struct streams_take *take)
-{
-	struct streams_id first = take->ids[take->at];
-	bool alone = take->claiming == 1;
-	bool same = streams_id_cmp(first, take->vain) == 0;
-	take->in_vain = alone ? (same ? take->in_vain : 0) + 1 : 0;
-	take->vain = first;
-	take->lost_at = take->ids[take->at + take->claiming - 1];
-	take->most = take->most > LESS ? take->most / LESS : 1;
-}
 
 static bool
 take_claimed(struct streams *streams, const redisReply *reply)
 {
 	struct streams_take *take = &streams->take;
 	struct streams_id id;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
 	    reply->element[0]->type != REDIS_REPLY_ARRAY ||
-	    reply->element[1]->type != REDIS_REPLY_ARRAY)
+	    reply->element[1]->type != REDIS_REPLY_ARRAY ||
+	    reply->element[2]->integer < 1 ||
+	    (size_t)reply->element[2]->integer > take->n_ids - take->at)
 		return false;
 	const redisReply *entries = reply->element[0];
 	const redisReply *gone = reply->element[1];
@@ -233,12 +351,9 @@ take_claimed(struct streams *streams, const redisReply *reply)
 		if (!streams_entry_take(streams, entries->element[i], true))
 			return true;
 	for (size_t i = 0; i < gone->elements; i++)
-		if (streams_id_read(resp_text(gone->element[i]), &id))
+		if (streams_entry_id_read(resp_text(gone->element[i]), &id))
 			streams_ask_drop(&streams->taker, id);
-	take->at += take->claiming;
-	if (streams_id_cmp(take->ids[take->at - 1], take->lost_at) > 0 &&
-	    take->most < MOST)
-		take->most *= 2;
+	take->at += (size_t)reply->element[2]->integer;
 	return true;
 }
 
@@ -247,9 +362,7 @@ on_claimed(struct link_call *call, const redisReply *reply)
 {
 	struct streams *streams =
 	    CONTAINER_OF(call, struct streams, take.call);
-	if (reply == NULL)
-		less_at_once(&streams->take);
-	if (streams_take_answered(streams, reply) &&
+	if (is_answered(streams, reply) &&
 	    !take_claimed(streams, reply))
 		streams_line_distrust(&streams->taker);
 }
@@ -257,39 +370,26 @@ on_claimed(struct link_call *call, const redisReply *reply)
 static void
 claim_some(struct streams *streams, size_t room)
 {
-	struct streams_take *take = &streams->take;
+	const struct streams_take *take = &streams->take;
 	struct resp command = {0};
 	size_t left = take->n_ids - take->at;
-	size_t n = room < take->most ? room : take->most;
-	take->claiming = n < left ? n : left;
-	streams_line_script(streams, STREAMS_SCRIPT_CLAIM, 2 + take->claiming,
-	    &command);
+	size_t n = room < left ? room : left;
+	streams_line_script(streams, STREAMS_SCRIPT_CLAIM, 3 + n, &command);
 	resp_arg(&command, span_str(streams->core.instance));
 	resp_number(&command, take->pass == STREAMS_OTHERS
 		? 2 * streams->core.lease_ms
 		: 0);
-	for (size_t i = 0; i < take->claiming; i++)
+	add_budget(streams, &command);
+	for (size_t i = 0; i < n; i++)
 		streams_line_id(&command, take->ids[take->at + i]);
-	streams_take_send(streams, "claim", &command, 0, on_claimed);
-}
-
-/* Of one that came in vain, again and again, nothing but its id is known. */
-static bool
-is_in_vain(const struct streams_take *take)
-{
-	return take->in_vain >= IN_VAIN_MAX &&
-	    streams_id_cmp(take->ids[take->at], take->vain) == 0;
+	send_step(streams, "claim", &command, 0, on_claimed);
 }
 
 static void
 go_on_passing(struct streams *streams, size_t room)
 {
 	struct streams_take *take = &streams->take;
-	if (take->at < take->n_ids && is_in_vain(take)) {
-		streams_entry_take_unread(streams, take->ids[take->at++]);
-		take->in_vain = 0;
-		reader_kick(&streams->core);
-	} else if (take->at < take->n_ids) {
+	if (take->at < take->n_ids) {
 		claim_some(streams, room);
 	} else if (take->page_was_full) {
 		ask_list(streams);
@@ -303,14 +403,6 @@ go_on_passing(struct streams *streams, size_t room)
 
 /* --- what is new --- */
 
-static void
-tell_unread(struct streams *streams, int64_t count)
-{
-	if (count > 0)
-		reader_flight_lost(&streams->core, BROKER_TRIMMED_UNREAD,
-		    (uint64_t)count, SPAN(""), NULL);
-}
-
 enum {
 	TAKEN_BEFORE,
 	TAKEN_ENTRIES,
@@ -319,8 +411,6 @@ enum {
 	TAKEN_UNREAD,
 	TAKEN_READ,
 	TAKEN_LAST,
-	TAKEN_PENDING,
-	TAKEN_ADDED,
 	TAKEN_COUNT_,
 };
 
@@ -329,8 +419,7 @@ is_taken(const redisReply *reply)
 {
 	static const int types[TAKEN_COUNT_] = {REDIS_REPLY_INTEGER,
 	    REDIS_REPLY_ARRAY, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
-	    REDIS_REPLY_INTEGER, 0, REDIS_REPLY_STRING, REDIS_REPLY_STRING,
-	    REDIS_REPLY_INTEGER};
+	    REDIS_REPLY_INTEGER, 0, REDIS_REPLY_STRING};
 	if (reply->type != REDIS_REPLY_ARRAY ||
 	    reply->elements != TAKEN_COUNT_)
 		return false;
@@ -347,19 +436,11 @@ learn_group(struct streams *streams, const redisReply *reply)
 	struct streams_take *take = &streams->take;
 	const redisReply *read = reply->element[TAKEN_READ];
 	int64_t unread = reply->element[TAKEN_UNREAD]->integer;
-	struct streams_id lowest;
 	take->to_tell = reply->element[TAKEN_FOUND]->integer;
 	take->read =
 	    read->type == REDIS_REPLY_INTEGER ? read->integer : -1;
-	take->added = reply->element[TAKEN_ADDED]->integer;
-	if (streams_id_read(
-		resp_text(reply->element[TAKEN_LAST]), &take->last))
-		take->floor = take->last;
-	if (streams_id_read(
-		resp_text(reply->element[TAKEN_PENDING]), &lowest))
-		take->floor = streams_id_before(lowest);
-	if (streams_id_cmp(take->last, take->delivered) > 0)
-		take->delivered = take->last;
+	(void)streams_entry_id_read(
+	    resp_text(reply->element[TAKEN_LAST]), &take->last);
 	if (unread != take->unread)
 		reader_changed(&streams->core);
 	take->unread = unread;
@@ -375,12 +456,16 @@ take_new(struct streams *streams, const redisReply *reply)
 			return;
 	learn_group(streams, reply);
 	tell_unread(streams, reply->element[TAKEN_TOLD]->integer);
-	take->at_end = entries->elements < take->claiming && take->to_tell == 0;
-	/* Of an order it goes before what is new. */
+	take->at_end = entries->elements < take->asked && take->to_tell == 0;
+	/* It goes before what is new. */
 	int64_t before = reply->element[TAKEN_BEFORE]->integer;
+	struct streams_id behind =
+	    before == 1 ? take->taken : (struct streams_id){0, 0};
+	if (entries->elements > 0)
+		(void)streams_entry_id_read(resp_text(entries->element[
+			entries->elements - 1]->element[0]), &behind);
 	if (before != 0 && take->step == STREAMS_NEW)
-		begin_pass(streams, STREAMS_OWN,
-		    before == 1 ? take->taken : (struct streams_id){0, 0});
+		begin_pass(streams, STREAMS_OWN, behind);
 }
 
 /* Where there is no reply, nobody else will tell of what was to be told. */
@@ -394,7 +479,7 @@ on_taken(struct link_call *call, const redisReply *reply)
 		tell_unread(streams, take->to_tell);
 		take->to_tell = 0;
 	}
-	if (!streams_take_answered(streams, reply))
+	if (!is_answered(streams, reply))
 		return;
 	if (is_taken(reply))
 		take_new(streams, reply);
@@ -408,22 +493,23 @@ ask_new(struct streams *streams, size_t count)
 {
 	struct streams_take *take = &streams->take;
 	struct resp command = {0};
-	take->claiming = count < MOST ? count : MOST;
+	take->asked = count < MOST ? count : MOST;
 	take->looks = false;
-	streams_line_script(streams, STREAMS_SCRIPT_TAKE, 6, &command);
+	streams_line_script(streams, STREAMS_SCRIPT_TAKE, 7, &command);
 	resp_arg(&command, span_str(streams->core.instance));
-	resp_number(&command, (int64_t)take->claiming);
+	resp_number(&command, (int64_t)take->asked);
 	if (take->read >= 0)
 		resp_number(&command, take->read);
 	else
 		resp_arg(&command, SPAN(""));
 	streams_line_id(&command, take->last);
 	resp_number(&command, take->to_tell);
+	add_budget(streams, &command);
 	if (streams->core.sole)
 		streams_line_id(&command, take->taken);
 	else
 		resp_arg(&command, SPAN(""));
-	streams_take_send(streams, "take", &command, 0, on_taken);
+	send_step(streams, "take", &command, 0, on_taken);
 }
 
 static void
@@ -432,7 +518,7 @@ on_waited(struct link_call *call, const redisReply *reply)
 	struct streams *streams =
 	    CONTAINER_OF(call, struct streams, take.call);
 	streams->take.at_end = false;
-	streams_take_answered(streams, reply);
+	is_answered(streams, reply);
 }
 
 /* Until something comes; what that is, the next step takes. */
@@ -455,7 +541,7 @@ wait_for_new(struct streams *streams)
 	resp_arg(&command, SPAN("STREAMS"));
 	resp_arg(&command, streams->key);
 	streams_line_id(&command, streams->take.last);
-	streams_take_send(streams, "wait", &command, ms, on_waited);
+	send_step(streams, "wait", &command, ms, on_waited);
 }
 
 /* Few credits at a time would make a step of each. */
@@ -500,9 +586,9 @@ streams_take_go(struct broker_reader *core)
 		return;
 	size_t room = room_of(streams);
 	if (take->step == STREAMS_GROUP)
-		streams_group_make(streams);
+		make_group(streams);
 	else if (take->step == STREAMS_ORIGIN)
-		streams_group_ask_origin(streams);
+		ask_origin(streams);
 	else if (take->looks || (room == 0 && take->to_tell > 0))
 		ask_new(streams, 0);
 	else if (room > 0 && take->step == STREAMS_PASS)
@@ -554,8 +640,7 @@ streams_take_init(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
 	struct loop *loop = streams->core.loop;
-	take->most = MOST;
-	take->read = take->added = take->unread = -1;
+	take->read = take->unread = -1;
 	timer_init(&take->silence, loop, on_silence, streams);
 	timer_init(&take->look, loop, on_look, streams);
 	timer_init(&take->others, loop, on_others, streams);

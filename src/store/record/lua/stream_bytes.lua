@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Whether the bytes of an entry are gone, without having Lua copy them: only
+-- The bytes of entries; KEYS and ARGV as in stream.lua.
+
+-- Whether those of one are gone, without having Lua copy them: only
 -- what stands up to the highest that was ever deleted has to be read for that.
 local function is_trimmed(stream, id)
 	local first = stream['first-entry']
@@ -10,4 +12,17 @@ local function is_gone(stream, id)
 	local most = stream['max-deleted-entry-id']
 	return is_trimmed(stream, id) or not (most and below(most, id)) and
 	    #redis.call('XRANGE', key, id, id) == 0
+end
+
+-- How much of a reply it takes, which may have no more than 288 MiB and 512
+-- thousand texts.  One that none can have comes without its fields.
+local function weigh(entry)
+	local bytes = 512 * #entry[2]
+	for _, text in ipairs(entry[2]) do
+		bytes = bytes + #text
+	end
+	if bytes > 134217728 then
+		entry[2], bytes = {}, 0
+	end
+	return bytes
 end

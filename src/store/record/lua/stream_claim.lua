@@ -2,10 +2,11 @@
 -- Makes pending entries those of a consumer.
 -- KEYS: the stream
 -- ARGV: 1 the group, 2 the consumer, 3 for how many ms they must have been
---       idle, 4, ... their ids
--- Answers: {entries, ids of those whose bytes are gone}; those stay pending as
---          they were: XCLAIM and XAUTOCLAIM drop them, and a reply that is lost
---          would be all that knew of it.
+--       idle, 4 how many bytes are wanted, 5, ... their ids
+-- Answers: {entries, ids of those whose bytes are gone, how many of the ids
+--          these are of: no more where that is enough}.  Those whose bytes are
+--          gone stay pending as they were: XCLAIM and XAUTOCLAIM drop them, and
+--          a reply that is lost would be all that knew of it.
 
 -- include stream.lua
 -- include stream_bytes.lua
@@ -14,17 +15,22 @@ local stream, err = find_stream()
 if not stream then
 	return err
 end
-local gone, ids = {}, {}
-for i = 4, #ARGV do
+local entries, gone, bytes, done = {}, {}, 0, 0
+for i = 5, #ARGV do
 	local id = ARGV[i]
 	local pending = redis.call(
 	    'XPENDING', key, group, 'IDLE', ARGV[3], id, id, 1)
-	if #pending > 0 then
-		local to = is_gone(stream, id) and gone or ids
-		to[#to + 1] = id
+	if #pending > 0 and is_gone(stream, id) then
+		gone[#gone + 1] = id
+	elseif #pending > 0 then
+		local entry = redis.call(
+		    'XCLAIM', key, group, ARGV[2], ARGV[3], id)[1]
+		bytes = bytes + weigh(entry)
+		entries[#entries + 1] = entry
+	end
+	done = done + 1
+	if bytes >= tonumber(ARGV[4]) then
+		break
 	end
 end
-if #ids == 0 then
-	return {ids, gone}
-end
-return {redis.call('XCLAIM', key, group, ARGV[2], ARGV[3], unpack(ids)), gone}
+return {entries, gone, done}

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Makes the group where it is not there, and the stream.
 -- KEYS: the stream
--- ARGV: 1 the group, 2 the id that it begins behind, or $, 3 the same where
---       the stream is another one: fewer entries were ever added to it than 4
---       (empty: that is not known), 5 1 where it has vanished, 6, ... entries
---       in flight
--- Answers: {0 it was there, 1 it was made, 2 and the stream; 1 where that is
---          another one; the id up to which entries may have been delivered
---          before; where it has vanished, or was made, those in flight of which
---          the stream has nothing}
+-- ARGV: 1 the group, 2 the id that it begins behind, 0-0 or $; of one that was
+--       there, 3 the last that was delivered to it (else empty)
+-- Answers: {0 it was there, 1 it was made, 2 and the stream; the last id that
+--          was delivered to it}
+--
+-- One that was there begins anew only where the stream has nothing any more of
+-- what it was given: what is finished would come again, and nobody knows what
+-- of it was.
 
 -- include stream.lua
 
@@ -18,40 +18,23 @@ if not stream and not string.find(err.err, 'NOGROUP', 1, true) then
 elseif not stream then
 	redis.call('XGROUP', 'CREATE', key, group, '0-0', 'MKSTREAM',
 	    'ENTRIESREAD', 0)
-	return {2, 1, '0-0', {unpack(ARGV, 6)}}
+	return {2, '0-0'}
 end
 
-local function gone()
-	local ids = {}
-	for i = 6, #ARGV do
-		if #redis.call('XRANGE', key, ARGV[i], ARGV[i]) == 0 then
-			ids[#ids + 1] = ARGV[i]
-		end
-	end
-	return ids
-end
-
-local last, added = stream['last-generated-id'], stream['entries-added']
-local is_new = ARGV[4] ~= '' and added < tonumber(ARGV[4])
 local there = find_group()
 if there then
-	-- Whoever sets a group takes its number of entries read away.
-	return {0, is_new and 1 or 0,
-	    there['entries-read'] and there['last-delivered-id'] or last,
-	    ARGV[5] == '1' and gone() or {}}
+	return {0, there['last-delivered-id']}
 end
-
-local start = is_new and ARGV[3] or ARGV[2]
-if start == '$' then
-	redis.call('XGROUP', 'CREATE', key, group, '$', 'ENTRIESREAD', added)
-	return {1, 0, last, gone()}
-elseif below(last, start) then
-	start = '0-0'
+local first, start, delivered = stream['first-entry'], ARGV[2], ARGV[3]
+if delivered ~= '' and first and not below(delivered, first[1]) then
+	return redis.error_reply(string.format('GONE the group %s was ' ..
+	    'removed: XGROUP CREATE %s %s %s goes on behind what it was ' ..
+	    'given, 0 reads all again', group, key, group, delivered))
+elseif delivered == '' and start == '$' then
+	redis.call('XGROUP', 'CREATE', key, group, '$', 'ENTRIESREAD',
+	    stream['entries-added'])
+	return {1, stream['last-generated-id']}
 end
-if start == '0-0' then
-	redis.call('XGROUP', 'CREATE', key, group, start, 'ENTRIESREAD',
-	    added - stream.length)
-else
-	redis.call('XGROUP', 'CREATE', key, group, start)
-end
-return {1, is_new and 1 or 0, last, gone()}
+redis.call('XGROUP', 'CREATE', key, group, '0-0', 'ENTRIESREAD',
+    stream['entries-added'] - stream.length)
+return {1, '0-0'}

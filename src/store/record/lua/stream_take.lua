@@ -3,14 +3,15 @@
 -- KEYS: the stream
 -- ARGV: 1 the group, 2 the consumer, 3 at most so many (0: it only looks),
 --       4 how many had been read as this reader knows (empty: it does not),
---       5 up to which id, 6 how many of those lost it is about to tell, 7 of an
---       order the last id that it has taken, else empty
--- Answers: {what goes first, 1 something that is pending behind that id, 2 what
---          is pending for others, of an order; the entries; how many were
+--       5 up to which id, 6 how many of those lost it is about to tell, 7 how
+--       many bytes are wanted, 8 of an order the last id that it has taken,
+--       else empty
+-- Answers: {what goes first, 1 what is pending behind the last entry, or that
+--          id, 2 what is pending for others, of an order; the entries, as many
+--          of those read as are wanted; how many were
 --          found to be lost, if nothing was read for that; how many are to be
 --          told; how many are unread (-1: not known); how many were read
---          (empty: not known); the last id that was delivered; the lowest that
---          is pending (empty: none); how many were ever added}
+--          (empty: not known); the last id that was delivered}
 --
 -- Of the entries that were ever added, as many are passed as stand at or before
 -- the last that was delivered, whether they are there or were removed.  Those
@@ -22,6 +23,7 @@
 -- number.
 
 -- include stream.lua
+-- include stream_bytes.lua
 
 local consumer, count, told = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[6])
 local stream, err = find_stream()
@@ -75,12 +77,12 @@ if not read or passed and lost <= told then
 end
 
 local pending = 0
-if ARGV[7] ~= '' then
+if ARGV[8] ~= '' then
 	for _, each in ipairs(redis.call('XPENDING', key, group)[4] or {}) do
 		pending = each[1] ~= consumer and 2 or pending
 	end
 	if pending == 0 and
-	    #redis.call('XPENDING', key, group, '(' .. ARGV[7], '+', 1) > 0 then
+	    #redis.call('XPENDING', key, group, '(' .. ARGV[8], '+', 1) > 0 then
 		pending = 1
 	end
 end
@@ -99,6 +101,14 @@ if count > 0 and lost <= told and pending == 0 then
 	end
 	entries = reply and reply[1][2] or entries
 end
+local bytes, wanted = 0, {}
+for i, entry in ipairs(entries) do
+	if bytes >= tonumber(ARGV[7]) then
+		pending = 1
+		break
+	end
+	bytes, wanted[i] = bytes + weigh(entry), entry
+end
 if #entries > 0 then
 	last = entries[#entries][1]
 	read = read and read + #entries
@@ -107,6 +117,5 @@ if read and lost <= told and (read ~= kept or #entries > 0) then
 	redis.call('XGROUP', 'SETID', key, group, last, 'ENTRIESREAD', read)
 end
 
-return {pending, entries, lost > told and lost or 0,
-    lost <= told and lost or 0, read and added - read or -1, read or '', last,
-    redis.call('XPENDING', key, group)[2] or '', added}
+return {pending, wanted, lost > told and lost or 0,
+    lost <= told and lost or 0, read and added - read or -1, read or '', last}

@@ -398,6 +398,41 @@ a_sole_reader_takes_what_others_had_in_order(void **state)
 }
 
 /*
+ * Who had the turn before reads once more, and has our name.  What is in hand
+ * and not pending any more, as somebody else has acknowledged it, hides nothing
+ * of that.
+ */
+static void
+nothing_passes_what_a_namesake_reads_late(void **state)
+{
+	struct sbench *bench = *state;
+	bench->sole = true;
+	sbench_add(bench, 2);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 2);
+	/* It does not read any more. */
+	sbench_credit(a, 0);
+	UNTIL(bench, blocked_client(bench) == 0);
+	struct broker_message *held = sbench_shift(a);
+	redis_just(bench->redis, "XACK s g %s", held->position.ptr);
+	redis_just(bench->redis, "XADD s * n late");
+	take_as(bench, "a", 1);
+	redis_just(bench->redis, "XADD s * n next");
+	sbench_credit(a, 1);
+	UNTIL(bench, a->taken == 3);
+	sbench_finish_first(a);
+	assert_string_equal(sbench_field(a->first, "n"), "late");
+	sbench_finish_first(a);
+	sbench_credit(a, 10);
+	UNTIL(bench, a->taken == 4);
+	assert_string_equal(sbench_field(a->first, "n"), "next");
+	sbench_finish_first(a);
+	assert_int_equal(sbench_pending(bench, ""), 0);
+	broker_message_free(&held);
+	sbench_close(a);
+}
+
+/*
  * It has lost its turn, and does not know yet: what it has decided may not hold
  * any more.
  */
@@ -513,6 +548,7 @@ main(void)
 	    TEST(a_reader_takes_nothing_back_from_another_one),
 	    TEST(readers_of_one_name_put_one_result),
 	    TEST(a_sole_reader_takes_what_others_had_in_order),
+	    TEST(nothing_passes_what_a_namesake_reads_late),
 	    TEST(a_sole_reader_of_before_puts_nothing),
 	    TEST(what_another_one_took_meanwhile_goes_first),
 	    TEST(what_it_took_without_knowing_goes_first),
