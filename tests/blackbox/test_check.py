@@ -337,6 +337,25 @@ def errors_are_json_too(bench):
 
 # --- for people ------------------------------------------------------------
 
+STATUSES = ("500 stored, 502 504 unknown, 408 425 429 503 free again, "
+            "301 307 308 401 403 forgotten")
+
+
+@each([("a class", {"5xx": "unknown", "503": "release"},
+        "5xx unknown, 408 425 429 503 free again, "
+        "301 307 308 401 403 forgotten"),
+       ("one of a class", {"4xx": "forget", "422": "store", "201": "unknown"},
+        "422 500 stored, 201 502 504 unknown, 503 free again, "
+        "301 307 308 4xx forgotten")])
+def it_says_what_each_status_means(bench, outcomes, words):
+    config = least()
+    config["routes"][0]["idempotency"] = {"outcomes": outcomes}
+    parts = explain(bench, config, 300)
+    lines = next(v for k, v in parts.items() if "Routes" in k)
+    equal([line.split("statuses")[1].strip() for line in lines
+           if "statuses" in line], [words])
+
+
 @test
 def it_says_what_each_route_does(bench):
     config = everything(bench)
@@ -357,7 +376,9 @@ def it_says_what_each_route_does(bench):
                 "key": "A-Key, B-Key, or from /a~1b/c~0d, /e, or none",
                 "namespace": "n", "scope": "one for all",
                 "label": "/order_id", "in flight": "waits 90s",
-               "unknown": "after 1m, ask /by/{key}?x=1", "kept": "36h",
+               "unknown": "after 1m, ask /by/{key}?x=1",
+               "statuses": "404 stored, 2xx 500 502 504 unknown, "
+               "4xx free again, 301 307 308 forgotten", "kept": "36h",
                "a key": "GET /a/keys/{key} tells its state",
                "policy": "GET /a/policy tells it"},
         "/b": {"request": "POST, PUT, PATCH, DELETE /b", "upstream": "b/c",
@@ -368,7 +389,7 @@ def it_says_what_each_route_does(bench):
                "unverified": "the password: who sends the same tenant and "
                "key gets the stored answer",
                "label": "none", "in flight": "409",
-               "unknown": "retry", "kept": "7d"},
+               "unknown": "retry", "statuses": STATUSES, "kept": "7d"},
         "/c": {"request": "POST, PUT, PATCH, DELETE /c", "upstream": "b/c",
                "key": "Idempotency-Key, only observed",
                "namespace": "default", "scope": "Authorization",
@@ -378,7 +399,8 @@ def it_says_what_each_route_does(bench):
         "/h": {"request": "POST, PUT, PATCH, DELETE /h", "upstream": "api",
                "key": "Idempotency-Key", "namespace": "default",
                "scope": "Authorization", "label": "none",
-               "in flight": "waits 10s", "unknown": "hold", "kept": "1d"}})
+               "in flight": "waits 10s", "unknown": "hold",
+               "statuses": STATUSES, "kept": "1d"}})
 
 
 @each([("a path", [{"path": "id"}], "the path"),

@@ -149,6 +149,65 @@ add_scope(struct table *table, const struct conf_idempotency *policy)
 			user && path ? " and " : "", path ? "the path" : ""));
 }
 
+/* The statuses of which most mean the same as one of a class, by the class. */
+static enum disposition
+of_class(const struct conf_idempotency *policy, int class)
+{
+	int counts[DISPOSITION_UNKNOWN + 1] = {0};
+	int most = DISPOSITION_STORE;
+	for (int status = class; status < class + 100; status++)
+		counts[policy->outcomes[status]]++;
+	for (int i = 0; i <= DISPOSITION_UNKNOWN; i++)
+		if (counts[i] > counts[most])
+			most = i;
+	return (enum disposition)most;
+}
+
+/* What each status means: "500 stored, 502 504 unknown, 4xx free again". */
+static char *
+statuses_text(const struct conf_idempotency *policy)
+{
+	static const struct {
+		enum disposition disposition;
+		const char *words;
+	} meanings[] = {
+	    {DISPOSITION_STORE, "stored"},
+	    {DISPOSITION_UNKNOWN, "unknown"},
+	    {DISPOSITION_RELEASE, "free again"},
+	    {DISPOSITION_FORGET, "forgotten"},
+	};
+	char *text = NULL;
+	size_t len;
+	const char *comma = "";
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+		enum disposition wanted = meanings[i].disposition;
+		bool some = false;
+		for (int status = 200; status < 600; status++) {
+			int class = status / 100 * 100;
+			enum disposition usual = of_class(policy, class);
+			/* All is stored as a rule, and of 500 it is doubted. */
+			bool named = status == class &&
+			    wanted != DISPOSITION_STORE && usual == wanted;
+			bool other = policy->outcomes[status] == wanted &&
+			    (usual != wanted ||
+				(status == 500 && wanted == DISPOSITION_STORE));
+			const char *before = some ? TABLE_NO_BREAK : comma;
+			if (named)
+				fprintf(out, "%s%dxx", before, class / 100);
+			else if (other)
+				fprintf(out, "%s%d", before, status);
+			some |= named || other;
+		}
+		if (some)
+			fprintf(out, "%s%s", TABLE_NO_BREAK, meanings[i].words);
+		comma = some ? ", " : comma;
+	}
+	must(fclose(out) == 0);
+	return text;
+}
+
 static void
 add_policy(struct table *table, const struct conf_route *route)
 {
@@ -180,6 +239,7 @@ add_policy(struct table *table, const struct conf_route *route)
 		      policy->reconcile.path.text)
 		: POLICY_TEXT(policy, on_unknown));
 	free(settle);
+	add_line(table, "statuses", statuses_text(policy));
 	add_line(table, "kept", POLICY_TEXT(policy, retention_ms));
 	if (route->status != NULL)
 		add_line(table, "a key",
