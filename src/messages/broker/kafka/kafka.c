@@ -215,6 +215,8 @@ make(struct kafka *kafka)
 	watch_want(kafka->watch, WATCH_READ);
 	rd_kafka_queue_io_event_enable(
 	    kafka->queue, kafka->fd, &one, sizeof one);
+	if (source->results != NULL)
+		kafka_put_prepare(kafka);
 	return subscribe(kafka);
 }
 
@@ -289,7 +291,6 @@ go_on(struct broker_reader *core)
 	kafka_look_go_on(kafka);
 	if (kafka_part_take(kafka))
 		reader_kick(core);
-	kafka_put_prepare(kafka);
 	if (kafka->tells)
 		kafka_commit_go_on(kafka);
 }

@@ -33,7 +33,6 @@ kafka_group_clear(struct kafka *kafka)
 		list_remove(&part->link);
 		kafka_part_free(&part);
 	}
-	kafka->turn = NULL;
 	if (kafka->list != NULL)
 		rd_kafka_topic_partition_list_destroy(kafka->list);
 	kafka->list = NULL;
@@ -134,7 +133,8 @@ kafka_group_committed(
 	struct kafka_part *part;
 	bool of_these = kafka->asked_for == kafka->serials;
 	kafka->asking = false;
-	kafka->unanswered |= error == RD_KAFKA_RESP_ERR__TIMED_OUT;
+	if (error == RD_KAFKA_RESP_ERR__TIMED_OUT)
+		kafka_put_prepare(kafka);
 	kafka->ask_again_ms =
 	    loop_now_ms(kafka->core.loop) + (of_these ? ASK_AGAIN_MS : 0);
 	(void)kafka_trouble_of_group(kafka,
@@ -200,32 +200,6 @@ assign_nothing(struct kafka *kafka)
 	rd_kafka_topic_partition_list_destroy(none);
 }
 
-/*
- * Another member has shared them out: what is no topic of ours, or is there
- * twice, is not read.
- */
-static rd_kafka_topic_partition_list_t *
-list_of_ours(
-    const struct kafka *kafka, const rd_kafka_topic_partition_list_t *given)
-{
-	const struct strings *topics = &kafka->core.source->topics;
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(given->cnt);
-	for (int i = 0; i < given->cnt; i++) {
-		const rd_kafka_topic_partition_t *at = &given->elems[i];
-		size_t n = 0;
-		while (n < topics->count &&
-		    strcmp(topics->list[n], at->topic) != 0)
-			n++;
-		if (at->partition >= 0 && n < topics->count &&
-		    rd_kafka_topic_partition_list_find(
-			list, at->topic, at->partition) == NULL)
-			rd_kafka_topic_partition_list_add(
-			    list, at->topic, at->partition);
-	}
-	return list;
-}
-
 static void
 on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 {
@@ -235,7 +209,7 @@ on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 	for (size_t i = 0; i < sizeof over / sizeof *over; i++)
 		reader_trouble_end(&kafka->core, over[i], NULL);
 	kafka_group_clear(kafka);
-	kafka->list = list_of_ours(kafka, list);
+	kafka->list = rd_kafka_topic_partition_list_copy(list);
 	kafka->rebalances++;
 	make_parts(kafka);
 	reader_changed(&kafka->core);
@@ -319,18 +293,6 @@ give_all_back(struct kafka *kafka)
 	rd_kafka_assign(kafka->consumer, NULL);
 }
 
-static void
-give_up(struct kafka *kafka)
-{
-	int64_t took = loop_now_ms(kafka->core.loop) - kafka->revoke_ms;
-	if (!kafka->revoke_told && kafka->batch == NULL && !kafka->commits)
-		kafka->revoke_told = kafka_commit_go_on(kafka);
-	bool waits =
-	    kafka->commits || kafka->batch != NULL || !kafka->revoke_told;
-	if (!waits || took >= REVOKE_MS)
-		give_all_back(kafka);
-}
-
 void
 kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 {
@@ -347,28 +309,29 @@ kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 
 /* --- what is due --- */
 
-static void
-begin_anew(struct kafka *kafka)
-{
-	rd_kafka_topic_partition_list_t *list = kafka->list;
-	kafka->list = NULL;
-	assign_nothing(kafka);
-	kafka_group_clear(kafka);
-	kafka->list = list;
-	make_parts(kafka);
-}
-
 void
 kafka_group_go_on(struct kafka *kafka)
 {
-	if (kafka->revoking)
-		give_up(kafka);
-	else if (kafka->given && !kafka->assigned)
+	bool busy = kafka->commits || kafka->batch != NULL;
+	if (kafka->revoking) {
+		int64_t took = loop_now_ms(kafka->core.loop) - kafka->revoke_ms;
+		if (!kafka->revoke_told && !busy)
+			kafka->revoke_told = kafka_commit_go_on(kafka);
+		if (took >= REVOKE_MS ||
+		    (kafka->revoke_told && !kafka->commits &&
+			kafka->batch == NULL))
+			give_all_back(kafka);
+	} else if (kafka->given && !kafka->assigned) {
 		answer(kafka);
-	else if (kafka->given && !kafka->core.leaving && kafka->batch == NULL &&
-	    !kafka->commits &&
-	    (kafka->anew || (kafka->again && kafka->core.credit > 0)))
-		begin_anew(kafka);
+	} else if (kafka->given && !kafka->core.leaving && !busy &&
+	    (kafka->anew || (kafka->again && kafka->core.credit > 0))) {
+		rd_kafka_topic_partition_list_t *list = kafka->list;
+		kafka->list = NULL;
+		assign_nothing(kafka);
+		kafka_group_clear(kafka);
+		kafka->list = list;
+		make_parts(kafka);
+	}
 }
 
 void

@@ -83,18 +83,14 @@ say(struct kafka_ledger *l, bool up, const char *words)
 	l->events.changed(l->events.arg);
 }
 
-/* What its connections suffer says more than that a call took too long. */
 static void
 say_down(struct kafka_ledger *l, const char *words)
 {
-	char broke[KAFKA_WORDS_BYTES];
 	int64_t now = loop_now_ms(l->loop);
 	if (l->fails_ms == 0)
 		l->fails_ms = now;
-	if (now - l->fails_ms < STALL_MS)
-		return;
-	kafka_producer_broke(l->producer, broke);
-	say(l, false, broke[0] != '\0' ? broke : words);
+	if (now - l->fails_ms >= STALL_MS)
+		say(l, false, words);
 }
 
 static void

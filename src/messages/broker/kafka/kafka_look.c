@@ -203,7 +203,7 @@ learn_log(struct kafka_part *part, const struct kafka_ask_look *seen)
 	part->begin = begin->offset;
 	part->end = end->offset;
 	if (kafka->assigned && !kafka->revoking)
-		kafka_part_begin_late(part);
+		kafka_part_seek(part, kafka_part_begin(part));
 	return true;
 }
 

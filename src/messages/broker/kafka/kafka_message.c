@@ -75,31 +75,6 @@ kafka_message_read(const struct kafka_part *part,
 	return m;
 }
 
-/* Where the message stood says when it was made. */
-static int64_t
-time_in(struct span position)
-{
-	const char *at =
-	    position.len > 0 ? memchr(position.ptr, '@', position.len) : NULL;
-	int64_t time_ms;
-	if (at == NULL)
-		return -1;
-	size_t before = (size_t)(at - position.ptr) + 1;
-	return digits_read(span_from(position, before), INT64_MAX, &time_ms)
-	    ? time_ms
-	    : -1;
-}
-
-/* "TOPIC/PARTITION", with which that begins. */
-static struct span
-part_in(struct span position)
-{
-	size_t len = position.len;
-	while (len > 0 && position.ptr[len - 1] != '/')
-		len--;
-	return len > 0 ? span_of(position.ptr, len - 1) : span_of(NULL, 0);
-}
-
 struct broker_message *
 kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 {
@@ -118,8 +93,16 @@ kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 			m->fields.list[i].name, SPAN("onceproxy-position")) ||
 		    span_eq(m->fields.list[i].name, SPAN("onceproxy-done")))
 			m->position = m->fields.list[i].value;
-	m->part = part_in(m->position);
-	m->time_ms = time_in(m->position);
+	/* Where it stood is "TOPIC/PARTITION/OFFSET@TIME". */
+	struct span at = m->position;
+	const char *slash = at.len > 0 ? memrchr(at.ptr, '/', at.len) : NULL;
+	const char *made = at.len > 0 ? memchr(at.ptr, '@', at.len) : NULL;
+	if (slash != NULL)
+		m->part = span_of(at.ptr, (size_t)(slash - at.ptr));
+	if (made == NULL ||
+	    !digits_read(span_from(at, (size_t)(made - at.ptr) + 1), INT64_MAX,
+		&m->time_ms))
+		m->time_ms = -1;
 	return m;
 }
 
@@ -149,17 +132,14 @@ int64_t
 kafka_message_offset(const struct kafka_part *part, struct span position)
 {
 	size_t len = strlen(part->name);
-	int64_t offset = 0;
-	if (position.len < len + 2 ||
-	    !span_starts(position, span_str(part->name)) ||
-	    position.ptr[len] != '/')
+	int64_t offset;
+	struct span digits;
+	if (!span_starts(position, span_str(part->name)) ||
+	    position.len < len + 2 || position.ptr[len] != '/')
 		return -1;
-	size_t i = len + 1;
-	for (; i < position.len && position.ptr[i] != '@'; i++) {
-		unsigned digit = (unsigned char)position.ptr[i] - (unsigned)'0';
-		if (digit > 9 || offset > INT64_MAX / 10 - 1)
-			return -1;
-		offset = 10 * offset + digit;
-	}
-	return i > len + 1 ? offset : -1;
+	struct span rest = span_from(position, len + 1);
+	return span_next(&rest, '@', &digits) &&
+		digits_read(digits, INT64_MAX, &offset)
+	    ? offset
+	    : -1;
 }

@@ -101,9 +101,8 @@ kafka_part_ends(
 	    part->kafka->consumer, part->topic, part->number, ret_from, ret_to);
 }
 
-/* What comes next is fetched from that offset on. */
-static void
-seek(struct kafka_part *part, int64_t offset)
+void
+kafka_part_seek(struct kafka_part *part, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_topic_partition_list_new(1);
@@ -257,12 +256,6 @@ kafka_part_begin(struct kafka_part *part)
 }
 
 void
-kafka_part_begin_late(struct kafka_part *part)
-{
-	seek(part, kafka_part_begin(part));
-}
-
-void
 kafka_part_read(struct kafka_part *part)
 {
 	if (part->step == KAFKA_TELLING)
@@ -278,7 +271,7 @@ proven(struct kafka_part *part, bool here)
 	int64_t behind = part->stand.mark.offset + 1;
 	int64_t next = begin_at(part, &part->stand, part->by_commit);
 	if (!here || next != behind)
-		seek(part, next);
+		kafka_part_seek(part, next);
 }
 
 /*
@@ -340,14 +333,6 @@ kafka_part_policy(
 
 /* --- what comes --- */
 
-/* Something of it may not be there any more: all is read anew. */
-static void
-doubt(struct kafka_part *part)
-{
-	part->kafka->anew = true;
-	reader_kick(&part->kafka->core);
-}
-
 /* What the broker has dropped before it was read. */
 static void
 look_for_loss(struct kafka_part *part, int64_t offset)
@@ -391,13 +376,13 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	if (part->step != KAFKA_READING)
 		return;
 	if (before != part->leader && before != KAFKA_LEADER_UNKNOWN) {
-		doubt(part);
+		kafka->anew = true;
 		return;
 	}
 	look_for_loss(part, mark.offset);
 	switch (kafka_tracker_add(&part->tracker, &mark)) {
 	case KAFKA_COME_BACK:
-		doubt(part);
+		kafka->anew = true;
 		return;
 	case KAFKA_COME_FINISHED:
 		return;
@@ -420,23 +405,11 @@ take_eof(struct kafka_part *part, int64_t offset)
 	} else if (part->step != KAFKA_READING) {
 		return;
 	} else if (offset >= 0 && offset < part->tracker.next) {
-		doubt(part);
+		part->kafka->anew = true;
 	} else {
 		look_for_loss(part, offset);
 		kafka_tracker_reach(&part->tracker, offset);
 	}
-}
-
-/*
- * What cannot be read is left out by librdkafka, which may go on behind it.  It
- * is neither finished nor lost by the broker: the partition stands there, and
- * is fetched again in a while.
- */
-static void
-take_odd(struct kafka_part *part, int64_t offset)
-{
-	part->odd_ms = loop_now_ms(part->kafka->core.loop);
-	part->odd_offset = offset;
 }
 
 static void
@@ -455,13 +428,20 @@ take_error(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
 		part->leader = KAFKA_LEADER_DOUBTED;
 		return;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		take_odd(part, RD_KAFKA_OFFSET_BEGINNING);
+		part->odd_ms = loop_now_ms(kafka->core.loop);
+		part->odd_offset = RD_KAFKA_OFFSET_BEGINNING;
 		kafka_trouble_unreadable(kafka, part->topic);
 		return;
 	case RD_KAFKA_RESP_ERR__BAD_MSG:
 	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
 	case RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
-		take_odd(part, offset);
+		/*
+		 * librdkafka leaves it out, and may go on behind it.  It is
+		 * neither finished nor lost by the broker: the partition stands
+		 * there, and is fetched again in a while.
+		 */
+		part->odd_ms = loop_now_ms(kafka->core.loop);
+		part->odd_offset = offset;
 		break;
 	default:
 		part->leader = KAFKA_LEADER_DOUBTED;
@@ -492,23 +472,29 @@ take_event(struct kafka_part *part, rd_kafka_event_t *event)
 
 /* --- how much is taken --- */
 
-/* What was read last is looked for whether there is credit or not. */
+/*
+ * What was read last is looked for whether there is credit or not, and so is
+ * whether a topic may be read again: nothing gives credit before.
+ */
 static bool
 may_read(const struct kafka_part *part)
 {
 	const struct kafka *kafka = part->kafka;
+	const struct broker_reader *core = &kafka->core;
 	if (part->empty || part->odd_ms != 0 || kafka->anew)
 		return false;
 	return part->step == KAFKA_LOOKING ||
-	    (part->step == KAFKA_READING && reader_room(&kafka->core) > 0 &&
+	    (part->step == KAFKA_READING &&
+		(reader_room(core) > 0 ||
+		    reader_trouble_is(core, KAFKA_OF_READ, part->topic)) &&
 		!kafka_tracker_is_full(&part->tracker));
 }
 
 /* How many events that were. */
-static unsigned
+static int
 take_some(struct kafka_part *part)
 {
-	unsigned count = 0;
+	int count = 0;
 	while (count < ROUND_MAX && may_read(part)) {
 		rd_kafka_event_t *event = rd_kafka_queue_poll(part->queue, 0);
 		part->empty = event == NULL;
@@ -521,73 +507,27 @@ take_some(struct kafka_part *part)
 	return count;
 }
 
-static struct kafka_part *
-next_of(const struct kafka *kafka, const struct kafka_part *part)
-{
-	struct list *next = part != NULL ? part->link.next : kafka->parts.next;
-	if (next == &kafka->parts)
-		next = next->next;
-	return next == &kafka->parts
-	    ? NULL
-	    : CONTAINER_OF(next, struct kafka_part, link);
-}
-
-/* A message may have the owner give no more credit, or close the reader. */
-static bool
-may_take(const struct kafka *kafka)
-{
-	return kafka->assigned && !kafka->revoking && !kafka->remake &&
-	    !kafka->core.leaving && !kafka->anew && !list_empty(&kafka->parts);
-}
-
+/* Whoever was read last is the last of the list. */
 bool
 kafka_part_take(struct kafka *kafka)
 {
-	unsigned count = 0, idle = 0;
-	if (kafka->turn == NULL)
-		kafka->turn = next_of(kafka, NULL);
-	struct kafka_part *first = kafka->turn;
-	while (may_take(kafka) && count < TURN_MAX) {
-		unsigned some = take_some(kafka->turn);
-		kafka->turn = next_of(kafka, kafka->turn);
+	int count = 0, idle = 0;
+	if (!kafka->assigned || kafka->revoking || kafka->remake ||
+	    kafka->core.leaving)
+		return false;
+	while (!kafka->anew && !list_empty(&kafka->parts) &&
+	    idle < kafka->list->cnt) {
+		struct kafka_part *part =
+		    LIST_FIRST(&kafka->parts, struct kafka_part, link);
+		int some = take_some(part);
+		list_remove(&part->link);
+		list_add_last(&kafka->parts, &part->link);
 		count += some;
-		idle = some > 0 ? 0 : idle + (kafka->turn == first);
-		if (idle > 1)
-			return false;
+		idle = some > 0 ? 0 : idle + 1;
+		if (count >= TURN_MAX)
+			return true;
 	}
-	return may_take(kafka);
-}
-
-/* What comes next of it is fetched again, as it is to be, or from there on. */
-static void
-fetch_again(struct kafka_part *part, int64_t offset)
-{
-	if (part->step == KAFKA_LOOKING)
-		offset = part->stand.mark.offset;
-	else if (part->tracker.next >= 0)
-		offset = part->tracker.next;
-	seek(part, offset);
-}
-
-/*
- * Whether it can be read again, while nothing is to be handed over because it
- * could not be: what comes is left for later.
- */
-static void
-try_part(struct kafka_part *part)
-{
-	rd_kafka_event_t *event = rd_kafka_queue_poll(part->queue, 0);
-	if (event == NULL)
-		return;
-	part->heard = true;
-	if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_ERROR ||
-	    rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-		is_well(part);
-		fetch_again(part, RD_KAFKA_OFFSET_BEGINNING);
-	} else {
-		take_event(part, event);
-	}
-	rd_kafka_event_destroy(event);
+	return false;
 }
 
 void
@@ -598,19 +538,17 @@ kafka_part_again(struct kafka *kafka)
 	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link) {
 		part->empty = false;
-		if (!reads)
+		if (!reads || part->odd_ms == 0 ||
+		    now - part->odd_ms < ODD_AGAIN_MS)
 			continue;
-		if (part->odd_ms > 0 && now - part->odd_ms >= ODD_AGAIN_MS) {
-			part->odd_ms = 0;
-			if (part->step == KAFKA_HOLE)
-				kafka_ask_policy(kafka->ask, part->topic);
-			else
-				fetch_again(part, part->odd_offset);
-		} else if (part->odd_ms == 0 && kafka->core.credit == 0 &&
-		    part->step == KAFKA_READING &&
-		    reader_trouble_is(
-			&kafka->core, KAFKA_OF_READ, part->topic)) {
-			try_part(part);
-		}
+		part->odd_ms = 0;
+		if (part->step == KAFKA_HOLE)
+			kafka_ask_policy(kafka->ask, part->topic);
+		else if (part->step == KAFKA_LOOKING)
+			kafka_part_seek(part, part->stand.mark.offset);
+		else if (part->tracker.next >= 0)
+			kafka_part_seek(part, part->tracker.next);
+		else
+			kafka_part_seek(part, part->odd_offset);
 	}
 }

@@ -132,7 +132,6 @@ struct kafka {
 
 	/* --- kafka_group --- */
 	struct list parts;
-	struct kafka_part *turn; /* whose queue is read first */
 	uintptr_t serials;
 	/* The group has given what parts are, and waits for our answer. */
 	bool given;
@@ -153,7 +152,6 @@ struct kafka {
 	bool revoking;
 	bool revoke_told; /* the last commit before that was begun */
 	int64_t revoke_ms;
-	bool unanswered; /* a transaction may be open that is to be ended */
 
 	/* --- kafka_commit --- */
 	bool commits;    /* one is under way */
@@ -163,8 +161,7 @@ struct kafka {
 
 	/* --- kafka_put --- */
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
-	bool prepared;             /* the producer was told to be there */
-	unsigned moves;            /* that have ended a transaction, in a row */
+	bool preparing;            /* the producer is being made */
 	struct timer put_timer;    /* until what waits is put, together */
 	bool put_due;
 
@@ -237,8 +234,8 @@ struct kafka_part *kafka_part_at(
  * fetched from first, an offset or one of RD_KAFKA_OFFSET_.
  */
 int64_t kafka_part_begin(struct kafka_part *part);
-/* The same, where it is assigned already. */
-void kafka_part_begin_late(struct kafka_part *part);
+/* What comes next is fetched from that offset on. */
+void kafka_part_seek(struct kafka_part *part, int64_t offset);
 /* What its topic's policy is, as its step HOLE waits for. */
 void kafka_part_policy(
     struct kafka_part *part, enum kafka_policy policy, const char *words);
@@ -294,7 +291,10 @@ void kafka_commit_seen(
 void kafka_put_init(struct kafka *kafka);
 /* What waits is finished, as far as it can be now. */
 void kafka_put_finish(struct broker_reader *core);
-/* The producer is to be there. */
+/*
+ * The producer is to be there, which ends what may be open from before we were
+ * killed: nobody has an answer about what is committed while it is.
+ */
 void kafka_put_prepare(struct kafka *kafka);
 /* What the producer says of a batch; arg is the reader. */
 void kafka_put_done(void *arg, struct kafka_batch *batch);

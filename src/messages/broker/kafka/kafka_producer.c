@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,10 +24,8 @@ struct kafka_producer {
 	void *arg;
 	bool sole;
 
-	pthread_mutex_t mutex;
-	char broke[KAFKA_WORDS_BYTES]; /* with the mutex */
-
 	/* The thread's: */
+	char broke[KAFKA_WORDS_BYTES]; /* what was last said of a connection */
 	rd_kafka_conf_t *conf;
 	rd_kafka_t *client; /* NULL: none */
 	bool fenced;        /* another has the name in conf */
@@ -98,9 +95,7 @@ on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque)
 	int len = (int)strcspn(reason, "(");
 	if (len > 0 && reason[len] == '(')
 		len--;
-	pthread_mutex_lock(&p->mutex);
 	snprintf(p->broke, sizeof p->broke, "%.*s", len, reason);
-	pthread_mutex_unlock(&p->mutex);
 }
 
 /* What a call says that has failed. */
@@ -432,11 +427,11 @@ run_batch(struct kafka_job *job)
 	}
 	b->fenced |= is_fence(b->code);
 	p->fenced |= b->fenced;
-	if (b->end != KAFKA_BATCH_COMMITTED)
-		return;
-	pthread_mutex_lock(&p->mutex);
-	p->broke[0] = '\0';
-	pthread_mutex_unlock(&p->mutex);
+	/* What its connections suffer says more than that a call took long. */
+	if (b->end == KAFKA_BATCH_COMMITTED)
+		p->broke[0] = '\0';
+	else if (p->broke[0] != '\0' && !b->denied && b->refused == NULL)
+		snprintf(b->words, sizeof b->words, "%s", p->broke);
 }
 
 static void
@@ -464,7 +459,6 @@ free_producer(struct kafka_job *job, bool wanted)
 	    CONTAINER_OF(job, struct kafka_producer, last);
 	(void)wanted;
 	rd_kafka_conf_destroy(p->conf);
-	pthread_mutex_destroy(&p->mutex);
 	free(p);
 }
 
@@ -478,7 +472,6 @@ kafka_producer_new(const struct kafka_producer_start *start)
 	p->sole = start->sole;
 	p->done = start->done;
 	p->arg = start->arg;
-	must(pthread_mutex_init(&p->mutex, NULL) == 0);
 	p->thread = kafka_thread_new(start->loop);
 	if (p->thread == NULL) {
 		free_producer(&p->last, false);
@@ -500,15 +493,6 @@ void
 kafka_producer_add(struct kafka_producer *p, struct kafka_job *job)
 {
 	kafka_thread_add(p->thread, job);
-}
-
-void
-kafka_producer_broke(
-    struct kafka_producer *p, char ret_words[KAFKA_WORDS_BYTES])
-{
-	pthread_mutex_lock(&p->mutex);
-	memcpy(ret_words, p->broke, sizeof p->broke);
-	pthread_mutex_unlock(&p->mutex);
 }
 
 void

@@ -81,8 +81,5 @@ void kafka_producer_begin(
     struct kafka_producer *producer, struct kafka_batch *batch);
 /* That is to be done in its thread, in its turn. */
 void kafka_producer_add(struct kafka_producer *producer, struct kafka_job *job);
-/* What was last said of its connections, since it last succeeded; or "". */
-void kafka_producer_broke(
-    struct kafka_producer *producer, char ret_words[KAFKA_WORDS_BYTES]);
 /* Gives up a batch under way: nothing is told any more.  Nulls the pointer. */
 void kafka_producer_end(struct kafka_producer **producer);

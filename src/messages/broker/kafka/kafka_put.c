@@ -21,17 +21,9 @@ enum {
 	WAIT_ORDERED_MS = 10,
 	BATCH_DUE = 500,
 	BATCH_MAX = 1000,
-	MOVES_MAX = 10, /* in a row, and it is an outage */
 };
 
 /* --- what waits --- */
-
-static bool
-puts_something(const struct broker_finish *finish)
-{
-	return finish->mark ||
-	    (finish->put != NULL && finish->put->place != BROKER_NOWHERE);
-}
 
 /* What it is about; NULL: it is nobody's here any more. */
 static struct kafka_given *
@@ -46,38 +38,29 @@ given_of(const struct finishing *f, struct kafka_part **ret_part)
 	    : NULL;
 }
 
-static bool
-is_read(const struct strings *topics, struct span position)
-{
-	struct span topic;
-	if (!span_next(&position, '/', &topic))
-		return false;
-	for (size_t i = 0; i < topics->count; i++)
-		if (span_eq(topic, span_str(topics->list[i])))
-			return true;
-	return false;
-}
-
 /*
  * Of one that is not in flight here: what is finished is below what comes next,
- * and anything else is with whoever works on it.
+ * and anything else is with whoever works on it.  What stood in a topic that is
+ * not read any more is nobody's.
  */
 static enum broker_finished
 look_up(const struct kafka *kafka, struct span position)
 {
-	const struct kafka_given *given;
+	const struct strings *topics = &kafka->core.source->topics;
 	struct kafka_part *part;
-	if (!is_read(&kafka->core.source->topics, position))
-		return BROKER_NOT_PENDING;
+	struct span rest = position, topic = SPAN("");
+	bool is_read = false;
+	(void)span_next(&rest, '/', &topic);
+	for (size_t i = 0; i < topics->count; i++)
+		is_read |= span_eq(topic, span_str(topics->list[i]));
 	LIST_EACH (part, &kafka->parts, link) {
 		int64_t offset = kafka_message_offset(part, position);
-		if (offset < 0 || part->step != KAFKA_READING)
-			continue;
-		given = kafka_tracker_find(&part->tracker, offset);
-		if (given == NULL && offset < part->tracker.next)
+		if (offset >= 0 && part->step == KAFKA_READING &&
+		    offset < part->tracker.next &&
+		    kafka_tracker_find(&part->tracker, offset) == NULL)
 			return BROKER_NOT_PENDING;
 	}
-	return BROKER_ELSEWHERE;
+	return is_read ? BROKER_ELSEWHERE : BROKER_NOT_PENDING;
 }
 
 /* Where that goes, of a message that stood in a topic, or stands there. */
@@ -93,17 +76,6 @@ topic_of(
 		return source->dead_letters;
 	(void)span_next(&rest, '/', &topic);
 	return arena_printf(arena, "%.*s.dead", SPAN_FMT(topic)).ptr;
-}
-
-/* Where it stands is known for longer than it is in flight. */
-static void
-note_place(struct finishing *f)
-{
-	struct kafka_finishing *own = (struct kafka_finishing *)f;
-	if (f->message == NULL)
-		return;
-	own->serial = (uintptr_t)f->message->token;
-	own->offset = ((const struct kafka_flight *)f->message)->offset;
 }
 
 /* It puts nothing: that is noted, and told with the next commit. */
@@ -127,12 +99,19 @@ finish_some(struct kafka *kafka)
 	struct finishing *f;
 	size_t left = 0;
 	LIST_EACH (f, &kafka->core.waiting, of_reader) {
-		note_place(f);
-		if (!f->finish->mark &&
-		    ((struct kafka_finishing *)f)->serial == 0)
+		struct kafka_finishing *own = (struct kafka_finishing *)f;
+		const struct broker_put *put = f->finish->put;
+		/* Where it stands is known for longer than it is in flight. */
+		if (f->message != NULL) {
+			own->serial = (uintptr_t)f->message->token;
+			own->offset =
+			    ((const struct kafka_flight *)f->message)->offset;
+		}
+		if (!f->finish->mark && own->serial == 0)
 			reader_finish_end(
 			    f, look_up(kafka, f->finish->position));
-		else if (puts_something(f->finish))
+		else if (f->finish->mark ||
+		    (put != NULL && put->place != BROKER_NOWHERE))
 			left++;
 		else
 			finish_plain(f);
@@ -261,22 +240,10 @@ begin_batch(struct kafka *kafka)
 void
 kafka_put_prepare(struct kafka *kafka)
 {
-	if (kafka->prepared ||
-	    (kafka->core.source->results == NULL && !kafka->unanswered))
-		return;
-	/* It ends what may be open, from before we were killed. */
-	kafka->prepared = true;
-	kafka_producer_begin(kafka->producer, kafka_producer_batch(0, 0));
-}
-
-/* More may come in a moment, which is put in the same transaction. */
-static void
-wait_for_more(struct kafka *kafka)
-{
-	bool ordered = kafka->core.source->order_by != SOURCE_ORDER_NONE;
-	if (!kafka->put_due && !timer_is_set(&kafka->put_timer))
-		timer_set(
-		    &kafka->put_timer, ordered ? WAIT_ORDERED_MS : WAIT_MS);
+	if (!kafka->preparing)
+		kafka_producer_begin(
+		    kafka->producer, kafka_producer_batch(0, 0));
+	kafka->preparing = true;
 }
 
 void
@@ -286,7 +253,12 @@ kafka_put_finish(struct broker_reader *core)
 	size_t puts = finish_some(kafka);
 	if (puts == 0)
 		return;
-	wait_for_more(kafka);
+	/* More may come in a moment, which is put in the same transaction. */
+	if (!kafka->put_due && !timer_is_set(&kafka->put_timer))
+		timer_set(&kafka->put_timer,
+		    core->source->order_by != SOURCE_ORDER_NONE
+			? WAIT_ORDERED_MS
+			: WAIT_MS);
 	bool ready = kafka->consumer != NULL && kafka->assigned &&
 	    !kafka->revoking && !kafka->remake && !kafka->anew &&
 	    kafka->batch == NULL && !kafka->commits;
@@ -309,16 +281,6 @@ settle(struct finishing *f, bool finished)
 	given->putting = false;
 	if (finished)
 		kafka_tracker_finish(&part->tracker, given);
-}
-
-static void
-finish_all(struct kafka *kafka)
-{
-	struct finishing *f;
-	LIST_EACH (f, &kafka->core.sent, of_reader) {
-		settle(f, true);
-		reader_finish_end(f, BROKER_FINISHED);
-	}
 }
 
 /* sure: nothing of it has happened. */
@@ -358,29 +320,6 @@ try_again(struct kafka *kafka, const struct kafka_batch *batch)
 	kafka->put_due |= batch->refused != NULL;
 }
 
-/* That will not be better by trying again at once, nor one by one. */
-static void
-refuse_all(struct kafka *kafka, const struct kafka_batch *batch)
-{
-	struct finishing *f;
-	LIST_EACH (f, &kafka->core.sent, of_reader)
-		refuse(f, batch);
-}
-
-/*
- * Partitions are moving, or another gateway has our name: that is no trouble of
- * the broker's, unless it does not end.
- */
-static bool
-partitions_moved(struct kafka *kafka, const struct kafka_batch *batch)
-{
-	bool moved = batch->code == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
-	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
-	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
-	    batch->fenced;
-	return moved && ++kafka->moves <= MOVES_MAX;
-}
-
 /* What waits for a topic that is not there times out. */
 static bool
 is_denied(const struct kafka *kafka, struct kafka_batch *batch)
@@ -414,11 +353,22 @@ static void
 batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
-	bool moved = partitions_moved(kafka, batch);
+	/*
+	 * Partitions are moving, or another gateway has our name: that is no
+	 * trouble of the broker's.
+	 */
+	bool moved = batch->code == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
+	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
+	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
+	    batch->fenced;
+	struct finishing *f;
 	if (aborted &&
 	    (is_denied(kafka, batch) ||
 		(batch->refused != NULL && !batch->too_large))) {
-		refuse_all(kafka, batch);
+		/* Neither trying again at once nor one by one makes it better.
+		 */
+		LIST_EACH (f, &kafka->core.sent, of_reader)
+			refuse(f, batch);
 		return;
 	}
 	if (aborted &&
@@ -440,18 +390,23 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 {
 	struct kafka *kafka = arg;
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
+	struct finishing *f;
 	if (batch == kafka->batch) {
 		kafka->batch = NULL;
 		tell_transaction(kafka, batch);
 		if (good) {
-			kafka->moves = 0;
-			finish_all(kafka);
+			LIST_EACH (f, &kafka->core.sent, of_reader) {
+				settle(f, true);
+				reader_finish_end(f, BROKER_FINISHED);
+			}
 		}
 		kafka_commit_over(kafka, good);
 		if (!good)
 			batch_failed(kafka, batch);
 		if (kafka->revoking)
 			kafka_commit_go_on(kafka);
+	} else {
+		kafka->preparing = false;
 	}
 	kafka_producer_free_batch(&batch);
 	reader_kick(&kafka->core);
@@ -477,6 +432,6 @@ void
 kafka_put_forget(struct kafka *kafka)
 {
 	kafka->batch = NULL;
-	kafka->prepared = false;
+	kafka->preparing = false;
 	fail_all(kafka, false);
 }
