@@ -190,7 +190,6 @@ make(struct kafka *kafka)
 	const struct kafka_ask_events events = {
 	    .committed = kafka_group_committed,
 	    .looked = kafka_look_done,
-	    .policy = kafka_group_policy,
 	    .arg = kafka,
 	};
 	if (kafka->consumer != NULL)
@@ -345,13 +344,6 @@ tell(struct broker_reader *core)
 	reader_kick(core);
 }
 
-static bool
-is_told(const struct broker_reader *core)
-{
-	const struct kafka *kafka = kafka_of(core);
-	return !kafka->up || kafka_commit_is_over(kafka);
-}
-
 const struct driver kafka_driver = {
     .reader_bytes = sizeof(struct kafka),
     .flight_bytes = sizeof(struct kafka_flight),
@@ -366,5 +358,5 @@ const struct driver kafka_driver = {
     .health = kafka_trouble_health,
     .floor = kafka_group_copy,
     .tell = tell,
-    .is_told = is_told,
+    .is_told = kafka_commit_is_told,
 };

@@ -25,10 +25,61 @@ struct question {
 	rd_kafka_topic_partition_list_t *committed;
 	rd_kafka_resp_err_t error;
 	struct kafka_ask_look *look;
-	char *topic; /* whose policy it is about */
-	enum kafka_policy policy;
-	char words[160];
 };
+
+/* --- a topic's policy --- */
+
+static void
+read_policy(
+    struct kafka_ask_topic *topic, const rd_kafka_ConfigResource_t *resource)
+{
+	size_t count;
+	const rd_kafka_ConfigEntry_t **entries =
+	    rd_kafka_ConfigResource_configs(resource, &count);
+	rd_kafka_resp_err_t error = rd_kafka_ConfigResource_error(resource);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		snprintf(topic->words, sizeof topic->words, "%s",
+		    rd_kafka_err2str(error));
+	for (size_t i = 0; i < count && error == RD_KAFKA_RESP_ERR_NO_ERROR;
+	     i++) {
+		const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+		if (value != NULL &&
+		    !strcmp(rd_kafka_ConfigEntry_name(entries[i]),
+			"cleanup.policy"))
+			topic->policy = strstr(value, "compact") != NULL
+			    ? KAFKA_POLICY_COMPACT
+			    : KAFKA_POLICY_DELETE;
+	}
+}
+
+static void
+look_at_policy(rd_kafka_t *consumer, struct kafka_ask_topic *topic)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(consumer);
+	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
+	    consumer, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+	rd_kafka_ConfigResource_t *resource =
+	    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic->name);
+	rd_kafka_AdminOptions_set_request_timeout(
+	    options, SOON_MS, topic->words, sizeof topic->words);
+	rd_kafka_DescribeConfigs(consumer, &resource, 1, options, queue);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
+	const rd_kafka_DescribeConfigs_result_t *result =
+	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
+	size_t count = 0;
+	const rd_kafka_ConfigResource_t **resources = result != NULL
+	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
+	    : NULL;
+	snprintf(topic->words, sizeof topic->words, "%s",
+	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
+	if (resources != NULL && count > 0)
+		read_policy(topic, resources[0]);
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_ConfigResource_destroy(resource);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_queue_destroy(queue);
+}
 
 /* --- topics and logs --- */
 
@@ -70,6 +121,8 @@ look_at_topics(rd_kafka_t *consumer, struct kafka_ask_look *look)
 			break;
 		look->heard++;
 		is_new |= topic->wanted && topic->n_leaders > 0;
+		if (topic->holed)
+			look_at_policy(consumer, topic);
 	}
 	if (is_new &&
 	    rd_kafka_metadata(consumer, 1, NULL, &all, PATIENCE_MS) ==
@@ -148,61 +201,6 @@ look_at_logs(struct kafka_ask *ask, struct kafka_ask_look *look)
 	}
 }
 
-/* --- a topic's policy --- */
-
-static void
-read_policy(struct question *q, const rd_kafka_ConfigResource_t *resource)
-{
-	size_t count;
-	const rd_kafka_ConfigEntry_t **entries =
-	    rd_kafka_ConfigResource_configs(resource, &count);
-	if (rd_kafka_ConfigResource_error(resource) !=
-	    RD_KAFKA_RESP_ERR_NO_ERROR) {
-		snprintf(q->words, sizeof q->words, "%s",
-		    rd_kafka_err2str(rd_kafka_ConfigResource_error(resource)));
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-		if (value != NULL &&
-		    !strcmp(rd_kafka_ConfigEntry_name(entries[i]),
-			"cleanup.policy"))
-			q->policy = strstr(value, "compact") != NULL
-			    ? KAFKA_POLICY_COMPACT
-			    : KAFKA_POLICY_DELETE;
-	}
-}
-
-static void
-ask_policy(struct question *q)
-{
-	rd_kafka_t *consumer = q->ask->consumer;
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(consumer);
-	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
-	    consumer, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-	rd_kafka_ConfigResource_t *resource =
-	    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, q->topic);
-	rd_kafka_AdminOptions_set_request_timeout(
-	    options, SOON_MS, q->words, sizeof q->words);
-	rd_kafka_DescribeConfigs(consumer, &resource, 1, options, queue);
-	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
-	const rd_kafka_DescribeConfigs_result_t *result =
-	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
-	size_t count = 0;
-	const rd_kafka_ConfigResource_t **resources = result != NULL
-	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
-	    : NULL;
-	snprintf(q->words, sizeof q->words, "%s",
-	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
-	if (resources != NULL && count > 0)
-		read_policy(q, resources[0]);
-	if (event != NULL)
-		rd_kafka_event_destroy(event);
-	rd_kafka_ConfigResource_destroy(resource);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_queue_destroy(queue);
-}
-
 /* --- questions --- */
 
 static void
@@ -212,11 +210,9 @@ run_question(struct kafka_job *job)
 	if (q->committed != NULL) {
 		q->error = rd_kafka_committed(
 		    q->ask->consumer, q->committed, PATIENCE_MS);
-	} else if (q->look != NULL) {
+	} else {
 		look_at_topics(q->ask->consumer, q->look);
 		look_at_logs(q->ask, q->look);
-	} else {
-		ask_policy(q);
 	}
 }
 
@@ -229,14 +225,11 @@ on_answered(struct kafka_job *job, bool wanted)
 		if (wanted)
 			events->committed(events->arg, q->error, q->committed);
 		rd_kafka_topic_partition_list_destroy(q->committed);
-	} else if (q->look != NULL) {
+	} else {
 		if (wanted)
 			events->looked(events->arg, q->look);
 		free_look(q->look);
-	} else if (wanted) {
-		events->policy(events->arg, q->topic, q->policy, q->words);
 	}
-	free(q->topic);
 	free(q);
 }
 
@@ -262,12 +255,6 @@ void
 kafka_ask_look(struct kafka_ask *ask, struct kafka_ask_look *look)
 {
 	ask_it(ask, (struct question){.look = look});
-}
-
-void
-kafka_ask_policy(struct kafka_ask *ask, const char *topic)
-{
-	ask_it(ask, (struct question){.topic = mem_text(topic)});
 }
 
 /* --- its life --- */

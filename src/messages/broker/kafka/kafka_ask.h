@@ -18,6 +18,13 @@
  */
 struct kafka_ask;
 
+/* What becomes of a topic's old messages, as its cleanup.policy says. */
+enum kafka_policy {
+	KAFKA_POLICY_UNKNOWN,
+	KAFKA_POLICY_DELETE,
+	KAFKA_POLICY_COMPACT, /* perhaps among others */
+};
+
 /* A look at topics and logs. */
 struct kafka_ask_look {
 	size_t n_topics;
@@ -26,10 +33,13 @@ struct kafka_ask_look {
 		char *name;
 		/* Once it is there, the consumer is to know it at once. */
 		bool wanted;
+		bool holed;                /* its policy is wanted */
 		rd_kafka_resp_err_t error; /* the answer */
 		/* Who leads each partition; below 0: nobody does now. */
 		int32_t *leaders;
 		int n_leaders;
+		enum kafka_policy policy;
+		char words[160]; /* why it is unknown */
 	} * topics;
 	/*
 	 * Of partitions of these; the answer: where their logs begin and end,
@@ -37,13 +47,6 @@ struct kafka_ask_look {
 	 * nobody leads are not in it any more.
 	 */
 	rd_kafka_topic_partition_list_t *begins, *ends;
-};
-
-/* What becomes of a topic's old messages, as its cleanup.policy says. */
-enum kafka_policy {
-	KAFKA_POLICY_UNKNOWN,
-	KAFKA_POLICY_DELETE,
-	KAFKA_POLICY_COMPACT, /* perhaps among others */
 };
 
 struct kafka_ask_events {
@@ -55,9 +58,6 @@ struct kafka_ask_events {
 	    rd_kafka_topic_partition_list_t *list);
 	/* Of a reader of what is committed an end is before what is open. */
 	void (*looked)(void *arg, const struct kafka_ask_look *look);
-	/* words: why it is unknown. */
-	void (*policy)(void *arg, const char *topic, enum kafka_policy policy,
-	    const char *words);
 	void *arg;
 };
 
@@ -71,6 +71,5 @@ void kafka_ask_committed(
 struct kafka_ask_look *kafka_ask_look_new(size_t n_topics);
 /* It is its own, too. */
 void kafka_ask_look(struct kafka_ask *ask, struct kafka_ask_look *look);
-void kafka_ask_policy(struct kafka_ask *ask, const char *topic);
 /* Nothing is answered any more.  Nulls the pointer. */
 void kafka_ask_end(struct kafka_ask **ask);

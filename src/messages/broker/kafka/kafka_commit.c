@@ -72,9 +72,11 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 }
 
 bool
-kafka_commit_is_over(const struct kafka *kafka)
+kafka_commit_is_told(const struct broker_reader *core)
 {
-	return !kafka->commits && kafka->batch == NULL && !has_due(kafka);
+	const struct kafka *kafka = kafka_of(core);
+	return !kafka->up ||
+	    (!kafka->commits && kafka->batch == NULL && !has_due(kafka));
 }
 
 void
@@ -96,7 +98,8 @@ kafka_commit_over(struct kafka *kafka, bool good)
 			part->decided = BROKER_UNDECIDED;
 		}
 		reader_trouble_end(&kafka->core, KAFKA_OF_READ, part->topic);
-		kafka_part_read(part);
+		if (part->step == KAFKA_TELLING)
+			part->step = KAFKA_READING;
 	}
 }
 
@@ -197,17 +200,17 @@ kafka_commit_go_on(struct kafka *kafka)
 	return true;
 }
 
-/*
- * One partition that was not taken is as good as all of them.  Who may only
- * describe a topic is given its partitions, and learns here that he may not
- * read them.
- */
-static rd_kafka_resp_err_t
-commit_error(struct kafka *kafka, rd_kafka_event_t *event)
+void
+kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
 	const rd_kafka_topic_partition_list_t *list =
 	    rd_kafka_event_topic_partition_list(event);
+	/*
+	 * One partition that was not taken is as good as all of them.  Who may
+	 * only describe a topic is given its partitions, and learns here that
+	 * he may not read them.
+	 */
 	for (int i = 0; list != NULL && i < list->cnt; i++) {
 		const rd_kafka_topic_partition_t *at = &list->elems[i];
 		if (at->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
@@ -215,13 +218,6 @@ commit_error(struct kafka *kafka, rd_kafka_event_t *event)
 		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 			error = at->err;
 	}
-	return error;
-}
-
-void
-kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
-{
-	rd_kafka_resp_err_t error = commit_error(kafka, event);
 	/* What was asked for before partitions went says nothing of others. */
 	if (!kafka->commits ||
 	    (uintptr_t)rd_kafka_event_opaque(event) != kafka->commit_serial)

@@ -76,31 +76,21 @@ make_parts(struct kafka *kafka)
 
 /* --- where they are to be read from --- */
 
-/* False: not all of that topic is known. */
-static bool
-all_told(const rd_kafka_topic_partition_list_t *list, const char *topic,
-    bool *ret_new)
-{
-	*ret_new = true;
-	for (int i = 0; i < list->cnt; i++) {
-		if (strcmp(list->elems[i].topic, topic) != 0)
-			continue;
-		if (list->elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR)
-			return false;
-		if (list->elems[i].offset >= 0)
-			*ret_new = false;
-	}
-	return true;
-}
-
+/* Of a topic of which not all is told nothing is known. */
 static void
 learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 {
-	bool is_new;
 	const rd_kafka_topic_partition_t *at =
 	    rd_kafka_topic_partition_list_find(list, part->topic, part->number);
-	if (part->has_commit || at == NULL ||
-	    !all_told(list, part->topic, &is_new))
+	bool is_new = true, told = at != NULL && !part->has_commit;
+	for (int i = 0; i < list->cnt; i++) {
+		const rd_kafka_topic_partition_t *other = &list->elems[i];
+		if (strcmp(other->topic, part->topic) != 0)
+			continue;
+		told &= other->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+		is_new &= other->offset < 0;
+	}
+	if (!told)
 		return;
 	part->has_commit = true;
 	part->group_is_new = is_new;
@@ -176,19 +166,6 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 	reader_kick(&kafka->core);
 }
 
-void
-kafka_group_policy(
-    void *arg, const char *topic, enum kafka_policy policy, const char *words)
-{
-	struct kafka *kafka = arg;
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		if (!strcmp(part->topic, topic) && kafka->assigned &&
-		    !kafka->revoking)
-			kafka_part_policy(part, policy, words);
-	reader_kick(&kafka->core);
-}
-
 /* --- what the group gives --- */
 
 static void
@@ -198,21 +175,6 @@ assign_nothing(struct kafka *kafka)
 	    rd_kafka_topic_partition_list_new(1);
 	rd_kafka_assign(kafka->consumer, none);
 	rd_kafka_topic_partition_list_destroy(none);
-}
-
-static void
-on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
-{
-	static const enum kafka_subject over[] = {KAFKA_OF_GROUP, KAFKA_OF_ELSE,
-	    KAFKA_OF_READ, KAFKA_OF_PART, KAFKA_OF_PROOF};
-	kafka_trouble_is_up(kafka);
-	for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-		reader_trouble_end(&kafka->core, over[i], NULL);
-	kafka_group_clear(kafka);
-	kafka->list = rd_kafka_topic_partition_list_copy(list);
-	kafka->rebalances++;
-	make_parts(kafka);
-	reader_changed(&kafka->core);
 }
 
 /* Of what nobody leads now nothing is known: it begins when it is. */
@@ -241,50 +203,33 @@ assign(struct kafka *kafka)
 	log_end(&line);
 }
 
-/* Their logs as well, unless nobody leads them, or too slowly. */
-static bool
-all_is_known(const struct kafka *kafka)
-{
-	struct kafka_part *part;
-	bool waits = loop_now_ms(kafka->core.loop) - kafka->given_ms < GIVEN_MS;
-	LIST_EACH (part, &kafka->parts, link)
-		if (!part->has_copy || !part->has_commit ||
-		    (!part->has_log && waits))
-			return false;
-	return true;
-}
-
-/* The group has an answer in any case: its others wait for that. */
+/*
+ * The group has an answer in any case: its others wait for that.  Their logs
+ * are to be known as well, unless nobody leads them, or too slowly.
+ */
 static void
 answer(struct kafka *kafka)
 {
 	int64_t now = loop_now_ms(kafka->core.loop);
-	if (all_is_known(kafka) && !kafka->core.leaving) {
+	bool waits = now - kafka->given_ms < GIVEN_MS && !kafka->core.leaving;
+	bool known = !kafka->core.leaving;
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		known &= part->has_copy && part->has_commit &&
+		    (part->has_log || !waits);
+	if (known) {
 		assign(kafka);
 		return;
 	}
 	if (now >= kafka->ask_again_ms && !kafka->core.leaving)
 		kafka_commit_ask(kafka);
-	if (kafka->deferred ||
-	    (now - kafka->given_ms < GIVEN_MS && !kafka->core.leaving))
+	if (kafka->deferred || waits)
 		return;
 	assign_nothing(kafka);
 	kafka->deferred = true;
 }
 
 /* --- what it takes back --- */
-
-static void
-on_revoked(struct kafka *kafka)
-{
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		reader_flight_recall(&kafka->core, (void *)part->serial);
-	kafka->revoking = true;
-	kafka->revoke_ms = loop_now_ms(kafka->core.loop);
-	/* Where others have them already, nothing can be committed. */
-	kafka->revoke_told = rd_kafka_assignment_lost(kafka->consumer) != 0;
-}
 
 static void
 give_all_back(struct kafka *kafka)
@@ -296,15 +241,34 @@ give_all_back(struct kafka *kafka)
 void
 kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 {
+	static const enum kafka_subject over[] = {KAFKA_OF_GROUP, KAFKA_OF_ELSE,
+	    KAFKA_OF_READ, KAFKA_OF_PART, KAFKA_OF_PROOF};
+	struct kafka_part *part;
+	reader_kick(&kafka->core);
 	if (rd_kafka_event_error(event) ==
 		RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS &&
-	    !kafka->core.leaving)
-		on_given(kafka, rd_kafka_event_topic_partition_list(event));
-	else if (!list_empty(&kafka->parts))
-		on_revoked(kafka);
-	else
+	    !kafka->core.leaving) {
+		kafka_trouble_is_up(kafka);
+		for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+			reader_trouble_end(&kafka->core, over[i], NULL);
+		kafka_group_clear(kafka);
+		kafka->list = rd_kafka_topic_partition_list_copy(
+		    rd_kafka_event_topic_partition_list(event));
+		kafka->rebalances++;
+		make_parts(kafka);
+		reader_changed(&kafka->core);
+		return;
+	}
+	if (list_empty(&kafka->parts)) {
 		give_all_back(kafka);
-	reader_kick(&kafka->core);
+		return;
+	}
+	LIST_EACH (part, &kafka->parts, link)
+		reader_flight_recall(&kafka->core, (void *)part->serial);
+	kafka->revoking = true;
+	kafka->revoke_ms = loop_now_ms(kafka->core.loop);
+	/* Where others have them already, nothing can be committed. */
+	kafka->revoke_told = rd_kafka_assignment_lost(kafka->consumer) != 0;
 }
 
 /* --- what is due --- */

@@ -108,9 +108,14 @@ learn_topic(struct kafka *kafka, struct kafka_topic *topic,
 	const struct kafka_call_names names = {
 	    .topic = topic->name, .writes = !reads};
 	char words[KAFKA_WORDS_BYTES];
+	struct kafka_part *part;
 	if (asked->error == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		topic->seen = true;
 		learn_leaders(kafka, asked);
+		LIST_EACH (part, &kafka->parts, link)
+			if (asked->holed && !strcmp(part->topic, topic->name))
+				kafka_part_policy(
+				    part, asked->policy, asked->words);
 		/* It was away, and may be another one. */
 		kafka->anew |= kafka->assigned &&
 		    reader_trouble_is(core, KAFKA_OF_TOPIC, topic->name);
@@ -250,9 +255,13 @@ kafka_look_go_on(struct kafka *kafka)
 		kafka_commit_ask(kafka);
 	struct kafka_ask_look *asked = kafka_ask_look_new(look->count);
 	for (size_t i = 0; i < look->count; i++) {
-		asked->topics[i].name = mem_text(look->list[i].name);
-		asked->topics[i].wanted = reader_trouble_is(
-		    &kafka->core, KAFKA_OF_TOPIC, look->list[i].name);
+		const char *name = look->list[i].name;
+		LIST_EACH (part, &kafka->parts, link)
+			asked->topics[i].holed |= part->step == KAFKA_HOLE &&
+			    strcmp(part->topic, name) == 0;
+		asked->topics[i].name = mem_text(name);
+		asked->topics[i].wanted =
+		    reader_trouble_is(&kafka->core, KAFKA_OF_TOPIC, name);
 	}
 	LIST_EACH (part, &kafka->parts, link) {
 		rd_kafka_topic_partition_list_add(

@@ -115,16 +115,19 @@ kafka_message_mark(const rd_kafka_message_t *message)
 	size_t size;
 	struct kafka_mark mark = {.offset = message->offset,
 	    .time_ms = made_ms(message),
-	    .hash = kafka_tracker_hash(span_of(message->key, message->key_len),
-		span_of(message->payload, message->len))};
+	    .hash = kafka_tracker_mix(
+		KAFKA_TRACKER_HASH, span_of(message->key, message->key_len))};
+	mark.hash = kafka_tracker_mix(
+	    mark.hash, span_of(message->payload, message->len));
 	if (rd_kafka_message_headers(message, &headers) !=
 	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return mark;
 	for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value,
 			       &size) == RD_KAFKA_RESP_ERR_NO_ERROR;
 	     i++)
-		mark.hash = kafka_tracker_hash_header(
-		    mark.hash, span_str(name), span_of(value, size));
+		mark.hash = kafka_tracker_mix(
+		    kafka_tracker_mix(mark.hash, span_str(name)),
+		    span_of(value, size));
 	return mark;
 }
 

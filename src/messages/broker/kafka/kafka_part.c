@@ -255,13 +255,6 @@ kafka_part_begin(struct kafka_part *part)
 	return stand->mark.offset;
 }
 
-void
-kafka_part_read(struct kafka_part *part)
-{
-	if (part->step == KAFKA_TELLING)
-		part->step = KAFKA_READING;
-}
-
 /* --- the message that was read last --- */
 
 /* here: it has just come, and what comes next is what is behind it. */
@@ -285,7 +278,8 @@ look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
 	int64_t from, to;
 	kafka_part_ends(part, &from, &to);
 	if (mark != NULL && offset == wanted->offset) {
-		if (kafka_tracker_is_same(mark, wanted))
+		if (mark->time_ms == wanted->time_ms &&
+		    mark->hash == wanted->hash)
 			proven(part, true);
 		else
 			(void)stand_still(
@@ -296,7 +290,7 @@ look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
 		proven(part, false);
 	} else {
 		part->step = KAFKA_HOLE;
-		kafka_ask_policy(part->kafka->ask, part->topic);
+		part->kafka->look_ms = 0;
 	}
 }
 
@@ -306,7 +300,7 @@ kafka_part_policy(
 {
 	struct broker_reader *core = &part->kafka->core;
 	char text[KAFKA_WORDS_BYTES];
-	if (part->step != KAFKA_HOLE)
+	if (part->step != KAFKA_HOLE || part->kafka->revoking)
 		return;
 	switch (policy) {
 	case KAFKA_POLICY_COMPACT:
@@ -324,7 +318,6 @@ kafka_part_policy(
 		    "%s: whether its topic is compacted cannot be read "
 		    "(DescribeConfigs): %s",
 		    part->name, words);
-		part->odd_ms = loop_now_ms(part->kafka->core.loop);
 		reader_trouble_begin(
 		    core, KAFKA_OF_PART, part->name, span_str(text));
 		break;
@@ -542,9 +535,7 @@ kafka_part_again(struct kafka *kafka)
 		    now - part->odd_ms < ODD_AGAIN_MS)
 			continue;
 		part->odd_ms = 0;
-		if (part->step == KAFKA_HOLE)
-			kafka_ask_policy(kafka->ask, part->topic);
-		else if (part->step == KAFKA_LOOKING)
+		if (part->step == KAFKA_LOOKING)
 			kafka_part_seek(part, part->stand.mark.offset);
 		else if (part->tracker.next >= 0)
 			kafka_part_seek(part, part->tracker.next);

@@ -239,8 +239,6 @@ void kafka_part_seek(struct kafka_part *part, int64_t offset);
 /* What its topic's policy is, as its step HOLE waits for. */
 void kafka_part_policy(
     struct kafka_part *part, enum kafka_policy policy, const char *words);
-/* Where it begins is committed: it is read from now on. */
-void kafka_part_read(struct kafka_part *part);
 /* Where its log begins and ends, as far as is known here; below 0: not. */
 void kafka_part_ends(
     const struct kafka_part *part, int64_t *ret_from, int64_t *ret_to);
@@ -269,8 +267,8 @@ void kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event);
 /* What is to be committed, noted as being committed; NULL: nothing. */
 rd_kafka_topic_partition_list_t *kafka_commit_list(
     struct kafka *kafka, bool putting);
-/* Whether nothing is to be committed, or being committed. */
-bool kafka_commit_is_over(const struct kafka *kafka);
+/* Whether nothing is to be committed, or being committed; or cannot be. */
+bool kafka_commit_is_told(const struct broker_reader *core);
 /* It is committed, or not. */
 void kafka_commit_over(struct kafka *kafka, bool good);
 /*
@@ -314,8 +312,6 @@ void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
 /* As kafka_ask says it; arg is the reader. */
 void kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
     rd_kafka_topic_partition_list_t *list);
-void kafka_group_policy(
-    void *arg, const char *topic, enum kafka_policy policy, const char *words);
 /* What the store has of a partition, and what an operator has decided. */
 void kafka_group_copy(struct broker_reader *core, const char *name,
     struct span floor, enum broker_decision decided);

@@ -15,42 +15,16 @@ enum {
 
 static const struct kafka_mark no_mark = {-1, -1, 0};
 
-/* --- marks; the hash is FNV-1a --- */
-
-static uint32_t
-mix(uint32_t hash, const void *bytes, size_t len)
+/* FNV-1a, of its length and its bytes. */
+uint32_t
+kafka_tracker_mix(uint32_t hash, struct span s)
 {
-	const unsigned char *at = bytes;
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ at[i]) * 16777619u;
-	return hash;
-}
-
-static uint32_t
-mix_span(uint32_t hash, struct span s)
-{
-	uint64_t len = s.len;
 	size_t some = s.len < HASHED_BYTES ? s.len : HASHED_BYTES;
-	return mix(mix(hash, &len, sizeof len), s.ptr, some);
-}
-
-uint32_t
-kafka_tracker_hash(struct span key, struct span value)
-{
-	return mix_span(mix_span(2166136261u, key), value);
-}
-
-uint32_t
-kafka_tracker_hash_header(uint32_t hash, struct span name, struct span value)
-{
-	return mix_span(mix_span(hash, name), value);
-}
-
-bool
-kafka_tracker_is_same(const struct kafka_mark *a, const struct kafka_mark *b)
-{
-	return a->offset == b->offset && a->time_ms == b->time_ms &&
-	    a->hash == b->hash;
+	for (size_t len = s.len, i = 0; i < sizeof len; i++, len >>= 8)
+		hash = (hash ^ (uint8_t)len) * 16777619u;
+	for (size_t i = 0; i < some; i++)
+		hash = (hash ^ (uint8_t)s.ptr[i]) * 16777619u;
+	return hash;
 }
 
 /* --- the list --- */

@@ -74,15 +74,11 @@ struct kafka_tracker {
 };
 
 /*
- * A message's hash, of its key and its value; and that of one with one header
- * more, as an idempotency key may be one.
+ * A message's hash is of its key, its value, and the names and values of its
+ * headers, as an idempotency key may be one of these: each is mixed in.
  */
-uint32_t kafka_tracker_hash(struct span key, struct span value);
-uint32_t kafka_tracker_hash_header(
-    uint32_t hash, struct span name, struct span value);
-/* Whether both are of the same message. */
-bool kafka_tracker_is_same(
-    const struct kafka_mark *a, const struct kafka_mark *b);
+enum { KAFKA_TRACKER_HASH = 0x1dc9dc5 };
+uint32_t kafka_tracker_mix(uint32_t hash, struct span s);
 
 /* Begins where the stand says, whose ranges are the tracker's now. */
 void kafka_tracker_init(
