@@ -62,22 +62,10 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 }
 
 static void
-on_log(struct kafka *kafka, rd_kafka_event_t *event)
+on_event(struct kafka *kafka, rd_kafka_event_t *event)
 {
 	const char *fac, *words;
 	int level;
-	if (!log_wants(EV_source_library) ||
-	    rd_kafka_event_log(event, &fac, &words, &level) != 0)
-		return;
-	struct logline line = log_begin(EV_source_library);
-	log_str(&line, "source", kafka->core.source->name);
-	log_str(&line, "message", words);
-	log_end(&line);
-}
-
-static void
-on_event(struct kafka *kafka, rd_kafka_event_t *event)
-{
 	switch (rd_kafka_event_type(event)) {
 	case RD_KAFKA_EVENT_REBALANCE:
 		kafka_group_rebalance(kafka, event);
@@ -89,7 +77,13 @@ on_event(struct kafka *kafka, rd_kafka_event_t *event)
 		on_error(kafka, event);
 		break;
 	case RD_KAFKA_EVENT_LOG:
-		on_log(kafka, event);
+		if (!log_wants(EV_source_library) ||
+		    rd_kafka_event_log(event, &fac, &words, &level) != 0)
+			break;
+		struct logline line = log_begin(EV_source_library);
+		log_str(&line, "source", kafka->core.source->name);
+		log_str(&line, "message", words);
+		log_end(&line);
 		break;
 	default:
 		break;
@@ -196,12 +190,9 @@ make(struct kafka *kafka)
 		kafka->ask =
 		    kafka_ask_new(core->loop, kafka->consumer, &events);
 	const struct kafka_producer_start producer = {
-	    .loop = core->loop,
-	    .conf = kafka_conf_producer(source, core->instance),
-	    .done = kafka_put_done,
-	    .arg = kafka,
-	};
-	kafka->producer = kafka_producer_new(&producer);
+	    .loop = core->loop, .done = kafka_put_done, .arg = kafka};
+	kafka->producer = kafka_producer_new(
+	    &producer, kafka_conf_producer(source, core->instance));
 	if (kafka->ask == NULL || kafka->producer == NULL) {
 		let_go(kafka);
 		kafka_trouble_is_down(kafka, words);

@@ -49,10 +49,13 @@ static const struct setting of_member[] = {
     {"log.queue", "true"},
 };
 
-/* It reads no messages; what is not decided yet is waited for. */
+/* It is no member of a group; what is not decided yet is waited for. */
 static const struct setting of_asker[] = {
     {"enable.auto.commit", "false"},
+    {"auto.offset.reset", "earliest"},
     {"isolation.level", "read_committed"},
+    {"enable.partition.eof", "true"},
+    {"fetch.wait.max.ms", "10"},
 };
 
 /*
@@ -136,19 +139,6 @@ conf_of(const struct conf_broker *broker, const char *client)
 	return conf;
 }
 
-static rd_kafka_conf_t *
-conf_of_source(const struct conf_source *source, const char *instance)
-{
-	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
-	rd_kafka_conf_t *conf = conf_of(source->broker, client);
-	free(client);
-	SET(conf, usual_of_member);
-	set_file(conf, &source->broker->settings);
-	SET(conf, of_consumer);
-	set(conf, "group.id", source->group);
-	return conf;
-}
-
 rd_kafka_t *
 kafka_conf_consumer(const struct conf_source *source, const char *instance,
     int64_t memory, char words[KAFKA_WORDS_BYTES])
@@ -163,7 +153,13 @@ kafka_conf_consumer(const struct conf_source *source, const char *instance,
 	    : kbytes > QUEUE_MOST     ? QUEUE_MOST
 				      : kbytes;
 	char *queued = mem_printf("%" PRId64, kbytes);
-	rd_kafka_conf_t *conf = conf_of_source(source, instance);
+	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
+	rd_kafka_conf_t *conf = conf_of(source->broker, client);
+	free(client);
+	SET(conf, usual_of_member);
+	set_file(conf, &source->broker->settings);
+	SET(conf, of_consumer);
+	set(conf, "group.id", source->group);
 	SET(conf, of_member);
 	set(conf, "queued.max.messages.kbytes", queued);
 	free(queued);
@@ -190,15 +186,6 @@ say_nothing(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
 	(void)level;
 	(void)fac;
 	(void)buf;
-}
-
-rd_kafka_conf_t *
-kafka_conf_copies(const struct conf_source *source, const char *instance)
-{
-	rd_kafka_conf_t *conf = conf_of_source(source, instance);
-	set(conf, "fetch.wait.max.ms", "10");
-	rd_kafka_conf_set_log_cb(conf, say_nothing);
-	return conf;
 }
 
 rd_kafka_conf_t *

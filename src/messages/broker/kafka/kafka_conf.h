@@ -21,12 +21,9 @@ rd_kafka_t *kafka_conf_consumer(const struct conf_source *source,
 /* Of the producer of what its messages lead to. */
 rd_kafka_conf_t *kafka_conf_producer(
     const struct conf_source *source, const char *instance);
-/* Of who reads its dead letters, and is no member. */
-rd_kafka_conf_t *kafka_conf_copies(
-    const struct conf_source *source, const char *instance);
 /* Of any producer with that name and transactional id. */
 rd_kafka_conf_t *kafka_conf_transactions(
     const struct conf_broker *broker, const char *client, const char *id);
-/* Of who only asks what a group has committed. */
+/* Of who asks what a group has committed, or reads, and is no member. */
 rd_kafka_conf_t *kafka_conf_asker(
     const struct conf_broker *broker, const char *client, const char *group);

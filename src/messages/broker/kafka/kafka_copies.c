@@ -218,7 +218,10 @@ kafka_copies_begin(struct broker_reader *core, struct broker_copies *copies)
 	reader_ask_copies(core, copies, &page->question);
 	page->job.run = run_page;
 	page->job.done = on_page;
-	page->conf = kafka_conf_copies(source, core->instance);
+	page->conf = kafka_conf_asker(source->broker,
+	    arena_printf(arena, "onceproxy-%s-%s", source->name, core->instance)
+		.ptr,
+	    source->group);
 	page->source = arena_dup(arena, span_str(source->name)).ptr;
 	page->most_bytes = core->most_bytes;
 	page->limit = copies->limit;

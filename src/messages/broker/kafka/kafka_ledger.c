@@ -83,13 +83,14 @@ say(struct kafka_ledger *l, bool up, const char *words)
 	l->events.changed(l->events.arg);
 }
 
+/* Some of what goes wrong passes; not where somebody is to do something. */
 static void
-say_down(struct kafka_ledger *l, const char *words)
+fails(struct kafka_ledger *l, bool sure, const char *words)
 {
 	int64_t now = loop_now_ms(l->loop);
 	if (l->fails_ms == 0)
 		l->fails_ms = now;
-	if (now - l->fails_ms >= STALL_MS)
+	if (sure || now - l->fails_ms >= STALL_MS)
 		say(l, false, words);
 }
 
@@ -260,10 +261,7 @@ on_looked(struct kafka_job *job, bool wanted)
 	if (!look->good) {
 		l->step = LEDGER_NEW;
 		timer_set(&l->timer, RETRY_MS);
-		if (look->refused)
-			say(l, false, look->words);
-		else
-			say_down(l, look->words);
+		fails(l, look->refused, look->words);
 	} else if (look->turn <= l->turn && l->carries &&
 	    stand_alike(l, look->places, l->ahead)) {
 		settle(l);
@@ -341,13 +339,21 @@ transaction(struct kafka_ledger *l)
 	return b;
 }
 
-/* It goes without what may be left out of the message that is too large. */
+/* It was not committed. */
 static void
-go_without(struct kafka_ledger *l, const struct kafka_batch *b)
+not_written(struct kafka_ledger *l, const struct kafka_batch *b)
 {
+	l->step = b->end == KAFKA_BATCH_UNCLEAR ? LEDGER_NEW : LEDGER_OPEN;
+	l->told_ms = 0;
+	timer_set(&l->timer, RETRY_MS);
+	if (b->denied || b->refused == NULL) {
+		fails(l, b->denied, b->words);
+		return;
+	}
 	struct kafka_ledger_message *m =
 	    &l->batch->messages[b->refused - b->records];
 	if (b->too_large && m->less.ptr != NULL) {
+		/* It goes without what may be left out. */
 		m->value = m->less;
 		m->less.ptr = NULL;
 		timer_set(&l->timer, 0);
@@ -355,27 +361,8 @@ go_without(struct kafka_ledger *l, const struct kafka_batch *b)
 	}
 	char *words =
 	    mem_printf("a message of %zu bytes: %s", m->value.len, b->words);
-	say(l, false, words);
+	fails(l, true, words);
 	free(words);
-}
-
-static void
-on_written(struct kafka_ledger *l, const struct kafka_batch *b)
-{
-	if (b->end == KAFKA_BATCH_COMMITTED) {
-		settle(l);
-		return;
-	}
-	l->step = b->end == KAFKA_BATCH_UNCLEAR ? LEDGER_NEW : LEDGER_OPEN;
-	l->told_ms = 0;
-	timer_set(&l->timer, RETRY_MS);
-	if (b->denied) {
-		say(l, false, b->words);
-	} else if (b->refused != NULL) {
-		go_without(l, b);
-	} else {
-		say_down(l, b->words);
-	}
 }
 
 /* What the producer has done. */
@@ -387,7 +374,10 @@ on_over(void *arg, struct kafka_batch *b)
 	if (b->fenced) {
 		be_fenced(l);
 	} else if (l->step == LEDGER_WRITING) {
-		on_written(l, b);
+		if (good)
+			settle(l);
+		else
+			not_written(l, b);
 	} else if (l->step == LEDGER_LISTENING) {
 		l->step = LEDGER_OPEN;
 		if (!good)
@@ -398,10 +388,7 @@ on_over(void *arg, struct kafka_batch *b)
 	} else {
 		l->step = LEDGER_NEW;
 		timer_set(&l->timer, RETRY_MS);
-		if (b->denied)
-			say(l, false, b->words);
-		else
-			say_down(l, b->words);
+		fails(l, b->denied, b->words);
 	}
 	kafka_producer_free_batch(&b);
 }
@@ -409,49 +396,27 @@ on_over(void *arg, struct kafka_batch *b)
 /* --- its steps --- */
 
 static void
-begin(struct kafka_ledger *l, enum ledger_step step)
-{
-	l->step = step;
-	kafka_producer_begin(l->producer,
-	    step == LEDGER_WRITING ? transaction(l)
-				   : kafka_producer_batch(0, 0));
-}
-
-static bool
-has_producer(struct kafka_ledger *l)
-{
-	if (l->producer != NULL)
-		return true;
-	const struct kafka_producer_start start = {
-	    .loop = l->loop,
-	    .conf = kafka_conf_transactions(l->broker, l->client, l->id),
-	    .sole = true,
-	    .done = on_over,
-	    .arg = l,
-	};
-	l->producer = kafka_producer_new(&start);
-	if (l->producer != NULL)
-		return true;
-	say(l, false, "no thread can be made");
-	timer_set(&l->timer, RETRY_MS);
-	return false;
-}
-
-static void
 on_time(void *arg)
 {
 	struct kafka_ledger *l = arg;
-	if (!has_producer(l))
-		return;
-	if (l->step == LEDGER_NEW) {
-		begin(l, LEDGER_PREPARING);
-		return;
+	const struct kafka_producer_start start = {
+	    .loop = l->loop, .sole = true, .done = on_over, .arg = l};
+	if (l->producer == NULL)
+		l->producer = kafka_producer_new(&start,
+		    kafka_conf_transactions(l->broker, l->client, l->id));
+	if (l->producer == NULL) {
+		fails(l, true, "no thread can be made");
+		timer_set(&l->timer, RETRY_MS);
+	} else if (l->step == LEDGER_NEW) {
+		l->step = LEDGER_PREPARING;
+		kafka_producer_begin(l->producer, kafka_producer_batch(0, 0));
+	} else if (l->step == LEDGER_OPEN) {
+		bool writes = l->batch != NULL || l->told_ms == 0 ||
+		    loop_now_ms(l->loop) - l->told_ms > BEAT_MS;
+		l->step = writes ? LEDGER_WRITING : LEDGER_LISTENING;
+		kafka_producer_begin(l->producer,
+		    writes ? transaction(l) : kafka_producer_batch(0, 0));
 	}
-	if (l->step != LEDGER_OPEN)
-		return;
-	bool beats =
-	    l->told_ms == 0 || loop_now_ms(l->loop) - l->told_ms > BEAT_MS;
-	begin(l, l->batch != NULL || beats ? LEDGER_WRITING : LEDGER_LISTENING);
 }
 
 /* --- life --- */

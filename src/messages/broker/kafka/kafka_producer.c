@@ -13,6 +13,7 @@
 enum {
 	SLICE_MS = 500,      /* of a call that blocks */
 	PATIENCE_MS = 10000, /* for what has no consequences yet */
+	FOREVER = INT32_MAX,
 	AGAIN_MS = 20,
 	NAME_BYTES = 512,
 };
@@ -225,18 +226,19 @@ call_client(struct kafka_producer *p, struct kafka_batch *b, enum call call)
 }
 
 /*
- * Repeats a call while it may be repeated; the words of its error are noted.
- * until_ms 0: as long as it takes.
+ * Repeats a call while it may be repeated, so long; the words of its error are
+ * noted.
  */
 static enum call_result
-insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
+insist(struct kafka_producer *p, struct kafka_batch *b, int32_t patience_ms,
     enum call call)
 {
 	rd_kafka_error_t *error;
+	int64_t until_ms = clock_us() / 1000 + patience_ms;
 	/* What was said of a record says more. */
 	bool notes = b->words[0] == '\0' && b->refused == NULL;
 	while ((error = call_client(p, b, call)) != NULL) {
-		bool late = until_ms > 0 && clock_us() / 1000 > until_ms;
+		bool late = clock_us() / 1000 >= until_ms;
 		bool again = rd_kafka_error_is_retriable(error) && !late &&
 		    !kafka_thread_ends(p->thread);
 		bool abort = rd_kafka_error_txn_requires_abort(error);
@@ -251,13 +253,6 @@ insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
 	if (notes && b->refused == NULL)
 		b->words[0] = '\0';
 	return CALL_DONE;
-}
-
-/* Until when that is tried which has no consequences yet. */
-static int64_t
-soon_ms(void)
-{
-	return clock_us() / 1000 + PATIENCE_MS;
 }
 
 /* --- the client --- */
@@ -282,7 +277,7 @@ set_other_name(rd_kafka_conf_t *conf)
  * With its transactions begins the end of those that one of its name before has
  * left open, and that who reads the partition next would wait for.
  */
-static bool
+static void
 make_client(struct kafka_producer *p, struct kafka_batch *b)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_dup(p->conf);
@@ -293,32 +288,19 @@ make_client(struct kafka_producer *p, struct kafka_batch *b)
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
 	p->client =
 	    rd_kafka_new(RD_KAFKA_PRODUCER, conf, b->words, sizeof b->words);
-	if (p->client == NULL) {
+	if (p->client == NULL)
 		rd_kafka_conf_destroy(conf);
-		return false;
-	}
-	if (insist(p, b, soon_ms(), CALL_INIT) == CALL_DONE)
-		return true;
-	drop(p);
-	return false;
-}
-
-/* False: there is none, and nothing has happened. */
-static bool
-has_client(struct kafka_producer *p, struct kafka_batch *b)
-{
-	if (p->fenced && p->sole) {
-		b->fenced = true;
-		return false;
-	}
-	return p->client != NULL || make_client(p, b);
+	else if (insist(p, b, PATIENCE_MS, CALL_INIT) != CALL_DONE)
+		drop(p);
 }
 
 /* --- a transaction --- */
 
-static rd_kafka_headers_t *
-headers_of(const struct kafka_record *record)
+/* The bytes are the batch's, which outlives the transaction. */
+static rd_kafka_resp_err_t
+produce(struct kafka_producer *p, struct kafka_record *record)
 {
+	rd_kafka_resp_err_t error;
 	rd_kafka_headers_t *headers =
 	    rd_kafka_headers_new(record->headers.count);
 	for (size_t i = 0; i < record->headers.count; i++) {
@@ -326,15 +308,6 @@ headers_of(const struct kafka_record *record)
 		rd_kafka_header_add(headers, f->name.ptr, (ssize_t)f->name.len,
 		    f->value.ptr, (ssize_t)f->value.len);
 	}
-	return headers;
-}
-
-/* The bytes are the batch's, which outlives the transaction. */
-static rd_kafka_resp_err_t
-produce(struct kafka_producer *p, struct kafka_record *record)
-{
-	rd_kafka_headers_t *headers = headers_of(record);
-	rd_kafka_resp_err_t error;
 	while ((error = rd_kafka_producev(p->client,
 		    RD_KAFKA_V_TOPIC(record->topic),
 		    RD_KAFKA_V_PARTITION(RD_KAFKA_PARTITION_UA),
@@ -351,39 +324,32 @@ produce(struct kafka_producer *p, struct kafka_record *record)
 	return error;
 }
 
-static enum call_result
-produce_all(struct kafka_producer *p, struct kafka_batch *b)
-{
-	for (size_t i = 0; i < b->count; i++) {
-		rd_kafka_resp_err_t error = produce(p, &b->records[i]);
-		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-			continue;
-		b->code = error;
-		if (error == RD_KAFKA_RESP_ERR__FATAL ||
-		    error == RD_KAFKA_RESP_ERR__STATE)
-			return CALL_BROKEN;
-		note_failure(&b->records[i], error);
-		return CALL_ABORT;
-	}
-	rd_kafka_poll(p->client, 0);
-	return CALL_DONE;
-}
-
 /* Up to here nothing can have been committed. */
 static enum call_result
 fill(struct kafka_producer *p, struct kafka_batch *b)
 {
-	enum call_result result = insist(p, b, soon_ms(), CALL_BEGIN);
+	enum call_result result = insist(p, b, PATIENCE_MS, CALL_BEGIN);
+	for (size_t i = 0; i < b->count && result == CALL_DONE; i++) {
+		rd_kafka_resp_err_t error = produce(p, &b->records[i]);
+		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+			continue;
+		b->code = error;
+		result = error == RD_KAFKA_RESP_ERR__FATAL ||
+			error == RD_KAFKA_RESP_ERR__STATE
+		    ? CALL_BROKEN
+		    : CALL_ABORT;
+		if (result == CALL_ABORT)
+			note_failure(&b->records[i], error);
+	}
+	rd_kafka_poll(p->client, 0);
 	if (result == CALL_DONE)
-		result = produce_all(p, b);
-	if (result == CALL_DONE)
-		return insist(p, b, soon_ms(), CALL_OFFSETS);
+		return insist(p, b, PATIENCE_MS, CALL_OFFSETS);
 	/*
 	 * Where it had failed when something more was to go into it, those were
 	 * all the words: whatever is called next says why.
 	 */
 	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL)
-		(void)insist(p, b, 1, CALL_OFFSETS);
+		(void)insist(p, b, 0, CALL_OFFSETS);
 	return result;
 }
 
@@ -393,13 +359,13 @@ transact(struct kafka_producer *p, struct kafka_batch *b)
 	enum call_result result = fill(p, b);
 	bool commits = result == CALL_DONE;
 	if (commits)
-		result = insist(p, b, 0, CALL_COMMIT);
+		result = insist(p, b, FOREVER, CALL_COMMIT);
 	if (result == CALL_DONE) {
 		b->end = KAFKA_BATCH_COMMITTED;
 	} else if (result == CALL_ABORT || !commits) {
 		/* What became of each is told here. */
 		rd_kafka_poll(p->client, 0);
-		result = insist(p, b, soon_ms(), CALL_ABORT_IT);
+		result = insist(p, b, PATIENCE_MS, CALL_ABORT_IT);
 		/*
 		 * Who cannot even do that is let go of, as another one fences
 		 * it; after a record that was refused it misses a number (2.0).
@@ -418,7 +384,11 @@ run_batch(struct kafka_job *job)
 	struct kafka_batch *b = CONTAINER_OF(job, struct kafka_batch, job);
 	struct kafka_producer *p = b->producer;
 	b->end = KAFKA_BATCH_ABORTED;
-	if (has_client(p, b) && b->count + b->n_told > 0) {
+	bool lost = p->fenced && p->sole;
+	b->fenced = lost;
+	if (p->client == NULL && !lost)
+		make_client(p, b);
+	if (p->client != NULL && b->count + b->n_told > 0) {
 		transact(p, b);
 	} else if (p->client != NULL) {
 		rd_kafka_poll(p->client, 0);
@@ -463,12 +433,13 @@ free_producer(struct kafka_job *job, bool wanted)
 }
 
 struct kafka_producer *
-kafka_producer_new(const struct kafka_producer_start *start)
+kafka_producer_new(
+    const struct kafka_producer_start *start, rd_kafka_conf_t *conf)
 {
 	struct kafka_producer *p = mem_zero(sizeof *p);
 	p->last.run = run_last;
 	p->last.done = free_producer;
-	p->conf = start->conf;
+	p->conf = conf;
 	p->sole = start->sole;
 	p->done = start->done;
 	p->arg = start->arg;

@@ -66,16 +66,17 @@ void kafka_producer_free_batch(struct kafka_batch **batch);
 
 struct kafka_producer_start {
 	struct loop *loop;
-	rd_kafka_conf_t *conf; /* is the producer's */
 	/* One that is fenced is over; else it has another name then. */
 	bool sole;
 	/* Is called when a batch is over, which is arg's then. */
 	void (*done)(void *arg, struct kafka_batch *batch);
 	void *arg;
 };
-/* NULL: the system has no thread to give now. */
+/*
+ * The configuration is its own.  NULL: the system has no thread to give now.
+ */
 struct kafka_producer *kafka_producer_new(
-    const struct kafka_producer_start *start);
+    const struct kafka_producer_start *start, rd_kafka_conf_t *conf);
 /* The batch comes back by done(). */
 void kafka_producer_begin(
     struct kafka_producer *producer, struct kafka_batch *batch);

@@ -127,22 +127,15 @@ dup_into(struct arena *arena, struct span s)
 	return s.ptr != NULL ? arena_dup(arena, s) : s;
 }
 
-static struct kafka_record *
-add_record(struct kafka_batch *batch, const char *topic)
-{
-	struct kafka_record *record = &batch->records[batch->count++];
-	record->batch = batch;
-	record->topic = arena_dup(batch->arena, span_str(topic)).ptr;
-	return record;
-}
-
 static const struct kafka_record *
 add_put(
     struct kafka_batch *batch, const char *topic, const struct broker_put *what)
 {
 	struct arena *arena = batch->arena;
-	struct kafka_record *record = add_record(batch, topic);
+	struct kafka_record *record = &batch->records[batch->count++];
 	size_t count = what->fields.count;
+	record->batch = batch;
+	record->topic = arena_dup(arena, span_str(topic)).ptr;
 	record->key = dup_into(arena, what->key);
 	if (what->has_body)
 		record->body = dup_into(arena, what->body);
@@ -161,20 +154,17 @@ add_mark(struct kafka_batch *batch, struct finishing *f, const char *topic)
 {
 	const struct broker_reader *core = f->reader;
 	const struct broker_finish *finish = f->finish;
-	struct arena *arena = batch->arena;
+	struct field list[] = {
+	    {SPAN("onceproxy-done"), finish->position},
+	    {SPAN("onceproxy-source"), span_str(core->source->name)},
+	    {SPAN("onceproxy-store"), span_str(core->store_id)},
+	};
+	const struct broker_put mark = {
+	    .fields = {list, 3}, .key = finish->key};
 	const struct kafka_record *first = NULL;
 	if (finish->put != NULL && finish->put->place == BROKER_RESULTS)
 		first = add_put(batch, core->source->results, finish->put);
-	struct kafka_record *record = add_record(batch, topic);
-	struct field *list = arena_alloc(arena, 3 * sizeof *list);
-	list[0] = (struct field){
-	    SPAN("onceproxy-done"), arena_dup(arena, finish->position)};
-	list[1] = (struct field){SPAN("onceproxy-source"),
-	    arena_dup(arena, span_str(core->source->name))};
-	list[2] = (struct field){SPAN("onceproxy-store"),
-	    arena_dup(arena, span_str(core->store_id))};
-	record->headers = (struct fields){list, 3};
-	record->key = dup_into(arena, finish->key);
+	const struct kafka_record *record = add_put(batch, topic, &mark);
 	((struct kafka_finishing *)f)->record = first != NULL ? first : record;
 }
 
