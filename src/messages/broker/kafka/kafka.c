@@ -137,6 +137,28 @@ subscribe(struct kafka *kafka)
 	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+/* The end of a consumer may take long. */
+struct last {
+	struct kafka_job job;
+	rd_kafka_t *consumer; /* NULL: there is none */
+};
+
+static void
+run_last(struct kafka_job *job)
+{
+	struct last *last = CONTAINER_OF(job, struct last, job);
+	if (last->consumer != NULL)
+		rd_kafka_destroy_flags(
+		    last->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+static void
+free_last(struct kafka_job *job, bool wanted)
+{
+	(void)wanted;
+	free(CONTAINER_OF(job, struct last, job));
+}
+
 /* All that is the consumer's, which its own thread frees then. */
 static void
 let_go(struct kafka *kafka)
@@ -154,11 +176,16 @@ let_go(struct kafka *kafka)
 	kafka->fd = -1;
 	if (kafka->producer != NULL)
 		kafka_producer_end(&kafka->producer);
-	if (kafka->ask != NULL)
-		kafka_ask_end(&kafka->ask);
-	else if (kafka->consumer != NULL)
-		rd_kafka_destroy_flags(
-		    kafka->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+	struct last *last = mem_zero(sizeof *last);
+	last->job.run = run_last;
+	last->job.done = free_last;
+	last->consumer = kafka->consumer;
+	if (kafka->asker != NULL) {
+		kafka_thread_end(&kafka->asker, &last->job);
+	} else {
+		run_last(&last->job);
+		free_last(&last->job, false);
+	}
 	kafka->consumer = NULL;
 	kafka->asking = kafka->looking = false;
 }
@@ -181,19 +208,13 @@ make(struct kafka *kafka)
 	}
 	kafka->consumer = kafka_conf_consumer(source, core->instance,
 	    core->conf != NULL ? core->conf->in_flight_bytes : 0, words);
-	const struct kafka_ask_events events = {
-	    .committed = kafka_group_committed,
-	    .looked = kafka_look_done,
-	    .arg = kafka,
-	};
 	if (kafka->consumer != NULL)
-		kafka->ask =
-		    kafka_ask_new(core->loop, kafka->consumer, &events);
+		kafka->asker = kafka_thread_new(core->loop);
 	const struct kafka_producer_start producer = {
 	    .loop = core->loop, .done = kafka_put_done, .arg = kafka};
 	kafka->producer = kafka_producer_new(
 	    &producer, kafka_conf_producer(source, core->instance));
-	if (kafka->ask == NULL || kafka->producer == NULL) {
+	if (kafka->asker == NULL || kafka->producer == NULL) {
 		let_go(kafka);
 		kafka_trouble_is_down(kafka, words);
 		return false;
@@ -277,6 +298,8 @@ go_on(struct broker_reader *core)
 			part->foreign = false;
 			kafka->tells = true;
 		}
+	if (kafka->unanswered)
+		kafka_put_prepare(kafka);
 	kafka_group_go_on(kafka);
 	kafka_look_go_on(kafka);
 	if (kafka_part_take(kafka))

@@ -13,6 +13,7 @@
 enum {
 	MOMENT_MS = 100, /* no topic is deleted and made again in less */
 	AGAIN_MS = 500,
+	PATIENCE_MS = 3000,
 	/* An answer that is older, as after we were stopped, tells nothing. */
 	OLD_MS = 3000,
 };
@@ -105,6 +106,122 @@ kafka_commit_over(struct kafka *kafka, bool good)
 
 /* --- whether it is still there --- */
 
+static void
+seen(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
+{
+	int64_t now = loop_now_ms(kafka->core.loop);
+	struct kafka_part *part;
+	bool gone = false;
+	if (now - kafka->asked_ms > OLD_MS || kafka->batch != NULL)
+		return;
+	LIST_EACH (part, &kafka->parts, link) {
+		const rd_kafka_topic_partition_t *at =
+		    rd_kafka_topic_partition_list_find(
+			list, part->topic, part->number);
+		if (part->step != KAFKA_READING)
+			continue;
+		if (at == NULL || at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			return;
+		gone |= at->offset < 0;
+	}
+	kafka->ask_again_ms = 0;
+	if (gone)
+		kafka->anew = true;
+	else
+		kafka->sure_ms = now;
+}
+
+/* Of a topic of which not all is told nothing is known. */
+static void
+learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
+{
+	const rd_kafka_topic_partition_t *at =
+	    rd_kafka_topic_partition_list_find(list, part->topic, part->number);
+	bool is_new = true, told = at != NULL && !part->has_commit;
+	for (int i = 0; i < list->cnt; i++) {
+		const rd_kafka_topic_partition_t *other = &list->elems[i];
+		if (strcmp(other->topic, part->topic) != 0)
+			continue;
+		told &= other->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+		is_new &= other->offset < 0;
+	}
+	if (!told)
+		return;
+	part->has_commit = true;
+	part->group_is_new = is_new;
+	kafka_tracker_read(
+	    at->offset, span_of(at->metadata, at->metadata_size), &part->stand);
+}
+
+/* The first thing that the broker refuses. */
+static rd_kafka_resp_err_t
+refusal_of(const rd_kafka_topic_partition_list_t *list)
+{
+	for (int i = 0; i < list->cnt; i++)
+		switch ((int)list->elems[i].err) {
+		case RD_KAFKA_RESP_ERR_NO_ERROR:
+		case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+		case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
+			break;
+		default:
+			return list->elems[i].err;
+		}
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* What was asked for others before these is older than what they are. */
+static void
+committed(struct kafka *kafka, rd_kafka_resp_err_t error,
+    rd_kafka_topic_partition_list_t *list)
+{
+	struct kafka_part *part;
+	bool of_these = kafka->asked_for == kafka->serials;
+	kafka->asking = false;
+	if (error == RD_KAFKA_RESP_ERR__TIMED_OUT)
+		kafka->unanswered = true;
+	kafka->ask_again_ms =
+	    loop_now_ms(kafka->core.loop) + (of_these ? AGAIN_MS : 0);
+	(void)kafka_trouble_of_group(kafka,
+	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
+		LIST_EACH (part, &kafka->parts, link)
+			learn(part, list);
+		seen(kafka, list);
+	}
+	reader_kick(&kafka->core);
+}
+
+/*
+ * What is committed is asked for as a member asks, by no admin request:
+ * librdkafka 2.0.2 ends the process where a coordinator is away for longer than
+ * such a request may take.
+ */
+struct asked {
+	struct kafka_job job;
+	struct kafka *kafka; /* the loop's */
+	rd_kafka_t *consumer;
+	rd_kafka_topic_partition_list_t *list;
+	rd_kafka_resp_err_t error;
+};
+
+static void
+run_asked(struct kafka_job *job)
+{
+	struct asked *asked = CONTAINER_OF(job, struct asked, job);
+	asked->error =
+	    rd_kafka_committed(asked->consumer, asked->list, PATIENCE_MS);
+}
+
+static void
+on_asked(struct kafka_job *job, bool wanted)
+{
+	struct asked *asked = CONTAINER_OF(job, struct asked, job);
+	if (wanted)
+		committed(asked->kafka, asked->error, asked->list);
+	rd_kafka_topic_partition_list_destroy(asked->list);
+	free(asked);
+}
+
 /*
  * All partitions of its topics up to the last of ours: a partition that was
  * added to a topic is no reason to begin anew.  Nothing is known of what an
@@ -134,7 +251,13 @@ kafka_commit_ask(struct kafka *kafka)
 	kafka->asked_for = kafka->serials;
 	kafka->asked_ms = now;
 	kafka->ask_again_ms = now + AGAIN_MS;
-	kafka_ask_committed(kafka->ask, list);
+	struct asked *asked = mem_zero(sizeof *asked);
+	asked->job.run = run_asked;
+	asked->job.done = on_asked;
+	asked->kafka = kafka;
+	asked->consumer = kafka->consumer;
+	asked->list = list;
+	kafka_thread_add(kafka->asker, &asked->job);
 }
 
 /* Of what is in a transaction no answer says how it stands. */
@@ -147,32 +270,6 @@ kafka_commit_is_sure(struct kafka *kafka)
 	if (now >= kafka->ask_again_ms && kafka->batch == NULL)
 		kafka_commit_ask(kafka);
 	return false;
-}
-
-void
-kafka_commit_seen(
-    struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
-{
-	int64_t now = loop_now_ms(kafka->core.loop);
-	struct kafka_part *part;
-	bool gone = false;
-	if (now - kafka->asked_ms > OLD_MS || kafka->batch != NULL)
-		return;
-	LIST_EACH (part, &kafka->parts, link) {
-		const rd_kafka_topic_partition_t *at =
-		    rd_kafka_topic_partition_list_find(
-			list, part->topic, part->number);
-		if (part->step != KAFKA_READING)
-			continue;
-		if (at == NULL || at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-			return;
-		gone |= at->offset < 0;
-	}
-	kafka->ask_again_ms = 0;
-	if (gone)
-		kafka->anew = true;
-	else
-		kafka->sure_ms = now;
 }
 
 /* --- commits of their own --- */

@@ -16,7 +16,6 @@ enum {
 	/* So long it may take until the group has our answer. */
 	GIVEN_MS = 1000,
 	REVOKE_MS = 1000,
-	ASK_AGAIN_MS = 500,
 	/* How often an operator's decision is asked for. */
 	UNDECIDED_MS = 2000,
 	DECIDED_MS = 10000,
@@ -75,67 +74,6 @@ make_parts(struct kafka *kafka)
 }
 
 /* --- where they are to be read from --- */
-
-/* Of a topic of which not all is told nothing is known. */
-static void
-learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
-{
-	const rd_kafka_topic_partition_t *at =
-	    rd_kafka_topic_partition_list_find(list, part->topic, part->number);
-	bool is_new = true, told = at != NULL && !part->has_commit;
-	for (int i = 0; i < list->cnt; i++) {
-		const rd_kafka_topic_partition_t *other = &list->elems[i];
-		if (strcmp(other->topic, part->topic) != 0)
-			continue;
-		told &= other->err == RD_KAFKA_RESP_ERR_NO_ERROR;
-		is_new &= other->offset < 0;
-	}
-	if (!told)
-		return;
-	part->has_commit = true;
-	part->group_is_new = is_new;
-	kafka_tracker_read(
-	    at->offset, span_of(at->metadata, at->metadata_size), &part->stand);
-}
-
-/* The first thing that the broker refuses. */
-static rd_kafka_resp_err_t
-refusal_of(const rd_kafka_topic_partition_list_t *list)
-{
-	for (int i = 0; i < list->cnt; i++)
-		switch ((int)list->elems[i].err) {
-		case RD_KAFKA_RESP_ERR_NO_ERROR:
-		case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-		case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
-			break;
-		default:
-			return list->elems[i].err;
-		}
-	return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* What was asked for others before these is older than what they are. */
-void
-kafka_group_committed(
-    void *arg, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t *list)
-{
-	struct kafka *kafka = arg;
-	struct kafka_part *part;
-	bool of_these = kafka->asked_for == kafka->serials;
-	kafka->asking = false;
-	if (error == RD_KAFKA_RESP_ERR__TIMED_OUT)
-		kafka_put_prepare(kafka);
-	kafka->ask_again_ms =
-	    loop_now_ms(kafka->core.loop) + (of_these ? ASK_AGAIN_MS : 0);
-	(void)kafka_trouble_of_group(kafka,
-	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
-		LIST_EACH (part, &kafka->parts, link)
-			learn(part, list);
-		kafka_commit_seen(kafka, list);
-	}
-	reader_kick(&kafka->core);
-}
 
 void
 kafka_group_copy(struct broker_reader *core, const char *name,

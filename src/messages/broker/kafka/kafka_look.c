@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/loop/clock.h"
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_private.h"
@@ -21,6 +23,9 @@ enum {
 	SILENT_FIRST_MS = 20000,
 	SILENT_MOST_MS = 320000,
 	CALM_MS = 600000,
+	/* For an answer. */
+	PATIENCE_MS = 3000,
+	SOON_MS = 1000,
 };
 
 struct kafka_topic {
@@ -32,6 +37,35 @@ struct kafka_topic {
 struct kafka_look {
 	size_t count;
 	struct kafka_topic list[];
+};
+
+/* A look, and what is seen of each topic, in their order. */
+struct look {
+	struct kafka_job job;
+	struct kafka *kafka; /* the loop's */
+	rd_kafka_t *consumer;
+	uintptr_t serials; /* of the reader, when it was begun */
+	int first;         /* which log is asked for first, one by one */
+	size_t n_topics;
+	size_t heard; /* of so many, the first ones, was told */
+	struct seen_topic {
+		char *name;
+		/* Once it is there, the consumer is to know it at once. */
+		bool wanted;
+		bool holed; /* its policy is wanted */
+		rd_kafka_resp_err_t error;
+		/* Who leads each partition; below 0: nobody does now. */
+		int32_t *leaders;
+		int n_leaders;
+		enum kafka_policy policy;
+		char words[160]; /* why it is unknown */
+	} * topics;
+	/*
+	 * Of partitions; then: where their logs begin and end, as their leaders
+	 * say, below 0 where that is not told.  Those that nobody leads are not
+	 * in it any more.
+	 */
+	rd_kafka_topic_partition_list_t *begins, *ends;
 };
 
 /* --- which --- */
@@ -78,6 +112,160 @@ kafka_look_free(struct kafka *kafka)
 	kafka->look = NULL;
 }
 
+/* --- in a thread, as it blocks --- */
+
+static void
+read_policy(struct seen_topic *topic, const rd_kafka_ConfigResource_t *resource)
+{
+	size_t count;
+	const rd_kafka_ConfigEntry_t **entries =
+	    rd_kafka_ConfigResource_configs(resource, &count);
+	rd_kafka_resp_err_t error = rd_kafka_ConfigResource_error(resource);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		snprintf(topic->words, sizeof topic->words, "%s",
+		    rd_kafka_err2str(error));
+	for (size_t i = 0; i < count && error == RD_KAFKA_RESP_ERR_NO_ERROR;
+	     i++) {
+		const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+		if (value != NULL &&
+		    !strcmp(rd_kafka_ConfigEntry_name(entries[i]),
+			"cleanup.policy"))
+			topic->policy = strstr(value, "compact") != NULL
+			    ? KAFKA_POLICY_COMPACT
+			    : KAFKA_POLICY_DELETE;
+	}
+}
+
+static void
+look_at_policy(rd_kafka_t *consumer, struct seen_topic *topic)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(consumer);
+	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
+	    consumer, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+	rd_kafka_ConfigResource_t *resource =
+	    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic->name);
+	rd_kafka_AdminOptions_set_request_timeout(
+	    options, SOON_MS, topic->words, sizeof topic->words);
+	rd_kafka_DescribeConfigs(consumer, &resource, 1, options, queue);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
+	const rd_kafka_DescribeConfigs_result_t *result =
+	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
+	size_t count = 0;
+	const rd_kafka_ConfigResource_t **resources = result != NULL
+	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
+	    : NULL;
+	snprintf(topic->words, sizeof topic->words, "%s",
+	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
+	if (resources != NULL && count > 0)
+		read_policy(topic, resources[0]);
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_ConfigResource_destroy(resource);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_queue_destroy(queue);
+}
+
+/* A consumer joins its group anew where an answer has all topics. */
+static void
+look_at_topics(struct look *look)
+{
+	const struct rd_kafka_metadata *all;
+	bool is_new = false;
+	while (look->heard < look->n_topics) {
+		struct seen_topic *topic = &look->topics[look->heard];
+		topic->error = kafka_call_topic(look->consumer, topic->name,
+		    SOON_MS, &topic->leaders, &topic->n_leaders);
+		if (topic->error < 0)
+			break;
+		look->heard++;
+		is_new |= topic->wanted && topic->n_leaders > 0;
+		if (topic->holed)
+			look_at_policy(look->consumer, topic);
+	}
+	if (is_new &&
+	    rd_kafka_metadata(look->consumer, 1, NULL, &all, PATIENCE_MS) ==
+		RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_metadata_destroy(all);
+}
+
+static bool
+has_leader(const struct look *look, const rd_kafka_topic_partition_t *at)
+{
+	for (size_t i = 0; i < look->heard; i++) {
+		const struct seen_topic *topic = &look->topics[i];
+		if (!strcmp(topic->name, at->topic))
+			return at->partition < topic->n_leaders &&
+			    topic->leaders[at->partition] >= 0;
+	}
+	return false;
+}
+
+static bool
+ask_sides(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *begins,
+    rd_kafka_topic_partition_list_t *ends, int timeout_ms)
+{
+	return kafka_call_side(consumer, begins, RD_KAFKA_OFFSET_BEGINNING,
+		   timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+	    kafka_call_side(consumer, ends, RD_KAFKA_OFFSET_END, timeout_ms) ==
+	    RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Of one log alone, in a list of its own. */
+static void
+look_at_one(rd_kafka_t *consumer, rd_kafka_topic_partition_t *begin,
+    rd_kafka_topic_partition_t *end)
+{
+	rd_kafka_topic_partition_list_t *one[2];
+	for (int i = 0; i < 2; i++) {
+		one[i] = rd_kafka_topic_partition_list_new(1);
+		rd_kafka_topic_partition_list_add(
+		    one[i], begin->topic, begin->partition);
+	}
+	if (ask_sides(consumer, one[0], one[1], SOON_MS)) {
+		begin->offset = one[0]->elems[0].offset;
+		end->offset = one[1]->elems[0].offset;
+	}
+	for (int i = 0; i < 2; i++)
+		rd_kafka_topic_partition_list_destroy(one[i]);
+}
+
+/*
+ * librdkafka tells nothing of any where one has an error: then as many as there
+ * is time for are asked alone, the next time others.
+ */
+static void
+look_at_logs(struct look *look)
+{
+	rd_kafka_topic_partition_list_t *begins = look->begins,
+					*ends = look->ends;
+	for (int i = begins->cnt - 1; i >= 0; i--)
+		if (!has_leader(look, &begins->elems[i])) {
+			rd_kafka_topic_partition_list_del_by_idx(begins, i);
+			rd_kafka_topic_partition_list_del_by_idx(ends, i);
+		}
+	if (begins->cnt == 0 ||
+	    ask_sides(look->consumer, begins, ends, PATIENCE_MS))
+		return;
+	for (int i = 0; i < begins->cnt; i++)
+		begins->elems[i].offset = ends->elems[i].offset = -1;
+	int64_t until_ms = clock_us() / 1000 + PATIENCE_MS;
+	for (int i = 0; i < begins->cnt && clock_us() / 1000 < until_ms &&
+	     !kafka_thread_ends(look->job.thread);
+	     i++) {
+		int at = look->first++ % begins->cnt;
+		look_at_one(
+		    look->consumer, &begins->elems[at], &ends->elems[at]);
+	}
+}
+
+static void
+run_look(struct kafka_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	look_at_topics(look);
+	look_at_logs(look);
+}
+
 /* --- what is seen of them --- */
 
 /*
@@ -86,22 +274,22 @@ kafka_look_free(struct kafka *kafka)
  * not taken before that is looked at.
  */
 static void
-learn_leaders(struct kafka *kafka, const struct kafka_ask_topic *asked)
+learn_leaders(struct kafka *kafka, const struct seen_topic *seen)
 {
-	for (int i = 0; i < asked->n_leaders; i++) {
-		struct kafka_part *part = kafka_part_at(kafka, asked->name, i);
+	for (int i = 0; i < seen->n_leaders; i++) {
+		struct kafka_part *part = kafka_part_at(kafka, seen->name, i);
 		if (part == NULL)
 			continue;
-		if (asked->leaders[i] < 0 ||
-		    (part->leads >= 0 && part->leads != asked->leaders[i]))
+		if (seen->leaders[i] < 0 ||
+		    (part->leads >= 0 && part->leads != seen->leaders[i]))
 			part->leader = KAFKA_LEADER_DOUBTED;
-		part->leads = asked->leaders[i];
+		part->leads = seen->leaders[i];
 	}
 }
 
 static void
 learn_topic(struct kafka *kafka, struct kafka_topic *topic,
-    const struct kafka_ask_topic *asked)
+    const struct seen_topic *seen)
 {
 	struct broker_reader *core = &kafka->core;
 	bool reads = topic->subject == KAFKA_OF_TOPIC;
@@ -109,13 +297,13 @@ learn_topic(struct kafka *kafka, struct kafka_topic *topic,
 	    .topic = topic->name, .writes = !reads};
 	char words[KAFKA_WORDS_BYTES];
 	struct kafka_part *part;
-	if (asked->error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+	if (seen->error == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		topic->seen = true;
-		learn_leaders(kafka, asked);
+		learn_leaders(kafka, seen);
 		LIST_EACH (part, &kafka->parts, link)
-			if (asked->holed && !strcmp(part->topic, topic->name))
+			if (seen->holed && !strcmp(part->topic, topic->name))
 				kafka_part_policy(
-				    part, asked->policy, asked->words);
+				    part, seen->policy, seen->words);
 		/* It was away, and may be another one. */
 		kafka->anew |= kafka->assigned &&
 		    reader_trouble_is(core, KAFKA_OF_TOPIC, topic->name);
@@ -123,9 +311,9 @@ learn_topic(struct kafka *kafka, struct kafka_topic *topic,
 		return;
 	}
 	bool may_be_made = !topic->seen && !reads &&
-	    asked->error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	    seen->error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	if (!may_be_made &&
-	    kafka_call_refused(asked->error, &names, words, sizeof words))
+	    kafka_call_refused(seen->error, &names, words, sizeof words))
 		reader_trouble_begin(
 		    core, topic->subject, topic->name, span_str(words));
 }
@@ -189,7 +377,7 @@ learn_end(struct kafka_part *part, int64_t end)
 
 /* False: where its log begins and ends is not known yet. */
 static bool
-learn_log(struct kafka_part *part, const struct kafka_ask_look *seen)
+learn_log(struct kafka_part *part, const struct look *seen)
 {
 	struct kafka *kafka = part->kafka;
 	const rd_kafka_topic_partition_t *begin, *end;
@@ -214,24 +402,23 @@ learn_log(struct kafka_part *part, const struct kafka_ask_look *seen)
 
 /* --- a look --- */
 
-void
-kafka_look_done(void *arg, const struct kafka_ask_look *seen)
+static void
+learn(struct kafka *kafka, const struct look *seen)
 {
-	struct kafka *kafka = arg;
 	struct kafka_part *part;
 	kafka->looking = false;
+	kafka->look_first = seen->first;
 	/* librdkafka says that all are down, but not in any case. */
 	kafka->unheard = seen->heard > 0 ? 0 : kafka->unheard + 1;
 	if (kafka->up && kafka->unheard >= UNHEARD_MOST)
 		kafka_trouble_away(kafka);
-	/* In the order in which they were asked for. */
 	for (size_t i = 0; i < seen->heard; i++)
 		learn_topic(kafka, &kafka->look->list[i], &seen->topics[i]);
 	bool all = list_empty(&kafka->core.troubles);
-	if (kafka->looked_for == kafka->serials)
+	if (seen->serials == kafka->serials)
 		LIST_EACH (part, &kafka->parts, link)
 			all &= learn_log(part, seen);
-	if (kafka->looked_for != kafka->serials)
+	if (seen->serials != kafka->serials)
 		kafka->look_ms = 0;
 	else if (seen->heard > 0)
 		kafka->look_ms = loop_now_ms(kafka->core.loop) +
@@ -239,35 +426,60 @@ kafka_look_done(void *arg, const struct kafka_ask_look *seen)
 	reader_kick(&kafka->core);
 }
 
+static void
+on_looked(struct kafka_job *job, bool wanted)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	if (wanted)
+		learn(look->kafka, look);
+	for (size_t i = 0; i < look->n_topics; i++) {
+		free(look->topics[i].name);
+		free(look->topics[i].leaders);
+	}
+	free(look->topics);
+	rd_kafka_topic_partition_list_destroy(look->begins);
+	rd_kafka_topic_partition_list_destroy(look->ends);
+	free(look);
+}
+
 void
 kafka_look_go_on(struct kafka *kafka)
 {
-	const struct kafka_look *look = kafka->look;
+	const struct kafka_look *all = kafka->look;
 	int64_t now = loop_now_ms(kafka->core.loop);
 	struct kafka_part *part;
 	if (!kafka->up || kafka->looking || now < kafka->look_ms)
 		return;
 	kafka->looking = true;
-	kafka->looked_for = kafka->serials;
 	kafka->look_ms = now + LOOK_MS;
 	/* A topic that was made again may have as many as the old one. */
 	if (kafka->assigned && !kafka->revoking)
 		kafka_commit_ask(kafka);
-	struct kafka_ask_look *asked = kafka_ask_look_new(look->count);
-	for (size_t i = 0; i < look->count; i++) {
-		const char *name = look->list[i].name;
+	struct look *look = mem_zero(sizeof *look);
+	look->job.run = run_look;
+	look->job.done = on_looked;
+	look->kafka = kafka;
+	look->consumer = kafka->consumer;
+	look->serials = kafka->serials;
+	look->first = kafka->look_first;
+	look->n_topics = all->count;
+	look->topics = mem_zero(all->count * sizeof *look->topics);
+	for (size_t i = 0; i < all->count; i++) {
+		const char *name = all->list[i].name;
 		LIST_EACH (part, &kafka->parts, link)
-			asked->topics[i].holed |= part->step == KAFKA_HOLE &&
+			look->topics[i].holed |= part->step == KAFKA_HOLE &&
 			    strcmp(part->topic, name) == 0;
-		asked->topics[i].name = mem_text(name);
-		asked->topics[i].wanted =
+		look->topics[i].name = mem_text(name);
+		look->topics[i].wanted =
 		    reader_trouble_is(&kafka->core, KAFKA_OF_TOPIC, name);
 	}
+	look->begins = rd_kafka_topic_partition_list_new(16);
+	look->ends = rd_kafka_topic_partition_list_new(16);
 	LIST_EACH (part, &kafka->parts, link) {
 		rd_kafka_topic_partition_list_add(
-		    asked->begins, part->topic, part->number);
+		    look->begins, part->topic, part->number);
 		rd_kafka_topic_partition_list_add(
-		    asked->ends, part->topic, part->number);
+		    look->ends, part->topic, part->number);
 	}
-	kafka_ask_look(kafka->ask, asked);
+	kafka_thread_add(kafka->asker, &look->job);
 }

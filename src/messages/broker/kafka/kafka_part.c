@@ -422,7 +422,6 @@ take_error(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
 		return;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		part->odd_ms = loop_now_ms(kafka->core.loop);
-		part->odd_offset = RD_KAFKA_OFFSET_BEGINNING;
 		kafka_trouble_unreadable(kafka, part->topic);
 		return;
 	case RD_KAFKA_RESP_ERR__BAD_MSG:
@@ -434,7 +433,6 @@ take_error(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
 		 * there, and is fetched again in a while.
 		 */
 		part->odd_ms = loop_now_ms(kafka->core.loop);
-		part->odd_offset = offset;
 		break;
 	default:
 		part->leader = KAFKA_LEADER_DOUBTED;
@@ -535,11 +533,10 @@ kafka_part_again(struct kafka *kafka)
 		    now - part->odd_ms < ODD_AGAIN_MS)
 			continue;
 		part->odd_ms = 0;
-		if (part->step == KAFKA_LOOKING)
-			kafka_part_seek(part, part->stand.mark.offset);
-		else if (part->tracker.next >= 0)
-			kafka_part_seek(part, part->tracker.next);
-		else
-			kafka_part_seek(part, part->odd_offset);
+		int64_t next = part->step == KAFKA_LOOKING
+		    ? part->stand.mark.offset
+		    : part->tracker.next;
+		if (next >= 0)
+			kafka_part_seek(part, next);
 	}
 }

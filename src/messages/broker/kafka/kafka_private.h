@@ -6,7 +6,6 @@
 #include "base/list.h"
 #include "base/loop/log.h"
 #include "messages/broker/driver.h"
-#include "messages/broker/kafka/kafka_ask.h"
 #include "messages/broker/kafka/kafka_conf.h"
 #include "messages/broker/kafka/kafka_producer.h"
 #include "messages/broker/kafka/kafka_tracker.h"
@@ -29,7 +28,7 @@
  * and these know no reader:
  *
  *     kafka_producer transactions     kafka_message  a message as ours
- *     kafka_ask      questions        kafka_call     what it asks
+ *     kafka_call     what brokers are asked
  *     kafka_conf     what librdkafka is told
  *     kafka_thread   what blocks      kafka_name     how a Kafka knows us
  *     kafka_tracker  positions        kafka_ledger   the client of relays
@@ -83,11 +82,17 @@ struct kafka_part {
 	bool empty;      /* its queue was, when it was last looked at */
 	bool heard;      /* something came of it since it was last asked for */
 	int64_t owes_ms; /* since when more should have come; 0: it has */
-	int64_t odd_ms;  /* since when it is not read; 0: it is */
-	int64_t odd_offset; /* what is there cannot be read */
-	unsigned putting;   /* of what is given, in a transaction */
-	bool committing;    /* one is under way */
-	char *told; /* what it tells, to be kept when that is committed */
+	int64_t odd_ms; /* since when what is there cannot be read; 0: it can */
+	unsigned putting; /* of what is given, in a transaction */
+	bool committing;  /* one is under way */
+	char *told;       /* what it tells, to be kept when that is committed */
+};
+
+/* What becomes of a topic's old messages, as its cleanup.policy says. */
+enum kafka_policy {
+	KAFKA_POLICY_UNKNOWN,
+	KAFKA_POLICY_DELETE,
+	KAFKA_POLICY_COMPACT, /* perhaps among others */
 };
 
 /* What a broker refuses something about, the most pressing first. */
@@ -123,7 +128,8 @@ struct kafka {
 	rd_kafka_queue_t *queue; /* of all but messages */
 	int fd;                  /* librdkafka writes to it */
 	struct watch *watch;
-	struct kafka_ask *ask; /* that of the consumer, which it frees */
+	struct kafka_thread
+	    *asker; /* calls that block; it frees the consumer */
 	struct kafka_producer *producer;
 	struct timer second;
 	bool remake; /* it is of no use any more: another one, at that second */
@@ -162,17 +168,18 @@ struct kafka {
 	/* --- kafka_put --- */
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
 	bool preparing;            /* the producer is being made */
-	struct timer put_timer;    /* until what waits is put, together */
+	bool unanswered; /* it is to be, as nobody is told what is committed */
+	struct timer put_timer; /* until what waits is put, together */
 	bool put_due;
 
 	/* --- kafka_look --- */
 	struct kafka_look *look;
 	bool looking;
-	uintptr_t looked_for; /* serials was that, then */
-	unsigned unheard;     /* looks in a row that nobody has answered */
-	int64_t look_ms;      /* the next time, by the loop's clock */
-	int64_t mended_ms;    /* when the consumer stood still */
-	int64_t patience_ms;  /* so long may it */
+	int look_first;      /* which log is asked for first, one by one */
+	unsigned unheard;    /* looks in a row that nobody has answered */
+	int64_t look_ms;     /* the next time, by the loop's clock */
+	int64_t mended_ms;   /* when the consumer stood still */
+	int64_t patience_ms; /* so long may it */
 
 	struct kafka_thread *copies; /* NULL: none of these was asked for */
 
@@ -216,8 +223,6 @@ void kafka_look_init(struct kafka *kafka);
 void kafka_look_free(struct kafka *kafka);
 /* Looks, when it is time. */
 void kafka_look_go_on(struct kafka *kafka);
-/* As kafka_ask says it; arg is the reader. */
-void kafka_look_done(void *arg, const struct kafka_ask_look *look);
 
 /* --- kafka_part.c --- */
 
@@ -280,9 +285,6 @@ void kafka_commit_over(struct kafka *kafka, bool good);
 bool kafka_commit_is_sure(struct kafka *kafka);
 /* Asks for what is committed: also whether there is an answer at all. */
 void kafka_commit_ask(struct kafka *kafka);
-/* What is committed of the partitions that it has. */
-void kafka_commit_seen(
-    struct kafka *kafka, const rd_kafka_topic_partition_list_t *list);
 
 /* --- kafka_put.c --- */
 
@@ -309,9 +311,6 @@ void kafka_copies_end(struct kafka *kafka);
 /* --- kafka_group.c --- */
 
 void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
-/* As kafka_ask says it; arg is the reader. */
-void kafka_group_committed(void *arg, rd_kafka_resp_err_t error,
-    rd_kafka_topic_partition_list_t *list);
 /* What the store has of a partition, and what an operator has decided. */
 void kafka_group_copy(struct broker_reader *core, const char *name,
     struct span floor, enum broker_decision decided);

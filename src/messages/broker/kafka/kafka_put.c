@@ -234,6 +234,7 @@ kafka_put_prepare(struct kafka *kafka)
 		kafka_producer_begin(
 		    kafka->producer, kafka_producer_batch(0, 0));
 	kafka->preparing = true;
+	kafka->unanswered = false;
 }
 
 void
