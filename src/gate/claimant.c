@@ -98,7 +98,7 @@ int
 claimant_read_content(struct claimant *c)
 {
 	body_clear(&c->decoded);
-	body_init(&c->decoded, c->worker->budget);
+	body_init(&c->decoded, c->body->budget);
 	int error = content_read(&c->content, &c->head.fields,
 	    body_span(c->body), (size_t)c->policy->max_request_body,
 	    &c->decoded);
@@ -302,14 +302,6 @@ claimant_claim(struct claimant *c, bool executes)
 	c->claim.provenance = provenance_write(c->arena, &provenance);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);
 	claim_start(c->worker->store, &c->claim_op, &c->claim);
-}
-
-enum problem
-claimant_problem_not_kept(const struct claimant *c)
-{
-	return c->route->idempotency->max_response_body == 0
-	    ? PROBLEM_RESPONSE_NEVER_KEPT
-	    : PROBLEM_RESPONSE_NOT_KEPT;
 }
 
 void

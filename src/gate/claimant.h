@@ -132,7 +132,7 @@ MUST_USE enum scope_verdict claimant_find_scope(
 /*
  * Reads what the body says, before the key is derived and the record named.  0;
  * E_TOO_LARGE: decoded it is larger than a body may be, and pointers go into
- * it; E_NO_MEMORY: for the decoded one.
+ * it; E_NO_MEMORY: the budget of the body does not allow the decoded one.
  */
 MUST_USE int claimant_read_content(struct claimant *c);
 
@@ -177,9 +177,6 @@ void claimant_claim(struct claimant *c, bool executes);
  * is executed for it.
  */
 bool claimant_is_withheld(const struct claimant *c);
-
-/* Why its answer was not kept: its size, or that none of its route is. */
-enum problem claimant_problem_not_kept(const struct claimant *c);
 /*
  * Takes the answer of a claim that was COMPLETED; the cache keeps it too,
  * unless it is brief.

@@ -5,6 +5,7 @@
 #include "gate/claimant.h"
 #include "gate/disposition.h"
 #include "gate/execution.h"
+#include "gate/key/policy.h"
 #include "gate/message.h"
 #include "gate/worker_state.h"
 #include "http/head/proxy_headers.h"
@@ -248,11 +249,10 @@ tell(struct execution *e, enum outcome outcome, enum problem problem)
 static void
 tell_not_kept(struct execution *e, enum outcome outcome, int status)
 {
-	struct claimant *c = tell(e, outcome, PROBLEM_RESPONSE_NOT_KEPT);
-	if (c == NULL)
-		return;
-	c->problem = claimant_problem_not_kept(c);
-	c->original_status = status;
+	struct claimant *c =
+	    tell(e, outcome, policy_not_kept(e->owned.policy));
+	if (c != NULL)
+		c->original_status = status;
 }
 
 /* Tells the upstream's own answer, as far as there is one. */

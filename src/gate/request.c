@@ -644,7 +644,7 @@ replay(struct request *r)
 {
 	if (r->c.answer->not_kept && INVARIANT(not_kept_said)) {
 		r->c.original_status = r->c.answer->status;
-		return refuse(r, claimant_problem_not_kept(&r->c),
+		return refuse(r, policy_not_kept(r->c.policy),
 		    OUTCOME_NOT_KEPT);
 	}
 	r->c.replay = true;

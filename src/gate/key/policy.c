@@ -164,3 +164,10 @@ policy_document(const struct conf_route *route)
 		    json_string(route->status->path));
 	return document;
 }
+
+enum problem
+policy_not_kept(const struct conf_idempotency *policy)
+{
+	return policy->max_response_body == 0 ? PROBLEM_RESPONSE_NEVER_KEPT
+					      : PROBLEM_RESPONSE_NOT_KEPT;
+}

@@ -330,12 +330,10 @@ name_record(struct shape *s)
 static enum shape_verdict
 read_content(struct shape *s)
 {
-	int error = claimant_read_content(s->c);
-	if (error == E_NO_MEMORY)
-		return SHAPE_NO_MEMORY;
-	return error == 0 ? SHAPE_GOOD
-			  : misshapen(s, SHAPE_MALFORMED,
-				SPAN("decoded its body is too large"));
+	if (claimant_read_content(s->c) == 0)
+		return SHAPE_GOOD;
+	return misshapen(
+	    s, SHAPE_MALFORMED, SPAN("decoded its body is too large"));
 }
 
 static enum shape_verdict
