@@ -347,7 +347,7 @@ MUTANTS = {
         {"pause": [("\tredis.call('SET', KEYS[1], value)\n", NOTHING)]},
         [(PAUSE, "a_pause_holds_until_it_is_resumed_and_says_why")]),
     "the tries of an event are counted": (
-        {"kept": [("'%1 ' .. ARGV[i + 1] .. ' '", "'%1 0 '")]},
+        {"kept": [("tries + 1", "tries")]},
         [("test_webhook_kept",
           "neither of both is enough alone: three days and few tries")]),
     "the time in which a relay ran is counted": (

@@ -5,28 +5,10 @@
 #include "base/hex.h"
 #include "base/mem.h"
 #include "messages/relay/relay_batch.h"
-#include "store/record/event.h"
-#include "store/record/label.h"
+#include "store/call.h"
+#include "store/record/answer_json.h"
 
-enum { FIRST_ROOM = 64, AGAIN_MS = 500, ATTEMPT_MAX = 999999 };
-
-/* --- an entry as an event --- */
-
-static struct span
-word_of(const struct relay_entry *entry, const char *name)
-{
-	for (size_t i = 0; i + 1 < entry->n_words; i += 2)
-		if (span_eq(entry->words[i], span_str(name)))
-			return entry->words[i + 1];
-	return (struct span){NULL, 0};
-}
-
-static int64_t
-number_of(const struct relay_entry *entry, const char *name, int64_t max)
-{
-	int64_t number;
-	return digits_read(word_of(entry, name), max, &number) ? number : 0;
-}
+enum { FIRST_ROOM = 64, AGAIN_MS = 500 };
 
 static bool
 wants(const struct conf_relay *relay, struct span to, struct span route)
@@ -46,111 +28,70 @@ wants(const struct conf_relay *relay, struct span to, struct span route)
 }
 
 static struct span
-copied(struct arena *arena, struct span word)
+text_of(struct arena *arena, const json_t *message)
 {
-	return word.ptr != NULL ? arena_dup(arena, word) : word;
+	char *text = json_dumps(message, JSON_COMPACT);
+	must(text != NULL);
+	struct span copy = arena_dup(arena, span_str(text));
+	free(text);
+	return copy;
 }
 
-/* It may be sealed for the key that the entry is of. */
-static struct span
-label_of(struct relay_batch *batch, const struct relay_entry *entry)
+void
+relay_batch_add(struct relay_bundle *b, const struct relay_entry *entry)
 {
-	struct key_id key_id;
-	struct span text;
-	if (!hex_decode(
-		word_of(entry, "id"), key_id.bytes, sizeof key_id.bytes) ||
-	    !label_read(batch->arena, &batch->conf->store, &key_id,
-		word_of(entry, "label"), &text))
-		return (struct span){NULL, 0};
-	return arena_dup(batch->arena, text);
-}
-
-static void
-add_event(struct relay_batch *batch, const struct relay_entry *entry,
-    struct span route)
-{
-	struct arena *arena = batch->arena;
-	const struct relay_position *at = &entry->position;
-	if (batch->n_events == batch->events_size) {
-		batch->events_size = 2 * batch->events_size + FIRST_ROOM;
-		batch->events = mem_grow(batch->events,
-		    batch->events_size * sizeof *batch->events);
+	struct relay_batch *batch = &b->batch;
+	const struct event_id id = {
+	    entry->shard, entry->place.ms, entry->place.seq};
+	struct span to = event_value(entry->fields, entry->n_fields, "to");
+	batch->places[entry->shard] = entry->place;
+	b->moves = true;
+	b->entries += entry->n_fields > 0;
+	if (!wants(b->relay, to,
+		event_route(event_value(
+		    entry->fields, entry->n_fields, "route"))))
+		return;
+	if (batch->n_events == b->events_size) {
+		b->events_size = 2 * b->events_size + FIRST_ROOM;
+		batch->events = mem_grow(
+		    batch->events, b->events_size * sizeof *batch->events);
 	}
+	json_t *message = event_message(
+	    &b->conf->store, &id, entry->fields, entry->n_fields);
+	must(json_object_set_new(message, "answer", json_null()) == 0);
 	batch->events[batch->n_events++] = (struct relay_event){
-	    .id = arena_printf(arena, "%u-%llu-%llu", at->shard,
-		(unsigned long long)at->ms, (unsigned long long)at->seq),
-	    .key_id = copied(arena, word_of(entry, "id")),
-	    .route = copied(arena, route),
-	    .from = copied(arena, word_of(entry, "from")),
-	    .to = copied(arena, word_of(entry, "to")),
-	    .status = (int)number_of(entry, "status", 599),
-	    .attempt = number_of(entry, "attempt", ATTEMPT_MAX),
-	    .time_ms = (int64_t)at->ms,
-	    .instance = copied(arena, word_of(entry, "instance")),
-	    .request_id = copied(arena, word_of(entry, "request_id")),
-	    .label = label_of(batch, entry),
+	    .id = arena_dup(batch->arena,
+		span_str(json_string_value(json_object_get(message, "id")))),
+	    .key_id = arena_dup(batch->arena,
+		event_value(entry->fields, entry->n_fields, "id")),
+	    .text = text_of(batch->arena, message),
 	};
-}
-
-/* Entries of a shard mostly come one after the other. */
-void
-relay_batch_stand(
-    struct relay_batch *batch, const struct relay_position *position)
-{
-	for (size_t i = batch->n_positions; i > 0; i--)
-		if (batch->positions[i - 1].shard == position->shard) {
-			batch->positions[i - 1] = *position;
-			return;
-		}
-	if (batch->n_positions == batch->positions_size) {
-		batch->positions_size =
-		    2 * batch->positions_size + FIRST_ROOM;
-		batch->positions = mem_grow(batch->positions,
-		    batch->positions_size * sizeof *batch->positions);
+	if (!b->relay->answer || !span_eq(to, SPAN("COMPLETED"))) {
+		json_decref(message);
+		return;
 	}
-	batch->positions[batch->n_positions++] = *position;
-}
-
-void
-relay_batch_add(struct relay_batch *batch, const struct relay_entry *entry)
-{
-	struct span route = event_route(word_of(entry, "route"));
-	relay_batch_stand(batch, &entry->position);
-	batch->entries++;
-	if (wants(batch->relay, word_of(entry, "to"), route))
-		add_event(batch, entry, route);
+	if (b->n_wanted == b->wanted_size) {
+		b->wanted_size = 2 * b->wanted_size + FIRST_ROOM;
+		b->wanted =
+		    mem_grow(b->wanted, b->wanted_size * sizeof *b->wanted);
+	}
+	b->wanted[b->n_wanted++] = (struct relay_wanted){batch->n_events - 1,
+	    json_integer_value(json_object_get(message, "attempt")), message};
 }
 
 /* --- answers --- */
 
-static void on_fetched(void *owner);
-
-/* Looks for the answer of the slot's event, or else of the next one. */
+/* The event goes with the answer, and without it where that is too large. */
 static void
-fetch_answer(void *arg)
+add_answer(struct relay_bundle *b, const struct relay_wanted *wanted,
+    const struct answer *answer)
 {
-	struct relay_fetch *fetch = arg;
-	struct relay_batch *batch = fetch->batch;
-	struct key_id key_id;
-	while (fetch->event == NULL && batch->next < batch->n_events) {
-		struct relay_event *event = &batch->events[batch->next++];
-		if (batch->relay->answer &&
-		    span_eq(event->to, SPAN("COMPLETED")))
-			fetch->event = event;
-	}
-	if (fetch->event == NULL) {
-		if (--batch->fetching == 0)
-			batch->complete(batch);
-		return;
-	}
-	if (!hex_decode(fetch->event->key_id, key_id.bytes, DIGEST_BYTES)) {
-		fetch->event = NULL;
-		timer_set(&fetch->timer, 0);
-		return;
-	}
-	fetch->look = (struct records_op){.arena = batch->arena};
-	op_init(&fetch->look.op.op, fetch->timer.loop, on_fetched, fetch);
-	records_show(batch->store, &fetch->look, &key_id, RECORDS_WHOLE);
+	struct relay_event *event = &b->batch.events[wanted->event];
+	json_t *object = json_pack("{s:i}", "status", answer->status);
+	answer_json_set(object, answer);
+	must(json_object_set_new(wanted->message, "answer", object) == 0);
+	event->bare = event->text;
+	event->text = text_of(b->batch.arena, wanted->message);
 }
 
 /*
@@ -167,62 +108,89 @@ on_fetched(void *owner)
 	if (answered && look->op.verdict == VERDICT_DONE &&
 	    look->op.answer != NULL &&
 	    look->record.state == STATE_COMPLETED &&
-	    look->record.attempt == fetch->event->attempt &&
-	    !look->op.answer->not_kept) {
-		fetch->event->answer = look->op.answer;
-		look->op.answer = NULL;
-	}
+	    look->record.attempt == fetch->wanted->attempt &&
+	    !look->op.answer->not_kept)
+		add_answer(fetch->bundle, fetch->wanted, look->op.answer);
 	answer_unref(&look->op.answer);
 	if (answered)
-		fetch->event = NULL;
+		fetch->wanted = NULL;
 	timer_set(&fetch->timer, answered ? 0 : AGAIN_MS);
 }
 
-void
-relay_batch_complete(struct relay_batch *batch,
-    void (*complete)(struct relay_batch *batch))
+/* Looks for the answer of the slot's event, or else of the next one. */
+static void
+fetch_answer(void *arg)
 {
-	batch->complete = complete;
-	batch->fetching = batch->relay->answer ? RELAY_BATCH_FETCHES : 1;
-	for (size_t i = 0; i < batch->fetching; i++)
-		timer_set(&batch->fetches[i].timer, 0);
+	struct relay_fetch *fetch = arg;
+	struct relay_bundle *b = fetch->bundle;
+	struct key_id key_id;
+	if (fetch->wanted == NULL && b->next < b->n_wanted)
+		fetch->wanted = &b->wanted[b->next++];
+	if (fetch->wanted == NULL) {
+		if (--b->fetching == 0)
+			b->complete(b->arg);
+		return;
+	}
+	if (!hex_decode(b->batch.events[fetch->wanted->event].key_id,
+		key_id.bytes, DIGEST_BYTES)) {
+		fetch->wanted = NULL;
+		timer_set(&fetch->timer, 0);
+		return;
+	}
+	fetch->look = (struct records_op){.arena = b->batch.arena};
+	op_init(&fetch->look.op.op, fetch->timer.loop, on_fetched, fetch);
+	records_show(b->store, &fetch->look, &key_id, RECORDS_WHOLE);
+}
+
+void
+relay_batch_complete(
+    struct relay_bundle *b, void (*complete)(void *arg), void *arg)
+{
+	b->complete = complete;
+	b->arg = arg;
+	b->fetching = b->n_wanted > 0 ? RELAY_BATCH_FETCHES : 1;
+	for (size_t i = 0; i < b->fetching; i++)
+		timer_set(&b->fetches[i].timer, 0);
 }
 
 /* --- life --- */
 
-struct relay_batch *
+struct relay_bundle *
 relay_batch_new(struct store *store, const struct conf *conf,
     struct loop *loop, const struct conf_relay *relay)
 {
-	struct relay_batch *batch = mem_zero(sizeof *batch);
-	batch->arena = arena_new();
-	batch->relay = relay;
-	batch->store = store;
-	batch->conf = conf;
+	struct relay_bundle *b = mem_zero(sizeof *b);
+	b->batch.arena = arena_new();
+	b->batch.places = arena_alloc(b->batch.arena,
+	    (size_t)store->conf->store.shards * sizeof *b->batch.places);
+	b->relay = relay;
+	b->store = store;
+	b->conf = conf;
 	for (size_t i = 0; i < RELAY_BATCH_FETCHES; i++) {
-		batch->fetches[i].batch = batch;
-		timer_init(&batch->fetches[i].timer, loop, fetch_answer,
-		    &batch->fetches[i]);
+		b->fetches[i].bundle = b;
+		timer_init(&b->fetches[i].timer, loop, fetch_answer,
+		    &b->fetches[i]);
 	}
-	return batch;
+	return b;
 }
 
 void
-relay_batch_free(struct relay_batch *batch)
+relay_batch_free(struct relay_bundle **bundle)
 {
-	if (batch == NULL)
+	struct relay_bundle *b = *bundle;
+	*bundle = NULL;
+	if (b == NULL)
 		return;
-	op_cancel(&batch->op);
 	for (size_t i = 0; i < RELAY_BATCH_FETCHES; i++) {
-		struct relay_fetch *fetch = &batch->fetches[i];
+		struct relay_fetch *fetch = &b->fetches[i];
 		timer_clear(&fetch->timer);
 		op_cancel(&fetch->look.op.op);
 		answer_unref(&fetch->look.op.answer);
 	}
-	for (size_t i = 0; i < batch->n_events; i++)
-		answer_unref(&batch->events[i].answer);
-	free(batch->events);
-	free(batch->positions);
-	arena_free(&batch->arena);
-	free(batch);
+	for (size_t i = 0; i < b->n_wanted; i++)
+		json_decref(b->wanted[i].message);
+	free(b->wanted);
+	free(b->batch.events);
+	arena_free(&b->batch.arena);
+	free(b);
 }

@@ -2,18 +2,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "base/mem.h"
-#include "messages/relay/relay_kafka.h"
-#include "messages/relay/relay_postgres.h"
+#include "messages/broker/kafka/kafka_ledger.h"
+#include "messages/broker/postgres/postgres_ledger.h"
 #include "messages/relay/relay_run.h"
 #include "messages/relay/webhook.h"
 
 enum {
-	ANSWERS_MAX = 64,  /* events in a batch, where they have answers */
-	BUDGET_SHARE = 4,  /* a batch's answers: that part of all memory */
+	ANSWERS_MAX = 64, /* events in a batch, where they have answers */
+	BUDGET_SHARE = 4, /* a batch's answers: that part of all memory */
 	LOOK_MS = 1000,
-	SAVE_MS = 1000,    /* the position, where the target has it too … */
-	SAVE_SOON_MS = 50, /* … and where it does not */
 };
 
 static const struct relay_target_kind *
@@ -21,15 +20,32 @@ kind_of(const struct conf_relay *relay)
 {
 	static const struct relay_target_kind *const kinds[] = {
 #ifdef HAVE_POSTGRES
-	    [RELAY_POSTGRES] = &relay_postgres_kind,
+	    [RELAY_POSTGRES] = &postgres_ledger_kind,
 #endif
 #ifdef HAVE_KAFKA
-	    [RELAY_KAFKA] = &relay_kafka_kind,
+	    [RELAY_KAFKA] = &kafka_ledger_kind,
 #endif
 	    [RELAY_WEBHOOK] = &webhook_kind,
 	    [RELAY_KIND_COUNT_] = NULL,
 	};
 	return kinds[relay->kind];
+}
+
+/* How many events are in a batch: with answers, as memory allows. */
+static size_t
+events_max(const struct conf *conf, const struct conf_relay *relay)
+{
+	int64_t largest = 1;
+	if (!relay->answer)
+		return kind_of(relay)->events;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->max_response_body > largest)
+			largest = policy->max_response_body;
+	}
+	int64_t fit = conf->in_flight_bytes / BUDGET_SHARE / largest;
+	return fit < 1 ? 1 : fit > ANSWERS_MAX ? ANSWERS_MAX : (size_t)fit;
 }
 
 /* --- what is told of it --- */
@@ -51,9 +67,9 @@ say(const struct relay_run *run, enum event event)
 }
 
 static void
-say_lost(void *arg, enum event event, uint64_t count, const char *why)
+say_lost(
+    struct relay_run *run, enum event event, uint64_t count, const char *why)
 {
-	struct relay_run *run = arg;
 	counter_add(&run->meter->lost, count);
 	struct logline line = line_of(run, event);
 	log_int(&line, "count", (int64_t)count);
@@ -61,52 +77,48 @@ say_lost(void *arg, enum event event, uint64_t count, const char *why)
 	log_end(&line);
 }
 
-/* How many events are still to be brought; -1: it is not known here. */
-static int64_t
-lag_of(const struct relay_run *run)
+/* For the admin interface. */
+static void
+tell_meter(struct relay_run *run)
 {
-	int64_t lag = relay_stream_behind(&run->stream);
-	if (lag < 0)
-		return lag;
-	if (run->batch != NULL)
-		lag += (int64_t)run->batch->entries;
-	if (run->forming != NULL)
-		lag += (int64_t)run->forming->entries;
-	if (run->target != NULL)
-		lag += (int64_t)run->kind->health(run->target).waiting;
-	return lag;
+	must(pthread_mutex_lock(&run->meter->lock) == 0);
+	run->meter->said = run->said;
+	must(pthread_mutex_unlock(&run->meter->lock) == 0);
 }
 
-/*
- * Why nothing can be brought; NULL: all is well; "": it is only not connected
- * yet.
- */
-static const char *
-trouble_of(const struct relay_run *run)
+struct relay_said
+relay_run_said(struct relay_meter *meter)
 {
-	if (run->target != NULL) {
-		struct relay_target_health health =
-		    run->kind->health(run->target);
-		if (!health.up)
-			return health.message;
-	}
-	return run->stream.reads && run->stream.trouble[0] != '\0'
-	    ? run->stream.trouble
-	    : NULL;
+	must(pthread_mutex_lock(&meter->lock) == 0);
+	struct relay_said said = meter->said;
+	must(pthread_mutex_unlock(&meter->lock) == 0);
+	return said;
 }
 
+/* Whether it is up, why not ("": it is only not connected yet), and its lag. */
 static void
 tell_health(struct relay_run *run)
 {
-	const char *trouble = trouble_of(run);
-	bool runs = run->target != NULL, reads = run->stream.reads;
-	bool up = runs && reads && trouble == NULL;
-	const char *why = trouble != NULL ? trouble : "";
-	bool other = strcmp(run->why, why) != 0;
-	int64_t lag = lag_of(run);
+	const struct relay_stream *stream = &run->stream;
+	bool runs = run->target != NULL;
+	struct relay_target_health health = {.up = true};
+	int64_t lag = relay_stream_behind(stream);
+	const char *why = stream->reads ? stream->trouble : "";
+	if (runs)
+		health = run->kind->health(run->target);
+	if (!health.up)
+		why = health.message;
+	if (lag >= 0) {
+		lag += (int64_t)health.waiting;
+		lag += run->batch != NULL ? (int64_t)run->batch->entries : 0;
+		lag +=
+		    run->forming != NULL ? (int64_t)run->forming->entries : 0;
+	}
+	bool up = runs && stream->reads && health.up && *why == '\0';
+	bool other = strcmp(run->said.why, why) != 0;
 	if (other) {
-		snprintf(run->why, sizeof run->why, "%s", why);
-		relay_meter_say(run->meter, run->why);
+		snprintf(run->said.why, sizeof run->said.why, "%s", why);
+		tell_meter(run);
 	}
 	counter_set(&run->meter->runs, runs);
 	counter_set(&run->meter->up, up);
@@ -124,81 +136,26 @@ tell_health(struct relay_run *run)
 
 /* --- batches --- */
 
-static size_t
-events_max(const struct relay_run *run)
+static bool
+may_put(const struct relay_run *run)
 {
-	int64_t largest = 1;
-	const struct conf *conf = run->conf;
-	if (!run->relay->answer)
-		return run->kind->events;
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_idempotency *policy =
-		    conf->routes[i].idempotency;
-		if (policy != NULL && policy->max_response_body > largest)
-			largest = policy->max_response_body;
-	}
-	int64_t fit = conf->in_flight_bytes / BUDGET_SHARE / largest;
-	return fit < 1 ? 1 : fit > ANSWERS_MAX ? ANSWERS_MAX : (size_t)fit;
-}
-
-/* All that it has brought is done with. */
-static void
-on_batch_done(void *owner)
-{
-	struct relay_batch *batch = owner;
-	struct relay_run *run = batch->owner;
-	for (size_t i = 0; i < batch->n_positions; i++)
-		relay_stream_brought(&run->stream, &batch->positions[i]);
-	if (!run->kind->keeps_events)
-		counter_add(&run->meter->events, batch->n_events);
-	run->batch = NULL;
-	relay_batch_free(batch);
-	task_ready(run->worker->loop, &run->settle);
-}
-
-static void
-on_complete(struct relay_batch *batch)
-{
-	struct relay_run *run = batch->owner;
-	op_init(&batch->op, run->worker->loop, on_batch_done, batch);
-	run->kind->put(run->target, batch);
-}
-
-/*
- * Where nothing is wanted it is only where it stands that moves, and that need
- * not be written down at once.
- */
-static void
-send_batch(struct relay_run *run)
-{
-	struct relay_batch *batch = run->forming;
-	int64_t now_ms = loop_now_ms(run->worker->loop);
-	if (run->batch != NULL || batch == NULL ||
-	    (batch->n_events == 0 &&
-		(batch->n_positions == 0 || now_ms - run->put_ms < LOOK_MS)))
-		return;
-	run->batch = batch;
-	run->forming = NULL;
-	run->put_ms = now_ms;
-	relay_batch_complete(batch, on_complete);
+	return !run->draining && !run->fenced && !pause_stands(&run->pause) &&
+	    leadership_is_held(&run->leadership);
 }
 
 static void
 form(struct relay_run *run)
 {
-	if (run->forming != NULL)
-		return;
 	run->forming = relay_batch_new(
 	    run->worker->store, run->conf, run->worker->loop, run->relay);
-	run->forming->owner = run;
 }
 
 static void
-end_batches(struct relay_run *run)
+on_complete(void *arg)
 {
-	relay_batch_free(run->forming);
-	relay_batch_free(run->batch);
-	run->forming = run->batch = NULL;
+	struct relay_run *run = arg;
+	run->is_put = true;
+	run->kind->put(run->target, &run->batch->batch);
 }
 
 /* All together, later in a turn in which something has changed. */
@@ -206,18 +163,24 @@ static void
 settle(void *arg)
 {
 	struct relay_run *run = arg;
-	size_t room = 0, most = events_max(run);
+	int64_t now_ms = loop_now_ms(run->worker->loop);
 	tell_health(run);
-	if (!run->stream.reads)
+	if (!run->stream.reads || !may_put(run))
 		return;
-	if (!run->draining && !run->fenced && !pause_stands(&run->pause) &&
-	    leadership_is_held(&run->leadership)) {
-		send_batch(run);
+	/*
+	 * Where nothing is wanted it is only where it stands that moves, and
+	 * that need not be written down at once.
+	 */
+	if (run->batch == NULL &&
+	    (run->forming->batch.n_events > 0 ||
+		(run->forming->moves && now_ms - run->put_ms >= LOOK_MS))) {
+		run->batch = run->forming;
+		run->is_put = false;
+		run->put_ms = now_ms;
 		form(run);
-		if (run->forming->n_events < most)
-			room = most - run->forming->n_events;
+		relay_batch_complete(run->batch, on_complete, run);
 	}
-	relay_stream_room(&run->stream, room);
+	relay_stream_wake(&run->stream);
 }
 
 static void
@@ -229,18 +192,19 @@ settle_soon(void *arg)
 
 /* --- what the stream says --- */
 
+static size_t
+on_room(void *arg)
+{
+	const struct relay_run *run = arg;
+	size_t formed = run->forming->batch.n_events;
+	return may_put(run) && formed < run->most ? run->most - formed : 0;
+}
+
 static void
 on_took(void *arg, const struct relay_entry *entry)
 {
 	struct relay_run *run = arg;
 	relay_batch_add(run->forming, entry);
-}
-
-static void
-on_began(void *arg, const struct relay_position *position)
-{
-	struct relay_run *run = arg;
-	relay_batch_stand(run->forming, position);
 }
 
 static void
@@ -255,8 +219,7 @@ on_entries_lost(void *arg, unsigned shard, uint64_t count)
 static void
 on_stream_again(void *arg, unsigned shard)
 {
-	struct relay_run *run = arg;
-	struct logline line = line_of(run, EV_relay_stream_again);
+	struct logline line = line_of(arg, EV_relay_stream_again);
 	log_int(&line, "shard", shard);
 	log_end(&line);
 }
@@ -269,46 +232,65 @@ on_fenced(void *arg)
 	timer_set(&run->look, 0);
 }
 
-static void
-read_from(struct relay_run *run, const struct relay_position *positions)
-{
-	end_batches(run);
-	form(run);
-	relay_stream_read(&run->stream, positions);
-	settle_soon(run);
-}
-
-/* A target that keeps the position is open already, and will say it. */
-static void
-on_loaded(void *arg, const struct relay_position *positions)
-{
-	struct relay_run *run = arg;
-	if (!run->kind->keeps_position)
-		read_from(run, positions);
-}
+static const struct relay_stream_events stream_events = {
+    .room = on_room,
+    .took = on_took,
+    .lost = on_entries_lost,
+    .again = on_stream_again,
+    .settled = settle_soon,
+    .fenced = on_fenced,
+};
 
 /* --- what the target says --- */
 
+/* All that it has brought is done with. */
 static void
-on_opened(void *arg, const struct relay_position *positions,
-    size_t n_positions)
+on_done(void *arg)
 {
 	struct relay_run *run = arg;
-	unsigned shards = run->stream.n_shards;
-	struct relay_position *all = mem_zero(shards * sizeof *all);
-	for (unsigned i = 0; i < shards; i++)
-		all[i] = (struct relay_position){.shard = i, .count = -1};
-	for (size_t i = 0; i < n_positions; i++)
-		all[positions[i].shard] = positions[i];
-	read_from(run, all);
-	free(all);
+	relay_stream_brought(&run->stream, run->batch->batch.places);
+	if (run->kind->keeps_place)
+		counter_add(&run->meter->events, run->batch->batch.n_events);
+	relay_batch_free(&run->batch);
+	settle_soon(run);
 }
 
+/* Whether the target stands where it must, with the batch or without it. */
+static bool
+stands_there(const struct relay_run *run, const struct relay_place *places,
+    bool with_batch)
+{
+	for (unsigned i = 0; i < run->stream.n_shards; i++) {
+		const struct relay_place *at = &run->stream.shards[i].saved;
+		if (with_batch && run->batch->batch.places[i].known)
+			at = &run->batch->batch.places[i];
+		if (at->ms != places[i].ms || at->seq != places[i].seq)
+			return false;
+	}
+	return run->stream.reads;
+}
+
+/*
+ * A batch whose end was not heard is there, or is put again.  Where the target
+ * stands elsewhere, as after a failover of its own, all is read from there.
+ */
 static void
-on_brought(void *arg, uint64_t count)
+on_opened(void *arg, const struct relay_place *places)
 {
 	struct relay_run *run = arg;
-	counter_add(&run->meter->events, count);
+	bool is_put = run->batch != NULL && run->is_put;
+	if (is_put && stands_there(run, places, true)) {
+		on_done(run);
+	} else if (stands_there(run, places, false)) {
+		if (is_put)
+			run->kind->put(run->target, &run->batch->batch);
+	} else {
+		relay_batch_free(&run->batch);
+		relay_batch_free(&run->forming);
+		form(run);
+		relay_stream_read(&run->stream, places);
+	}
+	settle_soon(run);
 }
 
 static void
@@ -329,6 +311,29 @@ on_paused(void *owner)
 	run->pausing.arena = arena_new();
 }
 
+static void
+on_brought(void *arg)
+{
+	struct relay_run *run = arg;
+	counter_add(&run->meter->events, 1);
+}
+
+static void
+on_event_lost(void *arg, enum event event, const char *why)
+{
+	say_lost(arg, event, 1, why);
+}
+
+static const struct relay_target_events target_events = {
+    .opened = on_opened,
+    .changed = settle_soon,
+    .done = on_done,
+    .fenced = on_fenced,
+    .pause = on_pause_wanted,
+    .brought = on_brought,
+    .lost = on_event_lost,
+};
+
 /* --- leading --- */
 
 /* A target that has something of its own to bring is told to wait, too. */
@@ -340,30 +345,33 @@ hold_target(struct relay_run *run)
 		    run->draining || pause_stands(&run->pause));
 }
 
-/* Which store it is stands beside the position: it must be known. */
+/* Which store it is stands beside the place: it must be known. */
 static void
 begin(struct relay_run *run)
 {
 	struct worker *w = run->worker;
-	/* Claims may be refused for what Redis has not heard of yet. */
-	bool soon =
-	    !run->kind->keeps_position || w->conf->store.events_refuse;
 	int64_t term = leadership_term(&run->leadership);
-	const struct relay_stream_events stream_events = {
-	    .loaded = on_loaded, .took = on_took, .began = on_began,
-	    .lost = on_entries_lost, .again = on_stream_again,
-	    .settled = settle_soon, .fenced = on_fenced, .arg = run};
-	const struct relay_target_events events = {.opened = on_opened,
-	    .changed = settle_soon, .fenced = on_fenced,
-	    .pause = on_pause_wanted, .lost = say_lost, .brought = on_brought,
-	    .arg = run};
-	const struct relay_target_start start = {
-	    w, run->conf, run->relay, term, &run->leadership, &events};
+	const struct origin *origin = store_origin(w->store);
+	char store[DIGEST_HEX + 1];
 	if (run->target != NULL || term == 0 || run->draining ||
-	    !origin_has_id(store_origin(w->store)))
+	    !origin_has_id(origin))
 		return;
+	hex_encode(origin->id, DIGEST_BYTES, store);
+	const struct relay_target_start start = {
+	    .worker = w,
+	    .leader = &run->leadership,
+	    .loop = w->loop,
+	    .conf = run->conf,
+	    .relay = run->relay,
+	    .store = store,
+	    .shards = (unsigned)w->conf->store.shards,
+	    .term = term,
+	    .events = &target_events,
+	    .arg = run,
+	};
+	form(run);
 	relay_stream_start(&run->stream, w->store, w->loop, run->relay->name,
-	    term, soon ? SAVE_SOON_MS : SAVE_MS, &stream_events);
+	    term, !run->kind->keeps_place, &stream_events, run);
 	run->target = run->kind->open(&start);
 	hold_target(run);
 }
@@ -372,11 +380,12 @@ static void
 end(struct relay_run *run)
 {
 	run->up = false;
-	end_batches(run);
 	if (run->target != NULL)
 		run->kind->close(run->target);
 	run->target = NULL;
 	relay_stream_stop(&run->stream);
+	relay_batch_free(&run->forming);
+	relay_batch_free(&run->batch);
 	counter_set(&run->meter->runs, 0);
 }
 
@@ -427,18 +436,21 @@ on_pause_changed(void *arg)
 {
 	struct relay_run *run = arg;
 	const struct pause *pause = &run->pause;
-	if (pause->on)
-		relay_meter_pause(
-		    run->meter, pause->since_ms, pause->who, pause->note);
-	else
-		relay_meter_pause(run->meter, 0, "", "");
-	if (pause->on || counter_read(&run->meter->runs) > 0) {
+	struct relay_said *said = &run->said;
+	bool goes_on = !pause->on && said->paused_ms != 0;
+	said->paused_ms = pause->on ? pause->since_ms : 0;
+	snprintf(said->who, sizeof said->who, "%s",
+	    pause->on ? pause->who : "");
+	snprintf(said->note, sizeof said->note, "%s",
+	    pause->on ? pause->note : "");
+	tell_meter(run);
+	if (pause->on || (goes_on && run->target != NULL)) {
 		struct logline line = line_of(
 		    run, pause->on ? EV_relay_paused : EV_relay_resumed);
 		if (pause->on)
-			log_str(&line, "who", pause->who);
-		if (pause->on && pause->note[0] != '\0')
-			log_str(&line, "note", pause->note);
+			log_str(&line, "who", said->who);
+		if (said->note[0] != '\0')
+			log_str(&line, "note", said->note);
 		log_end(&line);
 	}
 	hold_target(run);
@@ -456,6 +468,7 @@ relay_run_new(struct worker *worker, const struct conf *conf,
 	run->conf = conf_ref(conf);
 	run->relay = relay;
 	run->kind = kind_of(relay);
+	run->most = events_max(conf, relay);
 	run->meter = meter;
 	task_init(&run->settle, settle, run);
 	timer_init(&run->look, worker->loop, look, run);
@@ -493,8 +506,8 @@ relay_run_free(struct relay_run *run)
 	end(run);
 	pause_stop(&run->pause);
 	leadership_stop(&run->leadership);
-	relay_meter_say(run->meter, "");
-	relay_meter_pause(run->meter, 0, "", "");
+	run->said = (struct relay_said){0};
+	tell_meter(run);
 	timer_clear(&run->look);
 	task_cancel(&run->settle);
 	conf_unref(&run->conf);

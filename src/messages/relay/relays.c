@@ -25,6 +25,21 @@ is_of_worker(const struct worker *w, const struct conf_relay *relay)
 	    w->index;
 }
 
+/* Finds or makes the series of that name. */
+static struct relay_meter *
+meter_of(struct relays *all, const char *name)
+{
+	struct relay_meter *_Atomic *at = &all->meters;
+	for (; *at != NULL; at = &(*at)->next)
+		if (!strcmp((*at)->name, name))
+			return *at;
+	struct relay_meter *m = mem_zero(sizeof *m);
+	m->name = mem_text(name);
+	must(pthread_mutex_init(&m->lock, NULL) == 0);
+	*at = m;
+	return m;
+}
+
 static bool
 has_run(struct list *runs, const char *name)
 {
@@ -35,11 +50,7 @@ has_run(struct list *runs, const char *name)
 	return false;
 }
 
-/*
- * Begins those that are configured and not here, as far as they have drained.
- * Where claims are refused for the sake of relays, one that is gone must not be
- * waited for: one worker says so.
- */
+/* Those that are configured and not here begin, where they have drained. */
 static void
 begin_missing(struct relays *all)
 {
@@ -51,12 +62,16 @@ begin_missing(struct relays *all)
 		    has_run(&all->runs, relay->name) ||
 		    has_run(&all->leaving, relay->name))
 			continue;
-		struct relay_run *run = relay_run_new(w, conf, relay,
-		    relay_meter_of(&all->meters, relay->name));
+		struct relay_run *run = relay_run_new(
+		    w, conf, relay, meter_of(all, relay->name));
 		list_add_first(&all->runs, &run->item);
 	}
 }
 
+/*
+ * Where claims are refused for the sake of relays, one that is gone must not be
+ * waited for: one worker says so.
+ */
 static void
 forget_others(const struct relays *all)
 {
@@ -178,7 +193,12 @@ static void
 relays_free(struct worker_part *part)
 {
 	struct relays *all = relays_part(part);
-	relay_meter_clear(&all->meters);
+	for (struct relay_meter *m = all->meters, *next; m != NULL; m = next) {
+		next = m->next;
+		must(pthread_mutex_destroy(&m->lock) == 0);
+		free(m->name);
+		free(m);
+	}
 	free(all);
 }
 

@@ -18,7 +18,7 @@ struct relays {
 	struct hook hook;
 	bool hooked;
 	bool draining;
-	struct relay_meters meters; /* any thread reads them */
+	struct relay_meter *_Atomic meters; /* any thread reads them */
 };
 
 extern const struct worker_part_kind relays_kind;

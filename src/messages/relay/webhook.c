@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,23 +8,16 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "gate/worker.h"
 #include "http/head/header_value.h"
 #include "http/upstream/forward.h"
 #include "http/upstream/upstreams.h"
-#include "messages/relay/relay_text.h"
 #include "messages/relay/webhook.h"
 #include "messages/relay/webhook_queue.h"
 
 enum {
 	IN_FLIGHT = 64,
-	READY_MAX = 256, /* lanes: with so many, no more events are taken */
-	DOWN = 3,        /* failures in a row: the receiver is down */
-	/*
-	 * After so many one new event a second is taken, and when the receiver
-	 * is back all that rest are tried.
-	 */
-	FAILING = 64,
-	FAILING_MS = 1000,
+	DOWN = 3,      /* failures in a row: the receiver is down */
 	AWAY_MS = 500, /* Redis did not give the body */
 	ANSWER_HEAD_BYTES = 65536,
 	ANSWER_BYTES = 65536, /* which nobody looks at */
@@ -33,11 +27,13 @@ enum {
 	JITTER_PART = 4, /* of the whole, at most */
 	TRIES_MIN = 12,
 	LAST_S = 3 * 24 * 3600,
+	/* Of the longer of both, an Ed25519 signature. */
+	BASE64_CHARS = sodium_base64_ENCODED_LEN(
+	    crypto_sign_BYTES, sodium_base64_VARIANT_ORIGINAL),
 };
 
 struct webhook {
 	struct relay_target target; /* first */
-	struct relay_target_events events;
 	const struct conf_relay *relay;
 	const struct leadership *leader;
 	struct loop *loop;
@@ -49,17 +45,10 @@ struct webhook {
 	struct webhook_queue queue;
 	bool holds; /* nothing new is begun: the core says so … */
 	bool gone;  /* … or the receiver did (410) */
-
 	struct list tries; /* under way */
 	size_t in_flight;
-	size_t allowed;    /* in flight: fewer, while the receiver says so */
 	unsigned failures; /* in a row */
-	int64_t tried_ms;  /* when one was last taken while it is failing */
 	char trouble[200]; /* the last; "" for none */
-
-	struct relay_batch *batch; /* that is put; NULL: none */
-	size_t put;                /* so many of its events Redis has … */
-	size_t putting;            /* … or is about to have */
 };
 
 /* A try of a lane's first event. */
@@ -68,7 +57,7 @@ struct try {
 	struct webhook *hook;
 	struct webhook_lane *lane;
 	struct arena *arena;
-	struct webhook_read read;
+	struct store_call *call; /* for its body; NULL: none is under way */
 	struct forward forward;
 };
 
@@ -90,6 +79,57 @@ webhook_retry_ms(unsigned tries, int64_t ran_s, int64_t after_ms,
 	return true;
 }
 
+/* What one secret says of it. */
+static struct span
+sign(struct arena *arena, const struct conf_webhook_secret *secret,
+    struct span content)
+{
+	const uint8_t *bytes = (const uint8_t *)content.ptr;
+	uint8_t signature[crypto_sign_BYTES];
+	size_t len = crypto_auth_hmacsha256_BYTES;
+	char text[BASE64_CHARS];
+	if (secret->ed25519) {
+		uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
+		uint8_t secret_key[crypto_sign_SECRETKEYBYTES];
+		must(secret->len == crypto_sign_SEEDBYTES);
+		crypto_sign_seed_keypair(public_key, secret_key, secret->key);
+		crypto_sign_detached(
+		    signature, NULL, bytes, content.len, secret_key);
+		sodium_memzero(secret_key, sizeof secret_key);
+		len = crypto_sign_BYTES;
+	} else {
+		crypto_auth_hmacsha256_state state;
+		crypto_auth_hmacsha256_init(&state, secret->key, secret->len);
+		crypto_auth_hmacsha256_update(&state, bytes, content.len);
+		crypto_auth_hmacsha256_final(&state, signature);
+		sodium_memzero(&state, sizeof state);
+	}
+	sodium_bin2base64(text, sizeof text, signature, len,
+	    sodium_base64_VARIANT_ORIGINAL);
+	return arena_printf(
+	    arena, "%s,%s", secret->ed25519 ? "v1a" : "v1", text);
+}
+
+struct span
+webhook_signature(struct arena *arena,
+    const struct conf_webhook_secret *secrets, size_t n_secrets,
+    struct span id, int64_t time_s, struct span body)
+{
+	struct span head =
+	    arena_printf(arena, "%.*s.%" PRId64 ".", SPAN_FMT(id), time_s);
+	char *content = arena_alloc(arena, head.len + body.len + 1);
+	struct span all = SPAN("");
+	memcpy(content, head.ptr, head.len);
+	memcpy(content + head.len, body.ptr, body.len);
+	for (size_t i = 0; i < n_secrets; i++) {
+		struct span one = sign(arena, &secrets[i],
+		    span_of(content, head.len + body.len));
+		all = arena_printf(arena, "%.*s%s%.*s", SPAN_FMT(all),
+		    i > 0 ? " " : "", SPAN_FMT(one));
+	}
+	return all;
+}
+
 /* --- what became of a try --- */
 
 static void
@@ -97,7 +137,8 @@ end_try(struct try *try)
 {
 	list_remove(&try->item);
 	try->hook->in_flight--;
-	webhook_queue_unread(&try->read);
+	if (try->call != NULL)
+		try->call->arg = NULL;
 	forward_stop(&try->forward);
 	forward_clear(&try->forward);
 	arena_free(&try->arena);
@@ -107,26 +148,21 @@ end_try(struct try *try)
 static void
 note_trouble(struct webhook *hook, const char *trouble)
 {
-	bool other = strcmp(hook->trouble, trouble) != 0;
 	hook->failures++;
 	snprintf(hook->trouble, sizeof hook->trouble, "%s", trouble);
-	if (other || hook->failures == DOWN)
-		hook->events.changed(hook->events.arg);
+	hook->target.events->changed(hook->target.arg);
 }
 
+/* What has failed while the receiver was down is tried again at once. */
 static void
 taken(struct try *try)
 {
 	struct webhook *hook = try->hook;
-	bool was_failing = hook->failures >= FAILING;
-	bool was_down = hook->failures >= DOWN;
-	hook->failures = 0;
 	webhook_queue_done(try->lane);
-	if (was_failing)
+	if (hook->failures >= DOWN)
 		webhook_queue_wake(&hook->queue);
-	hook->events.brought(hook->events.arg, 1);
-	if (was_down)
-		hook->events.changed(hook->events.arg);
+	hook->failures = 0;
+	hook->target.events->brought(hook->target.arg);
 }
 
 /* It is not brought, and never will be. */
@@ -139,26 +175,27 @@ lose(struct try *try, enum event event, const char *why)
 	snprintf(text, sizeof text, "event %s of key %s %s", first->id,
 	    first->key_id, why);
 	webhook_queue_done(try->lane);
-	hook->events.lost(hook->events.arg, event, 1, text);
+	hook->target.events->lost(hook->target.arg, event, text);
 }
 
 static void
 failed(struct try *try, const char *trouble, int64_t after_ms)
 {
 	struct webhook *hook = try->hook;
-	int64_t ran_s = webhook_queue_failed(try->lane), ms;
-	unsigned tries = webhook_queue_first(try->lane)->tries;
+	struct webhook_event *event = webhook_queue_first(try->lane);
+	int64_t ran_s = hook->queue.ran_s - event->kept_s, ms;
 	char why[300];
 	uint32_t chance;
 	random_bytes(&chance, sizeof chance);
 	note_trouble(hook, trouble);
-	if (webhook_retry_ms(tries, ran_s, after_ms, chance, &ms)) {
+	event->tries++;
+	if (webhook_retry_ms(event->tries, ran_s, after_ms, chance, &ms)) {
 		webhook_queue_rest(try->lane, ms, after_ms > 0);
 		return;
 	}
 	snprintf(why, sizeof why,
 	    "was not taken by the receiver for three days, in %u tries: %s",
-	    tries, trouble);
+	    event->tries, trouble);
 	lose(try, EV_relay_lost, why);
 }
 
@@ -169,28 +206,23 @@ stop_for_good(struct try *try)
 	struct webhook *hook = try->hook;
 	note_trouble(hook, "the receiver answered 410 (Gone)");
 	hook->gone = true;
-	hook->queue.runs = false;
+	webhook_queue_run(&hook->queue, false);
 	webhook_queue_rest(try->lane, FIRST_MS, false);
-	hook->events.pause(hook->events.arg, hook->trouble);
+	hook->target.events->pause(hook->target.arg, hook->trouble);
 }
 
-/*
- * Fewer at a time where the receiver says that it is too much, and one more for
- * each that it takes.
- */
+static void go_on(void *arg);
+
 static void
-judge_answer(struct try *try)
+on_forwarded(void *owner)
 {
+	struct try *try = owner;
 	struct webhook *hook = try->hook;
 	const struct forward *forward = &try->forward;
 	int status =
 	    forward->result == FORWARD_ANSWERED ? forward->status : 0;
-	bool busy = status == 429 || (status >= 502 && status <= 504);
 	char trouble[sizeof hook->trouble];
-	if (busy && hook->allowed > 1)
-		hook->allowed -= hook->allowed / 2;
 	if (status >= 200 && status < 300) {
-		hook->allowed += hook->allowed < IN_FLIGHT;
 		taken(try);
 	} else if (status == GONE) {
 		stop_for_good(try);
@@ -205,21 +237,11 @@ judge_answer(struct try *try)
 		    hook->place.authority, error_message(forward->op.error));
 		failed(try, trouble, 0);
 	}
-}
-
-/* --- sending --- */
-
-static void go_on(void *arg);
-
-static void
-on_forwarded(void *owner)
-{
-	struct try *try = owner;
-	struct webhook *hook = try->hook;
-	judge_answer(try);
 	end_try(try);
 	go_on(hook);
 }
+
+/* --- sending --- */
 
 static void
 send_event(struct try *try, struct span body)
@@ -238,8 +260,8 @@ send_event(struct try *try, struct span body)
 	    {SPAN("webhook-timestamp"),
 		arena_printf(arena, "%" PRId64, time_s)},
 	    {SPAN("webhook-signature"),
-		relay_text_signature(arena, relay->secrets, relay->n_secrets,
-		    id, time_s, body)},
+		webhook_signature(arena, relay->secrets, relay->n_secrets, id,
+		    time_s, body)},
 	};
 	struct field *fields = arena_alloc(arena, sizeof list);
 	memcpy(fields, list, sizeof list);
@@ -261,116 +283,92 @@ send_event(struct try *try, struct span body)
 }
 
 static void
-on_read(
-    struct webhook_read *read, enum webhook_found found, struct span body)
+on_read(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
 {
-	struct try *try = CONTAINER_OF(read, struct try, read);
-	switch (found) {
-	case WEBHOOK_FOUND:
-		send_event(try, body);
+	struct try *try = call->arg;
+	char *body = NULL;
+	size_t len;
+	if (try == NULL)
 		return;
-	case WEBHOOK_FOUND_AWAY:
+	struct webhook *hook = try->hook;
+	try->call = NULL;
+	if (how != CALL_ANSWERED) {
 		webhook_queue_rest(try->lane, AWAY_MS, true);
-		break;
-	case WEBHOOK_FOUND_NONE:
+	} else if (reply->verdict == VERDICT_FENCED) {
+		webhook_queue_rest(try->lane, AWAY_MS, true);
+		hook->target.events->fenced(hook->target.arg);
+	} else if (reply->verdict == VERDICT_GONE) {
 		webhook_queue_done(try->lane);
-		break;
-	case WEBHOOK_FOUND_NO_KEY:
-		failed(try,
-		    "an event waits in Redis that none of "
-		    "store.encryption_keys opens",
-		    0);
-		break;
-	case WEBHOOK_FOUND_OTHER:
-		lose(try, EV_relay_unsealed,
-		    "is not in Redis as it was put there, and was not sent");
-		break;
+	} else {
+		error = webhook_queue_body(
+		    try->lane, call_reply_text(reply, 0), &body, &len);
+		if (error == 0) {
+			send_event(try, span_of(body, len));
+			free(body);
+			return;
+		}
+		if (error == E_NO_KEY)
+			failed(try,
+			    "an event waits in Redis that none of "
+			    "store.encryption_keys opens",
+			    0);
+		else
+			lose(try, EV_relay_unsealed,
+			    "is not in Redis as it was put there, and was not "
+			    "sent");
 	}
 	end_try(try);
 }
 
-static void
-begin_try(struct webhook *hook, struct webhook_lane *lane)
-{
-	const struct webhook_event *event = webhook_queue_first(lane);
-	struct try *try = mem_zero(sizeof *try);
-	try->hook = hook;
-	try->lane = lane;
-	try->arena = arena_new();
-	try->read.done = on_read;
-	op_init(&try->forward.op, hook->loop, on_forwarded, try);
-	list_add_last(&hook->tries, &try->item);
-	hook->in_flight++;
-	if (event->body != NULL)
-		send_event(try, span_of(event->body, event->len));
-	else
-		webhook_queue_read(&try->read, lane);
-}
-
-static bool
-may_begin(const struct webhook *hook)
-{
-	return !hook->holds && !hook->gone && leadership_is_held(hook->leader);
-}
-
-/* How many events may be taken of the batch now. */
-static size_t
-room_of(struct webhook *hook)
-{
-	const struct webhook_queue *q = &hook->queue;
-	int64_t now_ms = loop_now_ms(hook->loop);
-	if (q->count == 0)
-		return WEBHOOK_QUEUE_CHUNK;
-	if (q->count >= WEBHOOK_QUEUE_MAX || q->bytes >= WEBHOOK_QUEUE_BYTES ||
-	    q->n_ready >= READY_MAX)
-		return 0;
-	if (hook->failures < FAILING)
-		return WEBHOOK_QUEUE_CHUNK;
-	/* The queue ticks at least so often. */
-	if (now_ms - hook->tried_ms < FAILING_MS)
-		return 0;
-	hook->tried_ms = now_ms;
-	return 1;
-}
-
-/* Takes more of the batch, which is done when Redis has all of it. */
-static void
-take_more(struct webhook *hook)
-{
-	struct relay_batch *batch = hook->batch;
-	if (batch == NULL || !may_begin(hook) || !hook->queue.loaded ||
-	    !list_empty(&hook->queue.putting))
-		return;
-	hook->put += hook->putting;
-	hook->putting = 0;
-	if (hook->put < batch->n_events) {
-		size_t left = batch->n_events - hook->put;
-		size_t room = room_of(hook);
-		hook->putting = webhook_queue_put(&hook->queue,
-		    batch->events + hook->put, left, room);
-		return;
-	}
-	hook->batch = NULL;
-	op_done(&batch->op, 0);
-}
-
+/* Tries what is ready. */
 static void
 go_on(void *arg)
 {
 	struct webhook *hook = arg;
-	while (may_begin(hook) && hook->in_flight < hook->allowed) {
+	while (!hook->holds && !hook->gone && hook->in_flight < IN_FLIGHT &&
+	    leadership_is_held(hook->leader)) {
 		struct webhook_lane *lane = webhook_queue_next(&hook->queue);
 		if (lane == NULL)
 			break;
-		begin_try(hook, lane);
+		struct try *try = mem_zero(sizeof *try);
+		try->hook = hook;
+		try->lane = lane;
+		try->arena = arena_new();
+		op_init(&try->forward.op, hook->loop, on_forwarded, try);
+		list_add_last(&hook->tries, &try->item);
+		hook->in_flight++;
+		try->call = webhook_queue_try(lane);
+		try->call->done = on_read;
+		try->call->arg = try;
+		call_start(try->call);
 	}
-	take_more(hook);
 	/* Perhaps Redis did not take the pause. */
 	if (hook->gone && !hook->holds)
-		hook->events.pause(hook->events.arg, hook->trouble);
+		hook->target.events->pause(hook->target.arg, hook->trouble);
 }
 
 /* --- the target --- */
+
+static void
+on_put(void *arg)
+{
+	struct webhook *hook = arg;
+	hook->target.events->done(hook->target.arg);
+}
+
+static void
+on_fenced(void *arg)
+{
+	struct webhook *hook = arg;
+	hook->target.events->fenced(hook->target.arg);
+}
+
+static const struct webhook_queue_events queue_events = {
+    .changed = go_on,
+    .put = on_put,
+    .fenced = on_fenced,
+};
 
 static struct webhook *
 hook_of(struct relay_target *target)
@@ -378,48 +376,33 @@ hook_of(struct relay_target *target)
 	return CONTAINER_OF(target, struct webhook, target);
 }
 
-static void
-on_fenced(void *arg)
-{
-	struct webhook *hook = arg;
-	hook->events.fenced(hook->events.arg);
-}
-
 static struct relay_target *
 hook_open(const struct relay_target_start *start)
 {
 	struct webhook *hook = mem_zero(sizeof *hook);
 	struct worker *worker = start->worker;
-	hook->target.kind = &webhook_kind;
-	hook->events = *start->events;
+	hook->target =
+	    (struct relay_target){&webhook_kind, start->events, start->arg};
 	hook->relay = start->relay;
 	hook->leader = start->leader;
-	hook->loop = worker->loop;
-	hook->allowed = IN_FLIGHT;
+	hook->loop = start->loop;
 	list_init(&hook->tries);
 	hook->place = hook->relay->receiver.targets[0];
 	hook->place.base_path = hook->no_path;
 	hook->receiver = hook->relay->receiver;
 	hook->receiver.index = 0;
 	hook->receiver.targets = &hook->place;
-	hook->upstreams = upstreams_new(worker->loop, start->conf,
-	    worker->budget, &hook->receiver, 1);
-	const struct webhook_queue_events events = {
-	    .changed = go_on, .fenced = on_fenced, .arg = hook};
-	webhook_queue_open(&hook->queue, worker, hook->relay->name,
-	    hook->leader, &events);
+	hook->upstreams = upstreams_new(
+	    hook->loop, start->conf, worker->budget, &hook->receiver, 1);
+	webhook_queue_open(&hook->queue, worker->store, hook->loop,
+	    hook->relay->name, hook->leader, &queue_events, hook);
 	return &hook->target;
 }
 
 static void
 hook_put(struct relay_target *target, struct relay_batch *batch)
 {
-	struct webhook *hook = hook_of(target);
-	must(hook->batch == NULL);
-	hook->batch = batch;
-	hook->put = hook->putting = 0;
-	op_start(&batch->op, 0, NULL);
-	take_more(hook);
+	webhook_queue_put(&hook_of(target)->queue, batch);
 }
 
 static struct relay_target_health
@@ -439,7 +422,7 @@ hook_hold(struct relay_target *target, bool holds)
 	struct webhook *hook = hook_of(target);
 	hook->holds = holds;
 	hook->gone = hook->gone && holds;
-	hook->queue.runs = !holds;
+	webhook_queue_run(&hook->queue, !holds);
 	go_on(hook);
 }
 
@@ -463,7 +446,7 @@ hook_close(struct relay_target *target)
 }
 
 const struct relay_target_kind webhook_kind = {
-    .keeps_events = true,
+    .keeps_place = false,
     .events = 1000,
     .open = hook_open,
     .put = hook_put,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "messages/relay/relay.h"
+#include "messages/broker/relay_target.h"
 
 /*
  * The target that posts events to a URL, each signed and with the id that lets
  * its receiver do it once (Standard Webhooks 1.0.0): at least once, in the
  * order of each record, until the receiver takes it, or for three days and
  * twelve tries.  What it has not brought yet waits in its queue
- * (webhook_queue.h), which ends the batch.  It knows no streams.  The worker's
- * thread; the core closes it.
+ * (webhook_queue.h).  It knows no streams.  The worker's thread; the core
+ * closes it.
  */
 extern const struct relay_target_kind webhook_kind;
 
@@ -22,3 +22,12 @@ extern const struct relay_target_kind webhook_kind;
  */
 MUST_USE bool webhook_retry_ms(unsigned tries, int64_t ran_s, int64_t after_ms,
     uint32_t chance, int64_t *ret_ms);
+/*
+ * What webhook-signature says, in the arena: one signature of each secret, over
+ * the id, the time of this try and the body, in their order, so that a receiver
+ * may know either during a rotation.  time_s is since 1970; id has no dot.
+ * Pure; any thread.
+ */
+struct span webhook_signature(struct arena *arena,
+    const struct conf_webhook_secret *secrets, size_t n_secrets,
+    struct span id, int64_t time_s, struct span body);

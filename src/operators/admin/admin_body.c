@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "base/rfc3339.h"
 #include "base/test_build.h"
-#include "base/utf8.h"
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
+#include "store/record/answer_json.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000 };
 
@@ -38,42 +38,6 @@ set_member(json_t *object, const char *name, json_t *value)
 	must(json_object_set_new(object, name, value) == 0);
 }
 
-json_t *
-admin_body_text(struct span text)
-{
-	if (utf8_is_valid(text))
-		return json_stringn(text.ptr, text.len);
-	char *copy = mem_zero(2 * text.len + 1);
-	size_t len = 0;
-	for (size_t i = 0; i < text.len; i++)
-		len += utf8_put((unsigned char)text.ptr[i], copy + len);
-	json_t *json = json_stringn(copy, len);
-	free(copy);
-	return json;
-}
-
-static void
-put_stored(json_t *object, const struct answer *answer)
-{
-	json_t *headers = json_array();
-	for (size_t i = 0; i < answer->fields.count; i++) {
-		const struct field *field = &answer->fields.list[i];
-		json_t *pair = json_array();
-		json_array_append_new(pair, admin_body_text(field->name));
-		json_array_append_new(pair, admin_body_text(field->value));
-		json_array_append_new(headers, pair);
-	}
-	set_member(object, "headers", headers);
-	struct span body = body_span(&answer->body);
-	if (utf8_is_valid(body)) {
-		set_member(object, "body", json_stringn(body.ptr, body.len));
-		return;
-	}
-	char *text = base64_encode(body);
-	set_member(object, "body_base64", json_string(text));
-	free(text);
-}
-
 /* Adds a record's origin, and the acts of operators, the latest last. */
 static void
 put_provenance(json_t *json, const struct provenance *from)
@@ -87,7 +51,7 @@ put_provenance(json_t *json, const struct provenance *from)
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		if (members[i].value.len > 0)
 			set_member(json, members[i].name,
-			    admin_body_text(members[i].value));
+			    answer_json_text(members[i].value));
 	if (from->history.len == 0)
 		return;
 	struct span history = from->history;
@@ -103,7 +67,7 @@ put_provenance(json_t *json, const struct provenance *from)
 			    : act.letter == 'c' ? "complete"
 						: "delete",
 			"note",
-			act.note.len > 0 ? admin_body_text(act.note) : NULL));
+			act.note.len > 0 ? answer_json_text(act.note) : NULL));
 	arena_free(&scratch);
 	set_member(json, "history", list);
 }
@@ -120,7 +84,7 @@ admin_body_record(const struct record_view *record,
 	set_member(json, "attempt", json_integer(record->attempt));
 	put_provenance(json, &record->from);
 	if (record->owner.len > 0)
-		set_member(json, "owner", admin_body_text(record->owner));
+		set_member(json, "owner", answer_json_text(record->owner));
 	set_member(json, "created", admin_body_time(record->created_ms));
 	set_member(json, "changed", admin_body_time(record->changed_ms));
 	if (record->state == STATE_PROCESSING)
@@ -139,7 +103,7 @@ admin_body_record(const struct record_view *record,
 		return json;
 	set_member(json, "bytes", json_integer((json_int_t)answer->body.len));
 	if (with_body)
-		put_stored(json, answer);
+		answer_json_set(json, answer);
 	return json;
 }
 

@@ -12,8 +12,6 @@
  */
 struct admin_request;
 
-/* Makes a string of any bytes; those that are no UTF-8 are Latin-1. */
-json_t *admin_body_text(struct span text);
 /* Returns the word for a state, such as "UNKNOWN". */
 const char *admin_body_state(enum record_state state);
 /* Makes a string of a time: RFC 3339, UTC, with milliseconds. */

@@ -12,6 +12,7 @@
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
 #include "operators/admin/admin_query.h"
+#include "store/record/answer_json.h"
 
 /*
  * What an operator sees of messages, and does to them; every act is logged.
@@ -153,21 +154,21 @@ message_json(const struct message_view *view)
 	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o*, "
 			 "s:o, s:o*, s:o*, s:o*, s:o*}",
 	    "id",
-	    view->id.len > 0 ? admin_body_text(view->id) : json_null(),
-	    "source", admin_body_text(span_str(view->source)),
+	    view->id.len > 0 ? answer_json_text(view->id) : json_null(),
+	    "source", answer_json_text(span_str(view->source)),
 	    "state", inquiry_word(view->state), "reason", view->reason,
-	    "position", admin_body_text(view->position), "route", view->route,
+	    "position", answer_json_text(view->position), "route", view->route,
 	    "key_id", view->key_id[0] != '\0' ? view->key_id : NULL,
 	    "label",
-	    view->label.len > 0 ? admin_body_text(view->label) : NULL,
+	    view->label.len > 0 ? answer_json_text(view->label) : NULL,
 	    "attempt",
 	    view->attempt > 0 ? json_integer(view->attempt) : NULL,
 	    "first", admin_body_time(view->first_ms), "next_try",
 	    tried_again ? admin_body_time(view->next_ms) : NULL, "detail",
-	    view->detail.len > 0 ? admin_body_text(view->detail) : NULL,
+	    view->detail.len > 0 ? answer_json_text(view->detail) : NULL,
 	    "status", view->status > 0 ? json_integer(view->status) : NULL,
 	    view->is_base64 ? "answer_base64" : "answer",
-	    view->answer.ptr != NULL ? admin_body_text(view->answer) : NULL);
+	    view->answer.ptr != NULL ? answer_json_text(view->answer) : NULL);
 }
 
 static int
@@ -328,7 +329,7 @@ say_done(struct admin_request *a, const struct message_view *view)
 	bool drops = a->endpoint->what == INQUIRY_DROP;
 	log_act(a, drops ? EV_operator_message : EV_operator_replay, view);
 	return admin_answer_json(a, drops ? 200 : 202,
-	    json_pack("{s:o, s:b}", "id", admin_body_text(view->id),
+	    json_pack("{s:o, s:b}", "id", answer_json_text(view->id),
 		drops ? "dropped" : "replayed", 1));
 }
 

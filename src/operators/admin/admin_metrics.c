@@ -500,7 +500,7 @@ put_relays(struct metrics *m)
 	for (int64_t i = 0; i < m->n_workers; i++) {
 		const struct relays *relays = relays_of(m->workers[i]);
 		const struct relay_meter *r =
-		    relays != NULL ? relays->meters.first : NULL;
+		    relays != NULL ? relays->meters : NULL;
 		for (; r != NULL; r = r->next)
 			if (!gauge || counter_read(&r->runs) > 0)
 				put_of(m, "relay", r->name,

@@ -6,6 +6,7 @@
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
+#include "store/record/answer_json.h"
 
 /* --- counts --- */
 
@@ -100,14 +101,14 @@ duplicates_json(const struct admin *admin)
 		const struct duplicate *one = &all[i];
 		json_array_append_new(list,
 		    json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o*}",
-			"route", admin_body_text(span_str(one->route)),
+			"route", answer_json_text(span_str(one->route)),
 			"would", duplicates_word(one->would),
 			"key_id", one->key_id,
 			"request_id",
-			admin_body_text(span_str(one->request_id)),
+			answer_json_text(span_str(one->request_id)),
 			"time", admin_body_time(one->at_ms),
 			"first_request_id",
-			admin_body_text(span_str(one->first_request_id)),
+			answer_json_text(span_str(one->first_request_id)),
 			"first_time", admin_body_time(one->first_ms),
 			"first_status",
 			one->status != 0 ? json_integer(one->status) : NULL));

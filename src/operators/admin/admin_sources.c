@@ -10,6 +10,7 @@
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
+#include "store/record/answer_json.h"
 
 /*
  * Operators see sources and relays, pause and resume them, or decide what
@@ -24,8 +25,8 @@ pause_json(int64_t since_ms, struct span who, struct span note)
 	if (since_ms == 0)
 		return json_null();
 	return json_pack("{s:o, s:o, s:o}", "since",
-	    admin_body_time(since_ms), "who", admin_body_text(who), "note",
-	    admin_body_text(note));
+	    admin_body_time(since_ms), "who", answer_json_text(who), "note",
+	    answer_json_text(note));
 }
 
 /* --- sources --- */
@@ -142,14 +143,13 @@ relay_json(struct admin_request *a, const struct conf_relay *relay)
 	struct relay_meter *m = NULL;
 	for (int64_t i = 0; i < admin->conf->workers && m == NULL; i++) {
 		const struct relays *relays = relays_of(admin->workers[i]);
-		m = relays != NULL ? relays->meters.first : NULL;
+		m = relays != NULL ? relays->meters : NULL;
 		while (m != NULL && strcmp(m->name, relay->name) != 0)
 			m = m->next;
 	}
 	if (m == NULL)
 		return object;
-	struct relay_said said;
-	relay_meter_read(m, a->arena, &said);
+	const struct relay_said said = relay_run_said(m);
 	bool runs = counter_read(&m->runs) > 0;
 	json_t *known = json_pack("{s:b, s:o, s:o, s:I, s:I, s:o*, s:o}",
 	    "runs", runs,
@@ -159,7 +159,7 @@ relay_json(struct admin_request *a, const struct conf_relay *relay)
 	    "events", (json_int_t)counter_read(&m->events),
 	    "lost", (json_int_t)counter_read(&m->lost),
 	    "error",
-	    said.why[0] != '\0' ? admin_body_text(span_str(said.why)) : NULL,
+	    said.why[0] != '\0' ? answer_json_text(span_str(said.why)) : NULL,
 	    "paused",
 	    pause_json(said.paused_ms, span_str(said.who),
 		span_str(said.note)));
@@ -307,7 +307,7 @@ admin_sources_ordered(struct machine *machine)
 			kind_of(a)));
 	log_order(a, of_relay ? EV_operator_relay : EV_operator_source);
 	return admin_answer_json(a, 200,
-	    json_pack("{s:o, s:o}", "name", admin_body_text(a->name),
+	    json_pack("{s:o, s:o}", "name", answer_json_text(a->name),
 		"paused",
 		pause_json(op->on ? op->since_ms : 0, op->who, op->note)));
 }
@@ -375,9 +375,9 @@ admin_sources_rewound(struct machine *machine)
 	log_rewind(a, EV_operator_decided);
 	json_t *parts = json_array();
 	for (size_t i = 0; i < op->count; i++)
-		json_array_append_new(parts, admin_body_text(op->parts[i]));
+		json_array_append_new(parts, answer_json_text(op->parts[i]));
 	return admin_answer_json(a, 200,
-	    json_pack("{s:o, s:o}", "name", admin_body_text(a->name),
+	    json_pack("{s:o, s:o}", "name", answer_json_text(a->name),
 		"partitions", parts));
 }
 
@@ -437,6 +437,6 @@ admin_sources_proved(struct machine *machine)
 	log_str(&line, "act", restores ? "restore" : "resume");
 	admin_answer_log(a, &line);
 	return admin_answer_json(a, 200,
-	    json_pack("{s:o, s:I}", "name", admin_body_text(a->name),
+	    json_pack("{s:o, s:I}", "name", answer_json_text(a->name),
 		"restored", (json_int_t)inquiry->restored));
 }

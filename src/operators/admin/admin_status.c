@@ -8,6 +8,7 @@
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_metrics.h"
 #include "operators/admin/admin_private.h"
+#include "store/record/answer_json.h"
 #include "store/redis/master.h"
 #include "store/store_health.h"
 
@@ -35,13 +36,13 @@ admin_status_complaints(const struct complaints *complaints)
 		bool placed = c->line > 0;
 		json_array_append_new(list,
 		    json_pack("{s:o*, s:o*, s:o*, s:o}", "member",
-			c->pointer ? admin_body_text(span_str(c->pointer))
+			c->pointer ? answer_json_text(span_str(c->pointer))
 				   : NULL,
 			"line",
 			placed ? json_integer((json_int_t)c->line) : NULL,
 			"column",
 			placed ? json_integer((json_int_t)c->column) : NULL,
-			"error", admin_body_text(span_str(c->message))));
+			"error", answer_json_text(span_str(c->message))));
 	}
 	return list;
 }

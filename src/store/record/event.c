@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/digits.h"
 #include "base/hex.h"
@@ -105,11 +106,12 @@ member_json(const struct member *member, const struct event_field *fields,
 	return json != NULL ? json : json_null();
 }
 
-static struct span
-field_of(struct span name, const struct event_field *fields, size_t count)
+struct span
+event_value(
+    const struct event_field *fields, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
-		if (span_eq(fields[i].name, name))
+		if (span_eq(fields[i].name, span_str(name)))
 			return fields[i].value;
 	return SPAN("");
 }
@@ -132,11 +134,12 @@ event_message(const struct conf_store *conf, const struct event_id *id,
 	struct key_id key_id;
 	struct span plain;
 	struct arena *scratch = arena_new();
-	if (hex_decode(field_of(SPAN("id"), fields, count), key_id.bytes,
+	if (hex_decode(event_value(fields, count, "id"), key_id.bytes,
 		sizeof key_id.bytes) &&
 	    label_read(scratch, conf, &key_id,
-		field_of(SPAN("label"), fields, count), &plain))
-		label = json_stringn(plain.ptr, plain.len);
+		event_value(fields, count, "label"), &plain))
+		label = json_stringn(
+		    plain.ptr, strnlen(plain.ptr, plain.len));
 	arena_free(&scratch);
 	must(json_object_set_new(message, "label",
 		 label != NULL ? label : json_null()) == 0);

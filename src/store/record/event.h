@@ -42,10 +42,14 @@ struct event_field {
 	struct span name;
 	struct span value;
 };
+/* The value of the field of that name; empty where there is none. */
+struct span event_value(
+    const struct event_field *fields, size_t count, const char *name);
 /*
  * The message: id, key_id, route, from, to, status, attempt, time, instance,
  * request_id, label; null is what the entry does not say, what is no UTF-8, or
- * a label that no encryption key of the configuration opens.
+ * a label that no encryption key of the configuration opens.  A label ends
+ * before a NUL, which PostgreSQL's jsonb does not take.
  * The caller drops it.
  */
 json_t *event_message(const struct conf_store *conf, const struct event_id *id,

@@ -36,15 +36,15 @@ enum {
 };
 
 struct kafka_ledger {
+	struct relay_target target; /* first */
 	struct loop *loop;
 	const struct conf *conf; /* a reference */
 	const struct conf_broker *broker;
 	char *topic;
 	char *client; /* the name of the clients */
 	char *id;     /* transactional.id, and the name of its group */
-	int64_t turn;
+	int64_t term;
 	unsigned shards;
-	struct kafka_ledger_events events;
 
 	struct kafka_producer *producer; /* NULL: there is no thread yet */
 	enum ledger_step {
@@ -56,20 +56,16 @@ struct kafka_ledger {
 		LEDGER_WRITING,
 		LEDGER_FENCED, /* there is nothing to be done any more */
 	} step;
-	struct timer timer;               /* until the next step */
-	struct kafka_ledger_place *kept;  /* what is committed */
-	struct kafka_ledger_place *ahead; /* with the batch */
-	bool opened; /* kept is known, and the owner was told */
-	struct kafka_ledger_batch *batch; /* not known to be there */
-	bool carries;    /* what was last written had it, and it may be there */
+	struct timer timer;         /* until the next step */
+	struct relay_place *places; /* what is committed */
+	struct relay_batch *put;    /* is to be there; NULL: none */
+	bool carries;    /* what is being written has it */
 	int64_t told_ms; /* when its places were last told */
 	int64_t put_ms;
 	int64_t fails_ms; /* since when something does; 0: all is well */
 	bool up;
 	char message[KAFKA_WORDS_BYTES];
 };
-
-/* --- what the owner is told --- */
 
 static void
 say(struct kafka_ledger *l, bool up, const char *words)
@@ -80,7 +76,7 @@ say(struct kafka_ledger *l, bool up, const char *words)
 		return;
 	l->up = up;
 	snprintf(l->message, sizeof l->message, "%s", words);
-	l->events.changed(l->events.arg);
+	l->target.events->changed(l->target.arg);
 }
 
 /* Some of what goes wrong passes; not where somebody is to do something. */
@@ -95,26 +91,27 @@ fails(struct kafka_ledger *l, bool sure, const char *words)
 }
 
 static void
-free_batch(struct kafka_ledger_batch **batch)
-{
-	struct arena *arena = *batch != NULL ? (*batch)->arena : NULL;
-	*batch = NULL;
-	arena_free(&arena);
-}
-
-static void
 be_fenced(struct kafka_ledger *l)
 {
 	l->step = LEDGER_FENCED;
 	timer_clear(&l->timer);
 	kafka_producer_end(&l->producer);
-	l->events.fenced(l->events.arg);
+	l->target.events->fenced(l->target.arg);
 }
 
 /* --- where it stands --- */
 
-/* "r1 TURN PLACE ...", each MS-SEQ-COUNT, MS-SEQ or "-". */
+/* "r1 TERM PLACE ...", each MS-SEQ-COUNT, MS-SEQ or "-". */
 #define HEAD "r1 "
+
+/* Where a shard stands with what is put. */
+static const struct relay_place *
+place_with(const struct kafka_ledger *l, unsigned shard)
+{
+	return l->put != NULL && l->put->places[shard].known
+	    ? &l->put->places[shard]
+	    : &l->places[shard];
+}
 
 static char *
 write_places(const struct kafka_ledger *l)
@@ -123,9 +120,9 @@ write_places(const struct kafka_ledger *l)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 	must(out != NULL);
-	fprintf(out, HEAD "%" PRId64, l->turn);
+	fprintf(out, HEAD "%" PRId64, l->term);
 	for (unsigned i = 0; i < l->shards; i++) {
-		const struct kafka_ledger_place *at = &l->ahead[i];
+		const struct relay_place *at = place_with(l, i);
 		if (!at->known)
 			fputs(" -", out);
 		else
@@ -139,7 +136,7 @@ write_places(const struct kafka_ledger *l)
 
 /* Where others have written, or nobody, nothing is known. */
 static void
-read_places(struct span text, int64_t *turn, struct kafka_ledger_place *places,
+read_places(struct span text, int64_t *term, struct relay_place *places,
     unsigned shards)
 {
 	struct span word, digits;
@@ -148,7 +145,7 @@ read_places(struct span text, int64_t *turn, struct kafka_ledger_place *places,
 		return;
 	text = span_from(text, sizeof HEAD - 1);
 	if (!span_next(&text, ' ', &word) ||
-	    !digits_read(word, INT64_MAX, turn))
+	    !digits_read(word, INT64_MAX, term))
 		return;
 	for (unsigned i = 0; i < shards && span_next(&text, ' ', &word); i++) {
 		unsigned n = 0;
@@ -156,7 +153,7 @@ read_places(struct span text, int64_t *turn, struct kafka_ledger_place *places,
 		    digits_read(digits, INT64_MAX, &numbers[n]))
 			n++;
 		if (n > 1)
-			places[i] = (struct kafka_ledger_place){true,
+			places[i] = (struct relay_place){true,
 			    (uint64_t)numbers[0], (uint64_t)numbers[1],
 			    n > 2 ? numbers[2] : -1};
 	}
@@ -169,8 +166,8 @@ struct ledger_look {
 	char *topic, *group;
 	rd_kafka_conf_t *conf; /* of who asks; NULL: used */
 	unsigned shards;
-	struct kafka_ledger_place *places;
-	int64_t turn; /* whose was read */
+	struct relay_place *places;
+	int64_t term; /* whose was read */
 	bool good, refused;
 	char words[KAFKA_WORDS_BYTES];
 };
@@ -214,71 +211,32 @@ run_look(struct kafka_job *job)
 		    error, &names, look->words, sizeof look->words);
 	else if (at->offset >= 0)
 		read_places(span_of(at->metadata, at->metadata_size),
-		    &look->turn, look->places, look->shards);
+		    &look->term, look->places, look->shards);
 	rd_kafka_topic_partition_list_destroy(list);
 	rd_kafka_destroy_flags(asker, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
-static bool
-stand_alike(const struct kafka_ledger *l, const struct kafka_ledger_place *a,
-    const struct kafka_ledger_place *b)
-{
-	for (unsigned i = 0; i < l->shards; i++)
-		if (a[i].known != b[i].known || a[i].ms != b[i].ms ||
-		    a[i].seq != b[i].seq)
-			return false;
-	return true;
-}
-
-/* What was written is there, with the batch. */
-static void
-settle(struct kafka_ledger *l)
-{
-	struct kafka_ledger_place *before = l->kept;
-	bool done = l->carries;
-	l->kept = l->ahead;
-	l->ahead = before;
-	l->step = LEDGER_OPEN;
-	l->carries = false;
-	if (done)
-		free_batch(&l->batch);
-	timer_set(&l->timer, l->batch != NULL ? 0 : LISTEN_MS);
-	say(l, true, "");
-	if (done)
-		l->events.done(l->events.arg);
-}
-
-/* Another one has written where what is committed is nothing of ours. */
+/* Whether what was written last is there, what is committed says. */
 static void
 on_looked(struct kafka_job *job, bool wanted)
 {
 	struct ledger_look *look = CONTAINER_OF(job, struct ledger_look, job);
 	struct kafka_ledger *l = look->ledger;
-	size_t size = look->shards * sizeof *look->places;
-	bool opens = wanted && look->good && !l->opened;
-	if (!wanted)
-		goto out;
-	if (!look->good) {
+	if (wanted && !look->good) {
 		l->step = LEDGER_NEW;
 		timer_set(&l->timer, RETRY_MS);
 		fails(l, look->refused, look->words);
-	} else if (look->turn <= l->turn && l->carries &&
-	    stand_alike(l, look->places, l->ahead)) {
-		settle(l);
-	} else if (look->turn > l->turn ||
-	    (l->opened && !stand_alike(l, look->places, l->kept))) {
+	} else if (wanted && look->term > l->term) {
 		be_fenced(l);
-	} else {
+	} else if (wanted) {
+		memcpy(l->places, look->places,
+		    look->shards * sizeof *look->places);
 		l->step = LEDGER_OPEN;
+		l->told_ms = 0;
+		l->put = NULL;
 		timer_set(&l->timer, 0);
-		if (opens) {
-			memcpy(l->kept, look->places, size);
-			l->opened = true;
-			l->told_ms = 0;
-			l->events.opened(l->events.arg, l->kept);
-		}
+		l->target.events->opened(l->target.arg, l->places);
 	}
-out:
 	if (look->conf != NULL)
 		rd_kafka_conf_destroy(look->conf);
 	free(look->places);
@@ -305,25 +263,20 @@ begin_look(struct kafka_ledger *l)
 
 /* --- what is written --- */
 
-/* The batch, if there is one, and the places, in one transaction. */
+/* What is put, if anything is, and the places, in one transaction. */
 static struct kafka_batch *
 transaction(struct kafka_ledger *l)
 {
-	size_t count = l->batch != NULL ? l->batch->count : 0;
+	size_t count = l->put != NULL ? l->put->n_events : 0;
 	struct kafka_batch *b = kafka_producer_batch(count, 1);
-	l->carries = l->batch != NULL;
-	memcpy(l->ahead, l->kept, l->shards * sizeof *l->ahead);
-	for (unsigned i = 0; l->batch != NULL && i < l->shards; i++)
-		if (l->batch->places[i].known)
-			l->ahead[i] = l->batch->places[i];
-	/* The ledger's batch outlives it. */
+	l->carries = l->put != NULL;
+	/* It may outlive what is put. */
 	for (; b->count < count; b->count++) {
-		const struct kafka_ledger_message *m =
-		    &l->batch->messages[b->count];
+		const struct relay_event *event = &l->put->events[b->count];
 		b->records[b->count] = (struct kafka_record){
 		    .topic = arena_dup(b->arena, span_str(l->topic)).ptr,
-		    .key = arena_dup(b->arena, m->key),
-		    .body = arena_dup(b->arena, m->value),
+		    .key = arena_dup(b->arena, event->key_id),
+		    .body = arena_dup(b->arena, event->text),
 		    .batch = b};
 	}
 	b->told[b->n_told++] =
@@ -339,6 +292,22 @@ transaction(struct kafka_ledger *l)
 	return b;
 }
 
+/* What was written is there, and with it what was put. */
+static void
+settle(struct kafka_ledger *l)
+{
+	bool done = l->carries;
+	for (unsigned i = 0; done && i < l->shards; i++)
+		l->places[i] = *place_with(l, i);
+	if (done)
+		l->put = NULL;
+	l->step = LEDGER_OPEN;
+	timer_set(&l->timer, l->put != NULL ? 0 : LISTEN_MS);
+	say(l, true, "");
+	if (done)
+		l->target.events->done(l->target.arg);
+}
+
 /* It was not committed. */
 static void
 not_written(struct kafka_ledger *l, const struct kafka_batch *b)
@@ -350,17 +319,16 @@ not_written(struct kafka_ledger *l, const struct kafka_batch *b)
 		fails(l, b->denied, b->words);
 		return;
 	}
-	struct kafka_ledger_message *m =
-	    &l->batch->messages[b->refused - b->records];
-	if (b->too_large && m->less.ptr != NULL) {
-		/* It goes without what may be left out. */
-		m->value = m->less;
-		m->less.ptr = NULL;
+	struct relay_event *event = &l->put->events[b->refused - b->records];
+	if (b->too_large && event->bare.ptr != NULL) {
+		/* It goes without its answer. */
+		event->text = event->bare;
+		event->bare.ptr = NULL;
 		timer_set(&l->timer, 0);
 		return;
 	}
 	char *words =
-	    mem_printf("a message of %zu bytes: %s", m->value.len, b->words);
+	    mem_printf("a message of %zu bytes: %s", event->text.len, b->words);
 	fails(l, true, words);
 	free(words);
 }
@@ -382,7 +350,7 @@ on_over(void *arg, struct kafka_batch *b)
 		l->step = LEDGER_OPEN;
 		if (!good)
 			l->told_ms = 0;
-		timer_set(&l->timer, !good || l->batch != NULL ? 0 : LISTEN_MS);
+		timer_set(&l->timer, !good || l->put != NULL ? 0 : LISTEN_MS);
 	} else if (good) {
 		begin_look(l);
 	} else {
@@ -411,7 +379,7 @@ on_time(void *arg)
 		l->step = LEDGER_PREPARING;
 		kafka_producer_begin(l->producer, kafka_producer_batch(0, 0));
 	} else if (l->step == LEDGER_OPEN) {
-		bool writes = l->batch != NULL || l->told_ms == 0 ||
+		bool writes = l->put != NULL || l->told_ms == 0 ||
 		    loop_now_ms(l->loop) - l->told_ms > BEAT_MS;
 		l->step = writes ? LEDGER_WRITING : LEDGER_LISTENING;
 		kafka_producer_begin(l->producer,
@@ -419,42 +387,44 @@ on_time(void *arg)
 	}
 }
 
-/* --- life --- */
+/* --- the target --- */
 
-struct kafka_ledger *
-kafka_ledger_open(const struct kafka_ledger_start *start)
+static struct relay_target *
+ledger_open(const struct relay_target_start *start)
 {
 	struct kafka_ledger *l = mem_zero(sizeof *l);
+	l->target = (struct relay_target){
+	    &kafka_ledger_kind, start->events, start->arg};
 	l->loop = start->loop;
 	l->conf = conf_ref(start->conf);
-	l->broker = start->broker;
-	l->topic = mem_text(start->topic);
-	l->client =
-	    mem_printf("onceproxy-%s-%s", start->relay, start->conf->instance);
-	l->id = kafka_name_relay(start->relay, start->store);
-	l->turn = start->turn;
+	l->broker = start->relay->broker;
+	l->topic = mem_text(start->relay->topic);
+	l->client = mem_printf("onceproxy-%s-%s", start->relay->name,
+	    start->conf->instance);
+	l->id =
+	    kafka_name_relay(start->relay->name, span_str(start->store));
+	l->term = start->term;
 	l->shards = start->shards;
-	l->events = *start->events;
-	l->kept = mem_zero(l->shards * sizeof *l->kept);
-	l->ahead = mem_zero(l->shards * sizeof *l->ahead);
+	l->places = mem_zero(l->shards * sizeof *l->places);
 	timer_init(&l->timer, l->loop, on_time, l);
 	timer_set(&l->timer, 0);
-	return l;
+	return &l->target;
 }
 
-void
-kafka_ledger_close(struct kafka_ledger **ledger)
+static struct kafka_ledger *
+ledger_of(struct relay_target *target)
 {
-	struct kafka_ledger *l = *ledger;
-	*ledger = NULL;
-	if (l == NULL)
-		return;
+	return CONTAINER_OF(target, struct kafka_ledger, target);
+}
+
+static void
+ledger_close(struct relay_target *target)
+{
+	struct kafka_ledger *l = ledger_of(target);
 	timer_clear(&l->timer);
 	if (l->producer != NULL)
 		kafka_producer_end(&l->producer);
-	free_batch(&l->batch);
-	free(l->kept);
-	free(l->ahead);
+	free(l->places);
 	free(l->topic);
 	free(l->client);
 	free(l->id);
@@ -462,31 +432,33 @@ kafka_ledger_close(struct kafka_ledger **ledger)
 	free(l);
 }
 
-void
-kafka_ledger_put(struct kafka_ledger *l, struct kafka_ledger_batch *batch)
+static void
+ledger_put(struct relay_target *target, struct relay_batch *batch)
 {
-	must(l->batch == NULL);
-	l->batch = batch;
+	struct kafka_ledger *l = ledger_of(target);
+	must(l->put == NULL);
+	l->put = batch;
 	l->put_ms = loop_now_ms(l->loop);
 	if (l->step == LEDGER_OPEN)
 		timer_set(&l->timer, 0);
 }
 
 /* Calls of librdkafka wait for each request as long as its connection may. */
-static bool
-is_late(const struct kafka_ledger *l)
+static struct relay_target_health
+ledger_health(const struct relay_target *target)
 {
-	return l->batch != NULL && loop_now_ms(l->loop) - l->put_ms > LATE_MS;
+	const struct kafka_ledger *l = (const void *)target;
+	bool late =
+	    l->put != NULL && loop_now_ms(l->loop) - l->put_ms > LATE_MS;
+	return (struct relay_target_health){.up = l->up && !late,
+	    .message = l->up && late ? "no broker answers" : l->message};
 }
 
-bool
-kafka_ledger_is_up(const struct kafka_ledger *l)
-{
-	return l->up && !is_late(l);
-}
-
-const char *
-kafka_ledger_message(const struct kafka_ledger *l)
-{
-	return l->up && is_late(l) ? "no broker answers" : l->message;
-}
+const struct relay_target_kind kafka_ledger_kind = {
+    .keeps_place = true,
+    .events = 10000,
+    .open = ledger_open,
+    .put = ledger_put,
+    .health = ledger_health,
+    .close = ledger_close,
+};

@@ -1,43 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "store/record/event.h"
 #include "messages/broker/postgres/postgres_connect.h"
 #include "messages/broker/postgres/postgres_ledger.h"
 #include "messages/broker/postgres/postgres_sql.h"
 
-enum { PLACES_MAX = 2048 };
-
 /*
  * A connection is opened in one batch: its settings, the tables where they are
- * not there, the turn, where the table stands, and what is prepared.  From then
- * on it has one batch at a time: whose turn it is, the rows, and the places.
+ * not there, the term, where the table stands, and what is prepared.  From then
+ * on it has one batch at a time: whose term it is, the rows, and the places.
  */
 enum { OPEN_SETTINGS, OPEN_ROWS, OPEN_POSITION, OPEN_TAKE, OPEN_PLACES };
 enum { PUT_MINE, PUT_ROWS };
 
 struct postgres_ledger {
+	struct relay_target target; /* first */
 	struct loop *loop;
-	struct postgres_ledger_events events;
 	const char *relay;
 	struct span store;
-	char turn[24];
+	char term[24];
+	unsigned shards;
 	struct arena *arena; /* of the texts below */
-	const char *make, *make_position, *take, *places, *mine, *insert, *move;
+	const char *make, *make_position, *take, *find, *mine, *insert, *move;
 	struct postgres_connect *connect;
 	struct postgres_batch batch;
 	bool busy;   /* the batch is under way */
-	bool taken;  /* the turn is ours */
+	bool taken;  /* the term is ours */
 	bool singly; /* one of the rows is refused, and nobody knows which */
 	bool up;
-	bool closed;
-	struct postgres_ledger_put *put; /* NULL: nothing waits */
-	struct postgres_ledger_place *found;
-	size_t n_found;
-	struct arena *found_arena; /* of its texts */
+	struct relay_batch *put; /* NULL: nothing waits */
+	struct relay_place *places; /* as they were found */
 	struct task go_on;
 	char message[200];
 };
@@ -61,7 +59,7 @@ static const char names[] =
     "id, key_id, route, \"from\", \"to\", status, attempt, time, instance, "
     "request_id, label, answer";
 
-/* Those of a position have the values store, relay and turn first. */
+/* Those of a position have the values store, relay and term first. */
 static void
 make_statements(struct postgres_ledger *l, const char *table)
 {
@@ -79,11 +77,11 @@ make_statements(struct postgres_ledger *l, const char *table)
 	    "SET turn = excluded.turn WHERE p.turn <= excluded.turn "
 	    "RETURNING turn",
 	    position).ptr;
-	l->places = arena_printf(arena,
+	l->find = arena_printf(arena,
 	    "SELECT shard::text, entry, count::text FROM %s "
 	    "WHERE store = $1::text AND relay = $2::text AND shard >= 0",
 	    position).ptr;
-	/* No row, and so an error, where the turn is another's. */
+	/* No row, and so an error, where the term is another's. */
 	l->mine = arena_printf(arena,
 	    "SELECT 1 / count(*) FROM (SELECT FROM %s "
 	    "WHERE store = $1::text AND relay = $2::text AND shard = -1 "
@@ -105,8 +103,6 @@ make_statements(struct postgres_ledger *l, const char *table)
 	    position).ptr;
 }
 
-/* --- what the owner is told --- */
-
 static void
 say(struct postgres_ledger *l, bool up, const char *why)
 {
@@ -114,30 +110,10 @@ say(struct postgres_ledger *l, bool up, const char *why)
 		return;
 	l->up = up;
 	snprintf(l->message, sizeof l->message, "%s", why);
-	if (!l->closed)
-		l->events.changed(l->events.arg);
+	l->target.events->changed(l->target.arg);
 }
 
 /* --- opening --- */
-
-static void
-read_places(struct postgres_ledger *l, const PGresult *result)
-{
-	int rows = PQntuples(result);
-	l->n_found = 0;
-	if (rows > PLACES_MAX)
-		return;
-	arena_free(&l->found_arena);
-	l->found_arena = arena_new();
-	l->found = mem_grow(
-	    l->found, ((size_t)rows + 1) * sizeof *l->found);
-	for (int i = 0; i < rows; i++)
-		l->found[l->n_found++] = (struct postgres_ledger_place){
-		    (unsigned)postgres_pipe_number(result, i, 0),
-		    arena_dup(
-			l->found_arena, postgres_pipe_value(result, i, 1)),
-		    postgres_pipe_number(result, i, 2)};
-}
 
 static void
 open_result(struct postgres_batch *batch, unsigned statement,
@@ -145,10 +121,20 @@ open_result(struct postgres_batch *batch, unsigned statement,
 {
 	struct postgres_ledger *l =
 	    CONTAINER_OF(batch, struct postgres_ledger, batch);
+	struct event_id entry = {0};
 	if (statement == OPEN_TAKE)
 		l->taken = PQntuples(result) == 1;
-	else if (statement == OPEN_PLACES)
-		read_places(l, result);
+	if (statement != OPEN_PLACES)
+		return;
+	memset(l->places, 0, l->shards * sizeof *l->places);
+	for (int i = 0; i < PQntuples(result); i++) {
+		int64_t shard = postgres_pipe_number(result, i, 0);
+		if (shard < l->shards &&
+		    event_read_entry(
+			postgres_pipe_value(result, i, 1), &entry))
+			l->places[shard] = (struct relay_place){true, entry.ms,
+			    entry.number, postgres_pipe_number(result, i, 2)};
+	}
 }
 
 /* A commit whose answer was lost is there; a failover may undo one. */
@@ -163,15 +149,14 @@ open_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 	if (trouble != NULL) {
 		postgres_connect_refuse(l->connect, trouble->words);
 	} else if (!l->taken) {
-		l->events.fenced(l->events.arg);
+		l->target.events->fenced(l->target.arg);
 	} else {
 		postgres_connect_ready(l->connect);
 		/* What a row was refused for stands until it is not. */
 		if (!l->singly)
 			say(l, true, "");
 		l->put = NULL;
-		l->events.opened(l->events.arg, l->found, l->n_found);
-		task_ready(l->loop, &l->go_on);
+		l->target.events->opened(l->target.arg, l->places);
 	}
 }
 
@@ -182,7 +167,7 @@ connection_made(void *arg)
 	struct postgres_ledger *l = arg;
 	struct postgres_pipe *pipe = postgres_connect_pipe(l->connect);
 	const struct span values[] = {
-	    l->store, span_str(l->relay), span_str(l->turn)};
+	    l->store, span_str(l->relay), span_str(l->term)};
 	l->busy = true;
 	l->taken = false;
 	l->batch =
@@ -192,7 +177,7 @@ connection_made(void *arg)
 	postgres_pipe_query(pipe, l->make, NULL, 0);
 	postgres_pipe_query(pipe, l->make_position, NULL, 0);
 	postgres_pipe_query(pipe, l->take, values, 3);
-	postgres_pipe_query(pipe, l->places, values, 2);
+	postgres_pipe_query(pipe, l->find, values, 2);
 	postgres_pipe_prepare(pipe, "mine", l->mine);
 	postgres_pipe_prepare(pipe, "insert", l->insert);
 	postgres_pipe_prepare(pipe, "move", l->move);
@@ -220,16 +205,16 @@ on_notified(void *arg)
 static void
 send_rows(struct postgres_ledger *l, struct postgres_pipe *pipe)
 {
-	const struct postgres_ledger_put *put = l->put;
+	const struct relay_batch *put = l->put;
 	struct arena *arena = arena_new();
 	size_t at = 0;
-	while (at < put->n_rows) {
-		size_t end = l->singly ? at + 1 : put->n_rows, bytes = 2;
+	while (at < put->n_events) {
+		size_t end = l->singly ? at + 1 : put->n_events, bytes = 2;
 		for (size_t i = at; i < end; i++)
-			bytes += put->rows[i].json.len + 1;
+			bytes += put->events[i].text.len + 1;
 		char *text = arena_alloc(arena, bytes), *to = text;
 		for (; at < end; at++) {
-			struct span json = put->rows[at].json;
+			struct span json = put->events[at].text;
 			*to = to == text ? '[' : ',';
 			memcpy(to + 1, json.ptr, json.len);
 			to += 1 + json.len;
@@ -241,15 +226,45 @@ send_rows(struct postgres_ledger *l, struct postgres_pipe *pipe)
 	arena_free(&arena);
 }
 
+/* Where the relay stands with the rows, as a list of objects. */
+static char *
+places_text(const struct postgres_ledger *l)
+{
+	char *text = NULL;
+	const char *between = "";
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	fputc('[', out);
+	for (unsigned i = 0; i < l->shards; i++) {
+		const struct relay_place *at = &l->put->places[i];
+		if (!at->known)
+			continue;
+		fprintf(out,
+		    "%s{\"shard\":%u,\"entry\":\"%" PRIu64 "-%" PRIu64
+		    "\",\"count\":%" PRId64 "}",
+		    between, i, at->ms, at->seq, at->count);
+		between = ",";
+	}
+	fputc(']', out);
+	must(fclose(out) == 0);
+	return text;
+}
+
 static void batch_ended(
     struct postgres_batch *batch, const struct postgres_trouble *trouble);
 
 static void
-send_batch(struct postgres_ledger *l)
+ledger_goes_on(void *arg)
 {
+	struct postgres_ledger *l = arg;
+	if (!postgres_connect_is_ready(l->connect) || l->busy ||
+	    l->put == NULL)
+		return;
 	struct postgres_pipe *pipe = postgres_connect_pipe(l->connect);
+	char *places = places_text(l);
 	const struct span values[] = {l->store, span_str(l->relay),
-	    span_str(l->turn), l->put->places};
+	    span_str(l->term), span_str(places)};
 	l->busy = true;
 	l->batch = (struct postgres_batch){.end = batch_ended};
 	postgres_pipe_begin(pipe, &l->batch);
@@ -257,6 +272,7 @@ send_batch(struct postgres_ledger *l)
 	send_rows(l, pipe);
 	postgres_pipe_run(pipe, "move", values, 4);
 	postgres_pipe_end(pipe);
+	free(places);
 }
 
 /*
@@ -266,11 +282,11 @@ send_batch(struct postgres_ledger *l)
 static void
 end_refused(struct postgres_ledger *l, const struct postgres_trouble *trouble)
 {
-	const struct postgres_ledger_put *put = l->put;
+	const struct relay_batch *put = l->put;
 	size_t at = trouble->statement - PUT_ROWS;
 	char words[sizeof l->message];
 	bool of_rows = trouble->statement >= PUT_ROWS &&
-	    at < (l->singly ? put->n_rows : 1) &&
+	    at < (l->singly ? put->n_events : 1) &&
 	    trouble->kind == POSTGRES_ROW;
 	if (of_rows && !l->singly) {
 		l->singly = true;
@@ -279,10 +295,10 @@ end_refused(struct postgres_ledger *l, const struct postgres_trouble *trouble)
 	}
 	if (of_rows)
 		snprintf(words, sizeof words, "event %.*s: %s",
-		    SPAN_FMT(put->rows[at].id), trouble->words);
+		    SPAN_FMT(put->events[at].id), trouble->words);
 	else if (trouble->statement == PUT_MINE &&
 	    !strcmp(trouble->state, "22012"))
-		snprintf(words, sizeof words, "another gateway has the turn");
+		snprintf(words, sizeof words, "another gateway has the term");
 	else
 		snprintf(words, sizeof words, "%s", trouble->words);
 	postgres_connect_refuse(l->connect, words);
@@ -294,7 +310,6 @@ batch_ended(
 {
 	struct postgres_ledger *l =
 	    CONTAINER_OF(batch, struct postgres_ledger, batch);
-	struct postgres_ledger_put *put = l->put;
 	l->busy = false;
 	if (trouble != NULL && trouble->lost)
 		return;
@@ -305,71 +320,66 @@ batch_ended(
 	l->singly = false;
 	say(l, true, "");
 	l->put = NULL;
-	put->done(put);
-}
-
-static void
-ledger_goes_on(void *arg)
-{
-	struct postgres_ledger *l = arg;
-	if (postgres_connect_is_ready(l->connect) && !l->busy &&
-	    l->put != NULL)
-		send_batch(l);
-}
-
-void
-postgres_ledger_put(
-    struct postgres_ledger *l, struct postgres_ledger_put *put)
-{
-	l->put = put;
-	task_ready(l->loop, &l->go_on);
+	l->target.events->done(l->target.arg);
 }
 
 /* --- its life --- */
 
-struct postgres_ledger *
-postgres_ledger_open(const struct postgres_ledger_start *start)
+static struct relay_target *
+ledger_open(const struct relay_target_start *start)
 {
 	struct postgres_ledger *l = mem_zero(sizeof *l);
 	const struct postgres_connect_events events = {
 	    connection_made, on_notified, connection_down, l};
+	l->target = (struct relay_target){
+	    &postgres_ledger_kind, start->events, start->arg};
 	l->loop = start->loop;
-	l->events = *start->events;
-	l->relay = start->relay;
+	l->relay = start->relay->name;
+	l->shards = start->shards;
 	l->arena = arena_new();
-	l->store = arena_dup(l->arena, start->store);
-	snprintf(l->turn, sizeof l->turn, "%lld", (long long)start->turn);
-	make_statements(l, start->table);
+	l->store = arena_dup(l->arena, span_str(start->store));
+	l->places = arena_alloc(l->arena, l->shards * sizeof *l->places);
+	snprintf(l->term, sizeof l->term, "%" PRId64, start->term);
+	make_statements(l, start->relay->table);
 	task_init(&l->go_on, ledger_goes_on, l);
 	l->connect = postgres_connect_new(
-	    l->loop, start->broker, start->instance, &events);
-	return l;
+	    l->loop, start->relay->broker, start->conf->instance, &events);
+	return &l->target;
 }
 
-void
-postgres_ledger_close(struct postgres_ledger **ledger)
+static void
+ledger_put(struct relay_target *target, struct relay_batch *batch)
 {
-	struct postgres_ledger *l = *ledger;
-	*ledger = NULL;
-	if (l == NULL)
-		return;
-	l->closed = true;
+	struct postgres_ledger *l =
+	    CONTAINER_OF(target, struct postgres_ledger, target);
+	l->put = batch;
+	task_ready(l->loop, &l->go_on);
+}
+
+static struct relay_target_health
+ledger_health(const struct relay_target *target)
+{
+	const struct postgres_ledger *l = (const void *)target;
+	return (struct relay_target_health){
+	    .up = l->up, .message = l->message};
+}
+
+static void
+ledger_close(struct relay_target *target)
+{
+	struct postgres_ledger *l =
+	    CONTAINER_OF(target, struct postgres_ledger, target);
 	task_cancel(&l->go_on);
 	postgres_connect_free(&l->connect);
-	free(l->found);
-	arena_free(&l->found_arena);
 	arena_free(&l->arena);
 	loop_rest(l->loop, l, free);
 }
 
-bool
-postgres_ledger_is_up(const struct postgres_ledger *l)
-{
-	return l->up;
-}
-
-const char *
-postgres_ledger_message(const struct postgres_ledger *l)
-{
-	return l->message;
-}
+const struct relay_target_kind postgres_ledger_kind = {
+    .keeps_place = true,
+    .events = 1000,
+    .open = ledger_open,
+    .put = ledger_put,
+    .health = ledger_health,
+    .close = ledger_close,
+};

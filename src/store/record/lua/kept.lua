@@ -4,14 +4,13 @@
 -- with the body that it is brought with.
 -- KEYS: the kept events; their bodies; for how many seconds the relay has run;
 --       its leadership
--- ARGV: 1 act (list, put, note, drop, read), then
---       of put and note 2 the token, 3 for how long the relay has run; and of
---       put, of each event its id, its record and its body; of note, of each
---       event that was tried its id and how often; of drop the ids; of read
---       the id
+-- ARGV: 1 act (list, put, try, drop)
+--       of put and try 2 the token, 3 for how long the relay has run; and of
+--       put, of each event its id, its record and its body; of try the id of
+--       an event that is about to be tried; of drop the ids
 -- Answers: DONE, of list with for how long the relay has run, and of each event
---       its id and "KEPT TRIES BYTES RECORD"; of read with the body; GONE
---       (read: it is not kept); FENCED (put, note: another one leads).
+--       its id and "KEPT TRIES BYTES RECORD"; of try with the body; GONE
+--       (try: it is not kept); FENCED (put, try: another one leads).
 --
 -- Time is counted in seconds in which the relay ran, by nobody's clock.  KEPT
 -- is when an event was put: it is put once, however often that is said.
@@ -22,7 +21,7 @@
 local act = ARGV[1]
 local reply = {'DONE', 0, now, call}
 
-if (act == 'put' or act == 'note') and ARGV[2] ~= string.match(
+if (act == 'put' or act == 'try') and ARGV[2] ~= string.match(
     redis.call('GET', KEYS[4]) or '', '^%d+ %d+ (%S+)$') then
 	return {'FENCED', 0, now, call}
 end
@@ -42,16 +41,17 @@ elseif act == 'put' then
 			redis.call('HSET', KEYS[2], id, body)
 		end
 	end
-elseif act == 'note' then
-	if redis.call('EXISTS', KEYS[1]) == 1 then
-		redis.call('SET', KEYS[3], ARGV[3])
+elseif act == 'try' then
+	local event = redis.call('HGET', KEYS[1], ARGV[4])
+	reply[5] = redis.call('HGET', KEYS[2], ARGV[4])
+	if not event or not reply[5] then
+		return {'GONE', 0, now, call}
 	end
-	for i = 4, #ARGV - 2, 2 do
-		local event = redis.call('HGET', KEYS[1], ARGV[i])
-		if event then
-			redis.call('HSET', KEYS[1], ARGV[i], (string.gsub(event,
-			    '^(%d+) %d+ ', '%1 ' .. ARGV[i + 1] .. ' ')))
-		end
+	redis.call('SET', KEYS[3], ARGV[3])
+	local kept, tries, rest = string.match(event, '^(%d+) (%d+)( .*)$')
+	if kept then
+		redis.call('HSET', KEYS[1], ARGV[4], kept .. ' ' ..
+		    string.format('%.0f', tries + 1) .. rest)
 	end
 elseif act == 'drop' then
 	for i = 2, #ARGV - 1 do
@@ -60,11 +60,6 @@ elseif act == 'drop' then
 	end
 	if redis.call('EXISTS', KEYS[1]) == 0 then
 		redis.call('DEL', KEYS[3])
-	end
-else
-	reply[5] = redis.call('HGET', KEYS[2], ARGV[2])
-	if not reply[5] then
-		return {'GONE', 0, now, call}
 	end
 end
 return reply

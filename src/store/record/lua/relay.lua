@@ -4,17 +4,16 @@
 -- relays whose target does not remember it, and to know what may be trimmed.
 -- KEYS: of each shard its stream, and a hash in which a relay's name leads to
 --       "TERM POSITION"; all of one slot
--- ARGV: 1 act (load, read, forget), then
---       of load 2 the relay
+-- ARGV: 1 act (read, forget), then
 --       of read 2 the relay, 3 the term of its leadership, 4 how many entries
 --       at most, all streams together, 5 the shard that is read first, from 0;
---       then of each shard the entry behind which it is read, and the position
---       that is to be saved, or ""
+--       then of each shard the entry behind which it is read ("": behind the
+--       position that was saved), and the position that is to be saved, or ""
 --       of forget the relays that there are: of others nothing is kept, and
 --       one that stands nowhere yet has brought nothing, so that nothing is
 --       trimmed before it has
--- Answers: DONE, of load with the position in each shard, or ""; of read with,
---       for each shard, from the first one on: how many entries its stream has
+-- Answers: DONE, of read with, for each shard, from the first one on: the
+--       position that was saved before, or ""; how many entries its stream has
 --       (-1: it is no stream, and Redis' words follow instead of the last
 --       entry), how many it ever had, its last entry's id, how many entries
 --       follow; and of each of those its id, the number of words in it, and
@@ -36,11 +35,6 @@ local function add_number(number)
 	add(string.format('%.0f', number))
 end
 
-local function saved(shard)
-	return string.match(redis.call('HGET', KEYS[2 * shard], relay) or '',
-	    '^(%d+) (.*)$')
-end
-
 local function forget(key)
 	local known = {}
 	for i = 2, #ARGV - 1 do
@@ -60,24 +54,22 @@ end
 
 if act ~= 'read' then
 	for i = 1, shards do
-		if act == 'load' then
-			local _, position = saved(i)
-			add(position or '')
-		else
-			forget(KEYS[2 * i])
-		end
+		forget(KEYS[2 * i])
 	end
 	return reply
 end
 
 local term, room = tonumber(ARGV[3]), tonumber(ARGV[4])
 local looks = room == 0
+local saved = {}
 
 for i = 1, shards do
-	local position = ARGV[5 + 2 * i]
-	if position ~= '' and (tonumber((saved(i))) or 0) > term then
+	local by, position = string.match(
+	    redis.call('HGET', KEYS[2 * i], relay) or '', '^(%d+) (.*)$')
+	if (tonumber(by) or 0) > term then
 		return {'FENCED', 0, now, call}
 	end
+	saved[i] = position or ''
 end
 
 local function members_of(info)
@@ -93,6 +85,9 @@ local function read(shard)
 	local info = redis.pcall('XINFO', 'STREAM', key)
 	local is = members_of(info)
 	local entries = {}
+	if behind == '' then
+		behind = string.match(saved[shard], '^(%d+%-%d+) ') or '0-0'
+	end
 	if info.err and not string.find(info.err, 'no such key', 1, true) then
 		is = {length = -1, ['last-generated-id'] = info.err}
 	elseif not info.err and room > 0 and
@@ -101,6 +96,7 @@ local function read(shard)
 		    'COUNT', room)
 		room = room - #entries
 	end
+	add(saved[shard])
 	add_number(is.length or 0)
 	add_number(is['entries-added'] or 0)
 	add(is['last-generated-id'] or '0-0')

@@ -59,22 +59,23 @@ a_ledger_without_a_thread_is_down_and_tries_again(void **state)
 	    .refs = 2, .instance = name, .destroy = stay};
 	const struct conf *conf = &made;
 	struct conf_broker broker = {.name = name};
-	struct kafka_ledger_events events = {.changed = note_change};
-	struct kafka_ledger_start start = {.broker = &broker, .conf = conf,
-	    .topic = "t", .store = SPAN("s"), .relay = "r", .turn = 1,
-	    .shards = 1, .events = &events};
+	struct conf_relay relay = {
+	    .name = name, .broker = &broker, .topic = name};
+	struct relay_target_events events = {.changed = note_change};
+	struct relay_target_start start = {.conf = conf, .relay = &relay,
+	    .store = "s", .term = 1, .shards = 1, .events = &events};
 	struct timer timer;
 	start.loop = loop = loop_new();
 	n_tried = n_said = 0;
-	struct kafka_ledger *ledger = kafka_ledger_open(&start);
+	struct relay_target *ledger = kafka_ledger_kind.open(&start);
 	timer_init(&timer, loop, stop_when_tried_again, &timer);
 	timer_set(&timer, 0);
 	loop_run(loop);
-	assert_false(kafka_ledger_is_up(ledger));
-	assert_string_equal(
-	    kafka_ledger_message(ledger), "no thread can be made");
+	assert_false(kafka_ledger_kind.health(ledger).up);
+	assert_string_equal(kafka_ledger_kind.health(ledger).message,
+	    "no thread can be made");
 	assert_int_equal(n_said, 1);
-	kafka_ledger_close(&ledger);
+	kafka_ledger_kind.close(ledger);
 	assert_int_equal(kafka_thread_leaving(loop), 0);
 	loop_free(&loop);
 }

@@ -9,6 +9,8 @@
 
 #include "store/record/event.h"
 
+#define KEY_ID "00112233445566778899aabbccddeeff"
+
 static void
 an_id_is_read_as_it_is_written(void **state)
 {
@@ -55,20 +57,21 @@ static void
 a_message_has_all_members_in_their_order(void **state)
 {
 	static const struct event_field fields[] = {
-	    {{"id", 2}, {"ab", 2}}, {{"route", 5}, {"charges", 7}},
+	    {{"id", 2}, {KEY_ID, 32}}, {{"route", 5}, {"charges", 7}},
 	    {{"from", 4}, {"NONE", 4}}, {{"to", 2}, {"\xff", 1}},
-	    {{"attempt", 7}, {"2", 1}}, {{"status", 6}, {"no", 2}}};
+	    {{"attempt", 7}, {"2", 1}}, {{"status", 6}, {"no", 2}},
+	    {{"label", 5}, {"=a\0b", 4}}};
 	struct event_id id = {1, 1763888400123, 0};
 	static const struct conf_store conf;
 	(void)state;
-	json_t *message = event_message(&conf, &id, fields, 6);
+	json_t *message = event_message(&conf, &id, fields, 7);
 	char *text = json_dumps(message, JSON_COMPACT);
 	assert_string_equal(text,
-	    "{\"id\":\"1-1763888400123-0\",\"key_id\":\"ab\","
+	    "{\"id\":\"1-1763888400123-0\",\"key_id\":\"" KEY_ID "\","
 	    "\"route\":\"charges\",\"from\":\"NONE\",\"to\":null,"
 	    "\"status\":null,\"attempt\":2,"
 	    "\"time\":\"2025-11-23T09:00:00.123Z\",\"instance\":null,"
-	    "\"request_id\":null,\"label\":null}");
+	    "\"request_id\":null,\"label\":\"a\"}");
 	free(text);
 	json_decref(message);
 }
