@@ -168,7 +168,7 @@ TYPE(BROKERS, struct conf_broker *, brokers_parse, brokers_clear,
 TYPE(SOURCES, struct conf_source *, source_parse, source_clear,
 	{"type": "object",
 	 "additionalProperties": {"$ref": "#/$defs/source"}})
-TYPE(RELAYS, struct conf_relay *, source_relay_parse, source_relay_clear,
+TYPE(RELAYS, struct conf_relay *, source_parse, source_clear_relays,
 	{"type": "object",
 	 "additionalProperties": {"$ref": "#/$defs/relay"}})
 TYPE(ROUTES, struct conf_route *, object_parse_routes, object_clear_routes,

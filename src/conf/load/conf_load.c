@@ -260,7 +260,6 @@ load_values(struct loader *l)
 	object_load_routes(l);
 	l->n_alone = l->complaints->count;
 	source_load(l);
-	source_relay_load(l);
 	cross_check_conf(l);
 	digest_fixed_options(l);
 	complaints_entries_name(l->complaints, l->root);

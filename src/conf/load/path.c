@@ -291,31 +291,27 @@ wrong_status(const struct conf *conf, const struct conf_route *route,
 	return NULL;
 }
 
-static bool
-is_path_of(const struct conf_route *own, const struct conf_route *other)
-{
-	return other != NULL && other != own && !strcmp(own->path, other->path);
-}
-
 /* Of two that are the same, the second is wrong. */
 static bool
 own_is_taken(const struct conf *conf, const struct conf_route *of,
     const struct conf_route *own)
 {
-	for (const struct conf_route *r = conf->routes; r <= of; r++)
-		if (is_path_of(own, r->status) ||
-		    (r != of && is_path_of(own, r->policy)))
+	for (const struct conf_route *r = conf->routes; r <= of; r++) {
+		bool status = r->status != NULL && r->status != own &&
+		    !strcmp(own->path, r->status->path);
+		bool policy = r->policy != NULL && r != of &&
+		    !strcmp(own->path, r->policy->path);
+		if (status || policy)
 			return true;
+	}
 	return false;
 }
 
 static void
-finish_own(struct loader *l, const struct option *option, size_t index,
-    struct conf_route *own, enum route_kind kind)
+finish_own(struct loader *l, const struct json_place *at,
+    const struct conf_route *route, struct conf_route *own,
+    enum route_kind kind)
 {
-	const struct conf_route *route = &l->conf->routes[index];
-	struct json_place list = {NULL, "routes", 0};
-	struct json_place at = {&list, NULL, index};
 	struct span name = SPAN("");
 	const char *wrong = NULL;
 	if (own == NULL)
@@ -330,9 +326,11 @@ finish_own(struct loader *l, const struct option *option, size_t index,
 	else if (kind == ROUTE_STATUS)
 		wrong = wrong_status(l->conf, route, &name);
 	if (wrong != NULL)
-		complaints_at_option(l, &at, option, "%s%s%.*s%s", wrong,
-		    name.len > 0 ? ": {" : "", SPAN_FMT(name),
-		    name.len > 0 ? "}" : "");
+		complaints_at_option(l, at,
+		    option_of_path(GROUP_ROUTE,
+			kind == ROUTE_STATUS ? "status_path" : "policy_path"),
+		    "%s%s%.*s%s", wrong, name.len > 0 ? ": {" : "",
+		    SPAN_FMT(name), name.len > 0 ? "}" : "");
 	own->kind = kind;
 	own->name = route->name;
 	own->index = route->index;
@@ -340,30 +338,19 @@ finish_own(struct loader *l, const struct option *option, size_t index,
 	own->idempotency = route->idempotency;
 }
 
-static void
-check_mode(struct loader *l, const struct conf_route *route)
-{
-	struct json_place list = {NULL, "routes", 0};
-	struct json_place at = {&list, NULL, route->index};
-	if (route->observes && route->idempotency == NULL)
-		complaints_at_option(l, &at,
-		    option_at(
-			GROUP_ROUTE, offsetof(struct conf_route, observes)),
-		    "a route without \"idempotency\" has no keys");
-}
-
 void
 path_finish_own(struct loader *l)
 {
+	struct json_place list = {NULL, "routes", 0};
 	for (size_t i = 0; i < l->conf->n_routes; i++) {
 		const struct conf_route *route = &l->conf->routes[i];
-		check_mode(l, route);
-		finish_own(l,
-		    option_at(GROUP_ROUTE, offsetof(struct conf_route, status)),
-		    i, route->status, ROUTE_STATUS);
-		finish_own(l,
-		    option_at(GROUP_ROUTE, offsetof(struct conf_route, policy)),
-		    i, route->policy, ROUTE_POLICY);
+		struct json_place at = {&list, NULL, i};
+		if (route->observes && route->idempotency == NULL)
+			complaints_at_option(l, &at,
+			    option_of_path(GROUP_ROUTE, "mode"),
+			    "a route without \"idempotency\" has no keys");
+		finish_own(l, &at, route, route->status, ROUTE_STATUS);
+		finish_own(l, &at, route, route->policy, ROUTE_POLICY);
 	}
 }
 

@@ -18,36 +18,77 @@ source_parse(struct loader *l, const struct given *given)
 	(void)given;
 }
 
+/* --- objects with names: sources and relays --- */
+
+#define BEGINS_WITH_NAME(type)                                        \
+	_Static_assert(offsetof(struct type, name) == 0 &&            \
+		offsetof(struct type, index) == sizeof(char *),       \
+	    "its name and its index stand first")
+BEGINS_WITH_NAME(conf_source);
+BEGINS_WITH_NAME(conf_relay);
+
+/*
+ * The entries, each read into a struct of the group that begins with its name
+ * and its index; NULL: there are none, or after complaining.
+ */
+static void *
+load_named(struct loader *l, const struct given *given, enum group group,
+    size_t size, size_t *ret_count)
+{
+	const char *name;
+	json_t *value;
+	if (given->value == NULL)
+		return NULL;
+	if (!json_is_object(given->value)) {
+		complaints_at(l, given->at, "must be an object");
+		return NULL;
+	}
+	char *entries = mem_zero(json_object_size(given->value) * size);
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		char *entry = entries + *ret_count * size;
+		const char *wrong = name_wrong_plain(name);
+		if (wrong != NULL)
+			complaints_at(l, &at, "its name %s", wrong);
+		*(char **)entry = mem_str(span_str(name));
+		*(unsigned *)(entry + sizeof(char *)) =
+		    (unsigned)(*ret_count)++;
+		object_load_presets(l, group, entry);
+		object_load(l, group, &at, value, entry);
+	}
+	return entries;
+}
+
+static void
+clear_named(enum group group, void *entries, size_t size, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char *entry = (char *)entries + i * size;
+		object_clear(group, entry);
+		text_free((char **)entry);
+	}
+	free(entries);
+}
+
 void
 source_load(struct loader *l)
 {
 	struct conf *conf = l->conf;
-	const struct option *option =
+	const struct option *sources =
 	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
-	struct json_place list = {NULL, option->path, 0};
-	json_t *sources = loader_value(l, option);
-	const char *name;
-	json_t *value;
-	if (sources == NULL)
-		return;
-	if (!json_is_object(sources)) {
-		complaints_at(l, &list, "must be an object");
-		return;
-	}
-	conf->sources =
-	    mem_zero(json_object_size(sources) * sizeof *conf->sources);
-	json_object_foreach(sources, name, value)
-	{
-		struct json_place at = {&list, name, 0};
-		struct conf_source *source = &conf->sources[conf->n_sources];
-		const char *wrong = name_wrong_plain(name);
-		if (wrong != NULL)
-			complaints_at(l, &at, "its name %s", wrong);
-		source->name = mem_str(span_str(name));
-		source->index = (unsigned)conf->n_sources++;
-		object_load_presets(l, GROUP_SOURCE, source);
-		object_load(l, GROUP_SOURCE, &at, value, source);
-	}
+	const struct option *relays =
+	    option_at(GROUP_ROOT, offsetof(struct conf, relays));
+	struct json_place source = {NULL, sources->path, 0};
+	struct json_place relay = {NULL, relays->path, 0};
+	const struct given of_sources = {
+	    sources, &source, loader_value(l, sources), conf};
+	const struct given of_relays = {
+	    relays, &relay, loader_value(l, relays), conf};
+	conf->sources = load_named(l, &of_sources, GROUP_SOURCE,
+	    sizeof *conf->sources, &conf->n_sources);
+	conf->relays = load_named(l, &of_relays, GROUP_RELAY,
+	    sizeof *conf->relays, &conf->n_relays);
 }
 
 void
@@ -55,13 +96,21 @@ source_clear(void *base, void *field)
 {
 	struct conf *conf = base;
 	(void)field;
-	for (size_t i = 0; i < conf->n_sources; i++) {
-		object_clear(GROUP_SOURCE, &conf->sources[i]);
-		text_free(&conf->sources[i].name);
-	}
-	free(conf->sources);
+	clear_named(GROUP_SOURCE, conf->sources, sizeof *conf->sources,
+	    conf->n_sources);
 	conf->sources = NULL;
 	conf->n_sources = 0;
+}
+
+void
+source_clear_relays(void *base, void *field)
+{
+	struct conf *conf = base;
+	(void)field;
+	clear_named(GROUP_RELAY, conf->relays, sizeof *conf->relays,
+	    conf->n_relays);
+	conf->relays = NULL;
+	conf->n_relays = 0;
 }
 
 void

@@ -14,14 +14,15 @@
 /* What PostgreSQL cuts names at (NAMEDATALEN). */
 enum { IDENTIFIER_MAX = 63 };
 
-/* The sources, once the brokers are known. */
+/* The sources and the relays, once brokers and routes are known. */
 void source_load(struct loader *l);
 
 /* --- types of conf/types.h --- */
 
-/* Reads nothing: sources need what stands behind them in the file. */
+/* Reads nothing: they need what stands behind them in the file. */
 void source_parse(struct loader *l, const struct given *given);
 void source_clear(void *base, void *field);
+void source_clear_relays(void *base, void *field);
 /* The name of a broker. */
 void source_parse_broker_name(struct loader *l, const struct given *given);
 
@@ -80,17 +81,12 @@ void source_route_check(struct loader *l, const struct json_place *at,
 
 /* --- relays --- */
 
-/* The relays, once brokers and routes are known. */
-void source_relay_load(struct loader *l);
 /*
  * What the members of relays must be together, with brokers, sources and
  * routes; fills in what follows from them.  Routes have their names by then,
  * and sources all of their places.
  */
 void source_relay_check(struct loader *l);
-/* Reads nothing: relays need what stands behind them in the file. */
-void source_relay_parse(struct loader *l, const struct given *given);
-void source_relay_clear(void *base, void *field);
 /* A URL, which may have a path and a query, into a struct conf_upstream. */
 void source_relay_parse_receiver(
     struct loader *l, const struct given *given);

@@ -11,7 +11,6 @@
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"
 #include "conf/load/url_private.h"
-#include "conf/name.h"
 
 /* Of each shard, where the file does not say it. */
 enum { EVENTS_MAXLEN = 100000 };
@@ -24,68 +23,10 @@ static const char dead[] = ".dead";
 #define RELAY_OPTION(field) \
 	option_at(GROUP_RELAY, offsetof(struct conf_relay, field))
 
-void
-source_relay_parse(struct loader *l, const struct given *given)
-{
-	(void)l;
-	(void)given;
-}
-
 static const struct option *
 relays_option(void)
 {
 	return option_at(GROUP_ROOT, offsetof(struct conf, relays));
-}
-
-static void
-load_one(struct loader *l, const struct json_place *at, json_t *value,
-    struct conf_relay *relay)
-{
-	const char *wrong = name_wrong_plain(at->member);
-	if (wrong != NULL)
-		complaints_at(l, at, "its name %s", wrong);
-	relay->name = mem_str(span_str(at->member));
-	object_load_presets(l, GROUP_RELAY, relay);
-	object_load(l, GROUP_RELAY, at, value, relay);
-}
-
-void
-source_relay_load(struct loader *l)
-{
-	struct conf *conf = l->conf;
-	struct json_place list = {NULL, relays_option()->path, 0};
-	json_t *relays = loader_value(l, relays_option());
-	const char *name;
-	json_t *value;
-	if (relays == NULL)
-		return;
-	if (!json_is_object(relays)) {
-		complaints_at(l, &list, "must be an object");
-		return;
-	}
-	conf->relays =
-	    mem_zero(json_object_size(relays) * sizeof *conf->relays);
-	json_object_foreach(relays, name, value)
-	{
-		struct json_place at = {&list, name, 0};
-		struct conf_relay *relay = &conf->relays[conf->n_relays];
-		relay->index = (unsigned)conf->n_relays++;
-		load_one(l, &at, value, relay);
-	}
-}
-
-void
-source_relay_clear(void *base, void *field)
-{
-	struct conf *conf = base;
-	(void)field;
-	for (size_t i = 0; i < conf->n_relays; i++) {
-		object_clear(GROUP_RELAY, &conf->relays[i]);
-		text_free(&conf->relays[i].name);
-	}
-	free(conf->relays);
-	conf->relays = NULL;
-	conf->n_relays = 0;
 }
 
 /* --- the receiver of a webhook --- */
