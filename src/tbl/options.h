@@ -309,8 +309,8 @@ OPT(IDEMPOTENCY, "namespace", NAMESPACE, namespace, ANY, RELOAD,
 	"default")
 OPT(IDEMPOTENCY, "fingerprint.include", PARTS, fingerprint_include,
 	WORDS("method path query body"), RELOAD,
-	"What must be the same in a retry; a slash at the end of the path is no "
-	"matter.",
+	"What must be the same in a retry; a slash at the end of the path is "
+	"no matter.",
 	["method", "path", "query", "body"])
 OPT(IDEMPOTENCY, "fingerprint.headers", FIELDS, fingerprint_headers, ANY,
 	RELOAD,
