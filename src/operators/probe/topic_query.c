@@ -362,9 +362,8 @@ static void
 count_behind(struct topic_look *look, rd_kafka_topic_partition_t *at)
 {
 	rd_kafka_topic_partition_list_t *one =
-	    rd_kafka_topic_partition_list_new(1);
-	const rd_kafka_topic_partition_t *log =
-	    rd_kafka_topic_partition_list_add(one, at->topic, at->partition);
+	    kafka_call_list(at->topic, at->partition, -1);
+	const rd_kafka_topic_partition_t *log = &one->elems[0];
 	kafka_call_side(look->client, one, RD_KAFKA_OFFSET_BEGINNING, ASK_MS);
 	int64_t first = log->offset;
 	if (first >= 0)

@@ -4,6 +4,15 @@
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
 
+rd_kafka_topic_partition_list_t *
+kafka_call_list(const char *topic, int32_t number, int64_t offset)
+{
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, topic, number)->offset = offset;
+	return list;
+}
+
 rd_kafka_resp_err_t
 kafka_call_topic(rd_kafka_t *client, const char *name, int timeout_ms,
     int32_t **ret_leaders, int *ret_count)

@@ -10,6 +10,9 @@
  * say is not.
  */
 
+/* A list of one partition. */
+rd_kafka_topic_partition_list_t *kafka_call_list(
+    const char *topic, int32_t number, int64_t offset);
 /*
  * Whether a topic is there, and who leads each of its partitions; below 0:
  * nobody does now.  leaders is for free().

@@ -196,7 +196,7 @@ committed(struct kafka *kafka, rd_kafka_resp_err_t error,
  * librdkafka 2.0.2 ends the process where a coordinator is away for longer than
  * such a request may take.
  */
-struct asked {
+struct commit_asked {
 	struct kafka_job job;
 	struct kafka *kafka; /* the loop's */
 	rd_kafka_t *consumer;
@@ -207,7 +207,8 @@ struct asked {
 static void
 run_asked(struct kafka_job *job)
 {
-	struct asked *asked = CONTAINER_OF(job, struct asked, job);
+	struct commit_asked *asked =
+	    CONTAINER_OF(job, struct commit_asked, job);
 	asked->error =
 	    rd_kafka_committed(asked->consumer, asked->list, PATIENCE_MS);
 }
@@ -215,7 +216,8 @@ run_asked(struct kafka_job *job)
 static void
 on_asked(struct kafka_job *job, bool wanted)
 {
-	struct asked *asked = CONTAINER_OF(job, struct asked, job);
+	struct commit_asked *asked =
+	    CONTAINER_OF(job, struct commit_asked, job);
 	if (wanted)
 		committed(asked->kafka, asked->error, asked->list);
 	rd_kafka_topic_partition_list_destroy(asked->list);
@@ -251,7 +253,7 @@ kafka_commit_ask(struct kafka *kafka)
 	kafka->asked_for = kafka->serials;
 	kafka->asked_ms = now;
 	kafka->ask_again_ms = now + AGAIN_MS;
-	struct asked *asked = mem_zero(sizeof *asked);
+	struct commit_asked *asked = mem_zero(sizeof *asked);
 	asked->job.run = run_asked;
 	asked->job.done = on_asked;
 	asked->kafka = kafka;

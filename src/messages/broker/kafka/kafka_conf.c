@@ -24,11 +24,6 @@ struct setting {
 	const char *name, *value;
 };
 
-static const struct setting all[] = {
-    /* Small requests are not to wait for one another (Nagle). */
-    {"socket.nagle.disable", "true"},
-};
-
 static const struct setting of_consumer[] = {
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},
@@ -36,11 +31,6 @@ static const struct setting of_consumer[] = {
     {"isolation.level", "read_committed"},
     {"enable.partition.eof", "true"},
     {"queued.min.messages", "1000"},
-};
-
-/* Whoever died is missed so soon; the file may say otherwise. */
-static const struct setting usual_of_member[] = {
-    {"session.timeout.ms", "10000"},
 };
 
 static const struct setting of_member[] = {
@@ -134,7 +124,8 @@ conf_of(const struct conf_broker *broker, const char *client)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	set(conf, "client.id", client);
-	SET(conf, all);
+	/* Small requests are not to wait for one another (Nagle). */
+	set(conf, "socket.nagle.disable", "true");
 	set_servers(conf, &broker->kafka);
 	return conf;
 }
@@ -156,7 +147,8 @@ kafka_conf_consumer(const struct conf_source *source, const char *instance,
 	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
 	rd_kafka_conf_t *conf = conf_of(source->broker, client);
 	free(client);
-	SET(conf, usual_of_member);
+	/* Whoever died is missed so soon; the file may say otherwise. */
+	set(conf, "session.timeout.ms", "10000");
 	set_file(conf, &source->broker->settings);
 	SET(conf, of_consumer);
 	set(conf, "group.id", source->group);

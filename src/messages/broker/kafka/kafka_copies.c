@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/loop/clock.h"
 #include "messages/broker/kafka/kafka_call.h"
+#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
 #include "messages/broker/kafka/kafka_thread.h"
 
@@ -114,10 +115,9 @@ static bool
 read_partition(struct page *page, rd_kafka_t *client)
 {
 	int64_t from = -1, end = -1;
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
-	    list, page->topics[page->topic], (int32_t)page->partition);
+	rd_kafka_topic_partition_list_t *list = kafka_call_list(
+	    page->topics[page->topic], (int32_t)page->partition, -1);
+	rd_kafka_topic_partition_t *at = &list->elems[0];
 	rd_kafka_resp_err_t error =
 	    kafka_call_side(client, list, RD_KAFKA_OFFSET_BEGINNING, ANSWER_MS);
 	from = at->offset;
@@ -234,10 +234,8 @@ kafka_copies_begin(struct broker_reader *core, struct broker_copies *copies)
 	size_t count = source->dead_letters != NULL ? 1 : source->topics.count;
 	page->topics = arena_alloc(arena, count * sizeof *page->topics);
 	for (size_t i = 0; i < count; i++)
-		page->topics[i] = source->dead_letters != NULL
-		    ? arena_dup(arena, span_str(source->dead_letters)).ptr
-		    : arena_printf(arena, "%s.dead", source->topics.list[i])
-			  .ptr;
+		page->topics[i] = kafka_name_dead(
+		    source, span_str(source->topics.list[i]), arena);
 	page->n_topics = (int64_t)count;
 	if (kafka->copies == NULL)
 		kafka->copies = kafka_thread_new(core->loop);

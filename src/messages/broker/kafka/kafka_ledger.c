@@ -188,8 +188,7 @@ run_look(struct kafka_job *job)
 	look->conf = NULL;
 	rd_kafka_poll_set_consumer(asker);
 	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(list, look->topic, 0);
+	    kafka_call_list(look->topic, 0, -1);
 	const rd_kafka_topic_partition_t *at = &list->elems[0];
 	rd_kafka_resp_err_t error =
 	    kafka_call_topic(asker, look->topic, PATIENCE_MS, &leaders, &count);
@@ -279,13 +278,11 @@ transaction(struct kafka_ledger *l)
 		    .body = arena_dup(b->arena, event->text),
 		    .batch = b};
 	}
-	b->told[b->n_told++] =
-	    (struct kafka_told){.offsets = rd_kafka_topic_partition_list_new(1),
-		.group = rd_kafka_consumer_group_metadata_new(l->id),
-		.name = arena_dup(b->arena, span_str(l->id)).ptr};
-	rd_kafka_topic_partition_t *at =
-	    rd_kafka_topic_partition_list_add(b->told->offsets, l->topic, 0);
-	at->offset = THE_OFFSET;
+	b->told[b->n_told++] = (struct kafka_told){
+	    .offsets = kafka_call_list(l->topic, 0, THE_OFFSET),
+	    .group = rd_kafka_consumer_group_metadata_new(l->id),
+	    .name = arena_dup(b->arena, span_str(l->id)).ptr};
+	rd_kafka_topic_partition_t *at = &b->told->offsets->elems[0];
 	at->metadata = write_places(l);
 	at->metadata_size = strlen(at->metadata);
 	l->told_ms = loop_now_ms(l->loop);

@@ -5,6 +5,7 @@
 #include "base/loop/clock.h"
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
+#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -40,7 +41,7 @@ struct kafka_look {
 };
 
 /* A look, and what is seen of each topic, in their order. */
-struct look {
+struct topics_look {
 	struct kafka_job job;
 	struct kafka *kafka; /* the loop's */
 	rd_kafka_t *consumer;
@@ -71,16 +72,13 @@ struct look {
 /* --- which --- */
 
 static void
-add_topic(struct kafka_look *look, enum kafka_subject subject, char *name)
+add_topic(struct kafka_look *look, enum kafka_subject subject, const char *name)
 {
-	size_t i = 0;
-	while (i < look->count && strcmp(look->list[i].name, name) != 0)
-		i++;
-	if (i < look->count) {
-		free(name);
-		return;
-	}
-	look->list[look->count++] = (struct kafka_topic){name, subject, false};
+	for (size_t i = 0; i < look->count; i++)
+		if (!strcmp(look->list[i].name, name))
+			return;
+	look->list[look->count++] =
+	    (struct kafka_topic){mem_text(name), subject, false};
 }
 
 void
@@ -90,16 +88,16 @@ kafka_look_init(struct kafka *kafka)
 	size_t count = source->topics.count;
 	struct kafka_look *look =
 	    mem_zero(sizeof *look + (2 * count + 1) * sizeof *look->list);
+	struct arena *arena = arena_new();
 	for (size_t i = 0; i < count; i++)
-		add_topic(
-		    look, KAFKA_OF_TOPIC, mem_text(source->topics.list[i]));
+		add_topic(look, KAFKA_OF_TOPIC, source->topics.list[i]);
 	if (source->results != NULL)
-		add_topic(look, KAFKA_OF_PLACE, mem_text(source->results));
+		add_topic(look, KAFKA_OF_PLACE, source->results);
 	for (size_t i = 0; i < count; i++)
 		add_topic(look, KAFKA_OF_PLACE,
-		    source->dead_letters != NULL
-			? mem_text(source->dead_letters)
-			: mem_printf("%s.dead", source->topics.list[i]));
+		    kafka_name_dead(
+			source, span_str(source->topics.list[i]), arena));
+	arena_free(&arena);
 	kafka->look = look;
 }
 
@@ -167,7 +165,7 @@ look_at_policy(rd_kafka_t *consumer, struct seen_topic *topic)
 
 /* A consumer joins its group anew where an answer has all topics. */
 static void
-look_at_topics(struct look *look)
+look_at_topics(struct topics_look *look)
 {
 	const struct rd_kafka_metadata *all;
 	bool is_new = false;
@@ -189,7 +187,7 @@ look_at_topics(struct look *look)
 }
 
 static bool
-has_leader(const struct look *look, const rd_kafka_topic_partition_t *at)
+has_leader(const struct topics_look *look, const rd_kafka_topic_partition_t *at)
 {
 	for (size_t i = 0; i < look->heard; i++) {
 		const struct seen_topic *topic = &look->topics[i];
@@ -210,23 +208,20 @@ ask_sides(rd_kafka_t *consumer, rd_kafka_topic_partition_list_t *begins,
 	    RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Of one log alone, in a list of its own. */
+/* Of one log alone. */
 static void
 look_at_one(rd_kafka_t *consumer, rd_kafka_topic_partition_t *begin,
     rd_kafka_topic_partition_t *end)
 {
-	rd_kafka_topic_partition_list_t *one[2];
-	for (int i = 0; i < 2; i++) {
-		one[i] = rd_kafka_topic_partition_list_new(1);
-		rd_kafka_topic_partition_list_add(
-		    one[i], begin->topic, begin->partition);
+	rd_kafka_topic_partition_list_t *begins, *ends;
+	begins = kafka_call_list(begin->topic, begin->partition, -1);
+	ends = kafka_call_list(begin->topic, begin->partition, -1);
+	if (ask_sides(consumer, begins, ends, SOON_MS)) {
+		begin->offset = begins->elems[0].offset;
+		end->offset = ends->elems[0].offset;
 	}
-	if (ask_sides(consumer, one[0], one[1], SOON_MS)) {
-		begin->offset = one[0]->elems[0].offset;
-		end->offset = one[1]->elems[0].offset;
-	}
-	for (int i = 0; i < 2; i++)
-		rd_kafka_topic_partition_list_destroy(one[i]);
+	rd_kafka_topic_partition_list_destroy(begins);
+	rd_kafka_topic_partition_list_destroy(ends);
 }
 
 /*
@@ -234,7 +229,7 @@ look_at_one(rd_kafka_t *consumer, rd_kafka_topic_partition_t *begin,
  * is time for are asked alone, the next time others.
  */
 static void
-look_at_logs(struct look *look)
+look_at_logs(struct topics_look *look)
 {
 	rd_kafka_topic_partition_list_t *begins = look->begins,
 					*ends = look->ends;
@@ -261,7 +256,7 @@ look_at_logs(struct look *look)
 static void
 run_look(struct kafka_job *job)
 {
-	struct look *look = CONTAINER_OF(job, struct look, job);
+	struct topics_look *look = CONTAINER_OF(job, struct topics_look, job);
 	look_at_topics(look);
 	look_at_logs(look);
 }
@@ -377,7 +372,7 @@ learn_end(struct kafka_part *part, int64_t end)
 
 /* False: where its log begins and ends is not known yet. */
 static bool
-learn_log(struct kafka_part *part, const struct look *seen)
+learn_log(struct kafka_part *part, const struct topics_look *seen)
 {
 	struct kafka *kafka = part->kafka;
 	const rd_kafka_topic_partition_t *begin, *end;
@@ -403,7 +398,7 @@ learn_log(struct kafka_part *part, const struct look *seen)
 /* --- a look --- */
 
 static void
-learn(struct kafka *kafka, const struct look *seen)
+learn(struct kafka *kafka, const struct topics_look *seen)
 {
 	struct kafka_part *part;
 	kafka->looking = false;
@@ -429,7 +424,7 @@ learn(struct kafka *kafka, const struct look *seen)
 static void
 on_looked(struct kafka_job *job, bool wanted)
 {
-	struct look *look = CONTAINER_OF(job, struct look, job);
+	struct topics_look *look = CONTAINER_OF(job, struct topics_look, job);
 	if (wanted)
 		learn(look->kafka, look);
 	for (size_t i = 0; i < look->n_topics; i++) {
@@ -455,7 +450,7 @@ kafka_look_go_on(struct kafka *kafka)
 	/* A topic that was made again may have as many as the old one. */
 	if (kafka->assigned && !kafka->revoking)
 		kafka_commit_ask(kafka);
-	struct look *look = mem_zero(sizeof *look);
+	struct topics_look *look = mem_zero(sizeof *look);
 	look->job.run = run_look;
 	look->job.done = on_looked;
 	look->kafka = kafka;

@@ -7,6 +7,15 @@
 /* The beginning of a digest of what distinguishes a name from others. */
 enum { BRIEF_HEX = 8 };
 
+const char *
+kafka_name_dead(
+    const struct conf_source *source, struct span topic, struct arena *arena)
+{
+	return source->dead_letters != NULL
+	    ? arena_dup(arena, span_str(source->dead_letters)).ptr
+	    : arena_printf(arena, "%.*s.dead", SPAN_FMT(topic)).ptr;
+}
+
 /*
  * Whoever comes back under that name ends what was left open under it.  The
  * group is in it, as a broker knows nothing of groups there: those of two

@@ -5,6 +5,7 @@
 
 #include "base/loop/log.h"
 #include "base/mem.h"
+#include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -105,17 +106,15 @@ void
 kafka_part_seek(struct kafka_part *part, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_t *at =
-	    rd_kafka_topic_partition_list_add(list, part->topic, part->number);
-	at->offset = offset;
+	    kafka_call_list(part->topic, part->number, offset);
 	/*
 	 * It is not waited for: what was read before is outdated at once, and
 	 * a partition that is no longer fetched is about to be taken away.
 	 */
 	rd_kafka_error_t *error =
 	    rd_kafka_seek_partitions(part->kafka->consumer, list, 0);
-	if (error != NULL || at->err != RD_KAFKA_RESP_ERR__IN_PROGRESS)
+	if (error != NULL ||
+	    list->elems[0].err != RD_KAFKA_RESP_ERR__IN_PROGRESS)
 		kafka_trouble_remake(
 		    part->kafka, "a position could not be set");
 	if (error != NULL)

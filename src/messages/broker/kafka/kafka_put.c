@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
+#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -68,14 +69,11 @@ static const char *
 topic_of(
     const struct finishing *f, enum broker_place place, struct arena *arena)
 {
-	const struct conf_source *source = f->reader->source;
 	struct span topic = SPAN(""), rest = f->finish->position;
-	if (place == BROKER_RESULTS)
-		return source->results;
-	if (source->dead_letters != NULL)
-		return source->dead_letters;
 	(void)span_next(&rest, '/', &topic);
-	return arena_printf(arena, "%.*s.dead", SPAN_FMT(topic)).ptr;
+	return place == BROKER_RESULTS
+	    ? f->reader->source->results
+	    : kafka_name_dead(f->reader->source, topic, arena);
 }
 
 /* It puts nothing: that is noted, and told with the next commit. */
@@ -327,20 +325,6 @@ is_denied(const struct kafka *kafka, struct kafka_batch *batch)
 }
 
 static void
-tell_transaction(struct kafka *kafka, const struct kafka_batch *batch)
-{
-	static const enum broker_transaction ends[] = {
-	    [KAFKA_BATCH_COMMITTED] = BROKER_COMMITTED,
-	    [KAFKA_BATCH_ABORTED] = BROKER_ABORTED,
-	    [KAFKA_BATCH_UNCLEAR] = BROKER_UNCLEAR,
-	};
-	const struct broker_events *events = &kafka->core.events;
-	if (events->transacted != NULL && !kafka->core.leaving)
-		events->transacted(events->arg,
-		    batch->fenced ? BROKER_FENCED : ends[batch->end]);
-}
-
-static void
 batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
@@ -356,8 +340,7 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 	if (aborted &&
 	    (is_denied(kafka, batch) ||
 		(batch->refused != NULL && !batch->too_large))) {
-		/* Neither trying again at once nor one by one makes it better.
-		 */
+		/* To try again at once, or one by one, is of no use. */
 		LIST_EACH (f, &kafka->core.sent, of_reader)
 			refuse(f, batch);
 		return;
@@ -379,12 +362,20 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 void
 kafka_put_done(void *arg, struct kafka_batch *batch)
 {
+	static const enum broker_transaction ends[] = {
+	    [KAFKA_BATCH_COMMITTED] = BROKER_COMMITTED,
+	    [KAFKA_BATCH_ABORTED] = BROKER_ABORTED,
+	    [KAFKA_BATCH_UNCLEAR] = BROKER_UNCLEAR,
+	};
 	struct kafka *kafka = arg;
+	const struct broker_events *events = &kafka->core.events;
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
 	struct finishing *f;
 	if (batch == kafka->batch) {
 		kafka->batch = NULL;
-		tell_transaction(kafka, batch);
+		if (events->transacted != NULL && !kafka->core.leaving)
+			events->transacted(events->arg,
+			    batch->fenced ? BROKER_FENCED : ends[batch->end]);
 		if (good) {
 			LIST_EACH (f, &kafka->core.sent, of_reader) {
 				settle(f, true);
