@@ -1,11 +1,165 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/container.h"
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "messages/broker/driver.h"
 #include "messages/broker/reader.h"
+
+/* --- what is in flight, by its position --- */
+
+/* FNV-1a: who could choose positions to collide could as well send more. */
+static uint64_t
+hash_of(struct span position)
+{
+	uint64_t value = 14695981039346656037u;
+	for (size_t i = 0; i < position.len; i++)
+		value = (value ^ (uint8_t)position.ptr[i]) * 1099511628211u;
+	return value ^ value >> 32;
+}
+
+struct flight *
+reader_flight_find(const struct broker_reader *reader, struct span position)
+{
+	struct flight *f;
+	HASH_EACH_OF(
+	    f, &reader->by_position, hash_of(position), of_position)
+		if (span_eq(f->position, position))
+			return f;
+	return NULL;
+}
+
+struct flight *
+reader_flight_came_again(struct broker_reader *reader, struct span position)
+{
+	struct flight *f = reader_flight_find(reader, position);
+	if (f != NULL && f->finishing != NULL)
+		f->came_again = true;
+	return f;
+}
+
+/*
+ * The estimate follows at once where messages become larger, and slowly where
+ * they become smaller: what is asked for by it is to be too few rather than too
+ * many.
+ */
+void
+reader_flight_weigh(struct broker_reader *reader, size_t bytes)
+{
+	if (bytes >= reader->usual_bytes)
+		reader->usual_bytes = bytes;
+	else
+		reader->usual_bytes -= (reader->usual_bytes - bytes) / 16;
+}
+
+struct flight *
+reader_flight_add(struct broker_reader *reader, struct broker_message *message)
+{
+	size_t own = reader->driver->flight_bytes;
+	struct span position = message->position;
+	struct flight *f = mem_zero(own + position.len + 1);
+	char *copy = (char *)f + own;
+	if (position.len > 0)
+		memcpy(copy, position.ptr, position.len);
+	f->position = span_of(copy, position.len);
+	f->token = message->token;
+	f->message = message;
+	hash_add(&reader->by_position, &f->of_position, hash_of(position));
+	list_add_last(&reader->in_flight, &f->of_reader);
+	list_add_last(&reader->queue, &f->of_queue);
+	reader->queued++;
+	reader->queued_bytes += message->bytes;
+	reader_flight_weigh(reader, message->bytes);
+	reader_kick(reader);
+	return f;
+}
+
+static struct broker_message *
+leave_queue(struct broker_reader *reader, struct flight *f)
+{
+	struct broker_message *message = f->message;
+	list_remove(&f->of_queue);
+	f->message = NULL;
+	reader->queued--;
+	reader->queued_bytes -= message->bytes;
+	return message;
+}
+
+static void
+keep(struct broker_reader *reader, struct broker_message *message)
+{
+	struct flight *f = reader_flight_find(reader, message->position);
+	f->message = message;
+	list_add_first(&reader->queue, &f->of_queue);
+	reader->queued++;
+	reader->queued_bytes += message->bytes;
+}
+
+void
+reader_flight_forget(struct broker_reader *reader, struct flight *f)
+{
+	if (reader->driver->forget != NULL)
+		reader->driver->forget(reader, f);
+	if (f->finishing != NULL)
+		f->finishing->message = NULL;
+	if (f->message != NULL) {
+		struct broker_message *message = leave_queue(reader, f);
+		broker_message_free(&message);
+	}
+	hash_remove(&reader->by_position, &f->of_position);
+	list_remove(&f->of_reader);
+	free(f);
+}
+
+void
+reader_flight_forget_queue(struct broker_reader *reader)
+{
+	struct flight *f;
+	LIST_EACH(f, &reader->queue, of_queue)
+		reader_flight_forget(reader, f);
+}
+
+/* --- what is not in flight any more, and was not finished --- */
+
+void
+reader_flight_recall(struct broker_reader *reader, const void *token)
+{
+	struct flight *f;
+	if (reader->events.recalled != NULL && !reader->leaving)
+		reader->events.recalled(reader->events.arg, token);
+	LIST_EACH(f, &reader->in_flight, of_reader)
+		if (f->token == token)
+			reader_flight_forget(reader, f);
+}
+
+void
+reader_flight_lost(struct broker_reader *reader, enum broker_loss how,
+    uint64_t count, struct span position, const char *part)
+{
+	static const char *const words[BROKER_LOSS_COUNT_] = {
+	    [BROKER_TRIMMED_UNREAD] = "trimmed-unread",
+	    [BROKER_TRIMMED_PENDING] = "trimmed-pending",
+	    [BROKER_DELETED] = "deleted",
+	};
+	struct logline line = log_begin(EV_source_lost);
+	log_str(&line, "source", reader->source->name);
+	log_str(&line, "how", words[how]);
+	log_int(&line, "count", (int64_t)count);
+	if (position.len > 0)
+		log_cut(&line, "position", position, 200);
+	if (part != NULL)
+		log_str(&line, "partition", part);
+	log_end(&line);
+	if (!reader->leaving)
+		reader->events.lost(
+		    reader->events.arg, how, count, position);
+	struct flight *f = reader_flight_find(reader, position);
+	if (f != NULL)
+		reader_flight_forget(reader, f);
+}
 
 /* --- credit --- */
 
@@ -30,17 +184,250 @@ reader_origin(struct broker_reader *reader, struct span store_id)
 		reader->events.origin(reader->events.arg, store_id);
 }
 
+/*
+ * --- acknowledgements ---
+ *
+ * One that was sent lives until the driver ends it, even
+ * where its owner has given it up; one that waits ends with that.
+ */
+
+static void
+end_finishing(struct finishing *f, int error)
+{
+	struct broker_finish *finish = f->finish;
+	list_remove(&f->of_reader);
+	if (f->message != NULL)
+		f->message->finishing = NULL;
+	free(f);
+	if (finish != NULL)
+		op_done(&finish->op, error);
+}
+
+void
+reader_finish_end(struct finishing *f, enum broker_finished finished)
+{
+	struct broker_reader *reader = f->reader;
+	struct flight *message = f->message;
+	if (f->finish != NULL)
+		f->finish->finished = finished;
+	end_finishing(f, 0);
+	if (message == NULL || finished == BROKER_LOCKED)
+		return;
+	bool came_again = message->came_again;
+	reader_flight_forget(reader, message);
+	if (came_again && reader->driver->look_again != NULL)
+		reader->driver->look_again(reader);
+}
+
+void
+reader_finish_refuse(
+    struct finishing *f, struct span words, enum broker_fault fault)
+{
+	if (f->finish != NULL) {
+		snprintf(f->finish->refused, sizeof f->finish->refused, "%.*s",
+		    SPAN_FMT(words));
+		f->finish->fault = fault;
+	}
+	end_finishing(f, E_BROKER_REFUSED);
+}
+
+void
+reader_finish_fail(struct finishing *f, bool sure)
+{
+	if (f->message != NULL && !sure)
+		f->message->unsure = true;
+	end_finishing(f, E_BROKER_DOWN);
+}
+
+void
+reader_finish_send(struct finishing *f)
+{
+	list_remove(&f->of_reader);
+	list_add_last(&f->reader->sent, &f->of_reader);
+	f->sent = true;
+}
+
+void
+reader_finish_again(struct finishing *f, int64_t ms)
+{
+	struct broker_reader *reader = f->reader;
+	if (f->finish == NULL || !reader->reachable) {
+		reader_finish_fail(f, true);
+		return;
+	}
+	list_remove(&f->of_reader);
+	list_add_first(&reader->waiting, &f->of_reader);
+	f->sent = false;
+	if (ms > 0 && !timer_is_set(&reader->again))
+		timer_set(&reader->again, ms);
+	reader_kick(reader);
+}
+
+void
+reader_finish_reachable(struct broker_reader *reader, bool reachable)
+{
+	struct finishing *f;
+	reader->reachable = reachable;
+	reader_kick(reader);
+	LIST_EACH(f, &reader->waiting, of_reader)
+		if (!reachable)
+			reader_finish_fail(f, true);
+}
+
+/* Its time is up, or its owner gives it up. */
+static void
+detach(struct op *op, int error)
+{
+	struct finishing *f = CONTAINER_OF(op, struct broker_finish, op)->token;
+	f->finish = NULL;
+	if (!f->sent)
+		end_finishing(f, error);
+	else if (f->message != NULL)
+		f->message->unsure = true;
+	if (error == E_TIMEOUT)
+		op_done(op, E_BROKER_DOWN);
+}
+
+/* One that was sent may take as long as something moves. */
+static int64_t
+more_ms(struct op *op)
+{
+	struct finishing *f = CONTAINER_OF(op, struct broker_finish, op)->token;
+	return f->sent ? f->reader->driver->more_ms(f) : 0;
+}
+
+/* Of what is not in flight here only the broker knows whether it is pending. */
+static bool
+is_asked(const struct finishing *f)
+{
+	const struct broker_put *put = f->finish->put;
+	return f->message != NULL || f->finish->mark ||
+	    (put != NULL && put->place == BROKER_DEAD_LETTERS);
+}
+
+static struct finishing *
+new_finishing(struct broker_reader *reader, struct broker_finish *finish)
+{
+	struct finishing *f = mem_zero(reader->driver->finishing_bytes);
+	f->reader = reader;
+	f->finish = finish;
+	if (!finish->mark)
+		f->message = reader_flight_find(reader, finish->position);
+	if (f->message != NULL) {
+		/* Of one before it, which was given up, nothing follows. */
+		if (f->message->finishing != NULL)
+			f->message->finishing->message = NULL;
+		f->message->finishing = f;
+	}
+	list_add_last(&reader->waiting, &f->of_reader);
+	return f;
+}
+
+void
+reader_finish_start(struct broker_reader *reader, struct broker_finish *finish)
+{
+	const struct driver *driver = reader->driver;
+	struct finishing *f = new_finishing(reader, finish);
+	finish->token = f;
+	finish->refused[0] = '\0';
+	finish->fault = BROKER_FAULT_PLACE;
+	op_start(&finish->op, reader->timeout_ms, detach);
+	if (driver->more_ms != NULL)
+		finish->op.more_ms = more_ms;
+	const char *why = driver->impossible != NULL
+	    ? driver->impossible(reader, finish)
+	    : NULL;
+	if (!is_asked(f))
+		reader_finish_end(f, BROKER_NOT_PENDING);
+	else if (why != NULL)
+		reader_finish_refuse(f, span_str(why), BROKER_FAULT_PLACE);
+	else if (!reader->reachable)
+		reader_finish_fail(f, true);
+	reader_kick(reader);
+}
+
+static void
+cancel_finishing(struct broker_reader *reader)
+{
+	struct finishing *f;
+	timer_clear(&reader->again);
+	LIST_EACH(f, &reader->waiting, of_reader)
+		end_finishing(f, E_CANCELLED);
+	LIST_EACH(f, &reader->sent, of_reader) {
+		if (f->finish != NULL)
+			op_done(&f->finish->op, E_CANCELLED);
+		f->finish = NULL;
+	}
+}
+
+/*
+ * --- questions ---
+ *
+ * One that was asked lives until its answer, even where its owner
+ * has given it up.
+ */
+
+static void
+let_go(struct op *op, int error)
+{
+	struct broker_copies *copies =
+	    CONTAINER_OF(op, struct broker_copies, op);
+	struct reader_question *question = copies->token;
+	question->op = NULL;
+	if (error == E_TIMEOUT)
+		op_done(op, E_BROKER_DOWN);
+}
+
+void
+reader_ask_copies(struct broker_reader *reader, struct broker_copies *copies,
+    struct reader_question *question)
+{
+	copies->messages = NULL;
+	copies->next[0] = '\0';
+	copies->token = question;
+	copies->refused[0] = '\0';
+	question->reader = reader;
+	question->op = &copies->op;
+	question->refused = copies->refused;
+	list_add_last(&reader->questions, &question->of_reader);
+	op_start(&copies->op, reader->timeout_ms, let_go);
+}
+
+void
+reader_ask_end(
+    struct reader_question *question, int error, const char *refused)
+{
+	list_remove(&question->of_reader);
+	if (question->op == NULL)
+		return;
+	if (refused != NULL)
+		snprintf(question->refused, BROKER_REFUSED_BYTES, "%s",
+		    refused);
+	op_done(question->op, error);
+}
+
+static void
+cancel_questions(struct broker_reader *reader)
+{
+	struct reader_question *question;
+	LIST_EACH(question, &reader->questions, of_reader) {
+		if (question->op != NULL)
+			op_done(question->op, E_CANCELLED);
+		question->op = NULL;
+	}
+}
+
 /* --- a turn --- */
 
 /* The owner may close the reader, or give it other credit, at each. */
 static void
 hand_over(struct broker_reader *reader)
 {
-	while (!reader->leaving && reader->credit > 0) {
-		struct broker_message *message =
-		    reader_flight_hand_over(reader);
-		if (message == NULL)
-			return;
+	struct flight *f;
+	while (!reader->leaving && reader->credit > 0 &&
+	       (f = LIST_FIRST(&reader->queue, struct flight, of_queue)) !=
+		   NULL) {
+		struct broker_message *message = leave_queue(reader, f);
 		size_t bytes = message->bytes;
 		reader->credit--;
 		reader->credit_bytes -= bytes < reader->credit_bytes
@@ -48,7 +435,7 @@ hand_over(struct broker_reader *reader)
 		    : reader->credit_bytes;
 		if (reader->events.took(reader->events.arg, message))
 			continue;
-		reader_flight_keep(reader, message);
+		keep(reader, message);
 		reader->credit = 0;
 	}
 }
@@ -145,8 +532,8 @@ void
 reader_leave(struct broker_reader *reader)
 {
 	reader->leaving = true;
-	reader_finish_cancel(reader);
-	reader_ask_cancel(reader);
+	cancel_finishing(reader);
+	cancel_questions(reader);
 	if (leaving.next == NULL)
 		list_init(&leaving);
 	list_add_last(&leaving, &reader->of_leaving);

@@ -148,7 +148,7 @@ size_t reader_leaving(const struct loop *loop);
 /* Frees those at once; before the loop is freed. */
 void reader_abandon(struct loop *loop);
 
-/* --- reader_flight.c --- */
+/* --- what is in flight --- */
 
 /*
  * NULL: it is not in flight.  An item's address is good until it is forgotten.
@@ -163,11 +163,6 @@ struct flight *reader_flight_add(
     struct broker_reader *reader, struct broker_message *message);
 /* A message was so large as it came; reader_flight_add says what it takes. */
 void reader_flight_weigh(struct broker_reader *reader, size_t bytes);
-/* The first of the queue is the caller's now, to hand it over; NULL: none. */
-struct broker_message *reader_flight_hand_over(struct broker_reader *reader);
-/* It is the first of the queue again. */
-void reader_flight_keep(
-    struct broker_reader *reader, struct broker_message *message);
 /* It is not in flight any more; frees its message, too, where it is queued. */
 void reader_flight_forget(
     struct broker_reader *reader, struct flight *message);
@@ -186,7 +181,7 @@ void reader_flight_recall(struct broker_reader *reader, const void *token);
 void reader_flight_lost(struct broker_reader *reader, enum broker_loss how,
     uint64_t count, struct span position, const char *part);
 
-/* --- reader_finish.c --- */
+/* --- acknowledgements --- */
 
 /* For the core: as broker_reader_finish. */
 void reader_finish_start(
@@ -214,10 +209,8 @@ void reader_finish_again(struct finishing *finishing, int64_t ms);
  * E_BROKER_DOWN, as does what is started from now on.
  */
 void reader_finish_reachable(struct broker_reader *reader, bool reachable);
-/* All end, E_CANCELLED: the reader leaves. */
-void reader_finish_cancel(struct broker_reader *reader);
 
-/* --- reader_ask.c --- */
+/* --- questions --- */
 
 /* Starts the operation; the question is the driver's until reader_ask_end. */
 void reader_ask_copies(struct broker_reader *reader,
@@ -228,7 +221,6 @@ void reader_ask_copies(struct broker_reader *reader,
  */
 void reader_ask_end(
     struct reader_question *question, int error, const char *refused);
-void reader_ask_cancel(struct broker_reader *reader);
 
 /* --- reader_trouble.c --- */
 
