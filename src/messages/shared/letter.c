@@ -45,7 +45,6 @@ on_letter_told(struct store_call *call, enum call_end how, int error,
 		return;
 	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
 	struct letters *letters = op->letters;
-	bool is_new = false;
 	if (how == CALL_ANSWERED) {
 		op->op.verdict = reply->verdict;
 		op->op.now_ms = reply->now_ms;
@@ -56,12 +55,11 @@ on_letter_told(struct store_call *call, enum call_end how, int error,
 			call_log_odd(call);
 			error = E_STORE_REFUSED;
 		} else if (letters->shards != NULL) {
-			is_new = letters_note(
-			    letters, call->shard, &op->name, reply);
+			letters_note(letters, call->shard, &op->name, reply);
 		}
 	}
 	call_end_op(call, error);
-	if (is_new)
+	if (letters->shards != NULL && letters->n_unknown == 0)
 		letters->events.changed(letters->events.arg);
 }
 

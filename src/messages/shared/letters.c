@@ -11,7 +11,6 @@
 
 enum {
 	LOAD_MS = 10000,
-	LOAD_LANES = 10000, /* as long again for so many more */
 	RETRY_MS = 500, /* where Redis did not say */
 	/* What is told of each (lua/letters.lua): id, lane, and time or act. */
 	WRITTEN_CHARS = 2 * DIGEST_HEX + LETTERS_STAMP_DIGITS,
@@ -22,7 +21,6 @@ enum {
 struct letters_shard {
 	struct list lanes, written; /* of struct known */
 	uint64_t dead, parked, n_lanes;
-	uint64_t sum; /* of what lanes have for hashes */
 	struct store_call *call; /* by which it is looked at; NULL: none */
 	bool due;    /* it is to be looked at */
 	bool known;  /* it was, since letters_load */
@@ -111,18 +109,15 @@ letters_count(const struct letters *letters)
 	return letters->count;
 }
 
-/* True where they are other ones than before. */
-static bool
+static void
 set_counts(struct letters *letters, struct letters_shard *shard,
     uint64_t dead, uint64_t parked)
 {
-	bool is_new = dead != shard->dead || parked != shard->parked;
 	letters->count.dead += dead - shard->dead;
 	letters->count.parked += parked - shard->parked;
 	letters->count.lanes = letters->lanes.count;
 	shard->dead = dead;
 	shard->parked = parked;
-	return is_new;
 }
 
 /* --- looking --- */
@@ -157,9 +152,7 @@ look(struct letters *letters)
 static void
 set_load_timer(struct letters *letters)
 {
-	int64_t all_ms = LOAD_MS *
-	    (1 + (int64_t)letters->lanes.count / LOAD_LANES);
-	int64_t left_ms = all_ms - (clock_us() - letters->all_us) / 1000;
+	int64_t left_ms = LOAD_MS - (clock_us() - letters->all_us) / 1000;
 	if (letters->n_failed > 0 && left_ms > RETRY_MS)
 		left_ms = RETRY_MS;
 	timer_set(&letters->timer, left_ms);
@@ -170,10 +163,8 @@ static void
 on_load_timer(void *arg)
 {
 	struct letters *letters = arg;
-	int64_t all_ms = LOAD_MS *
-	    (1 + (int64_t)letters->lanes.count / LOAD_LANES);
 	bool all = letters->all_us == 0 ||
-	    clock_us() - letters->all_us >= all_ms * 1000;
+	    clock_us() - letters->all_us >= LOAD_MS * INT64_C(1000);
 	if (all)
 		letters->all_us = clock_us();
 	for (int64_t i = 0; i < letters->shared.store->conf->store.shards; i++)
@@ -206,11 +197,10 @@ are_names(struct span list, size_t chars)
 }
 
 /* What the shard has takes the place of what was known of it. */
-static bool
+static void
 take_shard(struct letters *letters, struct letters_shard *shard,
     const struct call_reply *reply)
 {
-	uint64_t sum = 0;
 	uint8_t digest[DIGEST_BYTES];
 	struct span lanes = call_reply_text(reply, 2);
 	struct span written = call_reply_text(reply, 3);
@@ -220,23 +210,18 @@ take_shard(struct letters *letters, struct letters_shard *shard,
 		(void)hex_decode(
 		    span_of(lanes.ptr, DIGEST_HEX), digest, sizeof digest);
 		add_known(&letters->lanes, &shard->lanes, digest);
-		sum += hash_of_digest(digest);
 	}
 	for (; written.len > 0; written = span_from(written, WRITTEN_CHARS)) {
 		(void)hex_decode(
 		    span_of(written.ptr, DIGEST_HEX), digest, sizeof digest);
 		add_known(&letters->written, &shard->written, digest);
 	}
-	bool is_new = set_counts(letters, shard,
-	    (uint64_t)shared_number(reply, 0),
+	set_counts(letters, shard, (uint64_t)shared_number(reply, 0),
 	    (uint64_t)shared_number(reply, 1));
-	is_new |= sum != shard->sum || !shard->known;
-	shard->sum = sum;
 	shard->looked_ms = reply->now_ms;
 	if (!shard->known)
 		letters->n_unknown--;
 	shard->known = true;
-	return is_new && letters->n_unknown == 0;
 }
 
 /* What somebody has to go on with. */
@@ -299,9 +284,9 @@ on_looked(struct store_call *call, enum call_end how, int error,
 		shard->changed_ms = 0;
 		look_at(letters, shard);
 	} else {
-		bool is_new = take_shard(letters, shard, reply);
+		take_shard(letters, shard, reply);
 		look(letters);
-		if (is_new)
+		if (letters->n_unknown == 0)
 			letters->events.changed(letters->events.arg);
 		tell_of_work(letters, reply);
 	}
@@ -332,7 +317,7 @@ letters_look(struct letters *letters)
 	timer_set(&letters->timer, 0);
 }
 
-bool
+void
 letters_note(struct letters *letters, unsigned at,
     const struct letter_name *name, const struct call_reply *reply)
 {
@@ -354,24 +339,17 @@ letters_note(struct letters *letters, unsigned at,
 	if (reply->now_ms <= shard->looked_ms)
 		look_at(letters, shard);
 	if (older || dead < 0 || parked < 0)
-		return false;
+		return;
 	shard->changed_ms = reply->now_ms;
-	bool is_new = name->in_order && lane_is_there != (lane != NULL);
-	if (is_new && lane_is_there)
+	if (name->in_order && lane_is_there && lane == NULL)
 		add_known(&letters->lanes, &shard->lanes, name->lane);
-	else if (is_new)
+	else if (name->in_order && !lane_is_there && lane != NULL)
 		forget(&letters->lanes, lane);
-	if (is_new)
-		shard->sum += lane_is_there
-		    ? hash_of_digest(name->lane)
-		    : -hash_of_digest(name->lane);
 	if (is_written && written == NULL)
 		add_known(&letters->written, &shard->written, name->id);
 	else if (!is_written && written != NULL)
 		forget(&letters->written, written);
-	is_new |= set_counts(
-	    letters, shard, (uint64_t)dead, (uint64_t)parked);
-	return is_new && letters->n_unknown == 0;
+	set_counts(letters, shard, (uint64_t)dead, (uint64_t)parked);
 }
 
 /* "letters SHARD" (tell() of lua/letter_keys.lua). */

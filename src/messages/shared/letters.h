@@ -39,7 +39,7 @@ enum letter_act { LETTER_REPLAY, LETTER_DROP };
 
 /* The owner may start operations in them, but not stop the letters. */
 struct letters_events {
-	/* They are known, or lanes or counts are other ones. */
+	/* They are known; lanes and counts may be other ones. */
 	void (*changed)(void *arg);
 	/*
 	 * That letter was begun, and nobody renews it: letter_begin takes it
@@ -105,9 +105,9 @@ struct letters_count letters_count(const struct letters *letters);
 
 /*
  * For letter.c alone: what is known of that shard after an operation on that
- * letter; true where it is something else than before.
+ * letter.
  */
-bool letters_note(struct letters *letters, unsigned shard,
+void letters_note(struct letters *letters, unsigned shard,
     const struct letter_name *name, const struct call_reply *reply);
 
 /* A page, the longest there first: heads, without bodies. */
