@@ -292,6 +292,8 @@ put_policy(struct span parts[4], char digits[DIGITS_MAX],
 	parts[1] = parts[2] = parts[3] = SPAN("");
 	if (claim->reconciled) {
 		parts[0] = SPAN("execute");
+	} else if (claim->lost) {
+		parts[0] = SPAN("lost");
 	} else if (claim->policy->on_unknown == UNKNOWN_RETRY) {
 		parts[0] = SPAN("retry");
 	} else if (claim->policy->on_unknown == UNKNOWN_RECONCILE) {
@@ -391,7 +393,7 @@ claim_start(
 	own->item_at = put_item(call, claim);
 	/* Others are none that lua/claims.lua knows. */
 	if (claim->entity == NULL && claim->query_hash.len == 0 &&
-	    !claim->reconciled)
+	    !claim->reconciled && !claim->lost)
 		call->item.args_to = call->args.len;
 	if (claim->entity != NULL) {
 		call_arg_entity(call, claim->entity);

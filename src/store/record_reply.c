@@ -195,6 +195,8 @@ read_verdict(struct store_call *call, const struct call_reply *reply)
 		if (op->verdict == VERDICT_RECONCILE)
 			read_history(op, reply);
 		op->settle_left_ms = call_reply_ms(reply, 1);
+		if (op->verdict == VERDICT_UNKNOWN)
+			op->unknown_ms = call_reply_ms(reply, 2);
 		return read_reason(op, first);
 	case VERDICT_COMPLETED:
 		return read_completed(call, first, second);

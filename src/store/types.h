@@ -43,7 +43,8 @@ struct store_op {
 	struct answer *answer;   /* COMPLETED, FENCED with one: counted, the
 				    owner of the operation unrefs it */
 	int64_t lease_left_ms;   /* IN_FLIGHT, BUSY */
-	int64_t settle_left_ms;  /* UNKNOWN: before it may be asked about */
+	int64_t settle_left_ms;  /* UNKNOWN: before it may be asked about, … */
+	int64_t unknown_ms;      /* … and for how long it is */
 	int64_t now_ms;          /* Redis' clock, when it answered */
 	bool before; /* FENCED: the attempt after it may come to nothing */
 	/* MISMATCH: what the first request had another of, where its id is
@@ -115,6 +116,11 @@ struct claim {
 	struct span query_hash;
 	/* Nothing new may be executed: instead of ours, E_STORE_REFUSED. */
 	bool withheld;
+	/*
+	 * It was sent, and its record is not there: one is made that is
+	 * UNKNOWN, so that nobody executes it (withheld, too).
+	 */
+	bool lost;
 	/*
 	 * The gateway has an outcome of the key that Redis has not (withheld,
 	 * too): where the record says UNKNOWN, or would say so now,

@@ -305,9 +305,9 @@ EVENT(message_not_finished, WARN, "the broker does not let this message be "
 EVENT(message_record_gone, WARN, "this message was sent, nobody knows the "
 	"outcome, and the record that said so is gone: Redis has lost data, "
 	"somebody has deleted it, or it has another key_id since the route, "
-	"its scope or the source's headers were changed; the message stays "
-	"held, and is not executed: ask the upstream what happened, then drop "
-	"the message, or, if it did not happen, replay it (onceproxy messages)")
+	"its scope or the source's headers were changed; the record is made "
+	"again, UNKNOWN, so that nobody executes it: ask the upstream what "
+	"happened, then complete or release it (onceproxy keys)")
 EVENT(operator_message, WARN, "an operator has had this message acknowledged "
 	"as it was: it is not executed any more, and its key's record is "
 	"untouched")

@@ -228,9 +228,8 @@ INVARIANT_NAME(slashes_joined, "a path could slip past its route as //v1")
 /* --- a message: source/ --- */
 INVARIANT_NAME(acknowledged_stored,
     "a message would be gone whose outcome is only on a disk that may die")
-INVARIANT_NAME(held_before,
-    "a message that was held would be sent again after a restart, as its "
-    "record is gone")
+INVARIANT_NAME(sent_before,
+    "a message that was sent would be sent again, as its record is gone")
 INVARIANT_NAME(lost_data_stands,
     "a message that somebody was at would be sent again, as Redis has lost "
     "all that was known of it")

@@ -174,27 +174,6 @@ def rows_that_are_refused_one_after_the_other_hold_up_no_others(bench):
 
 
 @test
-def what_is_held_so_is_held_over_a_restart_without_its_record(bench):
-    world = World(bench)
-    world.sql(RAISES.format(""))
-    bad = world.outbox.add({"n": 0}, entity="bad")
-    world.gateway.wait_for_log(
-        "message_not_finished", timeout=WAIT_S, position=bad)
-    eventually(lambda: bench.redis("KEYS", "*:holds:*"), "it is noted")
-    world.gateway.stop()
-    bench.redis("DEL", *bench.redis("KEYS", "*:r:*"))
-    world.sql("DROP TRIGGER no ON outbox")
-    world.gateway = bench.serve(world.gateway.config)
-    world.admin = Admin(world.gateway)
-    world.gateway.wait_for_log("message_record_gone", position=bad)
-    world.outbox.add({"n": 1}, entity="good")
-    world.ended(1, outcome="executed")
-    eventually(lambda: [m["reason"] for m in world.held()] == ["forgotten"],
-               "it is held")
-    equal((world.outbox.unread(), world.upstream.count()), ([bad], 2))
-
-
-@test
 def what_one_dead_letter_has_holds_its_message_alone(bench):
     world = World(bench)
     world.status = 422

@@ -3,14 +3,13 @@
 because its record is gone: Redis has lost data, or somebody deleted it."""
 
 import base64
-import re
 
 from once import tap
 from once.admin import Admin
 from once.messages import Stream, source
 from once.postgres import Outbox, outbox_source
-from once.tap import each, equal, long_test, test
-from once.upstream import Hold, answer, close_unanswered
+from once.tap import each, equal, test
+from once.upstream import Hold, answer
 from once.wait import eventually
 
 
@@ -75,13 +74,16 @@ class Lost:
         return self.admin.post(f"/messages/{id_of(self.position)}/{what}",
                                {"note": "n"})
 
+    def release(self):
+        self.admin.act(self.key_id, "release")
+
     def wait_acknowledged(self):
         eventually(lambda: self.stream.pending() == [], "it is acknowledged")
 
 
 def stays_held(lost):
     eventually(lambda: lost.shown().get("state") == "held", "it is held")
-    equal((lost.shown()["reason"], lost.count()), ("forgotten", 1))
+    equal((lost.shown()["reason"], lost.count()), ("unknown", 1))
 
 
 @test
@@ -116,14 +118,12 @@ def nor_is_one_executed_beside_itself_whose_turn_is_lost(bench):
 
 
 @test
-def it_is_executed_where_an_operator_replays_it(bench):
-    lost = Lost(bench).held()
-    equal(lost.act("replay").status, 409)
-    lost.lose()
+def it_is_executed_where_an_operator_releases_its_key(bench):
+    lost = Lost(bench).held().lose()
     stays_held(lost)
-    equal(lost.act("replay").status, 202)
+    equal(lost.act("replay").status, 409)
+    lost.release()
     lost.gateway.wait_for_log("message", outcome="executed")
-    lost.gateway.wait_for_log("operator_replay", before="held")
     lost.wait_acknowledged()
     equal(lost.count(), 2)
 
@@ -138,13 +138,13 @@ def it_is_a_dead_letter_of_unknown_outcome_after_hold(bench):
 
 
 @test
-def a_held_message_whose_record_is_deleted_is_held_until_it_is_replayed(bench):
+def a_held_message_whose_record_is_deleted_is_held_until_it_is_released(bench):
     lost = Lost(bench).held()
     lost.answer = answer(201)
     equal(lost.admin.send("DELETE", f"/keys/{lost.key_id}").status, 200)
     lost.gateway.wait_for_log("message_record_gone")
     stays_held(lost)
-    equal(lost.act("replay").status, 202)
+    lost.release()
     lost.wait_acknowledged()
     equal(lost.count(), 2)
 
@@ -195,23 +195,10 @@ def it_stays_held_over_a_restart(bench, members):
     eventually(lambda: lost.stream.pending() == [lost.position],
                "and acknowledged")
     assert later != lost.position
-    equal(lost.act("replay").status, 202)
+    lost.release()
     lost.gateway.wait_for_log("message", key_id=lost.key_id)
     lost.wait_acknowledged()
     equal(lost.count(), 2)
-    eventually(lambda: holds(bench) == [], "it is held no more")
-
-
-@test
-def it_stays_held_whose_record_is_lost_while_all_are_away(bench):
-    lost = Lost(bench).held()
-    restart(lost, lambda: bench.redis(
-        "DEL", *bench.redis("KEYS", "*:r:*")))
-    lost.answer = answer(201)
-    stays_held(lost)
-    equal(lost.act("drop").status, 200)
-    lost.wait_acknowledged()
-    equal((lost.count(), holds(bench)), (1, []))
 
 
 @test
@@ -293,29 +280,6 @@ def letters_that_are_lost_stand_their_source_at_the_start(bench):
     equal(upstream.count(), 2)
 
 
-def row_is_held(admin):
-    return [m["reason"] for m in admin.get("/messages")["messages"]
-            if m["state"] == "held"]
-
-
-@test
-def the_row_of_a_table_stays_held_over_a_restart(bench):
-    box = Outbox(bench.postgres())
-    upstream = bench.upstream(close_unanswered)
-    config = bench.config(upstream, admin={"listen": "127.0.0.1:0"})
-    outbox_source(config, box)
-    gateway = bench.serve(config)
-    box.add({"n": 1})
-    gateway.wait_for_log("message_held")
-    eventually(lambda: len(holds(bench)) == 1, "it is noted")
-    gateway.stop()
-    bench.redis("DEL", *bench.redis("KEYS", "*:r:*"))
-    gateway = bench.serve(config)
-    eventually(lambda: row_is_held(Admin(gateway)) == ["forgotten"],
-               "it is held")
-    equal(upstream.count(), 1)
-
-
 @test
 def no_row_is_executed_where_somebody_may_have_been_at_it(bench):
     """No row says whether it comes again: so all of them wait."""
@@ -347,86 +311,15 @@ def no_row_is_executed_where_somebody_may_have_been_at_it(bench):
 @test
 def the_time_for_which_a_message_is_held_outlives_restarts(bench):
     lost = Lost(bench, hold="1h").held()
-    eventually(lambda: len(holds(bench)) == 1, "it is noted")
-    key, = bench.redis("KEYS", "*:holds:*")
 
     def two_hours_pass():
-        bench.redis("ZADD", key, "XX", "INCR", str(-7200 * 1000),
-                    *holds(bench))
+        name, = bench.redis("KEYS", "*:r:*")
+        since = int(bench.redis("GETRANGE", name, "42", "54"))
+        bench.redis("SETRANGE", name, "42", f"{since - 7200 * 1000:013}")
     restart(lost, two_hours_pass)
     lost.gateway.wait_for_log("message", outcome="unknown")
     lost.wait_acknowledged()
-    equal((lost.count(), holds(bench)), (1, []))
-
-
-@test
-def so_it_does_where_its_record_makes_no_sense(bench):
-    lost = Lost(bench, hold="1h").held()
-    eventually(lambda: len(holds(bench)) == 1, "it is noted")
-    key, = bench.redis("KEYS", "*:holds:*")
-
-    def two_hours_pass():
-        bench.redis("ZADD", key, "XX", "INCR", str(-7200 * 1000),
-                    *holds(bench))
-        record, = bench.redis("KEYS", "*:r:*")
-        bench.redis("SET", record, "junk")
-    restart(lost, two_hours_pass)
-    lost.gateway.wait_for_log("message", outcome="unknown")
-    lost.wait_acknowledged()
-    equal((lost.count(), holds(bench)), (1, []))
-
-
-@long_test
-def a_replay_while_redis_is_away_waits_for_it(bench):
-    """Half a minute passes until it is looked for again."""
-    store = bench.own_redis()
-    lost = Lost(bench, redis=store, log={"level": "debug"}).held().lose()
-    stays_held(lost)
-    eventually(lambda: len(holds(lost)) == 1, "it is noted")
-    store.kill()
-    since = len(lost.gateway.events)
-    lost.gateway.wait_until(lambda: lost.gateway.find_log(
-        "step", since, step="CLAIMED"), "it was looked for", 60)
-    equal(lost.act("replay").status, 202)
-    lost.gateway.wait_until(lambda: lost.gateway.find_log(
-        "step", since, step="STOOD"), "it stands", 60)
-    store.start()
-    lost.gateway.wait_for_log("message", timeout=60, key_id=lost.key_id)
-    steps = len(lost.gateway.find_log("step", since))
-    assert steps < 200, steps
-    equal(lost.count(), 2)
-
-
-def script_calls(lost):
-    """So many, by operation."""
-    text = lost.admin.send("GET", "/metrics").body.decode()
-    return {word: float(re.search(
-        r'onceproxy_store_seconds_count\{operation="%s"\} ([0-9.]+)' % word,
-        text)[1]) for word in ("claim", "complete", "hold")}
-
-
-@test
-def another_message_costs_nothing_more_while_one_is_held(bench):
-    lost = Lost(bench).held()
-    lost.answer = answer(201)
-    eventually(lambda: len(holds(bench)) == 1, "it is noted")
-    before = script_calls(lost)
-    for n in range(40):
-        lost.stream.add(body=b"{}", idempotency_key=f"n{n}")
-    lost.gateway.wait_until(
-        lambda: len(lost.gateway.find_log(
-            "message", outcome="executed")) == 40, "all are executed")
-    after = script_calls(lost)
-    calls = [after[word] - before[word]
-             for word in ("claim", "complete", "hold")]
-    # Some for what Redis was slow with, or is asked now and then.
-    assert calls[0] < 60 and calls[1] < 60 and calls[2] < 20, calls
-
-
-def holds(bench):
-    """The names of messages that are noted as held."""
-    return [name for key in bench.redis("KEYS", "*:holds:*")
-            for name in bench.redis("ZRANGE", key, "0", "-1")]
+    equal(lost.count(), 1)
 
 
 tap.main()

@@ -99,23 +99,16 @@ class Held(Message):
 
 
 class Forgotten(Message):
-    """It was held, and whoever held it is gone, as is its record.  Its source
-    is paused until the next gateway is ready."""
+    """While it is held, its record is lost."""
 
     moves = ["lose"]
     forgets = True
 
-    def prepare(self, cell):
-        helper = cell.serve_another()
-        super().provoke(cell)
-        helper.wait_for_steps("HEARD", 1)
-        pause_source(Admin(helper), "pause")
-        helper.stop()
-        cell.forget_records()
-
     def provoke(self, cell):
-        cell.bench.background(
-            pause_source, Admin(cell.gateway), "resume")
+        super().provoke(cell)
+        cell.gateway.wait_for_log("message_held")
+        cell.forget_records()
+        cell.redis("CLIENT", "KILL", "TYPE", "pubsub")
 
 
 class Unsent(Message):
@@ -330,8 +323,7 @@ SCENARIOS = {
               "EXECUTED", "FINISH", "FINISHED", "END"),
     InOrder: ("TURNED",), Written: ("SEEK", "SOUGHT"),
     Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
-    Held: ("HOLD", "NOTE", "NOTED", "KEEP"),
-    Forgotten: ("RECALL", "RECALLED", "MISS"), Unsent: ("UNSENT",),
+    Held: ("HOLD",), Forgotten: ("MISS",), Unsent: ("UNSENT",),
     NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
     Refused: ("REFUSE",), Parked: ("BURY", "BURIED", "CONFIRM", "CONFIRMED"),

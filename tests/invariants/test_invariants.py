@@ -306,11 +306,9 @@ KILLING_TESTS = {
     "acknowledged_stored": [
         ("test_sources",
          "an answer that only the journal has acknowledges nothing")],
-    "held_before": [
+    "sent_before": [
         ("test_record_gone",
-         "it stays held over a restart: without an order"),
-        ("test_record_gone",
-         "it stays held by the gateway that takes it over")],
+         "a held message whose record redis has lost stays held")],
     "lost_data_stands": [
         ("test_record_gone", "what somebody was at before stands its source")],
     "other_store_stands": [

@@ -116,6 +116,25 @@ nothing_stays_of_a_first_attempt_that_is_forgotten(void **state)
 	assert_int_equal(names_in(LEASES) + names_in(HELD), 0);
 }
 
+/* Of a message that was held, whose record somebody has deleted. */
+static void
+what_was_sent_and_has_no_record_is_unknown(void **state)
+{
+	(void)state;
+	put("none");
+	word_is(claim(B, PRINT, "lost", 5, 0), "UNKNOWN");
+	head_has(2, "Ul000001000001");
+	assert_int_equal(names_in(HELD), 1);
+	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "UNKNOWN");
+	/* Whose attempt it was may know. */
+	word_is(step("complete again", A, 1), "DONE");
+	head_has(2, "C");
+	word_is(claim(B, PRINT, "lost", 5, 0), "COMPLETED");
+	put("none");
+	word_is(claim(A, PRINT, "lost", 5, 0), "UNKNOWN");
+	word_is(claim(B, PRINT, "reconcile:0:", 5, 0), "RECONCILE");
+}
+
 static void
 what_others_know_of_is_not_forgotten(void **state)
 {
@@ -629,6 +648,7 @@ main(void)
 	    IN_BOTH(
 		a_released_key_remembers_its_attempts_and_nothing_else),
 	    IN_BOTH(nothing_stays_of_a_first_attempt_that_is_forgotten),
+	    IN_BOTH(what_was_sent_and_has_no_record_is_unknown),
 	    IN_BOTH(what_others_know_of_is_not_forgotten),
 	    IN_BOTH(an_owner_that_only_asked_puts_everything_back),
 	    IN_BOTH(nothing_is_asked_before_the_outcome_has_settled),

@@ -601,28 +601,6 @@ def a_held_message_is_shown_and_dropped_with_a_note(bench):
 
 
 @test
-def a_held_message_whose_record_is_gone_is_replayed(bench):
-    def script(connection, request):
-        if s.upstream.count() == 1:
-            close_unanswered(connection, request)
-        else:
-            connection.send(answer())
-    s = SourceStage(bench, lambda *both: script(*both))
-    message = s.held()
-    row = "#m" + message["id"]
-    assert not s.browser.shows(row + " .replay")
-    s.send("DELETE", f"/keys/{message['key_id']}")
-    s.browser.wait_text(row, "forgotten")
-    assert "not sent" not in s.browser.text(row)
-    s.browser.click(row + " .replay")
-    assert "did not happen" in s.browser.text("#replay")
-    s.browser.click("#replay .do")
-    eventually(lambda: not s.browser.shows(row), "it is finished")
-    s.upstream.wait_for(2)
-    s.calm()
-
-
-@test
 def a_dead_letter_is_replayed_once_its_key_is_resolved(bench):
     def script(connection, request):
         if s.upstream.count() == 1:

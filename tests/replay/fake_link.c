@@ -324,8 +324,8 @@ says(struct span command, const char *word)
 /*
  * It is no script, or the sweeper asks which leases have expired, or somebody
  * asks which store this is; or a source asks whether it is paused, which
- * letters there are, which messages are held, or whether the turn, or a letter
- * that it replays, is its own, which it asks again and again.
+ * letters there are, or whether the turn, or a letter that it replays, is its
+ * own, which it asks again and again.
  */
 static bool
 only_looks(const struct link *link, struct span command)
@@ -335,8 +335,7 @@ only_looks(const struct link *link, struct span command)
 	    is_script(link, command, SCRIPT_leases_due) ||
 	    is_script(link, command, SCRIPT_identify) ||
 	    is_script(link, command, SCRIPT_pause) ||
-	    ((is_script(link, command, SCRIPT_hold) ||
-		 is_script(link, command, SCRIPT_letters)) &&
+	    (is_script(link, command, SCRIPT_letters) &&
 		says(command, "\nlook\r")) ||
 	    (is_script(link, command, SCRIPT_letter) &&
 		says(command, "\nrenew\r")) ||

@@ -69,12 +69,10 @@ hash_letter_op(uint64_t hash, const struct letter_op *op)
 static uint64_t
 hash_ways(const struct delivery *d)
 {
-	const bool all[] = {d->placed, d->old, d->tried, d->there, d->gone,
-	    d->let, d->noted, d->recalled, d->parks, d->stand.probes,
-	    d->stand.to_finish, d->resting, d->finishing, d->held,
-	    d->rejected, d->refused, d->burying, d->buried, d->was_letter,
-	    d->sought,
-	    d->dropped != NULL};
+	const bool all[] = {d->placed, d->old, d->tried, d->there, d->a.lost,
+	    d->parks, d->stand.probes, d->stand.to_finish, d->resting,
+	    d->finishing, d->held, d->rejected, d->refused, d->burying,
+	    d->buried, d->was_letter, d->sought, d->dropped != NULL};
 	return mix_bytes(0, all, sizeof all);
 }
 
@@ -91,7 +89,6 @@ hash_delivery(struct machine *m)
 	hash = hash_op(hash, &d->place.turn);
 	hash = hash_op(hash, &d->stand.op);
 	hash = hash_op(hash, &d->rest);
-	hash = hash_store_op(hash, &d->hold.op);
 	hash = hash_letter_op(hash, &d->written);
 	hash = hash_op(hash, &d->finish.op);
 	hash = mix(hash, (uint64_t)d->finish.finished << 8 | d->finish.fault);
@@ -168,9 +165,6 @@ hash_shared(const struct source *s)
 		(uint64_t)s->pause.on << 2 |
 		(uint64_t)(s->pause.watch.call != NULL) << 1 |
 		s->pause.watch.again);
-	hash = mix(hash, (uint64_t)s->holds.names.count << 3 |
-		(uint64_t)s->holds.known << 2 |
-		(uint64_t)(s->holds.call != NULL) << 1 | s->holds.again);
 	return mix(hash, hash_letters(&s->letters));
 }
 

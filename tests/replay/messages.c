@@ -548,7 +548,7 @@ messages_are_ready(const struct gateway *g)
 {
 	const struct source *s = messages_source(g);
 	return s == NULL ||
-	    (s->holds.known && s->heard && letters_are_known(&s->letters));
+	    (s->heard && letters_are_known(&s->letters));
 }
 
 bool
@@ -589,8 +589,7 @@ messages_are_boring(const struct gateway *g, const struct timer *timer)
 	    (timer == &s->leadership.end && !world.redis_down) ||
 	    (timer == &s->probe && s->pause.on) ||
 	    (timer == &s->pause.watch.timer && s->pause.known &&
-		s->pause.on == world.paused) ||
-	    (timer == &s->holds.timer && s->holds.known);
+		s->pause.on == world.paused);
 }
 
 static void

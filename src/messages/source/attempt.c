@@ -165,6 +165,8 @@ attempt_claim(struct attempt *a, bool executes)
 	key_waiters_listen(&c->worker->waiters, &a->waiter,
 	    a->busy ? &c->claim_op.holder : &c->key_id);
 	a->asks = !executes;
+	c->claim.lost = a->lost;
+	a->lost = false;
 	if (executes && !a->fresh && claimant_find_cached(c))
 		return false;
 	claimant_claim(c, executes);

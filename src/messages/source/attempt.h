@@ -37,6 +37,7 @@ struct attempt {
 	bool busy;  /* its entity is held: by another record */
 	bool whole; /* the stored answer is wanted, not only its status */
 	bool asks;  /* the claim asks what is known, and takes nothing */
+	bool lost;  /* and makes the record UNKNOWN that is not there */
 	bool fresh; /* memory may be older than what an operator decided */
 
 	/* An execution may have happened: its record is not to be missing. */

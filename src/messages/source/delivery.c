@@ -17,10 +17,7 @@
  *     its record is COMPLETED ............................. FINISH
  *     somebody is at it: WAIT ⇢ HEARD ..................... SHAPE again
  *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
- *       for how long already: NOTE ⇢ NOTED ................ KEEP
- *       and its record is gone: MISS ...................... HOLD
- *     it came before, and has no record: RECALL ⇢ RECALLED  CLAIM
- *       it was held ....................................... MISS
+ *       and its record is gone: MISS ...................... CLAIM
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY ⇢ BURIED ............. FINISH
  *     its lane is parked: CLAIM ⇢ CLAIMED BURY ⇢ BURIED ... FINISH
@@ -118,7 +115,6 @@ delivery_free(struct machine *machine)
 	give_claim_back(d);
 	delivery_view_over(d);
 	op_cancel(&d->rest);
-	op_cancel(&d->hold.op.op);
 	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
 	source_standing_leave(source, &d->stand);
@@ -153,7 +149,6 @@ delivery_new(struct source *source, struct broker_message *message)
 	op_init(&d->place.turn, w->loop, machine_run, &d->machine);
 	op_init(&d->stand.op, w->loop, machine_run, &d->machine);
 	op_init(&d->rest, w->loop, machine_run, &d->machine);
-	op_init(&d->hold.op.op, w->loop, machine_run, &d->machine);
 	op_init(&d->written.op.op, w->loop, machine_run, &d->machine);
 	d->written.arena = message->arena;
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
@@ -176,7 +171,7 @@ void
 delivery_unshape(struct delivery *d)
 {
 	attempt_clear(&d->a);
-	d->there = d->let = false;
+	d->there = false;
 }
 
 void

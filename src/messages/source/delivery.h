@@ -27,13 +27,7 @@ struct delivery {
 	bool old;   /* expired, unless something is known of its key */
 	bool tried; /* something is: its key may be claimed */
 	bool there; /* its record was, at the look just now */
-	bool gone;  /* it was, and the message is held for that */
-	bool let;   /* an operator has it go on all the same */
 	bool parks; /* its lane is parked: it is behind, unless COMPLETED */
-	/* Since when it is held, Redis knows from now on. */
-	struct hold_op hold;
-	bool noted;
-	bool recalled; /* and it was asked whether it was before */
 
 	struct standing_place stand; /* its source stands still */
 	struct source_refusals refusals; /* of its API */
@@ -88,10 +82,5 @@ struct message_view *delivery_view(
  * so.  False: it is at work, and nothing was changed.
  */
 MUST_USE bool delivery_view_drop(struct delivery *d, struct inquiry *inquiry);
-/*
- * It is held because its record is gone: it is executed all the same.  False:
- * it is not held for that, and nothing was changed.
- */
-MUST_USE bool delivery_view_replay(struct delivery *d);
 /* It is over: whoever had it dropped hears of that. */
 void delivery_view_over(struct delivery *d);

@@ -47,80 +47,35 @@ without_store(struct delivery *d, const char *why)
 static bool
 misses_record(const struct delivery *d)
 {
-	return d->a.sent && !d->there &&
+	return INVARIANT(sent_before) && d->a.sent && !d->there &&
 	    d->a.c.policy->on_unknown != UNKNOWN_RETRY;
-}
-
-/*
- * It may have been held, by this gateway or another one, before it was
- * restarted, or the message given to somebody else.
- */
-static bool
-may_be_held(const struct delivery *d)
-{
-	return INVARIANT(held_before) && !d->recalled && !d->a.sent &&
-	    d->a.c.policy->on_unknown != UNKNOWN_RETRY &&
-	    holds_may(&d->source->holds, d->message->position);
 }
 
 /*
  * Nothing may be executed just because its record is not there: of what is too
  * old, and may have been taken before; of what was sent, and nobody knows what
- * became of it; of what may have been held, and nobody decided.
+ * became of it.
  */
 static bool
 asks_first(const struct delivery *d)
 {
-	return ((d->old || may_be_held(d)) && !d->tried) || misses_record(d);
+	return (d->old && !d->tried) || misses_record(d);
 }
 
 /* It may be executed; a key that was released remembers its attempts. */
 static enum after
 nothing_known(struct delivery *d)
 {
-	bool attempted = d->a.c.claim_op.attempt > 0;
-	if (!attempted && may_be_held(d))
-		return delivery_to(d, DELIVERY_RECALL, MORE);
 	source_standing_end(d->source, STANDING_STORE);
-	if (attempted) {
+	if (d->a.c.claim_op.attempt > 0) {
 		d->tried = d->there = true;
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	}
 	if (misses_record(d))
 		return meet(d, FOUND_FORGOTTEN);
-	/* It is not held, which was not known yet. */
-	d->recalled = true;
-	if (!d->old)
-		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	delivery_probed(d);
 	delivery_condemn(d, MESSAGE_EXPIRED, SPAN(""));
 	return delivery_to(d, DELIVERY_BURY, MORE);
-}
-
-/* --- whether it was held before --- */
-
-enum after
-delivery_claim_recall(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	holds_find(&d->source->holds, &d->hold, d->message->position);
-	return delivery_to(d, DELIVERY_RECALLED, WAIT);
-}
-
-enum after
-delivery_claim_recalled(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	const struct store_op *op = &d->hold.op;
-	const char *trouble = d->source->holds.shared.trouble;
-	if (op->op.error != 0)
-		return without_store(d,
-		    *trouble != '\0' ? trouble : error_message(op->op.error));
-	source_standing_end(d->source, STANDING_STORE);
-	d->recalled = true;
-	d->a.sent = op->verdict == VERDICT_DONE;
-	return d->a.sent ? meet(d, FOUND_FORGOTTEN)
-			 : delivery_to(d, DELIVERY_CLAIM, MORE);
 }
 
 /* --- the claim --- */
@@ -168,12 +123,9 @@ delivery_claim_answered(struct machine *machine)
 	if (found == FOUND_NOTHING)
 		return nothing_known(d);
 	source_standing_end(d->source, STANDING_STORE);
-	d->gone = false;
-	if (found == FOUND_OURS) {
-		/* Whatever it was held for is decided. */
+	/* Whatever it was held for is decided. */
+	if (found == FOUND_OURS)
 		d->held_since_ms = 0;
-		delivery_rest_held_no_more(d);
-	}
 	return meet(d, found);
 }
 

@@ -286,7 +286,5 @@ delivery_finish_end(struct machine *machine)
 	else if (finished && d->finish.put != NULL)
 		counter_add(&meter->results, 1);
 	message_end_log(&end);
-	if (finished)
-		delivery_rest_held_no_more(d);
 	return DONE;
 }

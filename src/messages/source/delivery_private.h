@@ -40,8 +40,6 @@ void delivery_count(struct delivery *d, enum message_outcome outcome);
 void delivery_condemn(struct delivery *d, enum message_outcome reason,
     struct span detail);
 
-/* It is held no more, and Redis hears of that. */
-void delivery_rest_held_no_more(struct delivery *d);
 /*
  * The broker refuses its end, or what is put with that, and no other's: it is
  * held.

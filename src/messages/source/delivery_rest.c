@@ -110,78 +110,42 @@ log_held(const struct delivery *d)
 	log_end(&line);
 }
 
-/* Redis has lost the record, somebody has deleted it, or another is meant. */
-static void
-note_gone(struct delivery *d)
+/*
+ * Redis has lost the record, somebody has deleted it, or another is meant: one
+ * is made that is UNKNOWN, so that nobody executes it before that is decided.
+ */
+enum after
+delivery_rest_miss(struct machine *machine)
 {
-	/* With its record Redis may lose that it is held. */
-	d->noted = false;
-	if (d->gone)
-		return;
-	d->gone = true;
+	struct delivery *d = delivery_of(machine);
 	struct logline line = log_begin(EV_message_record_gone);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
 	log_str(&line, "key_id", d->a.c.key_hex);
 	log_str(&line, "route", d->a.c.route->name);
 	log_end(&line);
+	d->a.lost = true;
+	return delivery_to(d, DELIVERY_CLAIM, MORE);
 }
 
-enum after
-delivery_rest_miss(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	note_gone(d);
-	return delivery_to(d, DELIVERY_HOLD, MORE);
-}
-
-/* Nobody knows: an operator, or a retry, decides; or `hold` is over. */
+/*
+ * Nobody knows: an operator, or a retry, decides; or `hold` is over.  For how
+ * long it is so the record says.
+ */
 enum after
 delivery_rest_hold(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	const struct store_op *op = &d->a.c.claim_op;
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	int64_t since_ms = not_zero(now_ms -
+	    (op->verdict == VERDICT_UNKNOWN ? op->unknown_ms : 0));
 	if (d->held_since_ms == 0) {
-		d->held_since_ms =
-		    not_zero(loop_now_ms(d->source->worker->loop));
 		delivery_count(d, MESSAGE_HELD);
 		log_held(d);
 	}
-	return delivery_to(d, d->noted ? DELIVERY_KEEP : DELIVERY_NOTE, MORE);
-}
-
-enum after
-delivery_rest_note(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	int64_t now_ms = loop_now_ms(d->source->worker->loop);
-	holds_note(&d->source->holds, &d->hold, d->message->position,
-	    d->held_since_ms != 0 ? now_ms - d->held_since_ms : 0);
-	return delivery_to(d, DELIVERY_NOTED, WAIT);
-}
-
-/* It may have been held before; what Redis did not take it is told again. */
-enum after
-delivery_rest_noted(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	int64_t now_ms = loop_now_ms(d->source->worker->loop);
-	bool noted = d->hold.op.op.error == 0;
-	d->noted |= noted;
-	if (d->rejected)
-		return delivery_to(d, DELIVERY_YIELD, MORE);
-	if (noted && now_ms - d->hold.held_ms < d->held_since_ms)
-		d->held_since_ms = not_zero(now_ms - d->hold.held_ms);
-	/* An operator has decided meanwhile. */
-	if (d->let)
-		return delivery_rest_heard(machine);
-	return delivery_to(d, DELIVERY_KEEP, MORE);
-}
-
-enum after
-delivery_rest_keep(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	if (d->held_since_ms == 0 || since_ms < d->held_since_ms)
+		d->held_since_ms = since_ms;
 	int64_t left_ms =
 	    d->held_since_ms + d->source->source->hold_ms - now_ms;
 	if (left_ms <= 0) {
@@ -203,17 +167,6 @@ delivery_rest_heard(struct machine *machine)
 	d->held = false;
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
-}
-
-void
-delivery_rest_held_no_more(struct delivery *d)
-{
-	struct holds *holds = &d->source->holds;
-	struct span position = d->message->position;
-	/* Whoever held it before may have been another gateway. */
-	if (d->noted || holds_may(holds, position))
-		holds_drop(holds, position);
-	d->noted = false;
 }
 
 /* --- its broker does not take its end now --- */
@@ -314,7 +267,7 @@ delivery_rest_rejected(struct delivery *d)
 	delivery_view_over(d);
 	d->rested = MESSAGE_STATE_HELD;
 	d->why = rejection.why;
-	return delivery_to(d, DELIVERY_NOTE, MORE);
+	return delivery_to(d, DELIVERY_YIELD, MORE);
 }
 
 enum after

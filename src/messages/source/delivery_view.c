@@ -9,7 +9,7 @@ delivery_view_state(const struct delivery *d)
 {
 	unsigned step = d->machine.step;
 	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
-	    step == DELIVERY_NOTED || step == DELIVERY_RESTED ||
+	    step == DELIVERY_RESTED ||
 	    (step == DELIVERY_YIELDED && d->rejected) ||
 	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
@@ -53,7 +53,6 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	op_cancel(&d->place.turn);
 	source_standing_leave(d->source, &d->stand);
 	op_cancel(&d->rest);
-	op_cancel(&d->hold.op.op);
 	delivery_unshape(d);
 	source_credit_rest(d->source, d, false);
 	/*
@@ -66,17 +65,6 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	d->dropped = inquiry;
 	machine_to(&d->machine, DELIVERY_FINISH);
 	machine_run(&d->machine);
-	return true;
-}
-
-bool
-delivery_view_replay(struct delivery *d)
-{
-	if (!d->gone || delivery_view_state(d) != MESSAGE_STATE_HELD)
-		return false;
-	d->gone = d->a.sent = d->held = false;
-	d->recalled = d->let = true;
-	key_waiters_stop(&d->a.waiter, 0);
 	return true;
 }
 

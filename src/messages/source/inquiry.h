@@ -30,7 +30,7 @@ enum inquiry_kind {
 	INQUIRY_MESSAGES, /* a page of those that rest, the oldest first */
 	INQUIRY_MESSAGE,  /* that one */
 	INQUIRY_DROP,     /* that one is to be acknowledged unexecuted */
-	INQUIRY_REPLAY,   /* that one, whose record is gone, is to go on */
+	INQUIRY_REPLAY,   /* that one, where it is a letter */
 	INQUIRY_RESTORE,  /* the letters of that source are to be restored */
 	INQUIRY_PROOF,    /* that source is to go on, unproven as it is */
 };

@@ -50,8 +50,6 @@ on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 	counter_add(&s->meter->lost[how], count);
 	struct delivery *d =
 	    position.len > 0 ? delivery_find(s, position) : NULL;
-	if (position.len > 0 && holds_may(&s->holds, position))
-		holds_drop(&s->holds, position);
 	/* What becomes a letter does so: its lane is parked by that. */
 	if (d != NULL && !d->burying)
 		machine_end(&d->machine);
@@ -81,7 +79,6 @@ on_health(void *arg)
 	/* Another's lanes are ours now, perhaps, and what it was at. */
 	if (counter_read(&s->meter->rebalances) != health.rebalances) {
 		source_proof_rebalanced(s);
-		holds_load(&s->holds);
 		letters_load(&s->letters);
 	}
 	counter_set(&s->meter->rebalances, health.rebalances);
@@ -118,23 +115,6 @@ static const struct broker_events events = {
     .unproven = source_floor_unproven,
     .transacted = on_transacted,
 };
-
-/*
- * Whoever reads a message that was held within that time finds it held; its
- * record would be forgotten then, too.
- */
-static int64_t
-holds_keep_ms(const struct conf *conf, const struct conf_source *source)
-{
-	int64_t ms = 0;
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_idempotency *policy =
-		    conf->routes[i].idempotency;
-		if (policy != NULL && policy->unknown_retention_ms > ms)
-			ms = policy->unknown_retention_ms;
-	}
-	return ms + source->hold_ms;
-}
 
 /* The longest lease of all routes: a message that idles for twice that has
  * nobody at work on it. */
@@ -216,7 +196,6 @@ on_gained(void *arg)
 	struct source *s = arg;
 	if (s->draining)
 		return;
-	holds_load(&s->holds);
 	letters_load(&s->letters);
 	open_reader(s);
 }
@@ -300,8 +279,6 @@ share(struct source *s)
 	mine.arg = s;
 	source_pause_start(s);
 	source_floor_start(s);
-	holds_start(&s->holds, store, loop, "source", s->source->name,
-	    s->source->hold_ms, holds_keep_ms(s->conf, s->source));
 	letters_start(
 	    &s->letters, store, loop, s->source->name, &letters_events);
 	/* Who waits, to lead or for the store, asks nothing of the broker. */
@@ -409,7 +386,6 @@ source_free(struct source **source)
 	letters_stop(&s->letters);
 	source_pause_stop(s);
 	source_floor_stop(s);
-	holds_stop(&s->holds);
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);

@@ -5,7 +5,6 @@
 #include "gate/worker.h"
 #include "messages/broker/broker.h"
 #include "messages/shared/floors.h"
-#include "messages/shared/holds.h"
 #include "messages/shared/letters.h"
 #include "messages/shared/pause.h"
 #include "messages/shared/leadership.h"
@@ -53,7 +52,6 @@ struct source {
 	struct letters letters; /* dead and parked messages */
 	struct pause pause;   /* an operator's */
 	struct floors floors; /* of what its broker counts */
-	struct holds holds;   /* since when messages are held */
 	struct machines deliveries;
 	struct machines replays; /* of letters */
 	bool left; /* there were more letters to replay than it could */

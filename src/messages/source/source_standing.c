@@ -101,8 +101,6 @@ source_standing_why_unshared(const struct source *s)
 		return s->floors.shared.trouble;
 	if (letters_trouble(&s->letters)[0] != '\0')
 		return letters_trouble(&s->letters);
-	if (s->holds.shared.trouble[0] != '\0')
-		return s->holds.shared.trouble;
 	return NULL;
 }
 

@@ -92,13 +92,8 @@ meet_message(struct inquiry *inquiry, struct source *s)
 	inquiry->found = true;
 	inquiry->messages = delivery_view(d, inquiry);
 	inquiry->count = 1;
-	if (inquiry->kind == INQUIRY_MESSAGE)
+	if (inquiry->kind != INQUIRY_DROP)
 		return true;
-	if (inquiry->kind == INQUIRY_REPLAY) {
-		inquiry->done = delivery_view_replay(d);
-		inquiry->busy = !inquiry->done;
-		return true;
-	}
 	inquiry->busy = !delivery_view_drop(d, inquiry);
 	return inquiry->busy;
 }

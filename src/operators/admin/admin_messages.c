@@ -349,8 +349,7 @@ say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 {
 	const struct message_view *view = inquiry->messages;
 	/* A held one waits until somebody decides about its key. */
-	if (inquiry->busy && view != NULL &&
-	    view->state == MESSAGE_STATE_HELD && view->reason != NULL &&
+	if (view->state == MESSAGE_STATE_HELD && view->reason != NULL &&
 	    !strcmp(view->reason, "unknown") && *view->key_id != '\0')
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
@@ -358,11 +357,9 @@ say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 			"key is completed or released (onceproxy keys complete "
 			"%s, or release). Nothing was changed.",
 			view->key_id));
-	if (inquiry->busy)
-		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The message is no dead letter: it is at work, or "
-			 "waits. Nothing was changed."));
-	return say_done(a, view);
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
+	    SPAN("The message is no dead letter: it is at work, or waits. "
+		 "Nothing was changed."));
 }
 
 static enum after

@@ -90,10 +90,8 @@ function fillMessage(item, message, now) {
 	part(".chip").className = "chip "
 		+ (message.state === "held" ? "bad" : "");
 	put(part(".name"), message.source);
-	const isForgotten = message.reason === "forgotten";
 	put(part(".attempt"), message.attempt ? `attempt ${message.attempt}`
-		: isForgotten ? "was sent" : "not sent yet");
-	part(".replay").hidden = !isForgotten;
+		: "not sent yet");
 	agoOf(part("time"), message, now);
 	const words = MESSAGE_REASONS[message.reason];
 	put(part(".why"), words ? `${message.reason}: ${words}.`
@@ -140,7 +138,7 @@ function makeOf(template, acts, nameOf) {
 const makeActs = makeOf("source-item", ["pause", "resume", "rewind", "prove",
 	"restore"],
 	source => source.name);
-const makeMessage = makeOf("message-item", ["replay", "drop"],
+const makeMessage = makeOf("message-item", ["drop"],
 	message => message.id);
 const makeLetter = makeOf("letter-item", ["replay", "drop"],
 	message => message.position);

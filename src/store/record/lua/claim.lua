@@ -6,7 +6,8 @@
 -- Answers: OURS reason tries created first (the first request's id; empty, or
 --       left out, where that is this one); RECONCILE likewise (ours, to ask
 --       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
---       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief),
+--       lease-left-ms; UNKNOWN reason settle-left-ms unknown-for-ms;
+--       COMPLETED record (brief),
 --       or its head and its answer's status;
 --       FAILED first (of those that were sent); MISMATCH first differs (m
 --       method, p path, - the rest); BROKEN; STALE version (newer_only); BUSY
@@ -123,7 +124,16 @@ end
 -- The version of an entity, where this request's is not above it.
 local stale = entity_stale()
 
-if r == nil or r.state == 'R' then
+if r == nil and policy == 'lost' then
+	-- As of a record that was damaged, the truth is welcome.
+	r = {attempt = '000001', tries = '000001', reason = 'l', mark = '\n',
+	    created = stamp, lease_until = stamp, owner = NOBODY,
+	    fingerprint = NOBODY, before = '', rest = '',
+	    provenance = claimed, known = claimed}
+	r.held = waits and '1' or nil
+	move(r, 'U', unknown_ms, longest)
+	return answer('UNKNOWN', r, r.reason, 0, 0)
+elseif r == nil or r.state == 'R' then
 	if unsafe then
 		return answer('REFUSED', r)
 	elseif stale then
@@ -213,4 +223,5 @@ elseif unheard then
 	    r.lease_until, r.owner, r.fingerprint, r.mark, r.provenance,
 	    notes_of(r), ''), 'KEEPTTL')
 end
-return answer('UNKNOWN', r, r.reason, left)
+return answer('UNKNOWN', r, r.reason, left,
+    math.max(now - r.lease_until, 0))

@@ -18,11 +18,13 @@
 --                    newline
 -- and behind that, as a record has them: owner 22, fingerprint 22, a newline,
 -- and the provenance.
--- policy: what to do about an UNKNOWN: hold, retry, or reconcile:MS:QUESTION
---       (once it has been unknown for MS; QUESTION, perhaps empty, is a hash
---       of what would be asked: another question than the attempt's own is
---       never asked about it); or execute: the owner that was answered
---       RECONCILE has asked the upstream, and the attempt did not happen.
+-- policy: what to do about an UNKNOWN: hold; retry; lost, hold, and where there
+--       is no record one is made that is UNKNOWN, as it was sent; or
+--       reconcile:MS:QUESTION (once it has been unknown for MS; QUESTION,
+--       perhaps empty, is a hash of what would be asked: another question than
+--       the attempt's own is never asked about it); or execute: the owner that
+--       was answered RECONCILE has asked the upstream, and the attempt did not
+--       happen.
 local DEADLINE_END, WANTS, CAUTION, TERMS, TOKEN = 13, 14, 15, 16, 22
 local NO_DEADLINE = '0000000000000'
 local TERMS_OF = '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)\n$'
