@@ -427,7 +427,8 @@ def what_takes_the_streams_place_is_waited_for(bench):
 def a_broker_that_has_forgotten_the_user_is_no_broker_that_is_away(bench):
     """It was made by ACL SETUSER and saved nowhere, and Redis started anew."""
     make = ("ACL", "SETUSER", "gateway", "on", ">s3cret", "~*", "&*", "+@all")
-    stream = Stream(bench.own_redis("--appendonly", "yes"))
+    stream = Stream(bench.own_redis(
+        "--appendonly", "yes", "--appendfsync", "always"))
     stream.redis(*make)
     config = bench.config(bench.upstream())
     source(config, stream)
