@@ -21,13 +21,14 @@ def another_row_of_the_same_id_is_not_taken_for_it(bench):
          "VALUES ($1, 'a', 'x', json_build_object('n', $2), "
          "json_build_object('Idempotency-Key', 'k' || $2)) "
          "RETURNING xmin::text $$")
-    pair.wait_copied()
-    pair.standby.kill()
     config = bench.config(upstream)
     outbox_source(config, outbox, results={"table": "done"})
+    gateway = bench.serve(config)
+    gateway.wait_for_log("source_parts")
+    pair.wait_copied()
+    pair.standby.kill()
     hold = upstream.hold()
     old, = pair("SELECT add(1, 1)")
-    gateway = bench.serve(config)
     hold.wait_arrived()
     pair.primary.cut()
     pair.standby.start()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An outbox, and the table of a relay, behind a PgBouncer that pools sessions:
-it is as the server itself, however often it dies."""
+"""An outbox, and the table of a relay, behind a PgBouncer: one that pools
+sessions is as the server itself, however often it dies; another is refused."""
 
 import json
 import os
@@ -22,7 +22,7 @@ POOLER = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
 class Pooler:
     """A PgBouncer before that server."""
 
-    def __init__(self, postgres):
+    def __init__(self, postgres, mode):
         self.folder = make_folder()
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
@@ -30,7 +30,7 @@ class Pooler:
         with open(self.file, "w", encoding="ascii") as file:
             file.write(
                 f"[databases]\npostgres = host={postgres.folder} "
-                f"user=postgres pool_mode=session\n[pgbouncer]\n"
+                f"user=postgres pool_mode={mode}\n[pgbouncer]\n"
                 "auth_type = any\nlisten_port = 5432\n"
                 f"unix_socket_dir = {self.folder}\nserver_fast_close = 1\n"
                 "ignore_startup_parameters = extra_float_digits\n")
@@ -60,9 +60,9 @@ class Pooler:
         drop_folder(self.folder)
 
 
-def begin(bench, members=None):
+def begin(bench, members=None, mode="session"):
     outbox = Outbox(bench.postgres_for_all)
-    pooler = Pooler(outbox.postgres)
+    pooler = Pooler(outbox.postgres, mode)
     bench.upstreams.append(pooler)
     upstream = bench.upstream()
     config = bench.config(upstream, admin={"listen": "127.0.0.1:0"})
@@ -116,6 +116,18 @@ def a_relay_brings_each_event_once_through_a_pooler_that_dies(bench):
     gateway.wait_until(lambda: outbox.unread() == [], "all are finished", 60)
     ledger.wait_for(2000)
     equal(len({row["id"] for row in ledger.rows()}), 2000)
+
+
+@test
+def one_that_pools_transactions_is_refused_by_its_name(bench):
+    _, _, _, config = begin(
+        bench, {"order_by": "entity"}, "transaction")
+    gateways = [bench.serve({**config, "instance": name,
+                             "state_dir": bench.folder()})
+                for name in ("one", "two")]
+    eventually(lambda: any("must pool sessions" in line["error"]
+                           for gateway in gateways for line in
+                           gateway.find_log("source_stands")), "it stands")
 
 
 if programs() is None or is_without("postgres"):

@@ -5,10 +5,12 @@
 
 #include "base/container.h"
 #include "base/digest.h"
+#include "base/hex.h"
+#include "base/random.h"
 #include "messages/broker/postgres/postgres.h"
 #include "messages/broker/postgres/postgres_private.h"
 
-enum { COUNT_EVERY_MS = 10000, STANDS_MS = 2000 };
+enum { COUNT_EVERY_MS = 10000 };
 
 /* --- what the columns are --- */
 
@@ -105,17 +107,6 @@ what_is_wrong(struct postgres_reader *reader, const PGresult *result)
 	return NULL;
 }
 
-/* Of ids of another type no row of the table has those in flight. */
-static void
-recall_others(struct postgres_reader *reader, struct span type)
-{
-	bool same = span_eq(span_str(reader->id_type), type);
-	for (unsigned i = 0; i < POSTGRES_PARTS && !same; i++)
-		postgres_parts_recall(reader, i);
-	snprintf(reader->id_type, sizeof reader->id_type, "%.*s",
-	    SPAN_FMT(type));
-}
-
 /*
  * Readers that part a table in the same way meet in one class, whatever each
  * calls the table.
@@ -163,7 +154,12 @@ read_columns(struct postgres_reader *reader, const PGresult *result)
 	    .rises = c->order != NULL || is_one_of(numbers, result, id),
 	    .has_time = c->order != NULL && is_one_of(times, result, order),
 	};
-	recall_others(reader, types.id);
+	/* Of ids of another type no row of the table has those in flight. */
+	for (unsigned i = 0; i < POSTGRES_PARTS; i++)
+		if (!span_eq(span_str(reader->id_type), types.id))
+			postgres_parts_recall(reader, i);
+	snprintf(reader->id_type, sizeof reader->id_type, "%.*s",
+	    SPAN_FMT(types.id));
 	reader->sql = postgres_sql_make(
 	    reader->arena, s, &types, reader->core.most_bytes);
 	reader->parts.class = class_of(
@@ -176,21 +172,17 @@ read_columns(struct postgres_reader *reader, const PGresult *result)
 enum { MAKE_DEAD, ASK_ORIGIN, MAKE_RESULTS };
 
 static void
-prepare_result(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
+prepare_result(void *arg, unsigned statement, const PGresult *result)
 {
-	struct postgres_reader *reader =
-	    CONTAINER_OF(batch, struct postgres_reader, setup);
+	struct postgres_reader *reader = arg;
 	if (statement == ASK_ORIGIN)
 		reader_origin(&reader->core, postgres_pipe_value(result, 0, 0));
 }
 
 static void
-prepare_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+prepare_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_reader *reader =
-	    CONTAINER_OF(batch, struct postgres_reader, setup);
+	struct postgres_reader *reader = arg;
 	struct broker_reader *core = &reader->core;
 	const char *made = core->source->dead_letters;
 	if (trouble != NULL && trouble->statement == MAKE_RESULTS)
@@ -198,7 +190,7 @@ prepare_ended(
 	if (trouble != NULL && !trouble->lost && made != NULL &&
 	    (trouble->statement == MAKE_DEAD ||
 		trouble->statement == MAKE_RESULTS)) {
-		postgres_connect_refuse(reader->connect,
+		postgres_pipe_refuse(reader->pipe,
 		    arena_printf(reader->arena,
 			"the table %.80s is not there and cannot be made: %s",
 			made, trouble->words)
@@ -208,26 +200,28 @@ prepare_ended(
 	postgres_distrust(reader, trouble);
 	if (trouble != NULL)
 		return;
-	postgres_connect_ready(reader->connect);
+	postgres_pipe_ready(reader->pipe);
 	reader->up = true;
 	reader_trouble_back(core);
 	reader_changed(core);
 	reader_finish_reachable(core, true);
-	postgres_parts_up(reader);
+	postgres_parts_look(reader);
 }
 
-/* A take of no rows shows at once whether the table may be read. */
+/*
+ * A take of no rows, and the finish of none, show at once whether the table may
+ * be read and rows be finished.
+ */
 static void
 prepare(struct postgres_reader *reader)
 {
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	struct postgres_pipe *pipe = reader->pipe;
 	const struct postgres_sql *sql = &reader->sql;
 	const struct span source = span_str(reader->core.source->name);
-	const struct span nothing[] = {SPAN("0"), SPAN("{}"), POSTGRES_NULL,
+	const struct span no_rows[] = {SPAN("0"), SPAN("{}"), POSTGRES_NULL,
 	    SPAN("0"), POSTGRES_NULL, POSTGRES_NULL};
-	reader->setup = (struct postgres_batch){
-	    .result = prepare_result, .end = prepare_ended};
-	postgres_pipe_begin(pipe, &reader->setup);
+	const struct span no_row[] = {POSTGRES_NULL, POSTGRES_NULL};
+	postgres_pipe_begin(pipe, prepare_result, prepare_ended, reader);
 	postgres_pipe_query(pipe, sql->make_dead, NULL, 0);
 	postgres_pipe_query(pipe, sql->origin, &source, 1);
 	if (sql->make_results != NULL) {
@@ -239,31 +233,28 @@ prepare(struct postgres_reader *reader)
 	postgres_pipe_prepare(pipe, "finish", sql->finish);
 	postgres_pipe_prepare(pipe, "take_start", sql->take_start);
 	postgres_pipe_prepare(pipe, "take_above", sql->take_above);
-	postgres_pipe_run(pipe, "take_start", nothing, 6);
+	postgres_pipe_run(pipe, "take_start", no_rows, 6);
+	postgres_pipe_run(pipe, "finish", no_row, 2);
 	if (sql->listen != NULL)
 		postgres_pipe_query(pipe, sql->listen, NULL, 0);
 	postgres_pipe_end(pipe);
 }
 
 static void
-columns_result(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
+columns_result(void *arg, unsigned statement, const PGresult *result)
 {
 	if (statement == 2)
-		read_columns(CONTAINER_OF(batch, struct postgres_reader, setup),
-		    result);
+		read_columns(arg, result);
 }
 
 static void
-columns_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+columns_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_reader *reader =
-	    CONTAINER_OF(batch, struct postgres_reader, setup);
+	struct postgres_reader *reader = arg;
 	if (trouble != NULL)
 		postgres_distrust(reader, trouble);
 	else if (reader->wrong != NULL)
-		postgres_connect_refuse(reader->connect, reader->wrong);
+		postgres_pipe_refuse(reader->pipe, reader->wrong);
 	else
 		prepare(reader);
 }
@@ -272,16 +263,17 @@ static void
 connection_made(void *arg)
 {
 	struct postgres_reader *reader = arg;
-	reader->session++;
+	uint8_t mark[POSTGRES_MARK_BYTES];
+	random_bytes(mark, sizeof mark);
+	hex_encode(mark, sizeof mark, reader->mark);
+	const struct span session = span_str(reader->mark);
 	reader->arena = arena_new();
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	struct postgres_pipe *pipe = reader->pipe;
 	const struct span table = span_str(
 	    postgres_sql_table(reader->arena, reader->core.source->table));
-	reader->setup = (struct postgres_batch){
-	    .result = columns_result, .end = columns_ended};
-	postgres_pipe_begin(pipe, &reader->setup);
+	postgres_pipe_begin(pipe, columns_result, columns_ended, reader);
 	postgres_pipe_query(pipe, postgres_sql_settings, NULL, 0);
-	postgres_pipe_query(pipe, postgres_sql_idle, NULL, 0);
+	postgres_pipe_query(pipe, postgres_sql_session, &session, 1);
 	postgres_pipe_query(pipe, columns_sql, &table, 1);
 	postgres_pipe_end(pipe);
 }
@@ -292,7 +284,6 @@ drop_all(struct postgres_reader *reader)
 	arena_free(&reader->arena);
 	postgres_take_down(reader);
 	postgres_parts_down(reader);
-	reader_trouble_end(&reader->core, POSTGRES_TO_FINISH, NULL);
 	reader_trouble_end(&reader->core, POSTGRES_TO_PUT, NULL);
 	reader_finish_reachable(&reader->core, false);
 }
@@ -301,6 +292,10 @@ static void
 connection_down(void *arg, const char *why, bool refused)
 {
 	struct postgres_reader *reader = arg;
+	struct flight *row;
+	/* Others may finish what was taken over it. */
+	LIST_EACH(row, &reader->core.in_flight, of_reader)
+		row->unsure = true;
 	if (!refused)
 		reader->no_order = false;
 	drop_all(reader);
@@ -308,63 +303,40 @@ connection_down(void *arg, const char *why, bool refused)
 	reader_trouble_away(&reader->core, why, refused);
 }
 
-static void
-notified(void *arg)
-{
-	postgres_take_wake(arg);
-}
-
-/* --- how many rows are unread, and whether any can be finished --- */
+/* --- how many rows are unread --- */
 
 static void
-counted(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
+counted(void *arg, unsigned statement, const PGresult *result)
 {
-	struct postgres_reader *reader =
-	    CONTAINER_OF(batch, struct postgres_reader, counting);
-	int64_t in_flight = (int64_t)reader->core.by_position.count;
-	if (statement != reader->counting_at)
-		return;
+	struct postgres_reader *reader = arg;
 	int64_t unread = postgres_pipe_number(result, 0, 0);
+	int64_t in_flight = (int64_t)reader->core.by_position.count;
+	(void)statement;
 	reader->lag = unread > in_flight ? unread - in_flight : 0;
 }
 
 static void
-count_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+count_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_reader *reader =
-	    CONTAINER_OF(batch, struct postgres_reader, counting);
-	struct broker_reader *core = &reader->core;
+	struct postgres_reader *reader = arg;
 	reader->counting_now = false;
 	if (trouble != NULL)
 		reader->lag = -1;
-	if (reader->counting_at > 1 &&
-	    (trouble == NULL || trouble->statement >= reader->counting_at))
-		reader_trouble_end(core, POSTGRES_TO_FINISH, NULL);
-	reader_changed(core);
-	if (trouble != NULL && trouble->kind == POSTGRES_ANOTHER)
-		postgres_distrust(reader, trouble);
+	reader_changed(&reader->core);
 }
 
 static void
 count_unread(struct postgres_reader *reader)
 {
-	bool stands =
-	    reader_trouble_is(&reader->core, POSTGRES_TO_FINISH, NULL);
 	int64_t now_ms = loop_now_ms(reader->core.loop);
 	if (reader->counting_now ||
-	    now_ms - reader->counted_ms < (stands ? STANDS_MS : COUNT_EVERY_MS))
+	    now_ms - reader->counted_ms < COUNT_EVERY_MS)
 		return;
 	reader->counting_now = true;
 	reader->counted_ms = now_ms;
-	reader->counting = (struct postgres_batch){
-	    .result = counted, .end = count_ended};
-	reader->counting_at =
-	    postgres_finish_begin(reader, &reader->counting, stands);
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
-	postgres_pipe_query(pipe, reader->sql.count, NULL, 0);
-	postgres_pipe_end(pipe);
+	postgres_pipe_begin(reader->pipe, counted, count_ended, reader);
+	postgres_pipe_query(reader->pipe, reader->sql.count, NULL, 0);
+	postgres_pipe_end(reader->pipe);
 }
 
 /* --- the driver --- */
@@ -373,7 +345,7 @@ static void
 take(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
-	if (!postgres_connect_is_ready(reader->connect))
+	if (!postgres_pipe_is_ready(reader->pipe))
 		return;
 	postgres_take_go_on(reader);
 	count_unread(reader);
@@ -383,14 +355,15 @@ static void
 open_postgres(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
-	const struct postgres_connect_events events = {
-	    connection_made, notified, connection_down, reader};
+	const struct postgres_pipe_events events = {
+	    connection_made, postgres_take_wake, connection_down, reader};
 	reader->lag = -1;
 	reader->counted_ms = -COUNT_EVERY_MS;
-	postgres_take_init(reader);
-	postgres_parts_init(reader);
+	timer_init(&reader->take.poll, core->loop, postgres_take_poll, reader);
+	timer_init(
+	    &reader->parts.look, core->loop, postgres_parts_look, reader);
 	postgres_take_down(reader);
-	reader->connect = postgres_connect_new(
+	reader->pipe = postgres_pipe_new(
 	    core->loop, core->source->broker, core->instance, &events);
 }
 
@@ -399,7 +372,7 @@ static void
 free_postgres(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
-	postgres_connect_free(&reader->connect);
+	postgres_pipe_free(&reader->pipe);
 	drop_all(reader);
 }
 
@@ -428,8 +401,6 @@ read_health(const struct broker_reader *core, struct broker_health *ret_health)
 {
 	const struct postgres_reader *reader = postgres_of(core);
 	ret_health->up = reader->up || reader->no_order;
-	ret_health->stands =
-	    reader_trouble_is(core, POSTGRES_TO_FINISH, NULL);
 	ret_health->no_order = reader->no_order;
 	if (reader->up)
 		ret_health->lag = reader->lag;
@@ -447,6 +418,6 @@ const struct driver postgres_driver = {
     .finish = postgres_finish_send_all,
     .forget = forget,
     .give_back = give_back,
-    .copies = postgres_ask_copies,
+    .copies = postgres_row_copies,
     .health = read_health,
 };

@@ -18,9 +18,8 @@
  * one transaction: a commit waits for the server's disk.  Where one of them
  * fails nothing of the batch happened, and each is sent again by itself, behind
  * a statement that finishes no row at all: where that one fails, it is the
- * table that lets nothing be finished.  As long as it does not, the source
- * stands, and it is tried again and again (postgres.c), as nothing else may
- * come to be finished.
+ * table that lets nothing be finished.  Then the connection is made again, and
+ * is set up with that statement (postgres.c), until it does not fail.
  */
 enum {
 	BATCH_MOST = 128,
@@ -31,7 +30,6 @@ enum {
 };
 
 struct finish_batch {
-	struct postgres_batch batch;
 	struct postgres_reader *reader;
 	bool alone;
 	unsigned first; /* statement, of the first item */
@@ -40,16 +38,11 @@ struct finish_batch {
 };
 
 static enum broker_place
-place_of_put(const struct broker_put *put)
-{
-	return put != NULL ? put->place : BROKER_NOWHERE;
-}
-
-static enum broker_place
 place_of(const struct finishing *f)
 {
-	return f->finish != NULL ? place_of_put(f->finish->put)
-				 : BROKER_NOWHERE;
+	const struct broker_put *put =
+	    f->finish != NULL ? f->finish->put : NULL;
+	return put != NULL ? put->place : BROKER_NOWHERE;
 }
 
 /* --- what is put --- */
@@ -130,7 +123,7 @@ values_of(const struct finishing *f, struct arena *arena,
 	ret_values[1] = finish->mark ? span_str(f->reader->source->name)
 	    : row != NULL	     ? span_str(row->version)
 				     : POSTGRES_NULL;
-	if (place_of_put(put) == BROKER_NOWHERE)
+	if (place_of(f) == BROKER_NOWHERE)
 		return 2;
 	struct span headers = headers_of(arena, &put->fields);
 	struct span body = !put->has_body ? POSTGRES_NULL
@@ -181,19 +174,31 @@ end_locked(struct finishing *f)
 	reader_finish_end(f, BROKER_LOCKED);
 }
 
+/* The row was deleted, and not by a reader. */
+static void
+tell_deleted(struct broker_reader *core, struct span position)
+{
+	struct logline line = log_begin(EV_source_row_deleted);
+	log_str(&line, "source", core->source->name);
+	log_cut(&line, "position", position, 200);
+	log_end(&line);
+	if (!core->leaving)
+		core->events.lost(
+		    core->events.arg, BROKER_DELETED, 1, SPAN(""));
+}
+
 /*
  * It was committed, and this is what came of it.  Where the server finishes the
  * row and does not, as a policy for rows, a trigger or a rule keeps it, only a
  * second time tells that from a row that somebody else finishes at this moment.
  */
 static void
-settle(struct postgres_reader *reader, struct postgres_finishing *item)
+settle(struct postgres_finishing *item)
 {
 	struct finishing *f = &item->finishing;
 	struct postgres_row *row = postgres_row_of(f->message);
 	switch (item->found) {
 	case FOUND_DONE:
-		reader_trouble_end(f->reader, POSTGRES_TO_FINISH, NULL);
 		if (place_of(f) != BROKER_NOWHERE)
 			reader_trouble_end(
 			    f->reader, POSTGRES_TO_PUT, table_of(f));
@@ -213,8 +218,8 @@ settle(struct postgres_reader *reader, struct postgres_finishing *item)
 		reader_finish_end(f, BROKER_LOCKED);
 		break;
 	case FOUND_GONE:
-		if (row != NULL && postgres_row_is_ours(reader, row))
-			postgres_row_deleted(reader, row->flight.position);
+		if (row != NULL && !row->flight.unsure)
+			tell_deleted(f->reader, row->flight.position);
 		reader_finish_end(f, BROKER_NOT_PENDING);
 		break;
 	case FOUND_ANEW:
@@ -225,16 +230,14 @@ settle(struct postgres_reader *reader, struct postgres_finishing *item)
 
 /* Nothing of it happened, and it was alone. */
 static void
-end_failed(struct postgres_reader *reader, struct finishing *f,
-    const struct postgres_trouble *trouble, bool of_table)
+end_failed(struct finishing *f, const struct postgres_trouble *trouble,
+    bool of_table)
 {
-	struct broker_reader *core = &reader->core;
 	struct span words = span_str(trouble->words);
 	if (trouble->kind == POSTGRES_PASSES ||
 	    trouble->kind == POSTGRES_ANOTHER || f->finish == NULL) {
 		reader_finish_fail(f, true);
 	} else if (of_table) {
-		reader_trouble_begin(core, POSTGRES_TO_FINISH, "", words);
 		reader_finish_refuse(f, words, BROKER_FAULT_SOURCE);
 	} else if (trouble->kind == POSTGRES_LOCKED && trouble->at_row) {
 		end_locked(f);
@@ -243,7 +246,7 @@ end_failed(struct postgres_reader *reader, struct finishing *f,
 	} else {
 		/* All that is put there is refused. */
 		reader_trouble_begin(
-		    core, POSTGRES_TO_PUT, table_of(f), words);
+		    f->reader, POSTGRES_TO_PUT, table_of(f), words);
 		reader_finish_refuse(f, words, BROKER_FAULT_PLACE);
 	}
 }
@@ -251,13 +254,11 @@ end_failed(struct postgres_reader *reader, struct finishing *f,
 /* --- batches --- */
 
 static void
-note_item(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
+note_item(void *arg, unsigned statement, const PGresult *result)
 {
 	static const char *const words[] = {[FOUND_DONE] = "done",
 	    [FOUND_KEPT] = "kept", [FOUND_GONE] = "gone"};
-	struct finish_batch *b =
-	    CONTAINER_OF(batch, struct finish_batch, batch);
+	struct finish_batch *b = arg;
 	if (statement < b->first || statement >= b->first + b->count)
 		return;
 	struct postgres_finishing *item = b->items[statement - b->first];
@@ -269,32 +270,30 @@ note_item(struct postgres_batch *batch, unsigned statement,
 }
 
 static void
-batch_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+batch_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct finish_batch *b =
-	    CONTAINER_OF(batch, struct finish_batch, batch);
+	struct finish_batch *b = arg;
 	struct postgres_reader *reader = b->reader;
 	bool lost = trouble != NULL && trouble->lost;
 	bool of_table = trouble != NULL && trouble->statement < b->first;
 	reader->finishes_sent--;
-	if (b->first > 1 && !lost && !of_table)
-		reader_trouble_end(&reader->core, POSTGRES_TO_FINISH, NULL);
 	for (unsigned i = b->count; i-- > 0;) {
 		struct postgres_finishing *item = b->items[i];
 		struct finishing *f = &item->finishing;
 		if (lost) {
 			reader_finish_fail(f, false);
 		} else if (trouble == NULL) {
-			settle(reader, item);
+			settle(item);
 		} else if (b->alone) {
-			end_failed(reader, f, trouble, of_table);
+			end_failed(f, trouble, of_table);
 		} else {
 			item->alone = true;
 			reader_finish_again(f, 0);
 		}
 	}
-	if (!lost && trouble != NULL && trouble->kind == POSTGRES_ANOTHER)
+	if (trouble != NULL &&
+	    (trouble->kind == POSTGRES_ANOTHER ||
+		(of_table && trouble->kind != POSTGRES_PASSES)))
 		postgres_distrust(reader, trouble);
 	reader_kick(&reader->core);
 	free(b);
@@ -304,7 +303,7 @@ static void
 send_item(struct postgres_reader *reader, const struct finishing *f,
     struct arena *arena)
 {
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	struct postgres_pipe *pipe = reader->pipe;
 	struct span values[VALUES_MOST];
 	unsigned count = values_of(f, arena, values);
 	enum broker_place place = place_of(f);
@@ -321,32 +320,21 @@ send_item(struct postgres_reader *reader, const struct finishing *f,
 		    values, count);
 }
 
-unsigned
-postgres_finish_begin(struct postgres_reader *reader,
-    struct postgres_batch *batch, bool of_no_row)
-{
-	static const struct span nothing[2];
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
-	postgres_pipe_begin(pipe, batch);
-	postgres_pipe_query(pipe,
-	    "SELECT set_config('lock_timeout', '100', true)", NULL, 0);
-	if (of_no_row)
-		postgres_pipe_run(pipe, "finish", nothing, 2);
-	return of_no_row ? 2 : 1;
-}
-
 /* As many of those that wait as go together. */
 static void
 send_batch(struct postgres_reader *reader)
 {
+	static const struct span nothing[2];
 	struct arena *arena = arena_new();
 	struct finish_batch *b = mem_zero(sizeof *b);
 	struct finishing *f;
 	size_t bytes = 0;
-	b->batch =
-	    (struct postgres_batch){.result = note_item, .end = batch_ended};
 	b->reader = reader;
+	b->first = 1;
 	reader->finishes_sent++;
+	postgres_pipe_begin(reader->pipe, note_item, batch_ended, b);
+	postgres_pipe_query(reader->pipe,
+	    "SELECT set_config('lock_timeout', '100', true)", NULL, 0);
 	LIST_EACH(f, &reader->core.waiting, of_reader) {
 		struct postgres_finishing *item =
 		    (struct postgres_finishing *)f;
@@ -356,9 +344,10 @@ send_batch(struct postgres_reader *reader)
 		if (b->count > 0 &&
 		    (alone || b->count == BATCH_MOST || bytes > BATCH_BYTES))
 			break;
-		if (b->count == 0)
-			b->first = postgres_finish_begin(reader, &b->batch,
-			    item->alone && !f->finish->mark);
+		if (item->alone && !f->finish->mark) {
+			postgres_pipe_run(reader->pipe, "finish", nothing, 2);
+			b->first++;
+		}
 		reader_finish_send(f);
 		b->items[b->count++] = item;
 		send_item(reader, f, arena);
@@ -367,7 +356,7 @@ send_batch(struct postgres_reader *reader)
 			break;
 	}
 	arena_free(&arena);
-	postgres_pipe_end(postgres_connect_pipe(reader->connect));
+	postgres_pipe_end(reader->pipe);
 }
 
 /* Before it is known which parts came back, nobody knows whose a row is. */
@@ -375,7 +364,7 @@ void
 postgres_finish_send_all(struct broker_reader *core)
 {
 	struct postgres_reader *reader = postgres_of(core);
-	while (postgres_connect_is_ready(reader->connect) &&
+	while (postgres_pipe_is_ready(reader->pipe) &&
 	    reader->parts.settled && !list_empty(&core->waiting) &&
 	    reader->finishes_sent < SENT_MOST)
 		send_batch(reader);

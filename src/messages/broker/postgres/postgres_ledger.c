@@ -7,8 +7,8 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "store/record/event.h"
-#include "messages/broker/postgres/postgres_connect.h"
 #include "messages/broker/postgres/postgres_ledger.h"
+#include "messages/broker/postgres/postgres_pipe.h"
 #include "messages/broker/postgres/postgres_sql.h"
 
 /*
@@ -28,8 +28,7 @@ struct postgres_ledger {
 	unsigned shards;
 	struct arena *arena; /* of the texts below */
 	const char *make, *make_position, *take, *find, *mine, *insert, *move;
-	struct postgres_connect *connect;
-	struct postgres_batch batch;
+	struct postgres_pipe *pipe;
 	bool busy;   /* the batch is under way */
 	bool taken;  /* the term is ours */
 	bool singly; /* one of the rows is refused, and nobody knows which */
@@ -116,11 +115,9 @@ say(struct postgres_ledger *l, bool up, const char *why)
 /* --- opening --- */
 
 static void
-open_result(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
+open_result(void *arg, unsigned statement, const PGresult *result)
 {
-	struct postgres_ledger *l =
-	    CONTAINER_OF(batch, struct postgres_ledger, batch);
+	struct postgres_ledger *l = arg;
 	struct event_id entry = {0};
 	if (statement == OPEN_TAKE)
 		l->taken = PQntuples(result) == 1;
@@ -139,19 +136,18 @@ open_result(struct postgres_batch *batch, unsigned statement,
 
 /* A commit whose answer was lost is there; a failover may undo one. */
 static void
-open_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
+open_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_ledger *l =
-	    CONTAINER_OF(batch, struct postgres_ledger, batch);
+	struct postgres_ledger *l = arg;
 	l->busy = false;
 	if (trouble != NULL && trouble->lost)
 		return; /* the connection says why */
 	if (trouble != NULL) {
-		postgres_connect_refuse(l->connect, trouble->words);
+		postgres_pipe_refuse(l->pipe, trouble->words);
 	} else if (!l->taken) {
 		l->target.events->fenced(l->target.arg);
 	} else {
-		postgres_connect_ready(l->connect);
+		postgres_pipe_ready(l->pipe);
 		/* What a row was refused for stands until it is not. */
 		if (!l->singly)
 			say(l, true, "");
@@ -165,14 +161,12 @@ static void
 connection_made(void *arg)
 {
 	struct postgres_ledger *l = arg;
-	struct postgres_pipe *pipe = postgres_connect_pipe(l->connect);
+	struct postgres_pipe *pipe = l->pipe;
 	const struct span values[] = {
 	    l->store, span_str(l->relay), span_str(l->term)};
 	l->busy = true;
 	l->taken = false;
-	l->batch =
-	    (struct postgres_batch){.result = open_result, .end = open_ended};
-	postgres_pipe_begin(pipe, &l->batch);
+	postgres_pipe_begin(pipe, open_result, open_ended, l);
 	postgres_pipe_query(pipe, postgres_sql_settings, NULL, 0);
 	postgres_pipe_query(pipe, l->make, NULL, 0);
 	postgres_pipe_query(pipe, l->make_position, NULL, 0);
@@ -191,12 +185,6 @@ connection_down(void *arg, const char *why, bool refused)
 	(void)refused;
 	l->busy = false;
 	say(l, false, why);
-}
-
-static void
-on_notified(void *arg)
-{
-	(void)arg;
 }
 
 /* --- putting --- */
@@ -251,23 +239,21 @@ places_text(const struct postgres_ledger *l)
 	return text;
 }
 
-static void batch_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble);
+static void batch_ended(void *arg, const struct postgres_trouble *trouble);
 
 static void
 ledger_goes_on(void *arg)
 {
 	struct postgres_ledger *l = arg;
-	if (!postgres_connect_is_ready(l->connect) || l->busy ||
+	if (!postgres_pipe_is_ready(l->pipe) || l->busy ||
 	    l->put == NULL)
 		return;
-	struct postgres_pipe *pipe = postgres_connect_pipe(l->connect);
+	struct postgres_pipe *pipe = l->pipe;
 	char *places = places_text(l);
 	const struct span values[] = {l->store, span_str(l->relay),
 	    span_str(l->term), span_str(places)};
 	l->busy = true;
-	l->batch = (struct postgres_batch){.end = batch_ended};
-	postgres_pipe_begin(pipe, &l->batch);
+	postgres_pipe_begin(pipe, NULL, batch_ended, l);
 	postgres_pipe_run(pipe, "mine", values, 3);
 	send_rows(l, pipe);
 	postgres_pipe_run(pipe, "move", values, 4);
@@ -301,15 +287,13 @@ end_refused(struct postgres_ledger *l, const struct postgres_trouble *trouble)
 		snprintf(words, sizeof words, "another gateway has the term");
 	else
 		snprintf(words, sizeof words, "%s", trouble->words);
-	postgres_connect_refuse(l->connect, words);
+	postgres_pipe_refuse(l->pipe, words);
 }
 
 static void
-batch_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+batch_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_ledger *l =
-	    CONTAINER_OF(batch, struct postgres_ledger, batch);
+	struct postgres_ledger *l = arg;
 	l->busy = false;
 	if (trouble != NULL && trouble->lost)
 		return;
@@ -329,8 +313,8 @@ static struct relay_target *
 ledger_open(const struct relay_target_start *start)
 {
 	struct postgres_ledger *l = mem_zero(sizeof *l);
-	const struct postgres_connect_events events = {
-	    connection_made, on_notified, connection_down, l};
+	const struct postgres_pipe_events events = {
+	    connection_made, NULL, connection_down, l};
 	l->target = (struct relay_target){
 	    &postgres_ledger_kind, start->events, start->arg};
 	l->loop = start->loop;
@@ -342,7 +326,7 @@ ledger_open(const struct relay_target_start *start)
 	snprintf(l->term, sizeof l->term, "%" PRId64, start->term);
 	make_statements(l, start->relay->table);
 	task_init(&l->go_on, ledger_goes_on, l);
-	l->connect = postgres_connect_new(
+	l->pipe = postgres_pipe_new(
 	    l->loop, start->relay->broker, start->conf->instance, &events);
 	return &l->target;
 }
@@ -370,7 +354,7 @@ ledger_close(struct relay_target *target)
 	struct postgres_ledger *l =
 	    CONTAINER_OF(target, struct postgres_ledger, target);
 	task_cancel(&l->go_on);
-	postgres_connect_free(&l->connect);
+	postgres_pipe_free(&l->pipe);
 	arena_free(&l->arena);
 	loop_rest(l->loop, l, free);
 }

@@ -2,55 +2,41 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/container.h"
 #include "base/loop/log.h"
-#include "base/random.h"
 #include "messages/broker/postgres/postgres_private.h"
 
 /*
  * The rows are parted by a hash (postgres_sql.c), and a part is read by the one
  * session that has its advisory lock, (class, part).  Every reader shares one
- * lock more, (class, MEMBER), so that pg_locks says how many there are: each
- * takes its share of the parts that are nobody's, and lets go of what it has
- * beyond that.  A part is let go of when no row of it is in flight, so that
- * whoever has it next finds nothing of it at work; when a session dies, its
- * parts are free at once, and what it had at work is settled by the records.
- * It recalls what it had of a part that it does not get back, since whoever has
- * that would miss the rows.
+ * lock more, (class, MEMBER), so that pg_locks says how many there are, and
+ * which of them in the order of their processes a reader is: each part is
+ * wanted by one of them, who locks it when it is free.  A part that another one
+ * wants is let go of when no row of it is in flight, so that whoever has it
+ * next finds nothing of it at work; when a session dies, its parts are free at
+ * once, and what it had at work is settled by the records.  It recalls what it
+ * had of a part that it does not get back, since whoever has that would miss
+ * the rows.
+ *
+ * A pooler that does not pool sessions has several readers in one of them, each
+ * with all locks of the others: hence the session is marked (postgres.c), and
+ * the mark looked at.
  */
 enum { LOOK_MS = 1000, MEMBER = 1000 };
 
-static const char member_sql[] =
-    "SELECT pg_advisory_lock_shared($1::text::int, $2::text::int)";
 static const char look_sql[] =
-    "SELECT objid::text, count(*)::text, "
-    "bool_or(pid = pg_backend_pid())::text FROM pg_locks "
-    "WHERE locktype = 'advisory' AND objsubid = 2 AND granted "
-    "AND classid::int8 = ($1::text::int8 & 4294967295) "
-    "AND $2::text IS NULL AND database = "
-    "(SELECT oid FROM pg_database WHERE datname = current_database()) "
-    "GROUP BY objid";
+    "SELECT count(*)::text, "
+    "(count(*) FILTER (WHERE pid < pg_backend_pid()))::text, "
+    "(current_setting('onceproxy.reader', true) = $2::text)::text "
+    "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted "
+    "AND classid::int8 = ($1::text::int8 & 4294967295) AND objid = $3::text::"
+    "oid AND database = "
+    "(SELECT oid FROM pg_database WHERE datname = current_database())";
 static const char lock_sql[] =
     "SELECT p::text FROM unnest($2::text::int[]) AS p "
     "WHERE pg_try_advisory_lock($1::text::int, p)";
 static const char unlock_sql[] =
     "SELECT p::text FROM unnest($2::text::int[]) AS p "
     "WHERE pg_advisory_unlock($1::text::int, p)";
-
-static struct postgres_reader *
-reader_of(struct postgres_batch *batch)
-{
-	return CONTAINER_OF(batch, struct postgres_reader, parts.batch);
-}
-
-static unsigned
-count_of(const struct postgres_reader *reader, enum postgres_part is)
-{
-	unsigned count = 0;
-	for (unsigned i = 0; i < reader->sql.parts; i++)
-		count += reader->parts.is[i] == is;
-	return count;
-}
 
 /* --- lists of parts --- */
 
@@ -81,27 +67,6 @@ postgres_parts_read(const struct postgres_reader *reader,
 	return list.count;
 }
 
-/* second NULL: there is none. */
-static void
-send(struct postgres_reader *reader, const char *sql, const char *second,
-    void (*result)(struct postgres_batch *batch, unsigned statement,
-	const PGresult *result),
-    void (*end)(struct postgres_batch *batch,
-	const struct postgres_trouble *trouble))
-{
-	struct postgres_parts *parts = &reader->parts;
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
-	char class[16];
-	snprintf(class, sizeof class, "%d", (int)parts->class);
-	struct span values[] = {span_str(class),
-	    second != NULL ? span_str(second) : POSTGRES_NULL};
-	parts->busy = true;
-	parts->batch = (struct postgres_batch){.result = result, .end = end};
-	postgres_pipe_begin(pipe, &parts->batch);
-	postgres_pipe_query(pipe, sql, values, 2);
-	postgres_pipe_end(pipe);
-}
-
 /* --- taking parts, and letting go of them --- */
 
 void
@@ -127,10 +92,11 @@ settle(struct postgres_reader *reader)
 
 /* What was locked is ours, and what was unlocked is not. */
 static void
-moved(struct postgres_batch *batch, unsigned statement, const PGresult *result)
+moved(void *arg, unsigned statement, const PGresult *result)
 {
-	struct postgres_reader *reader = reader_of(batch);
+	struct postgres_reader *reader = arg;
 	struct postgres_parts *parts = &reader->parts;
+	unsigned count = 0;
 	(void)statement;
 	for (int i = 0; i < PQntuples(result); i++) {
 		int64_t part = postgres_pipe_number(result, i, 0);
@@ -142,160 +108,120 @@ moved(struct postgres_batch *batch, unsigned statement, const PGresult *result)
 	}
 	if (PQntuples(result) == 0)
 		return;
+	for (unsigned i = 0; i < reader->sql.parts; i++)
+		count += parts->is[i] != PART_OTHERS;
 	parts->changes++;
 	struct logline line = log_begin(EV_source_parts);
 	log_str(&line, "source", reader->core.source->name);
-	log_int(&line, "parts",
-	    reader->sql.parts - count_of(reader, PART_OTHERS));
+	log_int(&line, "parts", count);
 	log_int(&line, "of", reader->sql.parts);
 	log_int(&line, "readers", parts->members);
 	log_end(&line);
 	reader_changed(&reader->core);
-	reader_kick(&reader->core);
 }
 
 static void
-move_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+move_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_reader *reader = reader_of(batch);
+	struct postgres_reader *reader = arg;
 	reader->parts.busy = false;
 	if (trouble == NULL)
 		settle(reader);
 	postgres_distrust(reader, trouble);
 }
 
-/* From a part by chance on, so that readers that come at once do not meet. */
 static void
-take_free(struct postgres_reader *reader, unsigned wanted)
+send(struct postgres_reader *reader, const struct part_list *lock,
+    const struct part_list *unlock)
 {
 	struct postgres_parts *parts = &reader->parts;
-	struct part_list list = {.count = 0};
-	uint8_t start;
-	random_bytes(&start, 1);
-	for (unsigned i = 0; i < reader->sql.parts; i++) {
-		unsigned part = (start + i) % reader->sql.parts;
-		if (parts->free[part] && list.count < wanted)
-			add_part(&list, part);
+	const struct part_list *const lists[] = {lock, unlock};
+	char class[16];
+	snprintf(class, sizeof class, "%d", (int)parts->class);
+	parts->busy = true;
+	postgres_pipe_begin(reader->pipe, moved, move_ended, reader);
+	for (int i = 0; i < 2; i++) {
+		const struct span values[] = {
+		    span_str(class), span_str(lists[i]->text)};
+		if (lists[i]->count > 0)
+			postgres_pipe_query(reader->pipe,
+			    i == 0 ? lock_sql : unlock_sql, values, 2);
 	}
-	if (list.count > 0)
-		send(reader, lock_sql, list.text, moved, move_ended);
-}
-
-/*
- * Chosen anew at each look: the parts with the fewest rows in flight are not
- * read any more, until they have none.
- */
-static void
-leave_some(struct postgres_reader *reader, unsigned surplus)
-{
-	struct postgres_parts *parts = &reader->parts;
-	struct part_list list = {.count = 0};
-	enum postgres_part before[POSTGRES_PARTS];
-	for (unsigned i = 0; i < reader->sql.parts; i++) {
-		before[i] = parts->is[i];
-		if (parts->is[i] == PART_LEAVING)
-			parts->is[i] = PART_MINE;
-	}
-	for (; surplus > 0; surplus--) {
-		unsigned best = POSTGRES_PARTS;
-		for (unsigned i = 0; i < reader->sql.parts; i++)
-			if (parts->is[i] == PART_MINE &&
-			    (best == POSTGRES_PARTS ||
-				parts->in_flight[i] < parts->in_flight[best]))
-				best = i;
-		parts->is[best] = PART_LEAVING;
-	}
-	for (unsigned i = 0; i < reader->sql.parts; i++) {
-		/* Takes have passed its rows meanwhile. */
-		if (before[i] == PART_LEAVING && parts->is[i] == PART_MINE)
-			reader->take.from_start = true;
-		if (parts->is[i] == PART_LEAVING && parts->in_flight[i] == 0)
-			add_part(&list, i);
-	}
-	if (list.count > 0)
-		send(reader, unlock_sql, list.text, moved, move_ended);
+	postgres_pipe_end(reader->pipe);
 }
 
 /* --- looking --- */
 
 static void
-seen(struct postgres_batch *batch, unsigned statement, const PGresult *result)
+seen(void *arg, unsigned statement, const PGresult *result)
 {
-	struct postgres_reader *reader = reader_of(batch);
+	struct postgres_reader *reader = arg;
 	struct postgres_parts *parts = &reader->parts;
-	bool held[POSTGRES_PARTS] = {false};
 	(void)statement;
-	parts->members = 1;
-	for (unsigned i = 0; i < reader->sql.parts; i++)
-		parts->free[i] = true;
-	for (int i = 0; i < PQntuples(result); i++) {
-		int64_t part = postgres_pipe_number(result, i, 0);
-		if (part >= 0 && part < reader->sql.parts) {
-			parts->free[part] = false;
-			held[part] = postgres_pipe_true(result, i, 2);
-		} else if (part == MEMBER) {
-			parts->members =
-			    (unsigned)postgres_pipe_number(result, i, 1);
-		}
-	}
-	for (unsigned i = 0; i < reader->sql.parts; i++)
-		parts->torn |= parts->is[i] != PART_OTHERS && !held[i];
+	parts->members = (unsigned)postgres_pipe_number(result, 0, 0);
+	parts->before = (unsigned)postgres_pipe_number(result, 0, 1);
+	parts->marked = postgres_pipe_true(result, 0, 2);
 }
 
 static void
-looked(struct postgres_batch *batch, const struct postgres_trouble *trouble)
+looked(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_reader *reader = reader_of(batch);
+	struct postgres_reader *reader = arg;
 	struct postgres_parts *parts = &reader->parts;
-	unsigned members = parts->members > 0 ? parts->members : 1;
-	unsigned share = (reader->sql.parts + members - 1) / members;
-	unsigned mine = reader->sql.parts - count_of(reader, PART_OTHERS);
+	struct part_list lock = {.count = 0}, unlock = {.count = 0};
 	parts->busy = false;
 	if (trouble != NULL) {
 		postgres_distrust(reader, trouble);
 		return;
 	}
-	if (parts->torn) {
-		postgres_connect_refuse(reader->connect,
-		    "advisory locks do not last on this connection: a pooler "
-		    "of connections is in between, and must pool sessions");
+	if (!parts->marked || parts->members == 0) {
+		postgres_pipe_refuse(reader->pipe, POSTGRES_POOLED);
 		return;
 	}
-	leave_some(reader, mine > share ? mine - share : 0);
-	if (mine < share)
-		take_free(reader, share - mine);
-	if (!parts->busy)
+	for (unsigned i = 0; i < reader->sql.parts; i++) {
+		bool wanted = i % parts->members == parts->before;
+		if (parts->is[i] == PART_OTHERS && wanted)
+			add_part(&lock, i);
+		else if (parts->is[i] == PART_MINE && !wanted)
+			parts->is[i] = PART_LEAVING;
+		else if (parts->is[i] == PART_LEAVING && wanted) {
+			/* Takes have passed its rows meanwhile. */
+			parts->is[i] = PART_MINE;
+			reader->take.from_start = true;
+		}
+		if (parts->is[i] == PART_LEAVING && parts->in_flight[i] == 0)
+			add_part(&unlock, i);
+	}
+	if (lock.count + unlock.count > 0)
+		send(reader, &lock, &unlock);
+	else
 		settle(reader);
 }
 
-static void
-look_again(void *arg)
+void
+postgres_parts_look(void *arg)
 {
 	struct postgres_reader *reader = arg;
-	timer_set(&reader->parts.look, LOOK_MS);
-	if (!reader->parts.busy)
-		send(reader, look_sql, NULL, seen, looked);
+	struct postgres_parts *parts = &reader->parts;
+	char class[16], member[16];
+	timer_set(&parts->look, LOOK_MS);
 	reader_kick(&reader->core);
-}
-
-static void
-joined(struct postgres_batch *batch, const struct postgres_trouble *trouble)
-{
-	struct postgres_reader *reader = reader_of(batch);
-	reader->parts.busy = false;
-	if (trouble != NULL)
-		postgres_distrust(reader, trouble);
-	else
-		look_again(reader);
-}
-
-void
-postgres_parts_up(struct postgres_reader *reader)
-{
-	char member[16];
+	if (parts->busy)
+		return;
+	snprintf(class, sizeof class, "%d", (int)parts->class);
 	snprintf(member, sizeof member, "%d", MEMBER);
-	send(reader, member_sql, member, NULL, joined);
+	const struct span values[] = {
+	    span_str(class), span_str(reader->mark), span_str(member)};
+	parts->busy = true;
+	postgres_pipe_begin(reader->pipe, seen, looked, reader);
+	if (!parts->joined)
+		postgres_pipe_query(reader->pipe,
+		    "SELECT pg_advisory_lock_shared($1::text::int, "
+		    "$3::text::int) WHERE $2::text IS NOT NULL",
+		    values, 3);
+	postgres_pipe_query(reader->pipe, look_sql, values, 3);
+	postgres_pipe_end(reader->pipe);
+	parts->joined = true;
 }
 
 /* What is in flight stays so: its part may come back. */
@@ -304,15 +230,9 @@ postgres_parts_down(struct postgres_reader *reader)
 {
 	struct postgres_parts *parts = &reader->parts;
 	timer_clear(&parts->look);
-	parts->busy = parts->torn = parts->settled = false;
+	parts->busy = parts->joined = parts->settled = false;
 	for (unsigned i = 0; i < POSTGRES_PARTS; i++) {
 		parts->changes += parts->is[i] != PART_OTHERS;
 		parts->is[i] = PART_OTHERS;
 	}
-}
-
-void
-postgres_parts_init(struct postgres_reader *reader)
-{
-	timer_init(&reader->parts.look, reader->core.loop, look_again, reader);
 }

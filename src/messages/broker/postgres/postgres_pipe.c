@@ -6,61 +6,160 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/random.h"
 #include "messages/broker/postgres/postgres_pipe.h"
+#include "store/redis/resolve.h"
 
 enum {
+	HOST_MS = 5000, /* for one host, its name included */
 	/* More than statement_timeout: a server that lives answers in time. */
 	ANSWER_MS = 7000,
+	PAUSE_FIRST_MS = 100,
+	PAUSE_MOST_MS = 5000,
+	GOOD_MS = 1000, /* a connection that lived so long was a good one */
+	WORDS = 200,
 	VALUES_MOST = 16,
 	/* TLS may keep what one record had beyond libpq's buffer. */
 	READS_OF_TLS = 3,
 	BINARY = 1,
 };
 
+struct postgres_batch {
+	struct postgres_batch *next;
+	void (*result)(void *arg, unsigned statement, const PGresult *result);
+	void (*end)(void *arg, const struct postgres_trouble *trouble);
+	void *arg;
+	unsigned at; /* the statement whose result comes next */
+	bool failed;
+	struct postgres_trouble trouble;
+};
+
 struct postgres_pipe {
 	struct loop *loop;
-	PGconn *conn; /* NULL: freed, and its memory rests */
+	const struct conf_broker *broker;
 	struct postgres_pipe_events events;
+	char *application;
+	PQconninfoOption *options; /* of the URI; NULL: it cannot be read */
+	unsigned n_hosts;
+	unsigned host;  /* the one that is tried, or was last */
+	unsigned tried; /* of this round */
+	unsigned failures; /* rounds in a row */
+	struct resolve_lookup *lookup;
+	PGconn *conn; /* that is tried, or stands; or NULL */
 	struct watch *watch;
+	struct timer deadline; /* of the host, or of an answer */
+	struct timer pause;
+	bool stands;
+	bool broken; /* it is given up, from the loop */
+	bool ready;
+	int64_t ready_ms;
+	char why[WORDS];
 	struct postgres_batch *first; /* sent, and not ended */
 	struct postgres_batch **last;
 	struct postgres_batch *making;
-	struct timer answer;
-	struct task broken;
-	bool is_broken; /* the owner will be told, or was */
-	char why[200];
 };
 
 /* --- its end --- */
 
+/* The server's or libpq's words on one line, cut to size - 1 bytes. */
 static void
-tell_broken(void *arg)
+flatten(const char *from, char *ret_words, size_t size)
 {
-	struct postgres_pipe *pipe = arg;
-	pipe->events.broke(pipe->events.arg, pipe->why);
+	size_t at = 0;
+	for (; *from != '\0' && at + 1 < size; from++) {
+		bool blank = (unsigned char)*from <= ' ';
+		if (blank && (at == 0 || ret_words[at - 1] == ' '))
+			continue;
+		ret_words[at++] = blank ? ' ' : *from;
+	}
+	/* Not in the middle of a character. */
+	if (*from != '\0')
+		while (at > 0 && ((unsigned char)*from & 0xc0) == 0x80)
+			from--, at--;
+	while (at > 0 && ret_words[at - 1] == ' ')
+		at--;
+	ret_words[at] = '\0';
 }
 
-/* why NULL: libpq says so. */
+/* After so many rounds that failed; a fifth of it is by chance. */
+static int64_t
+pause_ms(unsigned failures)
+{
+	int64_t ms = PAUSE_FIRST_MS;
+	uint8_t chance;
+	for (unsigned i = 1; i < failures && ms < PAUSE_MOST_MS; i++)
+		ms *= 2;
+	if (ms > PAUSE_MOST_MS)
+		ms = PAUSE_MOST_MS;
+	random_bytes(&chance, 1);
+	return failures > 0 ? ms - ms * chance / 256 / 5 : 0;
+}
+
+/* What was under way has ended when it returns. */
+static void
+drop_connection(struct postgres_pipe *pipe)
+{
+	struct postgres_batch *batch;
+	timer_clear(&pipe->deadline);
+	resolve_cancel(&pipe->lookup);
+	watch_free(&pipe->watch);
+	PQfinish(pipe->conn);
+	pipe->conn = NULL;
+	pipe->stands = pipe->broken = pipe->ready = false;
+	while ((batch = pipe->first) != NULL) {
+		const struct postgres_trouble lost = {.lost = true};
+		pipe->first = batch->next;
+		batch->end(batch->arg, &lost);
+		free(batch);
+	}
+	pipe->last = &pipe->first;
+}
+
+/*
+ * The next host's turn; after a round without success, or a connection that was
+ * no good one for long, there is a pause.
+ */
+static void
+go_down(struct postgres_pipe *pipe, const char *why, bool refused)
+{
+	char words[WORDS];
+	bool stood = pipe->stands;
+	bool good = pipe->ready &&
+	    loop_now_ms(pipe->loop) - pipe->ready_ms > GOOD_MS;
+	flatten(why, words, sizeof words);
+	drop_connection(pipe);
+	pipe->host = (pipe->host + 1) % pipe->n_hosts;
+	if (!stood && ++pipe->tried < pipe->n_hosts) {
+		timer_set(&pipe->pause, 0);
+		return;
+	}
+	pipe->tried = 0;
+	pipe->failures = good ? 0 : pipe->failures + 1;
+	timer_set(&pipe->pause, pause_ms(pipe->failures));
+	pipe->events.down(pipe->events.arg, words, refused);
+}
+
+void
+postgres_pipe_refuse(struct postgres_pipe *pipe, const char *why)
+{
+	if (pipe->stands)
+		go_down(pipe, why, true);
+}
+
+/* From the loop; why NULL: libpq says so. */
 static void
 pipe_breaks(struct postgres_pipe *pipe, const char *why)
 {
-	if (pipe->is_broken)
+	if (pipe->broken)
 		return;
-	pipe->is_broken = true;
+	pipe->broken = true;
 	watch_want(pipe->watch, 0);
-	timer_clear(&pipe->answer);
-	postgres_pipe_words(why != NULL ? why : PQerrorMessage(pipe->conn),
-	    pipe->why, sizeof pipe->why);
+	flatten(why != NULL ? why : PQerrorMessage(pipe->conn), pipe->why,
+	    sizeof pipe->why);
 	if (pipe->why[0] == '\0')
-		snprintf(pipe->why, sizeof pipe->why,
-		    "the connection was lost");
-	task_ready(pipe->loop, &pipe->broken);
-}
-
-static void
-server_hangs(void *arg)
-{
-	pipe_breaks(arg, "the server does not answer any more");
+		snprintf(
+		    pipe->why, sizeof pipe->why, "the connection was lost");
+	timer_set(&pipe->deadline, 0);
 }
 
 /* --- results --- */
@@ -74,6 +173,7 @@ static const struct {
     {"57014", POSTGRES_ROW}, /* statement_timeout */
     {"25006", POSTGRES_ANOTHER}, {"26000", POSTGRES_ANOTHER},
     {"0A000", POSTGRES_ANOTHER}, {"57P", POSTGRES_ANOTHER},
+    {"55000", POSTGRES_OTHER}, /* a view that nothing is deleted from */
     {"08", POSTGRES_PASSES}, {"40", POSTGRES_PASSES},
     {"53", POSTGRES_PASSES}, {"55", POSTGRES_PASSES},
     {"57", POSTGRES_PASSES}, {"58", POSTGRES_PASSES},
@@ -129,7 +229,10 @@ note_error(struct postgres_batch *batch, const PGresult *result)
 	snprintf(t->state, sizeof t->state, "%s", state ? state : "");
 	t->at_row = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
 	t->kind = kind_of(result, t);
-	postgres_pipe_words(words ? words : PQresultErrorMessage(result),
+	/* A prepared statement that is not there, or was there before ours. */
+	if (strcmp(t->state, "26000") == 0 || strcmp(t->state, "42P05") == 0)
+		words = POSTGRES_POOLED;
+	flatten(words ? words : PQresultErrorMessage(result),
 	    t->words, sizeof t->words);
 }
 
@@ -142,14 +245,16 @@ take_result(struct postgres_pipe *pipe, PGresult *result)
 		pipe->first = batch->next;
 		if (pipe->first == NULL)
 			pipe->last = &pipe->first;
-		batch->end(batch, batch->failed ? &batch->trouble : NULL);
+		batch->end(
+		    batch->arg, batch->failed ? &batch->trouble : NULL);
+		free(batch);
 		break;
 	case PGRES_PIPELINE_ABORTED:
 		break;
 	case PGRES_COMMAND_OK:
 	case PGRES_TUPLES_OK:
 		if (batch->result != NULL)
-			batch->result(batch, batch->at, result);
+			batch->result(batch->arg, batch->at, result);
 		break;
 	case PGRES_FATAL_ERROR:
 		note_error(batch, result);
@@ -165,7 +270,7 @@ static void
 take_results(struct postgres_pipe *pipe)
 {
 	bool ended = false;
-	while (pipe->conn != NULL && !pipe->is_broken &&
+	while (pipe->stands && !pipe->broken &&
 	    pipe->first != NULL && !PQisBusy(pipe->conn)) {
 		PGresult *result = PQgetResult(pipe->conn);
 		if (result == NULL && ended)
@@ -191,13 +296,13 @@ push(struct postgres_pipe *pipe, bool something_came)
 	}
 	watch_want(pipe->watch, WATCH_READ | (left > 0 ? WATCH_WRITE : 0));
 	if (pipe->first == NULL)
-		timer_clear(&pipe->answer);
-	else if (something_came || !timer_is_set(&pipe->answer))
-		timer_set(&pipe->answer, ANSWER_MS);
+		timer_clear(&pipe->deadline);
+	else if (something_came || !timer_is_set(&pipe->deadline))
+		timer_set(&pipe->deadline, ANSWER_MS);
 }
 
 static void
-pipe_ready(void *arg, unsigned events)
+answers_come(void *arg, unsigned events)
 {
 	struct postgres_pipe *pipe = arg;
 	int reads = PQsslInUse(pipe->conn) ? READS_OF_TLS : 1;
@@ -207,7 +312,7 @@ pipe_ready(void *arg, unsigned events)
 	for (int i = 0; i < reads && well; i++)
 		well = PQconsumeInput(pipe->conn) != 0;
 	take_results(pipe);
-	if (pipe->conn == NULL || pipe->is_broken)
+	if (!pipe->stands || pipe->broken)
 		return;
 	if (!well || PQstatus(pipe->conn) == CONNECTION_BAD) {
 		pipe_breaks(pipe, NULL);
@@ -218,36 +323,30 @@ pipe_ready(void *arg, unsigned events)
 		PQfreemem(notify);
 		notified = true;
 	}
-	if (notified)
+	if (notified && pipe->events.notified != NULL)
 		pipe->events.notified(pipe->events.arg);
 }
 
 /* --- sending --- */
 
 void
-postgres_pipe_begin(struct postgres_pipe *pipe, struct postgres_batch *batch)
+postgres_pipe_begin(struct postgres_pipe *pipe,
+    void (*result)(void *arg, unsigned statement, const PGresult *result),
+    void (*end)(void *arg, const struct postgres_trouble *trouble), void *arg)
 {
 	must(pipe->making == NULL);
-	batch->next = NULL;
-	batch->statements = batch->at = 0;
-	batch->failed = false;
-	batch->trouble = (struct postgres_trouble){0};
-	pipe->making = batch;
-}
-
-static void
-count_sent(struct postgres_pipe *pipe, int sent)
-{
-	pipe->making->statements++;
-	if (sent == 0)
-		pipe_breaks(pipe, NULL);
+	pipe->making = mem_zero(sizeof *pipe->making);
+	pipe->making->result = result;
+	pipe->making->end = end;
+	pipe->making->arg = arg;
 }
 
 void
 postgres_pipe_prepare(
     struct postgres_pipe *pipe, const char *name, const char *sql)
 {
-	count_sent(pipe, PQsendPrepare(pipe->conn, name, sql, 0, NULL));
+	if (PQsendPrepare(pipe->conn, name, sql, 0, NULL) == 0)
+		pipe_breaks(pipe, NULL);
 }
 
 /* name NULL: what sql says, which nobody has prepared. */
@@ -264,11 +363,13 @@ send_with(struct postgres_pipe *pipe, const char *name, const char *sql,
 		lengths[i] = (int)from[i].len;
 		formats[i] = BINARY;
 	}
-	count_sent(pipe,
-	    name != NULL ? PQsendQueryPrepared(pipe->conn, name, (int)count,
-			       values, lengths, formats, BINARY)
-			 : PQsendQueryParams(pipe->conn, sql, (int)count, NULL,
-			       values, lengths, formats, BINARY));
+	int sent = name != NULL
+	    ? PQsendQueryPrepared(pipe->conn, name, (int)count, values,
+		  lengths, formats, BINARY)
+	    : PQsendQueryParams(pipe->conn, sql, (int)count, NULL, values,
+		  lengths, formats, BINARY);
+	if (sent == 0)
+		pipe_breaks(pipe, NULL);
 }
 
 void
@@ -293,7 +394,7 @@ postgres_pipe_end(struct postgres_pipe *pipe)
 	pipe->making = NULL;
 	*pipe->last = batch;
 	pipe->last = &batch->next;
-	if (pipe->is_broken)
+	if (pipe->broken)
 		return;
 	if (PQpipelineSync(pipe->conn) == 0)
 		pipe_breaks(pipe, NULL);
@@ -301,23 +402,208 @@ postgres_pipe_end(struct postgres_pipe *pipe)
 		push(pipe, false);
 }
 
-/* --- life --- */
+/* --- making a connection --- */
+
+/* NULL: libpq's default. */
+static const char *
+setting(const struct postgres_pipe *pipe, const char *keyword)
+{
+	PQconninfoOption *o = pipe->options;
+	while (o != NULL && o->keyword != NULL && strcmp(o->keyword, keyword))
+		o++;
+	return o != NULL ? o->val : NULL;
+}
+
+/* Of a list with commas, that of the host at hand; one alone serves all. */
+static char *
+of_host(const struct postgres_pipe *pipe, const char *keyword)
+{
+	const char *list = setting(pipe, keyword);
+	struct span all = span_str(list), piece = {"", 0};
+	if (list == NULL)
+		return NULL;
+	unsigned n = strchr(list, ',') != NULL ? pipe->host : 0;
+	for (unsigned i = 0; i <= n; i++)
+		if (!span_next(&all, ',', &piece))
+			return NULL;
+	return piece.len > 0 ? mem_str(piece) : NULL;
+}
+
+static unsigned
+count_of(const char *list)
+{
+	unsigned count = 1;
+	for (; list != NULL && *list != '\0'; list++)
+		count += *list == ',';
+	return count;
+}
+
+/*
+ * What the URI says wins over what is before it, and what is behind it over the
+ * URI; where a value is NULL, what is said elsewhere stays.
+ */
+static PGconn *
+start_to(const struct postgres_pipe *pipe, const char *address)
+{
+	char *host = of_host(pipe, "host"), *port = of_host(pipe, "port");
+	if (port == NULL && setting(pipe, "port") != NULL)
+		port = mem_text("5432");
+	const char *const settings[][2] = {
+	    {"application_name", pipe->application},
+	    {"target_session_attrs", "read-write"}, {"gssencmode", "disable"},
+	    {"keepalives_idle", "5"}, {"keepalives_interval", "2"},
+	    {"keepalives_count", "3"}, {"tcp_user_timeout", "10000"},
+	    {"dbname", pipe->broker->postgres}, {"host", host},
+	    {"hostaddr", address}, {"port", port},
+	    {"client_encoding", "UTF8"}, {"password", pipe->broker->password}};
+	enum { N = sizeof settings / sizeof *settings };
+	const char *names[N + 1] = {NULL}, *values[N + 1] = {NULL};
+	for (size_t i = 0; i < N; i++) {
+		names[i] = settings[i][0];
+		values[i] = settings[i][1];
+	}
+	PGconn *conn = PQconnectStartParams(names, values, true);
+	free(host);
+	free(port);
+	return conn;
+}
+
+static void
+host_failed(struct postgres_pipe *pipe, const char *how)
+{
+	char why[WORDS];
+	char *name = of_host(pipe, "host");
+	snprintf(why, sizeof why, "%.100s %s",
+	    name != NULL ? name : "the server", how);
+	free(name);
+	go_down(pipe, why, false);
+}
+
+static void
+on_deadline(void *arg)
+{
+	struct postgres_pipe *pipe = arg;
+	if (pipe->stands)
+		go_down(pipe,
+		    pipe->broken ? pipe->why
+				 : "the server does not answer any more",
+		    false);
+	else
+		host_failed(pipe, "does not answer");
+}
+
+static void
+stand(struct postgres_pipe *pipe)
+{
+	pipe->stands = true;
+	pipe->tried = 0;
+	timer_clear(&pipe->deadline);
+	pipe->watch = watch_new(
+	    pipe->loop, PQsocket(pipe->conn), answers_come, pipe);
+	watch_want(pipe->watch, WATCH_READ);
+	if (PQsetnonblocking(pipe->conn, 1) != 0 ||
+	    PQenterPipelineMode(pipe->conn) != 1)
+		pipe_breaks(pipe, NULL);
+	else
+		pipe->events.made(pipe->events.arg);
+}
+
+static void attempt_goes_on(void *arg, unsigned events);
+
+static void
+follow(struct postgres_pipe *pipe, PostgresPollingStatusType step)
+{
+	int fd = PQsocket(pipe->conn);
+	if (step == PGRES_POLLING_OK) {
+		stand(pipe);
+	} else if (step == PGRES_POLLING_FAILED || fd < 0) {
+		go_down(pipe, PQerrorMessage(pipe->conn), false);
+	} else {
+		pipe->watch =
+		    watch_new(pipe->loop, fd, attempt_goes_on, pipe);
+		watch_want(pipe->watch,
+		    step == PGRES_POLLING_READING ? WATCH_READ : WATCH_WRITE);
+	}
+}
+
+/* libpq may have another socket after each step. */
+static void
+attempt_goes_on(void *arg, unsigned events)
+{
+	struct postgres_pipe *pipe = arg;
+	(void)events;
+	watch_free(&pipe->watch);
+	follow(pipe, PQconnectPoll(pipe->conn));
+}
+
+static void
+discard_notice(void *arg, const PGresult *notice)
+{
+	(void)arg;
+	(void)notice;
+}
+
+/* All of libpq's functions take a connection that is NULL for a bad one. */
+static void
+start_attempt(struct postgres_pipe *pipe, const char *address)
+{
+	pipe->conn = start_to(pipe, address);
+	PQsetNoticeReceiver(pipe->conn, discard_notice, NULL);
+	follow(pipe,
+	    PQstatus(pipe->conn) == CONNECTION_BAD ? PGRES_POLLING_FAILED
+						   : PGRES_POLLING_WRITING);
+}
+
+static void
+name_resolved(void *arg, const char *address)
+{
+	struct postgres_pipe *pipe = arg;
+	pipe->lookup = NULL;
+	if (address != NULL)
+		start_attempt(pipe, address);
+	else
+		host_failed(pipe, "has no address");
+}
+
+/* A Unix socket's folder, or an abstract one, is no name. */
+static void
+try_host(void *arg)
+{
+	struct postgres_pipe *pipe = arg;
+	char *name = of_host(pipe, "host");
+	char *address = of_host(pipe, "hostaddr");
+	timer_set(&pipe->deadline, HOST_MS);
+	if (pipe->options == NULL)
+		go_down(pipe, "the URI cannot be read", false);
+	else if (address == NULL && name != NULL && name[0] != '/' &&
+	    name[0] != '@')
+		pipe->lookup =
+		    resolve_start(pipe->loop, name, name_resolved, pipe);
+	else
+		start_attempt(pipe, address);
+	free(name);
+	free(address);
+}
+
+/* --- its life --- */
 
 struct postgres_pipe *
-postgres_pipe_new(struct loop *loop, PGconn *conn,
-    const struct postgres_pipe_events *events)
+postgres_pipe_new(struct loop *loop, const struct conf_broker *broker,
+    const char *instance, const struct postgres_pipe_events *events)
 {
 	struct postgres_pipe *pipe = mem_zero(sizeof *pipe);
 	pipe->loop = loop;
-	pipe->conn = conn;
+	pipe->broker = broker;
 	pipe->events = *events;
 	pipe->last = &pipe->first;
-	timer_init(&pipe->answer, loop, server_hangs, pipe);
-	task_init(&pipe->broken, tell_broken, pipe);
-	pipe->watch = watch_new(loop, PQsocket(conn), pipe_ready, pipe);
-	watch_want(pipe->watch, WATCH_READ);
-	if (PQsetnonblocking(conn, 1) != 0 || PQenterPipelineMode(conn) != 1)
-		pipe_breaks(pipe, NULL);
+	pipe->application = mem_printf("onceproxy/%s", instance);
+	pipe->options = PQconninfoParse(broker->postgres, NULL);
+	pipe->n_hosts = count_of(setting(pipe, "host"));
+	if (pipe->n_hosts < count_of(setting(pipe, "hostaddr")))
+		pipe->n_hosts = count_of(setting(pipe, "hostaddr"));
+	timer_init(&pipe->deadline, loop, on_deadline, pipe);
+	timer_init(&pipe->pause, loop, try_host, pipe);
+	timer_set(&pipe->pause, 0);
 	return pipe;
 }
 
@@ -325,24 +611,30 @@ void
 postgres_pipe_free(struct postgres_pipe **pipe)
 {
 	struct postgres_pipe *p = *pipe;
-	struct postgres_batch *batch;
-	*pipe = NULL;
 	if (p == NULL)
 		return;
-	timer_clear(&p->answer);
-	task_cancel(&p->broken);
-	watch_free(&p->watch);
-	PQfinish(p->conn);
-	p->conn = NULL;
-	while ((batch = p->first) != NULL) {
-		p->first = batch->next;
-		struct postgres_trouble lost = {.lost = true};
-		batch->end(batch, &lost);
-	}
+	timer_clear(&p->pause);
+	drop_connection(p);
+	*pipe = NULL;
+	PQconninfoFree(p->options);
+	free(p->application);
 	loop_rest(p->loop, p, free);
 }
 
-/* --- what a result has, and what is said --- */
+void
+postgres_pipe_ready(struct postgres_pipe *pipe)
+{
+	pipe->ready = true;
+	pipe->ready_ms = loop_now_ms(pipe->loop);
+}
+
+bool
+postgres_pipe_is_ready(const struct postgres_pipe *pipe)
+{
+	return pipe->ready;
+}
+
+/* --- what a result has --- */
 
 struct span
 postgres_pipe_value(const PGresult *result, int row, int column)
@@ -367,23 +659,4 @@ postgres_pipe_true(const PGresult *result, int row, int column)
 {
 	return span_eq(
 	    postgres_pipe_value(result, row, column), SPAN("true"));
-}
-
-void
-postgres_pipe_words(const char *from, char *ret_words, size_t size)
-{
-	size_t at = 0;
-	for (; *from != '\0' && at + 1 < size; from++) {
-		bool blank = (unsigned char)*from <= ' ';
-		if (blank && (at == 0 || ret_words[at - 1] == ' '))
-			continue;
-		ret_words[at++] = blank ? ' ' : *from;
-	}
-	/* Not in the middle of a character. */
-	if (*from != '\0')
-		while (at > 0 && ((unsigned char)*from & 0xc0) == 0x80)
-			from--, at--;
-	while (at > 0 && ret_words[at - 1] == ' ')
-		at--;
-	ret_words[at] = '\0';
 }

@@ -4,14 +4,19 @@
 #include <libpq-fe.h>
 
 #include "base/loop/loop.h"
-#include "base/span.h"
+#include "conf/conf.h"
 
 /*
- * A connection in libpq's pipeline mode: batches of statements go out without
- * waiting for those before them, and their results come back in order.  A batch
- * is one transaction: all of it happens, or nothing.  It knows nothing of what
- * the statements are.  A batch is its owner's, and lives until its end was
- * called.  The loop's own thread.
+ * A connection to a PostgreSQL server that is made again whenever it is gone,
+ * without ever blocking: names are looked up on another thread, each host of
+ * the URI is tried by itself and with a deadline (libpq would wait for ever on
+ * one that hangs), and after a round without success there is a pause that
+ * grows to 5 s.
+ *
+ * It is in libpq's pipeline mode: batches of statements go out without waiting
+ * for those before them, and their results come back in order.  A batch is one
+ * transaction: all of it happens, or nothing.  It knows nothing of what the
+ * statements are.  The loop's own thread.
  */
 struct postgres_pipe;
 
@@ -36,6 +41,11 @@ enum postgres_kind {
 	POSTGRES_ROW,
 };
 
+/* Why nothing that a session is told lasts. */
+#define POSTGRES_POOLED                                                   \
+	"a pooler is in between that gives each transaction another "     \
+	"session: it must pool sessions (pool_mode of PgBouncer)"
+
 /* Why a batch failed; nothing of it happened, unless it was lost. */
 struct postgres_trouble {
 	bool lost; /* with its connection: whether it happened is not known */
@@ -46,54 +56,57 @@ struct postgres_trouble {
 	char words[160];
 };
 
-struct postgres_batch {
+struct postgres_pipe_events {
+	/* A connection stands, and is to be set up. */
+	void (*made)(void *arg);
+	/* A channel that was listened to has something; NULL: none is. */
+	void (*notified)(void *arg);
 	/*
-	 * The result of its statement (from 0), valid during the call; NULL:
-	 * nobody wants them.
+	 * The connection is gone, and all its batches have ended; or no host
+	 * could be reached.  refused: the server answers, and not as it must.
+	 * why is valid during the call.
 	 */
-	void (*result)(struct postgres_batch *batch, unsigned statement,
-	    const PGresult *result);
-	/* The end; trouble NULL: it is committed.  It may free the batch. */
-	void (*end)(struct postgres_batch *batch,
-	    const struct postgres_trouble *trouble);
-	/* The pipe's own: */
-	struct postgres_batch *next;
-	unsigned statements;
-	unsigned at;
-	bool failed;
-	struct postgres_trouble trouble;
+	void (*down)(void *arg, const char *why, bool refused);
+	void *arg;
 };
+
+/*
+ * Begins to try, from the loop; broker outlives it, and instance is a part of
+ * application_name.
+ */
+struct postgres_pipe *postgres_pipe_new(struct loop *loop,
+    const struct conf_broker *broker, const char *instance,
+    const struct postgres_pipe_events *events);
+/*
+ * At once; batches end as lost within this, and down is not called.  Nulls the
+ * pointer, accepts NULL.  Allowed from within the events and the batches'
+ * functions.
+ */
+void postgres_pipe_free(struct postgres_pipe **pipe);
+
+/* The connection is set up. */
+void postgres_pipe_ready(struct postgres_pipe *pipe);
+bool postgres_pipe_is_ready(const struct postgres_pipe *pipe);
+/*
+ * The server answers, and not as it must: the connection, if there is one, is
+ * ended and made again, with the host behind this one first.
+ */
+void postgres_pipe_refuse(struct postgres_pipe *pipe, const char *why);
 
 /* A parameter: text, or the bytes of a bytea; ptr NULL: SQL's null. */
 #define POSTGRES_NULL ((struct span){NULL, 0})
 
-struct postgres_pipe_events {
-	/* A channel that was listened to has something. */
-	void (*notified)(void *arg);
-	/*
-	 * The connection is broken, or hangs; the pipe is to be freed, then or
-	 * later.  why is valid during the call.
-	 */
-	void (*broke)(void *arg, const char *why);
-	void *arg;
-};
-
-/* Takes the connection over. */
-struct postgres_pipe *postgres_pipe_new(struct loop *loop, PGconn *conn,
-    const struct postgres_pipe_events *events);
 /*
- * Ends the connection, and every open batch as lost; nulls the pointer, accepts
- * NULL.  Allowed from within the events and the batches' functions.
+ * A batch, of a connection that stands: begin, any statements, end.  Values are
+ * given as text or bytes, and results are binary.  After an error of libpq's
+ * the connection is given up, from the loop.
+ *
+ * result: the result of each statement (from 0), valid during the call; NULL:
+ * nobody wants them.  end: it is over, and committed if trouble is NULL.
  */
-void postgres_pipe_free(struct postgres_pipe **pipe);
-
-/*
- * A batch: begin, any statements, end.  Values are given as text or bytes, and
- * results are binary.  After an error of libpq's the pipe breaks, from the
- * loop.
- */
-void postgres_pipe_begin(
-    struct postgres_pipe *pipe, struct postgres_batch *batch);
+void postgres_pipe_begin(struct postgres_pipe *pipe,
+    void (*result)(void *arg, unsigned statement, const PGresult *result),
+    void (*end)(void *arg, const struct postgres_trouble *trouble), void *arg);
 void postgres_pipe_prepare(
     struct postgres_pipe *pipe, const char *name, const char *sql);
 void postgres_pipe_run(struct postgres_pipe *pipe, const char *name,
@@ -108,6 +121,3 @@ struct span postgres_pipe_value(const PGresult *result, int row, int column);
 int64_t postgres_pipe_number(const PGresult *result, int row, int column);
 /* Whether it is the text "true". */
 bool postgres_pipe_true(const PGresult *result, int row, int column);
-
-/* The server's or libpq's words on one line, cut to size - 1 bytes. */
-void postgres_pipe_words(const char *from, char *ret_words, size_t size);

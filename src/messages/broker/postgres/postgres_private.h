@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "messages/broker/postgres/postgres_connect.h"
+#include "messages/broker/postgres/postgres_pipe.h"
 #include "messages/broker/postgres/postgres_sql.h"
 #include "messages/broker/reader.h"
 
@@ -14,26 +14,21 @@
  *     postgres_take    which rows are asked for, and when
  *     postgres_parts   which of them are this reader's
  *     postgres_finish  acknowledgements, in batches
- *     postgres_ask     pages of copies
- *     postgres_row     a row as a message, and as one in flight
+ *     postgres_row     a row as a message in flight, or as a copy
  *     postgres_sql     the statements
- *     postgres_connect, postgres_pipe   libpq
+ *     postgres_pipe    libpq, and its connection
  */
 
 struct postgres_reader;
 
-/* What the server may refuse, the most pressing first (reader_trouble). */
-enum postgres_refusal {
-	POSTGRES_TO_FINISH, /* any row: the source stands */
-	POSTGRES_TO_PUT,    /* into a table, which is its name */
-};
+/* What the server refuses (reader_trouble): what is put into a table. */
+enum { POSTGRES_TO_PUT };
 
 /* --- postgres_row.c --- */
 
 struct postgres_row {
 	struct flight flight; /* first */
 	uint64_t take;        /* number of the take that brought it */
-	uint64_t session; /* another than the reader's: who has it now? */
 	uint32_t part;
 	bool kept; /* the server did not finish it, and did not say why */
 	unsigned locked; /* how often somebody else had locked it */
@@ -52,36 +47,33 @@ postgres_row_of(const struct flight *flight)
  */
 void postgres_row_take(
     struct postgres_reader *reader, const PGresult *result, int at);
-/* A copy of a dead letter. */
-struct broker_message *postgres_row_copy(const PGresult *result, int at);
-/* Whether nobody else can have finished it. */
-bool postgres_row_is_ours(
-    const struct postgres_reader *reader, const struct postgres_row *row);
-/* A row that was in flight was deleted, and not by a reader. */
-void postgres_row_deleted(
-    struct postgres_reader *reader, struct span position);
+/* As driver.h has it. */
+void postgres_row_copies(
+    struct broker_reader *core, struct broker_copies *copies);
 
 /* --- postgres_parts.c --- */
 
 enum postgres_part { PART_OTHERS, PART_MINE, PART_LEAVING };
 
 struct postgres_parts {
-	struct postgres_batch batch;
 	bool busy;
 	bool settled; /* it has what it can have on this connection */
 	int32_t class; /* of its advisory locks */
+	bool joined;  /* it is a member */
+	bool marked;  /* the session is this reader's alone */
 	unsigned members; /* readers of the table */
+	unsigned before;  /* how many of them are before this one */
 	enum postgres_part is[POSTGRES_PARTS];
-	bool free[POSTGRES_PARTS]; /* nobody's, at the last look */
 	unsigned in_flight[POSTGRES_PARTS];
-	bool torn; /* a lock of ours is not ours */
 	uint64_t changes;
 	struct timer look;
 };
 
-void postgres_parts_init(struct postgres_reader *reader);
-/* The connection is set up, and the locks' class is known. */
-void postgres_parts_up(struct postgres_reader *reader);
+/*
+ * The connection is set up, and the locks' class is known; from then on it is
+ * called by a timer, each second.
+ */
+void postgres_parts_look(void *reader);
 /* It is gone, and with it all locks. */
 void postgres_parts_down(struct postgres_reader *reader);
 /* How many parts are read, and their numbers as SQL writes a list. */
@@ -100,7 +92,6 @@ struct postgres_place {
 };
 
 struct postgres_take {
-	struct postgres_batch batch;
 	bool outstanding;
 	bool wake; /* something may be there */
 	bool more; /* the last take did not come to the end */
@@ -119,12 +110,13 @@ struct postgres_take {
 	struct timer poll;
 };
 
-void postgres_take_init(struct postgres_reader *reader);
+/* Of its timer. */
+void postgres_take_poll(void *reader);
 void postgres_take_down(struct postgres_reader *reader);
 /* Asks for rows if there is reason to, and room. */
 void postgres_take_go_on(struct postgres_reader *reader);
 /* Something may be there. */
-void postgres_take_wake(struct postgres_reader *reader);
+void postgres_take_wake(void *reader);
 /* A row has come back that stands before those that wait. */
 void postgres_take_from_start(struct postgres_reader *reader);
 
@@ -137,39 +129,26 @@ struct postgres_finishing {
 	enum { FOUND_DONE, FOUND_KEPT, FOUND_GONE, FOUND_ANEW } found;
 };
 
-/*
- * Begins a batch that waits for a moment only for what is locked; of_no_row:
- * with a statement that fails where no row at all can be finished.  The number
- * of the caller's first statement: what fails before that is the table's fault.
- */
-unsigned postgres_finish_begin(struct postgres_reader *reader,
-    struct postgres_batch *batch, bool of_no_row);
 void postgres_finish_send_all(struct broker_reader *core);
-
-/* --- postgres_ask.c --- */
-
-void postgres_ask_copies(
-    struct broker_reader *core, struct broker_copies *copies);
 
 /* --- the reader --- */
 
+enum { POSTGRES_MARK_BYTES = 8 };
+
 struct postgres_reader {
 	struct broker_reader core; /* first */
-	struct postgres_connect *connect;
+	struct postgres_pipe *pipe;
 	struct arena *arena; /* of sql; NULL: no connection */
 	struct postgres_sql sql;
-	struct postgres_batch setup;
 	const char *wrong; /* with the table; NULL: nothing */
 	bool up;
 	bool no_order; /* it is to keep an order, and the table has none */
 	char id_type[64]; /* of the ids in flight; "" */
-	uint64_t session; /* counts connections */
+	char mark[2 * POSTGRES_MARK_BYTES + 1]; /* of its session */
 	struct postgres_parts parts;
 	struct postgres_take take;
 	unsigned finishes_sent; /* batches on their way */
-	struct postgres_batch counting;
 	bool counting_now;
-	unsigned counting_at; /* the statement that counts */
 	int64_t lag;
 	int64_t counted_ms;
 };
@@ -186,5 +165,5 @@ postgres_distrust(struct postgres_reader *reader,
     const struct postgres_trouble *trouble)
 {
 	if (trouble != NULL && !trouble->lost)
-		postgres_connect_refuse(reader->connect, trouble->words);
+		postgres_pipe_refuse(reader->pipe, trouble->words);
 }

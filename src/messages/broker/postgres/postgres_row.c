@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/loop/log.h"
+#include "base/container.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "messages/broker/postgres/postgres_private.h"
 
 /* --- headers --- */
@@ -63,75 +66,33 @@ copy(struct arena *arena, const PGresult *result, int at, int column)
 	return value.ptr != NULL ? arena_dup(arena, value) : POSTGRES_NULL;
 }
 
-static void
-weigh(struct broker_message *m)
-{
-	m->bytes = sizeof *m + m->position.len + m->payload.len +
-	    m->entity.len + m->type.len;
-	for (size_t i = 0; i < m->fields.count; i++)
-		m->bytes += sizeof(struct field) +
-		    m->fields.list[i].name.len + m->fields.list[i].value.len;
-}
-
+/* A row that was taken, or a copy. */
 static struct broker_message *
-read_row(struct postgres_reader *reader, const PGresult *result, int at)
+read_row(const PGresult *result, int at)
 {
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
-	int64_t part = postgres_pipe_number(result, at, COLUMN_PART);
 	m->arena = arena;
 	m->position = copy(arena, result, at, COLUMN_ID);
 	m->entity = copy(arena, result, at, COLUMN_ENTITY);
 	m->type = copy(arena, result, at, COLUMN_TYPE);
 	m->payload = copy(arena, result, at, COLUMN_PAYLOAD);
+	m->has_payload = m->payload.ptr != NULL;
 	m->key = POSTGRES_NULL;
 	m->time_ms = -1;
-	/* Whoever makes a finished row unread takes no result of it away. */
-	m->may_be_put = true;
 	if (postgres_pipe_value(result, at, COLUMN_TIME).ptr != NULL)
 		m->time_ms = postgres_pipe_number(result, at, COLUMN_TIME);
 	m->odd = add_fields(
 	    m, postgres_pipe_value(result, at, COLUMN_HEADERS));
 	m->is_null = postgres_pipe_true(result, at, COLUMN_IS_NULL);
-	m->too_large = postgres_pipe_true(result, at, COLUMN_TOO_LARGE) ||
-	    m->payload.len > reader->core.most_bytes;
-	if (m->too_large)
-		m->odd = "a column of its row is too large";
-	m->has_payload = m->payload.ptr != NULL;
-	if (part >= 0 && part < POSTGRES_PARTS)
-		m->token = &reader->parts.is[part];
-	weigh(m);
-	return m;
-}
-
-struct broker_message *
-postgres_row_copy(const PGresult *result, int at)
-{
-	struct arena *arena = arena_new();
-	struct broker_message *m = arena_alloc(arena, sizeof *m);
-	m->arena = arena;
-	m->position = copy(arena, result, at, COPY_ID);
-	m->entity = copy(arena, result, at, COPY_ENTITY);
-	m->type = copy(arena, result, at, COPY_TYPE);
-	m->payload = copy(arena, result, at, COPY_PAYLOAD);
-	m->has_payload = m->payload.ptr != NULL;
-	m->is_null = postgres_pipe_true(result, at, COPY_IS_NULL);
-	m->too_large = postgres_pipe_true(result, at, COPY_TOO_LARGE);
-	m->key = POSTGRES_NULL;
-	m->time_ms = -1;
-	m->again = true;
-	m->odd = add_fields(
-	    m, postgres_pipe_value(result, at, COPY_HEADERS));
-	weigh(m);
+	m->too_large = postgres_pipe_true(result, at, COLUMN_TOO_LARGE);
+	m->bytes = sizeof *m + m->position.len + m->payload.len +
+	    m->entity.len + m->type.len;
 	for (size_t i = 0; i < m->fields.count; i++)
-		if (span_eq(m->fields.list[i].name,
-			SPAN("onceproxy-position")))
-			m->position = m->fields.list[i].value;
+		m->bytes += sizeof(struct field) +
+		    m->fields.list[i].name.len + m->fields.list[i].value.len;
 	return m;
 }
-
-
-/* --- those in flight --- */
 
 void
 postgres_row_take(
@@ -144,32 +105,101 @@ postgres_row_take(
 	    reader->parts.is[part] != PART_MINE ||
 	    reader_flight_find(&reader->core, id) != NULL)
 		return;
-	struct postgres_row *row = postgres_row_of(reader_flight_add(
-	    &reader->core, read_row(reader, result, at)));
+	struct broker_message *m = read_row(result, at);
+	m->token = &reader->parts.is[part];
+	/* It may be larger as UTF-8 than as the server has it. */
+	m->too_large |= m->payload.len > reader->core.most_bytes;
+	/* Whoever makes a finished row unread takes no result of it away. */
+	m->may_be_put = true;
+	if (m->too_large)
+		m->odd = "a column of its row is too large";
+	struct postgres_row *row =
+	    postgres_row_of(reader_flight_add(&reader->core, m));
 	row->take = reader->take.number;
-	row->session = reader->session;
 	row->part = (uint32_t)part;
 	if (version.len < sizeof row->version && version.len > 0)
 		memcpy(row->version, version.ptr, version.len);
 	reader->parts.in_flight[part]++;
 }
 
-bool
-postgres_row_is_ours(
-    const struct postgres_reader *reader, const struct postgres_row *row)
+/* --- pages of copies --- */
+
+/* What is found is the question's own until the batch has ended. */
+struct copies_question {
+	struct reader_question question; /* first */
+	struct broker_message *found;
+	size_t limit;
+	char next[BROKER_COPY_ID_BYTES];
+};
+
+/*
+ * Dead letters in the order of their numbers.  What was marked was deleted:
+ * there are no marks among them.
+ */
+static void
+copies_result(void *arg, unsigned statement, const PGresult *result)
 {
-	return row->session == reader->session && !row->flight.unsure;
+	struct copies_question *q = arg;
+	struct broker_message **last = &q->found, *m;
+	int rows = PQntuples(result);
+	(void)statement;
+	for (int at = 0; at < rows; at++, last = &m->next) {
+		*last = m = read_row(result, at);
+		m->again = true;
+		for (size_t i = 0; i < m->fields.count; i++)
+			if (span_eq(m->fields.list[i].name,
+				SPAN("onceproxy-position")))
+				m->position = m->fields.list[i].value;
+	}
+	/* Where it is full, or cut to size, there may be more. */
+	if (rows > 0 &&
+	    ((size_t)rows >= q->limit ||
+		rows < postgres_pipe_number(result, 0, COLUMN_COUNT)))
+		snprintf(q->next, sizeof q->next, "%.*s",
+		    SPAN_FMT(postgres_pipe_value(
+			result, rows - 1, COLUMN_ORDER)));
+}
+
+static void
+copies_ended(void *arg, const struct postgres_trouble *trouble)
+{
+	struct copies_question *q = arg;
+	if (trouble != NULL) {
+		reader_ask_end(&q->question,
+		    trouble->lost ? E_BROKER_DOWN : E_BROKER_REFUSED,
+		    trouble->words);
+	} else {
+		if (q->question.op != NULL) {
+			struct broker_copies *copies = CONTAINER_OF(
+			    q->question.op, struct broker_copies, op);
+			copies->messages = q->found;
+			memcpy(copies->next, q->next, sizeof copies->next);
+			q->found = NULL;
+		}
+		reader_ask_end(&q->question, 0, NULL);
+	}
+	broker_messages_free(&q->found);
+	free(q);
 }
 
 void
-postgres_row_deleted(struct postgres_reader *reader, struct span position)
+postgres_row_copies(struct broker_reader *core, struct broker_copies *copies)
 {
-	struct broker_reader *core = &reader->core;
-	struct logline line = log_begin(EV_source_row_deleted);
-	log_str(&line, "source", core->source->name);
-	log_cut(&line, "position", position, 200);
-	log_end(&line);
-	if (!core->leaving)
-		core->events.lost(
-		    core->events.arg, BROKER_DELETED, 1, SPAN(""));
+	struct postgres_reader *reader = postgres_of(core);
+	struct copies_question *q = mem_zero(sizeof *q);
+	char limit[24];
+	q->limit = copies->limit;
+	reader_ask_copies(core, copies, &q->question);
+	if (!postgres_pipe_is_ready(reader->pipe)) {
+		const struct postgres_trouble away = {.lost = true};
+		copies_ended(q, &away);
+		return;
+	}
+	snprintf(limit, sizeof limit, "%zu", copies->limit);
+	const struct span values[] = {
+	    copies->after[0] != '\0' ? span_str(copies->after) : SPAN("0"),
+	    span_str(core->source->name), span_str(limit)};
+	postgres_pipe_begin(reader->pipe, copies_result, copies_ended, q);
+	postgres_pipe_query(reader->pipe, reader->sql.copies, values, 3);
+	postgres_pipe_end(reader->pipe);
 }

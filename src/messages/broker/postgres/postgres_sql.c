@@ -32,10 +32,11 @@ const char postgres_sql_settings[] =
     "AS v (name, value) WHERE v.name IN (SELECT name FROM pg_settings)";
 
 /*
- * A reader asks each second: one that is frozen loses its session, and with it
- * its parts, to others.
+ * It has the mark $1.  A reader asks each second: one that is frozen loses its
+ * session, and with it its parts, to others.
  */
-const char postgres_sql_idle[] =
+const char postgres_sql_session[] =
+    "SELECT set_config('onceproxy.reader', $1::text, false) UNION ALL "
     "SELECT set_config(name, '20000', false) FROM pg_settings "
     "WHERE name = 'idle_session_timeout'";
 
@@ -212,19 +213,12 @@ payload_of(const struct maker *m)
 
 /*
  * In the order of enum postgres_column, no value that is too large, and no more
- * rows than begin within those bytes; bytes NULL: all of them.
+ * of those rows than begin within so many bytes.
  */
 static const char *
-rows_of(const struct maker *m, const char *where, const char *beyond,
-    const char *bytes)
+within(const struct maker *m, const char *rows, const char *bytes)
 {
 	size_t most = m->most;
-	const char *rows = MADE(m->arena,
-	    "SELECT %s::text AS id, %s::text AS ord, %s AS part, "
-	    "%s AS beyond, %s AS entity, %s AS type, %s AS made, "
-	    "%s AS headers, %s AS payload, %s AS version FROM %s AS t WHERE %s",
-	    m->id, m->order, m->part, beyond, m->entity, m->type, time_of(m),
-	    m->headers, payload_of(m), m->version, m->table, where);
 	return MADE(m->arena,
 	    "SELECT id, ord, part::text, beyond::text, "
 	    "CASE WHEN octet_length(entity) <= " NAME_BYTES " THEN entity END, "
@@ -240,8 +234,7 @@ rows_of(const struct maker *m, const char *where, const char *beyond,
 	    "least(coalesce(octet_length(headers), 0), %zu)) OVER "
 	    "(ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before "
 	    "FROM (%s) AS r) AS s WHERE before IS NULL OR before < %s",
-	    most, most, most, most, most, rows,
-	    bytes != NULL ? bytes : "before + 1");
+	    most, most, most, most, most, rows, bytes);
 }
 
 /* Whether a row is behind a place; both of its columns may be in one index. */
@@ -262,15 +255,18 @@ static const char *
 take_of(const struct maker *m, const char *where)
 {
 	const char *rows = MADE(m->arena,
-	    "%s AND %s IS NOT NULL AND %s "
+	    "SELECT %s::text AS id, %s::text AS ord, %s AS part, "
+	    "coalesce(%s, true) AS beyond, %s AS entity, %s AS type, "
+	    "%s AS made, %s AS headers, %s AS payload, %s AS version "
+	    "FROM %s AS t WHERE %s AND %s IS NOT NULL AND %s "
 	    "AND ($3::text IS NULL OR %s = ANY ($3::text::int[])) "
 	    "AND %s NOT IN (SELECT unnest($2::text::%.*s[])) "
 	    "ORDER BY %s, %s LIMIT $1::text::bigint",
+	    m->id, m->order, m->part, behind(m, 5, 6), m->entity, m->type,
+	    time_of(m), m->headers, payload_of(m), m->version, m->table,
 	    m->unread, m->id, where, m->part, m->id, SPAN_FMT(m->types->id),
 	    m->order, m->id);
-	return rows_of(m, rows,
-	    MADE(m->arena, "coalesce(%s, true)", behind(m, 5, 6)),
-	    "$4::text::bigint");
+	return within(m, rows, "$4::text::bigint");
 }
 
 /* --- finishing --- */
@@ -370,22 +366,15 @@ make_dead(const struct maker *m, struct postgres_sql *sql)
 	    "WHERE d.headers->>'onceproxy-source' = $1::text "
 	    "ORDER BY d.number DESC LIMIT 1",
 	    m->dead);
-	sql->copies = MADE(m->arena,
-	    "SELECT number::text, id, entity, type, "
-	    "CASE WHEN octet_length(headers) <= %zu THEN headers END, "
-	    "CASE WHEN octet_length(payload) <= %zu THEN payload END, "
-	    "coalesce(greatest(octet_length(payload), octet_length(headers)) "
-	    "> %zu, false)::text, (payload IS NULL)::text, n::text "
-	    "FROM (SELECT r.*, count(*) OVER () AS n, "
-	    "sum(coalesce(octet_length(payload), 0)) OVER "
-	    "(ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before "
-	    "FROM (SELECT d.number, d.id, d.entity, d.type, "
-	    "d.headers::text AS headers, d.payload FROM %s AS d "
+	const char *copies = MADE(m->arena,
+	    "SELECT d.id, d.number::text AS ord, 0 AS part, true AS beyond, "
+	    "d.entity, d.type, NULL AS made, d.headers::text AS headers, "
+	    "d.payload, NULL AS version FROM %s AS d "
 	    "WHERE d.number > $1::text::bigint "
 	    "AND d.headers->>'onceproxy-source' = $2::text "
-	    "ORDER BY d.number LIMIT $3::text::bigint) AS r) AS s "
-	    "WHERE before IS NULL OR before < " PAGE_BYTES,
-	    m->most, m->most, m->most, m->dead);
+	    "ORDER BY d.number LIMIT $3::text::bigint",
+	    m->dead);
+	sql->copies = within(m, copies, PAGE_BYTES);
 }
 
 struct postgres_sql

@@ -58,7 +58,10 @@ struct postgres_sql {
 	bool rises; /* as postgres_types has it */
 };
 
-/* The columns of a take, all of them texts, but a payload of bytes. */
+/*
+ * The columns of a take, and of copies, whose order is their number; all of
+ * them texts, but a payload of bytes.
+ */
 enum postgres_column {
 	COLUMN_ID,
 	COLUMN_ORDER, /* null where that column is */
@@ -75,22 +78,9 @@ enum postgres_column {
 	COLUMN_VERSION,   /* of the row's bytes */
 };
 
-/* The columns of copies, all of them texts but the payload. */
-enum postgres_copy {
-	COPY_NUMBER,
-	COPY_ID,
-	COPY_ENTITY,
-	COPY_TYPE,
-	COPY_HEADERS,   /* null where they are too large */
-	COPY_PAYLOAD,   /* null where it is, or is too large */
-	COPY_TOO_LARGE, /* "true" */
-	COPY_IS_NULL,   /* the payload; "true" */
-	COPY_COUNT,     /* how many rows the limit let through */
-};
-
 /* What each session is told first. */
 extern const char postgres_sql_settings[];
-extern const char postgres_sql_idle[]; /* and that of a reader */
+extern const char postgres_sql_session[]; /* and that of a reader */
 
 /* Texts in the arena. */
 struct postgres_sql postgres_sql_make(struct arena *arena,

@@ -102,10 +102,8 @@ left_out(const struct postgres_reader *reader,
 	return list.text;
 }
 
-static void take_result(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result);
-static void take_ended(
-    struct postgres_batch *batch, const struct postgres_trouble *trouble);
+static void take_result(void *arg, unsigned statement, const PGresult *result);
+static void take_ended(void *arg, const struct postgres_trouble *trouble);
 
 static void
 ask(struct postgres_reader *reader, struct span parts)
@@ -113,7 +111,7 @@ ask(struct postgres_reader *reader, struct span parts)
 	static const struct postgres_place start = {NULL, NULL, 0};
 	const struct broker_reader *core = &reader->core;
 	struct postgres_take *t = &reader->take;
-	struct postgres_pipe *pipe = postgres_connect_pipe(reader->connect);
+	struct postgres_pipe *pipe = reader->pipe;
 	const struct postgres_place *above = t->sweeping ? &start : &t->floor;
 	bool from_start = above->id == NULL;
 	size_t bytes = core->credit_bytes - core->queued_bytes;
@@ -135,9 +133,7 @@ ask(struct postgres_reader *reader, struct span parts)
 	    arena_printf(arena, "%zu", bytes), text_or_null(t->mark.id),
 	    text_or_null(t->mark.order), text_or_null(above->id),
 	    text_or_null(above->order)};
-	t->batch = (struct postgres_batch){
-	    .result = take_result, .end = take_ended};
-	postgres_pipe_begin(pipe, &t->batch);
+	postgres_pipe_begin(pipe, take_result, take_ended, reader);
 	postgres_pipe_query(pipe, snapshot_sql, NULL, 0);
 	postgres_pipe_run(pipe, from_start ? "take_start" : "take_above",
 	    values, from_start ? 6 : VALUES);
@@ -212,11 +208,9 @@ move_floor(struct postgres_reader *reader, const PGresult *result, int last)
  * are all of them where something has come back that stands before them.
  */
 static void
-take_result(struct postgres_batch *batch, unsigned statement,
-    const PGresult *result)
+take_result(void *arg, unsigned statement, const PGresult *result)
 {
-	struct postgres_reader *reader =
-	    CONTAINER_OF(batch, struct postgres_reader, take.batch);
+	struct postgres_reader *reader = arg;
 	struct postgres_take *t = &reader->take;
 	int rows = PQntuples(result), row = 0, last = -1;
 	if (statement == 0) {
@@ -242,10 +236,9 @@ take_result(struct postgres_batch *batch, unsigned statement,
 }
 
 static void
-take_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
+take_ended(void *arg, const struct postgres_trouble *trouble)
 {
-	struct postgres_reader *reader =
-	    CONTAINER_OF(batch, struct postgres_reader, take.batch);
+	struct postgres_reader *reader = arg;
 	struct postgres_take *t = &reader->take;
 	int64_t now_ms = loop_now_ms(reader->core.loop);
 	t->outstanding = false;
@@ -270,8 +263,9 @@ take_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 /* --- its life --- */
 
 void
-postgres_take_wake(struct postgres_reader *reader)
+postgres_take_wake(void *arg)
 {
+	struct postgres_reader *reader = arg;
 	reader->take.wake = true;
 	reader_kick(&reader->core);
 }
@@ -284,18 +278,12 @@ postgres_take_from_start(struct postgres_reader *reader)
 	reader_kick(&reader->core);
 }
 
-static void
-poll_again(void *arg)
+void
+postgres_take_poll(void *arg)
 {
 	struct postgres_reader *reader = arg;
 	timer_set(&reader->take.poll, reader->core.source->poll_ms);
 	postgres_take_wake(reader);
-}
-
-void
-postgres_take_init(struct postgres_reader *reader)
-{
-	timer_init(&reader->take.poll, reader->core.loop, poll_again, reader);
 }
 
 /* Another server may give ids again that were before these. */
