@@ -493,8 +493,8 @@ bool
 relay_run_is_drained(const struct relay_run *run)
 {
 	if (run->target != NULL && run->kind->is_idle != NULL)
-		return run->kind->is_idle(run->target);
-	return run->batch == NULL;
+		return run->draining && run->kind->is_idle(run->target);
+	return run->draining && run->batch == NULL;
 }
 
 void

@@ -71,6 +71,7 @@ struct relay_run *relay_run_new(struct worker *worker,
     struct relay_meter *meter);
 /* Nothing more is put; what is on its way is waited for. */
 void relay_run_drain(struct relay_run *run);
+/* It drains, and nothing is on its way any more. */
 bool relay_run_is_drained(const struct relay_run *run);
 /* Ends it, and gives its leadership back. */
 void relay_run_free(struct relay_run *run);

@@ -59,8 +59,7 @@ begin_missing(struct relays *all)
 	for (size_t i = 0; i < conf->n_relays && !all->draining; i++) {
 		const struct conf_relay *relay = &conf->relays[i];
 		if (!is_of_worker(w, relay) ||
-		    has_run(&all->runs, relay->name) ||
-		    has_run(&all->leaving, relay->name))
+		    has_run(&all->runs, relay->name))
 			continue;
 		struct relay_run *run = relay_run_new(
 		    w, conf, relay, meter_of(all, relay->name));
@@ -81,39 +80,21 @@ forget_others(const struct relays *all)
 		relay_stream_forget(w->store, w->generation->conf);
 }
 
-static void
-end_leaving(struct relays *all, bool at_once)
-{
-	struct relay_run *run;
-	LIST_EACH(run, &all->leaving, item)
-		if (at_once || relay_run_is_drained(run))
-			relay_run_free(run);
-	if (list_empty(&all->leaving) && all->hooked) {
-		loop_unhook(&all->hook);
-		all->hooked = false;
-	}
-}
-
 /* What has drained is gone, and what takes its place begins. */
 static bool
 on_turn(void *arg)
 {
-	end_leaving(arg, false);
-	begin_missing(arg);
-	return false;
-}
-
-/* Takes it off those that go on, and drains it. */
-static void
-leave(struct relays *all, struct relay_run *run)
-{
-	list_remove(&run->item);
-	list_add_last(&all->leaving, &run->item);
-	relay_run_drain(run);
-	if (!all->hooked)
-		loop_hook(
-		    all->worker->loop, HOOK_FLUSH, &all->hook, on_turn, all);
-	all->hooked = true;
+	struct relays *all = arg;
+	struct relay_run *run;
+	bool gone = false;
+	LIST_EACH(run, &all->runs, item)
+		if (relay_run_is_drained(run)) {
+			relay_run_free(run);
+			gone = true;
+		}
+	if (gone)
+		begin_missing(all);
+	return gone;
 }
 
 /* --- what the worker says --- */
@@ -125,7 +106,7 @@ relays_begin(struct worker *worker)
 	all->part.kind = &relays_kind;
 	all->worker = worker;
 	list_init(&all->runs);
-	list_init(&all->leaving);
+	loop_hook(worker->loop, HOOK_FLUSH, &all->hook, on_turn, all);
 	forget_others(all);
 	begin_missing(all);
 	return &all->part;
@@ -150,7 +131,7 @@ relays_reload(struct worker_part *part, struct generation *generation)
 		return;
 	LIST_EACH(run, &all->runs, item)
 		if (!is_unchanged(generation->conf, run->relay))
-			leave(all, run);
+			relay_run_drain(run);
 	forget_others(all);
 	begin_missing(all);
 }
@@ -162,21 +143,24 @@ relays_drain(struct worker_part *part)
 	struct relay_run *run;
 	all->draining = true;
 	LIST_EACH(run, &all->runs, item)
-		leave(all, run);
+		relay_run_drain(run);
 }
 
 /* What is still on its way is put again, by whoever leads the relay next. */
 static void
 relays_over(struct worker_part *part)
 {
-	end_leaving(relays_part(part), true);
+	struct relays *all = relays_part(part);
+	struct relay_run *run;
+	LIST_EACH(run, &all->runs, item)
+		relay_run_free(run);
 }
 
 static bool
 relays_are_idle(const struct worker_part *part)
 {
 	const struct relays *all = (const void *)part;
-	return list_empty(&all->runs) && list_empty(&all->leaving) &&
+	return list_empty(&all->runs) &&
 	    brokers_leaving(all->worker->loop) == 0;
 }
 
@@ -184,8 +168,9 @@ static void
 relays_end(struct worker_part *part)
 {
 	struct relays *all = relays_part(part);
-	relays_drain(part);
-	end_leaving(all, true);
+	all->draining = true;
+	relays_over(part);
+	loop_unhook(&all->hook);
 	brokers_abandon(all->worker->loop);
 }
 

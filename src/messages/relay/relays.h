@@ -14,9 +14,7 @@ struct relays {
 	struct worker_part part;
 	struct worker *worker;
 	struct list runs;    /* struct relay_run */
-	struct list leaving; /* they drain: gone, or to be changed */
 	struct hook hook;
-	bool hooked;
 	bool draining;
 	struct relay_meter *_Atomic meters; /* any thread reads them */
 };

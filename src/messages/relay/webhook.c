@@ -350,26 +350,6 @@ go_on(void *arg)
 
 /* --- the target --- */
 
-static void
-on_put(void *arg)
-{
-	struct webhook *hook = arg;
-	hook->target.events->done(hook->target.arg);
-}
-
-static void
-on_fenced(void *arg)
-{
-	struct webhook *hook = arg;
-	hook->target.events->fenced(hook->target.arg);
-}
-
-static const struct webhook_queue_events queue_events = {
-    .changed = go_on,
-    .put = on_put,
-    .fenced = on_fenced,
-};
-
 static struct webhook *
 hook_of(struct relay_target *target)
 {
@@ -395,7 +375,7 @@ hook_open(const struct relay_target_start *start)
 	hook->upstreams = upstreams_new(
 	    hook->loop, start->conf, worker->budget, &hook->receiver, 1);
 	webhook_queue_open(&hook->queue, worker->store, hook->loop,
-	    hook->relay->name, hook->leader, &queue_events, hook);
+	    hook->relay->name, hook->leader, &hook->target, go_on, hook);
 	return &hook->target;
 }
 

@@ -41,7 +41,7 @@ on_lane_due(void *arg)
 {
 	struct webhook_lane *lane = arg;
 	make_ready(lane);
-	lane->queue->events->changed(lane->queue->arg);
+	lane->queue->changed(lane->queue->arg);
 }
 
 struct webhook_lane *
@@ -235,7 +235,7 @@ ask(void *arg)
 		return;
 	if (q->put == q->batch->n_events) {
 		q->batch = NULL;
-		q->events->put(q->arg);
+		q->target->events->done(q->target->arg);
 	} else if (q->runs && has_room) {
 		ask_put(q);
 	}
@@ -249,7 +249,7 @@ on_tick(void *arg)
 	timer_set(&q->tick, TICK_MS);
 	q->ran_s += q->runs;
 	ask(q);
-	q->events->changed(q->arg);
+	q->changed(q->arg);
 }
 
 /* --- replies --- */
@@ -337,7 +337,7 @@ on_asked(struct store_call *call, enum call_end how, int error,
 		return;
 	}
 	if (reply->verdict == VERDICT_FENCED) {
-		q->events->fenced(q->arg);
+		q->target->events->fenced(q->target->arg);
 		return;
 	}
 	if (act == WEBHOOK_LIST)
@@ -347,7 +347,7 @@ on_asked(struct store_call *call, enum call_end how, int error,
 	else
 		take_put(q);
 	task_ready(q->loop, &q->ask);
-	q->events->changed(q->arg);
+	q->changed(q->arg);
 }
 
 /* --- for the owner --- */
@@ -408,10 +408,10 @@ webhook_queue_run(struct webhook_queue *q, bool runs)
 void
 webhook_queue_open(struct webhook_queue *q, struct store *store,
     struct loop *loop, const char *name, const struct leadership *leader,
-    const struct webhook_queue_events *events, void *arg)
+    const struct relay_target *target, void (*changed)(void *arg), void *arg)
 {
-	*q = (struct webhook_queue){
-	    .loop = loop, .leader = leader, .events = events, .arg = arg};
+	*q = (struct webhook_queue){.loop = loop, .leader = leader,
+	    .target = target, .changed = changed, .arg = arg};
 	list_init(&q->ready);
 	list_init(&q->brought);
 	list_init(&q->forgetting);

@@ -35,15 +35,6 @@ struct webhook_lane {
 	bool is_told;       /* … as the receiver has said */
 };
 
-struct webhook_queue_events {
-	/* There may be something to send. */
-	void (*changed)(void *arg);
-	/* Redis has all of the batch that was put. */
-	void (*put)(void *arg);
-	/* Another one leads the relay: nothing is taken any more. */
-	void (*fenced)(void *arg);
-};
-
 /* What Redis is asked for, one call of each at a time. */
 enum webhook_act {
 	WEBHOOK_LIST,
@@ -56,8 +47,10 @@ struct webhook_queue {
 	struct shared shared;
 	struct loop *loop;
 	const struct leadership *leader;
-	const struct webhook_queue_events *events;
-	void *arg;     /* of these */
+	/* Of whom it is told when a batch is in Redis, or it is fenced. */
+	const struct relay_target *target;
+	void (*changed)(void *arg); /* there may be something to send */
+	void *arg;
 	bool loaded;   /* what was kept before is known */
 	bool runs;     /* its owner's: time is counted, and more is put */
 	int64_t ran_s; /* for so long the relay has run */
@@ -72,10 +65,10 @@ struct webhook_queue {
 	struct task ask;
 };
 
-/* Loads what was kept before.  name, the relay's, and events live as long. */
+/* Loads what was kept before.  name, the relay's, lives as long. */
 void webhook_queue_open(struct webhook_queue *queue, struct store *store,
     struct loop *loop, const char *name, const struct leadership *leader,
-    const struct webhook_queue_events *events, void *arg);
+    const struct relay_target *target, void (*changed)(void *arg), void *arg);
 void webhook_queue_close(struct webhook_queue *queue);
 /* Something is on its way to Redis. */
 bool webhook_queue_is_busy(const struct webhook_queue *queue);
