@@ -71,6 +71,6 @@ const struct driver streams_driver = {
     .more_ms = streams_finish_more_ms,
     .give_back = streams_beat_return,
     .look_again = streams_take_look_again,
-    .copies = streams_ask_copies,
+    .copies = streams_copies_ask,
     .health = read_health,
 };

@@ -20,7 +20,7 @@
  *     streams_entry    an entry as a message, and its id
  *     streams_finish   acknowledgements, with what is put
  *     streams_beat     heartbeats, and their opposite
- *     streams_ask      entries read again, copies, entries whose bytes are gone
+ *     streams_copies   the copies of letters, for restore
  *     streams_script   the scripts
  *
  * Nobody blocks in XREADGROUP: Redis would give an entry to a connection that
@@ -232,12 +232,7 @@ void streams_beat_all(struct streams *streams, bool returns);
 void streams_beat_return(
     struct broker_reader *core, struct flight *message);
 
-/* --- streams_ask.c --- */
+/* --- streams_copies.c --- */
 
-void streams_ask_copies(
+void streams_copies_ask(
     struct broker_reader *core, struct broker_copies *copies);
-/*
- * XACK of an entry whose bytes are gone, by the line that has found it: it is
- * lost where that finds it, or nobody hears whether it did.
- */
-void streams_ask_drop(struct streams_line *line, struct streams_id id);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <stdlib.h>
 
 #include "base/container.h"
 #include "base/loop/log.h"
+#include "base/mem.h"
 #include "messages/broker/streams/streams_private.h"
 
 /*
@@ -334,6 +336,52 @@ ask_list(struct streams *streams)
 
 /* --- a pass: their entries --- */
 
+/*
+ * An entry whose bytes are gone.  It is counted by the reply of its XACK; where
+ * there is none, whether that had found it or not.  So a loss may be told
+ * twice; never by nobody.
+ */
+struct streams_drop {
+	struct link_call call;
+	struct streams *streams;
+	struct streams_id id;
+};
+
+static void
+on_dropped(struct link_call *call, const redisReply *reply)
+{
+	struct streams_drop *d = CONTAINER_OF(call, struct streams_drop, call);
+	struct streams *streams = d->streams;
+	struct streams_id_text text;
+	streams_entry_id_write(d->id, &text);
+	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+		streams_line_error(&streams->taker, reply);
+	else if (reply == NULL || reply->integer == 1)
+		reader_flight_lost(&streams->core, BROKER_TRIMMED_PENDING, 1,
+		    text.span, NULL);
+	streams->owed--;
+	reader_kick(&streams->core);
+	free(d);
+}
+
+static void
+drop(struct streams *streams, struct streams_id id)
+{
+	struct resp command = {0};
+	struct streams_drop *d = mem_zero(sizeof *d);
+	d->streams = streams;
+	d->id = id;
+	d->call.done = on_dropped;
+	streams->owed++;
+	resp_begin(&command, 4);
+	resp_arg(&command, SPAN("XACK"));
+	resp_arg(&command, streams->key);
+	resp_arg(&command, streams->group);
+	streams_line_id(&command, id);
+	streams_line_send(&streams->taker, &d->call, &command);
+	resp_clear(&command);
+}
+
 static bool
 take_claimed(struct streams *streams, const redisReply *reply)
 {
@@ -352,7 +400,7 @@ take_claimed(struct streams *streams, const redisReply *reply)
 			return true;
 	for (size_t i = 0; i < gone->elements; i++)
 		if (streams_entry_id_read(resp_text(gone->element[i]), &id))
-			streams_ask_drop(&streams->taker, id);
+			drop(streams, id);
 	take->at += (size_t)reply->element[2]->integer;
 	return true;
 }
