@@ -65,28 +65,6 @@ renewed(const char *token, int64_t number)
 }
 
 static void
-leadership_has_one_holder_until_it_is_over(void **state)
-{
-	(void)state;
-	redis_just(redis, "FLUSHALL");
-	int64_t now = redis_now();
-	int64_t first = number_of(lead("take", A, "0"), "OURS");
-	assert_in_range(first, now, now + 1000);
-	assert_true(renewed(A, first) == first);
-	assert_in_range(
-	    number_of(lead("take", B, "0"), "IN_FLIGHT"), 4000, 5000);
-	word_is(lead("give", B, "0"), "FENCED");
-	assert_true(renewed(A, first) == first);
-	word_is(lead("give", A, "0"), "DONE");
-	word_is(lead("give", A, "0"), "FENCED");
-	int64_t second = number_of(lead("take", B, "0"), "OURS");
-	assert_true(second > first);
-	number_of(lead("take", A, "0"), "IN_FLIGHT");
-	redis_just(redis, "SET " LEADER " %s", "1 1 " A);
-	assert_true(number_of(lead("take", B, "0"), "OURS") > 1);
-}
-
-static void
 a_term_grows_whatever_the_clock_was_set_to(void **state)
 {
 	(void)state;
@@ -138,36 +116,6 @@ pause_as(const char *act, const char *who, const char *note)
 {
 	return run(SCRIPT_pause, 1,
 	    (const char *const[]){PAUSE, act, who, note, "!source:s", NULL});
-}
-
-static void
-a_pause_says_who_and_why(void **state)
-{
-	(void)state;
-	redis_just(redis, "FLUSHALL");
-	word_is(pause_as("resume", "", ""), "GONE");
-	redisReply *reply = pause_as("look", "", "");
-	assert_int_equal(reply->elements, 4);
-	word_is(reply, "DONE");
-	reply = pause_as("pause", "a\nb", "two\nlines\n");
-	assert_int_equal(reply->elements, 7);
-	word_is(reply, "DONE");
-	reply = pause_as("look", "", "");
-	assert_in_range(atoll(reply->element[4]->str), redis_now() - 1000,
-	    redis_now());
-	assert_string_equal(reply->element[5]->str, "a b");
-	assert_string_equal(reply->element[6]->str, "two\nlines\n");
-	word_is(reply, "DONE");
-	assert_int_equal(redis_integer(redis, "PTTL " PAUSE), -1);
-	reply = pause_as("resume", "", "");
-	assert_int_equal(reply->elements, 4);
-	word_is(reply, "DONE");
-	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
-	/* What cannot be read pauses. */
-	redis_just(redis, "SET " PAUSE " %s", "by hand");
-	reply = pause_as("look", "", "");
-	assert_string_equal(reply->element[6]->str, "by hand");
-	word_is(reply, "DONE");
 }
 
 /* They are small, and what they decide must be kept. */
@@ -334,11 +282,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(leadership_has_one_holder_until_it_is_over),
 	    cmocka_unit_test(a_term_grows_whatever_the_clock_was_set_to),
 	    cmocka_unit_test(a_lease_of_a_clock_that_was_set_back_ends),
 	    cmocka_unit_test(a_damaged_leadership_is_nobodys),
-	    cmocka_unit_test(a_pause_says_who_and_why),
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
 	    cmocka_unit_test(an_event_is_kept_once_and_by_who_leads),
 	    cmocka_unit_test(
