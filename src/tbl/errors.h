@@ -13,6 +13,8 @@ ERROR(MALFORMED, "malformed")
 ERROR(NOT_FOUND, "there is none")
 ERROR(NO_MEMORY, "the memory set aside for bodies is used up")
 ERROR(NOT_FETCHED, "a large stored answer could not be fetched from Redis")
+ERROR(NO_LENGTH, "the answer has no length and ends by closing, which only an "
+	"upstream with close_delimited may do")
 ERROR(NO_KEY, "store.encryption_keys has no key with its id")
 ERROR(PLAIN, "it is not encrypted, and store.encryption_strict is true")
 ERROR(RESOLVE, "the name has no address")

@@ -12,7 +12,8 @@ REASON(TIMEOUT, 't', "timeout", "The upstream did not answer in time.")
 REASON(BROKEN, 'b', "broken", "The connection to the upstream closed, or was "
 	"lost, before the answer was complete.")
 REASON(MALFORMED, 'm', "malformed", "The upstream's answer was not "
-	"well-formed HTTP.")
+	"well-formed HTTP, or it had no length and ended by closing, which "
+	"upstreams.NAME.close_delimited accepts; the log says which.")
 REASON(STATUS, 's', "status", "The upstream's answer itself means unknown "
 	"(outcomes, or its field Idempotency-Outcome).")
 REASON(DRAIN, 'd', "drain", "The gateway had to shut down before the upstream "

@@ -692,7 +692,7 @@ take_head(struct transfer *t, struct span *bytes)
 	if (framing->kind == FRAMING_CLOSE && !t->limits.close_delimited &&
 	    INVARIANT(end_is_told)) {
 		/* Nobody could tell the whole answer from a part of it. */
-		finish(t, FORWARD_MALFORMED, E_MALFORMED);
+		finish(t, FORWARD_MALFORMED, E_NO_LENGTH);
 		return false;
 	}
 	if (framing->kind == FRAMING_LENGTH && !t->limits.streams &&

@@ -113,6 +113,7 @@ struct forward_limits {
  * and reads its answer.  op is done when the result stands.  op.error says
  * why there is no answer: that of connection_open(), E_TIMEOUT,
  * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was),
+ * E_NO_LENGTH (close_delimited),
  * E_LEASE_OVER and E_LEASE_CUT (send_until_us: nothing was sent, or a part),
  * E_TOO_LARGE (the answer's head), E_NO_MEMORY (streams: nothing was sent; or
  * FORWARD_UNREAD), or that of the source.
