@@ -240,6 +240,12 @@ struct conf_redis_tls {
 	uint8_t digest[16]; /* of what the files had */
 };
 
+/* Who logs in to a Redis; NULL: nobody has such a thing. */
+struct conf_login {
+	char *user;
+	char *password; /* of base/secret.h */
+};
+
 /* Where a Redis is, and how to log in to it. */
 struct conf_redis {
 	bool managed;           /* the private one, of the store alone */
@@ -251,6 +257,11 @@ struct conf_redis {
 	char *user;     /* NULL: none; also from the URL */
 	/* NULL: none; of base/secret.h.  Of a broker: its own password. */
 	char *password;
+	/*
+	 * Of the store, the two as a struct conf_login, which a reload renews
+	 * in the configuration that is running; else NULL.
+	 */
+	struct swappable *login;
 	int64_t timeout_ms;
 	struct conf_redis_tls tls;
 };

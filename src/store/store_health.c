@@ -218,6 +218,19 @@ store_health_lost(struct store_health *health,
 	return news;
 }
 
+char *
+store_health_reason(struct store_health *health)
+{
+	pthread_mutex_lock(&health->mutex);
+	const struct outage *outage =
+	    LIST_FIRST(&health->outages, struct outage, in_health);
+	char *reason = outage != NULL && outage->n_reasons > 0
+	    ? mem_text(outage->reasons[outage->n_reasons - 1])
+	    : NULL;
+	pthread_mutex_unlock(&health->mutex);
+	return reason;
+}
+
 bool
 store_health_found(
     struct store_health *health, const struct redis_address *place)

@@ -51,5 +51,8 @@ bool store_health_lost(struct store_health *health,
 bool store_health_found(
     struct store_health *health, const struct redis_address *place);
 
+/* The latest reason why a server is missed; NULL: none is.  For free(). */
+char *store_health_reason(struct store_health *health);
+
 /* Logs, once, that our user may not run INFO. */
 void store_health_say_forbidden(struct store_health *health);

@@ -109,10 +109,12 @@ OPT(ROOT, "store.master", TEXT, store.redis.master, ANY, RESTART,
 	"The name by which the Sentinels know the master.",
 	NONE)
 OPT(ROOT, "store.user", TEXT, store.redis.user, ANY, RESTART,
-	"The user to log in to Redis as, if the URL does not name one.",
+	"The user to log in to Redis as, if the URL does not name one. One "
+	"that comes from a file is read again by SIGHUP, as the password is.",
 	NONE)
 OPT(ROOT, "store.password", SECRET, store.redis.password, ANY, RESTART,
-	"The password for Redis, if the URL does not have one.",
+	"The password for Redis, if the URL does not have one. One that comes "
+	"from a file is read again by SIGHUP, and used from the next login on.",
 	NONE)
 OPT(ROOT, "store.tls.ca", TEXT, store.redis.tls.files.ca, ANY, RESTART,
 	"The file with the authorities that must have issued the certificate "

@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/swappable.h"
 #include "conf/jsonc/spots.h"
 #include "conf/load/complaints_private.h"
@@ -94,6 +95,7 @@ conf_destroy(struct conf *conf)
 {
 	object_clear(GROUP_ROOT, conf);
 	swappable_free(&conf->store.redis.tls.credentials);
+	swappable_free(&conf->store.redis.login);
 	spots_free(&conf->spots);
 	free(conf->fixed);
 	for (size_t i = 0; i < conf->secrets.count; i++)
@@ -224,6 +226,25 @@ sockets_text(const struct conf *conf)
 	return text;
 }
 
+static void
+free_login(void *object)
+{
+	struct conf_login *login = object;
+	secret_free(login->password);
+	free(login->user);
+	free(login);
+}
+
+static void
+keep_login(struct conf_redis *redis)
+{
+	struct conf_login *login = mem_zero(sizeof *login);
+	login->user = mem_text(redis->user);
+	if (redis->password != NULL)
+		login->password = secret_str(span_str(redis->password));
+	redis->login = swappable_new(login, free_login);
+}
+
 /* Each fixed option of the whole file as one digest of its JSON. */
 static void
 digest_fixed_options(struct loader *l)
@@ -262,6 +283,7 @@ load_values(struct loader *l)
 	source_load(l);
 	cross_check_conf(l);
 	digest_fixed_options(l);
+	keep_login(&l->conf->store.redis);
 	complaints_entries_name(l->complaints, l->root);
 	conf_load_place(l->conf, l->complaints);
 	complaints_sort(l->complaints);

@@ -43,6 +43,19 @@ warn(struct complaints *complaints, const struct option *option)
 		}
 }
 
+bool
+conf_restart_keeps_login(const struct conf *running, const struct conf *next)
+{
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == GROUP_ROOT &&
+		    options[i].offset >= offsetof(struct conf, store.redis) &&
+		    options[i].offset <
+			offsetof(struct conf, store.redis.timeout_ms) &&
+		    !keeps_option(running, next, i))
+			return false;
+	return true;
+}
+
 void
 conf_restart_needed(const struct conf *running, const struct conf *next,
     struct complaints *complaints)

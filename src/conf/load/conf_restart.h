@@ -18,6 +18,12 @@
  */
 void conf_restart_needed(const struct conf *running, const struct conf *next,
     struct complaints *complaints);
+/*
+ * Whether they lead to the same Redis, as far as they say so themselves, and
+ * name its user and password alike: then the next one's are the newer ones.
+ */
+bool conf_restart_keeps_login(
+    const struct conf *running, const struct conf *next);
 /* The same as warnings, of what none of the complaints is about yet. */
 void conf_restart_warn(const struct conf *running, const struct conf *next,
     struct complaints *complaints);

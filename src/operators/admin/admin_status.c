@@ -154,9 +154,10 @@ say_status(struct admin_request *a, bool up)
 	    ? "managed"
 	    : conf->store.redis.address.text;
 	char *master = master_text(store_health_master(admin->health));
+	char *reason = up ? NULL : store_health_reason(admin->health);
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
-		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, "
+		      "s:{s:s, s:s?, s:s*, s:s*, s:s*}, s:o, s:o, "
 		      "s:{s:s, s:o, s:O?, s:o, s:O?}}",
 		"version", PACKAGE_VERSION,
 		"started", admin_body_time(admin->started_ms),
@@ -166,6 +167,7 @@ say_status(struct admin_request *a, bool up)
 		"draining", admin->draining,
 		"store", "state", up ? "up" : "down", "redis", redis,
 		"master", master, "fault", fault_of(admin),
+		"error", reason,
 		"journal", journal_json(admin),
 		"in_flight", counts_json(admin),
 		"configuration", "file", conf->file,
@@ -175,6 +177,7 @@ say_status(struct admin_request *a, bool up)
 				       : json_array(),
 		"keys", admin->keys);
 	free(master);
+	free(reason);
 	return admin_answer_json(a, 200, status);
 }
 

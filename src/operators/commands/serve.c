@@ -125,6 +125,9 @@ adopt_conf(struct serve *s, const struct conf *next)
 	if (s->conf->store.redis.tls.on && next->store.redis.tls.on)
 		swappable_swap(s->conf->store.redis.tls.credentials,
 		    next->store.redis.tls.credentials);
+	if (conf_restart_keeps_login(s->conf, next))
+		swappable_swap(
+		    s->conf->store.redis.login, next->store.redis.login);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
 	s->adopting = s->conf->workers;
 	conf_unref(&s->now);

@@ -19,10 +19,12 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/swappable.h"
 #include "base/test_build.h"
 #include "store/redis/info.h"
 #include "store/redis/link.h"
 #include "store/redis/master.h"
+#include "store/redis/redis_error.h"
 #include "store/redis/reply_reader.h"
 #include "store/redis/resolve.h"
 #include "store/redis/tls_session.h"
@@ -65,6 +67,7 @@ struct link {
 	struct master_follower follower;
 	unsigned went; /* the number of the master it was sent to; 0: none */
 	bool sentinel; /* it leads to a Sentinel */
+	bool bare;
 	bool large;
 	bool unpulsed;
 
@@ -75,7 +78,8 @@ struct link {
 	bool tried_in_vain; /* an attempt has failed since it was last up */
 	struct resolve_lookup *lookup;
 	char message[MESSAGE_BYTES]; /* why it went down */
-	bool said_down; /* the log has it that it is down */
+	bool said_down; /* the log has it that it is down, … */
+	bool said_login; /* … as Redis does not accept our login */
 	bool said_odd;  /* the log has it that it was told nonsense */
 
 	/* The connection. */
@@ -163,10 +167,18 @@ go_down(struct link *link)
 		link->backoff_ms = BACKOFF_MAX_MS;
 	if (!was_up)
 		link->tried_in_vain = true;
-	/* Once each time that it goes down. */
-	if (!link->said_down && link->channels == NULL && !link->sentinel &&
-	    !link->events.unsaid) {
+	/*
+	 * Once each time that it goes down, and once more where a login is why
+	 * it stays down: nothing else will end that.
+	 */
+	bool refused = redis_error_is_login(span_str(link->message));
+	bool again = link->said_down && refused && !link->said_login;
+	if ((!link->said_down || again) && link->channels == NULL &&
+	    !link->sentinel && !link->events.unsaid) {
+		if (again)
+			(void)tells(link, NULL);
 		link->said_down = true;
+		link->said_login = refused;
 		if (tells(link, link->message))
 			log_reason(link, link->redis->cluster.count > 0
 				? EV_node_down
@@ -210,7 +222,7 @@ link_distrust(struct link *link, const char *message)
 		return;
 	link->doomed = true;
 	snprintf(link->message, sizeof link->message, "%s", message);
-	if (!link->said_odd)
+	if (!link->said_odd && !link->bare)
 		log_reason(link, EV_store_garbled);
 	link->said_odd = true;
 }
@@ -218,10 +230,12 @@ link_distrust(struct link *link, const char *message)
 void
 link_move(struct link *link)
 {
-	bool said_down = link->said_down;
-	link->said_down = true; /* our own doing is no news */
+	bool said_down = link->said_down, said_login = link->said_login;
+	/* Our own doing is no news. */
+	link->said_down = link->said_login = true;
 	link_reset(link, "Redis has moved");
 	link->said_down = said_down;
+	link->said_login = said_login;
 	link->tried_in_vain = false;
 	link->backoff_ms = 0;
 	timer_set(&link->timer, 0);
@@ -391,7 +405,8 @@ take_own_reply(struct link_call *call, const redisReply *reply)
 	if (reply == NULL)
 		return NULL;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		if (!own.may_fail)
+		if (!own.may_fail || (link->bare &&
+			redis_error_of_reply(reply) != REDIS_ERROR_NOPERM))
 			link_reset(link, reply->str);
 	} else if (reply->type == REDIS_REPLY_STRING &&
 	    !info_is_master(span_of(reply->str, reply->len)) &&
@@ -459,7 +474,7 @@ come_up(struct link *link)
 	if (link->said_down && tells(link, NULL))
 		log_event(link->redis->cluster.count > 0 ? EV_node_up
 							 : EV_store_up);
-	link->said_down = false;
+	link->said_down = link->said_login = false;
 	link->events.changed(link->events.arg, true);
 }
 
@@ -490,28 +505,33 @@ static void
 begin_handshake(struct link *link)
 {
 	const struct conf_redis *redis = link->redis;
+	const struct conf_login own = {redis->user, redis->password};
+	struct swappable_object *held =
+	    redis->login != NULL ? swappable_acquire(redis->login) : NULL;
+	const struct conf_login *login = held != NULL ? held->object : &own;
+	bool whole = !link->bare, store = whole && !link->sentinel;
 	char db[24];
 	snprintf(db, sizeof db, "%" PRId64, redis->db);
-	bool has_password = redis->password != NULL && !redis->managed;
+	bool has_password = login->password != NULL && !redis->managed;
 	const struct {
 		bool sent;
 		const char *words[4];
 		bool may_fail;
 		int type;
 	} commands[] = {
-	    {has_password && redis->user != NULL,
-		{"AUTH", redis->user, redis->password}, link->sentinel,
+	    {has_password && login->user != NULL,
+		{"AUTH", login->user, login->password}, link->sentinel,
 		REDIS_REPLY_STATUS},
-	    {has_password && redis->user == NULL, {"AUTH", redis->password},
+	    {has_password && login->user == NULL, {"AUTH", login->password},
 		link->sentinel, REDIS_REPLY_STATUS},
-	    {redis->db != 0 && !link->sentinel, {"SELECT", db}, false,
+	    {redis->db != 0 && store, {"SELECT", db}, false,
 		REDIS_REPLY_STATUS},
 	    {true, {"CLIENT", "SETNAME", "onceproxy"}, true,
 		REDIS_REPLY_STATUS},
-	    {!link->sentinel, {"TIME"}, false, REDIS_REPLY_ARRAY},
-	    {is_led(link), {"INFO", "replication"}, true,
+	    {store, {"TIME"}, false, REDIS_REPLY_ARRAY},
+	    {is_led(link) && whole, {"INFO", "replication"}, true,
 		REDIS_REPLY_STRING},
-	    {true, {"PING"}, false, REDIS_REPLY_STATUS},
+	    {whole, {"PING"}, false, REDIS_REPLY_STATUS},
 	};
 	link->handshake = 0;
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -521,6 +541,7 @@ begin_handshake(struct link *link)
 		send_own(link, commands[i].words, commands[i].may_fail,
 		    commands[i].type, on_handshake);
 	}
+	swappable_release(&held);
 }
 
 static void
@@ -837,7 +858,8 @@ cut_if_silent(struct link *link)
 			left_ms = left_since(link, link->read_us);
 		what = link->state == LINK_FINDING
 		    ? "its location was not learned"
-		    : "no connection";
+		    : link->state == LINK_SECURING ? "no TLS handshake"
+						   : "no connection";
 	}
 	if (left_ms > 0) {
 		timer_set(&link->timer, left_ms);
@@ -891,6 +913,7 @@ link_new(struct loop *loop, const struct conf *conf,
 	link->name = mem_text(to->name);
 	link->port = to->port;
 	link->sentinel = to->sentinel;
+	link->bare = to->bare;
 	link->large = to->large;
 	link->unpulsed = to->unpulsed;
 	link->events = *events;
@@ -915,7 +938,8 @@ link_free(struct link **link)
 		return;
 	if (l->said_down)
 		(void)tells(l, NULL);
-	l->said_down = true; /* our own doing is no news */
+	/* Our own doing is no news. */
+	l->said_down = l->said_login = true;
 	master_unfollow(&l->follower);
 	link_reset(l, "closed");
 	timer_clear(&l->timer);

@@ -32,6 +32,11 @@ struct link_to {
 	struct master *master;
 	bool sentinel; /* a Redis Sentinel, which has no records and no clock */
 	/*
+	 * It is logged in to and no more, whatever else our user may not: for
+	 * those who find out what that is.
+	 */
+	bool bare;
+	/*
 	 * For large values: the kernel keeps few of its bytes, so that they do
 	 * not fill the queues on the way, in which those of others wait.
 	 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <string.h>
 
 #include "store/redis/redis_error.h"
 
@@ -33,6 +34,15 @@ redis_error_of(struct span error)
 		if (span_eq(word, span_str(errors[i].word)))
 			return (enum redis_error)i;
 	return REDIS_ERROR_OTHER;
+}
+
+/* "NOAUTH …", "WRONGPASS …", "ERR AUTH …", "ERR Client sent AUTH, but …". */
+bool
+redis_error_is_login(struct span message)
+{
+	return redis_error_of(message) == REDIS_ERROR_WRONGPASS ||
+	    (message.len > 0 &&
+		memmem(message.ptr, message.len, "AUTH", 4) != NULL);
 }
 
 enum redis_error

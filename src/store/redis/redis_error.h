@@ -23,6 +23,9 @@ enum redis_error {
 /* Of the text of an error, without RESP's leading "-". */
 enum redis_error redis_error_of(struct span error);
 
+/* Of an error or another reason: Redis does not accept our login. */
+bool redis_error_is_login(struct span message);
+
 struct redisReply;
 /* Of a reply; REDIS_ERROR_OTHER where it is NULL or is no error. */
 enum redis_error redis_error_of_reply(const struct redisReply *reply);

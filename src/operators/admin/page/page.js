@@ -87,11 +87,11 @@ function countWord(n) {
 }
 
 function storeTile(status) {
-	const {state, redis, fault} = status.store;
+	const {state, redis, fault, error} = status.store;
 	if (fault)
 		return tile("Redis", "Not trusted", fault, "bad");
 	return state === "up" ? tile("Redis", "Up", redis || "")
-		: tile("Redis", "Down", redis || "", "bad");
+		: tile("Redis", "Down", error || redis || "", "bad");
 }
 
 function journalTile({entries, writable, blocked}) {
