@@ -284,7 +284,7 @@ manual_findings(void)
 	static const struct {
 		const char *name, *level, *message, *cure;
 	} findings[] = {
-#define FINDING(name, level, function, well, message, cure) \
+#define FINDING(name, level, needs, well, message, cure) \
 	{#name, #level, message, cure},
 #include "tbl/findings.h"
 #undef FINDING

@@ -1,225 +1,241 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FINDING(name, level, function, well, message, cure): what `doctor` looks for,
- * in the order of its report.
+ * FINDING(name, level, needs, well, message, cure): what `doctor` looks for, in
+ * the order of its report.
  *
  *   name      as it is printed
  *   level     FAIL: the promise is in danger, or nothing can be served; WARN:
  *             the promise holds, but somebody should know
- *   function  judges; the file that it is in is the first half of its name
+ *   needs     what has to be seen, or it is not known: NOTHING; REDIS, the
+ *             store's; INFO, what that says of itself; BROKER, of a source;
+ *             RELAY, what it brings to
  *   well      printed where there is nothing to find
  *   message   what was found; {} stands for the particulars
  *   cure      what to do; {} stands for what depends on the configuration
  */
 
 /* --- the file and this machine: doctor/doctor_host.c, doctor_listen.c --- */
-FINDING(configuration, FAIL, doctor_host_configuration,
+FINDING(configuration, FAIL, NOTHING,
 	"the configuration is valid",
 	"{}", "correct the file (onceproxy.json(5)) and run this again")
-FINDING(state_dir, FAIL, doctor_host_state_dir,
+FINDING(state_dir, FAIL, NOTHING,
 	"state_dir can be written",
 	"no journal can be kept in {}, and without one no claim is forwarded",
 	"to try it, \"state_dir\": \"state\" is enough; else create it for the "
 	"user that runs the gateway: {}")
-FINDING(state_dir_open, FAIL, doctor_host_state_dir_open,
+FINDING(state_dir_open, FAIL, NOTHING,
 	"state_dir is private",
 	"other users can look into {}, which holds the answers to payments",
 	"{}")
-FINDING(state_dir_full, FAIL, doctor_host_state_dir_full,
+FINDING(state_dir_full, FAIL, NOTHING,
 	"the disk of state_dir has room for the journal",
 	"less than 1 MiB is left on the disk that holds {}: no journal can be "
 	"kept there, and without one no claim is forwarded",
 	"make room there; see how much there is: df -h {}")
-FINDING(journal, WARN, doctor_host_journal,
+FINDING(journal, WARN, NOTHING,
 	"the journal is empty",
 	"outcomes wait in the journal for Redis to take them: {}",
 	"run a gateway with this state_dir and this Redis until it is empty; "
 	"do not release any of these keys before then: onceproxy serve -c {}")
-FINDING(journal_foreign, WARN, doctor_host_journal_foreign,
+FINDING(journal_foreign, WARN, NOTHING,
 	"all outcomes in the journal are for this store",
 	"outcomes in the journal are for another store than this file names, "
 	"and only a gateway with that one delivers them: {}",
 	"start a gateway with the store.redis, store.prefix and store.shards "
 	"that it had before, and this state_dir, until they are gone")
-FINDING(journal_damaged, WARN, doctor_host_journal_damaged,
+FINDING(journal_damaged, WARN, NOTHING,
 	"no file of the journal is damaged",
 	"damaged files of the journal were kept aside, and may have outcomes "
 	"that nobody knows: {}",
 	"list the keys that are UNKNOWN, ask the API about each, and check the "
 	"disk; then remove the file from state_dir/journal")
-FINDING(secret_open, WARN, doctor_host_secret_open,
+FINDING(secret_open, WARN, NOTHING,
 	"files with secrets are private",
 	"other users can {}, which has a secret",
 	"{}")
-FINDING(certificate_invalid, FAIL, doctor_host_certificate_invalid,
+FINDING(certificate_invalid, FAIL, NOTHING,
 	"the certificates of listen are valid",
 	"clients refuse to connect: {}",
 	"renew it and send SIGHUP, or set the clock; look at it with: openssl "
 	"x509 -noout -dates -in {}")
-FINDING(certificate_ends, WARN, doctor_host_certificate_ends,
+FINDING(certificate_ends, WARN, NOTHING,
 	"no certificate of listen ends within 14 days",
 	"clients are going to refuse to connect: {}",
 	"renew it and send SIGHUP; look at it with: openssl x509 -noout -dates "
 	"-in {}")
-FINDING(listen, FAIL, doctor_listen_addresses,
+FINDING(listen, FAIL, NOTHING,
 	"this machine has what listen and admin.listen name",
 	"the gateway cannot listen on {}, and does not start",
 	"name an address, a folder and a group that are there; what a machine "
 	"has is listed by: ip address; getent group")
-FINDING(descriptors, WARN, doctor_host_descriptors,
+FINDING(descriptors, WARN, NOTHING,
 	"there are enough descriptors for "
 	"limits.connections",
 	"this process may open so few descriptors that it would accept only {}",
 	"set LimitNOFILE= in systemd, or ulimit -Hn, to {} or more, or lower "
 	"limits.connections")
-FINDING(managed_server, FAIL, doctor_host_managed_server,
+FINDING(managed_server, FAIL, NOTHING,
 	"the managed redis-server can be run",
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
 /* --- Redis: doctor/doctor_redis.c, doctor/doctor_sentinel.c --- */
-FINDING(redis_stopped, WARN, doctor_redis_stopped,
+FINDING(redis_stopped, WARN, REDIS,
 	"the managed Redis is running",
 	"the managed Redis is not running ({}), so it was not looked at",
 	"start the gateway and run this again: onceproxy serve -c {}")
-FINDING(sentinel_lost, WARN, doctor_sentinel_lost,
+FINDING(sentinel_lost, WARN, NOTHING,
 	"each Sentinel names the master",
 	"this Sentinel does not name the master: {}",
 	"start it, or correct store.sentinels and store.master; query it with: "
 	"{}")
-FINDING(sentinels_few, FAIL, doctor_sentinel_few,
+FINDING(sentinels_few, FAIL, NOTHING,
 	"a majority of the Sentinels name the master",
 	"too few Sentinels name the master to detect a failover or to agree on "
 	"one: {}",
 	"start the others: more than half of them are needed")
-FINDING(sentinel_behind, WARN, doctor_sentinel_behind,
+FINDING(sentinel_behind, WARN, NOTHING,
 	"the Sentinels name the same master",
 	"the Sentinels do not name the same master: {}",
 	"check whether that Sentinel can reach the others and the servers; "
 	"query it with: {}")
-FINDING(redis_certificate, FAIL, doctor_redis_certificate,
+FINDING(redis_certificate, FAIL, NOTHING,
 	"Redis wants no client certificate that we lack",
 	"Redis wants a client certificate, and was given none",
 	"put one that its tls-ca-cert-file vouches for, and its key, into "
 	"store.tls.certificate and store.tls.key")
-FINDING(redis_unreachable, FAIL, doctor_redis_unreachable,
+FINDING(redis_unreachable, FAIL, NOTHING,
 	"Redis answers",
 	"Redis does not answer: {}",
 	"start it, and check that store.redis, store.timeout and firewalls let "
 	"the gateway connect to {}")
-FINDING(redis_login, FAIL, doctor_redis_login,
+FINDING(redis_login, FAIL, REDIS,
 	"Redis accepts our login",
 	"Redis does not accept our login: {}",
 	"put the user's name and password into store.user and store.password, "
 	"or create the user: {}")
-FINDING(redis_database, FAIL, doctor_redis_database,
+FINDING(login_old, FAIL, NOTHING,
+	"a gateway that runs logs in to Redis as the file says",
+	"Redis does not accept the login of the gateway that runs, which has "
+	"an older secret than the file has by now: {}",
+	"have it read the secret again: systemctl reload onceproxy, or kill "
+	"-HUP; one that stands in the configuration itself needs a restart")
+FINDING(redis_database, FAIL, REDIS,
 	"Redis has the database of store.redis",
 	"Redis does not select the database {}",
 	"name one below its `databases` (CONFIG GET databases) at the end of "
 	"the URL")
-FINDING(redis_old, FAIL, doctor_redis_old,
+FINDING(redis_old, FAIL, INFO,
 	"Redis is new enough",
 	"this is Redis {}, and the scripts need features that came with 7.0",
 	"upgrade it to 7.0 or later")
-FINDING(redis_replica, FAIL, doctor_redis_replica,
+FINDING(redis_replica, FAIL, INFO,
 	"Redis is a master",
 	"this Redis is a replica of {}, and takes no claims",
 	"name the master in store.redis, or make this one the master: "
 	"redis-cli REPLICAOF NO ONE")
-FINDING(rights, FAIL, doctor_redis_rights,
+FINDING(rights, FAIL, REDIS,
 	"we have all the rights that we need in Redis",
 	"this Redis user may not: {}",
 	"paste this line into redis-cli as an administrator, followed by ACL "
 	"SAVE where Redis has an aclfile (else by CONFIG REWRITE): {}")
-FINDING(eviction, FAIL, doctor_redis_eviction,
+FINDING(eviction, FAIL, INFO,
 	"Redis evicts nothing",
 	"Redis may evict records, and a forgotten claim lets a payment be "
 	"made twice: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in "
 	"redis.conf")
-FINDING(eviction_allowed, WARN, doctor_redis_eviction_allowed,
+FINDING(eviction_allowed, WARN, INFO,
 	"store.allow_eviction permits no eviction",
 	"Redis may evict records, and store.allow_eviction permits it: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and set "
 	"store.allow_eviction to false")
-FINDING(persistence, FAIL, doctor_redis_persistence,
+FINDING(persistence, FAIL, INFO,
 	"Redis keeps an append-only file",
 	"Redis keeps no append-only file: a restart forgets claims, and their "
 	"payments may be made again",
 	"redis-cli CONFIG SET appendonly yes, and the same in redis.conf")
-FINDING(writes, FAIL, doctor_redis_writes,
+FINDING(persistence_hidden, WARN, INFO,
+	"Redis shows how it keeps what it has",
+	"Redis shows no append-only file and has no CONFIG, as a service may "
+	"that writes a log of its own: doctor cannot tell whether a restart "
+	"or a failover forgets claims, whose payments may then be made again",
+	"read in the service's documentation whether a write that was "
+	"acknowledged outlives both, and switch that on; "
+	"onceproxy-recipes(7) names services of which it is known")
+FINDING(writes, FAIL, REDIS,
 	"Redis accepts writes",
 	"Redis refuses writes, so no key can be claimed: {}",
 	"MISCONF: fix its disk, then redis-cli BGSAVE; OOM: raise maxmemory; "
 	"NOREPLICAS: start its replicas again")
-FINDING(appendfsync, WARN, doctor_redis_appendfsync,
+FINDING(appendfsync, WARN, INFO,
 	"Redis syncs what it acknowledges",
 	"appendfsync is {}: a crash may forget the claims of the last seconds",
 	"redis-cli CONFIG SET appendfsync always, and the same in redis.conf")
-FINDING(replicas_few, FAIL, doctor_redis_replicas_few,
+FINDING(replicas_few, FAIL, INFO,
 	"there are as many replicas as store.wait_replicas "
 	"asks for",
 	"store.wait_replicas is more than the number of replicas: {}",
 	"start replicas with replicaof, or lower store.wait_replicas")
-FINDING(no_replica, WARN, doctor_redis_no_replica,
+FINDING(no_replica, WARN, INFO,
 	"Redis has a replica",
 	"this Redis has no replica: if its machine is lost, so are its records",
 	"start another redis-server with: replicaof {}")
-FINDING(cluster_replica, WARN, doctor_cluster_replica,
+FINDING(cluster_replica, WARN, NOTHING,
 	"each master of the cluster has a replica",
 	"this master has no replica: while it is gone, its keys get 503, and "
 	"if its machine is lost, so are its records",
 	"redis-cli --cluster add-node NEW-HOST:PORT {} --cluster-slave")
-FINDING(cluster_fails, FAIL, doctor_cluster_fails,
+FINDING(cluster_fails, FAIL, NOTHING,
 	"the cluster is up, or there is none",
 	"the cluster reports that it is down",
 	"bring back the masters that are gone, or promote their replicas "
 	"(CLUSTER FAILOVER TAKEOVER); see redis-cli --cluster check {}")
-FINDING(cluster_coverage, WARN, doctor_cluster_coverage,
+FINDING(cluster_coverage, WARN, NOTHING,
 	"a dead master affects only its own keys, or there is no cluster",
 	"cluster-require-full-coverage is yes: while one master is gone, the "
 	"keys of all others get 503 too",
 	"redis-cli --cluster call {} CONFIG SET cluster-require-full-coverage "
 	"no, and the same in redis.conf")
-FINDING(memory, WARN, doctor_redis_memory,
+FINDING(memory, WARN, INFO,
 	"Redis has memory to spare",
 	"less than a fifth of maxmemory is left; when it is full, new claims "
 	"get 503: {}",
 	"redis-cli CONFIG SET maxmemory {}, and the same in redis.conf, or "
 	"shorten the retention of routes")
-FINDING(clocks, WARN, doctor_redis_clocks,
+FINDING(clocks, WARN, REDIS,
 	"the clocks agree",
 	"the clock of Redis differs from this machine's: {}",
 	"synchronise both with NTP (timedatectl set-ntp true); Redis' clock "
 	"decides leases and retention, this machine's is the one in the log")
-FINDING(records_unknown, WARN, doctor_redis_records_unknown,
+FINDING(records_unknown, WARN, REDIS,
 	"no outcome is unknown",
 	"keys are held because nobody knows what became of their requests: {}",
 	"ask the API about each, then release or complete it: onceproxy keys "
 	"list --state UNKNOWN -c {}")
-FINDING(records_failed, WARN, doctor_redis_records_failed,
+FINDING(records_failed, WARN, REDIS,
 	"no key has failed for good",
 	"keys have used up all their attempts: {}",
 	"look at each, then release or complete it: onceproxy keys list "
 	"--state FAILED -c {}")
-FINDING(old_libraries, WARN, doctor_redis_old_libraries,
+FINDING(old_libraries, WARN, REDIS,
 	"all function libraries are of this version",
 	"function libraries of other versions: {}",
 	"once no gateway of such a version is running any more: redis-cli "
 	"FUNCTION DELETE {}")
-FINDING(foreign_keys, WARN, doctor_redis_foreign_keys,
+FINDING(foreign_keys, WARN, REDIS,
 	"all keys under store.prefix are ours",
 	"keys under store.prefix that a gateway of this version, with this "
 	"store.shards, cannot find: {}",
 	"set store.shards back to what it was, or choose a store.prefix that "
 	"nobody else uses; see one: redis-cli TYPE {}")
-FINDING(encryption_keys, FAIL, doctor_redis_encryption_keys,
+FINDING(encryption_keys, FAIL, REDIS,
 	"we have the encryption keys of all stored "
 	"answers",
 	"stored answers are encrypted with keys that store.encryption_keys "
 	"does not have, and their retries get 500: {}",
 	"add this key after the others on all gateways, and restart them: {}")
-FINDING(plain_answers, WARN, doctor_redis_plain_answers,
+FINDING(plain_answers, WARN, REDIS,
 	"no stored answer is left without encryption",
 	"stored answers that are not encrypted, though store.encryption_keys "
 	"is set: {}",
@@ -228,151 +244,159 @@ FINDING(plain_answers, WARN, doctor_redis_plain_answers,
 	"there")
 
 /* --- upstreams: doctor/doctor_upstream.c --- */
-FINDING(upstream_name, FAIL, doctor_upstream_name,
+FINDING(upstream_name, FAIL, NOTHING,
 	"the names of upstreams resolve",
 	"the host name has no address: {}",
 	"correct the name, or add it to DNS or /etc/hosts: getent hosts {}")
-FINDING(upstream_closed, FAIL, doctor_upstream_closed,
+FINDING(upstream_closed, FAIL, NOTHING,
 	"upstreams accept connections",
 	"no connection could be made: {}",
 	"start the upstream, or correct its address: {}")
-FINDING(upstream_silent, FAIL, doctor_upstream_silent,
+FINDING(upstream_silent, FAIL, NOTHING,
 	"upstreams accept connections in time",
 	"no connection within connect_timeout: {}",
 	"check whether a firewall drops packets to {}, or raise "
 	"connect_timeout")
-FINDING(upstream_plain, FAIL, doctor_upstream_plain,
+FINDING(upstream_plain, FAIL, NOTHING,
 	"upstreams with https:// speak TLS",
 	"what answers there speaks no TLS, but perhaps plain HTTP: {}",
 	"write http:// instead of https://, or correct the port: {}")
-FINDING(upstream_wants_tls, FAIL, doctor_upstream_wants_tls,
+FINDING(upstream_wants_tls, FAIL, NOTHING,
 	"upstreams with http:// speak plain HTTP",
 	"what answers there speaks TLS and no plain HTTP, so that no answer to "
 	"a payment can be read, and each is held as unknown: {}",
 	"write https:// instead of http://, and name the authorities of its "
 	"certificate in ca unless the system trusts them; or correct the port: "
 	"{}")
-FINDING(upstream_tls, FAIL, doctor_upstream_tls,
+FINDING(upstream_tls, FAIL, NOTHING,
 	"the TLS handshakes with upstreams succeed",
 	"TLS fails: {}",
 	"put the authorities that issued its certificate into ca, and our own "
 	"certificate and key if it asks for one; see what it presents: {}")
-FINDING(target_down, WARN, doctor_upstream_target_down,
+FINDING(upstream_length, FAIL, NOTHING,
+	"no answer of an idempotent route's upstream lacks its length",
+	"an answer has no length and ends by closing, so that nobody can tell "
+	"it from a part of it, and a payment that is answered so is held as "
+	"unknown: {}",
+	"have the upstream send Content-Length, or chunks; if it cannot, set "
+	"\"close_delimited\": true in it, and know that an answer that is cut "
+	"off is then stored as it is")
+FINDING(target_down, WARN, NOTHING,
 	"all targets can be reached",
 	"this target cannot be reached, and the upstream's other targets take "
 	"its requests: {}",
 	"start it, or remove it from targets: {}")
 
 /* --- where a reconcile asks: doctor/doctor_reconcile.c --- */
-FINDING(reconcile_invented, FAIL, doctor_reconcile_invented,
+FINDING(reconcile_invented, FAIL, NOTHING,
 	"no reconcile finds a payment that nobody made",
 	"{}: a payment that did not happen would be taken for one that did",
 	"correct path, so that only a payment that was made is answered with "
 	"2xx, and ask again: curl -i {}")
-FINDING(reconcile, WARN, doctor_reconcile_absent,
+FINDING(reconcile, WARN, NOTHING,
 	"no reconcile asks an API",
 	"{}",
 	"read onceproxy-reconcile(7), correct path or absent, and ask again: "
 	"curl -i {}")
 
 /* --- brokers and sources: doctor/doctor_sources.c --- */
-FINDING(broker_unreachable, FAIL, doctor_sources_unreachable,
+FINDING(broker_unreachable, FAIL, NOTHING,
 	"the brokers answer",
 	"the broker does not answer, so no message is taken: {}",
 	"start it, and check that the broker's address and firewalls let the "
 	"gateway connect; it goes on by itself when the broker is back")
-FINDING(broker_login, FAIL, doctor_sources_login,
+FINDING(broker_login, FAIL, NOTHING,
 	"the brokers accept our login",
 	"the broker does not accept our login, so no message is taken: {}",
 	"put the user's name and password into the broker's URL, or user and "
 	"password, or create the user (onceproxy-recipes(7))")
-FINDING(broker_replica, FAIL, doctor_sources_replica,
+FINDING(broker_replica, FAIL, BROKER,
 	"the brokers take writes",
 	"the broker is a replica: messages can be read there, and not "
 	"acknowledged",
 	"name the master or primary in the broker's URL")
-FINDING(broker_eviction, WARN, doctor_sources_eviction,
+FINDING(broker_eviction, WARN, BROKER,
 	"no broker evicts streams",
 	"this Redis may evict a stream with all its messages: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in "
 	"redis.conf")
-FINDING(broker_persistence, WARN, doctor_sources_persistence,
+FINDING(broker_persistence, WARN, BROKER,
 	"the brokers keep messages over a restart",
 	"this Redis keeps no append-only file: a restart forgets messages, and "
 	"which of them were acknowledged",
 	"redis-cli CONFIG SET appendonly yes, and the same in redis.conf")
-FINDING(source_missing, FAIL, doctor_sources_missing,
+FINDING(source_missing, FAIL, BROKER,
 	"what the sources read and write is there, or will be",
 	"what the source reads or writes is not there, or is something else: "
 	"{}",
 	"create it, or correct the source's stream, table and columns, or "
 	"where its results and dead_letters go")
-FINDING(source_rights, FAIL, doctor_sources_rights,
+FINDING(source_rights, FAIL, BROKER,
 	"we have the rights that the sources need",
 	"this user of the broker may not: {}",
 	"have the broker's administrator say: {}")
-FINDING(source_order, FAIL, doctor_sources_order,
+FINDING(source_order, FAIL, BROKER,
 	"what is to be in order has one",
 	"order_by is set, and the column {} is no number: its order is not the "
 	"one in which the rows were written",
 	"name a column that has that order, a time or a number, in "
 	"columns.order")
-FINDING(source_trimmed, WARN, doctor_sources_trimmed,
+FINDING(source_trimmed, WARN, BROKER,
 	"no stream was trimmed before it was read",
 	"entries that were trimmed from the stream before they were read are "
 	"lost: {}",
 	"ask those who wrote them, and have the stream trimmed further behind: "
 	"a greater MAXLEN, or MINID")
-FINDING(source_waits, WARN, doctor_sources_waits,
+FINDING(source_waits, WARN, BROKER,
 	"no message waits for long",
 	"messages wait to be taken: {}",
 	"start a gateway if none is running; else see why the source stands "
 	"still: source_stands in its log")
-FINDING(source_index, WARN, doctor_sources_index,
+FINDING(source_index, WARN, BROKER,
 	"the tables have an index of their unread rows",
 	"no index gives the unread rows of the table in their order, so each "
 	"look reads all of it: {}",
 	"have the table's owner say: {}")
-FINDING(source_no_id, WARN, doctor_sources_no_id,
+FINDING(source_no_id, WARN, BROKER,
 	"unread rows have an id",
 	"rows whose id is null are never taken: {}",
 	"give each an id, or delete it, and have the column refuse null")
-FINDING(source_deleting, WARN, doctor_sources_deleting,
+FINDING(source_deleting, WARN, BROKER,
 	"no trigger deletes rows as they are inserted",
 	"what is deleted in the transaction that inserted it is never seen, "
 	"and nothing is sent: {}",
 	"leave rows where they are, since the gateway deletes them; Debezium's "
 	"extension of Quarkus needs "
 	"quarkus.debezium-outbox.remove-after-insert=false")
-FINDING(source_snapshot, WARN, doctor_sources_snapshot,
+FINDING(source_snapshot, WARN, BROKER,
 	"nothing keeps dead rows in the tables",
 	"rows that are gone cannot be cleared away and slow each look at the "
 	"table down, because something holds an old snapshot: {}",
 	"end it: a transaction that was forgotten (pg_terminate_backend), or "
 	"ROLLBACK PREPARED, or a replica that is behind")
-FINDING(source_places, FAIL, doctor_sources_places,
+FINDING(source_places, FAIL, BROKER,
 	"the topics of results and dead letters are there, or will be",
 	"there is no such topic, and the broker makes none by itself, so "
 	"results or dead letters keep the source standing: {}",
 	"make it, with as many partitions as the source's topic has: "
 	"kafka-topics.sh --create --topic NAME")
-FINDING(source_copies, WARN, doctor_sources_copies,
+FINDING(source_copies, WARN, BROKER,
 	"results and dead letters outlive the loss of a broker",
 	"what is put there is lost with one broker: {}",
 	"give the topic three replicas and min.insync.replicas=2")
-FINDING(source_sizes, WARN, doctor_sources_sizes,
+FINDING(source_sizes, WARN, BROKER,
 	"the topics of results and dead letters take what may be put there",
 	"what is too large for its topic keeps its message from being "
 	"finished: {}",
 	"raise max.message.bytes of the topic (kafka-configs.sh --alter "
 	"--entity-type topics --entity-name NAME --add-config "
 	"max.message.bytes=N), or lower the routes' max_response_body")
-FINDING(source_offsets, WARN, doctor_sources_offsets,
+FINDING(source_offsets, WARN, BROKER,
 	"the group's offsets are kept for as long as messages may be old",
 	"a group that nobody reads as for that long begins anew; what it has "
 	"finished only Redis knows then: {}",
 	"raise offsets.retention.minutes of the brokers, or shorten max_age")
-FINDING(source_others, FAIL, doctor_sources_others,
+FINDING(source_others, FAIL, BROKER,
 	"the sources' groups have no other members than gateways",
 	"the group has members that are no gateways: what they take is never "
 	"executed, and while they share its partitions by another protocol "
@@ -381,25 +405,25 @@ FINDING(source_others, FAIL, doctor_sources_others,
 	"says who they are), or give the source a group of its own")
 
 /* --- relays: doctor/doctor_relays.c --- */
-FINDING(relay_unreachable, FAIL, doctor_relays_unreachable,
+FINDING(relay_unreachable, FAIL, NOTHING,
 	"what the relays bring to lets us in, and takes writes",
 	"events wait, because the relay's broker does not take them: {}",
 	"start it, or correct the broker's URL or servers, user and password; "
 	"a PostgreSQL that is a standby takes no writes: name the primary")
-FINDING(relay_table, FAIL, doctor_relays_table,
+FINDING(relay_table, FAIL, RELAY,
 	"the tables of the relays are what they make, or will be",
 	"the relay cannot write its table: {}",
 	"name another table, or rename this one: the relay then makes its own")
-FINDING(relay_topic, FAIL, doctor_relays_topic,
+FINDING(relay_topic, FAIL, RELAY,
 	"the topics of the relays are there",
 	"the relay cannot write its topic: {}",
 	"make it (kafka-topics.sh --create), or name another one; if it is "
 	"there, the gateway's user needs WRITE, READ and DESCRIBE on it")
-FINDING(relay_rights, FAIL, doctor_relays_rights,
+FINDING(relay_rights, FAIL, RELAY,
 	"we have the rights that the relays need",
 	"this user of the relay's broker may not: {}",
 	"have the broker's administrator say: {}")
-FINDING(relay_receiver, FAIL, doctor_upstream_receiver,
+FINDING(relay_receiver, FAIL, NOTHING,
 	"the receivers of the relays' webhooks can be reached",
 	"no connection to the webhook's receiver, so that its events wait: {}",
 	"start it, or correct the relay's webhook, {}")

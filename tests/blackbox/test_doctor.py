@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 2: `onceproxy doctor`.  What it looks at is real here, and
-what it finds is cured as its text says; then it is quiet.  What it says of each
-answer is in unit/doctor/."""
+what it finds is cured as its text says; then it is quiet."""
 
 import base64
 import contextlib
@@ -17,6 +16,7 @@ import threading
 import time
 
 from once import http, tap
+from once.admin import Admin
 from once.certificates import Authority
 from once.demo import source
 from once.gateway import command, is_without, program, write
@@ -29,7 +29,7 @@ from once.rediscluster import slot_of
 from once.relays import relay, topic_relay
 from once.tap import Skip, each, equal, test
 from once.upstream import (
-    answer, close_unanswered, refuse_plainly, refused_port)
+    answer, close_unanswered, refuse_plainly, refused_port, then_close)
 from once.wait import eventually
 
 WELL = ("--appendonly", "yes", "--appendfsync", "always")
@@ -123,18 +123,15 @@ def table():
 
 @test
 def every_finding_is_provoked_here(bench):
-    """... or in the test of the store that it is about, or is a row of a unit
-    test."""
+    """... or in the test of the store that it is about."""
     text = ""
     for name in ("blackbox/test_doctor.py", "blackbox/test_doctor_kafka.py",
                  "blackbox/test_kafka_group.py", "blackbox/test_sentinel.py",
-                 "blackbox/test_webhook.py",
-                 "unit/operators/doctor/test_verdicts_redis.c",
-                 "unit/operators/doctor/test_verdicts_places.c"):
+                 "blackbox/test_webhook.py"):
         with open(source(f"tests/{name}"), encoding="utf-8") as file:
             text += file.read()
     equal([name for name, _ in table()
-           if f'"{name}"' not in text and f"FINDING_{name}," not in text], [])
+           if f'"{name}"' not in text], [])
 
 
 @test
@@ -748,6 +745,37 @@ def a_wrong_password_is_a_failure_whose_cure_makes_the_user(bench):
 
 
 @test
+def a_gateway_that_has_an_older_secret_is_a_failure(bench):
+    """It says why Redis is away, and reads the secret again by SIGHUP."""
+    patient = Patient(bench)
+    patient.redis("CONFIG", "SET", "requirepass", "first")
+    secret = os.path.join(bench.folder(), "password")
+    write(secret, "first")
+    patient.config["store"]["password"] = {"file": secret}
+    patient.config["admin"] = {
+        "listen": "unix:" + os.path.join(bench.folder(), "admin")}
+    patient.upstream.reply = answer()
+    gateway = bench.serve(patient.config)
+    equal(gateway.ask("a").status, 201)
+    patient.misses("login_old")
+    patient.redis("CONFIG", "SET", "requirepass", "second")
+    for kind in ("normal", "pubsub"):
+        patient.redis("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+    gateway.wait_for_log("store_down", error="WRONGPASS invalid username-"
+                         "password pair or user is disabled.")
+    status = Admin(gateway).get("/status")["store"]
+    assert status["error"].startswith("WRONGPASS"), status
+    write(secret, "second")
+    got = patient.finds("login_old")
+    equal((got["where"], got["level"]), ("/store/password", "fail"))
+    assert "WRONGPASS" in got["words"], got
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("store_up")
+    equal(gateway.ask("b").status, 201)
+    patient.misses("login_old")
+
+
+@test
 def a_password_for_a_redis_that_wants_none_may_be_left_out(bench):
     patient = Patient(bench, store={"password": "s3cret"})
     got = patient.finds("redis_login")
@@ -1038,10 +1066,10 @@ def the_scripts_and_the_store_run_no_other_command(bench):
 
 @test
 def the_scripts_of_streams_run_no_other_command(bench):
-    with open(source("src/operators/probe/stream_query.c"),
+    with open(source("src/operators/doctor/look_streams.c"),
               encoding="ascii") as file:
         known = {word for name in
-                 re.findall(r'^\t\{"([^"]+)", "', file.read(), re.M)
+                 re.findall(r'^\s+\{"([^"]+)", "', file.read(), re.M)
                  for word in name.split("|")}
     used = set()
     folder = source("src/store/record/lua")
@@ -1197,6 +1225,63 @@ def clocks_that_are_apart_are_a_warning(bench):
     twister.listener.close()
 
 
+def saying(**values):
+    """What Redis is made to say of itself in INFO."""
+    def twist(asked, reply):
+        text = reply
+        for name, value in values.items():
+            text = re.sub(rb"(?m)^%s:[^\r]*" % name.encode(),
+                          b"%s:%s" % (name.encode(), value.encode()), text)
+        if text == reply or not reply.startswith(b"$"):
+            return reply
+        body = text.split(b"\r\n", 1)[1]
+        return b"$%d\r\n%s" % (len(body) - 2, body)
+    return twist
+
+
+@test
+def a_redis_that_is_too_old_is_a_failure(bench):
+    twister = Twister(bench, bench.own_redis(*WELL),
+                      saying(redis_version="6.2.14"))
+    patient = Patient(bench, redis=twister)
+    got = patient.finds("redis_old")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    assert "this is Redis 6.2.14" in got["words"], got
+    twister.twist = lambda asked, reply: reply
+    patient.misses("redis_old")
+    twister.listener.close()
+
+
+@test
+def a_service_that_hides_how_it_keeps_what_it_has_may_be_durable(bench):
+    """It has no CONFIG, and shows no append-only file."""
+    def hide(asked, reply):
+        return (b"-ERR unknown command 'CONFIG'\r\n" if b"CONFIG" in asked
+                else saying(aof_enabled="0")(asked, reply))
+    twister = Twister(bench, bench.own_redis(*WELL), hide)
+    patient = Patient(bench, redis=twister)
+    got = patient.finds("persistence_hidden")
+    equal((got["where"], got["level"]), ("/store/redis", "warn"))
+    assert "cannot tell" in got["words"], got
+    patient.misses("persistence")
+    # One that has it says so itself.
+    twister.twist = saying(aof_enabled="0")
+    patient.misses("persistence_hidden")
+    equal(patient.finds("persistence")["level"], "fail")
+    twister.listener.close()
+
+
+@test
+def fewer_replicas_than_are_waited_for_are_a_failure(bench):
+    patient = Patient(bench, replica=True, store={"wait_replicas": 1})
+    got = patient.finds("replicas_few")
+    equal((got["where"], got["level"]), ("/store/wait_replicas", "fail"))
+    assert got["words"].endswith(": 0 of 1"), got
+    with_replica(bench, patient)
+    eventually(lambda: patient.look()["replicas_few"]["level"] == "ok",
+               "it has caught up")
+
+
 # --- what lies there -------------------------------------------------------
 
 @test
@@ -1309,6 +1394,53 @@ def an_upstream_whose_port_is_closed_is_a_failure(bench):
     patient.config["upstreams"]["a/b"] = bench.upstream().url
     patient.misses("upstream_closed")
     closed.close()
+
+
+@test
+def a_name_of_an_upstream_that_has_no_address_is_a_failure(bench):
+    patient = Patient(bench)
+    patient.config["upstreams"]["api"] = "http://nobody.invalid:9"
+    got = patient.finds("upstream_name")
+    equal((got["where"], got["level"]), ("/upstreams/api", "fail"))
+    assert got["cure"].endswith("getent hosts nobody.invalid"), got
+
+
+@test
+def an_upstream_that_takes_no_connection_in_time_is_a_failure(bench):
+    """Its queue of connections is full."""
+    patient = Patient(bench)
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(0)
+    address = listener.getsockname()
+    waiting = []
+    for _ in range(8):
+        waiting.append(socket.socket())
+        waiting[-1].setblocking(False)
+        waiting[-1].connect_ex(address)
+    patient.config["upstreams"]["api"] = {
+        "targets": [f"http://127.0.0.1:{address[1]}"],
+        "connect_timeout": "250ms"}
+    got = patient.finds("upstream_silent")
+    equal((got["where"], got["level"]), ("/upstreams/api", "fail"))
+    for one in [listener, *waiting]:
+        one.close()
+
+
+@each([("of health", {"health": {"path": "/healthz"}}, {}),
+       ("a reconcile", {}, {"path": "/v1/charges/{key}", "absent": [404]})])
+def an_answer_without_a_length_is_a_failure(bench, upstream, reconcile):
+    patient = Patient(bench, upstream=bench.upstream(then_close(
+        b"HTTP/1.1 404 Not Found\r\n\r\nnobody")))
+    target = patient.config["upstreams"]["api"]
+    target.update(upstream)
+    if reconcile:
+        patient.config["routes"][0]["idempotency"]["on_unknown"] = {
+            "reconcile": reconcile}
+    got = patient.finds("upstream_length")
+    equal((got["where"], got["level"]), ("/upstreams/api", "fail"))
+    target["close_delimited"] = True
+    patient.misses("upstream_length")
 
 
 @test

@@ -68,13 +68,13 @@ ROOMS = {
 OWNED = {
     "microhttpd.h": {"http/front"},
     "curl/curl.h": {"http/upstream"},
-    "hiredis/": {"messages/broker/streams", "operators/probe", "store",
-                 "store/redis"},
+    "hiredis/": {"messages/broker/streams", "operators/doctor",
+                 "operators/probe", "store", "store/redis"},
     "uv.h": {"base/loop"},
     "gnutls/": {"conf/load", "conf/token", "http/front", "store/redis"},
     "zstd.h": {"store/record"},
-    "libpq-fe.h": {"messages/broker/postgres", "operators/probe"},
-    "librdkafka/": {"conf/load", "messages/broker/kafka", "operators/probe"},
+    "libpq-fe.h": {"messages/broker/postgres", "operators/doctor"},
+    "librdkafka/": {"conf/load", "messages/broker/kafka", "operators/doctor"},
     "systemd/": {"operators/commands"},
 }
 

@@ -21,8 +21,8 @@
 #include "operators/probe/events_query.h"
 
 enum { WELL = 0, REFUSED = 1, WRONG_USAGE = 2 };
-/* Pauses between tries to reach a Redis, and between reads of a cluster. */
-enum { RETRY_MS = 500, CLUSTER_MS = 100 };
+/* Pauses between tries to reach a Redis, and between looks for what is new. */
+enum { RETRY_MS = 500, AGAIN_MS = 100 };
 
 struct events_command {
 	const struct command_line *line;
@@ -226,38 +226,15 @@ print_events(struct events_command *command, char **ret_message)
 	return true;
 }
 
-/*
- * Waits until the descriptor (-1: none) is readable, a signal comes, or nobody
- * reads our output any more; false: none of these came in time.
- */
-static bool
-wait_for(const struct events_command *command, int fd, int64_t ms)
+/* Waits, unless a signal comes or nobody reads our output any more. */
+static void
+wait_ms(const struct events_command *command, int64_t ms)
 {
-	struct pollfd fds[] = {
-	    {.fd = fd, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+	struct pollfd out = {.fd = STDOUT_FILENO};
 	struct timespec limit = {ms / 1000, ms % 1000 * 1000000};
-	int ready = ppoll(fds, 2, &limit, &command->signals);
-	if (ready > 0 && fds[1].revents & (POLLERR | POLLNVAL))
+	if (ppoll(&out, 1, &limit, &command->signals) > 0 &&
+	    out.revents & (POLLERR | POLLNVAL))
 		interrupted = SIGPIPE;
-	return ready != 0;
-}
-
-/* Waits until there may be more; false, with a message: Redis is away. */
-static bool
-wait_for_events(struct events_command *command, char **ret_message)
-{
-	int fd;
-	if (!events_query_wait(command->query, &fd, ret_message))
-		return false;
-	int64_t most_ms = EVENTS_QUERY_BLOCK_MS +
-	    command->conf->store.redis.timeout_ms + RETRY_MS;
-	if (fd < 0) {
-		(void)wait_for(command, fd, CLUSTER_MS);
-	} else if (!wait_for(command, fd, most_ms)) {
-		*ret_message = mem_str(SPAN("it does not answer"));
-		return false;
-	}
-	return interrupted || events_query_waited(command->query, ret_message);
 }
 
 static bool
@@ -265,10 +242,12 @@ read_on(struct events_command *command, char **ret_message)
 {
 	if (!print_events(command, ret_message))
 		return false;
-	while (command->line->follow && !interrupted && !ferror(stdout))
-		if (!wait_for_events(command, ret_message) ||
-		    !print_events(command, ret_message))
+	while (command->line->follow && !interrupted && !ferror(stdout)) {
+		wait_ms(command, AGAIN_MS);
+		events_query_again(command->query);
+		if (!print_events(command, ret_message))
 			return false;
+	}
 	return true;
 }
 
@@ -288,7 +267,7 @@ read_events(struct events_command *command)
 		}
 		if (follow) {
 			say_away(command, message, true);
-			(void)wait_for(command, -1, RETRY_MS);
+			wait_ms(command, RETRY_MS);
 			if (interrupted)
 				return WELL;
 		} else {

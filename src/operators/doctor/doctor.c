@@ -2,72 +2,18 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/loop/log.h"
 #include "base/mem.h"
+#include "base/must.h"
+#include "conf/load/conf_load.h"
 #include "operators/commands/print.h"
 #include "operators/doctor/doctor.h"
-#include "operators/doctor/doctor_host_private.h"
-#include "operators/doctor/doctor_judge_private.h"
-#ifdef HAVE_KAFKA
-#include "operators/doctor/doctor_kafka_private.h"
-#endif
-#include "base/loop/log.h"
-#include "conf/load/conf_load.h"
-#include "operators/doctor/doctor_reconcile_private.h"
-#include "operators/doctor/doctor_redis_private.h"
-#include "operators/doctor/doctor_relays_private.h"
+#include "operators/doctor/look_private.h"
+#include "operators/probe/rights.h"
 
 static const char *const level_names[] = {"ok", "skip", "warn", "fail"};
-
-/* --- looking --- */
-
-static void
-look_at_sources(struct doctor *doctor)
-{
-	size_t count = doctor->conf->n_sources;
-	doctor->sources = mem_zero(count * sizeof *doctor->sources);
-	for (size_t i = 0; i < count; i++) {
-		const struct conf_source *source = &doctor->conf->sources[i];
-		source_query(source, &doctor->sources[i]);
-#ifdef HAVE_KAFKA
-		if (source->broker->kind == BROKER_KAFKA)
-			doctor_kafka_source(
-			    doctor, source, &doctor->sources[i]);
-#endif
-	}
-}
-
-static void
-look_at_all(struct doctor *doctor)
-{
-	if (conf_has_sentinels(doctor->conf))
-		doctor->sentinels = sentinel_query(&doctor->conf->store.redis);
-	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
-	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
-	doctor_reconcile_look(doctor);
-	look_at_sources(doctor);
-	doctor_relays_look(doctor);
-	doctor_host_look(doctor);
-}
-
-static void
-clear_doctor(struct doctor *doctor)
-{
-	findings_free(doctor);
-	free(doctor->reached);
-	if (doctor->sentinels != NULL)
-		sentinel_query_free(
-		    &doctor->conf->store.redis, &doctor->sentinels);
-	for (size_t i = 0; i < doctor->n_redises; i++)
-		diagnostics_clear(&doctor->redises[i]);
-	free(doctor->redises);
-	for (size_t i = 0; doctor->sources && i < doctor->conf->n_sources; i++)
-		source_seen_clear(&doctor->sources[i]);
-	free(doctor->sources);
-	doctor_reconcile_clear(doctor);
-	doctor_relays_clear(doctor);
-	journal_folder_survey_clear(&doctor->journal);
-}
 
 /* --- printing --- */
 
@@ -87,8 +33,8 @@ print_finding(const struct finding *finding, const char *file)
 	if (finding->cure[0] != '\0') {
 		/* Words of a server may be a whole sentence. */
 		size_t len = strlen(finding->message);
-		bool ended = len > 0 &&
-		    strchr(".?!", finding->message[len - 1]) != NULL;
+		bool ended =
+		    len > 0 && strchr(".?!", finding->message[len - 1]) != NULL;
 		fputs(ended ? " To do: " : ". To do: ", stdout);
 		print_safely(stdout, finding->cure);
 	}
@@ -127,10 +73,10 @@ print_findings_as_json(const struct doctor *doctor, const char *file)
 		    level_names[f->level], "name", finding_kinds[f->name].name,
 		    "where", f->where, "words", f->message, "cure", f->cure);
 		if (f->line > 0)
-			must(json_object_update_new(one,
-				 json_pack("{s:I, s:I}", "line",
-				     (json_int_t)f->line, "column",
-				     (json_int_t)f->column)) == 0);
+			must(json_object_update_new(
+				 one, json_pack("{s:I, s:I}", "line",
+					  (json_int_t)f->line, "column",
+					  (json_int_t)f->column)) == 0);
 		json_array_append_new(list, one);
 	}
 	json_t *all = json_pack("{s:s, s:i, s:i, s:o}", "file", file,
@@ -141,23 +87,35 @@ print_findings_as_json(const struct doctor *doctor, const char *file)
 	json_decref(all);
 }
 
-static void
-print_all(const struct doctor *doctor, const struct command_line *line)
-{
-	if (line->as_json)
-		print_findings_as_json(doctor, line->file);
-	else
-		print_findings(doctor, line->file, line->verbose);
-}
-
 /* --- the command --- */
 
 static void
-print_acl(const struct conf *conf)
+look_at_all(struct doctor *doctor)
 {
-	char *line = doctor_redis_acl(conf);
-	puts(line);
-	free(line);
+	look_host(doctor);
+	look_store(doctor);
+	look_host_journal(doctor);
+	look_upstreams(doctor);
+	look_reconcile(doctor);
+	look_sources(doctor);
+	look_sources_relays(doctor);
+}
+
+/* What is wrong with the file, by its lines. */
+static void
+look_at_file(struct doctor *doctor)
+{
+	const struct complaints *all = doctor->complaints;
+	for (size_t i = 0; i < all->count; i++) {
+		const struct complaint *c = &all->list[i];
+		findings_add(doctor, FINDING_configuration, c->pointer,
+		    c->line > 0
+			? mem_text(c->message)
+			: mem_printf("%s: %s", doctor->file, c->message),
+		    NULL);
+		doctor->list[doctor->count - 1].line = c->line;
+		doctor->list[doctor->count - 1].column = c->column;
+	}
 }
 
 int
@@ -170,15 +128,22 @@ doctor_run(const struct command_line *line)
 	/* The parts of a gateway that are used here write no log. */
 	log_set_level(LOG_ERROR);
 	if (line->acl && conf != NULL) {
-		print_acl(conf);
+		char *acl = rights_acl(conf);
+		puts(acl);
+		free(acl);
 	} else {
+		look_at_file(&doctor);
 		if (conf != NULL)
 			look_at_all(&doctor);
-		doctor_judge(&doctor);
-		print_all(&doctor, line);
+		findings_sort(&doctor);
+		if (line->as_json)
+			print_findings_as_json(&doctor, line->file);
+		else
+			print_findings(&doctor, line->file, line->verbose);
 	}
 	bool well = findings_count(&doctor, LEVEL_FAIL) == 0;
-	clear_doctor(&doctor);
+	findings_free(&doctor);
+	free(doctor.store_id);
 	complaints_free(&complaints);
 	conf_unref(&conf);
 	return well ? 0 : 1;

@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/json_pointer.h"
 #include "base/mem.h"
+#include "base/must.h"
 #include "operators/doctor/findings_private.h"
 
 const struct finding_kind finding_kinds[] = {
-#define FINDING(name, level, function, well, message, cure) \
-	{#name, LEVEL_##level, well, message, cure},
+#define FINDING(name, level, needs, well, message, cure) \
+	{#name, LEVEL_##level, NEEDS_##needs, well, message, cure},
 #include "tbl/findings.h"
 #undef FINDING
 };
+
+/* --- words --- */
+
+char *
+findings_pointer(const char *member, const char *name)
+{
+	char *pointer = NULL;
+	size_t len;
+	FILE *out = open_memstream(&pointer, &len);
+	must(out != NULL);
+	fprintf(out, "/%s", member);
+	json_pointer_write(out, span_str(name));
+	must(fclose(out) == 0);
+	return pointer;
+}
 
 /* The text with what stands for {}. */
 static char *
@@ -17,56 +36,139 @@ filled(const char *text, const char *with)
 {
 	const char *hole = strstr(text, "{}");
 	if (hole == NULL || with == NULL)
-		return mem_str(span_str(text));
-	return mem_printf(
-	    "%.*s%s%s", (int)(hole - text), text, with, hole + 2);
+		return mem_text(text);
+	return mem_printf("%.*s%s%s", (int)(hole - text), text, with, hole + 2);
 }
 
-static void
-append_finding(struct doctor *doctor, struct finding finding)
+/*
+ * The text, and behind each redis-cli in it what leads there: to a command all
+ * of it, to options that say where already how that is spoken to.
+ */
+static char *
+placed(const struct doctor *doctor, char *text)
 {
-	doctor->list = mem_grow(
-	    doctor->list, (doctor->count + 1) * sizeof *doctor->list);
+	static const char name[] = "redis-cli ";
+	char *result = NULL, *rest = text, *found;
+	size_t len;
+	if (doctor->cli_there == NULL)
+		return text;
+	FILE *out = open_memstream(&result, &len);
+	must(out != NULL);
+	while ((found = strstr(rest, name)) != NULL) {
+		char *next = found + sizeof name - 1;
+		bool command = *next >= 'A' && *next <= 'Z';
+		fprintf(out, "%.*s%s%s ", (int)(next - 1 - rest), rest,
+		    command ? doctor->cli_there : "",
+		    command || *next == '-' ? doctor->cli_manner : "");
+		rest = next;
+	}
+	fputs(rest, out);
+	must(fclose(out) == 0);
+	free(text);
+	return result;
+}
+
+/* --- adding --- */
+
+static void
+append(struct doctor *doctor, struct finding finding)
+{
+	doctor->list =
+	    mem_grow(doctor->list, (doctor->count + 1) * sizeof *doctor->list);
 	doctor->list[doctor->count++] = finding;
 }
 
 void
-findings_add(struct doctor *doctor, enum finding_name name,
-    const char *where, char *detail, char *remedy)
+findings_add(struct doctor *doctor, enum finding_name name, const char *where,
+    char *detail, char *remedy)
 {
 	const struct finding_kind *kind = &finding_kinds[name];
-	append_finding(doctor, (struct finding){
-	    .name = name,
-	    .level = kind->level,
-	    .where = where ? mem_str(span_str(where)) : NULL,
-	    .message = filled(kind->message, detail),
-	    .cure = filled(kind->cure, remedy),
-	});
+	char *message = filled(kind->message, detail);
+	append(doctor,
+	    (struct finding){
+		.name = name,
+		.level = kind->level,
+		.where = mem_text(where),
+		.message = doctor->place == NULL
+			       ? mem_text(message)
+			       : mem_printf("%s: %s", doctor->place, message),
+		.cure = placed(doctor, filled(kind->cure, remedy)),
+	    });
+	free(message);
 	free(detail);
 	free(remedy);
 }
 
-void
-findings_add_well(struct doctor *doctor, enum finding_name name, char *message)
+/* What holds of several masters, or brokers, alike is said once. */
+static void
+append_once(struct doctor *doctor, enum finding_name name,
+    enum finding_level level, char *message)
 {
-	append_finding(doctor, (struct finding){
-	    .name = name,
-	    .level = LEVEL_OK,
-	    .message = message,
-	    .cure = mem_str(SPAN("")),
-	});
+	for (size_t i = 0; i < doctor->count; i++)
+		if (doctor->list[i].name == name &&
+		    doctor->list[i].level == level &&
+		    strcmp(doctor->list[i].message, message) == 0) {
+			free(message);
+			return;
+		}
+	append(doctor, (struct finding){
+			   .name = name,
+			   .level = level,
+			   .message = message,
+			   .cure = mem_text(""),
+		       });
 }
 
 void
-findings_add_skipped(
-    struct doctor *doctor, enum finding_name name, const char *why)
+findings_well(struct doctor *doctor, enum finding_name name, char *message)
 {
-	append_finding(doctor, (struct finding){
-	    .name = name,
-	    .level = LEVEL_SKIP,
-	    .message = mem_printf("not checked: %s", why),
-	    .cure = mem_str(SPAN("")),
-	});
+	append_once(doctor, name, LEVEL_OK, message);
+}
+
+void
+findings_skip(struct doctor *doctor, enum finding_name name, const char *why)
+{
+	append_once(
+	    doctor, name, LEVEL_SKIP, mem_printf("not checked: %s", why));
+}
+
+bool
+findings_has(const struct doctor *doctor, enum finding_name name)
+{
+	for (size_t i = 0; i < doctor->count; i++)
+		if (doctor->list[i].name == name)
+			return true;
+	return false;
+}
+
+void
+findings_skip_all(
+    struct doctor *doctor, enum finding_needs needs, const char *why)
+{
+	for (unsigned i = 0; i < FINDING_COUNT_; i++)
+		if (finding_kinds[i].needs == needs && !findings_has(doctor, i))
+			findings_skip(doctor, i, why);
+}
+
+/* --- all of them --- */
+
+void
+findings_sort(struct doctor *doctor)
+{
+	struct doctor sorted = *doctor;
+	unsigned most = doctor->conf != NULL ? FINDING_COUNT_ : 1;
+	sorted.list = NULL;
+	sorted.count = 0;
+	for (unsigned name = 0; name < most; name++) {
+		for (size_t i = 0; i < doctor->count; i++)
+			if (doctor->list[i].name == name)
+				append(&sorted, doctor->list[i]);
+		if (!findings_has(&sorted, name))
+			findings_well(
+			    &sorted, name, mem_text(finding_kinds[name].well));
+	}
+	free(doctor->list);
+	*doctor = sorted;
 }
 
 unsigned
@@ -78,29 +180,14 @@ findings_count(const struct doctor *doctor, enum finding_level level)
 	return n;
 }
 
-static void
-clear_finding(struct finding *finding)
-{
-	free(finding->where);
-	free(finding->message);
-	free(finding->cure);
-}
-
-void
-findings_drop(struct doctor *doctor, size_t index)
-{
-	struct finding *finding = &doctor->list[index];
-	clear_finding(finding);
-	doctor->count--;
-	memmove(finding, finding + 1,
-	    (doctor->count - index) * sizeof *finding);
-}
-
 void
 findings_free(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->count; i++)
-		clear_finding(&doctor->list[i]);
+	for (size_t i = 0; i < doctor->count; i++) {
+		free(doctor->list[i].where);
+		free(doctor->list[i].message);
+		free(doctor->list[i].cure);
+	}
 	free(doctor->list);
 	doctor->list = NULL;
 	doctor->count = 0;

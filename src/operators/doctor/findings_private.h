@@ -3,15 +3,12 @@
 
 #include "conf/complaints.h"
 #include "conf/conf.h"
-#include "operators/probe/diagnostics.h"
-#include "operators/probe/reach.h"
-#include "operators/probe/sentinel_query.h"
-#include "operators/probe/source_query.h"
-#include "store/journal/journal_folder.h"
+#include "store/redis/sentinel_protocol.h"
 
 /*
- * What the files of `doctor` share: what was looked at, and what they have
- * found.  Main thread.
+ * What the files of `doctor` have found: each looks at one subject and adds
+ * what its questions bring, in any order; tbl/findings.h has the sentences, the
+ * cures and the order of the report.  Main thread.
  */
 enum finding_name {
 #define FINDING(name, ...) FINDING_##name,
@@ -22,10 +19,19 @@ enum finding_name {
 
 enum finding_level { LEVEL_OK, LEVEL_SKIP, LEVEL_WARN, LEVEL_FAIL };
 
+enum finding_needs {
+	NEEDS_NOTHING,
+	NEEDS_REDIS,
+	NEEDS_INFO,
+	NEEDS_BROKER,
+	NEEDS_RELAY,
+};
+
 /* tbl/findings.h as data, by name. */
 struct finding_kind {
 	const char *name;
 	enum finding_level level;
+	enum finding_needs needs;
 	const char *well;
 	const char *message;
 	const char *cure;
@@ -43,30 +49,30 @@ struct finding {
 	char *cure; /* "" unless WARN or FAIL */
 };
 
-struct reconcile_questions;
-
 struct doctor {
 	const char *file;
 	const struct conf *conf;
 	/* What is wrong with the file: then nothing else is looked at. */
 	const struct complaints *complaints;
-	struct sentinel_answer *sentinels; /* one for each; NULL: none */
-	/* The one Redis, or the masters of a cluster, one after the other. */
-	struct diagnostics redis;
-	struct diagnostics *redises;
-	size_t n_redises;
-	struct reached *reached; /* one for each target */
-	size_t n_reached;
-	struct source_seen *sources; /* one for each source */
-	struct source_seen *relays;  /* one for each relay */
-	struct reconcile_questions *questions; /* doctor_reconcile.c */
-	struct journal_survey journal;
-	int journal_error; /* an errno: it could not be looked at; or 0 */
 
+	/* --- what is looked at, where that is a Redis --- */
+	const char *place; /* HOST:PORT of a master of a cluster; NULL: none */
+	/*
+	 * What leads a redis-cli there, and how it has to speak to it; NULL:
+	 * what is looked at is no Redis.
+	 */
+	char *cli_there;
+	char *cli_manner;
+
+	struct sentinel_named
+	    master;     /* of the store, by Sentinels; host "": none */
+	char *store_id; /* that the store's Redis has; NULL: none */
 	struct finding *list;
 	size_t count;
 };
 
+/* "/MEMBER/NAME", for free(). */
+char *findings_pointer(const char *member, const char *name);
 /*
  * One more finding of that kind.  detail and remedy stand in its message and
  * in its cure, and are taken over; NULL where they have no place for one.
@@ -74,16 +80,20 @@ struct doctor {
 void findings_add(struct doctor *doctor, enum finding_name name,
     const char *where, char *detail, char *remedy);
 /* It is well, by another message than the table's; taken over. */
-void findings_add_well(
+void findings_well(
     struct doctor *doctor, enum finding_name name, char *message);
 /* It could not be looked at, and why. */
-void findings_add_skipped(
+void findings_skip(
     struct doctor *doctor, enum finding_name name, const char *why);
+/* So it is with all that need this, and of which nothing is known yet. */
+void findings_skip_all(
+    struct doctor *doctor, enum finding_needs needs, const char *why);
 
+/* Whether anything is known of it. */
+bool findings_has(const struct doctor *doctor, enum finding_name name);
+/* All in the report's order; what has no finding is well. */
+void findings_sort(struct doctor *doctor);
 /* How many there are of a level. */
-unsigned findings_count(
-    const struct doctor *doctor, enum finding_level level);
-/* Takes one off the list. */
-void findings_drop(struct doctor *doctor, size_t index);
+unsigned findings_count(const struct doctor *doctor, enum finding_level level);
 /* Frees the list. */
 void findings_free(struct doctor *doctor);

@@ -1,330 +1,246 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <hiredis/hiredis.h>
-#include <hiredis/sds.h>
-#include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/loop/clock.h"
+#include "base/arena.h"
 #include "base/mem.h"
 #include "operators/probe/dial.h"
-#include "operators/probe/secret_write.h"
-#include "store/redis/reply_reader.h"
-#include "store/redis/resp.h"
-#include "store/redis/tls_session.h"
+#include "store/redis/link.h"
 
-enum {
-	REPLY_MOST_S = 30, /* the longest that a reply may take in drops */
-	READ_BYTES = 16 * 1024,
-};
+enum { REPLY_MOST_US = 30 * 1000 * 1000 /* the longest, in drops */ };
 
 struct dialled {
-	redisContext *redis; /* its socket, its buffers, its error */
-	struct tls_session *tls; /* NULL: none */
-	int64_t timeout_ms;
+	struct loop *loop;
+	struct link *link;
+	struct list calls;      /* whose replies nobody has asked for */
+	struct dial_call *last; /* whose reply is in use; or NULL */
+	struct timer silence;
+	bool waits; /* the loop runs */
 };
 
-static struct timeval
-limit_of(const struct conf_redis *at)
+struct dial_call {
+	struct link_call call;
+	struct dialled *dial;
+	struct list in_dial;
+	struct arena *arena; /* of the reply */
+	const redisReply *reply;
+	bool ended;
+};
+
+/* --- waiting --- */
+
+static void
+wait_for(struct dialled *dial)
 {
-	int64_t ms = at->timeout_ms;
-	return (struct timeval){ms / 1000, ms % 1000 * 1000};
+	dial->waits = true;
+	loop_run(dial->loop);
+	dial->waits = false;
 }
 
 static void
-set_error(redisContext *redis, const char *message)
+end_waiting(struct dialled *dial)
 {
-	redis->err = REDIS_ERR_OTHER;
-	snprintf(redis->errstr, sizeof redis->errstr, "%s", message);
+	if (dial->waits)
+		loop_stop(dial->loop);
 }
 
 /* --- life --- */
 
-/* A failed connection is freed, and leaves its error as the message. */
+static void
+on_changed(void *arg, bool up)
+{
+	(void)up;
+	end_waiting(arg);
+}
+
+static void
+on_failed(void *arg)
+{
+	end_waiting(arg);
+}
+
+/* A call whose reply takes its time must not be taken for one that is lost. */
+static void
+on_silence(void *arg)
+{
+	struct dialled *dial = arg;
+	struct dial_call *first =
+	    LIST_FIRST(&dial->calls, struct dial_call, in_dial);
+	int64_t left_ms = link_left_ms(dial->link, &first->call);
+	if (left_ms == 0)
+		link_reset(dial->link, "it did not answer in time");
+	else if (clock_us() - first->call.sent_us > REPLY_MOST_US)
+		link_reset(dial->link, "its reply was too slow");
+	else
+		timer_set(&dial->silence, left_ms);
+}
+
 static struct dialled *
-checked(const struct conf_redis *at, redisContext *redis, char **ret_message)
+connect_to(const struct conf *conf, const struct conf_redis *at,
+    const struct link_to *to, char **ret_message)
 {
-	if (redis != NULL && redis->err == 0) {
-		struct dialled *dial = mem_zero(sizeof *dial);
-		redisSetTimeout(redis, limit_of(at));
-		reply_reader_guard(redis->reader);
-		dial->redis = redis;
-		dial->timeout_ms = at->timeout_ms;
-		return dial;
-	}
-	int saved = redis == NULL || redis->err == REDIS_ERR_IO ? errno : 0;
-	*ret_message =
-	    mem_str(span_str(redis != NULL ? redis->errstr : "out of memory"));
-	if (redis != NULL)
-		redisFree(redis);
-	errno = saved;
-	return NULL;
-}
-
-/* Each turn blocks for store.timeout at most. */
-static bool
-shake_hands(struct dialled *dial, int64_t until_us, char **ret_message)
-{
-	enum tls_session_step step;
-	do
-		step = tls_session_shake(dial->tls);
-	while (step != TLS_SESSION_READY && step != TLS_SESSION_FAILED &&
-	    clock_us() < until_us);
-	if (step == TLS_SESSION_READY)
-		return true;
-	*ret_message = mem_str(step == TLS_SESSION_FAILED
-		? span_str(tls_session_message(dial->tls))
-		: SPAN("TLS: the handshake timed out"));
-	return false;
-}
-
-struct dialled *
-dial_tcp(const struct conf_redis *at, const char *host, uint16_t port,
-    char **ret_message)
-{
-	int64_t until_us = clock_us() + 1000 * at->timeout_ms;
-	struct dialled *dial = checked(at,
-	    redisConnectWithTimeout(host, port, limit_of(at)), ret_message);
-	if (dial == NULL || !at->tls.on)
-		return dial;
-	dial->tls = tls_session_new(&at->tls, host, dial->redis->fd);
-	if (!shake_hands(dial, until_us, ret_message))
+	struct dialled *dial = mem_zero(sizeof *dial);
+	const struct link_events events = {.changed = on_changed,
+	    .failed = on_failed,
+	    .unsaid = true,
+	    .arg = dial};
+	dial->loop = loop_new();
+	list_init(&dial->calls);
+	timer_init(&dial->silence, dial->loop, on_silence, dial);
+	dial->link = link_new(dial->loop, conf, at, to, &events);
+	wait_for(dial);
+	if (dial_is_broken(dial)) {
+		*ret_message = mem_text(link_message(dial->link));
 		dial_free(&dial);
+	}
 	return dial;
 }
 
 struct dialled *
-dial_unix(const struct conf_redis *at, const char *path, char **ret_message)
+dial_tcp(const struct conf *conf, const struct conf_redis *at, const char *host,
+    uint16_t port, char **ret_message)
 {
-	return checked(at,
-	    redisConnectUnixWithTimeout(path, limit_of(at)), ret_message);
+	return connect_to(conf, at,
+	    &(struct link_to){
+		.host = host, .port = port, .bare = true, .unpulsed = true},
+	    ret_message);
+}
+
+struct dialled *
+dial_unix(const struct conf *conf, const struct conf_redis *at,
+    const char *path, char **ret_message)
+{
+	return connect_to(conf, at,
+	    &(struct link_to){.socket = path, .bare = true, .unpulsed = true},
+	    ret_message);
+}
+
+struct dialled *
+dial_sentinel(const struct conf *conf, const struct conf_redis *at,
+    const char *host, uint16_t port, char **ret_message)
+{
+	return connect_to(conf, at,
+	    &(struct link_to){
+		.host = host, .port = port, .sentinel = true, .unpulsed = true},
+	    ret_message);
+}
+
+static void
+drop_call(struct dial_call *call)
+{
+	if (call == NULL)
+		return;
+	list_remove(&call->in_dial);
+	arena_free(&call->arena);
+	free(call);
 }
 
 void
 dial_free(struct dialled **dial)
 {
 	struct dialled *d = *dial;
+	struct dial_call *call;
 	*dial = NULL;
 	if (d == NULL)
 		return;
-	tls_session_free(&d->tls);
-	redisFree(d->redis);
+	link_free(&d->link); /* which ends all calls */
+	LIST_EACH(call, &d->calls, in_dial)
+	drop_call(call);
+	drop_call(d->last);
+	timer_clear(&d->silence);
+	loop_free(&d->loop);
 	free(d);
 }
 
 bool
 dial_is_broken(const struct dialled *dial)
 {
-	return dial->redis->err != 0;
+	return !link_is_up(dial->link);
 }
 
 const char *
 dial_message(const struct dialled *dial)
 {
-	return dial->redis->errstr;
-}
-
-int
-dial_fd(const struct dialled *dial)
-{
-	return dial->redis->fd;
-}
-
-/* --- bytes --- */
-
-static bool
-is_late(struct dialled *dial, int64_t began_us)
-{
-	if (clock_us() - began_us < REPLY_MOST_S * (int64_t)1000000)
-		return false;
-	char words[64];
-	snprintf(words, sizeof words,
-	    "its reply was not complete after %d seconds", REPLY_MOST_S);
-	set_error(dial->redis, words);
-	return true;
-}
-
-/*
- * What errno says of a socket that blocks.  EAGAIN is its timeout, or GnuTLS
- * took a record that is no data, such as a ticket behind the handshake.
- */
-static bool
-broke(struct dialled *dial, int64_t began_us)
-{
-	bool over = clock_us() - began_us >= 1000 * dial->timeout_ms;
-	if (errno == EINTR || (errno == EAGAIN && !over))
-		return false;
-	if (errno == EAGAIN)
-		set_error(dial->redis, "timed out");
-	else
-		set_error(dial->redis, errno == EPROTO
-			? tls_session_message(dial->tls)
-			: strerror(errno));
-	return true;
-}
-
-/* False: it broke. */
-static bool
-write_tls(struct dialled *dial, int *ret_sent)
-{
-	int64_t began_us = clock_us();
-	redisContext *redis = dial->redis;
-	size_t len = sdslen(redis->obuf);
-	ssize_t put = len > 0
-	    ? tls_session_put(dial->tls, span_of(redis->obuf, len))
-	    : 0;
-	if (put < 0)
-		return !broke(dial, began_us);
-	if (put > 0 && (size_t)put == len)
-		sdsclear(redis->obuf);
-	else if (put > 0)
-		sdsrange(redis->obuf, (int)put, -1);
-	*ret_sent = sdslen(redis->obuf) == 0;
-	return true;
-}
-
-static bool
-read_tls(struct dialled *dial)
-{
-	int64_t began_us = clock_us();
-	char bytes[READ_BYTES];
-	do {
-		ssize_t got = tls_session_get(dial->tls, bytes, sizeof bytes);
-		if (got < 0)
-			return !broke(dial, began_us);
-		if (got == 0)
-			set_error(dial->redis, "Server closed the connection");
-		if (got == 0 ||
-		    redisReaderFeed(dial->redis->reader, bytes, (size_t)got) !=
-			REDIS_OK)
-			return false;
-	} while (tls_session_has_more(dial->tls));
-	return true;
-}
-
-/* hiredis says of a time that is over what its errno is called. */
-static bool
-name_timeout(struct dialled *dial, int result)
-{
-	if (result != REDIS_OK && dial->redis->err == REDIS_ERR_IO &&
-	    errno == EAGAIN)
-		set_error(dial->redis, "timed out");
-	return result == REDIS_OK;
-}
-
-static bool
-write_some(struct dialled *dial, int *ret_sent)
-{
-	return dial->tls != NULL
-	    ? write_tls(dial, ret_sent)
-	    : name_timeout(dial, redisBufferWrite(dial->redis, ret_sent));
-}
-
-static bool
-read_some(struct dialled *dial)
-{
-	return dial->tls != NULL
-	    ? read_tls(dial)
-	    : name_timeout(dial, redisBufferRead(dial->redis));
+	return link_message(dial->link);
 }
 
 /* --- commands and replies --- */
 
+static redisReply *
+copy_reply(struct arena *arena, const redisReply *reply)
+{
+	redisReply *copy = arena_alloc(arena, sizeof *copy);
+	*copy = *reply;
+	if (reply->str != NULL)
+		copy->str = memcpy(
+		    arena_alloc(arena, reply->len + 1), reply->str, reply->len);
+	copy->element =
+	    arena_alloc(arena, (reply->elements + 1) * sizeof copy->element);
+	for (size_t i = 0; i < reply->elements; i++)
+		copy->element[i] = copy_reply(arena, reply->element[i]);
+	return copy;
+}
+
+static void
+on_replied(struct link_call *call, const redisReply *reply)
+{
+	struct dial_call *one = CONTAINER_OF(call, struct dial_call, call);
+	one->ended = true;
+	one->arena = arena_new();
+	if (reply != NULL)
+		one->reply = copy_reply(one->arena, reply);
+	end_waiting(one->dial);
+}
+
 void
-dial_append(struct dialled *dial, const struct resp *command)
+dial_send(struct dialled *dial, const struct resp *command)
 {
-	must(redisAppendFormattedCommand(dial->redis, command->bytes,
-		 command->len) == REDIS_OK);
+	struct dial_call *call = mem_zero(sizeof *call);
+	call->dial = dial;
+	call->call.done = on_replied;
+	list_add_last(&dial->calls, &call->in_dial);
+	if (dial_is_broken(dial))
+		call->ended = true;
+	else
+		link_send(dial->link, &call->call, command);
 }
 
-/* Each turn of these loops blocks for store.timeout at most. */
-bool
-dial_send(struct dialled *dial)
-{
-	int64_t began_us = clock_us();
-	for (int sent = 0; !sent;)
-		if (is_late(dial, began_us) || !write_some(dial, &sent))
-			return false;
-	return true;
-}
-
-redisReply *
+const redisReply *
 dial_reply(struct dialled *dial)
 {
-	int64_t began_us = clock_us();
-	void *reply = NULL;
-	if (!dial_send(dial))
-		return NULL;
-	while (redisGetReplyFromReader(dial->redis, &reply) == REDIS_OK &&
-	    reply == NULL)
-		if (is_late(dial, began_us) || !read_some(dial))
-			return NULL;
-	return reply;
+	struct dial_call *call =
+	    LIST_FIRST(&dial->calls, struct dial_call, in_dial);
+	while (!call->ended) {
+		timer_set(&dial->silence, 1);
+		wait_for(dial);
+	}
+	timer_clear(&dial->silence);
+	list_remove(&call->in_dial);
+	drop_call(dial->last);
+	dial->last = call;
+	return call->reply;
 }
 
-redisReply *
-dial_ask(struct dialled *dial, size_t count, const char **words)
-{
-	return redisAppendCommandArgv(
-		   dial->redis, (int)count, words, NULL) == REDIS_OK
-	    ? dial_reply(dial)
-	    : NULL;
-}
-
-redisReply *
-dial_accept(const struct dialled *dial, redisReply *reply, char **ret_message)
-{
-	if (reply != NULL && reply->type != REDIS_REPLY_ERROR)
-		return reply;
-	/* The parser was not let have memory for what was only announced. */
-	const char *error = dial->redis->err == REDIS_ERR_OOM
-	    ? "it sent what cannot be its reply"
-	    : dial->redis->errstr;
-	*ret_message = mem_str(span_str(reply != NULL ? reply->str : error));
-	freeReplyObject(reply);
-	return NULL;
-}
-
-/* Appends a command to what is to be sent, and leaves no other copy of it. */
-static void
-append_secret(struct dialled *dial, size_t count, const char *const *words)
+const redisReply *
+dial_ask(struct dialled *dial, size_t count, const char *const *words)
 {
 	struct resp command = {0};
 	resp_begin(&command, count);
 	for (size_t i = 0; i < count; i++)
 		resp_arg(&command, span_str(words[i]));
-	dial_append(dial, &command);
-	sodium_memzero(command.bytes, command.len);
+	dial_send(dial, &command);
 	resp_clear(&command);
+	return dial_reply(dial);
 }
 
-/* dial_reply sends the rest, or finds out why it cannot. */
-static void
-send_secret(struct dialled *dial)
+const redisReply *
+dial_accept(
+    const struct dialled *dial, const redisReply *reply, char **ret_message)
 {
-	if (dial->tls == NULL) {
-		(void)secret_write_send(dial->redis);
-		return;
-	}
-	dial_send(dial);
-	secret_write_end(dial->redis);
-}
-
-bool
-dial_log_in(const struct conf_redis *at, struct dialled *dial,
-    char **ret_message)
-{
-	if (at->password == NULL || at->managed)
-		return true;
-	const char *words[] = {"AUTH", at->user, at->password};
-	if (at->user == NULL)
-		words[1] = at->password;
-	secret_write_begin(dial->redis);
-	append_secret(dial, at->user ? 3 : 2, words);
-	send_secret(dial);
-	redisReply *reply =
-	    dial_accept(dial, dial_reply(dial), ret_message);
-	freeReplyObject(reply);
-	return reply != NULL;
+	if (reply != NULL && reply->type != REDIS_REPLY_ERROR)
+		return reply;
+	*ret_message =
+	    mem_text(reply != NULL ? reply->str : link_message(dial->link));
+	return NULL;
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <jansson.h>
-
-#include "conf/conf.h"
-#include "operators/probe/events_shard.h"
+#include "store/record/event.h"
 
 /*
  * Reads the events streams of all shards as one, in the order of time, on
  * connections of its own to the one Redis, the master that Sentinels name, or
  * the masters of a cluster.  It changes nothing there and has no position of
- * its own in Redis.  It blocks, up to store.timeout with each question, but not
- * while it waits for events.  One thread.
+ * its own in Redis.  It blocks, up to store.timeout with each question.  One
+ * thread.
  */
 struct events_query;
 
-/* What it has to say besides events: a sentence, and whether some are lost. */
+/* What it has to say besides events: a sentence; some of them are lost. */
 typedef void events_query_say(void *arg, const char *words);
+
+/* Where to begin, the same in all shards but the shard of an entry. */
+enum events_from { EVENTS_ALL, EVENTS_NOW, EVENTS_SINCE };
 
 /*
  * conf and since live as long as it does.  Without follow it gives what there
@@ -39,17 +39,7 @@ MUST_USE bool events_query_connect(
  * more now.  False: the connection has to be made anew, with a message that the
  * caller frees.
  */
-MUST_USE bool events_query_next(struct events_query *query,
-    json_t **ret_event, char **ret_message);
-
-/*
- * Asks to be told of the next event.  *ret_fd becomes readable when there is
- * one, or after EVENTS_QUERY_BLOCK_MS; events_query_waited comes next, in any
- * case.  -1: a cluster tells nothing, so ask again after a moment.
- */
-enum { EVENTS_QUERY_BLOCK_MS = 1000 };
-MUST_USE bool events_query_wait(
-    struct events_query *query, int *ret_fd, char **ret_message);
-/* Takes what came of that; events_query_next has it. */
-MUST_USE bool events_query_waited(
-    struct events_query *query, char **ret_message);
+MUST_USE bool events_query_next(
+    struct events_query *query, json_t **ret_event, char **ret_message);
+/* There may be more by now. */
+void events_query_again(struct events_query *query);

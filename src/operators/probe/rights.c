@@ -13,64 +13,33 @@ const struct right rights[] = {
 };
 const size_t n_rights = sizeof rights / sizeof *rights;
 
-static bool
-has_topics(const struct conf *conf)
-{
-	for (size_t i = 0; i < conf->n_sources; i++)
-		if (conf->sources[i].broker->kind == BROKER_KAFKA)
-			return true;
-	return false;
-}
-
-static bool
-has_positions(const struct conf *conf)
-{
-	return conf->n_relays > 0 ||
-	    (conf->store.events_maxlen > 0 && conf->store.events_refuse);
-}
-
-static bool
-has_webhooks(const struct conf *conf)
-{
-	for (size_t i = 0; i < conf->n_relays; i++)
-		if (conf->relays[i].kind == RELAY_WEBHOOK)
-			return true;
-	return false;
-}
-
 bool
 rights_needed(const struct conf *conf, const struct right *right)
 {
-	switch (right->when) {
-	case RIGHT_WITH_DB:
-		return !conf->store.redis.managed && conf->store.redis.db != 0;
-	case RIGHT_WITH_EVENTS:
-		return conf->store.events_maxlen != 0;
-	case RIGHT_WITH_FUNCTION:
-		return conf->store.functions;
-	case RIGHT_WITH_REPLICAS:
-		return conf->store.wait_replicas > 0;
-	case RIGHT_WITH_SCRIPT:
-		return !conf->store.functions;
-	case RIGHT_WITH_CLUSTER:
-		return conf->store.redis.cluster.count > 0;
-	case RIGHT_WITH_SOURCES:
-		return conf->n_sources > 0;
-	case RIGHT_WITH_RELAYS:
-		return has_positions(conf);
-	case RIGHT_WITH_MESSAGES:
-		return has_positions(conf) || conf->n_sources > 0;
-	case RIGHT_WITH_HASHES:
-		return has_positions(conf) || has_topics(conf);
-	case RIGHT_WITH_REFUSAL:
-		return conf->store.events_maxlen > 0 &&
-		    conf->store.events_refuse;
-	case RIGHT_WITH_WEBHOOKS:
-		return has_webhooks(conf);
-	case RIGHT_ALWAYS:
-		break;
-	}
-	return true;
+	const struct conf_store *store = &conf->store;
+	bool sources = conf->n_sources > 0, topics = false, webhooks = false;
+	bool refuses = store->events_maxlen > 0 && store->events_refuse;
+	bool positions = conf->n_relays > 0 || refuses;
+	for (size_t i = 0; i < conf->n_sources; i++)
+		topics |= conf->sources[i].broker->kind == BROKER_KAFKA;
+	for (size_t i = 0; i < conf->n_relays; i++)
+		webhooks |= conf->relays[i].kind == RELAY_WEBHOOK;
+	const bool needed[] = {
+	    [RIGHT_ALWAYS] = true,
+	    [RIGHT_WITH_DB] = !store->redis.managed && store->redis.db != 0,
+	    [RIGHT_WITH_EVENTS] = store->events_maxlen != 0,
+	    [RIGHT_WITH_FUNCTION] = store->functions,
+	    [RIGHT_WITH_REPLICAS] = store->wait_replicas > 0,
+	    [RIGHT_WITH_SCRIPT] = !store->functions,
+	    [RIGHT_WITH_CLUSTER] = store->redis.cluster.count > 0,
+	    [RIGHT_WITH_SOURCES] = sources,
+	    [RIGHT_WITH_RELAYS] = positions,
+	    [RIGHT_WITH_MESSAGES] = positions || sources,
+	    [RIGHT_WITH_HASHES] = positions || topics,
+	    [RIGHT_WITH_WEBHOOKS] = webhooks,
+	    [RIGHT_WITH_REFUSAL] = refuses,
+	};
+	return needed[right->when];
 }
 
 char *
@@ -87,19 +56,23 @@ rights_channels(const struct conf *conf)
 }
 
 char *
-rights_rules(const struct conf *conf)
+rights_acl(const struct conf *conf)
 {
+	const char *user = conf->store.redis.user;
 	char *keys = rights_keys(conf), *channels = rights_channels(conf);
-	char *rules = NULL;
+	char *line = NULL;
 	size_t len;
-	FILE *out = open_memstream(&rules, &len);
+	FILE *out = open_memstream(&line, &len);
 	must(out != NULL);
-	fprintf(out, "%s %s", keys, channels);
+	fprintf(out,
+	    "ACL SETUSER %s on >PASSWORD resetkeys resetchannels "
+	    "-@all %s %s",
+	    user ? user : "onceproxy", keys, channels);
 	for (size_t i = 0; i < n_rights; i++)
 		if (rights_needed(conf, &rights[i]))
 			fprintf(out, " +%s", rights[i].name);
 	must(fclose(out) == 0);
 	free(keys);
 	free(channels);
-	return rules;
+	return line;
 }

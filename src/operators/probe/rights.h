@@ -9,8 +9,8 @@
  * Pure; any thread.
  */
 struct right {
-	const char *name;  /* as an ACL has it, after the plus sign */
-	const char *probe; /* see tbl/rights.h */
+	const char *name;    /* as an ACL has it, after the plus sign */
+	const char *probe;   /* see tbl/rights.h */
 	const char *message; /* what it is for, for people */
 	enum {
 		RIGHT_ALWAYS,
@@ -39,7 +39,7 @@ bool rights_needed(const struct conf *conf, const struct right *right);
 char *rights_keys(const struct conf *conf);
 char *rights_channels(const struct conf *conf);
 /*
- * An ACL's rules: keys, channels and "+RIGHT" for all that this configuration
- * needs; caller frees.
+ * What makes a user that can run a gateway with that configuration and no more:
+ * a line for redis-cli; caller frees.
  */
-char *rights_rules(const struct conf *conf);
+char *rights_acl(const struct conf *conf);

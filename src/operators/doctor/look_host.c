@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/loop/clock.h"
+#include "base/mem.h"
+#include "conf/load/certificates.h"
+#include "operators/commands/descriptors.h"
+#include "operators/commands/shell_quote.h"
+#include "operators/doctor/look_private.h"
+#include "store/journal/journal_folder.h"
+#include "store/redis/managed.h"
+
+static const char state_dir_pointer[] = "/state_dir";
+/* Where a package has it. */
+static const char usual_state_dir[] = "/var/lib/onceproxy";
+/* Who runs the gateway where root looks. */
+static const char unit_user[] = "onceproxy";
+
+/* The folder that a path is in; for free(). */
+static char *
+folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash == NULL   ? mem_text(".")
+	       : slash == path ? mem_text("/")
+			       : mem_str(span_of(path, (size_t)(slash - path)));
+}
+
+/* --- state_dir --- */
+
+/* 0, or an errno.  A folder that is not there is made at the start. */
+static int
+try_folder(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+		return ENOTDIR;
+	if (access(path, W_OK | X_OK) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return errno;
+	char *above = folder_of(path);
+	int error = access(above, W_OK | X_OK) == 0 ? 0 : errno;
+	free(above);
+	return error;
+}
+
+/* Whoever looks as root does it for another: the unit's user, if there is. */
+static char *
+command_to_make(const char *path)
+{
+	bool root = geteuid() == 0;
+	const struct passwd *user =
+	    root ? getpwnam(unit_user) : getpwuid(geteuid());
+	char *quoted = shell_quote(path);
+	const char *sudo = root ? "" : "sudo ";
+	char *made = user != NULL ? mem_printf("%sinstall -d -m 0700 -o %s %s",
+					sudo, user->pw_name, quoted)
+		     : root
+			 ? mem_printf("install -d -m 0700 -o USER %s", quoted)
+			 : mem_printf("%sinstall -d -m 0700 -o %u %s", sudo,
+			       (unsigned)geteuid(), quoted);
+	free(quoted);
+	return made;
+}
+
+/* Whether others have their files there, too: it is not ours to close. */
+static bool
+is_shared(const char *path, const struct stat *st)
+{
+	static const char *const ours[] = {
+	    ".", "..", "journal", "lock", "lost+found", "redis"};
+	DIR *folder = opendir(path);
+	bool shared = (st->st_mode & S_ISVTX) != 0;
+	const struct dirent *entry;
+	while (folder != NULL && !shared && (entry = readdir(folder)) != NULL) {
+		size_t i = 0;
+		while (i < sizeof ours / sizeof *ours &&
+		       strcmp(ours[i], entry->d_name) != 0)
+			i++;
+		shared = i == sizeof ours / sizeof *ours;
+	}
+	if (folder != NULL)
+		closedir(folder);
+	return shared;
+}
+
+static char *
+command_to_hide(const char *path, const struct stat *st)
+{
+	if (is_shared(path, st))
+		return mem_text(
+		    "others have files there, so name another "
+		    "folder in \"state_dir\", in which nothing else is; do "
+		    "not change this one");
+	char *quoted = shell_quote(path);
+	char *command = mem_printf("chmod 0700 %s", quoted);
+	free(quoted);
+	return command;
+}
+
+/* What would be in a state_dir that is not there yet is well. */
+static bool
+is_no_state_dir(const struct doctor *doctor)
+{
+	return access(doctor->conf->state_dir, F_OK) != 0 && errno == ENOENT;
+}
+
+static void
+look_at_state_dir(struct doctor *doctor)
+{
+	const char *path = doctor->conf->state_dir;
+	const char none[] = "there is no state_dir yet";
+	struct stat st;
+	struct statvfs fs;
+	int error = try_folder(path);
+	if (error != 0)
+		findings_add(doctor, FINDING_state_dir, state_dir_pointer,
+		    mem_printf("%s (%s)", path, strerror(error)),
+		    command_to_make(error == ENOTDIR ? usual_state_dir : path));
+	if (is_no_state_dir(doctor)) {
+		findings_well(doctor, FINDING_state_dir_open, mem_text(none));
+		findings_well(doctor, FINDING_state_dir_full, mem_text(none));
+		return;
+	}
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    (st.st_mode & 077) != 0)
+		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
+		    mem_printf(
+			"%s (mode %04o)", path, (unsigned)st.st_mode & 07777),
+		    command_to_hide(path, &st));
+	if (statvfs(path, &fs) == 0 &&
+	    (uint64_t)fs.f_bavail * fs.f_frsize < JOURNAL_RESERVE_BYTES)
+		findings_add(doctor, FINDING_state_dir_full, state_dir_pointer,
+		    mem_text(path), shell_quote(path));
+}
+
+void
+look_host_journal(struct doctor *doctor)
+{
+	struct origin ours = {.id = {0}};
+	struct journal_survey journal = {0};
+	origin_place(doctor->conf, ours.place);
+	if (doctor->store_id != NULL)
+		origin_id(doctor->conf, span_str(doctor->store_id), ours.id);
+	int error =
+	    journal_folder_survey(doctor->conf->state_dir, &ours, &journal)
+		? 0
+		: errno;
+	const struct {
+		enum finding_name name;
+		uint64_t count;
+		const char *file, *remedy;
+	} all[] = {
+	    {FINDING_journal, journal.entries, journal.file,
+		doctor->conf->file},
+	    {FINDING_journal_foreign, journal.foreign, journal.foreign_file,
+		NULL},
+	    {FINDING_journal_damaged, journal.aside, journal.aside_file, NULL},
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (error != 0)
+			findings_skip(doctor, all[i].name, strerror(error));
+		else if (all[i].count > 0)
+			findings_add(doctor, all[i].name, state_dir_pointer,
+			    mem_printf(
+				"%" PRIu64 " (%s)", all[i].count, all[i].file),
+			    all[i].remedy ? shell_quote(all[i].remedy) : NULL);
+		else if (is_no_state_dir(doctor))
+			findings_well(doctor, all[i].name,
+			    mem_text("there is no state_dir yet"));
+	journal_folder_survey_clear(&journal);
+}
+
+/* --- secrets --- */
+
+/* Whether others come to where it is; the path is absolute. */
+static bool
+is_open_to_all(const char *path)
+{
+	char *folder = mem_str(span_str(path));
+	bool open = true;
+	for (char *slash; open && (slash = strrchr(folder, '/')) != NULL;) {
+		struct stat st;
+		*slash = '\0';
+		open = stat(slash == folder ? "/" : folder, &st) == 0 &&
+		       (st.st_mode & S_IXOTH) != 0;
+	}
+	free(folder);
+	return open;
+}
+
+/* So that the gateway can read it still. */
+static char *
+command_to_close(const char *path, const struct stat *st)
+{
+	const struct passwd *user =
+	    geteuid() == 0 ? getpwnam(unit_user) : getpwuid(geteuid());
+	char *quoted = shell_quote(path);
+	char *made = user == NULL || st->st_uid == user->pw_uid ||
+			     st->st_gid == user->pw_gid
+			 ? mem_printf("chmod 640 %s", quoted)
+			 : mem_printf("chgrp %u %s && chmod 640 %s",
+			       (unsigned)user->pw_gid, quoted, quoted);
+	free(quoted);
+	return made;
+}
+
+static void
+look_at_secret(struct doctor *doctor, const char *pointer, const char *path)
+{
+	struct stat st;
+	char *real = realpath(path, NULL);
+	if (real != NULL && stat(real, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_mode & (S_IROTH | S_IWOTH)) != 0 && is_open_to_all(real)) {
+		const struct passwd *owner = getpwuid(st.st_uid);
+		findings_add(doctor, FINDING_secret_open, pointer,
+		    mem_printf("%s%s%s %s (of %s, mode %04o)",
+			st.st_mode & S_IROTH ? "read" : "",
+			(st.st_mode & S_IROTH) && (st.st_mode & S_IWOTH)
+			    ? " and "
+			    : "",
+			st.st_mode & S_IWOTH ? "change" : "", path,
+			owner != NULL ? owner->pw_name : "nobody we know",
+			(unsigned)st.st_mode & 07777),
+		    command_to_close(path, &st));
+	}
+	free(real);
+}
+
+/* --- certificates --- */
+
+static void
+look_at_certificate(struct doctor *doctor, size_t index)
+{
+	const struct conf_tls *tls = &doctor->conf->listen[index].tls;
+	int64_t now_ms = clock_wall_ms();
+	if (tls->credentials == NULL)
+		return;
+	enum certificates_time when = certificates_time(tls, now_ms);
+	bool soon = when == CERTIFICATES_END_SOON;
+	if (!soon && (when < CERTIFICATES_EARLY || when > CERTIFICATES_OVER))
+		return;
+	char *pointer = mem_printf("/listen/%zu/tls/certificate", index);
+	findings_add(doctor,
+	    soon ? FINDING_certificate_ends : FINDING_certificate_invalid,
+	    pointer, certificates_words(tls, now_ms),
+	    shell_quote(tls->certificate));
+	free(pointer);
+}
+
+/* --- addresses --- */
+
+/* 0, or why nobody can listen there, whatever the port: an errno. */
+static int
+try_address(const struct addrinfo *info)
+{
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int error = fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) != 0
+			? errno
+			: 0;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* What is wrong; NULL: nothing.  The caller frees it. */
+static char *
+trouble_of_host(const char *host)
+{
+	const struct addrinfo hints = {
+	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	struct addrinfo *info = NULL;
+	if (*host == '\0')
+		return NULL;
+	int unknown = getaddrinfo(host, "0", &hints, &info);
+	if (unknown != 0)
+		return mem_text(gai_strerror(unknown));
+	/* As serve does, which takes the first that it can have. */
+	int error = EADDRNOTAVAIL;
+	for (const struct addrinfo *one = info; one != NULL && error != 0;
+	     one = one->ai_next)
+		error = try_address(one);
+	freeaddrinfo(info);
+	return error != 0 ? mem_text(strerror(error)) : NULL;
+}
+
+/* The same, of a socket that is to be at a path. */
+static char *
+trouble_of_path(const char *path)
+{
+	struct stat st;
+	char *above = folder_of(path);
+	int error = stat(above, &st) != 0  ? errno
+		    : !S_ISDIR(st.st_mode) ? ENOTDIR
+					   : 0;
+	char *words = error == 0 ? NULL
+				 : mem_printf("the folder %s: %s", above,
+				       strerror(error));
+	free(above);
+	return words;
+}
+
+static void
+look_at_address(struct doctor *doctor, const char *pointer,
+    const struct address *address, const char *group)
+{
+	char *words = address->kind == ADDRESS_UNIX
+			  ? trouble_of_path(address->host)
+			  : trouble_of_host(address->host);
+	errno = 0;
+	if (words == NULL && group != NULL && getgrnam(group) == NULL &&
+	    errno == 0)
+		words = mem_printf("there is no group \"%s\"", group);
+	if (words != NULL)
+		findings_add(doctor, FINDING_listen, pointer,
+		    mem_printf("%s (%s)", address->text, words), NULL);
+	free(words);
+}
+
+/* --- descriptors and programs --- */
+
+static void
+look_at_descriptors(struct doctor *doctor)
+{
+	int64_t limit = descriptors_raise(); /* as serve does */
+	struct descriptors d = descriptors_share(doctor->conf, limit);
+	if (d.clients < doctor->conf->max_connections)
+		findings_add(doctor, FINDING_descriptors, "/limits/connections",
+		    mem_printf("%" PRId64 " clients", d.clients),
+		    mem_printf("%" PRId64, d.needed));
+}
+
+static void
+look_at_managed(struct doctor *doctor)
+{
+	struct sockaddr_un un;
+	if (!doctor->conf->store.redis.managed) {
+		findings_well(doctor, FINDING_managed_server,
+		    mem_text("store.redis is not \"managed\""));
+		return;
+	}
+	char *socket = managed_socket(doctor->conf);
+	if (strlen(socket) >= sizeof un.sun_path)
+		findings_add(doctor, FINDING_managed_server, state_dir_pointer,
+		    mem_printf(
+			"the path %s is too long for a Unix socket", socket),
+		    NULL);
+	else if (access(REDIS_SERVER, X_OK) != 0)
+		findings_add(doctor, FINDING_managed_server, "/store/redis",
+		    mem_printf(
+			"%s cannot be run: %s", REDIS_SERVER, strerror(errno)),
+		    NULL);
+	free(socket);
+}
+
+/* --- all of it --- */
+
+void
+look_host(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	look_at_state_dir(doctor);
+	for (size_t i = 0; i < conf->secrets.count; i += 2)
+		look_at_secret(
+		    doctor, conf->secrets.list[i], conf->secrets.list[i + 1]);
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		char *pointer = mem_printf("/listen/%zu", i);
+		look_at_certificate(doctor, i);
+		look_at_address(doctor, pointer, &conf->listen[i].address,
+		    conf->listen[i].group);
+		free(pointer);
+	}
+	if (conf->admin.text != NULL)
+		look_at_address(doctor, "/admin/listen", &conf->admin, NULL);
+	look_at_descriptors(doctor);
+	look_at_managed(doctor);
+}

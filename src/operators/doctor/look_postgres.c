@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "messages/broker/postgres/postgres_sql.h"
+#include "operators/doctor/look_broker_private.h"
+
+struct look_postgres {
+	struct doctor *doctor;
+	const struct conf_source *source; /* NULL: a relay's */
+	const struct conf_relay *relay;
+	enum finding_name missing; /* what a statement that fails is */
+	PGconn *conn;
+	struct arena *arena;
+	const char *known; /* SQL that names the values, and what is of them */
+	const char *values[16];
+	int count;
+	bool failed; /* something is missing: the rest cannot be asked */
+};
+
+/* --- coming in --- */
+
+/* The text in one line. */
+static char *
+flat(const char *text)
+{
+	char *line = mem_text(text);
+	size_t len = strlen(line);
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)line[i] < ' ')
+			line[i] = ' ';
+	while (len > 0 && line[len - 1] == ' ')
+		line[--len] = '\0';
+	return line;
+}
+
+static PGconn *
+connect_to(const struct conf_broker *broker, const char *kind)
+{
+	/* What the URI says comes later and wins. */
+	const char *const names[] = {"application_name", "connect_timeout",
+	    "target_session_attrs", "dbname", "password", NULL};
+	const char *const values[] = {"onceproxy doctor", "5", kind,
+	    broker->postgres, broker->password, NULL};
+	return PQconnectdbParams(names, values, 1);
+}
+
+/* --- asking --- */
+
+static void
+add(struct look_postgres *look, enum finding_name name, char *detail,
+    char *remedy)
+{
+	if (look->source != NULL)
+		look_broker_add(
+		    look->doctor, look->source, name, detail, remedy);
+	else
+		look_broker_add_relay(
+		    look->doctor, look->relay, name, detail, remedy);
+}
+
+/* The rows of a statement, for PQclear(); NULL: it failed, which is said. */
+static PGresult *
+rows_of(struct look_postgres *look, const char *sql, int count)
+{
+	PGresult *result = PQexecParams(
+	    look->conn, sql, count, NULL, look->values, NULL, NULL, 0);
+	ExecStatusType status = PQresultStatus(result);
+	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+		return result;
+	if (!look->failed)
+		add(look, look->missing, flat(PQresultErrorMessage(result)),
+		    NULL);
+	look->failed = true;
+	PQclear(result);
+	return NULL;
+}
+
+static char *
+text_in(const PGresult *result, int column)
+{
+	return result != NULL && PQntuples(result) > 0 &&
+		       column < PQnfields(result) &&
+		       !PQgetisnull(result, 0, column)
+		   ? mem_text(PQgetvalue(result, 0, column))
+		   : NULL;
+}
+
+/* The first value; NULL: there is none, or it is null. */
+static char *
+ask(struct look_postgres *look, const char *sql)
+{
+	PGresult *result = rows_of(look, sql, 0);
+	char *text = text_in(result, 0);
+	PQclear(result);
+	return text;
+}
+
+/* A question of the values: what it has to say, and what cures that. */
+struct sql_question {
+	enum finding_name name;
+	const char *sql;
+};
+
+/* What is missing ends it: the rest is about what is there. */
+static void
+put_questions(
+    struct look_postgres *look, const struct sql_question *list, size_t count)
+{
+	for (size_t i = 0; i < count && !look->failed; i++) {
+		char *sql = mem_printf("%s%s", look->known, list[i].sql);
+		PGresult *result = rows_of(look, sql, look->count);
+		char *detail = text_in(result, 0), *remedy = text_in(result, 1);
+		free(sql);
+		PQclear(result);
+		if (detail == NULL) {
+			free(remedy);
+			continue;
+		}
+		look->failed = list[i].name == look->missing;
+		add(look, list[i].name, detail, remedy);
+	}
+}
+
+/* --- the table of a source --- */
+
+/* p: the values; cols: what is read, by its member; att: what there is. */
+static const char known_of_source[] =
+    "WITH p AS (SELECT $1::text AS tab, $2::text AS named, $3::text AS id, "
+    "$4::text AS entity, $5::text AS type, $6::text AS payload, "
+    "$7::text AS ord, $8::text AS finish, $9::text AS headers, "
+    "$10::text AS results, $11::text AS dead, $12::text AS unread, "
+    "$13::text AS ordered), cols AS (SELECT c, member, n FROM p, LATERAL "
+    "(VALUES (id, 'columns.id', 1), (entity, 'columns.entity', 2), "
+    "(type, 'columns.type', 3), (payload, 'columns.payload', 4), "
+    "(ord, 'columns.order', 5), (finish, 'finish', 6), "
+    "(headers, 'columns.headers', 7)) AS v (c, member, n) "
+    "WHERE c IS NOT NULL), att AS (SELECT a.attname, "
+    "coalesce(b.typname, y.typname) AS typ, "
+    "a.attnotnull OR y.typnotnull AS never_null FROM p "
+    "JOIN pg_attribute a ON a.attrelid = to_regclass(tab) "
+    "AND a.attnum > 0 AND NOT a.attisdropped "
+    "JOIN pg_type y ON y.oid = a.atttypid "
+    "LEFT JOIN pg_type b ON b.oid = y.typbasetype) ";
+
+static const struct sql_question of_source[] = {
+    {FINDING_source_missing, "SELECT 'there is no table ' || named FROM p "
+			     "WHERE to_regclass(tab) IS NULL"},
+    {FINDING_source_missing,
+	"SELECT 'the table ' || named || ' has no column ' || c || "
+	"', which is its ' || member FROM p, cols WHERE NOT EXISTS "
+	"(SELECT FROM att WHERE attname = c) ORDER BY n LIMIT 1"},
+    {FINDING_source_missing,
+	"SELECT 'the column ' || headers || ' is neither json nor jsonb' "
+	"FROM p, att WHERE attname = headers "
+	"AND typ NOT IN ('json', 'jsonb')"},
+    /* A column of which null is what tells unread rows. */
+    {FINDING_source_missing,
+	"SELECT 'nothing can ever be read, as the column ' || finish || "
+	"' is never null: say which value unread rows have, with \"from\" "
+	"and \"to\" of finish' FROM p, att WHERE attname = finish "
+	"AND never_null AND unread IS NULL"},
+    {FINDING_source_order,
+	"SELECT id FROM p, att WHERE attname = id AND ord IS NULL "
+	"AND ordered IS NOT NULL "
+	"AND typ NOT IN ('int8', 'int4', 'int2', 'numeric')"},
+    /*
+     * What is deleted in the transaction that inserts it was never there, as
+     * far as anybody else can see.
+     */
+    {FINDING_source_deleting,
+	"SELECT string_agg(what, ', ' ORDER BY what) FROM ("
+	"SELECT 'the trigger ' || t.tgname AS what FROM p "
+	"JOIN pg_trigger t ON t.tgrelid = to_regclass(tab) "
+	"JOIN pg_proc f ON f.oid = t.tgfoid "
+	"JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal "
+	"AND t.tgenabled <> 'D' AND t.tgtype & 4 <> 0 "
+	"AND f.prosrc ~* 'delete\\s+from' AND ("
+	"strpos(lower(f.prosrc), lower(c.relname)) > 0 OR "
+	"f.prosrc ~* 'tg_table_name|tg_relid') "
+	"UNION ALL SELECT 'the rule ' || rulename FROM p "
+	"JOIN pg_rewrite r ON ev_class = to_regclass(tab) "
+	"WHERE ev_type = '3' AND ev_enabled <> 'D' "
+	"AND pg_get_ruledef(r.oid) ~* 'delete\\s+from') AS found"},
+    /* What is not there can be made; the newest dead letter is read. */
+    {FINDING_source_rights,
+	"SELECT string_agg(need || ' ON ' || what, ', ' ORDER BY n), "
+	"string_agg('GRANT ' || need || ' ON ' || what || ' TO ' || "
+	"quote_ident(current_user), '; ' ORDER BY n) FROM ("
+	"SELECT need, what, min(n) AS n FROM ("
+	"SELECT 'SELECT' AS need, tab AS what, 1 AS n FROM p WHERE EXISTS "
+	"(SELECT FROM cols WHERE NOT "
+	"has_column_privilege(to_regclass(tab), c, 'SELECT')) "
+	"UNION ALL SELECT 'DELETE', tab, 2 FROM p WHERE finish IS NULL "
+	"AND NOT has_table_privilege(to_regclass(tab), 'DELETE') "
+	"UNION ALL SELECT 'UPDATE (' || quote_ident(finish) || ')', tab, 3 "
+	"FROM p WHERE finish IS NOT NULL "
+	"AND NOT has_column_privilege(to_regclass(tab), finish, 'UPDATE') "
+	"UNION ALL SELECT act, place, k FROM p, LATERAL (VALUES "
+	"(results, 'INSERT', 4), (dead, 'INSERT', 5), (dead, 'SELECT', 6)) "
+	"AS v (place, act, k) "
+	"WHERE NOT has_table_privilege(to_regclass(place), act) "
+	"UNION ALL SELECT 'CREATE', 'SCHEMA ' || quote_ident(s), k "
+	"FROM p, LATERAL (VALUES (results, 4), (dead, 5)) AS v (place, k), "
+	"LATERAL (SELECT CASE WHEN cardinality(parse_ident(place)) > 1 "
+	"THEN (parse_ident(place))[1] ELSE current_schema() END AS s) AS q "
+	"WHERE place IS NOT NULL AND to_regclass(place) IS NULL "
+	"AND NOT has_schema_privilege(s, 'CREATE')) AS wanted "
+	"GROUP BY need, what) AS each"},
+};
+
+/* A plan that had to sort, or to pass over rows that are finished. */
+static bool
+is_poor(const PGresult *plan)
+{
+	for (int i = 0; i < PQntuples(plan); i++) {
+		const char *line = PQgetvalue(plan, i, 0);
+		const char *sort = strstr(line, "Sort  (");
+		if (strstr(line, "Seq Scan") != NULL ||
+		    strstr(line, "Filter: ") != NULL ||
+		    (sort != NULL &&
+			(sort == line || sort[-1] != ' ' ||
+			    strstr(line, "Incremental Sort") == NULL)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Asks the planner whether an index gives the unread rows in their order; what
+ * else it could do is made dear to it, for a table may be small today.
+ */
+static void
+look_at_index(struct look_postgres *look, const char *table, const char *order,
+    const char *where)
+{
+	static const char *const dear[] = {"BEGIN",
+	    "SET LOCAL enable_seqscan = off", "SET LOCAL enable_sort = off",
+	    "SET LOCAL enable_bitmapscan = off"};
+	char *sql = mem_printf("EXPLAIN SELECT 1 FROM %s%s ORDER BY %s LIMIT 1",
+	    table, where, order);
+	for (size_t i = 0; i < sizeof dear / sizeof *dear; i++)
+		PQclear(rows_of(look, dear[i], 0));
+	PGresult *plan = rows_of(look, sql, 0);
+	if (plan != NULL && is_poor(plan))
+		add(look, FINDING_source_index, mem_text(look->source->table),
+		    mem_printf("CREATE INDEX CONCURRENTLY ON %s (%s)%s", table,
+			order, where));
+	PQclear(plan);
+	PQclear(rows_of(look, "ROLLBACK", 0));
+	free(sql);
+}
+
+/* The unread rows, as the gateway orders and filters them. */
+static void
+look_at_rows(struct look_postgres *look)
+{
+	const struct conf_source *source = look->source;
+	const struct conf_columns *c = &source->columns;
+	const struct conf_finish *f = &source->finish;
+	const char *table = look->values[0];
+	const char *id = postgres_sql_name(look->arena, c->id).ptr;
+	char *value = f->from == NULL ? NULL
+				      : PQescapeLiteral(look->conn, f->from,
+					    strlen(f->from));
+	char *where =
+	    f->column == NULL
+		? mem_text("")
+		: mem_printf(" WHERE %s %s%s",
+		      postgres_sql_name(look->arena, f->column).ptr,
+		      value != NULL ? "= " : "IS NULL", value ? value : "");
+	char *order =
+	    c->order == NULL
+		? mem_text(id)
+		: mem_printf("%s, %s",
+		      postgres_sql_name(look->arena, c->order).ptr, id);
+	look_at_index(look, table, order, where);
+	char *sql = mem_printf(
+	    "SELECT count(*) FROM (SELECT FROM %s%s LIMIT 100000) AS s", table,
+	    where);
+	char *count = ask(look, sql);
+	look_broker_waits(look->doctor, source,
+	    count != NULL ? strtoll(count, NULL, 10) : -1, 0);
+	free(sql);
+	free(count);
+	sql = mem_printf("SELECT 'yes' FROM %s%s %s %s IS NULL LIMIT 1", table,
+	    where, *where ? "AND" : "WHERE", id);
+	char *without = ask(look, sql);
+	if (without != NULL)
+		add(look, FINDING_source_no_id, mem_text(source->table), NULL);
+	free(without);
+	free(sql);
+	free(order);
+	free(where);
+	PQfreemem(value);
+}
+
+static void
+look_at_table(struct look_postgres *look)
+{
+	put_questions(look, of_source, sizeof of_source / sizeof *of_source);
+	char *sql =
+	    mem_printf("%s SELECT 'yes' FROM p WHERE NOT EXISTS "
+		       "(SELECT FROM cols WHERE NOT has_column_privilege("
+		       "to_regclass(tab), c, 'SELECT'))",
+		look->known);
+	if (!look->failed) {
+		PGresult *result = rows_of(look, sql, look->count);
+		if (result != NULL && PQntuples(result) > 0)
+			look_at_rows(look);
+		PQclear(result);
+	}
+	free(sql);
+}
+
+/*
+ * Rows that were deleted stay in the way as long as a transaction older than
+ * that may see them: of sessions, prepared, or of replicas.
+ */
+static void
+look_at_snapshots(struct look_postgres *look)
+{
+	char *sees = ask(look,
+	    "SELECT 'yes' WHERE pg_has_role('pg_read_all_stats', 'USAGE') OR "
+	    "current_setting('is_superuser') = 'on'");
+	char *old = ask(look,
+	    "SELECT what || ' has held back ' || old || ' transactions' FROM ("
+	    "SELECT 'the session of process ' || pid AS what, "
+	    "age(backend_xmin) AS old FROM pg_stat_activity "
+	    "WHERE datname = current_database() AND pid <> pg_backend_pid() "
+	    "UNION ALL SELECT 'the prepared transaction ' || gid, "
+	    "age(transaction) FROM pg_prepared_xacts "
+	    "WHERE database = current_database() "
+	    "UNION ALL SELECT 'the replication slot ' || slot_name, age(xmin) "
+	    "FROM pg_replication_slots) AS s "
+	    "WHERE old >= 10000 ORDER BY old DESC LIMIT 1");
+	if (old != NULL)
+		look_broker_add_once(
+		    look->doctor, look->source, FINDING_source_snapshot, old);
+	else if (sees == NULL)
+		findings_skip(look->doctor, FINDING_source_snapshot,
+		    "this user may not see the sessions of others "
+		    "(GRANT pg_read_all_stats)");
+	free(sees);
+}
+
+static void
+note_unseen(struct look_postgres *look)
+{
+	const struct conf_broker *broker = look->source->broker;
+	char *why = flat(PQerrorMessage(look->conn));
+	/* None of the hosts takes writes, but one may be there. */
+	PGconn *any = connect_to(broker, "any");
+	bool replica = PQstatus(any) == CONNECTION_OK;
+	PQfinish(any);
+	if (replica) {
+		look_broker_add_once(
+		    look->doctor, look->source, FINDING_broker_replica, NULL);
+		findings_skip_all(look->doctor, NEEDS_BROKER,
+		    "the broker could not be examined");
+	} else {
+		look_broker_unseen(look->doctor, look->source,
+		    PQping(broker->postgres) == PQPING_OK, why);
+	}
+	free(why);
+}
+
+void
+look_postgres(struct doctor *doctor, const struct conf_source *source)
+{
+	const struct conf_columns *c = &source->columns;
+	const struct conf_finish *f = &source->finish;
+	struct arena *arena = arena_new();
+	struct look_postgres look = {.doctor = doctor,
+	    .source = source,
+	    .missing = FINDING_source_missing,
+	    .conn = connect_to(source->broker, "read-write"),
+	    .arena = arena,
+	    .known = known_of_source,
+	    .values = {postgres_sql_table(arena, source->table), source->table,
+		c->id, c->entity, c->type, c->payload, c->order, f->column,
+		c->headers,
+		source->results ? postgres_sql_table(arena, source->results)
+				: NULL,
+		source->dead_letters
+		    ? postgres_sql_table(arena, source->dead_letters)
+		    : NULL,
+		f->from, source->order_by != SOURCE_ORDER_NONE ? "t" : NULL},
+	    .count = 13};
+	if (PQstatus(look.conn) == CONNECTION_OK) {
+		PQclear(rows_of(&look, "SET statement_timeout = 5000", 0));
+		look_at_table(&look);
+		look_at_snapshots(&look);
+	} else {
+		note_unseen(&look);
+	}
+	PQfinish(look.conn);
+	arena_free(&arena);
+}
+
+/* --- the tables of a relay: its ledger, and its position --- */
+
+static const char known_of_relay[] =
+    "WITH p AS (SELECT $1::text AS tab, $2::text AS pos) ";
+
+static const struct sql_question of_relay[] = {
+    {FINDING_relay_table,
+	"SELECT 'the table has no column ' || string_agg(c, ', ' ORDER BY n) "
+	"FROM p, unnest('{id,key_id,route,from,to,status,attempt,time,"
+	"instance,request_id,label,answer}'::text[]) WITH ORDINALITY "
+	"AS wanted (c, n) WHERE to_regclass(tab) IS NOT NULL AND NOT EXISTS "
+	"(SELECT FROM pg_attribute WHERE attrelid = to_regclass(tab) "
+	"AND attname = c AND attnum > 0 AND NOT attisdropped)"},
+    {FINDING_relay_rights,
+	"SELECT string_agg(need || ' on ' || what, ', ' ORDER BY n), "
+	"string_agg('GRANT ' || need || ' ON ' || what || ' TO ' || "
+	"quote_ident(current_user), '; ' ORDER BY n) FROM ("
+	"SELECT what, need, n FROM p, LATERAL (VALUES (tab, 'INSERT', 1), "
+	"(tab, 'SELECT', 2), (pos, 'INSERT', 3), (pos, 'SELECT', 4), "
+	"(pos, 'UPDATE', 5)) AS v (what, need, n) "
+	"WHERE NOT has_table_privilege(to_regclass(what), need) "
+	"UNION ALL SELECT 'SCHEMA ' || quote_ident(s), 'CREATE', 6 "
+	"FROM p, LATERAL (SELECT CASE WHEN cardinality(parse_ident(tab)) > 1 "
+	"THEN (parse_ident(tab))[1] ELSE current_schema() END AS s) AS q "
+	"WHERE (to_regclass(tab) IS NULL OR to_regclass(pos) IS NULL) "
+	"AND NOT has_schema_privilege(s, 'CREATE')) AS wanted"},
+};
+
+void
+look_postgres_relay(struct doctor *doctor, const struct conf_relay *relay)
+{
+	struct arena *arena = arena_new();
+	char *position = mem_printf("%s_position", relay->table);
+	struct look_postgres look = {.doctor = doctor,
+	    .relay = relay,
+	    .missing = FINDING_relay_table,
+	    .conn = connect_to(relay->broker, "read-write"),
+	    .known = known_of_relay,
+	    .values = {postgres_sql_table(arena, relay->table),
+		postgres_sql_table(arena, position)},
+	    .count = 2};
+	char *why = flat(PQerrorMessage(look.conn));
+	if (PQstatus(look.conn) == CONNECTION_OK) {
+		PQclear(rows_of(&look, "SET statement_timeout = 5000", 0));
+		put_questions(
+		    &look, of_relay, sizeof of_relay / sizeof *of_relay);
+	} else {
+		look_broker_unseen_relay(doctor, relay, why);
+	}
+	PQfinish(look.conn);
+	free(why);
+	free(position);
+	arena_free(&arena);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "operators/doctor/look_broker_private.h"
+#include "operators/probe/servers.h"
+#include "store/record/event.h"
+#include "store/redis/info.h"
+#include "store/redis/redis_error.h"
+
+enum { WORDS_MAX = 9 /* of a probe */ };
+
+/* A group that never exists: what names it changes nothing. */
+#define NOBODY "onceproxy:doctor"
+
+/*
+ * What our user needs, as an ACL has it (broker/streams/streams.h), and a
+ * command that needs it and changes nothing: @stream, @dead and @results stand
+ * for the keys.
+ */
+static const struct {
+	const char *name;
+	const char *probe;
+} rights[] = {
+    {"eval", "EVAL return{} 0"},
+    {"evalsha", "EVALSHA 0000000000000000000000000000000000000000 0"},
+    {"time", "TIME"},
+    {"xack", "XACK @stream " NOBODY " 0-1"},
+    {"xadd", "XADD @dead NOMKSTREAM 0-0 - -"},
+    {"xadd", "XADD @results NOMKSTREAM 0-0 - -"},
+    {"xclaim", "XCLAIM @stream " NOBODY " - 0 0-1"},
+    {"xgroup|create", "XGROUP CREATE @stream " NOBODY " -"},
+    {"xgroup|setid", "XGROUP SETID @stream " NOBODY " -"},
+    {"xinfo|consumers", "XINFO CONSUMERS @stream " NOBODY},
+    {"xinfo|groups", "XINFO GROUPS @stream"},
+    {"xinfo|stream", "XINFO STREAM @stream"},
+    {"xpending", "XPENDING @stream " NOBODY},
+    {"xrange", "XRANGE @stream 0-1 0-1"},
+    {"xread", "XREAD STREAMS @stream 18446744073709551615-0"},
+    {"xreadgroup", "XREADGROUP GROUP " NOBODY " - STREAMS @stream >"},
+    {"xrevrange", "XREVRANGE @dead 0-1 0-1"},
+};
+
+struct look_streams {
+	struct doctor *doctor;
+	const struct conf_source *source;
+	const struct conf_redis *at;
+	struct dialled *redis;
+	char *message; /* why it cannot be looked at; or NULL */
+};
+
+#define ASK(look, ...) DIAL_ASK((look)->redis, __VA_ARGS__)
+
+/* --- coming in --- */
+
+/* Takes a connection that was made; sees whether it answers. */
+static bool
+come_in(struct look_streams *look, struct dialled *redis)
+{
+	char db[DIGITS_MAX + 1] = "";
+	dial_free(&look->redis);
+	look->redis = redis;
+	if (redis == NULL)
+		return false;
+	free(look->message);
+	look->message = NULL;
+	digits_put(db, look->at->db);
+	const redisReply *reply =
+	    look->at->db == 0 ? ASK(look, "PING") : ASK(look, "SELECT", db);
+	enum redis_error error = redis_error_of_reply(reply);
+	if (error != REDIS_ERROR_NOPERM && error != REDIS_ERROR_MISCONF)
+		(void)dial_accept(redis, reply, &look->message);
+	return look->message == NULL;
+}
+
+static bool
+dial_place(struct look_streams *look, const struct redis_address *place)
+{
+	char *message = NULL;
+	struct dialled *redis = dial_tcp(
+	    look->doctor->conf, look->at, place->host, place->port, &message);
+	if (redis == NULL) {
+		free(look->message);
+		look->message = message;
+	}
+	return come_in(look, redis);
+}
+
+/* By the first seed that answers, to the server that has the stream. */
+static bool
+dial_cluster(struct look_streams *look)
+{
+	for (size_t i = 0; i < look->at->cluster.count; i++) {
+		struct redis_address seed;
+		struct slots_redirect to = {0};
+		if (!redis_address_read(
+			span_str(look->at->cluster.list[i]), &seed))
+			continue;
+		bool in = dial_place(look, &seed);
+		const redisReply *reply =
+		    in ? ASK(look, "XINFO", "STREAM", look->source->stream)
+		       : NULL;
+		if (redis_error_of_reply(reply) == REDIS_ERROR_MOVED &&
+		    slots_redirect_read(span_str(reply->str), &seed, &to)) {
+			in = dial_place(look, &to.address);
+			redis_address_clear(&to.address);
+		}
+		redis_address_clear(&seed);
+		if (in)
+			return true;
+	}
+	return false;
+}
+
+/* --- rights --- */
+
+/* What stands for @stream, @dead and @results; NULL: the source has none. */
+static const char *
+key_of(const struct look_streams *look, struct span word)
+{
+	if (span_eq(word, SPAN("@stream")))
+		return look->source->stream;
+	return span_eq(word, SPAN("@dead")) ? look->source->dead_letters
+					    : look->source->results;
+}
+
+/* *ret_key: the key that it needs a right to; NULL: none. */
+static const redisReply *
+send_probe(struct look_streams *look, const char *probe, const char **ret_key)
+{
+	char *words[WORDS_MAX];
+	size_t count = 0;
+	bool whole = true;
+	struct span rest = span_str(probe), word;
+	*ret_key = NULL;
+	while (span_next(&rest, ' ', &word)) {
+		must(count < WORDS_MAX);
+		bool key = *word.ptr == '@';
+		if (key)
+			*ret_key = key_of(look, word);
+		words[count++] = key ? mem_text(*ret_key) : mem_str(word);
+		whole = whole && words[count - 1] != NULL;
+	}
+	const redisReply *reply =
+	    whole ? dial_ask(look->redis, count, (const char *const *)words)
+		  : NULL;
+	while (count > 0)
+		free(words[--count]);
+	return reply;
+}
+
+static bool
+has_word(const char *text, const char *word)
+{
+	struct span rest = span_str(text), piece;
+	while (span_next(&rest, ' ', &piece))
+		if (span_eq(piece, span_str(word)))
+			return true;
+	return false;
+}
+
+static void
+look_at_rights(struct look_streams *look)
+{
+	char *lacks = mem_text("");
+	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
+		const char *key;
+		const redisReply *reply =
+		    send_probe(look, rights[i].probe, &key);
+		if (redis_error_of_reply(reply) != REDIS_ERROR_NOPERM)
+			continue;
+		/* The right to the command is looked at first. */
+		bool command = strstr(reply->str, "run the") != NULL;
+		if (!command && key == NULL)
+			continue;
+		char *rule = mem_printf("%c%s", command ? '+' : '~',
+		    command ? rights[i].name : key);
+		if (!has_word(lacks, rule)) {
+			char *both = mem_printf(
+			    "%s%s%s", lacks, *lacks ? " " : "", rule);
+			free(lacks);
+			lacks = both;
+		}
+		free(rule);
+	}
+	if (*lacks != '\0')
+		look_broker_add(look->doctor, look->source,
+		    FINDING_source_rights, mem_text(lacks),
+		    mem_printf("ACL SETUSER %s %s",
+			look->at->user ? look->at->user : "default", lacks));
+	free(lacks);
+}
+
+/* --- what it is --- */
+
+static void
+look_at_info(struct look_streams *look)
+{
+	const redisReply *reply = ASK(look, "INFO");
+	struct span info = reply != NULL ? resp_text(reply) : SPAN("");
+	char *policy = mem_str(info_value(info, SPAN("maxmemory_policy")));
+	if (info.len > 0 && !info_is_master(info))
+		look_broker_add_once(
+		    look->doctor, look->source, FINDING_broker_replica, NULL);
+	if (span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0")))
+		look_broker_add_once(look->doctor, look->source,
+		    FINDING_broker_persistence, NULL);
+	/* A stream has no expiry, and only what has one is "volatile". */
+	if (info_may_evict(info) &&
+	    span_starts(span_str(policy), SPAN("allkeys")))
+		look_broker_add_once(look->doctor, look->source,
+		    FINDING_broker_eviction,
+		    mem_printf("maxmemory-policy is %s", policy));
+	free(policy);
+}
+
+/* --- what is read --- */
+
+static bool
+is_list(const redisReply *reply)
+{
+	return reply != NULL && reply->type == REDIS_REPLY_ARRAY;
+}
+
+/* The value behind a name, in a list of names and values; or NULL. */
+static const redisReply *
+member_of(const redisReply *list, const char *name)
+{
+	for (size_t i = 0; is_list(list) && i + 1 < list->elements; i += 2)
+		if (span_eq(resp_text(list->element[i]), span_str(name)))
+			return list->element[i + 1];
+	return NULL;
+}
+
+/* -1: it is none. */
+static int64_t
+number_in(const redisReply *list, const char *name)
+{
+	const redisReply *reply = member_of(list, name);
+	bool is = reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
+		  reply->integer >= 0;
+	return is ? reply->integer : -1;
+}
+
+/* How long the first entry behind that one has waited, ms. */
+static int64_t
+waited_behind(struct look_streams *look, const struct event_id *last)
+{
+	struct event_id id = {0};
+	int64_t now_ms;
+	char *from =
+	    mem_printf("(%" PRIu64 "-%" PRIu64, last->ms, last->number);
+	const redisReply *reply =
+	    ASK(look, "XRANGE", look->source->stream, from, "+", "COUNT", "1");
+	free(from);
+	if (!is_list(reply) || reply->elements != 1 ||
+	    !is_list(reply->element[0]) || reply->element[0]->elements == 0 ||
+	    !event_read_entry(resp_text(reply->element[0]->element[0]), &id))
+		return 0;
+	reply = ASK(look, "TIME");
+	return reply != NULL && resp_read_time(reply, &now_ms) && id.ms > 0 &&
+		       now_ms > (int64_t)id.ms
+		   ? now_ms - (int64_t)id.ms
+		   : 0;
+}
+
+/* What XINFO STREAM says. */
+struct stream {
+	int64_t added, length;
+	struct event_id first; /* zeros: there is none */
+};
+
+/* More are gone than were read, and what is left was not read. */
+static void
+look_at_trimming(struct look_streams *look, const struct stream *stream,
+    int64_t read, const struct event_id *last)
+{
+	int64_t gone = stream->added - stream->length;
+	bool unread =
+	    stream->length == 0 ||
+	    (stream->first.ms > 0 && event_compare(&stream->first, last) > 0);
+	if (stream->added >= 0 && read >= 0 && unread && gone > read)
+		look_broker_add(look->doctor, look->source,
+		    FINDING_source_trimmed, mem_printf("%" PRId64, gone - read),
+		    NULL);
+}
+
+static void
+look_at_groups(struct look_streams *look, const struct stream *stream)
+{
+	const struct conf_source *source = look->source;
+	const redisReply *groups = ASK(look, "XINFO", "GROUPS", source->stream);
+	const redisReply *group = NULL;
+	struct event_id last = {0};
+	int64_t lag = source->start_latest ? 0 : stream->length;
+	if (!is_list(groups))
+		return;
+	for (size_t i = 0; i < groups->elements && group == NULL; i++) {
+		const redisReply *name = member_of(groups->element[i], "name");
+		if (name != NULL &&
+		    span_eq(resp_text(name), span_str(source->group)))
+			group = groups->element[i];
+	}
+	bool begun = group != NULL;
+	if (begun) {
+		const redisReply *id = member_of(group, "last-delivered-id");
+		lag = number_in(group, "lag");
+		if (id != NULL)
+			(void)!event_read_entry(resp_text(id), &last);
+		look_at_trimming(
+		    look, stream, number_in(group, "entries-read"), &last);
+	}
+	look_broker_waits(look->doctor, source, lag,
+	    begun || !source->start_latest ? waited_behind(look, &last) : 0);
+}
+
+/* What is read is there, or will be; so is what is written. */
+static void
+look_at_streams(struct look_streams *look)
+{
+	const struct conf_source *source = look->source;
+	const char *const names[] = {
+	    source->stream, source->dead_letters, source->results};
+	for (size_t i = 0; i < 3; i++) {
+		if (names[i] == NULL)
+			continue;
+		const redisReply *reply =
+		    ASK(look, "XINFO", "STREAM", names[i]);
+		if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
+		    strncmp(reply->str, "WRONGTYPE", 9) == 0) {
+			look_broker_add(look->doctor, source,
+			    FINDING_source_missing,
+			    mem_printf("%s is no stream", names[i]), NULL);
+			return;
+		}
+		if (i > 0 || !is_list(reply))
+			continue;
+		const redisReply *first = member_of(reply, "first-entry");
+		struct stream stream = {
+		    .added = number_in(reply, "entries-added"),
+		    .length = number_in(reply, "length")};
+		if (is_list(first) && first->elements > 0)
+			(void)!event_read_entry(
+			    resp_text(first->element[0]), &stream.first);
+		look_at_groups(look, &stream);
+	}
+}
+
+/* --- all of it --- */
+
+void
+look_streams(struct doctor *doctor, const struct conf_source *source)
+{
+	struct look_streams look = {
+	    .doctor = doctor, .source = source, .at = &source->broker->redis};
+	bool in = look.at->cluster.count > 0
+		      ? dial_cluster(&look)
+		      : come_in(&look,
+			    servers_dial(doctor->conf, look.at, &look.message));
+	look_cli(doctor, look.at, NULL, 0);
+	if (in) {
+		look_at_rights(&look);
+		look_at_info(&look);
+		look_at_streams(&look);
+		if (dial_is_broken(look.redis))
+			look.message = mem_text(dial_message(look.redis));
+	}
+	if (look.message != NULL)
+		look_broker_unseen(doctor, source,
+		    redis_error_is_login(span_str(look.message)), look.message);
+	look_cli_nowhere(doctor);
+	dial_free(&look.redis);
+	free(look.message);
+}

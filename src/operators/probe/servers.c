@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "conf/address.h"
+#include "operators/probe/servers.h"
+#include "store/redis/managed.h"
+
+/* --- Sentinels --- */
+
+static const redisReply *
+ask_sentinel(struct dialled *sentinel, enum sentinel_question question,
+    const char *master, char **ret_message)
+{
+	struct resp command = {0};
+	sentinel_protocol_ask(&command, question, master);
+	dial_send(sentinel, &command);
+	resp_clear(&command);
+	return dial_accept(sentinel, dial_reply(sentinel), ret_message);
+}
+
+static void
+look_at_sentinel(const struct conf_redis *at, struct dialled *sentinel,
+    struct sentinel_answer *seen)
+{
+	const redisReply *reply =
+	    ask_sentinel(sentinel, SENTINEL_EPOCH, at->master, &seen->message);
+	if (reply == NULL)
+		return;
+	bool read = sentinel_protocol_read_epoch(reply, &seen->named.epoch);
+	reply = ask_sentinel(
+	    sentinel, SENTINEL_ADDRESS, at->master, &seen->message);
+	if (reply != NULL &&
+	    !(read && sentinel_protocol_read_address(
+			  reply, seen->named.host, &seen->named.port)))
+		seen->message =
+		    mem_text("its answer about the master cannot be read");
+}
+
+struct sentinel_answer *
+servers_sentinels(const struct conf *conf, const struct conf_redis *at)
+{
+	size_t count = at->sentinels.count;
+	struct sentinel_answer *all = mem_zero(count * sizeof *all);
+	for (size_t i = 0; i < count; i++) {
+		char *host;
+		uint16_t port;
+		address_split(at->sentinels.list[i], &host, &port);
+		struct dialled *sentinel =
+		    dial_sentinel(conf, at, host, port, &all[i].message);
+		if (sentinel != NULL)
+			look_at_sentinel(at, sentinel, &all[i]);
+		dial_free(&sentinel);
+		free(host);
+	}
+	return all;
+}
+
+bool
+servers_agree(const struct conf_redis *at, const struct sentinel_answer *seen,
+    struct sentinel_named *ret_named)
+{
+	size_t count = at->sentinels.count;
+	struct sentinel_named *said = mem_zero(count * sizeof *said);
+	const struct sentinel_named nothing = {.host = ""};
+	for (size_t i = 0; i < count; i++)
+		if (seen[i].message == NULL)
+			said[i] = seen[i].named;
+	const struct sentinel_named *best =
+	    sentinel_protocol_choose(said, count, &nothing);
+	bool agree = best != NULL;
+	if (agree)
+		*ret_named = *best;
+	free(said);
+	return agree;
+}
+
+void
+servers_free_sentinels(
+    const struct conf_redis *at, struct sentinel_answer **seen)
+{
+	for (size_t i = 0; *seen && i < at->sentinels.count; i++)
+		free((*seen)[i].message);
+	free(*seen);
+	*seen = NULL;
+}
+
+/* --- the one server --- */
+
+struct dialled *
+servers_dial(
+    const struct conf *conf, const struct conf_redis *at, char **ret_message)
+{
+	struct sentinel_named named;
+	struct dialled *redis = NULL;
+	if (at->address.text != NULL && at->address.kind == ADDRESS_UNIX)
+		return dial_unix(conf, at, at->address.host, ret_message);
+	if (at->sentinels.count == 0)
+		return dial_tcp(
+		    conf, at, at->address.host, at->address.port, ret_message);
+	struct sentinel_answer *seen = servers_sentinels(conf, at);
+	if (servers_agree(at, seen, &named))
+		redis = dial_tcp(conf, at, named.host, named.port, ret_message);
+	else
+		*ret_message =
+		    mem_printf("no Sentinel names a master \"%s\"", at->master);
+	servers_free_sentinels(at, &seen);
+	return redis;
+}
+
+struct dialled *
+servers_dial_store(const struct conf *conf, char **ret_message)
+{
+	const struct conf_redis *at = &conf->store.redis;
+	if (!at->managed)
+		return servers_dial(conf, at, ret_message);
+	char *socket = managed_socket(conf);
+	struct dialled *redis = dial_unix(conf, at, socket, ret_message);
+	free(socket);
+	return redis;
+}
+
+/* --- clusters --- */
+
+static void
+add_master(struct cluster_masters *masters, size_t index, unsigned shard)
+{
+	struct redis_address place = masters->slots->addresses[index];
+	for (size_t i = 0; i < masters->count; i++)
+		if (masters->list[i].place.host == place.host)
+			return;
+	masters->list = mem_grow(
+	    masters->list, (masters->count + 1) * sizeof *masters->list);
+	masters->list[masters->count++] = (struct cluster_master){place, shard};
+}
+
+static bool
+read_masters(const struct conf *conf, struct dialled *redis,
+    struct cluster_masters *masters, char **ret_message)
+{
+	const redisReply *reply = dial_accept(
+	    redis, DIAL_ASK(redis, "CLUSTER", "SHARDS"), ret_message);
+	if (reply == NULL)
+		return false;
+	if (!slots_read(reply, true, &masters->seed, conf->store.redis.tls.on,
+		masters->slots)) {
+		*ret_message =
+		    mem_text("the slots of the cluster cannot be read");
+		return false;
+	}
+	for (unsigned i = 0; i < (unsigned)conf->store.shards; i++) {
+		uint16_t owner = masters->slots->owner[slots_of_shard(i)];
+		if (owner != 0)
+			add_master(masters, owner - 1U, i);
+	}
+	if (masters->count == 0)
+		*ret_message =
+		    mem_text("no server of the cluster has our slots");
+	/* Where our user may not ask, it is believed to serve. */
+	reply = DIAL_ASK(redis, "CLUSTER", "INFO");
+	masters->serve = reply == NULL || reply->type == REDIS_REPLY_ERROR ||
+			 slots_serve(resp_text(reply));
+	return masters->count > 0;
+}
+
+bool
+servers_cluster(const struct conf *conf, struct cluster_masters *ret_masters,
+    char **ret_message)
+{
+	const struct conf_redis *at = &conf->store.redis;
+	*ret_message = NULL;
+	for (size_t i = 0; i < at->cluster.count; i++) {
+		struct cluster_masters masters = {0};
+		if (!redis_address_read(
+			span_str(at->cluster.list[i]), &masters.seed))
+			continue;
+		free(*ret_message);
+		*ret_message = NULL;
+		masters.slots = mem_zero(sizeof *masters.slots);
+		struct dialled *redis = dial_tcp(conf, at, masters.seed.host,
+		    masters.seed.port, ret_message);
+		bool told = redis != NULL &&
+			    read_masters(conf, redis, &masters, ret_message);
+		dial_free(&redis);
+		if (told) {
+			*ret_masters = masters;
+			return true;
+		}
+		servers_free_cluster(&masters);
+	}
+	if (*ret_message == NULL)
+		*ret_message =
+		    mem_text("no entry of store.cluster names a server");
+	return false;
+}
+
+size_t
+servers_master_of(const struct cluster_masters *masters, unsigned shard)
+{
+	uint16_t owner = masters->slots->owner[slots_of_shard(shard)];
+	size_t i = 0;
+	while (i < masters->count &&
+	       (owner == 0 || !redis_address_eq(&masters->list[i].place,
+				  &masters->slots->addresses[owner - 1])))
+		i++;
+	return i;
+}
+
+void
+servers_free_cluster(struct cluster_masters *masters)
+{
+	if (masters->slots != NULL)
+		slots_clear(masters->slots);
+	free(masters->slots);
+	free(masters->list);
+	redis_address_clear(&masters->seed);
+	*masters = (struct cluster_masters){0};
+}
