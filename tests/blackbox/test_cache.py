@@ -2,6 +2,7 @@
 """Answers from memory (cache.size): what Redis would say, without asking
 it."""
 
+import re
 import time
 
 from once import tap
@@ -210,6 +211,35 @@ def an_answer_is_not_given_longer_than_its_record_lives(bench):
     gateway.ask("k")
     equal(gateway.ask("k").replayed, True)
     eventually(lambda: not gateway.ask("k").replayed, "the end of it")
+    equal(upstream.count(key="k"), 2)
+
+
+@test
+def it_ends_with_its_record_when_redis_clock_jumps(bench):
+    """Redis tells nobody that a record has expired; of its clock each worker
+    hears each second."""
+    redis = bench.own_redis()
+    wire = bench.wire(redis)
+    upstream, gateway = start(bench, redis=wire, store={"timeout": "1s"})
+    gateway.ask("k")
+    equal(gateway.ask("k").replayed, True)
+
+    def a_week_later(match):
+        return b"%s%d%s" % (match[1], int(match[2]) + 7 * 86400, match[3])
+    wire.edit = lambda said: re.sub(
+        rb"(\*2\r\n\$10\r\n)(\d{10})(\r\n\$\d\r\n\d+\r\n)", a_week_later, said)
+    for key in redis.keys():
+        if b":r:" in key:
+            redis("DEL", key)
+    jumped = time.monotonic()
+
+    def is_executed():
+        asked = time.monotonic()
+        if not gateway.ask("k").replayed:
+            return True
+        assert asked < jumped + BOUND_S, asked - jumped
+        return False
+    eventually(is_executed, "as any gateway would")
     equal(upstream.count(key="k"), 2)
 
 
