@@ -83,26 +83,21 @@ claimant_find_scope(struct claimant *c, const char **ret_message)
 	return scope_find(c->policy, &request, c->scope);
 }
 
-static bool
-has_pointers(const struct claimant *c)
+int
+claimant_read_content(struct claimant *c)
 {
 	const struct conf_idempotency *policy = c->policy;
-	return (c->derived && policy->derive_from.count > 0) ||
+	bool has_pointers = (c->derived && policy->derive_from.count > 0) ||
 	    policy->entity.pointers.count > 0 || policy->newer_only.count > 0 ||
 	    policy->labels.count > 0 || policy->fingerprint_only.count > 0 ||
 	    policy->fingerprint_ignore.count > 0 ||
 	    template_has(&policy->reconcile.path, TEMPLATE_JSON);
-}
-
-int
-claimant_read_content(struct claimant *c)
-{
 	body_clear(&c->decoded);
 	body_init(&c->decoded, c->body->budget);
 	int error = content_read(&c->content, &c->head.fields,
-	    body_span(c->body), (size_t)c->policy->max_request_body,
+	    body_span(c->body), (size_t)policy->max_request_body,
 	    &c->decoded);
-	return error == E_TOO_LARGE && !has_pointers(c) ? 0 : error;
+	return error == E_TOO_LARGE && !has_pointers ? 0 : error;
 }
 
 enum key_verdict

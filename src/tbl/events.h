@@ -103,8 +103,8 @@ EVENT(outcome_unknown, WARN, "a request may have been sent, and nobody knows "
 	"what became of it; unless on_unknown says otherwise, its key is held: "
 	"ask the upstream, then resolve the key (onceproxy keys)")
 EVENT(not_sent, WARN, "nothing could be sent to the upstream, and the key is "
-	"as it was before; error says why, of the target that was tried last: check "
-	"whether it can be reached, and onceproxy doctor")
+	"as it was before; error says why, of the target that was tried last: "
+	"check whether it can be reached, and onceproxy doctor")
 EVENT(target_out, WARN, "a target of an upstream did not answer its "
 	"health.path with 2xx or 3xx, and gets no requests while others do; "
 	"each worker asks by itself")

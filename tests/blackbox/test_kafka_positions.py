@@ -112,9 +112,12 @@ class Reader:
         for word in (f"{self.topic.name}/", "messages resume",
                      "messages rewind", *words):
             assert word in told["error"], told
-        shown, = Admin(self.gateway).get("/sources")["sources"]
-        equal(shown["parts_standing"], parts)
-        return shown
+        admin = Admin(self.gateway)
+
+        def shown():
+            one, = admin.get("/sources")["sources"]
+            return one["parts_standing"] == parts and one
+        return eventually(shown, f"{parts} stand")
 
     def make_again(self):
         self.kafka.delete_topic(self.topic.name)

@@ -47,20 +47,6 @@ find_boundary(struct span parameters, struct span *ret_boundary)
 	return found;
 }
 
-static enum content_kind
-kind_of(const struct fields *fields, struct span *ret_boundary)
-{
-	struct span left = only_value(fields, SPAN("Content-Type")), type;
-	if (!span_next(&left, ';', &type))
-		return CONTENT_OTHER;
-	if (span_ieq(type, SPAN("application/x-www-form-urlencoded")))
-		return CONTENT_FORM;
-	return span_ieq(type, SPAN("multipart/form-data")) &&
-		find_boundary(left, ret_boundary)
-	    ? CONTENT_UPLOAD
-	    : CONTENT_OTHER;
-}
-
 /* --- gzip --- */
 
 enum {
@@ -118,8 +104,15 @@ content_read(struct content *content, const struct fields *fields,
     struct span body, size_t most, struct body *decoded)
 {
 	struct span coding = only_value(fields, SPAN("Content-Encoding"));
+	struct span left = only_value(fields, SPAN("Content-Type"));
+	struct span type = SPAN("");
 	*content = content_of(body);
-	content->kind = kind_of(fields, &content->boundary);
+	(void)!span_next(&left, ';', &type);
+	if (span_ieq(type, SPAN("application/x-www-form-urlencoded")))
+		content->kind = CONTENT_FORM;
+	else if (span_ieq(type, SPAN("multipart/form-data")) &&
+	    find_boundary(left, &content->boundary))
+		content->kind = CONTENT_UPLOAD;
 	if (!span_ieq(coding, SPAN("gzip")) &&
 	    !span_ieq(coding, SPAN("x-gzip")))
 		return 0;

@@ -16,14 +16,6 @@ without_last_slash(struct span path)
 	return span_of(path.ptr, path.len - ends);
 }
 
-static bool
-says_method(struct span name)
-{
-	return field_names_meet(name, SPAN("X-HTTP-Method-Override")) ||
-	    field_names_meet(name, SPAN("X-HTTP-Method")) ||
-	    field_names_meet(name, SPAN("X-Method-Override"));
-}
-
 /*
  * The method, or else the path, that the upstream goes by: where override
  * fields (tbl/request_fields.h) reach it, what they say, each line.
@@ -37,8 +29,14 @@ digest_asked(struct digest *digest, const struct fingerprinted *request,
 	for (size_t i = 0; request->overrides && i < request->fields->count;
 	     i++) {
 		const struct field *f = &request->fields->list[i];
-		if (field_kind_met(f->name) != FIELD_OVERRIDE ||
-		    says_method(f->name) != method)
+		struct span name = f->name;
+		if (field_kind_met(name) != FIELD_OVERRIDE)
+			continue;
+		bool of_method =
+		    field_names_meet(name, SPAN("X-HTTP-Method-Override")) ||
+		    field_names_meet(name, SPAN("X-HTTP-Method")) ||
+		    field_names_meet(name, SPAN("X-Method-Override"));
+		if (of_method != method)
 			continue;
 		digest_part(digest, part);
 		digest_part(digest,

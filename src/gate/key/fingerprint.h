@@ -13,11 +13,11 @@
  */
 struct fingerprinted {
 	struct span method;
-	struct span path;  /* as the client sent it; a last slash is no matter */
+	struct span path;  /* as it was sent; a last slash is no matter */
 	struct span query; /* as the client sent it */
 	bool has_query;    /* "/x" and "/x?" are not the same target */
 	const struct fields *fields;
-	/* Fields that override method and path reach the upstream, and count. */
+	/* Fields that override method and path go on, and count. */
 	bool overrides;
 	const struct content *body;
 	/* The entity and its version; empty: the route names none. */

@@ -9,7 +9,7 @@
 #include "http/front/route.h"
 
 /* A request's variables, and the arena for what is read of its body. */
-struct asked {
+struct asking {
 	const struct variables *v;
 	struct arena *scratch;
 };
@@ -17,7 +17,7 @@ struct asked {
 static bool
 value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 {
-	const struct asked *asked = arg;
+	const struct asking *asked = arg;
 	const struct variables *v = asked->v;
 	const struct json *json;
 	switch (piece->kind) {
@@ -105,7 +105,7 @@ variables_fill(const struct variables *v, const struct template *t,
     struct span *ret_text)
 {
 	/* A body that is read as JSON takes many times its size. */
-	struct asked asked = {v, arena_new()};
+	struct asking asked = {v, arena_new()};
 	bool filled =
 	    variables_fill_path(v->arena, t, value_of, &asked, ret_text);
 	arena_free(&asked.scratch);
@@ -120,7 +120,7 @@ variables_digest(const struct variables *v, const struct template *t)
 	struct digest digest;
 	uint8_t *hash = arena_alloc(v->arena, DIGEST_BYTES);
 	/* A body that is read as JSON takes many times its size. */
-	struct asked asked = {v, arena_new()};
+	struct asking asked = {v, arena_new()};
 	digest_begin(&digest, SPAN("variables"), SPAN(""));
 	for (size_t i = 0; i < t->count; i++) {
 		const struct template_piece *piece = &t->pieces[i];

@@ -50,8 +50,8 @@ struct proxy_request {
  *
  * Fields that an upstream may read as another method or path (X-Original-URL)
  * are dropped unless it is trusted with them.  So is what CGI takes for a field
- * that we set or go by: "_" is "-" there.  With identity, Accept-Encoding is ours
- * (RFC 9110, section 12.5.3).
+ * that we set or go by: "_" is "-" there.  With identity, Accept-Encoding is
+ * ours (RFC 9110, section 12.5.3).
  */
 struct fields proxy_headers_for_upstream(
     struct arena *arena, const struct proxy_request *request);
