@@ -78,27 +78,6 @@ inflate_into(z_stream *z, size_t most, struct body *decoded)
 	return how;
 }
 
-static int
-decode(struct content *content, size_t most, struct body *decoded)
-{
-	z_stream z = {.next_in = (unsigned char *)(uintptr_t)content->bytes.ptr,
-	    .avail_in = (unsigned)content->bytes.len};
-	if (content->bytes.len > UINT_MAX ||
-	    inflateInit2(&z, GZIP_ONLY) != Z_OK)
-		return E_NO_MEMORY;
-	int how = inflate_into(&z, most, decoded);
-	inflateEnd(&z);
-	if (how == Z_STREAM_END) {
-		content->bytes = body_span(decoded);
-		content->decoded = true;
-		return 0;
-	}
-	body_clear(decoded);
-	return how == Z_BUF_ERROR ? E_TOO_LARGE
-	    : how == Z_MEM_ERROR  ? E_NO_MEMORY
-				  : 0;
-}
-
 int
 content_read(struct content *content, const struct fields *fields,
     struct span body, size_t most, struct body *decoded)
@@ -116,7 +95,21 @@ content_read(struct content *content, const struct fields *fields,
 	if (!span_ieq(coding, SPAN("gzip")) &&
 	    !span_ieq(coding, SPAN("x-gzip")))
 		return 0;
-	return decode(content, most, decoded);
+	z_stream z = {.next_in = (unsigned char *)(uintptr_t)body.ptr,
+	    .avail_in = (unsigned)body.len};
+	if (body.len > UINT_MAX || inflateInit2(&z, GZIP_ONLY) != Z_OK)
+		return E_NO_MEMORY;
+	int how = inflate_into(&z, most, decoded);
+	inflateEnd(&z);
+	if (how == Z_STREAM_END) {
+		content->bytes = body_span(decoded);
+		content->decoded = true;
+		return 0;
+	}
+	body_clear(decoded);
+	return how == Z_BUF_ERROR ? E_TOO_LARGE
+	    : how == Z_MEM_ERROR  ? E_NO_MEMORY
+				  : 0;
 }
 
 const struct json *
