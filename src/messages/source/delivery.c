@@ -5,7 +5,6 @@
 #include "base/test_build.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
-#include "messages/source/source_leadership.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
 #include "store/claim.h"
@@ -325,7 +324,7 @@ bool
 delivery_may_have_letter(const struct delivery *d)
 {
 	return !d->sought &&
-	    ((d->message->again && !source_leadership_is_needed(d->source)) ||
+	    ((d->message->again && !source_standing_has_one_reader(d->source)) ||
 		letters_may_be_written(
 		    &d->source->letters, d->message->position));
 }

@@ -3,7 +3,6 @@
 #include "base/test_build.h"
 #include "gate/journal_replay.h"
 #include "messages/source/delivery_private.h"
-#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
 /*
@@ -85,7 +84,7 @@ delivery_claim(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	/* A process that was frozen has read on: it hears of its loss next. */
-	if (!source_leadership_lets_begin(d->source))
+	if (!source_standing_lets_begin(d->source))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	/* An outcome that Redis might not take must have a place to go. */
 	if (!journal_replay_can_write(&d->source->worker->journal_replay))

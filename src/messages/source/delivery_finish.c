@@ -6,7 +6,6 @@
 #include "messages/source/delivery_private.h"
 #include "messages/source/replay.h"
 #include "messages/source/source_credit.h"
-#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
 /*
@@ -83,7 +82,7 @@ delivery_finish_bury(struct machine *machine)
 	if (d->was_letter || !INVARIANT(letter_first))
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	/* A process that was frozen has read on: it hears of its loss next. */
-	if (!source_leadership_lets_begin(d->source))
+	if (!source_standing_lets_begin(d->source))
 		return delivery_to(d, DELIVERY_YIELD, MORE);
 	if (is_full(d) && INVARIANT(room_for_dead))
 		return stand_full(d);

@@ -2,16 +2,13 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "messages/brokers.h"
 #include "messages/source/delivery.h"
 #include "messages/source/replay.h"
 #include "messages/source/restore.h"
 #include "messages/source/source_credit.h"
-#include "messages/source/source_floor.h"
-#include "messages/source/source_leadership.h"
-#include "messages/source/source_pause.h"
-#include "messages/source/source_probe.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
 
@@ -20,6 +17,8 @@ enum {
 	DRAIN_MS = 5000, /* for acknowledgements that are on their way */
 	LEASE_LEAST_MS = 1000,
 	BODY_KEPT_MAX = 16 * 1024 * 1024,
+	PROBE_MOST_MS = 60000,  /* while nothing can be sent upstream */
+	PROBE_OTHER_MS = 4000, /* for all else: that is cheap to find out */
 };
 
 /* --- what the broker says --- */
@@ -97,6 +96,28 @@ on_health(void *arg)
 		source_standing_begin(s, STANDING_BROKER, health.message);
 }
 
+/* The floors of its parts (shared/floors.h), between its reader and Redis. */
+static void
+on_floor_wanted(void *arg, const char *part)
+{
+	struct source *s = arg;
+	floors_want(&s->floors, part);
+}
+
+static void
+on_floor(void *arg, const char *part, struct span floor, bool anew)
+{
+	struct source *s = arg;
+	floors_keep(&s->floors, part, floor, anew);
+}
+
+static void
+on_unproven(void *arg, const char *part)
+{
+	struct source *s = arg;
+	floors_stand(&s->floors, part);
+}
+
 static void
 on_transacted(void *arg, enum broker_transaction how)
 {
@@ -110,42 +131,39 @@ static const struct broker_events events = {
     .changed = on_health,
     .recalled = on_recalled,
     .origin = source_proof_origin,
-    .floor_wanted = source_floor_wanted,
-    .floor = source_floor_reached,
-    .unproven = source_floor_unproven,
+    .floor_wanted = on_floor_wanted,
+    .floor = on_floor,
+    .unproven = on_unproven,
     .transacted = on_transacted,
 };
 
-/* The longest lease of all routes: a message that idles for twice that has
- * nobody at work on it. */
+/* The most that any route says: what a source leads to is not known before. */
+struct bounds {
+	int64_t lease_ms, body_bytes;
+};
+
 static int64_t
-longest_lease_ms(const struct conf *conf)
+larger(int64_t a, int64_t b)
 {
-	int64_t ms = LEASE_LEAST_MS;
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_idempotency *policy =
-		    conf->routes[i].idempotency;
-		if (policy != NULL && policy->lease_ms > ms)
-			ms = policy->lease_ms;
-	}
-	return ms;
+	return a > b ? a : b;
 }
 
-/*
- * The longest message that is read: what no route would take is put to the dead
- * letters whole, up to a quarter of all memory.
- */
-static size_t
-longest_body(const struct conf *conf)
+static struct bounds
+bounds_of(const struct conf *conf)
 {
-	int64_t bytes = BODY_KEPT_MAX, most = conf->in_flight_bytes / 4;
+	struct bounds b = {LEASE_LEAST_MS, BODY_KEPT_MAX};
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
-		if (policy != NULL && policy->max_request_body > bytes)
-			bytes = policy->max_request_body;
+		if (policy == NULL)
+			continue;
+		b.lease_ms = larger(b.lease_ms, policy->lease_ms);
+		b.body_bytes = larger(b.body_bytes, policy->max_request_body);
 	}
-	return (size_t)(bytes < most ? bytes : most);
+	/* What no route would take is put to the dead letters whole. */
+	if (b.body_bytes > conf->in_flight_bytes / 4)
+		b.body_bytes = conf->in_flight_bytes / 4;
+	return b;
 }
 
 /* Which store it is stands beside what is read: it must be known. */
@@ -154,9 +172,10 @@ open_reader(struct source *s)
 {
 	source_proof_look(s);
 	if (s->reader != NULL || s->draining || s->store_id[0] == '\0' ||
-	    !source_leadership_lets_begin(s))
+	    !source_standing_lets_begin(s))
 		return;
 	struct broker_events mine = events;
+	const struct bounds bounds = bounds_of(s->conf);
 	mine.arg = s;
 	const struct broker_start start = {
 	    .loop = s->worker->loop,
@@ -164,9 +183,9 @@ open_reader(struct source *s)
 	    .source = s->source,
 	    .instance = s->worker->conf->instance,
 	    .store_id = span_str(s->store_id),
-	    .lease_ms = longest_lease_ms(s->conf),
-	    .most_bytes = longest_body(s->conf),
-	    .sole = source_leadership_is_needed(s),
+	    .lease_ms = bounds.lease_ms,
+	    .most_bytes = (size_t)bounds.body_bytes,
+	    .sole = source_standing_has_one_reader(s),
 	    .events = &mine,
 	};
 	counter_set(&s->meter->transacts,
@@ -267,27 +286,135 @@ on_unconfirmed(void *arg, const struct letter_name *name)
 }
 
 static void
+on_pause(void *arg)
+{
+	struct source *s = arg;
+	bool stood = (s->standing & 1u << STANDING_OPERATOR) != 0;
+	source_standing_set(s, STANDING_OPERATOR, s->pause.on);
+	if (s->pause.on || stood) {
+		struct logline line = log_begin(
+		    s->pause.on ? EV_source_paused : EV_source_resumed);
+		log_str(&line, "source", s->source->name);
+		if (s->pause.on)
+			log_str(&line, "who", s->pause.who);
+		if (s->pause.on && s->pause.note[0] != '\0')
+			log_str(&line, "note", s->pause.note);
+		log_end(&line);
+	}
+	source_credit_settle(s);
+	source_standing_end(s, STANDING_STORE);
+	if (source_standing_goes(s))
+		source_standing_let_all_go(s);
+}
+
+static void
+on_known(
+    void *arg, const char *part, struct span floor, struct span decided)
+{
+	struct source *s = arg;
+	if (strcmp(part, "store") == 0) {
+		source_proof_accepted(s, floor);
+		return;
+	}
+	enum broker_decision decision =
+	    span_eq(decided, SPAN("resume"))   ? BROKER_RESUME
+	    : span_eq(decided, SPAN("rewind")) ? BROKER_REWIND
+					       : BROKER_UNDECIDED;
+	if (s->reader != NULL)
+		broker_reader_floor(s->reader, part, floor, decision);
+}
+
+static void
 share(struct source *s)
 {
-	static const struct leadership_events leadership_events = {
-	    on_gained, on_leadership_lost, NULL};
+	const struct leadership_events leadership_events = {
+	    on_gained, on_leadership_lost, s};
 	struct store *store = s->worker->store;
 	struct loop *loop = s->worker->loop;
+	const char *name = s->source->name;
 	const struct letters_events letters_events = {
 	    on_letters, on_left, on_unconfirmed, s};
-	struct leadership_events mine = leadership_events;
-	mine.arg = s;
-	source_pause_start(s);
-	source_floor_start(s);
-	letters_start(
-	    &s->letters, store, loop, s->source->name, &letters_events);
+	pause_start(&s->pause, store, loop, "source", name, on_pause, s);
+	floors_start(&s->floors, store, loop, "source", name, on_known, s);
+	letters_start(&s->letters, store, loop, name, &letters_events);
 	/* Who waits, to lead or for the store, asks nothing of the broker. */
 	counter_set(&s->meter->up, 1);
-	if (source_leadership_is_needed(s))
-		leadership_start(&s->leadership, store, loop, "source",
-		    s->source->name, &mine);
+	if (source_standing_has_one_reader(s))
+		leadership_start(&s->leadership, store, loop, "source", name,
+		    &leadership_events);
 	else
 		open_reader(s);
+}
+
+/*
+ * --- while it stands still, one delivery at a time tries for all others:
+ * after one second, then two, and so on ---
+ */
+
+/* Nobody is left who could find out: the next one will. */
+static void
+let_next_find_out(struct source *s, bool claims, bool finishes)
+{
+	if (claims) {
+		source_standing_end(s, STANDING_STORE);
+		source_standing_end(s, STANDING_UPSTREAM);
+		source_standing_end(s, STANDING_TOKEN);
+		source_standing_end(s, STANDING_REDIRECTED);
+	}
+	if (finishes) {
+		/* The next one that is refused is one too many again. */
+		if (source_standing_are_refused(s))
+			s->refused = SOURCE_REFUSED_MAX - 1;
+		/* One acknowledgement may fail while the broker is well. */
+		if (s->reader == NULL || broker_reader_health(s->reader).up)
+			source_standing_end(s, STANDING_BROKER);
+		source_standing_end(s, STANDING_DEAD_LETTERS);
+		source_standing_end(s, STANDING_RESULTS);
+	}
+}
+
+/* Whoever has waited longest: what one cannot find out another one may. */
+static void
+let_oldest_go(struct source *s, bool tried[2])
+{
+	struct standing_place *oldest[2] = {NULL, NULL}, *place;
+	LIST_EACH(place, &s->waiting, item)
+		oldest[place->to_finish] = place;
+	for (unsigned i = 0; i < 2; i++) {
+		if (oldest[i] == NULL || tried[i])
+			continue;
+		tried[i] = true;
+		source_standing_let_go(s, oldest[i], true);
+	}
+}
+
+/* One that stands before its claim, and one before its acknowledgement. */
+static void
+on_probe(void *arg)
+{
+	struct source *s = arg;
+	const unsigned of_api = 1u << STANDING_UPSTREAM | 1u << STANDING_TOKEN |
+	    1u << STANDING_REDIRECTED;
+	bool tried[2] = {s->probing > 0 || pause_stands(&s->pause) ||
+		source_standing_why_unshared(s) != NULL,
+	    false};
+	bool retries = false;
+	struct machine *m;
+	LIST_EACH(m, &s->deliveries.list, item) {
+		retries |= delivery_view_state(delivery_of(m)) ==
+		    MESSAGE_STATE_RETRYING;
+		/* What is on its way will find it out. */
+		tried[true] |= delivery_is_finishing(m);
+	}
+	let_oldest_go(s, tried);
+	/* What is about to be tried again will find out, too. */
+	let_next_find_out(s, !tried[false] && !retries, !tried[true]);
+	if (!source_standing_can_be_tried(s))
+		return;
+	int64_t most_ms =
+	    (s->standing & of_api) != 0 ? PROBE_MOST_MS : PROBE_OTHER_MS;
+	s->probe_ms = s->probe_ms * 2 < most_ms ? s->probe_ms * 2 : most_ms;
+	timer_set(&s->probe, s->probe_ms);
 }
 
 /* --- its life --- */
@@ -329,7 +456,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	list_init(&s->deliveries.list);
 	list_init(&s->replays.list);
 	source_standing_init(s);
-	source_probe_init(s);
+	timer_init(&s->probe, worker->loop, on_probe, s);
 	timer_init(&s->look, worker->loop, on_second, s);
 	source_credit_init(s);
 	counter_set(&meter->present, 1);
@@ -384,8 +511,8 @@ source_free(struct source **source)
 	broker_reader_close(&s->reader);
 	leadership_stop(&s->leadership);
 	letters_stop(&s->letters);
-	source_pause_stop(s);
-	source_floor_stop(s);
+	pause_stop(&s->pause);
+	floors_stop(&s->floors);
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);

@@ -20,9 +20,8 @@
  * One worker has it; that worker's thread only.
  *
  * Circle: attempt, delivery, message_end, replay, restore, source,
- * source_credit, source_floor, source_leadership, source_pause, source_probe,
- * source_proof, source_standing.  A source makes its deliveries and replays,
- * which tell it what stands in their way.
+ * source_credit, source_proof, source_standing.  A source makes its deliveries
+ * and replays, which tell it what stands in their way.
  */
 struct delivery;
 

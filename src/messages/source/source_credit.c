@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "messages/source/delivery.h"
 #include "messages/source/source_credit.h"
-#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
 /*
@@ -177,7 +176,7 @@ bool
 source_credit_may_replay(const struct source *s)
 {
 	return s->reader != NULL && !s->draining &&
-	    source_leadership_lets_begin(s);
+	    source_standing_lets_begin(s);
 }
 
 void

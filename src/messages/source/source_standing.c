@@ -5,7 +5,6 @@
 #include "base/loop/log.h"
 #include "base/test_build.h"
 #include "messages/source/source_credit.h"
-#include "messages/source/source_leadership.h"
 #include "messages/source/source_standing.h"
 
 enum { PROBE_FIRST_MS = 1000 };
@@ -52,6 +51,27 @@ source_standing_set(struct source *s, enum standing standing, bool stands)
 	counter_set(&s->meter->standing, s->standing);
 }
 
+/*
+ * That is a stream with an order, and a table that is ordered by what its rows
+ * are not parted by.  The partitions of Kafka are given to one reader each by
+ * their group.
+ */
+bool
+source_standing_has_one_reader(const struct source *s)
+{
+	const struct conf_source *conf = s->source;
+	return conf->order_by != SOURCE_ORDER_NONE &&
+	    conf->broker->kind != BROKER_KAFKA &&
+	    (conf->table == NULL || conf->order_by != SOURCE_ORDER_ENTITY);
+}
+
+bool
+source_standing_lets_begin(const struct source *s)
+{
+	return !source_standing_has_one_reader(s) ||
+	    leadership_is_held(&s->leadership);
+}
+
 bool
 source_standing_goes(const struct source *s)
 {
@@ -88,10 +108,9 @@ source_standing_only_refused(const struct source *s)
 const char *
 source_standing_why_unshared(const struct source *s)
 {
-	const struct leadership *leader = source_leadership(s);
-	if (leader != NULL && !leadership_is_held(leader) &&
-	    leader->watch.shared.trouble[0] != '\0')
-		return leader->watch.shared.trouble;
+	const char *trouble = s->leadership.watch.shared.trouble;
+	if (!source_standing_lets_begin(s) && trouble[0] != '\0')
+		return trouble;
 	if (s->pause.watch.shared.trouble[0] != '\0')
 		return s->pause.watch.shared.trouble;
 	if (!s->pause.known)

@@ -6,10 +6,17 @@
 /*
  * Why a source stands still, while something is in the way that no message is
  * to blame for: nothing is counted then, and what has not been claimed waits.
- * One delivery at a time tries for all (source_probe.h).
+ * One delivery at a time tries for all (source.c).
  * The worker's thread only.
  */
 void source_standing_init(struct source *source);
+/* Whether nobody else reads it while this gateway does. */
+bool source_standing_has_one_reader(const struct source *source);
+/*
+ * Whether what it has taken may be begun: others may read it too, or it has the
+ * leadership at this moment, whatever the loop has come to.
+ */
+bool source_standing_lets_begin(const struct source *source);
 /* Whether a delivery may go on to claim, or to be acknowledged. */
 bool source_standing_goes(const struct source *source);
 /* Whether a letter may: to replay some is how too many of them become fewer. */

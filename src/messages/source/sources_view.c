@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "messages/source/delivery.h"
 #include "messages/source/restore.h"
-#include "messages/source/source_leadership.h"
 #include "messages/source/source_proof.h"
+#include "messages/source/source_standing.h"
 #include "messages/source/sources.h"
 #include "messages/source/sources_view.h"
 
@@ -64,7 +64,7 @@ add_source(struct inquiry *inquiry, struct source *s)
 	    .parts_standing = health.parts_standing,
 	    .error = copy(inquiry,
 		s->why[0] != '\0' ? s->why : health.message),
-	    .up = s->reader == NULL ? !source_leadership_lets_begin(s)
+	    .up = s->reader == NULL ? !source_standing_lets_begin(s)
 				    : health.up,
 	    .lag = health.lag,
 	    .in_flight = s->in_flight,
