@@ -92,7 +92,7 @@ hash_delivery(struct machine *m)
 	hash = hash_letter_op(hash, &d->written);
 	hash = hash_op(hash, &d->finish.op);
 	hash = mix(hash, (uint64_t)d->finish.finished << 8 | d->finish.fault);
-	hash = mix(hash, hash_refusals(d->source, &d->refusals));
+	hash = mix(hash, hash_refusals(d->source, &d->a.refusals));
 	hash = mix(hash, (uint64_t)d->tries << 32 | d->yields);
 	hash = mix(hash, (uint64_t)d->held_since_ms);
 	return mix(hash, (uint64_t)d->outcome << 8 | d->reason);
@@ -117,7 +117,7 @@ hash_replay(struct machine *m)
 	hash = mix(hash, (uint64_t)r->shut << 3 | (uint64_t)r->executes << 2 |
 		(uint64_t)r->known << 1 | r->released);
 	hash = hash_op(hash, &r->finish.op);
-	hash = mix(hash, hash_refusals(r->source, &r->refusals));
+	hash = mix(hash, hash_refusals(r->source, &r->a.refusals));
 	hash = mix(hash, r->tries);
 	hash = mix(hash, (uint64_t)r->outcome << 8 | r->reason);
 	return r->message != NULL ? mix(hash, hash_attempt(&r->a)) : hash;

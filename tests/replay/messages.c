@@ -100,7 +100,7 @@ static void
 check_state(const struct attempt *a, unsigned message,
     enum message_outcome outcome, char expected)
 {
-	char state = redis_state_of(attempt_key_hex(a));
+	char state = redis_state_of(a->key_hex);
 	if (may_forget())
 		return;
 	CHECK(state == expected || (expected != 'C' && !is_alone()),

@@ -5,6 +5,8 @@
 #include "http/head/header_value.h"
 #include "messages/source/attempt.h"
 #include "messages/source/source_credit.h"
+#include "messages/source/source_standing.h"
+#include "store/claim.h"
 
 void
 attempt_init(struct attempt *a, struct source *source,
@@ -13,43 +15,27 @@ attempt_init(struct attempt *a, struct source *source,
 	*a = (struct attempt){
 	    .source = source, .message = message, .machine = machine};
 	body_init(&a->body, NULL);
+	a->refusals = source_standing_no_refusals(source);
 	op_init(&a->waiter.op, source->worker->loop, machine_run, machine);
-}
-
-bool
-attempt_has_request(const struct attempt *a)
-{
-	return a->c.arena != NULL;
 }
 
 /* --- what is known for people --- */
 
-const char *
-attempt_key_hex(const struct attempt *a)
+/* It outlives the request. */
+static void
+note(struct attempt *a)
 {
-	return a->c.arena != NULL && a->c.key_hex[0] != '\0' ? a->c.key_hex
-							     : a->key_hex;
-}
-
-uint32_t
-attempt_number(const struct attempt *a)
-{
-	return a->c.arena != NULL && a->c.attempt > 0 ? a->c.attempt
-						      : a->number;
-}
-
-struct span
-attempt_label(const struct attempt *a)
-{
-	return a->c.arena != NULL && a->c.label.len > 0 ? a->c.label
-							: a->label;
-}
-
-const char *
-attempt_route(const struct attempt *a)
-{
-	return a->c.arena != NULL && a->c.route != NULL ? a->c.route->name
-							: a->route;
+	struct arena *own = a->message->arena;
+	const struct claimant *c = &a->c;
+	if (c->route != NULL &&
+	    (a->route == NULL || strcmp(c->route->name, a->route) != 0))
+		a->route = arena_dup(own, span_str(c->route->name)).ptr;
+	if (c->label.len > 0 && !span_eq(c->label, a->label))
+		a->label = arena_dup(own, c->label);
+	if (c->key_hex[0] != '\0')
+		memcpy(a->key_hex, c->key_hex, sizeof a->key_hex);
+	if (c->attempt > 0)
+		a->number = c->attempt;
 }
 
 int
@@ -64,29 +50,24 @@ attempt_status(const struct attempt *a)
 void
 attempt_clear(struct attempt *a)
 {
-	struct arena *own = a->message->arena, *arena = a->c.arena;
+	struct arena *arena = a->c.arena;
 	key_waiters_leave(&a->waiter);
 	a->busy = a->whole = false;
 	body_clear(&a->body);
 	if (arena == NULL)
 		return;
-	const char *route = attempt_route(a);
-	if (route != NULL && route != a->route &&
-	    (a->route == NULL || strcmp(route, a->route) != 0))
-		a->route = arena_dup(own, span_str(route)).ptr;
-	if (!span_eq(attempt_label(a), a->label))
-		a->label = arena_dup(own, attempt_label(a));
-	if (a->c.key_hex[0] != '\0')
-		memcpy(a->key_hex, a->c.key_hex, sizeof a->key_hex);
-	a->number = attempt_number(a);
 	claimant_clear(&a->c);
 	a->c = (struct claimant){.arena = NULL};
 	arena_free(&arena);
 }
 
 void
-attempt_end(struct attempt *a)
+attempt_end(struct attempt *a, bool claimed)
 {
+	const struct store_op *op = &a->c.claim_op;
+	if (claimed && op->op.state == OP_DONE && op->op.error == 0 &&
+	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
+		claim_undo(a->source->worker->store, &a->c.claim);
 	attempt_clear(a);
 	source_credit_uncharge(a->source, a->charged);
 	a->charged = 0;
@@ -133,10 +114,19 @@ attempt_make_request(struct attempt *a)
 	struct span detail = SPAN("");
 	enum shape_verdict verdict = shape_request(
 	    a->source->source, a->message, &a->c, &a->body, &detail);
+	note(a);
 	/* It outlives the request. */
 	a->detail = detail.len > 0 ? arena_dup(a->message->arena, detail)
 				   : SPAN("");
 	return verdict;
+}
+
+enum message_outcome
+attempt_misshapen(enum shape_verdict verdict)
+{
+	return verdict == SHAPE_KEY_MISSING ? MESSAGE_KEY_MISSING
+	    : verdict == SHAPE_TOO_LARGE    ? MESSAGE_TOO_LARGE
+					    : MESSAGE_MALFORMED;
 }
 
 /* --- the claim --- */
@@ -167,10 +157,11 @@ attempt_claim(struct attempt *a, bool executes)
 	a->asks = !executes;
 	c->claim.lost = a->lost;
 	a->lost = false;
-	if (executes && !a->fresh && claimant_find_cached(c))
-		return false;
-	claimant_claim(c, executes);
-	return true;
+	bool cached = executes && !a->fresh && claimant_find_cached(c);
+	if (!cached)
+		claimant_claim(c, executes);
+	note(a);
+	return !cached;
 }
 
 /* A letter has the answer in it. */
@@ -241,8 +232,8 @@ is_withheld(const struct attempt *a)
 	    a->c.claim_op.verdict == VERDICT_REFUSED;
 }
 
-enum found
-attempt_claimed(struct attempt *a, const char **ret_why)
+static enum found
+found_by_claim(struct attempt *a, const char **ret_why)
 {
 	const struct store_op *op = &a->c.claim_op;
 	a->c.store_us = op->op.took_us;
@@ -291,22 +282,25 @@ attempt_claimed(struct attempt *a, const char **ret_why)
 	return FOUND_BROKEN;
 }
 
+enum found
+attempt_claimed(struct attempt *a, const char **ret_why)
+{
+	enum found found = found_by_claim(a, ret_why);
+	note(a);
+	return found;
+}
+
 /* --- the execution --- */
 
 void
-attempt_execute(struct attempt *a, bool counts)
+attempt_execute(struct attempt *a)
 {
 	a->sent = true;
-	a->c.counts = counts ? COUNTS_ALWAYS : COUNTS_NEVER;
+	a->c.counts = source_standing_attempt_counts(a->source, &a->refusals)
+	    ? COUNTS_ALWAYS
+	    : COUNTS_NEVER;
 	claimant_start(&a->c);
-}
-
-/* What only the journal has is on a disk that may die. */
-static bool
-is_stored(const struct claimant *c)
-{
-	return c->stored ||
-	    (c->outcome == OUTCOME_EXECUTED && !INVARIANT(acknowledged_stored));
+	note(a);
 }
 
 /* Redis has it COMPLETED: what the upstream said, and when it is kept. */
@@ -324,8 +318,8 @@ stored(const struct attempt *a)
 	return is_good(status) ? FOUND_STORED_GOOD : FOUND_STORED_BAD;
 }
 
-enum found
-attempt_executed(struct attempt *a)
+static enum found
+found_by_execution(struct attempt *a)
 {
 	const struct claimant *c = &a->c;
 	bool unreachable = c->outcome == OUTCOME_UNREACHABLE;
@@ -333,7 +327,9 @@ attempt_executed(struct attempt *a)
 		a->met = c->answer != NULL ? c->answer->status : 0;
 	a->sent = unreachable ? c->claim_op.verdict == VERDICT_RECONCILE
 			      : c->outcome != OUTCOME_RELEASED;
-	if (is_stored(c))
+	/* What only the journal has is on a disk that may die. */
+	if (c->stored ||
+	    (c->outcome == OUTCOME_EXECUTED && !INVARIANT(acknowledged_stored)))
 		return stored(a);
 	if (c->outcome == OUTCOME_RELEASED)
 		return FOUND_RELEASED;
@@ -347,6 +343,19 @@ attempt_executed(struct attempt *a)
 		    : FOUND_UNKNOWN_TRIED;
 	/* The record knows better: it is asked. */
 	return FOUND_NOT_STORED;
+}
+
+enum found
+attempt_executed(struct attempt *a)
+{
+	enum found found = found_by_execution(a);
+	note(a);
+	if (found == FOUND_RELEASED)
+		source_standing_refused_by_api(
+		    a->source, &a->refusals, a->met);
+	else if (found != FOUND_NOT_SENT)
+		source_standing_executed(a->source, &a->refusals);
+	return found;
 }
 
 /* first, twice that, … most; of each, from a half to the whole. */

@@ -45,20 +45,23 @@ struct attempt {
 	int met; /* status of its last execution here; 0: no answer came */
 	struct span detail; /* of a mismatch, or why no request was made */
 
-	/* What people see, when there is no request: of the last try. */
-	char key_hex[DIGEST_HEX + 1]; /* "" */
+	/* What people see of the last try, also after its request. */
+	char key_hex[DIGEST_HEX + 1]; /* "": there was none */
 	uint32_t number;              /* of the record's attempts; 0 */
 	const char *route;            /* NULL */
 	struct span label;            /* "" */
+	struct source_refusals refusals; /* of its API */
 };
 
 void attempt_init(struct attempt *attempt, struct source *source,
     const struct broker_message *message, struct machine *machine);
 /* The next try makes its request anew; always allowed. */
 void attempt_clear(struct attempt *attempt);
-/* The same, and what was charged is given back. */
-void attempt_end(struct attempt *attempt);
-bool attempt_has_request(const struct attempt *attempt);
+/*
+ * The same, and what was charged is given back; claimed: the claim has just
+ * ended, and is given back if it is ours, as nobody begins it.
+ */
+void attempt_end(struct attempt *attempt, bool claimed);
 
 /*
  * The body of the request, and then the request itself, under the present
@@ -66,6 +69,8 @@ bool attempt_has_request(const struct attempt *attempt);
  */
 MUST_USE enum shape_verdict attempt_make_body(struct attempt *attempt);
 MUST_USE enum shape_verdict attempt_make_request(struct attempt *attempt);
+/* What a message is that cannot be made a request of. */
+enum message_outcome attempt_misshapen(enum shape_verdict verdict);
 /* A tombstone of Kafka, or a row whose payload is NULL. */
 bool attempt_has_no_value(const struct attempt *attempt);
 
@@ -85,10 +90,10 @@ enum found attempt_cached(const struct attempt *attempt);
 enum found attempt_claimed(struct attempt *attempt, const char **ret_why);
 
 /*
- * The claim is ours: it is executed, and the machine waits for c.join.  counts:
- * an attempt that the upstream releases counts towards retry.attempts.
+ * The claim is ours: it is executed, and the machine waits for c.join.  What
+ * becomes of it says to the source whether its API is well.
  */
-void attempt_execute(struct attempt *attempt, bool counts);
+void attempt_execute(struct attempt *attempt);
 enum found attempt_executed(struct attempt *attempt);
 /*
  * How long it is to rest before the next try, ms, after so many of them: the
@@ -96,11 +101,5 @@ enum found attempt_executed(struct attempt *attempt);
  */
 int64_t attempt_back_off_ms(const struct attempt *attempt, unsigned tries);
 
-/* Of the last try: "" and 0 where there was none. */
-const char *attempt_key_hex(const struct attempt *attempt);
-uint32_t attempt_number(const struct attempt *attempt);
-struct span attempt_label(const struct attempt *attempt);
-/* NULL: not known. */
-const char *attempt_route(const struct attempt *attempt);
 /* The status of its answer, stored or met; 0: there is none. */
 int attempt_status(const struct attempt *attempt);

@@ -7,7 +7,6 @@
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
-#include "store/claim.h"
 
 /*
  * The way of a message:
@@ -55,17 +54,6 @@ awaited(struct machine *machine)
 
 /* --- its life --- */
 
-/* Its claim became ours in the turn in which it ends: nobody begins it. */
-static void
-give_claim_back(struct delivery *d)
-{
-	const struct store_op *op = &d->a.c.claim_op;
-	if (d->machine.step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
-	    op->op.error == 0 &&
-	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
-		claim_undo(d->source->worker->store, &d->a.c.claim);
-}
-
 enum { SENT_MOST = 1 << 16 };
 
 /* Of what was given back, and may have been executed. */
@@ -111,13 +99,12 @@ delivery_free(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	struct source *source = d->source;
 	remember(d);
-	give_claim_back(d);
 	delivery_view_over(d);
 	op_cancel(&d->rest);
 	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
 	source_standing_leave(source, &d->stand);
-	attempt_end(&d->a);
+	attempt_end(&d->a, d->machine.step == DELIVERY_CLAIMED);
 	arena_free(&d->put_arena);
 	source->rejected -= d->rejected;
 	source->burying -= d->burying;
@@ -143,7 +130,6 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->began_us = clock_us();
 	d->first_ms = clock_wall_ms();
 	d->rested = MESSAGE_STATE_WAITING;
-	d->refusals = source_standing_no_refusals(source);
 	attempt_init(&d->a, source, message, &d->machine);
 	op_init(&d->place.turn, w->loop, machine_run, &d->machine);
 	op_init(&d->stand.op, w->loop, machine_run, &d->machine);
@@ -212,16 +198,6 @@ is_expired(const struct delivery *d)
 	int64_t most_ms = d->source->source->max_age_ms;
 	return most_ms > 0 && d->tries == 0 && d->message->time_ms >= 0 &&
 	    d->first_ms - d->message->time_ms > most_ms;
-}
-
-static void
-condemn_misshapen(struct delivery *d, enum shape_verdict verdict)
-{
-	delivery_condemn(d,
-	    verdict == SHAPE_KEY_MISSING ? MESSAGE_KEY_MISSING
-		: verdict == SHAPE_TOO_LARGE ? MESSAGE_TOO_LARGE
-					     : MESSAGE_MALFORMED,
-	    d->a.detail);
 }
 
 static struct span
@@ -297,7 +273,8 @@ delivery_shape(struct machine *machine)
 	else
 		verdict = attempt_make_body(&d->a);
 	if (verdict != SHAPE_GOOD)
-		condemn_misshapen(d, verdict);
+		delivery_condemn(
+		    d, attempt_misshapen(verdict), d->a.detail);
 	if (!d->placed)
 		take_place(d);
 	d->old = is_expired(d);
@@ -306,7 +283,8 @@ delivery_shape(struct machine *machine)
 		if (verdict == SHAPE_OWN_SCOPE)
 			return stand_for_token(d);
 		if (verdict != SHAPE_GOOD)
-			condemn_misshapen(d, verdict);
+			delivery_condemn(
+			    d, attempt_misshapen(verdict), d->a.detail);
 	}
 	return delivery_to(d, DELIVERY_TURN, MORE);
 }
@@ -376,4 +354,80 @@ enum after
 delivery_turned(struct machine *machine)
 {
 	return go(delivery_of(machine));
+}
+
+/* --- what operators see of it, and tell it --- */
+
+/* A message that rests keeps its state while its source stands still. */
+enum message_state
+delivery_view_state(const struct delivery *d)
+{
+	unsigned step = d->machine.step;
+	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
+	    step == DELIVERY_RESTED ||
+	    (step == DELIVERY_YIELDED && d->rejected) ||
+	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
+	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
+}
+
+struct message_view *
+delivery_view(const struct delivery *d, struct inquiry *inquiry)
+{
+	struct arena *arena = inquiry->arena;
+	struct span source = span_str(d->source->source->name);
+	struct message_view *view = arena_alloc(arena, sizeof *view);
+	*view = (struct message_view){
+	    .id = inquiry_id(arena, source, d->message->position),
+	    .source = arena_dup(arena, source).ptr,
+	    .position = arena_dup(arena, d->message->position),
+	    .state = delivery_view_state(d),
+	    .key_id = arena_dup(arena, span_str(d->a.key_hex)).ptr,
+	    .label = arena_dup(arena, d->a.label),
+	    .attempt = d->a.number,
+	    .first_ms = d->first_ms,
+	};
+	if (d->a.route != NULL)
+		view->route = arena_dup(arena, span_str(d->a.route)).ptr;
+	if (view->state == MESSAGE_STATE_HELD && d->rejected)
+		view->detail =
+		    arena_dup(arena, span_str(d->finish.refused));
+	if (view->state < MESSAGE_STATE_WAITING) {
+		view->reason = d->why;
+		view->next_ms = d->next_ms;
+	}
+	return view;
+}
+
+bool
+delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
+{
+	if (delivery_view_state(d) == MESSAGE_STATE_IN_FLIGHT)
+		return false;
+	op_cancel(&d->place.turn);
+	source_standing_leave(d->source, &d->stand);
+	op_cancel(&d->rest);
+	delivery_unshape(d);
+	source_credit_rest(d->source, d, false);
+	/*
+	 * Its broker may not have taken the end of what is a letter already, or
+	 * not that of whoever had it before.
+	 */
+	d->was_letter |= d->buried || delivery_may_have_letter(d);
+	d->held = d->buried = false;
+	d->outcome = MESSAGE_DROPPED;
+	d->dropped = inquiry;
+	machine_to(&d->machine, DELIVERY_FINISH);
+	machine_run(&d->machine);
+	return true;
+}
+
+void
+delivery_view_over(struct delivery *d)
+{
+	struct inquiry *inquiry = d->dropped;
+	if (inquiry == NULL)
+		return;
+	d->dropped = NULL;
+	inquiry->done = d->machine.step == DELIVERY_END;
+	inquiry_go_on(inquiry);
 }

@@ -30,7 +30,6 @@ struct delivery {
 	bool parks; /* its lane is parked: it is behind, unless COMPLETED */
 
 	struct standing_place stand; /* its source stands still */
-	struct source_refusals refusals; /* of its API */
 	struct op rest;
 	bool resting;
 	bool finishing; /* it is not at work any more */
@@ -71,7 +70,7 @@ struct delivery *delivery_of(struct machine *machine);
 struct delivery *delivery_find(
     const struct source *source, struct span position);
 
-/* What operators see of it, and tell it (delivery_view.c). */
+/* What operators see of it, and tell it. */
 
 enum message_state delivery_view_state(const struct delivery *d);
 /* What it is now, in the inquiry's arena. */

@@ -134,8 +134,7 @@ enum after
 delivery_claim_execute(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	attempt_execute(
-	    &d->a, source_standing_attempt_counts(d->source, &d->refusals));
+	attempt_execute(&d->a);
 	return delivery_to(d, DELIVERY_EXECUTED, WAIT);
 }
 
@@ -143,11 +142,5 @@ enum after
 delivery_claim_executed(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	enum found found = attempt_executed(&d->a);
-	if (found == FOUND_RELEASED)
-		source_standing_refused_by_api(
-		    d->source, &d->refusals, d->a.met);
-	else if (found != FOUND_NOT_SENT)
-		source_standing_executed(d->source, &d->refusals);
-	return meet(d, found);
+	return meet(d, attempt_executed(&d->a));
 }

@@ -158,16 +158,6 @@ delivery_finish_sought(struct machine *machine)
 
 /* --- its acknowledgement --- */
 
-/* Executed, or known to be: there is a result, where the source has any. */
-static bool
-has_result(const struct delivery *d)
-{
-	return d->source->source->results != NULL &&
-	    (d->outcome == MESSAGE_EXECUTED ||
-		d->outcome == MESSAGE_DUPLICATE ||
-		d->outcome == MESSAGE_REFUSED);
-}
-
 enum after
 delivery_finish(struct machine *machine)
 {
@@ -182,7 +172,7 @@ delivery_finish(struct machine *machine)
 	if (d->buried)
 		message_end_copy(d->put_arena, d->source, d->message,
 		    &d->letter, &d->put);
-	else if (has_result(d))
+	else if (message_end_has_result(d->source, d->outcome))
 		message_end_result(d->put_arena, &d->a,
 		    message_end_is_repeated(&d->a, d->outcome), &d->put);
 	finish->position = d->message->position;

@@ -64,7 +64,7 @@ delivery_rest_stand(struct machine *machine)
 	}
 	/* It has waited: its request was given up, or is to be made anew. */
 	return delivery_to(d,
-	    attempt_has_request(&d->a) ? DELIVERY_CLAIM : DELIVERY_SHAPE,
+	    d->a.c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE,
 	    MORE);
 }
 

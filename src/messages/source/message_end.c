@@ -40,6 +40,15 @@ room_for(struct arena *arena, size_t more)
 /* --- a result --- */
 
 bool
+message_end_has_result(
+    const struct source *source, enum message_outcome outcome)
+{
+	return source->source->results != NULL &&
+	    (outcome == MESSAGE_EXECUTED || outcome == MESSAGE_DUPLICATE ||
+		outcome == MESSAGE_REFUSED);
+}
+
+bool
 message_end_is_repeated(const struct attempt *a, enum message_outcome outcome)
 {
 	const struct answer *answer = a->c.answer;
@@ -65,14 +74,14 @@ message_end_result(struct arena *arena, const struct attempt *a, bool repeated,
 {
 	const struct answer *answer = a->c.answer;
 	const struct broker_message *m = a->message;
-	struct span key_id = arena_dup(arena, span_str(attempt_key_hex(a)));
+	struct span key_id = arena_dup(arena, span_str(a->key_hex));
 	struct fields fields = room_for(arena, 0);
 	add_header(&fields, answer, "content-type", SPAN("Content-Type"));
 	add_header(
 	    &fields, answer, "content-encoding", SPAN("Content-Encoding"));
 	add_number(arena, &fields, "onceproxy-status", attempt_status(a));
 	add_text(&fields, "onceproxy-key-id", key_id);
-	add_number(arena, &fields, "onceproxy-attempt", attempt_number(a));
+	add_number(arena, &fields, "onceproxy-attempt", a->number);
 	add_text(&fields, "onceproxy-source",
 	    span_str(a->source->source->name));
 	add_text(&fields, "onceproxy-position", m->position);
@@ -100,21 +109,20 @@ message_end_letter(const struct attempt *a, enum message_outcome reason,
 {
 	const struct broker_message *m = a->message;
 	const struct answer *answer = a->c.arena != NULL ? a->c.answer : NULL;
-	const char *route = attempt_route(a);
 	bool has_answer = answer != NULL && !answer->not_kept &&
 	    reason == MESSAGE_REFUSED;
 	*ret_letter = (struct letter){
 	    .name = letter_name_of(m->position, lane),
 	    .position = m->position,
 	    .reason = span_str(source_meter_outcome(reason)),
-	    .key_id = span_str(attempt_key_hex(a)),
-	    .route = route != NULL ? span_str(route) : SPAN(""),
+	    .key_id = span_str(a->key_hex),
+	    .route = a->route != NULL ? span_str(a->route) : SPAN(""),
 	    .detail = a->detail,
-	    .label = attempt_label(a),
+	    .label = a->label,
 	    /* A record that is FAILED has none: its attempts were released. */
 	    .status = reason == MESSAGE_EXHAUSTED ? a->met
 						  : attempt_status(a),
-	    .attempt = attempt_number(a),
+	    .attempt = a->number,
 	    .first_ms = first_ms,
 	    .has_payload = m->has_payload,
 	    .is_cut = m->too_large,
@@ -258,16 +266,16 @@ message_end_log(const struct message_end *end)
 		log_str(&line, "reason", source_meter_outcome(end->reason));
 	if (end->elsewhere)
 		log_bool(&line, "elsewhere", true);
-	if (attempt_route(a) != NULL)
-		log_str(&line, "route", attempt_route(a));
-	if (attempt_label(a).len > 0)
-		log_span(&line, "label", attempt_label(a));
+	if (a->route != NULL)
+		log_str(&line, "route", a->route);
+	if (a->label.len > 0)
+		log_span(&line, "label", a->label);
 	if (status != 0)
 		log_int(&line, "status", status);
-	if (attempt_number(a) > 0)
-		log_int(&line, "attempt", attempt_number(a));
-	if (attempt_key_hex(a)[0] != '\0')
-		log_str(&line, "key_id", attempt_key_hex(a));
+	if (a->number > 0)
+		log_int(&line, "attempt", a->number);
+	if (a->key_hex[0] != '\0')
+		log_str(&line, "key_id", a->key_hex);
 	if (a->detail.len > 0)
 		log_cut(&line, "detail", a->detail, 256);
 	if (end->replayed)

@@ -12,6 +12,9 @@
  * arguments.
  */
 
+/* Executed, or known to be, of a source that has results. */
+bool message_end_has_result(
+    const struct source *source, enum message_outcome outcome);
 /*
  * A result, of the answer that the attempt has; repeated: there may be one of
  * its key already.

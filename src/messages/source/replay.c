@@ -9,7 +9,6 @@
 #include "messages/source/replay_private.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
-#include "store/claim.h"
 
 /*
  *   BEGIN ⇢ BEGUN SHAPE STAND CLAIM ⇢ CLAIMED EXECUTE ⇢ EXECUTED
@@ -70,25 +69,13 @@ to(struct replay *r, enum replay_step step, enum after after)
 
 /* --- its life --- */
 
-/* Its claim became ours in the turn in which it ends: nobody begins it. */
-static void
-give_claim_back(struct replay *r)
-{
-	const struct store_op *op = &r->a.c.claim_op;
-	if (r->machine.step == REPLAY_CLAIMED && op->op.state == OP_DONE &&
-	    op->op.error == 0 &&
-	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
-		claim_undo(r->source->worker->store, &r->a.c.claim);
-}
-
 static void
 replay_free(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
 	struct source *source = r->source;
-	give_claim_back(r);
 	if (r->message != NULL)
-		attempt_end(&r->a);
+		attempt_end(&r->a, r->machine.step == REPLAY_CLAIMED);
 	timer_clear(&r->renew);
 	op_cancel(&r->renewal.op.op);
 	op_cancel(&r->op.op.op);
@@ -157,7 +144,6 @@ start(struct source *source, const struct letter_name *name,
 	else
 		owner_new(&r->owner);
 	r->began_us = clock_us();
-	r->refusals = source_standing_no_refusals(source);
 	r->outcome = r->reason = MESSAGE_COUNT_;
 	r->arena = r->op.arena = arena_new();
 	r->renewal_arena = r->renewal.arena = arena_new();
@@ -264,11 +250,7 @@ replay_shape(struct machine *machine)
 	if (verdict == SHAPE_OWN_SCOPE)
 		return to(r, REPLAY_LOOK, MORE);
 	if (verdict != SHAPE_GOOD)
-		return stay(r,
-		    verdict == SHAPE_KEY_MISSING ? MESSAGE_KEY_MISSING
-			: verdict == SHAPE_TOO_LARGE ? MESSAGE_TOO_LARGE
-						     : MESSAGE_MALFORMED,
-		    NULL);
+		return stay(r, attempt_misshapen(verdict), NULL);
 	return to(r, REPLAY_STAND, MORE);
 }
 
@@ -344,8 +326,7 @@ replay_execute(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
 	r->executes = true;
-	attempt_execute(
-	    &r->a, source_standing_attempt_counts(r->source, &r->refusals));
+	attempt_execute(&r->a);
 	return to(r, REPLAY_EXECUTED, WAIT);
 }
 
@@ -353,13 +334,7 @@ static enum after
 replay_executed(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
-	enum found found = attempt_executed(&r->a);
-	if (found == FOUND_RELEASED)
-		source_standing_refused_by_api(
-		    r->source, &r->refusals, r->a.met);
-	else if (found != FOUND_NOT_SENT)
-		source_standing_executed(r->source, &r->refusals);
-	return meet(r, found);
+	return meet(r, attempt_executed(&r->a));
 }
 
 /* --- until it is tried again --- */
@@ -493,10 +468,7 @@ static enum after
 replay_finish(struct machine *machine)
 {
 	struct replay *r = replay_of(machine);
-	bool has_result = r->source->source->results != NULL &&
-	    (r->outcome == MESSAGE_EXECUTED ||
-		r->outcome == MESSAGE_DUPLICATE ||
-		r->outcome == MESSAGE_REFUSED);
+	bool has_result = message_end_has_result(r->source, r->outcome);
 	arena_free(&r->put_arena);
 	r->put_arena = arena_new();
 	if (has_result)

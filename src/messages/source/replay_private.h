@@ -32,7 +32,6 @@ struct replay {
 	struct letter letter;
 	struct broker_message *message; /* NULL: it is not begun */
 	struct attempt a;
-	struct source_refusals refusals;
 	bool shut;     /* it does not open */
 	bool known;    /* something is known of its key */
 	bool executes; /* it did, once at least */
