@@ -47,7 +47,7 @@ def a_source_is_shown_with_what_it_does(bench):
         "reasons": [], "paused": None, "broker_up": True, "in_flight": 0,
         "parts_standing": 0,
         "held": 1, "retrying": 0, "waiting": 0, "parked": 0,
-        "dead": 0, "dead_more": False})
+        "dead": 0})
 
 
 @test

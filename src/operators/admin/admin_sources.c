@@ -64,8 +64,7 @@ source_json(const struct source_view *view)
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:I, "
-			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o, "
-			 "s:b}",
+			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
 	    read[view->kind], view->reads,
@@ -81,8 +80,7 @@ source_json(const struct source_view *view)
 	    "retrying", (json_int_t)view->retrying,
 	    "waiting", (json_int_t)view->waiting,
 	    "parked", (json_int_t)view->parked,
-	    "dead", dead,
-	    "dead_more", 0); /* all are counted */
+	    "dead", dead);
 }
 
 static int
