@@ -92,16 +92,7 @@ attempt_make_body(struct attempt *a)
 		a->detail = SPAN("it has no value");
 		return SHAPE_MALFORMED;
 	}
-	enum shape_verdict verdict =
-	    shape_body(conf, a->message, &a->body, &a->detail);
-	/* All fields as JSON may be more than they are. */
-	size_t bytes = a->message->bytes + a->body.len;
-	if (bytes > a->charged) {
-		must(source_credit_charge(
-		    a->source, bytes - a->charged, BUDGET_GRANTED));
-		a->charged = bytes;
-	}
-	return verdict;
+	return shape_body(conf, a->message, &a->body, &a->detail);
 }
 
 enum shape_verdict
@@ -115,6 +106,13 @@ attempt_make_request(struct attempt *a)
 	enum shape_verdict verdict = shape_request(
 	    a->source->source, a->message, &a->c, &a->body, &detail);
 	note(a);
+	/* All fields as JSON may be more than they are, as is what decodes. */
+	size_t bytes = a->message->bytes + a->body.len + a->c.decoded.len;
+	if (bytes > a->charged) {
+		must(source_credit_charge(
+		    a->source, bytes - a->charged, BUDGET_GRANTED));
+		a->charged = bytes;
+	}
 	/* It outlives the request. */
 	a->detail = detail.len > 0 ? arena_dup(a->message->arena, detail)
 				   : SPAN("");

@@ -84,15 +84,6 @@ remember(const struct delivery *d)
 	key_set_add(all, &name);
 }
 
-static bool
-is_remembered(const struct delivery *d)
-{
-	if (d->source->sent.count == 0)
-		return false;
-	const struct key_id name = name_of(d);
-	return key_set_has(&d->source->sent, &name);
-}
-
 static void
 delivery_free(struct machine *machine)
 {
@@ -138,7 +129,10 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->written.arena = message->arena;
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
 	d->a.charged = 2 * message->bytes; /* source_credit_take */
-	d->a.sent = is_remembered(d);
+	if (source->sent.count > 0) {
+		const struct key_id name = name_of(d);
+		d->a.sent = key_set_has(&source->sent, &name);
+	}
 	machine_run(&d->machine);
 }
 
@@ -291,10 +285,12 @@ delivery_shape(struct machine *machine)
 
 /* --- its turn in its lane: one of an order at a time, as they came --- */
 
-static bool
-lane_parks(const struct delivery *d)
+const struct letters_lane *
+delivery_lane(const struct delivery *d)
 {
-	return d->place.lane != NULL && !d->source->source->behind_go_on;
+	return d->place.lane != NULL && !d->source->source->behind_go_on
+	    ? &d->lane
+	    : NULL;
 }
 
 /* Others may have begun to make a letter of it, and were cut short. */
@@ -302,7 +298,8 @@ bool
 delivery_may_have_letter(const struct delivery *d)
 {
 	return !d->sought &&
-	    ((d->message->again && !source_standing_has_one_reader(d->source)) ||
+	    ((d->message->again &&
+		 !source_standing_has_one_reader(d->source)) ||
 		letters_may_be_written(
 		    &d->source->letters, d->message->position));
 }
@@ -324,8 +321,8 @@ go(struct delivery *d)
 	}
 	if (delivery_may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
-	d->parks = lane_parks(d) && letters_have_lane(letters, &d->lane) &&
-	    INVARIANT(behind_a_letter);
+	d->parks = delivery_lane(d) != NULL &&
+	    letters_have_lane(letters, &d->lane) && INVARIANT(behind_a_letter);
 	if (d->parks && !d->buried)
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	if (d->parks)
@@ -368,6 +365,16 @@ delivery_view_state(const struct delivery *d)
 	    (step == DELIVERY_YIELDED && d->rejected) ||
 	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
+}
+
+void
+delivery_count_states(
+    const struct source *source, uint64_t ret_counts[MESSAGE_STATES_])
+{
+	struct machine *m;
+	memset(ret_counts, 0, MESSAGE_STATES_ * sizeof *ret_counts);
+	LIST_EACH(m, &source->deliveries.list, item)
+		ret_counts[delivery_view_state(delivery_of(m))]++;
 }
 
 struct message_view *

@@ -73,6 +73,9 @@ struct delivery *delivery_find(
 /* What operators see of it, and tell it. */
 
 enum message_state delivery_view_state(const struct delivery *d);
+/* How many of a source's are in each state. */
+void delivery_count_states(
+    const struct source *source, uint64_t ret_counts[MESSAGE_STATES_]);
 /* What it is now, in the inquiry's arena. */
 struct message_view *delivery_view(
     const struct delivery *d, struct inquiry *inquiry);

@@ -28,14 +28,6 @@ delivery_finish_refuse(struct machine *machine)
 
 /* --- its letter --- */
 
-static const struct letters_lane *
-lane_of(const struct delivery *d)
-{
-	return d->place.lane != NULL && !d->source->source->behind_go_on
-	    ? &d->lane
-	    : NULL;
-}
-
 /* Redis cannot be asked. */
 static enum after
 not_written(struct delivery *d)
@@ -89,7 +81,7 @@ delivery_finish_bury(struct machine *machine)
 	d->burying = true;
 	d->source->burying++;
 	message_end_letter(
-	    &d->a, d->reason, lane_of(d), d->first_ms, &d->letter);
+	    &d->a, d->reason, delivery_lane(d), d->first_ms, &d->letter);
 	letter_put(
 	    letters, &d->written, &d->letter, d->reason == MESSAGE_BEHIND);
 	return delivery_to(d, DELIVERY_BURIED, WAIT);
@@ -119,7 +111,7 @@ delivery_finish_seek(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct letter_name name =
-	    letter_name_of(d->message->position, lane_of(d));
+	    letter_name_of(d->message->position, delivery_lane(d));
 	letter_show(&d->source->letters, &d->written, &name);
 	return delivery_to(d, DELIVERY_SOUGHT, WAIT);
 }
@@ -237,7 +229,7 @@ delivery_finish_confirm(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name =
-	    letter_name_of(d->message->position, lane_of(d));
+	    letter_name_of(d->message->position, delivery_lane(d));
 	letter_confirm(&d->source->letters, &d->written, &name);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
@@ -248,7 +240,7 @@ delivery_finish_confirmed(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name =
-	    letter_name_of(d->message->position, lane_of(d));
+	    letter_name_of(d->message->position, delivery_lane(d));
 	if (!d->buried) /* it was dropped */
 		replay_new(d->source, &name, REPLAY_TO_DROP);
 	return delivery_to(d, DELIVERY_END, MORE);

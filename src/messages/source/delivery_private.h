@@ -34,6 +34,8 @@ void delivery_unshape(struct delivery *d);
 void delivery_probed(struct delivery *d);
 /* Others may have made a letter of it, which was not looked for yet. */
 bool delivery_may_have_letter(const struct delivery *d);
+/* Its lane, where a letter parks what comes behind it; else NULL. */
+const struct letters_lane *delivery_lane(const struct delivery *d);
 /* Counts it. */
 void delivery_count(struct delivery *d, enum message_outcome outcome);
 /* It is to become a letter, for that reason. */

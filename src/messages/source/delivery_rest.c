@@ -181,24 +181,18 @@ yield_ms(const struct delivery *d, int64_t first_ms, int64_t most_ms)
 	return ms < most_ms ? ms : most_ms;
 }
 
-/* For its size: each try ends a transaction, for those beside it too. */
-static int64_t
-rejected_ms(const struct delivery *d)
-{
-	int64_t each_ms = d->finish.fault == BROKER_FAULT_SIZE
-	    ? REJECTED_SIZE_EACH_MS
-	    : REJECTED_EACH_MS;
-	return yield_ms(d, REJECTED_FIRST_MS, REJECTED_MOST_MS) +
-	    (int64_t)d->source->rejected * each_ms;
-}
-
 /* What is known of it stays: it is not executed, nor looked up, again. */
 enum after
 delivery_rest_yield(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	/* For its size: each try ends a transaction of others, too. */
+	int64_t each_ms = d->finish.fault == BROKER_FAULT_SIZE
+	    ? REJECTED_SIZE_EACH_MS
+	    : REJECTED_EACH_MS;
 	int64_t ms = d->rejected
-	    ? rejected_ms(d)
+	    ? yield_ms(d, REJECTED_FIRST_MS, REJECTED_MOST_MS) +
+		(int64_t)d->source->rejected * each_ms
 	    : yield_ms(d, YIELD_FIRST_MS, YIELD_MOST_MS);
 	d->yields++;
 	d->next_ms = clock_wall_ms() + ms;

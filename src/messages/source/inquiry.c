@@ -83,13 +83,6 @@ free_inquiry(struct inquiry *inquiry)
 	free(inquiry);
 }
 
-static bool
-has_all(const struct inquiry *inquiry)
-{
-	return inquiry->at == inquiry->n_workers ||
-	    (inquiry->found && inquiry->kind != INQUIRY_MESSAGES);
-}
-
 static void on_worker(void *arg);
 
 /* Back in the thread that asks: the next worker, or whoever waits. */
@@ -98,9 +91,11 @@ on_back(void *arg)
 {
 	struct inquiry *inquiry = arg;
 	inquiry->at++;
+	bool has_all = inquiry->at == inquiry->n_workers ||
+	    (inquiry->found && inquiry->kind != INQUIRY_MESSAGES);
 	if (inquiry->op == NULL)
 		free_inquiry(inquiry);
-	else if (has_all(inquiry))
+	else if (has_all)
 		op_done(&inquiry->op->op, 0);
 	else
 		loop_post(inquiry->workers[inquiry->at]->loop, on_worker,

@@ -19,15 +19,6 @@ message_text_field(const struct broker_message *m, struct span name)
 /* --- templates --- */
 
 static bool
-value_of_body(struct span body, struct arena *scratch,
-    const struct json_pointer *pointer, struct span *ret_value)
-{
-	const struct json *json = json_read(scratch, body);
-	const struct json *value = json ? json_at(json, pointer) : NULL;
-	return value != NULL && json_scalar(scratch, value, ret_value);
-}
-
-static bool
 present(struct span value, struct span *ret_value)
 {
 	*ret_value = value;
@@ -40,10 +31,12 @@ message_text_value(const struct broker_message *m, struct span body,
     struct span *ret_value)
 {
 	const struct field *field;
+	const struct json *json;
 	switch (piece->kind) {
 	case TEMPLATE_JSON:
-		return value_of_body(
-		    body, scratch, &piece->pointer, ret_value);
+		json = json_read(scratch, body);
+		json = json != NULL ? json_at(json, &piece->pointer) : NULL;
+		return json != NULL && json_scalar(scratch, json, ret_value);
 	case TEMPLATE_HEADER:
 		field = message_text_field(m, piece->text);
 		return field != NULL && present(field->value, ret_value);

@@ -52,19 +52,6 @@ add_field(struct fields *fields, struct span name, struct span value)
 	fields->list[fields->count++] = (struct field){name, value};
 }
 
-/* The value of a field that the source names. */
-static bool
-field_value(struct shape *s, const struct conf_source_header *header,
-    struct span *ret_value)
-{
-	if (header->secret != NULL) {
-		*ret_value = span_str(header->secret);
-		return true;
-	}
-	return message_text_fill(
-	    s->c->arena, &header->value, value_in_message, s, ret_value);
-}
-
 static struct span
 content_type(const struct shape *s)
 {
@@ -106,8 +93,10 @@ make_fields(struct shape *s, struct fields *ret_fields)
 	for (size_t i = 0; i < source->request.n_headers; i++) {
 		const struct conf_source_header *h =
 		    &source->request.headers[i];
-		struct span value;
-		if (!field_value(s, h, &value))
+		struct span value = span_str(h->secret);
+		if (h->secret == NULL &&
+		    !message_text_fill(s->c->arena, &h->value,
+			value_in_message, s, &value))
 			return misshapen(s, SHAPE_MALFORMED,
 			    arena_printf(s->c->arena,
 				"%s has a variable without a usable value",
@@ -160,24 +149,18 @@ event_key(
 	return true;
 }
 
-/* Whether an HTTP client would have sent its key in such a field. */
-static bool
-is_key_of_client(const struct claimant *c, struct span name)
-{
-	const struct strings *names = &c->policy->headers;
-	for (size_t i = 0; i < names->count; i++)
-		if (field_names_meet(name, span_str(names->list[i])))
-			return true;
-	return field_names_meet(name, SPAN("Idempotency-Key"));
-}
-
+/* Where the source names it, or an HTTP client would have sent it. */
 static bool
 is_key(const struct conf_source *source, const struct claimant *c,
     struct span name)
 {
-	return source->key == SOURCE_KEY_HEADER
-	    ? field_names_meet(name, span_str(source->key_header))
-	    : is_key_of_client(c, name);
+	const struct strings *names = &c->policy->headers;
+	if (source->key == SOURCE_KEY_HEADER)
+		return field_names_meet(name, span_str(source->key_header));
+	for (size_t i = 0; i < names->count; i++)
+		if (field_names_meet(name, span_str(names->list[i])))
+			return true;
+	return field_names_meet(name, SPAN("Idempotency-Key"));
 }
 
 /* How many fields have a key; the first of them is the key's. */

@@ -77,7 +77,7 @@ on_health(void *arg)
 	    health.lag >= 0 ? (uint64_t)health.lag : SOURCE_METER_NO_LAG);
 	/* Another's lanes are ours now, perhaps, and what it was at. */
 	if (counter_read(&s->meter->rebalances) != health.rebalances) {
-		source_proof_rebalanced(s);
+		s->origin_us = clock_us(); /* the store is asked anew */
 		letters_load(&s->letters);
 	}
 	counter_set(&s->meter->rebalances, health.rebalances);
@@ -424,14 +424,12 @@ static void
 on_second(void *arg)
 {
 	struct source *s = arg;
-	uint64_t counts[MESSAGE_STATES_] = {0}, oldest = s->taken;
+	uint64_t counts[MESSAGE_STATES_], oldest = s->taken;
 	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item) {
-		struct delivery *d = delivery_of(m);
-		counts[delivery_view_state(d)]++;
-		if (d->number - 1 < oldest)
-			oldest = d->number - 1;
-	}
+	delivery_count_states(s, counts);
+	LIST_EACH(m, &s->deliveries.list, item)
+		if (delivery_of(m)->number - 1 < oldest)
+			oldest = delivery_of(m)->number - 1;
 	counter_set(&s->meter->held, counts[MESSAGE_STATE_HELD]);
 	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
 	counter_set(
@@ -455,7 +453,8 @@ source_new(struct worker *worker, const struct conf *conf,
 	s->lanes = lanes_new();
 	list_init(&s->deliveries.list);
 	list_init(&s->replays.list);
-	source_standing_init(s);
+	s->api_standing = STANDING_COUNT_;
+	list_init(&s->waiting);
 	timer_init(&s->probe, worker->loop, on_probe, s);
 	timer_init(&s->look, worker->loop, on_second, s);
 	source_credit_init(s);

@@ -75,12 +75,6 @@ source_proof_origin(void *arg, struct span store_id)
 	judge(s);
 }
 
-void
-source_proof_rebalanced(struct source *s)
-{
-	s->origin_us = clock_us();
-}
-
 static void
 learn_store(struct source *s)
 {
@@ -128,13 +122,6 @@ stands(const struct source *s)
 	    source_proof_is_doubted(s);
 }
 
-/* No row says whether somebody was at it before. */
-static bool
-may_come_again(const struct source *s, int64_t again_us)
-{
-	return again_us != 0 || s->source->table != NULL;
-}
-
 bool
 source_proof_doubts(struct source *s, int64_t again_us)
 {
@@ -144,8 +131,9 @@ source_proof_doubts(struct source *s, int64_t again_us)
 	learn_store(s);
 	if (stands(s))
 		return true;
-	if (s->emptied_at == 0 || !may_come_again(s, again_us) ||
-	    !INVARIANT(lost_data_stands))
+	/* No row says whether somebody was at it before. */
+	bool may_be_again = again_us != 0 || s->source->table != NULL;
+	if (s->emptied_at == 0 || !may_be_again || !INVARIANT(lost_data_stands))
 		return false;
 	s->doubted = true;
 	source_standing_begin(s, STANDING_UNPROVEN,

@@ -20,8 +20,6 @@
 void source_proof_origin(void *arg, struct span store_id);
 /* What the store has of that: the present store and another, or nothing. */
 void source_proof_accepted(struct source *source, struct span floor);
-/* It has others' parts now: the store is asked anew which it is. */
-void source_proof_rebalanced(struct source *source);
 /*
  * Each second: the store may have lost its data, or an operator have told
  * another gateway.

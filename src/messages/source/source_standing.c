@@ -368,10 +368,3 @@ source_standing_leave(struct source *s, struct standing_place *place)
 	}
 	source_standing_tried(s, place);
 }
-
-void
-source_standing_init(struct source *s)
-{
-	s->api_standing = STANDING_COUNT_;
-	list_init(&s->waiting);
-}

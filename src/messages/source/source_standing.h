@@ -9,7 +9,6 @@
  * One delivery at a time tries for all (source.c).
  * The worker's thread only.
  */
-void source_standing_init(struct source *source);
 /* Whether nobody else reads it while this gateway does. */
 bool source_standing_has_one_reader(const struct source *source);
 /*

@@ -18,18 +18,6 @@ copy(struct inquiry *inquiry, const char *text)
 			    : NULL;
 }
 
-static void
-count_states(const struct source *s, struct source_view *view)
-{
-	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item) {
-		enum message_state state = delivery_view_state(delivery_of(m));
-		view->held += state == MESSAGE_STATE_HELD;
-		view->retrying += state == MESSAGE_STATE_RETRYING;
-		view->waiting += state == MESSAGE_STATE_WAITING;
-	}
-}
-
 /* What is read; of topics all, with a comma between each two. */
 static const char *
 reads(struct inquiry *inquiry, const struct conf_source *conf)
@@ -49,6 +37,8 @@ add_source(struct inquiry *inquiry, struct source *s)
 {
 	const struct conf_source *conf = s->source;
 	struct broker_health health = {.message = "", .lag = -1};
+	uint64_t counts[MESSAGE_STATES_];
+	delivery_count_states(s, counts);
 	if (s->reader != NULL)
 		health = broker_reader_health(s->reader);
 	struct source_view *view =
@@ -68,13 +58,15 @@ add_source(struct inquiry *inquiry, struct source *s)
 				    : health.up,
 	    .lag = health.lag,
 	    .in_flight = s->in_flight,
+	    .held = counts[MESSAGE_STATE_HELD],
+	    .retrying = counts[MESSAGE_STATE_RETRYING],
+	    .waiting = counts[MESSAGE_STATE_WAITING],
 	    .parked = letters_count(&s->letters).parked,
 	    .dead = -1,
 	    .paused_ms = s->pause.on ? s->pause.since_ms : 0,
 	    .paused_by = copy(inquiry, s->pause.who),
 	    .note = copy(inquiry, s->pause.note),
 	};
-	count_states(s, view);
 	if (letters_are_known(&s->letters))
 		view->dead = (int64_t)letters_count(&s->letters).dead;
 	inquiry->sources = view;
