@@ -17,7 +17,7 @@ typedef struct conf_source in_SOURCE;
 typedef struct conf_relay in_RELAY;
 
 /* A field must have the type that the functions of its option write. */
-#define TYPE(name, ctype, parse, clear, ...) \
+#define TYPE(name, ctype, parse, clear, show, ...) \
 	typedef __typeof__(ctype) field_##name;
 #include "conf/types.h"
 #undef TYPE
@@ -140,7 +140,7 @@ const char *
 option_schema(enum option_type type)
 {
 	static const char *const schemas[] = {
-#define TYPE(name, ctype, parse, clear, ...) #__VA_ARGS__,
+#define TYPE(name, ctype, parse, clear, show, ...) #__VA_ARGS__,
 #include "conf/types.h"
 #undef TYPE
 	};

@@ -5,19 +5,28 @@
 
 #include "base/mem.h"
 #include "conf/amount.h"
-#include "conf/show_private.h"
+#include "conf/kinds.h"
+#include "conf/show.h"
 #include "conf/words.h"
 
-#define SHOW(name)                                               \
-	static json_t *show_##name(const struct option *option,  \
-	    const void *base, const void *field)
+/* A function for each way in which the types of conf/types.h are written. */
+typedef json_t *show_value(
+    const struct option *option, const void *base, const void *field);
+
+#define UNUSED __attribute__((unused))
+#define SHOW(name)                                                     \
+	static json_t *show_##name(const struct option *option UNUSED, \
+	    const void *base UNUSED, const void *field UNUSED)
 
 static json_t *show_group(enum group group, const void *base);
+static void show_put(
+    json_t *object, const struct option *option, const void *base);
 
-const char show_hidden[] = "(hidden)";
+static const char hidden[] = "(hidden)";
 
-json_t *
-show_taken(char *text)
+/* Takes the text over. */
+static json_t *
+taken(char *text)
 {
 	json_t *json = json_string(text);
 	must(json != NULL);
@@ -35,8 +44,6 @@ append_to(json_t *list, json_t *value)
 
 SHOW(boolean)
 {
-	(void)option;
-	(void)base;
 	return json_boolean(*(const bool *)field);
 }
 
@@ -44,7 +51,6 @@ SHOW(boolean)
 SHOW(count)
 {
 	int64_t count = *(const int64_t *)field;
-	(void)base;
 	return count == 0 && option_required(option) ? NULL
 						     : json_integer(count);
 }
@@ -52,56 +58,45 @@ SHOW(count)
 SHOW(duration)
 {
 	int64_t ms = *(const int64_t *)field;
-	(void)base;
 	return ms == 0 && option_preset(option) == NULL
 	    ? NULL
-	    : show_taken(amount_text(ms, AMOUNT_DURATION));
+	    : taken(amount_text(ms, AMOUNT_DURATION));
 }
 
 SHOW(size)
 {
 	int64_t bytes = *(const int64_t *)field;
-	(void)option;
-	(void)base;
 	return bytes % 1024 != 0 || bytes == 0
 	    ? json_integer(bytes)
-	    : show_taken(amount_text(bytes, AMOUNT_SIZE));
+	    : taken(amount_text(bytes, AMOUNT_SIZE));
 }
 
 SHOW(choice)
 {
-	(void)base;
-	return show_taken(words_at(option->words, *(const unsigned *)field));
+	return taken(words_at(option->words, *(const unsigned *)field));
 }
 
 SHOW(toggle)
 {
-	(void)base;
-	return show_taken(words_at(option->words, *(const bool *)field));
+	return taken(words_at(option->words, *(const bool *)field));
 }
 
 SHOW(text)
 {
 	const char *text = *(char *const *)field;
-	(void)option;
-	(void)base;
 	return text != NULL ? json_string(text) : NULL;
 }
 
 SHOW(secret)
 {
-	(void)option;
-	(void)base;
-	return *(char *const *)field != NULL ? json_string(show_hidden) : NULL;
+	return *(char *const *)field != NULL ? json_string(hidden) : NULL;
 }
 
 SHOW(mode)
 {
 	int64_t mode = *(const int64_t *)field;
-	(void)option;
-	(void)base;
 	return mode != 0
-	    ? show_taken(mem_printf("%04o", (unsigned)mode))
+	    ? taken(mem_printf("%04o", (unsigned)mode))
 	    : NULL;
 }
 
@@ -111,7 +106,6 @@ SHOW(mode)
 SHOW(strings)
 {
 	const struct strings *strings = field;
-	(void)base;
 	if (strings->count == 0 && option_preset(option) == NULL)
 		return NULL;
 	json_t *list = json_array();
@@ -130,25 +124,19 @@ SHOW(one_or_more)
 static json_t *
 show_one_pointer(const struct json_pointer *pointer)
 {
-	return show_taken(json_pointer_text(pointer));
+	return taken(json_pointer_text(pointer));
 }
 
 SHOW(pointer)
 {
 	const struct json_pointer *pointer = field;
-	(void)option;
-	(void)base;
 	return pointer->count > 0 ? show_one_pointer(pointer) : NULL;
 }
 
-json_t *
-show_pointers(
-    const struct option *option, const void *base, const void *field)
+SHOW(pointers)
 {
 	const struct json_pointers *pointers = field;
 	json_t *list = json_array();
-	(void)option;
-	(void)base;
 	for (size_t i = 0; i < pointers->count; i++)
 		append_to(list, show_one_pointer(&pointers->list[i]));
 	return list;
@@ -157,8 +145,6 @@ show_pointers(
 SHOW(template)
 {
 	const struct template *t = field;
-	(void)option;
-	(void)base;
 	return t->text != NULL ? json_string(t->text) : NULL;
 }
 
@@ -166,8 +152,6 @@ SHOW(statuses)
 {
 	const bool *statuses = field;
 	json_t *list = json_array();
-	(void)option;
-	(void)base;
 	for (int status = 200; status < 600; status++)
 		if (statuses[status])
 			append_to(list, json_integer(status));
@@ -179,7 +163,6 @@ SHOW(parts)
 	unsigned parts = *(const unsigned *)field;
 	struct span rest = span_str(option->words), word;
 	json_t *list = json_array();
-	(void)base;
 	for (unsigned bit = 1; span_next(&rest, ' ', &word); bit <<= 1)
 		if (parts & bit)
 			append_to(list, json_stringn(word.ptr, word.len));
@@ -207,7 +190,6 @@ SHOW(outcomes)
 {
 	const uint8_t *outcomes = field;
 	json_t *object = json_object();
-	(void)base;
 	for (unsigned first = 200; first < 600; first += 100) {
 		uint8_t usual = usual_outcome(outcomes + first);
 		unsigned others = 0;
@@ -218,13 +200,13 @@ SHOW(outcomes)
 			others++;
 			snprintf(name, sizeof name, "%u", i);
 			json_object_set_new(object, name,
-			    show_taken(words_at(option->words, outcomes[i])));
+			    taken(words_at(option->words, outcomes[i])));
 		}
 		/* Said in any case where the defaults may say otherwise. */
 		snprintf(name, sizeof name, "%uxx", first / 100);
 		if (usual != DISPOSITION_STORE || first >= 400)
 			json_object_set_new(object, name,
-			    show_taken(words_at(option->words, usual)));
+			    taken(words_at(option->words, usual)));
 	}
 	return object;
 }
@@ -243,8 +225,6 @@ SHOW(on_unknown)
 SHOW(address)
 {
 	const struct address *address = field;
-	(void)option;
-	(void)base;
 	return address->text != NULL ? json_string(address->text) : NULL;
 }
 
@@ -255,8 +235,6 @@ SHOW(redis)
 	const struct conf_redis *redis = (const struct conf_redis *)(
 	    const void *)((const char *)field -
 	    offsetof(struct conf_redis, address));
-	(void)option;
-	(void)base;
 	if (redis->managed)
 		return json_string("managed");
 	if (address->text == NULL)
@@ -269,15 +247,13 @@ SHOW(redis)
 	char *url =
 	    mem_printf("%s%s%s", local ? "" : scheme, address->text, db);
 	free(db);
-	return show_taken(url);
+	return taken(url);
 }
 
 SHOW(targets)
 {
 	const struct conf_upstream *upstream = base;
 	json_t *list = json_array();
-	(void)option;
-	(void)field;
 	for (size_t i = 0; i < upstream->n_targets; i++)
 		append_to(list, json_string(upstream->targets[i].url));
 	return list;
@@ -286,8 +262,6 @@ SHOW(targets)
 SHOW(own_path)
 {
 	const struct conf_route *own = *(struct conf_route *const *)field;
-	(void)option;
-	(void)base;
 	return own != NULL ? json_string(own->path) : NULL;
 }
 
@@ -295,8 +269,6 @@ SHOW(upstream_name)
 {
 	const struct conf_upstream *upstream =
 	    *(const struct conf_upstream *const *)field;
-	(void)option;
-	(void)base;
 	return json_string(upstream->name);
 }
 
@@ -306,8 +278,6 @@ SHOW(listens)
 {
 	const struct conf *conf = base;
 	json_t *list = json_array();
-	(void)option;
-	(void)field;
 	for (size_t i = 0; i < conf->n_listen; i++)
 		append_to(list, show_group(GROUP_LISTEN, &conf->listen[i]));
 	return list;
@@ -317,12 +287,10 @@ SHOW(encryption_keys)
 {
 	const struct conf_store *store = &((const struct conf *)base)->store;
 	json_t *list = json_array();
-	(void)option;
-	(void)field;
 	for (size_t i = 0; i < store->n_encryption_keys; i++)
 		append_to(list,
 		    json_pack("{s:s, s:s}", "id",
-			store->encryption_keys[i].id, "key", show_hidden));
+			store->encryption_keys[i].id, "key", hidden));
 	if (store->n_encryption_keys > 0)
 		return list;
 	json_decref(list);
@@ -333,8 +301,6 @@ SHOW(upstreams)
 {
 	const struct conf *conf = base;
 	json_t *object = json_object();
-	(void)option;
-	(void)field;
 	for (size_t i = 0; i < conf->n_upstreams; i++)
 		json_object_set_new(object, conf->upstreams[i].name,
 		    show_group(GROUP_UPSTREAM, &conf->upstreams[i]));
@@ -345,8 +311,6 @@ SHOW(routes)
 {
 	const struct conf *conf = base;
 	json_t *list = json_array();
-	(void)option;
-	(void)field;
 	for (size_t i = 0; i < conf->n_routes; i++)
 		append_to(list, show_group(GROUP_ROUTE, &conf->routes[i]));
 	return list;
@@ -356,93 +320,267 @@ SHOW(idempotency)
 {
 	const struct conf_idempotency *policy =
 	    *(const struct conf_idempotency *const *)field;
-	(void)option;
-	(void)base;
 	return policy != NULL ? show_group(GROUP_IDEMPOTENCY, policy) : NULL;
+}
+
+/* --- what a request says of its key --- */
+
+SHOW(derive)
+{
+	const struct conf_idempotency *policy = base;
+	const struct json_pointers *pointers = field;
+	if (policy->derive_from_body)
+		return json_string("body");
+	return pointers->count > 0 ? show_pointers(option, base, field)
+				   : NULL;
+}
+
+SHOW(label)
+{
+	const struct conf_idempotency *policy = base;
+	return policy->label_key ? json_string("key")
+				 : show_pointers(option, base, field);
+}
+
+SHOW(entity)
+{
+	const struct conf_entity *entity = field;
+	if (entity->path != NULL)
+		return json_pack("{s:s}", "path", entity->path);
+	return entity->pointers.count > 0
+	    ? show_pointers(option, base, &entity->pointers)
+	    : NULL;
+}
+
+SHOW(scopes)
+{
+	const struct conf_scopes *scopes = field;
+	json_t *list = json_array();
+	for (size_t i = 0; i < scopes->count; i++) {
+		const struct conf_scope *scope = &scopes->list[i];
+		append_to(list, scope->kind == SCOPE_HEADER
+			? json_string(scope->header)
+			: show_group(GROUP_SCOPE, scope));
+	}
+	return list;
+}
+
+SHOW(certificate)
+{
+	const struct conf_scope *scope = base;
+	return scope->certificate == CERTIFICATE_NONE
+	    ? NULL
+	    : taken(words_at(option->words,
+		  scope->certificate == CERTIFICATE_SUBJECT));
+}
+
+SHOW(preset)
+{
+	enum api_preset preset = *(const enum api_preset *)field;
+	return preset == API_PRESET_NONE
+	    ? NULL
+	    : taken(words_at(option->words, preset - 1));
+}
+
+SHOW(problems)
+{
+	static const char *const types[] = {
+#define ROUTE_PROBLEM(name, type) type,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	};
+	const int64_t *statuses = field;
+	json_t *object = json_object();
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
+		if (statuses[i] != 0)
+			json_object_set_new(
+			    object, types[i], json_integer(statuses[i]));
+	return object;
+}
+
+SHOW(ignored)
+{
+	const struct conf_idempotency *policy = base;
+	const struct strings *names = &policy->fingerprint_ignore_query;
+	json_t *list = show_pointers(option, base, field);
+	for (size_t i = 0; i < names->count; i++)
+		json_array_append_new(
+		    list, json_pack("{s:s}", "query", names->list[i]));
+	return list;
+}
+
+/* --- brokers, sources and relays --- */
+
+/* The object of a group, with what its kind of broker has. */
+static json_t *
+show_fitting(enum group group, const void *base, enum broker_kind kind)
+{
+	json_t *object = json_object();
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == group && kinds_fit(&options[i], kind))
+			show_put(object, &options[i], base);
+	return object;
+}
+
+/* Where there is nothing, the file need not say so. */
+static json_t *
+unless_empty(json_t *object)
+{
+	if (json_object_size(object) > 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+SHOW(brokers)
+{
+	const struct conf *conf = base;
+	json_t *object = json_object();
+	for (size_t i = 0; i < conf->n_brokers; i++)
+		json_object_set_new(object, conf->brokers[i].name,
+		    show_fitting(GROUP_BROKER, &conf->brokers[i],
+			conf->brokers[i].kind));
+	return unless_empty(object);
+}
+
+SHOW(sources)
+{
+	const struct conf *conf = base;
+	json_t *object = json_object();
+	for (size_t i = 0; i < conf->n_sources; i++)
+		json_object_set_new(object, conf->sources[i].name,
+		    show_fitting(GROUP_SOURCE, &conf->sources[i],
+			conf->sources[i].broker->kind));
+	return unless_empty(object);
+}
+
+SHOW(relays)
+{
+	const struct conf *conf = base;
+	json_t *object = json_object();
+	for (size_t i = 0; i < conf->n_relays; i++)
+		json_object_set_new(object, conf->relays[i].name,
+		    show_group(GROUP_RELAY, &conf->relays[i]));
+	return unless_empty(object);
+}
+
+SHOW(receiver)
+{
+	const struct conf_upstream *receiver = field;
+	return receiver->n_targets > 0 ? json_string(receiver->targets[0].url)
+				       : NULL;
+}
+
+SHOW(signing)
+{
+	const struct conf_relay *relay = base;
+	json_t *list = relay->n_secrets > 0 ? json_array() : NULL;
+	for (size_t i = 0; i < relay->n_secrets; i++)
+		append_to(list, json_string(hidden));
+	return list;
+}
+
+SHOW(broker_name)
+{
+	const struct conf_broker *broker =
+	    *(const struct conf_broker *const *)field;
+	return broker != NULL ? json_string(broker->name) : NULL;
+}
+
+SHOW(finish)
+{
+	const struct conf_finish *finish = field;
+	return finish->column == NULL
+	    ? taken(words_at(option->words, 0))
+	    : json_pack("{s:s, s:s*, s:s*}", "set", finish->column, "from",
+		  finish->from, "to", finish->to);
+}
+
+SHOW(place)
+{
+	const struct conf_source *source = base;
+	const char *name = *(char *const *)field;
+	static const char *const members[BROKER_KIND_COUNT_] = {
+	    [BROKER_STREAMS] = "stream",
+	    [BROKER_POSTGRES] = "table",
+	    [BROKER_KAFKA] = "topic",
+	};
+	return name != NULL
+	    ? json_pack("{s:s}", members[source->broker->kind], name)
+	    : NULL;
+}
+
+SHOW(source_key)
+{
+	const struct conf_source *source = base;
+	if (source->key == SOURCE_KEY_POINTERS)
+		return show_pointers(option, base, &source->key_pointers);
+	if (source->key == SOURCE_KEY_HEADER)
+		return json_pack("{s:s}", "header", source->key_header);
+	return taken(words_at(option->words, source->key));
+}
+
+SHOW(source_order)
+{
+	const struct conf_source *source = base;
+	if (source->order_by == SOURCE_ORDER_POINTERS)
+		return show_pointers(option, base, &source->order_pointers);
+	if (source->order_by == SOURCE_ORDER_HEADER)
+		return json_pack("{s:s}", "header", source->order_header);
+	return taken(words_at(option->words, source->order_by));
+}
+
+SHOW(headers)
+{
+	const struct conf_source *source = base;
+	json_t *object = json_object();
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		const struct conf_source_header *header =
+		    &source->request.headers[i];
+		json_object_set_new(object, header->name,
+		    json_string(header->secret != NULL ? hidden
+						       : header->value.text));
+	}
+	return unless_empty(object);
+}
+
+SHOW(settings)
+{
+	const struct conf_settings *settings = field;
+	json_t *object = json_object();
+	for (size_t i = 0; i < settings->count; i++) {
+		const struct conf_setting *setting = &settings->list[i];
+		json_object_set_new(object, setting->name,
+		    json_string(
+			setting->shown ? setting->value : hidden));
+	}
+	return unless_empty(object);
+}
+
+SHOW(only_word)
+{
+	return *(const bool *)field ? taken(words_at(option->words, 0))
+				    : NULL;
+}
+
+SHOW(overflow)
+{
+	const struct conf *conf = base;
+	return conf->store.events_maxlen > 0
+	    ? taken(words_at(option->words, *(const bool *)field))
+	    : NULL;
 }
 
 /* --- what has values --- */
 
-/* How each type of conf/types.h is written. */
-static show_value *const shows[TYPE_COUNT_] = {
-    [TYPE_BOOLEAN] = show_boolean,
-    [TYPE_COUNT] = show_count,
-    [TYPE_DURATION] = show_duration,
-    [TYPE_SIZE] = show_size,
-    [TYPE_CHOICE] = show_choice,
-    [TYPE_TOGGLE] = show_toggle,
-    [TYPE_OVERFLOW] = show_messages_overflow,
-    [TYPE_TEXT] = show_text,
-    [TYPE_SECRET] = show_secret,
-    [TYPE_PLAIN_NAME] = show_text,
-    [TYPE_PREFIX] = show_text,
-    [TYPE_URI_PREFIX] = show_text,
-    [TYPE_FIELD] = show_text,
-    [TYPE_FIELDS] = show_strings,
-    [TYPE_SCOPES] = show_key_scopes,
-    [TYPE_CERTIFICATE_PART] = show_key_certificate,
-    [TYPE_KEY_FIELDS] = show_one_or_more,
-    [TYPE_METHODS] = show_strings,
-    [TYPE_HOST_PORTS] = show_strings,
-    [TYPE_NETWORKS] = show_strings,
-    [TYPE_POINTERS] = show_pointers,
-    [TYPE_IGNORED] = show_key_ignored,
-    [TYPE_DERIVE_KEY] = show_key_derive,
-    [TYPE_LABEL] = show_key_label,
-    [TYPE_PARTS] = show_parts,
-    [TYPE_OUTCOMES] = show_outcomes,
-    [TYPE_PRESET] = show_key_preset,
-    [TYPE_PROBLEMS] = show_key_problems,
-    [TYPE_ON_UNKNOWN] = show_on_unknown,
-    [TYPE_RECONCILE_PATH] = show_template,
-    [TYPE_NAMESPACE] = show_template,
-    [TYPE_STATUSES] = show_statuses,
-    [TYPE_POINTER] = show_pointer,
-    [TYPE_ENTITY] = show_key_entity,
-    [TYPE_ADDRESS] = show_address,
-    [TYPE_REDIS] = show_redis,
-    [TYPE_REDIS_URL] = show_redis,
-    [TYPE_POSTGRES] = show_text,
-    [TYPE_MODE] = show_mode,
-    [TYPE_PATH] = show_text,
-    [TYPE_TARGET_PATH] = show_text,
-    [TYPE_OWN_PATH] = show_own_path,
-    [TYPE_UPSTREAM_NAME] = show_upstream_name,
-    [TYPE_TARGETS] = show_targets,
-    [TYPE_KEY_BYTES] = NULL, /* a secret, shown by its list */
-    [TYPE_LISTENS] = show_listens,
-    [TYPE_ENCRYPTION_KEYS] = show_encryption_keys,
-    [TYPE_UPSTREAMS] = show_upstreams,
-    [TYPE_ROUTES] = show_routes,
-    [TYPE_IDEMPOTENCY] = show_idempotency,
-    [TYPE_DEFAULTS] = show_idempotency,
-    [TYPE_BROKERS] = show_messages_brokers,
-    [TYPE_SOURCES] = show_messages_sources,
-    [TYPE_RELAYS] = show_messages_relays,
-    [TYPE_RECEIVER] = show_messages_receiver,
-    [TYPE_WEBHOOK_SECRETS] = show_messages_secrets,
-    [TYPE_ROUTE_NAMES] = show_strings,
-    [TYPE_BROKER_NAME] = show_messages_broker_name,
-    [TYPE_SETTINGS] = show_messages_settings,
-    [TYPE_TOPICS] = show_strings,
-    [TYPE_TOPIC] = show_text,
-    [TYPE_TABLE] = show_text,
-    [TYPE_COLUMN] = show_text,
-    [TYPE_OPTIONAL_COLUMN] = show_text,
-    [TYPE_FINISH] = show_messages_finish,
-    [TYPE_SOURCE_KEY] = show_messages_key,
-    [TYPE_SOURCE_ORDER] = show_messages_order,
-    [TYPE_PLACE] = show_messages_place,
-    [TYPE_METHOD] = show_text,
-    [TYPE_MESSAGE_PATH] = show_template,
-    [TYPE_MESSAGE_HEADERS] = show_messages_headers,
-    [TYPE_FIELD_VALUE] = show_text,
-    [TYPE_ONLY_WORD] = show_messages_only_word,
-};
-
 json_t *
 show_option(const struct option *option, const void *base)
 {
+	static show_value *const shows[] = {
+#define TYPE(name, ctype, parse, clear, show, ...) show,
+#include "conf/types.h"
+#undef TYPE
+	};
 	show_value *show = shows[option->type];
 	must(show != NULL);
 	return show(option, base, (const char *)base + option->offset);
@@ -467,7 +605,8 @@ put_at_path(json_t *object, const char *path, json_t *value)
 	free(name);
 }
 
-void
+/* Puts what an option has where the dots of its path lead. */
+static void
 show_put(json_t *object, const struct option *option, const void *base)
 {
 	json_t *value = show_option(option, base);

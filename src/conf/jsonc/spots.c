@@ -9,7 +9,7 @@
 #include "conf/jsonc/wrong_private.h"
 
 /* A value: those of one pointer stand together, in the order of the text. */
-struct found {
+struct placed {
 	char *pointer;
 	const char *up; /* of what object or list; not looked at */
 	bool named;
@@ -19,7 +19,7 @@ struct found {
 };
 
 struct spots {
-	struct found *list;
+	struct placed *list;
 	size_t count;
 };
 
@@ -76,8 +76,8 @@ add(void *arg, const struct json_seen *seen)
 	if ((spots->count & (spots->count - 1)) == 0)
 		spots->list = mem_grow(spots->list,
 		    (2 * spots->count + 1) * sizeof *spots->list);
-	struct found *found = &spots->list[spots->count++];
-	*found = (struct found){.pointer = mem_text(seen->pointer),
+	struct placed *found = &spots->list[spots->count++];
+	*found = (struct placed){.pointer = mem_text(seen->pointer),
 	    .up = seen->up,
 	    .named = seen->name != NULL,
 	    .variable = text.ptr != NULL && has_variable(text)};
@@ -89,7 +89,7 @@ add(void *arg, const struct json_seen *seen)
 static int
 compare(const void *a, const void *b)
 {
-	const struct found *x = a, *y = b;
+	const struct placed *x = a, *y = b;
 	int order = strcmp(x->pointer, y->pointer);
 	if (order == 0)
 		order = (x->value.line > y->value.line) -
@@ -153,7 +153,7 @@ spots_free(struct spots **spots)
 /* --- who asks --- */
 
 /* The last one of a pointer of so many bytes; NULL: there is none. */
-static const struct found *
+static const struct placed *
 find(const struct spots *spots, const char *pointer, size_t len)
 {
 	size_t low = 0, high = spots->count;
@@ -166,7 +166,7 @@ find(const struct spots *spots, const char *pointer, size_t len)
 		else
 			high = middle;
 	}
-	const struct found *last = low > 0 ? &spots->list[low - 1] : NULL;
+	const struct placed *last = low > 0 ? &spots->list[low - 1] : NULL;
 	return last != NULL && strlen(last->pointer) == len &&
 		!memcmp(last->pointer, pointer, len)
 	    ? last
@@ -178,7 +178,7 @@ spots_find(const struct spots *spots, const char *pointer, bool name)
 {
 	size_t whole = strcmp(pointer, "/") == 0 ? 0 : strlen(pointer);
 	size_t len = whole;
-	const struct found *found;
+	const struct placed *found;
 	while ((found = find(spots, pointer, len)) == NULL)
 		while (pointer[--len] != '/')
 			;
@@ -198,9 +198,9 @@ spots_each_twice(const struct spots *spots,
     void (*each)(void *arg, const char *pointer, struct spot first),
     void *arg)
 {
-	const struct found *first = spots->list;
+	const struct placed *first = spots->list;
 	for (size_t i = 1; i < spots->count; i++) {
-		const struct found *found = &spots->list[i];
+		const struct placed *found = &spots->list[i];
 		/* The same pointer may lead through another one of a name. */
 		if (found->up != first->up ||
 		    strcmp(found->pointer, first->pointer) != 0)

@@ -35,7 +35,7 @@ parse_value(struct loader *l, const struct given *given)
 {
 	static void (*const parse[])(
 	    struct loader *l, const struct given *given) = {
-#define TYPE(name, ctype, parse, clear, ...) parse,
+#define TYPE(name, ctype, parse, clear, show, ...) parse,
 #include "conf/types.h"
 #undef TYPE
 	};
@@ -46,11 +46,12 @@ static void
 clear_value(const struct option *option, void *base)
 {
 	static void (*const clear[])(void *base, void *field) = {
-#define TYPE(name, ctype, parse, clear, ...) clear,
+#define TYPE(name, ctype, parse, clear, show, ...) clear,
 #include "conf/types.h"
 #undef TYPE
 	};
-	clear[option->type](base, (char *)base + option->offset);
+	if (clear[option->type] != NULL)
+		clear[option->type](base, (char *)base + option->offset);
 }
 
 void

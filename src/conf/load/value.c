@@ -139,9 +139,3 @@ value_parse_mode(struct loader *l, const struct given *given)
 	text_free(&text);
 }
 
-void
-value_clear_nothing(void *base, void *field)
-{
-	(void)base;
-	(void)field;
-}

@@ -13,5 +13,3 @@ void value_parse_duration(struct loader *l, const struct given *given);
 void value_parse_size(struct loader *l, const struct given *given);
 /* Permissions in octal, three digits or four. */
 void value_parse_mode(struct loader *l, const struct given *given);
-/* Of what needs no memory. */
-void value_clear_nothing(void *base, void *field);
