@@ -14,46 +14,45 @@ TYPE(DURATION, int64_t, value_parse_duration, NULL, show_duration,
 TYPE(SIZE, int64_t, value_parse_size, NULL, show_size, {"$ref": "#/$defs/size"})
 TYPE(CHOICE, unsigned, choice_parse, NULL, show_choice,
 	{"$ref": "#/$defs/string"})
-TYPE(TOGGLE, bool, choice_parse_toggle, NULL, show_toggle,
-	{"$ref": "#/$defs/string"})
-TYPE(OVERFLOW, bool, choice_parse_toggle, NULL, show_overflow,
+TYPE(TOGGLE, bool, choice_parse, NULL, show_toggle, {"$ref": "#/$defs/string"})
+TYPE(OVERFLOW, bool, choice_parse, NULL, show_overflow,
 	{"$ref": "#/$defs/string"})
 TYPE(TEXT, char *, text_parse, text_clear, show_text,
 	{"$ref": "#/$defs/string"})
 TYPE(SECRET, char *, secret_value_parse, secret_value_clear, show_secret,
 	{"$ref": "#/$defs/string"})
-TYPE(PLAIN_NAME, char *, text_parse_plain_name, text_clear, show_text,
+TYPE(PLAIN_NAME, char *, text_parse, text_clear, show_text,
 	{"$ref": "#/$defs/name"})
-TYPE(PREFIX, char *, text_parse_prefix, text_clear, show_text,
+TYPE(PREFIX, char *, text_parse, text_clear, show_text,
 	{"$ref": "#/$defs/string"})
-TYPE(URI_PREFIX, char *, text_parse_uri_prefix, text_clear, show_text,
+TYPE(URI_PREFIX, char *, text_parse, text_clear, show_text,
 	{"$ref": "#/$defs/string"})
-TYPE(FIELD, char *, text_parse_field, text_clear, show_text,
+TYPE(FIELD, char *, text_parse, text_clear, show_text,
 	{"anyOf": [{"$ref": "#/$defs/field"}, {"const": ""}]})
-TYPE(FIELDS, struct strings, list_parse_fields, list_clear_strings,
+TYPE(FIELDS, struct strings, list_parse_strings, list_clear_strings,
 	show_strings, {"$ref": "#/$defs/fields"})
 TYPE(SCOPES, struct conf_scopes, list_scope_parse, list_scope_clear,
 	show_scopes,
 	{"type": "array",
 	 "items": {"anyOf": [
 		{"$ref": "#/$defs/field"}, {"$ref": "#/$defs/scope"}]}})
-TYPE(CERTIFICATE_PART, enum scope_certificate, list_scope_parse_certificate,
-	NULL, show_certificate, {"$ref": "#/$defs/string"})
-TYPE(KEY_FIELDS, struct strings, list_parse_key_fields, list_clear_strings,
+TYPE(CERTIFICATE_PART, enum scope_certificate, choice_parse, NULL,
+	show_certificate, {"$ref": "#/$defs/string"})
+TYPE(KEY_FIELDS, struct strings, list_parse_strings, list_clear_strings,
 	show_one_or_more,
 	{"anyOf": [
 		{"$ref": "#/$defs/field"},
 		{"$ref": "#/$defs/fields", "minItems": 1}]})
-TYPE(METHODS, struct strings, list_parse_methods, list_clear_strings,
+TYPE(METHODS, struct strings, list_parse_strings, list_clear_strings,
 	show_strings,
 	{"anyOf": [
 		{"$ref": "#/$defs/method"},
 		{"type": "array",
 		 "minItems": 1,
 		 "items": {"$ref": "#/$defs/method"}}]})
-TYPE(HOST_PORTS, struct strings, list_parse_host_ports, list_clear_strings,
+TYPE(HOST_PORTS, struct strings, list_parse_strings, list_clear_strings,
 	show_strings, {"$ref": "#/$defs/some_strings"})
-TYPE(NETWORKS, struct strings, list_parse_networks, list_clear_strings,
+TYPE(NETWORKS, struct strings, list_parse_strings, list_clear_strings,
 	show_strings, {"$ref": "#/$defs/some_strings"})
 TYPE(POINTERS, struct json_pointers, list_parse_pointers, list_clear_pointers,
 	show_pointers, {"$ref": "#/$defs/pointers"})
@@ -85,7 +84,7 @@ TYPE(OUTCOMES, uint8_t[600], choice_parse_outcomes, NULL, show_outcomes,
 	 "additionalProperties": false,
 	 "patternProperties": {
 		"^[2-5]([0-9][0-9]|xx)$": {"$ref": "#/$defs/string"}}})
-TYPE(PRESET, enum api_preset, choice_parse_preset, NULL, show_preset,
+TYPE(PRESET, enum api_preset, choice_parse, NULL, show_preset,
 	{"$ref": "#/$defs/string"})
 TYPE(PROBLEMS, int64_t[ROUTE_PROBLEM_COUNT_], choice_parse_problems, NULL,
 	show_problems,
@@ -153,15 +152,15 @@ TYPE(TARGETS, struct conf_target *, url_parse_targets, url_clear_targets,
 	{"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/url"}})
 TYPE(KEY_BYTES, uint8_t *, secret_value_parse_key_bytes, secret_value_clear,
 	NULL, {"$ref": "#/$defs/string"})
-TYPE(LISTENS, struct conf_listen *, object_entries_parse_listens,
-	object_entries_clear_listens, show_listens,
+TYPE(LISTENS, struct conf_listen *, object_parse_listens, object_clear_listens,
+	show_listens,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"anyOf": [
 		{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}]}})
 TYPE(ENCRYPTION_KEYS, struct conf_encryption_key *,
-	object_entries_parse_encryption_keys,
-	object_entries_clear_encryption_keys, show_encryption_keys,
+	object_parse_encryption_keys, object_clear_encryption_keys,
+	show_encryption_keys,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"$ref": "#/$defs/encryption_key"}})
@@ -196,9 +195,9 @@ TYPE(BROKER_NAME, const struct conf_broker *, source_parse_broker_name, NULL,
 TYPE(SETTINGS, struct conf_settings, kafka_settings_parse, kafka_settings_clear,
 	show_settings,
 	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})
-TYPE(TOPICS, struct strings, list_parse_topics, list_clear_strings,
+TYPE(TOPICS, struct strings, list_parse_strings, list_clear_strings,
 	show_strings, {"$ref": "#/$defs/some_strings"})
-TYPE(TOPIC, char *, list_parse_topic, text_clear, show_text,
+TYPE(TOPIC, char *, text_parse, text_clear, show_text,
 	{"$ref": "#/$defs/string"})
 TYPE(TABLE, char *, source_value_parse_table, text_clear, show_text,
 	{"$ref": "#/$defs/string"})
@@ -263,7 +262,7 @@ TYPE(RECEIVER, struct conf_upstream, source_relay_parse_receiver,
 TYPE(WEBHOOK_SECRETS, struct conf_webhook_secret *, secret_value_parse_signing,
 	secret_value_clear_signing, show_signing,
 	{"$ref": "#/$defs/some_strings"})
-TYPE(ROUTE_NAMES, struct strings, list_parse_routes, list_clear_strings,
+TYPE(ROUTE_NAMES, struct strings, list_parse_strings, list_clear_strings,
 	show_strings, {"$ref": "#/$defs/some_strings"})
-TYPE(ONLY_WORD, bool, choice_parse_only, NULL, show_only_word,
+TYPE(ONLY_WORD, bool, choice_parse, NULL, show_only_word,
 	{"$ref": "#/$defs/string"})

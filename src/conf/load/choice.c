@@ -27,9 +27,10 @@ alias_of(const char *text)
 	return text;
 }
 
+/* must: "must be", or more. */
 static void
 complain_of_word(struct loader *l, const struct json_place *at,
-    const char *text, const char *words)
+    const char *must, const char *text, const char *words)
 {
 	struct nearest nearest = nearest_to(span_str(alias_of(text)));
 	struct span list = span_str(words), one;
@@ -37,9 +38,9 @@ complain_of_word(struct loader *l, const struct json_place *at,
 	while (span_next(&list, ' ', &one))
 		nearest_try(&nearest, one);
 	if (nearest.found.ptr == NULL)
-		complaints_at(l, at, "must be %s", listed);
+		complaints_at(l, at, "%s %s", must, listed);
 	else
-		complaints_at(l, at, "must be %s; did you mean \"%.*s\"?",
+		complaints_at(l, at, "%s %s; did you mean \"%.*s\"?", must,
 		    listed, SPAN_FMT(nearest.found));
 	free(listed);
 }
@@ -72,100 +73,9 @@ choice_read(struct loader *l, const struct json_place *at, const json_t *value,
 		return -1;
 	int index = words_index(words, text);
 	if (index < 0)
-		complain_of_word(l, at, text, words);
+		complain_of_word(l, at, "must be", text, words);
 	text_free(&text);
 	return index;
-}
-
-/* --- on_unknown --- */
-
-static const char reconcile[] = "reconcile";
-static const char example[] =
-    "{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
-    "\"absent\": [404, 410]}}";
-
-static void
-complain_of_on_unknown(
-    struct loader *l, const struct given *given, const char *text)
-{
-	struct nearest nearest = nearest_to(span_str(text));
-	struct span list = span_str(given->option->words), word;
-	nearest_try(&nearest, span_str(reconcile));
-	while (span_next(&list, ' ', &word))
-		nearest_try(&nearest, word);
-	if (span_eq(nearest.found, span_str(reconcile)))
-		complaints_at(l, given->at,
-		    "\"reconcile\" is an object with the path that says what "
-		    "became of a key: %s", example);
-	else if (nearest.found.ptr != NULL)
-		complaints_at(l, given->at,
-		    "must be \"hold\", \"retry\" or an object: %s; did you "
-		    "mean \"%.*s\"?", example, SPAN_FMT(nearest.found));
-	else
-		complaints_at(l, given->at,
-		    "must be \"hold\", \"retry\" or an object: %s", example);
-}
-
-int
-choice_read_on_unknown(struct loader *l, const struct given *given)
-{
-	const char *text = json_string_value(given->value);
-	if (text != NULL && words_index(given->option->words, text) >= 0)
-		return choice_read(
-		    l, given->at, given->value, given->option->words);
-	if (text != NULL)
-		complain_of_on_unknown(l, given, text);
-	else
-		complaints_at(l, given->at,
-		    "must be \"hold\", \"retry\" or an object: %s", example);
-	return -1;
-}
-
-/* Complains of one that is there and is not "reconcile". */
-static void
-complain_beside_reconcile(struct loader *l, const struct json_place *at)
-{
-	if (option_find(GROUP_RECONCILE, SPAN(""), at->member) != NULL)
-		complaints_at_name(l, at, "there is no such member here; it "
-		    "belongs in \"%s\", as in %s", reconcile, example);
-	else
-		unknown_beside(l, at, reconcile);
-}
-
-/* Whether one of them is meant to be "reconcile". */
-static bool
-has_near_reconcile(json_t *object)
-{
-	const char *name;
-	json_t *value;
-	bool near = false;
-	json_object_foreach(object, name, value)
-	{
-		struct nearest nearest = nearest_to(span_str(name));
-		nearest_try(&nearest, span_str(reconcile));
-		near |= nearest.found.ptr != NULL;
-	}
-	return near;
-}
-
-json_t *
-choice_read_reconcile(struct loader *l, const struct given *given)
-{
-	const char *name;
-	json_t *value;
-	json_t *found = json_object_get(given->value, reconcile);
-	if (found == NULL && !has_near_reconcile(given->value)) {
-		complaints_at(l, given->at,
-		    "must be \"hold\", \"retry\" or an object: %s", example);
-		return NULL;
-	}
-	json_object_foreach(given->value, name, value)
-	{
-		struct json_place at = {given->at, name, 0};
-		if (strcmp(name, reconcile) != 0)
-			complain_beside_reconcile(l, &at);
-	}
-	return found;
 }
 
 /* --- types of conf/types.h --- */
@@ -175,34 +85,16 @@ choice_parse(struct loader *l, const struct given *given)
 {
 	int index =
 	    choice_read(l, given->at, given->value, given->option->words);
-	if (index >= 0)
-		*(unsigned *)given_field(given) = (unsigned)index;
-}
-
-void
-choice_parse_toggle(struct loader *l, const struct given *given)
-{
-	int index =
-	    choice_read(l, given->at, given->value, given->option->words);
-	if (index >= 0)
+	enum option_type type = given->option->type;
+	bool has_none = type == TYPE_PRESET || type == TYPE_CERTIFICATE_PART;
+	if (index < 0)
+		return;
+	if (type == TYPE_TOGGLE || type == TYPE_OVERFLOW)
 		*(bool *)given_field(given) = index == 1;
-}
-
-void
-choice_parse_only(struct loader *l, const struct given *given)
-{
-	if (choice_read(l, given->at, given->value, given->option->words) == 0)
+	else if (type == TYPE_ONLY_WORD)
 		*(bool *)given_field(given) = true;
-}
-
-void
-choice_parse_preset(struct loader *l, const struct given *given)
-{
-	int index =
-	    choice_read(l, given->at, given->value, given->option->words);
-	if (index >= 0)
-		*(enum api_preset *)given_field(given) =
-		    (enum api_preset)(API_PRESET_NONE + 1 + index);
+	else
+		*(unsigned *)given_field(given) = (unsigned)index + has_none;
 }
 
 /* --- fingerprint.include --- */
@@ -320,60 +212,14 @@ choice_parse_outcomes(struct loader *l, const struct given *given)
 
 /* --- problems --- */
 
-static const char *const problem_types[] = {
-#define ROUTE_PROBLEM(name, type) type,
-#include "tbl/route_problems.h"
-#undef ROUTE_PROBLEM
-};
-
-static int
-problem_index(const char *type)
-{
-	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
-		if (!strcmp(problem_types[i], type))
-			return i;
-	return -1;
-}
-
-/* `"in-flight", "outcome-unknown" ...`; the caller frees it. */
-static char *
-problems_listed(void)
-{
-	char *listed = mem_str(SPAN(""));
-	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++) {
-		const char *between = i == 0 ? ""
-		    : i + 1 < ROUTE_PROBLEM_COUNT_ ? ", "
-						   : " and ";
-		char *longer = mem_printf(
-		    "%s%s\"%s\"", listed, between, problem_types[i]);
-		free(listed);
-		listed = longer;
-	}
-	return listed;
-}
-
-static void
-complain_of_problem(
-    struct loader *l, const struct json_place *at, const char *type)
-{
-	static const char words[] =
-	    "no problem of this name can have another status";
-	struct nearest nearest = nearest_to(span_str(type));
-	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
-		nearest_try(&nearest, span_str(problem_types[i]));
-	if (nearest.found.ptr != NULL) {
-		complaints_at(l, at, "%s; did you mean \"%.*s\"?", words,
-		    SPAN_FMT(nearest.found));
-		return;
-	}
-	char *listed = problems_listed();
-	complaints_at(l, at, "%s; those that can are %s", words, listed);
-	free(listed);
-}
-
 void
 choice_parse_problems(struct loader *l, const struct given *given)
 {
+	static const char words[] = ""
+#define ROUTE_PROBLEM(name, type) " " type
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	    ;
 	int64_t *statuses = given_field(given);
 	const char *type;
 	json_t *value;
@@ -385,9 +231,11 @@ choice_parse_problems(struct loader *l, const struct given *given)
 	{
 		struct json_place at = {given->at, type, 0};
 		json_int_t status = json_integer_value(value);
-		int index = problem_index(type);
+		int index = words_index(words + 1, type);
 		if (index < 0)
-			complain_of_problem(l, &at, type);
+			complain_of_word(l, &at, "no problem of this name can "
+			    "have another status; those that can are",
+			    type, words + 1);
 		else if (!json_is_integer(value) || status < 400 ||
 		    status > 599)
 			complaints_at(

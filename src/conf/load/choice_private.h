@@ -9,22 +9,12 @@
 int choice_read(struct loader *l, const struct json_place *at,
     const json_t *value, const char *words);
 
-/* The same of on_unknown, whose third word is an object. */
-int choice_read_on_unknown(struct loader *l, const struct given *given);
-/* What that object has as "reconcile"; NULL after complaining. */
-json_t *choice_read_reconcile(struct loader *l, const struct given *given);
-
 /* --- types of conf/types.h --- */
 
+/* Its number; of two words, whether it is the second; of one, true. */
 void choice_parse(struct loader *l, const struct given *given);
-/* Of one word: true where it is there. */
-void choice_parse_only(struct loader *l, const struct given *given);
-/* Of two words: true is the second. */
-void choice_parse_toggle(struct loader *l, const struct given *given);
 /* fingerprint.include: a list of parts. */
 void choice_parse_parts(struct loader *l, const struct given *given);
-/* The name of one of tbl/presets.h. */
-void choice_parse_preset(struct loader *l, const struct given *given);
 /* Statuses by the types of problems, each laid over what was there before. */
 void choice_parse_problems(struct loader *l, const struct given *given);
 /*

@@ -31,6 +31,3 @@ bool complaints_at_alone(const struct loader *l, const struct json_place *at,
 /* Complains about the name of the member at that place. */
 void complaints_at_name(struct loader *l, const struct json_place *at,
     const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-/* Begins the words of each with the name of the entry that it is about. */
-void complaints_entries_name(struct complaints *complaints, json_t *root);

@@ -19,6 +19,7 @@ struct rule {
 	const char *(*wrong)(const char *text);
 	bool some;   /* one at least */
 	bool nocase; /* names that differ in case only are the same */
+	bool short_form; /* one may stand there instead of a list */
 };
 
 static bool
@@ -73,17 +74,6 @@ read_strings(struct loader *l, const struct given *given,
 	return true;
 }
 
-static void
-read_into_field(
-    struct loader *l, const struct given *given, const struct rule *rule)
-{
-	struct strings strings;
-	if (!read_strings(l, given, rule, &strings))
-		return;
-	list_clear_strings(NULL, given_field(given));
-	*(struct strings *)given_field(given) = strings;
-}
-
 void
 list_clear_strings(void *base, void *field)
 {
@@ -95,48 +85,32 @@ list_clear_strings(void *base, void *field)
 	*strings = (struct strings){NULL, 0};
 }
 
-static const struct rule field_rule = {
-    text_wrong_field, .nocase = true};
-static const struct rule key_field_rule = {
-    text_wrong_field, .some = true, .nocase = true};
-
 void
-list_parse_fields(struct loader *l, const struct given *given)
+list_parse_strings(struct loader *l, const struct given *given)
 {
-	read_into_field(l, given, &field_rule);
-}
-
-/* A list, or in short its one string. */
-static void
-read_one_or_more(
-    struct loader *l, const struct given *given, const struct rule *rule)
-{
+	static const struct rule rules[TYPE_COUNT_] = {
+	    [TYPE_FIELDS] = {text_wrong_field, false, true, false},
+	    [TYPE_KEY_FIELDS] = {text_wrong_field, true, true, true},
+	    [TYPE_METHODS] = {text_wrong_method, true, false, true},
+	    [TYPE_ROUTE_NAMES] = {name_wrong, true, false, false},
+	    [TYPE_NETWORKS] = {network_wrong, true, true, false},
+	    [TYPE_HOST_PORTS] = {address_wrong_host_port, true, true, false},
+	    [TYPE_TOPICS] = {name_wrong_topic, true, false, false},
+	};
+	const struct rule *rule = &rules[given->option->type];
 	struct strings strings = {NULL, 0};
-	if (json_is_array(given->value)) {
-		read_into_field(l, given, rule);
-		return;
-	}
-	if (!text_is_one(given->value)) {
+	if (!rule->short_form || json_is_array(given->value)) {
+		if (!read_strings(l, given, rule, &strings))
+			return;
+	} else if (text_is_one(given->value)) {
+		add_string(l, given->at, given->value, rule, &strings);
+	} else {
 		complaints_at(l, given->at,
 		    "must be a string, or a list of strings");
 		return;
 	}
-	add_string(l, given->at, given->value, rule, &strings);
 	list_clear_strings(NULL, given_field(given));
 	*(struct strings *)given_field(given) = strings;
-}
-
-void
-list_parse_key_fields(struct loader *l, const struct given *given)
-{
-	read_one_or_more(l, given, &key_field_rule);
-}
-
-void
-list_parse_methods(struct loader *l, const struct given *given)
-{
-	static const struct rule rule = {text_wrong_method, .some = true};
-	read_one_or_more(l, given, &rule);
 }
 
 void
@@ -151,50 +125,6 @@ list_preset_methods(struct conf_route *route)
 	for (; methods->count < COUNT; methods->count++)
 		methods->list[methods->count] =
 		    mem_str(span_str(names[methods->count]));
-}
-
-void
-list_parse_routes(struct loader *l, const struct given *given)
-{
-	static const struct rule rule = {name_wrong, .some = true};
-	read_into_field(l, given, &rule);
-}
-
-void
-list_parse_networks(struct loader *l, const struct given *given)
-{
-	static const struct rule rule = {
-	    network_wrong, .some = true, .nocase = true};
-	read_into_field(l, given, &rule);
-}
-
-void
-list_parse_host_ports(struct loader *l, const struct given *given)
-{
-	static const struct rule rule = {
-	    address_wrong_host_port, .some = true, .nocase = true};
-	read_into_field(l, given, &rule);
-}
-
-/* --- topics of Kafka --- */
-
-void
-list_parse_topics(struct loader *l, const struct given *given)
-{
-	static const struct rule rule = {name_wrong_topic, .some = true};
-	read_into_field(l, given, &rule);
-}
-
-void
-list_parse_topic(struct loader *l, const struct given *given)
-{
-	char **field = given_field(given);
-	char *topic = text_read(l, given->at, given->value);
-	const char *wrong = topic != NULL ? name_wrong_topic(topic) : NULL;
-	if (wrong != NULL)
-		complaints_at(l, given->at, "%s", wrong);
-	text_free(field);
-	*field = topic;
 }
 
 /* --- JSON pointers (RFC 6901) --- */

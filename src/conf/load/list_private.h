@@ -7,27 +7,16 @@
  * Lists of strings and of JSON pointers (types of conf/types.h).  Main
  * thread, but for the functions that clear.
  */
-void list_parse_fields(struct loader *l, const struct given *given);
+/* Names of headers, methods, routes or topics, networks, HOST:PORT. */
+void list_parse_strings(struct loader *l, const struct given *given);
 /*
  * What names the tenant (conf/scopes.h): headers, and objects of the group
  * SCOPE.
  */
 void list_scope_parse(struct loader *l, const struct given *given);
 void list_scope_clear(void *base, void *field);
-/* "fingerprint" or "subject". */
-void list_scope_parse_certificate(struct loader *l, const struct given *given);
-/* One name, or a list of them. */
-void list_parse_key_fields(struct loader *l, const struct given *given);
-void list_parse_methods(struct loader *l, const struct given *given);
 /* Where the route is idempotent and names no methods, it gets the usual. */
 void list_preset_methods(struct conf_route *route);
-/* Names, whatever they are of. */
-void list_parse_routes(struct loader *l, const struct given *given);
-void list_parse_networks(struct loader *l, const struct given *given);
-void list_parse_host_ports(struct loader *l, const struct given *given);
-/* Names of topics of Kafka. */
-void list_parse_topics(struct loader *l, const struct given *given);
-void list_parse_topic(struct loader *l, const struct given *given);
 void list_clear_strings(void *base, void *field);
 
 void list_parse_pointers(struct loader *l, const struct given *given);

@@ -9,17 +9,6 @@
 #include "conf/load/text_private.h"
 #include "conf/token/token_file.h"
 
-void
-list_scope_parse_certificate(struct loader *l, const struct given *given)
-{
-	int index =
-	    choice_read(l, given->at, given->value, given->option->words);
-	if (index >= 0)
-		*(enum scope_certificate *)given_field(given) = index == 0
-		    ? CERTIFICATE_FINGERPRINT
-		    : CERTIFICATE_SUBJECT;
-}
-
 /*
  * A tenant that is named by what the upstream never sees, or does not see as it
  * came, could be given another's answer.

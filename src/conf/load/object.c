@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "conf/address.h"
 #include "conf/load/brokers_private.h"
+#include "conf/load/certificates.h"
 #include "conf/load/choice_private.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/cross_check_private.h"
@@ -18,6 +19,7 @@
 #include "conf/load/url_private.h"
 #include "conf/load/value_private.h"
 #include "conf/name.h"
+#include "conf/words.h"
 
 /*
  * An object has values, and a value may be an object or a list of some: that
@@ -154,6 +156,105 @@ object_clear(enum group group, void *base)
 	for (size_t i = 0; i < n_options; i++)
 		if (options[i].group == group)
 			clear_value(&options[i], base);
+}
+
+/* --- listen --- */
+
+/* An object, or in short its address. */
+static void
+load_listen(struct loader *l, const struct json_place *at, json_t *value,
+    struct conf_listen *listen)
+{
+	const struct option *address =
+	    option_at(GROUP_LISTEN, offsetof(struct conf_listen, address));
+	object_load_presets(l, GROUP_LISTEN, listen);
+	if (text_is_one(value))
+		object_load_option(l, address, at, value, listen);
+	else if (json_is_object(value))
+		object_load(l, GROUP_LISTEN, at, value, listen);
+	else
+		complaints_at(l, at,
+		    "must be a string like \"127.0.0.1:8080\" or an object");
+	certificates_load(l, at, listen);
+}
+
+void
+object_parse_listens(struct loader *l, const struct given *given)
+{
+	struct conf *conf = given->base;
+	if (!list_is_one(l, given, 1))
+		return;
+	size_t count = json_array_size(given->value);
+	conf->listen = mem_zero(count * sizeof *conf->listen);
+	conf->n_listen = count;
+	for (size_t i = 0; i < count; i++) {
+		struct json_place at = {given->at, NULL, i};
+		load_listen(
+		    l, &at, json_array_get(given->value, i), &conf->listen[i]);
+	}
+}
+
+void
+object_clear_listens(void *base, void *field)
+{
+	struct conf *conf = base;
+	(void)field;
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		certificates_clear(&conf->listen[i].tls);
+		object_clear(GROUP_LISTEN, &conf->listen[i]);
+	}
+	free(conf->listen);
+	conf->listen = NULL;
+	conf->n_listen = 0;
+}
+
+/* --- store.encryption_keys --- */
+
+/* Whether one of the keys before it has the same id. */
+static bool
+repeats_id(const struct conf_store *store, size_t index)
+{
+	const char *id = store->encryption_keys[index].id;
+	for (size_t i = 0; i < index && id != NULL; i++) {
+		const char *other = store->encryption_keys[i].id;
+		if (other != NULL && !strcmp(other, id))
+			return true;
+	}
+	return false;
+}
+
+void
+object_parse_encryption_keys(
+    struct loader *l, const struct given *given)
+{
+	struct conf_store *store = &l->conf->store;
+	if (!list_is_one(l, given, 1))
+		return;
+	size_t count = json_array_size(given->value);
+	store->encryption_keys =
+	    mem_zero(count * sizeof *store->encryption_keys);
+	store->n_encryption_keys = count;
+	for (size_t i = 0; i < count; i++) {
+		struct json_place at = {given->at, NULL, i};
+		struct conf_encryption_key *key = &store->encryption_keys[i];
+		object_load_presets(l, GROUP_ENCRYPTION_KEY, key);
+		object_load(l, GROUP_ENCRYPTION_KEY, &at,
+		    json_array_get(given->value, i), key);
+		if (repeats_id(store, i))
+			complaints_at(l, &at, "another key has this id");
+	}
+}
+
+void
+object_clear_encryption_keys(void *base, void *field)
+{
+	struct conf_store *store = &((struct conf *)base)->store;
+	(void)field;
+	for (size_t i = 0; i < store->n_encryption_keys; i++)
+		object_clear(GROUP_ENCRYPTION_KEY, &store->encryption_keys[i]);
+	free(store->encryption_keys);
+	store->encryption_keys = NULL;
+	store->n_encryption_keys = 0;
 }
 
 /* --- upstreams --- */
@@ -406,28 +507,32 @@ read_reconcile(struct loader *l, const struct json_place *at, json_t *value,
 		policy->on_unknown = UNKNOWN_RECONCILE;
 }
 
-static void
-read_on_unknown_object(struct loader *l, const struct given *given)
-{
-	json_t *value = choice_read_reconcile(l, given);
-	struct json_place at = {given->at, "reconcile", 0};
-	if (value != NULL)
-		read_reconcile(l, &at, value, given->base);
-}
-
 void
 object_parse_on_unknown(struct loader *l, const struct given *given)
 {
+	static const char example[] =
+	    "{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
+	    "\"absent\": [404, 410]}}";
 	struct conf_idempotency *policy = given->base;
-	if (json_is_object(given->value) && !text_is_one(given->value)) {
-		read_on_unknown_object(l, given);
-		return;
+	const char *text = json_string_value(given->value), *name;
+	int choice = text ? words_index(given->option->words, text) : -1;
+	json_t *value;
+	if (choice >= 0) {
+		policy->on_unknown = (enum on_unknown)choice;
+		object_clear(GROUP_RECONCILE, policy);
+	} else if (json_object_size(given->value) == 0) {
+		complaints_at(l, given->at,
+		    "must be \"hold\", \"retry\" or an object: %s", example);
 	}
-	int choice = choice_read_on_unknown(l, given);
-	if (choice < 0)
-		return;
-	policy->on_unknown = (enum on_unknown)choice;
-	object_clear(GROUP_RECONCILE, policy);
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		if (!strcmp(name, "reconcile"))
+			read_reconcile(l, &at, value, policy);
+		else
+			complaints_at_name(l, &at, "there is no such member "
+			    "here, only \"reconcile\", as in %s", example);
+	}
 }
 
 void

@@ -31,12 +31,11 @@ void object_load_routes(struct loader *l);
 /* --- types of conf/types.h --- */
 
 /* Lists: objects, or in short addresses; and objects alone. */
-void object_entries_parse_listens(
+void object_parse_listens(struct loader *l, const struct given *given);
+void object_clear_listens(void *base, void *field);
+void object_parse_encryption_keys(
     struct loader *l, const struct given *given);
-void object_entries_clear_listens(void *base, void *field);
-void object_entries_parse_encryption_keys(
-    struct loader *l, const struct given *given);
-void object_entries_clear_encryption_keys(void *base, void *field);
+void object_clear_encryption_keys(void *base, void *field);
 void object_parse_upstreams(struct loader *l, const struct given *given);
 void object_clear_upstreams(void *base, void *field);
 /* Reads nothing: routes need what stands behind them in the file. */

@@ -310,52 +310,28 @@ wrong_optional_field(const char *text)
 	return *text == '\0' ? NULL : text_wrong_field(text);
 }
 
-static void
-read_checked(struct loader *l, const struct given *given,
-    const char *(*wrong)(const char *text))
-{
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	const char *why = wrong(text);
-	if (why != NULL) {
-		complaints_at(l, given->at, "%s", why);
-		text_free(&text);
-		return;
-	}
-	char **field = given_field(given);
-	text_free(field);
-	*field = text;
-}
-
 void
 text_parse(struct loader *l, const struct given *given)
 {
-	read_checked(l, given, name_wrong);
-}
-
-void
-text_parse_plain_name(struct loader *l, const struct given *given)
-{
-	read_checked(l, given, name_wrong_plain);
-}
-
-void
-text_parse_prefix(struct loader *l, const struct given *given)
-{
-	read_checked(l, given, wrong_key_prefix);
-}
-
-void
-text_parse_uri_prefix(struct loader *l, const struct given *given)
-{
-	read_checked(l, given, wrong_uri_prefix);
-}
-
-void
-text_parse_field(struct loader *l, const struct given *given)
-{
-	read_checked(l, given, wrong_optional_field);
+	static const char *(*const wrong[TYPE_COUNT_])(const char *text) = {
+	    [TYPE_TEXT] = name_wrong,
+	    [TYPE_PLAIN_NAME] = name_wrong_plain,
+	    [TYPE_PREFIX] = wrong_key_prefix,
+	    [TYPE_URI_PREFIX] = wrong_uri_prefix,
+	    [TYPE_FIELD] = wrong_optional_field,
+	    [TYPE_TOPIC] = name_wrong_topic,
+	};
+	char **field = given_field(given);
+	char *text = text_read(l, given->at, given->value);
+	const char *why = text ? wrong[given->option->type](text) : NULL;
+	if (why != NULL) {
+		complaints_at(l, given->at, "%s", why);
+		text_free(&text);
+	}
+	if (text == NULL)
+		return;
+	text_free(field);
+	*field = text;
 }
 
 void

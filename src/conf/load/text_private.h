@@ -32,10 +32,6 @@ bool text_is_ours(const char *field);
 /* --- types of conf/types.h --- */
 
 void text_parse(struct loader *l, const struct given *given);
-void text_parse_plain_name(struct loader *l, const struct given *given);
-void text_parse_prefix(struct loader *l, const struct given *given);
-void text_parse_uri_prefix(struct loader *l, const struct given *given);
-void text_parse_field(struct loader *l, const struct given *given);
 void text_parse_address(struct loader *l, const struct given *given);
 void text_clear(void *base, void *field);
 

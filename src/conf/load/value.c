@@ -138,4 +138,3 @@ value_parse_mode(struct loader *l, const struct given *given)
 		*(int64_t *)given_field(given) = (int64_t)mode;
 	text_free(&text);
 }
-

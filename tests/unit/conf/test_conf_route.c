@@ -237,28 +237,39 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'on_unknown':'ask'"),
 		WORDS_OBJECT},
 	    {TRY_POLICY("'on_unknown':'retyr'"),
-		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
-		       "object: {\"reconcile\": "
-		       "{\"path\": \"/v1/charges/by-key/{key}\", "
-		       "\"absent\": [404, 410]}}; did you mean "
-		       "\"retry\"?\n"},
+		"/routes/0/idempotency/on_unknown: must be \"hold\", "
+		"\"retry\" or an object: {\"reconcile\": {\"path\": "
+		"\"/v1/charges/by-key/{key}\", \"absent\": [404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':'reconcile'"),
-		POLICY "/on_unknown: \"reconcile\" is an object with the path "
-		       "that says what became of a key: {\"reconcile\": "
-		       "{\"path\": \"/v1/charges/by-key/{key}\", "
-		       "\"absent\": [404, 410]}}\n"},
+		"/routes/0/idempotency/on_unknown: must be \"hold\", "
+		"\"retry\" or an object: {\"reconcile\": {\"path\": "
+		"\"/v1/charges/by-key/{key}\", \"absent\": [404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':{}"),
 		WORDS_OBJECT},
 	    {TRY_POLICY("'on_unknown':{'path':'/x/{key}','absent':[404]}"),
-		WORDS_OBJECT},
-	    {TRY_POLICY("'on_unknown':{'kind':'reconcile'}"), WORDS_OBJECT},
+		"/routes/0/idempotency/on_unknown/path: there is no such "
+		"member here, only \"reconcile\", as in {\"reconcile\": "
+		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
+		"[404, 410]}}\n"
+		"/routes/0/idempotency/on_unknown/absent: there is no such "
+		"member here, only \"reconcile\", as in {\"reconcile\": "
+		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
+		"[404, 410]}}\n"},
+	    {TRY_POLICY("'on_unknown':{'kind':'reconcile'}"),
+		"/routes/0/idempotency/on_unknown/kind: there is no such "
+		"member here, only \"reconcile\", as in {\"reconcile\": "
+		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
+		"[404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcil':'/x/{key}'}"),
-		ON_UNKNOWN "/reconcil: there is no such member; did you mean "
-			   "\"reconcile\"?\n"},
+		"/routes/0/idempotency/on_unknown/reconcil: there is no "
+		"such member here, only \"reconcile\", as in "
+		"{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
+		"\"absent\": [404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcile':'/x/{key}','absent':[]}"),
-		ON_UNKNOWN "/absent: there is no such member here; it belongs "
-			   "in \"reconcile\", as in {\"reconcile\": "
-			   WORDS_RECONCILE "}\n"},
+		"/routes/0/idempotency/on_unknown/absent: there is no such "
+		"member here, only \"reconcile\", as in {\"reconcile\": "
+		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
+		"[404, 410]}}\n"},
 	    {RECONCILE("x/{key}"),
 		POLICY "/on_unknown/reconcile: must begin with \"/\"\n"},
 	    {RECONCILE("/x"), POLICY "/on_unknown/reconcile: " WORDS_KEY},

@@ -71,8 +71,10 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 		"/routes/0/idempotency/ignore: there is no such member here; "
 		"did you mean \"ignore\" in \"fingerprint\"?\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcil':'/{key}'}"),
-		"/routes/0/idempotency/on_unknown/reconcil: there is no such "
-		"member; did you mean \"reconcile\"?\n"},
+		"/routes/0/idempotency/on_unknown/reconcil: there is no "
+		"such member here, only \"reconcile\", as in "
+		"{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
+		"\"absent\": [404, 410]}}\n"},
 	    {TRY_FILE("'$schema':1"), "/$schema: must be a string\n"},
 	    {TRY_STORE("'$schema':'x'"),
 		"/store/$schema: there is no such member\n"},
@@ -89,7 +91,9 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 		"such member; did you mean \"include\"?\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcile':'/{key}','x':1}"),
 		"/routes/0/idempotency/on_unknown/x: there is no such "
-		"member\n"},
+		"member here, only \"reconcile\", as in {\"reconcile\": "
+		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
+		"[404, 410]}}\n"},
 	    {TRY_FILE("'workers':1,'workers':2"),
 		"/workers: appears twice (first at 1:84)\n"},
 	    {TRY_FILE("'work\\u0065rs':1,'workers':2"),
