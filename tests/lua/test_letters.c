@@ -54,7 +54,7 @@ put_letter(const char *act, const char *id, const char *lane)
 {
 	return run(SCRIPT_letter_put,
 	    (const char *const[]){act, id, lane, "refused", "the head",
-		"the body", "!source:s", NULL});
+		"the body", "!source:s", "9999999999999", NULL});
 }
 
 static redisReply *
@@ -518,7 +518,7 @@ a_full_redis_keeps_no_more_and_lets_go_of_what_it_has(void **state)
 	const char *words[] = {"EVAL", script_text(SCRIPT_letter_put).ptr, "7",
 	    BEGINNING, LANE_BEGINNING, LANES, LETTERS, BEHIND, WRITTEN, BEGUN,
 	    "first", ID, ALONE, "refused", "head", "body", "!source:s",
-	    "00112233445566aa"};
+	    "9999999999999", "00112233445566aa"};
 	redisReply *reply = redisCommandArgv(redis->client,
 	    (int)(sizeof words / sizeof *words), words, NULL);
 	assert_int_equal(reply->type, REDIS_REPLY_ERROR);

@@ -25,6 +25,7 @@
  *   NEW_FIRST         new messages are read before those that others had
  *   NO_LANES          a message does not wait for the one before it
  *   LETTER_LATER      a letter is written after the acknowledgement
+ *   LETTER_OVERDUE    a letter is written although the turn is over
  *   LANES_BEFORE      which lanes are parked is not asked again at a new turn
  *   NO_TAKING_OVER    what a gateway had that died is left to it
  *
@@ -247,7 +248,7 @@ inline load(g)
 inline take_turn(g, m)
 {
 	ME.behind[m] = PARKS && ME.parked;
-	AT = (IS_LETTER(m) -> BURY : (ME.behind[m] -> WRITE : CLAIM))
+	AT = (IS_LETTER(m) -> BURY : CLAIM)
 }
 
 inline begin(o, k)
@@ -277,7 +278,11 @@ inline ours(g, m)
 inline claim(g, m)
 {
 	if
-	:: record[KEY(m)].state == NONE || record[KEY(m)].state == RELEASED ->
+	:: (record[KEY(m)].state == NONE ||
+	    record[KEY(m)].state == RELEASED) && ME.behind[m] ->
+		AT = WRITE	/* it only asked what became of it */
+	:: (record[KEY(m)].state == NONE ||
+	    record[KEY(m)].state == RELEASED) && !ME.behind[m] ->
 		ours(g, m)
 	:: record[KEY(m)].state == PROCESSING ->
 #ifdef CLAIM_ANYWAY
@@ -315,11 +320,21 @@ inline join(g, m)
 #define HAS_JOINED	(!IS_AT_WORK(g, KEY(m)) || \
 				owners[g].on_disk[KEY(m)])
 
-/* What is there stays as it is. */
+/*
+ * What is there stays as it is.  The script knows until when the turn is, by
+ * the same clock.
+ */
+#if defined(UNORDERED) || defined(LETTER_OVERDUE)
+#define IS_OVERDUE	false
+#else
+#define IS_OVERDUE	over[g]
+#endif
 inline write(g, m)
 {
 	if
-	:: !letter[m] && ME.behind[m] && !IS_PARKED ->
+	:: !letter[m] && IS_OVERDUE ->
+		AT = WRITE
+	:: !letter[m] && !IS_OVERDUE && ME.behind[m] && !IS_PARKED ->
 		AT = TURN
 	:: else ->
 		printf("%d writes letter %d\n", g, m);

@@ -39,6 +39,8 @@ MISTAKES = [
      "NO_LANES", "ORDER"),
     ("a letter that is written after the acknowledgement is lost between them",
      "LETTER_LATER", "STORED"),
+    ("a letter that is written when the turn is over is not known to the next",
+     "LETTER_OVERDUE", "ORDER"),
     ("a parked lane that is not asked for at a new turn is passed",
      "LANES_BEFORE", "ORDER"),
     ("what a gateway had that died is left for ever",

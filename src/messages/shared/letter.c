@@ -2,10 +2,13 @@
 #include <limits.h>
 
 #include "base/container.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/must.h"
 #include "messages/shared/letter.h"
 #include "messages/shared/letter_stored.h"
+
+enum { UNTIL_DIGITS = 13 }; /* as scripts have Redis' clock */
 
 /* --- what is done with it --- */
 
@@ -87,6 +90,22 @@ begin_call(struct letters *letters, struct letter_op *op, enum script script,
 	return call;
 }
 
+/*
+ * Fills in until when it may be written, by the clock of the Redis that it is
+ * sent to; where nobody waits for it any more, it may not.
+ */
+static void
+on_put_prepare(struct store_call *call)
+{
+	if (call->op == NULL)
+		return;
+	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
+	int64_t until_ms = op->until_us == INT64_MAX
+	    ? REDIS_CLOCK_MAX_MS
+	    : redis_clock_ms(link_clock(call->channel->link), op->until_us);
+	digits_pad(call->args.bytes + op->until_at, UNTIL_DIGITS, until_ms);
+}
+
 static void
 put(struct letters *letters, struct letter_op *op, const char *act,
     const struct letter *letter)
@@ -94,7 +113,7 @@ put(struct letters *letters, struct letter_op *op, const char *act,
 	char *bytes;
 	size_t len;
 	struct store_call *call =
-	    begin_call(letters, op, SCRIPT_letter_put, act, &letter->name, 4);
+	    begin_call(letters, op, SCRIPT_letter_put, act, &letter->name, 5);
 	resp_arg(&call->args, letter->reason);
 	letter_codec_put_head(letter, &bytes, &len);
 	letter_stored_arg_sealed(
@@ -103,15 +122,19 @@ put(struct letters *letters, struct letter_op *op, const char *act,
 	letter_stored_arg_sealed(
 	    call, &letters->shared, letter->name.id, bytes, len);
 	shared_arg_notice(&letters->shared, call);
+	resp_arg(&call->args, SPAN("0000000000000"));
+	op->until_at = call->args.len - UNTIL_DIGITS - 2;
+	call->prepare = on_put_prepare;
 	call->large = store_is_large(call->args.len);
 	call_start(call);
 }
 
 void
 letter_put(struct letters *letters, struct letter_op *op,
-    const struct letter *letter, bool behind)
+    const struct letter *letter, bool behind, int64_t until_us)
 {
 	must(!behind || letter->name.in_order);
+	op->until_us = until_us;
 	put(letters, op, behind ? "behind" : "first", letter);
 }
 
@@ -119,6 +142,7 @@ void
 letter_restore(
     struct letters *letters, struct letter_op *op, const struct letter *letter)
 {
+	op->until_us = INT64_MAX;
 	put(letters, op, "restore", letter);
 }
 

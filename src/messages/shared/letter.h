@@ -24,6 +24,8 @@ struct letter_op {
 	/* The module's own: */
 	struct letters *letters;
 	struct letter_name name;
+	int64_t until_us;
+	size_t until_at; /* where the call's arguments have it */
 	bool ends;
 	unsigned first, n_asked; /* of a seek: shards */
 };
@@ -31,10 +33,12 @@ struct letter_op {
 /*
  * Writes it.  As the first of its lane, which is made, or behind it.  One that
  * is there stays as it is: state says what it is.  GONE (behind): its lane is
- * not there, nothing is written.
+ * not there, nothing is written.  LATE: nothing is, for Redis came to it after
+ * until_us (by clock_us; INT64_MAX: no end), and whoever leads next may not
+ * know of it.
  */
 void letter_put(struct letters *letters, struct letter_op *op,
-    const struct letter *letter, bool behind);
+    const struct letter *letter, bool behind, int64_t until_us);
 /* Put back by a restore: CONFIRMED at once, in its lane's order. */
 void letter_restore(struct letters *letters, struct letter_op *op,
     const struct letter *letter);

@@ -82,8 +82,9 @@ delivery_finish_bury(struct machine *machine)
 	d->source->burying++;
 	message_end_letter(
 	    &d->a, d->reason, delivery_lane(d), d->first_ms, &d->letter);
-	letter_put(
-	    letters, &d->written, &d->letter, d->reason == MESSAGE_BEHIND);
+	letter_put(letters, &d->written, &d->letter,
+	    d->reason == MESSAGE_BEHIND,
+	    source_standing_leads_until(d->source));
 	return delivery_to(d, DELIVERY_BURIED, WAIT);
 }
 
@@ -98,6 +99,8 @@ delivery_finish_buried(struct machine *machine)
 	source_standing_end(d->source, STANDING_STORE);
 	if (d->written.op.verdict == VERDICT_DONE)
 		return delivery_to(d, DELIVERY_FINISH, MORE);
+	if (d->written.op.verdict == VERDICT_LATE)
+		return delivery_to(d, DELIVERY_BURY, MORE);
 	/* Its lane is parked no more: it goes its own way. */
 	d->buried = false;
 	d->a.detail = SPAN("");

@@ -72,6 +72,13 @@ source_standing_lets_begin(const struct source *s)
 	    leadership_is_held(&s->leadership);
 }
 
+int64_t
+source_standing_leads_until(const struct source *s)
+{
+	return source_standing_has_one_reader(s) ? s->leadership.until_us
+						 : INT64_MAX;
+}
+
 bool
 source_standing_goes(const struct source *s)
 {

@@ -16,6 +16,8 @@ bool source_standing_has_one_reader(const struct source *source);
  * leadership at this moment, whatever the loop has come to.
  */
 bool source_standing_lets_begin(const struct source *source);
+/* Until when it leads, by clock_us; INT64_MAX: it needs no leadership. */
+int64_t source_standing_leads_until(const struct source *source);
 /* Whether a delivery may go on to claim, or to be acknowledged. */
 bool source_standing_goes(const struct source *source);
 /* Whether a letter may: to replay some is how too many of them become fewer. */

@@ -172,7 +172,7 @@ puts_it(struct bench *bench, const char *position, unsigned order,
 {
 	const struct letter one_more = letter(position, order);
 	ready(bench);
-	letter_put(&here, &op, &one_more, behind);
+	letter_put(&here, &op, &one_more, behind, INT64_MAX);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_int_equal(op.state, LETTER_WRITTEN);
 	if (!confirmed)
@@ -290,7 +290,7 @@ a_letter_is_put_once(void **state)
 	puts_it(bench, "1-0", 7, false, true);
 	for (unsigned behind = 0; behind < 2; behind++) {
 		ready(bench);
-		letter_put(&here, &op, &again, behind);
+		letter_put(&here, &op, &again, behind, INT64_MAX);
 		assert_int_equal(verdict(bench), VERDICT_DONE);
 		assert_int_equal(op.state, LETTER_CONFIRMED);
 		assert_false(op.letter.parked);
@@ -331,9 +331,29 @@ others_hear_of_a_lane_that_is_made_and_freed(void **state)
 	bench_until(bench, here_has_no_lane);
 	const struct letter late = letter("2-0", 7);
 	ready(bench);
-	letter_put(&here, &op, &late, true);
+	letter_put(&here, &op, &late, true, INT64_MAX);
 	assert_int_equal(verdict(bench), VERDICT_GONE);
 	nothing_is_left(bench);
+}
+
+/* Whoever leads next has asked by then which letters there are. */
+static void
+what_comes_to_redis_too_late_is_no_letter(void **state)
+{
+	struct bench *bench = *state;
+	const struct letter one_more = letter("1-0", 7);
+	const struct letter late = letter("2-0", 8);
+	puts_it(bench, "1-0", 7, false, true);
+	ready(bench);
+	letter_put(&here, &op, &late, false, clock_us() - 1000);
+	assert_int_equal(verdict(bench), VERDICT_LATE);
+	ready(bench);
+	letter_find(&here, &op, &late.name);
+	assert_int_equal(verdict(bench), VERDICT_GONE);
+	/* One that is there stays as it is, whoever asks. */
+	ready(bench);
+	letter_put(&here, &op, &one_more, false, clock_us() - 1000);
+	assert_int_equal(verdict(bench), VERDICT_DONE);
 }
 
 static void
@@ -629,6 +649,7 @@ main(void)
 	    TEST(a_letter_is_put_once),
 	    TEST(what_was_done_here_is_known_at_once),
 	    TEST(others_hear_of_a_lane_that_is_made_and_freed),
+	    TEST(what_comes_to_redis_too_late_is_no_letter),
 	    TEST(a_lane_is_brought_back_by_one_owner),
 	    TEST(an_operators_word_reaches_who_has_the_source),
 	    TEST(what_was_left_and_what_is_unconfirmed_is_told_of),
