@@ -18,6 +18,7 @@ enum json_type {
 	JSON_STRING,
 	JSON_ARRAY,
 	JSON_OBJECT,
+	JSON_FORM, /* an object, too */
 	JSON_MANY, /* the values of a form's field that comes twice */
 };
 
@@ -457,7 +458,7 @@ json_form(struct arena *arena, struct span text)
 	struct pair *pairs = form_pairs(arena, text, &count);
 	struct json *object = arena_alloc(arena, sizeof *object);
 	struct json **link = &object->first, **more = NULL, *member = NULL;
-	object->type = JSON_OBJECT;
+	object->type = JSON_FORM;
 	for (size_t i = 0; i < count; i++) {
 		struct json *value = arena_alloc(arena, sizeof *value);
 		value->type = JSON_STRING;
@@ -485,6 +486,12 @@ json_form(struct arena *arena, struct span text)
 }
 
 /* --- what was read --- */
+
+bool
+json_is_form(const struct json *json)
+{
+	return json->type == JSON_FORM;
+}
 
 bool
 json_is_nil(const struct json *json)
@@ -530,6 +537,7 @@ json_scalar(
 	case JSON_NULL:
 	case JSON_ARRAY:
 	case JSON_OBJECT:
+	case JSON_FORM:
 	case JSON_MANY:
 		break;
 	}
@@ -542,7 +550,8 @@ json_at(const struct json *json, const struct json_pointer *pointer)
 	for (size_t i = 0; json && i < pointer->count; i++) {
 		struct span segment = pointer->segments[i];
 		int64_t index;
-		if (json->type == JSON_OBJECT) {
+		if (json->type == JSON_OBJECT ||
+		    json->type == JSON_FORM) {
 			json = json->first;
 			while (json && !span_eq(json->name, segment))
 				json = json->next;
@@ -585,7 +594,7 @@ static void
 digest_value(const struct json *json, const struct holes *holes,
     struct digest *digest)
 {
-	static const char tags[] = "nft#s[{2";
+	static const char tags[] = "nft#s[{{2";
 	if (is_hole(holes, json)) {
 		digest_part(digest, SPAN("-"));
 		return;
@@ -596,7 +605,8 @@ digest_value(const struct json *json, const struct holes *holes,
 	if (json->type < JSON_ARRAY)
 		return;
 	for (const struct json *item = json->first; item; item = item->next) {
-		if (json->type == JSON_OBJECT) {
+		if (json->type != JSON_ARRAY &&
+		    json->type != JSON_MANY) {
 			if (is_hole(holes, item))
 				continue;
 			digest_part(digest, SPAN("k"));

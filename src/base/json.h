@@ -82,6 +82,8 @@ MUST_USE bool json_scalar(struct arena *arena, const struct json *json,
 MUST_USE bool json_text(const struct json *json, struct span *ret_text);
 MUST_USE bool json_spelling(const struct json *json, struct span *ret_text);
 
+/* True of what json_form has read. */
+bool json_is_form(const struct json *json);
 /* True of null; the plain name is a macro of jansson. */
 bool json_is_nil(const struct json *json);
 

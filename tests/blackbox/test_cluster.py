@@ -341,7 +341,7 @@ def an_outcome_that_comes_while_its_slot_moves_goes_to_disk_first(bench):
     equal(cluster.carry(ONE_SLOT, source, to, ending=b":leases"), 1)
     hold.release()
     equal(first.result().status, 201)
-    equal(gateway.ask("k").problem, "store-unavailable")
+    equal(gateway.ask("k").problem, "in-flight")
     cluster.carry(ONE_SLOT, source, to)
     cluster.end_move(ONE_SLOT, source, to)
     gateway.wait_for_log("journal_delivered")
@@ -357,7 +357,7 @@ def many_retries_at_once_follow_a_slot_that_moves(bench):
     upstream, gateway, _, to = in_one_slot(
         bench, cluster, cache={"size": 0}, workers=1)
     keys = [f"k{n}" for n in range(40)]
-    first = [gateway.ask(key).body for key in keys]
+    first = [answered(gateway, key).body for key in keys]
     source = cluster.begin_move(ONE_SLOT, to)
     cluster.carry(ONE_SLOT, source, to)
     start = threading.Barrier(len(keys))

@@ -96,6 +96,13 @@ def a_form_is_no_json(bench):
             False, fingerprint={"json": True})
 
 
+@each([("by pointers", {"only": ["/a"]}), ("by value", {"json": True})])
+def json_that_its_client_calls_a_form_is_json(bench, fingerprint):
+    """As curl -d does, and many others."""
+    compare(bench, form(b'{"a":1,"b":2}'), form(b'{"b":2, "a":1}'), True,
+            fingerprint=fingerprint)
+
+
 @each([("left out", b"a=1&t=5", b"a=1&t=6", {"ignore": ["/t"]}, True),
        ("twice, not left out", b"a=1&t=5&t=7", b"a=1&t=6&t=7",
         {"ignore": ["/t"]}, False),

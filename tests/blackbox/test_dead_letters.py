@@ -150,7 +150,7 @@ def a_refused_one_is_shown_with_its_answer(bench, body, name):
 def a_mismatch_says_what_is_another_one(bench):
     """As far as the record has it."""
     b = Bench(bench, QUICK)
-    b.gateway.ask("k", target="/v1/charges/", body=b'{"a":1}')
+    b.gateway.ask("k", target="/v1//charges", body=b'{"a":1}')
     first = b.fate.upstream.requests[0].get("X-Request-Id")
     position = b.add("k")
     b.wait_dead(("k", "mismatch"))

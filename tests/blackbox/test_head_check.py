@@ -369,7 +369,8 @@ def strict(data):
 # The gateway's own, and what it says about the connection or the client.
 OWN = {"host", "content-length", "transfer-encoding", "connection", "via",
        "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
-       "x-request-id", "idempotency-attempt", "expect", "te", "keep-alive"}
+       "x-request-id", "idempotency-attempt", "expect", "te", "keep-alive",
+       "accept-encoding"}
 
 GOOD = [
     ("no body", head()),

@@ -275,13 +275,13 @@ def show_shows_a_record_by_id_and_by_key(bench):
 @test
 def what_an_upstream_said_does_not_speak_to_the_terminal(bench):
     operator = Operator(bench)
-    operator.upstream.reply = answer(200, b"a\x1b[2Jb\r\x00c")
+    operator.upstream.reply = answer(200, b"a\x1b[2Jb\r\x07c")
     operator.gateway.ask("k")
     key_id = operator.gateway.wait_for_log("request")["key_id"]
     text = operator.well("show", key_id, "--body")
-    assert text.endswith("a\\x1b[2Jb\\x0d\\x00c\n"), text
+    assert text.endswith("a\\x1b[2Jb\\x0d\\x07c\n"), text
     equal(operator.json("show", key_id, "--body")["body"],
-          "a\x1b[2Jb\r\x00c")
+          "a\x1b[2Jb\r\x07c")
 
 
 @test

@@ -566,7 +566,7 @@ def an_outage_of_the_store_counts_against_no_message(bench):
 
 
 @each([("who leads", "leadership"), ("whether it is paused", "pause"),
-       ("what is parked", "letters"), ("what is held", "holds")])
+       ("what is parked", "letters")])
 def something_else_stands_where_gateways_share(bench, word):
     """The source stands still, and says what is in the way."""
     upstream = bench.upstream()

@@ -23,7 +23,7 @@ TOLD = 5  # of what differs; then it is enough
 # Written by the gateway, whatever the client sent.
 OURS = {b"host", b"via", b"x-forwarded-for", b"x-forwarded-proto",
         b"x-forwarded-host", b"x-request-id", b"idempotency-attempt",
-        b"content-length", b"transfer-encoding"}
+        b"content-length", b"transfer-encoding", b"accept-encoding"}
 # And what ends at the gateway; in no spelling that CGI takes for it.
 ENDS = {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer",
         b"upgrade", b"expect", b"x-original-url", b"x-http-method-override"}

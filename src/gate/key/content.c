@@ -115,9 +115,10 @@ content_read(struct content *content, const struct fields *fields,
 const struct json *
 content_json(struct arena *arena, const struct content *content)
 {
-	return content->kind == CONTENT_FORM
+	const struct json *json = json_read(arena, content->bytes);
+	return json == NULL && content->kind == CONTENT_FORM
 	    ? json_form(arena, content->bytes)
-	    : json_read(arena, content->bytes);
+	    : json;
 }
 
 /* --- an upload --- */

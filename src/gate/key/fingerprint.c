@@ -146,7 +146,7 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
 		scratch = arena_new();
 		json = content_json(scratch, body);
 	}
-	if (json && body->kind == CONTENT_FORM)
+	if (json && json_is_form(json))
 		digest_part(digest, SPAN("form"));
 	if (json && body->decoded)
 		digest_part(digest, SPAN("gzip"));

@@ -219,7 +219,8 @@ is_dropped(const struct proxy_request *request, struct span name,
 	}
 	if (span_ieq(name, request->attempt_header))
 		return INVARIANT(own_attempt);
-	if (request->identity && span_ieq(name, SPAN("Accept-Encoding")))
+	if (request->identity &&
+	    field_names_meet(name, SPAN("Accept-Encoding")))
 		return true;
 	return is_alias(request, name) && INVARIANT(no_alias);
 }
