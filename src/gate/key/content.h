@@ -45,8 +45,8 @@ MUST_USE int content_read(struct content *content, const struct fields *fields,
 
 /*
  * The content as JSON, in the arena and pointing into the content.  What is
- * none and is called a form is an object of strings (json_form): many clients call
- * everything a form, if nobody says what it is.  NULL where it is neither.
+ * none and is called a form is an object of strings (json_form): many clients
+ * call everything a form, if nobody says what it is.  NULL where it is neither.
  */
 const struct json *content_json(
     struct arena *arena, const struct content *content);
