@@ -42,7 +42,7 @@ TYPE(KEY_FIELDS, struct strings, list_parse_strings, list_clear_strings,
 	show_one_or_more,
 	{"anyOf": [
 		{"$ref": "#/$defs/field"},
-		{"$ref": "#/$defs/fields", "minItems": 1}]})
+		{"$ref": "#/$defs/fields"}]})
 TYPE(METHODS, struct strings, list_parse_strings, list_clear_strings,
 	show_strings,
 	{"anyOf": [

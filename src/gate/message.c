@@ -33,7 +33,8 @@ message_make(struct claimant *c, uint32_t attempt)
 	const struct conf_idempotency *policy = c->route->idempotency;
 	struct proxy_request head = head_of(c, &c->head.fields, attempt);
 	struct span method = c->method;
-	head.key_header = span_str(policy ? policy->headers.list[0] : "");
+	if (policy != NULL && policy->headers.count > 0)
+		head.key_header = span_str(policy->headers.list[0]);
 	/* The upstream may be told a key that the gateway derived. */
 	if (c->derived && policy->send_derived)
 		head.key = c->key.sent;

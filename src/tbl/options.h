@@ -278,7 +278,9 @@ OPT(ENCRYPTION_KEY, "key", KEY_BYTES, key, ANY, RESTART,
 /* --- idempotency of a route, and defaults --- */
 
 OPT(IDEMPOTENCY, "header", KEY_FIELDS, headers, ANY, RELOAD,
-	"The request header that carries the key, or a list of accepted ones.",
+	"The request header that carries the key, or a list of accepted ones; "
+	"[] beside derive_key: what clients send as a key is neither looked at "
+	"nor passed on.",
 	"Idempotency-Key")
 OPT(IDEMPOTENCY, "required", BOOLEAN, required, ANY, RELOAD,
 	"Whether a request without a key is refused (400); otherwise it is "

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 4: what a key is, and when two are the same."""
 
+import json
 import re
 
 from once import tap
+from once.gateway import command
 from once.http import TENANT, build
 from once.tap import each, equal, test
 
@@ -192,6 +194,31 @@ def a_body_that_derives_no_key_is_a_missing_key(bench, body, words):
 def an_empty_body_derives_no_key(bench):
     _, gateway = bench.pair(idempotency={"derive_key": "body"})
     equal(gateway.ask(body=b"").problem, "key-missing")
+
+
+@test
+def without_a_header_what_clients_send_is_not_looked_at(bench):
+    """Some make a new key for each try."""
+    upstream, gateway = bench.pair(
+        idempotency={"header": [], "derive_key": ["/paymentId"]})
+    for key, replayed in (("one", False), ("two", True), (None, True)):
+        got = gateway.ask(key, body=b'{"paymentId":7}')
+        equal((got.status, got.replayed), (201, replayed))
+    equal(gateway.ask("one", body=b'{"paymentId":8}').replayed, False)
+    for request in upstream.requests:
+        equal(request.all("Idempotency-Key"), [])
+    equal(upstream.count(), 2)
+
+
+@each([("no derived key", {"header": []}, "no request would have a key"),
+       ("a derived key that is sent",
+        {"header": [], "derive_key": "body", "send_derived": True},
+        "no header to send it in")])
+def without_a_header_check_wants(bench, idempotency, words):
+    config = bench.config("http://127.0.0.1:9", idempotency=idempotency)
+    done = command("check", "-c", bench.file(json.dumps(config).encode()))
+    equal(done.returncode, 1, done.stdout)
+    assert words in done.stdout, done.stdout
 
 
 @test

@@ -116,7 +116,7 @@ PAIR = [
     ("no replay header", {}, {"replay_header": ""}, True),
     ("a header with a blank", {}, {"replay_header": "a b"}, False),
     ("two headers", {}, {"header": ["A", "B"]}, True),
-    ("no header", {}, {"header": []}, False),
+    ("no header", {}, {"header": [], "derive_key": "body"}, True),
     ("a derived key", {}, {"derive_key": "body"}, True),
     ("a key derived of nothing", {}, {"derive_key": []}, False),
 ]

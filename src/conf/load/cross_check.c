@@ -434,6 +434,27 @@ check_scope(struct loader *l, const struct json_place *list,
 		    "\"trust_overrides\" of the upstream is true", s->header);
 }
 
+/* What clients send as a key is not looked at: then the body must make one. */
+static void
+check_no_header(struct loader *l, const struct json_place *at,
+    const struct conf_idempotency *policy)
+{
+	const struct option *header = POLICY_OPTION(headers);
+	const struct option *derive_key = option_of_path(
+	    GROUP_IDEMPOTENCY, "derive_key");
+	if (policy->headers.count > 0 || complaints_at_alone(l, at, header) ||
+	    complaints_at_alone(l, at, derive_key))
+		return;
+	if (!policy->derive_from_body && policy->derive_from.count == 0)
+		complaints_at_option(l, at, header,
+		    "no request would have a key: without a header "
+		    "\"derive_key\" is needed");
+	if (policy->send_derived)
+		complaints_at_option(l, at, POLICY_OPTION(send_derived),
+		    "there is no header to send it in: \"%s\" is empty",
+		    header->path);
+}
+
 static void
 check_routes(struct loader *l)
 {
@@ -460,6 +481,7 @@ check_routes(struct loader *l)
 			    "the upstream never sees a derived key: \"%s\" is "
 			    "needed, or another variable than {key}",
 			    POLICY_OPTION(send_derived)->path);
+		check_no_header(l, &at, policy);
 		check_template(l, &at, POLICY_OPTION(namespace), route,
 		    &policy->namespace);
 		check_entity(l, &at, route);

@@ -90,7 +90,7 @@ list_parse_strings(struct loader *l, const struct given *given)
 {
 	static const struct rule rules[TYPE_COUNT_] = {
 	    [TYPE_FIELDS] = {text_wrong_field, false, true, false},
-	    [TYPE_KEY_FIELDS] = {text_wrong_field, true, true, true},
+	    [TYPE_KEY_FIELDS] = {text_wrong_field, false, true, true},
 	    [TYPE_METHODS] = {text_wrong_method, true, false, true},
 	    [TYPE_ROUTE_NAMES] = {name_wrong, true, false, false},
 	    [TYPE_NETWORKS] = {network_wrong, true, true, false},

@@ -323,6 +323,8 @@ finish_own(struct loader *l, const struct json_place *at,
 			"leave this out until \"mode\" is \"enforce\"";
 	else if (own_is_taken(l->conf, route, own))
 		wrong = "the gateway answers there already";
+	else if (kind == ROUTE_STATUS && route->idempotency->headers.count == 0)
+		wrong = "\"header\" is empty: clients have no key to ask about";
 	else if (kind == ROUTE_STATUS)
 		wrong = wrong_status(l->conf, route, &name);
 	if (wrong != NULL)

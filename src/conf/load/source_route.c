@@ -193,6 +193,11 @@ check_served_by(const struct led *led)
 		COMPLAIN(led, request.path, "the route \"%s\" may serve it, "
 		    "which forwards what names no tenant (\"%s\")", name,
 		    POLICY_OPTION(scope_missing_forward)->path);
+	if (policy->headers.count == 0 &&
+	    led->source->key != SOURCE_KEY_POINTERS)
+		COMPLAIN(led, key, "the route \"%s\" takes no keys (\"%s\" is "
+		    "empty): a list of pointers is needed here", name,
+		    POLICY_OPTION(headers)->path);
 	check_scopes(led);
 	check_headers(led);
 	if (led->source->key == SOURCE_KEY_POINTERS && !policy->send_derived &&

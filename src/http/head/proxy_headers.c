@@ -220,7 +220,9 @@ is_dropped(const struct proxy_request *request, struct span name,
 	if (span_ieq(name, request->attempt_header))
 		return INVARIANT(own_attempt);
 	if (request->identity &&
-	    field_names_meet(name, SPAN("Accept-Encoding")))
+	    (field_names_meet(name, SPAN("Accept-Encoding")) ||
+		(request->policy->headers.count == 0 &&
+		    field_names_meet(name, SPAN("Idempotency-Key")))))
 		return true;
 	return is_alias(request, name) && INVARIANT(no_alias);
 }

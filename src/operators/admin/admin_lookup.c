@@ -181,6 +181,8 @@ add_of_route(struct admin_request *a, const struct wanted *wanted)
 {
 	const struct conf_idempotency *policy = wanted->route->idempotency;
 	struct span text = wanted->asked->key;
+	if (text.len > 0 && policy->headers.count == 0)
+		return;
 	if (text.len > 0) {
 		/* A quoted string stands for what it quotes, as in a field. */
 		struct field field = {
