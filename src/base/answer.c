@@ -47,6 +47,19 @@ answer_new(int status, const struct fields *fields, struct body *body,
 	return answer;
 }
 
+struct answer *
+answer_with(struct answer *answer, const struct fields *fields)
+{
+	struct answer *other = answer_new(
+	    answer->status, fields, NULL, answer->request_id);
+	other->not_kept = answer->not_kept;
+	other->head_length = answer->head_length;
+	other->of = answer;
+	other->body = (struct body){
+	    .ptr = answer->body.ptr, .len = answer->body.len};
+	return other;
+}
+
 size_t
 answer_bytes(const struct answer *answer)
 {
@@ -72,6 +85,9 @@ answer_unref(struct answer **answer)
 	must(a->refs > 0);
 	if (--a->refs > 0)
 		return;
-	body_clear(&a->body);
+	if (a->of != NULL)
+		answer_unref(&a->of);
+	else
+		body_clear(&a->body);
 	free(a);
 }

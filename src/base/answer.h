@@ -25,6 +25,8 @@ struct answer {
 	 * said, fields and body are gone.
 	 */
 	bool not_kept;
+	/* Whose body it has; NULL: its own. */
+	struct answer *of;
 	/* Answer to HEAD, or 304: the length that it speaks of, else -1. */
 	long long head_length;
 };
@@ -35,6 +37,11 @@ struct answer {
  */
 struct answer *answer_new(int status, const struct fields *fields,
     struct body *body, struct span request_id);
+/*
+ * The same with other fields, which are copied; it takes the caller's reference
+ * to the answer, whose body it shares.
+ */
+struct answer *answer_with(struct answer *answer, const struct fields *fields);
 struct answer *answer_ref(struct answer *answer);
 /* The memory that it takes. */
 size_t answer_bytes(const struct answer *answer);

@@ -180,6 +180,9 @@ struct conf_idempotency {
 	enum on_store_down on_store_down;
 	int64_t max_request_body;
 	int64_t max_response_body;
+	/* That may read answers; "*": all; none: answers say nothing of it. */
+	struct strings cors_origins;
+	int64_t cors_max_age_ms;
 	struct strings omit_headers;
 	enum api_preset preset; /* whose words the gateway's own answers have */
 	int64_t problems[ROUTE_PROBLEM_COUNT_]; /* statuses; 0: the usual one */

@@ -43,6 +43,12 @@ TYPE(KEY_FIELDS, struct strings, list_parse_strings, list_clear_strings,
 	{"anyOf": [
 		{"$ref": "#/$defs/field"},
 		{"$ref": "#/$defs/fields"}]})
+TYPE(ORIGINS, struct strings, list_parse_strings, list_clear_strings,
+	show_strings,
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"type": "array", "items": {"$ref": "#/$defs/string"},
+		 "minItems": 1}]})
 TYPE(METHODS, struct strings, list_parse_strings, list_clear_strings,
 	show_strings,
 	{"anyOf": [

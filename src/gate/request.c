@@ -7,6 +7,7 @@
 #include "base/test_build.h"
 #include "conf/amount.h"
 #include "gate/access_log.h"
+#include "gate/cors.h"
 #include "gate/key/policy.h"
 #include "gate/message.h"
 #include "gate/request.h"
@@ -225,6 +226,14 @@ static enum after
 request_route(struct machine *machine)
 {
 	struct request *r = request_of(machine);
+	r->c.route = cors_preflighted(r->c.conf, r->c.method,
+	    &r->c.head.target, &r->c.head.fields);
+	if (r->c.route != NULL) {
+		r->c.answer = cors_answer(
+		    r->c.arena, r->c.route, &r->c.head.fields);
+		r->c.outcome = OUTCOME_PREFLIGHT;
+		return request_to(r, REQUEST_ANSWER, MORE);
+	}
 	if (!claimant_find_route(&r->c))
 		return refuse_malformed(
 		    r, "The path leads to different routes, depending on "
@@ -897,6 +906,8 @@ request_answer(struct machine *machine)
 		r->c.id = header_value_request_id(
 		    r->c.arena, &(struct fields){NULL, 0});
 	struct fields more = response_client_fields(r);
+	if (cors_applies(r->c.route))
+		r->c.answer = cors_strip(r->c.arena, r->c.answer);
 	if (r->c.problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
 		exchange_answer_flow(r->x, r->c.answer, &more, r->forward.rest,
 		    r->forward.rest_length, r->close);

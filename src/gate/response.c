@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "gate/cors.h"
 #include "gate/key/fingerprint.h"
 #include "gate/key/policy.h"
 #include "gate/request.h"
@@ -106,8 +107,12 @@ response_client_fields(struct request *r)
 {
 	struct fields more = {
 	    arena_alloc(r->c.arena,
-		(r->c.omitted.count + 3) * sizeof(struct field)),
+		(r->c.omitted.count + 3 + CORS_FIELDS_MAX) *
+		    sizeof(struct field)),
 	    0};
+	if (cors_applies(r->c.route))
+		cors_put(r->c.arena, r->c.route->idempotency,
+		    &r->c.head.fields, &more);
 	for (size_t i = 0; i < r->c.omitted.count; i++)
 		more.list[more.count++] = r->c.omitted.list[i];
 	more.list[more.count++] =

@@ -408,6 +408,15 @@ OPT(IDEMPOTENCY, "max_response_body", SIZE, max_response_body,
 	"The longest answer body that is kept; a longer one is streamed. 0: no "
 	"answer is ever kept, not even its head.",
 	"1MiB")
+OPT(IDEMPOTENCY, "cors.origins", ORIGINS, cors_origins, ANY, RELOAD,
+	"The origins whose pages may read the answers, such as "
+	"\"https://shop.example\", or \"*\" for all: preflights are answered, "
+	"and what an answer says of other origins is replaced.",
+	REQUIRED)
+OPT(IDEMPOTENCY, "cors.max_age", DURATION, cors_max_age_ms,
+	RANGE(1000, 1 * DAY), RELOAD,
+	"How long a browser may remember a preflight; by default \"1h\".",
+	NONE)
 OPT(IDEMPOTENCY, "omit_headers", FIELDS, omit_headers, ANY, RELOAD,
 	"Headers of the answer that the first client gets but that are not "
 	"stored.",

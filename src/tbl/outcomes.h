@@ -47,6 +47,8 @@ OUTCOME(PASSED, "passed", "Passed through: there is no key to look at, or the "
 	"route has no idempotency, or only observes.")
 OUTCOME(LOOKED_UP, "looked-up", "The client asked about a key (status_path) "
 	"or about the route (policy_path), and was told.")
+OUTCOME(PREFLIGHT, "preflight", "204: a browser asked what a page of another "
+	"origin may send, and was told (cors).")
 OUTCOME(NO_ROUTE, "no-route", "404: no route serves this path and method.")
 OUTCOME(OVERLOADED, "overloaded", "503: no memory was left for bodies, "
 	"or the events that wait for relays are too many.")

@@ -175,7 +175,8 @@ def everything(bench):
         "serialize": True, "label": ["/order_id"],
         "on_store_down": "forward", "max_request_body": 1000,
         "max_response_body": "2MiB", "omit_headers": ["X-B"],
-        "replay_header": "", "attempt_header": "X-Attempt"}
+        "replay_header": "", "attempt_header": "X-Attempt",
+        "cors": {"origins": ["https://shop.example"], "max_age": "2h"}}
     return {
         "listen": ["127.0.0.1:0",
                    {"address": "unix:/run/y", "mode": "0660", "group": "g"},

@@ -85,12 +85,30 @@ list_clear_strings(void *base, void *field)
 	*strings = (struct strings){NULL, 0};
 }
 
+/* As browsers send it (RFC 6454, section 7), byte for byte. */
+static const char *
+wrong_origin(const char *text)
+{
+	const char *host = strstr(text, "://");
+	if (!strcmp(text, "*"))
+		return NULL;
+	if (host == NULL || host == text || host[3] == '\0' ||
+	    strpbrk(host + 3, "/?#@ \t\"*") != NULL)
+		return "must be \"*\", or an origin as browsers send it: "
+		       "\"https://shop.example\", without a path";
+	for (const char *c = text; *c != '\0'; c++)
+		if (*c <= ' ' || *c > '~' || (*c >= 'A' && *c <= 'Z'))
+			return "must be in lower case, as browsers send it";
+	return NULL;
+}
+
 void
 list_parse_strings(struct loader *l, const struct given *given)
 {
 	static const struct rule rules[TYPE_COUNT_] = {
 	    [TYPE_FIELDS] = {text_wrong_field, false, true, false},
 	    [TYPE_KEY_FIELDS] = {text_wrong_field, false, true, true},
+	    [TYPE_ORIGINS] = {wrong_origin, true, false, true},
 	    [TYPE_METHODS] = {text_wrong_method, true, false, true},
 	    [TYPE_ROUTE_NAMES] = {name_wrong, true, false, false},
 	    [TYPE_NETWORKS] = {network_wrong, true, true, false},

@@ -9,7 +9,7 @@ const GROUPS = [
 	["executed", "Executed", ["executed"]],
 	["replayed", "Replayed", ["replayed", "waited", "fenced",
 		"looked-up"]],
-	["passed", "Passed through", ["passed"]],
+	["passed", "Passed through", ["passed", "preflight"]],
 	["refused", "Refused", ["in-flight", "entity-busy", "stale",
 		"mismatch", "key-missing", "key-invalid", "scope-missing",
 		"token-invalid", "exhausted", "not-kept", "no-route",

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gate/cors.h"
+#include "http/front/route.h"
+
+enum { MAX_AGE_S = 3600 };
+
+bool
+cors_applies(const struct conf_route *route)
+{
+	return route != NULL && route->idempotency != NULL &&
+	    route->idempotency->cors_origins.count > 0;
+}
+
+static bool
+takes_all(const struct strings *origins)
+{
+	for (size_t i = 0; i < origins->count; i++)
+		if (!strcmp(origins->list[i], "*"))
+			return true;
+	return false;
+}
+
+static bool
+has_origin(const struct strings *origins, struct span origin)
+{
+	for (size_t i = 0; i < origins->count; i++)
+		if (span_eq(span_str(origins->list[i]), origin))
+			return true;
+	return false;
+}
+
+static void
+put(struct fields *out, struct span name, struct span value)
+{
+	out->list[out->count++] = (struct field){name, value};
+}
+
+/* --- a question beforehand --- */
+
+const struct conf_route *
+cors_preflighted(const struct conf *conf, struct span method,
+    const struct request_target *target, const struct fields *fields)
+{
+	const struct field *asked = fields_first(
+	    fields, SPAN("Access-Control-Request-Method"));
+	const struct conf_route *route = NULL;
+	if (!span_eq(method, SPAN("OPTIONS")) || asked == NULL ||
+	    fields_first(fields, SPAN("Origin")) == NULL ||
+	    !route_find(conf, asked->value, target, &route))
+		return NULL;
+	return cors_applies(route) ? route : NULL;
+}
+
+struct answer *
+cors_answer(struct arena *arena, const struct conf_route *route,
+    const struct fields *fields)
+{
+	const struct field *asked = fields_first(
+	    fields, SPAN("Access-Control-Request-Headers"));
+	long long age_ms = route->idempotency->cors_max_age_ms;
+	struct span methods = SPAN("");
+	struct field list[3];
+	struct fields out = {list, 0};
+	for (size_t i = 0; i < route->methods.count; i++)
+		methods = arena_printf(arena, "%.*s%s%s", SPAN_FMT(methods),
+		    i > 0 ? ", " : "", route->methods.list[i]);
+	put(&out, SPAN("Access-Control-Allow-Methods"), methods);
+	if (asked != NULL)
+		put(&out, SPAN("Access-Control-Allow-Headers"), asked->value);
+	put(&out, SPAN("Access-Control-Max-Age"),
+	    arena_printf(arena, "%lld",
+		age_ms > 0 ? age_ms / 1000 : MAX_AGE_S));
+	return answer_new(204, &out, NULL, SPAN(""));
+}
+
+/* --- who may read an answer --- */
+
+void
+cors_put(struct arena *arena, const struct conf_idempotency *policy,
+    const struct fields *request, struct fields *out)
+{
+	const struct strings *origins = &policy->cors_origins;
+	const struct field *origin = fields_first(request, SPAN("Origin"));
+	bool all = takes_all(origins);
+	if (!all)
+		put(out, SPAN("Vary"), SPAN("Origin"));
+	if (origin == NULL || (!all && !has_origin(origins, origin->value)))
+		return;
+	put(out, SPAN("Access-Control-Allow-Origin"),
+	    all ? SPAN("*") : origin->value);
+	if (!all)
+		put(out, SPAN("Access-Control-Allow-Credentials"),
+		    SPAN("true"));
+	put(out, SPAN("Access-Control-Expose-Headers"),
+	    arena_printf(arena, "%s%sRetry-After, X-Request-Id",
+		policy->replay_header,
+		policy->replay_header[0] != '\0' ? ", " : ""));
+}
+
+struct answer *
+cors_strip(struct arena *arena, struct answer *answer)
+{
+	const struct fields *in = &answer->fields;
+	struct fields out = {
+	    arena_alloc(arena, (in->count + 1) * sizeof *in->list), 0};
+	for (size_t i = 0; i < in->count; i++) {
+		struct span name = in->list[i].name;
+		if (!span_ieq(name, SPAN("Access-Control-Allow-Origin")) &&
+		    !span_ieq(name, SPAN("Access-Control-Allow-Credentials")))
+			out.list[out.count++] = in->list[i];
+	}
+	return out.count < in->count ? answer_with(answer, &out) : answer;
+}
