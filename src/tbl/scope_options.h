@@ -28,7 +28,8 @@ OPT(SCOPE, "jwt", TEXT, jwt, ANY, RELOAD,
 	NONE)
 OPT(SCOPE, "keys", TEXT, keys, ANY, RELOAD,
 	"The file with the keys that verify it: a JWK Set with keys for RS256, "
-	"ES256, EdDSA or HS256. It is read again when it changes.",
+	"RS384, RS512, PS256, ES256, ES384, EdDSA or HS256. It is read again "
+	"when it changes.",
 	NONE)
 OPT(SCOPE, "issuer", TEXT, issuer, ANY, RELOAD,
 	"What iss of the token must be; by default, anything.",

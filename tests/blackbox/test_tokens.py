@@ -15,7 +15,8 @@ from once.tap import each, equal, test
 from once.tokens import Key, text64, write_keys
 
 ISSUER, AUDIENCE = "https://id.example", "payments"
-ALGORITHMS = ["RS256", "ES256", "EdDSA", "HS256"]
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA",
+              "HS256"]
 
 
 def claims(sub="alice", **others):
@@ -428,11 +429,12 @@ LONG = {"kty": "oct", "k": text64(b"x" * 32)}
      "/keys/1, that has the \"kid\" of another one"),
     ("keys for others", {"keys": [
         {**LONG, "use": "enc"}, {**LONG, "alg": "HS512"},
-        {**LONG, "key_ops": ["sign"]}, {**rsa(2048), "alg": "PS256"},
-        {"kty": "EC", "crv": "P-384"}]},
-     'has no key for RS256, ES256, EdDSA or HS256; left out: /keys/0 ("use" is '
-     '"enc"), /keys/1 ("alg" is "HS512"), /keys/2 ("key_ops" has no "verify"), '
-     '/keys/3 ("alg" is "PS256"), /keys/4 ("crv" is "P-384")')])
+        {**LONG, "key_ops": ["sign"]}, {**rsa(2048), "alg": "PS512"},
+        {"kty": "EC", "crv": "P-521"}]},
+     'has no key for RS256, RS384, RS512, PS256, ES256, ES384, EdDSA or HS256; '
+     'left out: /keys/0 ("use" is "enc"), /keys/1 ("alg" is "HS512"), '
+     '/keys/2 ("key_ops" has no "verify"), /keys/3 ("alg" is "PS512"), '
+     '/keys/4 ("crv" is "P-521")')])
 def check_refuses_keys(bench, made, words):
     file = os.path.join(bench.folder(), "keys")
     if made is not None:

@@ -46,20 +46,30 @@ split_token(struct arena *arena, struct span token, struct parts *ret_parts)
 
 /* --- the key --- */
 
+/* As tokens name them, and GnuTLS, where it verifies. */
+static const struct algorithm {
+	struct span name;
+	gnutls_sign_algorithm_t sign;
+	size_t half; /* bytes of each number of an ECDSA signature */
+} algorithms[] = {
+    [TOKEN_RS256] = {{"RS256", 5}, GNUTLS_SIGN_RSA_SHA256, 0},
+    [TOKEN_RS384] = {{"RS384", 5}, GNUTLS_SIGN_RSA_SHA384, 0},
+    [TOKEN_RS512] = {{"RS512", 5}, GNUTLS_SIGN_RSA_SHA512, 0},
+    [TOKEN_PS256] = {{"PS256", 5}, GNUTLS_SIGN_RSA_PSS_SHA256, 0},
+    [TOKEN_ES256] = {{"ES256", 5}, GNUTLS_SIGN_ECDSA_SHA256, 32},
+    [TOKEN_ES384] = {{"ES384", 5}, GNUTLS_SIGN_ECDSA_SHA384, 48},
+    [TOKEN_EDDSA] = {{"EdDSA", 5}, GNUTLS_SIGN_UNKNOWN, 0},
+    [TOKEN_HS256] = {{"HS256", 5}, GNUTLS_SIGN_UNKNOWN, 0},
+};
+
 static bool
 read_algorithm(const struct json *header, enum token_algorithm *ret_algorithm)
 {
-	static const struct span names[] = {
-	    [TOKEN_RS256] = {"RS256", 5},
-	    [TOKEN_ES256] = {"ES256", 5},
-	    [TOKEN_EDDSA] = {"EdDSA", 5},
-	    [TOKEN_HS256] = {"HS256", 5},
-	};
 	struct span name;
 	if (!token_json_text(header, "alg", &name))
 		return false;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (span_eq(name, names[i])) {
+	for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+		if (span_eq(name, algorithms[i].name)) {
 			*ret_algorithm = (enum token_algorithm)i;
 			return true;
 		}
@@ -99,27 +109,26 @@ datum_of(struct span bytes)
 }
 
 static bool
-verify_public(const struct token_key *key, gnutls_sign_algorithm_t algorithm,
-    struct span text, const gnutls_datum_t *signature)
+verify_public(const struct token_key *key, struct span text,
+    const gnutls_datum_t *signature)
 {
 	const gnutls_datum_t data = datum_of(text);
-	return gnutls_pubkey_verify_data2(
-		   key->public, algorithm, 0, &data, signature) >= 0;
+	return gnutls_pubkey_verify_data2(key->public,
+		   algorithms[key->algorithm].sign, 0, &data, signature) >= 0;
 }
 
-/* Two numbers of 32 bytes (RFC 7518, section 3.4); GnuTLS wants DER. */
+/* Two numbers, one length (RFC 7518, section 3.4); GnuTLS wants DER. */
 static bool
 verify_ecdsa(const struct token_key *key, const struct parts *parts)
 {
 	gnutls_datum_t der = {NULL, 0};
-	if (parts->signature.len != 64)
+	size_t half = algorithms[key->algorithm].half;
+	if (parts->signature.len != 2 * half)
 		return false;
-	const gnutls_datum_t r = datum_of(span_of(parts->signature.ptr, 32));
-	const gnutls_datum_t s =
-	    datum_of(span_of(parts->signature.ptr + 32, 32));
+	const gnutls_datum_t r = datum_of(span_of(parts->signature.ptr, half));
+	const gnutls_datum_t s = datum_of(span_from(parts->signature, half));
 	bool good = gnutls_encode_rs_value(&der, &r, &s) >= 0 &&
-	    verify_public(
-		key, GNUTLS_SIGN_ECDSA_SHA256, parts->signed_text, &der);
+	    verify_public(key, parts->signed_text, &der);
 	gnutls_free(der.data);
 	return good;
 }
@@ -145,9 +154,12 @@ verify(const struct token_key *key, const struct parts *parts)
 	const gnutls_datum_t signature = datum_of(parts->signature);
 	switch (key->algorithm) {
 	case TOKEN_RS256:
-		return verify_public(key, GNUTLS_SIGN_RSA_SHA256,
-		    parts->signed_text, &signature);
+	case TOKEN_RS384:
+	case TOKEN_RS512:
+	case TOKEN_PS256:
+		return verify_public(key, parts->signed_text, &signature);
 	case TOKEN_ES256:
+	case TOKEN_ES384:
 		return verify_ecdsa(key, parts);
 	case TOKEN_EDDSA:
 		return parts->signature.len == crypto_sign_BYTES &&
@@ -202,8 +214,8 @@ check_signature(struct arena *arena, const struct token_keys *keys,
 	if (token_json_at(header, "crit") != NULL)
 		return "The token demands an extension that is not known.";
 	if (!read_algorithm(header, &algorithm))
-		return "The token's algorithm is none of RS256, ES256, EdDSA "
-		       "and HS256.";
+		return "The token's algorithm is none of RS256, RS384, RS512, "
+		       "PS256, ES256, ES384, EdDSA and HS256.";
 	bool names = token_json_at(header, "kid") != NULL;
 	if (names && !token_json_text(header, "kid", &id))
 		return "The token's header is malformed.";

@@ -83,16 +83,22 @@ read_rsa(const struct jwk_reading *r)
 static const char *
 read_ec(const struct jwk_reading *r)
 {
+	bool longer = r->key->algorithm == TOKEN_ES384;
+	size_t len = longer ? 48 : 32;
 	struct span x, y;
 	if (!member_bytes(r, "x", &x) || !member_bytes(r, "y", &y) ||
-	    x.len != 32 || y.len != 32)
-		return "has no \"x\" and \"y\" of 32 bytes in base64url";
+	    x.len != len || y.len != len)
+		return longer
+		    ? "has no \"x\" and \"y\" of 48 bytes in base64url"
+		    : "has no \"x\" and \"y\" of 32 bytes in base64url";
 	const gnutls_datum_t at_x = datum_of(x), at_y = datum_of(y);
 	must(gnutls_pubkey_init(&r->key->public) == 0);
-	return gnutls_pubkey_import_ecc_raw(r->key->public,
-		   GNUTLS_ECC_CURVE_SECP256R1, &at_x, &at_y) < 0
-	    ? "is no point of P-256"
-	    : NULL;
+	if (gnutls_pubkey_import_ecc_raw(r->key->public,
+		longer ? GNUTLS_ECC_CURVE_SECP384R1
+		       : GNUTLS_ECC_CURVE_SECP256R1,
+		&at_x, &at_y) >= 0)
+		return NULL;
+	return longer ? "is no point of P-384" : "is no point of P-256";
 }
 
 static const char *
@@ -125,7 +131,11 @@ static const struct kind {
 	const char *(*read)(const struct jwk_reading *r);
 } kinds[] = {
     {"RSA", NULL, TOKEN_RS256, {"RS256", "RS256"}, read_rsa},
+    {"RSA", NULL, TOKEN_RS384, {"RS384", "RS384"}, read_rsa},
+    {"RSA", NULL, TOKEN_RS512, {"RS512", "RS512"}, read_rsa},
+    {"RSA", NULL, TOKEN_PS256, {"PS256", "PS256"}, read_rsa},
     {"EC", "P-256", TOKEN_ES256, {"ES256", "ES256"}, read_ec},
+    {"EC", "P-384", TOKEN_ES384, {"ES384", "ES384"}, read_ec},
     {"OKP", "Ed25519", TOKEN_EDDSA, {"EdDSA", "Ed25519"}, read_ed25519},
     {"oct", NULL, TOKEN_HS256, {"HS256", "HS256"}, read_secret},
 };
@@ -158,6 +168,7 @@ kind_of(const struct json *jwk, const char **ret_member)
 	if (token_json_at(jwk, "key_ops") != NULL &&
 	    !token_json_lists(jwk, "key_ops", SPAN("verify")))
 		return NULL;
+	bool other_alg = false;
 	*ret_member = "kty";
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		const struct kind *kind = &kinds[i];
@@ -166,9 +177,12 @@ kind_of(const struct json *jwk, const char **ret_member)
 		*ret_member = "crv";
 		if (kind->crv != NULL && !says(jwk, "crv", kind->crv))
 			continue;
-		*ret_member = "alg";
-		return may_be(jwk, "alg", kind->names) ? kind : NULL;
+		if (may_be(jwk, "alg", kind->names))
+			return kind;
+		other_alg = true;
 	}
+	if (other_alg)
+		*ret_member = "alg";
 	return NULL;
 }
 
@@ -316,8 +330,8 @@ static char *
 no_key(const struct token_keys *keys)
 {
 	char *left = token_keys_left(keys);
-	char *words = mem_printf("has no key for RS256, ES256, EdDSA or HS256"
-	    "%s%s", left != NULL ? "; left out: " : "",
+	char *words = mem_printf("has no key for RS256, RS384, RS512, PS256, "
+	    "ES256, ES384, EdDSA or HS256%s%s", left != NULL ? "; left out: " : "",
 	    left != NULL ? left : "");
 	free(left);
 	return words;

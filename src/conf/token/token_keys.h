@@ -8,12 +8,17 @@
 
 /*
  * The keys that verify signed tokens: a JWK Set (RFC 7517).  A key is good for
- * one algorithm alone, which follows from what it is, never from a token.  It
- * knows no token.  Immutable once read; any thread.
+ * one algorithm alone (RFC 7518, section 3.1), which follows from what it is,
+ * never from a token; an RSA key that names none is for RS256.  It knows no
+ * token.  Immutable once read; any thread.
  */
 enum token_algorithm {
-	TOKEN_RS256, /* an RSA key of 2048 bits or more */
+	TOKEN_RS256, /* an RSA key of 2048 bits or more, as the next three */
+	TOKEN_RS384,
+	TOKEN_RS512,
+	TOKEN_PS256,
 	TOKEN_ES256, /* of the curve P-256 */
+	TOKEN_ES384, /* of the curve P-384 */
 	TOKEN_EDDSA, /* of Ed25519 */
 	TOKEN_HS256, /* a secret of 32 bytes or more */
 };
@@ -23,7 +28,7 @@ struct gnutls_pubkey_st;
 struct token_key {
 	enum token_algorithm algorithm;
 	char *id; /* kid; NULL: none */
-	struct gnutls_pubkey_st *public; /* of RS256 and ES256 */
+	struct gnutls_pubkey_st *public; /* of RS, PS and ES */
 	uint8_t point[32];               /* of EDDSA */
 	uint8_t *secret; /* of HS256; of base/secret.h */
 	size_t secret_len;

@@ -12,8 +12,11 @@ import subprocess
 
 from .tap import Skip
 
-NEW = {"RS256": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+RSA = ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]
+PSS = ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:digest"]
+NEW = {"RS256": RSA, "RS384": RSA, "RS512": RSA, "PS256": RSA,
        "ES256": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+       "ES384": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"],
        "EdDSA": ["-algorithm", "ED25519"]}
 
 
@@ -28,13 +31,13 @@ def text64(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def raw_ecdsa(der):
-    """The two numbers of an ECDSA signature, 32 bytes each."""
+def raw_ecdsa(der, size):
+    """The two numbers of an ECDSA signature, of so many bytes each."""
     numbers, at = [], 2
     for _ in range(2):
         length = der[at + 1]
         number = int.from_bytes(der[at + 2:at + 2 + length], "big")
-        numbers.append(number.to_bytes(32, "big"))
+        numbers.append(number.to_bytes(size, "big"))
         at += 2 + length
     return b"".join(numbers)
 
@@ -62,14 +65,16 @@ class Key:
     def public(self):
         if self.algorithm == "HS256":
             return {"kty": "oct", "k": text64(self.secret)}
-        if self.algorithm == "RS256":
+        if NEW[self.algorithm] is RSA:
             said = openssl("rsa", "-in", self.file, "-noout", "-modulus")
             modulus = bytes.fromhex(said.decode().split("=")[1])
             return {"kty": "RSA", "n": text64(modulus), "e": "AQAB"}
         der = openssl("pkey", "-in", self.file, "-pubout", "-outform", "DER")
-        if self.algorithm == "ES256":
-            return {"kty": "EC", "crv": "P-256", "x": text64(der[-64:-32]),
-                    "y": text64(der[-32:])}
+        if self.algorithm.startswith("ES"):
+            size = {"ES256": 32, "ES384": 48}[self.algorithm]
+            return {"kty": "EC", "crv": f"P-{8 * size}",
+                    "x": text64(der[-2 * size:-size]),
+                    "y": text64(der[-size:])}
         return {"kty": "OKP", "crv": "Ed25519", "x": text64(der[-32:])}
 
     def sign(self, data):
@@ -81,8 +86,11 @@ class Key:
                 out.write(data)
             return openssl("pkeyutl", "-sign", "-inkey", self.file, "-rawin",
                            "-in", file)
-        made = openssl("dgst", "-sha256", "-sign", self.file, data=data)
-        return raw_ecdsa(made) if self.algorithm == "ES256" else made
+        made = openssl("dgst", "-sha" + self.algorithm[2:], "-sign", self.file,
+                       *(PSS if self.algorithm == "PS256" else ()), data=data)
+        if not self.algorithm.startswith("ES"):
+            return made
+        return raw_ecdsa(made, {"ES256": 32, "ES384": 48}[self.algorithm])
 
     def token(self, claims, header=None, **others):
         """A token; header instead of its own, or others besides that."""
