@@ -547,6 +547,13 @@ json_scalar(
 const struct json *
 json_at(const struct json *json, const struct json_pointer *pointer)
 {
+	json = json_at_all(json, pointer);
+	return json != NULL && json->type == JSON_MANY ? NULL : json;
+}
+
+const struct json *
+json_at_all(const struct json *json, const struct json_pointer *pointer)
+{
 	for (size_t i = 0; json && i < pointer->count; i++) {
 		struct span segment = pointer->segments[i];
 		int64_t index;
@@ -565,7 +572,7 @@ json_at(const struct json *json, const struct json_pointer *pointer)
 		for (json = json->first; index > 0; index--)
 			json = json->next;
 	}
-	return json != NULL && json->type == JSON_MANY ? NULL : json;
+	return json;
 }
 
 /* --- digest --- */

@@ -71,6 +71,10 @@ MUST_USE const struct json *json_form(struct arena *arena, struct span text);
 MUST_USE const struct json *json_at(
     const struct json *json, const struct json_pointer *pointer);
 
+/* The same, or all values of a form's field that comes twice, to digest. */
+MUST_USE const struct json *json_at_all(
+    const struct json *json, const struct json_pointer *pointer);
+
 /*
  * The value of a string, a number (plainly, without an exponent, as long as
  * that has at most 64 digits) or a boolean as text; false of null, lists and

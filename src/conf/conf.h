@@ -265,6 +265,8 @@ struct conf_redis {
 	 * in the configuration that is running; else NULL.
 	 */
 	struct swappable *login;
+	/* The login stands in a URL that itself stands elsewhere ("file"). */
+	bool login_elsewhere;
 	int64_t timeout_ms;
 	struct conf_redis_tls tls;
 };

@@ -464,11 +464,17 @@ SHOW(relays)
 	return unless_empty(object);
 }
 
+/* Its path may be all that keeps others from sending there. */
 SHOW(receiver)
 {
 	const struct conf_upstream *receiver = field;
-	return receiver->n_targets > 0 ? json_string(receiver->targets[0].url)
-				       : NULL;
+	if (receiver->n_targets == 0)
+		return NULL;
+	const struct conf_target *target = &receiver->targets[0];
+	if (target->unix_path != NULL)
+		return json_string(target->url);
+	return json_sprintf("%s://%s/%s", target->tls ? "https" : "http",
+	    target->authority, target->base_path[0] != '\0' ? hidden : "");
 }
 
 SHOW(signing)

@@ -96,8 +96,8 @@ claimant_read_content(struct claimant *c)
 	body_init(&c->decoded, c->body->budget);
 	int error = content_read(&c->content, &c->head.fields,
 	    body_span(c->body), (size_t)policy->max_request_body,
-	    &c->decoded);
-	return error == E_TOO_LARGE && !has_pointers ? 0 : error;
+	    c->body->budget != NULL ? &c->decoded : NULL);
+	return error == E_MALFORMED && !has_pointers ? 0 : error;
 }
 
 enum key_verdict
@@ -338,5 +338,8 @@ claimant_start(struct claimant *c)
 	op_start(&c->join, OP_UNTIMED, leave_execution);
 	c->execution = execution_new(
 	    c, reconciles ? message_reconcile(c, &variables) : NULL);
+	/* What the body says is in the key, the claim and the question. */
+	body_clear(&c->decoded);
+	c->content = content_of(SPAN(""));
 	machine_run(&c->execution->machine);
 }

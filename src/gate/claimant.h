@@ -131,8 +131,9 @@ MUST_USE enum scope_verdict claimant_find_scope(
 
 /*
  * Reads what the body says, before the key is derived and the record named.  0;
- * E_TOO_LARGE: decoded it is larger than a body may be, and pointers go into
- * it; E_NO_MEMORY: the budget of the body does not allow the decoded one.
+ * E_MALFORMED: pointers go into gzip that is broken, or larger decoded than a
+ * body may be; E_NO_MEMORY: the budget of the body does not allow the decoded
+ * one.  A message's gzip, for which nothing is charged, is taken as it is.
  */
 MUST_USE int claimant_read_content(struct claimant *c);
 

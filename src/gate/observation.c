@@ -68,8 +68,10 @@ judge_key(struct claimant *c, bool whole)
 		return OBSERVED_TOO_LARGE;
 	if (!whole)
 		return OBSERVED_NOTHING;
-	if (claimant_read_content(c) != 0)
-		return OBSERVED_TOO_LARGE;
+	int error = claimant_read_content(c);
+	if (error != 0)
+		return error == E_NO_MEMORY ? OBSERVED_NOTHING
+					    : OBSERVED_TOO_LARGE;
 	if (claimant_derive_key(c) != KEY_FOUND)
 		return none;
 	return claimant_name_record(c, &detail) == PROBLEM_COUNT_

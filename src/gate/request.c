@@ -536,8 +536,12 @@ request_received(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	int error = r->x->op.error;
-	if (error == 0 && r->c.policy != NULL)
-		error = claimant_read_content(&r->c);
+	if (error == 0 && r->c.policy != NULL &&
+	    (error = claimant_read_content(&r->c)) == E_MALFORMED)
+		return refuse_size(r, PROBLEM_REQUEST_TOO_LARGE,
+		    "The request's body is no whole gzip, or is decoded larger "
+		    "than this path accepts",
+		    r->c.policy->max_request_body);
 	switch (error) {
 	case 0:
 		return request_to(

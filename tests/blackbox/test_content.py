@@ -107,6 +107,12 @@ def json_that_its_client_calls_a_form_is_json(bench, fingerprint):
        ("twice, not left out", b"a=1&t=5&t=7", b"a=1&t=6&t=7",
         {"ignore": ["/t"]}, False),
        ("alone", b"a=1&t=5", b"a=1&t=6", {"only": ["/a"]}, True),
+       ("alone, twice", b"a=1&a=5&t=1", b"a=1&a=5&t=2", {"only": ["/a"]},
+        True),
+       ("alone, twice, others", b"a=1&a=5", b"a=1&a=6", {"only": ["/a"]},
+        False),
+       ("in broken JSON", b'{"a":1,"a":2', b'{"a":1,"a":3',
+        {"only": ["/a"]}, False),
        ("alone, another", b"a=1&t=5", b"a=2&t=5", {"only": ["/a"]}, False)])
 def pointers_reach_a_forms_fields(bench, first, second, fingerprint, same):
     compare(bench, form(first), form(second), same, fingerprint=fingerprint)
@@ -164,13 +170,32 @@ def no_key_is_derived_of(bench, asked):
 BOMB = zipped(b'{"id":"' + b"1" * 100_000 + b'"}')
 
 
-@test
-def what_is_too_large_decoded_is_refused_where_a_pointer_needs_it(bench):
+@each([("too large", BOMB),
+       *((words, {"body": body, "fields": [GZIP]}) for words, body in BROKEN)])
+def gzip_that_is_not_read_is_refused_where_a_pointer_needs_it(bench, asked):
+    """Also where a request without a key would pass."""
     upstream, gateway = bench.pair(idempotency={
-        "derive_key": ["/id"], "max_request_body": "64KiB"})
-    got = gateway.ask(None, **BOMB)
+        "derive_key": ["/id"], "required": False,
+        "max_request_body": "64KiB"})
+    got = gateway.ask(None, **asked)
     equal((got.status, got.problem), (413, "request-too-large"))
     equal(upstream.count(), 0)
+
+
+@test
+def what_is_decoded_is_charged_until_it_is_sent(bench):
+    upstream, gateway = bench.pair(
+        idempotency={"max_request_body": "1MiB"},
+        limits={"in_flight_bytes": "1MiB"})
+    hold = upstream.hold()
+    first = bench.background(
+        lambda: gateway.ask("k", **zipped(b"x" * 500_000)))
+    hold.wait_arrived()
+    second = bench.background(
+        lambda: gateway.ask("k2", **zipped(b"x" * 500_000)))
+    upstream.wait_for(2)
+    hold.release()
+    equal((first.result().status, second.result().status), (201, 201))
 
 
 @each([("again", 0), ("another time in it", 7)])

@@ -21,7 +21,7 @@ STORE, MOVES = "test_journal_store", "test_cluster_entity"
 DAMAGED = "test_journal_broken"
 BEFORE = "no claim comes before what another gateway has of it: "
 BESIDE = "a holder is waited for that is on another server: "
-FIRST, GONE = "test_journal_first", "test_record_gone"
+FIRST = "test_journal_first"
 LEADERSHIP = "unit/messages/shared/test_leadership"
 PAUSE = "unit/messages/shared/test_pause"
 STREAM = "unit/messages/broker/test_streams_again"
@@ -157,6 +157,9 @@ MUTANTS = {
                      "\t    sub(item, line + 1 + TOKEN, line + 2 * TOKEN)",
                      "true")]},
         [(ANSWERS, "another body with a used key is key reused")]),
+    "what a gateway knows is not called unknown": (
+        {"claim": [("if has_outcome then", "if false then")]},
+        [("test_journal", "what a gateway knows itself it never calls")]),
     "a claim is for its request": (
         {"claim": [("elseif r.fingerprint ~= fingerprint and",
                     "elseif false and")]},
@@ -351,15 +354,11 @@ MUTANTS = {
         [("test_webhook_kept",
           "neither of both is enough alone: three days and few tries")]),
     "the time in which a relay ran is counted": (
-        {"kept": [("\t\tredis.call('SET', KEYS[3], ARGV[3])\n", NOTHING)]},
+        {"kept": [("\tredis.call('SET', KEYS[3], ARGV[3])\n\tfor", "\tfor"),
+                  ("\tredis.call('SET', KEYS[3], ARGV[3])\n\tlocal kept",
+                   "\tlocal kept")]},
         [("test_webhook_kept",
           "time in which it is paused does not count")]),
-    "what is held is found": (
-        {"hold": [("elseif not began then", "else")]},
-        [(GONE, "it stays held over a restart: without an order")]),
-    "what is held keeps its time": (
-        {"hold": [("began or now - ARGV[5]", "now - ARGV[5]")]},
-        [waits(GONE, "the time for which a message is held outlives")]),
     "a result is put while its entry is pending": (
         {"stream_put": [("if not pending or pending[2] ~= ARGV[2] then",
                          "if false then")]},
@@ -373,6 +372,9 @@ MUTANTS = {
     "a letter is put once": (
         {"letter_put": [("if letter then", "if false then")]},
         [(LETTERS, "a_letter_is_put_once")]),
+    "who leads no more writes no letter": (
+        {"letter_put": [("if stamp > ARGV[8] then", "if false then")]},
+        [(LETTERS, "what_comes_to_redis_too_late_is_no_letter")]),
     "nothing is put behind a lane that is gone": (
         {"letter_put": [("if act == 'behind' and not first then",
                          "if false then")]},

@@ -46,6 +46,14 @@ warn(struct complaints *complaints, const struct option *option)
 bool
 conf_restart_keeps_login(const struct conf *running, const struct conf *next)
 {
+	const struct conf_redis *now = &running->store.redis;
+	const struct conf_redis *then = &next->store.redis;
+	const char *place = then->address.text;
+	/* A URL is not read again, nor is its login given to another place. */
+	if (now->login_elsewhere || then->login_elsewhere ||
+	    strcmp(now->address.text ? now->address.text : "",
+		place ? place : "") != 0)
+		return false;
 	for (size_t i = 0; i < n_options; i++)
 		if (options[i].group == GROUP_ROOT &&
 		    options[i].offset >= offsetof(struct conf, store.redis) &&

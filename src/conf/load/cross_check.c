@@ -160,6 +160,9 @@ check_login(struct loader *l, const struct redis_members *m, char **password)
 	static const char *const both[] = {"user", "password"};
 	struct conf_redis *redis = m->redis;
 	const char *url = option_of(m, "redis")->path;
+	redis->login_elsewhere =
+	    (l->url_user != NULL || l->url_password != NULL) &&
+	    json_is_object(loader_value_in(m->object, option_of(m, "redis")));
 	for (size_t i = 0; i < 2; i++) {
 		if (!has(m, both[i]))
 			continue;

@@ -172,6 +172,9 @@ source_digest_all(struct conf *conf)
 		add_json(&digest,
 		    json_object_get(
 			json_object_get(shown, "relays"), relay->name));
+		for (size_t k = 0; k < relay->receiver.n_targets; k++)
+			digest_part(&digest,
+			    span_str(relay->receiver.targets[k].url));
 		for (size_t k = 0; k < relay->n_secrets; k++)
 			digest_part(&digest, span_of(relay->secrets[k].key,
 						 relay->secrets[k].len));

@@ -331,8 +331,8 @@ no_key(const struct token_keys *keys)
 {
 	char *left = token_keys_left(keys);
 	char *words = mem_printf("has no key for RS256, RS384, RS512, PS256, "
-	    "ES256, ES384, EdDSA or HS256%s%s", left != NULL ? "; left out: " : "",
-	    left != NULL ? left : "");
+	    "ES256, ES384, EdDSA or HS256%s%s",
+	    left != NULL ? "; left out: " : "", left != NULL ? left : "");
 	free(left);
 	return words;
 }

@@ -54,7 +54,10 @@ enum {
 	PIECE_BYTES = 16 * 1024,
 };
 
-/* One member after the other; Z_DATA_ERROR: it is no gzip, or broken. */
+/*
+ * One member after the other; Z_DATA_ERROR: it is no gzip, or broken;
+ * Z_BUF_ERROR: it has more than most bytes.
+ */
 static int
 inflate_into(z_stream *z, size_t most, struct body *decoded)
 {
@@ -67,6 +70,8 @@ inflate_into(z_stream *z, size_t most, struct body *decoded)
 		z->avail_out = sizeof piece;
 		how = inflate(z, Z_NO_FLUSH);
 		size_t len = sizeof piece - z->avail_out;
+		if (how == Z_MEM_ERROR)
+			return how;
 		if ((how != Z_OK && how != Z_STREAM_END) ||
 		    (how == Z_OK && len == 0))
 			return Z_DATA_ERROR;
@@ -92,8 +97,9 @@ content_read(struct content *content, const struct fields *fields,
 	else if (span_ieq(type, SPAN("multipart/form-data")) &&
 	    find_boundary(left, &content->boundary))
 		content->kind = CONTENT_UPLOAD;
-	if (!span_ieq(coding, SPAN("gzip")) &&
-	    !span_ieq(coding, SPAN("x-gzip")))
+	if (decoded == NULL ||
+	    (!span_ieq(coding, SPAN("gzip")) &&
+		!span_ieq(coding, SPAN("x-gzip"))))
 		return 0;
 	z_stream z = {.next_in = (unsigned char *)(uintptr_t)body.ptr,
 	    .avail_in = (unsigned)body.len};
@@ -107,16 +113,17 @@ content_read(struct content *content, const struct fields *fields,
 		return 0;
 	}
 	body_clear(decoded);
-	return how == Z_BUF_ERROR ? E_TOO_LARGE
-	    : how == Z_MEM_ERROR  ? E_NO_MEMORY
-				  : 0;
+	return how == Z_MEM_ERROR ? E_NO_MEMORY : E_MALFORMED;
 }
 
 const struct json *
 content_json(struct arena *arena, const struct content *content)
 {
 	const struct json *json = json_read(arena, content->bytes);
-	return json == NULL && content->kind == CONTENT_FORM
+	struct span text = span_trim(content->bytes);
+	bool is_broken_json =
+	    text.len > 0 && (text.ptr[0] == '{' || text.ptr[0] == '[');
+	return json == NULL && content->kind == CONTENT_FORM && !is_broken_json
 	    ? json_form(arena, content->bytes)
 	    : json;
 }

@@ -36,9 +36,9 @@ content_of(struct span body)
 /*
  * Finds what a body is from its fields (Content-Type, Content-Encoding), and
  * decodes gzip (RFC 1952) into *decoded, which is empty and charges its budget;
- * the content points into it, or into the body.  Broken gzip is taken as it
- * is, and so is, with E_TOO_LARGE, what has more than most bytes; E_NO_MEMORY:
- * it is nothing.
+ * NULL: it does not.  The content points into it, or into the body.  0;
+ * E_MALFORMED: the gzip is broken, or has more than most bytes, and is taken as
+ * it is; E_NO_MEMORY: it is nothing.
  */
 MUST_USE int content_read(struct content *content, const struct fields *fields,
     struct span body, size_t most, struct body *decoded);

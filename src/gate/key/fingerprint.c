@@ -17,20 +17,23 @@ without_last_slash(struct span path)
 }
 
 /*
- * The method, or else the path, that the upstream goes by: where override
- * fields (tbl/request_fields.h) reach it, what they say, each line.
+ * The method, or else the path, and behind it what override fields
+ * (tbl/request_fields.h) that reach the upstream say instead, each line.
  */
 static void
 digest_asked(struct digest *digest, const struct fingerprinted *request,
     bool method)
 {
 	struct span part = method ? SPAN("method") : SPAN("path");
-	bool overridden = false;
+	digest_part(digest, part);
+	digest_part(digest,
+	    method ? request->method : without_last_slash(request->path));
 	for (size_t i = 0; request->overrides && i < request->fields->count;
 	     i++) {
 		const struct field *f = &request->fields->list[i];
 		struct span name = f->name;
-		if (field_kind_met(name) != FIELD_OVERRIDE)
+		if (field_kind_met(name) != FIELD_OVERRIDE ||
+		    !INVARIANT(overrides_count))
 			continue;
 		bool of_method =
 		    field_names_meet(name, SPAN("X-HTTP-Method-Override")) ||
@@ -41,13 +44,7 @@ digest_asked(struct digest *digest, const struct fingerprinted *request,
 		digest_part(digest, part);
 		digest_part(digest,
 		    method ? f->value : without_last_slash(f->value));
-		overridden = true;
 	}
-	if (overridden && INVARIANT(overrides_count))
-		return;
-	digest_part(digest, part);
-	digest_part(digest,
-	    method ? request->method : without_last_slash(request->path));
 }
 
 /* A name counts as it is spelled: another spelling is another parameter. */
@@ -123,7 +120,7 @@ digest_only(struct digest *digest, const struct json_pointers *only,
 	digest_part(digest, SPAN("members"));
 	for (size_t i = 0; i < only->count; i++) {
 		const struct json_pointer *pointer = &only->list[i];
-		const struct json *value = json_at(json, pointer);
+		const struct json *value = json_at_all(json, pointer);
 		digest_part(digest, SPAN("/"));
 		for (size_t s = 0; s < pointer->count; s++) {
 			digest_part(digest, SPAN("s"));

@@ -17,7 +17,7 @@ struct fingerprinted {
 	struct span query; /* as the client sent it */
 	bool has_query;    /* "/x" and "/x?" are not the same target */
 	const struct fields *fields;
-	/* Fields that override method and path go on, and count. */
+	/* Fields that override method and path go on, and count besides. */
 	bool overrides;
 	const struct content *body;
 	/* The entity and its version; empty: the route names none. */

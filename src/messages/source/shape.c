@@ -473,15 +473,6 @@ name_record(struct shape *s)
 }
 
 static enum shape_verdict
-read_content(struct shape *s)
-{
-	if (claimant_read_content(s->c) == 0)
-		return SHAPE_GOOD;
-	return misshapen(
-	    s, SHAPE_MALFORMED, SPAN("decoded its body is too large"));
-}
-
-static enum shape_verdict
 make_request(struct shape *s)
 {
 	struct span target;
@@ -495,8 +486,9 @@ make_request(struct shape *s)
 		verdict = check_head(s, target, &fields);
 	if (verdict == SHAPE_GOOD)
 		verdict = find_route(s);
+	/* It is not decoded, so nothing can be wrong with it. */
 	if (verdict == SHAPE_GOOD)
-		verdict = read_content(s);
+		must(claimant_read_content(s->c) == 0);
 	if (verdict == SHAPE_GOOD)
 		verdict = find_key(s);
 	if (verdict == SHAPE_GOOD)
