@@ -48,7 +48,7 @@ answer_new(int status, const struct fields *fields, struct body *body,
 }
 
 struct answer *
-answer_with(struct answer *answer, const struct fields *fields)
+answer_with_fields(struct answer *answer, const struct fields *fields)
 {
 	struct answer *other = answer_new(
 	    answer->status, fields, NULL, answer->request_id);

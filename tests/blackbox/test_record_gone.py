@@ -3,9 +3,11 @@
 because its record is gone: Redis has lost data, or somebody deleted it."""
 
 import base64
+import signal
 
 from once import tap
 from once.admin import Admin
+from once.gateway import write
 from once.messages import Stream, source
 from once.postgres import Outbox, outbox_source
 from once.tap import each, equal, test
@@ -113,6 +115,32 @@ def nor_is_one_executed_beside_itself_whose_turn_is_lost(bench):
     stays_held(lost)
     hold.release()
     lost.gateway.wait_for_log("message", outcome="duplicate")
+    lost.wait_acknowledged()
+    equal(lost.count(), 1)
+
+
+@each([("held", False), ("in flight", True)])
+def nor_is_one_executed_whose_key_a_reload_has_changed(bench, in_flight):
+    """As with a token that is renewed, where that names the tenant: no record
+    has the new key."""
+    hold = Hold() if in_flight else None
+    lost = Lost(bench, waits=hold)
+    if in_flight:
+        hold.wait_arrived()
+    else:
+        lost.held()
+    lost.answer = None if in_flight else answer(201)
+    headers = lost.config["sources"]["charges"]["request"]["headers"]
+    headers["Authorization"] = "Bearer another"
+    since = len(lost.gateway.events)
+    write(lost.gateway.file, lost.config)
+    lost.gateway.signal(signal.SIGHUP)
+    lost.gateway.wait_for_log("reloaded", since)
+    if in_flight:
+        hold.release()
+    lost.gateway.wait_for_log("message_record_gone", since)
+    stays_held(lost)
+    equal(lost.act("drop").status, 200)
     lost.wait_acknowledged()
     equal(lost.count(), 1)
 

@@ -513,7 +513,10 @@ class MessageCell(Cell):
             assert self.gateway.running(), "the gateway has ended"
         sent = [e for e in self.bank.entries if e.move != "busy"]
         most = len({e.key for e in sent})
-        assert len(sent) == most, f"sent {len(sent)} times"
+        # That it was sent only the gateway knew that held it.
+        if self.scenario.forgets and (self.fault.kills or self.fault.freezes):
+            most += 1
+        assert len(sent) <= most, f"sent {len(sent)} times"
         results, letters = eventually(self.still_ends, "nothing moves", END_S)
         ends = results + list(letters)
         assert len(ends) == len(set(ends)), f"ended twice: {ends}"

@@ -13,6 +13,7 @@ enum {
 	ANSWERS_MAX = 64, /* events in a batch, where they have answers */
 	BUDGET_SHARE = 4, /* a batch's answers: that part of all memory */
 	LOOK_MS = 1000,
+	DRAIN_MS = 5000, /* for what is on its way to the target */
 };
 
 static const struct relay_target_kind *
@@ -485,6 +486,7 @@ void
 relay_run_drain(struct relay_run *run)
 {
 	run->draining = true;
+	run->drained_ms = loop_now_ms(run->worker->loop) + DRAIN_MS;
 	hold_target(run);
 	settle_soon(run);
 }
@@ -492,9 +494,17 @@ relay_run_drain(struct relay_run *run)
 bool
 relay_run_is_drained(const struct relay_run *run)
 {
-	if (run->target != NULL && run->kind->is_idle != NULL)
-		return run->draining && run->kind->is_idle(run->target);
-	return run->draining && run->batch == NULL;
+	if (!run->draining)
+		return false;
+	/*
+	 * A target that is away must not keep its successor from beginning:
+	 * what is not brought has not moved the place.
+	 */
+	if (loop_now_ms(run->worker->loop) >= run->drained_ms)
+		return true;
+	return run->target != NULL && run->kind->is_idle != NULL
+	    ? run->kind->is_idle(run->target)
+	    : run->batch == NULL;
 }
 
 void

@@ -60,6 +60,7 @@ struct relay_run {
 
 	bool fenced; /* it is to give its leadership back */
 	bool draining;
+	int64_t drained_ms; /* no longer than until then */
 	bool up; /* as the log has heard */
 	struct pause_op pausing; /* the target's wish */
 	struct timer look;

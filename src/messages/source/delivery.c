@@ -75,7 +75,7 @@ name_of(const struct delivery *d)
 static void
 remember(const struct delivery *d)
 {
-	struct key_set *all = &d->source->sent;
+	struct key_set *all = &d->source->meter->sent;
 	if (!d->a.sent || d->machine.step == DELIVERY_END)
 		return;
 	const struct key_id name = name_of(d);
@@ -129,9 +129,9 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->written.arena = message->arena;
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
 	d->a.charged = 2 * message->bytes; /* source_credit_take */
-	if (source->sent.count > 0) {
+	if (source->meter->sent.count > 0) {
 		const struct key_id name = name_of(d);
-		d->a.sent = key_set_has(&source->sent, &name);
+		d->a.sent = key_set_has(&source->meter->sent, &name);
 	}
 	machine_run(&d->machine);
 }

@@ -122,8 +122,8 @@ delivery_claim_answered(struct machine *machine)
 	if (found == FOUND_NOTHING)
 		return nothing_known(d);
 	source_standing_end(d->source, STANDING_STORE);
-	/* Whatever it was held for is decided. */
-	if (found == FOUND_OURS)
+	/* Whatever it was held for is decided; to ask about it decides not. */
+	if (found == FOUND_OURS && d->a.c.claim_op.verdict == VERDICT_OURS)
 		d->held_since_ms = 0;
 	return meet(d, found);
 }

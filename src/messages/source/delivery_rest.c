@@ -138,14 +138,13 @@ delivery_rest_hold(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct store_op *op = &d->a.c.claim_op;
 	int64_t now_ms = loop_now_ms(d->source->worker->loop);
-	int64_t since_ms = not_zero(now_ms -
-	    (op->verdict == VERDICT_UNKNOWN ? op->unknown_ms : 0));
+	/* From then on by our own clock: Redis' may jump. */
 	if (d->held_since_ms == 0) {
 		delivery_count(d, MESSAGE_HELD);
 		log_held(d);
+		d->held_since_ms = not_zero(now_ms -
+		    (op->verdict == VERDICT_UNKNOWN ? op->unknown_ms : 0));
 	}
-	if (d->held_since_ms == 0 || since_ms < d->held_since_ms)
-		d->held_since_ms = since_ms;
 	int64_t left_ms =
 	    d->held_since_ms + d->source->source->hold_ms - now_ms;
 	if (left_ms <= 0) {

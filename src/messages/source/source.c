@@ -248,7 +248,9 @@ on_letters(void *arg)
 	struct source *s = arg;
 	counter_set(&s->meter->parked, letters_count(&s->letters).parked);
 	open_reader(s);
-	source_standing_look(s);
+	/* At the start the answer about the pause may be the next one. */
+	if (s->pause.known)
+		source_standing_look(s);
 	source_credit_settle(s);
 }
 
@@ -515,7 +517,6 @@ source_free(struct source **source)
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);
-	key_set_clear(&s->sent);
 	lanes_free(&s->lanes);
 	counter_set(&s->meter->standing, 0);
 	counter_set(&s->meter->in_flight, 0);

@@ -55,8 +55,6 @@ struct source {
 	struct machines replays; /* of letters */
 	bool left; /* there were more letters to replay than it could */
 	struct restore *restore; /* under way; NULL: none */
-	/* Of messages that were given back, and may have been executed. */
-	struct key_set sent;
 	struct lanes *lanes;
 	/* The store that it began with, and what else is known of stores. */
 	char store_id[72]; /* "": not known */

@@ -64,6 +64,7 @@ source_meter_clear(struct source_meters *meters)
 		struct source_meter *next = m->next;
 		free(m->name);
 		free(m->broker);
+		key_set_clear(&m->sent);
 		free(m);
 		m = next;
 	}

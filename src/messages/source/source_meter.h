@@ -3,6 +3,7 @@
 
 #include "base/histogram.h"
 #include "messages/broker/broker.h"
+#include "store/record/key_set.h"
 
 /*
  * What is counted of a source, for GET /metrics and /sources.  Its worker's
@@ -42,6 +43,12 @@ struct source_meter {
 	struct counter up;       /* the broker can be reached */
 	struct counter present;  /* it is configured now */
 	struct counter transacts; /* its broker has transactions of ours */
+	/*
+	 * Its worker's alone: positions of what was given back and may have
+	 * been executed (delivery.c).  With another token or key after a reload
+	 * no record would say so.
+	 */
+	struct key_set sent;
 };
 
 struct source_meters {

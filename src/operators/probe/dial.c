@@ -211,6 +211,7 @@ dial_reply(struct dialled *dial)
 {
 	struct dial_call *call =
 	    LIST_FIRST(&dial->calls, struct dial_call, in_dial);
+	must(call != NULL);
 	while (!call->ended) {
 		timer_set(&dial->silence, 1);
 		wait_for(dial);

@@ -197,5 +197,5 @@ class TopicLedger(Brought):
             found = self.kafka.committed(group, self.place)
             metadata = found[0][1] if 0 in found else ""
             for place in metadata.split(" ")[2:]:
-                total += int((place.split("-") + ["0", "0"])[2] or "0", 16)
+                total += int((place.split("-") + ["0", "0"])[2])
         return total

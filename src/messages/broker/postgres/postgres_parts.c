@@ -182,9 +182,11 @@ looked(void *arg, const struct postgres_trouble *trouble)
 		bool wanted = i % parts->members == parts->before;
 		if (parts->is[i] == PART_OTHERS && wanted)
 			add_part(&lock, i);
-		else if (parts->is[i] == PART_MINE && !wanted)
+		else if (parts->is[i] == PART_MINE && !wanted) {
 			parts->is[i] = PART_LEAVING;
-		else if (parts->is[i] == PART_LEAVING && wanted) {
+			/* What rests may rest for a day: it does there. */
+			postgres_parts_recall(reader, i);
+		} else if (parts->is[i] == PART_LEAVING && wanted) {
 			/* Takes have passed its rows meanwhile. */
 			parts->is[i] = PART_MINE;
 			reader->take.from_start = true;

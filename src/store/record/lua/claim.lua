@@ -223,5 +223,6 @@ elseif unheard then
 	    r.lease_until, r.owner, r.fingerprint, r.mark, r.provenance,
 	    notes_of(r), ''), 'KEEPTTL')
 end
+-- Where the clock has jumped it does not say for how long.
 return answer('UNKNOWN', r, r.reason, left,
-    math.max(now - r.lease_until, 0))
+    caution < '4' and math.max(now - r.lease_until, 0) or 0)

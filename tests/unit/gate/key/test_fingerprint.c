@@ -34,13 +34,14 @@ print_of(const struct conf_idempotency *policy,
     const struct fingerprinted *request)
 {
 	static const struct fields none = {NULL, 0};
+	static const struct content nothing;
 	struct fingerprinted r = *request;
 	struct print print;
 
 	if (r.fields == NULL)
 		r.fields = &none;
 	if (r.body == NULL)
-		r.body = BODY("");
+		r.body = &nothing;
 	fingerprint_make(policy, SPAN("secret"), &r, print.bytes);
 	return print;
 }
