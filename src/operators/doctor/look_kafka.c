@@ -326,9 +326,11 @@ setting_of(struct look_kafka *look, rd_kafka_ResourceType_t type,
 		? rd_kafka_DescribeConfigs_result_resources(result, &n_found)
 		: NULL;
 	const rd_kafka_ConfigEntry_t **entries =
-	    n_found > 0 ? rd_kafka_ConfigResource_configs(found[0], &n_entries)
-			: NULL;
-	for (size_t i = 0; i < n_entries && value == NULL; i++)
+	    found != NULL && n_found > 0
+	    ? rd_kafka_ConfigResource_configs(found[0], &n_entries)
+	    : NULL;
+	for (size_t i = 0; entries != NULL && i < n_entries && value == NULL;
+	     i++)
 		if (!strcmp(rd_kafka_ConfigEntry_name(entries[i]), setting))
 			value =
 			    mem_text(rd_kafka_ConfigEntry_value(entries[i]));

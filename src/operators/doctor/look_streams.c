@@ -106,7 +106,8 @@ dial_cluster(struct look_streams *look)
 		const redisReply *reply =
 		    in ? ASK(look, "XINFO", "STREAM", look->source->stream)
 		       : NULL;
-		if (redis_error_of_reply(reply) == REDIS_ERROR_MOVED &&
+		if (reply != NULL &&
+		    redis_error_of_reply(reply) == REDIS_ERROR_MOVED &&
 		    slots_redirect_read(span_str(reply->str), &seed, &to)) {
 			in = dial_place(look, &to.address);
 			redis_address_clear(&to.address);

@@ -307,6 +307,7 @@ send_item(struct postgres_reader *reader, const struct finishing *f,
 	struct span values[VALUES_MOST];
 	unsigned count = values_of(f, arena, values);
 	enum broker_place place = place_of(f);
+	must(f->finish != NULL);
 	if (f->finish->mark)
 		postgres_pipe_query(pipe,
 		    place == BROKER_RESULTS ? reader->sql.mark_result

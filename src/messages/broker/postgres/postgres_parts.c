@@ -21,7 +21,11 @@
  * with all locks of the others: hence the session is marked (postgres.c), and
  * the mark looked at.
  */
-enum { LOOK_MS = 1000, MEMBER = 1000 };
+enum {
+	LOOK_MS = 1000,
+	LEAVING_MS = 10000, /* so long a part that leaves waits for its rows */
+	MEMBER = 1000,
+};
 
 static const char look_sql[] =
     "SELECT count(*)::text, "
@@ -169,6 +173,7 @@ looked(void *arg, const struct postgres_trouble *trouble)
 	struct postgres_reader *reader = arg;
 	struct postgres_parts *parts = &reader->parts;
 	struct part_list lock = {.count = 0}, unlock = {.count = 0};
+	int64_t now_ms = loop_now_ms(reader->core.loop);
 	parts->busy = false;
 	if (trouble != NULL) {
 		postgres_distrust(reader, trouble);
@@ -184,13 +189,15 @@ looked(void *arg, const struct postgres_trouble *trouble)
 			add_part(&lock, i);
 		else if (parts->is[i] == PART_MINE && !wanted) {
 			parts->is[i] = PART_LEAVING;
-			/* What rests may rest for a day: it does there. */
-			postgres_parts_recall(reader, i);
+			parts->leaves_ms[i] = now_ms + LEAVING_MS;
 		} else if (parts->is[i] == PART_LEAVING && wanted) {
 			/* Takes have passed its rows meanwhile. */
 			parts->is[i] = PART_MINE;
 			reader->take.from_start = true;
 		}
+		/* What rests may rest for a day: it comes again there. */
+		if (parts->is[i] == PART_LEAVING && now_ms >= parts->leaves_ms[i])
+			postgres_parts_recall(reader, i);
 		if (parts->is[i] == PART_LEAVING && parts->in_flight[i] == 0)
 			add_part(&unlock, i);
 	}
