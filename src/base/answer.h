@@ -41,7 +41,8 @@ struct answer *answer_new(int status, const struct fields *fields,
  * The same with other fields, which are copied; it takes the caller's reference
  * to the answer, whose body it shares.
  */
-struct answer *answer_with_fields(struct answer *answer, const struct fields *fields);
+struct answer *answer_with_fields(
+    struct answer *answer, const struct fields *fields);
 struct answer *answer_ref(struct answer *answer);
 /* The memory that it takes. */
 size_t answer_bytes(const struct answer *answer);

@@ -109,5 +109,6 @@ cors_strip(struct arena *arena, struct answer *answer)
 		    !span_ieq(name, SPAN("Access-Control-Allow-Credentials")))
 			out.list[out.count++] = in->list[i];
 	}
-	return out.count < in->count ? answer_with_fields(answer, &out) : answer;
+	return out.count < in->count ? answer_with_fields(answer, &out)
+				     : answer;
 }

@@ -196,7 +196,8 @@ looked(void *arg, const struct postgres_trouble *trouble)
 			reader->take.from_start = true;
 		}
 		/* What rests may rest for a day: it comes again there. */
-		if (parts->is[i] == PART_LEAVING && now_ms >= parts->leaves_ms[i])
+		if (parts->is[i] == PART_LEAVING &&
+		    now_ms >= parts->leaves_ms[i])
 			postgres_parts_recall(reader, i);
 		if (parts->is[i] == PART_LEAVING && parts->in_flight[i] == 0)
 			add_part(&unlock, i);
