@@ -190,7 +190,8 @@ unknown_shape(struct loader *l, enum group group, struct span prefix,
 		if (example == NULL ||
 		    (required && !inner && !option_required(example)))
 			example = option;
-		needs |= required;
+		/* What an optional object needs, nobody needs without it. */
+		needs |= required && !inner;
 	}
 	complaints_at(l, at, "must be an object like {\"%.*s\": ...}%s",
 	    SPAN_FMT(name_behind(example, prefix)),
