@@ -163,7 +163,8 @@ values_have_their_type_and_range(void **state)
 		"/log: must be an object like {\"level\": ...}; {} has all "
 		"the defaults\n"},
 	    {TRY_FILE("'store':'redis://:s3cret@127.0.0.1'"),
-		"/store: must be an object like {\"redis\": ...}\n"},
+		"/store: must be an object like {\"redis\": ...}; "
+		"{} has all the defaults\n"},
 	    {TRY_FILE("'log':{'level':'INFO'}"),
 		"/log/level: must be \"debug\", \"info\", \"warn\" or "
 		"\"error\"; did you mean \"info\"?\n"},
