@@ -9,10 +9,11 @@ build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libjansson-dev libuv1-dev libsodium-dev libzstd-dev zlib1g-dev
 	libsystemd-dev libcmocka-dev libpq-dev librdkafka-dev"
 run_packages="redis-server python3 curl ca-certificates"
-# What contrib/check runs besides: a PostgreSQL, python3-confluent-kafka (which
-# has a Kafka for tests), what manuals and clients are tried with.
+# What contrib/check runs besides: a PostgreSQL and a pooler before it,
+# python3-confluent-kafka (which has a Kafka for tests), what manuals and
+# clients are tried with.
 test_packages="openssl liblua5.1-0-dev redis-tools python3-requests mandoc
-	groff-base postgresql python3-confluent-kafka yamllint zsh
+	groff-base postgresql pgbouncer python3-confluent-kafka yamllint zsh
 	python3-jsonschema"
 # Besides, for contrib/check --all: models; the page's browser; what recipes are
 # tried with; systemd-analyze, promtool; a Kafka is fetched with Maven.
