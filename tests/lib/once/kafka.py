@@ -205,7 +205,11 @@ class KafkaClient:
     @property
     def producer(self):
         return self.made_once("producer", lambda: (
-            confluent_kafka.Producer(self.settings(linger_ms=0, acks="all"))))
+            confluent_kafka.Producer(self.settings(
+                linger_ms=0, acks="all",
+                # A topic that was just made refuses a batch now and then, and
+                # the next one would overtake it.
+                max_in_flight_requests_per_connection=1))))
 
     # --- topics ------------------------------------------------------------
 
