@@ -18,20 +18,31 @@ template = []  # a server that has ended, of which all others are copies
 making = threading.Lock()
 
 
-class NoTable(Standing):
-    """Results cannot be put: their table is none."""
+RIGHTS = """
+CREATE ROLE reader LOGIN;
+GRANT CREATE ON SCHEMA public TO reader;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO reader;
+ALTER TABLE outbox ALTER payload TYPE text;
+GRANT ALL ON outbox TO reader"""
 
-    members = {"results": {"table": "no_table"}}
+
+class NotOurs(Standing):
+    """Results cannot be put: nothing may be inserted into their table."""
+
+    members = {"results": {"table": "not_ours"}}
 
     def prepare(self, cell):
-        cell.broker("CREATE VIEW no_table AS SELECT 1 AS one")
+        cell.broker(
+            "CREATE TABLE not_ours (id text PRIMARY KEY, status int, headers "
+            "json NOT NULL, body bytea, key_id text, created timestamptz NOT "
+            "NULL DEFAULT now()); REVOKE INSERT ON not_ours FROM reader")
 
     def heal(self, cell):
-        cell.broker("DROP VIEW no_table")
+        cell.broker("GRANT INSERT ON not_ours TO reader")
 
 
 REACHED = {
-    step: [NoTable if one is Standing else one for one in scenarios]
+    step: [NotOurs if one is Standing else one for one in scenarios]
     for step, scenarios in ALL.items()}
 
 
@@ -49,12 +60,15 @@ class OutboxCell(MessageCell):
         self.broker = Postgres(like=template[0])
         self.bench.redises.append(self.broker)
         self.table = Outbox(self.broker)
-        # As it is, so that it is what the client sends.
-        self.broker("ALTER TABLE outbox ALTER payload TYPE text")
+        # Its payload is as it is, so that it is what the client sends.
+        self.broker(RIGHTS)
         outbox_source(self.config, self.table, name="charges", **{
             "results": {"table": "done"}, "retry": {
                 "first": "100ms", "most": "200ms", "attempts": 5},
             **self.scenario.members})
+        shop = self.config["brokers"]["shop"]
+        shop["postgres"] = shop["postgres"].replace(
+            f"{self.broker.user}@", "reader@")
         self.results = self.config["sources"]["charges"]["results"]["table"]
         self.dead = "outbox_dead"
 
@@ -69,12 +83,13 @@ class OutboxCell(MessageCell):
 
     def put_nowhere(self):
         """It can be read, and nothing can be put there."""
-        self.broker(
-            "CREATE VIEW outbox_dead AS SELECT 0::bigint AS number, "
-            "'{}'::json AS headers LIMIT 0")
+        eventually(lambda: self.broker(
+            "SELECT 1 FROM pg_tables WHERE tablename = 'outbox_dead'"),
+            "the gateway has made it")
+        self.broker("REVOKE INSERT ON outbox_dead FROM reader")
 
     def put_again(self):
-        self.broker("DROP VIEW outbox_dead")
+        self.broker("GRANT INSERT ON outbox_dead TO reader")
 
     def query(self, sql):
         client = PostgresClient(self.broker.folder)
