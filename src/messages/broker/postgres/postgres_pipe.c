@@ -153,7 +153,7 @@ pipe_breaks(struct postgres_pipe *pipe, const char *why)
 	if (pipe->broken)
 		return;
 	pipe->broken = true;
-	watch_want(pipe->watch, 0);
+	watch_free(&pipe->watch);
 	flatten(why != NULL ? why : PQerrorMessage(pipe->conn), pipe->why,
 	    sizeof pipe->why);
 	if (pipe->why[0] == '\0')
@@ -290,7 +290,7 @@ static void
 push(struct postgres_pipe *pipe, bool something_came)
 {
 	int left = PQflush(pipe->conn);
-	if (left < 0) {
+	if (left < 0 || pipe->watch == NULL) {
 		pipe_breaks(pipe, NULL);
 		return;
 	}
@@ -311,6 +311,9 @@ answers_come(void *arg, unsigned events)
 	(void)events;
 	for (int i = 0; i < reads && well; i++)
 		well = PQconsumeInput(pipe->conn) != 0;
+	/* Then libpq has closed its socket, whose number is anybody's. */
+	if (!well)
+		watch_free(&pipe->watch);
 	take_results(pipe);
 	if (!pipe->stands || pipe->broken)
 		return;

@@ -6,14 +6,18 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/loop/op.h"
+#include "base/loop/watch.h"
 #include "base/mem.h"
 #include "unit/messages/broker/outbox.h"
 
@@ -88,6 +92,103 @@ a_session_that_is_ended_is_made_again(void **state)
 	assert_int_equal(f.finish.finished, BROKER_NOT_PENDING);
 	assert_int_equal(o->deleted, 0);
 	outbox_free(&o);
+}
+
+/*
+ * Takes the number of a descriptor as soon as its connection is closed: behind
+ * the events of each turn it looks.
+ */
+struct taker {
+	struct loop *loop;
+	struct watch *always;
+	struct op look;
+	int number;
+	int there;
+	struct watch *watch;
+	bool heard;
+};
+
+static void
+look_each_turn(void *arg, unsigned events)
+{
+	struct taker *t = arg;
+	(void)events;
+	op_start(&t->look, OP_UNTIMED, NULL);
+	op_done(&t->look, 0);
+}
+
+static void
+on_byte(void *arg, unsigned events)
+{
+	struct taker *t = arg;
+	(void)events;
+	t->heard = true;
+	watch_want(t->watch, 0);
+}
+
+static void
+take_number(void *arg)
+{
+	struct taker *t = arg;
+	int pair[2];
+	if (t->watch != NULL || fcntl(t->number, F_GETFD) != -1)
+		return;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	t->there = pair[0] == t->number ? pair[1] : pair[0];
+	int here = pair[0] == t->number ? pair[0] : pair[1];
+	if (here != t->number) {
+		assert_int_equal(dup2(here, t->number), t->number);
+		close(here);
+	}
+	t->watch = watch_new(t->loop, t->number, on_byte, t);
+	watch_want(t->watch, WATCH_READ);
+}
+
+/* The reader's, which was made last; the test's own is there, too. */
+static int
+socket_of_reader(void)
+{
+	for (int fd = 1023; fd > 2; fd--) {
+		struct sockaddr_un name;
+		socklen_t size = sizeof name;
+		if (getpeername(fd, (struct sockaddr *)&name, &size) == 0 &&
+		    name.sun_family == AF_UNIX && size > sizeof(sa_family_t) &&
+		    strstr(name.sun_path, ".s.PGSQL") != NULL)
+			return fd;
+	}
+	fail_msg("it has no connection to the server");
+	return -1;
+}
+
+/* Whoever has its number next is a client, perhaps. */
+static void
+a_connection_that_is_lost_takes_no_other_with_it(void **state)
+{
+	(void)state;
+	struct outbox *o = with_rows(1);
+	int always[2];
+	struct taker t = {.loop = o->loop, .number = socket_of_reader()};
+	assert_int_equal(pipe(always), 0);
+	assert_int_equal(write(always[1], "a", 1), 1);
+	op_init(&t.look, o->loop, take_number, &t);
+	t.always = watch_new(o->loop, always[0], look_each_turn, &t);
+	watch_want(t.always, WATCH_READ);
+	postgres_just(outbox_server, NULL,
+	    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+	    "WHERE application_name = 'onceproxy/test'");
+	put_rows(2, 2);
+	outbox_until_took(o, 2);
+	assert_non_null(t.watch);
+	assert_int_equal(write(t.there, "a", 1), 1);
+	outbox_run_ms(o, 100);
+	assert_true(t.heard);
+	watch_free(&t.watch);
+	watch_free(&t.always);
+	outbox_free(&o);
+	close(t.there);
+	close(t.number);
+	close(always[0]);
+	close(always[1]);
 }
 
 static void
@@ -384,6 +485,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_server_that_restarts_is_read_on),
 	    cmocka_unit_test(a_session_that_is_ended_is_made_again),
+	    cmocka_unit_test(a_connection_that_is_lost_takes_no_other_with_it),
 	    cmocka_unit_test(what_was_on_its_way_is_done_once),
 	    cmocka_unit_test(a_server_that_hangs_is_left_and_found_again),
 	    cmocka_unit_test(of_several_hosts_the_one_that_serves_is_found),
