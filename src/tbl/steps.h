@@ -3,10 +3,10 @@
  * The steps of the machines, in life order.  An imperative starts something; a
  * participle has its result and decides.
  *
- * REQUEST_STEP(name, function, operation), EXECUTION_STEP(...),
- * DELIVERY_STEP(...) and REPLAY_STEP(...): operation is the only one that can
- * wake the machine into that step (r, e, d or r is the machine); NULL: the step
- * follows at once.
+ * REQUEST_STEP(name, function, operation), EXECUTION_STEP(...) and
+ * DELIVERY_STEP(...), of which BEGIN and what follows is of letters alone:
+ * operation is the only one that can wake the machine into that step (r, e or d
+ * is the machine); NULL: the step follows at once.
  */
 #ifndef REQUEST_STEP
 #define REQUEST_STEP(name, function, operation)
@@ -16,9 +16,6 @@
 #endif
 #ifndef DELIVERY_STEP
 #define DELIVERY_STEP(name, function, operation)
-#endif
-#ifndef REPLAY_STEP
-#define REPLAY_STEP(name, function, operation)
 #endif
 
 REQUEST_STEP(CHECK, request_check, NULL)
@@ -67,56 +64,34 @@ DELIVERY_STEP(SOUGHT, delivery_finish_sought, &d->written.op.op)
 DELIVERY_STEP(STAND, delivery_rest_stand, NULL)
 DELIVERY_STEP(STOOD, delivery_rest_stood, &d->stand.op)
 DELIVERY_STEP(CLAIM, delivery_claim, NULL)
-DELIVERY_STEP(CLAIMED, delivery_claim_answered, &d->a.c.claim_op.op)
+DELIVERY_STEP(CLAIMED, delivery_claim_answered, &d->c.claim_op.op)
 DELIVERY_STEP(EXECUTE, delivery_claim_execute, NULL)
-DELIVERY_STEP(EXECUTED, delivery_claim_executed, &d->a.c.join)
+DELIVERY_STEP(EXECUTED, delivery_claim_executed, &d->c.join)
 DELIVERY_STEP(WAIT, delivery_rest_wait, NULL)
 DELIVERY_STEP(MISS, delivery_rest_miss, NULL)
 DELIVERY_STEP(HOLD, delivery_rest_hold, NULL)
-DELIVERY_STEP(HEARD, delivery_rest_heard, &d->a.waiter.op)
 DELIVERY_STEP(UNSENT, delivery_rest_unsent, NULL)
 DELIVERY_STEP(BACK_OFF, delivery_rest_back_off, NULL)
 DELIVERY_STEP(LOOK, delivery_rest_look, NULL)
-DELIVERY_STEP(RESTED, delivery_rest_over, &d->rest)
+DELIVERY_STEP(YIELD, delivery_rest_yield, NULL)
+DELIVERY_STEP(RESTED, delivery_rest_over, &d->waiter.op)
 DELIVERY_STEP(REFUSE, delivery_finish_refuse, NULL)
 DELIVERY_STEP(BURY, delivery_finish_bury, NULL)
 DELIVERY_STEP(BURIED, delivery_finish_buried, &d->written.op.op)
 DELIVERY_STEP(FINISH, delivery_finish, NULL)
 DELIVERY_STEP(FINISHED, delivery_finish_answered, &d->finish.op)
-DELIVERY_STEP(YIELD, delivery_rest_yield, NULL)
-DELIVERY_STEP(YIELDED, delivery_rest_yielded, &d->rest)
 DELIVERY_STEP(CONFIRM, delivery_finish_confirm, NULL)
 DELIVERY_STEP(CONFIRMED, delivery_finish_confirmed, &d->written.op.op)
 DELIVERY_STEP(END, delivery_finish_end, NULL)
-
-REPLAY_STEP(BEGIN, replay_begin, NULL)
-REPLAY_STEP(BEGUN, replay_begun, &r->op.op.op)
-REPLAY_STEP(SHAPE, replay_shape, NULL)
-REPLAY_STEP(STAND, replay_stand, NULL)
-REPLAY_STEP(CLAIM, replay_claim, NULL)
-REPLAY_STEP(CLAIMED, replay_claimed, &r->a.c.claim_op.op)
-REPLAY_STEP(EXECUTE, replay_execute, NULL)
-REPLAY_STEP(EXECUTED, replay_executed, &r->a.c.join)
-REPLAY_STEP(WAIT, replay_wait, NULL)
-REPLAY_STEP(HEARD, replay_heard, &r->a.waiter.op)
-REPLAY_STEP(UNSENT, replay_unsent, NULL)
-REPLAY_STEP(BACK_OFF, replay_back_off, NULL)
-REPLAY_STEP(LOOK, replay_look, NULL)
-REPLAY_STEP(RESTED, replay_rested, &r->rest)
-REPLAY_STEP(RELEASE, replay_release, NULL)
-REPLAY_STEP(RELEASED, replay_released, &r->record.op.op)
-REPLAY_STEP(REFUSE, replay_refuse, NULL)
-REPLAY_STEP(STAY, replay_stay, NULL)
-REPLAY_STEP(STAYED, replay_stayed, &r->op.op.op)
-REPLAY_STEP(FINISH, replay_finish, NULL)
-REPLAY_STEP(FINISHED, replay_finished, &r->finish.op)
-REPLAY_STEP(END, replay_end, NULL)
-REPLAY_STEP(ENDED, replay_ended, &r->op.op.op)
-REPLAY_STEP(ACKNOWLEDGE, replay_acknowledge, NULL)
-REPLAY_STEP(ACKNOWLEDGED, replay_acknowledged, &r->finish.op)
-REPLAY_STEP(CONFIRMED, replay_confirmed, &r->op.op.op)
+DELIVERY_STEP(BEGIN, replay_begin, NULL)
+DELIVERY_STEP(BEGUN, replay_begun, &d->written.op.op)
+DELIVERY_STEP(RELEASE, replay_release, NULL)
+DELIVERY_STEP(RELEASED, replay_released, &d->replay->record.op.op)
+DELIVERY_STEP(STAY, replay_stay, NULL)
+DELIVERY_STEP(STAYED, replay_stayed, &d->written.op.op)
+DELIVERY_STEP(CLOSE, replay_close, NULL)
+DELIVERY_STEP(CLOSED, replay_closed, &d->written.op.op)
 
 #undef REQUEST_STEP
 #undef EXECUTION_STEP
 #undef DELIVERY_STEP
-#undef REPLAY_STEP

@@ -194,7 +194,7 @@ def a_gateway_that_leaves_gives_its_turn_away_at_once(bench):
     stream.add(body=body("a", 2))
     first.signal(signal.SIGTERM)
     # The call goes on where it began; the other one waits for its end.
-    second.wait_for_steps("HEARD", 1)
+    second.wait_for_steps("WAIT", 1)
     equal(of("a", executed(upstream)), [0, 1])
     hold.release()
     finished(second, 2)

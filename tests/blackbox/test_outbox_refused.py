@@ -298,7 +298,7 @@ def what_is_held_so_waits_for_a_server_that_is_away(bench):
     world.sql.kill()
     since = len(gateway.events)
     gateway.wait_until(lambda: gateway.find_log(
-        "step", since, step="YIELDED"), "one of them is tried", WAIT_S)
+        "step", since, step="YIELD"), "one of them is tried", WAIT_S)
     world.sql.start()
     world.sql("DROP TRIGGER no ON outbox")
     world.ended(count, outcome="executed")

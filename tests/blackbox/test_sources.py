@@ -478,7 +478,7 @@ def who_is_in_flight_elsewhere_is_waited_for(bench):
     client = bench.background(gateway.ask, "k", body=b"{}")
     hold.wait_arrived()
     stream.add(body=b"{}", idempotency_key="k")
-    gateway.wait_for_steps("HEARD", 1)
+    gateway.wait_for_steps("WAIT", 1)
     hold.release()
     equal(client.result().status, 201)
     gateway.wait_for_log("message", outcome="duplicate")

@@ -4,7 +4,7 @@ a letter that is replayed: the payment is a message of a stream, which a Redis
 of its own has.
 
 A scenario makes the machine come to the step; REACHED says which does.  A new
-DELIVERY_STEP or REPLAY_STEP of tbl/steps.h needs a line there.  In the end each
+DELIVERY_STEP of tbl/steps.h needs a line there.  In the end each
 message is acknowledged, with its record COMPLETED or as a letter in the store,
 or it is held."""
 
@@ -144,13 +144,6 @@ class Elsewhere(Message):
         cell.add(0)
 
     def heal(self, cell):
-        cell.bank.release()
-
-
-class Heard(Elsewhere):
-    def provoke(self, cell):
-        super().provoke(cell)
-        cell.gateway.wait_for_steps("HEARD", 1)
         cell.bank.release()
 
 
@@ -294,13 +287,6 @@ class AskedElsewhere(Returned):
         cell.bank.release()
 
 
-class HeardElsewhere(AskedElsewhere):
-    def provoke(self, cell):
-        super().provoke(cell)
-        cell.gateway.wait_for_steps("HEARD", 1)
-        cell.bank.release()
-
-
 class Unconfirmed(Message):
     """Whoever had its letter acknowledged died before it could say so."""
 
@@ -322,28 +308,29 @@ SCENARIOS = {
     Message: ("SHAPE", "TURN", "STAND", "CLAIM", "CLAIMED", "EXECUTE",
               "EXECUTED", "FINISH", "FINISHED", "END"),
     InOrder: ("TURNED",), Written: ("SEEK", "SOUGHT"),
-    Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
-    Held: ("HOLD",), Forgotten: ("MISS",), Unsent: ("UNSENT",),
-    NotStored: ("LOOK",),
+    Standing: ("STOOD",), Elsewhere: ("WAIT",), Held: ("HOLD",),
+    Forgotten: ("MISS",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
     Refused: ("REFUSE",), Parked: ("BURY", "BURIED", "CONFIRM", "CONFIRMED"),
-    Locked: ("YIELD", "YIELDED")}
+    Locked: ("YIELD",)}
+# Of letters.
 REPLAYS = {
     Replayed: ("CLAIM", "CLAIMED", "RELEASE", "RELEASED", "LOOK", "RESTED"),
     Returned: ("BEGIN", "BEGUN", "SHAPE", "STAND", "EXECUTE", "EXECUTED",
-               "FINISH", "FINISHED", "END", "ENDED"),
+               "FINISH", "FINISHED", "CLOSE", "CLOSED", "END"),
+    Dropped: ("BEGIN", "BEGUN", "FINISH", "FINISHED", "CLOSE", "CLOSED"),
     RefusedAgain: ("REFUSE", "STAY", "STAYED"),
     BusyAgain: ("BACK_OFF",), UnsentAgain: ("UNSENT",),
-    AskedElsewhere: ("WAIT",), HeardElsewhere: ("HEARD",),
-    Unconfirmed: ("ACKNOWLEDGE", "ACKNOWLEDGED", "CONFIRMED")}
+    AskedElsewhere: ("WAIT",),
+    Unconfirmed: ("FINISH", "FINISHED", "CONFIRM", "CONFIRMED")}
 OUT_OF_REACH = programs() is None or is_without("postgres")
-REACHED = {
-    f"{machine}:{step}": [] if scenario.table and OUT_OF_REACH else [scenario]
-    for machine, all_of_it in (("delivery", SCENARIOS), ("replay", REPLAYS))
-    for scenario, some in all_of_it.items() for step in some}
-for step in "BEGIN", "BEGUN", "FINISH", "FINISHED", "END", "ENDED":
-    REACHED["replay:" + step].append(Dropped)
-MACHINES = "delivery", "replay"
+REACHED = {}
+for scenario, some in [*SCENARIOS.items(), *REPLAYS.items()]:
+    for step in some:
+        reached = REACHED.setdefault(f"delivery:{step}", [])
+        if not (scenario.table and OUT_OF_REACH):
+            reached.append(scenario)
+MACHINES = "delivery",
 
 
 class MessageCell(Cell):

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/container.h"
 #include "messages/source/delivery_private.h"
-#include "messages/source/replay_private.h"
+#include "messages/source/replay.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
 
@@ -30,23 +29,21 @@ hash_text(uint64_t hash, const char *text)
 /* --- deliveries and replays --- */
 
 static uint64_t
-hash_attempt(const struct attempt *a)
+hash_request(const struct delivery *d)
 {
-	uint64_t hash = mix((uint64_t)a->busy << 4 | (uint64_t)a->whole << 3 |
-		(uint64_t)a->asks << 2 | (uint64_t)a->fresh << 1 | a->sent,
-	    (uint64_t)a->charged << 16 | (uint64_t)a->met);
-	hash = hash_op(hash, &a->waiter.op);
-	hash = mix(hash, (uint64_t)a->waiter.heard << 1 |
-		(a->waiter.waiters != NULL));
-	if (a->c.arena == NULL)
+	uint64_t hash = mix(d->charged, (uint64_t)d->met);
+	hash = hash_op(hash, &d->waiter.op);
+	hash = mix(hash, (uint64_t)d->waiter.heard << 1 |
+		(d->waiter.waiters != NULL));
+	if (d->c.arena == NULL)
 		return hash;
-	hash = hash_store_op(hash, &a->c.claim_op);
-	hash = mix(hash, a->c.claim_op.attempt);
-	hash = mix_bytes(hash, a->c.claim.owner.bytes,
-	    sizeof a->c.claim.owner.bytes);
-	hash = hash_op(hash, &a->c.join);
-	return mix(hash, (uint64_t)a->c.outcome << 2 |
-		(uint64_t)a->c.stored << 1 | (a->c.execution != NULL));
+	hash = hash_store_op(hash, &d->c.claim_op);
+	hash = mix(hash, d->c.claim_op.attempt);
+	hash = mix_bytes(hash, d->c.claim.owner.bytes,
+	    sizeof d->c.claim.owner.bytes);
+	hash = hash_op(hash, &d->c.join);
+	return mix(hash, (uint64_t)d->c.outcome << 2 |
+		(uint64_t)d->c.stored << 1 | (d->c.execution != NULL));
 }
 
 /* As its source's count rises without end. */
@@ -69,67 +66,58 @@ hash_letter_op(uint64_t hash, const struct letter_op *op)
 static uint64_t
 hash_ways(const struct delivery *d)
 {
-	const bool all[] = {d->placed, d->old, d->tried, d->there, d->a.lost,
+	const bool all[] = {d->placed, d->old, d->tried, d->there, d->lost,
 	    d->parks, d->stand.probes, d->stand.to_finish, d->resting,
-	    d->finishing, d->held, d->rejected, d->refused, d->burying,
-	    d->buried, d->was_letter, d->sought, d->dropped != NULL};
+	    d->finishing, d->rejected, d->refused, d->burying, d->buried,
+	    d->was_letter, d->sought, d->dropped != NULL, d->busy, d->whole,
+	    d->asks, d->sent};
 	return mix_bytes(0, all, sizeof all);
+}
+
+static uint64_t
+hash_replay(const struct replay *r)
+{
+	uint64_t hash = mix(4, r->act);
+	hash = mix_bytes(hash, r->name.id, sizeof r->name.id);
+	hash = mix_bytes(hash, r->owner.bytes, sizeof r->owner.bytes);
+	hash = mix(hash, (uint64_t)r->until_us);
+	hash = hash_letter_op(hash, &r->renewal);
+	hash = hash_store_op(hash, &r->record.op);
+	return mix(hash, (uint64_t)r->shut << 1 | r->tried);
 }
 
 static uint64_t
 hash_delivery(struct machine *m)
 {
 	const struct delivery *d = delivery_of(m);
-	struct span position = d->message->position;
 	uint64_t hash = mix(3, d->machine.step);
-	hash = mix_bytes(hash, position.ptr, position.len);
-	hash = mix(hash, d->message->again);
-	hash = mix(hash, hash_attempt(&d->a));
+	if (d->message != NULL) {
+		struct span position = d->message->position;
+		hash = mix_bytes(hash, position.ptr, position.len);
+		hash = mix(hash, d->message->again);
+	}
+	hash = mix(hash, hash_request(d));
 	hash = mix(hash, hash_ways(d));
 	hash = hash_op(hash, &d->place.turn);
 	hash = hash_op(hash, &d->stand.op);
-	hash = hash_op(hash, &d->rest);
 	hash = hash_letter_op(hash, &d->written);
 	hash = hash_op(hash, &d->finish.op);
 	hash = mix(hash, (uint64_t)d->finish.finished << 8 | d->finish.fault);
-	hash = mix(hash, hash_refusals(d->source, &d->a.refusals));
+	hash = mix(hash, hash_refusals(d->source, &d->refusals));
 	hash = mix(hash, (uint64_t)d->tries << 32 | d->yields);
 	hash = mix(hash, (uint64_t)d->held_since_ms);
-	return mix(hash, (uint64_t)d->outcome << 8 | d->reason);
+	hash = mix(hash, d->next);
+	hash = mix(hash, (uint64_t)d->outcome << 8 | d->reason);
+	return d->replay != NULL ? mix(hash, hash_replay(d->replay)) : hash;
 }
 
 static uint64_t
-hash_replay(struct machine *m)
-{
-	const struct replay *r = messages_replay_of(m);
-	uint64_t hash = mix(4, r->machine.step);
-	hash = mix(hash, r->act);
-	hash = mix_bytes(hash, r->name.id, sizeof r->name.id);
-	hash = mix_bytes(hash, r->owner.bytes, sizeof r->owner.bytes);
-	hash = mix(hash, (uint64_t)r->until_us);
-	hash = hash_letter_op(hash, &r->renewal);
-	hash = hash_letter_op(hash, &r->op);
-	hash = mix(hash, r->letter.state);
-	hash = mix_bytes(hash, r->letter.reason.ptr, r->letter.reason.len);
-	hash = hash_store_op(hash, &r->record.op);
-	hash = hash_op(hash, &r->rest);
-	hash = mix(hash, r->next);
-	hash = mix(hash, (uint64_t)r->shut << 3 | (uint64_t)r->executes << 2 |
-		(uint64_t)r->known << 1 | r->released);
-	hash = hash_op(hash, &r->finish.op);
-	hash = mix(hash, hash_refusals(r->source, &r->a.refusals));
-	hash = mix(hash, r->tries);
-	hash = mix(hash, (uint64_t)r->outcome << 8 | r->reason);
-	return r->message != NULL ? mix(hash, hash_attempt(&r->a)) : hash;
-}
-
-static uint64_t
-hash_machines(const struct machines *all, uint64_t (*hash)(struct machine *m))
+hash_machines(const struct machines *all)
 {
 	uint64_t sum = 0;
 	struct machine *m;
 	LIST_EACH(m, &all->list, item)
-		sum += hash(m);
+		sum += hash_delivery(m);
 	return sum;
 }
 
@@ -196,8 +184,8 @@ messages_hash(const struct gateway *g)
 	const struct source *s = messages_source(g);
 	if (s == NULL)
 		return 0;
-	uint64_t hash = mix(hash_machines(&s->deliveries, hash_delivery),
-	    hash_machines(&s->replays, hash_replay));
+	uint64_t hash = mix(
+	    hash_machines(&s->deliveries), hash_machines(&s->replays));
 	hash = mix(hash, (uint64_t)s->in_flight << 32 | s->resting);
 	hash = mix(hash, (uint64_t)s->bytes << 32 | s->credit);
 	hash = mix(hash, (uint64_t)s->finishing << 32 | s->burying);

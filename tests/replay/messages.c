@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/container.h"
 #include "base/must.h"
 #include "messages/source/delivery_private.h"
-#include "messages/source/replay_private.h"
+#include "messages/source/replay.h"
 #include "messages/source/source_standing.h"
 #include "messages/source/sources.h"
 #include "replay/fakes.h"
@@ -97,10 +96,10 @@ is_alone(void)
 }
 
 static void
-check_state(const struct attempt *a, unsigned message,
+check_state(const struct delivery *d, unsigned message,
     enum message_outcome outcome, char expected)
 {
-	char state = redis_state_of(a->key_hex);
+	char state = redis_state_of(d->key_hex);
 	if (may_forget())
 		return;
 	CHECK(state == expected || (expected != 'C' && !is_alone()),
@@ -137,20 +136,20 @@ check_reason(const struct delivery *d, unsigned message)
 	if (d->was_letter)
 		return;
 	if (d->reason == MESSAGE_REFUSED)
-		check_state(&d->a, message, d->reason, 'C');
+		check_state(d, message, d->reason, 'C');
 	else if (d->reason == MESSAGE_EXHAUSTED)
-		check_state(&d->a, message, d->reason, 'F');
+		check_state(d, message, d->reason, 'F');
 	else if (d->reason == MESSAGE_UNKNOWN)
-		check_state(&d->a, message, d->reason, 'U');
+		check_state(d, message, d->reason, 'U');
 }
 
 /* It becomes no letter, or is none any more: only so for these reasons. */
 static void
-check_plain(const struct attempt *a, unsigned message, enum message_outcome o)
+check_plain(const struct delivery *d, unsigned message, enum message_outcome o)
 {
 	const struct truth *t = truth_of(
 	    SPAN("a"), span_str(world.scenario->messages[message].key));
-	bool refused = o == MESSAGE_REFUSED && a->source->source->refused_ack;
+	bool refused = o == MESSAGE_REFUSED && d->source->source->refused_ack;
 	bool stored =
 	    o == MESSAGE_EXECUTED || o == MESSAGE_DUPLICATE || refused;
 	CHECK(stored || o == MESSAGE_STALE || o == MESSAGE_DROPPED,
@@ -160,7 +159,7 @@ check_plain(const struct attempt *a, unsigned message, enum message_outcome o)
 	    "message %u is dropped by nobody", message + 1);
 	if (!stored)
 		return;
-	check_state(a, message, o, 'C');
+	check_state(d, message, o, 'C');
 	CHECK(t->whole > 0 || t->executed > 0 || t->lost || may_forget(),
 	    "message %u was never executed", message + 1);
 }
@@ -179,19 +178,20 @@ check_end(unsigned message, enum message_outcome outcome, const char *how)
 
 /* A letter is done with; or its broker is to acknowledge it at last. */
 static void
-check_replay(const struct replay *r, const struct broker_finish *finish)
+check_replay(const struct delivery *d, const struct broker_finish *finish)
 {
 	unsigned message = index_of(finish->position);
-	CHECK(finish->mark == (r->act != REPLAY_TO_CONFIRM),
+	enum replay_act act = d->replay->act;
+	CHECK(finish->mark == (act != REPLAY_TO_CONFIRM),
 	    "a mark of message %u that is none", message + 1);
 	if (!finish->mark) {
 		world_say("  message %u: a letter", message + 1);
 		return;
 	}
-	check_end(message, r->outcome, ", replayed");
-	CHECK((r->act == REPLAY_TO_DROP) == (r->outcome == MESSAGE_DROPPED),
+	check_end(message, d->outcome, ", replayed");
+	CHECK((act == REPLAY_TO_DROP) == (d->outcome == MESSAGE_DROPPED),
 	    "message %u is dropped, and replayed", message + 1);
-	check_plain(&r->a, message, r->outcome);
+	check_plain(d, message, d->outcome);
 	message_letters_check_done(message);
 }
 
@@ -206,7 +206,7 @@ check_delivery(const struct gateway *g, const struct delivery *d)
 	if (d->buried)
 		check_reason(d, message);
 	else
-		check_plain(&d->a, message, d->outcome);
+		check_plain(d, message, d->outcome);
 	if (d->buried)
 		message_letters_check_put(message);
 	endings[g->index][message] =
@@ -226,8 +226,8 @@ messages_check_finish(
 			return;
 		}
 	LIST_EACH(m, &s->replays.list, item)
-		if (&messages_replay_of(m)->finish == finish) {
-			check_replay(messages_replay_of(m), finish);
+		if (&delivery_of(m)->finish == finish) {
+			check_replay(delivery_of(m), finish);
 			return;
 		}
 	must(false);
@@ -569,9 +569,9 @@ is_boring_letter(const struct source *s, const struct timer *timer)
 		return letters_are_known(&s->letters) &&
 		    (!messages_are_left() || s->pause.on);
 	LIST_EACH(m, &s->replays.list, item) {
-		const struct replay *r = messages_replay_of(m);
-		if (timer == &r->renew ||
-		    (timer == &r->rest.deadline && s->pause.on))
+		const struct delivery *d = delivery_of(m);
+		if (timer == &d->replay->renew ||
+		    (timer == &d->waiter.op.deadline && s->pause.on))
 			return true;
 	}
 	return false;
@@ -646,14 +646,14 @@ messages_claim(const struct gateway *g, const void *owner)
 	if (s == NULL)
 		return NULL;
 	LIST_EACH(m, &s->deliveries.list, item) {
-		const struct attempt *a = &delivery_of(m)->a;
-		if (a->c.claim.owner.bytes == owner)
-			return &a->c.claim;
+		const struct delivery *d = delivery_of(m);
+		if (d->c.claim.owner.bytes == owner)
+			return &d->c.claim;
 	}
 	LIST_EACH(m, &s->replays.list, item) {
-		const struct attempt *a = &messages_replay_of(m)->a;
-		if (a->c.claim.owner.bytes == owner)
-			return &a->c.claim;
+		const struct delivery *d = delivery_of(m);
+		if (d->c.claim.owner.bytes == owner)
+			return &d->c.claim;
 	}
 	return NULL;
 }

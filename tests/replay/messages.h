@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/container.h"
 #include "messages/broker/broker.h"
-#include "messages/source/replay_private.h"
+#include "messages/source/replay.h"
 #include "messages/source/source.h"
 #include "replay/world.h"
 
@@ -18,7 +17,7 @@ struct source *messages_source(const struct gateway *gateway);
 static inline struct replay *
 messages_replay_of(struct machine *machine)
 {
-	return CONTAINER_OF(machine, struct replay, machine);
+	return delivery_of(machine)->replay;
 }
 bool messages_are_of_one_lane(unsigned one, unsigned other);
 

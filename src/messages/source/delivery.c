@@ -4,25 +4,36 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "messages/source/delivery_private.h"
+#include "messages/source/replay.h"
+#include "messages/source/shape.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
 #include "messages/source/source_standing.h"
+#include "store/claim.h"
 
 /*
  * The way of a message:
  *
  *   SHAPE TURN ⇢ TURNED STAND ⇢ STOOD CLAIM ⇢ CLAIMED EXECUTE ⇢ EXECUTED
  *     its record is COMPLETED ............................. FINISH
- *     somebody is at it: WAIT ⇢ HEARD ..................... SHAPE again
- *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
+ *     somebody is at it: WAIT ⇢ RESTED .................... SHAPE again
+ *     nobody knows: HOLD ⇢ RESTED ......................... SHAPE again
  *       and its record is gone: MISS ...................... CLAIM
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY ⇢ BURIED ............. FINISH
  *     its lane is parked: CLAIM ⇢ CLAIMED BURY ⇢ BURIED ... FINISH
  *     it has a letter, perhaps: SEEK ⇢ SOUGHT ............. FINISH
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
- *     somebody has locked it: YIELD ⇢ YIELDED ............. FINISH again
+ *     somebody has locked it: YIELD ⇢ RESTED .............. FINISH again
  *     it is a letter: CONFIRM ⇢ CONFIRMED ................. END
+ *
+ * and of a letter:
+ *
+ *   BEGIN ⇢ BEGUN SHAPE STAND CLAIM ... as a message, but
+ *     its record is FAILED: RELEASE ⇢ RELEASED ............ SHAPE again
+ *     it cannot be executed: STAY ⇢ STAYED
+ *   FINISH ⇢ FINISHED CLOSE ⇢ CLOSED END (the next of its lane BEGINs)
+ *     it is only to be acknowledged: BEGUN FINISH ⇢ FINISHED CONFIRM
  */
 
 static const struct machine_step steps[] = {
@@ -79,12 +90,23 @@ static void
 remember(const struct delivery *d)
 {
 	struct key_set *all = &d->source->meter->sent;
-	if (!d->a.sent || d->machine.step == DELIVERY_END)
+	if (!d->sent || d->replay != NULL || d->machine.step == DELIVERY_END)
 		return;
 	const struct key_id name = name_of(d);
 	if (all->count == SENT_MOST)
 		key_set_clear(all);
 	key_set_add(all, &name);
+}
+
+/* What has just been claimed is given back: nobody begins it. */
+static void
+undo_claim(const struct delivery *d)
+{
+	const struct store_op *op = &d->c.claim_op;
+	if (d->machine.step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
+	    op->op.error == 0 &&
+	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
+		claim_undo(d->source->worker->store, &d->c.claim);
 }
 
 static void
@@ -94,47 +116,66 @@ delivery_free(struct machine *machine)
 	struct source *source = d->source;
 	remember(d);
 	delivery_view_over(d);
-	op_cancel(&d->rest);
 	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
 	source_standing_leave(source, &d->stand);
-	attempt_end(&d->a, d->machine.step == DELIVERY_CLAIMED);
+	undo_claim(d);
+	delivery_unshape(d);
+	source_credit_uncharge(source, d->charged);
 	arena_free(&d->put_arena);
 	source->rejected -= d->rejected;
 	source->burying -= d->burying;
-	source_credit_end(source, d);
-	/* The delivery itself lies in its arena. */
-	struct broker_message *message = d->message;
-	broker_message_free(&message);
+	if (d->replay != NULL) {
+		timer_clear(&d->replay->renew);
+		op_cancel(&d->replay->renewal.op.op);
+		op_cancel(&d->replay->record.op.op);
+		source_credit_replayed(source);
+	} else {
+		source_credit_end(source, d);
+	}
+	/* The delivery itself lies in it. */
+	struct arena *arena = d->arena;
+	arena_free(&arena);
 }
 
 static const struct machine_kind delivery_kind = {
     "delivery", steps, awaited, delivery_free};
 
-void
-delivery_new(struct source *source, struct broker_message *message)
+struct delivery *
+delivery_make(
+    struct source *source, struct machines *all, struct arena *arena)
 {
-	struct worker *w = source->worker;
-	struct delivery *d = arena_alloc(message->arena, sizeof *d);
-	machine_init(&d->machine, &delivery_kind, &source->deliveries);
-	machine_name(&d->machine, message->position);
+	struct loop *loop = source->worker->loop;
+	struct delivery *d = arena_alloc(arena, sizeof *d);
+	machine_init(&d->machine, &delivery_kind, all);
 	d->source = source;
-	d->message = message;
-	d->number = source->taken;
+	d->arena = d->written.arena = arena;
 	d->began_us = clock_us();
 	d->first_ms = clock_wall_ms();
 	d->rested = MESSAGE_STATE_WAITING;
-	attempt_init(&d->a, source, message, &d->machine);
-	op_init(&d->place.turn, w->loop, machine_run, &d->machine);
-	op_init(&d->stand.op, w->loop, machine_run, &d->machine);
-	op_init(&d->rest, w->loop, machine_run, &d->machine);
-	op_init(&d->written.op.op, w->loop, machine_run, &d->machine);
-	d->written.arena = message->arena;
-	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
-	d->a.charged = 2 * message->bytes; /* source_credit_take */
+	d->outcome = d->reason = MESSAGE_COUNT_;
+	d->refusals = source_standing_no_refusals(source);
+	body_init(&d->body, NULL);
+	op_init(&d->place.turn, loop, machine_run, &d->machine);
+	op_init(&d->stand.op, loop, machine_run, &d->machine);
+	op_init(&d->waiter.op, loop, machine_run, &d->machine);
+	op_init(&d->written.op.op, loop, machine_run, &d->machine);
+	op_init(&d->finish.op, loop, machine_run, &d->machine);
+	return d;
+}
+
+void
+delivery_new(struct source *source, struct broker_message *message)
+{
+	struct delivery *d =
+	    delivery_make(source, &source->deliveries, message->arena);
+	machine_name(&d->machine, message->position);
+	d->message = message;
+	d->number = source->taken;
+	d->charged = 2 * message->bytes; /* source_credit_take */
 	if (source->meter->sent.count > 0) {
 		const struct key_id name = name_of(d);
-		d->a.sent = key_set_has(&source->meter->sent, &name);
+		d->sent = key_set_has(&source->meter->sent, &name);
 	}
 	machine_run(&d->machine);
 }
@@ -152,8 +193,39 @@ delivery_find(const struct source *source, struct span position)
 void
 delivery_unshape(struct delivery *d)
 {
-	attempt_clear(&d->a);
-	d->there = false;
+	struct arena *arena = d->c.arena;
+	key_waiters_leave(&d->waiter);
+	d->there = d->busy = d->whole = false;
+	body_clear(&d->body);
+	if (arena == NULL)
+		return;
+	claimant_clear(&d->c);
+	d->c = (struct claimant){.arena = NULL};
+	arena_free(&arena);
+}
+
+void
+delivery_note(struct delivery *d)
+{
+	const struct claimant *c = &d->c;
+	if (c->route != NULL &&
+	    (d->route == NULL || strcmp(c->route->name, d->route) != 0))
+		d->route = arena_dup(d->arena, span_str(c->route->name)).ptr;
+	if (c->label.len > 0 && !span_eq(c->label, d->label))
+		d->label = arena_dup(d->arena, c->label);
+	if (c->key_hex[0] != '\0')
+		memcpy(d->key_hex, c->key_hex, sizeof d->key_hex);
+	if (c->attempt > 0)
+		d->attempt = c->attempt;
+}
+
+int
+delivery_status(const struct delivery *d)
+{
+	if (d->c.arena == NULL)
+		return 0;
+	return d->c.answer != NULL ? d->c.answer->status
+				   : d->c.original_status;
 }
 
 void
@@ -168,7 +240,7 @@ delivery_condemn(struct delivery *d, enum message_outcome reason,
 {
 	d->buried = true;
 	d->outcome = d->reason = reason;
-	d->a.detail = arena_dup(d->message->arena, detail);
+	d->detail = arena_dup(d->arena, detail);
 }
 
 bool
@@ -205,7 +277,7 @@ why_unordered(const struct delivery *d)
 	struct arena *arena = d->message->arena;
 	if (source->order_by == SOURCE_ORDER_POINTERS)
 		return shape_lacks(arena, &source->order_pointers,
-		    body_span(&d->a.body), purpose);
+		    body_span(&d->body), purpose);
 	if (source->order_by == SOURCE_ORDER_HEADER)
 		return arena_printf(arena,
 		    "it has no field \"%s\", so it has %s",
@@ -223,7 +295,7 @@ take_place(struct delivery *d)
 	if (conf->order_by == SOURCE_ORDER_NONE)
 		return;
 	if (shape_order(
-		conf, d->message, body_span(&d->a.body), d->lane.bytes)) {
+		conf, d->message, body_span(&d->body), d->lane.bytes)) {
 		lanes_enter(d->source->lanes, d->lane.bytes, &d->place);
 		source_credit_place(d->source, d);
 	} else if (!d->buried) {
@@ -235,7 +307,9 @@ take_place(struct delivery *d)
 static enum after
 stand_for_token(struct delivery *d)
 {
-	char *words = mem_str(d->a.detail);
+	if (d->replay != NULL)
+		return delivery_to(d, DELIVERY_LOOK, MORE);
+	char *words = mem_str(d->detail);
 	d->source->token_refused = true;
 	source_standing_begin(d->source, STANDING_TOKEN, words);
 	free(words);
@@ -244,15 +318,89 @@ stand_for_token(struct delivery *d)
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
+/* A letter's message was not taken; there may be no memory for it now. */
+static bool
+is_charged(struct delivery *d)
+{
+	size_t bytes = 2 * d->message->bytes;
+	if (d->charged > 0)
+		return true;
+	if (!source_credit_charge(d->source, bytes, BUDGET_TURN))
+		return false;
+	d->charged = bytes;
+	return true;
+}
+
+/* A tombstone of Kafka, or a row whose payload is NULL. */
+static bool
+has_no_value(const struct delivery *d)
+{
+	return !d->message->has_payload &&
+	    d->source->source->broker->kind != BROKER_STREAMS;
+}
+
+static enum shape_verdict
+make_body(struct delivery *d)
+{
+	const struct conf_source *conf = d->source->source;
+	if (!has_no_value(d))
+		return shape_body(conf, d->message, &d->body, &d->detail);
+	if (conf->nulls != NULLS_DEAD_LETTER)
+		return SHAPE_GOOD;
+	d->detail = SPAN("it has no value");
+	return SHAPE_MALFORMED;
+}
+
 /* Its request, where it has all that makes one. */
 static enum shape_verdict
 make_request(struct delivery *d)
 {
-	enum shape_verdict verdict = attempt_make_request(&d->a);
-	if (verdict == SHAPE_GOOD &&
-	    shape_has_own_scope(d->source->source, &d->a.c))
+	const struct conf_source *conf = d->source->source;
+	struct claimant *c = &d->c;
+	struct span detail = SPAN("");
+	claimant_init(c, d->source->worker, arena_new(), &d->machine);
+	/* Nobody but its record knows how often it was tried. */
+	c->counts = COUNTS_ALWAYS;
+	enum shape_verdict verdict =
+	    shape_request(conf, d->message, c, &d->body, &detail);
+	delivery_note(d);
+	/* All fields as JSON may be more than they are, as is what decodes. */
+	size_t bytes = d->message->bytes + d->body.len + c->decoded.len;
+	if (bytes > d->charged) {
+		must(source_credit_charge(
+		    d->source, bytes - d->charged, BUDGET_GRANTED));
+		d->charged = bytes;
+	}
+	/* It outlives the request. */
+	d->detail =
+	    detail.len > 0 ? arena_dup(d->arena, detail) : SPAN("");
+	if (verdict == SHAPE_GOOD && shape_has_own_scope(conf, c))
 		source_standing_token_taken(d->source);
 	return verdict;
+}
+
+static void
+condemn_misshapen(struct delivery *d, enum shape_verdict verdict)
+{
+	enum message_outcome reason = verdict == SHAPE_KEY_MISSING
+	    ? MESSAGE_KEY_MISSING
+	    : verdict == SHAPE_TOO_LARGE ? MESSAGE_TOO_LARGE
+					 : MESSAGE_MALFORMED;
+	if (verdict != SHAPE_GOOD)
+		delivery_condemn(d, reason, d->detail);
+}
+
+/* Nothing is in its way but what is in that of all. */
+static enum after
+begin(struct delivery *d)
+{
+	if (d->buried)
+		return delivery_to(d,
+		    d->replay != NULL ? DELIVERY_STAY : DELIVERY_BURY, MORE);
+	if (!has_no_value(d) || d->source->source->nulls != NULLS_ACK)
+		return delivery_to(d, DELIVERY_STAND, MORE);
+	d->outcome = MESSAGE_MALFORMED;
+	return delivery_to(d, DELIVERY_FINISH, MORE);
 }
 
 enum after
@@ -261,28 +409,29 @@ delivery_shape(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct broker_message *m = d->message;
 	enum shape_verdict verdict = SHAPE_GOOD;
+	if (!is_charged(d))
+		return delivery_to(d, DELIVERY_LOOK, MORE);
 	/* One that was condemned before comes here once more for its body. */
 	d->outcome = d->buried ? d->reason : MESSAGE_COUNT_;
 	if (m->too_large)
-		delivery_condemn(d, MESSAGE_TOO_LARGE, SPAN(""));
+		delivery_condemn(d, MESSAGE_TOO_LARGE,
+		    d->replay != NULL ? SPAN("not-kept") : SPAN(""));
 	else if (m->odd != NULL)
 		delivery_condemn(d, MESSAGE_MALFORMED, span_str(m->odd));
 	else
-		verdict = attempt_make_body(&d->a);
-	if (verdict != SHAPE_GOOD)
-		delivery_condemn(
-		    d, attempt_misshapen(verdict), d->a.detail);
+		verdict = make_body(d);
+	condemn_misshapen(d, verdict);
 	if (!d->placed)
 		take_place(d);
-	d->old = is_expired(d);
 	if (!d->buried) {
 		verdict = make_request(d);
 		if (verdict == SHAPE_OWN_SCOPE)
 			return stand_for_token(d);
-		if (verdict != SHAPE_GOOD)
-			delivery_condemn(
-			    d, attempt_misshapen(verdict), d->a.detail);
+		condemn_misshapen(d, verdict);
 	}
+	if (d->replay != NULL)
+		return begin(d);
+	d->old = is_expired(d);
 	return delivery_to(d, DELIVERY_TURN, MORE);
 }
 
@@ -294,6 +443,14 @@ delivery_lane(const struct delivery *d)
 	return d->place.lane != NULL && !d->source->source->behind_go_on
 	    ? &d->lane
 	    : NULL;
+}
+
+struct letter_name
+delivery_letter_name(const struct delivery *d)
+{
+	return d->replay != NULL
+	    ? d->replay->name
+	    : letter_name_of(d->message->position, delivery_lane(d));
 }
 
 /* Others may have begun to make a letter of it, and were cut short. */
@@ -312,16 +469,11 @@ static enum after
 go(struct delivery *d)
 {
 	const struct letters *letters = &d->source->letters;
-	if (!letters_are_known(letters)) {
-		delivery_unshape(d);
-		return delivery_to(d, DELIVERY_LOOK, MORE);
-	}
 	/* What was sent here is not executed without its record anyway. */
-	if (source_proof_doubts(d->source,
-		d->message->again && !d->a.sent ? d->began_us : 0)) {
-		delivery_unshape(d);
+	int64_t again_us = d->message->again && !d->sent ? d->began_us : 0;
+	if (!letters_are_known(letters) ||
+	    source_proof_doubts(d->source, again_us))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
-	}
 	if (delivery_may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
 	d->parks = delivery_lane(d) != NULL &&
@@ -330,14 +482,7 @@ go(struct delivery *d)
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	if (d->parks)
 		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
-	if (d->buried)
-		return delivery_to(d, DELIVERY_BURY, MORE);
-	if (attempt_has_no_value(&d->a) &&
-	    d->source->source->nulls == NULLS_ACK) {
-		d->outcome = MESSAGE_MALFORMED;
-		return delivery_to(d, DELIVERY_FINISH, MORE);
-	}
-	return delivery_to(d, DELIVERY_STAND, MORE);
+	return begin(d);
 }
 
 enum after
@@ -363,9 +508,9 @@ enum message_state
 delivery_view_state(const struct delivery *d)
 {
 	unsigned step = d->machine.step;
-	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
-	    step == DELIVERY_RESTED ||
-	    (step == DELIVERY_YIELDED && d->rejected) ||
+	bool waits = step == DELIVERY_TURNED ||
+	    (step == DELIVERY_RESTED &&
+		(d->next == DELIVERY_SHAPE || d->rejected)) ||
 	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
 }
@@ -391,13 +536,13 @@ delivery_view(const struct delivery *d, struct inquiry *inquiry)
 	    .source = arena_dup(arena, source).ptr,
 	    .position = arena_dup(arena, d->message->position),
 	    .state = delivery_view_state(d),
-	    .key_id = arena_dup(arena, span_str(d->a.key_hex)).ptr,
-	    .label = arena_dup(arena, d->a.label),
-	    .attempt = d->a.number,
+	    .key_id = arena_dup(arena, span_str(d->key_hex)).ptr,
+	    .label = arena_dup(arena, d->label),
+	    .attempt = d->attempt,
 	    .first_ms = d->first_ms,
 	};
-	if (d->a.route != NULL)
-		view->route = arena_dup(arena, span_str(d->a.route)).ptr;
+	if (d->route != NULL)
+		view->route = arena_dup(arena, span_str(d->route)).ptr;
 	if (view->state == MESSAGE_STATE_HELD && d->rejected)
 		view->detail =
 		    arena_dup(arena, span_str(d->finish.refused));
@@ -415,7 +560,6 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 		return false;
 	op_cancel(&d->place.turn);
 	source_standing_leave(d->source, &d->stand);
-	op_cancel(&d->rest);
 	delivery_unshape(d);
 	source_credit_rest(d->source, d, false);
 	/*
@@ -423,7 +567,7 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	 * not that of whoever had it before.
 	 */
 	d->was_letter |= d->buried || delivery_may_have_letter(d);
-	d->held = d->buried = false;
+	d->buried = false;
 	d->outcome = MESSAGE_DROPPED;
 	d->dropped = inquiry;
 	machine_to(&d->machine, DELIVERY_FINISH);

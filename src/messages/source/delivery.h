@@ -1,39 +1,63 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "gate/claimant.h"
+#include "gate/key_waiters.h"
 #include "messages/shared/letter.h"
-#include "messages/source/attempt.h"
 #include "messages/source/inquiry.h"
-#include "messages/source/message_end.h"
+#include "messages/source/source.h"
 
 /*
  * A delivery is a message's wait for its end: beside struct request, the other
  * one who claims a key and starts executions.  It makes a request of its
  * message, claims the key, and is acknowledged when Redis has the record
  * COMPLETED, or its letter; on its way it may wait, rest, or stand still with
- * its source.  It knows no broker but through its source's reader.  The
+ * its source.  That of a letter (source/replay.h) goes the same way, but its
+ * broker has acknowledged it long ago: it begins and ends in the store, or
+ * stays a letter.  It knows no broker but through its source's reader.  The
  * worker's thread only.
  */
 struct delivery {
 	struct machine machine;
 	struct source *source;
-	struct broker_message *message;
+	struct replay *replay; /* of a letter; NULL: its broker has it */
+	struct broker_message *message; /* of a letter: once it is begun */
+	struct arena *arena; /* of the message, and of all of this */
 	struct lane_place place;
 	bool placed; /* it was given its place, or needs none */
 	struct letters_lane lane; /* where it has a place */
 	uint64_t number; /* the first that its source took has 1 */
-	struct attempt a;
+	size_t charged; /* for it and its body (source_credit.h), to its end */
 
-	bool old;   /* expired, unless something is known of its key */
-	bool tried; /* something is: its key may be claimed */
+	/* The request of this try; c is there while its arena is not NULL. */
+	struct claimant c;
+	struct body body;
+	struct key_waiter waiter; /* its op is that of each rest, too */
+	bool busy;  /* its entity is held: by another record */
+	bool whole; /* the stored answer is wanted, not only its status */
+	bool asks;  /* the claim asks what is known, and takes nothing */
+	bool lost;  /* and makes the record UNKNOWN that is not there */
 	bool there; /* its record was, at the look just now */
+
+	/* What is known of its key. */
+	bool old;   /* it is not executed, unless something is known of that */
+	bool tried; /* something is: its key may be claimed */
+	bool sent; /* it may be executed: its record is not to be missing */
 	bool parks; /* its lane is parked: it is behind, unless COMPLETED */
+	int met; /* status of its last execution here; 0: no answer came */
+	struct source_refusals refusals; /* of its API */
+
+	/* What people see of the last try, also after its request. */
+	struct span detail; /* of a mismatch, or why no request was made */
+	char key_hex[DIGEST_HEX + 1]; /* "": there was none */
+	uint32_t attempt;             /* of its record; 0 */
+	const char *route;            /* NULL */
+	struct span label;            /* "" */
 
 	struct standing_place stand; /* its source stands still */
-	struct op rest;
+	unsigned next; /* the step after its rest, of enum delivery_step */
 	bool resting;
 	bool finishing; /* it is not at work any more */
-	bool held; /* it rests until somebody decides */
 	bool rejected; /* the broker does not take its end, alone of all */
 	bool refused;  /* it did not take it once */
 	/* What operators are told: HELD, RETRYING or WAITING, and why. */
@@ -51,7 +75,7 @@ struct delivery {
 	enum message_outcome outcome; /* what it is counted as */
 	enum message_outcome reason;  /* of a letter */
 	bool burying; /* the store is asked to have its letter */
-	bool buried; /* it becomes a letter … */
+	bool buried; /* it becomes a letter, or stays one … */
 	bool was_letter; /* … and it is one already, … */
 	bool sought;     /* … which was asked */
 	struct letter letter; /* that is written, or was found */
@@ -69,6 +93,10 @@ struct delivery *delivery_of(struct machine *machine);
 /* That of what stands there; NULL: there is none. */
 struct delivery *delivery_find(
     const struct source *source, struct span position);
+/* The status of its answer, stored or met; 0: there is none. */
+int delivery_status(const struct delivery *d);
+/* What its letter is called. */
+struct letter_name delivery_letter_name(const struct delivery *d);
 
 /* What operators see of it, and tell it. */
 

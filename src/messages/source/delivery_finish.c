@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/test_build.h"
 #include "messages/source/delivery_private.h"
+#include "messages/source/message_end.h"
 #include "messages/source/replay.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
@@ -23,7 +24,8 @@ delivery_finish_refuse(struct machine *machine)
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	d->reason = MESSAGE_REFUSED;
 	d->buried = true;
-	return delivery_to(d, DELIVERY_BURY, MORE);
+	return delivery_to(d,
+	    d->replay != NULL ? DELIVERY_STAY : DELIVERY_BURY, MORE);
 }
 
 /* --- its letter --- */
@@ -80,8 +82,7 @@ delivery_finish_bury(struct machine *machine)
 		return stand_full(d);
 	d->burying = true;
 	d->source->burying++;
-	message_end_letter(
-	    &d->a, d->reason, delivery_lane(d), d->first_ms, &d->letter);
+	message_end_letter(d, &d->letter);
 	letter_put(letters, &d->written, &d->letter,
 	    d->reason == MESSAGE_BEHIND,
 	    source_standing_leads_until(d->source));
@@ -103,7 +104,7 @@ delivery_finish_buried(struct machine *machine)
 		return delivery_to(d, DELIVERY_BURY, MORE);
 	/* Its lane is parked no more: it goes its own way. */
 	d->buried = false;
-	d->a.detail = SPAN("");
+	d->detail = SPAN("");
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
 }
@@ -113,8 +114,7 @@ enum after
 delivery_finish_seek(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	struct letter_name name =
-	    letter_name_of(d->message->position, delivery_lane(d));
+	const struct letter_name name = delivery_letter_name(d);
 	letter_show(&d->source->letters, &d->written, &name);
 	return delivery_to(d, DELIVERY_SOUGHT, WAIT);
 }
@@ -159,21 +159,19 @@ delivery_finish(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	struct broker_finish *finish = &d->finish;
 	/* It is decided: what becomes of its key is nothing to it any more. */
-	key_waiters_leave(&d->a.waiter);
+	key_waiters_leave(&d->waiter);
 	/* What is tried again is made again, of what is known then. */
 	arena_free(&d->put_arena);
 	d->put_arena = arena_new();
 	d->put.place = BROKER_NOWHERE;
 	if (d->buried)
-		message_end_copy(d->put_arena, d->source, d->message,
-		    &d->letter, &d->put);
-	else if (message_end_has_result(d->source, d->outcome))
-		message_end_result(d->put_arena, &d->a,
-		    message_end_is_repeated(&d->a, d->outcome), &d->put);
+		message_end_copy(d->put_arena, d, &d->put);
+	else if (message_end_has_result(d))
+		message_end_result(d->put_arena, d, &d->put);
 	finish->position = d->message->position;
-	finish->token = d->message->token;
+	finish->key = d->message->key;
+	finish->mark = d->replay != NULL && !d->buried;
 	finish->put = d->put.place == BROKER_NOWHERE ? NULL : &d->put;
-	finish->fault = BROKER_FAULT_PLACE;
 	source_credit_finish(d->source, d,
 	    finish->put != NULL &&
 		d->source->source->broker->kind == BROKER_KAFKA);
@@ -205,6 +203,8 @@ delivery_finish_answered(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct broker_finish *finish = &d->finish;
 	source_credit_finish(d->source, d, false);
+	if (d->replay != NULL)
+		return replay_finished(d);
 	if (finish->op.error == E_BROKER_REFUSED &&
 	    finish->fault >= BROKER_FAULT_MESSAGE)
 		return delivery_rest_rejected(d);
@@ -231,8 +231,7 @@ enum after
 delivery_finish_confirm(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	const struct letter_name name =
-	    letter_name_of(d->message->position, delivery_lane(d));
+	const struct letter_name name = delivery_letter_name(d);
 	letter_confirm(&d->source->letters, &d->written, &name);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
@@ -242,8 +241,9 @@ enum after
 delivery_finish_confirmed(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	const struct letter_name name =
-	    letter_name_of(d->message->position, delivery_lane(d));
+	const struct letter_name name = delivery_letter_name(d);
+	if (d->replay != NULL)
+		return DONE;
 	if (!d->buried) /* it was dropped */
 		replay_new(d->source, &name, REPLAY_TO_DROP);
 	return delivery_to(d, DELIVERY_END, MORE);
@@ -255,20 +255,13 @@ delivery_finish_end(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	struct source_meter *meter = d->source->meter;
 	bool finished = d->finish.finished == BROKER_FINISHED;
-	const struct message_end end = {
-	    .attempt = &d->a,
-	    .position = d->message->position,
-	    .outcome = d->outcome,
-	    .reason = d->buried ? d->reason : MESSAGE_COUNT_,
-	    .elsewhere = d->finish.finished == BROKER_NOT_PENDING,
-	    .took_us = clock_us() - d->began_us,
-	};
 	delivery_count(d, d->outcome);
-	histogram_add(&meter->seconds, end.took_us);
+	if (d->replay == NULL)
+		histogram_add(&meter->seconds, clock_us() - d->began_us);
 	if (finished && d->buried)
 		counter_add(&meter->dead_letters[d->reason], 1);
 	else if (finished && d->finish.put != NULL)
 		counter_add(&meter->results, 1);
-	message_end_log(&end);
+	message_end_log(d);
 	return DONE;
 }

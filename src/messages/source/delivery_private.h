@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/container.h"
 #include "messages/source/delivery.h"
 
 /*
  * What the steps of a delivery share.  They are in delivery.c (a request is
  * made, and its turn comes), delivery_claim.c (its key), delivery_rest.c (until
- * it is tried again) and delivery_finish.c (its end); delivery.c has the table
- * of all.  For these files only; the worker's thread.
+ * it is tried again), delivery_finish.c (its end) and replay.c (what is only of
+ * a letter's).  For these files only; the worker's thread.
  */
 enum delivery_step {
 #define DELIVERY_STEP(name, function, operation) DELIVERY_##name,
@@ -28,6 +27,9 @@ delivery_to(struct delivery *d, enum delivery_step step, enum after after)
 	return after;
 }
 
+/* One without a message, which does not run yet: at SHAPE. */
+struct delivery *delivery_make(
+    struct source *source, struct machines *all, struct arena *arena);
 /* Forgets the request: another try makes it anew. */
 void delivery_unshape(struct delivery *d);
 /* If it tried for all others, it does not any more. */
@@ -36,12 +38,16 @@ void delivery_probed(struct delivery *d);
 bool delivery_may_have_letter(const struct delivery *d);
 /* Its lane, where a letter parks what comes behind it; else NULL. */
 const struct letters_lane *delivery_lane(const struct delivery *d);
+/* What people see of its request outlives it. */
+void delivery_note(struct delivery *d);
 /* Counts it. */
 void delivery_count(struct delivery *d, enum message_outcome outcome);
-/* It is to become a letter, for that reason. */
+/* It is to become a letter, or stays one, for that reason. */
 void delivery_condemn(struct delivery *d, enum message_outcome reason,
     struct span detail);
-
+/* It goes on with that step after so long; from SHAPE on all is made anew. */
+enum after delivery_rest(
+    struct delivery *d, int64_t ms, enum delivery_step next);
 /*
  * The broker refuses its end, or what is put with that, and no other's: it is
  * held.

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/loop/log.h"
+#include "base/random.h"
+#include "http/head/header_value.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
@@ -10,6 +12,7 @@
  */
 enum {
 	LOOK_MS = 200,      /* what is about to be known is looked for again */
+	STAND_MS = 500,     /* of a letter, while its source stands still */
 	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
 	HELD_LOOK_MS = 30000,
 	YIELD_FIRST_MS = 250,
@@ -21,17 +24,26 @@ enum {
 	REJECTED_SIZE_EACH_MS = 1000,
 };
 
-static int64_t
-at_least_one(int64_t ms)
+enum after
+delivery_rest(struct delivery *d, int64_t ms, enum delivery_step next)
 {
-	return ms > 0 ? ms : 1;
+	key_waiters_leave(&d->waiter);
+	if (next == DELIVERY_SHAPE)
+		delivery_unshape(d);
+	d->next = next;
+	d->next_ms = clock_wall_ms() + ms;
+	op_start(&d->waiter.op, ms > 0 ? ms : 1, NULL);
+	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 
-/* A time that is not the one that stands for none. */
-static int64_t
-not_zero(int64_t ms)
+enum after
+delivery_rest_over(struct machine *machine)
 {
-	return ms != 0 ? ms : -1;
+	struct delivery *d = delivery_of(machine);
+	source_credit_rest(d->source, d, false);
+	if (d->next == DELIVERY_SHAPE)
+		delivery_unshape(d);
+	return delivery_to(d, (enum delivery_step)d->next, MORE);
 }
 
 /* --- its source stands still --- */
@@ -47,6 +59,13 @@ enum after
 delivery_rest_stand(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	/* It has waited: its request was given up, or is to be made anew. */
+	enum delivery_step begin =
+	    d->c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE;
+	if (d->replay != NULL)
+		return source_standing_replays(d->source)
+		    ? delivery_to(d, begin, MORE)
+		    : delivery_rest(d, STAND_MS, DELIVERY_SHAPE);
 	/* While it is paused, none is claimed, not even to find out. */
 	bool tries = d->stand.probes &&
 	    (is_ending(d) || !pause_stands(&d->source->pause));
@@ -57,15 +76,11 @@ delivery_rest_stand(struct machine *machine)
 		    d->source, &d->stand, is_ending(d));
 		return delivery_to(d, DELIVERY_STOOD, WAIT);
 	}
-	if (is_ending(d)) {
-		delivery_probed(d);
-		return delivery_to(
-		    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
-	}
-	/* It has waited: its request was given up, or is to be made anew. */
-	return delivery_to(d,
-	    d->a.c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE,
-	    MORE);
+	if (!is_ending(d))
+		return delivery_to(d, begin, MORE);
+	delivery_probed(d);
+	return delivery_to(
+	    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
 }
 
 enum after
@@ -82,8 +97,9 @@ delivery_rest_stood(struct machine *machine)
 static enum after
 listen(struct delivery *d, int64_t ms)
 {
-	key_waiters_wait(&d->a.waiter, at_least_one(ms));
-	return delivery_to(d, DELIVERY_HEARD, WAIT);
+	d->next = DELIVERY_SHAPE;
+	key_waiters_wait(&d->waiter, ms > 0 ? ms : 1);
+	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 
 /* Another owner is at it; its end is heard of, or its lease is over. */
@@ -92,7 +108,7 @@ delivery_rest_wait(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	delivery_count(d, MESSAGE_WAITED);
-	int64_t left_ms = d->a.c.claim_op.lease_left_ms;
+	int64_t left_ms = d->c.claim_op.lease_left_ms;
 	return listen(d, left_ms > WAIT_LEAST_MS ? left_ms : WAIT_LEAST_MS);
 }
 
@@ -102,11 +118,11 @@ log_held(const struct delivery *d)
 	struct logline line = log_begin(EV_message_held);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, "key_id", d->a.c.key_hex);
-	log_str(&line, "route", d->a.c.route->name);
-	log_span(&line, "request_id", d->a.c.id);
-	if (d->a.c.label.len > 0)
-		log_span(&line, "label", d->a.c.label);
+	log_str(&line, "key_id", d->c.key_hex);
+	log_str(&line, "route", d->c.route->name);
+	log_span(&line, "request_id", d->c.id);
+	if (d->c.label.len > 0)
+		log_span(&line, "label", d->c.label);
 	log_end(&line);
 }
 
@@ -121,10 +137,10 @@ delivery_rest_miss(struct machine *machine)
 	struct logline line = log_begin(EV_message_record_gone);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, "key_id", d->a.c.key_hex);
-	log_str(&line, "route", d->a.c.route->name);
+	log_str(&line, "key_id", d->c.key_hex);
+	log_str(&line, "route", d->c.route->name);
 	log_end(&line);
-	d->a.lost = true;
+	d->lost = true;
 	return delivery_to(d, DELIVERY_CLAIM, MORE);
 }
 
@@ -136,14 +152,16 @@ enum after
 delivery_rest_hold(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	const struct store_op *op = &d->a.c.claim_op;
+	const struct store_op *op = &d->c.claim_op;
 	int64_t now_ms = loop_now_ms(d->source->worker->loop);
 	/* From then on by our own clock: Redis' may jump. */
 	if (d->held_since_ms == 0) {
 		delivery_count(d, MESSAGE_HELD);
 		log_held(d);
-		d->held_since_ms = not_zero(now_ms -
-		    (op->verdict == VERDICT_UNKNOWN ? op->unknown_ms : 0));
+		d->held_since_ms = now_ms -
+		    (op->verdict == VERDICT_UNKNOWN ? op->unknown_ms : 0);
+		/* 0 stands for none. */
+		d->held_since_ms -= d->held_since_ms == 0;
 	}
 	int64_t left_ms =
 	    d->held_since_ms + d->source->source->hold_ms - now_ms;
@@ -151,21 +169,10 @@ delivery_rest_hold(struct machine *machine)
 		delivery_condemn(d, MESSAGE_UNKNOWN, SPAN(""));
 		return delivery_to(d, DELIVERY_BURY, MORE);
 	}
-	d->held = true;
 	d->rested = MESSAGE_STATE_HELD;
 	d->next_ms = clock_wall_ms() + left_ms;
 	source_credit_rest(d->source, d, true);
 	return listen(d, left_ms < HELD_LOOK_MS ? left_ms : HELD_LOOK_MS);
-}
-
-enum after
-delivery_rest_heard(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	source_credit_rest(d->source, d, false);
-	d->held = false;
-	delivery_unshape(d);
-	return delivery_to(d, DELIVERY_SHAPE, MORE);
 }
 
 /* --- its broker does not take its end now --- */
@@ -194,10 +201,8 @@ delivery_rest_yield(struct machine *machine)
 		(int64_t)d->source->rejected * each_ms
 	    : yield_ms(d, YIELD_FIRST_MS, YIELD_MOST_MS);
 	d->yields++;
-	d->next_ms = clock_wall_ms() + ms;
 	source_credit_rest(d->source, d, true);
-	op_start(&d->rest, ms, NULL);
-	return delivery_to(d, DELIVERY_YIELDED, WAIT);
+	return delivery_rest(d, ms, DELIVERY_STAND);
 }
 
 struct rejection {
@@ -263,23 +268,31 @@ delivery_rest_rejected(struct delivery *d)
 	return delivery_to(d, DELIVERY_YIELD, MORE);
 }
 
-enum after
-delivery_rest_yielded(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	source_credit_rest(d->source, d, false);
-	return delivery_to(d, DELIVERY_STAND, MORE);
-}
-
 /* --- it is tried again --- */
 
-static enum after
-rest(struct delivery *d, int64_t ms)
+/*
+ * The back-off of its source: first, twice that, … most; of each, from a half
+ * to the whole.  Or longer where the upstream or the record says so.
+ */
+static int64_t
+back_off_ms(const struct delivery *d)
 {
-	delivery_unshape(d);
-	d->next_ms = clock_wall_ms() + ms;
-	op_start(&d->rest, at_least_one(ms), NULL);
-	return delivery_to(d, DELIVERY_RESTED, WAIT);
+	const struct conf_source *conf = d->source->source;
+	const struct claimant *c = &d->c;
+	int64_t settle_ms = c->claim_op.settle_left_ms;
+	int64_t wanted_ms = c->answer != NULL
+	    ? header_value_retry_after(&c->answer->fields, clock_wall_ms())
+	    : c->retry_after_s * 1000;
+	int64_t ms = conf->retry_first_ms;
+	uint32_t random;
+	for (unsigned i = 1; i < d->tries && ms < conf->retry_most_ms; i++)
+		ms *= 2;
+	if (ms > conf->retry_most_ms)
+		ms = conf->retry_most_ms;
+	random_bytes(&random, sizeof random);
+	ms = ms / 2 + (int64_t)(random % (uint64_t)(ms - ms / 2 + 1));
+	ms = ms > wanted_ms ? ms : wanted_ms;
+	return ms > settle_ms ? ms : settle_ms;
 }
 
 enum after
@@ -289,9 +302,8 @@ delivery_rest_back_off(struct machine *machine)
 	delivery_count(d, MESSAGE_RETRIED);
 	d->tries++;
 	d->rested = MESSAGE_STATE_RETRYING;
-	int64_t ms = attempt_back_off_ms(&d->a, d->tries);
 	source_credit_rest(d->source, d, true);
-	return rest(d, ms);
+	return delivery_rest(d, back_off_ms(d), DELIVERY_SHAPE);
 }
 
 /* Nothing was sent: that is no attempt, and may be no fault of the message. */
@@ -308,19 +320,12 @@ delivery_rest_unsent(struct machine *machine)
 	}
 	d->rested = MESSAGE_STATE_RETRYING;
 	source_credit_rest(d->source, d, true);
-	return rest(d, d->source->source->retry_first_ms);
+	return delivery_rest(
+	    d, d->source->source->retry_first_ms, DELIVERY_SHAPE);
 }
 
 enum after
 delivery_rest_look(struct machine *machine)
 {
-	return rest(delivery_of(machine), LOOK_MS);
-}
-
-enum after
-delivery_rest_over(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	source_credit_rest(d->source, d, false);
-	return delivery_to(d, DELIVERY_SHAPE, MORE);
+	return delivery_rest(delivery_of(machine), LOOK_MS, DELIVERY_SHAPE);
 }

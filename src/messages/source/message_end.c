@@ -5,9 +5,9 @@
 #include "base/digits.h"
 #include "base/loop/log.h"
 #include "base/utf8.h"
-#include "messages/shared/letter.h"
 #include "messages/source/message_end.h"
 #include "messages/source/message_text.h"
+#include "messages/source/replay.h"
 
 enum { FIELDS_OURS = 14 };
 
@@ -40,90 +40,80 @@ room_for(struct arena *arena, size_t more)
 /* --- a result --- */
 
 bool
-message_end_has_result(
-    const struct source *source, enum message_outcome outcome)
+message_end_has_result(const struct delivery *d)
 {
-	return source->source->results != NULL &&
-	    (outcome == MESSAGE_EXECUTED || outcome == MESSAGE_DUPLICATE ||
-		outcome == MESSAGE_REFUSED);
+	return d->source->source->results != NULL &&
+	    (d->outcome == MESSAGE_EXECUTED ||
+		d->outcome == MESSAGE_DUPLICATE ||
+		d->outcome == MESSAGE_REFUSED);
 }
 
-bool
-message_end_is_repeated(const struct attempt *a, enum message_outcome outcome)
+/*
+ * Whether there may be a result of its key already: its record was COMPLETED
+ * before, and not by this very message; or by it, and its group was set back.
+ */
+static bool
+is_repeated(const struct delivery *d)
 {
-	const struct answer *answer = a->c.answer;
-	return outcome == MESSAGE_DUPLICATE &&
-	    (a->message->may_be_put || answer == NULL ||
-		!span_eq(answer->request_id, a->c.id));
+	const struct answer *answer = d->c.answer;
+	return d->outcome == MESSAGE_DUPLICATE &&
+	    (d->message->may_be_put || answer == NULL ||
+		!span_eq(answer->request_id, d->c.id));
 }
 
 static void
 add_header(struct fields *fields, const struct answer *answer,
     const char *name, struct span header)
 {
-	const struct field *field = answer != NULL && !answer->not_kept
-	    ? fields_first(&answer->fields, header)
-	    : NULL;
+	const struct field *field = fields_first(&answer->fields, header);
 	if (field != NULL)
 		add_text(fields, name, field->value);
 }
 
 void
-message_end_result(struct arena *arena, const struct attempt *a, bool repeated,
-    struct broker_put *ret_put)
+message_end_result(
+    struct arena *arena, const struct delivery *d, struct broker_put *ret_put)
 {
-	const struct answer *answer = a->c.answer;
-	const struct broker_message *m = a->message;
-	struct span key_id = arena_dup(arena, span_str(a->key_hex));
+	const struct answer *answer = d->c.answer;
+	const struct broker_message *m = d->message;
+	bool is_kept = answer != NULL && !answer->not_kept;
+	struct span key_id = arena_dup(arena, span_str(d->key_hex));
 	struct fields fields = room_for(arena, 0);
-	add_header(&fields, answer, "content-type", SPAN("Content-Type"));
-	add_header(
-	    &fields, answer, "content-encoding", SPAN("Content-Encoding"));
-	add_number(arena, &fields, "onceproxy-status", attempt_status(a));
+	if (is_kept) {
+		add_header(&fields, answer, "content-type",
+		    SPAN("Content-Type"));
+		add_header(&fields, answer, "content-encoding",
+		    SPAN("Content-Encoding"));
+	}
+	add_number(arena, &fields, "onceproxy-status", delivery_status(d));
 	add_text(&fields, "onceproxy-key-id", key_id);
-	add_number(arena, &fields, "onceproxy-attempt", a->number);
+	add_number(arena, &fields, "onceproxy-attempt", d->attempt);
 	add_text(&fields, "onceproxy-source",
-	    span_str(a->source->source->name));
+	    span_str(d->source->source->name));
 	add_text(&fields, "onceproxy-position", m->position);
-	if (repeated)
+	if (is_repeated(d))
 		add_text(&fields, "onceproxy-duplicate", SPAN("true"));
 	*ret_put = (struct broker_put){
 	    .place = BROKER_RESULTS,
 	    .fields = fields,
-	    .has_body = answer != NULL && !answer->not_kept,
-	    .body = answer != NULL ? body_span(&answer->body) : SPAN(""),
+	    .has_body = is_kept,
+	    .body = is_kept ? body_span(&answer->body) : SPAN(""),
 	    .key = m->key,
 	    .entity = m->entity,
 	    .type = m->type,
-	    .status = attempt_status(a),
+	    .status = delivery_status(d),
 	    .key_id = key_id,
 	};
 }
 
 /* --- a letter --- */
 
-void
-message_end_letter(const struct attempt *a, enum message_outcome reason,
-    const struct letters_lane *lane, int64_t first_ms,
-    struct letter *ret_letter)
+struct letter
+message_end_letter_of(const struct broker_message *m)
 {
-	const struct broker_message *m = a->message;
-	const struct answer *answer = a->c.arena != NULL ? a->c.answer : NULL;
-	bool has_answer = answer != NULL && !answer->not_kept &&
-	    reason == MESSAGE_REFUSED;
-	*ret_letter = (struct letter){
-	    .name = letter_name_of(m->position, lane),
+	return (struct letter){
 	    .position = m->position,
-	    .reason = span_str(source_meter_outcome(reason)),
-	    .key_id = span_str(a->key_hex),
-	    .route = a->route != NULL ? span_str(a->route) : SPAN(""),
-	    .detail = a->detail,
-	    .label = a->label,
-	    /* A record that is FAILED has none: its attempts were released. */
-	    .status = reason == MESSAGE_EXHAUSTED ? a->met
-						  : attempt_status(a),
-	    .attempt = a->number,
-	    .first_ms = first_ms,
+	    .route = SPAN(""),
 	    .has_payload = m->has_payload,
 	    .is_cut = m->too_large,
 	    .fields = m->fields,
@@ -133,9 +123,37 @@ message_end_letter(const struct attempt *a, enum message_outcome reason,
 	    .type = m->type,
 	    .part = m->part,
 	    .time_ms = m->time_ms,
-	    .answer = has_answer ? body_span(&answer->body)
-				 : span_of(NULL, 0),
+	    .answer = span_of(NULL, 0),
 	};
+}
+
+/* A record that is FAILED has no answer: its attempts were released. */
+static int
+status_of(const struct delivery *d)
+{
+	return d->buried && d->reason == MESSAGE_EXHAUSTED
+	    ? d->met
+	    : delivery_status(d);
+}
+
+void
+message_end_letter(const struct delivery *d, struct letter *ret_letter)
+{
+	const struct answer *answer = d->c.arena != NULL ? d->c.answer : NULL;
+	*ret_letter = message_end_letter_of(d->message);
+	ret_letter->name = delivery_letter_name(d);
+	ret_letter->reason = span_str(source_meter_outcome(d->reason));
+	ret_letter->key_id = span_str(d->key_hex);
+	if (d->route != NULL)
+		ret_letter->route = span_str(d->route);
+	ret_letter->detail = d->detail;
+	ret_letter->label = d->label;
+	ret_letter->status = status_of(d);
+	ret_letter->attempt = d->attempt;
+	ret_letter->first_ms = d->first_ms;
+	if (answer != NULL && !answer->not_kept &&
+	    d->reason == MESSAGE_REFUSED)
+		ret_letter->answer = body_span(&answer->body);
 }
 
 /* The answer that it was refused with. */
@@ -164,10 +182,11 @@ is_ours(struct span name)
 }
 
 void
-message_end_copy(struct arena *arena, const struct source *source,
-    const struct broker_message *m, const struct letter *letter,
-    struct broker_put *ret_put)
+message_end_copy(
+    struct arena *arena, const struct delivery *d, struct broker_put *ret_put)
 {
+	const struct broker_message *m = d->message;
+	const struct letter *letter = &d->letter;
 	struct fields fields = room_for(arena, m->fields.count);
 	for (size_t i = 0; i < m->fields.count; i++)
 		if (!is_ours(m->fields.list[i].name))
@@ -177,15 +196,16 @@ message_end_copy(struct arena *arena, const struct source *source,
 	add_number(arena, &fields, "onceproxy-status", letter->status);
 	add_text(&fields, "onceproxy-key-id", letter->key_id);
 	add_number(arena, &fields, "onceproxy-attempt", letter->attempt);
-	add_text(&fields, "onceproxy-source", span_str(source->source->name));
+	add_text(&fields, "onceproxy-source",
+	    span_str(d->source->source->name));
 	add_text(&fields, "onceproxy-position", letter->position);
 	add_text(&fields, "onceproxy-first",
 	    message_text_time(arena, letter->first_ms));
 	add_text(&fields, "onceproxy-detail", letter->detail);
 	add_text(&fields, "onceproxy-label", letter->label);
 	add_text(&fields, "onceproxy-store",
-	    arena_dup(
-		arena, span_str(store_data_id(source->worker->store))));
+	    arena_dup(arena,
+		span_str(store_data_id(d->source->worker->store))));
 	add_answer(arena, &fields, letter->answer);
 	*ret_put = (struct broker_put){
 	    .place = BROKER_DEAD_LETTERS,
@@ -200,40 +220,20 @@ message_end_copy(struct arena *arena, const struct source *source,
 	};
 }
 
-/* A field without a value (Kafka's) has none in the copy. */
-static struct span
-copy(struct arena *arena, struct span s)
-{
-	return s.ptr != NULL ? arena_dup(arena, s) : s;
-}
-
-static struct fields
-copy_fields(struct arena *arena, const struct fields *fields)
-{
-	struct fields all = {
-	    arena_alloc(arena, fields->count * sizeof(struct field)), 0};
-	for (size_t i = 0; i < fields->count; i++)
-		all.list[all.count++] =
-		    (struct field){copy(arena, fields->list[i].name),
-			copy(arena, fields->list[i].value)};
-	return all;
-}
-
 struct broker_message *
-message_end_of_letter(const struct letter *letter)
+message_end_of_letter(struct arena *arena, const struct letter *letter)
 {
-	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	*m = (struct broker_message){
 	    .arena = arena,
-	    .position = arena_dup(arena, letter->position),
-	    .fields = copy_fields(arena, &letter->fields),
+	    .position = letter->position,
+	    .fields = letter->fields,
 	    .has_payload = letter->has_payload,
-	    .payload = copy(arena, letter->payload),
-	    .key = copy(arena, letter->key),
-	    .entity = copy(arena, letter->entity),
-	    .type = copy(arena, letter->type),
-	    .part = copy(arena, letter->part),
+	    .payload = letter->payload,
+	    .key = letter->key,
+	    .entity = letter->entity,
+	    .type = letter->type,
+	    .part = letter->part,
 	    .time_ms = letter->time_ms,
 	    .too_large = letter->is_cut,
 	    .again = true,
@@ -248,38 +248,36 @@ message_end_of_letter(const struct letter *letter)
 /* --- its line in the log --- */
 
 void
-message_end_log(const struct message_end *end)
+message_end_log(const struct delivery *d)
 {
-	const struct attempt *a = end->attempt;
-	bool is_letter = end->reason != MESSAGE_COUNT_;
-	bool wanted = a->source->conf->log_access && log_wants(EV_message);
-	if (!wanted && !is_letter)
+	bool wanted = d->source->conf->log_access && log_wants(EV_message);
+	if (!wanted && !d->buried)
 		return;
-	int status = end->reason == MESSAGE_EXHAUSTED ? a->met
-						       : attempt_status(a);
-	struct logline line = is_letter ? log_begin_warning(EV_message)
+	int status = status_of(d);
+	struct logline line = d->buried ? log_begin_warning(EV_message)
 					: log_begin(EV_message);
-	log_str(&line, "source", a->source->source->name);
-	log_cut(&line, "position", end->position, 256);
-	log_str(&line, "outcome", source_meter_outcome(end->outcome));
-	if (is_letter)
-		log_str(&line, "reason", source_meter_outcome(end->reason));
-	if (end->elsewhere)
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, "outcome", source_meter_outcome(d->outcome));
+	if (d->buried)
+		log_str(&line, "reason", source_meter_outcome(d->reason));
+	/* Another reader has finished it. */
+	if (d->finish.finished == BROKER_NOT_PENDING)
 		log_bool(&line, "elsewhere", true);
-	if (a->route != NULL)
-		log_str(&line, "route", a->route);
-	if (a->label.len > 0)
-		log_span(&line, "label", a->label);
+	if (d->route != NULL)
+		log_str(&line, "route", d->route);
+	if (d->label.len > 0)
+		log_span(&line, "label", d->label);
 	if (status != 0)
 		log_int(&line, "status", status);
-	if (a->number > 0)
-		log_int(&line, "attempt", a->number);
-	if (a->key_hex[0] != '\0')
-		log_str(&line, "key_id", a->key_hex);
-	if (a->detail.len > 0)
-		log_cut(&line, "detail", a->detail, 256);
-	if (end->replayed)
+	if (d->attempt > 0)
+		log_int(&line, "attempt", d->attempt);
+	if (d->key_hex[0] != '\0')
+		log_str(&line, "key_id", d->key_hex);
+	if (d->detail.len > 0)
+		log_cut(&line, "detail", d->detail, 256);
+	if (d->replay != NULL && d->replay->act == REPLAY_TO_EXECUTE)
 		log_bool(&line, "replayed", true);
-	log_ms(&line, "total_ms", end->took_us);
+	log_ms(&line, "total_ms", clock_us() - d->began_us);
 	log_end(&line);
 }

@@ -9,7 +9,7 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
-#include "messages/shared/letter.h"
+#include "messages/source/message_end.h"
 #include "messages/source/restore.h"
 #include "messages/source/shape.h"
 #include "messages/source/source_proof.h"
@@ -157,28 +157,16 @@ make_letter(const struct broker_message *m, struct arena *arena,
 	for (size_t i = 0; i < m->fields.count; i++)
 		if (!span_starts(m->fields.list[i].name, SPAN("onceproxy-")))
 			own.list[own.count++] = m->fields.list[i];
-	*ret_letter = (struct letter){
-	    .position = m->position,
-	    .reason = text_of(m, SPAN("onceproxy-reason")),
-	    .key_id = text_of(m, SPAN("onceproxy-key-id")),
-	    .route = SPAN(""),
-	    .detail = text_of(m, SPAN("onceproxy-detail")),
-	    .label = text_of(m, SPAN("onceproxy-label")),
-	    .status = (int)number_of(m, SPAN("onceproxy-status")),
-	    .attempt = (uint32_t)number_of(m, SPAN("onceproxy-attempt")),
-	    .first_ms = first_ms,
-	    .fields = own,
-	    .has_payload = m->has_payload,
-	    /* What did not fit was left out. */
-	    .is_cut = m->too_large,
-	    .payload = m->payload,
-	    .key = m->key,
-	    .entity = m->entity,
-	    .type = m->type,
-	    .part = m->part,
-	    .time_ms = m->time_ms,
-	    .answer = span_of(NULL, 0),
-	};
+	*ret_letter = message_end_letter_of(m);
+	ret_letter->fields = own;
+	ret_letter->reason = text_of(m, SPAN("onceproxy-reason"));
+	ret_letter->key_id = text_of(m, SPAN("onceproxy-key-id"));
+	ret_letter->detail = text_of(m, SPAN("onceproxy-detail"));
+	ret_letter->label = text_of(m, SPAN("onceproxy-label"));
+	ret_letter->status = (int)number_of(m, SPAN("onceproxy-status"));
+	ret_letter->attempt =
+	    (uint32_t)number_of(m, SPAN("onceproxy-attempt"));
+	ret_letter->first_ms = first_ms;
 }
 
 /* The lane of its order, where it has one, and the source parks. */

@@ -19,9 +19,9 @@
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
  *
- * Circle: attempt, delivery, message_end, replay, restore, source,
- * source_credit, source_proof, source_standing.  A source makes its deliveries
- * and replays, which tell it what stands in their way.
+ * Circle: delivery, message_end, replay, restore, source, source_credit,
+ * source_proof, source_standing.  A source makes its deliveries, which tell it
+ * what stands in their way.
  */
 struct delivery;
 

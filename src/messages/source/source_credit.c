@@ -132,7 +132,7 @@ count_resting(struct source *s, int64_t n)
 void
 source_credit_rest(struct source *s, struct delivery *d, bool rests)
 {
-	if (d->resting == rests)
+	if (d->resting == rests || d->replay != NULL)
 		return;
 	d->resting = rests;
 	lanes_rest(&d->place, rests);
@@ -143,7 +143,7 @@ source_credit_rest(struct source *s, struct delivery *d, bool rests)
 void
 source_credit_finish(struct source *s, struct delivery *d, bool finishing)
 {
-	if (d->finishing == finishing)
+	if (d->finishing == finishing || d->replay != NULL)
 		return;
 	d->finishing = finishing;
 	s->finishing += finishing ? 1u : -1u;

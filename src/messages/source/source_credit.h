@@ -22,7 +22,10 @@ void source_credit_uncharge(struct source *source, size_t bytes);
 /* Later in this turn, it is worked out anew. */
 void source_credit_settle(struct source *source);
 
-/* It rests from now on, and all of its lane behind it; or it does no more. */
+/*
+ * It rests from now on, and all of its lane behind it; or it does no more.
+ * What is replayed was never taken, and does not count: here, and below.
+ */
 void source_credit_rest(
     struct source *source, struct delivery *d, bool rests);
 /*
