@@ -62,16 +62,6 @@ index_of(struct span position)
 
 /* --- messages --- */
 
-void
-broker_message_free(struct broker_message **message)
-{
-	if (*message == NULL)
-		return;
-	struct arena *arena = (*message)->arena;
-	*message = NULL;
-	arena_free(&arena);
-}
-
 static void
 add_field(struct broker_message *m, const char *name, const char *value)
 {

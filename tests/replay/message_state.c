@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "messages/source/delivery_private.h"
-#include "messages/source/replay.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
 

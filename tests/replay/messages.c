@@ -3,7 +3,6 @@
 
 #include "base/must.h"
 #include "messages/source/delivery_private.h"
-#include "messages/source/replay.h"
 #include "messages/source/source_standing.h"
 #include "messages/source/sources.h"
 #include "replay/fakes.h"
@@ -39,9 +38,8 @@ messages_source(const struct gateway *g)
 {
 	const struct sources *all =
 	    g->worker != NULL ? sources_of(g->worker) : NULL;
-	if (all == NULL)
-		return NULL;
-	return all->first != NULL ? all->first : all->leaving;
+	return all != NULL ? LIST_FIRST(&all->list, struct source, item)
+			   : NULL;
 }
 
 static unsigned

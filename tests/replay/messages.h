@@ -2,7 +2,7 @@
 #pragma once
 
 #include "messages/broker/broker.h"
-#include "messages/source/replay.h"
+#include "messages/source/delivery.h"
 #include "messages/source/source.h"
 #include "replay/world.h"
 

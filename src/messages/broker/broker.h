@@ -60,7 +60,13 @@ struct broker_message {
 };
 
 /* Sets the pointer to NULL; *message may be NULL. */
-void broker_message_free(struct broker_message **message);
+static inline void
+broker_message_free(struct broker_message **message)
+{
+	struct arena *arena = *message != NULL ? (*message)->arena : NULL;
+	*message = NULL;
+	arena_free(&arena);
+}
 
 /* The same of a list, by next. */
 static inline void
@@ -81,6 +87,17 @@ enum broker_loss {
 	BROKER_DELETED,
 	BROKER_LOSS_COUNT_,
 };
+
+static inline const char *
+broker_loss_word(enum broker_loss how)
+{
+	static const char *const words[BROKER_LOSS_COUNT_] = {
+	    [BROKER_TRIMMED_UNREAD] = "trimmed-unread",
+	    [BROKER_TRIMMED_PENDING] = "trimmed-pending",
+	    [BROKER_DELETED] = "deleted",
+	};
+	return words[how];
+}
 
 /* How a transaction ended in which something was put. */
 enum broker_transaction {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "messages/broker/broker.h"
 #include "messages/broker/driver.h"
 #include "messages/broker/reader.h"
 

@@ -102,8 +102,6 @@ struct broker_reader {
 	struct timer end;
 };
 
-/* --- reader.c --- */
-
 /* Begins, with no credit yet. */
 struct broker_reader *reader_open(
     const struct driver *driver, const struct broker_start *start);
@@ -222,7 +220,7 @@ void reader_ask_copies(struct broker_reader *reader,
 void reader_ask_end(
     struct reader_question *question, int error, const char *refused);
 
-/* --- reader_trouble.c --- */
+/* --- what is refused --- */
 
 /*
  * The broker answers, and refuses something: what (a driver's own number; the

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "messages/source/delivery_private.h"
-#include "messages/source/replay.h"
 #include "messages/source/shape.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
@@ -296,7 +295,7 @@ take_place(struct delivery *d)
 		return;
 	if (shape_order(
 		conf, d->message, body_span(&d->body), d->lane.bytes)) {
-		lanes_enter(d->source->lanes, d->lane.bytes, &d->place);
+		lanes_enter(&d->source->lanes, d->lane.bytes, &d->place);
 		source_credit_place(d->source, d);
 	} else if (!d->buried) {
 		delivery_condemn(d, MESSAGE_MALFORMED, why_unordered(d));
@@ -491,7 +490,7 @@ delivery_turn(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	if (lanes_is_first(&d->place) || !INVARIANT(one_of_an_order))
 		return go(d);
-	lanes_wait(&d->place);
+	op_start(&d->place.turn, 0, NULL);
 	return delivery_to(d, DELIVERY_TURNED, WAIT);
 }
 

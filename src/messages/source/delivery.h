@@ -6,17 +6,46 @@
 #include "messages/shared/letter.h"
 #include "messages/source/inquiry.h"
 #include "messages/source/source.h"
+#include "store/records.h"
 
 /*
  * A delivery is a message's wait for its end: beside struct request, the other
  * one who claims a key and starts executions.  It makes a request of its
  * message, claims the key, and is acknowledged when Redis has the record
  * COMPLETED, or its letter; on its way it may wait, rest, or stand still with
- * its source.  That of a letter (source/replay.h) goes the same way, but its
- * broker has acknowledged it long ago: it begins and ends in the store, or
- * stays a letter.  It knows no broker but through its source's reader.  The
+ * its source.  It knows no broker but through its source's reader.  The
  * worker's thread only.
  */
+
+/*
+ * What the delivery of a letter has besides: an operator has it executed again,
+ * under its own key, or dropped; or it comes back because the one before it in
+ * its lane is done with.  Its broker has acknowledged it long ago: so it ends
+ * with a result and a mark in the broker's own place, and then in the store,
+ * which names the next of its lane.  It stays a letter where it cannot be
+ * executed.  Also here is the end of one whose acknowledgement nobody has
+ * confirmed.  It needs a reader to put something with, and any gateway's will
+ * do.
+ */
+enum replay_act {
+	REPLAY_TO_EXECUTE,
+	REPLAY_TO_DROP,    /* it is only finished */
+	REPLAY_TO_CONFIRM, /* its broker is to acknowledge it first */
+};
+
+struct replay {
+	struct delivery *delivery;
+	enum replay_act act;
+	struct letter_name name;
+	struct owner owner;
+	int64_t until_us; /* it is ours, by clock_us */
+	struct timer renew;
+	struct letter_op renewal;
+	bool shut;  /* it does not open */
+	bool tried; /* its record was executed, or released */
+	struct records_op record;
+};
+
 struct delivery {
 	struct machine machine;
 	struct source *source;
@@ -87,6 +116,12 @@ struct delivery {
 
 /* A new one; it runs.  The message is its own now. */
 void delivery_new(struct source *source, struct broker_message *message);
+/*
+ * That of a letter: it is begun, or taken over, if nobody has it; nothing
+ * happens where one of that letter runs here already.
+ */
+void delivery_replay_new(struct source *source,
+    const struct letter_name *name, enum replay_act act);
 /* Its acknowledgement is on its way. */
 bool delivery_is_finishing(const struct machine *machine);
 struct delivery *delivery_of(struct machine *machine);

@@ -3,7 +3,6 @@
 #include "base/test_build.h"
 #include "gate/journal_replay.h"
 #include "messages/source/delivery_private.h"
-#include "messages/source/replay.h"
 #include "messages/source/source_standing.h"
 
 /*

@@ -5,7 +5,6 @@
 #include "base/test_build.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/message_end.h"
-#include "messages/source/replay.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
 
@@ -204,7 +203,7 @@ delivery_finish_answered(struct machine *machine)
 	const struct broker_finish *finish = &d->finish;
 	source_credit_finish(d->source, d, false);
 	if (d->replay != NULL)
-		return replay_finished(d);
+		return delivery_replay_finished(d);
 	if (finish->op.error == E_BROKER_REFUSED &&
 	    finish->fault >= BROKER_FAULT_MESSAGE)
 		return delivery_rest_rejected(d);
@@ -245,7 +244,7 @@ delivery_finish_confirmed(struct machine *machine)
 	if (d->replay != NULL)
 		return DONE;
 	if (!d->buried) /* it was dropped */
-		replay_new(d->source, &name, REPLAY_TO_DROP);
+		delivery_replay_new(d->source, &name, REPLAY_TO_DROP);
 	return delivery_to(d, DELIVERY_END, MORE);
 }
 

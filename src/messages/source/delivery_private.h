@@ -6,8 +6,8 @@
 /*
  * What the steps of a delivery share.  They are in delivery.c (a request is
  * made, and its turn comes), delivery_claim.c (its key), delivery_rest.c (until
- * it is tried again), delivery_finish.c (its end) and replay.c (what is only of
- * a letter's).  For these files only; the worker's thread.
+ * it is tried again), delivery_finish.c (its end) and delivery_replay.c (what
+ * is only of a letter's).  For these files only; the worker's thread.
  */
 enum delivery_step {
 #define DELIVERY_STEP(name, function, operation) DELIVERY_##name,
@@ -53,3 +53,5 @@ enum after delivery_rest(
  * held.
  */
 enum after delivery_rest_rejected(struct delivery *d);
+/* The broker has answered to the end of a letter. */
+enum after delivery_replay_finished(struct delivery *d);

@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "messages/source/message_end.h"
 #include "messages/source/message_text.h"
-#include "messages/source/replay.h"
 
 enum { FIELDS_OURS = 14 };
 

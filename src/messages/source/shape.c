@@ -52,17 +52,6 @@ add_field(struct fields *fields, struct span name, struct span value)
 	fields->list[fields->count++] = (struct field){name, value};
 }
 
-static struct span
-content_type(const struct shape *s)
-{
-	if (s->source->request.content_type != NULL)
-		return span_str(s->source->request.content_type);
-	const struct field *own =
-	    message_text_field(s->message, SPAN("content-type"));
-	return own != NULL && own->value.len > 0 ? own->value
-						 : SPAN("application/json");
-}
-
 static void
 add_cloudevent(struct shape *s, struct fields *fields)
 {
@@ -104,8 +93,14 @@ make_fields(struct shape *s, struct fields *ret_fields)
 		typed |= span_ieq(span_str(h->name), SPAN("Content-Type"));
 		add_field(&fields, span_str(h->name), value);
 	}
+	const struct field *own =
+	    message_text_field(s->message, SPAN("content-type"));
+	struct span type = source->request.content_type != NULL
+	    ? span_str(source->request.content_type)
+	    : own != NULL ? own->value : SPAN("");
 	if (!typed)
-		add_field(&fields, SPAN("Content-Type"), content_type(s));
+		add_field(&fields, SPAN("Content-Type"),
+		    type.len > 0 ? type : SPAN("application/json"));
 	if (source->request.cloudevents)
 		add_cloudevent(s, &fields);
 	*ret_fields = fields;
@@ -238,24 +233,19 @@ key_value(const struct conf_source *source, const struct broker_message *m,
 	return KEY_FOUND;
 }
 
-/* The key that the route's derive_key would make of the same members. */
-static enum key_verdict
-derive_key(const struct conf_source *source, struct claimant *c)
-{
-	struct conf_idempotency policy = *c->policy;
-	policy.derive_from_body = false;
-	policy.derive_from = source->key_pointers;
-	c->derived = true;
-	return key_derive(c->arena, &policy, &c->content, &c->key);
-}
-
 static enum key_verdict
 make_key(const struct conf_source *source, const struct broker_message *m,
     struct claimant *c)
 {
-	if (source->key == SOURCE_KEY_POINTERS)
-		return derive_key(source, c);
 	struct span value;
+	if (source->key == SOURCE_KEY_POINTERS) {
+		/* As the route's derive_key would make it. */
+		struct conf_idempotency policy = *c->policy;
+		policy.derive_from_body = false;
+		policy.derive_from = source->key_pointers;
+		c->derived = true;
+		return key_derive(c->arena, &policy, &c->content, &c->key);
+	}
 	enum key_verdict verdict = key_value(source, m, c, &value);
 	if (verdict != KEY_FOUND)
 		return verdict;
@@ -354,7 +344,10 @@ shape_lacks(struct arena *arena, const struct json_pointers *pointers,
     struct span body, const char *purpose)
 {
 	size_t i = 0;
-	if (!shape_is_json(body))
+	struct arena *scratch = arena_new();
+	bool is_json = json_read(scratch, body) != NULL;
+	arena_free(&scratch);
+	if (!is_json)
 		return arena_printf(arena,
 		    "its body cannot be read as JSON, so it has %s", purpose);
 	while (i < pointers->count && has_member(body, &pointers->list[i]))
@@ -379,15 +372,6 @@ why_keyless(const struct shape *s)
 		return SPAN("");
 	return shape_lacks(
 	    s->c->arena, &s->source->key_pointers, s->body, "no key");
-}
-
-static enum shape_verdict
-refuse_key(struct shape *s, enum key_verdict verdict)
-{
-	if (verdict == KEY_MISSING)
-		return misshapen(s, SHAPE_KEY_MISSING, why_keyless(s));
-	return misshapen(s, SHAPE_MALFORMED,
-	    arena_printf(s->c->arena, "key-invalid: %s", s->c->key.message));
 }
 
 /* How many parts of the scope are the same in all messages of the source. */
@@ -443,9 +427,13 @@ find_key(struct shape *s)
 	struct claimant *c = s->c;
 	enum key_verdict verdict =
 	    make_key(s->source, s->message, c);
-	if (verdict != KEY_FOUND)
-		return refuse_key(s, verdict);
 	const char *message = "";
+	if (verdict == KEY_MISSING)
+		return misshapen(s, SHAPE_KEY_MISSING, why_keyless(s));
+	if (verdict != KEY_FOUND)
+		return misshapen(s, SHAPE_MALFORMED,
+		    arena_printf(
+			c->arena, "key-invalid: %s", c->key.message));
 	switch (claimant_find_scope(c, &message)) {
 	case SCOPE_FOUND:
 		return SHAPE_GOOD;
@@ -545,57 +533,31 @@ shape_request(const struct conf_source *source,
 
 /* --- the body --- */
 
-/* Exactly as large: what it may have is counted already. */
-static void
-take_body(struct body *body, struct span bytes)
-{
-	must(body_append_within(body, bytes.ptr, bytes.len, bytes.len) == 0);
-}
-
-/* {"name": "value", …}: every field, as strings. */
-static enum shape_verdict
-fields_as_json(const struct broker_message *m, struct body *body,
-    struct span *ret_detail)
-{
-	struct span text;
-	struct arena *scratch = arena_new();
-	bool is_text = message_text_json(scratch, &m->fields, &text);
-	if (is_text)
-		take_body(body, text);
-	else
-		*ret_detail = SPAN("a field is no UTF-8");
-	arena_free(&scratch);
-	return is_text ? SHAPE_GOOD : SHAPE_MALFORMED;
-}
-
 enum shape_verdict
 shape_body(const struct conf_source *source,
     const struct broker_message *m, struct body *body, struct span *ret_detail)
 {
-	if (!m->has_payload) {
-		const char *name = source->request.body_field;
-		const struct field *field = fields_first(
-		    &m->fields, name ? span_str(name) : SPAN("body"));
-		if (field == NULL && name == NULL)
-			return fields_as_json(m, body, ret_detail);
-		if (field == NULL) {
-			*ret_detail = SPAN("it has no field for the body");
-			return SHAPE_MALFORMED;
-		}
-		take_body(body, field->value);
-		return SHAPE_GOOD;
-	}
-	take_body(body, m->payload);
-	return SHAPE_GOOD;
-}
-
-bool
-shape_is_json(struct span body)
-{
+	const char *name = source->request.body_field;
+	const struct field *field =
+	    fields_first(&m->fields, name ? span_str(name) : SPAN("body"));
 	struct arena *scratch = arena_new();
-	bool is_json = json_read(scratch, body) != NULL;
+	struct span bytes = m->payload;
+	const char *why = NULL;
+	if (!m->has_payload && field != NULL)
+		bytes = field->value;
+	else if (!m->has_payload && name != NULL)
+		why = "it has no field for the body";
+	else if (!m->has_payload &&
+	    !message_text_json(scratch, &m->fields, &bytes))
+		why = "a field is no UTF-8";
+	/* Exactly as large: what it may have is counted already. */
+	if (why == NULL)
+		must(body_append_within(
+			 body, bytes.ptr, bytes.len, bytes.len) == 0);
+	else
+		*ret_detail = span_str(why);
 	arena_free(&scratch);
-	return is_json;
+	return why == NULL ? SHAPE_GOOD : SHAPE_MALFORMED;
 }
 
 bool

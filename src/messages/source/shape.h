@@ -40,8 +40,6 @@ bool shape_has_own_scope(
 MUST_USE bool shape_order(const struct conf_source *source,
     const struct broker_message *message, struct span body,
     uint8_t ret_order[DIGEST_BYTES]);
-/* Whether members of it can be named at all. */
-MUST_USE bool shape_is_json(struct span body);
 /*
  * Why nothing can be made of these members of a body: a sentence that names the
  * first that is not there, and ends with what the message therefore has; empty

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "messages/brokers.h"
 #include "messages/source/delivery.h"
-#include "messages/source/replay.h"
 #include "messages/source/restore.h"
 #include "messages/source/source_credit.h"
 #include "messages/source/source_proof.h"
@@ -17,8 +16,6 @@ enum {
 	DRAIN_MS = 5000, /* for acknowledgements that are on their way */
 	LEASE_LEAST_MS = 1000,
 	BODY_KEPT_MAX = 16 * 1024 * 1024,
-	PROBE_MOST_MS = 60000,  /* while nothing can be sent upstream */
-	PROBE_OTHER_MS = 4000, /* for all else: that is cheap to find out */
 };
 
 /* --- what the broker says --- */
@@ -71,6 +68,8 @@ on_health(void *arg)
 {
 	struct source *s = arg;
 	struct broker_health health = broker_reader_health(s->reader);
+	if (!health.up)
+		s->wanted = 0; /* what the reader had comes anew */
 	counter_set(&s->meter->up, health.up);
 	counter_set(&s->meter->parts_standing, health.parts_standing);
 	counter_set(&s->meter->lag,
@@ -138,32 +137,23 @@ static const struct broker_events events = {
 };
 
 /* The most that any route says: what a source leads to is not known before. */
-struct bounds {
-	int64_t lease_ms, body_bytes;
-};
-
-static int64_t
-larger(int64_t a, int64_t b)
+static void
+set_bounds(const struct conf *conf, struct broker_start *start)
 {
-	return a > b ? a : b;
-}
-
-static struct bounds
-bounds_of(const struct conf *conf)
-{
-	struct bounds b = {LEASE_LEAST_MS, BODY_KEPT_MAX};
+	int64_t lease_ms = LEASE_LEAST_MS, body_bytes = BODY_KEPT_MAX;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
-		if (policy == NULL)
-			continue;
-		b.lease_ms = larger(b.lease_ms, policy->lease_ms);
-		b.body_bytes = larger(b.body_bytes, policy->max_request_body);
+		if (policy != NULL && policy->lease_ms > lease_ms)
+			lease_ms = policy->lease_ms;
+		if (policy != NULL && policy->max_request_body > body_bytes)
+			body_bytes = policy->max_request_body;
 	}
 	/* What no route would take is put to the dead letters whole. */
-	if (b.body_bytes > conf->in_flight_bytes / 4)
-		b.body_bytes = conf->in_flight_bytes / 4;
-	return b;
+	if (body_bytes > conf->in_flight_bytes / 4)
+		body_bytes = conf->in_flight_bytes / 4;
+	start->lease_ms = lease_ms;
+	start->most_bytes = (size_t)body_bytes;
 }
 
 /* Which store it is stands beside what is read: it must be known. */
@@ -175,19 +165,17 @@ open_reader(struct source *s)
 	    !source_standing_lets_begin(s))
 		return;
 	struct broker_events mine = events;
-	const struct bounds bounds = bounds_of(s->conf);
 	mine.arg = s;
-	const struct broker_start start = {
+	struct broker_start start = {
 	    .loop = s->worker->loop,
 	    .conf = s->conf,
 	    .source = s->source,
 	    .instance = s->worker->conf->instance,
 	    .store_id = span_str(s->store_id),
-	    .lease_ms = bounds.lease_ms,
-	    .most_bytes = (size_t)bounds.body_bytes,
 	    .sole = source_standing_has_one_reader(s),
 	    .events = &mine,
 	};
+	set_bounds(s->conf, &start);
 	counter_set(&s->meter->transacts,
 	    s->source->broker->kind == BROKER_KAFKA);
 	s->reader = brokers_open(&start);
@@ -201,12 +189,15 @@ open_reader(struct source *s)
 
 /* All but, perhaps, those whose acknowledgement is on its way. */
 static void
-end_deliveries(struct source *s, bool finishing_too)
+give_up(struct source *s, bool finishing_too)
 {
 	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item)
 		if (finishing_too || !delivery_is_finishing(m))
 			machine_end(m);
+	LIST_EACH(m, &s->replays.list, item)
+		machine_end(m);
+	restore_free(&s->restore);
 }
 
 static void
@@ -219,22 +210,12 @@ on_gained(void *arg)
 	open_reader(s);
 }
 
-static void
-end_replays(struct source *s)
-{
-	struct machine *m;
-	LIST_EACH(m, &s->replays.list, item)
-		machine_end(m);
-}
-
 /* Somebody else reads it from now on: all is given back at once. */
 static void
 on_leadership_lost(void *arg)
 {
 	struct source *s = arg;
-	end_deliveries(s, true);
-	end_replays(s);
-	restore_free(&s->restore);
+	give_up(s, true);
 	broker_reader_close(&s->reader);
 	s->credit = 0;
 	counter_set(&s->meter->up, 1);
@@ -262,7 +243,7 @@ replay(struct source *s, const struct letter_name *name, enum replay_act act)
 	if (s->replays.count >= (unsigned)s->source->in_flight)
 		s->left = true;
 	else
-		replay_new(s, name, act);
+		delivery_replay_new(s, name, act);
 }
 
 static void
@@ -348,75 +329,19 @@ share(struct source *s)
 		open_reader(s);
 }
 
-/*
- * --- while it stands still, one delivery at a time tries for all others:
- * after one second, then two, and so on ---
- */
-
-/* Nobody is left who could find out: the next one will. */
-static void
-let_next_find_out(struct source *s, bool claims, bool finishes)
-{
-	if (claims) {
-		source_standing_end(s, STANDING_STORE);
-		source_standing_end(s, STANDING_UPSTREAM);
-		source_standing_end(s, STANDING_TOKEN);
-		source_standing_end(s, STANDING_REDIRECTED);
-	}
-	if (finishes) {
-		/* The next one that is refused is one too many again. */
-		if (source_standing_are_refused(s))
-			s->refused = SOURCE_REFUSED_MAX - 1;
-		/* One acknowledgement may fail while the broker is well. */
-		if (s->reader == NULL || broker_reader_health(s->reader).up)
-			source_standing_end(s, STANDING_BROKER);
-		source_standing_end(s, STANDING_DEAD_LETTERS);
-		source_standing_end(s, STANDING_RESULTS);
-	}
-}
-
-/* Whoever has waited longest: what one cannot find out another one may. */
-static void
-let_oldest_go(struct source *s, bool tried[2])
-{
-	struct standing_place *oldest[2] = {NULL, NULL}, *place;
-	LIST_EACH(place, &s->waiting, item)
-		oldest[place->to_finish] = place;
-	for (unsigned i = 0; i < 2; i++) {
-		if (oldest[i] == NULL || tried[i])
-			continue;
-		tried[i] = true;
-		source_standing_let_go(s, oldest[i], true);
-	}
-}
-
-/* One that stands before its claim, and one before its acknowledgement. */
+/* While it stands still, one delivery at a time tries for all others. */
 static void
 on_probe(void *arg)
 {
 	struct source *s = arg;
-	const unsigned of_api = 1u << STANDING_UPSTREAM | 1u << STANDING_TOKEN |
-	    1u << STANDING_REDIRECTED;
-	bool tried[2] = {s->probing > 0 || pause_stands(&s->pause) ||
-		source_standing_why_unshared(s) != NULL,
-	    false};
-	bool retries = false;
 	struct machine *m;
+	bool retries = false, finishes = false;
 	LIST_EACH(m, &s->deliveries.list, item) {
 		retries |= delivery_view_state(delivery_of(m)) ==
 		    MESSAGE_STATE_RETRYING;
-		/* What is on its way will find it out. */
-		tried[true] |= delivery_is_finishing(m);
+		finishes |= delivery_is_finishing(m);
 	}
-	let_oldest_go(s, tried);
-	/* What is about to be tried again will find out, too. */
-	let_next_find_out(s, !tried[false] && !retries, !tried[true]);
-	if (!source_standing_can_be_tried(s))
-		return;
-	int64_t most_ms =
-	    (s->standing & of_api) != 0 ? PROBE_MOST_MS : PROBE_OTHER_MS;
-	s->probe_ms = s->probe_ms * 2 < most_ms ? s->probe_ms * 2 : most_ms;
-	timer_set(&s->probe, s->probe_ms);
+	source_standing_probe(s, retries, finishes);
 }
 
 /* --- its life --- */
@@ -452,7 +377,6 @@ source_new(struct worker *worker, const struct conf *conf,
 	s->conf = conf_ref(conf);
 	s->source = source;
 	s->meter = meter;
-	s->lanes = lanes_new();
 	list_init(&s->deliveries.list);
 	list_init(&s->replays.list);
 	s->api_standing = STANDING_COUNT_;
@@ -473,9 +397,7 @@ source_drain(struct source *s)
 		return;
 	s->draining = true;
 	s->drained_ms = loop_now_ms(s->worker->loop) + DRAIN_MS;
-	end_deliveries(s, false);
-	end_replays(s);
-	restore_free(&s->restore);
+	give_up(s, false);
 	source_credit_settle(s);
 }
 
@@ -495,7 +417,7 @@ source_is_drained(struct source *s)
 {
 	bool late = loop_now_ms(s->worker->loop) >= s->drained_ms;
 	/* What the broker did not take is given back as well. */
-	end_deliveries(s, late);
+	give_up(s, late);
 	return s->deliveries.count == 0 && (late || is_told(s));
 }
 
@@ -506,9 +428,7 @@ source_free(struct source **source)
 	*source = NULL;
 	if (s == NULL)
 		return;
-	end_deliveries(s, true);
-	end_replays(s);
-	restore_free(&s->restore);
+	give_up(s, true);
 	broker_reader_close(&s->reader);
 	leadership_stop(&s->leadership);
 	letters_stop(&s->letters);
@@ -522,5 +442,6 @@ source_free(struct source **source)
 	counter_set(&s->meter->in_flight, 0);
 	counter_set(&s->meter->present, 0);
 	conf_unref(&s->conf);
+	list_remove(&s->item);
 	free(s);
 }

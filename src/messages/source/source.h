@@ -19,8 +19,8 @@
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
  *
- * Circle: delivery, message_end, replay, restore, source, source_credit,
- * source_proof, source_standing.  A source makes its deliveries, which tell it
+ * Circle: delivery, message_end, restore, source, source_credit, source_proof,
+ * source_standing.  A source makes its deliveries, which tell it
  * what stands in their way.
  */
 struct delivery;
@@ -41,7 +41,7 @@ enum {
 };
 
 struct source {
-	struct source *next; /* of its worker */
+	struct list item; /* of its worker's */
 	struct worker *worker;
 	const struct conf *conf; /* a reference: source is of it */
 	const struct conf_source *source;
@@ -55,7 +55,7 @@ struct source {
 	struct machines replays; /* of letters */
 	bool left; /* there were more letters to replay than it could */
 	struct restore *restore; /* under way; NULL: none */
-	struct lanes *lanes;
+	struct lanes lanes;
 	/* The store that it began with, and what else is known of stores. */
 	char store_id[72]; /* "": not known */
 	char other_store[72]; /* the broker knows that one; "" */

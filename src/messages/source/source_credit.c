@@ -14,25 +14,28 @@ most_bytes(const struct source *s)
 	return budget_limit(s->worker->budget) / 4 * 3;
 }
 
-/* Each has an equal share, so that what it holds leaves theirs to others. */
+/*
+ * Each keeps to an equal share, so that what it holds leaves theirs to others;
+ * but one that has nothing may have all that is left.
+ */
 static size_t
 bytes_left(const struct source *s)
 {
 	struct budget *budget = s->worker->budget;
 	size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
-	size_t share = most_bytes(s) / s->conf->n_sources;
-	if (used >= most_bytes(s) || (s->bytes > 0 && s->bytes >= share))
-		return 0;
-	return most_bytes(s) - used;
+	size_t most = most_bytes(s), share = most / s->conf->n_sources;
+	size_t left = used < most ? most - used : 0;
+	size_t own = share > s->bytes ? share - s->bytes : 0;
+	return s->bytes == 0 || left < own ? left : own;
 }
 
 /* What can never fit is taken alone. */
 static bool
 fits(const struct source *s, size_t bytes)
 {
-	return bytes > most_bytes(s)
-	    ? s->bytes == 0
-	    : bytes_left(s) > 0 && bytes_left(s) >= bytes;
+	size_t left = bytes_left(s);
+	return bytes > most_bytes(s) ? s->bytes == 0
+				     : left > 0 && left >= bytes;
 }
 
 bool
@@ -115,12 +118,6 @@ source_credit_init(struct source *s)
 	task_init(&s->settle, on_settle, s);
 }
 
-void
-source_credit_settle(struct source *s)
-{
-	task_ready(s->worker->loop, &s->settle);
-}
-
 static void
 count_resting(struct source *s, int64_t n)
 {
@@ -134,9 +131,11 @@ source_credit_rest(struct source *s, struct delivery *d, bool rests)
 {
 	if (d->resting == rests || d->replay != NULL)
 		return;
+	struct lane *lane = d->place.lane;
+	int64_t n = lane != NULL ? lane->length : 1;
 	d->resting = rests;
-	lanes_rest(&d->place, rests);
-	int64_t n = lanes_length(&d->place);
+	if (lane != NULL)
+		lane->rests = rests;
 	count_resting(s, rests ? n : -n);
 }
 
@@ -165,7 +164,7 @@ source_credit_end(struct source *s, struct delivery *d)
 	source_credit_finish(s, d, false);
 	if (lanes_rests(&d->place))
 		count_resting(s, -1);
-	lanes_leave(s->lanes, &d->place);
+	lanes_leave(&s->lanes, &d->place);
 	s->in_flight--;
 	source_credit_settle(s);
 }

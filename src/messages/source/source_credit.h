@@ -20,7 +20,11 @@ MUST_USE bool source_credit_charge(
     struct source *source, size_t bytes, enum budget_share share);
 void source_credit_uncharge(struct source *source, size_t bytes);
 /* Later in this turn, it is worked out anew. */
-void source_credit_settle(struct source *source);
+static inline void
+source_credit_settle(struct source *source)
+{
+	task_ready(source->worker->loop, &source->settle);
+}
 
 /*
  * It rests from now on, and all of its lane behind it; or it does no more.

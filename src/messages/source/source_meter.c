@@ -16,17 +16,6 @@ source_meter_outcome(enum message_outcome outcome)
 }
 
 const char *
-source_meter_loss(enum broker_loss how)
-{
-	static const char *const losses[BROKER_LOSS_COUNT_] = {
-	    [BROKER_TRIMMED_UNREAD] = "trimmed-unread",
-	    [BROKER_TRIMMED_PENDING] = "trimmed-pending",
-	    [BROKER_DELETED] = "deleted",
-	};
-	return losses[how];
-}
-
-const char *
 source_meter_transaction(enum broker_transaction how)
 {
 	static const char *const ends[BROKER_TRANSACTION_COUNT_] = {

@@ -63,5 +63,4 @@ void source_meter_clear(struct source_meters *meters);
 
 /* The contract's words. */
 const char *source_meter_outcome(enum message_outcome outcome);
-const char *source_meter_loss(enum broker_loss how);
 const char *source_meter_transaction(enum broker_transaction how);

@@ -115,13 +115,6 @@ is_compared(struct source *s)
 	return true;
 }
 
-static bool
-stands(const struct source *s)
-{
-	return (s->standing & 1u << STANDING_UNPROVEN) != 0 &&
-	    source_proof_is_doubted(s);
-}
-
 bool
 source_proof_doubts(struct source *s, int64_t again_us)
 {
@@ -129,7 +122,8 @@ source_proof_doubts(struct source *s, int64_t again_us)
 	    !store_data_id_is_of(s->worker->store, again_us))
 		return true;
 	learn_store(s);
-	if (stands(s))
+	if ((s->standing & 1u << STANDING_UNPROVEN) != 0 &&
+	    source_proof_is_doubted(s))
 		return true;
 	/* No row says whether somebody was at it before. */
 	bool may_be_again = again_us != 0 || s->source->table != NULL;

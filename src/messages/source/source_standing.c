@@ -7,40 +7,35 @@
 #include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
 
-enum { PROBE_FIRST_MS = 1000 };
+enum {
+	PROBE_FIRST_MS = 1000,
+	PROBE_MOST_MS = 60000, /* while nothing can be sent upstream */
+	PROBE_OTHER_MS = 4000, /* for all else: that is cheap to find out */
+};
 
-static const char *const words[STANDING_COUNT_] = {
-#define STANDING(name, word, sentence) word,
+/* Why none is taken, while those that are here go on. */
+#define TAKES_NONE (1u << STANDING_MEMORY | 1u << STANDING_HELD)
+
+
+static const struct {
+	const char *word, *sentence;
+} texts[STANDING_COUNT_] = {
+#define STANDING(name, word, sentence) {word, sentence},
 #include "tbl/standings.h"
 #undef STANDING
 };
 
-static const char *const sentences[STANDING_COUNT_] = {
-#define STANDING(name, word, sentence) sentence,
-#include "tbl/standings.h"
-#undef STANDING
-};
-
-/* The most pressing one; NULL: it goes. */
-static const char *
-most_pressing(const char *const *list, unsigned standing)
-{
-	for (unsigned i = 0; i < STANDING_COUNT_; i++)
-		if ((standing & 1u << i) != 0)
-			return list[i];
-	return NULL;
-}
-
+/* The lowest bit is the most pressing one. */
 const char *
 source_standing_word(unsigned standing)
 {
-	return most_pressing(words, standing);
+	return standing != 0 ? texts[__builtin_ctz(standing)].word : NULL;
 }
 
 const char *
 source_standing_sentence(unsigned standing)
 {
-	return most_pressing(sentences, standing);
+	return standing != 0 ? texts[__builtin_ctz(standing)].sentence : NULL;
 }
 
 void
@@ -82,22 +77,19 @@ source_standing_leads_until(const struct source *s)
 bool
 source_standing_goes(const struct source *s)
 {
-	return !pause_stands(&s->pause) &&
-	    (s->standing &
-		~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
+	return !pause_stands(&s->pause) && (s->standing & ~TAKES_NONE) == 0;
 }
 
 bool
 source_standing_replays(const struct source *s)
 {
-	return !pause_stands(&s->pause) &&
-	    (s->standing &
-		~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
-		    1u << STANDING_DEAD_LETTERS)) == 0;
+	const unsigned lets = TAKES_NONE | 1u << STANDING_DEAD_LETTERS;
+	return !pause_stands(&s->pause) && (s->standing & ~lets) == 0;
 }
 
-bool
-source_standing_are_refused(const struct source *s)
+/* Five ends in a row were refused, each alone: it may be all of them. */
+static bool
+are_refused(const struct source *s)
 {
 	return s->refused >= SOURCE_REFUSED_MAX;
 }
@@ -105,15 +97,15 @@ source_standing_are_refused(const struct source *s)
 bool
 source_standing_only_refused(const struct source *s)
 {
-	return source_standing_are_refused(s) && !pause_stands(&s->pause) &&
+	const unsigned lets = TAKES_NONE | 1u << STANDING_BROKER;
+	return are_refused(s) && !pause_stands(&s->pause) &&
 	    s->reader != NULL && broker_reader_health(s->reader).up &&
-	    (s->standing &
-		~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
-		    1u << STANDING_BROKER)) == 0;
+	    (s->standing & ~lets) == 0;
 }
 
-const char *
-source_standing_why_unshared(const struct source *s)
+/* Why Redis does not say what gateways share of it; NULL: it does. */
+static const char *
+why_unshared(const struct source *s)
 {
 	const char *trouble = s->leadership.watch.shared.trouble;
 	if (!source_standing_lets_begin(s) && trouble[0] != '\0')
@@ -133,7 +125,7 @@ source_standing_why_unshared(const struct source *s)
 void
 source_standing_look(struct source *s)
 {
-	const char *why = source_standing_why_unshared(s);
+	const char *why = why_unshared(s);
 	bool was = s->unshared;
 	s->unshared = why != NULL;
 	if (why != NULL)
@@ -142,13 +134,13 @@ source_standing_look(struct source *s)
 		source_standing_end(s, STANDING_STORE);
 }
 
-bool
-source_standing_can_be_tried(const struct source *s)
+/* Whether a try of one delivery may find out that something is over. */
+static bool
+can_be_tried(const struct source *s)
 {
-	return (s->standing &
-		   ~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
-		       1u << STANDING_OPERATOR |
-		       1u << STANDING_ORDER | 1u << STANDING_UNPROVEN)) != 0;
+	const unsigned told = 1u << STANDING_OPERATOR | 1u << STANDING_ORDER |
+	    1u << STANDING_UNPROVEN;
+	return (s->standing & ~(TAKES_NONE | told)) != 0;
 }
 
 static void
@@ -156,7 +148,7 @@ log_standing(const struct source *s, enum event event, enum standing standing)
 {
 	struct logline line = log_begin(event);
 	log_str(&line, "source", s->source->name);
-	log_str(&line, "reason", words[standing]);
+	log_str(&line, "reason", texts[standing].word);
 	if (s->why[0] != '\0')
 		log_str(&line, "error", s->why);
 	log_end(&line);
@@ -172,10 +164,21 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 	if (!told)
 		log_standing(s, EV_source_stands, standing);
 	s->told |= 1u << standing;
-	if (timer_is_set(&s->probe) || !source_standing_can_be_tried(s))
+	if (timer_is_set(&s->probe) || !can_be_tried(s))
 		return;
 	s->probe_ms = PROBE_FIRST_MS;
 	timer_set(&s->probe, s->probe_ms);
+}
+
+/* It may go on: as the one that tries, or with all others. */
+static void
+let_go(struct source *s, struct standing_place *place, bool probes)
+{
+	if (probes && !place->probes)
+		s->probing++;
+	place->probes |= probes;
+	list_remove(&place->item);
+	op_done(&place->op, 0);
 }
 
 void
@@ -183,7 +186,7 @@ source_standing_let_all_go(struct source *s)
 {
 	struct standing_place *place;
 	LIST_EACH(place, &s->waiting, item)
-		source_standing_let_go(s, place, false);
+		let_go(s, place, false);
 }
 
 void
@@ -192,9 +195,9 @@ source_standing_end(struct source *s, enum standing standing)
 	if ((s->standing & 1u << standing) == 0)
 		return;
 	if (standing == STANDING_STORE &&
-	    source_standing_why_unshared(s) != NULL)
+	    why_unshared(s) != NULL)
 		return;
-	if (standing == STANDING_BROKER && source_standing_are_refused(s))
+	if (standing == STANDING_BROKER && are_refused(s))
 		return;
 	/* One acknowledgement says nothing of what is to be taken. */
 	if (standing == STANDING_BROKER && s->reader != NULL &&
@@ -321,9 +324,9 @@ bool
 source_standing_finish_refused(struct source *s, const char *why)
 {
 	s->refused++;
-	if (source_standing_are_refused(s))
+	if (are_refused(s))
 		source_standing_begin(s, STANDING_BROKER, why);
-	return source_standing_are_refused(s);
+	return are_refused(s);
 }
 
 void
@@ -345,17 +348,6 @@ source_standing_wait(
 }
 
 void
-source_standing_let_go(
-    struct source *s, struct standing_place *place, bool probes)
-{
-	if (probes && !place->probes)
-		s->probing++;
-	place->probes |= probes;
-	list_remove(&place->item);
-	op_done(&place->op, 0);
-}
-
-void
 source_standing_tried(struct source *s, struct standing_place *place)
 {
 	if (place->probes)
@@ -374,4 +366,62 @@ source_standing_leave(struct source *s, struct standing_place *place)
 		timer_set(&s->probe, 0);
 	}
 	source_standing_tried(s, place);
+}
+
+/*
+ * --- while it stands still, one delivery at a time tries for all others:
+ * after one second, then two, and so on ---
+ */
+
+/* Nobody is left who could find out: the next one will. */
+static void
+let_next_find_out(struct source *s, bool claims, bool finishes)
+{
+	if (claims) {
+		source_standing_end(s, STANDING_STORE);
+		source_standing_end(s, STANDING_UPSTREAM);
+		source_standing_end(s, STANDING_TOKEN);
+		source_standing_end(s, STANDING_REDIRECTED);
+	}
+	if (finishes) {
+		/* The next one that is refused is one too many again. */
+		if (are_refused(s))
+			s->refused = SOURCE_REFUSED_MAX - 1;
+		/* One acknowledgement may fail while the broker is well. */
+		if (s->reader == NULL || broker_reader_health(s->reader).up)
+			source_standing_end(s, STANDING_BROKER);
+		source_standing_end(s, STANDING_DEAD_LETTERS);
+		source_standing_end(s, STANDING_RESULTS);
+	}
+}
+
+/* Whoever has waited longest: what one cannot find out another one may. */
+static bool
+let_oldest_go(struct source *s, bool to_finish)
+{
+	struct standing_place *oldest = NULL, *place;
+	LIST_EACH(place, &s->waiting, item)
+		if (place->to_finish == to_finish)
+			oldest = place;
+	if (oldest != NULL)
+		let_go(s, oldest, true);
+	return oldest != NULL;
+}
+
+void
+source_standing_probe(struct source *s, bool retries, bool finishes)
+{
+	const unsigned of_api = 1u << STANDING_UPSTREAM | 1u << STANDING_TOKEN |
+	    1u << STANDING_REDIRECTED;
+	/* One that stands before its claim, and one before its end. */
+	bool claims = s->probing > 0 || pause_stands(&s->pause) ||
+	    why_unshared(s) != NULL || let_oldest_go(s, false);
+	finishes = finishes || let_oldest_go(s, true);
+	let_next_find_out(s, !claims && !retries, !finishes);
+	if (!can_be_tried(s))
+		return;
+	int64_t most_ms =
+	    (s->standing & of_api) != 0 ? PROBE_MOST_MS : PROBE_OTHER_MS;
+	s->probe_ms = s->probe_ms * 2 < most_ms ? s->probe_ms * 2 : most_ms;
+	timer_set(&s->probe, s->probe_ms);
 }

@@ -6,7 +6,7 @@
 /*
  * Why a source stands still, while something is in the way that no message is
  * to blame for: nothing is counted then, and what has not been claimed waits.
- * One delivery at a time tries for all (source.c).
+ * One delivery at a time tries for all.
  * The worker's thread only.
  */
 /* Whether nobody else reads it while this gateway does. */
@@ -30,9 +30,6 @@ void source_standing_end(struct source *source, enum standing standing);
 /* What stands still waits at its place until it is let go. */
 void source_standing_wait(struct source *source,
     struct standing_place *place, bool to_finish);
-/* It may go on: as the one that tries, or with all others. */
-void source_standing_let_go(
-    struct source *source, struct standing_place *place, bool probes);
 /* If it tried for all others, it does not any more. */
 void source_standing_tried(struct source *source, struct standing_place *place);
 /*
@@ -84,16 +81,13 @@ void source_standing_set(
 /* Each second: whether Redis says what gateways share is looked at. */
 void source_standing_look(struct source *source);
 
-/* Whether a try of one delivery may find out that something is over. */
-bool source_standing_can_be_tried(const struct source *source);
 /*
- * Why it may not read, as Redis does not say what gateways share of it; NULL:
- * it does.
+ * Its probe is due: who has waited longest is let go, or the standing is over.
+ * retries: a message is about to be tried again, and finishes: one is being
+ * acknowledged, either of which will find out.
  */
-const char *source_standing_why_unshared(const struct source *source);
-/* Whether five ends in a row were refused: it may be all of them. */
-bool source_standing_are_refused(const struct source *source);
-
+void source_standing_probe(
+    struct source *source, bool retries, bool finishes);
 /* All that stood still goes on. */
 void source_standing_let_all_go(struct source *source);
 

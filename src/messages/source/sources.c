@@ -6,8 +6,6 @@
 #include "messages/brokers.h"
 #include "messages/source/sources.h"
 
-static bool on_turn(void *arg);
-
 static struct sources *
 sources_part(struct worker_part *part)
 {
@@ -27,94 +25,48 @@ is_of_worker(const struct worker *w, const struct conf_source *source)
 	    w->index;
 }
 
-static struct source *
-source_named(struct source *first, const char *name)
+static bool
+has_source(struct sources *all, const char *name)
 {
-	for (; first != NULL; first = first->next)
-		if (!strcmp(first->source->name, name))
-			return first;
-	return NULL;
+	struct source *s;
+	LIST_EACH(s, &all->list, item)
+		if (!strcmp(s->source->name, name))
+			return true;
+	return false;
 }
 
-static void
-begin(struct sources *all, const struct conf *conf,
-    const struct conf_source *source)
-{
-	struct source_meter *meter = source_meter_of(
-	    &all->meters, source->name, source->broker->name);
-	struct source *s = source_new(all->worker, conf, source, meter);
-	s->next = all->first;
-	all->first = s;
-}
-
-/* Those that are configured and not here, as far as they have drained. */
+/* Those that are configured and not here begin, where they have drained. */
 static void
 begin_missing(struct sources *all)
 {
-	const struct conf *conf = all->worker->generation->conf;
-	for (size_t i = 0; i < conf->n_sources; i++) {
+	struct worker *w = all->worker;
+	const struct conf *conf = w->generation->conf;
+	for (size_t i = 0; i < conf->n_sources && !all->draining; i++) {
 		const struct conf_source *source = &conf->sources[i];
-		if (is_of_worker(all->worker, source) &&
-		    source_named(all->first, source->name) == NULL &&
-		    source_named(all->leaving, source->name) == NULL)
-			begin(all, conf, source);
+		if (!is_of_worker(w, source) || has_source(all, source->name))
+			continue;
+		struct source *s = source_new(w, conf, source,
+		    source_meter_of(&all->meters, source->name,
+			source->broker->name));
+		list_add_first(&all->list, &s->item);
 	}
 }
 
-static void
-hook(struct sources *all)
-{
-	if (all->hooked)
-		return;
-	all->hooked = true;
-	loop_hook(all->worker->loop, HOOK_FLUSH, &all->hook, on_turn, all);
-}
-
-static void
-unhook(struct sources *all)
-{
-	if (all->hooked)
-		loop_unhook(&all->hook);
-	all->hooked = false;
-}
-
-/*
- * What has drained is gone, and what takes its place begins.  The worker's own
- * hook runs before this one: where it waits for that, it looks again at once.
- */
+/* What has drained is gone, and what takes its place begins. */
 static bool
 on_turn(void *arg)
 {
 	struct sources *all = arg;
-	struct source **at = &all->leaving;
+	struct source *s;
 	bool gone = false;
-	while (*at != NULL) {
-		struct source *s = *at;
-		if (!source_is_drained(s)) {
-			at = &s->next;
-			continue;
+	LIST_EACH(s, &all->list, item)
+		if (s->draining && source_is_drained(s)) {
+			source_free(&s);
+			gone = true;
 		}
-		*at = s->next;
-		source_free(&s);
-		gone = true;
-	}
-	if (!all->draining)
+	if (gone)
 		begin_missing(all);
-	if (all->leaving == NULL)
-		unhook(all);
 	return gone;
-}
-
-/* Takes it off the list of those that go on, and drains it. */
-static void
-leave(struct sources *all, struct source **at)
-{
-	struct source *s = *at;
-	*at = s->next;
-	s->next = all->leaving;
-	all->leaving = s;
-	source_drain(s);
-	hook(all);
 }
 
 /* --- what the worker says --- */
@@ -125,40 +77,32 @@ sources_begin(struct worker *worker)
 	struct sources *all = mem_zero(sizeof *all);
 	all->part.kind = &sources_kind;
 	all->worker = worker;
+	list_init(&all->list);
+	loop_hook(worker->loop, HOOK_FLUSH, &all->hook, on_turn, all);
 	begin_missing(all);
 	return &all->part;
 }
 
 static bool
-is_unchanged(const struct conf_source *a, const struct conf_source *b)
-{
-	return b != NULL && !memcmp(a->digest, b->digest, sizeof a->digest);
-}
-
-static const struct conf_source *
-configured(const struct conf *conf, const char *name)
+is_unchanged(const struct conf *conf, const struct conf_source *source)
 {
 	for (size_t i = 0; i < conf->n_sources; i++)
-		if (!strcmp(conf->sources[i].name, name))
-			return &conf->sources[i];
-	return NULL;
+		if (!strcmp(conf->sources[i].name, source->name))
+			return !memcmp(conf->sources[i].digest, source->digest,
+			    sizeof source->digest);
+	return false;
 }
 
 static void
 sources_reload(struct worker_part *part, struct generation *generation)
 {
 	struct sources *all = sources_part(part);
-	struct source **at = &all->first;
+	struct source *s;
 	if (all->draining)
 		return;
-	while (*at != NULL) {
-		const struct conf_source *source = (*at)->source;
-		if (is_unchanged(source,
-			configured(generation->conf, source->name)))
-			at = &(*at)->next;
-		else
-			leave(all, at);
-	}
+	LIST_EACH(s, &all->list, item)
+		if (!is_unchanged(generation->conf, s->source))
+			source_drain(s);
 	begin_missing(all);
 }
 
@@ -166,33 +110,27 @@ static void
 sources_drain(struct worker_part *part)
 {
 	struct sources *all = sources_part(part);
+	struct source *s;
 	all->draining = true;
-	while (all->first != NULL)
-		leave(all, &all->first);
+	LIST_EACH(s, &all->list, item)
+		source_drain(s);
 }
 
 /* Acknowledgements that are still on their way are not waited for. */
 static void
-end_leaving(struct sources *all)
-{
-	while (all->leaving != NULL) {
-		struct source *s = all->leaving;
-		all->leaving = s->next;
-		source_free(&s);
-	}
-}
-
-static void
 sources_over(struct worker_part *part)
 {
-	end_leaving(sources_part(part));
+	struct sources *all = sources_part(part);
+	struct source *s;
+	LIST_EACH(s, &all->list, item)
+		source_free(&s);
 }
 
 static bool
 sources_are_idle(const struct worker_part *part)
 {
 	const struct sources *all = (const struct sources *)part;
-	return all->first == NULL && all->leaving == NULL &&
+	return list_empty(&all->list) &&
 	    brokers_leaving(all->worker->loop) == 0;
 }
 
@@ -200,9 +138,9 @@ static void
 sources_end(struct worker_part *part)
 {
 	struct sources *all = sources_part(part);
-	sources_drain(part);
-	end_leaving(all);
-	unhook(all);
+	all->draining = true;
+	sources_over(part);
+	loop_unhook(&all->hook);
 	brokers_abandon(all->worker->loop);
 }
 

@@ -13,10 +13,8 @@
 struct sources {
 	struct worker_part part;
 	struct worker *worker;
-	struct source *first;
-	struct source *leaving; /* they drain: gone, or about to be changed */
+	struct list list; /* of struct source; one that drains is gone soon */
 	struct hook hook;
-	bool hooked;
 	bool draining;
 	struct source_meters meters; /* any thread reads them */
 };

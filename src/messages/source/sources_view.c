@@ -96,7 +96,7 @@ meet_message(struct inquiry *inquiry, struct source *s)
 static bool
 meet_source(struct inquiry *inquiry, struct source *s)
 {
-	if (s->reader == NULL || s->draining)
+	if (s->reader == NULL)
 		return true;
 	inquiry->found = true;
 	if (inquiry->kind == INQUIRY_PROOF) {
@@ -182,10 +182,11 @@ add_page(struct inquiry *inquiry, const struct candidates *all)
 }
 
 static void
-add_messages(struct inquiry *inquiry, const struct sources *sources)
+add_messages(struct inquiry *inquiry, struct sources *sources)
 {
 	struct candidates all = {0};
-	for (struct source *s = sources->first; s != NULL; s = s->next)
+	struct source *s;
+	LIST_EACH(s, &sources->list, item)
 		if (inquiry->source.len == 0 ||
 		    span_eq(inquiry->source, span_str(s->source->name)))
 			take_candidates(&all, inquiry, s);
@@ -200,14 +201,17 @@ add_messages(struct inquiry *inquiry, const struct sources *sources)
 bool
 sources_view(struct inquiry *inquiry, struct worker *worker)
 {
-	const struct sources *sources = sources_of(worker);
+	struct sources *sources = sources_of(worker);
+	struct source *s;
 	if (sources == NULL)
 		return true;
 	if (inquiry->kind == INQUIRY_MESSAGES) {
 		add_messages(inquiry, sources);
 		return true;
 	}
-	for (struct source *s = sources->first; s != NULL; s = s->next) {
+	LIST_EACH(s, &sources->list, item) {
+		if (s->draining)
+			continue;
 		if (inquiry->kind == INQUIRY_SOURCES)
 			add_source(inquiry, s);
 		else if (span_eq(inquiry->source, span_str(s->source->name)))

@@ -436,7 +436,7 @@ put_words(struct metrics *m, const struct source_meter *s)
 			    source_meter_outcome(reasons[i]), reasons[i]);
 	else if (m->id == METRIC_SOURCE_LOST)
 		for (unsigned i = 0; i < BROKER_LOSS_COUNT_; i++)
-			put_word(m, s, "how", source_meter_loss(i), i);
+			put_word(m, s, "how", broker_loss_word(i), i);
 	else if (transacts)
 		for (unsigned i = 0; i < BROKER_TRANSACTION_COUNT_; i++)
 			put_word(m, s, "result", source_meter_transaction(i),

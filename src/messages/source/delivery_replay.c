@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/message_end.h"
-#include "messages/source/replay.h"
 #include "messages/source/source_standing.h"
 
 enum {
@@ -70,7 +69,7 @@ start(struct source *source, const struct letter_name *name,
 }
 
 void
-replay_new(struct source *source, const struct letter_name *name,
+delivery_replay_new(struct source *source, const struct letter_name *name,
     enum replay_act act)
 {
 	struct machine *m;
@@ -84,7 +83,7 @@ replay_new(struct source *source, const struct letter_name *name,
 /* --- it is taken --- */
 
 enum after
-replay_begin(struct machine *machine)
+delivery_replay_begin(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct replay *r = d->replay;
@@ -101,7 +100,7 @@ replay_begin(struct machine *machine)
 
 /* Somebody else has it, or nobody any more: what is left is told again. */
 enum after
-replay_begun(struct machine *machine)
+delivery_replay_begun(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct replay *r = d->replay;
@@ -137,7 +136,7 @@ replay_begun(struct machine *machine)
 /* --- its record is FAILED; an operator wants it to be tried anew --- */
 
 enum after
-replay_release(struct machine *machine)
+delivery_replay_release(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct records_order order = {.act = ACT_RELEASE,
@@ -149,7 +148,7 @@ replay_release(struct machine *machine)
 
 /* Whatever it is now, the next claim says. */
 enum after
-replay_released(struct machine *machine)
+delivery_replay_released(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	d->replay->tried |= d->replay->record.op.op.error == 0;
@@ -159,7 +158,7 @@ replay_released(struct machine *machine)
 /* --- it stays a letter --- */
 
 enum after
-replay_stay(struct machine *machine)
+delivery_replay_stay(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct replay *r = d->replay;
@@ -180,7 +179,7 @@ replay_stay(struct machine *machine)
 
 /* What Redis did not take is begun again when its lease is over. */
 enum after
-replay_stayed(struct machine *machine)
+delivery_replay_stayed(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	if (d->written.op.op.error != 0 || d->replay->shut)
@@ -208,7 +207,7 @@ acknowledged(struct delivery *d)
 
 /* The broker is away, or does not take it: it is asked again. */
 enum after
-replay_finished(struct delivery *d)
+delivery_replay_finished(struct delivery *d)
 {
 	const struct broker_finish *finish = &d->finish;
 	if (d->replay->act == REPLAY_TO_CONFIRM)
@@ -224,7 +223,7 @@ replay_finished(struct delivery *d)
 }
 
 enum after
-replay_close(struct machine *machine)
+delivery_replay_close(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	letter_end(&d->source->letters, &d->written, &d->replay->name,
@@ -234,7 +233,7 @@ replay_close(struct machine *machine)
 
 /* The next of its lane is this owner's already. */
 enum after
-replay_closed(struct machine *machine)
+delivery_replay_closed(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letter_op *op = &d->written;
