@@ -242,6 +242,18 @@ worker_run(struct worker *w)
 	log_flush_last();
 }
 
+bool
+worker_owns(const struct worker *w, const char *kind, const char *name)
+{
+	uint8_t hash[DIGEST_BYTES];
+	struct digest digest;
+	digest_begin(&digest, span_str(kind), SPAN(""));
+	digest_part(&digest, span_str(name));
+	digest_end(&digest, hash);
+	return (hash[0] | (unsigned)hash[1] << 8) % w->conf->workers ==
+	    w->index;
+}
+
 void
 worker_free(struct worker **worker)
 {

@@ -32,6 +32,13 @@ struct worker *worker_new(const struct conf *conf, struct budget *budget,
 void worker_free(struct worker **worker);
 
 /*
+ * Whether what has that name, among all of its kind, is that worker's: it is
+ * the same one's for as long as it has the name.
+ */
+bool worker_owns(
+    const struct worker *worker, const char *kind, const char *name);
+
+/*
  * The body of the worker's thread: returns when it has drained, and has ended
  * all that it owns but its loop.
  */

@@ -208,17 +208,17 @@ REFUSED = [
         'it has no field "Order"'),
     ("members that the key is made of are missing",
         {"key": ["/order_id"]}, {"body": b'{"other":1}'}, "key-missing",
-        "its body has nothing, or null, at /order_id"),
+        "it has no key, because /order_id is missing, null or empty"),
     ("one of the members that the key is made of is null",
         {"key": ["/order/id", "/order/act"]},
         {"body": b'{"order":{"id":1,"act":null}}'}, "key-missing",
-        "its body has nothing, or null, at /order/act"),
+        "it has no key, because /order/act is missing, null or empty"),
     ("a member with a slash in its name",
         {"key": ["/order~1id"]}, {"body": b"{}"}, "key-missing",
-        "its body has nothing, or null, at /order~1id,"),
+        "it has no key, because /order~1id is missing, null or empty"),
     ("members of a body that is no JSON",
         {"key": ["/order_id"]}, {"body": b"order_id=1"}, "key-missing",
-        "its body cannot be read as JSON"),
+        "it has no key, because the body of this request is not JSON"),
     ("a body that is too large",
         {}, {"body": b'"' + b"x" * 2000 + b'"', "idempotency_key": "k"},
         "too-large", ""),
@@ -255,9 +255,10 @@ def what_can_never_be_executed_is_a_dead_letter(
 
 @each([
     ("is no JSON", b"account=1",
-     b"its body cannot be read as JSON, so it has nothing to be ordered by"),
-    ("lacks them", b"{}", b"its body has nothing, or null, at /account, so it "
-     b"has nothing to be ordered by")])
+     b"it has nothing to be ordered by, because the body of this request is "
+     b"not JSON, or has a member twice."),
+    ("lacks them", b"{}", b"it has nothing to be ordered by, because /account "
+     b"is missing, null or empty in this request.")])
 def a_body_that_is_to_be_ordered_by_its_members_and_cannot_be_says_why(
         bench, body, detail):
     upstream = bench.upstream()

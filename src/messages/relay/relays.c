@@ -12,19 +12,6 @@ relays_part(struct worker_part *part)
 	return CONTAINER_OF(part, struct relays, part);
 }
 
-/* The same one for as long as it has that name, however many there are. */
-static bool
-is_of_worker(const struct worker *w, const struct conf_relay *relay)
-{
-	uint8_t hash[DIGEST_BYTES];
-	struct digest digest;
-	digest_begin(&digest, SPAN("relay"), SPAN(""));
-	digest_part(&digest, span_str(relay->name));
-	digest_end(&digest, hash);
-	return (hash[0] | (unsigned)hash[1] << 8) % w->conf->workers ==
-	    w->index;
-}
-
 /* Finds or makes the series of that name. */
 static struct relay_meter *
 meter_of(struct relays *all, const char *name)
@@ -58,7 +45,7 @@ begin_missing(struct relays *all)
 	const struct conf *conf = w->generation->conf;
 	for (size_t i = 0; i < conf->n_relays && !all->draining; i++) {
 		const struct conf_relay *relay = &conf->relays[i];
-		if (!is_of_worker(w, relay) ||
+		if (!worker_owns(w, "relay", relay->name) ||
 		    has_run(&all->runs, relay->name))
 			continue;
 		struct relay_run *run = relay_run_new(

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
-#include "base/mem.h"
 #include "base/test_build.h"
 #include "messages/source/delivery_private.h"
 #include "messages/source/shape.h"
@@ -153,7 +150,9 @@ delivery_make(
 	d->first_ms = clock_wall_ms();
 	d->rested = MESSAGE_STATE_WAITING;
 	d->outcome = d->reason = MESSAGE_COUNT_;
-	d->refusals = source_standing_no_refusals(source);
+	/* None yet, and none of others was executed since. */
+	d->refusals = (struct source_refusals){
+	    .run = UINT64_MAX, .attempted = source->executed};
 	body_init(&d->body, NULL);
 	op_init(&d->place.turn, loop, machine_run, &d->machine);
 	op_init(&d->stand.op, loop, machine_run, &d->machine);
@@ -271,18 +270,17 @@ is_expired(const struct delivery *d)
 static struct span
 why_unordered(const struct delivery *d)
 {
-	static const char purpose[] = "nothing to be ordered by";
+	static const char what[] = "it has nothing to be ordered by";
 	const struct conf_source *source = d->source->source;
-	struct arena *arena = d->message->arena;
+	const struct content content = content_of(body_span(&d->body));
 	if (source->order_by == SOURCE_ORDER_POINTERS)
-		return shape_lacks(arena, &source->order_pointers,
-		    body_span(&d->body), purpose);
+		return key_members_wrong(
+		    d->arena, what, &source->order_pointers, &content);
 	if (source->order_by == SOURCE_ORDER_HEADER)
-		return arena_printf(arena,
-		    "it has no field \"%s\", so it has %s",
-		    source->order_header, purpose);
-	return arena_printf(arena, "it has no %s, so it has %s",
-	    source->order_by == SOURCE_ORDER_KEY ? "key" : "entity", purpose);
+		return arena_printf(d->arena, "%s, because it has no field "
+		    "\"%s\"", what, source->order_header);
+	return arena_printf(d->arena, "%s, because it has no %s", what,
+	    source->order_by == SOURCE_ORDER_KEY ? "key" : "entity");
 }
 
 /* Its place in its lane, before anything else is known of it. */
@@ -308,10 +306,8 @@ stand_for_token(struct delivery *d)
 {
 	if (d->replay != NULL)
 		return delivery_to(d, DELIVERY_LOOK, MORE);
-	char *words = mem_str(d->detail);
 	d->source->token_refused = true;
-	source_standing_begin(d->source, STANDING_TOKEN, words);
-	free(words);
+	source_standing_begin(d->source, STANDING_TOKEN, d->detail.ptr);
 	delivery_probed(d);
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_STAND, MORE);
@@ -436,8 +432,9 @@ delivery_shape(struct machine *machine)
 
 /* --- its turn in its lane: one of an order at a time, as they came --- */
 
-const struct letters_lane *
-delivery_lane(const struct delivery *d)
+/* Its lane, where a letter parks what comes behind it; else NULL. */
+static const struct letters_lane *
+lane_of(const struct delivery *d)
 {
 	return d->place.lane != NULL && !d->source->source->behind_go_on
 	    ? &d->lane
@@ -449,12 +446,12 @@ delivery_letter_name(const struct delivery *d)
 {
 	return d->replay != NULL
 	    ? d->replay->name
-	    : letter_name_of(d->message->position, delivery_lane(d));
+	    : letter_name_of(d->message->position, lane_of(d));
 }
 
 /* Others may have begun to make a letter of it, and were cut short. */
-bool
-delivery_may_have_letter(const struct delivery *d)
+static bool
+may_have_letter(const struct delivery *d)
 {
 	return !d->sought &&
 	    ((d->message->again &&
@@ -473,9 +470,9 @@ go(struct delivery *d)
 	if (!letters_are_known(letters) ||
 	    source_proof_doubts(d->source, again_us))
 		return delivery_to(d, DELIVERY_LOOK, MORE);
-	if (delivery_may_have_letter(d))
+	if (may_have_letter(d))
 		return delivery_to(d, DELIVERY_SEEK, MORE);
-	d->parks = delivery_lane(d) != NULL &&
+	d->parks = lane_of(d) != NULL &&
 	    letters_have_lane(letters, &d->lane) && INVARIANT(behind_a_letter);
 	if (d->parks && !d->buried)
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
@@ -565,7 +562,7 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	 * Its broker may not have taken the end of what is a letter already, or
 	 * not that of whoever had it before.
 	 */
-	d->was_letter |= d->buried || delivery_may_have_letter(d);
+	d->was_letter |= d->buried || may_have_letter(d);
 	d->buried = false;
 	d->outcome = MESSAGE_DROPPED;
 	d->dropped = inquiry;

@@ -63,7 +63,6 @@ misses_record(const struct delivery *d)
 static enum after
 nothing_known(struct delivery *d)
 {
-	source_standing_end(d->source, STANDING_STORE);
 	if (d->c.claim_op.attempt > 0) {
 		d->tried = d->there = true;
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
@@ -242,16 +241,6 @@ found_by_claim(struct delivery *d, const char **ret_why)
 	return *ret_why != NULL ? FOUND_NO_STORE : found_by_verdict(d);
 }
 
-/* The dead letter of its order, into the store. */
-static enum after
-follow(struct delivery *d)
-{
-	source_standing_end(d->source, STANDING_STORE);
-	delivery_probed(d);
-	delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
-	return delivery_to(d, DELIVERY_BURY, MORE);
-}
-
 enum after
 delivery_claim_answered(struct machine *machine)
 {
@@ -264,13 +253,19 @@ delivery_claim_answered(struct machine *machine)
 		return without_store(d, why);
 	if (found == FOUND_NOT_STORED || found == FOUND_AGAIN)
 		return meet(d, found);
-	/* What was finished before its lane was parked has come again. */
+	source_standing_end(d->source, STANDING_STORE);
+	/*
+	 * It follows the dead letter of its order, unless it was finished
+	 * before its lane was parked, and has come again.
+	 */
 	if (d->parks && found != FOUND_COMPLETED_GOOD &&
-	    found != FOUND_COMPLETED_BAD)
-		return follow(d);
+	    found != FOUND_COMPLETED_BAD) {
+		delivery_probed(d);
+		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
+		return delivery_to(d, DELIVERY_BURY, MORE);
+	}
 	if (found == FOUND_NOTHING)
 		return nothing_known(d);
-	source_standing_end(d->source, STANDING_STORE);
 	/* Whatever it was held for is decided; to ask about it decides not. */
 	if (found == FOUND_OURS && d->c.claim_op.verdict == VERDICT_OURS)
 		d->held_since_ms = 0;

@@ -39,29 +39,26 @@ not_written(struct delivery *d)
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
-/* Nothing is put away beyond what an operator has room for. */
-static enum after
-stand_full(struct delivery *d)
+/*
+ * Nothing is put away beyond what an operator has room for: then its source
+ * stands.  One that was written already, which nobody heard of, has its room.
+ */
+static bool
+lacks_room(const struct delivery *d)
 {
 	char words[96];
+	struct source *s = d->source;
+	struct letters_count count = letters_count(&s->letters);
+	if (count.dead + count.parked + s->burying <
+		(uint64_t)s->source->keep_dead ||
+	    (letters_are_known(&s->letters) &&
+		letters_may_be_written(&s->letters, d->message->position)))
+		return false;
 	snprintf(words, sizeof words,
 	    "%lld messages are dead or parked: replay or drop some.",
-	    (long long)d->source->source->keep_dead);
-	source_standing_begin(d->source, STANDING_DEAD_LETTERS, words);
-	return delivery_to(d, DELIVERY_STAND, MORE);
-}
-
-/* One that was written already, which nobody heard of, has its room. */
-static bool
-is_full(const struct delivery *d)
-{
-	const struct letters *letters = &d->source->letters;
-	struct letters_count count = letters_count(letters);
-	bool written = letters_are_known(letters) &&
-	    letters_may_be_written(letters, d->message->position);
-	return !written &&
-	    count.dead + count.parked + d->source->burying >=
-	    (uint64_t)d->source->source->keep_dead;
+	    (long long)s->source->keep_dead);
+	source_standing_begin(s, STANDING_DEAD_LETTERS, words);
+	return true;
 }
 
 enum after
@@ -77,8 +74,8 @@ delivery_finish_bury(struct machine *machine)
 	/* A process that was frozen has read on: it hears of its loss next. */
 	if (!source_standing_lets_begin(d->source))
 		return delivery_to(d, DELIVERY_YIELD, MORE);
-	if (is_full(d) && INVARIANT(room_for_dead))
-		return stand_full(d);
+	if (INVARIANT(room_for_dead) && lacks_room(d))
+		return delivery_to(d, DELIVERY_STAND, MORE);
 	d->burying = true;
 	d->source->burying++;
 	message_end_letter(d, &d->letter);
@@ -210,9 +207,8 @@ delivery_finish_answered(struct machine *machine)
 	if (finish->op.error != 0)
 		return not_taken(d);
 	if (finish->finished == BROKER_FINISHED)
-		source_standing_finished(d->source);
-	else
-		source_standing_end(d->source, STANDING_BROKER);
+		d->source->refused = 0; /* so not all are refused */
+	source_standing_end(d->source, STANDING_BROKER);
 	if (finish->finished == BROKER_ELSEWHERE)
 		return DONE;
 	if (finish->finished == BROKER_LOCKED)

@@ -34,10 +34,6 @@ struct delivery *delivery_make(
 void delivery_unshape(struct delivery *d);
 /* If it tried for all others, it does not any more. */
 void delivery_probed(struct delivery *d);
-/* Others may have made a letter of it, which was not looked for yet. */
-bool delivery_may_have_letter(const struct delivery *d);
-/* Its lane, where a letter parks what comes behind it; else NULL. */
-const struct letters_lane *delivery_lane(const struct delivery *d);
 /* What people see of its request outlives it. */
 void delivery_note(struct delivery *d);
 /* Counts it. */

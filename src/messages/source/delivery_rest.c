@@ -112,10 +112,11 @@ delivery_rest_wait(struct machine *machine)
 	return listen(d, left_ms > WAIT_LEAST_MS ? left_ms : WAIT_LEAST_MS);
 }
 
+/* It is held, as its record says, or as that is gone. */
 static void
-log_held(const struct delivery *d)
+log_record(const struct delivery *d, enum event event)
 {
-	struct logline line = log_begin(EV_message_held);
+	struct logline line = log_begin(event);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
 	log_str(&line, "key_id", d->c.key_hex);
@@ -134,12 +135,7 @@ enum after
 delivery_rest_miss(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	struct logline line = log_begin(EV_message_record_gone);
-	log_str(&line, "source", d->source->source->name);
-	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, "key_id", d->c.key_hex);
-	log_str(&line, "route", d->c.route->name);
-	log_end(&line);
+	log_record(d, EV_message_record_gone);
 	d->lost = true;
 	return delivery_to(d, DELIVERY_CLAIM, MORE);
 }
@@ -157,7 +153,7 @@ delivery_rest_hold(struct machine *machine)
 	/* From then on by our own clock: Redis' may jump. */
 	if (d->held_since_ms == 0) {
 		delivery_count(d, MESSAGE_HELD);
-		log_held(d);
+		log_record(d, EV_message_held);
 		d->held_since_ms = now_ms -
 		    (op->verdict == VERDICT_UNKNOWN ? op->unknown_ms : 0);
 		/* 0 stands for none. */
@@ -205,24 +201,6 @@ delivery_rest_yield(struct machine *machine)
 	return delivery_rest(d, ms, DELIVERY_STAND);
 }
 
-struct rejection {
-	enum event event;
-	const char *why; /* for operators */
-};
-
-static struct rejection
-rejection_of(const struct delivery *d)
-{
-	if (d->finish.fault != BROKER_FAULT_SIZE)
-		return (struct rejection){
-		    EV_message_not_finished, "not-finished"};
-	if (d->buried)
-		return (struct rejection){
-		    EV_message_letter_too_large, "letter-too-large"};
-	return (struct rejection){
-	    EV_message_result_too_large, "result-too-large"};
-}
-
 static void
 log_rejected(const struct delivery *d, enum event event)
 {
@@ -236,24 +214,24 @@ log_rejected(const struct delivery *d, enum event event)
 	log_end(&line);
 }
 
-/* Once more, when it is its turn: it may be the fault of all. */
-static bool
-is_tried_once_more(struct delivery *d)
-{
-	if (d->refused || d->finish.fault != BROKER_FAULT_MESSAGE)
-		return false;
-	d->refused = true;
-	return source_standing_finish_refused(d->source, d->finish.refused);
-}
-
 enum after
 delivery_rest_rejected(struct delivery *d)
 {
-	struct rejection rejection = rejection_of(d);
-	if (is_tried_once_more(d))
-		return delivery_to(d, DELIVERY_STAND, MORE);
-	if (!d->rejected || d->why != rejection.why)
-		log_rejected(d, rejection.event);
+	enum event event = EV_message_not_finished;
+	const char *why = "not-finished"; /* for operators */
+	if (d->finish.fault == BROKER_FAULT_SIZE) {
+		event = d->buried ? EV_message_letter_too_large
+				  : EV_message_result_too_large;
+		why = d->buried ? "letter-too-large" : "result-too-large";
+	} else if (!d->refused && d->finish.fault == BROKER_FAULT_MESSAGE) {
+		/* Once more, when it is its turn: it may be that of all. */
+		d->refused = true;
+		if (source_standing_finish_refused(
+			d->source, d->finish.refused))
+			return delivery_to(d, DELIVERY_STAND, MORE);
+	}
+	if (!d->rejected || d->why != why)
+		log_rejected(d, event);
 	source_standing_end(d->source, STANDING_BROKER);
 	if (!d->rejected) {
 		d->rejected = true;
@@ -264,7 +242,7 @@ delivery_rest_rejected(struct delivery *d)
 	/* Who had it dropped hears that it was not, though it is tried on. */
 	delivery_view_over(d);
 	d->rested = MESSAGE_STATE_HELD;
-	d->why = rejection.why;
+	d->why = why;
 	return delivery_to(d, DELIVERY_YIELD, MORE);
 }
 

@@ -18,13 +18,6 @@ message_text_field(const struct broker_message *m, struct span name)
 
 /* --- templates --- */
 
-static bool
-present(struct span value, struct span *ret_value)
-{
-	*ret_value = value;
-	return value.ptr != NULL;
-}
-
 bool
 message_text_value(const struct broker_message *m, struct span body,
     struct arena *scratch, const struct template_piece *piece,
@@ -32,6 +25,7 @@ message_text_value(const struct broker_message *m, struct span body,
 {
 	const struct field *field;
 	const struct json *json;
+	*ret_value = span_of(NULL, 0);
 	switch (piece->kind) {
 	case TEMPLATE_JSON:
 		json = json_read(scratch, body);
@@ -39,21 +33,27 @@ message_text_value(const struct broker_message *m, struct span body,
 		return json != NULL && json_scalar(scratch, json, ret_value);
 	case TEMPLATE_HEADER:
 		field = message_text_field(m, piece->text);
-		return field != NULL && present(field->value, ret_value);
+		if (field != NULL)
+			*ret_value = field->value;
+		break;
 	case TEMPLATE_KEY:
-		return present(m->key, ret_value);
+		*ret_value = m->key;
+		break;
 	case TEMPLATE_ENTITY:
-		return present(m->entity, ret_value);
+		*ret_value = m->entity;
+		break;
 	case TEMPLATE_TYPE:
-		return present(m->type, ret_value);
+		*ret_value = m->type;
+		break;
 	case TEMPLATE_ID:
-		return present(m->position, ret_value);
+		*ret_value = m->position;
+		break;
 	case TEMPLATE_TEXT:
 	case TEMPLATE_PATH:
 	case TEMPLATE_BARE:
 		break;
 	}
-	return false;
+	return ret_value->ptr != NULL;
 }
 
 bool

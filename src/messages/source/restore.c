@@ -25,7 +25,6 @@ struct restore {
 	bool puts; /* the marks are known */
 	struct hash done; /* of struct done: positions */
 	struct broker_message *message; /* that is put, of the page */
-	struct arena *arena;
 	struct letter_op op;
 	uint64_t restored, there, over;
 };
@@ -51,7 +50,6 @@ free_restore(struct restore *r)
 	op_cancel(&r->op.op.op);
 	broker_messages_free(&r->page.messages);
 	broker_message_free(&r->message);
-	arena_free(&r->arena);
 	free(r);
 }
 
@@ -146,14 +144,13 @@ number_of(const struct broker_message *m, struct span name)
 
 /* The message as it was, and what the copy says of it. */
 static void
-make_letter(const struct broker_message *m, struct arena *arena,
-    struct letter *ret_letter)
+make_letter(const struct broker_message *m, struct letter *ret_letter)
 {
 	int64_t first_ms;
 	if (!rfc3339_read(text_of(m, SPAN("onceproxy-first")), &first_ms))
 		first_ms = clock_wall_ms();
 	struct fields own = {
-	    arena_alloc(arena, m->fields.count * sizeof(struct field)), 0};
+	    arena_alloc(m->arena, m->fields.count * sizeof(struct field)), 0};
 	for (size_t i = 0; i < m->fields.count; i++)
 		if (!span_starts(m->fields.list[i].name, SPAN("onceproxy-")))
 			own.list[own.count++] = m->fields.list[i];
@@ -201,9 +198,8 @@ put_next(struct restore *r)
 		r->page.messages = m->next;
 		m->next = NULL;
 		r->message = m;
-		arena_free(&r->arena);
-		r->arena = r->op.arena = arena_new();
-		make_letter(m, r->arena, &letter);
+		r->op.arena = m->arena;
+		make_letter(m, &letter);
 		name_letter(r, m, &letter);
 		bool is_over = letter.reason.len == 0 ||
 		    find_done(r, letter.name.id) != NULL;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -324,44 +322,6 @@ find_route(struct shape *s)
 	return SHAPE_GOOD;
 }
 
-/* Whether a body of JSON has a value there. */
-static bool
-has_member(struct span body, const struct json_pointer *pointer)
-{
-	struct json_pointer wanted = *pointer;
-	const struct json_pointers one = {&wanted, 1};
-	struct arena *scratch = arena_new();
-	struct digest digest;
-	digest_begin(&digest, SPAN("member"), SPAN(""));
-	const struct content content = content_of(body);
-	bool has = key_digest_members(scratch, &one, &content, &digest);
-	arena_free(&scratch);
-	return has;
-}
-
-struct span
-shape_lacks(struct arena *arena, const struct json_pointers *pointers,
-    struct span body, const char *purpose)
-{
-	size_t i = 0;
-	struct arena *scratch = arena_new();
-	bool is_json = json_read(scratch, body) != NULL;
-	arena_free(&scratch);
-	if (!is_json)
-		return arena_printf(arena,
-		    "its body cannot be read as JSON, so it has %s", purpose);
-	while (i < pointers->count && has_member(body, &pointers->list[i]))
-		i++;
-	if (i == pointers->count)
-		return SPAN("");
-	char *text = json_pointer_text(&pointers->list[i]);
-	struct span words = arena_printf(arena,
-	    "its body has nothing, or null, at %s, so it has %s", text,
-	    purpose);
-	free(text);
-	return words;
-}
-
 static struct span
 why_keyless(const struct shape *s)
 {
@@ -370,8 +330,8 @@ why_keyless(const struct shape *s)
 		    s->source->key_header);
 	if (s->source->key != SOURCE_KEY_POINTERS)
 		return SPAN("");
-	return shape_lacks(
-	    s->c->arena, &s->source->key_pointers, s->body, "no key");
+	return key_members_wrong(s->c->arena, "it has no key",
+	    &s->source->key_pointers, &s->c->content);
 }
 
 /* How many parts of the scope are the same in all messages of the source. */
@@ -449,18 +409,6 @@ find_key(struct shape *s)
 }
 
 static enum shape_verdict
-name_record(struct shape *s)
-{
-	struct span detail = SPAN("");
-	enum problem problem = claimant_name(s->c, &detail);
-	if (problem == PROBLEM_COUNT_)
-		return SHAPE_GOOD;
-	return misshapen(s, SHAPE_MALFORMED,
-	    arena_printf(s->c->arena, "%s: %.*s", problem_type(problem),
-		SPAN_FMT(detail)));
-}
-
-static enum shape_verdict
 make_request(struct shape *s)
 {
 	struct span target;
@@ -474,14 +422,20 @@ make_request(struct shape *s)
 		verdict = check_head(s, target, &fields);
 	if (verdict == SHAPE_GOOD)
 		verdict = find_route(s);
-	/* It is not decoded, so nothing can be wrong with it. */
-	if (verdict == SHAPE_GOOD)
+	if (verdict == SHAPE_GOOD) {
+		/* It is not decoded, so nothing can be wrong with it. */
 		must(claimant_read_content(s->c) == 0);
-	if (verdict == SHAPE_GOOD)
 		verdict = find_key(s);
-	if (verdict == SHAPE_GOOD)
-		verdict = name_record(s);
-	return verdict;
+	}
+	if (verdict != SHAPE_GOOD)
+		return verdict;
+	struct span detail = SPAN("");
+	enum problem problem = claimant_name(s->c, &detail);
+	if (problem == PROBLEM_COUNT_)
+		return SHAPE_GOOD;
+	return misshapen(s, SHAPE_MALFORMED,
+	    arena_printf(s->c->arena, "%s: %.*s", problem_type(problem),
+		SPAN_FMT(detail)));
 }
 
 /*

@@ -41,14 +41,6 @@ MUST_USE bool shape_order(const struct conf_source *source,
     const struct broker_message *message, struct span body,
     uint8_t ret_order[DIGEST_BYTES]);
 /*
- * Why nothing can be made of these members of a body: a sentence that names the
- * first that is not there, and ends with what the message therefore has; empty
- * where all are there.
- */
-struct span shape_lacks(struct arena *arena,
-    const struct json_pointers *pointers, struct span body,
-    const char *purpose);
-/*
  * The body of the request: the payload, a field, or all fields as JSON; good or
  * malformed.
  */

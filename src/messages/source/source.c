@@ -124,18 +124,6 @@ on_transacted(void *arg, enum broker_transaction how)
 	counter_add(&s->meter->transactions[how], 1);
 }
 
-static const struct broker_events events = {
-    .took = on_took,
-    .lost = on_lost,
-    .changed = on_health,
-    .recalled = on_recalled,
-    .origin = source_proof_origin,
-    .floor_wanted = on_floor_wanted,
-    .floor = on_floor,
-    .unproven = on_unproven,
-    .transacted = on_transacted,
-};
-
 /* The most that any route says: what a source leads to is not known before. */
 static void
 set_bounds(const struct conf *conf, struct broker_start *start)
@@ -164,8 +152,18 @@ open_reader(struct source *s)
 	if (s->reader != NULL || s->draining || s->store_id[0] == '\0' ||
 	    !source_standing_lets_begin(s))
 		return;
-	struct broker_events mine = events;
-	mine.arg = s;
+	const struct broker_events events = {
+	    .took = on_took,
+	    .lost = on_lost,
+	    .changed = on_health,
+	    .recalled = on_recalled,
+	    .origin = source_proof_origin,
+	    .floor_wanted = on_floor_wanted,
+	    .floor = on_floor,
+	    .unproven = on_unproven,
+	    .transacted = on_transacted,
+	    .arg = s,
+	};
 	struct broker_start start = {
 	    .loop = s->worker->loop,
 	    .conf = s->conf,
@@ -173,7 +171,7 @@ open_reader(struct source *s)
 	    .instance = s->worker->conf->instance,
 	    .store_id = span_str(s->store_id),
 	    .sole = source_standing_has_one_reader(s),
-	    .events = &mine,
+	    .events = &events,
 	};
 	set_bounds(s->conf, &start);
 	counter_set(&s->meter->transacts,
@@ -401,24 +399,20 @@ source_drain(struct source *s)
 	source_credit_settle(s);
 }
 
-/* Its broker knows what is finished, and Redis how far. */
-static bool
-is_told(struct source *s)
-{
-	if (s->reader != NULL && !s->telling)
-		broker_reader_tell(s->reader);
-	s->telling = true;
-	return (s->reader == NULL || broker_reader_is_told(s->reader)) &&
-	    floors_are_kept(&s->floors);
-}
-
 bool
 source_is_drained(struct source *s)
 {
 	bool late = loop_now_ms(s->worker->loop) >= s->drained_ms;
 	/* What the broker did not take is given back as well. */
 	give_up(s, late);
-	return s->deliveries.count == 0 && (late || is_told(s));
+	if (s->deliveries.count > 0 || late)
+		return s->deliveries.count == 0;
+	/* Its broker is told what is finished, and Redis how far. */
+	if (s->reader != NULL && !s->telling)
+		broker_reader_tell(s->reader);
+	s->telling = true;
+	return (s->reader == NULL || broker_reader_is_told(s->reader)) &&
+	    floors_are_kept(&s->floors);
 }
 
 void

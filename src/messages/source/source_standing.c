@@ -233,13 +233,6 @@ sent(struct source *s)
 		source_standing_end(s, STANDING_UPSTREAM);
 }
 
-struct source_refusals
-source_standing_no_refusals(const struct source *s)
-{
-	return (struct source_refusals){
-	    .run = UINT64_MAX, .attempted = s->executed};
-}
-
 bool
 source_standing_attempt_counts(
     const struct source *s, struct source_refusals *refusals)
@@ -327,13 +320,6 @@ source_standing_finish_refused(struct source *s, const char *why)
 	if (are_refused(s))
 		source_standing_begin(s, STANDING_BROKER, why);
 	return are_refused(s);
-}
-
-void
-source_standing_finished(struct source *s)
-{
-	s->refused = 0;
-	source_standing_end(s, STANDING_BROKER);
 }
 
 /* --- a place to wait at --- */

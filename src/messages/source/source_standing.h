@@ -40,7 +40,6 @@ void source_standing_leave(struct source *source, struct standing_place *place);
 /* Nothing could be sent for one message: five in a row, and it stands. */
 void source_standing_unsent(struct source *source, const char *why);
 
-struct source_refusals source_standing_no_refusals(const struct source *source);
 /*
  * A message is about to be executed: whether the attempt counts, where the API
  * releases it.  It does where another message was executed since its last one.
@@ -70,8 +69,6 @@ enum standing source_standing_of_finish(
  */
 MUST_USE bool source_standing_finish_refused(
     struct source *source, const char *why);
-/* One was finished: so not all are refused. */
-void source_standing_finished(struct source *source);
 /* Whether nothing else is in the way of those that are held for that. */
 bool source_standing_only_refused(const struct source *source);
 /* Notes that it stands for that reason, or not; nothing else follows. */

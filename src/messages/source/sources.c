@@ -12,19 +12,6 @@ sources_part(struct worker_part *part)
 	return CONTAINER_OF(part, struct sources, part);
 }
 
-/* The same one for as long as it has that name, however many there are. */
-static bool
-is_of_worker(const struct worker *w, const struct conf_source *source)
-{
-	uint8_t hash[DIGEST_BYTES];
-	struct digest digest;
-	digest_begin(&digest, SPAN("source"), SPAN(""));
-	digest_part(&digest, span_str(source->name));
-	digest_end(&digest, hash);
-	return (hash[0] | (unsigned)hash[1] << 8) % w->conf->workers ==
-	    w->index;
-}
-
 static bool
 has_source(struct sources *all, const char *name)
 {
@@ -43,7 +30,8 @@ begin_missing(struct sources *all)
 	const struct conf *conf = w->generation->conf;
 	for (size_t i = 0; i < conf->n_sources && !all->draining; i++) {
 		const struct conf_source *source = &conf->sources[i];
-		if (!is_of_worker(w, source) || has_source(all, source->name))
+		if (!worker_owns(w, "source", source->name) ||
+		    has_source(all, source->name))
 			continue;
 		struct source *s = source_new(w, conf, source,
 		    source_meter_of(&all->meters, source->name,

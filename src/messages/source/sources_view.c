@@ -117,15 +117,6 @@ struct candidates {
 	size_t count, size;
 };
 
-static bool
-is_wanted(const struct inquiry *inquiry, const struct delivery *d)
-{
-	enum message_state state = delivery_view_state(d);
-	if ((unsigned)state >= INQUIRY_LISTED || !inquiry->wanted[state])
-		return false;
-	return d->first_ms >= inquiry->after_ms;
-}
-
 static void
 take_candidates(struct candidates *all, const struct inquiry *inquiry,
     const struct source *s)
@@ -133,7 +124,9 @@ take_candidates(struct candidates *all, const struct inquiry *inquiry,
 	struct machine *m;
 	LIST_EACH(m, &s->deliveries.list, item) {
 		struct delivery *d = delivery_of(m);
-		if (!is_wanted(inquiry, d))
+		unsigned state = delivery_view_state(d);
+		if (state >= INQUIRY_LISTED || !inquiry->wanted[state] ||
+		    d->first_ms < inquiry->after_ms)
 			continue;
 		if (all->count == all->size) {
 			all->size = all->size * 2 + 64;

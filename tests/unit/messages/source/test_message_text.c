@@ -119,23 +119,6 @@ fields_become_an_object_of_strings(void **state)
 	assert_false(message_text_json(arena, &fields, &text));
 }
 
-static void
-event_attributes_are_percent_encoded(void **state)
-{
-	(void)state;
-	assert_span(message_text_encode(arena, SPAN("a b\"%\xc3\xa9~")),
-	    "a%20b%22%25%C3%A9~");
-}
-
-static void
-times_are_rfc_3339(void **state)
-{
-	(void)state;
-	assert_span(message_text_time(arena, 1700000000123),
-	    "2023-11-14T22:13:20.123Z");
-	assert_span(message_text_time(arena, 0), "1970-01-01T00:00:00.000Z");
-}
-
 int
 main(void)
 {
@@ -145,8 +128,6 @@ main(void)
 	    cmocka_unit_test(templates_take_strings_numbers_and_booleans),
 	    cmocka_unit_test(values_that_are_none_fill_nothing),
 	    cmocka_unit_test(fields_become_an_object_of_strings),
-	    cmocka_unit_test(event_attributes_are_percent_encoded),
-	    cmocka_unit_test(times_are_rfc_3339),
 	};
 	return cmocka_run_group_tests(tests, begin, end);
 }
