@@ -621,9 +621,11 @@ on_time(void *arg)
 /* Those that were closed and give back what they had, in this thread. */
 static _Thread_local struct list leaving;
 
+/* Of a timer: no connection can be freed from within what it calls. */
 static void
-free_reader(struct broker_reader *reader)
+free_reader(void *arg)
 {
+	struct broker_reader *reader = arg;
 	list_remove(&reader->of_leaving);
 	reader->driver->free(reader);
 	task_cancel(&reader->work);
@@ -640,13 +642,6 @@ free_reader(struct broker_reader *reader)
 	free(reader->store_id);
 	conf_unref(&reader->conf);
 	free(reader);
-}
-
-/* No connection can be freed from within what it calls. */
-static void
-on_end(void *arg)
-{
-	free_reader(arg);
 }
 
 struct broker_reader *
@@ -672,7 +667,7 @@ reader_open(const struct driver *driver, const struct broker_start *start)
 	task_init(&reader->work, on_work, reader);
 	timer_init(&reader->again, reader->loop, on_time, reader);
 	timer_init(&reader->pause, reader->loop, on_time, reader);
-	timer_init(&reader->end, reader->loop, on_end, reader);
+	timer_init(&reader->end, reader->loop, free_reader, reader);
 	driver->open(reader);
 	return reader;
 }

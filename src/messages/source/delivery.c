@@ -255,18 +255,6 @@ delivery_probed(struct delivery *d)
 
 /* --- a request is made, anew for each try --- */
 
-/*
- * Older than max_age when it was taken, as far as its age is known; whether
- * that was the first time its record says.
- */
-static bool
-is_expired(const struct delivery *d)
-{
-	int64_t most_ms = d->source->source->max_age_ms;
-	return most_ms > 0 && d->tries == 0 && d->message->time_ms >= 0 &&
-	    d->first_ms - d->message->time_ms > most_ms;
-}
-
 static struct span
 why_unordered(const struct delivery *d)
 {
@@ -369,8 +357,13 @@ make_request(struct delivery *d)
 	/* It outlives the request. */
 	d->detail =
 	    detail.len > 0 ? arena_dup(d->arena, detail) : SPAN("");
-	if (verdict == SHAPE_GOOD && shape_has_own_scope(conf, c))
-		source_standing_token_taken(d->source);
+	/* The route does take the source's own token. */
+	if (d->source->token_refused && verdict == SHAPE_GOOD &&
+	    shape_has_own_scope(conf, c)) {
+		d->source->token_refused = false;
+		if (d->source->api_standing != STANDING_TOKEN)
+			source_standing_end(d->source, STANDING_TOKEN);
+	}
 	return verdict;
 }
 
@@ -426,7 +419,13 @@ delivery_shape(struct machine *machine)
 	}
 	if (d->replay != NULL)
 		return begin(d);
-	d->old = is_expired(d);
+	/*
+	 * Older than max_age when it was taken, as far as its age is known;
+	 * whether that was the first time its record says.
+	 */
+	int64_t most_ms = d->source->source->max_age_ms;
+	d->old = most_ms > 0 && d->tries == 0 && m->time_ms >= 0 &&
+	    d->first_ms - m->time_ms > most_ms;
 	return delivery_to(d, DELIVERY_TURN, MORE);
 }
 

@@ -65,23 +65,24 @@ enum after
 delivery_finish_bury(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	struct letters *letters = &d->source->letters;
+	struct source *s = d->source;
 	if (!d->buried)
 		d->reason = d->outcome;
 	d->buried = true;
 	if (d->was_letter || !INVARIANT(letter_first))
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	/* A process that was frozen has read on: it hears of its loss next. */
-	if (!source_standing_lets_begin(d->source))
+	if (!source_standing_lets_begin(s))
 		return delivery_to(d, DELIVERY_YIELD, MORE);
 	if (INVARIANT(room_for_dead) && lacks_room(d))
 		return delivery_to(d, DELIVERY_STAND, MORE);
 	d->burying = true;
-	d->source->burying++;
+	s->burying++;
 	message_end_letter(d, &d->letter);
-	letter_put(letters, &d->written, &d->letter,
+	letter_put(&s->letters, &d->written, &d->letter,
 	    d->reason == MESSAGE_BEHIND,
-	    source_standing_leads_until(d->source));
+	    source_standing_has_one_reader(s) ? s->leadership.until_us
+					      : INT64_MAX);
 	return delivery_to(d, DELIVERY_BURIED, WAIT);
 }
 
@@ -162,7 +163,7 @@ delivery_finish(struct machine *machine)
 	d->put.place = BROKER_NOWHERE;
 	if (d->buried)
 		message_end_copy(d->put_arena, d, &d->put);
-	else if (message_end_has_result(d))
+	else
 		message_end_result(d->put_arena, d, &d->put);
 	finish->position = d->message->position;
 	finish->key = d->message->key;

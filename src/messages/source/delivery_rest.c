@@ -289,8 +289,9 @@ enum after
 delivery_rest_unsent(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	source_standing_unsent(
-	    d->source, "Nothing can be sent to the upstream.");
+	if (++d->source->unsent >= SOURCE_UNSENT_MAX)
+		source_standing_begin(d->source, STANDING_UPSTREAM,
+		    "Nothing can be sent to the upstream.");
 	if (!source_standing_goes(d->source)) {
 		delivery_unshape(d);
 		d->outcome = MESSAGE_COUNT_;

@@ -38,28 +38,6 @@ room_for(struct arena *arena, size_t more)
 
 /* --- a result --- */
 
-bool
-message_end_has_result(const struct delivery *d)
-{
-	return d->source->source->results != NULL &&
-	    (d->outcome == MESSAGE_EXECUTED ||
-		d->outcome == MESSAGE_DUPLICATE ||
-		d->outcome == MESSAGE_REFUSED);
-}
-
-/*
- * Whether there may be a result of its key already: its record was COMPLETED
- * before, and not by this very message; or by it, and its group was set back.
- */
-static bool
-is_repeated(const struct delivery *d)
-{
-	const struct answer *answer = d->c.answer;
-	return d->outcome == MESSAGE_DUPLICATE &&
-	    (d->message->may_be_put || answer == NULL ||
-		!span_eq(answer->request_id, d->c.id));
-}
-
 static void
 add_header(struct fields *fields, const struct answer *answer,
     const char *name, struct span header)
@@ -76,6 +54,11 @@ message_end_result(
 	const struct answer *answer = d->c.answer;
 	const struct broker_message *m = d->message;
 	bool is_kept = answer != NULL && !answer->not_kept;
+	if (d->source->source->results == NULL ||
+	    (d->outcome != MESSAGE_EXECUTED &&
+		d->outcome != MESSAGE_DUPLICATE &&
+		d->outcome != MESSAGE_REFUSED))
+		return;
 	struct span key_id = arena_dup(arena, span_str(d->key_hex));
 	struct fields fields = room_for(arena, 0);
 	if (is_kept) {
@@ -90,7 +73,14 @@ message_end_result(
 	add_text(&fields, "onceproxy-source",
 	    span_str(d->source->source->name));
 	add_text(&fields, "onceproxy-position", m->position);
-	if (is_repeated(d))
+	/*
+	 * There may be a result of its key already, as its record was COMPLETED
+	 * before, and not by this very message; or by it, and its group was set
+	 * back.
+	 */
+	if (d->outcome == MESSAGE_DUPLICATE &&
+	    (m->may_be_put || answer == NULL ||
+		!span_eq(answer->request_id, d->c.id)))
 		add_text(&fields, "onceproxy-duplicate", SPAN("true"));
 	*ret_put = (struct broker_put){
 	    .place = BROKER_RESULTS,
@@ -172,14 +162,6 @@ add_answer(struct arena *arena, struct fields *fields, struct span body)
 	free(text);
 }
 
-/* One of the gateway's, of an earlier copy perhaps. */
-static bool
-is_ours(struct span name)
-{
-	return name.len >= 10 &&
-	    field_names_meet(span_of(name.ptr, 10), SPAN("onceproxy-"));
-}
-
 void
 message_end_copy(
     struct arena *arena, const struct delivery *d, struct broker_put *ret_put)
@@ -187,9 +169,14 @@ message_end_copy(
 	const struct broker_message *m = d->message;
 	const struct letter *letter = &d->letter;
 	struct fields fields = room_for(arena, m->fields.count);
-	for (size_t i = 0; i < m->fields.count; i++)
-		if (!is_ours(m->fields.list[i].name))
+	for (size_t i = 0; i < m->fields.count; i++) {
+		struct span name = m->fields.list[i].name;
+		/* Not those of the gateway, of an earlier copy perhaps. */
+		if (name.len < 10 ||
+		    !field_names_meet(
+			span_of(name.ptr, 10), SPAN("onceproxy-")))
 			fields.list[fields.count++] = m->fields.list[i];
+	}
 	size_t n_kept = fields.count;
 	add_text(&fields, "onceproxy-reason", letter->reason);
 	add_number(arena, &fields, "onceproxy-status", letter->status);

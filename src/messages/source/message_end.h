@@ -11,9 +11,10 @@
  * arguments.
  */
 
-/* Executed, or known to be, of a source that has results. */
-bool message_end_has_result(const struct delivery *d);
-/* A result, of the answer that it has. */
+/*
+ * A result, of the answer that it has; nothing is changed where it is not
+ * executed, or not known to be, or its source has no results.
+ */
 void message_end_result(struct arena *arena, const struct delivery *d,
     struct broker_put *ret_put);
 

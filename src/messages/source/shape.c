@@ -142,29 +142,25 @@ event_key(
 	return true;
 }
 
-/* Where the source names it, or an HTTP client would have sent it. */
-static bool
-is_key(const struct conf_source *source, const struct claimant *c,
-    struct span name)
-{
-	const struct strings *names = &c->policy->headers;
-	if (source->key == SOURCE_KEY_HEADER)
-		return field_names_meet(name, span_str(source->key_header));
-	for (size_t i = 0; i < names->count; i++)
-		if (field_names_meet(name, span_str(names->list[i])))
-			return true;
-	return field_names_meet(name, SPAN("Idempotency-Key"));
-}
-
-/* How many fields have a key; the first of them is the key's. */
+/*
+ * How many fields have a key, where the source names it, or an HTTP client
+ * would have sent it; the first of them is the key's.
+ */
 static size_t
 find_keys(const struct conf_source *source, const struct broker_message *m,
     const struct claimant *c, const struct field **ret_first)
 {
+	const struct strings *names = &c->policy->headers;
+	bool own = source->key == SOURCE_KEY_HEADER;
+	const char *usual = own ? source->key_header : "Idempotency-Key";
 	size_t count = 0;
 	for (size_t i = 0; i < m->fields.count; i++) {
 		const struct field *f = &m->fields.list[i];
-		if (is_key(source, c, f->name) && count++ == 0)
+		bool is_key = field_names_meet(f->name, span_str(usual));
+		for (size_t k = 0; k < names->count && !own && !is_key; k++)
+			is_key = field_names_meet(
+			    f->name, span_str(names->list[k]));
+		if (is_key && count++ == 0)
 			*ret_first = f;
 	}
 	return count;
@@ -172,22 +168,15 @@ find_keys(const struct conf_source *source, const struct broker_message *m,
 
 /* --- the key as the value of its field --- */
 
-static bool
-is_bare(struct span s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		char c = s.ptr[i];
-		if (c < 0x21 || c > 0x7e || c == ',' || c == '"' || c == ';')
-			return false;
-	}
-	return s.len > 0;
-}
-
 /* As a quoted string (RFC 8941, section 3.3.3) where it has to be one. */
 static struct span
 as_value(const struct claimant *c, struct span key)
 {
-	if (c->policy->key_format != KEY_QUOTED && is_bare(key))
+	bool bare = key.len > 0 && c->policy->key_format != KEY_QUOTED;
+	for (size_t i = 0; i < key.len && bare; i++)
+		bare = key.ptr[i] > 0x20 && key.ptr[i] < 0x7f &&
+		    strchr(",\";", key.ptr[i]) == NULL;
+	if (bare)
 		return key;
 	char *out = arena_alloc(c->arena, 2 * key.len + 3);
 	size_t len = 0;
@@ -267,18 +256,6 @@ refuse_problem(struct shape *s, enum problem problem)
 	    s, SHAPE_MALFORMED, span_str(problem_type(problem)));
 }
 
-/* What it is as HTTP/1.1, from the method to the empty line. */
-static size_t
-head_bytes(const struct head_as_sent *head)
-{
-	size_t bytes = head->method.len + head->target.len +
-	    sizeof "  HTTP/1.1\r\n\r\n" - 1;
-	for (size_t i = 0; i < head->fields.count; i++)
-		bytes += head->fields.list[i].name.len +
-		    head->fields.list[i].value.len + sizeof ": \r\n" - 1;
-	return bytes;
-}
-
 static enum shape_verdict
 check_head(struct shape *s, struct span target, const struct fields *fields)
 {
@@ -291,7 +268,13 @@ check_head(struct shape *s, struct span target, const struct fields *fields)
 	    .message = "",
 	};
 	struct claimant *c = s->c;
-	if (head_bytes(&head) > (size_t)c->store_conf->max_request_headers)
+	/* What it is as HTTP/1.1, from the method to the empty line. */
+	size_t bytes = head.method.len + target.len +
+	    sizeof "  HTTP/1.1\r\n\r\n" - 1;
+	for (size_t i = 0; i < fields->count; i++)
+		bytes += fields->list[i].name.len + fields->list[i].value.len +
+		    sizeof ": \r\n" - 1;
+	if (bytes > (size_t)c->store_conf->max_request_headers)
 		return refuse_problem(s, PROBLEM_HEADERS_TOO_LARGE);
 	enum head_verdict verdict = head_check(c->arena, &head, &c->head);
 	if (verdict != HEAD_CHECK_OK)

@@ -67,13 +67,6 @@ source_standing_lets_begin(const struct source *s)
 	    leadership_is_held(&s->leadership);
 }
 
-int64_t
-source_standing_leads_until(const struct source *s)
-{
-	return source_standing_has_one_reader(s) ? s->leadership.until_us
-						 : INT64_MAX;
-}
-
 bool
 source_standing_goes(const struct source *s)
 {
@@ -217,13 +210,6 @@ source_standing_end(struct source *s, enum standing standing)
 
 /* --- the API --- */
 
-void
-source_standing_unsent(struct source *s, const char *why)
-{
-	if (++s->unsent >= SOURCE_UNSENT_MAX)
-		source_standing_begin(s, STANDING_UPSTREAM, why);
-}
-
 /* Something was sent: UPSTREAM stands for refusals alone. */
 static void
 sent(struct source *s)
@@ -290,14 +276,6 @@ source_standing_executed(struct source *s, struct source_refusals *refusals)
 	sent(s);
 	if (standing != STANDING_COUNT_)
 		source_standing_end(s, standing);
-}
-
-void
-source_standing_token_taken(struct source *s)
-{
-	if (s->token_refused && s->api_standing != STANDING_TOKEN)
-		source_standing_end(s, STANDING_TOKEN);
-	s->token_refused = false;
 }
 
 /* --- the broker --- */

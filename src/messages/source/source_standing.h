@@ -16,8 +16,6 @@ bool source_standing_has_one_reader(const struct source *source);
  * leadership at this moment, whatever the loop has come to.
  */
 bool source_standing_lets_begin(const struct source *source);
-/* Until when it leads, by clock_us; INT64_MAX: it needs no leadership. */
-int64_t source_standing_leads_until(const struct source *source);
 /* Whether a delivery may go on to claim, or to be acknowledged. */
 bool source_standing_goes(const struct source *source);
 /* Whether a letter may: to replay some is how too many of them become fewer. */
@@ -37,9 +35,6 @@ void source_standing_tried(struct source *source, struct standing_place *place);
  * nothing out, the next one does now.
  */
 void source_standing_leave(struct source *source, struct standing_place *place);
-/* Nothing could be sent for one message: five in a row, and it stands. */
-void source_standing_unsent(struct source *source, const char *why);
-
 /*
  * A message is about to be executed: whether the attempt counts, where the API
  * releases it.  It does where another message was executed since its last one.
@@ -55,8 +50,6 @@ void source_standing_refused_by_api(
  */
 void source_standing_executed(
     struct source *source, struct source_refusals *refusals);
-/* The route does take the source's own token. */
-void source_standing_token_taken(struct source *source);
 
 /* Whose fault it is that a finish is not taken; buried: of a letter's. */
 enum standing source_standing_of_finish(
