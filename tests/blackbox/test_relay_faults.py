@@ -346,7 +346,7 @@ def with_refuse_a_source_stands_until_the_relay_is_back(bench):
     for n in range(300):
         stream.add(body=b"{}", idempotency_key=f"k{n}")
     gateway.wait_for_log("source_stands", since, reason="store")
-    gateway.wait_for_steps("STOOD", 8)
+    gateway.wait_for_steps("RESTED", 8)
     tried = len(gateway.find_log("step", step="CLAIMED"))
     gateway.wait_for_steps("CLAIMED", tried + 2)  # one, now and then
     equal(len(gateway.find_log("source_stands")), 1)

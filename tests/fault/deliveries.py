@@ -308,9 +308,9 @@ SCENARIOS = {
     Message: ("SHAPE", "TURN", "STAND", "CLAIM", "CLAIMED", "EXECUTE",
               "EXECUTED", "FINISH", "FINISHED", "END"),
     InOrder: ("TURNED",), Written: ("SEEK", "SOUGHT"),
-    Standing: ("STOOD",), Elsewhere: ("WAIT",), Held: ("HOLD",),
+    Standing: ("RESTED",), Elsewhere: ("WAIT",), Held: ("HOLD",),
     Forgotten: ("MISS",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
-    Released: ("BACK_OFF", "RESTED"),
+    Released: ("BACK_OFF",),
     Refused: ("REFUSE",), Parked: ("BURY", "BURIED", "CONFIRM", "CONFIRMED"),
     Locked: ("YIELD",)}
 # Of letters.

@@ -98,7 +98,6 @@ hash_delivery(struct machine *m)
 	hash = mix(hash, hash_request(d));
 	hash = mix(hash, hash_ways(d));
 	hash = hash_op(hash, &d->place.turn);
-	hash = hash_op(hash, &d->stand.op);
 	hash = hash_letter_op(hash, &d->written);
 	hash = hash_op(hash, &d->finish.op);
 	hash = mix(hash, (uint64_t)d->finish.finished << 8 | d->finish.fault);

@@ -344,7 +344,7 @@ see_delivery(const struct delivery *d, struct sums *sums)
 	unsigned place = index_of(d->message->position);
 	sums->resting += d->resting || lanes_rests(&d->place);
 	sums->probing += d->stand.probes;
-	sums->standing += d->machine.step == DELIVERY_STOOD;
+	sums->standing += list_linked(&d->stand.item);
 	sums->finishing += d->finishing;
 	sums->burying += d->burying;
 	sums->rejected += d->rejected;

@@ -10,7 +10,8 @@
 /*
  * The way of a message:
  *
- *   SHAPE TURN ⇢ TURNED STAND ⇢ STOOD CLAIM ⇢ CLAIMED EXECUTE ⇢ EXECUTED
+ *   SHAPE TURN ⇢ TURNED STAND CLAIM ⇢ CLAIMED EXECUTE ⇢ EXECUTED
+ *     its source stands still: STAND ⇢ RESTED ............. STAND again
  *     its record is COMPLETED ............................. FINISH
  *     somebody is at it: WAIT ⇢ RESTED .................... SHAPE again
  *     nobody knows: HOLD ⇢ RESTED ......................... SHAPE again
@@ -155,7 +156,7 @@ delivery_make(
 	    .run = UINT64_MAX, .attempted = source->executed};
 	body_init(&d->body, NULL);
 	op_init(&d->place.turn, loop, machine_run, &d->machine);
-	op_init(&d->stand.op, loop, machine_run, &d->machine);
+	d->stand.op = &d->waiter.op;
 	op_init(&d->waiter.op, loop, machine_run, &d->machine);
 	op_init(&d->written.op.op, loop, machine_run, &d->machine);
 	op_init(&d->finish.op, loop, machine_run, &d->machine);
@@ -503,10 +504,11 @@ enum message_state
 delivery_view_state(const struct delivery *d)
 {
 	unsigned step = d->machine.step;
+	/* Not of those that were done but for their ends. */
 	bool waits = step == DELIVERY_TURNED ||
 	    (step == DELIVERY_RESTED &&
-		(d->next == DELIVERY_SHAPE || d->rejected)) ||
-	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
+		(d->next == DELIVERY_SHAPE || d->rejected ||
+		    d->outcome == MESSAGE_COUNT_));
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
 }
 

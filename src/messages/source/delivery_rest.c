@@ -36,24 +36,24 @@ delivery_rest(struct delivery *d, int64_t ms, enum delivery_step next)
 	return delivery_to(d, DELIVERY_RESTED, WAIT);
 }
 
-enum after
-delivery_rest_over(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	source_credit_rest(d->source, d, false);
-	if (d->next == DELIVERY_SHAPE)
-		delivery_unshape(d);
-	return delivery_to(d, (enum delivery_step)d->next, MORE);
-}
-
-/* --- its source stands still --- */
-
-/* Before a claim; or before it is acknowledged. */
+/* Of one that stands: before it is acknowledged, or before a claim. */
 static bool
 is_ending(const struct delivery *d)
 {
 	return d->outcome != MESSAGE_COUNT_;
 }
+
+enum after
+delivery_rest_over(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_credit_rest(d->source, d, false);
+	if (d->next == DELIVERY_SHAPE || !is_ending(d))
+		delivery_unshape(d);
+	return delivery_to(d, (enum delivery_step)d->next, MORE);
+}
+
+/* --- its source stands still --- */
 
 enum after
 delivery_rest_stand(struct machine *machine)
@@ -72,24 +72,17 @@ delivery_rest_stand(struct machine *machine)
 	/* It has a time of its own for that. */
 	tries |= d->rejected && source_standing_only_refused(d->source);
 	if (!tries && !source_standing_goes(d->source)) {
+		key_waiters_leave(&d->waiter);
 		source_standing_wait(
 		    d->source, &d->stand, is_ending(d));
-		return delivery_to(d, DELIVERY_STOOD, WAIT);
+		d->next = DELIVERY_STAND;
+		return delivery_to(d, DELIVERY_RESTED, WAIT);
 	}
 	if (!is_ending(d))
 		return delivery_to(d, begin, MORE);
 	delivery_probed(d);
 	return delivery_to(
 	    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
-}
-
-enum after
-delivery_rest_stood(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	if (!is_ending(d))
-		delivery_unshape(d);
-	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
 /* --- somebody decides --- */

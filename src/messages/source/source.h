@@ -108,7 +108,7 @@ struct source_refusals {
 
 /* Where a delivery waits while its source stands; a member of it. */
 struct standing_place {
-	struct op op; /* done: it may go on; op_init is its owner's to call */
+	struct op *op; /* its owner's; done: it may go on */
 	struct list item; /* of its source's, while it waits */
 	bool to_finish; /* before its acknowledgement, not before its claim */
 	bool probes;    /* it tries for all others */

@@ -171,7 +171,7 @@ let_go(struct source *s, struct standing_place *place, bool probes)
 		s->probing++;
 	place->probes |= probes;
 	list_remove(&place->item);
-	op_done(&place->op, 0);
+	op_done(place->op, 0);
 }
 
 void
@@ -308,7 +308,7 @@ source_standing_wait(
 {
 	place->to_finish = to_finish;
 	list_add_first(&s->waiting, &place->item);
-	op_start(&place->op, 0, NULL);
+	op_start(place->op, 0, NULL);
 }
 
 void
@@ -323,7 +323,6 @@ source_standing_tried(struct source *s, struct standing_place *place)
 void
 source_standing_leave(struct source *s, struct standing_place *place)
 {
-	op_cancel(&place->op);
 	list_remove(&place->item);
 	if (place->probes && timer_is_set(&s->probe)) {
 		s->probe_ms = (s->probe_ms + 1) / 2;

@@ -31,8 +31,8 @@ void source_standing_wait(struct source *source,
 /* If it tried for all others, it does not any more. */
 void source_standing_tried(struct source *source, struct standing_place *place);
 /*
- * It waits and tries no more; always allowed.  Where it tried, and found
- * nothing out, the next one does now.
+ * It waits and tries no more, its op is cancelled next; always allowed.  Where
+ * it tried, and found nothing out, the next one does now.
  */
 void source_standing_leave(struct source *source, struct standing_place *place);
 /*
