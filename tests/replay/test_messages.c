@@ -265,7 +265,7 @@ static const struct scenario scenarios[] = {
 	.acts = {{ACT_REPLAY, 0, 0}, {ACT_DROP, 1, 0}},
 	.upstream = DOES_PAY | DOES_BREAK,
 	.faults = FAULT_STALL,
-	.ills = 2,
+	.ills = 1,
 	.fault = 1,
 	.slow = 1,
     },
