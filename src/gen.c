@@ -138,27 +138,22 @@ restrict_to_words(json_t *schema, const char *words)
 	return false;
 }
 
-/* The problems that may have another status. */
-static json_t *
-problem_names(void)
-{
-	return word_list(
-#define ROUTE_PROBLEM(name, type) type " "
-#include "tbl/route_problems.h"
-#undef ROUTE_PROBLEM
-	);
-}
-
 static json_t *
 property_schema(const struct option *option)
 {
+	/* What may have another status. */
+	static const char problems[] = ""
+#define ROUTE_PROBLEM(name, type) type " "
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	    ;
 	json_t *schema = read_json(option_schema(option->type));
 	const char *preset = option_preset(option);
 	if (option->words != NULL)
 		must(restrict_to_words(schema, option->words));
 	if (option->type == TYPE_PROBLEMS)
 		set_member(schema, "propertyNames",
-		    json_pack("{s:o}", "enum", problem_names()));
+		    json_pack("{s:o}", "enum", word_list(problems)));
 	if (option->type == TYPE_COUNT) {
 		set_member(schema, "minimum", json_integer(option->min));
 		set_member(schema, "maximum", json_integer(option->max));
@@ -260,6 +255,18 @@ group_schema(enum group group)
 static int
 print_schema(void)
 {
+	static const char *const names[GROUP_COUNT_] = {
+	    [GROUP_LISTEN] = "listen",
+	    [GROUP_ENCRYPTION_KEY] = "encryption_key",
+	    [GROUP_UPSTREAM] = "upstream",
+	    [GROUP_ROUTE] = "route",
+	    [GROUP_IDEMPOTENCY] = "idempotency",
+	    [GROUP_SCOPE] = "scope",
+	    [GROUP_RECONCILE] = "reconcile",
+	    [GROUP_BROKER] = "broker",
+	    [GROUP_SOURCE] = "source",
+	    [GROUP_RELAY] = "relay",
+	};
 	json_t *schema = read_json(JSON({
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title": "The configuration of onceproxy"}));
@@ -268,16 +275,8 @@ print_schema(void)
 	    read_json(JSON({"type": "string",
 		"description": "Where this schema is, for editors."})));
 	json_t *defs = read_json(definitions);
-	set_member(defs, "listen", group_schema(GROUP_LISTEN));
-	set_member(defs, "encryption_key", group_schema(GROUP_ENCRYPTION_KEY));
-	set_member(defs, "upstream", group_schema(GROUP_UPSTREAM));
-	set_member(defs, "route", group_schema(GROUP_ROUTE));
-	set_member(defs, "idempotency", group_schema(GROUP_IDEMPOTENCY));
-	set_member(defs, "scope", group_schema(GROUP_SCOPE));
-	set_member(defs, "reconcile", group_schema(GROUP_RECONCILE));
-	set_member(defs, "broker", group_schema(GROUP_BROKER));
-	set_member(defs, "source", group_schema(GROUP_SOURCE));
-	set_member(defs, "relay", group_schema(GROUP_RELAY));
+	for (enum group group = GROUP_LISTEN; group < GROUP_COUNT_; group++)
+		set_member(defs, names[group], group_schema(group));
 	must(json_object_update(schema, whole) == 0);
 	set_member(schema, "$defs", defs);
 	int failed = json_dumpf(schema, stdout, JSON_INDENT(2));
@@ -292,27 +291,10 @@ print_schema(void)
 int
 main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*print)(void);
-	} prints[] = {
-	    {"schema", print_schema},
-	    {"options", manual_options},
-	    {"problems", manual_problems},
-	    {"events", manual_events},
-	    {"outcomes", manual_outcomes},
-	    {"standings", manual_standings},
-	    {"states", manual_states},
-	    {"reasons", manual_reasons},
-	    {"faults", manual_faults},
-	    {"metrics", manual_metrics},
-	    {"findings", manual_findings},
-	    {"rights", manual_rights},
-	    {"presets", manual_presets},
-	};
-	for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
-		if (argc == 2 && !strcmp(argv[1], prints[i].name))
-			return prints[i].print();
+	if (argc == 2 && !strcmp(argv[1], "schema"))
+		return print_schema();
+	if (argc == 2 && manual_print(argv[1]))
+		return 0;
 	fputs("usage: gen NAME, of what this file can print\n", stderr);
 	return 2;
 }

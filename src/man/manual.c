@@ -62,18 +62,6 @@ put_item(const char *name)
 	fputs("\"\n", stdout);
 }
 
-static void
-begin_list(void)
-{
-	puts(".Bl -tag -width Ds");
-}
-
-static void
-end_list(void)
-{
-	puts(".El");
-}
-
 /* --- options --- */
 
 static const struct {
@@ -93,13 +81,6 @@ static const struct {
     {GROUP_RELAY, "A relay"},
 };
 
-/* Its value is a list of its words, not one of them. */
-static bool
-takes_list(const struct option *option)
-{
-	return option->type == TYPE_PARTS;
-}
-
 static void
 put_option(const struct option *option)
 {
@@ -107,7 +88,9 @@ put_option(const struct option *option)
 	put_item(option->path);
 	put_line(option->sentence);
 	if (option->words != NULL) {
-		printf("%s: ", takes_list(option) ? "Any of" : "One of");
+		/* Of parts the value is a list of its words. */
+		printf("%s: ",
+		    option->type == TYPE_PARTS ? "Any of" : "One of");
 		put_mdoc(option->words);
 		puts(".");
 	}
@@ -122,138 +105,65 @@ put_option(const struct option *option)
 		puts("A reload does not change it.");
 }
 
-int
-manual_options(void)
+static void
+put_options(void)
 {
 	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-		printf(".Ss %s\n", groups[i].title);
-		begin_list();
+		printf(".Ss %s\n.Bl -tag -width Ds\n", groups[i].title);
 		for (size_t k = 0; k < n_options; k++)
 			if (options[k].group == groups[i].group)
 				put_option(&options[k]);
-		end_list();
+		puts(".El");
 	}
-	return 0;
 }
 
-/* --- problems --- */
+/* --- names and what they mean --- */
 
-static void
-put_problem(int status, const char *type, int after_s, const char *retry,
-    const char *detail)
-{
-	char name[96];
-	snprintf(name, sizeof name, "%d %s", status, type);
-	put_item(name);
-	put_line(detail);
-	printf("Retry: ");
-	put_mdoc(retry);
-	if (after_s > 0)
-		printf(", after %d s", after_s);
-	puts(".");
-}
-
-#define SAME_KEY "same-key"
-#define NEW_KEY "new-key"
-#define FIX_REQUEST "fix-request"
-
-int
-manual_problems(void)
-{
-	begin_list();
-#define PROBLEM(name, status, type, retry, after, title, detail)              \
-	put_problem(status, type, after, retry, detail);
-#include "tbl/problems.h"
-#undef PROBLEM
-	end_list();
-	return 0;
-}
-
-/* --- events --- */
-
-/* Without a message it is described by hand. */
-static void
-put_event(const char *name, const char *level, const char *message)
-{
-	if (message[0] == '\0')
-		return;
-	printf(".It Sy \"");
-	put_mdoc(name);
-	printf("\" Pq ");
-	for (; *level != '\0'; level++)
-		putchar(tolower((unsigned char)*level));
-	putchar('\n');
-	put_line(message);
-}
-
-int
-manual_events(void)
-{
-	begin_list();
-#define EVENT(name, level, message) put_event(#name, #level, message);
-#include "tbl/events.h"
-#undef EVENT
-	end_list();
-	return 0;
-}
-
-/* --- lists of names and what they mean --- */
-
-static void
-put_meaning(const char *name, const char *message)
-{
-	if (name[0] == '\0')
-		return;
-	put_item(name);
-	put_line(message);
-}
-
-int
-manual_outcomes(void)
-{
-	begin_list();
-#define OUTCOME(name, word, message) put_meaning(word, message);
+static const struct {
+	const char *list, *name, *message;
+} meanings[] = {
+#define OUTCOME(name, word, message) {"outcomes", word, message},
 #include "tbl/outcomes.h"
 #undef OUTCOME
-	end_list();
-	return 0;
-}
-
-int
-manual_standings(void)
-{
-	begin_list();
-#define STANDING(name, word, message) put_meaning(word, message);
+#define STANDING(name, word, message) {"standings", word, message},
 #include "tbl/standings.h"
 #undef STANDING
-	end_list();
-	return 0;
-}
-
-int
-manual_states(void)
-{
-	begin_list();
-#define STATE(name, letter, message) put_meaning(#name, message);
+#define STATE(name, letter, message) {"states", #name, message},
 #include "tbl/states.h"
 #undef STATE
-	end_list();
-	return 0;
-}
-
-int
-manual_reasons(void)
-{
-	begin_list();
-#define REASON(name, letter, word, message) put_meaning(word, message);
+#define REASON(name, letter, word, message) {"reasons", word, message},
 #include "tbl/reasons.h"
 #undef REASON
-	end_list();
-	return 0;
+#define METRIC(id, kind, name, help) {"metrics", name, help},
+#include "tbl/metrics.h"
+#undef METRIC
+#define RIGHT(name, when, probe, message) {"rights", "+" name, message},
+#include "tbl/rights.h"
+#undef RIGHT
+};
+
+static bool
+put_meanings(const char *list)
+{
+	bool some = false;
+	for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+		if (strcmp(meanings[i].list, list) != 0)
+			continue;
+		if (!some)
+			puts(".Bl -tag -width Ds");
+		some = true;
+		if (meanings[i].name[0] == '\0')
+			continue;
+		put_item(meanings[i].name);
+		put_line(meanings[i].message);
+	}
+	if (some)
+		puts(".El");
+	return some;
 }
 
-int
-manual_faults(void)
+static void
+put_faults(void)
 {
 	puts(".Bl -bullet");
 #define FAULT(name, message) \
@@ -261,25 +171,77 @@ manual_faults(void)
 	put_line(message);
 #include "tbl/faults.h"
 #undef FAULT
-	end_list();
-	return 0;
+	puts(".El");
 }
 
-int
-manual_metrics(void)
+/* --- problems --- */
+
+#define SAME_KEY "same-key"
+#define NEW_KEY "new-key"
+#define FIX_REQUEST "fix-request"
+
+static void
+put_problems(void)
 {
-	begin_list();
-#define METRIC(id, kind, name, help) put_meaning(name, help);
-#include "tbl/metrics.h"
-#undef METRIC
-	end_list();
-	return 0;
+	static const struct {
+		int status;
+		const char *type, *retry;
+		int after_s;
+		const char *detail;
+	} problems[] = {
+#define PROBLEM(name, status, type, retry, after, title, detail) \
+	{status, type, retry, after, detail},
+#include "tbl/problems.h"
+#undef PROBLEM
+	};
+	puts(".Bl -tag -width Ds");
+	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+		char name[96];
+		snprintf(name, sizeof name, "%d %s", problems[i].status,
+		    problems[i].type);
+		put_item(name);
+		put_line(problems[i].detail);
+		printf("Retry: ");
+		put_mdoc(problems[i].retry);
+		if (problems[i].after_s > 0)
+			printf(", after %d s", problems[i].after_s);
+		puts(".");
+	}
+	puts(".El");
+}
+
+/* --- events --- */
+
+static void
+put_events(void)
+{
+	static const struct {
+		const char *name, *level, *message;
+	} events[] = {
+#define EVENT(name, level, message) {#name, #level, message},
+#include "tbl/events.h"
+#undef EVENT
+	};
+	puts(".Bl -tag -width Ds");
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+		/* Without a message it is described by hand. */
+		if (events[i].message[0] == '\0')
+			continue;
+		printf(".It Sy \"");
+		put_mdoc(events[i].name);
+		printf("\" Pq ");
+		for (const char *c = events[i].level; *c != '\0'; c++)
+			putchar(tolower((unsigned char)*c));
+		putchar('\n');
+		put_line(events[i].message);
+	}
+	puts(".El");
 }
 
 /* --- what doctor finds --- */
 
-int
-manual_findings(void)
+static void
+put_findings(void)
 {
 	static const struct {
 		const char *name, *level, *message, *cure;
@@ -289,7 +251,7 @@ manual_findings(void)
 #include "tbl/findings.h"
 #undef FINDING
 	};
-	begin_list();
+	puts(".Bl -tag -width Ds");
 	for (size_t i = 0; i < sizeof findings / sizeof *findings; i++) {
 		bool fails = !strcmp(findings[i].level, "FAIL");
 		put_item(findings[i].name);
@@ -298,31 +260,7 @@ manual_findings(void)
 		puts(".br\n.Em To do :");
 		put_filled(findings[i].cure);
 	}
-	end_list();
-	return 0;
-}
-
-/* --- rights in Redis --- */
-
-int
-manual_rights(void)
-{
-	static const struct {
-		const char *name, *message;
-	} rights[] = {
-#define RIGHT(name, when, probe, message) {name, message},
-#include "tbl/rights.h"
-#undef RIGHT
-	};
-	begin_list();
-	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
-		char name[40];
-		snprintf(name, sizeof name, "+%s", rights[i].name);
-		put_item(name);
-		put_line(rights[i].message);
-	}
-	end_list();
-	return 0;
+	puts(".El");
 }
 
 /* --- presets --- */
@@ -349,15 +287,33 @@ put_preset(const char *name, enum api_preset preset)
 	json_decref(members);
 }
 
-int
-manual_presets(void)
+static void
+put_presets(void)
 {
-	begin_list();
+	puts(".Bl -tag -width Ds");
 #define PRESET(name, word, ...) put_preset(word, API_PRESET_##name);
 #define PRESET_SAYS(...)
 #include "tbl/presets.h"
 #undef PRESET
 #undef PRESET_SAYS
-	end_list();
-	return 0;
+	puts(".El");
+}
+
+/* --- all of it --- */
+
+bool
+manual_print(const char *list)
+{
+	static const struct {
+		const char *name;
+		void (*put)(void);
+	} lists[] = {{"options", put_options}, {"problems", put_problems},
+	    {"events", put_events}, {"faults", put_faults},
+	    {"findings", put_findings}, {"presets", put_presets}};
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		if (!strcmp(list, lists[i].name)) {
+			lists[i].put();
+			return true;
+		}
+	return put_meanings(list);
 }

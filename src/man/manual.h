@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdbool.h>
+
 /*
- * The parts of gen that print for the manual pages (mdoc, see mdoc(7)): what
+ * The part of gen that prints for the manual pages (mdoc, see mdoc(7)): what
  * the tables of tbl/ have, to stand where src/man/ has a line "@NAME@".  A
- * part of the build, not of the program.  Each returns 0.
+ * part of the build, not of the program.  False: there is no list of that name.
  */
-int manual_options(void);
-int manual_problems(void);
-int manual_events(void);
-int manual_outcomes(void);
-int manual_standings(void);
-int manual_states(void);
-int manual_reasons(void);
-int manual_faults(void);
-int manual_metrics(void);
-int manual_findings(void);
-int manual_rights(void);
-int manual_presets(void);
+bool manual_print(const char *list);
