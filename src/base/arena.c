@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -108,6 +109,17 @@ arena_free(struct arena **arena)
 	}
 }
 
+void
+arena_wipe(struct arena *arena)
+{
+	for (struct piece *piece = arena->pieces; piece != NULL;
+	     piece = piece->next) {
+		/* The oldest one has the arena itself. */
+		size_t kept = piece->next == NULL ? sizeof *arena : 0;
+		sodium_memzero(piece->bytes + kept, piece->used - kept);
+	}
+}
+
 /*
  * Bytes of the newest piece, or of a new one; not zeroed.  NULL where there is
  * no memory.
@@ -157,10 +169,16 @@ put_text(char *copy, struct span s)
 	return copy;
 }
 
+char *
+arena_str(struct arena *arena, struct span s)
+{
+	return put_text(arena_take(arena, s.len + 1), s);
+}
+
 struct span
 arena_dup(struct arena *arena, struct span s)
 {
-	return span_of(put_text(arena_take(arena, s.len + 1), s), s.len);
+	return span_of(arena_str(arena, s), s.len);
 }
 
 char *

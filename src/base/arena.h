@@ -21,10 +21,15 @@ struct arena *arena_ref(struct arena *arena);
  */
 void arena_free(struct arena **arena);
 
+/* Wipes all that it holds, which nobody looks at any more. */
+void arena_wipe(struct arena *arena);
+
 /* Zeroed memory, aligned for any type; never NULL. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 /* A copy of a span, with a NUL behind it that the length does not count. */
 struct span arena_dup(struct arena *arena, struct span s);
+/* The same as a string. */
+char *arena_str(struct arena *arena, struct span s);
 /* A copy of what may be large: NULL where there is no memory. */
 char *arena_dup_large(struct arena *arena, struct span s);
 struct span arena_printf(struct arena *arena, const char *fmt, ...)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/json_pointer.h"
-#include "base/mem.h"
 #include "base/must.h"
 
 /* One piece of memory has the segments and their text. */
 bool
-json_pointer_read(struct span text, struct json_pointer *ret_pointer)
+json_pointer_read(
+    struct arena *arena, struct span text, struct json_pointer *ret_pointer)
 {
 	size_t count = 0;
 	if (text.len == 0 || text.ptr[0] != '/')
@@ -18,7 +16,8 @@ json_pointer_read(struct span text, struct json_pointer *ret_pointer)
 			return false;
 		count += text.ptr[i] == '/';
 	}
-	struct span *segments = mem_zero(count * sizeof *segments + text.len);
+	struct span *segments =
+	    arena_alloc(arena, count * sizeof *segments + text.len);
 	char *to = (char *)(segments + count);
 	struct span *segment = segments;
 	for (size_t i = 0; i < text.len; i++) {
@@ -35,13 +34,6 @@ json_pointer_read(struct span text, struct json_pointer *ret_pointer)
 	}
 	*ret_pointer = (struct json_pointer){segments, count};
 	return true;
-}
-
-void
-json_pointer_clear(struct json_pointer *pointer)
-{
-	free(pointer->segments);
-	*pointer = (struct json_pointer){NULL, 0};
 }
 
 bool

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/must.h"
 #include "base/span.h"
 
@@ -23,13 +24,11 @@ struct json_pointers {
 };
 
 /*
- * Takes a pointer with one segment at least apart; the caller clears it.
+ * Takes a pointer with one segment at least apart, which lives in the arena.
  * False where the text is none.
  */
-MUST_USE bool json_pointer_read(
-    struct span text, struct json_pointer *ret_pointer);
-/* Frees the segments; a pointer of no segments has nothing to free. */
-void json_pointer_clear(struct json_pointer *pointer);
+MUST_USE bool json_pointer_read(struct arena *arena, struct span text,
+    struct json_pointer *ret_pointer);
 bool json_pointer_eq(
     const struct json_pointer *a, const struct json_pointer *b);
 /* Writes one more segment of a pointer, its slash first, escaped. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/must.h"
 #include "base/span.h"
 
 /*
@@ -16,3 +17,10 @@ void *secret_alloc(size_t bytes);
 char *secret_str(struct span s);
 /* Accepts NULL; free() must never get such memory. */
 void secret_free(void *secret);
+/*
+ * Reads a whole file, which may have secrets; 0 or an errno, EFBIG beyond max
+ * bytes.  *ret_text is plain memory, which the caller wipes and frees; it ends
+ * in a NUL that ret_len leaves out.
+ */
+MUST_USE int secret_read_file(
+    const char *name, size_t max, char **ret_text, size_t *ret_len);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/field.h"
-#include "base/mem.h"
 #include "base/template.h"
 
 /* --- one variable --- */
@@ -54,8 +51,8 @@ find_variable(struct span inner, unsigned kinds)
  * wrong.
  */
 static const char *
-read_variable(
-    struct span inner, unsigned kinds, struct template_piece *ret_piece)
+read_variable(struct arena *arena, struct span inner, unsigned kinds,
+    struct template_piece *ret_piece)
 {
 	struct template_piece piece = find_variable(inner, kinds);
 	if (piece.kind == TEMPLATE_TEXT)
@@ -63,7 +60,7 @@ read_variable(
 	if (piece.kind == TEMPLATE_HEADER && !field_is_token(piece.text))
 		return "{header:…} must have the name of a header";
 	if (piece.kind == TEMPLATE_JSON &&
-	    !json_pointer_read(piece.text, &piece.pointer))
+	    !json_pointer_read(arena, piece.text, &piece.pointer))
 		return "{json:…} must have a JSON pointer like "
 		       "{json:/order_id}";
 	*ret_piece = piece;
@@ -72,49 +69,38 @@ read_variable(
 
 /* --- all of them --- */
 
-static void
-add_piece(struct template *t, const struct template_piece *piece)
-{
-	if (piece->kind == TEMPLATE_TEXT && piece->text.len == 0)
-		return;
-	t->pieces =
-	    mem_grow(t->pieces, (t->count + 1) * sizeof *t->pieces);
-	t->pieces[t->count++] = *piece;
-}
-
 const char *
-template_read(
-    const char *text, unsigned kinds, struct template *ret_template)
+template_read(struct arena *arena, const char *text, unsigned kinds,
+    struct template *ret_template)
 {
-	struct template t = {mem_str(span_str(text)), NULL, 0};
-	struct span rest = span_str(t.text);
-	const char *wrong = NULL;
-	while (wrong == NULL && rest.len > 0) {
+	struct span rest = span_str(text);
+	size_t most = 1;
+	for (const char *p = text; *p != '\0'; p++)
+		most += *p == '{' ? 2 : 0;
+	struct template t = {
+	    text, arena_alloc(arena, most * sizeof *t.pieces), 0};
+	while (rest.len > 0) {
 		/* The text up to the next brace, and the variable behind it. */
 		size_t len = strcspn(rest.ptr, "{}");
-		struct template_piece piece = {
-		    TEMPLATE_TEXT, span_of(rest.ptr, len), {NULL, 0}};
-		add_piece(&t, &piece);
+		if (len > 0)
+			t.pieces[t.count++] = (struct template_piece){
+			    TEMPLATE_TEXT, span_of(rest.ptr, len), {NULL, 0}};
 		rest = span_from(rest, len);
 		if (rest.len == 0)
 			break;
 		const char *end = memchr(rest.ptr, '}', rest.len);
-		if (*rest.ptr == '}' || end == NULL) {
-			wrong = "has a brace without its other one";
-			break;
-		}
+		if (*rest.ptr == '}' || end == NULL)
+			return "has a brace without its other one";
 		size_t inner = (size_t)(end - rest.ptr) - 1;
-		wrong = read_variable(
-		    span_of(rest.ptr + 1, inner), kinds, &piece);
-		if (wrong == NULL)
-			add_piece(&t, &piece);
+		const char *wrong = read_variable(arena,
+		    span_of(rest.ptr + 1, inner), kinds,
+		    &t.pieces[t.count++]);
+		if (wrong != NULL)
+			return wrong;
 		rest = span_from(rest, inner + 2);
 	}
-	if (wrong != NULL)
-		template_clear(&t);
-	else
-		*ret_template = t;
-	return wrong;
+	*ret_template = t;
+	return NULL;
 }
 
 struct span
@@ -140,16 +126,6 @@ template_spelling(enum template_kind kind)
 		if (variables[i].kind == kind)
 			return variables[i].name.ptr;
 	return NULL;
-}
-
-void
-template_clear(struct template *t)
-{
-	for (size_t i = 0; i < t->count; i++)
-		json_pointer_clear(&t->pieces[i].pointer);
-	free(t->pieces);
-	free(t->text);
-	*t = (struct template){NULL, NULL, 0};
 }
 
 bool
@@ -183,17 +159,16 @@ template_match(
 }
 
 char *
-template_sample(const struct template *t)
+template_sample(struct arena *arena, const struct template *t)
 {
-	char *text = mem_str(SPAN(""));
+	char *text = arena_alloc(arena, span_str(t->text).len + 1);
+	size_t len = 0;
 	for (size_t i = 0; i < t->count; i++) {
-		const struct template_piece *piece = &t->pieces[i];
-		struct span part = piece->kind == TEMPLATE_TEXT
-		    ? piece->text
-		    : SPAN("x");
-		char *longer = mem_printf("%s%.*s", text, SPAN_FMT(part));
-		free(text);
-		text = longer;
+		struct span part = t->pieces[i].text;
+		if (t->pieces[i].kind != TEMPLATE_TEXT)
+			part = SPAN("x");
+		memcpy(text + len, part.ptr, part.len);
+		len += part.len;
 	}
 	return text;
 }

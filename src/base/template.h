@@ -29,18 +29,20 @@ struct template_piece {
 };
 
 struct template {
-	char *text; /* as it was read; NULL: none.  The pieces point into it */
+	/* As it was read, where the pieces point to; NULL: none. */
+	const char *text;
 	struct template_piece *pieces;
 	size_t count;
 };
 
 /*
- * Takes a copy of the text apart; kinds has a bit for each kind of variable
- * that is allowed (1 << TEMPLATE_KEY …).  NULL: it is well; else a message
- * that says what is wrong, and *ret_template is untouched.
+ * Takes a text apart, which must live as long; the rest lives in the arena.
+ * kinds has a bit for each kind of variable that is allowed
+ * (1 << TEMPLATE_KEY …).  NULL: it is well; else a message that says what is
+ * wrong, and *ret_template is untouched.
  */
-MUST_USE const char *template_read(
-    const char *text, unsigned kinds, struct template *ret_template);
+MUST_USE const char *template_read(struct arena *arena, const char *text,
+    unsigned kinds, struct template *ret_template);
 /*
  * Finds the text between the first braces that are no allowed variable,
  * of any kind; its ptr is NULL where there are none.  It points into the text.
@@ -51,8 +53,6 @@ struct span template_unknown(const char *text, unsigned kinds);
  * has none.
  */
 const char *template_spelling(enum template_kind kind);
-/* Frees what was read, and makes it a template of nothing. */
-void template_clear(struct template *t);
 /* True where a variable of that kind is in it. */
 bool template_has(const struct template *t, enum template_kind kind);
 /*
@@ -62,8 +62,5 @@ bool template_has(const struct template *t, enum template_kind kind);
  */
 bool template_match(
     const struct template *t, struct span text, struct span *values);
-/*
- * The text with the letter x in the place of each variable; the caller frees
- * it.
- */
-char *template_sample(const struct template *t);
+/* The text with the letter x in the place of each variable. */
+char *template_sample(struct arena *arena, const struct template *t);

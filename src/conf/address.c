@@ -10,11 +10,7 @@
 #include "conf/address.h"
 #include "conf/name.h"
 
-static const char unix_scheme[] = "unix:";
-static const char message_socket[] =
-    "a Unix socket is \"unix:/path\", shorter than 108 bytes";
 static const char message_port[] = "the port must be between 1 and 65535";
-static const char message_any_port[] = "the port must be between 0 and 65535";
 
 static bool
 is_ip(int family, struct span text)
@@ -53,14 +49,6 @@ read_port(struct span text, uint16_t *ret_port)
 	return true;
 }
 
-/* "8080" is no host: a number is written as four in IPv4. */
-static bool
-is_port_alone(struct span text)
-{
-	int64_t port;
-	return digits_read(text, UINT16_MAX, &port);
-}
-
 /* Nothing else has two colons. */
 static bool
 looks_like_ipv6(struct span text)
@@ -76,8 +64,8 @@ looks_like_ipv6(struct span text)
 }
 
 const char *
-address_read_host_port(
-    struct span text, char **ret_host, uint16_t *ret_port, bool *ret_has_port)
+address_read_host_port(struct span text, struct span *ret_host,
+    uint16_t *ret_port, bool *ret_has_port)
 {
 	struct span host = text;
 	struct span rest = SPAN("");
@@ -96,7 +84,9 @@ address_read_host_port(
 		return "all addresses are a port alone: \":8080\"";
 	if (!v6 && looks_like_ipv6(text))
 		return "an IPv6 address stands in brackets: \"[::1]:8080\"";
-	if (end == NULL && is_port_alone(text))
+	/* "8080" is no host: a number is written as four in IPv4. */
+	int64_t number;
+	if (end == NULL && digits_read(text, UINT16_MAX, &number))
 		return "a port alone begins with a colon: \":8080\"";
 	if (v6 ? !is_ip(AF_INET6, host) : !is_name_or_ipv4(host))
 		return "the host must be a name or an IP address";
@@ -105,7 +95,7 @@ address_read_host_port(
 	uint16_t port = 0;
 	if (rest.len > 0 && !read_port(span_from(rest, 1), &port))
 		return message_port;
-	*ret_host = mem_str(host);
+	*ret_host = host;
 	*ret_port = port;
 	*ret_has_port = rest.len > 0;
 	return NULL;
@@ -114,55 +104,61 @@ address_read_host_port(
 void
 address_split(const char *text, char **ret_host, uint16_t *ret_port)
 {
+	struct span host;
 	bool has_port;
 	const char *wrong = address_read_host_port(
-	    span_str(text), ret_host, ret_port, &has_port);
+	    span_str(text), &host, ret_port, &has_port);
 	must(wrong == NULL && has_port);
+	*ret_host = mem_str(host);
 }
 
-static bool
-is_socket_path(struct span path)
+/* The host of an address, or the path of a socket, and its port. */
+static const char *
+take_apart(const char *text, enum address_kind *ret_kind,
+    struct span *ret_host, uint16_t *ret_port)
 {
 	struct sockaddr_un un;
-	return path.len > 1 && path.ptr[0] == '/' &&
-	       path.len < sizeof un.sun_path;
-}
-
-const char *
-address_read(const char *text, struct address *ret_address)
-{
-	struct address address = {.kind = ADDRESS_TCP};
 	struct span s = span_str(text);
 	bool has_port = false;
 	const char *wrong = name_wrong(text);
+	*ret_kind = ADDRESS_TCP;
 	if (wrong != NULL)
 		return wrong;
-	if (span_starts(s, span_str(unix_scheme))) {
-		s = span_from(s, strlen(unix_scheme));
-		if (!is_socket_path(s))
-			return message_socket;
-		address.kind = ADDRESS_UNIX;
-		address.host = mem_str(s);
-	} else if (*text == '/') {
-		return message_socket;
-	} else if (strstr(text, "://") != NULL) {
-		return "must be HOST:PORT, not a URL";
-	} else if (s.len > 0 && strrchr(text, ':') == text) {
-		if (!read_port(span_from(s, 1), &address.port))
-			return message_any_port;
-		address.host = mem_str(SPAN(""));
-	} else {
-		wrong = address_read_host_port(
-		    s, &address.host, &address.port, &has_port);
-		if (wrong != NULL)
-			return wrong == message_port ? message_any_port
-						     : wrong;
-		if (!has_port) {
-			free(address.host);
-			return "the port is missing";
-		}
+	if (*text == '/' || span_starts(s, SPAN("unix:"))) {
+		struct span path = span_from(s, *text == '/' ? 0 : 5);
+		*ret_kind = ADDRESS_UNIX;
+		*ret_host = path;
+		*ret_port = 0;
+		return *text == '/' || path.len < 2 || path.ptr[0] != '/' ||
+			path.len >= sizeof un.sun_path
+		    ? "a Unix socket is \"unix:/path\", shorter than 108 bytes"
+		    : NULL;
 	}
-	address.text = mem_str(span_str(text));
+	if (strstr(text, "://") != NULL)
+		return "must be HOST:PORT, not a URL";
+	if (strrchr(text, ':') == text) {
+		*ret_host = SPAN("");
+		return read_port(span_from(s, 1), ret_port) ? NULL
+							    : message_port;
+	}
+	wrong = address_read_host_port(s, ret_host, ret_port, &has_port);
+	return wrong == NULL && !has_port ? "the port is missing" : wrong;
+}
+
+const char *
+address_read(
+    struct arena *arena, const char *text, struct address *ret_address)
+{
+	struct address address = {.kind = ADDRESS_TCP};
+	struct span host;
+	const char *wrong =
+	    take_apart(text, &address.kind, &host, &address.port);
+	if (wrong == message_port)
+		return "the port must be between 0 and 65535";
+	if (wrong != NULL)
+		return wrong;
+	address.text = arena_str(arena, span_str(text));
+	address.host = arena_str(arena, host);
 	*ret_address = address;
 	return NULL;
 }
@@ -180,26 +176,15 @@ address_is_local(const struct address *address)
 const char *
 address_wrong_host_port(const char *text)
 {
-	struct address address;
-	const char *wrong = address_read(text, &address);
+	enum address_kind kind;
+	struct span host;
+	uint16_t port;
+	const char *wrong = take_apart(text, &kind, &host, &port);
 	if (wrong != NULL)
-		return wrong == message_any_port ? message_port : wrong;
-	if (address.kind != ADDRESS_TCP)
-		wrong = "must be HOST:PORT";
-	else if (*address.host == '\0')
-		wrong = "the host is missing";
-	else if (address.port == 0)
-		wrong = message_port;
-	address_clear(NULL, &address);
-	return wrong;
-}
-
-void
-address_clear(void *base, void *field)
-{
-	struct address *address = field;
-	(void)base;
-	free(address->text);
-	free(address->host);
-	*address = (struct address){0};
+		return wrong;
+	if (kind != ADDRESS_TCP)
+		return "must be HOST:PORT";
+	if (host.len == 0)
+		return "the host is missing";
+	return port == 0 ? message_port : NULL;
 }

@@ -29,53 +29,22 @@ complaints_add(
 
 /* --- the list --- */
 
-static bool
-stands_before(const struct complaint *a, const struct complaint *b)
-{
-	if (a->line != b->line)
-		return a->line < b->line;
-	return a->column < b->column;
-}
-
-/* Sorted parts are merged, so that equals keep their order. */
-static void
-merge_sort(struct complaint *list, size_t count, struct complaint *room)
-{
-	size_t half = count / 2;
-	if (half == 0)
-		return;
-	merge_sort(list, half, room);
-	merge_sort(list + half, count - half, room);
-	memcpy(room, list, count * sizeof *list);
-	size_t left = 0, right = half;
-	for (size_t i = 0; i < count; i++) {
-		bool take_right = left == half ||
-		    (right < count && stands_before(&room[right], &room[left]));
-		list[i] = room[take_right ? right++ : left++];
-	}
-}
-
 void
 complaints_sort(struct complaints *complaints)
 {
-	struct complaint *room =
-	    mem_zero((complaints->count + 1) * sizeof *room);
-	merge_sort(complaints->list, complaints->count, room);
-	free(room);
-}
-
-void
-complaints_move(struct complaints *to, struct complaints *from)
-{
-	size_t count = to->count + from->count;
-	if (from->count > 0) {
-		to->list = mem_grow(to->list, count * sizeof *to->list);
-		memcpy(to->list + to->count, from->list,
-		    from->count * sizeof *from->list);
+	struct complaint *list = complaints->list;
+	/* They come nearly so, and equals keep their order. */
+	for (size_t i = 1; i < complaints->count; i++) {
+		struct complaint moved = list[i];
+		size_t to = i;
+		while (to > 0 && (list[to - 1].line > moved.line ||
+				     (list[to - 1].line == moved.line &&
+					 list[to - 1].column > moved.column))) {
+			list[to] = list[to - 1];
+			to--;
+		}
+		list[to] = moved;
 	}
-	to->count = count;
-	free(from->list);
-	*from = (struct complaints){0};
 }
 
 void

@@ -43,7 +43,5 @@ void complaints_log(
     struct complaints *complaints, const char *file, enum event event);
 /* Puts them into the order of their places; at one place, as found. */
 void complaints_sort(struct complaints *complaints);
-/* Appends those of another list, which is empty then. */
-void complaints_move(struct complaints *to, struct complaints *from);
 /* Empties the list. */
 void complaints_free(struct complaints *complaints);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/mem.h"
 #include "conf/conf.h"
 
 int
@@ -13,13 +12,14 @@ conf_variable(const struct conf_route *route, struct span name)
 }
 
 char *
-conf_usual_dead_letters(const struct conf_source *source)
+conf_usual_dead_letters(struct arena *arena, const struct conf_source *source)
 {
 	if (source->broker->kind == BROKER_KAFKA)
 		return NULL;
-	return source->broker->kind == BROKER_POSTGRES
-	    ? mem_printf("%s_dead", source->table)
-	    : mem_printf("%s:dead", source->stream);
+	struct span name = source->broker->kind == BROKER_POSTGRES
+	    ? arena_printf(arena, "%s_dead", source->table)
+	    : arena_printf(arena, "%s:dead", source->stream);
+	return arena_str(arena, name);
 }
 
 int64_t

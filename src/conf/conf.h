@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/json_pointer.h"
 #include "base/must.h"
 #include "base/span.h"
@@ -206,9 +207,9 @@ enum route_kind {
 };
 
 struct conf_route {
-	enum route_kind kind;
 	char *name; /* its path where the file has none: may repeat then */
 	unsigned index; /* its place in conf->routes */
+	enum route_kind kind;
 	struct strings methods; /* none: all */
 	char *path;
 	struct conf_segment *segments;
@@ -265,6 +266,7 @@ struct conf_redis {
 	 * in the configuration that is running; else NULL.
 	 */
 	struct swappable *login;
+	struct conf_login url; /* what the URL says, which no member may */
 	/* The login stands in a URL that itself stands elsewhere ("file"). */
 	bool login_elsewhere;
 	int64_t timeout_ms;
@@ -457,8 +459,24 @@ struct conf_relay {
 
 struct spots;
 
+/* Where in the file, by a JSON pointer, what secret of what file stands. */
+struct conf_secret {
+	struct conf_secret *next;
+	char *pointer;
+	char *file;
+};
+
+/* What is not memory of the arena, and how it is freed. */
+struct conf_owned {
+	struct conf_owned *next;
+	void *what;
+	void (*free_it)(void *what);
+};
+
 struct conf {
 	atomic_uint refs;
+	struct arena *arena; /* has all that it points to, and itself */
+	struct conf_owned *owned;
 	/* Of who has made it: conf_unref calls it with the last reference. */
 	void (*destroy)(struct conf *conf);
 	char *file;
@@ -497,7 +515,7 @@ struct conf {
 	struct conf_relay *relays;
 	size_t n_relays;
 	uint8_t *fixed; /* a digest of each option that is no RELOAD */
-	struct strings secrets; /* in turn, a JSON pointer and its file */
+	struct conf_secret *secrets;
 };
 
 /* Whether Sentinels know where Redis is. */
@@ -520,10 +538,10 @@ conf_has_entity(const struct conf_idempotency *policy)
 
 /*
  * Where the dead letters of a source go if the file does not say it, by what
- * the source reads; the caller frees it.  NULL: to "TOPIC.dead" of the topic
- * that each comes from.
+ * the source reads.  NULL: to "TOPIC.dead" of the topic that each comes from.
  */
-char *conf_usual_dead_letters(const struct conf_source *source);
+char *conf_usual_dead_letters(
+    struct arena *arena, const struct conf_source *source);
 
 /* The longest WAIT that an operation's time has room for. */
 int64_t conf_longest_wait_ms(const struct conf_store *store);

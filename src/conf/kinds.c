@@ -35,6 +35,8 @@ static const struct {
     {GROUP_SOURCE, "notify", POSTGRES},
     {GROUP_SOURCE, "poll", POSTGRES},
     {GROUP_SOURCE, "nulls", POSTGRES | KAFKA},
+    {GROUP_RELAY, "table", POSTGRES},
+    {GROUP_RELAY, "topic", KAFKA},
 };
 
 unsigned
@@ -57,14 +59,15 @@ kinds_fit(const struct option *option, enum broker_kind kind)
 }
 
 const struct option *
-kinds_read(enum broker_kind kind)
+kinds_place(enum group group, enum broker_kind kind)
 {
-	static const size_t fields[BROKER_KIND_COUNT_] = {
-	    [BROKER_STREAMS] = offsetof(struct conf_source, stream),
-	    [BROKER_POSTGRES] = offsetof(struct conf_source, table),
-	    [BROKER_KAFKA] = offsetof(struct conf_source, topics),
-	};
-	return option_at(GROUP_SOURCE, fields[kind]);
+	static const char *const read[BROKER_KIND_COUNT_] = {
+	    "stream", "table", "topics"};
+	static const char *const written[BROKER_KIND_COUNT_] = {
+	    NULL, "table", "topic"};
+	const char *path =
+	    group == GROUP_SOURCE ? read[kind] : written[kind];
+	return path != NULL ? option_of_path(group, path) : NULL;
 }
 
 const char *

@@ -5,16 +5,19 @@
 #include "conf/option.h"
 
 /*
- * Which members of a broker, and of a source, are for one kind of broker only.
+ * Which members of a broker, a source and a relay are for one kind of broker.
  * Constant; any thread.
  */
 
 /* The kinds that may have the option, as bits: 1u << BROKER_STREAMS ... */
 unsigned kinds_of(const struct option *option);
-/* Whether a broker of that kind, or a source of one, may have the option. */
+/* Whether a broker of that kind, or what names one, may have the option. */
 bool kinds_fit(const struct option *option, enum broker_kind kind);
-/* What a source reads of a broker of that kind. */
-const struct option *kinds_read(enum broker_kind kind);
+/*
+ * What a source reads of a broker of that kind, or a relay writes there; NULL:
+ * none does.
+ */
+const struct option *kinds_place(enum group group, enum broker_kind kind);
 /* What a broker of that kind is: "Redis", "PostgreSQL" or "Kafka". */
 const char *kinds_name(enum broker_kind kind);
 /* "Redis", "Redis or PostgreSQL" ...: whose the option is; not of all. */

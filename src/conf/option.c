@@ -17,8 +17,7 @@ typedef struct conf_source in_SOURCE;
 typedef struct conf_relay in_RELAY;
 
 /* A field must have the type that the functions of its option write. */
-#define TYPE(name, ctype, parse, clear, show, ...) \
-	typedef __typeof__(ctype) field_##name;
+#define TYPE(name, ctype, ...) typedef __typeof__(ctype) field_##name;
 #include "conf/types.h"
 #undef TYPE
 #define OPT(group, path, type, field, ...)                        \
@@ -76,53 +75,36 @@ option_required(const struct option *option)
 	return !strcmp(option->preset, "REQUIRED");
 }
 
-/* What follows the prefix in an option's path; NULL: it is elsewhere. */
-static const char *
-path_below(const struct option *option, enum group group, struct span prefix)
-{
-	if (option->group != group ||
-	    !span_starts(span_str(option->path), prefix))
-		return NULL;
-	return option->path + prefix.len;
-}
-
 const struct option *
-option_find(enum group group, struct span prefix, const char *name)
-{
-	if (strchr(name, '.') != NULL)
-		return NULL;
-	for (size_t i = 0; i < n_options; i++) {
-		const char *rest = path_below(&options[i], group, prefix);
-		if (rest != NULL && !strcmp(rest, name))
-			return &options[i];
-	}
-	return NULL;
-}
-
-struct span
-option_section(enum group group, struct span prefix, const char *name)
+option_find(enum group group, struct span prefix, const char *name,
+    struct span *ret_section)
 {
 	size_t len = strlen(name);
-	if (len == 0 || strchr(name, '.') != NULL)
-		return SPAN("");
+	*ret_section = SPAN("");
 	for (size_t i = 0; i < n_options; i++) {
-		const char *rest = path_below(&options[i], group, prefix);
-		if (rest != NULL && !strncmp(rest, name, len) &&
-		    rest[len] == '.')
-			return span_of(options[i].path, prefix.len + len + 1);
+		const char *path = options[i].path;
+		if (options[i].group != group ||
+		    !span_starts(span_str(path), prefix) ||
+		    strncmp(path + prefix.len, name, len) != 0 ||
+		    strchr(name, '.') != NULL || len == 0)
+			continue;
+		if (path[prefix.len + len] == '\0')
+			return &options[i];
+		if (path[prefix.len + len] == '.')
+			*ret_section = span_of(path, prefix.len + len + 1);
 	}
-	return SPAN("");
+	return NULL;
 }
 
 const struct option *
 option_of_path(enum group group, const char *path)
 {
-	const char *dot = strrchr(path, '.');
-	size_t len = dot != NULL ? (size_t)(dot - path) + 1 : 0;
-	const struct option *option =
-	    option_find(group, span_of(path, len), path + len);
-	must(option != NULL);
-	return option;
+	size_t i = 0;
+	while (i < n_options &&
+	    (options[i].group != group || strcmp(options[i].path, path) != 0))
+		i++;
+	must(i < n_options);
+	return &options[i];
 }
 
 const struct option *
@@ -136,11 +118,44 @@ option_at(enum group group, size_t offset)
 	return &options[i];
 }
 
+#define IS_LIST(group, list)                                           \
+	_Static_assert(offsetof(in_##group, n_##list) ==               \
+		offsetof(in_##group, list) +                           \
+		    offsetof(struct option_entries, count),            \
+	    "the number of " #list " follows them")
+IS_LIST(ROOT, listen);
+IS_LIST(ROOT, upstreams);
+IS_LIST(ROOT, routes);
+IS_LIST(ROOT, brokers);
+IS_LIST(ROOT, sources);
+IS_LIST(ROOT, relays);
+_Static_assert(offsetof(struct conf_store, n_encryption_keys) ==
+	offsetof(struct conf_store, encryption_keys) +
+	    offsetof(struct option_entries, count),
+    "the number of keys follows them");
+
+const struct option_list *
+option_list(enum option_type type)
+{
+	static const struct option_list lists[TYPE_COUNT_] = {
+#define LIST(named, group) {GROUP_##group, named, sizeof(in_##group)}
+	    [TYPE_LISTENS] = LIST(false, LISTEN),
+	    [TYPE_ENCRYPTION_KEYS] = LIST(false, ENCRYPTION_KEY),
+	    [TYPE_UPSTREAMS] = LIST(true, UPSTREAM),
+	    [TYPE_ROUTES] = LIST(false, ROUTE),
+	    [TYPE_BROKERS] = LIST(true, BROKER),
+	    [TYPE_SOURCES] = LIST(true, SOURCE),
+	    [TYPE_RELAYS] = LIST(true, RELAY),
+#undef LIST
+	};
+	return &lists[type];
+}
+
 const char *
 option_schema(enum option_type type)
 {
 	static const char *const schemas[] = {
-#define TYPE(name, ctype, parse, clear, show, ...) #__VA_ARGS__,
+#define TYPE(name, ctype, parse, show, ...) #__VA_ARGS__,
 #include "conf/types.h"
 #undef TYPE
 	};

@@ -30,7 +30,7 @@ enum group {
 };
 
 enum option_type {
-#define TYPE(name, ctype, parse, clear, ...) TYPE_##name,
+#define TYPE(name, ...) TYPE_##name,
 #include "conf/types.h"
 #undef TYPE
 	TYPE_COUNT_,
@@ -59,20 +59,31 @@ bool option_required(const struct option *option);
 
 /*
  * The option that a member of that name has in the object of the group that
- * prefix leads to ("" or "store."); NULL: none.
+ * prefix leads to ("" or "store.").  NULL, and the prefix of the object that
+ * such a member is ("store." for "store"), which is empty where there is none.
  */
-const struct option *option_find(
-    enum group group, struct span prefix, const char *name);
-/*
- * The prefix of the object that a member of that name is ("store." for
- * "store"); empty where there is no such object.
- */
-struct span option_section(
-    enum group group, struct span prefix, const char *name);
+const struct option *option_find(enum group group, struct span prefix,
+    const char *name, struct span *ret_section);
 /* The option of that name, or "section.name"; there is one. */
 const struct option *option_of_path(enum group group, const char *path);
 /* The option of a group that fills the field; there is one. */
 const struct option *option_at(enum group group, size_t offset);
+
+/*
+ * What a type of conf/types.h has entries of: structs of a group, in a list
+ * or, by the names that they begin with, in an object.
+ */
+struct option_list {
+	enum group group;
+	bool named;
+	size_t size; /* of a struct; 0: it is no such type */
+};
+const struct option_list *option_list(enum option_type type);
+/* What stands in the struct where the field of such an option is. */
+struct option_entries {
+	void *entries;
+	size_t count;
+};
 
 /* What conf/types.h has about a type, for the schema: JSON. */
 const char *option_schema(enum option_type type);

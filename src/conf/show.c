@@ -71,25 +71,40 @@ SHOW(size)
 	    : taken(amount_text(bytes, AMOUNT_SIZE));
 }
 
+/* One of the words, or none where there may be none. */
 SHOW(choice)
 {
-	return taken(words_at(option->words, *(const unsigned *)field));
+	enum option_type type = option->type;
+	bool none = type == TYPE_PRESET || type == TYPE_CERTIFICATE_PART ||
+	    type == TYPE_ONLY_WORD;
+	unsigned value = type == TYPE_TOGGLE || type == TYPE_OVERFLOW ||
+		type == TYPE_ONLY_WORD
+	    ? *(const bool *)field
+	    : *(const unsigned *)field;
+	if ((none && value == 0) ||
+	    (type == TYPE_OVERFLOW &&
+		((const struct conf *)base)->store.events_maxlen == 0))
+		return NULL;
+	return taken(words_at(option->words, value - none));
 }
 
-SHOW(toggle)
-{
-	return taken(words_at(option->words, *(const bool *)field));
-}
-
+/* Also of a struct that begins with it. */
 SHOW(text)
 {
-	const char *text = *(char *const *)field;
+	const char *text = *(void *const *)field;
 	return text != NULL ? json_string(text) : NULL;
+}
+
+/* What the object is called that it points to. */
+SHOW(name)
+{
+	void *const *named = *(void *const *)field;
+	return named != NULL ? show_text(option, base, named) : NULL;
 }
 
 SHOW(secret)
 {
-	return *(char *const *)field != NULL ? json_string(hidden) : NULL;
+	return *(void *const *)field != NULL ? json_string(hidden) : NULL;
 }
 
 SHOW(mode)
@@ -140,12 +155,6 @@ SHOW(pointers)
 	for (size_t i = 0; i < pointers->count; i++)
 		append_to(list, show_one_pointer(&pointers->list[i]));
 	return list;
-}
-
-SHOW(template)
-{
-	const struct template *t = field;
-	return t->text != NULL ? json_string(t->text) : NULL;
 }
 
 SHOW(statuses)
@@ -222,12 +231,6 @@ SHOW(on_unknown)
 
 /* --- addresses --- */
 
-SHOW(address)
-{
-	const struct address *address = field;
-	return address->text != NULL ? json_string(address->text) : NULL;
-}
-
 /* User and password, which the URL may have had, are members of their own. */
 SHOW(redis)
 {
@@ -265,55 +268,35 @@ SHOW(own_path)
 	return own != NULL ? json_string(own->path) : NULL;
 }
 
-SHOW(upstream_name)
-{
-	const struct conf_upstream *upstream =
-	    *(const struct conf_upstream *const *)field;
-	return json_string(upstream->name);
-}
-
 /* --- objects within the file --- */
 
-SHOW(listens)
+/* Where there is nothing, the file need not say so. */
+static json_t *
+unless_empty(json_t *json, bool needed)
 {
-	const struct conf *conf = base;
-	json_t *list = json_array();
-	for (size_t i = 0; i < conf->n_listen; i++)
-		append_to(list, show_group(GROUP_LISTEN, &conf->listen[i]));
-	return list;
-}
-
-SHOW(encryption_keys)
-{
-	const struct conf_store *store = &((const struct conf *)base)->store;
-	json_t *list = json_array();
-	for (size_t i = 0; i < store->n_encryption_keys; i++)
-		append_to(list,
-		    json_pack("{s:s, s:s}", "id",
-			store->encryption_keys[i].id, "key", hidden));
-	if (store->n_encryption_keys > 0)
-		return list;
-	json_decref(list);
+	if (needed || json_object_size(json) + json_array_size(json) > 0)
+		return json;
+	json_decref(json);
 	return NULL;
 }
 
-SHOW(upstreams)
+SHOW(list)
 {
-	const struct conf *conf = base;
-	json_t *object = json_object();
-	for (size_t i = 0; i < conf->n_upstreams; i++)
-		json_object_set_new(object, conf->upstreams[i].name,
-		    show_group(GROUP_UPSTREAM, &conf->upstreams[i]));
-	return object;
-}
-
-SHOW(routes)
-{
-	const struct conf *conf = base;
-	json_t *list = json_array();
-	for (size_t i = 0; i < conf->n_routes; i++)
-		append_to(list, show_group(GROUP_ROUTE, &conf->routes[i]));
-	return list;
+	const struct option_list *list = option_list(option->type);
+	struct option_entries all;
+	json_t *json = list->named ? json_object() : json_array();
+	memcpy(&all, field, sizeof all);
+	for (size_t i = 0; i < all.count; i++) {
+		const char *entry =
+		    (const char *)all.entries + i * list->size;
+		json_t *shown = show_group(list->group, entry);
+		if (list->named)
+			json_object_set_new(
+			    json, *(char *const *)(const void *)entry, shown);
+		else
+			append_to(json, shown);
+	}
+	return unless_empty(json, option_required(option));
 }
 
 SHOW(idempotency)
@@ -365,23 +348,6 @@ SHOW(scopes)
 	return list;
 }
 
-SHOW(certificate)
-{
-	const struct conf_scope *scope = base;
-	return scope->certificate == CERTIFICATE_NONE
-	    ? NULL
-	    : taken(words_at(option->words,
-		  scope->certificate == CERTIFICATE_SUBJECT));
-}
-
-SHOW(preset)
-{
-	enum api_preset preset = *(const enum api_preset *)field;
-	return preset == API_PRESET_NONE
-	    ? NULL
-	    : taken(words_at(option->words, preset - 1));
-}
-
 SHOW(problems)
 {
 	static const char *const types[] = {
@@ -411,59 +377,6 @@ SHOW(ignored)
 
 /* --- brokers, sources and relays --- */
 
-/* The object of a group, with what its kind of broker has. */
-static json_t *
-show_fitting(enum group group, const void *base, enum broker_kind kind)
-{
-	json_t *object = json_object();
-	for (size_t i = 0; i < n_options; i++)
-		if (options[i].group == group && kinds_fit(&options[i], kind))
-			show_put(object, &options[i], base);
-	return object;
-}
-
-/* Where there is nothing, the file need not say so. */
-static json_t *
-unless_empty(json_t *object)
-{
-	if (json_object_size(object) > 0)
-		return object;
-	json_decref(object);
-	return NULL;
-}
-
-SHOW(brokers)
-{
-	const struct conf *conf = base;
-	json_t *object = json_object();
-	for (size_t i = 0; i < conf->n_brokers; i++)
-		json_object_set_new(object, conf->brokers[i].name,
-		    show_fitting(GROUP_BROKER, &conf->brokers[i],
-			conf->brokers[i].kind));
-	return unless_empty(object);
-}
-
-SHOW(sources)
-{
-	const struct conf *conf = base;
-	json_t *object = json_object();
-	for (size_t i = 0; i < conf->n_sources; i++)
-		json_object_set_new(object, conf->sources[i].name,
-		    show_fitting(GROUP_SOURCE, &conf->sources[i],
-			conf->sources[i].broker->kind));
-	return unless_empty(object);
-}
-
-SHOW(relays)
-{
-	const struct conf *conf = base;
-	json_t *object = json_object();
-	for (size_t i = 0; i < conf->n_relays; i++)
-		json_object_set_new(object, conf->relays[i].name,
-		    show_group(GROUP_RELAY, &conf->relays[i]));
-	return unless_empty(object);
-}
-
 /* Its path may be all that keeps others from sending there. */
 SHOW(receiver)
 {
@@ -484,13 +397,6 @@ SHOW(signing)
 	for (size_t i = 0; i < relay->n_secrets; i++)
 		append_to(list, json_string(hidden));
 	return list;
-}
-
-SHOW(broker_name)
-{
-	const struct conf_broker *broker =
-	    *(const struct conf_broker *const *)field;
-	return broker != NULL ? json_string(broker->name) : NULL;
 }
 
 SHOW(finish)
@@ -547,7 +453,7 @@ SHOW(headers)
 		    json_string(header->secret != NULL ? hidden
 						       : header->value.text));
 	}
-	return unless_empty(object);
+	return unless_empty(object, false);
 }
 
 SHOW(settings)
@@ -560,21 +466,7 @@ SHOW(settings)
 		    json_string(
 			setting->shown ? setting->value : hidden));
 	}
-	return unless_empty(object);
-}
-
-SHOW(only_word)
-{
-	return *(const bool *)field ? taken(words_at(option->words, 0))
-				    : NULL;
-}
-
-SHOW(overflow)
-{
-	const struct conf *conf = base;
-	return conf->store.events_maxlen > 0
-	    ? taken(words_at(option->words, *(const bool *)field))
-	    : NULL;
+	return unless_empty(object, false);
 }
 
 /* --- what has values --- */
@@ -583,13 +475,12 @@ json_t *
 show_option(const struct option *option, const void *base)
 {
 	static show_value *const shows[] = {
-#define TYPE(name, ctype, parse, clear, show, ...) show,
+#define TYPE(name, ctype, parse, show, ...) show,
 #include "conf/types.h"
 #undef TYPE
 	};
-	show_value *show = shows[option->type];
-	must(show != NULL);
-	return show(option, base, (const char *)base + option->offset);
+	return shows[option->type](
+	    option, base, (const char *)base + option->offset);
 }
 
 /* Puts a value where the dots of the path lead. */
@@ -620,12 +511,21 @@ show_put(json_t *object, const struct option *option, const void *base)
 		put_at_path(object, option->path, value);
 }
 
+/* Of a broker and of what names one, what its kind has. */
 static json_t *
 show_group(enum group group, const void *base)
 {
+	enum broker_kind kind = BROKER_STREAMS;
 	json_t *object = json_object();
+	if (group == GROUP_BROKER)
+		kind = ((const struct conf_broker *)base)->kind;
+	else if (group == GROUP_SOURCE)
+		kind = ((const struct conf_source *)base)->broker->kind;
+	else if (group == GROUP_RELAY &&
+	    ((const struct conf_relay *)base)->broker != NULL)
+		kind = ((const struct conf_relay *)base)->broker->kind;
 	for (size_t i = 0; i < n_options; i++)
-		if (options[i].group == group)
+		if (options[i].group == group && kinds_fit(&options[i], kind))
 			show_put(object, &options[i], base);
 	return object;
 }

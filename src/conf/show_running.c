@@ -12,11 +12,10 @@
 enum { SALT_BYTES = 16 };
 
 static void
-put_shown(json_t *json, const char *name, const struct option *option,
+put_shown(json_t *json, const char *name, enum group group, const char *path,
     const void *base)
 {
-	must(option != NULL);
-	json_t *value = show_option(option, base);
+	json_t *value = show_option(option_of_path(group, path), base);
 	must(json_object_set_new(
 		 json, name, value != NULL ? value : json_null()) == 0);
 }
@@ -31,8 +30,7 @@ told_keys(const struct conf_idempotency *policy)
 	};
 	json_t *json = json_object();
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-		put_shown(json, paths[i],
-		    option_of_path(GROUP_IDEMPOTENCY, paths[i]), policy);
+		put_shown(json, paths[i], GROUP_IDEMPOTENCY, paths[i], policy);
 	return json;
 }
 
@@ -73,14 +71,6 @@ show_running_secret(const char *secret, const char *salt)
 			      : json_null();
 }
 
-/* A password is easily guessed of its hash. */
-static bool
-may_be_told(const struct option *option)
-{
-	return option->group == GROUP_ROOT && option->restart &&
-	    option->type != TYPE_SECRET && option->type != TYPE_REDIS;
-}
-
 json_t *
 show_running_restart(const struct conf *conf, const char *salt)
 {
@@ -88,7 +78,10 @@ show_running_restart(const struct conf *conf, const char *salt)
 	for (size_t i = 0; i < n_options; i++) {
 		struct span fixed =
 		    span_of(conf->fixed + i * DIGEST_BYTES, DIGEST_BYTES);
-		if (may_be_told(&options[i]))
+		/* A password is easily guessed of its hash. */
+		if (options[i].group == GROUP_ROOT && options[i].restart &&
+		    options[i].type != TYPE_SECRET &&
+		    options[i].type != TYPE_REDIS)
 			json_object_set_new(json, options[i].path,
 			    keyed_hash(fixed, salt));
 	}
@@ -98,17 +91,17 @@ show_running_restart(const struct conf *conf, const char *salt)
 static json_t *
 told_store(const struct conf *conf)
 {
-	static const char *const names[] = {
-#define STORE_OPTION(name) name,
+	static const char *const paths[] = {
+#define STORE_OPTION(name) "store." name,
 #include "tbl/key_options.h"
 #undef STORE_OPTION
 	};
 	uint8_t random[SALT_BYTES];
 	char salt[2 * SALT_BYTES + 1];
 	json_t *json = json_object();
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		put_shown(json, names[i],
-		    option_find(GROUP_ROOT, SPAN("store."), names[i]), conf);
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		put_shown(json, paths[i] + strlen("store."), GROUP_ROOT,
+		    paths[i], conf);
 	if (conf->store.redis.managed)
 		json_object_set_new(
 		    json, "state_dir", json_string(conf->state_dir));
@@ -144,8 +137,7 @@ told_made(const struct conf_source *source)
 	    "request.method", "request.body.field", "columns.payload"};
 	json_t *json = json_object();
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-		put_shown(json, paths[i],
-		    option_of_path(GROUP_SOURCE, paths[i]), source);
+		put_shown(json, paths[i], GROUP_SOURCE, paths[i], source);
 	return json;
 }
 
@@ -161,11 +153,8 @@ show_running_sources(
 		    told_reads(source), "made", told_made(source), "names",
 		    source_names_show(conf, source, secret, salt));
 		must(json != NULL);
-		put_shown(json, "key",
-		    option_find(GROUP_SOURCE, SPAN(""), "key"), source);
-		put_shown(json, "path",
-		    option_find(GROUP_SOURCE, SPAN("request."), "path"),
-		    source);
+		put_shown(json, "key", GROUP_SOURCE, "key", source);
+		put_shown(json, "path", GROUP_SOURCE, "request.path", source);
 		json_array_append_new(list, json);
 	}
 	return list;

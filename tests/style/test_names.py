@@ -54,9 +54,7 @@ def an_exported_function_stands_in_its_files_header(bench):
         tables = "\n".join(
             read(name) for folder, name in sources(".h") if folder == "tbl"
             and os.path.basename(name) in re.findall(r'"tbl/(\w+\.h)"', text))
-        tables += "\n".join(
-            read(name) for _, name in sources("types.h")
-            if below_src(name) in re.findall(r'"([\w/]+\.h)"', text))
+        tables += "\n".join(read(name) for _, name in sources("types.h"))
         wrong += [f"{below_src(path)}: {name}"
                   for name in exported(read(path))
                   if not re.search(rf"\b{name}[(;]", text)
@@ -66,7 +64,11 @@ def an_exported_function_stands_in_its_files_header(bench):
 
 @test
 def every_file_has_its_header(bench):
-    equal([below_src(path) for path in files() if not headers_of(path)], [])
+    """Or there is a table that declares all that it exports."""
+    table = "\n".join(read(name) for _, name in sources("types.h"))
+    equal([below_src(path) for path in files() if not headers_of(path)
+           and not all(re.search(rf"\b{name}\b", table)
+                       for name in exported(read(path)))], [])
 
 
 @test

@@ -11,6 +11,7 @@
 #include "base/loop/clock.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/swappable.h"
 #include "conf/load/certificates.h"
 #include "conf/load/complaints_private.h"
@@ -23,29 +24,24 @@ enum {
 	SOON_S = 14 * 86400,
 };
 
-#define TLS_OPTION(field)                                                      \
-	option_at(GROUP_LISTEN, offsetof(struct conf_listen, tls.field))
-#define UPSTREAM_OPTION(field)                                                 \
-	option_at(GROUP_UPSTREAM, offsetof(struct conf_upstream, field))
-
 /* What names the files, of an entry of listen, a Redis or an upstream. */
 struct files {
 	struct loader *l;
 	const struct json_place *at; /* of the object that has the options */
-	const struct option *ca, *certificate, *key;
+	const char *ca, *certificate, *key;  /* paths of the members */
 	struct digest *digest; /* gets what they have; NULL: nobody asks */
 };
 
 /* The bytes of a file; false after complaining. */
 static bool
-read_pem(const struct files *files, const struct option *option,
-    const char *name, gnutls_datum_t *ret_pem)
+read_pem(const struct files *files, const char *path, const char *name,
+    gnutls_datum_t *ret_pem)
 {
 	char *text;
 	size_t len;
-	int error = text_file_read(name, PEM_MAX, &text, &len);
+	int error = secret_read_file(name, PEM_MAX, &text, &len);
 	if (error != 0) {
-		complaints_at_option(files->l, files->at, option,
+		complaints_at_member(files->l, files->at, path,
 		    "%s cannot be read: %s", name, error_of_file(error));
 		return false;
 	}
@@ -130,7 +126,7 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	bool read = read_pem(files, files->certificate, tls->certificate,
 	    &certificate);
 	if (read && !has_certificates(&certificate, tls)) {
-		complaints_at_option(l, files->at, files->certificate,
+		complaints_at_member(l, files->at, files->certificate,
 		    "%s contains no PEM certificate%s", tls->certificate,
 		    instead(&certificate, " KEY-----", "; it has a key"));
 		read = false;
@@ -139,7 +135,7 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	if (!read_pem(files, files->key, tls->key, &key)) {
 		read = false;
 	} else if (!is_key(&key)) {
-		complaints_at_option(l, files->at, files->key,
+		complaints_at_member(l, files->at, files->key,
 		    "%s contains no PEM key, or one with a password%s",
 		    tls->key,
 		    instead(&key, "BEGIN CERT", "; it has a certificate"));
@@ -150,11 +146,11 @@ load_pair(const struct files *files, struct conf_tls *tls)
 			       GNUTLS_X509_FMT_PEM)
 			 : 0;
 	if (error == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
-		complaints_at_option(l, files->at, files->key,
+		complaints_at_member(l, files->at, files->key,
 		    "%s is not the key of the certificate in %s", tls->key,
 		    tls->certificate);
 	else if (error < 0)
-		complaints_at_option(l, files->at, files->certificate,
+		complaints_at_member(l, files->at, files->certificate,
 		    "%s cannot be used: %s", tls->certificate,
 		    gnutls_strerror(error));
 	wipe(&certificate);
@@ -165,28 +161,13 @@ static void
 load_ca(const struct files *files, struct conf_tls *tls)
 {
 	gnutls_datum_t pem = {NULL, 0};
-	if (!read_pem(files, files->ca, tls->ca, &pem))
+	if (tls->ca == NULL || !read_pem(files, files->ca, tls->ca, &pem))
 		return;
 	if (gnutls_certificate_set_x509_trust_mem(
 		tls->credentials, &pem, GNUTLS_X509_FMT_PEM) <= 0)
-		complaints_at_option(files->l, files->at, files->ca,
+		complaints_at_member(files->l, files->at, files->ca,
 		    "%s contains no PEM certificate", tls->ca);
 	wipe(&pem);
-}
-
-void
-certificates_load(
-    struct loader *l, const struct json_place *at, struct conf_listen *listen)
-{
-	struct conf_tls *tls = &listen->tls;
-	const struct files files = {l, at, TLS_OPTION(ca),
-	    TLS_OPTION(certificate), TLS_OPTION(key), NULL};
-	if (tls->certificate == NULL || tls->key == NULL)
-		return;
-	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
-	load_pair(&files, tls);
-	if (tls->ca != NULL)
-		load_ca(&files, tls);
 }
 
 static void
@@ -196,36 +177,42 @@ free_credentials(void *credentials)
 }
 
 void
+certificates_load(
+    struct loader *l, const struct json_place *at, struct conf_listen *listen)
+{
+	struct conf_tls *tls = &listen->tls;
+	const struct files files = {
+	    l, at, "tls.client_ca", "tls.certificate", "tls.key", NULL};
+	if (tls->certificate == NULL || tls->key == NULL)
+		return;
+	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
+	loader_own(l, tls->credentials, free_credentials);
+	load_pair(&files, tls);
+	load_ca(&files, tls);
+}
+
+void
 certificates_load_redis(struct loader *l, const struct json_place *at,
-    const struct option *ca, const struct option *certificate,
-    const struct option *key, struct conf_redis_tls *redis)
+    const char *prefix, struct conf_redis_tls *redis)
 {
 	struct digest digest;
-	const struct files files = {l, at, ca, certificate, key, &digest};
+	const struct files files = {
+	    l, at, "tls.ca", "tls.certificate", "tls.key", &digest};
 	struct conf_tls *tls = &redis->files;
 	digest_begin(&digest, SPAN("certificates"), SPAN(""));
 	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
 	if (tls->certificate != NULL && tls->key != NULL)
 		load_pair(&files, tls);
-	if (tls->ca != NULL)
-		load_ca(&files, tls);
-	else if (gnutls_certificate_set_x509_system_trust(tls->credentials) < 0)
+	load_ca(&files, tls);
+	if (tls->ca == NULL &&
+	    gnutls_certificate_set_x509_system_trust(tls->credentials) < 0)
 		complaints_at(l, at,
 		    "the system has no list of authorities: install "
-		    "ca-certificates, or set \"%s\"", ca->path);
+		    "ca-certificates, or set \"%stls.ca\"", prefix);
 	digest_end(&digest, redis->digest);
 	redis->credentials =
-	    swappable_new(tls->credentials, free_credentials);
+	    loader_swappable(l, tls->credentials, free_credentials);
 	tls->credentials = NULL;
-}
-
-static bool
-leads_to_tls(const struct conf_upstream *upstream)
-{
-	for (size_t i = 0; i < upstream->n_targets; i++)
-		if (upstream->targets[i].tls)
-			return true;
-	return false;
 }
 
 void
@@ -235,24 +222,17 @@ certificates_check_upstream(struct loader *l, const struct json_place *at,
 	struct conf_tls tls = {.certificate = upstream->certificate,
 	    .key = upstream->key,
 	    .ca = upstream->ca};
-	const struct files files = {l, at, UPSTREAM_OPTION(ca),
-	    UPSTREAM_OPTION(certificate), UPSTREAM_OPTION(key), NULL};
-	if (!leads_to_tls(upstream))
+	const struct files files = {l, at, "ca", "certificate", "key", NULL};
+	bool speaks = false;
+	for (size_t i = 0; i < upstream->n_targets; i++)
+		speaks |= upstream->targets[i].tls;
+	if (!speaks)
 		return;
 	must(gnutls_certificate_allocate_credentials(&tls.credentials) == 0);
 	if (tls.certificate != NULL && tls.key != NULL)
 		load_pair(&files, &tls);
-	if (tls.ca != NULL)
-		load_ca(&files, &tls);
-	certificates_clear(&tls);
-}
-
-void
-certificates_clear(struct conf_tls *tls)
-{
-	if (tls->credentials != NULL)
-		gnutls_certificate_free_credentials(tls->credentials);
-	tls->credentials = NULL;
+	load_ca(&files, &tls);
+	gnutls_certificate_free_credentials(tls.credentials);
 }
 
 /* --- their time --- */

@@ -10,7 +10,6 @@ struct conf_tls;
 struct conf_upstream;
 struct json_place;
 struct loader;
-struct option;
 
 /*
  * The certificates and keys that an entry of listen names, a Redis or an
@@ -19,17 +18,15 @@ struct option;
  * thread.
  */
 
-/* Reads them as they are now; they are freed with the entry. */
+/* Reads them as they are now; they are freed with the configuration. */
 void certificates_load(struct loader *l, const struct json_place *at,
     struct conf_listen *listen);
-void certificates_clear(struct conf_tls *tls);
 /*
- * The same of a Redis that TLS leads to; the options are those that name the
- * files.
+ * The same of a Redis that TLS leads to; prefix: what stands before its members
+ * in words.
  */
 void certificates_load_redis(struct loader *l, const struct json_place *at,
-    const struct option *ca, const struct option *certificate,
-    const struct option *key, struct conf_redis_tls *redis);
+    const char *prefix, struct conf_redis_tls *redis);
 /*
  * Complains where those of an upstream with TLS cannot be used.  libcurl reads
  * them itself when it connects, so nothing of them is kept.

@@ -20,43 +20,29 @@ write_place(FILE *out, const struct json_place *at)
 
 char *
 complaints_at_pointer(
-    const struct json_place *at, const struct option *option)
+    const struct json_place *at, const char *path)
 {
 	char *pointer = NULL;
 	size_t len;
 	FILE *out = open_memstream(&pointer, &len);
 	must(out != NULL);
 	write_place(out, at);
-	if (at == NULL && option == NULL)
+	if (at == NULL || path != NULL)
 		putc('/', out);
-	if (option != NULL) {
-		putc('/', out);
-		for (const char *p = option->path; *p != '\0'; p++)
-			putc(*p == '.' ? '/' : *p, out);
-	}
+	for (; path != NULL && *path != '\0'; path++)
+		putc(*path == '.' ? '/' : *path, out);
 	must(fclose(out) == 0);
 	return pointer;
 }
 
 void
-complaints_at(
-    struct loader *l, const struct json_place *at, const char *fmt, ...)
+complaints_at_member(struct loader *l, const struct json_place *at,
+    const char *path, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
 	complaints_add_taken(
-	    l->complaints, complaints_at_pointer(at, NULL), fmt, args);
-	va_end(args);
-}
-
-void
-complaints_at_option(struct loader *l, const struct json_place *at,
-    const struct option *option, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	complaints_add_taken(
-	    l->complaints, complaints_at_pointer(at, option), fmt, args);
+	    l->complaints, complaints_at_pointer(at, path), fmt, args);
 	va_end(args);
 }
 
@@ -74,9 +60,9 @@ complaints_at_name(
 
 bool
 complaints_at_alone(const struct loader *l, const struct json_place *at,
-    const struct option *option)
+    const char *path)
 {
-	char *pointer = complaints_at_pointer(at, option);
+	char *pointer = complaints_at_pointer(at, path);
 	bool has = false;
 	for (size_t i = 0; i < l->n_alone && !has; i++) {
 		const char *other = l->complaints->list[i].pointer;

@@ -14,15 +14,16 @@
 
 /*
  * Loads a file; NULL when there is anything to complain about.  Complaints
- * are in the order of the file's members, and say where in it they are; the
- * caller frees them.
+ * come to an empty list, in the order of the file's members, and say where in
+ * it they are; the caller frees them.
  */
 MUST_USE const struct conf *conf_load(
     const char *file, struct complaints *complaints);
 /*
  * The same for who only asks the gateway that runs: of a file that is not valid
- * it gives file, admin and admin_token alone, beside its complaints; NULL where
- * it has no admin.listen, or what is wrong is about admin.
+ * nothing but file, admin and admin_token means anything, beside its
+ * complaints; NULL where it has no admin.listen, or what is wrong is about
+ * admin.
  */
 MUST_USE const struct conf *conf_load_admin(
     const char *file, struct complaints *complaints);
@@ -35,14 +36,7 @@ void conf_load_place(const struct conf *conf, struct complaints *complaints);
 void conf_load_log(const struct conf *conf, struct complaints *complaints,
     enum event event);
 /*
- * A configuration that leaves out all that may be left out, to tell what is a
- * default: it has one listen, upstream and route, with idempotency.
+ * To tell what is a default: what has nothing but defaults, and one upstream,
+ * broker, source and relay of that sort, which lead nowhere.
  */
 MUST_USE const struct conf *conf_load_defaults(void);
-/*
- * Gives each field of a group's struct, which is zeroed, its default, to tell
- * what of an object of the file is a default.
- */
-void conf_load_presets(enum group group, void *base);
-/* Frees what it has then. */
-void conf_load_clear(enum group group, void *base);

@@ -19,28 +19,22 @@ keeps_option(const struct conf *a, const struct conf *b, size_t option)
 	return memcmp(a->fixed + at, b->fixed + at, DIGEST_BYTES) == 0;
 }
 
-static void
-complain(struct complaints *complaints, const struct option *option)
-{
-	struct loader l = {.complaints = complaints};
-	complaints_at_option(&l, NULL, option,
-	    "a reload does not change this; restart the gateway");
-}
-
 /* Whoever has said more of it before is not repeated. */
 static void
 warn(struct complaints *complaints, const struct option *option)
 {
-	complain(complaints, option);
-	struct complaint *last = &complaints->list[complaints->count - 1];
-	last->warning = true;
-	for (struct complaint *c = complaints->list; c < last; c++)
-		if (c->pointer != NULL && !strcmp(c->pointer, last->pointer)) {
-			free(last->pointer);
-			free(last->message);
-			complaints->count--;
-			return;
-		}
+	char *pointer = complaints_at_pointer(NULL, option->path);
+	bool said = false;
+	for (size_t i = 0; i < complaints->count && !said; i++) {
+		const char *other = complaints->list[i].pointer;
+		said = other != NULL && !strcmp(other, pointer);
+	}
+	if (!said) {
+		complaints_add(complaints, pointer,
+		    "a reload does not change this; restart the gateway");
+		complaints->list[complaints->count - 1].warning = true;
+	}
+	free(pointer);
 }
 
 bool
@@ -62,16 +56,6 @@ conf_restart_keeps_login(const struct conf *running, const struct conf *next)
 		    !keeps_option(running, next, i))
 			return false;
 	return true;
-}
-
-void
-conf_restart_needed(const struct conf *running, const struct conf *next,
-    struct complaints *complaints)
-{
-	for (size_t i = 0; i < n_options; i++)
-		if (!keeps_option(running, next, i))
-			complain(complaints, &options[i]);
-	conf_load_place(next, complaints);
 }
 
 void
@@ -105,34 +89,16 @@ conf_restart_warn_told(const json_t *told, const struct conf *next,
 	json_decref(now);
 }
 
-static bool
-has_events(bool written, const struct conf *next, struct complaints *complaints)
+bool
+conf_restart_has_events(
+    bool written, const struct conf *next, struct complaints *complaints)
 {
-	struct loader l = {.complaints = complaints};
 	if (next->n_relays == 0 || written)
 		return true;
-	complaints_at_option(&l, NULL,
-	    option_at(GROUP_ROOT, offsetof(struct conf, relays)),
+	complaints_add(complaints, "/relays",
 	    "a reload does not begin to write events, which the first relay "
 	    "needs; restart the gateway");
 	return false;
-}
-
-bool
-conf_restart_has_events(const struct conf *start, const struct conf *next,
-    struct complaints *complaints)
-{
-	return has_events(start->store.events_maxlen > 0, next, complaints);
-}
-
-bool
-conf_restart_has_events_told(const json_t *told, const struct conf *next,
-    struct complaints *complaints)
-{
-	const json_t *store = json_object_get(told, "store");
-	/* An older gateway does not tell. */
-	bool written = !json_is_false(json_object_get(store, "events"));
-	return has_events(written, next, complaints);
 }
 
 /* --- where records are --- */
@@ -182,37 +148,23 @@ finds_records(const struct conf_route *route, const struct conf *running)
 	return true;
 }
 
-static void
-complain_of_entity(struct loader *l, size_t route)
-{
-	const struct json_place list = {NULL, "routes", 0};
-	const struct json_place place = {&list, NULL, route};
-	const struct json_place at = {&place, "idempotency", 0};
-	complaints_at_option(l, &at,
-	    option_at(GROUP_IDEMPOTENCY,
-		offsetof(struct conf_idempotency, entity)),
-	    "a reload does not change this on a cluster, where it says in "
-	    "which shard records are: keys that were executed would be free; "
-	    "restart the gateways when no client sends older keys again");
-}
-
 bool
 conf_restart_finds(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
-	return running->store.redis.cluster.count == 0 ||
-	    conf_restart_finds_there(running, next, complaints);
-}
-
-bool
-conf_restart_finds_there(const struct conf *running, const struct conf *next,
-    struct complaints *complaints)
-{
-	struct loader l = {.complaints = complaints};
 	size_t before = complaints->count;
-	for (size_t i = 0; i < next->n_routes; i++)
-		if (!finds_records(&next->routes[i], running) &&
-		    INVARIANT(records_found))
-			complain_of_entity(&l, i);
+	for (size_t i = 0; i < next->n_routes; i++) {
+		if (finds_records(&next->routes[i], running) ||
+		    !INVARIANT(records_found))
+			continue;
+		char *pointer =
+		    mem_printf("/routes/%zu/idempotency/entity", i);
+		complaints_add(complaints, pointer,
+		    "a reload does not change this on a cluster, where it says "
+		    "in which shard records are: keys that were executed would "
+		    "be free; restart the gateways when no client sends older "
+		    "keys again");
+		free(pointer);
+	}
 	return complaints->count == before;
 }

@@ -12,11 +12,14 @@
  */
 
 /*
- * Adds a complaint for each of them in which two configurations differ, so
- * that the operator is told to start anew, and all have their places.  A secret
- * whose {"file"} changed is not noticed.
+ * Adds a warning for each of them in which two configurations differ, and that
+ * none of the complaints is about yet, so that the operator is told to start
+ * anew.  A secret whose {"file"} changed is not noticed.
  */
-void conf_restart_needed(const struct conf *running, const struct conf *next,
+void conf_restart_warn(const struct conf *running, const struct conf *next,
+    struct complaints *complaints);
+/* The same, of what a gateway that runs has told (conf/show_running.h). */
+void conf_restart_warn_told(const json_t *told, const struct conf *next,
     struct complaints *complaints);
 /*
  * Whether they lead to the same Redis, as far as they say so themselves, and
@@ -24,29 +27,17 @@ void conf_restart_needed(const struct conf *running, const struct conf *next,
  */
 bool conf_restart_keeps_login(
     const struct conf *running, const struct conf *next);
-/* The same as warnings, of what none of the complaints is about yet. */
-void conf_restart_warn(const struct conf *running, const struct conf *next,
-    struct complaints *complaints);
-/* The same, of what a gateway that runs has told (conf/show_running.h). */
-void conf_restart_warn_told(const json_t *told, const struct conf *next,
-    struct complaints *complaints);
 /*
- * Whether the store, which writes what the configuration of the start says,
- * writes the events that the next one's relays need; else that is a complaint.
+ * Whether the store, which writes events if the configuration of the start says
+ * so, writes those that the next one's relays need; else that is a complaint.
  */
-bool conf_restart_has_events(const struct conf *start,
-    const struct conf *next, struct complaints *complaints);
-/* The same, of what a gateway that runs has told. */
-bool conf_restart_has_events_told(const json_t *told,
-    const struct conf *next, struct complaints *complaints);
+bool conf_restart_has_events(
+    bool written, const struct conf *next, struct complaints *complaints);
 /*
- * Whether the next configuration, with the store of the running one, finds the
- * records of its routes where they are; each route that does not is a
- * complaint.  On a cluster records are in the shard of their entity: with
+ * Whether the next configuration, with the store of the running one, which is a
+ * cluster, finds the records of its routes where they are; each route that does
+ * not is a complaint.  There records are in the shard of their entity: with
  * another entity their keys would be free, and be executed again.
  */
 bool conf_restart_finds(const struct conf *running, const struct conf *next,
     struct complaints *complaints);
-/* The same of routes whose store is known to be a cluster. */
-bool conf_restart_finds_there(const struct conf *running,
-    const struct conf *next, struct complaints *complaints);

@@ -10,13 +10,9 @@
 #include "conf/load/complaints_private.h"
 #include "conf/load/cross_check_private.h"
 #include "conf/load/path_private.h"
-#include "conf/load/source_private.h"
 
 enum { HEALTH_INTERVAL_MS = 5000 };
 
-#define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
-#define POLICY_OPTION(field) \
-	option_at(GROUP_IDEMPOTENCY, offsetof(struct conf_idempotency, field))
 
 /* --- members that exclude or need each other --- */
 
@@ -35,26 +31,21 @@ cross_check_pairs(struct loader *l, enum group group,
 #include "tbl/option_pairs.h"
 #undef PAIR
 	};
-	const struct option *said = NULL;
+	const char *said = "";
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-		if (pairs[i].group != group)
-			continue;
-		const struct option *option =
-		    option_of_path(group, pairs[i].path);
-		const struct option *other =
-		    option_of_path(group, pairs[i].other);
+		const char *path = pairs[i].path, *other = pairs[i].other;
 		bool beside = loader_value_in(object, other) != NULL;
-		if (option == said || loader_value_in(object, option) == NULL ||
+		if (pairs[i].group != group || !strcmp(path, said) ||
+		    loader_value_in(object, path) == NULL ||
 		    beside == (pairs[i].relation == NEEDS))
 			continue;
-		said = option;
+		said = path;
 		if (beside)
-			complaints_at_option(l, at, option, "cannot be "
-			    "combined with \"%s\": leave one of them out",
-			    other->path);
+			complaints_at_member(l, at, path, "cannot be combined "
+			    "with \"%s\": leave one of them out", other);
 		else
-			complaints_at_option(l, at, option,
-			    "\"%s\" is needed too", other->path);
+			complaints_at_member(
+			    l, at, path, "\"%s\" is needed too", other);
 	}
 }
 
@@ -65,24 +56,20 @@ check_listen(struct loader *l)
 {
 	static const char message[] = "only a Unix socket can have this";
 	const struct conf *conf = l->conf;
-	struct json_place list = {NULL, ROOT_OPTION(listen)->path, 0};
+	struct json_place list = {NULL, "listen", 0};
 	for (size_t i = 0; i < conf->n_listen; i++) {
 		const struct conf_listen *listen = &conf->listen[i];
 		const struct address *a = &listen->address;
 		struct json_place at = {&list, NULL, i};
 		bool local = a->kind == ADDRESS_UNIX;
 		if (local && listen->proxies.count > 0)
-			complaints_at_option(l, &at,
-			    option_of_path(GROUP_LISTEN, "proxy_protocol"),
+			complaints_at_member(l, &at, "proxy_protocol",
 			    "nobody on a Unix socket has an address");
 		if (!local && listen->mode != 0)
-			complaints_at_option(l, &at,
-			    option_of_path(GROUP_LISTEN, "mode"), "%s",
-			    message);
+			complaints_at_member(l, &at, "mode", "%s", message);
 		if (!local && listen->group != NULL)
-			complaints_at_option(l, &at,
-			    option_of_path(GROUP_LISTEN, "group"), "%s",
-			    message);
+			complaints_at_member(
+			    l, &at, "group", "%s", message);
 		bool fixed = a->text != NULL && (local || a->port != 0);
 		for (size_t j = 0; j < i && fixed; j++) {
 			const char *other = conf->listen[j].address.text;
@@ -123,34 +110,24 @@ check_admin(struct loader *l)
 	const struct conf *conf = l->conf;
 	for (size_t i = 0; i < conf->n_listen; i++)
 		if (collide(&conf->admin, &conf->listen[i].address)) {
-			complaints_at_option(l, NULL, ROOT_OPTION(admin),
-			    "clients have this address already (\"%s\"): "
-			    "another port is needed",
-			    ROOT_OPTION(listen)->path);
+			complaints_at_member(l, NULL, "admin.listen",
+			    "clients have this address already "
+			    "(\"listen\"): another port is needed");
 			break;
 		}
 	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
-	    loader_value(l, ROOT_OPTION(admin_token)) == NULL)
-		complaints_at_option(l, NULL, ROOT_OPTION(admin),
-		    "others can reach this address: \"%s\" is needed",
-		    ROOT_OPTION(admin_token)->path);
+	    loader_value(l, "admin.token") == NULL)
+		complaints_at_member(l, NULL, "admin.listen",
+		    "others can reach this address: \"admin.token\" is "
+		    "needed");
 }
 
 /* --- a Redis: the store's, or a broker's --- */
 
-static const struct option *
-option_of(const struct redis_members *m, const char *name)
-{
-	char *path = mem_printf("%s%s", m->prefix, name);
-	const struct option *option = option_of_path(m->group, path);
-	free(path);
-	return option;
-}
-
 static bool
-has(const struct redis_members *m, const char *name)
+has(const struct redis_members *m, const char *path)
 {
-	return loader_value_in(m->object, option_of(m, name)) != NULL;
+	return loader_value_in(m->object, path) != NULL;
 }
 
 /* User and password come from the URL, or from members of their own. */
@@ -159,88 +136,69 @@ check_login(struct loader *l, const struct redis_members *m, char **password)
 {
 	static const char *const both[] = {"user", "password"};
 	struct conf_redis *redis = m->redis;
-	const char *url = option_of(m, "redis")->path;
+	bool has_user = has(m, "user"), has_password = has(m, "password");
 	redis->login_elsewhere =
-	    (l->url_user != NULL || l->url_password != NULL) &&
-	    json_is_object(loader_value_in(m->object, option_of(m, "redis")));
+	    (redis->url.user != NULL || redis->url.password != NULL) &&
+	    json_is_object(json_object_get(m->object, "redis"));
 	for (size_t i = 0; i < 2; i++) {
 		if (!has(m, both[i]))
 			continue;
 		if (redis->managed)
-			complaints_at_option(l, m->at, option_of(m, both[i]),
+			complaints_at_member(l, m->at, both[i],
 			    "the managed Redis takes no user or password");
-		else if (l->url_password != NULL)
-			complaints_at_option(l, m->at, option_of(m, both[i]),
-			    "\"%s\" already has a password: leave this out",
-			    url);
+		else if (redis->url.password != NULL)
+			complaints_at_member(l, m->at, both[i], "\"%sredis\" "
+			    "already has a password: leave this out",
+			    m->prefix);
 	}
-	if (l->url_password != NULL && !has(m, "user") && !has(m, "password")) {
-		*password = l->url_password;
-		l->url_password = NULL;
-	} else if (l->url_password != NULL) {
-		return;
-	} else if (l->url_user == NULL) {
-		if (has(m, "user") && !has(m, "password"))
-			complaints_at_option(l, m->at, option_of(m, "user"),
-			    "\"%s\" is needed too",
-			    option_of(m, "password")->path);
-		return;
-	} else if (has(m, "user")) {
-		complaints_at_option(l, m->at, option_of(m, "user"),
-		    "\"%s\" already has a user: leave one of them out", url);
-		return;
-	} else if (!has(m, "password")) {
-		complaints_at_option(l, m->at, option_of(m, "redis"),
-		    "a user needs a password: redis://USER:PASSWORD@HOST, or "
-		    "the member \"%s\"", option_of(m, "password")->path);
-		return;
+	if (redis->url.password != NULL) {
+		*password = redis->url.password;
+		redis->user = redis->url.user;
+	} else if (redis->url.user == NULL) {
+		if (has_user && !has_password)
+			complaints_at_member(l, m->at, "user",
+			    "\"%spassword\" is needed too", m->prefix);
+	} else if (has_user) {
+		complaints_at_member(l, m->at, "user", "\"%sredis\" already "
+		    "has a user: leave one of them out", m->prefix);
+	} else if (!has_password) {
+		complaints_at_member(l, m->at, "redis", "a user needs a "
+		    "password: redis://USER:PASSWORD@HOST, or the member "
+		    "\"%spassword\"", m->prefix);
+	} else {
+		redis->user = redis->url.user;
 	}
-	redis->user = l->url_user;
-	l->url_user = NULL;
-}
-
-/* Whether TLS is spoken, and with what. */
-static void
-check_tls(struct loader *l, const struct redis_members *m)
-{
-	static const char *const all[] = {
-	    "tls.ca", "tls.certificate", "tls.key", "tls.server_name"};
-	struct conf_redis *redis = m->redis;
-	bool many = redis->cluster.count > 0 || redis->sentinels.count > 0;
-	char *pointer = mem_printf("%stls", m->prefix);
-	const struct option object = {.path = pointer};
-	/* Its mere presence says so. */
-	if (many && loader_value_in(m->object, &object) != NULL)
-		redis->tls.on = true;
-	free(pointer);
-	/* Otherwise it has been complained about, and may have meant TLS. */
-	bool known = redis->managed || redis->address.text != NULL || many;
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (known && !redis->tls.on && has(m, all[i]))
-			complaints_at_option(l, m->at, option_of(m, all[i]),
-			    "only \"rediss://...\", a cluster and Sentinels "
-			    "have this: where that Redis speaks TLS, its URL "
-			    "begins with \"rediss://\"");
-	if (redis->tls.on)
-		certificates_load_redis(l, m->at, option_of(m, "tls.ca"),
-		    option_of(m, "tls.certificate"), option_of(m, "tls.key"),
-		    &redis->tls);
 }
 
 void
 cross_check_redis(
     struct loader *l, const struct redis_members *m, char **password)
 {
+	static const char *const all[] = {
+	    "tls.ca", "tls.certificate", "tls.key", "tls.server_name"};
+	struct conf_redis *redis = m->redis;
+	bool many = redis->cluster.count > 0 || redis->sentinels.count > 0;
 	check_login(l, m, password);
-	check_tls(l, m);
+	/* The mere presence says whether TLS is spoken there. */
+	if (many && has(m, "tls"))
+		redis->tls.on = true;
+	/* Otherwise it has been complained about, and may have meant TLS. */
+	bool known = redis->managed || redis->address.text != NULL || many;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (known && !redis->tls.on && has(m, all[i]))
+			complaints_at_member(l, m->at, all[i],
+			    "only \"rediss://...\", a cluster and Sentinels "
+			    "have this: where that Redis speaks TLS, its URL "
+			    "begins with \"rediss://\"");
+	if (redis->tls.on)
+		certificates_load_redis(l, m->at, m->prefix, &redis->tls);
 }
 
 /* Whether the store has something wrong that is meant to lead to a Redis. */
 static bool
 is_meant(const struct loader *l)
 {
-	const char *text = json_string_value(
-	    loader_value(l, ROOT_OPTION(store.redis.address)));
+	const char *text = json_string_value(loader_value(l, "store.redis"));
 	bool meant = text != NULL && strcmp(text, "managed") != 0;
 	/* Under a name that there is not, too. */
 	for (size_t i = 0; i < l->n_alone && !meant; i++)
@@ -250,23 +208,43 @@ is_meant(const struct loader *l)
 }
 
 static void
+check_encryption_keys(struct loader *l)
+{
+	const struct conf_store *store = &l->conf->store;
+	struct json_place object = {NULL, "store", 0};
+	struct json_place list = {&object, "encryption_keys", 0};
+	for (size_t i = 0; i < store->n_encryption_keys; i++) {
+		struct json_place at = {&list, NULL, i};
+		const char *id = store->encryption_keys[i].id;
+		bool repeats = false;
+		for (size_t k = 0; k < i && id != NULL; k++) {
+			const char *other = store->encryption_keys[k].id;
+			repeats |= other != NULL && !strcmp(other, id);
+		}
+		if (repeats)
+			complaints_at(l, &at, "another key has this id");
+	}
+}
+
+static void
 check_store(struct loader *l)
 {
 	struct conf_store *store = &l->conf->store;
+	struct json_place at = {NULL, "store", 0};
 	const struct redis_members members = {
-	    GROUP_ROOT, "store.", l->root, NULL, &store->redis};
+	    "store.", loader_value(l, "store"), &at, &store->redis};
 	/* Also where what they say is wrong. */
 	if (has(&members, "cluster") || has(&members, "sentinels") ||
 	    is_meant(l))
 		store->redis.managed = false;
 	cross_check_pairs(l, GROUP_ROOT, NULL, l->root);
 	cross_check_redis(l, &members, &store->redis.password);
+	check_encryption_keys(l);
 	if (store->wait_replicas > 0 && store->redis.managed)
-		complaints_at_option(l, NULL, ROOT_OPTION(store.wait_replicas),
+		complaints_at_member(l, NULL, "store.wait_replicas",
 		    "the managed Redis has no replicas");
 	if (store->encryption_strict && store->n_encryption_keys == 0)
-		complaints_at_option(l, NULL,
-		    ROOT_OPTION(store.encryption_strict),
+		complaints_at_member(l, NULL, "store.encryption_strict",
 		    "without store.encryption_keys no answer could be read");
 }
 
@@ -276,8 +254,8 @@ static void
 check_upstreams(struct loader *l)
 {
 	const struct conf *conf = l->conf;
-	struct json_place list = {NULL, ROOT_OPTION(upstreams)->path, 0};
-	json_t *objects = loader_value(l, ROOT_OPTION(upstreams));
+	struct json_place list = {NULL, "upstreams", 0};
+	json_t *objects = loader_value(l, "upstreams");
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
 		struct conf_upstream *upstream = &conf->upstreams[i];
 		struct json_place at = {&list, upstream->name, 0};
@@ -314,19 +292,17 @@ static void
 check_route_names(struct loader *l)
 {
 	const struct conf *conf = l->conf;
-	const struct option *option =
-	    option_at(GROUP_ROUTE, offsetof(struct conf_route, name));
-	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
+	struct json_place list = {NULL, "routes", 0};
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		struct json_place at = {&list, NULL, i};
 		if (conf->routes[i].name == NULL)
 			continue;
 		if (!strcmp(conf->routes[i].name, "-"))
-			complaints_at_option(l, &at, option,
+			complaints_at_member(l, &at, "name",
 			    "\"-\" stands for no route in the log");
 		size_t other = namesake(conf, i);
 		if (other < conf->n_routes)
-			complaints_at_option(l, &at, option,
+			complaints_at_member(l, &at, "name",
 			    "another route has this name: /%s/%zu", list.member,
 			    other);
 	}
@@ -336,25 +312,24 @@ check_route_names(struct loader *l)
 
 static void
 check_variable(struct loader *l, const struct json_place *at,
-    const struct option *option, const struct conf_route *route,
-    struct span name)
+    const char *path, const struct conf_route *route, struct span name)
 {
 	if (conf_variable(route, name) >= 0)
 		return;
 	char *words = path_no_variable(route, name);
-	complaints_at_option(l, at, option, "%s", words);
+	complaints_at_member(l, at, path, "%s", words);
 	free(words);
 }
 
 static void
 check_template(struct loader *l, const struct json_place *at,
-    const struct option *option, const struct conf_route *route,
+    const char *path, const struct conf_route *route,
     const struct template *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		if (t->pieces[i].kind == TEMPLATE_PATH)
 			check_variable(
-			    l, at, option, route, t->pieces[i].text);
+			    l, at, path, route, t->pieces[i].text);
 }
 
 /*
@@ -390,24 +365,22 @@ check_entity(struct loader *l, const struct json_place *at,
     const struct conf_route *route)
 {
 	const struct conf_idempotency *policy = route->idempotency;
-	const struct option *entity = POLICY_OPTION(entity);
 	bool has = conf_has_entity(policy);
 	if (policy->entity.path != NULL)
-		check_variable(l, at, entity, route,
+		check_variable(l, at, "entity", route,
 		    span_str(policy->entity.path));
 	if (has && l->conf->store.redis.cluster.count > 0 &&
 	    !key_determines_entity(policy))
-		complaints_at_option(l, at, entity, "on a cluster the key must "
-		    "determine the entity: its pointers must be among those of "
-		    "\"%s\", or its variable in \"%s\"",
-		    POLICY_OPTION(derive_from)->path,
-		    POLICY_OPTION(namespace)->path);
+		complaints_at_member(l, at, "entity", "on a cluster the key "
+		    "must determine the entity: its pointers must be among "
+		    "those of \"derive_key\", or its variable in "
+		    "\"namespace\"");
 	if (!has && policy->serialize)
-		complaints_at_option(l, at, POLICY_OPTION(serialize),
-		    "\"%s\" is needed too", entity->path);
+		complaints_at_member(
+		    l, at, "serialize", "\"entity\" is needed too");
 	if (!has && policy->newer_only.count > 0)
-		complaints_at_option(l, at, POLICY_OPTION(newer_only),
-		    "\"%s\" is needed too", entity->path);
+		complaints_at_member(
+		    l, at, "newer_only", "\"entity\" is needed too");
 }
 
 /* One entry of the scope. */
@@ -422,9 +395,7 @@ check_scope(struct loader *l, const struct json_place *list,
 	for (size_t i = 0; i < conf->n_listen; i++)
 		asks |= conf->listen[i].tls.ca != NULL;
 	if (s->kind == SCOPE_PATH)
-		check_variable(l, &at,
-		    option_at(GROUP_SCOPE, offsetof(struct conf_scope, path)),
-		    route, span_str(s->path));
+		check_variable(l, &at, "path", route, span_str(s->path));
 	if (s->kind == SCOPE_CERTIFICATE && !asks)
 		complaints_at(l, &at, "no address asks clients for a "
 		    "certificate: \"tls.client_ca\" of one of \"listen\" is "
@@ -442,58 +413,24 @@ static void
 check_no_header(struct loader *l, const struct json_place *at,
     const struct conf_idempotency *policy)
 {
-	const struct option *header = POLICY_OPTION(headers);
-	const struct option *derive_key = option_of_path(
-	    GROUP_IDEMPOTENCY, "derive_key");
-	if (policy->headers.count > 0 || complaints_at_alone(l, at, header) ||
-	    complaints_at_alone(l, at, derive_key))
+	if (policy->headers.count > 0 ||
+	    complaints_at_alone(l, at, "header") ||
+	    complaints_at_alone(l, at, "derive_key"))
 		return;
 	if (!policy->derive_from_body && policy->derive_from.count == 0)
-		complaints_at_option(l, at, header,
+		complaints_at_member(l, at, "header",
 		    "no request would have a key: without a header "
 		    "\"derive_key\" is needed");
 	if (policy->send_derived)
-		complaints_at_option(l, at, POLICY_OPTION(send_derived),
-		    "there is no header to send it in: \"%s\" is empty",
-		    header->path);
+		complaints_at_member(l, at, "send_derived",
+		    "there is no header to send it in: \"header\" is "
+		    "empty");
 }
 
+/* One object of idempotency, by itself. */
 static void
-check_routes(struct loader *l)
-{
-	const struct conf *conf = l->conf;
-	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		const struct conf_idempotency *policy = route->idempotency;
-		struct json_place place = {&list, NULL, i};
-		struct json_place at = {&place, "idempotency", 0};
-		struct json_place scope = {&at, POLICY_OPTION(scope)->path, 0};
-		if (policy == NULL || route->path == NULL)
-			continue;
-		for (size_t k = 0; k < policy->scope.count; k++)
-			check_scope(l, &scope, route, &policy->scope.list[k]);
-		check_template(l, &at, POLICY_OPTION(on_unknown), route,
-		    &policy->reconcile.path);
-		/* It cannot be asked for a key that it never saw. */
-		if ((policy->derive_from_body ||
-			policy->derive_from.count > 0) &&
-		    !policy->send_derived &&
-		    template_has(&policy->reconcile.path, TEMPLATE_KEY))
-			complaints_at_option(l, &at, POLICY_OPTION(on_unknown),
-			    "the upstream never sees a derived key: \"%s\" is "
-			    "needed, or another variable than {key}",
-			    POLICY_OPTION(send_derived)->path);
-		check_no_header(l, &at, policy);
-		check_template(l, &at, POLICY_OPTION(namespace), route,
-		    &policy->namespace);
-		check_entity(l, &at, route);
-	}
-}
-
-void
-cross_check_policy(struct loader *l, const struct json_place *at,
-    struct conf_idempotency *policy)
+check_policy(struct loader *l, const struct json_place *at,
+    const struct conf_idempotency *policy)
 {
 	/* It is dropped from the client's request, and these are needed. */
 	for (size_t i = 0; i < policy->headers.count + policy->scope.count;
@@ -503,55 +440,94 @@ cross_check_policy(struct loader *l, const struct json_place *at,
 		    : scopes_header(
 			  &policy->scope.list[i - policy->headers.count]);
 		if (used != NULL && !strcasecmp(used, policy->attempt_header))
-			complaints_at(l, at, "\"%s\" names a header of the key "
-			    "or the scope",
-			    POLICY_OPTION(attempt_header)->path);
+			complaints_at(l, at, "\"attempt_header\" names a "
+			    "header of the key or the scope");
 	}
 	if (policy->fingerprint_only.count > 0 &&
 	    (policy->fingerprint_include & FINGERPRINT_BODY) == 0)
-		complaints_at_option(l, at, POLICY_OPTION(fingerprint_only),
-		    "without \"body\" in \"%s\" no member counts",
-		    POLICY_OPTION(fingerprint_include)->path);
+		complaints_at_member(l, at, "fingerprint.only",
+		    "without \"body\" in \"fingerprint.include\" no member "
+		    "counts");
+	/* The conf is still in the making. */
 	if (policy->fingerprint_ignore.count > 0 ||
 	    policy->fingerprint_only.count > 0)
-		policy->fingerprint_json = true;
+		((struct conf_idempotency *)(uintptr_t)policy)
+		    ->fingerprint_json = true;
+}
+
+static void
+check_routes(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	struct json_place list = {NULL, "routes", 0};
+	struct json_place defaults = {NULL, "defaults", 0};
+	check_policy(l, &defaults, conf->defaults);
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		const struct conf_idempotency *policy = route->idempotency;
+		struct json_place place = {&list, NULL, i};
+		struct json_place at = {&place, "idempotency", 0};
+		struct json_place scope = {&at, "scope", 0};
+		if (policy == NULL)
+			continue;
+		check_policy(l, &at, policy);
+		if (route->path == NULL)
+			continue;
+		for (size_t k = 0; k < policy->scope.count; k++)
+			check_scope(l, &scope, route, &policy->scope.list[k]);
+		check_template(l, &at, "on_unknown", route,
+		    &policy->reconcile.path);
+		/* It cannot be asked for a key that it never saw. */
+		if ((policy->derive_from_body ||
+			policy->derive_from.count > 0) &&
+		    !policy->send_derived &&
+		    template_has(&policy->reconcile.path, TEMPLATE_KEY))
+			complaints_at_member(l, &at, "on_unknown",
+			    "the upstream never sees a derived key: "
+			    "\"send_derived\" is needed, or another variable "
+			    "than {key}");
+		check_no_header(l, &at, policy);
+		check_template(l, &at, "namespace", route,
+		    &policy->namespace);
+		check_entity(l, &at, route);
+	}
 }
 
 /* --- what follows from others --- */
 
 /* The host's name, with "-" for what a name here does not have. */
 static char *
-name_of_host(void)
+name_of_host(struct loader *l)
 {
 	char name[65] = "";
 	if (gethostname(name, sizeof name - 1) != 0 || *name == '\0')
-		return mem_str(SPAN("onceproxy"));
+		return loader_str(l, "onceproxy");
 	for (char *p = name; *p != '\0'; p++)
 		if (!ascii_is_alpha(*p) && !ascii_is_digit(*p) &&
 		    strchr("._-", *p) == NULL)
 			*p = '-';
-	return mem_str(span_str(name));
+	return loader_str(l, name);
 }
 
-static void
-fill_in(struct conf *conf)
+void
+cross_check_fill_in(struct loader *l)
 {
+	struct conf *conf = l->conf;
 	if (conf->instance == NULL)
-		conf->instance = name_of_host();
+		conf->instance = name_of_host(l);
 	if (conf->workers == 0) {
 		long online = sysconf(_SC_NPROCESSORS_ONLN);
-		int64_t most = ROOT_OPTION(workers)->max;
+		int64_t most = option_of_path(GROUP_ROOT, "workers")->max;
 		conf->workers = online < 1 ? 1 : online;
 		if (conf->workers > most)
 			conf->workers = most;
 	}
 	if (conf->state_dir == NULL)
-		conf->state_dir = mem_str(SPAN(LOCALSTATEDIR "/lib/onceproxy"));
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		struct conf_route *route = &conf->routes[i];
-		if (route->name == NULL && route->path != NULL)
-			route->name = mem_str(span_str(route->path));
-	}
+		conf->state_dir =
+		    loader_str(l, LOCALSTATEDIR "/lib/onceproxy");
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].name == NULL)
+			conf->routes[i].name = conf->routes[i].path;
 }
 
 void
@@ -563,8 +539,6 @@ cross_check_conf(struct loader *l)
 	check_upstreams(l);
 	check_route_names(l);
 	check_routes(l);
-	fill_in(l->conf);
+	cross_check_fill_in(l);
 	path_finish_own(l);
-	source_check(l);
-	source_relay_check(l);
 }

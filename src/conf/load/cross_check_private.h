@@ -11,19 +11,17 @@
 
 /* Checks the whole configuration, and fills in what follows. */
 void cross_check_conf(struct loader *l);
-/* The same for one object of idempotency. */
-void cross_check_policy(struct loader *l, const struct json_place *at,
-    struct conf_idempotency *policy);
+/* Fills in what the file leaves out and the machine says. */
+void cross_check_fill_in(struct loader *l);
 /* The object of that group, at that place, by tbl/option_pairs.h. */
 void cross_check_pairs(struct loader *l, enum group group,
     const struct json_place *at, json_t *object);
 
 /* The members that lead to a Redis, of the store or of a broker. */
 struct redis_members {
-	enum group group;
-	const char *prefix; /* of their paths: "store." or "" */
-	json_t *object;
-	const struct json_place *at; /* of the object; NULL: the whole file */
+	const char *prefix; /* of them in words: "store." or "" */
+	json_t *object;     /* that has them; NULL: there is none */
+	const struct json_place *at; /* of the object */
 	struct conf_redis *redis;
 };
 

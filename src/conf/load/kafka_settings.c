@@ -3,12 +3,9 @@
 #include <librdkafka/rdkafka.h>
 #include <signal.h>
 #endif
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/kafka_settings_private.h"
-#include "conf/load/secret_value_private.h"
 #include "conf/load/text_private.h"
 
 /*
@@ -94,12 +91,9 @@ try_one(struct loader *l, const struct json_place *at,
 	char words[WORDS_BYTES];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	if (rd_kafka_conf_set(conf, setting->name, setting->value, words,
-		sizeof words) != RD_KAFKA_CONF_OK) {
-		if (setting->shown)
-			complain(l, at, words);
-		else
-			complaints_at(l, at, "librdkafka refuses it");
-	}
+		sizeof words) != RD_KAFKA_CONF_OK)
+		complain(l, at,
+		    setting->shown ? words : (char[]){"librdkafka refuses it"});
 	rd_kafka_conf_destroy(conf);
 }
 
@@ -136,59 +130,26 @@ try_client(const struct conf_settings *settings, rd_kafka_type_t type,
 	return true;
 }
 
-void
-kafka_settings_check(struct loader *l, const struct json_place *at,
-    const struct conf_settings *settings)
-{
-	char words[WORDS_BYTES];
-	if (settings->count == 0)
-		return;
-	if (!try_client(settings, RD_KAFKA_CONSUMER, words) ||
-	    !try_client(settings, RD_KAFKA_PRODUCER, words))
-		complain(l, at, words);
-}
-#else
-static void
-try_one(struct loader *l, const struct json_place *at,
-    const struct conf_setting *setting)
-{
-	(void)l;
-	(void)at;
-	(void)setting;
-}
+#endif
 
 void
 kafka_settings_check(struct loader *l, const struct json_place *at,
     const struct conf_settings *settings)
 {
+#ifdef HAVE_KAFKA
+	char words[WORDS_BYTES];
+	if (settings->count > 0 &&
+	    (!try_client(settings, RD_KAFKA_CONSUMER, words) ||
+		!try_client(settings, RD_KAFKA_PRODUCER, words)))
+		complain(l, at, words);
+#else
 	(void)l;
 	(void)at;
 	(void)settings;
-}
 #endif
+}
 
 /* --- the member --- */
-
-static void
-read_setting(struct loader *l, const struct json_place *at, const char *name,
-    json_t *value, struct conf_settings *settings)
-{
-	if (is_refused(name)) {
-		complaints_at(l, at, "the gateway sets this itself");
-		return;
-	}
-	char *text = text_read(l, at, value);
-	if (text == NULL)
-		return;
-	text_env_hide(value);
-	if (!strcmp(name, "ssl.key.location"))
-		text_note_secret(l, at, NULL, text);
-	struct conf_setting *setting = &settings->list[settings->count++];
-	setting->name = mem_str(span_str(name));
-	setting->shown = json_is_string(value) && !is_hidden(name);
-	setting->value = secret_value_of(&text);
-	try_one(l, at, setting);
-}
 
 void
 kafka_settings_parse(struct loader *l, const struct given *given)
@@ -200,24 +161,28 @@ kafka_settings_parse(struct loader *l, const struct given *given)
 		complaints_at(l, given->at, "must be an object");
 		return;
 	}
-	settings->list = mem_zero(
-	    json_object_size(given->value) * sizeof *settings->list);
+	settings->list = loader_alloc(
+	    l, json_object_size(given->value) * sizeof *settings->list);
 	json_object_foreach(given->value, name, value)
 	{
 		struct json_place at = {given->at, name, 0};
-		read_setting(l, &at, name, value, settings);
+		if (is_refused(name)) {
+			complaints_at(l, &at, "the gateway sets this itself");
+			continue;
+		}
+		char *text = text_read(l, &at, value);
+		if (text == NULL)
+			continue;
+		text_env_hide(value);
+		if (!strcmp(name, "ssl.key.location"))
+			text_note_secret(l, &at, NULL, text);
+		struct conf_setting *setting =
+		    &settings->list[settings->count++];
+		setting->name = loader_str(l, name);
+		setting->shown = json_is_string(value) && !is_hidden(name);
+		setting->value = text_secret(l, text);
+#ifdef HAVE_KAFKA
+		try_one(l, &at, setting);
+#endif
 	}
-}
-
-void
-kafka_settings_clear(void *base, void *field)
-{
-	struct conf_settings *settings = field;
-	(void)base;
-	for (size_t i = 0; i < settings->count; i++) {
-		text_free(&settings->list[i].name);
-		secret_value_clear(NULL, &settings->list[i].value);
-	}
-	free(settings->list);
-	*settings = (struct conf_settings){NULL, 0};
 }

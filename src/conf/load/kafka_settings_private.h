@@ -6,10 +6,8 @@
 /*
  * The settings of a broker of Kafka (a type of conf/types.h), which librdkafka
  * is asked about: each by itself, and all of them together.  No connection is
- * made.  Main thread, but for kafka_settings_clear.
+ * made.  Main thread.
  */
-void kafka_settings_parse(struct loader *l, const struct given *given);
-void kafka_settings_clear(void *base, void *field);
 /* Complains, at that place, where no client can be made with all of them. */
 void kafka_settings_check(struct loader *l, const struct json_place *at,
     const struct conf_settings *settings);

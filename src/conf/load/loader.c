@@ -1,20 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/swappable.h"
 #include "conf/load/loader_private.h"
 
-json_t *
-loader_value(const struct loader *l, const struct option *option)
+char *
+loader_printf(struct loader *l, const char *fmt, ...)
 {
-	return loader_value_in(l->root, option);
+	va_list args;
+	char *made = NULL;
+	va_start(args, fmt);
+	must(vasprintf(&made, fmt, args) >= 0);
+	va_end(args);
+	char *text = loader_str(l, made);
+	free(made);
+	return text;
+}
+
+void
+loader_own(struct loader *l, void *what, void (*free_it)(void *what))
+{
+	struct conf_owned *owned = loader_alloc(l, sizeof *owned);
+	*owned = (struct conf_owned){l->conf->owned, what, free_it};
+	l->conf->owned = owned;
+}
+
+static void
+free_swappable(void *what)
+{
+	struct swappable *swappable = what;
+	swappable_free(&swappable);
+}
+
+struct swappable *
+loader_swappable(
+    struct loader *l, void *object, void (*free_object)(void *object))
+{
+	struct swappable *swappable = swappable_new(object, free_object);
+	loader_own(l, swappable, free_swappable);
+	return swappable;
 }
 
 json_t *
-loader_value_in(json_t *object, const struct option *option)
+loader_value(const struct loader *l, const char *path)
+{
+	return loader_value_in(l->root, path);
+}
+
+json_t *
+loader_value_in(json_t *object, const char *path)
 {
 	json_t *value = object;
-	struct span rest = span_str(option->path);
+	struct span rest = span_str(path);
 	struct span member;
 	while (value != NULL && span_next(&rest, '.', &member)) {
 		char *name = mem_str(member);

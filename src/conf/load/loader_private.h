@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "base/arena.h"
 #include "conf/complaints.h"
 #include "conf/conf.h"
 #include "conf/option.h"
@@ -26,11 +27,7 @@ struct loader {
 	struct conf *conf; /* in the making */
 	struct complaints *complaints;
 	size_t n_alone;  /* how many are about a value by itself */
-	bool only_admin; /* for conf_load_admin */
 	json_t *root; /* of the file; borrowed, like all values */
-	/* From the URL of the server that is read; the file must not differ. */
-	char *url_user;
-	char *url_password; /* of base/secret.h */
 };
 
 /* A value on its way into the field of an option. */
@@ -47,7 +44,35 @@ given_field(const struct given *given)
 	return (char *)given->base + given->option->offset;
 }
 
-/* What the file has for an option of the whole file; NULL: nothing. */
-json_t *loader_value(const struct loader *l, const struct option *option);
-/* The same of an object of the option's group, which may be NULL. */
-json_t *loader_value_in(json_t *object, const struct option *option);
+/* Zeroed memory that lives as long as the configuration. */
+static inline void *
+loader_alloc(struct loader *l, size_t bytes)
+{
+	return arena_alloc(l->conf->arena, bytes);
+}
+
+/* The same with a copy of a text. */
+static inline char *
+loader_str(struct loader *l, const char *text)
+{
+	return arena_str(l->conf->arena, span_str(text));
+}
+
+char *loader_printf(struct loader *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* What is freed with the configuration. */
+void loader_own(struct loader *l, void *what, void (*free_it)(void *what));
+/* The same of what others may still use then (base/swappable.h). */
+struct swappable *loader_swappable(
+    struct loader *l, void *object, void (*free_object)(void *object));
+
+/* What the file has at a path, such as "store.tls.ca"; NULL: nothing. */
+json_t *loader_value(const struct loader *l, const char *path);
+/* The same of an object, which may be NULL. */
+json_t *loader_value_in(json_t *object, const char *path);
+
+/* The functions that read a value of each type into its field. */
+#define TYPE(name, ctype, parse, show, ...) \
+	void parse(struct loader *l, const struct given *given);
+#include "conf/types.h"
+#undef TYPE

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/ascii.h"
-#include "base/digest.h"
 #include "base/mem.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/path_private.h"
+#include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/unknown_private.h"
 #include "conf/name.h"
@@ -22,47 +20,6 @@ take_segment(struct span *path, struct span *ret_segment)
 	*ret_segment = span_of(path->ptr + 1, len - 1);
 	*path = span_from(*path, len);
 	return true;
-}
-
-/* --- paths of targets --- */
-
-const char *
-path_wrong_target(const char *text)
-{
-	struct span path = span_of(text, strcspn(text, "?"));
-	struct span segment;
-	if (path.len == 0 || *text != '/')
-		return "must begin with \"/\"";
-	while (take_segment(&path, &segment)) {
-		if (span_is_dots(segment))
-			return "must not have \".\" or \"..\" as a segment";
-		if (segment.len == 0 && path.len > 0)
-			return "must not have two slashes in a row";
-	}
-	for (const char *p = text; *p != '\0'; p++) {
-		uint8_t byte;
-		if (*p <= 0x20 || *p >= 0x7f || *p == '#' || *p == '\\')
-			return "must consist of visible ASCII without \"#\" "
-			       "and \"\\\"";
-		if (*p == '%' &&
-		    (!hex_decode(span_of(p + 1, strnlen(p + 1, 2)), &byte, 1) ||
-			byte == 0))
-			return "\"%\" must begin a percent-encoded byte other "
-			       "than %00";
-	}
-	return NULL;
-}
-
-void
-path_parse_target(struct loader *l, const struct given *given)
-{
-	char **field = given_field(given);
-	char *text = text_read(l, given->at, given->value);
-	const char *wrong = text != NULL ? path_wrong_target(text) : NULL;
-	if (wrong != NULL)
-		complaints_at(l, given->at, "%s", wrong);
-	text_free(field);
-	*field = text;
 }
 
 /* --- paths of routes --- */
@@ -85,12 +42,9 @@ is_variable(struct span segment)
 }
 
 static bool
-has_any(struct span s, const char *bytes)
+has(struct span s, char byte)
 {
-	for (size_t i = 0; i < s.len; i++)
-		if (strchr(bytes, s.ptr[i]) != NULL)
-			return true;
-	return false;
+	return s.len > 0 && memchr(s.ptr, byte, s.len) != NULL;
 }
 
 /* What is wrong with one segment; the last one may be a star. */
@@ -112,9 +66,9 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 		ret_segment->text = span_of(text.ptr + 1, text.len - 2);
 		return NULL;
 	}
-	if (has_any(text, "{}"))
+	if (has(text, '{') || has(text, '}'))
 		return "{x} must be a whole segment";
-	if (has_any(text, "*"))
+	if (has(text, '*'))
 		return last
 		    ? "\"*\" must be a whole segment, and stands for all that "
 		      "follow"
@@ -123,10 +77,14 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 	return NULL;
 }
 
+/* The segments point into the text. */
 static const char *
-wrong_path(const char *text)
+read_path(struct loader *l, const char *text, struct conf_route *route)
 {
+	struct span rest = span_str(text);
+	struct span segment;
 	const char *wrong = name_wrong(text);
+	size_t slashes = 0;
 	if (wrong != NULL)
 		return wrong;
 	if (*text != '/')
@@ -137,53 +95,30 @@ wrong_path(const char *text)
 		return "must not have \"%\": paths are matched after decoding";
 	if (strpbrk(text, "?#\\") != NULL)
 		return "must not have \"?\", \"#\" or \"\\\"";
-	return NULL;
-}
-
-/* The segments point into the text. */
-static const char *
-read_path(const char *text, struct conf_route *route)
-{
-	struct span rest = span_str(text);
-	struct span segment;
-	const char *wrong = wrong_path(text);
-	if (wrong != NULL || rest.len == 1)
-		return wrong;
-	size_t slashes = 0;
+	if (rest.len == 1)
+		return NULL;
 	for (const char *p = text; *p != '\0'; p++)
 		slashes += *p == '/';
-	route->segments = mem_zero(slashes * sizeof *route->segments);
+	route->segments = loader_alloc(l, slashes * sizeof *route->segments);
 	while (wrong == NULL && take_segment(&rest, &segment))
 		wrong = read_segment(segment, rest.len == 0,
 		    &route->segments[route->n_segments++]);
 	return wrong;
 }
 
+/* The path of a route, taken apart. */
 void
 path_parse(struct loader *l, const struct given *given)
 {
 	struct conf_route *route = given->base;
 	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	path_clear(route, &route->path);
-	route->path = text;
-	const char *wrong = read_path(text, route);
+	const char *wrong = text != NULL ? read_path(l, text, route) : NULL;
 	if (wrong != NULL) {
 		complaints_at(l, given->at, "%s", wrong);
-		path_clear(route, &route->path);
+		route->n_segments = 0;
+	} else {
+		route->path = text;
 	}
-}
-
-void
-path_clear(void *base, void *field)
-{
-	struct conf_route *route = base;
-	(void)field;
-	text_free(&route->path);
-	free(route->segments);
-	route->segments = NULL;
-	route->n_segments = 0;
 }
 
 /* Whether it is ":id" or "<id>", as others write {id}. */
@@ -227,29 +162,14 @@ path_no_variable(const struct conf_route *route, struct span name)
 void
 path_parse_own(struct loader *l, const struct given *given)
 {
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	struct conf_route *own = mem_zero(sizeof *own);
-	own->path = text;
-	const char *wrong = read_path(text, own);
-	path_clear_own(NULL, given_field(given));
-	*(struct conf_route **)given_field(given) = own;
-	if (wrong == NULL)
-		return;
-	complaints_at(l, given->at, "%s", wrong);
-	path_clear_own(NULL, given_field(given));
-}
-
-void
-path_clear_own(void *base, void *field)
-{
-	struct conf_route **own = field;
-	(void)base;
-	if (*own != NULL)
-		path_clear(*own, &(*own)->path);
-	free(*own);
-	*own = NULL;
+	struct conf_route *own = loader_alloc(l, sizeof *own);
+	own->path = text_read(l, given->at, given->value);
+	const char *wrong =
+	    own->path != NULL ? read_path(l, own->path, own) : NULL;
+	if (wrong != NULL)
+		complaints_at(l, given->at, "%s", wrong);
+	else if (own->path != NULL)
+		*(struct conf_route **)given_field(given) = own;
 }
 
 /* What a record's name is made of besides the scope must be in the path. */
@@ -328,9 +248,8 @@ finish_own(struct loader *l, const struct json_place *at,
 	else if (kind == ROUTE_STATUS)
 		wrong = wrong_status(l->conf, route, &name);
 	if (wrong != NULL)
-		complaints_at_option(l, at,
-		    option_of_path(GROUP_ROUTE,
-			kind == ROUTE_STATUS ? "status_path" : "policy_path"),
+		complaints_at_member(l, at,
+		    kind == ROUTE_STATUS ? "status_path" : "policy_path",
 		    "%s%s%.*s%s", wrong, name.len > 0 ? ": {" : "",
 		    SPAN_FMT(name), name.len > 0 ? "}" : "");
 	own->kind = kind;
@@ -348,8 +267,8 @@ path_finish_own(struct loader *l)
 		const struct conf_route *route = &l->conf->routes[i];
 		struct json_place at = {&list, NULL, i};
 		if (route->observes && route->idempotency == NULL)
-			complaints_at_option(l, &at,
-			    option_of_path(GROUP_ROUTE, "mode"),
+			complaints_at_member(l, &at,
+			    "mode",
 			    "a route without \"idempotency\" has no keys");
 		finish_own(l, &at, route, route->status, ROUTE_STATUS);
 		finish_own(l, &at, route, route->policy, ROUTE_POLICY);
@@ -358,52 +277,16 @@ path_finish_own(struct loader *l)
 
 /* --- texts with variables --- */
 
-/* What is wrong with the path to ask the upstream at. */
-static const char *
-read_reconcile(const char *text, struct template *ret_template)
+bool
+path_read_template(struct loader *l, const struct json_place *at,
+    const char *text, unsigned kinds, struct template *ret_template)
 {
-	const char *wrong =
-	    template_read(text, RECONCILE_VARIABLES, ret_template);
-	if (wrong != NULL)
-		return wrong;
-	char *sample = template_sample(ret_template);
-	wrong = path_wrong_target(sample);
-	if (wrong == NULL && !strcmp(sample, text))
-		wrong = "must have {key}, {path:NAME} or {json:/pointer}, or "
-			"all keys would get one answer";
-	free(sample);
-	if (wrong != NULL)
-		template_clear(ret_template);
-	return wrong;
-}
-
-const char *
-path_read_message(const char *text, struct template *ret_template)
-{
-	return template_read(text, MESSAGE_VARIABLES, ret_template);
-}
-
-/*
- * What is wrong with the path of a message's request.  One that servers read in
- * two ways leads to no route for certain.
- */
-static const char *
-read_message_path(const char *text, struct template *ret_template)
-{
-	const char *wrong = path_read_message(text, ret_template);
-	if (wrong != NULL)
-		return wrong;
-	char *sample = template_sample(ret_template);
-	size_t len = strcspn(sample, "?");
-	wrong = path_wrong_target(sample);
-	for (size_t i = 0; wrong == NULL && i + 2 < len; i++)
-		if (span_ieq(span_of(sample + i, 3), SPAN("%2F")) ||
-		    span_ieq(span_of(sample + i, 3), SPAN("%2E")))
-			wrong = "must not have \"%2F\" or \"%2E\"";
-	free(sample);
-	if (wrong != NULL)
-		template_clear(ret_template);
-	return wrong;
+	const char *wrong = *text == '\0'
+	    ? "must not be empty"
+	    : template_read(l->conf->arena, text, kinds, ret_template);
+	if (wrong != NULL && !unknown_variable(l, at, text, kinds))
+		complaints_at(l, at, "%s", wrong);
+	return wrong == NULL;
 }
 
 /*
@@ -411,64 +294,59 @@ read_message_path(const char *text, struct template *ret_template)
  * lists of values make one text.
  */
 static const char *
-read_namespace(const char *text, struct template *ret_template)
+wrong_namespace(const struct template *t)
 {
-	const char *wrong =
-	    template_read(text, NAMESPACE_VARIABLES, ret_template);
 	bool parted = true;
-	for (size_t i = 0; wrong == NULL && i < ret_template->count; i++) {
-		const struct template_piece *piece = &ret_template->pieces[i];
-		if (piece->kind != TEMPLATE_TEXT && !parted)
-			wrong = "must have a \"/\" between two variables";
-		parted = piece->kind == TEMPLATE_TEXT &&
-		    (parted ||
-			memchr(piece->text.ptr, '/', piece->text.len));
+	for (size_t i = 0; i < t->count; i++) {
+		bool text = t->pieces[i].kind == TEMPLATE_TEXT;
+		if (!text && !parted)
+			return "must have a \"/\" between two variables";
+		parted = text && (parted || has(t->pieces[i].text, '/'));
 	}
-	if (wrong != NULL)
-		template_clear(ret_template);
-	return wrong;
+	return NULL;
 }
 
-static void
-parse_template(struct loader *l, const struct given *given, unsigned kinds,
-    const char *(*read)(const char *text, struct template *ret_template))
+/* Of a path with a letter for each variable. */
+static const char *
+wrong_sample(const char *sample, enum option_type type, const char *text)
 {
-	struct template made = {NULL, NULL, 0};
+	size_t len = strcspn(sample, "?");
+	const char *wrong = rule_of(TYPE_TARGET_PATH)->wrong(sample);
+	if (wrong != NULL)
+		return wrong;
+	if (type == TYPE_RECONCILE_PATH)
+		return strcmp(sample, text) != 0
+		    ? NULL
+		    : "must have {key}, {path:NAME} or {json:/pointer}, or "
+		      "all keys would get one answer";
+	/* What servers read in two ways leads to no route for certain. */
+	for (size_t i = 0; i + 2 < len; i++)
+		if (span_ieq(span_of(sample + i, 3), SPAN("%2F")) ||
+		    span_ieq(span_of(sample + i, 3), SPAN("%2E")))
+			return "must not have \"%2F\" or \"%2E\"";
+	return NULL;
+}
+
+void
+path_parse_template(struct loader *l, const struct given *given)
+{
+	static const unsigned kinds[TYPE_COUNT_] = {
+	    [TYPE_RECONCILE_PATH] = 1 << TEMPLATE_KEY | 1 << TEMPLATE_PATH |
+		1 << TEMPLATE_JSON,
+	    [TYPE_NAMESPACE] = 1 << TEMPLATE_BARE,
+	    [TYPE_MESSAGE_PATH] = MESSAGE_VARIABLES,
+	};
+	enum option_type type = given->option->type;
+	struct template made;
 	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
+	if (text == NULL ||
+	    !path_read_template(l, given->at, text, kinds[type], &made))
 		return;
-	const char *wrong =
-	    *text == '\0' ? "must not be empty" : read(text, &made);
-	if (wrong != NULL && !unknown_variable(l, given->at, text, kinds))
-		complaints_at(l, given->at, "%s", wrong);
-	text_free(&text);
+	const char *wrong = type == TYPE_NAMESPACE
+	    ? wrong_namespace(&made)
+	    : wrong_sample(template_sample(l->conf->arena, &made), type, text);
 	if (wrong != NULL)
-		return;
-	path_clear_template(NULL, given_field(given));
-	*(struct template *)given_field(given) = made;
-}
-
-void
-path_parse_reconcile(struct loader *l, const struct given *given)
-{
-	parse_template(l, given, RECONCILE_VARIABLES, read_reconcile);
-}
-
-void
-path_parse_message(struct loader *l, const struct given *given)
-{
-	parse_template(l, given, MESSAGE_VARIABLES, read_message_path);
-}
-
-void
-path_parse_namespace(struct loader *l, const struct given *given)
-{
-	parse_template(l, given, NAMESPACE_VARIABLES, read_namespace);
-}
-
-void
-path_clear_template(void *base, void *field)
-{
-	(void)base;
-	template_clear(field);
+		complaints_at(l, given->at, "%s", wrong);
+	else
+		*(struct template *)given_field(given) = made;
 }

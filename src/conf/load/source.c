@@ -2,137 +2,352 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
-#include "base/mem.h"
+#include "conf/amount.h"
+#include "conf/load/brokers_private.h"
 #include "conf/load/complaints_private.h"
-#include "conf/load/object_private.h"
 #include "conf/load/source_private.h"
-#include "conf/load/text_private.h"
-#include "conf/load/unknown_private.h"
-#include "conf/name.h"
 #include "conf/show.h"
+#include "conf/source_asks.h"
 
-void
-source_parse(struct loader *l, const struct given *given)
+/* How long a message may come again: what Kafka keeps, and Redis for ever. */
+static const int64_t retention_ms = INT64_C(7) * 24 * 3600 * 1000;
+
+/* One source on its way. */
+struct checked {
+	struct loader *l;
+	const struct json_place *at;
+	json_t *object; /* as the file has it */
+	struct conf_source *source;
+	const struct conf_route *route; /* where it may come to */
+};
+
+#define COMPLAIN(c, path, ...) \
+	complaints_at_member((c)->l, (c)->at, path, __VA_ARGS__)
+
+static bool
+reads(const struct checked *c, enum broker_kind kind)
 {
-	(void)l;
-	(void)given;
+	return c->source->broker->kind == kind;
 }
 
-/* --- objects with names: sources and relays --- */
+/* --- what a message has --- */
 
-#define BEGINS_WITH_NAME(type)                                        \
-	_Static_assert(offsetof(struct type, name) == 0 &&            \
-		offsetof(struct type, index) == sizeof(char *),       \
-	    "its name and its index stand first")
-BEGINS_WITH_NAME(conf_source);
-BEGINS_WITH_NAME(conf_relay);
-
-/*
- * The entries, each read into a struct of the group that begins with its name
- * and its index; NULL: there are none, or after complaining.
- */
-static void *
-load_named(struct loader *l, const struct given *given, enum group group,
-    size_t size, size_t *ret_count)
+static const char *
+missing_variable(const struct checked *c, enum template_kind kind)
 {
-	const char *name;
-	json_t *value;
-	if (given->value == NULL)
-		return NULL;
-	if (!json_is_object(given->value)) {
-		complaints_at(l, given->at, "must be an object");
-		return NULL;
-	}
-	char *entries = mem_zero(json_object_size(given->value) * size);
-	json_object_foreach(given->value, name, value)
-	{
-		struct json_place at = {given->at, name, 0};
-		char *entry = entries + *ret_count * size;
-		const char *wrong = name_wrong_plain(name);
-		if (wrong != NULL)
-			complaints_at(l, &at, "its name %s", wrong);
-		*(char **)entry = mem_str(span_str(name));
-		*(unsigned *)(entry + sizeof(char *)) =
-		    (unsigned)(*ret_count)++;
-		object_load_presets(l, group, entry);
-		object_load(l, group, &at, value, entry);
-	}
-	return entries;
+	const struct conf_columns *columns = &c->source->columns;
+	bool table = reads(c, BROKER_POSTGRES);
+	if (kind == TEMPLATE_KEY && !reads(c, BROKER_KAFKA))
+		return "{key}: the messages of this broker have no key";
+	if (kind == TEMPLATE_ENTITY && !table)
+		return "{entity}: only the rows of a table have one";
+	if (kind == TEMPLATE_ENTITY && columns->entity == NULL)
+		return "{entity}: \"columns.entity\" must not be null";
+	if (kind == TEMPLATE_TYPE && !table)
+		return "{type}: only the rows of a table have one";
+	if (kind == TEMPLATE_TYPE && columns->type == NULL)
+		return "{type}: \"columns.type\" must not be null";
+	return kind == TEMPLATE_HEADER && table && columns->headers == NULL
+	    ? "{header:NAME}: \"columns.headers\" is needed too"
+	    : NULL;
 }
 
 static void
-clear_named(enum group group, void *entries, size_t size, size_t count)
+check_variables(const struct checked *c, const struct json_place *at,
+    const struct template *t)
 {
-	for (size_t i = 0; i < count; i++) {
-		char *entry = (char *)entries + i * size;
-		object_clear(group, entry);
-		text_free((char **)entry);
+	unsigned said = 0;
+	for (size_t i = 0; i < t->count; i++) {
+		enum template_kind kind = t->pieces[i].kind;
+		const char *wrong = missing_variable(c, kind);
+		if (wrong != NULL && (said & 1u << kind) == 0)
+			complaints_at(c->l, at, "%s", wrong);
+		said |= 1u << kind;
 	}
-	free(entries);
 }
 
-void
-source_load(struct loader *l)
+static void
+check_templates(const struct checked *c)
 {
-	struct conf *conf = l->conf;
-	const struct option *sources =
-	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
-	const struct option *relays =
-	    option_at(GROUP_ROOT, offsetof(struct conf, relays));
-	struct json_place source = {NULL, sources->path, 0};
-	struct json_place relay = {NULL, relays->path, 0};
-	const struct given of_sources = {
-	    sources, &source, loader_value(l, sources), conf};
-	const struct given of_relays = {
-	    relays, &relay, loader_value(l, relays), conf};
-	conf->sources = load_named(l, &of_sources, GROUP_SOURCE,
-	    sizeof *conf->sources, &conf->n_sources);
-	conf->relays = load_named(l, &of_relays, GROUP_RELAY,
-	    sizeof *conf->relays, &conf->n_relays);
+	const struct conf_source *source = c->source;
+	struct json_place request = {c->at, "request", 0};
+	struct json_place path = {&request, "path", 0};
+	struct json_place headers = {&request, "headers", 0};
+	check_variables(c, &path, &source->request.path);
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		struct json_place at = {
+		    &headers, source->request.headers[i].name, 0};
+		check_variables(c, &at, &source->request.headers[i].value);
+	}
 }
 
-void
-source_clear(void *base, void *field)
+static void
+check_identity(const struct checked *c)
 {
-	struct conf *conf = base;
-	(void)field;
-	clear_named(GROUP_SOURCE, conf->sources, sizeof *conf->sources,
-	    conf->n_sources);
-	conf->sources = NULL;
-	conf->n_sources = 0;
+	static const char headers[] = "\"columns.headers\" is needed too";
+	const struct conf_source *source = c->source;
+	bool table = reads(c, BROKER_POSTGRES);
+	bool has_headers = !table || source->columns.headers != NULL;
+	if (source->key == SOURCE_KEY_HEADER && !has_headers)
+		COMPLAIN(c, "key", "%s", headers);
+	if (source->order_by == SOURCE_ORDER_HEADER && !has_headers)
+		COMPLAIN(c, "order_by", "%s", headers);
+	if (source->order_by == SOURCE_ORDER_KEY && !reads(c, BROKER_KAFKA))
+		COMPLAIN(c, "order_by",
+		    "the messages of this broker have no key");
+	if (source->order_by == SOURCE_ORDER_ENTITY && !table)
+		COMPLAIN(c, "order_by",
+		    "only the rows of a table have an entity");
+	else if (source->order_by == SOURCE_ORDER_ENTITY &&
+	    source->columns.entity == NULL)
+		COMPLAIN(c, "order_by",
+		    "\"columns.entity\" must not be null");
 }
 
-void
-source_clear_relays(void *base, void *field)
+/* --- what a route must be --- */
+
+static bool
+sets_header(const struct conf_source *source, const char *header)
 {
-	struct conf *conf = base;
-	(void)field;
-	clear_named(GROUP_RELAY, conf->relays, sizeof *conf->relays,
-	    conf->n_relays);
-	conf->relays = NULL;
-	conf->n_relays = 0;
+	for (size_t i = 0; i < source->request.n_headers; i++)
+		if (!strcasecmp(source->request.headers[i].name, header))
+			return true;
+	return false;
 }
 
-void
-source_parse_broker_name(struct loader *l, const struct given *given)
+/* Whether one of the scope's entries before that one is of the header, too. */
+static bool
+repeats_header(
+    const struct conf_scopes *scope, size_t index, const char *header)
 {
-	const struct conf *conf = l->conf;
-	char *name = text_read(l, given->at, given->value);
-	if (name == NULL)
+	for (size_t i = 0; i < index; i++) {
+		const char *other = scopes_header(&scope->list[i]);
+		if (other != NULL && !strcasecmp(other, header))
+			return true;
+	}
+	return false;
+}
+
+/* Several headers name a tenant together; of several kinds, any one does. */
+static void
+check_scopes(const struct checked *c)
+{
+	const struct conf_scopes *scope = &c->route->idempotency->scope;
+	bool all = true, named = false;
+	size_t headers = 0; /* of which one is enough, unless all are */
+	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		all &= scope->list[i].kind == SCOPE_HEADER;
+		headers += header != NULL && !repeats_header(scope, i, header);
+		named |= scope->list[i].kind == SCOPE_PATH ||
+		    (header != NULL && sets_header(c->source, header));
+	}
+	for (size_t i = 0; i < scope->count && (all || !named); i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		if (scope->list[i].kind == SCOPE_CERTIFICATE)
+			COMPLAIN(c, "request.path",
+			    "the scope of the route \"%s\" is a certificate, "
+			    "which no message has: give messages a route of "
+			    "their own, with another scope", c->route->name);
+		if (header != NULL && !sets_header(c->source, header) &&
+		    !repeats_header(scope, i, header))
+			COMPLAIN(c, "request.headers", "\"%s\" is missing, "
+			    "which is in the scope of the route \"%s\"%s",
+			    header, c->route->name,
+			    headers > 1 && !all
+				? ": one of its entries is enough"
+				: "");
+	}
+}
+
+/* What the gateway says of the key and the attempt, it says by itself. */
+static void
+check_headers(const struct checked *c)
+{
+	const struct conf_idempotency *policy = c->route->idempotency;
+	struct json_place request = {c->at, "request", 0};
+	struct json_place headers = {&request, "headers", 0};
+	for (size_t i = 0; i < c->source->request.n_headers; i++) {
+		const char *name = c->source->request.headers[i].name;
+		struct json_place at = {&headers, name, 0};
+		for (size_t k = 0; k < policy->headers.count; k++)
+			if (!strcasecmp(policy->headers.list[k], name))
+				complaints_at(c->l, &at,
+				    "this header is for the key of the route "
+				    "\"%s\": \"key\" says what it is",
+				    c->route->name);
+		if (!strcasecmp(policy->attempt_header, name))
+			complaints_at(c->l, &at,
+			    "this header is for the attempt of the route "
+			    "\"%s\"",
+			    c->route->name);
+	}
+}
+
+/* --- how long a route must remember --- */
+
+/* Where the file says an option of a route. */
+struct saying {
+	struct json_place routes, route;
+	struct json_place at; /* in the route's own object, or in "defaults" */
+	bool said;	      /* false: nowhere */
+	bool wrong;	      /* by itself, whatever the source says */
+};
+
+static void
+find_said(
+    const struct checked *c, const char *path, struct saying *ret_saying)
+{
+	const struct loader *l = c->l;
+	json_t *routes = json_object_get(l->root, "routes");
+	json_t *own = json_object_get(
+	    json_object_get(
+		json_array_get(routes, c->route->index), "idempotency"),
+	    path);
+	json_t *preset =
+	    json_object_get(json_object_get(l->root, "defaults"), path);
+	struct saying *s = ret_saying;
+	s->routes = (struct json_place){NULL, "routes", 0};
+	s->route = (struct json_place){&s->routes, NULL, c->route->index};
+	s->at = own != NULL
+	    ? (struct json_place){&s->route, "idempotency", 0}
+	    : (struct json_place){NULL, "defaults", 0};
+	s->said = own != NULL || preset != NULL;
+	s->wrong = s->said && complaints_at_alone(l, &s->at, path);
+}
+
+/* Gives the route what it does not say; or complains where it says it. */
+static void
+check_retention(const struct checked *c)
+{
+	/* The conf is still in the making. */
+	struct conf_idempotency *policy =
+	    (struct conf_idempotency *)(uintptr_t)c->route->idempotency;
+	const struct conf_source *source = c->source;
+	struct saying saying;
+	find_said(c, "retention", &saying);
+	if (policy->retention_ms < retention_ms && !saying.said)
+		policy->retention_ms = retention_ms;
+	if (policy->retention_ms < retention_ms && !saying.wrong) {
+		char *least = amount_text(retention_ms, AMOUNT_DURATION);
+		complaints_at_member(c->l, &saying.at, "retention", "the "
+		    "source \"%s\" leads to the route \"%s\", which must "
+		    "remember for %s at least", source->name, c->route->name,
+		    least);
+		free(least);
+	}
+	/* What is less is to be more, by what has just been said. */
+	if (source->max_age_ms > policy->retention_ms && !saying.wrong &&
+	    source->max_age_ms > retention_ms)
+		COMPLAIN(c, "max_age",
+		    "must not be longer than the \"retention\" of the route "
+		    "\"%s\"", c->route->name);
+	find_said(c, "unknown_retention", &saying);
+	if (source->hold_ms > policy->unknown_retention_ms && !saying.wrong)
+		COMPLAIN(c, "hold",
+		    "must not be longer than the \"unknown_retention\" of "
+		    "the route \"%s\"", c->route->name);
+}
+
+static void
+check_served_by(const struct checked *c)
+{
+	const struct conf_idempotency *policy = c->route->idempotency;
+	const char *name = c->route->name;
+	bool derives = c->source->key == SOURCE_KEY_POINTERS;
+	const struct {
+		bool is;
+		const char *words;
+	} wrong[] = {{policy == NULL, "which is not idempotent"},
+	    {policy != NULL && c->route->observes, "which only observes"},
+	    {policy != NULL && policy->on_store_down == STORE_DOWN_FORWARD,
+		"which forwards without the promise (\"on_store_down\")"},
+	    {policy != NULL && policy->scope_missing_forward,
+		"which forwards what names no tenant (\"scope_missing\")"},
+	    /*
+	     * A message and its body, which is as long, must fit into what
+	     * clients leave to sources, with room for a second one on its way.
+	     */
+	    {policy != NULL &&
+		policy->max_request_body > c->l->conf->in_flight_bytes / 4,
+		"whose \"max_request_body\" is more than a quarter of "
+		"\"limits.in_flight_bytes\""}};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		if (wrong[i].is)
+			COMPLAIN(c, "request.path", "the route \"%s\" may "
+			    "serve it, %s", name, wrong[i].words);
+	if (policy == NULL)
 		return;
-	const struct conf_broker *found = NULL;
-	struct nearest nearest = nearest_to(span_str(name));
-	for (size_t i = 0; i < conf->n_brokers && found == NULL; i++) {
-		nearest_try(&nearest, span_str(conf->brokers[i].name));
-		if (!strcmp(conf->brokers[i].name, name))
-			found = &conf->brokers[i];
+	if (policy->headers.count == 0 && !derives)
+		COMPLAIN(c, "key", "the route \"%s\" takes no keys "
+		    "(\"header\" is empty): a list of pointers is needed here",
+		    name);
+	if (derives && !policy->send_derived &&
+	    template_has(&policy->reconcile.path, TEMPLATE_KEY))
+		COMPLAIN(c, "key", "the route \"%s\" asks its upstream by a "
+		    "key that it never sees: \"send_derived\" is needed there",
+		    name);
+	check_scopes(c);
+	check_headers(c);
+	check_retention(c);
+}
+
+static void
+check_routes(struct checked *c)
+{
+	size_t i = 0;
+	if (c->source->request.path.text == NULL)
+		return;
+	while ((c->route = source_asks_route(
+		    c->l->conf, c->source, &i)) != NULL)
+		check_served_by(c);
+	if (i == 0)
+		COMPLAIN(c, "request.path", "no route serves it");
+}
+
+static void
+check_one(struct checked *c)
+{
+	const struct conf_source *source = c->source;
+	const struct conf_columns *columns = &source->columns;
+	const char *const all[] = {columns->id, columns->entity,
+	    columns->type, columns->payload, columns->headers, columns->order};
+	const char *set = source->finish.column;
+	/* What its object must have is only found where that is there. */
+	if (json_is_object(c->object) &&
+	    json_object_get(c->object, "request") == NULL)
+		complaints_at(c->l, c->at, "\"request\" is missing");
+	if (source->retry_first_ms > source->retry_most_ms)
+		COMPLAIN(c, "retry.first",
+		    "must not be longer than \"retry.most\"");
+	check_routes(c);
+	if (source->broker == NULL)
+		return;
+	brokers_check_members(
+	    c->l, GROUP_SOURCE, c->at, c->object, source->broker);
+	check_templates(c);
+	check_identity(c);
+	/* What a finished row is told by is not what the message says. */
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (set != NULL && all[i] != NULL && !strcmp(set, all[i]))
+			COMPLAIN(c, "finish",
+			    "the message itself is in the column \"%s\"", set);
+}
+
+void
+source_check(struct loader *l)
+{
+	struct json_place list = {NULL, "sources", 0};
+	json_t *objects = loader_value(l, "sources");
+	for (size_t i = 0; i < l->conf->n_sources; i++) {
+		struct conf_source *source = &l->conf->sources[i];
+		struct json_place at = {&list, source->name, 0};
+		struct checked c = {
+		    l, &at, json_object_get(objects, source->name), source,
+		    NULL};
+		check_one(&c);
 	}
-	if (found == NULL)
-		unknown_name(l, given->at, "broker", &nearest,
-		    conf->n_brokers == 1 ? conf->brokers[0].name : NULL);
-	else
-		*(const struct conf_broker **)given_field(given) = found;
-	text_free(&name);
+	source_places_check(l, &list, objects);
 }
 
 /* --- what is configured, as a digest: a reload that changes it begins anew */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
-#include "base/mem.h"
 #include "conf/kinds.h"
 #include "conf/load/complaints_private.h"
+#include "conf/load/rule_private.h"
 #include "conf/load/source_private.h"
 
 enum which { READ, RESULTS, DEAD_LETTERS };
@@ -11,9 +9,9 @@ enum which { READ, RESULTS, DEAD_LETTERS };
 /* A stream, table or topic of a broker. */
 struct message_place {
 	const struct conf_source *source;
-	const struct option *option;
+	const char *path; /* of the member that has it */
 	enum which which;
-	char *name;
+	const char *name;
 };
 
 struct message_places {
@@ -98,41 +96,38 @@ is_same_place(const struct message_place *a, const struct message_place *b)
 
 /* --- what each source reads and writes --- */
 
-/* Takes the name over; NULL: there is none. */
+/* A name of NULL: there is none. */
 static void
 add_place(struct message_places *places, const struct conf_source *source,
-    enum which which, char *name)
+    enum which which, const char *name)
 {
-	const struct option *const read[] = {
-	    [READ] = kinds_read(source->broker->kind),
-	    [RESULTS] = SOURCE_OPTION(results),
-	    [DEAD_LETTERS] = SOURCE_OPTION(dead_letters)};
+	const char *const paths[] = {
+	    [READ] = kinds_place(GROUP_SOURCE, source->broker->kind)->path,
+	    [RESULTS] = "results",
+	    [DEAD_LETTERS] = "dead_letters"};
 	if (name == NULL)
 		return;
-	places->list = mem_grow(
-	    places->list, (places->count + 1) * sizeof *places->list);
 	places->list[places->count++] =
-	    (struct message_place){source, read[which], which, name};
+	    (struct message_place){source, paths[which], which, name};
 }
 
 static void
-add_places(struct message_places *places, const struct conf_source *source)
+add_places(struct loader *l, struct message_places *places,
+    const struct conf_source *source)
 {
 	bool kafka = source->broker->kind == BROKER_KAFKA;
 	if (!kafka)
 		add_place(places, source, READ,
-		    mem_text(is_table(source) ? source->table
-					      : source->stream));
+		    is_table(source) ? source->table : source->stream);
 	for (size_t i = 0; kafka && i < source->topics.count; i++) {
 		const char *topic = source->topics.list[i];
-		add_place(places, source, READ, mem_text(topic));
+		add_place(places, source, READ, topic);
 		if (source->dead_letters == NULL)
 			add_place(places, source, DEAD_LETTERS,
-			    mem_printf("%s.dead", topic));
+			    loader_printf(l, "%s.dead", topic));
 	}
-	add_place(places, source, RESULTS, mem_text(source->results));
-	add_place(
-	    places, source, DEAD_LETTERS, mem_text(source->dead_letters));
+	add_place(places, source, RESULTS, source->results);
+	add_place(places, source, DEAD_LETTERS, source->dead_letters);
 }
 
 /* --- what must differ --- */
@@ -197,17 +192,6 @@ hash_tag(const char *key)
 	return span_of(open + 1, (size_t)(close - open) - 1);
 }
 
-/* A name in the slot of the stream, for the cure; the caller frees it. */
-static char *
-name_beside(const struct conf_source *source, enum which which)
-{
-	struct span tag = hash_tag(source->stream);
-	const char *end = which == RESULTS ? ":results" : ":dead";
-	if (memchr(tag.ptr, '}', tag.len) != NULL)
-		return mem_str(SPAN("{TAG}:dead\" of a stream \"{TAG}"));
-	return mem_printf("{%.*s}%s", SPAN_FMT(tag), end);
-}
-
 /* --- all of them --- */
 
 /* {"stream"} is for streams, {"table"} for tables, {"topic"} for topics. */
@@ -221,12 +205,12 @@ check_kind(struct loader *l, const struct json_place *at, const json_t *object,
 	    [BROKER_KAFKA] = "topic",
 	};
 	enum broker_kind kind = place->source->broker->kind;
-	const json_t *value = json_object_get(object, place->option->path);
+	const json_t *value = json_object_get(object, place->path);
 	bool other = false;
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
 		other |= k != kind && json_object_get(value, words[k]) != NULL;
 	if (place->which != READ && other)
-		complaints_at_option(l, at, place->option,
+		complaints_at_member(l, at, place->path,
 		    "must be {\"%s\": NAME}", words[kind]);
 }
 
@@ -239,22 +223,26 @@ check_place(struct loader *l, const struct json_place *at,
 		const struct message_place *other = &all->list[i];
 		const char *words = words_of_same(place, other);
 		if (words != NULL && is_same_place(place, other))
-			complaints_at_option(l, at, place->option,
+			complaints_at_member(l, at, place->path,
 			    "\"%s\" %s \"%s\"", place->name, words,
 			    other->source->name);
 	}
 	if (is_of_store(&l->conf->store, place))
-		complaints_at_option(l, at, place->option,
+		complaints_at_member(l, at, place->path,
 		    "\"%s\" is one of the store's own keys", place->name);
-	if (place->which != READ && source->stream != NULL &&
-	    source->broker->redis.cluster.count > 0 &&
-	    !span_eq(hash_tag(place->name), hash_tag(source->stream))) {
-		char *beside = name_beside(source, place->which);
-		complaints_at_option(l, at, place->option,
+	if (place->which == READ || source->stream == NULL ||
+	    source->broker->redis.cluster.count == 0)
+		return;
+	struct span tag = hash_tag(source->stream);
+	/* A name in the slot of the stream, where there may be one. */
+	const char *beside = tag.len > 0 && memchr(tag.ptr, '}', tag.len)
+	    ? "{TAG}:dead\" of a stream \"{TAG}"
+	    : loader_printf(l, "{%.*s}%s", SPAN_FMT(tag),
+		  place->which == RESULTS ? ":results" : ":dead");
+	if (!span_eq(hash_tag(place->name), tag))
+		complaints_at_member(l, at, place->path,
 		    "on a cluster \"%s\" must share the slot of the stream, as "
 		    "\"%s\" does", place->name, beside);
-		free(beside);
-	}
 }
 
 /* PostgreSQL would cut a name that is too long, and might meet another one. */
@@ -273,11 +261,11 @@ fill_in_dead_letters(
 	if (source->dead_letters != NULL || kafka ||
 	    (is_table(source) ? source->table : source->stream) == NULL)
 		return; /* or "TOPIC.dead" of each topic */
-	source->dead_letters = conf_usual_dead_letters(source);
+	source->dead_letters = conf_usual_dead_letters(l->conf->arena, source);
 	if (is_table(source) && !fits_identifier(source->dead_letters))
-		complaints_at_option(l, at, SOURCE_OPTION(table),
+		complaints_at_member(l, at, "table",
 		    "\"%s\" is needed too: \"%s\" is too long",
-		    SOURCE_OPTION(dead_letters)->path, source->dead_letters);
+		    "dead_letters", source->dead_letters);
 }
 
 void
@@ -286,14 +274,19 @@ source_places_check(
 {
 	struct conf *conf = l->conf;
 	struct message_places all = {NULL, 0};
+	size_t most = 0;
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		struct conf_source *source = &conf->sources[i];
 		struct json_place at = {list, source->name, 0};
 		if (source->broker == NULL)
 			continue;
 		fill_in_dead_letters(l, &at, source);
-		add_places(&all, source);
+		most += 3 + 2 * source->topics.count;
 	}
+	all.list = loader_alloc(l, most * sizeof *all.list);
+	for (size_t i = 0; i < conf->n_sources; i++)
+		if (conf->sources[i].broker != NULL)
+			add_places(l, &all, &conf->sources[i]);
 	for (size_t i = 0; i < all.count; i++) {
 		const char *name = all.list[i].source->name;
 		struct json_place at = {list, name, 0};
@@ -301,7 +294,4 @@ source_places_check(
 		    l, &at, json_object_get(objects, name), &all.list[i]);
 		check_place(l, &at, &all.list[i], &all);
 	}
-	for (size_t i = 0; i < all.count; i++)
-		free(all.list[i].name);
-	free(all.list);
 }

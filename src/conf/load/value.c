@@ -2,10 +2,14 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
+#include "base/mem.h"
 #include "conf/amount.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/text_private.h"
-#include "conf/load/value_private.h"
+#include "conf/nearest.h"
+#include "conf/words.h"
+
+/* --- true, numbers and amounts --- */
 
 #define DURATION                                                     \
 	"must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" " \
@@ -88,18 +92,12 @@ parse_amount(
     struct loader *l, const struct given *given, enum amount_kind kind)
 {
 	int64_t amount;
-	if (!text_is_one(given->value)) {
-		complain_of_amount(l, given, kind);
-		return;
-	}
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	if (amount_read(text, kind, &amount))
+	bool one = text_is_one(given->value);
+	char *text = one ? text_read(l, given->at, given->value) : NULL;
+	if (text != NULL && amount_read(text, kind, &amount))
 		set_amount(l, given, amount, kind);
-	else
+	else if (text != NULL || !one)
 		complain_of_amount(l, given, kind);
-	text_free(&text);
 }
 
 void
@@ -118,23 +116,242 @@ value_parse_size(struct loader *l, const struct given *given)
 		parse_amount(l, given, AMOUNT_SIZE);
 }
 
+/* Permissions in octal, three digits or four. */
 void
 value_parse_mode(struct loader *l, const struct given *given)
 {
-	static const char words[] = "must be octal permissions like \"0660\"";
-	if (!text_is_one(given->value)) {
-		complaints_at(l, given->at, "%s", words);
+	bool one = text_is_one(given->value);
+	char *text = one ? text_read(l, given->at, given->value) : NULL;
+	size_t len = text != NULL ? strlen(text) : 0;
+	unsigned long mode = text != NULL ? strtoul(text, NULL, 8) : 0;
+	if (one && text == NULL)
 		return;
-	}
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	size_t len = strlen(text);
-	unsigned long mode = strtoul(text, NULL, 8);
-	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
+	if (len < 3 || len > 4 || strspn(text, "01234567") != len ||
 	    mode == 0 || mode > 0777)
-		complaints_at(l, given->at, "%s", words);
+		complaints_at(l, given->at,
+		    "must be octal permissions like \"0660\"");
 	else
 		*(int64_t *)given_field(given) = (int64_t)mode;
-	text_free(&text);
+}
+
+/* --- words --- */
+
+/* What other programs call it, which is near to no word here; or the text. */
+static const char *
+alias_of(const char *text)
+{
+	static const char *const aliases[][2] = {
+	    {"audit", "observe"},
+	    {"dry-run", "observe"},
+	    {"dry_run", "observe"},
+	    {"monitor", "observe"},
+	    {"shadow", "observe"},
+	};
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		if (!strcmp(text, aliases[i][0]))
+			return aliases[i][1];
+	return text;
+}
+
+/* must: "must be", or more. */
+static void
+complain_of_word(struct loader *l, const struct json_place *at,
+    const char *must, const char *text, const char *words)
+{
+	struct nearest nearest = nearest_to(span_str(alias_of(text)));
+	struct span list = span_str(words), one;
+	char *listed = words_listed(words);
+	while (span_next(&list, ' ', &one))
+		nearest_try(&nearest, one);
+	if (nearest.found.ptr == NULL)
+		complaints_at(l, at, "%s %s", must, listed);
+	else
+		complaints_at(l, at, "%s %s; did you mean \"%.*s\"?", must,
+		    listed, SPAN_FMT(nearest.found));
+	free(listed);
+}
+
+/* Which of the words the value is; -1 after complaining. */
+static int
+read_word(struct loader *l, const struct json_place *at, const json_t *value,
+    const char *words)
+{
+	if (!text_is_one(value)) {
+		/* A number, or true: it is none of the words. */
+		char *listed = words_listed(words);
+		char *given = json_is_object(value) || json_is_array(value)
+		    ? NULL
+		    : json_dumps(value, JSON_ENCODE_ANY);
+		complaints_at(l, at, "must be %s%s%s", listed,
+		    given != NULL ? ", not " : "", given != NULL ? given : "");
+		free(given);
+		free(listed);
+		return -1;
+	}
+	char *text = text_read(l, at, value);
+	int index = text != NULL ? words_index(words, text) : -1;
+	if (text != NULL && index < 0)
+		complain_of_word(l, at, "must be", text, words);
+	return index;
+}
+
+/* Its number; of two words, whether it is the second; of one, true. */
+void
+value_parse_choice(struct loader *l, const struct given *given)
+{
+	int index =
+	    read_word(l, given->at, given->value, given->option->words);
+	enum option_type type = given->option->type;
+	bool has_none = type == TYPE_PRESET || type == TYPE_CERTIFICATE_PART;
+	if (index < 0)
+		return;
+	if (type == TYPE_TOGGLE || type == TYPE_OVERFLOW)
+		*(bool *)given_field(given) = index == 1;
+	else if (type == TYPE_ONLY_WORD)
+		*(bool *)given_field(given) = true;
+	else
+		*(unsigned *)given_field(given) = (unsigned)index + has_none;
+}
+
+/* A list of them, as bits. */
+void
+value_parse_parts(struct loader *l, const struct given *given)
+{
+	unsigned parts = 0;
+	if (!json_is_array(given->value)) {
+		complaints_at(l, given->at, "must be a list like [\"method\", "
+		    "\"body\"]");
+		return;
+	}
+	for (size_t i = 0; i < json_array_size(given->value); i++) {
+		struct json_place at = {given->at, NULL, i};
+		int index = read_word(l, &at, json_array_get(given->value, i),
+		    given->option->words);
+		if (index >= 0)
+			parts |= 1u << index;
+	}
+	*(unsigned *)given_field(given) = parts;
+}
+
+/* --- outcomes --- */
+
+/* The statuses that "503" or "5xx" stands for; none: it is neither. */
+static unsigned
+statuses_of(const char *name, unsigned *ret_first)
+{
+	struct span text = span_str(name);
+	int64_t number;
+	bool class = text.len == 3 && !strcmp(name + 1, "xx");
+	if (text.len != 3 || name[0] < '2' || name[0] > '5' ||
+	    !digits_read(span_of(name, class ? 1 : 3), 599, &number))
+		return 0;
+	*ret_first = (unsigned)(class ? 100 * number : number);
+	return class ? 100 : 1;
+}
+
+/* What another option says, or an outcome by another name; NULL: neither. */
+static const char *
+hint_of_outcome(const char *text)
+{
+	static const struct {
+		const char *text;
+		const char *hint;
+	} hints[] = {
+#define MAYBE "\"unknown\", and what a retry does then is \"on_unknown\""
+#define RETRY "a retry is executed again after \"release\" (nothing "         \
+	      "happened); where something may have happened, say " MAYBE
+#define STUCK "after such a status, say " MAYBE
+	    {"retry", RETRY}, {"retryable", RETRY}, {"again", RETRY},
+	    {"try-again", RETRY}, {"hold", STUCK}, {"reconcile", STUCK},
+#undef STUCK
+#undef RETRY
+#undef MAYBE
+	};
+	for (size_t i = 0; i < sizeof hints / sizeof *hints && text; i++)
+		if (!strcmp(hints[i].text, text))
+			return hints[i].hint;
+	return NULL;
+}
+
+/* Reads the entries that stand for so many statuses. */
+static void
+read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
+{
+	uint8_t *outcomes = given_field(given);
+	const char *words = given->option->words, *name;
+	json_t *value;
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		const char *hint = hint_of_outcome(json_string_value(value));
+		unsigned first = 0;
+		if (statuses_of(name, &first) != wanted)
+			continue;
+		if (wanted == 0) {
+			complaints_at(l, &at, "must be a status from "
+			    "\"200\" to \"599\" or a class from \"2xx\" to "
+			    "\"5xx\"");
+		} else if (hint != NULL) {
+			char *listed = words_listed(words);
+			complaints_at(l, &at, "must be %s; %s", listed, hint);
+			free(listed);
+		} else {
+			int outcome = read_word(l, &at, value, words);
+			if (outcome >= 0)
+				memset(outcomes + first, outcome, wanted);
+		}
+	}
+}
+
+/*
+ * Lays the entries over what the table has already: a status beats its class,
+ * and because the built-in entries, those of `defaults` and the route's own
+ * come one after the other, each beats those before.
+ */
+void
+value_parse_outcomes(struct loader *l, const struct given *given)
+{
+	if (!json_is_object(given->value)) {
+		complaints_at(l, given->at, "must be an object");
+		return;
+	}
+	read_outcomes(l, given, 0);
+	read_outcomes(l, given, 100);
+	read_outcomes(l, given, 1);
+}
+
+/* --- problems --- */
+
+/* Statuses by the types of problems, each laid over what was there before. */
+void
+value_parse_problems(struct loader *l, const struct given *given)
+{
+	static const char words[] = ""
+#define ROUTE_PROBLEM(name, type) " " type
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	    ;
+	int64_t *statuses = given_field(given);
+	const char *type;
+	json_t *value;
+	if (!json_is_object(given->value)) {
+		complaints_at(l, given->at, "must be an object");
+		return;
+	}
+	json_object_foreach(given->value, type, value)
+	{
+		struct json_place at = {given->at, type, 0};
+		json_int_t status = json_integer_value(value);
+		int index = words_index(words + 1, type);
+		if (index < 0)
+			complain_of_word(l, &at, "no problem of this name can "
+			    "have another status; those that can are",
+			    type, words + 1);
+		else if (!json_is_integer(value) || status < 400 ||
+		    status > 599)
+			complaints_at(
+			    l, &at, "must be a status from 400 to 599");
+		else
+			statuses[index] = status;
+	}
 }

@@ -452,8 +452,9 @@ compare_stores(const json_t *store, const struct conf *next,
 #undef STORE_OPTION
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		json_t *value = show_option(
-		    option_find(GROUP_ROOT, SPAN("store."), names[i]), next);
+		struct span section;
+		json_t *value = show_option(option_find(GROUP_ROOT,
+		    SPAN("store."), names[i], &section), next);
 		if (value == NULL)
 			value = json_null();
 		if (!json_equal(json_object_get(store, names[i]), value))
@@ -534,7 +535,7 @@ key_changes_told(const json_t *told, const struct conf *next,
 	if (running == NULL)
 		return false;
 	if (json_is_array(json_object_get(store, "cluster")))
-		(void)conf_restart_finds_there(running, next, complaints);
+		(void)conf_restart_finds(running, next, complaints);
 	find_changes(running, routes, next, complaints);
 	/* With another secret no hash is the same. */
 	source_changes_find(json_object_get(told, "sources"), next,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/swappable.h"
 #include "conf/token/token_file.h"
 
@@ -19,7 +18,7 @@ struct version {
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
-	int error; /* it could not be opened */
+	int error; /* there is no such file */
 };
 
 struct token_file {
@@ -27,13 +26,6 @@ struct token_file {
 	struct version version;
 	struct swappable *keys;
 };
-
-static struct version
-version_of(const struct stat *st)
-{
-	return (struct version){st->st_dev, st->st_ino, st->st_size,
-	    st->st_ctim, 0};
-}
 
 static bool
 same_version(const struct version *a, const struct version *b)
@@ -48,54 +40,26 @@ static struct version
 version_now(const char *name)
 {
 	struct stat st;
-	return stat(name, &st) == 0 ? version_of(&st)
-				    : (struct version){.error = errno};
-}
-
-/* All of it, at most FILE_MAX bytes; 0 or an errno. */
-static int
-read_bytes(int fd, char *text, size_t *ret_len)
-{
-	size_t len = 0;
-	while (len <= FILE_MAX) {
-		ssize_t n = read(fd, text + len, FILE_MAX + 1 - len);
-		if (n < 0 && errno != EINTR)
-			return errno;
-		if (n == 0)
-			break;
-		len += n > 0 ? (size_t)n : 0;
-	}
-	*ret_len = len;
-	return len > FILE_MAX ? EFBIG : 0;
-}
-
-static int
-read_file(const char *name, char *text, size_t *ret_len)
-{
-	struct stat st;
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return errno;
-	int error = fstat(fd, &st) != 0 ? errno
-	    : S_ISREG(st.st_mode)	? read_bytes(fd, text, ret_len)
-					: EINVAL;
-	close(fd);
-	return error;
+	if (stat(name, &st) != 0)
+		return (struct version){.error = errno};
+	return (struct version){st.st_dev, st.st_ino, st.st_size, st.st_ctim,
+	    S_ISREG(st.st_mode) ? 0 : EINVAL};
 }
 
 static struct token_keys *
-read_keys(const char *name, char **ret_wrong)
+read_keys(const char *name, int error, char **ret_wrong)
 {
-	char *text = mem_zero(FILE_MAX + 1);
-	char *words = NULL;
+	char *text = NULL, *words = NULL;
 	size_t len = 0;
 	struct token_keys *keys = NULL;
-	int error = read_file(name, text, &len);
+	if (error == 0)
+		error = secret_read_file(name, FILE_MAX, &text, &len);
 	if (error != 0)
 		words = mem_printf("cannot be read: %s", error_of_file(error));
 	else
 		keys = token_keys_read(span_of(text, len), &words);
-	sodium_memzero(text, len);
+	if (text != NULL)
+		sodium_memzero(text, len);
 	free(text);
 	if (keys == NULL)
 		*ret_wrong = mem_printf("%s %s", name, words);
@@ -115,7 +79,7 @@ token_file_new(const char *name, char **ret_wrong)
 {
 	/* One that changes while it is read is read once more. */
 	struct version version = version_now(name);
-	struct token_keys *keys = read_keys(name, ret_wrong);
+	struct token_keys *keys = read_keys(name, version.error, ret_wrong);
 	if (keys == NULL)
 		return NULL;
 	struct token_file *file = mem_zero(sizeof *file);
@@ -144,7 +108,8 @@ token_file_look(struct token_file *file, char **ret_wrong)
 	if (same_version(&version, &file->version))
 		return TOKEN_FILE_SAME;
 	file->version = version;
-	struct token_keys *keys = read_keys(file->name, ret_wrong);
+	struct token_keys *keys =
+	    read_keys(file->name, version.error, ret_wrong);
 	if (keys == NULL)
 		return TOKEN_FILE_WRONG;
 	struct swappable *newer = swappable_new(keys, free_keys);

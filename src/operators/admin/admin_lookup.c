@@ -277,8 +277,8 @@ values_from_json(
 	json_object_foreach(values, name, value) {
 		size_t at = asked->pointers.count;
 		if (!json_is_string(value) ||
-		    !json_pointer_read(
-			span_str(name), &asked->pointers.list[at]))
+		    !json_pointer_read(a->arena, span_str(name),
+			&asked->pointers.list[at]))
 			return wrong;
 		asked->values[at] = value;
 		asked->pointers.count++;
@@ -368,8 +368,6 @@ admin_lookup_read(struct admin_request *a)
 	const char *none = asked.pointers.count > 0
 	    ? words_of_values(a, &asked.pointers)
 	    : NULL;
-	for (size_t i = 0; i < asked.pointers.count; i++)
-		json_pointer_clear(&asked.pointers.list[i]);
 	if (message != NULL || a->n_others > 0)
 		return message;
 	return none != NULL

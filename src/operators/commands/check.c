@@ -32,10 +32,12 @@ compare(const struct conf *conf, const char *file,
 	const struct conf *running = conf_load(file, &wrong);
 	bool valid = running != NULL;
 	if (valid) {
-		(void)conf_restart_finds(running, conf, complaints);
+		if (running->store.redis.cluster.count > 0)
+			(void)conf_restart_finds(running, conf, complaints);
 		key_changes_find(running, conf, complaints);
 		key_changes_of_store(running, conf, complaints);
-		(void)conf_restart_has_events(running, conf, complaints);
+		(void)conf_restart_has_events(
+		    running->store.events_maxlen > 0, conf, complaints);
 		conf_restart_warn(running, conf, complaints);
 	} else {
 		print_complaints(stderr, file, &wrong, true);
@@ -58,9 +60,10 @@ starts(const char *text, const char *prefix)
 static bool
 is_gateway(const char *against)
 {
-	struct address address = {0};
-	bool reads = address_read(against, &address) == NULL;
-	address_clear(NULL, &address);
+	struct address address;
+	struct arena *arena = arena_new();
+	bool reads = address_read(arena, against, &address) == NULL;
+	arena_free(&arena);
 	return starts(against, http) || starts(against, https) ||
 	    starts(against, "unix:") || (reads && access(against, F_OK) != 0);
 }
@@ -69,25 +72,6 @@ static void
 say_untold(const char *against, const char *message)
 {
 	fprintf(stderr, "onceproxy check: %s: %s\n", against, message);
-}
-
-/* Reads HOST:PORT, behind which a URL may have a slash, or unix:/path. */
-static bool
-read_address(const char *against, struct address *ret_address)
-{
-	bool url = starts(against, http);
-	char *text =
-	    mem_str(span_str(url ? against + sizeof http - 1 : against));
-	size_t len = strlen(text);
-	if (url && len > 0 && text[len - 1] == '/')
-		text[len - 1] = '\0';
-	const char *wrong = starts(against, https)
-	    ? "an admin interface speaks http://"
-	    : address_read(text, ret_address);
-	free(text);
-	if (wrong != NULL)
-		say_untold(against, wrong);
-	return wrong == NULL;
 }
 
 /*
@@ -99,17 +83,29 @@ ask_gateway(const struct conf *conf, const char *against)
 {
 	struct address address = {0};
 	struct admin_response response;
+	struct arena *arena = arena_new();
 	char *message = NULL;
-	if (!read_address(against, &address))
-		return NULL;
-	bool came = admin_client_ask(&address, conf->admin_token, "GET",
-	    "/configuration", SPAN(""), &response, &message);
-	address_clear(NULL, &address);
-	if (!came) {
+	/* HOST:PORT, behind which a URL may have a slash, or unix:/path. */
+	bool url = starts(against, http);
+	char *text = arena_str(
+	    arena, span_str(url ? against + sizeof http - 1 : against));
+	size_t len = strlen(text);
+	if (url && len > 0 && text[len - 1] == '/')
+		text[len - 1] = '\0';
+	const char *wrong = starts(against, https)
+	    ? "an admin interface speaks http://"
+	    : address_read(arena, text, &address);
+	bool came = wrong == NULL &&
+	    admin_client_ask(&address, conf->admin_token, "GET",
+		"/configuration", SPAN(""), &response, &message);
+	arena_free(&arena);
+	if (wrong != NULL)
+		say_untold(against, wrong);
+	else if (!came)
 		fprintf(stderr, "onceproxy check: %s\n", message);
-		free(message);
+	free(message);
+	if (!came)
 		return NULL;
-	}
 	json_t *told = json_loadb(response.body, response.len, 0, NULL);
 	free(response.body);
 	if (response.status == 200 &&
@@ -136,7 +132,11 @@ compare_running(const struct conf *conf, const char *against,
 		return false;
 	bool valid = key_changes_told(running, conf, complaints, &wrong);
 	if (valid) {
-		(void)conf_restart_has_events_told(running, conf, complaints);
+		json_t *store = json_object_get(running, "store");
+		/* An older gateway does not tell. */
+		bool written =
+		    !json_is_false(json_object_get(store, "events"));
+		(void)conf_restart_has_events(written, conf, complaints);
 		conf_restart_warn_told(running, conf, complaints);
 	} else {
 		print_complaints(stderr, "the running gateway", &wrong, true);

@@ -383,16 +383,12 @@ has_others(const struct conf *conf, const struct conf_route *route)
 
 /* Prints the settings of brokers, sources and relays. */
 static void
-print_messages(const struct conf *conf, size_t width)
+print_messages(
+    const struct conf *conf, const struct conf *presets, size_t width)
 {
-	struct conf_broker broker = {.name = NULL};
-	struct conf_source source = {.name = NULL};
-	struct conf_relay relay = {.name = NULL};
+	struct conf_source source = presets->sources[0];
 	struct settings settings = {
-	    NULL, GROUP_BROKER, &broker, false, NULL, NULL};
-	conf_load_presets(GROUP_BROKER, &broker);
-	conf_load_presets(GROUP_SOURCE, &source);
-	conf_load_presets(GROUP_RELAY, &relay);
+	    NULL, GROUP_BROKER, &presets->brokers[0], false, NULL, NULL};
 	for (size_t i = 0; i < conf->n_brokers; i++) {
 		settings.broker = &conf->brokers[i];
 		print_settings("Broker", conf->brokers[i].name, settings,
@@ -402,21 +398,17 @@ print_messages(const struct conf *conf, size_t width)
 	settings.presets = &source;
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		settings.broker = source.broker = conf->sources[i].broker;
-		free(source.dead_letters);
-		source.dead_letters =
-		    conf_usual_dead_letters(&conf->sources[i]);
+		source.dead_letters = conf_usual_dead_letters(
+		    presets->arena, &conf->sources[i]);
 		print_settings("Source", conf->sources[i].name, settings,
 		    &conf->sources[i], width);
 	}
 	settings.group = GROUP_RELAY;
-	settings.presets = &relay;
+	settings.presets = &presets->relays[0];
 	settings.broker = NULL;
 	for (size_t i = 0; i < conf->n_relays; i++)
 		print_settings("Relay", conf->relays[i].name, settings,
 		    &conf->relays[i], width);
-	conf_load_clear(GROUP_BROKER, &broker);
-	conf_load_clear(GROUP_SOURCE, &source);
-	conf_load_clear(GROUP_RELAY, &relay);
 }
 
 /* Loads a configuration with nothing but the policy's preset; NULL: none. */
@@ -482,6 +474,6 @@ explain_text(const struct conf *conf)
 			print_idempotency("Idempotency of route",
 			    conf->routes[i].name, settings,
 			    conf->routes[i].idempotency, width);
-	print_messages(conf, width);
+	print_messages(conf, presets, width);
 	conf_unref(&presets);
 }

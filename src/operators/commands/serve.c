@@ -153,10 +153,13 @@ reload_file(struct serve *s)
 	service_manager_tell_reload(clock_us());
 	const struct conf *next = conf_load(s->conf->file, &complaints);
 	bool fits = next != NULL &&
-	    conf_restart_finds(s->now, next, &complaints) &&
-	    conf_restart_has_events(s->conf, next, &complaints);
+	    (s->now->store.redis.cluster.count == 0 ||
+		conf_restart_finds(s->now, next, &complaints)) &&
+	    conf_restart_has_events(
+		s->conf->store.events_maxlen > 0, next, &complaints);
 	if (fits) {
-		conf_restart_needed(s->conf, next, &complaints);
+		conf_restart_warn(s->conf, next, &complaints);
+		conf_load_place(next, &complaints);
 		admin_reload_tell(
 		    s->admin, ADMIN_RELOAD_PARTIAL, &complaints);
 		conf_load_log(next, &complaints, EV_reload_partial);

@@ -373,9 +373,9 @@ look_host(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	look_at_state_dir(doctor);
-	for (size_t i = 0; i < conf->secrets.count; i += 2)
-		look_at_secret(
-		    doctor, conf->secrets.list[i], conf->secrets.list[i + 1]);
+	for (const struct conf_secret *s = conf->secrets; s != NULL;
+	     s = s->next)
+		look_at_secret(doctor, s->pointer, s->file);
 	for (size_t i = 0; i < conf->n_listen; i++) {
 		char *pointer = mem_printf("/listen/%zu", i);
 		look_at_certificate(doctor, i);

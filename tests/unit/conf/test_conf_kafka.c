@@ -131,9 +131,6 @@ what_is_wrong_with_a_broker_of_kafka(void **state)
 	static const struct wrong list[] = {
 	    {BROKER("'kafka':['SASL_SSL://h:1']"),
 		"/brokers/k/kafka/0: must be HOST:PORT, not a URL\n"},
-	    {BROKER("'kafka':'h:1'"),
-		"/brokers/k/kafka: must be a list of strings: [\"...\", "
-		"\"...\"]\n"},
 	    {BROKER("'kafka':[]"),
 		WRONG("/brokers/k/kafka: must not be empty\n")},
 	    {BROKER("'kafka':['h:1'],'settings':[]"),
@@ -178,9 +175,9 @@ what_is_wrong_with_topics(void **state)
 		      "/sources/s/topics/3: appears twice\n")},
 	    {TOPICS("'stream':'x','poll':'1s','results':{'stream':'x'},"
 		    "'order_by':'entity','behind':'go-on'," PATH),
-		WRONG("/sources/s/stream: only a source that reads a stream "
+		WRONG("/sources/s/stream: only a source of Redis "
 		      "has this\n"
-		      "/sources/s/poll: only a source that reads a table has "
+		      "/sources/s/poll: only a source of PostgreSQL has "
 		      "this\n"
 		      "/sources/s/results: must be {\"topic\": NAME}\n"
 		      "/sources/s/order_by: only the rows of a table have an "

@@ -225,9 +225,9 @@ what_a_reload_does_not_change_is_told(void **state)
 	    "'defaults':{'lease':'5s'}"));
 	const struct conf *other = try_conf(
 	    TRY_FILE("'store':{'prefix':'q','secret':'s'},'workers':2"));
-	conf_restart_needed(one, same, &complaints);
+	conf_restart_warn(one, same, &complaints);
 	assert_int_equal(complaints.count, 0);
-	conf_restart_needed(one, other, &complaints);
+	conf_restart_warn(one, other, &complaints);
 	conf_load_place(other, &complaints);
 	assert_int_equal(complaints.list[1].column, 115);
 	char *lines = try_lines(&complaints);

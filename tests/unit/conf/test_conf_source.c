@@ -306,9 +306,11 @@ a_uri_of_postgres_is_read_with_care(void **state)
 	    {"mysql://h", form},
 	    {"host=h dbname=x", form},
 	    {"", form},
-	    {"postgresql://@h", "the user is empty"},
+	    {"postgresql://@h", "there is no user before the @"},
+	    {"postgresql://:p@h", "the user is empty"},
 	    {"postgresql://u:@h", "the password is empty"},
-	    {"postgresql://u%zz@h", encoded},
+	    {"postgresql://u%zz@h",
+		"user and password must be percent-encoded"},
 	    {"postgresql://u:a@b@h", encoded},
 	    {"postgresql://h/a b", encoded},
 	    {"postgresql://h/%0", encoded},
@@ -370,43 +372,43 @@ what_is_wrong_with_one_member(void **state)
 		WRONG("/sources/s/topics: \"topics\" is for a broker of "
 		      "Kafka; \"q\" is one of Redis, where it is "
 		      "\"stream\"\n"
-		      "/sources/s/poll: only a source that reads a table has "
+		      "/sources/s/poll: only a source of PostgreSQL has "
 		      "this\n")},
 	    {SOURCES("'s':{'broker':'p','stream':'t','group':'g'," PATH "}"),
 		WRONG("/sources/s/stream: \"stream\" is for a broker of "
 		      "Redis; \"p\" is one of PostgreSQL, where it is "
 		      "\"table\"\n")},
 	    {STREAM("'topics':['x']," PATH),
-		WRONG("/sources/s/topics: only a source that reads topics has "
+		WRONG("/sources/s/topics: only a source of Kafka has "
 		      "this\n")},
 	    {STREAM("'table':'t','columns':{'id':'i'},'finish':'delete',"
 		    "'notify':'n','poll':'1s'," PATH),
-		WRONG("/sources/s/table: only a source that reads a table has "
+		WRONG("/sources/s/table: only a source of PostgreSQL has "
 		      "this\n"
-		      "/sources/s/columns/id: only a source that reads a table "
+		      "/sources/s/columns/id: only a source of PostgreSQL "
 		      "has this\n"
-		      "/sources/s/finish: only a source that reads a table has "
+		      "/sources/s/finish: only a source of PostgreSQL has "
 		      "this\n"
-		      "/sources/s/notify: only a source that reads a table has "
+		      "/sources/s/notify: only a source of PostgreSQL has "
 		      "this\n"
-		      "/sources/s/poll: only a source that reads a table has "
+		      "/sources/s/poll: only a source of PostgreSQL has "
 		      "this\n")},
 	    {TABLE("'stream':'s','group':'g','start':'latest',"
 		   "'request':{'path':'/v1/{id}/charges',"
 		   "'body':{'field':'f'}}"),
-		WRONG("/sources/s/stream: only a source that reads a stream "
+		WRONG("/sources/s/stream: only a source of Redis "
 		      "has this\n"
-		      "/sources/s/group: only a source that reads a stream or "
-		      "topics has this\n"
-		      "/sources/s/start: only a source that reads a stream or "
-		      "topics has this\n"
-		      "/sources/s/request/body/field: only a source that reads "
-		      "a stream has this\n")},
+		      "/sources/s/group: only a source of Redis or Kafka has "
+		      "this\n"
+		      "/sources/s/start: only a source of Redis or Kafka has "
+		      "this\n"
+		      "/sources/s/request/body/field: only a source of Redis "
+		      "has this\n")},
 	    {SOURCES("'s':{'broker':'p','table':'a.b.c'," PATH "},"
 		     "'t':{'broker':'p','table':'a.'," PATH "},"
 		     "'u':{'broker':'p','table':'.a'," PATH "}"),
 		WRONG("/sources/s/table: must be TABLE or SCHEMA.TABLE\n"
-		      "/sources/t/table: the name of the table is empty\n"
+		      "/sources/t/table: must have 1 to 63 bytes\n"
 		      "/sources/u/table: must have 1 to 63 bytes\n")},
 	    {TABLE("'columns':{'id':null,'entity':null,'type':null},"
 		   "'order_by':'entity',"
@@ -471,8 +473,8 @@ what_is_wrong_with_one_member(void **state)
 		      "/sources/s/behind: must be \"park\" or "
 		      "\"go-on\", not 1\n")},
 	    {STREAM("'nulls':'send'," PATH),
-		WRONG("/sources/s/nulls: only a source that reads a table or "
-		      "topics has this\n")},
+		WRONG("/sources/s/nulls: only a source of PostgreSQL or Kafka "
+		      "has this\n")},
 	    {STREAM("'retry':{'first':'6m'}," PATH),
 		WRONG("/sources/s/retry/first: must not be longer than "
 		      "\"retry.most\"\n")},

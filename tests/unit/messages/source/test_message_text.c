@@ -68,9 +68,8 @@ filled(const struct broker_message *m, const char *text)
 	const unsigned kinds = 1u << TEMPLATE_JSON | 1u << TEMPLATE_HEADER |
 	    1u << TEMPLATE_KEY | 1u << TEMPLATE_ENTITY | 1u << TEMPLATE_TYPE |
 	    1u << TEMPLATE_ID;
-	assert_null(template_read(text, kinds, &t));
+	assert_null(template_read(arena, text, kinds, &t));
 	bool good = message_text_fill(arena, &t, value, &copy, &out);
-	template_clear(&t);
 	return good ? arena_dup(arena, out).ptr : NULL;
 }
 
