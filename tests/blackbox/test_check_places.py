@@ -65,6 +65,13 @@ def a_missing_member_has_the_place_of_what_it_is_missing_in(bench):
 
 
 @test
+def a_line_break_in_a_name_is_no_line_break(bench):
+    text = GOOD.replace('"listen"', '"a\\nb": 1, "listen"')
+    equal(check(bench, text),
+          (1, [":2:3: /a\\u000ab: there is no such member"]))
+
+
+@test
 def errors_come_in_the_order_of_the_file(bench):
     status, lines = check(bench, """{
   "workers": -1, "colour": "red",

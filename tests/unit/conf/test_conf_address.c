@@ -147,19 +147,10 @@ addresses_are_checked(void **state)
 	(void)state;
 	static const struct wrong list[] = {
 	    {LISTEN(""), "/listen: must not be empty\n"},
-	    {LISTEN("1"),
-		"/listen/0: must be a string like \"127.0.0.1:8080\" or an "
-		"object\n"},
-	    {LISTEN("'h'"), "/listen/0: the port is missing\n"},
 	    {LISTEN("':http'"),
 		"/listen/0: the port must be between 0 and 65535\n"},
 	    {LISTEN("':'"), "/listen/0: the port must be between 0 and "
 			    "65535\n"},
-	    {LISTEN("'*:80'"),
-		"/listen/0: all addresses are a port alone: \":8080\"\n"},
-	    {LISTEN("'::1:80'"),
-		"/listen/0: an IPv6 address stands in brackets: "
-		"\"[::1]:8080\"\n"},
 	    {LISTEN("'[::g]:80'"), "/listen/0: " WORDS_HOST},
 	    {LISTEN("'127.0.0.256:80'"), "/listen/0: " WORDS_HOST},
 	    {LISTEN("'a b:80'"), "/listen/0: " WORDS_HOST},
@@ -173,8 +164,6 @@ addresses_are_checked(void **state)
 		"/listen/0: the port must be between 0 and 65535\n"},
 	    {LISTEN("'h:1:2'"),
 		"/listen/0: the port must be between 0 and 65535\n"},
-	    {LISTEN("'http://h:1'"),
-		"/listen/0: must be HOST:PORT, not a URL\n"},
 	    {LISTEN("'unix:x'"),
 		"/listen/0: a Unix socket is \"unix:/path\", shorter than "
 		"108 bytes\n"},
@@ -183,9 +172,6 @@ addresses_are_checked(void **state)
 		"/listen/0)\n"
 		"/listen/5: this address appears twice (first at "
 		"/listen/0)\n"},
-	    {TRY_FILE("'admin':{'listen':'0.0.0.0:9090'}"),
-		"/admin/listen: others can reach this address: "
-		"\"admin.token\" is needed\n"},
 	    {TRY_FILE("'admin':{'listen':'127.evil:9090'}"),
 		"/admin/listen: others can reach this address: "
 		"\"admin.token\" is needed\n"},
@@ -198,12 +184,6 @@ ways_to_redis_are_checked(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {TRY_STORE("'redis':'localhost:6379'"),
-		"/store/redis: must be \"managed\", "
-		"\"redis://[user[:pass]@]HOST:PORT[/DB]\", the same with "
-		"\"rediss://\" for TLS, or \"unix:/path[?db=N]\"\n"},
-	    {TRY_STORE("'redis':'redis://h:0','password':'p'"),
-		"/store/redis: the port must be between 1 and 65535\n"},
 	    {TRY_STORE("'redis':'redis://me@h:1'"),
 		"/store/redis: a user needs a password: "
 		"redis://USER:PASSWORD@HOST, or the member "
@@ -233,12 +213,6 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'redis://h:1/70000'"),
 		"/store/redis: only a number from 0 to 65535 may follow the "
 		"address\n"},
-	    {TRY_STORE("'redis':'redis://h:1?db=1'"),
-		"/store/redis: only a number from 0 to 65535 may follow the "
-		"address\n"},
-	    {TRY_STORE("'redis':'redis://h?tls=1'"),
-		"/store/redis: only a number from 0 to 65535 may follow the "
-		"address; with TLS it begins with \"rediss://\"\n"},
 	    {TRY_STORE("'redis':'redis://:p#ss@h'"),
 		"/store/redis: " ENCODED},
 	    {TRY_STORE("'redis':'redis://u:p/ss@h'"),
@@ -262,8 +236,6 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'redis://h','master':'m'"),
 		"/store/master: cannot be combined with \"store.redis\": "
 		"leave one of them out\n"},
-	    {TRY_STORE("'sentinels':['h:1']"),
-		"/store/sentinels: \"store.master\" is needed too\n"},
 	    {TRY_STORE("'master':'m'"),
 		"/store/master: \"store.sentinels\" is needed too\n"},
 	    {TRY_STORE("'cluster':[]"), "/store/cluster: must not be empty\n"},
@@ -277,9 +249,6 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'password':'p'"),
 		"/store/password: the managed Redis takes no user or "
 		"password\n"},
-	    {TRY_STORE("'redis':'redis://u:p@h:1','password':'q'"),
-		"/store/password: \"store.redis\" already has a password: "
-		"leave this out\n"},
 	    {TRY_STORE("'redis':'redis://u:p@h:1','user':'v'"),
 		"/store/user: \"store.redis\" already has a password: "
 		"leave this out\n"},
@@ -303,29 +272,14 @@ upstreams_are_checked(void **state)
 	static const struct wrong list[] = {
 	    {TRY_UPSTREAM("1"),
 		"/upstreams/u: must be a string or an object\n"},
-	    {TRY_UPSTREAM("{'targets':'http://h'}"),
-		"/upstreams/u/targets: must be a list of URLs\n"},
 	    {TRY_UPSTREAM("{'targets':7}"),
-		"/upstreams/u/targets: must be a list of URLs\n"},
-	    {TRY_UPSTREAM("{'targets':'ftp://h'}"),
 		"/upstreams/u/targets: must be a list of URLs\n"},
 	    {TRY_UPSTREAM("{'targets':[]}"),
 		"/upstreams/u/targets: must not be empty\n"},
-	    {TARGET("h:80"),
-		"/upstreams/u/targets/0: must be a URL: "
-		"http://HOST[:PORT], https://HOST[:PORT] or unix:/path\n"},
 	    {TARGET("uniX:80"),
 		"/upstreams/u/targets/0: must be a URL: "
 		"http://HOST[:PORT], https://HOST[:PORT] or unix:/path\n"},
 	    {TARGET("http://"), "/upstreams/u/targets/0: " WORDS_HOST},
-	    {TARGET("http://a@h"),
-		"/upstreams/u/targets/0: an upstream's URL must not have a "
-		"user or password\n"},
-	    {TARGET("http://h:0"), "/upstreams/u/targets/0: the port must be "
-				   "between 1 and 65535\n"},
-	    {TARGET("http://h/x?y"),
-		"/upstreams/u/targets/0: an upstream's URL must not have a "
-		"query\n"},
 	    {TARGET("http://h?y"),
 		"/upstreams/u/targets/0: an upstream's URL must not have a "
 		"query\n"},

@@ -91,7 +91,6 @@ routes_are_checked(void **state)
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':['/']}",
 		"/routes/0: must be an object like {\"path\": ...}\n"},
 	    {PATH(""), "/routes/0/path: must not be empty\n"},
-	    {PATH("x"), "/routes/0/path: must begin with \"/\"\n"},
 	    {PATH("/x/"), "/routes/0/path: must not end with \"/\"\n"},
 	    {PATH("/x//y"),
 		"/routes/0/path: must not have two slashes in a row\n"},
@@ -105,12 +104,6 @@ routes_are_checked(void **state)
 	    {PATH("/x{id}"),
 		"/routes/0/path: {x} must be a whole segment\n"},
 	    {PATH("/{}"), "/routes/0/path: {x} must be a whole segment\n"},
-	    {PATH("/*/x"),
-		"/routes/0/path: \"*\" may only be the last segment; a segment "
-		"in the middle is {NAME}\n"},
-	    {PATH("/x*"),
-		"/routes/0/path: \"*\" must be a whole segment, and stands for "
-		"all that follow\n"},
 	    {TRY_ROUTE("'path':'/','methods':[]"),
 		"/routes/0/methods: must not be empty\n"},
 	    {TRY_ROUTE("'path':'/','methods':['post','A B','CONNECT',"
@@ -139,9 +132,6 @@ routes_are_checked(void **state)
 }
 
 #define POLICY "/routes/0/idempotency"
-#define WORDS_KEY                                                             \
-	"must have {key}, {path:NAME} or {json:/pointer}, or all keys would " \
-	"get one answer\n"
 #define WORDS_ENTITY "must be a list of JSON pointers or {\"path\": NAME}"
 #define ON_UNKNOWN POLICY "/on_unknown"
 #define WORDS_RECONCILE                                                       \
@@ -159,18 +149,6 @@ idempotency_is_checked(void **state)
 	    {TRY_ROUTE("'path':'/','idempotency':null"),
 		POLICY ": must be an object like {\"header\": ...}; {} "
 		       "has all the defaults\n"},
-	    {TRY_ROUTE("'path':'/','idempotency':true"),
-		POLICY ": must be an object like {\"header\": ...}; {} "
-		       "has all the defaults\n"},
-	    {TRY_ROUTE("'path':'/','idempotency':'stripe'"),
-		"/routes/0/idempotency: must be an object like "
-		"{\"header\": ...}; {} has all the defaults\n"},
-	    {TRY_ROUTE("'path':'/','idempotency':'yes'"),
-		POLICY ": must be an object like {\"header\": ...}; {} "
-		       "has all the defaults\n"},
-	    {TRY_POLICY("'header':''"),
-		"/routes/0/idempotency/header: must be the name of a "
-		"header, without a colon or a blank\n"},
 	    {TRY_POLICY("'header':[]"),
 		POLICY "/header: no request would have a key: "
 		"without a header \"derive_key\" is needed\n"},
@@ -180,10 +158,6 @@ idempotency_is_checked(void **state)
 		"/routes/0/idempotency/header/1: this header belongs to "
 		"the connection, not to the request\n"
 		"/routes/0/idempotency/header/3: appears twice\n"},
-	    {TRY_POLICY("'scope':'Authorization'"),
-		"/routes/0/idempotency/scope: must be a list of headers' "
-		"names and of objects, like [\"Authorization\"] or "
-		"[{...}]\n"},
 	    {TRY_POLICY("'scope':['transfer-encoding']"),
 		POLICY "/scope/0: " WORDS_OURS},
 	    {TRY_POLICY("'scope':['X-Forwarded-Host','Authorization',"
@@ -198,15 +172,6 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'scope':['Authorization','x_original_url']"),
 		POLICY "/scope/1: x_original_url is dropped unless "
 		       "\"trust_overrides\" of the upstream is true\n"},
-	    {TRY_POLICY("'derive_key':'head'"),
-		"/routes/0/idempotency/derive_key: must be \"body\" or a "
-		"list of JSON pointers like [\"/order_id\"]\n"},
-	    {TRY_POLICY("'derive_key':'boddy'"),
-		"/routes/0/idempotency/derive_key: must be \"body\" or a "
-		"list of JSON pointers like [\"/order_id\"]\n"},
-	    {TRY_POLICY("'derive_key':'$.a, .b'"),
-		"/routes/0/idempotency/derive_key: must be \"body\" or a "
-		"list of JSON pointers like [\"/order_id\"]\n"},
 	    {TRY_POLICY("'derive_key':[]"),
 		"/routes/0/idempotency/derive_key: must be \"body\" or a "
 		"list of JSON pointers like [\"/order_id\"]\n"},
@@ -237,14 +202,6 @@ idempotency_is_checked(void **state)
 		       "\"forget\" or \"unknown\", not 1\n"},
 	    {TRY_POLICY("'on_unknown':'ask'"),
 		WORDS_OBJECT},
-	    {TRY_POLICY("'on_unknown':'retyr'"),
-		"/routes/0/idempotency/on_unknown: must be \"hold\", "
-		"\"retry\" or an object: {\"reconcile\": {\"path\": "
-		"\"/v1/charges/by-key/{key}\", \"absent\": [404, 410]}}\n"},
-	    {TRY_POLICY("'on_unknown':'reconcile'"),
-		"/routes/0/idempotency/on_unknown: must be \"hold\", "
-		"\"retry\" or an object: {\"reconcile\": {\"path\": "
-		"\"/v1/charges/by-key/{key}\", \"absent\": [404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':{}"),
 		WORDS_OBJECT},
 	    {TRY_POLICY("'on_unknown':{'path':'/x/{key}','absent':[404]}"),
@@ -256,24 +213,8 @@ idempotency_is_checked(void **state)
 		"member here, only \"reconcile\", as in {\"reconcile\": "
 		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
 		"[404, 410]}}\n"},
-	    {TRY_POLICY("'on_unknown':{'kind':'reconcile'}"),
-		"/routes/0/idempotency/on_unknown/kind: there is no such "
-		"member here, only \"reconcile\", as in {\"reconcile\": "
-		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
-		"[404, 410]}}\n"},
-	    {TRY_POLICY("'on_unknown':{'reconcil':'/x/{key}'}"),
-		"/routes/0/idempotency/on_unknown/reconcil: there is no "
-		"such member here, only \"reconcile\", as in "
-		"{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
-		"\"absent\": [404, 410]}}\n"},
-	    {TRY_POLICY("'on_unknown':{'reconcile':'/x/{key}','absent':[]}"),
-		"/routes/0/idempotency/on_unknown/absent: there is no such "
-		"member here, only \"reconcile\", as in {\"reconcile\": "
-		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
-		"[404, 410]}}\n"},
 	    {RECONCILE("x/{key}"),
 		POLICY "/on_unknown/reconcile: must begin with \"/\"\n"},
-	    {RECONCILE("/x"), POLICY "/on_unknown/reconcile: " WORDS_KEY},
 	    {RECONCILE("/{id}/{key}"),
 		"/routes/0/idempotency/on_unknown/reconcile: there is no "
 		"variable {id} here, but {key}, {path:NAME} (of the path "
@@ -327,18 +268,12 @@ idempotency_is_checked(void **state)
 		POLICY "/serialize: \"entity\" is needed too\n"},
 	    {TRY_POLICY("'newer_only':'/version'"),
 		POLICY "/newer_only: \"entity\" is needed too\n"},
-	    {TRY_POLICY("'newer_only':'version','entity':['/a']"),
-		"/routes/0/idempotency/newer_only: must be a JSON pointer "
-		"like \"/order_id\" or \"/order/id\"\n"},
 	    {RECONCILE("/{key} HTTP/1.1"),
 		POLICY "/on_unknown/reconcile: must consist of visible ASCII "
 		       "without \"#\" and \"\\\"\n"},
 	    {RECONCILE("/%g/{key}"),
 		POLICY "/on_unknown/reconcile: \"%\" must begin a "
 		       "percent-encoded byte other than %00\n"},
-	    {TRY_POLICY("'replay_header':'a:b'"),
-		"/routes/0/idempotency/replay_header: must be the name of "
-		"a header, without a colon or a blank\n"},
 	    {TRY_POLICY("'attempt_header':'idempotency-key'"),
 		POLICY ": \"attempt_header\" names a header of the key or the "
 		       "scope\n"},

@@ -61,34 +61,17 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {TRY_FILE("'liste':1"),
-		"/liste: there is no such member; did you mean "
-		"\"listen\"?\n"},
-	    {TRY_FILE("'retention':'1d'"),
-		"/retention: there is no such member here; it belongs in "
-		"\"defaults\" or a route's \"idempotency\"\n"},
 	    {TRY_POLICY("'ignore':[]"),
 		"/routes/0/idempotency/ignore: there is no such member here; "
 		"did you mean \"ignore\" in \"fingerprint\"?\n"},
-	    {TRY_POLICY("'on_unknown':{'reconcil':'/{key}'}"),
-		"/routes/0/idempotency/on_unknown/reconcil: there is no "
-		"such member here, only \"reconcile\", as in "
-		"{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
-		"\"absent\": [404, 410]}}\n"},
 	    {TRY_FILE("'$schema':1"), "/$schema: must be a string\n"},
 	    {TRY_STORE("'$schema':'x'"),
 		"/store/$schema: there is no such member\n"},
 	    {TRY_FILE("'a/b~c':1"), "/a~1b~0c: there is no such member\n"},
-	    {TRY_FILE("'log.level':'info'"),
-		"/log.level: there is no such member here; did you mean "
-		"\"level\" in \"log\"?\n"},
 	    {TRY_FILE("'log':{'level':'info','file':'x'}"),
 		"/log/file: there is no such member\n"},
 	    {TRY_STORE("'events':{'maxlen':5,'x':0}"),
 		"/store/events/x: there is no such member\n"},
-	    {TRY_POLICY("'fingerprint':{'includes':[]}"),
-		"/routes/0/idempotency/fingerprint/includes: there is no "
-		"such member; did you mean \"include\"?\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcile':'/{key}','x':1}"),
 		"/routes/0/idempotency/on_unknown/x: there is no such "
 		"member here, only \"reconcile\", as in {\"reconcile\": "
@@ -146,8 +129,6 @@ values_have_their_type_and_range(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {TRY_FILE("'workers':'4'"),
-		"/workers: must be a whole number, without quotes\n"},
 	    {TRY_FILE("'workers':1.0"),
 		"/workers: must be a whole number, without a point or an "
 		"exponent\n"},
@@ -159,9 +140,6 @@ values_have_their_type_and_range(void **state)
 	    {TRY_FILE("'log':[]"),
 		"/log: must be an object like {\"level\": ...}; {} has all "
 		"the defaults\n"},
-	    {TRY_FILE("'log':'debug'"),
-		"/log: must be an object like {\"level\": ...}; {} has all "
-		"the defaults\n"},
 	    {TRY_FILE("'store':'redis://:s3cret@127.0.0.1'"),
 		"/store: must be an object like {\"redis\": ...}; "
 		"{} has all the defaults\n"},
@@ -171,42 +149,18 @@ values_have_their_type_and_range(void **state)
 	    {TRY_FILE("'log':{'level':1}"),
 		"/log/level: must be \"debug\", \"info\", \"warn\" or "
 		"\"error\", not 1\n"},
-	    {TRY_FILE("'drain_timeout':'30'"),
-		"/drain_timeout: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"\n"},
 	    {TRY_FILE("'drain_timeout':'1.5s'"),
-		"/drain_timeout: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"\n"},
-	    {TRY_FILE("'drain_timeout':' 5s'"),
 		"/drain_timeout: must be a duration like \"250ms\", "
 		"\"30s\", \"5m\", \"24h\" or \"30d\"\n"},
 	    {TRY_FILE("'drain_timeout':'-5s'"),
 		"/drain_timeout: " WORDS_DURATION "\n"},
 	    {TRY_FILE("'drain_timeout':'s'"),
 		"/drain_timeout: " WORDS_DURATION "\n"},
-	    {TRY_FILE("'drain_timeout':30"),
-		"/drain_timeout: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"; 30 seconds are "
-		"\"30s\", and milliseconds \"30ms\"\n"},
 	    {TRY_FILE("'drain_timeout':30000"),
 		"/drain_timeout: must be a duration like \"250ms\", "
 		"\"30s\", \"5m\", \"24h\" or \"30d\"; 30000 seconds are "
 		"\"500m\", and milliseconds \"30s\"\n"},
-	    {TRY_FILE("'drain_timeout':'1m30s'"),
-		"/drain_timeout: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"\n"},
 	    {TRY_FILE("'drain_timeout':'1h30'"),
-		"/drain_timeout: " WORDS_DURATION "\n"},
-	    {TRY_FILE("'drain_timeout':86400"),
-		"/drain_timeout: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"; 86400 seconds are "
-		"\"1d\", and milliseconds \"86400ms\"\n"},
-	    {TRY_FILE("'drain_timeout':'2 minutes'"),
-		"/drain_timeout: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"\n"},
-	    {TRY_FILE("'drain_timeout':'1.0005s'"),
-		"/drain_timeout: " WORDS_DURATION "\n"},
-	    {TRY_FILE("'drain_timeout':'5 fortnights'"),
 		"/drain_timeout: " WORDS_DURATION "\n"},
 	    {TRY_FILE("'drain_timeout':true"),
 		"/drain_timeout: " WORDS_DURATION "\n"},
@@ -215,17 +169,6 @@ values_have_their_type_and_range(void **state)
 	    {TRY_FILE("'drain_timeout':0.5"),
 		"/drain_timeout: must be a duration like \"250ms\", "
 		"\"30s\", \"5m\", \"24h\" or \"30d\"\n"},
-	    {TRY_FILE("'defaults':{'retention':86400}"),
-		"/defaults/retention: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"; 86400 seconds are "
-		"\"1d\", and milliseconds \"86400ms\"\n"},
-	    {TRY_FILE("'defaults':{'unknown_retention':'1w'}"),
-		"/defaults/unknown_retention: must be a duration like "
-		"\"250ms\", \"30s\", \"5m\", \"24h\" or \"30d\"\n"},
-	    {TRY_STORE("'timeout':500"),
-		"/store/timeout: must be a duration like \"250ms\", "
-		"\"30s\", \"5m\", \"24h\" or \"30d\"; 500 seconds are "
-		"\"500s\", and milliseconds \"500ms\"\n"},
 	    {TRY_FILE("'drain_timeout':'0s'"),
 		"/drain_timeout: must be between 1ms and 3650d\n"},
 	    {TRY_FILE("'drain_timeout':'3651d'"),
@@ -234,30 +177,12 @@ values_have_their_type_and_range(void **state)
 		"/drain_timeout: must be between 1ms and 3650d\n"},
 	    {TRY_FILE("'drain_timeout':'9223372036854775807d'"),
 		"/drain_timeout: must be between 1ms and 3650d\n"},
-	    {TRY_POLICY("'lease':'99ms'"),
-		"/routes/0/idempotency/lease: must be between 100ms and "
-		"1d\n"},
 	    {TRY_FILE("'cache':{'size':-1}"),
 		"/cache/size: must be between 0 and 1TiB\n"},
-	    {TRY_FILE("'cache':{'size':'1MB'}"),
-		"/cache/size: must be a size like \"64KiB\" or \"1MiB\", "
-		"or a number of bytes without quotes\n"},
-	    {TRY_FILE("'cache':{'size':'64 kb'}"),
-		"/cache/size: must be a size like \"64KiB\" or \"1MiB\", "
-		"or a number of bytes without quotes\n"},
-	    {TRY_FILE("'cache':{'size':'1MiB 512KiB'}"),
-		"/cache/size: must be a size like \"64KiB\" or \"1MiB\", "
-		"or a number of bytes without quotes\n"},
 	    {TRY_FILE("'cache':{'size':'2048'}"),
 		"/cache/size: must be a size like \"64KiB\" or \"1MiB\", "
 		"or a number of bytes without quotes\n"},
-	    {TRY_FILE("'cache':{'size':'1XB'}"),
-		"/cache/size: must be a size like \"64KiB\" or \"1MiB\", "
-		"or a number of bytes without quotes\n"},
 	    {TRY_FILE("'cache':{'size':1.5}"),
-		"/cache/size: must be a size like \"64KiB\" or \"1MiB\", "
-		"or a number of bytes without quotes\n"},
-	    {TRY_FILE("'cache':{'size':true}"),
 		"/cache/size: must be a size like \"64KiB\" or \"1MiB\", "
 		"or a number of bytes without quotes\n"},
 	    {TRY_FILE("'limits':{'request_headers':0}"),
@@ -319,9 +244,6 @@ strings_from_elsewhere_must_be_there(void **state)
 		"/store/secret: must be a string, {\"env\": NAME} or "
 		"{\"file\": PATH}\n"},
 	    {TRY_STORE("'secret':{'env':1}"),
-		"/store/secret: must be a string, {\"env\": NAME} or "
-		"{\"file\": PATH}\n"},
-	    {TRY_STORE("'secret':{'ENV':'A'}"),
 		"/store/secret: must be a string, {\"env\": NAME} or "
 		"{\"file\": PATH}\n"},
 	    {TRY_STORE("'secret':7"), "/store/secret: must be a string\n"},
