@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
+
+enum { ON_THE_WAY_MS = 2000 /* besides the time that a broker is given */ };
 
 rd_kafka_topic_partition_list_t *
 kafka_call_list(const char *topic, int32_t number, int64_t offset)
@@ -72,6 +75,58 @@ kafka_call_side(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list,
 			at->offset = -1;
 	}
 	return error;
+}
+
+static char *
+setting_in(const rd_kafka_ConfigResource_t *resource, const char *setting,
+    char *ret_words, size_t size)
+{
+	size_t count;
+	const rd_kafka_ConfigEntry_t **entries =
+	    rd_kafka_ConfigResource_configs(resource, &count);
+	rd_kafka_resp_err_t error = rd_kafka_ConfigResource_error(resource);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		snprintf(ret_words, size, "%s", rd_kafka_err2str(error));
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rd_kafka_ConfigEntry_name(entries[i]), setting))
+			return mem_text(rd_kafka_ConfigEntry_value(entries[i]));
+	return NULL;
+}
+
+char *
+kafka_call_setting(rd_kafka_t *client, rd_kafka_ResourceType_t type,
+    const char *name, const char *setting, int timeout_ms, char *ret_words,
+    size_t size)
+{
+	size_t count = 0;
+	char *value = NULL;
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
+	    client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+	rd_kafka_ConfigResource_t *resource =
+	    rd_kafka_ConfigResource_new(type, name);
+	rd_kafka_AdminOptions_set_request_timeout(
+	    options, timeout_ms, ret_words, size);
+	rd_kafka_DescribeConfigs(client, &resource, 1, options, queue);
+	rd_kafka_event_t *event =
+	    rd_kafka_queue_poll(queue, timeout_ms + ON_THE_WAY_MS);
+	const rd_kafka_DescribeConfigs_result_t *result =
+	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
+	const rd_kafka_ConfigResource_t **found = result != NULL
+	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
+	    : NULL;
+	snprintf(ret_words, size, "%s",
+	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
+	if (found != NULL && count > 0)
+		value = setting_in(found[0], setting, ret_words, size);
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_ConfigResource_destroy(resource);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_queue_destroy(queue);
+	return value;
 }
 
 bool

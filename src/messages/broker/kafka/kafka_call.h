@@ -26,6 +26,13 @@ rd_kafka_resp_err_t kafka_call_topic(rd_kafka_t *client, const char *name,
  */
 rd_kafka_resp_err_t kafka_call_side(rd_kafka_t *client,
     rd_kafka_topic_partition_list_t *list, int64_t side, int timeout_ms);
+/*
+ * What a broker, by its number, or a topic has for a setting, for free(); NULL:
+ * it is not told, and the words may say why.
+ */
+char *kafka_call_setting(rd_kafka_t *client, rd_kafka_ResourceType_t type,
+    const char *name, const char *setting, int timeout_ms, char *ret_words,
+    size_t size);
 
 /* Who and what is concerned, where something is refused. */
 struct kafka_call_names {

@@ -113,54 +113,16 @@ kafka_look_free(struct kafka *kafka)
 /* --- in a thread, as it blocks --- */
 
 static void
-read_policy(struct seen_topic *topic, const rd_kafka_ConfigResource_t *resource)
-{
-	size_t count;
-	const rd_kafka_ConfigEntry_t **entries =
-	    rd_kafka_ConfigResource_configs(resource, &count);
-	rd_kafka_resp_err_t error = rd_kafka_ConfigResource_error(resource);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		snprintf(topic->words, sizeof topic->words, "%s",
-		    rd_kafka_err2str(error));
-	for (size_t i = 0; i < count && error == RD_KAFKA_RESP_ERR_NO_ERROR;
-	     i++) {
-		const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-		if (value != NULL &&
-		    !strcmp(rd_kafka_ConfigEntry_name(entries[i]),
-			"cleanup.policy"))
-			topic->policy = strstr(value, "compact") != NULL
-			    ? KAFKA_POLICY_COMPACT
-			    : KAFKA_POLICY_DELETE;
-	}
-}
-
-static void
 look_at_policy(rd_kafka_t *consumer, struct seen_topic *topic)
 {
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(consumer);
-	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
-	    consumer, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-	rd_kafka_ConfigResource_t *resource =
-	    rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic->name);
-	rd_kafka_AdminOptions_set_request_timeout(
-	    options, SOON_MS, topic->words, sizeof topic->words);
-	rd_kafka_DescribeConfigs(consumer, &resource, 1, options, queue);
-	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
-	const rd_kafka_DescribeConfigs_result_t *result =
-	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
-	size_t count = 0;
-	const rd_kafka_ConfigResource_t **resources = result != NULL
-	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
-	    : NULL;
-	snprintf(topic->words, sizeof topic->words, "%s",
-	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
-	if (resources != NULL && count > 0)
-		read_policy(topic, resources[0]);
-	if (event != NULL)
-		rd_kafka_event_destroy(event);
-	rd_kafka_ConfigResource_destroy(resource);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_queue_destroy(queue);
+	char *policy = kafka_call_setting(consumer, RD_KAFKA_RESOURCE_TOPIC,
+	    topic->name, "cleanup.policy", SOON_MS, topic->words,
+	    sizeof topic->words);
+	if (policy != NULL)
+		topic->policy = strstr(policy, "compact") != NULL
+		    ? KAFKA_POLICY_COMPACT
+		    : KAFKA_POLICY_DELETE;
+	free(policy);
 }
 
 /* A consumer joins its group anew where an answer has all topics. */
