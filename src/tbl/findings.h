@@ -24,11 +24,13 @@ FINDING(state_dir, FAIL, NOTHING,
 	"to try it, \"state_dir\": \"state\" is enough; else create it for the "
 	"user that runs the gateway: {}")
 FINDING(state_dir_open, FAIL, NOTHING,
-	"state_dir is private",
+	"state_dir is private, or not there yet",
 	"other users can look into {}, which holds the answers to payments",
-	"{}")
+	"where only the gateway's files are in it: chmod 0700 {}; else name "
+	"another folder in \"state_dir\", in which nothing else is")
 FINDING(state_dir_full, FAIL, NOTHING,
-	"the disk of state_dir has room for the journal",
+	"the disk of state_dir has room for the journal, or state_dir is not "
+	"there yet",
 	"less than 1 MiB is left on the disk that holds {}: no journal can be "
 	"kept there, and without one no claim is forwarded",
 	"make room there; see how much there is: df -h {}")
@@ -75,27 +77,27 @@ FINDING(descriptors, WARN, NOTHING,
 	"set LimitNOFILE= in systemd, or ulimit -Hn, to {} or more, or lower "
 	"limits.connections")
 FINDING(managed_server, FAIL, NOTHING,
-	"the managed redis-server can be run",
+	"the managed redis-server can be run, or none is wanted",
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
 /* --- Redis: doctor/doctor_redis.c, doctor/doctor_sentinel.c --- */
 FINDING(redis_stopped, WARN, REDIS,
-	"the managed Redis is running",
+	"the managed Redis is running, or none is wanted",
 	"the managed Redis is not running ({}), so it was not looked at",
 	"start the gateway and run this again: onceproxy serve -c {}")
 FINDING(sentinel_lost, WARN, NOTHING,
-	"each Sentinel names the master",
+	"each Sentinel names the master, or the file names none",
 	"this Sentinel does not name the master: {}",
 	"start it, or correct store.sentinels and store.master; query it with: "
 	"{}")
 FINDING(sentinels_few, FAIL, NOTHING,
-	"a majority of the Sentinels name the master",
+	"a majority of the Sentinels name the master, or the file names none",
 	"too few Sentinels name the master to detect a failover or to agree on "
 	"one: {}",
 	"start the others: more than half of them are needed")
 FINDING(sentinel_behind, WARN, NOTHING,
-	"the Sentinels name the same master",
+	"the Sentinels name the same master, or the file names none",
 	"the Sentinels do not name the same master: {}",
 	"check whether that Sentinel can reach the others and the servers; "
 	"query it with: {}")
@@ -178,7 +180,7 @@ FINDING(replicas_few, FAIL, INFO,
 	"store.wait_replicas is more than the number of replicas: {}",
 	"start replicas with replicaof, or lower store.wait_replicas")
 FINDING(no_replica, WARN, INFO,
-	"Redis has a replica",
+	"Redis has a replica, or is the managed one",
 	"this Redis has no replica: if its machine is lost, so are its records",
 	"start another redis-server with: replicaof {}")
 FINDING(cluster_replica, WARN, NOTHING,
@@ -218,11 +220,6 @@ FINDING(records_failed, WARN, REDIS,
 	"keys have used up all their attempts: {}",
 	"look at each, then release or complete it: onceproxy keys list "
 	"--state FAILED -c {}")
-FINDING(old_libraries, WARN, REDIS,
-	"all function libraries are of this version",
-	"function libraries of other versions: {}",
-	"once no gateway of such a version is running any more: redis-cli "
-	"FUNCTION DELETE {}")
 FINDING(foreign_keys, WARN, REDIS,
 	"all keys under store.prefix are ours",
 	"keys under store.prefix that a gateway of this version, with this "
@@ -236,7 +233,7 @@ FINDING(encryption_keys, FAIL, REDIS,
 	"does not have, and their retries get 500: {}",
 	"add this key after the others on all gateways, and restart them: {}")
 FINDING(plain_answers, WARN, REDIS,
-	"no stored answer is left without encryption",
+	"no stored answer is left without encryption, or none is to have it",
 	"stored answers that are not encrypted, though store.encryption_keys "
 	"is set: {}",
 	"they go with their retention; once none is left, set "

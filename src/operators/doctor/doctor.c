@@ -98,7 +98,6 @@ look_at_all(struct doctor *doctor)
 	look_upstreams(doctor);
 	look_reconcile(doctor);
 	look_sources(doctor);
-	look_sources_relays(doctor);
 }
 
 /* What is wrong with the file, by its lines. */

@@ -30,6 +30,18 @@ findings_pointer(const char *member, const char *name)
 	return pointer;
 }
 
+void
+findings_append(char **list, char *text)
+{
+	if (*list != NULL) {
+		char *both = mem_printf("%s, %s", *list, text);
+		free(*list);
+		free(text);
+		text = both;
+	}
+	*list = text;
+}
+
 /* The text with what stands for {}. */
 static char *
 filled(const char *text, const char *with)

@@ -9,23 +9,22 @@
  * They change nothing there, take no message and join no group, and block, for
  * seconds.  Main thread.
  */
+struct look_broker {
+	struct doctor *doctor;
+	const struct conf_source *source; /* NULL: a relay's broker */
+	const struct conf_relay *relay;
+	const struct conf_broker *broker;
+};
 
-/* A finding of a source or a relay; detail and remedy are taken over. */
-void look_broker_add(struct doctor *doctor, const struct conf_source *source,
-    enum finding_name name, char *detail, char *remedy);
-void look_broker_add_relay(struct doctor *doctor,
-    const struct conf_relay *relay, enum finding_name name, char *detail,
-    char *remedy);
+/* A finding of the source or the relay; detail and remedy are taken over. */
+void look_broker_add(const struct look_broker *at, enum finding_name name,
+    char *detail, char *remedy);
 /* Of its broker, which other sources may have, too: said once. */
-void look_broker_add_once(struct doctor *doctor,
-    const struct conf_source *source, enum finding_name name, char *detail);
+void look_broker_add_once(
+    const struct look_broker *at, enum finding_name name, char *detail);
 /* Its broker cannot be looked at: it is silent, or refuses our login. */
-void look_broker_unseen(struct doctor *doctor, const struct conf_source *source,
-    bool refused, const char *message);
-void look_broker_unseen_relay(
-    struct doctor *doctor, const struct conf_relay *relay, const char *message);
+void look_broker_unseen(
+    const struct look_broker *at, bool refused, const char *message);
 /* What waits: so many messages (-1: not known), the oldest for so long. */
-void look_broker_waits(struct doctor *doctor, const struct conf_source *source,
-    int64_t lag, int64_t waits_ms);
-/* One more item of a list behind a comma, or NULL; takes text over. */
-void look_broker_append(char **list, char *text);
+void look_broker_waits(
+    const struct look_broker *at, int64_t lag, int64_t waits_ms);

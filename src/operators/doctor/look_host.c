@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <dirent.h>
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -65,64 +64,17 @@ command_to_make(const char *path)
 	const struct passwd *user =
 	    root ? getpwnam(unit_user) : getpwuid(geteuid());
 	char *quoted = shell_quote(path);
-	const char *sudo = root ? "" : "sudo ";
-	char *made = user != NULL ? mem_printf("%sinstall -d -m 0700 -o %s %s",
-					sudo, user->pw_name, quoted)
-		     : root
-			 ? mem_printf("install -d -m 0700 -o USER %s", quoted)
-			 : mem_printf("%sinstall -d -m 0700 -o %u %s", sudo,
-			       (unsigned)geteuid(), quoted);
+	char *made = mem_printf("%sinstall -d -m 0700 -o %s %s",
+	    root ? "" : "sudo ", user != NULL ? user->pw_name : "USER", quoted);
 	free(quoted);
 	return made;
 }
 
-/* Whether others have their files there, too: it is not ours to close. */
-static bool
-is_shared(const char *path, const struct stat *st)
-{
-	static const char *const ours[] = {
-	    ".", "..", "journal", "lock", "lost+found", "redis"};
-	DIR *folder = opendir(path);
-	bool shared = (st->st_mode & S_ISVTX) != 0;
-	const struct dirent *entry;
-	while (folder != NULL && !shared && (entry = readdir(folder)) != NULL) {
-		size_t i = 0;
-		while (i < sizeof ours / sizeof *ours &&
-		       strcmp(ours[i], entry->d_name) != 0)
-			i++;
-		shared = i == sizeof ours / sizeof *ours;
-	}
-	if (folder != NULL)
-		closedir(folder);
-	return shared;
-}
-
-static char *
-command_to_hide(const char *path, const struct stat *st)
-{
-	if (is_shared(path, st))
-		return mem_text(
-		    "others have files there, so name another "
-		    "folder in \"state_dir\", in which nothing else is; do "
-		    "not change this one");
-	char *quoted = shell_quote(path);
-	char *command = mem_printf("chmod 0700 %s", quoted);
-	free(quoted);
-	return command;
-}
-
-/* What would be in a state_dir that is not there yet is well. */
-static bool
-is_no_state_dir(const struct doctor *doctor)
-{
-	return access(doctor->conf->state_dir, F_OK) != 0 && errno == ENOENT;
-}
-
+/* In one that is not there yet all is well. */
 static void
 look_at_state_dir(struct doctor *doctor)
 {
 	const char *path = doctor->conf->state_dir;
-	const char none[] = "there is no state_dir yet";
 	struct stat st;
 	struct statvfs fs;
 	int error = try_folder(path);
@@ -130,17 +82,12 @@ look_at_state_dir(struct doctor *doctor)
 		findings_add(doctor, FINDING_state_dir, state_dir_pointer,
 		    mem_printf("%s (%s)", path, strerror(error)),
 		    command_to_make(error == ENOTDIR ? usual_state_dir : path));
-	if (is_no_state_dir(doctor)) {
-		findings_well(doctor, FINDING_state_dir_open, mem_text(none));
-		findings_well(doctor, FINDING_state_dir_full, mem_text(none));
-		return;
-	}
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
 	    (st.st_mode & 077) != 0)
 		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
 		    mem_printf(
 			"%s (mode %04o)", path, (unsigned)st.st_mode & 07777),
-		    command_to_hide(path, &st));
+		    shell_quote(path));
 	if (statvfs(path, &fs) == 0 &&
 	    (uint64_t)fs.f_bavail * fs.f_frsize < JOURNAL_RESERVE_BYTES)
 		findings_add(doctor, FINDING_state_dir_full, state_dir_pointer,
@@ -178,9 +125,6 @@ look_host_journal(struct doctor *doctor)
 			    mem_printf(
 				"%" PRIu64 " (%s)", all[i].count, all[i].file),
 			    all[i].remedy ? shell_quote(all[i].remedy) : NULL);
-		else if (is_no_state_dir(doctor))
-			findings_well(doctor, all[i].name,
-			    mem_text("there is no state_dir yet"));
 	journal_folder_survey_clear(&journal);
 }
 
@@ -347,11 +291,8 @@ static void
 look_at_managed(struct doctor *doctor)
 {
 	struct sockaddr_un un;
-	if (!doctor->conf->store.redis.managed) {
-		findings_well(doctor, FINDING_managed_server,
-		    mem_text("store.redis is not \"managed\""));
+	if (!doctor->conf->store.redis.managed)
 		return;
-	}
 	char *socket = managed_socket(doctor->conf);
 	if (strlen(socket) >= sizeof un.sun_path)
 		findings_add(doctor, FINDING_managed_server, state_dir_pointer,

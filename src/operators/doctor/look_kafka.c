@@ -18,7 +18,6 @@
 enum {
 	ASK_MS = 5000,
 	TRY_MS = 6000, /* for what is asked by trying it */
-	MESSAGE_MS = 3000,
 	POLL_MS = 100,
 	WEEK_MINUTES = 7 * 24 * 60,
 	MINUTE_MS = 60 * 1000,
@@ -29,9 +28,9 @@ enum {
 #define NO_TOPIC "."
 
 struct look_kafka {
-	struct doctor *doctor;
+	const struct look_broker *at;
+	const struct conf *conf;
 	const struct conf_source *source; /* NULL: a relay's */
-	const struct conf_broker *broker;
 	const char *group;
 	rd_kafka_t *client;
 	int32_t a_broker; /* one that is there, by its number */
@@ -40,8 +39,7 @@ struct look_kafka {
 	char words[KAFKA_WORDS_BYTES];
 	/* What the broker does with topics that are not there. */
 	bool makes_topics;
-	rd_kafka_topic_partition_list_t *behind; /* where messages wait */
-	int64_t lag;
+	int64_t lag; /* of the group; -1: not known */
 	/* What our user may not, with commas, and what permits the first. */
 	char *rights, *grant;
 	char *missing, *no_place, *few_copies, *too_small;
@@ -99,14 +97,17 @@ hear_all(struct look_kafka *look, int ms)
 		rd_kafka_message_destroy(message);
 }
 
-/* A consumer: what asks for a topic as a producer has brokers make it. */
+/*
+ * A consumer: what asks for a topic as a producer has brokers make it.  False:
+ * none can be asked, which is said.
+ */
 static bool
 dial_brokers(struct look_kafka *look)
 {
 	const struct rd_kafka_metadata *found = NULL;
 	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__FAIL;
 	rd_kafka_conf_t *conf =
-	    kafka_conf_asker(look->broker, CLIENT, look->group);
+	    kafka_conf_asker(look->at->broker, CLIENT, look->group);
 	set(conf, "allow.auto.create.topics", "false");
 	set(conf, "enable.partition.eof", "true");
 	set(conf, "fetch.wait.max.ms", "20");
@@ -126,17 +127,16 @@ dial_brokers(struct look_kafka *look)
 	}
 	if (look->client != NULL)
 		hear_all(look, POLL_MS);
-	if (look->words[0] == '\0')
-		snprintf(look->words, sizeof look->words, "%s",
-		    rd_kafka_err2str(error));
+	look_broker_unseen(look->at,
+	    look->trouble == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+		look->trouble == RD_KAFKA_RESP_ERR__SSL,
+	    look->words[0] ? look->words : rd_kafka_err2str(error));
 	return false;
 }
 
 static void
 close_client(struct look_kafka *look)
 {
-	if (look->behind != NULL)
-		rd_kafka_topic_partition_list_destroy(look->behind);
 	if (look->client == NULL)
 		return;
 	rd_kafka_assign(look->client, NULL);
@@ -150,7 +150,7 @@ close_client(struct look_kafka *look)
 static void
 lacks(struct look_kafka *look, char *right, char *rule)
 {
-	look_broker_append(&look->rights, right);
+	findings_append(&look->rights, right);
 	if (look->grant == NULL)
 		look->grant = mem_printf("kafka-acls.sh --add "
 					 "--allow-principal User:NAME %s",
@@ -174,9 +174,7 @@ is_reading_denied(struct look_kafka *look, const char *topic)
 	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__TIMED_OUT;
 	int64_t until_us = clock_us() + (int64_t)TRY_MS * 1000;
 	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(list, topic, 0)->offset =
-	    RD_KAFKA_OFFSET_END;
+	    kafka_call_list(topic, 0, RD_KAFKA_OFFSET_END);
 	rd_kafka_assign(look->client, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	/* What a group may not is nothing to us. */
@@ -213,7 +211,7 @@ is_writing_denied(struct look_kafka *look, const char *topic)
 	char words[KAFKA_WORDS_BYTES];
 	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
 	rd_kafka_conf_t *conf =
-	    kafka_conf_asker(look->broker, CLIENT, look->group);
+	    kafka_conf_asker(look->at->broker, CLIENT, look->group);
 	set(conf, "enable.idempotence", "false");
 	set(conf, "request.required.acks", "2");
 	set(conf, "retries", "0");
@@ -243,7 +241,7 @@ look_at_id(struct look_kafka *look, const char *id, const char *begins)
 {
 	char words[KAFKA_WORDS_BYTES];
 	rd_kafka_conf_t *conf =
-	    kafka_conf_asker(look->broker, CLIENT, look->group);
+	    kafka_conf_asker(look->at->broker, CLIENT, look->group);
 	set(conf, "transactional.id", id);
 	set(conf, "transaction.timeout.ms", "2147483647");
 	rd_kafka_t *client = make_client(RD_KAFKA_PRODUCER, conf, words);
@@ -264,14 +262,12 @@ look_at_id(struct look_kafka *look, const char *id, const char *begins)
 }
 
 /* By committing an offset of a topic that cannot be, once it may be seen. */
-static bool
-is_group_denied(struct look_kafka *look)
+static void
+try_group(struct look_kafka *look, char *rule)
 {
 	int64_t until_us = clock_us() + (int64_t)TRY_MS * 1000;
 	rd_kafka_resp_err_t error;
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(list, NO_TOPIC, 0);
+	rd_kafka_topic_partition_list_t *list = kafka_call_list(NO_TOPIC, 0, 0);
 	/* A coordinator that may not be asked for is waited for in vain. */
 	do {
 		error = rd_kafka_committed(look->client, list, POLL_MS * 5);
@@ -284,7 +280,7 @@ is_group_denied(struct look_kafka *look)
 		 clock_us() < until_us);
 	if (error != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
 		rd_kafka_queue_t *queue = rd_kafka_queue_new(look->client);
-		list->elems[0].offset = 0;
+		list->elems[0].offset = 0; /* which was asked for */
 		error = rd_kafka_commit_queue(
 		    look->client, list, queue, NULL, NULL);
 		rd_kafka_event_t *event =
@@ -298,7 +294,11 @@ is_group_denied(struct look_kafka *look)
 		rd_kafka_queue_destroy(queue);
 	}
 	rd_kafka_topic_partition_list_destroy(list);
-	return error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+	if (error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		lacks(look, mem_printf("read as the group %s", look->group),
+		    rule);
+	else
+		free(rule);
 }
 
 /* --- settings of brokers and topics --- */
@@ -308,38 +308,9 @@ static char *
 setting_of(struct look_kafka *look, rd_kafka_ResourceType_t type,
     const char *name, const char *setting)
 {
-	char words[KAFKA_WORDS_BYTES], *value = NULL;
-	size_t n_found = 0, n_entries = 0;
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(look->client);
-	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
-	    look->client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-	rd_kafka_ConfigResource_t *resource =
-	    rd_kafka_ConfigResource_new(type, name);
-	rd_kafka_AdminOptions_set_request_timeout(
-	    options, ASK_MS, words, sizeof words);
-	rd_kafka_DescribeConfigs(look->client, &resource, 1, options, queue);
-	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 2 * ASK_MS);
-	const rd_kafka_DescribeConfigs_result_t *result =
-	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
-	const rd_kafka_ConfigResource_t **found =
-	    result != NULL
-		? rd_kafka_DescribeConfigs_result_resources(result, &n_found)
-		: NULL;
-	const rd_kafka_ConfigEntry_t **entries =
-	    found != NULL && n_found > 0
-	    ? rd_kafka_ConfigResource_configs(found[0], &n_entries)
-	    : NULL;
-	for (size_t i = 0; entries != NULL && i < n_entries && value == NULL;
-	     i++)
-		if (!strcmp(rd_kafka_ConfigEntry_name(entries[i]), setting))
-			value =
-			    mem_text(rd_kafka_ConfigEntry_value(entries[i]));
-	if (event != NULL)
-		rd_kafka_event_destroy(event);
-	rd_kafka_ConfigResource_destroy(resource);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_queue_destroy(queue);
-	return value;
+	char words[KAFKA_WORDS_BYTES];
+	return kafka_call_setting(
+	    look->client, type, name, setting, ASK_MS, words, sizeof words);
 }
 
 /* -1: it is not told. */
@@ -366,8 +337,7 @@ look_at_broker(struct look_kafka *look)
 	int64_t minutes = number_of(
 	    look, RD_KAFKA_RESOURCE_BROKER, name, "offsets.retention.minutes");
 	if (minutes >= 0 && minutes < need)
-		look_broker_add(look->doctor, look->source,
-		    FINDING_source_offsets,
+		look_broker_add(look->at, FINDING_source_offsets,
 		    mem_printf("offsets.retention.minutes is %" PRId64
 			       ", and should be at least %" PRId64,
 			minutes, need),
@@ -422,7 +392,7 @@ look_at_put_topic(struct look_kafka *look, const char *name, bool reads)
 	}
 	if (parts == 0) {
 		if (!look->makes_topics)
-			look_broker_append(&look->no_place, mem_text(name));
+			findings_append(&look->no_place, mem_text(name));
 		return;
 	}
 	if (is_writing_denied(look, name))
@@ -430,11 +400,11 @@ look_at_put_topic(struct look_kafka *look, const char *name, bool reads)
 	if (reads && is_reading_denied(look, name))
 		lacks_topic(look, "read", name);
 	if (replicas < 2)
-		look_broker_append(
+		findings_append(
 		    &look->few_copies, mem_printf("%s has one replica", name));
 	else if (number_of(look, RD_KAFKA_RESOURCE_TOPIC, name,
 		     "min.insync.replicas") == 1)
-		look_broker_append(&look->few_copies,
+		findings_append(&look->few_copies,
 		    mem_printf("%s has min.insync.replicas 1", name));
 }
 
@@ -449,7 +419,7 @@ most_bytes(struct look_kafka *look, const char *name)
 static void
 look_at_results(struct look_kafka *look, const char *name)
 {
-	const struct conf *conf = look->doctor->conf;
+	const struct conf *conf = look->conf;
 	int64_t longest = 0;
 	look_at_put_topic(look, name, false);
 	int64_t takes = most_bytes(look, name);
@@ -460,8 +430,7 @@ look_at_results(struct look_kafka *look, const char *name)
 			longest = policy->max_response_body;
 	}
 	if (takes > 0 && takes < longest)
-		look_broker_add(look->doctor, look->source,
-		    FINDING_source_sizes,
+		look_broker_add(look->at, FINDING_source_sizes,
 		    mem_printf("max.message.bytes of %s is %" PRId64
 			       ", and max_response_body %" PRId64,
 			name, takes, longest),
@@ -487,7 +456,7 @@ look_at_places(struct look_kafka *look)
 		int64_t has = most_bytes(look, topic);
 		int64_t takes = most_bytes(look, dead);
 		if (has > 0 && takes > 0 && takes < has)
-			look_broker_append(&look->too_small,
+			findings_append(&look->too_small,
 			    mem_printf("max.message.bytes of %s is %" PRId64
 				       ", and that of %s %" PRId64,
 				dead, takes, topic, has));
@@ -508,24 +477,17 @@ count_behind(struct look_kafka *look, rd_kafka_topic_partition_list_t *list)
 	    look->client, first, RD_KAFKA_OFFSET_BEGINNING, ASK_MS);
 	(void)kafka_call_side(look->client, next, RD_KAFKA_OFFSET_END, ASK_MS);
 	for (int i = 0; i < list->cnt; i++) {
-		rd_kafka_topic_partition_t *at = &list->elems[i];
+		int64_t at = list->elems[i].offset;
 		int64_t begin = first->elems[i].offset;
 		int64_t end = next->elems[i].offset;
 		if (begin < 0 || end < 0)
 			continue;
-		if (at->offset < begin)
-			at->offset =
-			    at->offset < 0 && look->source->start_latest
-				? end
-				: begin;
+		if (at < begin)
+			at = at < 0 && look->source->start_latest ? end : begin;
 		if (look->lag < 0)
 			look->lag = 0;
-		if (at->offset >= end)
-			continue;
-		look->lag += end - at->offset;
-		rd_kafka_topic_partition_list_add(
-		    look->behind, at->topic, at->partition)
-		    ->offset = at->offset;
+		if (at < end)
+			look->lag += end - at;
 	}
 	rd_kafka_topic_partition_list_destroy(first);
 	rd_kafka_topic_partition_list_destroy(next);
@@ -545,7 +507,7 @@ look_at_topics(struct look_kafka *look)
 			continue;
 		}
 		if (parts == 0) {
-			look_broker_append(&look->missing,
+			findings_append(&look->missing,
 			    mem_printf("there is no topic %s", name));
 			continue;
 		}
@@ -571,7 +533,7 @@ static bool
 look_at_group(struct look_kafka *look)
 {
 	const struct rd_kafka_group_list *groups;
-	const struct conf_settings *settings = &look->broker->settings;
+	const struct conf_settings *settings = &look->at->broker->settings;
 	const char *begins = "onceproxy-";
 	char *others = NULL;
 	if (rd_kafka_list_groups(look->client, look->group, &groups, ASK_MS) !=
@@ -592,44 +554,9 @@ look_at_group(struct look_kafka *look)
 			    group->members[i].client_id,
 			    group->members[i].client_host);
 	if (others != NULL)
-		look_broker_add(look->doctor, look->source,
-		    FINDING_source_others, others, NULL);
+		look_broker_add(look->at, FINDING_source_others, others, NULL);
 	rd_kafka_group_list_destroy(groups);
 	return count == 0;
-}
-
-/* For how long the oldest of those waits that nobody has taken, ms. */
-static int64_t
-look_at_oldest(struct look_kafka *look)
-{
-	int64_t now_ms = clock_wall_ms(), until_ms = now_ms + MESSAGE_MS;
-	int64_t waits_ms = 0;
-	int left = look->behind->cnt;
-	if (left == 0 || rd_kafka_assign(look->client, look->behind) !=
-			     RD_KAFKA_RESP_ERR_NO_ERROR)
-		return 0;
-	while (left > 0 && clock_wall_ms() < until_ms) {
-		rd_kafka_timestamp_type_t type;
-		rd_kafka_message_t *message = hear(look, POLL_MS);
-		if (message == NULL)
-			continue;
-		int64_t made_ms = rd_kafka_message_timestamp(message, &type);
-		rd_kafka_topic_partition_t *at =
-		    message->err == RD_KAFKA_RESP_ERR_NO_ERROR
-			? rd_kafka_topic_partition_list_find(look->behind,
-			      rd_kafka_topic_name(message->rkt),
-			      message->partition)
-			: NULL;
-		if (at != NULL && at->offset >= 0) {
-			at->offset = -1;
-			left--;
-			if (type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE &&
-			    now_ms - made_ms > waits_ms)
-				waits_ms = now_ms - made_ms;
-		}
-		rd_kafka_message_destroy(message);
-	}
-	return waits_ms;
 }
 
 /* --- a source --- */
@@ -640,102 +567,97 @@ add_list(
     struct look_kafka *look, enum finding_name name, char *list, char *grant)
 {
 	if (list != NULL)
-		look_broker_add(look->doctor, look->source, name, list, grant);
+		look_broker_add(look->at, name, list, grant);
+}
+
+static void
+look_at_source(struct look_kafka *look)
+{
+	char *id = kafka_name_transactional(look->source, look->conf->instance);
+	char *begins = mem_printf("onceproxy-%s-", look->source->name);
+	look_at_broker(look);
+	look_at_topics(look);
+	look_at_places(look);
+	if (look_at_group(look) && look->lag > 0)
+		look_broker_add(look->at, FINDING_source_waits,
+		    mem_printf("%" PRId64 ", and nobody is in the group %s",
+			look->lag, look->group),
+		    NULL);
+	else
+		look_broker_waits(look->at, look->lag, 0);
+	try_group(
+	    look, mem_printf("--operation Read --operation Describe --group %s",
+		      look->group));
+	look_at_id(look, id, begins);
+	add_list(look, FINDING_source_missing, look->missing, NULL);
+	add_list(look, FINDING_source_rights, look->rights, look->grant);
+	add_list(look, FINDING_source_places, look->no_place, NULL);
+	add_list(look, FINDING_source_copies, look->few_copies, NULL);
+	add_list(look, FINDING_source_sizes, look->too_small, NULL);
+	free(begins);
+	free(id);
 }
 
 void
-look_kafka(struct doctor *doctor, const struct conf_source *source)
+look_kafka(const struct look_broker *at)
 {
-	struct look_kafka look = {.doctor = doctor,
-	    .source = source,
-	    .broker = source->broker,
-	    .group = source->group,
+	struct look_kafka look = {.at = at,
+	    .conf = at->doctor->conf,
+	    .source = at->source,
+	    .group = at->source->group,
 	    .lag = -1};
-	if (!dial_brokers(&look)) {
-		look_broker_unseen(doctor, source,
-		    look.trouble == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-			look.trouble == RD_KAFKA_RESP_ERR__SSL,
-		    look.words);
-		close_client(&look);
-		return;
-	}
-	char *id = kafka_name_transactional(source, doctor->conf->instance);
-	char *begins = mem_printf("onceproxy-%s-", source->name);
-	look.behind = rd_kafka_topic_partition_list_new(16);
-	look_at_broker(&look);
-	look_at_topics(&look);
-	look_at_places(&look);
-	bool alone = look_at_group(&look);
-	look_broker_waits(
-	    doctor, source, look.lag, alone ? look_at_oldest(&look) : 0);
-	if (is_group_denied(&look))
-		lacks(&look, mem_printf("read as the group %s", look.group),
-		    mem_printf("--operation Read --operation Describe "
-			       "--group %s",
-			look.group));
-	look_at_id(&look, id, begins);
-	add_list(&look, FINDING_source_missing, look.missing, NULL);
-	add_list(&look, FINDING_source_rights, look.rights, look.grant);
-	add_list(&look, FINDING_source_places, look.no_place, NULL);
-	add_list(&look, FINDING_source_copies, look.few_copies, NULL);
-	add_list(&look, FINDING_source_sizes, look.too_small, NULL);
+	if (dial_brokers(&look))
+		look_at_source(&look);
 	close_client(&look);
-	free(begins);
-	free(id);
 }
 
 /* --- a relay --- */
 
 /* The name that it has, or, while its store has no id, how that begins. */
 static char *
-name_of(const struct doctor *doctor, const struct conf_relay *relay)
+name_of(const struct look_broker *at)
 {
 	uint8_t id[DIGEST_BYTES];
 	char store[DIGEST_HEX + 1] = "";
-	if (doctor->store_id != NULL) {
-		origin_id(doctor->conf, span_str(doctor->store_id), id);
+	const char *store_id = at->doctor->store_id;
+	if (store_id != NULL) {
+		origin_id(at->doctor->conf, span_str(store_id), id);
 		hex_encode(id, sizeof id, store);
 	}
-	return kafka_name_relay(relay->name, span_str(store));
+	return kafka_name_relay(at->relay->name, span_str(store));
 }
 
 /* To read, too: a place is committed with what is written. */
 static void
-look_at_ledger(
-    struct look_kafka *look, const struct conf_relay *relay, const char *begins)
+look_at_ledger(struct look_kafka *look, const char *begins)
 {
+	const char *topic = look->at->relay->topic;
 	int parts, replicas;
 	rd_kafka_resp_err_t error =
-	    describe_topic(look, relay->topic, &parts, &replicas);
+	    describe_topic(look, topic, &parts, &replicas);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR &&
 	    error != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
-		look_broker_add_relay(look->doctor, relay, FINDING_relay_topic,
-		    mem_printf("%s: %s", relay->topic, rd_kafka_err2str(error)),
-		    NULL);
-	else if (is_writing_denied(look, relay->topic))
-		lacks_topic(look, "write to", relay->topic);
+		look_broker_add(look->at, FINDING_relay_topic,
+		    mem_printf("%s: %s", topic, rd_kafka_err2str(error)), NULL);
+	else if (is_writing_denied(look, topic))
+		lacks_topic(look, "write to", topic);
 	look_at_id(look, look->group, begins);
-	if (is_group_denied(look))
-		lacks(look, mem_printf("read as the group %s", look->group),
-		    mem_printf("--operation Read --resource-pattern-type "
-			       "prefixed --group %s",
-			begins));
-	if (look->rights != NULL)
-		look_broker_add_relay(look->doctor, relay, FINDING_relay_rights,
-		    look->rights, look->grant);
+	try_group(look,
+	    mem_printf("--operation Read --resource-pattern-type prefixed "
+		       "--group %s",
+		begins));
+	add_list(look, FINDING_relay_rights, look->rights, look->grant);
 }
 
 void
-look_kafka_relay(struct doctor *doctor, const struct conf_relay *relay)
+look_kafka_relay(const struct look_broker *at)
 {
-	char *name = name_of(doctor, relay);
-	char *begins = kafka_name_relay(relay->name, SPAN(""));
+	char *name = name_of(at);
+	char *begins = kafka_name_relay(at->relay->name, SPAN(""));
 	struct look_kafka look = {
-	    .doctor = doctor, .broker = relay->broker, .group = name};
+	    .at = at, .conf = at->doctor->conf, .group = name};
 	if (dial_brokers(&look))
-		look_at_ledger(&look, relay, begins);
-	else
-		look_broker_unseen_relay(doctor, relay, look.words);
+		look_at_ledger(&look, begins);
 	close_client(&look);
 	free(begins);
 	free(name);

@@ -9,10 +9,9 @@
 #include "operators/doctor/look_broker_private.h"
 
 struct look_postgres {
-	struct doctor *doctor;
+	const struct look_broker *at;
 	const struct conf_source *source; /* NULL: a relay's */
-	const struct conf_relay *relay;
-	enum finding_name missing; /* what a statement that fails is */
+	enum finding_name missing;        /* what a statement that fails is */
 	PGconn *conn;
 	struct arena *arena;
 	const char *known; /* SQL that names the values, and what is of them */
@@ -50,18 +49,6 @@ connect_to(const struct conf_broker *broker, const char *kind)
 
 /* --- asking --- */
 
-static void
-add(struct look_postgres *look, enum finding_name name, char *detail,
-    char *remedy)
-{
-	if (look->source != NULL)
-		look_broker_add(
-		    look->doctor, look->source, name, detail, remedy);
-	else
-		look_broker_add_relay(
-		    look->doctor, look->relay, name, detail, remedy);
-}
-
 /* The rows of a statement, for PQclear(); NULL: it failed, which is said. */
 static PGresult *
 rows_of(struct look_postgres *look, const char *sql, int count)
@@ -72,8 +59,8 @@ rows_of(struct look_postgres *look, const char *sql, int count)
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
 		return result;
 	if (!look->failed)
-		add(look, look->missing, flat(PQresultErrorMessage(result)),
-		    NULL);
+		look_broker_add(look->at, look->missing,
+		    flat(PQresultErrorMessage(result)), NULL);
 	look->failed = true;
 	PQclear(result);
 	return NULL;
@@ -121,7 +108,7 @@ put_questions(
 			continue;
 		}
 		look->failed = list[i].name == look->missing;
-		add(look, list[i].name, detail, remedy);
+		look_broker_add(look->at, list[i].name, detail, remedy);
 	}
 }
 
@@ -246,7 +233,8 @@ look_at_index(struct look_postgres *look, const char *table, const char *order,
 		PQclear(rows_of(look, dear[i], 0));
 	PGresult *plan = rows_of(look, sql, 0);
 	if (plan != NULL && is_poor(plan))
-		add(look, FINDING_source_index, mem_text(look->source->table),
+		look_broker_add(look->at, FINDING_source_index,
+		    mem_text(look->source->table),
 		    mem_printf("CREATE INDEX CONCURRENTLY ON %s (%s)%s", table,
 			order, where));
 	PQclear(plan);
@@ -282,15 +270,16 @@ look_at_rows(struct look_postgres *look)
 	    "SELECT count(*) FROM (SELECT FROM %s%s LIMIT 100000) AS s", table,
 	    where);
 	char *count = ask(look, sql);
-	look_broker_waits(look->doctor, source,
-	    count != NULL ? strtoll(count, NULL, 10) : -1, 0);
+	look_broker_waits(
+	    look->at, count != NULL ? strtoll(count, NULL, 10) : -1, 0);
 	free(sql);
 	free(count);
 	sql = mem_printf("SELECT 'yes' FROM %s%s %s %s IS NULL LIMIT 1", table,
 	    where, *where ? "AND" : "WHERE", id);
 	char *without = ask(look, sql);
 	if (without != NULL)
-		add(look, FINDING_source_no_id, mem_text(source->table), NULL);
+		look_broker_add(look->at, FINDING_source_no_id,
+		    mem_text(source->table), NULL);
 	free(without);
 	free(sql);
 	free(order);
@@ -338,10 +327,9 @@ look_at_snapshots(struct look_postgres *look)
 	    "FROM pg_replication_slots) AS s "
 	    "WHERE old >= 10000 ORDER BY old DESC LIMIT 1");
 	if (old != NULL)
-		look_broker_add_once(
-		    look->doctor, look->source, FINDING_source_snapshot, old);
+		look_broker_add_once(look->at, FINDING_source_snapshot, old);
 	else if (sees == NULL)
-		findings_skip(look->doctor, FINDING_source_snapshot,
+		findings_skip(look->at->doctor, FINDING_source_snapshot,
 		    "this user may not see the sessions of others "
 		    "(GRANT pg_read_all_stats)");
 	free(sees);
@@ -350,34 +338,44 @@ look_at_snapshots(struct look_postgres *look)
 static void
 note_unseen(struct look_postgres *look)
 {
-	const struct conf_broker *broker = look->source->broker;
+	const struct conf_broker *broker = look->at->broker;
 	char *why = flat(PQerrorMessage(look->conn));
 	/* None of the hosts takes writes, but one may be there. */
 	PGconn *any = connect_to(broker, "any");
-	bool replica = PQstatus(any) == CONNECTION_OK;
-	PQfinish(any);
-	if (replica) {
-		look_broker_add_once(
-		    look->doctor, look->source, FINDING_broker_replica, NULL);
-		findings_skip_all(look->doctor, NEEDS_BROKER,
+	if (look->source != NULL && PQstatus(any) == CONNECTION_OK) {
+		look_broker_add_once(look->at, FINDING_broker_replica, NULL);
+		findings_skip_all(look->at->doctor, NEEDS_BROKER,
 		    "the broker could not be examined");
 	} else {
-		look_broker_unseen(look->doctor, look->source,
-		    PQping(broker->postgres) == PQPING_OK, why);
+		look_broker_unseen(
+		    look->at, PQping(broker->postgres) == PQPING_OK, why);
 	}
+	PQfinish(any);
 	free(why);
 }
 
-void
-look_postgres(struct doctor *doctor, const struct conf_source *source)
+/* False: it is not let in, which is said. */
+static bool
+come_in(struct look_postgres *look)
 {
+	look->conn = connect_to(look->at->broker, "read-write");
+	if (PQstatus(look->conn) == CONNECTION_OK)
+		PQclear(rows_of(look, "SET statement_timeout = 5000", 0));
+	else
+		note_unseen(look);
+	return PQstatus(look->conn) == CONNECTION_OK;
+}
+
+void
+look_postgres(const struct look_broker *at)
+{
+	const struct conf_source *source = at->source;
 	const struct conf_columns *c = &source->columns;
 	const struct conf_finish *f = &source->finish;
 	struct arena *arena = arena_new();
-	struct look_postgres look = {.doctor = doctor,
+	struct look_postgres look = {.at = at,
 	    .source = source,
 	    .missing = FINDING_source_missing,
-	    .conn = connect_to(source->broker, "read-write"),
 	    .arena = arena,
 	    .known = known_of_source,
 	    .values = {postgres_sql_table(arena, source->table), source->table,
@@ -390,12 +388,9 @@ look_postgres(struct doctor *doctor, const struct conf_source *source)
 		    : NULL,
 		f->from, source->order_by != SOURCE_ORDER_NONE ? "t" : NULL},
 	    .count = 13};
-	if (PQstatus(look.conn) == CONNECTION_OK) {
-		PQclear(rows_of(&look, "SET statement_timeout = 5000", 0));
+	if (come_in(&look)) {
 		look_at_table(&look);
 		look_at_snapshots(&look);
-	} else {
-		note_unseen(&look);
 	}
 	PQfinish(look.conn);
 	arena_free(&arena);
@@ -430,28 +425,20 @@ static const struct sql_question of_relay[] = {
 };
 
 void
-look_postgres_relay(struct doctor *doctor, const struct conf_relay *relay)
+look_postgres_relay(const struct look_broker *at)
 {
 	struct arena *arena = arena_new();
-	char *position = mem_printf("%s_position", relay->table);
-	struct look_postgres look = {.doctor = doctor,
-	    .relay = relay,
+	char *position = mem_printf("%s_position", at->relay->table);
+	struct look_postgres look = {.at = at,
 	    .missing = FINDING_relay_table,
-	    .conn = connect_to(relay->broker, "read-write"),
 	    .known = known_of_relay,
-	    .values = {postgres_sql_table(arena, relay->table),
+	    .values = {postgres_sql_table(arena, at->relay->table),
 		postgres_sql_table(arena, position)},
 	    .count = 2};
-	char *why = flat(PQerrorMessage(look.conn));
-	if (PQstatus(look.conn) == CONNECTION_OK) {
-		PQclear(rows_of(&look, "SET statement_timeout = 5000", 0));
+	if (come_in(&look))
 		put_questions(
 		    &look, of_relay, sizeof of_relay / sizeof *of_relay);
-	} else {
-		look_broker_unseen_relay(doctor, relay, why);
-	}
 	PQfinish(look.conn);
-	free(why);
 	free(position);
 	arena_free(&arena);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "operators/doctor/findings_private.h"
+#include "operators/probe/servers.h"
 
 /*
  * What `doctor` looks at, a file each: they put their questions, and add what
@@ -13,8 +14,26 @@
 void look_host(struct doctor *doctor);
 void look_host_journal(struct doctor *doctor);
 
+/*
+ * Sees whether a Redis that was connected to does anything at all now; it gives
+ * the connection back, also where some right or its disk fails, as there is
+ * much to see all the same.  NULL: the message, for free(), says why not.
+ */
+struct dialled *look_redis_enter(struct dialled *redis,
+    const struct conf_redis *at, char **ret_message);
+
 /* The store: its Sentinels, and its Redis or the masters of its cluster. */
 void look_store(struct doctor *doctor);
+/*
+ * Looks at server at of a cluster, whose masters are masters (NULL: not known);
+ * without a cluster both are NULL, and it is the one Redis.  pointer: where the
+ * file says where it is.
+ */
+void look_redis(struct doctor *doctor, const char *pointer,
+    const struct cluster_masters *masters, const struct cluster_master *at);
+/* None can be looked at, for that reason. */
+void look_redis_unseen(
+    struct doctor *doctor, const char *pointer, const char *message);
 /*
  * Leads the commands of cures to a Redis: its host and port, or its socket, its
  * database, and the files for TLS.  Where the file has a password, redis-cli
@@ -30,14 +49,12 @@ void look_upstreams(struct doctor *doctor);
 /* What they answer to a reconcile of a key that no payment has. */
 void look_reconcile(struct doctor *doctor);
 
-/* What the sources read and write, their brokers, and what relays bring to. */
+/* What sources and relays read and write, and their brokers. */
 void look_sources(struct doctor *doctor);
-void look_sources_relays(struct doctor *doctor);
-
-/* The same, of each kind of broker (look_broker_private.h). */
-
-void look_streams(struct doctor *doctor, const struct conf_source *source);
-void look_postgres(struct doctor *doctor, const struct conf_source *source);
-void look_postgres_relay(struct doctor *doctor, const struct conf_relay *relay);
-void look_kafka(struct doctor *doctor, const struct conf_source *source);
-void look_kafka_relay(struct doctor *doctor, const struct conf_relay *relay);
+struct look_broker; /* look_broker_private.h */
+/* What a source or a relay has there, of each kind. */
+void look_streams(const struct look_broker *at);
+void look_postgres(const struct look_broker *at);
+void look_postgres_relay(const struct look_broker *at);
+void look_kafka(const struct look_broker *at);
+void look_kafka_relay(const struct look_broker *at);

@@ -6,7 +6,6 @@
 #include "base/loop/loop.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/random.h"
 #include "gate/disposition.h"
 #include "http/upstream/forward.h"
 #include "http/upstream/upstreams.h"
@@ -19,23 +18,25 @@
  * health.
  */
 enum {
-	UUID_BYTES = 16,
 	SHOWN_BYTES = 60, /* of an answer's body */
 	HEAD_MAX_BYTES = 16 * 1024,
 	BODY_MAX_BYTES = 64 * 1024,
 	ANSWER_MS = 10 * 1000,
 };
 
-struct asks {
+/* A UUID is taken by what takes keys of any form; this one nobody has. */
+static const char no_key[] = "5d1f20c9-6b41-4e0f-8a3e-7b0c1a5296d4";
+
+struct look_reconcile {
+	struct doctor *doctor;
 	struct loop *loop;
-	size_t pending;
-	struct ask *list;
-	size_t count;
+	/* Their hosts are named as they are: no client has named another. */
+	struct conf_upstream *named;
+	struct upstreams *upstreams;
 };
 
 struct ask {
-	struct asks *all;
-	const struct conf_route *route; /* NULL: of health */
+	const struct conf_route *route;
 	const struct conf_upstream *upstream;
 	char *target;
 	struct forward forward;
@@ -43,27 +44,9 @@ struct ask {
 
 /* --- asking --- */
 
-static void
-add_question(struct asks *all, const struct conf_upstream *upstream,
-    const struct conf_route *route, char *target)
-{
-	all->list[all->count++] = (struct ask){
-	    .all = all, .route = route, .upstream = upstream, .target = target};
-}
-
-static bool
-health_is_asked(const struct asks *all, const struct conf_upstream *upstream)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (all->list[i].route == NULL &&
-		    all->list[i].upstream == upstream)
-			return true;
-	return false;
-}
-
 /* The path with the key in the place of all that a request would name. */
 static char *
-fill_path(const struct template *path, const char *key)
+fill_path(const struct template *path)
 {
 	char *text = NULL;
 	size_t len;
@@ -74,73 +57,54 @@ fill_path(const struct template *path, const char *key)
 		if (piece->kind == TEMPLATE_TEXT)
 			fprintf(out, "%.*s", SPAN_FMT(piece->text));
 		else
-			fputs(key, out);
+			fputs(no_key, out);
 	}
 	must(fclose(out) == 0);
 	return text;
 }
 
-/* A version 4 UUID (RFC 9562) is taken by what takes keys of any form. */
-static void
-list_questions(struct asks *all, const struct conf *conf)
-{
-	uint8_t b[UUID_BYTES];
-	random_bytes(b, sizeof b);
-	b[6] = (b[6] & 0x0f) | 0x40;
-	b[8] = (b[8] & 0x3f) | 0x80;
-	char *key = mem_printf("%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-			       "%02x%02x%02x%02x%02x%02x",
-	    b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
-	    b[11], b[12], b[13], b[14], b[15]);
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		const struct conf_idempotency *policy = route->idempotency;
-		if (policy == NULL)
-			continue;
-		if (policy->on_unknown == UNKNOWN_RECONCILE)
-			add_question(all, route->upstream, route,
-			    fill_path(&policy->reconcile.path, key));
-		if (route->upstream->health_path != NULL &&
-		    !health_is_asked(all, route->upstream))
-			add_question(all, route->upstream, NULL,
-			    mem_text(route->upstream->health_path));
-	}
-	free(key);
-}
-
 static void
 on_answered(void *arg)
 {
-	struct ask *one = arg;
-	if (--one->all->pending == 0)
-		loop_stop(one->all->loop);
+	loop_stop(arg);
 }
 
 static void
-ask_all(struct asks *all, struct upstreams *upstreams,
-    const struct conf_upstream *named)
+put_question(struct look_reconcile *look, struct ask *one)
 {
-	static struct field agent = {{"User-Agent", sizeof "User-Agent" - 1},
-	    {"onceproxy", sizeof "onceproxy" - 1}};
-	all->pending = all->count;
-	for (size_t i = 0; i < all->count; i++) {
-		struct ask *one = &all->list[i];
-		const struct message message = {
-		    .method = SPAN("GET"),
-		    .target = span_str(one->target),
-		    .fields = {&agent, 1},
-		};
-		const struct forward_limits limits = {
-		    .timeout_ms = ANSWER_MS,
-		    .max_head = HEAD_MAX_BYTES,
-		    .max_body = BODY_MAX_BYTES,
-		    .close_delimited = one->upstream->close_delimited,
-		};
-		op_init(&one->forward.op, all->loop, on_answered, one);
-		forward_start(upstreams, &one->forward,
-		    &named[one->upstream->index], &message, &limits);
+	struct field agent = {SPAN("User-Agent"), SPAN("onceproxy")};
+	const struct message message = {
+	    .method = SPAN("GET"),
+	    .target = span_str(one->target),
+	    .fields = {&agent, 1},
+	};
+	const struct forward_limits limits = {
+	    .timeout_ms = ANSWER_MS,
+	    .max_head = HEAD_MAX_BYTES,
+	    .max_body = BODY_MAX_BYTES,
+	    .close_delimited = one->upstream->close_delimited,
+	};
+	op_init(&one->forward.op, look->loop, on_answered, look->loop);
+	forward_start(look->upstreams, &one->forward,
+	    &look->named[one->upstream->index], &message, &limits);
+	loop_run(look->loop);
+	if (one->forward.op.error == E_NO_LENGTH) {
+		char *where =
+		    findings_pointer("upstreams", one->upstream->name);
+		findings_add(look->doctor, FINDING_upstream_length, where,
+		    mem_printf("GET %s of %s", one->target,
+			one->upstream->targets[0].url),
+		    NULL);
+		free(where);
 	}
-	loop_run(all->loop);
+}
+
+static void
+end_question(struct ask *one)
+{
+	forward_stop(&one->forward);
+	forward_clear(&one->forward);
+	free(one->target);
 }
 
 /* --- judging --- */
@@ -233,52 +197,59 @@ judge_reconcile(struct doctor *doctor, const struct ask *one)
 	}
 }
 
+/* --- all of them --- */
+
+/* That of an idempotent route, once. */
 static void
-judge(struct doctor *doctor, const struct ask *one)
+ask_health(struct look_reconcile *look, const struct conf_route *route)
 {
-	if (one->forward.op.error == E_NO_LENGTH) {
-		char *where =
-		    findings_pointer("upstreams", one->upstream->name);
-		findings_add(doctor, FINDING_upstream_length, where,
-		    mem_printf("GET %s of %s", one->target,
-			one->upstream->targets[0].url),
-		    NULL);
-		free(where);
-	}
-	if (one->route != NULL)
-		judge_reconcile(doctor, one);
+	const struct conf *conf = look->doctor->conf;
+	const struct conf_upstream *upstream = route->upstream;
+	struct ask health = {.upstream = upstream};
+	if (upstream->health_path == NULL)
+		return;
+	for (const struct conf_route *r = conf->routes; r < route; r++)
+		if (r->idempotency != NULL && r->upstream == upstream)
+			return;
+	health.target = mem_text(upstream->health_path);
+	put_question(look, &health);
+	end_question(&health);
 }
 
-/* --- all of them --- */
+static void
+ask_route(struct look_reconcile *look, const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	if (policy == NULL)
+		return;
+	ask_health(look, route);
+	if (policy->on_unknown != UNKNOWN_RECONCILE)
+		return;
+	struct ask one = {.route = route,
+	    .upstream = route->upstream,
+	    .target = fill_path(&policy->reconcile.path)};
+	put_question(look, &one);
+	judge_reconcile(look->doctor, &one);
+	end_question(&one);
+}
 
 void
 look_reconcile(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
-	struct asks all = {.loop = loop_new()};
+	struct look_reconcile look = {.doctor = doctor,
+	    .loop = loop_new(),
+	    .named = mem_copy(
+		conf->upstreams, conf->n_upstreams * sizeof *look.named)};
 	struct budget budget = {0};
-	/* Their hosts are named as they are: no client has named another. */
-	size_t n = conf->n_upstreams;
-	struct conf_upstream *named =
-	    mem_copy(conf->upstreams, n * sizeof *named);
-	for (size_t i = 0; i < n; i++)
-		named[i].host = HOST_TARGET;
 	atomic_store(&budget.limit, SIZE_MAX / 2);
-	all.list = mem_zero(2 * conf->n_routes * sizeof *all.list);
-	list_questions(&all, conf);
-	if (all.count > 0) {
-		struct upstreams *upstreams =
-		    upstreams_new(all.loop, conf, &budget, named, n);
-		ask_all(&all, upstreams, named);
-		for (size_t i = 0; i < all.count; i++) {
-			judge(doctor, &all.list[i]);
-			forward_stop(&all.list[i].forward);
-			forward_clear(&all.list[i].forward);
-			free(all.list[i].target);
-		}
-		upstreams_free(&upstreams);
-	}
-	loop_free(&all.loop);
-	free(all.list);
-	free(named);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		look.named[i].host = HOST_TARGET;
+	look.upstreams = upstreams_new(
+	    look.loop, conf, &budget, look.named, conf->n_upstreams);
+	for (size_t i = 0; i < conf->n_routes; i++)
+		ask_route(&look, &conf->routes[i]);
+	upstreams_free(&look.upstreams);
+	loop_free(&look.loop);
+	free(look.named);
 }

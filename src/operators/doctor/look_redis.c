@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "operators/commands/shell_quote.h"
-#include "operators/doctor/look_redis_private.h"
+#include "operators/doctor/look_private.h"
 #include "operators/probe/rights.h"
 #include "store/record/record.h"
 #include "store/record/redis_keys.h"
@@ -24,7 +24,6 @@
 
 enum {
 	APART_MS = 1000,
-	WORDS_MAX = 8,       /* words in a probe, at most */
 	SCANS_MAX = 1000,    /* a look, not an inventory */
 	RECORDS_MAX = 10000, /* records that are looked into, at most */
 };
@@ -55,12 +54,6 @@ struct look_redis {
 };
 
 #define ASK(look, ...) DIAL_ASK((look)->redis, __VA_ARGS__)
-
-static bool
-is_kind(const redisReply *reply, int type)
-{
-	return reply != NULL && reply->type == type;
-}
 
 static void
 add(struct look_redis *look, enum finding_name name, char *detail, char *remedy)
@@ -127,21 +120,16 @@ silent_cure(const struct conf *conf, const char *message)
 	return text;
 }
 
-/* The managed Redis ends with its gateway, as it should. */
-static bool
-is_stopped(const struct conf *conf, const char *message)
-{
-	return conf->store.redis.managed &&
-	       (!strcmp(message, strerror(ECONNREFUSED)) ||
-		   !strcmp(message, strerror(ENOENT)) ||
-		   !strcmp(message, strerror(ENAMETOOLONG)));
-}
-
 static void
 note_silent(struct doctor *doctor, const char *pointer, const char *message)
 {
 	const struct conf *conf = doctor->conf;
-	if (is_stopped(conf, message)) {
+	/* The managed Redis ends with its gateway, as it should. */
+	bool stopped = conf->store.redis.managed &&
+		       (!strcmp(message, strerror(ECONNREFUSED)) ||
+			   !strcmp(message, strerror(ENOENT)) ||
+			   !strcmp(message, strerror(ENAMETOOLONG)));
+	if (stopped) {
 		findings_add(doctor, FINDING_redis_stopped, pointer,
 		    mem_text(message), shell_quote(conf->file));
 		findings_skip(doctor, FINDING_redis_unreachable,
@@ -178,87 +166,53 @@ void
 look_redis_unseen(
     struct doctor *doctor, const char *pointer, const char *message)
 {
+	static const char why[] = "Redis could not be examined";
 	if (redis_error_is_login(span_str(message)))
 		note_login(doctor, pointer, message);
+	else if (span_starts(span_str(message), SPAN("ERR DB")))
+		findings_add(doctor, FINDING_redis_database, "/store/redis",
+		    mem_printf("%" PRId64 ": %s", doctor->conf->store.redis.db,
+			message),
+		    NULL);
 	else
 		note_silent(doctor, pointer, message);
-	findings_skip_all(doctor, NEEDS_REDIS, "Redis could not be examined");
-	findings_skip_all(doctor, NEEDS_INFO, "Redis could not be examined");
+	findings_skip_all(doctor, NEEDS_REDIS, why);
+	findings_skip_all(doctor, NEEDS_INFO, why);
 }
 
-/*
- * Connects, and sees whether Redis does anything at all now: it may be loading.
- * A missing right, or a failing disk, still leaves much to see.
- */
+struct dialled *
+look_redis_enter(
+    struct dialled *redis, const struct conf_redis *at, char **ret_message)
+{
+	if (redis == NULL || dial_select(redis, at, ret_message))
+		return redis;
+	enum redis_error error = redis_error_of(span_str(*ret_message));
+	if (error == REDIS_ERROR_NOPERM || error == REDIS_ERROR_MISCONF) {
+		free(*ret_message);
+		*ret_message = NULL;
+	} else {
+		dial_free(&redis);
+	}
+	return redis;
+}
+
 static bool
 open_redis(struct look_redis *look)
 {
 	const struct conf_redis *at = &look->conf->store.redis;
-	char db[DIGITS_MAX + 1] = "", *message = NULL;
-	look->redis = look->at == NULL
-			  ? servers_dial_store(look->conf, &message)
-			  : dial_tcp(look->conf, at, look->at->place.host,
-				look->at->place.port, &message);
-	if (look->redis != NULL) {
-		bool named = at->db != 0 && !at->managed;
-		digits_put(db, at->db);
-		const redisReply *reply =
-		    named ? ASK(look, "SELECT", db) : ASK(look, "PING");
-		enum redis_error error = redis_error_of_reply(reply);
-		if (dial_accept(look->redis, reply, &message) != NULL ||
-		    error == REDIS_ERROR_NOPERM ||
-		    error == REDIS_ERROR_MISCONF) {
-			free(message);
-			return true;
-		}
-	}
-	dial_free(&look->redis);
-	if (span_starts(span_str(message), SPAN("ERR DB")))
-		findings_add(look->doctor, FINDING_redis_database,
-		    "/store/redis",
-		    mem_printf("%" PRId64 ": %s", at->db, message), NULL);
-	else
+	char *message = NULL;
+	struct dialled *redis =
+	    look->at == NULL ? servers_dial(look->conf, at, &message)
+			     : DIAL_TCP(look->conf, at, look->at->place.host,
+				   look->at->place.port, &message);
+	look->redis = look_redis_enter(redis, at, &message);
+	if (look->redis == NULL)
 		look_redis_unseen(look->doctor, look->pointer, message);
-	findings_skip_all(
-	    look->doctor, NEEDS_REDIS, "Redis could not be examined");
-	findings_skip_all(
-	    look->doctor, NEEDS_INFO, "Redis could not be examined");
 	free(message);
-	return false;
+	return look->redis != NULL;
 }
 
 /* --- rights --- */
-
-/* The command of a right's probe, with what stands for its words. */
-static const redisReply *
-send_probe(struct look_redis *look, const char *probe)
-{
-	const struct conf *conf = look->conf;
-	const char *prefix = conf->store.prefix;
-	char *words[WORDS_MAX];
-	size_t count = 0;
-	struct span rest = span_str(probe), word;
-	while (span_next(&rest, ' ', &word)) {
-		must(count < WORDS_MAX);
-		words[count++] =
-		    span_eq(word, SPAN("@key"))
-			? mem_printf("%s:{%u}:doctor", prefix,
-			      look->at != NULL ? look->at->shard : 0)
-		    : span_eq(word, SPAN("@channel"))
-			? mem_printf("%s:{0}:changes", prefix)
-		    : span_eq(word, SPAN("@pattern"))
-			? mem_printf("%s:{*}:changes", prefix)
-		    : span_eq(word, SPAN("@db"))
-			? mem_printf("%" PRId64, conf->store.redis.db)
-			: mem_str(span_eq(word, SPAN("@nothing")) ? SPAN("")
-								  : word);
-	}
-	const redisReply *reply =
-	    dial_ask(look->redis, count, (const char *const *)words);
-	while (count > 0)
-		free(words[--count]);
-	return reply;
-}
 
 /* The key is on another server, or being moved there. */
 static bool
@@ -277,7 +231,7 @@ note_answer(struct look_redis *look, size_t right, const redisReply *reply)
 {
 	const char *text = rights[right].probe;
 	const char *message =
-	    is_kind(reply, REDIS_REPLY_ERROR) ? reply->str : "";
+	    dial_is(reply, REDIS_REPLY_ERROR) ? reply->str : "";
 	bool refused = redis_error_of_reply(reply) == REDIS_ERROR_NOPERM;
 	if (refused && strstr(message, "run the") != NULL) {
 		look->missing[right] = true;
@@ -298,15 +252,27 @@ note_answer(struct look_redis *look, size_t right, const redisReply *reply)
 static void
 try_rights(struct look_redis *look, bool last)
 {
+	const struct conf_store *store = &look->conf->store;
+	char db[DIGITS_MAX + 1] = "";
+	char *key = mem_printf("%s:{%u}:doctor", store->prefix,
+	    look->at != NULL ? look->at->shard : 0);
+	char *channel = mem_printf("%s:{0}:changes", store->prefix);
+	char *pattern = mem_printf("%s:{*}:changes", store->prefix);
+	const struct dial_word words[] = {{"@key", key}, {"@channel", channel},
+	    {"@pattern", pattern}, {"@db", db}, {"@nothing", ""}};
+	digits_put(db, store->redis.db);
 	for (size_t i = 0; i < n_rights; i++) {
 		bool is_last = !strcmp(rights[i].name, "psubscribe");
 		if (is_last != last || !rights_needed(look->conf, &rights[i]))
 			continue;
-		const redisReply *reply = send_probe(look, rights[i].probe);
-		if (reply == NULL)
-			return;
-		note_answer(look, i, reply);
+		const redisReply *reply = dial_probe(look->redis,
+		    rights[i].probe, words, sizeof words / sizeof *words);
+		if (reply != NULL)
+			note_answer(look, i, reply);
 	}
+	free(key);
+	free(channel);
+	free(pattern);
 }
 
 static void
@@ -372,13 +338,9 @@ static void
 judge_role(struct look_redis *look, struct span info)
 {
 	char *version = value_of(info, "redis_version");
-	if (info_is_old(info)) {
-		add(look, FINDING_redis_old, version, NULL);
-	} else {
-		findings_well(look->doctor, FINDING_redis_old,
-		    mem_printf("this is Redis %s", version));
-		free(version);
-	}
+	if (info_is_old(info))
+		add(look, FINDING_redis_old, mem_text(version), NULL);
+	free(version);
 	if (!info_is_master(info)) {
 		char *host = value_of(info, "master_host");
 		char *port = value_of(info, "master_port");
@@ -470,10 +432,8 @@ judge_replicas(struct look_redis *look, struct span info)
 		findings_add(look->doctor, FINDING_replicas_few,
 		    "/store/wait_replicas",
 		    mem_printf("%d of %" PRId64, online, wanted), NULL);
-	if (look->conf->store.redis.managed)
-		findings_well(look->doctor, FINDING_no_replica,
-		    mem_text("a managed Redis has no replicas"));
-	else if (alone && look->doctor->place == NULL)
+	alone = alone && !look->conf->store.redis.managed;
+	if (alone && look->doctor->place == NULL)
 		add(look, FINDING_no_replica, NULL,
 		    replicaof(look->doctor, info));
 	else if (alone)
@@ -485,7 +445,7 @@ static void
 look_at_info(struct look_redis *look)
 {
 	const redisReply *reply = ASK(look, "INFO");
-	if (is_kind(reply, REDIS_REPLY_STRING)) {
+	if (dial_is(reply, REDIS_REPLY_STRING)) {
 		struct span info = span_of(reply->str, reply->len);
 		judge_role(look, info);
 		judge_memory(look, info);
@@ -504,7 +464,7 @@ static char *
 config_of(struct look_redis *look, const char *name)
 {
 	const redisReply *reply = ASK(look, "CONFIG", "GET", name);
-	if (is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 2)
+	if (dial_is(reply, REDIS_REPLY_ARRAY) && reply->elements == 2)
 		return mem_str(resp_text(reply->element[1]));
 	look->no_config = redis_error_of_reply(reply) == REDIS_ERROR_ERR;
 	return NULL;
@@ -554,7 +514,7 @@ look_at_store_id(struct look_redis *look)
 {
 	char *name = mem_printf("%s:{0}:store", look->conf->store.prefix);
 	const redisReply *reply = ASK(look, "GET", name);
-	if (is_kind(reply, REDIS_REPLY_STRING)) {
+	if (dial_is(reply, REDIS_REPLY_STRING)) {
 		free(look->doctor->store_id);
 		look->doctor->store_id =
 		    mem_str(span_of(reply->str, reply->len));
@@ -580,13 +540,13 @@ count_shard(
 		      leases, held, "doctor")
 		: ASK(look, "EVAL", script_text(SCRIPT_count).ptr, "2", leases,
 		      held, "doctor");
-	bool ok = is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 7;
+	bool ok = dial_is(reply, REDIS_REPLY_ARRAY) && reply->elements == 7;
 	if (ok) {
 		*unknown += (uint64_t)reply->element[5]->integer;
 		*failed += (uint64_t)reply->element[6]->integer;
 	} else if (redis_error_of_reply(reply) == REDIS_ERROR_NO_FUNCTION) {
 		reply = ASK(look, "ZRANGE", held, "0", "0");
-		ok = is_kind(reply, REDIS_REPLY_ARRAY) &&
+		ok = dial_is(reply, REDIS_REPLY_ARRAY) &&
 		     (reply->elements == 0 ||
 			 span_eq(resp_text(reply->element[0]), SPAN("-")));
 	}
@@ -622,41 +582,6 @@ count_records(struct look_redis *look)
 		    shell_quote(look->conf->file));
 }
 
-/* Our libraries of other versions. */
-static void
-look_at_libraries(struct look_redis *look)
-{
-	char *names = NULL;
-	if (look->library == NULL) {
-		findings_well(look->doctor, FINDING_old_libraries,
-		    mem_text("store.scripting needs no functions"));
-		return;
-	}
-	const redisReply *reply =
-	    ASK(look, "FUNCTION", "LIST", "LIBRARYNAME", "onceproxy_*");
-	if (!is_kind(reply, REDIS_REPLY_ARRAY)) {
-		may_not(look, FINDING_old_libraries, "FUNCTION LIST");
-		return;
-	}
-	for (size_t i = 0; i < reply->elements; i++) {
-		/* "library_name", the name; other such pairs follow. */
-		const redisReply *library = reply->element[i];
-		const char *name =
-		    library->elements > 1 ? library->element[1]->str : NULL;
-		if (name == NULL || strcmp(name, look->library->name) == 0)
-			continue;
-		char *more = names == NULL ? mem_text(name)
-					   : mem_printf("%s, %s", names, name);
-		free(names);
-		names = more;
-	}
-	if (names != NULL)
-		findings_add(look->doctor, FINDING_old_libraries,
-		    "/store/scripting", mem_text(names),
-		    mem_printf("%.*s", (int)strcspn(names, ","), names));
-	free(names);
-}
-
 /* An answer without encryption, or with a key that we do not have? */
 static void
 look_at_seal(struct look_redis *look, struct span value)
@@ -684,13 +609,13 @@ look_at_key(struct look_redis *look, const char *name)
 		/* So much has the id of an answer's key. */
 		const redisReply *reply =
 		    ASK(look, "GETRANGE", name, "0", "511");
-		bool text = is_kind(reply, REDIS_REPLY_STRING);
+		bool text = dial_is(reply, REDIS_REPLY_STRING);
 		struct span value =
 		    text ? span_of(reply->str, reply->len) : SPAN("");
 		other =
 		    text ? value.len > 0 && !span_starts(value, SPAN("o1")) &&
 			       !span_starts(value, SPAN("o2"))
-			 : reply != NULL && !is_kind(reply, REDIS_REPLY_NIL) &&
+			 : reply != NULL && !dial_is(reply, REDIS_REPLY_NIL) &&
 			       !is_on_its_way(reply);
 		if (text && !other)
 			look_at_seal(look, value);
@@ -713,7 +638,7 @@ scan_keys(struct look_redis *look)
 		const redisReply *reply = ASK(
 		    look, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000");
 		scanned =
-		    is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 2;
+		    dial_is(reply, REDIS_REPLY_ARRAY) && reply->elements == 2;
 		if (!scanned)
 			break;
 		/* The next question takes the reply away. */
@@ -742,15 +667,11 @@ look_at_keys(struct look_redis *look)
 	static const char pointer[] = "/store/encryption_keys";
 	struct doctor *doctor = look->doctor;
 	bool scanned = scan_keys(look);
-	if (look->conf->store.n_encryption_keys == 0)
-		findings_well(doctor, FINDING_plain_answers,
-		    mem_text("store.encryption_keys is not set"));
-	else if (!scanned)
-		may_not(look, FINDING_plain_answers, "SCAN");
-	else if (look->plain > 0)
+	if (look->conf->store.n_encryption_keys > 0 && look->plain > 0)
 		findings_add(doctor, FINDING_plain_answers, pointer,
 		    mem_printf("%" PRIu64, look->plain), NULL);
 	if (!scanned) {
+		may_not(look, FINDING_plain_answers, "SCAN");
 		may_not(look, FINDING_foreign_keys, "SCAN");
 		may_not(look, FINDING_encryption_keys, "SCAN");
 	}
@@ -780,7 +701,6 @@ look_around(struct look_redis *look)
 	look_at_clock(look);
 	look_at_store_id(look);
 	count_records(look);
-	look_at_libraries(look);
 	look_at_keys(look);
 	try_rights(look, true);
 	if (dial_is_broken(look->redis))

@@ -6,7 +6,7 @@
 #include "conf/address.h"
 #include "operators/commands/admin_client.h"
 #include "operators/commands/shell_quote.h"
-#include "operators/doctor/look_redis_private.h"
+#include "operators/doctor/look_private.h"
 #include "store/redis/redis_error.h"
 
 /* --- Sentinels --- */
@@ -46,14 +46,8 @@ look_at_sentinels(struct doctor *doctor)
 {
 	const struct conf_redis *at = &doctor->conf->store.redis;
 	size_t count = at->sentinels.count, naming = 0;
-	if (count == 0) {
-		const char unused[] = "the configuration names no Sentinels";
-		findings_well(doctor, FINDING_sentinel_lost, mem_text(unused));
-		findings_well(doctor, FINDING_sentinels_few, mem_text(unused));
-		findings_well(
-		    doctor, FINDING_sentinel_behind, mem_text(unused));
+	if (count == 0)
 		return;
-	}
 	struct sentinel_answer *seen = servers_sentinels(doctor->conf, at);
 	bool named = servers_agree(at, seen, &doctor->master);
 	for (size_t i = 0; i < count; i++) {
@@ -123,8 +117,8 @@ look_at_gateway(struct doctor *doctor)
 	    (at->kind == ADDRESS_TCP && at->port == 0) ||
 	    findings_has(doctor, FINDING_redis_login))
 		return;
-	if (!admin_client_ask(at, conf->admin_token, "GET", "/status",
-		SPAN(""), &response, &message)) {
+	if (!admin_client_ask(at, conf->admin_token, "GET", "/status", SPAN(""),
+		&response, &message)) {
 		free(message);
 		return;
 	}
@@ -143,9 +137,6 @@ look_store(struct doctor *doctor)
 {
 	const struct conf_redis *at = &doctor->conf->store.redis;
 	look_at_sentinels(doctor);
-	if (!at->managed)
-		findings_well(doctor, FINDING_redis_stopped,
-		    mem_text("store.redis is not \"managed\""));
 	const char *host = doctor->master.host;
 	look_cli(doctor, at, *host ? host : NULL, doctor->master.port);
 	if (at->cluster.count > 0)

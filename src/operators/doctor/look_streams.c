@@ -5,16 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digits.h"
 #include "base/mem.h"
-#include "base/must.h"
 #include "operators/doctor/look_broker_private.h"
-#include "operators/probe/servers.h"
 #include "store/record/event.h"
 #include "store/redis/info.h"
 #include "store/redis/redis_error.h"
-
-enum { WORDS_MAX = 9 /* of a probe */ };
 
 /* A group that never exists: what names it changes nothing. */
 #define NOBODY "onceproxy:doctor"
@@ -48,9 +43,10 @@ static const struct {
 };
 
 struct look_streams {
-	struct doctor *doctor;
+	const struct look_broker *at;
+	const struct conf *conf;
 	const struct conf_source *source;
-	const struct conf_redis *at;
+	const struct conf_redis *there;
 	struct dialled *redis;
 	char *message; /* why it cannot be looked at; or NULL */
 };
@@ -59,48 +55,35 @@ struct look_streams {
 
 /* --- coming in --- */
 
-/* Takes a connection that was made; sees whether it answers. */
+/* Takes a connection that was made, or the message why none was. */
 static bool
-come_in(struct look_streams *look, struct dialled *redis)
+come_in(struct look_streams *look, struct dialled *redis, char *message)
 {
-	char db[DIGITS_MAX + 1] = "";
 	dial_free(&look->redis);
-	look->redis = redis;
-	if (redis == NULL)
-		return false;
 	free(look->message);
-	look->message = NULL;
-	digits_put(db, look->at->db);
-	const redisReply *reply =
-	    look->at->db == 0 ? ASK(look, "PING") : ASK(look, "SELECT", db);
-	enum redis_error error = redis_error_of_reply(reply);
-	if (error != REDIS_ERROR_NOPERM && error != REDIS_ERROR_MISCONF)
-		(void)dial_accept(redis, reply, &look->message);
-	return look->message == NULL;
+	look->redis = look_redis_enter(redis, look->there, &message);
+	look->message = message;
+	return look->redis != NULL;
 }
 
 static bool
 dial_place(struct look_streams *look, const struct redis_address *place)
 {
 	char *message = NULL;
-	struct dialled *redis = dial_tcp(
-	    look->doctor->conf, look->at, place->host, place->port, &message);
-	if (redis == NULL) {
-		free(look->message);
-		look->message = message;
-	}
-	return come_in(look, redis);
+	struct dialled *redis = DIAL_TCP(
+	    look->conf, look->there, place->host, place->port, &message);
+	return come_in(look, redis, message);
 }
 
 /* By the first seed that answers, to the server that has the stream. */
 static bool
 dial_cluster(struct look_streams *look)
 {
-	for (size_t i = 0; i < look->at->cluster.count; i++) {
+	for (size_t i = 0; i < look->there->cluster.count; i++) {
 		struct redis_address seed;
 		struct slots_redirect to = {0};
 		if (!redis_address_read(
-			span_str(look->at->cluster.list[i]), &seed))
+			span_str(look->there->cluster.list[i]), &seed))
 			continue;
 		bool in = dial_place(look, &seed);
 		const redisReply *reply =
@@ -121,41 +104,6 @@ dial_cluster(struct look_streams *look)
 
 /* --- rights --- */
 
-/* What stands for @stream, @dead and @results; NULL: the source has none. */
-static const char *
-key_of(const struct look_streams *look, struct span word)
-{
-	if (span_eq(word, SPAN("@stream")))
-		return look->source->stream;
-	return span_eq(word, SPAN("@dead")) ? look->source->dead_letters
-					    : look->source->results;
-}
-
-/* *ret_key: the key that it needs a right to; NULL: none. */
-static const redisReply *
-send_probe(struct look_streams *look, const char *probe, const char **ret_key)
-{
-	char *words[WORDS_MAX];
-	size_t count = 0;
-	bool whole = true;
-	struct span rest = span_str(probe), word;
-	*ret_key = NULL;
-	while (span_next(&rest, ' ', &word)) {
-		must(count < WORDS_MAX);
-		bool key = *word.ptr == '@';
-		if (key)
-			*ret_key = key_of(look, word);
-		words[count++] = key ? mem_text(*ret_key) : mem_str(word);
-		whole = whole && words[count - 1] != NULL;
-	}
-	const redisReply *reply =
-	    whole ? dial_ask(look->redis, count, (const char *const *)words)
-		  : NULL;
-	while (count > 0)
-		free(words[--count]);
-	return reply;
-}
-
 static bool
 has_word(const char *text, const char *word)
 {
@@ -166,14 +114,21 @@ has_word(const char *text, const char *word)
 	return false;
 }
 
+/* A right that the source does not need, as it has no such key, is there. */
 static void
 look_at_rights(struct look_streams *look)
 {
+	const struct dial_word keys[] = {{"@stream", look->source->stream},
+	    {"@dead", look->source->dead_letters},
+	    {"@results", look->source->results}};
 	char *lacks = mem_text("");
 	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
-		const char *key;
+		const char *probe = rights[i].probe, *key = NULL;
+		for (size_t k = 0; k < 3; k++)
+			if (strstr(probe, keys[k].word) != NULL)
+				key = keys[k].text;
 		const redisReply *reply =
-		    send_probe(look, rights[i].probe, &key);
+		    dial_probe(look->redis, probe, keys, 3);
 		if (redis_error_of_reply(reply) != REDIS_ERROR_NOPERM)
 			continue;
 		/* The right to the command is looked at first. */
@@ -191,10 +146,11 @@ look_at_rights(struct look_streams *look)
 		free(rule);
 	}
 	if (*lacks != '\0')
-		look_broker_add(look->doctor, look->source,
-		    FINDING_source_rights, mem_text(lacks),
+		look_broker_add(look->at, FINDING_source_rights,
+		    mem_text(lacks),
 		    mem_printf("ACL SETUSER %s %s",
-			look->at->user ? look->at->user : "default", lacks));
+			look->there->user ? look->there->user : "default",
+			lacks));
 	free(lacks);
 }
 
@@ -207,33 +163,26 @@ look_at_info(struct look_streams *look)
 	struct span info = reply != NULL ? resp_text(reply) : SPAN("");
 	char *policy = mem_str(info_value(info, SPAN("maxmemory_policy")));
 	if (info.len > 0 && !info_is_master(info))
-		look_broker_add_once(
-		    look->doctor, look->source, FINDING_broker_replica, NULL);
+		look_broker_add_once(look->at, FINDING_broker_replica, NULL);
 	if (span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0")))
-		look_broker_add_once(look->doctor, look->source,
-		    FINDING_broker_persistence, NULL);
+		look_broker_add_once(
+		    look->at, FINDING_broker_persistence, NULL);
 	/* A stream has no expiry, and only what has one is "volatile". */
 	if (info_may_evict(info) &&
 	    span_starts(span_str(policy), SPAN("allkeys")))
-		look_broker_add_once(look->doctor, look->source,
-		    FINDING_broker_eviction,
+		look_broker_add_once(look->at, FINDING_broker_eviction,
 		    mem_printf("maxmemory-policy is %s", policy));
 	free(policy);
 }
 
 /* --- what is read --- */
 
-static bool
-is_list(const redisReply *reply)
-{
-	return reply != NULL && reply->type == REDIS_REPLY_ARRAY;
-}
-
 /* The value behind a name, in a list of names and values; or NULL. */
 static const redisReply *
 member_of(const redisReply *list, const char *name)
 {
-	for (size_t i = 0; is_list(list) && i + 1 < list->elements; i += 2)
+	for (size_t i = 0;
+	     dial_is(list, REDIS_REPLY_ARRAY) && i + 1 < list->elements; i += 2)
 		if (span_eq(resp_text(list->element[i]), span_str(name)))
 			return list->element[i + 1];
 	return NULL;
@@ -244,8 +193,7 @@ static int64_t
 number_in(const redisReply *list, const char *name)
 {
 	const redisReply *reply = member_of(list, name);
-	bool is = reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
-		  reply->integer >= 0;
+	bool is = dial_is(reply, REDIS_REPLY_INTEGER) && reply->integer >= 0;
 	return is ? reply->integer : -1;
 }
 
@@ -260,8 +208,9 @@ waited_behind(struct look_streams *look, const struct event_id *last)
 	const redisReply *reply =
 	    ASK(look, "XRANGE", look->source->stream, from, "+", "COUNT", "1");
 	free(from);
-	if (!is_list(reply) || reply->elements != 1 ||
-	    !is_list(reply->element[0]) || reply->element[0]->elements == 0 ||
+	if (!dial_is(reply, REDIS_REPLY_ARRAY) || reply->elements != 1 ||
+	    !dial_is(reply->element[0], REDIS_REPLY_ARRAY) ||
+	    reply->element[0]->elements == 0 ||
 	    !event_read_entry(resp_text(reply->element[0]->element[0]), &id))
 		return 0;
 	reply = ASK(look, "TIME");
@@ -287,9 +236,8 @@ look_at_trimming(struct look_streams *look, const struct stream *stream,
 	    stream->length == 0 ||
 	    (stream->first.ms > 0 && event_compare(&stream->first, last) > 0);
 	if (stream->added >= 0 && read >= 0 && unread && gone > read)
-		look_broker_add(look->doctor, look->source,
-		    FINDING_source_trimmed, mem_printf("%" PRId64, gone - read),
-		    NULL);
+		look_broker_add(look->at, FINDING_source_trimmed,
+		    mem_printf("%" PRId64, gone - read), NULL);
 }
 
 static void
@@ -300,7 +248,7 @@ look_at_groups(struct look_streams *look, const struct stream *stream)
 	const redisReply *group = NULL;
 	struct event_id last = {0};
 	int64_t lag = source->start_latest ? 0 : stream->length;
-	if (!is_list(groups))
+	if (!dial_is(groups, REDIS_REPLY_ARRAY))
 		return;
 	for (size_t i = 0; i < groups->elements && group == NULL; i++) {
 		const redisReply *name = member_of(groups->element[i], "name");
@@ -317,7 +265,7 @@ look_at_groups(struct look_streams *look, const struct stream *stream)
 		look_at_trimming(
 		    look, stream, number_in(group, "entries-read"), &last);
 	}
-	look_broker_waits(look->doctor, source, lag,
+	look_broker_waits(look->at, lag,
 	    begun || !source->start_latest ? waited_behind(look, &last) : 0);
 }
 
@@ -333,20 +281,19 @@ look_at_streams(struct look_streams *look)
 			continue;
 		const redisReply *reply =
 		    ASK(look, "XINFO", "STREAM", names[i]);
-		if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
+		if (dial_is(reply, REDIS_REPLY_ERROR) &&
 		    strncmp(reply->str, "WRONGTYPE", 9) == 0) {
-			look_broker_add(look->doctor, source,
-			    FINDING_source_missing,
+			look_broker_add(look->at, FINDING_source_missing,
 			    mem_printf("%s is no stream", names[i]), NULL);
 			return;
 		}
-		if (i > 0 || !is_list(reply))
+		if (i > 0 || !dial_is(reply, REDIS_REPLY_ARRAY))
 			continue;
 		const redisReply *first = member_of(reply, "first-entry");
 		struct stream stream = {
 		    .added = number_in(reply, "entries-added"),
 		    .length = number_in(reply, "length")};
-		if (is_list(first) && first->elements > 0)
+		if (dial_is(first, REDIS_REPLY_ARRAY) && first->elements > 0)
 			(void)!event_read_entry(
 			    resp_text(first->element[0]), &stream.first);
 		look_at_groups(look, &stream);
@@ -356,16 +303,23 @@ look_at_streams(struct look_streams *look)
 /* --- all of it --- */
 
 void
-look_streams(struct doctor *doctor, const struct conf_source *source)
+look_streams(const struct look_broker *at)
 {
-	struct look_streams look = {
-	    .doctor = doctor, .source = source, .at = &source->broker->redis};
-	bool in = look.at->cluster.count > 0
-		      ? dial_cluster(&look)
-		      : come_in(&look,
-			    servers_dial(doctor->conf, look.at, &look.message));
-	look_cli(doctor, look.at, NULL, 0);
-	if (in) {
+	struct doctor *doctor = at->doctor;
+	struct look_streams look = {.at = at,
+	    .conf = doctor->conf,
+	    .source = at->source,
+	    .there = &at->broker->redis};
+	char *message = NULL;
+	if (look.there->cluster.count > 0) {
+		(void)dial_cluster(&look);
+	} else {
+		struct dialled *redis =
+		    servers_dial(look.conf, look.there, &message);
+		(void)come_in(&look, redis, message);
+	}
+	look_cli(doctor, look.there, NULL, 0);
+	if (look.redis != NULL) {
 		look_at_rights(&look);
 		look_at_info(&look);
 		look_at_streams(&look);
@@ -373,7 +327,7 @@ look_streams(struct doctor *doctor, const struct conf_source *source)
 			look.message = mem_text(dial_message(look.redis));
 	}
 	if (look.message != NULL)
-		look_broker_unseen(doctor, source,
+		look_broker_unseen(at,
 		    redis_error_is_login(span_str(look.message)), look.message);
 	look_cli_nowhere(doctor);
 	dial_free(&look.redis);

@@ -22,20 +22,10 @@
 /* The most for each question about http://, whatever connect_timeout is. */
 enum { WAIT_MS = 2000 };
 
-struct knocks {
-	struct loop *loop;
-	size_t pending;
-};
-
 struct knock {
-	struct knocks *all;
-	const struct conf_upstream *upstream; /* NULL: this one is left out */
 	const struct conf_target *target;
-	struct dialler dialler;
+	struct loop *loop;
 	struct connection *connection;
-	struct timer timer;
-	bool ended;
-	bool wants_tls;    /* http:// leads to TLS, and to no plain HTTP */
 	int error;         /* 0, or that of connection_open() */
 	char message[256]; /* libcurl's about the error; "" for none */
 	/* The beginning of the answer to OPTIONS: */
@@ -49,45 +39,30 @@ static void
 end_knock(void *arg)
 {
 	struct knock *knock = arg;
-	if (knock->ended)
-		return;
-	knock->ended = true;
-	timer_clear(&knock->timer);
-	if (--knock->all->pending == 0)
-		loop_stop(knock->all->loop);
+	loop_stop(knock->loop);
 }
 
-/* Connects to each, and waits until the last has ended; wait_ms 0: for ever. */
+/* Connects, and waits until that has ended; wait_ms 0: for ever. */
 static void
-knock_at_all(struct knock *list, size_t count, int64_t wait_ms,
+knock_at(struct knock *knock, const struct conf_upstream *upstream,
+    const struct conf_target *target, int64_t wait_ms,
     void (*made)(void *arg, int error))
 {
-	struct knocks all = {.loop = loop_new()};
-	struct connector *connector = connector_new(all.loop);
-	for (size_t i = 0; i < count; i++) {
-		struct knock *knock = &list[i];
-		if (knock->upstream == NULL)
-			continue;
-		knock->all = &all;
-		all.pending++;
-		connection_dialler_init(
-		    &knock->dialler, connector, knock->upstream, knock->target);
-		timer_init(&knock->timer, all.loop, end_knock, knock);
-		if (wait_ms > 0)
-			timer_set(&knock->timer, wait_ms);
-		knock->connection =
-		    connection_open(&knock->dialler, made, knock);
-	}
-	if (all.pending > 0)
-		loop_run(all.loop);
-	for (size_t i = 0; i < count; i++) {
-		if (list[i].upstream == NULL)
-			continue;
-		connection_close(&list[i].connection);
-		connection_dialler_end(&list[i].dialler);
-	}
+	struct dialler dialler;
+	struct timer timer;
+	*knock = (struct knock){.target = target, .loop = loop_new()};
+	struct connector *connector = connector_new(knock->loop);
+	connection_dialler_init(&dialler, connector, upstream, target);
+	timer_init(&timer, knock->loop, end_knock, knock);
+	if (wait_ms > 0)
+		timer_set(&timer, wait_ms);
+	knock->connection = connection_open(&dialler, made, knock);
+	loop_run(knock->loop);
+	timer_clear(&timer);
+	connection_close(&knock->connection);
+	connection_dialler_end(&dialler);
 	connector_free(&connector);
-	loop_free(&all.loop);
+	loop_free(&knock->loop);
 }
 
 static void
@@ -103,52 +78,34 @@ on_made(void *arg, int error)
 
 /* --- whether http:// leads to TLS --- */
 
-/* A certificate that we do not trust, or an alert, is spoken in TLS, too. */
+/*
+ * Offers a handshake.  A certificate that we do not trust, or an alert, is
+ * spoken in TLS, too.
+ */
 static bool
-speaks_tls(const struct knock *tried)
+speaks_tls(
+    const struct conf_upstream *upstream, const struct conf_target *target)
 {
-	switch (tried->error) {
+	struct knock tried;
+	struct conf_upstream untold = *upstream;
+	struct conf_target tls = *target;
+	tls.tls = true;
+	/* There were no files of it before, and it is told nothing. */
+	untold.ca = untold.certificate = untold.key = NULL;
+	if (untold.connect_timeout_ms > WAIT_MS)
+		untold.connect_timeout_ms = WAIT_MS;
+	knock_at(&tried, &untold, &tls, 0, on_made);
+	switch (tried.error) {
 	case 0:
 	case E_TLS_AUTHORITY:
 	case E_TLS_EARLY:
 	case E_TLS_NAME:
 	case E_TLS_OVER:
-		return tried->upstream != NULL;
+		return true;
 	case E_TLS:
-		return strstr(tried->message, "alert") != NULL;
+		return strstr(tried.message, "alert") != NULL;
 	}
 	return false;
-}
-
-/* Offers those with http:// a handshake, and notes which of them speak TLS. */
-static void
-try_handshakes(struct knock *list, size_t count)
-{
-	struct knock *tried = mem_zero(count * sizeof *tried);
-	struct conf_upstream *upstreams = mem_zero(count * sizeof *upstreams);
-	struct conf_target *targets = mem_zero(count * sizeof *targets);
-	for (size_t i = 0; i < count; i++) {
-		const struct knock *plain = &list[i];
-		if (plain->error != 0 || plain->target->tls ||
-		    plain->target->unix_path != NULL)
-			continue;
-		targets[i] = *plain->target;
-		targets[i].tls = true;
-		upstreams[i] = *plain->upstream;
-		/* There were no files of it before, and it is told nothing. */
-		upstreams[i].ca = NULL;
-		upstreams[i].certificate = upstreams[i].key = NULL;
-		if (upstreams[i].connect_timeout_ms > WAIT_MS)
-			upstreams[i].connect_timeout_ms = WAIT_MS;
-		tried[i].upstream = &upstreams[i];
-		tried[i].target = &targets[i];
-	}
-	knock_at_all(tried, count, 0, on_made);
-	for (size_t i = 0; i < count; i++)
-		list[i].wants_tls = speaks_tls(&tried[i]);
-	free(targets);
-	free(upstreams);
-	free(tried);
 }
 
 static void
@@ -184,53 +141,24 @@ on_plain_made(void *arg, int error)
 }
 
 /*
- * Those that take a handshake are asked without one.  A client of plain HTTP
- * that has come to the wrong port is told so by 400, by 426 or by a way to
- * another one.
+ * What takes a handshake is asked without one.  A client of plain HTTP that has
+ * come to the wrong port is told so by 400, by 426 or by a way to another one.
  */
-static void
-ask_plainly(struct knock *list, size_t count)
+static bool
+speaks_plainly(
+    const struct conf_upstream *upstream, const struct conf_target *target)
 {
-	struct knock *asked = mem_zero(count * sizeof *asked);
-	for (size_t i = 0; i < count; i++)
-		if (list[i].wants_tls) {
-			asked[i].upstream = list[i].upstream;
-			asked[i].target = list[i].target;
-		}
-	knock_at_all(asked, count, WAIT_MS, on_plain_made);
-	for (size_t i = 0; i < count; i++) {
-		struct span head = span_of(asked[i].head, asked[i].len);
-		int64_t status;
-		if (head.len == sizeof asked[i].head &&
-		    span_starts(head, SPAN("HTTP/1.")) &&
-		    digits_read(span_from(head, 9), 999, &status) &&
-		    status != 400 && status != 426 && status / 100 != 3)
-			list[i].wants_tls = false;
-	}
-	free(asked);
+	struct knock asked;
+	int64_t status;
+	knock_at(&asked, upstream, target, WAIT_MS, on_plain_made);
+	struct span head = span_of(asked.head, asked.len);
+	return head.len == sizeof asked.head &&
+	       span_starts(head, SPAN("HTTP/1.")) &&
+	       digits_read(span_from(head, 9), 999, &status) && status != 400 &&
+	       status != 426 && status / 100 != 3;
 }
 
 /* --- judging --- */
-
-/* The pointer to a target, or to an upstream that has only one. */
-static char *
-pointer_of(const struct conf *conf, const struct knock *knock)
-{
-	const struct conf_upstream *upstream = knock->upstream;
-	size_t relay = 0;
-	if (upstream->name == NULL) {
-		while (&conf->relays[relay].receiver != upstream)
-			relay++;
-		return findings_pointer("relays", conf->relays[relay].name);
-	}
-	char *pointer = findings_pointer("upstreams", upstream->name);
-	if (upstream->n_targets == 1)
-		return pointer;
-	char *target = mem_printf(
-	    "%s/targets/%td", pointer, knock->target - upstream->targets);
-	free(pointer);
-	return target;
-}
 
 static char *
 host_port(const struct conf_target *target)
@@ -278,88 +206,92 @@ judge_error(const struct knock *knock, char **ret_remedy)
 	return name;
 }
 
-/* spared: another target of its upstream takes what this one cannot. */
-static void
-judge_target(struct doctor *doctor, const struct knock *knock, bool spared)
+static char *
+said_of(const struct knock *knock, const char *place)
 {
-	const struct conf_target *target = knock->target;
-	/* That of a relay has a finding of its own, and its path is secret. */
-	bool receiver = knock->upstream->name == NULL;
-	char *where = pointer_of(doctor->conf, knock), *remedy = NULL;
-	char *place = receiver ? host_port(target) : mem_text(target->url);
-	enum finding_name name = FINDING_target_down;
-	/* Each of several, too: one in so many payments would go there. */
-	if (knock->wants_tls && !receiver)
-		findings_add(doctor, FINDING_upstream_wants_tls, where,
-		    mem_text(target->url), mem_text(target->url));
-	if (knock->error != 0) {
-		if (receiver) {
-			name = FINDING_relay_receiver;
-			remedy = mem_printf("%s%s", place,
-			    target->tls
-				? "; its certificate must be of an authority "
-				  "that this machine trusts"
-				: "");
-		} else if (spared) {
-			remedy = mem_text(target->url);
-		} else {
-			name = judge_error(knock, &remedy);
-			findings_skip(doctor, FINDING_target_down,
-			    "no other "
-			    "target takes the requests of one that fails");
-		}
-		findings_add(doctor, name, where,
-		    mem_printf("%s: %s", place,
-			knock->message[0] ? knock->message
-					  : error_message(knock->error)),
-		    remedy);
-	}
-	free(place);
-	free(where);
+	return mem_printf("%s: %s", place,
+	    knock->message[0] ? knock->message : error_message(knock->error));
 }
 
-static bool
-is_spared(const struct knock *list, size_t count, const struct knock *one)
+/* spared: another target of its upstream takes what this one cannot. */
+static void
+judge_target(struct doctor *doctor, const char *where,
+    const struct conf_upstream *upstream, const struct knock *knock,
+    bool spared)
 {
-	for (size_t i = 0; i < count; i++)
-		if (list[i].upstream == one->upstream && list[i].error == 0)
-			return true;
-	return false;
+	const struct conf_target *target = knock->target;
+	char *remedy = NULL;
+	/* Each of several, too: one in so many payments would go there. */
+	if (knock->error == 0 && !target->tls && target->unix_path == NULL &&
+	    speaks_tls(upstream, target) && !speaks_plainly(upstream, target))
+		findings_add(doctor, FINDING_upstream_wants_tls, where,
+		    mem_text(target->url), mem_text(target->url));
+	if (knock->error == 0)
+		return;
+	enum finding_name name = judge_error(knock, &remedy);
+	if (spared) {
+		name = FINDING_target_down;
+		free(remedy);
+		remedy = mem_text(target->url);
+	} else {
+		findings_skip(doctor, FINDING_target_down,
+		    "no other target takes the requests of one that fails");
+	}
+	findings_add(doctor, name, where, said_of(knock, target->url), remedy);
 }
 
 /* --- all of them --- */
 
-/* Those of all upstreams, and then the receivers of webhooks. */
-static struct knock *
-list_targets(const struct conf *conf, size_t *ret_count)
+static void
+look_at_upstream(struct doctor *doctor, const struct conf_upstream *upstream)
 {
-	struct knock *list = NULL;
-	size_t count = 0, all = conf->n_upstreams + conf->n_relays;
-	for (size_t i = 0; i < all; i++) {
-		const struct conf_upstream *upstream =
-		    i < conf->n_upstreams
-			? &conf->upstreams[i]
-			: &conf->relays[i - conf->n_upstreams].receiver;
-		list = mem_grow(
-		    list, (count + upstream->n_targets + 1) * sizeof *list);
-		for (size_t k = 0; k < upstream->n_targets; k++)
-			list[count++] = (struct knock){.upstream = upstream,
-			    .target = &upstream->targets[k]};
+	size_t count = upstream->n_targets;
+	struct knock *list = mem_zero(count * sizeof *list);
+	char *pointer = findings_pointer("upstreams", upstream->name);
+	bool spared = false;
+	for (size_t i = 0; i < count; i++) {
+		knock_at(&list[i], upstream, &upstream->targets[i], 0, on_made);
+		spared |= list[i].error == 0;
 	}
-	*ret_count = count;
-	return list;
+	for (size_t i = 0; i < count; i++) {
+		char *target = count == 1
+				   ? mem_text(pointer)
+				   : mem_printf("%s/targets/%zu", pointer, i);
+		judge_target(doctor, target, upstream, &list[i], spared);
+		free(target);
+	}
+	free(pointer);
+	free(list);
+}
+
+/* The path of a webhook is secret. */
+static void
+look_at_receiver(struct doctor *doctor, const struct conf_relay *relay)
+{
+	const struct conf_target *target = relay->receiver.targets;
+	char *where = findings_pointer("relays", relay->name);
+	char *place = host_port(target);
+	struct knock knock;
+	knock_at(&knock, &relay->receiver, target, 0, on_made);
+	if (knock.error != 0)
+		findings_add(doctor, FINDING_relay_receiver, where,
+		    said_of(&knock, place),
+		    mem_printf("%s%s", place,
+			target->tls
+			    ? "; its certificate must be of an authority that "
+			      "this machine trusts"
+			    : ""));
+	free(place);
+	free(where);
 }
 
 void
 look_upstreams(struct doctor *doctor)
 {
-	size_t count;
-	struct knock *list = list_targets(doctor->conf, &count);
-	knock_at_all(list, count, 0, on_made);
-	try_handshakes(list, count);
-	ask_plainly(list, count);
-	for (size_t i = 0; i < count; i++)
-		judge_target(
-		    doctor, &list[i], is_spared(list, count, &list[i]));
-	free(list);
+	const struct conf *conf = doctor->conf;
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		look_at_upstream(doctor, &conf->upstreams[i]);
+	for (size_t i = 0; i < conf->n_relays; i++)
+		if (conf->relays[i].kind == RELAY_WEBHOOK)
+			look_at_receiver(doctor, &conf->relays[i]);
 }

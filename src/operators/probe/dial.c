@@ -4,60 +4,47 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/digits.h"
 #include "base/mem.h"
 #include "operators/probe/dial.h"
-#include "store/redis/link.h"
 
 enum { REPLY_MOST_US = 30 * 1000 * 1000 /* the longest, in drops */ };
 
 struct dialled {
 	struct loop *loop;
 	struct link *link;
-	struct list calls;      /* whose replies nobody has asked for */
-	struct dial_call *last; /* whose reply is in use; or NULL */
+	bool runs; /* the loop does */
 	struct timer silence;
-	bool waits; /* the loop runs */
-};
-
-struct dial_call {
-	struct link_call call;
-	struct dialled *dial;
-	struct list in_dial;
-	struct arena *arena; /* of the reply */
+	struct link_call call; /* while it is pending */
+	bool pending;
+	struct arena *arena; /* of the last reply, or NULL */
 	const redisReply *reply;
-	bool ended;
 };
-
-/* --- waiting --- */
-
-static void
-wait_for(struct dialled *dial)
-{
-	dial->waits = true;
-	loop_run(dial->loop);
-	dial->waits = false;
-}
-
-static void
-end_waiting(struct dialled *dial)
-{
-	if (dial->waits)
-		loop_stop(dial->loop);
-}
 
 /* --- life --- */
 
 static void
+run(struct dialled *dial)
+{
+	dial->runs = true;
+	loop_run(dial->loop);
+	dial->runs = false;
+}
+
+/* A loop that is freed must not be stopped. */
+static void
 on_changed(void *arg, bool up)
 {
+	struct dialled *dial = arg;
 	(void)up;
-	end_waiting(arg);
+	if (dial->runs)
+		loop_stop(dial->loop);
 }
 
 static void
 on_failed(void *arg)
 {
-	end_waiting(arg);
+	on_changed(arg, false);
 }
 
 /* A call whose reply takes its time must not be taken for one that is lost. */
@@ -65,31 +52,30 @@ static void
 on_silence(void *arg)
 {
 	struct dialled *dial = arg;
-	struct dial_call *first =
-	    LIST_FIRST(&dial->calls, struct dial_call, in_dial);
-	int64_t left_ms = link_left_ms(dial->link, &first->call);
+	int64_t left_ms = link_left_ms(dial->link, &dial->call);
 	if (left_ms == 0)
 		link_reset(dial->link, "it did not answer in time");
-	else if (clock_us() - first->call.sent_us > REPLY_MOST_US)
+	else if (clock_us() - dial->call.sent_us > REPLY_MOST_US)
 		link_reset(dial->link, "its reply was too slow");
 	else
 		timer_set(&dial->silence, left_ms);
 }
 
-static struct dialled *
-connect_to(const struct conf *conf, const struct conf_redis *at,
-    const struct link_to *to, char **ret_message)
+struct dialled *
+dial_to(const struct conf *conf, const struct conf_redis *at, struct link_to to,
+    char **ret_message)
 {
 	struct dialled *dial = mem_zero(sizeof *dial);
 	const struct link_events events = {.changed = on_changed,
 	    .failed = on_failed,
 	    .unsaid = true,
 	    .arg = dial};
+	to.bare = !to.sentinel;
+	to.unpulsed = true;
 	dial->loop = loop_new();
-	list_init(&dial->calls);
 	timer_init(&dial->silence, dial->loop, on_silence, dial);
-	dial->link = link_new(dial->loop, conf, at, to, &events);
-	wait_for(dial);
+	dial->link = link_new(dial->loop, conf, at, &to, &events);
+	run(dial);
 	if (dial_is_broken(dial)) {
 		*ret_message = mem_text(link_message(dial->link));
 		dial_free(&dial);
@@ -97,57 +83,15 @@ connect_to(const struct conf *conf, const struct conf_redis *at,
 	return dial;
 }
 
-struct dialled *
-dial_tcp(const struct conf *conf, const struct conf_redis *at, const char *host,
-    uint16_t port, char **ret_message)
-{
-	return connect_to(conf, at,
-	    &(struct link_to){
-		.host = host, .port = port, .bare = true, .unpulsed = true},
-	    ret_message);
-}
-
-struct dialled *
-dial_unix(const struct conf *conf, const struct conf_redis *at,
-    const char *path, char **ret_message)
-{
-	return connect_to(conf, at,
-	    &(struct link_to){.socket = path, .bare = true, .unpulsed = true},
-	    ret_message);
-}
-
-struct dialled *
-dial_sentinel(const struct conf *conf, const struct conf_redis *at,
-    const char *host, uint16_t port, char **ret_message)
-{
-	return connect_to(conf, at,
-	    &(struct link_to){
-		.host = host, .port = port, .sentinel = true, .unpulsed = true},
-	    ret_message);
-}
-
-static void
-drop_call(struct dial_call *call)
-{
-	if (call == NULL)
-		return;
-	list_remove(&call->in_dial);
-	arena_free(&call->arena);
-	free(call);
-}
-
 void
 dial_free(struct dialled **dial)
 {
 	struct dialled *d = *dial;
-	struct dial_call *call;
 	*dial = NULL;
 	if (d == NULL)
 		return;
-	link_free(&d->link); /* which ends all calls */
-	LIST_EACH(call, &d->calls, in_dial)
-	drop_call(call);
-	drop_call(d->last);
+	link_free(&d->link); /* which ends a call */
+	arena_free(&d->arena);
 	timer_clear(&d->silence);
 	loop_free(&d->loop);
 	free(d);
@@ -185,42 +129,30 @@ copy_reply(struct arena *arena, const redisReply *reply)
 static void
 on_replied(struct link_call *call, const redisReply *reply)
 {
-	struct dial_call *one = CONTAINER_OF(call, struct dial_call, call);
-	one->ended = true;
-	one->arena = arena_new();
+	struct dialled *dial = CONTAINER_OF(call, struct dialled, call);
+	dial->pending = false;
 	if (reply != NULL)
-		one->reply = copy_reply(one->arena, reply);
-	end_waiting(one->dial);
-}
-
-void
-dial_send(struct dialled *dial, const struct resp *command)
-{
-	struct dial_call *call = mem_zero(sizeof *call);
-	call->dial = dial;
-	call->call.done = on_replied;
-	list_add_last(&dial->calls, &call->in_dial);
-	if (dial_is_broken(dial))
-		call->ended = true;
-	else
-		link_send(dial->link, &call->call, command);
+		dial->reply = copy_reply(dial->arena, reply);
+	on_changed(dial, true);
 }
 
 const redisReply *
-dial_reply(struct dialled *dial)
+dial_send(struct dialled *dial, struct resp *command)
 {
-	struct dial_call *call =
-	    LIST_FIRST(&dial->calls, struct dial_call, in_dial);
-	must(call != NULL);
-	while (!call->ended) {
+	arena_free(&dial->arena);
+	dial->arena = arena_new();
+	dial->reply = NULL;
+	if (!dial_is_broken(dial)) {
+		dial->pending = true;
+		dial->call = (struct link_call){.done = on_replied};
+		link_send(dial->link, &dial->call, command);
 		timer_set(&dial->silence, 1);
-		wait_for(dial);
 	}
+	resp_clear(command);
+	while (dial->pending)
+		run(dial);
 	timer_clear(&dial->silence);
-	list_remove(&call->in_dial);
-	drop_call(dial->last);
-	dial->last = call;
-	return call->reply;
+	return dial->reply;
 }
 
 const redisReply *
@@ -230,9 +162,34 @@ dial_ask(struct dialled *dial, size_t count, const char *const *words)
 	resp_begin(&command, count);
 	for (size_t i = 0; i < count; i++)
 		resp_arg(&command, span_str(words[i]));
-	dial_send(dial, &command);
-	resp_clear(&command);
-	return dial_reply(dial);
+	return dial_send(dial, &command);
+}
+
+const redisReply *
+dial_probe(struct dialled *dial, const char *probe,
+    const struct dial_word *words, size_t count)
+{
+	struct resp command = {0};
+	struct span word, rest = span_str(probe);
+	size_t n = 0;
+	while (span_next(&rest, ' ', &word))
+		n++;
+	resp_begin(&command, n);
+	rest = span_str(probe);
+	while (span_next(&rest, ' ', &word)) {
+		for (size_t i = 0; i < count; i++) {
+			if (!span_eq(word, span_str(words[i].word)))
+				continue;
+			if (words[i].text == NULL) {
+				resp_clear(&command);
+				return NULL;
+			}
+			word = span_str(words[i].text);
+			break;
+		}
+		resp_arg(&command, word);
+	}
+	return dial_send(dial, &command);
 }
 
 const redisReply *
@@ -244,4 +201,22 @@ dial_accept(
 	*ret_message =
 	    mem_text(reply != NULL ? reply->str : link_message(dial->link));
 	return NULL;
+}
+
+bool
+dial_is(const redisReply *reply, int type)
+{
+	return reply != NULL && reply->type == type;
+}
+
+bool
+dial_select(
+    struct dialled *dial, const struct conf_redis *at, char **ret_message)
+{
+	char db[DIGITS_MAX + 1] = "";
+	digits_put(db, at->db);
+	const redisReply *reply = at->db != 0 && !at->managed
+				      ? DIAL_ASK(dial, "SELECT", db)
+				      : DIAL_ASK(dial, "PING");
+	return dial_accept(dial, reply, ret_message) != NULL;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conf/conf.h"
+#include "store/redis/link.h"
 #include "store/redis/resp.h"
 
 /*
@@ -14,39 +15,51 @@ struct dialled;
 struct redisReply;
 
 /*
- * Connects to an address, which may be that of one server of a cluster; NULL,
- * with a message that the caller frees.
+ * Connects to a server, be it of a cluster or a Sentinel (which may want no
+ * password), by host and port or by its socket; NULL, with a message that the
+ * caller frees.
  */
-struct dialled *dial_tcp(const struct conf *conf, const struct conf_redis *at,
-    const char *host, uint16_t port, char **ret_message);
-struct dialled *dial_unix(const struct conf *conf, const struct conf_redis *at,
-    const char *path, char **ret_message);
-/* To a Sentinel, which may want no password. */
-struct dialled *dial_sentinel(const struct conf *conf,
-    const struct conf_redis *at, const char *host, uint16_t port,
-    char **ret_message);
+struct dialled *dial_to(const struct conf *conf, const struct conf_redis *at,
+    struct link_to to, char **ret_message);
+#define DIAL_TCP(conf, at, ip, number, ret_message) \
+	dial_to(conf, at, (struct link_to){.host = ip, .port = number}, \
+	    ret_message)
 /* Nulls the pointer, accepts NULL. */
 void dial_free(struct dialled **dial);
 
-/* Sends a command whose reply is asked for later, in the order of commands. */
-void dial_send(struct dialled *dial, const struct resp *command);
 /*
- * The next reply, errors included; NULL: the connection broke, or was silent
- * for its timeout.  It lives until the next one is asked for.
+ * Sends a command, which is cleared, and waits for its reply, errors included;
+ * NULL: the connection broke, or was silent for its timeout.  The reply lives
+ * until the next command.
  */
-const struct redisReply *dial_reply(struct dialled *dial);
-/* Sends a command of these words, and waits for its reply. */
+const struct redisReply *dial_send(
+    struct dialled *dial, struct resp *command);
+/* Sends a command of these words. */
 const struct redisReply *dial_ask(
     struct dialled *dial, size_t count, const char *const *words);
 #define DIAL_ASK(dial, ...) \
 	dial_ask(dial, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), \
 	    (const char *[]){__VA_ARGS__})
 /*
+ * Sends a probe, a command whose words have blanks between them, with other
+ * texts in the place of some words; NULL, too, where the text of one is NULL.
+ */
+struct dial_word {
+	const char *word, *text;
+};
+const struct redisReply *dial_probe(struct dialled *dial, const char *probe,
+    const struct dial_word *words, size_t count);
+/*
  * Checks a reply: returns it, unless it is NULL or an error.  Then the error is
  * the message, which the caller frees.
  */
 const struct redisReply *dial_accept(const struct dialled *dial,
     const struct redisReply *reply, char **ret_message);
+/* Whether it is a reply of that type (REDIS_REPLY_ARRAY, …). */
+bool dial_is(const struct redisReply *reply, int type);
+/* Selects the database of a Redis, or sees whether it answers at all. */
+bool dial_select(struct dialled *dial, const struct conf_redis *at,
+    char **ret_message);
 
 /* Whether the connection broke, and why: it lives as long as the connection. */
 bool dial_is_broken(const struct dialled *dial);

@@ -9,7 +9,6 @@
 #include "base/rfc3339.h"
 #include "operators/probe/events_query.h"
 #include "operators/probe/servers.h"
-#include "store/record/redis_keys.h"
 
 /* Entries that are in memory at once, of all shards, and of one. */
 enum { ENTRIES_MAX = 8192, PAGE_LEAST = 10, PAGE_MOST = 1000, FIELDS_MAX = 32 };
@@ -21,6 +20,7 @@ struct events_entry {
 
 /* How far the stream of a shard was read, and what was not given on yet. */
 struct events_shard {
+	char *name; /* of the stream */
 	size_t server;
 	struct event_id position; /* of the last entry that was read */
 	struct event_id end;      /* of the last that there was at first */
@@ -64,8 +64,11 @@ events_query_new(const struct conf *conf, enum events_from from,
 	    .arg = arg};
 	query->n_shards = (size_t)conf->store.shards;
 	query->shards = mem_zero(query->n_shards * sizeof *query->shards);
-	for (size_t i = 0; i < query->n_shards; i++)
-		query->shards[i].position.shard = (unsigned)i;
+	for (unsigned i = 0; i < query->n_shards; i++) {
+		query->shards[i].position.shard = i;
+		query->shards[i].name =
+		    mem_printf("%s:{%u}:events", conf->store.prefix, i);
+	}
 	query->page = ENTRIES_MAX / query->n_shards;
 	if (query->page < PAGE_LEAST)
 		query->page = PAGE_LEAST;
@@ -103,6 +106,7 @@ events_query_free(struct events_query **query)
 	for (size_t i = 0; i < q->n_shards; i++) {
 		drop_list(&q->shards[i]);
 		free(q->shards[i].list);
+		free(q->shards[i].name);
 	}
 	free(q->shards);
 	free(q);
@@ -117,12 +121,6 @@ struct stream_info {
 	struct event_id last;  /* that ever was */
 };
 
-static bool
-is_list(const redisReply *reply)
-{
-	return reply != NULL && reply->type == REDIS_REPLY_ARRAY;
-}
-
 /* A stream that is not there is one of nothing. */
 static bool
 read_info(const redisReply *reply, struct stream_info *ret_info)
@@ -131,7 +129,7 @@ read_info(const redisReply *reply, struct stream_info *ret_info)
 	*ret_info = (struct stream_info){0};
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
 		return span_eq(span_str(reply->str), SPAN("ERR no such key"));
-	if (!is_list(reply))
+	if (!dial_is(reply, REDIS_REPLY_ARRAY))
 		return false;
 	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
 		struct span name = resp_text(reply->element[i]);
@@ -142,7 +140,8 @@ read_info(const redisReply *reply, struct stream_info *ret_info)
 			info.added = value->integer;
 		else if (span_eq(name, SPAN("last-generated-id")))
 			(void)!event_read_entry(resp_text(value), &info.last);
-		else if (span_eq(name, SPAN("first-entry")) && is_list(value) &&
+		else if (span_eq(name, SPAN("first-entry")) &&
+			 dial_is(value, REDIS_REPLY_ARRAY) &&
 			 value->elements > 0)
 			(void)!event_read_entry(
 			    resp_text(value->element[0]), &info.first);
@@ -242,13 +241,13 @@ compare_look(struct events_query *query, struct events_shard *shard,
 	}
 }
 
-/* Takes the reply to XINFO STREAM that comes next. */
 static bool
-take_look(
+look_at_shard(
     struct events_query *query, struct events_shard *shard, char **ret_message)
 {
 	struct dialled *redis = query->servers[shard->server];
-	const redisReply *reply = dial_reply(redis);
+	const redisReply *reply =
+	    DIAL_ASK(redis, "XINFO", "STREAM", shard->name);
 	struct stream_info info;
 	if (!read_info(reply, &info)) {
 		if (dial_accept(redis, reply, ret_message) != NULL)
@@ -271,9 +270,9 @@ read_entry(const struct conf_store *conf, const redisReply *entry,
 {
 	struct event_field fields[FIELDS_MAX];
 	size_t count = 0;
-	if (!is_list(entry) || entry->elements != 2 ||
+	if (!dial_is(entry, REDIS_REPLY_ARRAY) || entry->elements != 2 ||
 	    !event_read_entry(resp_text(entry->element[0]), &event->id) ||
-	    !is_list(entry->element[1]))
+	    !dial_is(entry->element[1], REDIS_REPLY_ARRAY))
 		return false;
 	const redisReply *words = entry->element[1];
 	for (size_t i = 0; i + 1 < words->elements && count < FIELDS_MAX;
@@ -291,7 +290,7 @@ take_entries(struct events_query *query, struct events_shard *shard,
     const redisReply *entries)
 {
 	drop_list(shard);
-	if (!is_list(entries))
+	if (!dial_is(entries, REDIS_REPLY_ARRAY))
 		return false;
 	shard->more = entries->elements >= query->page;
 	shard->list = mem_grow(
@@ -319,20 +318,27 @@ take_entries(struct events_query *query, struct events_shard *shard,
 	return true;
 }
 
-/* Takes the reply to XREAD that comes next; without entries it is nil. */
+/* Without entries the reply is nil. */
 static bool
-take_page(
+read_page(
     struct events_query *query, struct events_shard *shard, char **ret_message)
 {
 	struct dialled *redis = query->servers[shard->server];
-	const redisReply *reply =
-	    dial_accept(redis, dial_reply(redis), ret_message);
+	char most[DIGITS_MAX + 1] = "", behind[EVENT_ID_MAX];
+	digits_put(most, (int64_t)query->page);
+	snprintf(behind, sizeof behind, "%llu-%llu",
+	    (unsigned long long)shard->position.ms,
+	    (unsigned long long)shard->position.number);
+	const redisReply *reply = dial_accept(redis,
+	    DIAL_ASK(
+		redis, "XREAD", "COUNT", most, "STREAMS", shard->name, behind),
+	    ret_message);
 	if (reply == NULL)
 		return false;
 	shard->more = false;
 	if (reply->type == REDIS_REPLY_NIL ||
-	    (is_list(reply) && reply->elements == 1 &&
-		is_list(reply->element[0]) &&
+	    (dial_is(reply, REDIS_REPLY_ARRAY) && reply->elements == 1 &&
+		dial_is(reply->element[0], REDIS_REPLY_ARRAY) &&
 		reply->element[0]->elements == 2 &&
 		take_entries(query, shard, reply->element[0]->element[1])))
 		return true;
@@ -340,54 +346,19 @@ take_page(
 	return false;
 }
 
-static bool
-needs_page(const struct events_shard *shard)
-{
-	return shard->more && shard->at == shard->count;
-}
-
 /* A look at each shard that needs a page, and, with pages, those too. */
 static bool
 read_shards(struct events_query *query, bool pages, char **ret_message)
 {
-	bool *asked = mem_zero(query->n_shards * sizeof *asked);
-	bool ok = true;
 	for (size_t i = 0; i < query->n_shards; i++) {
-		const struct events_shard *shard = &query->shards[i];
-		struct dialled *redis = query->servers[shard->server];
-		struct resp command = {0};
-		char id[EVENT_ID_MAX];
-		asked[i] = needs_page(shard);
-		if (!asked[i])
-			continue;
-		resp_begin(&command, 3);
-		resp_arg(&command, SPAN("XINFO"));
-		resp_arg(&command, SPAN("STREAM"));
-		redis_keys_index(&command, query->conf, (unsigned)i, "events");
-		dial_send(redis, &command);
-		resp_clear(&command);
-		if (!pages)
-			continue;
-		resp_begin(&command, 6);
-		resp_arg(&command, SPAN("XREAD"));
-		resp_arg(&command, SPAN("COUNT"));
-		resp_number(&command, (int64_t)query->page);
-		resp_arg(&command, SPAN("STREAMS"));
-		redis_keys_index(&command, query->conf, (unsigned)i, "events");
-		snprintf(id, sizeof id, "%llu-%llu",
-		    (unsigned long long)shard->position.ms,
-		    (unsigned long long)shard->position.number);
-		resp_arg(&command, span_str(id));
-		dial_send(redis, &command);
-		resp_clear(&command);
+		struct events_shard *shard = &query->shards[i];
+		bool needs = shard->more && shard->at == shard->count;
+		if (needs &&
+		    !(look_at_shard(query, shard, ret_message) &&
+			(!pages || read_page(query, shard, ret_message))))
+			return false;
 	}
-	for (size_t i = 0; i < query->n_shards && ok; i++)
-		if (asked[i])
-			ok = take_look(query, &query->shards[i], ret_message) &&
-			     (!pages || take_page(query, &query->shards[i],
-					    ret_message));
-	free(asked);
-	return ok;
+	return true;
 }
 
 bool
@@ -395,10 +366,7 @@ events_query_next(
     struct events_query *query, json_t **ret_event, char **ret_message)
 {
 	struct events_shard *found = NULL;
-	bool missing = false;
-	for (size_t i = 0; i < query->n_shards && !missing; i++)
-		missing = needs_page(&query->shards[i]);
-	if (missing && !read_shards(query, true, ret_message))
+	if (!read_shards(query, true, ret_message))
 		return false;
 	for (size_t i = 0; i < query->n_shards; i++) {
 		struct events_shard *shard = &query->shards[i];
@@ -426,17 +394,12 @@ add_server(
     struct events_query *query, struct dialled *redis, char **ret_message)
 {
 	const struct conf_redis *at = &query->conf->store.redis;
-	char db[DIGITS_MAX + 1] = "";
 	if (redis == NULL)
 		return false;
 	query->servers = mem_grow(
 	    query->servers, (query->n_servers + 1) * sizeof *query->servers);
 	query->servers[query->n_servers++] = redis;
-	if (at->db == 0 || at->managed)
-		return true;
-	digits_put(db, at->db);
-	return dial_accept(redis, DIAL_ASK(redis, "SELECT", db), ret_message) !=
-	       NULL;
+	return at->db == 0 || dial_select(redis, at, ret_message);
 }
 
 static bool
@@ -455,7 +418,7 @@ connect_masters(struct events_query *query,
 	for (size_t i = 0; i < masters->count; i++) {
 		const struct redis_address *place = &masters->list[i].place;
 		if (!add_server(query,
-			dial_tcp(query->conf, &query->conf->store.redis,
+			DIAL_TCP(query->conf, &query->conf->store.redis,
 			    place->host, place->port, ret_message),
 			ret_message))
 			return false;
@@ -466,12 +429,13 @@ connect_masters(struct events_query *query,
 bool
 events_query_connect(struct events_query *query, char **ret_message)
 {
+	const struct conf_redis *at = &query->conf->store.redis;
 	struct cluster_masters masters;
 	bool ok;
 	hang_up_all(query);
-	if (query->conf->store.redis.cluster.count == 0) {
+	if (at->cluster.count == 0) {
 		ok = add_server(query,
-		    servers_dial_store(query->conf, ret_message), ret_message);
+		    servers_dial(query->conf, at, ret_message), ret_message);
 	} else {
 		ok = servers_cluster(query->conf, &masters, ret_message);
 		if (ok) {

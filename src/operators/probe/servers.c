@@ -15,9 +15,8 @@ ask_sentinel(struct dialled *sentinel, enum sentinel_question question,
 {
 	struct resp command = {0};
 	sentinel_protocol_ask(&command, question, master);
-	dial_send(sentinel, &command);
-	resp_clear(&command);
-	return dial_accept(sentinel, dial_reply(sentinel), ret_message);
+	return dial_accept(
+	    sentinel, dial_send(sentinel, &command), ret_message);
 }
 
 static void
@@ -47,8 +46,10 @@ servers_sentinels(const struct conf *conf, const struct conf_redis *at)
 		char *host;
 		uint16_t port;
 		address_split(at->sentinels.list[i], &host, &port);
-		struct dialled *sentinel =
-		    dial_sentinel(conf, at, host, port, &all[i].message);
+		struct dialled *sentinel = dial_to(conf, at,
+		    (struct link_to){
+			.host = host, .port = port, .sentinel = true},
+		    &all[i].message);
 		if (sentinel != NULL)
 			look_at_sentinel(at, sentinel, &all[i]);
 		dial_free(&sentinel);
@@ -92,32 +93,29 @@ struct dialled *
 servers_dial(
     const struct conf *conf, const struct conf_redis *at, char **ret_message)
 {
-	struct sentinel_named named;
+	const struct address *address = &at->address;
 	struct dialled *redis = NULL;
-	if (at->address.text != NULL && at->address.kind == ADDRESS_UNIX)
-		return dial_unix(conf, at, at->address.host, ret_message);
+	struct sentinel_named named;
+	if (at->managed) {
+		char *path = managed_socket(conf);
+		redis = dial_to(
+		    conf, at, (struct link_to){.socket = path}, ret_message);
+		free(path);
+		return redis;
+	}
+	if (address->text != NULL && address->kind == ADDRESS_UNIX)
+		return dial_to(conf, at,
+		    (struct link_to){.socket = address->host}, ret_message);
 	if (at->sentinels.count == 0)
-		return dial_tcp(
-		    conf, at, at->address.host, at->address.port, ret_message);
+		return DIAL_TCP(
+		    conf, at, address->host, address->port, ret_message);
 	struct sentinel_answer *seen = servers_sentinels(conf, at);
 	if (servers_agree(at, seen, &named))
-		redis = dial_tcp(conf, at, named.host, named.port, ret_message);
+		redis = DIAL_TCP(conf, at, named.host, named.port, ret_message);
 	else
 		*ret_message =
 		    mem_printf("no Sentinel names a master \"%s\"", at->master);
 	servers_free_sentinels(at, &seen);
-	return redis;
-}
-
-struct dialled *
-servers_dial_store(const struct conf *conf, char **ret_message)
-{
-	const struct conf_redis *at = &conf->store.redis;
-	if (!at->managed)
-		return servers_dial(conf, at, ret_message);
-	char *socket = managed_socket(conf);
-	struct dialled *redis = dial_unix(conf, at, socket, ret_message);
-	free(socket);
 	return redis;
 }
 
@@ -178,7 +176,7 @@ servers_cluster(const struct conf *conf, struct cluster_masters *ret_masters,
 		free(*ret_message);
 		*ret_message = NULL;
 		masters.slots = mem_zero(sizeof *masters.slots);
-		struct dialled *redis = dial_tcp(conf, at, masters.seed.host,
+		struct dialled *redis = DIAL_TCP(conf, at, masters.seed.host,
 		    masters.seed.port, ret_message);
 		bool told = redis != NULL &&
 			    read_masters(conf, redis, &masters, ret_message);

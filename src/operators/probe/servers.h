@@ -14,9 +14,7 @@
 
 /* --- the one server --- */
 
-/* The store's: managed, where the file says, or the master. */
-struct dialled *servers_dial_store(const struct conf *conf, char **ret_message);
-/* The same, of any that is neither managed nor a cluster. */
+/* Managed, where the file says, or the master; of any but a cluster. */
 struct dialled *servers_dial(
     const struct conf *conf, const struct conf_redis *at, char **ret_message);
 

@@ -152,7 +152,7 @@ examine_cluster(const struct conf *conf, char **ret_message)
 	for (size_t i = 0; i < masters.count; i++) {
 		const struct redis_address *place = &masters.list[i].place;
 		char *message = NULL;
-		struct dialled *redis = dial_tcp(conf, &conf->store.redis,
+		struct dialled *redis = DIAL_TCP(conf, &conf->store.redis,
 		    place->host, place->port, &message);
 		enum startup_check_result found =
 		    examine(conf, redis, &message);
@@ -174,6 +174,7 @@ startup_check(const struct conf *conf, char **ret_message)
 	*ret_message = NULL;
 	if (conf->store.redis.cluster.count > 0)
 		return examine_cluster(conf, ret_message);
-	struct dialled *redis = servers_dial_store(conf, ret_message);
+	struct dialled *redis =
+	    servers_dial(conf, &conf->store.redis, ret_message);
 	return examine(conf, redis, ret_message);
 }
