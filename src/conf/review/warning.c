@@ -7,6 +7,56 @@
 #include "conf/jsonc/spots.h"
 #include "conf/review/warning_private.h"
 
+/* --- where it stands --- */
+
+/* For free(); path is with dots. */
+static char *
+pointer_of(const char *whole, const char *path)
+{
+	char *pointer = mem_printf("%s/%s", whole, path);
+	for (char *p = pointer + strlen(whole); *p != '\0'; p++)
+		if (*p == '.')
+			*p = '/';
+	return pointer;
+}
+
+/* The pointer that `idempotency` of a route has, or a member of it. */
+static char *
+place_of(const struct looked_at *at, const char *path)
+{
+	const struct spots *spots = at->conf->spots;
+	char *whole = mem_printf("/routes/%u/idempotency", at->route->index);
+	char *own = pointer_of(whole, path);
+	char *preset = pointer_of("/defaults", path);
+	char *found = mem_text(spots_has(spots, own) ? own
+		: spots_has(spots, preset)	     ? preset
+						     : whole);
+	free(whole);
+	free(own);
+	free(preset);
+	return found;
+}
+
+bool
+warning_is_said(const struct looked_at *at, const char *path)
+{
+	char *place = place_of(at, path);
+	bool said = strcmp(strrchr(place, '/'), "/idempotency") != 0;
+	free(place);
+	return said;
+}
+
+bool
+warning_is_own(const struct looked_at *at, const char *path)
+{
+	char *place = place_of(at, path);
+	bool own = strncmp(place, "/defaults/", 10) != 0;
+	free(place);
+	return own && warning_is_said(at, path);
+}
+
+/* --- what it says --- */
+
 static void PRINTF_LIKE(3, 0)
 add(struct complaints *complaints, char *pointer, const char *fmt,
     va_list args)
@@ -35,33 +85,20 @@ warning_add(
 }
 
 void
-warning_of(
-    const struct looked_at *at, const char *path, const char *fmt, ...)
+warning_at(const struct looked_at *at, const char *path, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
-	add(at->complaints, warning_pointer(at, path), fmt, args);
+	add(at->complaints,
+	    mem_printf("/routes/%u/%s", at->route->index, path), fmt, args);
 	va_end(args);
 }
 
-char *
-warning_pointer(const struct looked_at *at, const char *path)
+void
+warning_of(const struct looked_at *at, const char *path, const char *fmt, ...)
 {
-	const struct spots *spots = at->conf->spots;
-	char *whole = mem_printf("/routes/%u/idempotency", at->route->index);
-	char *own = mem_printf("%s/%s", whole, path);
-	char *preset = mem_printf("/defaults/%s", path);
-	for (char *p = own + strlen(whole); *p != '\0'; p++)
-		if (*p == '.')
-			*p = '/';
-	for (char *p = preset; *p != '\0'; p++)
-		if (*p == '.')
-			*p = '/';
-	char *found = mem_text(spots_has(spots, own) ? own
-		: spots_has(spots, preset)	     ? preset
-						     : whole);
-	free(whole);
-	free(own);
-	free(preset);
-	return found;
+	va_list args;
+	va_start(args, fmt);
+	add(at->complaints, place_of(at, path), fmt, args);
+	va_end(args);
 }

@@ -6,7 +6,10 @@
 
 /* One warning among the complaints of a configuration.  Main thread. */
 
-/* What is looked at: a file, and one of its routes that has idempotency. */
+/*
+ * What is looked at: a file, and one of its routes, which has idempotency where
+ * that is what the warning is about.
+ */
 struct looked_at {
 	const struct conf *conf;
 	const struct conf_route *route;
@@ -19,11 +22,15 @@ struct looked_at {
  */
 void warning_add(struct complaints *complaints, char *pointer, const char *fmt,
     ...) PRINTF_LIKE(3, 4);
-/* About a member of `idempotency`, by its path. */
-void warning_of(const struct looked_at *at, const char *path, const char *fmt,
+/* About a member of the route, by its path. */
+void warning_at(const struct looked_at *at, const char *path, const char *fmt,
     ...) PRINTF_LIKE(3, 4);
 /*
- * The pointer to that member in the file: to the route's own, else to that of
- * `defaults`, else to the route's `idempotency`.  The caller frees it.
+ * About a member of `idempotency`, by its path: the route's own, else that of
+ * `defaults`, else the route's `idempotency`.
  */
-char *warning_pointer(const struct looked_at *at, const char *path);
+void warning_of(const struct looked_at *at, const char *path, const char *fmt,
+    ...) PRINTF_LIKE(3, 4);
+/* Whether the route itself says that member; or `defaults` do. */
+bool warning_is_own(const struct looked_at *at, const char *path);
+bool warning_is_said(const struct looked_at *at, const char *path);

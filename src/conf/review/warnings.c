@@ -5,23 +5,17 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
-#include "base/field.h"
 #include "base/json_pointer.h"
 #include "base/mem.h"
 #include "conf/address.h"
 #include "conf/amount.h"
 #include "conf/jsonc/spots.h"
 #include "conf/load/certificates.h"
-#include "conf/review/warning_private.h"
+#include "conf/review/warnings_private.h"
 #include "conf/review/warnings.h"
-#include "conf/review/warnings_policy_private.h"
-#include "conf/review/warnings_route_private.h"
 #include "conf/source_asks.h"
-#include "conf/token/token_file.h"
 
-enum { SHORT_TOKEN = 8 };
-
-static const int64_t hour_ms = 3600 * 1000;
+enum { SHORT_TOKEN = 8, HOUR_MS = 3600 * 1000 };
 
 /* --- upstreams --- */
 
@@ -69,32 +63,6 @@ circle_of(const struct conf *conf, const struct conf_upstream *upstream)
 	return NULL;
 }
 
-/* Whether a call outlives a drain; it is said where one of the two is. */
-static void
-look_at_drain(struct complaints *complaints, const struct conf *conf,
-    const struct conf_upstream *upstream)
-{
-	int64_t timeout_ms = upstream->timeout_ms;
-	if (timeout_ms <= conf->drain_timeout_ms)
-		return;
-	char *timeout = amount_text(timeout_ms, AMOUNT_DURATION);
-	char *drain = amount_text(conf->drain_timeout_ms, AMOUNT_DURATION);
-	char *place = upstream_pointer(upstream, "timeout");
-	if (!spots_has(conf->spots, place))
-		*strrchr(place, '/') = '\0';
-	if (timeout_ms > hour_ms)
-		warning_add(complaints, place, "a call may take %s, which is "
-		    "longer than any call should be: until then nobody knows "
-		    "what became of the payment; make it shorter", timeout);
-	else
-		warning_add(complaints, place, "a call may take %s, and a "
-		    "drain waits for it %s (drain_timeout) at most: each "
-		    "restart may leave payments UNKNOWN; make drain_timeout as "
-		    "long", timeout, drain);
-	free(timeout);
-	free(drain);
-}
-
 static void
 look_at_upstream(struct complaints *complaints, const struct conf *conf,
     const struct conf_upstream *upstream)
@@ -116,21 +84,22 @@ look_at_upstream(struct complaints *complaints, const struct conf *conf,
 		    "no route names it");
 		complaints->list[complaints->count - 1].of_name = true;
 	}
-	if (circle != NULL)
-		warning_add(complaints, upstream_pointer(upstream, NULL),
-		    "the gateway itself listens there (\"%s\"): its requests "
-		    "come back to it", circle);
-	if (braces)
-		warning_add(complaints, upstream_pointer(upstream, NULL),
-		    "its URL has no variables, and what stands in {} is taken "
-		    "as it is; the path of each request is put behind the URL: "
-		    "leave it out");
-	if (!tls && (upstream->ca != NULL || upstream->certificate != NULL))
-		warning_add(complaints, upstream_pointer(upstream, NULL),
-		    "no target begins with https://: its certificates are not "
-		    "used, and nothing that is sent is encrypted");
-	if (keyed)
-		look_at_drain(complaints, conf, upstream);
+	/* Whether a call outlives a drain; it is said where one of both is. */
+	bool long_call = keyed && upstream->timeout_ms > conf->drain_timeout_ms;
+	char *place = upstream_pointer(upstream, "timeout");
+	const char *timeout_member =
+	    spots_has(conf->spots, place) ? "timeout" : NULL;
+	char *timeout = amount_text(upstream->timeout_ms, AMOUNT_DURATION);
+	char *drain = amount_text(conf->drain_timeout_ms, AMOUNT_DURATION);
+#define WARN_UPSTREAM(member, when, ...)                                    \
+	if (when)                                                           \
+		warning_add(complaints, upstream_pointer(upstream, member), \
+		    __VA_ARGS__);
+#include "tbl/warnings.h"
+#undef WARN_UPSTREAM
+	free(place);
+	free(timeout);
+	free(drain);
 }
 
 /* --- listeners --- */
@@ -166,7 +135,11 @@ static void
 look_at_listeners(
     struct complaints *complaints, const struct conf *conf, int64_t now_ms)
 {
+	const struct conf_tls *of_redis = &conf->store.redis.tls.files;
 	const char *token = NULL;
+	if (of_redis->certificate != NULL)
+		look_at_certificate(complaints,
+		    mem_text("/store/tls/certificate"), of_redis, now_ms);
 	for (size_t i = 0; i < conf->n_routes && token == NULL; i++)
 		if (conf->routes[i].idempotency != NULL)
 			token = token_of(&conf->routes[i].idempotency->scope);
@@ -181,35 +154,6 @@ look_at_listeners(
 			    "clients' tokens (%s) come here without TLS: add "
 			    "\"tls\", or listen on 127.0.0.1 behind a proxy "
 			    "that has it", token);
-	}
-}
-
-/* --- the store --- */
-
-static void
-look_at_store(
-    struct complaints *complaints, const struct conf *conf, int64_t now_ms)
-{
-	const struct conf_store *store = &conf->store;
-	int64_t most_ms = conf_longest_wait_ms(store);
-	bool waits = spots_has(conf->spots, "/store/wait_timeout");
-	if (store->redis.tls.files.certificate != NULL)
-		look_at_certificate(complaints,
-		    mem_text("/store/tls/certificate"),
-		    &store->redis.tls.files, now_ms);
-	if (store->allow_eviction)
-		warning_add(complaints, mem_text("/store/allow_eviction"),
-		    "a Redis that has no memory left may forget keys: their "
-		    "retries are executed again");
-	if (waits && store->wait_replicas == 0) {
-		warning_add(complaints, mem_text("/store/wait_timeout"),
-		    "no replica is waited for: \"wait_replicas\" is 0");
-	} else if (waits && store->wait_timeout_ms > most_ms) {
-		char *most = amount_text(most_ms, AMOUNT_DURATION);
-		warning_add(complaints, mem_text("/store/wait_timeout"),
-		    "only %s are waited, two fifths of \"timeout\": make that "
-		    "longer, or this shorter", most);
-		free(most);
 	}
 }
 
@@ -240,9 +184,8 @@ look_at_secret(struct complaints *complaints, const struct conf *conf,
 static void
 look_at_secrets(struct complaints *complaints, const struct conf *conf)
 {
-	const char *token = conf->admin_token;
-	bool control = false; /* a header's value ends at its line's end */
-	look_at_secret(complaints, conf, mem_text("/admin/token"), token);
+	look_at_secret(complaints, conf, mem_text("/admin/token"),
+	    conf->admin_token);
 	look_at_secret(complaints, conf, mem_text("/store/secret"),
 	    conf->store.secret);
 	look_at_secret(complaints, conf, mem_text("/store/password"),
@@ -251,20 +194,6 @@ look_at_secrets(struct complaints *complaints, const struct conf *conf)
 		look_at_secret(complaints, conf,
 		    mem_printf("/brokers/%s/password", conf->brokers[i].name),
 		    conf->brokers[i].password);
-	for (const char *p = token; p != NULL && *p != '\0'; p++)
-		control |= (unsigned char)*p < 0x20 || *p == 0x7f;
-	if (token != NULL && conf->admin.text == NULL)
-		warning_add(complaints, mem_text("/admin/token"), "there is "
-		    "no admin interface without \"admin.listen\"");
-	else if (token != NULL && !control && *token != '/' &&
-	    strlen(token) < SHORT_TOKEN)
-		warning_add(complaints, mem_text("/admin/token"), "who tries "
-		    "some finds so short a token: \"openssl rand -hex 32\" "
-		    "prints a better one");
-	if (control)
-		warning_add(complaints, mem_text("/admin/token"), "no request "
-		    "can carry it: it has more than one line, or another "
-		    "control character");
 }
 
 static void
@@ -291,91 +220,7 @@ look_at_variable(void *arg, const char *pointer)
 	    "stands; write {\"env\": \"NAME\"} instead of the whole text");
 }
 
-/* A shell would put something else in the place of these. */
-static void
-look_at_state_dir(struct complaints *complaints, const char *path)
-{
-	const char *dollar = strchr(path, '$');
-	bool variable = dollar != NULL &&
-	    (ascii_is_alpha(dollar[1]) || dollar[1] == '_' || dollar[1] == '{');
-	if (*path == '~' || variable)
-		warning_add(complaints, mem_text("/state_dir"),
-		    "it is a folder of exactly this name; no \"~\", no "
-		    "\"$NAME\" and no \"${NAME}\" is replaced: write the "
-		    "whole path, or {\"env\": NAME}");
-}
-
 /* --- what sources send --- */
-
-/*
- * As of certificates (load/certificates.h); but what lives for an hour is
- * renewed by a program, which is late when a quarter of that is left.
- */
-static const int64_t soon_ms = INT64_C(14) * 24 * 3600 * 1000;
-
-/* What is looked at: what a source sends a route as one of its scopes. */
-struct sent {
-	const struct conf_source *source;
-	const struct conf_route *route;
-	const struct conf_scope *scope;
-	const char *header;
-	int64_t now_ms;
-	struct complaints *complaints;
-};
-
-static char *
-pointer_to(const struct sent *sent)
-{
-	return mem_printf("/sources/%s/request/headers/%s",
-	    sent->source->name, sent->header);
-}
-
-/* A token that the route refuses, or will soon. */
-static void
-look_at_token(const struct sent *sent, struct span token)
-{
-	const struct conf_scope *scope = sent->scope;
-	const struct token_rules rules = {
-	    scope->jwt, scope->issuer, scope->audience};
-	struct arena *arena = arena_new();
-	struct span claim;
-	int64_t lifetime = token_lifetime_ms(arena, token);
-	bool renewed = lifetime > 0 && lifetime / 4 < soon_ms;
-	const char *wrong = token_file_verify(
-	    arena, scope->file, &rules, token, sent->now_ms, &claim);
-	if (wrong != NULL)
-		warning_add(sent->complaints, pointer_to(sent), "the route "
-		    "\"%s\" refuses this token, and the source stands: %s",
-		    sent->route->name, wrong);
-	else if (token_file_verify(arena, scope->file, &rules, token,
-		     sent->now_ms + (renewed ? lifetime / 4 : soon_ms),
-		     &claim) != NULL)
-		warning_add(sent->complaints, pointer_to(sent), "this token "
-		    "expires%s, and the source stands then, as the route "
-		    "\"%s\" refuses it: name one in a file that is renewed, "
-		    "and reload",
-		    renewed ? ", a quarter of its time is left"
-			    : " within 14 days", sent->route->name);
-	arena_free(&arena);
-}
-
-static void
-look_at_scope(const struct sent *sent)
-{
-	struct span value, token;
-	bool jwt = sent->scope->kind == SCOPE_JWT;
-	const char *scheme = jwt ? "Bearer" : "Basic";
-	if ((!jwt && sent->scope->kind != SCOPE_BASIC) ||
-	    !source_asks_header(sent->source, sent->header, &value))
-		return;
-	bool has = field_credentials(value, span_str(scheme), &token);
-	if (has && jwt)
-		look_at_token(sent, token);
-	else if (!has && sent->route->idempotency->scope.count == 1)
-		warning_add(sent->complaints, pointer_to(sent), "it must begin "
-		    "with \"%s \": the route \"%s\" finds no tenant in it, and "
-		    "the source stands", scheme, sent->route->name);
-}
 
 /* How many headers the source has that may name the tenant, each alone. */
 static size_t
@@ -397,41 +242,44 @@ count_names(const struct conf_source *source, const struct conf_scopes *scope)
 }
 
 static void
-look_at_source(const struct conf_source *source, const struct conf_route *route,
-    int64_t now_ms, struct complaints *complaints)
+look_at_source(struct complaints *complaints, const struct conf *conf,
+    const struct conf_source *source)
 {
-	const struct conf_scopes *scope = &route->idempotency->scope;
-	if (count_names(source, scope) > 1)
-		warning_add(complaints,
-		    mem_printf("/sources/%s/request/headers", source->name),
-		    "several of these may name the tenant of the route \"%s\", "
-		    "and together they name another one than a client that "
-		    "sends one of them, whose same key is executed again: "
-		    "leave the one that this tenant's clients send",
-		    route->name);
-	for (size_t i = 0; i < scope->count; i++) {
-		const struct sent sent = {source, route, &scope->list[i],
-		    scopes_header(&scope->list[i]), now_ms, complaints};
-		if (sent.header != NULL)
-			look_at_scope(&sent);
-	}
-}
-
-static void
-look_at_sources(
-    struct complaints *complaints, const struct conf *conf, int64_t now_ms)
-{
-	for (size_t i = 0; i < conf->n_sources; i++) {
-		const struct conf_route *route;
-		size_t at = 0;
-		while ((route = source_asks_route(
-			    conf, &conf->sources[i], &at)) != NULL)
-			look_at_source(
-			    &conf->sources[i], route, now_ms, complaints);
-	}
+	const struct conf_route *route;
+	size_t i = 0;
+	while ((route = source_asks_route(conf, source, &i)) != NULL)
+		if (count_names(source, &route->idempotency->scope) > 1)
+			warning_add(complaints,
+			    mem_printf("/sources/%s/request/headers",
+				source->name),
+			    "several of these may name the tenant of the route "
+			    "\"%s\", and together they name another one than a "
+			    "client that sends one of them, whose same key is "
+			    "executed again: leave the one that this tenant's "
+			    "clients send", route->name);
 }
 
 /* --- all of it --- */
+
+static void
+look_at_file(struct complaints *complaints, const struct conf *conf)
+{
+	const struct conf_store *store = &conf->store;
+	const char *dir = conf->state_dir, *dollar = strchr(dir, '$');
+	const char *token = conf->admin_token;
+	bool waits = spots_has(conf->spots, "/store/wait_timeout");
+	int64_t most_ms = conf_longest_wait_ms(store);
+	char *most = amount_text(most_ms, AMOUNT_DURATION);
+	bool control = false; /* a header's value ends at its line's end */
+	for (const char *p = token; p != NULL && *p != '\0'; p++)
+		control |= (unsigned char)*p < 0x20 || *p == 0x7f;
+#define WARN_FILE(pointer, when, ...)                                       \
+	if (when)                                                           \
+		warning_add(complaints, mem_text(pointer), __VA_ARGS__);
+#include "tbl/warnings.h"
+#undef WARN_FILE
+	free(most);
+}
 
 /* As errors have it: which route it is, where the file gives it a name. */
 static void
@@ -457,23 +305,20 @@ void
 warnings_find(
     const struct conf *conf, int64_t now_ms, struct complaints *complaints)
 {
-	look_at_state_dir(complaints, conf->state_dir);
+	look_at_file(complaints, conf);
 	spots_each_variable(conf->spots, look_at_variable, complaints);
 	look_at_secrets(complaints, conf);
-	look_at_store(complaints, conf, now_ms);
 	look_at_listeners(complaints, conf, now_ms);
 	for (size_t i = 0; i < conf->n_upstreams; i++)
 		look_at_upstream(complaints, conf, &conf->upstreams[i]);
-	if (conf->n_routes == 0)
-		warning_add(complaints, mem_text("/routes"),
-		    "there is no route: each request is answered 404");
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct looked_at at = {
 		    conf, &conf->routes[i], complaints};
-		warnings_route_find(conf, at.route, complaints);
+		warnings_route_find(&at);
 		if (at.route->idempotency != NULL)
 			warnings_policy_find(&at);
 	}
-	look_at_sources(complaints, conf, now_ms);
+	for (size_t i = 0; i < conf->n_sources; i++)
+		look_at_source(complaints, conf, &conf->sources[i]);
 	name_routes(conf, complaints);
 }

@@ -359,23 +359,3 @@ token_claim(struct arena *arena, const char *claim, struct span token,
 	return claims != NULL &&
 	    read_claim(arena, claims, claim, ret_value) == NULL;
 }
-
-int64_t
-token_lifetime_ms(struct arena *arena, struct span token)
-{
-	struct parts parts;
-	int64_t from, to;
-	const struct json *claims = split_token(arena, token, &parts)
-	    ? json_read(arena, parts.payload)
-	    : NULL;
-	if (claims == NULL)
-		return 0;
-	const struct json *end = token_json_at(claims, "exp");
-	const struct json *begin = token_json_at(claims, "iat");
-	if (begin == NULL)
-		begin = token_json_at(claims, "nbf");
-	return end != NULL && begin != NULL && read_date(arena, end, &to) &&
-		read_date(arena, begin, &from) && to > from
-	    ? (to - from) * 1000
-	    : 0;
-}

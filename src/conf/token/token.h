@@ -35,11 +35,6 @@ MUST_USE const char *token_verify(struct arena *arena,
 MUST_USE bool token_claim(struct arena *arena, const char *claim,
     struct span token, struct span *ret_value);
 /*
- * How long a token that has been verified is believed in all, from iat, or else
- * nbf, to exp; 0: it does not say.
- */
-int64_t token_lifetime_ms(struct arena *arena, struct span token);
-/*
  * The same value of what people name by hand; number: the claim is one, in its
  * one spelling.  An issuer of NULL is none.
  */

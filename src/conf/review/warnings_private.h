@@ -3,5 +3,6 @@
 
 #include "conf/review/warning_private.h"
 
-/* The part of warnings_find() about `idempotency` of a route. */
+/* The parts of warnings_find() about a route, and about its `idempotency`. */
+void warnings_route_find(const struct looked_at *at);
 void warnings_policy_find(const struct looked_at *at);
