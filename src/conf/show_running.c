@@ -20,8 +20,8 @@ put_shown(json_t *json, const char *name, enum group group, const char *path,
 		 json, name, value != NULL ? value : json_null()) == 0);
 }
 
-static json_t *
-told_keys(const struct conf_idempotency *policy)
+json_t *
+show_running_keys(const struct conf_idempotency *policy)
 {
 	static const char *const paths[] = {
 #define KEY_OPTION(path, what) path,
@@ -46,8 +46,8 @@ told_route(const struct conf_route *route)
 	    route->observes);
 	must(json != NULL);
 	if (route->idempotency != NULL)
-		must(json_object_set_new(
-			 json, "keys", told_keys(route->idempotency)) == 0);
+		must(json_object_set_new(json, "keys",
+			 show_running_keys(route->idempotency)) == 0);
 	return json;
 }
 

@@ -19,6 +19,8 @@
 
 /* routes is the configuration that is served, start that of the start. */
 json_t *show_running(const struct conf *routes, const struct conf *start);
+/* "keys" of a route with that idempotency. */
+json_t *show_running_keys(const struct conf_idempotency *policy);
 /*
  * "sources" of that configuration: [{"name", "broker" (its name), "reads" (its
  * stream, table or topics), "key", "path" (of the request), "made" (each other

@@ -1,255 +1,92 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"
+#include "conf/review/source_changes.h"
 #include "conf/review/covers.h"
 #include "conf/review/key_changes.h"
-#include "conf/review/source_changes.h"
 #include "conf/review/warning_private.h"
 #include "conf/show.h"
 #include "conf/show_running.h"
 
-/* The options, as tbl/key_options.h has them. */
-enum loss { GONE, OTHER_REQUEST };
-static const struct key_option {
-	const char *path;
-	enum loss loss;
-} key_options[] = {
-#define KEY_OPTION(path, what) {path, what},
-#include "tbl/key_options.h"
-#undef KEY_OPTION
-};
-enum { N_KEY_OPTIONS = sizeof key_options / sizeof *key_options };
-
-/* --- what the options of a route come to --- */
+/* --- two values of an option, as they are told --- */
 
 /* Names of fields are written in any case (RFC 9110, section 5.1). */
-static json_t *
-lower_name(const json_t *name)
-{
-	char *text = mem_text(json_string_value(name));
-	for (char *p = text; *p != '\0'; p++)
-		*p = (char)tolower((unsigned char)*p);
-	json_t *lower = json_string(text);
-	free(text);
-	return lower;
-}
-
-/* Of a name, or a list of such: an object of which each member is true. */
-static json_t *
-set_of(const json_t *names)
-{
-	json_t *set = json_object();
-	size_t count = json_is_array(names) ? json_array_size(names) : 1;
-	for (size_t i = 0; i < count; i++) {
-		const json_t *one = json_is_array(names)
-		    ? json_array_get(names, i)
-		    : names;
-		json_t *lower = json_is_string(one) ? lower_name(one) : NULL;
-		if (lower != NULL)
-			json_object_set_new(
-			    set, json_string_value(lower), json_true());
-		json_decref(lower);
-	}
-	return set;
-}
-
-/* A key belongs to all of it, in its order; not to how a token is believed. */
-static json_t *
-scope_of(const json_t *scope)
-{
-	size_t i;
-	json_t *one;
-	json_t *list = json_array();
-	json_array_foreach(scope, i, one)
-	{
-		json_t *copy = json_is_string(one) ? lower_name(one)
-						   : json_deep_copy(one);
-		json_object_del(copy, "keys");
-		json_object_del(copy, "issuer");
-		json_object_del(copy, "audience");
-		json_array_append_new(list, copy);
-	}
-	return list;
-}
-
-/* Whether that member, or (below) only what it is in, is in the set. */
 static bool
-is_in(const json_t *set, const char *pointer, bool below)
+is_same(const json_t *one, const json_t *other)
 {
-	char *above = mem_text(pointer);
-	bool in = !below && json_object_get(set, above) != NULL;
-	for (char *slash; !in && (slash = strrchr(above, '/')) != NULL;) {
-		*slash = '\0';
-		in = json_object_get(set, above) != NULL;
+	const char *a = json_string_value(one);
+	const char *b = json_string_value(other);
+	return a != NULL && b != NULL && *a != '/' ? !strcasecmp(a, b)
+						   : json_equal(one, other);
+}
+
+/* Whether a list, or a text alone, has all of another one. */
+static bool
+has_all(json_t *list, json_t *of)
+{
+	size_t i = 0, k, count = json_is_array(of) ? json_array_size(of) : 1;
+	bool in = true;
+	for (; i < count && in; i++) {
+		json_t *one = json_is_array(of) ? json_array_get(of, i) : of;
+		in = is_same(list, one);
+		for (k = 0; k < json_array_size(list) && !in; k++)
+			in = is_same(json_array_get(list, k), one);
 	}
-	free(above);
 	return in;
 }
 
-/* {"members": a set, "query": a set}; what is in another one goes with it. */
-static json_t *
-ignored_of(const json_t *ignore)
+/* A key belongs to all of it, in its order; not to how a token is believed. */
+static bool
+is_same_scope(const json_t *old, const json_t *new)
 {
-	size_t i;
-	const char *name;
-	json_t *one;
-	void *next;
-	json_t *members = json_object(), *query = json_object();
-	json_array_foreach(ignore, i, one)
-		json_object_set_new(json_is_string(one) ? members : query,
-		    json_string_value(json_is_string(one)
-			    ? one
-			    : json_object_get(one, "query")),
-		    json_true());
-	json_object_foreach_safe(members, next, name, one)
-		if (is_in(members, name, true))
-			json_object_del(members, name);
-	return json_pack("{s:o, s:o}", "members", members, "query", query);
-}
-
-/* How many a set or a list of the meaning has; path, then one of its own. */
-static size_t
-count_of(const json_t *meant, const char *path, const char *own)
-{
-	const json_t *value = json_object_get(meant, path);
-	if (own != NULL)
-		value = json_object_get(value, own);
-	return json_is_array(value) ? json_array_size(value)
-	    : json_is_true(value)   ? 1
-				    : json_object_size(value);
-}
-
-/*
- * Of options by their path (conf/show_running.h): what is written in another
- * way, or is made void by another option, comes to the same.
- */
-static json_t *
-meaning_of(const json_t *keys)
-{
-	static const char include[] = "fingerprint.include";
-	json_t *meant = json_deep_copy(keys);
-	json_t *ignored =
-	    ignored_of(json_object_get(keys, "fingerprint.ignore"));
-	json_object_set_new(
-	    meant, "scope", scope_of(json_object_get(keys, "scope")));
-	json_object_set_new(
-	    meant, "header", set_of(json_object_get(keys, "header")));
-	json_object_set_new(
-	    meant, include, set_of(json_object_get(keys, include)));
-	json_object_set_new(meant, "fingerprint.ignore", ignored);
-	bool body = count_of(meant, include, "body") > 0;
-	if (count_of(meant, include, "query") == 0)
-		json_object_set_new(ignored, "query", json_object());
-	if (!body) {
-		json_object_set_new(meant, "fingerprint.json", json_false());
-		json_object_set_new(meant, "fingerprint.only", json_array());
+	static const char *const believed[] = {"keys", "issuer", "audience"};
+	size_t i, count = json_array_size(new);
+	bool same = json_array_size(old) == count;
+	for (i = 0; i < count && same; i++) {
+		json_t *one = json_deep_copy(json_array_get(old, i));
+		json_t *other = json_deep_copy(json_array_get(new, i));
+		for (size_t k = 0; k < 3; k++) {
+			json_object_del(one, believed[k]);
+			json_object_del(other, believed[k]);
+		}
+		same = is_same(one, other);
+		json_decref(one);
+		json_decref(other);
 	}
-	if (!body || count_of(meant, "fingerprint.only", NULL) > 0)
-		json_object_set_new(ignored, "members", json_object());
-	/* As key/fingerprint.c does it: the rest says what is changed. */
-	bool says = body && count_of(meant, include, "path") > 0 &&
-	    json_object_size(json_object_get(ignored, "members")) == 0 &&
-	    count_of(meant, "fingerprint.only", NULL) == 0;
-	if (says)
-		json_object_set_new(meant, "entity", json_null());
-	if (says || json_is_null(json_object_get(meant, "entity")))
-		json_object_set_new(meant, "newer_only", json_null());
-	return meant;
+	return same;
 }
 
-/* --- two of them --- */
-
-/* A route's options before and now, and what they come to. */
+/* A route's options before and now, each by its path. */
 struct key_pair {
-	json_t *old, *new;
-	json_t *old_meant, *new_meant;
+	const json_t *old, *new;
 };
 
 /* Whether what has keys is another, or more than what had them. */
 static bool
 differs(const struct key_pair *pair, const char *path)
 {
-	const char *name;
-	json_t *one;
-	json_t *old = json_object_get(pair->old_meant, path);
-	json_t *new = json_object_get(pair->new_meant, path);
+	json_t *old = json_object_get(pair->old, path);
+	json_t *new = json_object_get(pair->new, path);
 	/* Of what a gateway of another version does not tell. */
-	if (json_object_get(pair->old, path) == NULL)
+	if (old == NULL)
 		return false;
-	if (strcmp(path, "header") != 0)
-		return !json_equal(old, new);
-	json_object_foreach(old, name, one)
-		if (json_object_get(new, name) == NULL)
-			return true;
-	return false;
-}
-
-/* Whether something counts no more that did. */
-static bool
-ignores_more(const struct key_pair *pair, const char *kind)
-{
-	const char *name;
-	json_t *one;
-	const json_t *old = json_object_get(
-	    json_object_get(pair->old_meant, "fingerprint.ignore"), kind);
-	json_t *new = json_object_get(
-	    json_object_get(pair->new_meant, "fingerprint.ignore"), kind);
-	json_object_foreach(new, name, one)
-		if (!is_in(old, name, false))
-			return true;
-	return false;
-}
-
-/*
- * Whether a request that was none is taken for a retry, where that is not
- * prevented by a fingerprint that no request had before.
- */
-static bool
-replays_more(const struct key_pair *pair)
-{
-	static const char include[] = "fingerprint.include";
-	static const char *const parts[] = {"method", "path", "body"};
-	const json_t *old = pair->old_meant, *new = pair->new_meant;
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (count_of(old, include, parts[i]) !=
-		    count_of(new, include, parts[i]))
-			return false;
-	/* A query's parts are compared one by one where some do not count. */
-	if (differs(pair, "fingerprint.headers") || differs(pair, "entity") ||
-	    differs(pair, "newer_only") ||
-	    (count_of(old, "fingerprint.ignore", "query") > 0) !=
-		(count_of(new, "fingerprint.ignore", "query") > 0))
-		return false;
-	return count_of(old, include, "query") >
-	    count_of(new, include, "query") ||
-	    ignores_more(pair, "query") ||
-	    (!differs(pair, "fingerprint.json") &&
-		!differs(pair, "fingerprint.only") &&
-		ignores_more(pair, "members"));
-}
-
-static const char *
-words_of_loss(const struct key_pair *pair, enum loss loss)
-{
-	if (loss == GONE)
-		return "keys that exist are not found any more, and their "
-		       "retries are executed again";
-	return replays_more(pair)
-	    ? "a retry of a key that exists, where that makes a difference, is "
-	      "taken for another request, and refused (key-reused); a request "
-	      "that differs from the first in that alone, and was refused so "
-	      "far, is taken for its retry"
-	    : "a retry of a key that exists, where that makes a difference, is "
-	      "taken for another request, and refused (key-reused)";
+	if (!strcmp(path, "scope"))
+		return !is_same_scope(old, new);
+	if (!strcmp(path, "header"))
+		return !has_all(new, old);
+	if (!strcmp(path, "fingerprint.include") ||
+	    !strcmp(path, "fingerprint.ignore"))
+		return !has_all(new, old) || !has_all(old, new);
+	return !json_equal(old, new);
 }
 
 static char *
-text_at(json_t *keys, const char *path)
+text_at(const json_t *keys, const char *path)
 {
 	json_t *value = json_object_get(keys, path);
 	return json_is_null(value)
@@ -290,18 +127,15 @@ struct change {
 static void
 compare_option(const struct change *change, const struct conf_route *route,
     const struct conf_route *before, const struct key_pair *pair,
-    const struct key_option *option)
+    const char *path, const char *loss)
 {
-	const char *path = option->path;
 	const struct looked_at at = {change->next, route, change->complaints};
-	const char *loss = words_of_loss(pair, option->loss);
 	/* JSON follows from the others. */
 	bool follows = !strcmp(path, "fingerprint.json") &&
 	    (differs(pair, "fingerprint.ignore") ||
 		differs(pair, "fingerprint.only"));
 	char *from = text_at(pair->old, path);
 	char *to = text_at(pair->new, path);
-	char *meant = text_at(pair->new_meant, path);
 	char *other = strcmp(route->name, before->name) != 0
 	    ? mem_printf("what was of route \"%s\" comes here, and ",
 		before->name)
@@ -310,47 +144,12 @@ compare_option(const struct change *change, const struct conf_route *route,
 		warning_of(&at, path,
 		    "route \"%s\": %s%s changes from %s to %s: %s",
 		    route->name, other, path, from, to, loss);
-	else if (names_elsewhere(before, route, meant))
+	else if (names_elsewhere(before, route, to))
 		warning_of(&at, path, "route \"%s\": %s%s %s stands elsewhere "
-		    "in the path: %s", route->name, other, path, meant, loss);
+		    "in the path: %s", route->name, other, path, to, loss);
 	free(from);
 	free(to);
-	free(meant);
 	free(other);
-}
-
-/* The options of a route, each by its path. */
-static json_t *
-keys_of(const struct conf_route *route)
-{
-	json_t *keys = json_object();
-	for (size_t i = 0; i < N_KEY_OPTIONS; i++) {
-		json_t *value = show_option(
-		    option_of_path(GROUP_IDEMPOTENCY, key_options[i].path),
-		    route->idempotency);
-		json_object_set_new(keys, key_options[i].path,
-		    value != NULL ? value : json_null());
-	}
-	return keys;
-}
-
-/* Requests with keys that go to a route from now on which looks at none. */
-static void
-say_lost(const struct change *change, const struct conf_route *route,
-    const struct conf_route *before, const char *methods)
-{
-	char *pointer = mem_printf("/routes/%u", route->index);
-	if (route->observes && !strcmp(route->name, before->name))
-		warning_add(change->complaints, pointer, "route \"%s\" only "
-		    "observes now: keys that exist are not looked at, and each "
-		    "retry is executed", route->name);
-	else
-		warning_add(change->complaints, pointer, "route \"%s\": %s %s "
-		    "comes here, where it was of route \"%s\", and no key is "
-		    "looked at any more: each retry is executed", route->name,
-		    methods, covers_paths_of(route, before) ? before->path
-							    : route->path,
-		    before->name);
 }
 
 /* Of a route that takes over what another one had, by some of its methods. */
@@ -358,35 +157,28 @@ static void
 compare_routes(const struct change *change, const struct conf_route *route,
     const struct conf_route *before)
 {
-	char *methods = NULL; /* "POST, PUT"; one that has keys names them */
-	for (size_t i = 0; i < before->methods.count; i++) {
-		const char *method = before->methods.list[i];
-		if (!covers_same(
-			change->running, before, change->next, route, method))
-			continue;
-		char *longer = methods == NULL
-		    ? mem_text(method)
-		    : mem_printf("%s, %s", methods, method);
-		free(methods);
-		methods = longer;
-	}
-	if (methods != NULL &&
-	    (route->idempotency == NULL || route->observes)) {
-		say_lost(change, route, before, methods);
-	} else if (methods != NULL) {
-		json_t *old = json_object_get(
-		    json_array_get(change->told, before->index), "keys");
-		json_t *new = keys_of(route);
+	bool comes = false; /* one that has keys names its methods */
+	for (size_t i = 0; i < before->methods.count && !comes; i++)
+		comes = covers_same(change->running, before, change->next,
+		    route, before->methods.list[i]);
+	if (comes && (route->idempotency == NULL || route->observes)) {
+		warning_add(change->complaints,
+		    mem_printf("/routes/%u", route->index), "route \"%s\": "
+		    "what was of route \"%s\" comes here, and no key is looked "
+		    "at any more: each retry is executed", route->name,
+		    before->name);
+	} else if (comes) {
+		json_t *new = show_running_keys(route->idempotency);
 		const struct key_pair pair = {
-		    old, new, meaning_of(old), meaning_of(new)};
-		for (size_t i = 0; i < N_KEY_OPTIONS; i++)
-			compare_option(
-			    change, route, before, &pair, &key_options[i]);
+		    json_object_get(
+			json_array_get(change->told, before->index), "keys"),
+		    new};
+#define KEY_OPTION(path, loss)                                              \
+	compare_option(change, route, before, &pair, path, loss);
+#include "tbl/key_options.h"
+#undef KEY_OPTION
 		json_decref(new);
-		json_decref(pair.old_meant);
-		json_decref(pair.new_meant);
 	}
-	free(methods);
 }
 
 static void
@@ -400,21 +192,6 @@ find_changes(const struct conf *running, const json_t *told,
 			    !running->routes[k].observes)
 				compare_routes(&change, &next->routes[i],
 				    &running->routes[k]);
-}
-
-void
-key_changes_find(const struct conf *running, const struct conf *next,
-    struct complaints *complaints)
-{
-	/* Nobody is told the hashes. */
-	static const char secret[] = "none", salt[] = "none";
-	json_t *told = show_running(running, running);
-	json_t *sources = show_running_sources(running, secret, salt);
-	find_changes(running, json_object_get(told, "routes"), next,
-	    complaints);
-	source_changes_find(sources, next, secret, salt, complaints);
-	json_decref(sources);
-	json_decref(told);
 }
 
 /* --- the store --- */
@@ -472,18 +249,29 @@ compare_stores(const json_t *store, const struct conf *next,
 		    "the private Redis is there; " AFTER_A_RESTART);
 }
 
+/* --- of two files --- */
+
 void
-key_changes_of_store(const struct conf *running, const struct conf *next,
-    struct complaints *complaints)
+key_changes_find(const struct conf *running, const struct conf *next,
+    bool restart, struct complaints *complaints)
 {
+	/* Nobody is told the hashes. */
+	static const char secret[] = "none", salt[] = "none";
 	json_t *told = show_running(running, running);
-	compare_stores(json_object_get(told, "store"), next, complaints);
+	json_t *sources = show_running_sources(running, secret, salt);
+	find_changes(running, json_object_get(told, "routes"), next,
+	    complaints);
+	source_changes_find(sources, next, secret, salt, complaints);
+	if (restart)
+		compare_stores(
+		    json_object_get(told, "store"), next, complaints);
+	json_decref(sources);
 	json_decref(told);
 }
 
 /* --- of a gateway that runs --- */
 
-/* Its routes, as far as requests are led to them. */
+/* Its routes, as far as requests are led to them, and records found. */
 static const struct conf *
 routes_told(const json_t *told, struct complaints *complaints)
 {
@@ -492,26 +280,24 @@ routes_told(const json_t *told, struct complaints *complaints)
 	json_t *routes = json_array();
 	json_array_foreach(told, i, one)
 	{
+		json_t *name = json_object_get(one, "name");
+		json_t *path = json_object_get(one, "path");
+		json_t *methods = json_object_get(one, "methods");
 		json_t *keys = json_object_get(one, "keys");
 		json_t *entity = json_object_get(keys, "entity");
-		json_t *methods = json_object_get(one, "methods");
-		json_t *route = json_pack("{s:O*, s:O*, s:s}", "name",
-		    json_object_get(one, "name"), "path",
-		    json_object_get(one, "path"), "upstream", "x");
-		if (json_array_size(methods) > 0)
-			json_object_set(route, "methods", methods);
-		if (json_is_null(entity))
-			entity = NULL;
-		if (keys != NULL)
-			json_object_set_new(route, "idempotency",
-			    json_pack("{s:O*}", "entity", entity));
-		if (json_is_true(json_object_get(one, "observes")))
-			json_object_set_new(
-			    route, "mode", json_string("observe"));
-		if (json_equal(json_object_get(one, "name"),
-			json_object_get(one, "path")))
-			json_object_del(route, "name");
-		json_array_append_new(routes, route);
+		json_array_append_new(routes,
+		    json_pack("{s:O*, s:O*, s:s, s:O*, s:s*, s:o*}",
+			"name", json_equal(name, path) ? NULL : name,
+			"path", path, "upstream", "x", "methods",
+			json_array_size(methods) > 0 ? methods : NULL, "mode",
+			json_is_true(json_object_get(one, "observes"))
+			    ? "observe"
+			    : NULL,
+			"idempotency",
+			keys == NULL ? NULL
+				     : json_pack("{s:O*}", "entity",
+					   json_is_null(entity) ? NULL
+								: entity)));
 	}
 	json_t *all = json_pack("{s:[s], s:{s:s}, s:o}", "listen",
 	    "127.0.0.1:0", "upstreams", "x", "http://127.0.0.1", "routes",

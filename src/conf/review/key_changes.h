@@ -14,18 +14,14 @@
 
 /*
  * Adds a warning for each such change, route by route: of the routes of `next`
- * that may be sent what a route of `running` was sent.
+ * that may be sent what a route of `running` was sent; with restart, of what
+ * only that changes, too: where the store is, and by what names and secret it
+ * has records.
  */
 void key_changes_find(const struct conf *running, const struct conf *next,
-    struct complaints *complaints);
+    bool restart, struct complaints *complaints);
 /*
- * The same for what only a restart changes: where the store is, and by what
- * names and secret it has records.
- */
-void key_changes_of_store(const struct conf *running, const struct conf *next,
-    struct complaints *complaints);
-/*
- * Both, of a gateway that runs and has told what its keys depend on
+ * All, of a gateway that runs and has told what its keys depend on
  * (conf/show_running.h).  False: what it told makes no sense, as wrong says.
  */
 bool key_changes_told(const json_t *told, const struct conf *next,

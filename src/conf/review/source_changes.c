@@ -7,13 +7,6 @@
 #include "conf/review/warning_private.h"
 #include "conf/show_running.h"
 
-/* What is told of one source before, and now (conf/show_running.h). */
-struct told {
-	const char *name;
-	const json_t *before, *after;
-	struct complaints *complaints;
-};
-
 static const char *
 text_of(const json_t *object, const char *name)
 {
@@ -32,107 +25,95 @@ source_of(const json_t *sources, const char *name)
 	return NULL;
 }
 
-static char *
-pointer_to(const struct told *told, const char *path)
-{
-	char *pointer = mem_printf("/sources/%s/%s", told->name, path);
-	for (char *p = pointer; *p != '\0'; p++)
-		if (*p == '.')
-			*p = '/';
-	return pointer;
-}
+/* About a member of a source, by its path, of which it is told what was. */
+#define SAY_IF(member, when, words, ...)                                    \
+	if (when)                                                           \
+		warning_add(complaints,                                     \
+		    mem_printf("/sources/%s/%s", name, member),             \
+		    "source \"%s\": " words, name, __VA_ARGS__);
 
 static void
-compare_members(const struct told *told)
+compare_members(const json_t *before, const json_t *after,
+    struct complaints *complaints)
 {
-	const json_t *old = json_object_get(told->before, "key");
-	const json_t *new = json_object_get(told->after, "key");
-	const char *path = text_of(told->before, "path");
-	const char *next_path = text_of(told->after, "path");
-	const char *broker = text_of(told->before, "broker");
-	const char *next_broker = text_of(told->after, "broker");
-	if (!json_equal(old, new)) {
-		char *from = json_dumps(old, JSON_ENCODE_ANY | JSON_COMPACT);
-		char *to = json_dumps(new, JSON_ENCODE_ANY | JSON_COMPACT);
-		warning_add(told->complaints, pointer_to(told, "key"),
-		    "source \"%s\": key changes from %s to %s: what was "
-		    "executed has another key by now, and a message that comes "
-		    "again is executed again", told->name, from, to);
-		free(from);
-		free(to);
-	}
-	/* Its keys are the route's, and the path may be compared. */
-	if (*path != '\0' && strcmp(path, next_path) != 0)
-		warning_add(told->complaints, pointer_to(told, "request.path"),
-		    "source \"%s\": request.path changes from \"%s\" to "
-		    "\"%s\": a message that comes again is executed again "
-		    "where the route, or what the path says of its tenant, has "
-		    "other keys, and is taken for another one (mismatch) "
-		    "elsewhere", told->name, path, next_path);
-	/* A position has the name of its broker in it. */
-	if (json_is_string(new) && strcmp(broker, next_broker) != 0)
-		warning_add(told->complaints, pointer_to(told, "broker"),
-		    "source \"%s\": broker changes from \"%s\" to \"%s\", "
-		    "whose name is in the key of a message that has none of "
-		    "its own: one that comes again is executed again",
-		    told->name, broker, next_broker);
+	const char *name = text_of(after, "name");
+	const json_t *old = json_object_get(before, "key");
+	const json_t *new = json_object_get(after, "key");
+	const char *path = text_of(before, "path");
+	const char *next_path = text_of(after, "path");
+	const char *broker = text_of(before, "broker");
+	const char *next_broker = text_of(after, "broker");
+	char *from = json_dumps(old, JSON_ENCODE_ANY | JSON_COMPACT);
+	char *to = json_dumps(new, JSON_ENCODE_ANY | JSON_COMPACT);
+#define WARN_SOURCE SAY_IF
+#include "tbl/warnings.h"
+#undef WARN_SOURCE
+	free(from);
+	free(to);
 }
 
 /* What makes the body of a request, or its method. */
 static void
-compare_made(const struct told *told)
+compare_made(const json_t *before, const json_t *after,
+    struct complaints *complaints)
 {
-	const char *path;
+	const char *path, *name = text_of(after, "name");
 	json_t *value;
-	json_t *made = json_object_get(told->before, "made");
+	json_t *made = json_object_get(before, "made");
 	json_object_foreach(made, path, value)
-		if (!json_equal(value,
-			json_object_get(
-			    json_object_get(told->after, "made"), path)))
-			warning_add(told->complaints, pointer_to(told, path),
-			    "source \"%s\": %s changes: a message that comes "
-			    "again is taken for another one (mismatch) where "
-			    "the route compares that", told->name, path);
+	{
+		char *member = mem_text(path);
+		for (char *p = member; *p != '\0'; p++)
+			if (*p == '.')
+				*p = '/';
+		SAY_IF(member,
+		    !json_equal(value, json_object_get(
+			json_object_get(after, "made"), path)),
+		    "%s changes: a message that comes again is taken for "
+		    "another one (mismatch) where the route compares that",
+		    path);
+		free(member);
+	}
 }
 
 /* One header of the requests; its value may be a secret, and is not said. */
 static void
-compare_header(const struct told *told, const json_t *before,
-    const json_t *after)
+compare_header(const char *name, const json_t *before, const json_t *after,
+    struct complaints *complaints)
 {
 	const char *header = text_of(after, "header");
 	const char *use = text_of(after, "use");
+	const char *route = text_of(after, "route");
+	const char *what = text_of(after, "name");
 	if (strcmp(text_of(before, "use"), use) != 0 ||
 	    !json_equal(json_object_get(before, "name"),
 		json_object_get(after, "name")) ||
 	    json_equal(json_object_get(before, "hash"),
 		json_object_get(after, "hash")))
 		return;
-	char *pointer = mem_printf("/sources/%s/request/headers%s%s",
-	    told->name, *header != '\0' ? "/" : "", header);
-	if (!strcmp(use, "scope"))
-		warning_add(told->complaints, pointer, "source \"%s\": what "
-		    "its headers say of the tenant of route \"%s\" changes "
-		    "(scope, %s): a message that comes again has another key, "
-		    "and is executed again", told->name,
-		    text_of(after, "route"), text_of(after, "name"));
-	else
-		warning_add(told->complaints, pointer, "source \"%s\": a "
-		    "header changes that route \"%s\" compares (%s, %s): a "
-		    "message that comes again is taken for another one "
-		    "(mismatch)", told->name, text_of(after, "route"), use,
-		    text_of(after, "name"));
+	bool scope = !strcmp(use, "scope");
+	char *member = mem_printf(
+	    "request/headers%s%s", *header != '\0' ? "/" : "", header);
+#define WARN_SOURCE_HEADER SAY_IF
+#include "tbl/warnings.h"
+#undef WARN_SOURCE_HEADER
+	free(member);
 }
 
 static void
-compare_headers(const struct told *told)
+compare_sources(const json_t *before, const json_t *after, bool hashes,
+    struct complaints *complaints)
 {
 	size_t i, k;
-	const json_t *before, *after;
-	json_array_foreach(json_object_get(told->after, "names"), i, after)
-		json_array_foreach(
-		    json_object_get(told->before, "names"), k, before)
-			compare_header(told, before, after);
+	const json_t *old, *new;
+	compare_members(before, after, complaints);
+	compare_made(before, after, complaints);
+	if (!hashes)
+		return;
+	json_array_foreach(json_object_get(after, "names"), i, new)
+		json_array_foreach(json_object_get(before, "names"), k, old)
+			compare_header(text_of(after, "name"), old, new,
+			    complaints);
 }
 
 void
@@ -141,18 +122,14 @@ source_changes_find(const json_t *before, const struct conf *next,
 {
 	size_t i, k;
 	const json_t *one, *former;
-	json_t *all = show_running_sources(
-	    next, secret, salt != NULL ? salt : "");
+	json_t *all =
+	    show_running_sources(next, secret, salt != NULL ? salt : "");
 	json_array_foreach(all, i, one)
 	{
 		const char *name = text_of(one, "name");
-		const struct told told = {
-		    name, source_of(before, name), one, complaints};
-		if (told.before != NULL) {
-			compare_members(&told);
-			compare_made(&told);
-			if (salt != NULL)
-				compare_headers(&told);
+		const json_t *same = source_of(before, name);
+		if (same != NULL) {
+			compare_sources(same, one, salt != NULL, complaints);
 			continue;
 		}
 		/* Another name for what is read already. */

@@ -34,8 +34,7 @@ compare(const struct conf *conf, const char *file,
 	if (valid) {
 		if (running->store.redis.cluster.count > 0)
 			(void)conf_restart_finds(running, conf, complaints);
-		key_changes_find(running, conf, complaints);
-		key_changes_of_store(running, conf, complaints);
+		key_changes_find(running, conf, true, complaints);
 		(void)conf_restart_has_events(
 		    running->store.events_maxlen > 0, conf, complaints);
 		conf_restart_warn(running, conf, complaints);

@@ -163,7 +163,7 @@ reload_file(struct serve *s)
 		admin_reload_tell(
 		    s->admin, ADMIN_RELOAD_PARTIAL, &complaints);
 		conf_load_log(next, &complaints, EV_reload_partial);
-		key_changes_find(s->now, next, &complaints);
+		key_changes_find(s->now, next, false, &complaints);
 		conf_load_place(next, &complaints);
 		admin_reload_tell(s->admin, ADMIN_RELOAD_KEYS, &complaints);
 		conf_load_log(next, &complaints, EV_reload_keys);
