@@ -193,20 +193,6 @@ def a_list_goes_on_where_its_page_has_ended(bench):
 
 
 @test
-def what_waits_behind_a_held_message_of_its_order_waits(bench):
-    stream, gateway, admin = started(
-        bench, bench.upstream(close_unanswered), None,
-        {"order_by": ["/a"]})
-    stream.add(body=b'{"a":1}', idempotency_key="k1")
-    wait_for_listed(admin, 1)
-    behind = id_of(stream.add(body=b'{"a":1}', idempotency_key="k2"))
-    eventually(lambda: admin.send("GET", "/messages/" + behind).status == 200,
-               "it is taken")
-    equal(admin.get("/messages/" + behind)["state"], "waiting")
-    equal(len(listed(admin)), 1)
-
-
-@test
 def a_held_message_that_is_dropped_is_acknowledged(bench):
     upstream = bench.upstream(close_unanswered)
     stream, gateway, admin = started(bench, upstream)

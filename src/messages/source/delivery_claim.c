@@ -137,34 +137,6 @@ completed(struct delivery *d)
 	return completed_as(d->c.answer->status);
 }
 
-/* Somebody has to decide, or time has to pass. */
-static enum found
-unknown(struct delivery *d)
-{
-	struct claimant *c = &d->c;
-	d->sent = true;
-	c->attempt = c->claim_op.attempt;
-	return c->policy->on_unknown == UNKNOWN_HOLD ||
-		c->claim_op.settle_left_ms == 0
-	    ? FOUND_UNKNOWN_HELD
-	    : FOUND_UNKNOWN_TRIED;
-}
-
-/*
- * Which record holds a busy entity only the claim's answer says: so there is
- * another claim at once, from before which on it listens for that record.
- */
-static enum found
-busy(struct delivery *d)
-{
-	if (d->busy &&
-	    !memcmp(&d->waiter.key_id, &d->c.claim_op.holder,
-		sizeof d->waiter.key_id))
-		return FOUND_IN_FLIGHT;
-	d->busy = true;
-	return FOUND_AGAIN;
-}
-
 /* As far as the record says: it has no more than a digest of the rest. */
 static enum found
 mismatch(struct delivery *d)
@@ -195,9 +167,25 @@ found_by_verdict(struct delivery *d)
 	case VERDICT_IN_FLIGHT:
 		return FOUND_IN_FLIGHT;
 	case VERDICT_BUSY:
-		return busy(d);
+		/*
+		 * Which record holds a busy entity only this answer says: so
+		 * there is another claim at once, from before which on it
+		 * listens for that record.
+		 */
+		if (d->busy &&
+		    !memcmp(&d->waiter.key_id, &op->holder,
+			sizeof d->waiter.key_id))
+			return FOUND_IN_FLIGHT;
+		d->busy = true;
+		return FOUND_AGAIN;
 	case VERDICT_UNKNOWN:
-		return unknown(d);
+		/* Somebody has to decide, or time has to pass. */
+		d->sent = true;
+		d->c.attempt = op->attempt;
+		return d->c.policy->on_unknown == UNKNOWN_HOLD ||
+			op->settle_left_ms == 0
+		    ? FOUND_UNKNOWN_HELD
+		    : FOUND_UNKNOWN_TRIED;
 	case VERDICT_FAILED:
 		d->c.attempt = op->attempt;
 		return FOUND_FAILED;

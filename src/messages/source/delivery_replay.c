@@ -191,27 +191,21 @@ delivery_replay_stayed(struct machine *machine)
 
 /* --- its end --- */
 
-/*
- * Where it is pending no more, it was acknowledged; what is not done now is
- * told again.
- */
-static enum after
-acknowledged(struct delivery *d)
-{
-	const struct broker_finish *finish = &d->finish;
-	if (finish->op.error != 0 || finish->finished == BROKER_LOCKED ||
-	    finish->finished == BROKER_ELSEWHERE)
-		return DONE;
-	return delivery_to(d, DELIVERY_CONFIRM, MORE);
-}
-
 /* The broker is away, or does not take it: it is asked again. */
 enum after
 delivery_replay_finished(struct delivery *d)
 {
 	const struct broker_finish *finish = &d->finish;
+	/*
+	 * Where it is pending no more, it was acknowledged; what is not done
+	 * now is told again.
+	 */
 	if (d->replay->act == REPLAY_TO_CONFIRM)
-		return acknowledged(d);
+		return finish->op.error == 0 &&
+			finish->finished != BROKER_LOCKED &&
+			finish->finished != BROKER_ELSEWHERE
+		    ? delivery_to(d, DELIVERY_CONFIRM, MORE)
+		    : DONE;
 	enum standing standing =
 	    source_standing_of_finish(finish, finish->put == NULL);
 	if (finish->op.error == E_BROKER_REFUSED)

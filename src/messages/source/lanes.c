@@ -5,25 +5,23 @@
 #include "base/must.h"
 #include "messages/source/lanes.h"
 
-static struct lane *
-lane_of(struct lanes *lanes, const uint8_t order[DIGEST_BYTES])
-{
-	struct lane *lane;
-	HASH_EACH_OF(lane, &lanes->lanes, hash_of_digest(order), item)
-		if (!memcmp(lane->order, order, DIGEST_BYTES))
-			return lane;
-	lane = mem_zero(sizeof *lane);
-	memcpy(lane->order, order, DIGEST_BYTES);
-	list_init(&lane->places);
-	hash_add(&lanes->lanes, &lane->item, hash_of_digest(order));
-	return lane;
-}
-
 void
 lanes_enter(struct lanes *lanes, const uint8_t order[DIGEST_BYTES],
     struct lane_place *place)
 {
-	place->lane = lane_of(lanes, order);
+	struct lane *lane;
+	HASH_EACH_OF(lane, &lanes->lanes, hash_of_digest(order), item)
+		if (!memcmp(lane->order, order, DIGEST_BYTES)) {
+			place->lane = lane;
+			break;
+		}
+	if (place->lane == NULL) {
+		place->lane = lane = mem_zero(sizeof *lane);
+		memcpy(lane->order, order, DIGEST_BYTES);
+		list_init(&lane->places);
+		hash_add(
+		    &lanes->lanes, &lane->item, hash_of_digest(order));
+	}
 	list_add_last(&place->lane->places, &place->item);
 	place->lane->length++;
 }

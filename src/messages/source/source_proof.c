@@ -98,30 +98,25 @@ source_proof_look(struct source *s)
 		floors_want(&s->floors, part);
 }
 
-/*
- * What the broker knows is compared with what the store is now: others may have
- * been at the messages until a moment ago, and Redis have lost its data since.
- */
-static bool
-is_compared(struct source *s)
-{
-	if (s->origin_us == 0)
-		return true;
-	if (!store_data_id_is_of(s->worker->store, s->origin_us))
-		return false;
-	s->origin_us = 0;
-	learn_store(s);
-	judge(s);
-	return true;
-}
-
 bool
 source_proof_doubts(struct source *s, int64_t again_us)
 {
-	if (!is_compared(s) || s->asked ||
-	    !store_data_id_is_of(s->worker->store, again_us))
+	struct store *store = s->worker->store;
+	int64_t since_us = again_us > s->origin_us ? again_us : s->origin_us;
+	/*
+	 * What the broker knows is compared with what the store is now: others
+	 * may have been at the messages until a moment ago, and Redis have lost
+	 * its data since.
+	 */
+	if (!store_data_id_is_of(store, since_us))
 		return true;
 	learn_store(s);
+	if (s->origin_us != 0) {
+		s->origin_us = 0;
+		judge(s);
+	}
+	if (s->asked)
+		return true;
 	if ((s->standing & 1u << STANDING_UNPROVEN) != 0 &&
 	    source_proof_is_doubted(s))
 		return true;
