@@ -273,7 +273,8 @@ upstreams_are_checked(void **state)
 	    {TRY_UPSTREAM("1"),
 		"/upstreams/u: must be a string or an object\n"},
 	    {TRY_UPSTREAM("{'targets':7}"),
-		"/upstreams/u/targets: must be a list of URLs\n"},
+		"/upstreams/u/targets: must be a list of URLs like "
+		"[\"http://127.0.0.1:9000\"]\n"},
 	    {TRY_UPSTREAM("{'targets':[]}"),
 		"/upstreams/u/targets: must not be empty\n"},
 	    {TARGET("uniX:80"),
