@@ -101,6 +101,12 @@ span_next(struct span *list, char separator, struct span *ret_piece)
 	return true;
 }
 
+static inline bool
+span_has(struct span s, char byte)
+{
+	return s.len > 0 && memchr(s.ptr, byte, s.len) != NULL;
+}
+
 /*
  * Cuts everything up to a byte off the front of *left, and the byte itself;
  * false, and nothing is written, where that byte is not in it.

@@ -314,7 +314,6 @@ struct conf_settings {
 	size_t count;
 };
 
-
 struct conf_broker {
 	char *name;
 	unsigned index; /* its place in conf->brokers */

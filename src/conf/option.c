@@ -62,19 +62,6 @@ const struct option options[] = {
 
 const size_t n_options = sizeof options / sizeof options[0];
 
-const char *
-option_preset(const struct option *option)
-{
-	bool none = option_required(option) || !strcmp(option->preset, "NONE");
-	return none ? NULL : option->preset;
-}
-
-bool
-option_required(const struct option *option)
-{
-	return !strcmp(option->preset, "REQUIRED");
-}
-
 const struct option *
 option_find(enum group group, struct span prefix, const char *name,
     struct span *ret_section)

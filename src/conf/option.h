@@ -53,9 +53,19 @@ struct option {
 extern const struct option options[];
 extern const size_t n_options;
 
+static inline bool
+option_required(const struct option *option)
+{
+	return !strcmp(option->preset, "REQUIRED");
+}
+
 /* The default as JSON; NULL: none. */
-const char *option_preset(const struct option *option);
-bool option_required(const struct option *option);
+static inline const char *
+option_preset(const struct option *option)
+{
+	bool none = option_required(option) || !strcmp(option->preset, "NONE");
+	return none ? NULL : option->preset;
+}
 
 /*
  * The option that a member of that name has in the object of the group that

@@ -5,7 +5,6 @@
 #include "conf/load/cross_check_private.h"
 #include "conf/load/kafka_settings_private.h"
 
-
 #ifdef HAVE_POSTGRES
 static const bool has_postgres = true;
 #else

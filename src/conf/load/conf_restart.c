@@ -115,37 +115,23 @@ shares_method(const struct conf_route *a, const struct conf_route *b)
 	return false;
 }
 
-/* Whether it may be sent what the other one was sent before. */
+/* Whether keys that the one before was sent are elsewhere for the next. */
 static bool
-comes_after(const struct conf_route *next, const struct conf_route *before)
+loses_records(const struct conf_route *next, const struct conf_route *before)
 {
-	return next->idempotency != NULL && before->idempotency != NULL &&
-	    (!strcmp(next->name, before->name) ||
-		!strcmp(next->path, before->path)) &&
-	    shares_method(next, before);
-}
-
-static bool
-has_same_entity(const struct conf_route *a, const struct conf_route *b)
-{
-	const struct option *option = option_at(GROUP_IDEMPOTENCY,
-	    offsetof(struct conf_idempotency, entity));
-	json_t *one = show_option(option, a->idempotency);
-	json_t *other = show_option(option, b->idempotency);
+	const struct option *option =
+	    option_of_path(GROUP_IDEMPOTENCY, "entity");
+	if (next->idempotency == NULL || before->idempotency == NULL ||
+	    (strcmp(next->name, before->name) != 0 &&
+		strcmp(next->path, before->path) != 0) ||
+	    !shares_method(next, before))
+		return false;
+	json_t *one = show_option(option, next->idempotency);
+	json_t *other = show_option(option, before->idempotency);
 	bool same = json_equal(one, other) || one == other;
 	json_decref(one);
 	json_decref(other);
-	return same;
-}
-
-static bool
-finds_records(const struct conf_route *route, const struct conf *running)
-{
-	for (size_t i = 0; i < running->n_routes; i++)
-		if (comes_after(route, &running->routes[i]) &&
-		    !has_same_entity(route, &running->routes[i]))
-			return false;
-	return true;
+	return !same;
 }
 
 bool
@@ -154,8 +140,11 @@ conf_restart_finds(const struct conf *running, const struct conf *next,
 {
 	size_t before = complaints->count;
 	for (size_t i = 0; i < next->n_routes; i++) {
-		if (finds_records(&next->routes[i], running) ||
-		    !INVARIANT(records_found))
+		bool loses = false;
+		for (size_t k = 0; k < running->n_routes; k++)
+			loses |= loses_records(
+			    &next->routes[i], &running->routes[k]);
+		if (!loses || !INVARIANT(records_found))
 			continue;
 		char *pointer =
 		    mem_printf("/routes/%zu/idempotency/entity", i);

@@ -13,7 +13,6 @@
 
 enum { HEALTH_INTERVAL_MS = 5000 };
 
-
 /* --- members that exclude or need each other --- */
 
 void

@@ -35,7 +35,6 @@ read_kind(struct loader *l, const struct json_place *at,
 		    "\"certificate\" and \"jwt\"");
 }
 
-
 /* What verifies the token; of another kind, what only a token has. */
 static void
 read_token_keys(struct loader *l, const struct json_place *at,

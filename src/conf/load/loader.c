@@ -44,12 +44,6 @@ loader_swappable(
 }
 
 json_t *
-loader_value(const struct loader *l, const char *path)
-{
-	return loader_value_in(l->root, path);
-}
-
-json_t *
 loader_value_in(json_t *object, const char *path)
 {
 	json_t *value = object;

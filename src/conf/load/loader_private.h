@@ -66,10 +66,14 @@ void loader_own(struct loader *l, void *what, void (*free_it)(void *what));
 struct swappable *loader_swappable(
     struct loader *l, void *object, void (*free_object)(void *object));
 
-/* What the file has at a path, such as "store.tls.ca"; NULL: nothing. */
-json_t *loader_value(const struct loader *l, const char *path);
-/* The same of an object, which may be NULL. */
+/* What an object (or NULL) has at a path such as "tls.ca"; NULL: nothing. */
 json_t *loader_value_in(json_t *object, const char *path);
+/* The same of the file: "store.tls.ca". */
+static inline json_t *
+loader_value(const struct loader *l, const char *path)
+{
+	return loader_value_in(l->root, path);
+}
 
 /* The functions that read a value of each type into its field. */
 #define TYPE(name, ctype, parse, show, ...) \

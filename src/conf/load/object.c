@@ -259,19 +259,21 @@ object_parse_named(struct loader *l, const struct given *given)
 	size_t size = option_list(all->type)->size;
 	struct option_entries from;
 	char *name = text_read(l, given->at, given->value);
-	struct nearest nearest = nearest_to(span_str(name));
 	if (name == NULL)
 		return;
 	memcpy(&from, (char *)l->conf + all->offset, sizeof from);
 	for (size_t i = 0; i < from.count; i++) {
 		char *entry = (char *)from.entries + i * size;
-		const char *other = *(char **)(void *)entry;
-		nearest_try(&nearest, span_str(other));
-		if (strcmp(other, name) == 0) {
+		if (!strcmp(*(char **)(void *)entry, name)) {
 			*(void **)given_field(given) = entry;
 			return;
 		}
 	}
+	struct nearest nearest = nearest_to(span_str(name));
+	for (size_t i = 0; i < from.count; i++)
+		nearest_try(&nearest,
+		    span_str(*(char **)(void *)((char *)from.entries +
+			i * size)));
 	/* Where there are none that could be named, that is the mistake. */
 	if (!broker && !json_is_object(loader_value(l, all->path)))
 		return;

@@ -41,12 +41,6 @@ is_variable(struct span segment)
 	return true;
 }
 
-static bool
-has(struct span s, char byte)
-{
-	return s.len > 0 && memchr(s.ptr, byte, s.len) != NULL;
-}
-
 /* What is wrong with one segment; the last one may be a star. */
 static const char *
 read_segment(struct span text, bool last, struct conf_segment *ret_segment)
@@ -66,9 +60,9 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 		ret_segment->text = span_of(text.ptr + 1, text.len - 2);
 		return NULL;
 	}
-	if (has(text, '{') || has(text, '}'))
+	if (span_has(text, '{') || span_has(text, '}'))
 		return "{x} must be a whole segment";
-	if (has(text, '*'))
+	if (span_has(text, '*'))
 		return last
 		    ? "\"*\" must be a whole segment, and stands for all that "
 		      "follow"
@@ -267,8 +261,7 @@ path_finish_own(struct loader *l)
 		const struct conf_route *route = &l->conf->routes[i];
 		struct json_place at = {&list, NULL, i};
 		if (route->observes && route->idempotency == NULL)
-			complaints_at_member(l, &at,
-			    "mode",
+			complaints_at_member(l, &at, "mode",
 			    "a route without \"idempotency\" has no keys");
 		finish_own(l, &at, route, route->status, ROUTE_STATUS);
 		finish_own(l, &at, route, route->policy, ROUTE_POLICY);
@@ -301,7 +294,7 @@ wrong_namespace(const struct template *t)
 		bool text = t->pieces[i].kind == TEMPLATE_TEXT;
 		if (!text && !parted)
 			return "must have a \"/\" between two variables";
-		parted = text && (parted || has(t->pieces[i].text, '/'));
+		parted = text && (parted || span_has(t->pieces[i].text, '/'));
 	}
 	return NULL;
 }

@@ -53,12 +53,6 @@ cut_login(struct span *authority)
 	return login;
 }
 
-static bool
-has(struct span s, char byte)
-{
-	return s.len > 0 && memchr(s.ptr, byte, s.len) != NULL;
-}
-
 /*
  * Decodes %XX (RFC 3986, 2.1); an empty text gives NULL.  False: it is not
  * well-formed, or has a NUL.
@@ -130,8 +124,8 @@ read_redis(struct loader *l, struct span s, struct conf_redis *redis)
 	struct span host = cut_before(&s, "/?#"), end;
 	struct span login = cut_login(&host);
 	/* A path and a query of ours have no "@". */
-	if (has(s, '@') ||
-	    (login.len > 0 && has(span_of(login.ptr, login.len - 1), '@')))
+	if (span_has(s, '@') ||
+	    (login.len > 0 && span_has(span_of(login.ptr, login.len - 1), '@')))
 		return "write the password percent-encoded: \"@\" is %40, "
 		       "\"#\" is %23, \"/\" is %2F, \"?\" is %3F";
 	const char *wrong =
@@ -146,7 +140,7 @@ read_redis(struct loader *l, struct span s, struct conf_redis *redis)
 		address->port = REDIS_PORT;
 	if (address->port == 0)
 		return message_port;
-	bool v6 = has(host, ':');
+	bool v6 = span_has(host, ':');
 	address->host = arena_str(l->conf->arena, host);
 	address->text = loader_printf(l, "%s%s%s:%u", v6 ? "[" : "",
 	    address->host, v6 ? "]" : "", (unsigned)address->port);
@@ -304,7 +298,7 @@ read_postgres(struct loader *l, const char *text, struct conf_login *login,
 	if (user.len > 0) {
 		const char *wrong = read_login(l, user, login);
 		if (wrong == NULL &&
-		    has(span_of(user.ptr, user.len - 1), '@'))
+		    span_has(span_of(user.ptr, user.len - 1), '@'))
 			wrong = message_encoded;
 		if (wrong == NULL && login->user == NULL)
 			wrong = "the user is empty";
@@ -359,7 +353,7 @@ read_target(struct loader *l, const char *text, struct conf_target *target)
 		return "must be a URL: http://HOST[:PORT], https://HOST[:PORT] "
 		       "or unix:/path";
 	struct span authority = cut_before(&s, "/?#");
-	if (has(authority, '@'))
+	if (span_has(authority, '@'))
 		return "an upstream's URL must not have a user or password";
 	const char *wrong = address_read_host_port(
 	    authority, &host, &target->port, &has_port);
@@ -371,7 +365,7 @@ read_target(struct loader *l, const char *text, struct conf_target *target)
 	if (target->port == 0)
 		return message_port;
 	/* Its name for the Host field (RFC 9110, 7.2). */
-	bool v6 = has(host, ':');
+	bool v6 = span_has(host, ':');
 	target->host = arena_str(l->conf->arena, host);
 	target->authority = loader_printf(
 	    l, "%s%s%s", v6 ? "[" : "", target->host, v6 ? "]" : "");
@@ -381,7 +375,7 @@ read_target(struct loader *l, const char *text, struct conf_target *target)
 	while (s.len > 0 && s.ptr[s.len - 1] == '/')
 		s.len--;
 	target->base_path = arena_str(l->conf->arena, s);
-	if (has(s, '?'))
+	if (span_has(s, '?'))
 		return "an upstream's URL must not have a query";
 	return s.len > 0
 	    ? rule_of(TYPE_TARGET_PATH)->wrong(target->base_path)
