@@ -14,7 +14,7 @@
  *   cure      what to do; {} stands for what depends on the configuration
  */
 
-/* --- the file and this machine: doctor/doctor_host.c, doctor_listen.c --- */
+/* --- the file and this machine: doctor/look_host.c --- */
 FINDING(configuration, FAIL, NOTHING,
 	"the configuration is valid",
 	"{}", "correct the file (onceproxy.json(5)) and run this again")
@@ -81,7 +81,7 @@ FINDING(managed_server, FAIL, NOTHING,
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
-/* --- Redis: doctor/doctor_redis.c, doctor/doctor_sentinel.c --- */
+/* --- Redis: doctor/look_redis.c, look_store.c --- */
 FINDING(redis_stopped, WARN, REDIS,
 	"the managed Redis is running, or none is wanted",
 	"the managed Redis is not running ({}), so it was not looked at",
@@ -240,7 +240,7 @@ FINDING(plain_answers, WARN, REDIS,
 	"store.encryption_strict, and nobody can put an answer of their own "
 	"there")
 
-/* --- upstreams: doctor/doctor_upstream.c --- */
+/* --- upstreams: doctor/look_upstreams.c --- */
 FINDING(upstream_name, FAIL, NOTHING,
 	"the names of upstreams resolve",
 	"the host name has no address: {}",
@@ -284,7 +284,7 @@ FINDING(target_down, WARN, NOTHING,
 	"its requests: {}",
 	"start it, or remove it from targets: {}")
 
-/* --- where a reconcile asks: doctor/doctor_reconcile.c --- */
+/* --- where a reconcile asks: doctor/look_reconcile.c --- */
 FINDING(reconcile_invented, FAIL, NOTHING,
 	"no reconcile finds a payment that nobody made",
 	"{}: a payment that did not happen would be taken for one that did",
@@ -296,7 +296,7 @@ FINDING(reconcile, WARN, NOTHING,
 	"read onceproxy-reconcile(7), correct path or absent, and ask again: "
 	"curl -i {}")
 
-/* --- brokers and sources: doctor/doctor_sources.c --- */
+/* --- brokers and sources: doctor/look_sources.c --- */
 FINDING(broker_unreachable, FAIL, NOTHING,
 	"the brokers answer",
 	"the broker does not answer, so no message is taken: {}",
@@ -401,7 +401,7 @@ FINDING(source_others, FAIL, BROKER,
 	"end them (kafka-consumer-groups.sh --describe --members --group NAME "
 	"says who they are), or give the source a group of its own")
 
-/* --- relays: doctor/doctor_relays.c --- */
+/* --- relays: doctor/look_sources.c --- */
 FINDING(relay_unreachable, FAIL, NOTHING,
 	"what the relays bring to lets us in, and takes writes",
 	"events wait, because the relay's broker does not take them: {}",

@@ -1526,7 +1526,7 @@ def an_upstream_with_a_wrong_certificate_is_a_failure(bench):
 
 
 @test
-def unix_and_many_upstreams_are_reached_at_once(bench):
+def unix_and_many_upstreams_are_reached(bench):
     path = os.path.join(bench.folder(), "up")
     patient = Patient(bench, upstream=bench.upstream())
     patient.config["upstreams"]["local"] = "unix:" + path
