@@ -10,7 +10,7 @@ import time
 from once import tap
 from once.admin import Admin
 from once.gateway import command, write
-from once.tap import all_test, each, equal, test
+from once.tap import each, equal, test
 from once.certificates import Authority
 from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
@@ -243,38 +243,6 @@ def nothing_is_lost_while_the_receiver_is_away(bench):
     for story in stories_without_repeats(receiver):
         equal(story, PAID)
     gateway.wait_for_log("relay_up")
-
-
-@all_test
-def what_waits_comes_soon_once_the_receiver_is_back(bench):
-    """It waits for 16 s or more after the fifth failure, and then nothing of
-    it would be tried before."""
-    tries, count = collections.defaultdict(list), 70
-
-    def fail(connection, request):
-        tries[request.get("webhook-id")].append(time.monotonic())
-        connection.send(answer(500))
-
-    def take(connection, request):
-        tries[request.get("webhook-id")].append(time.monotonic())
-        connection.send(TAKEN)
-    receiver, config = begin(bench, fail, states=["COMPLETED"])
-    gateway = bench.serve(config)
-    pay(gateway, *(f"k{n}" for n in range(count)))
-
-    def waiting():
-        return [name for name, at in list(tries.items()) if len(at) >= 5]
-    eventually(lambda: len(waiting()) >= 60, "60 have failed five times", 90)
-    failed = {name: tries[name][4] for name in waiting()
-              if len(tries[name]) == 5}
-    receiver.reply = take
-    pay(gateway, "new")
-    eventually(lambda: len(set(receiver.ids())) == count + 1 and all(
-        len(tries[name]) > 5 for name in failed), "all are taken", 60)
-    nothing_is_kept(bench.redis)
-    soon = [name for name, at in failed.items() if tries[name][5] - at < 16]
-    assert len(soon) > len(failed) / 2, (len(soon), len(failed))
-    equal({len(tries[name]) for name in failed}, {6})
 
 
 def stories_without_repeats(receiver, since=None):

@@ -29,6 +29,12 @@ struct relay_place {
 	int64_t count;
 };
 
+/* "MS-SEQ COUNT", as it rests: of none "0-0 -1", before the first entry. */
+enum { RELAY_PLACE_BYTES = 64 };
+void relay_target_write_place(
+    const struct relay_place *place, char ret_text[RELAY_PLACE_BYTES]);
+struct relay_place relay_target_read_place(struct span text);
+
 /* A change of state of a record, as others are told it. */
 struct relay_event {
 	struct span id;     /* SHARD-MS-SEQ; no other event of the store's */
@@ -72,7 +78,8 @@ struct relay_target_events {
 	/* An event that it kept was brought, … */
 	void (*brought)(void *arg);
 	/* … or is given up. */
-	void (*lost)(void *arg, enum event event, const char *why);
+	void (*lost)(
+	    void *arg, enum event event, uint64_t count, const char *why);
 };
 
 struct relay_target_start {

@@ -75,71 +75,62 @@ relay_batch_add(struct relay_bundle *b, const struct relay_entry *entry)
 		b->wanted =
 		    mem_grow(b->wanted, b->wanted_size * sizeof *b->wanted);
 	}
-	b->wanted[b->n_wanted++] = (struct relay_wanted){batch->n_events - 1,
-	    json_integer_value(json_object_get(message, "attempt")), message};
+	b->wanted[b->n_wanted++] = (struct relay_wanted){.bundle = b,
+	    .event = batch->n_events - 1,
+	    .attempt =
+		json_integer_value(json_object_get(message, "attempt")),
+	    .message = message};
 }
 
 /* --- answers --- */
 
-/* The event goes with the answer, and without it where that is too large. */
-static void
-add_answer(struct relay_bundle *b, const struct relay_wanted *wanted,
-    const struct answer *answer)
-{
-	struct relay_event *event = &b->batch.events[wanted->event];
-	json_t *object = json_pack("{s:i}", "status", answer->status);
-	answer_json_set(object, answer);
-	must(json_object_set_new(wanted->message, "answer", object) == 0);
-	event->bare = event->text;
-	event->text = text_of(b->batch.arena, wanted->message);
-}
-
 /*
  * The answer belongs to the event, unless the record has gone on since: another
- * attempt has another answer.  Where memory is short, or Redis away, it is
- * asked for again.
+ * attempt has another answer.  The event goes with it, and without it where
+ * that is too large.  Where memory is short, or Redis away, it is asked for
+ * again.
  */
 static void
-on_fetched(void *owner)
+on_looked(void *owner)
 {
-	struct relay_fetch *fetch = owner;
-	struct records_op *look = &fetch->look;
-	bool answered = look->op.op.error == 0;
-	if (answered && look->op.verdict == VERDICT_DONE &&
-	    look->op.answer != NULL &&
+	struct relay_wanted *wanted = owner;
+	struct relay_bundle *b = wanted->bundle;
+	struct records_op *look = &wanted->look;
+	struct relay_event *event = &b->batch.events[wanted->event];
+	if (look->op.op.error != 0) {
+		answer_unref(&look->op.answer);
+		timer_set(&wanted->again, AGAIN_MS);
+		return;
+	}
+	if (look->op.verdict == VERDICT_DONE && look->op.answer != NULL &&
 	    look->record.state == STATE_COMPLETED &&
-	    look->record.attempt == fetch->wanted->attempt &&
-	    !look->op.answer->not_kept)
-		add_answer(fetch->bundle, fetch->wanted, look->op.answer);
+	    look->record.attempt == wanted->attempt &&
+	    !look->op.answer->not_kept) {
+		json_t *object =
+		    json_pack("{s:i}", "status", look->op.answer->status);
+		answer_json_set(object, look->op.answer);
+		must(json_object_set_new(wanted->message, "answer", object) ==
+		    0);
+		event->bare = event->text;
+		event->text = text_of(b->batch.arena, wanted->message);
+	}
 	answer_unref(&look->op.answer);
-	if (answered)
-		fetch->wanted = NULL;
-	timer_set(&fetch->timer, answered ? 0 : AGAIN_MS);
+	if (--b->missing == 0)
+		b->complete(b->arg);
 }
 
-/* Looks for the answer of the slot's event, or else of the next one. */
 static void
-fetch_answer(void *arg)
+look_for(void *arg)
 {
-	struct relay_fetch *fetch = arg;
-	struct relay_bundle *b = fetch->bundle;
-	struct key_id key_id;
-	if (fetch->wanted == NULL && b->next < b->n_wanted)
-		fetch->wanted = &b->wanted[b->next++];
-	if (fetch->wanted == NULL) {
-		if (--b->fetching == 0)
-			b->complete(b->arg);
-		return;
-	}
-	if (!hex_decode(b->batch.events[fetch->wanted->event].key_id,
-		key_id.bytes, DIGEST_BYTES)) {
-		fetch->wanted = NULL;
-		timer_set(&fetch->timer, 0);
-		return;
-	}
-	fetch->look = (struct records_op){.arena = b->batch.arena};
-	op_init(&fetch->look.op.op, fetch->timer.loop, on_fetched, fetch);
-	records_show(b->store, &fetch->look, &key_id, RECORDS_WHOLE);
+	struct relay_wanted *wanted = arg;
+	struct relay_bundle *b = wanted->bundle;
+	struct key_id key_id = {{0}};
+	/* What is no key has no record either. */
+	(void)hex_decode(b->batch.events[wanted->event].key_id, key_id.bytes,
+	    DIGEST_BYTES);
+	wanted->look = (struct records_op){.arena = b->batch.arena};
+	op_init(&wanted->look.op.op, b->loop, on_looked, wanted);
+	records_show(b->store, &wanted->look, &key_id, RECORDS_WHOLE);
 }
 
 void
@@ -148,9 +139,14 @@ relay_batch_complete(
 {
 	b->complete = complete;
 	b->arg = arg;
-	b->fetching = b->n_wanted > 0 ? RELAY_BATCH_FETCHES : 1;
-	for (size_t i = 0; i < b->fetching; i++)
-		timer_set(&b->fetches[i].timer, 0);
+	b->missing = b->n_wanted;
+	for (size_t i = 0; i < b->n_wanted; i++) {
+		struct relay_wanted *wanted = &b->wanted[i];
+		timer_init(&wanted->again, b->loop, look_for, wanted);
+		look_for(wanted);
+	}
+	if (b->n_wanted == 0)
+		complete(arg);
 }
 
 /* --- life --- */
@@ -165,12 +161,8 @@ relay_batch_new(struct store *store, const struct conf *conf,
 	    (size_t)store->conf->store.shards * sizeof *b->batch.places);
 	b->relay = relay;
 	b->store = store;
+	b->loop = loop;
 	b->conf = conf;
-	for (size_t i = 0; i < RELAY_BATCH_FETCHES; i++) {
-		b->fetches[i].bundle = b;
-		timer_init(&b->fetches[i].timer, loop, fetch_answer,
-		    &b->fetches[i]);
-	}
 	return b;
 }
 
@@ -181,14 +173,16 @@ relay_batch_free(struct relay_bundle **bundle)
 	*bundle = NULL;
 	if (b == NULL)
 		return;
-	for (size_t i = 0; i < RELAY_BATCH_FETCHES; i++) {
-		struct relay_fetch *fetch = &b->fetches[i];
-		timer_clear(&fetch->timer);
-		op_cancel(&fetch->look.op.op);
-		answer_unref(&fetch->look.op.answer);
+	for (size_t i = 0; i < b->n_wanted; i++) {
+		struct relay_wanted *wanted = &b->wanted[i];
+		json_decref(wanted->message);
+		/* Before it is complete nothing is looked for. */
+		if (b->complete == NULL)
+			continue;
+		timer_clear(&wanted->again);
+		op_cancel(&wanted->look.op.op);
+		answer_unref(&wanted->look.op.answer);
 	}
-	for (size_t i = 0; i < b->n_wanted; i++)
-		json_decref(b->wanted[i].message);
 	free(b->wanted);
 	free(b->batch.events);
 	arena_free(&b->batch.arena);

@@ -12,11 +12,10 @@
  * events, as JSON, and completions get the answers that belong to them.  It
  * knows no target.  The store's thread.
  */
-enum { RELAY_BATCH_FETCHES = 16 };
-
 struct relay_bundle {
 	struct relay_batch batch; /* as a target gets it */
 	struct store *store;
+	struct loop *loop;
 	const struct conf *conf; /* relay is of it */
 	const struct conf_relay *relay;
 	size_t entries;     /* that it has, also those that are not wanted */
@@ -24,19 +23,15 @@ struct relay_bundle {
 	size_t events_size; /* there is room for so many */
 	/* Events whose answers are wanted. */
 	struct relay_wanted {
+		struct relay_bundle *bundle;
 		size_t event;
 		int64_t attempt;
 		json_t *message; /* as the event has it already */
+		struct records_op look;
+		struct timer again;
 	} *wanted;
 	size_t n_wanted, wanted_size;
-	size_t next; /* of them, to be looked for */
-	size_t fetching;
-	struct relay_fetch {
-		struct relay_bundle *bundle;
-		struct relay_wanted *wanted; /* NULL: the next one */
-		struct records_op look;
-		struct timer timer;
-	} fetches[RELAY_BATCH_FETCHES];
+	size_t missing; /* so many of them were not looked for yet */
 	void (*complete)(void *arg);
 	void *arg;
 };
@@ -51,7 +46,7 @@ void relay_batch_add(
     struct relay_bundle *bundle, const struct relay_entry *entry);
 /*
  * Nothing more is added.  complete is called when it has all answers that are
- * still kept, never from within this; it asks until Redis has said which.
+ * still kept; it asks until Redis has said which.
  */
 void relay_batch_complete(
     struct relay_bundle *bundle, void (*complete)(void *arg), void *arg);

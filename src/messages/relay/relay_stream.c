@@ -5,6 +5,7 @@
 
 #include "base/digits.h"
 #include "base/error.h"
+#include "base/loop/log.h"
 #include "base/mem.h"
 #include "messages/relay/relay_stream.h"
 #include "store/call.h"
@@ -64,28 +65,14 @@ next_id(struct words *words)
 	return id;
 }
 
-/* "MS-SEQ COUNT"; what is none is the beginning: nothing is lost by that. */
-static struct relay_place
-next_place(struct words *words)
+static void
+lose(struct relay_stream *stream, unsigned shard, int64_t count)
 {
-	struct span text = next_word(words), word;
-	struct event_id id;
-	struct relay_place place = {.count = -1};
-	if (span_next(&text, ' ', &word) && event_read_entry(word, &id)) {
-		place.known = true;
-		place.ms = id.ms;
-		place.seq = id.number;
-		if (!digits_read(text, INT64_MAX, &place.count))
-			place.count = -1;
-	}
-	return place;
-}
-
-static bool
-is_before(const struct event_id *id, const struct relay_place *place)
-{
-	return id->ms != place->ms ? id->ms < place->ms
-				   : id->number < place->seq;
+	char why[80];
+	snprintf(why, sizeof why, "trimmed from shard %u before it was read",
+	    shard);
+	stream->events->lost(
+	    stream->arg, EV_relay_lost, (uint64_t)count, why);
 }
 
 /*
@@ -102,6 +89,8 @@ compare_with(struct relay_stream *stream, unsigned i, int64_t length,
 	struct relay_place *at = &shard->at;
 	int64_t removed = added - length;
 	bool is_new = at->ms == 0 && at->count < 0;
+	bool ends_before = last->ms < at->ms ||
+	    (last->ms == at->ms && last->number < at->seq);
 	shard->added = added;
 	if (is_new)
 		at->count = removed;
@@ -111,18 +100,19 @@ compare_with(struct relay_stream *stream, unsigned i, int64_t length,
 		at->known = true;
 		const struct relay_entry nothing = {.shard = i, .place = *at};
 		stream->events->took(stream->arg, &nothing);
-	} else if (is_before(last, at)) {
-		at->ms = last->ms;
-		at->seq = last->number;
-		at->count = added;
-		stream->events->again(stream->arg, i);
-	} else if (added < at->count) {
-		at->count = -1;
-		stream->events->again(stream->arg, i);
+	} else if (ends_before || added < at->count) {
+		if (ends_before) {
+			at->ms = last->ms;
+			at->seq = last->number;
+		}
+		at->count = ends_before ? added : -1;
+		struct logline line = log_begin(EV_relay_stream_again);
+		log_str(&line, "relay", stream->name);
+		log_int(&line, "shard", i);
+		log_end(&line);
 	} else if (at->count >= 0 && removed > at->count) {
-		uint64_t lost = (uint64_t)(removed - at->count);
+		lose(stream, i, removed - at->count);
 		at->count = removed;
-		stream->events->lost(stream->arg, i, lost);
 	}
 }
 
@@ -156,7 +146,8 @@ static size_t
 take_shard(struct relay_stream *stream, unsigned i, struct words *words)
 {
 	struct relay_shard *shard = &stream->shards[i];
-	struct relay_place *at = &shard->at, stood = next_place(words);
+	struct relay_place *at = &shard->at;
+	struct relay_place stood = relay_target_read_place(next_word(words));
 	int64_t length = next_number(words), added = next_number(words);
 	size_t taken = 0;
 	if (length < 0 && !words->odd) {
@@ -182,8 +173,7 @@ take_shard(struct relay_stream *stream, unsigned i, struct words *words)
 	/* At its end: what was deleted in between is missing in the count. */
 	if (stream->reads && at->ms == last.ms && at->seq == last.number) {
 		if (at->count >= 0 && at->count < added)
-			stream->events->lost(stream->arg, i,
-			    (uint64_t)(added - at->count));
+			lose(stream, i, added - at->count);
 		at->count = added;
 	}
 	return taken;
@@ -315,17 +305,14 @@ read_call(struct relay_group *group)
 	resp_number(&call->args, group->next % group->count);
 	for (unsigned i = 0; i < group->count; i++) {
 		struct relay_shard *shard = &stream->shards[group->first + i];
-		char text[80] = "";
+		char text[RELAY_PLACE_BYTES] = "";
 		if (shard->heard)
 			snprintf(text, sizeof text, "%" PRIu64 "-%" PRIu64,
 			    shard->at.ms, shard->at.seq);
 		resp_arg(&call->args, span_str(text));
 		text[0] = '\0';
 		if (shard->moved)
-			snprintf(text, sizeof text,
-			    "%" PRIu64 "-%" PRIu64 " %" PRId64,
-			    shard->saved.ms, shard->saved.seq,
-			    shard->saved.count);
+			relay_target_write_place(&shard->saved, text);
 		resp_arg(&call->args, span_str(text));
 		shard->moved = false;
 	}
@@ -382,6 +369,24 @@ relay_stream_wake(struct relay_stream *stream)
 
 /* --- life --- */
 
+/* All are asked at once; what is on its way is not heard any more. */
+static void
+begin(struct relay_stream *stream)
+{
+	unsigned each = together(stream->store);
+	stream->asked = 0;
+	for (unsigned i = 0; i < stream->n_groups; i++) {
+		struct relay_group *group = &stream->groups[i];
+		unsigned left = stream->n_shards - i * each;
+		if (group->call != NULL)
+			group->call->arg = NULL;
+		*group = (struct relay_group){.stream = stream,
+		    .first = i * each, .count = left < each ? left : each,
+		    .wait_ms = SOON_MS};
+	}
+	timer_set(&stream->timer, 0);
+}
+
 void
 relay_stream_start(struct relay_stream *stream, struct store *store,
     struct loop *loop, const char *name, int64_t term, bool reads,
@@ -394,14 +399,8 @@ relay_stream_start(struct relay_stream *stream, struct store *store,
 	stream->shards = mem_zero(stream->n_shards * sizeof *stream->shards);
 	stream->n_groups = (stream->n_shards + each - 1) / each;
 	stream->groups = mem_zero(stream->n_groups * sizeof *stream->groups);
-	for (unsigned i = 0; i < stream->n_groups; i++) {
-		unsigned left = stream->n_shards - i * each;
-		stream->groups[i] = (struct relay_group){.stream = stream,
-		    .first = i * each, .count = left < each ? left : each,
-		    .wait_ms = SOON_MS};
-	}
 	timer_init(&stream->timer, loop, groups_are_due, stream);
-	timer_set(&stream->timer, 0);
+	begin(stream);
 }
 
 void
@@ -428,15 +427,7 @@ relay_stream_read(
     struct relay_stream *stream, const struct relay_place *places)
 {
 	stream->reads = true;
-	stream->asked = 0;
-	for (unsigned i = 0; i < stream->n_groups; i++) {
-		struct relay_group *group = &stream->groups[i];
-		if (group->call != NULL)
-			group->call->arg = NULL;
-		*group = (struct relay_group){.stream = stream,
-		    .first = group->first, .count = group->count,
-		    .wait_ms = SOON_MS};
-	}
+	begin(stream);
 	/* Who trims knows from now on that there is this relay. */
 	for (unsigned i = 0; i < stream->n_shards; i++) {
 		struct relay_shard *shard = &stream->shards[i];
@@ -446,7 +437,6 @@ relay_stream_read(
 			shard->at.count = -1;
 		shard->saved = shard->at;
 	}
-	timer_set(&stream->timer, 0);
 }
 
 void

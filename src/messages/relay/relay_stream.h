@@ -31,10 +31,9 @@ struct relay_stream_events {
 	/* How many entries may be taken now. */
 	size_t (*room)(void *arg);
 	void (*took)(void *arg, const struct relay_entry *entry);
-	/* So many entries were trimmed from a shard before they were read. */
-	void (*lost)(void *arg, unsigned shard, uint64_t count);
-	/* The stream of a shard was made anew, or has lost its end. */
-	void (*again)(void *arg, unsigned shard);
+	/* So many entries were trimmed before they were read. */
+	void (*lost)(
+	    void *arg, enum event event, uint64_t count, const char *why);
 	/* A reply was taken whole, or nothing could be read. */
 	void (*settled)(void *arg);
 	/* A later term has saved its own place. */

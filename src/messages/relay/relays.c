@@ -1,10 +1,542 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/hex.h"
 #include "base/mem.h"
+#include "gate/worker.h"
+#include "messages/broker/kafka/kafka_ledger.h"
+#include "messages/broker/postgres/postgres_ledger.h"
 #include "messages/brokers.h"
+#include "messages/relay/relay_batch.h"
 #include "messages/relay/relays.h"
+#include "messages/relay/webhook.h"
+#include "messages/shared/leadership.h"
+#include "messages/shared/pause.h"
+
+enum {
+	ANSWERS_MAX = 64, /* events in a batch, where they have answers */
+	BUDGET_SHARE = 4, /* a batch's answers: that part of all memory */
+	LOOK_MS = 1000,
+	DRAIN_MS = 5000, /* for what is on its way to the target */
+};
+
+/*
+ * A relay as it runs: while this gateway leads it, and nobody has paused it, it
+ * reads events and puts them, in batches, to its target, and remembers where it
+ * stands.  It knows nothing of what the target is.  One worker has it; that
+ * worker's thread only.
+ */
+struct relay_run {
+	struct list item; /* of its worker's */
+	struct worker *worker;
+	const struct conf *conf; /* a reference: relay is of it */
+	const struct conf_relay *relay;
+	const struct relay_target_kind *kind;
+	size_t most; /* events in a batch, about */
+	struct relay_meter *meter;
+	struct relay_said said; /* as the meter has it */
+	struct leadership leadership;
+	struct pause pause;
+	/* While it leads: */
+	struct relay_target *target; /* NULL: it is not open */
+	struct relay_stream stream;
+	struct relay_bundle *forming;
+	struct relay_bundle *batch; /* on its way; NULL: none */
+	bool is_put;                /* the target has it */
+	int64_t put_ms;             /* when the last one went */
+
+	bool fenced; /* it is to give its leadership back */
+	bool draining;
+	int64_t drained_ms; /* no longer than until then */
+	bool up; /* as the log has heard */
+	struct pause_op pausing; /* the target's wish */
+	struct timer look;
+	struct task settle;
+};
+
+static const struct relay_target_kind *
+kind_of(const struct conf_relay *relay)
+{
+	static const struct relay_target_kind *const kinds[] = {
+#ifdef HAVE_POSTGRES
+	    [RELAY_POSTGRES] = &postgres_ledger_kind,
+#endif
+#ifdef HAVE_KAFKA
+	    [RELAY_KAFKA] = &kafka_ledger_kind,
+#endif
+	    [RELAY_WEBHOOK] = &webhook_kind,
+	    [RELAY_KIND_COUNT_] = NULL,
+	};
+	return kinds[relay->kind];
+}
+
+/* How many events are in a batch: with answers, as memory allows. */
+static size_t
+events_max(const struct conf *conf, const struct conf_relay *relay)
+{
+	int64_t largest = 1;
+	if (!relay->answer)
+		return kind_of(relay)->events;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->max_response_body > largest)
+			largest = policy->max_response_body;
+	}
+	int64_t fit = conf->in_flight_bytes / BUDGET_SHARE / largest;
+	return fit < 1 ? 1 : fit > ANSWERS_MAX ? ANSWERS_MAX : (size_t)fit;
+}
+
+/* --- what is told of it --- */
+
+/* error NULL: none. */
+static void
+say(const struct relay_run *run, enum event event, const char *error)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "relay", run->relay->name);
+	if (error != NULL)
+		log_str(&line, "error", error);
+	log_end(&line);
+}
+
+static void
+on_lost(void *arg, enum event event, uint64_t count, const char *why)
+{
+	struct relay_run *run = arg;
+	counter_add(&run->meter->lost, count);
+	struct logline line = log_begin(event);
+	log_str(&line, "relay", run->relay->name);
+	log_int(&line, "count", (int64_t)count);
+	log_str(&line, "error", why);
+	log_end(&line);
+}
+
+/* For the admin interface. */
+static void
+tell_meter(struct relay_run *run)
+{
+	must(pthread_mutex_lock(&run->meter->lock) == 0);
+	run->meter->said = run->said;
+	must(pthread_mutex_unlock(&run->meter->lock) == 0);
+}
+
+struct relay_said
+relays_said(struct relay_meter *meter)
+{
+	must(pthread_mutex_lock(&meter->lock) == 0);
+	struct relay_said said = meter->said;
+	must(pthread_mutex_unlock(&meter->lock) == 0);
+	return said;
+}
+
+/* Whether it is up, why not ("": it is only not connected yet), and its lag. */
+static void
+tell_health(struct relay_run *run)
+{
+	const struct relay_stream *stream = &run->stream;
+	bool runs = run->target != NULL;
+	struct relay_target_health health = {.up = true};
+	int64_t lag = relay_stream_behind(stream);
+	const char *why = stream->reads ? stream->trouble : "";
+	if (runs)
+		health = run->kind->health(run->target);
+	if (!health.up)
+		why = health.message;
+	if (lag >= 0) {
+		lag += (int64_t)health.waiting;
+		lag += run->batch != NULL ? (int64_t)run->batch->entries : 0;
+		lag +=
+		    run->forming != NULL ? (int64_t)run->forming->entries : 0;
+	}
+	bool up = runs && stream->reads && health.up && *why == '\0';
+	bool other = strcmp(run->said.why, why) != 0;
+	if (other) {
+		snprintf(run->said.why, sizeof run->said.why, "%s", why);
+		tell_meter(run);
+	}
+	counter_set(&run->meter->runs, runs);
+	counter_set(&run->meter->up, up);
+	counter_set(&run->meter->lag, lag > 0 ? (uint64_t)lag : 0);
+	if (up && !run->up) {
+		run->up = true;
+		say(run, EV_relay_up, NULL);
+	} else if (runs && *why != '\0' && (run->up || other)) {
+		run->up = false;
+		say(run, EV_relay_down, why);
+	}
+}
+
+/* --- batches --- */
+
+static bool
+may_put(const struct relay_run *run)
+{
+	return !run->draining && !run->fenced && !pause_stands(&run->pause) &&
+	    leadership_is_held(&run->leadership);
+}
+
+static void
+form(struct relay_run *run)
+{
+	run->forming = relay_batch_new(
+	    run->worker->store, run->conf, run->worker->loop, run->relay);
+}
+
+static void
+on_complete(void *arg)
+{
+	struct relay_run *run = arg;
+	run->is_put = true;
+	run->kind->put(run->target, &run->batch->batch);
+}
+
+/* All together, later in a turn in which something has changed. */
+static void
+settle(void *arg)
+{
+	struct relay_run *run = arg;
+	int64_t now_ms = loop_now_ms(run->worker->loop);
+	tell_health(run);
+	if (!run->stream.reads || !may_put(run))
+		return;
+	/*
+	 * Where nothing is wanted it is only where it stands that moves, and
+	 * that need not be written down at once.
+	 */
+	if (run->batch == NULL &&
+	    (run->forming->batch.n_events > 0 ||
+		(run->forming->moves && now_ms - run->put_ms >= LOOK_MS))) {
+		run->batch = run->forming;
+		run->is_put = false;
+		run->put_ms = now_ms;
+		form(run);
+		relay_batch_complete(run->batch, on_complete, run);
+	}
+	relay_stream_wake(&run->stream);
+}
+
+static void
+settle_soon(void *arg)
+{
+	struct relay_run *run = arg;
+	task_ready(run->worker->loop, &run->settle);
+}
+
+/* --- what the stream says --- */
+
+static size_t
+on_room(void *arg)
+{
+	const struct relay_run *run = arg;
+	size_t formed = run->forming->batch.n_events;
+	return may_put(run) && formed < run->most ? run->most - formed : 0;
+}
+
+static void
+on_took(void *arg, const struct relay_entry *entry)
+{
+	struct relay_run *run = arg;
+	relay_batch_add(run->forming, entry);
+}
+
+static void
+on_fenced(void *arg)
+{
+	struct relay_run *run = arg;
+	run->fenced = true;
+	timer_set(&run->look, 0);
+}
+
+static const struct relay_stream_events stream_events = {
+    .room = on_room,
+    .took = on_took,
+    .lost = on_lost,
+    .settled = settle_soon,
+    .fenced = on_fenced,
+};
+
+/* --- what the target says --- */
+
+/* All that it has brought is done with. */
+static void
+on_done(void *arg)
+{
+	struct relay_run *run = arg;
+	relay_stream_brought(&run->stream, run->batch->batch.places);
+	if (run->kind->keeps_place)
+		counter_add(&run->meter->events, run->batch->batch.n_events);
+	relay_batch_free(&run->batch);
+	settle_soon(run);
+}
+
+/* Whether the target stands where it must, with the batch or without it. */
+static bool
+stands_there(const struct relay_run *run, const struct relay_place *places,
+    bool with_batch)
+{
+	for (unsigned i = 0; i < run->stream.n_shards; i++) {
+		const struct relay_place *at = &run->stream.shards[i].saved;
+		if (with_batch && run->batch->batch.places[i].known)
+			at = &run->batch->batch.places[i];
+		if (at->ms != places[i].ms || at->seq != places[i].seq)
+			return false;
+	}
+	return run->stream.reads;
+}
+
+/*
+ * A batch whose end was not heard is there, or is put again.  Where the target
+ * stands elsewhere, as after a failover of its own, all is read from there.
+ */
+static void
+on_opened(void *arg, const struct relay_place *places)
+{
+	struct relay_run *run = arg;
+	bool is_put = run->batch != NULL && run->is_put;
+	if (is_put && stands_there(run, places, true)) {
+		on_done(run);
+	} else if (stands_there(run, places, false)) {
+		if (is_put)
+			run->kind->put(run->target, &run->batch->batch);
+	} else {
+		relay_batch_free(&run->batch);
+		relay_batch_free(&run->forming);
+		form(run);
+		relay_stream_read(&run->stream, places);
+	}
+	settle_soon(run);
+}
+
+static void
+on_pause_wanted(void *arg, const char *note)
+{
+	struct relay_run *run = arg;
+	if (op_pending(&run->pausing.op.op) || run->pause.on)
+		return;
+	run->pausing.arena = arena_new();
+	pause_begin(&run->pausing, run->worker->store, "relay",
+	    run->relay->name, span_str(run->conf->instance), span_str(note));
+}
+
+static void
+on_paused(void *owner)
+{
+	struct relay_run *run = owner;
+	arena_free(&run->pausing.arena);
+}
+
+static void
+on_brought(void *arg)
+{
+	struct relay_run *run = arg;
+	counter_add(&run->meter->events, 1);
+}
+
+static const struct relay_target_events target_events = {
+    .opened = on_opened,
+    .changed = settle_soon,
+    .done = on_done,
+    .fenced = on_fenced,
+    .pause = on_pause_wanted,
+    .brought = on_brought,
+    .lost = on_lost,
+};
+
+/* --- leading --- */
+
+/* A target that has something of its own to bring is told to wait, too. */
+static void
+hold_target(struct relay_run *run)
+{
+	if (run->target != NULL && run->kind->hold != NULL)
+		run->kind->hold(run->target,
+		    run->draining || pause_stands(&run->pause));
+}
+
+/* Which store it is stands beside the place: it must be known. */
+static void
+begin(struct relay_run *run)
+{
+	struct worker *w = run->worker;
+	int64_t term = leadership_term(&run->leadership);
+	const struct origin *origin = store_origin(w->store);
+	char store[DIGEST_HEX + 1];
+	if (run->target != NULL || term == 0 || run->draining ||
+	    !origin_has_id(origin))
+		return;
+	hex_encode(origin->id, DIGEST_BYTES, store);
+	const struct relay_target_start start = {
+	    .worker = w,
+	    .leader = &run->leadership,
+	    .loop = w->loop,
+	    .conf = run->conf,
+	    .relay = run->relay,
+	    .store = store,
+	    .shards = (unsigned)w->conf->store.shards,
+	    .term = term,
+	    .events = &target_events,
+	    .arg = run,
+	};
+	form(run);
+	relay_stream_start(&run->stream, w->store, w->loop, run->relay->name,
+	    term, !run->kind->keeps_place, &stream_events, run);
+	run->target = run->kind->open(&start);
+	hold_target(run);
+}
+
+static void
+end(struct relay_run *run)
+{
+	run->up = false;
+	if (run->target != NULL)
+		run->kind->close(run->target);
+	run->target = NULL;
+	relay_stream_stop(&run->stream);
+	relay_batch_free(&run->forming);
+	relay_batch_free(&run->batch);
+	counter_set(&run->meter->runs, 0);
+}
+
+static void
+on_gained(void *arg)
+{
+	struct relay_run *run = arg;
+	say(run, EV_relay_begins, NULL);
+	begin(run);
+}
+
+static void
+on_leadership_lost(void *arg)
+{
+	struct relay_run *run = arg;
+	end(run);
+	say(run, EV_relay_ends, NULL);
+}
+
+static void
+lead(struct relay_run *run)
+{
+	const struct leadership_events events = {
+	    on_gained, on_leadership_lost, run};
+	leadership_start(&run->leadership, run->worker->store,
+	    run->worker->loop, "relay", run->relay->name, &events);
+}
+
+/* One that is fenced begins anew: its next term is a later one. */
+static void
+look(void *arg)
+{
+	struct relay_run *run = arg;
+	timer_set(&run->look, LOOK_MS);
+	if (run->fenced && !run->draining) {
+		run->fenced = false;
+		say(run, EV_relay_fenced, NULL);
+		end(run);
+		leadership_stop(&run->leadership);
+		lead(run);
+	}
+	begin(run);
+	settle_soon(run);
+}
+
+static void
+on_pause_changed(void *arg)
+{
+	struct relay_run *run = arg;
+	const struct pause *pause = &run->pause;
+	struct relay_said *said = &run->said;
+	bool goes_on = !pause->on && said->paused_ms != 0;
+	said->paused_ms = pause->on ? pause->since_ms : 0;
+	snprintf(said->who, sizeof said->who, "%s",
+	    pause->on ? pause->who : "");
+	snprintf(said->note, sizeof said->note, "%s",
+	    pause->on ? pause->note : "");
+	tell_meter(run);
+	if (pause->on || (goes_on && run->target != NULL)) {
+		struct logline line = log_begin(
+		    pause->on ? EV_relay_paused : EV_relay_resumed);
+		log_str(&line, "relay", run->relay->name);
+		if (pause->on)
+			log_str(&line, "who", said->who);
+		if (said->note[0] != '\0')
+			log_str(&line, "note", said->note);
+		log_end(&line);
+	}
+	hold_target(run);
+	settle_soon(run);
+}
+
+/* --- its life --- */
+
+static struct relay_run *
+run_new(struct worker *worker, const struct conf *conf,
+    const struct conf_relay *relay, struct relay_meter *meter)
+{
+	struct relay_run *run = mem_zero(sizeof *run);
+	run->worker = worker;
+	run->conf = conf_ref(conf);
+	run->relay = relay;
+	run->kind = kind_of(relay);
+	run->most = events_max(conf, relay);
+	run->meter = meter;
+	task_init(&run->settle, settle, run);
+	timer_init(&run->look, worker->loop, look, run);
+	op_init(&run->pausing.op.op, worker->loop, on_paused, run);
+	pause_start(&run->pause, worker->store, worker->loop, "relay",
+	    relay->name, on_pause_changed, run);
+	lead(run);
+	timer_set(&run->look, LOOK_MS);
+	return run;
+}
+
+/* Nothing more is put; what is on its way is waited for. */
+static void
+run_drain(struct relay_run *run)
+{
+	run->draining = true;
+	run->drained_ms = loop_now_ms(run->worker->loop) + DRAIN_MS;
+	hold_target(run);
+	settle_soon(run);
+}
+
+static bool
+run_is_drained(const struct relay_run *run)
+{
+	if (!run->draining)
+		return false;
+	/*
+	 * A target that is away must not keep its successor from beginning:
+	 * what is not brought has not moved the place.
+	 */
+	if (loop_now_ms(run->worker->loop) >= run->drained_ms)
+		return true;
+	return run->target != NULL && run->kind->is_idle != NULL
+	    ? run->kind->is_idle(run->target)
+	    : run->batch == NULL;
+}
+
+/* Ends it, and gives its leadership back. */
+static void
+run_free(struct relay_run *run)
+{
+	list_remove(&run->item);
+	op_cancel(&run->pausing.op.op);
+	arena_free(&run->pausing.arena);
+	end(run);
+	pause_stop(&run->pause);
+	leadership_stop(&run->leadership);
+	run->said = (struct relay_said){0};
+	tell_meter(run);
+	timer_clear(&run->look);
+	task_cancel(&run->settle);
+	conf_unref(&run->conf);
+	free(run);
+}
+
+/* --- those of a worker --- */
 
 static struct relays *
 relays_part(struct worker_part *part)
@@ -27,28 +559,21 @@ meter_of(struct relays *all, const char *name)
 	return m;
 }
 
-static bool
-has_run(struct list *runs, const char *name)
-{
-	struct relay_run *run;
-	LIST_EACH(run, runs, item)
-		if (!strcmp(run->relay->name, name))
-			return true;
-	return false;
-}
-
 /* Those that are configured and not here begin, where they have drained. */
 static void
 begin_missing(struct relays *all)
 {
 	struct worker *w = all->worker;
 	const struct conf *conf = w->generation->conf;
+	struct relay_run *run;
 	for (size_t i = 0; i < conf->n_relays && !all->draining; i++) {
 		const struct conf_relay *relay = &conf->relays[i];
-		if (!worker_owns(w, "relay", relay->name) ||
-		    has_run(&all->runs, relay->name))
+		bool begins = worker_owns(w, "relay", relay->name);
+		LIST_EACH(run, &all->runs, item)
+			begins &= strcmp(run->relay->name, relay->name) != 0;
+		if (!begins)
 			continue;
-		struct relay_run *run = relay_run_new(
+		run = run_new(
 		    w, conf, relay, meter_of(all, relay->name));
 		list_add_first(&all->runs, &run->item);
 	}
@@ -75,8 +600,8 @@ on_turn(void *arg)
 	struct relay_run *run;
 	bool gone = false;
 	LIST_EACH(run, &all->runs, item)
-		if (relay_run_is_drained(run)) {
-			relay_run_free(run);
+		if (run_is_drained(run)) {
+			run_free(run);
 			gone = true;
 		}
 	if (gone)
@@ -99,26 +624,24 @@ relays_begin(struct worker *worker)
 	return &all->part;
 }
 
-static bool
-is_unchanged(const struct conf *conf, const struct conf_relay *relay)
-{
-	for (size_t i = 0; i < conf->n_relays; i++)
-		if (!strcmp(conf->relays[i].name, relay->name))
-			return !memcmp(conf->relays[i].digest, relay->digest,
-			    sizeof relay->digest);
-	return false;
-}
-
 static void
 relays_reload(struct worker_part *part, struct generation *generation)
 {
 	struct relays *all = relays_part(part);
+	const struct conf *conf = generation->conf;
 	struct relay_run *run;
 	if (all->draining)
 		return;
-	LIST_EACH(run, &all->runs, item)
-		if (!is_unchanged(generation->conf, run->relay))
-			relay_run_drain(run);
+	LIST_EACH(run, &all->runs, item) {
+		bool stays = false;
+		for (size_t i = 0; i < conf->n_relays; i++)
+			stays |= !strcmp(conf->relays[i].name,
+				     run->relay->name) &&
+			    !memcmp(conf->relays[i].digest, run->relay->digest,
+				sizeof run->relay->digest);
+		if (!stays)
+			run_drain(run);
+	}
 	forget_others(all);
 	begin_missing(all);
 }
@@ -130,7 +653,7 @@ relays_drain(struct worker_part *part)
 	struct relay_run *run;
 	all->draining = true;
 	LIST_EACH(run, &all->runs, item)
-		relay_run_drain(run);
+		run_drain(run);
 }
 
 /* What is still on its way is put again, by whoever leads the relay next. */
@@ -140,7 +663,7 @@ relays_over(struct worker_part *part)
 	struct relays *all = relays_part(part);
 	struct relay_run *run;
 	LIST_EACH(run, &all->runs, item)
-		relay_run_free(run);
+		run_free(run);
 }
 
 static bool

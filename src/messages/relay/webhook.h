@@ -7,9 +7,8 @@
  * The target that posts events to a URL, each signed and with the id that lets
  * its receiver do it once (Standard Webhooks 1.0.0): at least once, in the
  * order of each record, until the receiver takes it, or for three days and
- * twelve tries.  What it has not brought yet waits in its queue
- * (webhook_queue.h).  It knows no streams.  The worker's thread; the core
- * closes it.
+ * twelve tries.  What it has not brought yet is kept in Redis.  It knows no
+ * streams.  The worker's thread; the core closes it.
  */
 extern const struct relay_target_kind webhook_kind;
 

@@ -147,7 +147,7 @@ relay_json(struct admin_request *a, const struct conf_relay *relay)
 	}
 	if (m == NULL)
 		return object;
-	const struct relay_said said = relay_run_said(m);
+	const struct relay_said said = relays_said(m);
 	bool runs = counter_read(&m->runs) > 0;
 	json_t *known = json_pack("{s:b, s:o, s:o, s:I, s:I, s:o*, s:o}",
 	    "runs", runs,
