@@ -124,18 +124,6 @@ def what_is_lost_with_one_broker_is_told(bench):
 
 
 @test
-def dead_letters_that_would_be_too_large_are_told(bench):
-    patient = Patient(bench, bench.kafka)
-    dead = patient.source["dead_letters"] = {"topic": bench.kafka.topic(
-        f"{patient.name}.small", max_message_bytes=1000)}
-    words = patient.finds("source_sizes", "warn")
-    assert f"{dead['topic']} is 1000" in words, words
-    bench.kafka.configure_topic(dead["topic"], max_message_bytes=2000000)
-    eventually(lambda: patient.look()["source_sizes"]["level"] == "ok",
-               "nothing is found")
-
-
-@test
 def offsets_that_are_kept_for_too_short_a_time_are_told(bench):
     kafka = bench.own_kafka(offsets_retention_minutes="1440")
     patient = Patient(bench, kafka, max_age="3d")
@@ -355,6 +343,7 @@ def topics_that_take_less_than_may_be_put_there_are_told(bench):
     patient.source["dead_letters"] = {"topic": f"{name}.dead.small"}
     words = patient.finds("source_sizes", "warn")
     assert f"{name}.dead.small is 10000" in words, words
+    assert "should be at least 16384" in words, words
     del patient.source["dead_letters"]
     equal(patient.look()["source_sizes"]["level"], "ok")
 

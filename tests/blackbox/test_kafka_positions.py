@@ -184,7 +184,7 @@ def a_commit_says_whose_records_its_messages_have(bench):
     r = begun(bench)
     (offset, metadata), = r.kafka.committed(
         r.topic.group, r.topic.name).values()
-    equal((offset, metadata[:3]), (3, "o1:"))
+    equal((offset, metadata[:3]), (3, "o2:"))
     store = metadata.split(":")[1]
     assert len(store) >= 22, metadata
 

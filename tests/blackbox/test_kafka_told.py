@@ -159,21 +159,6 @@ KINDS = [(kind, kind) for kind in ("results", "dead-letters")]
 
 
 @each(KINDS)
-def a_topic_that_is_put_to_and_deleted_is_told_before_it_is_needed(
-        bench, kind):
-    t, name = put(bench, kind)
-    t.wait_well()
-    t.kafka.delete_topic(name)
-    t.wait("source_refused", f'"{name}"')
-    assert name in t.shown()["error"], t.shown()
-    equal(t.shown()["standing"], None)
-    t.kafka.topic(name)
-    t.wait("source_accepted", f'"{name}"')
-    t.wait_well()
-    t.once("source_refused")
-
-
-@each(KINDS)
 def what_cannot_be_put_because_its_topic_is_deleted_is_told_by_its_name(
         bench, kind):
     t, name = put(bench, kind)
@@ -181,7 +166,6 @@ def what_cannot_be_put_because_its_topic_is_deleted_is_told_by_its_name(
     t.topic.add(b"{}", "after")
     line = t.wait("source_stands", f'"{name}"')
     equal(line["reason"], kind)
-    t.wait("source_refused", f'"{name}"')
     assert name in t.shown()["error"], t.shown()
     t.kafka.topic(name)
     t.gateway.wait_until(lambda: len(t.gateway.find_log("message")) == 2,

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_conf.h"
-#include "messages/broker/kafka/kafka_name.h"
 #include "operators/doctor/look_broker_private.h"
 #include "store/record/origin.h"
 
@@ -21,6 +20,11 @@ enum {
 	POLL_MS = 100,
 	WEEK_MINUTES = 7 * 24 * 60,
 	MINUTE_MS = 60 * 1000,
+	/*
+	 * What gateways put together; a topic that takes less refuses all of
+	 * that for the sake of one.
+	 */
+	TOGETHER_BYTES = 16384,
 };
 
 #define CLIENT "onceproxy doctor"
@@ -356,27 +360,25 @@ describe_topic(struct look_kafka *look, const char *name, int *ret_parts,
     int *ret_replicas)
 {
 	const struct rd_kafka_metadata *found;
-	rd_kafka_topic_t *topic = rd_kafka_topic_new(look->client, name, NULL);
 	*ret_parts = *ret_replicas = 0;
-	if (topic == NULL)
-		return rd_kafka_last_error();
 	rd_kafka_resp_err_t error =
-	    rd_kafka_metadata(look->client, 0, topic, &found, ASK_MS);
-	rd_kafka_topic_destroy(topic);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+	    kafka_call_topic(look->client, name, ASK_MS, &found);
+	if (found == NULL)
 		return error;
 	const struct rd_kafka_metadata_topic *at = found->topics;
-	error = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-	if (found->topic_cnt > 0) {
-		error = at->err;
-		*ret_parts = at->partition_cnt;
-		for (int i = 0; i < at->partition_cnt; i++)
-			if (i == 0 ||
-			    at->partitions[i].replica_cnt < *ret_replicas)
-				*ret_replicas = at->partitions[i].replica_cnt;
-	}
+	*ret_parts = at->partition_cnt;
+	for (int i = 0; i < at->partition_cnt; i++)
+		if (i == 0 || at->partitions[i].replica_cnt < *ret_replicas)
+			*ret_replicas = at->partitions[i].replica_cnt;
 	rd_kafka_metadata_destroy(found);
 	return error;
+}
+
+static int64_t
+most_bytes(struct look_kafka *look, const char *name)
+{
+	return number_of(
+	    look, RD_KAFKA_RESOURCE_TOPIC, name, "max.message.bytes");
 }
 
 /* A topic that results or dead letters are put to; those are read, too. */
@@ -406,13 +408,12 @@ look_at_put_topic(struct look_kafka *look, const char *name, bool reads)
 		     "min.insync.replicas") == 1)
 		findings_append(&look->few_copies,
 		    mem_printf("%s has min.insync.replicas 1", name));
-}
-
-static int64_t
-most_bytes(struct look_kafka *look, const char *name)
-{
-	return number_of(
-	    look, RD_KAFKA_RESOURCE_TOPIC, name, "max.message.bytes");
+	int64_t takes = most_bytes(look, name);
+	if (takes >= 0 && takes < TOGETHER_BYTES)
+		findings_append(&look->too_small,
+		    mem_printf("max.message.bytes of %s is %" PRId64
+			       ", and should be at least %d",
+			name, takes, TOGETHER_BYTES));
 }
 
 /* The longest answer that any route keeps has to fit. */
@@ -430,11 +431,10 @@ look_at_results(struct look_kafka *look, const char *name)
 			longest = policy->max_response_body;
 	}
 	if (takes > 0 && takes < longest)
-		look_broker_add(look->at, FINDING_source_sizes,
+		findings_append(&look->too_small,
 		    mem_printf("max.message.bytes of %s is %" PRId64
 			       ", and max_response_body %" PRId64,
-			name, takes, longest),
-		    NULL);
+			name, takes, longest));
 }
 
 /* Where results and dead letters go; those are a message with fields more. */
@@ -545,7 +545,7 @@ look_at_group(struct look_kafka *look)
 	const struct rd_kafka_group_info *group = groups->groups;
 	int count = groups->group_cnt > 0 ? group->member_cnt : 0;
 	if (count > 0 && group->protocol[0] != '\0' &&
-	    strcmp(group->protocol, KAFKA_NAME_PROTOCOL) != 0)
+	    strcmp(group->protocol, KAFKA_CONF_PROTOCOL) != 0)
 		others = mem_printf("%s, by %s", look->group, group->protocol);
 	for (int i = 0; i < count && others == NULL; i++)
 		if (strncmp(group->members[i].client_id, begins,
@@ -573,7 +573,7 @@ add_list(
 static void
 look_at_source(struct look_kafka *look)
 {
-	char *id = kafka_name_transactional(look->source, look->conf->instance);
+	char *id = kafka_conf_id(look->source, look->conf->instance);
 	char *begins = mem_printf("onceproxy-%s-", look->source->name);
 	look_at_broker(look);
 	look_at_topics(look);
@@ -624,7 +624,7 @@ name_of(const struct look_broker *at)
 		origin_id(at->doctor->conf, span_str(store_id), id);
 		hex_encode(id, sizeof id, store);
 	}
-	return kafka_name_relay(at->relay->name, span_str(store));
+	return kafka_conf_relay_id(at->relay->name, span_str(store));
 }
 
 /* To read, too: a place is committed with what is written. */
@@ -653,7 +653,7 @@ void
 look_kafka_relay(const struct look_broker *at)
 {
 	char *name = name_of(at);
-	char *begins = kafka_name_relay(at->relay->name, SPAN(""));
+	char *begins = kafka_conf_relay_id(at->relay->name, SPAN(""));
 	struct look_kafka look = {
 	    .at = at, .conf = at->doctor->conf, .group = name};
 	if (dial_brokers(&look))

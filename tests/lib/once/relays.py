@@ -196,6 +196,6 @@ class TopicLedger(Brought):
         for group in self.groups(name):
             found = self.kafka.committed(group, self.place)
             metadata = found[0][1] if 0 in found else ""
-            for place in metadata.split(" ")[2:]:
-                total += int((place.split("-") + ["0", "0"])[2])
+            for place in metadata.split(",")[1:]:
+                total += max(int(place.split(" ")[1]), 0)
         return total

@@ -14,6 +14,7 @@
 enum {
 	SECOND_MS = 1000,
 	SOON_MS = 20,      /* until one that leaves is looked at */
+	REMAKE_MS = 3000,  /* until another consumer is made */
 	EVENTS_MAX = 1000, /* of one turn */
 	/*
 	 * A reader that was closed lives on until its group knows what is
@@ -137,26 +138,12 @@ subscribe(struct kafka *kafka)
 	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* The end of a consumer may take long. */
-struct last {
-	struct kafka_job job;
-	rd_kafka_t *consumer; /* NULL: there is none */
-};
-
 static void
-run_last(struct kafka_job *job)
+destroy(void *consumer)
 {
-	struct last *last = CONTAINER_OF(job, struct last, job);
-	if (last->consumer != NULL)
+	if (consumer != NULL)
 		rd_kafka_destroy_flags(
-		    last->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-}
-
-static void
-free_last(struct kafka_job *job, bool wanted)
-{
-	(void)wanted;
-	free(CONTAINER_OF(job, struct last, job));
+		    consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
 /* All that is the consumer's, which its own thread frees then. */
@@ -176,16 +163,15 @@ let_go(struct kafka *kafka)
 	kafka->fd = -1;
 	if (kafka->producer != NULL)
 		kafka_producer_end(&kafka->producer);
-	struct last *last = mem_zero(sizeof *last);
-	last->job.run = run_last;
-	last->job.done = free_last;
-	last->consumer = kafka->consumer;
-	if (kafka->asker != NULL) {
-		kafka_thread_end(&kafka->asker, &last->job);
-	} else {
-		run_last(&last->job);
-		free_last(&last->job, false);
-	}
+	while (!list_empty(&kafka->core.questions))
+		reader_ask_end(LIST_FIRST(&kafka->core.questions,
+				   struct reader_question, of_reader),
+		    E_BROKER_DOWN, NULL);
+	/* It may take long. */
+	if (kafka->asker != NULL)
+		kafka_thread_end(&kafka->asker, destroy, kafka->consumer);
+	else
+		destroy(kafka->consumer);
 	kafka->consumer = NULL;
 	kafka->asking = kafka->looking = false;
 }
@@ -207,7 +193,7 @@ make(struct kafka *kafka)
 		return false;
 	}
 	kafka->consumer = kafka_conf_consumer(source, core->instance,
-	    core->conf != NULL ? core->conf->in_flight_bytes : 0, words);
+	    core->conf->in_flight_bytes, words);
 	if (kafka->consumer != NULL)
 		kafka->asker = kafka_thread_new(core->loop);
 	const struct kafka_producer_start producer = {
@@ -240,7 +226,6 @@ free_kafka(struct broker_reader *core)
 	timer_clear(&kafka->second);
 	timer_clear(&kafka->put_timer);
 	let_go(kafka);
-	kafka_look_free(kafka);
 }
 
 /*
@@ -253,7 +238,6 @@ leave(struct broker_reader *core)
 	struct kafka *kafka = kafka_of(core);
 	if (!kafka->closes) {
 		kafka->closes = true;
-		kafka_copies_end(kafka);
 		timer_set(&kafka->second, SOON_MS);
 		rd_kafka_error_t *error = kafka->consumer != NULL
 		    ? rd_kafka_consumer_close_queue(
@@ -285,10 +269,7 @@ go_on(struct broker_reader *core)
 	if (kafka->consumer != NULL && kafka->remake && kafka->batch == NULL) {
 		kafka->remake = false;
 		let_go(kafka);
-		timer_set(&kafka->second, kafka->wait_s * 1000);
-		kafka->wait_s *= 2;
-		if (kafka->wait_s > KAFKA_REMAKE_MOST_S)
-			kafka->wait_s = KAFKA_REMAKE_MOST_S;
+		timer_set(&kafka->second, REMAKE_MS);
 	}
 	if (kafka->consumer == NULL)
 		return;
@@ -332,12 +313,10 @@ open_kafka(struct broker_reader *core)
 	core->leave_ms = LEAVE_MS;
 	kafka->fd = -1;
 	kafka->lag = -1;
-	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
 	list_init(&kafka->parts);
 	timer_init(&kafka->second, core->loop, on_second, kafka);
 	timer_set(&kafka->second, SECOND_MS);
 	kafka_put_init(kafka);
-	kafka_look_init(kafka);
 	make(kafka);
 	reader_kick(core);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
-
-enum { ON_THE_WAY_MS = 2000 /* besides the time that a broker is given */ };
 
 rd_kafka_topic_partition_list_t *
 kafka_call_list(const char *topic, int32_t number, int64_t offset)
@@ -18,11 +15,10 @@ kafka_call_list(const char *topic, int32_t number, int64_t offset)
 
 rd_kafka_resp_err_t
 kafka_call_topic(rd_kafka_t *client, const char *name, int timeout_ms,
-    int32_t **ret_leaders, int *ret_count)
+    const struct rd_kafka_metadata **ret_found)
 {
 	const struct rd_kafka_metadata *found;
-	*ret_leaders = NULL;
-	*ret_count = 0;
+	*ret_found = NULL;
 	rd_kafka_topic_t *handle = rd_kafka_topic_new(client, name, NULL);
 	if (handle == NULL)
 		return rd_kafka_last_error();
@@ -32,24 +28,14 @@ kafka_call_topic(rd_kafka_t *client, const char *name, int timeout_ms,
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return error;
 	const struct rd_kafka_metadata_topic *topic = found->topics;
-	int count = found->topic_cnt == 1 ? topic->partition_cnt : 0;
-	if (count == 0)
+	if (found->topic_cnt != 1 || topic->partition_cnt == 0)
 		error = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	if (found->topic_cnt == 1 && topic->err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		error = topic->err;
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		int32_t *leaders = mem_zero((size_t)count * sizeof *leaders);
-		for (int i = 0; i < count; i++)
-			leaders[i] = -1;
-		for (int i = 0; i < count; i++) {
-			int32_t number = topic->partitions[i].id;
-			if (number >= 0 && number < count)
-				leaders[number] = topic->partitions[i].leader;
-		}
-		*ret_leaders = leaders;
-		*ret_count = count;
-	}
-	rd_kafka_metadata_destroy(found);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		*ret_found = found;
+	else
+		rd_kafka_metadata_destroy(found);
 	return error;
 }
 
@@ -77,30 +63,12 @@ kafka_call_side(rd_kafka_t *client, rd_kafka_topic_partition_list_t *list,
 	return error;
 }
 
-static char *
-setting_in(const rd_kafka_ConfigResource_t *resource, const char *setting,
-    char *ret_words, size_t size)
-{
-	size_t count;
-	const rd_kafka_ConfigEntry_t **entries =
-	    rd_kafka_ConfigResource_configs(resource, &count);
-	rd_kafka_resp_err_t error = rd_kafka_ConfigResource_error(resource);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		snprintf(ret_words, size, "%s", rd_kafka_err2str(error));
-		return NULL;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(rd_kafka_ConfigEntry_name(entries[i]), setting))
-			return mem_text(rd_kafka_ConfigEntry_value(entries[i]));
-	return NULL;
-}
-
 char *
 kafka_call_setting(rd_kafka_t *client, rd_kafka_ResourceType_t type,
     const char *name, const char *setting, int timeout_ms, char *ret_words,
     size_t size)
 {
-	size_t count = 0;
+	size_t n_found = 0, n_entries = 0;
 	char *value = NULL;
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
 	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
@@ -110,23 +78,40 @@ kafka_call_setting(rd_kafka_t *client, rd_kafka_ResourceType_t type,
 	rd_kafka_AdminOptions_set_request_timeout(
 	    options, timeout_ms, ret_words, size);
 	rd_kafka_DescribeConfigs(client, &resource, 1, options, queue);
-	rd_kafka_event_t *event =
-	    rd_kafka_queue_poll(queue, timeout_ms + ON_THE_WAY_MS);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 2 * timeout_ms);
 	const rd_kafka_DescribeConfigs_result_t *result =
 	    event != NULL ? rd_kafka_event_DescribeConfigs_result(event) : NULL;
 	const rd_kafka_ConfigResource_t **found = result != NULL
-	    ? rd_kafka_DescribeConfigs_result_resources(result, &count)
+	    ? rd_kafka_DescribeConfigs_result_resources(result, &n_found)
 	    : NULL;
-	snprintf(ret_words, size, "%s",
-	    event != NULL ? rd_kafka_event_error_string(event) : "no answer");
-	if (found != NULL && count > 0)
-		value = setting_in(found[0], setting, ret_words, size);
+	const rd_kafka_ConfigEntry_t **entries = NULL;
+	const char *why =
+	    event != NULL ? rd_kafka_event_error_string(event) : "no answer";
+	if (found != NULL && n_found > 0) {
+		why = rd_kafka_err2str(rd_kafka_ConfigResource_error(found[0]));
+		entries = rd_kafka_ConfigResource_configs(found[0], &n_entries);
+	}
+	snprintf(ret_words, size, "%s", why);
+	for (size_t i = 0; i < n_entries && value == NULL; i++) {
+		const char *text = rd_kafka_ConfigEntry_value(entries[i]);
+		if (text != NULL &&
+		    !strcmp(rd_kafka_ConfigEntry_name(entries[i]), setting))
+			value = mem_text(text);
+	}
 	if (event != NULL)
 		rd_kafka_event_destroy(event);
 	rd_kafka_ConfigResource_destroy(resource);
 	rd_kafka_AdminOptions_destroy(options);
 	rd_kafka_queue_destroy(queue);
 	return value;
+}
+
+void
+kafka_call_words(const char *words, char *ret_words, size_t size)
+{
+	const char *end = strstr(words, " (after ");
+	snprintf(ret_words, size, "%.*s",
+	    (int)(end != NULL ? end - words : (ptrdiff_t)strlen(words)), words);
 }
 
 bool

@@ -14,11 +14,11 @@
 rd_kafka_topic_partition_list_t *kafka_call_list(
     const char *topic, int32_t number, int64_t offset);
 /*
- * Whether a topic is there, and who leads each of its partitions; below 0:
- * nobody does now.  leaders is for free().
+ * A topic that is there: its only one, with partitions, of what was found, for
+ * rd_kafka_metadata_destroy(); NULL: it is not, or is not told.
  */
 rd_kafka_resp_err_t kafka_call_topic(rd_kafka_t *client, const char *name,
-    int timeout_ms, int32_t **ret_leaders, int *ret_count);
+    int timeout_ms, const struct rd_kafka_metadata **ret_found);
 /*
  * Where all the logs of a list begin, or end; side says which, as an offset of
  * librdkafka.  Of one that is not told, the offset is below 0; the error is the
@@ -27,8 +27,8 @@ rd_kafka_resp_err_t kafka_call_topic(rd_kafka_t *client, const char *name,
 rd_kafka_resp_err_t kafka_call_side(rd_kafka_t *client,
     rd_kafka_topic_partition_list_t *list, int64_t side, int timeout_ms);
 /*
- * What a broker, by its number, or a topic has for a setting, for free(); NULL:
- * it is not told, and the words may say why.
+ * A setting of a broker or topic, for free(); NULL: it is not told, and the
+ * words say why.
  */
 char *kafka_call_setting(rd_kafka_t *client, rd_kafka_ResourceType_t type,
     const char *name, const char *setting, int timeout_ms, char *ret_words,
@@ -46,3 +46,5 @@ struct kafka_call_names {
  */
 bool kafka_call_refused(rd_kafka_resp_err_t error,
     const struct kafka_call_names *names, char *ret_words, size_t size);
+/* What librdkafka says, without how often and for how long. */
+void kafka_call_words(const char *words, char *ret_words, size_t size);

@@ -76,7 +76,7 @@ bool
 kafka_commit_is_told(const struct broker_reader *core)
 {
 	const struct kafka *kafka = kafka_of(core);
-	return !kafka->up ||
+	return !kafka->core.reachable ||
 	    (!kafka->commits && kafka->batch == NULL && !has_due(kafka));
 }
 
@@ -92,7 +92,7 @@ kafka_commit_over(struct kafka *kafka, bool good)
 		part->tracker.changed |= !good;
 		if (!good)
 			continue;
-		if (events->floor != NULL && !kafka->core.leaving) {
+		if (!kafka->core.leaving) {
 			events->floor(events->arg, part->name,
 			    span_str(part->told), part->anew);
 			part->anew = false;
@@ -153,44 +153,6 @@ learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 	    at->offset, span_of(at->metadata, at->metadata_size), &part->stand);
 }
 
-/* The first thing that the broker refuses. */
-static rd_kafka_resp_err_t
-refusal_of(const rd_kafka_topic_partition_list_t *list)
-{
-	for (int i = 0; i < list->cnt; i++)
-		switch ((int)list->elems[i].err) {
-		case RD_KAFKA_RESP_ERR_NO_ERROR:
-		case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-		case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
-			break;
-		default:
-			return list->elems[i].err;
-		}
-	return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* What was asked for others before these is older than what they are. */
-static void
-committed(struct kafka *kafka, rd_kafka_resp_err_t error,
-    rd_kafka_topic_partition_list_t *list)
-{
-	struct kafka_part *part;
-	bool of_these = kafka->asked_for == kafka->serials;
-	kafka->asking = false;
-	if (error == RD_KAFKA_RESP_ERR__TIMED_OUT)
-		kafka->unanswered = true;
-	kafka->ask_again_ms =
-	    loop_now_ms(kafka->core.loop) + (of_these ? AGAIN_MS : 0);
-	(void)kafka_trouble_of_group(kafka,
-	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
-		LIST_EACH (part, &kafka->parts, link)
-			learn(part, list);
-		seen(kafka, list);
-	}
-	reader_kick(&kafka->core);
-}
-
 /*
  * What is committed is asked for as a member asks, by no admin request:
  * librdkafka 2.0.2 ends the process where a coordinator is away for longer than
@@ -213,13 +175,41 @@ run_asked(struct kafka_job *job)
 	    rd_kafka_committed(asked->consumer, asked->list, PATIENCE_MS);
 }
 
+/* What was asked for others before these is older than what they are. */
+static void
+answered(struct kafka *kafka, const struct commit_asked *asked)
+{
+	rd_kafka_resp_err_t refusal = asked->error;
+	struct kafka_part *part;
+	bool of_these = kafka->asked_for == kafka->serials;
+	kafka->asking = false;
+	if (asked->error == RD_KAFKA_RESP_ERR__TIMED_OUT)
+		kafka->unanswered = true;
+	kafka->ask_again_ms =
+	    loop_now_ms(kafka->core.loop) + (of_these ? AGAIN_MS : 0);
+	for (int i = 0; i < asked->list->cnt; i++) {
+		rd_kafka_resp_err_t error = asked->list->elems[i].err;
+		if (refusal == RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    error != RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION &&
+		    error != RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT)
+			refusal = error;
+	}
+	(void)kafka_trouble_of_group(kafka, refusal);
+	if (asked->error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these) {
+		LIST_EACH (part, &kafka->parts, link)
+			learn(part, asked->list);
+		seen(kafka, asked->list);
+	}
+	reader_kick(&kafka->core);
+}
+
 static void
 on_asked(struct kafka_job *job, bool wanted)
 {
 	struct commit_asked *asked =
 	    CONTAINER_OF(job, struct commit_asked, job);
 	if (wanted)
-		committed(asked->kafka, asked->error, asked->list);
+		answered(asked->kafka, asked);
 	rd_kafka_topic_partition_list_destroy(asked->list);
 	free(asked);
 }
@@ -327,7 +317,6 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		kafka_trouble_is_up(kafka);
 		reader_trouble_end(&kafka->core, KAFKA_OF_GROUP, NULL);
-		reader_trouble_end(&kafka->core, KAFKA_OF_COMMIT, NULL);
 		reader_trouble_end(&kafka->core, KAFKA_OF_ELSE, NULL);
 		break;
 	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
@@ -339,7 +328,7 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 		break;
 	default:
 		if (!kafka_trouble_of_group(kafka, error))
-			reader_trouble_begin(&kafka->core, KAFKA_OF_COMMIT, "",
+			reader_trouble_begin(&kafka->core, KAFKA_OF_ELSE, "",
 			    span_str(rd_kafka_err2str(error)));
 		break;
 	}

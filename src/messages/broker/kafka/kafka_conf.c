@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digest.h"
+#include "base/hex.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "messages/broker/kafka/kafka_conf.h"
-#include "messages/broker/kafka/kafka_name.h"
 
 /*
  * What librdkafka is told.  The file's settings come first; what the promise
@@ -18,34 +19,27 @@ enum {
 	QUEUE_SHARE = 64, /* of all memory that messages may take */
 	QUEUE_LEAST = 64, /* kbytes */
 	QUEUE_MOST = 1024,
+	/* Of a digest of what distinguishes a name from others. */
+	BRIEF_HEX = 8,
 };
 
 struct setting {
 	const char *name, *value;
 };
 
-static const struct setting of_consumer[] = {
+static const struct setting of_reader[] = {
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},
     {"auto.offset.reset", "earliest"},
     {"isolation.level", "read_committed"},
     {"enable.partition.eof", "true"},
-    {"queued.min.messages", "1000"},
 };
 
 static const struct setting of_member[] = {
+    {"queued.min.messages", "1000"},
     /* Others' bugs in 2.0.2 end in a hang or at 100 % of a CPU. */
-    {"partition.assignment.strategy", KAFKA_NAME_PROTOCOL},
+    {"partition.assignment.strategy", KAFKA_CONF_PROTOCOL},
     {"log.queue", "true"},
-};
-
-/* It is no member of a group; what is not decided yet is waited for. */
-static const struct setting of_asker[] = {
-    {"enable.auto.commit", "false"},
-    {"auto.offset.reset", "earliest"},
-    {"isolation.level", "read_committed"},
-    {"enable.partition.eof", "true"},
-    {"fetch.wait.max.ms", "10"},
 };
 
 /*
@@ -57,8 +51,6 @@ static const struct setting usual_of_producer[] = {
     {"partitioner", "murmur2_random"},
     {"retry.backoff.ms", "10"},
     {"message.max.bytes", "1000000000"},
-    /* One that is deleted is to be known soon. */
-    {"topic.metadata.refresh.interval.ms", "4000"},
     /* A topic that is not there is seldom made in this moment. */
     {"topic.metadata.propagation.max.ms", "3000"},
 };
@@ -73,10 +65,52 @@ static const struct setting of_producer[] = {
      * together; so whatever may be too large comes alone.
      */
     {"batch.size", "16384"},
+    /* A topic that is deleted is to be known before they have timed out. */
+    {"topic.metadata.refresh.interval.ms", "4000"},
     {"transaction.timeout.ms", "10000"},
     {"message.timeout.ms", "10000"},
     {"socket.timeout.ms", "10000"},
 };
+
+/* --- names --- */
+
+const char *
+kafka_conf_dead(
+    const struct conf_source *source, struct span topic, struct arena *arena)
+{
+	return source->dead_letters != NULL
+	    ? arena_dup(arena, span_str(source->dead_letters)).ptr
+	    : arena_printf(arena, "%.*s.dead", SPAN_FMT(topic)).ptr;
+}
+
+/*
+ * Whoever comes back under that name ends what was left open under it.  The
+ * group is in it, as a broker knows nothing of groups there: those of two
+ * groups would end each other's.
+ */
+char *
+kafka_conf_id(const struct conf_source *source, const char *instance)
+{
+	uint8_t hash[DIGEST_BYTES];
+	char hex[DIGEST_HEX + 1];
+	struct digest digest;
+	digest_begin(&digest, SPAN("kafka transactions"), SPAN(""));
+	digest_part(&digest, span_str(source->group));
+	digest_part(&digest, span_str(source->name));
+	digest_part(&digest, span_str(instance));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	return mem_printf(
+	    "onceproxy-%s-%s-%.*s", source->name, instance, BRIEF_HEX, hex);
+}
+
+char *
+kafka_conf_relay_id(const char *relay, struct span store)
+{
+	return mem_printf("onceproxy-relay-%s-%.*s", relay, SPAN_FMT(store));
+}
+
+/* --- configurations --- */
 
 static void
 set(rd_kafka_conf_t *conf, const char *name, const char *value)
@@ -150,7 +184,7 @@ kafka_conf_consumer(const struct conf_source *source, const char *instance,
 	/* Whoever died is missed so soon; the file may say otherwise. */
 	set(conf, "session.timeout.ms", "10000");
 	set_file(conf, &source->broker->settings);
-	SET(conf, of_consumer);
+	SET(conf, of_reader);
 	set(conf, "group.id", source->group);
 	SET(conf, of_member);
 	set(conf, "queued.max.messages.kbytes", queued);
@@ -197,7 +231,7 @@ rd_kafka_conf_t *
 kafka_conf_producer(const struct conf_source *source, const char *instance)
 {
 	char *client = mem_printf("onceproxy-%s-%s", source->name, instance);
-	char *name = kafka_name_transactional(source, instance);
+	char *name = kafka_conf_id(source, instance);
 	rd_kafka_conf_t *conf =
 	    kafka_conf_transactions(source->broker, client, name);
 	free(client);
@@ -211,7 +245,9 @@ kafka_conf_asker(
 {
 	rd_kafka_conf_t *conf = conf_of(broker, client);
 	set_file(conf, &broker->settings);
-	SET(conf, of_asker);
+	SET(conf, of_reader);
+	/* What is not decided yet is waited for. */
+	set(conf, "fetch.wait.max.ms", "10");
 	rd_kafka_conf_set_log_cb(conf, say_nothing);
 	set(conf, "group.id", group);
 	return conf;

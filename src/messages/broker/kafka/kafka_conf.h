@@ -3,13 +3,30 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "base/arena.h"
 #include "conf/conf.h"
 
 /*
- * What librdkafka is told of each of our clients.  Pure; any thread.  A
- * configuration is the caller's, until a client is made of it.
+ * What librdkafka is told of each of our clients, and the names that a Kafka
+ * knows us by, to which its administrators give rights.  Pure; any thread.  A
+ * configuration is the caller's, until a client is made of it; a name for
+ * free(), unless an arena has it.
  */
 enum { KAFKA_WORDS_BYTES = 512 };
+
+/* By which all members of a source's group share its partitions. */
+#define KAFKA_CONF_PROTOCOL "range"
+
+/* Where dead letters of that topic go; in the arena. */
+const char *kafka_conf_dead(
+    const struct conf_source *source, struct span topic, struct arena *arena);
+/* The transactional id of a source. */
+char *kafka_conf_id(const struct conf_source *source, const char *instance);
+/*
+ * The transactional id of a relay of that store (hexadecimal digits), which is
+ * its group's name too; longer ones that begin with it are its other groups'.
+ */
+char *kafka_conf_relay_id(const char *relay, struct span store);
 
 /*
  * The member of a source's group.  memory: what all messages of the gateway may

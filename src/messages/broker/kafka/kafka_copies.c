@@ -6,16 +6,14 @@
 #include "base/error.h"
 #include "base/loop/clock.h"
 #include "messages/broker/kafka/kafka_call.h"
-#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
-#include "messages/broker/kafka/kafka_thread.h"
 
 /*
  * The copies of dead letters, for an operator who restores what the store has
  * lost: the topics where they go are read, each partition from its beginning to
- * its present end, by a consumer that is no member of any group, in a thread of
- * its own.  A page has a consumer of its own; its cursor is
- * "TOPIC.PARTITION.OFFSET", the topic by its number among the source's.
+ * its present end.  A page has a consumer of its own, which is no member of any
+ * group; its cursor is "TOPIC.PARTITION.OFFSET", the topic by its number among
+ * the source's.
  */
 enum { ANSWER_MS = 5000, SILENCE_MS = 10000, SLICE_MS = 200 };
 
@@ -47,35 +45,16 @@ free_page(struct page *page)
 
 /* --- in the thread --- */
 
-static bool
-fails(struct page *page, rd_kafka_resp_err_t error)
-{
-	bool away = error == RD_KAFKA_RESP_ERR__TIMED_OUT ||
-	    error == RD_KAFKA_RESP_ERR__TRANSPORT ||
-	    error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
-	    error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
-	    error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
-	const struct kafka_call_names names = {
-	    .topic = page->topics[page->topic]};
-	page->error = away ? E_BROKER_DOWN : E_BROKER_REFUSED;
-	(void)kafka_call_refused(
-	    error, &names, page->words, sizeof page->words);
-	return false;
-}
-
 /* Several sources may have one place. */
 static void
 add_copy(struct page *page, const rd_kafka_message_t *message)
 {
 	struct broker_message *m =
 	    kafka_message_copy(message, page->most_bytes);
-	bool is_ours = false;
+	const struct field *of =
+	    fields_first(&m->fields, SPAN("onceproxy-source"));
 	page->offset = message->offset + 1;
-	for (size_t i = 0; i < m->fields.count; i++)
-		is_ours |=
-		    span_eq(m->fields.list[i].name, SPAN("onceproxy-source")) &&
-		    span_eq(m->fields.list[i].value, span_str(page->source));
-	if (!is_ours) {
+	if (of == NULL || !span_eq(of->value, span_str(page->source))) {
 		broker_message_free(&m);
 		return;
 	}
@@ -84,87 +63,63 @@ add_copy(struct page *page, const rd_kafka_message_t *message)
 	page->count++;
 }
 
-/* What is assigned, up to there; false: it failed. */
-static bool
-read_up_to(struct page *page, rd_kafka_t *client, int64_t end)
-{
-	int64_t heard_ms = clock_us() / 1000;
-	while (page->offset < end && page->count < page->limit) {
-		rd_kafka_message_t *message =
-		    rd_kafka_consumer_poll(client, SLICE_MS);
-		if (kafka_thread_ends(page->job.thread) ||
-		    (message == NULL &&
-			clock_us() / 1000 - heard_ms > SILENCE_MS))
-			return fails(page, RD_KAFKA_RESP_ERR__TIMED_OUT);
-		if (message == NULL)
-			continue;
-		heard_ms = clock_us() / 1000;
-		rd_kafka_resp_err_t error = message->err;
-		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-			add_copy(page, message);
-		else if (error == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-			page->offset = end;
-		rd_kafka_message_destroy(message);
-		if (error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-			return fails(page, error);
-	}
-	return true;
-}
-
-static bool
+/* Up to its end, or to that of the page. */
+static rd_kafka_resp_err_t
 read_partition(struct page *page, rd_kafka_t *client)
 {
-	int64_t from = -1, end = -1;
-	rd_kafka_topic_partition_list_t *list = kafka_call_list(
-	    page->topics[page->topic], (int32_t)page->partition, -1);
-	rd_kafka_topic_partition_t *at = &list->elems[0];
-	rd_kafka_resp_err_t error =
-	    kafka_call_side(client, list, RD_KAFKA_OFFSET_BEGINNING, ANSWER_MS);
-	from = at->offset;
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
-		error = kafka_call_side(
-		    client, list, RD_KAFKA_OFFSET_END, ANSWER_MS);
-	end = at->offset;
-	if (page->offset < from)
-		page->offset = from;
-	at->offset = page->offset;
-	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && page->offset < end)
-		error = rd_kafka_assign(client, list);
+	int64_t heard_ms = clock_us() / 1000;
+	bool over = false;
+	rd_kafka_topic_partition_list_t *list =
+	    kafka_call_list(page->topics[page->topic],
+		(int32_t)page->partition, page->offset);
+	rd_kafka_resp_err_t error = rd_kafka_assign(client, list);
 	rd_kafka_topic_partition_list_destroy(list);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return fails(page, error);
-	if (page->offset >= end)
-		return true;
-	bool good = read_up_to(page, client, end);
+	while (error == RD_KAFKA_RESP_ERR_NO_ERROR && !over &&
+	    page->count < page->limit) {
+		rd_kafka_message_t *message =
+		    rd_kafka_consumer_poll(client, SLICE_MS);
+		int64_t now_ms = clock_us() / 1000;
+		if (kafka_thread_ends(page->job.thread) ||
+		    now_ms - heard_ms > SILENCE_MS)
+			error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+		if (message == NULL)
+			continue;
+		heard_ms = now_ms;
+		if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			add_copy(page, message);
+		over = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+		if (message->err ==
+		    RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+			error = message->err;
+		rd_kafka_message_destroy(message);
+	}
 	rd_kafka_assign(client, NULL);
-	return good;
+	return error;
 }
 
 /* A topic that is not there has no copies. */
-static void
+static rd_kafka_resp_err_t
 read_topics(struct page *page, rd_kafka_t *client)
 {
 	for (; page->topic < page->n_topics; page->topic++) {
-		int32_t *leaders;
-		int count;
-		rd_kafka_resp_err_t error = kafka_call_topic(client,
-		    page->topics[page->topic], ANSWER_MS, &leaders, &count);
-		free(leaders);
-		if (error != RD_KAFKA_RESP_ERR_NO_ERROR &&
-		    error != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) {
-			(void)fails(page, error);
-			return;
-		}
+		const struct rd_kafka_metadata *found;
+		rd_kafka_resp_err_t error = kafka_call_topic(
+		    client, page->topics[page->topic], ANSWER_MS, &found);
+		int count = found != NULL ? found->topics->partition_cnt : 0;
+		if (found != NULL)
+			rd_kafka_metadata_destroy(found);
+		else if (error != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+			return error;
 		for (; page->partition < count; page->partition++) {
-			if (!read_partition(page, client))
-				return;
+			error = read_partition(page, client);
 			page->more = page->count >= page->limit;
-			if (page->more)
-				return;
+			if (error != RD_KAFKA_RESP_ERR_NO_ERROR || page->more)
+				return error;
 			page->offset = 0;
 		}
 		page->partition = page->offset = 0;
 	}
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static void
@@ -173,14 +128,24 @@ run_page(struct kafka_job *job)
 	struct page *page = CONTAINER_OF(job, struct page, job);
 	rd_kafka_t *client = rd_kafka_new(
 	    RD_KAFKA_CONSUMER, page->conf, page->words, sizeof page->words);
-	if (client == NULL) {
-		page->error = E_BROKER_DOWN;
+	page->error = E_BROKER_DOWN;
+	if (client == NULL)
 		return;
-	}
 	page->conf = NULL;
 	rd_kafka_poll_set_consumer(client);
-	read_topics(page, client);
+	rd_kafka_resp_err_t error = read_topics(page, client);
 	rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+	page->error = 0;
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	const struct kafka_call_names names = {
+	    .topic = page->topics[page->topic]};
+	(void)kafka_call_refused(
+	    error, &names, page->words, sizeof page->words);
+	page->error =
+	    error < 0 || error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE
+	    ? E_BROKER_DOWN
+	    : E_BROKER_REFUSED;
 }
 
 /* --- in the loop --- */
@@ -234,27 +199,13 @@ kafka_copies_begin(struct broker_reader *core, struct broker_copies *copies)
 	size_t count = source->dead_letters != NULL ? 1 : source->topics.count;
 	page->topics = arena_alloc(arena, count * sizeof *page->topics);
 	for (size_t i = 0; i < count; i++)
-		page->topics[i] = kafka_name_dead(
+		page->topics[i] = kafka_conf_dead(
 		    source, span_str(source->topics.list[i]), arena);
 	page->n_topics = (int64_t)count;
-	if (kafka->copies == NULL)
-		kafka->copies = kafka_thread_new(core->loop);
-	if (kafka->copies != NULL) {
-		kafka_thread_add(kafka->copies, &page->job);
+	if (kafka->asker != NULL) {
+		kafka_thread_add(kafka->asker, &page->job);
 		return;
 	}
 	reader_ask_end(&page->question, E_BROKER_DOWN, NULL);
 	free_page(page);
-}
-
-/* The thread frees them. */
-void
-kafka_copies_end(struct kafka *kafka)
-{
-	while (!list_empty(&kafka->core.questions))
-		reader_ask_end(LIST_FIRST(&kafka->core.questions,
-				   struct reader_question, of_reader),
-		    E_CANCELLED, NULL);
-	if (kafka->copies != NULL)
-		kafka_thread_end(&kafka->copies, NULL);
 }

@@ -28,13 +28,10 @@ kafka_group_clear(struct kafka *kafka)
 {
 	struct kafka_part *part;
 	LIST_EACH (part, &kafka->parts, link) {
-		reader_flight_recall(&kafka->core, (void *)part->serial);
 		list_remove(&part->link);
 		kafka_part_free(&part);
 	}
-	if (kafka->list != NULL)
-		rd_kafka_topic_partition_list_destroy(kafka->list);
-	kafka->list = NULL;
+	kafka->n_parts = 0;
 	kafka->given = kafka->assigned = kafka->revoking = false;
 	kafka->again = kafka->anew = kafka->commits = false;
 }
@@ -46,8 +43,6 @@ want_copies(struct kafka *kafka)
 	const struct broker_events *events = &kafka->core.events;
 	struct kafka_part *part;
 	bool undecided = false;
-	if (events->floor_wanted == NULL)
-		return;
 	LIST_EACH (part, &kafka->parts, link) {
 		events->floor_wanted(events->arg, part->name);
 		undecided |= part->step == KAFKA_UNPROVEN;
@@ -56,18 +51,29 @@ want_copies(struct kafka *kafka)
 	    (undecided ? UNDECIDED_MS : DECIDED_MS);
 }
 
+/*
+ * The group has its answer at once, since its others wait for that: nothing is
+ * fetched until it is known from where.  Of a topic that was made again there
+ * are other queues.
+ */
 static void
-make_parts(struct kafka *kafka)
+begin(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 {
-	for (int i = 0; i < kafka->list->cnt; i++) {
-		const rd_kafka_topic_partition_t *at = &kafka->list->elems[i];
+	rd_kafka_topic_partition_list_t *none =
+	    rd_kafka_topic_partition_list_new(1);
+	rd_kafka_assign(kafka->consumer, none);
+	rd_kafka_topic_partition_list_destroy(none);
+	kafka_group_clear(kafka);
+	for (int i = 0; i < list->cnt; i++) {
+		const rd_kafka_topic_partition_t *at = &list->elems[i];
 		struct kafka_part *part =
 		    kafka_part_new(kafka, at->topic, at->partition);
-		if (part != NULL)
-			list_add_last(&kafka->parts, &part->link);
+		if (part == NULL)
+			continue;
+		list_add_last(&kafka->parts, &part->link);
+		kafka->n_parts++;
 	}
 	kafka->given = true;
-	kafka->assigned = kafka->deferred = false;
 	kafka->given_ms = loop_now_ms(kafka->core.loop);
 	kafka->ask_again_ms = kafka->look_ms = kafka->given_ms;
 	want_copies(kafka);
@@ -104,24 +110,26 @@ kafka_group_copy(struct broker_reader *core, const char *name,
 	reader_kick(&kafka->core);
 }
 
-/* --- what the group gives --- */
-
-static void
-assign_nothing(struct kafka *kafka)
-{
-	rd_kafka_topic_partition_list_t *none =
-	    rd_kafka_topic_partition_list_new(1);
-	rd_kafka_assign(kafka->consumer, none);
-	rd_kafka_topic_partition_list_destroy(none);
-}
-
-/* Of what nobody leads now nothing is known: it begins when it is. */
+/*
+ * All is read once it is known where that begins; only logs that nobody leads,
+ * or whose leaders are too slow, begin later, each by itself.
+ */
 static void
 assign(struct kafka *kafka)
 {
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new(kafka->list->cnt);
+	int64_t now = loop_now_ms(kafka->core.loop);
+	bool waits = now - kafka->given_ms < GIVEN_MS, known = true;
 	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link)
+		known &= part->has_copy && part->has_commit &&
+		    (part->has_log || !waits);
+	if (!known) {
+		if (now >= kafka->ask_again_ms)
+			kafka_commit_ask(kafka);
+		return;
+	}
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(16);
 	LIST_EACH (part, &kafka->parts, link) {
 		rd_kafka_topic_partition_list_add(
 		    list, part->topic, part->number)
@@ -137,37 +145,11 @@ assign(struct kafka *kafka)
 		kafka_trouble_remake(kafka, rd_kafka_err2str(error));
 	struct logline line = log_begin(EV_source_partitions);
 	log_str(&line, "source", kafka->core.source->name);
-	log_int(&line, "partitions", kafka->list->cnt);
+	log_int(&line, "partitions", kafka->n_parts);
 	log_end(&line);
 }
 
-/*
- * The group has an answer in any case: its others wait for that.  Their logs
- * are to be known as well, unless nobody leads them, or too slowly.
- */
-static void
-answer(struct kafka *kafka)
-{
-	int64_t now = loop_now_ms(kafka->core.loop);
-	bool waits = now - kafka->given_ms < GIVEN_MS && !kafka->core.leaving;
-	bool known = !kafka->core.leaving;
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		known &= part->has_copy && part->has_commit &&
-		    (part->has_log || !waits);
-	if (known) {
-		assign(kafka);
-		return;
-	}
-	if (now >= kafka->ask_again_ms && !kafka->core.leaving)
-		kafka_commit_ask(kafka);
-	if (kafka->deferred || waits)
-		return;
-	assign_nothing(kafka);
-	kafka->deferred = true;
-}
-
-/* --- what it takes back --- */
+/* --- what the group gives, and takes back --- */
 
 static void
 give_all_back(struct kafka *kafka)
@@ -189,11 +171,8 @@ kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 		kafka_trouble_is_up(kafka);
 		for (size_t i = 0; i < sizeof over / sizeof *over; i++)
 			reader_trouble_end(&kafka->core, over[i], NULL);
-		kafka_group_clear(kafka);
-		kafka->list = rd_kafka_topic_partition_list_copy(
-		    rd_kafka_event_topic_partition_list(event));
+		begin(kafka, rd_kafka_event_topic_partition_list(event));
 		kafka->rebalances++;
-		make_parts(kafka);
 		reader_changed(&kafka->core);
 		return;
 	}
@@ -215,6 +194,7 @@ void
 kafka_group_go_on(struct kafka *kafka)
 {
 	bool busy = kafka->commits || kafka->batch != NULL;
+	struct kafka_part *part;
 	if (kafka->revoking) {
 		int64_t took = loop_now_ms(kafka->core.loop) - kafka->revoke_ms;
 		if (!kafka->revoke_told && !busy)
@@ -223,16 +203,19 @@ kafka_group_go_on(struct kafka *kafka)
 		    (kafka->revoke_told && !kafka->commits &&
 			kafka->batch == NULL))
 			give_all_back(kafka);
-	} else if (kafka->given && !kafka->assigned) {
-		answer(kafka);
-	} else if (kafka->given && !kafka->core.leaving && !busy &&
+	} else if (!kafka->given || kafka->core.leaving) {
+		return;
+	} else if (!kafka->assigned) {
+		assign(kafka);
+	} else if (!busy &&
 	    (kafka->anew || (kafka->again && kafka->core.credit > 0))) {
-		rd_kafka_topic_partition_list_t *list = kafka->list;
-		kafka->list = NULL;
-		assign_nothing(kafka);
-		kafka_group_clear(kafka);
-		kafka->list = list;
-		make_parts(kafka);
+		rd_kafka_topic_partition_list_t *list =
+		    rd_kafka_topic_partition_list_new(16);
+		LIST_EACH (part, &kafka->parts, link)
+			rd_kafka_topic_partition_list_add(
+			    list, part->topic, part->number);
+		begin(kafka, list);
+		rd_kafka_topic_partition_list_destroy(list);
 	}
 }
 
@@ -243,19 +226,15 @@ kafka_group_look(struct kafka *kafka)
 	struct kafka_part *part;
 	int64_t lag = kafka->assigned ? 0 : -1;
 	LIST_EACH (part, &kafka->parts, link) {
-		int64_t from, to;
-		kafka_part_ends(part, &from, &to);
-		if (part->end > to)
-			to = part->end;
-		if (lag < 0 || to < 0 || part->step != KAFKA_READING)
+		if (lag < 0 || part->step != KAFKA_READING || part->end < 0)
 			lag = -1;
-		else if (to > part->tracker.next)
-			lag += to - part->tracker.next;
+		else if (part->end > part->tracker.next)
+			lag += part->end - part->tracker.next;
 	}
 	if (lag != kafka->lag)
 		reader_changed(&kafka->core);
 	kafka->lag = lag;
-	if (!kafka->up)
+	if (!kafka->core.reachable)
 		kafka_commit_ask(kafka);
 	if (kafka->given && !kafka->revoking && now >= kafka->copies_ms)
 		want_copies(kafka);

@@ -9,7 +9,6 @@
 #include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_conf.h"
 #include "messages/broker/kafka/kafka_ledger.h"
-#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_producer.h"
 
 /*
@@ -22,14 +21,12 @@
 enum {
 	PATIENCE_MS = 3000,
 	RETRY_MS = 1000,
-	STALL_MS = 3000,  /* so long may it go wrong before it is told */
-	LISTEN_MS = 1000, /* librdkafka is heard so often */
 	/*
-	 * What is committed is forgotten where it is not committed again for
-	 * as long as the brokers say (offsets.retention.minutes); and so is
-	 * found, even if there is nothing to put, who else has opened it.
+	 * Places are committed so often, though there be nothing to put: so is
+	 * found whether brokers answer and who else has opened it, and brokers
+	 * do not forget them (offsets.retention.minutes).
 	 */
-	BEAT_MS = 60000,
+	BEAT_MS = 10000,
 	LATE_MS = 5000, /* a batch is usually there in a fraction of it */
 	/* The number means nothing: its metadata tells where it stands. */
 	THE_OFFSET = 0,
@@ -48,21 +45,15 @@ struct kafka_ledger {
 
 	struct kafka_producer *producer; /* NULL: there is no thread yet */
 	enum ledger_step {
-		LEDGER_NEW,       /* a producer is to be made */
-		LEDGER_PREPARING, /* it is being made */
-		LEDGER_LOOKING,   /* what is committed is asked for */
-		LEDGER_OPEN,      /* nothing is under way */
-		LEDGER_LISTENING, /* is all well? */
+		LEDGER_OPENING, /* a producer, and then what is committed */
+		LEDGER_OPEN,    /* nothing is under way */
 		LEDGER_WRITING,
-		LEDGER_FENCED, /* there is nothing to be done any more */
 	} step;
 	struct timer timer;         /* until the next step */
 	struct relay_place *places; /* what is committed */
 	struct relay_batch *put;    /* is to be there; NULL: none */
-	bool carries;    /* what is being written has it */
-	int64_t told_ms; /* when its places were last told */
-	int64_t put_ms;
-	int64_t fails_ms; /* since when something does; 0: all is well */
+	bool carries;     /* what is being written has it */
+	int64_t begun_ms; /* when something was written last */
 	bool up;
 	char message[KAFKA_WORDS_BYTES];
 };
@@ -70,8 +61,6 @@ struct kafka_ledger {
 static void
 say(struct kafka_ledger *l, bool up, const char *words)
 {
-	if (up)
-		l->fails_ms = 0;
 	if (l->up == up && !strcmp(l->message, words))
 		return;
 	l->up = up;
@@ -79,21 +68,10 @@ say(struct kafka_ledger *l, bool up, const char *words)
 	l->target.events->changed(l->target.arg);
 }
 
-/* Some of what goes wrong passes; not where somebody is to do something. */
-static void
-fails(struct kafka_ledger *l, bool sure, const char *words)
-{
-	int64_t now = loop_now_ms(l->loop);
-	if (l->fails_ms == 0)
-		l->fails_ms = now;
-	if (sure || now - l->fails_ms >= STALL_MS)
-		say(l, false, words);
-}
-
 static void
 be_fenced(struct kafka_ledger *l)
 {
-	l->step = LEDGER_FENCED;
+	l->step = LEDGER_OPENING;
 	timer_clear(&l->timer);
 	kafka_producer_end(&l->producer);
 	l->target.events->fenced(l->target.arg);
@@ -101,8 +79,8 @@ be_fenced(struct kafka_ledger *l)
 
 /* --- where it stands --- */
 
-/* "r1 TERM PLACE ...", each MS-SEQ-COUNT, MS-SEQ or "-". */
-#define HEAD "r1 "
+/* "r2 TERM,PLACE,...", one for each shard. */
+#define HEAD "r2 "
 
 /* Where a shard stands with what is put. */
 static const struct relay_place *
@@ -116,61 +94,48 @@ place_with(const struct kafka_ledger *l, unsigned shard)
 static char *
 write_places(const struct kafka_ledger *l)
 {
-	char *text = NULL;
+	char *text = NULL, place[RELAY_PLACE_BYTES];
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 	must(out != NULL);
 	fprintf(out, HEAD "%" PRId64, l->term);
 	for (unsigned i = 0; i < l->shards; i++) {
-		const struct relay_place *at = place_with(l, i);
-		if (!at->known)
-			fputs(" -", out);
-		else
-			fprintf(out, " %" PRIu64 "-%" PRIu64, at->ms, at->seq);
-		if (at->known && at->count >= 0)
-			fprintf(out, "-%" PRId64, at->count);
+		relay_target_write_place(place_with(l, i), place);
+		fprintf(out, ",%s", place);
 	}
 	must(fclose(out) == 0);
 	return text;
-}
-
-/* Where others have written, or nobody, nothing is known. */
-static void
-read_places(struct span text, int64_t *term, struct relay_place *places,
-    unsigned shards)
-{
-	struct span word, digits;
-	int64_t numbers[3];
-	if (!span_starts(text, SPAN(HEAD)))
-		return;
-	text = span_from(text, sizeof HEAD - 1);
-	if (!span_next(&text, ' ', &word) ||
-	    !digits_read(word, INT64_MAX, term))
-		return;
-	for (unsigned i = 0; i < shards && span_next(&text, ' ', &word); i++) {
-		unsigned n = 0;
-		while (n < 3 && span_next(&word, '-', &digits) &&
-		    digits_read(digits, INT64_MAX, &numbers[n]))
-			n++;
-		if (n > 1)
-			places[i] = (struct relay_place){true,
-			    (uint64_t)numbers[0], (uint64_t)numbers[1],
-			    n > 2 ? numbers[2] : -1};
-	}
 }
 
 /* A look at the topic, and at what the group has committed. */
 struct ledger_look {
 	struct kafka_job job;
 	struct kafka_ledger *ledger; /* the loop's */
-	char *topic, *group;
+	struct arena *arena; /* that all of it is in */
+	const char *topic, *group;
 	rd_kafka_conf_t *conf; /* of who asks; NULL: used */
 	unsigned shards;
 	struct relay_place *places;
 	int64_t term; /* whose was read */
-	bool good, refused;
+	bool good;
 	char words[KAFKA_WORDS_BYTES];
 };
+
+/* Where others have written, or nobody, nothing is known. */
+static void
+read_places(struct ledger_look *look, struct span text)
+{
+	struct span word;
+	if (!span_starts(text, SPAN(HEAD)))
+		return;
+	text = span_from(text, sizeof HEAD - 1);
+	if (!span_next(&text, ',', &word) ||
+	    !digits_read(word, INT64_MAX, &look->term))
+		return;
+	for (unsigned i = 0; i < look->shards && span_next(&text, ',', &word);
+	     i++)
+		look->places[i] = relay_target_read_place(word);
+}
 
 /* In the thread. */
 static void
@@ -179,8 +144,7 @@ run_look(struct kafka_job *job)
 	struct ledger_look *look = CONTAINER_OF(job, struct ledger_look, job);
 	const struct kafka_call_names names = {
 	    .topic = look->topic, .group = look->group, .writes = true};
-	int32_t *leaders;
-	int count;
+	const struct rd_kafka_metadata *found;
 	rd_kafka_t *asker = rd_kafka_new(
 	    RD_KAFKA_CONSUMER, look->conf, look->words, sizeof look->words);
 	if (asker == NULL)
@@ -191,8 +155,9 @@ run_look(struct kafka_job *job)
 	    kafka_call_list(look->topic, 0, -1);
 	const rd_kafka_topic_partition_t *at = &list->elems[0];
 	rd_kafka_resp_err_t error =
-	    kafka_call_topic(asker, look->topic, PATIENCE_MS, &leaders, &count);
-	free(leaders);
+	    kafka_call_topic(asker, look->topic, PATIENCE_MS, &found);
+	if (found != NULL)
+		rd_kafka_metadata_destroy(found);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		error = rd_kafka_committed(asker, list, PATIENCE_MS);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -206,11 +171,10 @@ run_look(struct kafka_job *job)
 		rd_kafka_message_destroy(message);
 	look->good = error == RD_KAFKA_RESP_ERR_NO_ERROR;
 	if (!look->good)
-		look->refused = kafka_call_refused(
+		(void)kafka_call_refused(
 		    error, &names, look->words, sizeof look->words);
 	else if (at->offset >= 0)
-		read_places(span_of(at->metadata, at->metadata_size),
-		    &look->term, look->places, look->shards);
+		read_places(look, span_of(at->metadata, at->metadata_size));
 	rd_kafka_topic_partition_list_destroy(list);
 	rd_kafka_destroy_flags(asker, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
@@ -222,53 +186,52 @@ on_looked(struct kafka_job *job, bool wanted)
 	struct ledger_look *look = CONTAINER_OF(job, struct ledger_look, job);
 	struct kafka_ledger *l = look->ledger;
 	if (wanted && !look->good) {
-		l->step = LEDGER_NEW;
 		timer_set(&l->timer, RETRY_MS);
-		fails(l, look->refused, look->words);
+		say(l, false, look->words);
 	} else if (wanted && look->term > l->term) {
 		be_fenced(l);
 	} else if (wanted) {
 		memcpy(l->places, look->places,
 		    look->shards * sizeof *look->places);
 		l->step = LEDGER_OPEN;
-		l->told_ms = 0;
 		l->put = NULL;
 		timer_set(&l->timer, 0);
 		l->target.events->opened(l->target.arg, l->places);
 	}
 	if (look->conf != NULL)
 		rd_kafka_conf_destroy(look->conf);
-	free(look->places);
-	free(look->group);
-	free(look->topic);
-	free(look);
+	struct arena *arena = look->arena;
+	arena_free(&arena);
 }
 
 static void
 begin_look(struct kafka_ledger *l)
 {
-	struct ledger_look *look = mem_zero(sizeof *look);
+	struct arena *arena = arena_new();
+	struct ledger_look *look = arena_alloc(arena, sizeof *look);
+	look->arena = arena;
 	look->job.run = run_look;
 	look->job.done = on_looked;
 	look->ledger = l;
-	look->topic = mem_text(l->topic);
-	look->group = mem_text(l->id);
+	look->topic = arena_dup(arena, span_str(l->topic)).ptr;
+	look->group = arena_dup(arena, span_str(l->id)).ptr;
 	look->conf = kafka_conf_asker(l->broker, l->client, l->id);
 	look->shards = l->shards;
-	look->places = mem_zero(l->shards * sizeof *look->places);
-	l->step = LEDGER_LOOKING;
+	look->places = arena_alloc(arena, l->shards * sizeof *look->places);
 	kafka_producer_add(l->producer, &look->job);
 }
 
 /* --- what is written --- */
 
 /* What is put, if anything is, and the places, in one transaction. */
-static struct kafka_batch *
-transaction(struct kafka_ledger *l)
+static void
+write_batch(struct kafka_ledger *l)
 {
 	size_t count = l->put != NULL ? l->put->n_events : 0;
-	struct kafka_batch *b = kafka_producer_batch(count, 1);
+	struct kafka_batch *b = kafka_producer_batch(count);
+	l->step = LEDGER_WRITING;
 	l->carries = l->put != NULL;
+	l->begun_ms = loop_now_ms(l->loop);
 	/* It may outlive what is put. */
 	for (; b->count < count; b->count++) {
 		const struct relay_event *event = &l->put->events[b->count];
@@ -278,20 +241,18 @@ transaction(struct kafka_ledger *l)
 		    .body = arena_dup(b->arena, event->text),
 		    .batch = b};
 	}
-	b->told[b->n_told++] = (struct kafka_told){
-	    .offsets = kafka_call_list(l->topic, 0, THE_OFFSET),
-	    .group = rd_kafka_consumer_group_metadata_new(l->id),
-	    .name = arena_dup(b->arena, span_str(l->id)).ptr};
-	rd_kafka_topic_partition_t *at = &b->told->offsets->elems[0];
+	b->offsets = kafka_call_list(l->topic, 0, THE_OFFSET);
+	b->group = rd_kafka_consumer_group_metadata_new(l->id);
+	b->group_name = arena_dup(b->arena, span_str(l->id)).ptr;
+	rd_kafka_topic_partition_t *at = &b->offsets->elems[0];
 	at->metadata = write_places(l);
 	at->metadata_size = strlen(at->metadata);
-	l->told_ms = loop_now_ms(l->loop);
-	return b;
+	kafka_producer_begin(l->producer, b);
 }
 
 /* What was written is there, and with it what was put. */
 static void
-settle(struct kafka_ledger *l)
+written(struct kafka_ledger *l)
 {
 	bool done = l->carries;
 	for (unsigned i = 0; done && i < l->shards; i++)
@@ -299,7 +260,7 @@ settle(struct kafka_ledger *l)
 	if (done)
 		l->put = NULL;
 	l->step = LEDGER_OPEN;
-	timer_set(&l->timer, l->put != NULL ? 0 : LISTEN_MS);
+	timer_set(&l->timer, l->put != NULL ? 0 : BEAT_MS);
 	say(l, true, "");
 	if (done)
 		l->target.events->done(l->target.arg);
@@ -309,11 +270,11 @@ settle(struct kafka_ledger *l)
 static void
 not_written(struct kafka_ledger *l, const struct kafka_batch *b)
 {
-	l->step = b->end == KAFKA_BATCH_UNCLEAR ? LEDGER_NEW : LEDGER_OPEN;
-	l->told_ms = 0;
+	l->step =
+	    b->end == KAFKA_BATCH_UNCLEAR ? LEDGER_OPENING : LEDGER_OPEN;
 	timer_set(&l->timer, RETRY_MS);
 	if (b->denied || b->refused == NULL) {
-		fails(l, b->denied, b->words);
+		say(l, false, b->words);
 		return;
 	}
 	struct relay_event *event = &l->put->events[b->refused - b->records];
@@ -326,7 +287,7 @@ not_written(struct kafka_ledger *l, const struct kafka_batch *b)
 	}
 	char *words =
 	    mem_printf("a message of %zu bytes: %s", event->text.len, b->words);
-	fails(l, true, words);
+	say(l, false, words);
 	free(words);
 }
 
@@ -340,25 +301,17 @@ on_over(void *arg, struct kafka_batch *b)
 		be_fenced(l);
 	} else if (l->step == LEDGER_WRITING) {
 		if (good)
-			settle(l);
+			written(l);
 		else
 			not_written(l, b);
-	} else if (l->step == LEDGER_LISTENING) {
-		l->step = LEDGER_OPEN;
-		if (!good)
-			l->told_ms = 0;
-		timer_set(&l->timer, !good || l->put != NULL ? 0 : LISTEN_MS);
 	} else if (good) {
 		begin_look(l);
 	} else {
-		l->step = LEDGER_NEW;
 		timer_set(&l->timer, RETRY_MS);
-		fails(l, b->denied, b->words);
+		say(l, false, b->words);
 	}
 	kafka_producer_free_batch(&b);
 }
-
-/* --- its steps --- */
 
 static void
 on_time(void *arg)
@@ -370,17 +323,12 @@ on_time(void *arg)
 		l->producer = kafka_producer_new(&start,
 		    kafka_conf_transactions(l->broker, l->client, l->id));
 	if (l->producer == NULL) {
-		fails(l, true, "no thread can be made");
+		say(l, false, "no thread can be made");
 		timer_set(&l->timer, RETRY_MS);
-	} else if (l->step == LEDGER_NEW) {
-		l->step = LEDGER_PREPARING;
-		kafka_producer_begin(l->producer, kafka_producer_batch(0, 0));
-	} else if (l->step == LEDGER_OPEN) {
-		bool writes = l->put != NULL || l->told_ms == 0 ||
-		    loop_now_ms(l->loop) - l->told_ms > BEAT_MS;
-		l->step = writes ? LEDGER_WRITING : LEDGER_LISTENING;
-		kafka_producer_begin(l->producer,
-		    writes ? transaction(l) : kafka_producer_batch(0, 0));
+	} else if (l->step == LEDGER_OPENING) {
+		kafka_producer_begin(l->producer, kafka_producer_batch(0));
+	} else {
+		write_batch(l);
 	}
 }
 
@@ -399,7 +347,7 @@ ledger_open(const struct relay_target_start *start)
 	l->client = mem_printf("onceproxy-%s-%s", start->relay->name,
 	    start->conf->instance);
 	l->id =
-	    kafka_name_relay(start->relay->name, span_str(start->store));
+	    kafka_conf_relay_id(start->relay->name, span_str(start->store));
 	l->term = start->term;
 	l->shards = start->shards;
 	l->places = mem_zero(l->shards * sizeof *l->places);
@@ -435,7 +383,6 @@ ledger_put(struct relay_target *target, struct relay_batch *batch)
 	struct kafka_ledger *l = ledger_of(target);
 	must(l->put == NULL);
 	l->put = batch;
-	l->put_ms = loop_now_ms(l->loop);
 	if (l->step == LEDGER_OPEN)
 		timer_set(&l->timer, 0);
 }
@@ -445,8 +392,8 @@ static struct relay_target_health
 ledger_health(const struct relay_target *target)
 {
 	const struct kafka_ledger *l = (const void *)target;
-	bool late =
-	    l->put != NULL && loop_now_ms(l->loop) - l->put_ms > LATE_MS;
+	bool late = l->step == LEDGER_WRITING &&
+	    loop_now_ms(l->loop) - l->begun_ms > LATE_MS;
 	return (struct relay_target_health){.up = l->up && !late,
 	    .message = l->up && late ? "no broker answers" : l->message};
 }

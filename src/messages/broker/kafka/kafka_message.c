@@ -53,46 +53,46 @@ made_ms(const rd_kafka_message_t *message)
 	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? -1 : time_ms;
 }
 
-struct broker_message *
-kafka_message_read(const struct kafka_part *part,
-    const rd_kafka_message_t *message, size_t most_bytes)
+static struct broker_message *
+new_message(const rd_kafka_message_t *message, size_t most_bytes)
 {
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
-	m->time_ms = made_ms(message);
-	m->position = arena_printf(arena, "%s/%" PRId64 "@%" PRId64, part->name,
-	    message->offset, m->time_ms);
-	m->part = arena_dup(arena, span_str(part->name));
 	m->has_payload = message->payload != NULL;
 	m->payload = dup(arena, message->payload, message->len);
 	m->key = dup(arena, message->key, message->key_len);
 	m->too_large = message->len > most_bytes;
 	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
+	read_headers(m, message);
+	return m;
+}
+
+struct broker_message *
+kafka_message_read(const struct kafka_part *part,
+    const rd_kafka_message_t *message, size_t most_bytes)
+{
+	struct broker_message *m = new_message(message, most_bytes);
+	m->time_ms = made_ms(message);
+	m->position = arena_printf(m->arena, "%s/%" PRId64 "@%" PRId64,
+	    part->name, message->offset, m->time_ms);
+	m->part = arena_dup(m->arena, span_str(part->name));
 	m->token = (void *)part->serial;
 	m->may_be_put = message->offset < part->tracker.put_below;
-	read_headers(m, message);
 	return m;
 }
 
 struct broker_message *
 kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 {
-	struct arena *arena = arena_new();
-	struct broker_message *m = arena_alloc(arena, sizeof *m);
-	m->arena = arena;
+	struct broker_message *m = new_message(message, most_bytes);
+	const struct field *of =
+	    fields_first(&m->fields, SPAN("onceproxy-position"));
+	if (of == NULL)
+		of = fields_first(&m->fields, SPAN("onceproxy-done"));
+	if (of != NULL)
+		m->position = of->value;
 	m->again = true;
-	m->has_payload = message->payload != NULL;
-	m->payload = dup(arena, message->payload, message->len);
-	m->key = dup(arena, message->key, message->key_len);
-	m->too_large = message->len > most_bytes;
-	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
-	read_headers(m, message);
-	for (size_t i = 0; i < m->fields.count; i++)
-		if (span_eq(
-			m->fields.list[i].name, SPAN("onceproxy-position")) ||
-		    span_eq(m->fields.list[i].name, SPAN("onceproxy-done")))
-			m->position = m->fields.list[i].value;
 	/* Where it stood is "TOPIC/PARTITION/OFFSET@TIME". */
 	struct span at = m->position;
 	const char *slash = at.len > 0 ? memrchr(at.ptr, '/', at.len) : NULL;

@@ -26,7 +26,6 @@
  */
 enum {
 	TURN_MAX = 1000, /* events of one turn */
-	ROUND_MAX = 16,  /* of one partition, before the next has its turn */
 	ODD_AGAIN_MS = 10000,
 };
 
@@ -46,10 +45,10 @@ kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 	part->number = number;
 	part->name = mem_printf("%s/%" PRId32, topic, number);
 	part->serial = ++kafka->serials;
-	part->has_copy = kafka->core.events.floor_wanted == NULL;
 	part->copy.low = part->stand.low = -1;
 	part->tracker.next = part->begin = part->end = -1;
 	part->leader = part->leads = KAFKA_LEADER_UNKNOWN;
+	part->heard_ms = loop_now_ms(kafka->core.loop);
 	part->queue = queue;
 	rd_kafka_queue_forward(part->queue, NULL);
 	rd_kafka_queue_io_event_enable(
@@ -62,6 +61,7 @@ kafka_part_free(struct kafka_part **part)
 {
 	struct kafka_part *p = *part;
 	*part = NULL;
+	reader_flight_recall(&p->kafka->core, (void *)p->serial);
 	rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
 	rd_kafka_queue_destroy(p->queue);
 	kafka_tracker_clear(&p->tracker);
@@ -93,13 +93,14 @@ kafka_part_at(const struct kafka *kafka, const char *topic, int32_t number)
 	return NULL;
 }
 
-void
-kafka_part_ends(
-    const struct kafka_part *part, int64_t *ret_from, int64_t *ret_to)
+/* Where its log begins, as was said with what came last; below 0: nothing. */
+static int64_t
+begin_of(const struct kafka_part *part)
 {
-	*ret_from = *ret_to = -1;
+	int64_t begin = -1, end;
 	rd_kafka_get_watermark_offsets(
-	    part->kafka->consumer, part->topic, part->number, ret_from, ret_to);
+	    part->kafka->consumer, part->topic, part->number, &begin, &end);
+	return begin;
 }
 
 void
@@ -170,8 +171,7 @@ stand_still(struct kafka_part *part, const char *why)
 	kafka->copies_ms = 0;
 	reader_trouble_say(&kafka->core, EV_source_unproven, KAFKA_OF_PROOF,
 	    part->name, span_str(words));
-	if (events->unproven != NULL)
-		events->unproven(events->arg, part->name);
+	events->unproven(events->arg, part->name);
 	return RD_KAFKA_OFFSET_END;
 }
 
@@ -227,8 +227,7 @@ kafka_part_begin(struct kafka_part *part)
 	part->foreign =
 	    store[0] != '\0' && strcmp(store, kafka->core.store_id) != 0;
 	/* The owner judges of that: he gives credit anew, or does not. */
-	if (kafka->core.events.origin != NULL)
-		kafka->core.credit = 0;
+	kafka->core.credit = 0;
 	reader_origin(&kafka->core, span_str(store));
 	bool by_others = !stand->ours;
 	bool committed = choose_stand(part);
@@ -274,8 +273,6 @@ static void
 look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
 {
 	const struct kafka_mark *wanted = &part->stand.mark;
-	int64_t from, to;
-	kafka_part_ends(part, &from, &to);
 	if (mark != NULL && offset == wanted->offset) {
 		if (mark->time_ms == wanted->time_ms &&
 		    mark->hash == wanted->hash)
@@ -285,7 +282,7 @@ look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
 			    part, "another message stands where one was read");
 	} else if (offset <= wanted->offset) {
 		(void)stand_still(part, "its log ends before what was read");
-	} else if (from > wanted->offset) {
+	} else if (begin_of(part) > wanted->offset) {
 		proven(part, false);
 	} else {
 		part->step = KAFKA_HOLE;
@@ -295,32 +292,28 @@ look(struct kafka_part *part, int64_t offset, const struct kafka_mark *mark)
 
 void
 kafka_part_policy(
-    struct kafka_part *part, enum kafka_policy policy, const char *words)
+    struct kafka_part *part, const char *policy, const char *words)
 {
 	struct broker_reader *core = &part->kafka->core;
 	char text[KAFKA_WORDS_BYTES];
 	if (part->step != KAFKA_HOLE || part->kafka->revoking)
 		return;
-	switch (policy) {
-	case KAFKA_POLICY_COMPACT:
-		reader_trouble_end(core, KAFKA_OF_PART, part->name);
-		proven(part, false);
-		break;
-	case KAFKA_POLICY_DELETE:
-		reader_trouble_end(core, KAFKA_OF_PART, part->name);
-		(void)stand_still(part,
-		    "no message stands where one was read, and its topic is "
-		    "not compacted");
-		break;
-	case KAFKA_POLICY_UNKNOWN:
+	if (policy == NULL) {
 		snprintf(text, sizeof text,
 		    "%s: whether its topic is compacted cannot be read "
 		    "(DescribeConfigs): %s",
 		    part->name, words);
 		reader_trouble_begin(
 		    core, KAFKA_OF_PART, part->name, span_str(text));
-		break;
+		return;
 	}
+	reader_trouble_end(core, KAFKA_OF_PART, part->name);
+	if (strstr(policy, "compact") != NULL)
+		proven(part, false);
+	else
+		(void)stand_still(part,
+		    "no message stands where one was read, and its topic is "
+		    "not compacted");
 }
 
 /* --- what comes --- */
@@ -329,8 +322,7 @@ kafka_part_policy(
 static void
 look_for_loss(struct kafka_part *part, int64_t offset)
 {
-	int64_t from, to;
-	kafka_part_ends(part, &from, &to);
+	int64_t from = begin_of(part);
 	if (from > offset)
 		from = offset;
 	if (from <= part->tracker.next)
@@ -445,7 +437,7 @@ static void
 take_event(struct kafka_part *part, rd_kafka_event_t *event)
 {
 	const rd_kafka_message_t *message;
-	part->heard = true;
+	part->heard_ms = loop_now_ms(part->kafka->core.loop);
 	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR) {
 		rd_kafka_topic_partition_t *at =
 		    rd_kafka_event_topic_partition(event);
@@ -466,12 +458,11 @@ take_event(struct kafka_part *part, rd_kafka_event_t *event)
  * What was read last is looked for whether there is credit or not, and so is
  * whether a topic may be read again: nothing gives credit before.
  */
-static bool
-may_read(const struct kafka_part *part)
+bool
+kafka_part_wants(const struct kafka_part *part)
 {
-	const struct kafka *kafka = part->kafka;
-	const struct broker_reader *core = &kafka->core;
-	if (part->empty || part->odd_ms != 0 || kafka->anew)
+	const struct broker_reader *core = &part->kafka->core;
+	if (part->odd_ms != 0)
 		return false;
 	return part->step == KAFKA_LOOKING ||
 	    (part->step == KAFKA_READING &&
@@ -480,24 +471,7 @@ may_read(const struct kafka_part *part)
 		!kafka_tracker_is_full(&part->tracker));
 }
 
-/* How many events that were. */
-static int
-take_some(struct kafka_part *part)
-{
-	int count = 0;
-	while (count < ROUND_MAX && may_read(part)) {
-		rd_kafka_event_t *event = rd_kafka_queue_poll(part->queue, 0);
-		part->empty = event == NULL;
-		if (event == NULL)
-			break;
-		take_event(part, event);
-		rd_kafka_event_destroy(event);
-		count++;
-	}
-	return count;
-}
-
-/* Whoever was read last is the last of the list. */
+/* Each has its turn: whoever was read last is the last of the list. */
 bool
 kafka_part_take(struct kafka *kafka)
 {
@@ -505,19 +479,24 @@ kafka_part_take(struct kafka *kafka)
 	if (!kafka->assigned || kafka->revoking || kafka->remake ||
 	    kafka->core.leaving)
 		return false;
-	while (!kafka->anew && !list_empty(&kafka->parts) &&
-	    idle < kafka->list->cnt) {
+	while (!kafka->anew && idle < kafka->n_parts && count < TURN_MAX) {
 		struct kafka_part *part =
 		    LIST_FIRST(&kafka->parts, struct kafka_part, link);
-		int some = take_some(part);
+		rd_kafka_event_t *event = NULL;
 		list_remove(&part->link);
 		list_add_last(&kafka->parts, &part->link);
-		count += some;
-		idle = some > 0 ? 0 : idle + 1;
-		if (count >= TURN_MAX)
-			return true;
+		if (!part->empty && kafka_part_wants(part)) {
+			event = rd_kafka_queue_poll(part->queue, 0);
+			part->empty = event == NULL;
+		}
+		idle = event == NULL ? idle + 1 : 0;
+		if (event == NULL)
+			continue;
+		take_event(part, event);
+		rd_kafka_event_destroy(event);
+		count++;
 	}
-	return false;
+	return count == TURN_MAX;
 }
 
 void

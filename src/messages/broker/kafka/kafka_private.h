@@ -30,7 +30,7 @@
  *     kafka_producer transactions     kafka_message  a message as ours
  *     kafka_call     what brokers are asked
  *     kafka_conf     what librdkafka is told
- *     kafka_thread   what blocks      kafka_name     how a Kafka knows us
+ *     kafka_thread   what blocks
  *     kafka_tracker  positions        kafka_ledger   the client of relays
  *
  * librdkafka tells of an event by writing to a descriptor when a queue has been
@@ -80,19 +80,12 @@ struct kafka_part {
 	int32_t leader;  /* who has sent the last message, or one of these */
 	int32_t leads;   /* who leads it, as metadata say */
 	bool empty;      /* its queue was, when it was last looked at */
-	bool heard;      /* something came of it since it was last asked for */
-	int64_t owes_ms; /* since when more should have come; 0: it has */
+	/* When something came of it, or nothing was to come. */
+	int64_t heard_ms;
 	int64_t odd_ms; /* since when what is there cannot be read; 0: it can */
 	unsigned putting; /* of what is given, in a transaction */
 	bool committing;  /* one is under way */
 	char *told;       /* what it tells, to be kept when that is committed */
-};
-
-/* What becomes of a topic's old messages, as its cleanup.policy says. */
-enum kafka_policy {
-	KAFKA_POLICY_UNKNOWN,
-	KAFKA_POLICY_DELETE,
-	KAFKA_POLICY_COMPACT, /* perhaps among others */
 };
 
 /* What a broker refuses something about, the most pressing first. */
@@ -101,10 +94,8 @@ enum kafka_subject {
 	KAFKA_OF_TOPIC,  /* one that is read: it is not there, or not seen */
 	KAFKA_OF_READ,   /* the same, and its messages */
 	KAFKA_OF_PROOF,  /* a partition that is unproven: "TOPIC/NUMBER" */
-	KAFKA_OF_PLACE,  /* one that is put to */
 	KAFKA_OF_PART,   /* a partition: "TOPIC/NUMBER" */
-	KAFKA_OF_COMMIT, /* "" */
-	KAFKA_OF_ELSE,   /* by its words */
+	KAFKA_OF_ELSE,   /* "", or by its words */
 };
 
 /* A message that is in flight. */
@@ -132,19 +123,16 @@ struct kafka {
 	    *asker; /* calls that block; it frees the consumer */
 	struct kafka_producer *producer;
 	struct timer second;
-	bool remake; /* it is of no use any more: another one, at that second */
-	unsigned wait_s;
+	bool remake; /* it is of no use any more: another one, in a while */
 	bool closes; /* it was closed, and leaves its group */
 
 	/* --- kafka_group --- */
 	struct list parts;
+	int n_parts;
 	uintptr_t serials;
-	/* The group has given what parts are, and waits for our answer. */
-	bool given;
-	bool assigned; /* it has had it */
+	bool given; /* the group has given what parts are */
+	bool assigned; /* they are fetched, where it is known from where */
 	int64_t given_ms;
-	bool deferred; /* it has had one, which was nothing */
-	rd_kafka_topic_partition_list_t *list;
 	bool asking;         /* for what was committed */
 	uintptr_t asked_for; /* serials was that, then */
 	int64_t asked_ms, ask_again_ms;
@@ -173,18 +161,11 @@ struct kafka {
 	bool put_due;
 
 	/* --- kafka_look --- */
-	struct kafka_look *look;
 	bool looking;
-	int look_first;      /* which log is asked for first, one by one */
-	unsigned unheard;    /* looks in a row that nobody has answered */
-	int64_t look_ms;     /* the next time, by the loop's clock */
-	int64_t mended_ms;   /* when the consumer stood still */
-	int64_t patience_ms; /* so long may it */
-
-	struct kafka_thread *copies; /* NULL: none of these was asked for */
+	unsigned unheard; /* looks in a row that nobody has answered */
+	int64_t look_ms;  /* the next time, by the loop's clock */
 
 	/* --- kafka_trouble --- */
-	bool up;
 	char broke[160]; /* what was last said of a connection */
 	int64_t lag;
 	uint64_t rebalances;
@@ -197,8 +178,6 @@ kafka_of(const struct broker_reader *core)
 }
 
 /* --- kafka_trouble.c --- */
-
-enum { KAFKA_REMAKE_FIRST_S = 1, KAFKA_REMAKE_MOST_S = 30 };
 
 /* The broker has answered something. */
 void kafka_trouble_is_up(struct kafka *kafka);
@@ -219,8 +198,6 @@ void kafka_trouble_away(struct kafka *kafka);
 
 /* --- kafka_look.c --- */
 
-void kafka_look_init(struct kafka *kafka);
-void kafka_look_free(struct kafka *kafka);
 /* Looks, when it is time. */
 void kafka_look_go_on(struct kafka *kafka);
 
@@ -229,6 +206,7 @@ void kafka_look_go_on(struct kafka *kafka);
 /* NULL: librdkafka has no such partition. */
 struct kafka_part *kafka_part_new(
     struct kafka *kafka, const char *topic, int32_t number);
+/* Its messages are recalled. */
 void kafka_part_free(struct kafka_part **part);
 /* NULL: it is not ours, any more. */
 struct kafka_part *kafka_part_of(const struct kafka *kafka, const void *token);
@@ -241,12 +219,14 @@ struct kafka_part *kafka_part_at(
 int64_t kafka_part_begin(struct kafka_part *part);
 /* What comes next is fetched from that offset on. */
 void kafka_part_seek(struct kafka_part *part, int64_t offset);
-/* What its topic's policy is, as its step HOLE waits for. */
+/*
+ * What its topic's cleanup.policy is, as its step HOLE waits for; NULL: it is
+ * not told, for that reason.
+ */
 void kafka_part_policy(
-    struct kafka_part *part, enum kafka_policy policy, const char *words);
-/* Where its log begins and ends, as far as is known here; below 0: not. */
-void kafka_part_ends(
-    const struct kafka_part *part, int64_t *ret_from, int64_t *ret_to);
+    struct kafka_part *part, const char *policy, const char *words);
+/* Whether what comes of it is taken. */
+bool kafka_part_wants(const struct kafka_part *part);
 /* All queues are to be looked at. */
 void kafka_part_again(struct kafka *kafka);
 /* Reads as many messages as there is credit for; true: there may be more. */
@@ -305,8 +285,6 @@ void kafka_put_forget(struct kafka *kafka);
 
 void kafka_copies_begin(
     struct broker_reader *core, struct broker_copies *copies);
-/* Those under way are given up. */
-void kafka_copies_end(struct kafka *kafka);
 
 /* --- kafka_group.c --- */
 

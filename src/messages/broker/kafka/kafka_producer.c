@@ -19,7 +19,6 @@ enum {
 };
 
 struct kafka_producer {
-	struct kafka_job last; /* frees it */
 	struct kafka_thread *thread;
 	void (*done)(void *arg, struct kafka_batch *batch);
 	void *arg;
@@ -30,19 +29,17 @@ struct kafka_producer {
 	rd_kafka_conf_t *conf;
 	rd_kafka_t *client; /* NULL: none */
 	bool fenced;        /* another has the name in conf */
-	bool away; /* no broker answered, since it was last asked for */
 };
 
 /* --- a batch --- */
 
 struct kafka_batch *
-kafka_producer_batch(size_t records, size_t told)
+kafka_producer_batch(size_t records)
 {
 	struct arena *arena = arena_new();
 	struct kafka_batch *batch = arena_alloc(arena, sizeof *batch);
 	batch->arena = arena;
 	batch->records = arena_alloc(arena, records * sizeof *batch->records);
-	batch->told = arena_alloc(arena, told * sizeof *batch->told);
 	return batch;
 }
 
@@ -51,12 +48,10 @@ kafka_producer_free_batch(struct kafka_batch **batch)
 {
 	struct kafka_batch *b = *batch;
 	*batch = NULL;
-	if (b == NULL)
-		return;
-	for (size_t i = 0; i < b->n_told; i++) {
-		rd_kafka_topic_partition_list_destroy(b->told[i].offsets);
-		rd_kafka_consumer_group_metadata_destroy(b->told[i].group);
-	}
+	if (b->offsets != NULL)
+		rd_kafka_topic_partition_list_destroy(b->offsets);
+	if (b->group != NULL)
+		rd_kafka_consumer_group_metadata_destroy(b->group);
 	struct arena *arena = b->arena;
 	arena_free(&arena);
 }
@@ -88,15 +83,10 @@ on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque)
 {
 	struct kafka_producer *p = opaque;
 	(void)rk;
-	p->away |= error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
-	/* How often and how long is not for operators; calls tell the rest. */
-	if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
-	    error == RD_KAFKA_RESP_ERR__FATAL)
-		return;
-	int len = (int)strcspn(reason, "(");
-	if (len > 0 && reason[len] == '(')
-		len--;
-	snprintf(p->broke, sizeof p->broke, "%.*s", len, reason);
+	/* Calls tell the rest. */
+	if (error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN &&
+	    error != RD_KAFKA_RESP_ERR__FATAL)
+		kafka_call_words(reason, p->broke, sizeof p->broke);
 }
 
 /* What a call says that has failed. */
@@ -109,11 +99,9 @@ note_call(struct kafka_producer *p, struct kafka_batch *b,
 	size_t size = sizeof id;
 	rd_kafka_conf_get(
 	    rd_kafka_conf(p->client), "transactional.id", id, &size);
-	struct kafka_call_names names = {.id = id};
-	if (b->n_told > 0) {
-		names.group = b->told[0].name;
-		names.topic = b->told[0].offsets->elems[0].topic;
-	}
+	struct kafka_call_names names = {.id = id, .group = b->group_name};
+	if (b->offsets != NULL)
+		names.topic = b->offsets->elems[0].topic;
 	/*
 	 * Of a topic that is put to, or of one that is read, of which offsets
 	 * are told ("partition(s)"): only the words tell which.
@@ -126,20 +114,16 @@ note_call(struct kafka_producer *p, struct kafka_batch *b,
 		b->code = rd_kafka_fatal_error(p->client, NULL, 0);
 	b->denied |=
 	    kafka_call_refused(b->code, &names, b->words, sizeof b->words);
-	/* How often and how long is not for operators. */
-	const char *end = strstr(words, " (after ");
 	if (!b->denied)
-		snprintf(b->words, sizeof b->words, "%.*s",
-		    (int)(end != NULL ? end - words : (ptrdiff_t)strlen(words)),
-		    words);
+		kafka_call_words(words, b->words, sizeof b->words);
 }
 
 /*
- * Whether the record, or its topic, is why it was not taken: all else is the
- * transaction's end, or passes.
+ * A record was not taken: for itself or its topic, or else with the transaction
+ * that has come to its end, or is to be made again.
  */
-static bool
-is_refusal(rd_kafka_resp_err_t error)
+static void
+note_failure(const struct kafka_record *record, rd_kafka_resp_err_t error)
 {
 	static const rd_kafka_resp_err_t refusals[] = {
 	    RD_KAFKA_RESP_ERR__INVALID_ARG,
@@ -158,25 +142,18 @@ is_refusal(rd_kafka_resp_err_t error)
 	    RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
 	    RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT,
 	};
-	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-		if (error == refusals[i])
-			return true;
-	return false;
-}
-
-static void
-note_failure(const struct kafka_record *record, rd_kafka_resp_err_t error)
-{
 	struct kafka_batch *b = record->batch;
 	const struct kafka_call_names names = {
 	    .topic = record->topic, .writes = true};
-	if (!is_refusal(error) || b->refused != NULL)
-		return;
-	b->refused = record;
-	b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-	    error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
-	b->denied |=
-	    kafka_call_refused(error, &names, b->words, sizeof b->words);
+	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+		if (error != refusals[i] || b->refused != NULL)
+			continue;
+		b->refused = record;
+		b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+		    error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+		b->denied |= kafka_call_refused(
+		    error, &names, b->words, sizeof b->words);
+	}
 }
 
 /* In the thread, from within calls. */
@@ -194,35 +171,26 @@ on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 /* What became of a call: its error, which is freed. */
 enum call_result { CALL_DONE, CALL_ABORT, CALL_BROKEN };
 
-enum call {
-	CALL_INIT,
-	CALL_BEGIN,
-	CALL_OFFSETS,
-	CALL_COMMIT,
-	CALL_ABORT_IT,
-};
+/* NULL: what is committed with a batch is sent. */
+typedef rd_kafka_error_t *transaction_call(rd_kafka_t *client, int timeout_ms);
 
 static rd_kafka_error_t *
-call_client(struct kafka_producer *p, struct kafka_batch *b, enum call call)
+begin(rd_kafka_t *client, int timeout_ms)
 {
-	rd_kafka_error_t *error = NULL;
-	switch (call) {
-	case CALL_INIT:
-		return rd_kafka_init_transactions(p->client, SLICE_MS);
-	case CALL_BEGIN:
-		return rd_kafka_begin_transaction(p->client);
-	case CALL_OFFSETS:
-		/* Where it is called again, some are sent twice: as well. */
-		for (size_t i = 0; i < b->n_told && error == NULL; i++)
-			error = rd_kafka_send_offsets_to_transaction(p->client,
-			    b->told[i].offsets, b->told[i].group, SLICE_MS);
-		return error;
-	case CALL_COMMIT:
-		return rd_kafka_commit_transaction(p->client, SLICE_MS);
-	case CALL_ABORT_IT:
-		break;
-	}
-	return rd_kafka_abort_transaction(p->client, SLICE_MS);
+	(void)timeout_ms;
+	return rd_kafka_begin_transaction(client);
+}
+
+static rd_kafka_error_t *
+make_call(
+    struct kafka_producer *p, struct kafka_batch *b, transaction_call *call)
+{
+	if (call != NULL)
+		return call(p->client, SLICE_MS);
+	return b->offsets != NULL
+	    ? rd_kafka_send_offsets_to_transaction(
+		  p->client, b->offsets, b->group, SLICE_MS)
+	    : NULL;
 }
 
 /*
@@ -231,13 +199,13 @@ call_client(struct kafka_producer *p, struct kafka_batch *b, enum call call)
  */
 static enum call_result
 insist(struct kafka_producer *p, struct kafka_batch *b, int32_t patience_ms,
-    enum call call)
+    transaction_call *call)
 {
 	rd_kafka_error_t *error;
 	int64_t until_ms = clock_us() / 1000 + patience_ms;
 	/* What was said of a record says more. */
 	bool notes = b->words[0] == '\0' && b->refused == NULL;
-	while ((error = call_client(p, b, call)) != NULL) {
+	while ((error = make_call(p, b, call)) != NULL) {
 		bool late = clock_us() / 1000 >= until_ms;
 		bool again = rd_kafka_error_is_retriable(error) && !late &&
 		    !kafka_thread_ends(p->thread);
@@ -257,32 +225,27 @@ insist(struct kafka_producer *p, struct kafka_batch *b, int32_t patience_ms,
 
 /* --- the client --- */
 
-/* Where somebody else has the name: one that nobody has. */
-static void
-set_other_name(rd_kafka_conf_t *conf)
-{
-	char name[NAME_BYTES], words[160];
-	size_t size = sizeof name;
-	uint32_t random;
-	if (rd_kafka_conf_get(conf, "transactional.id", name, &size) !=
-	    RD_KAFKA_CONF_OK)
-		return;
-	random_bytes(&random, sizeof random);
-	char *other = mem_printf("%s-%08" PRIx32, name, random);
-	rd_kafka_conf_set(conf, "transactional.id", other, words, sizeof words);
-	free(other);
-}
-
 /*
  * With its transactions begins the end of those that one of its name before has
- * left open, and that who reads the partition next would wait for.
+ * left open, and that who reads the partition next would wait for.  Where
+ * somebody else has the name it takes one that nobody has.
  */
 static void
 make_client(struct kafka_producer *p, struct kafka_batch *b)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_dup(p->conf);
-	if (p->fenced)
-		set_other_name(conf);
+	char name[NAME_BYTES];
+	size_t size = sizeof name;
+	uint32_t random;
+	if (p->fenced &&
+	    rd_kafka_conf_get(conf, "transactional.id", name, &size) ==
+		RD_KAFKA_CONF_OK) {
+		random_bytes(&random, sizeof random);
+		char *other = mem_printf("%s-%08" PRIx32, name, random);
+		rd_kafka_conf_set(conf, "transactional.id", other, b->words,
+		    sizeof b->words);
+		free(other);
+	}
 	rd_kafka_conf_set_opaque(conf, p);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
@@ -290,7 +253,8 @@ make_client(struct kafka_producer *p, struct kafka_batch *b)
 	    rd_kafka_new(RD_KAFKA_PRODUCER, conf, b->words, sizeof b->words);
 	if (p->client == NULL)
 		rd_kafka_conf_destroy(conf);
-	else if (insist(p, b, PATIENCE_MS, CALL_INIT) != CALL_DONE)
+	else if (insist(p, b, PATIENCE_MS, rd_kafka_init_transactions) !=
+	    CALL_DONE)
 		drop(p);
 }
 
@@ -328,7 +292,7 @@ produce(struct kafka_producer *p, struct kafka_record *record)
 static enum call_result
 fill(struct kafka_producer *p, struct kafka_batch *b)
 {
-	enum call_result result = insist(p, b, PATIENCE_MS, CALL_BEGIN);
+	enum call_result result = insist(p, b, PATIENCE_MS, begin);
 	for (size_t i = 0; i < b->count && result == CALL_DONE; i++) {
 		rd_kafka_resp_err_t error = produce(p, &b->records[i]);
 		if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -343,13 +307,13 @@ fill(struct kafka_producer *p, struct kafka_batch *b)
 	}
 	rd_kafka_poll(p->client, 0);
 	if (result == CALL_DONE)
-		return insist(p, b, PATIENCE_MS, CALL_OFFSETS);
+		return insist(p, b, PATIENCE_MS, NULL);
 	/*
 	 * Where it had failed when something more was to go into it, those were
 	 * all the words: whatever is called next says why.
 	 */
 	if (b->code == RD_KAFKA_RESP_ERR__STATE && b->refused == NULL)
-		(void)insist(p, b, 0, CALL_OFFSETS);
+		(void)insist(p, b, 0, NULL);
 	return result;
 }
 
@@ -359,13 +323,13 @@ transact(struct kafka_producer *p, struct kafka_batch *b)
 	enum call_result result = fill(p, b);
 	bool commits = result == CALL_DONE;
 	if (commits)
-		result = insist(p, b, FOREVER, CALL_COMMIT);
+		result = insist(p, b, FOREVER, rd_kafka_commit_transaction);
 	if (result == CALL_DONE) {
 		b->end = KAFKA_BATCH_COMMITTED;
 	} else if (result == CALL_ABORT || !commits) {
 		/* What became of each is told here. */
 		rd_kafka_poll(p->client, 0);
-		result = insist(p, b, PATIENCE_MS, CALL_ABORT_IT);
+		result = insist(p, b, PATIENCE_MS, rd_kafka_abort_transaction);
 		/*
 		 * Who cannot even do that is let go of, as another one fences
 		 * it; after a record that was refused it misses a number (2.0).
@@ -388,13 +352,10 @@ run_batch(struct kafka_job *job)
 	b->fenced = lost;
 	if (p->client == NULL && !lost)
 		make_client(p, b);
-	if (p->client != NULL && b->count + b->n_told > 0) {
+	if (p->client != NULL && (b->count > 0 || b->offsets != NULL))
 		transact(p, b);
-	} else if (p->client != NULL) {
-		rd_kafka_poll(p->client, 0);
-		b->end = p->away ? KAFKA_BATCH_ABORTED : KAFKA_BATCH_COMMITTED;
-		p->away = false;
-	}
+	else if (p->client != NULL)
+		b->end = KAFKA_BATCH_COMMITTED;
 	b->fenced |= is_fence(b->code);
 	p->fenced |= b->fenced;
 	/* What its connections suffer says more than that a call took long. */
@@ -417,17 +378,10 @@ on_batch_done(struct kafka_job *job, bool wanted)
 /* --- its life --- */
 
 static void
-run_last(struct kafka_job *job)
+free_producer(void *arg)
 {
-	drop(CONTAINER_OF(job, struct kafka_producer, last));
-}
-
-static void
-free_producer(struct kafka_job *job, bool wanted)
-{
-	struct kafka_producer *p =
-	    CONTAINER_OF(job, struct kafka_producer, last);
-	(void)wanted;
+	struct kafka_producer *p = arg;
+	drop(p);
 	rd_kafka_conf_destroy(p->conf);
 	free(p);
 }
@@ -437,15 +391,13 @@ kafka_producer_new(
     const struct kafka_producer_start *start, rd_kafka_conf_t *conf)
 {
 	struct kafka_producer *p = mem_zero(sizeof *p);
-	p->last.run = run_last;
-	p->last.done = free_producer;
 	p->conf = conf;
 	p->sole = start->sole;
 	p->done = start->done;
 	p->arg = start->arg;
 	p->thread = kafka_thread_new(start->loop);
 	if (p->thread == NULL) {
-		free_producer(&p->last, false);
+		free_producer(p);
 		return NULL;
 	}
 	return p;
@@ -472,5 +424,5 @@ kafka_producer_end(struct kafka_producer **producer)
 	struct kafka_producer *p = *producer;
 	*producer = NULL;
 	struct kafka_thread *thread = p->thread;
-	kafka_thread_end(&thread, &p->last);
+	kafka_thread_end(&thread, free_producer, p);
 }

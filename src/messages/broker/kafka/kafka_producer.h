@@ -25,16 +25,9 @@ struct kafka_record {
 	struct kafka_batch *batch; /* that it is of */
 };
 
-/* What is committed with it, of one group. */
-struct kafka_told {
-	rd_kafka_topic_partition_list_t *offsets;
-	rd_kafka_consumer_group_metadata_t *group;
-	const char *name; /* of the group */
-};
-
 /*
  * A transaction: what is put, and what is committed with it.  One of nothing
- * only has the client made, and is aborted where no broker answers.
+ * only has the client made.
  */
 struct kafka_batch {
 	struct kafka_job job;
@@ -42,8 +35,10 @@ struct kafka_batch {
 	struct arena *arena;
 	struct kafka_record *records;
 	size_t count;
-	struct kafka_told *told;
-	size_t n_told;
+	/* What is committed with it, of one group; NULL: nothing. */
+	rd_kafka_topic_partition_list_t *offsets;
+	rd_kafka_consumer_group_metadata_t *group;
+	const char *group_name;
 
 	/* How it ended. */
 	enum kafka_batch_end {
@@ -61,7 +56,7 @@ struct kafka_batch {
 };
 
 /* Its arena has room for so many; the owner sets the rest. */
-struct kafka_batch *kafka_producer_batch(size_t records, size_t told);
+struct kafka_batch *kafka_producer_batch(size_t records);
 void kafka_producer_free_batch(struct kafka_batch **batch);
 
 struct kafka_producer_start {

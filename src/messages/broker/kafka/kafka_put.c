@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
-#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -62,18 +61,6 @@ look_up(const struct kafka *kafka, struct span position)
 			return BROKER_NOT_PENDING;
 	}
 	return is_read ? BROKER_ELSEWHERE : BROKER_NOT_PENDING;
-}
-
-/* Where that goes, of a message that stood in a topic, or stands there. */
-static const char *
-topic_of(
-    const struct finishing *f, enum broker_place place, struct arena *arena)
-{
-	struct span topic = SPAN(""), rest = f->finish->position;
-	(void)span_next(&rest, '/', &topic);
-	return place == BROKER_RESULTS
-	    ? f->reader->source->results
-	    : kafka_name_dead(f->reader->source, topic, arena);
 }
 
 /* It puts nothing: that is noted, and told with the next commit. */
@@ -180,8 +167,13 @@ add_finishing(struct kafka_batch *batch, struct finishing *f)
 		reader_finish_end(f, BROKER_NOT_PENDING);
 		return;
 	}
-	const char *topic = topic_of(f,
-	    marks ? BROKER_DEAD_LETTERS : f->finish->put->place, batch->arena);
+	const struct conf_source *source = f->reader->source;
+	struct span topic_read = SPAN(""), rest = f->finish->position;
+	(void)span_next(&rest, '/', &topic_read);
+	const char *topic =
+	    !marks && f->finish->put->place == BROKER_RESULTS
+	    ? source->results
+	    : kafka_conf_dead(source, topic_read, batch->arena);
 	if (batch->count > 0 &&
 	    (marks || strcmp(topic, batch->records[0].topic) != 0))
 		return;
@@ -199,7 +191,7 @@ add_finishing(struct kafka_batch *batch, struct finishing *f)
 static void
 begin_batch(struct kafka *kafka)
 {
-	struct kafka_batch *batch = kafka_producer_batch(BATCH_MAX + 2, 1);
+	struct kafka_batch *batch = kafka_producer_batch(BATCH_MAX + 2);
 	struct broker_reader *core = &kafka->core;
 	struct finishing *f;
 	bool marks = false;
@@ -215,12 +207,10 @@ begin_batch(struct kafka *kafka)
 		kafka_producer_free_batch(&batch);
 		return;
 	}
-	rd_kafka_topic_partition_list_t *offsets =
-	    kafka_commit_list(kafka, true);
-	if (offsets != NULL)
-		batch->told[batch->n_told++] = (struct kafka_told){offsets,
-		    rd_kafka_consumer_group_metadata(kafka->consumer),
-		    core->source->group};
+	batch->offsets = kafka_commit_list(kafka, true);
+	batch->group = rd_kafka_consumer_group_metadata(kafka->consumer);
+	batch->group_name =
+	    arena_dup(batch->arena, span_str(core->source->group)).ptr;
 	kafka->batch = batch;
 	kafka_producer_begin(kafka->producer, batch);
 }
@@ -229,8 +219,7 @@ void
 kafka_put_prepare(struct kafka *kafka)
 {
 	if (!kafka->preparing)
-		kafka_producer_begin(
-		    kafka->producer, kafka_producer_batch(0, 0));
+		kafka_producer_begin(kafka->producer, kafka_producer_batch(0));
 	kafka->preparing = true;
 	kafka->unanswered = false;
 }
@@ -272,61 +261,10 @@ settle(struct finishing *f, bool finished)
 		kafka_tracker_finish(&part->tracker, given);
 }
 
-/* sure: nothing of it has happened. */
-static void
-fail_all(struct kafka *kafka, bool sure)
-{
-	struct finishing *f;
-	LIST_EACH (f, &kafka->core.sent, of_reader) {
-		settle(f, false);
-		reader_finish_fail(f, sure);
-	}
-}
-
-static void
-refuse(struct finishing *f, const struct kafka_batch *batch)
-{
-	settle(f, false);
-	reader_finish_refuse(f, span_str(batch->words),
-	    batch->too_large ? BROKER_FAULT_SIZE : BROKER_FAULT_PLACE);
-}
-
-/* They wait again, but for the one that is too large. */
-static void
-try_again(struct kafka *kafka, const struct kafka_batch *batch)
-{
-	struct finishing *f;
-	while ((f = LIST_LAST(
-		    &kafka->core.sent, struct finishing, of_reader)) != NULL) {
-		if (batch->refused != NULL &&
-		    ((struct kafka_finishing *)f)->record == batch->refused) {
-			refuse(f, batch);
-			continue;
-		}
-		settle(f, false);
-		reader_finish_again(f, 0);
-	}
-	kafka->put_due |= batch->refused != NULL;
-}
-
-/* What waits for a topic that is not there times out. */
-static bool
-is_denied(const struct kafka *kafka, struct kafka_batch *batch)
-{
-	for (size_t i = 0; i < batch->count && !batch->denied; i++) {
-		const char *topic = batch->records[i].topic;
-		if (!reader_trouble_is(&kafka->core, KAFKA_OF_PLACE, topic))
-			continue;
-		batch->denied = true;
-		snprintf(batch->words, sizeof batch->words,
-		    "the topic \"%s\" is not there, or not for us", topic);
-	}
-	return batch->denied;
-}
-
 static void
 batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
+	struct list *sent = &kafka->core.sent;
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
 	/*
 	 * Partitions are moving, or another gateway has our name: that is no
@@ -336,22 +274,37 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
 	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
 	    batch->fenced;
+	/* What is not refused for its size nobody's is taken of there. */
+	bool denied = aborted &&
+	    (batch->denied || (batch->refused != NULL && !batch->too_large));
 	struct finishing *f;
-	if (aborted &&
-	    (is_denied(kafka, batch) ||
-		(batch->refused != NULL && !batch->too_large))) {
-		/* To try again at once, or one by one, is of no use. */
-		LIST_EACH (f, &kafka->core.sent, of_reader)
-			refuse(f, batch);
-		return;
-	}
-	if (aborted &&
+	if (aborted && !denied &&
 	    (batch->refused != NULL || (moved && !kafka->core.leaving))) {
-		try_again(kafka, batch);
+		/* They wait again, but for the one that is too large. */
+		while ((f = LIST_LAST(sent, struct finishing, of_reader)) !=
+		    NULL) {
+			const struct kafka_finishing *own =
+			    (const struct kafka_finishing *)f;
+			settle(f, false);
+			if (batch->refused != NULL &&
+			    own->record == batch->refused)
+				reader_finish_refuse(f, span_str(batch->words),
+				    BROKER_FAULT_SIZE);
+			else
+				reader_finish_again(f, 0);
+		}
+		kafka->put_due |= batch->refused != NULL;
 		return;
 	}
-	fail_all(kafka, aborted);
-	if (!moved)
+	LIST_EACH (f, sent, of_reader) {
+		settle(f, false);
+		if (denied)
+			reader_finish_refuse(
+			    f, span_str(batch->words), BROKER_FAULT_PLACE);
+		else
+			reader_finish_fail(f, aborted);
+	}
+	if (!moved && !denied)
 		kafka_trouble_is_down(kafka,
 		    batch->words[0] != '\0' ? batch->words
 					    : "a transaction was given up");
@@ -373,7 +326,7 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 	struct finishing *f;
 	if (batch == kafka->batch) {
 		kafka->batch = NULL;
-		if (events->transacted != NULL && !kafka->core.leaving)
+		if (!kafka->core.leaving)
 			events->transacted(events->arg,
 			    batch->fenced ? BROKER_FENCED : ends[batch->end]);
 		if (good) {
@@ -413,7 +366,11 @@ kafka_put_init(struct kafka *kafka)
 void
 kafka_put_forget(struct kafka *kafka)
 {
+	struct finishing *f;
 	kafka->batch = NULL;
 	kafka->preparing = false;
-	fail_all(kafka, false);
+	LIST_EACH (f, &kafka->core.sent, of_reader) {
+		settle(f, false);
+		reader_finish_fail(f, false);
+	}
 }

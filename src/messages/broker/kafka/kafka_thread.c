@@ -12,98 +12,66 @@
 enum { LEAVE_MS = 3000 };
 
 struct kafka_thread {
-	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	/* With the mutex: */
-	struct list jobs;
-	struct kafka_job *last; /* is run at the end */
-	bool orphan;            /* there is no loop any more */
-	unsigned refs; /* the thread's, the loop's, and of what was posted */
-
 	atomic_bool end;
-	struct loop *loop;
-	/* The loop's: */
-	struct kafka_thread *next; /* of those that end */
+	/* With the mutex: */
+	struct list link;  /* of all that are not over */
+	struct loop *loop; /* NULL: there is none any more */
+	struct list jobs;
+	pthread_cond_t wake;
 	int64_t ended_ms;
+	void (*last)(void *arg); /* is done at the end */
+	void *arg;
 };
 
-static _Thread_local struct kafka_thread *ending;
-
-static void
-unref(struct kafka_thread *t)
-{
-	pthread_mutex_lock(&t->mutex);
-	bool last = --t->refs == 0;
-	pthread_mutex_unlock(&t->mutex);
-	if (!last)
-		return;
-	pthread_cond_destroy(&t->wake);
-	pthread_mutex_destroy(&t->mutex);
-	free(t);
-}
-
-/* --- in the loop --- */
-
-static void
-on_done(void *arg)
-{
-	struct kafka_job *job = arg;
-	struct kafka_thread *t = job->thread;
-	job->done(job, !atomic_load(&t->end));
-	unref(t);
-}
-
-static void
-on_over(void *arg)
-{
-	struct kafka_thread *t = arg, **at = &ending;
-	while (*at != NULL && *at != t)
-		at = &(*at)->next;
-	/* Else it was abandoned since this was posted. */
-	if (*at == t) {
-		*at = t->next;
-		unref(t);
-	}
-	unref(t);
-}
+/* One for all: it is held for a moment, a few times in a second. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct list threads = {&threads, &threads};
 
 /* --- in the thread --- */
-
-/* False: there is no loop any more that would call it. */
-static bool
-post(struct kafka_thread *t, void (*call)(void *arg), void *arg)
-{
-	pthread_mutex_lock(&t->mutex);
-	bool posts = !t->orphan;
-	if (posts) {
-		t->refs++;
-		loop_post(t->loop, call, arg);
-	}
-	pthread_mutex_unlock(&t->mutex);
-	return posts;
-}
 
 /* The next job; NULL: it is to end, and those that wait are not run. */
 static struct kafka_job *
 wait_job(struct kafka_thread *t)
 {
-	pthread_mutex_lock(&t->mutex);
+	pthread_mutex_lock(&mutex);
 	while (list_empty(&t->jobs) && !atomic_load(&t->end))
-		pthread_cond_wait(&t->wake, &t->mutex);
+		pthread_cond_wait(&t->wake, &mutex);
 	struct kafka_job *job = LIST_FIRST(&t->jobs, struct kafka_job, link);
 	if (atomic_load(&t->end))
 		job = NULL;
 	else
 		list_remove(&job->link);
-	pthread_mutex_unlock(&t->mutex);
+	pthread_mutex_unlock(&mutex);
 	return job;
+}
+
+/* In the loop. */
+static void
+on_done(void *arg)
+{
+	struct kafka_job *job = arg;
+	job->done(job, !atomic_load(&job->thread->end));
 }
 
 static void
 give_back(struct kafka_thread *t, struct kafka_job *job)
 {
-	if (!post(t, on_done, job))
+	pthread_mutex_lock(&mutex);
+	bool posts = t->loop != NULL;
+	if (posts)
+		loop_post(t->loop, on_done, job);
+	pthread_mutex_unlock(&mutex);
+	if (!posts)
 		job->done(job, false);
+}
+
+/* In the loop, after all that was posted before; or there is none. */
+static void
+free_thread(void *arg)
+{
+	struct kafka_thread *t = arg;
+	pthread_cond_destroy(&t->wake);
+	free(t);
 }
 
 static void *
@@ -118,13 +86,16 @@ work(void *arg)
 	/* Nobody adds any more. */
 	LIST_EACH (job, &t->jobs, link)
 		give_back(t, job);
-	if (t->last != NULL) {
-		t->last->run(t->last);
-		give_back(t, t->last);
-	}
+	t->last(t->arg);
 	arena_trim();
-	(void)post(t, on_over, t);
-	unref(t);
+	pthread_mutex_lock(&mutex);
+	list_remove(&t->link);
+	bool posts = t->loop != NULL;
+	if (posts)
+		loop_post(t->loop, free_thread, t);
+	pthread_mutex_unlock(&mutex);
+	if (!posts)
+		free_thread(t);
 	return NULL;
 }
 
@@ -135,25 +106,26 @@ kafka_thread_new(struct loop *loop)
 {
 	struct kafka_thread *t = mem_zero(sizeof *t);
 	t->loop = loop;
-	t->refs = 2;
 	list_init(&t->jobs);
-	must(pthread_mutex_init(&t->mutex, NULL) == 0);
 	must(pthread_cond_init(&t->wake, NULL) == 0);
-	if (thread_begin(work, t))
-		return t;
-	t->refs = 1;
-	unref(t);
-	return NULL;
+	if (!thread_begin(work, t)) {
+		free_thread(t);
+		return NULL;
+	}
+	pthread_mutex_lock(&mutex);
+	list_add_last(&threads, &t->link);
+	pthread_mutex_unlock(&mutex);
+	return t;
 }
 
 void
 kafka_thread_add(struct kafka_thread *t, struct kafka_job *job)
 {
 	job->thread = t;
-	pthread_mutex_lock(&t->mutex);
+	pthread_mutex_lock(&mutex);
 	list_add_last(&t->jobs, &job->link);
 	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->mutex);
+	pthread_mutex_unlock(&mutex);
 }
 
 bool
@@ -163,46 +135,40 @@ kafka_thread_ends(struct kafka_thread *t)
 }
 
 void
-kafka_thread_end(struct kafka_thread **thread, struct kafka_job *last)
+kafka_thread_end(
+    struct kafka_thread **thread, void (*last)(void *arg), void *arg)
 {
 	struct kafka_thread *t = *thread;
 	*thread = NULL;
-	t->next = ending;
-	ending = t;
+	pthread_mutex_lock(&mutex);
 	t->ended_ms = loop_now_ms(t->loop);
-	if (last != NULL)
-		last->thread = t;
-	pthread_mutex_lock(&t->mutex);
 	t->last = last;
+	t->arg = arg;
 	atomic_store(&t->end, true);
 	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->mutex);
+	pthread_mutex_unlock(&mutex);
 }
 
 size_t
 kafka_thread_leaving(const struct loop *loop)
 {
+	struct kafka_thread *t;
 	size_t count = 0;
-	for (struct kafka_thread *t = ending; t != NULL; t = t->next)
-		count += t->loop == loop &&
+	pthread_mutex_lock(&mutex);
+	LIST_EACH (t, &threads, link)
+		count += t->loop == loop && atomic_load(&t->end) &&
 		    loop_now_ms(loop) - t->ended_ms < LEAVE_MS;
+	pthread_mutex_unlock(&mutex);
 	return count;
 }
 
 void
 kafka_thread_abandon(const struct loop *loop)
 {
-	struct kafka_thread **at = &ending;
-	while (*at != NULL) {
-		struct kafka_thread *t = *at;
-		if (t->loop != loop) {
-			at = &t->next;
-			continue;
-		}
-		*at = t->next;
-		pthread_mutex_lock(&t->mutex);
-		t->orphan = true;
-		pthread_mutex_unlock(&t->mutex);
-		unref(t);
-	}
+	struct kafka_thread *t;
+	pthread_mutex_lock(&mutex);
+	LIST_EACH (t, &threads, link)
+		if (t->loop == loop)
+			t->loop = NULL;
+	pthread_mutex_unlock(&mutex);
 }

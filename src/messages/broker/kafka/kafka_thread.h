@@ -34,10 +34,11 @@ void kafka_thread_add(struct kafka_thread *thread, struct kafka_job *job);
 /* Whether what is being done is to be given up; any thread. */
 bool kafka_thread_ends(struct kafka_thread *thread);
 /*
- * It ends by itself, once the job that is under way is over; the last one is
- * run in any case.  Nulls the pointer.
+ * It ends by itself, once the job that is under way is over, and does that
+ * last, in any case.  Nulls the pointer.
  */
-void kafka_thread_end(struct kafka_thread **thread, struct kafka_job *last);
+void kafka_thread_end(
+    struct kafka_thread **thread, void (*last)(void *arg), void *arg);
 
 /*
  * How many of that loop's were ended a moment ago, and are not over.  A drain

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/ascii.h"
+#include "base/digits.h"
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_tracker.h"
 
@@ -162,13 +162,12 @@ kafka_tracker_is_full(const struct kafka_tracker *t)
 
 /* --- what is committed ---
  *
- * "o1:STORE:PUT:OFFSET.TIME.HASH:GAP+LENGTH,GAP+LENGTH..." with numbers in hex:
- * below which results may have been put; the mark, TIME one more than it is,
- * without a mark nothing between the colons; and what is finished above the
- * low-water mark, of which the first GAP is from there on, the others from the
- * end of the last one.
+ * "o2:STORE:PUT:OFFSET.TIME.HASH:GAP+LENGTH,GAP+LENGTH...": below which results
+ * may have been put; the mark, TIME one more than it is, without a mark nothing
+ * between the colons; and what is finished above the low-water mark, of which
+ * the first GAP is from there on, the others from the end of the last one.
  */
-#define HEAD "o1:"
+#define HEAD "o2:"
 
 /* The first from there on that is not finished, nor said to be. */
 static size_t
@@ -197,9 +196,8 @@ static bool
 write_range(struct range_writer *w, int64_t from, int64_t to)
 {
 	char text[48];
-	int len = snprintf(text, sizeof text, "%s%" PRIx64 "+%" PRIx64,
-	    w->text[w->len - 1] == ':' ? "" : ",", (uint64_t)(from - w->end),
-	    (uint64_t)(to - from));
+	int len = snprintf(text, sizeof text, "%s%" PRId64 "+%" PRId64,
+	    w->text[w->len - 1] == ':' ? "" : ",", from - w->end, to - from);
 	if (w->len + (size_t)len > KAFKA_METADATA_MAX)
 		return false;
 	memcpy(w->text + w->len, text, (size_t)len + 1);
@@ -245,13 +243,13 @@ kafka_tracker_write(const struct kafka_tracker *t, bool putting,
 	struct range_writer w = {
 	    .text = ret_text, .end = kafka_tracker_low(t, putting)};
 	int len =
-	    snprintf(ret_text, KAFKA_METADATA_MAX, HEAD "%.64s:%" PRIx64 ":",
-		store, (uint64_t)(w.end < t->put_below ? t->put_below : 0));
+	    snprintf(ret_text, KAFKA_METADATA_MAX, HEAD "%.64s:%" PRId64 ":",
+		store, w.end < t->put_below ? t->put_below : 0);
 	if (mark.offset >= 0)
 		len += snprintf(ret_text + len,
 		    KAFKA_METADATA_MAX - (size_t)len,
-		    "%" PRIx64 ".%" PRIx64 ".%" PRIx32, (uint64_t)mark.offset,
-		    (uint64_t)(mark.time_ms + 1), mark.hash);
+		    "%" PRId64 ".%" PRId64 ".%" PRIu32, mark.offset,
+		    mark.time_ms + 1, mark.hash);
 	len += snprintf(ret_text + len, KAFKA_METADATA_MAX - (size_t)len, ":");
 	w.len = (size_t)len;
 	write_ranges(t, putting, &w);
@@ -259,59 +257,47 @@ kafka_tracker_write(const struct kafka_tracker *t, bool putting,
 
 /* --- what was committed --- */
 
-static const uint64_t number_max = (UINT64_C(1) << 56) - 1;
+static const int64_t number_max = (INT64_C(1) << 56) - 1;
 
 /* Takes a number up to that byte, or up to the end, off the front. */
 static bool
-take_hex(struct span *text, char end, uint64_t most, uint64_t *ret_number)
+take_number(struct span *text, char end, int64_t *ret_number)
 {
 	struct span word;
-	uint64_t number = 0;
-	if (!span_next(text, end, &word) || word.len == 0)
-		return false;
-	for (size_t i = 0; i < word.len; i++) {
-		int digit = ascii_hex_value(word.ptr[i]);
-		number = number << 4 | (unsigned)digit;
-		if (digit < 0 || number > most)
-			return false;
-	}
-	*ret_number = number;
-	return true;
+	return span_next(text, end, &word) &&
+	    digits_read(word, number_max, ret_number);
 }
 
 static bool
 read_mark(struct span text, struct kafka_stand *stand)
 {
-	uint64_t offset, time, hash;
+	int64_t offset, time, hash;
 	if (text.len == 0)
 		return true;
-	if (!take_hex(&text, '.', number_max, &offset) ||
-	    !take_hex(&text, '.', number_max, &time) ||
-	    !take_hex(&text, '.', UINT32_MAX, &hash) || text.ptr != NULL)
+	if (!take_number(&text, '.', &offset) ||
+	    !take_number(&text, '.', &time) ||
+	    !take_number(&text, '.', &hash) || text.ptr != NULL)
 		return false;
-	stand->mark = (struct kafka_mark){
-	    (int64_t)offset, (int64_t)time - 1, (uint32_t)hash};
+	stand->mark = (struct kafka_mark){offset, time - 1, (uint32_t)hash};
 	return true;
 }
 
 static bool
 read_ranges(struct span text, struct kafka_stand *stand)
 {
-	int64_t end = stand->low;
+	int64_t end = stand->low, gap, len;
 	struct span word;
 	if (text.len == 0)
 		return true;
 	stand->ranges = mem_zero((text.len / 3 + 1) * sizeof *stand->ranges);
 	while (span_next(&text, ',', &word)) {
-		struct kafka_range *range = &stand->ranges[stand->n_ranges];
-		uint64_t gap, len;
-		if (!take_hex(&word, '+', number_max, &gap) ||
-		    !take_hex(&word, '+', number_max, &len) || len == 0 ||
-		    end > (int64_t)number_max)
+		if (!take_number(&word, '+', &gap) ||
+		    !take_number(&word, '+', &len) || len == 0 ||
+		    end > number_max)
 			return false;
-		range->from = end + (int64_t)gap;
-		range->to = end = range->from + (int64_t)len;
-		stand->n_ranges++;
+		stand->ranges[stand->n_ranges++] = (struct kafka_range){
+		    end + gap, end + gap + len};
+		end += gap + len;
 	}
 	return true;
 }
@@ -322,21 +308,19 @@ kafka_tracker_read(
 {
 	struct kafka_stand *stand = ret_stand;
 	struct span store, mark;
-	uint64_t put_below;
 	*stand =
 	    (struct kafka_stand){.low = low < 0 ? -1 : low, .mark = no_mark};
-	if (low < 0 || low > (int64_t)number_max ||
+	if (low < 0 || low > number_max ||
 	    !span_starts(metadata, SPAN(HEAD)))
 		return;
 	metadata = span_from(metadata, sizeof HEAD - 1);
 	stand->ours = span_next(&metadata, ':', &store) &&
 	    store.len <= KAFKA_STORE_MAX &&
-	    take_hex(&metadata, ':', number_max, &put_below) &&
+	    take_number(&metadata, ':', &stand->put_below) &&
 	    span_next(&metadata, ':', &mark) && metadata.ptr != NULL &&
 	    read_mark(mark, stand) && read_ranges(metadata, stand);
 	if (stand->ours) {
 		memcpy(stand->store, store.ptr, store.len);
-		stand->put_below = (int64_t)put_below;
 		return;
 	}
 	kafka_tracker_forget(stand);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "messages/broker/kafka/kafka_call.h"
-#include "messages/broker/kafka/kafka_name.h"
 #include "messages/broker/kafka/kafka_private.h"
 
 /*
@@ -15,10 +14,8 @@
 void
 kafka_trouble_is_up(struct kafka *kafka)
 {
-	if (kafka->up || kafka->core.leaving)
+	if (kafka->core.reachable || kafka->core.leaving)
 		return;
-	kafka->up = true;
-	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
 	/* It may have lost the end of a log, and have written on since. */
 	kafka->anew |= kafka->assigned;
 	kafka->broke[0] = '\0';
@@ -31,7 +28,6 @@ kafka_trouble_is_up(struct kafka *kafka)
 void
 kafka_trouble_is_down(struct kafka *kafka, const char *why)
 {
-	kafka->up = false;
 	reader_finish_reachable(&kafka->core, false);
 	reader_trouble_away(&kafka->core, why, false);
 }
@@ -74,37 +70,27 @@ kafka_trouble_health(
 		unproven += part->step == KAFKA_UNPROVEN;
 		odd += reader_trouble_is(core, KAFKA_OF_PART, part->name);
 	}
-	ret_health->up = kafka->up;
+	ret_health->up = kafka->core.reachable;
 	ret_health->unproven = count > 0 && unproven == count;
 	ret_health->stands = ret_health->unproven ||
 	    topics_standing == topics->count ||
 	    reader_trouble_is(core, KAFKA_OF_GROUP, NULL);
 	ret_health->parts_standing = topics_standing + unproven + odd;
-	ret_health->lag = kafka->up ? kafka->lag : -1;
+	ret_health->lag = kafka->core.reachable ? kafka->lag : -1;
 	ret_health->rebalances = kafka->rebalances;
 }
 
 /* --- its group --- */
 
-static void
-refuse_group(struct kafka *kafka, const char *what, const char *why)
-{
-	char words[KAFKA_WORDS_BYTES];
-	snprintf(words, sizeof words, "%s the group \"%s\": %s", what,
-	    kafka->core.source->group, why);
-	kafka_trouble_is_up(kafka);
-	reader_trouble_begin(&kafka->core, KAFKA_OF_GROUP, "", span_str(words));
-}
-
 bool
 kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error)
 {
+	const char *group = kafka->core.source->group;
+	const struct kafka_call_names names = {.group = group};
+	char words[KAFKA_WORDS_BYTES];
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		kafka_trouble_is_up(kafka);
-		return true;
-	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-		refuse_group(kafka, "no right to read as", "Read");
 		return true;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
@@ -112,18 +98,24 @@ kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error)
 		kafka->look_ms = 0;
 		return true;
 	case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
-		refuse_group(kafka, "no member of",
-		    "others share its partitions by another protocol than "
-		    "\"" KAFKA_NAME_PROTOCOL
-		    "\"; end them, or set another group");
-		return true;
+		snprintf(words, sizeof words,
+		    "no member of the group \"%s\": others share its "
+		    "partitions by another protocol than "
+		    "\"" KAFKA_CONF_PROTOCOL
+		    "\"; end them, or set another group",
+		    group);
+		break;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
 	case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
 	case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
-		refuse_group(kafka, "no member of", rd_kafka_err2str(error));
-		return true;
+		(void)kafka_call_refused(error, &names, words, sizeof words);
+		break;
 	default:
 		return false;
 	}
+	kafka_trouble_is_up(kafka);
+	reader_trouble_begin(&kafka->core, KAFKA_OF_GROUP, "", span_str(words));
+	return true;
 }
 
 /* --- why no broker answers --- */
@@ -131,10 +123,7 @@ kafka_trouble_of_group(struct kafka *kafka, rd_kafka_resp_err_t error)
 void
 kafka_trouble_broke(struct kafka *kafka, const char *words)
 {
-	/* How often and how long is not for operators. */
-	const char *end = strstr(words, " (after ");
-	snprintf(kafka->broke, sizeof kafka->broke, "%.*s",
-	    (int)(end != NULL ? end - words : (ptrdiff_t)strlen(words)), words);
+	kafka_call_words(words, kafka->broke, sizeof kafka->broke);
 	/* The last words say most; that it is down was told. */
 	if (kafka->core.away != NULL)
 		reader_trouble_away(&kafka->core, kafka->broke, false);

@@ -235,12 +235,12 @@ static void
 what_others_have_committed_has_a_position_and_nothing_more(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {"", "x", "o1", "o1:", "o1:a",
-	    "o1:a:", "o1:a:0", "o1:a:0:", "o1:a:x::", "o1:a:0:1:",
-	    "o1:a:0:1.2:", "o1:a:0:1.2.3.4:", "o1:a:0::1", "o1:a:0::1+",
-	    "o1:a:0::1+0", "o1:a:0::1+2,", "o1:a:0::,1+2", "o1:a:0::1+2,x",
-	    "o1:a:0:fffffffffffffffff.2.3:",
-	    ("o1:01234567890123456789012345678901234567890123456789012345678"
+	static const char *const texts[] = {"", "x", "o2", "o2:", "o2:a",
+	    "o2:a:", "o2:a:0", "o2:a:0:", "o2:a:x::", "o2:a:0:1:",
+	    "o2:a:0:1.2:", "o2:a:0:1.2.3.4:", "o2:a:0::1", "o2:a:0::1+",
+	    "o2:a:0::1+0", "o2:a:0::1+2,", "o2:a:0::,1+2", "o2:a:0::1+2,x",
+	    "o2:a:0:99999999999999999999.2.3:",
+	    ("o2:01234567890123456789012345678901234567890123456789012345678"
 	     "90123456789:0::")};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct kafka_stand stand;
@@ -252,9 +252,9 @@ what_others_have_committed_has_a_position_and_nothing_more(void **state)
 		assert_string_equal(stand.store, "");
 	}
 	struct kafka_stand stand;
-	kafka_tracker_read(-1001, SPAN("o1:a:0::"), &stand);
+	kafka_tracker_read(-1001, SPAN("o2:a:0::"), &stand);
 	assert_int_equal(stand.low, -1);
-	kafka_tracker_read(7, SPAN("o1:a:0::"), &stand);
+	kafka_tracker_read(7, SPAN("o2:a:0::"), &stand);
 	assert_true(stand.ours);
 }
 
