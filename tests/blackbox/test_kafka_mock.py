@@ -168,22 +168,6 @@ def rebalances_are_counted(bench):
 
 
 @all_test
-def what_a_gateway_that_ends_was_reading_is_read_on(bench):
-    r = MockReader(bench, partitions=2)
-    one, keys = r.reading("one"), []
-    for number in range(2):
-        keys += r.add(10, f"{number}-")
-        other = r.serve(f"other-{number}")
-        wait_partitions(other, 1)
-        keys += r.add(10, f"{number}+")
-        since = len(one.events)
-        other.stop()
-        wait_partitions(one, 2, since)
-    r.wait_ended()
-    r.each_once(keys)
-
-
-@all_test
 def a_frozen_gateway_is_thrown_out_and_comes_back(bench):
     """What it had in flight is executed once, and it does not commit over the
     other one."""

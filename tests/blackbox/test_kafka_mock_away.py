@@ -22,23 +22,6 @@ def goes_on(r, gateway, keys):
 
 
 @test
-def a_broker_that_goes_away_and_comes_back_is_read_on(bench):
-    r = MockReader(bench, partitions=2)
-    gateway = r.reading()
-    keys = r.add(20)
-    r.wait_executed(20)
-    since = len(gateway.events)
-    r.kafka.down(1)
-    gateway.wait_for_log("source_broker_down", since, timeout=LONG_S)
-    equal(source_of(gateway)["standing"], "broker")
-    equal(Admin(gateway).send("GET", "/readyz").status, 200)
-    equal(gateway.ask("by-http").status, 201)
-    r.kafka.up(1)
-    gateway.wait_for_log("source_broker_up", since, timeout=LONG_S)
-    goes_on(r, gateway, [*keys, "by-http"])
-
-
-@test
 def calls_end_while_the_broker_is_away(bench):
     r = MockReader(bench)
     gateway = r.reading()
@@ -62,19 +45,6 @@ def a_gateway_starts_without_its_broker(bench):
     equal(gateway.ask("by-http").status, 201)
     r.kafka.up(1)
     goes_on(r, gateway, ["by-http"])
-
-
-@test
-def a_gateway_ends_while_its_broker_is_away(bench):
-    r = MockReader(bench)
-    gateway = r.reading()
-    keys = r.add(10)
-    r.wait_ended()
-    r.kafka.down(1)
-    gateway.wait_for_log("source_broker_down", timeout=LONG_S)
-    gateway.stop()
-    r.kafka.up(1)
-    goes_on(r, r.serve(), keys)
 
 
 @test

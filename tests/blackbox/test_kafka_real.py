@@ -13,7 +13,7 @@ from once import tap
 from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
 from once.tap import each, equal, long_test, test
-from once.upstream import Hold, answer
+from once.upstream import answer
 from once.wait import eventually
 
 NUMBERS = itertools.count()
@@ -160,21 +160,6 @@ def a_refusal_is_a_dead_letter_with_headers_that_say_why(bench):
 
 
 @test
-def what_can_never_be_executed_is_a_dead_letter(bench):
-    r = Reader(bench, members={"key": ["/order"]})
-    gateway = r.serve()
-    r.topic.add(b'{"other":1}')
-    gateway.wait_for_log("message", reason="key-missing")
-    r.topic.add(b'{"order":1}')
-    gateway.wait_for_log("message", outcome="executed")
-    r.wait_ended()
-    dead, = r.kafka.consume(r.topic.dead)
-    equal((dead.header("onceproxy-reason"), dead.value),
-          ("key-missing", b'{"other":1}'))
-    equal(r.upstream.count(), 1)
-
-
-@test
 def what_a_producer_has_aborted_is_never_executed(bench):
     r = Reader(bench)
     gateway = r.serve()
@@ -283,38 +268,6 @@ def a_gateway_killed_while_it_executes_leaves_the_message(bench):
 
 
 @test
-def what_is_finished_above_an_unfinished_one_stays_so(bench):
-    r = Reader(bench, members={"hold": "1h"}, idempotency={"lease": "1s"})
-    first = r.serve()
-    hold, keys = held(r.upstream, "stuck"), keys_of(50)
-    r.topic.add(b"{}", "stuck")
-    hold.wait_arrived()
-    r.topic.add_all(keys)
-    eventually(lambda: len(r.topic.result_keys()) == 50, "50 results")
-    first.kill()
-    second = r.serve()
-    second.wait_for_log("message_held", source="charges", timeout=START_S)
-    r.topic.add(b"{}", "after")
-    second.wait_for_log("message", outcome="executed", timeout=START_S)
-    eventually(lambda: len(r.topic.result_keys()) == 51, "51 results")
-    equal(second.find_log("message", outcome="duplicate"), [])
-    hold.release()
-    equal(r.each_once(["stuck", "after", *keys]), 51)
-
-
-def held(upstream, key):
-    """Requests of that key wait, all others do not."""
-    hold = Hold()
-
-    def script(connection, request):
-        if request.get("Idempotency-Key") == key:
-            hold.wait()
-        connection.send(answer())
-    upstream.reply = script
-    return hold
-
-
-@test
 def two_gateways_share_a_group_and_take_over_from_each_other(bench):
     r = Reader(bench, partitions=6)
     first = r.serve("one")
@@ -412,63 +365,6 @@ def a_producer_that_is_fenced_puts_nothing_twice(bench):
 
 
 # --- the group, the topic ----------------------------------------------------
-
-def reset_and_serve(r, gateway):
-    """As an operator who sets a group back does."""
-    gateway.stop()
-    r.kafka.wait_members(r.topic.group, 0)
-    r.topic.reset(0)
-    return r.serve()
-
-
-@test
-def a_group_that_was_reset_executes_nothing(bench):
-    r = Reader(bench, partitions=2)
-    gateway, keys = r.serve(), keys_of(100)
-    r.topic.add_all(keys)
-    r.wait_executed(100)
-    r.wait_ended()
-    second = reset_and_serve(r, gateway)
-    r.topic.add(b"{}", "after")
-    second.wait_for_log("message", outcome="executed", timeout=START_S)
-    r.wait_ended()
-    equal(r.each_once([*keys, "after"]), 101)
-
-
-@test
-def not_even_where_the_records_are_gone_meanwhile(bench):
-    r = Reader(bench)
-    gateway, keys = r.serve(), keys_of(20)
-    r.topic.add_all(keys)
-    r.wait_executed(20)
-    r.wait_ended()
-    gateway.stop()
-    for name in bench.redis("KEYS", "*:r:*"):
-        bench.redis("DEL", name)
-    second = reset_and_serve(r, gateway)
-    r.topic.add(b"{}", "after")
-    second.wait_for_log("message", outcome="executed", timeout=START_S)
-    r.wait_ended()
-    r.each_once([*keys, "after"])
-
-
-@test
-def what_was_deleted_before_it_was_read_is_counted(bench):
-    r = Reader(bench)
-    gateway = r.serve()
-    r.topic.add_all(keys_of(2))
-    r.wait_executed(2)
-    r.wait_ended()
-    gateway.stop()
-    r.topic.add_all(keys_of(5, "lost"))
-    r.kafka.delete_before(r.topic.name, 0, 5)
-    second = r.serve()
-    lost = second.wait_for_log("source_lost", timeout=START_S)
-    equal((lost["how"], lost["count"]), ("trimmed-unread", 3))
-    r.wait_executed(4)
-    r.wait_ended()
-    equal(r.executions(), Counter([*keys_of(2), "lost3", "lost4"]))
-
 
 @test
 def a_new_partition_is_read_from_its_beginning(bench):

@@ -8,11 +8,10 @@ import signal
 
 from once import tap, tier
 from once.admin import Admin
-from once.gateway import write
 from once.kafka import START_S, confluent_kafka
 from once.relays import NAMES, TopicLedger, named, pay, topic_relay
 from once.tap import equal, long_test, test
-from once.upstream import answer, close_unanswered
+from once.upstream import answer
 from once.wait import eventually
 
 SHARDS = 4
@@ -48,46 +47,6 @@ def each_event_is_a_message(bench):
     equal(list(rows[0]), NAMES)
     for row in rows:
         equal((row["route"], row["answer"]), ("charges", None))
-
-
-@test
-def routes_and_states_choose(bench):
-    upstream, config, ledger = begin(
-        bench, routes=["charges"], states=["COMPLETED", "UNKNOWN"])
-    config["routes"].insert(0, {
-        "name": "refunds", "methods": ["POST"], "path": "/v1/refunds",
-        "upstream": "api", "idempotency": {}})
-    gateway = bench.serve(config)
-    pay(gateway, 0, 1)
-    equal(gateway.ask("b", target="/v1/refunds").status, 201)
-    upstream.reply = close_unanswered
-    equal(gateway.ask("c").status, 502)
-    rows = ledger.wait_whole(wanted=lambda entry: (
-        entry["route"] == "charges" and
-        entry["to"] in ("COMPLETED", "UNKNOWN")), stories=False)
-    equal(sorted(row["to"] for row in rows), ["COMPLETED", "UNKNOWN"])
-
-
-@test
-def where_it_stands_moves_also_past_what_nobody_wants(bench):
-    upstream, config, ledger = begin(bench, states=["FAILED"])
-    gateway = bench.serve(config)
-    pay(gateway, 0, 3)
-    eventually(lambda: ledger.read() == 6, "6 entries are behind it")
-    equal(ledger.rows(), [])
-
-
-@test
-def an_answer_comes_with_its_completion(bench):
-    upstream, config, ledger = begin(
-        bench, answer(201, b'{"id": "ch_1"}', [("X-A", "b")]), answer=True)
-    gateway = bench.serve(config)
-    pay(gateway, 0, 1)
-    completed, = [row for row in ledger.wait_whole()
-                  if row["to"] == "COMPLETED"]
-    equal((completed["answer"]["status"], completed["answer"]["body"]),
-          (201, '{"id": "ch_1"}'))
-    assert ["X-A", "b"] in completed["answer"]["headers"], completed
 
 
 @test
@@ -166,30 +125,6 @@ def it_goes_on_where_it_stands_after_a_restart(bench):
 
 
 @test
-def a_relay_is_added_changed_and_taken_away_by_a_reload(bench):
-    upstream, config, ledger = begin(bench)
-    relays = config.pop("relays")
-    config["store"]["events"] = {"maxlen": 1000}
-    gateway = bench.serve(config)
-    pay(gateway, 0, 1)
-
-    def reload(relays):
-        seen = len(gateway.events)
-        write(gateway.file, {**config, "relays": relays})
-        gateway.signal(signal.SIGHUP)
-        gateway.wait_for_log("reloaded", seen)
-    reload(relays)
-    ledger.wait_whole()
-    other = TopicLedger(ledger.kafka, ledger.redis, SHARDS)
-    reload({"ledger": {**relays["ledger"], "topic": other.place}})
-    equal(len(other.wait_whole()), 2)
-    reload({})
-    pay(gateway, 1, 1)
-    reload(relays)
-    equal(len(ledger.wait_whole()), 4)
-
-
-@test
 def two_relays_may_share_a_topic(bench):
     upstream, config, ledger = begin(bench, states=["COMPLETED"])
     topic_relay(config, ledger.kafka, ledger.place, "others",
@@ -239,19 +174,6 @@ def what_is_in_a_transaction_of_one_that_is_killed_is_brought_once(bench):
         one, other = other, bench.serve(
             named(config, "one" if turn % 2 == 0 else "other"))
     equal(len(ledger.wait_whole()), 200 * TURNS)
-
-
-@test
-def another_gateway_takes_over_at_once_from_one_that_drains(bench):
-    upstream, config, ledger = begin(bench)
-    one = bench.serve(named(config, "one"))
-    one.wait_for_log("relay_up")
-    other = bench.serve(named(config, "other"))
-    pay(other, 0, 50)
-    one.stop()
-    other.wait_for_log("relay_begins", timeout=3)
-    pay(other, 50, 50)
-    equal(len(ledger.wait_whole()), 200)
 
 
 @test
@@ -397,64 +319,5 @@ def a_relay_is_behind_by_what_came_since_its_topic_was_deleted(bench):
 
 
 # --- Redis -------------------------------------------------------------------
-
-@test
-def redis_may_be_killed_and_come_back(bench):
-    upstream, config, ledger = begin(bench)
-    gateway = bench.serve(config)
-    for turn in range(3):
-        pay(gateway, 50 * turn, 50)
-        ledger.redis.kill()
-        ledger.redis.start()
-        eventually(lambda: gateway.ask(f"x{turn}").status == 201, "it is back")
-    pay(gateway, 150, 10)
-    ledger.wait_whole()
-
-
-@test
-def what_was_trimmed_before_it_was_read_is_counted(bench):
-    upstream, config, ledger = begin(
-        bench, kafka=bench.own_kafka(), store={"events": {"maxlen": 100}})
-    gateway = bench.serve(config)
-    pay(gateway, 0, 20)
-    ledger.wait_whole()
-    gateway.stop()
-    relays = config.pop("relays")
-    gateway = bench.serve(config)
-    pay(gateway, 20, 1200)
-    gateway.stop()
-    config["relays"] = relays
-    gateway = bench.serve(config)
-    had = 2 * 1220
-    eventually(lambda: ledger.read() == had, "it has read all")
-    lost = sum(line["count"] for line in gateway.find_log("relay_lost"))
-    assert lost > 0
-    equal(ledger.count() + lost, had)
-
-
-@test
-def with_refuse_nothing_is_dropped_and_new_claims_wait(bench):
-    upstream, config, ledger = begin(
-        bench, kafka=bench.own_kafka(), store={
-            "shards": 1, "events": {"maxlen": 200, "overflow": "refuse"}})
-    gateway = bench.serve(config)
-    gateway.wait_for_log("relay_up")
-    pay(gateway, 0, 400)  # the stream is trimmed behind the relay
-    ledger.wait_for(800)
-    assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 500
-    ledger.kafka.kill()
-    gateway.wait_for_log("relay_down")
-    paid = 0
-    while (got := gateway.ask(f"more-{paid}")).status == 201:
-        paid += 1
-        assert paid < 1000
-    equal((got.status, got.problem), (503, "overloaded"))
-    ledger.kafka.start()
-    eventually(lambda: gateway.ask("last").status == 201, "it goes on",
-               START_S)
-    ledger.wait_for(800 + 2 * paid + 2)
-    equal(gateway.find_log("relay_lost"), [])
-    equal(ledger.count(), 800 + 2 * paid + 2)
-
 
 tap.main()
