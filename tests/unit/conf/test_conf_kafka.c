@@ -156,11 +156,6 @@ what_is_wrong_with_topics(void **state)
 	    {FILE_WITH(KAFKA, "'s':{'broker':'k'," PATH "}"),
 		WRONG("/sources/s: \"topics\" is missing: \"k\" is a broker "
 		      "of Kafka\n")},
-	    {FILE_WITH(KAFKA, "'s':{'broker':'k','topic':'t'," PATH "}"),
-		"/sources/s: \"topics\" is missing: \"k\" is a broker of "
-		"Kafka\n"
-		"/sources/s/topic: there is no such member; did you mean "
-		"\"topics\"?\n"},
 	    {FILE_WITH(KAFKA, "'s':{'broker':'k','stream':'t','group':'g',"
 			      PATH "}"),
 		WRONG("/sources/s/stream: \"stream\" is for a broker of "
