@@ -2,10 +2,48 @@
 #include "base/test_build.h"
 #include "http/front/route.h"
 
-static bool method_fits(const struct conf_route *route, struct span method);
-static bool path_fits(const struct conf_route *route, struct span path);
-static bool may_pass_one_by(const struct conf_route *one, struct span path,
-    const struct conf_route *other, struct span other_path);
+/* Methods are case-sensitive (RFC 9110, section 9.1). */
+static bool
+method_fits(const struct conf_route *route, struct span method)
+{
+	for (size_t i = 0; i < route->methods.count; i++) {
+		if (span_eq(span_str(route->methods.list[i]), method))
+			return true;
+	}
+	return route->methods.count == 0;
+}
+
+/* Takes a slash and the segment behind it. */
+static struct span
+take_segment(struct span *rest)
+{
+	*rest = span_from(*rest, 1);
+	const char *slash =
+	    rest->len ? memchr(rest->ptr, '/', rest->len) : NULL;
+	size_t len = slash ? (size_t)(slash - rest->ptr) : rest->len;
+	struct span segment = span_of(rest->ptr, len);
+	*rest = span_from(*rest, len);
+	return segment;
+}
+
+static bool
+path_fits(const struct conf_route *route, struct span path)
+{
+	/* What is left begins with a slash; nothing is left of the root. */
+	struct span rest = path.len > 1 ? path : SPAN("");
+
+	for (size_t i = 0; i < route->n_segments; i++) {
+		const struct conf_segment *want = &route->segments[i];
+		if (want->kind == SEGMENT_REST)
+			return true;
+		if (rest.len == 0)
+			return false;
+		struct span segment = take_segment(&rest);
+		if (want->kind == SEGMENT_TEXT && !span_eq(want->text, segment))
+			return false;
+	}
+	return rest.len == 0;
+}
 
 /* The first route that serves that reading of a path. */
 static const struct conf_route *
@@ -17,6 +55,34 @@ first_of(const struct conf *conf, struct span method, struct span path)
 			return route;
 	}
 	return NULL;
+}
+
+/* Whether two paths that a route serves give its variables the same values. */
+static bool
+same_variables(const struct conf_route *route, struct span a, struct span b)
+{
+	for (size_t i = 0; i < route->n_segments; i++) {
+		enum segment_kind kind = route->segments[i].kind;
+		if (kind == SEGMENT_REST)
+			break;
+		struct span one = take_segment(&a), other = take_segment(&b);
+		if (kind == SEGMENT_ANY && !span_eq(one, other))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a request of two readings, each with its route, could be taken for
+ * the one here and for the other one by its upstream, and that matters.
+ */
+static bool
+may_pass_one_by(const struct conf_route *one, struct span path,
+    const struct conf_route *other, struct span other_path)
+{
+	if (one->idempotency == NULL && other->idempotency == NULL)
+		return false;
+	return one != other || !same_variables(one, path, other_path);
 }
 
 bool
@@ -75,118 +141,31 @@ route_find_own(const struct conf *conf, struct span method,
 	return NULL;
 }
 
-/* Methods are case-sensitive (RFC 9110, section 9.1). */
-static bool
-method_fits(const struct conf_route *route, struct span method)
-{
-	for (size_t i = 0; i < route->methods.count; i++) {
-		if (span_eq(span_str(route->methods.list[i]), method))
-			return true;
-	}
-	return route->methods.count == 0;
-}
-
-/* Takes a slash and the segment behind it. */
-static struct span
-take_segment(struct span *rest)
-{
-	*rest = span_from(*rest, 1);
-	const char *slash =
-	    rest->len ? memchr(rest->ptr, '/', rest->len) : NULL;
-	size_t len = slash ? (size_t)(slash - rest->ptr) : rest->len;
-	struct span segment = span_of(rest->ptr, len);
-	*rest = span_from(*rest, len);
-	return segment;
-}
-
-static bool
-path_fits(const struct conf_route *route, struct span path)
-{
-	/* What is left begins with a slash; nothing is left of the root. */
-	struct span rest = path.len > 1 ? path : SPAN("");
-
-	for (size_t i = 0; i < route->n_segments; i++) {
-		const struct conf_segment *want = &route->segments[i];
-		if (want->kind == SEGMENT_REST)
-			return true;
-		if (rest.len == 0)
-			return false;
-		struct span segment = take_segment(&rest);
-		if (want->kind == SEGMENT_TEXT && !span_eq(want->text, segment))
-			return false;
-	}
-	return rest.len == 0;
-}
-
-/* Whether two paths that a route serves give its variables the same values. */
-static bool
-same_variables(const struct conf_route *route, struct span a, struct span b)
-{
-	for (size_t i = 0; i < route->n_segments; i++) {
-		enum segment_kind kind = route->segments[i].kind;
-		if (kind == SEGMENT_REST)
-			break;
-		struct span one = take_segment(&a), other = take_segment(&b);
-		if (kind == SEGMENT_ANY && !span_eq(one, other))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Whether a request of two readings, each with its route, could be taken for
- * the one here and for the other one by its upstream, and that matters.
- */
-static bool
-may_pass_one_by(const struct conf_route *one, struct span path,
-    const struct conf_route *other, struct span other_path)
-{
-	if (one->idempotency == NULL && other->idempotency == NULL)
-		return false;
-	return one != other || !same_variables(one, path, other_path);
-}
-
-/* The first reading of the path that the route serves. */
-static struct span
-reading_of(
-    const struct conf_route *route, const struct request_target *target)
-{
-	struct span path = target->spelling;
-	for (size_t i = 0; i < target->n_others; i++) {
-		if (path_fits(route, path))
-			break;
-		path = target->others[i];
-	}
-	return path;
-}
-
-/* A segment in which a NUL stands for "%2F" (request_target.h). */
-static struct span
-with_slashes(struct arena *arena, struct span segment)
-{
-	if (segment.len == 0 || memchr(segment.ptr, '\0', segment.len) == NULL)
-		return segment;
-	char *out = arena_alloc(arena, segment.len);
-	for (size_t i = 0; i < segment.len; i++)
-		out[i] = segment.ptr[i] ? segment.ptr[i] : '/';
-	return span_of(out, segment.len);
-}
-
 bool
 route_variable(struct arena *arena, const struct conf_route *route,
     const struct request_target *target, struct span name,
     struct span *ret_value)
 {
 	int index = conf_variable(route, name);
-	struct span rest = reading_of(route, target);
-	struct span segment = SPAN("");
+	struct span segment = SPAN(""), rest = target->spelling;
 	if (index < 0)
 		return false;
+	/* The first reading of the path that the route serves. */
+	for (size_t i = 0; i < target->n_others && !path_fits(route, rest);
+	     i++)
+		rest = target->others[i];
 	for (int i = 0; i <= index; i++) {
 		if (rest.len == 0)
 			return false;
 		segment = take_segment(&rest);
 	}
-	*ret_value = with_slashes(arena, segment);
+	*ret_value = segment;
+	if (segment.len == 0 || memchr(segment.ptr, '\0', segment.len) == NULL)
+		return true;
+	/* A NUL stands for "%2F" (request_target.h). */
+	char *out = arena_alloc(arena, segment.len);
+	for (size_t i = 0; i < segment.len; i++)
+		out[i] = segment.ptr[i] ? segment.ptr[i] : '/';
+	*ret_value = span_of(out, segment.len);
 	return true;
 }

@@ -3,6 +3,8 @@
 #include "base/test_build.h"
 #include "http/head/head_check.h"
 
+enum { METHOD_MAX = 32 };
+
 /* The first field of a name, and how many there are. */
 struct noted {
 	const struct field *first;
@@ -15,26 +17,6 @@ struct judged {
 	struct noted host, length, coding, expectation;
 };
 
-/* Each looks at one thing; *g is theirs to fill in, its message when they
- * refuse. */
-static enum head_verdict check_version(
-    const struct judged *judged, struct checked_head *g);
-static enum head_verdict check_method(
-    const struct judged *judged, struct checked_head *g);
-static enum head_verdict check_fields(
-    const struct judged *judged, struct checked_head *g);
-static enum head_verdict check_host(
-    const struct judged *judged, struct checked_head *g);
-static enum head_verdict check_length(
-    const struct judged *judged, struct checked_head *g);
-static enum head_verdict check_coding(
-    const struct judged *judged, struct checked_head *g);
-static enum head_verdict check_expectation(
-    const struct judged *judged, struct checked_head *g);
-static struct fields trimmed(struct arena *arena, const struct fields *fields);
-
-enum { METHOD_MAX = 32 };
-
 static enum head_verdict
 refuse_with(
     struct checked_head *g, enum head_verdict verdict, const char *message)
@@ -43,81 +25,7 @@ refuse_with(
 	return verdict;
 }
 
-static void
-note_line(struct noted *line, const struct field *f)
-{
-	if (line->count++ == 0)
-		line->first = f;
-}
-
-static struct judged
-judged_of(const struct head_as_sent *head)
-{
-	struct judged judged = {.head = head};
-	for (size_t i = 0; i < head->fields.count; i++) {
-		const struct field *f = &head->fields.list[i];
-		if (span_ieq(f->name, SPAN("Host")))
-			note_line(&judged.host, f);
-		else if (span_ieq(f->name, SPAN("Content-Length")))
-			note_line(&judged.length, f);
-		else if (span_ieq(f->name, SPAN("Transfer-Encoding")))
-			note_line(&judged.coding, f);
-		else if (span_ieq(f->name, SPAN("Expect")))
-			note_line(&judged.expectation, f);
-	}
-	return judged;
-}
-
-/* All that the parts of the head say; the fields as they came. */
-static enum head_verdict
-check_parts(struct arena *arena, const struct head_as_sent *head,
-    struct checked_head *g)
-{
-	static enum head_verdict (*const checks[])(
-	    const struct judged *, struct checked_head *) = {
-		check_version,
-		check_method,
-		check_fields,
-		check_host,
-		check_length,
-		check_coding,
-		check_expectation,
-	};
-
-	struct judged judged = judged_of(head);
-	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-		enum head_verdict verdict = checks[i](&judged, g);
-		if (verdict != HEAD_CHECK_OK)
-			return verdict;
-	}
-	if (!request_target_parse(arena, head->target, &g->target))
-		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The request target is not a well-formed path or http "
-		    "URL.");
-	/* What an absolute target says beats Host (RFC 9112, 3.2.2). */
-	if (g->target.authority.len)
-		g->authority = g->target.authority;
-	return HEAD_CHECK_OK;
-}
-
-enum head_verdict
-head_check(struct arena *arena, const struct head_as_sent *head,
-    struct checked_head *ret_checked)
-{
-	struct checked_head g = {
-	    .authority = SPAN(""), .message = head->message};
-	enum head_verdict verdict = head->verdict;
-
-	if (verdict == HEAD_CHECK_OK)
-		verdict = check_parts(arena, head, &g);
-	if (verdict != HEAD_CHECK_OK) {
-		ret_checked->message = g.message;
-		return verdict;
-	}
-	g.fields = trimmed(arena, &head->fields);
-	*ret_checked = g;
-	return HEAD_CHECK_OK;
-}
+/* --- each looks at one thing; its message stands in *g when it refuses --- */
 
 static enum head_verdict
 check_version(const struct judged *judged, struct checked_head *g)
@@ -247,9 +155,8 @@ check_expectation(const struct judged *judged, struct checked_head *g)
 	const struct field *f;
 	size_t at = 0;
 
-	if (judged->expectation.count == 0)
-		return HEAD_CHECK_OK;
-	while ((f = fields_next(fields, SPAN("Expect"), &at)) != NULL) {
+	while (judged->expectation.count > 0 &&
+	    (f = fields_next(fields, SPAN("Expect"), &at)) != NULL) {
 		if (!span_ieq(span_trim(f->value), SPAN("100-continue")))
 			return refuse_with(g, HEAD_CHECK_EXPECTATION,
 			    "The only expectation that the gateway can meet is "
@@ -258,19 +165,72 @@ check_expectation(const struct judged *judged, struct checked_head *g)
 	return HEAD_CHECK_OK;
 }
 
-static struct fields
-trimmed(struct arena *arena, const struct fields *fields)
-{
-	struct fields out = {
-		.list = arena_alloc(
-		    arena, (fields->count + 1) * sizeof(struct field)),
-		.count = fields->count,
-	};
+/* --- all of it --- */
 
-	for (size_t i = 0; i < fields->count; i++)
-		out.list[i] = (struct field){
-			fields->list[i].name,
-			span_trim(fields->list[i].value),
-		};
-	return out;
+static void
+note_line(struct noted *line, const struct field *f)
+{
+	if (line->count++ == 0)
+		line->first = f;
+}
+
+/* All that the parts of the head say. */
+static enum head_verdict
+check_parts(struct arena *arena, const struct head_as_sent *head,
+    struct checked_head *g)
+{
+	static enum head_verdict (*const checks[])(
+	    const struct judged *, struct checked_head *) = {check_version,
+	    check_method, check_fields, check_host, check_length, check_coding,
+	    check_expectation};
+	struct judged judged = {.head = head};
+	for (size_t i = 0; i < head->fields.count; i++) {
+		const struct field *f = &head->fields.list[i];
+		if (span_ieq(f->name, SPAN("Host")))
+			note_line(&judged.host, f);
+		else if (span_ieq(f->name, SPAN("Content-Length")))
+			note_line(&judged.length, f);
+		else if (span_ieq(f->name, SPAN("Transfer-Encoding")))
+			note_line(&judged.coding, f);
+		else if (span_ieq(f->name, SPAN("Expect")))
+			note_line(&judged.expectation, f);
+	}
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
+		enum head_verdict verdict = checks[i](&judged, g);
+		if (verdict != HEAD_CHECK_OK)
+			return verdict;
+	}
+	if (!request_target_parse(arena, head->target, &g->target))
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
+		    "The request target is not a well-formed path or http "
+		    "URL.");
+	/* What an absolute target says beats Host (RFC 9112, 3.2.2). */
+	if (g->target.authority.len)
+		g->authority = g->target.authority;
+	return HEAD_CHECK_OK;
+}
+
+enum head_verdict
+head_check(struct arena *arena, const struct head_as_sent *head,
+    struct checked_head *ret_checked)
+{
+	struct checked_head g = {
+	    .authority = SPAN(""), .message = head->message};
+	enum head_verdict verdict = head->verdict;
+	if (verdict == HEAD_CHECK_OK)
+		verdict = check_parts(arena, head, &g);
+	if (verdict != HEAD_CHECK_OK) {
+		ret_checked->message = g.message;
+		return verdict;
+	}
+	g.fields.count = head->fields.count;
+	g.fields.list = arena_alloc(
+	    arena, (head->fields.count + 1) * sizeof(struct field));
+	for (size_t i = 0; i < head->fields.count; i++) {
+		const struct field *f = &head->fields.list[i];
+		g.fields.list[i] =
+		    (struct field){f->name, span_trim(f->value)};
+	}
+	*ret_checked = g;
+	return HEAD_CHECK_OK;
 }

@@ -85,30 +85,27 @@ header_value_prefer_wait(struct span preference)
 	return value.len == 0 ? seconds : -1;
 }
 
-/* An IMF-fixdate, which is all that may be sent; -1: it is none. */
-static int64_t
-read_date(struct span text)
-{
-	char copy[40];
-	struct tm tm = {0};
-	snprintf(copy, sizeof copy, "%.*s", SPAN_FMT(text));
-	const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-	if (end == NULL || *end != '\0')
-		return -1;
-	return (int64_t)timegm(&tm) * 1000;
-}
-
 int64_t
 header_value_retry_after(const struct fields *fields, int64_t now_ms)
 {
 	static const int64_t year_ms = INT64_C(365) * 24 * 3600 * 1000;
 	const struct field *field = fields_first(fields, SPAN("Retry-After"));
-	int64_t seconds, at_ms, ms = 0;
+	int64_t seconds, ms = 0;
+	char text[40];
+	struct tm tm = {0};
 	if (field == NULL)
 		return 0;
-	if (digits_read(field->value, INT32_MAX, &seconds))
+	if (digits_read(field->value, INT32_MAX, &seconds)) {
 		ms = seconds * 1000;
-	else if ((at_ms = read_date(field->value)) > now_ms)
-		ms = at_ms - now_ms;
+	} else {
+		/* An IMF-fixdate is all else that may be sent. */
+		snprintf(text, sizeof text, "%.*s", SPAN_FMT(field->value));
+		const char *end =
+		    strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+		if (end != NULL && *end == '\0')
+			ms = (int64_t)timegm(&tm) * 1000 - now_ms;
+	}
+	if (ms < 0)
+		return 0;
 	return ms < year_ms ? ms : year_ms;
 }

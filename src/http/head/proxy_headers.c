@@ -8,25 +8,16 @@
 
 /* Lists end with an empty name. */
 static const struct span answer_own[] = {
-	NAME("Content-Length"),
-	NAME("Idempotency-Outcome"),
-	NAME("Original-Request-Id"),
-	NAME(""),
+	NAME("Content-Length"), NAME("Idempotency-Outcome"),
+	NAME("Original-Request-Id"), NAME(""),
 };
 
 /* A client's Connection may not name these, whatever the routes. */
 static const struct span never_named[] = {
-	NAME("Host"),
-	NAME("Content-Length"),
-	NAME("Transfer-Encoding"),
-	NAME("Via"),
-	NAME("X-Forwarded-For"),
-	NAME("X-Forwarded-Proto"),
-	NAME("X-Forwarded-Host"),
-	NAME("X-Request-Id"),
-	NAME("Original-Request-Id"),
-	NAME("Idempotency-Outcome"),
-	NAME(""),
+	NAME("Host"), NAME("Content-Length"), NAME("Transfer-Encoding"),
+	NAME("Via"), NAME("X-Forwarded-For"), NAME("X-Forwarded-Proto"),
+	NAME("X-Forwarded-Host"), NAME("X-Request-Id"),
+	NAME("Original-Request-Id"), NAME("Idempotency-Outcome"), NAME(""),
 };
 
 /* More options in Connection are an attack on our time. */
@@ -99,24 +90,17 @@ listed(const struct strings *names, struct span name, same_name *same)
 	return false;
 }
 
-static bool
-names_scope(const struct conf_scopes *scope, struct span name, same_name *same)
-{
-	for (size_t i = 0; i < scope->count; i++) {
-		const char *header = scopes_header(&scope->list[i]);
-		if (header != NULL && same(span_str(header), name))
-			return true;
-	}
-	return false;
-}
-
 /* True of a field that the route goes by or sets. */
 static bool
 route_uses(const struct conf_idempotency *policy, struct span name,
     same_name *same)
 {
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		const char *header = scopes_header(&policy->scope.list[i]);
+		if (header != NULL && same(span_str(header), name))
+			return true;
+	}
 	return listed(&policy->headers, name, same) ||
-	    names_scope(&policy->scope, name, same) ||
 	    listed(&policy->fingerprint_headers, name, same) ||
 	    same(span_str(policy->attempt_header), name) ||
 	    same(span_str(policy->replay_header), name);
@@ -161,27 +145,7 @@ joined(struct arena *arena, const struct fields *fields, struct span name,
 	return span_of(out, len + last.len);
 }
 
-static struct span
-decimal(struct arena *arena, int64_t number)
-{
-	char text[DIGITS_MAX];
-
-	return arena_dup(arena, span_of(text, digits_put(text, number)));
-}
-
 /* --- to the upstream --- */
-
-/* Sets one of the fields that an upstream may trust to come from the front. */
-static void
-set_forwarded(struct fields *out, const struct proxy_request *request,
-    struct span name, struct span value)
-{
-	bool kept = request->forwarded == FORWARDED_TRUST &&
-	    fields_first(request->fields, name);
-
-	if (!kept && value.len)
-		append_field(out, name, value);
-}
 
 /*
  * True of a field that CGI takes for one that the gateway sets or goes by:
@@ -235,6 +199,7 @@ proxy_headers_for_upstream(
 	struct fields out = list_new(arena, in->count + ADDED_MAX);
 	struct span proto = SPAN("X-Forwarded-Proto");
 	struct span host = SPAN("X-Forwarded-Host");
+	char attempt[DIGITS_MAX];
 	bool named = names_fields(in);
 
 	for (size_t i = 0; i < in->count; i++) {
@@ -248,9 +213,13 @@ proxy_headers_for_upstream(
 	append_field(&out, SPAN("X-Forwarded-For"),
 	    joined(arena, in, SPAN("X-Forwarded-For"),
 		local ? SPAN("unknown") : request->client));
-	set_forwarded(&out, request, proto,
-	    request->tls ? SPAN("https") : SPAN("http"));
-	set_forwarded(&out, request, host, request->authority);
+	/* What comes from a front that is trusted stays. */
+	bool trust = request->forwarded == FORWARDED_TRUST;
+	if (!trust || !fields_first(in, proto))
+		append_field(&out, proto,
+		    request->tls ? SPAN("https") : SPAN("http"));
+	if (request->authority.len && (!trust || !fields_first(in, host)))
+		append_field(&out, host, request->authority);
 	append_field(&out, SPAN("Via"),
 	    joined(arena, in, SPAN("Via"),
 		request->version_1_0 ? SPAN("1.0 onceproxy")
@@ -261,22 +230,14 @@ proxy_headers_for_upstream(
 		    &out, SPAN("Accept-Encoding"), SPAN("identity"));
 	if (request->attempt_header.len && request->attempt)
 		append_field(&out, request->attempt_header,
-		    decimal(arena, request->attempt));
+		    arena_dup(arena, span_of(attempt,
+			digits_put(attempt, request->attempt))));
 	if (request->key.len)
 		append_field(&out, request->key_header, request->key);
 	return out;
 }
 
 /* --- to the client --- */
-
-/* Our X-Request-Id would hide the upstream's own: that is renamed. */
-static struct span
-name_for_client(const struct field *field)
-{
-	return span_ieq(field->name, SPAN("X-Request-Id"))
-	    ? SPAN("Upstream-Request-Id")
-	    : field->name;
-}
 
 struct fields
 proxy_headers_for_client(struct arena *arena, const struct fields *upstream,
@@ -287,15 +248,17 @@ proxy_headers_for_client(struct arena *arena, const struct fields *upstream,
 
 	for (size_t i = 0; i < upstream->count; i++) {
 		const struct field *f = &upstream->list[i];
-		bool echo = span_ieq(f->name, SPAN("X-Request-Id")) &&
-		    span_eq(f->value, client->request_id);
+		/* Ours would hide the upstream's own: that is renamed. */
+		bool is_id = span_ieq(f->name, SPAN("X-Request-Id"));
 		enum field_kind kind = field_kind(f->name);
-		if (ends_here(upstream, f->name, kind, named) || echo ||
+		if (ends_here(upstream, f->name, kind, named) ||
+		    (is_id && span_eq(f->value, client->request_id)) ||
 		    is_one_of(f->name, answer_own) ||
 		    (span_ieq(f->name, client->replay_header) &&
 			INVARIANT(own_replay)))
 			continue;
-		append_field(&out, name_for_client(f), f->value);
+		append_field(&out,
+		    is_id ? SPAN("Upstream-Request-Id") : f->name, f->value);
 	}
 	if (!fields_first(&out, SPAN("Date")))
 		append_field(&out, SPAN("Date"),
@@ -323,18 +286,13 @@ proxy_headers_listed(struct arena *arena, const struct fields *fields,
 static bool
 may_be_named(const struct conf *conf, struct span option)
 {
-	/* An empty element of a list (RFC 9110, section 5.6.1) is none. */
-	if (option.len == 0)
-		return true;
-	if (is_one_of(option, never_named))
-		return false;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
 		if (policy && route_uses(policy, option, span_ieq))
 			return false;
 	}
-	return true;
+	return !is_one_of(option, never_named);
 }
 
 bool
@@ -348,8 +306,10 @@ proxy_headers_connection_ok(
 		struct span list = f->value;
 		struct span option;
 		while (span_next(&list, ',', &option)) {
-			if (++options > CONNECTION_OPTIONS_MAX ||
-			    !may_be_named(conf, option))
+			if (++options > CONNECTION_OPTIONS_MAX)
+				return false;
+			/* An empty element of a list (RFC 9110, 5.6.1). */
+			if (option.len > 0 && !may_be_named(conf, option))
 				return false;
 		}
 	}

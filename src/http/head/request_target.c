@@ -12,88 +12,7 @@
  */
 enum { CODED_SLASH = '\0' };
 
-static bool bytes_are_visible(struct span text);
-static bool take_scheme_and_authority(
-    struct span *text, struct span *ret_authority);
-static bool spell(
-    struct arena *arena, struct span path, struct request_target *target);
-static bool decode_path(struct span path, char *out, size_t *ret_len);
-static bool resolve_dots(char *path, size_t *len, bool coded);
-static bool drop_last(
-    const char *path, size_t *len, bool coded, bool raw);
-static size_t join_slashes(char *path, size_t len, bool coded);
-
-bool
-request_target_parse(
-    struct arena *arena, struct span text, struct request_target *ret_target)
-{
-	struct request_target t = {.query = SPAN(""), .authority = SPAN("")};
-
-	if (text.len == 0 || !bytes_are_visible(text))
-		return false;
-	if (text.ptr[0] != '/' &&
-	    !take_scheme_and_authority(&text, &t.authority))
-		return false;
-	/* An empty path is "/" (RFC 9112, section 3.2.1). */
-	t.origin_form = text.len && text.ptr[0] == '/'
-	    ? text
-	    : arena_printf(arena, "/%.*s", SPAN_FMT(text));
-	t.path = t.origin_form;
-	const char *mark = memchr(t.path.ptr, '?', t.path.len);
-	if (mark) {
-		t.path.len = (size_t)(mark - t.path.ptr);
-		t.query = span_from(t.origin_form, t.path.len + 1);
-		t.has_query = true;
-	}
-	if (!spell(arena, t.path, &t))
-		return false;
-	*ret_target = t;
-	return true;
-}
-
-static bool
-bytes_are_visible(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.ptr[i];
-		if (c < 0x21 || c > 0x7e || c == '#')
-			return false;
-	}
-	return true;
-}
-
 /* --- authority --- */
-
-/* Takes "http://authority" off an absolute-form target. */
-static bool
-take_scheme_and_authority(struct span *text, struct span *ret_authority)
-{
-	static const char *const schemes[] = {"http://", "https://"};
-
-	for (size_t i = 0; i < 2; i++) {
-		struct span scheme = span_str(schemes[i]);
-		if (text->len < scheme.len ||
-		    !span_ieq(span_of(text->ptr, scheme.len), scheme))
-			continue;
-		struct span rest = span_from(*text, scheme.len);
-		size_t n = 0;
-		while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
-			n++;
-		struct span authority = span_of(rest.ptr, n);
-		if (!request_target_authority_is_valid(authority))
-			return false;
-		*ret_authority = authority;
-		*text = span_from(rest, n);
-		return true;
-	}
-	return false;
-}
-
-static bool
-is_hex(char c)
-{
-	return ascii_hex_value(c) >= 0;
-}
 
 /*
  * The bytes of a registered name (RFC 3986, section 3.2.2), but for those that
@@ -156,12 +75,134 @@ request_target_authority_is_valid(struct span authority)
 	return rest.len == 1 || digits_read(span_from(rest, 1), 65535, &port);
 }
 
+/* Takes "http://authority" off an absolute-form target. */
+static bool
+take_scheme_and_authority(struct span *text, struct span *ret_authority)
+{
+	static const char *const schemes[] = {"http://", "https://"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct span scheme = span_str(schemes[i]);
+		if (text->len < scheme.len ||
+		    !span_ieq(span_of(text->ptr, scheme.len), scheme))
+			continue;
+		struct span rest = span_from(*text, scheme.len);
+		size_t n = 0;
+		while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
+			n++;
+		struct span authority = span_of(rest.ptr, n);
+		if (!request_target_authority_is_valid(authority))
+			return false;
+		*ret_authority = authority;
+		*text = span_from(rest, n);
+		return true;
+	}
+	return false;
+}
+
 /* --- spelling --- */
 
-static struct span
-path_of(char *path, size_t len)
+static bool
+decode_path(struct span path, char *out, size_t *ret_len)
 {
-	return len ? span_of(path, len) : SPAN("/");
+	size_t len = 0;
+
+	for (size_t i = 0; i < path.len; i++) {
+		char c = path.ptr[i];
+		if (c == '\\' && INVARIANT(no_backslash))
+			return false;
+		if (c == '%' && INVARIANT(path_decoded)) {
+			if (path.len - i < 3)
+				return false;
+			int high = ascii_hex_value(path.ptr[i + 1]);
+			int low = ascii_hex_value(path.ptr[i + 2]);
+			if (high < 0 || low < 0)
+				return false;
+			c = (char)(high * 16 + low);
+			if (c == '\0' && INVARIANT(no_coded_nul))
+				return false;
+			if (c == '/' && INVARIANT(coded_slash))
+				c = CODED_SLASH;
+			i += 2;
+		}
+		out[len++] = c;
+	}
+	*ret_len = len;
+	return true;
+}
+
+static bool
+is_slash(char c, bool coded)
+{
+	return c == '/' || (coded && c == CODED_SLASH);
+}
+
+/* Drops the last piece for a ".." that stands between raw slashes or not. */
+static bool
+drop_last(const char *path, size_t *len, bool coded, bool raw)
+{
+	size_t at = *len;
+
+	if (at == 0)
+		return true; /* above the root is the root */
+	while (!is_slash(path[at - 1], coded))
+		at--;
+	/* An empty segment: dropped, or not there at all? */
+	if (at == *len)
+		return false;
+	/* "a%2Fb": one segment, or two? */
+	if (raw && path[at - 1] == CODED_SLASH)
+		return false;
+	*len = at - 1;
+	return true;
+}
+
+/*
+ * Resolves dot segments in place; what is left is a row of pieces, a slash
+ * and a segment each, empty ones included but for those at the front.
+ * False where servers read a ".." in different ways.
+ */
+static bool
+resolve_dots(char *path, size_t *ret_len, bool coded)
+{
+	size_t len = *ret_len;
+	size_t out = 0;
+
+	for (size_t at = 0, end; at < len; at = end) {
+		end = at + 1;
+		while (end < len && !is_slash(path[end], coded))
+			end++;
+		struct span segment = span_of(path + at + 1, end - at - 1);
+		if (span_eq(segment, SPAN("..")) && INVARIANT(dots_resolved)) {
+			bool raw = path[at] == '/' &&
+			    (end == len || path[end] == '/');
+			if (!drop_last(path, &out, coded, raw))
+				return false;
+		} else if (out == 0 && segment.len == 0) {
+			continue; /* all agree on slashes at the front */
+		} else if (!span_eq(segment, SPAN("."))) {
+			memmove(path + out, path + at, end - at);
+			out += end - at;
+		}
+	}
+	*ret_len = out;
+	return true;
+}
+
+/* Leaves empty segments out; every slash is a plain one afterwards. */
+static struct span
+join_slashes(char *path, size_t len, bool coded)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (!is_slash(path[i], coded))
+			path[out++] = path[i];
+		else if ((i + 1 < len && !is_slash(path[i + 1], coded)) ||
+		    !INVARIANT(slashes_joined))
+			path[out++] = '/';
+	}
+	return out > 0 ? span_of(path, out) : SPAN("/");
 }
 
 /* What a decoded path is to those who take a coded slash for a slash. */
@@ -170,7 +211,7 @@ finish_path(char *path, size_t len, struct span *ret_path)
 {
 	if (!resolve_dots(path, &len, true))
 		return false;
-	*ret_path = path_of(path, join_slashes(path, len, true));
+	*ret_path = join_slashes(path, len, true);
 	return true;
 }
 
@@ -193,9 +234,8 @@ spell_others(struct arena *arena, char *path, size_t len,
 		return false;
 	char *left = copied(arena, path, len, true);
 	char *again = copied(arena, path, len, true);
-	size_t left_len = join_slashes(left, len, false);
-	target->others[0] = path_of(path, join_slashes(path, len, false));
-	target->others[1] = path_of(left, left_len);
+	target->others[0] = join_slashes(path, len, false);
+	target->others[1] = join_slashes(left, len, false);
 	target->n_others = REQUEST_TARGET_OTHERS;
 	return finish_path(again, len, &target->others[2]);
 }
@@ -239,103 +279,36 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	return other == NULL || spell_others(arena, other, len, target);
 }
 
-static bool
-decode_path(struct span path, char *out, size_t *ret_len)
-{
-	size_t len = 0;
+/* --- all of it --- */
 
-	for (size_t i = 0; i < path.len; i++) {
-		char c = path.ptr[i];
-		if (c == '\\' && INVARIANT(no_backslash))
+bool
+request_target_parse(
+    struct arena *arena, struct span text, struct request_target *ret_target)
+{
+	struct request_target t = {.query = SPAN(""), .authority = SPAN("")};
+
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] < '!' || text.ptr[i] > '~' ||
+		    text.ptr[i] == '#')
 			return false;
-		if (c == '%' && INVARIANT(path_decoded)) {
-			if (path.len - i < 3 || !is_hex(path.ptr[i + 1]) ||
-			    !is_hex(path.ptr[i + 2]))
-				return false;
-			c = (char)(ascii_hex_value(path.ptr[i + 1]) * 16 +
-			    ascii_hex_value(path.ptr[i + 2]));
-			if (c == '\0' && INVARIANT(no_coded_nul))
-				return false;
-			if (c == '/' && INVARIANT(coded_slash))
-				c = CODED_SLASH;
-			i += 2;
-		}
-		out[len++] = c;
-	}
-	*ret_len = len;
-	return true;
-}
-
-static bool
-is_slash(char c, bool coded)
-{
-	return c == '/' || (coded && c == CODED_SLASH);
-}
-
-/*
- * Resolves dot segments in place; what is left is a row of pieces, a slash
- * and a segment each, empty ones included but for those at the front.
- * False where servers read a ".." in different ways.
- */
-static bool
-resolve_dots(char *path, size_t *ret_len, bool coded)
-{
-	size_t len = *ret_len;
-	size_t out = 0;
-
-	for (size_t at = 0, end; at < len; at = end) {
-		end = at + 1;
-		while (end < len && !is_slash(path[end], coded))
-			end++;
-		struct span segment = span_of(path + at + 1, end - at - 1);
-		if (span_eq(segment, SPAN("..")) && INVARIANT(dots_resolved)) {
-			bool raw = path[at] == '/' &&
-			    (end == len || path[end] == '/');
-			if (!drop_last(path, &out, coded, raw))
-				return false;
-		} else if (out == 0 && segment.len == 0) {
-			continue; /* all agree on slashes at the front */
-		} else if (!span_eq(segment, SPAN("."))) {
-			memmove(path + out, path + at, end - at);
-			out += end - at;
-		}
-	}
-	*ret_len = out;
-	return true;
-}
-
-/* Drops the last piece for a ".." that stands between raw slashes or not. */
-static bool
-drop_last(const char *path, size_t *len, bool coded, bool raw)
-{
-	size_t at = *len;
-
-	if (at == 0)
-		return true; /* above the root is the root */
-	while (!is_slash(path[at - 1], coded))
-		at--;
-	/* An empty segment: dropped, or not there at all? */
-	if (at == *len)
+	if (text.len == 0)
 		return false;
-	/* "a%2Fb": one segment, or two? */
-	if (raw && path[at - 1] == CODED_SLASH)
+	if (text.ptr[0] != '/' &&
+	    !take_scheme_and_authority(&text, &t.authority))
 		return false;
-	*len = at - 1;
-	return true;
-}
-
-/* Leaves empty segments out; every slash is a plain one afterwards. */
-static size_t
-join_slashes(char *path, size_t len, bool coded)
-{
-	size_t out = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (!is_slash(path[i], coded))
-			path[out++] = path[i];
-		else if ((i + 1 < len && !is_slash(path[i + 1], coded)) ||
-		    !INVARIANT(slashes_joined))
-			path[out++] = '/';
+	/* An empty path is "/" (RFC 9112, section 3.2.1). */
+	t.origin_form = text.len && text.ptr[0] == '/'
+	    ? text
+	    : arena_printf(arena, "/%.*s", SPAN_FMT(text));
+	t.path = t.origin_form;
+	const char *mark = memchr(t.path.ptr, '?', t.path.len);
+	if (mark) {
+		t.path.len = (size_t)(mark - t.path.ptr);
+		t.query = span_from(t.origin_form, t.path.len + 1);
+		t.has_query = true;
 	}
-	return out;
+	if (!spell(arena, t.path, &t))
+		return false;
+	*ret_target = t;
+	return true;
 }
