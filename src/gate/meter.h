@@ -45,7 +45,6 @@ struct meter {
 	struct counter fenced;
 	struct counter leases_lost;
 	struct counter connections; /* a gauge: to upstreams */
-	struct counter spun; /* connections (front/front.h) */
 };
 
 void meter_init(struct meter *meter);

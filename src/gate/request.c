@@ -166,8 +166,6 @@ refuse_size(struct request *r, enum problem problem, const char *words,
 		words, most, SPAN_FMT(unit)));
 }
 
-static const char malformed_body[] =
-    "A chunk of the body, or a trailer, is not framed as HTTP requires.";
 static const char repeated_scope[] =
     "A header field that names the scope appears twice.";
 
@@ -199,6 +197,14 @@ refuse_head(struct request *r, enum head_verdict verdict)
 	return refuse_saying(r, response_to_head_check(verdict),
 	    large ? OUTCOME_TOO_LARGE : OUTCOME_BAD_REQUEST,
 	    span_str(r->c.head.message));
+}
+
+/* A chunk of its body is malformed, or a trailer. */
+static enum after
+refuse_body(struct request *r)
+{
+	r->c.head.message = r->x->head.message;
+	return refuse_head(r, r->x->head.verdict);
 }
 
 static enum after
@@ -553,7 +559,7 @@ request_received(struct machine *machine)
 	case E_NO_MEMORY:
 		return refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
 	case E_MALFORMED:
-		return refuse_malformed(r, malformed_body);
+		return refuse_body(r);
 	default:
 		/* The client left: nothing was claimed or forwarded. */
 		r->c.outcome = OUTCOME_BAD_REQUEST;
@@ -847,7 +853,7 @@ static enum after
 refuse_pass(struct request *r)
 {
 	if (r->up.ended && r->up.error == E_MALFORMED)
-		return refuse_malformed(r, malformed_body);
+		return refuse_body(r);
 	if (r->up.ended && r->up.error != 0) {
 		/* Half a request: its client has left. */
 		r->c.outcome = OUTCOME_BAD_REQUEST;

@@ -83,8 +83,8 @@ worker_new(const struct conf *conf, struct budget *budget,
 	lease_init(&w->leases, w->loop, w->store);
 	w->front =
 	    front_new(w->loop, conf, budget, places, request_new, w);
-	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED],
-	    &w->meter.spun);
+	front_count(
+	    w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry,
 		    sockets[i].kept);

@@ -192,11 +192,6 @@ EVENT(log_dropped, WARN, "the reader of the log was too slow, and this many "
 	"log.access")
 EVENT(client_slow, DEBUG, "a client did not send its request, or read its "
 	"answer, in time; its connection was closed")
-EVENT(connection_spun, ERROR, "this connection kept its event loop busy "
-	"although nothing came or went on it, so it was ended; others were "
-	"served all the while, but more slowly. This is a bug of the gateway "
-	"or of libmicrohttpd: report it, with this line and the versions of "
-	"both, and keep this client away if it comes again")
 EVENT(connections_full, WARN, "this many new connections were answered 503 "
 	"(overloaded) and closed, because as many are open as may be: "
 	"raise limits.connections, or find out who keeps them open")

@@ -202,7 +202,7 @@ INVARIANT_NAME(
 INVARIANT_NAME(strict_wire,
     "we and a proxy could see the end of a line or a request in other places")
 INVARIANT_NAME(short_chunk_lines,
-    "a chunk line without an end would keep a worker busy for ever")
+    "a chunk line could go on for ever")
 INVARIANT_NAME(connection_names, "a client could have its key taken off")
 INVARIANT_NAME(draining_refuses, "a gateway that ends would take new payments")
 INVARIANT_NAME(drain_waits,

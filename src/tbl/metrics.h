@@ -54,8 +54,6 @@ METRIC(LOG_DROPPED, counter, "onceproxy_log_dropped_total",
     "Lines of the log that nobody read in time.")
 METRIC(CERTIFICATE, gauge, "onceproxy_certificate_expiry_seconds",
     "When the certificate of an address ends, in seconds since 1970.")
-METRIC(SPUN, counter, "onceproxy_connections_spun_total",
-    "Connections ended because they kept an event loop busy with nothing.")
 METRIC(MESSAGES, counter, "onceproxy_messages_total",
     "What became of messages, by source and outcome.")
 METRIC(MESSAGE_SECONDS, histogram, "onceproxy_message_seconds",

@@ -53,10 +53,8 @@ front_free(struct front **front)
 }
 
 void
-front_count(
-    struct front *front, struct counter *turned_away, struct counter *spun)
+front_count(struct front *front, struct counter *turned_away)
 {
-	(void)spun;
 	(void)front;
 	(void)turned_away;
 }

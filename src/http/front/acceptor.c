@@ -9,8 +9,9 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "http/front/acceptor.h"
+#include "http/front/linger.h"
 #include "http/front/proxy_protocol.h"
-#include "http/front/refusal.h"
+#include "http/front/problem.h"
 
 enum {
 	/* New connections that are taken in one go. */
@@ -26,8 +27,6 @@ enum {
 	 */
 	LINGER_MS = 1000,
 	LINGERING_MAX = 32,
-	/* How often the log says that connections were turned away. */
-	TELL_EVERY_US = 10 * 1000 * 1000,
 };
 
 struct listener {
@@ -38,15 +37,6 @@ struct listener {
 	const struct conf *conf;
 	size_t entry; /* of conf->listen, or ACCEPT_PLAIN */
 	bool kept;    /* others have the socket too */
-};
-
-struct lingering {
-	struct lingering *next;
-	struct lingering **link;
-	struct acceptor *acceptor;
-	struct watch *watch;
-	struct timer deadline;
-	int fd;
 };
 
 struct acceptor {
@@ -61,92 +51,10 @@ struct acceptor {
 	struct proxy_protocol proxied; /* whose header has not come yet */
 	struct timer pause;
 	int spare; /* a descriptor to refuse with when there is no other */
-	struct lingering *lingering;
-	unsigned n_lingering;
-	int64_t turned_away; /* that the log has not heard of */
+	struct lingering lingering;
+	struct log_rate turned_away;
 	struct counter *counter; /* of all of them, or NULL */
-	int64_t told_us;     /* when it last did; 0: never */
 };
-
-/* --- one too many --- */
-
-static void
-end_lingering(struct lingering *l)
-{
-	*l->link = l->next;
-	if (l->next != NULL)
-		l->next->link = l->link;
-	l->acceptor->n_lingering--;
-	timer_clear(&l->deadline);
-	watch_free(&l->watch);
-	close(l->fd);
-	loop_rest(l->acceptor->loop, l, free);
-}
-
-static void
-on_linger_over(void *arg)
-{
-	end_lingering(arg);
-}
-
-static void
-on_late_bytes(void *arg, unsigned events)
-{
-	struct lingering *l = arg;
-	char bytes[4096];
-	(void)events;
-	ssize_t n = recv(l->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-		end_lingering(l);
-}
-
-static void
-linger_refused(struct acceptor *a, int fd)
-{
-	if (a->n_lingering == LINGERING_MAX) {
-		close(fd);
-		return;
-	}
-	fd = fd_reserve_move(fd);
-	if (fd < 0)
-		return;
-	struct lingering *l = mem_zero(sizeof *l);
-	l->acceptor = a;
-	l->fd = fd;
-	l->next = a->lingering;
-	l->link = &a->lingering;
-	if (l->next != NULL)
-		l->next->link = &l->next;
-	a->lingering = l;
-	a->n_lingering++;
-	timer_init(&l->deadline, a->loop, on_linger_over, l);
-	timer_set(&l->deadline, LINGER_MS);
-	l->watch = watch_new(a->loop, fd, on_late_bytes, l);
-	watch_want(l->watch, WATCH_READ);
-}
-
-/* Says 503 `overloaded` without waiting for a request. */
-static void
-refuse_connection(struct acceptor *a, int fd, bool may_linger)
-{
-	struct arena *arena = arena_new();
-	struct span all = refusal_text(arena, a->conf, PROBLEM_OVERLOADED,
-	    SPAN("The gateway has as many connections open as it is allowed "
-		 "to. Nothing was forwarded."));
-	bool sent = send(fd, all.ptr, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	    (ssize_t)all.len;
-	arena_free(&arena);
-	if (!sent || !may_linger || shutdown(fd, SHUT_WR) != 0)
-		close(fd);
-	else
-		linger_refused(a, fd);
-}
-
-void
-acceptor_count(struct acceptor *a, struct counter *turned_away)
-{
-	a->counter = turned_away;
-}
 
 /* --- listening --- */
 
@@ -183,35 +91,43 @@ tls_of(const struct listener *listener)
 	return tls->credentials != NULL ? tls : NULL;
 }
 
-static void
-tell_turned_away(struct acceptor *a)
-{
-	int64_t now_us = clock_us();
-	a->turned_away++;
-	if (a->counter != NULL)
-		counter_add(a->counter, 1);
-	if (a->told_us != 0 && now_us - a->told_us < TELL_EVERY_US)
-		return;
-	struct logline line = log_begin(EV_connections_full);
-	log_int(&line, "turned_away", a->turned_away);
-	log_int(&line, "connections", a->places->most);
-	log_end(&line);
-	a->turned_away = 0;
-	a->told_us = now_us;
-}
-
 /*
- * One beyond the limit; it could read no answer before a handshake.  One
- * that lingers keeps its descriptor.
+ * One beyond the limit is told 503 `overloaded` without waiting for a request;
+ * over TLS it could read no answer before a handshake.  One that lingers keeps
+ * its descriptor.
  */
 static void
 turn_away(struct listener *listener, int fd, bool may_linger)
 {
-	tell_turned_away(listener->acceptor);
-	if (tls_of(listener) != NULL)
+	const struct linger_limits limits = {LINGER_MS, SIZE_MAX, NULL};
+	struct acceptor *a = listener->acceptor;
+	int64_t count;
+	if (a->counter != NULL)
+		counter_add(a->counter, 1);
+	if (log_rate_is_due(&a->turned_away, &count)) {
+		struct logline line = log_begin(EV_connections_full);
+		log_int(&line, "turned_away", count);
+		log_int(&line, "connections", a->places->most);
+		log_end(&line);
+	}
+	if (tls_of(listener) != NULL) {
 		close(fd);
-	else
-		refuse_connection(listener->acceptor, fd, may_linger);
+		return;
+	}
+	struct arena *arena = arena_new();
+	struct span all = problem_text(arena, a->conf, PROBLEM_OVERLOADED,
+	    SPAN("The gateway has as many connections open as it is allowed "
+		 "to. Nothing was forwarded."));
+	bool sent = send(fd, all.ptr, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	    (ssize_t)all.len;
+	arena_free(&arena);
+	if (!sent || !may_linger || a->lingering.count == LINGERING_MAX) {
+		close(fd);
+		return;
+	}
+	fd = fd_reserve_move(fd);
+	if (fd >= 0)
+		linger_begin(&a->lingering, fd, &limits);
 }
 
 /*
@@ -237,36 +153,18 @@ accept_with_spare(struct listener *listener)
 	timer_set(&a->pause, PAUSE_MS);
 }
 
-static bool
-makes_way(struct acceptor *a)
-{
-	if (a->make_way == NULL || !a->make_way(a->arg))
-		return false;
-	a->ways++;
-	return true;
-}
-
 /* The kernel gives the lowest number: one of the reserve is one too many. */
 static bool
 has_place(struct acceptor *a, int fd)
 {
 	if (!a->places->reserved && fd_reserve_has(fd))
 		return false;
-	return places_take(a->places) ||
-	    (makes_way(a) && places_take(a->places));
-}
-
-/* One that has a place: at once, or behind the header of a proxy. */
-static void
-take_arrival(const struct listener *listener, const struct arrival *arrival)
-{
-	struct acceptor *a = listener->acceptor;
-	if (listener->entry != ACCEPT_PLAIN &&
-	    proxy_protocol_expects(&listener->conf->listen[listener->entry],
-		arrival->address))
-		proxy_protocol_begin(&a->proxied, arrival);
-	else
-		a->taken(a->arg, arrival);
+	if (places_take(a->places))
+		return true;
+	if (a->make_way == NULL || !a->make_way(a->arg))
+		return false;
+	a->ways++;
+	return places_take(a->places);
 }
 
 /* Takes one connection; false when there is none. */
@@ -285,8 +183,12 @@ accept_one(struct listener *listener)
 	    &arrival.address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (arrival.fd >= 0 && !has_place(a, arrival.fd)) {
 		turn_away(listener, arrival.fd, true);
+	} else if (arrival.fd >= 0 && listener->entry != ACCEPT_PLAIN &&
+	    proxy_protocol_expects(&listener->conf->listen[listener->entry],
+		arrival.address)) {
+		proxy_protocol_begin(&a->proxied, &arrival);
 	} else if (arrival.fd >= 0) {
-		take_arrival(listener, &arrival);
+		a->taken(a->arg, &arrival);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 	    errno == ENOMEM) {
 		accept_with_spare(listener);
@@ -307,6 +209,12 @@ on_accept(void *arg, unsigned events)
 	for (int i = 0; i < ACCEPTS_MAX && a->ways < ACCEPT_WAYS_MAX; i++)
 		if (!accept_one(listener))
 			return;
+}
+
+void
+acceptor_count(struct acceptor *a, struct counter *turned_away)
+{
+	a->counter = turned_away;
 }
 
 void
@@ -342,25 +250,20 @@ is_entry(const struct listener *l, const struct conf *conf, size_t entry)
 	    !strcmp(own->text, conf->listen[entry].address.text);
 }
 
-static void
-reload_listener(struct listener *l, const struct conf *conf)
-{
-	size_t entry = 0;
-	while (entry < conf->n_listen && !is_entry(l, conf, entry))
-		entry++;
-	if (entry == conf->n_listen)
-		return;
-	conf_unref(&l->conf);
-	l->conf = conf_ref(conf);
-	l->entry = entry;
-}
-
 void
 acceptor_reload(struct acceptor *a, const struct conf *conf)
 {
-	for (struct listener *l = a->listeners; l != NULL; l = l->next)
-		if (l->entry != ACCEPT_PLAIN)
-			reload_listener(l, conf);
+	for (struct listener *l = a->listeners; l != NULL; l = l->next) {
+		size_t entry = 0;
+		while (l->entry != ACCEPT_PLAIN && entry < conf->n_listen &&
+		    !is_entry(l, conf, entry))
+			entry++;
+		if (l->entry == ACCEPT_PLAIN || entry == conf->n_listen)
+			continue;
+		conf_unref(&l->conf);
+		l->conf = conf_ref(conf);
+		l->entry = entry;
+	}
 	conf_unref(&a->conf);
 	a->conf = conf_ref(conf);
 }
@@ -382,6 +285,8 @@ acceptor_new(struct loop *loop, const struct conf *conf,
 	a->arg = arg;
 	a->proxied = (struct proxy_protocol){
 	    .loop = loop, .places = places, .taken = taken, .arg = arg};
+	list_init(&a->proxied.list);
+	linger_init(&a->lingering, loop);
 	timer_init(&a->pause, loop, on_pause_over, a);
 	a->spare = -1;
 	keep_spare(a);
@@ -398,8 +303,7 @@ acceptor_free(struct acceptor **acceptor)
 	timer_clear(&a->pause);
 	if (a->spare >= 0)
 		close(a->spare);
-	while (a->lingering != NULL)
-		end_lingering(a->lingering);
+	linger_end(&a->lingering);
 	proxy_protocol_end(&a->proxied);
 	while (a->listeners != NULL) {
 		struct listener *listener = a->listeners;

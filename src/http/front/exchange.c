@@ -1,30 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
 #include "http/front/client_connection_private.h"
+#include "http/front/client_io_private.h"
 #include "http/front/deadline_private.h"
-#include "http/front/early_response_private.h"
 #include "http/front/exchange_private.h"
-#include "http/front/exchange_stream_private.h"
 #include "http/front/front_private.h"
 #include "http/front/head_copy_private.h"
+#include "http/front/large_answer_private.h"
 #include "http/front/reply.h"
-#include "http/front/spin_private.h"
 
-static void on_now(void *exchange);
+enum {
+	/*
+	 * So little of a body that goes to an upstream is waited for: then the
+	 * connection is kept.
+	 */
+	NEAR_BYTES = 65536,
+};
+
+static void on_ready(struct client_connection *c, unsigned events);
 
 /* --- one exchange --- */
 
+/*
+ * In the arena in which its head is.  NULL: we have shown no request, so that
+ * nothing of this one was judged.
+ */
 static struct mhd_exchange *
-exchange_new(struct front *front)
+exchange_new(struct front *front, struct MHD_Connection *mhd)
 {
-	struct arena *arena = arena_new();
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	must(info != NULL && info->socket_context != NULL);
+	struct client_connection *c = info->socket_context;
+	if (!c->asks)
+		return NULL;
+	struct arena *arena = c->arena != NULL ? c->arena : arena_new();
 	struct mhd_exchange *x = arena_alloc(arena, sizeof *x);
+	c->arena = NULL;
+	c->x = x;
 	x->shown.arena = arena;
 	x->front = front;
-	x->content_length = -1;
-	task_init(&x->now, on_now, x);
+	x->mhd = mhd;
+	x->connection = c;
 	body_init(&x->shown.body, front->budget);
 	return x;
 }
@@ -37,67 +58,9 @@ exchange_free(struct mhd_exchange *x)
 		return;
 	if (x->reply != NULL)
 		MHD_destroy_response(x->reply);
-	task_cancel(&x->now);
-	answer_unref(&x->kept);
 	body_clear(&x->shown.body);
 	struct arena *arena = x->shown.arena;
 	arena_free(&arena);
-}
-
-/* --- waiting and answering --- */
-
-void
-exchange_hold(struct mhd_exchange *x)
-{
-	client_connection_hold(x->connection, HELD_BY_EXCHANGE);
-	x->connection->was_held = true;
-	x->suspended = true;
-}
-
-void
-exchange_resume(struct mhd_exchange *x)
-{
-	if (!x->suspended)
-		return;
-	x->suspended = false;
-	client_connection_release(x->connection, HELD_BY_EXCHANGE);
-}
-
-static void
-on_hang_up(void *arg, unsigned events)
-{
-	struct mhd_exchange *x = arg;
-	void (*hung_up)(struct mhd_exchange *) = x->on_hang_up;
-	(void)events;
-	exchange_watch(x, NULL);
-	hung_up(x);
-}
-
-void
-exchange_watch(
-    struct mhd_exchange *x, void (*hung_up)(struct mhd_exchange *x))
-{
-	watch_free(&x->hang_up);
-	x->on_hang_up = hung_up;
-	if (hung_up == NULL || x->mhd == NULL)
-		return;
-	x->hang_up = watch_new(x->front->loop,
-	    x->connection->fd, on_hang_up, x);
-	watch_want(x->hang_up, WATCH_HANG_UP);
-}
-
-/* Gives the reply to libmicrohttpd, which is in a state that takes one. */
-static void
-queue(struct mhd_exchange *x)
-{
-	struct MHD_Response *response = x->reply;
-	x->reply = NULL;
-	x->queued = true;
-	x->front->dirty = true;
-	deadline_answer(x->connection);
-	must(MHD_queue_response(x->mhd, x->reply_status, response) ==
-	    MHD_YES);
-	MHD_destroy_response(response);
 }
 
 /* Ends what the owner waits for, if it is that. */
@@ -108,12 +71,6 @@ end_call(struct mhd_exchange *x, enum exchange_doing doing, int error)
 		return;
 	x->doing = EXCHANGE_IDLE;
 	op_done(&x->shown.op, error);
-}
-
-void
-exchange_answered(struct mhd_exchange *x)
-{
-	end_call(x, EXCHANGE_ANSWERING, 0);
 }
 
 /* The owner gave up: what was queued goes out all the same. */
@@ -134,65 +91,325 @@ begin_call(struct mhd_exchange *x, enum exchange_doing doing)
 	op_start(&x->shown.op, OP_UNTIMED, detach_owner);
 }
 
-/* --- libmicrohttpd's calls --- */
+/* --- the client's socket --- */
 
-/* The owner wants to have the body; else its answer is on the way. */
-static bool
-is_wanted(struct mhd_exchange *x)
+/*
+ * A client may close its half behind its request and wait for the answer, but
+ * one that has reset its connection waits for nothing.
+ */
+static void
+on_hang_up(struct mhd_exchange *x)
 {
-	return x->up != NULL ? flow_is_wanted(x->up)
-			     : x->doing == EXCHANGE_READING;
+	struct pollfd fd = {x->connection->fd, 0, 0};
+	void (*left)(void *arg) = x->left;
+	x->left = NULL;
+	x->half_closed = true;
+	if (left != NULL) {
+		x->shown.gone = true;
+		left(x->left_arg);
+	} else if (poll(&fd, 1, 0) == 1 &&
+	    (fd.revents & (POLLERR | POLLHUP))) {
+		client_io_cut(x->connection);
+	}
 }
 
-/* The head is in; the owner may answer at once, before any of the body. */
-static enum MHD_Result
-on_head(struct mhd_exchange *x, const char *method, const char *version)
+static void
+update_watch(struct mhd_exchange *x)
 {
-	x->head_seen = true;
-	deadline_none(x->connection);
-	head_copy(x, method, version);
-	if (x->shown.has_body)
-		deadline_body(x->connection);
-	x->in_head = x->expects_continue;
-	x->front->arrived(x->front->arg, &x->shown);
-	x->in_head = x->in_head && !x->ended && !is_wanted(x);
-	if (x->in_head && !x->suspended && !x->connection->over)
-		exchange_hold(x);
-	return MHD_YES;
+	unsigned wanted = 0;
+	if (x->mhd == NULL || x->connection->over)
+		return;
+	if (x->reads)
+		wanted |= WATCH_READ;
+	bool waits = x->down_waits || (x->up != NULL && !x->reads);
+	if (x->left != NULL || (waits && !x->half_closed))
+		wanted |= WATCH_HANG_UP;
+	if (x->is_blocked)
+		wanted |= WATCH_WRITE;
+	client_io_watch(x->connection, wanted, on_ready);
 }
 
-/* Now the body is wanted, unless what was read of it meanwhile is wrong. */
-static enum MHD_Result
-on_head_again(struct mhd_exchange *x)
+/* --- the request's body --- */
+
+/* Gives the reply to libmicrohttpd, which waits for it. */
+static void
+queue(struct mhd_exchange *x)
 {
-	x->in_head = client_connection_is_spoiled(x->connection);
-	if (x->in_head)
-		exchange_hold(x);
-	return MHD_YES;
+	struct client_connection *c = x->connection;
+	struct MHD_Response *response = x->reply;
+	x->reply = NULL;
+	x->queued = true;
+	x->front->dirty = true;
+	deadline_begin(c, DOING_ANSWER);
+	must(MHD_queue_response(x->mhd, x->reply_status, response) ==
+	    MHD_YES);
+	MHD_destroy_response(response);
+	if (c->held)
+		client_io_release(c);
 }
 
-static enum MHD_Result
-on_data(struct mhd_exchange *x, const char *data, size_t *len)
+/* No more of it comes: 0, or why it is not whole. */
+static void
+end_body(struct mhd_exchange *x, int error)
 {
-	if (x->up != NULL)
-		return exchange_stream_data(x, data, len);
-	x->shown.body_bytes += *len;
-	if (x->doing == EXCHANGE_READING) {
-		int error = 0;
-		if (*len > x->read_limit - x->shown.body.len)
-			error = E_TOO_LARGE;
-		else
-			error = body_append_within(
-			    &x->shown.body, data, *len, x->read_limit);
+	struct flow *up = x->up;
+	x->reads = false;
+	x->body_over = true;
+	x->shown.body_ended = error == 0;
+	if (!x->queued && x->large == NULL)
+		deadline_begin(x->connection, DOING_NOTHING);
+	if (up != NULL) {
+		x->up = NULL;
+		flow_end(up, error);
+	}
+	end_call(x, EXCHANGE_READING, error);
+	bool awaited = x->awaits_body && error == 0;
+	x->awaits_body = false;
+	if (awaited && x->connection->held)
+		queue(x);
+}
+
+/* The client has closed within it: nobody is to be answered. */
+static void
+lose_client(struct mhd_exchange *x)
+{
+	end_body(x, E_CLIENT_GONE);
+	client_io_cut(x->connection);
+}
+
+/* The bytes go where they are wanted; behind an error they are dropped. */
+static size_t
+take_bytes(void *arg, const char *bytes, size_t len)
+{
+	struct mhd_exchange *x = arg;
+	if (x->up != NULL) {
+		if (!x->up->closed && flow_room(x->up) == 0)
+			return 0;
+		len = flow_put(x->up, bytes, len);
+	} else if (x->doing == EXCHANGE_READING) {
+		int error = len > x->read_limit - x->shown.body.len
+		    ? E_TOO_LARGE
+		    : body_append_within(
+			  &x->shown.body, bytes, len, x->read_limit);
 		if (error != 0) {
 			body_clear(&x->shown.body);
 			end_call(x, EXCHANGE_READING, error);
 		}
 	}
-	*len = 0;
-	if (x->half_closed || x->kept != NULL)
-		task_ready(x->front->loop, &x->now);
-	return MHD_YES;
+	x->shown.body_bytes += len;
+	return len;
+}
+
+/*
+ * A client that waits is told to go on once the body is wanted.  Where no room
+ * is for so little, it reads nothing of what it was sent.
+ */
+static bool
+told_to_go_on(struct mhd_exchange *x)
+{
+	const struct span go_on = SPAN("HTTP/1.1 100 Continue\r\n\r\n");
+	if (!x->expects_continue || x->connection->unread != NULL)
+		return true;
+	if (x->up != NULL && !flow_is_wanted(x->up))
+		return false;
+	x->expects_continue = false;
+	if (client_io_send(x->connection, go_on.ptr, go_on.len) ==
+	    (ssize_t)go_on.len)
+		return true;
+	lose_client(x);
+	return false;
+}
+
+/* Reads what is there of it; it goes on by itself where there is no more. */
+static void
+read_body(struct mhd_exchange *x)
+{
+	x->reads = false;
+	if (x->body_over || !told_to_go_on(x))
+		return;
+	switch (client_io_body(x->connection, take_bytes, x)) {
+	case CLIENT_BODY_MORE:
+		x->reads = true;
+		break;
+	case CLIENT_BODY_FULL: /* the flow calls */
+		x->connection->was_held = true;
+		break;
+	case CLIENT_BODY_WHOLE:
+		end_body(x, 0);
+		break;
+	case CLIENT_BODY_WRONG:
+		x->shown.head.verdict = x->connection->wire.verdict;
+		x->shown.head.message = x->connection->wire.message;
+		end_body(x, E_MALFORMED);
+		break;
+	case CLIENT_BODY_GONE:
+		lose_client(x);
+		break;
+	}
+}
+
+/* The owner wants it; or its flow has room, or a reader, or wants no more. */
+static void
+on_wanted(void *exchange)
+{
+	struct mhd_exchange *x = exchange;
+	if (x->body_over && x->up != NULL) {
+		flow_end(x->up, E_CLIENT_GONE);
+		x->up = NULL;
+		return;
+	}
+	read_body(x);
+	update_watch(x);
+}
+
+void
+exchange_read_body(struct exchange *shown, size_t max_bytes)
+{
+	struct mhd_exchange *x = exchange_of(shown);
+	must(!x->shown.body_ended);
+	begin_call(x, EXCHANGE_READING);
+	size_t length = x->content_length > 0 ? (size_t)x->content_length : 0;
+	/* What is announced is no more than a limit: room comes with bytes. */
+	x->read_limit = length > 0 ? length : max_bytes;
+	if (x->mhd == NULL)
+		end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
+	else if (length > max_bytes)
+		end_call(x, EXCHANGE_READING, E_TOO_LARGE);
+	else if (length > budget_limit(x->front->budget))
+		end_call(x, EXCHANGE_READING, E_NO_MEMORY);
+	else if (!x->shown.has_body)
+		end_body(x, 0);
+	else
+		on_wanted(x);
+}
+
+void
+exchange_stream_body(struct exchange *shown, struct flow *flow)
+{
+	struct mhd_exchange *x = exchange_of(shown);
+	must(!x->shown.body_ended && x->doing == EXCHANGE_IDLE);
+	x->up = flow;
+	flow_write_by(flow, on_wanted, x);
+	/* Its reader may not be there yet, who is to hear of the end. */
+	task_ready(x->front->loop, &flow->writer);
+}
+
+/* --- the answer --- */
+
+/*
+ * Where the connection's end would be the end of the content, it is reset:
+ * connecting to nowhere does that.
+ */
+static void
+cut_content(struct mhd_exchange *x)
+{
+	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+	if (x->end_is_close)
+		(void)!connect(
+		    x->connection->fd, &nowhere, sizeof nowhere);
+}
+
+/* libmicrohttpd asks for content. */
+static ssize_t
+read_content(void *exchange, uint64_t at, char *buffer, size_t size)
+{
+	struct mhd_exchange *x = exchange;
+	(void)at;
+	bool lost = x->down == NULL || x->connection->over;
+	struct span bytes = lost ? SPAN("") : flow_look(x->down);
+	if (bytes.len > 0) {
+		size_t len = bytes.len < size ? bytes.len : size;
+		memcpy(buffer, bytes.ptr, len);
+		flow_take(x->down, len);
+		x->shown.sent_bytes += len;
+		return (ssize_t)len;
+	}
+	if (lost || (x->down->ended && x->down->error != 0)) {
+		cut_content(x);
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	}
+	if (x->down->ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	client_io_hold(x->connection);
+	x->down_waits = true;
+	update_watch(x);
+	return 0;
+}
+
+/* There are bytes again, or the end. */
+static void
+on_flow_readable(void *exchange)
+{
+	struct mhd_exchange *x = exchange;
+	if (x->large != NULL) {
+		x->is_blocked = large_answer_pump(x->large);
+		update_watch(x);
+	} else if (x->mhd != NULL && x->queued && x->connection->held) {
+		client_io_release(x->connection);
+	}
+}
+
+/* It has gone, or was cut short: the connection ends. */
+static void
+on_large_over(void *exchange, bool sent)
+{
+	struct mhd_exchange *x = exchange;
+	struct client_connection *c = x->connection;
+	x->sent = sent;
+	if (sent) {
+		client_io_give_up(c);
+		end_call(x, EXCHANGE_ANSWERING, 0);
+	} else {
+		cut_content(x);
+		client_io_cut(c);
+	}
+}
+
+static void
+give_large(struct mhd_exchange *x, const struct answer *answer,
+    const struct fields *more, int64_t length)
+{
+	x->connection->lingers = true;
+	deadline_begin(x->connection, DOING_ANSWER);
+	x->large = large_answer_new(x, answer, more, length, on_large_over);
+	x->is_blocked = large_answer_pump(x->large);
+}
+
+/*
+ * Whether all of the request is in, so that the next may follow.  A body that
+ * nobody wants is not waited for, but dropped as far as it is there.
+ */
+static bool
+is_all_in(struct mhd_exchange *x)
+{
+	if (x->connection->wire.verdict != HEAD_CHECK_OK)
+		return false;
+	if (!x->shown.has_body)
+		return true;
+	if (x->up == NULL && !x->expects_continue) {
+		read_body(x);
+		x->reads = false;
+	}
+	x->awaits_body = x->up != NULL && x->content_length >= 0 &&
+	    (uint64_t)x->content_length - x->shown.body_bytes <= NEAR_BYTES;
+	return x->shown.body_ended || x->awaits_body;
+}
+
+/* False: there is nobody to be answered. */
+static bool
+begin_answer(struct mhd_exchange *x, bool close)
+{
+	must(x->reply == NULL && !x->queued && x->large == NULL);
+	begin_call(x, EXCHANGE_ANSWERING);
+	if (x->mhd == NULL) {
+		end_call(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
+		return false;
+	}
+	bool all_in = is_all_in(x);
+	x->connection->lingers = !all_in;
+	x->close =
+	    close || x->client_closes || x->front->draining || !all_in;
+	return true;
 }
 
 /* An answer that cannot be put into a head says so, and nothing else. */
@@ -210,219 +427,8 @@ give(struct mhd_exchange *x, int status, struct MHD_Response *response)
 			response, "Connection", "close") == MHD_YES);
 	}
 	x->reply = response;
-	if (x->suspended && (x->shown.body_ended || x->in_head))
+	if (x->connection->held && !x->awaits_body)
 		queue(x);
-	exchange_resume(x);
-}
-
-/* The body that it waited for is in. */
-static void
-give_kept(struct mhd_exchange *x)
-{
-	struct answer *answer = x->kept;
-	x->kept = NULL;
-	give(x, answer->status,
-	    reply_new(answer, &x->kept_more,
-		span_eq(x->shown.head.method, SPAN("HEAD")),
-		x->close || x->front->draining));
-	answer_unref(&answer);
-}
-
-/*
- * The whole request is in: what can be said now is said.  Else it waits for
- * its owner from the second call on.  Held in the first one, libmicrohttpd
- * would read when it is resumed, before it looks at what is queued, and would
- * close where the client has closed its half behind the request.
- */
-static enum MHD_Result
-on_end(struct mhd_exchange *x)
-{
-	bool first = !x->shown.body_ended;
-	x->shown.body_ended = true;
-	deadline_none(x->connection);
-	if (first) {
-		exchange_watch(x, NULL);
-		exchange_stream_end(x, 0);
-		end_call(x, EXCHANGE_READING, 0);
-	}
-	if (x->kept != NULL)
-		give_kept(x);
-	if (x->reply != NULL)
-		queue(x);
-	else if (!x->queued && x->early == NULL && !first)
-		exchange_hold(x);
-	return MHD_YES;
-}
-
-enum MHD_Result
-exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
-    const char *method, const char *version, const char *data, size_t *len,
-    void **context)
-{
-	struct mhd_exchange *x = *context;
-	(void)front;
-	(void)url;
-	must(x != NULL);
-	if (x->early != NULL)
-		return early_response_on_request(x, data, len);
-	if (x->ended)
-		return MHD_NO; /* its owner gave it up without an answer */
-	x->mhd = mhd;
-	/* Its owner would outlive a front that ends. */
-	if (!x->head_seen)
-		return x->front->ending ? MHD_NO : on_head(x, method, version);
-	if (x->queued)
-		return MHD_YES;
-	if (x->in_head)
-		return on_head_again(x);
-	return *len > 0 ? on_data(x, data, len) : on_end(x);
-}
-
-/*
- * The first that is heard of a request: its first line is in.  What is returned
- * is the context of the other calls.
- */
-void *
-exchange_on_line(void *front, const char *target, struct MHD_Connection *mhd)
-{
-	struct mhd_exchange *x = exchange_new(front);
-	(void)target;
-	x->mhd = mhd;
-	x->connection = client_connection_of(mhd);
-	client_connection_asks(x->connection);
-	deadline_head(x->connection, x);
-	return x;
-}
-
-/* The answer is out, or the connection is gone; the last call. */
-void
-exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
-    enum MHD_RequestTerminationCode code)
-{
-	struct mhd_exchange *x = *context;
-	(void)front;
-	if (x == NULL)
-		return;
-	*context = NULL;
-	struct client_connection *connection = client_connection_of(mhd);
-	spin_moved(connection);
-	watch_free(&x->hang_up);
-	exchange_stream_end(x, E_CLIENT_GONE);
-	bool sent = early_response_is_sent(x) ||
-	    (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->queued);
-	early_response_free(x);
-	task_cancel(&x->now);
-	answer_unref(&x->kept);
-	x->mhd = NULL;
-	if (!x->head_seen)
-		x->ended = true; /* nobody was told of it */
-	deadline_idle(connection);
-	x->shown.gone = !sent;
-	end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
-	end_call(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);
-	exchange_free(x);
-}
-
-void
-exchange_spoil(struct mhd_exchange *x)
-{
-	if (x->shown.body_ended)
-		return;
-	exchange_stream_end(x, E_MALFORMED);
-	end_call(x, EXCHANGE_READING, E_MALFORMED);
-	if (x->kept != NULL)
-		task_ready(x->front->loop, &x->now);
-}
-
-/* --- what the owner does --- */
-
-void
-exchange_read_body(struct exchange *shown, size_t max_bytes)
-{
-	struct mhd_exchange *x = exchange_of(shown);
-	must(!x->shown.body_ended);
-	begin_call(x, EXCHANGE_READING);
-	size_t length = x->content_length > 0 ? (size_t)x->content_length : 0;
-	/* What is announced is no more than a limit: room comes with bytes. */
-	x->read_limit = length > 0 ? length : max_bytes;
-	if (x->mhd == NULL)
-		end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
-	else if (length > max_bytes)
-		end_call(x, EXCHANGE_READING, E_TOO_LARGE);
-	else if (length > budget_limit(x->front->budget))
-		end_call(x, EXCHANGE_READING, E_NO_MEMORY);
-	else if (x->shown.has_body)
-		task_ready(x->front->loop, &x->now);
-}
-
-void
-exchange_stream_body(struct exchange *shown, struct flow *flow)
-{
-	struct mhd_exchange *x = exchange_of(shown);
-	must(!x->shown.body_ended && x->doing == EXCHANGE_IDLE);
-	exchange_stream_to(x, flow);
-}
-
-/* False: there is nobody to be answered. */
-static bool
-begin_answer(struct mhd_exchange *x, bool close)
-{
-	must(x->reply == NULL && x->kept == NULL && !x->queued &&
-	    x->early == NULL);
-	begin_call(x, EXCHANGE_ANSWERING);
-	x->close = close || x->client_closes;
-	if (x->mhd == NULL)
-		end_call(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
-	return x->mhd != NULL;
-}
-
-/* In the middle of a body libmicrohttpd takes no answer. */
-static void
-keep_answer(struct mhd_exchange *x, struct answer *answer,
-    const struct fields *more)
-{
-	x->kept = answer_ref(answer);
-	x->kept_more.list = arena_alloc(
-	    x->shown.arena, (more->count + 1) * sizeof *more->list);
-	x->kept_more.count = more->count;
-	for (size_t i = 0; i < more->count; i++)
-		x->kept_more.list[i] = more->list[i];
-	task_ready(x->front->loop, &x->now);
-}
-
-/*
- * A client that leaves, or closes its half, within its body ends the request.
- * libmicrohttpd does not see that by itself when it comes together with bytes,
- * but looks again at a connection that was held.
- */
-static void
-on_half_closed(struct mhd_exchange *x)
-{
-	x->half_closed = true;
-	if (x->suspended || x->shown.body_ended)
-		return;
-	exchange_hold(x);
-	exchange_resume(x);
-}
-
-/* What has come of the body was looked at, and it was not all. */
-static void
-on_now(void *exchange)
-{
-	struct mhd_exchange *x = exchange;
-	struct answer *answer = x->kept;
-	if (x->mhd == NULL || x->shown.body_ended ||
-	    (answer != NULL && early_response_waits(x)))
-		return;
-	if (answer != NULL) {
-		x->kept = NULL;
-		early_response_new(x, answer, &x->kept_more, 0);
-		answer_unref(&answer);
-	} else if (x->half_closed) {
-		on_half_closed(x);
-	} else if (x->doing == EXCHANGE_READING && x->hang_up == NULL) {
-		exchange_watch(x, on_half_closed);
-	}
 }
 
 void
@@ -434,14 +440,12 @@ exchange_answer(struct exchange *shown, struct answer *answer,
 		return;
 	bool head = span_eq(x->shown.head.method, SPAN("HEAD"));
 	x->shown.sent_bytes = head ? 0 : answer->body.len;
-	if (early_response_is_due(x, answer, more))
-		early_response_new(x, answer, more, 0);
-	else if (x->shown.has_body && !x->shown.body_ended && x->up == NULL)
-		keep_answer(x, answer, more);
+	if (large_answer_is_due(answer, more))
+		give_large(x, answer, more, 0);
 	else
 		give(x, answer->status,
-		    reply_new(answer, more, head,
-			x->close || x->front->draining));
+		    reply_new(answer, more, head, x->close));
+	update_watch(x);
 }
 
 void
@@ -451,23 +455,104 @@ exchange_answer_flow(struct exchange *shown, struct answer *answer,
 	struct mhd_exchange *x = exchange_of(shown);
 	if (!begin_answer(x, close))
 		return;
-	exchange_stream_from(x, flow);
+	x->down = flow;
+	flow_read_by(flow, on_flow_readable, x);
 	x->end_is_close =
 	    length < 0 && span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
-	if (early_response_is_due(x, answer, more))
-		early_response_new(x, answer, more, length);
+	if (large_answer_is_due(answer, more))
+		give_large(x, answer, more, length);
 	else
 		give(x, answer->status,
-		    reply_streamed(answer, more, length, exchange_stream_read,
-			x, x->close || x->front->draining));
+		    reply_streamed(
+			answer, more, length, read_content, x, x->close));
+	update_watch(x);
 }
 
 static void
-tell_owner(struct mhd_exchange *x)
+on_ready(struct client_connection *c, unsigned events)
 {
-	x->shown.gone = true;
-	x->left(x->left_arg);
+	struct mhd_exchange *x = c->x;
+	if (events & WATCH_WRITE)
+		x->is_blocked = large_answer_pump(x->large);
+	else if (events & WATCH_READ)
+		read_body(x);
+	else
+		on_hang_up(x);
+	update_watch(x);
 }
+
+/* --- libmicrohttpd's calls --- */
+
+/*
+ * It calls once when a request has come, and once more, because that has no
+ * body: then it takes an answer, or is held until there is one.
+ */
+enum MHD_Result
+exchange_on_request(void *arg, struct MHD_Connection *mhd, const char *url,
+    const char *method, const char *version, const char *data, size_t *len,
+    void **context)
+{
+	struct front *front = arg;
+	struct mhd_exchange *x = *context;
+	(void)url;
+	(void)method;
+	(void)version;
+	(void)data;
+	(void)len;
+	/* Its owner would outlive a front that ends. */
+	if (x == NULL && front->ending)
+		return MHD_NO;
+	if (x == NULL) {
+		*context = x = exchange_new(front, mhd);
+		if (x == NULL)
+			return MHD_NO;
+		head_copy(x);
+		deadline_begin(x->connection,
+		    x->body_over ? DOING_NOTHING : DOING_BODY);
+		front->arrived(front->arg, &x->shown);
+		return MHD_YES;
+	}
+	if (x->queued)
+		return MHD_YES;
+	/* Its owner may have given it up without an answer. */
+	if (x->ended || x->connection->over)
+		return MHD_NO;
+	if (x->reply != NULL && !x->awaits_body)
+		queue(x);
+	else
+		client_io_hold(x->connection);
+	return MHD_YES;
+}
+
+/* The answer is out, or the connection is gone; the last call. */
+void
+exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
+    enum MHD_RequestTerminationCode code)
+{
+	struct mhd_exchange *x = *context;
+	(void)front;
+	(void)mhd;
+	if (x == NULL)
+		return;
+	struct client_connection *c = x->connection;
+	*context = NULL;
+	if (!x->body_over)
+		end_body(x, E_CLIENT_GONE);
+	if (x->queued && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		x->sent = true;
+	large_answer_free(&x->large);
+	client_io_watch(c, 0, NULL);
+	client_io_answered(c);
+	deadline_begin(c, DOING_IDLE);
+	c->x = NULL;
+	x->mhd = NULL;
+	x->shown.gone = !x->sent;
+	end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
+	end_call(x, EXCHANGE_ANSWERING, x->sent ? 0 : E_CLIENT_GONE);
+	exchange_free(x);
+}
+
+/* --- the owner's side --- */
 
 void
 exchange_watch_client(
@@ -476,7 +561,7 @@ exchange_watch_client(
 	struct mhd_exchange *x = exchange_of(shown);
 	x->left = left;
 	x->left_arg = arg;
-	exchange_watch(x, left != NULL ? tell_owner : NULL);
+	update_watch(x);
 }
 
 void
@@ -484,13 +569,19 @@ exchange_end(struct exchange **shown)
 {
 	struct mhd_exchange *x = exchange_of(*shown);
 	*shown = NULL;
-	exchange_watch(x, NULL);
-	early_response_leave(x);
-	exchange_stream_detach(x);
+	if (x->up != NULL)
+		flow_write_by(x->up, NULL, NULL);
+	if (x->down != NULL)
+		flow_read_by(x->down, NULL, NULL);
+	x->up = x->down = NULL;
+	x->left = NULL;
+	x->reads = false;
 	op_cancel(&x->shown.op);
 	x->ended = true;
-	/* What comes behind such an answer is not for libmicrohttpd. */
-	if (!early_response_is_sent(x))
-		exchange_resume(x);
+	if (x->mhd != NULL && x->large != NULL && !x->sent)
+		client_io_cut(x->connection);
+	else if (x->mhd != NULL && x->connection->held)
+		client_io_release(x->connection);
+	update_watch(x);
 	exchange_free(x);
 }

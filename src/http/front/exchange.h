@@ -35,7 +35,8 @@ struct exchange {
 
 /*
  * Reads the whole body into x->body.  Ends with 0, E_TOO_LARGE (more than
- * max_bytes), E_NO_MEMORY, E_MALFORMED (chunks), or E_CLIENT_GONE.
+ * max_bytes), E_NO_MEMORY, E_MALFORMED (a chunk or a trailer: the head's
+ * verdict and message say it then), or E_CLIENT_GONE.
  */
 void exchange_read_body(struct exchange *x, size_t max_bytes);
 

@@ -4,11 +4,9 @@
 
 #include "base/mem.h"
 #include "http/front/client_connection_private.h"
-#include "http/front/client_recv_private.h"
-#include "http/front/early_response_private.h"
+#include "http/front/client_io_private.h"
 #include "http/front/exchange_private.h"
 #include "http/front/front_private.h"
-#include "http/front/spin_private.h"
 #include "http/front/tls_private.h"
 
 enum {
@@ -20,37 +18,10 @@ enum {
 	DAWDLES_MS = 1000,
 };
 
-/* --- taking connections --- */
-
-static struct MHD_Daemon *daemon_of(struct front *front, bool tls);
-
-/* Where it fails, libmicrohttpd has closed the socket. */
 void
-front_take(struct front *front, const struct arrival *arrival)
-{
-	struct MHD_Daemon *daemon = daemon_of(front, arrival->tls != NULL);
-	client_connection_new(front, arrival);
-	if (daemon == NULL)
-		close(arrival->fd);
-	if (daemon == NULL ||
-	    MHD_add_connection(daemon, arrival->fd, arrival->address,
-		arrival->address_len) != MHD_YES)
-		client_connection_drop(front, arrival->fd);
-	front->dirty = true;
-}
-
-static void
-on_taken(void *arg, const struct arrival *arrival)
-{
-	front_take(arg, arrival);
-}
-
-void
-front_count(
-    struct front *front, struct counter *turned_away, struct counter *spun)
+front_count(struct front *front, struct counter *turned_away)
 {
 	acceptor_count(front->acceptor, turned_away);
-	front->spin.found = spun;
 }
 
 void
@@ -86,19 +57,13 @@ may_go(const struct client_connection *c)
 {
 	bool long_at_it =
 	    loop_now_ms(c->front->loop) - c->since_ms > DAWDLES_MS;
-	if (c->over)
-		return false;
-	/* It has its answer, and is read so that it can take it. */
-	if (c->x != NULL && early_response_is_sent(c->x))
-		return long_at_it;
-	if (c->held != 0)
+	if (c->over || c->mhd == NULL)
 		return false;
 	if (c->doing == DOING_ANSWER)
-		return long_at_it;
+		return long_at_it && !c->held;
 	if (c->doing == DOING_BODY)
-		return long_at_it && !client_connection_has_more(c);
-	return (c->doing == DOING_HEAD || c->x == NULL) &&
-	    !client_connection_has_more(c);
+		return long_at_it && c->x->reads && !client_io_has_more(c);
+	return c->x == NULL && !c->held && !client_io_has_more(c);
 }
 
 /* The one that should go sooner, of two that came together the second. */
@@ -107,24 +72,24 @@ goes_before(
     const struct client_connection *c, const struct client_connection *other)
 {
 	bool asks = c->doing > DOING_HEAD;
-	bool other_asks = other != NULL && other->doing > DOING_HEAD;
-	if (other == NULL || asks != other_asks)
-		return other == NULL || other_asks;
-	return c->since_ms <= other->since_ms;
+	bool other_asks = other->doing > DOING_HEAD;
+	return asks != other_asks ? other_asks
+				  : c->since_ms <= other->since_ms;
 }
 
 static bool
 on_full(void *arg)
 {
 	struct front *front = arg;
-	struct client_connection *first = NULL;
-	for (struct client_connection *c = front->all; c != NULL;
-	     c = c->next_of_all)
-		if (may_go(c) && goes_before(c, first))
+	struct client_connection *c, *first = NULL;
+	if (linger_make_way(&front->lingering, DAWDLES_MS))
+		return true;
+	LIST_EACH(c, &front->all, link)
+		if (may_go(c) && (first == NULL || goes_before(c, first)))
 			first = c;
 	if (first == NULL)
 		return false;
-	client_connection_cut(first);
+	client_io_cut(first);
 	client_connection_leave(first);
 	return true;
 }
@@ -133,18 +98,21 @@ on_full(void *arg)
 static int64_t
 awaited_ms(const struct client_connection *c)
 {
-	if (c->x != NULL)
-		return c->x->head_seen ? 0 : NEW_CLIENT_MS;
 	int64_t age_ms = loop_now_ms(c->front->loop) - c->began_ms;
-	return c->asked || age_ms >= NEW_CLIENT_MS ? 0
-						   : NEW_CLIENT_MS - age_ms;
+	if (c->x != NULL)
+		return 0;
+	if (c->wire.state >= WIRE_FIELD)
+		return NEW_CLIENT_MS;
+	return c->wire.requests > 0 || age_ms >= NEW_CLIENT_MS
+	    ? 0
+	    : NEW_CLIENT_MS - age_ms;
 }
 
 bool
 front_is_quiet(struct front *front)
 {
-	for (const struct client_connection *c = front->all; c != NULL;
-	     c = c->next_of_all) {
+	const struct client_connection *c;
+	LIST_EACH(c, &front->all, link) {
 		int64_t ms = awaited_ms(c);
 		if (ms == 0)
 			continue;
@@ -169,43 +137,27 @@ on_awaited(void *arg)
  * request is already in its buffer.  Blocking with that pending freezes
  * clients.
  */
-static void
-run_engine(struct engine *engine)
-{
-	MHD_UNSIGNED_LONG_LONG wait_ms;
-	client_recv_run(engine->front, engine->daemon);
-	client_connection_drop_unbegun(
-	    engine->front, engine == &engine->front->engines[1]);
-	if (MHD_get_timeout(engine->daemon, &wait_ms) != MHD_YES)
-		timer_clear(&engine->timeout);
-	else if (wait_ms == 0)
-		engine->front->dirty = true;
-	else if (!timer_is_set(&engine->timeout))
-		timer_set(&engine->timeout, (int64_t)wait_ms);
-}
-
-static void
-run_engines(struct front *front)
-{
-	front->dirty = front->filled = false;
-	for (int i = 0; i < 2; i++)
-		if (front->engines[i].daemon != NULL)
-			run_engine(&front->engines[i]);
-}
-
-/* A body is read on in the same turn, as far as others can wait. */
 static bool
 on_work(void *arg)
 {
 	struct front *front = arg;
+	MHD_UNSIGNED_LONG_LONG wait_ms;
 	if (!front->dirty)
 		return false;
-	run_engines(front);
-	for (int runs = 1; front->dirty && front->filled &&
-	     runs < FRONT_RUNS_AT_ONCE;
-	     runs++)
-		run_engines(front);
-	spin_ran(front);
+	front->dirty = false;
+	for (int i = 0; i < 2; i++) {
+		struct engine *engine = &front->engines[i];
+		if (engine->daemon == NULL)
+			continue;
+		client_io_run(front, engine->daemon);
+		client_connection_drop_unbegun(front, i == 1);
+		if (MHD_get_timeout(engine->daemon, &wait_ms) != MHD_YES)
+			timer_clear(&engine->timeout);
+		else if (wait_ms == 0)
+			front->dirty = true;
+		else if (!timer_is_set(&engine->timeout))
+			timer_set(&engine->timeout, (int64_t)wait_ms);
+	}
 	return front->dirty;
 }
 
@@ -224,7 +176,7 @@ on_timeout(void *arg)
 	engine->front->dirty = true;
 }
 
-/* --- life --- */
+/* --- taking connections --- */
 
 static struct MHD_Daemon *
 start_daemon(struct front *front, bool tls)
@@ -244,8 +196,6 @@ start_daemon(struct front *front, bool tls)
 	return MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_request,
 	    front,
 	    MHD_OPTION_STRICT_FOR_CLIENT, LENIENT,
-	    MHD_OPTION_URI_LOG_CALLBACK, exchange_on_line,
-	    front,
 	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,
 	    front,
 	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change,
@@ -264,29 +214,37 @@ daemon_of(struct front *front, bool tls)
 	struct engine *engine = &front->engines[tls];
 	if (engine->daemon != NULL)
 		return engine->daemon;
-	struct MHD_Daemon *daemon = start_daemon(front, tls);
-	if (daemon == NULL)
+	engine->daemon = start_daemon(front, tls);
+	if (engine->daemon == NULL)
 		return NULL;
 	const union MHD_DaemonInfo *info =
-	    MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	    MHD_get_daemon_info(engine->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	must(info != NULL);
 	engine->front = front;
-	engine->daemon = daemon;
 	timer_init(&engine->timeout, front->loop, on_timeout, engine);
 	engine->events =
 	    watch_new(front->loop, info->epoll_fd, on_events, engine);
 	watch_want(engine->events, WATCH_READ);
-	return daemon;
+	return engine->daemon;
 }
 
-static void
-stop_engine(struct engine *engine)
+/* Where it fails, libmicrohttpd has closed the socket. */
+void
+front_take(void *arg, const struct arrival *arrival)
 {
-	watch_free(&engine->events);
-	timer_clear(&engine->timeout);
-	client_recv_run(engine->front, engine->daemon);
-	MHD_stop_daemon(engine->daemon);
+	struct front *front = arg;
+	struct MHD_Daemon *daemon = daemon_of(front, arrival->tls != NULL);
+	client_connection_new(front, arrival);
+	if (daemon == NULL)
+		close(arrival->fd);
+	if (daemon == NULL ||
+	    MHD_add_connection(daemon, arrival->fd, arrival->address,
+		arrival->address_len) != MHD_YES)
+		client_connection_drop(front, arrival->fd);
+	front->dirty = true;
 }
+
+/* --- life --- */
 
 struct front *
 front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
@@ -301,10 +259,12 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->places = places;
 	front->arrived = arrived;
 	front->arg = arg;
+	list_init(&front->all);
+	linger_init(&front->lingering, loop);
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	timer_init(&front->awaits, loop, on_awaited, front);
 	front->acceptor =
-	    acceptor_new(loop, conf, places, on_taken,
+	    acceptor_new(loop, conf, places, front_take,
 		places->reserved ? on_full : NULL, front);
 	return front;
 }
@@ -317,17 +277,27 @@ front_free(struct front **front)
 	if (f == NULL)
 		return;
 	f->draining = true;
+	f->ending = true;
 	acceptor_free(&f->acceptor);
+	linger_end(&f->lingering);
 	timer_clear(&f->awaits);
 	loop_unhook(&f->work);
-	tls_let_go(f);
-	spin_let_go(f);
-	for (int i = 0; i < 2; i++)
-		if (f->engines[i].daemon != NULL)
-			stop_engine(&f->engines[i]);
-	while (f->all != NULL)
-		client_connection_drop(f, f->all->fd);
-	head_queue_end_front(f);
+	/* Their handshakes wait. */
+	struct client_connection *c;
+	LIST_EACH(c, &f->all, link)
+		if (c->held)
+			client_io_give_up(c);
+	for (int i = 0; i < 2; i++) {
+		struct engine *engine = &f->engines[i];
+		if (engine->daemon == NULL)
+			continue;
+		watch_free(&engine->events);
+		timer_clear(&engine->timeout);
+		client_io_run(f, engine->daemon);
+		MHD_stop_daemon(engine->daemon);
+	}
+	LIST_EACH(c, &f->all, link)
+		client_connection_drop(f, c->fd);
 	free(f->by_fd);
 	conf_unref(&f->conf);
 	free(f);

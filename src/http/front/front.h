@@ -34,12 +34,8 @@ struct front *front_new(struct loop *loop, const struct conf *conf,
  */
 void front_free(struct front **front);
 
-/*
- * Counts there: clients for whom there is no place, and connections that kept
- * the loop busy with nothing, and were ended.  NULL: not counted.
- */
-void front_count(
-    struct front *front, struct counter *turned_away, struct counter *spun);
+/* Counts there clients for whom there is no place. */
+void front_count(struct front *front, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; FRONT_PLAIN: it has none.

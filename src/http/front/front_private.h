@@ -6,60 +6,52 @@
 #include "base/loop/loop.h"
 #include "conf/conf.h"
 #include "http/front/acceptor.h"
+#include "http/front/client_io_private.h"
 #include "http/front/front.h"
+#include "http/front/linger.h"
+#include "http/front/log_rate.h"
 
 /*
- * The inner side of a front.  libmicrohttpd ends in these files of one
- * machine, which know each other, and it calls them:
+ * The inner side of a front.  A call goes down, an event comes up:
  *
- *   front              its daemons
- *   spin               who keeps its loop busy with nothing
- *   client_connection  a client's connection, on which exchanges follow each
- *                      other, with its deadline, what is read of it
- *                      (client_recv), heads that wait for their exchange
- *                      (head_queue) and tls
+ *   front              its daemons of libmicrohttpd, and who makes way
  *   exchange           a request and its answer: its head (head_copy), bodies
- *                      that flow (exchange_stream), and answers that come too
- *                      early for libmicrohttpd (early_response)
- *   selftest           a front that is tried out before there is any other
+ *                      that flow, and answers with too large a head
+ *                      (large_answer)
+ *   client_connection  a client's connection, on which exchanges follow each
+ *                      other, with its handshake (tls)
+ *   client_io          its socket: what it sends, and its part in libmicrohttpd
+ *   deadline           what the client has to do in time
  *
- * Circle: client_connection, client_recv, deadline, early_response, exchange,
- * exchange_stream, front, head_copy, head_queue, spin, tls.  They are one
- * machine in several files: libmicrohttpd calls the front back about
- * connections and exchanges, and each of these holds the others back or lets
- * them go on.  One thread.
- */
-/*
+ * and beside them the acceptor, who lingers (linger), and selftest, a front
+ * that is tried out before there is any other.  One thread.
+ *
+ * Circle: client_connection, client_io, deadline, exchange, front, head_copy,
+ * large_answer, tls.  They know each other's structs; none calls one above it.
+ *
  * What libmicrohttpd taught us, 0.9.75 as well as 1.0.1:
  * - After MHD_run a timeout of 0 means "run again before you block" (front); a
- *   TLS handshake that waits is suspended for that (tls).
- * - It is lenient, and hides where: it reads through us (client_recv), and sees
- *   only heads of our own, where the client's are strictly right (wire,
- *   head_queue); each start tries that (selftest).
- * - It zeroes a connection's pool: small, whatever a head may have
- *   (head_queue).
- * - It refuses empty values, and would chunk a 304 or a HEAD (reply); takes no
- *   answer in the middle of a body, so that is written beside it
- *   (early_response).
- * - Resumed, it reads first and drops clients that half closed
- *   (exchange_stream).
- * - A connection may ask to be run for ever, deaf to its own end (spin).
+ *   TLS handshake that waits is held for that (tls), and so is a connection
+ *   whose answer, or its next bytes, we do not have yet (exchange): it never
+ *   finds nothing to do.
+ * - It is lenient, and hides where: it reads through us, and sees only requests
+ *   of our own, without bodies (client_io); each start tries that (selftest).
+ * - It takes no answer in the middle of a body, and closes behind one that is
+ *   given in its first call: so there are none, and it is given in the second.
+ * - Resumed, it reads first, and drops clients that half closed: it reads
+ *   nothing while a request is being answered.
+ * - It zeroes a connection's pool: small, whatever a head may have.
+ * - It refuses empty values, and would chunk a 304 or a HEAD (reply).
  */
 enum {
 	/*
-	 * A connection's pool: a half of it is what libmicrohttpd reads into,
-	 * the rest for what it notes of fields, and for the head of an answer.
-	 * It zeroes all of it for each request, and half of it once more.  What
-	 * a body loses by small reads it gets back by more of them in a turn.
+	 * A connection's pool, of which it takes a half to read into, until it
+	 * has the head of an answer to write.  It zeroes all of it for each
+	 * request, and half of it once more.
 	 */
-	FRONT_POOL_BYTES = 10 * 1024,
-	FRONT_RUNS_AT_ONCE = 4,
-	/*
-	 * What it has for the head of an answer at least, where the next
-	 * request is there already, beside its notes of five fields.  Without
-	 * that it would close the connection, and send none.
-	 */
-	FRONT_ANSWER_HEAD_BYTES = FRONT_POOL_BYTES / 2 - 512,
+	FRONT_POOL_BYTES = 8 * 1024,
+	/* What it has for the head of an answer at least. */
+	FRONT_ANSWER_HEAD_BYTES = FRONT_POOL_BYTES - 1024,
 };
 
 struct front {
@@ -81,41 +73,19 @@ struct front {
 	} engines[2];
 	struct hook work;
 	bool dirty; /* libmicrohttpd has something to do now */
-	bool filled; /* a read of this run filled all its room */
 	bool draining;
 	size_t max_head; /* bytes of a request's */
 	struct places *places;
-	char came[FRONT_POOL_BYTES]; /* what was read last, of any */
-	struct queued_head *spare_head; /* for the next; or NULL */
+	char came[CLIENT_IO_BYTES]; /* what was read last, of any */
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;
-	struct client_connection *all;
+	struct list all; /* client connections, the newest first */
 	size_t arriving; /* of them, those that have not begun yet */
 	struct timer awaits; /* a client that drains may wait for */
 	struct acceptor *acceptor;
-	struct spin { /* (front/spin_private.h) */
-		struct counter *found; /* or NULL */
-		uint64_t moves;        /* of all connections, so far */
-		uint64_t moves_seen;
-		unsigned fruitless; /* runs that brought nothing, net */
-		int64_t since_ms;   /* when the first of them was */
-		int64_t rest_until_ms;
-		enum {
-			SPIN_NO_SEARCH,
-			SPIN_ALL_HELD, /* then at is accused, or NULL */
-			SPIN_ONE_RUNS,
-		} step;
-		unsigned searches;
-		unsigned runs; /* of the step */
-		struct client_connection *at;
-		struct client_connection *next; /* to be tried */
-	} spin;
-	/* Those whose handshake waits for the client. */
-	struct client_connection *shaking_hands;
-	int64_t certificates_refused; /* that the log has not heard of */
-	int64_t certificates_told_us; /* when it last has; 0: never */
-	int64_t plain_refused;        /* the same, of those without TLS */
-	int64_t plain_told_us;
+	struct lingering lingering;
+	struct log_rate certificates_refused;
+	struct log_rate plain_refused; /* clients that speak no TLS */
 	bool ending; /* nobody waits any more, no request is told of */
 };
 
@@ -123,4 +93,4 @@ struct front {
  * Serves a connection, which has a place; the front closes its socket and gives
  * the place back, at once if it cannot.
  */
-void front_take(struct front *front, const struct arrival *arrival);
+void front_take(void *front, const struct arrival *arrival);

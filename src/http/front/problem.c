@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 #include <jansson.h>
+#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loop/clock.h"
 #include "base/mem.h"
 #include "http/front/problem.h"
+#include "http/head/header_value.h"
 
 enum retry { SAME_KEY, NEW_KEY, FIX_REQUEST };
 
@@ -122,25 +125,6 @@ without_key(char *text)
 	return text;
 }
 
-static bool
-is_unknown(enum problem problem)
-{
-	return problem == PROBLEM_UNKNOWN_HELD ||
-	    problem == PROBLEM_UNKNOWN_TIMEOUT ||
-	    problem == PROBLEM_UNKNOWN_BROKEN ||
-	    problem == PROBLEM_UNKNOWN_DRAIN;
-}
-
-static char *
-usual_detail(enum problem problem, const struct problem_details *details)
-{
-	if (is_unknown(problem))
-		return mem_printf("%s %s", lines[problem].detail,
-		    words_of_retry(details));
-	return details->detail.len > 0 ? mem_str(details->detail)
-				       : mem_text(lines[problem].detail);
-}
-
 /* The caller frees it. */
 static char *
 detail_of(enum problem problem, const struct problem_details *details)
@@ -154,16 +138,16 @@ detail_of(enum problem problem, const struct problem_details *details)
 	if (words != NULL)
 		return mem_printf("The key of this request is made of %s. %s",
 		    details->made_of, words);
-	char *detail = usual_detail(problem, details);
+	bool unknown = problem == PROBLEM_UNKNOWN_HELD ||
+	    problem == PROBLEM_UNKNOWN_TIMEOUT ||
+	    problem == PROBLEM_UNKNOWN_BROKEN ||
+	    problem == PROBLEM_UNKNOWN_DRAIN;
+	char *detail = unknown
+	    ? mem_printf("%s %s", lines[problem].detail,
+		  words_of_retry(details))
+	    : own.len > 0 ? mem_str(own)
+			  : mem_text(lines[problem].detail);
 	return details->made_of != NULL ? without_key(detail) : detail;
-}
-
-static enum retry
-retry_of(enum problem problem, const struct problem_details *details)
-{
-	enum retry retry = lines[problem].retry;
-	return retry == NEW_KEY && details->made_of != NULL ? FIX_REQUEST
-							    : retry;
 }
 
 static int
@@ -192,7 +176,9 @@ void
 problem_put_hints(json_t *doc, enum problem problem,
     const struct problem_details *details)
 {
-	enum retry retry = retry_of(problem, details);
+	enum retry retry = lines[problem].retry;
+	if (retry == NEW_KEY && details->made_of != NULL)
+		retry = FIX_REQUEST;
 	char *detail = detail_of(problem, details);
 	json_object_set_new(doc, "detail", json_string(detail));
 	json_object_set_new(doc, "retry", json_string(retry_words[retry]));
@@ -286,4 +272,34 @@ problem_new(enum problem problem, const struct problem_details *details)
 		list[fields.count++] = again;
 	return answer_new(
 	    status_said(problem, details), &fields, &body, SPAN(""));
+}
+
+/* --- as a message --- */
+
+struct span
+problem_text(struct arena *arena, const struct conf *conf,
+    enum problem problem, struct span detail)
+{
+	const struct fields none = {NULL, 0};
+	const struct problem_details details = {
+	    .base = conf->problem_base,
+	    .detail = detail,
+	    .date = header_value_date(arena, clock_wall_ms()),
+	};
+	struct answer *answer = problem_new(problem, &details);
+	struct span text = arena_printf(arena,
+	    "HTTP/1.1 %d %s\r\nConnection: close\r\n"
+	    "X-Request-Id: %.*s\r\nContent-Length: %zu\r\n",
+	    answer->status,
+	    MHD_get_reason_phrase_for((unsigned)answer->status),
+	    SPAN_FMT(header_value_request_id(arena, &none)),
+	    answer->body.len);
+	for (size_t i = 0; i < answer->fields.count; i++)
+		text = arena_printf(arena, "%.*s%.*s: %.*s\r\n",
+		    SPAN_FMT(text), SPAN_FMT(answer->fields.list[i].name),
+		    SPAN_FMT(answer->fields.list[i].value));
+	text = arena_printf(arena, "%.*s\r\n%.*s", SPAN_FMT(text),
+	    SPAN_FMT(body_span(&answer->body)));
+	answer_unref(&answer);
+	return text;
 }

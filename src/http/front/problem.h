@@ -45,6 +45,14 @@ struct problem_details {
 struct answer *problem_new(
     enum problem problem, const struct problem_details *details);
 /*
+ * The document as the bytes of a whole HTTP/1.1 message, for where
+ * libmicrohttpd takes no answer: on a connection too many, and before a head is
+ * whole.  It says that the connection closes.  The bytes come from the arena.
+ * detail: empty for that of tbl/problems.h.
+ */
+struct span problem_text(struct arena *arena, const struct conf *conf,
+    enum problem problem, struct span detail);
+/*
  * What the document says to do about it, in any other one: detail, retry,
  * retryable and, where there is a key, instance.
  */

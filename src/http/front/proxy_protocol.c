@@ -16,7 +16,6 @@ enum {
 	HEAD_BYTES = 16,      /* of version 2 */
 	SIGNATURE_BYTES = 12,
 	ADDRESSES_BYTES = 36, /* of IPv6, the longest that counts */
-	TELL_EVERY_US = 10 * 1000 * 1000,
 };
 
 static const uint8_t signature[SIGNATURE_BYTES + 1] =
@@ -24,8 +23,7 @@ static const uint8_t signature[SIGNATURE_BYTES + 1] =
 static const uint8_t word[] = "PROXY ";
 
 struct proxied {
-	struct proxied *next;
-	struct proxied **link;
+	struct list link;
 	struct proxy_protocol *all;
 	struct watch *watch;
 	struct timer deadline;
@@ -206,9 +204,7 @@ proxy_protocol_expects(
 static void
 forget_proxied(struct proxied *p)
 {
-	*p->link = p->next;
-	if (p->next != NULL)
-		p->next->link = p->link;
+	list_remove(&p->link);
 	timer_clear(&p->deadline);
 	watch_free(&p->watch);
 	conf_unref(&p->conf);
@@ -226,16 +222,12 @@ drop(struct proxied *p)
 static void
 refuse_proxied(struct proxied *p, const char *why)
 {
-	struct proxy_protocol *all = p->all;
-	int64_t now_us = clock_us();
-	all->refused++;
-	if (all->told_us == 0 || now_us - all->told_us >= TELL_EVERY_US) {
+	int64_t count;
+	if (log_rate_is_due(&p->all->refused, &count)) {
 		struct logline line = log_begin(EV_proxy_refused);
-		log_int(&line, "connections", all->refused);
+		log_int(&line, "connections", count);
 		log_str(&line, "why", why);
 		log_end(&line);
-		all->refused = 0;
-		all->told_us = now_us;
 	}
 	drop(p);
 }
@@ -311,11 +303,7 @@ proxy_protocol_begin(
 	p->tls = arrival->tls;
 	p->from_len = arrival->address_len;
 	memcpy(&p->from, arrival->address, arrival->address_len);
-	p->next = all->list;
-	p->link = &all->list;
-	if (p->next != NULL)
-		p->next->link = &p->next;
-	all->list = p;
+	list_add_first(&all->list, &p->link);
 	timer_init(&p->deadline, all->loop, on_deadline, p);
 	timer_set(&p->deadline, p->conf->header_timeout_ms);
 	p->watch = watch_new(all->loop, p->fd, on_bytes, p);
@@ -327,6 +315,7 @@ proxy_protocol_begin(
 void
 proxy_protocol_end(struct proxy_protocol *all)
 {
-	while (all->list != NULL)
-		drop(all->list);
+	struct proxied *p;
+	LIST_EACH(p, &all->list, link)
+		drop(p);
 }

@@ -6,6 +6,7 @@
 #include "base/loop/loop.h"
 #include "http/front/acceptor.h"
 #include "http/front/places.h"
+#include "http/front/log_rate.h"
 
 /*
  * Which client a proxy before us speaks for: the header of the PROXY protocol,
@@ -37,15 +38,13 @@ enum proxy_protocol_state proxy_protocol_take(struct proxy_header *header,
     const uint8_t *bytes, size_t len, size_t *ret_used);
 
 /* Connections whose header has not come; a member of its owner. */
-struct proxied;
 struct proxy_protocol {
 	struct loop *loop;
 	struct places *places;
 	void (*taken)(void *arg, const struct arrival *arrival);
 	void *arg;
-	struct proxied *list;
-	int64_t refused;  /* that the log has not heard of */
-	int64_t told_us;  /* when it last did; 0: never */
+	struct list list;
+	struct log_rate refused;
 };
 
 /* Whether a connection from there must begin with such a header. */

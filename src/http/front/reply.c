@@ -6,10 +6,82 @@
 #include "base/mem.h"
 #include "http/front/reply.h"
 
-/* Names and values up to this length are copied without an allocation. */
-enum { FIELD_BYTES = 1024 };
-/* So much of a streamed body libmicrohttpd asks for at once. */
-enum { BLOCK_BYTES = 32768 };
+enum {
+	/* The lines of a head that are so long are put there without an
+	 * allocation. */
+	LINES_BYTES = 1024,
+	/* So much of a streamed body libmicrohttpd asks for at once. */
+	BLOCK_BYTES = 32768,
+};
+
+/* --- the lines of a head --- */
+
+size_t
+reply_lines_bytes(const struct answer *answer, const struct fields *more)
+{
+	const struct fields *lists[] = {&answer->fields, more};
+	size_t bytes = 0;
+	for (int n = 0; n < 2; n++)
+		for (size_t i = 0; i < lists[n]->count; i++)
+			bytes += lists[n]->list[i].name.len +
+			    lists[n]->list[i].value.len + strlen(":  \r\n");
+	return bytes;
+}
+
+/*
+ * libmicrohttpd refuses an empty value although HTTP has them (RFC 9110,
+ * section 5.5): a blank, which every recipient strips, stands for it.
+ */
+static char *
+put_line(char *at, const struct field *field)
+{
+	const struct span parts[] = {field->name, SPAN(": "),
+	    field->value.len > 0 ? field->value : SPAN(" "), SPAN("\r\n")};
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		memcpy(at, parts[i].ptr, parts[i].len);
+		at += parts[i].len;
+	}
+	return at;
+}
+
+/* What says where the message or the connection ends is not the answer's. */
+static bool
+may_stand(const struct field *f)
+{
+	return field_is_token(f->name) && field_is_value(f->value) &&
+	    !span_ieq(f->name, SPAN("Connection")) &&
+	    !span_ieq(f->name, SPAN("Content-Length")) &&
+	    !span_ieq(f->name, SPAN("Transfer-Encoding"));
+}
+
+bool
+reply_lines(const struct answer *answer, const struct fields *more, char *to,
+    size_t *ret_len)
+{
+	const struct fields *lists[] = {&answer->fields, more};
+	const struct field *date = NULL;
+	char *at = to;
+	for (int n = 0; n < 2; n++)
+		for (size_t i = 0; i < lists[n]->count; i++) {
+			const struct field *f = &lists[n]->list[i];
+			if (!may_stand(f))
+				return false;
+			if (span_ieq(f->name, SPAN("Date")))
+				date = f;
+		}
+	if (date != NULL)
+		at = put_line(at, date);
+	for (int n = 0; n < 2; n++)
+		for (size_t i = 0; i < lists[n]->count; i++) {
+			const struct field *f = &lists[n]->list[i];
+			if (date == NULL || !span_ieq(f->name, SPAN("Date")))
+				at = put_line(at, f);
+		}
+	*ret_len = (size_t)(at - to);
+	return true;
+}
+
+/* --- libmicrohttpd's response --- */
 
 static void
 release_answer(void *arg)
@@ -27,166 +99,6 @@ no_content(void *arg, uint64_t pos, char *buf, size_t max)
 	(void)buf;
 	(void)max;
 	return MHD_CONTENT_READER_END_OF_STREAM;
-}
-
-/* The fields of one head: the answer's, then those behind them. */
-struct field_lists {
-	const struct fields *first, *more;
-	size_t count;
-};
-
-static const struct field *
-field_at(const struct field_lists *lists, size_t i)
-{
-	return i < lists->first->count
-	    ? &lists->first->list[i]
-	    : &lists->more->list[i - lists->first->count];
-}
-
-static bool
-are_fields(const struct field_lists *lists)
-{
-	for (size_t i = 0; i < lists->count; i++) {
-		const struct field *field = field_at(lists, i);
-		if (!field_is_token(field->name) ||
-		    !field_is_value(field->value))
-			return false;
-	}
-	return true;
-}
-
-/*
- * libmicrohttpd refuses an empty value although HTTP has them (RFC 9110,
- * section 5.5): a blank, which every recipient strips, stands for it.
- */
-static struct span
-shown_value(const struct field *field)
-{
-	return field->value.len > 0 ? field->value : SPAN(" ");
-}
-
-static char *
-copy_text(char *at, struct span s)
-{
-	memcpy(at, s.ptr, s.len);
-	return at + s.len;
-}
-
-/*
- * libmicrohttpd takes NUL-terminated strings: the name, and a value of so many
- * bytes, which are blanks where it has none yet.  Returned is where it keeps
- * the value of the first field of that name; NULL: it refuses this one.
- */
-static const char *
-add_field(struct MHD_Response *response, struct span name, const char *value,
-    size_t bytes)
-{
-	size_t both = name.len + bytes + 2;
-	char small[FIELD_BYTES];
-	char *text = both > sizeof small ? mem_zero(both) : small;
-	char *at = copy_text(text, name);
-	*at++ = '\0';
-	if (value != NULL)
-		memcpy(at, value, bytes);
-	else
-		memset(at, ' ', bytes);
-	at[bytes] = '\0';
-	const char *kept = NULL;
-	if (MHD_add_response_header(response, text, at) == MHD_YES)
-		kept = MHD_get_response_header(response, text);
-	if (text != small)
-		free(text);
-	return kept;
-}
-
-static bool
-add_alone(struct MHD_Response *response, const struct field *field)
-{
-	struct span value = shown_value(field);
-	return add_field(response, field->name, value.ptr, value.len) != NULL;
-}
-
-/* --- many fields as one --- */
-
-static bool
-is_date(const struct field *field)
-{
-	return span_ieq(field->name, SPAN("Date"));
-}
-
-/* What libmicrohttpd looks for when it is given a field. */
-static bool
-is_alone(const struct field *field)
-{
-	return span_ieq(field->name, SPAN("Connection")) ||
-	    span_ieq(field->name, SPAN("Content-Length")) ||
-	    span_ieq(field->name, SPAN("Transfer-Encoding"));
-}
-
-/*
- * The field that gets a value with room for all others: Date, for which
- * libmicrohttpd looks too, and of which it keeps the last.
- */
-static const struct field *
-carrier_of(const struct field_lists *lists)
-{
-	const struct field *first = NULL;
-	for (size_t i = lists->count; i-- > 0;) {
-		const struct field *field = field_at(lists, i);
-		if (is_date(field))
-			return field;
-		if (!is_alone(field))
-			first = field;
-	}
-	return first;
-}
-
-static bool
-is_carried(const struct field *field, const struct field *carrier)
-{
-	return field != carrier && !is_date(field) && !is_alone(field);
-}
-
-/* Behind the carrier's value, the others, each on a line of its own. */
-static void
-write_joined(char *at, const struct field_lists *lists,
-    const struct field *carrier)
-{
-	at = copy_text(at, shown_value(carrier));
-	for (size_t i = 0; i < lists->count; i++) {
-		const struct field *field = field_at(lists, i);
-		if (!is_carried(field, carrier))
-			continue;
-		at = copy_text(at, SPAN("\r\n"));
-		at = copy_text(at, field->name);
-		at = copy_text(at, SPAN(": "));
-		at = copy_text(at, shown_value(field));
-	}
-}
-
-/*
- * For each field libmicrohttpd takes three pieces of memory, and it searches
- * the texts seven times: so it is given one, and the others are written into
- * that one's value where it keeps it (front/selftest.h sees whether it does).
- */
-static bool
-add_joined(struct MHD_Response *response, const struct field_lists *lists)
-{
-	const struct field *carrier = carrier_of(lists);
-	size_t bytes = carrier != NULL ? shown_value(carrier).len : 0;
-	for (size_t i = 0; i < lists->count; i++) {
-		const struct field *field = field_at(lists, i);
-		if (is_alone(field) && !add_alone(response, field))
-			return false;
-		if (is_carried(field, carrier))
-			bytes += field->name.len + shown_value(field).len + 4;
-	}
-	if (carrier == NULL)
-		return true;
-	const char *room = add_field(response, carrier->name, NULL, bytes);
-	if (room != NULL)
-		write_joined((char *)(uintptr_t)room, lists, carrier);
-	return room != NULL;
 }
 
 /*
@@ -213,16 +125,44 @@ new_response(struct answer *answer, bool head)
 	return response;
 }
 
+/*
+ * For each field libmicrohttpd takes three pieces of memory, and it searches
+ * the texts seven times: so it is given the first one, with blanks for a value
+ * that has room for the lines of all, and these are written where it keeps that
+ * (front/selftest.h sees whether it does).
+ */
+static bool
+add_lines(struct MHD_Response *response, char *lines, size_t len)
+{
+	char *value = memchr(lines, ':', len);
+	*value = '\0';
+	value += strlen(": ");
+	size_t bytes = (size_t)(lines + len - value) - strlen("\r\n");
+	char *blanks = lines + len;
+	memset(blanks, ' ', bytes);
+	blanks[bytes] = '\0';
+	if (MHD_add_response_header(response, lines, blanks) != MHD_YES)
+		return false;
+	const char *kept = MHD_get_response_header(response, lines);
+	if (kept != NULL)
+		memcpy((char *)(uintptr_t)kept, value, bytes);
+	return kept != NULL;
+}
+
 static struct MHD_Response *
 with_fields(struct MHD_Response *response, const struct answer *answer,
     const struct fields *more, bool close)
 {
-	struct field_lists lists = {
-	    &answer->fields, more, answer->fields.count + more->count};
-	bool ok = are_fields(&lists) && add_joined(response, &lists);
-	if (ok && close)
-		ok = MHD_add_response_header(response, "Connection",
-			 "close") == MHD_YES;
+	size_t len, bytes = 2 * reply_lines_bytes(answer, more);
+	char small[LINES_BYTES];
+	char *lines = bytes > sizeof small ? mem_grow(NULL, bytes) : small;
+	bool ok = reply_lines(answer, more, lines, &len) &&
+	    (len == 0 || add_lines(response, lines, len)) &&
+	    (!close ||
+		MHD_add_response_header(response, "Connection", "close") ==
+		    MHD_YES);
+	if (lines != small)
+		free(lines);
 	if (ok)
 		return response;
 	MHD_destroy_response(response);

@@ -17,6 +17,16 @@ struct MHD_Response;
  */
 
 /*
+ * Puts the fields of an answer, with more behind its own, as lines of a head,
+ * and Date in front; so many bytes at most.  False where a name or value is
+ * none, or one that is not for the answer to say.
+ */
+size_t reply_lines_bytes(
+    const struct answer *answer, const struct fields *more);
+MUST_USE bool reply_lines(const struct answer *answer,
+    const struct fields *more, char *to, size_t *ret_len);
+
+/*
  * NULL where a name or value is none (a bug of whoever made the answer: the
  * caller answers 500 in its place).  The response holds a reference to the
  * answer.  more: fields behind its own.  head: the request's method was HEAD.

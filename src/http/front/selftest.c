@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "http/front/client_recv_private.h"
+#include "http/front/client_io_private.h"
 #include "http/front/exchange.h"
 #include "http/front/front_private.h"
 #include "http/front/selftest.h"
@@ -126,21 +126,12 @@ ask(struct trial *t, const struct conf *conf)
 
 /* --- what came of it --- */
 
-static bool
-has_lines(const struct trial *t)
-{
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		if (strstr(t->got, lines[i]) == NULL)
-			return false;
-	return true;
-}
-
 /* What the dynamic linker gives to who calls it by name. */
 static bool
 reads_tls(void)
 {
 	ssize_t (*ours)(struct gnutls_session_int *, void *, size_t) =
-	    client_recv_tls;
+	    client_io_tls;
 	void *found = dlsym(RTLD_DEFAULT, "gnutls_record_recv");
 	return memcmp(&found, &ours, sizeof found) == 0;
 }
@@ -172,9 +163,12 @@ selftest(const struct conf *conf, char **ret_message)
 	front_free(&t.front);
 	answer_unref(&t.answer);
 	loop_free(&t.loop);
+	bool has_lines = true;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		has_lines &= strstr(t.got, lines[i]) != NULL;
 	const char *wrong = t.late ? "a request is not answered"
 	    : !t.served		   ? "a request would be refused"
-	    : !has_lines(&t)   ? "an answer gets other fields than it is given"
+	    : !has_lines   ? "an answer gets other fields than it is given"
 	    : !reads_tls()     ? "TLS is read past it"
 			       : NULL;
 	if (wrong != NULL)

@@ -4,8 +4,8 @@
 #include "conf/conf.h"
 
 /*
- * libmicrohttpd sees only what head/wire.h has found right and head_queue has
- * written anew, as long as it calls us to read (front/client_recv_private.h),
+ * libmicrohttpd sees only requests of our own in the place of what head/wire.h
+ * has found right, as long as it calls us to read (front/client_io_private.h),
  * and keeps the fields of an answer as front/reply.c was told; another version
  * or build may not.  So a gateway tries before it serves: a front, on a socket
  * pair, is sent a request that libmicrohttpd by itself would show in another

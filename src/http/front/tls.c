@@ -7,18 +7,16 @@
 #include <sys/uio.h>
 
 #include "base/hex.h"
-#include "base/loop/clock.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "http/front/client_certificate.h"
 #include "http/front/client_connection_private.h"
+#include "http/front/client_io_private.h"
 #include "http/front/front_private.h"
-#include "http/front/refusal.h"
-#include "http/front/spin_private.h"
+#include "http/front/problem.h"
 #include "http/front/tls_private.h"
 
 enum {
-	TELL_EVERY_US = 10 * 1000 * 1000,
 	RECORD_OF_HANDSHAKE = 22,
 	ASCII_MOST = 127, /* the first byte of SSL 2 is above it */
 	PLAIN_READS_MOST = 32,
@@ -34,100 +32,43 @@ const char tls_priorities[] =
 /* --- waiting for the client --- */
 
 static void
-stop_waiting(struct client_connection *c)
-{
-	watch_free(&c->handshake);
-	*c->link = c->next;
-	if (c->next != NULL)
-		c->next->link = c->link;
-	client_connection_release(c, HELD_BY_TLS);
-}
-
-static void
-on_handshake_ready(void *arg, unsigned events)
+on_handshake_ready(struct client_connection *c, unsigned events)
 {
 	(void)events;
-	stop_waiting(arg);
-}
-
-/* GnuTLS describes a session only once its handshake has ended well. */
-static bool
-is_up(struct client_connection *c)
-{
-	if (c->tls_is_up)
-		return true;
-	char *message = gnutls_session_get_desc(c->session);
-	c->tls_is_up = message != NULL;
-	gnutls_free(message);
-	return c->tls_is_up;
-}
-
-/* The socket would block; behind a handshake libmicrohttpd knows what to do. */
-static void
-on_would_block(struct client_connection *c, unsigned wanted)
-{
-	if (is_up(c) || c->handshake != NULL || c->front->ending)
-		return;
-	client_connection_hold(c, HELD_BY_TLS);
-	c->handshake = watch_new(c->front->loop, c->fd, on_handshake_ready, c);
-	watch_want(c->handshake, wanted);
-	c->next = c->front->shaking_hands;
-	c->link = &c->front->shaking_hands;
-	if (c->next != NULL)
-		c->next->link = &c->next;
-	c->front->shaking_hands = c;
-}
-
-void
-tls_let_go(struct front *front)
-{
-	front->ending = true;
-	while (front->shaking_hands != NULL)
-		stop_waiting(front->shaking_hands);
-}
-
-/* --- what the log hears of many --- */
-
-/* True, and noted, where it last heard of them long enough ago. */
-static bool
-may_tell(int64_t *told_us)
-{
-	int64_t now_us = clock_us();
-	if (*told_us != 0 && now_us - *told_us < TELL_EVERY_US)
-		return false;
-	*told_us = now_us;
-	return true;
+	client_io_watch(c, 0, NULL);
+	client_io_release(c);
 }
 
 /* --- clients that speak no TLS --- */
 
-static void
-note_plain(struct client_connection *c, struct span began)
-{
-	struct front *front = c->front;
-	front->plain_refused++;
-	if (!may_tell(&front->plain_told_us))
-		return;
-	struct logline line = log_begin(EV_client_plain);
-	log_int(&line, "connections", front->plain_refused);
-	log_span(&line, "began", began);
-	log_str(&line, "client", c->client);
-	log_end(&line);
-	front->plain_refused = 0;
-}
-
 /*
- * In plain text, on the socket itself.  What has come of the request is read
- * away: a socket that is closed with unread bytes resets, and the client might
- * lose the answer.
+ * The first bytes: a record of TLS, whose handshake fails by itself if it is
+ * a wrong one, or something else.  A method of HTTP begins with a capital: it
+ * is answered in plain text, on the socket itself.  What has come of the
+ * request is read away: a socket that is closed with unread bytes resets, and
+ * the client might lose the answer.
  */
 static void
-answer_plain(struct client_connection *c)
+hear_greeting(struct client_connection *c, struct span first)
 {
+	uint8_t byte = (uint8_t)*first.ptr;
 	char rest[4096];
 	unsigned reads = 0;
+	int64_t count;
+	c->greeted = true;
+	if (byte == RECORD_OF_HANDSHAKE || byte > ASCII_MOST)
+		return;
+	if (log_rate_is_due(&c->front->plain_refused, &count)) {
+		struct logline line = log_begin(EV_client_plain);
+		log_int(&line, "connections", count);
+		log_span(&line, "began", first);
+		log_str(&line, "client", c->client);
+		log_end(&line);
+	}
+	if (byte < 'A' || byte > 'Z')
+		return;
 	struct arena *arena = arena_new();
-	struct span text = refusal_text(arena, c->front->conf,
+	struct span text = problem_text(arena, c->front->conf,
 	    PROBLEM_BAD_REQUEST,
 	    SPAN("This address speaks TLS: use https://. Nothing was "
 		 "forwarded."));
@@ -138,35 +79,29 @@ answer_plain(struct client_connection *c)
 	arena_free(&arena);
 }
 
-/*
- * The first bytes: a record of TLS, whose handshake fails by itself if it is
- * a wrong one, or something else.  A method of HTTP begins with a capital.
- */
-static void
-hear_greeting(struct client_connection *c, struct span first)
-{
-	uint8_t byte = (uint8_t)*first.ptr;
-	c->greeted = true;
-	if (byte == RECORD_OF_HANDSHAKE || byte > ASCII_MOST)
-		return;
-	note_plain(c, first);
-	if (byte >= 'A' && byte <= 'Z')
-		answer_plain(c);
-}
-
 /* --- the socket --- */
 
-/* GnuTLS wants its own note of what errno says. */
+/*
+ * The socket would block: behind a handshake libmicrohttpd knows what to do.
+ * GnuTLS wants its own note of what errno says.
+ */
 static ssize_t
 said(struct client_connection *c, ssize_t n, unsigned wanted)
 {
 	int error = errno;
-	if (n > 0)
-		spin_moved(c);
 	if (n >= 0)
 		return n;
-	if (error == EAGAIN)
-		on_would_block(c, wanted);
+	if (!c->tls_is_up) {
+		/* It describes a session whose handshake has ended well. */
+		char *message = gnutls_session_get_desc(c->session);
+		c->tls_is_up = message != NULL;
+		gnutls_free(message);
+	}
+	if (error == EAGAIN && !c->tls_is_up && !c->held &&
+	    !c->front->ending) {
+		client_io_hold(c);
+		client_io_watch(c, wanted, on_handshake_ready);
+	}
 	gnutls_transport_set_errno(c->session, error);
 	return -1;
 }
@@ -217,16 +152,14 @@ tls_no_certificate(gnutls_session_t session,
 static void
 note_refused(struct client_connection *c, const char *why)
 {
-	struct front *front = c->front;
-	front->certificates_refused++;
-	if (!may_tell(&front->certificates_told_us))
+	int64_t count;
+	if (!log_rate_is_due(&c->front->certificates_refused, &count))
 		return;
 	struct logline line = log_begin(EV_client_certificate);
-	log_int(&line, "connections", front->certificates_refused);
+	log_int(&line, "connections", count);
 	log_str(&line, "why", why);
 	log_str(&line, "client", c->client);
 	log_end(&line);
-	front->certificates_refused = 0;
 }
 
 /* GnuTLS' call with the client's message; one without certificates is zeros. */
@@ -266,16 +199,6 @@ verify_certificate(gnutls_session_t session)
 	return GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
 }
 
-static void
-demand_certificate(gnutls_session_t session)
-{
-	gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
-	gnutls_handshake_set_hook_function(session,
-	    GNUTLS_HANDSHAKE_CERTIFICATE_PKT, GNUTLS_HOOK_PRE,
-	    on_certificates);
-	gnutls_session_set_verify_function(session, verify_certificate);
-}
-
 void
 tls_begin(struct client_connection *c)
 {
@@ -287,24 +210,21 @@ tls_begin(struct client_connection *c)
 	must(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE,
 		 c->tls->credentials) == 0);
 	c->demands = c->tls->ca != NULL;
-	if (c->demands)
-		demand_certificate(session);
+	if (c->demands) {
+		gnutls_certificate_server_set_request(
+		    session, GNUTLS_CERT_REQUIRE);
+		gnutls_handshake_set_hook_function(session,
+		    GNUTLS_HANDSHAKE_CERTIFICATE_PKT, GNUTLS_HOOK_PRE,
+		    on_certificates);
+		gnutls_session_set_verify_function(
+		    session, verify_certificate);
+	}
 	gnutls_transport_set_ptr(session, c);
 	gnutls_transport_set_pull_function(session, pull);
 	gnutls_transport_set_vec_push_function(session, push);
 }
 
 /* --- the client's certificate --- */
-
-static char *
-fingerprint_of(const gnutls_datum_t *der)
-{
-	unsigned char hash[crypto_hash_sha256_BYTES];
-	char hex[2 * sizeof hash + 1];
-	crypto_hash_sha256(hash, der->data, der->size);
-	hex_encode(hash, sizeof hash, hex);
-	return mem_text(hex);
-}
 
 /* Without a name the client has an empty one, which names nobody. */
 static char *
@@ -336,19 +256,14 @@ tls_certificate(struct client_connection *c, struct arena *arena,
 		    gnutls_certificate_get_peers(c->session, &count);
 		if (list == NULL || count == 0)
 			return;
-		c->fingerprint = fingerprint_of(&list[0]);
+		unsigned char hash[crypto_hash_sha256_BYTES];
+		char hex[2 * sizeof hash + 1];
+		crypto_hash_sha256(hash, list->data, list->size);
+		hex_encode(hash, sizeof hash, hex);
+		c->fingerprint = mem_text(hex);
 		c->subject = subject_of(&list[0]);
 	}
 	*ret_certificate = (struct client_certificate){
 	    arena_dup(arena, span_str(c->fingerprint)),
 	    arena_dup(arena, span_str(c->subject))};
-}
-
-void
-tls_end(struct client_connection *c)
-{
-	must(c->handshake == NULL);
-	free(c->fingerprint);
-	free(c->subject);
-	conf_unref(&c->conf);
 }

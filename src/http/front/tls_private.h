@@ -7,7 +7,6 @@ struct arena;
 struct arrival;
 struct client_certificate;
 struct client_connection;
-struct front;
 
 /*
  * TLS below libmicrohttpd, which makes the GnuTLS session of a connection and
@@ -30,10 +29,6 @@ void tls_begin(struct client_connection *connection);
  */
 void tls_certificate(struct client_connection *connection, struct arena *arena,
     struct client_certificate *ret_certificate);
-/* It is gone. */
-void tls_end(struct client_connection *connection);
-/* Resumes all that wait, so that libmicrohttpd can end. */
-void tls_let_go(struct front *front);
 
 /* libmicrohttpd demands it and never calls it: sessions have their own. */
 gnutls_certificate_retrieve_function3 tls_no_certificate;

@@ -26,13 +26,6 @@ visible_bytes(const char *bytes, size_t len)
 	return at;
 }
 
-/* No other byte of a token than its capital becomes a letter, or "-". */
-static char
-small(char c)
-{
-	return (char)(c | 0x20);
-}
-
 /* --- steps: each takes bytes of its state, or finds them wrong --- */
 
 static size_t
@@ -69,16 +62,6 @@ take_one(struct wire *w, char got, char wanted, enum wire_state state)
 	return got == wanted ? go_on(w, state) : refuse_line(w);
 }
 
-static void
-begin_request(struct wire *w)
-{
-	w->requests++;
-	w->bytes = w->fields = 0;
-	w->left = 0;
-	w->cookies = w->empty_lines = 0;
-	w->version_1_0 = w->has_length = w->chunked = w->in_trailers = false;
-}
-
 static size_t
 take_begin(struct wire *w, char c)
 {
@@ -88,7 +71,11 @@ take_begin(struct wire *w, char c)
 	if (!behind_cr && c == '\r' &&
 	    w->empty_lines++ < WIRE_EMPTY_LINES_MAX)
 		return go_on(w, WIRE_BEGIN_LF);
-	begin_request(w);
+	w->requests++;
+	w->bytes = w->fields = 0;
+	w->left = 0;
+	w->cookies = w->empty_lines = 0;
+	w->version_1_0 = w->has_length = w->chunked = w->in_trailers = false;
 	if (behind_cr || !field_is_token(span_of(&c, 1)))
 		return refuse(w, HEAD_CHECK_BAD_REQUEST,
 		    "This is not the beginning of an HTTP request.");
@@ -150,24 +137,20 @@ take_version(struct wire *w, const char *bytes, size_t len)
 	return 1;
 }
 
-static enum wire_field
-field_of(const struct wire *w)
-{
-	struct span name = span_of(w->name, w->count);
-	if (w->in_trailers)
-		return WIRE_ANY;
-	if (span_ieq(name, SPAN("content-length")))
-		return WIRE_LENGTH;
-	if (span_ieq(name, SPAN("transfer-encoding")))
-		return WIRE_CODING;
-	return span_ieq(name, SPAN("cookie")) ? WIRE_COOKIE : WIRE_ANY;
-}
-
 /* Where the message ends is said once, and in one way. */
 static size_t
 note_field(struct wire *w)
 {
-	w->field = field_of(w);
+	struct span name = span_of(w->name, w->count);
+	w->field = WIRE_ANY;
+	if (w->in_trailers)
+		return go_on(w, WIRE_BLANKS);
+	if (span_ieq(name, SPAN("content-length")))
+		w->field = WIRE_LENGTH;
+	else if (span_ieq(name, SPAN("transfer-encoding")))
+		w->field = WIRE_CODING;
+	else if (span_ieq(name, SPAN("cookie")))
+		w->field = WIRE_COOKIE;
 	if (w->field != WIRE_LENGTH && w->field != WIRE_CODING)
 		return go_on(w, WIRE_BLANKS);
 	if (w->has_length || w->chunked)
@@ -178,16 +161,6 @@ note_field(struct wire *w)
 		return refuse(w, HEAD_CHECK_BAD_REQUEST,
 		    "HTTP/1.0 has no Transfer-Encoding.");
 	return go_on(w, WIRE_BLANKS);
-}
-
-/* As far as the name may matter. */
-static void
-keep_name(struct wire *w, const char *bytes, size_t n)
-{
-	size_t kept = w->count < WIRE_NAME_MAX ? w->count : WIRE_NAME_MAX;
-	size_t room = WIRE_NAME_MAX - kept;
-	w->count += n;
-	memcpy(w->name + kept, bytes, n < room ? n : room);
 }
 
 /* One plain number, with nothing behind it. */
@@ -219,7 +192,8 @@ take_coding(struct wire *w, char c)
 		return go_on(w, WIRE_LINE_LF);
 	}
 	bool named = field_is_token(span_of(&c, 1)) || c == ',' || c == ';';
-	if (w->count == whole || small(c) != coding[w->count])
+	/* No other byte of a token than its capital becomes a letter. */
+	if (w->count == whole || (c | 0x20) != coding[w->count])
 		return refuse(w,
 		    named ? HEAD_CHECK_CODING : HEAD_CHECK_BAD_REQUEST,
 		    "The only Transfer-Encoding that is accepted is "
@@ -275,7 +249,11 @@ take_blanks(struct wire *w, const char *bytes, size_t len)
 static size_t
 take_name(struct wire *w, const char *bytes, size_t len, size_t n)
 {
-	keep_name(w, bytes, n);
+	/* It is kept as far as it may matter. */
+	size_t kept = w->count < WIRE_NAME_MAX ? w->count : WIRE_NAME_MAX;
+	size_t room = WIRE_NAME_MAX - kept;
+	w->count += n;
+	memcpy(w->name + kept, bytes, n < room ? n : room);
 	if (n == len)
 		return n;
 	if (bytes[n] != ':')
@@ -424,35 +402,22 @@ wire_init(struct wire *wire, size_t max_bytes)
 	    .max_bytes = max_bytes, .message = "", .verdict = HEAD_CHECK_OK};
 }
 
-bool
-wire_is_behind_head(const struct wire *w)
-{
-	return w->in_trailers || w->state >= WIRE_BODY;
-}
-
-/* So many bytes the head or the trailers may still have; what is none, all. */
-static size_t
-room_of(const struct wire *w, size_t len)
-{
-	size_t most = w->in_trailers ? WIRE_TRAILERS_MAX : w->max_bytes;
-	if (w->state <= WIRE_BEGIN_LF || w->state >= WIRE_BODY)
-		return len;
-	return len < most - w->bytes ? len : most - w->bytes;
-}
-
 size_t
 wire_step(struct wire *w, const char *bytes, size_t len)
 {
 	bool counts = w->state < WIRE_BODY;
-	size_t room = room_of(w, len);
 	if (w->verdict != HEAD_CHECK_OK)
 		return 0;
-	if (room == 0)
+	/* Of what is no head and no trailer there may be any number. */
+	size_t most = w->in_trailers ? WIRE_TRAILERS_MAX : w->max_bytes;
+	if (counts && w->state > WIRE_BEGIN_LF && len > most - w->bytes)
+		len = most - w->bytes;
+	if (len == 0)
 		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE, w->in_trailers
 			? "The request's trailer fields are larger than the "
 			  "gateway accepts: 8192 bytes (8 KiB) at most."
 			: "");
-	size_t n = take_step(w, bytes, room);
+	size_t n = take_step(w, bytes, len);
 	w->bytes += counts ? n : 0;
 	return n;
 }

@@ -94,5 +94,3 @@ void wire_init(struct wire *wire, size_t max_bytes);
  * taken any more; else the next step goes on, even behind none.
  */
 size_t wire_step(struct wire *wire, const char *bytes, size_t len);
-/* The body that follows is wrong, and not the head. */
-bool wire_is_behind_head(const struct wire *wire);

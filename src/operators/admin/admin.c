@@ -36,7 +36,6 @@ admin_new(struct loop *loop, const struct conf *conf,
 	store_measure(admin->store, admin->store_took);
 	admin->front = front_new(loop, conf, &admin->budget, &admin->places,
 	    admin_request_new, admin);
-	front_count(admin->front, NULL, &admin->spun);
 	front_listen(admin->front, fd, FRONT_PLAIN, false);
 	return admin;
 }

@@ -267,12 +267,10 @@ sum_of(const struct metrics *m, size_t offset)
 	return sum;
 }
 
-/* The admin interface counts its own connections that spun. */
 static void
 put_sum(struct metrics *m)
 {
-	uint64_t own = m->id == METRIC_SPUN ? counter_read(&m->admin->spun) : 0;
-	put_value(m, sum_of(m, m->offset) + own);
+	put_value(m, sum_of(m, m->offset));
 }
 
 static void
@@ -619,7 +617,6 @@ static const struct {
     BY(RELOADS, put_known),
     BY(LOG_DROPPED, put_known),
     BY(CERTIFICATE, put_certificates),
-    OF(SPUN, put_sum, meter, spun),
     OF_SOURCE(MESSAGES, put_words, outcomes),
     OF_SOURCE(MESSAGE_SECONDS, put_times, seconds),
     OF_SOURCE(MESSAGE_AGE, put_times, age),

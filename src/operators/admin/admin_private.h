@@ -48,7 +48,6 @@ struct admin {
 	struct store *store;
 	struct store_health *health; /* the process' */
 	struct histogram store_took[SCRIPT_COUNT_];
-	struct counter spun; /* its own connections (front/front.h) */
 	struct machines machines;
 	bool draining;
 
