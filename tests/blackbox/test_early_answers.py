@@ -76,13 +76,14 @@ def behind_a_short_rest_of_the_body_the_connection_is_kept(bench):
         equal(client.exchange("GET", "/y").status, 201)
 
 
-@test
-def an_answer_and_the_body_flow_at_the_same_time(bench):
+@each([("with a small head", []),
+       ("with a large head", [("X-Large", "a" * 12_000)])])
+def an_answer_and_the_body_flow_at_the_same_time(bench, fields):
     upstream = bench.upstream()
     gateway = bench.gateway(upstream)
 
     def echo(connection, request):
-        connection.send(answer(200, b"", [CHUNKED], length=False))
+        connection.send(answer(200, b"", [CHUNKED] + fields, length=False))
         while True:
             size = connection.reader.line()
             piece = connection.reader.exactly(int(size, 16) + 2)
@@ -98,6 +99,25 @@ def an_answer_and_the_body_flow_at_the_same_time(bench):
             equal(client.reader.exactly(8), b"3\r\n%03d\r\n" % number)
         client.send(b"0\r\n\r\n")
         equal(client.reader.exactly(5), b"0\r\n\r\n")
+        assert client.is_closed()
+
+
+@each([("over a slow line", small_window), ("over a fast one", None)])
+def an_answer_with_a_large_head_is_passed_on_whole(bench, slow):
+    size = 8 * MIB
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream)
+
+    def script(connection, request):
+        connection.send(answer(
+            200, b"", [("X-Large", "a" * 12_000), ("Content-Length", size)],
+            length=False))
+        send_pattern(connection.send, size)
+    takes(upstream, script)
+    with slow(gateway.address) if slow else gateway.client() as client:
+        client.send(build("GET", "/x"))
+        equal(head(client)[0], 200)
+        equal(read_pattern(client.reader, size), size)
         assert client.is_closed()
 
 
