@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fuzz/fuzz.h"
-#include "messages/shared/letter_codec.h"
+#include "messages/shared/letter_stored.h"
 
 /*
  * Whatever stands in Redis for the head of a letter, or for its body: what is
@@ -31,16 +31,16 @@ fuzz_letter(struct span input)
 	char *bytes;
 	size_t len;
 
-	if (letter_codec_read_head(input, &letter)) {
+	if (letter_stored_read_head(input, &letter)) {
 		is_within(letter.position, input);
 		is_within(letter.label, input);
 		must(letter.status >= 0 && letter.first_ms >= 0);
 		must(letter.reason.len > 0);
-		letter_codec_put_head(&letter, &bytes, &len);
+		letter_stored_put(&letter, false, &bytes, &len);
 		is_same(input, bytes, len);
 	}
 	struct arena *arena = arena_new();
-	if (letter_codec_read_body(input, arena, &letter)) {
+	if (letter_stored_read_body(input, arena, &letter)) {
 		is_within(letter.payload, input);
 		is_within(letter.answer, input);
 		for (size_t i = 0; i < letter.fields.count; i++) {
@@ -48,7 +48,7 @@ fuzz_letter(struct span input)
 			is_within(letter.fields.list[i].value, input);
 		}
 		must(letter.time_ms >= -1);
-		letter_codec_put_body(&letter, &bytes, &len);
+		letter_stored_put(&letter, true, &bytes, &len);
 		is_same(input, bytes, len);
 	}
 	arena_free(&arena);

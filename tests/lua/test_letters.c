@@ -30,8 +30,8 @@
 #define ALONE ""
 
 /* Places in the answer (letter_keys.lua), behind its first four. */
-enum { AT_ID = 4, AT_STATE, AT_ACT, AT_LANE, AT_PUT, AT_PARKED, AT_DEAD,
-	AT_BEHIND, AT_HAS_LANE, AT_REASON, AT_HEAD, AT_BODY };
+enum { AT_DEAD = 4, AT_BEHIND, AT_HAS_LANE, AT_ID, AT_STATE, AT_ACT, AT_LANE,
+	AT_PUT, AT_PARKED, AT_REASON, AT_HEAD, AT_BODY };
 
 static redisReply *
 run(enum script script, const char *const *argv)
@@ -67,9 +67,12 @@ does(const char *act, const char *id, const char *lane, const char *owner,
 		NULL});
 }
 
+/* "": there is none, or no letter. */
 static void
 text_is(const redisReply *reply, size_t at, const char *text)
 {
+	if (*text == '\0' && at >= reply->elements)
+		return;
 	assert_in_range(at, 0, reply->elements - 1);
 	assert_string_equal(reply->element[at]->str, text);
 }
@@ -244,14 +247,12 @@ a_letter_is_what_was_written_and_put_back(void **state)
 	text_is(reply, AT_BODY, "the body");
 	word_is(reply, "DONE");
 	says(does("put_back", ONE, ALONE, A, ""), "DONE", "confirmed");
-	reply = run(
-	    SCRIPT_letters, (const char *const[]){"show", ONE, NULL});
+	reply = does("show", ONE, ALONE, "", "");
 	text_is(reply, AT_REASON, "exhausted");
 	text_is(reply, AT_HEAD, "another head");
 	text_is(reply, AT_BODY, "the body");
 	word_is(reply, "DONE");
-	says(run(SCRIPT_letters, (const char *const[]){"show", TWO, NULL}),
-	    "GONE", "");
+	says(does("show", TWO, ALONE, "", ""), "GONE", "");
 }
 
 static void
@@ -464,8 +465,7 @@ lists(const char *wanted, const char *after, const char *limit,
     const char *const *ids)
 {
 	redisReply *reply = run(SCRIPT_letters,
-	    (const char *const[]){
-		"list", wanted, after, "9999999999999", limit, NULL});
+	    (const char *const[]){"list", wanted, after, limit, NULL});
 	size_t count = (reply->elements - 4) / 8;
 	for (size_t i = 0; i < count; i++) {
 		assert_non_null(ids[i]);

@@ -29,7 +29,7 @@ id_of(unsigned message)
 	char position[16];
 	snprintf(position, sizeof position, "%u-0", message + 1);
 	const struct letter_name name =
-	    letter_name_of(span_str(position), NULL);
+	    letter_stored_name(span_str(position), NULL);
 	hex_encode(name.id, sizeof name.id, hex);
 	return hex;
 }

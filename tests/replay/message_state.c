@@ -58,7 +58,7 @@ static uint64_t
 hash_letter_op(uint64_t hash, const struct letter_op *op)
 {
 	hash = hash_store_op(hash, &op->op);
-	return mix(hash, (uint64_t)op->state << 2 |
+	return mix(hash, (uint64_t)op->letter.state << 2 |
 		(uint64_t)op->has_next << 1 | op->sealed_shut);
 }
 
@@ -135,9 +135,13 @@ static uint64_t
 hash_letters(const struct letters *letters)
 {
 	uint64_t hash = mix(sum_of(&letters->lanes), sum_of(&letters->written));
-	hash = mix(hash, letters->count.dead << 32 | letters->count.parked);
-	return mix(hash, (uint64_t)letters->n_unknown << 32 |
-		(uint64_t)letters->n_failed << 16 | letters->n_calls);
+	hash = mix(hash, letters->dead << 32 | letters->parked);
+	hash = mix(hash,
+	    (uint64_t)letters->n_unknown << 32 | letters->n_failed);
+	for (int64_t i = 0; i < letters->shared.store->conf->store.shards; i++)
+		hash = mix(hash, (uint64_t)letters->shards[i].due << 1 |
+			(letters->shards[i].call != NULL));
+	return hash;
 }
 
 static uint64_t

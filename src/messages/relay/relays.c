@@ -317,8 +317,9 @@ on_pause_wanted(void *arg, const char *note)
 	if (op_pending(&run->pausing.op.op) || run->pause.on)
 		return;
 	run->pausing.arena = arena_new();
-	pause_begin(&run->pausing, run->worker->store, "relay",
-	    run->relay->name, span_str(run->conf->instance), span_str(note));
+	pause_say(&run->pausing, run->worker->store, "relay",
+	    run->relay->name, "pause", span_str(run->conf->instance),
+	    span_str(note));
 }
 
 static void

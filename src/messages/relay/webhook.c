@@ -286,7 +286,8 @@ kept_call(const struct webhook *hook, const char *act, size_t n_more)
 {
 	static const char *const ends[] = {"", ":bodies", ":ran"};
 	struct store_call *call =
-	    shared_call(&hook->shared, SCRIPT_kept, 1 + 4 + 1 + n_more);
+	    call_new(hook->shared.store, hook->shared.shard, SCRIPT_kept,
+		1 + 4 + 1 + n_more);
 	resp_number(&call->args, 4);
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		shared_arg_key(&hook->shared, call, "kept", ends[i]);

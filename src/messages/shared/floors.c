@@ -11,9 +11,9 @@ enum { RETRY_MS = 500, PAGE = 200, ARGS_OF_KEEP = 3 };
 struct floors_part {
 	struct list link;
 	char *name;
-	bool wanted, stands;
-	bool asked; /* the call under way is about it */
-	char *floor; /* to be kept; NULL: nothing */
+	unsigned due; /* bits of enum floors_act */
+	bool asked;   /* the call under way is about it */
+	char *floor;  /* to be kept */
 	bool anew;
 };
 
@@ -38,8 +38,7 @@ forget_parts(struct floors *floors, bool all)
 {
 	struct floors_part *part;
 	LIST_EACH (part, &floors->parts, link) {
-		if (!all &&
-		    (part->wanted || part->stands || part->floor != NULL))
+		if (part->due != 0 && !all)
 			continue;
 		list_remove(&part->link);
 		free(part->name);
@@ -48,61 +47,15 @@ forget_parts(struct floors *floors, bool all)
 	}
 }
 
-static bool
-has_something(const struct floors_part *part, enum floors_act act)
-{
-	return act == FLOORS_KEEP ? part->floor != NULL
-	    : act == FLOORS_STAND ? part->stands
-				  : part->wanted;
-}
-
 /* --- calls --- */
-
-static struct store_call *
-floor_call(const struct shared *shared, const char *act, size_t n_argv)
-{
-	struct store_call *call =
-	    shared_call(shared, SCRIPT_floor, 3 + n_argv);
-	resp_number(&call->args, 1);
-	shared_arg_key(shared, call, "floor", "");
-	resp_arg(&call->args, span_str(act));
-	return call;
-}
-
-/* What was given since then is to be kept next; the order is that of asking. */
-static void
-take_answer(struct floors *floors, const struct call_reply *reply)
-{
-	struct floors_part *part;
-	size_t i = 0;
-	LIST_EACH (part, &floors->parts, link) {
-		if (!part->asked)
-			continue;
-		part->asked = false;
-		switch (floors->act) {
-		case FLOORS_KEEP:
-			free(part->floor);
-			part->floor = NULL;
-			break;
-		case FLOORS_STAND:
-			part->stands = false;
-			break;
-		case FLOORS_LOOK:
-			part->wanted = false;
-			floors->known(floors->arg, part->name,
-			    call_reply_text(reply, i),
-			    call_reply_text(reply, i + 1));
-			i += 2;
-			break;
-		}
-	}
-}
 
 static void
 on_floors_answered(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct floors *floors = call->arg;
+	struct floors_part *part;
+	size_t i = 0;
 	if (floors == NULL)
 		return;
 	bool answered =
@@ -110,29 +63,29 @@ on_floors_answered(struct store_call *call, enum call_end how, int error,
 	floors->call = NULL;
 	shared_ended(&floors->shared, "floor", call, error,
 	    floors->act != FLOORS_LOOK);
-	if (answered)
-		take_answer(floors, reply);
+	/*
+	 * What was given since then is to be kept next; the order is that of
+	 * asking.
+	 */
+	LIST_EACH (part, &floors->parts, link) {
+		if (!part->asked || !answered)
+			continue;
+		part->asked = false;
+		part->due &= ~(1u << floors->act);
+		if (floors->act != FLOORS_LOOK)
+			continue;
+		floors->known(floors->arg, part->name,
+		    call_reply_text(reply, i), call_reply_text(reply, i + 1));
+		i += 2;
+	}
 	forget_parts(floors, false);
 	if (!list_empty(&floors->parts))
 		timer_set(&floors->timer, answered ? 0 : RETRY_MS);
 }
 
-/* Marks as many as a call takes. */
-static size_t
-mark_parts(struct floors *floors)
-{
-	struct floors_part *part;
-	size_t count = 0;
-	LIST_EACH (part, &floors->parts, link) {
-		part->asked = count < PAGE && has_something(part, floors->act);
-		count += part->asked;
-	}
-	return count;
-}
-
 /*
- * One call at a time: what is to be kept comes before what is wanted, which may
- * be wanted of it.
+ * One call at a time, of as many parts as it takes: what is to be kept comes
+ * before what is wanted, which may be wanted of it.
  */
 static void
 on_floors_timer(void *arg)
@@ -150,25 +103,30 @@ on_floors_timer(void *arg)
 	for (unsigned act = FLOORS_KEEP; act <= FLOORS_LOOK && count == 0;
 	     act++) {
 		floors->act = act;
-		count = mark_parts(floors);
+		LIST_EACH (part, &floors->parts, link) {
+			part->asked = count < PAGE && part->due & 1u << act;
+			count += part->asked;
+		}
 	}
 	if (count == 0)
 		return;
 	bool keeps = floors->act == FLOORS_KEEP;
-	floors->call = floor_call(&floors->shared, words[floors->act],
-	    keeps ? ARGS_OF_KEEP * count : count);
+	struct store_call *call = shared_call(&floors->shared, SCRIPT_floor,
+	    "floor", 1 + (keeps ? ARGS_OF_KEEP * count : count));
+	resp_arg(&call->args, span_str(words[floors->act]));
 	LIST_EACH (part, &floors->parts, link) {
 		if (!part->asked)
 			continue;
-		resp_arg(&floors->call->args, span_str(part->name));
+		resp_arg(&call->args, span_str(part->name));
 		if (!keeps)
 			continue;
-		resp_arg(&floors->call->args, span_str(part->floor));
-		resp_number(&floors->call->args, part->anew);
+		resp_arg(&call->args, span_str(part->floor));
+		resp_number(&call->args, part->anew);
 	}
-	floors->call->done = on_floors_answered;
-	floors->call->arg = floors;
-	call_start(floors->call);
+	call->done = on_floors_answered;
+	call->arg = floors;
+	floors->call = call;
+	call_start(call);
 }
 
 /* --- for those who keep to it --- */
@@ -198,11 +156,19 @@ floors_stop(struct floors *floors)
 	*floors = (struct floors){0};
 }
 
+static struct floors_part *
+part_due(struct floors *floors, const char *name, enum floors_act act)
+{
+	struct floors_part *part = part_of(floors, name);
+	part->due |= 1u << act;
+	timer_set(&floors->timer, 0);
+	return part;
+}
+
 void
 floors_want(struct floors *floors, const char *part)
 {
-	part_of(floors, part)->wanted = true;
-	timer_set(&floors->timer, 0);
+	part_due(floors, part, FLOORS_LOOK);
 }
 
 void
@@ -211,10 +177,11 @@ floors_keep(
 {
 	struct floors_part *part = part_of(floors, name);
 	/* One that is about to be sent, or is, was not kept yet. */
-	part->anew = anew || (part->floor != NULL && part->anew);
+	part->anew = anew || (part->due & 1u << FLOORS_KEEP && part->anew);
 	part->asked &= floors->act != FLOORS_KEEP;
 	/* It is read. */
-	part->stands = false;
+	part->due &= ~(1u << FLOORS_STAND);
+	part->due |= 1u << FLOORS_KEEP;
 	free(part->floor);
 	part->floor = mem_str(floor);
 	timer_set(&floors->timer, 0);
@@ -223,8 +190,7 @@ floors_keep(
 void
 floors_stand(struct floors *floors, const char *part)
 {
-	part_of(floors, part)->stands = true;
-	timer_set(&floors->timer, 0);
+	part_due(floors, part, FLOORS_STAND);
 }
 
 bool
@@ -234,7 +200,7 @@ floors_are_kept(const struct floors *floors)
 	if (floors->shared.store == NULL)
 		return true;
 	LIST_EACH (part, &floors->parts, link)
-		if (part->floor != NULL)
+		if (part->due & 1u << FLOORS_KEEP)
 			return false;
 	return true;
 }
@@ -270,7 +236,8 @@ floors_decide(struct floors_op *op, struct store *store, const char *kind,
 	call_begin_op(store, &op->op);
 	op->count = 0;
 	struct store_call *call =
-	    floor_call(&shared, rewinds ? "rewind" : "resume", count);
+	    shared_call(&shared, SCRIPT_floor, "floor", 1 + count);
+	resp_arg(&call->args, rewinds ? SPAN("rewind") : SPAN("resume"));
 	for (size_t i = 0; i < count; i++)
 		resp_arg(&call->args, parts[i]);
 	call->done = on_decided;

@@ -28,6 +28,7 @@ struct floors {
 	void *arg;
 	struct list parts;       /* of which there is something to do */
 	struct store_call *call; /* under way; NULL: none */
+	/* What is done with parts, in this order. */
 	enum floors_act { FLOORS_KEEP, FLOORS_STAND, FLOORS_LOOK } act;
 	struct timer timer;
 };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
-
 #include "base/base64.h"
 #include "base/loop/loop.h"
-#include "conf/name.h"
 #include "messages/shared/leadership.h"
 #include "store/record/record.h"
 
@@ -21,12 +18,6 @@ leadership_term(const struct leadership *leader)
 	return leadership_is_held(leader) ? leader->term : 0;
 }
 
-const char *
-leadership_holder(const struct leadership *leader)
-{
-	return leadership_is_held(leader) ? "" : leader->holder;
-}
-
 void
 leadership_arg_token(const struct leadership *leader, struct store_call *call)
 {
@@ -36,22 +27,6 @@ leadership_arg_token(const struct leadership *leader, struct store_call *call)
 	const struct span parts[] = {span_of(token, TOKEN_CHARS), SPAN(":"),
 	    span_str(leader->watch.shared.store->conf->instance)};
 	resp_joined(&call->args, parts, sizeof parts / sizeof *parts);
-}
-
-/* Of another one's token; what is no name is none. */
-static void
-note_holder(struct leadership *leader, struct span token)
-{
-	char name[sizeof leader->holder];
-	leader->holder[0] = '\0';
-	if (token.len <= TOKEN_CHARS + 1 || token.ptr[TOKEN_CHARS] != ':' ||
-	    token.len - TOKEN_CHARS - 1 >= sizeof name)
-		return;
-	struct span text = span_from(token, TOKEN_CHARS + 1);
-	memcpy(name, text.ptr, text.len);
-	name[text.len] = '\0';
-	if (name_wrong_plain(name) == NULL)
-		memcpy(leader->holder, name, text.len + 1);
 }
 
 static void
@@ -98,9 +73,8 @@ static struct store_call *
 leader_call(struct leadership *leader, const char *act)
 {
 	const struct shared *shared = &leader->watch.shared;
-	struct store_call *call = shared_call(shared, SCRIPT_leadership, 7);
-	resp_number(&call->args, 1);
-	shared_arg_key(shared, call, "leadership", "");
+	struct store_call *call =
+	    shared_call(shared, SCRIPT_leadership, "leadership", 5);
 	resp_arg(&call->args, span_str(act));
 	leadership_arg_token(leader, call);
 	resp_number(&call->args, LEADERSHIP_LEASE_MS);
@@ -130,7 +104,6 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	if (reply->verdict == VERDICT_OURS && number > 0) {
 		take(leader, number, call->run.link.sent_us);
 	} else if (reply->verdict == VERDICT_IN_FLIGHT) {
-		note_holder(leader, call_reply_text(reply, 1));
 		if (!watch->again && number >= 0 &&
 		    number < LEADERSHIP_RENEW_MS)
 			timer_set(&watch->timer, number + 1);

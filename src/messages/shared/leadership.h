@@ -20,7 +20,6 @@ enum {
 	LEADERSHIP_LEASE_MS = 5000,
 	LEADERSHIP_RENEW_MS = 1000,
 	LEADERSHIP_MARGIN_MS = 500,
-	LEADERSHIP_HOLDER_MAX = 64, /* an instance's name */
 };
 
 /* Each may do nothing with the leadership itself but stop it. */
@@ -38,7 +37,6 @@ struct leadership {
 	int64_t asked;    /* the term that it was last asked for with */
 	int64_t until_us; /* it is ours, by clock_us */
 	struct timer end;
-	char holder[LEADERSHIP_HOLDER_MAX + 1]; /* who else; "": not known */
 };
 
 /*
@@ -61,8 +59,6 @@ bool leadership_is_held(const struct leadership *leader);
  * 0: it is not ours.
  */
 int64_t leadership_term(const struct leadership *leader);
-/* The instance that had it when Redis was asked last; "": not known, or us. */
-const char *leadership_holder(const struct leadership *leader);
 /*
  * Appends its token, with which a script may ask whether it is still ours:
  * random bits, and the instance, for people.

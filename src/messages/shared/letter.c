@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <limits.h>
+#include <stdlib.h>
 
 #include "base/container.h"
 #include "base/digits.h"
 #include "base/error.h"
+#include "base/hex.h"
+#include "base/mem.h"
 #include "base/must.h"
 #include "messages/shared/letter.h"
-#include "messages/shared/letter_stored.h"
 
 enum { UNTIL_DIGITS = 13 }; /* as scripts have Redis' clock */
 
 /* --- what is done with it --- */
 
+/* Begins it; the shard in which that letter is. */
+static unsigned
+begin_op(struct letters *letters, struct letter_op *op,
+    const struct letter_name *name)
+{
+	call_begin_op(letters->shared.store, &op->op);
+	op->letter = (struct letter){.position = SPAN("")};
+	op->has_next = op->sealed_shut = false;
+	op->letters = letters;
+	op->name = *name;
+	return letter_stored_shard(&letters->shared, name);
+}
+
 /* What an answer says of the letter; 0 or an error. */
 static int
-read_answer(struct letter_op *op, const struct call_reply *reply)
+read_answer(struct letter_op *op, struct store_call *call,
+    const struct call_reply *reply)
 {
-	struct span head, body;
-	const struct letters *letters = op->letters;
-	struct letter *letter = &op->letter;
-	if (call_reply_text(reply, SAID_ID).len == 0)
+	op->op.verdict = reply->verdict;
+	op->op.now_ms = reply->now_ms;
+	if (call_reply_text(reply, SAID_LETTER).len == 0)
 		return 0;
-	if (!letter_stored_read_said(
-		reply, SAID_ID, op->arena, SAID_REASON, letter))
-		return E_MALFORMED;
-	op->state = letter->state;
-	if (reply->n_extra <= SAID_HEAD)
-		return 0;
-	if (!letter_stored_open(&letters->shared, op->arena, letter->name.id,
-		call_reply_text(reply, SAID_HEAD), &head))
-		return E_NO_MEMORY;
-	op->sealed_shut = !letter_stored_read_head(letter, head);
-	if (reply->n_extra <= SAID_BODY)
-		return 0;
-	if (!letter_stored_open(&letters->shared, op->arena, letter->name.id,
-		call_reply_text(reply, SAID_BODY), &body))
-		return E_NO_MEMORY;
-	op->sealed_shut |= !letter_codec_read_body(body, op->arena, letter);
-	return 0;
+	int error = letter_stored_read(&op->letters->shared, reply, SAID_LETTER,
+	    reply->n_extra, op->arena, &op->letter, &op->sealed_shut);
+	if (error != E_MALFORMED)
+		return error;
+	call_log_odd(call);
+	return E_STORE_REFUSED;
 }
 
 static void
@@ -48,43 +51,35 @@ on_letter_told(struct store_call *call, enum call_end how, int error,
 		return;
 	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
 	struct letters *letters = op->letters;
+	bool keeps = letters->shards != NULL;
 	if (how == CALL_ANSWERED) {
-		op->op.verdict = reply->verdict;
-		op->op.now_ms = reply->now_ms;
-		error = read_answer(op, reply);
-		op->has_next = op->ends && reply->verdict == VERDICT_DONE &&
-			       op->letter.name.in_order;
-		if (error == E_MALFORMED) {
-			call_log_odd(call);
-			error = E_STORE_REFUSED;
-		} else if (letters->shards != NULL) {
-			letters_note(letters, call->shard, &op->name, reply);
-		}
+		error = read_answer(op, call, reply);
+		op->has_next = reply->verdict == VERDICT_DONE &&
+		    op->letter.name.in_order &&
+		    memcmp(op->letter.name.id, op->name.id, DIGEST_BYTES) != 0;
+		if (error != E_STORE_REFUSED && keeps)
+			letters_note(letters, call->shard, &op->name,
+			    &op->letter, reply);
 	}
 	call_end_op(call, error);
-	if (letters->shards != NULL && letters->n_unknown == 0)
+	if (keeps && letters->n_unknown == 0)
 		letters->events.changed(letters->events.arg);
 }
 
 /* A call of that operation; n_more arguments are still to come. */
 static struct store_call *
-begin_call(struct letters *letters, struct letter_op *op, enum script script,
-    const char *act, const struct letter_name *name, size_t n_more)
+begin_call(struct letter_op *op, unsigned shard, enum script script,
+    const char *act, size_t n_more)
 {
-	call_begin_op(letters->shared.store, &op->op);
-	op->letter = (struct letter){.position = SPAN("")};
-	op->state = LETTER_WRITTEN;
-	op->has_next = op->sealed_shut = op->ends = false;
-	op->letters = letters;
-	op->name = *name;
-	struct store_call *call = letter_stored_call(&letters->shared,
-	    letter_stored_shard(&letters->shared, name), script, 3 + n_more);
+	const struct letter_name *name = &op->name;
+	struct store_call *call = letter_stored_call(
+	    &op->letters->shared, shard, script, 3 + n_more);
+	char hex[DIGEST_HEX + 1];
 	resp_arg(&call->args, span_str(act));
-	letter_stored_arg_digest(call, name->id);
-	if (name->in_order)
-		letter_stored_arg_digest(call, name->lane);
-	else
-		resp_arg(&call->args, SPAN(""));
+	hex_encode(name->id, DIGEST_BYTES, hex);
+	resp_arg(&call->args, span_str(hex));
+	hex_encode(name->lane, DIGEST_BYTES, hex);
+	resp_arg(&call->args, name->in_order ? span_str(hex) : SPAN(""));
 	call->done = on_letter_told;
 	call_join_op(call, &op->op);
 	return call;
@@ -106,55 +101,36 @@ on_put_prepare(struct store_call *call)
 	digits_pad(call->args.bytes + op->until_at, UNTIL_DIGITS, until_ms);
 }
 
-static void
-put(struct letters *letters, struct letter_op *op, const char *act,
-    const struct letter *letter)
+void
+letter_put(struct letters *letters, struct letter_op *op,
+    const struct letter *letter, enum letter_way way, int64_t until_us)
 {
-	char *bytes;
-	size_t len;
+	static const char *const words[] = {[LETTER_FIRST] = "first",
+	    [LETTER_BEHIND] = "behind", [LETTER_RESTORED] = "restore"};
+	must(way != LETTER_BEHIND || letter->name.in_order);
+	unsigned shard = begin_op(letters, op, &letter->name);
 	struct store_call *call =
-	    begin_call(letters, op, SCRIPT_letter_put, act, &letter->name, 5);
+	    begin_call(op, shard, SCRIPT_letter_put, words[way], 5);
 	resp_arg(&call->args, letter->reason);
-	letter_codec_put_head(letter, &bytes, &len);
-	letter_stored_arg_sealed(
-	    call, &letters->shared, letter->name.id, bytes, len);
-	letter_codec_put_body(letter, &bytes, &len);
-	letter_stored_arg_sealed(
-	    call, &letters->shared, letter->name.id, bytes, len);
+	letter_stored_arg(call, &letters->shared, letter, false);
+	letter_stored_arg(call, &letters->shared, letter, true);
 	shared_arg_notice(&letters->shared, call);
 	resp_arg(&call->args, SPAN("0000000000000"));
+	op->until_us = until_us;
 	op->until_at = call->args.len - UNTIL_DIGITS - 2;
 	call->prepare = on_put_prepare;
 	call->large = store_is_large(call->args.len);
 	call_start(call);
 }
 
-void
-letter_put(struct letters *letters, struct letter_op *op,
-    const struct letter *letter, bool behind, int64_t until_us)
-{
-	must(!behind || letter->name.in_order);
-	op->until_us = until_us;
-	put(letters, op, behind ? "behind" : "first", letter);
-}
-
-void
-letter_restore(
-    struct letters *letters, struct letter_op *op, const struct letter *letter)
-{
-	op->until_us = INT64_MAX;
-	put(letters, op, "restore", letter);
-}
-
 /* owner NULL: nobody; n_more arguments are still to come. */
 static struct store_call *
-begin_act(struct letters *letters, struct letter_op *op, const char *word,
-    const struct letter_name *name, const struct owner *owner,
-    enum letter_act act, size_t n_more)
+begin_act(struct letter_op *op, unsigned shard, const char *word,
+    const struct owner *owner, enum letter_act act, size_t n_more)
 {
 	struct store_call *call =
-	    begin_call(letters, op, SCRIPT_letter, word, name, 3 + n_more);
-	shared_arg_notice(&letters->shared, call);
+	    begin_call(op, shard, SCRIPT_letter, word, 3 + n_more);
+	shared_arg_notice(&op->letters->shared, call);
 	if (owner != NULL)
 		call_arg_token(call, owner->bytes);
 	else
@@ -165,42 +141,20 @@ begin_act(struct letters *letters, struct letter_op *op, const char *word,
 }
 
 void
-letter_find(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name)
-{
-	call_start(begin_act(letters, op, "find", name, NULL, 0, 0));
-}
-
-void
-letter_confirm(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name)
-{
-	call_start(begin_act(letters, op, "confirm", name, NULL, 0, 0));
-}
-
-void
-letter_begin(struct letters *letters, struct letter_op *op,
+letter_do(struct letters *letters, struct letter_op *op, enum letter_verb verb,
     const struct letter_name *name, enum letter_act act,
     const struct owner *owner)
 {
+	static const char *const words[] = {[LETTER_FIND] = "find",
+	    [LETTER_SHOW] = "show", [LETTER_CONFIRM] = "confirm",
+	    [LETTER_BEGIN] = "begin", [LETTER_ASK] = "ask",
+	    [LETTER_RENEW] = "renew", [LETTER_END] = "end"};
+	unsigned shard = begin_op(letters, op, name);
 	struct store_call *call =
-	    begin_act(letters, op, "begin", name, owner, act, 0);
-	call->large = true; /* its body may be */
+	    begin_act(op, shard, words[verb], owner, act, 0);
+	/* Its body may be. */
+	call->large = verb == LETTER_BEGIN || verb == LETTER_SHOW;
 	call_start(call);
-}
-
-void
-letter_ask(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, enum letter_act act)
-{
-	call_start(begin_act(letters, op, "ask", name, NULL, act, 0));
-}
-
-void
-letter_renew(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, const struct owner *owner)
-{
-	call_start(begin_act(letters, op, "renew", name, owner, 0, 0));
 }
 
 void
@@ -208,73 +162,18 @@ letter_put_back(struct letters *letters, struct letter_op *op,
     const struct letter_name *name, const struct owner *owner,
     const struct letter *head)
 {
-	char *bytes;
-	size_t len;
+	unsigned shard = begin_op(letters, op, name);
 	struct store_call *call =
-	    begin_act(letters, op, "put_back", name, owner, 0, 2);
-	if (head != NULL) {
-		resp_arg(&call->args, head->reason);
-		letter_codec_put_head(head, &bytes, &len);
-		letter_stored_arg_sealed(
-		    call, &letters->shared, name->id, bytes, len);
-	} else {
+	    begin_act(op, shard, "put_back", owner, LETTER_REPLAY, 2);
+	resp_arg(&call->args, head != NULL ? head->reason : SPAN(""));
+	if (head != NULL)
+		letter_stored_arg(call, &letters->shared, head, false);
+	else
 		resp_arg(&call->args, SPAN(""));
-		resp_arg(&call->args, SPAN(""));
-	}
 	call_start(call);
 }
 
-void
-letter_end(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, const struct owner *owner)
-{
-	struct store_call *call =
-	    begin_act(letters, op, "end", name, owner, 0, 0);
-	op->ends = true;
-	call_start(call);
-}
-
-/* --- reading one --- */
-
-static struct store_call *
-show_call(struct letter_op *op, unsigned shard, const uint8_t id[DIGEST_BYTES])
-{
-	struct store_call *call =
-	    letter_stored_call(&op->letters->shared, shard, SCRIPT_letters, 2);
-	resp_arg(&call->args, SPAN("show"));
-	letter_stored_arg_digest(call, id);
-	call->large = true; /* its body may be */
-	call_join_op(call, &op->op);
-	return call;
-}
-
-static void
-begin_reading(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name)
-{
-	call_begin_op(letters->shared.store, &op->op);
-	op->op.verdict = VERDICT_GONE;
-	op->letter = (struct letter){.position = SPAN("")};
-	op->has_next = op->sealed_shut = false;
-	op->letters = letters;
-	op->name = *name;
-	op->n_asked = 0;
-	op->first = letter_stored_shard(&letters->shared, name);
-}
-
-static void on_sought(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply);
-
-/* The next shard that is to be asked. */
-static struct store_call *
-seek_call(struct letter_op *op)
-{
-	int64_t n_shards = op->letters->shared.store->conf->store.shards;
-	unsigned shard = (unsigned)((op->first + op->n_asked++) % n_shards);
-	struct store_call *call = show_call(op, shard, op->name.id);
-	call->done = on_sought;
-	return call;
-}
+/* --- wherever it is --- */
 
 static void
 on_sought(struct store_call *call, enum call_end how, int error,
@@ -283,50 +182,33 @@ on_sought(struct store_call *call, enum call_end how, int error,
 	if (call->op == NULL)
 		return;
 	struct letter_op *op = CONTAINER_OF(call->op, struct letter_op, op);
-	int64_t n_shards = op->letters->shared.store->conf->store.shards;
 	bool found = op->op.verdict == VERDICT_DONE;
 	if (!found && how == CALL_ANSWERED && reply->verdict == VERDICT_DONE) {
-		found = true;
-		op->op.verdict = VERDICT_DONE;
-		op->op.now_ms = reply->now_ms;
-		error = read_answer(op, reply);
-		if (error == E_MALFORMED)
-			error = E_STORE_REFUSED;
+		error = read_answer(op, call, reply);
 		/* Whatever other shards cannot say does not matter then. */
 		op->op.failure = 0;
 	} else if (found) {
 		error = 0;
 	}
-	if (!found && error == 0 && op->op.failure == 0 &&
-	    op->n_asked < n_shards)
-		call_start(seek_call(op));
 	call_end_op(call, error);
 }
 
 void
 letter_seek(struct letters *letters, struct letter_op *op, struct span position)
 {
-	const struct letter_name name = letter_name_of(position, NULL);
-	int64_t n_shards = letters->shared.store->conf->store.shards;
-	struct store_call *calls[LETTERS_AT_ONCE];
-	size_t count = 0;
-	begin_reading(letters, op, &name);
-	while (count < LETTERS_AT_ONCE && op->n_asked < n_shards)
-		calls[count++] = seek_call(op);
-	/*
-	 * All are added before one can end: the last to end ends the operation.
-	 */
-	for (size_t i = 0; i < count; i++)
+	const struct letter_name name = letter_stored_name(position, NULL);
+	size_t n_shards = (size_t)letters->shared.store->conf->store.shards;
+	struct store_call **calls = mem_zero(n_shards * sizeof *calls);
+	begin_op(letters, op, &name);
+	op->op.verdict = VERDICT_GONE;
+	/* All are added before one can end: with the last it ends. */
+	for (size_t i = 0; i < n_shards; i++) {
+		calls[i] = begin_act(
+		    op, (unsigned)i, "show", NULL, LETTER_REPLAY, 0);
+		calls[i]->large = true;
+		calls[i]->done = on_sought;
+	}
+	for (size_t i = 0; i < n_shards; i++)
 		call_start(calls[i]);
-}
-
-void
-letter_show(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name)
-{
-	begin_reading(letters, op, name);
-	op->n_asked = UINT_MAX; /* no other shard has it */
-	struct store_call *call = show_call(op, op->first, name->id);
-	call->done = on_sought;
-	call_start(call);
+	free(calls);
 }

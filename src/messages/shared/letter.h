@@ -17,73 +17,67 @@
 struct letter_op {
 	struct store_op op;
 	struct arena *arena; /* set by the owner, kept while it is pending */
-	struct letter letter; /* of begin, show and end: what was read */
-	enum letter_state state; /* DONE of put, find; REFUSED of begin */
-	bool has_next; /* DONE of end */
-	bool sealed_shut; /* DONE of begin, show, seek: not all of it opens */
+	struct letter letter; /* what was said of it; else WRITTEN */
+	bool has_next; /* DONE of END */
+	bool sealed_shut; /* DONE of BEGIN and SHOW: not all of it opens */
 	/* The module's own: */
 	struct letters *letters;
 	struct letter_name name;
 	int64_t until_us;
 	size_t until_at; /* where the call's arguments have it */
-	bool ends;
-	unsigned first, n_asked; /* of a seek: shards */
 };
 
+enum letter_way {
+	LETTER_FIRST, /* of its lane, which is made; or behind that one */
+	LETTER_BEHIND,
+	LETTER_RESTORED, /* as first, in its lane's order, CONFIRMED at once */
+};
 /*
- * Writes it.  As the first of its lane, which is made, or behind it.  One that
- * is there stays as it is: state says what it is.  GONE (behind): its lane is
- * not there, nothing is written.  LATE: nothing is, for Redis came to it after
- * until_us (by clock_us; INT64_MAX: no end), and whoever leads next may not
- * know of it.
+ * Writes it.  One that is there stays as it is: letter.state says what it is.
+ * GONE (BEHIND): its lane is not there, nothing is written.  LATE: nothing is,
+ * for Redis came to it after until_us (by clock_us; INT64_MAX: no end), and
+ * whoever leads next may not know of it.
  */
 void letter_put(struct letters *letters, struct letter_op *op,
-    const struct letter *letter, bool behind, int64_t until_us);
-/* Put back by a restore: CONFIRMED at once, in its lane's order. */
-void letter_restore(struct letters *letters, struct letter_op *op,
-    const struct letter *letter);
-/* GONE: there is none. */
-void letter_find(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name);
-/* Its broker has acknowledged it.  GONE. */
-void letter_confirm(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name);
-/*
- * Takes it, for that act; letter is what it has, BEGUN where another owner had
- * begun it before.  REFUSED: it is WRITTEN, or
- * BEGUN by somebody who renews it, or for the other act (state); or it is
- * CONFIRMED, and parked behind another (letter.parked): such a one can be
- * dropped, but not replayed.  GONE.
- */
-void letter_begin(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, enum letter_act act,
+    const struct letter *letter, enum letter_way way, int64_t until_us);
+
+/* What is done with one that was written; all verbs may say GONE. */
+enum letter_verb {
+	LETTER_FIND, /* DONE: there is one */
+	LETTER_SHOW, /* reads the whole of it, in any state */
+	LETTER_CONFIRM, /* its broker has acknowledged it */
+	/*
+	 * Takes it, for that act; letter is what it has, BEGUN where another
+	 * owner had begun it before.  REFUSED: it is WRITTEN, or BEGUN by
+	 * somebody who renews it, or for the other act; or it is CONFIRMED, and
+	 * parked behind another (letter.parked): such a one can be dropped, but
+	 * not replayed.
+	 */
+	LETTER_BEGIN,
+	/*
+	 * An operator's word, from any gateway: it is BEGUN for that act, by
+	 * nobody, and the gateways that have the source are told at once
+	 * (events.left).  Verdicts as of BEGIN; DONE also where that act was
+	 * asked already, or the other one was and nobody has begun it.
+	 */
+	LETTER_ASK,
+	LETTER_RENEW, /* FENCED: somebody else has it, or it is not begun */
+	/*
+	 * It is over.  DONE: the head of letter is that of the next of its
+	 * lane, which this owner has begun to replay, and has_next is set; else
+	 * there is none, or another owner has it, or its broker has yet to
+	 * confirm it (events.left tells then).  FENCED.
+	 */
+	LETTER_END,
+};
+/* act: of BEGIN and ASK; owner: of BEGIN, RENEW and END, else NULL. */
+void letter_do(struct letters *letters, struct letter_op *op,
+    enum letter_verb verb, const struct letter_name *name, enum letter_act act,
     const struct owner *owner);
-/*
- * An operator's word, from any gateway: it is BEGUN for that act, by nobody,
- * and the gateways that have the source are told at once (events.left).
- * Verdicts as of letter_begin; DONE also where that act was asked already, or
- * the other one was and nobody has begun it.
- */
-void letter_ask(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, enum letter_act act);
-/* FENCED: somebody else has it now, or it is not begun; GONE. */
-void letter_renew(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, const struct owner *owner);
 /* It stays a letter, with that head (NULL: as it was); FENCED, GONE. */
 void letter_put_back(struct letters *letters, struct letter_op *op,
     const struct letter_name *name, const struct owner *owner,
     const struct letter *head);
-/*
- * It is over.  DONE: the head of letter is that of the next of its lane, which
- * this owner has begun to replay, and has_next is set; else there is none, or
- * another owner has it, or its broker has yet to confirm it (events.left tells
- * then).  FENCED, GONE.
- */
-void letter_end(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name, const struct owner *owner);
-/* Reads the whole of it, in any state.  GONE. */
-void letter_show(struct letters *letters, struct letter_op *op,
-    const struct letter_name *name);
-/* Looks for a letter of that position in all slots, and reads it.  GONE. */
+/* SHOW of a letter of that position, in whichever slot it is. */
 void letter_seek(struct letters *letters, struct letter_op *op,
     struct span position);

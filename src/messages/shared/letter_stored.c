@@ -1,15 +1,236 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "messages/shared/letter_stored.h"
 #include "store/record/redis_keys.h"
 #include "store/record/seal.h"
 
-enum { KEYS = 7 };
+#define ALONE "--------------------------------"
 
-/* --- calls --- */
+enum {
+	STATUS_MAX = 999,
+	REASON_MAX = 32, /* bytes */
+	LEAST_BYTES = 3, /* of a part: "0:," */
+	KEYS = 7,
+};
+
+/* --- what it is called --- */
+
+struct letter_name
+letter_stored_name(struct span position, const struct letters_lane *lane)
+{
+	struct letter_name name = {.in_order = lane != NULL};
+	struct digest digest;
+	digest_begin(&digest, SPAN("letter"), SPAN(""));
+	digest_part(&digest, position);
+	digest_end(&digest, name.id);
+	memcpy(name.lane, lane != NULL ? lane->bytes : name.id, DIGEST_BYTES);
+	return name;
+}
+
+bool
+letter_stored_read_name(
+    struct span id, struct span lane, struct letter_name *ret_name)
+{
+	if (!hex_decode(id, ret_name->id, DIGEST_BYTES))
+		return false;
+	ret_name->in_order = lane.len > 0 && !span_eq(lane, SPAN(ALONE));
+	if (ret_name->in_order)
+		return hex_decode(lane, ret_name->lane, DIGEST_BYTES);
+	memcpy(ret_name->lane, ret_name->id, DIGEST_BYTES);
+	return true;
+}
+
+/* --- as bytes: written --- */
+
+/* The parts of a head, and of a body before its fields, in their order. */
+enum { POSITION, REASON, KEY_ID, ROUTE, DETAIL, LABEL, STATUS, ATTEMPT, FIRST,
+	HEAD_PARTS };
+enum { IS_CUT, PAYLOAD, KEY, ENTITY, TYPE, PART, TIME, ANSWER, N_FIELDS,
+	BODY_PARTS };
+
+/* ptr NULL: there is none. */
+static void
+put_part(FILE *out, struct span part)
+{
+	if (part.ptr == NULL) {
+		fputs("-,", out);
+		return;
+	}
+	fprintf(out, "%zu:", part.len);
+	fwrite(part.ptr, 1, part.len, out);
+	fputc(',', out);
+}
+
+static struct span
+or_empty(struct span part)
+{
+	return part.ptr != NULL ? part : SPAN("");
+}
+
+/* Below 0: there is none. */
+static struct span
+number(char digits[DIGITS_MAX], int64_t number)
+{
+	return number < 0 ? (struct span){NULL, 0}
+			  : span_of(digits, digits_put(digits, number));
+}
+
+void
+letter_stored_put(const struct letter *letter, bool body, char **ret_bytes,
+    size_t *ret_len)
+{
+	char digits[5][DIGITS_MAX];
+	const struct span heads[HEAD_PARTS] = {
+	    [POSITION] = or_empty(letter->position),
+	    [REASON] = letter->reason,
+	    [KEY_ID] = or_empty(letter->key_id),
+	    [ROUTE] = or_empty(letter->route),
+	    [DETAIL] = or_empty(letter->detail),
+	    [LABEL] = or_empty(letter->label),
+	    [STATUS] = number(digits[0], letter->status),
+	    [ATTEMPT] = number(digits[1], letter->attempt),
+	    [FIRST] = number(digits[2], letter->first_ms),
+	};
+	const struct span bodies[BODY_PARTS] = {
+	    [IS_CUT] = letter->is_cut ? SPAN("1") : SPAN("0"),
+	    [PAYLOAD] = letter->has_payload ? or_empty(letter->payload)
+					    : (struct span){NULL, 0},
+	    [KEY] = letter->key,
+	    [ENTITY] = letter->entity,
+	    [TYPE] = letter->type,
+	    [PART] = letter->part,
+	    [TIME] = number(digits[3], letter->time_ms),
+	    [ANSWER] = letter->answer,
+	    [N_FIELDS] = number(digits[4], (int64_t)letter->fields.count),
+	};
+	FILE *out = open_memstream(ret_bytes, ret_len);
+	must(out != NULL);
+	fputs(body ? "b1\n" : "h1\n", out);
+	for (size_t i = 0; i < (body ? BODY_PARTS : HEAD_PARTS); i++)
+		put_part(out, body ? bodies[i] : heads[i]);
+	for (size_t i = 0; body && i < letter->fields.count; i++) {
+		put_part(out, or_empty(letter->fields.list[i].name));
+		put_part(out, or_empty(letter->fields.list[i].value));
+	}
+	must(fclose(out) == 0);
+}
+
+/* --- as bytes: read --- */
+
+/* One way to write a number, as one letter has one text. */
+static bool
+read_digits(struct span digits, int64_t max, int64_t *ret_number)
+{
+	return digits.ptr != NULL && digits_read(digits, max, ret_number) &&
+	    (digits.len == 1 || digits.ptr[0] != '0');
+}
+
+static bool
+take_part(struct span *left, struct span *ret_part)
+{
+	struct span digits;
+	int64_t len;
+	*ret_part = (struct span){NULL, 0};
+	if (span_starts(*left, SPAN("-,"))) {
+		*left = span_from(*left, 2);
+		return true;
+	}
+	if (!span_cut(left, ':', &digits) ||
+	    !read_digits(digits, INT64_MAX, &len) ||
+	    (uint64_t)len >= left->len || left->ptr[len] != ',')
+		return false;
+	*ret_part = span_of(left->ptr, (size_t)len);
+	*left = span_from(*left, (size_t)len + 1);
+	return true;
+}
+
+static bool
+take_parts(struct span *left, struct span version, size_t count,
+    struct span *ret_parts)
+{
+	if (!span_starts(*left, version))
+		return false;
+	*left = span_from(*left, version.len);
+	for (size_t i = 0; i < count; i++)
+		if (!take_part(left, &ret_parts[i]))
+			return false;
+	return true;
+}
+
+bool
+letter_stored_read_head(struct span bytes, struct letter *letter)
+{
+	struct span parts[HEAD_PARTS];
+	int64_t status, attempt;
+	uint8_t key_id[DIGEST_BYTES];
+	if (!take_parts(&bytes, SPAN("h1\n"), HEAD_PARTS, parts) ||
+	    !read_digits(parts[STATUS], STATUS_MAX, &status) ||
+	    !read_digits(parts[ATTEMPT], UINT32_MAX, &attempt) ||
+	    !read_digits(parts[FIRST], INT64_MAX, &letter->first_ms) ||
+	    (parts[KEY_ID].len > 0 &&
+		!hex_decode(parts[KEY_ID], key_id, sizeof key_id)) ||
+	    bytes.len > 0)
+		return false;
+	for (size_t i = 0; i < HEAD_PARTS; i++)
+		if (parts[i].ptr == NULL)
+			return false;
+	struct span reason = parts[REASON];
+	if (reason.len == 0 || reason.len > REASON_MAX)
+		return false;
+	for (size_t i = 0; i < reason.len; i++)
+		if ((reason.ptr[i] < 'a' || reason.ptr[i] > 'z') &&
+		    reason.ptr[i] != '-')
+			return false;
+	letter->position = parts[POSITION];
+	letter->reason = reason;
+	letter->key_id = parts[KEY_ID];
+	letter->route = parts[ROUTE];
+	letter->detail = parts[DETAIL];
+	letter->label = parts[LABEL];
+	letter->status = (int)status;
+	letter->attempt = (uint32_t)attempt;
+	return true;
+}
+
+bool
+letter_stored_read_body(
+    struct span bytes, struct arena *arena, struct letter *letter)
+{
+	struct span parts[BODY_PARTS];
+	int64_t is_cut, count, time_ms = -1;
+	if (!take_parts(&bytes, SPAN("b1\n"), BODY_PARTS, parts) ||
+	    !read_digits(parts[IS_CUT], 1, &is_cut) ||
+	    (parts[TIME].ptr != NULL &&
+		!read_digits(parts[TIME], INT64_MAX, &time_ms)) ||
+	    !read_digits(parts[N_FIELDS], INT64_MAX, &count) ||
+	    (uint64_t)count > bytes.len / (2 * LEAST_BYTES))
+		return false;
+	struct field *list =
+	    arena_alloc(arena, ((size_t)count + 1) * sizeof *list);
+	for (int64_t i = 0; i < count; i++)
+		if (!take_part(&bytes, &list[i].name) ||
+		    !take_part(&bytes, &list[i].value) ||
+		    list[i].name.ptr == NULL || list[i].value.ptr == NULL)
+			return false;
+	letter->is_cut = is_cut == 1;
+	letter->payload = parts[PAYLOAD];
+	letter->has_payload = letter->payload.ptr != NULL;
+	letter->key = parts[KEY];
+	letter->entity = parts[ENTITY];
+	letter->type = parts[TYPE];
+	letter->part = parts[PART];
+	letter->time_ms = time_ms;
+	letter->answer = parts[ANSWER];
+	letter->fields = (struct fields){list, (size_t)count};
+	return bytes.len == 0;
+}
+
+/* --- how Redis is asked --- */
 
 unsigned
 letter_stored_shard(const struct shared *shared, const struct letter_name *name)
@@ -33,23 +254,12 @@ letter_stored_call(
 	struct shared shared = *of;
 	shared.shard = shard;
 	struct store_call *call =
-	    shared_call(&shared, script, 1 + KEYS + n_argv);
+	    call_new(of->store, shard, script, 1 + KEYS + n_argv);
 	resp_number(&call->args, KEYS);
 	for (size_t i = 0; i < KEYS; i++)
 		shared_arg_key(&shared, call, words[i][0], words[i][1]);
 	return call;
 }
-
-void
-letter_stored_arg_digest(
-    struct store_call *call, const uint8_t digest[DIGEST_BYTES])
-{
-	char hex[DIGEST_HEX + 1];
-	hex_encode(digest, DIGEST_BYTES, hex);
-	resp_arg(&call->args, span_of(hex, DIGEST_HEX));
-}
-
-/* --- what is stored --- */
 
 /* So that no letter opens as another's. */
 static struct seal_about
@@ -65,22 +275,32 @@ seal_of(const struct shared *shared, const uint8_t id[DIGEST_BYTES])
 }
 
 void
-letter_stored_arg_sealed(struct store_call *call, const struct shared *shared,
-    const uint8_t id[DIGEST_BYTES], char *bytes, size_t len)
+letter_stored_arg(struct store_call *call, const struct shared *shared,
+    const struct letter *letter, bool body)
 {
 	const struct conf_store *conf = &shared->store->conf->store;
-	char *sealed = bytes;
+	char *bytes, *sealed;
+	size_t len;
+	letter_stored_put(letter, body, &bytes, &len);
 	if (conf->n_encryption_keys > 0) {
-		const struct seal_about about = seal_of(shared, id);
+		const struct seal_about about =
+		    seal_of(shared, letter->name.id);
 		seal_close(conf, &about, span_of(bytes, len), &sealed, &len);
 		free(bytes);
+		bytes = sealed;
 	}
-	resp_arg(&call->args, span_of(sealed, len));
-	free(sealed);
+	resp_arg(&call->args, span_of(bytes, len));
+	free(bytes);
 }
 
-bool
-letter_stored_open(const struct shared *shared, struct arena *arena,
+/* --- what Redis says --- */
+
+/*
+ * The text in the arena, opened where it is sealed; empty where it does not
+ * open.  False: there is no memory for it.
+ */
+static bool
+open_text(const struct shared *shared, struct arena *arena,
     const uint8_t id[DIGEST_BYTES], struct span stored, struct span *ret_text)
 {
 	const struct conf_store *conf = &shared->store->conf->store;
@@ -102,49 +322,48 @@ letter_stored_open(const struct shared *shared, struct arena *arena,
 	return copy != NULL;
 }
 
-bool
-letter_stored_read_head(struct letter *letter, struct span head)
+int
+letter_stored_read(const struct shared *shared, const struct call_reply *reply,
+    size_t at, size_t end, struct arena *arena, struct letter *letter,
+    bool *ret_shut)
 {
-	struct letter read = *letter;
-	if (!letter_codec_read_head(head, &read))
-		return false;
-	struct letter_name name = letter_name_of(read.position, NULL);
-	if (memcmp(name.id, letter->name.id, DIGEST_BYTES) != 0)
-		return false;
-	*letter = read;
-	return true;
-}
-
-bool
-letter_stored_read_state(struct span word, enum letter_state *ret_state)
-{
-	static const char *const words[] = {[LETTER_WRITTEN] = "written",
+	static const char *const states[] = {[LETTER_WRITTEN] = "written",
 	    [LETTER_CONFIRMED] = "confirmed",
 	    [LETTER_BEGUN] = "begun"};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (span_eq(word, span_str(words[i]))) {
-			*ret_state = (enum letter_state)i;
-			return true;
-		}
-	return false;
-}
-
-bool
-letter_stored_read_said(const struct call_reply *reply, size_t at,
-    struct arena *arena, size_t reason, struct letter *letter)
-{
+	struct span text = call_reply_text(reply, at + LETTER_STATE);
+	*ret_shut = false;
 	*letter = (struct letter){.position = SPAN(""),
 	    .key_id = SPAN(""),
 	    .route = SPAN(""),
 	    .detail = SPAN(""),
 	    .label = SPAN(""),
 	    .time_ms = -1};
-	letter->put_ms = shared_number(reply, at + SAID_PUT);
-	letter->parked = call_reply_text(reply, at + SAID_PARKED).len > 0;
-	letter->reason = arena_dup(arena, call_reply_text(reply, at + reason));
-	return letter->put_ms >= 0 &&
-	       letter_name_read(call_reply_text(reply, at + SAID_ID),
-		   call_reply_text(reply, at + SAID_LANE), &letter->name) &&
-	       letter_stored_read_state(
-		   call_reply_text(reply, at + SAID_STATE), &letter->state);
+	while (letter->state <= LETTER_BEGUN &&
+	    !span_eq(text, span_str(states[letter->state])))
+		letter->state++;
+	letter->put_ms = shared_number(reply, at + LETTER_PUT);
+	letter->parked = call_reply_text(reply, at + LETTER_PARKED).len > 0;
+	letter->reason =
+	    arena_dup(arena, call_reply_text(reply, at + LETTER_REASON));
+	if (letter->state > LETTER_BEGUN || letter->put_ms < 0 ||
+	    !letter_stored_read_name(call_reply_text(reply, at + LETTER_ID),
+		call_reply_text(reply, at + LETTER_LANE), &letter->name))
+		return E_MALFORMED;
+	for (size_t i = LETTER_HEAD; at + i < end; i++) {
+		if (!open_text(shared, arena, letter->name.id,
+			call_reply_text(reply, at + i), &text))
+			return E_NO_MEMORY;
+		/* Of what does not open only what is beside it is known. */
+		struct letter read = *letter;
+		bool ok = i == LETTER_HEAD
+		    ? letter_stored_read_head(text, &read)
+		    : letter_stored_read_body(text, arena, &read);
+		struct letter_name name =
+		    letter_stored_name(read.position, NULL);
+		if (ok && !memcmp(name.id, letter->name.id, DIGEST_BYTES))
+			*letter = read;
+		else
+			*ret_shut = true;
+	}
+	return 0;
 }

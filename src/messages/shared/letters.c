@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "messages/shared/letter_stored.h"
 #include "messages/shared/letters.h"
 
 enum {
@@ -15,18 +17,6 @@ enum {
 	/* What is told of each (lua/letters.lua): id, lane, and time or act. */
 	WRITTEN_CHARS = 2 * DIGEST_HEX + LETTERS_STAMP_DIGITS,
 	BEGUN_CHARS = 2 * DIGEST_HEX + 1,
-};
-
-/* What is known of a shard; an answer that is older changes nothing. */
-struct letters_shard {
-	struct list lanes, written; /* of struct known */
-	uint64_t dead, parked, n_lanes;
-	struct store_call *call; /* by which it is looked at; NULL: none */
-	bool due;    /* it is to be looked at */
-	bool known;  /* it was, since letters_load */
-	bool failed; /* the last look */
-	/* By Redis' clock: the last look, and the last change from here. */
-	int64_t looked_ms, changed_ms;
 };
 
 /* A lane, or a letter that may be WRITTEN. */
@@ -68,23 +58,19 @@ forget(struct hash *table, struct known *known)
 }
 
 static void
-forget_all(struct hash *table, struct list *of_shard)
+forget_all(struct letters *letters, struct letters_shard *shard)
 {
 	struct known *known;
-	LIST_EACH(known, of_shard, in_shard)
-		forget(table, known);
+	LIST_EACH(known, &shard->lanes, in_shard)
+		forget(&letters->lanes, known);
+	LIST_EACH(known, &shard->written, in_shard)
+		forget(&letters->written, known);
 }
 
 bool
 letters_are_known(const struct letters *letters)
 {
 	return letters->n_unknown == 0;
-}
-
-const char *
-letters_trouble(const struct letters *letters)
-{
-	return letters->shared.trouble;
 }
 
 bool
@@ -98,24 +84,17 @@ letters_have_lane(
 bool
 letters_may_be_written(const struct letters *letters, struct span position)
 {
-	const struct letter_name name = letter_name_of(position, NULL);
+	const struct letter_name name = letter_stored_name(position, NULL);
 	return letters->n_unknown > 0 ||
 	    find_known(&letters->written, name.id) != NULL;
-}
-
-struct letters_count
-letters_count(const struct letters *letters)
-{
-	return letters->count;
 }
 
 static void
 set_counts(struct letters *letters, struct letters_shard *shard,
     uint64_t dead, uint64_t parked)
 {
-	letters->count.dead += dead - shard->dead;
-	letters->count.parked += parked - shard->parked;
-	letters->count.lanes = letters->lanes.count;
+	letters->dead += dead - shard->dead;
+	letters->parked += parked - shard->parked;
 	shard->dead = dead;
 	shard->parked = parked;
 }
@@ -125,103 +104,76 @@ set_counts(struct letters *letters, struct letters_shard *shard,
 static void on_looked(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply);
 
-/* As many of those that are due as may be asked at once. */
+/* Once, and once more where that is under way already. */
 static void
-look(struct letters *letters)
+look_at(struct letters *letters, struct letters_shard *shard)
 {
-	unsigned n_shards =
-	    (unsigned)letters->shared.store->conf->store.shards;
-	for (unsigned i = 0;
-	     i < n_shards && letters->n_calls < LETTERS_AT_ONCE; i++) {
-		struct letters_shard *shard = &letters->shards[i];
-		if (!shard->due || shard->call != NULL)
-			continue;
-		struct store_call *call =
-		    letter_stored_call(
-			&letters->shared, i, SCRIPT_letters, 1);
-		resp_arg(&call->args, SPAN("look"));
-		call->done = on_looked;
-		call->arg = letters;
-		shard->due = false;
-		shard->call = call;
-		letters->n_calls++;
-		call_start(call);
-	}
+	shard->due = shard->call != NULL;
+	if (shard->due)
+		return;
+	shard->call = letter_stored_call(&letters->shared,
+	    (unsigned)(shard - letters->shards), SCRIPT_letters, 1);
+	resp_arg(&shard->call->args, SPAN("look"));
+	shard->call->done = on_looked;
+	shard->call->arg = letters;
+	call_start(shard->call);
 }
 
-static void
-set_load_timer(struct letters *letters)
-{
-	int64_t left_ms = LOAD_MS - (clock_us() - letters->all_us) / 1000;
-	if (letters->n_failed > 0 && left_ms > RETRY_MS)
-		left_ms = RETRY_MS;
-	timer_set(&letters->timer, left_ms);
-}
-
-/* Looks at all where it is time for that, else at those that failed. */
 static void
 on_load_timer(void *arg)
 {
 	struct letters *letters = arg;
-	bool all = letters->all_us == 0 ||
-	    clock_us() - letters->all_us >= LOAD_MS * INT64_C(1000);
-	if (all)
-		letters->all_us = clock_us();
+	timer_set(&letters->timer, LOAD_MS);
 	for (int64_t i = 0; i < letters->shared.store->conf->store.shards; i++)
-		letters->shards[i].due |= all || letters->shards[i].failed;
-	set_load_timer(letters);
-	look(letters);
+		look_at(letters, &letters->shards[i]);
 }
 
-static void
-look_at(struct letters *letters, struct letters_shard *shard)
-{
-	shard->due = true;
-	look(letters);
-}
-
-/* Texts of that many characters each, all of them names at least. */
+/* Takes a letter's name off the list, and the text that stands behind it. */
 static bool
-are_names(struct span list, size_t chars)
+take_name(struct span *list, size_t chars, struct letter_name *ret_name,
+    struct span *ret_more)
 {
-	struct letter_name name;
-	if (list.len % chars != 0)
+	const size_t names = (size_t)2 * DIGEST_HEX;
+	if (list->len < chars ||
+	    !letter_stored_read_name(span_of(list->ptr, DIGEST_HEX),
+		span_of(list->ptr + DIGEST_HEX, DIGEST_HEX), ret_name))
 		return false;
-	for (; list.len > 0; list = span_from(list, chars))
-		if (!letter_name_read(span_of(list.ptr, DIGEST_HEX),
-			span_of(list.ptr + DIGEST_HEX,
-			    chars > DIGEST_HEX ? DIGEST_HEX : 0),
-			&name))
-			return false;
+	*ret_more = span_of(list->ptr + names, chars - names);
+	*list = span_from(*list, chars);
 	return true;
 }
 
-/* What the shard has takes the place of what was known of it. */
-static void
+/*
+ * What the shard has takes the place of what was known of it; false: the reply
+ * has something else.
+ */
+static bool
 take_shard(struct letters *letters, struct letters_shard *shard,
     const struct call_reply *reply)
 {
 	uint8_t digest[DIGEST_BYTES];
-	struct span lanes = call_reply_text(reply, 2);
+	struct letter_name name;
+	struct span lanes = call_reply_text(reply, 2), more;
 	struct span written = call_reply_text(reply, 3);
-	forget_all(&letters->lanes, &shard->lanes);
-	forget_all(&letters->written, &shard->written);
-	for (; lanes.len > 0; lanes = span_from(lanes, DIGEST_HEX)) {
-		(void)hex_decode(
-		    span_of(lanes.ptr, DIGEST_HEX), digest, sizeof digest);
+	int64_t dead = shared_number(reply, 0);
+	int64_t parked = shared_number(reply, 1);
+	forget_all(letters, shard);
+	while (lanes.len >= DIGEST_HEX &&
+	    hex_decode(span_of(lanes.ptr, DIGEST_HEX), digest, sizeof digest)) {
 		add_known(&letters->lanes, &shard->lanes, digest);
+		lanes = span_from(lanes, DIGEST_HEX);
 	}
-	for (; written.len > 0; written = span_from(written, WRITTEN_CHARS)) {
-		(void)hex_decode(
-		    span_of(written.ptr, DIGEST_HEX), digest, sizeof digest);
-		add_known(&letters->written, &shard->written, digest);
-	}
-	set_counts(letters, shard, (uint64_t)shared_number(reply, 0),
-	    (uint64_t)shared_number(reply, 1));
-	shard->looked_ms = reply->now_ms;
+	while (take_name(&written, WRITTEN_CHARS, &name, &more))
+		add_known(&letters->written, &shard->written, name.id);
+	letters->n_unknown += shard->known;
+	shard->known =
+	    dead >= 0 && parked >= 0 && lanes.len == 0 && written.len == 0;
 	if (!shard->known)
-		letters->n_unknown--;
-	shard->known = true;
+		return false;
+	letters->n_unknown--;
+	set_counts(letters, shard, (uint64_t)dead, (uint64_t)parked);
+	shard->looked_ms = reply->now_ms;
+	return true;
 }
 
 /* What somebody has to go on with. */
@@ -229,25 +181,17 @@ static void
 tell_of_work(struct letters *letters, const struct call_reply *reply)
 {
 	const struct letters_events *events = &letters->events;
-	struct span written = call_reply_text(reply, 3);
+	struct span written = call_reply_text(reply, 3), more;
 	struct span begun = call_reply_text(reply, 4);
 	struct letter_name name;
 	int64_t put_ms;
-	for (; written.len > 0; written = span_from(written, WRITTEN_CHARS))
-		if (letter_name_read(span_of(written.ptr, DIGEST_HEX),
-			span_of(written.ptr + DIGEST_HEX, DIGEST_HEX),
-			&name) &&
-		    digits_read(span_of(written.ptr + (size_t)2 * DIGEST_HEX,
-				    LETTERS_STAMP_DIGITS),
-			INT64_MAX, &put_ms) &&
+	while (take_name(&written, WRITTEN_CHARS, &name, &more))
+		if (digits_read(more, INT64_MAX, &put_ms) &&
 		    put_ms + LETTERS_LEASE_MS <= reply->now_ms)
 			events->unconfirmed(events->arg, &name);
-	for (; begun.len > 0; begun = span_from(begun, BEGUN_CHARS))
-		if (letter_name_read(span_of(begun.ptr, DIGEST_HEX),
-			span_of(begun.ptr + DIGEST_HEX, DIGEST_HEX), &name))
-			events->left(events->arg, &name,
-			    begun.ptr[BEGUN_CHARS - 1] == 'r' ? LETTER_REPLAY
-							      : LETTER_DROP);
+	while (take_name(&begun, BEGUN_CHARS, &name, &more))
+		events->left(events->arg, &name,
+		    more.ptr[0] == 'r' ? LETTER_REPLAY : LETTER_DROP);
 }
 
 static void
@@ -258,17 +202,15 @@ on_looked(struct store_call *call, enum call_end how, int error,
 	if (letters == NULL)
 		return;
 	struct letters_shard *shard = &letters->shards[call->shard];
-	bool ok = how == CALL_ANSWERED && shared_number(reply, 0) >= 0 &&
-	    shared_number(reply, 1) >= 0 &&
-	    are_names(call_reply_text(reply, 2), DIGEST_HEX) &&
-	    are_names(call_reply_text(reply, 3), WRITTEN_CHARS) &&
-	    are_names(call_reply_text(reply, 4), BEGUN_CHARS);
+	shard->call = NULL;
+	/* It may be older than what was changed from here since. */
+	bool older = how == CALL_ANSWERED && reply->now_ms <= shard->changed_ms;
+	bool ok = older ||
+	    (how == CALL_ANSWERED && take_shard(letters, shard, reply));
 	if (how == CALL_ANSWERED && !ok) {
 		call_log_odd(call);
 		error = E_STORE_REFUSED;
 	}
-	shard->call = NULL;
-	letters->n_calls--;
 	letters->n_failed += !ok - (size_t)shard->failed;
 	shard->failed = !ok;
 	/* Trouble with one is not over because another one is well. */
@@ -277,19 +219,19 @@ on_looked(struct store_call *call, enum call_end how, int error,
 	if (!ok || letters->n_failed == 0)
 		shared_ended(&of, "letters", call, error, shard->known);
 	memcpy(letters->shared.trouble, of.trouble, sizeof of.trouble);
-	if (!ok) {
-		set_load_timer(letters);
-	} else if (reply->now_ms <= shard->changed_ms) {
-		/* It may be older than what was changed from here since. */
+	if (!ok) { /* its link is ending, perhaps */
+		timer_set(&letters->timer, RETRY_MS);
+		return;
+	}
+	if (older || shard->due) {
 		shard->changed_ms = 0;
 		look_at(letters, shard);
-	} else {
-		take_shard(letters, shard, reply);
-		look(letters);
-		if (letters->n_unknown == 0)
-			letters->events.changed(letters->events.arg);
-		tell_of_work(letters, reply);
 	}
+	if (older)
+		return;
+	if (letters->n_unknown == 0)
+		letters->events.changed(letters->events.arg);
+	tell_of_work(letters, reply);
 }
 
 /* Answers that are under way may be older, and are not enough. */
@@ -304,37 +246,29 @@ letters_load(struct letters *letters)
 		shard->call = NULL;
 		shard->known = false;
 	}
-	letters->n_calls = 0;
 	letters->n_unknown = (size_t)n_shards;
-	letters->all_us = 0;
 	timer_set(&letters->timer, 0);
 }
 
 void
 letters_look(struct letters *letters)
 {
-	letters->all_us = 0;
 	timer_set(&letters->timer, 0);
 }
 
 void
 letters_note(struct letters *letters, unsigned at,
-    const struct letter_name *name, const struct call_reply *reply)
+    const struct letter_name *name, const struct letter *letter,
+    const struct call_reply *reply)
 {
 	struct letters_shard *shard = &letters->shards[at];
-	int64_t dead = shared_number(reply, SAID_COUNT_DEAD);
-	int64_t parked = shared_number(reply, SAID_COUNT_PARKED);
+	int64_t dead = shared_number(reply, SAID_DEAD);
+	int64_t parked = shared_number(reply, SAID_PARKED);
 	bool lane_is_there = call_reply_text(reply, SAID_LANE_IS_THERE).len > 0;
 	struct known *lane = find_known(&letters->lanes, name->lane);
 	struct known *written = find_known(&letters->written, name->id);
-	struct letter_name said;
-	enum letter_state state;
-	bool is_written = letter_name_read(call_reply_text(reply, SAID_ID),
-			      call_reply_text(reply, SAID_LANE), &said) &&
-	    !memcmp(said.id, name->id, DIGEST_BYTES) &&
-	    letter_stored_read_state(
-		call_reply_text(reply, SAID_STATE), &state) &&
-	    state == LETTER_WRITTEN;
+	bool is_written = letter->state == LETTER_WRITTEN &&
+	    !memcmp(letter->name.id, name->id, DIGEST_BYTES);
 	bool older = reply->now_ms < shard->looked_ms;
 	if (reply->now_ms <= shard->looked_ms)
 		look_at(letters, shard);
@@ -410,11 +344,108 @@ letters_stop(struct letters *letters)
 		struct letters_shard *shard = &letters->shards[i];
 		if (shard->call != NULL)
 			shard->call->arg = NULL;
-		forget_all(&letters->lanes, &shard->lanes);
-		forget_all(&letters->written, &shard->written);
+		forget_all(letters, shard);
 	}
 	hash_free(&letters->lanes);
 	hash_free(&letters->written);
 	free(letters->shards);
 	*letters = (struct letters){0};
+}
+
+/* --- a page of them --- */
+
+bool
+letters_list_is_next(struct span next)
+{
+	uint8_t id[DIGEST_BYTES];
+	int64_t put_ms;
+	return next.len == LETTERS_STAMP_DIGITS + DIGEST_HEX &&
+	       digits_read(span_of(next.ptr, LETTERS_STAMP_DIGITS), INT64_MAX,
+		   &put_ms) &&
+	       hex_decode(span_from(next, LETTERS_STAMP_DIGITS), id, sizeof id);
+}
+
+/* Keeps one more than the page has, to know of more. */
+static void
+insert_letter(struct letters_list *list, const struct letter *letter)
+{
+	size_t at = list->count;
+	for (; at > 0; at--) {
+		const struct letter *before = &list->letters[at - 1];
+		if (letter->put_ms > before->put_ms ||
+		    (letter->put_ms == before->put_ms &&
+			memcmp(letter->name.id, before->name.id,
+			    DIGEST_BYTES) > 0))
+			break;
+	}
+	if (at > list->limit)
+		return;
+	if (list->count <= list->limit)
+		list->count++;
+	memmove(&list->letters[at + 1], &list->letters[at],
+	    (list->count - 1 - at) * sizeof *letter);
+	list->letters[at] = *letter;
+}
+
+static void
+on_listed(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	struct letters_list *list =
+	    CONTAINER_OF(call->op, struct letters_list, op);
+	struct letter letter;
+	bool shut;
+	for (size_t i = 0; how == CALL_ANSWERED && error == 0 &&
+	     i + LETTER_BODY <= reply->n_extra;
+	     i += LETTER_BODY) {
+		error = letter_stored_read(&list->of->shared, reply, i,
+		    i + LETTER_BODY, list->arena, &letter, &shut);
+		if (error == 0)
+			insert_letter(list, &letter);
+	}
+	call_end_op(call, error == E_MALFORMED ? E_STORE_REFUSED : error);
+	if (op_pending(&list->op.op))
+		return;
+	list->op.verdict = VERDICT_DONE;
+	if (list->count <= list->limit)
+		return;
+	/* It goes on behind when the last one was put, and its id. */
+	const struct letter *last = &list->letters[list->limit - 1];
+	list->count = list->limit;
+	snprintf(list->next, sizeof list->next, "%013" PRId64, last->put_ms);
+	hex_encode(
+	    last->name.id, DIGEST_BYTES, list->next + LETTERS_STAMP_DIGITS);
+}
+
+void
+letters_list(const struct letters *letters, struct letters_list *list)
+{
+	must(list->limit > 0 && list->limit <= LETTERS_PAGE_MAX);
+	size_t n_shards = (size_t)letters->shared.store->conf->store.shards;
+	struct store_call **calls = mem_zero(n_shards * sizeof *calls);
+	char wanted[3];
+	call_begin_op(letters->shared.store, &list->op);
+	list->letters =
+	    arena_alloc(list->arena, (list->limit + 1) * sizeof *list->letters);
+	list->count = 0;
+	list->next[0] = '\0';
+	list->of = letters;
+	snprintf(wanted, sizeof wanted, "%s%s", list->dead ? "d" : "",
+	    list->parked ? "p" : "");
+	/* All are added before one can end: with the last it ends. */
+	for (size_t i = 0; i < n_shards; i++) {
+		calls[i] = letter_stored_call(
+		    &letters->shared, (unsigned)i, SCRIPT_letters, 4);
+		resp_arg(&calls[i]->args, SPAN("list"));
+		resp_arg(&calls[i]->args, span_str(wanted));
+		resp_arg(&calls[i]->args, span_str(list->after));
+		resp_number(&calls[i]->args, (int64_t)list->limit + 1);
+		calls[i]->done = on_listed;
+		call_join_op(calls[i], &list->op);
+	}
+	for (size_t i = 0; i < n_shards; i++)
+		call_start(calls[i]);
+	free(calls);
 }

@@ -3,9 +3,7 @@
 
 #include "base/hash.h"
 #include "base/loop/timer.h"
-#include "messages/shared/letter_codec.h"
-#include "messages/shared/letter_name.h"
-#include "messages/shared/shared.h"
+#include "messages/shared/letter_stored.h"
 
 /*
  * The letters of a source: its dead and its parked messages, which stay in
@@ -31,6 +29,7 @@
 enum {
 	LETTERS_LEASE_MS = 15000,
 	LETTERS_PAGE_MAX = 100,
+	LETTERS_STAMP_DIGITS = 13, /* of when it was put */
 	LETTERS_NEXT_BYTES = 64, /* of a cursor, with its NUL */
 };
 
@@ -55,22 +54,29 @@ struct letters_events {
 	void *arg;
 };
 
-struct letters_shard;
+/* What is known of a shard; an answer that is older changes nothing. */
+struct letters_shard {
+	struct list lanes, written;
+	uint64_t dead, parked;
+	struct store_call *call; /* by which it is looked at; NULL: none */
+	bool due;    /* it is to be looked at once more */
+	bool known;  /* it was, since letters_load */
+	bool failed; /* the last look */
+	/* By Redis' clock: the last look, and the last change from here. */
+	int64_t looked_ms, changed_ms;
+};
 
 struct letters {
-	struct shared shared; /* of which each call has a shard of its own */
+	/* Each call has a shard of its own; trouble is why they are unknown. */
+	struct shared shared;
 	struct letters_events events;
 	/* What is known; shards NULL: it is for operations alone. */
 	struct letters_shard *shards;
 	struct hash lanes, written;
-	struct letters_count {
-		uint64_t dead, parked; /* messages */
-		uint64_t lanes;
-	} count;
+	/* Messages: as last loaded, and what was done here since. */
+	uint64_t dead, parked;
 	size_t n_unknown; /* shards that did not say since letters_load */
 	size_t n_failed;  /* those that could not say when asked last */
-	unsigned n_calls; /* under way */
-	int64_t all_us;   /* all were asked then, by clock_us() */
 	struct timer timer;
 	struct subscriber_hearing hearing;
 };
@@ -92,23 +98,20 @@ void letters_load(struct letters *letters);
 /* The same, but what is known stays known meanwhile. */
 void letters_look(struct letters *letters);
 bool letters_are_known(const struct letters *letters);
-/* Why not, for operators; "": nothing is wrong. */
-const char *letters_trouble(const struct letters *letters);
 /* For where they are known. */
 bool letters_have_lane(
     const struct letters *letters, const struct letters_lane *lane);
 /* Whether that message may have a letter that is WRITTEN. */
 bool letters_may_be_written(
     const struct letters *letters, struct span position);
-/* As they were last loaded, and what was done here since. */
-struct letters_count letters_count(const struct letters *letters);
 
 /*
- * For letter.c alone: what is known of that shard after an operation on that
- * letter.
+ * For letter.c alone: what is known of that shard after an operation on the
+ * letter of that name; letter is the one that the reply is about.
  */
 void letters_note(struct letters *letters, unsigned shard,
-    const struct letter_name *name, const struct call_reply *reply);
+    const struct letter_name *name, const struct letter *letter,
+    const struct call_reply *reply);
 
 /* A page, the longest there first: heads, without bodies. */
 struct letters_list {
@@ -124,7 +127,6 @@ struct letters_list {
 	char next[LETTERS_NEXT_BYTES]; /* "": that is all */
 	/* The module's own: */
 	const struct letters *of;
-	unsigned n_asked; /* shards */
 };
 void letters_list(const struct letters *letters, struct letters_list *list);
 /* Whether letters_list can have made that cursor. */

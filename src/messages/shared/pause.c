@@ -9,9 +9,7 @@ static struct store_call *
 pause_call(const struct shared *shared, const char *act, struct span who,
     struct span note)
 {
-	struct store_call *call = shared_call(shared, SCRIPT_pause, 6);
-	resp_number(&call->args, 1);
-	shared_arg_key(shared, call, "pause", "");
+	struct store_call *call = shared_call(shared, SCRIPT_pause, "pause", 4);
 	resp_arg(&call->args, span_str(act));
 	resp_arg(&call->args, who);
 	resp_arg(&call->args, note);
@@ -25,14 +23,6 @@ bool
 pause_stands(const struct pause *pause)
 {
 	return !pause->known || pause->on;
-}
-
-static void
-forget_words(struct pause *pause)
-{
-	free(pause->who);
-	free(pause->note);
-	pause->who = pause->note = NULL;
 }
 
 static struct store_call *
@@ -57,14 +47,13 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	int64_t since_ms = on ? shared_number(reply, 0) : 0;
 	if (pause->known && pause->on == on && pause->since_ms == since_ms)
 		return;
-	forget_words(pause);
 	pause->known = watch->has_last = true;
 	pause->on = on;
 	pause->since_ms = since_ms;
-	if (on) {
-		pause->who = mem_str(call_reply_text(reply, 1));
-		pause->note = mem_str(call_reply_text(reply, 2));
-	}
+	free(pause->who);
+	free(pause->note);
+	pause->who = on ? mem_str(call_reply_text(reply, 1)) : NULL;
+	pause->note = on ? mem_str(call_reply_text(reply, 2)) : NULL;
 	pause->changed(pause->arg);
 }
 
@@ -83,7 +72,8 @@ void
 pause_stop(struct pause *pause)
 {
 	shared_watch_stop(&pause->watch);
-	forget_words(pause);
+	free(pause->who);
+	free(pause->note);
 	*pause = (struct pause){0};
 }
 
@@ -99,8 +89,6 @@ on_said(struct store_call *call, enum call_end how, int error,
 	if (how == CALL_ANSWERED) {
 		op->op.verdict = reply->verdict;
 		op->on = reply->n_extra >= 3;
-	}
-	if (how == CALL_ANSWERED && op->on) {
 		op->since_ms = shared_number(reply, 0);
 		op->who = arena_dup(op->arena, call_reply_text(reply, 1));
 		op->note = arena_dup(op->arena, call_reply_text(reply, 2));
@@ -108,8 +96,8 @@ on_said(struct store_call *call, enum call_end how, int error,
 	call_end_op(call, error);
 }
 
-static void
-say(struct pause_op *op, struct store *store, const char *kind,
+void
+pause_say(struct pause_op *op, struct store *store, const char *kind,
     const char *name, const char *act, struct span who, struct span note)
 {
 	struct shared shared;
@@ -120,25 +108,4 @@ say(struct pause_op *op, struct store *store, const char *kind,
 	call->done = on_said;
 	call_join_op(call, &op->op);
 	call_start(call);
-}
-
-void
-pause_begin(struct pause_op *op, struct store *store, const char *kind,
-    const char *name, struct span who, struct span note)
-{
-	say(op, store, kind, name, "pause", who, note);
-}
-
-void
-pause_resume(struct pause_op *op, struct store *store, const char *kind,
-    const char *name)
-{
-	say(op, store, kind, name, "resume", SPAN(""), SPAN(""));
-}
-
-void
-pause_look(struct pause_op *op, struct store *store, const char *kind,
-    const char *name)
-{
-	say(op, store, kind, name, "look", SPAN(""), SPAN(""));
 }

@@ -39,8 +39,7 @@ bool pause_stands(const struct pause *pause);
 
 /*
  * What an operator says or asks; operations and their errors are as in
- * store/store.h.  Verdicts: DONE; of pause_resume GONE, where nothing was
- * paused.
+ * store/store.h.  Verdicts: DONE; of "resume" GONE, where nothing was paused.
  */
 struct pause_op {
 	struct store_op op;
@@ -49,10 +48,6 @@ struct pause_op {
 	int64_t since_ms;    /* … since then, and by whom and why */
 	struct span who, note;
 };
-/* One that is paused already is paused anew. */
-void pause_begin(struct pause_op *op, struct store *store, const char *kind,
-    const char *name, struct span who, struct span note);
-void pause_resume(struct pause_op *op, struct store *store, const char *kind,
-    const char *name);
-void pause_look(struct pause_op *op, struct store *store, const char *kind,
-    const char *name);
+/* act: "pause" (one that is paused already is so anew), "resume" or "look". */
+void pause_say(struct pause_op *op, struct store *store, const char *kind,
+    const char *name, const char *act, struct span who, struct span note);

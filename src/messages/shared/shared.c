@@ -25,9 +25,14 @@ shared_init(struct shared *ret_shared, struct store *store, const char *kind,
 }
 
 struct store_call *
-shared_call(const struct shared *shared, enum script script, size_t n_args)
+shared_call(const struct shared *shared, enum script script, const char *word,
+    size_t n_argv)
 {
-	return call_new(shared->store, shared->shard, script, n_args);
+	struct store_call *call =
+	    call_new(shared->store, shared->shard, script, 2 + n_argv);
+	resp_number(&call->args, 1);
+	shared_arg_key(shared, call, word, "");
+	return call;
 }
 
 void

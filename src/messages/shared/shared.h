@@ -28,11 +28,11 @@ struct shared {
 void shared_init(struct shared *ret_shared, struct store *store,
     const char *kind, const char *name);
 /*
- * A call of that script, not yet started; the caller appends n_args arguments,
- * numkeys first.
+ * A call of that script, not yet started, with the key of WORD alone; the
+ * caller appends n_argv arguments.
  */
-struct store_call *shared_call(
-    const struct shared *shared, enum script script, size_t n_args);
+struct store_call *shared_call(const struct shared *shared, enum script script,
+    const char *word, size_t n_argv);
 /* Appends the key PREFIX:{SHARD}:WORD:KIND:NAME and more, which may be "". */
 void shared_arg_key(const struct shared *shared, struct store_call *call,
     const char *word, const char *more);

@@ -446,7 +446,7 @@ delivery_letter_name(const struct delivery *d)
 {
 	return d->replay != NULL
 	    ? d->replay->name
-	    : letter_name_of(d->message->position, lane_of(d));
+	    : letter_stored_name(d->message->position, lane_of(d));
 }
 
 /* Others may have begun to make a letter of it, and were cut short. */

@@ -48,8 +48,7 @@ lacks_room(const struct delivery *d)
 {
 	char words[96];
 	struct source *s = d->source;
-	struct letters_count count = letters_count(&s->letters);
-	if (count.dead + count.parked + s->burying <
+	if (s->letters.dead + s->letters.parked + s->burying <
 		(uint64_t)s->source->keep_dead ||
 	    (letters_are_known(&s->letters) &&
 		letters_may_be_written(&s->letters, d->message->position)))
@@ -80,7 +79,7 @@ delivery_finish_bury(struct machine *machine)
 	s->burying++;
 	message_end_letter(d, &d->letter);
 	letter_put(&s->letters, &d->written, &d->letter,
-	    d->reason == MESSAGE_BEHIND,
+	    d->reason == MESSAGE_BEHIND ? LETTER_BEHIND : LETTER_FIRST,
 	    source_standing_has_one_reader(s) ? s->leadership.until_us
 					      : INT64_MAX);
 	return delivery_to(d, DELIVERY_BURIED, WAIT);
@@ -112,7 +111,8 @@ delivery_finish_seek(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name = delivery_letter_name(d);
-	letter_show(&d->source->letters, &d->written, &name);
+	letter_do(&d->source->letters, &d->written, LETTER_SHOW, &name,
+	    LETTER_REPLAY, NULL);
 	return delivery_to(d, DELIVERY_SOUGHT, WAIT);
 }
 
@@ -228,7 +228,8 @@ delivery_finish_confirm(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name = delivery_letter_name(d);
-	letter_confirm(&d->source->letters, &d->written, &name);
+	letter_do(&d->source->letters, &d->written, LETTER_CONFIRM, &name,
+	    LETTER_REPLAY, NULL);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
 

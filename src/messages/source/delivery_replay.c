@@ -38,8 +38,8 @@ static void
 on_renew(void *arg)
 {
 	struct replay *r = arg;
-	letter_renew(&r->delivery->source->letters, &r->renewal, &r->name,
-	    &r->owner);
+	letter_do(&r->delivery->source->letters, &r->renewal, LETTER_RENEW,
+	    &r->name, LETTER_REPLAY, &r->owner);
 }
 
 /* owner NULL: a new one; else it is that one's already. */
@@ -90,9 +90,10 @@ delivery_replay_begin(struct machine *machine)
 	struct letters *letters = &d->source->letters;
 	r->until_us = lease_end_us();
 	if (r->act == REPLAY_TO_CONFIRM)
-		letter_show(letters, &d->written, &r->name);
+		letter_do(letters, &d->written, LETTER_SHOW, &r->name,
+		    LETTER_REPLAY, NULL);
 	else
-		letter_begin(letters, &d->written, &r->name,
+		letter_do(letters, &d->written, LETTER_BEGIN, &r->name,
 		    r->act == REPLAY_TO_DROP ? LETTER_DROP : LETTER_REPLAY,
 		    &r->owner);
 	return delivery_to(d, DELIVERY_BEGUN, WAIT);
@@ -107,7 +108,8 @@ delivery_replay_begun(struct machine *machine)
 	const struct letter_op *op = &d->written;
 	/* An operator may have thought better of it meanwhile. */
 	d->source->left |= op->op.op.error == 0 &&
-	    op->op.verdict == VERDICT_REFUSED && op->state == LETTER_BEGUN;
+	    op->op.verdict == VERDICT_REFUSED &&
+	    op->letter.state == LETTER_BEGUN;
 	if (op->op.op.error != 0 || op->op.verdict != VERDICT_DONE)
 		return DONE;
 	d->letter = op->letter;
@@ -220,8 +222,8 @@ enum after
 delivery_replay_close(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	letter_end(&d->source->letters, &d->written, &d->replay->name,
-	    &d->replay->owner);
+	letter_do(&d->source->letters, &d->written, LETTER_END,
+	    &d->replay->name, LETTER_REPLAY, &d->replay->owner);
 	return delivery_to(d, DELIVERY_CLOSED, WAIT);
 }
 

@@ -108,7 +108,7 @@ note_marks(struct restore *r)
 {
 	const struct broker_message *m = r->page.messages;
 	for (; m != NULL; m = m->next) {
-		struct letter_name name = letter_name_of(m->position, NULL);
+		struct letter_name name = letter_stored_name(m->position, NULL);
 		struct done *done = find_done(r, name.id);
 		bool is_mark =
 		    fields_first(&m->fields, SPAN("onceproxy-done")) != NULL;
@@ -183,7 +183,7 @@ name_letter(struct restore *r, const struct broker_message *m,
 		    shape_order(conf, m, body_span(&body), lane.bytes);
 		body_clear(&body);
 	}
-	letter->name = letter_name_of(m->position, in_order ? &lane : NULL);
+	letter->name = letter_stored_name(m->position, in_order ? &lane : NULL);
 }
 
 static void ask_page(struct restore *r);
@@ -204,8 +204,8 @@ put_next(struct restore *r)
 		bool is_over = letter.reason.len == 0 ||
 		    find_done(r, letter.name.id) != NULL;
 		if (!is_over) {
-			letter_restore(
-			    &r->source->letters, &r->op, &letter);
+			letter_put(&r->source->letters, &r->op, &letter,
+			    LETTER_RESTORED, INT64_MAX);
 			return;
 		}
 		r->over += letter.reason.len > 0;

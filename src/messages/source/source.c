@@ -225,7 +225,7 @@ static void
 on_letters(void *arg)
 {
 	struct source *s = arg;
-	counter_set(&s->meter->parked, letters_count(&s->letters).parked);
+	counter_set(&s->meter->parked, s->letters.parked);
 	open_reader(s);
 	/* At the start the answer about the pause may be the next one. */
 	if (s->pause.known)

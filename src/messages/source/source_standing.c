@@ -110,8 +110,8 @@ why_unshared(const struct source *s)
 	/* What the source does not have is zeroed. */
 	if (s->floors.shared.trouble[0] != '\0')
 		return s->floors.shared.trouble;
-	if (letters_trouble(&s->letters)[0] != '\0')
-		return letters_trouble(&s->letters);
+	if (s->letters.shared.trouble[0] != '\0')
+		return s->letters.shared.trouble;
 	return NULL;
 }
 

@@ -61,14 +61,14 @@ add_source(struct inquiry *inquiry, struct source *s)
 	    .held = counts[MESSAGE_STATE_HELD],
 	    .retrying = counts[MESSAGE_STATE_RETRYING],
 	    .waiting = counts[MESSAGE_STATE_WAITING],
-	    .parked = letters_count(&s->letters).parked,
+	    .parked = s->letters.parked,
 	    .dead = -1,
 	    .paused_ms = s->pause.on ? s->pause.since_ms : 0,
 	    .paused_by = copy(inquiry, s->pause.who),
 	    .note = copy(inquiry, s->pause.note),
 	};
 	if (letters_are_known(&s->letters))
-		view->dead = (int64_t)letters_count(&s->letters).dead;
+		view->dead = (int64_t)s->letters.dead;
 	inquiry->sources = view;
 }
 

@@ -463,7 +463,7 @@ admin_messages_letter_sought(struct machine *machine)
 	a->message->position = a->inquiry.inquiry->position;
 	if (kind == INQUIRY_MESSAGE)
 		return admin_answer_json(a, 200, message_json(a->message));
-	const char *why = why_not(a, sought->state);
+	const char *why = why_not(a, sought->letter.state);
 	if (why != NULL)
 		return refuse(a, why);
 	if (kind == INQUIRY_DROP)
@@ -564,8 +564,9 @@ static enum after
 ask(struct admin_request *a)
 {
 	const struct letter_name name = a->letter.letter.name;
-	letter_ask(&a->letters, &a->letter, &name,
-	    a->endpoint->what == INQUIRY_DROP ? LETTER_DROP : LETTER_REPLAY);
+	letter_do(&a->letters, &a->letter, LETTER_ASK, &name,
+	    a->endpoint->what == INQUIRY_DROP ? LETTER_DROP : LETTER_REPLAY,
+	    NULL);
 	a->until_us = clock_us() + PATIENCE_MS * INT64_C(1000);
 	return admin_request_to(a, ADMIN_ASKED, WAIT);
 }
@@ -579,7 +580,7 @@ admin_messages_asked(struct machine *machine)
 		return no_redis(a, &asked->op.op);
 	if (asked->op.verdict == VERDICT_GONE)
 		return not_here(a);
-	const char *why = why_not(a, asked->state);
+	const char *why = why_not(a, asked->letter.state);
 	if (asked->op.verdict != VERDICT_DONE)
 		return refuse(a,
 		    why != NULL ? why
@@ -602,7 +603,8 @@ admin_messages_rested(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	const struct letter_name name = a->letter.name;
-	letter_find(&a->letters, &a->letter, &name);
+	letter_do(&a->letters, &a->letter, LETTER_FIND, &name, LETTER_DROP,
+	    NULL);
 	return admin_request_to(a, ADMIN_FOUND, WAIT);
 }
 

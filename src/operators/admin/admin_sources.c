@@ -263,11 +263,9 @@ admin_sources_pause(struct admin_request *a)
 	const char *name = arena_dup(a->arena, a->name).ptr;
 	struct span who = arena_printf(a->arena, "%s, %.*s",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
-	if (a->endpoint->what & ADMIN_PAUSE)
-		pause_begin(&a->pause, a->admin->store, kind_of(a), name,
-		    who, a->note);
-	else
-		pause_resume(&a->pause, a->admin->store, kind_of(a), name);
+	pause_say(&a->pause, a->admin->store, kind_of(a), name,
+	    a->endpoint->what & ADMIN_PAUSE ? "pause" : "resume", who,
+	    a->note);
 	return admin_request_to(a, ADMIN_ORDERED, WAIT);
 }
 

@@ -5,20 +5,21 @@
 -- ARGV: 1 act, 2 id, 3 lane, 4 whose letters (publish.lua), 5 owner, 6 replay
 --       or drop; of put_back also 7 reason and 8 head, which are empty where
 --       they stay as they were
--- act: find, is there one;
+-- act: find, is there one; show, the same, and all of it;
 --       confirm, its broker has acknowledged the message;
 --       begin, that owner has it for a lease, to replay or to drop it;
 --       ask, the same, but nobody has it yet: an operator wants it;
 --       renew, the owner has it for another lease;
 --       put_back, the owner leaves it, and it stays a letter;
 --       end, the owner is done with it, and it is gone.
--- Answers: DONE with the letter, of begin with head and body, and begun for its
---       state only where another owner had begun it before, of end with the
---       next of its lane, which is begun for the same owner, to be replayed,
---       and its head; its id is empty where there is none.  GONE: there is no
---       such letter.  REFUSED (begin, ask): it is not confirmed, or somebody
---       has it, or is to have it for something else, or it is to be replayed
---       and parked.  FENCED (renew, put_back, end): the owner does not have it.
+-- Answers: DONE with the letter, of show and begin with head and body, of begin
+--       begun for its state only where another owner had begun it before, of
+--       end with the next of its lane, if there is one, which is begun for the
+--       same owner, to be replayed, and its head.  GONE: there is no such
+--       letter.
+--       REFUSED (begin, ask): it is not confirmed, or somebody has it, or is to
+--       have it for something else, or it is to be replayed and parked.
+--       FENCED (renew, put_back, end): the owner does not have it.
 --
 -- Each act may be repeated: the second time it changes nothing.
 
@@ -76,6 +77,9 @@ local is_mine = letter.state == 'begun' and letter.owner == owner
 if act == 'find' then
 	-- See letter_put.lua: once more, for the replicas.
 	redis.call('HSET', KEYS[1] .. id, 'state', letter.state)
+
+elseif act == 'show' then
+	return about('DONE', letter, lane, 'head', 'body')
 
 elseif act == 'confirm' then
 	redis.call('ZREM', KEYS[6], id)

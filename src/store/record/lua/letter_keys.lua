@@ -37,7 +37,8 @@ local function letter_at(id)
 	return {id = id, state = STATES[all[1]] and all[1] or 'written',
 	    act = all[2] or '', owner = all[3] or '',
 	    ends = tonumber(all[4]) or 0, lane = is_digest(lane) and lane or '',
-	    put = tonumber(all[6]) or 0, reason = all[7] or ''}
+	    put = math.max(math.min(tonumber(all[6]) or 0, 9999999999999), 0),
+	    reason = all[7] or ''}
 end
 
 local function first_of(lane)
@@ -53,20 +54,27 @@ local function tell(whose)
 	announce(whose, 'letters ' .. string.match(KEYS[1], '{(%d+)}'))
 end
 
--- The verdict, and: the letter's id, state, act, lane, when it was put, "1"
--- where it is parked; how many are dead and how many parked in the shard; "1"
--- where the lane that was asked about is there; reason, and those texts.
-local function about(word, letter, lane, ...)
-	local l = letter or {id = '', state = '', act = '', lane = '', put = 0,
-	    reason = ''}
-	local reply = {word, 0, now, call, l.id, l.state, l.act, l.lane,
-	    string.format('%.0f', l.put), is_parked(l) and '1' or '',
-	    string.format('%.0f', redis.call('ZCARD', KEYS[4])),
-	    string.format('%.0f', redis.call('ZCARD', KEYS[5])),
-	    first_of(lane) and '1' or '', l.reason}
+-- Adds the letter's id, state, act, lane, when it was put, "1" where it is
+-- parked, reason, and those of its texts.
+local function say(reply, letter, ...)
+	for _, text in ipairs({letter.id, letter.state, letter.act, letter.lane,
+	    string.format('%.0f', letter.put),
+	    is_parked(letter) and '1' or '', letter.reason}) do
+		reply[#reply + 1] = text
+	end
 	for _, text in ipairs({...}) do
 		reply[#reply + 1] =
-		    redis.call('HMGET', KEYS[1] .. l.id, text)[1] or ''
+		    redis.call('HMGET', KEYS[1] .. letter.id, text)[1] or ''
 	end
 	return reply
+end
+
+-- The verdict; how many are dead and how many parked in the shard; "1" where
+-- the lane that was asked about is there; and of the letter, if there is one.
+local function about(word, letter, lane, ...)
+	local reply = {word, 0, now, call,
+	    string.format('%.0f', redis.call('ZCARD', KEYS[4])),
+	    string.format('%.0f', redis.call('ZCARD', KEYS[5])),
+	    first_of(lane) and '1' or ''}
+	return letter and say(reply, letter, ...) or reply
 end

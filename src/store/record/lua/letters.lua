@@ -2,33 +2,22 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Letters of one shard (letter_keys.lua), as they are.
 -- KEYS: as in letter_keys.lua
--- ARGV: 1 act, 2 of show an id, of list which are wanted (d, p or dp), and of
---       list 3 where to go on (13 digits and the id of the last one seen, or
---       nothing), 4 the latest that is of interest (13 digits), 5 how many at
+-- ARGV: 1 act, and of list 2 which are wanted (d, p or dp), 3 where to go on
+--       (13 digits and the id of the last one seen, or nothing), 4 how many at
 --       most
--- act: look, what who has the source must know; show, one; list, a page.
+-- act: look, what who has the source must know; list, a page.
 -- Answers: DONE; of look with how many are dead and how many parked, the lanes
 --       (32 digits each), those that are written (id, lane, when it was put, 13
 --       digits), and those that are begun and nobody renews (id, lane, and r to
 --       replay or d to drop it), each of them one text, a lane of one that
---       stands alone in dashes; of show with the letter; of list for each its
---       id, state, act, lane, when it was put, "1" where it is parked, reason
---       and head.  GONE (show: there is none).
+--       stands alone in dashes; of list with each letter and its head.
 
 -- include letter_keys.lua
 
 local act = ARGV[1]
 
 local function digits(ms)
-	return string.format('%013.0f', math.min(ms, 9999999999999))
-end
-
-if act == 'show' then
-	local letter = letter_at(ARGV[2])
-	if not letter then
-		return about('GONE', nil, '')
-	end
-	return about('DONE', letter, letter.lane, 'head', 'body')
+	return string.format('%013.0f', ms)
 end
 
 if act == 'look' then
@@ -63,15 +52,14 @@ if act == 'look' then
 	    table.concat(lanes), table.concat(written), table.concat(begun)}
 end
 
-local wanted, after, latest = ARGV[2], ARGV[3], ARGV[4]
-local limit = tonumber(ARGV[5])
+local wanted, after, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local found = {}
 
 local function gather(index)
 	local from = after == '' and '-inf' or string.sub(after, 1, 13)
 	local seen, enough = 0, #found + limit
 	repeat
-		local page = redis.call('ZRANGE', index, from, latest,
+		local page = redis.call('ZRANGE', index, from, '+inf',
 		    'BYSCORE', 'LIMIT', seen, 100)
 		for _, id in ipairs(page) do
 			local letter = is_digest(id) and letter_at(id)
@@ -94,12 +82,6 @@ end
 table.sort(found, function(a, b) return a.place < b.place end)
 local reply = {'DONE', 0, now, call}
 for i = 1, math.min(#found, limit) do
-	local one = found[i]
-	for _, text in ipairs({one.id, one.state, one.act, one.lane,
-	    string.sub(one.place, 1, 13), is_parked(one) and '1' or '',
-	    one.reason, redis.call('HMGET', KEYS[1] .. one.id, 'head')[1] or
-	    ''}) do
-		reply[#reply + 1] = text
-	end
+	say(reply, found[i], 'head')
 end
 return reply

@@ -135,16 +135,25 @@ letter(const char *position, unsigned order)
 	const struct letters_lane of = lane(order);
 	static struct field fields[] = {{SPAN("a"), SPAN("b")}};
 	return (struct letter){
-	    .name = letter_name_of(
+	    .name = letter_stored_name(
 		span_str(position), order > 0 ? &of : NULL),
 	    .position = span_str(position),
 	    .reason = SPAN("refused"),
+	    .key_id = SPAN("0123456789abcdef0123456789abcdef"),
+	    .route = SPAN("charges"),
+	    .detail = SPAN("a: \"b\","),
+	    .label = SPAN("\xc3\xa9"),
 	    .status = 409,
+	    .attempt = UINT32_MAX,
 	    .first_ms = 5,
 	    .fields = {fields, 1},
 	    .has_payload = true,
 	    .payload = SPAN("{\"card\":\"4242\"}"),
-	    .time_ms = -1};
+	    .key = SPAN(""),
+	    .type = SPAN("a\0,\n"),
+	    .part = SPAN("t/3"),
+	    .time_ms = -1,
+	    .answer = SPAN("no")};
 }
 
 static struct letter_op op;
@@ -174,13 +183,14 @@ puts_it(struct bench *bench, const char *position, unsigned order,
 	ready(bench);
 	letter_put(&here, &op, &one_more, behind, INT64_MAX);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
-	assert_int_equal(op.state, LETTER_WRITTEN);
+	assert_int_equal(op.letter.state, LETTER_WRITTEN);
 	if (!confirmed)
 		return;
 	ready(bench);
-	letter_confirm(&here, &op, &one_more.name);
+	letter_do(&here, &op, LETTER_CONFIRM, &one_more.name, LETTER_REPLAY,
+	    NULL);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
-	assert_int_equal(op.state, LETTER_CONFIRMED);
+	assert_int_equal(op.letter.state, LETTER_CONFIRMED);
 }
 
 static struct letter_name
@@ -195,7 +205,7 @@ begins(struct bench *bench, const char *position, unsigned order,
 {
 	const struct letter_name name = name_of(position, order);
 	ready(bench);
-	letter_begin(&there, &op, &name, act, owner);
+	letter_do(&there, &op, LETTER_BEGIN, &name, act, owner);
 	return verdict(bench);
 }
 
@@ -205,7 +215,7 @@ ends(struct bench *bench, const char *position, unsigned order,
 {
 	const struct letter_name name = name_of(position, order);
 	ready(bench);
-	letter_end(&there, &op, &name, owner);
+	letter_do(&there, &op, LETTER_END, &name, LETTER_REPLAY, owner);
 	return verdict(bench);
 }
 
@@ -252,9 +262,26 @@ a_letter_is_read_as_it_was_written(void **state)
 	const struct letter *read = &op.letter;
 	assert_true(span_eq(read->position, SPAN("1-0")));
 	assert_true(span_eq(read->reason, SPAN("refused")));
+	assert_true(span_eq(
+	    read->key_id, SPAN("0123456789abcdef0123456789abcdef")));
+	assert_true(span_eq(read->route, SPAN("charges")));
+	assert_true(span_eq(read->detail, SPAN("a: \"b\",")));
+	assert_true(span_eq(read->label, SPAN("\xc3\xa9")));
 	assert_int_equal(read->status, 409);
+	assert_true(read->attempt == UINT32_MAX);
+	assert_true(read->first_ms == 5);
+	assert_true(read->has_payload);
 	assert_true(span_eq(read->payload, SPAN("{\"card\":\"4242\"}")));
+	assert_non_null(read->key.ptr);
+	assert_int_equal(read->key.len, 0);
+	assert_null(read->entity.ptr);
+	assert_true(span_eq(read->type, SPAN("a\0,\n")));
+	assert_true(span_eq(read->part, SPAN("t/3")));
+	assert_true(read->time_ms == -1);
+	assert_true(span_eq(read->answer, SPAN("no")));
 	assert_int_equal(read->fields.count, 1);
+	assert_true(span_eq(read->fields.list[0].name, SPAN("a")));
+	assert_true(span_eq(read->fields.list[0].value, SPAN("b")));
 	assert_true(read->put_ms > 0);
 	assert_int_equal(read->state, LETTER_CONFIRMED); /* until then */
 	assert_false(op.sealed_shut);
@@ -267,7 +294,7 @@ a_letter_is_read_as_it_was_written(void **state)
 	letter_put_back(&there, &op, &head.name, &one, &head);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	ready(bench);
-	letter_show(&here, &op, &head.name);
+	letter_do(&here, &op, LETTER_SHOW, &head.name, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(span_eq(read->reason, SPAN("exhausted")));
 	assert_true(span_eq(read->detail, SPAN("ten times")));
@@ -277,7 +304,7 @@ a_letter_is_read_as_it_was_written(void **state)
 	assert_int_equal(ends(bench, "1-0", 0, &one), VERDICT_DONE);
 	assert_false(op.has_next);
 	ready(bench);
-	letter_show(&here, &op, &head.name);
+	letter_do(&here, &op, LETTER_SHOW, &head.name, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_GONE);
 	nothing_is_left(bench);
 }
@@ -292,11 +319,11 @@ a_letter_is_put_once(void **state)
 		ready(bench);
 		letter_put(&here, &op, &again, behind, INT64_MAX);
 		assert_int_equal(verdict(bench), VERDICT_DONE);
-		assert_int_equal(op.state, LETTER_CONFIRMED);
+		assert_int_equal(op.letter.state, LETTER_CONFIRMED);
 		assert_false(op.letter.parked);
 	}
-	assert_int_equal(letters_count(&here).dead, 1);
-	assert_int_equal(letters_count(&here).parked, 0);
+	assert_int_equal(here.dead, 1);
+	assert_int_equal(here.parked, 0);
 }
 
 static void
@@ -309,12 +336,11 @@ what_was_done_here_is_known_at_once(void **state)
 	puts_it(bench, "1-0", 7, false, false);
 	assert_true(letters_have_lane(&here, &watched));
 	assert_true(letters_may_be_written(&here, SPAN("1-0")));
-	assert_int_equal(letters_count(&here).dead, 1);
+	assert_int_equal(here.dead, 1);
 	puts_it(bench, "2-0", 7, true, true);
 	assert_false(letters_may_be_written(&here, SPAN("2-0")));
-	assert_int_equal(letters_count(&here).dead, 1);
-	assert_int_equal(letters_count(&here).parked, 1);
-	assert_int_equal(letters_count(&here).lanes, 1);
+	assert_int_equal(here.dead, 1);
+	assert_int_equal(here.parked, 1);
 	assert_true(n_changed > 0);
 }
 
@@ -348,7 +374,7 @@ what_comes_to_redis_too_late_is_no_letter(void **state)
 	letter_put(&here, &op, &late, false, clock_us() - 1000);
 	assert_int_equal(verdict(bench), VERDICT_LATE);
 	ready(bench);
-	letter_find(&here, &op, &late.name);
+	letter_do(&here, &op, LETTER_FIND, &late.name, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_GONE);
 	/* One that is there stays as it is, whoever asks. */
 	ready(bench);
@@ -364,13 +390,13 @@ a_lane_is_brought_back_by_one_owner(void **state)
 	puts_it(bench, "2-0", 7, true, true);
 	assert_int_equal(
 	    begins(bench, "2-0", 7, LETTER_REPLAY, &one), VERDICT_REFUSED);
-	assert_int_equal(op.state, LETTER_CONFIRMED);
+	assert_int_equal(op.letter.state, LETTER_CONFIRMED);
 	assert_true(op.letter.parked);
 	assert_int_equal(
 	    begins(bench, "1-0", 7, LETTER_REPLAY, &one), VERDICT_DONE);
 	assert_int_equal(
 	    begins(bench, "1-0", 7, LETTER_REPLAY, &two), VERDICT_REFUSED);
-	assert_int_equal(op.state, LETTER_BEGUN);
+	assert_int_equal(op.letter.state, LETTER_BEGUN);
 	assert_int_equal(ends(bench, "1-0", 7, &one), VERDICT_DONE);
 	assert_true(op.has_next);
 	assert_true(span_eq(op.letter.position, SPAN("2-0")));
@@ -392,14 +418,14 @@ an_operators_word_reaches_who_has_the_source(void **state)
 	letters_init(&admin, others, "orders");
 	puts_it(bench, "1-0", 7, false, false);
 	ready(bench);
-	letter_ask(&admin, &op, &name, LETTER_REPLAY);
+	letter_do(&admin, &op, LETTER_ASK, &name, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_REFUSED);
-	assert_int_equal(op.state, LETTER_WRITTEN);
+	assert_int_equal(op.letter.state, LETTER_WRITTEN);
 	ready(bench);
-	letter_confirm(&here, &op, &name);
+	letter_do(&here, &op, LETTER_CONFIRM, &name, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	ready(bench);
-	letter_ask(&admin, &op, &name, LETTER_DROP);
+	letter_do(&admin, &op, LETTER_ASK, &name, LETTER_DROP, NULL);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	bench_until(bench, was_left);
 	assert_memory_equal(last_left.id, name.id, sizeof name.id);
@@ -453,14 +479,14 @@ static bool
 there_is_trouble(struct bench *bench)
 {
 	(void)bench;
-	return *letters_trouble(&here) != '\0';
+	return *here.shared.trouble != '\0';
 }
 
 static void
 nothing_is_known_where_redis_cannot_say(void **state)
 {
 	struct bench *bench = *state;
-	assert_string_equal(letters_trouble(&here), "");
+	assert_string_equal(here.shared.trouble, "");
 	puts_it(bench, "1-0", 7, false, true);
 	redis_just(bench->redis, "EVAL %s 0",
 	    "local k = redis.call('KEYS', '*:letters:source:orders')[1]\n"
@@ -468,7 +494,7 @@ nothing_is_known_where_redis_cannot_say(void **state)
 	letters_load(&here);
 	bench_until(bench, there_is_trouble);
 	assert_false(letters_are_known(&here));
-	assert_non_null(strstr(letters_trouble(&here), "WRONGTYPE"));
+	assert_non_null(strstr(here.shared.trouble, "WRONGTYPE"));
 }
 
 /* By when they were put, and of one millisecond by their ids. */
@@ -562,8 +588,8 @@ a_lane_and_its_letters_share_one_slot(void **state)
 		puts_it(bench, first, order, false, true);
 		puts_it(bench, second, order, order > 0, true);
 	}
-	assert_int_equal(letters_count(&here).dead, 21);
-	assert_int_equal(letters_count(&here).parked, 19);
+	assert_int_equal(here.dead, 21);
+	assert_int_equal(here.parked, 19);
 	/* A cluster would have refused them elsewhere. */
 	assert_int_equal(ends(bench, "1-1", 1, &one), VERDICT_FENCED);
 	assert_int_equal(
@@ -614,13 +640,13 @@ what_is_sealed_opens_with_its_key_and_as_itself_alone(void **state)
 	assert_false(redis_has(bench, "1-0"));
 	assert_true(redis_has(bench, "refused"));
 	ready(bench);
-	letter_show(&here, &op, &first);
+	letter_do(&here, &op, LETTER_SHOW, &first, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_false(op.sealed_shut);
 	assert_true(span_eq(op.letter.payload, SPAN("{\"card\":\"4242\"}")));
 	use_key(bench, &other_key);
 	ready(bench);
-	letter_show(&here, &op, &first);
+	letter_do(&here, &op, LETTER_SHOW, &first, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(op.sealed_shut);
 	assert_int_equal(op.letter.position.len, 0);
@@ -634,7 +660,7 @@ what_is_sealed_opens_with_its_key_and_as_itself_alone(void **state)
 	    "redis.call('HSET', k[1], f, redis.call('HGET', k[2], f))\n"
 	    "redis.call('HSET', k[2], f, a) end");
 	ready(bench);
-	letter_show(&here, &op, &first);
+	letter_do(&here, &op, LETTER_SHOW, &first, LETTER_REPLAY, NULL);
 	assert_int_equal(verdict(bench), VERDICT_DONE);
 	assert_true(op.sealed_shut);
 	use_key(bench, NULL);

@@ -77,21 +77,14 @@ until_it_stands(struct bench *bench, bool stands)
 	bench_until(bench, is_as_wanted);
 }
 
-enum say { SAY_PAUSE, SAY_RESUME, SAY_LOOK };
-
 /* Until it is answered; the verdict.  What is said stays in the arena. */
 static enum verdict
-say(struct bench *bench, struct pause_op *op, enum say what, const char *note)
+say(struct bench *bench, struct pause_op *op, const char *act, const char *note)
 {
 	do {
 		bench_op(bench, &op->op);
-		if (what == SAY_PAUSE)
-			pause_begin(op, operators, "source", "orders",
-			    SPAN("anna\nb"), span_str(note));
-		else if (what == SAY_RESUME)
-			pause_resume(op, operators, "source", "orders");
-		else
-			pause_look(op, operators, "source", "orders");
+		pause_say(op, operators, "source", "orders", act,
+		    SPAN("anna\nb"), span_str(note));
 	} while (bench_wait(bench, &op->op) != 0);
 	return op->op.verdict;
 }
@@ -104,30 +97,30 @@ a_pause_holds_until_it_is_resumed_and_says_why(void **state)
 	assert_true(pause_stands(&held));
 	until_it_stands(bench, false);
 	assert_int_equal(changes, 1);
-	assert_int_equal(say(bench, &op, SAY_LOOK, ""), VERDICT_DONE);
+	assert_int_equal(say(bench, &op, "look", ""), VERDICT_DONE);
 	assert_false(op.on);
 
 	int64_t now_ms = clock_wall_ms();
 	assert_int_equal(
-	    say(bench, &op, SAY_PAUSE, "the bank\nis away"), VERDICT_DONE);
+	    say(bench, &op, "pause", "the bank\nis away"), VERDICT_DONE);
 	assert_true(op.on);
-	assert_int_equal(say(bench, &op, SAY_LOOK, ""), VERDICT_DONE);
+	assert_int_equal(say(bench, &op, "look", ""), VERDICT_DONE);
 	assert_true(op.on);
 	until_it_stands(bench, true);
 	assert_string_equal(held.note, "the bank\nis away");
 	assert_string_equal(held.who, "anna b");
 	assert_in_range(held.since_ms, now_ms - 1000, now_ms + 20000);
 	assert_int_equal(changes, 2);
-	assert_int_equal(say(bench, &op, SAY_LOOK, ""), VERDICT_DONE);
+	assert_int_equal(say(bench, &op, "look", ""), VERDICT_DONE);
 	assert_true(span_eq(op.note, SPAN("the bank\nis away")));
 	assert_true(op.since_ms == held.since_ms);
 	/* And the store's two ids. */
 	assert_int_equal(redis_integer(bench->redis, "DBSIZE"), 3);
 
-	assert_int_equal(say(bench, &op, SAY_RESUME, ""), VERDICT_DONE);
+	assert_int_equal(say(bench, &op, "resume", ""), VERDICT_DONE);
 	assert_false(op.on);
 	until_it_stands(bench, false);
-	assert_int_equal(say(bench, &op, SAY_RESUME, ""), VERDICT_GONE);
+	assert_int_equal(say(bench, &op, "resume", ""), VERDICT_GONE);
 	arena_free(&op.arena);
 }
 
@@ -139,11 +132,11 @@ it_is_heard_of_at_once(void **state)
 	until_it_stands(bench, false);
 	/* The first may come before the channel is heard. */
 	for (int i = 0; i < 3; i++) {
-		say(bench, &op, SAY_PAUSE, "");
+		say(bench, &op, "pause", "");
 		int64_t said_us = clock_us();
 		until_it_stands(bench, true);
 		assert_true(i == 0 || clock_us() - said_us < SOON_US);
-		say(bench, &op, SAY_RESUME, "");
+		say(bench, &op, "resume", "");
 		said_us = clock_us();
 		until_it_stands(bench, false);
 		assert_true(i == 0 || clock_us() - said_us < SOON_US);
@@ -161,7 +154,7 @@ it_is_heard_of_in_five_seconds_without_channels(void **state)
 	pause_start(&held, operators, bench->loop, "source", "orders",
 	    on_changed, NULL);
 	until_it_stands(bench, false);
-	say(bench, &op, SAY_PAUSE, "");
+	say(bench, &op, "pause", "");
 	int64_t said_us = clock_us();
 	until_it_stands(bench, true);
 	assert_true(clock_us() - said_us < LATEST_US);
@@ -184,7 +177,8 @@ what_was_known_last_holds_while_redis_is_away(void **state)
 	bench_until(bench, is_away);
 	assert_false(pause_stands(&held));
 	bench_op(bench, &op.op);
-	pause_begin(&op, operators, "source", "orders", SPAN(""), SPAN(""));
+	pause_say(&op, operators, "source", "orders", "pause", SPAN(""),
+	    SPAN(""));
 	assert_int_not_equal(bench_wait(bench, &op.op), 0);
 
 	/* At a start nothing is known. */
@@ -197,13 +191,13 @@ what_was_known_last_holds_while_redis_is_away(void **state)
 	until_it_stands(bench, false);
 
 	/* It survives restarts of Redis, and of gateways. */
-	say(bench, &op, SAY_PAUSE, "stays");
+	say(bench, &op, "pause", "stays");
 	until_it_stands(bench, true);
 	redis_kill(bench->redis);
 	bench_until(bench, is_away);
 	assert_true(pause_stands(&held));
 	redis_again(bench->redis);
-	assert_int_equal(say(bench, &op, SAY_LOOK, ""), VERDICT_DONE);
+	assert_int_equal(say(bench, &op, "look", ""), VERDICT_DONE);
 	assert_true(op.on);
 	assert_true(span_eq(op.note, SPAN("stays")));
 	arena_free(&op.arena);
@@ -216,12 +210,14 @@ another_source_and_a_relay_of_its_name_are_not_paused(void **state)
 	struct pause_op op = {.arena = arena_new()};
 	until_it_stands(bench, false);
 	bench_op(bench, &op.op);
-	pause_begin(&op, operators, "source", "order", SPAN(""), SPAN(""));
+	pause_say(&op, operators, "source", "order", "pause", SPAN(""),
+	    SPAN(""));
 	assert_int_equal(bench_wait(bench, &op.op), 0);
 	bench_op(bench, &op.op);
-	pause_begin(&op, operators, "relay", "orders", SPAN(""), SPAN(""));
+	pause_say(&op, operators, "relay", "orders", "pause", SPAN(""),
+	    SPAN(""));
 	assert_int_equal(bench_wait(bench, &op.op), 0);
-	assert_int_equal(say(bench, &op, SAY_LOOK, ""), VERDICT_DONE);
+	assert_int_equal(say(bench, &op, "look", ""), VERDICT_DONE);
 	assert_false(op.on);
 	assert_int_equal(changes, 1);
 	arena_free(&op.arena);
