@@ -157,8 +157,9 @@ def what_was_unread_in_a_stream_that_was_deleted_is_counted(bench):
     eventually(lambda: len(s.pending()) == 4 and {
         n % 2 for n in range(FIRST) if s.ids[n] in s.pending()} == {0},
         "all that it has is of the account whose call is under way")
-    s.wait_looked()
     done = len(s.stream.entries("done"))
+    eventually(lambda: Admin(s.gateway).get("/sources")["sources"][0][
+        "lag"] == FIRST - 4 - done, "it has looked at the stream")
     s.stream.redis("DEL", "charges")
     s.hold.release()
     s.gateway.wait_for_log("source_group_made_again")

@@ -362,7 +362,7 @@ MUTANTS = {
           "time in which it is paused does not count")]),
     "a result is put while its entry is pending": (
         {"stream_put": [("if not pending then", "if false then"),
-                        ("pending[2] ~= ARGV[2]", "false")]},
+                        ("pending[2] ~= consumer", "false")]},
         [(STREAM, "a_frozen_reader_puts_nothing")]),
     "a mark is put once": (
         {"stream_mark": [("== ARGV[3] then\n\t\treturn 0",

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "messages/broker/streams/streams_private.h"
 
@@ -12,41 +14,28 @@ enum {
 
 /* --- ids --- */
 
-/* Takes digits off the front; false: there are none, or too many. */
-static bool
-take_number(struct span *text, uint64_t *ret_number)
-{
-	uint64_t number = 0;
-	size_t i = 0;
-	for (; i < text->len; i++) {
-		unsigned digit = (unsigned char)text->ptr[i] - (unsigned)'0';
-		if (digit > 9)
-			break;
-		if (number > (UINT64_MAX - digit) / 10)
-			return false;
-		number = 10 * number + digit;
-	}
-	*text = span_from(*text, i);
-	*ret_number = number;
-	return i > 0;
-}
-
+/* What Redis says, and what was copied of it, ends with a NUL. */
 bool
 streams_entry_id_read(struct span text, struct streams_id *ret_id)
 {
-	if (!take_number(&text, &ret_id->ms) || text.len == 0 ||
-	    text.ptr[0] != '-')
+	static const char digits[] = "0123456789";
+	size_t ms = strspn(text.ptr, digits);
+	size_t seq = ms < text.len ? strspn(text.ptr + ms + 1, digits) : 0;
+	if (ms == 0 || text.ptr[ms] != '-' || seq == 0 ||
+	    ms + 1 + seq != text.len)
 		return false;
-	text = span_from(text, 1);
-	return take_number(&text, &ret_id->seq) && text.len == 0;
+	errno = 0;
+	ret_id->ms = strtoull(text.ptr, NULL, 10);
+	ret_id->seq = strtoull(text.ptr + ms + 1, NULL, 10);
+	return errno == 0;
 }
 
-void
-streams_entry_id_write(struct streams_id id, struct streams_id_text *ret_text)
+struct span
+streams_entry_id_text(struct streams_id id, char text[STREAMS_ID_BYTES])
 {
-	int len = snprintf(ret_text->text, sizeof ret_text->text,
-	    "%" PRIu64 "-%" PRIu64, id.ms, id.seq);
-	ret_text->span = span_of(ret_text->text, (size_t)len);
+	int len = snprintf(text, STREAMS_ID_BYTES, "%" PRIu64 "-%" PRIu64,
+	    id.ms, id.seq);
+	return span_of(text, (size_t)len);
 }
 
 /* An id that Redis made has the time; one below 2001 has something else. */
@@ -60,24 +49,23 @@ time_of(struct streams_id id)
 	return is_time ? (int64_t)id.ms : -1;
 }
 
-static struct broker_message *
-new_message(struct streams_id id, bool again)
-{
-	struct streams_id_text text;
-	struct arena *arena = arena_new();
-	struct broker_message *message = arena_alloc(arena, sizeof *message);
-	streams_entry_id_write(id, &text);
-	message->arena = arena;
-	message->position = arena_dup(arena, text.span);
-	message->time_ms = time_of(id);
-	message->again = again;
-	/* Its group may have been set back before somebody else took it. */
-	message->may_be_put = true;
-	message->bytes = sizeof *message + message->position.len;
-	return message;
-}
+/* --- an entry --- */
 
-/* --- fields --- */
+/* Its values are nil where its bytes are gone. */
+static bool
+is_entry(const redisReply *entry, struct streams_id *ret_id)
+{
+	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
+	    !streams_entry_id_read(resp_text(entry->element[0]), ret_id))
+		return false;
+	const redisReply *values = entry->element[1];
+	if (values->type != REDIS_REPLY_ARRAY || values->elements % 2 != 0)
+		return false;
+	for (size_t i = 0; i < values->elements; i++)
+		if (values->element[i]->type != REDIS_REPLY_STRING)
+			return false;
+	return true;
+}
 
 static size_t
 length_of(const redisReply *values)
@@ -88,91 +76,60 @@ length_of(const redisReply *values)
 	return bytes;
 }
 
-/* Copies the fields that fit, and leaves out the others. */
-static void
-copy_fields(struct broker_message *message, const redisReply *values,
-    size_t most_bytes)
+/*
+ * Its body may be a field, or all of them: it is too large where what it has in
+ * all is; where even a reply is too small for it, it comes without any.  Of one
+ * that is, those fields are there that fit.
+ */
+static struct broker_message *
+read_entry(const redisReply *entry, struct streams_id id, size_t most_bytes,
+    bool again)
 {
+	const redisReply *values = entry->element[1];
 	size_t count = values->elements / 2;
+	struct arena *arena = arena_new();
+	struct broker_message *m = arena_alloc(arena, sizeof *m);
+	m->arena = arena;
+	m->position = arena_dup(arena, resp_text(entry->element[0]));
+	m->time_ms = time_of(id);
+	m->again = again;
+	/* Its group may have been set back before somebody else took it. */
+	m->may_be_put = true;
+	m->too_large = count == 0 || count > FIELDS_MAX ||
+	    length_of(values) > most_bytes;
+	if (m->too_large && most_bytes > HEAD_BYTES)
+		most_bytes = HEAD_BYTES;
 	if (count > FIELDS_MAX)
 		count = FIELDS_MAX;
-	struct arena *arena = message->arena;
 	struct field *list = arena_alloc(arena, count * sizeof *list);
-	message->bytes += count * sizeof *list;
-	message->fields.list = list;
+	m->fields.list = list;
+	m->bytes = sizeof *m + m->position.len + count * sizeof *list;
 	for (size_t i = 0; i < count; i++) {
 		struct span name = resp_text(values->element[2 * i]);
 		struct span value = resp_text(values->element[2 * i + 1]);
 		if (name.len + value.len > most_bytes)
 			continue;
 		most_bytes -= name.len + value.len;
-		message->bytes += name.len + value.len;
-		list[message->fields.count++] =
-		    (struct field){arena_dup(arena, name),
-			arena_dup(arena, value)};
+		m->bytes += name.len + value.len;
+		list[m->fields.count++] = (struct field){
+		    arena_dup(arena, name), arena_dup(arena, value)};
 	}
-}
-
-/*
- * Its body may be a field, or all of them: it is too large where what it has in
- * all is; where even a reply is too small for it, it comes without any.
- */
-static void
-read_fields(struct broker_message *message, const redisReply *values,
-    size_t most)
-{
-	message->too_large = values->elements == 0 ||
-	    values->elements / 2 > FIELDS_MAX ||
-	    length_of(values) > most;
-	if (message->too_large && most > HEAD_BYTES)
-		most = HEAD_BYTES;
-	copy_fields(message, values, most);
-}
-
-static bool
-are_fields(const redisReply *values)
-{
-	if (values->type != REDIS_REPLY_ARRAY || values->elements % 2 != 0)
-		return false;
-	for (size_t i = 0; i < values->elements; i++)
-		if (values->element[i]->type != REDIS_REPLY_STRING)
-			return false;
-	return true;
-}
-
-/* --- an entry --- */
-
-/* Its values are nil where its bytes are gone. */
-static bool
-is_entry(const redisReply *entry, struct streams_id *ret_id)
-{
-	return entry->type == REDIS_REPLY_ARRAY && entry->elements == 2 &&
-	    streams_entry_id_read(resp_text(entry->element[0]), ret_id) &&
-	    are_fields(entry->element[1]);
-}
-
-static struct broker_message *
-read_message(const struct streams *streams, struct streams_id id,
-    const redisReply *values, bool again)
-{
-	struct broker_message *message = new_message(id, again);
-	read_fields(message, values, streams->core.most_bytes);
-	return message;
+	return m;
 }
 
 bool
 streams_entry_take(
     struct streams *streams, const redisReply *entry, bool again)
 {
-	struct streams_id id;
+	struct streams_id id, *taken = &streams->take.taken;
 	struct broker_reader *core = &streams->core;
 	if (!is_entry(entry, &id)) {
 		link_distrust(
 		    streams->taker.link, "an entry that cannot be read");
 		return false;
 	}
-	if (streams_id_cmp(id, streams->take.taken) > 0)
-		streams->take.taken = id;
+	if (id.ms > taken->ms || (id.ms == taken->ms && id.seq > taken->seq))
+		*taken = id;
 	struct flight *f =
 	    reader_flight_came_again(core, resp_text(entry->element[0]));
 	if (f != NULL) {
@@ -180,7 +137,7 @@ streams_entry_take(
 		return true;
 	}
 	reader_flight_add(
-	    core, read_message(streams, id, entry->element[1], again));
+	    core, read_entry(entry, id, core->most_bytes, again));
 	reader_flight_weigh(core, length_of(entry->element[1]));
 	return true;
 }
@@ -196,9 +153,8 @@ streams_entry_copy(const struct streams *streams, const redisReply *entry)
 	struct streams_id id, stood;
 	if (!is_entry(entry, &id))
 		return NULL;
-	struct broker_message *message = new_message(id, true);
-	read_fields(message, entry->element[1],
-	    streams->core.most_bytes + BESIDE_BYTES);
+	struct broker_message *message = read_entry(
+	    entry, id, streams->core.most_bytes + BESIDE_BYTES, true);
 	const struct field *field =
 	    fields_first(&message->fields, SPAN("onceproxy-position"));
 	if (field == NULL)

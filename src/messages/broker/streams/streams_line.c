@@ -3,18 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "base/mem.h"
+#include "base/must.h"
+#include "base/test_build.h"
 #include "messages/broker/streams/streams_private.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/slots.h"
 
 /* --- where a cluster has the stream --- */
-
-static bool
-has_seeds(const struct streams *streams)
-{
-	return streams->redis->cluster.count > 0;
-}
 
 static void
 set_home(struct streams *streams, struct redis_address place, bool asking)
@@ -40,20 +37,16 @@ try_seed(struct streams *streams)
 	}
 }
 
-static void
-move_line(struct streams_line *line)
-{
-	if (line->went != line->streams->home_number)
-		link_move(line->link);
-}
-
 /* A link cannot be moved from within a reply. */
 static void
 on_move(void *arg)
 {
 	struct streams *streams = arg;
-	move_line(&streams->taker);
-	move_line(&streams->teller);
+	struct streams_line *const lines[] = {
+	    &streams->taker, &streams->teller};
+	for (int i = 0; i < 2; i++)
+		if (lines[i]->went != streams->home_number)
+			link_move(lines[i]->link);
 }
 
 static bool
@@ -64,7 +57,7 @@ follow(struct streams_line *line, struct span error)
 	const struct redis_address asked = {
 	    (char *)(uintptr_t)to.host, to.port};
 	struct slots_redirect where;
-	if (!has_seeds(streams) ||
+	if (streams->redis->cluster.count == 0 ||
 	    !slots_redirect_read(error, &asked, &where))
 		return false;
 	/* Of the last move it has not heard yet. */
@@ -90,7 +83,9 @@ on_find(void *arg)
 /*
  * The teller tells whether the broker answers.  The taker is cut by a Redis
  * that becomes a replica, and is up again at once: only where it cannot be had
- * while the teller is up, there is something to say.
+ * while the teller is up, there is something to say.  It begins with the first
+ * step then; what was read and not handed over comes again with the first pass,
+ * in its order with what else is pending.
  */
 static void
 on_changed(void *arg, bool up)
@@ -102,20 +97,27 @@ on_changed(void *arg, bool up)
 	if (line->link == NULL)
 		return;
 	const char *why = link_message(line->link);
-	bool refuses = redis_error_is(
-	    redis_error_of(span_str(why)), REDIS_REFUSES);
 	if (up)
-		streams_script_forget(&streams->scripts);
-	if (line == &streams->taker && up)
-		reader_trouble_end(core, STREAMS_TO_CONNECT, NULL);
-	else if (line == &streams->teller && up)
+		memset(streams->known, 0, sizeof streams->known);
+	if (line == &streams->taker) {
+		streams->take.step = STREAMS_GROUP;
+		if (up) {
+			reader_trouble_end(core, STREAMS_TO_CONNECT, NULL);
+			timer_clear(&core->pause);
+		} else {
+			reader_flight_forget_queue(core);
+		}
+	} else if (up) {
 		reader_trouble_back(core);
-	else if (line == &streams->teller)
-		reader_trouble_away(core, why, refuses);
-	if (up)
-		line->up(streams);
-	else
-		line->down(streams);
+		reader_finish_reachable(core, true);
+	} else {
+		reader_trouble_away(core, why,
+		    redis_error_is(
+			redis_error_of(span_str(why)), REDIS_REFUSES));
+		/* Until an attempt to connect has failed it may be a moment. */
+		if (!link_is_hopeful(line->link))
+			reader_finish_reachable(core, false);
+	}
 	reader_changed(core);
 }
 
@@ -131,7 +133,8 @@ on_failed(void *arg)
 	if (line == &streams->taker && streams_line_is_up(&streams->teller))
 		reader_trouble_begin(&streams->core, STREAMS_TO_CONNECT, "",
 		    span_str(why));
-	if (has_seeds(streams) && line->went == streams->home_number)
+	if (streams->redis->cluster.count > 0 &&
+	    line->went == streams->home_number)
 		try_seed(streams);
 	on_changed(line, false);
 }
@@ -142,7 +145,7 @@ static void
 open_line(struct streams *streams, struct streams_line *line, bool blocks)
 {
 	const struct address *address = &streams->redis->address;
-	bool finds = has_seeds(streams);
+	bool finds = streams->redis->cluster.count > 0;
 	struct link_to to = {.unpulsed = blocks, .master = streams->master};
 	if (address->kind == ADDRESS_UNIX)
 		to.socket = address->host;
@@ -157,32 +160,51 @@ open_line(struct streams *streams, struct streams_line *line, bool blocks)
 	    &events);
 }
 
-static void
-on_teller_up(struct streams *streams)
-{
-	reader_finish_reachable(&streams->core, true);
-}
+/* In src/store/record/lua/scripts.c, which make generates. */
+#define EACH(SCRIPT)                                                          \
+	SCRIPT(GROUP, stream_group)                                           \
+	SCRIPT(ORIGIN, stream_origin)                                         \
+	SCRIPT(TAKE, stream_take)                                             \
+	SCRIPT(CLAIM, stream_claim)                                           \
+	SCRIPT(BEAT, stream_beat)                                             \
+	SCRIPT(PUT, stream_put)                                               \
+	SCRIPT(MARK, stream_mark)                                             \
+	SCRIPT(COPIES, stream_copies)
+#define DECLARE(name, file) extern const char script_##file[];
+EACH(DECLARE)
+#undef DECLARE
 
-/* Until an attempt to connect has failed it may be a moment. */
-static void
-on_teller_down(struct streams *streams)
+static struct span
+text_of(enum streams_script script)
 {
-	if (!link_is_hopeful(streams->teller.link))
-		reader_finish_reachable(&streams->core, false);
+	switch (script) {
+#define TEXT(name, file)                                                      \
+	case STREAMS_SCRIPT_##name:                                           \
+		return span_str(SCRIPT_IN_TRIAL(#file, script_##file));
+		EACH(TEXT)
+#undef TEXT
+	case STREAMS_SCRIPT_COUNT_:
+		break;
+	}
+	must(false);
+	return SPAN("");
 }
 
 void
 streams_line_open(struct streams *streams)
 {
-	streams->teller.up = on_teller_up;
-	streams->teller.down = on_teller_down;
+	uint8_t hash[SHA1_BYTES];
+	for (int i = 0; i < STREAMS_SCRIPT_COUNT_; i++) {
+		sha1(text_of((enum streams_script)i), hash);
+		hex_encode(hash, sizeof hash, streams->sha[i]);
+	}
 	task_init(&streams->move, on_move, streams);
 	if (streams->redis->sentinels.count > 0) {
 		streams->master = master_new();
 		streams->sentinels = sentinel_monitor_new(streams->core.loop,
 		    streams->core.conf, streams->redis, streams->master);
 	}
-	if (has_seeds(streams))
+	if (streams->redis->cluster.count > 0)
 		try_seed(streams);
 	open_line(streams, &streams->taker, true);
 	open_line(streams, &streams->teller, false);
@@ -214,32 +236,46 @@ on_asking(struct link_call *call, const redisReply *reply)
 	free(call);
 }
 
-static void
-send_asking(struct streams_line *line)
-{
-	struct link_call *call = mem_zero(sizeof *call);
-	struct resp command = {0};
-	resp_begin(&command, 1);
-	resp_arg(&command, SPAN("ASKING"));
-	call->done = on_asking;
-	link_send(line->link, call, &command);
-	resp_clear(&command);
-}
-
 void
 streams_line_send(struct streams_line *line, struct link_call *call,
     const struct resp *command)
 {
-	if (line->streams->asking)
-		send_asking(line);
+	if (line->streams->asking) {
+		struct link_call *asking = mem_zero(sizeof *asking);
+		struct resp ask = {0};
+		resp_begin(&ask, 1);
+		resp_arg(&ask, SPAN("ASKING"));
+		asking->done = on_asking;
+		link_send(line->link, asking, &ask);
+		resp_clear(&ask);
+	}
 	link_send(line->link, call, command);
+}
+
+/* Redis knows a script by its SHA-1 once it has had its text. */
+void
+streams_line_script_of(struct streams *streams, enum streams_script script,
+    struct span key, struct span other_key, size_t n_args,
+    struct resp *ret_command)
+{
+	bool two = other_key.ptr != NULL;
+	bool known = streams->known[script];
+	resp_begin(ret_command, 4 + two + n_args);
+	resp_arg(ret_command, known ? SPAN("EVALSHA") : SPAN("EVAL"));
+	resp_arg(ret_command,
+	    known ? span_str(streams->sha[script]) : text_of(script));
+	resp_number(ret_command, 1 + two);
+	resp_arg(ret_command, key);
+	if (two)
+		resp_arg(ret_command, other_key);
+	streams->known[script] = true;
 }
 
 void
 streams_line_script(struct streams *streams, enum streams_script script,
     size_t n_more, struct resp *ret_command)
 {
-	streams_script_begin(&streams->scripts, script, streams->key,
+	streams_line_script_of(streams, script, streams->key,
 	    span_of(NULL, 0), 1 + n_more, ret_command);
 	resp_arg(ret_command, streams->group);
 }
@@ -247,9 +283,8 @@ streams_line_script(struct streams *streams, enum streams_script script,
 void
 streams_line_id(struct resp *command, struct streams_id id)
 {
-	struct streams_id_text text;
-	streams_entry_id_write(id, &text);
-	resp_arg(command, text.span);
+	char text[STREAMS_ID_BYTES];
+	resp_arg(command, streams_entry_id_text(id, text));
 }
 
 /* --- what cannot be, or is not allowed --- */
@@ -292,7 +327,7 @@ streams_line_error(struct streams_line *line, const redisReply *reply)
 	    error == REDIS_ERROR_BUSY || error == REDIS_ERROR_TRYAGAIN ||
 	    span_starts(words, SPAN("UNBLOCKED "));
 	if (error == REDIS_ERROR_NOSCRIPT) {
-		streams_script_forget(&line->streams->scripts);
+		memset(line->streams->known, 0, sizeof line->streams->known);
 		return STREAMS_LATER;
 	}
 	if (span_starts(words, SPAN("NOGROUP "))) {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "messages/broker/reader.h"
-#include "messages/broker/streams/streams_script.h"
 #include "store/redis/link.h"
 #include "store/redis/master.h"
 #include "store/redis/redis_address.h"
 #include "store/redis/sentinel_monitor.h"
+#include "store/redis/sha1.h"
 
 /*
  * For the files of the Redis Streams driver alone.  It has two lines: by the
@@ -14,20 +14,20 @@
  * by the teller goes all else.  So nothing that is to be acknowledged waits
  * behind a read.
  *
- *     streams          the driver's table, and how a reader leaves
- *     streams_line     the two connections, and what an error of Redis means
+ *     streams          the driver's table; heartbeats and their opposite, the
+ *                      copies of letters, and how a reader leaves
+ *     streams_line     the two connections, the scripts, and what an error of
+ *                      Redis means
  *     streams_take     its steps: the group, what is pending, what is new
  *     streams_entry    an entry as a message, and its id
  *     streams_finish   acknowledgements, with what is put
- *     streams_beat     heartbeats, and their opposite
- *     streams_copies   the copies of letters, for restore
- *     streams_script   the scripts
  *
  * Nobody blocks in XREADGROUP: Redis would give an entry to a connection that
  * is gone, or to whoever had the leadership of an order before.  A script takes
  * what is there; where that is nothing, XREAD tells when something comes.
  */
 struct redisReply;
+struct streams;
 
 enum {
 	STREAMS_AGAIN_MS = 20,   /* after what passes by itself soon */
@@ -42,28 +42,29 @@ struct streams_id {
 	uint64_t ms, seq;
 };
 
-/* An id as text, with a NUL behind it. */
-struct streams_id_text {
-	char text[20 + 1 + 20 + 1];
-	struct span span; /* of the text */
-};
-
-/* Below 0: a stands before b; 0: they are the same. */
-static inline int
-streams_id_cmp(struct streams_id a, struct streams_id b)
-{
-	if (a.ms != b.ms)
-		return a.ms < b.ms ? -1 : 1;
-	return a.seq < b.seq ? -1 : a.seq > b.seq;
-}
+enum { STREAMS_ID_BYTES = 20 + 1 + 20 + 1 }; /* as text, with its NUL */
 
 /* A connection to the server that has the stream. */
 struct streams_line {
 	struct streams *streams;
 	struct link *link;
 	unsigned went; /* in a cluster, the number of the home it was sent to */
-	void (*up)(struct streams *streams);
-	void (*down)(struct streams *streams);
+};
+
+/*
+ * The scripts of a stream's reader, src/store/record/lua/stream_NAME.lua each,
+ * which say what they take and answer.
+ */
+enum streams_script {
+	STREAMS_SCRIPT_GROUP,
+	STREAMS_SCRIPT_ORIGIN,
+	STREAMS_SCRIPT_TAKE,
+	STREAMS_SCRIPT_CLAIM,
+	STREAMS_SCRIPT_BEAT,
+	STREAMS_SCRIPT_PUT,
+	STREAMS_SCRIPT_MARK,
+	STREAMS_SCRIPT_COPIES,
+	STREAMS_SCRIPT_COUNT_,
 };
 
 /* What Redis may refuse, the most pressing first (reader_trouble). */
@@ -92,6 +93,7 @@ struct streams_take {
 	struct link_call call; /* of the step that is under way */
 	bool awaited;
 	bool waits; /* it is XREAD, which brings nothing itself */
+	bool (*read)(struct streams *streams, const struct redisReply *reply);
 	enum streams_step step;
 	struct timer silence; /* of the step */
 	struct timer look;    /* when it looks, and takes nothing */
@@ -105,7 +107,7 @@ struct streams_take {
 	/* What is known of the group, and what of it is told to the script. */
 	bool was_ready;         /* it was there once */
 	struct streams_id last; /* the last that the group has delivered */
-	int64_t read; /* how many of the stream were read; -1: not known */
+	int64_t read_count; /* of the stream; -1: not known */
 	int64_t unread;
 	int64_t to_tell; /* found lost; counted when the script says so */
 
@@ -148,7 +150,8 @@ struct streams {
 	bool asking;          /* it takes the slot over: ASKING first */
 	struct task move;
 
-	struct streams_scripts scripts;
+	char sha[STREAMS_SCRIPT_COUNT_][SHA1_HEX + 1];
+	bool known[STREAMS_SCRIPT_COUNT_]; /* to Redis, since it was sent */
 	struct streams_take take;
 	struct timer beat;
 
@@ -168,7 +171,14 @@ void streams_line_close(struct streams *streams);
 bool streams_line_is_up(const struct streams_line *line);
 void streams_line_send(struct streams_line *line, struct link_call *call,
     const struct resp *command);
-/* Begins a script of the stream and the group, in ARGV[1]. */
+/*
+ * Begins a script's command: its two keys (the second one's ptr NULL: one) are
+ * in it, and n_args arguments follow.
+ */
+void streams_line_script_of(struct streams *streams, enum streams_script script,
+    struct span key, struct span other_key, size_t n_args,
+    struct resp *ret_command);
+/* The same of the stream and the group, in ARGV[1]. */
 void streams_line_script(struct streams *streams, enum streams_script script,
     size_t n_more, struct resp *ret_command);
 /* An id as an argument. */
@@ -191,9 +201,9 @@ enum streams_error streams_line_error(
 
 /* Reads "MS-SEQ"; false: it is no id. */
 bool streams_entry_id_read(struct span text, struct streams_id *ret_id);
-/* ret_text->span points into ret_text. */
-void streams_entry_id_write(
-    struct streams_id id, struct streams_id_text *ret_text);
+/* As text, in those bytes. */
+struct span streams_entry_id_text(
+    struct streams_id id, char text[STREAMS_ID_BYTES]);
 /*
  * Takes an entry as Redis has it, [id, [name, value, ...]], unless it is in
  * flight.  False: it is no entry, and the connection has been distrusted.
@@ -207,12 +217,8 @@ struct broker_message *streams_entry_copy(
 /* --- streams_take.c --- */
 
 void streams_take_init(struct streams *streams);
-void streams_take_end(struct streams *streams);
 /* Sends what is next, if anything is. */
 void streams_take_go(struct broker_reader *core);
-/* The taker is up: from the first step on; it is down. */
-void streams_take_up(struct streams *streams);
-void streams_take_down(struct streams *streams);
 /* What is pending for our name is looked through, as soon as that can be. */
 void streams_take_look_again(struct broker_reader *core);
 
@@ -222,17 +228,3 @@ void streams_finish_send_all(struct broker_reader *core);
 const char *streams_finish_impossible(
     const struct broker_reader *core, const struct broker_finish *finish);
 int64_t streams_finish_more_ms(struct finishing *finishing);
-
-/* --- streams_beat.c --- */
-
-/* Of the timer: all are kept alive, and it is set again. */
-void streams_beat_on_timer(void *arg);
-/* All in flight are kept alive, or given back: others may have them at once. */
-void streams_beat_all(struct streams *streams, bool returns);
-void streams_beat_return(
-    struct broker_reader *core, struct flight *message);
-
-/* --- streams_copies.c --- */
-
-void streams_copies_ask(
-    struct broker_reader *core, struct broker_copies *copies);

@@ -26,17 +26,74 @@ enum {
 
 /* --- a step --- */
 
-/* Clears the command; block_ms: the step may wait so long. */
+static bool read_new(struct streams *streams, const redisReply *reply);
+
+static void
+tell_unread(struct streams *streams, int64_t count)
+{
+	if (count > 0)
+		reader_flight_lost(&streams->core, BROKER_TRIMMED_UNREAD,
+		    (uint64_t)count, SPAN(""), NULL);
+}
+
+static void
+on_step(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams = CONTAINER_OF(call, struct streams, take.call);
+	struct streams_take *take = &streams->take;
+	struct broker_reader *core = &streams->core;
+	int64_t now_ms = loop_now_ms(core->loop);
+	take->awaited = take->waits = false;
+	timer_clear(&take->silence);
+	reader_kick(core);
+	if (reply == NULL) {
+		/* Nobody else will tell of what was to be told. */
+		if (take->read == read_new) {
+			tell_unread(streams, take->to_tell);
+			take->to_tell = 0;
+		}
+		return;
+	}
+	if (reply->type != REDIS_REPLY_ERROR) {
+		if (take->passing == take->what)
+			take->passing_ms = 0;
+		reader_trouble_end(core, STREAMS_TO_TAKE, take->what);
+		if (take->read != NULL && !take->read(streams, reply))
+			streams_line_distrust(&streams->taker);
+		return;
+	}
+	bool later =
+	    streams_line_error(&streams->taker, reply) == STREAMS_LATER;
+	if (later && take->passing_ms == 0) {
+		take->passing_ms = now_ms;
+		take->passing = take->what;
+	}
+	/* A replica that stays one has nothing for us, whatever it was. */
+	if (later && now_ms - take->passing_ms < SOON_MS) {
+		reader_pause(core, STREAMS_AGAIN_MS);
+		return;
+	}
+	reader_trouble_begin(core, STREAMS_TO_TAKE, take->what,
+	    span_of(reply->str, reply->len));
+	reader_pause(core, STREAMS_PAUSE_MS);
+}
+
+/*
+ * Clears the command; block_ms: the step may wait so long.  read is given an
+ * answer that is no error (NULL: nobody wants it); false: it is none to that
+ * command.
+ */
 static void
 send_step(struct streams *streams, const char *what,
     struct resp *command, int64_t block_ms,
-    void (*done)(struct link_call *call, const redisReply *reply))
+    bool (*read)(struct streams *streams, const redisReply *reply))
 {
 	struct streams_take *take = &streams->take;
 	take->awaited = true;
 	take->waits = block_ms > 0;
 	take->what = what;
-	take->call.done = done;
+	take->read = read;
+	take->call.done = on_step;
 	/* The silence that is allowed begins when the block is over. */
 	timer_set(&take->silence, block_ms + streams->redis->timeout_ms);
 	streams_line_send(&streams->taker, &take->call, command);
@@ -56,70 +113,6 @@ on_silence(void *arg)
 		    "no answer within the broker's timeout");
 }
 
-/* A replica that stays one has nothing for us, whatever it was before. */
-static bool
-lasts(struct streams *streams)
-{
-	struct streams_take *take = &streams->take;
-	int64_t now_ms = loop_now_ms(streams->core.loop);
-	if (take->passing_ms == 0) {
-		take->passing_ms = now_ms;
-		take->passing = take->what;
-	}
-	return now_ms - take->passing_ms >= SOON_MS;
-}
-
-/*
- * The step is over.  True: it was answered; false: there is no answer, or Redis
- * refused it, which has been dealt with.
- */
-static bool
-is_answered(struct streams *streams, const redisReply *reply)
-{
-	struct streams_take *take = &streams->take;
-	const char *what = take->what;
-	take->awaited = take->waits = false;
-	timer_clear(&take->silence);
-	reader_kick(&streams->core);
-	if (reply == NULL)
-		return false;
-	if (reply->type != REDIS_REPLY_ERROR) {
-		if (take->passing == what)
-			take->passing_ms = 0;
-		reader_trouble_end(&streams->core, STREAMS_TO_TAKE, what);
-		return true;
-	}
-	if (streams_line_error(&streams->taker, reply) == STREAMS_LATER &&
-	    !lasts(streams)) {
-		reader_pause(&streams->core, STREAMS_AGAIN_MS);
-		return false;
-	}
-	reader_trouble_begin(&streams->core, STREAMS_TO_TAKE, what,
-	    span_of(reply->str, reply->len));
-	reader_pause(&streams->core, STREAMS_PAUSE_MS);
-	return false;
-}
-
-/*
- * Whoever owns it gives no credit while it is refused what it needs: so it
- * tries with one entry, which stays in the queue, to find out when that ends.
- */
-static size_t
-room_of(const struct streams *streams)
-{
-	if (reader_trouble_is(&streams->core, STREAMS_TO_TAKE, NULL))
-		return 1;
-	return reader_room(&streams->core);
-}
-
-static void
-tell_unread(struct streams *streams, int64_t count)
-{
-	if (count > 0)
-		reader_flight_lost(&streams->core, BROKER_TRIMMED_UNREAD,
-		    (uint64_t)count, SPAN(""), NULL);
-}
-
 /* How many bytes are wanted, and one entry beyond. */
 static void
 add_budget(const struct streams *streams, struct resp *command)
@@ -136,48 +129,38 @@ add_budget(const struct streams *streams, struct resp *command)
 
 enum made { THERE, MADE, MADE_STREAM };
 
-static void
-log_made(const struct streams *streams, int64_t how)
+static bool
+read_made(struct streams *streams, const redisReply *reply)
 {
 	const struct conf_source *source = streams->core.source;
-	struct logline line = log_begin(streams->take.was_ready
-		? EV_source_group_made_again
-		: EV_source_group_made);
-	log_str(&line, "source", source->name);
-	log_str(&line, "stream", source->stream);
-	log_str(&line, "group", source->group);
-	log_bool(&line, "stream_was_missing", how == MADE_STREAM);
-	log_end(&line);
-}
-
-static void
-on_made(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.call);
 	struct streams_take *take = &streams->take;
 	struct streams_id last;
-	if (!is_answered(streams, reply))
-		return;
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-	    !streams_entry_id_read(resp_text(reply->element[1]), &last)) {
-		streams_line_distrust(&streams->taker);
-		return;
-	}
+	    !streams_entry_id_read(resp_text(reply->element[1]), &last))
+		return false;
 	int64_t how = reply->element[0]->integer;
-	if (how != THERE)
-		log_made(streams, how);
+	if (how != THERE) {
+		struct logline line = log_begin(take->was_ready
+			? EV_source_group_made_again
+			: EV_source_group_made);
+		log_str(&line, "source", source->name);
+		log_str(&line, "stream", source->stream);
+		log_str(&line, "group", source->group);
+		log_bool(&line, "stream_was_missing", how == MADE_STREAM);
+		log_end(&line);
+	}
 	/* As it had been seen last. */
 	if (how == MADE_STREAM)
 		tell_unread(streams, take->unread);
 	if (how != THERE || !take->was_ready) {
 		take->last = last;
 		take->taken = (struct streams_id){0, 0};
-		take->read = -1;
+		take->read_count = -1;
 		take->to_tell = take->unread = 0;
 	}
 	take->was_ready = true;
 	take->step = STREAMS_ORIGIN;
+	return true;
 }
 
 static void
@@ -193,7 +176,7 @@ make_group(struct streams *streams)
 		streams_line_id(&command, take->last);
 	else
 		resp_arg(&command, SPAN(""));
-	send_step(streams, "group", &command, 0, on_made);
+	send_step(streams, "group", &command, 0, read_made);
 }
 
 static void
@@ -206,17 +189,13 @@ know_origin(struct streams *streams, struct span store_id)
 	reader_changed(&streams->core);
 }
 
-static void
-on_origin(struct link_call *call, const redisReply *reply)
+static bool
+read_origin(struct streams *streams, const redisReply *reply)
 {
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.call);
-	if (!is_answered(streams, reply))
-		return;
-	if (reply->type == REDIS_REPLY_STRING)
-		know_origin(streams, resp_text(reply));
-	else
-		streams_line_distrust(&streams->taker);
+	if (reply->type != REDIS_REPLY_STRING)
+		return false;
+	know_origin(streams, resp_text(reply));
+	return true;
 }
 
 /* Whose copies are there. */
@@ -230,10 +209,10 @@ ask_origin(struct streams *streams)
 		know_origin(streams, SPAN(""));
 		return;
 	}
-	streams_script_begin(&streams->scripts, STREAMS_SCRIPT_ORIGIN,
+	streams_line_script_of(streams, STREAMS_SCRIPT_ORIGIN,
 	    span_str(source->dead_letters), span_of(NULL, 0), 1, &command);
 	resp_arg(&command, span_str(source->name));
-	send_step(streams, "origin", &command, 0, on_origin);
+	send_step(streams, "origin", &command, 0, read_origin);
 }
 
 /* --- a pass: which ids --- */
@@ -266,19 +245,9 @@ streams_take_look_again(struct broker_reader *core)
 
 /* What is in flight is taken back from who has claimed it. */
 static bool
-is_wanted(const struct streams *streams, const redisReply *each)
-{
-	const struct broker_reader *core = &streams->core;
-	bool own = span_eq(
-	    resp_text(each->element[1]), span_str(core->instance));
-	return !own ||
-	    reader_flight_find(core, resp_text(each->element[0])) == NULL;
-}
-
-/* False: it is no such list. */
-static bool
 read_ids(struct streams *streams, const redisReply *reply)
 {
+	const struct broker_reader *core = &streams->core;
 	struct streams_take *take = &streams->take;
 	if (reply->type != REDIS_REPLY_ARRAY ||
 	    reply->elements > STREAMS_LIST_MAX)
@@ -291,20 +260,14 @@ read_ids(struct streams *streams, const redisReply *reply)
 		    !streams_entry_id_read(
 			resp_text(each->element[0]), &take->cursor))
 			return false;
-		if (is_wanted(streams, each))
+		bool own = span_eq(
+		    resp_text(each->element[1]), span_str(core->instance));
+		if (!own ||
+		    reader_flight_find(core, resp_text(each->element[0])) ==
+			NULL)
 			take->ids[take->n_ids++] = take->cursor;
 	}
 	return true;
-}
-
-static void
-on_list(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.call);
-	if (is_answered(streams, reply) &&
-	    !read_ids(streams, reply))
-		streams_line_distrust(&streams->taker);
 }
 
 static void
@@ -313,11 +276,10 @@ ask_list(struct streams *streams)
 	const struct streams_take *take = &streams->take;
 	bool others = take->pass == STREAMS_OTHERS;
 	bool own = !others && !streams->core.sole;
-	struct streams_id_text cursor;
-	struct span behind[] = {SPAN("("), {NULL, 0}};
+	char cursor[STREAMS_ID_BYTES];
+	const struct span behind[] = {
+	    SPAN("("), streams_entry_id_text(take->cursor, cursor)};
 	struct resp command = {0};
-	streams_entry_id_write(take->cursor, &cursor);
-	behind[1] = cursor.span;
 	resp_begin(&command, 6 + (others ? 2 : 0) + own);
 	resp_arg(&command, SPAN("XPENDING"));
 	resp_arg(&command, streams->key);
@@ -331,7 +293,7 @@ ask_list(struct streams *streams)
 	resp_number(&command, STREAMS_LIST_MAX);
 	if (own)
 		resp_arg(&command, span_str(streams->core.instance));
-	send_step(streams, "list", &command, 0, on_list);
+	send_step(streams, "list", &command, 0, read_ids);
 }
 
 /* --- a pass: their entries --- */
@@ -344,7 +306,7 @@ ask_list(struct streams *streams)
 struct streams_drop {
 	struct link_call call;
 	struct streams *streams;
-	struct streams_id id;
+	char id[STREAMS_ID_BYTES];
 };
 
 static void
@@ -352,13 +314,11 @@ on_dropped(struct link_call *call, const redisReply *reply)
 {
 	struct streams_drop *d = CONTAINER_OF(call, struct streams_drop, call);
 	struct streams *streams = d->streams;
-	struct streams_id_text text;
-	streams_entry_id_write(d->id, &text);
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
 		streams_line_error(&streams->taker, reply);
 	else if (reply == NULL || reply->integer == 1)
 		reader_flight_lost(&streams->core, BROKER_TRIMMED_PENDING, 1,
-		    text.span, NULL);
+		    span_str(d->id), NULL);
 	streams->owed--;
 	reader_kick(&streams->core);
 	free(d);
@@ -370,20 +330,19 @@ drop(struct streams *streams, struct streams_id id)
 	struct resp command = {0};
 	struct streams_drop *d = mem_zero(sizeof *d);
 	d->streams = streams;
-	d->id = id;
 	d->call.done = on_dropped;
 	streams->owed++;
 	resp_begin(&command, 4);
 	resp_arg(&command, SPAN("XACK"));
 	resp_arg(&command, streams->key);
 	resp_arg(&command, streams->group);
-	streams_line_id(&command, id);
+	resp_arg(&command, streams_entry_id_text(id, d->id));
 	streams_line_send(&streams->taker, &d->call, &command);
 	resp_clear(&command);
 }
 
 static bool
-take_claimed(struct streams *streams, const redisReply *reply)
+read_claimed(struct streams *streams, const redisReply *reply)
 {
 	struct streams_take *take = &streams->take;
 	struct streams_id id;
@@ -406,39 +365,23 @@ take_claimed(struct streams *streams, const redisReply *reply)
 }
 
 static void
-on_claimed(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.call);
-	if (is_answered(streams, reply) &&
-	    !take_claimed(streams, reply))
-		streams_line_distrust(&streams->taker);
-}
-
-static void
-claim_some(struct streams *streams, size_t room)
-{
-	const struct streams_take *take = &streams->take;
-	struct resp command = {0};
-	size_t left = take->n_ids - take->at;
-	size_t n = room < left ? room : left;
-	streams_line_script(streams, STREAMS_SCRIPT_CLAIM, 3 + n, &command);
-	resp_arg(&command, span_str(streams->core.instance));
-	resp_number(&command, take->pass == STREAMS_OTHERS
-		? 2 * streams->core.lease_ms
-		: 0);
-	add_budget(streams, &command);
-	for (size_t i = 0; i < n; i++)
-		streams_line_id(&command, take->ids[take->at + i]);
-	send_step(streams, "claim", &command, 0, on_claimed);
-}
-
-static void
 go_on_passing(struct streams *streams, size_t room)
 {
 	struct streams_take *take = &streams->take;
+	struct resp command = {0};
 	if (take->at < take->n_ids) {
-		claim_some(streams, room);
+		size_t left = take->n_ids - take->at;
+		size_t n = room < left ? room : left;
+		streams_line_script(
+		    streams, STREAMS_SCRIPT_CLAIM, 3 + n, &command);
+		resp_arg(&command, span_str(streams->core.instance));
+		resp_number(&command, take->pass == STREAMS_OTHERS
+			? 2 * streams->core.lease_ms
+			: 0);
+		add_budget(streams, &command);
+		for (size_t i = 0; i < n; i++)
+			streams_line_id(&command, take->ids[take->at + i]);
+		send_step(streams, "claim", &command, 0, read_claimed);
 	} else if (take->page_was_full) {
 		ask_list(streams);
 	} else {
@@ -478,35 +421,30 @@ is_taken(const redisReply *reply)
 }
 
 /* What the group has read is pending, or finished, whoever has read it. */
-static void
-learn_group(struct streams *streams, const redisReply *reply)
+static bool
+read_new(struct streams *streams, const redisReply *reply)
 {
 	struct streams_take *take = &streams->take;
-	const redisReply *read = reply->element[TAKEN_READ];
+	if (!is_taken(reply))
+		return false;
+	const redisReply *entries = reply->element[TAKEN_ENTRIES];
+	const redisReply *count = reply->element[TAKEN_READ];
+	int64_t before = reply->element[TAKEN_BEFORE]->integer;
 	int64_t unread = reply->element[TAKEN_UNREAD]->integer;
+	for (size_t i = 0; i < entries->elements; i++)
+		if (!streams_entry_take(streams, entries->element[i], false))
+			return true;
 	take->to_tell = reply->element[TAKEN_FOUND]->integer;
-	take->read =
-	    read->type == REDIS_REPLY_INTEGER ? read->integer : -1;
+	take->read_count =
+	    count->type == REDIS_REPLY_INTEGER ? count->integer : -1;
 	(void)streams_entry_id_read(
 	    resp_text(reply->element[TAKEN_LAST]), &take->last);
 	if (unread != take->unread)
 		reader_changed(&streams->core);
 	take->unread = unread;
-}
-
-static void
-take_new(struct streams *streams, const redisReply *reply)
-{
-	struct streams_take *take = &streams->take;
-	const redisReply *entries = reply->element[TAKEN_ENTRIES];
-	for (size_t i = 0; i < entries->elements; i++)
-		if (!streams_entry_take(streams, entries->element[i], false))
-			return;
-	learn_group(streams, reply);
 	tell_unread(streams, reply->element[TAKEN_TOLD]->integer);
 	take->at_end = entries->elements < take->asked && take->to_tell == 0;
 	/* It goes before what is new. */
-	int64_t before = reply->element[TAKEN_BEFORE]->integer;
 	struct streams_id behind =
 	    before == 1 ? take->taken : (struct streams_id){0, 0};
 	if (entries->elements > 0)
@@ -514,25 +452,7 @@ take_new(struct streams *streams, const redisReply *reply)
 			entries->elements - 1]->element[0]), &behind);
 	if (before != 0 && take->step == STREAMS_NEW)
 		begin_pass(streams, STREAMS_OWN, behind);
-}
-
-/* Where there is no reply, nobody else will tell of what was to be told. */
-static void
-on_taken(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.call);
-	struct streams_take *take = &streams->take;
-	if (reply == NULL) {
-		tell_unread(streams, take->to_tell);
-		take->to_tell = 0;
-	}
-	if (!is_answered(streams, reply))
-		return;
-	if (is_taken(reply))
-		take_new(streams, reply);
-	else
-		streams_line_distrust(&streams->taker);
+	return true;
 }
 
 /* 0: it only looks. */
@@ -546,8 +466,8 @@ ask_new(struct streams *streams, size_t count)
 	streams_line_script(streams, STREAMS_SCRIPT_TAKE, 7, &command);
 	resp_arg(&command, span_str(streams->core.instance));
 	resp_number(&command, (int64_t)take->asked);
-	if (take->read >= 0)
-		resp_number(&command, take->read);
+	if (take->read_count >= 0)
+		resp_number(&command, take->read_count);
 	else
 		resp_arg(&command, SPAN(""));
 	streams_line_id(&command, take->last);
@@ -557,16 +477,7 @@ ask_new(struct streams *streams, size_t count)
 		streams_line_id(&command, take->taken);
 	else
 		resp_arg(&command, SPAN(""));
-	send_step(streams, "take", &command, 0, on_taken);
-}
-
-static void
-on_waited(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.call);
-	streams->take.at_end = false;
-	is_answered(streams, reply);
+	send_step(streams, "take", &command, 0, read_new);
 }
 
 /* Until something comes; what that is, the next step takes. */
@@ -580,6 +491,7 @@ wait_for_new(struct streams *streams)
 	if (ms > BLOCK_MS)
 		ms = BLOCK_MS;
 	ms += ms == 0;
+	streams->take.at_end = false;
 	resp_begin(&command, 8);
 	resp_arg(&command, SPAN("XREAD"));
 	resp_arg(&command, SPAN("COUNT"));
@@ -589,23 +501,7 @@ wait_for_new(struct streams *streams)
 	resp_arg(&command, SPAN("STREAMS"));
 	resp_arg(&command, streams->key);
 	streams_line_id(&command, streams->take.last);
-	send_step(streams, "wait", &command, ms, on_waited);
-}
-
-/* Few credits at a time would make a step of each. */
-static bool
-is_worth_it(struct streams *streams, size_t room)
-{
-	struct streams_take *take = &streams->take;
-	bool enough = list_empty(&streams->core.in_flight) ||
-	    room * GATHER_SHARE >= (size_t)streams->core.source->in_flight;
-	if (enough || take->gathering) {
-		take->gathering = false;
-		return true;
-	}
-	take->gathering = true;
-	reader_pause(&streams->core, GATHER_MS);
-	return false;
+	send_step(streams, "wait", &command, ms, NULL);
 }
 
 static void
@@ -618,8 +514,14 @@ go_on_taking(struct streams *streams, size_t room)
 		go_on_passing(streams, room);
 	} else if (take->at_end) {
 		wait_for_new(streams);
-	} else if (is_worth_it(streams, room)) {
+	} else if (take->gathering || list_empty(&streams->core.in_flight) ||
+	    room * GATHER_SHARE >= (size_t)streams->core.source->in_flight) {
+		take->gathering = false;
 		ask_new(streams, room);
+	} else {
+		/* Few credits at a time would make a step of each. */
+		take->gathering = true;
+		reader_pause(&streams->core, GATHER_MS);
 	}
 }
 
@@ -632,7 +534,14 @@ streams_take_go(struct broker_reader *core)
 	struct streams_take *take = &streams->take;
 	if (take->awaited || !streams_line_is_up(&streams->taker))
 		return;
-	size_t room = room_of(streams);
+	/*
+	 * Whoever owns it gives no credit while it is refused what it needs: so
+	 * it tries with one entry, which stays in the queue, to find out when
+	 * that ends.
+	 */
+	size_t room = reader_trouble_is(core, STREAMS_TO_TAKE, NULL)
+	    ? 1
+	    : reader_room(core);
 	if (take->step == STREAMS_GROUP)
 		make_group(streams);
 	else if (take->step == STREAMS_ORIGIN)
@@ -643,24 +552,6 @@ streams_take_go(struct broker_reader *core)
 		go_on_passing(streams, room);
 	else if (room > 0)
 		go_on_taking(streams, room);
-}
-
-void
-streams_take_up(struct streams *streams)
-{
-	streams->take.step = STREAMS_GROUP;
-	timer_clear(&streams->core.pause);
-}
-
-/*
- * What was read and not handed over is forgotten: it comes again with the first
- * pass, in its order with what else is pending.
- */
-void
-streams_take_down(struct streams *streams)
-{
-	streams->take.step = STREAMS_GROUP;
-	reader_flight_forget_queue(&streams->core);
 }
 
 static void
@@ -688,18 +579,10 @@ streams_take_init(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
 	struct loop *loop = streams->core.loop;
-	take->read = take->unread = -1;
+	take->read_count = take->unread = -1;
 	timer_init(&take->silence, loop, on_silence, streams);
 	timer_init(&take->look, loop, on_look, streams);
 	timer_init(&take->others, loop, on_others, streams);
 	on_look(streams);
 	on_others(streams);
-}
-
-void
-streams_take_end(struct streams *streams)
-{
-	timer_clear(&streams->take.silence);
-	timer_clear(&streams->take.look);
-	timer_clear(&streams->take.others);
 }

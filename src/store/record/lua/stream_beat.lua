@@ -3,9 +3,9 @@
 -- KEYS: the stream
 -- ARGV: 1 the group, 2 the consumer, 3 for how many ms they have been idle
 --       then, 4, ... their ids
--- Answers: of each 1 it is the consumer's, 0 it is not pending, -1 it is
---          another one's.  One whose bytes are gone is not touched: Redis would
---          drop it, and who has its bytes could put no result any more.
+-- Answers: those that are another one's.  One whose bytes are gone is not
+--          touched: Redis would drop it, and who has its bytes could put no
+--          result any more.
 
 -- include stream.lua
 -- include stream_bytes.lua
@@ -14,19 +14,14 @@ local stream, err = find_stream()
 if not stream then
 	return err
 end
-local answer, ours = {}, {}
+local others, ours = {}, {}
 for i = 4, #ARGV do
 	local id = ARGV[i]
 	local pending = redis.call('XPENDING', key, group, id, id, 1)[1]
-	if not pending then
-		answer[i - 3] = 0
-	elseif pending[2] ~= ARGV[2] then
-		answer[i - 3] = -1
-	else
-		answer[i - 3] = 1
-		if not is_gone(stream, id) then
-			ours[#ours + 1] = id
-		end
+	if pending and pending[2] ~= ARGV[2] then
+		others[#others + 1] = id
+	elseif pending and not is_gone(stream, id) then
+		ours[#ours + 1] = id
 	end
 end
 if #ours > 0 then
@@ -35,4 +30,4 @@ if #ours > 0 then
 	ours[#ours + 1] = 'JUSTID'
 	redis.call('XCLAIM', key, group, ARGV[2], 0, unpack(ours))
 end
-return answer
+return others
