@@ -359,7 +359,7 @@ open_postgres(struct broker_reader *core)
 	    connection_made, postgres_take_wake, connection_down, reader};
 	reader->lag = -1;
 	reader->counted_ms = -COUNT_EVERY_MS;
-	timer_init(&reader->take.poll, core->loop, postgres_take_poll, reader);
+	timer_init(&reader->take.poll, core->loop, postgres_take_wake, reader);
 	timer_init(
 	    &reader->parts.look, core->loop, postgres_parts_look, reader);
 	postgres_take_down(reader);

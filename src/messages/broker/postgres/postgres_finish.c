@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "base/utf8.h"
 #include "messages/broker/postgres/postgres_private.h"
+#include "store/record/answer_json.h"
 
 /*
  * Acknowledgements that come while others are on their way go out together, in
@@ -47,43 +47,23 @@ place_of(const struct finishing *f)
 
 /* --- what is put --- */
 
-/* Bytes that are not UTF-8 are each the character of that number. */
-static void
-write_string(FILE *out, struct span s)
-{
-	fputc('"', out);
-	while (s.len > 0) {
-		unsigned char c = (unsigned char)s.ptr[0];
-		size_t len = utf8_length(s);
-		if (c == '\0') /* PostgreSQL reads no object with a NUL */
-			fputs("\xef\xbf\xbd", out);
-		else if (c == '"' || c == '\\' || c < ' ' || c == 0x7f ||
-		    len == 0)
-			fprintf(out, "\\u%04x", (unsigned)c);
-		else
-			fwrite(s.ptr, 1, len, out);
-		s = span_from(s, len > 0 ? len : 1);
-	}
-	fputc('"', out);
-}
-
-/* As a JSON object, in the arena. */
+/* As a JSON object, in the arena; PostgreSQL reads none with a NUL. */
 static struct span
 headers_of(struct arena *arena, const struct fields *fields)
 {
-	char *text;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
+	json_t *headers = json_object();
 	for (size_t i = 0; i < fields->count; i++) {
-		fputc(i > 0 ? ',' : '{', out);
-		write_string(out, fields->list[i].name);
-		fputc(':', out);
-		write_string(out, fields->list[i].value);
+		struct span name = arena_dup(arena, fields->list[i].name);
+		json_object_set_new(headers, name.ptr,
+		    answer_json_text(fields->list[i].value));
 	}
-	fputs(fields->count > 0 ? "}" : "{}", out);
-	must(fclose(out) == 0);
-	struct span copy = arena_dup(arena, span_of(text, len));
+	char *text = json_dumps(headers, JSON_COMPACT);
+	json_decref(headers);
+	must(text != NULL);
+	for (char *at = text; (at = strchr(at, '\\')) != NULL; at += 2)
+		if (strncmp(at, "\\u0000", 6) == 0)
+			memcpy(at, "\\ufffd", 6);
+	struct span copy = arena_dup(arena, span_str(text));
 	free(text);
 	return copy;
 }
@@ -157,34 +137,14 @@ table_of(const struct finishing *f)
 					     : f->reader->source->dead_letters;
 }
 
-/*
- * Whoever has locked it may finish it, write it anew, or leave it.  The first
- * time it may be another reader that finishes it.
- */
 static void
-end_locked(struct finishing *f)
+log_row(const struct broker_reader *core, enum event event,
+    struct span position)
 {
-	struct postgres_row *row = postgres_row_of(f->message);
-	if (row != NULL && ++row->locked == 2) {
-		struct logline line = log_begin(EV_source_row_locked);
-		log_str(&line, "source", f->reader->source->name);
-		log_cut(&line, "position", row->flight.position, 200);
-		log_end(&line);
-	}
-	reader_finish_end(f, BROKER_LOCKED);
-}
-
-/* The row was deleted, and not by a reader. */
-static void
-tell_deleted(struct broker_reader *core, struct span position)
-{
-	struct logline line = log_begin(EV_source_row_deleted);
+	struct logline line = log_begin(event);
 	log_str(&line, "source", core->source->name);
 	log_cut(&line, "position", position, 200);
 	log_end(&line);
-	if (!core->leaving)
-		core->events.lost(
-		    core->events.arg, BROKER_DELETED, 1, SPAN(""));
 }
 
 /*
@@ -196,12 +156,13 @@ static void
 settle(struct postgres_finishing *item)
 {
 	struct finishing *f = &item->finishing;
+	struct broker_reader *core = f->reader;
 	struct postgres_row *row = postgres_row_of(f->message);
 	switch (item->found) {
 	case FOUND_DONE:
 		if (place_of(f) != BROKER_NOWHERE)
 			reader_trouble_end(
-			    f->reader, POSTGRES_TO_PUT, table_of(f));
+			    core, POSTGRES_TO_PUT, table_of(f));
 		reader_finish_end(f, BROKER_FINISHED);
 		break;
 	case FOUND_KEPT:
@@ -218,8 +179,14 @@ settle(struct postgres_finishing *item)
 		reader_finish_end(f, BROKER_LOCKED);
 		break;
 	case FOUND_GONE:
-		if (row != NULL && !row->flight.unsure)
-			tell_deleted(f->reader, row->flight.position);
+		/* The row was deleted, and not by a reader. */
+		if (row != NULL && !row->flight.unsure) {
+			log_row(core, EV_source_row_deleted,
+			    row->flight.position);
+			if (!core->leaving)
+				core->events.lost(core->events.arg,
+				    BROKER_DELETED, 1, SPAN(""));
+		}
 		reader_finish_end(f, BROKER_NOT_PENDING);
 		break;
 	case FOUND_ANEW:
@@ -234,13 +201,22 @@ end_failed(struct finishing *f, const struct postgres_trouble *trouble,
     bool of_table)
 {
 	struct span words = span_str(trouble->words);
+	struct postgres_row *row = postgres_row_of(f->message);
 	if (trouble->kind == POSTGRES_PASSES ||
 	    trouble->kind == POSTGRES_ANOTHER || f->finish == NULL) {
 		reader_finish_fail(f, true);
 	} else if (of_table) {
 		reader_finish_refuse(f, words, BROKER_FAULT_SOURCE);
 	} else if (trouble->kind == POSTGRES_LOCKED && trouble->at_row) {
-		end_locked(f);
+		/*
+		 * Whoever has locked it may finish it, write it anew, or leave
+		 * it.  The first time it may be another reader that finishes
+		 * it.
+		 */
+		if (row != NULL && ++row->locked == 2)
+			log_row(f->reader, EV_source_row_locked,
+			    row->flight.position);
+		reader_finish_end(f, BROKER_LOCKED);
 	} else if (trouble->kind == POSTGRES_ROW) {
 		reader_finish_refuse(f, words, BROKER_FAULT_MESSAGE);
 	} else {
@@ -299,33 +275,13 @@ batch_ended(void *arg, const struct postgres_trouble *trouble)
 	free(b);
 }
 
-static void
-send_item(struct postgres_reader *reader, const struct finishing *f,
-    struct arena *arena)
-{
-	struct postgres_pipe *pipe = reader->pipe;
-	struct span values[VALUES_MOST];
-	unsigned count = values_of(f, arena, values);
-	enum broker_place place = place_of(f);
-	must(f->finish != NULL);
-	if (f->finish->mark)
-		postgres_pipe_query(pipe,
-		    place == BROKER_RESULTS ? reader->sql.mark_result
-					    : reader->sql.mark,
-		    values, count);
-	else
-		postgres_pipe_run(pipe,
-		    place == BROKER_RESULTS	       ? "finish_result"
-			: place == BROKER_DEAD_LETTERS ? "finish_dead"
-						       : "finish",
-		    values, count);
-}
-
 /* As many of those that wait as go together. */
 static void
 send_batch(struct postgres_reader *reader)
 {
 	static const struct span nothing[2];
+	struct postgres_pipe *pipe = reader->pipe;
+	struct span values[VALUES_MOST];
 	struct arena *arena = arena_new();
 	struct finish_batch *b = mem_zero(sizeof *b);
 	struct finishing *f;
@@ -333,8 +289,8 @@ send_batch(struct postgres_reader *reader)
 	b->reader = reader;
 	b->first = 1;
 	reader->finishes_sent++;
-	postgres_pipe_begin(reader->pipe, note_item, batch_ended, b);
-	postgres_pipe_query(reader->pipe,
+	postgres_pipe_begin(pipe, note_item, batch_ended, b);
+	postgres_pipe_query(pipe,
 	    "SELECT set_config('lock_timeout', '100', true)", NULL, 0);
 	LIST_EACH(f, &reader->core.waiting, of_reader) {
 		struct postgres_finishing *item =
@@ -346,18 +302,31 @@ send_batch(struct postgres_reader *reader)
 		    (alone || b->count == BATCH_MOST || bytes > BATCH_BYTES))
 			break;
 		if (item->alone && !f->finish->mark) {
-			postgres_pipe_run(reader->pipe, "finish", nothing, 2);
+			postgres_pipe_run(pipe, "finish", nothing, 2);
 			b->first++;
 		}
 		reader_finish_send(f);
 		b->items[b->count++] = item;
-		send_item(reader, f, arena);
+		enum broker_place place = place_of(f);
+		unsigned count = values_of(f, arena, values);
+		if (f->finish->mark)
+			postgres_pipe_query(pipe,
+			    place == BROKER_RESULTS ? reader->sql.mark_result
+						    : reader->sql.mark,
+			    values, count);
+		else
+			postgres_pipe_run(pipe,
+			    place == BROKER_RESULTS ? "finish_result"
+				: place == BROKER_DEAD_LETTERS
+				? "finish_dead"
+				: "finish",
+			    values, count);
 		b->alone = alone;
 		if (alone)
 			break;
 	}
 	arena_free(&arena);
-	postgres_pipe_end(reader->pipe);
+	postgres_pipe_end(pipe);
 }
 
 /* Before it is known which parts came back, nobody knows whose a row is. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct postgres_ledger {
 	struct postgres_pipe *pipe;
 	bool busy;   /* the batch is under way */
 	bool taken;  /* the term is ours */
-	bool singly; /* one of the rows is refused, and nobody knows which */
+	bool refused; /* one of the rows is, and message says which */
 	bool up;
 	struct relay_batch *put; /* NULL: nothing waits */
 	struct relay_place *places; /* as they were found */
@@ -88,7 +89,7 @@ make_statements(struct postgres_ledger *l, const char *table)
 	    position).ptr;
 	l->insert = arena_printf(arena,
 	    "INSERT INTO %s (%s) SELECT %s "
-	    "FROM jsonb_to_recordset($1::text::jsonb) AS e (%s) "
+	    "FROM jsonb_to_record($1::text::jsonb) AS e (%s) "
 	    "ON CONFLICT (id) DO NOTHING",
 	    rows, names, names, columns).ptr;
 	l->move = arena_printf(arena,
@@ -149,7 +150,7 @@ open_ended(void *arg, const struct postgres_trouble *trouble)
 	} else {
 		postgres_pipe_ready(l->pipe);
 		/* What a row was refused for stands until it is not. */
-		if (!l->singly)
+		if (!l->refused)
 			say(l, true, "");
 		l->put = NULL;
 		l->target.events->opened(l->target.arg, l->places);
@@ -189,57 +190,57 @@ connection_down(void *arg, const char *why, bool refused)
 
 /* --- putting --- */
 
-/* All as one list; or of those that are put singly, one. */
-static void
-send_rows(struct postgres_ledger *l, struct postgres_pipe *pipe)
-{
-	const struct relay_batch *put = l->put;
-	struct arena *arena = arena_new();
-	size_t at = 0;
-	while (at < put->n_events) {
-		size_t end = l->singly ? at + 1 : put->n_events, bytes = 2;
-		for (size_t i = at; i < end; i++)
-			bytes += put->events[i].text.len + 1;
-		char *text = arena_alloc(arena, bytes), *to = text;
-		for (; at < end; at++) {
-			struct span json = put->events[at].text;
-			*to = to == text ? '[' : ',';
-			memcpy(to + 1, json.ptr, json.len);
-			to += 1 + json.len;
-		}
-		*to++ = ']';
-		struct span list = span_of(text, (size_t)(to - text));
-		postgres_pipe_run(pipe, "insert", &list, 1);
-	}
-	arena_free(&arena);
-}
-
-/* Where the relay stands with the rows, as a list of objects. */
+/* Where the relay stands with the rows, as a list of objects, for free(). */
 static char *
 places_text(const struct postgres_ledger *l)
 {
-	char *text = NULL;
-	const char *between = "";
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
-	fputc('[', out);
+	json_t *list = json_array();
 	for (unsigned i = 0; i < l->shards; i++) {
 		const struct relay_place *at = &l->put->places[i];
-		if (!at->known)
-			continue;
-		fprintf(out,
-		    "%s{\"shard\":%u,\"entry\":\"%" PRIu64 "-%" PRIu64
-		    "\",\"count\":%" PRId64 "}",
-		    between, i, at->ms, at->seq, at->count);
-		between = ",";
+		if (at->known)
+			json_array_append_new(list,
+			    json_pack("{s:i, s:o, s:I}", "shard", (int)i,
+				"entry",
+				json_sprintf("%" PRIu64 "-%" PRIu64, at->ms,
+				    at->seq),
+				"count", (json_int_t)at->count));
 	}
-	fputc(']', out);
-	must(fclose(out) == 0);
+	char *text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	must(text != NULL);
 	return text;
 }
 
-static void batch_ended(void *arg, const struct postgres_trouble *trouble);
+/* A row may be refused alone, by a constraint of the table's owner. */
+static void
+batch_ended(void *arg, const struct postgres_trouble *trouble)
+{
+	struct postgres_ledger *l = arg;
+	char words[sizeof l->message];
+	l->busy = false;
+	if (trouble != NULL && trouble->lost)
+		return;
+	if (trouble == NULL) {
+		l->refused = false;
+		say(l, true, "");
+		l->put = NULL;
+		l->target.events->done(l->target.arg);
+		return;
+	}
+	size_t at = trouble->statement - (size_t)PUT_ROWS;
+	if (trouble->statement >= PUT_ROWS && at < l->put->n_events &&
+	    trouble->kind == POSTGRES_ROW) {
+		l->refused = true;
+		snprintf(words, sizeof words, "event %.*s: %s",
+		    SPAN_FMT(l->put->events[at].id), trouble->words);
+	} else if (trouble->statement == PUT_MINE &&
+	    !strcmp(trouble->state, "22012")) {
+		snprintf(words, sizeof words, "another gateway has the term");
+	} else {
+		snprintf(words, sizeof words, "%s", trouble->words);
+	}
+	postgres_pipe_refuse(l->pipe, words);
+}
 
 static void
 ledger_goes_on(void *arg)
@@ -255,56 +256,11 @@ ledger_goes_on(void *arg)
 	l->busy = true;
 	postgres_pipe_begin(pipe, NULL, batch_ended, l);
 	postgres_pipe_run(pipe, "mine", values, 3);
-	send_rows(l, pipe);
+	for (size_t i = 0; i < l->put->n_events; i++)
+		postgres_pipe_run(pipe, "insert", &l->put->events[i].text, 1);
 	postgres_pipe_run(pipe, "move", values, 4);
 	postgres_pipe_end(pipe);
 	free(places);
-}
-
-/*
- * A row may be refused alone, by a constraint of the table's owner: then all of
- * them are sent again, each with a statement of its own, which says which one.
- */
-static void
-end_refused(struct postgres_ledger *l, const struct postgres_trouble *trouble)
-{
-	const struct relay_batch *put = l->put;
-	size_t at = trouble->statement - PUT_ROWS;
-	char words[sizeof l->message];
-	bool of_rows = trouble->statement >= PUT_ROWS &&
-	    at < (l->singly ? put->n_events : 1) &&
-	    trouble->kind == POSTGRES_ROW;
-	if (of_rows && !l->singly) {
-		l->singly = true;
-		task_ready(l->loop, &l->go_on);
-		return;
-	}
-	if (of_rows)
-		snprintf(words, sizeof words, "event %.*s: %s",
-		    SPAN_FMT(put->events[at].id), trouble->words);
-	else if (trouble->statement == PUT_MINE &&
-	    !strcmp(trouble->state, "22012"))
-		snprintf(words, sizeof words, "another gateway has the term");
-	else
-		snprintf(words, sizeof words, "%s", trouble->words);
-	postgres_pipe_refuse(l->pipe, words);
-}
-
-static void
-batch_ended(void *arg, const struct postgres_trouble *trouble)
-{
-	struct postgres_ledger *l = arg;
-	l->busy = false;
-	if (trouble != NULL && trouble->lost)
-		return;
-	if (trouble != NULL) {
-		end_refused(l, trouble);
-		return;
-	}
-	l->singly = false;
-	say(l, true, "");
-	l->put = NULL;
-	l->target.events->done(l->target.arg);
 }
 
 /* --- its life --- */

@@ -81,20 +81,6 @@ flatten(const char *from, char *ret_words, size_t size)
 	ret_words[at] = '\0';
 }
 
-/* After so many rounds that failed; a fifth of it is by chance. */
-static int64_t
-pause_ms(unsigned failures)
-{
-	int64_t ms = PAUSE_FIRST_MS;
-	uint8_t chance;
-	for (unsigned i = 1; i < failures && ms < PAUSE_MOST_MS; i++)
-		ms *= 2;
-	if (ms > PAUSE_MOST_MS)
-		ms = PAUSE_MOST_MS;
-	random_bytes(&chance, 1);
-	return failures > 0 ? ms - ms * chance / 256 / 5 : 0;
-}
-
 /* What was under way has ended when it returns. */
 static void
 drop_connection(struct postgres_pipe *pipe)
@@ -123,6 +109,8 @@ static void
 go_down(struct postgres_pipe *pipe, const char *why, bool refused)
 {
 	char words[WORDS];
+	int64_t ms = PAUSE_FIRST_MS;
+	uint8_t chance;
 	bool stood = pipe->stands;
 	bool good = pipe->ready &&
 	    loop_now_ms(pipe->loop) - pipe->ready_ms > GOOD_MS;
@@ -135,7 +123,13 @@ go_down(struct postgres_pipe *pipe, const char *why, bool refused)
 	}
 	pipe->tried = 0;
 	pipe->failures = good ? 0 : pipe->failures + 1;
-	timer_set(&pipe->pause, pause_ms(pipe->failures));
+	for (unsigned i = 1; i < pipe->failures && ms < PAUSE_MOST_MS; i++)
+		ms *= 2;
+	if (ms > PAUSE_MOST_MS)
+		ms = PAUSE_MOST_MS;
+	/* A fifth of it is by chance. */
+	random_bytes(&chance, 1);
+	timer_set(&pipe->pause, good ? 0 : ms - ms * chance / 256 / 5);
 	pipe->events.down(pipe->events.arg, words, refused);
 }
 
@@ -173,9 +167,8 @@ static const struct {
     {"57014", POSTGRES_ROW}, /* statement_timeout */
     {"25006", POSTGRES_ANOTHER}, {"26000", POSTGRES_ANOTHER},
     {"0A000", POSTGRES_ANOTHER}, {"57P", POSTGRES_ANOTHER},
-    {"55000", POSTGRES_OTHER}, /* a view that nothing is deleted from */
     {"08", POSTGRES_PASSES}, {"40", POSTGRES_PASSES},
-    {"53", POSTGRES_PASSES}, {"55", POSTGRES_PASSES},
+    {"53", POSTGRES_PASSES}, {"55006", POSTGRES_PASSES},
     {"57", POSTGRES_PASSES}, {"58", POSTGRES_PASSES},
     {"25", POSTGRES_PASSES}, {"26", POSTGRES_PASSES},
     {"09", POSTGRES_ROW}, {"21", POSTGRES_ROW}, {"22", POSTGRES_ROW},
@@ -187,32 +180,25 @@ static const struct {
 static const char *const shapes[] = {
     "42P01", "42703", "42804", "42883", "3F000"};
 
-/* Whether a trigger, or a policy for rows, has said so; of whatever class. */
-static bool
-is_by_rule(const PGresult *result)
-{
-	const char *function =
-	    PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
-	return function != NULL &&
-	    (strcmp(function, "exec_stmt_raise") == 0 ||
-		strcmp(function, "ExecWithCheckOptions") == 0);
-}
-
 static enum postgres_kind
 kind_of(const PGresult *result, const struct postgres_trouble *t)
 {
+	const char *function =
+	    PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
 	enum postgres_kind kind = POSTGRES_OTHER;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+	for (size_t i = sizeof kinds / sizeof *kinds; i-- > 0;)
 		if (strncmp(t->state, kinds[i].state,
-			strlen(kinds[i].state)) == 0) {
+			strlen(kinds[i].state)) == 0)
 			kind = kinds[i].kind;
-			break;
-		}
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		if (strcmp(t->state, shapes[i]) == 0 && !t->at_row)
 			kind = POSTGRES_ANOTHER;
-	return kind == POSTGRES_OTHER && is_by_rule(result) ? POSTGRES_ROW
-							    : kind;
+	/* A trigger, or a policy for rows, has said so; of whatever class. */
+	if (kind == POSTGRES_OTHER && function != NULL &&
+	    (strcmp(function, "exec_stmt_raise") == 0 ||
+		strcmp(function, "ExecWithCheckOptions") == 0))
+		kind = POSTGRES_ROW;
+	return kind;
 }
 
 static void
@@ -511,32 +497,28 @@ stand(struct postgres_pipe *pipe)
 		pipe->events.made(pipe->events.arg);
 }
 
-static void attempt_goes_on(void *arg, unsigned events);
-
-static void
-follow(struct postgres_pipe *pipe, PostgresPollingStatusType step)
-{
-	int fd = PQsocket(pipe->conn);
-	if (step == PGRES_POLLING_OK) {
-		stand(pipe);
-	} else if (step == PGRES_POLLING_FAILED || fd < 0) {
-		go_down(pipe, PQerrorMessage(pipe->conn), false);
-	} else {
-		pipe->watch =
-		    watch_new(pipe->loop, fd, attempt_goes_on, pipe);
-		watch_want(pipe->watch,
-		    step == PGRES_POLLING_READING ? WATCH_READ : WATCH_WRITE);
-	}
-}
-
-/* libpq may have another socket after each step. */
+/*
+ * The next step of an attempt (events 0: the first one); libpq may have another
+ * socket after each.
+ */
 static void
 attempt_goes_on(void *arg, unsigned events)
 {
 	struct postgres_pipe *pipe = arg;
-	(void)events;
+	PostgresPollingStatusType step = PGRES_POLLING_WRITING;
 	watch_free(&pipe->watch);
-	follow(pipe, PQconnectPoll(pipe->conn));
+	if (events != 0)
+		step = PQconnectPoll(pipe->conn);
+	int fd = PQsocket(pipe->conn);
+	if (step == PGRES_POLLING_OK) {
+		stand(pipe);
+	} else if (PQstatus(pipe->conn) == CONNECTION_BAD || fd < 0) {
+		go_down(pipe, PQerrorMessage(pipe->conn), false);
+	} else {
+		pipe->watch = watch_new(pipe->loop, fd, attempt_goes_on, pipe);
+		watch_want(pipe->watch,
+		    step == PGRES_POLLING_READING ? WATCH_READ : WATCH_WRITE);
+	}
 }
 
 static void
@@ -552,9 +534,7 @@ start_attempt(struct postgres_pipe *pipe, const char *address)
 {
 	pipe->conn = start_to(pipe, address);
 	PQsetNoticeReceiver(pipe->conn, discard_notice, NULL);
-	follow(pipe,
-	    PQstatus(pipe->conn) == CONNECTION_BAD ? PGRES_POLLING_FAILED
-						   : PGRES_POLLING_WRITING);
+	attempt_goes_on(pipe, 0);
 }
 
 static void

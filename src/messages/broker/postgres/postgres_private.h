@@ -111,12 +111,10 @@ struct postgres_take {
 	struct timer poll;
 };
 
-/* Of its timer. */
-void postgres_take_poll(void *reader);
 void postgres_take_down(struct postgres_reader *reader);
 /* Asks for rows if there is reason to, and room. */
 void postgres_take_go_on(struct postgres_reader *reader);
-/* Something may be there. */
+/* Something may be there: it is notified, or the time to poll is over. */
 void postgres_take_wake(void *reader);
 /* A row has come back that stands before those that wait. */
 void postgres_take_from_start(struct postgres_reader *reader);

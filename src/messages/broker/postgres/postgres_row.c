@@ -11,17 +11,9 @@
 
 /* --- headers --- */
 
-static void
-add_header(struct broker_message *message, struct span name, struct span value)
-{
-	struct arena *arena = message->arena;
-	message->fields.list[message->fields.count++] = (struct field){
-	    arena_dup(arena, name), arena_dup(arena, value)};
-}
-
 /*
  * What is no string is there as its JSON, for the dead letter that the message
- * becomes.
+ * becomes; so is what is no object, under the name of that column.
  */
 static const char *
 add_fields(struct broker_message *message, struct span text)
@@ -33,26 +25,29 @@ add_fields(struct broker_message *message, struct span text)
 		return NULL;
 	json_t *json = json_loadb(
 	    text.ptr, text.len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
-	message->fields.list = arena_alloc(arena,
+	if (!json_is_object(json) && !json_is_null(json)) {
+		json_decref(json);
+		json = json_pack("{s:s%}", "headers", text.ptr, text.len);
+		odd = "its headers are not an object of strings";
+	}
+	struct field *field = message->fields.list = arena_alloc(arena,
 	    (json_object_size(json) + 1) * sizeof *message->fields.list);
 	json_object_foreach(json, name, value) {
 		char *other = NULL;
 		if (json_is_null(value))
 			continue;
-		if (!json_is_string(value))
+		if (!json_is_string(value)) {
 			other = json_dumps(value, JSON_ENCODE_ANY);
-		add_header(message, span_str(name),
-		    other != NULL ? span_str(other)
-				  : span_of(json_string_value(value),
-					json_string_length(value)));
-		if (other != NULL)
 			odd = "its headers are not an object of strings";
+		}
+		*field++ = (struct field){arena_dup(arena, span_str(name)),
+		    arena_dup(arena,
+			other != NULL ? span_str(other)
+				      : span_of(json_string_value(value),
+					    json_string_length(value)))};
 		free(other);
 	}
-	if (!json_is_object(json) && !json_is_null(json)) {
-		odd = "its headers are not an object of strings";
-		add_header(message, SPAN("headers"), text);
-	}
+	message->fields.count = (size_t)(field - message->fields.list);
 	json_decref(json);
 	return odd;
 }

@@ -187,30 +187,6 @@ maker_of(struct arena *arena, const struct conf_source *source,
 
 /* --- taking --- */
 
-/* ms since 1970, of an order that is a time; there are infinite ones. */
-static const char *
-time_of(const struct maker *m)
-{
-	return !m->types->has_time
-	    ? "NULL"
-	    : MADE(m->arena,
-		  "CASE WHEN isfinite(%s) THEN "
-		  "(extract(epoch FROM %s) * 1000)::bigint::text END",
-		  m->order, m->order);
-}
-
-/* Fails where it has another type by now: of a bytea the text is its hex. */
-static const char *
-payload_of(const struct maker *m)
-{
-	const char *payload = column(m, m->source->columns.payload);
-	return m->types->bytes ? payload
-	    : m->types->payload.ptr == NULL
-	    ? m->payload
-	    : MADE(m->arena, "coalesce(%s, NULL::%.*s)::text", payload,
-		  SPAN_FMT(m->types->payload));
-}
-
 /*
  * In the order of enum postgres_column, no value that is too large, and no more
  * of those rows than begin within so many bytes.
@@ -250,10 +226,28 @@ behind(const struct maker *m, unsigned id, unsigned order)
 	    m->order, m->id, order, SPAN_FMT(t->order), id, SPAN_FMT(t->id));
 }
 
-/* "NOT IN (SELECT …)" is a filter by hash, which leaves the index its order. */
+/*
+ * "NOT IN (SELECT …)" is a filter by hash, which leaves the index its order.
+ * The payload fails where it has another type by now: of a bytea the text is
+ * its hex.
+ */
 static const char *
 take_of(const struct maker *m, const char *where)
 {
+	const struct postgres_types *t = m->types;
+	const char *payload = column(m, m->source->columns.payload);
+	/* In ms, of an order that is a time; there are infinite ones. */
+	const char *time = !t->has_time
+	    ? "NULL"
+	    : MADE(m->arena,
+		  "CASE WHEN isfinite(%s) THEN "
+		  "(extract(epoch FROM %s) * 1000)::bigint::text END",
+		  m->order, m->order);
+	if (!t->bytes)
+		payload = t->payload.ptr == NULL
+		    ? m->payload
+		    : MADE(m->arena, "coalesce(%s, NULL::%.*s)::text", payload,
+			  SPAN_FMT(t->payload));
 	const char *rows = MADE(m->arena,
 	    "SELECT %s::text AS id, %s::text AS ord, %s AS part, "
 	    "coalesce(%s, true) AS beyond, %s AS entity, %s AS type, "
@@ -263,9 +257,8 @@ take_of(const struct maker *m, const char *where)
 	    "AND %s NOT IN (SELECT unnest($2::text::%.*s[])) "
 	    "ORDER BY %s, %s LIMIT $1::text::bigint",
 	    m->id, m->order, m->part, behind(m, 5, 6), m->entity, m->type,
-	    time_of(m), m->headers, payload_of(m), m->version, m->table,
-	    m->unread, m->id, where, m->part, m->id, SPAN_FMT(m->types->id),
-	    m->order, m->id);
+	    time, m->headers, payload, m->version, m->table, m->unread, m->id,
+	    where, m->part, m->id, SPAN_FMT(t->id), m->order, m->id);
 	return within(m, rows, "$4::text::bigint");
 }
 
@@ -313,25 +306,6 @@ static const char put_dead[] =
     "ELSE jsonb_build_object('headers', more::text) END "
     "|| $7::text::jsonb)::json END, now() FROM done)";
 
-/*
- * What a dead letter has: what is given, or, of a row that was too large to be
- * taken, what is there.  more: its headers, where they were.
- */
-static const char *
-dead_returned(const struct maker *m)
-{
-	return MADE(m->arena,
-	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $6::bytea END AS body, "
-	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $4::text END AS entity, "
-	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $5::text END AS type, "
-	    "CASE WHEN $8::text = 'whole' AND octet_length(%s) > %zu "
-	    "THEN (%s)::jsonb END AS more",
-	    m->types->bytes
-		? column(m, m->source->columns.payload)
-		: MADE(m->arena, "convert_to(%s, 'UTF8')", m->payload),
-	    m->entity, m->type, m->headers, m->most, m->headers);
-}
-
 static const char *
 mark_of(const struct maker *m, const char *put)
 {
@@ -356,10 +330,24 @@ static const char dead_columns[] =
 static void
 make_dead(const struct maker *m, struct postgres_sql *sql)
 {
+	const char *payload = m->types->bytes
+	    ? column(m, m->source->columns.payload)
+	    : MADE(m->arena, "convert_to(%s, 'UTF8')", m->payload);
+	/*
+	 * What it has: what is given, or, of a row that was too large to be
+	 * taken, what is there.  more: its headers, where they were.
+	 */
+	const char *returned = MADE(m->arena,
+	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $6::bytea END AS body, "
+	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $4::text END AS entity, "
+	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $5::text END AS type, "
+	    "CASE WHEN $8::text = 'whole' AND octet_length(%s) > %zu "
+	    "THEN (%s)::jsonb END AS more",
+	    payload, m->entity, m->type, m->headers, m->most, m->headers);
 	sql->make_dead = postgres_sql_make_table(
 	    m->arena, m->source->dead_letters, dead_columns);
-	sql->finish_dead = finish_of(
-	    m, MADE(m->arena, put_dead, m->dead), dead_returned(m));
+	sql->finish_dead =
+	    finish_of(m, MADE(m->arena, put_dead, m->dead), returned);
 	sql->mark = mark_of(m, "");
 	sql->origin = MADE(m->arena,
 	    "SELECT d.headers->>'onceproxy-store' FROM %s AS d "

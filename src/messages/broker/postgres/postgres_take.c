@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/must.h"
 #include "messages/broker/postgres/postgres_private.h"
 
 /*
@@ -48,58 +49,42 @@ place_drop(struct postgres_place *place)
 	*place = (struct postgres_place){NULL, NULL, 0};
 }
 
+/* --- asking --- */
+
 static struct span
-text_or_null(const char *text)
+text_of(const char *text)
 {
 	return text != NULL ? span_str(text) : POSTGRES_NULL;
 }
 
-/* --- asking --- */
-
-struct id_list {
-	char *text;
-	size_t len, size;
-};
-
-/* An element of an array, as SQL writes it. */
-static void
-add_id(struct id_list *list, struct span id)
-{
-	if (list->size - list->len < 2 * id.len + 4) {
-		list->size = 2 * list->size + 2 * id.len + 256;
-		list->text = mem_grow(list->text, list->size);
-	}
-	char *at = list->text + list->len;
-	*at++ = list->len > 0 ? ',' : '{';
-	*at++ = '"';
-	for (size_t i = 0; i < id.len; i++) {
-		if (id.ptr[i] == '"' || id.ptr[i] == '\\')
-			*at++ = '\\';
-		*at++ = id.ptr[i];
-	}
-	*at++ = '"';
-	list->len = (size_t)(at - list->text);
-}
-
-/* The ids in flight that may be behind the place, for free(). */
+/* The ids in flight that may be behind the place, as an array, for free(). */
 static char *
 left_out(const struct postgres_reader *reader,
     const struct postgres_place *above)
 {
-	struct id_list list = {NULL, 0, 0};
 	struct list *end = (struct list *)(uintptr_t)&reader->core.in_flight;
+	const char *between = "{\"";
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
 	for (struct list *at = end->prev; at != end; at = at->prev) {
 		const struct postgres_row *row = postgres_row_of(
 		    CONTAINER_OF(at, struct flight, of_reader));
+		struct span id = row->flight.position;
 		if (reader->sql.rises && row->take <= above->take)
 			break;
-		add_id(&list, row->flight.position);
+		fputs(between, out);
+		for (size_t i = 0; i < id.len; i++) {
+			if (id.ptr[i] == '"' || id.ptr[i] == '\\')
+				putc_unlocked('\\', out);
+			putc_unlocked(id.ptr[i], out);
+		}
+		between = "\",\"";
 	}
-	if (list.len == 0)
-		return mem_text("{}");
-	list.text[list.len] = '}';
-	list.text[list.len + 1] = '\0';
-	return list.text;
+	fputs(between[0] == '{' ? "{}" : "\"}", out);
+	must(fclose(out) == 0);
+	return text;
 }
 
 static void take_result(void *arg, unsigned statement, const PGresult *result);
@@ -130,9 +115,9 @@ ask(struct postgres_reader *reader, struct span parts)
 		t->began_ms = loop_now_ms(reader->core.loop);
 	const struct span values[VALUES] = {
 	    arena_printf(arena, "%zu", t->limit), span_str(without), parts,
-	    arena_printf(arena, "%zu", bytes), text_or_null(t->mark.id),
-	    text_or_null(t->mark.order), text_or_null(above->id),
-	    text_or_null(above->order)};
+	    arena_printf(arena, "%zu", bytes), text_of(t->mark.id),
+	    text_of(t->mark.order), text_of(above->id),
+	    text_of(above->order)};
 	postgres_pipe_begin(pipe, take_result, take_ended, reader);
 	postgres_pipe_query(pipe, snapshot_sql, NULL, 0);
 	postgres_pipe_run(pipe, from_start ? "take_start" : "take_above",
@@ -266,6 +251,7 @@ void
 postgres_take_wake(void *arg)
 {
 	struct postgres_reader *reader = arg;
+	timer_set(&reader->take.poll, reader->core.source->poll_ms);
 	reader->take.wake = true;
 	reader_kick(&reader->core);
 }
@@ -276,14 +262,6 @@ postgres_take_from_start(struct postgres_reader *reader)
 	reader->take.from_start = true;
 	reader_flight_forget_queue(&reader->core);
 	reader_kick(&reader->core);
-}
-
-void
-postgres_take_poll(void *arg)
-{
-	struct postgres_reader *reader = arg;
-	timer_set(&reader->take.poll, reader->core.source->poll_ms);
-	postgres_take_wake(reader);
 }
 
 /* Another server may give ids again that were before these. */
