@@ -52,27 +52,6 @@ message_of(const struct outbox *o)
 }
 
 static void
-a_server_that_restarts_is_read_on(void **state)
-{
-	(void)state;
-	struct outbox_finish f;
-	struct outbox *o = with_rows(3);
-	postgres_kill(outbox_server);
-	outbox_until_up(o, false);
-	assert_int_equal(
-	    outbox_finish(o, &f, o->took[0], NULL), E_BROKER_DOWN);
-	outbox_run_ms(o, 500);
-	postgres_again(outbox_server);
-	put_rows(4, 5);
-	outbox_until_took(o, 5);
-	assert_int_equal(outbox_finish(o, &f, o->took[0], NULL), 0);
-	assert_int_equal(f.finish.finished, BROKER_FINISHED);
-	outbox_run_ms(o, 300);
-	assert_int_equal(o->n_took, 5);
-	outbox_free(&o);
-}
-
-static void
 a_session_that_is_ended_is_made_again(void **state)
 {
 	(void)state;
@@ -483,7 +462,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_server_that_restarts_is_read_on),
 	    cmocka_unit_test(a_session_that_is_ended_is_made_again),
 	    cmocka_unit_test(a_connection_that_is_lost_takes_no_other_with_it),
 	    cmocka_unit_test(what_was_on_its_way_is_done_once),

@@ -59,18 +59,6 @@ says(const char *sql, const char *wanted)
 }
 
 static void
-a_finished_row_is_deleted(void **state)
-{
-	(void)state;
-	struct outbox_finish f;
-	struct outbox *o = with_rows(2);
-	assert_int_equal(outbox_finish(o, &f, o->took[0], NULL), 0);
-	assert_int_equal(f.finish.finished, BROKER_FINISHED);
-	assert_int_equal(count("outbox"), 1);
-	outbox_free(&o);
-}
-
-static void
 or_a_column_is_set(void **state)
 {
 	(void)state;
@@ -332,68 +320,6 @@ missing_rights_are_said_in_the_servers_words(void **state)
 	    outbox_server, NULL, "DROP OWNED BY poor; DROP ROLE poor");
 }
 
-static void
-a_row_that_is_locked_is_asked_again_later(void **state)
-{
-	(void)state;
-	struct outbox_finish f[2];
-	struct outbox *o = with_rows(2);
-	PGconn *other = postgres_connection(outbox_server);
-	postgres_just(outbox_server, other,
-	    "BEGIN; SELECT 1 FROM outbox WHERE id = 1 FOR UPDATE");
-	outbox_finish_begin(o, &f[0], o->took[0], NULL);
-	outbox_finish_begin(o, &f[1], o->took[1], NULL);
-	outbox_until_done(o, &f[0]);
-	outbox_until_done(o, &f[1]);
-	assert_int_equal(f[0].finish.op.error, 0);
-	assert_int_equal(f[0].finish.finished, BROKER_LOCKED);
-	assert_int_equal(f[1].finish.op.error, 0);
-	assert_int_equal(f[1].finish.finished, BROKER_FINISHED);
-	postgres_just(outbox_server, other, "COMMIT");
-	assert_int_equal(outbox_finish(o, &f[0], o->took[0], NULL), 0);
-	assert_int_equal(f[0].finish.finished, BROKER_FINISHED);
-	PQfinish(other);
-	outbox_free(&o);
-}
-
-/* Who may only delete cannot step over it, and so waits a moment. */
-static void
-a_row_that_is_locked_stops_no_others_where_it_cannot_be_locked(void **state)
-{
-	(void)state;
-	struct outbox_finish f[3];
-	outbox_table(outbox_server, "int");
-	put_rows(1, 3);
-	postgres_just(outbox_server, NULL,
-	    "DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN; "
-	    "GRANT CREATE ON SCHEMA public TO poor; "
-	    "GRANT SELECT, DELETE ON outbox TO poor");
-	struct outbox *o = outbox_new(NULL);
-	free(o->broker.postgres);
-	o->broker.postgres = postgres_uri(outbox_server, "poor");
-	outbox_open(o, 3);
-	outbox_until_took(o, 3);
-	PGconn *other = postgres_connection(outbox_server);
-	postgres_just(outbox_server, other,
-	    "BEGIN; SELECT 1 FROM outbox WHERE id = 2 FOR UPDATE");
-	for (int i = 0; i < 3; i++)
-		outbox_finish_begin(o, &f[i], o->took[i], NULL);
-	for (int i = 0; i < 3; i++)
-		outbox_until_done(o, &f[i]);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(f[i].finish.op.error, 0);
-		assert_int_equal(f[i].finish.finished,
-		    i == 1 ? BROKER_LOCKED : BROKER_FINISHED);
-	}
-	postgres_just(outbox_server, other, "COMMIT");
-	assert_int_equal(outbox_finish(o, &f[1], o->took[1], NULL), 0);
-	assert_int_equal(f[1].finish.finished, BROKER_FINISHED);
-	PQfinish(other);
-	outbox_free(&o);
-	postgres_just(
-	    outbox_server, NULL, "DROP OWNED BY poor; DROP ROLE poor");
-}
-
 /* That is in the way of every row: it is no row's affair. */
 static void
 a_table_that_is_locked_is_not_taken_for_a_row(void **state)
@@ -496,7 +422,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_finished_row_is_deleted),
 	    cmocka_unit_test(or_a_column_is_set),
 	    cmocka_unit_test(a_result_is_put_with_the_acknowledgement),
 	    cmocka_unit_test(a_dead_letter_can_be_put_back),
@@ -507,9 +432,6 @@ main(void)
 		a_table_with_other_columns_is_said_until_it_is_right),
 	    cmocka_unit_test(a_table_that_is_dropped_is_made_again),
 	    cmocka_unit_test(missing_rights_are_said_in_the_servers_words),
-	    cmocka_unit_test(a_row_that_is_locked_is_asked_again_later),
-	    cmocka_unit_test(
-		a_row_that_is_locked_stops_no_others_where_it_cannot_be_locked),
 	    cmocka_unit_test(a_table_that_is_locked_is_not_taken_for_a_row),
 	    cmocka_unit_test(what_becomes_of_a_locked_row_is_found_later),
 	    cmocka_unit_test(what_is_given_up_by_its_owner_may_be_done),

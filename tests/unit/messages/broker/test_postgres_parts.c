@@ -90,33 +90,6 @@ other_took_some(const struct outbox *o)
 }
 
 static void
-two_readers_share_the_rows_and_none_is_given_twice(void **state)
-{
-	(void)state;
-	enum { ROWS = 2000 };
-	static bool given[ROWS + 1];
-	outbox_table(outbox_server, "int");
-	open_two(SOURCE_ORDER_NONE, 10000);
-	outbox_until(both.one, are_shared);
-	put_rows(1, ROWS, 1);
-	both.wanted = ROWS;
-	outbox_until(both.one, took_all);
-	outbox_run_ms(both.one, 300);
-	assert_int_equal(both.one->n_took + both.other->n_took, ROWS);
-	assert_true(both.one->n_took > ROWS / 4);
-	assert_true(both.other->n_took > ROWS / 4);
-	for (int i = 0; i < 2; i++) {
-		struct outbox *o = i == 0 ? both.one : both.other;
-		for (size_t n = 0; n < o->n_took; n++) {
-			int id = atoi(o->took[n]->position.ptr);
-			assert_false(given[id]);
-			given[id] = true;
-		}
-	}
-	close_two();
-}
-
-static void
 an_entity_is_one_readers_and_in_order(void **state)
 {
 	(void)state;
@@ -238,8 +211,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
-		two_readers_share_the_rows_and_none_is_given_twice),
 	    cmocka_unit_test(an_entity_is_one_readers_and_in_order),
 	    cmocka_unit_test(other_orders_have_one_reader_at_a_time),
 	    cmocka_unit_test(

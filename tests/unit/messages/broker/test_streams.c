@@ -150,29 +150,6 @@ an_idle_source_costs_a_few_commands_a_second(void **state)
 
 /* --- finishing --- */
 
-static void
-what_is_acknowledged_is_not_pending_any_more(void **state)
-{
-	struct sbench *bench = *state;
-	sbench_add(bench, 200);
-	bench->credit = 200;
-	struct sbench_reader *a = sbench_open(bench, "a");
-	UNTIL(bench, a->taken == 200);
-	struct sbench_finish *all = mem_zero(200 * sizeof *all);
-	struct broker_message *m = a->first;
-	for (int i = 0; i < 200; i++, m = m->next)
-		sbench_finish_start(a, &all[i], m, NULL);
-	for (int i = 0; i < 200; i++) {
-		UNTIL(bench, all[i].woken);
-		assert_int_equal(all[i].finish.op.error, 0);
-		assert_int_equal(all[i].finish.finished, BROKER_FINISHED);
-	}
-	assert_int_equal(sbench_pending(bench, ""), 0);
-	assert_int_equal(redis_integer(bench->redis, "XLEN s"), 200);
-	free(all);
-	sbench_close(a);
-}
-
 static struct broker_put
 make_put(enum broker_place place, struct field *list, size_t count)
 {
@@ -494,7 +471,6 @@ main(void)
 	    TEST(no_more_is_taken_than_there_is_credit_for),
 	    TEST(a_new_group_begins_where_the_source_says),
 	    TEST(an_idle_source_costs_a_few_commands_a_second),
-	    TEST(what_is_acknowledged_is_not_pending_any_more),
 	    TEST(a_put_and_its_acknowledgement_are_one_step),
 	    TEST(a_put_goes_on_where_redis_has_forgotten_its_scripts),
 	    TEST(what_redis_refuses_is_refused_in_its_words),

@@ -143,32 +143,6 @@ what_is_given_back_comes_after_a_connection(void **state)
 }
 
 static void
-a_server_that_was_killed_is_found_again(void **state)
-{
-	struct sbench *bench = *state;
-	struct sbench_finish *f = sbench_finish_new(bench);
-	sbench_add(bench, 3);
-	struct sbench_reader *a = sbench_open(bench, "a");
-	UNTIL(bench, a->taken == 3);
-	redis_kill(bench->redis);
-	UNTIL(bench, !sbench_is_up(a));
-	assert_true(*broker_reader_health(a->reader).message != '\0');
-	/* Until an attempt to connect has failed it may be a moment. */
-	assert_int_equal(
-	    sbench_finish(a, f, a->first, NULL), E_BROKER_DOWN);
-	unsigned changed = a->changed;
-	redis_again(bench->redis);
-	UNTIL(bench, sbench_is_up(a));
-	assert_true(a->changed > changed);
-	sbench_add(bench, 1);
-	UNTIL(bench, a->taken == 4);
-	while (a->first != NULL)
-		sbench_finish_first(a);
-	assert_int_equal(sbench_pending(bench, ""), 0);
-	sbench_close(a);
-}
-
-static void
 a_broker_that_is_away_at_first_is_waited_for(void **state)
 {
 	struct sbench *bench = *state;
@@ -207,27 +181,6 @@ an_acknowledgement_without_a_reply_is_done_once(void **state)
 }
 
 /* --- other readers --- */
-
-static void
-two_readers_take_each_entry_once(void **state)
-{
-	struct sbench *bench = *state;
-	bench->credit = 300;
-	struct sbench_reader *a = sbench_open(bench, "a");
-	struct sbench_reader *b = sbench_open(bench, "b");
-	UNTIL(bench, sbench_is_up(a) && sbench_is_up(b));
-	sbench_add(bench, 300);
-	UNTIL(bench, a->taken + b->taken == 300);
-	while (a->first != NULL)
-		sbench_finish_first(a);
-	while (b->first != NULL)
-		sbench_finish_first(b);
-	assert_int_equal(a->taken + b->taken, 300);
-	assert_int_equal(sbench_pending(bench, ""), 0);
-	assert_int_equal(a->lost[BROKER_DELETED] + b->lost[BROKER_DELETED], 0);
-	sbench_close(a);
-	sbench_close(b);
-}
 
 static void
 what_a_reader_that_is_gone_had_is_taken_over(void **state)
@@ -538,10 +491,8 @@ main(void)
 	    TEST(a_lost_connection_brings_nothing_twice),
 	    TEST(what_a_lost_connection_took_comes_again),
 	    TEST(what_is_given_back_comes_after_a_connection),
-	    TEST(a_server_that_was_killed_is_found_again),
 	    TEST(a_broker_that_is_away_at_first_is_waited_for),
 	    TEST(an_acknowledgement_without_a_reply_is_done_once),
-	    TEST(two_readers_take_each_entry_once),
 	    TEST(what_a_reader_that_is_gone_had_is_taken_over),
 	    TEST(what_a_reader_that_lives_has_is_left_to_it),
 	    TEST(a_frozen_reader_puts_nothing),

@@ -305,74 +305,6 @@ what_is_trimmed_after_it_was_read_is_no_loss(void **state)
 	sbench_close(a);
 }
 
-/* --- a group that is set --- */
-
-static void
-what_a_group_that_is_set_ahead_leaves_out_is_counted(void **state)
-{
-	struct sbench *bench = *state;
-	for (int i = 1; i <= 9; i++)
-		redis_just(bench->redis, "XADD s 5-%d n %d", i, i);
-	bench->credit = 2;
-	struct sbench_reader *a = sbench_open(bench, "a");
-	UNTIL(bench, a->taken == 2);
-	redis_just(bench->redis, "XGROUP SETID s g 5-6");
-	sbench_credit(a, 10);
-	UNTIL(bench, a->taken == 5);
-	assert_string_equal(sbench_field(a->first->next->next, "n"), "7");
-	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 4);
-	redis_just(bench->redis, "XADD s 5-10 n 10");
-	UNTIL(bench, a->taken == 6 && lag(a) == 0);
-	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 4);
-	finish_all(a);
-	sbench_close(a);
-}
-
-/* Acknowledges all that it was handed, at once; how many that were. */
-static int
-finish_together(struct sbench *bench, struct sbench_reader *r, bool sets_back)
-{
-	enum { MOST = 400 };
-	struct sbench_finish *all[MOST];
-	struct broker_message *m[MOST];
-	int n = 0;
-	for (; r->first != NULL && n < MOST; n++) {
-		m[n] = sbench_shift(r);
-		all[n] = sbench_finish_new(bench);
-		sbench_finish_start(r, all[n], m[n], NULL);
-	}
-	sbench_turn(bench);
-	if (sets_back)
-		redis_just(bench->redis, "XGROUP SETID s g 0");
-	for (int i = 0; i < n; i++) {
-		UNTIL(bench, all[i]->woken);
-		broker_message_free(&m[i]);
-	}
-	return n;
-}
-
-/* Its reader acknowledges while the same entries come again. */
-static void
-nothing_of_a_group_that_is_set_back_rests(void **state)
-{
-	struct sbench *bench = *state;
-	struct sbench_reader *a = sbench_open(bench, "a");
-	UNTIL(bench, sbench_is_up(a));
-	for (int round = 0; round < 8; round++) {
-		sbench_add(bench, 20);
-		bool set = false;
-		int64_t until_us = clock_us() + 10000000;
-		while (!set || lag(a) != 0 || sbench_pending(bench, "") > 0) {
-			assert_true(clock_us() < until_us);
-			sbench_credit(a, 64);
-			sbench_turn(bench);
-			set |= finish_together(bench, a, !set) > 0;
-		}
-	}
-	assert_int_equal(a->lost[BROKER_DELETED], 0);
-	sbench_close(a);
-}
-
 /* --- gone while it was pending --- */
 
 static void
@@ -585,46 +517,6 @@ a_flushed_redis_is_read_on(void **state)
 	sbench_close(a);
 }
 
-/* As far as a look has seen it before. */
-static void
-what_was_unread_in_a_deleted_stream_is_counted(void **state)
-{
-	struct sbench *bench = *state;
-	bench->credit = 2;
-	sbench_add(bench, 7);
-	struct sbench_reader *a = sbench_open(bench, "a");
-	UNTIL(bench, a->taken == 2);
-	UNTIL(bench, lag(a) == 5);
-	redis_just(bench->redis, "DEL s");
-	sbench_credit(a, 10);
-	UNTIL(bench, a->lost[BROKER_TRIMMED_UNREAD] == 5);
-	find_all_gone(a);
-	assert_int_equal(a->lost[BROKER_DELETED], 2);
-	sbench_add(bench, 1);
-	UNTIL(bench, a->taken == 3);
-	redis_just(bench->redis, "DEL s");
-	find_all_gone(a);
-	assert_int_equal(a->lost[BROKER_DELETED], 3);
-	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 5);
-	sbench_close(a);
-}
-
-static void
-a_stream_that_became_something_else_is_waited_for(void **state)
-{
-	struct sbench *bench = *state;
-	redis_just(bench->redis, "SET s text");
-	struct sbench_reader *a = sbench_open(bench, "a");
-	UNTIL(bench, strncmp(broker_reader_health(a->reader).message,
-	    "WRONGTYPE ", 10) == 0);
-	assert_false(sbench_is_up(a));
-	redis_just(bench->redis, "DEL s");
-	sbench_add(bench, 1);
-	UNTIL(bench, a->taken == 1);
-	assert_string_equal(broker_reader_health(a->reader).message, "");
-	sbench_close(a);
-}
-
 static void
 a_user_without_rights_is_told_so(void **state)
 {
@@ -728,8 +620,6 @@ main(void)
 	    name, sbench_set_up_lasting, sbench_tear_down)
 	    LASTING(what_was_read_before_a_restart_is_no_loss),
 	    LASTING(what_is_trimmed_after_a_restart_is_counted_right),
-	    TEST(what_a_group_that_is_set_ahead_leaves_out_is_counted),
-	    TEST(nothing_of_a_group_that_is_set_back_rests),
 	    TEST(a_pending_entry_whose_bytes_are_gone_is_lost),
 	    TEST(the_same_of_a_reader_that_is_gone),
 	    TEST(what_is_trimmed_while_it_is_in_hand_can_be_finished),
@@ -739,8 +629,6 @@ main(void)
 	    TEST(a_group_that_was_removed_stands_until_it_is_made),
 	    TEST(a_stream_that_was_made_anew_is_read_from_its_first_entry),
 	    TEST(a_flushed_redis_is_read_on),
-	    TEST(what_was_unread_in_a_deleted_stream_is_counted),
-	    TEST(a_stream_that_became_something_else_is_waited_for),
 	    TEST(a_user_without_rights_is_told_so),
 	    TEST(a_refusal_that_is_over_is_found_out_without_credit),
 	    TEST(the_lag_is_what_nobody_has_taken),
