@@ -54,9 +54,9 @@ on_late(struct client_connection *c)
 		    PROBLEM_REQUEST_TIMEOUT, SPAN(""));
 		(void)!client_io_send(c, text.ptr, text.len);
 		arena_free(&arena);
+		if (x != NULL)
+			x->shown.late = true;
 	}
-	if (tells && x != NULL)
-		x->shown.late = true;
 	client_io_cut(c);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/error.h"

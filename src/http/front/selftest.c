@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <gnutls/x509.h>
 #include <sodium.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
