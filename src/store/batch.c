@@ -13,8 +13,8 @@ enum {
 	ITEMS_MAX = 64,
 	BYTES_MAX = 128 * 1024,
 	KEYS_EACH = 2, /* the record, and its shard's leases */
-	CLAIM_ARGS = 1,
-	COMPLETE_ARGS = 4,
+	CLAIM_ARGS = 1, /* its own */
+	COMPLETE_ARGS = 2,
 	HEAD = 3,      /* of a reply: its name, Redis' clock, the letters */
 	APART_MS = 1000, /* after a refusal each call leaves by itself */
 };
@@ -50,30 +50,42 @@ end_all(struct batch *batch, const struct batch_result *result)
 
 /* --- gathering --- */
 
+static struct span
+part_of(const struct batch_item *item, size_t from, size_t to)
+{
+	return span_of(item->whole->bytes + from, to - from);
+}
+
 static void
 send_batch(struct batch *batch)
 {
 	struct channel *channel = batch->channel;
 	struct resp *command = &channel->batches.command;
-	size_t each = KEYS_EACH +
-	    (batch->run.script == SCRIPT_claims ? CLAIM_ARGS : COMPLETE_ARGS);
+	struct span terms[ITEMS_MAX];
+	size_t own =
+	    batch->run.script == SCRIPT_claims ? CLAIM_ARGS : COMPLETE_ARGS;
+	size_t n_args = 1 + batch->n_items * (KEYS_EACH + own);
+	for (size_t i = 0; i < batch->n_items; i++) {
+		struct batch_item *item = batch->items[i];
+		item->events->prepare(item);
+		terms[i] = part_of(item, item->terms_from, item->own_from);
+		n_args += i == 0 || !span_eq(terms[i], terms[i - 1]);
+	}
 	command->len = 0;
-	channel_begin(
-	    channel, &batch->run, 1 + batch->n_items * each, command);
+	channel_begin(channel, &batch->run, n_args, command);
 	/* All that the script touches: some servers let it do nothing else. */
 	resp_number(command, (int64_t)(KEYS_EACH * batch->n_items));
 	for (size_t i = 0; i < batch->n_items; i++) {
 		const struct batch_item *item = batch->items[i];
 		resp_bytes(command,
-		    span_of(item->whole->bytes + item->keys_from,
-			item->keys_to - item->keys_from));
+		    part_of(item, item->keys_from, item->keys_to));
 	}
 	for (size_t i = 0; i < batch->n_items; i++) {
-		struct batch_item *item = batch->items[i];
-		item->events->prepare(item);
-		resp_bytes(command,
-		    span_of(item->whole->bytes + item->args_from,
-			item->args_to - item->args_from));
+		const struct batch_item *item = batch->items[i];
+		if (i == 0 || !span_eq(terms[i], terms[i - 1]))
+			resp_bytes(command, terms[i]);
+		resp_bytes(
+		    command, part_of(item, item->own_from, item->own_to));
 	}
 	batch->sent = true;
 	channel_send(channel, &batch->run, command);
@@ -109,7 +121,7 @@ batch_add(struct channel *channel, struct batch_item *item)
 	struct batches *batches = &channel->batches;
 	bool completes = item->script == SCRIPT_complete;
 	struct batch **open = &batches->open[completes];
-	size_t bytes = item->args_to - item->args_from;
+	size_t bytes = item->own_to - item->terms_from;
 	if (batches->refused_us != 0 &&
 	    clock_us() - batches->refused_us <= APART_MS * 1000)
 		return false;

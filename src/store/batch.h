@@ -49,12 +49,13 @@ struct batch_item {
 	uint32_t attempt;   /* of which the answer is to be stored */
 	/*
 	 * The arguments that it would have alone, which live until it is done,
-	 * and the offsets there of those that are sent of it: its record's key,
-	 * that of its shard's leases, and some others, each up to another
-	 * offset; args_to is 0: it may not leave with others.
+	 * and the offsets there of those that are sent of it: its record's key
+	 * and that of its shard's leases; its terms, unless they are those of
+	 * the one before; and its own, which follow them.  own_to is 0: it may
+	 * not leave with others.
 	 */
 	const struct resp *whole;
-	size_t keys_from, keys_to, args_from, args_to;
+	size_t keys_from, keys_to, terms_from, own_from, own_to;
 	struct batch *batch; /* NULL: it is in none */
 };
 

@@ -83,7 +83,7 @@ call_of_record(struct store *store, enum script script,
 	}
 	if (refuses)
 		redis_keys_index(&call->args, conf, shard, "relayed");
-	call->item.args_from = call->args.len;
+	call->item.terms_from = call->args.len;
 	return call;
 }
 
@@ -323,7 +323,7 @@ send_call(struct store_call *call)
 {
 	struct channel *channel = call->channel;
 	bool tells = call->events_maxlen > 0;
-	bool usual = call->item.args_to != 0 && !tells && !call->alone &&
+	bool usual = call->item.own_to != 0 && !tells && !call->alone &&
 	    !call->asking && !call->run.whole && !call->run.reads &&
 	    !call->large;
 	if (usual && batch_add(channel, &call->item))

@@ -13,9 +13,10 @@
 #include "store/topology.h"
 
 enum {
+	DEADLINE_AT = 1, /* in a claim's terms, … */
 	DEADLINE_DIGITS = 13,
-	CAUTION_AT = 14, /* in a claim's item */
-	TERMS = 5,       /* numbers in it */
+	CAUTION_AT = 15,
+	NUMBERS = 5, /* … which have so many of the route's */
 	/*
 	 * A claim whose reply is slow, but flows, may take so many times
 	 * store.timeout: a client waits for it.
@@ -45,7 +46,7 @@ struct claim_call {
 	bool withheld;
 	/* So long after Redis' clock has jumped nothing is asked about. */
 	int64_t settle_us;
-	size_t item_at; /* offset in args */
+	size_t terms_at; /* offset in args */
 };
 
 /* A claim that is being given back. */
@@ -284,12 +285,11 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 
 /* --- its arguments --- */
 
-/* How an UNKNOWN is to be treated (lua/claim_item.lua's policy). */
-static void
+/* How an UNKNOWN is to be treated (lua/claim_item.lua's policy): the parts. */
+static size_t
 put_policy(struct span parts[4], char digits[DIGITS_MAX],
     const struct claim *claim)
 {
-	parts[1] = parts[2] = parts[3] = SPAN("");
 	if (claim->reconciled) {
 		parts[0] = SPAN("execute");
 	} else if (claim->lost) {
@@ -302,43 +302,45 @@ put_policy(struct span parts[4], char digits[DIGITS_MAX],
 		    digits_put(digits, claim->policy->reconcile.settle_ms));
 		parts[2] = SPAN(":");
 		parts[3] = claim->query_hash;
+		return 4;
 	} else {
 		parts[0] = SPAN("hold");
 	}
+	return 1;
 }
 
 /*
- * The claim in one argument (lua/claim_item.lua); zeros stand for what is
- * filled in when it is sent, which begins at the offset that is returned.
+ * The claim's terms, and what is claimed (lua/claim_item.lua).  Returns at
+ * which offset the terms are; zeros stand there for what is filled in when they
+ * are sent.
  */
 static size_t
 put_item(struct store_call *call, const struct claim *claim)
 {
 	const struct conf_idempotency *policy = claim->policy;
-	const int64_t terms[TERMS] = {policy->lease_ms, call_alive_ms(policy),
-	    policy->unknown_retention_ms, claim->max_attempts,
-	    call->store->longest_ms};
-	char text[TERMS * (DIGITS_MAX + 1)], digits[DIGITS_MAX], *at = text;
+	const int64_t numbers[NUMBERS] = {policy->lease_ms,
+	    call_alive_ms(policy), policy->unknown_retention_ms,
+	    claim->max_attempts, call->store->longest_ms};
+	char text[NUMBERS * (DIGITS_MAX + 1)], digits[DIGITS_MAX], *at = text;
 	char owner[TOKEN_CHARS + 1], print[TOKEN_CHARS + 1];
-	for (size_t i = 0; i < TERMS; i++) {
-		at += digits_put(at, terms[i]);
-		*at++ = ' ';
-	}
 	char wants = (char)('0' + claim->waits + 2 * claim->brief +
 	    4 * claim->has_outcome);
-	struct span parts[] = {SPAN("0000000000000"), span_of(&wants, 1),
-	    SPAN("0"), span_of(text, (size_t)(at - text)), SPAN(""),
-	    SPAN(""), SPAN(""), SPAN(""), SPAN("\n"),
-	    span_of(owner, TOKEN_CHARS), span_of(print, TOKEN_CHARS),
-	    SPAN("\n"), call_one_line(claim->provenance)};
-	size_t count = sizeof parts / sizeof *parts, len = 0;
-	put_policy(parts + 4, digits, claim);
+	for (size_t i = 0; i < NUMBERS; i++) {
+		at += digits_put(at, numbers[i]);
+		*at++ = ' ';
+	}
+	struct span terms[8] = {SPAN(" 0000000000000"), span_of(&wants, 1),
+	    SPAN("0"), span_of(text, (size_t)(at - text))};
+	size_t count = 4 + put_policy(terms + 4, digits, claim);
+	size_t terms_at = resp_joined(&call->args, terms, count);
+	call->item.own_from = call->args.len;
 	base64_url_encode(claim->owner.bytes, sizeof claim->owner.bytes, owner);
 	base64_url_encode(claim->fingerprint, DIGEST_BYTES, print);
-	for (size_t i = 0; i < count; i++)
-		len += parts[i].len;
-	resp_joined(&call->args, parts, count);
-	return call->args.len - 2 - len;
+	const struct span own[] = {span_of(owner, TOKEN_CHARS),
+	    span_of(print, TOKEN_CHARS), SPAN("\n"),
+	    call_one_line(claim->provenance), SPAN("\n")};
+	resp_joined(&call->args, own, sizeof own / sizeof *own);
+	return terms_at;
 }
 
 /*
@@ -351,9 +353,9 @@ on_claim_prepare(struct store_call *call)
 	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
 	const struct redis_clock *clock = link_clock(call->channel->link);
 	int64_t deadline_ms = redis_clock_ms(clock, call->give_up_us);
-	char *item = call->args.bytes + claim->item_at;
+	char *terms = call->args.bytes + claim->terms_at;
 	claim->what.deadline_ms = deadline_ms;
-	digits_pad(item, DEADLINE_DIGITS, deadline_ms);
+	digits_pad(terms + DEADLINE_AT, DEADLINE_DIGITS, deadline_ms);
 	bool unsafe = claim->withheld ||
 	    store_health_fault(call->store->health) != FAULT_NONE;
 	unsigned caution = unsafe ? 1 : 0;
@@ -363,7 +365,7 @@ on_claim_prepare(struct store_call *call)
 	if (clock->jumped_us != 0 &&
 	    clock_us() - clock->jumped_us < claim->settle_us)
 		caution += 4;
-	item[CAUTION_AT] = (char)('0' + caution);
+	terms[CAUTION_AT] = (char)('0' + caution);
 }
 
 static bool
@@ -388,13 +390,13 @@ claim_start(
 	call_outlive(store, policy);
 	call_begin_op(store, op);
 	struct store_call *call = call_of_record(store, SCRIPT_claim,
-	    &claim->key_id, claim->entity ? 5 : 1, sizeof(struct claim_call));
+	    &claim->key_id, claim->entity ? 6 : 2, sizeof(struct claim_call));
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
-	own->item_at = put_item(call, claim);
+	own->terms_at = put_item(call, claim);
 	/* Others are none that lua/claims.lua knows. */
 	if (claim->entity == NULL && claim->query_hash.len == 0 &&
 	    !claim->reconciled && !claim->lost)
-		call->item.args_to = call->args.len;
+		call->item.own_to = call->args.len;
 	if (claim->entity != NULL) {
 		call_arg_entity(call, claim->entity);
 		resp_number(&call->args, claim->entity->serialize);

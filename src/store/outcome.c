@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/test_build.h"
 #include "store/outcome.h"
 #include "store/record/answer_codec.h"
@@ -10,6 +11,8 @@
 #include "store/topology.h"
 
 /* --- to Redis --- */
+
+enum { ATTEMPT_DIGITS = 6 };
 
 /* The call of an outcome, and what it takes to make its record again. */
 struct outcome_call {
@@ -42,7 +45,6 @@ outcome_call(struct store *store, struct store_op *op, enum script script,
 	}
 	call->owner = owned->owner;
 	call->item.attempt = owned->attempt;
-	call_arg_owner(call, &owned->owner, owned->attempt);
 	call->confirmed = record_reply_confirmed;
 	call->done = record_reply_done;
 	call_join_op(call, op);
@@ -124,24 +126,33 @@ outcome_store(struct store *store, struct store_op *op,
 		enum script script;
 		size_t n_argv;
 	} runs[] = {
-	    [JOURNAL_COMPLETE] = {SCRIPT_complete, 5},
+	    [JOURNAL_COMPLETE] = {SCRIPT_complete, 4},
 	    [JOURNAL_RELEASE] = {SCRIPT_release, 6},
 	    [JOURNAL_UNKNOWN] = {SCRIPT_mark_unknown, 5},
 	};
 	const char letter = reason_letter(outcome->reason);
+	char terms[1 + ATTEMPT_DIGITS + DIGITS_MAX] = " ";
+	size_t len = 1 + ATTEMPT_DIGITS;
 	struct span bytes = outcome->stored;
 	char *encoded = NULL;
 	struct store_call *call = outcome_call(store, op,
 	    runs[outcome->kind].script, owned, runs[outcome->kind].n_argv);
+	if (outcome->kind != JOURNAL_COMPLETE)
+		call_arg_owner(call, &owned->owner, owned->attempt);
 	switch (outcome->kind) {
 	case JOURNAL_COMPLETE:
 		if (outcome->answer != NULL)
 			bytes = encode(store, owned, outcome->answer, &encoded);
-		resp_number(&call->args, owned->policy->retention_ms);
+		/* What answers of one turn may share (lua/complete.lua). */
+		digits_pad(terms + 1, ATTEMPT_DIGITS, owned->attempt);
+		len += digits_put(terms + len, owned->policy->retention_ms);
+		resp_arg(&call->args, span_of(terms, len));
+		call->item.own_from = call->args.len;
+		call_arg_token(call, owned->owner.bytes);
 		resp_arg(&call->args, bytes);
 		/* With an entity's record more is to be done than is usual. */
 		if (owned->entity == NULL)
-			call->item.args_to = call->args.len;
+			call->item.own_to = call->args.len;
 		resp_number(&call->args, outcome->answer != NULL
 			? outcome->answer->status
 			: outcome->status);

@@ -37,8 +37,8 @@ NOTHING = ""
 MUTANTS = {
     # A claim must come in time, and the key must be free.
     "a claim has a deadline": (
-        {name: [("stamp > deadline and deadline ~= NO_DEADLINE then",
-                 "false then")] for name in ("claim", "claims")},
+        {name: [("stamp > deadline and deadline ~= NO_DEADLINE", "false")]
+         for name in ("claim", "claims")},
         [(DOWN, "a claim that arrives after its deadline is no claim")]),
     "a lease is waited for": (
         {"claim": [("elseif r.lease_until > stamp then",
@@ -115,7 +115,7 @@ MUTANTS = {
         {"operate": [("\tentity_raise(r)\nelse\n", "else\n")]},
         [(ENTITY, "an operators completion raises the version")]),
     "an entity counts only beside its record": (
-        {"claim": [("local away = #ARGV >= 6 and entity_apart(ARGV[2])",
+        {"claim": [("local away = #ARGV >= 7 and entity_apart(ARGV[3])",
                     "local away = false")]},
         [(MOVES, "a version that is on another server is waited for"),
          (MOVES, BESIDE + "the entity")]),
@@ -145,7 +145,7 @@ MUTANTS = {
 
     "a redis that may forget is given no claims": (
         {"claim": [("caution % 2 == 1", "false")],
-         "claims": [("caution % 2 == 0", "true")]},
+         "claims": [("caution % 2 == 1", "false")]},
         [("test_store_unsafe", "outcomes are stored while new claims are"),
          ("test_store_unsafe", "a fault stops new claims until it is mended:"
                                " eviction")]),
@@ -154,9 +154,8 @@ MUTANTS = {
     "a stored answer is for its request": (
         {"claim": [("string.sub(value, PRINT, PRINT_END) == fingerprint then",
                     "true then")],
-         "claims": [("sub(value, PRINT, PRINT_END) ==\n"
-                     "\t    sub(item, line + 1 + TOKEN, line + 2 * TOKEN)",
-                     "true")]},
+         "claims": [("sub(value, PRINT, PRINT_END) == "
+                     "sub(item, 1 + TOKEN, 2 * TOKEN)", "true")]},
         [(ANSWERS, "another body with a used key is key reused")]),
     "what a gateway knows is not called unknown": (
         {"claim": [("if has_outcome then", "if false then")]},
@@ -199,15 +198,15 @@ MUTANTS = {
                        "\twas_put_back(r, owner, attempt))", "true")]},
         [(TWO, SLEPT + "answer")]),
     "who completes in a turn must own it": (
-        {"completes": [("sub(value, ATTEMPT, ATTEMPT_END) == ARGV[at + 1]",
-                        "true"),
-                       ("sub(value, OWNER, OWNER_END) == ARGV[at]", "true")]},
+        {"completes": [("sub(value or '', 1, ATTEMPT_END) == mine",
+                        "sub(value or '', 1, STATE) == 'o1P'"),
+                       ("sub(value, OWNER, OWNER_END) == owner", "true")]},
         [(ADMIN, "a late owner of a freed key does not answer for its")]),
     "the answers of a turn leave nobody waiting": (
         {"completes": [("sub(value, MARK, MARK) == '\\n' and", "")]},
         [waits("test_waiting", "retries on another gateway wait too")]),
     "a redis that may forget is given no claims in a turn": (
-        {"claims": [("caution % 2 == 0", "true")]},
+        {"claims": [("caution % 2 == 1", "false")]},
         [("test_store_unsafe", "outcomes are stored while new claims are")]),
     "who releases must own it": (
         {"release": [("attempt ~= '000000' and r.attempt ~= attempt",
@@ -231,9 +230,9 @@ MUTANTS = {
 
     # What is stored stays.
     "done is stored": (
-        {"complete": [("\tmove(r, 'C', ARGV[3])\n", NOTHING)],
-         "completes": [("redis.call('SET', key, 'o1C-'",
-                        "select('#', key, 'o1C-'")]},
+        {"complete": [("\tmove(r, 'C', retention)\n", NOTHING)],
+         "completes": [("redis.call('SET', key, done",
+                        "select('#', key, done")]},
         [("test_replay", "the first answer is stored before the client")]),
     "a full redis takes outcomes": (
         {name: [("#!lua flags=allow-oom\n", NOTHING)]
@@ -264,7 +263,7 @@ MUTANTS = {
         [(LEASE, "a failed record is kept as long as an unknown one")]),
     "everything has an end": (
         {"complete": [("r.rest),\n\t    'PX', ttl)", "r.rest))")],
-         "completes": [("ARGV[at + 3], 'PXAT', ends)", "ARGV[at + 3])")]},
+         "completes": [("ARGV[at + 1], 'PXAT', ends)", "ARGV[at + 1])")]},
         [(LEASE, WITH_AN_END + "completed")]),
 
     "an index has an end": (
@@ -275,11 +274,11 @@ MUTANTS = {
 
     # What Redis has forgotten.
     "an answer makes its record again": (
-        {"complete": [("\tr = make_again(6, r)\n", NOTHING)]},
+        {"complete": [("\tr = make_again(5, r, owner, attempt)\n", NOTHING)]},
         [(STORE, "an outcome makes its record again: by script"),
          (STORE, "an outcome makes its record again: by function")]),
     "who came later and executed nothing is not in the way": (
-        {"complete": [(" or forgotten(r) then", " then")]},
+        {"complete": [(" or forgotten(r, owner, attempt) then", " then")]},
         [(FIRST, "a claim that redis forgot is not replaced")]),
     "what is made again knows its version": (
         {"complete": [("\t\tentity_note(r, first + 4, ARGV[first + 7])\n",
@@ -287,7 +286,8 @@ MUTANTS = {
         [(STORE, "a record made again knows its version: at once"),
          (STORE, "a record made again knows its version: from disk")]),
     "a doubt makes its record again": (
-        {"mark_unknown": [("\tr = make_again(6, r)\n", NOTHING)]},
+        {"mark_unknown": [("\tr = make_again(6, r, owner, attempt)\n",
+                           NOTHING)]},
         [(STORE, "an outcome of which nobody knows is made again too")]),
     "a record that was made again is of the same request": (
         {"complete": [("fingerprint = ARGV[first]",

@@ -248,13 +248,14 @@ redisReply *
 claim(const char *owner, const char *print, const char *policy,
     int max_attempts, int64_t deadline)
 {
-	char item[TEXT_MAX];
-	snprintf(item, sizeof item,
-	    "%013" PRId64 "%d%d%d %d %d %d %d %s\n%s%s\n%s", deadline,
+	char terms[TEXT_MAX];
+	snprintf(terms, sizeof terms,
+	    " %013" PRId64 "%d%d%d %d %d %d %d %s", deadline,
 	    waiting + 2 * briefly, unsafe + 4 * jumped, LEASE,
 	    UNKNOWN_RETENTION, UNKNOWN_RETENTION, max_attempts, LONGEST,
-	    policy, owner, print, claimed ? claimed : "charges");
-	struct words words = begin(item);
+	    policy);
+	struct words words = begin(terms);
+	add(&words, "%s%s\n%s\n", owner, print, claimed ? claimed : "charges");
 	if (changed != NULL) {
 		add(&words, "%s", ENTITY);
 		add(&words, "%s", changed->version);
@@ -301,16 +302,19 @@ redisReply *
 step(const char *verb, const char *owner, int attempt)
 {
 	bool again = strstr(verb, " again") != NULL;
-	struct words words = begin(owner);
-	add(&words, "%06d", attempt);
 	if (strncmp(verb, "complete", 8) == 0) {
-		add(&words, "%d", RETENTION);
+		char terms[TEXT_MAX];
+		snprintf(terms, sizeof terms, " %06d%d", attempt, RETENTION);
+		struct words words = begin(terms);
+		add(&words, "%s", owner);
 		add(&words, "p\nanswer of %s", owner);
 		add(&words, "201");
 		if (again)
 			add_history(&words);
 		return eval(SCRIPT_complete, &words);
 	}
+	struct words words = begin(owner);
+	add(&words, "%06d", attempt);
 	if (strncmp(verb, "mark unknown", 12) == 0) {
 		add(&words, "b");
 		add(&words, "%d", UNKNOWN_RETENTION);

@@ -62,7 +62,7 @@ resp_arg(struct resp *resp, struct span arg)
 	resp_joined(resp, &arg, 1);
 }
 
-void
+size_t
 resp_joined(struct resp *resp, const struct span *parts, size_t count)
 {
 	size_t len = 0;
@@ -70,9 +70,11 @@ resp_joined(struct resp *resp, const struct span *parts, size_t count)
 		len += parts[i].len;
 	reserve_room(resp, COUNT_BYTES + len + 2);
 	put_count(resp, '$', len);
+	size_t at = resp->len;
 	for (size_t i = 0; i < count; i++)
 		put_bytes(resp, parts[i]);
 	put_bytes(resp, SPAN("\r\n"));
+	return at;
 }
 
 void

@@ -20,8 +20,8 @@ struct resp {
 
 /* An argument of any bytes. */
 void resp_arg(struct resp *resp, struct span arg);
-/* One argument, put together of several parts. */
-void resp_joined(struct resp *resp, const struct span *parts, size_t count);
+/* One argument, put together of several parts; returns at which offset. */
+size_t resp_joined(struct resp *resp, const struct span *parts, size_t count);
 /* A number, in decimal digits. */
 void resp_number(struct resp *resp, int64_t number);
 /* Bytes as they are: parts of a command that were built before. */

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Claims a key: "this request is going to execute".
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
--- ARGV: 1 the claim, as claim_item.lua has it; and of a route with an entity:
---       2 its key (entities.lua), 3 version, 4 that as JSON, 5 serialize (1)
+-- ARGV: 1 the claim's terms, 2 what is claimed, as claim_item.lua has them; and
+--       of a route with an entity: 3 its key (entities.lua), 4 version, 5 that
+--       as JSON, 6 serialize (1)
 -- Answers: OURS reason tries created first (the first request's id; empty, or
 --       left out, where that is this one); RECONCILE likewise (ours, to ask
 --       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
@@ -22,19 +23,18 @@
 -- include record.lua
 -- include claim_item.lua
 
-local item = ARGV[1]
-local line = string.find(item, '\n', TERMS, true)
+local terms, item = ARGV[1], ARGV[2]
 local lease_ms, alive_ms, unknown_ms, max_attempts, longest, policy =
-    string.match(string.sub(item, TERMS, line), TERMS_OF)
-local owner = string.sub(item, line + 1, line + TOKEN)
-local fingerprint = string.sub(item, line + 1 + TOKEN, line + 2 * TOKEN)
-local claimed = string.sub(item, line + 2 * TOKEN + 2)
-local wants, caution = string.sub(item, WANTS, WANTS),
-    string.sub(item, CAUTION, CAUTION)
+    string.match(string.sub(terms, TERMS), TERMS_OF)
+local owner = string.sub(item, 1, TOKEN)
+local fingerprint = string.sub(item, 1 + TOKEN, 2 * TOKEN)
+local claimed = string.sub(item, 2 * TOKEN + 2, -2)
+local wants, caution = string.sub(terms, WANTS, WANTS),
+    string.sub(terms, CAUTION, CAUTION)
 local waits, brevity, has_outcome = wants % 2 == 1, wants % 4 >= 2, wants >= '4'
 local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
 local settle, question = string.match(policy, '^reconcile:(%d+):?(%x*)$')
-local deadline = string.sub(item, 1, DEADLINE_END)
+local deadline = string.sub(terms, DEADLINE, DEADLINE_END)
 if stamp > deadline and deadline ~= NO_DEADLINE then
 	return {'LATE', 0, now, call}
 end
@@ -75,8 +75,8 @@ local function hold(word)
 	r.owner, r.fingerprint = owner, fingerprint
 	r.provenance = provenance_after(r, claimed)
 	r.lease_until, r.back = digits(now + lease_ms), nil
-	if #ARGV >= 6 then
-		entity_note(r, 2, unknown_ms)
+	if #ARGV >= 7 then
+		entity_note(r, 3, unknown_ms)
 	end
 	move(r, 'P', alive_ms, longest)
 	entity_hold(r, alive_ms)
@@ -116,7 +116,7 @@ local function execute(unknown)
 	return hold('OURS')
 end
 
-local away = #ARGV >= 6 and entity_apart(ARGV[2])
+local away = #ARGV >= 7 and entity_apart(ARGV[3])
 if away then
 	return away
 end

@@ -4,7 +4,8 @@
 -- nothing is done here, and claim.lua is asked.  No claim of an entity comes
 -- here, and none where events are written.
 -- KEYS: of each record itself, and its shard's leases
--- ARGV: of each record its claim, as claim_item.lua has it
+-- ARGV: of each record what is claimed, and before it the claim's terms, unless
+--       they are those of the one before, as claim_item.lua has them
 -- Answers: the call; Redis' clock, in 13 digits; a letter for each record; and
 --       what comes with the letters, in their order:
 --       O ours, a first attempt; C COMPLETED, and the record (brief.lua); B the
@@ -27,36 +28,41 @@
 -- that is behind so many bytes of records: others wait for this run.
 local room, patience = 4 * LARGE, 64 * LARGE
 
-local sub, find, format = string.sub, string.find, string.format
+local byte, sub, format = string.byte, string.sub, string.format
 local try = redis.pcall
-local reply, letters = {call, stamp, ''}, ''
-local terms, lease_until, ends, anchor, longest
+local reply, letters = {call, stamp, ''}, {}
+-- What terms come to, and the argument that is next.
+local late, unsafe, confirm, brevity, start, lease_until, ends, anchor, longest
+local at = 1
 
-for i = 1, #ARGV - 1 do
-	local key, leases, item = KEYS[2 * i - 1], KEYS[2 * i], ARGV[i]
-	local line = find(item, '\n', TERMS, true)
-	-- A digit's byte has the lowest bits of the digit.
-	local caution = string.byte(item, CAUTION)
+for i = 1, #KEYS, 2 do
+	local key, leases, item = KEYS[i], KEYS[i + 1], ARGV[at]
+	if byte(item) == BLANK then
+		local deadline = sub(item, DEADLINE, DEADLINE_END)
+		late = stamp > deadline and deadline ~= NO_DEADLINE
+		-- A digit's byte has the lowest bits of the digit.
+		local caution = byte(item, CAUTION)
+		unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
+		brevity = byte(item, WANTS) % 4 >= 2
+		local lease_ms, alive_ms, most = string.match(item,
+		    '^(%d+) (%d+) %d+ %d+ (%d+) ', TERMS)
+		lease_until = format('%013d', now + lease_ms)
+		start = 'o1P-000001000001' .. stamp .. stamp .. lease_until
+		ends = format('%d', now + alive_ms)
+		anchor = format('%d', now - now % MINUTE + most)
+		longest = most
+		at = at + 1
+		item = ARGV[at]
+	end
+	at = at + 1
 	local value = patience > 0 and try('GET', key)
 	local letter = 'S'
-	local deadline = sub(item, 1, DEADLINE_END)
 	if patience <= 0 or (value and value.err) then
 		-- As any other that is not usual.
-	elseif stamp > deadline and deadline ~= NO_DEADLINE then
+	elseif late then
 		letter = 'L'
-	elseif not value and caution % 2 == 0 then
-		if sub(item, TERMS, line) ~= terms then
-			terms = sub(item, TERMS, line)
-			local lease_ms, alive_ms, most = string.match(terms,
-			    '^(%d+) (%d+) %d+ %d+ (%d+) ')
-			lease_until = format('%013d', now + lease_ms)
-			ends = format('%d', now + alive_ms)
-			anchor = format('%d', now - now % MINUTE + most)
-			longest = most
-		end
-		local done = try('SET', key, 'o1P-000001000001' .. stamp ..
-		    stamp .. lease_until .. sub(item, line + 1) ..
-		    '\n', 'PXAT', ends)
+	elseif not value and not unsafe then
+		local done = try('SET', key, start .. item, 'PXAT', ends)
 		if not done.err then
 			done = try('ZADD', leases, 'CH', anchor, ANCHOR,
 			    lease_until, sub(key, -32))
@@ -74,10 +80,8 @@ for i = 1, #ARGV - 1 do
 		end
 	elseif value and sub(value, 1, STATE) == 'o1C' and
 	    (#value >= LARGE or #value <= room) and
-	    sub(value, PRINT, PRINT_END) ==
-	    sub(item, line + 1 + TOKEN, line + 2 * TOKEN) and
-	    (caution % 4 < 2 or sub(value, MARK, MARK) == '+') then
-		local brevity = string.byte(item, WANTS) % 4 >= 2
+	    sub(value, PRINT, PRINT_END) == sub(item, 1 + TOKEN, 2 * TOKEN) and
+	    (not confirm or sub(value, MARK, MARK) == '+') then
 		local told, status = value, nil
 		if brevity or #value >= LARGE then
 			-- include brief.lua
@@ -89,7 +93,7 @@ for i = 1, #ARGV - 1 do
 		letter = status and 'B' or 'C'
 	end
 	patience = patience - (value and #value or 0)
-	letters = letters .. letter
+	letters[(i + 1) / 2] = letter
 end
-reply[3] = letters
+reply[3] = table.concat(letters)
 return reply

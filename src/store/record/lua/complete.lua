@@ -2,10 +2,10 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Stores the answer of an attempt: it is what every retry is given.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
--- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
---       5 its status; and where the record is to be made again if it is gone,
---       6 fingerprint, 7 tries, 8 created ms, 9 provenance, and 10 to 13 of an
---       entity (make_again.lua)
+-- ARGV: 1 a blank, the attempt (6 digits), and the retention (ms); 2 owner,
+--       3 the answer, 4 its status; and where the record is to be made again if
+--       it is gone, 5 fingerprint, 6 tries, 7 created ms, 8 provenance, and
+--       9 to 12 of an entity (make_again.lua)
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED; or
 --       BEFORE, where this attempt may yet turn out to be the last one); GONE;
 --       BROKEN.
@@ -20,7 +20,8 @@
 -- include shard_index.lua
 -- include record.lua
 
-local owner, attempt = ARGV[1], ARGV[2]
+local attempt, retention = string.sub(ARGV[1], 2, 7), string.sub(ARGV[1], 8)
+local owner = ARGV[2]
 local value = redis.call('GET', KEYS[1])
 
 -- include transitions.lua
@@ -29,8 +30,8 @@ local value = redis.call('GET', KEYS[1])
 -- include make_again.lua
 
 local r = parse(value)
-if r == nil or forgotten(r) then
-	r = make_again(6, r)
+if r == nil or forgotten(r, owner, attempt) then
+	r = make_again(5, r, owner, attempt)
 end
 if r == nil then
 	return answer('GONE')
@@ -58,8 +59,8 @@ elseif earlier or r.again or ((r.state == 'P' or r.state == 'U') and
 		return away
 	end
 	r.attempt, r.owner, r.reason = attempt, owner, '-'
-	r.rest, r.status = ARGV[4], ARGV[5]
-	move(r, 'C', ARGV[3])
+	r.rest, r.status = ARGV[3], ARGV[4]
+	move(r, 'C', retention)
 	entity_raise(r)
 	return answer('DONE', r)
 end

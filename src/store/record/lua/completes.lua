@@ -5,7 +5,8 @@
 -- else knows of it, and no event is to be written.  Of any other nothing is
 -- done here, and complete.lua is asked.
 -- KEYS: of each record itself, and its shard's leases
--- ARGV: of each record owner, attempt (6 digits), retention ms, the answer
+-- ARGV: of each record owner and answer, and before them, unless it is that of
+--       the one before, complete.lua's first: blank, attempt, retention ms
 -- Answers: the call; Redis' clock, in 13 digits; a letter for each record:
 --       D done; S nothing was done.
 --
@@ -15,33 +16,38 @@
 -- include clock.lua
 -- include layout.lua
 
-local sub, find = string.sub, string.find
-local letters, ends, keep = '', nil, nil
--- Redis takes no leading zeros, which a record has.
-local ends_digits
+local byte, sub, find, BLANK = string.byte, string.sub, string.find, 32
+-- How the records begin, what they become, and the argument that is next.
+local letters, mine, done, times, ends = {}, nil, nil, nil, nil
+local at = 1
 
-for at = 1, #ARGV - 1, 4 do
-	local key, leases = KEYS[(at + 1) / 2], KEYS[(at + 3) / 2]
+for i = 1, #KEYS, 2 do
+	local key, owner = KEYS[i], ARGV[at]
+	if byte(owner) == BLANK then
+		mine = 'o1P-' .. sub(owner, 2, 7)
+		done = 'o1C-' .. sub(owner, 2, 7)
+		-- Redis takes no leading zeros, which a record has.
+		ends = string.format('%d', now + sub(owner, 8))
+		times = stamp .. string.format('%013d', ends)
+		at = at + 1
+		owner = ARGV[at]
+	end
 	local value = redis.pcall('GET', key)
 	local letter = 'S'
-	local _, last = find(value and not value.err and value or '',
-	    '^o1P%-%d+')
-	if last and last >= LEASE_END and
-	    sub(value, ATTEMPT, ATTEMPT_END) == ARGV[at + 1] and
-	    sub(value, OWNER, OWNER_END) == ARGV[at] and
+	-- What is not told anew: tries, and when it was created.
+	local kept = value and not value.err and
+	    sub(value, TRIES, CREATED_END) or ''
+	if sub(value or '', 1, ATTEMPT_END) == mine and
+	    #kept == CREATED_END - TRIES + 1 and find(kept, '^%d+$') and
+	    sub(value, OWNER, OWNER_END) == owner and
 	    sub(value, MARK, MARK) == '\n' and
 	    find(value, '\n', ROUTE, true) == #value then
-		if ARGV[at + 2] ~= keep then
-			keep = ARGV[at + 2]
-			ends = string.format('%d', now + keep)
-			ends_digits = string.format('%013d', now + keep)
-		end
-		redis.call('SET', key, 'o1C-' .. sub(value, ATTEMPT,
-		    CREATED_END) .. stamp .. ends_digits .. sub(value, OWNER) ..
-		    ARGV[at + 3], 'PXAT', ends)
-		redis.pcall('ZREM', leases, sub(key, -32))
+		redis.call('SET', key, done .. kept .. times ..
+		    sub(value, OWNER) .. ARGV[at + 1], 'PXAT', ends)
+		redis.pcall('ZREM', KEYS[i + 1], sub(key, -32))
 		letter = 'D'
 	end
-	letters = letters .. letter
+	at = at + 2
+	letters[(i + 1) / 2] = letter
 end
-return {call, stamp, letters}
+return {call, stamp, table.concat(letters)}

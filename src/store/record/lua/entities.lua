@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What a request changes, for newer_only and serialize.  Include before it:
--- slot_migration.lua and transitions.lua.  The arguments from the second on are
+-- slot_migration.lua and transitions.lua.  The arguments from the third on are
 -- those of claim.lua.
 --
 -- An entity is a string: the holder's record and owner, the highest version
@@ -41,21 +41,21 @@ end
 
 -- The version that was COMPLETED, as JSON, where this claim's is not above it.
 local function entity_stale()
-	local version = ARGV[3]
-	if #ARGV < 6 or version == '' then
+	local version = ARGV[4]
+	if #ARGV < 7 or version == '' then
 		return nil
 	end
-	local e = entity_read(ARGV[2])
+	local e = entity_read(ARGV[3])
 	return e.version ~= '-' and version <= e.version and e.shown or nil
 end
 
 -- The record of another key that holds this claim's entity: its key and the end
 -- of its lease; or nil, and what slot_migration.lua says of that key.
 local function entity_holder()
-	if #ARGV < 6 or ARGV[5] ~= '1' then
+	if #ARGV < 7 or ARGV[6] ~= '1' then
 		return nil
 	end
-	local e = entity_read(ARGV[2])
+	local e = entity_read(ARGV[3])
 	if e.holder == '-' or e.holder == own then
 		return nil
 	end
@@ -91,7 +91,7 @@ end
 
 -- After the record is PROCESSING.
 local function entity_hold(r, ttl)
-	if #ARGV < 6 or ARGV[5] ~= '1' then
+	if #ARGV < 7 or ARGV[6] ~= '1' then
 		return
 	end
 	local e = entity_read(r.entity)

@@ -1,17 +1,16 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Makes the record of an attempt again, whose record is gone: Redis has come
 -- back without it, or an operator has deleted it.  Include it behind
--- transitions.lua and entities.lua, in a script whose first arguments are owner
--- and attempt.
+-- transitions.lua and entities.lua.
 
 -- Whether Redis has forgotten the attempt although it has a record: that is of
 -- an owner that came later, made it anew, and executed nothing.  Numbers of
 -- attempts only rise as long as nothing is forgotten.  What an operator has set
 -- free is NOBODY's, and stays free.  Or it was damaged, and deleted.
-local function forgotten(r)
+local function forgotten(r, owner, attempt)
 	return r and (was_damaged(r) or (r.state == 'R' and
-	    r.owner ~= ARGV[1] and r.owner ~= NOBODY and
-	    r.attempt <= ARGV[2]))
+	    r.owner ~= owner and r.owner ~= NOBODY and
+	    r.attempt <= attempt))
 end
 
 -- The record, not stored yet, of the arguments from the given one on:
@@ -25,7 +24,7 @@ local function make_again(first, old, owner, attempt)
 	end
 	local r = {
 		again = true, state = old and old.state,
-		owner = owner or ARGV[1], attempt = attempt or ARGV[2],
+		owner = owner, attempt = attempt,
 		fingerprint = ARGV[first], tries = ARGV[first + 1],
 		created = ARGV[first + 2], provenance = ARGV[first + 3],
 		known = ARGV[first + 3],

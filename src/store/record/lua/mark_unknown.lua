@@ -22,8 +22,8 @@
 
 local owner, attempt, reason = ARGV[1], ARGV[2], ARGV[3]
 local r = parse(redis.call('GET', KEYS[1]))
-if r == nil or forgotten(r) then
-	r = make_again(6, r)
+if r == nil or forgotten(r, owner, attempt) then
+	r = make_again(6, r, owner, attempt)
 end
 if r == nil then
 	return answer('GONE')
