@@ -41,10 +41,11 @@ const struct conf_route *
 cors_preflighted(const struct conf *conf, struct span method,
     const struct request_target *target, const struct fields *fields)
 {
-	const struct field *asked = fields_first(
-	    fields, SPAN("Access-Control-Request-Method"));
+	const struct field *asked;
 	const struct conf_route *route = NULL;
-	if (!span_eq(method, SPAN("OPTIONS")) || asked == NULL ||
+	if (!span_eq(method, SPAN("OPTIONS")) ||
+	    (asked = fields_first(
+		 fields, SPAN("Access-Control-Request-Method"))) == NULL ||
 	    fields_first(fields, SPAN("Origin")) == NULL ||
 	    !route_find(conf, asked->value, target, &route))
 		return NULL;

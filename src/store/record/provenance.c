@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/digits.h"
+#include "base/swar.h"
 #include "base/utf8.h"
 #include "store/record/provenance.h"
 
@@ -45,8 +46,12 @@ provenance_write(struct arena *arena, const struct provenance *provenance)
 		if (i > 0)
 			*at++ = '\t';
 		/* Controls would end the line, or a part of it. */
-		for (size_t j = 0; j < parts[i].len; j++) {
-			unsigned char c = (unsigned char)parts[i].ptr[j];
+		struct span left = parts[i];
+		for (; left.len >= 8 && swar_is_printable(swar_at(left.ptr));
+		     left = span_from(left, 8), at += 8)
+			memcpy(at, left.ptr, 8);
+		for (; left.len > 0; left = span_from(left, 1)) {
+			unsigned char c = (unsigned char)left.ptr[0];
 			*at++ = c < ' ' || c == 0x7f ? ' ' : (char)c;
 		}
 	}
