@@ -214,8 +214,8 @@ static const struct {
 		{"required": ["basic"]}, {"required": ["path"]},
 		{"required": ["certificate"]}, {"required": ["jwt"]}],
 	"dependentRequired": {
-		"jwt": ["keys"], "keys": ["jwt"], "issuer": ["jwt"],
-		"audience": ["jwt"]}})},
+		"jwt": ["keys"], "keys": ["jwt"], "ca": ["jwt"],
+		"issuer": ["jwt"], "audience": ["jwt"]}})},
     {GROUP_ROOT, "store", JSON({
 	"not": {"anyOf": [
 		{"required": ["redis", "cluster"]},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/conf.h"
+#include "conf/token/token_set.h"
 
 int
 conf_variable(const struct conf_route *route, struct span name)
@@ -26,6 +27,36 @@ int64_t
 conf_longest_wait_ms(const struct conf_store *store)
 {
 	return (2 * store->redis.timeout_ms + 4) / 5;
+}
+
+const struct conf_scope *
+conf_next_keys(const struct conf *conf, struct conf_keys_at *at)
+{
+	for (; at->route < conf->n_routes; at->route++, at->scope = 0) {
+		const struct conf_idempotency *policy =
+		    conf->routes[at->route].idempotency;
+		while (policy != NULL && at->scope < policy->scope.count) {
+			const struct conf_scope *scope =
+			    &policy->scope.list[at->scope++];
+			if (scope->set != NULL)
+				return scope;
+		}
+	}
+	return NULL;
+}
+
+void
+conf_share_keys(const struct conf *to, const struct conf *from)
+{
+	struct conf_keys_at at = {0, 0};
+	const struct conf_scope *one, *other;
+	while ((one = conf_next_keys(to, &at)) != NULL) {
+		struct conf_keys_at of = {0, 0};
+		do
+			other = conf_next_keys(from, &of);
+		while (other != NULL &&
+		    !token_set_share(one->set, other->set, to == from));
+	}
 }
 
 const struct conf *

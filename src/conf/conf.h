@@ -544,6 +544,22 @@ char *conf_usual_dead_letters(
 
 /* The longest WAIT that an operation's time has room for. */
 int64_t conf_longest_wait_ms(const struct conf_store *store);
+
+/*
+ * The next scope that has a set of keys, and then *at is its route and behind
+ * it; zeros at first.  NULL: there are no more.
+ */
+struct conf_keys_at {
+	size_t route, scope;
+};
+const struct conf_scope *conf_next_keys(
+    const struct conf *conf, struct conf_keys_at *at);
+/*
+ * Where scopes have a URL in common, those of to, which nobody else knows yet,
+ * have the set of the others; within one configuration files are shared, too.
+ */
+void conf_share_keys(const struct conf *to, const struct conf *from);
+
 const struct conf *conf_ref(const struct conf *conf);
 /* Drops a reference and nulls the caller's pointer; NULL is accepted. */
 void conf_unref(const struct conf **conf);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct token_file;
+struct token_set;
 
 /*
  * What names the tenant that a key belongs to, as a route has it: part of
@@ -33,8 +33,8 @@ struct conf_scope {
 	enum scope_certificate certificate;
 	/* Of SCOPE_JWT: the claim; what the token must say, NULL: anything */
 	char *jwt, *issuer, *audience;
-	char *keys; /* the file with what verifies it, and that */
-	struct token_file *file;
+	char *keys, *ca; /* the file or URL of what verifies it; of the URL */
+	struct token_set *set;
 	size_t index; /* in the list of the file */
 };
 

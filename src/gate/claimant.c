@@ -67,7 +67,7 @@ claimant_find_key(struct claimant *c)
 }
 
 enum scope_verdict
-claimant_find_scope(struct claimant *c, const char **ret_message)
+claimant_find_scope(struct claimant *c, struct token_refusal *ret_refusal)
 {
 	const struct scope_request request = {
 	    .arena = c->arena,
@@ -76,7 +76,7 @@ claimant_find_scope(struct claimant *c, const char **ret_message)
 	    .target = &c->head.target,
 	    .certificate = &c->certificate,
 	    .now_ms = clock_wall_ms(),
-	    .ret_message = ret_message,
+	    .ret_refusal = ret_refusal,
 	};
 	c->scope = arena_alloc(
 	    c->arena, (c->policy->scope.count + 1) * sizeof *c->scope);

@@ -123,11 +123,12 @@ MUST_USE bool claimant_find_route(struct claimant *c);
 /* Finds the key in its fields; KEY_MISSING also where the body may have it. */
 MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
 /*
- * Finds the values that name the tenant, once, and keeps them.  Where they are
- * INVALID, *ret_message is a sentence for the client.
+ * Finds the values that name the tenant, and keeps them.  *ret_refusal, zeros
+ * at first, is of a token among them; while that is pending, it may become
+ * another verdict.
  */
 MUST_USE enum scope_verdict claimant_find_scope(
-    struct claimant *c, const char **ret_message);
+    struct claimant *c, struct token_refusal *ret_refusal);
 
 /*
  * Reads what the body says, before the key is derived and the record named.  0;

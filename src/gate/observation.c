@@ -44,13 +44,13 @@ judge_key(struct claimant *c, bool whole)
 	enum observed none =
 	    c->policy->required ? OBSERVED_KEY_MISSING : OBSERVED_PASSED;
 	struct span detail;
-	const char *message;
+	struct token_refusal refusal = {NULL, false, false};
 	enum key_verdict key = claimant_find_key(c);
 	if (key == KEY_INVALID)
 		return OBSERVED_KEY_INVALID;
 	if (key == KEY_MISSING && !c->derived)
 		return none;
-	switch (claimant_find_scope(c, &message)) {
+	switch (claimant_find_scope(c, &refusal)) {
 	case SCOPE_FOUND:
 		break;
 	case SCOPE_MISSING:
@@ -61,6 +61,8 @@ judge_key(struct claimant *c, bool whole)
 		return OBSERVED_BAD_REQUEST;
 	case SCOPE_MALFORMED:
 		return OBSERVED_SCOPE_MISSING;
+	case SCOPE_UNVERIFIED:
+		return OBSERVED_NOTHING;
 	case SCOPE_INVALID:
 		return OBSERVED_TOKEN_INVALID;
 	}

@@ -22,6 +22,7 @@
  *
  *   CHECK ROUTE KEY BODY ⇢ RECEIVED DERIVE CLAIM ⇢ CLAIMED ─┬─ ANSWER
  *                     START ⇢ JOINED ───────────────────────┤
+ *   (keys are asked for)  (RECEIVED) ⇢ VERIFIED DERIVE      │
  *   (in flight, and it may wait)  ⇢ WAITED, and CLAIM again │
  *   (a path of ours)  (ROUTE) FIND LOOK_UP ⇢ LOOKED_UP ─────┤
  *   (pass-through)        (RECEIVED) PASS ⇢ PASSED ─────────┴─ ANSWER
@@ -35,6 +36,9 @@ enum {
 	OTHERS_OUTCOME_MS = 200,
 	/* After so long, what became of a key may have changed. */
 	RETRY_AFTER_S = 1,
+	/* A token's key is waited for this long, and looked for this often. */
+	KEYS_WAIT_MS = 2000,
+	KEYS_LOOK_MS = 50,
 };
 
 enum request_step {
@@ -252,6 +256,19 @@ request_route(struct machine *machine)
 }
 
 /*
+ * True where the keys of its token are asked for, and it may still wait: its
+ * body is read meanwhile.
+ */
+static bool
+awaits_keys(struct request *r, const struct token_refusal *refusal)
+{
+	int64_t now_ms = loop_now_ms(r->c.worker->loop);
+	if (refusal->pending && r->keys_until_ms == 0)
+		r->keys_until_ms = now_ms + KEYS_WAIT_MS;
+	return refusal->pending && now_ms < r->keys_until_ms && !r->x->gone;
+}
+
+/*
  * Goes on with next where the fields name a scope.  A route may pass on what
  * has none, but never a lookup of a key (next is not BODY).
  */
@@ -259,8 +276,15 @@ static enum after
 find_scope(struct request *r, enum request_step next)
 {
 	struct span wanted;
-	const char *message = "";
-	switch (claimant_find_scope(&r->c, &message)) {
+	struct token_refusal refusal = {NULL, false, false};
+	enum scope_verdict verdict = claimant_find_scope(&r->c, &refusal);
+	if (awaits_keys(r, &refusal)) {
+		if (next == REQUEST_BODY)
+			return request_to(r, REQUEST_BODY, MORE);
+		op_start(&r->waiter.op, KEYS_LOOK_MS, NULL);
+		return request_to(r, REQUEST_VERIFIED, WAIT);
+	}
+	switch (verdict) {
 	case SCOPE_FOUND:
 		return request_to(r, next, MORE);
 	case SCOPE_MISSING:
@@ -283,16 +307,29 @@ find_scope(struct request *r, enum request_step next)
 		    OUTCOME_SCOPE_MISSING,
 		    SPAN("The credentials in Authorization, which say whose "
 			 "idempotency key this is, are malformed."));
+	case SCOPE_UNVERIFIED:
+		return refuse(
+		    r, PROBLEM_TOKEN_UNVERIFIED, OUTCOME_TOKEN_UNVERIFIED);
 	case SCOPE_INVALID:
 		return refuse_saying(r, PROBLEM_TOKEN_INVALID,
 		    OUTCOME_TOKEN_INVALID,
 		    arena_printf(r->c.arena,
 			"%s This says nothing of a request that was sent "
 			"before: renew the token, and keep the key.",
-			message));
+			refusal.words));
 	}
 	must(false);
 	return DONE;
+}
+
+/* The keys of its token may have come. */
+static enum after
+request_verified(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	return find_scope(r,
+	    r->c.route->kind == ROUTE_UPSTREAM ? REQUEST_DERIVE
+					       : REQUEST_LOOK_UP);
 }
 
 /* --- a path of ours tells the state of a key, or the policy --- */
@@ -492,7 +529,7 @@ static enum after
 request_key(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	const char *message;
+	struct token_refusal refusal = {NULL, false, false};
 	switch (claimant_find_key(&r->c)) {
 	case KEY_FOUND:
 		return find_scope(r, REQUEST_BODY);
@@ -504,7 +541,7 @@ request_key(struct machine *machine)
 			return find_scope(r, REQUEST_BODY);
 		/* It may pass, but nobody can tell whose it is. */
 		if (!r->c.policy->required &&
-		    claimant_find_scope(&r->c, &message) == SCOPE_REPEATED)
+		    claimant_find_scope(&r->c, &refusal) == SCOPE_REPEATED)
 			return refuse_malformed(r, repeated_scope);
 		return without_key(r, REQUEST_BODY);
 	}
@@ -550,6 +587,8 @@ request_received(struct machine *machine)
 		    r->c.policy->max_request_body);
 	switch (error) {
 	case 0:
+		if (r->keys_until_ms != 0)
+			return find_scope(r, REQUEST_DERIVE);
 		return request_to(
 		    r, r->c.policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
 	case E_TOO_LARGE:

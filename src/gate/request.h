@@ -21,7 +21,8 @@ struct request {
 	struct claimant c;
 	struct exchange *x;
 
-	struct key_waiter waiter;
+	struct key_waiter waiter; /* its op also waits for a token's key */
+	int64_t keys_until_ms; /* 0: its token has all that verifies it */
 	int64_t wait_until_ms; /* 0: it has not been in flight yet */
 	bool waited;
 	bool busy; /* it waits for its entity, not for its key */

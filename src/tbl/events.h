@@ -16,11 +16,12 @@ EVENT(reloaded, INFO, "new requests are served under the new configuration")
 EVENT(reload_refused, ERROR, "this file cannot be adopted, error says why; the "
 	"old configuration stays in force until the file is fixed and SIGHUP "
 	"is sent again")
-EVENT(token_keys_new, INFO, "the file with the keys of tokens has changed, "
-	"and they are used from now on")
-EVENT(token_keys_wrong, WARN, "the file with the keys of tokens has changed "
-	"and cannot be used, error says why; the keys that it had before are "
-	"used on: mend it, or tokens with newer keys get 401 (token-invalid)")
+EVENT(token_keys_new, INFO, "the keys of tokens were read anew, from their "
+	"file or URL, and are used from now on")
+EVENT(token_keys_wrong, WARN, "the keys of tokens cannot be read anew from "
+	"their file or URL, error says why; those of before are used on: mend "
+	"it, or tokens with newer keys get 401 (token-invalid); while a URL "
+	"has never given any, all tokens get 503 (token-unverified)")
 EVENT(reload_partial, WARN, "a change to this member needs a restart")
 EVENT(reload_keys, WARN, "the reload changes what keys mean, as "
 	"error says; load the former configuration again unless that is meant "

@@ -284,6 +284,13 @@ FINDING(target_down, WARN, NOTHING,
 	"its requests: {}",
 	"start it, or remove it from targets: {}")
 
+/* --- the keys of tokens: doctor/look_tokens.c --- */
+FINDING(token_keys, FAIL, NOTHING,
+	"the keys of tokens can be fetched",
+	"no token, or none that is signed by a newer key, can be verified: {}",
+	"correct keys, or ca, or let the gateway reach the URL; see what it "
+	"answers: curl -i {}")
+
 /* --- where a reconcile asks: doctor/look_reconcile.c --- */
 FINDING(reconcile_invented, FAIL, NOTHING,
 	"no reconcile finds a payment that nobody made",

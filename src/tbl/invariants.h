@@ -173,6 +173,10 @@ INVARIANT_NAME(token_issuer,
     "another issuer's tokens would name tenants of this one")
 INVARIANT_NAME(token_audience,
     "a token for somebody else would name a tenant here")
+INVARIANT_NAME(keys_from_url,
+    "whoever a redirect leads to could make tokens of any tenant")
+INVARIANT_NAME(server_verified,
+    "whoever stands on the way could make tokens of any tenant")
 INVARIANT_NAME(one_key, "we and the upstream could go by different keys")
 INVARIANT_NAME(bare_key, "two keys that a proxy joined would be a third one")
 INVARIANT_NAME(dotless_key, "a list of payments would be a payment's answer")

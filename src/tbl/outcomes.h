@@ -27,6 +27,8 @@ OUTCOME(KEY_INVALID, "key-invalid", "400: the key is empty, too long, "
 OUTCOME(SCOPE_MISSING, "scope-missing", "400: nothing names the tenant.")
 OUTCOME(TOKEN_INVALID, "token-invalid", "401: the token that names the tenant "
 	"is not valid.")
+OUTCOME(TOKEN_UNVERIFIED, "token-unverified", "503: the keys that verify the "
+	"token could not be fetched yet.")
 OUTCOME(UNKNOWN, "unknown", "The request was sent and nobody can know what "
 	"became of it, whether just now or when an earlier request with the "
 	"key was sent. The client was told so (409, 502, 504), or got the "

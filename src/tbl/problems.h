@@ -74,6 +74,11 @@ PROBLEM(TOKEN_INVALID, 401, "token-invalid", FIX_REQUEST, 0,
 	"The bearer token, which says whose idempotency key this is, is not "
 	"valid. This says nothing of a request that was sent before: renew the "
 	"token, and keep the key.")
+PROBLEM(TOKEN_UNVERIFIED, 503, "token-unverified", SAME_KEY, 5,
+	"The token cannot be verified at the moment",
+	"The gateway could not fetch the keys yet that verify the bearer "
+	"token, which says whose idempotency key this is. Nothing was "
+	"forwarded; send the request again with the same key.")
 PROBLEM(UPSTREAM_UNREACHABLE, 502, "upstream-unreachable", SAME_KEY, 1,
 	"The API could not be reached",
 	"No connection to the API could be made in time. Nothing was sent, and "

@@ -27,9 +27,14 @@ OPT(SCOPE, "jwt", TEXT, jwt, ANY, RELOAD,
 	"by one of the keys; a token that does not verify is refused (401).",
 	NONE)
 OPT(SCOPE, "keys", TEXT, keys, ANY, RELOAD,
-	"The file with the keys that verify it: a JWK Set with keys for RS256, "
-	"RS384, RS512, PS256, ES256, ES384, EdDSA or HS256. It is read again "
-	"when it changes.",
+	"The file with the keys that verify it, or their URL, with https://: a "
+	"JWK Set with keys for RS256, RS384, RS512, PS256, ES256, ES384, EdDSA "
+	"or HS256. The file is read again when it changes; the URL is asked "
+	"again as its Cache-Control says, and for a key that is not known.",
+	NONE)
+OPT(SCOPE, "ca", TEXT, ca, ANY, RELOAD,
+	"A file with the authorities that issue the certificate of the URL's "
+	"server; by default those of the system.",
 	NONE)
 OPT(SCOPE, "issuer", TEXT, issuer, ANY, RELOAD,
 	"What iss of the token must be; by default, anything.",

@@ -6,7 +6,7 @@ SLACK_S = 3.0
 CHANGES = ("X-Request-Id", "Original-Request-Id", "Idempotent-Replayed",
            "Connection")
 TRY_AGAIN = ("in-flight", "store-unavailable", "upstream-unreachable",
-             "overloaded")
+             "overloaded", "token-unverified")
 
 
 def seconds(duration):

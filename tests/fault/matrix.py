@@ -121,6 +121,7 @@ class Cell:
         self.at, self.scenario, self.fault = at, scenario(), fault
         self.env = env or {}
         self.bank = None
+        self.tenant = TENANT
         self.seen = []  # (when, answer) of this key
         self.payments = []
         self.others = []  # gateways besides the one that stops
@@ -247,7 +248,8 @@ class Cell:
         """Sends the payment, or a retry of it, which is the same bytes."""
         derived = "derive_key" in self.scenario.idempotency
         payment = Payment(self, gateway,
-                          keyed(None if derived else "k", body=AMOUNT))
+                          keyed(None if derived else "k", body=AMOUNT,
+                                tenant=self.tenant))
         self.payments.append(payment)
         return payment
 
@@ -263,7 +265,7 @@ class Cell:
     def look(self, gateway):
         """Asks what became of the payment (status_path)."""
         look = Look(self, gateway, build(
-            "GET", "/v1/keys/k", [("Authorization", TENANT)]))
+            "GET", "/v1/keys/k", [("Authorization", self.tenant)]))
         self.payments.append(look)
         return look
 

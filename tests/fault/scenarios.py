@@ -10,6 +10,8 @@ where a fault's torture is brief."""
 
 import resource
 
+from once.tokens import Issuer, Key
+
 from bank import BY_KEY
 
 RECONCILE = {"on_unknown": {"reconcile": {"path": BY_KEY, "settle": "0s"}}}
@@ -71,6 +73,24 @@ class Waited(Scenario):
         cell.pay(cell.gateway)
         cell.gateway.wait_for_steps("WAITED", 1)
         cell.bank.release()
+
+
+class Verified(Scenario):
+    """The keys that verify its token come later than it does."""
+
+    def prepare(self, cell):
+        key = Key(cell.bench.folder(), "HS256", "one")
+        issuer = Issuer(key)
+        cell.bench.upstreams.append(issuer)
+        cell.tenant = "Bearer " + key.token({"sub": "shop"})
+        cell.config["routes"][0]["idempotency"]["scope"] = [
+            {"jwt": "sub", "keys": issuer.keys_url}]
+        self.keys = issuer.hold()
+
+    def provoke(self, cell):
+        cell.pay(cell.gateway)
+        cell.gateway.wait_for_steps("VERIFIED", 1)
+        self.keys.release()
 
 
 class Passed(Scenario):
@@ -232,6 +252,7 @@ REACHED = {
     "request:KEY": FIRST,
     "request:BODY": FIRST,
     "request:RECEIVED": FIRST,
+    "request:VERIFIED": [Verified],
     "request:DERIVE": [Derived, FirstTime],
     "request:CLAIM": FIRST,
     "request:CLAIMED": FIRST,

@@ -235,6 +235,9 @@ KILLING_TESTS = {
                       "issuer")],
     "token_audience": [("test_tokens", "a hostile token is refused: another "
                         "audience")],
+    "keys_from_url": [("test_token_keys", "a redirect is not followed")],
+    "server_verified": [
+        ("test_token_keys", "a stranger gives no keys: another authority")],
     "one_key": [(KEY, "two lines are refused even if equal"),
                 (KEY, "two accepted fields are refused")],
     "bare_key": [(KEY, "a bad key is refused: a comma")],

@@ -67,7 +67,7 @@ ROOMS = {
 # The libraries that these folders alone talk to.
 OWNED = {
     "microhttpd.h": {"http/front"},
-    "curl/curl.h": {"http/upstream"},
+    "curl/curl.h": {"base", "conf/token", "http/upstream"},
     "hiredis/": {"messages/broker/streams", "operators/doctor",
                  "operators/probe", "store", "store/redis"},
     "uv.h": {"base/loop"},

@@ -258,8 +258,10 @@ load_values(struct loader *l)
 	name_entries(l->complaints, l->root);
 	conf_load_place(l->conf, l->complaints);
 	complaints_sort(l->complaints);
-	if (l->complaints->count == 0)
-		source_digest_all(l->conf);
+	if (l->complaints->count > 0)
+		return;
+	source_digest_all(l->conf);
+	conf_share_keys(l->conf, l->conf);
 }
 
 static const struct conf *

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/mem.h"
+#include "conf/load/certificates.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/object_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"
-#include "conf/token/token_file.h"
+#include "conf/load/url_private.h"
+#include "conf/token/token_set.h"
 
 static void
-free_token_file(void *what)
+free_token_set(void *what)
 {
-	struct token_file *file = what;
-	token_file_free(&file);
+	struct token_set *set = what;
+	token_set_free(&set);
 }
 
 /* One of an object's members says what kind of scope it is. */
@@ -43,6 +46,7 @@ read_token_keys(struct loader *l, const struct json_place *at,
 	const struct {
 		const char *path, *text;
 	} all[] = {{"keys", scope->keys},
+	    {"ca", scope->ca},
 	    {"issuer", scope->issuer},
 	    {"audience", scope->audience}};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -51,23 +55,27 @@ read_token_keys(struct loader *l, const struct json_place *at,
 			    "only \"jwt\" can have this");
 	if (scope->kind != SCOPE_JWT)
 		return;
-	char *wrong = NULL;
 	if (scope->keys == NULL) {
 		complaints_at_member(l, at, "jwt",
-		    "\"keys\" is needed too: the file with what verifies the "
-		    "token");
-	} else if (strstr(scope->keys, "://") != NULL) {
-		complaints_at_member(l, at, "keys",
-		    "must be a file, which is read again when it changes: no "
-		    "URL is fetched");
-	} else {
-		scope->file = token_file_new(scope->keys, &wrong);
-		if (scope->file == NULL)
-			complaints_at_member(
-			    l, at, "keys", "%s", wrong);
-		else
-			loader_own(l, scope->file, free_token_file);
+		    "\"keys\" is needed too: the file or the URL with what "
+		    "verifies the token");
+		return;
 	}
+	bool url = token_set_is_url(scope->keys);
+	struct conf_target target = {.tls = url};
+	const struct conf_upstream server = {
+	    .targets = &target, .n_targets = 1, .ca = scope->ca};
+	certificates_check_upstream(l, at, &server);
+	if (scope->ca != NULL && !url)
+		complaints_at_member(
+		    l, at, "ca", "only a URL of keys can have this");
+	char *wrong = url ? mem_text(url_wrong_keys(l, scope->keys)) : NULL;
+	if (wrong == NULL)
+		scope->set = token_set_new(scope->keys, scope->ca, &wrong);
+	if (wrong != NULL)
+		complaints_at_member(l, at, "keys", "%s", wrong);
+	else
+		loader_own(l, scope->set, free_token_set);
 	free(wrong);
 }
 

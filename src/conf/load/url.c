@@ -354,7 +354,7 @@ read_target(struct loader *l, const char *text, struct conf_target *target)
 		       "or unix:/path";
 	struct span authority = cut_before(&s, "/?#");
 	if (span_has(authority, '@'))
-		return "an upstream's URL must not have a user or password";
+		return "the URL must not have a user or password";
 	const char *wrong = address_read_host_port(
 	    authority, &host, &target->port, &has_port);
 	if (wrong != NULL)
@@ -380,6 +380,26 @@ read_target(struct loader *l, const char *text, struct conf_target *target)
 	return s.len > 0
 	    ? rule_of(TYPE_TARGET_PATH)->wrong(target->base_path)
 	    : NULL;
+}
+
+const char *
+url_wrong_keys(struct loader *l, const char *text)
+{
+	struct conf_target target = {.tls = false};
+	size_t len = strcspn(text, "?");
+	const char *wrong = read_target(
+	    l, arena_str(l->conf->arena, span_of(text, len)), &target);
+	const struct address address = {
+	    .kind = ADDRESS_TCP, .host = target.host};
+	/* Whoever stands on the way would make tokens of any tenant. */
+	if (wrong == NULL && !target.tls &&
+	    (target.unix_path != NULL || !address_is_local(&address)))
+		wrong = "must begin with \"https://\": only of this machine "
+			"itself are keys believed without TLS";
+	return wrong != NULL
+	    ? wrong
+	    : rule_of(TYPE_TARGET_PATH)->wrong(
+		  loader_printf(l, "/%s", text + len));
 }
 
 void

@@ -44,13 +44,14 @@ has_all(json_t *list, json_t *of)
 static bool
 is_same_scope(const json_t *old, const json_t *new)
 {
-	static const char *const believed[] = {"keys", "issuer", "audience"};
+	static const char *const believed[] = {
+	    "keys", "ca", "issuer", "audience", NULL};
 	size_t i, count = json_array_size(new);
 	bool same = json_array_size(old) == count;
 	for (i = 0; i < count && same; i++) {
 		json_t *one = json_deep_copy(json_array_get(old, i));
 		json_t *other = json_deep_copy(json_array_get(new, i));
-		for (size_t k = 0; k < 3; k++) {
+		for (size_t k = 0; believed[k] != NULL; k++) {
 			json_object_del(one, believed[k]);
 			json_object_del(other, believed[k]);
 		}

@@ -7,7 +7,7 @@
 #include "conf/amount.h"
 #include "conf/nearest.h"
 #include "conf/review/warnings_private.h"
-#include "conf/token/token_file.h"
+#include "conf/token/token_set.h"
 
 #define SAY_IF(member, when, ...)                                           \
 	if (when)                                                           \
@@ -156,7 +156,7 @@ look_at_scope(const struct looked_at *at, const struct conf_scope *scope)
 	const char *name = plain ? header : "";
 	const char *meant = meant_scope(name);
 	const char *claim = jwt ? scope->jwt : "";
-	char *private_key = jwt ? token_file_private(scope->file) : NULL;
+	char *private_key = jwt ? token_set_private(scope->set) : NULL;
 	bool is_token = !strcasecmp(name, "Authorization");
 #define WARN_SCOPE SAY_IF
 #include "tbl/warnings.h"

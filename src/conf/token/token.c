@@ -197,13 +197,13 @@ words_of_no_key(struct arena *arena, const struct token_keys *keys,
 		return "No key of the token's algorithm is known.";
 	const struct span shown = may_be_shown(*id) ? *id : SPAN("?");
 	return arena_printf(arena, "The token's key, kid \"%.*s\", is not "
-	    "known: it, or the gateway's file of keys, is out of date.",
+	    "known: it, or the gateway's set of keys, is out of date.",
 	    SPAN_FMT(shown)).ptr;
 }
 
 static const char *
 check_signature(struct arena *arena, const struct token_keys *keys,
-    const struct parts *parts)
+    const struct parts *parts, bool *ret_unknown)
 {
 	const struct json *header = json_read(arena, parts->header);
 	enum token_algorithm algorithm;
@@ -221,6 +221,7 @@ check_signature(struct arena *arena, const struct token_keys *keys,
 		return "The token's header is malformed.";
 	const struct token_key *key =
 	    key_of(keys, algorithm, names ? &id : NULL);
+	*ret_unknown = key == NULL && names;
 	if (key == NULL)
 		return words_of_no_key(
 		    arena, keys, algorithm, names ? &id : NULL);
@@ -329,12 +330,12 @@ read_claim(struct arena *arena, const struct json *claims, const char *name,
 const char *
 token_verify(struct arena *arena, const struct token_keys *keys,
     const struct token_rules *rules, struct span token, int64_t now_ms,
-    struct span *ret_value)
+    struct span *ret_value, bool *ret_unknown)
 {
 	struct parts parts;
 	if (!split_token(arena, token, &parts))
 		return "The token is malformed.";
-	const char *wrong = check_signature(arena, keys, &parts);
+	const char *wrong = check_signature(arena, keys, &parts, ret_unknown);
 	if (wrong != NULL)
 		return wrong;
 	const struct json *claims = json_read(arena, parts.payload);

@@ -23,11 +23,13 @@ enum { TOKEN_LEEWAY_S = 60 };
  * Verifies the signature and, where they are there, exp and nbf.  NULL: it is
  * to be believed, and *ret_value, of the arena, is what no other issuer, type
  * or value of the claim makes.  Else a sentence for the client, of
- * the arena or for good, which tells nothing but what is wrong.
+ * the arena or for good, which tells nothing but what is wrong; *ret_unknown,
+ * which is false before, then says whether it names a key that is none of ours.
  */
 MUST_USE const char *token_verify(struct arena *arena,
     const struct token_keys *keys, const struct token_rules *rules,
-    struct span token, int64_t now_ms, struct span *ret_value);
+    struct span token, int64_t now_ms, struct span *ret_value,
+    bool *ret_unknown);
 /*
  * That value of a token which may be anybody's, and over: to compare two that
  * the operator has, never to believe one.  False: it cannot be read.

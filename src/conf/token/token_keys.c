@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "base/swappable.h"
 #include "conf/token/token_fault.h"
 #include "conf/token/token_json.h"
 #include "conf/token/token_keys.h"
@@ -37,6 +38,27 @@ token_keys_free(struct token_keys **keys)
 	free(k->list);
 	free(k->left);
 	free(k);
+}
+
+static void
+free_keys(void *object)
+{
+	struct token_keys *keys = object;
+	token_keys_free(&keys);
+}
+
+struct swappable *
+token_keys_publish(struct token_keys *keys)
+{
+	return swappable_new(keys, free_keys);
+}
+
+void
+token_keys_replace(struct swappable *published, struct token_keys *keys)
+{
+	struct swappable *newer = token_keys_publish(keys);
+	swappable_swap(published, newer);
+	swappable_free(&newer);
 }
 
 /* --- one key --- */

@@ -24,6 +24,7 @@ enum token_algorithm {
 };
 
 struct gnutls_pubkey_st;
+struct swappable;
 
 struct token_key {
 	enum token_algorithm algorithm;
@@ -66,3 +67,7 @@ char *token_keys_left(const struct token_keys *keys);
 const char *token_keys_private(const struct token_keys *keys);
 /* Nulls the pointer; NULL is accepted. */
 void token_keys_free(struct token_keys **keys);
+
+/* Keys that newer ones replace, and which are taken over; NULL: none yet. */
+struct swappable *token_keys_publish(struct token_keys *keys);
+void token_keys_replace(struct swappable *published, struct token_keys *keys);

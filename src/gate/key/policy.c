@@ -3,6 +3,7 @@
 
 #include "base/must.h"
 #include "conf/show.h"
+#include "conf/token/token_set.h"
 #include "gate/key/policy.h"
 
 /* The options that a client may know of, as the configuration has them. */
@@ -55,7 +56,10 @@ put_shown(json_t *document, json_t *fingerprint, const struct option *option,
 	/* The files of our keys are nobody's business. */
 	if (!strcmp(option->path, "scope"))
 		json_array_foreach(value, i, one)
+		{
 			json_object_del(one, "keys");
+			json_object_del(one, "ca");
+		}
 	if (dot != NULL)
 		put_member(fingerprint, dot + 1, value);
 	else
@@ -103,9 +107,12 @@ statuses_of_type(
 static json_t *
 statuses_of(const struct conf_idempotency *policy)
 {
-	bool tokens = false;
-	for (size_t i = 0; i < policy->scope.count; i++)
-		tokens |= policy->scope.list[i].kind == SCOPE_JWT;
+	bool tokens = false, fetched = false;
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		const char *keys = policy->scope.list[i].keys;
+		tokens |= keys != NULL;
+		fetched |= keys != NULL && token_set_is_url(keys);
+	}
 	const struct {
 		enum problem problem;
 		bool met;
@@ -115,6 +122,7 @@ statuses_of(const struct conf_idempotency *policy)
 	    {PROBLEM_SCOPE_MISSING,
 		policy->scope.count > 0 && !policy->scope_missing_forward},
 	    {PROBLEM_TOKEN_INVALID, tokens},
+	    {PROBLEM_TOKEN_UNVERIFIED, fetched},
 	    {PROBLEM_IN_FLIGHT, true},
 	    {PROBLEM_KEY_REUSED, true},
 	    {PROBLEM_UNKNOWN_HELD, true},

@@ -5,7 +5,6 @@
 #include "base/test_build.h"
 #include "conf/basic_user.h"
 #include "conf/token/token.h"
-#include "conf/token/token_file.h"
 #include "gate/key/scope.h"
 #include "http/front/route.h"
 
@@ -17,19 +16,24 @@ find_claim(const struct conf_scope *scope, const struct scope_request *request,
 	const struct token_rules rules = {
 	    scope->jwt, scope->issuer, scope->audience};
 	struct span token;
+	struct token_refusal refusal;
 	if (!field_credentials(value, SPAN("Bearer"), &token))
 		return SCOPE_FOUND;
 	/* The decoded text is as long as the token. */
 	struct arena *scratch = arena_new();
-	const char *wrong = token_file_verify(scratch, scope->file, &rules,
-	    token, request->now_ms, ret_claim);
-	if (wrong == NULL)
+	bool good = token_set_verify(scratch, scope->set, &rules, token,
+	    request->now_ms, ret_claim, &refusal);
+	if (good) {
 		*ret_claim = arena_dup(request->arena, *ret_claim);
-	else
-		wrong = arena_dup(request->arena, span_str(wrong)).ptr;
+	} else {
+		refusal.words =
+		    arena_dup(request->arena, span_str(refusal.words)).ptr;
+		*request->ret_refusal = refusal;
+	}
 	arena_free(&scratch);
-	*request->ret_message = wrong;
-	return wrong == NULL ? SCOPE_FOUND : SCOPE_INVALID;
+	if (good)
+		return SCOPE_FOUND;
+	return refusal.unverified ? SCOPE_UNVERIFIED : SCOPE_INVALID;
 }
 
 static enum scope_verdict

@@ -5,6 +5,7 @@
 #include "base/field.h"
 #include "base/must.h"
 #include "conf/conf.h"
+#include "conf/token/token_set.h"
 #include "http/front/client_certificate.h"
 #include "http/head/request_target.h"
 
@@ -18,6 +19,7 @@ enum scope_verdict {
 	SCOPE_MISSING,  /* nothing that could name it has a value */
 	SCOPE_REPEATED, /* a header that does stands there twice */
 	SCOPE_MALFORMED, /* credentials that nobody can read for certain */
+	SCOPE_UNVERIFIED, /* a token that may be right: there are no keys yet */
 	SCOPE_INVALID, /* a token that is not to be believed */
 };
 
@@ -29,7 +31,8 @@ struct scope_request {
 	const struct request_target *target;
 	const struct client_certificate *certificate;
 	int64_t now_ms; /* since 1970: tokens have a time */
-	const char **ret_message; /* of INVALID: a sentence for the client */
+	/* Of UNVERIFIED and INVALID; its words are of the arena, or for good */
+	struct token_refusal *ret_refusal;
 };
 
 /*

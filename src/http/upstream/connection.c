@@ -12,13 +12,12 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "http/upstream/connection.h"
 
 enum {
 	/* Changes of DNS are followed within so many seconds. */
 	DNS_CACHE_S = 5, /* where max_age is not less */
-	/* A changed file of CAs is read again after so many seconds. */
-	CA_CACHE_S = 60,
 	/*
 	 * libcurl closes what it believes idle for longer, whenever another
 	 * handle connects: a long payment would be cut in the middle.
@@ -32,33 +31,6 @@ enum {
 	must(curl_easy_setopt((easy), CURLOPT_##option, (value)) == CURLE_OK)
 
 /* --- how a target is dialled --- */
-
-/*
- * Sets how the upstream's certificate is verified.  libcurl may have been built
- * with a folder of CAs, which it would ask besides the file: the whole
- * system's, where the operator has named his own; and each connection would
- * read the whole file again, for only a file alone is cached.
- */
-static void
-set_trust(CURL *easy, const struct conf_upstream *upstream)
-{
-	const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
-	SET(easy, SSL_VERIFYPEER, 1L);
-	SET(easy, SSL_VERIFYHOST, 2L);
-	SET(easy, SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	SET(easy, CA_CACHE_TIMEOUT, (long)CA_CACHE_S);
-	/* The upstream might speak HTTP/2, which we do not. */
-	SET(easy, SSL_ENABLE_ALPN, 0L);
-	if (upstream->ca != NULL)
-		SET(easy, CAINFO, upstream->ca);
-	if (upstream->ca != NULL ||
-	    (system != NULL && access(system, R_OK) == 0))
-		SET(easy, CAPATH, NULL);
-	if (upstream->certificate != NULL)
-		SET(easy, SSLCERT, upstream->certificate);
-	if (upstream->key != NULL)
-		SET(easy, SSLKEY, upstream->key);
-}
 
 static CURL *
 new_handle(const struct dialler *dialler)
@@ -81,8 +53,14 @@ new_handle(const struct dialler *dialler)
 	SET(easy, QUICK_EXIT, 1L);
 	if (dialler->target->unix_path != NULL)
 		SET(easy, UNIX_SOCKET_PATH, dialler->target->unix_path);
-	if (dialler->target->tls)
-		set_trust(easy, dialler->upstream);
+	if (!dialler->target->tls)
+		return easy;
+	const struct conf_upstream *upstream = dialler->upstream;
+	trust_set(easy, upstream->ca);
+	if (upstream->certificate != NULL)
+		SET(easy, SSLCERT, upstream->certificate);
+	if (upstream->key != NULL)
+		SET(easy, SSLKEY, upstream->key);
 	return easy;
 }
 

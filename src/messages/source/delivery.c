@@ -416,6 +416,8 @@ delivery_shape(struct machine *machine)
 		verdict = make_request(d);
 		if (verdict == SHAPE_OWN_SCOPE)
 			return stand_for_token(d);
+		if (verdict == SHAPE_UNVERIFIED)
+			return delivery_to(d, DELIVERY_LOOK, MORE);
 		condemn_misshapen(d, verdict);
 	}
 	if (d->replay != NULL)

@@ -370,21 +370,26 @@ find_key(struct shape *s)
 	struct claimant *c = s->c;
 	enum key_verdict verdict =
 	    make_key(s->source, s->message, c);
-	const char *message = "";
 	if (verdict == KEY_MISSING)
 		return misshapen(s, SHAPE_KEY_MISSING, why_keyless(s));
 	if (verdict != KEY_FOUND)
 		return misshapen(s, SHAPE_MALFORMED,
 		    arena_printf(
 			c->arena, "key-invalid: %s", c->key.message));
-	switch (claimant_find_scope(c, &message)) {
+	struct token_refusal refusal = {NULL, false, false};
+	enum scope_verdict found = claimant_find_scope(c, &refusal);
+	if (refusal.pending)
+		return SHAPE_UNVERIFIED;
+	switch (found) {
 	case SCOPE_FOUND:
 		return SHAPE_GOOD;
 	case SCOPE_MISSING:
 	case SCOPE_MALFORMED:
 		return refuse_scope(s);
+	case SCOPE_UNVERIFIED:
+		return SHAPE_UNVERIFIED;
 	case SCOPE_INVALID:
-		return refuse_token(s, message);
+		return refuse_token(s, refusal.words);
 	case SCOPE_REPEATED:
 		break;
 	}

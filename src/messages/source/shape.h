@@ -16,6 +16,7 @@ enum shape_verdict {
 	SHAPE_KEY_MISSING,
 	SHAPE_TOO_LARGE,
 	SHAPE_OWN_SCOPE, /* the source's is refused: no message is to blame */
+	SHAPE_UNVERIFIED, /* keys of its token are fetched: look again soon */
 };
 
 /*

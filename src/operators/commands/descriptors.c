@@ -22,7 +22,7 @@ enum {
 
 /* These are not open all the time. */
 enum {
-	/* The files of a reload, names that are looked up. */
+	/* The files of a reload, names that are looked up, tokens' keys. */
 	FOR_FILES = 24,
 	/* The admin interface's clients (admin/admin.c, CONNECTIONS_MAX). */
 	FOR_ADMIN = 64 + 8,

@@ -7,7 +7,7 @@
 #include "conf/kinds.h"
 #include "conf/load/conf_load.h"
 #include "conf/show.h"
-#include "conf/token/token_file.h"
+#include "conf/token/token_set.h"
 #include "operators/commands/explain.h"
 #include "operators/commands/print.h"
 #include "operators/commands/table.h"
@@ -132,11 +132,11 @@ add_scope(struct table *table, const struct conf_idempotency *policy)
 					: ""));
 	free(kinds);
 	for (size_t i = 0; i < scopes->count; i++) {
-		if (scopes->list[i].file == NULL)
+		if (scopes->list[i].set == NULL)
 			continue;
-		char *left = token_file_left(scopes->list[i].file);
+		char *left = token_set_left(scopes->list[i].set);
 		add_line(table, "tokens",
-		    token_file_used(scopes->list[i].file));
+		    token_set_used(scopes->list[i].set));
 		if (left != NULL)
 			add_line(table, "left out", left);
 	}

@@ -129,6 +129,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 		swappable_swap(
 		    s->conf->store.redis.login, next->store.redis.login);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
+	conf_share_keys(next, s->now);
 	s->adopting = s->conf->workers;
 	conf_unref(&s->now);
 	s->now = conf_ref(next);

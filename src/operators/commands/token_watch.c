@@ -4,41 +4,30 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "conf/conf.h"
-#include "conf/token/token_file.h"
+#include "conf/token/token_set.h"
 #include "operators/commands/token_watch.h"
 
 enum { PAUSE_MS = 1000 };
 
-/* Files that were logged already, of those that one round found changed. */
-struct files_told {
-	const char **files; /* borrowed */
-	size_t count;
-};
-
-/* Reads a file again, and logs it once, though several routes may name it. */
+/* A set is shared by all that name it: what is new is told once. */
 static void
-renew_keys(struct files_told *told, const struct conf_route *route,
-    const struct conf_scope *scope)
+renew_keys(const struct conf_route *route, const struct conf_scope *scope)
 {
-	char *wrong = NULL;
-	enum token_file_news news = token_file_look(scope->file, &wrong);
-	bool known = news == TOKEN_FILE_SAME;
-	for (size_t i = 0; i < told->count && !known; i++)
-		known = !strcmp(told->files[i], scope->keys);
-	if (!known) {
-		told->files = mem_grow(
-		    told->files, (told->count + 1) * sizeof *told->files);
-		told->files[told->count++] = scope->keys;
-		struct logline line =
-		    log_begin(news == TOKEN_FILE_NEW ? EV_token_keys_new
-						     : EV_token_keys_wrong);
-		log_str(&line, "route", route->name);
-		log_str(&line, "file", scope->keys);
-		if (wrong != NULL)
-			log_str(&line, "error", wrong);
-		log_end(&line);
-	}
-	free(wrong);
+	struct token_news news = token_set_look(scope->set);
+	if (news.what == TOKEN_SAME)
+		return;
+	struct logline line =
+	    log_begin(news.what == TOKEN_NEW ? EV_token_keys_new
+					     : EV_token_keys_wrong);
+	bool url = token_set_is_url(scope->keys);
+	log_str(&line, "route", route->name);
+	log_str(&line, url ? "url" : "file", scope->keys);
+	if (url)
+		log_int(&line, "again_s", news.again_s);
+	if (news.wrong != NULL)
+		log_str(&line, "error", news.wrong);
+	log_end(&line);
+	free(news.wrong);
 }
 
 static void
@@ -46,17 +35,10 @@ renew_all_keys(void *arg)
 {
 	struct token_watch *watch = arg;
 	const struct conf *conf = *watch->conf;
-	struct files_told told = {NULL, 0};
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency == NULL)
-			continue;
-		const struct conf_scopes *scopes = &route->idempotency->scope;
-		for (size_t k = 0; k < scopes->count; k++)
-			if (scopes->list[k].file != NULL)
-				renew_keys(&told, route, &scopes->list[k]);
-	}
-	free(told.files);
+	struct conf_keys_at at = {0, 0};
+	const struct conf_scope *scope;
+	while ((scope = conf_next_keys(conf, &at)) != NULL)
+		renew_keys(&conf->routes[at.route], scope);
 	timer_set(&watch->timer, PAUSE_MS);
 }
 
@@ -66,7 +48,7 @@ token_watch_start(struct token_watch *watch, struct loop *loop,
 {
 	watch->conf = conf;
 	timer_init(&watch->timer, loop, renew_all_keys, watch);
-	timer_set(&watch->timer, PAUSE_MS);
+	timer_set(&watch->timer, 0);
 }
 
 void

@@ -7,7 +7,8 @@ struct conf;
 
 /*
  * The present configuration's files with tokens' keys are read again when they
- * change, which the log says.  Main thread.
+ * change, and its URLs of such are asked from now on; the log says what came of
+ * it.  Main thread.
  */
 struct token_watch {
 	struct timer timer;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Signed tokens (JWT) and the JWK Set that verifies them, made with the openssl
-program."""
+program; and who publishes one."""
 
 import base64
 import hashlib
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 from .tap import Skip
+from .upstream import Upstream, answer
 
 RSA = ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]
 PSS = ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:digest"]
@@ -109,9 +110,29 @@ class Key:
         return signed + "." + text64(self.sign(signed.encode()))
 
 
+def key_set(*keys):
+    """Their JWK Set, as text."""
+    return json.dumps({"keys": [k.jwk() if isinstance(k, Key) else k
+                                for k in keys]})
+
+
 def write_keys(file, *keys):
     """Puts a JWK Set in the place of a file, in one step."""
     with open(file + ".new", "w", encoding="ascii") as out:
-        json.dump({"keys": [k.jwk() if isinstance(k, Key) else k
-                            for k in keys]}, out)
+        out.write(key_set(*keys))
     os.replace(file + ".new", file)
+
+
+class Issuer(Upstream):
+    """Publishes its keys; over TLS where it has the context of a server."""
+
+    def __init__(self, *keys, tls=None):
+        super().__init__(tls=tls)
+        self.publish(*keys)
+
+    @property
+    def keys_url(self):
+        return self.url + "/jwks?of=shop"
+
+    def publish(self, *keys, fields=()):
+        self.reply = answer(200, key_set(*keys).encode(), fields)

@@ -15,7 +15,7 @@ const GROUPS = [
 		"token-invalid", "exhausted", "not-kept", "no-route",
 		"bad-request", "too-large"]],
 	["failed", "Failed", ["released", "unreachable", "upstream-failed",
-		"store-down", "overloaded", "draining"]],
+		"store-down", "token-unverified", "overloaded", "draining"]],
 	["unknown", "Unknown", ["unknown"]],
 ];
 

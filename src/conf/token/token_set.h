@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/token/token.h"
+#include "conf/token/token_fetch.h"
+
+/*
+ * The keys that verify tokens, as they are now: of a file, which is read again
+ * when it changes, or of a URL, which is asked again (token/token_fetch.h): who
+ * issues tokens makes new keys now and then.  Ones that are read wrong change
+ * nothing.  The main thread makes it and looks; any thread verifies by it.
+ */
+struct token_set;
+
+/* Whether the name of a set is no file's. */
+bool token_set_is_url(const char *name);
+/*
+ * NULL: the file cannot be used; *ret_wrong is a sentence that the caller
+ * frees.  A URL, which is well-formed, is not asked yet; ca is of it.
+ */
+MUST_USE struct token_set *token_set_new(
+    const char *name, const char *ca, char **ret_wrong);
+/* Nulls the pointer; NULL is accepted. */
+void token_set_free(struct token_set **set);
+/*
+ * Has a set that nobody else knows yet the same keys, from now on, as another
+ * one; false: they do not have the URL in common, or the file, where that is
+ * asked.
+ */
+bool token_set_share(
+    struct token_set *set, const struct token_set *from, bool files);
+
+/* Looks whether it has changed; the first look of a URL begins to ask it. */
+struct token_news token_set_look(struct token_set *set);
+/*
+ * Asks a URL that nobody looks at, once; NULL: all is well, or it is a file;
+ * else a sentence that the caller frees.
+ */
+MUST_USE char *token_set_try(struct token_set *set);
+/*
+ * For people: which of its keys are used, and which are left out, NULL where
+ * none is (token/token_keys.h); the caller frees them.
+ */
+char *token_set_used(const struct token_set *set);
+char *token_set_left(const struct token_set *set);
+/* The name of a key whose private part is in it; NULL: none; so freed. */
+char *token_set_private(const struct token_set *set);
+
+/* Why a token is not believed. */
+struct token_refusal {
+	const char *words; /* NULL: it is; as of token_verify() */
+	bool unverified;   /* no keys were ever there: it may be right */
+	bool pending;      /* its key may come soon: verify it again then */
+};
+/* token_verify() by the keys of now; false: *ret_refusal says why. */
+MUST_USE bool token_set_verify(struct arena *arena, const struct token_set *set,
+    const struct token_rules *rules, struct span token, int64_t now_ms,
+    struct span *ret_value, struct token_refusal *ret_refusal);
