@@ -18,7 +18,8 @@ test_packages="openssl liblua5.1-0-dev redis-tools python3-requests mandoc
 # Besides, for contrib/check --all: models; the page's browser; what recipes are
 # tried with; systemd-analyze, promtool; a Kafka is fetched with Maven.
 all_packages="spin chromium chromium-driver nginx haproxy kcat systemd
-	prometheus default-jre-headless maven"
+	prometheus default-jre-headless maven python3-fastapi python3-uvicorn
+	python3-httpx"
 # build-deb's, besides those for building.
 deb_packages="debhelper dpkg-dev fakeroot"
 # The container's, besides those that the package depends on; the first one
