@@ -483,6 +483,7 @@ kafka_part_take(struct kafka *kafka)
 		struct kafka_part *part =
 		    LIST_FIRST(&kafka->parts, struct kafka_part, link);
 		rd_kafka_event_t *event = NULL;
+		must(part != NULL);
 		list_remove(&part->link);
 		list_add_last(&kafka->parts, &part->link);
 		if (!part->empty && kafka_part_wants(part)) {
