@@ -8,7 +8,7 @@ from once import tap
 from once.http import Broken, build
 from once.raw import head, read_pattern, send_pattern, small_window, takes
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import Hold, answer
 from once.wait import PATIENCE
 
 MIB = 1 << 20
@@ -100,6 +100,31 @@ def an_answer_and_the_body_flow_at_the_same_time(bench, fields):
         client.send(b"0\r\n\r\n")
         equal(client.reader.exactly(5), b"0\r\n\r\n")
         assert client.is_closed()
+
+
+@each([("with a small head", []),
+       ("with a large head", [("X-Large", "a" * 12_000)])])
+def an_answer_goes_on_when_the_body_has_come(bench, fields):
+    upstream, hold = bench.upstream(), Hold()
+    gateway = bench.gateway(upstream)
+
+    def early(connection, request):
+        connection.send(answer(200, b"", [CHUNKED] + fields, length=False))
+        connection.reader.exactly(20_000)
+        hold.wait()
+        connection.send(b"3\r\nend\r\n0\r\n\r\n")
+    takes(upstream, early)
+    with gateway.client() as client:
+        client.send(build("POST", "/x", [("Content-Length", 20_000)]))
+        if fields:
+            equal(head(client)[0], 200)
+        send_pattern(client.send, 20_000)
+        hold.wait_arrived()
+        hold.release()
+        if not fields:
+            equal(head(client)[0], 200)
+        equal(client.reader.chunks(), b"end")
+    assert gateway.running()
 
 
 @each([("over a slow line", small_window), ("over a fast one", None)])

@@ -633,13 +633,14 @@ def what_is_refused_early_gets_no_100(bench, target, status):
     equal(upstream.count(), 0)
 
 
-@test
-def an_upstream_out_of_reach_gets_no_100(bench):
+@each([("a large one", MIB), ("one of some pieces", 20_000),
+       ("one that is nearly there", 65_536)])
+def an_upstream_out_of_reach_gets_no_100_for(bench, size):
     upstream = bench.upstream()
     gateway = bench.gateway(upstream)
     upstream.stop()
     with gateway.client() as client:
-        client.send(build("POST", "/x", [EXPECTS, ("Content-Length", MIB)]))
+        client.send(build("POST", "/x", [EXPECTS, ("Content-Length", size)]))
         equal(head(client)[0], 502)
 
 

@@ -537,6 +537,19 @@ def an_answers_head_has_room_though_another_request_is_there(
 
 
 @test
+def what_comes_behind_a_head_that_fills_a_read_is_served(bench):
+    """It is answered at once, so that nobody is woken for the rest."""
+    config = bench.config(bench.upstream())
+    config["routes"] = config["routes"][:1]  # of others nothing is known
+    gateway = bench.serve(config)
+    short = len(build("GET", "/none", [("X-Long", "")]))
+    with gateway.client() as client:
+        client.send(build("GET", "/none", [("X-Long", "a" * (16384 - short))])
+                    + build("GET", "/again"))
+        equal([client.read().status for _ in range(2)], [404, 404])
+
+
+@test
 def behind_an_answer_with_a_head_of_four_kib_the_connection_is_kept(bench):
     """Whatever more has come by then; each answer is there, too, where the
     head has more than the library has room for."""

@@ -129,7 +129,9 @@ next_bytes(struct client_connection *c, const char **ret_bytes)
 		return (ssize_t)(c->unread_len - c->unread_at);
 	}
 	*ret_bytes = c->front->came;
-	return receive(c, c->front->came, CLIENT_IO_BYTES);
+	ssize_t n = receive(c, c->front->came, CLIENT_IO_BYTES);
+	c->more = n == CLIENT_IO_BYTES;
+	return n;
 }
 
 /*
@@ -289,7 +291,7 @@ client_io_answered(struct client_connection *c)
 	c->asks = false;
 	c->head = NULL;
 	c->head_len = c->head_room = 0;
-	if (c->unread != NULL)
+	if (c->unread != NULL || c->more)
 		task_ready(c->front->loop, &c->look);
 }
 

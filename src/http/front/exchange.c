@@ -209,7 +209,9 @@ told_to_go_on(struct mhd_exchange *x)
 	const struct span go_on = SPAN("HTTP/1.1 100 Continue\r\n\r\n");
 	if (!x->expects_continue || x->connection->unread != NULL)
 		return true;
-	if (x->up != NULL && !flow_is_wanted(x->up))
+	/* Nor does it hear that within its answer. */
+	if (x->queued || x->large != NULL ||
+	    (x->up != NULL && !flow_is_wanted(x->up)))
 		return false;
 	x->expects_continue = false;
 	if (client_io_send(x->connection, go_on.ptr, go_on.len) ==
@@ -369,6 +371,7 @@ give_large(struct mhd_exchange *x, const struct answer *answer,
     const struct fields *more, int64_t length)
 {
 	x->connection->lingers = true;
+	x->awaits_body = false; /* it goes out at once, past the library */
 	deadline_begin(x->connection, DOING_ANSWER);
 	x->large = large_answer_new(x, answer, more, length, on_large_over);
 	x->is_blocked = large_answer_pump(x->large);
@@ -376,7 +379,8 @@ give_large(struct mhd_exchange *x, const struct answer *answer,
 
 /*
  * Whether all of the request is in, so that the next may follow.  A body that
- * nobody wants is not waited for, but dropped as far as it is there.
+ * nobody wants is not waited for, but dropped as far as it is there; and a
+ * client that waits to be told to go on may never send it.
  */
 static bool
 is_all_in(struct mhd_exchange *x)
@@ -389,7 +393,8 @@ is_all_in(struct mhd_exchange *x)
 		read_body(x);
 		x->reads = false;
 	}
-	x->awaits_body = x->up != NULL && x->content_length >= 0 &&
+	x->awaits_body = x->up != NULL && !x->expects_continue &&
+	    x->content_length >= 0 &&
 	    (uint64_t)x->content_length - x->shown.body_bytes <= NEAR_BYTES;
 	return x->shown.body_ended || x->awaits_body;
 }
