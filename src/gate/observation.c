@@ -44,7 +44,7 @@ judge_key(struct claimant *c, bool whole)
 	enum observed none =
 	    c->policy->required ? OBSERVED_KEY_MISSING : OBSERVED_PASSED;
 	struct span detail;
-	struct token_refusal refusal = {NULL, false, false};
+	struct token_refusal refusal = {.words = NULL};
 	enum key_verdict key = claimant_find_key(c);
 	if (key == KEY_INVALID)
 		return OBSERVED_KEY_INVALID;

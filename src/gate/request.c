@@ -276,7 +276,7 @@ static enum after
 find_scope(struct request *r, enum request_step next)
 {
 	struct span wanted;
-	struct token_refusal refusal = {NULL, false, false};
+	struct token_refusal refusal = {.words = NULL};
 	enum scope_verdict verdict = claimant_find_scope(&r->c, &refusal);
 	if (awaits_keys(r, &refusal)) {
 		if (next == REQUEST_BODY)
@@ -529,7 +529,7 @@ static enum after
 request_key(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	struct token_refusal refusal = {NULL, false, false};
+	struct token_refusal refusal = {.words = NULL};
 	switch (claimant_find_key(&r->c)) {
 	case KEY_FOUND:
 		return find_scope(r, REQUEST_BODY);

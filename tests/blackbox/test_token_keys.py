@@ -346,6 +346,27 @@ def a_message_waits_for_the_keys_of_its_token(bench):
     equal((world.upstream.count(), stream.entries("charges:dead")), (1, []))
 
 
+@test
+def a_message_of_a_new_key_waits_while_its_url_is_away(bench):
+    world = World(bench, serves=False)
+    stream = Stream(bench.own_redis())
+    new = world.new_key()
+    source(world.config, stream, request={"headers": {
+        "Authorization": "Bearer " + new.token({"sub": "shop"})}})
+    world.config["log"] = {"level": "debug"}
+    world.gateway = bench.serve(world.config)
+    world.gateway.wait_for_log("token_keys_new")
+    world.issuer.reply = answer(500)
+    stream.add(body=b"{}", idempotency_key="k")
+    world.gateway.wait_for_log("token_keys_wrong")
+    steps = len(world.gateway.find_log("step"))
+    world.gateway.wait_until(
+        lambda: len(world.gateway.find_log("step")) > steps + 4,
+        "it is looked at again")
+    equal((world.upstream.count(), stream.entries("charges:dead")), (0, []))
+    equal(world.gateway.find_log("message"), [])
+
+
 # --- for operators ---
 
 def checked(bench, *args, **scope):

@@ -50,6 +50,7 @@ struct token_fetch {
 	pthread_mutex_t lock; /* of the rest */
 	bool coming; /* an answer is on its way, or about to be asked for */
 	int64_t asked_ms;
+	int64_t well_ms; /* when it was answered well; 0: not the last time */
 	struct token_news news;
 };
 
@@ -224,6 +225,7 @@ tell(struct token_fetch *f, bool is_new, const char *fault, int64_t rest_ms)
 	f->failed = fault != NULL;
 	must(pthread_mutex_lock(&f->lock) == 0);
 	f->coming = false;
+	f->well_ms = fault == NULL ? now_ms() : 0;
 	if (news.what != TOKEN_SAME) {
 		free(f->news.wrong);
 		f->news = news;
@@ -294,7 +296,7 @@ token_fetch_look(struct token_fetch *f)
 }
 
 bool
-token_fetch_ask(struct token_fetch *f, const void *found)
+token_fetch_ask(struct token_fetch *f, const void *found, bool *ret_old)
 {
 	must(pthread_mutex_lock(&f->lock) == 0);
 	/* Newer ones are there before nothing is coming. */
@@ -309,6 +311,7 @@ token_fetch_ask(struct token_fetch *f, const void *found)
 		atomic_store(&f->asked, true);
 	}
 	bool coming = f->coming;
+	*ret_old = f->well_ms == 0 || now_ms() - f->well_ms >= ASKED_MS;
 	must(pthread_mutex_unlock(&f->lock) == 0);
 	if (asks)
 		curl_multi_wakeup(f->multi);

@@ -210,7 +210,8 @@ token_set_verify(struct arena *arena, const struct token_set *set,
 		refusal.words = token_verify(arena, keys->object, rules, token,
 		    now_ms, ret_value, &missing);
 	if (missing && s->fetch != NULL)
-		refusal.pending = token_fetch_ask(s->fetch, keys->object);
+		refusal.pending = token_fetch_ask(
+		    s->fetch, keys->object, &refusal.old);
 	swappable_release(&keys);
 	*ret_refusal = refusal;
 	return refusal.words == NULL;

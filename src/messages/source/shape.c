@@ -376,9 +376,9 @@ find_key(struct shape *s)
 		return misshapen(s, SHAPE_MALFORMED,
 		    arena_printf(
 			c->arena, "key-invalid: %s", c->key.message));
-	struct token_refusal refusal = {NULL, false, false};
+	struct token_refusal refusal = {.words = NULL};
 	enum scope_verdict found = claimant_find_scope(c, &refusal);
-	if (refusal.pending)
+	if (refusal.pending || refusal.old)
 		return SHAPE_UNVERIFIED;
 	switch (found) {
 	case SCOPE_FOUND:
