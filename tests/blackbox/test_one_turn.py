@@ -8,7 +8,7 @@ import re
 from once import tap
 from once.http import keyed
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import Hold, answer
 from once.wait import eventually
 
 NEW = 12
@@ -162,6 +162,33 @@ def a_damaged_record_harms_no_other_of_its_turn(bench, damage, statuses):
           [1] * 4)
     for event in ("store_garbled", "store_down"):
         equal(gateway.find_log(event), [])
+
+
+@test
+def an_answer_without_its_record_harms_no_other_of_its_turn(bench):
+    redis, upstream, gateway = serve(bench)
+    clients = connected(gateway, 3)
+    before, sent = redis.keys(), upstream.count()
+    hold, answered = Hold(), []
+
+    def tell(connection, request):
+        hold.wait()
+        connection.send(answer())
+        answered.append(request)
+    upstream.reply = tell
+    for number, key in enumerate(("odd", "a", "b"), 1):
+        clients[number - 1].send(keyed(key))
+        upstream.wait_for(sent + number)
+        if key == "odd":
+            of_another_type(redis, record_of(redis, before))
+    gateway.freeze()
+    hold.release()
+    eventually(lambda: len(answered) == 3, "all answers are there")
+    gateway.thaw()
+    equal([client.read().status for client in clients[1:]], [201, 201])
+    # The script itself has not failed, and all with it.
+    assert b"errorstat_ERR:" not in redis("INFO", "errorstats")
+    assert gateway.ask("a").replayed
 
 
 class OnceOfSeveral:

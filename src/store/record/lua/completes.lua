@@ -34,10 +34,12 @@ for i = 1, #KEYS, 2 do
 	end
 	local value = redis.pcall('GET', key)
 	local letter = 'S'
+	if type(value) ~= 'string' then
+		value = '' -- none, of another type, or not ours to read
+	end
 	-- What is not told anew: tries, and when it was created.
-	local kept = value and not value.err and
-	    sub(value, TRIES, CREATED_END) or ''
-	if sub(value or '', 1, ATTEMPT_END) == mine and
+	local kept = sub(value, TRIES, CREATED_END)
+	if sub(value, 1, ATTEMPT_END) == mine and
 	    #kept == CREATED_END - TRIES + 1 and find(kept, '^%d+$') and
 	    sub(value, OWNER, OWNER_END) == owner and
 	    sub(value, MARK, MARK) == '\n' and

@@ -74,12 +74,12 @@ end
 
 local is_mine = letter.state == 'begun' and letter.owner == owner
 
-if act == 'find' then
+if act == 'find' or act == 'show' then
 	-- See letter_put.lua: once more, for the replicas.
 	redis.call('HSET', KEYS[1] .. id, 'state', letter.state)
-
-elseif act == 'show' then
-	return about('DONE', letter, lane, 'head', 'body')
+	if act == 'show' then
+		return about('DONE', letter, lane, 'head', 'body')
+	end
 
 elseif act == 'confirm' then
 	redis.call('ZREM', KEYS[6], id)
