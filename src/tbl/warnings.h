@@ -201,7 +201,7 @@ WARN_POLICY("on_unknown.reconcile.status", asks && p->reconcile.status >= 400,
 	"clients take a payment that was found for refused, and make another: "
 	"say 200 or 201")
 WARN_POLICY("on_unknown.reconcile",
-	asks && !warning_is_said(at, "on_unknown.reconcile.absent"),
+	asks && !says_absent,
 	"a 404 for a mistyped path would mean that nothing happened, and the "
 	"payment be made again: try the path, then say what means it: "
 	"{\"path\": ..., \"absent\": [404, 410]}")

@@ -243,6 +243,11 @@ WARNINGS = [
     ("the long form without it",
      lambda bench: least(on_unknown={"reconcile": {"path": "/by/{key}"}}),
      POLICY + "/on_unknown/reconcile", "mistyped"),
+    ("one of a route that does not, where the defaults do",
+     lambda bench: {**least(on_unknown={"reconcile": "/v1/by-key/{key}"}),
+                    "defaults": {"on_unknown": {"reconcile": {
+                        "path": "/by/{key}", "absent": [404]}}}},
+     POLICY + "/on_unknown/reconcile", "mistyped"),
     ("an upstream of no route",
      lambda bench: {**least(), "upstreams": {
          "api": "http://h", "a/b": "http://i"}},

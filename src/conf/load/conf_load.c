@@ -294,6 +294,8 @@ load_text(const char *file, struct span text, bool only_admin,
 	if (complaints->count > 0 &&
 	    (l.root == NULL || !only_admin || !has_admin(conf, complaints)))
 		conf_unref(&conf);
+	else if (complaints->count > 0)
+		l.conf->n_routes = 0; /* what they say may be wrong */
 	json_decref(l.root);
 	wiping_free(plain);
 	return conf;

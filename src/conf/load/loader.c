@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/swappable.h"
@@ -15,6 +17,7 @@ loader_printf(struct loader *l, const char *fmt, ...)
 	must(vasprintf(&made, fmt, args) >= 0);
 	va_end(args);
 	char *text = loader_str(l, made);
+	sodium_memzero(made, strlen(made)); /* a webhook's path is a secret */
 	free(made);
 	return text;
 }
