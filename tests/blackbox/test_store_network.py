@@ -190,7 +190,7 @@ def a_claim_that_comes_to_redis_too_late_claims_nothing(bench):
 @test
 def a_claim_whose_reply_was_lost_is_given_back(bench):
     wire, upstream, gateway = started(bench)
-    wire.cut(b" hold\n")
+    wire.cut(b" hold\r\n")
     refused(gateway, "k")
     equal(wire.cuts, 1)
     paid_once(gateway, upstream, "k")
