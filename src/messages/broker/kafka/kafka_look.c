@@ -235,8 +235,11 @@ learn_log(struct kafka_part *part, const struct topics_look *seen)
 	    seen->begins, part->topic, part->number);
 	end = rd_kafka_topic_partition_list_find(
 	    seen->ends, part->topic, part->number);
-	if (begin == NULL || end == NULL || begin->offset < 0)
+	if (begin == NULL || end == NULL || begin->offset < 0) {
+		/* Whom nobody can ask is not silent. */
+		part->heard_ms = loop_now_ms(kafka->core.loop);
 		return part->has_log;
+	}
 	if (part->has_log) {
 		learn_end(part, end->offset);
 		return true;
