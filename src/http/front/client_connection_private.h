@@ -43,6 +43,7 @@ struct client_connection {
 	size_t head_len, head_room;
 	char *unread;        /* what was read behind that; or NULL */
 	size_t unread_at, unread_len;
+	char unread_little[512]; /* where it is, if it is so little */
 	bool more;          /* the socket had as much as was asked for */
 	struct task look;   /* lets libmicrohttpd see that there is some */
 	struct watch *watch;

@@ -134,6 +134,14 @@ next_bytes(struct client_connection *c, const char **ret_bytes)
 	return n;
 }
 
+static void
+drop_unread(struct client_connection *c)
+{
+	if (c->unread != c->unread_little)
+		free(c->unread);
+	c->unread = NULL;
+}
+
 /*
  * So many of those bytes were used, and the others wait.  No token of a client
  * stays where a core dump would have it.
@@ -144,16 +152,16 @@ use_bytes(struct client_connection *c, size_t len, size_t used)
 	if (c->unread != NULL) {
 		sodium_memzero(c->unread + c->unread_at, used);
 		c->unread_at += used;
-		if (c->unread_at < c->unread_len)
-			return;
-		free(c->unread);
-		c->unread = NULL;
+		if (c->unread_at == c->unread_len)
+			drop_unread(c);
 		return;
 	}
 	if (used < len) {
 		c->unread_at = 0;
 		c->unread_len = len - used;
-		c->unread = mem_grow(NULL, c->unread_len);
+		c->unread = c->unread_len > sizeof c->unread_little
+		    ? mem_grow(NULL, c->unread_len)
+		    : c->unread_little;
 		memcpy(c->unread, c->front->came + used, c->unread_len);
 	}
 	sodium_memzero(c->front->came, len);
@@ -384,5 +392,5 @@ client_io_end(struct client_connection *c)
 	arena_free(&c->arena);
 	if (c->unread != NULL)
 		sodium_memzero(c->unread, c->unread_len);
-	free(c->unread);
+	drop_unread(c);
 }
