@@ -2,10 +2,13 @@
 """Messages of a pretended Kafka whose nodes go away, come back, are slow and
 lead in turn: each is executed once, and none is forgotten."""
 
+import threading
+
 from once import tap
 from once.admin import Admin
 from once.gateway import is_without
 from once.kafka_reader import LONG_S, MockReader, source_of
+from once.one_thread import threads
 from once.tap import equal, test
 from once.wait import eventually
 
@@ -75,6 +78,31 @@ def leaders_and_the_coordinator_move(bench):
         keys += r.add(30, f"{node}+")
     r.upstream.wait_for(len(keys), 2 * LONG_S)
     goes_on(r, gateway, keys)
+
+
+@test
+def a_restore_that_waits_for_a_node_keeps_nothing_else_waiting(bench):
+    """What is finished meanwhile is committed."""
+    r = MockReader(bench, nodes=2)
+    r.kafka.move_leader(r.topic.name, 0, 1)
+    r.kafka.move_leader(r.topic.dead, 0, 2)
+    r.kafka.move_coordinator(r.topic.group, 1)
+    gateway = r.reading()
+    hold = r.upstream.hold()
+    r.add(1)
+    hold.wait_arrived()
+    r.kafka.down(2)
+    clients = len(threads(gateway.pid, "rdk:main"))
+    restore = threading.Thread(target=Admin(gateway).send, args=(
+        "POST", "/sources/charges/restore"))
+    restore.start()
+    eventually(lambda: len(threads(gateway.pid, "rdk:main")) > clients,
+               "copies are read", LONG_S)
+    hold.release()
+    r.wait_ended()
+    equal(gateway.find_log("source_not_restored"), [])
+    gateway.wait_for_log("source_not_restored", timeout=LONG_S)
+    restore.join()
 
 
 if is_without("kafka"):

@@ -167,6 +167,8 @@ let_go(struct kafka *kafka)
 		reader_ask_end(LIST_FIRST(&kafka->core.questions,
 				   struct reader_question, of_reader),
 		    E_BROKER_DOWN, NULL);
+	if (kafka->copies != NULL)
+		kafka_thread_end(&kafka->copies, NULL, NULL);
 	/* It may take long. */
 	if (kafka->asker != NULL)
 		kafka_thread_end(&kafka->asker, destroy, kafka->consumer);

@@ -11,9 +11,10 @@
 /*
  * The copies of dead letters, for an operator who restores what the store has
  * lost: the topics where they go are read, each partition from its beginning to
- * its present end.  A page has a consumer of its own, which is no member of any
- * group; its cursor is "TOPIC.PARTITION.OFFSET", the topic by its number among
- * the source's.
+ * its present end.  That may take long: it has a thread of its own, and nothing
+ * that the reader asks waits for it.  A page has a consumer of its own, which
+ * is no member of any group; its cursor is "TOPIC.PARTITION.OFFSET", the topic
+ * by its number among the source's.
  */
 enum { ANSWER_MS = 5000, SILENCE_MS = 10000, SLICE_MS = 200 };
 
@@ -202,8 +203,10 @@ kafka_copies_begin(struct broker_reader *core, struct broker_copies *copies)
 		page->topics[i] = kafka_conf_dead(
 		    source, span_str(source->topics.list[i]), arena);
 	page->n_topics = (int64_t)count;
-	if (kafka->asker != NULL) {
-		kafka_thread_add(kafka->asker, &page->job);
+	if (kafka->copies == NULL)
+		kafka->copies = kafka_thread_new(core->loop);
+	if (kafka->copies != NULL) {
+		kafka_thread_add(kafka->copies, &page->job);
 		return;
 	}
 	reader_ask_end(&page->question, E_BROKER_DOWN, NULL);

@@ -121,6 +121,7 @@ struct kafka {
 	struct watch *watch;
 	struct kafka_thread
 	    *asker; /* calls that block; it frees the consumer */
+	struct kafka_thread *copies; /* NULL: none were asked for */
 	struct kafka_producer *producer;
 	struct timer second;
 	bool remake; /* it is of no use any more: another one, in a while */

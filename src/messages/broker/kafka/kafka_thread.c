@@ -86,7 +86,8 @@ work(void *arg)
 	/* Nobody adds any more. */
 	LIST_EACH (job, &t->jobs, link)
 		give_back(t, job);
-	t->last(t->arg);
+	if (t->last != NULL)
+		t->last(t->arg);
 	arena_trim();
 	pthread_mutex_lock(&mutex);
 	list_remove(&t->link);

@@ -35,7 +35,7 @@ void kafka_thread_add(struct kafka_thread *thread, struct kafka_job *job);
 bool kafka_thread_ends(struct kafka_thread *thread);
 /*
  * It ends by itself, once the job that is under way is over, and does that
- * last, in any case.  Nulls the pointer.
+ * last, in any case (NULL: nothing).  Nulls the pointer.
  */
 void kafka_thread_end(
     struct kafka_thread **thread, void (*last)(void *arg), void *arg);
