@@ -17,6 +17,7 @@ struct kafka_thread {
 	struct list link;  /* of all that are not over */
 	struct loop *loop; /* NULL: there is none any more */
 	struct list jobs;
+	struct list posted; /* jobs that were run, until done() */
 	pthread_cond_t wake;
 	int64_t ended_ms;
 	void (*last)(void *arg); /* is done at the end */
@@ -45,12 +46,17 @@ wait_job(struct kafka_thread *t)
 	return job;
 }
 
-/* In the loop. */
+/* In the loop, which has the thread still where the job names it. */
 static void
 on_done(void *arg)
 {
 	struct kafka_job *job = arg;
-	job->done(job, !atomic_load(&job->thread->end));
+	pthread_mutex_lock(&mutex);
+	bool wanted = job->thread != NULL;
+	if (wanted)
+		list_remove(&job->link);
+	pthread_mutex_unlock(&mutex);
+	job->done(job, wanted);
 }
 
 static void
@@ -58,6 +64,10 @@ give_back(struct kafka_thread *t, struct kafka_job *job)
 {
 	pthread_mutex_lock(&mutex);
 	bool posts = t->loop != NULL;
+	if (atomic_load(&t->end))
+		job->thread = NULL;
+	else
+		list_add_last(&t->posted, &job->link);
 	if (posts)
 		loop_post(t->loop, on_done, job);
 	pthread_mutex_unlock(&mutex);
@@ -65,11 +75,9 @@ give_back(struct kafka_thread *t, struct kafka_job *job)
 		job->done(job, false);
 }
 
-/* In the loop, after all that was posted before; or there is none. */
 static void
-free_thread(void *arg)
+free_thread(struct kafka_thread *t)
 {
-	struct kafka_thread *t = arg;
 	pthread_cond_destroy(&t->wake);
 	free(t);
 }
@@ -91,12 +99,8 @@ work(void *arg)
 	arena_trim();
 	pthread_mutex_lock(&mutex);
 	list_remove(&t->link);
-	bool posts = t->loop != NULL;
-	if (posts)
-		loop_post(t->loop, free_thread, t);
 	pthread_mutex_unlock(&mutex);
-	if (!posts)
-		free_thread(t);
+	free_thread(t);
 	return NULL;
 }
 
@@ -108,6 +112,7 @@ kafka_thread_new(struct loop *loop)
 	struct kafka_thread *t = mem_zero(sizeof *t);
 	t->loop = loop;
 	list_init(&t->jobs);
+	list_init(&t->posted);
 	must(pthread_cond_init(&t->wake, NULL) == 0);
 	if (!thread_begin(work, t)) {
 		free_thread(t);
@@ -140,8 +145,13 @@ kafka_thread_end(
     struct kafka_thread **thread, void (*last)(void *arg), void *arg)
 {
 	struct kafka_thread *t = *thread;
+	struct kafka_job *job;
 	*thread = NULL;
 	pthread_mutex_lock(&mutex);
+	LIST_EACH (job, &t->posted, link) {
+		list_remove(&job->link);
+		job->thread = NULL;
+	}
 	t->ended_ms = loop_now_ms(t->loop);
 	t->last = last;
 	t->arg = arg;
@@ -169,7 +179,7 @@ kafka_thread_abandon(const struct loop *loop)
 	struct kafka_thread *t;
 	pthread_mutex_lock(&mutex);
 	LIST_EACH (t, &threads, link)
-		if (t->loop == loop)
+		if (t->loop == loop && atomic_load(&t->end))
 			t->loop = NULL;
 	pthread_mutex_unlock(&mutex);
 }

@@ -11,6 +11,9 @@
  * A thread for what of librdkafka blocks: jobs, one after the other, each of
  * which comes back to the loop.  It knows neither what they do nor whose they
  * are.  All functions but kafka_thread_ends() are for the thread of the loop.
+ *
+ * The loop has it until kafka_thread_end(); from then on it is its own, and
+ * frees itself, whatever of its jobs the loop has still to be told.
  */
 struct kafka_thread;
 
@@ -25,7 +28,7 @@ struct kafka_job {
 	 * to be freed and nothing else, which may be in any thread then.
 	 */
 	void (*done)(struct kafka_job *job, bool wanted);
-	struct kafka_thread *thread;
+	struct kafka_thread *thread; /* NULL: it was ended */
 };
 
 /* NULL: the system has no thread to give now. */
@@ -46,5 +49,8 @@ void kafka_thread_end(
  * end where a topic was deleted, and nothing is lost with it.
  */
 size_t kafka_thread_leaving(const struct loop *loop);
-/* They go on without the loop, which is about to be freed. */
+/*
+ * Those that were ended go on without the loop, which is about to be freed; all
+ * of its others are ended and abandoned before that, too.
+ */
 void kafka_thread_abandon(const struct loop *loop);
