@@ -7,9 +7,11 @@ import json
 from once import tap
 from once.admin import Admin
 from once.gateway import is_without
+from once.messages import id_of
 from once.postgres import Outbox, outbox_source, programs
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import answer, close_unanswered
+from once.wait import eventually
 
 
 def begin(bench, upstream, members=None, postgres=None, **more):
@@ -126,6 +128,35 @@ def a_locked_row_of_an_entity_holds_up_that_entity(bench):
     outbox.postgres.end()
     ended(gateway, 3, outcome="executed")
     equal((outbox.unread(), sent(upstream)[-1]), ([], 2))
+
+
+@test
+def a_locked_row_that_is_dropped_behind_a_held_one_counts_once(bench):
+    """Else its source loses credit for ever, and takes nothing any more."""
+    upstream = bench.upstream(close_unanswered)
+    outbox, config = begin(bench, upstream, {"order_by": "entity"},
+                           admin={"listen": "127.0.0.1:0"})
+    gateway = bench.serve(config)
+    admin = Admin(gateway)
+    outbox.add({"n": 1}, entity="a")
+    behind = outbox.add({"n": 2}, entity="a")
+    gateway.wait_for_log("message_held", source="outbox")
+    name = id_of(behind.encode(), "outbox")
+    eventually(lambda: admin.send("GET", f"/messages/{name}").status == 200,
+               "it waits behind that")
+    lock(outbox, behind)
+    dropped = bench.background(admin.post, f"/messages/{name}/drop")
+    gateway.wait_for_log("source_row_locked", position=behind)
+    outbox.postgres.end()
+    equal(dropped.result().status, 200)
+    upstream.reply = answer()
+    for n in range(3, 6):
+        last = outbox.add({"n": n}, entity="b")
+        gateway.wait_for_log("message", outcome="executed", position=last)
+    metric = '\nonceproxy_source_in_flight{source="outbox"} 0\n'
+    eventually(lambda: metric in admin.send(
+        "GET", "/metrics").body.decode(), "none is at work")
+    equal(sent(upstream), [1, 3, 4, 5])
 
 
 @test

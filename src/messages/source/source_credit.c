@@ -100,6 +100,7 @@ static void
 on_settle(void *arg)
 {
 	struct source *s = arg;
+	must(s->in_flight <= s->deliveries.count);
 	stand_while(s, STANDING_HELD, s->resting >= SOURCE_RESTING_MAX,
 	    "10,000 messages rest.");
 	stand_while(s, STANDING_MEMORY, !fits(s, s->wanted),
@@ -130,6 +131,9 @@ void
 source_credit_rest(struct source *s, struct delivery *d, bool rests)
 {
 	if (d->resting == rests || d->replay != NULL)
+		return;
+	/* One that is behind in its lane counts as the first of it does. */
+	if (rests && !lanes_is_first(&d->place))
 		return;
 	struct lane *lane = d->place.lane;
 	int64_t n = lane != NULL ? lane->length : 1;

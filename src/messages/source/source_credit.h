@@ -27,7 +27,8 @@ source_credit_settle(struct source *source)
 }
 
 /*
- * It rests from now on, and all of its lane behind it; or it does no more.
+ * It rests from now on, and all of its lane behind it; or it does no more.  One
+ * that is not the first of its lane counts as that one does, whatever it does.
  * What is replayed was never taken, and does not count: here, and below.
  */
 void source_credit_rest(
