@@ -5,6 +5,7 @@ in its order.  The copies in the stream's own place stay there, and say which
 are done with."""
 
 import base64
+import datetime
 import os
 import re
 import signal
@@ -806,6 +807,27 @@ def a_replay_makes_room_where_too_many_are_dead(bench):
     b.replay(first)
     equal(executed(b, 1), ["k"])
     b.wait_dead(("m", "refused"))
+
+
+@test
+def a_replay_that_cannot_be_sent_waits_where_too_many_are_dead(bench):
+    """Each of five tries that its source takes to stand for its upstream."""
+    b = Bench(bench, {**QUICK, "keep_dead": 1, "retry": {
+        "first": "500ms", "most": "500ms", "attempts": 1}})
+    b.fate.of.update(k=answer(422), m=answer(422))
+    first = b.add("k")
+    b.wait_dead(("k", "refused"))
+    b.add("m")
+    b.gateway.wait_for_log("source_stands", reason="dead-letters")
+    message, = b.listed("dead")
+    equal(b.admin.send("DELETE", "/keys/" + message["key_id"]).status, 200)
+    b.fate.upstream.stop()
+    b.replay(first)
+    began, stood = (
+        datetime.datetime.fromisoformat(e["ts"].replace("Z", "+00:00"))
+        for e in (b.gateway.wait_for_log("operator_replay"),
+                  b.gateway.wait_for_log("source_stands", reason="upstream")))
+    assert (stood - began).total_seconds() > 1.5, (began, stood)
 
 
 @all_test

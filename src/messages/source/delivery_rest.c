@@ -285,7 +285,8 @@ delivery_rest_unsent(struct machine *machine)
 	if (++d->source->unsent >= SOURCE_UNSENT_MAX)
 		source_standing_begin(d->source, STANDING_UPSTREAM,
 		    "Nothing can be sent to the upstream.");
-	if (!source_standing_goes(d->source)) {
+	/* A letter is let through where its source stands for dead letters. */
+	if (d->replay == NULL && !source_standing_goes(d->source)) {
 		delivery_unshape(d);
 		d->outcome = MESSAGE_COUNT_;
 		return delivery_to(d, DELIVERY_STAND, MORE);
