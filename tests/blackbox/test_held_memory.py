@@ -213,6 +213,26 @@ def a_source_that_holds_as_much_as_it_may_leaves_others_their_share(bench):
 
 
 @test
+def a_small_one_that_is_held_keeps_no_large_one_out(bench):
+    """One that is larger than its source's share: there is memory for it."""
+    upstream = bench.upstream(close_unanswered)
+    config = bench.config(upstream, ROOM, limits=SHORT,
+                          admin={"listen": "127.0.0.1:0"})
+    redis = bench.own_redis()
+    streams = [Stream(redis, name)
+               for name in ("charges", "others", "third", "fourth")]
+    for stream in streams:
+        source(config, stream, stream.name)
+    gateway = bench.serve(config)
+    streams[0].add(body=b"x", idempotency_key="small")
+    wait_held(gateway, 1)
+    upstream.reply = answer()
+    streams[0].add(body=body_of(1), idempotency_key="large")
+    ended(gateway, 1, outcome="executed")
+    equal(bodies(upstream)["large"], body_of(1))
+
+
+@test
 def hold_that_is_over_has_the_whole_dead_letter(bench):
     api = Api()
     _, queue, gateway = started(bench, Queue, api, hold="2s")

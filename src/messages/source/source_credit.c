@@ -16,7 +16,8 @@ most_bytes(const struct source *s)
 
 /*
  * Each keeps to an equal share, so that what it holds leaves theirs to others;
- * but one that has nothing may have all that is left.
+ * but one that has used half of it at most may take all that is left: so what
+ * it holds keeps no large message out, and small ones stay within the share.
  */
 static size_t
 bytes_left(const struct source *s)
@@ -26,7 +27,7 @@ bytes_left(const struct source *s)
 	size_t most = most_bytes(s), share = most / s->conf->n_sources;
 	size_t left = used < most ? most - used : 0;
 	size_t own = share > s->bytes ? share - s->bytes : 0;
-	return s->bytes == 0 || left < own ? left : own;
+	return s->bytes <= share / 2 || left < own ? left : own;
 }
 
 /* What can never fit is taken alone. */
