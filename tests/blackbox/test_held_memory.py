@@ -233,6 +233,23 @@ def a_small_one_that_is_held_keeps_no_large_one_out(bench):
 
 
 @test
+def one_that_another_has_meanwhile_is_waited_for_no_more(bench):
+    api = Api()
+    upstream, queue, gateway = started(bench, Queue, api, {"lease": "6s"})
+    stream = queue.stream
+    for n in range(4):
+        last = queue.add(f"k{n}", body_of(n))
+    wait_held(gateway, 3)
+    wait_full(gateway)
+    stream.redis("XCLAIM", stream.name, stream.group, "another", 0, last)
+    eventually(lambda: stands(gateway) is None, "it waits for no memory")
+    stream.redis("XACK", stream.name, stream.group, last)
+    queue.add("new", b"x")
+    ended(gateway, 1, outcome="executed")
+    equal((upstream.count(), upstream.count(key="k3")), (4, 0))
+
+
+@test
 def hold_that_is_over_has_the_whole_dead_letter(bench):
     api = Api()
     _, queue, gateway = started(bench, Queue, api, hold="2s")

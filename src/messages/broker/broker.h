@@ -328,6 +328,7 @@ struct broker_health {
 	const char *message; /* why not, or what it refuses; "" for nothing */
 	int64_t lag; /* messages not yet taken by anybody; -1: unknown */
 	uint64_t rebalances;
+	size_t next_bytes; /* of the message that it hands over next; 0: none */
 };
 /* Valid until the next turn of the loop. */
 struct broker_health broker_reader_health(const struct broker_reader *reader);

@@ -49,7 +49,10 @@ struct broker_health
 broker_reader_health(const struct broker_reader *reader)
 {
 	struct broker_health health = {.lag = -1};
+	const struct flight *next =
+	    LIST_FIRST(&reader->queue, struct flight, of_queue);
 	reader->driver->health(reader, &health);
+	health.next_bytes = next != NULL ? next->message->bytes : 0;
 	health.message = reader_trouble_words(reader);
 	return health;
 }

@@ -108,6 +108,9 @@ reader_flight_forget(struct broker_reader *reader, struct flight *f)
 	if (f->message != NULL) {
 		struct broker_message *message = leave_queue(reader, f);
 		broker_message_free(&message);
+		/* Its owner may wait for memory for it. */
+		if (!reader->leaving)
+			reader_changed(reader);
 	}
 	hash_remove(&reader->by_position, &f->of_position);
 	list_remove(&f->of_reader);

@@ -42,7 +42,6 @@ static void
 on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 {
 	struct source *s = arg;
-	s->wanted = 0; /* it may have been that one */
 	counter_add(&s->meter->lost[how], count);
 	struct delivery *d =
 	    position.len > 0 ? delivery_find(s, position) : NULL;
@@ -57,7 +56,6 @@ on_recalled(void *arg, const void *token)
 {
 	struct source *s = arg;
 	struct machine *m;
-	s->wanted = 0;
 	LIST_EACH(m, &s->deliveries.list, item)
 		if (delivery_of(m)->message->token == token)
 			machine_end(m);
@@ -68,8 +66,11 @@ on_health(void *arg)
 {
 	struct source *s = arg;
 	struct broker_health health = broker_reader_health(s->reader);
-	if (!health.up)
-		s->wanted = 0; /* what the reader had comes anew */
+	/* Another may have what it waited for, or it comes anew. */
+	if (s->wanted > 2 * health.next_bytes) {
+		s->wanted = 2 * health.next_bytes;
+		source_credit_settle(s);
+	}
 	counter_set(&s->meter->up, health.up);
 	counter_set(&s->meter->parts_standing, health.parts_standing);
 	counter_set(&s->meter->lag,
