@@ -22,8 +22,8 @@ MUST_USE const struct conf *conf_load(
 /*
  * The same for who only asks the gateway that runs: of a file that is not valid
  * nothing but file, admin and admin_token means anything, beside its
- * complaints, and it has no routes; NULL where it has no admin.listen, or what is wrong is about
- * admin.
+ * complaints, and it has no routes; NULL where it has no admin.listen, or what
+ * is wrong is about admin.
  */
 MUST_USE const struct conf *conf_load_admin(
     const char *file, struct complaints *complaints);

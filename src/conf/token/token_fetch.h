@@ -48,8 +48,8 @@ struct token_news token_fetch_look(struct token_fetch *fetch);
 /*
  * A key is not among those that were found; NULL: none were there.  True: it is
  * asked for, or newer ones are there: look again soon.  For a key the URL is
- * asked once in 30 seconds at most.  *ret_old: the URL has not given them, well,
- * in that time.
+ * asked once in 30 seconds at most.  *ret_old: the URL has not given them in
+ * that time.
  */
 MUST_USE bool token_fetch_ask(
     struct token_fetch *fetch, const void *found, bool *ret_old);

@@ -51,8 +51,7 @@ struct token_refusal {
 	const char *words; /* NULL: it is; as of token_verify() */
 	bool unverified;   /* no keys were ever there: it may be right */
 	bool pending;      /* its key may come soon: verify it again then */
-	/* Its key is not among those of a URL, which were not given just now. */
-	bool old;
+	bool old; /* its key may have come since the URL has given others */
 };
 /* token_verify() by the keys of now; false: *ret_refusal says why. */
 MUST_USE bool token_set_verify(struct arena *arena, const struct token_set *set,
