@@ -357,6 +357,7 @@ def letters_are_restored_from_their_copies(bench):
     b.wait_listed(3)
     b.add("unread")
     b.wait_executed("k1", "unread")
+    b.topic.wait_finished(START_S)
     store_was_lost(b)
     told = restore(b)
     equal((told["restored"], told["over"]), (3, 2))
