@@ -793,9 +793,9 @@ def a_message_that_is_too_large_is_whole_in_its_letter(bench):
     equal(len(copy["body"]), len(body))
 
 
-@test
-def a_replay_makes_room_where_too_many_are_dead(bench):
-    b = Bench(bench, {**QUICK, "keep_dead": 1})
+def full_of_dead(bench, **members):
+    """One message is dead and has no record, and another one finds no room."""
+    b = Bench(bench, {**QUICK, "keep_dead": 1, **members})
     b.fate.of.update(k=answer(422), m=answer(422))
     first = b.add("k")
     b.wait_dead(("k", "refused"))
@@ -803,6 +803,12 @@ def a_replay_makes_room_where_too_many_are_dead(bench):
     b.gateway.wait_for_log("source_stands", reason="dead-letters")
     message, = b.listed("dead")
     equal(b.admin.send("DELETE", "/keys/" + message["key_id"]).status, 200)
+    return b, first
+
+
+@test
+def a_replay_makes_room_where_too_many_are_dead(bench):
+    b, first = full_of_dead(bench)
     b.fate.of["k"] = answer(201)
     b.replay(first)
     equal(executed(b, 1), ["k"])
@@ -812,15 +818,8 @@ def a_replay_makes_room_where_too_many_are_dead(bench):
 @test
 def a_replay_that_cannot_be_sent_waits_where_too_many_are_dead(bench):
     """Each of five tries that its source takes to stand for its upstream."""
-    b = Bench(bench, {**QUICK, "keep_dead": 1, "retry": {
-        "first": "500ms", "most": "500ms", "attempts": 1}})
-    b.fate.of.update(k=answer(422), m=answer(422))
-    first = b.add("k")
-    b.wait_dead(("k", "refused"))
-    b.add("m")
-    b.gateway.wait_for_log("source_stands", reason="dead-letters")
-    message, = b.listed("dead")
-    equal(b.admin.send("DELETE", "/keys/" + message["key_id"]).status, 200)
+    b, first = full_of_dead(bench, retry={
+        "first": "500ms", "most": "500ms", "attempts": 1})
     b.fate.upstream.stop()
     b.replay(first)
     began, stood = (
