@@ -198,8 +198,8 @@ MUTANTS = {
                        "\twas_put_back(r, owner, attempt))", "true")]},
         [(TWO, SLEPT + "answer")]),
     "who completes in a turn must own it": (
-        {"completes": [("sub(value or '', 1, ATTEMPT_END) == mine",
-                        "sub(value or '', 1, STATE) == 'o1P'"),
+        {"completes": [("sub(value, 1, ATTEMPT_END) == mine",
+                        "sub(value, 1, STATE) == 'o1P'"),
                        ("sub(value, OWNER, OWNER_END) == owner", "true")]},
         [(ADMIN, "a late owner of a freed key does not answer for its")]),
     "the answers of a turn leave nobody waiting": (
