@@ -13,6 +13,8 @@
 #include "gate/lease.h"
 #include "gate/machine.h"
 #include "gate/meter.h"
+#include "gate/trust.h"
+#include "gate/witness.h"
 #include "gate/worker_part.h"
 #include "http/front/front.h"
 #include "store/store.h"
@@ -41,6 +43,8 @@ struct worker {
 	struct cache *cache;
 	struct meter meter; /* the admin interface reads it, and these */
 	struct duplicates duplicates;
+	struct trusts *trusts;       /* in the routes' witnesses */
+	struct witnesses *witnesses; /* those that it asks */
 	struct worker_part *parts; /* the first of them; or NULL */
 
 	bool draining;

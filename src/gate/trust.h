@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "conf/conf.h"
+#include "store/store.h"
+
+/*
+ * Whether the witness of a route may be believed, which an API that does not
+ * write its row would make a liar.  The API's database itself proves it where
+ * enforced_by is there and holds (read from the catalogue by gate/witness.h).
+ * Without that, a guard: an attempt is asked about only when a 2xx of its route
+ * had its row that was sent after the attempt had become UNKNOWN, and none
+ * since lacked it.
+ *
+ * A 2xx whose row is absent, and one that comes for an attempt that was
+ * revoked, end all trust in the route's witness: nothing of the route is asked
+ * about until an operator says so.  That stands in Redis (lua/trust.lua), for
+ * all gateways, as does the last proof.  Routes go by their names, over a
+ * reload too.  The worker's thread only, but for trust_view.
+ */
+struct worker;
+struct trusts;
+
+/* What is known of each route that has a witness. */
+struct trusts *trusts_new(struct worker *worker);
+/* The worker ends: from then on only trust_view may be called. */
+void trusts_stop(struct trusts *trusts);
+void trusts_free(struct trusts **trusts);
+/* The worker has a new generation. */
+void trusts_reload(struct trusts *trusts);
+
+/*
+ * Whether an attempt that is UNKNOWN since then, by Redis' clock, may be asked
+ * about, as far as is known now; 0: whether an answer that is no 2xx may be
+ * looked up.  witness_start() asks this once more, when the catalogue has been
+ * read.
+ */
+bool trust_allows(const struct trusts *trusts, const struct conf_route *route,
+    int64_t unknown_ms);
+/*
+ * A whole 2xx has come, of an attempt whose claim Redis answered at claim_ms,
+ * by its clock, before anything was sent.  Whether it has its row is found out
+ * in the background, where that matters.
+ */
+void trust_saw(struct trusts *trusts, const struct conf_route *route,
+    const struct key_id *key_id, uint32_t attempt, int64_t claim_ms);
+/*
+ * A whole 2xx has come, of an attempt that was not its record's any more: had
+ * it been revoked, the witness is broken.  That, too, is found out later.
+ */
+void trust_saw_late(struct trusts *trusts, const struct conf_route *route,
+    const struct key_id *key_id, uint32_t attempt);
+
+/* --- for the witness, who finds it out --- */
+
+/* What the catalogue says of enforced_by; why NULL: it holds. */
+void trust_enforced(struct trusts *trusts, const char *route, const char *why);
+
+/* --- for people --- */
+
+enum trust_state {
+	TRUST_UNPROVEN, /* nothing is asked, or only what the guard allows */
+	TRUST_PROVEN,   /* the last 2xx had its row; the guard allows */
+	TRUST_ENFORCED, /* by enforced_by */
+	TRUST_ABSENT,   /* a 2xx lacked its row */
+	TRUST_BROKEN,   /* a 2xx came of what was revoked */
+	TRUST_STATES_
+};
+/* "unproven", "proven", "enforced", "absent" or "broken". */
+const char *trust_word(enum trust_state state);
+/* The last two are distrust, 1: trusted. */
+static inline bool
+trust_is_trusted(enum trust_state state)
+{
+	return state == TRUST_PROVEN || state == TRUST_ENFORCED;
+}
+/*
+ * What a worker knows of the witness of the route of that name: any thread, as
+ * long as the worker lives.  false: it has none.
+ */
+bool trust_view(const struct trusts *trusts, const char *route,
+    enum trust_state *ret_state, int64_t *ret_since_ms);
+
+/*
+ * What Redis has of a route's witness, and an operator's word that it may be
+ * believed again.  Operations and their errors are as in store/store.h.
+ * Verdict: DONE; of "trust" GONE, where nothing was distrusted.
+ */
+struct trust_op {
+	struct store_op op;
+	struct arena *arena; /* set by the owner, kept while it is pending */
+	/* What stands now. */
+	bool distrusted;
+	int64_t since_ms;       /* 0: never */
+	struct span why;        /* "absent" or "broken", and of which key */
+	struct span who, note;  /* of the last operator's word; empty */
+	int64_t proven_ms;      /* the last proof was sent then; 0: none */
+};
+/* act: "trust" or "look". */
+void trust_say(struct trust_op *op, struct store *store, const char *route,
+    const char *act, struct span who, struct span note);
