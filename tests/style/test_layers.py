@@ -40,6 +40,7 @@ ROOMS = {
     "conf/load": LOAD,
     "conf/review": LOAD | {"conf/load"},
     "store": {"store/redis", "store/record", "store/journal"},
+    "store/postgres": set(),  # of an API, and of messages
     "store/redis": set(),
     "store/record": {"store/redis"},
     "store/record/lua": {"store/record"},  # scripts.c, which make writes
@@ -73,7 +74,8 @@ OWNED = {
     "uv.h": {"base/loop"},
     "gnutls/": {"conf/load", "conf/token", "http/front", "store/redis"},
     "zstd.h": {"store/record"},
-    "libpq-fe.h": {"messages/broker/postgres", "operators/doctor"},
+    "libpq-fe.h": {"gate", "messages/broker/postgres", "operators/doctor",
+                   "store/postgres"},
     "librdkafka/": {"conf/load", "messages/broker/kafka", "operators/doctor"},
     "systemd/": {"operators/commands"},
 }

@@ -17,6 +17,7 @@
 
 #include "base/container.h"
 #include "base/loop/log.h"
+#include "base/loop/resolve.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/swappable.h"
@@ -26,7 +27,6 @@
 #include "store/redis/master.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/reply_reader.h"
-#include "store/redis/resolve.h"
 #include "store/redis/tls_session.h"
 
 enum {

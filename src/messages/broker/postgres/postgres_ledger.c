@@ -7,10 +7,10 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "store/record/event.h"
 #include "messages/broker/postgres/postgres_ledger.h"
-#include "messages/broker/postgres/postgres_pipe.h"
 #include "messages/broker/postgres/postgres_sql.h"
+#include "store/postgres/postgres_pipe.h"
+#include "store/record/event.h"
 
 /*
  * A connection is opened in one batch: its settings, the tables where they are

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "messages/broker/postgres/postgres_pipe.h"
 #include "messages/broker/postgres/postgres_sql.h"
 #include "messages/broker/reader.h"
+#include "store/postgres/postgres_pipe.h"
 
 /*
  * For the files of the PostgreSQL driver alone: a reader, and what its parts
@@ -16,7 +16,6 @@
  *     postgres_finish  acknowledgements, in batches
  *     postgres_row     a row as a message in flight, or as a copy
  *     postgres_sql     the statements
- *     postgres_pipe    libpq, and its connection
  */
 
 struct postgres_reader;

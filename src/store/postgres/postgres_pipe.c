@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loop/resolve.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
-#include "messages/broker/postgres/postgres_pipe.h"
-#include "store/redis/resolve.h"
+#include "store/postgres/postgres_pipe.h"
 
 enum {
 	HOST_MS = 5000, /* for one host, its name included */

@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/loop/resolve.h"
 #include "base/loop/thread.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "store/redis/resolve.h"
 
 /* The thread and the loop share it; the last of them to let go frees it. */
 struct resolve_lookup {
