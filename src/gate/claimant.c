@@ -336,8 +336,21 @@ claimant_start(struct claimant *c)
 	/* If it is to be executed after all, that is an attempt more. */
 	message_make(c, c->attempt + reconciles);
 	op_start(&c->join, OP_UNTIMED, leave_execution);
-	c->execution = execution_new(
-	    c, reconciles ? message_reconcile(c, &variables) : NULL);
+	c->execution = execution_new(&(struct execution_terms){
+	    .worker = c->worker,
+	    .generation = c->generation,
+	    .route = c->route,
+	    .arena = c->arena,
+	    .claimant = c,
+	    .claim = &c->claim,
+	    .claimed = &c->claim_op,
+	    .message = &c->message,
+	    .body = c->body,
+	    .query = reconciles ? message_reconcile(c, &variables) : NULL,
+	    .request_id = c->id,
+	    .label = c->label,
+	    .counts = c->counts,
+	});
 	/* What the body says is in the key, the claim and the question. */
 	body_clear(&c->decoded);
 	c->content = content_of(SPAN(""));

@@ -123,55 +123,60 @@ on_lease_lost(struct lease *lease)
 static const struct lease_owner lease_owner = {is_ending, on_lease_lost};
 
 struct execution *
-execution_new(struct claimant *c, const struct message *query)
+execution_new(const struct execution_terms *t)
 {
-	struct execution *e = arena_alloc(c->arena, sizeof *e);
-	struct worker *w = c->worker;
-	struct span first_id = span_str(c->claim_op.first_id);
+	const struct store_op *claimed = t->claimed;
+	struct execution *e = arena_alloc(t->arena, sizeof *e);
+	struct worker *w = t->worker;
+	struct span first_id = span_str(claimed->first_id);
 	machine_init(&e->machine, &execution_kind, &w->executions);
-	hex_encode(c->claim.key_id.bytes, DIGEST_BYTES, e->machine.id);
+	hex_encode(t->claim->key_id.bytes, DIGEST_BYTES, e->machine.id);
 	e->worker = w;
-	e->generation = generation_ref(c->generation);
-	e->route = c->route;
-	e->arena = arena_ref(c->arena);
-	e->claimant = c;
+	e->generation = generation_ref(t->generation);
+	e->route = t->route;
+	e->arena = arena_ref(t->arena);
+	e->claimant = t->claimant;
 	e->owned = (struct owned_claim){
-	    .key_id = c->claim.key_id,
-	    .owner = c->claim.owner,
-	    .attempt = c->claim_op.attempt,
-	    .tries = c->claim_op.tries,
-	    .created_ms = c->claim_op.created_ms,
-	    .policy = c->claim.policy,
-	    .provenance = c->claim.provenance,
+	    .key_id = t->claim->key_id,
+	    .owner = t->claim->owner,
+	    .attempt = claimed->attempt,
+	    .tries = claimed->tries,
+	    .created_ms = claimed->created_ms,
+	    .policy = t->claim->policy,
+	    .provenance = t->claim->provenance,
 	};
-	memcpy(e->owned.fingerprint, c->claim.fingerprint,
+	memcpy(e->owned.fingerprint, t->claim->fingerprint,
 	    sizeof e->owned.fingerprint);
-	e->claim = c->claim;
+	e->claim = *t->claim;
 	/* Whoever waits for the execution is given the whole answer. */
 	e->claim.brief = false;
-	if (c->claim.entity != NULL) {
-		e->entity = *c->claim.entity;
+	if (t->claim->entity != NULL) {
+		e->entity = *t->claim->entity;
 		e->claim.entity = e->owned.entity = &e->entity;
 	}
-	e->reconciles = c->claim_op.verdict == VERDICT_RECONCILE;
-	e->query = query;
-	e->reason = c->claim_op.reason;
-	e->counts = c->counts;
-	e->message = c->message;
-	e->request_id = c->id;
-	e->first_id =
-	    first_id.len > 0 ? arena_dup(e->arena, first_id) : c->id;
-	e->label = c->label;
+	e->reconciles = claimed->verdict == VERDICT_RECONCILE;
+	e->query = t->query;
+	e->reason = claimed->reason;
+	e->counts = t->counts;
+	e->request_id = t->request_id;
+	e->first_id = first_id.len > 0 ? arena_dup(e->arena, first_id)
+				       : t->request_id;
+	e->label = t->label;
 	body_init(&e->body, w->budget);
-	body_move(&e->body, c->body);
-	e->message.body = body_span(&e->body);
-	e->message.spent = &e->body;
+	e->only_asks = t->message == NULL;
+	must(!e->only_asks || e->reconciles);
+	if (!e->only_asks) {
+		e->message = *t->message;
+		body_move(&e->body, t->body);
+		e->message.body = body_span(&e->body);
+		e->message.spent = &e->body;
+	}
 	op_init(&e->forward.op, w->loop, machine_run, &e->machine);
 	op_init(&e->store.op, w->loop, machine_run, &e->machine);
 	op_init(&e->journal.op, w->loop, machine_run, &e->machine);
 	op_init(&e->pause, w->loop, machine_run, &e->machine);
 	lease_begin(&w->leases, &e->lease, &lease_owner, &e->owned,
-	    c->claim_op.op.began_us);
+	    claimed->op.began_us);
 	machine_to(&e->machine,
 	    e->reconciles ? EXECUTION_RECONCILE : EXECUTION_FORWARD);
 	return e;
@@ -436,12 +441,16 @@ execution_reconciled(struct machine *machine)
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 
-/* Nothing happened: the claim is made again, as an attempt of its own. */
+/*
+ * Nothing happened: the claim is made again, as an attempt of its own; or where
+ * nothing is to be sent, the key is set free.
+ */
 static enum after
 execution_reclaim(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	e->claim.reconciled = true;
+	e->claim.frees = e->only_asks;
 	claim_start(e->worker->store, &e->store, &e->claim);
 	return execution_to(e, EXECUTION_RECLAIMED, WAIT);
 }
@@ -470,6 +479,9 @@ execution_reclaimed(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	e->store_us += e->store.op.took_us;
+	if (e->only_asks && e->store.op.error == 0 &&
+	    e->store.verdict == VERDICT_DONE)
+		return execution_to(e, EXECUTION_FINISH, MORE);
 	if (e->store.op.error != 0 || e->store.verdict != VERDICT_OURS)
 		return reclaimed_by_other(e);
 	bool next = e->store.attempt == e->owned.attempt + 1;
@@ -743,7 +755,8 @@ log_doubt(const struct execution *e)
 {
 	const struct conf_target *target = forward_target(&e->forward);
 	struct span path = e->message.target;
-	const char *mark = memchr(path.ptr, '?', path.len);
+	const char *mark =
+	    path.len > 0 ? memchr(path.ptr, '?', path.len) : NULL;
 	enum event event = EV_outcome_unknown;
 	if (mark != NULL)
 		path.len = (size_t)(mark - path.ptr);
@@ -753,8 +766,10 @@ log_doubt(const struct execution *e)
 		event = EV_drain_timeout;
 	struct logline line = log_begin(event);
 	execution_log(e, &line);
-	log_span(&line, "method", e->message.method);
-	log_path(&line, path);
+	if (!e->only_asks) {
+		log_span(&line, "method", e->message.method);
+		log_path(&line, path);
+	}
 	if (target != NULL)
 		log_str(&line, "target", target->url);
 	if (e->reason != REASON_NONE)

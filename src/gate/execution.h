@@ -39,6 +39,7 @@ struct execution {
 	 */
 	bool reconciles;
 	const struct message *query; /* in arena */
+	bool only_asks; /* no message: it sets free what it would send */
 	struct message message;
 	struct body body; /* of the request; message points into it */
 	struct span request_id;
@@ -73,13 +74,34 @@ struct execution {
 };
 
 /*
- * Makes an execution, at its first step, of a claim that was answered OURS or
- * RECONCILE; machine_run() sets it going.  The claimant's body is moved, its
- * generation and arena are counted, and the rest is copied.  query is a member
- * of the struct.
+ * What an execution begins with.  What it points to is in arena, but for the
+ * claim and its reply, which are copied.
  */
-struct execution *execution_new(
-    struct claimant *c, const struct message *query);
+struct execution_terms {
+	struct worker *worker;
+	struct generation *generation; /* counted */
+	const struct conf_route *route;
+	struct arena *arena; /* counted */
+	struct claimant *claimant; /* NULL: nobody waits for it */
+	const struct claim *claim;
+	const struct store_op *claimed; /* its reply: OURS or RECONCILE */
+	/*
+	 * What is sent upstream, without its body, which is moved out of the
+	 * other.  Both NULL: nothing is, it only asks, and where nothing
+	 * happened the key is set free.
+	 */
+	const struct message *message;
+	struct body *body;
+	const struct message *query; /* as in the struct above */
+	struct span request_id, label;
+	enum counts counts;
+};
+
+/*
+ * Makes an execution, at its first step, of a claim that was answered OURS or
+ * RECONCILE; machine_run() sets it going.
+ */
+struct execution *execution_new(const struct execution_terms *terms);
 /*
  * Ends its exchange with the upstream, as drain_timeout is over: where it was
  * sent it becomes UNKNOWN with that reason, else it is released.

@@ -291,7 +291,7 @@ put_policy(struct span parts[4], char digits[DIGITS_MAX],
     const struct claim *claim)
 {
 	if (claim->reconciled) {
-		parts[0] = SPAN("execute");
+		parts[0] = claim->frees ? SPAN("free") : SPAN("execute");
 	} else if (claim->lost) {
 		parts[0] = SPAN("lost");
 	} else if (claim->policy->on_unknown == UNKNOWN_RETRY) {

@@ -100,6 +100,11 @@ struct claim {
 	 */
 	bool reconciled;
 	/*
+	 * With reconciled: nothing is to be executed, and the key is set free
+	 * (DONE).
+	 */
+	bool frees;
+	/*
 	 * Where it is IN_FLIGHT or BUSY, store_listen's changed is to hear of
 	 * the end of that.
 	 */
