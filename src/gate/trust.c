@@ -10,7 +10,7 @@ struct trusts {
 };
 
 struct trusts *
-trusts_new(struct worker *worker)
+trust_new(struct worker *worker)
 {
 	struct trusts *trusts = mem_zero(sizeof *trusts);
 	trusts->worker = worker;
@@ -18,20 +18,20 @@ trusts_new(struct worker *worker)
 }
 
 void
-trusts_stop(struct trusts *trusts)
+trust_stop(struct trusts *trusts)
 {
 	(void)trusts;
 }
 
 void
-trusts_free(struct trusts **trusts)
+trust_free(struct trusts **trusts)
 {
 	free(*trusts);
 	*trusts = NULL;
 }
 
 void
-trusts_reload(struct trusts *trusts)
+trust_reload(struct trusts *trusts)
 {
 	(void)trusts;
 }
@@ -44,25 +44,4 @@ trust_allows(const struct trusts *trusts, const struct conf_route *route,
 	(void)route;
 	(void)unknown_ms;
 	return false;
-}
-
-void
-trust_saw(struct trusts *trusts, const struct conf_route *route,
-    const struct key_id *key_id, uint32_t attempt, int64_t claim_ms)
-{
-	(void)trusts;
-	(void)route;
-	(void)key_id;
-	(void)attempt;
-	(void)claim_ms;
-}
-
-void
-trust_saw_late(struct trusts *trusts, const struct conf_route *route,
-    const struct key_id *key_id, uint32_t attempt)
-{
-	(void)trusts;
-	(void)route;
-	(void)key_id;
-	(void)attempt;
 }

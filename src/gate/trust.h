@@ -23,12 +23,12 @@ struct worker;
 struct trusts;
 
 /* What is known of each route that has a witness. */
-struct trusts *trusts_new(struct worker *worker);
+struct trusts *trust_new(struct worker *worker);
 /* The worker ends: from then on only trust_view may be called. */
-void trusts_stop(struct trusts *trusts);
-void trusts_free(struct trusts **trusts);
+void trust_stop(struct trusts *trusts);
+void trust_free(struct trusts **trusts);
 /* The worker has a new generation. */
-void trusts_reload(struct trusts *trusts);
+void trust_reload(struct trusts *trusts);
 
 /*
  * Whether an attempt that is UNKNOWN since then, by Redis' clock, may be asked
@@ -38,24 +38,28 @@ void trusts_reload(struct trusts *trusts);
  */
 bool trust_allows(const struct trusts *trusts, const struct conf_route *route,
     int64_t unknown_ms);
+/* Why it may not, in words for the log. */
+const char *trust_why(const struct trusts *trusts,
+    const struct conf_route *route, int64_t unknown_ms);
+
+/* --- what the witness finds out; routes by their names --- */
+
 /*
- * A whole 2xx has come, of an attempt whose claim Redis answered at claim_ms,
- * by its clock, before anything was sent.  Whether it has its row is found out
- * in the background, where that matters.
+ * The catalogue has been read: why nothing can be asked of the table, and why
+ * enforced_by enforces nothing; NULL: all is well, or there is none.
  */
-void trust_saw(struct trusts *trusts, const struct conf_route *route,
-    const struct key_id *key_id, uint32_t attempt, int64_t claim_ms);
+void trust_catalogue(struct trusts *trusts, const char *route,
+    const char *unusable, const char *unenforced);
+/* Whether 2xx have to be looked at: the catalogue is no proof. */
+bool trust_is_guarded(const struct trusts *trusts, const char *route);
+/* A 2xx had its row that was sent at that time, by Redis' clock, or later. */
+void trust_proven(struct trusts *trusts, const char *route, int64_t sent_ms);
 /*
- * A whole 2xx has come, of an attempt that was not its record's any more: had
- * it been revoked, the witness is broken.  That, too, is found out later.
+ * A 2xx lacked its row (broken false); or one came of an attempt that was
+ * revoked.  All trust ends.
  */
-void trust_saw_late(struct trusts *trusts, const struct conf_route *route,
+void trust_end(struct trusts *trusts, const char *route, bool broken,
     const struct key_id *key_id, uint32_t attempt);
-
-/* --- for the witness, who finds it out --- */
-
-/* What the catalogue says of enforced_by; why NULL: it holds. */
-void trust_enforced(struct trusts *trusts, const char *route, const char *why);
 
 /* --- for people --- */
 
@@ -92,10 +96,10 @@ struct trust_op {
 	struct arena *arena; /* set by the owner, kept while it is pending */
 	/* What stands now. */
 	bool distrusted;
-	int64_t since_ms;       /* 0: never */
-	struct span why;        /* "absent" or "broken", and of which key */
-	struct span who, note;  /* of the last operator's word; empty */
-	int64_t proven_ms;      /* the last proof was sent then; 0: none */
+	int64_t since_ms;      /* 0: never */
+	struct span why; /* "absent" or "broken", key_id and attempt */
+	struct span who, note; /* of the last operator's word; empty */
+	int64_t proven_ms;     /* the last proof was sent then; 0: none */
 };
 /* act: "trust" or "look". */
 void trust_say(struct trust_op *op, struct store *store, const char *route,

@@ -11,7 +11,7 @@ struct witnesses {
 };
 
 struct witnesses *
-witnesses_new(struct worker *worker)
+witness_new(struct worker *worker)
 {
 	struct witnesses *witnesses = mem_zero(sizeof *witnesses);
 	witnesses->worker = worker;
@@ -19,7 +19,7 @@ witnesses_new(struct worker *worker)
 }
 
 void
-witnesses_free(struct witnesses **witnesses)
+witness_free(struct witnesses **witnesses)
 {
 	free(*witnesses);
 	*witnesses = NULL;
@@ -43,4 +43,25 @@ witness_clear(struct witness_op *op)
 	body_clear(&op->body);
 	op->fields = (struct fields){NULL, 0};
 	op->words[0] = '\0';
+}
+
+void
+witness_saw(struct witnesses *witnesses, const struct conf_route *route,
+    const struct key_id *key_id, uint32_t attempt, int64_t claim_ms)
+{
+	(void)witnesses;
+	(void)route;
+	(void)key_id;
+	(void)attempt;
+	(void)claim_ms;
+}
+
+void
+witness_saw_late(struct witnesses *witnesses, const struct conf_route *route,
+    const struct key_id *key_id, uint32_t attempt)
+{
+	(void)witnesses;
+	(void)route;
+	(void)key_id;
+	(void)attempt;
 }

@@ -23,11 +23,10 @@
 struct worker;
 struct witnesses;
 
-/* A worker's connections, one to each database that is asked; made when it is.
- */
-struct witnesses *witnesses_new(struct worker *worker);
+/* A worker's connections to the databases that its generation names. */
+struct witnesses *witness_new(struct worker *worker);
 /* A question that is under way ends as UNKNOWN, with away. */
-void witnesses_free(struct witnesses **witnesses);
+void witness_free(struct witnesses **witnesses);
 
 enum witness_question {
 	WITNESS_REVOKE,
@@ -94,6 +93,20 @@ struct witness_op {
  * witness_clear().
  */
 void witness_start(struct witnesses *witnesses, struct witness_op *op);
-/* Frees the answer; also allowed of one that is zeroed, or was never started.
- */
+/* Frees the answer; also allowed of one that was never started. */
 void witness_clear(struct witness_op *op);
+
+/*
+ * A whole 2xx has come, of an attempt whose claim Redis answered at claim_ms,
+ * by its clock, before anything of it was sent.  Where the guard needs to know,
+ * its row is looked for in a moment.
+ */
+void witness_saw(struct witnesses *witnesses, const struct conf_route *route,
+    const struct key_id *key_id, uint32_t attempt, int64_t claim_ms);
+/*
+ * A whole 2xx has come, of an attempt whose record was not its own any more:
+ * where it was revoked, the witness is broken.
+ */
+void witness_saw_late(struct witnesses *witnesses,
+    const struct conf_route *route, const struct key_id *key_id,
+    uint32_t attempt);

@@ -80,8 +80,8 @@ worker_new(const struct conf *conf, struct budget *budget,
 	    budget, awaited, &w->waiters, &w->meter};
 	journal_replay_init(&w->journal_replay, &home, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
-	w->trusts = trusts_new(w);
-	w->witnesses = witnesses_new(w);
+	w->trusts = trust_new(w);
+	w->witnesses = witness_new(w);
 	lease_init(&w->leases, w->loop, w->store);
 	w->front =
 	    front_new(w->loop, conf, budget, places, request_new, w);
@@ -182,7 +182,7 @@ on_errand(void *arg)
 		w->generation = generation_new(
 		    w->loop, errand->conf, w->budget, &w->meter);
 		front_reload(w->front, errand->conf);
-		trusts_reload(w->trusts);
+		trust_reload(w->trusts);
 		for (struct worker_part *p = w->parts; p; p = p->next)
 			p->kind->reload(p, w->generation);
 	}
@@ -239,8 +239,8 @@ worker_run(struct worker *w)
 	journal_replay_end(&w->journal_replay);
 	/* Closes all connections, with clients too: others drain longer. */
 	front_free(&w->front);
-	witnesses_free(&w->witnesses);
-	trusts_stop(w->trusts);
+	witness_free(&w->witnesses);
+	trust_stop(w->trusts);
 	generation_unref(&w->generation);
 	store_free(&w->store);
 	arena_trim();
@@ -277,7 +277,7 @@ worker_free(struct worker **worker)
 	loop_free(&w->loop);
 	cache_free(&w->cache);
 	hash_free(&w->waiters.listening);
-	trusts_free(&w->trusts);
+	trust_free(&w->trusts);
 	meter_clear(&w->meter);
 	duplicates_clear(&w->duplicates);
 	conf_unref(&w->conf);

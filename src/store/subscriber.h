@@ -13,7 +13,7 @@
  * others may lose some; so each server has a subscriber, and the store is
  * subscribed only while all are.  It also hears the notices of what gateways
  * share (lua/publish.lua).  It knows nothing of caches, nor of what is shared.
- * For src/store/ and src/messages/shared/; the store's thread.
+ * For src/store/; the store's thread.
  */
 
 /* For a new node; it does not listen yet. */

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/loop/timer.h"
-#include "messages/shared/shared.h"
+#include "store/shared.h"
 
 /*
  * What is kept of each part of a source in the store's Redis, without an end:

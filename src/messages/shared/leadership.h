@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "messages/shared/shared.h"
 #include "store/record/owner.h"
+#include "store/shared.h"
 
 /*
  * The leadership of an ordered stream, or of a relay: one gateway at a time has

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/field.h"
 #include "base/must.h"
-#include "messages/shared/shared.h"
+#include "store/shared.h"
 #include "store/store.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/loop/timer.h"
-#include "messages/shared/shared.h"
+#include "store/shared.h"
 
 /*
  * An operator's pause of a source or of a relay: for all gateways, until it is

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "messages/broker/postgres/postgres_sql.h"
 #include "operators/doctor/look_broker_private.h"
+#include "store/postgres/postgres_name.h"
 
 struct look_postgres {
 	const struct look_broker *at;
@@ -250,7 +251,7 @@ look_at_rows(struct look_postgres *look)
 	const struct conf_columns *c = &source->columns;
 	const struct conf_finish *f = &source->finish;
 	const char *table = look->values[0];
-	const char *id = postgres_sql_name(look->arena, c->id).ptr;
+	const char *id = postgres_name_of(look->arena, c->id).ptr;
 	char *value = f->from == NULL ? NULL
 				      : PQescapeLiteral(look->conn, f->from,
 					    strlen(f->from));
@@ -258,13 +259,13 @@ look_at_rows(struct look_postgres *look)
 	    f->column == NULL
 		? mem_text("")
 		: mem_printf(" WHERE %s %s%s",
-		      postgres_sql_name(look->arena, f->column).ptr,
+		      postgres_name_of(look->arena, f->column).ptr,
 		      value != NULL ? "= " : "IS NULL", value ? value : "");
 	char *order =
 	    c->order == NULL
 		? mem_text(id)
 		: mem_printf("%s, %s",
-		      postgres_sql_name(look->arena, c->order).ptr, id);
+		      postgres_name_of(look->arena, c->order).ptr, id);
 	look_at_index(look, table, order, where);
 	char *sql = mem_printf(
 	    "SELECT count(*) FROM (SELECT FROM %s%s LIMIT 100000) AS s", table,
@@ -378,13 +379,13 @@ look_postgres(const struct look_broker *at)
 	    .missing = FINDING_source_missing,
 	    .arena = arena,
 	    .known = known_of_source,
-	    .values = {postgres_sql_table(arena, source->table), source->table,
+	    .values = {postgres_name_table(arena, source->table), source->table,
 		c->id, c->entity, c->type, c->payload, c->order, f->column,
 		c->headers,
-		source->results ? postgres_sql_table(arena, source->results)
+		source->results ? postgres_name_table(arena, source->results)
 				: NULL,
 		source->dead_letters
-		    ? postgres_sql_table(arena, source->dead_letters)
+		    ? postgres_name_table(arena, source->dead_letters)
 		    : NULL,
 		f->from, source->order_by != SOURCE_ORDER_NONE ? "t" : NULL},
 	    .count = 13};
@@ -432,8 +433,8 @@ look_postgres_relay(const struct look_broker *at)
 	struct look_postgres look = {.at = at,
 	    .missing = FINDING_relay_table,
 	    .known = known_of_relay,
-	    .values = {postgres_sql_table(arena, at->relay->table),
-		postgres_sql_table(arena, position)},
+	    .values = {postgres_name_table(arena, at->relay->table),
+		postgres_name_table(arena, position)},
 	    .count = 2};
 	if (come_in(&look))
 		put_questions(

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "messages/broker/postgres/postgres.h"
 #include "messages/broker/postgres/postgres_private.h"
+#include "store/postgres/postgres_name.h"
 
 enum { COUNT_EVERY_MS = 10000 };
 
@@ -270,7 +271,7 @@ connection_made(void *arg)
 	reader->arena = arena_new();
 	struct postgres_pipe *pipe = reader->pipe;
 	const struct span table = span_str(
-	    postgres_sql_table(reader->arena, reader->core.source->table));
+	    postgres_name_table(reader->arena, reader->core.source->table));
 	postgres_pipe_begin(pipe, columns_result, columns_ended, reader);
 	postgres_pipe_query(pipe, postgres_sql_settings, NULL, 0);
 	postgres_pipe_query(pipe, postgres_sql_session, &session, 1);

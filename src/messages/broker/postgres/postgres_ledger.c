@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "messages/broker/postgres/postgres_ledger.h"
 #include "messages/broker/postgres/postgres_sql.h"
+#include "store/postgres/postgres_name.h"
 #include "store/postgres/postgres_pipe.h"
 #include "store/record/event.h"
 
@@ -65,8 +66,8 @@ make_statements(struct postgres_ledger *l, const char *table)
 {
 	struct arena *arena = l->arena;
 	const char *beside = arena_printf(arena, "%s_position", table).ptr;
-	const char *rows = postgres_sql_table(arena, table);
-	const char *position = postgres_sql_table(arena, beside);
+	const char *rows = postgres_name_table(arena, table);
+	const char *position = postgres_name_table(arena, beside);
 	l->make = postgres_sql_make_table(arena, table, row_columns);
 	l->make_position =
 	    postgres_sql_make_table(arena, beside, position_columns);

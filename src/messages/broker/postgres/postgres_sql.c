@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "messages/broker/postgres/postgres_sql.h"
+#include "store/postgres/postgres_name.h"
 
 /* A page of dead letters has so many bytes besides its first one. */
 #define PAGE_BYTES "4194304"
@@ -40,40 +41,7 @@ const char postgres_sql_session[] =
     "SELECT set_config(name, '20000', false) FROM pg_settings "
     "WHERE name = 'idle_session_timeout'";
 
-/* --- names --- */
-
-static struct span
-quoted(struct arena *arena, struct span text, char quote)
-{
-	char *out = arena_alloc(arena, 2 * text.len + 3);
-	size_t at = 0;
-	out[at++] = quote;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] == quote)
-			out[at++] = quote;
-		out[at++] = text.ptr[i];
-	}
-	out[at++] = quote;
-	out[at] = '\0';
-	return span_of(out, at);
-}
-
-struct span
-postgres_sql_name(struct arena *arena, const char *name)
-{
-	return quoted(arena, span_str(name), '"');
-}
-
-const char *
-postgres_sql_table(struct arena *arena, const char *table)
-{
-	const char *dot = strchr(table, '.');
-	if (dot == NULL)
-		return postgres_sql_name(arena, table).ptr;
-	return MADE(arena, "%s.%s",
-	    quoted(arena, span_of(table, (size_t)(dot - table)), '"').ptr,
-	    postgres_sql_name(arena, dot + 1).ptr);
-}
+/* --- tables --- */
 
 /*
  * It is looked for first, because to make a table one must have the right to,
@@ -83,13 +51,14 @@ const char *
 postgres_sql_make_table(
     struct arena *arena, const char *table, const char *columns)
 {
-	const char *name = postgres_sql_table(arena, table);
-	struct span text = quoted(arena, span_str(name), '\'');
+	const char *name = postgres_name_table(arena, table);
+	struct span text = postgres_name_quoted(arena, span_str(name), '\'');
 	struct span body = arena_printf(arena,
 	    "BEGIN PERFORM pg_advisory_xact_lock(1869505377, 1); "
 	    "IF to_regclass(%s) IS NULL THEN CREATE TABLE %s %s; END IF; END",
 	    text.ptr, name, columns);
-	return MADE(arena, "DO %s", quoted(arena, body, '\'').ptr);
+	return MADE(
+	    arena, "DO %s", postgres_name_quoted(arena, body, '\'').ptr);
 }
 
 /* --- what a row has --- */
@@ -107,7 +76,7 @@ struct maker {
 static const char *
 column(const struct maker *m, const char *name)
 {
-	return MADE(m->arena, "t.%s", postgres_sql_name(m->arena, name).ptr);
+	return MADE(m->arena, "t.%s", postgres_name_of(m->arena, name).ptr);
 }
 
 static const char *
@@ -122,7 +91,7 @@ static const char *
 value_of(const struct maker *m, const char *value)
 {
 	return MADE(m->arena, "%s::%.*s",
-	    quoted(m->arena, span_str(value), '\'').ptr,
+	    postgres_name_quoted(m->arena, span_str(value), '\'').ptr,
 	    SPAN_FMT(m->types->finish));
 }
 
@@ -156,8 +125,8 @@ maker_of(struct arena *arena, const struct conf_source *source,
 	    .most = most_bytes};
 	const struct conf_columns *c = &source->columns;
 	const struct conf_finish *f = &source->finish;
-	m.table = postgres_sql_table(arena, source->table);
-	m.dead = postgres_sql_table(arena, source->dead_letters);
+	m.table = postgres_name_table(arena, source->table);
+	m.dead = postgres_name_table(arena, source->dead_letters);
 	m.id = column(&m, c->id);
 	m.order = c->order == NULL ? m.id : column(&m, c->order);
 	m.entity = text_of(&m, c->entity);
@@ -276,7 +245,7 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 	const char *how = f->column == NULL
 	    ? MADE(m->arena, "DELETE FROM %s AS t", m->table)
 	    : MADE(m->arena, "UPDATE %s AS t SET %s = %s", m->table,
-		  postgres_sql_name(m->arena, f->column).ptr,
+		  postgres_name_of(m->arena, f->column).ptr,
 		  f->from == NULL ? "now()" : value_of(m, f->to));
 	return MADE(m->arena,
 	    "WITH done AS (%s WHERE %s AND %s RETURNING %s)%s "
@@ -294,7 +263,7 @@ put_result(const struct maker *m, const char *from)
 	    "(id, status, headers, body, key_id, created) "
 	    "SELECT $3::text, $4::text::int, $5::text::json, $6::bytea, "
 	    "$7::text, now() %s)",
-	    postgres_sql_table(m->arena, m->source->results), from);
+	    postgres_name_table(m->arena, m->source->results), from);
 }
 
 static const char put_dead[] =
@@ -391,6 +360,6 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	    m.table, m.unread);
 	if (source->notify != NULL)
 		sql.listen = MADE(arena, "LISTEN %s",
-		    postgres_sql_name(arena, source->notify).ptr);
+		    postgres_name_of(arena, source->notify).ptr);
 	return sql;
 }

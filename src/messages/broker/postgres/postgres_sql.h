@@ -9,9 +9,7 @@
  * types they are.  Pure: it talks to no server.  Any thread.
  *
  * Every parameter is given as text (or bytea) and cast to the column's type, so
- * that an id of any type is compared as the server compares it.  Names of the
- * configuration are quoted, so that each is that very name and nothing else
- * (PostgreSQL 15, 4.1.1).
+ * that an id of any type is compared as the server compares it.
  */
 enum { POSTGRES_PARTS = 32 };
 
@@ -87,10 +85,6 @@ struct postgres_sql postgres_sql_make(struct arena *arena,
     const struct conf_source *source, const struct postgres_types *types,
     size_t most_bytes);
 
-/* "NAME", in the arena. */
-struct span postgres_sql_name(struct arena *arena, const char *name);
-/* "SCHEMA"."TABLE", or "TABLE", of the configuration's text. */
-const char *postgres_sql_table(struct arena *arena, const char *table);
 /* One statement that makes a table which is not there; columns: with (). */
 const char *postgres_sql_make_table(
     struct arena *arena, const char *table, const char *columns);

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "messages/shared/shared.h"
 #include "store/record/redis_keys.h"
+#include "store/shared.h"
 
 void
 shared_init(struct shared *ret_shared, struct store *store, const char *kind,
