@@ -5,7 +5,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
-#include "base/test_build.h"
+#include "http/head/answer_fields.h"
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
 #include "store/record/answer_json.h"
@@ -186,69 +186,6 @@ check_partitions(const json_t *list, size_t least)
 }
 
 static const char *
-take_header(struct admin_request *a, struct span name, const json_t *value)
-{
-	/* Fields of one connection, and those that the gateway sets itself. */
-	static const char *const others[] = {"Connection", "Content-Length",
-	    "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate",
-	    "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding",
-	    "Upgrade", "X-Request-Id", "Original-Request-Id",
-	    "Idempotency-Outcome"};
-	struct fields *fields = &a->outcome.fields;
-	if (!json_is_string(value))
-		return "A header's value must be a string.";
-	struct field field = {name, span_trim(admin_body_span(value))};
-	if ((!field_is_token(field.name) || !field_is_value(field.value)) &&
-	    INVARIANT(operators_fields))
-		return "\"headers\" has a name or a value that is not valid "
-		       "in a response.";
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (span_ieq(name, span_str(others[i])))
-			return arena_printf(a->arena, "\"%.*s\" of "
-			    "\"headers\" cannot be stored: it belongs to "
-			    "framing or to the connection, or the gateway "
-			    "sets it.", SPAN_FMT(field.name)).ptr;
-	fields->list[fields->count++] = field;
-	return NULL;
-}
-
-/* Takes headers, an object or a list of pairs. */
-static const char *
-take_headers(struct admin_request *a, json_t *headers)
-{
-	const char *message = NULL;
-	size_t count = json_is_object(headers) ? json_object_size(headers)
-					       : json_array_size(headers);
-	if (headers == NULL)
-		return NULL;
-	if (!json_is_object(headers) && !json_is_array(headers))
-		return "\"headers\" must be an object or a list of pairs.";
-	if (count > HEAD_CHECK_FIELDS_MAX)
-		return "There are more than 100 headers.";
-	a->outcome.fields.list =
-	    arena_alloc(a->arena, (count + 1) * sizeof(struct field));
-	if (json_is_object(headers)) {
-		const char *name;
-		json_t *value;
-		json_object_foreach(headers, name, value)
-			if (message == NULL)
-				message = take_header(
-				    a, span_str(name), value);
-		return message;
-	}
-	for (size_t i = 0; i < count && message == NULL; i++) {
-		const json_t *pair = json_array_get(headers, i);
-		const json_t *name = json_array_get(pair, 0);
-		if (json_array_size(pair) != 2 || !json_is_string(name))
-			return "A header must be a list of its name and its "
-			       "value.";
-		message = take_header(
-		    a, admin_body_span(name), json_array_get(pair, 1));
-	}
-	return message;
-}
-
-static const char *
 take_body(struct admin_request *a)
 {
 	const json_t *text = json_object_get(a->in, "body");
@@ -277,7 +214,8 @@ read_outcome(struct admin_request *a)
 	a->outcome.status = (int)json_integer_value(status);
 	const char *message = take_note_and_attempt(a);
 	if (message == NULL)
-		message = take_headers(a, json_object_get(a->in, "headers"));
+		message = answer_fields_read(a->arena,
+		    json_object_get(a->in, "headers"), &a->outcome.fields);
 	if (message == NULL)
 		message = take_body(a);
 	if (message == NULL && a->outcome.body.len > 0 &&
