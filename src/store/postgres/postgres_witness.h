@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+
+/*
+ * What is said to the database of a witness (gate/witness.h), by statements
+ * that nobody prepares, so that a pooler may give each transaction another
+ * session.  Every parameter is given as text.  Pure; any thread.
+ */
+
+/*
+ * What every transaction begins with, whatever the session's defaults are; then
+ * settings for it alone: nobody waits for a lock for longer than $1 ms, and
+ * what is committed is on disk before it is said to be.
+ */
+extern const char postgres_witness_begin[];
+extern const char postgres_witness_settings[];
+
+/* Texts in the arena, of a table whose columns are those of the contract. */
+struct postgres_witness {
+	/*
+	 * Of the key $1, each attempt from $2 to $3 that has no row is revoked.
+	 * One column: which.
+	 */
+	const char *revoke;
+	const char *revoke_started; /* the same of those that are `started` */
+	/*
+	 * The rows of the key $1, from the attempt $3 down to $2, their bodies
+	 * up to $4 bytes (enum postgres_witness_column).
+	 */
+	const char *read;
+	/*
+	 * Of each of the keys $1 and attempts $2, two arrays: its place in
+	 * them, from 1, and its row's verdict, or null.
+	 */
+	const char *look;
+	/*
+	 * Some of the rows that were revoked more than $1 ms ago are deleted,
+	 * at most $2.
+	 */
+	const char *clean;
+};
+enum postgres_witness_column {
+	WITNESS_ATTEMPT,
+	WITNESS_VERDICT,
+	WITNESS_STATUS,
+	WITNESS_HEADERS, /* cut behind POSTGRES_WITNESS_HEADERS characters */
+	WITNESS_BODY,
+	WITNESS_BODY_BYTES, /* of the whole of it */
+};
+enum { POSTGRES_WITNESS_HEADERS = 65536 };
+
+struct postgres_witness postgres_witness_make(
+    struct arena *arena, const char *table);
+
+/*
+ * What the catalogue says of the table $1 and of that which is enforced_by ($2,
+ * or null), both quoted.  One row: why nothing can be asked of the first, or
+ * null; why the second enforces nothing, or null; whether there is only one row
+ * of an attempt in that ("true"); and whether this user may delete.
+ */
+extern const char postgres_witness_catalogue[];
+enum postgres_witness_finding {
+	WITNESS_UNUSABLE,
+	WITNESS_UNENFORCED,
+	WITNESS_SINGLE,
+	WITNESS_MAY_DELETE,
+};
