@@ -95,8 +95,19 @@ call_arg_token(struct store_call *call, const uint8_t bytes[16])
 	resp_arg(&call->args, span_of(token, TOKEN_CHARS));
 }
 
-static void
-arg_attempt(struct store_call *call, uint32_t attempt)
+void
+call_arg_labelled(
+    struct store_call *call, const struct owner *owner, const char *label)
+{
+	char token[TOKEN_CHARS + 1];
+	base64_url_encode(owner->bytes, 16, token);
+	const struct span parts[] = {
+	    span_of(token, TOKEN_CHARS), span_str(label)};
+	resp_joined(&call->args, parts, 2);
+}
+
+void
+call_arg_attempt(struct store_call *call, uint32_t attempt)
 {
 	char digits[ATTEMPT_DIGITS];
 	digits_pad(digits, sizeof digits, attempt);
@@ -108,7 +119,7 @@ call_arg_owner(
     struct store_call *call, const struct owner *owner, uint32_t attempt)
 {
 	call_arg_token(call, owner->bytes);
-	arg_attempt(call, attempt);
+	call_arg_attempt(call, attempt);
 }
 
 void
@@ -126,7 +137,7 @@ call_arg_make_again(struct store_call *call,
 {
 	char digits[CREATED_DIGITS];
 	call_arg_token(call, fingerprint);
-	arg_attempt(call, tries);
+	call_arg_attempt(call, tries);
 	digits_pad(digits, sizeof digits, created_ms);
 	resp_arg(&call->args, span_of(digits, sizeof digits));
 	resp_arg(&call->args, call_one_line(provenance));

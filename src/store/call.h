@@ -102,9 +102,14 @@ void call_start(struct store_call *call);
 
 /* Appends sixteen bytes as an argument, in base64: 22 characters. */
 void call_arg_token(struct store_call *call, const uint8_t bytes[16]);
+/* The same of an owner, and behind it what stands for the label, or "". */
+void call_arg_labelled(
+    struct store_call *call, const struct owner *owner, const char *label);
 /* Whose it is, and of which attempt: the owner as above, and six digits. */
 void call_arg_owner(struct store_call *call, const struct owner *owner,
     uint32_t attempt);
+/* Appends the six digits of an attempt. */
+void call_arg_attempt(struct store_call *call, uint32_t attempt);
 /* Appends the end of its key's name, its version, and that as JSON. */
 void call_arg_entity(
     struct store_call *call, const struct store_entity *entity);

@@ -5,6 +5,7 @@
 #include "base/test_build.h"
 #include "store/outcome.h"
 #include "store/record/answer_codec.h"
+#include "store/record/label.h"
 #include "store/record/redis_keys.h"
 #include "store/record_reply.h"
 #include "store/store.h"
@@ -134,7 +135,7 @@ outcome_store(struct store *store, struct store_op *op,
 	char terms[1 + ATTEMPT_DIGITS + DIGITS_MAX] = " ";
 	size_t len = 1 + ATTEMPT_DIGITS;
 	struct span bytes = outcome->stored;
-	char *encoded = NULL;
+	char *encoded = NULL, label[LABEL_INDEX_CHARS + 1];
 	struct store_call *call = outcome_call(store, op,
 	    runs[outcome->kind].script, owned, runs[outcome->kind].n_argv);
 	if (outcome->kind != JOURNAL_COMPLETE)
@@ -148,7 +149,9 @@ outcome_store(struct store *store, struct store_op *op,
 		len += digits_put(terms + len, owned->policy->retention_ms);
 		resp_arg(&call->args, span_of(terms, len));
 		call->item.own_from = call->args.len;
-		call_arg_token(call, owned->owner.bytes);
+		label_index_of(&store->conf->store, &owned->key_id,
+		    owned->provenance, label);
+		call_arg_labelled(call, &owned->owner, label);
 		resp_arg(&call->args, bytes);
 		/* With an entity's record more is to be done than is usual. */
 		if (owned->entity == NULL)

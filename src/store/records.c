@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/loop/log.h"
@@ -216,6 +215,9 @@ replace(struct store *store, struct records_op *shown,
 	bool raises = entry->entity.len == DIGEST_BYTES;
 	struct store_entity entity = {
 	    .version = entry->version, .shown = entry->shown};
+	char label[LABEL_INDEX_CHARS + 1];
+	label_index_of(
+	    &store->conf->store, &entry->key_id, entry->provenance, label);
 	struct store_call *call = shown_call(store, shown, SCRIPT_operate,
 	    &entry->key_id, raises ? 17 : 13);
 	shown->bare = true;
@@ -226,7 +228,8 @@ replace(struct store *store, struct records_op *shown,
 	resp_number(&call->args, 0);
 	resp_arg(&call->args, SPAN(""));
 	resp_arg(&call->args, SPAN(""));
-	call_arg_owner(call, &entry->owner, entry->attempt);
+	call_arg_labelled(call, &entry->owner, label);
+	call_arg_attempt(call, entry->attempt);
 	call_arg_make_again(call, entry->fingerprint, entry->tries,
 	    entry->created_ms, entry->provenance);
 	if (raises) {
@@ -273,6 +276,7 @@ records_operate(struct store *store, struct records_op *shown,
 	    [ACT_DELETE] = "delete",
 	};
 	const struct answer *answer = order->answer;
+	char label[LABEL_INDEX_CHARS + 1] = "";
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
 	    shown_call(store, shown, SCRIPT_operate, key_id, 8);
@@ -283,13 +287,17 @@ records_operate(struct store *store, struct records_op *shown,
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
 	resp_number(&call->args, order->attempt);
 	resp_arg(&call->args, order->fingerprint);
-	char *note = arena_alloc(shown->arena, order->note.len * 4 / 3 + 4);
-	base64_url_encode(
-	    (const uint8_t *)order->note.ptr, order->note.len, note);
-	resp_arg(&call->args, span_str(note));
-	resp_number(&call->args,
-	    order->retention_ms > store->longest_ms ? order->retention_ms
-						    : store->longest_ms);
+	resp_arg(&call->args,
+	    provenance_act_text(shown->arena, order->note, order->who));
+	if (order->act == ACT_COMPLETE && order->label.len > 0)
+		(void)label_index(&store->conf->store, order->label, 0, label);
+	if (order->act == ACT_COMPLETE)
+		resp_arg(&call->args, span_str(label));
+	else
+		resp_number(&call->args,
+		    order->retention_ms > store->longest_ms
+			? order->retention_ms
+			: store->longest_ms);
 	call->large = store_is_large(call->args.len);
 	call_start(call);
 }
@@ -448,17 +456,29 @@ list_call(struct store *store, struct records_list *list)
 	char wanted[STATE_COUNT_];
 	size_t n_wanted = 0;
 	for (size_t i = 0; i < STATE_COUNT_; i++)
-		if (list->wanted[i] && i != STATE_COMPLETED)
+		if (list->wanted[i] &&
+		    (i != STATE_COMPLETED || list->label.len > 0))
 			wanted[n_wanted++] = state_letter((enum record_state)i);
 	char latest[PLACE_CHARS + 1] = "9999999999999";
 	if (list->count > list->limit)
 		records_list_place(&list->records[list->limit], latest);
 
+	const struct conf_store *conf = &store->conf->store;
+	bool labelled = list->wanted[STATE_COMPLETED] && list->label.len > 0;
+	char name[LABEL_INDEX_CHARS + 1];
+	size_t labels = 0;
+	while (labelled && label_index(conf, list->label, labels, name))
+		labels++;
 	unsigned shard = list->shard++;
-	struct store_call *call = call_new(store, shard, SCRIPT_list, 7);
-	resp_number(&call->args, 2);
+	struct store_call *call =
+	    call_new(store, shard, SCRIPT_list, 7 + labels);
+	resp_number(&call->args, 2 + (int64_t)labels);
 	redis_keys_index(&call->args, store->conf, shard, "leases");
 	redis_keys_index(&call->args, store->conf, shard, "held");
+	for (size_t i = 0; i < labels; i++) {
+		must(label_index(conf, list->label, i, name));
+		redis_keys_label(&call->args, store->conf, shard, name);
+	}
 	resp_arg(&call->args, span_of(wanted, n_wanted));
 	resp_arg(&call->args, list->after);
 	resp_arg(&call->args, span_of(latest, STAMP_DIGITS));

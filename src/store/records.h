@@ -82,7 +82,9 @@ struct records_order {
 	struct span fingerprint;
 	int64_t retention_ms; /* how long the record then lives, if any */
 	const struct answer *answer; /* ACT_COMPLETE, else NULL */
-	struct span note; /* the operator's; kept in the record */
+	struct span note; /* the operator's; kept in the record, … */
+	struct span who;  /* … as is his name; empty: not known */
+	struct span label; /* ACT_COMPLETE: the record's, as people read it */
 	/*
 	 * ACT_DELETE of one that is BROKEN: the answer that takes its place at
 	 * once; lives as long as the operation waits.  NULL: none.
@@ -109,14 +111,15 @@ struct records_count {
 void records_count(struct store *store, struct records_count *count);
 
 /*
- * One page of the records that are not final, over all shards, the least
- * recently changed first.
+ * One page of the records that are not final, and of a label's that are
+ * COMPLETED, over all shards, the least recently changed first.
  */
 struct records_list {
 	struct store_op op;
 	/* Set by the owner: */
 	struct arena *arena; /* must live while it is pending */
 	bool wanted[STATE_COUNT_];
+	struct span label;    /* of those that are COMPLETED; empty: none */
 	size_t limit;         /* 1 or more */
 	struct span after;    /* place of the last record; empty: first page */
 	/* Set at the end: */

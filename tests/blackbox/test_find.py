@@ -126,6 +126,74 @@ def a_label_is_cut_and_cannot_break_a_record(bench):
     equal(desk.found("x y"), [odd])
 
 
+def indexes(redis):
+    """The indexes of labels."""
+    return redis("KEYS", "*:label:*")
+
+
+@each([("plain", {}), ("secret", {"secret": "s"}),
+       ("sealed", {"encryption_keys": [{"id": "a", "key": KEY}]})])
+def a_completed_payment_is_found_by_its_whole_label(bench, store):
+    desk = Desk(bench, {"label": ["/order_id"]}, store=store)
+    ids = {}
+    for key in ("k1", "k2"):
+        body = b'{"order_id": "order-%s"}' % key.encode()
+        equal(desk.gateway.ask(key, body=body).status, 201)
+        shown = json.loads(
+            desk.command("show", "--key", key, *SCOPE, "--json"))
+        ids[key] = shown["key_id"]
+    equal(desk.found("order-k1"), [ids["k1"]])
+    equal(desk.found("order-k2", "--route", "charges"), [ids["k2"]])
+    for none in (["order-k"], ["order-k1", "--state", "UNKNOWN"],
+                 ["order-k2", "--limit", "1", "--state", "failed"]):
+        equal(desk.found(*none), [])
+    # It rests under no name that tells the label, and ends with its record.
+    names = indexes(bench.redis)
+    equal(len(names), 2)
+    for name in names:
+        assert b"order" not in name, name
+        left = bench.redis("PTTL", name)
+        assert 23 * 3600_000 < left <= 24 * 3600_000, left
+    equal(len({name.rsplit(b":", 1)[1] for name in names}), 2)
+    # One that an operator has completed, beside one that is unknown still.
+    done, open_ = (desk.unknown(key, b'{"order_id": "order-k1"}')
+                   for key in ("k3", "k4"))
+    desk.command("complete", done, "--status", "201", "--yes")
+    equal(set(desk.found("order-k1")), {ids["k1"], done, open_})
+    equal(desk.found("order-k1")[-1], done)
+    desk.command("delete", done, "--yes")
+    equal(set(desk.found("order-k1")), {ids["k1"], open_})
+
+
+@test
+def who_seals_with_a_new_key_finds_what_was_labelled_before(bench):
+    keys = [{"id": "a", "key": KEY}]
+    desk = Desk(bench, {"label": ["/order_id"]},
+                store={"encryption_keys": keys})
+    equal(desk.gateway.ask("k1", body=BODY).status, 201)
+    desk.gateway.stop()
+    new = {"id": "b", "key": base64.b64encode(32 * b"b").decode()}
+    later = Desk(bench, {"label": ["/order_id"]},
+                 store={"encryption_keys": [new] + keys})
+    equal(later.gateway.ask("k2", body=BODY).status, 201)
+    equal(len(later.found("order-17")), 2)
+
+
+@test
+def without_a_label_no_index_is_made_and_of_one_label_the_newest_count(bench):
+    desk = Desk(bench, {"label": ["/order_id"]}, store={"shards": 1})
+    equal(desk.gateway.ask("k", body=b"{}").status, 201)
+    equal(indexes(bench.redis), [])
+    for n in range(103):
+        equal(desk.gateway.ask(f"k{n}", body=BODY).status, 201)
+    name, = indexes(bench.redis)
+    equal(bench.redis("ZCARD", name), 100)
+    found = desk.found("order-17", "--limit", "200")
+    equal(len(found), 100)
+    last = json.loads(desk.command("show", "--key", "k102", *SCOPE, "--json"))
+    equal(found[-1], last["key_id"])
+
+
 @each([("near", "chargs", "; did you mean charges?"), ("far", "nope", "")])
 def a_route_that_is_none_is_said(bench, route, meant):
     desk = Desk(bench)

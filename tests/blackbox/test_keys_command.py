@@ -555,7 +555,7 @@ def a_file_that_is_wrong_elsewhere_leads_to_the_gateway(bench):
     assert key_id in well("list")
     equal(well("list", "--route", "another"), "No such record is PROCESSING, "
           "UNKNOWN or FAILED.\nOne that is COMPLETED is found by its whole "
-          "KEY_ID.\n")
+          "KEY_ID or label.\n")
     assert key_id in well("find", key_id)
     assert key_id in well("show", "--key", "k", "--scope",
                           f"Authorization: {http.TENANT}")

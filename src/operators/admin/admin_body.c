@@ -38,6 +38,21 @@ set_member(json_t *object, const char *name, json_t *value)
 	must(json_object_set_new(object, name, value) == 0);
 }
 
+static const char *
+act_word(char letter)
+{
+	switch (letter) {
+	case 'r':
+		return "release";
+	case 'c':
+		return "complete";
+	case 'q':
+		return "ask";
+	default:
+		return "delete";
+	}
+}
+
 /* Adds a record's origin, and the acts of operators, the latest last. */
 static void
 put_provenance(json_t *json, const struct provenance *from)
@@ -60,12 +75,11 @@ put_provenance(json_t *json, const struct provenance *from)
 	struct arena *scratch = arena_new();
 	while (provenance_next_act(scratch, &history, &act))
 		json_array_append_new(list,
-		    json_pack("{s:o, s:s, s:o*}",
+		    json_pack("{s:o, s:s, s:o*, s:o*}",
 			"time", admin_body_time(act.time_ms),
-			"act",
-			act.letter == 'r'      ? "release"
-			    : act.letter == 'c' ? "complete"
-						: "delete",
+			"act", act_word(act.letter),
+			"who",
+			act.who.len > 0 ? answer_json_text(act.who) : NULL,
 			"note",
 			act.note.len > 0 ? answer_json_text(act.note) : NULL));
 	arena_free(&scratch);

@@ -50,7 +50,7 @@ ask_record(struct admin_request *a, const struct key_id *key_id)
 
 /* --- a list --- */
 
-/* Only records that are not COMPLETED are listed. */
+/* Of COMPLETED records there is no list, but by their label. */
 static const char *
 take_state(struct admin_request *a, struct span word)
 {
@@ -109,6 +109,7 @@ admin_keys_list(struct admin_request *a)
 		any = any || a->list.wanted[i];
 	for (int i = 0; i < STATE_COUNT_ && !any; i++)
 		a->list.wanted[i] = true;
+	a->list.label = a->find;
 	a->listed = json_array();
 	/* Of a whole key_id there is one record at most, in any state. */
 	if (!any && a->find_route.len == 0 &&
@@ -406,6 +407,7 @@ begin_act(struct admin_request *a)
 		: policy->retention_ms,
 	};
 	order.note = a->note;
+	order.label = a->look.record.from.label;
 	if (a->act == ACT_COMPLETE) {
 		int error = make_answer(a, policy);
 		if (error == E_TOO_LARGE)

@@ -435,7 +435,8 @@ print_list(const struct keys_line *line, const json_t *keys, bool more)
 		values_table(keys, columns, n_columns);
 	else if (line->find != NULL || line->route != NULL)
 		printf("No such record is PROCESSING, UNKNOWN or FAILED.\n"
-		       "One that is COMPLETED is found by its whole KEY_ID.\n"
+		       "One that is COMPLETED is found by its whole KEY_ID or "
+		       "label.\n"
 		       "%s", line->find == NULL ? "" :
 		       "A client's key is found by show --key KEY "
 		       "--scope 'NAME: VALUE'.\n");
@@ -795,7 +796,8 @@ static const struct verb list[] = {
     {"find", find_keys, "srl", NULL, 1,
 	"find TEXT [--state STATE] [--route ROUTE] [--limit N]",
 	"those of them whose label or first request's id has that text, or\n"
-	"          whose KEY_ID begins with it; by a whole KEY_ID any record",
+	"          whose KEY_ID begins with it; by a whole label also those\n"
+	"          that are COMPLETED, by a whole KEY_ID any record",
 	"find order-17"},
     {"show", show_keys, "bkvnSCF", NULL, -1,
 	"show KEY_ID... [--body]\n"

@@ -138,6 +138,10 @@ print_acts(const json_t *acts)
 		print_value(json_object_get(act, "time"));
 		putchar(' ');
 		print_value(json_object_get(act, "act"));
+		if (json_object_get(act, "who") != NULL) {
+			fputs(" by ", stdout);
+			print_value(json_object_get(act, "who"));
+		}
 		if (note == NULL)
 			continue;
 		fputs(": ", stdout);

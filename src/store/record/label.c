@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "base/digest.h"
 #include "store/record/label.h"
 #include "store/record/seal.h"
 
@@ -50,6 +51,39 @@ label_read(struct arena *arena, const struct conf_store *conf,
 	*ret_text = arena_dup(arena, span_of(plain, len));
 	free(plain);
 	return true;
+}
+
+bool
+label_index(const struct conf_store *conf, struct span text, size_t nth,
+    char ret_name[LABEL_INDEX_CHARS + 1])
+{
+	uint8_t hash[DIGEST_BYTES];
+	struct digest digest;
+	struct span secret = span_str(conf->secret);
+	if (secret.len == 0 && nth < conf->n_encryption_keys)
+		secret = span_of((const char *)conf->encryption_keys[nth].key,
+		    CONF_ENCRYPTION_KEY_BYTES);
+	else if (nth > 0)
+		return false;
+	digest_begin(&digest, SPAN("label"), secret);
+	digest_part(&digest, text);
+	digest_end(&digest, hash);
+	base64_url_encode(hash, sizeof hash, ret_name);
+	return true;
+}
+
+void
+label_index_of(const struct conf_store *conf, const struct key_id *key_id,
+    struct span provenance, char ret_name[LABEL_INDEX_CHARS + 1])
+{
+	struct span text, stored = provenance_read(provenance).label;
+	*ret_name = '\0';
+	if (stored.len == 0)
+		return;
+	struct arena *scratch = arena_new();
+	if (label_read(scratch, conf, key_id, stored, &text))
+		(void)label_index(conf, text, 0, ret_name);
+	arena_free(&scratch);
 }
 
 void

@@ -26,6 +26,19 @@ struct span label_write(struct arena *arena, const struct conf_store *conf,
 MUST_USE bool label_read(struct arena *arena, const struct conf_store *conf,
     const struct key_id *key_id, struct span stored, struct span *ret_text);
 
+/*
+ * What stands for a label in the name of its index (lua/labels.lua), so that
+ * nobody reads it there: a hash of the text, keyed with store.secret, or else
+ * with the first encryption key.  nth: 0, that of records to come; from 1 on
+ * those that other encryption keys have made.  False: there is none.
+ */
+enum { LABEL_INDEX_CHARS = 22 };
+bool label_index(const struct conf_store *conf, struct span text, size_t nth,
+    char ret_name[LABEL_INDEX_CHARS + 1]);
+/* That of the label in a provenance; "": that has none. */
+void label_index_of(const struct conf_store *conf, const struct key_id *key_id,
+    struct span provenance, char ret_name[LABEL_INDEX_CHARS + 1]);
+
 /* Adds request_id and label to a line of the log, where they are known. */
 void label_log(struct logline *line, const struct conf_store *conf,
     const struct key_id *key_id, const struct provenance *from);

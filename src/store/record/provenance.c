@@ -86,22 +86,48 @@ provenance_read(struct span line)
 
 /* --- what operators did --- */
 
+/* Of a malformed one nothing is left. */
+static struct span
+decode(struct arena *arena, struct span base64)
+{
+	struct span text;
+	return base64.len > 0 && base64_url_decode(arena, base64, &text)
+	    ? text : SPAN("");
+}
+
+struct span
+provenance_act_text(struct arena *arena, struct span note, struct span who)
+{
+	char *text = arena_alloc(
+	    arena, (note.len + who.len) * 4 / 3 + 12);
+	base64_url_encode((const uint8_t *)note.ptr, note.len, text);
+	if (who.len > 0) {
+		size_t len = strlen(text);
+		text[len] = '.';
+		base64_url_encode(
+		    (const uint8_t *)who.ptr, who.len, text + len + 1);
+	}
+	return span_str(text);
+}
+
 bool
 provenance_next_act(struct arena *arena, struct span *history,
     struct provenance_act *ret_act)
 {
-	struct span piece;
+	struct span piece, note;
 	while (history->len > 0 && span_next(history, ' ', &piece)) {
 		if (piece.len <= STAMP_DIGITS ||
 		    !digits_read(span_of(piece.ptr, STAMP_DIGITS), INT64_MAX,
 			&ret_act->time_ms))
 			continue;
 		ret_act->letter = piece.ptr[STAMP_DIGITS];
-		ret_act->note = SPAN("");
-		struct span note = span_from(piece, STAMP_DIGITS + 1);
-		if (note.len > 0 &&
-		    !base64_url_decode(arena, note, &ret_act->note))
-			ret_act->note = SPAN("");
+		struct span who = span_from(piece, STAMP_DIGITS + 1);
+		if (!span_cut(&who, '.', &note)) {
+			note = who;
+			who = SPAN("");
+		}
+		ret_act->note = decode(arena, note);
+		ret_act->who = decode(arena, who);
 		return true;
 	}
 	return false;

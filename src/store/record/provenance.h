@@ -45,8 +45,16 @@ struct span provenance_cut(struct arena *arena, struct span s, size_t max);
 struct provenance_act {
 	int64_t time_ms; /* since 1970, by Redis' clock */
 	char letter;     /* r: release, c: complete, d: delete (damaged) */
-	struct span note; /* may be empty; lies in the arena */
+	/* Either may be empty; they lie in the arena. */
+	struct span note;
+	struct span who; /* the operator, by the name of his token */
 };
+/*
+ * What follows an act's letter: note and who in base64url, a dot between them;
+ * no dot where nobody is named.
+ */
+struct span provenance_act_text(
+    struct arena *arena, struct span note, struct span who);
 /* Takes the first act off the history; false: there is none (any more). */
 bool provenance_next_act(struct arena *arena, struct span *history,
     struct provenance_act *ret_act);

@@ -116,6 +116,13 @@ redis_keys_shared(struct resp *resp, const struct conf *conf, unsigned shard,
 	free(id);
 }
 
+void
+redis_keys_label(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *name)
+{
+	put_name(resp, conf, shard, "label:", name);
+}
+
 /*
  * Reads "{12}:" exactly as put_name writes it, of a shard below store.shards.
  */
@@ -142,7 +149,7 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead", "relayed"};
 	static const char *const shared[] = {
-	    "leadership:", "pause:", "holds:", "kept:", "floor:",
+	    "label:", "leadership:", "pause:", "holds:", "kept:", "floor:",
 	    "letter:", "letters:", "lane:", "lanes:", "behind:", "written:",
 	    "begun:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;

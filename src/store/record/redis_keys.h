@@ -62,6 +62,9 @@ void redis_keys_entity(struct resp *resp, const struct conf *conf,
 void redis_keys_shared(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word, const char *kind, const char *name,
     const char *more);
+/* Appends the name of a label's index (record/label.h). */
+void redis_keys_label(struct resp *resp, const struct conf *conf,
+    unsigned shard, const char *name);
 
 /* The meaning of a key in Redis to a gateway with this configuration. */
 enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };

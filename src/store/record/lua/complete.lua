@@ -3,6 +3,7 @@
 -- Stores the answer of an attempt: it is what every retry is given.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 a blank, the attempt (6 digits), and the retention (ms); 2 owner,
+--       and behind it what stands for the label (labels.lua), if it has one;
 --       3 the answer, 4 its status; and where the record is to be made again if
 --       it is gone, 5 fingerprint, 6 tries, 7 created ms, 8 provenance, and
 --       9 to 12 of an entity (make_again.lua)
@@ -21,13 +22,14 @@
 -- include record.lua
 
 local attempt, retention = string.sub(ARGV[1], 2, 7), string.sub(ARGV[1], 8)
-local owner = ARGV[2]
+local owner, label = string.sub(ARGV[2], 1, 22), string.sub(ARGV[2], 23)
 local value = redis.call('GET', KEYS[1])
 
 -- include transitions.lua
 -- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
+-- include labels.lua
 
 local r = parse(value)
 if r == nil or forgotten(r, owner, attempt) then
@@ -62,6 +64,7 @@ elseif earlier or r.again or ((r.state == 'P' or r.state == 'U') and
 	r.rest, r.status = ARGV[3], ARGV[4]
 	move(r, 'C', retention)
 	entity_raise(r)
+	index_label(label, KEYS[2], KEYS[1], r.lease_until)
 	return answer('DONE', r)
 end
 return fenced(r)

@@ -15,6 +15,7 @@
 
 -- include clock.lua
 -- include layout.lua
+-- include labels.lua
 
 local byte, sub, find, BLANK = string.byte, string.sub, string.find, 32
 -- How the records begin, what they become, and the argument that is next.
@@ -32,6 +33,8 @@ for i = 1, #KEYS, 2 do
 		at = at + 1
 		owner = ARGV[at]
 	end
+	local label = sub(owner, 23)
+	owner = sub(owner, 1, 22)
 	local value = redis.pcall('GET', key)
 	local letter = 'S'
 	if type(value) ~= 'string' then
@@ -47,6 +50,7 @@ for i = 1, #KEYS, 2 do
 		redis.call('SET', key, done .. kept .. times ..
 		    sub(value, OWNER) .. ARGV[at + 1], 'PXAT', ends)
 		redis.pcall('ZREM', KEYS[i + 1], sub(key, -32))
+		index_label(label, KEYS[i + 1], key, ends)
 		letter = 'D'
 	end
 	at = at + 2

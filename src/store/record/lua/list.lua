@@ -17,36 +17,46 @@
 local wanted, after, latest = ARGV[1], ARGV[2], ARGV[3]
 local limit = tonumber(ARGV[4])
 local records = string.sub(KEYS[1], 1, -7) .. 'r:'
-local found = {}
+local found, seen = {}, {}
 
 local function consider(name)
-	local r = parse(redis.call('GET', records .. name))
+	local value = not seen[name] and redis.call('GET', records .. name)
+	local r = parse(value)
+	seen[name] = true
 	if not r or not string.find(wanted, r.state, 1, true) then
 		return
 	end
-	local changed = string.sub(r.value, CHANGED, CHANGED_END)
+	local changed = string.sub(value, CHANGED, CHANGED_END)
 	if changed <= latest and changed .. name > after then
 		found[#found + 1] = {place = changed .. name, name = name,
-		    value = r.value}
+		    value = r.state == 'C' and
+		    string.sub(value, 1, string.find(value, '\n', ROUTE, true))
+		    or value}
 	end
 end
 
 -- Held records are indexed by the time of their last change.
 if string.find(wanted, '[UF]') then
 	local from = after == '' and '-inf' or string.sub(after, 1, 13)
-	local seen = 0
+	local read = 0
 	repeat
 		local names = redis.call('ZRANGE', KEYS[2], from, latest,
-		    'BYSCORE', 'LIMIT', seen, 100)
+		    'BYSCORE', 'LIMIT', read, 100)
 		for _, name in ipairs(names) do
 			consider(name)
 		end
-		seen = seen + #names
+		read = read + #names
 	until #names < 100 or #found >= limit
 end
 -- Those in flight are indexed by lease; there are only as many as requests run.
 if string.find(wanted, 'P', 1, true) then
 	for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+		consider(name)
+	end
+end
+-- Of those that are COMPLETED, only those of a label are.
+for i = 3, #KEYS do
+	for _, name in ipairs(redis.call('ZRANGE', KEYS[i], 0, -1)) do
 		consider(name)
 	end
 end

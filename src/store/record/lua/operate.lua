@@ -4,10 +4,12 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
 --       5 the attempt that is meant, 0 for any, 6 the fingerprint that the
---       record has, empty for any, 7 a note, in base64; and of delete, 8
---       longest ms; of replace, 8 owner, 9 attempt (6 digits), 10
---       fingerprint, 11 tries, 12 created ms, 13 provenance, and 14 to 17 of
---       an entity (make_again.lua)
+--       record has, empty for any, 7 a note and who says it
+--       (src/store/record/provenance.h); and of delete, 8 longest ms; of
+--       complete, 8 what stands for the label (labels.lua); of replace, 8
+--       owner and the same, 9 attempt (6 digits), 10 fingerprint, 11 tries,
+--       12 created ms, 13 provenance, and 14 to 17 of an entity
+--       (make_again.lua)
 -- act: release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, but their number goes on rising;
 --       complete, it happened, and this is what every retry is given;
@@ -36,6 +38,7 @@
 -- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
+-- include labels.lua
 
 local act, retention = ARGV[1], ARGV[2]
 local wanted = tonumber(ARGV[5])
@@ -72,7 +75,7 @@ local function told(word, r, before)
 end
 
 if act == 'replace' and not r then
-	r = make_again(10, nil, ARGV[8], ARGV[9])
+	r = make_again(10, nil, string.sub(ARGV[8], 1, 22), ARGV[9])
 	local away = r.version and entity_apart(r.entity)
 	if away then
 		return away
@@ -82,6 +85,7 @@ if act == 'replace' and not r then
 	redis.call('ZREM', KEYS[2], name)
 	move(r, 'C', retention)
 	entity_raise(r)
+	index_label(string.sub(ARGV[8], 23), KEYS[2], KEYS[1], r.lease_until)
 	publish()
 	return answer('BROKEN', nil, 'DELETED')
 elseif r == nil then
@@ -131,6 +135,7 @@ if act == 'complete' then
 	r.rest, r.status = ARGV[3], ARGV[4]
 	move(r, 'C', retention)
 	entity_raise(r)
+	index_label(ARGV[8], KEYS[2], KEYS[1], r.lease_until)
 else
 	r.tries = '000000'
 	set_free(r, retention, false)

@@ -121,6 +121,16 @@ acts_are_read_one_by_one(void **state)
 	assert_int_equal(act.letter, 'd');
 	text_is(act.note, "");
 	assert_false(provenance_next_act(arena, &history, &act));
+	/* With who it was, or nobody, and with a note or none. */
+	const struct span said[] = {SPAN("note"), SPAN("ali.ce \xc3\xbc"),
+	    SPAN(""), SPAN("bob"), SPAN("why"), SPAN("")};
+	for (size_t i = 0; i < sizeof said / sizeof *said; i += 2) {
+		history = arena_printf(arena, "1763888400123r%s",
+		    provenance_act_text(arena, said[i], said[i + 1]).ptr);
+		assert_true(provenance_next_act(arena, &history, &act));
+		assert_true(span_eq(act.note, said[i]));
+		assert_true(span_eq(act.who, said[i + 1]));
+	}
 	history = SPAN("");
 	assert_false(provenance_next_act(arena, &history, &act));
 }
