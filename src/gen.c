@@ -257,12 +257,14 @@ print_schema(void)
 {
 	static const char *const names[GROUP_COUNT_] = {
 	    [GROUP_LISTEN] = "listen",
+	    [GROUP_ADMIN_TOKEN] = "admin_token",
 	    [GROUP_ENCRYPTION_KEY] = "encryption_key",
 	    [GROUP_UPSTREAM] = "upstream",
 	    [GROUP_ROUTE] = "route",
 	    [GROUP_IDEMPOTENCY] = "idempotency",
 	    [GROUP_SCOPE] = "scope",
 	    [GROUP_RECONCILE] = "reconcile",
+	    [GROUP_WITNESS] = "witness",
 	    [GROUP_BROKER] = "broker",
 	    [GROUP_SOURCE] = "source",
 	    [GROUP_RELAY] = "relay",

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/digits.h"
 #include "base/field.h"
 #include "base/template.h"
 
@@ -15,6 +16,7 @@ static const struct {
     {{"path:", 5}, TEMPLATE_PATH},
     {{"json:", 5}, TEMPLATE_JSON},
     {{"header:", 7}, TEMPLATE_HEADER},
+    {{"scope:", 6}, TEMPLATE_SCOPE},
 };
 
 /*
@@ -63,6 +65,11 @@ read_variable(struct arena *arena, struct span inner, unsigned kinds,
 	    !json_pointer_read(arena, piece.text, &piece.pointer))
 		return "{json:…} must have a JSON pointer like "
 		       "{json:/order_id}";
+	int64_t number;
+	if (piece.kind == TEMPLATE_SCOPE &&
+	    !digits_read(piece.text, 999, &number))
+		return "{scope:…} must have the place of an entry of the "
+		       "scope, from 0, like {scope:0}";
 	*ret_piece = piece;
 	return NULL;
 }

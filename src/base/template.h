@@ -6,8 +6,8 @@
 
 /*
  * A text with variables in braces: "{key}", "{path:NAME}" (or in short
- * "{NAME}"), "{json:/pointer}", and those of a message.  It knows neither their
- * values nor who fills them in.
+ * "{NAME}"), "{json:/pointer}", "{scope:N}", and those of a message.  It knows
+ * neither their values nor who fills them in.
  * Pure; any thread.
  */
 enum template_kind {
@@ -20,6 +20,7 @@ enum template_kind {
 	TEMPLATE_ENTITY, /* {entity} */
 	TEMPLATE_TYPE,   /* {type} */
 	TEMPLATE_ID,     /* {id} */
+	TEMPLATE_SCOPE,  /* {scope:N}; N is a number below 1000 */
 };
 
 struct template_piece {

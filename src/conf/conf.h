@@ -106,7 +106,12 @@ struct conf_upstream {
 
 enum key_format { KEY_ANY, KEY_UUID, KEY_QUOTED };
 enum in_flight { IN_FLIGHT_REJECT, IN_FLIGHT_WAIT };
-enum on_unknown { UNKNOWN_HOLD, UNKNOWN_RETRY, UNKNOWN_RECONCILE };
+enum on_unknown {
+	UNKNOWN_HOLD,
+	UNKNOWN_RETRY,
+	UNKNOWN_RECONCILE,
+	UNKNOWN_WITNESS,
+};
 enum on_store_down { STORE_DOWN_REJECT, STORE_DOWN_FORWARD };
 
 /* What becomes of a record by its upstream's answer. */
@@ -124,12 +129,34 @@ enum fingerprint_part {
 	FINGERPRINT_BODY = 8,
 };
 
+/* A field of a request that the gateway itself makes. */
+struct conf_header {
+	char *name;
+	struct template value; /* of nothing where it is a secret */
+	char *secret; /* NULL: none; of base/secret.h */
+};
+
 /* How the upstream is asked about an unknown outcome (GET). */
 struct conf_reconcile {
 	struct template path; /* with an optional query; of nothing: never */
+	/* Sent in place of the scope's; none: these are a client's. */
+	struct conf_header *headers;
+	size_t n_headers;
+	bool keys_unique; /* no two tenants have the same key there */
 	int64_t settle_ms; /* so long it may still commit what it was sent */
 	bool absent[600];  /* for each status: it did not happen */
+	bool says_absent;  /* the file names them */
 	int64_t status;    /* stored in place of the answer's; 0: its own */
+};
+
+/* The API's own PostgreSQL, where its transactions write what they did. */
+struct conf_witness {
+	const struct conf_broker *broker;
+	char *table;     /* "SCHEMA.TABLE" or "TABLE" */
+	int64_t wait_ms; /* for a transaction that has the row locked */
+	int64_t status;  /* of a row that names none; 0: none */
+	bool then_reconcile; /* of `started`, as reconcile says; or it is held */
+	char *enforced_by; /* the API's table; NULL: nobody proves a row */
 };
 
 /* What a request changes: members of its body, or a segment of its path. */
@@ -176,7 +203,9 @@ struct conf_idempotency {
 	/* For each status 200-599, defaults, classes and entries resolved. */
 	uint8_t outcomes[600]; /* enum disposition */
 	enum on_unknown on_unknown;
-	struct conf_reconcile reconcile; /* where it is UNKNOWN_RECONCILE */
+	/* Where it is UNKNOWN_RECONCILE, or the witness has then_reconcile. */
+	struct conf_reconcile reconcile;
+	struct conf_witness witness; /* where it is UNKNOWN_WITNESS */
 	int64_t max_attempts;
 	enum on_store_down on_store_down;
 	int64_t max_request_body;
@@ -189,6 +218,7 @@ struct conf_idempotency {
 	int64_t problems[ROUTE_PROBLEM_COUNT_]; /* statuses; 0: the usual one */
 	char *replay_header;  /* "" for none */
 	char *attempt_header; /* "" for none */
+	char *key_id_header;  /* the same; a witness has one always */
 };
 
 /* A segment of a route's path: literal text, {x} or the final star. */
@@ -224,6 +254,14 @@ struct conf_route {
 	 */
 	struct conf_route *status;
 	struct conf_route *policy;
+};
+
+/* Who may use the admin interface, besides those with its one token. */
+struct conf_admin_token {
+	char *name;
+	unsigned index; /* its place in conf->admin_tokens */
+	char *token;    /* of base/secret.h */
+	bool read_only;
 };
 
 enum { CONF_ENCRYPTION_KEY_BYTES = 32 };
@@ -326,13 +364,6 @@ struct conf_broker {
 	char *password; /* NULL: none; of base/secret.h */
 };
 
-/* A field of the request that is made of a message. */
-struct conf_source_header {
-	char *name;
-	struct template value; /* of nothing where it is a secret */
-	char *secret; /* NULL: none; of base/secret.h */
-};
-
 struct conf_columns {
 	char *id, *entity, *type, *payload;
 	char *headers; /* NULL: none */
@@ -383,7 +414,7 @@ struct conf_source {
 	struct {
 		char *method;
 		struct template path;
-		struct conf_source_header *headers;
+		struct conf_header *headers;
 		size_t n_headers;
 		char *body_field; /* NULL: `body` where there is one */
 		char *content_type; /* NULL: the message's own */
@@ -493,8 +524,11 @@ struct conf {
 	int64_t header_timeout_ms;
 	int64_t idle_timeout_ms;
 	int64_t in_flight_bytes;
+	int64_t max_probes;
 	struct address admin; /* text NULL: no admin interface */
 	char *admin_token;    /* NULL: none; of base/secret.h */
+	struct conf_admin_token *admin_tokens; /* admin.tokens */
+	size_t n_admin_tokens;
 	struct conf_store store;
 	int64_t cache_size;
 	struct conf_upstream *upstreams;
@@ -526,6 +560,18 @@ conf_has_sentinels(const struct conf *conf)
 
 /* Which segment of the route's path has that variable; -1: none. */
 int conf_variable(const struct conf_route *route, struct span name);
+
+/*
+ * Whether the gateway can ask what became of an UNKNOWN without a client: a
+ * witness, or the upstream with headers of its own.
+ */
+static inline bool
+conf_asks_alone(const struct conf_idempotency *policy)
+{
+	return policy->on_unknown == UNKNOWN_WITNESS ||
+	    (policy->on_unknown == UNKNOWN_RECONCILE &&
+		policy->reconcile.n_headers > 0);
+}
 
 /* Whether the policy says what a request changes. */
 static inline bool

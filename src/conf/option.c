@@ -6,12 +6,14 @@
 /* The struct that each group fills. */
 typedef struct conf in_ROOT;
 typedef struct conf_listen in_LISTEN;
+typedef struct conf_admin_token in_ADMIN_TOKEN;
 typedef struct conf_encryption_key in_ENCRYPTION_KEY;
 typedef struct conf_upstream in_UPSTREAM;
 typedef struct conf_route in_ROUTE;
 typedef struct conf_idempotency in_IDEMPOTENCY;
 typedef struct conf_scope in_SCOPE;
 typedef struct conf_idempotency in_RECONCILE;
+typedef struct conf_idempotency in_WITNESS;
 typedef struct conf_broker in_BROKER;
 typedef struct conf_source in_SOURCE;
 typedef struct conf_relay in_RELAY;
@@ -111,6 +113,7 @@ option_at(enum group group, size_t offset)
 		    offsetof(struct option_entries, count),            \
 	    "the number of " #list " follows them")
 IS_LIST(ROOT, listen);
+IS_LIST(ROOT, admin_tokens);
 IS_LIST(ROOT, upstreams);
 IS_LIST(ROOT, routes);
 IS_LIST(ROOT, brokers);
@@ -127,6 +130,7 @@ option_list(enum option_type type)
 	static const struct option_list lists[TYPE_COUNT_] = {
 #define LIST(named, group) {GROUP_##group, named, sizeof(in_##group)}
 	    [TYPE_LISTENS] = LIST(false, LISTEN),
+	    [TYPE_ADMIN_TOKENS] = LIST(true, ADMIN_TOKEN),
 	    [TYPE_ENCRYPTION_KEYS] = LIST(false, ENCRYPTION_KEY),
 	    [TYPE_UPSTREAMS] = LIST(true, UPSTREAM),
 	    [TYPE_ROUTES] = LIST(false, ROUTE),

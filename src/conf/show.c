@@ -47,12 +47,13 @@ SHOW(boolean)
 	return json_boolean(*(const bool *)field);
 }
 
-/* What must be said where its object is there: 0 is no object. */
+/* Where nothing is the default, that is 0. */
 SHOW(count)
 {
 	int64_t count = *(const int64_t *)field;
-	return count == 0 && option_required(option) ? NULL
-						     : json_integer(count);
+	return count == 0 && option_preset(option) == NULL
+	    ? NULL
+	    : json_integer(count);
 }
 
 SHOW(duration)
@@ -220,13 +221,22 @@ SHOW(outcomes)
 	return object;
 }
 
+SHOW(then)
+{
+	return *(const bool *)field
+	    ? json_pack(
+		  "{s:o}", "reconcile", show_group(GROUP_RECONCILE, base))
+	    : taken(words_at(option->words, 0));
+}
+
 SHOW(on_unknown)
 {
 	const struct conf_idempotency *policy = base;
-	if (policy->on_unknown == UNKNOWN_RECONCILE)
-		return json_pack("{s:o}", "reconcile",
-		    show_group(GROUP_RECONCILE, policy));
-	return show_choice(option, base, field);
+	bool reconciles = policy->on_unknown == UNKNOWN_RECONCILE;
+	if (!reconciles && policy->on_unknown != UNKNOWN_WITNESS)
+		return show_choice(option, base, field);
+	return json_pack("{s:o}", reconciles ? "reconcile" : "witness",
+	    show_group(reconciles ? GROUP_RECONCILE : GROUP_WITNESS, base));
 }
 
 /* --- addresses --- */
@@ -444,11 +454,12 @@ SHOW(source_order)
 
 SHOW(headers)
 {
-	const struct conf_source *source = base;
+	struct option_entries all;
 	json_t *object = json_object();
-	for (size_t i = 0; i < source->request.n_headers; i++) {
-		const struct conf_source_header *header =
-		    &source->request.headers[i];
+	memcpy(&all, field, sizeof all);
+	for (size_t i = 0; i < all.count; i++) {
+		const struct conf_header *header =
+		    &((const struct conf_header *)all.entries)[i];
 		json_object_set_new(object, header->name,
 		    json_string(header->secret != NULL ? hidden
 						       : header->value.text));

@@ -158,7 +158,7 @@ source_asks_route(const struct conf *conf, const struct conf_source *source,
 /* --- fields --- */
 
 static bool
-fixed_value(const struct conf_source_header *header, struct span *ret_value)
+fixed_value(const struct conf_header *header, struct span *ret_value)
 {
 	const struct template *value = &header->value;
 	if (header->secret != NULL)

@@ -20,7 +20,7 @@ struct names {
 };
 
 /* NULL: the source does not set it. */
-static const struct conf_source_header *
+static const struct conf_header *
 header_of(const struct conf_source *source, const char *name)
 {
 	for (size_t i = 0; i < source->request.n_headers; i++)
@@ -36,7 +36,7 @@ struct statement {
 };
 
 static struct statement
-said_by(const struct names *names, const struct conf_source_header *header)
+said_by(const struct names *names, const struct conf_header *header)
 {
 	struct statement said = {SPAN(""), false};
 	if (!source_asks_header(names->source, header->name, &said.text)) {
@@ -66,7 +66,7 @@ named_by_credentials(const struct names *names, const struct conf_scope *scope,
 
 static struct statement
 named_by(const struct names *names, const struct conf_scope *scope,
-    const struct conf_source_header *header)
+    const struct conf_header *header)
 {
 	struct statement said = said_by(names, header);
 	if (!said.varies && scope->kind != SCOPE_HEADER)
@@ -106,7 +106,7 @@ lower_text(const char *name)
 
 static void
 add_name(const struct names *names, const struct conf_route *route,
-    const char *use, json_t *name, const struct conf_source_header *header,
+    const char *use, json_t *name, const struct conf_header *header,
     const struct statement *said)
 {
 	json_t *one = json_pack("{s:s, s:o, s:s?, s:s, s:o}", "use", use,
@@ -123,7 +123,7 @@ add_tenant(const struct names *names, const struct conf_route *route,
 	const char *field = scopes_header(scope);
 	if (field == NULL)
 		return;
-	const struct conf_source_header *header =
+	const struct conf_header *header =
 	    header_of(names->source, field);
 	struct statement said = {SPAN(""), false};
 	if (header != NULL)
@@ -141,7 +141,7 @@ static void
 add_compared(const struct names *names, const struct conf_route *route,
     const char *field)
 {
-	const struct conf_source_header *header =
+	const struct conf_header *header =
 	    header_of(names->source, field);
 	struct statement said = {SPAN(""), false};
 	if (header != NULL)

@@ -88,15 +88,33 @@ TYPE(ON_UNKNOWN, unsigned, object_parse_on_unknown, show_on_unknown,
 		{"$ref": "#/$defs/string"},
 		{"type": "object",
 		 "additionalProperties": false,
+		 "minProperties": 1,
+		 "maxProperties": 1,
+		 "properties": {
+			"reconcile": {"anyOf": [
+			{"$ref": "#/$defs/reconcile/properties/path"},
+			{"$ref": "#/$defs/reconcile"}]},
+			"witness": {"$ref": "#/$defs/witness"}}}]})
+TYPE(RECONCILE_PATH, struct template, path_parse_template, show_text,
+	{"anyOf": [
+		{"type": "string", "pattern":
+		"^/[^{}]*(\\{(key|(path|json|scope):[^}]*)\\}[^{}]*)+$"},
+		{"$ref": "#/$defs/elsewhere"}]})
+TYPE(RECONCILE_HEADERS, struct conf_header *, source_value_parse_headers,
+	show_headers,
+	{"type": "object",
+	 "minProperties": 1,
+	 "propertyNames": {"$ref": "#/$defs/field"},
+	 "additionalProperties": {"$ref": "#/$defs/string"}})
+TYPE(WITNESS_THEN, bool, object_parse_then, show_then,
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"type": "object",
+		 "additionalProperties": false,
 		 "required": ["reconcile"],
 		 "properties": {"reconcile": {"anyOf": [
 			{"$ref": "#/$defs/reconcile/properties/path"},
 			{"$ref": "#/$defs/reconcile"}]}}}]})
-TYPE(RECONCILE_PATH, struct template, path_parse_template, show_text,
-	{"anyOf": [
-		{"type": "string", "pattern":
-			"^/[^{}]*(\\{(key|(path|json):[^}]*)\\}[^{}]*)+$"},
-		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(NAMESPACE, struct template, path_parse_template, show_text,
 	{"anyOf": [
 		{"type": "string", "pattern":
@@ -150,6 +168,10 @@ TYPE(ENCRYPTION_KEYS, struct conf_encryption_key *, object_parse_list,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"$ref": "#/$defs/encryption_key"}})
+TYPE(ADMIN_TOKENS, struct conf_admin_token *, object_parse_list, show_list,
+	{"type": "object",
+	 "additionalProperties": {"anyOf": [
+		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/admin_token"}]}})
 TYPE(UPSTREAMS, struct conf_upstream *, object_parse_list, show_list,
 	{"type": "object",
 	 "additionalProperties": {"anyOf": [
@@ -224,7 +246,7 @@ TYPE(MESSAGE_PATH, struct template, path_parse_template, show_text,
 		{"type": "string", "pattern":
 		"^/([^{}]|\\{(key|entity|type|id|(json|header):[^}]*)\\})*$"},
 		{"$ref": "#/$defs/elsewhere"}]})
-TYPE(MESSAGE_HEADERS, struct conf_source_header *, source_value_parse_headers,
+TYPE(MESSAGE_HEADERS, struct conf_header *, source_value_parse_headers,
 	show_headers,
 	{"type": "object",
 	 "propertyNames": {"$ref": "#/$defs/field"},

@@ -6,11 +6,11 @@
  * the manual's tables follow from it (conf/option.h).
  *
  *   group     the object that it is in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
- *             ROUTE, IDEMPOTENCY (some in tbl/answer_options.h), RECONCILE;
- *             UPSTREAM and ROUTE are in tbl/route_options.h, SCOPE in
- *             tbl/scope_options.h, BROKER and SOURCE in
- *             tbl/message_options.h, RELAY in tbl/relay_options.h, which
- *             belong to the same table
+ *             ROUTE, IDEMPOTENCY (some in tbl/answer_options.h); UPSTREAM and
+ *             ROUTE are in tbl/route_options.h, RECONCILE and WITNESS in
+ *             tbl/unknown_options.h, SCOPE in tbl/scope_options.h, BROKER and
+ *             SOURCE in tbl/message_options.h, RELAY in
+ *             tbl/relay_options.h, which belong to the same table
  *   path      its name there; a dot leads into an object within the object
  *   type      a line of conf/types.h: how it is read, and its schema
  *   field     the member that it fills, in the group's struct of conf/conf.h
@@ -82,13 +82,22 @@ OPT(ROOT, "limits.in_flight_bytes", SIZE, in_flight_bytes,
 	"(overloaded), and answers wait in the upstream's connection until "
 	"there is memory again or its timeout is over.",
 	"256MiB")
+OPT(ROOT, "limits.probes", COUNT, max_probes, RANGE(1, 10000), RELOAD,
+	"How many questions what became of a payment are under way at a time, "
+	"to upstreams and witnesses, of all routes together.",
+	16)
 OPT(ROOT, "admin.listen", ADDRESS, admin, ANY, RESTART,
 	"The address of the admin interface, \"127.0.0.1:9090\" or "
 	"\"unix:/path\"; without it there is no such interface.",
 	NONE)
 OPT(ROOT, "admin.token", SECRET, admin_token, ANY, RESTART,
 	"The bearer token that everything but /healthz and /readyz needs; "
-	"required where the address is neither loopback nor a Unix socket.",
+	"it, or one of admin.tokens, is required where the address is neither "
+	"loopback nor a Unix socket.",
+	NONE)
+OPT(ROOT, "admin.tokens", ADMIN_TOKENS, admin_tokens, ANY, RESTART,
+	"Tokens of people, by the names that stand in the history of records, "
+	"in the log and on the page; each is a token or an object.",
 	NONE)
 
 /* --- the store --- */
@@ -262,6 +271,15 @@ OPT(LISTEN, "tls.client_ca", TEXT, tls.ca, ANY, RELOAD,
 	"need none.",
 	NONE)
 
+/* --- an entry of admin.tokens, where it is an object --- */
+
+OPT(ADMIN_TOKEN, "token", SECRET, token, ANY, RESTART,
+	"The bearer token.",
+	REQUIRED)
+OPT(ADMIN_TOKEN, "read_only", BOOLEAN, read_only, ANY, RESTART,
+	"Whether it only shows, and changes nothing.",
+	false)
+
 /* --- an entry of store.encryption_keys --- */
 
 OPT(ENCRYPTION_KEY, "id", PLAIN_NAME, id, ANY, RESTART,
@@ -384,7 +402,8 @@ OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
 OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,
 	WORDS("hold retry"), RELOAD,
 	"What a retry does when the outcome is unknown: \"hold\" refuses it, "
-	"\"retry\" executes it again, {\"reconcile\": {\"path\": PATH, "
+	"\"retry\" executes it again, {\"witness\": {\"broker\": NAME}} asks "
+	"the API's own database, and {\"reconcile\": {\"path\": PATH, "
 	"\"absent\": STATUSES}}, or in short {\"reconcile\": PATH}, asks the "
 	"upstream first.",
 	"hold")
@@ -428,29 +447,13 @@ OPT(IDEMPOTENCY, "attempt_header", FIELD, attempt_header, ANY, RELOAD,
 	"The header that tells the upstream the number of the attempt; \"\" "
 	"for none.",
 	"Idempotency-Attempt")
-
-/* --- the long form of on_unknown's reconcile --- */
-
-OPT(RECONCILE, "path", RECONCILE_PATH, reconcile.path, ANY, RELOAD,
-	"The path to ask the upstream at (GET, with the headers of the scope). "
-	"{key} stands for the key, {path:NAME} for a segment of the route's "
-	"path, {json:/pointer} for a member of the request's body.",
-	REQUIRED)
-OPT(RECONCILE, "settle", DURATION, reconcile.settle_ms, RANGE(0, 30 * DAY),
-	RELOAD,
-	"Nothing is asked before the outcome has been unknown for this long: "
-	"the longest time that the upstream may still take to commit what it "
-	"was sent.",
-	"60s")
-OPT(RECONCILE, "absent", STATUSES, reconcile.absent, ANY, RELOAD,
-	"The statuses that mean that the request did not happen, so that it "
-	"is executed.",
-	[404, 410])
-OPT(RECONCILE, "status", COUNT, reconcile.status, RANGE(200, 599), RELOAD,
-	"The status that is stored in place of that of the upstream's answer; "
-	"by default, it is stored as it came.",
+OPT(IDEMPOTENCY, "key_id_header", FIELD, key_id_header, ANY, RELOAD,
+	"The header that tells the upstream the key_id, by which records are "
+	"named and a witness knows them; \"\" for none. By default there is "
+	"none, and \"Idempotency-Key-Id\" with a witness.",
 	NONE)
 
+#include "tbl/unknown_options.h"
 #include "tbl/answer_options.h"
 #include "tbl/scope_options.h"
 #include "tbl/message_options.h"

@@ -193,6 +193,16 @@ WARN_POLICY("max_attempts", p->on_unknown == UNKNOWN_RETRY &&
 	    p->max_attempts == 1 && conf->n_sources == 0,
 	"\"on_unknown\" is \"retry\", and no second attempt is allowed: a "
 	"retry finds the key FAILED; say 2 or more, or \"hold\"")
+WARN_POLICY("on_unknown.witness.enforced_by",
+	p->on_unknown == UNKNOWN_WITNESS && p->witness.enforced_by == NULL,
+	"no table of the API is bound to its rows: a release of the API that "
+	"does not write them may be charged twice before anybody sees it; "
+	"\"onceproxy witness sql\" prints the foreign key")
+WARN_POLICY("on_unknown.witness.status",
+	p->witness.status != 0 &&
+	    p->outcomes[p->witness.status] != DISPOSITION_STORE,
+	"\"outcomes\" do not store this status: what was executed stays "
+	"UNKNOWN where its row names no other")
 WARN_POLICY("on_unknown.reconcile.absent", asks && vain != 0,
 	"%d may say that the API cannot tell just now, or not to us: a payment "
 	"that was made would be made again; name only what says that there is "
@@ -201,7 +211,7 @@ WARN_POLICY("on_unknown.reconcile.status", asks && p->reconcile.status >= 400,
 	"clients take a payment that was found for refused, and make another: "
 	"say 200 or 201")
 WARN_POLICY("on_unknown.reconcile",
-	asks && !says_absent,
+	asks && !p->reconcile.says_absent,
 	"a 404 for a mistyped path would mean that nothing happened, and the "
 	"payment be made again: try the path, then say what means it: "
 	"{\"path\": ..., \"absent\": [404, 410]}")

@@ -50,7 +50,7 @@ source_is_complete(const struct conf_source *s)
 	bool table = s->broker->kind == BROKER_POSTGRES;
 	must(s->request.path.count > 0 && s->request.method);
 	for (size_t i = 0; i < s->request.n_headers; i++) {
-		const struct conf_source_header *h = &s->request.headers[i];
+		const struct conf_header *h = &s->request.headers[i];
 		must((h->secret != NULL) != (h->value.text != NULL));
 	}
 	must((s->table != NULL) == table && (s->stream != NULL) == !table);

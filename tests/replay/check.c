@@ -56,6 +56,7 @@ check_executions(const struct truth *t)
 	case UNKNOWN_RETRY:
 		break;
 	case UNKNOWN_RECONCILE:
+	case UNKNOWN_WITNESS:
 		CHECK(t->executed <= 1, "%s: executed %u times", t->key,
 		    t->executed);
 		break;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "conf/jsonc/spots.h"
+#include "conf/load/asks_private.h"
 #include "conf/load/brokers_private.h"
 #include "conf/load/complaints_private.h"
 #include "conf/load/conf_load.h"
@@ -251,6 +252,7 @@ load_values(struct loader *l)
 	l->n_alone = l->complaints->count;
 	cross_check_conf(l);
 	brokers_check(l);
+	asks_check(l);
 	source_check(l);
 	source_relay_check(l);
 	digest_fixed_options(l);

@@ -115,10 +115,25 @@ check_admin(struct loader *l)
 			break;
 		}
 	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
-	    loader_value(l, "admin.token") == NULL)
+	    loader_value(l, "admin.token") == NULL &&
+	    loader_value(l, "admin.tokens") == NULL)
 		complaints_at_member(l, NULL, "admin.listen",
 		    "others can reach this address: \"admin.token\" is "
 		    "needed");
+	/* Two people with one token would have one name. */
+	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
+		const struct conf_admin_token *one = &conf->admin_tokens[i];
+		struct json_place admin = {NULL, "admin", 0};
+		struct json_place list = {&admin, "tokens", 0};
+		struct json_place at = {&list, one->name, 0};
+		const char *other = conf->admin_token;
+		for (size_t k = 0; k <= i && one->token != NULL; k++) {
+			if (other != NULL && !strcmp(other, one->token))
+				complaints_at(l, &at,
+				    "somebody else has the same token");
+			other = conf->admin_tokens[k].token;
+		}
+	}
 }
 
 /* --- a Redis: the store's, or a broker's --- */
@@ -426,32 +441,57 @@ check_no_header(struct loader *l, const struct json_place *at,
 		    "empty");
 }
 
-/* One object of idempotency, by itself. */
+/*
+ * What the upstream is told is dropped from the client's request, where the key
+ * and the scope are needed; a witness must be told both.
+ */
 static void
-check_policy(struct loader *l, const struct json_place *at,
-    const struct conf_idempotency *policy)
+check_told(struct loader *l, const struct json_place *at,
+    const struct conf_idempotency *policy, const char *member,
+    const char *header)
 {
-	/* It is dropped from the client's request, and these are needed. */
 	for (size_t i = 0; i < policy->headers.count + policy->scope.count;
 	     i++) {
 		const char *used = i < policy->headers.count
 		    ? policy->headers.list[i]
 		    : scopes_header(
 			  &policy->scope.list[i - policy->headers.count]);
-		if (used != NULL && !strcasecmp(used, policy->attempt_header))
-			complaints_at(l, at, "\"attempt_header\" names a "
-			    "header of the key or the scope");
+		if (used != NULL && !strcasecmp(used, header))
+			complaints_at(l, at, "\"%s\" names a header of the "
+			    "key or the scope", member);
 	}
+	if (*header == '\0' && policy->on_unknown == UNKNOWN_WITNESS)
+		complaints_at_member(l, at, member, "the API must be told, or "
+		    "it cannot write a row for the witness");
+}
+
+/* One object of idempotency, by itself. */
+static void
+check_policy(struct loader *l, const struct json_place *at,
+    const struct conf_idempotency *policy)
+{
+	/* The conf is still in the making. */
+	struct conf_idempotency *made =
+	    (struct conf_idempotency *)(uintptr_t)policy;
+	if (policy->key_id_header == NULL)
+		made->key_id_header = loader_str(l,
+		    policy->on_unknown == UNKNOWN_WITNESS
+			? "Idempotency-Key-Id"
+			: "");
+	check_told(l, at, policy, "attempt_header", policy->attempt_header);
+	check_told(l, at, policy, "key_id_header", policy->key_id_header);
+	if (*policy->key_id_header != '\0' &&
+	    !strcasecmp(policy->key_id_header, policy->attempt_header))
+		complaints_at_member(l, at, "key_id_header",
+		    "\"attempt_header\" is the same");
 	if (policy->fingerprint_only.count > 0 &&
 	    (policy->fingerprint_include & FINGERPRINT_BODY) == 0)
 		complaints_at_member(l, at, "fingerprint.only",
 		    "without \"body\" in \"fingerprint.include\" no member "
 		    "counts");
-	/* The conf is still in the making. */
 	if (policy->fingerprint_ignore.count > 0 ||
 	    policy->fingerprint_only.count > 0)
-		((struct conf_idempotency *)(uintptr_t)policy)
-		    ->fingerprint_json = true;
+		made->fingerprint_json = true;
 }
 
 static void
@@ -474,17 +514,6 @@ check_routes(struct loader *l)
 			continue;
 		for (size_t k = 0; k < policy->scope.count; k++)
 			check_scope(l, &scope, route, &policy->scope.list[k]);
-		check_template(l, &at, "on_unknown", route,
-		    &policy->reconcile.path);
-		/* It cannot be asked for a key that it never saw. */
-		if ((policy->derive_from_body ||
-			policy->derive_from.count > 0) &&
-		    !policy->send_derived &&
-		    template_has(&policy->reconcile.path, TEMPLATE_KEY))
-			complaints_at_member(l, &at, "on_unknown",
-			    "the upstream never sees a derived key: "
-			    "\"send_derived\" is needed, or another variable "
-			    "than {key}");
 		check_no_header(l, &at, policy);
 		check_template(l, &at, "namespace", route,
 		    &policy->namespace);

@@ -82,8 +82,8 @@ complain_missing(struct loader *l, enum group group, struct span prefix,
 static bool
 is_late(const struct option *option)
 {
-	return option->type == TYPE_ROUTES || option->type == TYPE_SOURCES ||
-	    option->type == TYPE_RELAYS;
+	return option->type == TYPE_DEFAULTS || option->type == TYPE_ROUTES ||
+	    option->type == TYPE_SOURCES || option->type == TYPE_RELAYS;
 }
 
 /* The members of the object that prefix leads to. */
@@ -182,6 +182,7 @@ struct entry_head {
 		offsetof(struct type, index) ==                         \
 		    offsetof(struct entry_head, index),                 \
 	    "its name and its index stand first")
+BEGINS_WITH_HEAD(conf_admin_token);
 BEGINS_WITH_HEAD(conf_upstream);
 BEGINS_WITH_HEAD(conf_route);
 BEGINS_WITH_HEAD(conf_broker);
@@ -206,6 +207,9 @@ load_entry(struct loader *l, enum option_type type,
 		    offsetof(struct entry_head, index)) = (unsigned)at->index;
 	if (type == TYPE_LISTENS)
 		load_listen(l, at, value, entry);
+	else if (type == TYPE_ADMIN_TOKENS && text_is_one(value))
+		load_option(l, option_of_path(list->group, "token"), at, value,
+		    entry);
 	else if (type == TYPE_UPSTREAMS)
 		load_upstream(l, at, value, entry);
 	else
@@ -338,8 +342,8 @@ static void
 read_reconcile(struct loader *l, const struct json_place *at, json_t *value,
     struct conf_idempotency *policy)
 {
-	size_t before = l->complaints->count;
-	policy->reconcile = (struct conf_reconcile){.settle_ms = 0};
+	policy->reconcile = (struct conf_reconcile){
+	    .says_absent = json_object_get(value, "absent") != NULL};
 	object_load_presets(l, GROUP_RECONCILE, policy);
 	if (text_is_one(value))
 		load_option(l, option_of_path(GROUP_RECONCILE, "path"), at,
@@ -349,35 +353,60 @@ read_reconcile(struct loader *l, const struct json_place *at, json_t *value,
 		    l, GROUP_RECONCILE, SPAN(""), at, value, policy);
 	else
 		complaints_at(l, at, "must be a path, or an object with one");
-	if (l->complaints->count == before)
-		policy->on_unknown = UNKNOWN_RECONCILE;
 }
 
-/* A word, or an object with how to ask the upstream. */
+/* A word, or an object: how to ask the upstream. */
+void
+object_parse_then(struct loader *l, const struct given *given)
+{
+	struct conf_idempotency *policy = given->base;
+	const char *text = json_string_value(given->value);
+	json_t *asked = json_object_get(given->value, "reconcile");
+	struct json_place at = {given->at, "reconcile", 0};
+	policy->witness.then_reconcile = asked != NULL;
+	if (asked != NULL && json_object_size(given->value) == 1)
+		read_reconcile(l, &at, asked, policy);
+	else if (text == NULL || words_index(given->option->words, text) != 0)
+		complaints_at(l, given->at,
+		    "must be \"hold\", or {\"reconcile\": {...}} as in "
+		    "\"on_unknown\"");
+}
+
+/* A word, or an object with whom to ask. */
 void
 object_parse_on_unknown(struct loader *l, const struct given *given)
 {
 	static const char example[] =
-	    "{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
-	    "\"absent\": [404, 410]}}";
+	    "{\"witness\": {\"broker\": NAME}}, or {\"reconcile\": {\"path\": "
+	    "\"/v1/charges/by-key/{key}\", \"absent\": [404, 410]}}";
 	struct conf_idempotency *policy = given->base;
 	const char *text = json_string_value(given->value), *name;
 	int choice = text ? words_index(given->option->words, text) : -1;
+	size_t before = l->complaints->count;
+	enum on_unknown found = choice < 0 ? UNKNOWN_HOLD
+					   : (enum on_unknown)choice;
+	bool both = json_object_get(given->value, "witness") != NULL &&
+	    json_object_get(given->value, "reconcile") != NULL;
 	json_t *value;
-	if (choice >= 0) {
-		policy->on_unknown = (enum on_unknown)choice;
-		policy->reconcile = (struct conf_reconcile){.settle_ms = 0};
-	} else if (json_object_size(given->value) == 0) {
-		complaints_at(l, given->at,
-		    "must be \"hold\", \"retry\" or an object: %s", example);
-	}
+	policy->reconcile = (struct conf_reconcile){.settle_ms = 0};
+	policy->witness = (struct conf_witness){.wait_ms = 0};
+	if (both || (choice < 0 && json_object_size(given->value) == 0))
+		complaints_at(l, given->at, "must be \"hold\", \"retry\" or an "
+		    "object of one member: %s", example);
 	json_object_foreach(given->value, name, value)
 	{
 		struct json_place at = {given->at, name, 0};
-		if (!strcmp(name, "reconcile"))
+		found = strcmp(name, "witness") ? UNKNOWN_RECONCILE
+						: UNKNOWN_WITNESS;
+		if (!strcmp(name, "witness"))
+			object_load(l, GROUP_WITNESS, &at, value, policy);
+		else if (!strcmp(name, "reconcile"))
 			read_reconcile(l, &at, value, policy);
 		else
 			complaints_at_name(l, &at, "there is no such member "
-			    "here, only \"reconcile\", as in %s", example);
+			    "here, only \"witness\" and \"reconcile\", as in "
+			    "%s", example);
 	}
+	if (l->complaints->count == before)
+		policy->on_unknown = found;
 }

@@ -324,8 +324,7 @@ void
 path_parse_template(struct loader *l, const struct given *given)
 {
 	static const unsigned kinds[TYPE_COUNT_] = {
-	    [TYPE_RECONCILE_PATH] = 1 << TEMPLATE_KEY | 1 << TEMPLATE_PATH |
-		1 << TEMPLATE_JSON,
+	    [TYPE_RECONCILE_PATH] = QUESTION_VARIABLES,
 	    [TYPE_NAMESPACE] = 1 << TEMPLATE_BARE,
 	    [TYPE_MESSAGE_PATH] = MESSAGE_VARIABLES,
 	};

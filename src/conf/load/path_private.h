@@ -25,6 +25,9 @@ enum {
 	MESSAGE_VARIABLES = 1 << TEMPLATE_JSON | 1 << TEMPLATE_HEADER |
 	    1 << TEMPLATE_KEY | 1 << TEMPLATE_ENTITY | 1 << TEMPLATE_TYPE |
 	    1 << TEMPLATE_ID,
+	/* And those of the question what became of a request. */
+	QUESTION_VARIABLES = 1 << TEMPLATE_KEY | 1 << TEMPLATE_PATH |
+	    1 << TEMPLATE_JSON | 1 << TEMPLATE_SCOPE,
 };
 
 /* A text with variables of these kinds; false after complaining. */

@@ -176,7 +176,8 @@ check_headers(const struct checked *c)
 				    "this header is for the key of the route "
 				    "\"%s\": \"key\" says what it is",
 				    c->route->name);
-		if (!strcasecmp(policy->attempt_header, name))
+		if (!strcasecmp(policy->attempt_header, name) ||
+		    !strcasecmp(policy->key_id_header, name))
 			complaints_at(c->l, &at,
 			    "this header is for the attempt of the route "
 			    "\"%s\"",

@@ -213,7 +213,7 @@ source_value_parse_order(struct loader *l, const struct given *given)
 /* What stands in the file may have variables, what is elsewhere is secret. */
 static void
 read_value(struct loader *l, const struct json_place *at, json_t *value,
-    struct conf_source_header *header)
+    unsigned variables, struct conf_header *header)
 {
 	bool here = json_is_string(value);
 	char *text = text_read(l, at, value);
@@ -222,54 +222,61 @@ read_value(struct loader *l, const struct json_place *at, json_t *value,
 	text_env_hide(value);
 	const char *wrong = rule_of(TYPE_FIELD_VALUE)->wrong(text);
 	if (wrong != NULL &&
-	    !(here && unknown_variable(l, at, text, MESSAGE_VARIABLES)))
+	    !(here && unknown_variable(l, at, text, variables)))
 		complaints_at(l, at, "%s", wrong);
 	else if (wrong == NULL && here)
 		(void)path_read_template(
-		    l, at, text, MESSAGE_VARIABLES, &header->value);
+		    l, at, text, variables, &header->value);
 	else if (wrong == NULL)
 		header->secret = text_secret(l, text);
 }
 
 static const char *
-wrong_name(const struct conf_source *source, const char *name)
+wrong_name(const struct conf_header *others, size_t count, bool message,
+    const char *name)
 {
 	const char *wrong = rule_of(TYPE_FIELDS)->wrong(name);
 	if (wrong != NULL)
 		return wrong;
 	if (rule_is_ours(name))
 		return "the gateway removes this header or writes it itself";
-	if (!strcasecmp(name, "content-type"))
+	if (message && !strcasecmp(name, "content-type"))
 		return "this header is \"request.content_type\"";
-	for (size_t i = 0; i < source->request.n_headers; i++)
-		if (!strcasecmp(source->request.headers[i].name, name))
+	for (size_t i = 0; i < count; i++)
+		if (!strcasecmp(others[i].name, name))
 			return "appears twice";
 	return NULL;
 }
 
+/* Of a message, or of the question what became of a request. */
 void
 source_value_parse_headers(struct loader *l, const struct given *given)
 {
-	struct conf_source *source = given->base;
+	bool message = given->option->type == TYPE_MESSAGE_HEADERS;
 	const char *name;
 	json_t *value;
 	if (!json_is_object(given->value)) {
 		complaints_at(l, given->at, "must be an object");
 		return;
 	}
-	source->request.headers = loader_alloc(l,
-	    json_object_size(given->value) * sizeof *source->request.headers);
+	struct conf_header *headers =
+	    loader_alloc(l, json_object_size(given->value) * sizeof *headers);
+	struct option_entries found = {headers, 0};
 	json_object_foreach(given->value, name, value)
 	{
 		struct json_place at = {given->at, name, 0};
-		const char *wrong = wrong_name(source, name);
+		const char *wrong =
+		    wrong_name(headers, found.count, message, name);
 		if (wrong != NULL) {
 			complaints_at_name(l, &at, "%s", wrong);
 			continue;
 		}
-		struct conf_source_header *header =
-		    &source->request.headers[source->request.n_headers++];
+		struct conf_header *header = &headers[found.count++];
 		header->name = loader_str(l, name);
-		read_value(l, &at, value, header);
+		read_value(l, &at, value,
+		    message ? MESSAGE_VARIABLES : QUESTION_VARIABLES, header);
 	}
+	if (!message && json_object_size(given->value) == 0)
+		complaints_at(l, given->at, "must not be empty");
+	memcpy(given_field(given), &found, sizeof found);
 }

@@ -90,12 +90,14 @@ words_of_group(enum group group, enum group from)
 	static const char *const words[GROUP_COUNT_] = {
 	    [GROUP_ROOT] = "the whole file",
 	    [GROUP_LISTEN] = "an object in \"listen\"",
+	    [GROUP_ADMIN_TOKEN] = "an object in \"admin.tokens\"",
 	    [GROUP_ENCRYPTION_KEY] = "a key of \"store.encryption_keys\"",
 	    [GROUP_UPSTREAM] = "an upstream",
 	    [GROUP_ROUTE] = "a route",
 	    [GROUP_IDEMPOTENCY] = "\"idempotency\"",
 	    [GROUP_SCOPE] = "an object in \"scope\"",
 	    [GROUP_RECONCILE] = "\"on_unknown.reconcile\"",
+	    [GROUP_WITNESS] = "\"on_unknown.witness\"",
 	    [GROUP_BROKER] = "a broker",
 	    [GROUP_SOURCE] = "a source",
 	    [GROUP_RELAY] = "a relay",
@@ -231,16 +233,17 @@ bool
 unknown_variable(struct loader *l, const struct json_place *at,
     const char *text, unsigned kinds)
 {
-	static const char *const arguments[TEMPLATE_ID + 1] = {
+	static const char *const arguments[TEMPLATE_SCOPE + 1] = {
 	    [TEMPLATE_PATH] = "NAME} (of the path of the route)",
 	    [TEMPLATE_JSON] = "/pointer} (of the body)",
 	    [TEMPLATE_HEADER] = "NAME}",
+	    [TEMPLATE_SCOPE] = "N} (an entry of the scope, from 0)",
 	};
 	struct span name = template_unknown(text, kinds);
 	if (name.ptr == NULL)
 		return false;
 	char *list = mem_str(SPAN(""));
-	for (unsigned i = 0; i <= TEMPLATE_ID; i++) {
+	for (unsigned i = 0; i <= TEMPLATE_SCOPE; i++) {
 		const char *known = template_spelling((enum template_kind)i);
 		if (known == NULL || (kinds & 1u << i) == 0)
 			continue;

@@ -38,21 +38,13 @@ place_of(const struct looked_at *at, const char *path)
 }
 
 bool
-warning_is_said(const struct looked_at *at, const char *path)
-{
-	char *place = place_of(at, path);
-	bool said = strcmp(strrchr(place, '/'), "/idempotency") != 0;
-	free(place);
-	return said;
-}
-
-bool
 warning_is_own(const struct looked_at *at, const char *path)
 {
 	char *place = place_of(at, path);
-	bool own = strncmp(place, "/defaults/", 10) != 0;
+	bool own = strncmp(place, "/defaults/", 10) != 0 &&
+	    strcmp(strrchr(place, '/'), "/idempotency") != 0;
 	free(place);
-	return own && warning_is_said(at, path);
+	return own;
 }
 
 /* --- what it says --- */

@@ -31,6 +31,5 @@ void warning_at(const struct looked_at *at, const char *path, const char *fmt,
  */
 void warning_of(const struct looked_at *at, const char *path, const char *fmt,
     ...) PRINTF_LIKE(3, 4);
-/* Whether the route itself says that member; or `defaults` do. */
+/* Whether the route itself says that member. */
 bool warning_is_own(const struct looked_at *at, const char *path);
-bool warning_is_said(const struct looked_at *at, const char *path);

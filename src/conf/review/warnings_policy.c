@@ -208,11 +208,8 @@ look_at_policy(const struct looked_at *at)
 	/* What `defaults` say for other routes this one does not count on. */
 	bool own = warning_is_own(at, "fingerprint.ignore");
 	bool derives = p->derive_from_body || p->derive_from.count > 0;
-	bool asks = p->on_unknown == UNKNOWN_RECONCILE;
-	const char absent[] = "on_unknown.reconcile.absent";
-	bool says_absent = warning_is_own(at, "on_unknown")
-	    ? warning_is_own(at, absent)
-	    : warning_is_said(at, absent);
+	bool asks = p->on_unknown == UNKNOWN_RECONCILE ||
+	    p->witness.then_reconcile;
 	int vain = absent_in_vain(&p->reconcile);
 	bool forgotten = false; /* what was made */
 	for (int status = 200; status < 300; status++)

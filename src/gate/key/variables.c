@@ -38,6 +38,7 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 	case TEMPLATE_ENTITY:
 	case TEMPLATE_TYPE:
 	case TEMPLATE_ID:
+	case TEMPLATE_SCOPE:
 		break;
 	}
 	return false;

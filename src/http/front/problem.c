@@ -98,6 +98,7 @@ words_of_retry(const struct problem_details *details)
 {
 	switch (details->on_unknown) {
 	case UNKNOWN_HOLD:
+	case UNKNOWN_WITNESS:
 		break;
 	case UNKNOWN_RETRY:
 		return "A retry with the same key is sent to the API again.";

@@ -51,6 +51,7 @@ message_text_value(const struct broker_message *m, struct span body,
 	case TEMPLATE_TEXT:
 	case TEMPLATE_PATH:
 	case TEMPLATE_BARE:
+	case TEMPLATE_SCOPE:
 		break;
 	}
 	return ret_value->ptr != NULL;

@@ -78,7 +78,7 @@ make_fields(struct shape *s, struct fields *ret_fields)
 		    sizeof(struct field)), 0};
 	bool typed = false;
 	for (size_t i = 0; i < source->request.n_headers; i++) {
-		const struct conf_source_header *h =
+		const struct conf_header *h =
 		    &source->request.headers[i];
 		struct span value = span_str(h->secret);
 		if (h->secret == NULL &&

@@ -99,7 +99,7 @@ what_is_said_of_a_stream_is_filled_in(void **state)
 	assert_string_equal(s->group, "g");
 	assert_true(s->start_latest);
 	assert_int_equal(s->request.n_headers, 2);
-	const struct conf_source_header *headers = s->request.headers;
+	const struct conf_header *headers = s->request.headers;
 	assert_string_equal(headers[0].name, "Authorization");
 	assert_string_equal(headers[0].secret, "Bearer x");
 	assert_int_equal(headers[0].value.count, 0);

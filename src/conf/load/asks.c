@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "conf/kinds.h"
+#include "conf/load/asks_private.h"
+#include "conf/load/complaints_private.h"
+#include "conf/load/path_private.h"
+
+/* A route whose policy is looked at. */
+struct asking {
+	struct loader *l;
+	const struct json_place *at; /* of its idempotency */
+	const struct conf_route *route;
+};
+
+#define COMPLAIN(a, ...) \
+	complaints_at_member((a)->l, (a)->at, "on_unknown", __VA_ARGS__)
+
+/* --- what a question is made of --- */
+
+static size_t
+number_of(const struct template_piece *piece)
+{
+	int64_t number = 0;
+	must(digits_read(piece->text, 999, &number));
+	return (size_t)number;
+}
+
+/* A header may be all that lets a client in, and would stand in the record. */
+static void
+check_scope_named(
+    const struct asking *a, const struct template_piece *piece)
+{
+	const struct conf_scopes *scope = &a->route->idempotency->scope;
+	size_t number = number_of(piece);
+	if (number >= scope->count)
+		COMPLAIN(a, "the scope has no entry %zu, only %zu of them, "
+		    "from 0", number, scope->count);
+	else if (scope->list[number].kind == SCOPE_HEADER)
+		COMPLAIN(a, "{scope:%zu} is the header \"%s\", which may be a "
+		    "token: only a user of \"basic\", a claim of \"jwt\", a "
+		    "\"certificate\" and a \"path\" can be asked with",
+		    number, scope->list[number].header);
+}
+
+static void
+check_pieces(const struct asking *a, const struct template *t)
+{
+	const struct conf_idempotency *policy = a->route->idempotency;
+	bool derives =
+	    policy->derive_from_body || policy->derive_from.count > 0;
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		if (piece->kind == TEMPLATE_PATH &&
+		    conf_variable(a->route, piece->text) < 0) {
+			char *words = path_no_variable(a->route, piece->text);
+			COMPLAIN(a, "%s", words);
+			free(words);
+		} else if (piece->kind == TEMPLATE_KEY && derives &&
+		    !policy->send_derived) {
+			/* It cannot be asked for a key that it never saw. */
+			COMPLAIN(a, "the upstream never sees a derived key: "
+			    "\"send_derived\" is needed, or another variable "
+			    "than {key}");
+		} else if (piece->kind == TEMPLATE_SCOPE) {
+			check_scope_named(a, piece);
+		}
+	}
+}
+
+/* --- a question without a client --- */
+
+static bool
+template_names(const struct template *t, const struct conf_scope *scope)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		if (piece->kind == TEMPLATE_SCOPE &&
+		    number_of(piece) == scope->index)
+			return true;
+		if (piece->kind == TEMPLATE_PATH && scope->path != NULL &&
+		    span_eq(piece->text, span_str(scope->path)))
+			return true;
+	}
+	return false;
+}
+
+/* Else the API could answer of another tenant's payment with the same key. */
+static void
+check_tenant(const struct asking *a, const struct conf_scope *scope)
+{
+	const struct conf_reconcile *asked =
+	    &a->route->idempotency->reconcile;
+	bool names = template_names(&asked->path, scope);
+	for (size_t i = 0; i < asked->n_headers; i++)
+		names |= template_names(&asked->headers[i].value, scope);
+	if (names)
+		return;
+	char *name = scopes_name(scope);
+	if (scope->kind == SCOPE_HEADER)
+		COMPLAIN(a, "with \"headers\" the question must name the "
+		    "tenant, and \"%s\" of the scope may be a token: let the "
+		    "scope name what stays, or say \"keys_unique\": true, if "
+		    "no two tenants have the same key there", name);
+	else
+		COMPLAIN(a, "with \"headers\" the question must name the "
+		    "tenant: %s of the scope must stand in \"path\" or "
+		    "\"headers\" as {scope:%zu}; or say \"keys_unique\": "
+		    "true, if no two tenants have the same key there", name,
+		    scope->index);
+	free(name);
+}
+
+static void
+check_question(const struct asking *a)
+{
+	const struct conf_idempotency *policy = a->route->idempotency;
+	const struct conf_reconcile *asked = &policy->reconcile;
+	check_pieces(a, &asked->path);
+	for (size_t i = 0; i < asked->n_headers; i++)
+		check_pieces(a, &asked->headers[i].value);
+	if (asked->n_headers == 0)
+		return;
+	for (size_t i = 0; i < policy->scope.count && !asked->keys_unique; i++)
+		check_tenant(a, &policy->scope.list[i]);
+	if (!asked->says_absent)
+		COMPLAIN(a, "with \"headers\" nobody watches: say which "
+		    "statuses mean that it did not happen, as in \"absent\": "
+		    "[404, 410]");
+	if (a->l->conf->store.n_encryption_keys == 0)
+		COMPLAIN(a, "with \"headers\" what is asked rests in the "
+		    "record: \"store.encryption_keys\" is needed");
+}
+
+void
+asks_check(struct loader *l)
+{
+	struct json_place list = {NULL, "routes", 0};
+	for (size_t i = 0; i < l->conf->n_routes; i++) {
+		const struct conf_route *route = &l->conf->routes[i];
+		struct json_place place = {&list, NULL, i};
+		struct json_place at = {&place, "idempotency", 0};
+		const struct asking a = {l, &at, route};
+		if (route->idempotency == NULL || route->path == NULL)
+			continue;
+		const struct conf_broker *broker =
+		    route->idempotency->witness.broker;
+		check_question(&a);
+		if (broker != NULL && broker->kind != BROKER_POSTGRES)
+			complaints_at_member(l, &at,
+			    "on_unknown.witness.broker",
+			    "\"%s\" is a broker of %s: a witness is in "
+			    "PostgreSQL", broker->name,
+			    kinds_name(broker->kind));
+	}
+}
