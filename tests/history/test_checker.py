@@ -192,6 +192,9 @@ GOOD = [
      .op(problem="outcome-unknown", record=NEW, begin=0.5)
      .given("o2", record=NEW).act("complete", NEW).stale(OLD)
      .stale(OLD, last=True).ends("o2")),
+    ("a version that waits for the outcome of an older one",
+     Kin().fault().paid(OLD, "e1").op(problem="in-flight", record=NEW)
+     .later(2).paid(NEW, "e2").ends("e1", "e2")),
     ("one key of an entity after the other", Kin().paid(ONE, "e1")
      .op(problem="entity-busy", record=TWO, begin=0.7).paid(TWO, "e2")
      .ends("e1", "e2")),
@@ -325,6 +328,9 @@ BAD = [
      .stale(OLD).later(2).paid(OLD, "e1").ends("e1", "e2")),
     ("a version that is stale without a newer one", "stale-version without",
      Kin().stale(NEW).paid(OLD, "e1").paid(NEW, "e2").ends("e1", "e2")),
+    ("a version that waits for nothing", "in-flight without",
+     Kin().paid(OLD, "e1").op(problem="in-flight", record=NEW)
+     .later(2).paid(NEW, "e2").ends("e1", "e2")),
     ("two keys of an entity at once", "while attempt 1 was executed",
      Kin().both_at_once(took_s=2.5).ends("e1", "e2")),
     ("the same under faults, with leases that lasted",

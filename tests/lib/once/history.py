@@ -485,6 +485,15 @@ def was_another(story, op):
                for other in story.ops)
 
 
+def an_outcome_waits(story, op):
+    """Of its key; or of another of its entity, whose version Redis may not
+    have yet."""
+    return was_another(story, op) or any(
+        other.begin < op.end and kin.touched(op.end)
+        for kin in story.kin if story.record.guard == "newer"
+        for other in kin.ops)
+
+
 def another_is_newer(story, op):
     return any(kin.record.version >= story.record.version and
                (kin.acts or any(a.at < op.end for a in kin.arrivals))
@@ -501,7 +510,8 @@ def another_key_has_it(story, op):
 
 
 REASONS = {"key-reused": another_body, "outcome-unknown": something_failed,
-           "attempts-exhausted": was_often_sent, "in-flight": was_another,
+           "attempts-exhausted": was_often_sent,
+           "in-flight": an_outcome_waits,
            "response-not-kept": was_large,
            "stale-version": another_is_newer,
            "entity-busy": another_key_has_it}
