@@ -175,8 +175,8 @@ class RedisSlow(Fault):
     never stops for so long."""
 
     proxied = True
-    store_timeout = "500ms"
-    BYTES, PAUSE_S, PIECES = 10, 0.2, 12
+    store_timeout = "1500ms"
+    BYTES, PAUSE_S, PIECES = 5, 0.2, 16
 
     def strike(self, cell):
         cell.redis_proxy.trickle(self.BYTES, self.PAUSE_S)
