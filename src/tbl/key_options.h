@@ -2,6 +2,8 @@
 /*
  * KEY_OPTION(path, loss): the options of a route's idempotency that say what a
  * key means, and what becomes of keys that exist where one changes.
+ * SOURCE_OPTION(path, loss): the same of a source, and of its messages that
+ * come again.
  * STORE_OPTION(name): those of the store that say where records are.
  */
 #ifdef KEY_OPTION
@@ -33,4 +35,22 @@ STORE_OPTION("sentinels")
 STORE_OPTION("master")
 STORE_OPTION("prefix")
 STORE_OPTION("shards")
+#endif
+#ifdef SOURCE_OPTION
+#define TAKEN_FOR_ANOTHER \
+	"a message that comes again is taken for another one (mismatch) " \
+	"where the route compares that"
+SOURCE_OPTION("key", "what was executed has another key by now, and a message "
+	"that comes again is executed again")
+/* A position has the name of its broker in it. */
+SOURCE_OPTION("broker", "that name is in the key of a message that has none of "
+	"its own: one that comes again is executed again")
+/* Its keys are the route's, and the path may be compared. */
+SOURCE_OPTION("request.path", "a message that comes again is executed again "
+	"where the route, or what the path says of its tenant, has other keys, "
+	"and is taken for another one (mismatch) elsewhere")
+SOURCE_OPTION("request.method", TAKEN_FOR_ANOTHER)
+SOURCE_OPTION("request.body.field", TAKEN_FOR_ANOTHER)
+SOURCE_OPTION("columns.payload", TAKEN_FOR_ANOTHER)
+#undef TAKEN_FOR_ANOTHER
 #endif

@@ -12,11 +12,6 @@
  *   WARN_KEY       a header that has the key; the same
  *   WARN_SCOPE     an entry of scope; the same
  *
- * and of two configurations, after a source's name (they have words always):
- *
- *   WARN_SOURCE         a source; a member of it
- *   WARN_SOURCE_HEADER  a header of its requests; the same
- *
  * Of one member several may be said.
  */
 #ifdef WARN_FILE
@@ -258,30 +253,4 @@ WARN_POLICY("replay_header", stays(p->replay_header) ||
 	    !strcasecmp(p->replay_header, "Location"),
 	"the API's own header of this name is lost: name one that no answer "
 	"has")
-#endif
-#ifdef WARN_SOURCE
-WARN_SOURCE("key", !json_equal(old, new),
-	"key changes from %s to %s: what was executed has another key by now, "
-	"and a message that comes again is executed again", from, to)
-/* Its keys are the route's, and the path may be compared. */
-WARN_SOURCE("request/path", *path != '\0' && strcmp(path, next_path) != 0,
-	"request.path changes from \"%s\" to \"%s\": a message that comes "
-	"again is executed again where the route, or what the path says of its "
-	"tenant, has other keys, and is taken for another one (mismatch) "
-	"elsewhere", path, next_path)
-/* A position has the name of its broker in it. */
-WARN_SOURCE("broker",
-	json_is_string(new) && strcmp(broker, next_broker) != 0,
-	"broker changes from \"%s\" to \"%s\", whose name is in the key of a "
-	"message that has none of its own: one that comes again is executed "
-	"again", broker, next_broker)
-#endif
-#ifdef WARN_SOURCE_HEADER
-WARN_SOURCE_HEADER(member, scope,
-	"what its headers say of the tenant of route \"%s\" changes (scope, "
-	"%s): a message that comes again has another key, and is executed "
-	"again", route, what)
-WARN_SOURCE_HEADER(member, !scope,
-	"a header changes that route \"%s\" compares (%s, %s): a message that "
-	"comes again is taken for another one (mismatch)", route, use, what)
 #endif

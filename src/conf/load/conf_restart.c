@@ -10,31 +10,12 @@
 #include "conf/load/conf_restart.h"
 #include "conf/load/text_private.h"
 #include "conf/show.h"
-#include "conf/show_running.h"
 
 static bool
 keeps_option(const struct conf *a, const struct conf *b, size_t option)
 {
 	size_t at = option * DIGEST_BYTES;
 	return memcmp(a->fixed + at, b->fixed + at, DIGEST_BYTES) == 0;
-}
-
-/* Whoever has said more of it before is not repeated. */
-static void
-warn(struct complaints *complaints, const struct option *option)
-{
-	char *pointer = complaints_at_pointer(NULL, option->path);
-	bool said = false;
-	for (size_t i = 0; i < complaints->count && !said; i++) {
-		const char *other = complaints->list[i].pointer;
-		said = other != NULL && !strcmp(other, pointer);
-	}
-	if (!said) {
-		complaints_add(complaints, pointer,
-		    "a reload does not change this; restart the gateway");
-		complaints->list[complaints->count - 1].warning = true;
-	}
-	free(pointer);
 }
 
 bool
@@ -58,35 +39,28 @@ conf_restart_keeps_login(const struct conf *running, const struct conf *next)
 	return true;
 }
 
+/* Whoever has said more of an option before is not repeated. */
 void
 conf_restart_warn(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
-	for (size_t i = 0; i < n_options; i++)
-		if (!keeps_option(running, next, i))
-			warn(complaints, &options[i]);
-}
-
-void
-conf_restart_warn_told(const json_t *told, const struct conf *next,
-    struct complaints *complaints)
-{
-	const json_t *before = json_object_get(told, "restart");
-	const json_t *salt =
-	    json_object_get(json_object_get(told, "store"), "salt");
-	/* An older gateway does not tell. */
-	if (!json_is_object(before) || !json_is_string(salt))
-		return;
-	json_t *now = show_running_restart(next, json_string_value(salt));
 	for (size_t i = 0; i < n_options; i++) {
-		if (options[i].group != GROUP_ROOT)
+		if (keeps_option(running, next, i))
 			continue;
-		const json_t *old = json_object_get(before, options[i].path);
-		const json_t *new = json_object_get(now, options[i].path);
-		if (old != NULL && new != NULL && !json_equal(old, new))
-			warn(complaints, &options[i]);
+		char *pointer = complaints_at_pointer(NULL, options[i].path);
+		bool said = false;
+		for (size_t k = 0; k < complaints->count && !said; k++) {
+			const char *other = complaints->list[k].pointer;
+			said = other != NULL && !strcmp(other, pointer);
+		}
+		if (!said) {
+			complaints_add(complaints, pointer,
+			    "a reload does not change this; restart the "
+			    "gateway");
+			complaints->list[complaints->count - 1].warning = true;
+		}
+		free(pointer);
 	}
-	json_decref(now);
 }
 
 bool

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <jansson.h>
-
 #include "conf/complaints.h"
 #include "conf/conf.h"
 
@@ -17,9 +15,6 @@
  * anew.  A secret whose {"file"} changed is not noticed.
  */
 void conf_restart_warn(const struct conf *running, const struct conf *next,
-    struct complaints *complaints);
-/* The same, of what a gateway that runs has told (conf/show_running.h). */
-void conf_restart_warn_told(const json_t *told, const struct conf *next,
     struct complaints *complaints);
 /*
  * Whether they lead to the same Redis, as far as they say so themselves, and

@@ -3,17 +3,36 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arena.h"
+#include "base/field.h"
 #include "base/mem.h"
-#include "conf/load/conf_load.h"
-#include "conf/load/conf_restart.h"
-#include "conf/review/source_changes.h"
+#include "conf/basic_user.h"
 #include "conf/review/covers.h"
 #include "conf/review/key_changes.h"
 #include "conf/review/warning_private.h"
 #include "conf/show.h"
-#include "conf/show_running.h"
+#include "conf/source_asks.h"
+#include "conf/token/token.h"
 
-/* --- two values of an option, as they are told --- */
+/* --- two values of an option, as they are shown --- */
+
+static json_t *
+shown(enum group group, const char *path, const void *base)
+{
+	json_t *value = show_option(option_of_path(group, path), base);
+	return value != NULL ? value : json_null();
+}
+
+static char *
+shown_text(enum group group, const char *path, const void *base)
+{
+	json_t *value = shown(group, path, base);
+	char *text = json_is_null(value)
+	    ? mem_text("nothing")
+	    : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	json_decref(value);
+	return text;
+}
 
 /* Names of fields are written in any case (RFC 9110, section 5.1). */
 static bool
@@ -62,37 +81,26 @@ is_same_scope(const json_t *old, const json_t *new)
 	return same;
 }
 
-/* A route's options before and now, each by its path. */
-struct key_pair {
-	const json_t *old, *new;
-};
-
 /* Whether what has keys is another, or more than what had them. */
 static bool
-differs(const struct key_pair *pair, const char *path)
+differs(const struct conf_idempotency *before,
+    const struct conf_idempotency *policy, const char *path)
 {
-	json_t *old = json_object_get(pair->old, path);
-	json_t *new = json_object_get(pair->new, path);
-	/* Of what a gateway of another version does not tell. */
-	if (old == NULL)
-		return false;
+	json_t *old = shown(GROUP_IDEMPOTENCY, path, before);
+	json_t *new = shown(GROUP_IDEMPOTENCY, path, policy);
+	bool same;
 	if (!strcmp(path, "scope"))
-		return !is_same_scope(old, new);
-	if (!strcmp(path, "header"))
-		return !has_all(new, old);
-	if (!strcmp(path, "fingerprint.include") ||
+		same = is_same_scope(old, new);
+	else if (!strcmp(path, "header"))
+		same = has_all(new, old);
+	else if (!strcmp(path, "fingerprint.include") ||
 	    !strcmp(path, "fingerprint.ignore"))
-		return !has_all(new, old) || !has_all(old, new);
-	return !json_equal(old, new);
-}
-
-static char *
-text_at(const json_t *keys, const char *path)
-{
-	json_t *value = json_object_get(keys, path);
-	return json_is_null(value)
-	    ? mem_text("nothing")
-	    : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+		same = has_all(new, old) && has_all(old, new);
+	else
+		same = json_equal(old, new);
+	json_decref(old);
+	json_decref(new);
+	return !same;
 }
 
 /* Whether a variable of the path that the text has stands elsewhere in it. */
@@ -121,27 +129,27 @@ names_elsewhere(const struct conf_route *before,
 /* What one configuration gives to another one's routes. */
 struct change {
 	const struct conf *running, *next;
-	const json_t *told; /* of the running one's (conf/show_running.h) */
 	struct complaints *complaints;
 };
 
 static void
 compare_option(const struct change *change, const struct conf_route *route,
-    const struct conf_route *before, const struct key_pair *pair,
-    const char *path, const char *loss)
+    const struct conf_route *before, const char *path, const char *loss)
 {
 	const struct looked_at at = {change->next, route, change->complaints};
+	const struct conf_idempotency *old = before->idempotency;
+	const struct conf_idempotency *new = route->idempotency;
 	/* JSON follows from the others. */
 	bool follows = !strcmp(path, "fingerprint.json") &&
-	    (differs(pair, "fingerprint.ignore") ||
-		differs(pair, "fingerprint.only"));
-	char *from = text_at(pair->old, path);
-	char *to = text_at(pair->new, path);
+	    (differs(old, new, "fingerprint.ignore") ||
+		differs(old, new, "fingerprint.only"));
+	char *from = shown_text(GROUP_IDEMPOTENCY, path, old);
+	char *to = shown_text(GROUP_IDEMPOTENCY, path, new);
 	char *other = strcmp(route->name, before->name) != 0
 	    ? mem_printf("what was of route \"%s\" comes here, and ",
 		before->name)
 	    : mem_text("");
-	if (differs(pair, path) && !follows)
+	if (differs(old, new, path) && !follows)
 		warning_of(&at, path,
 		    "route \"%s\": %s%s changes from %s to %s: %s",
 		    route->name, other, path, from, to, loss);
@@ -169,30 +177,11 @@ compare_routes(const struct change *change, const struct conf_route *route,
 		    "at any more: each retry is executed", route->name,
 		    before->name);
 	} else if (comes) {
-		json_t *new = show_running_keys(route->idempotency);
-		const struct key_pair pair = {
-		    json_object_get(
-			json_array_get(change->told, before->index), "keys"),
-		    new};
-#define KEY_OPTION(path, loss)                                              \
-	compare_option(change, route, before, &pair, path, loss);
+#define KEY_OPTION(path, loss) \
+	compare_option(change, route, before, path, loss);
 #include "tbl/key_options.h"
 #undef KEY_OPTION
-		json_decref(new);
 	}
-}
-
-static void
-find_changes(const struct conf *running, const json_t *told,
-    const struct conf *next, struct complaints *complaints)
-{
-	const struct change change = {running, next, told, complaints};
-	for (size_t i = 0; i < next->n_routes; i++)
-		for (size_t k = 0; k < running->n_routes; k++)
-			if (running->routes[k].idempotency != NULL &&
-			    !running->routes[k].observes)
-				compare_routes(&change, &next->routes[i],
-				    &running->routes[k]);
 }
 
 /* --- the store --- */
@@ -201,135 +190,156 @@ find_changes(const struct conf *running, const json_t *told,
 	"a reload does not change this; after a restart, keys that exist " \
 	"are not found any more, and their retries are executed again"
 
-/* A member's text; empty: it has none. */
-static const char *
-text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-	return text != NULL ? text : "";
-}
-
 static bool
-has_secret(const json_t *store, const struct conf *next)
+is_same_text(const char *one, const char *other)
 {
-	json_t *secret =
-	    show_running_secret(next->store.secret, text_of(store, "salt"));
-	bool has = json_equal(json_object_get(store, "secret"), secret);
-	json_decref(secret);
-	return has;
+	return one != NULL && other != NULL ? !strcmp(one, other)
+					    : one == other;
 }
 
-/* By what is told of the running one's. */
 static void
-compare_stores(const json_t *store, const struct conf *next,
-    struct complaints *complaints)
+compare_stores(const struct change *change)
 {
-	static const char *const names[] = {
-#define STORE_OPTION(name) name,
+	static const char *const paths[] = {
+#define STORE_OPTION(name) "store." name,
 #include "tbl/key_options.h"
 #undef STORE_OPTION
 	};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct span section;
-		json_t *value = show_option(option_find(GROUP_ROOT,
-		    SPAN("store."), names[i], &section), next);
-		if (value == NULL)
-			value = json_null();
-		if (!json_equal(json_object_get(store, names[i]), value))
-			warning_add(complaints,
-			    mem_printf("/store/%s", names[i]), AFTER_A_RESTART);
-		json_decref(value);
+	const struct conf *running = change->running, *next = change->next;
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		json_t *old = shown(GROUP_ROOT, paths[i], running);
+		json_t *new = shown(GROUP_ROOT, paths[i], next);
+		if (!json_equal(old, new))
+			warning_add(change->complaints,
+			    warning_pointer("", paths[i]), AFTER_A_RESTART);
+		json_decref(old);
+		json_decref(new);
 	}
-	if (!has_secret(store, next))
-		warning_add(
-		    complaints, mem_text("/store/secret"), AFTER_A_RESTART);
-	if (json_object_get(store, "state_dir") != NULL &&
-	    next->store.redis.managed &&
-	    strcmp(text_of(store, "state_dir"), next->state_dir) != 0)
-		warning_add(complaints, mem_text("/state_dir"),
+	if (!is_same_text(running->store.secret, next->store.secret))
+		warning_add(change->complaints, mem_text("/store/secret"),
+		    AFTER_A_RESTART);
+	if (running->store.redis.managed && next->store.redis.managed &&
+	    strcmp(running->state_dir, next->state_dir) != 0)
+		warning_add(change->complaints, mem_text("/state_dir"),
 		    "the private Redis is there; " AFTER_A_RESTART);
 }
 
-/* --- of two files --- */
+/* --- sources --- */
+
+static void
+compare_source_option(const struct change *change,
+    const struct conf_source *before, const struct conf_source *source,
+    const char *path, const char *loss)
+{
+	/* A key of the message's own has no name of a broker in it. */
+	bool counts = strcmp(path, "broker") != 0 ||
+	    source->key < SOURCE_KEY_POINTERS;
+	char *whole = mem_printf("/sources/%s", source->name);
+	char *from = shown_text(GROUP_SOURCE, path, before);
+	char *to = shown_text(GROUP_SOURCE, path, source);
+	if (counts && strcmp(from, to) != 0)
+		warning_add(change->complaints, warning_pointer(whole, path),
+		    "source \"%s\": %s changes from %s to %s: %s",
+		    source->name, path, from, to, loss);
+	free(whole);
+	free(from);
+	free(to);
+}
+
+/*
+ * What the source's header of that name says: of the tenant, where it is one of
+ * a scope and can be read; else itself.
+ */
+static struct span
+said_by(struct arena *arena, const struct conf_source *source,
+    const char *name, const struct conf_scope *scope)
+{
+	size_t i = 0;
+	while (i < source->request.n_headers &&
+	    strcasecmp(source->request.headers[i].name, name) != 0)
+		i++;
+	if (i == source->request.n_headers)
+		return SPAN("");
+	const struct conf_source_header *header = &source->request.headers[i];
+	struct span token, named, value = span_str(
+	    header->secret != NULL ? header->secret : header->value.text);
+	bool basic = scope != NULL && scope->kind == SCOPE_BASIC;
+	bool jwt = scope != NULL && scope->kind == SCOPE_JWT;
+	if ((basic && field_credentials(value, SPAN("Basic"), &token) &&
+		basic_user_read(arena, token, &named)) ||
+	    (jwt && field_credentials(value, SPAN("Bearer"), &token) &&
+		token_claim(arena, scope->jwt, token, &named)))
+		return named;
+	return value;
+}
+
+/* A header, of which neither value is said: it may be a secret. */
+static void
+compare_header(const struct change *change, const struct conf_source *before,
+    const struct conf_source *source, const struct conf_route *route,
+    const struct conf_scope *scope, const char *name)
+{
+	struct arena *arena = arena_new();
+	struct span old = said_by(arena, before, name, scope);
+	struct span new = said_by(arena, source, name, scope);
+	if (!span_eq(old, new))
+		warning_add(change->complaints,
+		    mem_printf("/sources/%s/request/headers", source->name),
+		    scope != NULL
+			? "source \"%s\": \"%s\", which names the tenant of "
+			  "route \"%s\", changes: a message that comes again "
+			  "has another key, and is executed again"
+			: "source \"%s\": \"%s\", which route \"%s\" "
+			  "compares, changes: a message that comes again is "
+			  "taken for another one (mismatch)",
+		    source->name, name, route->name);
+	arena_free(&arena);
+}
+
+static void
+compare_sources(const struct change *change, const struct conf_source *before,
+    const struct conf_source *source)
+{
+	const struct conf_route *route;
+	size_t at = 0;
+#define SOURCE_OPTION(path, loss) \
+	compare_source_option(change, before, source, path, loss);
+#include "tbl/key_options.h"
+#undef SOURCE_OPTION
+	while ((route = source_asks_route(change->next, source, &at)) != NULL) {
+		const struct conf_idempotency *policy = route->idempotency;
+		const struct strings *compared = &policy->fingerprint_headers;
+		for (size_t i = 0; i < policy->scope.count; i++) {
+			const struct conf_scope *s = &policy->scope.list[i];
+			if (scopes_header(s) != NULL)
+				compare_header(change, before, source, route,
+				    s, scopes_header(s));
+		}
+		for (size_t i = 0; i < compared->count; i++)
+			compare_header(change, before, source, route, NULL,
+			    compared->list[i]);
+	}
+}
+
+/* --- all of it --- */
 
 void
 key_changes_find(const struct conf *running, const struct conf *next,
     bool restart, struct complaints *complaints)
 {
-	/* Nobody is told the hashes. */
-	static const char secret[] = "none", salt[] = "none";
-	json_t *told = show_running(running, running);
-	json_t *sources = show_running_sources(running, secret, salt);
-	find_changes(running, json_object_get(told, "routes"), next,
-	    complaints);
-	source_changes_find(sources, next, secret, salt, complaints);
+	const struct change change = {running, next, complaints};
+	for (size_t i = 0; i < next->n_routes; i++)
+		for (size_t k = 0; k < running->n_routes; k++)
+			if (running->routes[k].idempotency != NULL &&
+			    !running->routes[k].observes)
+				compare_routes(&change, &next->routes[i],
+				    &running->routes[k]);
+	for (size_t i = 0; i < next->n_sources; i++)
+		for (size_t k = 0; k < running->n_sources; k++)
+			if (!strcmp(running->sources[k].name,
+				next->sources[i].name))
+				compare_sources(&change, &running->sources[k],
+				    &next->sources[i]);
 	if (restart)
-		compare_stores(
-		    json_object_get(told, "store"), next, complaints);
-	json_decref(sources);
-	json_decref(told);
-}
-
-/* --- of a gateway that runs --- */
-
-/* Its routes, as far as requests are led to them, and records found. */
-static const struct conf *
-routes_told(const json_t *told, struct complaints *complaints)
-{
-	size_t i;
-	json_t *one;
-	json_t *routes = json_array();
-	json_array_foreach(told, i, one)
-	{
-		json_t *name = json_object_get(one, "name");
-		json_t *path = json_object_get(one, "path");
-		json_t *methods = json_object_get(one, "methods");
-		json_t *keys = json_object_get(one, "keys");
-		json_t *entity = json_object_get(keys, "entity");
-		json_array_append_new(routes,
-		    json_pack("{s:O*, s:O*, s:s, s:O*, s:s*, s:o*}",
-			"name", json_equal(name, path) ? NULL : name,
-			"path", path, "upstream", "x", "methods",
-			json_array_size(methods) > 0 ? methods : NULL, "mode",
-			json_is_true(json_object_get(one, "observes"))
-			    ? "observe"
-			    : NULL,
-			"idempotency",
-			keys == NULL ? NULL
-				     : json_pack("{s:O*}", "entity",
-					   json_is_null(entity) ? NULL
-								: entity)));
-	}
-	json_t *all = json_pack("{s:[s], s:{s:s}, s:o}", "listen",
-	    "127.0.0.1:0", "upstreams", "x", "http://127.0.0.1", "routes",
-	    routes);
-	char *text = json_dumps(all, 0);
-	must(text != NULL);
-	json_decref(all);
-	const struct conf *conf = conf_load_text(
-	    "the running gateway", span_str(text), complaints);
-	free(text);
-	return conf;
-}
-
-bool
-key_changes_told(const json_t *told, const struct conf *next,
-    struct complaints *complaints, struct complaints *wrong)
-{
-	const json_t *routes = json_object_get(told, "routes");
-	const json_t *store = json_object_get(told, "store");
-	const struct conf *running = routes_told(routes, wrong);
-	if (running == NULL)
-		return false;
-	if (json_is_array(json_object_get(store, "cluster")))
-		(void)conf_restart_finds(running, next, complaints);
-	find_changes(running, routes, next, complaints);
-	/* With another secret no hash is the same. */
-	source_changes_find(json_object_get(told, "sources"), next,
-	    next->store.secret,
-	    has_secret(store, next) ? text_of(store, "salt") : NULL,
-	    complaints);
-	compare_stores(store, next, complaints);
-	conf_unref(&running);
-	return true;
+		compare_stores(&change);
 }

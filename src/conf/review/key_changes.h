@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <jansson.h>
-
 #include "conf/complaints.h"
 #include "conf/conf.h"
 
@@ -20,9 +18,3 @@
  */
 void key_changes_find(const struct conf *running, const struct conf *next,
     bool restart, struct complaints *complaints);
-/*
- * All, of a gateway that runs and has told what its keys depend on
- * (conf/show_running.h).  False: what it told makes no sense, as wrong says.
- */
-bool key_changes_told(const json_t *told, const struct conf *next,
-    struct complaints *complaints, struct complaints *wrong);

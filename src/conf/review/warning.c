@@ -9,9 +9,8 @@
 
 /* --- where it stands --- */
 
-/* For free(); path is with dots. */
-static char *
-pointer_of(const char *whole, const char *path)
+char *
+warning_pointer(const char *whole, const char *path)
 {
 	char *pointer = mem_printf("%s/%s", whole, path);
 	for (char *p = pointer + strlen(whole); *p != '\0'; p++)
@@ -26,8 +25,8 @@ place_of(const struct looked_at *at, const char *path)
 {
 	const struct spots *spots = at->conf->spots;
 	char *whole = mem_printf("/routes/%u/idempotency", at->route->index);
-	char *own = pointer_of(whole, path);
-	char *preset = pointer_of("/defaults", path);
+	char *own = warning_pointer(whole, path);
+	char *preset = warning_pointer("/defaults", path);
 	char *found = mem_text(spots_has(spots, own) ? own
 		: spots_has(spots, preset)	     ? preset
 						     : whole);

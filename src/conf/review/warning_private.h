@@ -16,6 +16,8 @@ struct looked_at {
 	struct complaints *complaints;
 };
 
+/* The pointer to a member of what another one leads to; path is with dots. */
+char *warning_pointer(const char *whole, const char *path);
 /*
  * About what a pointer leads to, which is taken over.  What several routes
  * inherit is said once.

@@ -190,8 +190,6 @@ json_t *admin_status_reload(
     const char *member, const struct complaints *complaints);
 /* Tells the samples of all workers. */
 enum after admin_status_metrics(struct admin_request *a);
-/* Tells the configuration, as far as existing keys depend on it. */
-enum after admin_status_configuration(struct admin_request *a);
 /* Tells the duplicates of routes that only observe. */
 enum after admin_observed(struct admin_request *a);
 

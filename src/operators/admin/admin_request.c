@@ -34,8 +34,6 @@ static const struct admin_endpoint endpoints[] = {
 	true},
     {"GET", "/status", admin_status, ADMIN_TAKES_ANY, ADMIN_STATUS_ALL, false},
     {"GET", "/metrics", admin_status_metrics, ADMIN_TAKES_ANY, 0, false},
-    {"GET", "/configuration", admin_status_configuration, ADMIN_TAKES_ANY, 0,
-	false},
     {"GET", "/observed", admin_observed, ADMIN_TAKES_ANY, 0, false},
     {"GET", "/keys", admin_keys_list, ADMIN_TAKES_ANY, 0, false},
     {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_LOOKUP, 0, false},

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/show_running.h"
 #include "gate/worker.h"
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
@@ -11,13 +10,6 @@
 #include "store/record/answer_json.h"
 #include "store/redis/master.h"
 #include "store/store_health.h"
-
-/* Nothing in it is secret (conf/show_running.h). */
-enum after
-admin_status_configuration(struct admin_request *a)
-{
-	return admin_answer_json(a, 200, show_running(a->conf, a->admin->conf));
-}
 
 enum after
 admin_status_health(struct admin_request *a)

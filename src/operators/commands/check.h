@@ -7,8 +7,7 @@
  * `onceproxy check` validates a configuration without opening a port.  It
  * prints "FILE: ok", or one line per error, in the order of the file's members,
  * and one per warning, on standard output; or it explains the configuration.
- * --against names a file, or the address of a gateway that runs, whose admin
- * interface tells the configuration that its keys depend on.  Main thread.
+ * --against names the file of another one, which runs.  Main thread.
  */
 
 /* Returns the exit status: 1 of errors, or with --strict of warnings; or 0. */

@@ -13,7 +13,7 @@ struct command_line {
 	bool verbose;
 	bool explain;
 	bool strict;
-	const char *against; /* a file or a gateway; NULL: not said */
+	const char *against; /* a file; NULL: not said */
 	bool acl;
 	bool follow;
 	const char *from; /* NULL: not said */
