@@ -260,7 +260,7 @@ said_by(struct arena *arena, const struct conf_source *source,
 		i++;
 	if (i == source->request.n_headers)
 		return SPAN("");
-	const struct conf_source_header *header = &source->request.headers[i];
+	const struct conf_header *header = &source->request.headers[i];
 	struct span token, named, value = span_str(
 	    header->secret != NULL ? header->secret : header->value.text);
 	bool basic = scope != NULL && scope->kind == SCOPE_BASIC;
