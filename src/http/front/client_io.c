@@ -34,17 +34,6 @@ tls_errno(ssize_t n)
 	return -1;
 }
 
-/* Not gnutls_record_recv, which is ours here. */
-static ssize_t
-receive(struct client_connection *c, void *bytes, size_t len)
-{
-	uint8_t number[8];
-	if (c->session == NULL)
-		return recvfrom(c->fd, bytes, len, MSG_DONTWAIT, NULL, NULL);
-	return tls_errno(
-	    gnutls_record_recv_seq(c->session, bytes, len, number));
-}
-
 ssize_t
 client_io_send(struct client_connection *c, const void *bytes, size_t len)
 {
@@ -128,8 +117,17 @@ next_bytes(struct client_connection *c, const char **ret_bytes)
 		*ret_bytes = c->unread + c->unread_at;
 		return (ssize_t)(c->unread_len - c->unread_at);
 	}
-	*ret_bytes = c->front->came;
-	ssize_t n = receive(c, c->front->came, CLIENT_IO_BYTES);
+	char *to = c->front->came;
+	uint8_t number[8];
+	ssize_t n;
+	/* Not gnutls_record_recv, which is ours here. */
+	if (c->session != NULL)
+		n = tls_errno(gnutls_record_recv_seq(
+		    c->session, to, CLIENT_IO_BYTES, number));
+	else
+		n = recvfrom(c->fd, to, CLIENT_IO_BYTES, MSG_DONTWAIT, NULL,
+		    NULL);
+	*ret_bytes = to;
 	c->more = n == CLIENT_IO_BYTES;
 	return n;
 }

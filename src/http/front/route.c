@@ -72,19 +72,6 @@ same_variables(const struct conf_route *route, struct span a, struct span b)
 	return true;
 }
 
-/*
- * Whether a request of two readings, each with its route, could be taken for
- * the one here and for the other one by its upstream, and that matters.
- */
-static bool
-may_pass_one_by(const struct conf_route *one, struct span path,
-    const struct conf_route *other, struct span other_path)
-{
-	if (one->idempotency == NULL && other->idempotency == NULL)
-		return false;
-	return one != other || !same_variables(one, path, other_path);
-}
-
 bool
 route_find(const struct conf *conf, struct span method,
     const struct request_target *target, const struct conf_route **ret_route)
@@ -97,8 +84,11 @@ route_find(const struct conf *conf, struct span method,
 		const struct conf_route *route = first_of(conf, method, other);
 		if (route == NULL)
 			continue;
-		if (found && may_pass_one_by(found, path, route, other) &&
-		    INVARIANT(one_reading))
+		bool keyed = found != NULL &&
+		    (found->idempotency || route->idempotency);
+		/* Its upstream could take it for the other one. */
+		if (keyed && INVARIANT(one_reading) &&
+		    (found != route || !same_variables(found, path, other)))
 			return false;
 		if (found == NULL || route < found) {
 			found = route;

@@ -110,12 +110,10 @@ check_length(const struct judged *judged, struct checked_head *g)
 		    "The request has more than one Content-Length.");
 	struct span text = f->value, rest = text;
 	size_t digits = digits_take(&rest, INT64_MAX, &g->length);
-	bool plain = digits > 0 && rest.len == 0 &&
-	    (text.ptr[0] != '0' || digits == 1);
-	if (!plain)
+	if (digits == 0 || rest.len > 0 || (*text.ptr == '0' && digits > 1))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The Content-Length is not a single plain number.");
-	if (plain && !digits_read(text, INT64_MAX, &g->length))
+	if (!digits_read(text, INT64_MAX, &g->length))
 		return refuse_with(g, HEAD_CHECK_TOO_LARGE,
 		    "The Content-Length is too large.");
 	g->has_length = true;

@@ -16,16 +16,6 @@ static const char version[] = "HTTP/1.1";
 static const char version_line[] = "HTTP/1.1\r\n";
 static const char coding[] = "chunked";
 
-/* So many bytes from the front on may stand in a target. */
-static size_t
-visible_bytes(const char *bytes, size_t len)
-{
-	size_t at = 0;
-	while (at < len && bytes[at] > ' ' && bytes[at] < 0x7f)
-		at++;
-	return at;
-}
-
 /* --- steps: each takes bytes of its state, or finds them wrong --- */
 
 static size_t
@@ -101,7 +91,9 @@ take_method(struct wire *w, const char *bytes, size_t len)
 static size_t
 take_target(struct wire *w, const char *bytes, size_t len)
 {
-	size_t n = visible_bytes(bytes, len);
+	size_t n = 0;
+	while (n < len && bytes[n] > ' ' && bytes[n] < 0x7f)
+		n++;
 	w->count += n;
 	if (n > 0)
 		return n;

@@ -277,17 +277,6 @@ look_at_address(struct doctor *doctor, const char *pointer,
 /* --- descriptors and programs --- */
 
 static void
-look_at_descriptors(struct doctor *doctor)
-{
-	int64_t limit = descriptors_raise(); /* as serve does */
-	struct descriptors d = descriptors_share(doctor->conf, limit);
-	if (d.clients < doctor->conf->max_connections)
-		findings_add(doctor, FINDING_descriptors, "/limits/connections",
-		    mem_printf("%" PRId64 " clients", d.clients),
-		    mem_printf("%" PRId64, d.needed));
-}
-
-static void
 look_at_managed(struct doctor *doctor)
 {
 	struct sockaddr_un un;
@@ -313,6 +302,8 @@ void
 look_host(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
+	int64_t limit = descriptors_raise(); /* as serve does */
+	struct descriptors d = descriptors_share(conf, limit);
 	look_at_state_dir(doctor);
 	for (const struct conf_secret *s = conf->secrets; s != NULL;
 	     s = s->next)
@@ -326,6 +317,9 @@ look_host(struct doctor *doctor)
 	}
 	if (conf->admin.text != NULL)
 		look_at_address(doctor, "/admin/listen", &conf->admin, NULL);
-	look_at_descriptors(doctor);
+	if (d.clients < conf->max_connections)
+		findings_add(doctor, FINDING_descriptors, "/limits/connections",
+		    mem_printf("%" PRId64 " clients", d.clients),
+		    mem_printf("%" PRId64, d.needed));
 	look_at_managed(doctor);
 }
