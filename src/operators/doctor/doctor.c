@@ -96,7 +96,7 @@ look_at_all(struct doctor *doctor)
 	look_store(doctor);
 	look_host_journal(doctor);
 	look_upstreams(doctor);
-	look_tokens(doctor);
+	look_upstreams_keys(doctor);
 	look_reconcile(doctor);
 	look_sources(doctor);
 }

@@ -49,7 +49,7 @@ void look_upstreams(struct doctor *doctor);
 /* What they answer to a reconcile of a key that no payment has. */
 void look_reconcile(struct doctor *doctor);
 /* Whether the URLs of tokens' keys give any. */
-void look_tokens(struct doctor *doctor);
+void look_upstreams_keys(struct doctor *doctor);
 
 /* What sources and relays read and write, and their brokers. */
 void look_sources(struct doctor *doctor);

@@ -301,7 +301,7 @@ look_upstreams(struct doctor *doctor)
 
 /* Each URL is asked once, as the gateway does, whatever names it. */
 void
-look_tokens(struct doctor *doctor)
+look_upstreams_keys(struct doctor *doctor)
 {
 	struct conf_keys_at at = {0, 0};
 	const struct conf_scope *scope;
