@@ -186,6 +186,9 @@ PROBLEM(FORBIDDEN, 403, "forbidden", FIX_REQUEST, 0,
 	"Pages of other sites have no access",
 	"Origin or Sec-Fetch-Site says that a page of another site sent this "
 	"request.")
+PROBLEM(READ_ONLY, 403, "read-only", FIX_REQUEST, 0,
+	"This token is for looking only",
+	"The token's read_only is true. Nothing was changed.")
 PROBLEM(NOT_JSON, 415, "not-json", FIX_REQUEST, 0,
 	"The body has to be JSON",
 	"A browser that changes something has to send it with the Content-Type "

@@ -11,8 +11,8 @@ import time
 
 from once import http, tap
 from once.admin import Admin
-from once.gateway import is_sanitized, write
-from once.http import build
+from once.gateway import command, is_sanitized, write
+from once.http import TENANT, build
 from once.raw import memory
 from once.redis import RedisClient
 from once.tap import each, equal, test
@@ -326,6 +326,60 @@ def a_token_is_needed_for_all_but_health(bench):
     equal(admin.send("GET", "/status", fields=[
         ("Authorization", "bearer s3cret")]).status, 200)
     assert "s3cret" not in "\n".join(gateway.lines)
+
+
+@test
+def whose_token_it_is_stands_in_the_history_and_the_log(bench):
+    upstream, gateway, _ = start(bench, admin={
+        "listen": "127.0.0.1:0", "token": "s3cret", "tokens": {
+            "alice": "alices", "bob": {"token": "bobs"},
+            "carol": {"token": "carols", "read_only": True}}})
+    upstream.reply = close_unanswered
+    names = {"s3cret": "admin", "alices": "alice", "bobs": "bob"}
+    for token, name in names.items():
+        got = gateway.ask("of-" + name)
+        key_id = got.json()["instance"].rsplit(":", 1)[-1]
+        asker = Admin(gateway, token)
+        equal(asker.get("/status")["you"], {"name": name, "read_only": False})
+        told = asker.act(key_id, "release", {"note": "not there"})
+        equal([(act["act"], act.get("who"), act.get("note"))
+               for act in told["history"]], [("release", name, "not there")])
+        line = gateway.wait_for_log("operator", key_id=key_id)
+        equal((line["operator"], line["note"]), (name, "not there"))
+    carol = Admin(gateway, "carols")
+    equal(carol.get("/status")["you"], {"name": "carol", "read_only": True})
+    got = gateway.ask("of-carol")
+    key_id = got.json()["instance"].rsplit(":", 1)[-1]
+    equal(carol.get("/keys/" + key_id)["state"], "UNKNOWN")
+    equal(carol.send("POST", "/keys/lookup", {
+        "key": "of-carol", "scope": {"Authorization": TENANT}}).status, 200)
+    for method, target in (("POST", f"/keys/{key_id}/release"),
+                           ("DELETE", f"/keys/{key_id}"),
+                           ("POST", "/sources/any/pause")):
+        refused(carol.send(method, target, {}), 403, "read-only")
+    equal(carol.get("/keys/" + key_id)["state"], "UNKNOWN")
+    refused(Admin(gateway, "nobodys").send("GET", "/status"), 401,
+            "unauthorized")
+    for token in (*names, "carols"):
+        assert token not in "\n".join(gateway.lines), token
+
+
+@test
+def a_token_of_a_person_is_enough_and_commands_take_it(bench):
+    upstream, gateway, admin = start(bench, admin={
+        "listen": "unix:" + os.path.join(bench.folder(), "a"),
+        "tokens": {"alice": "alices"}})
+    refused(admin.send("GET", "/status"), 401, "unauthorized")
+    upstream.reply = close_unanswered
+    got = gateway.ask("k")
+    key_id = got.json()["instance"].rsplit(":", 1)[-1]
+    done = command("keys", "-c", gateway.file, "show", key_id)
+    equal(done.returncode, 1)
+    assert "ONCEPROXY_TOKEN" in done.stderr, done.stderr
+    done = command("keys", "-c", gateway.file, "release", key_id, "--note",
+                   "not there", env={"ONCEPROXY_TOKEN": "alices"})
+    equal((done.returncode, done.stderr), (0, ""))
+    assert " release by alice: not there" in done.stdout, done.stdout
 
 
 @each([("a path", "GET", "/nowhere", 404, "not-found"),

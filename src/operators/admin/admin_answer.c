@@ -77,6 +77,8 @@ admin_answer_log(const struct admin_request *a, struct logline *line)
 {
 	if (a->note.len > 0)
 		log_span(line, "note", a->note);
+	if (a->who.len > 0)
+		log_span(line, "operator", a->who);
 	log_span(line, "request_id", a->id);
 	log_span(line, "client", a->x->client);
 	log_end(line);

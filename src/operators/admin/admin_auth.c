@@ -9,10 +9,12 @@
 
 /* Compares tokens, in the same time for all of this length. */
 static bool
-is_token(struct span said, struct span token)
+is_token(struct span said, const char *token)
 {
 	uint8_t hashes[2][DIGEST_BYTES];
-	struct span parts[] = {said, token};
+	struct span parts[] = {said, span_str(token)};
+	if (token == NULL)
+		return false;
 	for (int i = 0; i < 2; i++) {
 		struct digest digest;
 		digest_begin(&digest, SPAN("admin token"), SPAN(""));
@@ -22,15 +24,40 @@ is_token(struct span said, struct span token)
 	return sodium_memcmp(hashes[0], hashes[1], DIGEST_BYTES) == 0;
 }
 
+static bool
+is_guarded(const struct conf *conf)
+{
+	return conf->admin_token != NULL || conf->n_admin_tokens > 0;
+}
+
+/* Learns by the token who it is; false: nobody's token. */
+static bool
+know(struct admin_request *a, struct span said)
+{
+	const struct conf *conf = a->admin->conf;
+	bool known = is_token(said, conf->admin_token);
+	if (known)
+		a->who = SPAN("admin");
+	/* All are compared: the time tells nothing of whose it is. */
+	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
+		const struct conf_admin_token *one = &conf->admin_tokens[i];
+		if (!is_token(said, one->token))
+			continue;
+		known = true;
+		a->who = span_str(one->name);
+		a->looks_only = one->read_only;
+	}
+	return known;
+}
+
 bool
-admin_auth_has_token(const struct admin_request *a)
+admin_auth_has_token(struct admin_request *a)
 {
 	static const char scheme[] = "Bearer ";
-	const char *token = a->admin->conf->admin_token;
 	size_t at = 0;
 	const struct field *f =
 	    fields_next(&a->head.fields, SPAN("Authorization"), &at);
-	if (token == NULL || !INVARIANT(admin_token))
+	if (!is_guarded(a->admin->conf) || !INVARIANT(admin_token))
 		return true;
 	if (f == NULL || f->value.len < strlen(scheme) ||
 	    !span_ieq(span_of(f->value.ptr, strlen(scheme)),
@@ -38,10 +65,10 @@ admin_auth_has_token(const struct admin_request *a)
 	    fields_next(&a->head.fields, SPAN("Authorization"), &at) != NULL)
 		return false;
 	struct span said = span_from(f->value, strlen(scheme));
-	bool is = is_token(span_trim(said), span_str(token));
+	bool known = know(a, span_trim(said));
 	/* The arena's own copy, which is of no more use. */
 	sodium_memzero((char *)(uintptr_t)said.ptr, said.len);
-	return is;
+	return known;
 }
 
 /* --- by which name --- */
@@ -71,7 +98,7 @@ is_of_bound_name(const struct admin_request *a)
 	const struct admin *admin = a->admin;
 	struct span address = span_str(admin->address);
 	struct span host = host_of_authority(a->head.authority);
-	if (admin->conf->admin_token != NULL || host.len == 0 ||
+	if (is_guarded(admin->conf) || host.len == 0 ||
 	    span_starts(address, SPAN("unix:")) ||
 	    span_ieq(host, host_of_authority(address)) ||
 	    span_ieq(host, SPAN("localhost")))

@@ -13,8 +13,11 @@
  */
 struct admin_request;
 
-/* True where it has the token, which is wiped, or needs none. */
-bool admin_auth_has_token(const struct admin_request *a);
+/*
+ * True where it has a token, which is wiped, or needs none.  By the token it is
+ * known who asks, and whether that one may only look.
+ */
+bool admin_auth_has_token(struct admin_request *a);
 /* True of GET and HEAD. */
 bool admin_auth_reads_only(const struct admin_request *a);
 /*

@@ -407,6 +407,7 @@ begin_act(struct admin_request *a)
 		: policy->retention_ms,
 	};
 	order.note = a->note;
+	order.who = a->who;
 	order.label = a->look.record.from.label;
 	if (a->act == ACT_COMPLETE) {
 		int error = make_answer(a, policy);

@@ -101,6 +101,8 @@ struct admin_request {
 	struct arena *arena; /* of the exchange */
 	struct checked_head head;
 	struct span id;
+	struct span who; /* the name of its token; empty: nobody is named */
+	bool looks_only; /* that token is for looking only */
 	const struct admin_endpoint *endpoint;
 	struct span name; /* a source's, or a message's id; or empty */
 	json_t *in; /* the body, where it has one */

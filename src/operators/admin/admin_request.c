@@ -161,6 +161,10 @@ find_endpoint(struct admin_request *a)
 			continue;
 		if (span_eq(method, span_str(endpoint->method))) {
 			a->endpoint = endpoint;
+			if (a->looks_only && !admin_auth_reads_only(a) &&
+			    endpoint->takes != ADMIN_TAKES_LOOKUP)
+				return admin_answer_problem(
+				    a, PROBLEM_READ_ONLY, SPAN(""));
 			if (endpoint->takes == ADMIN_TAKES_OUTCOME)
 				most = largest_bytes(a->conf);
 			else if (endpoint->takes >= ADMIN_TAKES_LOOKUP)

@@ -261,7 +261,8 @@ admin_sources_pause(struct admin_request *a)
 		    a, PROBLEM_NOT_FOUND, absent(a, "relay", &nearest));
 	}
 	const char *name = arena_dup(a->arena, a->name).ptr;
-	struct span who = arena_printf(a->arena, "%s, %.*s",
+	struct span who = arena_printf(a->arena, "%.*s%s%s, %.*s",
+	    SPAN_FMT(a->who), a->who.len > 0 ? ", " : "",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
 	pause_say(&a->pause, a->admin->store, kind_of(a), name,
 	    a->endpoint->what & ADMIN_PAUSE ? "pause" : "resume", who,

@@ -78,8 +78,8 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 	json_decref(in);
 	struct admin_response response;
 	char *message = NULL;
-	bool ok = admin_client_ask(&conf->admin, conf->admin_token, method,
-	    target, span_str(text), &response, &message);
+	bool ok = admin_client_ask(&conf->admin, admin_client_token(conf),
+	    method, target, span_str(text), &response, &message);
 	free(text);
 	if (!ok) {
 		fprintf(stderr, "onceproxy %s: %s\n"
@@ -106,7 +106,8 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 	if (response.status == 401)
 		fprintf(stderr, "The gateway runs with a different admin.token "
 		    "than %s has; pass -c the file that it runs with, or "
-		    "restart it.\n", gateway->file);
+		    "restart it; or\nput a token of admin.tokens into the "
+		    "environment, as ONCEPROXY_TOKEN.\n", gateway->file);
 	json_decref(answer);
 	return GATEWAY_REFUSED;
 }

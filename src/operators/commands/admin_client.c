@@ -137,6 +137,13 @@ split_response(char *bytes, size_t len, struct admin_response *ret_response)
 	return true;
 }
 
+const char *
+admin_client_token(const struct conf *conf)
+{
+	const char *token = getenv("ONCEPROXY_TOKEN");
+	return token != NULL && *token != '\0' ? token : conf->admin_token;
+}
+
 bool
 admin_client_ask(const struct address *address, const char *token,
     const char *method, const char *target, struct span body,

@@ -17,6 +17,11 @@ struct admin_response {
 };
 
 /*
+ * The token of whoever runs the command: that of ONCEPROXY_TOKEN in the
+ * environment, or else admin.token; NULL: none.
+ */
+const char *admin_client_token(const struct conf *conf);
+/*
  * Sends the request and waits for its answer; false with a sentence in
  * *ret_message (the caller frees it) where no whole answer came: the request
  * may have been done all the same.  token may be NULL; an empty body is none.

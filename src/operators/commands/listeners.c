@@ -436,7 +436,8 @@ guards_admin(const struct inherited *inherited, const struct conf *conf,
 			    socket->text);
 			return false;
 		}
-		if (!socket->local && conf->admin_token == NULL) {
+		if (!socket->local && conf->admin_token == NULL &&
+		    conf->n_admin_tokens == 0) {
 			*ret_message = mem_printf("%s: others can reach this "
 			    "address: \"admin.token\" is needed", socket->text);
 			return false;

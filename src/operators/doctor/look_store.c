@@ -117,8 +117,8 @@ look_at_gateway(struct doctor *doctor)
 	    (at->kind == ADDRESS_TCP && at->port == 0) ||
 	    findings_has(doctor, FINDING_redis_login))
 		return;
-	if (!admin_client_ask(at, conf->admin_token, "GET", "/status", SPAN(""),
-		&response, &message)) {
+	if (!admin_client_ask(at, admin_client_token(conf), "GET", "/status",
+		SPAN(""), &response, &message)) {
 		free(message);
 		return;
 	}
