@@ -6,7 +6,7 @@ import re
 import signal
 
 from once import http, tap
-from once.browser import ENTER, ESCAPE, TAB, new_window
+from once.browser import BACKSPACE, ENTER, ESCAPE, TAB, new_window
 from once.demo import source
 from once.gateway import is_without, write
 from once.messages import Stream
@@ -135,7 +135,13 @@ def a_payment_is_found_by_the_number_of_its_order(bench):
         assert words in shown, shown
     s.browser.type("#find-text", "nothing")
     s.browser.press(ENTER)
-    s.browser.wait_text("#held-none", "whole key_id")
+    s.browser.wait_text("#held-none", "whole label or key_id")
+    s.gateway.ask("done", body=b'{"order_id": "o<7>"}')
+    s.browser.click("#find-end")
+    s.browser.type("#find-text", "o<7>")
+    s.browser.press(ENTER)
+    s.browser.wait_text("#held", "COMPLETED")
+    assert not s.browser.shows("#held .acts")
     s.calm()
 
 
@@ -170,6 +176,10 @@ def complete_gives_every_retry_what_the_form_says(bench):
     s.browser.wait_text("#complete .error", "X-More")
     equal(s.record(key_id)["state"], "UNKNOWN")
     s.browser.type("#complete [name=headers]", ": 1")
+    s.browser.type("#complete [name=body]", ",")
+    s.browser.click("#complete .do")
+    s.browser.wait_text("#complete .error", "no JSON")
+    s.browser.type("#complete [name=body]", BACKSPACE)
     s.browser.click("#complete .do")
     eventually(lambda: s.record(key_id)["state"] == "COMPLETED")
     for _ in range(2):
@@ -179,6 +189,27 @@ def complete_gives_every_retry_what_the_form_says(bench):
               (201, True, "application/json", "4711", "1",
                '{"id":"ch_é"}'.encode()))
     equal(s.upstream.count(), 1)
+
+
+@test
+def a_payment_is_completed_without_a_body_only_where_that_is_said(bench):
+    s = Stage(bench)
+    key_id = s.stuck()
+    s.browser.click(s.row(key_id, ".complete"))
+    s.browser.type("#complete [name=status]", "201")
+    s.browser.click("#complete .do")
+    s.browser.wait_text("#complete .error", "empty answer")
+    equal(s.record(key_id)["state"], "UNKNOWN")
+    s.browser.click("#complete [name=bare]")
+    s.browser.type("#complete [name=body]", "{}")
+    s.browser.click("#complete .do")
+    s.browser.wait_text("#complete .error", "There is a body")
+    s.browser.type("#complete [name=body]", BACKSPACE * 2)
+    s.browser.click("#complete .do")
+    eventually(lambda: s.record(key_id)["state"] == "COMPLETED")
+    got = s.gateway.ask("k")
+    equal((got.status, got.body, got.get("Content-Type")), (201, b"", None))
+    s.calm()
 
 
 @test
@@ -274,7 +305,15 @@ def a_redis_that_is_down_and_a_gateway_that_is_gone_are_seen(bench):
     redis.kill()
     s.browser.wait_text("#ready", "Not ready: store")
     s.browser.wait_text("#tiles", "Down")
-    assert s.browser.shows("#held-old")
+    s.browser.wait_text("#held-old", "What is shown was told at")
+    for part in ("#held-none", "#flying-none"):
+        assert not s.browser.shows(part), part
+    s.look()
+    s.browser.wait_text("#held-old", "nobody can tell")
+    for part in ("#held-none", "#flying-none"):
+        assert not s.browser.shows(part), part
+    s.browser.wait_text("#flying-more", "Not known")
+    equal(s.browser.run("return document.title;"), "(?) onceproxy")
     redis.start()
     eventually(lambda: s.browser.text("#ready") == "Ready", "ready again")
     assert not s.browser.shows("#held-old")
@@ -347,6 +386,29 @@ def the_page_asks_for_the_token_and_keeps_it_in_its_tab(bench):
     equal(s.browser.run("return sessionStorage.length"), 0)
     policy = [c for c in s.browser.complaints() if "status of 401" not in c]
     equal(policy, [])
+
+
+@test
+def who_acts_is_shown_and_who_may_only_look_has_no_buttons(bench):
+    s = Stage(bench, admin={"listen": "127.0.0.1:0", "tokens": {
+        "alice": "alices", "carol": {"token": "carols", "read_only": True}}})
+    key_id = s.unknown()
+    s.open()
+    s.browser.type("#token", "carols" + ENTER)
+    s.browser.wait_for(s.row(key_id))
+    s.browser.wait_text("#you", "carol, who may only look")
+    assert not s.browser.shows(s.row(key_id, ".release"))
+    s.browser.click("#forget")
+    s.browser.type("#token", "alices" + ENTER)
+    s.browser.wait_for(s.row(key_id))
+    s.browser.wait_text("#you", "alice")
+    s.browser.click(s.row(key_id, ".release"))
+    s.browser.type("#release [name=note]", "not there")
+    s.browser.click("#release .do")
+    eventually(lambda: not s.browser.shows(s.row(key_id)), "the key is gone")
+    s.upstream.reply = close_unanswered
+    equal(s.gateway.ask("k").problem, "outcome-unknown")
+    s.browser.wait_text(s.row(key_id, ".past"), "ago by alice: not there")
 
 
 # --- any window, any light --------------------------------------------------

@@ -22,6 +22,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
          "--remote-debugging-pipe")
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 TAB, ENTER, ESCAPE, SPACE = "\ue004", "\ue007", "\ue00c", " "
+BACKSPACE = "\ue003"
 
 
 class DriverError(AssertionError):

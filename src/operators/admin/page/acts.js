@@ -92,6 +92,38 @@ function headersOf(text) {
 	});
 }
 
+// What an answer of that status may have behind its head; throws what is wrong:
+// nobody can put in later what was forgotten.
+function bodyOf(status, headers, {body, bare}) {
+	const typed = headers.find(([name]) =>
+		name.toLowerCase() === "content-type");
+	const never = [204, 205, 304].includes(status);
+	if (body.value !== "" && bare.checked)
+		throw new Error("There is a body, and you say that there is "
+			+ "none.");
+	if (body.value === "" && !bare.checked && !never)
+		throw new Error("Every retry would get an empty answer, for "
+			+ "good: put in the API's body, or say that it had "
+			+ "none.");
+	if (body.value !== "" && typed && /[/+]json\b/i.test(typed[1]))
+		try {
+			JSON.parse(body.value);
+		} catch (trouble) {
+			throw new Error("The body is no JSON, which its "
+				+ "Content-Type says: " + trouble.message);
+		}
+	return body.value;
+}
+
+// The outcome that the form tells; what is not there has no type.
+function outcomeOf(fields) {
+	const status = Number(fields.status.value);
+	const headers = headersOf(fields.headers.value);
+	const body = bodyOf(status, headers, fields);
+	return {status, body, headers: headers.filter(([name]) =>
+		body !== "" || name.toLowerCase() !== "content-type")};
+}
+
 const aboutKey = record => [
 	`${record.state}, ${record.route || "no route"}, attempt `
 		+ `${record.attempt}, key `, make("b", {}, record.key_id)];
@@ -111,9 +143,7 @@ addOrders({
 		about: aboutKey,
 		body: (fields, record) => ({
 			attempt: record.attempt,
-			status: Number(fields.status.value),
-			headers: headersOf(fields.headers.value),
-			body: fields.body.value,
+			...outcomeOf(fields),
 		}),
 		done: record => `${record.key_id} is completed: every retry `
 			+ "gets this answer.",

@@ -39,6 +39,16 @@ function fromOf(record) {
 		.filter(part => part).join(", ");
 }
 
+// What was done about it, the latest first.
+function pastOf({history}, now) {
+	const words = {release: "released", complete: "completed",
+		delete: "deleted", ask: "asked about"};
+	return [...history || []].reverse().map(({time, act, who, note}) =>
+		`${words[act]} ${ageOf(now - Date.parse(time))} ago`
+		+ (who ? " by " + who : "") + (note ? ": " + note : ""))
+		.join("; ");
+}
+
 const CHIPS = {PROCESSING: "", UNKNOWN: "bad", FAILED: "warn"};
 
 // Only what differs is written: a screen reader, a selection and the focus
@@ -60,6 +70,7 @@ function fillItem(item, record, now) {
 	part("time").title = "since " + record.changed;
 	put(part(".why"), whyOf(record));
 	put(part(".from"), fromOf(record));
+	put(part(".past"), pastOf(record, now));
 	put(part(".id"), record.key_id);
 }
 
@@ -117,10 +128,28 @@ async function askKeys() {
 	return {held, flying};
 }
 
-function showKeys({held, flying}) {
+let keysAt = null; // when those that are shown were told
+
+// Redis is down: what is not known is not none.
+function missKeys() {
+	put(el("held-old"), "Redis does not answer: nobody can tell now which "
+		+ "keys are unknown, failed or in flight."
+		+ (keysAt === null ? "" : " What is shown was told at "
+			+ keysAt.toLocaleTimeString() + "."));
+	for (const name of ["held", "flying"])
+		el(name + "-none").hidden = true;
+	put(el("flying-more"), "Not known while Redis does not answer.");
+}
+
+function showKeys(keys) {
+	el("held-old").hidden = keys !== null;
+	if (keys === null)
+		return missKeys();
+	const {held, flying} = keys;
+	keysAt = new Date(held.now);
 	showList("held", held.json.keys, held.now);
 	put(el("held-none"), findText
-		? "None. A completed one is found by its whole key_id."
+		? "None. A completed one is found by its whole label or key_id."
 		: "None. Nothing is waiting for you.");
 	el("held-more").hidden = held.json.next === null || heldLimit >= 1000;
 	showList("flying", flying.json.keys, flying.now);

@@ -132,8 +132,8 @@ function showTiles(status, samples) {
 // The title is what is seen of a tab in the background; what changes is said
 // to those who hear the page.
 function sayCounts(unknown, failed) {
-	const sum = (unknown || 0) + (failed || 0);
-	document.title = (sum > 0 ? `(${sum}) ` : "") + "onceproxy";
+	const sum = unknown === null ? "?" : unknown + (failed || 0);
+	document.title = (sum !== 0 ? `(${sum}) ` : "") + "onceproxy";
 	if (counts !== null && unknown !== null &&
 	    (counts.unknown !== unknown || counts.failed !== failed))
 		el("heard").textContent =
@@ -146,6 +146,10 @@ function showStatus(status, ready) {
 	const workers = status.workers === 1 ? "1 worker"
 		: `${status.workers} workers`;
 	put(el("about"), `${status.version}, ${workers}, up for ${up}`);
+	const {name, read_only: looksOnly} = status.you;
+	put(el("you"), name === null ? "" : looksOnly
+		? `${name}, who may only look` : name);
+	document.body.classList.toggle("looks-only", looksOnly);
 	const chip = el("ready");
 	const reason = ready.status === "ready" ? "Ready"
 		: "Not ready: " + ready.reason;
@@ -192,6 +196,7 @@ function askForToken() {
 	put(el("ready"), "Locked");
 	el("ready").className = "chip";
 	put(el("about"), "");
+	put(el("you"), "");
 	el("login-error").textContent = had ? "That is not the token." : "";
 	el("token").value = "";
 	el("token").focus();
@@ -220,11 +225,8 @@ function show(seen) {
 	showTiles(status.json, samples);
 	showTraffic(samples, now);
 	showLatency(samples, remember(samples, now));
-	el("held-old").hidden = keys !== null;
-	if (keys)
-		showKeys(keys);
-	if (sources)
-		showSources(sources);
+	showKeys(keys);
+	showSources(sources);
 	showRelays(seen.relays);
 	showObserved(seen.observed);
 	if (document.body.classList.contains("stale")) {

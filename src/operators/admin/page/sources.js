@@ -30,15 +30,17 @@ let lettersOf = null; // the source whose dead letters are shown
 
 function countsOf(source) {
 	const parts = [];
-	if (source.lag !== null)
-		parts.push(`${number(source.lag)} not taken yet`);
+	parts.push(source.lag === null ? "lag not known"
+		: `${number(source.lag)} not taken yet`);
 	for (const [name, words] of [["in_flight", "in flight"],
 		["held", "held"], ["retrying", "to be tried again"],
 		["waiting", "waiting for others"],
 		["parked", "parked"]])
 		if (source[name] > 0)
 			parts.push(`${number(source[name])} ${words}`);
-	if (source.dead > 0)
+	if (source.dead === null)
+		parts.push("dead letters not known");
+	else if (source.dead > 0)
 		parts.push(number(source.dead) + (source.dead === 1
 				? " dead letter" : " dead letters"));
 	return parts.join(", ");
@@ -205,7 +207,15 @@ async function askSources() {
 	}
 }
 
-function showSources({sources, messages, letters}) {
+function showSources(seen) {
+	el("sources-old").hidden = seen !== null;
+	if (seen === null) {
+		el("sources-card").hidden = false;
+		for (const name of ["sources", "messages", "letters"])
+			el(name + "-none").hidden = true;
+		return;
+	}
+	const {sources, messages, letters} = seen;
 	el("sources-card").hidden = messages === null;
 	if (messages === null)
 		return;
