@@ -11,7 +11,8 @@
  * enforced_by is there and holds (read from the catalogue by gate/witness.h).
  * Without that, a guard: an attempt is asked about only when a 2xx of its route
  * had its row that was sent after the attempt had become UNKNOWN, and none
- * since lacked it.
+ * since lacked it.  What was sent before that witness was there, or before
+ * enforced_by held, is not proven by it: since when that is stands in Redis.
  *
  * A 2xx whose row is absent, and one that comes for an attempt that was
  * revoked, end all trust in the route's witness: nothing of the route is asked
@@ -31,16 +32,16 @@ void trust_free(struct trusts **trusts);
 void trust_reload(struct trusts *trusts);
 
 /*
- * Whether an attempt that is UNKNOWN since then, by Redis' clock, may be asked
- * about, as far as is known now; 0: whether an answer that is no 2xx may be
- * looked up.  witness_start() asks this once more, when the catalogue has been
- * read.
+ * Whether an attempt that was sent at claimed_ms or later, and is UNKNOWN since
+ * then, both by Redis' clock, may be asked about, as far as is known now;
+ * unknown_ms 0: whether an answer that is no 2xx may be looked up.
+ * witness_start() asks this once more, when the catalogue has been read.
  */
 bool trust_allows(const struct trusts *trusts, const struct conf_route *route,
-    int64_t unknown_ms);
-/* Why it may not, in words for the log. */
+    int64_t claimed_ms, int64_t unknown_ms);
+/* Why it may not, in words for the log; NULL: it may. */
 const char *trust_why(const struct trusts *trusts,
-    const struct conf_route *route, int64_t unknown_ms);
+    const struct conf_route *route, int64_t claimed_ms, int64_t unknown_ms);
 
 /* --- what the witness finds out; routes by their names --- */
 
@@ -84,7 +85,7 @@ trust_is_trusted(enum trust_state state)
  * long as the worker lives.  false: it has none.
  */
 bool trust_view(const struct trusts *trusts, const char *route,
-    enum trust_state *ret_state, int64_t *ret_since_ms);
+    enum trust_state *ret_state, int64_t *ret_ended_ms);
 
 /*
  * What Redis has of a route's witness, and an operator's word that it may be
@@ -95,12 +96,13 @@ struct trust_op {
 	struct store_op op;
 	struct arena *arena; /* set by the owner, kept while it is pending */
 	/* What stands now. */
-	bool distrusted;
-	int64_t since_ms;      /* 0: never */
+	int64_t ended_ms;      /* since when all trust is at an end; 0 */
+	int64_t since_ms;      /* since when it is this witness; 0 */
+	int64_t enforced_ms;   /* since when enforced_by holds; 0 */
 	struct span why; /* "absent" or "broken", key_id and attempt */
 	struct span who, note; /* of the last operator's word; empty */
 	int64_t proven_ms;     /* the last proof was sent then; 0: none */
 };
-/* act: "trust" or "look". */
+/* act: "trust" or "show". */
 void trust_say(struct trust_op *op, struct store *store, const char *route,
     const char *act, struct span who, struct span note);

@@ -27,6 +27,8 @@ struct witnesses;
 struct witnesses *witness_new(struct worker *worker);
 /* A question that is under way ends as UNKNOWN, with away. */
 void witness_free(struct witnesses **witnesses);
+/* The worker has a new generation, and trust_reload() was called. */
+void witness_reload(struct witnesses *witnesses);
 
 enum witness_question {
 	WITNESS_REVOKE,
@@ -59,11 +61,19 @@ struct witness_op {
 	/* This attempt and so many in all: those before it that are unknown. */
 	uint32_t attempt;
 	uint32_t count;
+	/* None of them was sent before that, by Redis' clock. */
+	int64_t claimed_ms;
 	/*
-	 * Since when the attempt is UNKNOWN, by Redis' clock; 0: it is not, and
-	 * the API has answered something else than a 2xx.
+	 * Since when the oldest of them is UNKNOWN, by the same; 0: it is not,
+	 * and the API has answered something else than a 2xx.
 	 */
 	int64_t unknown_ms;
+	/*
+	 * An operator frees the key himself: it is asked whatever is believed,
+	 * since `done` forbids it, and our row is a fence for an API that
+	 * writes its own.
+	 */
+	bool regardless;
 	enum witness_question question;
 
 	/* The answer. */
@@ -74,6 +84,7 @@ struct witness_op {
 	bool away;
 	/* UNKNOWN: nothing was asked: the witness may not be believed now. */
 	bool distrusted;
+	int64_t age_ms; /* STARTED: so old is its row, by its database */
 	/* DONE: of the row, or else the policy's; 0: neither has one. */
 	int status;
 	struct fields fields; /* what may stand in a head, as the row has it */
@@ -85,7 +96,8 @@ struct witness_op {
 	/* The module's own. */
 	struct arena *arena; /* has the fields */
 	struct witness_pipe *pipe;
-	struct list item;
+	struct list item; /* of those that wait for it */
+	struct witness_asked *asked; /* NULL: not sent */
 };
 
 /*

@@ -183,6 +183,7 @@ on_errand(void *arg)
 		    w->loop, errand->conf, w->budget, &w->meter);
 		front_reload(w->front, errand->conf);
 		trust_reload(w->trusts);
+		witness_reload(w->witnesses);
 		for (struct worker_part *p = w->parts; p; p = p->next)
 			p->kind->reload(p, w->generation);
 	}

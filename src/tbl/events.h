@@ -84,6 +84,32 @@ EVENT(store_deaf, WARN, "Redis does not let us publish or listen on the "
 	"and PSUBSCRIBE on it (onceproxy doctor --acl has the whole line)")
 EVENT(store_refused, ERROR, "Redis refused a command; error has its reply: fix "
 	"the missing right, or the full memory or disk, there")
+EVENT(witness_absent, ERROR, "a 2xx of this route came without its row in the "
+	"witness, so an attempt without a row may have been executed: nothing "
+	"of the route is asked about any more, and what is unknown is held; "
+	"find out which release of the API does not write the row, resolve "
+	"what it did by hand, and then onceproxy witness trust ROUTE")
+EVENT(witness_broken, ERROR, "a 2xx of this route came for an attempt that was "
+	"revoked, so what is revoked is executed all the same: nothing of the "
+	"route is asked about any more, and what is unknown is held; look for "
+	"a payment that was made twice, and for an API that updates the row, "
+	"ignores its conflict, or commits the payment elsewhere; and then "
+	"onceproxy witness trust ROUTE")
+EVENT(witness_trusted, INFO, "an operator says that the witness of this route "
+	"may be believed again")
+EVENT(witness_unenforced, ERROR, "enforced_by of this route enforces nothing, "
+	"as error says, so that only 2xx that had their row let the witness "
+	"be believed: onceproxy witness sql prints what the database needs")
+EVENT(witness_unusable, ERROR, "nothing can be asked of the witness of this "
+	"route, as error says, and what is unknown is held: onceproxy witness "
+	"sql prints what the database needs")
+EVENT(witness_down, ERROR, "the database of a witness cannot be reached, or "
+	"refuses us, as error says; what is unknown stays so, and what is no "
+	"2xx is not believed, until it can")
+EVENT(witness_unclean, WARN, "rows that were revoked long ago cannot be deleted, "
+	"as error says: an index on (at) WHERE verdict = 'revoked' makes that "
+	"quick; or revoke the gateway's right to delete")
+EVENT(witness_up, INFO, "the database of a witness answers")
 EVENT(store_large_down, ERROR, "the second connection to Redis, which carries "
 	"large answers, cannot be made although Redis answers; until it can, "
 	"they go to the journal, and retries that would get one get 503: check "

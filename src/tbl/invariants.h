@@ -37,6 +37,12 @@ INVARIANT_NAME(close_is_heard,
 INVARIANT_NAME(request_head,
     "a field with a line break would begin a request of its own")
 
+/* --- a witness: gate/witness.c, gate/trust.c --- */
+INVARIANT_NAME(revocation_committed,
+    "a key would be free though its attempt may still commit")
+INVARIANT_NAME(witness_seen,
+    "an API that writes no row would be believed to have done nothing")
+
 /* --- the upstream's answer: upstream/forward.c, its head, loop/ --- */
 INVARIANT_NAME(answer_is_whole, "half an answer would be stored as the answer")
 INVARIANT_NAME(read_first,

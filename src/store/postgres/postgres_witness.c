@@ -12,6 +12,7 @@ const char postgres_witness_settings[] =
     "set_config('synchronous_commit', "
     "CASE current_setting('synchronous_commit') WHEN 'remote_apply' "
     "THEN 'remote_apply' ELSE 'on' END, true), "
+    "set_config('statement_timeout', '6000', true), "
     "set_config('idle_in_transaction_session_timeout', '10000', true)";
 
 struct postgres_witness
@@ -33,7 +34,8 @@ postgres_witness_make(struct arena *arena, const char *table)
 	    .read = arena_printf(arena,
 		"SELECT attempt::text, verdict::text, status::text, "
 		"left(headers::text, %d), substr(body, 1, $4::text::integer), "
-		"octet_length(body)::text FROM %s WHERE key_id = $1::text "
+		"octet_length(body)::text, (extract(epoch FROM "
+		"clock_timestamp() - at) * 1000)::bigint::text FROM %s WHERE key_id = $1::text "
 		"AND attempt BETWEEN $2::text::integer AND $3::text::integer "
 		"ORDER BY attempt DESC",
 		POSTGRES_WITNESS_HEADERS + 1, name).ptr,

@@ -48,6 +48,7 @@ enum postgres_witness_column {
 	WITNESS_HEADERS, /* cut behind POSTGRES_WITNESS_HEADERS characters */
 	WITNESS_BODY,
 	WITNESS_BODY_BYTES, /* of the whole of it */
+	WITNESS_AGE, /* ms since it was written */
 };
 enum { POSTGRES_WITNESS_HEADERS = 65536 };
 

@@ -151,7 +151,7 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	static const char *const shared[] = {
 	    "label:", "leadership:", "pause:", "holds:", "kept:", "floor:",
 	    "letter:", "letters:", "lane:", "lanes:", "behind:", "written:",
-	    "begun:"};
+	    "begun:", "trust:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;
 	unsigned shard;
