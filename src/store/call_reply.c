@@ -40,6 +40,20 @@ call_reply_text(const struct call_reply *reply, size_t i)
 	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
 }
 
+size_t
+call_reply_count(const struct call_reply *reply, size_t i)
+{
+	return i < reply->n_extra &&
+		reply->extra[i]->type == REDIS_REPLY_ARRAY
+	    ? reply->extra[i]->elements : 0;
+}
+
+struct span
+call_reply_item(const struct call_reply *reply, size_t i, size_t at)
+{
+	return resp_text(reply->extra[i]->element[at]);
+}
+
 int64_t
 call_reply_ms(const struct call_reply *reply, size_t i)
 {

@@ -30,6 +30,10 @@ MUST_USE bool call_reply_read(const struct redisReply *reply,
     enum script script, struct call_reply *ret_reply, struct span *ret_name);
 /* The extra at i as a text; empty where there is none. */
 struct span call_reply_text(const struct call_reply *reply, size_t i);
+/* The extra at i as a list: how many texts it has, and one of them. */
+size_t call_reply_count(const struct call_reply *reply, size_t i);
+struct span call_reply_item(
+    const struct call_reply *reply, size_t i, size_t at);
 /* The extra at i as a time that is left, in ms; 0 where there is none. */
 int64_t call_reply_ms(const struct call_reply *reply, size_t i);
 /*

@@ -8,6 +8,7 @@
 #include "base/test_build.h"
 #include "store/claim.h"
 #include "store/record/redis_keys.h"
+#include "store/record/seal.h"
 #include "store/record_reply.h"
 #include "store/store_health.h"
 #include "store/topology.h"
@@ -17,6 +18,7 @@ enum {
 	DEADLINE_DIGITS = 13,
 	CAUTION_AT = 15,
 	NUMBERS = 5, /* … which have so many of the route's */
+	POLICY_PARTS = 6,
 	/*
 	 * A claim whose reply is slow, but flows, may take so many times
 	 * store.timeout: a client waits for it.
@@ -285,24 +287,55 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 
 /* --- its arguments --- */
 
-/* How an UNKNOWN is to be treated (lua/claim_item.lua's policy): the parts. */
-static size_t
-put_policy(struct span parts[4], char digits[DIGITS_MAX],
-    const struct claim *claim)
+/* In base64, for its record; the caller frees it. */
+static char *
+seal_question(const struct store *store, const struct claim *claim)
 {
+	const struct seal_about about = {
+	    .key_id = claim->key_id, .kind = SEAL_QUESTION};
+	char *sealed;
+	size_t len;
+	seal_close(
+	    &store->conf->store, &about, claim->question, &sealed, &len);
+	char *text = mem_grow(NULL, (len + 2) / 3 * 4 + 1);
+	base64_url_encode((const uint8_t *)sealed, len, text);
+	free(sealed);
+	return text;
+}
+
+/*
+ * How an UNKNOWN is to be treated (lua/claim_item.lua's policy): the parts.
+ * question: that of the claim, sealed; or NULL.
+ */
+static size_t
+put_policy(struct span parts[POLICY_PARTS], char digits[DIGITS_MAX],
+    const struct claim *claim, const char *question)
+{
+	const struct conf_idempotency *policy = claim->policy;
+	bool reconciles = policy->on_unknown == UNKNOWN_RECONCILE;
+	int64_t settle_ms = reconciles ? policy->reconcile.settle_ms : 0;
+	struct span settle = span_of(digits, digits_put(digits, settle_ms));
 	if (claim->reconciled) {
-		parts[0] = claim->frees ? SPAN("free") : SPAN("execute");
+		parts[0] = claim->frees ? SPAN("free:") : SPAN("execute:");
+		parts[1] = claim->asked;
+		return 2;
+	} else if (claim->asks) {
+		parts[0] = SPAN("ask:");
+		parts[1] = settle;
+		parts[2] = reconciles ? SPAN(":1") : SPAN(":0");
+		return 3;
 	} else if (claim->lost) {
 		parts[0] = SPAN("lost");
-	} else if (claim->policy->on_unknown == UNKNOWN_RETRY) {
+	} else if (policy->on_unknown == UNKNOWN_RETRY) {
 		parts[0] = SPAN("retry");
-	} else if (claim->policy->on_unknown == UNKNOWN_RECONCILE) {
+	} else if (policy->on_unknown != UNKNOWN_HOLD) {
 		parts[0] = SPAN("reconcile:");
-		parts[1] = span_of(digits,
-		    digits_put(digits, claim->policy->reconcile.settle_ms));
+		parts[1] = settle;
 		parts[2] = SPAN(":");
 		parts[3] = claim->query_hash;
-		return 4;
+		parts[4] = SPAN(":");
+		parts[5] = span_str(question != NULL ? question : "");
+		return POLICY_PARTS;
 	} else {
 		parts[0] = SPAN("hold");
 	}
@@ -329,9 +362,12 @@ put_item(struct store_call *call, const struct claim *claim)
 		at += digits_put(at, numbers[i]);
 		*at++ = ' ';
 	}
-	struct span terms[8] = {SPAN(" 0000000000000"), span_of(&wants, 1),
-	    SPAN("0"), span_of(text, (size_t)(at - text))};
-	size_t count = 4 + put_policy(terms + 4, digits, claim);
+	char *question = claim->question.len > 0
+	    ? seal_question(call->store, claim) : NULL;
+	struct span terms[4 + POLICY_PARTS] = {SPAN(" 0000000000000"),
+	    span_of(&wants, 1), SPAN("0"),
+	    span_of(text, (size_t)(at - text))};
+	size_t count = 4 + put_policy(terms + 4, digits, claim, question);
 	size_t terms_at = resp_joined(&call->args, terms, count);
 	call->item.own_from = call->args.len;
 	base64_url_encode(claim->owner.bytes, sizeof claim->owner.bytes, owner);
@@ -340,6 +376,7 @@ put_item(struct store_call *call, const struct claim *claim)
 	    span_of(print, TOKEN_CHARS), SPAN("\n"),
 	    call_one_line(claim->provenance), SPAN("\n")};
 	resp_joined(&call->args, own, sizeof own / sizeof *own);
+	free(question);
 	return terms_at;
 }
 
@@ -389,13 +426,15 @@ claim_start(
 	must(!is_being_revoked(store, &claim->owner));
 	call_outlive(store, policy);
 	call_begin_op(store, op);
+	op->arena = claim->arena;
 	struct store_call *call = call_of_record(store, SCRIPT_claim,
 	    &claim->key_id, claim->entity ? 6 : 2, sizeof(struct claim_call));
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
 	own->terms_at = put_item(call, claim);
 	/* Others are none that lua/claims.lua knows. */
 	if (claim->entity == NULL && claim->query_hash.len == 0 &&
-	    !claim->reconciled && !claim->lost)
+	    claim->question.len == 0 && !claim->reconciled && !claim->lost &&
+	    !claim->asks)
 		call->item.own_to = call->args.len;
 	if (claim->entity != NULL) {
 		call_arg_entity(call, claim->entity);

@@ -164,8 +164,9 @@ on_due(struct store_call *call, enum call_end how, int error,
 	struct key_id key_id;
 	(void)error;
 	store->sweeping--;
-	for (size_t i = 0; how == CALL_ANSWERED && i < reply->n_extra; i++) {
-		if (!hex_decode(call_reply_text(reply, i), key_id.bytes,
+	size_t count = how == CALL_ANSWERED ? call_reply_count(reply, 0) : 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!hex_decode(call_reply_item(reply, 0, i), key_id.bytes,
 			sizeof key_id.bytes) ||
 		    journal_awaited_has(store->awaited,
 			&store->identity.origin, store->identity.answered,
@@ -197,7 +198,7 @@ on_sweep_timer(void *arg)
 	for (unsigned i = 0; i < count; i++) {
 		unsigned shard = (store->sweep_shard + 1) % shards;
 		struct store_call *call =
-		    call_new(store, shard, SCRIPT_leases_due, 3);
+		    call_new(store, shard, SCRIPT_due, 3);
 		resp_number(&call->args, 1);
 		redis_keys_index(&call->args, store->conf, shard, "leases");
 		resp_number(&call->args, DUE_MAX);

@@ -132,6 +132,7 @@ outcome_store(struct store *store, struct store_op *op,
 	    [JOURNAL_UNKNOWN] = {SCRIPT_mark_unknown, 5},
 	};
 	const char letter = reason_letter(outcome->reason);
+	const struct span reason[] = {span_of(&letter, 1), owned->asked};
 	char terms[1 + ATTEMPT_DIGITS + DIGITS_MAX] = " ";
 	size_t len = 1 + ATTEMPT_DIGITS;
 	struct span bytes = outcome->stored;
@@ -147,14 +148,16 @@ outcome_store(struct store *store, struct store_op *op,
 		/* What answers of one turn may share (lua/complete.lua). */
 		digits_pad(terms + 1, ATTEMPT_DIGITS, owned->attempt);
 		len += digits_put(terms + len, owned->policy->retention_ms);
-		resp_arg(&call->args, span_of(terms, len));
+		const struct span first[] = {
+		    span_of(terms, len), owned->asked};
+		resp_joined(&call->args, first, 2);
 		call->item.own_from = call->args.len;
 		label_index_of(&store->conf->store, &owned->key_id,
 		    owned->provenance, label);
 		call_arg_labelled(call, &owned->owner, label);
 		resp_arg(&call->args, bytes);
 		/* With an entity's record more is to be done than is usual. */
-		if (owned->entity == NULL)
+		if (owned->entity == NULL && owned->asked.len == 0)
 			call->item.own_to = call->args.len;
 		resp_number(&call->args, outcome->answer != NULL
 			? outcome->answer->status
@@ -167,7 +170,7 @@ outcome_store(struct store *store, struct store_op *op,
 		break;
 	case JOURNAL_UNKNOWN:
 		must(outcome->reason != REASON_NONE);
-		resp_arg(&call->args, span_of(&letter, 1));
+		resp_joined(&call->args, reason, 2);
 		break;
 	}
 	if (outcome->kind != JOURNAL_COMPLETE) {

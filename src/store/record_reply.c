@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/test_build.h"
 #include "store/record/answer_codec.h"
+#include "store/record/seal.h"
 #include "store/record_reply.h"
 
 enum {
@@ -62,6 +65,47 @@ read_reason(struct store_op *op, struct span letter)
 	    op->reason == REASON_NONE)
 		return E_MALFORMED;
 	return 0;
+}
+
+/* What was sealed for this record; empty: nothing that can be read. */
+static struct span
+read_question(struct store_call *call, struct span text)
+{
+	struct arena *arena = call->op->arena;
+	const struct seal_about about = {
+	    .key_id = call->key_id, .kind = SEAL_QUESTION};
+	struct span sealed, question = SPAN("");
+	char *plain;
+	size_t len;
+	if (text.len == 0 || !base64_url_decode(arena, text, &sealed) ||
+	    seal_open(&call->store->conf->store, &about, sealed, &plain,
+		&len) != 0)
+		return question;
+	question = arena_dup(arena, span_of(plain, len));
+	free(plain);
+	return question;
+}
+
+/* What whoever is about to ask has to know of the record. */
+static int
+read_asked(struct store_call *call, const struct call_reply *reply)
+{
+	enum { BEFORE = 4, SINCE, PRINT, PROVENANCE, QUESTION };
+	struct store_op *op = call->op;
+	int64_t before = call_reply_ms(reply, BEFORE);
+	if (before >= op->attempt)
+		return E_MALFORMED;
+	op->before_count = (uint32_t)before;
+	op->unknown_at_ms = call_reply_ms(reply, SINCE);
+	if (op->arena == NULL)
+		return 0;
+	op->provenance =
+	    arena_dup(op->arena, call_reply_text(reply, PROVENANCE));
+	op->question =
+	    read_question(call, call_reply_text(reply, QUESTION));
+	return base64_url_decode(op->arena, call_reply_text(reply, PRINT),
+		   &op->fingerprint) && op->fingerprint.len == DIGEST_BYTES
+	    ? 0 : E_MALFORMED;
 }
 
 /* --- records --- */
@@ -186,17 +230,18 @@ read_verdict(struct store_call *call, const struct call_reply *reply)
 	struct store_op *op = call->op;
 	struct span first = call_reply_text(reply, 0);
 	struct span second = call_reply_text(reply, 1);
+	int error;
 	switch (op->verdict) {
 	case VERDICT_OURS:
 		read_history(op, reply);
 		return op->attempt > 0 ? 0 : E_MALFORMED;
 	case VERDICT_RECONCILE:
+		read_history(op, reply);
+		error = read_asked(call, reply);
+		return error != 0 ? error : read_reason(op, first);
 	case VERDICT_UNKNOWN:
-		if (op->verdict == VERDICT_RECONCILE)
-			read_history(op, reply);
 		op->settle_left_ms = call_reply_ms(reply, 1);
-		if (op->verdict == VERDICT_UNKNOWN)
-			op->unknown_ms = call_reply_ms(reply, 2);
+		op->unknown_ms = call_reply_ms(reply, 2);
 		return read_reason(op, first);
 	case VERDICT_COMPLETED:
 		return read_completed(call, first, second);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/answer.h"
+#include "base/arena.h"
 #include "base/list.h"
 #include "base/loop/op.h"
 #include "conf/conf.h"
@@ -67,8 +68,21 @@ struct store_op {
 	 */
 	bool fetches;
 	bool gone; /* the record was, also where it was made again since */
+	/*
+	 * RECONCILE: so many attempts right before this one are unknown too,
+	 * and since when the first of them is, by Redis' clock.
+	 */
+	uint32_t before_count;
+	int64_t unknown_at_ms;
+	/*
+	 * RECONCILE of a claim that asks: the record's fingerprint, its
+	 * provenance with acts, and the question that rests in it; empty: none
+	 * does, or none that can be read.  In the claim's arena.
+	 */
+	struct span fingerprint, provenance, question;
 	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
+	struct arena *arena;
 	struct list calls; /* those under way */
 	int failure;       /* the first error of them */
 };
@@ -104,6 +118,25 @@ struct claim {
 	 * (DONE).
 	 */
 	bool frees;
+	/*
+	 * Nobody has come with a request: the gateway asks by itself about a
+	 * record that is UNKNOWN, of the route that stands for the provenance.
+	 * Its fingerprint is not known yet.  Answers: RECONCILE; GONE, there is
+	 * nothing to ask about; UNKNOWN, not yet.
+	 */
+	bool asks;
+	struct arena *arena; /* where it asks: for its reply */
+	/*
+	 * Of a route whose gateways ask by themselves and need the question for
+	 * it: what asks about this attempt, which the record keeps, sealed.
+	 * May be empty.
+	 */
+	struct span question;
+	/*
+	 * With reconciled: what the record's history is to say, a letter and
+	 * provenance_act_text(); may be empty.
+	 */
+	struct span asked;
 	/*
 	 * Where it is IN_FLIGHT or BUSY, store_listen's changed is to hear of
 	 * the end of that.
@@ -146,6 +179,8 @@ struct owned_claim {
 	const struct conf_idempotency *policy;
 	struct span provenance; /* of the claim */
 	const struct store_entity *entity; /* as in the claim */
+	/* Of an owner that asked: as in the claim. */
+	struct span asked;
 };
 
 /* Hears what others change. */

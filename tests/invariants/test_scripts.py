@@ -48,7 +48,7 @@ MUTANTS = {
         {"claim": [("\texpire(r)\nend\n",
                     "\treturn execute(false)\nend\n")],
          # Only a retry is to notice it, not the sweeper.
-         "leases_due": [("'-inf', now,", "'-inf', 0,")]},
+         "due": [("'-inf', now,", "'-inf', 0,")]},
         [(UNKNOWN, "a gateway that was killed leaves an unknown key")]),
     "an unknown outcome is held": (
         {"claim": [("elseif policy == 'retry' and not stale then",
@@ -310,7 +310,7 @@ MUTANTS = {
                      "\t\t\t    lease_until, sub(key, -32))", "1")]},
         [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
     "a lease that is good is left alone": (
-        {"leases_due": [("'-inf', now,", "'-inf', '+inf',")],
+        {"due": [("'-inf', now,", "'-inf', '+inf',")],
          "expire": [("elseif r.lease_until > stamp then",
                     "elseif false then")]},
         [(LEASE, "a payment in flight is not given up before its lease")]),

@@ -151,6 +151,10 @@ put(const char *name)
 		return;
 	redis_just(redis, "ZADD %s %lld %s", index, (long long)now, ID);
 	redis_just(redis, "PEXPIRE %s %d", index, 1000);
+	if (setup->state != 'U')
+		return;
+	redis_just(redis, "ZADD %s %lld %s", ASKING, (long long)now, ID);
+	redis_just(redis, "PEXPIRE %s %d", ASKING, 1000);
 }
 
 void
@@ -409,6 +413,9 @@ indexes_are_right(char state)
 {
 	assert_int_equal(is_in(LEASES), state == 'P');
 	assert_int_equal(is_in(HELD), state == 'U' || state == 'F');
+	assert_int_equal(is_in(ASKING), state == 'U');
+	if (is_in(ASKING))
+		assert_true(redis_integer(redis, "PTTL %s", ASKING) > 0);
 	if (is_in(LEASES))
 		assert_true(redis_integer(redis, "PTTL %s", LEASES) > 0);
 	if (is_in(HELD))

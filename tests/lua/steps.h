@@ -26,6 +26,7 @@
 #define RECORD "t:{7}:r:" ID
 #define LEASES "t:{7}:leases"
 #define HELD "t:{7}:held"
+#define ASKING "t:{7}:asking:charges"
 #define EVENTS "t:{7}:events"
 #define DEAD "t:{7}:dead"
 /* Another key, of another shard; and an entity. */

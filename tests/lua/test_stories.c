@@ -94,6 +94,16 @@ names_in(const char *index)
 	return redis_integer(redis, "ZCARD %s", index) - 1;
 }
 
+static long long
+score_in(const char *index)
+{
+	redisReply *reply = redis_do(redis, "ZSCORE %s %s", index, ID);
+	assert_int_equal(reply->type, REDIS_REPLY_STRING);
+	long long score = atoll(reply->str);
+	freeReplyObject(reply);
+	return score;
+}
+
 static void
 nothing_stays_of_a_first_attempt_that_is_forgotten(void **state)
 {
@@ -112,8 +122,9 @@ nothing_stays_of_a_first_attempt_that_is_forgotten(void **state)
 	word_is(step("forget", A, 1), "FENCED");
 	/* The owner of an unknown attempt knows by now. */
 	word_is(step("forget", B, 1), "DONE");
-	assert_int_equal(redis_integer(redis, "DBSIZE"), 2);
-	assert_int_equal(names_in(LEASES) + names_in(HELD), 0);
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 3);
+	assert_int_equal(
+	    names_in(LEASES) + names_in(HELD) + names_in(ASKING), 0);
 }
 
 /* Of a message that was held, whose record somebody has deleted. */
@@ -534,12 +545,84 @@ what_is_held_is_listed_oldest_first(void **state)
 	(void)state;
 	put("P");
 	word_is(step("mark unknown", A, 3), "DONE");
-	redisReply *reply = redis_do(redis, "ZSCORE %s %s", HELD, ID);
 	char value[VALUE_MAX];
 	get_record(value);
 	value[42] = '\0';
-	assert_true(atof(reply->str) == (double)atoll(value + 29));
-	freeReplyObject(reply);
+	assert_true(score_in(HELD) == atoll(value + 29));
+}
+
+/* --- asked by a gateway itself --- */
+
+static void
+what_is_unknown_is_asked_about_at_once_and_then_less_often(void **state)
+{
+	(void)state;
+	put("P");
+	word_is(step("mark unknown", A, 3), "DONE");
+	assert_true(score_in(ASKING) <= redis_now());
+	word_is(claim(X, PRINT, "ask:0:0", 5, 0), "RECONCILE");
+	assert_false(is_in(ASKING));
+	word_is(step("mark unknown", X, 3), "DONE");
+	assert_true(score_in(ASKING) > redis_now() + 500);
+	/* Not before it has settled; and never later than in ten minutes. */
+	word_is(claim(X, PRINT, "ask:60000:0", 5, 0), "UNKNOWN");
+	assert_true(score_in(ASKING) > redis_now() + 50000);
+	put("U put back");
+	redis_just(redis, "SETRANGE %s 42 %s", RECORD, "1700000000000");
+	word_is(claim(X, PRINT, "ask:0:0", 5, 0), "RECONCILE");
+	word_is(step("release unsent", X, 3), "DONE");
+	assert_true(score_in(ASKING) > redis_now() + 590000);
+	assert_true(score_in(ASKING) <= redis_now() + 600000);
+	/* A record that cannot be asked about does not stay there. */
+	word_is(claim(X, PRINT, "ask:0:1", 5, 0), "GONE");
+	assert_false(is_in(ASKING));
+}
+
+static void
+what_did_not_happen_is_free_and_has_its_attempts(void **state)
+{
+	char value[VALUE_MAX];
+	(void)state;
+	put("U after retry");
+	claimed = "charges";
+	word_is(claim(X, OTHER_PRINT, "ask:0:0", 5, 0), "RECONCILE");
+	claimed = NULL;
+	head_has(77, PRINT "\ncharges\n");
+	redis_just(redis, "SETRANGE %s 42 0000000000001", RECORD);
+	word_is(claim(B, PRINT, "free:q" NOTE, 5, 0), "UNKNOWN");
+	word_is(claim(X, OTHER_PRINT, "ask:0:0", 5, 0), "RECONCILE");
+	word_is(claim(X, PRINT, "free:q" NOTE, 5, 0), "DONE");
+	head_has(2, "R-000003000002");
+	indexes_are_right('R');
+	get_record(value);
+	assert_non_null(strstr(value, "q" NOTE));
+	/* Whoever asks late that it be freed is told that it is. */
+	word_is(claim(X, PRINT, "free", 5, 0), "DONE");
+	/* The owner that was asked about is fenced, and makes nothing again. */
+	word_is(step("complete again", A, 3), "FENCED");
+	word_is(claim(B, PRINT, "hold", 5, 0), "OURS");
+	head_has(2, "P-000004000003");
+}
+
+static void
+a_key_is_set_free_by_who_asked_alone(void **state)
+{
+	(void)state;
+	put("none");
+	word_is(claim(X, PRINT, "free", 5, 0), "GONE");
+	put("U");
+	word_is(claim(X, PRINT, "free", 5, 0), "UNKNOWN");
+	put("P asking");
+	word_is(claim(A, PRINT, "free", 5, 0), "IN_FLIGHT");
+	word_is(claim(X, PRINT, "free", 5, 0), "IN_FLIGHT");
+	unsafe = true;
+	word_is(claim(B, PRINT, "free", 5, 0), "REFUSED");
+	unsafe = false;
+	word_is(claim(B, PRINT, "free", 5, 0), "DONE");
+	put("P asking expired");
+	word_is(claim(X, PRINT, "free", 5, 0), "UNKNOWN");
+	put("C");
+	word_is(claim(X, PRINT, "free", 5, 0), "COMPLETED");
 }
 
 /* --- any order --- */
@@ -671,6 +754,9 @@ main(void)
 	    IN_BOTH(an_index_is_kept_from_minute_to_minute),
 	    IN_BOTH(no_anchor_is_due),
 	    IN_BOTH(what_is_held_is_listed_oldest_first),
+	    IN_BOTH(what_is_unknown_is_asked_about_at_once_and_then_less_often),
+	    IN_BOTH(what_did_not_happen_is_free_and_has_its_attempts),
+	    IN_BOTH(a_key_is_set_free_by_who_asked_alone),
 	    IN_BOTH(
 		in_any_order_a_held_key_executes_once_and_all_ends),
 	};

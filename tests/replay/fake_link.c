@@ -332,7 +332,7 @@ only_looks(const struct link *link, struct span command)
 {
 	return (memmem(command.ptr, command.len, "EVALSHA", 7) == NULL &&
 		   !is_wait(command)) ||
-	    is_script(link, command, SCRIPT_leases_due) ||
+	    is_script(link, command, SCRIPT_due) ||
 	    is_script(link, command, SCRIPT_identify) ||
 	    is_script(link, command, SCRIPT_pause) ||
 	    (is_script(link, command, SCRIPT_letters) &&

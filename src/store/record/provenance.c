@@ -84,7 +84,7 @@ provenance_read(struct span line)
 	return p;
 }
 
-/* --- what operators did --- */
+/* --- what operators did, and who asked --- */
 
 /* Of a malformed one nothing is left. */
 static struct span

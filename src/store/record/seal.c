@@ -68,7 +68,8 @@ put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 	if (about->kind != SEAL_ANSWER) {
 		static const char marks[][3] = {[SEAL_LABEL] = "l1",
 		    [SEAL_EVENT] = "e1",
-		    [SEAL_LETTER] = "d1"};
+		    [SEAL_LETTER] = "d1",
+		    [SEAL_QUESTION] = "q1"};
 		memcpy(at, marks[about->kind], 2);
 		memcpy(at + 2, about->key_id.bytes, DIGEST_BYTES);
 		return about->kind != SEAL_EVENT || INVARIANT(sealed_to_event)

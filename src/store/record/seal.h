@@ -18,9 +18,10 @@
 
 /*
  * It says what a sealed text belongs to.  A record's label (record/label.h)
- * belongs to its key alone, since any attempt may have it; a relay's event, and
- * a source's letter, to a digest of what it is; an answer to all that follows,
- * as the record's head has it.
+ * belongs to its key alone, since any attempt may have it, and so does the
+ * question that asks about it; a relay's event, and a source's letter, to a
+ * digest of what it is; an answer to all that follows, as the record's head has
+ * it.
  */
 struct seal_about {
 	struct key_id key_id; /* or that digest */
@@ -29,6 +30,7 @@ struct seal_about {
 		SEAL_LABEL,
 		SEAL_EVENT,
 		SEAL_LETTER,
+		SEAL_QUESTION,
 	} kind;
 	/* Of an answer alone: */
 	enum record_state state;

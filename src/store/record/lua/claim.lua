@@ -6,10 +6,13 @@
 --       as JSON, 6 serialize (1)
 -- Answers: OURS reason tries created first (the first request's id; empty, or
 --       left out, where that is this one); RECONCILE likewise (ours, to ask
---       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
---       lease-left-ms; UNKNOWN reason settle-left-ms unknown-for-ms;
---       COMPLETED record (brief),
---       or its head and its answer's status;
+--       about and not to execute), and how many attempts right before it are
+--       unknown too, since when the first of them is, and the record's
+--       fingerprint, provenance and question (sealed); DONE (it is free); GONE
+--       (there is nothing to ask about, or to set free); LATE; REFUSED
+--       (caution); IN_FLIGHT lease-left-ms; UNKNOWN reason settle-left-ms
+--       unknown-for-ms; COMPLETED record (brief), or its head and its answer's
+--       status;
 --       FAILED first (of those that were sent); MISMATCH first differs (m
 --       method, p path, - the rest); BROKEN; STALE version (newer_only); BUSY
 --       lease-left-ms record-name (serialize); FULL (events wait for relays).
@@ -24,7 +27,7 @@
 -- include claim_item.lua
 
 local terms, item = ARGV[1], ARGV[2]
-local lease_ms, alive_ms, unknown_ms, max_attempts, longest, policy =
+local lease_ms, alive_ms, unknown_ms, max_attempts, longest, policy, more =
     string.match(string.sub(terms, TERMS), TERMS_OF)
 local owner = string.sub(item, 1, TOKEN)
 local fingerprint = string.sub(item, 1 + TOKEN, 2 * TOKEN)
@@ -33,7 +36,7 @@ local wants, caution = string.sub(terms, WANTS, WANTS),
     string.sub(terms, CAUTION, CAUTION)
 local waits, brevity, has_outcome = wants % 2 == 1, wants % 4 >= 2, wants >= '4'
 local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
-local settle, question = string.match(policy, '^reconcile:(%d+):?(%x*)$')
+local settle, question, asks = string.match(more, '^(%d+):?(%w*):?(%S*)$')
 local deadline = string.sub(terms, DEADLINE, DEADLINE_END)
 if stamp > deadline and deadline ~= NO_DEADLINE then
 	return {'LATE', 0, now, call}
@@ -52,7 +55,6 @@ end
 
 -- include shard_index.lua
 -- include transitions.lua
--- include slot_migration.lua
 -- include entities.lua
 
 local r = parse(value)
@@ -80,7 +82,16 @@ local function hold(word)
 	end
 	move(r, 'P', alive_ms, longest)
 	entity_hold(r, alive_ms)
-	return answer(word, r, r.reason, r.tries, r.created, r.first or '')
+	if word == 'OURS' then
+		return answer(word, r, r.reason, r.tries, r.created,
+		    r.first or '')
+	end
+	-- Where there is no room for more, those before these may be, too.
+	local before = #r.before / BEFORE
+	return answer(word, r, r.reason, r.tries, r.created, r.first or '',
+	    before < BEFORE_MAX and before or r.attempt - 1,
+	    tonumber(before > 0 and string.sub(r.before, -#stamp) or r.since),
+	    r.fingerprint, r.provenance, r.asks or '')
 end
 
 local function failed()
@@ -95,7 +106,7 @@ local function execute(unknown)
 		return answer('REFUSED', r)
 	end
 	if policy ~= 'execute' then
-		r.question = question
+		r.question, r.asks = question, asks
 	end
 	if tonumber(r.tries) >= tonumber(max_attempts) or
 	    r.attempt == '999999' then
@@ -121,6 +132,28 @@ if away then
 	return away
 end
 
+if policy == 'ask' then
+	local asks_of = asking(claimed)
+	local mine = r and r.state == 'P' and r.owner == owner and r.asked
+	if not mine and (not r or r.state ~= 'U' or
+	    asking(r.known) ~= asks_of or (question == '1' and not r.asks)) then
+		redis.pcall('ZREM', asks_of, string.sub(KEYS[1], -32))
+		return answer('GONE', r)
+	end
+	fingerprint, claimed, question = r.fingerprint, r.known, r.question
+	if not mine then
+		-- It is not asked about before, whatever comes of this.
+		local settled, again = digits(r.lease_until + settle),
+		    asked_again(r)
+		pcall(index, asks_of, KEYS[1],
+		    settled > again and settled or again, longest)
+	end
+elseif policy == 'free' and (not r or r.state == 'R') then
+	return answer(r and 'DONE' or 'GONE', r)
+end
+
+-- Whether this owner has asked, and it did not happen.
+local did_not = policy == 'execute' or policy == 'free'
 -- The version of an entity, where this request's is not above it.
 local stale = entity_stale()
 
@@ -166,7 +199,14 @@ local function did_not_happen()
 		return answer('REFUSED', r)
 	end
 	r.via, r.asked, r.since, r.back = 'R', nil, nil, nil
-	if stale then
+	if more ~= '' then
+		note_down(r, more)
+	end
+	if policy == 'free' then
+		r.via = nil
+		set_free(r, alive_ms, true)
+		return answer('DONE', r)
+	elseif stale then
 		set_free(r, alive_ms, true)
 		return answer('STALE', r, stale)
 	end
@@ -177,7 +217,7 @@ if r.state == 'P' then
 	if r.owner == owner then
 		if not r.asked then
 			return hold('OURS')
-		elseif policy == 'execute' then
+		elseif did_not then
 			-- A FAILED record still welcomes the truth of its last
 			-- attempt, which was not this owner's.
 			r.owner = r.asked
@@ -200,7 +240,7 @@ end
 
 local left = settle and
     math.min(r.lease_until + settle - now, tonumber(settle)) or 0
-if policy == 'execute' and was_put_back(r, owner, '000000') then
+if did_not and was_put_back(r, owner, '000000') then
 	return did_not_happen()
 elseif policy == 'retry' and not stale then
 	return not unsafe and overflows() and answer('FULL', r) or execute(true)

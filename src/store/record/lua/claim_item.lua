@@ -15,16 +15,21 @@
 --                    nothing is asked about it
 --  17 the route's  with a blank between them: lease ms, time to live of a
 --                    PROCESSING record ms, unknown_retention ms, max_attempts,
---                    longest ms (shard_index.lua), policy
+--                    longest ms (shard_index.lua), policy, and without a
+--                    blank what more that has
 -- And what is claimed, as a record has it: owner 22, fingerprint 22, a newline,
 -- the provenance, and a newline.
 -- policy: what to do about an UNKNOWN: hold; retry; lost, hold, and where there
 --       is no record one is made that is UNKNOWN, as it was sent; or
---       reconcile:MS:QUESTION (once it has been unknown for MS; QUESTION,
+--       reconcile:MS:QUESTION:ASKS (once it has been unknown for MS; QUESTION,
 --       perhaps empty, is a hash of what would be asked: another question than
---       the attempt's own is never asked about it); or execute: the owner that
---       was answered RECONCILE has asked the upstream, and the attempt did not
---       happen.
+--       the attempt's own is never asked about it; ASKS, perhaps empty, is that
+--       itself, sealed, for a gateway that asks without a client); or execute
+--       and free: the owner that was answered RECONCILE has asked, and the
+--       attempt did not happen; ":ACT" behind it is noted down (note_down()).
+--       ask:MS:NEEDS (a gateway asks without a client, about a record of the
+--       route that stands for the provenance; NEEDS, 1 or 0, whether it can do
+--       that only where the record has the question).
 local DEADLINE, DEADLINE_END, WANTS, CAUTION, TERMS = 2, 14, 15, 16, 17
 local NO_DEADLINE, TOKEN, BLANK = '0000000000000', 22, 32
-local TERMS_OF = '^(%d+) (%d+) (%d+) (%d+) (%d+) (.*)$'
+local TERMS_OF = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%l*):?(.*)$'

@@ -2,7 +2,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Stores the answer of an attempt: it is what every retry is given.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
--- ARGV: 1 a blank, the attempt (6 digits), and the retention (ms); 2 owner,
+-- ARGV: 1 a blank, the attempt (6 digits), and the retention (ms), and behind
+--       it, of an owner that asked, what is noted down (note_down()); 2 owner,
 --       and behind it what stands for the label (labels.lua), if it has one;
 --       3 the answer, 4 its status; and where the record is to be made again if
 --       it is gone, 5 fingerprint, 6 tries, 7 created ms, 8 provenance, and
@@ -21,12 +22,12 @@
 -- include shard_index.lua
 -- include record.lua
 
-local attempt, retention = string.sub(ARGV[1], 2, 7), string.sub(ARGV[1], 8)
+local attempt = string.sub(ARGV[1], 2, 7)
+local retention, act = string.match(ARGV[1], '^(%d+)(.*)$', 8)
 local owner, label = string.sub(ARGV[2], 1, 22), string.sub(ARGV[2], 23)
 local value = redis.call('GET', KEYS[1])
 
 -- include transitions.lua
--- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
 -- include labels.lua
@@ -59,6 +60,9 @@ elseif earlier or r.again or ((r.state == 'P' or r.state == 'U') and
 	local away = r.version and entity_apart(r.entity)
 	if away then
 		return away
+	end
+	if act ~= '' then
+		note_down(r, act)
 	end
 	r.attempt, r.owner, r.reason = attempt, owner, '-'
 	r.rest, r.status = ARGV[3], ARGV[4]

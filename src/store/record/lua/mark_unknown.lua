@@ -2,7 +2,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Marks a record unknown: the attempt was sent, and its outcome is not known.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
--- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter,
+-- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter, and behind it, of an
+--       owner that asked, what is noted down (note_down()), or nothing,
 --       4 unknown_retention ms, 5 longest ms; and where the record is to be
 --       made again if it is gone, 6 fingerprint, 7 tries, 8 created ms,
 --       9 provenance, and 10 to 13 of an entity (make_again.lua)
@@ -16,11 +17,11 @@
 -- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
 
-local owner, attempt, reason = ARGV[1], ARGV[2], ARGV[3]
+local owner, attempt = ARGV[1], ARGV[2]
+local reason, act = string.sub(ARGV[3], 1, 1), string.sub(ARGV[3], 2)
 local r = parse(redis.call('GET', KEYS[1]))
 if r == nil or forgotten(r, owner, attempt) then
 	r = make_again(6, r, owner, attempt)
@@ -34,6 +35,9 @@ elseif r.attempt ~= attempt then
 elseif r.again or (r.state == 'P' and r.owner == owner) then
 	if r.asked then
 		put_back(r)
+		if act ~= '' then
+			note_down(r, act)
+		end
 	else
 		r.reason, r.lease_until = reason, stamp
 	end

@@ -35,7 +35,6 @@
 -- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include slot_migration.lua
 -- include entities.lua
 -- include make_again.lua
 -- include labels.lua
@@ -47,24 +46,8 @@ local r = parse(redis.call('GET', KEYS[1]))
 
 -- Gateways that cache an answer, or wait for one, must hear of it.  No pcall:
 -- if they cannot, the operator must not believe that all is well.
-local function publish()
+local function announce()
 	redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', name)
-end
-
--- The record remembers the act, and of all acts the last ones.
-local ACTS = 8
-
-local function note_down(r)
-	local kept = {}
-	local start, id, acts = string.match(r.known, FROM)
-	start = start or r.known .. '\t\t\t\t\t'
-	for one in string.gmatch(acts or '', '[^\t ]+') do
-		kept[#kept + 1] = one
-	end
-	kept[#kept + 1] = stamp .. string.sub(act, 1, 1) .. ARGV[7]
-	r.provenance = start .. (id or '') .. '\t' .. table.concat(kept, ' ',
-	    math.max(1, #kept - ACTS + 1))
-	r.known = r.provenance
 end
 
 -- The record without its answer, as it is told.
@@ -86,7 +69,7 @@ if act == 'replace' and not r then
 	move(r, 'C', retention)
 	entity_raise(r)
 	index_label(string.sub(ARGV[8], 23), KEYS[2], KEYS[1], r.lease_until)
-	publish()
+	announce()
 	return answer('BROKEN', nil, 'DELETED')
 elseif r == nil then
 	return answer('GONE')
@@ -99,11 +82,11 @@ elseif r == false then
 		fingerprint = NOBODY, reason = 'o', provenance = '', known = '',
 		created = stamp, lease_until = stamp, rest = '', before = '',
 	}
-	note_down(r)
+	note_down(r, string.sub(act, 1, 1) .. ARGV[7])
 	redis.call('ZREM', KEYS[2], name)
 	move(r, 'U', math.max(retention, redis.call('PTTL', KEYS[1])),
 	    ARGV[8])
-	publish()
+	announce()
 	return told('BROKEN', r, 'U')
 end
 
@@ -121,7 +104,7 @@ if act == 'delete' then
 	tell(r)
 	redis.call('ZREM', KEYS[2], name)
 	redis.call('ZREM', KEYS[3], name)
-	publish()
+	announce()
 	return answer('DONE', r, before)
 end
 
@@ -130,7 +113,7 @@ if away then
 	return away
 end
 r.reason, r.owner = '-', NOBODY
-note_down(r)
+note_down(r, string.sub(act, 1, 1) .. ARGV[7])
 if act == 'complete' then
 	r.rest, r.status = ARGV[3], ARGV[4]
 	move(r, 'C', retention)
@@ -141,5 +124,5 @@ else
 	set_free(r, retention, false)
 end
 local reply = told('DONE', r, before)
-publish()
+announce()
 return reply

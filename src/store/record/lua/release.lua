@@ -20,7 +20,6 @@
 -- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include slot_migration.lua
 -- include entities.lua
 
 local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] ~= '0'

@@ -15,7 +15,6 @@
 -- include shard_index.lua
 -- include record.lua
 -- include transitions.lua
--- include slot_migration.lua
 
 -- What a record in flight changes (entities.lua), where it is that record's
 -- alone, or another's; nil where there is nothing of the kind.

@@ -19,6 +19,7 @@
 --            where nothing is known of this one either, the truth about each
 --            of them is welcome.
 --   question a hash of what the upstream is asked about the attempt (claim.lua)
+--   asks     that itself, sealed, where a gateway asks it without a client
 --   entity   what the request changes (entities.lua): the end of its key's name
 --   version  of newer_only, in digits that compare like the versions
 --   shown    the same as JSON has it, for people
@@ -28,10 +29,13 @@
 --            the first of those requests came (13), and its id
 --
 -- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
--- and FAILED); and those of events.lua.
+-- and FAILED); and those of events.lua.  Beside them, in the same shard, stands
+-- for each route what is UNKNOWN of it, by when a gateway may ask about it next
+-- (gate/sweeper.h): "asking:ROUTE".  What has just become so is told gateways on
+-- the shard's channel: "!asking:ROUTE", a newline, and the record's name.
 
 local NOBODY = '----------------------'
-local NOTES = {'asked', 'since', 'back', 'before', 'question', 'entity',
+local NOTES = {'asked', 'since', 'back', 'before', 'question', 'asks', 'entity',
     'version', 'shown', 'keep', 'held', 'sent'}
 -- Of so many earlier attempts there are notes.
 local BEFORE, BEFORE_MAX = 36, 8
@@ -159,7 +163,56 @@ local function provenance_of_free(r, sent)
 	return acts and acts ~= '' and r.provenance or ''
 end
 
+-- The record remembers an act of an operator, or a question and what came of
+-- it ('q'), and of all the last ones; of questions in a row the last.
+local ACTS, ACT = 8, 14
+
+local function note_down(r, act)
+	local kept = {}
+	local start, id, acts = string.match(r.known, FROM)
+	start = start or r.known .. '\t\t\t\t\t'
+	for one in string.gmatch(acts or '', '[^\t ]+') do
+		kept[#kept + 1] = one
+	end
+	local last = #kept > 0 and string.sub(kept[#kept], ACT, ACT)
+	local again = last == 'q' and string.sub(act, 1, 1) == 'q'
+	kept[#kept + (again and 0 or 1)] = stamp .. act
+	r.provenance = start .. (id or '') .. '\t' .. table.concat(kept, ' ',
+	    math.max(1, #kept - ACTS + 1))
+	r.known = r.provenance
+end
+
 -- include events.lua
+-- include slot_migration.lua
+
+-- Where the UNKNOWN records stand that have the route of that provenance; nil:
+-- nobody knows it.
+local function asking(provenance)
+	local route = string.match(provenance, '^[^\t]+')
+	return route and string.sub(KEYS[2], 1, -7) .. 'asking:' .. route
+end
+
+-- What is UNKNOWN, and was asked about in vain, is so again when it will have
+-- been UNKNOWN for twice as long.
+local SOONEST, LATEST = 1000, 600000
+
+local function asked_again(r)
+	return digits(now + math.min(math.max(now - r.lease_until, SOONEST),
+	    LATEST))
+end
+
+-- pcall: the step is done, even if our user may not PUBLISH.
+local function publish(what)
+	redis.pcall('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', what)
+end
+
+local function ask_about(r, asks, longest)
+	index(asks, KEYS[1], r.back and asked_again(r) or stamp, longest)
+	if not r.back then
+		publish('!' .. string.match(asks, 'asking:.*') .. '\n' ..
+		    string.sub(KEYS[1], -32))
+	end
+end
 
 -- Stores the record in a state, for ttl ms.  The SET comes first: where a full
 -- Redis refuses it, nothing has changed.  Once it is no longer PROCESSING,
@@ -168,6 +221,13 @@ end
 local function move(r, state, ttl, longest)
 	local waited = r.mark == '+' or
 	    (r.held and state ~= 'P' and state ~= 'U')
+	local from = r.state
+	local asks = state == 'U' and asking(r.provenance) or
+	    from == 'U' and asking(r.known)
+	local away = asks and apart(KEYS[1], asks)
+	if away then
+		error(away)
+	end
 	if state == 'C' then
 		r.lease_until = digits(now + ttl)
 	end
@@ -177,7 +237,6 @@ local function move(r, state, ttl, longest)
 	    (state == 'C' or state == 'R') and '' or notes_of(r), r.rest),
 	    'PX', ttl)
 	tell(r, state)
-	local from = r.state
 	if state == 'P' then
 		index(KEYS[2], KEYS[1], r.lease_until, longest)
 	elseif from == 'P' then
@@ -188,10 +247,13 @@ local function move(r, state, ttl, longest)
 	elseif from == 'U' or from == 'F' then
 		redis.call('ZREM', KEYS[3], string.sub(KEYS[1], -32))
 	end
-	-- pcall: the step is done, even if our user may not PUBLISH.
+	if asks and state == 'U' then
+		ask_about(r, asks, longest)
+	elseif asks then
+		redis.call('ZREM', asks, string.sub(KEYS[1], -32))
+	end
 	if waited and state ~= 'P' then
-		redis.pcall('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes',
-		    string.sub(KEYS[1], -32))
+		publish(string.sub(KEYS[1], -32))
 	end
 end
 
