@@ -267,11 +267,11 @@ trust_why(const struct trusts *trusts, const struct conf_route *route,
 	if (t->ended)
 		return "the witness may not be believed until an operator "
 		       "says so (onceproxy witness trust)";
-	if (t->unusable[0] != '\0')
-		return t->unusable;
-	if (t->needs_catalogue && !t->read)
+	if (!t->read)
 		return "the catalogue of the witness' database was not read "
 		       "yet";
+	if (t->unusable[0] != '\0')
+		return t->unusable;
 	if (claimed_ms <= t->since_ms)
 		return "it was sent before there was this witness";
 	if (is_enforced(t) && t->enforced_ms > 0 &&
