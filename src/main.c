@@ -13,6 +13,7 @@
 #include "operators/commands/messages.h"
 #include "operators/commands/serve.h"
 #include "operators/commands/usage.h"
+#include "operators/commands/witness.h"
 #include "operators/doctor/doctor.h"
 
 /* Exit codes: 0 well, 1 refused, 2 wrong usage. */
@@ -138,6 +139,8 @@ print_help(FILE *to)
 	    "show and resolve records of a running gateway");
 	fprintf(to, "  %-8s %s\n", "messages",
 	    "show sources and resolve messages of a running gateway");
+	fprintf(to, "  %-8s %s\n", "witness",
+	    "decide about the witnesses of routes");
 	fprintf(to,
 	    "\noptions:\n"
 	    "  -c FILE    the configuration (%s)\n"
@@ -166,7 +169,8 @@ print_command_help(const struct command *command)
 static const char *
 command_at(size_t i)
 {
-	static const char *const others[] = {"keys", "messages", "help", NULL};
+	static const char *const others[] = {
+	    "keys", "messages", "witness", "help", NULL};
 	return i < N_COMMANDS ? commands[i].name : others[i - N_COMMANDS];
 }
 
@@ -239,6 +243,8 @@ run(int argc, char **argv)
 		return keys_run(argc, argv, default_file);
 	if (!strcmp(argv[0], "messages"))
 		return messages_run(argc, argv, default_file);
+	if (!strcmp(argv[0], "witness"))
+		return witness_run(argc, argv, default_file);
 	for (int i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[0], commands[i].name))
 			return run_command(&commands[i], argc, argv);

@@ -26,6 +26,7 @@ struct record_view {
 	struct provenance from; /* its label as people read it */
 	struct span owner; /* OWNER_CHARS; empty: nobody */
 	struct span fingerprint; /* as in the record */
+	uint32_t before; /* attempts before it that are unknown, too */
 	/* Milliseconds since 1970, by Redis' clock. */
 	int64_t created_ms;
 	int64_t changed_ms;

@@ -364,6 +364,9 @@ EVENT(operator_decided, WARN, "an operator has decided what becomes of "
 	"where what its records still know is not executed again")
 EVENT(operator_decided_unsure, WARN, "Redis did not reply to an operator's "
 	"decision about partitions of this source: say it again")
+EVENT(operator_trust_unsure, WARN, "Redis did not reply to an operator's word "
+	"about the witness of this route: look at GET /status, and say it "
+	"again")
 EVENT(source_goes, INFO, "this reason no longer keeps the source from taking "
 	"messages")
 EVENT(relay_begins, INFO, "this gateway runs this relay from now on")

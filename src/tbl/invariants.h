@@ -261,6 +261,8 @@ INVARIANT_NAME(room_for_dead,
 /* --- the operator: admin/ --- */
 INVARIANT_NAME(answer_waits,
     "an operator could set a key free whose answer is on this very disk")
+INVARIANT_NAME(operator_revokes,
+    "a payment that an operator set free would still be made, too")
 INVARIANT_NAME(admin_token, "anybody could release a key")
 INVARIANT_NAME(admin_site,
     "a page that an operator looks at could release a key")

@@ -31,7 +31,7 @@ def help_names_the_commands(bench):
     done = command("--help")
     equal(done.returncode, 0)
     for word in ("serve", "check", "doctor", "keys", "messages", "events",
-                 "--version", "example:"):
+                 "witness", "--version", "example:"):
         assert word in done.stdout, done.stdout
 
 
@@ -100,7 +100,8 @@ def what_was_meant_is_said_of(bench, args, meant):
 
 
 @each([("commands", ["colour"], "no such command: colour\nThe commands are "
-        "serve, check, doctor, events, keys, messages and help.\n"),
+        "serve, check, doctor, events, keys, messages, witness and "
+        "help.\n"),
        ("verbs", ["keys", "lst"], "no such verb: lst; did you mean list?\n"
         "The verbs are list, find, show, release, complete and delete.\n"),
        ("verbs, where none is", ["keys"], "a verb is missing\n"

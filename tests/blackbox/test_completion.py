@@ -47,6 +47,7 @@ def completed(shell, folder, *words):
 ROWS = [
     ("commands", ["e"], ["events"]),
     ("verbs", ["keys", "re"], ["release"]),
+    ("a verb of one alone", ["witness", "t"], ["trust"]),
     ("verbs behind a file", ["messages", "-c", "f", "re"],
      ["replay", "restore", "resume", "rewind"]),
     ("options of a command", ["events", "--f"], ["--follow", "--from"]),
@@ -96,7 +97,7 @@ def every_command_and_verb_is_offered(bench):
     for shell in SHELLS:
         equal(completed(shell, ".", ""),
               ["check", "doctor", "events", "help", "keys", "messages",
-               "serve"])
+               "serve", "witness"])
         equal(completed(shell, ".", "keys", ""),
               ["complete", "delete", "find", "list", "release", "show"])
 

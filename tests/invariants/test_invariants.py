@@ -338,6 +338,9 @@ KILLING_TESTS = {
     # The operator.
     "answer_waits": [
         (JOURNAL, "a key whose answer waits on disk is not set free")],
+    "operator_revokes": [
+        ("test_witness_operator",
+         "what did not happen is revoked first: released")],
     "admin_token": [("test_admin", "a token is needed for all but health")],
     "admin_site": [(SITES, "a page of another site changes nothing")],
     "admin_host": [

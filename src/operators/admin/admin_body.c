@@ -257,6 +257,9 @@ admin_body_read(struct admin_request *a)
 	    [ADMIN_TAKES_REWIND] = {{"note", "partitions"},
 		"The body may have only the members \"note\" and "
 		"\"partitions\"."},
+	    [ADMIN_TAKES_TRUST] = {{"note", "route"},
+		"The body may have only the members \"note\" and "
+		"\"route\"."},
 	    [ADMIN_TAKES_OUTCOME] = {{"status", "headers", "body",
 		"body_base64", "attempt", "note"},
 		"The body may have only the members \"status\", \"headers\", "
@@ -278,6 +281,11 @@ admin_body_read(struct admin_request *a)
 			  json_object_get(a->in, "partitions"), 1);
 	if (message == NULL && takes != ADMIN_TAKES_OUTCOME)
 		message = take_note_and_attempt(a);
+	if (message == NULL && takes == ADMIN_TAKES_TRUST &&
+	    (a->note.len == 0 ||
+		json_string_length(json_object_get(a->in, "route")) == 0))
+		message = "The body must have \"route\", and a \"note\" that "
+			  "says why.";
 	if (message == NULL && a->head.target.has_query)
 		message = "This request takes no parameters.";
 	return message;

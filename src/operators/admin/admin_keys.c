@@ -339,18 +339,18 @@ replace(struct admin_request *a, char *file)
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
-/* Returns the policy of the record's route; defaults where that is gone. */
-static const struct conf_idempotency *
-policy_of(const struct admin_request *a)
+/* Returns the record's route; NULL: that is gone. */
+static const struct conf_route *
+route_of(const struct admin_request *a)
 {
 	const struct conf *conf = a->conf;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		if (route->idempotency != NULL &&
 		    span_eq(span_str(route->name), a->look.record.from.route))
-			return route->idempotency;
+			return route;
 	}
-	return conf->defaults;
+	return NULL;
 }
 
 /*
@@ -379,6 +379,24 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 	return 0;
 }
 
+/*
+ * Whoever says that it did not happen, or was refused, has its API's database
+ * say so first, where that can: what is still at work there would else commit
+ * beside the next attempt, or behind the operator's back.
+ */
+static bool
+must_revoke(const struct admin_request *a, const struct conf_route *route)
+{
+	bool happened = a->act == ACT_COMPLETE && a->outcome.status >= 200 &&
+	    a->outcome.status < 300;
+	return route != NULL && a->act != ACT_DELETE && !happened &&
+	    (a->look.op.state == STATE_UNKNOWN ||
+		a->look.op.state == STATE_FAILED) &&
+	    (a->attempt == 0 || a->attempt == a->look.record.attempt) &&
+	    route->idempotency->on_unknown == UNKNOWN_WITNESS && !a->revoked &&
+	    INVARIANT(operator_revokes);
+}
+
 /* The record was looked at, and allows the act as far as can be seen. */
 static enum after
 begin_act(struct admin_request *a)
@@ -398,10 +416,14 @@ begin_act(struct admin_request *a)
 		    SPAN("Nobody knows the request of this record, which was "
 			 "damaged, so it has no answer: release the key, or "
 			 "delete the record. Nothing was changed."));
-	const struct conf_idempotency *policy = policy_of(a);
+	const struct conf_route *route = route_of(a);
+	const struct conf_idempotency *policy =
+	    route != NULL ? route->idempotency : a->conf->defaults;
+	if (must_revoke(a, route))
+		return admin_witness_revoke(a, route);
 	struct records_order order = {
 	    .act = a->act,
-	    .attempt = a->attempt,
+	    .attempt = a->revoked ? a->look.record.attempt : a->attempt,
 	    .retention_ms = a->look.op.verdict == VERDICT_BROKEN
 		? policy->unknown_retention_ms
 		: policy->retention_ms,
@@ -428,6 +450,30 @@ begin_act(struct admin_request *a)
 	a->was = a->look.record.from;
 	records_operate(a->admin->store, &a->look, &a->key_id, &order);
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
+}
+
+enum after
+admin_keys_revoked(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct admin_errand *errand = a->errand.errand;
+	const char *words = "it did not answer in time";
+	if (errand != NULL && errand->ended)
+		words = "this gateway is being stopped";
+	else if (errand != NULL)
+		words = errand->witness.words;
+	if (errand != NULL && errand->witness.answer == WITNESS_DONE)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("The API's database says that it was executed: \"keys "
+			 "reconcile\" completes it. Nothing was changed."));
+	if (errand == NULL || errand->witness.answer != WITNESS_REVOKED)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    arena_printf(a->arena,
+			"The API's database could not be told that it must not "
+			"happen any more: %s. Nothing was changed.", words));
+	admin_witness_end(&a->errand);
+	a->revoked = true;
+	return begin_act(a);
 }
 
 static void
@@ -472,7 +518,8 @@ static bool
 has_changed(const struct admin_request *a)
 {
 	const struct store_op *op = &a->look.op;
-	return a->act == ACT_COMPLETE && op->verdict == VERDICT_FENCED &&
+	return (a->act == ACT_COMPLETE || a->revoked) &&
+	    op->verdict == VERDICT_FENCED &&
 	    (op->state == STATE_UNKNOWN || op->state == STATE_FAILED) &&
 	    (a->attempt == 0 || a->attempt == op->attempt);
 }
@@ -512,6 +559,7 @@ admin_keys_acted(struct machine *machine)
 			 "record: it may have been changed."));
 	}
 	if (has_changed(a) && ++a->tries < TRIES_MAX) {
+		a->revoked = false;
 		answer_unref(&a->given);
 		return ask_record(a, &a->key_id);
 	}

@@ -7,6 +7,8 @@
 #include "base/histogram.h"
 #include "conf/complaints.h"
 #include "gate/machine.h"
+#include "gate/trust.h"
+#include "gate/witness.h"
 #include "http/front/exchange.h"
 #include "http/front/front.h"
 #include "http/front/places.h"
@@ -66,6 +68,23 @@ struct admin_outcome {
 	struct span body;
 };
 
+/*
+ * What a worker does for an operator, as it has the connections: it goes to its
+ * thread and comes back.  Whoever asked may give up; it then ends alone.
+ */
+struct admin_errand {
+	struct admin_errand_op *op; /* NULL: nobody waits for it any more */
+	struct loop *asker;
+	struct worker *worker;
+	const struct conf *conf; /* which has the route */
+	struct witness_op witness;
+	bool ended; /* the worker has */
+};
+struct admin_errand_op {
+	struct op op;
+	struct admin_errand *errand; /* with the answer once op is done */
+};
+
 struct admin_request;
 
 /* A request may have this: */
@@ -78,6 +97,7 @@ enum admin_takes {
 	ADMIN_TAKES_ACT,
 	ADMIN_TAKES_RESUME,
 	ADMIN_TAKES_REWIND,
+	ADMIN_TAKES_TRUST,
 	ADMIN_TAKES_OUTCOME, /* a whole answer */
 };
 
@@ -123,6 +143,10 @@ struct admin_request {
 	unsigned tries;   /* so far: the record may change meanwhile */
 	struct span note;
 	struct admin_outcome outcome;
+
+	struct admin_errand_op errand;
+	bool revoked; /* the witness has it that the attempt never happens */
+	struct trust_op trust;
 
 	struct records_op look;
 	struct provenance was; /* before the act; in look's arena */
@@ -201,6 +225,19 @@ enum after admin_keys_list(struct admin_request *a);
 enum after admin_keys_lookup(struct admin_request *a);
 enum after admin_keys_show(struct admin_request *a);
 enum after admin_keys_order(struct admin_request *a);
+
+/* Makes the list of witnesses and whether they are trusted, for /status. */
+json_t *admin_witness_list(const struct admin_request *a);
+/* Takes an operator's word that a route's witness may be believed again. */
+enum after admin_witness_trust(struct admin_request *a);
+/*
+ * Has the attempts of the record that was looked at revoked, as that route's
+ * witness has it; a->errand then has the answer.
+ */
+enum after admin_witness_revoke(
+    struct admin_request *a, const struct conf_route *route);
+/* Gives up, or lets go of the answer; always allowed. */
+void admin_witness_end(struct admin_errand_op *op);
 
 /*
  * Tell this gateway's own sources, each asked in its worker's thread, and

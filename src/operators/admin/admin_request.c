@@ -15,7 +15,8 @@
  * The way of a request to the admin interface:
  *
  *   CHECK ⇢ RECEIVED ─┬─ ⇢ LISTED, perhaps again ─┐  admin_keys.c
- *                     ├─ ⇢ SHOWN ─ ⇢ ACTED ───────┤
+ *                     ├─ ⇢ SHOWN (⇢ REVOKED) ⇢ ACTED
+ *                     ├─ ⇢ TRUSTED ───────────────┤  admin_witness.c
  *                     ├─ ⇢ PROBED ────────────────┤  admin_status.c
  *                     ├─ ⇢ COUNTED ───────────────┤
  *                     ├─ ⇢ SURVEYED ──────────────┤  admin_sources.c
@@ -53,6 +54,8 @@ static const struct admin_endpoint endpoints[] = {
 	ADMIN_TAKES_REWIND, 0, false},
     {"POST", "/sources/{name}/restore", admin_sources_restore,
 	ADMIN_TAKES_NOTE, 0, false},
+    {"POST", "/witnesses/trust", admin_witness_trust, ADMIN_TAKES_TRUST, 0,
+	false},
     {"GET", "/relays", admin_sources_relays, ADMIN_TAKES_NOTHING, 0, false},
     {"POST", "/relays/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
 	ADMIN_PAUSE | ADMIN_RELAY, false},
@@ -326,6 +329,8 @@ admin_request_free(struct machine *machine)
 	op_cancel(&a->look.op.op);
 	op_cancel(&a->list.op.op);
 	op_cancel(&a->count.op.op);
+	op_cancel(&a->trust.op.op);
+	admin_witness_end(&a->errand);
 	op_cancel(&a->pause.op.op);
 	op_cancel(&a->rewind.op.op);
 	op_cancel(&a->letter_list.op.op);
@@ -359,11 +364,13 @@ admin_request_new(void *arg, struct exchange *x)
 	a->x = x;
 	a->arena = a->look.arena = a->pause.arena = x->arena;
 	a->rewind.arena = x->arena;
-	a->letter_list.arena = a->letter.arena = x->arena;
+	a->letter_list.arena = a->letter.arena = a->trust.arena = x->arena;
 	op_init(&x->op, admin->loop, machine_run, &a->machine);
 	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->errand.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->trust.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->pause.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->rewind.op.op, admin->loop, machine_run, &a->machine);
 	op_init(

@@ -150,7 +150,7 @@ say_status(struct admin_request *a, bool up)
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
 		      "s:{s:s, s:s?, s:s*, s:s*, s:s*}, s:o, s:o, "
-		      "s:{s:s, s:o, s:O?, s:o, s:O?}, s:{s:o, s:b}}",
+		      "s:{s:s, s:o, s:O?, s:o, s:O?}, s:{s:o, s:b}, s:o}",
 		"version", PACKAGE_VERSION,
 		"started", admin_body_time(admin->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -170,7 +170,8 @@ say_status(struct admin_request *a, bool up)
 		"keys", admin->keys,
 		"you", "name",
 		a->who.len > 0 ? answer_json_text(a->who) : json_null(),
-		"read_only", a->looks_only);
+		"read_only", a->looks_only,
+		"witnesses", admin_witness_list(a));
 	free(master);
 	free(reason);
 	return admin_answer_json(a, 200, status);

@@ -28,6 +28,8 @@ struct record {
 	int64_t lease_until_ms; /* COMPLETED: when the record ends */
 	struct span owner;
 	struct span fingerprint;
+	/* Attempts before this one that are unknown, too (transitions.lua). */
+	uint32_t before;
 	struct provenance from;
 	struct span rest; /* COMPLETED: the stored answer (answer_codec.h) */
 };

@@ -228,6 +228,7 @@ function show(seen) {
 	showKeys(keys);
 	showSources(sources);
 	showRelays(seen.relays);
+	showWitnesses(status.json.witnesses, status.now);
 	showObserved(seen.observed);
 	if (document.body.classList.contains("stale")) {
 		document.body.classList.remove("stale");

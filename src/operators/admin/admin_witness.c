@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/loop/log.h"
+#include "base/mem.h"
+#include "conf/nearest.h"
+#include "gate/worker.h"
+#include "operators/admin/admin_answer.h"
+#include "operators/admin/admin_body.h"
+#include "operators/admin/admin_private.h"
+#include "store/record/answer_json.h"
+
+/*
+ * Operators and witnesses: whether one is believed, an operator's word that it
+ * may be, and the row that keeps an attempt from happening once its key is set
+ * free by hand.
+ */
+
+/* Longer than a connection to the database may take, and its answer. */
+enum { PATIENCE_MS = 20000 };
+
+/* --- trust --- */
+
+static bool
+has_witness(const struct conf_route *route)
+{
+	return route->idempotency != NULL &&
+	    route->idempotency->on_unknown == UNKNOWN_WITNESS;
+}
+
+static json_t *
+witness_json(const struct admin_request *a, const struct conf_route *route)
+{
+	const struct conf_witness *policy = &route->idempotency->witness;
+	enum trust_state state = TRUST_UNPROVEN;
+	int64_t ended_ms = 0;
+	(void)trust_view(a->admin->workers[0]->trusts, route->name, &state,
+	    &ended_ms);
+	return json_pack("{s:o, s:s, s:s, s:s?, s:s, s:b, s:o*}",
+	    "route", answer_json_text(span_str(route->name)),
+	    "broker", policy->broker->name, "table", policy->table,
+	    "enforced_by", policy->enforced_by,
+	    "state", trust_word(state),
+	    "trusted", trust_is_trusted(state),
+	    "since", ended_ms > 0 ? admin_body_time(ended_ms) : NULL);
+}
+
+json_t *
+admin_witness_list(const struct admin_request *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < a->conf->n_routes; i++)
+		if (has_witness(&a->conf->routes[i]))
+			json_array_append_new(
+			    list, witness_json(a, &a->conf->routes[i]));
+	return list;
+}
+
+enum after
+admin_witness_trust(struct admin_request *a)
+{
+	struct span name = admin_body_span(json_object_get(a->in, "route"));
+	struct nearest nearest = nearest_to(name);
+	for (size_t i = 0; i < a->conf->n_routes; i++) {
+		const struct conf_route *route = &a->conf->routes[i];
+		if (!has_witness(route))
+			continue;
+		nearest_try(&nearest, span_str(route->name));
+		if (!span_eq(name, span_str(route->name)))
+			continue;
+		trust_say(&a->trust, a->admin->store, route->name, "trust",
+		    a->who, a->note);
+		return admin_request_to(a, ADMIN_TRUSTED, WAIT);
+	}
+	return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+	    nearest.found.ptr == NULL
+		? SPAN("There is no route of this name that has a witness.")
+		: arena_printf(a->arena,
+		      "There is no route of this name that has a witness; did "
+		      "you mean %.*s?", SPAN_FMT(nearest.found)));
+}
+
+static void
+log_trust(const struct admin_request *a, enum event event)
+{
+	struct logline line = log_begin(event);
+	log_span(&line, "route",
+	    admin_body_span(json_object_get(a->in, "route")));
+	if (a->trust.op.op.error != 0)
+		log_str(&line, "error", error_message(a->trust.op.op.error));
+	admin_answer_log(a, &line);
+}
+
+enum after
+admin_witness_trusted(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct trust_op *op = &a->trust;
+	if (op->op.op.error != 0) {
+		log_trust(a, EV_operator_trust_unsure);
+		return admin_answer_store_failed(a, &op->op.op,
+		    SPAN("Redis did not answer, or refused. Say it again."));
+	}
+	if (op->op.verdict == VERDICT_GONE)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("Nothing has ended the trust in this route's witness. "
+			 "Nothing was changed."));
+	log_trust(a, EV_witness_trusted);
+	return admin_answer_json(a, 200,
+	    json_pack("{s:O, s:o, s:o*}", "route",
+		json_object_get(a->in, "route"), "note",
+		answer_json_text(a->note), "who",
+		a->who.len > 0 ? answer_json_text(a->who) : NULL));
+}
+
+/* --- to a worker and back --- */
+
+static void
+free_errand(struct admin_errand *errand)
+{
+	witness_clear(&errand->witness);
+	conf_unref(&errand->conf);
+	free(errand);
+}
+
+static void
+on_back(void *arg)
+{
+	struct admin_errand *errand = arg;
+	if (errand->op == NULL)
+		free_errand(errand);
+	else
+		op_done(&errand->op->op, 0);
+}
+
+/* In the worker's thread, with the witness' answer. */
+static void
+on_asked(void *arg)
+{
+	struct admin_errand *errand = arg;
+	loop_post(errand->asker, on_back, errand);
+}
+
+/* In the worker's thread; or, once that has ended, in its owner's. */
+static void
+on_worker(void *arg)
+{
+	struct admin_errand *errand = arg;
+	struct worker *w = errand->worker;
+	errand->ended = w->witnesses == NULL;
+	if (errand->ended) {
+		on_asked(errand);
+		return;
+	}
+	op_init(&errand->witness.op, w->loop, on_asked, errand);
+	witness_start(w->witnesses, &errand->witness);
+}
+
+static void
+let_go(struct op *op, int error)
+{
+	struct admin_errand_op *mine = (struct admin_errand_op *)op;
+	(void)error;
+	mine->errand->op = NULL;
+	mine->errand = NULL;
+}
+
+void
+admin_witness_end(struct admin_errand_op *op)
+{
+	op_cancel(&op->op);
+	if (op->errand != NULL)
+		free_errand(op->errand);
+	op->errand = NULL;
+}
+
+enum after
+admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
+{
+	const struct record_view *record = &a->look.record;
+	struct admin_errand *errand = mem_zero(sizeof *errand);
+	errand->op = &a->errand;
+	errand->asker = a->admin->loop;
+	errand->worker = a->admin->workers[0];
+	errand->conf = conf_ref(a->conf);
+	errand->witness.route = route;
+	errand->witness.policy = route->idempotency;
+	errand->witness.key_id = a->key_id;
+	errand->witness.attempt = record->attempt;
+	errand->witness.count = 1 + record->before;
+	errand->witness.claimed_ms = record->created_ms;
+	errand->witness.unknown_ms = record->state == STATE_UNKNOWN
+	    ? record->lease_until_ms
+	    : record->changed_ms;
+	errand->witness.question = WITNESS_REVOKE_STARTED;
+	errand->witness.regardless = true;
+	a->errand.errand = errand;
+	op_start(&a->errand.op,
+	    route->idempotency->witness.wait_ms + PATIENCE_MS, let_go);
+	loop_post(errand->worker->loop, on_worker, errand);
+	return admin_request_to(a, ADMIN_REVOKED, WAIT);
+}

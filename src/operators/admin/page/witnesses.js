@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Witnesses of routes: whether they are believed.
+
+const WITNESS_STATES = {
+	"unproven": "Nobody has seen the API write its row yet: what is "
+		+ "unknown of this route is not asked about.",
+	"proven": "The API writes its row: what was unknown before the last "
+		+ "proof is asked about.",
+	"enforced": "The API's database enforces the row.",
+	"absent": "The API answered 2xx and had written no row: nothing of this "
+		+ "route is asked about any more.",
+	"broken": "The API answered 2xx for what had been revoked: nothing of "
+		+ "this route is asked about any more.",
+};
+
+function fillWitness(item, witness, now) {
+	const part = name => item.querySelector(name);
+	const ended = witness.state === "absent" || witness.state === "broken";
+	item.record = witness;
+	put(part(".chip"), witness.state);
+	part(".chip").className = "chip " + (ended ? "bad"
+		: witness.trusted ? "good" : "warn");
+	put(part(".name"), witness.route);
+	put(part(".of"), `${witness.broker}, ${witness.table}`
+		+ (witness.enforced_by ? `, ${witness.enforced_by}` : ""));
+	put(part(".why"), (WITNESS_STATES[witness.state] || "")
+		+ (witness.since ? " For "
+			+ ageOf(now - Date.parse(witness.since)) + "." : ""));
+	part(".trust").hidden = !ended;
+}
+
+const makeWitness = makeOf("witness-item", ["trust"],
+	witness => witness.route);
+
+function showWitnesses(witnesses, now) {
+	el("witnesses-card").hidden = witnesses.length === 0;
+	syncList("witnesses", witnesses, witness => "w" + witness.route,
+		makeWitness, (item, witness) =>
+			fillWitness(item, witness, now));
+}
+
+addOrders({
+	trust: {
+		path: () => "/witnesses/trust",
+		about: ({route}) => [make("b", {}, route)],
+		title: "Trust the witness again",
+		means: "You are saying that the API writes its row with each "
+			+ "payment again. All gateways ask about what is "
+			+ "unknown of this route as soon as that is proven "
+			+ "anew, or where its database enforces the row.",
+		warning: "A payment whose row was never written is made again: "
+			+ "resolve those of that time first.",
+		button: "Trust it again",
+		body: ({note}, {route}) => {
+			if (note.value.trim() === "")
+				throw new Error("Say in the note what you "
+					+ "looked at.");
+			return {route};
+		},
+		done: ({route}) => `The witness of ${route} may be believed `
+			+ "again.",
+	},
+});

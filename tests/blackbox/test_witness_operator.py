@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 14: what operators say of keys whose route has a witness,
+and of that."""
+
+from once import tap
+from once.admin import Admin
+from once.gateway import command, is_without
+from once.postgres import programs
+from once.tap import Skip, each, equal, test
+from once.upstream import close_unanswered
+
+TABLE = """
+CREATE TABLE onceproxy_witness (
+    key_id text, attempt integer, verdict text NOT NULL DEFAULT 'done',
+    status integer, headers jsonb, body bytea,
+    at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (key_id, attempt),
+    UNIQUE (key_id, attempt, verdict));"""
+
+
+class Desk:
+    """A gateway whose route has a witness that nobody has proven, so that it
+    asks nothing by itself; and an operator."""
+
+    def __init__(self, bench):
+        if programs() is None or is_without("postgres"):
+            raise Skip("there is no PostgreSQL")
+        self.database = bench.postgres_for_all
+        self.database(TABLE)
+        self.upstream = bench.upstream(close_unanswered)
+        self.gateway = bench.gateway(
+            self.upstream, {"on_unknown": {"witness": {
+                "broker": "ledger", "table": "onceproxy_witness",
+                "wait": "300ms"}}},
+            brokers={"ledger": {"postgres": self.database.url}},
+            admin={"listen": "127.0.0.1:0", "tokens": {"alice": "alices"}})
+        self.admin = Admin(self.gateway, "alices")
+
+    def unknown(self, key="k"):
+        got = self.gateway.ask(key)
+        equal(got.problem, "outcome-unknown")
+        return got.json()["instance"].rsplit(":", 1)[-1]
+
+    def insert(self, key_id, verdict):
+        return ("INSERT INTO onceproxy_witness (key_id, attempt, verdict) "
+                f"VALUES ('{key_id}', 1, '{verdict}')")
+
+    def rows(self):
+        return self.database("SELECT key_id, attempt, verdict FROM "
+                             "onceproxy_witness ORDER BY 1, 2")
+
+    def refused(self, key_id, act, body, words):
+        got = self.admin.post(f"/keys/{key_id}/{act}", body)
+        equal((got.status, got.problem), (409, "conflict"))
+        assert words in got.json()["detail"], got.json()
+        equal(self.admin.get("/keys/" + key_id)["state"], "UNKNOWN")
+
+
+REFUSED = {"status": 422, "body": "{}"}
+
+
+@each([("released", "release", {}, "RELEASED"),
+       ("refused", "complete", REFUSED, "COMPLETED")])
+def what_did_not_happen_is_revoked_first(bench, act, body, state):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    equal(desk.rows(), [])
+    equal(desk.admin.act(key_id, act, body)["state"], state)
+    equal(desk.rows(), [f"{key_id}|1|revoked"])
+    # The late payment is refused by the database.
+    done = desk.database.psql(desk.insert(key_id, "done"))
+    assert "duplicate key" in done.stderr, done.stderr
+
+
+@test
+def what_happened_needs_no_row(bench):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    done = desk.admin.act(key_id, "complete", {"status": 201, "body": "{}"})
+    equal((done["state"], desk.rows()), ("COMPLETED", []))
+
+
+@each([("released", "release", {}), ("refused", "complete", REFUSED)])
+def what_was_executed_cannot_be(bench, act, body):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    desk.database(desk.insert(key_id, "done"))
+    desk.refused(key_id, act, body, "it was executed")
+    equal(desk.rows(), [f"{key_id}|1|done"])
+
+
+@test
+def what_is_still_at_work_cannot_be_released(bench):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    desk.database.begin(desk.insert(key_id, "done"))
+    desk.refused(key_id, "release", {}, "lock")
+    desk.database.end()
+    equal(desk.admin.act(key_id, "release")["state"], "RELEASED")
+    equal(desk.rows(), [f"{key_id}|1|revoked"])
+
+
+@test
+def what_had_begun_is_revoked_too(bench):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    desk.database(desk.insert(key_id, "started"))
+    equal(desk.admin.act(key_id, "release")["state"], "RELEASED")
+    equal(desk.rows(), [f"{key_id}|1|revoked"])
+
+
+@test
+def a_database_that_is_away_releases_nothing(bench):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    desk.database("ALTER TABLE onceproxy_witness RENAME TO elsewhere")
+    desk.refused(key_id, "release", {}, "could not be told")
+    desk.database("ALTER TABLE elsewhere RENAME TO onceproxy_witness")
+    equal(desk.admin.act(key_id, "release")["state"], "RELEASED")
+
+
+@test
+def another_attempt_than_was_looked_at_is_not_revoked(bench):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    got = desk.admin.post(f"/keys/{key_id}/release", {"attempt": 2})
+    equal((got.status, desk.rows()), (409, []))
+
+
+@test
+def what_is_believed_of_witnesses_is_shown(bench):
+    desk = Desk(bench)
+    shown, = desk.admin.get("/status")["witnesses"]
+    equal({name: shown[name] for name in ("route", "broker", "table", "state",
+                                          "trusted", "enforced_by")},
+          {"route": "charges", "broker": "ledger",
+           "table": "onceproxy_witness", "state": "unproven",
+           "trusted": False, "enforced_by": None})
+    word = {"route": "charges", "note": "taken back"}
+    for body, status in (({"route": "charges"}, 400), ({"note": "x"}, 400),
+                         ({**word, "route": "chargs"}, 404), (word, 409)):
+        equal(desk.admin.post("/witnesses/trust", body).status, status, body)
+    line = ("witness", "trust", "-c", desk.gateway.file, "charges")
+    done = command(*line, env={"ONCEPROXY_TOKEN": "alices"})
+    equal(done.returncode, 2)
+    assert "--note" in done.stderr, done.stderr
+
+
+tap.main()
