@@ -50,5 +50,6 @@ amount_text(int64_t amount, enum amount_kind kind)
 		if (amount > 0 && amount % units->factor == 0)
 			return mem_printf("%lld%s",
 			    (long long)(amount / units->factor), units->name);
-	return mem_printf("%lld", (long long)amount);
+	return mem_printf("%lld%s", (long long)amount,
+	    kind == AMOUNT_DURATION ? "s" : "");
 }

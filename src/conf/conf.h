@@ -155,7 +155,7 @@ struct conf_witness {
 	char *table;     /* "SCHEMA.TABLE" or "TABLE" */
 	int64_t wait_ms; /* for a transaction that has the row locked */
 	int64_t status;  /* of a row that names none; 0: none */
-	bool then_reconcile; /* of `started`, as reconcile says; or it is held */
+	bool then_reconcile; /* of `started`: as reconcile says; else held */
 	char *enforced_by; /* the API's table; NULL: nobody proves a row */
 };
 

@@ -89,11 +89,14 @@ SHOW(choice)
 	return taken(words_at(option->words, value - none));
 }
 
-/* Also of a struct that begins with it. */
+/* Also of a struct that begins with it; a header's "" may be the default. */
 SHOW(text)
 {
 	const char *text = *(void *const *)field;
-	return text != NULL ? json_string(text) : NULL;
+	bool none = text == NULL ||
+	    (*text == '\0' && option->type == TYPE_FIELD &&
+		option_preset(option) == NULL);
+	return none ? NULL : json_string(text);
 }
 
 /* What the object is called that it points to. */

@@ -47,7 +47,7 @@ OPT(WITNESS, "table", TABLE, witness.table, ANY, RELOAD,
 	"The table with a row for each attempt, TABLE or SCHEMA.TABLE; "
 	"\"onceproxy witness sql\" prints what makes it.",
 	"onceproxy_witness")
-OPT(WITNESS, "wait", DURATION, witness.wait_ms, RANGE(1, 1 * HOUR), RELOAD,
+OPT(WITNESS, "wait", DURATION, witness.wait_ms, RANGE(1, 5 * SECOND), RELOAD,
 	"How long a question waits for a transaction that is still at work on "
 	"the attempt; after that, it is asked again later.",
 	"2s")

@@ -6,6 +6,7 @@
  * of its subject, in the words of the function that does (conf/review/):
  *
  *   WARN_FILE      the whole file; a JSON pointer
+ *   WARN_TOKEN     a token of the admin interface
  *   WARN_UPSTREAM  an upstream; a member of it, or NULL
  *   WARN_METHOD    a method of a route, and where it stands
  *   WARN_POLICY    idempotency of a route; a member of it
@@ -19,15 +20,6 @@ WARN_FILE("/state_dir", *dir == '~' || (dollar != NULL &&
 	    (ascii_is_alpha(dollar[1]) || strchr("_{", dollar[1]) != NULL)),
 	"it is a folder of exactly this name; no \"~\", no \"$NAME\" and no "
 	"\"${NAME}\" is replaced: write the whole path, or {\"env\": NAME}")
-WARN_FILE("/admin/token", token != NULL && conf->admin.text == NULL,
-	"there is no admin interface without \"admin.listen\"")
-WARN_FILE("/admin/token", token != NULL && conf->admin.text != NULL &&
-	    !control && *token != '/' && strlen(token) < SHORT_TOKEN,
-	"who tries some finds so short a token: \"openssl rand -hex 32\" "
-	"prints a better one")
-WARN_FILE("/admin/token", control,
-	"no request can carry it: it has more than one line, or another "
-	"control character")
 WARN_FILE("/store/allow_eviction", store->allow_eviction,
 	"a Redis that has no memory left may forget keys: their retries are "
 	"executed again")
@@ -39,6 +31,17 @@ WARN_FILE("/store/wait_timeout", waits && store->wait_replicas > 0 &&
 	"this shorter", most)
 WARN_FILE("/routes", conf->n_routes == 0,
 	"there is no route: each request is answered 404")
+#endif
+#ifdef WARN_TOKEN
+WARN_TOKEN(conf->admin.text == NULL,
+	"there is no admin interface without \"admin.listen\"")
+WARN_TOKEN(conf->admin.text != NULL && !control && *token != '/' &&
+	    strlen(token) < SHORT_TOKEN,
+	"who tries some finds so short a token: \"openssl rand -hex 32\" "
+	"prints a better one")
+WARN_TOKEN(control,
+	"no request can carry it: it has more than one line, or another "
+	"control character")
 #endif
 #ifdef WARN_UPSTREAM
 WARN_UPSTREAM(NULL, circle != NULL,
@@ -188,7 +191,7 @@ WARN_POLICY("max_attempts", p->on_unknown == UNKNOWN_RETRY &&
 	    p->max_attempts == 1 && conf->n_sources == 0,
 	"\"on_unknown\" is \"retry\", and no second attempt is allowed: a "
 	"retry finds the key FAILED; say 2 or more, or \"hold\"")
-WARN_POLICY("on_unknown.witness.enforced_by",
+WARN_POLICY("on_unknown.witness",
 	p->on_unknown == UNKNOWN_WITNESS && p->witness.enforced_by == NULL,
 	"no table of the API is bound to its rows: a release of the API that "
 	"does not write them may be charged twice before anybody sees it; "

@@ -60,7 +60,8 @@ def least():
 def options(group):
     found = []
     for table in ("options.h", "route_options.h", "message_options.h",
-                  "relay_options.h", "answer_options.h", "scope_options.h"):
+                  "relay_options.h", "answer_options.h", "scope_options.h",
+                  "unknown_options.h"):
         with open(source(f"src/tbl/{table}"), encoding="ascii") as file:
             found += re.findall(
                 rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
@@ -144,6 +145,17 @@ def messages(bench):
     return {"brokers": brokers, "sources": sources, "relays": relays}
 
 
+def witnessed(bench):
+    if not has_postgres(bench):
+        return []
+    return [{"path": "/d", "upstream": "b/c", "idempotency": {
+        "on_unknown": {"witness": {
+            "broker": "shop", "table": "api.w", "wait": "1s", "status": 201,
+            "then": {"reconcile": {
+                "path": "/by/{key}", "absent": [404], "settle": "0s"}},
+            "enforced_by": "api.payments"}}}}]
+
+
 def everything(bench):
     """Every option, with a value that is not its default."""
     tls = Authority(bench.folder()).issue("gate")
@@ -170,13 +182,15 @@ def everything(bench):
                      "2xx": "unknown"},
         "on_unknown": {"reconcile": {
             "path": "/by/{key}?x=1", "settle": "1m", "absent": [404],
-            "status": 201}},
+            "status": 201, "keys_unique": True,
+            "headers": {"X-Ours": "of {key}"}}},
         "max_attempts": 9, "send_derived": True,
         "entity": ["/order_id"], "newer_only": "/version",
         "serialize": True, "label": ["/order_id"],
         "on_store_down": "forward", "max_request_body": 1000,
         "max_response_body": "2MiB", "omit_headers": ["X-B"],
         "replay_header": "", "attempt_header": "X-Attempt",
+        "key_id_header": "X-Key-Id",
         "cors": {"origins": ["https://shop.example"], "max_age": "2h"}}
     return {
         "listen": ["127.0.0.1:0",
@@ -189,8 +203,10 @@ def everything(bench):
         "log": {"level": "debug", "access": False},
         "limits": {"connections": 5, "request_headers": "8KiB",
                    "header_timeout": "1s", "idle_timeout": "2m",
-                   "in_flight_bytes": "1GiB"},
-        "admin": {"listen": "127.0.0.1:9090", "token": SECRETS[0]},
+                   "in_flight_bytes": "1GiB", "probes": 2},
+        "admin": {"listen": "127.0.0.1:9090", "token": SECRETS[0],
+                  "tokens": {"alice": SECRETS[0], "bob": {
+                      "token": SECRETS[0], "read_only": True}}},
         "store": {"redis": f"rediss://me:{SECRETS[1]}@127.0.0.1:6380/3",
                   "tls": redis_tls(bench),
                   "prefix": "p", "timeout": "1s", "shards": 8,
@@ -212,6 +228,7 @@ def everything(bench):
                 "scope": ["Authorization", {"basic": "user"}]}},
              {"path": "/c", "upstream": "b/c", "mode": "observe",
               "idempotency": {}},
+            *witnessed(bench),
             {"path": "/*", "upstream": "b/c"}],
         **messages(bench)}
 
@@ -261,8 +278,10 @@ def the_json_has_what_the_file_says(bench):
     equal(shown["listen"][0], {"address": "127.0.0.1:0"})
     equal(shown["brokers"]["queue"]["redis"], "rediss://127.0.0.1:7/1")
     equal(shown["brokers"]["queue"]["user"], "me")
-    for part in (config["admin"], config["store"]):
-        part.pop("token", None)
+    equal(shown["admin"].pop("tokens"), {
+        "alice": {"token": "(hidden)", "read_only": False},
+        "bob": {"token": "(hidden)", "read_only": True}})
+    del config["admin"]["token"], config["admin"]["tokens"]
     for broker in config["brokers"].values():
         broker.pop("redis", None)
         broker.pop("postgres", None)
@@ -300,6 +319,11 @@ def the_json_has_every_option(bench):
                 continue
             assert any(has_member(one, path) for one in found), path
     idempotency = shown["routes"][0]["idempotency"]
+    if table is not None:
+        witness = shown["routes"][3]["idempotency"]["on_unknown"]["witness"]
+        equal(set(options("WITNESS")), set(witness))
+    equal(set(options("RECONCILE")),
+          set(idempotency["on_unknown"]["reconcile"]))
     for group, found in (("ROOT", shown), ("IDEMPOTENCY", idempotency),
                          ("UPSTREAM", shown["upstreams"]["api"]),
                          ("ROUTE", shown["routes"][0])):
@@ -374,13 +398,20 @@ def it_says_what_each_route_does(bench):
         else:
             name, text = re.split("  +", line.strip(), maxsplit=1)
             told[name] = text
+    equal("/d" in routes, has_postgres(bench))
+    if "/d" in routes:
+        equal(routes.pop("/d")["unknown"],
+              "ask api.w of shop, without a client, too: a row that is done "
+              "is the answer, none frees the key; started: after 0s, ask "
+              "/by/{key}; proven by api.payments")
     equal(routes, {
         "all": {"request": "POST, PUT /a/{x}/*", "upstream": "api",
                 "preset": "paypal",
                 "key": "A-Key, B-Key, or from /a~1b/c~0d, /e, or none",
                 "namespace": "n", "scope": "one for all",
                 "label": "/order_id", "in flight": "waits 90s",
-               "unknown": "after 1m, ask /by/{key}?x=1",
+               "unknown": "after 1m, ask /by/{key}?x=1, without a client, "
+               "too",
                "statuses": "404 stored, 2xx 500 502 504 unknown, "
                "4xx free again, 301 307 308 forgotten", "kept": "36h",
                "a key": "GET /a/keys/{key} tells its state",

@@ -30,7 +30,8 @@ PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 def table(name, pattern):
     found = []
     names = {"options": ("options", "route_options", "answer_options",
-                         "message_options", "scope_options")}.get(
+                         "message_options", "scope_options",
+                         "unknown_options")}.get(
         name, (name,))
     for part in names:
         with open(source(f"src/tbl/{part}.h"), encoding="utf-8") as file:
@@ -353,12 +354,15 @@ def groups_of(config):
         for entry in policy.get("scope", []):
             objects(groups, "SCOPE", entry)
         if isinstance(policy.get("on_unknown"), dict):
-            objects(groups, "RECONCILE", policy["on_unknown"]["reconcile"])
+            for name in ("reconcile", "witness"):
+                objects(groups, name.upper(), policy["on_unknown"].get(name))
     objects(groups, "IDEMPOTENCY", config.get("defaults"))
     for broker in config.get("brokers", {}).values():
         objects(groups, "BROKER", broker)
     for one in config.get("sources", {}).values():
         objects(groups, "SOURCE", one)
+    for token in config.get("admin", {}).get("tokens", {}).values():
+        objects(groups, "ADMIN_TOKEN", token)
     for key in config.get("store", {}).get("encryption_keys", []):
         objects(groups, "ENCRYPTION_KEY", key)
     return groups

@@ -9,7 +9,7 @@
 #include "conf/load/path_private.h"
 
 /* A route whose policy is looked at. */
-struct asking {
+struct asker {
 	struct loader *l;
 	const struct json_place *at; /* of its idempotency */
 	const struct conf_route *route;
@@ -31,7 +31,7 @@ number_of(const struct template_piece *piece)
 /* A header may be all that lets a client in, and would stand in the record. */
 static void
 check_scope_named(
-    const struct asking *a, const struct template_piece *piece)
+    const struct asker *a, const struct template_piece *piece)
 {
 	const struct conf_scopes *scope = &a->route->idempotency->scope;
 	size_t number = number_of(piece);
@@ -46,7 +46,7 @@ check_scope_named(
 }
 
 static void
-check_pieces(const struct asking *a, const struct template *t)
+check_pieces(const struct asker *a, const struct template *t)
 {
 	const struct conf_idempotency *policy = a->route->idempotency;
 	bool derives =
@@ -89,7 +89,7 @@ template_names(const struct template *t, const struct conf_scope *scope)
 
 /* Else the API could answer of another tenant's payment with the same key. */
 static void
-check_tenant(const struct asking *a, const struct conf_scope *scope)
+check_tenant(const struct asker *a, const struct conf_scope *scope)
 {
 	const struct conf_reconcile *asked =
 	    &a->route->idempotency->reconcile;
@@ -114,14 +114,14 @@ check_tenant(const struct asking *a, const struct conf_scope *scope)
 }
 
 static void
-check_question(const struct asking *a)
+check_question(const struct asker *a)
 {
 	const struct conf_idempotency *policy = a->route->idempotency;
 	const struct conf_reconcile *asked = &policy->reconcile;
 	check_pieces(a, &asked->path);
 	for (size_t i = 0; i < asked->n_headers; i++)
 		check_pieces(a, &asked->headers[i].value);
-	if (asked->n_headers == 0)
+	if (asked->n_headers == 0 || asked->path.text == NULL)
 		return;
 	for (size_t i = 0; i < policy->scope.count && !asked->keys_unique; i++)
 		check_tenant(a, &policy->scope.list[i]);
@@ -134,6 +134,28 @@ check_question(const struct asking *a)
 		    "record: \"store.encryption_keys\" is needed");
 }
 
+/* What is known of it, gateways tell each other by the name of its route. */
+static void
+check_witness(const struct asker *a)
+{
+	const struct conf *conf = a->l->conf;
+	const struct conf_broker *broker =
+	    a->route->idempotency->witness.broker;
+	if (broker != NULL && broker->kind != BROKER_POSTGRES)
+		complaints_at_member(a->l, a->at, "on_unknown.witness.broker",
+		    "\"%s\" is a broker of %s: a witness is in PostgreSQL",
+		    broker->name, kinds_name(broker->kind));
+	for (size_t i = 0; i < a->route->index && broker != NULL; i++) {
+		const struct conf_route *other = &conf->routes[i];
+		if (other->idempotency != NULL &&
+		    other->idempotency->witness.broker != NULL &&
+		    !strcmp(other->name, a->route->name))
+			COMPLAIN(a, "another route with a witness is called "
+			    "\"%s\" (/routes/%zu): \"name\" is needed",
+			    other->name, i);
+	}
+}
+
 void
 asks_check(struct loader *l)
 {
@@ -142,17 +164,10 @@ asks_check(struct loader *l)
 		const struct conf_route *route = &l->conf->routes[i];
 		struct json_place place = {&list, NULL, i};
 		struct json_place at = {&place, "idempotency", 0};
-		const struct asking a = {l, &at, route};
+		const struct asker a = {l, &at, route};
 		if (route->idempotency == NULL || route->path == NULL)
 			continue;
-		const struct conf_broker *broker =
-		    route->idempotency->witness.broker;
 		check_question(&a);
-		if (broker != NULL && broker->kind != BROKER_POSTGRES)
-			complaints_at_member(l, &at,
-			    "on_unknown.witness.broker",
-			    "\"%s\" is a broker of %s: a witness is in "
-			    "PostgreSQL", broker->name,
-			    kinds_name(broker->kind));
+		check_witness(&a);
 	}
 }

@@ -120,20 +120,6 @@ check_admin(struct loader *l)
 		complaints_at_member(l, NULL, "admin.listen",
 		    "others can reach this address: \"admin.token\" is "
 		    "needed");
-	/* Two people with one token would have one name. */
-	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
-		const struct conf_admin_token *one = &conf->admin_tokens[i];
-		struct json_place admin = {NULL, "admin", 0};
-		struct json_place list = {&admin, "tokens", 0};
-		struct json_place at = {&list, one->name, 0};
-		const char *other = conf->admin_token;
-		for (size_t k = 0; k <= i && one->token != NULL; k++) {
-			if (other != NULL && !strcmp(other, one->token))
-				complaints_at(l, &at,
-				    "somebody else has the same token");
-			other = conf->admin_tokens[k].token;
-		}
-	}
 }
 
 /* --- a Redis: the store's, or a broker's --- */

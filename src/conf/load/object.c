@@ -390,9 +390,12 @@ object_parse_on_unknown(struct loader *l, const struct given *given)
 	json_t *value;
 	policy->reconcile = (struct conf_reconcile){.settle_ms = 0};
 	policy->witness = (struct conf_witness){.wait_ms = 0};
-	if (both || (choice < 0 && json_object_size(given->value) == 0))
-		complaints_at(l, given->at, "must be \"hold\", \"retry\" or an "
-		    "object of one member: %s", example);
+	if (both)
+		complaints_at(l, given->at,
+		    "only one can be asked, \"reconcile\" or \"witness\"");
+	else if (choice < 0 && json_object_size(given->value) == 0)
+		complaints_at(l, given->at,
+		    "must be \"hold\", \"retry\" or an object: %s", example);
 	json_object_foreach(given->value, name, value)
 	{
 		struct json_place at = {given->at, name, 0};

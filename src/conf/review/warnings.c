@@ -181,11 +181,31 @@ look_at_secret(struct complaints *complaints, const struct conf *conf,
 	free(file);
 }
 
+/* It takes the pointer. */
+static void
+look_at_token(struct complaints *complaints, const struct conf *conf,
+    char *pointer, const char *token)
+{
+	bool control = false; /* a header's value ends at its line's end */
+	for (const char *p = token; p != NULL && *p != '\0'; p++)
+		control |= (unsigned char)*p < 0x20 || *p == 0x7f;
+#define WARN_TOKEN(when, ...)                                               \
+	if (token != NULL && (when))                                        \
+		warning_add(complaints, mem_text(pointer), __VA_ARGS__);
+#include "tbl/warnings.h"
+#undef WARN_TOKEN
+	look_at_secret(complaints, conf, pointer, token);
+}
+
 static void
 look_at_secrets(struct complaints *complaints, const struct conf *conf)
 {
-	look_at_secret(complaints, conf, mem_text("/admin/token"),
-	    conf->admin_token);
+	look_at_token(
+	    complaints, conf, mem_text("/admin/token"), conf->admin_token);
+	for (size_t i = 0; i < conf->n_admin_tokens; i++)
+		look_at_token(complaints, conf,
+		    mem_printf("/admin/tokens/%s", conf->admin_tokens[i].name),
+		    conf->admin_tokens[i].token);
 	look_at_secret(complaints, conf, mem_text("/store/secret"),
 	    conf->store.secret);
 	look_at_secret(complaints, conf, mem_text("/store/password"),
@@ -266,13 +286,9 @@ look_at_file(struct complaints *complaints, const struct conf *conf)
 {
 	const struct conf_store *store = &conf->store;
 	const char *dir = conf->state_dir, *dollar = strchr(dir, '$');
-	const char *token = conf->admin_token;
 	bool waits = spots_has(conf->spots, "/store/wait_timeout");
 	int64_t most_ms = conf_longest_wait_ms(store);
 	char *most = amount_text(most_ms, AMOUNT_DURATION);
-	bool control = false; /* a header's value ends at its line's end */
-	for (const char *p = token; p != NULL && *p != '\0'; p++)
-		control |= (unsigned char)*p < 0x20 || *p == 0x7f;
 #define WARN_FILE(pointer, when, ...)                                       \
 	if (when)                                                           \
 		warning_add(complaints, mem_text(pointer), __VA_ARGS__);

@@ -208,6 +208,34 @@ statuses_text(const struct conf_idempotency *policy)
 	return text;
 }
 
+/* What becomes of an outcome that nobody knows. */
+static char *
+unknown_text(const struct conf_idempotency *policy)
+{
+	const struct conf_reconcile *asked = &policy->reconcile;
+	const struct conf_witness *witness = &policy->witness;
+	char *settle = option_text(GROUP_RECONCILE,
+	    offsetof(struct conf_idempotency, reconcile.settle_ms), policy);
+	char *asks = mem_printf("after %s, ask %s%s", settle,
+	    asked->path.text != NULL ? asked->path.text : "",
+	    asked->n_headers > 0 ? ", without a client, too" : "");
+	free(settle);
+	if (policy->on_unknown == UNKNOWN_RECONCILE)
+		return asks;
+	char *text = policy->on_unknown != UNKNOWN_WITNESS
+	    ? POLICY_TEXT(policy, on_unknown)
+	    : mem_printf("ask %s of %s, without a client, too: a row that is "
+			 "done is the answer, none frees the key; started: %s; "
+			 "%s%s", witness->table, witness->broker->name,
+		  witness->then_reconcile ? asks : "hold",
+		  witness->enforced_by != NULL
+		      ? "proven by "
+		      : "no proof, but a guard (no enforced_by)",
+		  witness->enforced_by != NULL ? witness->enforced_by : "");
+	free(asks);
+	return text;
+}
+
 static void
 add_policy(struct table *table, const struct conf_route *route)
 {
@@ -231,14 +259,7 @@ add_policy(struct table *table, const struct conf_route *route)
 	    policy->in_flight == IN_FLIGHT_WAIT ? mem_printf("waits %s", most)
 						: mem_str(SPAN("409")));
 	free(most);
-	char *settle = option_text(GROUP_RECONCILE,
-	    offsetof(struct conf_idempotency, reconcile.settle_ms), policy);
-	add_line(table, "unknown",
-	    policy->on_unknown == UNKNOWN_RECONCILE
-		? mem_printf("after %s, ask %s", settle,
-		      policy->reconcile.path.text)
-		: POLICY_TEXT(policy, on_unknown));
-	free(settle);
+	add_line(table, "unknown", unknown_text(policy));
 	add_line(table, "statuses", statuses_text(policy));
 	add_line(table, "kept", POLICY_TEXT(policy, retention_ms));
 	if (route->status != NULL)

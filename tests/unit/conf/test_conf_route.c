@@ -136,9 +136,12 @@ routes_are_checked(void **state)
 #define ON_UNKNOWN POLICY "/on_unknown"
 #define WORDS_RECONCILE                                                       \
 	"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": [404, 410]}"
+#define WORDS_EXAMPLE                                                         \
+	"{\"witness\": {\"broker\": NAME}}, or {\"reconcile\": "             \
+	WORDS_RECONCILE "}"
 #define WORDS_OBJECT                                                          \
 	ON_UNKNOWN ": must be \"hold\", \"retry\" or an object: "             \
-		   "{\"reconcile\": " WORDS_RECONCILE "}\n"
+		   WORDS_EXAMPLE "\n"
 #define RECONCILE(path) TRY_POLICY("'on_unknown':{'reconcile':'" path "'}")
 
 static void
@@ -206,19 +209,18 @@ idempotency_is_checked(void **state)
 		WORDS_OBJECT},
 	    {TRY_POLICY("'on_unknown':{'path':'/x/{key}','absent':[404]}"),
 		"/routes/0/idempotency/on_unknown/path: there is no such "
-		"member here, only \"reconcile\", as in {\"reconcile\": "
-		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
-		"[404, 410]}}\n"
+		"member here, only \"witness\" and \"reconcile\", as in "
+		WORDS_EXAMPLE "\n"
 		"/routes/0/idempotency/on_unknown/absent: there is no such "
-		"member here, only \"reconcile\", as in {\"reconcile\": "
-		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
-		"[404, 410]}}\n"},
+		"member here, only \"witness\" and \"reconcile\", as in "
+		WORDS_EXAMPLE "\n"},
 	    {RECONCILE("x/{key}"),
 		POLICY "/on_unknown/reconcile: must begin with \"/\"\n"},
 	    {RECONCILE("/{id}/{key}"),
 		"/routes/0/idempotency/on_unknown/reconcile: there is no "
 		"variable {id} here, but {key}, {path:NAME} (of the path "
-		"of the route) and {json:/pointer} (of the body)\n"},
+		"of the route), {json:/pointer} (of the body) and {scope:N} "
+		"(an entry of the scope, from 0)\n"},
 	    {RECONCILE("/}{key}"),
 		ON_UNKNOWN "/reconcile: has a brace without its other one\n"},
 	    {RECONCILE("/{key"),
@@ -239,7 +241,7 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'on_unknown':{'reconcile':{'path':'/{key}',"
 			"'settle':'31d','absent':[404,200,'410'],"
 			"'status':100,'x':1}}"),
-		ON_UNKNOWN "/reconcile/settle: must be between 0 and 30d\n"
+		ON_UNKNOWN "/reconcile/settle: must be between 0s and 30d\n"
 		ON_UNKNOWN "/reconcile/absent/1: must be a status from 300 "
 			   "to 599\n"
 		ON_UNKNOWN "/reconcile/absent/2: must be a number, without "

@@ -74,7 +74,8 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 		"/store/events/x: there is no such member\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcile':'/{key}','x':1}"),
 		"/routes/0/idempotency/on_unknown/x: there is no such "
-		"member here, only \"reconcile\", as in {\"reconcile\": "
+		"member here, only \"witness\" and \"reconcile\", as in "
+		"{\"witness\": {\"broker\": NAME}}, or {\"reconcile\": "
 		"{\"path\": \"/v1/charges/by-key/{key}\", \"absent\": "
 		"[404, 410]}}\n"},
 	    {TRY_FILE("'workers':1,'workers':2"),
