@@ -518,6 +518,25 @@ json_spelling(const struct json *json, struct span *ret_text)
 }
 
 bool
+json_written(const struct json *json, struct span *ret_text)
+{
+	const char *end = json->at;
+	if (end == NULL || json->type >= JSON_ARRAY)
+		return false;
+	if (json->type == JSON_STRING) {
+		for (end++; *end != '"'; end++)
+			end += *end == '\\';
+		end++;
+	} else {
+		/* What holds it ends behind it. */
+		while (strchr(",]} \t\r\n", *end) == NULL)
+			end++;
+	}
+	*ret_text = span_of(json->at, (size_t)(end - json->at));
+	return true;
+}
+
+bool
 json_scalar(
     struct arena *arena, const struct json *json, struct span *ret_text)
 {

@@ -82,6 +82,12 @@ MUST_USE const struct json *json_at_all(
  */
 MUST_USE bool json_scalar(struct arena *arena, const struct json *json,
     struct span *ret_text);
+/*
+ * A member or element that is a string, number, boolean or null, as it is
+ * written in the text that was read; false of others, and of what json_form has
+ * read.
+ */
+MUST_USE bool json_written(const struct json *json, struct span *ret_text);
 /* The text of a string, and a number's one spelling; false of other types. */
 MUST_USE bool json_text(const struct json *json, struct span *ret_text);
 MUST_USE bool json_spelling(const struct json *json, struct span *ret_text);

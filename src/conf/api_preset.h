@@ -18,7 +18,7 @@ enum api_preset {
 };
 
 /* Their names, with spaces between them, in that order. */
-#define API_PRESET_WORDS "stripe adyen paypal square ietf"
+#define API_PRESET_WORDS "stripe adyen paypal square ietf acp ucp"
 
 /* The members of `idempotency` that one stands for; the caller owns them. */
 json_t *api_preset_members(enum api_preset preset);

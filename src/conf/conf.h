@@ -181,9 +181,10 @@ struct conf_idempotency {
 	bool send_derived;
 	enum key_format key_format;
 	int64_t max_length;
+	int64_t min_length;
 	struct conf_scopes scope;
 	bool scope_missing_forward; /* scope_missing: "forward" */
-	struct template namespace; /* of text and {NAME} of the path */
+	struct template namespace; /* of text and {NAME} of the path, or {*} */
 	unsigned fingerprint_include; /* enum fingerprint_part, or-ed */
 	struct strings fingerprint_headers;
 	bool fingerprint_json; /* also true where ignore or only has some */
@@ -219,6 +220,8 @@ struct conf_idempotency {
 	char *replay_header;  /* "" for none */
 	char *attempt_header; /* "" for none */
 	char *key_id_header;  /* the same; a witness has one always */
+	bool echo_key;
+	struct json_pointers replay_json; /* that a replay takes anew */
 };
 
 /* A segment of a route's path: literal text, {x} or the final star. */

@@ -6,6 +6,7 @@
 #include "gate/key/entity.h"
 #include "gate/key/fingerprint.h"
 #include "gate/message.h"
+#include "gate/replay_json.h"
 #include "gate/worker_state.h"
 #include "http/front/route.h"
 #include "store/claim.h"
@@ -242,6 +243,8 @@ claimant_prepare(struct claimant *c, bool waits)
 	    .entity = conf_has_entity(c->policy) ? &c->entity : NULL,
 	    .waits = waits,
 	};
+	if (c->policy->replay_json.count > 0 && c->own == NULL)
+		c->own = replay_json_take(c->arena, c->policy, &c->content);
 	owner_new(&c->claim.owner);
 	if (c->policy->on_unknown == UNKNOWN_RECONCILE &&
 	    INVARIANT(same_query))

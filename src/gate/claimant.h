@@ -70,6 +70,7 @@ struct claimant {
 	struct content content; /* of the body; points into it, or decoded */
 	struct body decoded;
 	struct span *scope; /* the values, once they were found */
+	struct span *own;   /* for a replay (gate/replay_json.h); or NULL */
 	struct key_id key_id;
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 

@@ -10,6 +10,7 @@
 #include "gate/cors.h"
 #include "gate/key/policy.h"
 #include "gate/message.h"
+#include "gate/replay_json.h"
 #include "gate/request.h"
 #include "gate/response.h"
 #include "gate/worker_state.h"
@@ -949,6 +950,12 @@ static enum after
 request_answer(struct machine *machine)
 {
 	struct request *r = request_of(machine);
+	if (r->c.replay && r->c.problem == PROBLEM_COUNT_ && r->c.own &&
+	    replay_json_put(r->c.worker->budget, r->c.policy, r->c.own,
+		&r->c.answer) != 0) {
+		r->c.problem = PROBLEM_ANSWER_NO_MEMORY;
+		r->c.outcome = OUTCOME_OVERLOADED;
+	}
 	if (r->c.problem != PROBLEM_COUNT_)
 		response_problem(r);
 	if (r->c.id.len == 0)
@@ -957,6 +964,11 @@ request_answer(struct machine *machine)
 	struct fields more = response_client_fields(r);
 	if (cors_applies(r->c.route))
 		r->c.answer = cors_strip(r->c.arena, r->c.answer);
+	if (response_echoes(r)) {
+		const struct fields others = proxy_headers_listed(r->c.arena,
+		    &r->c.answer->fields, &r->c.policy->headers, false);
+		r->c.answer = answer_with_fields(r->c.answer, &others);
+	}
 	if (r->c.problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
 		exchange_answer_flow(r->x, r->c.answer, &more, r->forward.rest,
 		    r->forward.rest_length, r->close);

@@ -102,12 +102,26 @@ response_problem(struct request *r)
 	r->c.omitted.count = 0;
 }
 
+const struct field *
+response_echoes(const struct request *r)
+{
+	const struct conf_idempotency *policy = r->c.policy;
+	const struct field *found = NULL;
+	if (policy == NULL || !policy->echo_key || r->c.key.bytes.len == 0 ||
+	    r->c.derived)
+		return NULL;
+	for (size_t i = 0; i < policy->headers.count && found == NULL; i++)
+		found = fields_first(
+		    &r->c.head.fields, span_str(policy->headers.list[i]));
+	return found;
+}
+
 struct fields
 response_client_fields(struct request *r)
 {
 	struct fields more = {
 	    arena_alloc(r->c.arena,
-		(r->c.omitted.count + 3 + CORS_FIELDS_MAX) *
+		(r->c.omitted.count + 4 + CORS_FIELDS_MAX) *
 		    sizeof(struct field)),
 	    0};
 	if (cors_applies(r->c.route))
@@ -117,6 +131,8 @@ response_client_fields(struct request *r)
 		more.list[more.count++] = r->c.omitted.list[i];
 	more.list[more.count++] =
 	    (struct field){SPAN("X-Request-Id"), r->c.id};
+	if (response_echoes(r) != NULL)
+		more.list[more.count++] = *response_echoes(r);
 	if (!r->c.replay)
 		return more;
 	struct span name = span_str(r->c.policy->replay_header);

@@ -320,6 +320,10 @@ OPT(IDEMPOTENCY, "key_format", CHOICE, key_format, WORDS("any uuid quoted"),
 OPT(IDEMPOTENCY, "max_length", COUNT, max_length, RANGE(1, 1024), RELOAD,
 	"The longest key.",
 	255)
+OPT(IDEMPOTENCY, "min_length", COUNT, min_length, RANGE(1, 1024), RELOAD,
+	"The shortest key that clients may send, where what is easily guessed "
+	"shall not be one.",
+	1)
 OPT(IDEMPOTENCY, "scope", SCOPES, scope, ANY, RELOAD,
 	"What names the tenant: request headers, whose values do, and objects; "
 	"[] means one scope for all. A header that the gateway removes or "
@@ -327,7 +331,8 @@ OPT(IDEMPOTENCY, "scope", SCOPES, scope, ANY, RELOAD,
 	["Authorization"])
 OPT(IDEMPOTENCY, "namespace", NAMESPACE, namespace, ANY, RELOAD,
 	"Keys of routes with different namespaces are unrelated; {x} stands "
-	"for that segment of the route's path.",
+	"for that segment of the route's path, {*} for the request's whole "
+	"path.",
 	"default")
 OPT(IDEMPOTENCY, "fingerprint.include", PARTS, fingerprint_include,
 	WORDS("method path query body"), RELOAD,
@@ -452,6 +457,15 @@ OPT(IDEMPOTENCY, "key_id_header", FIELD, key_id_header, ANY, RELOAD,
 	"named and a witness knows them; \"\" for none. By default there is "
 	"none, and \"Idempotency-Key-Id\" with a witness.",
 	NONE)
+OPT(IDEMPOTENCY, "echo_key", BOOLEAN, echo_key, ANY, RELOAD,
+	"Whether answers carry the key that the client sent, in its own "
+	"header.",
+	false)
+OPT(IDEMPOTENCY, "replay_json", POINTERS, replay_json, ANY, RELOAD,
+	"JSON pointers to members of an answer that a replay takes from its "
+	"own request, such as the \"/id\" of JSON-RPC; each must be in "
+	"fingerprint.ignore.",
+	[])
 
 #include "tbl/unknown_options.h"
 #include "tbl/answer_options.h"

@@ -222,3 +222,81 @@ PRESET(IETF, "ietf", "",
 	 "key_format": "quoted",
 	 "problems": {"in-flight": 409, "key-reused": 422,
 		"key-missing": 400}})
+
+/*
+ * github.com/agentic-commerce-protocol/agentic-commerce-protocol, rfcs/
+ * rfc.agentic_checkout.md, 3.1 and 6: the header, which all answers to a POST
+ * repeat, 255 characters, 24 hours; keys of another endpoint, as its path says,
+ * are unrelated; bodies are compared as JSON, headers not at all; 400, 422 and
+ * 409 with codes of their own and Retry-After.  A 5xx must not be stored, and a
+ * retry after it is a new request: so nothing here that is unknown is a 5xx, or
+ * after one of the API executed again; it is in flight until it is resolved.
+ * spec/.../openapi.agentic_checkout.yaml, Error: type, code, message and param,
+ * no other members; type is invalid_request, processing_error or
+ * service_unavailable.
+ */
+PRESET(ACP, "acp", "",
+	"As the Agentic Commerce Protocol has them (agenticcommerce.dev, "
+	"Agentic Checkout, section 6): an outcome that is unknown is in flight "
+	"until it is resolved, also after a 5xx of the API.",
+	{"header": "Idempotency-Key",
+	 "max_length": 255,
+	 "echo_key": true,
+	 "namespace": "{*}",
+	 "fingerprint": {"include": ["method", "body"], "json": true},
+	 "retention": "24h",
+	 "outcomes": {"409": "release", "5xx": "unknown"},
+	 "problems": {"in-flight": 409, "outcome-unknown": 409,
+		"key-reused": 422, "key-missing": 400}})
+PRESET_SAYS(ACP, "in-flight",
+	{"type": "invalid_request", "code": "idempotency_in_flight",
+		"message": "$detail"})
+PRESET_SAYS(ACP, "outcome-unknown",
+	{"type": "invalid_request", "code": "idempotency_in_flight",
+		"message": "$detail"})
+PRESET_SAYS(ACP, "key-reused",
+	{"type": "invalid_request", "code": "idempotency_conflict",
+		"message": "$detail"})
+PRESET_SAYS(ACP, "key-missing",
+	{"type": "invalid_request", "code": "idempotency_key_required",
+		"message": "$detail"})
+PRESET_SAYS(ACP, "attempts-exhausted",
+	{"type": "processing_error", "code": "$name", "message": "$detail"})
+PRESET_SAYS(ACP, "response-not-kept",
+	{"type": "processing_error", "code": "$name", "message": "$detail"})
+PRESET_SAYS(ACP, "4xx",
+	{"type": "invalid_request", "code": "$name", "message": "$detail"})
+PRESET_SAYS(ACP, "5xx",
+	{"type": "service_unavailable", "code": "$name",
+		"message": "$detail"})
+
+/*
+ * github.com/Universal-Commerce-Protocol/ucp, docs/specification/signatures.md,
+ * Replay Protection: 128 bits, such as 22 letters and digits; 48 hours; keys
+ * are of one operation; the bytes of the body are compared; another body is
+ * 409, a store that is away 503.  shopping/checkout/rest.md: errors have code
+ * and content; its OpenAPI: Idempotency-Key is required, Authorization or
+ * X-API-Key says who it is.  To its clients 409 is the error of a key that was
+ * used for another request, so nothing else here is: what is in flight is 503,
+ * to be sent again after a while, and what nobody knows is 504, no answer: they
+ * ask for the checkout then, and may send the same with the same key.
+ */
+PRESET(UCP, "ucp", "",
+	"As the Universal Commerce Protocol has them (ucp.dev, Message "
+	"Signatures, Replay Protection). Where signatures alone tell clients "
+	"apart, name the tenant in scope.",
+	{"header": "Idempotency-Key",
+	 "min_length": 22,
+	 "scope": ["Authorization", "X-API-Key"],
+	 "namespace": "{*}",
+	 "fingerprint": {"include": ["method", "body"], "json": false},
+	 "retention": "48h",
+	 "problems": {"key-reused": 409, "in-flight": 503,
+		"outcome-unknown": 504, "attempts-exhausted": 500,
+		"response-not-kept": 500}})
+PRESET_SAYS(UCP, "key-reused",
+	{"code": "idempotency_conflict", "content": "$detail"})
+PRESET_SAYS(UCP, "4xx",
+	{"code": "$name", "content": "$detail"})
+PRESET_SAYS(UCP, "5xx",
+	{"code": "$name", "content": "$detail"})

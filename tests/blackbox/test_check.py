@@ -170,7 +170,7 @@ def everything(bench):
     idempotency = {
         "header": ["A-Key", "B-Key"], "required": False,
         "derive_key": ["/a~1b/c~0d", "/e"], "key_format": "uuid",
-        "max_length": 36, "scope": [], "namespace": "n",
+        "max_length": 36, "min_length": 22, "scope": [], "namespace": "n",
         "scope_missing": "forward", "problems": {"key-reused": 400},
         "preset": "paypal",
         "fingerprint": {"include": ["method", "body"], "headers": ["X-A"],
@@ -191,6 +191,7 @@ def everything(bench):
         "max_response_body": "2MiB", "omit_headers": ["X-B"],
         "replay_header": "", "attempt_header": "X-Attempt",
         "key_id_header": "X-Key-Id",
+        "echo_key": True, "replay_json": ["/t"],
         "cors": {"origins": ["https://shop.example"], "max_age": "2h"}}
     return {
         "listen": ["127.0.0.1:0",

@@ -326,8 +326,10 @@ check_template(struct loader *l, const struct json_place *at,
     const char *path, const struct conf_route *route,
     const struct template *t)
 {
+	bool whole = t == &route->idempotency->namespace; /* it may have {*} */
 	for (size_t i = 0; i < t->count; i++)
-		if (t->pieces[i].kind == TEMPLATE_PATH)
+		if (t->pieces[i].kind == TEMPLATE_PATH &&
+		    !(whole && span_eq(t->pieces[i].text, SPAN("*"))))
 			check_variable(
 			    l, at, path, route, t->pieces[i].text);
 }
@@ -475,6 +477,22 @@ check_policy(struct loader *l, const struct json_place *at,
 		complaints_at_member(l, at, "fingerprint.only",
 		    "without \"body\" in \"fingerprint.include\" no member "
 		    "counts");
+	if (policy->min_length > policy->max_length)
+		complaints_at_member(l, at, "min_length",
+		    "is more than \"max_length\": no key would be accepted");
+	for (size_t i = 0; i < policy->replay_json.count; i++) {
+		const struct json_pointers *ignored =
+		    &policy->fingerprint_ignore;
+		size_t k = 0;
+		while (k < ignored->count &&
+		    !json_pointer_eq(&ignored->list[k],
+			&policy->replay_json.list[i]))
+			k++;
+		if (k == ignored->count)
+			complaints_at_member(l, at, "replay_json",
+			    "each of them must be in \"fingerprint.ignore\" "
+			    "too, or no retry could have another value");
+	}
 	if (policy->fingerprint_ignore.count > 0 ||
 	    policy->fingerprint_only.count > 0)
 		made->fingerprint_json = true;

@@ -190,6 +190,10 @@ check_key(struct arena *arena, const struct conf_idempotency *policy,
 		return arena_printf(arena,
 		    "The idempotency key is longer than %lld characters.",
 		    (long long)policy->max_length).ptr;
+	if (key.len < (size_t)policy->min_length)
+		return arena_printf(arena,
+		    "The idempotency key is shorter than %lld characters.",
+		    (long long)policy->min_length).ptr;
 	if (policy->key_format == KEY_UUID && !is_uuid(key))
 		return "The idempotency key must be a UUID.";
 	*ret_key = key;

@@ -17,7 +17,8 @@
 enum key_verdict {
 	KEY_FOUND,
 	KEY_MISSING, /* no field of an accepted name */
-	KEY_INVALID, /* two of them, empty, too long, dots or malformed */
+	/* Two of them, empty, too long or short, dots or malformed. */
+	KEY_INVALID,
 };
 
 struct key {

@@ -45,8 +45,12 @@ problem_status(enum problem problem)
 	return lines[problem].status;
 }
 
-/* Decimals of so many digits survive jansson's doubles. */
-enum { REAL_DIGITS = 15 };
+enum {
+	/* Decimals of so many digits survive jansson's doubles. */
+	REAL_DIGITS = 15,
+	/* To ACP the unknown is in flight, until it is resolved. */
+	UNRESOLVED_AFTER_S = 30,
+};
 
 /* A number that jansson cannot hold exactly becomes a string. */
 static json_t *
@@ -157,9 +161,13 @@ status_said(enum problem problem, const struct problem_details *details)
 	return details->status != 0 ? details->status : lines[problem].status;
 }
 
-/* What clients of the preset's API, or by default of Stripe's, look at. */
-static void
-put_words(json_t *doc, enum problem problem,
+/*
+ * Adds what clients of the preset's API, or by default of Stripe's, look at.
+ * Where that has a "type" of its own it is no problem document, and all there
+ * is: such an API allows no other members.
+ */
+static json_t *
+with_words(json_t *doc, enum problem problem,
     const struct problem_details *details, const char *detail)
 {
 	const char *name = lines[problem].type;
@@ -169,8 +177,13 @@ put_words(json_t *doc, enum problem problem,
 	if (own == NULL)
 		own = json_pack("{s:{s:s, s:s, s:s}}", "error", "type",
 		    "idempotency_error", "code", name, "message", detail);
+	if (json_object_get(own, "type") != NULL) {
+		json_decref(doc);
+		return own;
+	}
 	must(json_object_update(doc, own) == 0);
 	json_decref(own);
+	return doc;
 }
 
 void
@@ -207,9 +220,8 @@ make_document(enum problem problem, const struct problem_details *details)
 	if (details->current_version != NULL)
 		json_object_set_new(doc, "current_version",
 		    version_json(details->current_version));
-	put_words(doc, problem, details,
+	return with_words(doc, problem, details,
 	    json_string_value(json_object_get(doc, "detail")));
-	return doc;
 }
 
 /*
@@ -233,6 +245,7 @@ problem_new(enum problem problem, const struct problem_details *details)
 {
 	const struct problem_line *line = &lines[problem];
 	json_t *doc = make_document(problem, details);
+	bool alone = json_object_get(doc, "title") == NULL;
 	char *text = json_dumps(
 	    doc, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
 	must(text != NULL);
@@ -251,10 +264,14 @@ problem_new(enum problem problem, const struct problem_details *details)
 	char after[24];
 	int64_t after_s = details->retry_after_s ? details->retry_after_s
 						 : line->retry_after_s;
+	if (details->preset == API_PRESET_ACP && after_s == 0 &&
+	    !strcmp(line->type, lines[PROBLEM_UNKNOWN_HELD].type))
+		after_s = UNRESOLVED_AFTER_S;
 	snprintf(after, sizeof after, "%" PRId64, after_s);
 	struct field list[] = {
 	    {SPAN("Date"), details->date},
-	    {SPAN("Content-Type"), SPAN("application/problem+json")},
+	    {SPAN("Content-Type"), alone ? SPAN("application/json")
+					 : SPAN("application/problem+json")},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
 	    {SPAN(""), SPAN("")},
 	    {SPAN(""), SPAN("")},

@@ -136,9 +136,10 @@ route_variable(struct arena *arena, const struct conf_route *route,
     const struct request_target *target, struct span name,
     struct span *ret_value)
 {
-	int index = conf_variable(route, name);
+	bool whole = span_eq(name, SPAN("*"));
+	int index = whole ? -1 : conf_variable(route, name);
 	struct span segment = SPAN(""), rest = target->spelling;
-	if (index < 0)
+	if (index < 0 && !whole)
 		return false;
 	/* The first reading of the path that the route serves. */
 	for (size_t i = 0; i < target->n_others && !path_fits(route, rest);
@@ -149,6 +150,8 @@ route_variable(struct arena *arena, const struct conf_route *route,
 			return false;
 		segment = take_segment(&rest);
 	}
+	if (whole)
+		segment = rest;
 	*ret_value = segment;
 	if (segment.len == 0 || memchr(segment.ptr, '\0', segment.len) == NULL)
 		return true;

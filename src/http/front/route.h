@@ -32,9 +32,9 @@ MUST_USE const struct conf_route *route_find_own(const struct conf *conf,
     struct span method, const struct request_target *target);
 
 /*
- * What the variable of that name stands for in a target that the route serves,
- * decoded; from the arena or of the target.  False: the route has no such
- * variable.
+ * What the variable of that name ("*": the whole path) stands for in a target
+ * that the route serves, decoded; from the arena or of the target.  False: the
+ * route has no such variable.
  */
 MUST_USE bool route_variable(struct arena *arena,
     const struct conf_route *route, const struct request_target *target,
