@@ -165,6 +165,17 @@ def a_completed_payment_is_found_by_its_whole_label(bench, store):
     equal(set(desk.found("order-k1")), {ids["k1"], open_})
 
 
+@each([("a cluster", True, {}), ("functions", False,
+                                  {"scripting": "function"})])
+def a_label_is_found_on(bench, clustered, store):
+    desk = Desk(bench, {"label": ["/order_id"]}, store=store,
+                redis=bench.cluster() if clustered else bench.redis)
+    for n in range(20):
+        equal(desk.gateway.ask(
+            f"k{n}", body=b'{"order_id": "o%d"}' % (n % 2)).status, 201)
+    equal([len(desk.found(f"o{n}")) for n in range(3)], [10, 10, 0])
+
+
 @test
 def who_seals_with_a_new_key_finds_what_was_labelled_before(bench):
     keys = [{"id": "a", "key": KEY}]
