@@ -8,7 +8,7 @@
  *             the promise holds, but somebody should know
  *   needs     what has to be seen, or it is not known: NOTHING; REDIS, the
  *             store's; INFO, what that says of itself; BROKER, of a source;
- *             RELAY, what it brings to
+ *             RELAY, what it brings to; WITNESS, the API's database
  *   well      printed where there is nothing to find
  *   message   what was found; {} stands for the particulars
  *   cure      what to do; {} stands for what depends on the configuration
@@ -300,7 +300,7 @@ FINDING(reconcile_invented, FAIL, NOTHING,
 FINDING(reconcile, WARN, NOTHING,
 	"no reconcile asks an API",
 	"{}",
-	"read onceproxy-reconcile(7), correct path or absent, and ask again: "
+	"read onceproxy-unknown(7), correct path or absent, and ask again: "
 	"curl -i {}")
 
 /* --- brokers and sources: doctor/look_sources.c --- */
@@ -431,3 +431,52 @@ FINDING(relay_receiver, FAIL, NOTHING,
 	"the receivers of the relays' webhooks can be reached",
 	"no connection to the webhook's receiver, so that its events wait: {}",
 	"start it, or correct the relay's webhook, {}")
+
+/* --- witnesses, in an API's database: doctor/look_postgres.c --- */
+FINDING(witness_unreachable, FAIL, NOTHING,
+	"the databases of the witnesses let us in, and take writes",
+	"the witness's database does not take us, so that what is unknown "
+	"stays so: {}",
+	"start it, or correct the broker's URL, user and password; a "
+	"PostgreSQL that is a standby takes no writes: name the primary")
+FINDING(witness_table, FAIL, WITNESS,
+	"the witnesses have their table, and its key",
+	"nothing can be asked of the witness's table: {}",
+	"make it as this says: onceproxy witness sql -c {}")
+FINDING(witness_rights, FAIL, WITNESS,
+	"we have the rights that the witnesses need",
+	"this user of the witness's database may not: {}",
+	"have the database's administrator say: {}")
+FINDING(witness_answers, FAIL, WITNESS,
+	"the witnesses give all four answers, as was tried and rolled back",
+	"what was tried in the witness's table, and rolled back, went "
+	"otherwise: {}",
+	"take out the trigger, rule, policy or default that does this; "
+	"onceproxy witness sql says what the table is")
+FINDING(witness_enforced, FAIL, WITNESS,
+	"enforced_by enforces that each payment has its row",
+	"enforced_by enforces nothing, so that the gateway only watches "
+	"whether the API writes its rows: {}",
+	"change that table as this says: onceproxy witness sql -c {}")
+FINDING(witness_single, WARN, WITNESS,
+	"one attempt makes one row of the table that enforced_by names",
+	"an attempt that reaches the API twice, as a proxy may send it again, "
+	"may pay twice: {} has no UNIQUE (key_id, attempt)",
+	"where one request makes one row there, say: {}")
+FINDING(witness_changed, WARN, WITNESS,
+	"nobody but us may change what a witness has",
+	"an API that may change rows may make one that was revoked good again: "
+	"{}",
+	"unless the API needs it to go on from `started`, and then on verdict, "
+	"status, headers and body alone, say: {}")
+FINDING(witness_commit, WARN, WITNESS,
+	"what the witnesses' databases have committed is not lost",
+	"a payment and its row may be lost together, and be asked about in "
+	"vain: {}",
+	"set synchronous_commit = on and, with standbys, "
+	"synchronous_standby_names in postgresql.conf")
+FINDING(witness_rest, WARN, WITNESS,
+	"rows that were revoked are deleted when nobody needs them any more",
+	"this user may not delete, so that rows that were revoked stay in the "
+	"witness for ever",
+	"delete them yourselves, never one that is done, or say: {}")

@@ -126,6 +126,7 @@ def every_finding_is_provoked_here(bench):
     """... or in the test of the store that it is about."""
     text = ""
     for name in ("blackbox/test_doctor.py", "blackbox/test_doctor_kafka.py",
+                 "blackbox/test_doctor_witness.py",
                  "blackbox/test_kafka_group.py", "blackbox/test_sentinel.py",
                  "blackbox/test_token_keys.py", "blackbox/test_webhook.py"):
         with open(source(f"tests/{name}"), encoding="utf-8") as file:

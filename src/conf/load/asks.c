@@ -134,25 +134,31 @@ check_question(const struct asker *a)
 		    "record: \"store.encryption_keys\" is needed");
 }
 
-/* What is known of it, gateways tell each other by the name of its route. */
 static void
 check_witness(const struct asker *a)
 {
-	const struct conf *conf = a->l->conf;
 	const struct conf_broker *broker =
 	    a->route->idempotency->witness.broker;
 	if (broker != NULL && broker->kind != BROKER_POSTGRES)
 		complaints_at_member(a->l, a->at, "on_unknown.witness.broker",
 		    "\"%s\" is a broker of %s: a witness is in PostgreSQL",
 		    broker->name, kinds_name(broker->kind));
-	for (size_t i = 0; i < a->route->index && broker != NULL; i++) {
+}
+
+/* By the name of its route gateways tell each other what is to be asked. */
+static void
+check_name(const struct asker *a)
+{
+	const struct conf *conf = a->l->conf;
+	bool alone = conf_asks_alone(a->route->idempotency);
+	for (size_t i = 0; i < a->route->index && alone; i++) {
 		const struct conf_route *other = &conf->routes[i];
 		if (other->idempotency != NULL &&
-		    other->idempotency->witness.broker != NULL &&
+		    conf_asks_alone(other->idempotency) &&
 		    !strcmp(other->name, a->route->name))
-			COMPLAIN(a, "another route with a witness is called "
-			    "\"%s\" (/routes/%zu): \"name\" is needed",
-			    other->name, i);
+			COMPLAIN(a, "another route that is asked about without "
+			    "a client is called \"%s\" (/routes/%zu): "
+			    "\"name\" is needed", other->name, i);
 	}
 }
 
@@ -169,5 +175,6 @@ asks_check(struct loader *l)
 			continue;
 		check_question(&a);
 		check_witness(&a);
+		check_name(&a);
 	}
 }

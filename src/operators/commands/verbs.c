@@ -178,7 +178,7 @@ run_verb(const struct verbs *verbs, struct verbs_line *line, int argc,
 		return usage_wrong(verbs->command, "unexpected argument: %s",
 		    line->names[verb->most]);
 	int code = verbs->check(line, verb);
-	if (code == GATEWAY_WELL)
+	if (code == GATEWAY_WELL && strchr(verb->options, '-') == NULL)
 		code = admin_api_find(&line->gateway);
 	return code == GATEWAY_WELL ? verb->run(line) : code;
 }

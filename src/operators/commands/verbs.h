@@ -19,7 +19,8 @@ struct verb {
 	const char *name;
 	/* Asks the gateway and prints its answer; an exit status. */
 	int (*run)(struct verbs_line *line);
-	const char *options; /* letters, besides -c, --json and --help */
+	/* Letters, besides -c, --json and --help; "-": it asks no gateway. */
+	const char *options;
 	const char *needs;   /* "an ID": a name at least; NULL: none */
 	int most;            /* names that it takes; -1: any number */
 	const char *usage;

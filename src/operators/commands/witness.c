@@ -7,6 +7,7 @@
 #include "operators/commands/values.h"
 #include "operators/commands/verbs.h"
 #include "operators/commands/witness.h"
+#include "operators/commands/witness_sql.h"
 
 /* The command line. */
 struct witness_line {
@@ -41,7 +42,18 @@ trust_witness(struct verbs_line *common)
 	return GATEWAY_WELL;
 }
 
+static int
+print_sql(struct verbs_line *common)
+{
+	return witness_sql_run(common->gateway.file,
+	    common->n_names > 0 ? common->names[0] : NULL);
+}
+
 static const struct verb list[] = {
+    {"sql", print_sql, "-", NULL, 1, "sql [ROUTE]",
+	"prints what the database of an API needs, or that of one ROUTE: the\n"
+	"          tables, the foreign key and the grants; no gateway is asked",
+	"sql charges"},
     {"trust", trust_witness, "N", "a ROUTE", 1, "trust ROUTE --note TEXT",
 	"the API writes its row with each payment again: what ended the trust\n"
 	"          (witness_absent, witness_broken) is over, on all gateways",
@@ -83,8 +95,9 @@ witness_run(int argc, char **argv, const char *default_file)
 {
 	static const struct verbs verbs = {
 	    .command = "witness",
-	    .summary = "Decides about the witnesses of routes (on_unknown), "
-		       "through the\nadmin interface of a running gateway.\n",
+	    .summary = "Prints what the witnesses of routes need (on_unknown), "
+		       "and decides\nabout them through the admin interface "
+		       "of a running gateway.\n",
 	    .about = "witness",
 	    .list = list,
 	    .count = N_VERBS,

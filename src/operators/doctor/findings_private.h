@@ -25,6 +25,7 @@ enum finding_needs {
 	NEEDS_INFO,
 	NEEDS_BROKER,
 	NEEDS_RELAY,
+	NEEDS_WITNESS,
 };
 
 /* tbl/findings.h as data, by name. */

@@ -12,9 +12,11 @@ void
 look_broker_add(const struct look_broker *at, enum finding_name name,
     char *detail, char *remedy)
 {
-	char *where = at->source != NULL
-			  ? findings_pointer("sources", at->source->name)
-			  : findings_pointer("relays", at->relay->name);
+	char *where =
+	    at->source != NULL  ? findings_pointer("sources", at->source->name)
+	    : at->relay != NULL ? findings_pointer("relays", at->relay->name)
+				: mem_printf("/routes/%u/idempotency/on_unknown",
+				      at->route->index);
 	findings_add(at->doctor, name, where, detail, remedy);
 	free(where);
 }
@@ -43,9 +45,13 @@ look_broker_unseen(
 {
 	static const char why[] = "the broker could not be examined";
 	if (at->source == NULL) {
-		look_broker_add(
-		    at, FINDING_relay_unreachable, mem_text(message), NULL);
-		findings_skip_all(at->doctor, NEEDS_RELAY, why);
+		bool relay = at->relay != NULL;
+		look_broker_add(at,
+		    relay ? FINDING_relay_unreachable
+			  : FINDING_witness_unreachable,
+		    mem_text(message), NULL);
+		findings_skip_all(
+		    at->doctor, relay ? NEEDS_RELAY : NEEDS_WITNESS, why);
 		return;
 	}
 	look_broker_add_once(at,

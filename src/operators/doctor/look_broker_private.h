@@ -5,18 +5,20 @@
 
 /*
  * What the kinds of brokers have in common, for the files that ask each; those
- * look at a source, or a relay, and at its broker, from outside of any gateway.
- * They change nothing there, take no message and join no group, and block, for
- * seconds.  Main thread.
+ * look at a source, a relay or a route's witness, and at its broker, from
+ * outside of any gateway.  They change nothing there, take no message and join
+ * no group, and block, for seconds.  Main thread.
  */
 struct look_broker {
 	struct doctor *doctor;
-	const struct conf_source *source; /* NULL: a relay's broker */
+	/* One of the three is not NULL: whose broker it is. */
+	const struct conf_source *source;
 	const struct conf_relay *relay;
+	const struct conf_route *route;
 	const struct conf_broker *broker;
 };
 
-/* A finding of the source or the relay; detail and remedy are taken over. */
+/* A finding of the one whose it is; detail and remedy are taken over. */
 void look_broker_add(const struct look_broker *at, enum finding_name name,
     char *detail, char *remedy);
 /* Of its broker, which other sources may have, too: said once. */

@@ -4,14 +4,18 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hex.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "messages/broker/postgres/postgres_sql.h"
+#include "operators/commands/shell_quote.h"
 #include "operators/doctor/look_broker_private.h"
 #include "store/postgres/postgres_name.h"
+#include "store/postgres/postgres_witness.h"
 
 struct look_postgres {
 	const struct look_broker *at;
-	const struct conf_source *source; /* NULL: a relay's */
+	const struct conf_source *source; /* NULL: a relay's, or a witness's */
 	enum finding_name missing;        /* what a statement that fails is */
 	PGconn *conn;
 	struct arena *arena;
@@ -441,5 +445,190 @@ look_postgres_relay(const struct look_broker *at)
 		    &look, of_relay, sizeof of_relay / sizeof *of_relay);
 	PQfinish(look.conn);
 	free(position);
+	arena_free(&arena);
+}
+
+/* --- the table of a witness --- */
+
+/* tab: the table; enf: enforced_by, or null; upd: it must become `revoked`. */
+static const char known_of_witness[] =
+    "WITH p AS (SELECT $1::text AS tab, $2::text AS enf, $3::text AS upd) ";
+
+static const struct sql_question of_witness[] = {
+    {FINDING_witness_rights,
+	"SELECT string_agg(need || ' ON ' || tab, ', ' ORDER BY n), "
+	"string_agg('GRANT ' || need || ' ON ' || tab || ' TO ' || "
+	"quote_ident(current_user), '; ' ORDER BY n) FROM p, "
+	"(VALUES ('INSERT', 'key_id', 1), ('INSERT', 'attempt', 1), "
+	"('INSERT', 'verdict', 1), ('SELECT', 'body', 2), "
+	"('SELECT', 'verdict', 2), ('UPDATE', 'verdict', 3)) "
+	"AS v (need, col, n) WHERE (need <> 'UPDATE' OR upd IS NOT NULL) "
+	"AND NOT has_column_privilege(to_regclass(tab), col, need)"},
+    {FINDING_witness_rights,
+	"SELECT 'see all rows of ' || tab || ', which has row security', "
+	"'ALTER ROLE ' || quote_ident(current_user) || ' BYPASSRLS' FROM p "
+	"WHERE row_security_active(to_regclass(tab))"},
+    {FINDING_witness_changed,
+	"SELECT string_agg(DISTINCT role || ' may ' || may, ', '), "
+	"string_agg(DISTINCT 'REVOKE ' || may || ' ON ' || tab || ' FROM ' || "
+	"role, '; ') FROM (SELECT tab, a.privilege_type AS may, "
+	"CASE a.grantee WHEN 0 THEN 'PUBLIC' "
+	"ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS role "
+	"FROM p JOIN pg_class c ON c.oid = to_regclass(tab), "
+	"LATERAL aclexplode(c.relacl) AS a "
+	"WHERE a.privilege_type IN ('UPDATE', 'DELETE', 'TRUNCATE') "
+	"AND a.grantee NOT IN (c.relowner, current_user::regrole::oid)) "
+	"AS granted"},
+    {FINDING_witness_single,
+	"SELECT enf, 'ALTER TABLE ' || enf || ' ADD UNIQUE (key_id, attempt)' "
+	"FROM p WHERE to_regclass(enf) IS NOT NULL AND NOT EXISTS "
+	"(SELECT FROM pg_index WHERE indrelid = to_regclass(enf) "
+	"AND indisunique AND indisvalid AND indpred IS NULL "
+	"AND indnkeyatts = 2 AND 2 = (SELECT count(*) FROM pg_attribute "
+	"WHERE attrelid = to_regclass(enf) AND attnum = ANY (indkey) "
+	"AND attname IN ('key_id', 'attempt')))"},
+    /* The API's own transactions have what the server, or its role, says. */
+    {FINDING_witness_commit,
+	"SELECT CASE WHEN current_setting('synchronous_commit') = 'off' "
+	"THEN 'synchronous_commit is off' WHEN standbys > 0 "
+	"AND current_setting('synchronous_standby_names') = '' "
+	"THEN standbys || ' standby(s), and synchronous_standby_names is "
+	"empty: one that takes over may lack the last rows' "
+	"WHEN standbys > 0 AND current_setting('synchronous_commit') = 'local' "
+	"THEN 'synchronous_commit is local' END FROM "
+	"(SELECT count(*) AS standbys FROM pg_stat_replication) AS s"},
+    {FINDING_witness_rest,
+	"SELECT '', 'GRANT DELETE ON ' || tab || ' TO ' || "
+	"quote_ident(current_user) FROM p "
+	"WHERE NOT has_table_privilege(to_regclass(tab), 'DELETE')"},
+};
+
+/* What the gateway itself asks of the catalogue, each minute. */
+static void
+look_at_catalogue(struct look_postgres *look)
+{
+	PGresult *result = rows_of(look, postgres_witness_catalogue, 2);
+	char *unusable = text_in(result, WITNESS_UNUSABLE);
+	char *unenforced = text_in(result, WITNESS_UNENFORCED);
+	const char *names[] = {look->values[0], look->values[1]};
+	const enum finding_name found[] = {
+	    FINDING_witness_table, FINDING_witness_enforced};
+	char *const why[] = {unusable, unenforced};
+	PQclear(result);
+	for (size_t i = 0; i < 2; i++)
+		if (why[i] != NULL)
+			look_broker_add(look->at, found[i],
+			    mem_printf("%s: %s", names[i], why[i]),
+			    shell_quote(look->at->doctor->file));
+	look->failed |= unusable != NULL;
+	free(unusable);
+	free(unenforced);
+}
+
+/* One thing that is tried with a row, and what its verdict is then. */
+struct trial {
+	const char *attempt;
+	const char *sql; /* NULL: nothing is there before */
+	const char *question;
+	const char *verdict;
+};
+
+/* The verdict of the row that a question leaves; NULL: none. */
+static char *
+verdict_of(struct look_postgres *look, const struct postgres_witness *sql,
+    const struct trial *trial, const char *key)
+{
+	const char *const values[] = {
+	    key, trial->attempt, trial->attempt, "1"};
+	memcpy(look->values, values, sizeof values);
+	if (trial->sql != NULL)
+		PQclear(rows_of(look, trial->sql, 2));
+	PQclear(rows_of(look, trial->question, 3));
+	PGresult *result = rows_of(look, sql->read, 4);
+	char *verdict = text_in(result, WITNESS_VERDICT);
+	PQclear(result);
+	return verdict;
+}
+
+/*
+ * All that may come of a question, by the statements that ask it, of a key that
+ * nobody has.
+ */
+static void
+try_answers(struct look_postgres *look, const char *table)
+{
+	const struct conf_witness *witness =
+	    &look->at->route->idempotency->witness;
+	struct postgres_witness sql =
+	    postgres_witness_make(look->arena, witness->table);
+	const char *done = arena_printf(look->arena,
+	    "INSERT INTO %s (key_id, attempt) VALUES ($1, $2::integer)",
+	    table).ptr;
+	const char *started = arena_printf(look->arena,
+	    "INSERT INTO %s (key_id, attempt, verdict) "
+	    "VALUES ($1, $2::integer, 'started')", table).ptr;
+	const struct trial trials[] = {{"1", NULL, sql.revoke, "revoked"},
+	    {"1", NULL, sql.revoke, "revoked"},
+	    {"2", done, sql.revoke, "done"},
+	    {"3", started, sql.revoke, "started"},
+	    {"3", NULL, sql.revoke_started, "revoked"}};
+	size_t count = sizeof trials / sizeof *trials;
+	uint8_t random[8];
+	char key[2 * sizeof random + 1];
+	random_bytes(random, sizeof random);
+	hex_encode(random, sizeof random, key);
+	look->missing = FINDING_witness_answers;
+	PQclear(rows_of(look, postgres_witness_begin, 0));
+	look->values[0] = "1000"; /* of that key nobody has a lock */
+	PQclear(rows_of(look, postgres_witness_settings, 1));
+	for (size_t i = 0; i < count - !witness->then_reconcile; i++) {
+		char *verdict = verdict_of(look, &sql, &trials[i], key);
+		if (!look->failed &&
+		    (verdict == NULL || strcmp(verdict, trials[i].verdict)))
+			look_broker_add(look->at, FINDING_witness_answers,
+			    mem_printf("%s: \"%s\" was to be there, and is "
+				"%s%s%s", table, trials[i].verdict,
+				verdict != NULL ? "\"" : "",
+				verdict != NULL ? verdict : "not",
+				verdict != NULL ? "\"" : ""),
+			    NULL);
+		look->failed |=
+		    verdict == NULL || strcmp(verdict, trials[i].verdict) != 0;
+		free(verdict);
+	}
+	PQclear(PQexec(look->conn, "ROLLBACK"));
+}
+
+void
+look_postgres_witness(const struct look_broker *at)
+{
+	const struct conf_witness *witness = &at->route->idempotency->witness;
+	struct arena *arena = arena_new();
+	const char *table = postgres_name_table(arena, witness->table);
+	struct look_postgres look = {.at = at,
+	    .missing = FINDING_witness_unreachable,
+	    .arena = arena,
+	    .known = known_of_witness,
+	    .values = {table,
+		witness->enforced_by != NULL
+		    ? postgres_name_table(arena, witness->enforced_by)
+		    : NULL,
+		witness->then_reconcile ? "t" : NULL},
+	    .count = 3};
+	if (come_in(&look)) {
+		size_t before = at->doctor->count;
+		look_at_catalogue(&look);
+		put_questions(&look, of_witness,
+		    sizeof of_witness / sizeof *of_witness);
+		for (size_t i = before; i < at->doctor->count; i++)
+			look.failed |= at->doctor->list[i].name ==
+				       FINDING_witness_rights;
+		if (!look.failed)
+			try_answers(&look, table);
+		else
+			findings_skip(at->doctor, FINDING_witness_answers,
+			    "the witness cannot be asked");
+	}
+	PQfinish(look.conn);
 	arena_free(&arena);
 }

@@ -51,12 +51,13 @@ void look_reconcile(struct doctor *doctor);
 /* Whether the URLs of tokens' keys give any. */
 void look_upstreams_keys(struct doctor *doctor);
 
-/* What sources and relays read and write, and their brokers. */
+/* What sources, relays and witnesses read and write, and their brokers. */
 void look_sources(struct doctor *doctor);
 struct look_broker; /* look_broker_private.h */
 /* What a source or a relay has there, of each kind. */
 void look_streams(const struct look_broker *at);
 void look_postgres(const struct look_broker *at);
 void look_postgres_relay(const struct look_broker *at);
+void look_postgres_witness(const struct look_broker *at);
 void look_kafka(const struct look_broker *at);
 void look_kafka_relay(const struct look_broker *at);

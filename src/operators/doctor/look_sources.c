@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "operators/doctor/look_broker_private.h"
 
+#ifdef HAVE_POSTGRES
+/* The table of a route's witness; NULL: it has none. */
+static const char *
+witness_of(const struct conf_route *route)
+{
+	return route->idempotency != NULL ? route->idempotency->witness.table
+					  : NULL;
+}
+
+/* Whether it has one that no route before has: `defaults` give many the same. */
+static bool
+is_first(const struct conf *conf, size_t index)
+{
+	const char *table = witness_of(&conf->routes[index]);
+	bool first = table != NULL;
+	for (size_t i = 0; i < index; i++)
+		first &= witness_of(&conf->routes[i]) != table;
+	return first;
+}
+#endif
+
 void
 look_sources(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		const struct conf_source *source = &conf->sources[i];
-		const struct look_broker at = {
-		    doctor, source, NULL, source->broker};
+		const struct look_broker at = {.doctor = doctor,
+		    .source = source,
+		    .broker = source->broker};
 #ifdef HAVE_POSTGRES
 		if (source->broker->kind == BROKER_POSTGRES)
 			look_postgres(&at);
@@ -23,7 +45,7 @@ look_sources(struct doctor *doctor)
 	for (size_t i = 0; i < conf->n_relays; i++) {
 		const struct conf_relay *relay = &conf->relays[i];
 		const struct look_broker at = {
-		    doctor, NULL, relay, relay->broker};
+		    .doctor = doctor, .relay = relay, .broker = relay->broker};
 #ifdef HAVE_POSTGRES
 		if (relay->kind == RELAY_POSTGRES)
 			look_postgres_relay(&at);
@@ -34,4 +56,13 @@ look_sources(struct doctor *doctor)
 #endif
 		(void)at;
 	}
+#ifdef HAVE_POSTGRES
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (is_first(conf, i))
+			look_postgres_witness(&(struct look_broker){
+			    .doctor = doctor,
+			    .route = &conf->routes[i],
+			    .broker =
+				conf->routes[i].idempotency->witness.broker});
+#endif
 }

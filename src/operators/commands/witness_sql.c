@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "conf/load/conf_load.h"
+#include "operators/commands/print.h"
+#include "operators/commands/witness_sql.h"
+
+#ifdef HAVE_POSTGRES
+#include "store/postgres/postgres_name.h"
+
+/* One witness, its names quoted; gateway NULL: as whom we log in is not known. */
+struct witness_names {
+	const char *table, *enforced_by, *gateway;
+};
+
+/* As whom the gateway logs in, by the URL; "" where another way says it. */
+static struct span
+user_of(const struct conf_broker *broker)
+{
+	const char *begin = strstr(broker->postgres, "://");
+	if (begin == NULL)
+		return SPAN("");
+	begin += strlen("://");
+	size_t len = strcspn(begin, "@/?");
+	bool plain = begin[len] == '@' && memchr(begin, '%', len) == NULL;
+	return plain ? span_of(begin, strcspn(begin, "@:")) : SPAN("");
+}
+
+static void
+print_table(const struct witness_names *n)
+{
+	/* What is granted to somebody else is for a person to name. */
+	const char *ours = n->gateway != NULL ? "" : "-- ";
+	const char *gateway =
+	    n->gateway != NULL ? n->gateway : "the_gateways_role";
+	printf("CREATE TABLE %s (\n"
+	       "  key_id text,\n"
+	       "  attempt integer,\n"
+	       "  verdict text NOT NULL DEFAULT 'done',\n"
+	       "  status integer,\n"
+	       "  headers jsonb,\n"
+	       "  body bytea,\n"
+	       "  at timestamptz NOT NULL DEFAULT now(),\n"
+	       "  PRIMARY KEY (key_id, attempt),\n"
+	       "  UNIQUE (key_id, attempt, verdict)\n"
+	       ");\n\n"
+	       "-- The gateway asks by inserting, and deletes what was revoked "
+	       "when nobody needs\n-- it any more; it updates what was "
+	       "started, and never what is done.\n"
+	       "%sGRANT SELECT, INSERT, UPDATE (verdict), DELETE ON %s TO %s;"
+	       "\n\n"
+	       "-- The API inserts. If it owns the table, let another role own "
+	       "it. The second line\n-- is for an API that begins with "
+	       "\"started\"; it needs no other right.\n"
+	       "-- GRANT INSERT ON %s TO the_apis_role;\n"
+	       "-- GRANT SELECT, UPDATE (verdict, status, headers, body) ON %s "
+	       "TO the_apis_role;\n",
+	    n->table, ours, n->table, gateway, n->table, n->table);
+}
+
+/* Payments that are there get a row each; no gateway asks of these. */
+static void
+print_enforced(const struct witness_names *n)
+{
+	const char *by = n->enforced_by;
+	printf("\n-- No row of %s without its row in the witness.\n"
+	       "ALTER TABLE %s\n"
+	       "  ADD COLUMN key_id text,\n"
+	       "  ADD COLUMN attempt integer,\n"
+	       "  ADD COLUMN verdict text GENERATED ALWAYS AS ('done') STORED;"
+	       "\n"
+	       "UPDATE %s SET key_id = 'before-' || gen_random_uuid(), "
+	       "attempt = 1;\n"
+	       "INSERT INTO %s (key_id, attempt) SELECT key_id, attempt FROM "
+	       "%s;\n"
+	       "ALTER TABLE %s\n"
+	       "  ALTER COLUMN key_id SET NOT NULL,\n"
+	       "  ALTER COLUMN attempt SET NOT NULL,\n"
+	       "  ADD FOREIGN KEY (key_id, attempt, verdict)\n"
+	       "    REFERENCES %s (key_id, attempt, verdict)\n"
+	       "    DEFERRABLE INITIALLY DEFERRED,\n"
+	       "  -- Where one request makes several rows, an index in its "
+	       "place:\n"
+	       "  ADD UNIQUE (key_id, attempt);\n",
+	    by, by, by, n->table, by, by, n->table);
+}
+
+static void
+print_witness(const struct conf_route *route, bool table, bool enforced)
+{
+	const struct conf_witness *witness = &route->idempotency->witness;
+	struct arena *arena = arena_new();
+	struct span user = user_of(witness->broker);
+	const struct witness_names n = {
+	    .table = postgres_name_table(arena, witness->table),
+	    .enforced_by = enforced
+		? postgres_name_table(arena, witness->enforced_by)
+		: NULL,
+	    .gateway = user.len > 0
+		? postgres_name_quoted(arena, user, '"').ptr
+		: NULL,
+	};
+	printf("-- For the database of the broker \"%s\".\nBEGIN;\n",
+	    witness->broker->name);
+	if (table)
+		print_table(&n);
+	if (enforced)
+		print_enforced(&n);
+	puts("COMMIT;");
+	arena_free(&arena);
+}
+
+static bool
+has_witness(const struct conf_route *route, const char *name)
+{
+	return route->idempotency != NULL &&
+	    route->idempotency->on_unknown == UNKNOWN_WITNESS &&
+	    (name == NULL || !strcmp(route->name, name));
+}
+
+/* False: no such route has one. */
+static bool
+print_all(const struct conf *conf, const char *name)
+{
+	bool some = false;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (!has_witness(route, name))
+			continue;
+		const struct conf_witness *own = &route->idempotency->witness;
+		const char *by = own->enforced_by;
+		bool table = true, enforced = by != NULL;
+		for (size_t k = 0; k < i; k++) {
+			if (!has_witness(&conf->routes[k], name))
+				continue;
+			const struct conf_witness *other =
+			    &conf->routes[k].idempotency->witness;
+			bool same = other->broker == own->broker &&
+			    !strcmp(other->table, own->table);
+			table &= !same;
+			enforced &= !same || other->enforced_by == NULL ||
+			    strcmp(other->enforced_by, by) != 0;
+		}
+		some = true;
+		if (table || enforced)
+			print_witness(route, table, enforced);
+	}
+	return some;
+}
+
+#else
+
+static bool
+print_all(const struct conf *conf, const char *name)
+{
+	(void)conf, (void)name;
+	return false;
+}
+#endif
+
+int
+witness_sql_run(const char *file, const char *route)
+{
+	struct complaints complaints = {0};
+	const struct conf *conf = conf_load(file, &complaints);
+	bool valid = conf != NULL, some = valid && print_all(conf, route);
+	print_complaints(stderr, file, &complaints, true);
+	if (valid && !some)
+		fprintf(stderr, "onceproxy witness: no route%s%s has a witness "
+		    "(on_unknown)\n", route != NULL ? " named " : "",
+		    route != NULL ? route : "");
+	complaints_free(&complaints);
+	conf_unref(&conf);
+	return some ? 0 : 1;
+}
