@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "gate/trust.h"
 #include "gate/witness.h"
 #include "gate/worker_state.h"
 

@@ -9,6 +9,8 @@
 #include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/request.h"
+#include "gate/trust.h"
+#include "gate/witness.h"
 #include "gate/worker.h"
 #include "store/claim.h"
 #include "store/leases.h"

@@ -13,11 +13,12 @@
 #include "gate/lease.h"
 #include "gate/machine.h"
 #include "gate/meter.h"
-#include "gate/trust.h"
-#include "gate/witness.h"
 #include "gate/worker_part.h"
 #include "http/front/front.h"
 #include "store/store.h"
+
+struct trusts;
+struct witnesses;
 
 /*
  * All that one thread's gateway consists of (gate/worker.h): requests,

@@ -106,9 +106,9 @@ EVENT(witness_unusable, ERROR, "nothing can be asked of the witness of this "
 EVENT(witness_down, ERROR, "the database of a witness cannot be reached, or "
 	"refuses us, as error says; what is unknown stays so, and what is no "
 	"2xx is not believed, until it can")
-EVENT(witness_unclean, WARN, "rows that were revoked long ago cannot be deleted, "
-	"as error says: an index on (at) WHERE verdict = 'revoked' makes that "
-	"quick; or revoke the gateway's right to delete")
+EVENT(witness_unclean, WARN, "rows that were revoked long ago cannot be "
+	"deleted, as error says: an index on (at) WHERE verdict = 'revoked' "
+	"makes that quick; or revoke the gateway's right to delete")
 EVENT(witness_up, INFO, "the database of a witness answers")
 EVENT(store_large_down, ERROR, "the second connection to Redis, which carries "
 	"large answers, cannot be made although Redis answers; until it can, "

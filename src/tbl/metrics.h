@@ -46,6 +46,9 @@ METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",
     "Leases that could not be renewed.")
 METRIC(UPSTREAM_UP, gauge, "onceproxy_upstream_up",
     "1 while a target of an upstream can be reached and says that it is well.")
+METRIC(WITNESS_TRUSTED, gauge, "onceproxy_witness_trusted",
+    "1 while the witness of a route may be believed, otherwise 0: what is "
+    "unknown is not asked about.")
 METRIC(CONNECTIONS, gauge, "onceproxy_connections",
     "Open connections, by side: client, or upstream, idle ones included.")
 METRIC(RELOADS, counter, "onceproxy_reloads_total",

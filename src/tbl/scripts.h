@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SCRIPT(name, word): the scripts of a record, of what gateways share of a
- * source (src/messages/shared/), of relays (src/messages/relay/), of routes that
- * only observe (gate/observation.h) and of witnesses (gate/trust.h),
- * src/store/record/lua/NAME.lua each, and their words in metrics and the log (the label of onceproxy_store_seconds,
- * which stays when a script gets a better name).
+ * source (src/messages/shared/), of relays (src/messages/relay/), of routes
+ * that only observe (gate/observation.h) and of witnesses (gate/trust.h),
+ * src/store/record/lua/NAME.lua each, and their words in metrics and the log
+ * (the label of onceproxy_store_seconds, which stays when a script gets a
+ * better name).
  */
 SCRIPT(claim, "claim")
 SCRIPT(claims, "claims")

@@ -10,6 +10,7 @@
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "gate/claimant.h"
+#include "gate/trust.h"
 #include "gate/worker.h"
 #include "messages/relay/relays.h"
 #include "messages/source/source_standing.h"
@@ -254,6 +255,30 @@ put_targets(struct metrics *m)
 			    upstream->name, "target", url, up);
 			free(name);
 		}
+}
+
+/* Trusted: a worker has proof, and none knows that trust is at an end. */
+static void
+put_witnesses(struct metrics *m)
+{
+	const struct conf *conf = m->admin->now;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		bool trusted = false, ended = false;
+		if (route->idempotency == NULL ||
+		    route->idempotency->on_unknown != UNKNOWN_WITNESS)
+			continue;
+		for (int64_t w = 0; w < m->n_workers; w++) {
+			enum trust_state state;
+			int64_t ended_ms;
+			if (!trust_view(m->workers[w]->trusts, route->name,
+				&state, &ended_ms))
+				continue;
+			trusted = trusted || trust_is_trusted(state);
+			ended = ended || ended_ms != 0;
+		}
+		put_of(m, "route", route->name, trusted && !ended);
+	}
 }
 
 /* --- workers --- */
@@ -613,6 +638,7 @@ static const struct {
     OF(FENCED, put_sum, meter, fenced),
     OF(LEASES_LOST, put_sum, meter, leases_lost),
     BY(UPSTREAM_UP, put_targets),
+    BY(WITNESS_TRUSTED, put_witnesses),
     OF(CONNECTIONS, put_connections, meter, connections),
     BY(RELOADS, put_known),
     BY(LOG_DROPPED, put_known),

@@ -35,7 +35,8 @@ postgres_witness_make(struct arena *arena, const char *table)
 		"SELECT attempt::text, verdict::text, status::text, "
 		"left(headers::text, %d), substr(body, 1, $4::text::integer), "
 		"octet_length(body)::text, (extract(epoch FROM "
-		"clock_timestamp() - at) * 1000)::bigint::text FROM %s WHERE key_id = $1::text "
+		"clock_timestamp() - at) * 1000)::bigint::text "
+		"FROM %s WHERE key_id = $1::text "
 		"AND attempt BETWEEN $2::text::integer AND $3::text::integer "
 		"ORDER BY attempt DESC",
 		POSTGRES_WITNESS_HEADERS + 1, name).ptr,

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "gate/trust.h"
+#include "gate/witness.h"
 #include "gate/worker_state.h"
 #include "lib/postgres.h"
 #include "lib/store_bench.h"
@@ -633,7 +635,7 @@ the_guard_believes_who_was_seen_to_write(void **state)
 }
 
 static void
-a_2xx_without_its_row_ends_all_trust_until_an_operator_says_so(void **state)
+a_2xx_without_its_row_ends_it_until_an_operator_speaks(void **state)
 {
 	(void)state;
 	int64_t now_ms = clock_wall_ms();
@@ -670,7 +672,7 @@ a_2xx_without_its_row_ends_all_trust_until_an_operator_says_so(void **state)
 }
 
 static void
-a_late_2xx_of_what_was_revoked_ends_it_even_where_it_is_enforced(void **state)
+a_late_2xx_of_what_was_revoked_ends_all_trust(void **state)
 {
 	(void)state;
 	struct key_id key_id;
@@ -727,9 +729,9 @@ main(void)
 	    TEST(enforced_by_is_read_from_the_catalogue),
 	    TEST(what_was_sent_before_enforced_by_held_is_not_asked_about),
 	    TEST(what_was_revoked_long_ago_is_deleted_and_nothing_else),
-	    TEST(a_late_2xx_of_what_was_revoked_ends_it_even_where_it_is_enforced),
+	    TEST(a_late_2xx_of_what_was_revoked_ends_all_trust),
 	    GUARD(the_guard_believes_who_was_seen_to_write),
-	    GUARD(a_2xx_without_its_row_ends_all_trust_until_an_operator_says_so),
+	    GUARD(a_2xx_without_its_row_ends_it_until_an_operator_speaks),
 	};
 	return cmocka_run_group_tests(tests, start_server, stop_server);
 }
