@@ -15,7 +15,7 @@
  */
 struct answer {
 	unsigned refs;
-	int status;           /* 200-599 */
+	int status;           /* 200-599; 0: not kept, and nobody knows it */
 	struct fields fields; /* end to end: no framing, nothing hop-by-hop */
 	struct body body;
 	/* The id of the request that first had this answer; may be empty. */

@@ -246,8 +246,7 @@ claimant_prepare(struct claimant *c, bool waits)
 	if (c->policy->replay_json.count > 0 && c->own == NULL)
 		c->own = replay_json_take(c->arena, c->policy, &c->content);
 	owner_new(&c->claim.owner);
-	if (c->policy->on_unknown == UNKNOWN_RECONCILE &&
-	    INVARIANT(same_query))
+	if (c->policy->reconcile.path.text != NULL && INVARIANT(same_query))
 		c->claim.query_hash = hash_query(c, &variables);
 	claimant_fingerprint(c);
 }
@@ -350,6 +349,7 @@ claimant_start(struct claimant *c)
 	    .message = &c->message,
 	    .body = c->body,
 	    .query = reconciles ? message_reconcile(c, &variables) : NULL,
+	    .by = SPAN("request"),
 	    .request_id = c->id,
 	    .label = c->label,
 	    .counts = c->counts,

@@ -7,15 +7,17 @@
 #include "gate/execution.h"
 #include "gate/key/policy.h"
 #include "gate/message.h"
+#include "gate/witness.h"
 #include "gate/worker_state.h"
 #include "http/head/proxy_headers.h"
 #include "store/claim.h"
+#include "store/record/provenance.h"
 
 /*
  * The way of an execution:
  *
  *   RECONCILE ⇢ RECONCILED ─┬─ it happened, and this is its answer: COMPLETE
- *                           ├─ it did not: RECLAIM ⇢ RECLAIMED ─── FORWARD
+ *   (LOOK_UP ⇢ LOOKED_UP)   ├─ it did not: RECLAIM ⇢ RECLAIMED ─── FORWARD
  *                           └─ no answer to go by: MARK_UNKNOWN
  *
  *   FORWARD ⇢ FORWARDED ─┬─ a whole answer, to be stored: COMPLETE ⇢ COMPLETED
@@ -26,6 +28,28 @@
  * take goes to disk (JOURNAL ⇢ JOURNALED), and where that fails too, it is
  * tried again after PAUSE ⇢ PAUSED, for as long as the process lives, until one
  * of them has it; then FINISH.
+ *
+ * Where the policy has a witness, that is asked in place of the upstream, and
+ * besides before an answer that is no 2xx is believed (LOOK_UP ⇢ LOOKED_UP).
+ * Why each key is executed once all the same, whatever happens between two
+ * steps (a kill, a freeze beyond the lease, Redis or the database away):
+ *  - A key is claimed again, or set free, only behind LOOKED_UP, which has read
+ *    that the revocation of that attempt is committed.  What is committed stays
+ *    so: whoever comes later, this owner after a freeze included, may act on it
+ *    at any time.  Redis compares the attempt, so that the next one, should
+ *    there be one by then, is not touched.
+ *  - Between the commit and that claim nothing is lost: the lease runs out, the
+ *    attempt is UNKNOWN as before, and the next question finds `revoked`.
+ *  - The next attempt has a number of its own, and so a row; numbers never come
+ *    again while the record lives, as nothing is forgotten.  Those of a life
+ *    before are found where the API refuses: its answer is looked up, `done`
+ *    completes, and `revoked` of somebody else sets free for the next number.
+ *  - What the API still does of a revoked attempt fails in its database.  Its
+ *    answer is none that is a 2xx; or it is looked up, or fenced: never stored.
+ *  - An answer that is no 2xx is stored or set free only behind the own row: a
+ *    payment that is still open behind it (a balancer said it) fails then.
+ *  - What Redis has not taken is not handed out: the witness may say the same
+ *    in other words meanwhile.
  */
 
 enum {
@@ -76,9 +100,11 @@ execution_free(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	list_remove(&e->lease.item);
 	forward_stop(&e->forward);
+	op_cancel(&e->witness.op);
 	op_cancel(&e->store.op);
 	op_cancel(&e->journal.op);
 	op_cancel(&e->pause);
+	witness_clear(&e->witness);
 	forward_clear(&e->forward);
 	answer_unref(&e->store.answer);
 	answer_unref(&e->given);
@@ -122,6 +148,15 @@ on_lease_lost(struct lease *lease)
 
 static const struct lease_owner lease_owner = {is_ending, on_lease_lost};
 
+/* Whoever had it asked waits no more; it is asked all the same. */
+static void
+leave_question(struct op *op, int error)
+{
+	struct question *question = CONTAINER_OF(op, struct question, op);
+	(void)error;
+	question->execution->question = NULL;
+}
+
 struct execution *
 execution_new(const struct execution_terms *t)
 {
@@ -156,6 +191,12 @@ execution_new(const struct execution_terms *t)
 	}
 	e->reconciles = claimed->verdict == VERDICT_RECONCILE;
 	e->query = t->query;
+	e->by = t->by;
+	e->asked = ASKED_UNKNOWN;
+	e->unknown_at_ms = claimed->unknown_at_ms;
+	e->unknown_ms = claimed->now_ms - claimed->unknown_at_ms;
+	e->before = claimed->before_count;
+	e->claim_ms = claimed->now_ms;
 	e->reason = claimed->reason;
 	e->counts = t->counts;
 	e->request_id = t->request_id;
@@ -171,7 +212,13 @@ execution_new(const struct execution_terms *t)
 		e->message.body = body_span(&e->body);
 		e->message.spent = &e->body;
 	}
+	e->question = t->question;
+	if (e->question != NULL) {
+		e->question->execution = e;
+		op_start(&e->question->op, OP_UNTIMED, leave_question);
+	}
 	op_init(&e->forward.op, w->loop, machine_run, &e->machine);
+	op_init(&e->witness.op, w->loop, machine_run, &e->machine);
 	op_init(&e->store.op, w->loop, machine_run, &e->machine);
 	op_init(&e->journal.op, w->loop, machine_run, &e->machine);
 	op_init(&e->pause, w->loop, machine_run, &e->machine);
@@ -185,10 +232,12 @@ execution_new(const struct execution_terms *t)
 void
 execution_cut(struct execution *e)
 {
-	if (!op_pending(&e->forward.op))
+	bool looks = op_pending(&e->witness.op);
+	if (!looks && !op_pending(&e->forward.op))
 		return;
 	op_cancel(&e->forward.op);
-	e->sent = e->forward.sent_bytes > 0;
+	op_cancel(&e->witness.op);
+	e->sent = looks || e->forward.sent_bytes > 0;
 	e->reason = REASON_DRAIN;
 	/* What is still being reconciled stays in doubt. */
 	bool doubt =
@@ -203,7 +252,8 @@ execution_log(const struct execution *e, struct logline *line)
 {
 	log_str(line, "key_id", e->machine.id);
 	log_str(line, "route", e->route->name);
-	log_span(line, "request_id", e->request_id);
+	if (e->request_id.len > 0)
+		log_span(line, "request_id", e->request_id);
 	if (!span_eq(e->first_id, e->request_id))
 		log_span(line, "first_request_id", e->first_id);
 	if (e->label.len > 0)
@@ -250,12 +300,12 @@ tell(struct execution *e, enum outcome outcome, enum problem problem)
 	return c;
 }
 
-/* The request was executed, and its answer is not to be kept. */
+/* The request was executed, and its answer is not to be kept, or not known. */
 static void
 tell_not_kept(struct execution *e, enum outcome outcome, int status)
 {
 	struct claimant *c =
-	    tell(e, outcome, policy_not_kept(e->owned.policy));
+	    tell(e, outcome, policy_not_kept(e->owned.policy, status));
 	if (c != NULL)
 		c->original_status = status;
 }
@@ -267,8 +317,9 @@ tell_answer(struct execution *e, enum outcome outcome)
 	struct flow *rest = e->forward.rest;
 	struct claimant *c = e->claimant;
 	/* A claimant that takes no more content is told what a retry is. */
-	if (c != NULL && c->rest == NULL && rest != NULL && e->stored) {
-		tell_not_kept(e, outcome, e->given->status);
+	bool ends_here = c != NULL && c->rest == NULL && rest != NULL;
+	if ((ends_here || e->given == NULL) && e->stored) {
+		tell_not_kept(e, outcome, e->answer->status);
 		return;
 	}
 	c = tell(e, outcome, PROBLEM_COUNT_);
@@ -334,11 +385,24 @@ tell_fenced(struct execution *e)
 	}
 }
 
+/* So much later a retry may know more; 0: nobody can say. */
+static int64_t
+retry_after_s(const struct execution *e)
+{
+	const struct conf_idempotency *policy = e->owned.policy;
+	int64_t ms = 0;
+	if (policy->on_unknown == UNKNOWN_RECONCILE && !e->reconciles)
+		ms = policy->reconcile.settle_ms;
+	else if (policy->on_unknown == UNKNOWN_WITNESS &&
+	    !e->witness.distrusted)
+		ms = policy->witness.wait_ms;
+	return (ms + 999) / 1000;
+}
+
 /* Nobody knows the outcome: tells the upstream's answer, or e->reason. */
 static void
 tell_unknown(struct execution *e)
 {
-	const struct conf_idempotency *policy = e->owned.policy;
 	enum problem problem = PROBLEM_UNKNOWN_BROKEN;
 	if (e->answer != NULL) {
 		tell_answer(e, OUTCOME_UNKNOWN);
@@ -350,10 +414,11 @@ tell_unknown(struct execution *e)
 		problem = PROBLEM_UNKNOWN_TIMEOUT;
 	else if (e->reason == REASON_DRAIN)
 		problem = PROBLEM_UNKNOWN_DRAIN;
+	else if (e->reason == REASON_STATUS)
+		problem = PROBLEM_UNKNOWN_UNPROVEN;
 	struct claimant *c = tell(e, OUTCOME_UNKNOWN, problem);
-	if (c != NULL && !e->reconciles &&
-	    policy->on_unknown == UNKNOWN_RECONCILE)
-		c->retry_after_s = (policy->reconcile.settle_ms + 999) / 1000;
+	if (c != NULL)
+		c->retry_after_s = retry_after_s(e);
 }
 
 /* --- the upstream --- */
@@ -372,6 +437,14 @@ start_forward(struct execution *e, const struct message *message)
 	    message, &limits);
 }
 
+/* What is there of an answer, the upstream's or a row's. */
+struct heard_answer {
+	int status; /* 0: nobody knows it */
+	const struct fields *fields;
+	struct body *body; /* is moved */
+	bool whole;
+};
+
 /*
  * Makes the answer that the first client gets, and the one that is stored.
  * Where it is too large to keep, its head decides: the record says so before
@@ -379,44 +452,95 @@ start_forward(struct execution *e, const struct message *message)
  * keeps none, an empty one is not kept either: fields may have a secret.
  */
 static void
-make_answers(struct execution *e)
+make_answers(struct execution *e, const struct heard_answer *said)
 {
 	const struct conf_idempotency *policy = e->owned.policy;
 	const struct proxy_client client = {
 	    span_str(policy->replay_header), e->request_id, clock_wall_ms()};
+	struct fields none = {NULL, 0};
 	struct fields fields =
-	    proxy_headers_for_client(e->arena, &e->forward.fields, &client);
-	int status = e->forward.status;
-	/* The answer to a query may be stored under another status. */
-	if (e->reconciles && policy->reconcile.status != 0)
-		status = (int)policy->reconcile.status;
+	    proxy_headers_for_client(e->arena, said->fields, &client);
 	e->omitted = proxy_headers_listed(
 	    e->arena, &fields, &policy->omit_headers, true);
 	fields = proxy_headers_listed(
 	    e->arena, &fields, &policy->omit_headers, false);
-	e->given =
-	    answer_new(status, &fields, &e->forward.body, e->first_id);
-	e->given->head_length = e->forward.head_length;
-	bool kept =
-	    e->forward.rest == NULL && policy->max_response_body > 0;
-	if (!kept && INVARIANT(large_not_kept)) {
-		struct fields none = {NULL, 0};
-		e->answer = answer_new(status, &none, NULL, e->first_id);
-		e->answer->not_kept = true;
-	} else {
+	if (said->whole || e->forward.rest != NULL)
+		e->given = answer_new(
+		    said->status, &fields, said->body, e->first_id);
+	if (said->whole && policy->max_response_body > 0) {
 		e->answer = answer_ref(e->given);
+	} else {
+		e->answer = answer_new(said->status, &none, NULL, e->first_id);
+		e->answer->not_kept = true;
 	}
 }
 
-/* Asks the upstream what became of an earlier attempt. */
+/* The upstream's, perhaps under another status. */
+static void
+make_upstreams_answers(struct execution *e, int64_t status)
+{
+	make_answers(e, &(struct heard_answer){
+	    .status = status != 0 ? (int)status : e->forward.status,
+	    .fields = &e->forward.fields,
+	    .body = &e->forward.body,
+	    .whole = e->forward.rest == NULL || !INVARIANT(large_not_kept),
+	});
+	e->given->head_length = e->forward.head_length;
+}
+
+/* --- what became of an earlier attempt --- */
+
+static bool
+has_witness(const struct execution *e)
+{
+	return e->owned.policy->on_unknown == UNKNOWN_WITNESS;
+}
+
+/* Goes into the log, and with the next step into the record's history. */
+static void
+note_answer(struct execution *e, enum asked answer, const char *words)
+{
+	struct span act = provenance_act_text(
+	    e->arena, span_str(execution_asked_word(answer)), e->by);
+	e->asked = answer;
+	e->claim.asked = e->owned.asked =
+	    arena_printf(e->arena, "q%.*s", SPAN_FMT(act));
+	struct logline line = log_begin(EV_asked);
+	execution_log(e, &line);
+	log_span(&line, "by", e->by);
+	log_str(&line, "answer", execution_asked_word(answer));
+	if (words[0] != '\0')
+		log_str(&line, "detail", words);
+	log_end(&line);
+}
+
+const char *
+execution_asked_word(enum asked answer)
+{
+	static const char *const words[ASKED_COUNT_] = {
+	    [ASKED_HAPPENED] = "happened",
+	    [ASKED_DID_NOT] = "did-not",
+	    [ASKED_UNKNOWN] = "unknown",
+	    [ASKED_AWAY] = "away",
+	};
+	return words[answer];
+}
+
+/* Asks the API's database, or the upstream. */
 static enum after
 execution_reconcile(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	if (e->worker->over)
+	if (e->worker->over) {
 		e->reason = REASON_DRAIN;
-	if (e->worker->over || e->query == NULL)
 		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+	}
+	if (has_witness(e) && !e->started)
+		return execution_to(e, EXECUTION_LOOK_UP, MORE);
+	if (e->query == NULL) {
+		note_answer(e, ASKED_UNKNOWN, "there is no question to ask");
+		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+	}
 	start_forward(e, e->query);
 	return execution_to(e, EXECUTION_RECONCILED, WAIT);
 }
@@ -425,19 +549,30 @@ static enum after
 execution_reconciled(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
+	const struct conf_reconcile *rules = &e->owned.policy->reconcile;
 	bool whole = e->forward.result == FORWARD_ANSWERED;
 	enum disposition disposition = DISPOSITION_UNKNOWN;
 	if (whole || e->forward.result == FORWARD_UNREAD)
 		disposition = disposition_of_reconcile(
-		    &e->owned.policy->reconcile, e->forward.status,
-		    &e->forward.fields);
+		    rules, e->forward.status, &e->forward.fields);
 	if (disposition == DISPOSITION_STORE && whole) {
-		make_answers(e);
+		note_answer(e, ASKED_HAPPENED, "");
+		make_upstreams_answers(e, rules->status);
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	}
 	if (disposition == DISPOSITION_RELEASE ||
-	    disposition == DISPOSITION_FORGET || !INVARIANT(upstream_said_no))
+	    disposition == DISPOSITION_FORGET || !INVARIANT(upstream_said_no)) {
+		/* What the database says has begun must not go on. */
+		if (e->started)
+			return execution_to(e, EXECUTION_LOOK_UP, MORE);
+		note_answer(e, ASKED_DID_NOT, "");
 		return execution_to(e, EXECUTION_RECLAIM, MORE);
+	}
+	note_answer(e, e->forward.result == FORWARD_NOT_SENT ||
+		    e->forward.result == FORWARD_TIMEOUT
+		? ASKED_AWAY
+		: ASKED_UNKNOWN,
+	    "");
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 
@@ -484,6 +619,10 @@ execution_reclaimed(struct machine *machine)
 		return execution_to(e, EXECUTION_FINISH, MORE);
 	if (e->store.op.error != 0 || e->store.verdict != VERDICT_OURS)
 		return reclaimed_by_other(e);
+	e->claim_ms = e->store.now_ms;
+	e->owned.asked = SPAN("");
+	/* That was the witness' word on another attempt. */
+	e->witness.answer = WITNESS_UNKNOWN;
 	bool next = e->store.attempt == e->owned.attempt + 1;
 	e->owned.attempt = e->store.attempt;
 	e->owned.tries = e->store.tries;
@@ -536,7 +675,8 @@ release_as_said(struct execution *e, bool forget)
 	    (e->counts == COUNTS_BY_ANSWER &&
 		disposition_is_refusal(
 		    &e->forward.fields, e->forward.status));
-	if (forget && e->counts == COUNTS_BY_ANSWER)
+	/* Of an attempt with a witness, no other may have the number. */
+	if (forget && e->counts == COUNTS_BY_ANSWER && !has_witness(e))
 		e->release = spared ? RELEASE_SPARED_FORGET
 				    : RELEASE_COUNTED_FORGET;
 	else
@@ -544,22 +684,27 @@ release_as_said(struct execution *e, bool forget)
 	return execution_to(e, EXECUTION_RELEASE, MORE);
 }
 
+static enum disposition
+disposition_of_own(const struct execution *e)
+{
+	return disposition_of_answer(&e->forward.fields, e->forward.status,
+	    e->owned.policy->outcomes[e->forward.status]);
+}
+
 /* The answer's status counts even if there was no memory for its body. */
 static enum after
 weigh_answer(struct execution *e)
 {
 	bool whole = e->forward.result == FORWARD_ANSWERED;
-	e->sent = true;
 	if (whole) {
-		make_answers(e);
+		make_upstreams_answers(e, 0);
 	} else {
 		struct logline line = log_begin(EV_answer_unread);
 		execution_log(e, &line);
 		log_int(&line, "status", e->forward.status);
 		log_end(&line);
 	}
-	switch (disposition_of_answer(&e->forward.fields, e->forward.status,
-	    e->owned.policy->outcomes[e->forward.status])) {
+	switch (disposition_of_own(e)) {
 	case DISPOSITION_STORE:
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
 			     : in_doubt(e, REASON_BROKEN);
@@ -574,6 +719,28 @@ weigh_answer(struct execution *e)
 	return DONE;
 }
 
+static bool
+is_success(const struct execution *e)
+{
+	return e->forward.status >= 200 && e->forward.status <= 299 &&
+	    disposition_of_own(e) == DISPOSITION_STORE;
+}
+
+/* A witness is asked before a no is believed, and has to know of a yes. */
+static enum after
+meet_answer(struct execution *e)
+{
+	e->sent = true;
+	if (!has_witness(e))
+		return weigh_answer(e);
+	if (is_success(e))
+		witness_saw(e->worker->witnesses, e->route, &e->owned.key_id,
+		    e->owned.attempt, e->claim_ms);
+	else if (disposition_of_own(e) != DISPOSITION_UNKNOWN)
+		return execution_to(e, EXECUTION_LOOK_UP, MORE);
+	return weigh_answer(e);
+}
+
 static enum after
 execution_forwarded(struct machine *machine)
 {
@@ -583,7 +750,7 @@ execution_forwarded(struct machine *machine)
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	case FORWARD_ANSWERED:
 	case FORWARD_UNREAD:
-		return weigh_answer(e);
+		return meet_answer(e);
 	case FORWARD_TIMEOUT:
 		return in_doubt(e, REASON_TIMEOUT);
 	case FORWARD_BROKEN:
@@ -593,6 +760,128 @@ execution_forwarded(struct machine *machine)
 	}
 	must(false);
 	return DONE;
+}
+
+/*
+ * Asks the witness: about the earlier attempt (and those before it that are
+ * unknown), or about the own one, before an answer that is no 2xx is believed.
+ */
+static enum after
+execution_look_up(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	struct witness_op *op = &e->witness;
+	const struct conf_idempotency *policy = e->owned.policy;
+	if (e->reconciles && e->unknown_ms > policy->unknown_retention_ms) {
+		note_answer(e, ASKED_UNKNOWN, "it was sent too long ago");
+		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+	}
+	witness_clear(op);
+	op->route = e->route;
+	op->policy = policy;
+	op->key_id = e->owned.key_id;
+	op->attempt = e->owned.attempt;
+	op->count = e->reconciles ? 1 + e->before : 1;
+	op->claimed_ms =
+	    e->reconciles ? e->owned.created_ms : e->claim_ms;
+	op->unknown_ms = e->reconciles ? e->unknown_at_ms : 0;
+	op->question = e->started ? WITNESS_REVOKE_STARTED : WITNESS_REVOKE;
+	witness_start(e->worker->witnesses, op);
+	return execution_to(e, EXECUTION_LOOKED_UP, WAIT);
+}
+
+/* Nobody knows more than before; and of the own attempt, not enough. */
+static enum after
+not_known(struct execution *e)
+{
+	return e->reconciles ? execution_to(e, EXECUTION_MARK_UNKNOWN, MORE)
+			     : in_doubt(e, REASON_STATUS);
+}
+
+/*
+ * It has not happened, and never will.  Of the own attempt the answer is true
+ * then, unless it came of somebody else's revocation.
+ */
+static enum after
+was_revoked(struct execution *e)
+{
+	if (e->reconciles) {
+		note_answer(e, ASKED_DID_NOT, "");
+		return execution_to(e, EXECUTION_RECLAIM, MORE);
+	}
+	if (e->witness.inserted)
+		return weigh_answer(e);
+	e->release =
+	    e->counts == COUNTS_NEVER ? RELEASE_SPARED : RELEASE_COUNTED;
+	return execution_to(e, EXECUTION_RELEASE, MORE);
+}
+
+/* It was executed; its row is judged as an upstream's answer is. */
+static enum after
+keep_row(struct execution *e)
+{
+	struct witness_op *row = &e->witness;
+	const struct conf_idempotency *policy = e->owned.policy;
+	bool kept = row->status == 0 ||
+	    disposition_of_answer(&row->fields, row->status,
+		policy->outcomes[row->status]) == DISPOSITION_STORE;
+	if (!kept)
+		snprintf(row->words, sizeof row->words, "its row has the "
+		    "status %d, which is not stored (outcomes)", row->status);
+	if (e->reconciles)
+		note_answer(e, kept ? ASKED_HAPPENED : ASKED_UNKNOWN,
+		    kept ? "" : row->words);
+	if (!kept)
+		return not_known(e);
+	forward_stop(&e->forward);
+	forward_clear(&e->forward);
+	make_answers(e, &(struct heard_answer){
+	    .status = row->status,
+	    .fields = &row->fields,
+	    .body = &row->body,
+	    .whole = row->status != 0 && !row->too_large,
+	});
+	return execution_to(e, EXECUTION_COMPLETE, MORE);
+}
+
+/*
+ * `started` is for the API to explain, by when it can do no more about it.  A
+ * row may have been written long after the attempt became unknown.
+ */
+static bool
+may_ask_on(const struct execution *e)
+{
+	const struct conf_idempotency *policy = e->owned.policy;
+	return policy->witness.then_reconcile && e->reconciles &&
+	    !e->started && e->query != NULL &&
+	    e->unknown_ms >= policy->reconcile.settle_ms &&
+	    e->witness.age_ms >= policy->reconcile.settle_ms;
+}
+
+static enum after
+execution_looked_up(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	const struct witness_op *op = &e->witness;
+	switch (op->answer) {
+	case WITNESS_DONE:
+		return keep_row(e);
+	case WITNESS_REVOKED:
+		return was_revoked(e);
+	case WITNESS_STARTED:
+		if (may_ask_on(e)) {
+			e->started = true;
+			return execution_to(e, EXECUTION_RECONCILE, MORE);
+		}
+		break;
+	case WITNESS_UNKNOWN:
+		break;
+	}
+	if (e->reconciles)
+		note_answer(e, op->away ? ASKED_AWAY : ASKED_UNKNOWN,
+		    op->answer == WITNESS_STARTED ? "it is started"
+						  : op->words);
+	return INVARIANT(revoked_first) ? not_known(e) : was_revoked(e);
 }
 
 /* --- the outcome --- */
@@ -671,7 +960,15 @@ static enum after
 execution_completed(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	if (not_taken(e, EXECUTION_COMPLETE))
+	bool late = not_taken(e, EXECUTION_COMPLETE);
+	bool ours = late ? !is_after_lease(e)
+			 : e->store.verdict == VERDICT_DONE;
+	/* A 2xx of an attempt that somebody may have revoked. */
+	if (!ours && has_witness(e) && !e->reconciles &&
+	    e->witness.answer == WITNESS_UNKNOWN)
+		witness_saw_late(e->worker->witnesses, e->route,
+		    &e->owned.key_id, e->owned.attempt);
+	if (late)
 		return execution_to(e, EXECUTION_JOURNAL, MORE);
 	if (e->store.verdict == VERDICT_FENCED && e->store.before) {
 		/*
@@ -739,6 +1036,8 @@ execution_released(struct machine *machine)
 		tell(e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 	else if (e->answer != NULL)
 		tell_answer(e, OUTCOME_RELEASED);
+	else if (e->witness.answer == WITNESS_REVOKED && !e->witness.inserted)
+		tell(e, OUTCOME_FENCED, PROBLEM_ATTEMPT_REVOKED);
 	else if (e->sent)
 		tell(e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
 	else if (e->withheld)
@@ -776,6 +1075,8 @@ log_doubt(const struct execution *e)
 		log_str(&line, "reason", reason_word(e->reason));
 	if (e->reconciles && e->forward.result == FORWARD_ANSWERED)
 		log_int(&line, "status", e->forward.status);
+	if (e->witness.words[0] != '\0')
+		log_str(&line, "detail", e->witness.words);
 	if (e->forward.op.error != 0)
 		log_str(&line, "error", error_message(e->forward.op.error));
 	log_end(&line);
@@ -785,7 +1086,8 @@ static enum after
 execution_mark_unknown(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	if (e->tries == 0)
+	/* What a witness says has a line of its own. */
+	if (e->tries == 0 && !(e->reconciles && has_witness(e)))
 		log_doubt(e);
 	store_outcome(e, EXECUTION_MARK_UNKNOWN);
 	return execution_to(e, EXECUTION_MARKED_UNKNOWN, WAIT);
@@ -878,5 +1180,9 @@ execution_finish(struct machine *machine)
 	if (e->expected)
 		journal_awaited_drop(e->worker->awaited, &e->awaited);
 	key_waiters_wake(&e->worker->waiters, &e->owned.key_id);
+	if (e->question != NULL) {
+		e->question->answer = e->asked;
+		op_done(&e->question->op, 0);
+	}
 	return DONE;
 }

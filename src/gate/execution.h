@@ -7,6 +7,7 @@
 #include "gate/claimant.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
+#include "gate/witness.h"
 #include "http/upstream/forward.h"
 #include "store/outcome.h"
 #include "store/store.h"
@@ -19,6 +20,25 @@
  * thread only.
  */
 struct worker;
+struct execution;
+
+/* What came of a question about an attempt that is unknown. */
+enum asked {
+	ASKED_HAPPENED,
+	ASKED_DID_NOT,
+	ASKED_UNKNOWN,
+	ASKED_AWAY, /* nor could the API, or its database, be had */
+	ASKED_COUNT_,
+};
+/* "happened", "did-not", "unknown", "away". */
+const char *execution_asked_word(enum asked answer);
+
+/* Whoever has it asked, and waits for the answer.  A member of its owner. */
+struct question {
+	struct op op; /* done when the record says it, too */
+	enum asked answer;
+	struct execution *execution; /* its own */
+};
 
 struct execution {
 	struct machine machine;
@@ -34,11 +54,19 @@ struct execution {
 	struct claim claim;
 	struct store_entity entity; /* where the claim has one */
 	/*
-	 * It asks the upstream by this query what became of an earlier attempt,
-	 * until the answer is that nothing did.  NULL: no query can be made.
+	 * It asks what became of an earlier attempt, until the answer is that
+	 * nothing did: the API's database, where the policy has a witness, and
+	 * else the upstream, by this query.  NULL: no query can be made.
 	 */
 	bool reconciles;
 	const struct message *query; /* in arena */
+	struct span by;              /* who asks */
+	struct question *question;   /* or NULL */
+	enum asked asked;            /* of the last answer */
+	uint32_t before;       /* so many before that are unknown, too: … */
+	int64_t unknown_at_ms; /* … since when the first of them is, … */
+	int64_t unknown_ms;    /* … and how long, both by Redis' clock */
+	int64_t claim_ms;      /* Redis answered the claim, by its clock */
 	bool only_asks; /* no message: it sets free what it would send */
 	struct message message;
 	struct body body; /* of the request; message points into it */
@@ -46,11 +74,19 @@ struct execution {
 	struct span first_id; /* the first request's, for its replays */
 	struct span label; /* of the claim; in arena */
 
+	/*
+	 * What the API's database has of an attempt, asked about an earlier one
+	 * (reconciles), or about this one, whose answer is no 2xx.
+	 */
+	struct witness_op witness;
+	bool started; /* that says `started`: the upstream is asked */
+
 	struct forward forward;
 	struct answer *answer; /* what is stored; NULL: no whole answer */
 	/*
-	 * What the first client gets; NULL where answer is.  Where forward.rest
-	 * is not NULL, its content is still to come from there.
+	 * What the first client gets; NULL where answer is, and where nobody
+	 * can be given it.  Where forward.rest is not NULL, its content is
+	 * still to come from there.
 	 */
 	struct answer *given;
 	struct fields omitted; /* of its fields: they are not stored */
@@ -93,6 +129,8 @@ struct execution_terms {
 	const struct message *message;
 	struct body *body;
 	const struct message *query; /* as in the struct above */
+	struct span by;
+	struct question *question; /* NULL: nobody waits for an answer */
 	struct span request_id, label;
 	enum counts counts;
 };

@@ -24,6 +24,7 @@ head_of(const struct claimant *c, const struct fields *fields, uint32_t attempt)
 	    .identity = c->policy != NULL,
 	    .attempt_header = span_str(policy->attempt_header),
 	    .attempt = attempt,
+	    .key_id = span_str(c->key_hex),
 	};
 }
 
@@ -71,7 +72,8 @@ message_reconcile(struct claimant *c, const struct variables *variables)
 {
 	const struct fields *in = &c->head.fields;
 	struct span target;
-	if (!variables_fill(variables, &c->policy->reconcile.path, &target))
+	const struct template *path = &c->policy->reconcile.path;
+	if (path->text == NULL || !variables_fill(variables, path, &target))
 		return NULL;
 	struct message *query = arena_alloc(c->arena, sizeof *query);
 	struct fields scope = {

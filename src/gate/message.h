@@ -22,7 +22,8 @@ void message_make(struct claimant *c, uint32_t attempt);
 /*
  * Makes the query that asks the API what became of an earlier attempt
  * (on_unknown: reconcile): a GET with the scope's fields, in the claimant's
- * arena.  NULL where its path cannot be made of this request.
+ * arena.  NULL where its path cannot be made of this request, or the policy has
+ * none.
  */
 const struct message *message_reconcile(
     struct claimant *c, const struct variables *variables);

@@ -703,7 +703,8 @@ replay(struct request *r)
 {
 	if (r->c.answer->not_kept && INVARIANT(not_kept_said)) {
 		r->c.original_status = r->c.answer->status;
-		return refuse(r, policy_not_kept(r->c.policy),
+		return refuse(r,
+		    policy_not_kept(r->c.policy, r->c.answer->status),
 		    OUTCOME_NOT_KEPT);
 	}
 	r->c.replay = true;

@@ -156,6 +156,9 @@ EVENT(pass_failed, WARN, "a request that is passed through, without a key or "
 EVENT(reconcile_failed, WARN, "the upstream was asked about an unknown outcome "
 	"and gave no usable answer; the key stays held, and the next retry "
 	"asks again: check that path of the upstream")
+EVENT(asked, INFO, "it was asked what became of an attempt that is unknown, by "
+	"a retry (request), the sweep or an operator, and what came: happened, "
+	"did-not, unknown, or away")
 EVENT(settle_late, WARN, "the outcome could not be stored in Redis yet; the "
 	"gateway keeps trying until it is stored, and there is nothing to do")
 EVENT(settle_lost, ERROR, "the outcome could not be stored before the gateway "

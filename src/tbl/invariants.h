@@ -22,6 +22,8 @@ INVARIANT_NAME(status_counts,
     "a no of the upstream would be lost for want of memory")
 INVARIANT_NAME(upstream_said_no,
     "what the upstream could not tell would be taken for a no, and executed")
+INVARIANT_NAME(revoked_first,
+    "a payment that its API has yet to commit would be made again")
 INVARIANT_NAME(dotless_value,
     "a value of dots would lead a reconcile to another resource")
 INVARIANT_NAME(one_word,

@@ -26,6 +26,14 @@ PROBLEM(UNKNOWN_DRAIN, 504, "outcome-unknown", SAME_KEY, 0,
 	"The gateway had to shut down before the API answered",
 	"The request was sent to the API, which had not answered when the "
 	"gateway had to shut down, so it may or may not have been executed.")
+PROBLEM(UNKNOWN_UNPROVEN, 502, "outcome-unknown", SAME_KEY, 0,
+	"What the API answered is not borne out",
+	"The API answered, and its database, which knows what it did, could "
+	"not be asked, so the request may or may not have been executed.")
+PROBLEM(ATTEMPT_REVOKED, 409, "in-flight", SAME_KEY, 1,
+	"The request came too late to the API",
+	"The request reached the API when its attempt had been taken back, so "
+	"nothing was executed. Send it again with the same key.")
 PROBLEM(ENTITY_BUSY, 409, "entity-busy", SAME_KEY, 1,
 	"Another request is changing the same thing",
 	"A request with another idempotency key changes what this one would "
@@ -59,6 +67,11 @@ PROBLEM(RESPONSE_NEVER_KEPT, 409, "response-not-kept", NEW_KEY, 0,
 	"cannot be given again, because the gateway is told to keep none of "
 	"these answers (they may have a secret in them); original_status is "
 	"its status. With a new key it would be executed again.")
+PROBLEM(RESPONSE_NOT_SAID, 409, "response-not-kept", NEW_KEY, 0,
+	"The answer is not known",
+	"The first request with this idempotency key was executed, says the "
+	"API's database. What the API answered is not there, nor its status, "
+	"original_status. With a new key it would be executed again.")
 PROBLEM(KEY_MISSING, 400, "key-missing", FIX_REQUEST, 0,
 	"The idempotency key is missing",
 	"Requests to this path need an idempotency key.")

@@ -175,8 +175,10 @@ policy_document(const struct conf_route *route)
 }
 
 enum problem
-policy_not_kept(const struct conf_idempotency *policy)
+policy_not_kept(const struct conf_idempotency *policy, int status)
 {
+	if (status == 0)
+		return PROBLEM_RESPONSE_NOT_SAID;
 	return policy->max_response_body == 0 ? PROBLEM_RESPONSE_NEVER_KEPT
 					      : PROBLEM_RESPONSE_NOT_KEPT;
 }

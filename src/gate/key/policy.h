@@ -15,5 +15,9 @@
 json_t *policy_document(const struct conf_route *route);
 /* Returns the status of a problem's answer under this policy. */
 int policy_status(const struct conf_idempotency *policy, enum problem problem);
-/* The problem of an answer that was not kept: none is, or it was too large. */
-enum problem policy_not_kept(const struct conf_idempotency *policy);
+/*
+ * The problem of an answer that was not kept: none is, it was too large, or
+ * (status 0) nobody knows it.
+ */
+enum problem policy_not_kept(
+    const struct conf_idempotency *policy, int status);

@@ -90,6 +90,10 @@ words_of_derived(enum problem problem)
 		return "The first request with this key was executed. Its "
 		       "answer was too large to keep, so it cannot be given "
 		       "again; original_status is its status.";
+	if (problem == PROBLEM_RESPONSE_NOT_SAID)
+		return "The first request with this key was executed, says "
+		       "the API's database. What the API answered is not "
+		       "there, nor its status, original_status.";
 	if (problem == PROBLEM_KEY_MISSING)
 		return "No key can be made, because that is missing, null or "
 		       "empty in this request.";
@@ -146,6 +150,7 @@ detail_of(enum problem problem, const struct problem_details *details)
 	bool unknown = problem == PROBLEM_UNKNOWN_HELD ||
 	    problem == PROBLEM_UNKNOWN_TIMEOUT ||
 	    problem == PROBLEM_UNKNOWN_BROKEN ||
+	    problem == PROBLEM_UNKNOWN_UNPROVEN ||
 	    problem == PROBLEM_UNKNOWN_DRAIN;
 	char *detail = unknown
 	    ? mem_printf("%s %s", lines[problem].detail,
@@ -217,6 +222,8 @@ make_document(enum problem problem, const struct problem_details *details)
 	if (details->original_status != 0)
 		json_object_set_new(doc, "original_status",
 		    json_integer(details->original_status));
+	else if (problem == PROBLEM_RESPONSE_NOT_SAID)
+		json_object_set_new(doc, "original_status", json_null());
 	if (details->current_version != NULL)
 		json_object_set_new(doc, "current_version",
 		    version_json(details->current_version));

@@ -24,7 +24,7 @@ static const struct span never_named[] = {
 enum { CONNECTION_OPTIONS_MAX = 100 };
 
 /* So many fields are added at most (proxy_headers_for_upstream). */
-enum { ADDED_MAX = 8 };
+enum { ADDED_MAX = 9 };
 
 static bool
 is_one_of(struct span name, const struct span *names)
@@ -103,6 +103,7 @@ route_uses(const struct conf_idempotency *policy, struct span name,
 	return listed(&policy->headers, name, same) ||
 	    listed(&policy->fingerprint_headers, name, same) ||
 	    same(span_str(policy->attempt_header), name) ||
+	    same(span_str(policy->key_id_header), name) ||
 	    same(span_str(policy->replay_header), name);
 }
 
@@ -181,7 +182,8 @@ is_dropped(const struct proxy_request *request, struct span name,
 	case FIELD_OTHER:
 		break;
 	}
-	if (span_ieq(name, request->attempt_header))
+	if (span_ieq(name, request->attempt_header) ||
+	    span_ieq(name, span_str(request->policy->key_id_header)))
 		return INVARIANT(own_attempt);
 	if (request->identity &&
 	    (field_names_meet(name, SPAN("Accept-Encoding")) ||
@@ -232,6 +234,9 @@ proxy_headers_for_upstream(
 		append_field(&out, request->attempt_header,
 		    arena_dup(arena, span_of(attempt,
 			digits_put(attempt, request->attempt))));
+	if (*request->policy->key_id_header != '\0' && request->attempt)
+		append_field(&out, span_str(request->policy->key_id_header),
+		    request->key_id);
 	if (request->key.len)
 		append_field(&out, request->key_header, request->key);
 	return out;

@@ -35,6 +35,7 @@ struct proxy_request {
 	const struct conf_idempotency *policy;
 	struct span attempt_header; /* its name; empty for none */
 	uint32_t attempt;           /* from 1; 0: the field is only dropped */
+	struct span key_id; /* in hex, told with an attempt (key_id_header) */
 	bool identity; /* what is stored must suit every retry: no coding */
 	struct span key_header; /* of a key that the client did not send */
 	struct span key;        /* its value; empty: no such field */

@@ -79,7 +79,8 @@ nothing_known(struct delivery *d)
 static enum found
 completed_as(int status)
 {
-	return (status >= 200 && status < 300) || status == 303
+	/* 0: it was executed, and nobody knows what the answer was. */
+	return status == 0 || (status >= 200 && status < 300) || status == 303
 	    ? FOUND_COMPLETED_GOOD
 	    : FOUND_COMPLETED_BAD;
 }
@@ -288,7 +289,7 @@ stored(const struct delivery *d)
 {
 	int status = delivery_status(d);
 	/* It is there, and cannot be read now: it is asked for again. */
-	if (status == 0)
+	if (status == 0 && d->c.problem != PROBLEM_RESPONSE_NOT_SAID)
 		return FOUND_NOT_STORED;
 	/* Not by this execution: another owner had decided. */
 	if (d->c.outcome == OUTCOME_FENCED)

@@ -182,7 +182,9 @@ parse_answer(struct span left, struct body *owned, struct answer **ret_answer)
 	    !cut_number(&left, '\n', &body_len) ||
 	    !cut_bytes(&left, id_len, SPAN("\n"), &request_id))
 		return E_MALFORMED;
-	if (status < 200 || status > 599 || not_kept > 1 ||
+	/* Of one that is not kept nobody may know the status either. */
+	bool has_status = status >= 200 && status <= 599;
+	if ((!has_status && (status != 0 || not_kept != 1)) || not_kept > 1 ||
 	    (uint64_t)count > left.len / FIELD_LEAST ||
 	    !field_is_value(request_id))
 		return E_MALFORMED;

@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 14: what became of an attempt is known from the API's own
+database, which a real PostgreSQL is here; the API commits in it, and dies or
+stops wherever it likes."""
+
+import contextlib
+import itertools
+import signal
+
+from once import tap
+from once.admin import Admin
+from once.gateway import is_without
+from once.ledger import Ledger
+from once.messages import Stream, source
+from once.postgres import programs
+from once.tap import each, equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+OWN, ROW = b'{"id":"own"}', b'{"id":"row"}'
+
+
+def begin(bench, enforced=True, witness=None, options=None, gateways=1,
+          idempotency=None, ledger=None, stream=None, **members):
+    """A ledger, and gateways before its API, which know its witness."""
+    ledger = ledger or Ledger(bench.postgres_for_all, enforced)
+    upstream = bench.upstream(answer(402))
+    redis = members.pop("redis", bench.redis)
+    config = bench.config(
+        upstream, {"on_unknown": ledger.policy(**(witness or {})),
+                   **(idempotency or {})},
+        options, redis, brokers=ledger.brokers(), workers=1, **members)
+    if stream is not None:
+        source(config, stream)
+    served = [bench.serve({**config, "state_dir": bench.folder()})
+              for _ in range(gateways)]
+    for n, gateway in enumerate(served):
+        wait_known(redis, gateway, f"warm-{n}-", enforced)
+    ledger.postgres(f"TRUNCATE {ledger.name}_witness CASCADE")
+    upstream.requests.clear()
+    upstream.reply = ledger
+    return ledger, upstream, served if gateways > 1 else served[0]
+
+
+def wait_known(redis, gateway, name, enforced):
+    """What was sent before there was this witness is not asked about."""
+    tries = itertools.count()
+    if enforced:
+        eventually(lambda: gateway.ask(f"{name}{next(tries)}").status == 402,
+                   "the witness bears an answer out")
+    else:
+        eventually(lambda: [
+            key for key in redis.keys() if b":trust:" in key],
+            "the witness is known")
+
+
+def settled(gateway, key="k", **more):
+    """What the key's retries get once its outcome is known."""
+    def known():
+        got = gateway.ask(key, **more)
+        return got.problem not in ("outcome-unknown", "in-flight") and got
+    return eventually(known, "the outcome is known")
+
+
+def asks(gateway, answer, key="k"):
+    """Retries are told that nobody knows it, until this came of a question."""
+    def came():
+        got = gateway.ask(key)
+        assert got.problem in ("outcome-unknown", "in-flight"), got
+        return got.problem == "outcome-unknown" and \
+            gateway.find_log("asked", answer=answer) and got
+    return eventually(came, f"it is asked: {answer}")
+
+
+def said(got):
+    return got.status, got.body, got.replayed
+
+
+@contextlib.contextmanager
+def frozen(gateway):
+    gateway.signal(signal.SIGSTOP)
+    yield
+    gateway.signal(signal.SIGCONT)
+
+
+@test
+def the_api_is_told_what_its_witness_needs(bench):
+    """A client's own fields of these names do not reach it."""
+    ledger, upstream, gateway = begin(bench)
+    got = gateway.ask("k", fields=[("Idempotency-Key-Id", "x"),
+                                   ("idempotency_key_id", "y")])
+    equal(said(got), (201, OWN, False))
+    request = upstream.requests[0]
+    equal(request.all("Idempotency-Attempt"), ["1"])
+    [key_id] = request.all("Idempotency-Key-Id")
+    equal(request.get("idempotency_key_id"), None)
+    equal(ledger.postgres.rows("SELECT key_id FROM ledger_witness"),
+          [{"key_id": key_id}])
+    equal(gateway.find_log("request")[-1]["key_id"], key_id)
+
+
+@test
+def an_api_that_was_killed_before_its_commit_is_sent_it_again(bench):
+    ledger, upstream, gateway = begin(bench)
+    ledger.dies("open")
+    first = gateway.ask("k")
+    equal((first.status, first.problem), (502, "outcome-unknown"))
+    equal(first.get("Retry-After"), "1")
+    equal(said(settled(gateway)), (201, OWN, False))
+    equal(said(gateway.ask("k")), (201, OWN, True))
+    equal(ledger.payments(), [2])
+    equal(ledger.rows(), [(1, "revoked"), (2, "done")])
+    equal([r.get("Idempotency-Attempt") for r in upstream.requests],
+          ["1", "2"])
+
+
+@test
+def an_api_that_was_killed_after_its_commit_is_not_sent_it_again(bench):
+    ledger, upstream, gateway = begin(bench)
+    ledger.columns["headers"] = {"X-Kept": "1"}
+    ledger.dies("committed")
+    first = gateway.ask("k", fields=[("X-Request-Id", "first-1")])
+    equal((first.status, first.problem), (502, "outcome-unknown"))
+    for _ in range(2):
+        got = settled(gateway)
+        equal(said(got), (201, ROW, True))
+        equal((got.get("X-Kept"), got.get("Original-Request-Id")),
+              ("1", "first-1"))
+    equal((ledger.payments(), upstream.count()), ([1], 1))
+    equal(ledger.rows(), [(1, "done")])
+
+
+@test
+def nobody_decides_while_the_api_has_it_open(bench):
+    """Its row is locked; nothing is changed by asking."""
+    ledger, upstream, gateway = begin(bench, options={"timeout": "400ms"})
+    hold = ledger.stop("open")
+    equal(gateway.ask("k").status, 504)
+    equal(asks(gateway, "unknown").get("Retry-After"), "1")
+    equal(ledger.rows(), [])
+    hold.release()
+    equal(said(settled(gateway)), (201, ROW, True))
+    equal((ledger.payments(), upstream.count()), ([1], 1))
+
+
+@test
+def what_the_api_begins_after_it_was_revoked_fails(bench):
+    """It has been sent, and lies in a socket: no time is long enough for
+    that."""
+    ledger, upstream, gateway = begin(bench, options={"timeout": "400ms"})
+    hold = ledger.stop("come")
+    equal(gateway.ask("k").status, 504)
+    equal(said(settled(gateway)), (201, OWN, False))
+    hold.release()
+    eventually(lambda: not ledger.postgres(
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = 'api'"))
+    equal(ledger.payments(), [2])
+    equal(ledger.rows(), [(1, "revoked"), (2, "done")])
+
+
+@test
+def a_no_is_not_believed_where_the_row_says_yes(bench):
+    """A balancer's, or of an API that fails behind its commit."""
+    ledger, upstream, gateway = begin(bench)
+    ledger.status = 422
+    equal(said(gateway.ask("k")), (201, ROW, False))
+    equal(said(gateway.ask("k")), (201, ROW, True))
+    equal((ledger.payments(), upstream.count()), ([1], 1))
+
+
+@each([("stored", 422, True), ("released", 503, False),
+       ("forgotten on other routes", 401, False)])
+def a_no_is_what_outcomes_say_where_there_is_no_row(bench, status, stored):
+    ledger, upstream, gateway = begin(bench)
+    upstream.reply = answer(status, b"no")
+    equal(said(gateway.ask("k")), (status, b"no", False))
+    equal(ledger.rows(), [(1, "revoked")])
+    if stored:
+        equal(said(gateway.ask("k")), (status, b"no", True))
+        return
+    upstream.reply = ledger
+    equal(said(gateway.ask("k")), (201, OWN, False))
+    equal(upstream.requests[1].get("Idempotency-Attempt"), "2")
+    equal(ledger.rows(), [(1, "revoked"), (2, "done")])
+
+
+@test
+def a_no_is_not_believed_while_the_database_is_away(bench):
+    postgres = bench.postgres()
+    ledger, upstream, gateway = begin(bench, ledger=Ledger(postgres))
+    upstream.reply = answer(422, b"declined")
+    postgres.kill()
+    first = gateway.ask("k")
+    equal((first.status, first.problem), (502, "outcome-unknown"))
+    asks(gateway, "away")
+    upstream.reply = ledger
+    postgres.start()
+    equal(said(settled(gateway)), (201, OWN, False))
+    equal(ledger.rows(), [(1, "revoked"), (2, "done")])
+
+
+@test
+def what_was_not_sent_is_not_asked_about(bench):
+    ledger, upstream, gateway = begin(bench)
+    upstream.stop()
+    equal(gateway.ask("k").problem, "upstream-unreachable")
+    equal(ledger.rows(), [])
+
+
+@test
+def a_retry_of_two_gateways_is_executed_once(bench):
+    ledger, upstream, gateways = begin(bench, gateways=2)
+    ledger.dies("open")
+    equal(gateways[0].ask("k").status, 502)
+    going = [bench.background(settled, gateway)
+             for gateway in gateways for _ in range(3)]
+    for one in going:
+        equal(one.result().body, OWN)
+    equal(ledger.payments(), [2])
+
+
+@test
+def an_owner_that_comes_late_hears_what_the_record_says(bench):
+    """Its gateway was frozen beyond its lease; the row was believed."""
+    ledger, upstream, gateways = begin(
+        bench, gateways=2, idempotency={"lease": "1s"})
+    hold = ledger.stop("committed")
+    got = bench.background(gateways[0].ask, "k")
+    hold.wait_arrived()
+    with frozen(gateways[0]):
+        equal(said(settled(gateways[1])), (201, ROW, True))
+        hold.release()
+    equal(got.result().body, ROW)
+    equal((ledger.payments(), upstream.count()), ([1], 1))
+    gateways[0].wait_for_log("fenced")
+
+
+@test
+def a_no_of_an_attempt_that_was_revoked_is_not_handed_out(bench):
+    """Its gateway was frozen, and another one has executed it since."""
+    ledger, upstream, gateways = begin(
+        bench, gateways=2, idempotency={"lease": "1s"})
+    hold = ledger.stop("come")
+    got = bench.background(gateways[0].ask, "k")
+    hold.wait_arrived()
+    with frozen(gateways[0]):
+        equal(said(settled(gateways[1])), (201, OWN, False))
+        hold.release()
+    equal(got.result().body, OWN)
+    equal(ledger.payments(), [2])
+
+
+BY_KEY = "/v1/charges/by-key/"
+ASKED_ON = {"then": {"reconcile": {
+    "path": BY_KEY + "{key}", "settle": "0s", "absent": [404]}}}
+
+
+@test
+def started_is_held(bench):
+    ledger, upstream, gateway = begin(bench)
+    ledger.starts = True
+    ledger.dies("started")
+    equal(gateway.ask("k").status, 502)
+    equal(asks(gateway, "unknown").status, 409)
+    equal((ledger.payments(), ledger.rows()), ([], [(1, "started")]))
+
+
+@test
+def what_was_started_is_revoked_once_the_api_says_no(bench):
+    """It may not go on after that."""
+    ledger, upstream, gateway = begin(
+        bench, witness=ASKED_ON, options={"timeout": "400ms"})
+    ledger.starts = True
+    hold = ledger.stop("started")
+    equal(gateway.ask("k").status, 504)
+    equal(said(settled(gateway)), (201, OWN, False))
+    hold.release()
+    eventually(lambda: not ledger.postgres(
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = 'api'"))
+    equal(ledger.payments(), [2])
+    equal(ledger.rows(), [(1, "revoked"), (2, "done")])
+
+
+@test
+def what_was_started_is_completed_once_the_api_says_yes(bench):
+    ledger, upstream, gateway = begin(bench, witness=ASKED_ON)
+    upstream.replies[BY_KEY + "k"] = answer(200, b"asked")
+    ledger.starts = True
+    ledger.dies("started")
+    equal(gateway.ask("k").status, 502)
+    equal(said(settled(gateway)), (200, b"asked", True))
+    equal(upstream.count(method="POST"), 1)
+
+
+@each([("one that is not stored", {"status": 503}),
+       ("one without meaning", {"status": 99})])
+def a_row_is_judged_as_an_answer_is(bench, columns):
+    ledger, upstream, gateway = begin(bench)
+    ledger.columns = columns
+    ledger.dies("committed")
+    equal(gateway.ask("k").status, 502)
+    asks(gateway, "unknown")
+    equal((ledger.payments(), upstream.count()), ([1], 1))
+
+
+@each([("the row's", {"status": 202}, {}, (202, b"")),
+       ("the configuration's", {}, {"status": 203}, (203, b"")),
+       ("nobody's", {}, {}, (409, None))])
+def what_a_row_does_not_say(bench, columns, witness, wanted):
+    ledger, upstream, gateway = begin(bench, witness=witness)
+    ledger.columns = columns
+    ledger.dies("committed")
+    equal(gateway.ask("k").status, 502)
+    for _ in range(2):
+        got = settled(gateway)
+        equal(got.status, wanted[0])
+        if wanted[1] is not None:
+            equal((got.body, got.replayed), (wanted[1], True))
+        else:
+            equal(got.problem, "response-not-kept")
+            equal(got.json()["original_status"], None)
+            equal(got.json()["retry"], "new-key")
+    equal((ledger.payments(), upstream.count()), ([1], 1))
+
+
+@test
+def rows_of_a_life_before_are_met_where_the_api_refuses(bench):
+    """The record is gone, and attempts begin at 1 again."""
+    ledger, upstream, gateway = begin(
+        bench, admin={"listen": "127.0.0.1:0"})
+    equal(said(gateway.ask("k")), (201, OWN, False))
+    key_id = upstream.requests[0].get("Idempotency-Key-Id")
+    equal(Admin(gateway).send("DELETE", f"/keys/{key_id}").status, 200)
+    equal(said(gateway.ask("k")), (201, ROW, False))
+    equal((ledger.payments(), upstream.count()), ([1], 2))
+
+
+@test
+def a_revocation_of_a_life_before_releases_the_key(bench):
+    ledger, upstream, gateway = begin(
+        bench, admin={"listen": "127.0.0.1:0"})
+    ledger.dies("open")
+    equal(gateway.ask("k").status, 502)
+    key_id = upstream.requests[0].get("Idempotency-Key-Id")
+    equal(said(settled(gateway)), (201, OWN, False))
+    ledger.postgres("DELETE FROM ledger_payments; "
+                    "DELETE FROM ledger_witness WHERE verdict = 'done'")
+    equal(Admin(gateway).send("DELETE", f"/keys/{key_id}").status, 200)
+    first = gateway.ask("k")
+    equal((first.status, first.problem), (409, "in-flight"))
+    equal(said(gateway.ask("k")), (201, OWN, False))
+    equal(ledger.payments(), [2])
+
+
+# --- an API that nobody proves to write ---
+
+
+@test
+def an_attempt_is_not_asked_about_before_the_witness_is_proven(bench):
+    ledger, upstream, gateway = begin(bench, enforced=False)
+    equal(gateway.ask("before").status, 201)
+    ledger.writes = False
+    ledger.dies("committed")  # a canary, which pays and does not say so
+    equal(gateway.ask("k").status, 502)
+    held = eventually(lambda: (got := gateway.ask("k")).problem ==
+                      "outcome-unknown" and got)
+    equal(held.status, 409)
+    equal(upstream.count(key="k"), 1)
+    equal(ledger.postgres("SELECT count(*) FROM ledger_witness"), ["1"])
+
+
+@test
+def it_is_asked_about_once_a_later_answer_had_its_row(bench):
+    ledger, upstream, gateway = begin(bench, enforced=False)
+    ledger.dies("open")
+    equal(gateway.ask("k").status, 502)
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    equal(gateway.ask("later").status, 201)
+    equal(said(settled(gateway)), (201, OWN, False))
+    equal(upstream.count(key="k"), 2)
+
+
+@test
+def an_answer_without_its_row_ends_all_trust(bench):
+    ledger, upstream, gateway = begin(bench, enforced=False)
+    equal(gateway.ask("before").status, 201)
+    ledger.writes = False
+    equal(gateway.ask("absent").status, 201)
+    gateway.wait_for_log("witness_absent")
+    ledger.writes = True
+    ledger.dies("open")
+    equal(gateway.ask("k").status, 502)
+    equal(gateway.ask("later").status, 201)
+    eventually(lambda: gateway.ask("k").problem == "outcome-unknown")
+    equal(upstream.count(key="k"), 1)
+
+
+@test
+def an_answer_that_comes_for_what_was_revoked_ends_all_trust(bench):
+    """The API pays without its row, long after its gateway was frozen."""
+    ledger, upstream, gateways = begin(
+        bench, enforced=False, gateways=2, idempotency={"lease": "1s"})
+    hold = ledger.stop("come")
+    got = bench.background(gateways[0].ask, "k")
+    hold.wait_arrived()
+    with frozen(gateways[0]):
+        eventually(lambda: gateways[1].ask("k").problem == "outcome-unknown")
+        equal(gateways[1].ask("proof").status, 201)
+        equal(said(settled(gateways[1])), (201, OWN, False))
+        ledger.writes = False
+        hold.release()
+    equal(got.result().body, OWN)
+    gateways[0].wait_for_log("witness_broken")
+
+
+# --- around it ---
+
+
+@test
+def an_answer_that_redis_has_not_is_not_handed_out(bench):
+    """The row may be believed meanwhile: it says the same in other words."""
+    redis = bench.own_redis("--appendonly", "yes")
+    ledger, upstream, gateway = begin(bench, redis=redis)
+    hold = ledger.stop("committed")
+    got = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    redis.kill()
+    hold.release()
+    equal((got.result().status, got.result().problem),
+          (503, "store-unavailable"))
+    redis.restart()
+    equal(settled(gateway).status, 201)
+    equal((ledger.payments(), upstream.count()), ([1], 1))
+
+
+@each([("before its commit", "open", [2]),
+       ("after it", "committed", [1])])
+def a_message_goes_on_by_itself(bench, point, payments):
+    stream = Stream(bench.own_redis("--appendonly", "yes",
+                                    "--appendfsync", "always"))
+    ledger, upstream, gateway = begin(bench, stream=stream)
+    ledger.dies(point)
+    stream.add(body=b'{"amount":5}', idempotency_key="k1")
+    gateway.wait_until(lambda: [
+        one for one in gateway.find_log("message")
+        if one["outcome"] in ("executed", "duplicate")], "it is executed")
+    equal(ledger.payments(), payments)
+    equal(stream.pending(), [])
+
+
+@test
+def history_says_who_asked(bench):
+    ledger, upstream, gateway = begin(
+        bench, admin={"listen": "127.0.0.1:0"})
+    ledger.dies("committed")
+    equal(gateway.ask("k").status, 502)
+    settled(gateway)
+    key_id = upstream.requests[0].get("Idempotency-Key-Id")
+    record = Admin(gateway).get(f"/keys/{key_id}")
+    equal(record["state"], "COMPLETED")
+    assert any("happened" in str(act) for act in record["history"]), record
+    asked = gateway.wait_for_log("asked", answer="happened")
+    equal(asked["key_id"], key_id)
+    assert asked["by"] in ("request", "sweep"), asked
+
+
+if programs() is None or is_without("postgres"):
+    print("1..0 # SKIP no PostgreSQL")
+else:
+    tap.main()
