@@ -242,6 +242,15 @@ def ucp_nothing_passes_while_the_store_is_away(bench):
 
 
 @test
+def ucp_explain_says_503_of_what_is_in_flight(bench):
+    config = bench.config("http://127.0.0.1:9", {"preset": "ucp"},
+                          redis="redis://127.0.0.1:9")
+    done = command("check", "--explain", "-c",
+                   bench.file(json.dumps(config).encode()))
+    assert "    in flight  503\n" in done.stdout, done.stdout
+
+
+@test
 def ucp_nothing_but_another_body_is_409(bench):
     """Or its agent would take another key for what may have been paid."""
     upstream, gateway = agent(bench, "ucp")

@@ -255,9 +255,10 @@ add_policy(struct table *table, const struct conf_route *route)
 		return;
 	}
 	char *most = POLICY_TEXT(policy, wait_timeout_ms);
-	add_line(table, "in flight",
-	    policy->in_flight == IN_FLIGHT_WAIT ? mem_printf("waits %s", most)
-						: mem_str(SPAN("409")));
+	int64_t other = policy->problems[ROUTE_PROBLEM_IN_FLIGHT];
+	add_line(table, "in flight", policy->in_flight == IN_FLIGHT_WAIT
+		? mem_printf("waits %s", most)
+		: mem_printf("%d", other != 0 ? (int)other : 409));
 	free(most);
 	add_line(table, "unknown", unknown_text(policy));
 	add_line(table, "statuses", statuses_text(policy));
