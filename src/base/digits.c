@@ -27,22 +27,17 @@ digits_put(char *out, int64_t number)
 		memcpy(out, pairs + 2 * number, 2);
 		return 2;
 	}
-	char *begin = out;
+	/* From the end. */
+	char text[DIGITS_MAX], *end = text + sizeof text, *at = end;
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-	if (number < 0)
-		*begin++ = '-';
-	/* There is a byte for each digit; they are written from the end. */
-	char *end = begin + 1;
-	uint64_t left = rest;
-	for (; left >= 10000; left /= 10000)
-		end += 4;
-	end += (left >= 10) + (left >= 100) + (left >= 1000);
-	char *at = end;
 	for (; rest >= 10; rest /= 100)
 		memcpy(at -= 2, pairs + 2 * (rest % 100), 2);
-	if (at > begin)
-		*begin = (char)('0' + rest);
-	return (size_t)(end - out);
+	if (rest > 0)
+		*--at = (char)('0' + rest);
+	if (number < 0)
+		*--at = '-';
+	memcpy(out, at, (size_t)(end - at));
+	return (size_t)(end - at);
 }
 
 void
@@ -61,8 +56,11 @@ digits_pad(char *out, size_t width, int64_t number)
 static size_t
 read_digits(struct span text, uint64_t *ret_number)
 {
+	enum { SAFE = 18 }; /* so many digits always have room */
 	uint64_t number = 0;
-	size_t len = 0;
+	size_t len = 0, safe = text.len < SAFE ? text.len : SAFE;
+	for (; len < safe && ascii_is_digit(text.ptr[len]); len++)
+		number = 10 * number + (uint64_t)(text.ptr[len] - '0');
 	for (; len < text.len && ascii_is_digit(text.ptr[len]); len++) {
 		if (number <= (uint64_t)INT64_MAX / 10)
 			number = 10 * number + (uint64_t)(text.ptr[len] - '0');

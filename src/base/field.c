@@ -18,23 +18,25 @@ static const bool is_token_byte[256] = {
     ['~'] = true,
 };
 
-bool
-field_is_token(struct span s)
-{
-	bool good = s.len > 0;
-	/* Names are short, and seldom wrong: each is read to its end. */
-	for (size_t i = 0; i < s.len; i++)
-		good &= is_token_byte[(unsigned char)s.ptr[i]];
-	return good;
-}
-
 size_t
 field_token_bytes(struct span s)
 {
-	size_t i = 0;
+	size_t i = 0, n = 8;
+	while (n == 8 && s.len - i >= 8)
+		i += n = swar_name_bytes(swar_at(s.ptr + i));
+	/* The last ones, together with some that were read before. */
+	if (n == 8 && i > 0 && i < s.len &&
+	    swar_name_bytes(swar_at(s.ptr + s.len - 8)) == 8)
+		return s.len;
 	while (i < s.len && is_token_byte[(unsigned char)s.ptr[i]])
 		i++;
 	return i;
+}
+
+bool
+field_is_token(struct span s)
+{
+	return s.len > 0 && field_token_bytes(s) == s.len;
 }
 
 /* Letters of a token differ from their capitals by one bit. */
@@ -117,11 +119,10 @@ field_kind_met(struct span name)
 size_t
 field_value_bytes(struct span s)
 {
-	size_t i = 0;
-	while (s.len - i >= 8 && swar_is_printable(swar_at(s.ptr + i)))
-		i += 8;
-	/* The last ones, together with some that were checked before. */
-	if (s.len >= 8 && s.len - i < 8 &&
+	size_t i = 0, n = 8;
+	while (n == 8 && s.len - i >= 8)
+		i += n = swar_printable_bytes(swar_at(s.ptr + i));
+	if (n == 8 && i > 0 && i < s.len &&
 	    swar_is_printable(swar_at(s.ptr + s.len - 8)))
 		return s.len;
 	for (; i < s.len; i++) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <endian.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ swar_at(const char *bytes)
 {
 	uint64_t word;
 	memcpy(&word, bytes, sizeof word);
-	return word;
+	return le64toh(word);
 }
 
 /*
@@ -33,13 +35,40 @@ swar_may_have(uint64_t word, unsigned char byte)
 }
 
 /*
- * Certain where true: each byte is 0x20 to 0x7e.  One is carried into a byte's
- * highest bit by 0x7f alone while none is above it, and borrowed for it where
- * the byte is below 0x20.
+ * How many bytes from the front on are letters or "-", as most are in a field's
+ * name: so many for certain.  Up to the first byte that has its highest bit
+ * nothing is carried into the next one; letters are compared as small ones,
+ * which no other byte becomes.
  */
+static inline size_t
+swar_name_bytes(uint64_t word)
+{
+	uint64_t small = word | 0x20 * SWAR_ONES;
+	uint64_t from_a = small + (0x80 - 'a') * SWAR_ONES;
+	uint64_t behind_z = small + (0x7f - 'z') * SWAR_ONES;
+	uint64_t no_dash = (word ^ '-' * SWAR_ONES) + 0x7f * SWAR_ONES;
+	uint64_t good = (from_a & ~behind_z) | ~no_dash;
+	uint64_t others = (word | ~good) & SWAR_HIGHS;
+	return others != 0 ? (size_t)__builtin_ctzll(others) / 8 : 8;
+}
+
+/*
+ * How many bytes from the front on are 0x20 to 0x7e: so many for certain.  Up
+ * to the first other one nothing is carried or borrowed: one is carried into a
+ * byte's highest bit by 0x7f alone, and borrowed for it where the byte is below
+ * 0x20.
+ */
+static inline size_t
+swar_printable_bytes(uint64_t word)
+{
+	uint64_t others =
+	    (word | (word + SWAR_ONES) | (word - 0x20 * SWAR_ONES)) &
+	    SWAR_HIGHS;
+	return others != 0 ? (size_t)__builtin_ctzll(others) / 8 : 8;
+}
+
 static inline bool
 swar_is_printable(uint64_t word)
 {
-	return ((word | (word + SWAR_ONES) | (word - 0x20 * SWAR_ONES)) &
-		   SWAR_HIGHS) == 0;
+	return swar_printable_bytes(word) == 8;
 }

@@ -14,6 +14,7 @@
 #include "gate/worker.h"
 #include "store/claim.h"
 #include "store/leases.h"
+#include "store/redis/resp.h"
 
 /* After drain_timeout: how long Redis may still take outcomes. */
 enum { LAST_OUTCOMES_MS = 1000 };
@@ -247,6 +248,7 @@ worker_run(struct worker *w)
 	generation_unref(&w->generation);
 	store_free(&w->store);
 	arena_trim();
+	resp_trim();
 	log_flush_last();
 }
 

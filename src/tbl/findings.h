@@ -284,7 +284,7 @@ FINDING(target_down, WARN, NOTHING,
 	"its requests: {}",
 	"start it, or remove it from targets: {}")
 
-/* --- the keys of tokens: doctor/look_tokens.c --- */
+/* --- the keys of tokens: doctor/look_upstreams.c --- */
 FINDING(token_keys, FAIL, NOTHING,
 	"the keys of tokens can be fetched",
 	"no token, or none that is signed by a newer key, can be verified: {}",

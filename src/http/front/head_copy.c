@@ -109,6 +109,7 @@ head_copy(struct mhd_exchange *x)
 	read_lines(x);
 	shown->head.verdict = w->verdict;
 	shown->head.message = w->message;
+	shown->head.fields_are_good = w->verdict == HEAD_CHECK_OK;
 	shown->client = arena_dup(shown->arena, span_str(c->client));
 	shown->tls = c->conf != NULL;
 	tls_certificate(c, shown->arena, &shown->certificate);

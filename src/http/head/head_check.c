@@ -64,6 +64,8 @@ check_fields(const struct judged *judged, struct checked_head *g)
 {
 	const struct fields *fields = &judged->head->fields;
 
+	if (judged->head->fields_are_good)
+		return HEAD_CHECK_OK;
 	if (fields->count > HEAD_CHECK_FIELDS_MAX)
 		return refuse_with(g, HEAD_CHECK_HEADERS_TOO_LARGE,
 		    "The request has more than 100 header fields.");
@@ -221,14 +223,16 @@ head_check(struct arena *arena, const struct head_as_sent *head,
 		ret_checked->message = g.message;
 		return verdict;
 	}
-	g.fields.count = head->fields.count;
-	g.fields.list = arena_alloc(
+	*ret_checked = g;
+	ret_checked->fields = head->fields;
+	if (head->fields_are_good)
+		return HEAD_CHECK_OK;
+	ret_checked->fields.list = arena_alloc(
 	    arena, (head->fields.count + 1) * sizeof(struct field));
 	for (size_t i = 0; i < head->fields.count; i++) {
 		const struct field *f = &head->fields.list[i];
-		g.fields.list[i] =
+		ret_checked->fields.list[i] =
 		    (struct field){f->name, span_trim(f->value)};
 	}
-	*ret_checked = g;
 	return HEAD_CHECK_OK;
 }

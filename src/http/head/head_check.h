@@ -28,12 +28,14 @@ enum head_verdict {
 /* More fields in one head are refused. */
 enum { HEAD_CHECK_FIELDS_MAX = 100 };
 
-/* A head as it came: values with all their blanks. */
+/* A head as it came: values with all their blanks, or without any. */
 struct head_as_sent {
 	struct span method;
 	struct span target;
 	struct span version; /* "HTTP/1.1" */
 	struct fields fields;
+	/* They are so few, so named and so spelled, without blanks around. */
+	bool fields_are_good;
 	enum head_verdict verdict; /* of head/wire.h, which saw its bytes */
 	const char *message;       /* of that */
 };

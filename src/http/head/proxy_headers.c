@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/ascii.h"
 #include "base/digits.h"
 #include "base/test_build.h"
 #include "http/head/header_value.h"
@@ -80,11 +81,20 @@ ends_here(const struct fields *fields, struct span name, enum field_kind kind,
 
 typedef bool same_name(struct span a, struct span b);
 
+/* Names that differ in a letter that is their first are no names of one. */
+static bool
+is_name(const char *ours, struct span name, same_name *same)
+{
+	bool other = ascii_is_alpha(*ours) && name.len > 0 &&
+	    ((*ours ^ *name.ptr) & ~0x20) != 0;
+	return !other && same(span_str(ours), name);
+}
+
 static bool
 listed(const struct strings *names, struct span name, same_name *same)
 {
 	for (size_t i = 0; i < names->count; i++) {
-		if (same(span_str(names->list[i]), name))
+		if (is_name(names->list[i], name, same))
 			return true;
 	}
 	return false;
@@ -97,14 +107,14 @@ route_uses(const struct conf_idempotency *policy, struct span name,
 {
 	for (size_t i = 0; i < policy->scope.count; i++) {
 		const char *header = scopes_header(&policy->scope.list[i]);
-		if (header != NULL && same(span_str(header), name))
+		if (header != NULL && is_name(header, name, same))
 			return true;
 	}
 	return listed(&policy->headers, name, same) ||
 	    listed(&policy->fingerprint_headers, name, same) ||
-	    same(span_str(policy->attempt_header), name) ||
-	    same(span_str(policy->key_id_header), name) ||
-	    same(span_str(policy->replay_header), name);
+	    is_name(policy->attempt_header, name, same) ||
+	    is_name(policy->key_id_header, name, same) ||
+	    is_name(policy->replay_header, name, same);
 }
 
 /* --- lists --- */
@@ -133,6 +143,8 @@ joined(struct arena *arena, const struct fields *fields, struct span name,
 
 	for (size_t at = 0; (f = fields_next(fields, name, &at)) != NULL;)
 		bytes += f->value.len + 2;
+	if (bytes == last.len)
+		return last;
 	char *out = arena_alloc(arena, bytes);
 	for (size_t at = 0; (f = fields_next(fields, name, &at)) != NULL;) {
 		if (f->value.len == 0)
@@ -149,14 +161,16 @@ joined(struct arena *arena, const struct fields *fields, struct span name,
 /* --- to the upstream --- */
 
 /*
- * True of a field that CGI takes for one that the gateway sets or goes by:
- * "Idempotency_Attempt", "X_Forwarded_For".
+ * True of a field, of no kind, that CGI takes for one that the gateway sets or
+ * goes by: "Idempotency_Attempt", "X_Forwarded_For".
  */
 static bool
 is_alias(const struct proxy_request *request, struct span name)
 {
 	const struct conf_idempotency *policy = request->policy;
-	enum field_kind kind = field_kind_met(name);
+	/* What has a kind has no "_" in its name. */
+	enum field_kind kind =
+	    span_has(name, '_') ? field_kind_met(name) : FIELD_OTHER;
 
 	if (kind == FIELD_OTHER && !route_uses(policy, name, field_names_meet))
 		return false;

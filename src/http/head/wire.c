@@ -157,21 +157,24 @@ note_field(struct wire *w)
 
 /* One plain number, with nothing behind it. */
 static size_t
-take_length(struct wire *w, char c)
+take_length(struct wire *w, const char *bytes, size_t len)
 {
-	if (c == '\r' && w->count > 0) {
-		w->has_length = true;
-		return go_on(w, WIRE_LINE_LF);
+	size_t n = 0;
+	for (; n < len && ascii_is_digit(bytes[n]); n++, w->count++) {
+		if (w->count == 1 && w->left == 0)
+			break;
+		if (w->count == LENGTH_DIGITS)
+			return n + refuse(w, HEAD_CHECK_TOO_LARGE,
+			    "The Content-Length is too large.");
+		w->left = 10 * w->left + (uint64_t)(bytes[n] - '0');
 	}
-	if (c < '0' || c > '9' || (w->count == 1 && w->left == 0))
-		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+	if (n == len)
+		return n;
+	if (bytes[n] != '\r' || w->count == 0)
+		return n + refuse(w, HEAD_CHECK_BAD_REQUEST,
 		    "The Content-Length is not a single plain number.");
-	if (w->count == LENGTH_DIGITS)
-		return refuse(w, HEAD_CHECK_TOO_LARGE,
-		    "The Content-Length is too large.");
-	w->left = 10 * w->left + (uint64_t)(c - '0');
-	w->count++;
-	return 1;
+	w->has_length = true;
+	return n + go_on(w, WIRE_LINE_LF);
 }
 
 /* Exactly "chunked", and no blank behind it. */
@@ -210,7 +213,7 @@ static size_t
 take_value(struct wire *w, const char *bytes, size_t len)
 {
 	if (w->field == WIRE_LENGTH)
-		return take_length(w, *bytes);
+		return take_length(w, bytes, len);
 	if (w->field == WIRE_CODING)
 		return take_coding(w, *bytes);
 	size_t n = field_value_bytes(span_of(bytes, len));

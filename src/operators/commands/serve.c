@@ -33,6 +33,7 @@
 #include "store/journal/journal_awaited.h"
 #include "store/journal/journal_folder.h"
 #include "store/redis/managed.h"
+#include "store/redis/resp.h"
 #include "store/redis/sentinel_monitor.h"
 
 struct thread {
@@ -433,6 +434,7 @@ serve_conf(const struct conf *conf)
 	if (started)
 		log_event(EV_stopped);
 	arena_trim();
+	resp_trim();
 	log_flush_last();
 	log_detach(&s.log);
 	watch_free(&s.signals);

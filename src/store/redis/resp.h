@@ -10,7 +10,7 @@
  * of bulk strings (RESP, the Redis serialization protocol), each with its
  * length, so that nothing a client sent can be taken for syntax.  Begin one as
  * {0}, then resp_begin and that many arguments; resp_clear frees it.  It knows
- * no connection.  Pure; any thread.
+ * no connection.  Any thread.
  */
 struct resp {
 	char *bytes;
@@ -30,6 +30,8 @@ void resp_bytes(struct resp *resp, struct span bytes);
 void resp_begin(struct resp *resp, size_t count);
 /* Frees it; it is empty then.  Set len to 0 to keep its room. */
 void resp_clear(struct resp *resp);
+/* Frees what this thread keeps for commands to come; for one that ends. */
+void resp_trim(void);
 
 struct redisReply;
 /* Reads a reply of TIME, in milliseconds since 1970; false: it is none. */
