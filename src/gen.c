@@ -216,6 +216,8 @@ static const struct {
 	"dependentRequired": {
 		"jwt": ["keys"], "keys": ["jwt"], "ca": ["jwt"],
 		"issuer": ["jwt"], "audience": ["jwt"]}})},
+    {GROUP_RECONCILE, "", JSON({
+	"dependentRequired": {"headers": ["absent"]}})},
     {GROUP_ROOT, "store", JSON({
 	"not": {"anyOf": [
 		{"required": ["redis", "cluster"]},

@@ -98,7 +98,7 @@ TYPE(ON_UNKNOWN, unsigned, object_parse_on_unknown, show_on_unknown,
 TYPE(RECONCILE_PATH, struct template, path_parse_template, show_text,
 	{"anyOf": [
 		{"type": "string", "pattern":
-		"^/[^{}]*(\\{(key|(path|json|scope):[^}]*)\\}[^{}]*)+$"},
+		"^/[^{}]*(\\{(key|scope:\\d+|(path|json):[^}]*)\\}[^{}]*)+$"},
 		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(RECONCILE_HEADERS, struct conf_header *, source_value_parse_headers,
 	show_headers,

@@ -16,12 +16,16 @@ EXAMPLES = Examples("onceproxy.json.5")
 
 # What no schema can know: other members, other files, the host, sums.
 BEYOND_A_SCHEMA = {
-    "admin-all", "admin-clients", "admin-open", "cluster-url", "jwt-url",
+    "admin-all", "admin-clients", "admin-open", "asking-keyless",
+    "asking-number", "asking-tenant", "asking-token", "asking-token-named",
+    "asking-tokens", "asking-unnamed", "cluster-url", "jwt-url",
     "lease-tiny", "listen-twice", "route-name-twice",
     "scope-forwarded", "scope-path-colon", "scope-path-typo",
     "store-password-env", "tls-no-file", "twice", "upstream-as-url",
     "upstream-name", "upstream-port",
-    "upstream-unknown", "upstream-unknown-of-route"}
+    "upstream-unknown", "upstream-unknown-of-route", "witness-attempt",
+    "witness-broker", "witness-hop", "witness-key-id", "witness-key-id-key",
+    "witness-key-id-same", "witness-name", "witness-redis"}
 
 TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
 

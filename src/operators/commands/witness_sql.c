@@ -10,7 +10,7 @@
 #ifdef HAVE_POSTGRES
 #include "store/postgres/postgres_name.h"
 
-/* One witness, its names quoted; gateway NULL: as whom we log in is not known. */
+/* One witness, its names quoted; gateway NULL: who we are is not known. */
 struct witness_names {
 	const char *table, *enforced_by, *gateway;
 };

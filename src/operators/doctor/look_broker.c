@@ -12,11 +12,14 @@ void
 look_broker_add(const struct look_broker *at, enum finding_name name,
     char *detail, char *remedy)
 {
-	char *where =
-	    at->source != NULL  ? findings_pointer("sources", at->source->name)
-	    : at->relay != NULL ? findings_pointer("relays", at->relay->name)
-				: mem_printf("/routes/%u/idempotency/on_unknown",
-				      at->route->index);
+	char *where;
+	if (at->source != NULL)
+		where = findings_pointer("sources", at->source->name);
+	else if (at->relay != NULL)
+		where = findings_pointer("relays", at->relay->name);
+	else
+		where = mem_printf("/routes/%u/idempotency/on_unknown",
+		    at->route->index);
 	findings_add(at->doctor, name, where, detail, remedy);
 	free(where);
 }

@@ -526,7 +526,7 @@ look_at_catalogue(struct look_postgres *look)
 }
 
 /* One thing that is tried with a row, and what its verdict is then. */
-struct trial {
+struct tried {
 	const char *attempt;
 	const char *sql; /* NULL: nothing is there before */
 	const char *question;
@@ -536,14 +536,14 @@ struct trial {
 /* The verdict of the row that a question leaves; NULL: none. */
 static char *
 verdict_of(struct look_postgres *look, const struct postgres_witness *sql,
-    const struct trial *trial, const char *key)
+    const struct tried *tried, const char *key)
 {
 	const char *const values[] = {
-	    key, trial->attempt, trial->attempt, "1"};
+	    key, tried->attempt, tried->attempt, "1"};
 	memcpy(look->values, values, sizeof values);
-	if (trial->sql != NULL)
-		PQclear(rows_of(look, trial->sql, 2));
-	PQclear(rows_of(look, trial->question, 3));
+	if (tried->sql != NULL)
+		PQclear(rows_of(look, tried->sql, 2));
+	PQclear(rows_of(look, tried->question, 3));
 	PGresult *result = rows_of(look, sql->read, 4);
 	char *verdict = text_in(result, WITNESS_VERDICT);
 	PQclear(result);
@@ -567,7 +567,7 @@ try_answers(struct look_postgres *look, const char *table)
 	const char *started = arena_printf(look->arena,
 	    "INSERT INTO %s (key_id, attempt, verdict) "
 	    "VALUES ($1, $2::integer, 'started')", table).ptr;
-	const struct trial trials[] = {{"1", NULL, sql.revoke, "revoked"},
+	const struct tried trials[] = {{"1", NULL, sql.revoke, "revoked"},
 	    {"1", NULL, sql.revoke, "revoked"},
 	    {"2", done, sql.revoke, "done"},
 	    {"3", started, sql.revoke, "started"},

@@ -10,7 +10,7 @@ witness_of(const struct conf_route *route)
 					  : NULL;
 }
 
-/* Whether it has one that no route before has: `defaults` give many the same. */
+/* Whether it has one that none before has: many have that of `defaults`. */
 static bool
 is_first(const struct conf *conf, size_t index)
 {
