@@ -271,6 +271,20 @@ def what_a_reconcile_path_says_is_not_known_where_the_api(
     assert words in found["words"], found
 
 
+@test
+def with_headers_of_its_own_it_asks_as_a_gateway_does(bench):
+    patient = reconciling(bench, answer(401, b"x"), absent=[404], headers={
+        "Authorization": {"file": bench.file(b"Bearer ours\n")},
+        "X-Key": "of {key}"}, keys_unique=True)
+    patient.config["store"]["encryption_keys"] = [{
+        "id": "a", "key": base64.b64encode(bytes(32)).decode()}]
+    found = patient.finds("reconcile")
+    assert "answered 401" in found["words"], found
+    (request,) = patient.upstream.requests
+    equal(request.get("Authorization"), "Bearer ours")
+    assert re.fullmatch(f"of {UUID}", request.get("X-Key")), request.fields
+
+
 # --- the file and this machine ---------------------------------------------
 
 @test

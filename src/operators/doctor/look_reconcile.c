@@ -44,9 +44,9 @@ struct ask {
 
 /* --- asking --- */
 
-/* The path with the key in the place of all that a request would name. */
+/* The text with the key in the place of all that a request would name. */
 static char *
-fill_path(const struct template *path)
+fill_text(const struct template *path)
 {
 	char *text = NULL;
 	size_t len;
@@ -63,6 +63,25 @@ fill_path(const struct template *path)
 	return text;
 }
 
+/* What a gateway sends without a client. */
+static struct fields
+fields_of(struct arena *arena, const struct conf_reconcile *asked)
+{
+	size_t count = asked != NULL ? asked->n_headers : 0;
+	struct field *list = arena_alloc(arena, (count + 1) * sizeof *list);
+	list[0] = (struct field){SPAN("User-Agent"), SPAN("onceproxy")};
+	for (size_t i = 0; i < count; i++) {
+		const struct conf_header *header = &asked->headers[i];
+		char *text = header->secret == NULL ? fill_text(&header->value)
+						    : NULL;
+		list[1 + i] = (struct field){span_str(header->name),
+		    text == NULL ? span_str(header->secret)
+				 : arena_dup(arena, span_str(text))};
+		free(text);
+	}
+	return (struct fields){list, count + 1};
+}
+
 static void
 on_answered(void *arg)
 {
@@ -72,11 +91,13 @@ on_answered(void *arg)
 static void
 put_question(struct look_reconcile *look, struct ask *one)
 {
-	struct field agent = {SPAN("User-Agent"), SPAN("onceproxy")};
+	struct arena *arena = arena_new();
 	const struct message message = {
 	    .method = SPAN("GET"),
 	    .target = span_str(one->target),
-	    .fields = {&agent, 1},
+	    .fields = fields_of(arena,
+		one->route != NULL ? &one->route->idempotency->reconcile
+				   : NULL),
 	};
 	const struct forward_limits limits = {
 	    .timeout_ms = ANSWER_MS,
@@ -88,6 +109,7 @@ put_question(struct look_reconcile *look, struct ask *one)
 	forward_start(look->upstreams, &one->forward,
 	    &look->named[one->upstream->index], &message, &limits);
 	loop_run(look->loop);
+	arena_free(&arena);
 	if (one->forward.op.error == E_NO_LENGTH) {
 		char *where =
 		    findings_pointer("upstreams", one->upstream->name);
@@ -140,7 +162,8 @@ judge_answer(
 		answer->status, &answer->fields);
 	char *where =
 	    mem_printf("/routes/%u/idempotency/on_unknown", one->route->index);
-	if (answer->status == 401 || answer->status == 403) {
+	if ((answer->status == 401 || answer->status == 403) &&
+	    one->route->idempotency->reconcile.n_headers == 0) {
 		findings_skip(doctor, FINDING_reconcile,
 		    "the API wants credentials where a reconcile asks, and "
 		    "doctor has none: see what it answers to a key that no "
@@ -223,11 +246,11 @@ ask_route(struct look_reconcile *look, const struct conf_route *route)
 	if (policy == NULL)
 		return;
 	ask_health(look, route);
-	if (policy->on_unknown != UNKNOWN_RECONCILE)
+	if (policy->reconcile.path.text == NULL)
 		return;
 	struct ask one = {.route = route,
 	    .upstream = route->upstream,
-	    .target = fill_path(&policy->reconcile.path)};
+	    .target = fill_text(&policy->reconcile.path)};
 	put_question(look, &one);
 	judge_reconcile(look->doctor, &one);
 	end_question(&one);
