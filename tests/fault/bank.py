@@ -5,7 +5,7 @@ told to do to the connection, it tells the truth when asked later."""
 import json
 import time
 
-from once.upstream import Hold, Upstream, answer
+from once.upstream import DATE, Hold, Upstream, answer
 
 BY_KEY = "/by-key/{key}"
 
@@ -34,6 +34,7 @@ class Bank(Upstream):
     mute  makes it, and never answers
     drop  closes without having made it
     refuse  makes a record of it, and answers 402
+    deny  makes it, and answers 503 all the same
     busy  answers 503 without having made it
     hold  makes it, and answers, or as held_move says, after release()
 
@@ -42,6 +43,8 @@ class Bank(Upstream):
     of bytes after which it is cut.  shy: questions are answered 500.
     on_question: what happens before one is answered.  padding: bytes that each
     receipt has besides.  pause: a Hold at which every request waits, or None.
+    ledger: where it commits each payment with its witness, or None; it answers
+    500 where that is refused (once/ledger.py).
     """
 
     def __init__(self):
@@ -55,6 +58,7 @@ class Bank(Upstream):
         self.held_move = "pay"  # what becomes of what was held
         self.padding = 0
         self.pause = None
+        self.ledger = None
         super().__init__(self._meet)
 
     def release(self):
@@ -87,10 +91,28 @@ class Bank(Upstream):
                 move = self.moves.pop(0) if self.moves else "pay"
             entry = Entry(request, move)
             if move not in ("drop", "busy"):
-                entry.number = len(self.paid) + 1
+                number = len(self.paid) + 1
+                if self.commits(request, number):
+                    entry.number = number
+                else:
+                    entry.move = move = "fail"
             self.entries.append(entry)
             self.changed.notify_all()
         getattr(self, "_" + move)(connection, entry)
+
+    def commits(self, request, number):
+        if self.ledger is None:
+            return True
+        self.ledger.columns = {
+            "status": 201, "body": body_of(number, self.padding),
+            "headers": [["Date", DATE], ["X-Charge", str(number)]]}
+        return self.ledger.commit(request)
+
+    def _fail(self, connection, entry):
+        self._say(connection, answer(500, b"refused"))
+
+    def _deny(self, connection, entry):
+        self._say(connection, answer(503, b"denied"))
 
     def _pay(self, connection, entry):
         entry.whole = self._say(
@@ -144,5 +166,10 @@ class Bank(Upstream):
 
 def receipt(number, status=201, padding=0):
     """Every payment has an answer of its own."""
+    return answer(status, body_of(number, padding),
+                  [("X-Charge", str(number))])
+
+
+def body_of(number, padding=0):
     body = json.dumps({"id": f"ch_{number}", "amount": 1000}).encode()
-    return answer(status, body + b" " * padding, [("X-Charge", str(number))])
+    return body + b" " * padding

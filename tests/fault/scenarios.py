@@ -8,9 +8,15 @@ which scenarios reach which step.  A new line of tbl/steps.h needs a line
 there, and the whole matrix runs over it.  `make check` runs only the first one
 where a fault's torture is brief."""
 
+import itertools
 import resource
+import threading
 
+from once.bench import shared
+from once.ledger import Ledger
+from once.postgres import Postgres
 from once.tokens import Issuer, Key
+from once.wait import eventually
 
 from bank import BY_KEY
 
@@ -226,6 +232,55 @@ class Vanished(NotHappened):
         cell.door.accept()
 
 
+one_at_a_time = threading.Lock()
+ledgers = itertools.count()
+
+
+def make_ledger():
+    """One of its own, in the PostgreSQL of all cells."""
+    with one_at_a_time:
+        if "postgres" not in shared:
+            shared["postgres"] = Postgres()
+        return Ledger(shared["postgres"], name=f"l{next(ledgers)}")
+
+
+class Witnessed(Scenario):
+    """The API's database is asked, and it was executed."""
+
+    policy, before = "reconcile", "lose"
+
+    def prepare(self, cell):
+        ledger = make_ledger()
+        cell.bank.ledger = ledger
+        cell.config["brokers"] = ledger.brokers()
+        cell.config["routes"][0]["idempotency"]["on_unknown"] = ledger.policy()
+        helper = cell.serve_another()
+        eventually(lambda: [
+            key for key in cell.redis.keys() if b":trust:" in key and
+            cell.redis("GET", key).split(b"\n")[4] != b"0"],
+            "the witness is known to be enforced")
+        helper.kill()
+        super().prepare(cell)
+
+
+class Revoked(Witnessed):
+    """The same, and it was not: it is sent again."""
+
+    before = "drop"
+
+
+class Denied(Witnessed):
+    """It is executed, and whoever stands before the API says no."""
+
+    before, moves = None, ["deny"]
+
+
+class Refused(Witnessed):
+    """It is not executed, and the API says so."""
+
+    before, moves = None, ["busy"]
+
+
 def and_so(scenario):
     """A scenario, and the same where an earlier attempt is unknown."""
     return [scenario] + [
@@ -266,10 +321,12 @@ REACHED = {
     "request:FINISH": TOLD,
     "execution:RECONCILE": RECONCILED,
     "execution:RECONCILED": RECONCILED,
-    "execution:RECLAIM": [NotHappened],
-    "execution:RECLAIMED": [NotHappened],
+    "execution:RECLAIM": [NotHappened, Revoked],
+    "execution:RECLAIMED": [NotHappened, Revoked],
     "execution:FORWARD": SENT,
     "execution:FORWARDED": SENT,
+    "execution:LOOK_UP": [Revoked, Witnessed, Denied, Refused],
+    "execution:LOOKED_UP": [Revoked, Witnessed, Denied, Refused],
     "execution:COMPLETE": STORED,
     "execution:COMPLETED": ENDED,
     "execution:RELEASE": RELEASED,

@@ -96,6 +96,14 @@ class Ledger:
         finally:
             client.close()
 
+    def commit(self, request):
+        """Whether the payment could be made."""
+        client = PostgresClient(self.postgres.folder, name="api")
+        try:
+            return b" 500 " not in self.pay(client, request)[:16]
+        finally:
+            client.close()
+
     def pay(self, client, request):
         """The payment, in one transaction; what the API says of it."""
         key_id = request.get("Idempotency-Key-Id")

@@ -69,6 +69,8 @@ class PostgresClient:
         return head[:1], body
 
     def close(self):
+        """The file has the socket open, too."""
+        self.file.close()
         self.sock.close()
 
 
