@@ -280,11 +280,25 @@ begin_member(struct span name, size_t len)
 	return true;
 }
 
+/* Most texts need no escape, and have room; false: this one does not. */
+static bool
+put_plain(struct span name, struct span value)
+{
+	if (count_plain(value) < value.len || !begin_member(name, value.len))
+		return false;
+	char *at = buffer.bytes + buffer.len;
+	*at++ = '"';
+	memcpy(at, value.ptr, value.len);
+	at[value.len] = '"';
+	buffer.len += value.len + 2;
+	return true;
+}
+
 void
 log_put_text(struct logline *line, struct span name, struct span value,
     size_t most)
 {
-	if (!line->wanted)
+	if (!line->wanted || (value.len <= most && put_plain(name, value)))
 		return;
 	while (most > 0 && !line_has_room(name, most + 1))
 		most /= 2;

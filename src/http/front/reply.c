@@ -35,13 +35,13 @@ reply_lines_bytes(const struct answer *answer, const struct fields *more)
 static char *
 put_line(char *at, const struct field *field)
 {
-	const struct span parts[] = {field->name, SPAN(": "),
-	    field->value.len > 0 ? field->value : SPAN(" "), SPAN("\r\n")};
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		memcpy(at, parts[i].ptr, parts[i].len);
-		at += parts[i].len;
-	}
-	return at;
+	struct span name = field->name;
+	struct span value = field->value.len > 0 ? field->value : SPAN(" ");
+	memcpy(at, name.ptr, name.len);
+	memcpy(at += name.len, ": ", 2);
+	memcpy(at += 2, value.ptr, value.len);
+	memcpy(at += value.len, "\r\n", 2);
+	return at + 2;
 }
 
 /* What says where the message or the connection ends is not the answer's. */

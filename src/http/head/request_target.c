@@ -19,20 +19,12 @@ enum { CODED_SLASH = '\0' };
  * have two meanings: "%", which some decode and others do not, and ",", where
  * others see a list.
  */
-static const bool is_name_byte[256] = {
-    ['!'] = true,
-    ['$'] = true,
-    ['&' ... '+'] = true,
-    ['-'] = true,
-    ['.'] = true,
-    ['0' ... '9'] = true,
-    [';'] = true,
-    ['='] = true,
-    ['A' ... 'Z'] = true,
-    ['_'] = true,
-    ['a' ... 'z'] = true,
-    ['~'] = true,
-};
+static bool
+is_name_byte(char c)
+{
+	return ascii_is_digit(c) || ascii_is_alpha(c) || c == '.' ||
+	    (c != '\0' && strchr("-_~!$&'()*+;=", c));
+}
 
 /* How many bytes of it are a name without empty labels; 0 for none. */
 static size_t
@@ -40,7 +32,7 @@ name_length(struct span s)
 {
 	size_t n = 0;
 
-	for (; n < s.len && is_name_byte[(unsigned char)s.ptr[n]]; n++)
+	for (; n < s.len && is_name_byte(s.ptr[n]); n++)
 		if (s.ptr[n] == '.' && (n == 0 || s.ptr[n - 1] == '.'))
 			return 0;
 	return n;

@@ -13,23 +13,15 @@
  * Fields that say where a message ends, what happens to the connection, or
  * that the upstream is asked before the body is sent: only we write those.
  */
-#define NAME(literal) {literal, sizeof(literal) - 1}
-static const struct span ours[] = {NAME("Host"), NAME("Content-Length"),
-    NAME("Transfer-Encoding"), NAME("Connection"), NAME("Keep-Alive"),
-    NAME("Proxy-Connection"), NAME("TE"), NAME("Trailer"), NAME("Upgrade"),
-    NAME("Expect")};
-#undef NAME
-
 static bool
 is_ours(struct span name)
 {
-	/* They are all known ones, which a field seldom is. */
-	if (field_kind(name) == FIELD_OTHER)
-		return false;
-	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		if (span_ieq(name, ours[i]))
-			return true;
-	return false;
+	enum field_kind kind = field_kind(name);
+	return kind == FIELD_HOP ||
+	    (kind == FIELD_OWN &&
+		(span_ieq(name, SPAN("Host")) ||
+		    span_ieq(name, SPAN("Content-Length")) ||
+		    span_ieq(name, SPAN("Expect"))));
 }
 
 static bool
