@@ -3,61 +3,14 @@
 sessions is as the server itself, however often it dies; another is refused."""
 
 import json
-import os
-import shutil
 
 from once import tap
-from once.folder import drop_folder, make_folder
 from once.gateway import is_without
-from once.pgwire import PostgresClient, PostgresError
-from once.postgres import Outbox, as_user, outbox_source, programs
-from once.process import Process
+from once.pooler import POOLER, Pooler
+from once.postgres import Outbox, outbox_source, programs
 from once.relays import Ledger, relay
 from once.tap import equal, test
-from once.wait import PATIENCE, eventually
-
-POOLER = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
-
-
-class Pooler:
-    """A PgBouncer before that server."""
-
-    def __init__(self, postgres, mode):
-        self.folder = make_folder()
-        if os.getuid() == 0:
-            shutil.chown(self.folder, "postgres", "postgres")
-        self.file = os.path.join(self.folder, "pgbouncer.ini")
-        with open(self.file, "w", encoding="ascii") as file:
-            file.write(
-                f"[databases]\npostgres = host={postgres.folder} "
-                f"user=postgres pool_mode={mode}\n[pgbouncer]\n"
-                "auth_type = any\nlisten_port = 5432\n"
-                f"unix_socket_dir = {self.folder}\nserver_fast_close = 1\n"
-                "ignore_startup_parameters = extra_float_digits\n")
-        self.url = postgres.url.replace(
-            postgres.folder.replace("/", "%2F"),
-            self.folder.replace("/", "%2F"))
-        self.start()
-
-    def start(self):
-        self.process = Process([*as_user(), POOLER, self.file])
-        eventually(self.answers, "PgBouncer answers", PATIENCE)
-
-    def answers(self):
-        try:
-            PostgresClient(self.folder).close()
-        except (OSError, PostgresError):
-            return False
-        return True
-
-    def restart(self):
-        self.process.kill()
-        eventually(lambda: not self.process.running(), "it has ended")
-        self.start()
-
-    def stop(self):
-        self.process.kill()
-        drop_folder(self.folder)
+from once.wait import eventually
 
 
 def begin(bench, members=None, mode="session"):

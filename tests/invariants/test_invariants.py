@@ -340,6 +340,14 @@ KILLING_TESTS = {
         (REFUSED,
          "beyond keep dead the source stands before it acknowledges")],
 
+    # A witness.
+    "revocation_committed": [
+        ("test_witness_answers",
+         "what is refused at its commit does not free the key")],
+    "witness_seen": [
+        ("test_witness_answers",
+         "enforced by that enforces nothing any more is no proof")],
+
     # The operator.
     "answer_waits": [
         (JOURNAL, "a key whose answer waits on disk is not set free")],
