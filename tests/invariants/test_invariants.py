@@ -46,9 +46,12 @@ KILLING_TESTS = {
         ("test_on_unknown", "reconcile leaves unknown what nobody tells")],
     "revoked_first": [
         ("test_witness", "nobody decides while the api has it open")],
+    "revocation_committed": [
+        ("test_witness_answers",
+         "what is refused at its commit does not free the key")],
     "witness_seen": [
-        ("test_witness",
-         "an attempt is not asked about before the witness is proven")],
+        ("test_witness_answers",
+         "enforced by that enforces nothing any more is no proof")],
     "dotless_value": [
         ("test_on_unknown",
          "a path that cannot be made leaves it unknown: dots")],
@@ -339,14 +342,6 @@ KILLING_TESTS = {
     "room_for_dead": [
         (REFUSED,
          "beyond keep dead the source stands before it acknowledges")],
-
-    # A witness.
-    "revocation_committed": [
-        ("test_witness_answers",
-         "what is refused at its commit does not free the key")],
-    "witness_seen": [
-        ("test_witness_answers",
-         "enforced by that enforces nothing any more is no proof")],
 
     # The operator.
     "answer_waits": [
