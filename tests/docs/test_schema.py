@@ -16,9 +16,10 @@ EXAMPLES = Examples("onceproxy.json.5")
 
 # What no schema can know: other members, other files, the host, sums.
 BEYOND_A_SCHEMA = {
-    "admin-all", "admin-clients", "admin-open", "asking-keyless",
-    "asking-number", "asking-tenant", "asking-token", "asking-token-named",
-    "asking-tokens", "asking-unnamed", "cluster-url", "jwt-url",
+    "admin-all", "admin-clients", "admin-open", "asking-joined",
+    "asking-joined-header", "asking-keyless", "asking-number",
+    "asking-tenant", "asking-token", "asking-token-named", "asking-tokens",
+    "asking-unnamed", "cluster-url", "jwt-url",
     "lease-tiny", "listen-twice", "route-name-twice",
     "scope-forwarded", "scope-path-colon", "scope-path-typo",
     "store-password-env", "tls-no-file", "twice", "upstream-as-url",

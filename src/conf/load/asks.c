@@ -113,18 +113,46 @@ check_tenant(const struct asker *a, const struct conf_scope *scope)
 	free(name);
 }
 
+/*
+ * Whether something stands between any two variables that no value has, so that
+ * no two lists of values make one text: those of a path are percent-encoded.
+ */
+static bool
+is_parted(const struct template *t, const char *parts)
+{
+	bool parted = true;
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		bool text = piece->kind == TEMPLATE_TEXT;
+		if (!text && !parted)
+			return false;
+		for (size_t k = 0; text && k < piece->text.len; k++)
+			parted |= strchr(parts, piece->text.ptr[k]) != NULL;
+		parted &= text;
+	}
+	return true;
+}
+
 static void
 check_question(const struct asker *a)
 {
 	const struct conf_idempotency *policy = a->route->idempotency;
 	const struct conf_reconcile *asked = &policy->reconcile;
+	bool parted = is_parted(&asked->path, "/?&=");
 	check_pieces(a, &asked->path);
-	for (size_t i = 0; i < asked->n_headers; i++)
+	for (size_t i = 0; i < asked->n_headers; i++) {
 		check_pieces(a, &asked->headers[i].value);
+		parted &= is_parted(&asked->headers[i].value, "");
+	}
 	if (asked->n_headers == 0 || asked->path.text == NULL)
 		return;
 	for (size_t i = 0; i < policy->scope.count && !asked->keys_unique; i++)
 		check_tenant(a, &policy->scope.list[i]);
+	if (!parted)
+		COMPLAIN(a, "with \"headers\" one tenant's key could be read as "
+		    "another's: two variables of \"path\" must have one of "
+		    "/ ? & = between them, and each of \"headers\" may have "
+		    "one");
 	if (!asked->says_absent)
 		COMPLAIN(a, "with \"headers\" nobody watches: say which "
 		    "statuses mean that it did not happen, as in \"absent\": "
