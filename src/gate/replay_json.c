@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
 #include "base/json.h"
 #include "gate/replay_json.h"
+#include "http/head/proxy_headers.h"
 
 enum { TAKEN_MAX_BYTES = 256 };
 
@@ -32,31 +34,26 @@ static int
 replace(struct budget *budget, struct arena *scratch, struct span old,
     struct span other, struct answer **answer)
 {
-	const struct fields *in = &(*answer)->fields;
+	/* They tell of the bytes that were stored. */
+	static char digest[] = "Content-Digest", tag[] = "ETag";
+	static char *names[] = {digest, tag};
+	const struct strings of_bytes = {names, 2};
 	struct span text = body_span(&(*answer)->body);
 	size_t before = (size_t)(old.ptr - text.ptr);
 	struct span after = span_from(text, before + old.len);
 	size_t most = before + other.len + after.len;
-	struct fields out = {
-	    arena_alloc(scratch, (in->count + 1) * sizeof *in->list), 0};
 	struct body body;
 	body_init(&body, budget);
-	int error = body_append_within(&body, text.ptr, before, most);
-	if (error == 0)
-		error = body_append_within(&body, other.ptr, other.len, most);
-	if (error == 0)
-		error = body_append_within(&body, after.ptr, after.len, most);
-	if (error != 0) {
+	if (body_append_within(&body, text.ptr, before, most) != 0 ||
+	    body_append_within(&body, other.ptr, other.len, most) != 0 ||
+	    body_append_within(&body, after.ptr, after.len, most) != 0) {
 		body_clear(&body);
-		return error;
+		return E_NO_MEMORY;
 	}
-	/* They tell of the bytes that were stored. */
-	for (size_t i = 0; i < in->count; i++)
-		if (!span_ieq(in->list[i].name, SPAN("Content-Digest")) &&
-		    !span_ieq(in->list[i].name, SPAN("ETag")))
-			out.list[out.count++] = in->list[i];
+	const struct fields fields = proxy_headers_listed(
+	    scratch, &(*answer)->fields, &of_bytes, false);
 	struct answer *made = answer_new(
-	    (*answer)->status, &out, &body, (*answer)->request_id);
+	    (*answer)->status, &fields, &body, (*answer)->request_id);
 	answer_unref(answer);
 	*answer = made;
 	return 0;
@@ -66,18 +63,16 @@ int
 replay_json_put(struct budget *budget, const struct conf_idempotency *policy,
     const struct span *taken, struct answer **answer)
 {
-	const struct json_pointers *pointers = &policy->replay_json;
 	int error = 0;
-	for (size_t i = 0; i < pointers->count && error == 0; i++) {
-		struct span old;
-		if (taken[i].ptr == NULL)
-			continue;
+	for (size_t i = 0; i < policy->replay_json.count && error == 0; i++) {
 		struct arena *scratch = arena_new();
+		struct span old;
 		const struct json *at =
 		    json_read(scratch, body_span(&(*answer)->body));
 		if (at != NULL)
-			at = json_at(at, &pointers->list[i]);
-		if (at != NULL && json_written(at, &old))
+			at = json_at(at, &policy->replay_json.list[i]);
+		if (at != NULL && taken[i].ptr != NULL &&
+		    json_written(at, &old))
 			error =
 			    replace(budget, scratch, old, taken[i], answer);
 		arena_free(&scratch);

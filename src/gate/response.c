@@ -102,18 +102,11 @@ response_problem(struct request *r)
 	r->c.omitted.count = 0;
 }
 
-const struct field *
+bool
 response_echoes(const struct request *r)
 {
-	const struct conf_idempotency *policy = r->c.policy;
-	const struct field *found = NULL;
-	if (policy == NULL || !policy->echo_key || r->c.key.bytes.len == 0 ||
-	    r->c.derived)
-		return NULL;
-	for (size_t i = 0; i < policy->headers.count && found == NULL; i++)
-		found = fields_first(
-		    &r->c.head.fields, span_str(policy->headers.list[i]));
-	return found;
+	return r->c.policy != NULL && r->c.policy->echo_key &&
+	    r->c.key.field.name.len > 0;
 }
 
 struct fields
@@ -131,8 +124,8 @@ response_client_fields(struct request *r)
 		more.list[more.count++] = r->c.omitted.list[i];
 	more.list[more.count++] =
 	    (struct field){SPAN("X-Request-Id"), r->c.id};
-	if (response_echoes(r) != NULL)
-		more.list[more.count++] = *response_echoes(r);
+	if (response_echoes(r))
+		more.list[more.count++] = r->c.key.field;
 	if (!r->c.replay)
 		return more;
 	struct span name = span_str(r->c.policy->replay_header);

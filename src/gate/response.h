@@ -15,8 +15,8 @@ struct request;
 enum problem response_to_head_check(enum head_verdict verdict);
 /* Makes r->c.answer, the document of r->c.problem. */
 void response_problem(struct request *r);
-/* The key that its client sent, for it to be repeated; NULL: it is not. */
-const struct field *response_echoes(const struct request *r);
+/* Whether the answer has the key that its client sent, in the same field. */
+bool response_echoes(const struct request *r);
 /*
  * Returns the fields that only this client is given: its request's id, the mark
  * of a replay, and those that are not stored.  They live as long as the

@@ -10,7 +10,7 @@ import sys
 
 from once import tap
 from once.demo import source
-from once.tap import each, equal, test
+from once.tap import each, equal
 
 SCENARIOS = [(words, words) for words in (
     "gateway killed after it has sent", "API dies after the payment",
@@ -29,15 +29,6 @@ def nothing_is_paid_twice_or_lost(bench, words):
     assert figures.pop("operations") >= 10, figures
     figures.pop("unknown")  # what may be
     equal(figures, dict.fromkeys(figures, 0), done.stdout)
-
-
-@test
-def an_adapter_that_is_not_there_is_named(bench):
-    done = subprocess.run(
-        [sys.executable, source("contrib/killtest/run"), "no-such"],
-        capture_output=True, text=True, check=False)
-    equal(done.returncode, 2)
-    assert "no-such" in done.stderr and "onceproxy" in done.stderr
 
 
 tap.main()

@@ -449,7 +449,7 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
     statuses = said.pop("statuses")
     equal(said, {
         "methods": ["POST"], "path": "/v1/charges",
-        "header": ["A-Key", "B-Key"], "max_length": 40,
+        "header": ["A-Key", "B-Key"], "max_length": 40, "min_length": 1,
         "key_format": "uuid", "required": False, "scope": ["X-Tenant"],
         "fingerprint": {"include": ["body"], "headers": [], "json": True,
                         "ignore": ["/at"],

@@ -230,6 +230,7 @@ key_find(struct arena *arena, const struct conf_idempotency *policy,
 		return KEY_INVALID;
 	}
 	ret_key->bytes = ret_key->sent = key;
+	ret_key->field = *found;
 	return KEY_FOUND;
 }
 

@@ -29,6 +29,8 @@ struct key {
 	 * version 8), which any API accepts.
 	 */
 	struct span sent;
+	/* KEY_FOUND: as it was sent; derived: empty. */
+	struct field field;
 	/* KEY_INVALID: a sentence for the client, of the arena or static. */
 	const char *message;
 };

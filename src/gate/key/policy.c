@@ -11,7 +11,7 @@ static const char *const shown[] = {"preset", "required", "derive_key",
     "key_format", "max_length", "min_length", "scope", "fingerprint.",
     "retention", "unknown_retention", "max_attempts", "in_flight",
     "wait_timeout", "max_request_body", "max_response_body", "replay_header",
-    "echo_key", "replay_json", NULL};
+    NULL};
 
 /* A client may know these, too, where the route has an entity. */
 static const char *const shown_of_entity[] = {
