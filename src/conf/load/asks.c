@@ -149,10 +149,10 @@ check_question(const struct asker *a)
 	for (size_t i = 0; i < policy->scope.count && !asked->keys_unique; i++)
 		check_tenant(a, &policy->scope.list[i]);
 	if (!parted)
-		COMPLAIN(a, "with \"headers\" one tenant's key could be read as "
-		    "another's: two variables of \"path\" must have one of "
-		    "/ ? & = between them, and each of \"headers\" may have "
-		    "one");
+		COMPLAIN(a, "with \"headers\" one tenant's key could be read "
+		    "as another's: two variables of \"path\" must have one "
+		    "of / ? & = between them, and each of \"headers\" may "
+		    "have one");
 	if (!asked->says_absent)
 		COMPLAIN(a, "with \"headers\" nobody watches: say which "
 		    "statuses mean that it did not happen, as in \"absent\": "
