@@ -357,7 +357,7 @@ name_witness(struct trust *t, const struct conf_witness *witness)
 	digest_end(&digest, bytes);
 	hex_encode(bytes, DIGEST_BYTES, t->which);
 	if (strcmp(before, t->which) != 0) {
-		t->known = false;
+		t->known = t->read = false;
 		t->proven_ms = 0;
 	}
 }
@@ -389,7 +389,6 @@ trust_reload(struct trusts *trusts)
 		if (t->asked)
 			continue; /* another route of that name */
 		t->asked = true;
-		t->read = false;
 		name_witness(t, &route->idempotency->witness);
 		t->watch = (struct shared_watch){.word = "trust",
 		    .every_ms = ASK_MS, .ask = ask, .heard = heard,

@@ -174,7 +174,8 @@ def enforced_by_that_enforces_nothing_any_more_is_no_proof(bench):
     postgres("ALTER TABLE ledger_payments DISABLE TRIGGER ALL")
     gateway.signal(signal.SIGHUP)
     eventually(lambda: state() == "unproven", "it is read anew")
-    assert "foreign key" in gateway.find_log("witness_unenforced")[0]["error"]
+    [line] = eventually(lambda: gateway.find_log("witness_unenforced"))
+    assert "foreign key" in line["error"], line
     ledger.dies("open")
     equal(gateway.ask("k").status, 502)
     until_asked(gateway, "unknown")

@@ -130,6 +130,71 @@ a_full_redis_does_not_stop_them(void **state)
 	redis_just(redis, "CONFIG SET maxmemory 0");
 }
 
+/* --- whether a witness may be believed --- */
+
+#define TRUST "t:{7}:trust:witness:r"
+
+static redisReply *
+trust_as(const char *act, const char *what, const char *more)
+{
+	return run(SCRIPT_trust, 1,
+	    (const char *const[]){TRUST, act, what, more, "!witness:r", NULL});
+}
+
+/* Its answer, and the last proof; the end of all trust is there, or not. */
+static void
+trust_is(redisReply *reply, const char *word, const char *proven, bool ended)
+{
+	assert_string_equal(reply->element[4]->str, proven);
+	assert_int_equal(strcmp(reply->element[5]->str, "0") != 0, ended);
+	word_is(reply, word);
+}
+
+static void
+trust_ends_for_all_until_an_operator_speaks(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	trust_is(trust_as("show", "", ""), "DONE", "0", false);
+	trust_is(trust_as("look", "a", "1"), "DONE", "0", false);
+	trust_is(trust_as("prove", "a", "7"), "DONE", "7", false);
+	trust_is(trust_as("prove", "a", "6"), "GONE", "7", false);
+	/* That is said of another witness, and not of this one. */
+	trust_is(trust_as("prove", "b", "9"), "GONE", "7", false);
+	trust_is(trust_as("trust", "anna", "x"), "GONE", "7", false);
+	trust_is(trust_as("end", "absent: k", ""), "DONE", "0", true);
+	trust_is(trust_as("prove", "a", "9"), "GONE", "0", true);
+	trust_is(trust_as("end", "broken: k", ""), "GONE", "0", true);
+	redisReply *reply = trust_as("look", "a", "1");
+	assert_string_equal(reply->element[8]->str, "absent: k");
+	word_is(reply, "DONE");
+	reply = trust_as("trust", "anna\nb", "it\nis gone");
+	assert_string_equal(reply->element[9]->str, "anna b");
+	assert_string_equal(reply->element[10]->str, "it\nis gone");
+	word_is(reply, "DONE");
+	trust_is(trust_as("prove", "a", "9"), "DONE", "9", false);
+	trust_is(trust_as("look", "b", ""), "DONE", "0", false);
+}
+
+/* What a payment needs is as old as it was first seen, of that witness. */
+static void
+a_witness_is_as_old_as_it_was_first_seen(void **state)
+{
+	(void)state;
+	static const char *const enforced[] = {"", "1", "", "1", "0", ""};
+	static const bool is[] = {false, true, true, true, false, false};
+	redis_just(redis, "FLUSHALL");
+	for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+		redisReply *reply = trust_as("look", "a", enforced[i]);
+		assert_int_equal(strlen(reply->element[6]->str), 13);
+		assert_int_equal(
+		    strcmp(reply->element[7]->str, "0") != 0, is[i]);
+		word_is(reply, "DONE");
+	}
+	redis_just(redis, "SET " TRUST " x");
+	trust_is(trust_as("look", "a", "1"), "DONE", "0", true);
+}
+
 /* --- events that a relay keeps --- */
 
 #define KEPT "t:{7}:kept:relay:r"
@@ -286,6 +351,8 @@ main(void)
 	    cmocka_unit_test(a_lease_of_a_clock_that_was_set_back_ends),
 	    cmocka_unit_test(a_damaged_leadership_is_nobodys),
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
+	    cmocka_unit_test(trust_ends_for_all_until_an_operator_speaks),
+	    cmocka_unit_test(a_witness_is_as_old_as_it_was_first_seen),
 	    cmocka_unit_test(an_event_is_kept_once_and_by_who_leads),
 	    cmocka_unit_test(
 		tries_and_time_are_kept_with_events_until_they_are_dropped),
