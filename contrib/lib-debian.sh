@@ -9,17 +9,19 @@ build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libjansson-dev libuv1-dev libsodium-dev libzstd-dev zlib1g-dev
 	libsystemd-dev libcmocka-dev libpq-dev librdkafka-dev"
 run_packages="redis-server python3 curl ca-certificates"
+# What quickstart --witness runs besides.
+witness_packages="postgresql python3-psycopg"
 # What contrib/check runs besides: a PostgreSQL and a pooler before it,
 # python3-confluent-kafka (which has a Kafka for tests), what manuals and
 # clients are tried with.
 test_packages="openssl liblua5.1-0-dev redis-tools python3-requests mandoc
-	groff-base postgresql pgbouncer python3-confluent-kafka yamllint zsh
-	python3-jsonschema"
+	groff-base postgresql pgbouncer python3-confluent-kafka python3-psycopg
+	yamllint zsh python3-jsonschema"
 # Besides, for contrib/check --all: models; the page's browser; what recipes are
 # tried with; systemd-analyze, promtool; a Kafka is fetched with Maven.
 all_packages="spin chromium chromium-driver nginx haproxy kcat systemd
-	prometheus default-jre-headless maven python3-fastapi python3-uvicorn
-	python3-httpx"
+	prometheus default-jdk-headless libpostgresql-jdbc-java maven
+	python3-fastapi python3-uvicorn python3-httpx"
 # build-deb's, besides those for building.
 deb_packages="debhelper dpkg-dev fakeroot"
 # The container's, besides those that the package depends on; the first one

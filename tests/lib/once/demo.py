@@ -17,8 +17,8 @@ def source(path):
 
 
 class PaymentApi(Process):
-    def __init__(self, *options):
-        super().__init__([sys.executable, source("contrib/demo/payment-api"),
+    def __init__(self, *options, python=sys.executable):
+        super().__init__([python, source("contrib/demo/payment-api"),
                           "--listen", "127.0.0.1:0", *options])
         self.url = self.wait_for_line("listening on").split()[-1]
         self.address = self.url.removeprefix("http://")
