@@ -16,8 +16,6 @@ from plan import Request
 FIRST = tap.first_seed()
 SEEDS = [(f"seed {seed}", seed) for seed in range(
     FIRST, FIRST + int(os.environ.get("ONCE_SEEDS") or 1))]
-LANES = ("gateway-0", "gateway-1", "redis", "network", "network-2",
-         "operator")
 TOLD = 3  # stories, of those that broke the promise
 END_S = 60  # for each key to come to its end
 
@@ -32,8 +30,9 @@ def faults_s(usual):
 def run(world, enough):
     """All faults and all clients, until it is enough."""
     clients = Clients(world)
-    lanes = [world.guarded(world.lane, name) for name in LANES]
+    lanes = [world.guarded(world.lane, name) for name in world.LANES]
     threads = [world.guarded(clients.run) for _ in range(CLIENTS)]
+    threads += [world.guarded(one) for one in world.beside()]
     beat = world.guarded(world.beat)
     while not world.over.wait(0.2) and not enough():
         pass
@@ -61,8 +60,8 @@ def finish(world, clients):
             if op.problem == "key-reused":
                 variant = 1 - variant
             elif op.problem == "outcome-unknown":
-                if record.on_unknown == "reconcile":
-                    time.sleep(0.5)  # it has to settle
+                if record.on_unknown in ("reconcile", "witness"):
+                    time.sleep(0.5)  # it has to settle, or is asked about
                 else:
                     world.resolve(record, gateway)
             elif op.problem == "stale-version" and not resolved:
@@ -122,7 +121,7 @@ KEPT = [("nothing is executed without leave", history.EXECUTIONS),
         ("every key ends in a state that stays", history.ENDS)]
 
 
-def tests(make_world, seconds):
+def tests(make_world, seconds, kept=KEPT):
     """The tests of a history for each seed; make_world(bench, seed)."""
     histories = {}  # by seed
 
@@ -146,7 +145,7 @@ def tests(make_world, seconds):
         happen(bench, seed)
 
     @each([(f"{words}, {seed_words}", seed, checks)
-           for words, checks in KEPT for seed_words, seed in SEEDS])
+           for words, checks in kept for seed_words, seed in SEEDS])
     def the_promise_was_kept(bench, seed, checks):
         """Prints the stories that broke the promise."""
         if seed not in histories:

@@ -73,6 +73,8 @@ class Fault:
 
 
 class Plan:
+    ROUTES = ROUTES
+
     def __init__(self, seed, faults=None):
         """faults: used in place of FAULTS."""
         self.seed, self.tables = seed, faults or FAULTS
@@ -90,7 +92,7 @@ class Plan:
     def record(self, number):
         random = self.random("record", number)
         # Some in a row, so that keys of an entity come together.
-        route = self.random("row", number // ROW).choice(ROUTES)
+        route = self.random("row", number // ROW).choice(self.ROUTES)
         record = Record(route, random.choice(TENANTS), f"key-{number}")
         if not record.guard:
             return record

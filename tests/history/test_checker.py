@@ -7,6 +7,7 @@ import dataclasses
 from once import entities, history
 from once.history import (Act, Answer, Arrival, Fault, Given, History, Op,
                           Question, Record)
+from once.paid import LEDGER, Row
 from once.tap import each, equal, main, test
 
 from plan import Plan
@@ -57,7 +58,8 @@ class Making:
     def given(self, name, kind="store", record=None):
         self.history.given[name] = Given(
             name, record or self.record, kind,
-            Answer(201, (("X-Execution", name),), name.encode()), 0)
+            Answer(402 if name.startswith("n") else 201,
+                   (("X-Execution", name),), name.encode()), 0)
         return self
 
     def forget(self, name):
@@ -84,8 +86,17 @@ class Making:
         return self.op(name, replayed=True).op(
             name, replayed=True, last=True)
 
+    def row(self, name, attempt=1):
+        """A payment in the API's database."""
+        self.history.rows.setdefault(self.record, []).append(
+            Row(name, "an id", attempt))
+        return self
+
     def found(self):
-        return [words for words, _ in history.check(self.history, ALL)]
+        checks = ALL
+        if self.record.on_unknown == "witness":
+            checks += LEDGER
+        return [words for words, _ in history.check(self.history, checks)]
 
 
 def on(route, **members):
@@ -156,6 +167,13 @@ GOOD = [
      on("reconcile").sent(1, "e1", failed=True, effect=False)
      .op(problem="outcome-unknown", begin=0.5).later(2).asked(True)
      .sent(2, "e2").op("e2", begin=6.5).replays("e2")),
+    ("a witness tells of a payment whose answer was lost",
+     on("witness").sent(1, "e1", failed=True).row("e1")
+     .op(problem="outcome-unknown", begin=0.5).replays()),
+    ("a witness denies what was refused, and the next one pays",
+     on("witness").sent(1, "n1", "release", effect=False)
+     .op("n1", begin=0.5).sent(2, "e2").row("e2", 2).op("e2", begin=3.5)
+     .replays("e2")),
     ("another body is refused",
      plain().op(problem="key-reused", variant=1).replays()),
     ("attempts are used up", on("retry").sent(1, failed=True)
@@ -241,6 +259,18 @@ BAD = [
      "denied none", on("reconcile").sent(1, "e1", failed=True)
      .op(problem="outcome-unknown", begin=0.5).asked(False)
      .sent(2, "e2").op("e2", begin=4.5).replays("e2")),
+    ("two rows of a key", "it was paid 2 times",
+     on("witness").sent(1, "e1", failed=True, effect=False).row("e1")
+     .op(problem="outcome-unknown", begin=0.5).sent(2, "e2").row("e2", 2)
+     .op("e2", begin=3.5).replays("e2")),
+    ("a payment that no row has", "and no row has it",
+     on("witness").sent(1, "e1", effect=False).op("e1", begin=0.5).replays()),
+    ("a refusal of what was paid", "and it was paid",
+     on("witness").sent(1, "n1").row("e1").op("n1", begin=0.5)
+     .replays("n1")),
+    ("a release of what was paid", "that nothing was done",
+     on("witness").sent(1, "n1", "release").row("e1").op("n1", begin=0.5)
+     .given("e1").replays("e1")),
     ("one attempt too many", "sent 4 times",
      on("retry").sent(1, failed=True).sent(2, failed=True)
      .sent(3, failed=True).sent(4, "e1").op("e1", begin=0.5).replays()),

@@ -18,7 +18,7 @@ from once.redis import RedisError
 from once.wait import PATIENCE, Late, eventually
 
 from bank import ABSENT, TOLD, Bank
-from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, ROUTES, SETTLE_S,
+from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, SETTLE_S,
                   UPSTREAM_TIMEOUT_S)
 
 STALL_S = 0.3  # a gap this long means that the machine has stalled
@@ -38,6 +38,8 @@ TROUBLE = ("store_down", "settle_late", "lease_lost", "settle_lost",
 
 class World:
     STORE = {"timeout": "400ms"}
+    LANES = ("gateway-0", "gateway-1", "redis", "network", "network-2",
+             "operator")
     BY_PATH = False  # the path names the entity, and the body does as well
 
     def __init__(self, bench, plan, program=None, env=None):
@@ -52,7 +54,7 @@ class World:
         self.done = False  # everything healed, and the gateways ended well
         self.broken = []  # what went wrong in a thread of ours
         self.redis = self.make_redis()
-        self.bank = Bank(plan, self.history)
+        self.bank = self.make_bank()
         bench.upstreams.append(self.bank)
         self.to_redis = self.ways_to_redis()
         self.to_bank = [bench.proxy(self.bank.url) for _ in (0, 1)]
@@ -61,17 +63,28 @@ class World:
         self.configs = [bench.config(
             self.to_bank[i].url, redis=self.redis_for(i),
             routes=[self.route(name, options["in_flight"])
-                    for name in ROUTES], workers=options["workers"],
+                    for name in plan.ROUTES], workers=options["workers"],
             listen=[own_address()], admin={"listen": own_address()},
             limits={"in_flight_bytes": ROOM},
             store=dict(self.STORE), drain_timeout="2s",
             options={"timeout": f"{UPSTREAM_TIMEOUT_S}s",
                      "connect_timeout": "1s", "reuse": options["reuse"]},
-            log={"level": os.environ.get("ONCE_HISTORY_LOG", "info")})
-            for i in (0, 1)]
+            log={"level": os.environ.get("ONCE_HISTORY_LOG", "info")},
+            **self.more(i)) for i in (0, 1)]
         self.gateways = [None, None]
         for i in (0, 1):
             self.serve(i)
+
+    def make_bank(self):
+        return Bank(self.plan, self.history)
+
+    def more(self, i):
+        """Of gateway i's configuration."""
+        return {}
+
+    def beside(self):
+        """What else runs beside the clients."""
+        return []
 
     # --- the routes --------------------------------------------------------
 
@@ -86,10 +99,13 @@ class World:
         return {"name": name, "methods": ["POST"], "path": path,
                 "upstream": "api", "idempotency": {
                     "namespace": path[len("/v1/"):], **about,
-                    "on_unknown": POLICIES[of.on_unknown],
+                    "on_unknown": self.policy(of.on_unknown),
                     "in_flight": in_flight, "lease": f"{LEASE_S}s",
                     "max_attempts": MAX_ATTEMPTS,
                     "max_response_body": "4KiB", "wait_timeout": "3s"}}
+
+    def policy(self, on_unknown):
+        return POLICIES[on_unknown]
 
     def path_of(self, record):
         return f"/v1/{self.namespace(record)}"
@@ -193,7 +209,7 @@ class World:
             for number in range(OTHERS):
                 client = Client(self.gateways[fault.gateway].address)
                 others.append(client)
-                client.send(build("POST", "/v1/hold", [
+                client.send(build("POST", f"/v1/{self.plan.ROUTES[0]}", [
                     ("Authorization", "another"),
                     ("Idempotency-Key", f"another-{number}"),
                     ("Content-Length", PIECE_BYTES + 1)]))

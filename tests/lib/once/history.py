@@ -135,6 +135,7 @@ class History:
     questions: list = field(default_factory=list)
     acts: list = field(default_factory=list)
     faults: list = field(default_factory=list)  # stalls of the machine too
+    rows: dict = field(default_factory=dict)  # see paid.py
     works: list = field(default_factory=list)  # see faulty()
     merged: int = 0
 
@@ -316,6 +317,7 @@ def executions_have_leave(story):
     # to send it had lost its lease, and what it had sent was settled.
     most = {"hold": 1 + releases,
             "reconcile": 1 + releases,
+            "witness": 1,  # an operator's release revokes first
             "retry": story.history.max_attempts * (1 + releases)}[route]
     if len(effects) > most:
         yield (f"executed {len(effects)} times, {releases} releases, "

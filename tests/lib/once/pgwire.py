@@ -38,9 +38,12 @@ class PostgresClient:
 
     def __call__(self, sql):
         """Its rows: lists of texts, None for null."""
+        self.send(sql)
+        return self.answer()
+
+    def send(self, sql):
         body = sql.encode() + b"\0"
         self.sock.sendall(b"Q" + struct.pack("!I", len(body) + 4) + body)
-        return self.answer()
 
     def answer(self):
         """All until the server is ready for the next one."""
