@@ -22,7 +22,7 @@ NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-attacks.7",
          "onceproxy-kafka.7", "onceproxy-limits.7", "onceproxy-log.7",
          "onceproxy-messages.7", "onceproxy-metrics.7",
          "onceproxy-postgres.7", "onceproxy-recipes.7",
-         "onceproxy-reconcile.7", "onceproxy-relays.7", "onceproxy-store.7",
+         "onceproxy-unknown.7", "onceproxy-relays.7", "onceproxy-store.7",
          "onceproxy-tutorial.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 

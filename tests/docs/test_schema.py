@@ -80,8 +80,8 @@ def the_schema_accepts_the_example(bench, name):
 
 
 @each([(name, name) for name in (
-    "etc/onceproxy.json", "contrib/container/onceproxy.json",
-    "contrib/container/compose.json")])
+    "etc/onceproxy.json", "etc/examples/witness.json",
+    "contrib/container/onceproxy.json", "contrib/container/compose.json")])
 def the_schema_accepts_the_sample(bench, name):
     with open(source(name), encoding="utf-8") as file:
         errors = schema().iter_errors(read(file.read()))
