@@ -136,6 +136,15 @@ template_spelling(enum template_kind kind)
 }
 
 bool
+template_fills(const struct template *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->pieces[i].kind != TEMPLATE_TEXT)
+			return true;
+	return false;
+}
+
+bool
 template_has(const struct template *t, enum template_kind kind)
 {
 	for (size_t i = 0; i < t->count; i++)

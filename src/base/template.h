@@ -54,6 +54,8 @@ struct span template_unknown(const char *text, unsigned kinds);
  * has none.
  */
 const char *template_spelling(enum template_kind kind);
+/* True where any variable is in it. */
+bool template_fills(const struct template *t);
 /* True where a variable of that kind is in it. */
 bool template_has(const struct template *t, enum template_kind kind);
 /*

@@ -118,6 +118,8 @@ claimant_variables(const struct claimant *c)
 	    .target = &c->head.target,
 	    .body = &c->content,
 	    .key = c->key.sent,
+	    .scope = c->scope,
+	    .scope_count = c->scope != NULL ? c->policy->scope.count : 0,
 	};
 }
 
@@ -215,16 +217,18 @@ claimant_fingerprint(struct claimant *c)
 static struct span
 hash_query(struct claimant *c, const struct variables *variables)
 {
-	struct span of_path =
-	    variables_digest(variables, &c->policy->reconcile.path);
+	const struct conf_reconcile *asked = &c->policy->reconcile;
 	bool names_host = c->route->upstream->host == HOST_PRESERVE;
 	struct digest digest;
 	uint8_t hash[DIGEST_BYTES];
 	char *hex = arena_alloc(c->arena, DIGEST_HEX + 1);
 	digest_begin(&digest, SPAN("question"),
 	    span_str(c->store_conf->store.secret));
-	digest_part(&digest, of_path);
+	digest_part(&digest, variables_digest(variables, &asked->path));
 	digest_part(&digest, names_host ? c->head.authority : SPAN(""));
+	for (size_t i = 0; i < asked->n_headers; i++)
+		digest_part(&digest,
+		    variables_digest(variables, &asked->headers[i].value));
 	digest_end(&digest, hash);
 	hex_encode(hash, sizeof hash, hex);
 	return span_of(hex, DIGEST_HEX);
@@ -248,6 +252,8 @@ claimant_prepare(struct claimant *c, bool waits)
 	owner_new(&c->claim.owner);
 	if (c->policy->reconcile.path.text != NULL && INVARIANT(same_query))
 		c->claim.query_hash = hash_query(c, &variables);
+	if (c->policy->reconcile.n_headers > 0)
+		c->claim.question = message_question(c, &variables);
 	claimant_fingerprint(c);
 }
 

@@ -505,6 +505,8 @@ note_answer(struct execution *e, enum asked answer, const char *words)
 	e->asked = answer;
 	e->claim.asked = e->owned.asked =
 	    arena_printf(e->arena, "q%.*s", SPAN_FMT(act));
+	meter_asked(e->generation->metered.routes[e->route->index], e->by,
+	    answer);
 	struct logline line = log_begin(EV_asked);
 	execution_log(e, &line);
 	log_span(&line, "by", e->by);
@@ -524,6 +526,16 @@ execution_asked_word(enum asked answer)
 	    [ASKED_AWAY] = "away",
 	};
 	return words[answer];
+}
+
+/* The upstream, or what it is made of, cannot be had, or has too much to do. */
+static bool
+is_away(const struct forward *f)
+{
+	bool answered =
+	    f->result == FORWARD_ANSWERED || f->result == FORWARD_UNREAD;
+	return answered ? f->status >= 500 || f->status == 429
+			: f->result != FORWARD_MALFORMED;
 }
 
 /* Asks the API's database, or the upstream. */
@@ -568,11 +580,8 @@ execution_reconciled(struct machine *machine)
 		note_answer(e, ASKED_DID_NOT, "");
 		return execution_to(e, EXECUTION_RECLAIM, MORE);
 	}
-	note_answer(e, e->forward.result == FORWARD_NOT_SENT ||
-		    e->forward.result == FORWARD_TIMEOUT
-		? ASKED_AWAY
-		: ASKED_UNKNOWN,
-	    "");
+	note_answer(
+	    e, is_away(&e->forward) ? ASKED_AWAY : ASKED_UNKNOWN, "");
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 

@@ -5,6 +5,8 @@
 
 /* So much of an answer's head fits beside a request's head (front.c). */
 enum { ANSWER_HEAD_BYTES = 16 * 1024 };
+/* A longer question does not rest in a record, and is not asked alone. */
+enum { QUESTION_BYTES = 4096 };
 
 static struct proxy_request
 head_of(const struct claimant *c, const struct fields *fields, uint32_t attempt)
@@ -67,28 +69,108 @@ is_of_scope(const struct conf_scopes *scope, struct span name)
 	return false;
 }
 
+static const struct message *
+make_query(struct claimant *c, struct span target, struct span authority,
+    const struct fields *fields)
+{
+	struct message *query = arena_alloc(c->arena, sizeof *query);
+	const struct proxy_request head = head_of(c, fields, 0);
+	*query = (struct message){
+	    .method = SPAN("GET"),
+	    .target = target,
+	    .authority = authority,
+	    .fields = proxy_headers_for_upstream(c->arena, &head),
+	};
+	return query;
+}
+
 const struct message *
 message_reconcile(struct claimant *c, const struct variables *variables)
 {
 	const struct fields *in = &c->head.fields;
 	struct span target;
 	const struct template *path = &c->policy->reconcile.path;
+	if (c->policy->reconcile.n_headers > 0)
+		return message_of_question(
+		    c, message_question(c, variables));
 	if (path->text == NULL || !variables_fill(variables, path, &target))
 		return NULL;
-	struct message *query = arena_alloc(c->arena, sizeof *query);
 	struct fields scope = {
 	    arena_alloc(c->arena, (in->count + 1) * sizeof(struct field)), 0};
 	for (size_t i = 0; i < in->count; i++)
 		if (is_of_scope(&c->policy->scope, in->list[i].name))
 			scope.list[scope.count++] = in->list[i];
-	const struct proxy_request head = head_of(c, &scope, 0);
-	*query = (struct message){
-	    .method = SPAN("GET"),
-	    .target = target,
-	    .authority = c->head.authority,
-	    .fields = proxy_headers_for_upstream(c->arena, &head),
-	};
-	return query;
+	return make_query(c, target, c->head.authority, &scope);
+}
+
+/* --- a question that rests in the record --- */
+
+/*
+ * A question's lines are its target, and "NAME: VALUE" of each header that was
+ * filled in, and of Host where the upstream is told the client's.
+ */
+struct span
+message_question(struct claimant *c, const struct variables *variables)
+{
+	const struct conf_reconcile *asked = &c->policy->reconcile;
+	struct span text, value;
+	if (asked->path.text == NULL ||
+	    !variables_fill(variables, &asked->path, &text))
+		return SPAN("");
+	for (size_t i = 0; i < asked->n_headers; i++) {
+		const struct conf_header *header = &asked->headers[i];
+		if (!template_fills(&header->value))
+			continue;
+		if (!variables_fill_field(variables, &header->value, &value))
+			return SPAN("");
+		text = arena_printf(c->arena, "%.*s\n%s: %.*s",
+		    SPAN_FMT(text), header->name, SPAN_FMT(value));
+	}
+	if (c->route->upstream->host == HOST_PRESERVE)
+		text = arena_printf(c->arena, "%.*s\nHost: %.*s",
+		    SPAN_FMT(text), SPAN_FMT(c->head.authority));
+	return text.len <= QUESTION_BYTES ? text : SPAN("");
+}
+
+/* The value of a header that was filled in; false: none was. */
+static bool
+filled_in(struct span lines, const char *name, struct span *ret_value)
+{
+	struct span line, named;
+	while (lines.len > 0 && span_next(&lines, '\n', &line)) {
+		if (!span_cut(&line, ':', &named) ||
+		    !span_ieq(named, span_str(name)) || line.len < 2)
+			continue;
+		*ret_value = span_from(line, 1);
+		return true;
+	}
+	return false;
+}
+
+const struct message *
+message_of_question(struct claimant *c, struct span question)
+{
+	const struct conf_reconcile *asked = &c->policy->reconcile;
+	struct span target, authority = SPAN(""), lines = question;
+	struct fields fields = {arena_alloc(c->arena,
+	    (asked->n_headers + 1) * sizeof(struct field)), 0};
+	if (question.len == 0 || !span_next(&lines, '\n', &target))
+		return NULL;
+	if (c->route->upstream->host == HOST_PRESERVE &&
+	    !filled_in(lines, "Host", &authority))
+		return NULL;
+	for (size_t i = 0; i < asked->n_headers; i++) {
+		const struct conf_header *header = &asked->headers[i];
+		struct field *field = &fields.list[fields.count++];
+		field->name = span_str(header->name);
+		if (header->secret != NULL)
+			field->value = span_str(header->secret);
+		else if (!template_fills(&header->value))
+			field->value = span_str(header->value.text);
+		else if (!filled_in(lines, header->name, &field->value))
+			return NULL;
+	}
+	return make_query(c, target, authority, &fields);
 }
 
 struct forward_limits

@@ -21,12 +21,29 @@ void message_make(struct claimant *c, uint32_t attempt);
 
 /*
  * Makes the query that asks the API what became of an earlier attempt
- * (on_unknown: reconcile): a GET with the scope's fields, in the claimant's
- * arena.  NULL where its path cannot be made of this request, or the policy has
- * none.
+ * (on_unknown: reconcile): a GET with the scope's fields, or the policy's own,
+ * in the claimant's arena.  NULL where its path cannot be made of this request,
+ * or the policy has none.
  */
 const struct message *message_reconcile(
     struct claimant *c, const struct variables *variables);
+
+/*
+ * What such a query is made of where the configuration has headers of its own
+ * for it, so that any gateway can make it without the request; a text for the
+ * record.  It has the values of the request, and no other: what the
+ * configuration says of the headers is not in it.  Empty where it cannot be
+ * made.
+ */
+struct span message_question(
+    struct claimant *c, const struct variables *variables);
+/*
+ * Makes the query of that text and of what the policy's headers are now; NULL
+ * where the text has not the values that they want.  Of the claimant it takes
+ * the route, its policy, arena, conf and id.
+ */
+const struct message *message_of_question(
+    struct claimant *c, struct span question);
 
 /*
  * Returns the limits of an answer of that route's upstream, to a request under

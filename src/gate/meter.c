@@ -47,6 +47,14 @@ meter_clear(struct meter *meter)
 	memset(meter, 0, sizeof *meter);
 }
 
+void
+meter_asked(struct series *route, struct span by, unsigned answer)
+{
+	unsigned asker = span_eq(by, SPAN("request")) ? 0
+	    : span_eq(by, SPAN("sweep")) ? 1 : 2;
+	counter_add(&route->asked[asker * METER_ANSWERS + answer], 1);
+}
+
 struct counter *
 meter_target(struct meter *meter, const char *name)
 {

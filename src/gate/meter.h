@@ -17,6 +17,8 @@ enum {
 	METER_OUTCOMES = 32, /* of tbl/outcomes.h, at most */
 	METER_OBSERVED = 16, /* of tbl/observed.h */
 	METER_CLASSES = 5,
+	METER_ASKERS = 3, /* a request, the sweep, operators */
+	METER_ANSWERS = 4, /* of enum asked (gate/execution.h) */
 };
 
 struct series {
@@ -25,6 +27,8 @@ struct series {
 	struct counter outcomes[METER_OUTCOMES]; /* of a route */
 	struct counter observed[METER_OBSERVED]; /* the same */
 	struct counter classes[METER_CLASSES];   /* the same; from 1xx on */
+	/* What was asked about unknown outcomes; the same. */
+	struct counter asked[METER_ASKERS * METER_ANSWERS];
 	struct histogram seconds;
 	struct counter up; /* of a target: a gauge */
 };
@@ -56,6 +60,8 @@ struct metered {
 	struct series **routes;
 	struct histogram **upstreams;
 };
+/* Counts an answer of the route; by: "request", "sweep", or an operator. */
+void meter_asked(struct series *route, struct span by, unsigned answer);
 /* Returns the gauge of a target that is up; the name is "UPSTREAM\nURL". */
 struct counter *meter_target(struct meter *meter, const char *name);
 /* Finds or makes the series of a configuration. */

@@ -200,6 +200,8 @@ INVARIANT_NAME(fingerprint_query,
     "a payment with another query would be given this one's answer")
 INVARIANT_NAME(fingerprint_body,
     "a payment of another amount would be given this one's answer")
+INVARIANT_NAME(sweep_backs_off,
+    "an API that is away would be asked about each unknown payment at once")
 INVARIANT_NAME(same_query,
     "the API would be asked about another payment, and this one made again")
 INVARIANT_NAME(records_found,

@@ -9,6 +9,9 @@ METRIC(RESPONSES, counter, "onceproxy_responses_total",
     "Answers to clients, by route and class of their status.")
 METRIC(OBSERVED, counter, "onceproxy_observed_total",
     "Requests of routes that only observe, by what had been done otherwise.")
+METRIC(ASKED, counter, "onceproxy_asked_total",
+    "Answers to what became of an unknown outcome, by route, by who asked (a "
+    "request, the sweep, an operator), and by what came.")
 METRIC(REQUEST_SECONDS, histogram, "onceproxy_request_seconds",
     "Time from a request's head to the end of its answer, by route.")
 METRIC(UPSTREAM_SECONDS, histogram, "onceproxy_upstream_seconds",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/ascii.h"
 #include "base/digest.h"
+#include "base/digits.h"
+#include "base/field.h"
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/template.h"
@@ -20,6 +22,7 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 	const struct asking *asked = arg;
 	const struct variables *v = asked->v;
 	const struct json *json;
+	int64_t at;
 	switch (piece->kind) {
 	case TEMPLATE_KEY:
 		*ret_value = v->key;
@@ -32,13 +35,18 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 		if (json != NULL)
 			json = json_at(json, &piece->pointer);
 		return json != NULL && json_scalar(v->arena, json, ret_value);
+	case TEMPLATE_SCOPE:
+		if (!digits_read(piece->text, INT32_MAX, &at) ||
+		    (size_t)at >= v->scope_count)
+			return false;
+		*ret_value = v->scope[at];
+		return true;
 	case TEMPLATE_TEXT:
 	case TEMPLATE_BARE:
 	case TEMPLATE_HEADER:
 	case TEMPLATE_ENTITY:
 	case TEMPLATE_TYPE:
 	case TEMPLATE_ID:
-	case TEMPLATE_SCOPE:
 		break;
 	}
 	return false;
@@ -111,6 +119,26 @@ variables_fill(const struct variables *v, const struct template *t,
 	    variables_fill_path(v->arena, t, value_of, &asked, ret_text);
 	arena_free(&asked.scratch);
 	return filled;
+}
+
+bool
+variables_fill_field(const struct variables *v, const struct template *t,
+    struct span *ret_text)
+{
+	struct span text = SPAN("");
+	struct asking asked = {v, arena_new()};
+	bool filled = true;
+	for (size_t i = 0; i < t->count && filled; i++) {
+		struct span part = t->pieces[i].text;
+		if (t->pieces[i].kind != TEMPLATE_TEXT)
+			filled = value_of(&asked, &t->pieces[i], &part) &&
+			    part.len > 0;
+		text = arena_printf(v->arena, "%.*s%.*s", SPAN_FMT(text),
+		    SPAN_FMT(part));
+	}
+	arena_free(&asked.scratch);
+	*ret_text = text;
+	return filled && field_is_value(text);
 }
 
 struct span

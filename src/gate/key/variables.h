@@ -10,8 +10,9 @@
 
 /*
  * A template's variables (base/template.h) take their values from a request:
- * from its key, segments of its path and members of its body.  Nothing here
- * knows what the text is for.  Pure; what is made lies in the request's arena.
+ * from its key, segments of its path, members of its body, and the values that
+ * name its tenant.  Nothing here knows what the text is for.  Pure; what is
+ * made lies in the request's arena.
  */
 struct variables {
 	struct arena *arena;
@@ -19,6 +20,8 @@ struct variables {
 	const struct request_target *target;
 	const struct content *body;
 	struct span key; /* as the upstream knows it */
+	const struct span *scope; /* its values; NULL: none were found */
+	size_t scope_count;
 };
 
 /*
@@ -28,6 +31,13 @@ struct variables {
  * or "..".
  */
 MUST_USE bool variables_fill(const struct variables *v,
+    const struct template *t, struct span *ret_text);
+
+/*
+ * Makes the text of a template with each value as it is.  False where one is
+ * missing or empty, or where the text is no value of a header field.
+ */
+MUST_USE bool variables_fill_field(const struct variables *v,
     const struct template *t, struct span *ret_text);
 
 /* Finds the value of a variable; false: it has none. */

@@ -9,7 +9,7 @@
 
 #include "base/loop/log.h"
 #include "base/mem.h"
-#include "gate/claimant.h"
+#include "gate/execution.h"
 #include "gate/trust.h"
 #include "gate/worker.h"
 #include "messages/relay/relays.h"
@@ -189,10 +189,9 @@ put_seconds(struct metrics *m)
 	}
 }
 
-/* Writes the i-th counter of a route, unless it is 0 in all workers. */
-static void
-put_of_route(struct metrics *m, const char *route, const char *label,
-    const char *word, size_t i)
+/* The i-th counter of what is put, of all workers. */
+static uint64_t
+sum_of_route(const struct metrics *m, const char *route, size_t i)
 {
 	uint64_t sum = 0;
 	for (int64_t w = 0; w < m->n_workers; w++) {
@@ -202,6 +201,14 @@ put_of_route(struct metrics *m, const char *route, const char *label,
 			sum += counter_at(
 			    its, m->offset + i * sizeof(struct counter));
 	}
+	return sum;
+}
+
+static void
+put_of_route(struct metrics *m, const char *route, const char *label,
+    const char *word, size_t i)
+{
+	uint64_t sum = sum_of_route(m, route, i);
 	if (sum > 0)
 		put_of_two(m, "route", route, label, word, sum);
 }
@@ -231,6 +238,26 @@ put_routes(struct metrics *m)
 				put_of_route(m, s->name, "would",
 				    duplicates_word(i), i);
 	}
+}
+
+static void
+put_asked(struct metrics *m)
+{
+	static const char *const askers[METER_ASKERS] = {
+	    "request", "sweep", "operator"};
+	const struct series *s = series_of(m, 0, true);
+	for (; s != NULL; s = atomic_load(&s->next))
+		for (size_t i = 0; i < METER_ASKERS * METER_ANSWERS; i++) {
+			uint64_t sum = sum_of_route(m, s->name, i);
+			enum asked answer = (enum asked)(i % METER_ANSWERS);
+			if (sum == 0)
+				continue;
+			put(m, "%s{", m->name);
+			put_label(m, "route", s->name);
+			put(m, ",by=\"%s\",answer=\"%s\"} %" PRIu64 "\n",
+			    askers[i / METER_ANSWERS],
+			    execution_asked_word(answer), sum);
+		}
 }
 
 /* A target is up where one worker at least reaches it. */
@@ -620,6 +647,7 @@ static const struct {
     OF(REQUESTS, put_routes, series, outcomes),
     OF(RESPONSES, put_routes, series, classes),
     OF(OBSERVED, put_routes, series, observed),
+    OF(ASKED, put_asked, series, asked),
     BY(REQUEST_SECONDS, put_seconds),
     BY(UPSTREAM_SECONDS, put_seconds),
     BY(STORE_SECONDS, put_store_seconds),

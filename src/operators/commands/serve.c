@@ -16,6 +16,7 @@
 #include "conf/load/conf_restart.h"
 #include "conf/review/key_changes.h"
 #include "conf/review/warnings.h"
+#include "gate/sweeper.h"
 #include "gate/worker.h"
 #include "http/front/places.h"
 #include "http/front/selftest.h"
@@ -238,7 +239,7 @@ static void
 start_workers(struct serve *s)
 {
 	static const struct worker_part_kind *const parts[] = {
-	    &sources_kind, &relays_kind, NULL};
+	    &sweeper_kind, &sources_kind, &relays_kind, NULL};
 	size_t n_sockets = s->listeners.count;
 	struct worker_socket *sockets = mem_zero(n_sockets * sizeof *sockets);
 	s->running = (unsigned)s->conf->workers;

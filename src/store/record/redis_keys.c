@@ -58,6 +58,13 @@ redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
 	put_name(resp, conf, shard, word, "");
 }
 
+void
+redis_keys_asking(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *route)
+{
+	put_name(resp, conf, shard, "asking:", route);
+}
+
 struct shard_names_of {
 	struct resp args; /* empty until they are needed */
 	size_t leases_len;
@@ -149,7 +156,8 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead", "relayed"};
 	static const char *const shared[] = {
-	    "label:", "leadership:", "pause:", "holds:", "kept:", "floor:",
+	    "asking:", "label:", "leadership:", "pause:", "holds:", "kept:",
+	    "floor:",
 	    "letter:", "letters:", "lane:", "lanes:", "behind:", "written:",
 	    "begun:", "trust:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;

@@ -27,6 +27,10 @@ void redis_keys_observation(
 void redis_keys_index(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word);
 
+/* Appends PREFIX:{SHARD}:asking:ROUTE, what is UNKNOWN of that route. */
+void redis_keys_asking(struct resp *resp, const struct conf *conf,
+    unsigned shard, const char *route);
+
 /*
  * The names of the indexes that nearly every script touches, the leases of a
  * shard and what is held there, as arguments of a command: each is made once,

@@ -31,12 +31,12 @@
 -- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
 -- and FAILED); and those of events.lua.  Beside them, in the same shard, stands
 -- for each route what is UNKNOWN of it, by when a gateway may ask about it next
--- (gate/sweeper.h): "asking:ROUTE".  What has just become so is told gateways on
--- the shard's channel: "!asking:ROUTE", a newline, and the record's name.
+-- (gate/sweeper.h): "asking:ROUTE".  What has just become so is told gateways
+-- on the shard's channel: "!asking:ROUTE", a newline, and the record's name.
 
 local NOBODY = '----------------------'
-local NOTES = {'asked', 'since', 'back', 'before', 'question', 'asks', 'entity',
-    'version', 'shown', 'keep', 'held', 'sent'}
+local NOTES = {'asked', 'since', 'back', 'before', 'question', 'asks',
+    'entity', 'version', 'shown', 'keep', 'held', 'sent'}
 -- Of so many earlier attempts there are notes.
 local BEFORE, BEFORE_MAX = 36, 8
 local SENT = '^(' .. string.rep('%d', 13) .. ')(.*)$'

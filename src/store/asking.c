@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/mem.h"
+#include "store/asking.h"
+#include "store/call.h"
+#include "store/record/redis_keys.h"
+#include "store/store.h"
+
+static void
+on_found(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	struct asking_op *op = CONTAINER_OF(call->op, struct asking_op, op);
+	const size_t *wanted = call->arg;
+	size_t lists = how == CALL_ANSWERED ? reply->n_extra : 0;
+	for (size_t i = 0; i < lists; i++) {
+		size_t count = call_reply_count(reply, i);
+		struct asking_found *all = arena_alloc(
+		    op->arena, (op->count + count) * sizeof *all);
+		memcpy(all, op->list, op->count * sizeof *all);
+		op->list = all;
+		for (size_t k = 0; k < count; k++) {
+			struct asking_found *found = &all[op->count];
+			found->index = wanted[i];
+			op->count += hex_decode(call_reply_item(reply, i, k),
+			    found->key_id.bytes, DIGEST_BYTES);
+		}
+	}
+	call_end_op(call, error);
+}
+
+void
+asking_find(struct store *store, struct asking_op *op, unsigned first,
+    unsigned n_shards, const struct asking_index *indexes, size_t count)
+{
+	unsigned shards = (unsigned)store->conf->store.shards;
+	size_t *wanted = arena_alloc(op->arena, count * sizeof *wanted);
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		if (indexes[i].most > 0)
+			wanted[n++] = i;
+	call_begin_op(store, &op->op);
+	op->count = 0;
+	op->list = NULL;
+	for (unsigned s = 0; s < n_shards && n > 0; s++) {
+		unsigned shard = (first + s) % shards;
+		struct store_call *call =
+		    call_new(store, shard, SCRIPT_due, 1 + 2 * n);
+		resp_number(&call->args, (int64_t)n);
+		for (size_t i = 0; i < n; i++)
+			redis_keys_asking(&call->args, store->conf, shard,
+			    indexes[wanted[i]].route);
+		for (size_t i = 0; i < n; i++)
+			resp_number(&call->args, indexes[wanted[i]].most);
+		call->done = on_found;
+		call->arg = wanted;
+		call_join_op(call, &op->op);
+	}
+	if (list_empty(&op->op.calls))
+		op_done(&op->op.op, 0);
+	/* A call may end, and leave the operation, as it is started. */
+	struct store_call *call;
+	LIST_EACH(call, &op->op.calls, in_op)
+		call_start(call);
+}

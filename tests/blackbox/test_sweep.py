@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 14: what is unknown is asked about without a client, by
+whichever gateway, one at a time, and hardly where nobody answers."""
+
+import base64
+import signal
+
+from once import tap
+from once.admin import Admin
+from once.tap import equal, test
+from once.upstream import answer, then_close
+from once.wait import eventually
+
+BY_KEY = "/v1/charges/by-key/"
+KEY = {"id": "k1", "key": base64.b64encode(b"k" * 32).decode()}
+OTHER = {"id": "k2", "key": base64.b64encode(b"l" * 32).decode()}
+ADMIN = {"listen": "127.0.0.1:0"}
+
+
+def asking(headers=None, **more):
+    return {"on_unknown": {"reconcile": {
+        "path": BY_KEY + "{key}", "settle": "0s", "absent": [404],
+        "headers": headers or {"Authorization": "Bearer own"},
+        "keys_unique": True, **more}}}
+
+
+def configured(bench, upstream, idempotency=None, store=None, **more):
+    return bench.config(
+        upstream, idempotency or asking(), admin=ADMIN,
+        store={"encryption_keys": [KEY], **(store or {})}, **more)
+
+
+def gateway_of(bench, *args, **more):
+    return bench.serve(configured(bench, *args, **more))
+
+
+def begin(bench, *args, **more):
+    """The upstream executes, and says nothing; nor does it answer questions."""
+    upstream = bench.upstream(then_close(b""))
+    return upstream, gateway_of(bench, upstream, *args, **more)
+
+
+def fail(gateway, key="k", **more):
+    got = gateway.ask(key, **more)
+    equal(got.problem, "outcome-unknown")
+    return got.json()["instance"].rsplit(":", 1)[-1]
+
+
+def asked(upstream):
+    """The questions about any key."""
+    return [r for r in upstream.requests if r.method == "GET"]
+
+
+def wait_state(gateway, key_id, state):
+    """Nobody retries."""
+    admin = Admin(gateway)
+
+    def has():
+        got = admin.get(f"/keys/{key_id}")
+        return got.get("state") == state and got
+    return eventually(has, f"the record is {state}")
+
+
+def questions(gateway, by, word):
+    text = Admin(gateway).send("GET", "/metrics").body.decode()
+    name = f'onceproxy_asked_total{{route="charges",by="{by}",' \
+           f'answer="{word}"}} '
+    return sum(int(line[len(name):]) for line in text.splitlines()
+               if line.startswith(name))
+
+
+@test
+def what_happened_is_found_without_a_client(bench):
+    upstream, gateway = begin(bench)
+    upstream.replies[BY_KEY + "k"] = answer(201, b"it happened")
+    key_id = fail(gateway)
+    record = wait_state(gateway, key_id, "COMPLETED")
+    [question] = asked(upstream)
+    equal(question.all("Authorization"), ["Bearer own"])
+    equal(upstream.count(method="POST"), 1)
+    [act] = record["history"]
+    equal((act["act"], act["note"], act["who"]), ("ask", "happened", "sweep"))
+    again = gateway.ask("k")
+    equal((again.status, again.body, again.replayed),
+          (201, b"it happened", True))
+    line = gateway.wait_for_log("asked", by="sweep", answer="happened")
+    equal(line["key_id"], key_id)
+    equal(questions(gateway, "sweep", "happened"), 1)
+
+
+@test
+def what_did_not_happen_is_free_for_the_next_retry(bench):
+    upstream, gateway = begin(bench)
+    upstream.replies[BY_KEY + "k"] = answer(404)
+    fail(gateway)
+    gateway.wait_for_log("asked", by="sweep", answer="did-not")
+    upstream.reply = answer()
+    again = eventually(lambda: (got := gateway.ask("k")).status == 201 and got,
+                       "the key is free")
+    equal(again.replayed, False)
+    equal([r.get("Idempotency-Attempt") for r in upstream.requests
+           if r.method == "POST"], ["1", "2"])
+    equal(len(asked(upstream)), 1)
+
+
+@test
+def a_retry_does_not_ask_with_the_clients_credentials(bench):
+    """The headers are the gateway's, whoever has it asked."""
+    upstream, gateway = begin(bench)
+    fail(gateway, tenant="Bearer the-clients")
+    eventually(lambda: asked(upstream))
+    upstream.replies[BY_KEY + "k"] = answer(201, b"it happened")
+    eventually(lambda: gateway.ask(
+        "k", tenant="Bearer the-clients").status == 201)
+    equal({v for r in asked(upstream) for v in r.all("Authorization")},
+          {"Bearer own"})
+
+
+@test
+def what_is_asked_rests_sealed_in_the_record(bench):
+    """Another gateway asks, that never saw the request."""
+    upstream = bench.upstream(then_close(b""))
+    settings = {"idempotency": asking(
+        path="/v1/find?order={json:/order}", settle="3s")}
+    first = gateway_of(bench, upstream, **settings)
+    key_id = fail(first, body=b'{"order":"o-1234 5"}')
+    first.stop()
+    for name in bench.redis.keys():
+        if name.endswith(key_id.encode()):
+            assert b"o-1234" not in bench.redis("GET", name)
+            assert b" asks=" in bench.redis("GET", name)
+    upstream.replies["/v1/find"] = answer(200, b"it happened")
+    second = gateway_of(bench, upstream, **settings)
+    wait_state(second, key_id, "COMPLETED")
+    equal([r.target for r in asked(upstream)],
+          ["/v1/find?order=o-1234%205"])
+
+
+@test
+def a_question_that_cannot_be_read_is_not_asked(bench):
+    """The first gateway is gone, and so is its key: a client may come."""
+    upstream = bench.upstream(then_close(b""))
+    idempotency = asking(settle="2s")
+    first = gateway_of(bench, upstream, idempotency)
+    key_id = fail(first)
+    first.stop()
+    second = gateway_of(bench, upstream, idempotency,
+                        store={"encryption_keys": [OTHER]})
+    second.wait_for_log("asked", by="sweep", answer="unknown")
+    equal(asked(upstream), [])
+    wait_state(second, key_id, "UNKNOWN")
+
+
+@test
+def the_tenants_values_stand_in_the_question(bench):
+    upstream, gateway = begin(bench, asking(
+        {"Authorization": "Bearer own", "X-Tenant": "{scope:0}"},
+        path="/v1/{scope:0}/by-key/{key}", keys_unique=False) | {
+            "scope": [{"basic": "user"}]})
+    for user in ("anna", "bert"):
+        upstream.replies[f"/v1/{user}/by-key/k"] = answer(
+            201, user.encode())
+    basic = {user: "Basic " + base64.b64encode(
+        f"{user}:secret".encode()).decode() for user in ("anna", "bert")}
+    for user in basic:
+        wait_state(gateway, fail(gateway, tenant=basic[user]), "COMPLETED")
+        equal(gateway.ask("k", tenant=basic[user]).body, user.encode())
+    equal([(r.target, r.get("X-Tenant")) for r in asked(upstream)],
+          [(f"/v1/{user}/by-key/k", user) for user in basic])
+
+
+@test
+def a_gateway_that_was_killed_leaves_nothing_unasked(bench):
+    upstream = bench.upstream()
+    hold = upstream.hold()
+    idempotency = {**asking(), "lease": "1s"}
+    first = gateway_of(bench, upstream, idempotency)
+    bench.background(first.ask, "k")
+    hold.wait_arrived()
+    first.stop(signal.SIGKILL, -signal.SIGKILL)
+    upstream.replies[BY_KEY + "k"] = answer(201, b"it happened")
+    second = gateway_of(bench, upstream, idempotency)
+    second.wait_for_log("asked", by="sweep", answer="happened")
+    equal(second.ask("k").body, b"it happened")
+    equal(upstream.count(method="POST"), 1)
+
+
+@test
+def it_is_not_asked_before_it_has_settled(bench):
+    upstream, gateway = begin(bench, asking(settle="2s"))
+    upstream.replies[BY_KEY + "k"] = answer(201, b"it happened")
+    key_id = fail(gateway)
+    record = wait_state(gateway, key_id, "COMPLETED")
+    unknown = gateway.find_log("outcome_unknown")[0]
+    came = gateway.find_log("asked")[0]
+    assert when(came) - when(unknown) > 1.9, (unknown, came)
+    equal(len(record["history"]), 1)
+
+
+def when(line):
+    hours, minutes, seconds = line["ts"].split("T")[1].rstrip("Z").split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+@test
+def two_gateways_ask_once(bench):
+    upstream = bench.upstream(then_close(b""))
+    gateways = [gateway_of(bench, upstream) for _ in range(2)]
+    hold = upstream.hold(answer(201, b"it happened"))
+    upstream.replies[BY_KEY + "k"], upstream.reply = \
+        upstream.reply, then_close(b"")
+    key_id = fail(gateways[0])
+    hold.wait_arrived()
+    equal(gateways[1].ask("k").problem, "in-flight")
+    hold.release()
+    wait_state(gateways[1], key_id, "COMPLETED")
+    equal(len(asked(upstream)), 1)
+
+
+@test
+def an_outcome_that_waits_in_the_journal_is_not_asked_about(bench):
+    """This process knows it better than the API."""
+    redis = bench.own_redis()
+    upstream = bench.upstream()
+    hold = upstream.hold(answer(201, b"its own"))
+    gateway = gateway_of(
+        bench, upstream, {**asking(), "lease": "1s"}, redis=redis)
+    got = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    redis("CLIENT", "PAUSE", "3000", "WRITE")
+    hold.release()
+    got.result()
+    eventually(lambda: gateway.ask("k").body == b"its own")
+    equal(asked(upstream), [])
+
+
+# --- an API that is away ---
+
+
+@test
+def an_api_that_is_away_is_asked_hardly(bench):
+    """A hundred records, and as many times as seconds: the first sixteen, and
+    then one after one, two, four seconds."""
+    upstream, gateway = begin(bench, {**asking(), "lease": "10s"})
+    for i in range(100):
+        fail(gateway, f"k{i}")
+    for _ in range(3):
+        seen = len(gateway.find_log("asked"))
+        eventually(lambda: len(gateway.find_log("asked")) > seen)
+    lines = gateway.find_log("asked")
+    equal({line["answer"] for line in lines}, {"away"})
+    seconds = when(lines[-1]) - when(lines[0])
+    assert len(lines) <= 16 + seconds + 1, (len(lines), seconds)
+
+
+tap.main()
