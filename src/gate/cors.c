@@ -11,24 +11,6 @@ cors_applies(const struct conf_route *route)
 	    route->idempotency->cors_origins.count > 0;
 }
 
-static bool
-takes_all(const struct strings *origins)
-{
-	for (size_t i = 0; i < origins->count; i++)
-		if (!strcmp(origins->list[i], "*"))
-			return true;
-	return false;
-}
-
-static bool
-has_origin(const struct strings *origins, struct span origin)
-{
-	for (size_t i = 0; i < origins->count; i++)
-		if (span_eq(span_str(origins->list[i]), origin))
-			return true;
-	return false;
-}
-
 static void
 put(struct fields *out, struct span name, struct span value)
 {
@@ -82,10 +64,15 @@ cors_put(struct arena *arena, const struct conf_idempotency *policy,
 {
 	const struct strings *origins = &policy->cors_origins;
 	const struct field *origin = fields_first(request, SPAN("Origin"));
-	bool all = takes_all(origins);
+	bool all = false, named = false;
+	for (size_t i = 0; i < origins->count; i++) {
+		struct span one = span_str(origins->list[i]);
+		all |= span_eq(one, SPAN("*"));
+		named |= origin != NULL && span_eq(one, origin->value);
+	}
 	if (!all)
 		put(out, SPAN("Vary"), SPAN("Origin"));
-	if (origin == NULL || (!all && !has_origin(origins, origin->value)))
+	if (origin == NULL || (!all && !named))
 		return;
 	put(out, SPAN("Access-Control-Allow-Origin"),
 	    all ? SPAN("*") : origin->value);

@@ -257,19 +257,6 @@ request_route(struct machine *machine)
 }
 
 /*
- * True where the keys of its token are asked for, and it may still wait: its
- * body is read meanwhile.
- */
-static bool
-awaits_keys(struct request *r, const struct token_refusal *refusal)
-{
-	int64_t now_ms = loop_now_ms(r->c.worker->loop);
-	if (refusal->pending && r->keys_until_ms == 0)
-		r->keys_until_ms = now_ms + KEYS_WAIT_MS;
-	return refusal->pending && now_ms < r->keys_until_ms && !r->x->gone;
-}
-
-/*
  * Goes on with next where the fields name a scope.  A route may pass on what
  * has none, but never a lookup of a key (next is not BODY).
  */
@@ -279,7 +266,11 @@ find_scope(struct request *r, enum request_step next)
 	struct span wanted;
 	struct token_refusal refusal = {.words = NULL};
 	enum scope_verdict verdict = claimant_find_scope(&r->c, &refusal);
-	if (awaits_keys(r, &refusal)) {
+	int64_t now_ms = loop_now_ms(r->c.worker->loop);
+	if (refusal.pending && r->keys_until_ms == 0)
+		r->keys_until_ms = now_ms + KEYS_WAIT_MS;
+	/* The keys of its token are asked for; its body is read meanwhile. */
+	if (refusal.pending && now_ms < r->keys_until_ms && !r->x->gone) {
 		if (next == REQUEST_BODY)
 			return request_to(r, REQUEST_BODY, MORE);
 		op_start(&r->waiter.op, KEYS_LOOK_MS, NULL);

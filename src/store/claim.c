@@ -405,25 +405,18 @@ on_claim_prepare(struct store_call *call)
 	terms[CAUTION_AT] = (char)('0' + caution);
 }
 
-static bool
-is_being_revoked(const struct store *store, const struct owner *owner)
-{
-	const struct claim_revoke *revoke;
-	LIST_EACH(revoke, &store->claim_revokes, in_store)
-		if (!memcmp(&revoke->what.owner, owner, sizeof *owner))
-			return true;
-	return false;
-}
-
 void
 claim_start(
     struct store *store, struct store_op *op, const struct claim *claim)
 {
 	const struct conf_idempotency *policy = claim->policy;
+	const struct claim_revoke *revoke;
 	int64_t slowest_ms = SLOW_TIMES * store->conf->store.redis.timeout_ms;
 	must(claim->max_attempts > 0);
 	/* A revoke that is still under way would give this one back too. */
-	must(!is_being_revoked(store, &claim->owner));
+	LIST_EACH(revoke, &store->claim_revokes, in_store)
+		must(memcmp(&revoke->what.owner, &claim->owner,
+			 sizeof claim->owner) != 0);
 	call_outlive(store, policy);
 	call_begin_op(store, op);
 	op->arena = claim->arena;

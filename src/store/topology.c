@@ -185,15 +185,6 @@ install(struct topology *topology, struct slots *slots, int64_t asked_us)
 
 /* --- asking --- */
 
-static bool
-owns_anything(const struct topology *topology, const struct slots *slots)
-{
-	for (unsigned i = 0; i < topology->n_shards; i++)
-		if (slots->owner[topology->slots[i]] != 0)
-			return true;
-	return false;
-}
-
 /* The answer was useless. */
 static void
 in_vain(struct topology *topology, const char *message)
@@ -218,7 +209,9 @@ on_told(struct topology_question *question, const redisReply *reply)
 	struct slots *slots = mem_zero(sizeof *slots);
 	bool tls = topology->store->conf->store.redis.tls.on;
 	bool read = slots_read(reply, !question->old, asked, tls, slots);
-	bool before = topology->serves;
+	bool before = topology->serves, owned = false;
+	for (unsigned i = 0; read && i < topology->n_shards; i++)
+		owned |= slots->owner[topology->slots[i]] != 0;
 	topology->serves = question->serves;
 	/* One store of the process logs that, too. */
 	if (topology->serves != before && topology->known &&
@@ -226,7 +219,7 @@ on_told(struct topology_question *question, const redisReply *reply)
 		log_event(before ? EV_cluster_down : EV_cluster_serves);
 	if (!read)
 		in_vain(topology, "the slots of the cluster cannot be read");
-	else if (!owns_anything(topology, slots))
+	else if (!owned)
 		in_vain(topology, "no server of the cluster has our slots");
 	else if (question->serves || !topology->known)
 		install(topology, slots, question->slots.sent_us);

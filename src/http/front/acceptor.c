@@ -237,28 +237,22 @@ acceptor_take_waiting(struct acceptor *a)
 				break;
 }
 
-/*
- * Whether that entry is of the listener's address; of those that mean any
- * free port only places tell.
- */
-static bool
-is_entry(const struct listener *l, const struct conf *conf, size_t entry)
-{
-	const struct address *own = &l->conf->listen[l->entry].address;
-	bool any_port = own->kind == ADDRESS_TCP && own->port == 0;
-	return (entry == l->entry || !any_port) &&
-	    !strcmp(own->text, conf->listen[entry].address.text);
-}
-
 void
 acceptor_reload(struct acceptor *a, const struct conf *conf)
 {
 	for (struct listener *l = a->listeners; l != NULL; l = l->next) {
 		size_t entry = 0;
-		while (l->entry != ACCEPT_PLAIN && entry < conf->n_listen &&
-		    !is_entry(l, conf, entry))
+		if (l->entry == ACCEPT_PLAIN)
+			continue;
+		/* Of those that mean any free port only places tell. */
+		const struct address *own = &l->conf->listen[l->entry].address;
+		bool any_port = own->kind == ADDRESS_TCP && own->port == 0;
+		while (entry < conf->n_listen &&
+		    ((any_port && entry != l->entry) ||
+			strcmp(own->text, conf->listen[entry].address.text) !=
+			    0))
 			entry++;
-		if (l->entry == ACCEPT_PLAIN || entry == conf->n_listen)
+		if (entry == conf->n_listen)
 			continue;
 		conf_unref(&l->conf);
 		l->conf = conf_ref(conf);

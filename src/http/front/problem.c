@@ -122,18 +122,6 @@ words_of_retry(const struct problem_details *details)
 	       "again later with the same key, and make no new one for it.";
 }
 
-/* Who sends no key sends the same one by sending the same; takes the text. */
-static char *
-without_key(char *text)
-{
-	static const char words[] = " with the same key";
-	char *at;
-	while ((at = strstr(text, words)) != NULL)
-		memmove(at, at + sizeof words - 1,
-		    strlen(at + sizeof words - 1) + 1);
-	return text;
-}
-
 /* The caller frees it. */
 static char *
 detail_of(enum problem problem, const struct problem_details *details)
@@ -157,7 +145,13 @@ detail_of(enum problem problem, const struct problem_details *details)
 		  words_of_retry(details))
 	    : own.len > 0 ? mem_str(own)
 			  : mem_text(lines[problem].detail);
-	return details->made_of != NULL ? without_key(detail) : detail;
+	/* Who sends no key sends the same one by sending the same. */
+	static const char same[] = " with the same key";
+	const size_t len = sizeof same - 1;
+	char *at;
+	while (details->made_of != NULL && (at = strstr(detail, same)) != NULL)
+		memmove(at, at + len, strlen(at + len) + 1);
+	return detail;
 }
 
 static int

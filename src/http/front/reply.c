@@ -44,16 +44,6 @@ put_line(char *at, const struct field *field)
 	return at + 2;
 }
 
-/* What says where the message or the connection ends is not the answer's. */
-static bool
-may_stand(const struct field *f)
-{
-	return field_is_token(f->name) && field_is_value(f->value) &&
-	    !span_ieq(f->name, SPAN("Connection")) &&
-	    !span_ieq(f->name, SPAN("Content-Length")) &&
-	    !span_ieq(f->name, SPAN("Transfer-Encoding"));
-}
-
 bool
 reply_lines(const struct answer *answer, const struct fields *more, char *to,
     size_t *ret_len)
@@ -64,7 +54,12 @@ reply_lines(const struct answer *answer, const struct fields *more, char *to,
 	for (int n = 0; n < 2; n++)
 		for (size_t i = 0; i < lists[n]->count; i++) {
 			const struct field *f = &lists[n]->list[i];
-			if (!may_stand(f))
+			/* They say where the message or the connection ends. */
+			bool frames = span_ieq(f->name, SPAN("Connection")) ||
+			    span_ieq(f->name, SPAN("Content-Length")) ||
+			    span_ieq(f->name, SPAN("Transfer-Encoding"));
+			if (frames || !field_is_token(f->name) ||
+			    !field_is_value(f->value))
 				return false;
 			if (span_ieq(f->name, SPAN("Date")))
 				date = f;

@@ -14,7 +14,8 @@ struct noted {
 /* A head, and in it the fields that are looked at. */
 struct judged {
 	const struct head_as_sent *head;
-	struct noted host, length, coding, expectation;
+	struct noted host, length, coding;
+	bool expects_more; /* than 100-continue */
 };
 
 static enum head_verdict
@@ -26,18 +27,6 @@ refuse_with(
 }
 
 /* --- each looks at one thing; its message stands in *g when it refuses --- */
-
-static enum head_verdict
-check_version(const struct judged *judged, struct checked_head *g)
-{
-	struct span version = judged->head->version;
-
-	g->version_1_0 = span_eq(version, SPAN("HTTP/1.0"));
-	if (!g->version_1_0 && !span_eq(version, SPAN("HTTP/1.1")))
-		return refuse_with(g, HEAD_CHECK_VERSION,
-		    "The gateway speaks only HTTP/1.0 and HTTP/1.1.");
-	return HEAD_CHECK_OK;
-}
 
 static enum head_verdict
 check_method(const struct judged *judged, struct checked_head *g)
@@ -148,23 +137,6 @@ check_coding(const struct judged *judged, struct checked_head *g)
 	return HEAD_CHECK_OK;
 }
 
-static enum head_verdict
-check_expectation(const struct judged *judged, struct checked_head *g)
-{
-	const struct fields *fields = &judged->head->fields;
-	const struct field *f;
-	size_t at = 0;
-
-	while (judged->expectation.count > 0 &&
-	    (f = fields_next(fields, SPAN("Expect"), &at)) != NULL) {
-		if (!span_ieq(span_trim(f->value), SPAN("100-continue")))
-			return refuse_with(g, HEAD_CHECK_EXPECTATION,
-			    "The only expectation that the gateway can meet is "
-			    "100-continue.");
-	}
-	return HEAD_CHECK_OK;
-}
-
 /* --- all of it --- */
 
 static void
@@ -180,9 +152,8 @@ check_parts(struct arena *arena, const struct head_as_sent *head,
     struct checked_head *g)
 {
 	static enum head_verdict (*const checks[])(
-	    const struct judged *, struct checked_head *) = {check_version,
-	    check_method, check_fields, check_host, check_length, check_coding,
-	    check_expectation};
+	    const struct judged *, struct checked_head *) = {check_method,
+	    check_fields, check_host, check_length, check_coding};
 	struct judged judged = {.head = head};
 	for (size_t i = 0; i < head->fields.count; i++) {
 		const struct field *f = &head->fields.list[i];
@@ -193,13 +164,22 @@ check_parts(struct arena *arena, const struct head_as_sent *head,
 		else if (span_ieq(f->name, SPAN("Transfer-Encoding")))
 			note_line(&judged.coding, f);
 		else if (span_ieq(f->name, SPAN("Expect")))
-			note_line(&judged.expectation, f);
+			judged.expects_more |= !span_ieq(
+			    span_trim(f->value), SPAN("100-continue"));
 	}
+	g->version_1_0 = span_eq(head->version, SPAN("HTTP/1.0"));
+	if (!g->version_1_0 && !span_eq(head->version, SPAN("HTTP/1.1")))
+		return refuse_with(g, HEAD_CHECK_VERSION,
+		    "The gateway speaks only HTTP/1.0 and HTTP/1.1.");
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
 		enum head_verdict verdict = checks[i](&judged, g);
 		if (verdict != HEAD_CHECK_OK)
 			return verdict;
 	}
+	if (judged.expects_more)
+		return refuse_with(g, HEAD_CHECK_EXPECTATION,
+		    "The only expectation that the gateway can meet is "
+		    "100-continue.");
 	if (!request_target_parse(arena, head->target, &g->target))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request target is not a well-formed path or http "
