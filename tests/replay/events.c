@@ -143,6 +143,27 @@ list_forwards(void)
 	}
 }
 
+/* An answer that does not arrive is as one that breaks. */
+static void
+list_rows(void)
+{
+	bool breaks = (world.scenario->upstream & DOES_BREAK) != 0 &&
+	    !world.healing &&
+	    (world.scenario->ills == 0 || world.ills > 0);
+	for (unsigned i = 0; i < fake_witness_questions(); i++) {
+		struct gateway *g = fake_witness_gateway(i);
+		if (!gateway_lives(g) || g->stalled)
+			continue;
+		add(HAPPENS_ROW, g, i)->doing = DOES_PAY;
+		if (!breaks)
+			continue;
+		struct chance *event = add(HAPPENS_ROW, g, i);
+		event->doing = DOES_BREAK;
+		if (world.scenario->ills > 0)
+			event->budget = &world.ills;
+	}
+}
+
 /* --- clients, and what is done to gateways --- */
 
 static bool
@@ -480,6 +501,7 @@ events_list(struct chance list[EVENTS_MAX])
 	for (unsigned i = 0; i < world.scenario->gateways; i++)
 		list_store(&world.gateways[i]);
 	list_forwards();
+	list_rows();
 	list_clients();
 	list_healing();
 	event_messages_list();
@@ -619,6 +641,12 @@ static void
 do_forward(const struct chance *event)
 {
 	forwards_end(event->index, event->doing);
+}
+
+static void
+do_row(const struct chance *event)
+{
+	fake_witness_answer(event->index, event->doing == DOES_PAY);
 }
 
 static void
@@ -833,7 +861,8 @@ events_happen(const struct chance *event)
 	    [HAPPENS_TELL] = {"word arrives", do_tell},
 	    [HAPPENS_WRITE] = {"the disk has it", do_write},
 	    [HAPPENS_FORWARD] = {"the upstream acts", do_forward},
-	    [HAPPENS_BODY] = {"a body arrives", do_body},
+	    [HAPPENS_ROW] = {"the database answers", do_row},
+    [HAPPENS_BODY] = {"a body arrives", do_body},
 	    [HAPPENS_ARRIVE] = {"a client arrives", do_arrive},
 	    [HAPPENS_ACT] = {"the operator acts", do_act},
 	    [HAPPENS_UP] = {"Redis is up again", do_up},

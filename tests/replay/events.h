@@ -14,6 +14,7 @@ enum happening {
 	HAPPENS_TELL,    /* what was published arrives */
 	HAPPENS_WRITE,   /* the disk has what a gateway writes */
 	HAPPENS_FORWARD, /* the upstream does something */
+	HAPPENS_ROW,     /* its database answers */
 	HAPPENS_BODY,
 	HAPPENS_ARRIVE,
 	HAPPENS_ACT,

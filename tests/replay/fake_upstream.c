@@ -125,6 +125,9 @@ sent(struct transfer *t, bool executed)
 		truth->unpromised++;
 		return;
 	}
+	if (executed && fake_witness_is_asked() &&
+	    !fake_witness_commit(truth, t->what.attempt))
+		executed = false;
 	if (executed)
 		truth->executed++;
 	else
@@ -136,6 +139,13 @@ sent(struct transfer *t, bool executed)
 static void
 sent_in_vain(struct transfer *t)
 {
+	bool is_new = !t->what.question && !t->what.heard;
+	if (is_new && fake_witness_is_asked() && choose(2) == 1) {
+		/* The API is still at it. */
+		t->what.truth->rows_open |= (uint64_t)1 << t->what.attempt;
+		sent(t, false);
+		return;
+	}
 	sent(t, t->what.heard || t->what.question || choose(2) == 0);
 }
 
@@ -463,6 +473,14 @@ answer_question(struct transfer *t)
 	answer(t, t->what.truth->executed > 0 ? 200 : 404);
 }
 
+/* The payment's transaction fails. */
+static bool
+was_revoked(const struct transfer *t)
+{
+	return !t->what.heard &&
+	    (t->what.truth->rows_revoked & (uint64_t)1 << t->what.attempt) != 0;
+}
+
 static void
 answer_request(struct transfer *t, enum doing doing)
 {
@@ -473,6 +491,8 @@ answer_request(struct transfer *t, enum doing doing)
 	} else if (doing == DOES_DOUBT) {
 		sent_in_vain(t);
 		answer(t, 504);
+	} else if (was_revoked(t)) {
+		answer(t, 503);
 	} else {
 		sent(t, true);
 		answer(t, doing == DOES_FAIL ? 500 : 200);

@@ -168,6 +168,17 @@ bool forwards_read(void);
 void forwards_orphan(struct gateway *gateway);
 uint64_t forwards_hash(void);
 
+/* --- the API's database --- */
+
+/* Whether the route has a witness. */
+bool fake_witness_is_asked(void);
+/* The payment is made, unless its attempt was revoked. */
+MUST_USE bool fake_witness_commit(struct truth *truth, unsigned attempt);
+/* Questions that are under way; whose; and one's end. */
+unsigned fake_witness_questions(void);
+struct gateway *fake_witness_gateway(unsigned index);
+void fake_witness_answer(unsigned index, bool arrives);
+
 /* --- the broker --- */
 
 void fake_broker_begin(void);

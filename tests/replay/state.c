@@ -70,6 +70,9 @@ hash_execution(const struct execution *e)
 	    (uint64_t)(e->answer != NULL) << 1 | (e->given != NULL));
 	hash = hash_op(hash, &e->forward.op);
 	hash = mix(hash, e->forward.result);
+	hash = hash_op(hash, &e->witness.op);
+	hash = mix(hash, (uint64_t)e->witness.answer << 1 |
+	    e->witness.inserted);
 	hash = mix(hash, e->reason);
 	hash = hash_store_op(hash, &e->store);
 	hash = mix(hash, e->settling);

@@ -4,6 +4,8 @@
 #define SERIAL ",'entity':['/item'],'serialize':true"
 #define ITEM "{\"item\": 7}"
 
+#define WITNESS "{'witness':{'broker':'l','table':'w','enforced_by':'p'}}"
+
 /* Every order of events, for a few clients of one key. */
 static const struct scenario scenarios[] = {
     {
@@ -50,6 +52,27 @@ static const struct scenario scenarios[] = {
 	    {.key = "k", .after = 1}},
 	.upstream = DOES_PAY | DOES_BREAK | DOES_NOT_HEAR,
 	.slow = 1,
+    },
+    {
+	.name = "a witness is asked about an unknown outcome",
+	.policy = "'lease':'6s','on_unknown':" WITNESS,
+	.gateways = 1,
+	.callers = {{.key = "k"}, {.key = "k", .after = 1},
+	    {.key = "k", .after = 1}},
+	.upstream = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_BREAK,
+	.slow = 1,
+    },
+    {
+	.name = "a witness is asked by two gateways",
+	.policy = "'lease':'6s','on_unknown':" WITNESS,
+	.gateways = 2,
+	.callers = {{.key = "k"}, {.key = "k", .gateway = 1},
+	    {.key = "k", .gateway = 1, .after = 1}},
+	.upstream = DOES_PAY | DOES_REFUSE | DOES_BREAK | DOES_HEAR,
+	.faults = FAULT_STALL | FAULT_KILL | FAULT_CUT | FAULT_DOWN,
+	.fault = 1,
+	.ills = 2,
+	.slow = 2,
     },
     {
 	.name = "attempts are used up",

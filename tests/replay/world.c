@@ -66,8 +66,9 @@ make_conf(const struct scenario *scenario, unsigned index, const char *policy,
 {
 	struct complaints complaints = {NULL, 0};
 	char *messages = source_text(source);
+	bool asks = strstr(policy, "witness") != NULL;
 	char *text = mem_printf(
-	    "{%s'listen':['127.0.0.1:1'],'state_dir':'/replay/%u',"
+	    "{%s%s'listen':['127.0.0.1:1'],'state_dir':'/replay/%u',"
 	    "'drain_timeout':'5s','log':{'access':false},"
 	    "'store':{'redis':'redis://127.0.0.1:1','shards':1,"
 	    "'compression':'none','wait_replicas':%u},'cache':{'size':%s},"
@@ -75,7 +76,9 @@ make_conf(const struct scenario *scenario, unsigned index, const char *policy,
 	    "'timeout':'20s'}},"
 	    "'routes':[{'name':'pay','path':'/pay','upstream':'u',"
 	    "'idempotency':{%s}}]}",
-	    messages, index, scenario->replicas,
+	    messages,
+	    asks ? "'brokers':{'l':{'postgres':'postgresql://u@h/d'}}," : "",
+	    index, scenario->replicas,
 	    scenario->cached ? "65536" : "0", policy);
 	for (char *p = text; *p != '\0'; p++)
 		*p = *p == '\'' ? '"' : *p;

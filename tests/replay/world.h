@@ -6,15 +6,15 @@
 #include "store/journal/journal_awaited.h"
 
 /*
- * The world in which gateways are replayed: their clients, the upstream, Redis,
- * the disk, time and chance are fakes in this folder, which replace
- * src/base/loop/loop, clock, watch and work, src/http/front/front and exchange,
- * src/store/redis/link and sha1, src/store/journal/journal,
- * src/messages/broker/broker, src/http/upstream/forward and upstreams, and
- * src/base/random when the test is linked.  All else is the program's own code,
- * the Lua scripts included.  Nothing happens by itself: whatever may happen
- * next is a list of events (events.h), and one of them is chosen (choice.h).
- * There is one world, and one thread.
+ * The world in which gateways are replayed: their clients, the upstream and its
+ * database, Redis, the disk, time and chance are fakes in this folder, which
+ * replace src/base/loop/loop, clock, watch and work, src/http/front/front and
+ * exchange, src/store/redis/link and sha1, src/store/journal/journal,
+ * src/messages/broker/broker, src/http/upstream/forward and upstreams,
+ * src/gate/witness and trust, and src/base/random when the test is linked.  All
+ * else is the program's own code, the Lua scripts included.  Nothing happens by
+ * itself: whatever may happen next is a list of events (events.h), and one of
+ * them is chosen (choice.h).  There is one world, and one thread.
  */
 enum {
 	GATEWAYS_MAX = 2,
@@ -204,6 +204,8 @@ struct truth {
 	unsigned in_doubt;     /* sent, and the gateway has no whole answer */
 	unsigned unpromised;   /* passed through without a claim */
 	uint64_t attempts;     /* a bit for each attempt number */
+	/* Of its witness, likewise: what is there, and what may yet be. */
+	uint64_t rows_done, rows_revoked, rows_open;
 	bool lost;             /* a gateway that had it has died, or its disk */
 	unsigned whole;        /* answers to store that reached a gateway */
 	bool given;            /* a client has seen the key's answer */
