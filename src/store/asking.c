@@ -18,7 +18,8 @@ on_found(struct store_call *call, enum call_end how, int error,
 		size_t count = call_reply_count(reply, i);
 		struct asking_found *all = arena_alloc(
 		    op->arena, (op->count + count) * sizeof *all);
-		memcpy(all, op->list, op->count * sizeof *all);
+		if (op->count > 0)
+			memcpy(all, op->list, op->count * sizeof *all);
 		op->list = all;
 		for (size_t k = 0; k < count; k++) {
 			struct asking_found *found = &all[op->count];

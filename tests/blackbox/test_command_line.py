@@ -103,9 +103,11 @@ def what_was_meant_is_said_of(bench, args, meant):
         "serve, check, doctor, events, keys, messages, witness and "
         "help.\n"),
        ("verbs", ["keys", "lst"], "no such verb: lst; did you mean list?\n"
-        "The verbs are list, find, show, release, complete and delete.\n"),
+        "The verbs are list, find, show, release, complete, reconcile and "
+        "delete.\n"),
        ("verbs, where none is", ["keys"], "a verb is missing\n"
-        "The verbs are list, find, show, release, complete and delete.\n")])
+        "The verbs are list, find, show, release, complete, reconcile and "
+        "delete.\n")])
 def what_there_is_is_said(bench, args, words):
     done = command(*args)
     equal((done.returncode, done.stdout), (2, ""))

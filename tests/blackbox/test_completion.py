@@ -46,7 +46,7 @@ def completed(shell, folder, *words):
 
 ROWS = [
     ("commands", ["e"], ["events"]),
-    ("verbs", ["keys", "re"], ["release"]),
+    ("verbs", ["keys", "re"], ["reconcile", "release"]),
     ("a verb of one alone", ["witness", "t"], ["trust"]),
     ("verbs behind a file", ["messages", "-c", "f", "re"],
      ["replay", "restore", "resume", "rewind"]),
@@ -99,7 +99,8 @@ def every_command_and_verb_is_offered(bench):
               ["check", "doctor", "events", "help", "keys", "messages",
                "serve", "witness"])
         equal(completed(shell, ".", "keys", ""),
-              ["complete", "delete", "find", "list", "release", "show"])
+              ["complete", "delete", "find", "list", "reconcile", "release",
+               "show"])
 
 
 tap.main()

@@ -2,12 +2,16 @@
 """Contract, section 14: what operators say of keys whose route has a witness,
 and of that."""
 
+import itertools
+import os
+
 from once import tap
 from once.admin import Admin
 from once.gateway import command, is_without
 from once.postgres import programs
 from once.tap import Skip, each, equal, test
-from once.upstream import close_unanswered
+from once.upstream import answer, close_unanswered
+from once.wait import eventually
 
 TABLE = """
 CREATE TABLE onceproxy_witness (
@@ -31,8 +35,9 @@ class Desk:
             self.upstream, {"on_unknown": {"witness": {
                 "broker": "ledger", "table": "onceproxy_witness",
                 "wait": "300ms"}}},
-            brokers={"ledger": {"postgres": self.database.url}},
-            admin={"listen": "127.0.0.1:0", "tokens": {"alice": "alices"}})
+            brokers={"ledger": {"postgres": self.database.url}}, workers=1,
+            admin={"listen": "unix:" + os.path.join(bench.folder(), "a"),
+                   "tokens": {"alice": "alices"}})
         self.admin = Admin(self.gateway, "alices")
 
     def unknown(self, key="k"):
@@ -143,6 +148,29 @@ def what_is_believed_of_witnesses_is_shown(bench):
     done = command(*line, env={"ONCEPROXY_TOKEN": "alices"})
     equal(done.returncode, 2)
     assert "--note" in done.stderr, done.stderr
+
+
+@test
+def a_witness_is_believed_again_by_an_operators_word(bench):
+    desk = Desk(bench)
+    # A 2xx has no row, and was sent when the witness was known.
+    desk.upstream.reply = answer()
+    tries = itertools.count()
+    eventually(lambda: desk.gateway.ask(f"k{next(tries)}").status == 201 and
+               desk.gateway.find_log("witness_absent"), "it is seen")
+    shown, = desk.admin.get("/status")["witnesses"]
+    equal((shown["state"], shown["trusted"]), ("absent", False))
+    assert shown["since"].endswith("Z"), shown
+    done = command("witness", "trust", "-c", desk.gateway.file, "charges",
+                   "--note", "taken back", env={"ONCEPROXY_TOKEN": "alices"})
+    equal((done.returncode, done.stderr), (0, ""))
+    logged = desk.gateway.wait_for_log("witness_trusted")
+    equal((logged["route"], logged["operator"], logged["note"]),
+          ("charges", "alice", "taken back"))
+    word = {"route": "charges", "note": "taken back"}
+    equal(desk.admin.post("/witnesses/trust", word).status, 409)
+    eventually(lambda: desk.admin.get("/status")["witnesses"][0]["state"]
+               != "absent", "it is heard of")
 
 
 tap.main()

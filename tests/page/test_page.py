@@ -2,6 +2,8 @@
 """The page for people (contract, section 8), in a browser: what it shows of a
 gateway, and what an operator does with it by mouse, keyboard and phone."""
 
+import base64
+import itertools
 import re
 import signal
 
@@ -245,6 +247,74 @@ def what_changed_while_the_dialog_was_open_is_not_released(bench):
     s.browser.click("#release .do")
     s.browser.wait_text("#release .error", "attempt 2")
     equal(s.record(key_id)["state"], "UNKNOWN")
+
+
+@test
+def the_api_is_asked_about_one_and_about_a_selection(bench):
+    s = Stage(bench, idempotency={"scope": [], "on_unknown": {"reconcile": {
+        "path": "/v1/charges/by-key/{key}", "settle": "0s", "absent": [404],
+        "headers": {"X-Api": "gateway"}}}}, store={"encryption_keys": [
+            {"id": "a", "key": base64.b64encode(32 * b"k").decode()}]})
+    known = {"GET": answer(409)}
+
+    def serve(connection, request):
+        if request.method == "POST":
+            close_unanswered(connection, request)
+        else:
+            connection.send(known["GET"])
+    s.upstream.reply = serve
+    ids = [s.gateway.ask(key).json()["instance"].rsplit(":", 1)[-1]
+           for key in ("a", "b")]
+    s.look()
+    for key_id in ids:
+        s.browser.wait_for(s.row(key_id))
+    assert not s.browser.shows("#ask-picked")
+    s.browser.click(s.row(ids[0], ".ask"))
+    s.browser.wait_text("#said", "Asked: 1 ")
+    for key_id in ids:
+        s.browser.click(s.row(key_id, ".pick"))
+    s.browser.wait_text("#ask-picked", "about 2 selected")
+    known["GET"] = answer(404)
+    s.browser.click("#ask-picked")
+    s.browser.wait_text("#said", "Asked: ")
+    for key_id in ids:
+        eventually(lambda: not s.browser.shows(s.row(key_id)), "it is free")
+    assert not s.browser.shows("#ask-picked")
+    s.calm()
+
+
+@test
+def what_is_believed_of_a_witness_is_shown(bench):
+    if programs() is None or is_without("postgres"):
+        return
+    database = bench.postgres()
+    database("CREATE TABLE onceproxy_witness (key_id text, attempt integer, "
+             "verdict text NOT NULL DEFAULT 'done', status integer, "
+             "headers jsonb, body bytea, at timestamptz NOT NULL DEFAULT "
+             "now(), PRIMARY KEY (key_id, attempt))")
+    s = Stage(bench, idempotency={"on_unknown": {"witness": {
+        "broker": "ledger", "table": "onceproxy_witness"}}},
+              brokers={"ledger": {"postgres": database.url}}, workers=1)
+    s.look()
+    s.browser.wait_text("#wcharges", "unproven")
+    for words in ("charges", "ledger, onceproxy_witness", "Nobody has seen"):
+        assert words in s.browser.text("#wcharges"), words
+    assert not s.browser.shows("#wcharges .trust")
+    # A 2xx had no row that was sent when the witness was known.
+    tries = itertools.count()
+    eventually(lambda: s.gateway.ask(f"k{next(tries)}").status == 201 and
+               s.gateway.find_log("witness_absent"), "it is seen")
+    s.browser.wait_text("#wcharges", "absent")
+    s.browser.click("#wcharges .trust")
+    assert "row was never written" in s.browser.text("#trust")
+    s.browser.click("#trust .do")
+    s.browser.wait_text("#trust .error", "in the note")
+    s.browser.type("#trust [name=note]", "taken back")
+    s.browser.click("#trust .do")
+    s.browser.wait_text("#said", "may be believed again")
+    equal(s.gateway.wait_for_log("witness_trusted")["note"], "taken back")
+    eventually(lambda: not s.browser.shows("#wcharges .trust"), "it is over")
+    s.calm()
 
 
 @test

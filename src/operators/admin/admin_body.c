@@ -260,6 +260,7 @@ admin_body_read(struct admin_request *a)
 	    [ADMIN_TAKES_TRUST] = {{"note", "route"},
 		"The body may have only the members \"note\" and "
 		"\"route\"."},
+	    [ADMIN_TAKES_EMPTY] = {{NULL}, "The body may have no members."},
 	    [ADMIN_TAKES_OUTCOME] = {{"status", "headers", "body",
 		"body_base64", "attempt", "note"},
 		"The body may have only the members \"status\", \"headers\", "

@@ -48,6 +48,35 @@ ask_record(struct admin_request *a, const struct key_id *key_id)
 	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
+/* Returns the record's route; NULL: that is gone. */
+static const struct conf_route *
+route_of(const struct admin_request *a, const struct record_view *record)
+{
+	const struct conf *conf = a->conf;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->idempotency != NULL &&
+		    span_eq(span_str(route->name), record->from.route))
+			return route;
+	}
+	return NULL;
+}
+
+/*
+ * Makes a record, which says so where the API can be asked what became of it,
+ * and nobody has to come back for that.
+ */
+static json_t *
+with_askable(const struct admin_request *a, const struct record_view *record,
+    json_t *json)
+{
+	const struct conf_route *route = route_of(a, record);
+	if (record->state == STATE_UNKNOWN && route != NULL &&
+	    conf_asks_alone(route->idempotency))
+		json_object_set_new(json, "askable", json_true());
+	return json;
+}
+
 /* --- a list --- */
 
 /* Of COMPLETED records there is no list, but by their label. */
@@ -172,7 +201,8 @@ admin_keys_listed(struct machine *machine)
 		last = &list->records[i];
 		if (is_sought(a, last))
 			json_array_append_new(a->listed,
-			    admin_body_record(last, NULL, false));
+			    with_askable(a, last,
+				admin_body_record(last, NULL, false)));
 	}
 	if (!list->more || json_array_size(a->listed) == a->limit)
 		return answer_list(a, list->more ? last : NULL);
@@ -245,6 +275,7 @@ broken(struct admin_request *a)
 }
 
 static enum after begin_act(struct admin_request *a);
+static enum after inquire(struct admin_request *a);
 
 enum after
 admin_keys_shown(struct machine *machine)
@@ -270,7 +301,55 @@ admin_keys_shown(struct machine *machine)
 		return broken(a);
 	if (a->acts)
 		return begin_act(a);
-	return admin_answer_json(a, 200, admin_body_shown(look, a->with_body));
+	if (a->inquires && look->op.state == STATE_UNKNOWN)
+		return inquire(a);
+	return admin_answer_json(a, 200,
+	    with_askable(a, &look->record,
+		admin_body_shown(look, a->with_body)));
+}
+
+/* --- what became of it --- */
+
+enum after
+admin_keys_inquire(struct admin_request *a)
+{
+	a->inquires = true;
+	return ask_record(a, &a->key_id);
+}
+
+static enum after
+refuse_asking(struct admin_request *a)
+{
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
+	    SPAN("The gateway cannot ask what became of this record without a "
+		 "client: its route has neither a witness nor a reconcile with "
+		 "headers of its own, or had none when it was sent. Nothing "
+		 "was asked."));
+}
+
+static enum after
+inquire(struct admin_request *a)
+{
+	const struct conf_route *route = route_of(a, &a->look.record);
+	a->inquires = false;
+	return route == NULL || !conf_asks_alone(route->idempotency)
+	    ? refuse_asking(a)
+	    : admin_witness_ask(a, route);
+}
+
+/* Whatever came of it, the record says so now. */
+enum after
+admin_keys_inquired(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct admin_errand *errand = a->errand.errand;
+	if (errand == NULL || errand->ended)
+		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
+		    SPAN("The question may still be under way: look at the "
+			 "record."));
+	if (errand->question.op.error == E_STORE_REFUSED)
+		return refuse_asking(a);
+	return ask_record(a, &a->key_id);
 }
 
 /* --- an act --- */
@@ -339,20 +418,6 @@ replace(struct admin_request *a, char *file)
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
-/* Returns the record's route; NULL: that is gone. */
-static const struct conf_route *
-route_of(const struct admin_request *a)
-{
-	const struct conf *conf = a->conf;
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency != NULL &&
-		    span_eq(span_str(route->name), a->look.record.from.route))
-			return route;
-	}
-	return NULL;
-}
-
 /*
  * Makes a->given, the answer that every retry is to get, of the outcome that
  * the operator tells.  Returns 0, E_TOO_LARGE or E_NO_MEMORY.
@@ -416,7 +481,7 @@ begin_act(struct admin_request *a)
 		    SPAN("Nobody knows the request of this record, which was "
 			 "damaged, so it has no answer: release the key, or "
 			 "delete the record. Nothing was changed."));
-	const struct conf_route *route = route_of(a);
+	const struct conf_route *route = route_of(a, &a->look.record);
 	const struct conf_idempotency *policy =
 	    route != NULL ? route->idempotency : a->conf->defaults;
 	if (must_revoke(a, route))

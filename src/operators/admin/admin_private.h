@@ -7,6 +7,7 @@
 #include "base/histogram.h"
 #include "conf/complaints.h"
 #include "gate/machine.h"
+#include "gate/sweeper.h"
 #include "gate/trust.h"
 #include "gate/witness.h"
 #include "http/front/exchange.h"
@@ -77,8 +78,11 @@ struct admin_errand {
 	struct loop *asker;
 	struct worker *worker;
 	const struct conf *conf; /* which has the route */
-	struct witness_op witness;
+	bool asks;  /* what became of it; or it is to be revoked */
 	bool ended; /* the worker has */
+	struct witness_op witness; /* with the key_id, in both cases */
+	struct sweeper_question question;
+	char *by; /* who asks */
 };
 struct admin_errand_op {
 	struct op op;
@@ -98,6 +102,7 @@ enum admin_takes {
 	ADMIN_TAKES_RESUME,
 	ADMIN_TAKES_REWIND,
 	ADMIN_TAKES_TRUST,
+	ADMIN_TAKES_EMPTY, /* a body without members, too */
 	ADMIN_TAKES_OUTCOME, /* a whole answer */
 };
 
@@ -144,6 +149,7 @@ struct admin_request {
 	struct span note;
 	struct admin_outcome outcome;
 
+	bool inquires; /* the API is to be asked what became of it */
 	struct admin_errand_op errand;
 	bool revoked; /* the witness has it that the attempt never happens */
 	struct trust_op trust;
@@ -225,6 +231,8 @@ enum after admin_keys_list(struct admin_request *a);
 enum after admin_keys_lookup(struct admin_request *a);
 enum after admin_keys_show(struct admin_request *a);
 enum after admin_keys_order(struct admin_request *a);
+/* Asks now what became of a key whose outcome is unknown. */
+enum after admin_keys_inquire(struct admin_request *a);
 
 /* Makes the list of witnesses and whether they are trusted, for /status. */
 json_t *admin_witness_list(const struct admin_request *a);
@@ -235,6 +243,9 @@ enum after admin_witness_trust(struct admin_request *a);
  * witness has it; a->errand then has the answer.
  */
 enum after admin_witness_revoke(
+    struct admin_request *a, const struct conf_route *route);
+/* Has the API, or its database, asked what became of that record. */
+enum after admin_witness_ask(
     struct admin_request *a, const struct conf_route *route);
 /* Gives up, or lets go of the answer; always allowed. */
 void admin_witness_end(struct admin_errand_op *op);

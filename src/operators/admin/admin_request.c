@@ -16,6 +16,7 @@
  *
  *   CHECK ⇢ RECEIVED ─┬─ ⇢ LISTED, perhaps again ─┐  admin_keys.c
  *                     ├─ ⇢ SHOWN (⇢ REVOKED) ⇢ ACTED
+ *                     ├─ ⇢ SHOWN ⇢ INQUIRED ⇢ SHOWN
  *                     ├─ ⇢ TRUSTED ───────────────┤  admin_witness.c
  *                     ├─ ⇢ PROBED ────────────────┤  admin_status.c
  *                     ├─ ⇢ COUNTED ───────────────┤
@@ -45,6 +46,8 @@ static const struct admin_endpoint endpoints[] = {
 	ACT_RELEASE, false},
     {"POST", "/keys/{id}/complete", admin_keys_order, ADMIN_TAKES_OUTCOME,
 	ACT_COMPLETE, false},
+    {"POST", "/keys/{id}/reconcile", admin_keys_inquire, ADMIN_TAKES_EMPTY, 0,
+	false},
     {"GET", "/sources", admin_sources_list, ADMIN_TAKES_NOTHING, 0, false},
     {"POST", "/sources/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
 	ADMIN_PAUSE, false},

@@ -121,6 +121,7 @@ free_errand(struct admin_errand *errand)
 {
 	witness_clear(&errand->witness);
 	conf_unref(&errand->conf);
+	free(errand->by);
 	free(errand);
 }
 
@@ -153,6 +154,13 @@ on_worker(void *arg)
 		on_asked(errand);
 		return;
 	}
+	if (errand->asks) {
+		op_init(&errand->question.op, w->loop, on_asked, errand);
+		sweeper_ask(w, &errand->question,
+		    span_str(errand->witness.route->name),
+		    &errand->witness.key_id, span_str(errand->by));
+		return;
+	}
 	op_init(&errand->witness.op, w->loop, on_asked, errand);
 	witness_start(w->witnesses, &errand->witness);
 }
@@ -175,10 +183,10 @@ admin_witness_end(struct admin_errand_op *op)
 	op->errand = NULL;
 }
 
-enum after
-admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
+/* The first worker has all that is asked for here. */
+static struct admin_errand *
+new_errand(struct admin_request *a, const struct conf_route *route)
 {
-	const struct record_view *record = &a->look.record;
 	struct admin_errand *errand = mem_zero(sizeof *errand);
 	errand->op = &a->errand;
 	errand->asker = a->admin->loop;
@@ -187,15 +195,37 @@ admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
 	errand->witness.route = route;
 	errand->witness.policy = route->idempotency;
 	errand->witness.key_id = a->key_id;
+	errand->by = mem_str(a->who.len > 0 ? a->who : SPAN("operator"));
+	a->errand.errand = errand;
+	return errand;
+}
+
+enum after
+admin_witness_ask(struct admin_request *a, const struct conf_route *route)
+{
+	struct admin_errand *errand = new_errand(a, route);
+	errand->asks = true;
+	op_start(&a->errand.op, PATIENCE_MS, let_go);
+	loop_post(errand->worker->loop, on_worker, errand);
+	return admin_request_to(a, ADMIN_INQUIRED, WAIT);
+}
+
+enum after
+admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
+{
+	const struct record_view *record = &a->look.record;
+	struct admin_errand *errand = new_errand(a, route);
 	errand->witness.attempt = record->attempt;
-	errand->witness.count = 1 + record->before;
+	/* A record tells of so many at most: there may have been more. */
+	errand->witness.count = record->before < RECORD_BEFORE_MAX
+	    ? 1 + record->before
+	    : record->attempt;
 	errand->witness.claimed_ms = record->created_ms;
 	errand->witness.unknown_ms = record->state == STATE_UNKNOWN
 	    ? record->lease_until_ms
 	    : record->changed_ms;
 	errand->witness.question = WITNESS_REVOKE_STARTED;
 	errand->witness.regardless = true;
-	a->errand.errand = errand;
 	op_start(&a->errand.op,
 	    route->idempotency->witness.wait_ms + PATIENCE_MS, let_go);
 	loop_post(errand->worker->loop, on_worker, errand);

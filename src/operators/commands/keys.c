@@ -21,6 +21,9 @@
 #include "operators/commands/values.h"
 #include "operators/commands/verbs.h"
 
+/* More than Redis has of them. */
+enum { ALL_KEYS = 100000000 };
+
 /* The command line. */
 struct keys_line {
 	struct verbs_line common;
@@ -786,6 +789,71 @@ complete_keys(struct verbs_line *common)
 	return act_on_keys(line, "POST", "/complete", in);
 }
 
+/* --- what became of them --- */
+
+/* "KEY_ID COMPLETED 201 order-17" */
+static void
+print_found(const json_t *record)
+{
+	const json_t *status = json_object_get(record, "status");
+	const char *label =
+	    json_string_value(json_object_get(record, "label"));
+	printf("%s %s", json_string_value(json_object_get(record, "key_id")),
+	    json_string_value(json_object_get(record, "state")));
+	if (status != NULL)
+		printf(" %d", (int)json_integer_value(status));
+	if (label != NULL) {
+		putchar(' ');
+		print_safely(stdout, label);
+	}
+	putchar('\n');
+	fflush(stdout);
+}
+
+static int
+reconcile_one(struct keys_line *line, const char *key_id)
+{
+	json_t *record = NULL;
+	char *target = mem_printf("/keys/%s/reconcile", key_id);
+	int code = admin_api_ask(&line->common.gateway, "POST", target,
+	    json_object(), &record);
+	free(target);
+	if (code != GATEWAY_WELL)
+		fprintf(stderr, "onceproxy keys: that was said of %s\n",
+		    key_id);
+	else if (line->common.as_json)
+		print_json(record);
+	else
+		print_found(record);
+	json_decref(record);
+	return code;
+}
+
+static int
+reconcile_keys(struct verbs_line *common)
+{
+	struct keys_line *line = line_of(common);
+	json_t *all = NULL, *record;
+	size_t i;
+	int worst = GATEWAY_WELL;
+	for (i = 0; i < line->n_ids; i++)
+		worst |= reconcile_one(line, line->ids[i]);
+	if (line->state == NULL)
+		return worst;
+	char *target = with_parameter(
+	    mem_str(SPAN("/keys?state=UNKNOWN")), "route", line->route);
+	int code = admin_api_ask_list(
+	    &common->gateway, target, "keys", ALL_KEYS, &all);
+	free(target);
+	if (code != GATEWAY_WELL)
+		return GATEWAY_REFUSED;
+	json_array_foreach(json_object_get(all, "keys"), i, record)
+		worst |= reconcile_one(line,
+		    json_string_value(json_object_get(record, "key_id")));
+	json_decref(all);
+	return worst;
+}
+
 /* --- the command --- */
 
 static const struct verb list[] = {
@@ -821,6 +889,12 @@ static const struct verb list[] = {
 	"          terminal, asks before an answer without a body",
 	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
 	"      --header 'Content-Type: application/json' --body-file a.json"},
+    {"reconcile", reconcile_keys, "srF", NULL, -1,
+	"reconcile KEY_ID...\n"
+	"    reconcile --state UNKNOWN [--route ROUTE]",
+	"asks the API, or its database, now what became of them, and prints\n"
+	"          what they are then, a line each",
+	"reconcile --state UNKNOWN --route charges"},
     {"delete", delete_keys, "NAFy", NULL, -1,
 	"delete KEY_ID... [--attempt N] [--note TEXT] [--yes]",
 	"the record is forgotten, and the key can execute again; asks first",
@@ -844,6 +918,15 @@ check_line(struct verbs_line *common, const struct verb *verb)
 		return GATEWAY_WELL;
 	}
 	int code = read_ids(line);
+	bool asks = verb->run == reconcile_keys;
+	if (code == GATEWAY_WELL && asks && line->state != NULL &&
+	    (strcmp(line->state, "UNKNOWN") != 0 || line->n_ids > 0))
+		return usage_wrong("keys", "reconcile takes KEY_IDs, or "
+		    "--state UNKNOWN");
+	if (asks && line->state == NULL && line->route != NULL)
+		return usage_wrong("keys", "--route needs --state UNKNOWN");
+	if (asks && line->state != NULL)
+		return code;
 	if (code == GATEWAY_WELL && verb->most < 0 && line->n_ids == 0 &&
 	    line->key == NULL && line->values == NULL)
 		return usage_wrong("keys", "%s needs a KEY_ID", verb->name);

@@ -15,7 +15,7 @@
  * give an error, never harm.  It knows neither keys of Redis nor encryption.
  * Pure; any thread.
  */
-enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22 };
+enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22, RECORD_BEFORE_MAX = 8 };
 
 /* The spans point into the value that was read. */
 struct record {

@@ -70,15 +70,63 @@ function fillItem(item, record, now) {
 	part("time").title = "since " + record.changed;
 	put(part(".why"), whyOf(record));
 	put(part(".from"), fromOf(record));
+	part(".asks").hidden = !record.askable;
+	part(".acts").hidden = record.state !== "UNKNOWN" &&
+		record.state !== "FAILED";
 	put(part(".past"), pastOf(record, now));
 	put(part(".id"), record.key_id);
 }
 
+// --- asking the API ---------------------------------------------------------
+
+function picked() {
+	return [...el("held").children].filter(item => item.record.askable &&
+		item.querySelector(".pick").checked).map(item => item.record);
+}
+
+function showPicked() {
+	const count = picked().length;
+	el("held-picked").hidden = count === 0;
+	put(el("ask-picked"), `Ask the API about ${number(count)} selected`);
+}
+
+// What came of each is said; those that are unknown no more leave the list.
+async function askAbout(records) {
+	const came = {};
+	let trouble = "";
+	for (const [i, record] of records.entries()) {
+		say(`Asking about ${record.label || record.key_id} `
+			+ `(${i + 1} of ${records.length}).`);
+		try {
+			const {json} = await ask("POST",
+				`/keys/${record.key_id}/reconcile`, {});
+			came[json.state] = (came[json.state] || 0) + 1;
+		} catch (refused) {
+			trouble = refused.message;
+			came.refused = (came.refused || 0) + 1;
+		}
+	}
+	const words = {UNKNOWN: "still unknown", RELEASED: "free to execute",
+		COMPLETED: "completed", FAILED: "failed",
+		PROCESSING: "in flight", refused: "not asked"};
+	say("Asked: " + Object.entries(came).map(([state, count]) =>
+		`${number(count)} ${words[state] || state}`).join(", ") + "."
+		+ (trouble ? " " + trouble : ""));
+	for (const item of el("held").children)
+		item.querySelector(".pick").checked = false;
+	refresh();
+}
+
 function makeItem(record) {
 	const item = el("key").content.firstElementChild.cloneNode(true);
-	const held = record.state === "UNKNOWN" || record.state === "FAILED";
-	item.querySelector(".acts").hidden = !held;
-	for (const act of held ? ["release", "complete"] : []) {
+	const pick = item.querySelector(".pick");
+	pick.setAttribute("aria-label", "select " + record.key_id);
+	pick.addEventListener("change", showPicked);
+	const question = item.querySelector(".ask");
+	question.setAttribute("aria-label",
+		"ask the API about " + record.key_id);
+	question.addEventListener("click", () => askAbout([item.record]));
+	for (const act of ["release", "complete"]) {
 		const button = item.querySelector("." + act);
 		button.setAttribute("aria-label", `${act} ${record.key_id}`);
 		button.addEventListener("click",
@@ -151,6 +199,7 @@ function showKeys(keys) {
 	put(el("held-none"), findText
 		? "None. A completed one is found by its whole label or key_id."
 		: "None. Nothing is waiting for you.");
+	showPicked();
 	el("held-more").hidden = held.json.next === null || heldLimit >= 1000;
 	showList("flying", flying.json.keys, flying.now);
 	put(el("flying-more"), flying.json.next === null ? ""

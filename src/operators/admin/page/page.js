@@ -276,6 +276,7 @@ el("held-more").addEventListener("click", () => {
 	heldLimit = Math.min(heldLimit + 100, 1000);
 	refresh();
 });
+el("ask-picked").addEventListener("click", () => askAbout(picked()));
 el("find").addEventListener("submit", event => {
 	event.preventDefault();
 	findText = el("find-text").value.trim();

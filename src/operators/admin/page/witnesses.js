@@ -7,8 +7,8 @@ const WITNESS_STATES = {
 	"proven": "The API writes its row: what was unknown before the last "
 		+ "proof is asked about.",
 	"enforced": "The API's database enforces the row.",
-	"absent": "The API answered 2xx and had written no row: nothing of this "
-		+ "route is asked about any more.",
+	"absent": "The API answered 2xx and had written no row: nothing of "
+		+ "this route is asked about any more.",
 	"broken": "The API answered 2xx for what had been revoked: nothing of "
 		+ "this route is asked about any more.",
 };
