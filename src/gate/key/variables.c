@@ -130,9 +130,11 @@ variables_fill_field(const struct variables *v, const struct template *t,
 	bool filled = true;
 	for (size_t i = 0; i < t->count && filled; i++) {
 		struct span part = t->pieces[i].text;
+		/* A blank at its end is not seen, and another tenant's name. */
 		if (t->pieces[i].kind != TEMPLATE_TEXT)
 			filled = value_of(&asked, &t->pieces[i], &part) &&
-			    part.len > 0;
+			    part.len > 0 && strchr(" \t", part.ptr[0]) == NULL &&
+			    strchr(" \t", part.ptr[part.len - 1]) == NULL;
 		text = arena_printf(v->arena, "%.*s%.*s", SPAN_FMT(text),
 		    SPAN_FMT(part));
 	}
