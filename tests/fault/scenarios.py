@@ -245,9 +245,9 @@ def make_ledger():
 
 
 class Witnessed(Scenario):
-    """The API's database is asked, and it was executed."""
+    """The sweep asks the API's database at once, and it was executed."""
 
-    policy, before = "reconcile", "lose"
+    policy, moves = "reconcile", ["lose"]
 
     def prepare(self, cell):
         ledger = make_ledger()
@@ -260,25 +260,24 @@ class Witnessed(Scenario):
             cell.redis("GET", key).split(b"\n")[4] != b"0"],
             "the witness is known to be enforced")
         helper.kill()
-        super().prepare(cell)
 
 
 class Revoked(Witnessed):
     """The same, and it was not: it is sent again."""
 
-    before = "drop"
+    moves = ["drop"]
 
 
 class Denied(Witnessed):
     """It is executed, and whoever stands before the API says no."""
 
-    before, moves = None, ["deny"]
+    moves = ["deny"]
 
 
 class Refused(Witnessed):
     """It is not executed, and the API says so."""
 
-    before, moves = None, ["busy"]
+    moves = ["busy"]
 
 
 def and_so(scenario):
