@@ -15,7 +15,7 @@ from once.wait import PATIENCE, eventually
 from bank import body_of
 from clients import Clients
 from ledger_bank import ENFORCES, TABLES, LedgerBank
-from plan import FAULTS, Request
+from plan import FAULTS, MAX_ATTEMPTS, Request
 from world import World, ask_admin
 
 TABLES_OF_FAULTS = {
@@ -62,6 +62,7 @@ class LedgerWorld(World):
             "postgres": f"postgresql://postgres@{self.to_database.address}"
             "/postgres"}}}
         source(config, self.queue, results={"stream": "done"},
+               retry={"attempts": MAX_ATTEMPTS},
                request={"path": "/v1/witness", "headers": {
                    "Authorization": "{header:tenant}"}})
         return config
