@@ -239,10 +239,10 @@ def an_outcome_that_waits_in_the_journal_is_not_asked_about(bench):
 
 @test
 def an_api_that_is_away_is_asked_hardly(bench):
-    """A hundred records, and as many times as seconds: the first sixteen, and
-    then one after one, two, four seconds."""
+    """Three hundred records, and as many questions as seconds: the first
+    sixteen, and then one after one, two, four seconds."""
     upstream, gateway = begin(bench, {**asking(), "lease": "10s"})
-    for i in range(100):
+    for i in range(300):
         fail(gateway, f"k{i}")
     for _ in range(3):
         seen = len(gateway.find_log("asked"))
@@ -251,6 +251,10 @@ def an_api_that_is_away_is_asked_hardly(bench):
     equal({line["answer"] for line in lines}, {"away"})
     seconds = when(lines[-1]) - when(lines[0])
     assert len(lines) <= 16 + seconds + 1, (len(lines), seconds)
+    # It is back, and hears of all.
+    upstream.reply = answer(201, b"it happened")
+    eventually(lambda: questions(gateway, "sweep", "happened") == 300)
+    equal(upstream.count(method="POST"), 300)
 
 
 tap.main()
