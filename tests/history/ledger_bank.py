@@ -89,7 +89,8 @@ class LedgerBank(Bank):
             deed = Deed()
         arrival = Arrival(
             record, attempt, time.monotonic(), False,
-            deed.does not in ("pay", *REFUSES) or deed.tells != "answer",
+            deed.does == "doubt" or deed.tells != "answer" or
+            deed.does not in ("pay", *REFUSES),
             None, None, variant)
         self.history.arrivals.append(arrival)
         if deed.does in REFUSES:
