@@ -133,8 +133,7 @@ variables_fill_field(const struct variables *v, const struct template *t,
 		/* A blank at its end is not seen, and another tenant's name. */
 		if (t->pieces[i].kind != TEMPLATE_TEXT)
 			filled = value_of(&asked, &t->pieces[i], &part) &&
-			    part.len > 0 && strchr(" \t", part.ptr[0]) == NULL &&
-			    strchr(" \t", part.ptr[part.len - 1]) == NULL;
+			    part.len > 0 && span_trim(part).len == part.len;
 		text = arena_printf(v->arena, "%.*s%.*s", SPAN_FMT(text),
 		    SPAN_FMT(part));
 	}
