@@ -288,7 +288,8 @@ put_plain(struct span name, struct span value)
 		return false;
 	char *at = buffer.bytes + buffer.len;
 	*at++ = '"';
-	memcpy(at, value.ptr, value.len);
+	if (value.len > 0)
+		memcpy(at, value.ptr, value.len);
 	at[value.len] = '"';
 	buffer.len += value.len + 2;
 	return true;
