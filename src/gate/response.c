@@ -56,10 +56,28 @@ makers_of_key(const struct conf_idempotency *policy)
 	return text;
 }
 
+/*
+ * ACP takes a 5xx for a request that did not happen: where it did, and only its
+ * answer is missing, it is in flight there, and what cannot be read unknown.
+ */
+static enum problem
+told_as(const struct conf_idempotency *policy, enum problem problem)
+{
+	bool happened = problem == PROBLEM_OUTCOME_NOT_STORED ||
+	    problem == PROBLEM_ANSWER_NO_MEMORY ||
+	    problem == PROBLEM_ANSWER_NOT_FETCHED;
+	if (policy == NULL || policy->preset != API_PRESET_ACP)
+		return problem;
+	if (problem == PROBLEM_RECORD_UNREADABLE)
+		return PROBLEM_UNKNOWN_HELD;
+	return happened ? PROBLEM_IN_FLIGHT : problem;
+}
+
 void
 response_problem(struct request *r)
 {
 	const struct conf_idempotency *policy = r->c.policy;
+	enum problem problem = told_as(policy, r->c.problem);
 	char *request_id = mem_str(r->c.id);
 	char *makers = NULL;
 	struct span detail = r->detail;
@@ -90,12 +108,12 @@ response_problem(struct request *r)
 	    .date = header_value_date(r->c.arena, clock_wall_ms()),
 	};
 	if (policy != NULL) {
-		details.status = policy_status(policy, r->c.problem);
+		details.status = policy_status(policy, problem);
 		details.preset = policy->preset;
 		details.on_unknown = policy->on_unknown;
 	}
 	answer_unref(&r->c.answer);
-	r->c.answer = problem_new(r->c.problem, &details);
+	r->c.answer = problem_new(problem, &details);
 	free(makers);
 	free(request_id);
 	r->c.replay = false;

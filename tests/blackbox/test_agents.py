@@ -154,6 +154,21 @@ def acp_6_5_what_is_unknown_is_no_5xx(bench):
 
 
 @test
+def acp_6_5_what_was_paid_and_is_not_stored_yet_is_no_5xx(bench):
+    redis = bench.own_redis()
+    upstream, gateway = agent(bench, "acp", redis=redis, on_unknown="retry")
+    hold = upstream.hold()
+    first = bench.background(post, gateway)
+    hold.wait_arrived()
+    redis.kill()
+    hold.release()
+    got = first.result()
+    says_acp(got, 409, "idempotency_in_flight")
+    assert int(got.get("Retry-After")) >= 1, got.fields
+    equal(upstream.count(), 1)
+
+
+@test
 def acp_6_5_what_was_not_sent_is_a_5xx_and_then_new(bench):
     keep, port = refused_port()
     _, gateway = agent(bench, "acp", upstream=f"http://127.0.0.1:{port}")
