@@ -65,6 +65,18 @@ def a_key_goes_upstream_and_comes_again_as_a_duplicate(
 
 
 @test
+def the_shortest_key_is_one_that_was_sent(bench):
+    """A position is short at first, and longer later."""
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream, idempotency={"min_length": 22})
+    stream.add("7-1", body=b"{}")
+    ended(gateway, 1, outcome="executed")
+    equal(gateway.ask("queue/charges/7-1").problem, "key-invalid")
+    equal([r.get("Idempotency-Key") for r in upstream.requests],
+          ["queue/charges/7-1"])
+
+
+@test
 def a_key_of_members_is_the_one_that_the_route_derives(bench):
     upstream, pointers = bench.upstream(), ["/order_id", "/action"]
     stream, gateway = started(

@@ -190,10 +190,10 @@ as_value(const struct claimant *c, struct span key)
 	return span_of(out, len);
 }
 
-/* The value of the key's field. */
+/* The value of the key's field, and whether it was sent as a key. */
 static enum key_verdict
 key_value(const struct conf_source *source, const struct broker_message *m,
-    struct claimant *c, struct span *ret_value)
+    struct claimant *c, bool *ret_sent, struct span *ret_value)
 {
 	const struct field *f = NULL;
 	struct span key;
@@ -205,6 +205,7 @@ key_value(const struct conf_source *source, const struct broker_message *m,
 		return KEY_INVALID;
 	}
 	*ret_value = f != NULL ? f->value : SPAN("");
+	*ret_sent = f != NULL;
 	if (f != NULL)
 		return KEY_FOUND;
 	if (source->key == SOURCE_KEY_HEADER)
@@ -224,18 +225,22 @@ static enum key_verdict
 make_key(const struct conf_source *source, const struct broker_message *m,
     struct claimant *c)
 {
+	struct conf_idempotency policy = *c->policy;
 	struct span value;
+	bool sent = false;
 	if (source->key == SOURCE_KEY_POINTERS) {
 		/* As the route's derive_key would make it. */
-		struct conf_idempotency policy = *c->policy;
 		policy.derive_from_body = false;
 		policy.derive_from = source->key_pointers;
 		c->derived = true;
 		return key_derive(c->arena, &policy, &c->content, &c->key);
 	}
-	enum key_verdict verdict = key_value(source, m, c, &value);
+	enum key_verdict verdict = key_value(source, m, c, &sent, &value);
 	if (verdict != KEY_FOUND)
 		return verdict;
+	/* Where it stands nobody has chosen, and it becomes longer. */
+	if (!sent)
+		policy.min_length = 1;
 	if (!field_is_value(value)) {
 		c->key.message = "The idempotency key has control characters.";
 		return KEY_INVALID;
@@ -243,7 +248,7 @@ make_key(const struct conf_source *source, const struct broker_message *m,
 	struct fields *fields = &c->head.fields;
 	fields->list[fields->count++] = (struct field){
 	    span_str(c->policy->headers.list[0]), value};
-	return key_find(c->arena, c->policy, fields, &c->key);
+	return key_find(c->arena, &policy, fields, &c->key);
 }
 
 /* --- what the gateway asks of every request --- */
