@@ -173,20 +173,28 @@ check_witness(const struct asker *a)
 		    broker->name, kinds_name(broker->kind));
 }
 
-/* By the name of its route gateways tell each other what is to be asked. */
+/*
+ * By the name of its route gateways tell each other what is to be asked, and
+ * records say whose they are: what another route has sent, and holds, would be
+ * asked about, and set free, as if it were this one's.
+ */
 static void
 check_name(const struct asker *a)
 {
 	const struct conf *conf = a->l->conf;
 	bool alone = conf_asks_alone(a->route->idempotency);
-	for (size_t i = 0; i < a->route->index && alone; i++) {
+	for (size_t i = 0; i < conf->n_routes && alone; i++) {
 		const struct conf_route *other = &conf->routes[i];
-		if (other->idempotency != NULL &&
-		    conf_asks_alone(other->idempotency) &&
-		    !strcmp(other->name, a->route->name))
-			COMPLAIN(a, "another route that is asked about without "
-			    "a client is called \"%s\" (/routes/%zu): "
-			    "\"name\" is needed", other->name, i);
+		bool named = other != a->route && other->idempotency != NULL &&
+		    !other->observes && other->name != NULL &&
+		    !strcmp(other->name, a->route->name);
+		/* Of two that ask only the second is wrong. */
+		if (!named || (i > a->route->index &&
+			conf_asks_alone(other->idempotency)))
+			continue;
+		COMPLAIN(a, "another route is called \"%s\" too "
+		    "(/routes/%zu), and what it has sent would be asked about "
+		    "as this one's: \"name\" is needed", other->name, i);
 	}
 }
 
