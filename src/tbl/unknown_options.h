@@ -10,7 +10,8 @@ OPT(RECONCILE, "path", RECONCILE_PATH, reconcile.path, ANY, RELOAD,
 	"The path to ask the upstream at (GET, with the headers of the scope). "
 	"{key} stands for the key, {path:NAME} for a segment of the route's "
 	"path, {json:/pointer} for a member of the request's body, {scope:N} "
-	"for what the entry N of the scope (from 0) is in the request.",
+	"for what the entry N of the scope (from 0) is in the request (of a "
+	"token, a claim that is a text).",
 	REQUIRED)
 OPT(RECONCILE, "headers", RECONCILE_HEADERS, reconcile.headers, ANY, RELOAD,
 	"Headers of the gateway's own, by name, to ask with in place of those "

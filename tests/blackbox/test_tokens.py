@@ -2,6 +2,7 @@
 """Contract, sections 3 and 6: a signed token (JWT) names the tenant; one that
 is not to be believed gets nobody's answer."""
 
+import base64
 import hashlib
 import hmac
 import json
@@ -13,6 +14,7 @@ from once.admin import Admin
 from once.gateway import command
 from once.tap import each, equal, test
 from once.tokens import Key, text64, write_keys
+from once.upstream import answer, then_close
 
 ISSUER, AUDIENCE = "https://id.example", "payments"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA",
@@ -371,6 +373,31 @@ def a_token_of_no_known_key_is_told_which_that_is(bench):
     other = Key(world.folder, "ES256", "e")
     world.refused(other.token(claims(), header={"alg": "ES256"}),
                   "No key of the token's algorithm")
+
+
+# --- a question that names the tenant ---
+
+@test
+def the_api_is_asked_about_the_claim_and_no_number(bench):
+    """It knows nothing of how a record has it; and 42 is not "42"."""
+    world = World(bench)
+    world.config["store"]["encryption_keys"] = [
+        {"id": "a", "key": base64.b64encode(32 * b"k").decode()}]
+    world.config["admin"]["listen"] += "-2"
+    world.config["routes"][0]["idempotency"]["on_unknown"] = {"reconcile": {
+        "path": "/v1/{scope:0}/by-key/{key}", "settle": "0s", "absent": [404],
+        "headers": {"X-Tenant": "{scope:0}"}}}
+    gateway = bench.serve(world.config)
+    world.upstream.reply = then_close(b"")
+    for path in ("/v1/alice/by-key/k", "/v1/42/by-key/k"):
+        world.upstream.replies[path] = answer(201, b"alice's")
+    for sub in (42, "alice"):
+        got = gateway.ask(
+            "k", tenant="Bearer " + world.key().token(claims(sub)))
+        equal(got.problem, "outcome-unknown")
+    gateway.wait_for_log("asked", answer="happened")
+    equal([(r.target, r.get("X-Tenant")) for r in world.upstream.requests
+           if r.method == "GET"], [("/v1/alice/by-key/k", "alice")])
 
 
 # --- for operators ---

@@ -38,6 +38,11 @@ check_scope_named(
 	if (number >= scope->count)
 		COMPLAIN(a, "the scope has no entry %zu, only %zu of them, "
 		    "from 0", number, scope->count);
+	else if (scope->list[number].kind == SCOPE_JWT &&
+	    scope->list[number].issuer == NULL)
+		COMPLAIN(a, "{scope:%zu} is the claim \"%s\", which two "
+		    "issuers may give to two tenants: \"issuer\" is needed "
+		    "there", number, scope->list[number].jwt);
 	else if (scope->list[number].kind == SCOPE_HEADER)
 		COMPLAIN(a, "{scope:%zu} is the header \"%s\", which may be a "
 		    "token: only a user of \"basic\", a claim of \"jwt\", a "

@@ -305,6 +305,24 @@ token_value(struct arena *arena, const struct span *issuer, bool number,
 	return span_of(text, head.len + issuer_len + 1 + claim.len);
 }
 
+bool
+token_value_text(struct span value, struct span *ret_claim)
+{
+	struct span length;
+	int64_t issuer_len = 0;
+	if (span_starts(value, SPAN("-")))
+		value = span_from(value, 1);
+	else if (!span_cut(&value, ':', &length) ||
+	    !digits_read(length, INT32_MAX, &issuer_len) ||
+	    (size_t)issuer_len > value.len)
+		return false;
+	value = span_from(value, (size_t)issuer_len);
+	if (!span_starts(value, SPAN("s")))
+		return false;
+	*ret_claim = span_from(value, 1);
+	return true;
+}
+
 static const char *
 read_claim(struct arena *arena, const struct json *claims, const char *name,
     struct span *ret_value)

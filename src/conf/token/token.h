@@ -42,3 +42,8 @@ MUST_USE bool token_claim(struct arena *arena, const char *claim,
  */
 struct span token_value(struct arena *arena, const struct span *issuer,
     bool number, struct span claim);
+/*
+ * The claim that such a value is of, as its issuer's other services know it.
+ * False where it is a number, which a text of another tenant may spell.
+ */
+MUST_USE bool token_value_text(struct span value, struct span *ret_claim);

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/template.h"
 #include "base/test_build.h"
+#include "conf/token/token.h"
 #include "gate/key/variables.h"
 #include "http/front/route.h"
 
@@ -16,13 +17,27 @@ struct asking {
 	struct arena *scratch;
 };
 
+/* As the API knows it; of a token, without what tells its issuers apart. */
+static bool
+scope_value(const struct variables *v, struct span number, struct span *ret)
+{
+	const struct conf_idempotency *policy = v->route->idempotency;
+	int64_t at;
+	if (policy == NULL || !digits_read(number, INT32_MAX, &at) ||
+	    (size_t)at >= v->scope_count ||
+	    (size_t)at >= policy->scope.count)
+		return false;
+	*ret = v->scope[at];
+	return policy->scope.list[at].kind != SCOPE_JWT ||
+	    token_value_text(*ret, ret);
+}
+
 static bool
 value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 {
 	const struct asking *asked = arg;
 	const struct variables *v = asked->v;
 	const struct json *json;
-	int64_t at;
 	switch (piece->kind) {
 	case TEMPLATE_KEY:
 		*ret_value = v->key;
@@ -36,11 +51,7 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 			json = json_at(json, &piece->pointer);
 		return json != NULL && json_scalar(v->arena, json, ret_value);
 	case TEMPLATE_SCOPE:
-		if (!digits_read(piece->text, INT32_MAX, &at) ||
-		    (size_t)at >= v->scope_count)
-			return false;
-		*ret_value = v->scope[at];
-		return true;
+		return scope_value(v, piece->text, ret_value);
 	case TEMPLATE_TEXT:
 	case TEMPLATE_BARE:
 	case TEMPLATE_HEADER:
