@@ -362,7 +362,9 @@ put_item(struct store_call *call, const struct claim *claim)
 		at += digits_put(at, numbers[i]);
 		*at++ = ' ';
 	}
-	char *question = claim->question.len > 0
+	/* A reload may name headers to ask with, but brings no keys. */
+	bool sealable = call->store->conf->store.n_encryption_keys > 0;
+	char *question = claim->question.len > 0 && sealable
 	    ? seal_question(call->store, claim) : NULL;
 	struct span terms[4 + POLICY_PARTS] = {SPAN(" 0000000000000"),
 	    span_of(&wants, 1), SPAN("0"),

@@ -7,6 +7,7 @@ import signal
 
 from once import tap
 from once.admin import Admin
+from once.gateway import write
 from once.tap import equal, test
 from once.upstream import answer, then_close
 from once.wait import eventually
@@ -149,6 +150,19 @@ def a_question_that_cannot_be_read_is_not_asked(bench):
     second.wait_for_log("asked", by="sweep", answer="unknown")
     equal(asked(upstream), [])
     wait_state(second, key_id, "UNKNOWN")
+
+
+@test
+def a_reload_that_brings_headers_brings_no_keys(bench):
+    """What cannot be sealed rests nowhere, and a client may come."""
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.serve(bench.config(upstream, admin=ADMIN))
+    write(gateway.file, configured(bench, upstream, state_dir=bench.folder()))
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    fail(gateway)
+    upstream.replies[BY_KEY + "k"] = answer(201, b"it happened")
+    equal(gateway.ask("k").body, b"it happened")
 
 
 @test
