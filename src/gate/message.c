@@ -154,7 +154,9 @@ message_of_question(struct claimant *c, struct span question)
 	struct span target, authority = SPAN(""), lines = question;
 	struct fields fields = {arena_alloc(c->arena,
 	    (asked->n_headers + 1) * sizeof(struct field)), 0};
-	if (question.len == 0 || !span_next(&lines, '\n', &target))
+	/* Without headers of our own it would be nobody who asks. */
+	if (question.len == 0 || asked->n_headers == 0 ||
+	    !span_next(&lines, '\n', &target))
 		return NULL;
 	if (c->route->upstream->host == HOST_PRESERVE &&
 	    !filled_in(lines, "Host", &authority))

@@ -39,8 +39,8 @@ struct span message_question(
     struct claimant *c, const struct variables *variables);
 /*
  * Makes the query of that text and of what the policy's headers are now; NULL
- * where the text has not the values that they want.  Of the claimant it takes
- * the route, its policy, arena, conf and id.
+ * where it has none any more, or the text has not the values that they want.
+ * Of the claimant it takes the route, its policy, arena, conf and id.
  */
 const struct message *message_of_question(
     struct claimant *c, struct span question);
