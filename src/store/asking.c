@@ -5,6 +5,20 @@
 #include "store/record/redis_keys.h"
 #include "store/store.h"
 
+/* The list has room for so many more. */
+static void
+make_room(struct asking_op *op, size_t more)
+{
+	if (op->count + more <= op->room)
+		return;
+	op->room = 2 * (op->count + more);
+	struct asking_found *all =
+	    arena_alloc(op->arena, op->room * sizeof *all);
+	if (op->count > 0)
+		memcpy(all, op->list, op->count * sizeof *all);
+	op->list = all;
+}
+
 static void
 on_found(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
@@ -12,18 +26,13 @@ on_found(struct store_call *call, enum call_end how, int error,
 	if (call->op == NULL)
 		return;
 	struct asking_op *op = CONTAINER_OF(call->op, struct asking_op, op);
-	const size_t *wanted = call->arg;
-	size_t lists = how == CALL_ANSWERED ? reply->n_extra : 0;
+	size_t lists = how == CALL_ANSWERED ? op->n_wanted : 0;
 	for (size_t i = 0; i < lists; i++) {
 		size_t count = call_reply_count(reply, i);
-		struct asking_found *all = arena_alloc(
-		    op->arena, (op->count + count) * sizeof *all);
-		if (op->count > 0)
-			memcpy(all, op->list, op->count * sizeof *all);
-		op->list = all;
+		make_room(op, count);
 		for (size_t k = 0; k < count; k++) {
-			struct asking_found *found = &all[op->count];
-			found->index = wanted[i];
+			struct asking_found *found = &op->list[op->count];
+			found->index = op->wanted[i];
 			op->count += hex_decode(call_reply_item(reply, i, k),
 			    found->key_id.bytes, DIGEST_BYTES);
 		}
@@ -42,8 +51,10 @@ asking_find(struct store *store, struct asking_op *op, unsigned first,
 		if (indexes[i].most > 0)
 			wanted[n++] = i;
 	call_begin_op(store, &op->op);
-	op->count = 0;
+	op->count = op->room = 0;
 	op->list = NULL;
+	op->wanted = wanted;
+	op->n_wanted = n;
 	for (unsigned s = 0; s < n_shards && n > 0; s++) {
 		unsigned shard = (first + s) % shards;
 		struct store_call *call =
@@ -55,7 +66,6 @@ asking_find(struct store *store, struct asking_op *op, unsigned first,
 		for (size_t i = 0; i < n; i++)
 			resp_number(&call->args, indexes[wanted[i]].most);
 		call->done = on_found;
-		call->arg = wanted;
 		call_join_op(call, &op->op);
 	}
 	if (list_empty(&op->op.calls))

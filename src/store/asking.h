@@ -26,6 +26,9 @@ struct asking_op {
 	struct arena *arena;
 	struct asking_found *list;
 	size_t count;
+	size_t room; /* of the list; the store's own, as the next */
+	const size_t *wanted; /* the routes that each shard is asked for */
+	size_t n_wanted;
 };
 
 /* Looks into so many shards from that one on, at once; ends as store.h says. */
