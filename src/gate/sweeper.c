@@ -47,7 +47,11 @@ struct sweeper {
 	unsigned running; /* of them; the others wait, asked by operators */
 	struct subscriber_hearing hearing;
 	struct timer timer;
-	unsigned shard; /* the next to be searched */
+	/*
+	 * Which shards are next.  Where more is due than can be asked about,
+	 * some of a step have all the room there is: others in each round.
+	 */
+	unsigned step, round;
 	struct asking_op due;
 	bool draining;
 };
@@ -304,21 +308,27 @@ next_asked(struct sweeper *s)
 	return last;
 }
 
+/*
+ * That of which the fewest are asked about now, and of those each in turn: an
+ * API that takes long would have all that others leave, one after the other.
+ */
 static struct swept *
 next_route(struct sweeper *s)
 {
+	struct swept *next = NULL;
 	for (size_t i = 0; i < s->n_routes; i++) {
 		size_t at = (s->turn + i) % s->n_routes;
 		struct swept *swept = &s->routes[at];
 		bool away = swept->away_ms > 0 &&
 		    (swept->running > 0 || clock_us() < swept->again_us) &&
 		    INVARIANT(sweep_backs_off);
-		if (swept->queued == 0 || away)
-			continue;
-		s->turn = at + 1;
-		return swept;
+		if (swept->queued > 0 && !away &&
+		    (next == NULL || swept->running < next->running))
+			next = swept;
 	}
-	return NULL;
+	if (next != NULL)
+		s->turn = (size_t)(next - s->routes) + 1;
+	return next;
 }
 
 static void
@@ -376,9 +386,12 @@ search(struct sweeper *s)
 		indexes[i].most = swept->queued < most
 		    ? most - (unsigned)swept->queued : 0;
 	}
-	asking_find(s->worker->store, &s->due, s->shard, count, indexes,
-	    s->n_routes);
-	s->shard = (s->shard + count) % shards;
+	asking_find(s->worker->store, &s->due, s->step * count + s->round,
+	    count, indexes, s->n_routes);
+	if (++s->step * count >= shards) {
+		s->step = 0;
+		s->round = (s->round + 1) % shards;
+	}
 }
 
 static void

@@ -26,7 +26,7 @@ struct asking_op {
 	struct arena *arena;
 	struct asking_found *list;
 	size_t count;
-	size_t room; /* of the list; the store's own, as the next */
+	size_t room;          /* of the list; the store's own, as the next */
 	const size_t *wanted; /* the routes that each shard is asked for */
 	size_t n_wanted;
 };
