@@ -91,7 +91,8 @@ class LedgerBank(Bank):
             record, attempt, time.monotonic(), False,
             deed.does == "doubt" or deed.tells != "answer" or
             deed.does not in ("pay", *REFUSES),
-            None, None, variant)
+            None, None, variant,
+            of_message=request.get("X-Of-Message") is not None)
         self.history.arrivals.append(arrival)
         if deed.does in REFUSES:
             self.say(connection, arrival, REFUSES[deed.does])

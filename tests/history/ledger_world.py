@@ -64,7 +64,8 @@ class LedgerWorld(World):
         source(config, self.queue, results={"stream": "done"},
                retry={"attempts": MAX_ATTEMPTS},
                request={"path": "/v1/witness", "headers": {
-                   "Authorization": "{header:tenant}"}})
+                   "Authorization": "{header:tenant}",
+                   "X-Of-Message": "1"}})
         return config
 
     def wait_trusted(self):

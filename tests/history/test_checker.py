@@ -189,6 +189,12 @@ GOOD = [
      on("retry").sent(1, "e1", "release").sent(2, "e2", "release")
      .sent(3, "e3", "release").sent(4, "e4").op("e4", begin=0.5)
      .replays("e4")),
+    ("attempts of messages that were released count perhaps",
+     on("witness").sent(1, "n1", "release", of_message=True)
+     .sent(2, "n2", "release", of_message=True)
+     .sent(3, "n3", "release", of_message=True)
+     .op(problem="attempts-exhausted", begin=0.5)
+     .op(problem="attempts-exhausted", last=True)),
     ("the truth about one comes when they are used up",
      on("retry").sent(1, failed=True).sent(2, "e2").sent(3, failed=True)
      .op(problem="attempts-exhausted", begin=0.5).replays("e2")),
@@ -271,6 +277,11 @@ BAD = [
     ("a release of what was paid", "that nothing was done",
      on("witness").sent(1, "n1", "release").row("e1").op("n1", begin=0.5)
      .given("e1").replays("e1")),
+    ("one attempt too many that a witness denies", "sent 4 times",
+     on("witness").sent(1, failed=True, effect=False)
+     .sent(2, failed=True, effect=False).sent(3, failed=True, effect=False)
+     .sent(4, "e4", of_message=True).row("e4", 4).op("e4", begin=0.5)
+     .replays("e4")),
     ("one attempt too many", "sent 4 times",
      on("retry").sent(1, failed=True).sent(2, failed=True)
      .sent(3, failed=True).sent(4, "e1").op("e1", begin=0.5).replays()),

@@ -74,6 +74,7 @@ class Arrival:
     given: str | None = None
     variant: int = 0
     ready: float | None = None  # when the answer was about to be sent
+    of_message: bool = False
 
 
 @dataclass
@@ -297,14 +298,16 @@ def attempts_are_sent_once(story):
         seen.add(a.attempt)
 
 
-def counted(story):
+def counted(story, perhaps=False):
     """The attempts that count towards max_attempts, whatever became of their
     answers: but for those that the upstream refused before any work, as only
-    its 503 does not say."""
+    its 503 does not say.  Those of a message that it released count perhaps:
+    not while all messages of its source are released."""
     given = story.history.given
     return [a for a in story.arrivals if a.given not in given or
             given[a.given].kind != "release" or
-            given[a.given].answer.status == 503]
+            (perhaps if a.of_message else
+             given[a.given].answer.status == 503)]
 
 
 def executions_have_leave(story):
@@ -323,9 +326,7 @@ def executions_have_leave(story):
         yield (f"executed {len(effects)} times, {releases} releases, "
                f"{sum(q.denied for q in story.questions)} denials")
     sent = len(counted(story))
-    # A message's do not count while all of its source are released.
-    if route != "witness" and \
-            sent > story.history.max_attempts * (1 + releases):
+    if sent > story.history.max_attempts * (1 + releases):
         yield f"sent {sent} times"
     for before, a in zip(effects, effects[1:]):
         if story.releases(a.at):
@@ -477,7 +478,7 @@ def was_often_sent(story, op):
     most = story.history.max_attempts
     before = [other for other in story.ops
               if other is not op and other.begin < op.end]
-    return len(counted(story)) >= most or (
+    return len(counted(story, perhaps=True)) >= most or (
         len(before) >= most and story.touched(op.end))
 
 
