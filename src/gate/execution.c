@@ -820,8 +820,8 @@ was_revoked(struct execution *e)
 	}
 	if (e->witness.inserted)
 		return weigh_answer(e);
-	e->release =
-	    e->counts == COUNTS_NEVER ? RELEASE_SPARED : RELEASE_COUNTED;
+	/* The API has not said so, which would spare messages. */
+	e->release = RELEASE_COUNTED;
 	return execution_to(e, EXECUTION_RELEASE, MORE);
 }
 
