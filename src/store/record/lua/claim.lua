@@ -59,6 +59,10 @@ end
 
 local r = parse(value)
 if r == false then
+	if policy == 'ask' then
+		redis.pcall('ZADD', asking(claimed), 'XX',
+		    digits(now + LATEST), string.sub(KEYS[1], -32))
+	end
 	return answer('BROKEN')
 end
 
