@@ -277,6 +277,11 @@ BAD = [
     ("a release of what was paid", "that nothing was done",
      on("witness").sent(1, "n1", "release").row("e1").op("n1", begin=0.5)
      .given("e1").replays("e1")),
+    ("attempts are used up, and one of them paid", "and it was paid",
+     on("witness").sent(1, failed=True).row("e1")
+     .sent(2, failed=True, effect=False).sent(3, failed=True, effect=False)
+     .op(problem="attempts-exhausted", begin=3.5)
+     .op(problem="attempts-exhausted", last=True)),
     ("one attempt too many that a witness denies", "sent 4 times",
      on("witness").sent(1, failed=True, effect=False)
      .sent(2, failed=True, effect=False).sent(3, failed=True, effect=False)

@@ -38,4 +38,12 @@ def answers_stand(story):
                    "of an attempt that paid")
 
 
-LEDGER = (paid_once, answers_stand)
+def none_is_given_up_that_paid(story):
+    """All attempts are known not to have happened where they are used up."""
+    for op in story.ops:
+        if op.problem == "attempts-exhausted" and any(
+                a.effect and a.at < op.begin for a in story.arrivals):
+            yield f"op {op.number} was told {op.problem}, and it was paid"
+
+
+LEDGER = (paid_once, answers_stand, none_is_given_up_that_paid)
