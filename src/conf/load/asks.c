@@ -118,6 +118,48 @@ check_tenant(const struct asker *a, const struct conf_scope *scope)
 	free(name);
 }
 
+static bool
+names_segment(
+    const struct template *t, const struct conf_scopes *scope, struct span name)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		const char *path = NULL;
+		if (piece->kind == TEMPLATE_SCOPE &&
+		    number_of(piece) < scope->count)
+			path = scope->list[number_of(piece)].path;
+		if ((piece->kind == TEMPLATE_PATH &&
+			span_eq(piece->text, name)) ||
+		    (path != NULL && span_eq(span_str(path), name)))
+			return true;
+	}
+	return false;
+}
+
+/* The same of what keys belong to besides: merchants of one scope for all. */
+static void
+check_namespace(const struct asker *a)
+{
+	const struct conf_idempotency *policy = a->route->idempotency;
+	const struct conf_reconcile *asked = &policy->reconcile;
+	for (size_t i = 0; i < policy->namespace.count; i++) {
+		const struct template_piece *piece =
+		    &policy->namespace.pieces[i];
+		bool names = piece->kind != TEMPLATE_PATH ||
+		    names_segment(&asked->path, &policy->scope, piece->text);
+		for (size_t k = 0; k < asked->n_headers; k++)
+			names |= names_segment(&asked->headers[k].value,
+			    &policy->scope, piece->text);
+		if (!names)
+			COMPLAIN(a, "with \"headers\" the question must say "
+			    "what the key belongs to: {%.*s} of \"namespace\" "
+			    "must stand in \"path\" or \"headers\" as "
+			    "{path:%.*s}; or say \"keys_unique\": true, if no "
+			    "two of them have the same key there",
+			    SPAN_FMT(piece->text), SPAN_FMT(piece->text));
+	}
+}
+
 /*
  * Whether something stands between any two variables that no value has, so that
  * no two lists of values make one text: those of a path are percent-encoded.
@@ -153,6 +195,8 @@ check_question(const struct asker *a)
 		return;
 	for (size_t i = 0; i < policy->scope.count && !asked->keys_unique; i++)
 		check_tenant(a, &policy->scope.list[i]);
+	if (!asked->keys_unique)
+		check_namespace(a);
 	if (!parted)
 		COMPLAIN(a, "with \"headers\" one tenant's key could be read "
 		    "as another's: two variables of \"path\" must have one "
