@@ -81,6 +81,21 @@ def what_is_printed_makes_a_witness_that_is_well(bench):
 
 
 @test
+def an_api_is_exchanged_between_the_columns_and_the_key(bench):
+    patient = Patient(bench, made=False)
+    columns, key = patient.sql().split("-- Have the API write", 1)
+    patient.postgres(columns)
+    patient.postgres("INSERT INTO payments DEFAULT VALUES")  # the old one
+    patient.postgres(
+        "INSERT INTO payments (key_id, attempt) VALUES ('k', 1); "
+        "INSERT INTO onceproxy_witness (key_id, attempt) VALUES ('k', 1)")
+    patient.postgres("-- Have the API write" + key)
+    equal(patient.ill(), {})
+    equal(patient.postgres("SELECT count(*), count(DISTINCT key_id) FROM "
+                           "onceproxy_witness"), ["4|4"])
+
+
+@test
 def no_payment_is_there_without_its_row(bench):
     patient = Patient(bench)
     pay = ("INSERT INTO payments (amount, key_id, attempt) "
@@ -100,8 +115,7 @@ def no_payment_is_there_without_its_row(bench):
 @test
 def a_table_in_a_schema_with_odd_names_is_made(bench):
     patient = Patient(bench, made=False, table='Api."w', enforced_by="Api.p w")
-    patient.postgres('CREATE SCHEMA "Api"; GRANT USAGE ON SCHEMA "Api" TO '
-                     'gate; CREATE TABLE "Api"."p w" (id int)')
+    patient.postgres('CREATE SCHEMA "Api"; CREATE TABLE "Api"."p w" (id int)')
     patient.postgres(patient.sql())
     equal(patient.ill(), {})
 

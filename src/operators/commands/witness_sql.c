@@ -13,6 +13,8 @@
 /* One witness, its names quoted; gateway NULL: who we are is not known. */
 struct witness_names {
 	const char *table, *enforced_by, *gateway;
+	/* What the gateway must be let into to see them; NULL: as it is. */
+	const char *schema, *schema_by;
 };
 
 /* As whom the gateway logs in, by the URL; "" where another way says it. */
@@ -26,6 +28,26 @@ user_of(const struct conf_broker *broker)
 	size_t len = strcspn(begin, "@/?");
 	bool plain = begin[len] == '@' && memchr(begin, '%', len) == NULL;
 	return plain ? span_of(begin, strcspn(begin, "@:")) : SPAN("");
+}
+
+/* The schema that the configuration names with a table; NULL: none. */
+static const char *
+schema_of(struct arena *arena, const char *table)
+{
+	const char *dot = strchr(table, '.');
+	if (dot == NULL)
+		return NULL;
+	struct span schema = span_of(table, (size_t)(dot - table));
+	return postgres_name_quoted(arena, schema, '"').ptr;
+}
+
+static void
+print_schema(const struct witness_names *n, const char *schema)
+{
+	if (schema != NULL)
+		printf("%sGRANT USAGE ON SCHEMA %s TO %s;\n",
+		    n->gateway != NULL ? "" : "-- ", schema,
+		    n->gateway != NULL ? n->gateway : "the_gateways_role");
 }
 
 static void
@@ -50,31 +72,44 @@ print_table(const struct witness_names *n)
 	       "when nobody needs\n-- it any more; it updates what was "
 	       "started, and never what is done.\n"
 	       "%sGRANT SELECT, INSERT, UPDATE (verdict), DELETE ON %s TO %s;"
-	       "\n\n"
-	       "-- The API inserts. If it owns the table, let another role own "
-	       "it. The second line\n-- is for an API that begins with "
+	       "\n",
+	    n->table, ours, n->table, gateway);
+	print_schema(n, n->schema);
+	printf("\n-- The API inserts. If it owns the table, let another role "
+	       "own it. The second line\n-- is for an API that begins with "
 	       "\"started\"; it needs no other right.\n"
 	       "-- GRANT INSERT ON %s TO the_apis_role;\n"
 	       "-- GRANT SELECT, UPDATE (verdict, status, headers, body) ON %s "
 	       "TO the_apis_role;\n",
-	    n->table, ours, n->table, gateway, n->table, n->table);
+	    n->table, n->table);
 }
 
-/* Payments that are there get a row each; no gateway asks of these. */
+/*
+ * Payments that are there get a row each; no gateway asks of these.  An API
+ * that writes no rows yet goes on with the columns, and not with the key: it is
+ * exchanged in between.
+ */
 static void
 print_enforced(const struct witness_names *n)
 {
 	const char *by = n->enforced_by;
-	printf("\n-- No row of %s without its row in the witness.\n"
+	printf("\n-- The columns, with which the API that is there goes on; "
+	       "this writes the table anew.\n"
 	       "ALTER TABLE %s\n"
 	       "  ADD COLUMN key_id text,\n"
 	       "  ADD COLUMN attempt integer,\n"
 	       "  ADD COLUMN verdict text GENERATED ALWAYS AS ('done') STORED;"
-	       "\n"
+	       "\n", by);
+	print_schema(n, n->schema_by);
+	printf("COMMIT;\n\n"
+	       "-- Have the API write both rows now, and whoever else writes "
+	       "into %s: behind the\n-- next step, what has no row in the "
+	       "witness is refused.\n"
+	       "BEGIN;\n"
 	       "UPDATE %s SET key_id = 'before-' || gen_random_uuid(), "
-	       "attempt = 1;\n"
+	       "attempt = 1\n  WHERE key_id IS NULL;\n"
 	       "INSERT INTO %s (key_id, attempt) SELECT key_id, attempt FROM "
-	       "%s;\n"
+	       "%s\n  ON CONFLICT DO NOTHING;\n"
 	       "ALTER TABLE %s\n"
 	       "  ALTER COLUMN key_id SET NOT NULL,\n"
 	       "  ALTER COLUMN attempt SET NOT NULL,\n"
@@ -84,7 +119,7 @@ print_enforced(const struct witness_names *n)
 	       "  -- Where one request makes several rows, an index in its "
 	       "place:\n"
 	       "  ADD UNIQUE (key_id, attempt);\n",
-	    by, by, by, n->table, by, by, n->table);
+	    by, by, n->table, by, by, n->table);
 }
 
 static void
@@ -100,6 +135,10 @@ print_witness(const struct conf_route *route, bool table, bool enforced)
 		: NULL,
 	    .gateway = user.len > 0
 		? postgres_name_quoted(arena, user, '"').ptr
+		: NULL,
+	    .schema = schema_of(arena, witness->table),
+	    .schema_by = enforced
+		? schema_of(arena, witness->enforced_by)
 		: NULL,
 	};
 	printf("-- For the database of the broker \"%s\".\nBEGIN;\n",
