@@ -83,8 +83,9 @@ OPT(ROOT, "limits.in_flight_bytes", SIZE, in_flight_bytes,
 	"there is memory again or its timeout is over.",
 	"256MiB")
 OPT(ROOT, "limits.probes", COUNT, max_probes, RANGE(1, 10000), RELOAD,
-	"How many questions what became of a payment are under way at a time, "
-	"to upstreams and witnesses, of all routes together.",
+	"How many questions what became of a payment this gateway has under "
+	"way at a time, to upstreams and witnesses, of all routes together, by "
+	"itself and for operators; what a client's retry asks does not count.",
 	16)
 OPT(ROOT, "admin.listen", ADDRESS, admin, ANY, RESTART,
 	"The address of the admin interface, \"127.0.0.1:9090\" or "
