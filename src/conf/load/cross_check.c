@@ -103,6 +103,23 @@ collide(const struct address *a, const struct address *b)
 	    (is_within(a->host, b->host) || is_within(b->host, a->host));
 }
 
+/* The names by which history tells gateways and retries from people. */
+static void
+check_people(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	const struct json_place admin = {NULL, "admin", 0};
+	const struct json_place list = {&admin, "tokens", 0};
+	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
+		const char *name = conf->admin_tokens[i].name;
+		const struct json_place at = {&list, name, 0};
+		if (name != NULL &&
+		    (!strcmp(name, "request") || !strcmp(name, "sweep")))
+			complaints_at(l, &at, "its name stands in history for a "
+			    "retry, or for the gateway itself");
+	}
+}
+
 static void
 check_admin(struct loader *l)
 {
@@ -567,6 +584,7 @@ cross_check_conf(struct loader *l)
 {
 	check_listen(l);
 	check_admin(l);
+	check_people(l);
 	check_store(l);
 	check_upstreams(l);
 	check_route_names(l);

@@ -172,6 +172,9 @@ addresses_are_checked(void **state)
 		"/listen/0)\n"
 		"/listen/5: this address appears twice (first at "
 		"/listen/0)\n"},
+	    {TRY_FILE("'admin':{'listen':'unix:/a','tokens':{'sweep':'t'}}"),
+		"/admin/tokens/sweep: its name stands in history for a retry, "
+		"or for the gateway itself\n"},
 	    {TRY_FILE("'admin':{'listen':'127.evil:9090'}"),
 		"/admin/listen: others can reach this address: "
 		"\"admin.token\" is needed\n"},
