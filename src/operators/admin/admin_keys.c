@@ -530,7 +530,9 @@ admin_keys_revoked(struct machine *machine)
 	if (errand != NULL && errand->witness.answer == WITNESS_DONE)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("The API's database says that it was executed: \"keys "
-			 "reconcile\" completes it. Nothing was changed."));
+			 "reconcile\" completes it, or, while that witness is "
+			 "not believed, \"keys complete\". Nothing was "
+			 "changed."));
 	if (errand == NULL || errand->witness.answer != WITNESS_REVOKED)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
