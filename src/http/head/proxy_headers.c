@@ -199,6 +199,10 @@ is_dropped(const struct proxy_request *request, struct span name,
 	if (span_ieq(name, request->attempt_header) ||
 	    span_ieq(name, span_str(request->policy->key_id_header)))
 		return INVARIANT(own_attempt);
+	/* No route lets a client name the record that a witness is of. */
+	if (field_names_meet(name, SPAN("Idempotency-Key-Id")) &&
+	    !route_uses(request->policy, name, span_ieq))
+		return INVARIANT(own_attempt);
 	if (request->identity &&
 	    (field_names_meet(name, SPAN("Accept-Encoding")) ||
 		(request->policy->headers.count == 0 &&

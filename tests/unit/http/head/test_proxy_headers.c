@@ -56,6 +56,7 @@ request_of(const struct fields *fields)
 		.headers = {keys, 1},
 		.scope = {scope, 1},
 		.attempt_header = attempt,
+		.key_id_header = none,
 		.replay_header = none,
 	};
 	return (struct proxy_request){
@@ -204,6 +205,23 @@ the_way_of_the_request_is_told(void **state)
 }
 
 static void
+no_client_names_a_record_by_its_key_id(void **state)
+{
+	struct arena *arena = arena_new();
+	struct fields fields = fields_of(
+	    arena, "Idempotency-Key-Id: 9|idempotency_key_id: 9|A: b");
+	struct proxy_request request = request_of(&fields);
+
+	(void)state;
+	request.attempt = 0;
+	struct fields out = proxy_headers_for_upstream(arena, &request);
+	assert_null(fields_first(&out, SPAN("Idempotency-Key-Id")));
+	assert_null(fields_first(&out, SPAN("idempotency_key_id")));
+	assert_non_null(fields_first(&out, SPAN("A")));
+	arena_free(&arena);
+}
+
+static void
 without_an_attempt_the_field_is_dropped_all_the_same(void **state)
 {
 	struct arena *arena = arena_new();
@@ -323,7 +341,7 @@ a_list_is_divided_by_names(void **state)
 
 static char key_name[] = "PayPal-Request-Id", scope_name[] = "X-Account",
 	    print_name[] = "X-Version", attempt_name[] = "X-Attempt",
-	    replay_name[] = "X-Replayed";
+	    replay_name[] = "X-Replayed", none_name[] = "";
 static char *keys[] = {key_name}, *prints[] = {print_name};
 static struct conf_scope scopes[] = {{.header = scope_name}};
 static const struct conf_idempotency policy = {
@@ -331,6 +349,7 @@ static const struct conf_idempotency policy = {
 	.scope = {scopes, 1},
 	.fingerprint_headers = {prints, 1},
 	.attempt_header = attempt_name,
+	.key_id_header = none_name,
 	.replay_header = replay_name,
 };
 static struct conf_route routes[] = {
@@ -433,6 +452,7 @@ main(void)
 		cmocka_unit_test(forwarded_for_and_via_are_appended_to),
 		cmocka_unit_test(a_trusted_front_keeps_its_proto_and_host),
 		cmocka_unit_test(the_way_of_the_request_is_told),
+		cmocka_unit_test(no_client_names_a_record_by_its_key_id),
 		cmocka_unit_test(
 		    without_an_attempt_the_field_is_dropped_all_the_same),
 		cmocka_unit_test(an_answer_stays_as_the_upstream_sent_it),
