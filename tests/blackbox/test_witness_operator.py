@@ -173,6 +173,8 @@ def a_witness_is_believed_again_by_an_operators_word(bench):
                desk.gateway.find_log("witness_absent"), "it is seen")
     shown, = desk.admin.get("/status")["witnesses"]
     equal((shown["state"], shown["trusted"]), ("absent", False))
+    text = desk.admin.send("GET", "/metrics").body.decode()
+    assert 'onceproxy_witness_trusted{route="charges"} 0\n' in text, text
     assert shown["since"].endswith("Z"), shown
     done = command("witness", "trust", "-c", desk.gateway.file, "charges",
                    "--note", "taken back", env={"ONCEPROXY_TOKEN": "alices"})

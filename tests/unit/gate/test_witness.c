@@ -597,6 +597,18 @@ what_was_sent_before_enforced_by_held_is_not_asked_about(void **state)
 	assert_false(trust_allows(worker.trusts, &route, 0, 0));
 }
 
+/* The API, or a gateway that cleans, may have forgotten its row. */
+static void
+what_is_unknown_for_too_long_is_not_asked_about(void **state)
+{
+	(void)state;
+	asked.unknown_ms = store_latest_ms(bench->store) -
+	    policy.unknown_retention_ms - 1000;
+	ask(1, 1, WITNESS_REVOKE);
+	unknown_because("longer ago than unknown_retention");
+	rows_are("");
+}
+
 static bool
 is_heard(void)
 {
@@ -728,6 +740,7 @@ main(void)
 	    TEST(what_is_given_up_is_forgotten),
 	    TEST(enforced_by_is_read_from_the_catalogue),
 	    TEST(what_was_sent_before_enforced_by_held_is_not_asked_about),
+	    TEST(what_is_unknown_for_too_long_is_not_asked_about),
 	    TEST(what_was_revoked_long_ago_is_deleted_and_nothing_else),
 	    TEST(a_late_2xx_of_what_was_revoked_ends_all_trust),
 	    GUARD(the_guard_believes_who_was_seen_to_write),
