@@ -329,7 +329,8 @@ put_policy(struct span parts[POLICY_PARTS], char digits[DIGITS_MAX],
 	} else if (policy->on_unknown == UNKNOWN_RETRY) {
 		parts[0] = SPAN("retry");
 	} else if (policy->on_unknown != UNKNOWN_HOLD) {
-		parts[0] = SPAN("reconcile:");
+		parts[0] = policy->on_unknown == UNKNOWN_WITNESS
+		    ? SPAN("witness:") : SPAN("reconcile:");
 		parts[1] = settle;
 		parts[2] = SPAN(":");
 		parts[3] = claim->query_hash;

@@ -605,6 +605,17 @@ what_did_not_happen_is_free_and_has_its_attempts(void **state)
 }
 
 static void
+a_witness_is_asked_about_what_its_own_route_sent(void **state)
+{
+	(void)state;
+	put("U");
+	claimed = "refunds";
+	word_is(claim(X, PRINT, "witness:0::", 5, 0), "UNKNOWN");
+	claimed = NULL;
+	word_is(claim(X, PRINT, "witness:0::", 5, 0), "RECONCILE");
+}
+
+static void
 a_key_is_set_free_by_who_asked_alone(void **state)
 {
 	(void)state;
@@ -756,6 +767,7 @@ main(void)
 	    IN_BOTH(what_is_held_is_listed_oldest_first),
 	    IN_BOTH(what_is_unknown_is_asked_about_at_once_and_then_less_often),
 	    IN_BOTH(what_did_not_happen_is_free_and_has_its_attempts),
+	    IN_BOTH(a_witness_is_asked_about_what_its_own_route_sent),
 	    IN_BOTH(a_key_is_set_free_by_who_asked_alone),
 	    IN_BOTH(
 		in_any_order_a_held_key_executes_once_and_all_ends),

@@ -249,7 +249,8 @@ if did_not and was_put_back(r, owner, '000000') then
 elseif policy == 'retry' and not stale then
 	return not unsafe and overflows() and answer('FULL', r) or execute(true)
 elseif settle and left <= 0 and caution < '4' and
-    (r.question or question) == question then
+    (r.question or question) == question and
+    (policy ~= 'witness' or asking(claimed) == asking(r.known)) then
 	-- The attempt stays the one that is asked about, and keeps its number:
 	-- no request is sent that would need a new one.
 	r.asked, r.since = r.owner, r.lease_until

@@ -24,7 +24,9 @@
 --       reconcile:MS:QUESTION:ASKS (once it has been unknown for MS; QUESTION,
 --       perhaps empty, is a hash of what would be asked: another question than
 --       the attempt's own is never asked about it; ASKS, perhaps empty, is that
---       itself, sealed, for a gateway that asks without a client); or execute
+--       itself, sealed, for a gateway that asks without a client); witness,
+--       likewise, but only about what was sent by the same route: the
+--       database of another one knows nothing of it; or execute
 --       and free: the owner that was answered RECONCILE has asked, and the
 --       attempt did not happen; ":ACT" behind it is noted down (note_down()).
 --       ask:MS:NEEDS (a gateway asks without a client, about a record of the
