@@ -970,10 +970,13 @@ execution_completed(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	bool late = not_taken(e, EXECUTION_COMPLETE);
-	bool ours = late ? !is_after_lease(e)
-			 : e->store.verdict == VERDICT_DONE;
-	/* A 2xx of an attempt that somebody may have revoked. */
-	if (!ours && has_witness(e) && !e->reconciles &&
+	/*
+	 * A 2xx of an attempt that somebody may have revoked, also if he has
+	 * not come to tell Redis so.
+	 */
+	bool revocable = is_after_lease(e) ||
+	    (!late && e->store.verdict != VERDICT_DONE);
+	if (revocable && has_witness(e) && !e->reconciles &&
 	    e->witness.answer == WITNESS_UNKNOWN)
 		witness_saw_late(e->worker->witnesses, e->route,
 		    &e->owned.key_id, e->owned.attempt);
