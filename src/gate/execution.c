@@ -599,10 +599,11 @@ execution_reclaim(struct machine *machine)
 	return execution_to(e, EXECUTION_RECLAIMED, WAIT);
 }
 
-/* The claim is not ours any more. */
+/* The claim is not ours any more; nor does the record say what was found. */
 static enum after
 reclaimed_by_other(struct execution *e)
 {
+	e->asked = ASKED_UNKNOWN;
 	if (!store_op_answered(&e->store))
 		/* The store gives such a claim back by itself. */
 		tell(e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
