@@ -414,7 +414,8 @@ tell_unknown(struct execution *e)
 		problem = PROBLEM_UNKNOWN_TIMEOUT;
 	else if (e->reason == REASON_DRAIN)
 		problem = PROBLEM_UNKNOWN_DRAIN;
-	else if (e->reason == REASON_STATUS)
+	else if (e->reason == REASON_STATUS &&
+	    e->owned.policy->on_unknown == UNKNOWN_WITNESS)
 		problem = PROBLEM_UNKNOWN_UNPROVEN;
 	struct claimant *c = tell(e, OUTCOME_UNKNOWN, problem);
 	if (c != NULL)
