@@ -133,7 +133,7 @@ check_admin(struct loader *l)
 		}
 	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
 	    loader_value(l, "admin.token") == NULL &&
-	    loader_value(l, "admin.tokens") == NULL)
+	    json_object_size(loader_value(l, "admin.tokens")) == 0)
 		complaints_at_member(l, NULL, "admin.listen",
 		    "others can reach this address: \"admin.token\" is "
 		    "needed");

@@ -178,6 +178,9 @@ addresses_are_checked(void **state)
 	    {TRY_FILE("'admin':{'listen':'127.evil:9090'}"),
 		"/admin/listen: others can reach this address: "
 		"\"admin.token\" is needed\n"},
+	    {TRY_FILE("'admin':{'listen':'0.0.0.0:9090','tokens':{}}"),
+		"/admin/listen: others can reach this address: "
+		"\"admin.token\" is needed\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }
