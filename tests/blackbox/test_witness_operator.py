@@ -144,6 +144,23 @@ def another_attempt_than_was_looked_at_is_not_revoked(bench):
     equal((got.status, desk.rows()), (409, []))
 
 
+@each([("no attempt", lambda value:
+        b"o1" + value[2:4] + b"000000" + value[10:]),
+       ("more attempts before it than there were", lambda value:
+        b"o2" + value[2:].rstrip(b"\n") + b"\n before=" + b"-" * 22 +
+        b"t" + b"1" * 13 + b"\n")])
+def a_record_that_counts_wrongly_ends_no_gateway(bench, damage):
+    desk = Desk(bench)
+    key_id = desk.unknown()
+    name, = [key for key in bench.redis.keys() if b":r:" in key]
+    value = eventually(lambda: (found := bench.redis("GET", name))[:3] in
+                       (b"o1U", b"o2U") and found, "nobody asks about it")
+    bench.redis("SET", name, damage(value.split(b"\n back=")[0] + b"\n"),
+                "PX", "3600000")
+    desk.said(key_id, "release")
+    equal(desk.admin.get("/keys/" + key_id)["key_id"], key_id)
+
+
 @test
 def what_is_believed_of_witnesses_is_shown(bench):
     desk = Desk(bench)

@@ -485,7 +485,9 @@ begin_act(struct admin_request *a)
 	const struct conf_idempotency *policy =
 	    route != NULL ? route->idempotency : a->conf->defaults;
 	if (must_revoke(a, route))
-		return admin_witness_revoke(a, route);
+		return a->look.record.attempt > 0
+		    ? admin_witness_revoke(a, route)
+		    : broken(a); /* nobody was ever asked for that one */
 	struct records_order order = {
 	    .act = a->act,
 	    .attempt = a->revoked ? a->look.record.attempt : a->attempt,

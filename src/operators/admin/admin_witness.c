@@ -216,8 +216,12 @@ admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
 	const struct record_view *record = &a->look.record;
 	struct admin_errand *errand = new_errand(a, route);
 	errand->witness.attempt = record->attempt;
-	/* A record tells of so many at most: there may have been more. */
-	errand->witness.count = record->before < RECORD_BEFORE_MAX
+	/*
+	 * A record tells of so many at most: there may have been more; and one
+	 * that is damaged, of more than there were.
+	 */
+	errand->witness.count = record->before < RECORD_BEFORE_MAX &&
+		record->before < record->attempt
 	    ? 1 + record->before
 	    : record->attempt;
 	errand->witness.claimed_ms = record->created_ms;
