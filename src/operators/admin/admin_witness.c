@@ -149,7 +149,8 @@ on_worker(void *arg)
 {
 	struct admin_errand *errand = arg;
 	struct worker *w = errand->worker;
-	errand->ended = w->witnesses == NULL;
+	/* Without libpq it has no witnesses either, and lives. */
+	errand->ended = w->generation == NULL;
 	if (errand->ended) {
 		on_asked(errand);
 		return;
