@@ -74,6 +74,7 @@ struct witness_database {
 struct witnesses {
 	struct worker *worker;
 	struct list databases;
+	unsigned reloads;
 };
 
 static bool
@@ -92,6 +93,28 @@ is_of(const struct witness_database *database,
 	    ? ours == broker->password
 	    : strcmp(ours, broker->password) == 0;
 	return same && !strcmp(database->broker.postgres, broker->postgres);
+}
+
+/*
+ * Whether the worker's generation has that table there as the route's witness,
+ * as trust has it.  What a request of another generation was told to write
+ * proves nothing of it, and is asked for nowhere.
+ */
+static bool
+is_current(const struct witness_database *database, const char *route,
+    const char *table)
+{
+	const struct conf *conf = database->all->worker->generation->conf;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_witness *own = is_witnessed(&conf->routes[i])
+		    ? &conf->routes[i].idempotency->witness
+		    : NULL;
+		if (own != NULL && !strcmp(conf->routes[i].name, route))
+			return !strcmp(database->broker.postgres,
+				   own->broker->postgres) &&
+			    !strcmp(own->table, table);
+	}
+	return false;
 }
 
 /* --- a batch --- */
@@ -352,6 +375,8 @@ send_question(struct witness_pipe *pipe, struct witness_op *op)
 	int64_t most = op->policy->max_response_body;
 	const char *why = trust_why(
 	    w->trusts, op->route, op->claimed_ms, op->unknown_ms);
+	if (!is_current(pipe->database, op->route->name, policy->table))
+		why = "the route has another witness now";
 	if (why != NULL && !op->regardless && INVARIANT(witness_seen)) {
 		pipe->load--;
 		finish(op, WITNESS_UNKNOWN, why);
@@ -495,7 +520,8 @@ look_ended(void *arg, const struct postgres_trouble *trouble)
 			trust_end(trusts, looks->route, look->revoked,
 			    &look->key_id, look->attempt);
 	}
-	if (proven_ms > 0)
+	if (proven_ms > 0 &&
+	    is_current(looks->database, looks->route, looks->table))
 		trust_proven(trusts, looks->route, proven_ms);
 	looks_free(looks);
 }
@@ -552,7 +578,8 @@ add_look(struct witness_database *database, const struct conf_route *route,
 {
 	struct witness_looks *looks, *found = NULL;
 	LIST_EACH(looks, &database->looks, item)
-		if (!strcmp(looks->route, route->name))
+		if (!strcmp(looks->route, route->name) &&
+		    !strcmp(looks->table, route->idempotency->witness.table))
 			found = looks;
 	if (found == NULL) {
 		found = mem_zero(sizeof *found);
@@ -619,12 +646,20 @@ clean(struct witness_database *database, const char *table, int64_t keep_ms)
 struct witness_reading {
 	struct witness_database *database;
 	unsigned number;
+	unsigned reloads; /* so many there were: it is of that generation */
 	bool last; /* of the routes of the database */
 	char *route;
 	char *table;
 	bool read;
 	int64_t keep_ms; /* of rows that were revoked; 0: nothing is deleted */
 };
+
+/* After a reload the route may have another table, or enforced_by. */
+static bool
+is_of_now(const struct witness_reading *reading)
+{
+	return reading->reloads == reading->database->all->reloads;
+}
 
 static void
 catalogue_result(void *arg, unsigned statement, const PGresult *result)
@@ -635,11 +670,13 @@ catalogue_result(void *arg, unsigned statement, const PGresult *result)
 	reading->read = PQntuples(result) == 1;
 	if (!postgres_pipe_true(result, 0, WITNESS_MAY_DELETE))
 		reading->keep_ms = 0;
-	if (reading->read)
+	if (reading->read && is_of_now(reading))
 		trust_catalogue(trusts, reading->route,
 		    postgres_pipe_value(result, 0, WITNESS_UNUSABLE).ptr,
 		    postgres_pipe_value(result, 0, WITNESS_UNENFORCED).ptr);
 }
+
+static void read_catalogue(struct witness_database *database);
 
 static void
 catalogue_ended(void *arg, const struct postgres_trouble *trouble)
@@ -647,7 +684,7 @@ catalogue_ended(void *arg, const struct postgres_trouble *trouble)
 	struct witness_reading *reading = arg;
 	struct witness_database *database = reading->database;
 	bool lost = trouble != NULL && trouble->lost;
-	if (reading->route != NULL && !lost &&
+	if (reading->route != NULL && !lost && is_of_now(reading) &&
 	    (trouble != NULL || !reading->read))
 		trust_catalogue(database->all->worker->trusts,
 		    reading->route,
@@ -656,7 +693,10 @@ catalogue_ended(void *arg, const struct postgres_trouble *trouble)
 		    NULL);
 	if (!lost && reading->keep_ms > 0 && reading->read)
 		clean(database, reading->table, reading->keep_ms);
-	if (!lost && reading->last && reading->number == database->readings) {
+	bool latest = reading->last && reading->number == database->readings;
+	if (!lost && latest && !is_of_now(reading)) {
+		read_catalogue(database);
+	} else if (!lost && latest) {
 		struct logline line;
 		database->known = true;
 		postgres_pipe_ready(database->pipes[0].pipe);
@@ -715,6 +755,7 @@ read_catalogue(struct witness_database *database)
 		    &route->idempotency->witness;
 		reading = mem_zero(sizeof *reading);
 		reading->database = database;
+		reading->reloads = database->all->reloads;
 		reading->route = mem_text(route->name);
 		reading->table = mem_text(policy->table);
 		if (cleans)
@@ -735,6 +776,7 @@ read_catalogue(struct witness_database *database)
 	/* Then all of it is known. */
 	reading = mem_zero(sizeof *reading);
 	reading->database = database;
+	reading->reloads = database->all->reloads;
 	reading->number = database->readings;
 	reading->last = true;
 	postgres_pipe_begin(pipe, NULL, catalogue_ended, reading);
@@ -932,6 +974,7 @@ witness_reload(struct witnesses *witnesses)
 {
 	const struct conf *conf = witnesses->worker->generation->conf;
 	struct witness_database *database;
+	witnesses->reloads++;
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (is_witnessed(&conf->routes[i]))
 			database_of(witnesses,

@@ -646,6 +646,45 @@ the_guard_believes_who_was_seen_to_write(void **state)
 	rows_are("1done 7revoked");
 }
 
+/* Of a request that a generation before has sent. */
+static void
+what_another_witness_has_proves_nothing_of_this_one(void **state)
+{
+	(void)state;
+	static char table[] = "other";
+	int64_t now_ms = clock_wall_ms();
+	struct conf_idempotency before = policy;
+	const struct conf_route old = {
+	    .name = route.name, .idempotency = &before};
+	struct key_id key_id;
+	for (uint8_t i = 0; i < DIGEST_BYTES; i++)
+		key_id.bytes[i] = i;
+	until(is_heard);
+	SQL("CREATE TABLE other (LIKE witness INCLUDING ALL); "
+	    "INSERT INTO witness VALUES ('" KEY_ID "', 1); "
+	    "INSERT INTO other VALUES ('" KEY_ID "', 2)");
+	policy.witness.table = table;
+	trust_reload(worker.trusts);
+	witness_reload(worker.witnesses);
+	until(is_heard);
+	witness_saw(worker.witnesses, &old, &key_id, 1, now_ms + 2000);
+	saw(2, now_ms + 1000);
+	until_trust(TRUST_PROVEN);
+	assert_true(trust_allows(
+	    worker.trusts, &route, INT64_MAX, now_ms + 999));
+	assert_false(trust_allows(
+	    worker.trusts, &route, INT64_MAX, now_ms + 1000));
+	/* Nor is that one asked any more. */
+	woken = false;
+	asked = (struct witness_op){.route = &old, .policy = &before,
+	    .key_id = key_id, .attempt = 7, .count = 1,
+	    .claimed_ms = INT64_MAX, .unknown_ms = now_ms};
+	op_init(&asked.op, bench->loop, on_done, NULL);
+	witness_start(worker.witnesses, &asked);
+	unknown_because("another witness");
+	rows_are("1done");
+}
+
 static void
 a_2xx_without_its_row_ends_it_until_an_operator_speaks(void **state)
 {
@@ -744,6 +783,7 @@ main(void)
 	    TEST(what_was_revoked_long_ago_is_deleted_and_nothing_else),
 	    TEST(a_late_2xx_of_what_was_revoked_ends_all_trust),
 	    GUARD(the_guard_believes_who_was_seen_to_write),
+	    GUARD(what_another_witness_has_proves_nothing_of_this_one),
 	    GUARD(a_2xx_without_its_row_ends_it_until_an_operator_speaks),
 	};
 	return cmocka_run_group_tests(tests, start_server, stop_server);
