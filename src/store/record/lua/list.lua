@@ -19,8 +19,10 @@ local limit = tonumber(ARGV[4])
 local records = string.sub(KEYS[1], 1, -7) .. 'r:'
 local found, seen = {}, {}
 
-local function consider(name)
-	local value = not seen[name] and redis.call('GET', records .. name)
+-- last: the last byte that is read; no answer is, but for its first bytes.
+local function consider(name, last)
+	local value = not seen[name] and
+	    redis.call('GETRANGE', records .. name, 0, last)
 	local r = parse(value)
 	seen[name] = true
 	if not r or not string.find(wanted, r.state, 1, true) then
@@ -43,7 +45,7 @@ if string.find(wanted, '[UF]') then
 		local names = redis.call('ZRANGE', KEYS[2], from, latest,
 		    'BYSCORE', 'LIMIT', read, 100)
 		for _, name in ipairs(names) do
-			consider(name)
+			consider(name, -1)
 		end
 		read = read + #names
 	until #names < 100 or #found >= limit
@@ -51,13 +53,13 @@ end
 -- Those in flight are indexed by lease; there are only as many as requests run.
 if string.find(wanted, 'P', 1, true) then
 	for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-		consider(name)
+		consider(name, -1)
 	end
 end
 -- Of those that are COMPLETED, only those of a label are.
 for i = 3, #KEYS do
 	for _, name in ipairs(redis.call('ZRANGE', KEYS[i], 0, -1)) do
-		consider(name)
+		consider(name, LARGE - 1)
 	end
 end
 
