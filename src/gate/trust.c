@@ -150,13 +150,14 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	 * Redis is told next where it ended meanwhile for this worker alone, or
 	 * where another gateway has another witness, as during a reload.
 	 */
-	if ((!ended && t->end[0] != '\0') ||
+	if (ended)
+		t->end[0] = '\0'; /* of whichever witness that stands there */
+	if (t->end[0] != '\0' ||
 	    !span_eq(call_reply_text(reply, 7), span_str(t->which))) {
 		t->known = false;
 		timer_set(&watch->timer, RETRY_MS);
 		return;
 	}
-	t->end[0] = '\0';
 	t->known = watch->has_last = true;
 	/* What was proven before it came to an end counts no more. */
 	if (ended || t->ended)

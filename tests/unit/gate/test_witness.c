@@ -722,6 +722,30 @@ a_2xx_without_its_row_ends_it_until_an_operator_speaks(void **state)
 	arena_free(&op.arena);
 }
 
+/* Redis has another witness there, or none any more. */
+static void
+an_end_is_told_once(void **state)
+{
+	(void)state;
+	static const char forget[] =
+	    "for _, key in ipairs(redis.call('KEYS', '*trust:witness:r')) do "
+	    "redis.call('DEL', key) end";
+	struct trust_op op = {.arena = arena_new()};
+	struct key_id key_id = {{1}};
+	until(is_heard);
+	redis_just(bench->redis, "EVAL %s 0", forget);
+	trust_end(worker.trusts, route.name, false, &key_id, 1);
+	do {
+		bench_op(bench, &op.op);
+		trust_say(&op, bench->store, route.name, "trust", SPAN("anna"),
+		    SPAN("canary is gone"));
+		assert_int_equal(bench_wait(bench, &op.op), 0);
+	} while (op.op.verdict != VERDICT_DONE);
+	until_trust(TRUST_UNPROVEN);
+	until(is_heard);
+	arena_free(&op.arena);
+}
+
 static void
 a_late_2xx_of_what_was_revoked_ends_all_trust(void **state)
 {
@@ -783,6 +807,7 @@ main(void)
 	    TEST(what_was_revoked_long_ago_is_deleted_and_nothing_else),
 	    TEST(a_late_2xx_of_what_was_revoked_ends_all_trust),
 	    GUARD(the_guard_believes_who_was_seen_to_write),
+	    GUARD(an_end_is_told_once),
 	    GUARD(what_another_witness_has_proves_nothing_of_this_one),
 	    GUARD(a_2xx_without_its_row_ends_it_until_an_operator_speaks),
 	};
