@@ -96,9 +96,10 @@ is_of(const struct witness_database *database,
 }
 
 /*
- * Whether the worker's generation has that table there as the route's witness,
- * as trust has it.  What a request of another generation was told to write
- * proves nothing of it, and is asked for nowhere.
+ * Whether trust in the route's witness is about that table there: it is about
+ * the witness of the worker's generation, or where that has none any more, of
+ * one before.  What a request of another generation was told to write proves
+ * nothing of it, and is asked for nowhere.
  */
 static bool
 is_current(const struct witness_database *database, const char *route,
@@ -114,7 +115,7 @@ is_current(const struct witness_database *database, const char *route,
 				   own->broker->postgres) &&
 			    !strcmp(own->table, table);
 	}
-	return false;
+	return true;
 }
 
 /* --- a batch --- */
