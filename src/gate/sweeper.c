@@ -511,8 +511,11 @@ sweeper_end(struct worker_part *part)
 	s->draining = true;
 	stop_searching(s);
 	subscriber_unhear(&s->hearing);
-	LIST_EACH(p, &s->probes, item)
+	LIST_EACH(p, &s->probes, item) {
+		if (p->asker != NULL)
+			op_done(&p->asker->op, E_CANCELLED);
 		probe_free(p);
+	}
 }
 
 static void
