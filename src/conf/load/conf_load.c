@@ -199,6 +199,22 @@ keep_login(struct loader *l)
 	redis->login = loader_swappable(l, login, free_login);
 }
 
+/*
+ * A token that stands elsewhere counts as what it is: whoever replaces one
+ * takes the old one for over.
+ */
+static void
+digest_tokens(struct digest *digest, const struct option *option,
+    const struct conf *conf)
+{
+	if (option->offset == offsetof(struct conf, admin_token))
+		digest_part(digest, span_str(conf->admin_token));
+	if (option->type != TYPE_ADMIN_TOKENS)
+		return;
+	for (size_t i = 0; i < conf->n_admin_tokens; i++)
+		digest_part(digest, span_str(conf->admin_tokens[i].token));
+}
+
 /* Each fixed option of the whole file as one digest of its JSON. */
 static void
 digest_fixed_options(struct loader *l)
@@ -219,6 +235,7 @@ digest_fixed_options(struct loader *l)
 		struct digest digest;
 		digest_begin(&digest, SPAN("option"), SPAN(""));
 		digest_part(&digest, span_str(text));
+		digest_tokens(&digest, option, l->conf);
 		digest_end(&digest, to);
 		wiping_free(text);
 	}

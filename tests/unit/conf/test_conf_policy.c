@@ -243,6 +243,36 @@ what_a_reload_does_not_change_is_told(void **state)
 	conf_unref(&other);
 }
 
+/* Whoever it was taken from goes on with the old one until then. */
+static void
+a_token_that_is_another_one_needs_a_restart(void **state)
+{
+	(void)state;
+	static const char *const files[][2] = {
+	    {TRY_FILE("'admin':{'listen':'unix:/s','token':{'env':'TOKEN'}}"),
+		"/admin/token"},
+	    {TRY_FILE("'admin':{'listen':'unix:/s','tokens':"
+		      "{'anna':{'token':{'env':'TOKEN'}}}}"),
+		"/admin/tokens"}};
+	for (size_t i = 0; i < 2; i++) {
+		struct complaints complaints = {NULL, 0};
+		setenv("TOKEN", "of-an-admin", 1);
+		const struct conf *one = try_conf(files[i][0]);
+		const struct conf *same = try_conf(files[i][0]);
+		setenv("TOKEN", "of-another", 1);
+		const struct conf *other = try_conf(files[i][0]);
+		conf_restart_warn(one, same, &complaints);
+		assert_int_equal(complaints.count, 0);
+		conf_restart_warn(one, other, &complaints);
+		assert_int_equal(complaints.count, 1);
+		assert_string_equal(complaints.list[0].pointer, files[i][1]);
+		complaints_free(&complaints);
+		conf_unref(&one);
+		conf_unref(&same);
+		conf_unref(&other);
+	}
+}
+
 int
 main(void)
 {
@@ -255,6 +285,7 @@ main(void)
 	    cmocka_unit_test(an_entry_of_a_route_beats_any_default),
 	    cmocka_unit_test(what_may_stand_together_is_accepted),
 	    cmocka_unit_test(what_a_reload_does_not_change_is_told),
+	    cmocka_unit_test(a_token_that_is_another_one_needs_a_restart),
 	};
 	return cmocka_run_group_tests_name("conf_policy", tests, NULL, NULL);
 }
