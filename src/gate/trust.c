@@ -36,7 +36,7 @@ struct trust {
 	bool known;
 	bool ended;
 	int64_t told_ms;     /* the last proof that Redis has */
-	int64_t since_ms;    /* it is this witness */
+	int64_t since_ms;    /* it is this witness, and may be believed */
 	int64_t enforced_ms; /* since when enforced_by holds; 0: it does not */
 
 	int64_t proven_ms; /* the last that this worker knows */
@@ -274,7 +274,8 @@ trust_why(const struct trusts *trusts, const struct conf_route *route,
 	if (t->unusable[0] != '\0')
 		return t->unusable;
 	if (claimed_ms <= t->since_ms)
-		return "it was sent before there was this witness";
+		return "it was sent before there was this witness, or before "
+		       "an operator said that it may be believed";
 	if (is_enforced(t) && t->enforced_ms > 0 &&
 	    claimed_ms > t->enforced_ms)
 		return NULL;

@@ -87,16 +87,16 @@ EVENT(store_refused, ERROR, "Redis refused a command; error has its reply: fix "
 EVENT(witness_absent, ERROR, "a 2xx of this route came without its row in the "
 	"witness, so an attempt without a row may have been executed: nothing "
 	"of the route is asked about any more, and what is unknown is held; "
-	"find out which release of the API does not write the row, resolve "
-	"by hand all of the route that is UNKNOWN, or it is paid again, and "
-	"then onceproxy witness trust ROUTE --note TEXT")
+	"find out which release of the API does not write the row, then "
+	"onceproxy witness trust ROUTE --note TEXT; what was sent before that "
+	"stays unknown until it is resolved by hand")
 EVENT(witness_broken, ERROR, "a 2xx of this route came for an attempt that was "
 	"revoked, so what is revoked is executed all the same: nothing of the "
 	"route is asked about any more, and what is unknown is held; look for "
 	"a payment that was made twice, and for an API that updates the row, "
-	"ignores its conflict, or commits the payment elsewhere; resolve by "
-	"hand all of the route that is UNKNOWN, or it is paid again, and then "
-	"onceproxy witness trust ROUTE --note TEXT")
+	"ignores its conflict, or commits the payment elsewhere; then "
+	"onceproxy witness trust ROUTE --note TEXT: what was sent before that "
+	"stays unknown until it is resolved by hand")
 EVENT(witness_trusted, INFO, "an operator says that the witness of this route "
 	"may be believed again")
 EVENT(witness_unenforced, ERROR, "enforced_by of this route enforces nothing, "

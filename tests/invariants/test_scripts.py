@@ -112,7 +112,9 @@ MUTANTS = {
                        "false")]},
         [(ENTITY, "only a newer version is executed: numbers")]),
     "what the operator completes raises the version": (
-        {"operate": [("\tentity_raise(r)\nelse\n", "else\n")]},
+        {"operate": [("\tmove(r, 'C', retention)\n\tentity_raise(r)\n"
+                      "\tindex_label(ARGV[8]",
+                      "\tmove(r, 'C', retention)\n\tindex_label(ARGV[8]")]},
         [(ENTITY, "an operators completion raises the version")]),
     "an entity counts only beside its record": (
         {"claim": [("local away = #ARGV >= 7 and entity_apart(ARGV[3])",

@@ -60,7 +60,7 @@ event_messages_list_faults(void)
 		for (unsigned k = 0; reads(g) && k < fake_broker_finishes(g);
 		     k++)
 			list_finish_faults(g, k);
-		if (reads(g) && messages_beat_ms() > 0 && !world.redis_down)
+		if (reads(g) && messages_leads(g) && !world.redis_down)
 			events_add_fault(FAULT_TURN, HAPPENS_TURN, g, 0);
 	}
 	if (!world.broker_down)

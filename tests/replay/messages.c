@@ -625,6 +625,12 @@ messages_readers(void)
 	return readers;
 }
 
+bool
+messages_leads(const struct gateway *g)
+{
+	return messages_source(g)->leadership.term != 0;
+}
+
 void
 messages_lose_leadership(struct gateway *g)
 {

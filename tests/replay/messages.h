@@ -83,6 +83,8 @@ bool messages_are_boring(
 int64_t messages_beat_ms(void);
 /* A hash of which gateways read now. */
 unsigned messages_readers(void);
+/* Whether its source leads. */
+bool messages_leads(const struct gateway *gateway);
 /* Has that gateway hear at once that it has lost its turn. */
 void messages_lose_leadership(struct gateway *gateway);
 

@@ -48,8 +48,8 @@ addOrders({
 			+ "payment again. All gateways ask about what is "
 			+ "unknown of this route as soon as that is proven "
 			+ "anew, or where its database enforces the row.",
-		warning: "A payment whose row was never written is made again: "
-			+ "resolve those of that time first.",
+		warning: "What was sent before this stays unknown until it is "
+			+ "resolved by hand.",
 		button: "Trust it again",
 		body: ({note}, {route}) => {
 			if (note.value.trim() === "")

@@ -71,7 +71,8 @@ local function tell_one(r, from, to, attempt)
 	put('instance', instance)
 	put('request_id', id)
 	put('label', label)
-	if to == 'UNKNOWN' or to == 'FAILED' then
+	-- What is UNKNOWN again, after a question in vain, was told before.
+	if to == 'FAILED' or (to == 'UNKNOWN' and not r.back) then
 		entry[2] = KEYS[5]
 		local done = redis.pcall(unpack(entry))
 		untold = type(done) == 'table' and done.err and done or untold

@@ -9,10 +9,10 @@
 --       (publish.lua)
 -- Answers: DONE, GONE where nothing has changed (it was at an end already, or
 --       is not), and: when the last proof was sent (ms, 0: none), since when it
---       is at an end (ms, 0: it is not), since when it is this witness, since
---       when a payment needs its row (ms, 0: it does not), why it is at an end,
---       who last said that it may be believed again, their note, and which
---       witness all that is said of.
+--       is at an end (ms, 0: it is not), since when it is this witness, or was
+--       said to be believed again, since when a payment needs its row (ms, 0:
+--       it does not), why it is at an end, who last said that it may be
+--       believed again, their note, and which witness all that is said of.
 --
 -- The value is a line for which witness it is, and these seven.  It has no end.
 -- Whatever else stands there, nothing is to be believed.
@@ -48,7 +48,8 @@ elseif act == 'prove' and ended == '0' and which == ARGV[2] and
 elseif act == 'end' and ended == '0' then
 	word, proven, ended, why = 'DONE', '0', stamp, ARGV[2]
 elseif act == 'trust' and ended ~= '0' then
-	word, ended, why = 'DONE', '0', ''
+	-- What was sent before may have been paid without its row.
+	word, ended, why, since = 'DONE', '0', '', stamp
 	who, note = string.gsub(ARGV[2], '\n', ' '), ARGV[3]
 end
 
