@@ -130,8 +130,8 @@ MUTANTS = {
                        "local away = false")]},
         [(MOVES, "a version is raised where it is remembered")]),
     "what did not happen and is stale is not executed": (
-        {"claim": [("\tif stale then\n\t\tset_free", "\tif false then\n"
-                    "\t\tset_free")]},
+        {"claim": [("\telseif stale then\n\t\tset_free",
+                    "\telseif false then\n\t\tset_free")]},
         [(ENTITY, "what did not happen and is stale by now")]),
     "an entity has one holder": (
         {"claim": [("\tif holder then\n", "\tif false then\n")]},
