@@ -115,8 +115,9 @@ check_people(struct loader *l)
 		const struct json_place at = {&list, name, 0};
 		if (name != NULL &&
 		    (!strcmp(name, "request") || !strcmp(name, "sweep")))
-			complaints_at(l, &at, "its name stands in history for a "
-			    "retry, or for the gateway itself");
+			complaints_at(l, &at,
+			    "its name stands in history for a retry, or for "
+			    "the gateway itself");
 	}
 }
 

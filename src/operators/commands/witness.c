@@ -57,7 +57,7 @@ static const struct verb list[] = {
     {"trust", trust_witness, "N", "a ROUTE", 1, "trust ROUTE --note TEXT",
 	"the API writes its row with each payment again: what ended the trust\n"
 	"          (witness_absent, witness_broken) is over, on all gateways;\n"
-	"          what was sent before stays UNKNOWN until it is resolved by hand",
+	"          what was sent before stays UNKNOWN until people resolve it",
 	"trust charges --note 'release 7 of the API is taken back'"},
 };
 enum { N_VERBS = sizeof list / sizeof *list };
