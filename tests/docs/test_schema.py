@@ -17,8 +17,9 @@ EXAMPLES = Examples("onceproxy.json.5")
 # What no schema can know: other members, other files, the host, sums.
 BEYOND_A_SCHEMA = {
     "admin-all", "admin-clients", "admin-open", "asking-joined",
-    "asking-joined-header", "asking-keyless", "asking-number",
-    "asking-tenant", "asking-token", "asking-token-named", "asking-tokens",
+    "asking-joined-header", "asking-keyless", "asking-namespace",
+    "asking-number", "asking-tenant", "asking-token", "asking-token-named",
+    "asking-tokens",
     "asking-unnamed", "cluster-url", "jwt-url",
     "lease-tiny", "listen-twice", "route-name-twice",
     "scope-forwarded", "scope-path-colon", "scope-path-typo",
@@ -26,7 +27,8 @@ BEYOND_A_SCHEMA = {
     "upstream-name", "upstream-port",
     "upstream-unknown", "upstream-unknown-of-route", "witness-attempt",
     "witness-broker", "witness-hop", "witness-key-id", "witness-key-id-key",
-    "witness-key-id-same", "witness-name", "witness-redis"}
+    "witness-key-id-same", "witness-name", "witness-redis",
+    "witness-unnamed"}
 
 TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
 
