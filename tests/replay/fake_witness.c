@@ -203,11 +203,14 @@ witness_start(struct witnesses *witnesses, struct witness_op *op)
 	const struct execution *e =
 	    CONTAINER_OF(op, struct execution, witness);
 	const struct fields *fields = &e->message.fields;
+	const struct field *tenant =
+	    fields_first(fields, SPAN("Authorization"));
+	const struct field *key = fields_first(fields, SPAN("Idempotency-Key"));
+	must(tenant != NULL && key != NULL);
 	struct asked_row *a = mem_zero(sizeof *a), **end = &asked;
 	a->gateway = witnesses->gateway;
 	a->op = op;
-	a->truth = truth_of(fields_first(fields, SPAN("Authorization"))->value,
-	    fields_first(fields, SPAN("Idempotency-Key"))->value);
+	a->truth = truth_of(tenant->value, key->value);
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = a;

@@ -628,7 +628,8 @@ messages_readers(void)
 bool
 messages_leads(const struct gateway *g)
 {
-	return messages_source(g)->leadership.term != 0;
+	const struct source *s = messages_source(g);
+	return s != NULL && s->leadership.term != 0;
 }
 
 void
