@@ -306,7 +306,7 @@ def what_is_believed_of_a_witness_is_shown(bench):
                s.gateway.find_log("witness_absent"), "it is seen")
     s.browser.wait_text("#wcharges", "absent")
     s.browser.click("#wcharges .trust")
-    assert "row was never written" in s.browser.text("#trust")
+    assert "until it is resolved by hand" in s.browser.text("#trust")
     s.browser.click("#trust .do")
     s.browser.wait_text("#trust .error", "in the note")
     s.browser.type("#trust [name=note]", "taken back")
