@@ -34,8 +34,9 @@ policy_is_complete(const struct conf_idempotency *p)
 	must(p->retention_ms > 0 && p->unknown_retention_ms > 0);
 	must(p->lease_ms > 0 && p->max_attempts > 0);
 	must(p->max_request_body > 0 && p->max_response_body > 0);
-	must((p->on_unknown == UNKNOWN_RECONCILE) ==
-	    (p->reconcile.path.text != NULL));
+	bool asks = p->on_unknown == UNKNOWN_RECONCILE ||
+	    (p->on_unknown == UNKNOWN_WITNESS && p->witness.then_reconcile);
+	must(asks == (p->reconcile.path.text != NULL));
 	must(p->replay_header && p->attempt_header &&
 	    p->namespace.text);
 	must(p->fingerprint_json || p->fingerprint_ignore.count == 0);

@@ -93,6 +93,7 @@ for_upstream(struct arena *arena, const struct checked_head *g)
 		.scope = {scope, 1},
 		.attempt_header = attempt,
 		.replay_header = none,
+		.key_id_header = none,
 	};
 	const struct proxy_request request = {
 		.policy = &policy,
