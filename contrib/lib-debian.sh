@@ -23,7 +23,7 @@ all_packages="spin chromium chromium-driver nginx haproxy kcat systemd
 	prometheus default-jdk-headless libpostgresql-jdbc-java maven
 	python3-fastapi python3-uvicorn python3-httpx"
 # build-deb's, besides those for building.
-deb_packages="debhelper dpkg-dev fakeroot"
+deb_packages="debhelper dpkg-dev fakeroot mandoc"
 # The container's, besides those that the package depends on; the first one
 # makes its user, without all of systemd.
 container_packages="systemd-standalone-sysusers redis-server curl

@@ -61,18 +61,18 @@ EVENT(store_safe, INFO, "Redis can be trusted with new claims again")
 EVENT(store_replaced, WARN, "Redis was restarted, or a different one answers "
 	"in its place; whatever was not on its disk is forgotten, and those "
 	"payments may be made again: see AFTER REDIS WAS LOST in "
-	"onceproxy-recipes(7)")
+	"onceproxy-runbook(7)")
 EVENT(store_emptied, WARN, "Redis has none of what this gateway had kept there "
 	"(FLUSHALL, another database, a restart without its data): keys are "
 	"forgotten, and those payments may be made again: see AFTER REDIS WAS "
-	"LOST in onceproxy-recipes(7)")
+	"LOST in onceproxy-runbook(7)")
 EVENT(store_unexamined, WARN, "this Redis user may not run INFO, so eviction, "
 	"a change of role and restarts go unnoticed; allow it (ACL: +info)")
 EVENT(master_found, INFO, "the Sentinels name the master")
 EVENT(master_moved, WARN, "the Sentinels name another master, and the gateway "
 	"switches to it; whatever it had not received from the previous one is "
 	"forgotten, and those payments may be made again: see AFTER REDIS WAS "
-	"LOST in onceproxy-recipes(7)")
+	"LOST in onceproxy-runbook(7)")
 EVENT(master_unknown, ERROR, "no Sentinel knows a master of this name: the "
 	"gateway stays with the last one, and a failover goes unnoticed; check "
 	"the Sentinels, store.sentinels and store.master")
@@ -200,7 +200,7 @@ EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "
 EVENT(record_made_again, WARN, "Redis had no record of this key any more when "
 	"its outcome came, and the outcome made it again: Redis has lost data, "
 	"or an operator had deleted the record; if it was Redis, see AFTER "
-	"REDIS WAS LOST in onceproxy-recipes(7)")
+	"REDIS WAS LOST in onceproxy-runbook(7)")
 EVENT(record_broken, ERROR, "a stored record cannot be read; its key is "
 	"refused, not executed, until an operator who has asked the upstream "
 	"deletes the record")

@@ -164,7 +164,7 @@ FINDING(persistence_hidden, WARN, INFO,
 	"or a failover forgets claims, whose payments may then be made again",
 	"read in the service's documentation whether a write that was "
 	"acknowledged outlives both, and switch that on; "
-	"onceproxy-recipes(7) names services of which it is known")
+	"onceproxy-setup(7) names services of which it is known")
 FINDING(writes, FAIL, REDIS,
 	"Redis accepts writes",
 	"Redis refuses writes, so no key can be claimed: {}",
@@ -313,7 +313,7 @@ FINDING(broker_login, FAIL, NOTHING,
 	"the brokers accept our login",
 	"the broker does not accept our login, so no message is taken: {}",
 	"put the user's name and password into the broker's URL, or user and "
-	"password, or create the user (onceproxy-recipes(7))")
+	"password, or create the user (onceproxy-brokers(7))")
 FINDING(broker_replica, FAIL, BROKER,
 	"the brokers take writes",
 	"the broker is a replica: messages can be read there, and not "

@@ -18,12 +18,12 @@ from once.tap import Skip, each, equal, test
 EXAMPLES = Examples("onceproxy.json.5")
 
 NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-attacks.7",
-         "onceproxy-clients.7", "onceproxy-doctor.7", "onceproxy-faq.7",
-         "onceproxy-kafka.7", "onceproxy-limits.7", "onceproxy-log.7",
-         "onceproxy-messages.7", "onceproxy-metrics.7",
-         "onceproxy-postgres.7", "onceproxy-recipes.7",
-         "onceproxy-unknown.7", "onceproxy-relays.7", "onceproxy-store.7",
-         "onceproxy-tutorial.7"]
+         "onceproxy-brokers.7", "onceproxy-clients.7", "onceproxy-doctor.7",
+         "onceproxy-faq.7", "onceproxy-kafka.7", "onceproxy-limits.7",
+         "onceproxy-log.7", "onceproxy-messages.7", "onceproxy-metrics.7",
+         "onceproxy-postgres.7", "onceproxy-relays.7", "onceproxy-runbook.7",
+         "onceproxy-setup.7", "onceproxy-store.7", "onceproxy-tutorial.7",
+         "onceproxy-unknown.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 
@@ -148,7 +148,7 @@ def is_there(name, title):
 def every_section_that_is_referred_to_exists(bench):
     inside = [r for name in NAMES for r in references(name)]
     beside = references_of_texts()
-    assert len(inside) > 20 and len(beside) > 20, (inside, beside)
+    assert len(inside) > 20 and len(beside) > 10, (inside, beside)
     equal([r for r in inside + beside if not is_there(*r)], [])
 
 

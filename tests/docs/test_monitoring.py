@@ -16,6 +16,8 @@ from once.tap import Skip, each, equal, test
 RULES = "contrib/prometheus/onceproxy.rules.yml"
 TRIALS = "contrib/prometheus/tests/alerts.yml"
 DASHBOARD = "contrib/grafana/onceproxy.json"
+HTML = ("file:///usr/share/doc/onceproxy/html/"
+        "onceproxy-runbook.7.html")
 PARTS = {"histogram": ("_bucket", "_sum", "_count"),
          "counter": ("",), "gauge": ("",)}
 
@@ -103,14 +105,14 @@ def every_metric_is_on_the_dashboard(bench):
 
 @test
 def every_alert_says_what_it_means_and_what_to_do(bench):
-    manual = read("src/man/onceproxy-metrics.7.in")
+    manual = read("src/man/onceproxy-runbook.7.in")
     section = manual.split(".Sh ALERTS\n")[1].split("\n.Sh ")[0]
     for name, text in alerts().items():
         equal(re.findall(r"severity: (critical|warning)}", text) != [], True)
         for part in ("summary", "description"):
             assert f"\n          {part}: " in text, (name, part)
         where = re.findall(
-            r'runbook: "onceproxy-metrics\(7\), ALERTS, (\w+)"', text)
+            rf'runbook_url: "{re.escape(HTML)}#(\w+)"', text)
         equal(len(where), 1, name)
         assert f".It Sy {where[0]}\n" in section, f"{name} has no runbook"
 
@@ -118,7 +120,7 @@ def every_alert_says_what_it_means_and_what_to_do(bench):
 @test
 def an_alert_about_payments_leads_to_them(bench):
     """It cannot name them: a label of each would be a time series of each."""
-    manual = read("src/man/onceproxy-metrics.7.in").replace("\\-", "-")
+    manual = read("src/man/onceproxy-runbook.7.in").replace("\\-", "-")
     found = 0
     for name, text in alerts().items():
         for state in re.findall(r'onceproxy_records\{state="(\w+)"', text):
@@ -131,7 +133,7 @@ def an_alert_about_payments_leads_to_them(bench):
 
 @test
 def every_entry_of_the_manual_is_of_an_alert(bench):
-    section = read("src/man/onceproxy-metrics.7.in").split(".Sh ALERTS\n")[1]
+    section = read("src/man/onceproxy-runbook.7.in").split(".Sh ALERTS\n")[1]
     named = re.findall(r"^\.It Sy (\w+)$", section.split("\n.Sh ")[0], re.M)
     equal(set(named) - set(alerts()), set())
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""onceproxy-recipes(7): each recipe is cooked as printed, except for
-addresses, names and paths."""
+"""onceproxy-setup(7), -brokers(7), -runbook(7): each recipe is cooked as
+printed, except for addresses, names and paths."""
 
 import json
 import os
@@ -33,7 +33,8 @@ from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
 RULES = "contrib/prometheus/onceproxy.rules.yml"
-EXAMPLES = Examples("onceproxy-recipes.7")
+EXAMPLES = Examples("onceproxy-setup.7", "onceproxy-brokers.7",
+                    "onceproxy-runbook.7")
 
 
 # --- the kitchen ---
@@ -1359,7 +1360,7 @@ def a_row_and_a_request_of_one_key_are_one_execution(bench):
 
 
 @test
-def every_example_of_the_page_was_tried(bench):
+def every_example_of_the_pages_was_tried(bench):
     EXAMPLES.all_were_tried()
 
 

@@ -54,7 +54,8 @@ def the_package_builds_with_what_contrib_installs(bench):
     named = {re.split(r"[:( ]", line.strip())[0]
              for line in field.split(",")}
     equal(packages("build_packages") - named, IMPLIED)
-    known = packages("build_packages") | packages("run_packages")
+    known = set().union(*(packages(name) for name in (
+        "build_packages", "run_packages", "deb_packages")))
     equal(named - known, {"debhelper-compat"})
 
 

@@ -29,14 +29,14 @@ OTHER_FILES = {"token-keys"}
 
 
 class Examples:
-    """The examples of a page by name; remembers which were taken."""
+    """The examples of pages by name; remembers which were taken."""
 
-    def __init__(self, name):
+    def __init__(self, *names):
         self.texts = {}
         self.nameless = []
-        for label, text in NAMED.findall(page(name)):
+        for label, text in NAMED.findall("".join(map(page, names))):
             if label:
-                assert label not in self.texts, f"{label} twice in {name}"
+                assert label not in self.texts, f"{label} twice in {names}"
                 self.texts[label] = plain(text)
             else:
                 self.nameless.append(plain(text))
