@@ -297,8 +297,8 @@ main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "schema"))
 		return print_schema();
-	if (argc == 2 && manual_print(argv[1]))
+	if (argc > 1 && manual_print(argv + 1))
 		return 0;
-	fputs("usage: gen NAME, of what this file can print\n", stderr);
+	fputs("usage: gen NAME [WORD...], of what this can print\n", stderr);
 	return 2;
 }

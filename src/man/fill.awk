@@ -3,8 +3,8 @@
 # Fills a manual page in:
 #     awk -v gen=src/gen -v version=V -v datadir=D -v sysconfdir=S \
 #         -f fill.awk PAGE.in
-# A line "@NAME@" stands for what "gen NAME" prints, @VERSION@ for V, @DATADIR@
-# for D, @SYSCONFDIR@ for S.
+# A line "@NAME WORD...@" stands for what "gen NAME WORD..." prints, @VERSION@
+# for V, @DATADIR@ for D, @SYSCONFDIR@ for S.
 
 # Text of at most 78 characters to a line; no line may begin like a macro.
 function put(text,    at) {
@@ -20,7 +20,7 @@ function put(text,    at) {
 	print text
 }
 
-/^@[a-z]+@$/ {
+/^@[a-z][a-z_. ]*@$/ {
 	command = gen " " substr($0, 2, length($0) - 2)
 	while ((got = (command | getline line)) > 0)
 		put(line)

@@ -65,29 +65,34 @@ put_item(const char *name)
 /* --- options --- */
 
 static const struct {
-	enum group group;
-	const char *title;
+	const char *name, *title;
 } groups[] = {
-    {GROUP_ROOT, "The whole file"},
-    {GROUP_LISTEN, "Entries of listen that are objects"},
-    {GROUP_ADMIN_TOKEN, "Entries of admin.tokens that are objects"},
-    {GROUP_ENCRYPTION_KEY, "Entries of store.encryption_keys"},
-    {GROUP_UPSTREAM, "Upstreams that are objects"},
-    {GROUP_ROUTE, "A route"},
-    {GROUP_IDEMPOTENCY, "The idempotency of a route, and defaults"},
-    {GROUP_SCOPE, "Entries of scope"},
-    {GROUP_RECONCILE, "The long form of on_unknown's reconcile"},
-    {GROUP_WITNESS, "The witness of on_unknown"},
-    {GROUP_BROKER, "A broker"},
-    {GROUP_SOURCE, "A source"},
-    {GROUP_RELAY, "A relay"},
+    [GROUP_ROOT] = {"root", ""},
+    [GROUP_LISTEN] = {"listen", "An entry of listen that is an object:"},
+    [GROUP_ADMIN_TOKEN] = {"admin_token",
+	"An entry of admin.tokens that is an object:"},
+    [GROUP_ENCRYPTION_KEY] = {"encryption_key",
+	"An entry of store.encryption_keys:"},
+    [GROUP_UPSTREAM] = {"upstream", "An upstream that is an object:"},
+    [GROUP_ROUTE] = {"route", "A route:"},
+    [GROUP_IDEMPOTENCY] = {"idempotency",
+	"The idempotency of a route, and defaults:"},
+    [GROUP_SCOPE] = {"scope", "An entry of scope that is an object:"},
+    [GROUP_RECONCILE] = {"reconcile",
+	"The reconcile of on_unknown, in its long form:"},
+    [GROUP_WITNESS] = {"witness", "The witness of on_unknown:"},
+    [GROUP_BROKER] = {"broker", "A broker:"},
+    [GROUP_SOURCE] = {"source", "A source:"},
+    [GROUP_RELAY] = {"relay", "A relay:"},
 };
 
 static void
 put_option(const struct option *option)
 {
 	const char *preset = option_preset(option);
-	put_item(option->path);
+	fputs(".It Sy \"", stdout);
+	put_mdoc(option->path);
+	puts(option->restart ? "\" Pq restart" : "\"");
 	put_line(option->sentence);
 	if (option->words != NULL) {
 		/* Of parts the value is a list of its words. */
@@ -103,20 +108,41 @@ put_option(const struct option *option)
 		put_mdoc(preset);
 		puts(".");
 	}
-	if (option->restart)
-		puts("A reload does not change it.");
 }
 
-static void
-put_options(void)
+/* Is it one of these, or within the object of one of these?  All are, of none. */
+static bool
+is_one_of(const struct option *option, char **names)
 {
-	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-		printf(".Ss %s\n.Bl -tag -width Ds\n", groups[i].title);
-		for (size_t k = 0; k < n_options; k++)
-			if (options[k].group == groups[i].group)
-				put_option(&options[k]);
-		puts(".El");
+	if (*names == NULL)
+		return true;
+	for (; *names != NULL; names++) {
+		size_t len = strlen(*names);
+		if (strncmp(option->path, *names, len) == 0 &&
+		    (option->path[len] == '\0' || option->path[len] == '.'))
+			return true;
 	}
+	return false;
+}
+
+/* The members of a group, by its name; or of these those that follow it. */
+static bool
+put_options(char **words)
+{
+	enum group group = 0;
+	while (group < GROUP_COUNT_ && strcmp(groups[group].name, *words))
+		group++;
+	if (group == GROUP_COUNT_)
+		return false;
+	if (groups[group].title[0] != '\0')
+		puts(groups[group].title);
+	puts(".Bl -tag -width Ds");
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == group &&
+		    is_one_of(&options[i], words + 1))
+			put_option(&options[i]);
+	puts(".El");
+	return true;
 }
 
 /* --- names and what they mean --- */
@@ -304,18 +330,20 @@ put_presets(void)
 /* --- all of it --- */
 
 bool
-manual_print(const char *list)
+manual_print(char **words)
 {
 	static const struct {
 		const char *name;
 		void (*put)(void);
-	} lists[] = {{"options", put_options}, {"problems", put_problems},
-	    {"events", put_events}, {"faults", put_faults},
-	    {"findings", put_findings}, {"presets", put_presets}};
+	} lists[] = {{"problems", put_problems}, {"events", put_events},
+	    {"faults", put_faults}, {"findings", put_findings},
+	    {"presets", put_presets}};
+	if (!strcmp(words[0], "options"))
+		return words[1] != NULL && put_options(words + 1);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		if (!strcmp(list, lists[i].name)) {
+		if (!strcmp(words[0], lists[i].name)) {
 			lists[i].put();
 			return true;
 		}
-	return put_meanings(list);
+	return put_meanings(words[0]);
 }
