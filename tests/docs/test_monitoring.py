@@ -114,7 +114,7 @@ def every_alert_says_what_it_means_and_what_to_do(bench):
         where = re.findall(
             rf'runbook_url: "{re.escape(HTML)}#(\w+)"', text)
         equal(len(where), 1, name)
-        assert f".It Sy {where[0]}\n" in section, f"{name} has no runbook"
+        assert f".Ss {where[0]}\n" in section, f"{name} has no runbook"
 
 
 @test
@@ -134,7 +134,7 @@ def an_alert_about_payments_leads_to_them(bench):
 @test
 def every_entry_of_the_manual_is_of_an_alert(bench):
     section = read("src/man/onceproxy-runbook.7.in").split(".Sh ALERTS\n")[1]
-    named = re.findall(r"^\.It Sy (\w+)$", section.split("\n.Sh ")[0], re.M)
+    named = re.findall(r"^\.Ss (\w+)$", section.split("\n.Sh ")[0], re.M)
     equal(set(named) - set(alerts()), set())
 
 
