@@ -4,6 +4,7 @@ the operator has changed, and `make uninstall` leaves nothing."""
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 
@@ -69,9 +70,13 @@ def expand(name, known):
     return name
 
 
-def wanted():
+def wanted(goals=()):
     known = variables()
     files = dict(WANTED)
+    if "install-html" in goals:
+        pages = [os.path.basename(n) for n in WANTED if n.startswith("@man")]
+        files.update({f"@docdir@/html/{name}": 0o644 for name in (
+            "index.html", "style.css", *(p + ".html" for p in pages))})
     if known["systemdsystemunitdir"] != "no":
         files.update(UNITS)
     return {expand(name, known): mode for name, mode in files.items()}
@@ -106,8 +111,9 @@ def read(path):
 @test
 def each_file_is_where_it_is_expected_and_none_is_left_behind(bench):
     root = bench.folder()
-    make(root, "install")
-    equal(found(root), wanted())
+    goals = ["install", *(["install-html"] if shutil.which("mandoc") else [])]
+    make(root, *goals)
+    equal(found(root), wanted(goals))
     done = subprocess.run(
         [root + expand("@sbindir@/onceproxy", variables()), "check", "-c",
          configuration(root)], capture_output=True, text=True, check=False)
