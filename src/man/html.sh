@@ -12,17 +12,18 @@ command -v mandoc >/dev/null || {
 	exit 1
 }
 style=$1 folder=$2
-others=https://manpages.debian.org/
+nav='<nav><a href="index.html">onceproxy</a></nav>'
+# Names of ours begin with an o, those of others do not.
+other='Xr" href="\([^o"][^"]*\)\.html'
+debian='Xr" href="https://manpages.debian.org/\1'
 shift 2
 rm -rf "$folder"
 mkdir -p "$folder"
 cp "$style" "$folder/style.css"
 
-# Ours begin with an o, those of others do not.
 for page; do
 	mandoc -T html -O toc,style=style.css,man=%N.%S.html "$page" |
-		sed -e 's|^<body>|&<nav><a href="index.html">onceproxy</a></nav>|' \
-		-e "s|Xr\" href=\"\([^o][^\"]*\)\.html|Xr\" href=\"$others\1|g" \
+		sed -e "s|^<body>|&$nav|" -e "s|$other|$debian|g" \
 		>"$folder/${page##*/}.html"
 done
 

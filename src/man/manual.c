@@ -40,17 +40,17 @@ put_line(const char *text)
 	putchar('\n');
 }
 
-/* Three dots where a text has a place for particulars. */
+/* Three dots for the particulars, from each hole to the next of its ends. */
 static void
-put_filled(const char *text)
+put_filled(const char *text, const char *hole, const char *ends)
 {
-	const char *hole = strstr(text, "{}");
 	char line[512];
-	if (hole == NULL)
-		snprintf(line, sizeof line, "%s", text);
-	else
-		snprintf(line, sizeof line, "%.*s...%s", (int)(hole - text),
-		    text, hole + 2);
+	size_t len = 0;
+	for (const char *at; (at = strstr(text, hole)) != NULL;
+	     text = strpbrk(at, ends) + 1)
+		len += (size_t)snprintf(line + len, sizeof line - len,
+		    "%.*s...", (int)(at - text), text);
+	snprintf(line + len, sizeof line - len, "%s", text);
 	put_line(line);
 }
 
@@ -96,8 +96,8 @@ put_option(const struct option *option)
 	put_line(option->sentence);
 	if (option->words != NULL) {
 		/* Of parts the value is a list of its words. */
-		printf("%s: ",
-		    option->type == TYPE_PARTS ? "Any of" : "One of");
+		printf(
+		    "%s: ", option->type == TYPE_PARTS ? "Any of" : "One of");
 		put_mdoc(option->words);
 		puts(".");
 	}
@@ -110,7 +110,7 @@ put_option(const struct option *option)
 	}
 }
 
-/* Is it one of these, or within the object of one of these?  All are, of none. */
+/* Is it one of these, or within the object of one?  Of none, all are. */
 static bool
 is_one_of(const struct option *option, char **names)
 {
@@ -284,9 +284,45 @@ put_findings(void)
 		bool fails = !strcmp(findings[i].level, "FAIL");
 		put_item(findings[i].name);
 		puts(fails ? "Failure:" : "Warning:");
-		put_filled(findings[i].message);
+		put_filled(findings[i].message, "{}", "}");
 		puts(".br\n.Em To do :");
-		put_filled(findings[i].cure);
+		put_filled(findings[i].cure, "{}", "}");
+	}
+	puts(".El");
+}
+
+/* --- what check warns of --- */
+
+/* Where an expression chooses the member, the first one counts. */
+static void
+put_warnings(void)
+{
+	static const struct {
+		const char *member, *words;
+	} warnings[] = {
+#define FIRST(first, ...) first
+#define WARN_FILE(member, when, ...) {#member, FIRST(__VA_ARGS__, )},
+#define WARN_TOKEN(when, ...) {"\"admin.token\"", FIRST(__VA_ARGS__, )},
+#define WARN_UPSTREAM(at, when, ...) {"\"upstreams\"", FIRST(__VA_ARGS__, )},
+#define WARN_METHOD(when, ...) {"\"methods\"", FIRST(__VA_ARGS__, )},
+#define WARN_KEY WARN_FILE
+#define WARN_SCOPE WARN_FILE
+#define WARN_POLICY WARN_FILE
+#include "tbl/warnings.h"
+	};
+	const char *last = "";
+	puts(".Bl -tag -width Ds");
+	for (size_t i = 0; i < sizeof warnings / sizeof *warnings; i++) {
+		const char *member = strchr(warnings[i].member, '"') + 1;
+		char name[64];
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(member, "\""),
+		    member);
+		if (!strcmp(warnings[i].member, last))
+			puts(".Pp");
+		else
+			put_item(name);
+		put_filled(warnings[i].words, "%", "sd");
+		last = warnings[i].member;
 	}
 	puts(".El");
 }
@@ -337,7 +373,7 @@ manual_print(char **words)
 		void (*put)(void);
 	} lists[] = {{"problems", put_problems}, {"events", put_events},
 	    {"faults", put_faults}, {"findings", put_findings},
-	    {"presets", put_presets}};
+	    {"presets", put_presets}, {"warnings", put_warnings}};
 	if (!strcmp(words[0], "options"))
 		return words[1] != NULL && put_options(words + 1);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)

@@ -314,17 +314,6 @@ def every_finding_and_right_is_in_the_manual(bench):
 
 
 @test
-def every_member_that_check_warns_of_is_in_the_manual(bench):
-    text = section(plain(page("onceproxy-doctor.7")), "WHAT CHECK WARNS OF")
-    names = set(table(
-        "warnings", r'^WARN_(?:POLICY|KEY|SCOPE)\("([a-z_.]+)"'))
-    assert len(names) > 10, names
-    own = [n.removeprefix("on_unknown.reconcile.").removesuffix(".reconcile")
-           for n in sorted(names)]
-    equal([n for n in own if f".Li {n}" not in text], [])
-
-
-@test
 def every_example_of_a_configuration_is_valid(bench):
     files = files_of_the_examples(bench)
     for name in EXAMPLES.configurations():
