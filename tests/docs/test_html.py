@@ -69,6 +69,9 @@ def every_link_of_every_page_leads_somewhere(bench):
     equal([link for link in known["index.html"].links
            if link != "style.css"],
           [os.path.basename(page) + ".html" for page in pages()])
+    # The heading links to itself, and the table of contents to it.
+    equal({name for name, page in known.items()
+           if page.links.count("#SEE_ALSO") < 2}, {"style.css", "index.html"})
     equal([name for name, page in known.items()
            if len(page.ids) != len(set(page.ids))], [])
 
