@@ -436,6 +436,13 @@ def a_route_without_keys_cannot_be_asked(bench):
 
 # --- the policy --------------------------------------------------------------
 
+OUTCOMES = {
+    "301": "forget", "307": "forget", "308": "forget", "4xx": "store",
+    "401": "forget", "403": "forget", "408": "release", "425": "release",
+    "429": "release", "5xx": "store", "502": "unknown", "503": "release",
+    "504": "unknown"}
+
+
 @test
 def the_policy_says_what_the_route_asks_of_its_clients(bench):
     upstream, gateway = start(bench, idempotency={
@@ -455,7 +462,7 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
                         "ignore": ["/at"],
                         "only": []},
         "retention": "36h", "retention_seconds": 129600,
-        "unknown_retention": "30d", "in_flight": "wait",
+        "unknown_retention": "30d", "in_flight": "wait", "outcomes": OUTCOMES,
         "wait_timeout": "10s", "max_request_body": "1MiB",
         "max_response_body": "1MiB", "replay_header": "Idempotent-Replayed",
         "max_attempts": 5, "status_path": PATH + "{key}"})

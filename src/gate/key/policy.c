@@ -9,7 +9,7 @@
 /* The options that a client may know of, as the configuration has them. */
 static const char *const shown[] = {"preset", "required", "derive_key",
     "key_format", "max_length", "min_length", "scope", "fingerprint.",
-    "retention", "unknown_retention", "max_attempts", "in_flight",
+    "retention", "unknown_retention", "outcomes", "max_attempts", "in_flight",
     "wait_timeout", "max_request_body", "max_response_body", "replay_header",
     NULL};
 

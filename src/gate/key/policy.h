@@ -8,9 +8,10 @@
 
 /*
  * A route can tell its policy to clients (policy_path): which header has the
- * key and how long it may be, what counts as the same request, how long an
- * answer is kept, and which statuses the gateway itself answers with.  Nothing
- * here knows a request.  Pure; any thread; the caller owns what is returned.
+ * key and how long it may be, what counts as the same request, what a status of
+ * the API means, how long an answer is kept, and which statuses the gateway
+ * itself answers with.  Nothing here knows a request.  Pure; any thread; the
+ * caller owns what is returned.
  */
 json_t *policy_document(const struct conf_route *route);
 /* Returns the status of a problem's answer under this policy. */
