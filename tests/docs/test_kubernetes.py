@@ -2,6 +2,8 @@
 """contrib/kubernetes: a linter accepts it, it has what it must have, and its
 configuration is one that a gateway serves, with the probes that are named."""
 
+import base64
+import binascii
 import json
 import os
 import re
@@ -9,7 +11,7 @@ import shutil
 import subprocess
 
 from once import http, tap
-from once.demo import source
+from once.demo import sample, source
 from once.gateway import command
 from once.tap import Skip, each, equal, test
 
@@ -57,8 +59,7 @@ def a_linter_accepts_it(bench):
 # Members that there are, of what is used here: kubectl refuses others, but no
 # program of Debian knows them.
 MEMBERS = {
-    "": {"apiVersion", "kind", "metadata", "spec", "data", "stringData",
-         "type"},
+    "": {"apiVersion", "kind", "metadata", "spec", "data", "type"},
     "metadata": {"name", "labels"},
     "Service.spec": {"selector", "ports", "clusterIP",
                      "publishNotReadyAddresses"},
@@ -154,7 +155,7 @@ def faults_of_ports(made, container, config):
 def faults_of_files(made, container, config):
     """What the configuration reads, and where it writes."""
     mounts = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
-    secret = made["Secret", "onceproxy"]["stringData"]
+    secret = made["Secret", "onceproxy"]["data"]
     named = re.findall(r'"file": "([^"]*)"', json.dumps(config))
     if set(named) != {os.path.join(mounts["secrets"], one)
                       for one in secret}:
@@ -163,6 +164,17 @@ def faults_of_files(made, container, config):
         yield "its state is on no volume"
     if mounts["config"] != "/etc/onceproxy/onceproxy.json":
         yield f"the image reads no {mounts['config']}"
+
+
+def faults_of_secrets(made):
+    """What everybody knows, and a cluster would take: a Secret's data that is
+    no base64 is refused by every API server."""
+    for name, value in made["Secret", "onceproxy"].get("data", {}).items():
+        try:
+            base64.b64decode(value, validate=True)
+        except binascii.Error:
+            continue
+        yield f"the sample of {name} would be applied"
 
 
 def faults_of_ends(pod, container, config):
@@ -187,6 +199,7 @@ def faults(made):
     yield from faults_of_names(made, pod, container)
     yield from faults_of_ports(made, container, config)
     yield from faults_of_files(made, container, config)
+    yield from faults_of_secrets(made)
     yield from faults_of_ends(pod, container, config)
     image, _, tag = container["image"].rpartition(":")
     if not image or tag == "latest":
@@ -216,8 +229,9 @@ def it_has_what_it_must_have(bench):
     ("a configuration's name", "configMap: {name: onceproxy}",
      "configMap: {name: other}"),
     ("a file's name", "subPath: onceproxy.json", "subPath: config.json"),
-    ("a secret file's name", "  admin-token: change-me",
-     "  token: change-me"),
+    ("a secret file's name", "  admin-token: ", "  token: "),
+    ("a secret that everybody knows",
+     '"<base64 of the password of Redis>"', "Y2hhbmdlLW1l"),
     ("a volume", "mountPath: /var/lib/onceproxy", "mountPath: /var/lib/once"),
     ("too little time", "terminationGracePeriodSeconds: 45",
      "terminationGracePeriodSeconds: 35"),
@@ -241,6 +255,11 @@ def what_is_wrong_is_found(bench, old, new):
 
 
 @test
+def its_configuration_is_the_example(bench):
+    equal(parts()[3], sample("etc/examples/kubernetes.json"))
+
+
+@test
 def its_image_is_of_this_version(bench):
     _, _, container, _ = parts()
     version = command("--version").stdout.split()[1]
@@ -251,7 +270,8 @@ def its_image_is_of_this_version(bench):
 def a_gateway_serves_its_configuration(bench):
     """As the kubelet asks: by the pod's address, without a token."""
     made, pod, container, config = parts()
-    secret = made["Secret", "onceproxy"]["stringData"]
+    secret = {name: f"of {name}".replace(" ", "-")
+              for name in made["Secret", "onceproxy"]["data"]}
     mount, = (m["mountPath"] for m in container["volumeMounts"]
               if m["name"] == "secrets")
     folder = bench.folder()

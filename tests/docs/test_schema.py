@@ -2,11 +2,12 @@
 """The schema and `onceproxy check` agree: on the files of tests/wrong, on the
 examples of onceproxy.json(5) and on the samples."""
 
+import glob
 import json
-import re
+import os
 
 from once import tap
-from once.demo import source
+from once.demo import sample, source, uncommented
 from once.gateway import command
 from once.manual import Examples
 from once.tap import Skip, each, equal, test
@@ -30,13 +31,6 @@ BEYOND_A_SCHEMA = {
     "witness-key-id-same", "witness-name", "witness-redis",
     "witness-unnamed"}
 
-TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
-
-
-def read(text):
-    """The configuration as editors read it, with comments; ValueError."""
-    return json.loads(TOKEN.sub(lambda found: found.group(1) or " ", text))
-
 
 def schema():
     try:
@@ -51,7 +45,7 @@ def schema():
 def the_schema_sees_what_is_wrong_in(bench, wrong):
     validator = schema()
     try:
-        config = read(wrong.text())
+        config = uncommented(wrong.text())
     except ValueError:
         return  # no JSON: an editor says so without any schema
     file = bench.file(wrong.text().encode())
@@ -81,12 +75,15 @@ def the_schema_accepts_the_example(bench, name):
     equal([error.message for error in errors], [])
 
 
-@each([(name, name) for name in (
-    "etc/onceproxy.json", "etc/examples/witness.json",
-    "contrib/container/onceproxy.json", "contrib/container/compose.json")])
+SAMPLES = ["etc/onceproxy.json", "contrib/container/onceproxy.json",
+           "contrib/container/compose.json"] + [
+    os.path.join("etc/examples", os.path.basename(file))
+    for file in sorted(glob.glob(source("etc/examples/*.json")))]
+
+
+@each([(name, name) for name in SAMPLES])
 def the_schema_accepts_the_sample(bench, name):
-    with open(source(name), encoding="utf-8") as file:
-        errors = schema().iter_errors(read(file.read()))
+    errors = schema().iter_errors(sample(name))
     equal([error.message for error in errors], [])
 
 

@@ -14,7 +14,7 @@ import sys
 from once import tap
 from once.admin import Admin
 from once.demo import PaymentApi, source
-from once.gateway import command, is_without
+from once.gateway import command
 from once.manual import Examples
 from once.postgres import programs
 from once.tap import Skip, each, equal, test
@@ -321,15 +321,6 @@ def a_payment_is_made_with_its_witness_or_not_at_all(bench, language):
 
 def configuration(name, changes):
     return json.loads("{" + EXAMPLES.take(name, changes) + "}")
-
-
-@test
-def the_example_of_a_witness_needs_no_warning(bench):
-    if is_without("postgres"):
-        raise Skip("built without PostgreSQL")
-    file = source("etc/examples/witness.json")
-    done = command("check", "-c", file, "--strict")
-    equal((done.returncode, done.stdout), (0, f"{file}: ok\n"))
 
 
 @test

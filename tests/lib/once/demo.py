@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import sys
 
 from .http import ask, build
@@ -14,6 +15,20 @@ def source(path):
     here = os.path.dirname(os.path.abspath(__file__))
     top = os.environ.get("top_srcdir") or os.path.join(here, "../../..")
     return os.path.join(top, path)
+
+
+COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
+
+
+def uncommented(text):
+    """A configuration as editors read it, with comments; ValueError."""
+    return json.loads(COMMENT.sub(lambda found: found.group(1) or " ", text))
+
+
+def sample(path):
+    """A configuration of the source tree."""
+    with open(source(path), encoding="utf-8") as file:
+        return uncommented(file.read())
 
 
 class PaymentApi(Process):
