@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 
-from once import tap
-from once.demo import PaymentApi, source
+from once import http, tap
+from once.demo import PaymentApi, sample, source
 from once.gateway import command
 from once.tap import Skip, equal, test
 
 FOLDER = source("contrib/container")
 FILE = os.path.join(FOLDER, "compose.yaml")
+CONFIG = "contrib/container/compose.json"
 READ = ("import json, sys, yaml\n"
         "print(json.dumps(yaml.safe_load(open(sys.argv[1]))))")
 # Draft 7, but for a word on strings that nothing checks.
@@ -51,13 +52,6 @@ def faults(document):
     return done.stdout.splitlines()
 
 
-def config():
-    """The gateway's, which has lines of comment at its start."""
-    with open(os.path.join(FOLDER, "compose.json"), encoding="utf-8") as file:
-        return json.loads("".join(
-            line for line in file if not line.startswith("//")))
-
-
 @test
 def the_schema_of_the_specification_takes_it(bench):
     equal(faults(compose()), [])
@@ -73,17 +67,21 @@ def the_schema_would_see_what_is_wrong(bench):
 
 @test
 def its_parts_fit_together(bench):
-    document, members = compose(), config()
+    document, members = compose(), sample(CONFIG)
     services = document["services"]
     gateway = services["onceproxy"]
     equal(members["store"]["redis"], "redis://redis:6379/0")
     equal(members["upstreams"], {"payments": "http://payments:9000"})
     assert services["payments"]["command"][-1].endswith(":9000")
     equal(set(gateway["depends_on"]), {"redis", "payments"})
-    # README's address, and HEALTHCHECK's of the image.
-    equal(gateway["ports"], ["127.0.0.1:8080:8080"])
+    # README's address, and HEALTHCHECK's of the image; the page is for whoever
+    # has the token, which nobody has by default.
+    equal(gateway["ports"], ["127.0.0.1:8080:8080", "127.0.0.1:9090:9090"])
+    (name, value), = gateway["environment"].items()
+    assert value.startswith(f"${{{name}:?"), value
     equal((members["listen"], members["admin"]),
-          (["0.0.0.0:8080"], {"listen": "127.0.0.1:9090"}))
+          (["0.0.0.0:8080"], {"listen": "0.0.0.0:9090",
+                              "token": {"env": name}}))
     mounted = [volume.split(":")[0] for service in services.values()
                for volume in service["volumes"]]
     for place in mounted:
@@ -108,7 +106,7 @@ def both_kinds_of_engines_leave_the_same_files_out(bench):
 
 @test
 def such_a_gateway_pays_once_and_doctor_finds_no_failure(bench):
-    services, members = compose()["services"], config()
+    services, members = compose()["services"], sample(CONFIG)
     equal(services["redis"]["command"][0], "redis-server")
     api = bench.process(PaymentApi())
     members["store"]["redis"] = bench.own_redis(
@@ -117,12 +115,18 @@ def such_a_gateway_pays_once_and_doctor_finds_no_failure(bench):
     members["listen"] = ["127.0.0.1:0"]
     members["admin"]["listen"] = "127.0.0.1:0"
     members["state_dir"] = bench.folder()
-    gateway = bench.serve(members)
+    token = {members["admin"]["token"]["env"]: "secret"}
+    gateway = bench.serve(members, env=token)
+    for fields, status in (([], 401),
+                           ([("Authorization", "Bearer secret")], 200)):
+        got = http.ask(gateway.ready["admin"],
+                       http.build("GET", "/status", fields))
+        equal(got.status, status)
     for replayed in (False, True):
         got = gateway.ask("k", target="/v1/charges")
         equal((got.status, got.replayed), (201, replayed))
     equal(len(api.charges()), 1)
-    done = command("doctor", "-c", gateway.file)
+    done = command("doctor", "-c", gateway.file, env=token)
     equal([line for line in done.stdout.splitlines()
            if line.startswith("fail")], [], done.stdout)
 

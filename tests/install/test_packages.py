@@ -65,6 +65,8 @@ def the_version_of_the_package_is_that_of_the_program(bench):
                         read("configure.ac"))[1]
     assert read("contrib/debian/changelog").startswith(
         f"onceproxy ({version}-")
+    assert f"image.version={version} " in instructions("LABEL")[0] + " "
+    assert f"onceproxy:{version}\n" in read(CONTAINER)
 
 
 @test
@@ -144,10 +146,11 @@ def the_container_does_not_run_as_root_and_is_asked_for_its_health(bench):
     assert "http://127.0.0.1:9090/healthz" in health
     assert "curl" in packages("container_packages")
     file = source("contrib/container/onceproxy.json")
-    said = command("check", "-c", file).stdout.splitlines()
+    said = command("check", "-c", file, env={
+        "ONCEPROXY_ADMIN_TOKEN": "0" * 64}).stdout.splitlines()
     equal([line for line in said if ": warning: " not in line],
           [f"{file}: ok"])
-    assert '"127.0.0.1:9090"' in read("contrib/container/onceproxy.json")
+    assert '"0.0.0.0:9090"' in read("contrib/container/onceproxy.json")
 
 
 tap.main()
