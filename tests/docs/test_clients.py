@@ -8,12 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 from once import tap
 from once.demo import PaymentApi
 from once.manual import Examples, page, plain
-from once.tap import Skip, equal, test
-from once.upstream import answer
+from once.tap import Skip, each, equal, test
+from once.upstream import answer, refused_port
 
 EXAMPLES = Examples("onceproxy-clients.7")
 HERE = "127.0.0.1:8080"  # where the page has the gateway
@@ -111,78 +112,211 @@ def the_policy_is_told_as_the_page_says(bench):
           (["Idempotency-Key"], ["Authorization"], 255,
            "/v1/charges/idempotency/{key}"))
     assert {"fingerprint", "retention", "statuses"} <= set(said), said
+    words = {"nothing happened": {"release", "forget"},
+             "nobody knows": {"unknown"}}
+    shown = {status: words[means] for statuses, means in re.findall(
+                 r"\.It (.*)\n(no\w+ \w+): a retry",
+                 page("onceproxy-clients.7"))
+             for status in re.findall(r"\d+", statuses)}
+    outcomes = said["outcomes"]
+    equal({s for s in outcomes if outcomes[s] != "store"}, set(shown))
+    equal([s for s, may in shown.items() if outcomes[s] not in may], [])
 
 
-def run_python(bench, changes, more):
-    text = EXAMPLES.take("pay.py", changes) + more
-    try:
-        import requests  # noqa: F401
-    except ImportError:
-        raise Skip("no python3 with requests") from None
-    return run([sys.executable, "-c", text], bench.folder())
+# --- the loop, in each language ---
+#
+# Each program pays an order and a body after the other, as its arguments have
+# them, and prints the words and the statuses (0: none).
 
-
-@test
-def the_python_of_the_page_gets_each_answer_once(bench):
-    api, gateway, proxy = losing_answers(bench)
-    said = json.loads(run_python(bench, {HERE: proxy.address}, """
-import json
+PYTHON = """
 import sys
-out = []
-for number in range(4):
-    word, got = pay(f"order-{number}", '{"amount": 1000}')
-    out.append([word, got.json()["id"]])
-word, got = pay("order-0", '{"amount": 2000}')
-out.append([word, got["error"]["code"]])
-json.dump(out, sys.stdout)
-"""))
-    equal(said, [["done", f"ch_{n}"] for n in range(1, 5)]
-          + [["refused", "key-reused"]])
-    equal(len(api.charges()), 4)
-    assert proxy.cuts >= 2, proxy.cuts
+for order, body in zip(sys.argv[1::2], sys.argv[2::2]):
+    word, got = pay(order, body)
+    print(word, getattr(got, "status_code", 0))
+"""
+NODE = """
+(async () => {
+  const given = process.argv.slice(1);
+  while (given.length > 0) {
+    const [word, got] = await pay(...given.splice(0, 2));
+    console.log(word, got.status || 0);
+  }
+  process.exit();
+})();
+"""
+GO = """package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	for i := 1; i < len(os.Args); i += 2 {
+		word, answer, _ := pay(os.Args[i], os.Args[i+1])
+		status := 0
+		if answer != nil {
+			status = answer.StatusCode
+		}
+		fmt.Println(word, status)
+	}
+}
+
+"""
+JAVA = """
+class Main {
+    public static void main(String[] args) throws InterruptedException {
+        for (int i = 0; i < args.length; i += 2) {
+            Pay.Result got = Pay.pay(args[i], args[i + 1]);
+            System.out.println(got.word() + " " + (got.answer() == null
+                ? 0 : got.answer().statusCode()));
+        }
+    }
+}
+
+"""
 
 
-@test
-def the_python_of_the_page_takes_the_unknown_for_pending(bench):
-    api = bench.process(PaymentApi("--drop-every", "1"))
-    gateway = bench.gateway(api.url)
-    said = run_python(
-        bench, {HERE: gateway.address, "total=2": "total=1"}, """
-word, problem = pay("order-1", '{"amount": 1000}')
-print(word, problem["error"]["code"])
-""")
-    equal(said, "pending outcome-unknown\n")
-    equal(len(api.charges()), 1)
+def in_python(library):
+    def command(bench, address):
+        text = EXAMPLES.take(library + ".py") + EXAMPLES.take(
+            "pay.py", {HERE: address}) + PYTHON
+        for python in (sys.executable, "/usr/bin/python3"):
+            if subprocess.run([python, "-c", f"import {library}"], check=False,
+                              capture_output=True).returncode == 0:
+                return [python, "-c", text]
+        raise Skip(f"no python3 with {library}")
+    return command
 
 
-@test
-def the_python_of_the_page_takes_no_answer_for_pending(bench):
-    """Nor does it use up the attempts of a key at one go."""
-    upstream, gateway = bench.pair(answer(503))
-    changes = {HERE: gateway.address}
-    said = run_python(bench, changes, """
-print(pay("order-1", "{}")[0])
-API = "http://127.0.0.1:1"
-print(pay("order-2", "{}")[0])
-""")
-    equal(said, "pending\npending\n")
-    upstream.reply = answer(200, b"")  # which has no Content-Type
-    equal(run_python(bench, changes, 'print(pay("order-1", "{}")[0])'),
-          "done\n")
-
-
-@test
-def the_javascript_of_the_page_pays_once(bench):
-    api, gateway, proxy = losing_answers(bench)
-    text = EXAMPLES.take("pay.js", {
-        "port: 8080": f"port: {proxy.port}",
-        "require('stripe')":
-            "[require('stripe')].map((s) => s.default || s)[0]"})
+def with_node(module=None):
     if not shutil.which("node"):
         raise Skip("there is no node")
     modules = os.environ.get("NODE_PATH", "")
-    if not os.path.isdir(os.path.join(modules, "stripe")):
-        raise Skip("the stripe client is not installed (contrib/check)")
+    if module and not os.path.isdir(os.path.join(modules, module)):
+        raise Skip(f"node has no {module} (contrib/check)")
+
+
+def in_node(name, module=None):
+    def command(bench, address):
+        text = EXAMPLES.take(name) + EXAMPLES.take("pay.js", {HERE: address})
+        with_node(module)
+        return ["node", "-e", text + NODE]
+    return command
+
+
+def in_go(bench, address):
+    text = GO + EXAMPLES.take("pay.go", {HERE: address})
+    if not shutil.which("go"):
+        raise Skip("there is no go")
+    main = bench.file(text.encode(), "main.go")
+    pay = os.path.join(bench.folder(), "pay")
+    run(["go", "build", "-o", pay, main], os.path.dirname(main), env={
+        **os.environ, "GOTOOLCHAIN": "local"})
+    return [pay]
+
+
+def in_java(bench, address):
+    imports, pay = EXAMPLES.take("Pay.java", {HERE: address}).split("\n\n", 1)
+    if not shutil.which("javac"):
+        raise Skip("there is no Java compiler")
+    return ["java", bench.file((imports + JAVA + pay).encode(), "Main.java")]
+
+
+LANGUAGES = [("requests", in_python("requests")),
+             ("httpx", in_python("httpx")), ("fetch", in_node("fetch.js")),
+             ("axios", in_node("axios.js", "axios")), ("Go", in_go),
+             ("Java", in_java)]
+ORDER = '{"amount": 1000}'
+
+
+def pay(bench, language, address, *orders):
+    """What became of orders (with their bodies), in words."""
+    argv = language(bench, address)
+    return run([*argv, *orders], bench.folder()).splitlines()
+
+
+@each(LANGUAGES)
+def the_loop_of_the_page_pays_each_order_once(bench, language):
+    api, gateway, proxy = losing_answers(bench)
+    said = pay(bench, language, proxy.address, "order-1", ORDER,
+               "order-2", ORDER, "order-1", ORDER.replace("1", "2"))
+    equal(said, ["done 201", "done 201", "refused 422"])
+    equal(len(api.charges()), 2)
+    assert proxy.cuts >= 1, proxy.cuts
+
+
+@each(LANGUAGES)
+def the_loop_of_the_page_waits_as_it_is_told(bench, language):
+    """Longer than it would by itself, also by a problem of the API's own; what
+    nobody knows is pending, and so is what has no token that is good; nothing
+    is asked more than three times."""
+    came = {}
+
+    def script(connection, request):
+        order = request.get("Idempotency-Key").removesuffix("-charge")
+        times = came.setdefault(order, [])
+        times.append(time.monotonic())
+        if order == "lost":
+            return connection.close()
+        own = [("Content-Type", "application/problem+json")]
+        busy = answer(503, b"{}", [("Retry-After", "2"), *own])
+        return connection.send(
+            answer(401, b"{}") if order == "token" else
+            busy if len(times) == 1 else answer(500, b"{}", own))
+    _, gateway = bench.pair(script)
+    equal(pay(bench, language, gateway.address, "busy", ORDER,
+              "token", ORDER, "lost", ORDER),
+          ["done 500", "pending 401", "pending 409"])
+    first, second = came["busy"]
+    assert second - first > 1.9, came
+    equal((len(came["token"]), len(came["lost"])), (1, 1))
+    equal(len(gateway.find_log("request", outcome="unknown")), 3)
+
+
+@each(LANGUAGES)
+def the_loop_of_the_page_takes_no_answer_for_pending(bench, language):
+    listener, port = refused_port()
+    with listener:
+        equal(pay(bench, language, f"127.0.0.1:{port}", "order-1", ORDER),
+              ["pending 0"])
+
+
+@test
+def the_curl_of_the_page_waits_as_it_is_told(bench):
+    """And stops where it is pointless to go on."""
+    came = []
+
+    def script(connection, request):
+        came.append(time.monotonic())
+        connection.send(answer(503, b"{}", [("Retry-After", "2")])
+                        if len(came) == 1 else answer(402, b"{}"))
+    upstream, gateway = bench.pair(script)
+    folder = bench.folder()
+    equal(shell(bench, "pay.sh", gateway.address, folder), "402\n")
+    assert came[1] - came[0] > 1.9, came
+    with open(os.path.join(folder, "order-17.key"), "w",
+              encoding="ascii") as out:
+        out.write("a,b")
+    equal(shell(bench, "pay.sh", gateway.address, folder), "400\n")
+    equal((upstream.count(), len(gateway.find_log("request"))), (2, 3))
+
+
+@test
+def stripe_node_pays_once(bench):
+    api, gateway, proxy = losing_answers(bench)
+    text = EXAMPLES.take("stripe.js", {
+        "port: 8080": f"port: {proxy.port}",
+        "require('stripe')":
+            "[require('stripe')].map((s) => s.default || s)[0]"})
+    with_node("stripe")
     text += """
 (async () => {
   const said = [];
