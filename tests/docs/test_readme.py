@@ -12,7 +12,7 @@ import subprocess
 from once import http, tap
 from once.demo import PaymentApi, source
 from once.gateway import command, program
-from once.manual import Examples
+from once.manual import Examples, page
 from once.tap import Skip, each, equal, test
 
 
@@ -159,6 +159,38 @@ def it_says_what_configure_looks_for(bench):
     assert len(wanted) >= 12, wanted
     text = " ".join(readme().split())
     equal([pair for pair in wanted if " ".join(pair) not in text], [])
+
+
+ROW = re.compile(r"(?m)^ +(?:[a-j] )?([a-z][a-z-]+)((?: +(?:\d+|-))+)"
+                 r"( +0\.\d+)?$")
+
+
+def rows(text):
+    """Of a table: the numbers by the name before them; 0 for "-"."""
+    return {name: [int(n) if n.isdigit() else 0 for n in numbers.split()]
+            for name, numbers, _ in ROW.findall(text)}
+
+
+@test
+def its_table_is_the_kill_tests(bench):
+    with open(source("contrib/killtest/README"), encoding="utf-8") as file:
+        measured = rows(file.read())
+    shown = rows(readme())
+    equal(len(shown), 5)
+    for name, numbers in shown.items():
+        doubled, _, _, contradicted, stuck, unknown, of = measured[name]
+        equal((name, numbers), (name, [doubled, contradicted, stuck, unknown]))
+        assert f"of {of} payments" in " ".join(readme().split())
+
+
+@test
+def it_says_of_statuses_what_the_clients_page_says(bench):
+    def of(text, row):
+        return {means: set(re.findall(r"\d+", " ".join(
+            statuses for statuses, m in re.findall(row, text) if m == means)))
+            for means in ("the outcome", "nothing happened", "nobody knows")}
+    equal(of(readme(), r"(?m)^    (\S.*?)  +(the \w+|no\w+ \w+)  "),
+          of(page("onceproxy-clients.7"), r"\.It (.*)\n(\w+ \w+): a retry "))
 
 
 # --- the pages beside it ---
