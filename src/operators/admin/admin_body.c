@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "base/digits.h"
+#include "base/hex.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
 #include "http/head/answer_fields.h"
@@ -10,7 +12,8 @@
 #include "operators/admin/admin_private.h"
 #include "store/record/answer_json.h"
 
-enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000 };
+enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000,
+	LIMIT_MAX = 1000 };
 
 /* --- out --- */
 
@@ -290,4 +293,49 @@ admin_body_read(struct admin_request *a)
 	if (message == NULL && a->head.target.has_query)
 		message = "This request takes no parameters.";
 	return message;
+}
+
+/* --- a target's query --- */
+
+bool
+admin_body_parameter(
+    struct span *query, struct span *ret_name, struct span *ret_value)
+{
+	struct span piece;
+	do {
+		if (!span_next(query, '&', &piece))
+			return false;
+	} while (piece.len == 0);
+	const char *sign = memchr(piece.ptr, '=', piece.len);
+	size_t len = sign ? (size_t)(sign - piece.ptr) : piece.len;
+	*ret_name = span_of(piece.ptr, len);
+	*ret_value = sign ? span_from(piece, len + 1) : SPAN("");
+	return true;
+}
+
+bool
+admin_body_limit(struct span digits, size_t *ret_limit)
+{
+	int64_t limit;
+	if (digits.len > 9 || !digits_read(digits, 999999999, &limit))
+		return false;
+	*ret_limit = limit < LIMIT_MAX ? (size_t)limit : LIMIT_MAX;
+	return limit > 0;
+}
+
+struct span
+admin_body_unescaped(struct arena *arena, struct span value)
+{
+	char *out = arena_alloc(arena, value.len + 1);
+	size_t len = 0;
+	for (size_t i = 0; i < value.len; i++) {
+		uint8_t byte = (uint8_t)value.ptr[i];
+		if (byte == '+')
+			byte = ' ';
+		else if (byte == '%' && i + 2 < value.len &&
+		    hex_decode(span_of(value.ptr + i + 1, 2), &byte, 1))
+			i += 2;
+		out[len++] = (char)byte;
+	}
+	return span_of(out, len);
 }

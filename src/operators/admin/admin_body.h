@@ -3,12 +3,13 @@
 
 #include <jansson.h>
 
+#include "base/must.h"
 #include "store/records.h"
 
 /*
  * The admin interface's JSON is made and read here: records and times are
- * written, and an operator's body is checked member by member.  Nobody is asked
- * here, and nothing answered.  Main thread.
+ * written, an operator's body is checked member by member, and a query is taken
+ * apart.  Nobody is asked here, and nothing answered.  Main thread.
  */
 struct admin_request;
 
@@ -36,3 +37,14 @@ struct span admin_body_span(const json_t *json);
  * other would be overlooked.
  */
 bool admin_body_has_only(const json_t *object, const char *const *names);
+
+/* --- a target's query --- */
+
+/* Cuts the next parameter off *query; false: there are no more. */
+MUST_USE bool admin_body_parameter(
+    struct span *query, struct span *ret_name, struct span *ret_value);
+/* Reads how many a page may have, 1000 at most; false: no number from 1. */
+MUST_USE bool admin_body_limit(struct span digits, size_t *ret_limit);
+/* Returns a value without percent-encoding; "+" is a blank. */
+struct span admin_body_unescaped(struct arena *arena, struct span value);
+enum { ADMIN_BODY_LIMIT = 100 }; /* where nothing is said */

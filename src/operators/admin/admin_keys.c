@@ -10,7 +10,6 @@
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_lookup.h"
 #include "operators/admin/admin_private.h"
-#include "operators/admin/admin_query.h"
 
 /*
  * Operators see records and act on them.  Redis decides whether a record's
@@ -101,11 +100,11 @@ take_parameter(struct admin_request *a, struct span name, struct span value)
 	if (span_eq(name, SPAN("state")))
 		return take_state(a, value);
 	if (span_eq(name, SPAN("limit")))
-		return admin_query_limit(value, &a->limit)
+		return admin_body_limit(value, &a->limit)
 		    ? NULL
 		    : "\"limit\" must be a number of at least 1.";
 	if (is_find || span_eq(name, SPAN("route"))) {
-		struct span text = admin_query_text(a->arena, value);
+		struct span text = admin_body_unescaped(a->arena, value);
 		*(is_find ? &a->find : &a->find_route) = text;
 		if (text.len > 0 && text.len <= FIND_BYTES)
 			return NULL;
@@ -126,9 +125,9 @@ admin_keys_list(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
 	struct key_id key_id;
-	a->limit = ADMIN_QUERY_LIMIT;
+	a->limit = ADMIN_BODY_LIMIT;
 	a->list.after = SPAN("");
-	while (admin_query_next(&query, &name, &value)) {
+	while (admin_body_parameter(&query, &name, &value)) {
 		const char *message = take_parameter(a, name, value);
 		if (message != NULL)
 			return admin_answer_bad_request(a, message);
@@ -218,7 +217,7 @@ static const char *
 take_with_body(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
-	while (admin_query_next(&query, &name, &value)) {
+	while (admin_body_parameter(&query, &name, &value)) {
 		if (!span_eq(name, SPAN("body")) ||
 		    (!span_eq(value, SPAN("0")) && !span_eq(value, SPAN("1"))))
 			return "The only parameter is \"body\", 0 or 1.";
@@ -275,7 +274,7 @@ broken(struct admin_request *a)
 }
 
 static enum after begin_act(struct admin_request *a);
-static enum after inquire(struct admin_request *a);
+static enum after refuse_asking(struct admin_request *a);
 
 enum after
 admin_keys_shown(struct machine *machine)
@@ -301,8 +300,13 @@ admin_keys_shown(struct machine *machine)
 		return broken(a);
 	if (a->acts)
 		return begin_act(a);
-	if (a->inquires && look->op.state == STATE_UNKNOWN)
-		return inquire(a);
+	if (a->inquires && look->op.state == STATE_UNKNOWN) {
+		const struct conf_route *route = route_of(a, &look->record);
+		a->inquires = false;
+		return route == NULL || !conf_asks_alone(route->idempotency)
+		    ? refuse_asking(a)
+		    : admin_witness_ask(a, route);
+	}
 	return admin_answer_json(a, 200,
 	    with_askable(a, &look->record,
 		admin_body_shown(look, a->with_body)));
@@ -325,16 +329,6 @@ refuse_asking(struct admin_request *a)
 		 "client: its route has neither a witness nor a reconcile with "
 		 "headers of its own, or had none when it was sent. Nothing "
 		 "was asked."));
-}
-
-static enum after
-inquire(struct admin_request *a)
-{
-	const struct conf_route *route = route_of(a, &a->look.record);
-	a->inquires = false;
-	return route == NULL || !conf_asks_alone(route->idempotency)
-	    ? refuse_asking(a)
-	    : admin_witness_ask(a, route);
 }
 
 /* Whatever came of it, the record says so now. */

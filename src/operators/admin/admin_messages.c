@@ -11,7 +11,6 @@
 #include "operators/admin/admin_answer.h"
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_private.h"
-#include "operators/admin/admin_query.h"
 #include "store/record/answer_json.h"
 
 /*
@@ -21,15 +20,12 @@
  * an act.  Dead and parked ones are letters (messages/shared/letters.h), in
  * Redis, whichever gateway has their source; that one does what is asked here.
  */
-enum { PATIENCE_MS = 5000, AGAIN_MS = 100, GOOD_FIRST = 200, GOOD_LAST = 299,
-	SEE_OTHER = 303 };
+enum { PATIENCE_MS = 5000, AGAIN_MS = 100, SEE_OTHER = 303 };
 
 static enum after seek(struct admin_request *a);
-static enum after seek_letter(struct admin_request *a);
 static enum after ask_record(struct admin_request *a);
 static enum after ask(struct admin_request *a);
 static enum after wait_for_end(struct admin_request *a);
-static enum after list_letters(struct admin_request *a);
 
 /* --- a list --- */
 
@@ -78,7 +74,7 @@ take_parameter(struct admin_request *a, struct span name, struct span value)
 		    : "\"state\" must be held, retrying, waiting, dead or "
 		      "parked.";
 	if (span_eq(name, SPAN("limit")))
-		return admin_query_limit(value, &inquiry->limit)
+		return admin_body_limit(value, &inquiry->limit)
 		    ? NULL
 		    : "\"limit\" must be a number of at least 1.";
 	if (span_eq(name, SPAN("cursor")))
@@ -128,8 +124,8 @@ admin_messages_list(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
 	struct inquiry *inquiry = inquiry_new(&a->inquiry, INQUIRY_MESSAGES);
-	inquiry->limit = ADMIN_QUERY_LIMIT;
-	while (admin_query_next(&query, &name, &value)) {
+	inquiry->limit = ADMIN_BODY_LIMIT;
+	while (admin_body_parameter(&query, &name, &value)) {
 		const char *message = take_parameter(a, name, value);
 		if (message != NULL)
 			return admin_answer_bad_request(a, message);
@@ -144,7 +140,11 @@ admin_messages_list(struct admin_request *a)
 	if (!a->letter_list.dead && !a->letter_list.parked)
 		return seek(a);
 	letters_init(&a->letters, a->admin->store, source);
-	return list_letters(a);
+	a->letter_list.limit = inquiry->limit < LETTERS_PAGE_MAX
+	    ? inquiry->limit
+	    : LETTERS_PAGE_MAX;
+	letters_list(&a->letters, &a->letter_list);
+	return admin_request_to(a, ADMIN_LETTERS_LISTED, WAIT);
 }
 
 static json_t *
@@ -244,16 +244,6 @@ view_letter(const struct admin_request *a, const struct letter *letter)
 		free(text);
 	}
 	return view;
-}
-
-static enum after
-list_letters(struct admin_request *a)
-{
-	size_t limit = a->inquiry.inquiry->limit;
-	a->letter_list.limit =
-	    limit < LETTERS_PAGE_MAX ? limit : LETTERS_PAGE_MAX;
-	letters_list(&a->letters, &a->letter_list);
-	return admin_request_to(a, ADMIN_LETTERS_LISTED, WAIT);
 }
 
 enum after
@@ -392,13 +382,20 @@ admin_messages_sought(struct machine *machine)
 			: SPAN(""));
 	if (inquiry->kind == INQUIRY_MESSAGES)
 		return say_list(a, inquiry);
-	if (!inquiry->found)
-		return seek_letter(a);
-	if (inquiry->kind == INQUIRY_REPLAY)
+	if (inquiry->found && inquiry->kind == INQUIRY_REPLAY)
 		return say_replayed(a, inquiry);
-	if (inquiry->kind == INQUIRY_DROP)
+	if (inquiry->found && inquiry->kind == INQUIRY_DROP)
 		return say_dropped(a, inquiry);
-	return admin_answer_json(a, 200, message_json(inquiry->messages));
+	if (inquiry->found)
+		return admin_answer_json(
+		    a, 200, message_json(inquiry->messages));
+	/* It may be a letter. */
+	const char *source = source_named(a, inquiry->source);
+	if (source == NULL)
+		return not_here(a);
+	letters_init(&a->letters, a->admin->store, source);
+	letter_seek(&a->letters, &a->letter, inquiry->position);
+	return admin_request_to(a, ADMIN_LETTER_SOUGHT, WAIT);
 }
 
 /* --- that is a letter --- */
@@ -416,18 +413,6 @@ refuse(struct admin_request *a, const char *why)
 {
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
 	    arena_printf(a->arena, "%s Nothing was changed.", why));
-}
-
-static enum after
-seek_letter(struct admin_request *a)
-{
-	const struct inquiry *inquiry = a->inquiry.inquiry;
-	const char *source = source_named(a, inquiry->source);
-	if (source == NULL)
-		return not_here(a);
-	letters_init(&a->letters, a->admin->store, source);
-	letter_seek(&a->letters, &a->letter, inquiry->position);
-	return admin_request_to(a, ADMIN_LETTER_SOUGHT, WAIT);
 }
 
 /* Why this letter, or what it is now, does not allow the act; NULL: it does. */
@@ -488,16 +473,12 @@ ask_record(struct admin_request *a)
 	return admin_request_to(a, ADMIN_LOOKED, WAIT);
 }
 
+/* A message whose stored answer has that status is acknowledged. */
 static bool
-is_good(int status)
+is_acknowledged(const struct admin_request *a, int status)
 {
-	return (status >= GOOD_FIRST && status <= GOOD_LAST) ||
-	    status == SEE_OTHER;
-}
-
-static bool
-acks_refused(const struct admin_request *a)
-{
+	if (status / 100 == 2 || status == SEE_OTHER)
+		return true;
 	for (size_t i = 0; i < a->conf->n_sources; i++)
 		if (!strcmp(a->conf->sources[i].name, a->letters.shared.name))
 			return a->conf->sources[i].refused_ack;
@@ -531,7 +512,7 @@ record_forbids(const struct admin_request *a)
 		if (a->look.unreadable != NULL)
 			return "The answer that is stored for its key cannot "
 			       "be read.";
-		return is_good(status) || acks_refused(a)
+		return is_acknowledged(a, status)
 		    ? NULL
 		    : "The upstream has refused it, and that is stored: "
 		      "delete its key to have it executed again.";

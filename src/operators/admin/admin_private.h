@@ -263,7 +263,6 @@ enum after admin_sources_pause(struct admin_request *a);
 enum after admin_sources_rewind(struct admin_request *a);
 /* Restores a source's letters; or has it go on, though it is unproven. */
 enum after admin_sources_restore(struct admin_request *a);
-enum after admin_sources_prove(struct admin_request *a);
 /* Says that no source has the name; the sentence is in a's arena. */
 struct span admin_sources_absent(
     const struct admin_request *a, struct span name);

@@ -245,7 +245,7 @@ admin_sources_pause(struct admin_request *a)
 {
 	/* A resume of what is unproven is no end of a pause. */
 	if (proves(a))
-		return admin_sources_prove(a);
+		return admin_sources_restore(a);
 	if (json_object_get(a->in, "unproven") != NULL)
 		return admin_sources_rewind(a);
 	bool of_relay = a->endpoint->what & ADMIN_RELAY;
@@ -380,30 +380,20 @@ admin_sources_rewound(struct machine *machine)
 
 /* --- a source whose store has lost what it knew --- */
 
-/* Has its letters restored, or has it go on, as an enum inquiry_kind says. */
-static enum after
-ask_source(struct admin_request *a, enum inquiry_kind kind, int64_t ms)
-{
-	if (source_named(a->conf, a->name) == NULL)
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    admin_sources_absent(a, a->name));
-	struct inquiry *inquiry = inquiry_new(&a->inquiry, kind);
-	inquiry->source = arena_dup(inquiry->arena, a->name);
-	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
-	    (unsigned)a->admin->conf->workers, ms);
-	return admin_request_to(a, ADMIN_PROVED, WAIT);
-}
-
-enum after
-admin_sources_prove(struct admin_request *a)
-{
-	return ask_source(a, INQUIRY_PROOF, PATIENCE_MS);
-}
-
 enum after
 admin_sources_restore(struct admin_request *a)
 {
-	return ask_source(a, INQUIRY_RESTORE, RESTORE_MS);
+	bool goes_on = proves(a);
+	if (source_named(a->conf, a->name) == NULL)
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    admin_sources_absent(a, a->name));
+	struct inquiry *inquiry = inquiry_new(
+	    &a->inquiry, goes_on ? INQUIRY_PROOF : INQUIRY_RESTORE);
+	inquiry->source = arena_dup(inquiry->arena, a->name);
+	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
+	    (unsigned)a->admin->conf->workers,
+	    goes_on ? PATIENCE_MS : RESTORE_MS);
+	return admin_request_to(a, ADMIN_PROVED, WAIT);
 }
 
 enum after

@@ -11,6 +11,7 @@
 #include "conf/load/conf_restart.h"
 #include "conf/review/key_changes.h"
 #include "conf/review/warnings.h"
+#include "conf/show.h"
 #include "operators/commands/check.h"
 #include "operators/commands/explain.h"
 #include "operators/commands/print.h"
@@ -65,32 +66,27 @@ print_result_as_json(const char *file, const struct complaints *complaints)
 	json_decref(all);
 }
 
-/* Adds warnings; false where it cannot be compared with what was named. */
-static bool
-review(const struct conf *conf, const char *against,
-    struct complaints *complaints)
-{
-	bool valid = true;
-	warnings_find(conf, clock_wall_ms(), complaints);
-	if (against != NULL)
-		valid = compare(conf, against, complaints);
-	conf_load_place(conf, complaints);
-	complaints_sort(complaints);
-	return valid;
-}
-
 int
 check_run(const struct command_line *line)
 {
 	struct complaints complaints = {NULL, 0};
 	const struct conf *conf = conf_load(line->file, &complaints);
-	bool valid =
-	    conf != NULL && review(conf, line->against, &complaints);
+	bool valid = conf != NULL;
+	if (conf != NULL) {
+		warnings_find(conf, clock_wall_ms(), &complaints);
+		if (line->against != NULL)
+			valid = compare(conf, line->against, &complaints);
+		conf_load_place(conf, &complaints);
+		complaints_sort(&complaints);
+	}
 	for (size_t i = 0; i < complaints.count; i++)
 		valid = valid &&
 		    complaints.list[i].warning && !line->strict;
 	if (valid && line->explain && line->as_json) {
-		explain_json(conf);
+		/* It is a configuration itself. */
+		json_t *all = show_conf(conf);
+		print_json(all);
+		json_decref(all);
 	} else if (line->as_json) {
 		print_result_as_json(line->file, &complaints);
 	} else {

@@ -12,14 +12,6 @@
 #include "operators/commands/print.h"
 #include "operators/commands/table.h"
 
-void
-explain_json(const struct conf *conf)
-{
-	json_t *all = show_conf(conf);
-	print_json(all);
-	json_decref(all);
-}
-
 /* --- values --- */
 
 /* Writes strings without their quotes, and lists with commas. */

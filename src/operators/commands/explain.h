@@ -9,5 +9,3 @@
  * Main thread.
  */
 void explain_text(const struct conf *conf);
-/* Prints one JSON object, which is a configuration itself. */
-void explain_json(const struct conf *conf);
