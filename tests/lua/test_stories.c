@@ -578,6 +578,49 @@ what_is_unknown_is_asked_about_at_once_and_then_less_often(void **state)
 	assert_false(is_in(ASKING));
 }
 
+/* Makes the lease of a PROCESSING record expire. */
+static void
+let_lease_run_out(void)
+{
+	char value[VALUE_MAX];
+	get_record(value);
+	if (value[2] == 'P')
+		redis_just(redis, "SETRANGE %s 42 %013lld", RECORD,
+		    (long long)redis_now() - 1);
+}
+
+/* To ask in vain is no change: forgotten is the record as if nobody had. */
+static void
+what_was_asked_in_vain_lives_no_longer_for_that(void **state)
+{
+	(void)state;
+	char before[VALUE_MAX], after[VALUE_MAX];
+	put("U");
+	redis_just(redis, "PEXPIRE %s 200000", RECORD);
+	get_record(before);
+	for (int i = 0; i < 2; i++) {
+		word_is(claim(X, PRINT, "ask:0:0", 5, 0), "RECONCILE");
+		ttl_is(RECORD, UNKNOWN_RETENTION);
+		word_is(step("mark unknown", X, 3), "DONE");
+		ttl_is(RECORD, 200000);
+		get_record(after);
+		assert_memory_equal(after + 2, before + 2, 98);
+		after[42] = '\0';
+		assert_true(score_in(HELD) == atoll(after + 29));
+	}
+	/* Who asks dies, and another one takes its place. */
+	word_is(claim(X, PRINT, "ask:0:0", 5, 0), "RECONCILE");
+	let_lease_run_out();
+	word_is(claim(B, PRINT, "reconcile:0", 5, 0), "RECONCILE");
+	word_is(step("release unsent", B, 3), "DONE");
+	ttl_is(RECORD, 200000);
+	/* It comes to its end while it is asked about. */
+	word_is(claim(X, PRINT, "ask:0:0", 5, 0), "RECONCILE");
+	let_lease_run_out();
+	word_is(claim(B, PRINT, "hold", 5, 0), "UNKNOWN");
+	ttl_is(RECORD, 200000);
+}
+
 static void
 what_did_not_happen_is_free_and_has_its_attempts(void **state)
 {
@@ -645,17 +688,6 @@ dice(uint32_t sides)
 {
 	seed = seed * 1664525 + 1013904223;
 	return (seed >> 8) % sides;
-}
-
-/* Makes the lease of a PROCESSING record expire. */
-static void
-let_lease_run_out(void)
-{
-	char value[VALUE_MAX];
-	get_record(value);
-	if (value[2] == 'P')
-		redis_just(redis, "SETRANGE %s 42 %013lld", RECORD,
-		    (long long)redis_now() - 1);
 }
 
 static void
@@ -766,6 +798,7 @@ main(void)
 	    IN_BOTH(no_anchor_is_due),
 	    IN_BOTH(what_is_held_is_listed_oldest_first),
 	    IN_BOTH(what_is_unknown_is_asked_about_at_once_and_then_less_often),
+	    IN_BOTH(what_was_asked_in_vain_lives_no_longer_for_that),
 	    IN_BOTH(what_did_not_happen_is_free_and_has_its_attempts),
 	    IN_BOTH(a_witness_is_asked_about_what_its_own_route_sent),
 	    IN_BOTH(a_key_is_set_free_by_who_asked_alone),

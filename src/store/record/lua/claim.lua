@@ -202,7 +202,7 @@ local function did_not_happen()
 	if unsafe then
 		return answer('REFUSED', r)
 	end
-	r.via, r.asked, r.since, r.back = 'R', nil, nil, nil
+	r.via, r.asked, r.since, r.was, r.back = 'R', nil, nil, nil, nil
 	if more ~= '' then
 		note_down(r, more)
 	end
@@ -253,7 +253,7 @@ elseif settle and left <= 0 and caution < '4' and
     (policy ~= 'witness' or asking(claimed) == asking(r.known)) then
 	-- The attempt stays the one that is asked about, and keeps its number:
 	-- no request is sent that would need a new one.
-	r.asked, r.since = r.owner, r.lease_until
+	begin_to_ask(r, unknown_ms)
 	r.held = waits and '1' or r.held
 	return hold('RECONCILE')
 end

@@ -11,7 +11,7 @@
 --       BROKEN.
 --
 -- An owner that asked the upstream about an attempt, and got no usable answer,
--- puts the record back with the reason that it had.
+-- puts the record back with the reason and the time to live that it had.
 
 -- include clock.lua
 -- include shard_index.lua

@@ -11,6 +11,8 @@
 --   asked    while an owner asks the upstream about an UNKNOWN attempt
 --            (reconcile): the owner of that attempt, whose late truth is still
 --            welcome; and since, from when on that attempt was unknown
+--   was      likewise: when the record had changed (13), and when its time to
+--            live ends: so it is again where nothing comes of that
 --   back     after an owner has put the record back to UNKNOWN: that owner (22)
 --            and its attempt (6), so that its step can be repeated
 --   before   the attempts before this one that are unknown, the latest first:
@@ -35,11 +37,12 @@
 -- on the shard's channel: "!asking:ROUTE", a newline, and the record's name.
 
 local NOBODY = '----------------------'
-local NOTES = {'asked', 'since', 'back', 'before', 'question', 'asks',
+local NOTES = {'asked', 'since', 'was', 'back', 'before', 'question', 'asks',
     'entity', 'version', 'shown', 'keep', 'held', 'sent'}
 -- Of so many earlier attempts there are notes.
 local BEFORE, BEFORE_MAX = 36, 8
 local SENT = '^(' .. string.rep('%d', 13) .. ')(.*)$'
+local WAS = '^' .. string.rep('%d', 26) .. '$'
 
 -- The notes of an "o2": false where they are damaged.
 local function read_notes(r, rest)
@@ -51,7 +54,8 @@ local function read_notes(r, rest)
 	    #(r.asked or NOBODY) == #NOBODY and
 	    (not r.asked or string.find(r.since or '', '^%d+$')) and
 	    #r.before % BEFORE == 0 and
-	    (not r.sent or string.find(r.sent, SENT))
+	    (not r.sent or string.find(r.sent, SENT)) and
+	    (not r.was or string.find(r.was, WAS))
 end
 
 -- What earlier releases wrote instead of notes.
@@ -228,11 +232,14 @@ local function move(r, state, ttl, longest)
 	if away then
 		error(away)
 	end
+	local changed = stamp
 	if state == 'C' then
 		r.lease_until = digits(now + ttl)
+	elseif state == 'U' and r.left then
+		ttl, changed = r.left, r.changed
 	end
 	redis.call('SET', KEYS[1], record_of(state, r.reason, r.attempt,
-	    r.tries, r.created, stamp, r.lease_until, r.owner, r.fingerprint,
+	    r.tries, r.created, changed, r.lease_until, r.owner, r.fingerprint,
 	    state == 'P' and waited and '+' or '\n', r.provenance,
 	    (state == 'C' or state == 'R') and '' or notes_of(r), r.rest),
 	    'PX', ttl)
@@ -243,7 +250,7 @@ local function move(r, state, ttl, longest)
 		redis.call('ZREM', KEYS[2], string.sub(KEYS[1], -32))
 	end
 	if state == 'U' or state == 'F' then
-		index(KEYS[3], KEYS[1], stamp, longest)
+		index(KEYS[3], KEYS[1], changed, longest)
 	elseif from == 'U' or from == 'F' then
 		redis.call('ZREM', KEYS[3], string.sub(KEYS[1], -32))
 	end
@@ -257,12 +264,25 @@ local function move(r, state, ttl, longest)
 	end
 end
 
+-- Somebody is to ask about the attempt, which is unknown.
+local function begin_to_ask(r, unknown_ms)
+	local left = redis.call('PTTL', KEYS[1])
+	if r.state == 'U' and left > 0 then
+		r.changed = string.sub(r.value, CHANGED, CHANGED_END)
+		r.left = left
+	end
+	r.asked, r.since = r.owner, r.lease_until
+	r.was = (r.changed or stamp) .. digits(now + (r.left or unknown_ms))
+end
+
 -- An owner that asked about an attempt steps back: that is unknown again, since
--- when it was.
+-- when it was, and will be forgotten as if nobody had asked.
 local function put_back(r)
+	local changed, ends = string.match(r.was or '', SENT)
 	r.back = r.owner .. r.attempt
 	r.owner, r.lease_until = r.asked, r.since
-	r.asked, r.since = nil, nil
+	r.changed, r.left = changed, ends and math.max(ends - now, 1)
+	r.asked, r.since, r.was = nil, nil, nil
 end
 
 -- Whether that owner has put the record back, and of that attempt (zeros: of
