@@ -308,26 +308,81 @@ records_operate(struct store *store, struct records_op *shown,
 static struct store_call *count_call(
     struct store *store, struct records_count *count);
 
+/* What the reply has at i as a number; a negative one: it has none. */
+static int64_t
+number_at(const struct call_reply *reply, size_t i)
+{
+	return i < reply->n_extra &&
+		reply->extra[i]->type == REDIS_REPLY_INTEGER
+	    ? reply->extra[i]->integer
+	    : -1;
+}
+
+/* Adds those of one shard to their group.  False: the reply makes no sense. */
+static bool
+add_to_group(
+    struct records_count *count, const struct call_reply *reply, size_t at)
+{
+	struct span of = call_reply_text(reply, at);
+	int64_t n = number_at(reply, at + 1);
+	struct records_group group = {
+	    .reason = REASON_NONE, .oldest_ms = number_at(reply, at + 2)};
+	if (of.len < 2 || !state_of(of.ptr[0], &group.state) || n < 0 ||
+	    group.oldest_ms < 0)
+		return false;
+	(void)reason_of(of.ptr[1], &group.reason);
+	group.route = span_from(of, 2);
+	size_t i = 0;
+	while (i < count->n_groups &&
+	    (count->groups[i].state != group.state ||
+		count->groups[i].reason != group.reason ||
+		!span_eq(count->groups[i].route, group.route)))
+		i++;
+	if (i == RECORDS_GROUPS) {
+		count->more = true;
+		return true;
+	}
+	struct records_group *ours = &count->groups[i];
+	if (i == count->n_groups) {
+		group.route = arena_dup(count->arena, group.route);
+		*ours = group;
+		count->n_groups++;
+	}
+	ours->count += (uint64_t)n;
+	if (group.oldest_ms < ours->oldest_ms)
+		ours->oldest_ms = group.oldest_ms;
+	return true;
+}
+
+static bool
+add_counts(struct records_count *count, const struct call_reply *reply)
+{
+	static const enum record_state states[] = {
+	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
+	enum { STATES = sizeof states / sizeof *states };
+	for (size_t i = 0; i < STATES; i++) {
+		int64_t n = number_at(reply, i);
+		if (n < 0)
+			return false;
+		count->records[states[i]] += (uint64_t)n;
+	}
+	for (size_t at = STATES; at < reply->n_extra; at += 3)
+		if (!add_to_group(count, reply, at))
+			return false;
+	return true;
+}
+
 static void
 on_counted(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	if (call->op == NULL)
 		return;
-	static const enum record_state states[] = {
-	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
 	struct records_count *count =
 	    CONTAINER_OF(call->op, struct records_count, op);
-	for (size_t i = 0; how == CALL_ANSWERED && i < 3; i++) {
-		if (i >= reply->n_extra ||
-		    reply->extra[i]->type != REDIS_REPLY_INTEGER ||
-		    reply->extra[i]->integer < 0) {
-			call_log_odd(call);
-			error = E_STORE_REFUSED;
-			break;
-		}
-		count->records[states[i]] +=
-		    (uint64_t)reply->extra[i]->integer;
+	if (how == CALL_ANSWERED && !add_counts(count, reply)) {
+		call_log_odd(call);
+		error = E_STORE_REFUSED;
 	}
 	if (error == 0 && count->op.failure == 0 &&
 	    count->shard < call->store->conf->store.shards)
@@ -356,6 +411,10 @@ records_count(struct store *store, struct records_count *count)
 	call_begin_op(store, &count->op);
 	for (int state = 0; state < STATE_COUNT_; state++)
 		count->records[state] = 0;
+	count->groups = arena_alloc(
+	    count->arena, RECORDS_GROUPS * sizeof *count->groups);
+	count->n_groups = 0;
+	count->more = false;
 	count->shard = 0;
 	while (n < COUNT_AT_ONCE && count->shard < store->conf->store.shards)
 		calls[n++] = count_call(store, count);

@@ -100,13 +100,27 @@ struct records_order {
 void records_operate(struct store *store, struct records_op *shown,
     const struct key_id *key_id, const struct records_order *order);
 
+/* How many records are in a state for a reason, of a route. */
+struct records_group {
+	enum record_state state;
+	enum reason reason;
+	struct span route; /* in the arena; 200 bytes; empty: none */
+	uint64_t count;
+	int64_t oldest_ms; /* when the first of them changed */
+};
+enum { RECORDS_GROUPS = 64 };
 /*
  * The records that are not final, counted over all shards: PROCESSING, UNKNOWN
  * and FAILED; the other states have no index, and stay 0.
  */
 struct records_count {
 	struct store_op op;
+	struct arena *arena; /* set by the owner, kept while it is pending */
 	uint64_t records[STATE_COUNT_];
+	/* Of those that are UNKNOWN or FAILED; others are in no group. */
+	struct records_group *groups;
+	size_t n_groups; /* at most RECORDS_GROUPS */
+	bool more; /* there are others */
 	unsigned shard; /* the store's own: the next to be asked */
 };
 void records_count(struct store *store, struct records_count *count);

@@ -25,6 +25,9 @@ METRIC(WAITING, gauge, "onceproxy_waiting",
     "is one.")
 METRIC(RECORDS, gauge, "onceproxy_records",
     "Records in Redis, of all gateways together, by state.")
+METRIC(UNKNOWN_AGE, gauge, "onceproxy_unknown_age_seconds",
+    "For how long the oldest unknown outcome has been so, of all gateways "
+    "together, by route and reason; that it was asked about changes nothing.")
 METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
     "Outcomes on disk that Redis has not accepted yet.")
 METRIC(JOURNAL_BLOCKED, gauge, "onceproxy_journal_blocked_entries",

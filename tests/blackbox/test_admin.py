@@ -2,6 +2,7 @@
 """Contract, section 8: the admin interface, and what an operator decides."""
 
 import base64
+import collections
 import contextlib
 import json
 import os
@@ -172,7 +173,8 @@ def a_frozen_redis_is_not_ready(bench):
 
 @test
 def status_says_what_runs(bench):
-    upstream, gateway, admin = start(bench)
+    upstream, gateway, admin = start(
+        bench, instance="gw-1", store={"prefix": "shop"})
     hold = upstream.hold()
     bench.background(gateway.ask, "k")
     hold.wait_arrived()
@@ -181,6 +183,7 @@ def status_says_what_runs(bench):
     equal(got["listen"], gateway.addresses)
     equal(got["admin"], gateway.ready["admin"])
     equal(got["workers"], 2)
+    equal((got["instance"], got["store"]["prefix"]), ("gw-1", "shop"))
     equal(got["store"]["state"], "up")
     equal(got["journal"], {"entries": 0, "writable": True, "blocked": 0,
                            "foreign": 0, "damaged": 0})
@@ -193,6 +196,33 @@ def status_says_what_runs(bench):
           (1, 1))
     equal(len(got["in_flight"]["workers"]), 2)
     hold.release()
+
+
+@test
+def the_traffic_of_the_last_hour_is_told(bench):
+    _, gateway, admin = start(bench)
+    def told():
+        minutes = admin.get("/traffic")["minutes"]
+        return [sum((collections.Counter(minute["outcomes"])
+                     for minute in minutes), collections.Counter()),
+                *(sum(sum(minute[what]) for minute in minutes)
+                  for what in ("requests", "upstreams"))]
+    equal(told(), [{}, 0, 0])
+    for _ in range(3):
+        gateway.ask("k")
+    wanted = [{"executed": 1, "replayed": 2}, 3, 1]
+    eventually(lambda: told() == wanted, f"{wanted}; now {told()}")
+    got = admin.get("/traffic")
+    minute = got["minutes"][-1]
+    equal(sorted(minute), ["from", "outcomes", "redis", "requests", "to",
+                           "upstreams"])
+    equal(minute["to"], got["now"])
+    equal((got["bounds"][0], got["bounds"][-1], len(got["bounds"])),
+          (0.0001, 60.0, 18))
+    assert all(len(minute[what]) in (0, 19)
+               for minute in got["minutes"] for what in minute
+               if isinstance(minute[what], list)), got
+    equal(admin.send("GET", "/traffic?minutes=5").status, 400)
 
 
 @test

@@ -159,6 +159,8 @@ def records_of_all_masters_are_listed(bench):
     equal(sorted(r["changed"] for r in found), [r["changed"] for r in found])
     metrics = admin(gateway, "/metrics").body.decode()
     assert 'onceproxy_records{state="UNKNOWN"} 12' in metrics
+    group, = admin(gateway, "/keys/groups").json()["groups"]
+    equal((group["count"], group["oldest"]), (12, found[0]["changed"]))
     equal(admin(gateway, f"/keys/{found[0]['key_id']}/release", "POST",
                 b"").status, 200)
 
@@ -195,6 +197,8 @@ def a_seed_that_is_dead_is_passed_over(bench):
     for n in range(10):
         equal(gateway.ask(f"k{n}").status, 201)
     equal(admin(gateway, "/readyz").status, 200)
+    equal(admin(gateway, "/status").json()["store"]["cluster"],
+          config["store"]["cluster"])
     equal(gateway.find_log("store_down"), [])
     kept.close()
 

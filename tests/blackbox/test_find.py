@@ -248,6 +248,39 @@ def a_stuck_payment_is_found_by_its_label_its_request_or_its_key_id(bench):
     assert "No such record" in desk.command("find", "nothing")
 
 
+def groups(desk):
+    got = desk.admin.get("/keys/groups")
+    equal(got["more"], False)
+    for group in got["groups"]:
+        state = group["state"], group.get("route", ""), group.get("reason", "")
+        query = "state={}&route={}&reason={}".format(*state)
+        keys = desk.admin.get("/keys?" + query)["keys"]
+        equal(len(keys), group["count"])
+        equal(group.pop("oldest"), keys[0]["changed"])
+    return got["groups"]
+
+
+@test
+def what_is_not_final_is_counted_by_route_and_reason(bench):
+    desk = Desk(bench, {"on_unknown": "retry", "max_attempts": 1})
+    equal(groups(desk), [])
+    broken = [desk.unknown(f"k{i}") for i in range(3)]
+    desk.upstream.reply = answer(502)
+    equal(desk.gateway.ask("k3").status, 502)
+    group = {"state": "UNKNOWN", "route": "charges", "reason": "broken"}
+    other = dict(group, reason="status", count=1)
+    equal(groups(desk), [dict(group, count=3), other])
+    equal(desk.gateway.ask("k0", body=BODY).problem, "attempts-exhausted")
+    failed = {"state": "FAILED", "route": "charges", "count": 1}
+    desk.admin.act(broken[1], "release")
+    equal(sorted(groups(desk), key=str),
+          sorted([failed, dict(group, count=1), other], key=str))
+    for query in ("route=", "reason=timeout", "route=rest"):
+        equal(desk.admin.get("/keys?" + query)["keys"], [])
+    equal(desk.admin.get("/keys?reason=")["keys"],
+          [desk.record(broken[0])])
+
+
 @test
 def a_completed_one_is_found_by_its_whole_key_id_alone(bench):
     desk = Desk(bench, LABEL)
@@ -274,7 +307,7 @@ def many_are_searched_page_by_page(bench):
 def what_cannot_be_searched_for_is_refused(bench):
     desk = Desk(bench)
     for query, word in (("find=", "find"), ("find=" + "x" * 257, "find"),
-                        ("route=", "route"), ("finds=x", "parameters")):
+                        ("reason=slow", "reason"), ("finds=x", "parameters")):
         got = desk.admin.send("GET", "/keys?" + query)
         equal(got.status, 400, query)
         assert word in got.json()["detail"], got.body

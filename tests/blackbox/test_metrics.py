@@ -185,8 +185,13 @@ def records_are_counted_by_their_state(bench):
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
     equal(records(), {"PROCESSING": 1, "UNKNOWN": 3, "FAILED": 1})
+    age = ('onceproxy_unknown_age_seconds'
+           '{route="charges",reason="broken"}')
+    equal([name for name in metrics(gateway) if "unknown_age" in name], [age])
+    eventually(lambda: metrics(gateway)[age] > 0)
     redis.kill()
     equal(records(), {"PROCESSING": None, "UNKNOWN": None, "FAILED": None})
+    assert age not in metrics(gateway)
     hold.release()
     first.result()
 

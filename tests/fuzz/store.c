@@ -105,9 +105,9 @@ is_text(const redisReply *reply, size_t least)
 static bool
 are_integers(const redisReply *reply, size_t from, size_t count)
 {
-	if (reply->elements != from + count)
+	if (reply->elements < from + count)
 		return false;
-	for (size_t i = from; i < reply->elements; i++)
+	for (size_t i = from; i < from + count; i++)
 		if (!is_integer(reply->element[i], 0, INT64_MAX))
 			return false;
 	return true;
@@ -127,7 +127,8 @@ is_whole(enum script script, enum verdict verdict, const redisReply *reply)
 		return true;
 	switch ((int)script) {
 	case SCRIPT_renew:
-		return are_integers(reply, 3, RENEWALS);
+		return reply->elements == 3 + RENEWALS &&
+		    are_integers(reply, 3, RENEWALS);
 	case SCRIPT_count:
 		return are_integers(reply, 3, 3);
 	case SCRIPT_show:
@@ -378,7 +379,7 @@ start(struct run *run, enum kind kind)
 	const struct owned_claim owned = make_owned(run);
 	asked->kind = kind;
 	asked->op = op_of(asked);
-	asked->look.arena = run->arena;
+	asked->look.arena = asked->count.arena = run->arena;
 	op_init(&asked->op->op, run->loop, on_woken, asked);
 	if (kind == CLAIM)
 		claim(run, asked, &owned);

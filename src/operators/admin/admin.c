@@ -34,6 +34,8 @@ admin_new(struct loop *loop, const struct conf *conf,
 	admin->health = health;
 	admin->store = store_new(loop, conf, &admin->budget, health);
 	store_measure(admin->store, admin->store_took);
+	admin->traffic = admin_traffic_new(
+	    loop, view->workers, conf->workers);
 	admin->front = front_new(loop, conf, &admin->budget, &admin->places,
 	    admin_request_new, admin);
 	front_listen(admin->front, fd, FRONT_PLAIN, false);
@@ -93,6 +95,7 @@ admin_free(struct admin **admin)
 	struct machine *machine;
 	LIST_EACH(machine, &a->machines.list, item)
 		machine_end(machine);
+	admin_traffic_free(&a->traffic);
 	front_free(&a->front);
 	store_free(&a->store);
 	conf_unref(&a->now);

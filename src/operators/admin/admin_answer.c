@@ -30,7 +30,7 @@ enum after
 admin_answer_json(struct admin_request *a, int status, json_t *json)
 {
 	must(json != NULL);
-	char *text = json_dumps(json, JSON_COMPACT);
+	char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	must(text != NULL);
 	json_decref(json);
 	struct body body;

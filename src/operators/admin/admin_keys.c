@@ -10,6 +10,7 @@
 #include "operators/admin/admin_body.h"
 #include "operators/admin/admin_lookup.h"
 #include "operators/admin/admin_private.h"
+#include "store/record/answer_json.h"
 
 /*
  * Operators see records and act on them.  Redis decides whether a record's
@@ -28,7 +29,8 @@ enum {
 static enum after
 ask_list(struct admin_request *a)
 {
-	bool finds = a->find.len > 0 || a->find_route.len > 0;
+	bool finds = a->find.len > 0 || a->route.ptr != NULL ||
+	    a->reason.ptr != NULL;
 	a->list.limit = finds ? PAGE_OF_FIND : a->limit;
 	arena_free(&a->list.arena);
 	a->list.arena = arena_new();
@@ -47,15 +49,15 @@ ask_record(struct admin_request *a, const struct key_id *key_id)
 	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
-/* Returns the record's route; NULL: that is gone. */
+/* Returns the route of that name that has keys; NULL: that is gone. */
 static const struct conf_route *
-route_of(const struct admin_request *a, const struct record_view *record)
+route_of(const struct admin_request *a, struct span name)
 {
 	const struct conf *conf = a->conf;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		if (route->idempotency != NULL &&
-		    span_eq(span_str(route->name), record->from.route))
+		    span_eq(span_str(route->name), name))
 			return route;
 	}
 	return NULL;
@@ -69,7 +71,7 @@ static json_t *
 with_askable(const struct admin_request *a, const struct record_view *record,
     json_t *json)
 {
-	const struct conf_route *route = route_of(a, record);
+	const struct conf_route *route = route_of(a, record->from.route);
 	if (record->state == STATE_UNKNOWN && route != NULL &&
 	    conf_asks_alone(route->idempotency))
 		json_object_set_new(json, "askable", json_true());
@@ -96,24 +98,34 @@ take_state(struct admin_request *a, struct span word)
 static const char *
 take_parameter(struct admin_request *a, struct span name, struct span value)
 {
-	bool is_find = span_eq(name, SPAN("find"));
+	struct span text = admin_body_unescaped(a->arena, value);
 	if (span_eq(name, SPAN("state")))
 		return take_state(a, value);
 	if (span_eq(name, SPAN("limit")))
 		return admin_body_limit(value, &a->limit)
 		    ? NULL
 		    : "\"limit\" must be a number of at least 1.";
-	if (is_find || span_eq(name, SPAN("route"))) {
-		struct span text = admin_body_unescaped(a->arena, value);
-		*(is_find ? &a->find : &a->find_route) = text;
-		if (text.len > 0 && text.len <= FIND_BYTES)
-			return NULL;
-		return is_find ? "\"find\" must have 1 to 256 bytes."
-			       : "\"route\" must be the name of a route.";
+	if (span_eq(name, SPAN("find"))) {
+		a->find = text;
+		return text.len > 0 && text.len <= FIND_BYTES
+		    ? NULL
+		    : "\"find\" must have 1 to 256 bytes.";
+	}
+	if (span_eq(name, SPAN("route"))) {
+		a->route = text;
+		return NULL;
+	}
+	if (span_eq(name, SPAN("reason"))) {
+		a->reason = text;
+		for (enum reason r = 0; r < REASON_COUNT_; r++)
+			if (span_eq(text, span_str(reason_word(r))))
+				return NULL;
+		return "\"reason\" must be one that a record may have, or "
+		       "empty.";
 	}
 	if (!span_eq(name, SPAN("cursor")))
 		return "The only parameters are \"state\", \"route\", "
-		       "\"find\", \"limit\" and \"cursor\".";
+		       "\"reason\", \"find\", \"limit\" and \"cursor\".";
 	a->list.after = value;
 	return records_list_is_place(value)
 	    ? NULL
@@ -140,7 +152,7 @@ admin_keys_list(struct admin_request *a)
 	a->list.label = a->find;
 	a->listed = json_array();
 	/* Of a whole key_id there is one record at most, in any state. */
-	if (!any && a->find_route.len == 0 &&
+	if (!any && a->route.ptr == NULL && a->reason.ptr == NULL &&
 	    hex_decode(a->find, key_id.bytes, sizeof key_id.bytes)) {
 		a->finds = true;
 		return ask_record(a, &key_id);
@@ -154,13 +166,17 @@ has(struct span text, struct span part)
 	return memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
 }
 
-/* True where it has the route, and the text where people look for it. */
+/* True where it has route and reason, and the text where people look for it. */
 static bool
 is_sought(const struct admin_request *a, const struct record_view *record)
 {
 	char hex[DIGEST_HEX + 1];
 	const struct provenance *from = &record->from;
-	if (a->find_route.len > 0 && !span_eq(from->route, a->find_route))
+	struct span reason = record->state == STATE_UNKNOWN
+	    ? span_str(reason_word(record->reason))
+	    : SPAN("");
+	if ((a->route.ptr != NULL && !span_eq(from->route, a->route)) ||
+	    (a->reason.ptr != NULL && !span_eq(reason, a->reason)))
 		return false;
 	hex_encode(record->key_id.bytes, DIGEST_BYTES, hex);
 	return a->find.len == 0 || has(from->request_id, a->find) ||
@@ -209,6 +225,45 @@ admin_keys_listed(struct machine *machine)
 	records_list_place(last, place);
 	list->after = arena_dup(a->arena, span_of(place, PLACE_CHARS));
 	return ask_list(a);
+}
+
+/* --- groups of those that wait for people --- */
+
+static int
+compare_counts(const void *one, const void *other)
+{
+	uint64_t a = ((const struct records_group *)one)->count;
+	uint64_t b = ((const struct records_group *)other)->count;
+	return (a < b) - (a > b);
+}
+
+enum after
+admin_keys_groups(struct admin_request *a)
+{
+	const struct records_count *count = &a->count;
+	json_t *list = json_array();
+	if (count->n_groups > 0)
+		qsort(count->groups, count->n_groups, sizeof *count->groups,
+		    compare_counts);
+	for (size_t i = 0; i < count->n_groups; i++) {
+		const struct records_group *group = &count->groups[i];
+		const struct conf_route *route = route_of(a, group->route);
+		bool unknown = group->state == STATE_UNKNOWN;
+		bool askable = unknown && route != NULL &&
+		    conf_asks_alone(route->idempotency);
+		json_array_append_new(list,
+		    json_pack("{s:s, s:o*, s:s*, s:I, s:o, s:o*}",
+			"state", admin_body_state(group->state),
+			"route", group->route.len > 0
+			    ? answer_json_text(group->route) : NULL,
+			"reason", unknown && group->reason != REASON_NONE
+			    ? reason_word(group->reason) : NULL,
+			"count", (json_int_t)group->count,
+			"oldest", admin_body_time(group->oldest_ms),
+			"askable", askable ? json_true() : NULL));
+	}
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:b}", "groups", list, "more", count->more));
 }
 
 /* --- one record --- */
@@ -301,7 +356,8 @@ admin_keys_shown(struct machine *machine)
 	if (a->acts)
 		return begin_act(a);
 	if (a->inquires && look->op.state == STATE_UNKNOWN) {
-		const struct conf_route *route = route_of(a, &look->record);
+		const struct conf_route *route =
+		    route_of(a, look->record.from.route);
 		a->inquires = false;
 		return route == NULL || !conf_asks_alone(route->idempotency)
 		    ? refuse_asking(a)
@@ -475,7 +531,7 @@ begin_act(struct admin_request *a)
 		    SPAN("Nobody knows the request of this record, which was "
 			 "damaged, so it has no answer: release the key, or "
 			 "delete the record. Nothing was changed."));
-	const struct conf_route *route = route_of(a, &a->look.record);
+	const struct conf_route *route = route_of(a, a->look.record.from.route);
 	const struct conf_idempotency *policy =
 	    route != NULL ? route->idempotency : a->conf->defaults;
 	if (must_revoke(a, route))

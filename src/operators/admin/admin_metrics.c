@@ -9,6 +9,7 @@
 
 #include "base/loop/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "gate/execution.h"
 #include "gate/trust.h"
 #include "gate/worker.h"
@@ -31,7 +32,7 @@ struct metrics {
 	const struct admin *admin;
 	struct worker *const *workers;
 	int64_t n_workers;
-	const uint64_t *records;
+	const struct records_count *count; /* NULL: nobody knows */
 	struct body *out; /* without a budget */
 	/* The metric that is written now, and where its counter is. */
 	enum metric id;
@@ -364,12 +365,30 @@ put_store_seconds(struct metrics *m)
 static void
 put_records(struct metrics *m)
 {
-	if (m->records == NULL)
+	if (m->count == NULL)
 		return;
-	put_of(m, "state", "PROCESSING",
-	    m->records[STATE_PROCESSING]);
-	put_of(m, "state", "UNKNOWN", m->records[STATE_UNKNOWN]);
-	put_of(m, "state", "FAILED", m->records[STATE_FAILED]);
+	const uint64_t *records = m->count->records;
+	put_of(m, "state", "PROCESSING", records[STATE_PROCESSING]);
+	put_of(m, "state", "UNKNOWN", records[STATE_UNKNOWN]);
+	put_of(m, "state", "FAILED", records[STATE_FAILED]);
+}
+
+static void
+put_unknown_age(struct metrics *m)
+{
+	for (size_t i = 0; m->count != NULL && i < m->count->n_groups; i++) {
+		const struct records_group *group = &m->count->groups[i];
+		int64_t age_ms = clock_wall_ms() - group->oldest_ms;
+		/* A record that is damaged may have any. */
+		if (group->state != STATE_UNKNOWN ||
+		    !utf8_is_valid(group->route))
+			continue;
+		char *route = mem_str(group->route);
+		put_of_two(m, "route", route, "reason",
+		    reason_word(group->reason),
+		    age_ms > 0 ? (uint64_t)age_ms / 1000 : 0);
+		free(route);
+	}
 }
 
 static void
@@ -654,6 +673,7 @@ static const struct {
     BY(IN_FLIGHT, put_in_flight),
     OF(WAITING, put_sum, meter, waiting),
     BY(RECORDS, put_records),
+    BY(UNKNOWN_AGE, put_unknown_age),
     OF(JOURNAL_ENTRIES, put_sum, meter, journal_entries),
     OF(JOURNAL_BLOCKED, put_sum, meter, journal_broken),
     OF(JOURNAL_FOREIGN, put_sum, meter, journal_foreign),
@@ -720,8 +740,8 @@ write_metric(struct metrics *m)
 }
 
 void
-admin_metrics_write(
-    const struct admin *admin, const uint64_t *records, struct body *out)
+admin_metrics_write(const struct admin *admin,
+    const struct records_count *count, struct body *out)
 {
 	static const struct {
 		const char *name, *head;
@@ -735,7 +755,7 @@ admin_metrics_write(
 	    .admin = admin,
 	    .workers = admin->workers,
 	    .n_workers = admin->conf->workers,
-	    .records = records,
+	    .count = count,
 	    .out = out,
 	};
 	for (m.id = 0; m.id < METRIC_COUNT_; m.id++) {

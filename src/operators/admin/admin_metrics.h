@@ -10,10 +10,11 @@
  */
 struct admin;
 struct body;
+struct records_count;
 
 /*
- * Appends the text to a body without a budget.  records is their number in each
- * state; NULL where Redis did not say.
+ * Appends the text to a body without a budget.  count is NULL where Redis did
+ * not say.
  */
-void admin_metrics_write(
-    const struct admin *admin, const uint64_t *records, struct body *out);
+void admin_metrics_write(const struct admin *admin,
+    const struct records_count *count, struct body *out);

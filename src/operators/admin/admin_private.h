@@ -51,6 +51,7 @@ struct admin {
 	struct store *store;
 	struct store_health *health; /* the process' */
 	struct histogram store_took[SCRIPT_COUNT_];
+	struct traffic *traffic;
 	struct machines machines;
 	bool draining;
 
@@ -161,7 +162,9 @@ struct admin_request {
 	struct journal_entry waiting;
 	struct records_list list; /* its arena is a reference of its own */
 	size_t limit; /* of records in the answer */
-	struct span find, find_route; /* empty: any */
+	struct span find; /* empty: any */
+	/* Of the records that are listed; ptr NULL: any; empty: none. */
+	struct span route, reason;
 	bool finds; /* the list is of key_id alone */
 	json_t *listed;
 	struct records_count count;
@@ -220,13 +223,26 @@ enum after admin_status(struct admin_request *a);
 json_t *admin_status_complaints(const struct complaints *complaints);
 json_t *admin_status_reload(
     const char *member, const struct complaints *complaints);
-/* Tells the samples of all workers. */
-enum after admin_status_metrics(struct admin_request *a);
+/* Tells the samples of all workers; or groups of what is UNKNOWN or FAILED. */
+enum { ADMIN_COUNT_METRICS, ADMIN_COUNT_GROUPS };
+enum after admin_status_count(struct admin_request *a);
+
+/* The ring begins now; its workers outlive it. */
+struct traffic *admin_traffic_new(
+    struct loop *loop, struct worker *const *workers, int64_t n_workers);
+void admin_traffic_free(struct traffic **traffic);
+/* A minute is over. */
+void admin_traffic_turn(struct traffic *traffic);
+/* Tells the last sixty minutes, and the one that runs. */
+json_t *admin_traffic_json(const struct traffic *traffic);
+enum after admin_traffic(struct admin_request *a);
 /* Tells the duplicates of routes that only observe. */
 enum after admin_observed(struct admin_request *a);
 
 /* Tells a page of records that are not COMPLETED, the oldest change first. */
 enum after admin_keys_list(struct admin_request *a);
+/* Tells the groups that a->count has counted, most first. */
+enum after admin_keys_groups(struct admin_request *a);
 /* Tell a key's record, or that of a key_id; or do an operator's act. */
 enum after admin_keys_lookup(struct admin_request *a);
 enum after admin_keys_show(struct admin_request *a);

@@ -35,9 +35,13 @@ static const struct admin_endpoint endpoints[] = {
     {"GET", "/readyz", admin_status, ADMIN_TAKES_ANY, ADMIN_STATUS_READY,
 	true},
     {"GET", "/status", admin_status, ADMIN_TAKES_ANY, ADMIN_STATUS_ALL, false},
-    {"GET", "/metrics", admin_status_metrics, ADMIN_TAKES_ANY, 0, false},
+    {"GET", "/metrics", admin_status_count, ADMIN_TAKES_ANY,
+	ADMIN_COUNT_METRICS, false},
+    {"GET", "/traffic", admin_traffic, ADMIN_TAKES_NOTHING, 0, false},
     {"GET", "/observed", admin_observed, ADMIN_TAKES_ANY, 0, false},
     {"GET", "/keys", admin_keys_list, ADMIN_TAKES_ANY, 0, false},
+    {"GET", "/keys/groups", admin_status_count, ADMIN_TAKES_NOTHING,
+	ADMIN_COUNT_GROUPS, false},
     {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_LOOKUP, 0, false},
     {"GET", "/keys/{id}", admin_keys_show, ADMIN_TAKES_ANY, 0, false},
     {"DELETE", "/keys/{id}", admin_keys_order, ADMIN_TAKES_ACT, ACT_DELETE,
@@ -368,6 +372,7 @@ admin_request_new(void *arg, struct exchange *x)
 	a->arena = a->look.arena = a->pause.arena = x->arena;
 	a->rewind.arena = x->arena;
 	a->letter_list.arena = a->letter.arena = a->trust.arena = x->arena;
+	a->count.arena = x->arena;
 	op_init(&x->op, admin->loop, machine_run, &a->machine);
 	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);

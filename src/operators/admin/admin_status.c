@@ -145,12 +145,16 @@ say_status(struct admin_request *a, bool up)
 	const char *redis = conf->store.redis.managed
 	    ? "managed"
 	    : conf->store.redis.address.text;
+	const struct strings *seeds = &conf->store.redis.cluster;
+	json_t *cluster = seeds->count > 0 ? json_array() : NULL;
+	for (size_t i = 0; i < seeds->count; i++)
+		json_array_append_new(cluster, json_string(seeds->list[i]));
 	char *master = master_text(store_health_master(admin->health));
 	char *reason = up ? NULL : store_health_reason(admin->health);
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
-		      "s:{s:s, s:s?, s:s*, s:s*, s:s*}, s:o, s:o, "
-		      "s:{s:s, s:o, s:O?, s:o, s:O?}, s:{s:o, s:b}, s:o}",
+		      "s:{s:s, s:s?, s:o*, s:s*, s:s, s:s*, s:s*}, s:o, s:o, "
+		      "s:{s:s, s:o, s:O?, s:o, s:O?}, s:{s:o, s:b}, s:o, s:s}",
 		"version", PACKAGE_VERSION,
 		"started", admin_body_time(admin->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -158,7 +162,8 @@ say_status(struct admin_request *a, bool up)
 		"workers", (json_int_t)conf->workers,
 		"draining", admin->draining,
 		"store", "state", up ? "up" : "down", "redis", redis,
-		"master", master, "fault", fault_of(admin),
+		"cluster", cluster, "master", master, "prefix",
+		conf->store.prefix, "fault", fault_of(admin),
 		"error", reason,
 		"journal", journal_json(admin),
 		"in_flight", counts_json(admin),
@@ -171,7 +176,8 @@ say_status(struct admin_request *a, bool up)
 		"you", "name",
 		a->who.len > 0 ? answer_json_text(a->who) : json_null(),
 		"read_only", a->looks_only,
-		"witnesses", admin_witness_list(a));
+		"witnesses", admin_witness_list(a),
+		"instance", conf->instance);
 	free(master);
 	free(reason);
 	return admin_answer_json(a, 200, status);
@@ -187,10 +193,10 @@ admin_status_probed(struct machine *machine)
 	    : say_status(a, up);
 }
 
-/* --- /metrics --- */
+/* --- /metrics, and /keys/groups --- */
 
 enum after
-admin_status_metrics(struct admin_request *a)
+admin_status_count(struct admin_request *a)
 {
 	records_count(a->admin->store, &a->count);
 	return admin_request_to(a, ADMIN_COUNTED, WAIT);
@@ -202,10 +208,15 @@ admin_status_counted(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	bool counted = a->count.op.op.error == 0;
+	if (a->endpoint->what == ADMIN_COUNT_GROUPS)
+		return counted
+		    ? admin_keys_groups(a)
+		    : admin_answer_store_failed(a, &a->count.op.op,
+			  SPAN("Redis did not answer, or refused; nothing was "
+			       "counted."));
 	struct body body;
 	body_init(&body, NULL);
-	admin_metrics_write(
-	    a->admin, counted ? a->count.records : NULL, &body);
+	admin_metrics_write(a->admin, counted ? &a->count : NULL, &body);
 	return admin_answer_bytes(a, 200,
 	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
 	    (struct fields){NULL, 0}, &body);

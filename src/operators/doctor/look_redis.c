@@ -540,7 +540,7 @@ count_shard(
 		      leases, held, "doctor")
 		: ASK(look, "EVAL", script_text(SCRIPT_count).ptr, "2", leases,
 		      held, "doctor");
-	bool ok = dial_is(reply, REDIS_REPLY_ARRAY) && reply->elements == 7;
+	bool ok = dial_is(reply, REDIS_REPLY_ARRAY) && reply->elements >= 7;
 	if (ok) {
 		*unknown += (uint64_t)reply->element[5]->integer;
 		*failed += (uint64_t)reply->element[6]->integer;
