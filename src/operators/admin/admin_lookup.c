@@ -129,18 +129,37 @@ body_with(
 	return dumped;
 }
 
-/* A key that is made of the members from is made of exactly the others. */
+/*
+ * Counts those of the members that a key is made of which there are values of;
+ * *ret_missing is the first of the others, or NULL.
+ */
+static size_t
+count_given(const struct json_pointers *from,
+    const struct json_pointers *given, const struct json_pointer **ret_missing)
+{
+	size_t count = 0;
+	*ret_missing = NULL;
+	for (size_t i = 0; i < from->count; i++) {
+		size_t j = 0;
+		while (j < given->count &&
+		    !json_pointer_eq(&given->list[j], &from->list[i]))
+			j++;
+		count += j < given->count;
+		if (j == given->count && *ret_missing == NULL)
+			*ret_missing = &from->list[i];
+	}
+	return count;
+}
+
+/* A key that is made of the members from is made of exactly the given ones. */
 static bool
 is_derived_of(
-    const struct json_pointers *from, const struct json_pointers *pointers)
+    const struct json_pointers *from, const struct json_pointers *given)
 {
-	size_t found = 0;
-	for (size_t i = 0; i < pointers->count; i++)
-		for (size_t j = 0; j < from->count; j++)
-			found +=
-			    json_pointer_eq(&pointers->list[i], &from->list[j]);
-	return pointers->count > 0 && found == pointers->count &&
-	    from->count == pointers->count;
+	const struct json_pointer *missing;
+	return given->count > 0 &&
+	    count_given(from, given, &missing) == given->count &&
+	    missing == NULL;
 }
 
 /* --- all records that may be meant --- */
@@ -315,37 +334,15 @@ read_asked(struct admin_request *a, struct lookup *asked)
 	return values_from_json(a, values, asked);
 }
 
-/*
- * Returns the first member that a key is made of and the values lack; NULL: the
- * key is another.
- */
-static const struct json_pointer *
-missing_of(
-    const struct json_pointers *from, const struct json_pointers *pointers)
-{
-	const struct json_pointer *missing = NULL;
-	size_t found = 0;
-	for (size_t i = 0; i < from->count; i++) {
-		size_t j = 0;
-		while (j < pointers->count &&
-		    !json_pointer_eq(&pointers->list[j], &from->list[i]))
-			j++;
-		found += j < pointers->count;
-		if (j == pointers->count && missing == NULL)
-			missing = &from->list[i];
-	}
-	return found == pointers->count ? missing : NULL;
-}
-
 static const char *
-words_of_values(struct admin_request *a, const struct json_pointers *pointers)
+words_of_values(struct admin_request *a, const struct json_pointers *given)
 {
 	for (size_t i = 0; i < a->conf->n_routes; i++) {
 		const struct conf_route *route = &a->conf->routes[i];
-		const struct json_pointer *missing = route->idempotency != NULL
-		    ? missing_of(&route->idempotency->derive_from, pointers)
-		    : NULL;
-		if (missing == NULL)
+		const struct json_pointer *missing;
+		if (route->idempotency == NULL ||
+		    count_given(&route->idempotency->derive_from, given,
+			&missing) != given->count || missing == NULL)
 			continue;
 		char *name = json_pointer_text(missing);
 		struct span words = arena_printf(a->arena, "No route has a key "
