@@ -17,20 +17,21 @@
 
 enum {
 	/* Runs; a scenario that needs more is too large to be explored. */
-	RUNS_MAX = 200000,
-	/* As many of each has the quick tier. */
+	RUNS_MAX = 5000000,
+	/* As many of each have the tiers quick and all. */
 	RUNS_QUICK = 1000,
+	RUNS_ALL = 30000,
 	EVENTS_OF_A_RUN_MAX = 1000,
 };
 
 static uint64_t seed; /* of a run that was drawn */
 
-/* The others, all and long, go through all there is (tests/README). */
+/* Without one it is quick (tests/README). */
 static bool
-is_quick_tier(void)
+is_tier(const char *name)
 {
 	const char *tier = getenv("ONCE_TIER");
-	return tier == NULL || strcmp(tier, "quick") == 0;
+	return strcmp(tier ? tier : "quick", name) == 0;
 }
 
 /* --- failing --- */
@@ -156,7 +157,9 @@ static void
 explore(const struct scenario *scenario)
 {
 	unsigned runs = 0, ends = 0;
-	unsigned most = is_quick_tier() ? RUNS_QUICK : UINT_MAX;
+	unsigned most = is_tier("quick") ? RUNS_QUICK
+	    : is_tier("all")             ? RUNS_ALL
+					 : RUNS_MAX;
 	bool more;
 	choice_explore();
 	do {
@@ -184,7 +187,7 @@ is_wanted(const struct scenario *scenario, int argc, char **argv)
 {
 	if (argc > 1)
 		return strcmp(argv[1], scenario->name) == 0;
-	return !scenario->vast || !is_quick_tier();
+	return !scenario->vast || !is_tier("quick");
 }
 
 int
