@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/container.h"
 #include "base/error.h"
 #include "base/test_build.h"
-#include "gate/claimant.h"
 #include "gate/disposition.h"
-#include "gate/execution.h"
+#include "gate/execution_private.h"
 #include "gate/key/policy.h"
 #include "gate/message.h"
-#include "gate/witness.h"
 #include "gate/worker_state.h"
 #include "http/head/proxy_headers.h"
-#include "store/claim.h"
-#include "store/record/provenance.h"
 
 /*
- * The way of an execution:
- *
- *   RECONCILE ⇢ RECONCILED ─┬─ it happened, and this is its answer: COMPLETE
- *   (LOOK_UP ⇢ LOOKED_UP)   ├─ it did not: RECLAIM ⇢ RECLAIMED ─── FORWARD
- *                           └─ no answer to go by: MARK_UNKNOWN
+ * The way of an execution (and before it, or within, what execution_question.c
+ * has):
  *
  *   FORWARD ⇢ FORWARDED ─┬─ a whole answer, to be stored: COMPLETE ⇢ COMPLETED
  *                        ├─ nothing sent, or it says so:  RELEASE ⇢ RELEASED
@@ -28,28 +20,6 @@
  * take goes to disk (JOURNAL ⇢ JOURNALED), and where that fails too, it is
  * tried again after PAUSE ⇢ PAUSED, for as long as the process lives, until one
  * of them has it; then FINISH.
- *
- * Where the policy has a witness, that is asked in place of the upstream, and
- * besides before an answer that is no 2xx is believed (LOOK_UP ⇢ LOOKED_UP).
- * Why each key is executed once all the same, whatever happens between two
- * steps (a kill, a freeze beyond the lease, Redis or the database away):
- *  - A key is claimed again, or set free, only behind LOOKED_UP, which has read
- *    that the revocation of that attempt is committed.  What is committed stays
- *    so: whoever comes later, this owner after a freeze included, may act on it
- *    at any time.  Redis compares the attempt, so that the next one, should
- *    there be one by then, is not touched.
- *  - Between the commit and that claim nothing is lost: the lease runs out, the
- *    attempt is UNKNOWN as before, and the next question finds `revoked`.
- *  - The next attempt has a number of its own, and so a row; numbers never come
- *    again while the record lives, as nothing is forgotten.  Those of a life
- *    before are found where the API refuses: its answer is looked up, `done`
- *    completes, and `revoked` of somebody else sets free for the next number.
- *  - What the API still does of a revoked attempt fails in its database.  Its
- *    answer is none that is a 2xx; or it is looked up, or fenced: never stored.
- *  - An answer that is no 2xx is stored or set free only behind the own row: a
- *    payment that is still open behind it (a balancer said it) fails then.
- *  - What Redis has not taken is not handed out: the witness may say the same
- *    in other words meanwhile.
  */
 
 enum {
@@ -57,26 +27,10 @@ enum {
 	PAUSE_MAX_MS = 1000,
 };
 
-enum execution_step {
-#define EXECUTION_STEP(name, function, operation) EXECUTION_##name,
-#include "tbl/steps.h"
-	EXECUTION_STEPS_,
-};
-
-#define EXECUTION_STEP(name, function, operation)                             \
-	static enum after function(struct machine *machine);
-#include "tbl/steps.h"
-
 static const struct machine_step steps[] = {
 #define EXECUTION_STEP(name, function, operation) {#name, function},
 #include "tbl/steps.h"
 };
-
-static struct execution *
-execution_of(struct machine *machine)
-{
-	return CONTAINER_OF(machine, struct execution, machine);
-}
 
 static const struct op *
 execution_awaited(struct machine *machine)
@@ -261,22 +215,10 @@ execution_log(const struct execution *e, struct logline *line)
 	log_int(line, "attempt", e->owned.attempt);
 }
 
-/* Moves to the next step, and returns what the one before returns. */
-static enum after
-execution_to(struct execution *e, enum execution_step step, enum after after)
-{
-	machine_to(&e->machine, step);
-	return after;
-}
-
 /* --- the claimant is told a result --- */
 
-/*
- * Tells it once; afterwards the execution is alone.  The caller may add to the
- * result, which the claimant reads later.  NULL: nobody waits.
- */
-static struct claimant *
-tell(struct execution *e, enum outcome outcome, enum problem problem)
+struct claimant *
+execution_tell(struct execution *e, enum outcome outcome, enum problem problem)
 {
 	struct claimant *c = e->claimant;
 	if (c == NULL)
@@ -304,8 +246,8 @@ tell(struct execution *e, enum outcome outcome, enum problem problem)
 static void
 tell_not_kept(struct execution *e, enum outcome outcome, int status)
 {
-	struct claimant *c =
-	    tell(e, outcome, policy_not_kept(e->owned.policy, status));
+	struct claimant *c = execution_tell(
+	    e, outcome, policy_not_kept(e->owned.policy, status));
 	if (c != NULL)
 		c->original_status = status;
 }
@@ -322,7 +264,7 @@ tell_answer(struct execution *e, enum outcome outcome)
 		tell_not_kept(e, outcome, e->answer->status);
 		return;
 	}
-	c = tell(e, outcome, PROBLEM_COUNT_);
+	c = execution_tell(e, outcome, PROBLEM_COUNT_);
 	if (c == NULL)
 		return;
 	c->answer = e->given ? answer_ref(e->given) : NULL;
@@ -358,9 +300,8 @@ problem_of_record(const struct store_op *op)
 	return PROBLEM_UNKNOWN_HELD;
 }
 
-/* Another owner has decided: the claimant is told what retries are. */
-static void
-tell_fenced(struct execution *e)
+void
+execution_tell_fenced(struct execution *e)
 {
 	struct answer *answer = e->store.answer;
 	counter_add(&e->worker->meter.fenced, 1);
@@ -371,39 +312,27 @@ tell_fenced(struct execution *e)
 	    (e->store.verdict == VERDICT_FENCED &&
 		e->store.state == STATE_COMPLETED);
 	if (answer == NULL) {
-		tell(e, OUTCOME_FENCED, problem_of_record(&e->store));
+		execution_tell(e, OUTCOME_FENCED, problem_of_record(&e->store));
 		return;
 	}
 	if (answer->not_kept) {
 		tell_not_kept(e, OUTCOME_FENCED, answer->status);
 		return;
 	}
-	struct claimant *c = tell(e, OUTCOME_FENCED, PROBLEM_COUNT_);
+	struct claimant *c = execution_tell(e, OUTCOME_FENCED, PROBLEM_COUNT_);
 	if (c != NULL) {
 		c->answer = answer_ref(answer);
 		c->replay = true;
 	}
 }
 
-/* So much later a retry may know more; 0: nobody can say. */
-static int64_t
-retry_after_s(const struct execution *e)
-{
-	const struct conf_idempotency *policy = e->owned.policy;
-	int64_t ms = 0;
-	if (policy->on_unknown == UNKNOWN_RECONCILE && !e->reconciles)
-		ms = policy->reconcile.settle_ms;
-	else if (policy->on_unknown == UNKNOWN_WITNESS &&
-	    !e->witness.distrusted)
-		ms = policy->witness.wait_ms;
-	return (ms + 999) / 1000;
-}
-
 /* Nobody knows the outcome: tells the upstream's answer, or e->reason. */
 static void
 tell_unknown(struct execution *e)
 {
+	const struct conf_idempotency *policy = e->owned.policy;
 	enum problem problem = PROBLEM_UNKNOWN_BROKEN;
+	int64_t wait_ms = 0; /* so much later a retry may know more */
 	if (e->answer != NULL) {
 		tell_answer(e, OUTCOME_UNKNOWN);
 		return;
@@ -414,37 +343,18 @@ tell_unknown(struct execution *e)
 		problem = PROBLEM_UNKNOWN_TIMEOUT;
 	else if (e->reason == REASON_DRAIN)
 		problem = PROBLEM_UNKNOWN_DRAIN;
-	else if (e->reason == REASON_STATUS &&
-	    e->owned.policy->on_unknown == UNKNOWN_WITNESS)
+	else if (e->reason == REASON_STATUS && execution_has_witness(e))
 		problem = PROBLEM_UNKNOWN_UNPROVEN;
-	struct claimant *c = tell(e, OUTCOME_UNKNOWN, problem);
+	if (policy->on_unknown == UNKNOWN_RECONCILE && !e->reconciles)
+		wait_ms = policy->reconcile.settle_ms;
+	else if (execution_has_witness(e) && !e->witness.distrusted)
+		wait_ms = policy->witness.wait_ms;
+	struct claimant *c = execution_tell(e, OUTCOME_UNKNOWN, problem);
 	if (c != NULL)
-		c->retry_after_s = retry_after_s(e);
+		c->retry_after_s = (wait_ms + 999) / 1000;
 }
 
 /* --- the upstream --- */
-
-static void
-start_forward(struct execution *e, const struct message *message)
-{
-	struct forward_limits limits =
-	    message_limits(e->route, e->owned.policy);
-	/* A query does no harm; what is sent late might be sent twice. */
-	if (message == &e->message)
-		limits.send_until_us = &e->lease.until_us;
-	forward_stop(&e->forward);
-	forward_clear(&e->forward);
-	forward_start(e->generation->upstreams, &e->forward, e->route->upstream,
-	    message, &limits);
-}
-
-/* What is there of an answer, the upstream's or a row's. */
-struct heard_answer {
-	int status; /* 0: nobody knows it */
-	const struct fields *fields;
-	struct body *body; /* is moved */
-	bool whole;
-};
 
 /*
  * Makes the answer that the first client gets, and the one that is stored.
@@ -452,8 +362,8 @@ struct heard_answer {
  * the client gets a byte of it, and however the rest ends.  Of a route that
  * keeps none, an empty one is not kept either: fields may have a secret.
  */
-static void
-make_answers(struct execution *e, const struct heard_answer *said)
+void
+execution_make_answers(struct execution *e, const struct heard_answer *said)
 {
 	const struct conf_idempotency *policy = e->owned.policy;
 	const struct proxy_client client = {
@@ -476,11 +386,10 @@ make_answers(struct execution *e, const struct heard_answer *said)
 	}
 }
 
-/* The upstream's, perhaps under another status. */
-static void
-make_upstreams_answers(struct execution *e, int64_t status)
+void
+execution_make_upstreams(struct execution *e, int64_t status)
 {
-	make_answers(e, &(struct heard_answer){
+	execution_make_answers(e, &(struct heard_answer){
 	    .status = status != 0 ? (int)status : e->forward.status,
 	    .fields = &e->forward.fields,
 	    .body = &e->forward.body,
@@ -489,173 +398,21 @@ make_upstreams_answers(struct execution *e, int64_t status)
 	e->given->head_length = e->forward.head_length;
 }
 
-/* --- what became of an earlier attempt --- */
-
-static bool
-has_witness(const struct execution *e)
+/* A query does no harm; what is sent late might be sent twice. */
+void
+execution_send(struct execution *e, const struct message *message)
 {
-	return e->owned.policy->on_unknown == UNKNOWN_WITNESS;
+	struct forward_limits limits =
+	    message_limits(e->route, e->owned.policy);
+	if (message == &e->message)
+		limits.send_until_us = &e->lease.until_us;
+	forward_stop(&e->forward);
+	forward_clear(&e->forward);
+	forward_start(e->generation->upstreams, &e->forward, e->route->upstream,
+	    message, &limits);
 }
 
-/* Goes into the log, and with the next step into the record's history. */
-static void
-note_answer(struct execution *e, enum asked answer, const char *words)
-{
-	struct span act = provenance_act_text(
-	    e->arena, span_str(execution_asked_word(answer)), e->by);
-	e->asked = answer;
-	e->claim.asked = e->owned.asked =
-	    arena_printf(e->arena, "q%.*s", SPAN_FMT(act));
-	meter_asked(e->generation->metered.routes[e->route->index], e->by,
-	    answer);
-	struct logline line = log_begin(EV_asked);
-	execution_log(e, &line);
-	log_span(&line, "by", e->by);
-	log_str(&line, "answer", execution_asked_word(answer));
-	if (words[0] != '\0')
-		log_str(&line, "detail", words);
-	log_end(&line);
-}
-
-const char *
-execution_asked_word(enum asked answer)
-{
-	static const char *const words[ASKED_COUNT_] = {
-	    [ASKED_HAPPENED] = "happened",
-	    [ASKED_DID_NOT] = "did-not",
-	    [ASKED_UNKNOWN] = "unknown",
-	    [ASKED_AWAY] = "away",
-	};
-	return words[answer];
-}
-
-/* The upstream, or what it is made of, cannot be had, or has too much to do. */
-static bool
-is_away(const struct forward *f)
-{
-	bool answered =
-	    f->result == FORWARD_ANSWERED || f->result == FORWARD_UNREAD;
-	return answered ? f->status >= 500 || f->status == 429
-			: f->result != FORWARD_MALFORMED;
-}
-
-/* Asks the API's database, or the upstream. */
-static enum after
-execution_reconcile(struct machine *machine)
-{
-	struct execution *e = execution_of(machine);
-	if (e->worker->over) {
-		e->reason = REASON_DRAIN;
-		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
-	}
-	if (has_witness(e) && !e->started)
-		return execution_to(e, EXECUTION_LOOK_UP, MORE);
-	if (e->query == NULL) {
-		note_answer(e, ASKED_UNKNOWN, "there is no question to ask");
-		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
-	}
-	start_forward(e, e->query);
-	return execution_to(e, EXECUTION_RECONCILED, WAIT);
-}
-
-static enum after
-execution_reconciled(struct machine *machine)
-{
-	struct execution *e = execution_of(machine);
-	const struct conf_reconcile *rules = &e->owned.policy->reconcile;
-	bool whole = e->forward.result == FORWARD_ANSWERED;
-	enum disposition disposition = DISPOSITION_UNKNOWN;
-	if (whole || e->forward.result == FORWARD_UNREAD)
-		disposition = disposition_of_reconcile(
-		    rules, e->forward.status, &e->forward.fields);
-	if (disposition == DISPOSITION_STORE && whole) {
-		note_answer(e, ASKED_HAPPENED, "");
-		make_upstreams_answers(e, rules->status);
-		return execution_to(e, EXECUTION_COMPLETE, MORE);
-	}
-	if (disposition == DISPOSITION_RELEASE ||
-	    disposition == DISPOSITION_FORGET || !INVARIANT(upstream_said_no)) {
-		/* What the database says has begun must not go on. */
-		if (e->started)
-			return execution_to(e, EXECUTION_LOOK_UP, MORE);
-		note_answer(e, ASKED_DID_NOT, "");
-		return execution_to(e, EXECUTION_RECLAIM, MORE);
-	}
-	note_answer(
-	    e, is_away(&e->forward) ? ASKED_AWAY : ASKED_UNKNOWN, "");
-	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
-}
-
-/*
- * Nothing happened: the claim is made again, as an attempt of its own; or where
- * nothing is to be sent, the key is set free.
- */
-static enum after
-execution_reclaim(struct machine *machine)
-{
-	struct execution *e = execution_of(machine);
-	e->claim.reconciled = true;
-	e->claim.frees = e->only_asks;
-	claim_start(e->worker->store, &e->store, &e->claim);
-	return execution_to(e, EXECUTION_RECLAIMED, WAIT);
-}
-
-/* The claim is not ours any more; nor does the record say what was found. */
-static enum after
-reclaimed_by_other(struct execution *e)
-{
-	e->asked = ASKED_UNKNOWN;
-	if (!store_op_answered(&e->store))
-		/* The store gives such a claim back by itself. */
-		tell(e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
-	else if (e->store.verdict == VERDICT_FAILED)
-		tell(e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
-	else if (e->store.verdict == VERDICT_STALE)
-		tell(e, OUTCOME_STALE, PROBLEM_STALE_VERSION);
-	else if (e->store.verdict == VERDICT_BUSY)
-		/* Such a claim too is given back. */
-		tell(e, OUTCOME_ENTITY_BUSY, PROBLEM_ENTITY_BUSY);
-	else
-		tell_fenced(e);
-	return execution_to(e, EXECUTION_FINISH, MORE);
-}
-
-static enum after
-execution_reclaimed(struct machine *machine)
-{
-	struct execution *e = execution_of(machine);
-	e->store_us += e->store.op.took_us;
-	if (e->only_asks && e->store.op.error == 0 &&
-	    e->store.verdict == VERDICT_DONE)
-		return execution_to(e, EXECUTION_FINISH, MORE);
-	if (e->store.op.error != 0 || e->store.verdict != VERDICT_OURS)
-		return reclaimed_by_other(e);
-	e->claim_ms = e->store.now_ms;
-	e->owned.asked = SPAN("");
-	/* That was the witness' word on another attempt. */
-	e->witness.answer = WITNESS_UNKNOWN;
-	bool next = e->store.attempt == e->owned.attempt + 1;
-	e->owned.attempt = e->store.attempt;
-	e->owned.tries = e->store.tries;
-	e->owned.created_ms = e->store.created_ms;
-	if (!next) {
-		/*
-		 * The record that was reconciled is gone, and the claim made
-		 * a new one: what the upstream said is not said of that.  It
-		 * becomes UNKNOWN, as the old one was.
-		 */
-		struct logline line = log_begin(EV_record_broken);
-		execution_log(e, &line);
-		log_end(&line);
-		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
-	}
-	lease_extend(&e->lease, e->store.op.began_us);
-	e->reconciles = false;
-	e->reason = REASON_NONE;
-	return execution_to(e, EXECUTION_FORWARD, MORE);
-}
-
-static enum after
+enum after
 execution_forward(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -665,12 +422,12 @@ execution_forward(struct machine *machine)
 	/* At the end of a drain nobody would be left to hear of its outcome. */
 	if (e->worker->over || (e->withheld && INVARIANT(awaits_again)))
 		return execution_to(e, EXECUTION_RELEASE, MORE);
-	start_forward(e, &e->message);
+	execution_send(e, &e->message);
 	return execution_to(e, EXECUTION_FORWARDED, WAIT);
 }
 
-static enum after
-in_doubt(struct execution *e, enum reason reason)
+enum after
+execution_in_doubt(struct execution *e, enum reason reason)
 {
 	e->sent = INVARIANT(sent_is_unknown);
 	e->reason = reason;
@@ -687,7 +444,8 @@ release_as_said(struct execution *e, bool forget)
 		disposition_is_refusal(
 		    &e->forward.fields, e->forward.status));
 	/* Of an attempt with a witness, no other may have the number. */
-	if (forget && e->counts == COUNTS_BY_ANSWER && !has_witness(e))
+	if (forget && e->counts == COUNTS_BY_ANSWER &&
+	    !execution_has_witness(e))
 		e->release = spared ? RELEASE_SPARED_FORGET
 				    : RELEASE_COUNTED_FORGET;
 	else
@@ -703,56 +461,51 @@ disposition_of_own(const struct execution *e)
 }
 
 /* The answer's status counts even if there was no memory for its body. */
-static enum after
-weigh_answer(struct execution *e)
+enum after
+execution_weigh(struct execution *e)
 {
+	enum disposition disposition = disposition_of_own(e);
 	bool whole = e->forward.result == FORWARD_ANSWERED;
 	if (whole) {
-		make_upstreams_answers(e, 0);
+		execution_make_upstreams(e, 0);
 	} else {
 		struct logline line = log_begin(EV_answer_unread);
 		execution_log(e, &line);
 		log_int(&line, "status", e->forward.status);
 		log_end(&line);
 	}
-	switch (disposition_of_own(e)) {
+	switch (disposition) {
 	case DISPOSITION_STORE:
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
-			     : in_doubt(e, REASON_BROKEN);
+			     : execution_in_doubt(e, REASON_BROKEN);
 	case DISPOSITION_RELEASE:
-		return release_as_said(e, false);
 	case DISPOSITION_FORGET:
-		return release_as_said(e, true);
+		return release_as_said(e, disposition == DISPOSITION_FORGET);
 	case DISPOSITION_UNKNOWN:
-		return in_doubt(e, REASON_STATUS);
+		return execution_in_doubt(e, REASON_STATUS);
 	}
 	must(false);
 	return DONE;
-}
-
-static bool
-is_success(const struct execution *e)
-{
-	return e->forward.status >= 200 && e->forward.status <= 299 &&
-	    disposition_of_own(e) == DISPOSITION_STORE;
 }
 
 /* A witness is asked before a no is believed, and has to know of a yes. */
 static enum after
 meet_answer(struct execution *e)
 {
+	enum disposition disposition = disposition_of_own(e);
+	bool success = e->forward.status >= 200 && e->forward.status <= 299 &&
+	    disposition == DISPOSITION_STORE;
 	e->sent = true;
-	if (!has_witness(e))
-		return weigh_answer(e);
-	if (is_success(e))
+	if (execution_has_witness(e) && success)
 		witness_saw(e->worker->witnesses, e->route, &e->owned.key_id,
 		    e->owned.attempt, e->claim_ms);
-	else if (disposition_of_own(e) != DISPOSITION_UNKNOWN)
+	else if (execution_has_witness(e) &&
+	    disposition != DISPOSITION_UNKNOWN)
 		return execution_to(e, EXECUTION_LOOK_UP, MORE);
-	return weigh_answer(e);
+	return execution_weigh(e);
 }
 
-static enum after
+enum after
 execution_forwarded(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -763,136 +516,14 @@ execution_forwarded(struct machine *machine)
 	case FORWARD_UNREAD:
 		return meet_answer(e);
 	case FORWARD_TIMEOUT:
-		return in_doubt(e, REASON_TIMEOUT);
+		return execution_in_doubt(e, REASON_TIMEOUT);
 	case FORWARD_BROKEN:
-		return in_doubt(e, REASON_BROKEN);
+		return execution_in_doubt(e, REASON_BROKEN);
 	case FORWARD_MALFORMED:
-		return in_doubt(e, REASON_MALFORMED);
+		return execution_in_doubt(e, REASON_MALFORMED);
 	}
 	must(false);
 	return DONE;
-}
-
-/*
- * Asks the witness: about the earlier attempt (and those before it that are
- * unknown), or about the own one, before an answer that is no 2xx is believed.
- */
-static enum after
-execution_look_up(struct machine *machine)
-{
-	struct execution *e = execution_of(machine);
-	struct witness_op *op = &e->witness;
-	const struct conf_idempotency *policy = e->owned.policy;
-	if (e->reconciles && e->unknown_ms > policy->unknown_retention_ms) {
-		note_answer(e, ASKED_UNKNOWN, "it was sent too long ago");
-		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
-	}
-	witness_clear(op);
-	op->route = e->route;
-	op->policy = policy;
-	op->key_id = e->owned.key_id;
-	op->attempt = e->owned.attempt;
-	op->count = e->reconciles ? 1 + e->before : 1;
-	op->claimed_ms =
-	    e->reconciles ? e->owned.created_ms : e->claim_ms;
-	op->unknown_ms = e->reconciles ? e->unknown_at_ms : 0;
-	op->question = e->started ? WITNESS_REVOKE_STARTED : WITNESS_REVOKE;
-	witness_start(e->worker->witnesses, op);
-	return execution_to(e, EXECUTION_LOOKED_UP, WAIT);
-}
-
-/* Nobody knows more than before; and of the own attempt, not enough. */
-static enum after
-not_known(struct execution *e)
-{
-	return e->reconciles ? execution_to(e, EXECUTION_MARK_UNKNOWN, MORE)
-			     : in_doubt(e, REASON_STATUS);
-}
-
-/*
- * It has not happened, and never will.  Of the own attempt the answer is true
- * then, unless it came of somebody else's revocation.
- */
-static enum after
-was_revoked(struct execution *e)
-{
-	if (e->reconciles) {
-		note_answer(e, ASKED_DID_NOT, "");
-		return execution_to(e, EXECUTION_RECLAIM, MORE);
-	}
-	if (e->witness.inserted)
-		return weigh_answer(e);
-	/* The API has not said so, which would spare messages. */
-	e->release = RELEASE_COUNTED;
-	return execution_to(e, EXECUTION_RELEASE, MORE);
-}
-
-/* It was executed; its row is judged as an upstream's answer is. */
-static enum after
-keep_row(struct execution *e)
-{
-	struct witness_op *row = &e->witness;
-	const struct conf_idempotency *policy = e->owned.policy;
-	bool kept = row->status == 0 ||
-	    disposition_of_answer(&row->fields, row->status,
-		policy->outcomes[row->status]) == DISPOSITION_STORE;
-	if (!kept)
-		snprintf(row->words, sizeof row->words, "its row has the "
-		    "status %d, which is not stored (outcomes)", row->status);
-	if (e->reconciles)
-		note_answer(e, kept ? ASKED_HAPPENED : ASKED_UNKNOWN,
-		    kept ? "" : row->words);
-	if (!kept)
-		return not_known(e);
-	forward_stop(&e->forward);
-	forward_clear(&e->forward);
-	make_answers(e, &(struct heard_answer){
-	    .status = row->status,
-	    .fields = &row->fields,
-	    .body = &row->body,
-	    .whole = row->status != 0 && !row->too_large,
-	});
-	return execution_to(e, EXECUTION_COMPLETE, MORE);
-}
-
-/*
- * `started` is for the API to explain, by when it can do no more about it.  A
- * row may have been written long after the attempt became unknown.
- */
-static bool
-may_ask_on(const struct execution *e)
-{
-	const struct conf_idempotency *policy = e->owned.policy;
-	return policy->witness.then_reconcile && e->reconciles &&
-	    !e->started && e->query != NULL &&
-	    e->unknown_ms >= policy->reconcile.settle_ms &&
-	    e->witness.age_ms >= policy->reconcile.settle_ms;
-}
-
-static enum after
-execution_looked_up(struct machine *machine)
-{
-	struct execution *e = execution_of(machine);
-	const struct witness_op *op = &e->witness;
-	switch (op->answer) {
-	case WITNESS_DONE:
-		return keep_row(e);
-	case WITNESS_REVOKED:
-		return was_revoked(e);
-	case WITNESS_STARTED:
-		if (may_ask_on(e)) {
-			e->started = true;
-			return execution_to(e, EXECUTION_RECONCILE, MORE);
-		}
-		break;
-	case WITNESS_UNKNOWN:
-		break;
-	}
-	if (e->reconciles)
-		note_answer(e, op->away ? ASKED_AWAY : ASKED_UNKNOWN,
-		    op->answer == WITNESS_STARTED ? "it is started"
-						  : op->words);
-	return INVARIANT(revoked_first) ? not_known(e) : was_revoked(e);
 }
 
 /* --- the outcome --- */
@@ -957,7 +588,7 @@ is_after_lease(const struct execution *e)
 	return clock_us() >= e->lease.until_us && INVARIANT(late_held_back);
 }
 
-static enum after
+enum after
 execution_complete(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -967,7 +598,7 @@ execution_complete(struct machine *machine)
 }
 
 /* The answer is in Redis before the client sees it. */
-static enum after
+enum after
 execution_completed(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -978,7 +609,7 @@ execution_completed(struct machine *machine)
 	 */
 	bool revocable = is_after_lease(e) ||
 	    (!late && e->store.verdict != VERDICT_DONE);
-	if (revocable && has_witness(e) && !e->reconciles &&
+	if (revocable && execution_has_witness(e) && !e->reconciles &&
 	    e->witness.answer == WITNESS_UNKNOWN)
 		witness_saw_late(e->worker->witnesses, e->route,
 		    &e->owned.key_id, e->owned.attempt);
@@ -990,13 +621,13 @@ execution_completed(struct machine *machine)
 		 * sent of that, this answer is the truth: the journal offers it
 		 * until that is known.
 		 */
-		tell_fenced(e);
+		execution_tell_fenced(e);
 		e->settling = EXECUTION_COMPLETE;
 		e->tries++;
 		return execution_to(e, EXECUTION_JOURNAL, MORE);
 	}
 	if (e->store.verdict != VERDICT_DONE && INVARIANT(fenced_answer)) {
-		tell_fenced(e);
+		execution_tell_fenced(e);
 		return execution_to(e, EXECUTION_FINISH, MORE);
 	}
 	/* Retries may get it without asking Redis (gate/cache.h). */
@@ -1013,7 +644,7 @@ execution_completed(struct machine *machine)
 	return execution_to(e, EXECUTION_FINISH, MORE);
 }
 
-static enum after
+enum after
 execution_release(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -1036,28 +667,30 @@ execution_release(struct machine *machine)
  * The client gets its answer whether or not Redis knows of it: nothing was
  * executed, or the upstream itself says so.
  */
-static enum after
+enum after
 execution_released(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	bool late = not_taken(e, EXECUTION_RELEASE);
 	if (!late && e->store.verdict == VERDICT_FENCED)
-		tell_fenced(e);
+		execution_tell_fenced(e);
 	else if (!late && e->store.state == STATE_UNKNOWN)
 		/* Nothing was sent of this attempt; of one before, it was. */
-		tell(e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
+		execution_tell(e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
 	else if (e->answer != NULL && late && is_after_lease(e))
-		tell(e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
+		execution_tell(
+		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 	else if (e->answer != NULL)
 		tell_answer(e, OUTCOME_RELEASED);
 	else if (e->witness.answer == WITNESS_REVOKED && !e->witness.inserted)
-		tell(e, OUTCOME_FENCED, PROBLEM_ATTEMPT_REVOKED);
+		execution_tell(e, OUTCOME_FENCED, PROBLEM_ATTEMPT_REVOKED);
 	else if (e->sent)
-		tell(e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
+		execution_tell(e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
 	else if (e->withheld)
-		tell(e, OUTCOME_IN_FLIGHT, PROBLEM_OUTCOME_WAITS);
+		execution_tell(e, OUTCOME_IN_FLIGHT, PROBLEM_OUTCOME_WAITS);
 	else
-		tell(e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
+		execution_tell(
+		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
 	return execution_to(
 	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }
@@ -1096,18 +729,18 @@ log_doubt(const struct execution *e)
 	log_end(&line);
 }
 
-static enum after
+enum after
 execution_mark_unknown(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	/* What a witness says has a line of its own. */
-	if (e->tries == 0 && !(e->reconciles && has_witness(e)))
+	if (e->tries == 0 && !(e->reconciles && execution_has_witness(e)))
 		log_doubt(e);
 	store_outcome(e, EXECUTION_MARK_UNKNOWN);
 	return execution_to(e, EXECUTION_MARKED_UNKNOWN, WAIT);
 }
 
-static enum after
+enum after
 execution_marked_unknown(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -1115,7 +748,7 @@ execution_marked_unknown(struct machine *machine)
 	if (late && is_after_lease(e))
 		answer_unref(&e->answer);
 	if (!late && e->store.verdict == VERDICT_FENCED)
-		tell_fenced(e);
+		execution_tell_fenced(e);
 	else
 		tell_unknown(e);
 	return execution_to(
@@ -1125,7 +758,7 @@ execution_marked_unknown(struct machine *machine)
 /* --- an outcome that Redis has not taken --- */
 
 /* The outcome goes to disk, from where the journal is replayed. */
-static enum after
+enum after
 execution_journal(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -1142,7 +775,7 @@ execution_journal(struct machine *machine)
 }
 
 /* The execution tries again by itself where the disk did not take it either. */
-static enum after
+enum after
 execution_journaled(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -1162,14 +795,14 @@ execution_journaled(struct machine *machine)
 		if (taken && !others)
 			tell_answer(e, OUTCOME_EXECUTED);
 		else
-			tell(e, OUTCOME_STORE_DOWN,
+			execution_tell(e, OUTCOME_STORE_DOWN,
 			    PROBLEM_OUTCOME_NOT_STORED);
 	}
 	return execution_to(
 	    e, taken ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
 }
 
-static enum after
+enum after
 execution_pause(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -1178,7 +811,7 @@ execution_pause(struct machine *machine)
 	return execution_to(e, EXECUTION_PAUSED, WAIT);
 }
 
-static enum after
+enum after
 execution_paused(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
@@ -1186,7 +819,7 @@ execution_paused(struct machine *machine)
 	return execution_to(e, (enum execution_step)e->settling, MORE);
 }
 
-static enum after
+enum after
 execution_finish(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);

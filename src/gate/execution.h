@@ -31,7 +31,7 @@ enum asked {
 	ASKED_COUNT_,
 };
 /* "happened", "did-not", "unknown", "away". */
-const char *execution_asked_word(enum asked answer);
+const char *execution_question_word(enum asked answer);
 
 /* Whoever has it asked, and waits for the answer.  A member of its owner. */
 struct question {

@@ -257,7 +257,7 @@ put_asked(struct metrics *m)
 			put_label(m, "route", s->name);
 			put(m, ",by=\"%s\",answer=\"%s\"} %" PRIu64 "\n",
 			    askers[i / METER_ANSWERS],
-			    execution_asked_word(answer), sum);
+			    execution_question_word(answer), sum);
 		}
 }
 
