@@ -307,6 +307,7 @@ execution_question_reclaimed(struct machine *machine)
 	e->owned.asked = SPAN("");
 	/* That was the witness' word on another attempt. */
 	e->witness.answer = WITNESS_UNKNOWN;
+	e->started = false;
 	bool next = e->store.attempt == e->owned.attempt + 1;
 	e->owned.attempt = e->store.attempt;
 	e->owned.tries = e->store.tries;

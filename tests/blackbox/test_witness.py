@@ -292,6 +292,34 @@ def what_was_started_is_completed_once_the_api_says_yes(bench):
     equal(upstream.count(method="POST"), 1)
 
 
+@test
+def what_the_attempt_behind_it_has_started_is_held(bench):
+    """The API's no was about the attempt before, and a balancer says another
+    one while this is at work."""
+    ledger, upstream, gateway = begin(bench, witness=ASKED_ON)
+    ledger.starts = True
+    ledger.dies("started")
+    equal(gateway.ask("k").status, 502)
+
+    def busy(connection, request):
+        if request.method != "POST":
+            connection.send(answer(404))
+            return
+        ledger.postgres(
+            "INSERT INTO ledger_witness (key_id, attempt, verdict) VALUES "
+            f"('{request.get('Idempotency-Key-Id')}', "
+            f"{request.get('Idempotency-Attempt')}, 'started')")
+        connection.send(answer(503))
+
+    def sent():
+        got = gateway.ask("k")
+        return upstream.count(method="POST") == 2 and got
+    upstream.reply = busy
+    got = eventually(sent, "the next attempt is sent")
+    equal((got.status, got.problem), (502, "outcome-unknown"))
+    equal(ledger.rows(), [(1, "revoked"), (2, "started")])
+
+
 @each([("one that is not stored", {"status": 503}),
        ("one without meaning", {"status": 99})])
 def a_row_is_judged_as_an_answer_is(bench, columns):
