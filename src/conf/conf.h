@@ -576,6 +576,13 @@ conf_asks_alone(const struct conf_idempotency *policy)
 		policy->reconcile.n_headers > 0);
 }
 
+static inline bool
+conf_has_witness(const struct conf_route *route)
+{
+	return route->idempotency != NULL &&
+	    route->idempotency->on_unknown == UNKNOWN_WITNESS;
+}
+
 /* Whether the policy says what a request changes. */
 static inline bool
 conf_has_entity(const struct conf_idempotency *policy)

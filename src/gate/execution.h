@@ -63,8 +63,8 @@ struct execution {
 	struct span by;              /* who asks */
 	struct question *question;   /* or NULL */
 	enum asked asked;            /* of the last answer */
-	uint32_t before;       /* so many before that are unknown, too: … */
-	int64_t unknown_at_ms; /* … since when the first of them is, … */
+	bool alone;            /* none before that is unknown, too */
+	int64_t unknown_at_ms; /* since when it is, … */
 	int64_t unknown_ms;    /* … and how long, both by Redis' clock */
 	int64_t claim_ms;      /* Redis answered the claim, by its clock */
 	bool only_asks; /* no message: it sets free what it would send */

@@ -134,25 +134,27 @@ execution_question_reconciled(struct machine *machine)
 /* --- the API's database --- */
 
 /*
- * Asks the witness: about the earlier attempt (and those before it that are
- * unknown), or about the own one, before an answer that is no 2xx is believed.
+ * Asks the witness: about the earlier attempt, or about the own one, before an
+ * answer that is no 2xx is believed.  It is not asked about a key of which two
+ * attempts are unknown: these come of on_unknown "retry", which need not have
+ * told the API what to write, so that the absence of a row says nothing.
  */
 enum after
 execution_question_look_up(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	struct witness_op *op = &e->witness;
-	const struct conf_idempotency *policy = e->owned.policy;
-	if (e->reconciles && e->unknown_ms > policy->unknown_retention_ms) {
-		note_answer(e, ASKED_UNKNOWN, "it was sent too long ago");
+	if (e->reconciles && !e->alone) {
+		op->distrusted = true;
+		note_answer(e, ASKED_UNKNOWN, "the attempt before it is "
+		    "unknown, too: only an operator can decide");
 		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 	}
 	witness_clear(op);
 	op->route = e->route;
-	op->policy = policy;
+	op->policy = e->owned.policy;
 	op->key_id = e->owned.key_id;
 	op->attempt = e->owned.attempt;
-	op->count = e->reconciles ? 1 + e->before : 1;
 	op->claimed_ms =
 	    e->reconciles ? e->owned.created_ms : e->claim_ms;
 	op->unknown_ms = e->reconciles ? e->unknown_at_ms : 0;

@@ -376,8 +376,7 @@ trust_reload(struct trusts *trusts)
 	}
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency == NULL ||
-		    route->idempotency->on_unknown != UNKNOWN_WITNESS)
+		if (!conf_has_witness(route))
 			continue;
 		struct trust *_Atomic *end = &trusts->first;
 		while ((t = atomic_load(end)) != NULL &&

@@ -78,13 +78,6 @@ struct witnesses {
 };
 
 static bool
-is_witnessed(const struct conf_route *route)
-{
-	return route->idempotency != NULL &&
-	    route->idempotency->on_unknown == UNKNOWN_WITNESS;
-}
-
-static bool
 is_of(const struct witness_database *database,
     const struct conf_broker *broker)
 {
@@ -107,13 +100,13 @@ is_current(const struct witness_database *database, const char *route,
 {
 	const struct conf *conf = database->all->worker->generation->conf;
 	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_witness *own = is_witnessed(&conf->routes[i])
-		    ? &conf->routes[i].idempotency->witness
-		    : NULL;
-		if (own != NULL && !strcmp(conf->routes[i].name, route))
-			return !strcmp(database->broker.postgres,
-				   own->broker->postgres) &&
-			    !strcmp(own->table, table);
+		const struct conf_route *other = &conf->routes[i];
+		if (!conf_has_witness(other) || strcmp(other->name, route))
+			continue;
+		const struct conf_witness *own = &other->idempotency->witness;
+		return !strcmp(
+			   database->broker.postgres, own->broker->postgres) &&
+		    !strcmp(own->table, table);
 	}
 	return true;
 }
@@ -155,51 +148,34 @@ batch_end(struct postgres_pipe *pipe)
 
 /* --- what comes of a question --- */
 
-/* One attempt that is asked about. */
-struct witness_attempt {
-	bool inserted; /* its row is ours, and new */
-	enum { ROW_NONE, ROW_ODD, ROW_REVOKED, ROW_STARTED, ROW_DONE } row;
-	bool twice; /* it has another row besides */
-};
-
 /* A question that was sent, and lives until its batch has ended. */
 struct witness_asked {
 	struct witness_op *op; /* NULL: given up */
 	struct witness_pipe *pipe;
 	char *route;
 	struct key_id key_id;
-	uint32_t first; /* the oldest attempt */
-	unsigned count;
+	uint32_t attempt;
 	bool updates;
-	const char *wrong; /* what makes no sense of the row that is `done` */
-	struct witness_attempt attempts[];
+	bool inserted; /* the row is ours, and new */
+	enum { ROW_NONE, ROW_ODD, ROW_REVOKED, ROW_STARTED, ROW_DONE } row;
+	bool twice;        /* there is another row besides */
+	const char *wrong; /* what makes no sense of one that is `done` */
 };
-
-/* The attempt that a result names; NULL: none that was asked about. */
-static struct witness_attempt *
-attempt_of(struct witness_asked *q, const PGresult *result, int row)
-{
-	int64_t number = postgres_pipe_number(result, row, 0);
-	if (number < q->first || number >= (int64_t)q->first + q->count)
-		return NULL;
-	return &q->attempts[number - q->first];
-}
 
 /* The answer of a row that is `done`; NULL, or what makes no sense of it. */
 static const char *
-take_answer(struct witness_op *op, const PGresult *result, int row)
+take_answer(struct witness_op *op, const PGresult *result)
 {
-	struct span status = postgres_pipe_value(result, row, WITNESS_STATUS);
-	struct span headers =
-	    postgres_pipe_value(result, row, WITNESS_HEADERS);
-	struct span body = postgres_pipe_value(result, row, WITNESS_BODY);
-	int64_t bytes = postgres_pipe_number(result, row, WITNESS_BODY_BYTES);
+	struct span status = postgres_pipe_value(result, 0, WITNESS_STATUS);
+	struct span headers = postgres_pipe_value(result, 0, WITNESS_HEADERS);
+	struct span body = postgres_pipe_value(result, 0, WITNESS_BODY);
+	int64_t bytes = postgres_pipe_number(result, 0, WITNESS_BODY_BYTES);
 	int64_t most = op->policy->max_response_body;
 	const char *wrong = NULL;
 	op->status = (int)op->policy->witness.status;
 	if (status.ptr != NULL) {
 		int64_t number =
-		    postgres_pipe_number(result, row, WITNESS_STATUS);
+		    postgres_pipe_number(result, 0, WITNESS_STATUS);
 		if (number < 200 || number > 599)
 			return "its status is none from 200 to 599";
 		op->status = (int)number;
@@ -236,75 +212,52 @@ take_answer(struct witness_op *op, const PGresult *result, int row)
 	return wrong;
 }
 
-/* Rows come with the latest attempt first, whose answer counts. */
-static void
-take_row(struct witness_asked *q, const PGresult *result, int row)
-{
-	struct witness_attempt *attempt = attempt_of(q, result, row);
-	struct span verdict =
-	    postgres_pipe_value(result, row, WITNESS_VERDICT);
-	bool first = true;
-	if (attempt == NULL)
-		return;
-	for (unsigned i = 0; i < q->count; i++)
-		first = first && q->attempts[i].row != ROW_DONE;
-	attempt->twice = attempt->row != ROW_NONE;
-	if (span_eq(verdict, SPAN("done"))) {
-		attempt->row = ROW_DONE;
-		if (first && q->op != NULL)
-			q->wrong = take_answer(q->op, result, row);
-	} else if (span_eq(verdict, SPAN("started"))) {
-		attempt->row = ROW_STARTED;
-		if (q->op != NULL)
-			q->op->age_ms =
-			    postgres_pipe_number(result, row, WITNESS_AGE);
-	} else if (span_eq(verdict, SPAN("revoked"))) {
-		attempt->row = ROW_REVOKED;
-	} else {
-		attempt->row = ROW_ODD;
-	}
-}
-
 static void
 question_result(void *arg, unsigned statement, const PGresult *result)
 {
 	struct witness_asked *q = arg;
-	struct witness_attempt *attempt;
+	int rows = PQntuples(result);
+	struct span verdict = postgres_pipe_value(result, 0, WITNESS_VERDICT);
 	if (statement == BATCH_FIRST)
-		for (int i = 0; i < PQntuples(result); i++)
-			if ((attempt = attempt_of(q, result, i)) != NULL)
-				attempt->inserted = true;
-	if (statement == BATCH_FIRST + 1 + (unsigned)q->updates)
-		for (int i = 0; i < PQntuples(result); i++)
-			take_row(q, result, i);
+		q->inserted = rows > 0;
+	if (statement != BATCH_FIRST + 1 + (unsigned)q->updates || rows == 0)
+		return;
+	q->twice = rows > 1;
+	if (span_eq(verdict, SPAN("done"))) {
+		q->row = ROW_DONE;
+		if (q->op != NULL)
+			q->wrong = take_answer(q->op, result);
+	} else if (span_eq(verdict, SPAN("started"))) {
+		q->row = ROW_STARTED;
+		if (q->op != NULL)
+			q->op->age_ms =
+			    postgres_pipe_number(result, 0, WITNESS_AGE);
+	} else {
+		q->row = span_eq(verdict, SPAN("revoked")) ? ROW_REVOKED
+							   : ROW_ODD;
+	}
 }
 
 /* What came of it all, once the commit was answered; or why it is not known. */
 static enum witness_answer
 judge(const struct witness_asked *q, const char **ret_why)
 {
-	unsigned rows[ROW_DONE + 1] = {0};
-	for (unsigned i = 0; i < q->count; i++) {
-		const struct witness_attempt *a = &q->attempts[i];
-		bool odd = a->twice ||
-		    (a->inserted && a->row != ROW_NONE &&
-			a->row != ROW_REVOKED);
-		rows[odd ? ROW_ODD : a->row]++;
-	}
-	if (rows[ROW_DONE] > 0 && q->wrong == NULL)
-		return WITNESS_DONE;
-	if (rows[ROW_DONE] > 0)
-		*ret_why = q->wrong;
-	else if (rows[ROW_ODD] > 0)
+	bool odd = q->twice || q->row == ROW_ODD ||
+	    (q->inserted && q->row != ROW_NONE && q->row != ROW_REVOKED);
+	if (odd)
 		*ret_why = "its row is none that the API or the gateway "
 			   "writes, or there are two, or a trigger changes it";
-	else if (rows[ROW_NONE] > 0)
+	else if (q->row == ROW_NONE)
 		*ret_why = "no row is there, and none went in: a trigger or a "
 			   "policy for rows is in between";
-	else if (rows[ROW_STARTED] > 0)
+	else if (q->row == ROW_STARTED)
 		return WITNESS_STARTED;
-	else
+	else if (q->row == ROW_REVOKED)
 		return WITNESS_REVOKED;
+	else if (q->wrong == NULL)
+		return WITNESS_DONE;
+	else
+		*ret_why = q->wrong;
 	return WITNESS_UNKNOWN;
 }
 
@@ -329,43 +282,9 @@ finish_away(struct witness_op *op, const char *why)
 	op->away = true;
 }
 
-static void
-question_ended(void *arg, const struct postgres_trouble *trouble)
-{
-	struct witness_asked *q = arg;
-	struct witness_op *op = q->op;
-	struct witness_pipe *pipe = q->pipe;
-	struct trusts *trusts = pipe->database->all->worker->trusts;
-	const char *why = NULL;
-	pipe->load--;
-	/* A payment beside its revocation: nothing keeps them apart. */
-	for (unsigned i = 0; i < q->count && trouble == NULL; i++)
-		if (q->attempts[i].twice)
-			trust_end(trusts, q->route, true, &q->key_id,
-			    q->first + i);
-	if (op != NULL && (trouble == NULL ||
-		!INVARIANT(revocation_committed))) {
-		enum witness_answer answer = judge(q, &why);
-		const struct witness_attempt *last =
-		    &q->attempts[q->count - 1];
-		op->inserted = answer == WITNESS_REVOKED && last->inserted;
-		finish(op, answer, why);
-	} else if (op != NULL && trouble->lost) {
-		finish_away(op, "the connection to its database was lost");
-	} else if (op != NULL && trouble->kind == POSTGRES_LOCKED) {
-		finish(op, WITNESS_UNKNOWN,
-		    "the API is still at work: its row is locked");
-	} else if (op != NULL) {
-		finish(op, WITNESS_UNKNOWN, trouble->words);
-	}
-	if (trouble != NULL && !trouble->lost &&
-	    trouble->kind == POSTGRES_ANOTHER)
-		postgres_pipe_refuse(pipe->pipe, trouble->words);
-	free(q->route);
-	free(q);
-}
-
 /* --- asking --- */
+
+static void question_ended(void *arg, const struct postgres_trouble *trouble);
 
 /* The pipe can be asked, and what may be believed is known. */
 static void
@@ -384,37 +303,67 @@ send_question(struct witness_pipe *pipe, struct witness_op *op)
 		op->distrusted = true;
 		return;
 	}
-	struct witness_asked *q = mem_zero(
-	    sizeof *q + op->count * sizeof q->attempts[0]);
+	struct witness_asked *q = mem_zero(sizeof *q);
 	q->op = op;
 	q->pipe = pipe;
 	q->route = mem_str(span_str(op->route->name));
 	q->key_id = op->key_id;
-	q->count = op->count;
-	q->first = op->attempt - op->count + 1;
+	q->attempt = op->attempt;
 	q->updates = op->question == WITNESS_REVOKE_STARTED;
 	op->asked = q;
-	char key[DIGEST_HEX + 1], from[NUMBER], to[NUMBER], bytes[NUMBER];
+	char key[DIGEST_HEX + 1], attempt[NUMBER], bytes[NUMBER];
 	hex_encode(op->key_id.bytes, DIGEST_BYTES, key);
-	snprintf(from, sizeof from, "%" PRIu32, q->first);
-	snprintf(to, sizeof to, "%" PRIu32, op->attempt);
+	snprintf(attempt, sizeof attempt, "%" PRIu32, op->attempt);
 	snprintf(bytes, sizeof bytes, "%" PRId64,
 	    most < INT32_MAX ? most : INT32_MAX);
-	const struct span values[] = {span_str(key), span_str(from),
-	    span_str(to), span_str(bytes)};
+	const struct span values[] = {
+	    span_str(key), span_str(attempt), span_str(bytes)};
 	struct arena *arena = arena_new();
 	struct postgres_witness sql =
 	    postgres_witness_make(arena, policy->table);
 	pipe->used = true;
 	batch_begin(pipe->pipe, policy->wait_ms, question_result,
 	    question_ended, q);
-	postgres_pipe_query(pipe->pipe, sql.revoke, values, 3);
+	postgres_pipe_query(pipe->pipe, sql.revoke, values, 2);
 	if (q->updates)
 		postgres_pipe_query(
-		    pipe->pipe, sql.revoke_started, values, 3);
-	postgres_pipe_query(pipe->pipe, sql.read, values, 4);
+		    pipe->pipe, sql.revoke_started, values, 2);
+	postgres_pipe_query(pipe->pipe, sql.read, values, 3);
 	batch_end(pipe->pipe);
 	arena_free(&arena);
+}
+
+static void
+question_ended(void *arg, const struct postgres_trouble *trouble)
+{
+	struct witness_asked *q = arg;
+	struct witness_op *op = q->op;
+	struct witness_pipe *pipe = q->pipe;
+	struct witness_database *database = pipe->database;
+	const char *why = NULL;
+	pipe->load--;
+	/* A payment beside its revocation: nothing keeps them apart. */
+	if (trouble == NULL && q->twice)
+		trust_end(database->all->worker->trusts, q->route, true,
+		    &q->key_id, q->attempt);
+	if (op != NULL && (trouble == NULL ||
+		!INVARIANT(revocation_committed))) {
+		enum witness_answer answer = judge(q, &why);
+		op->inserted = answer == WITNESS_REVOKED && q->inserted;
+		finish(op, answer, why);
+	} else if (op != NULL && trouble->lost) {
+		finish_away(op, "the connection to its database was lost");
+	} else if (op != NULL && trouble->kind == POSTGRES_LOCKED) {
+		finish(op, WITNESS_UNKNOWN,
+		    "the API is still at work: its row is locked");
+	} else if (op != NULL) {
+		finish(op, WITNESS_UNKNOWN, trouble->words);
+	}
+	if (trouble != NULL && !trouble->lost &&
+	    trouble->kind == POSTGRES_ANOTHER)
+		postgres_pipe_refuse(pipe->pipe, trouble->words);
+	free(q->route);
+	free(q);
 }
 
 static void
@@ -723,7 +672,7 @@ keep_ms(const struct witness_database *database, const struct conf *conf,
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
-		if (is_witnessed(&conf->routes[i]) &&
+		if (conf_has_witness(&conf->routes[i]) &&
 		    is_of(database, policy->witness.broker) &&
 		    !strcmp(policy->witness.table, table) &&
 		    policy->unknown_retention_ms > most_ms)
@@ -749,7 +698,7 @@ read_catalogue(struct witness_database *database)
 	timer_set(&database->read, READ_EVERY_MS);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (!is_witnessed(route) ||
+		if (!conf_has_witness(route) ||
 		    !is_of(database, route->idempotency->witness.broker))
 			continue;
 		const struct conf_witness *policy =
@@ -861,7 +810,7 @@ on_read_timer(void *arg)
 	bool needed = false;
 	timer_set(&database->read, READ_EVERY_MS);
 	for (size_t i = 0; i < conf->n_routes; i++)
-		needed = needed || (is_witnessed(&conf->routes[i]) &&
+		needed = needed || (conf_has_witness(&conf->routes[i]) &&
 		    is_of(database,
 			conf->routes[i].idempotency->witness.broker));
 	for (size_t i = 0; i < PIPES; i++) {
@@ -916,7 +865,7 @@ witness_start(struct witnesses *witnesses, struct witness_op *op)
 	    database_of(witnesses, policy->broker);
 	int64_t now_ms = store_latest_ms(witnesses->worker->store);
 	bool looks_up = op->unknown_ms == 0;
-	must(op->count > 0 && op->count <= op->attempt);
+	must(op->attempt > 0);
 	witness_clear(op);
 	op->inserted = op->away = op->distrusted = op->too_large = false;
 	op->status = 0;
@@ -947,7 +896,7 @@ void
 witness_saw(struct witnesses *witnesses, const struct conf_route *route,
     const struct key_id *key_id, uint32_t attempt, int64_t claim_ms)
 {
-	if (is_witnessed(route) &&
+	if (conf_has_witness(route) &&
 	    trust_is_guarded(witnesses->worker->trusts, route->name))
 		add_look(
 		    database_of(witnesses, route->idempotency->witness.broker),
@@ -960,7 +909,7 @@ void
 witness_saw_late(struct witnesses *witnesses, const struct conf_route *route,
     const struct key_id *key_id, uint32_t attempt)
 {
-	if (is_witnessed(route))
+	if (conf_has_witness(route))
 		add_look(
 		    database_of(witnesses, route->idempotency->witness.broker),
 		    route,
@@ -977,7 +926,7 @@ witness_reload(struct witnesses *witnesses)
 	struct witness_database *database;
 	witnesses->reloads++;
 	for (size_t i = 0; i < conf->n_routes; i++)
-		if (is_witnessed(&conf->routes[i]))
+		if (conf_has_witness(&conf->routes[i]))
 			database_of(witnesses,
 			    conf->routes[i].idempotency->witness.broker);
 	LIST_EACH(database, &witnesses->databases, item) {

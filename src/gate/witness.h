@@ -39,11 +39,11 @@ enum witness_question {
 enum witness_answer {
 	/* Nothing is known, and words say why. */
 	WITNESS_UNKNOWN,
-	/* None of the attempts has committed, and none ever can. */
+	/* The attempt has not committed, and never can. */
 	WITNESS_REVOKED,
-	/* One was executed: status, fields and body are of its row. */
+	/* It was executed: status, fields and body are of its row. */
 	WITNESS_DONE,
-	/* One had begun, and perhaps called somebody else; none is done. */
+	/* It had begun, and perhaps called somebody else. */
 	WITNESS_STARTED,
 };
 
@@ -58,14 +58,12 @@ struct witness_op {
 	const struct conf_route *route;
 	const struct conf_idempotency *policy; /* of the claim */
 	struct key_id key_id;
-	/* This attempt and so many in all: those before it that are unknown. */
 	uint32_t attempt;
-	uint32_t count;
-	/* None of them was sent before that, by Redis' clock. */
+	/* It was not sent before that, by Redis' clock. */
 	int64_t claimed_ms;
 	/*
-	 * Since when the oldest of them is UNKNOWN, by the same; 0: it is not,
-	 * and the API has answered something else than a 2xx.
+	 * Since when it is UNKNOWN, by the same; 0: it is not, and the API has
+	 * answered something else than a 2xx.
 	 */
 	int64_t unknown_ms;
 	/*
@@ -78,7 +76,7 @@ struct witness_op {
 
 	/* The answer. */
 	enum witness_answer answer;
-	/* REVOKED: the row of `attempt` itself is ours, and new. */
+	/* REVOKED: the row is ours, and new. */
 	bool inserted;
 	/* UNKNOWN: the database is out of reach: it is no use to ask on. */
 	bool away;

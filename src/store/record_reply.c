@@ -90,13 +90,12 @@ read_question(struct store_call *call, struct span text)
 static int
 read_asked(struct store_call *call, const struct call_reply *reply)
 {
-	enum { BEFORE = 4, SINCE, PRINT, PROVENANCE, QUESTION };
+	enum { ALONE = 4, SINCE, PRINT, PROVENANCE, QUESTION };
 	struct store_op *op = call->op;
-	int64_t before = call_reply_ms(reply, BEFORE);
-	if (before >= op->attempt)
-		return E_MALFORMED;
-	op->before_count = (uint32_t)before;
+	op->alone = call_reply_ms(reply, ALONE) == 1;
 	op->unknown_at_ms = call_reply_ms(reply, SINCE);
+	if (op->unknown_at_ms == 0)
+		return E_MALFORMED;
 	if (op->arena == NULL)
 		return 0;
 	op->provenance =

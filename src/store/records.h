@@ -23,10 +23,11 @@ struct record_view {
 	enum record_state state;
 	enum reason reason; /* of an UNKNOWN */
 	uint32_t attempt;
+	/* So many were sent, and count, since an operator last set it free. */
+	uint32_t tries;
 	struct provenance from; /* its label as people read it */
 	struct span owner; /* OWNER_CHARS; empty: nobody */
 	struct span fingerprint; /* as in the record */
-	uint32_t before; /* attempts before it that are unknown, too */
 	/* Milliseconds since 1970, by Redis' clock. */
 	int64_t created_ms;
 	int64_t changed_ms;

@@ -69,10 +69,10 @@ struct store_op {
 	bool fetches;
 	bool gone; /* the record was, also where it was made again since */
 	/*
-	 * RECONCILE: so many attempts right before this one are unknown too,
-	 * and since when the first of them is, by Redis' clock.
+	 * RECONCILE: no attempt before this one is unknown, too; and since when
+	 * this one is, by Redis' clock.
 	 */
-	uint32_t before_count;
+	bool alone;
 	int64_t unknown_at_ms;
 	/*
 	 * RECONCILE of a claim that asks: the record's fingerprint, its

@@ -5,16 +5,17 @@ stops wherever it likes."""
 
 import contextlib
 import itertools
+import json
 import signal
 
 from once import tap
 from once.admin import Admin
-from once.gateway import is_without
+from once.gateway import is_without, write
 from once.ledger import Ledger
 from once.messages import Stream, source
 from once.postgres import programs
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
 OWN, ROW = b'{"id":"own"}', b'{"id":"row"}'
@@ -380,6 +381,43 @@ def a_revocation_of_a_life_before_releases_the_key(bench):
     equal((first.status, first.problem), (409, "in-flight"))
     equal(said(gateway.ask("k")), (201, OWN, False))
     equal(ledger.payments(), [2])
+
+
+def reload(gateway, on_unknown):
+    with open(gateway.file, encoding="utf-8") as file:
+        config = json.load(file)
+    config["routes"][0]["idempotency"]["on_unknown"] = on_unknown
+    reloads = len(gateway.find_log("reloaded"))
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_until(lambda: len(gateway.find_log("reloaded")) > reloads,
+                       "it is reloaded")
+
+
+@test
+def a_key_with_two_unknown_attempts_is_held(bench):
+    """They were sent while the route was one that retries, and the API was not
+    told what to write.  An operator releases both."""
+    ledger, upstream, gateway = begin(
+        bench, admin={"listen": "127.0.0.1:0"})
+    reload(gateway, "retry")
+    upstream.reply = close_unanswered
+    for _ in range(2):
+        got = gateway.ask("k")
+        equal(got.problem, "outcome-unknown")
+    equal([r.get("Idempotency-Key-Id") for r in upstream.requests],
+          [None, None])
+    upstream.reply = ledger
+    reload(gateway, ledger.policy())
+    equal(asks(gateway, "unknown").status, 409)
+    assert "before it" in gateway.find_log("asked")[-1]["detail"]
+    equal((upstream.count(), ledger.rows()), (2, []))
+    key_id = got.json()["instance"].rsplit(":", 1)[-1]
+    admin = Admin(gateway)
+    eventually(lambda: admin.post(f"/keys/{key_id}/release").status == 200,
+               "nobody asks about it")
+    equal(ledger.rows(), [(1, "revoked"), (2, "revoked")])
+    equal(said(gateway.ask("k")), (201, OWN, False))
 
 
 # --- an API that nobody proves to write ---

@@ -132,14 +132,13 @@ say_done(struct witness_op *op, const struct truth *truth)
 	must(body_append(&op->body, text.ptr, text.len) == 0);
 }
 
-/* Its transaction: of each attempt that it is about. */
+/* Its transaction. */
 static void
 look(struct asked_row *a)
 {
 	struct witness_op *op = a->op;
 	struct truth *truth = a->truth;
 	uint64_t bit = (uint64_t)1 << op->attempt;
-	must(op->count == 1);
 	op->answer = WITNESS_UNKNOWN;
 	if (truth->rows_open & bit) {
 		unsigned what = choose(3);

@@ -293,8 +293,7 @@ put_witnesses(struct metrics *m)
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		bool trusted = false, ended = false;
-		if (route->idempotency == NULL ||
-		    route->idempotency->on_unknown != UNKNOWN_WITNESS)
+		if (!conf_has_witness(route))
 			continue;
 		for (int64_t w = 0; w < m->n_workers; w++) {
 			enum trust_state state;

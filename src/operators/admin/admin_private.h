@@ -82,6 +82,7 @@ struct admin_errand {
 	bool asks;  /* what became of it; or it is to be revoked */
 	bool ended; /* the worker has */
 	struct witness_op witness; /* with the key_id, in both cases */
+	uint32_t first; /* all attempts from that one on are to be revoked */
 	struct sweeper_question question;
 	char *by; /* who asks */
 };

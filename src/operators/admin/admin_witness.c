@@ -22,13 +22,6 @@ enum { PATIENCE_MS = 20000 };
 
 /* --- trust --- */
 
-static bool
-has_witness(const struct conf_route *route)
-{
-	return route->idempotency != NULL &&
-	    route->idempotency->on_unknown == UNKNOWN_WITNESS;
-}
-
 static json_t *
 witness_json(const struct admin_request *a, const struct conf_route *route)
 {
@@ -51,7 +44,7 @@ admin_witness_list(const struct admin_request *a)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < a->conf->n_routes; i++)
-		if (has_witness(&a->conf->routes[i]))
+		if (conf_has_witness(&a->conf->routes[i]))
 			json_array_append_new(
 			    list, witness_json(a, &a->conf->routes[i]));
 	return list;
@@ -64,7 +57,7 @@ admin_witness_trust(struct admin_request *a)
 	struct nearest nearest = nearest_to(name);
 	for (size_t i = 0; i < a->conf->n_routes; i++) {
 		const struct conf_route *route = &a->conf->routes[i];
-		if (!has_witness(route))
+		if (!conf_has_witness(route))
 			continue;
 		nearest_try(&nearest, span_str(route->name));
 		if (!span_eq(name, span_str(route->name)))
@@ -125,17 +118,27 @@ free_errand(struct admin_errand *errand)
 	free(errand);
 }
 
+static void on_worker(void *arg);
+
+/* All attempts that may be unknown are revoked, one after the other. */
 static void
 on_back(void *arg)
 {
 	struct admin_errand *errand = arg;
-	if (errand->op == NULL)
+	struct witness_op *witness = &errand->witness;
+	if (errand->op == NULL) {
 		free_errand(errand);
-	else
+	} else if (witness->answer == WITNESS_REVOKED &&
+	    witness->attempt > errand->first) {
+		witness->attempt--;
+		witness->answer = WITNESS_UNKNOWN;
+		loop_post(errand->worker->loop, on_worker, errand);
+	} else {
 		op_done(&errand->op->op, 0);
+	}
 }
 
-/* In the worker's thread, with the witness' answer. */
+/* In the worker's thread, with an answer. */
 static void
 on_asked(void *arg)
 {
@@ -217,14 +220,10 @@ admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
 	const struct record_view *record = &a->look.record;
 	struct admin_errand *errand = new_errand(a, route);
 	errand->witness.attempt = record->attempt;
-	/*
-	 * A record tells of so many at most: there may have been more; and one
-	 * that is damaged, of more than there were.
-	 */
-	errand->witness.count = record->before < RECORD_BEFORE_MAX &&
-		record->before < record->attempt
-	    ? 1 + record->before
-	    : record->attempt;
+	/* Those before it may be unknown, too: as many as were sent. */
+	uint32_t sent = record->tries < record->attempt ? record->tries
+							: record->attempt;
+	errand->first = record->attempt - sent + 1;
 	errand->witness.claimed_ms = record->created_ms;
 	errand->witness.unknown_ms = record->state == STATE_UNKNOWN
 	    ? record->lease_until_ms

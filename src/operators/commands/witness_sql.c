@@ -154,8 +154,7 @@ print_witness(const struct conf_route *route, bool table, bool enforced)
 static bool
 has_witness(const struct conf_route *route, const char *name)
 {
-	return route->idempotency != NULL &&
-	    route->idempotency->on_unknown == UNKNOWN_WITNESS &&
+	return conf_has_witness(route) &&
 	    (name == NULL || !strcmp(route->name, name));
 }
 

@@ -538,13 +538,12 @@ static char *
 verdict_of(struct look_postgres *look, const struct postgres_witness *sql,
     const struct tried *tried, const char *key)
 {
-	const char *const values[] = {
-	    key, tried->attempt, tried->attempt, "1"};
+	const char *const values[] = {key, tried->attempt, "1"};
 	memcpy(look->values, values, sizeof values);
 	if (tried->sql != NULL)
 		PQclear(rows_of(look, tried->sql, 2));
-	PQclear(rows_of(look, tried->question, 3));
-	PGresult *result = rows_of(look, sql->read, 4);
+	PQclear(rows_of(look, tried->question, 2));
+	PGresult *result = rows_of(look, sql->read, 3);
 	char *verdict = text_in(result, WITNESS_VERDICT);
 	PQclear(result);
 	return verdict;

@@ -19,26 +19,24 @@ struct postgres_witness
 postgres_witness_make(struct arena *arena, const char *table)
 {
 	const char *name = postgres_name_table(arena, table);
+	/* Who returns a column puts in nothing that he would not see. */
 	return (struct postgres_witness){
 	    .revoke = arena_printf(arena,
 		"INSERT INTO %s (key_id, attempt, verdict) "
-		"SELECT $1::text, a, 'revoked' "
-		"FROM generate_series($2::text::integer, $3::text::integer) "
-		"AS a ON CONFLICT DO NOTHING RETURNING attempt::text",
+		"VALUES ($1::text, $2::text::integer, 'revoked') "
+		"ON CONFLICT DO NOTHING RETURNING attempt",
 		name).ptr,
 	    .revoke_started = arena_printf(arena,
 		"UPDATE %s SET verdict = 'revoked' WHERE key_id = $1::text "
-		"AND attempt BETWEEN $2::text::integer AND $3::text::integer "
-		"AND verdict = 'started'",
+		"AND attempt = $2::text::integer AND verdict = 'started'",
 		name).ptr,
 	    .read = arena_printf(arena,
-		"SELECT attempt::text, verdict::text, status::text, "
-		"left(headers::text, %d), substr(body, 1, $4::text::integer), "
+		"SELECT verdict::text, status::text, "
+		"left(headers::text, %d), substr(body, 1, $3::text::integer), "
 		"octet_length(body)::text, (extract(epoch FROM "
 		"clock_timestamp() - at) * 1000)::bigint::text "
 		"FROM %s WHERE key_id = $1::text "
-		"AND attempt BETWEEN $2::text::integer AND $3::text::integer "
-		"ORDER BY attempt DESC",
+		"AND attempt = $2::text::integer",
 		POSTGRES_WITNESS_HEADERS + 1, name).ptr,
 	    .look = arena_printf(arena,
 		"SELECT k.place::text, w.verdict::text "

@@ -20,14 +20,14 @@ extern const char postgres_witness_settings[];
 /* Texts in the arena, of a table whose columns are those of the contract. */
 struct postgres_witness {
 	/*
-	 * Of the key $1, each attempt from $2 to $3 that has no row is revoked.
-	 * One column: which.
+	 * The attempt $2 of the key $1 is revoked, where it has no row: a row
+	 * is returned then.
 	 */
 	const char *revoke;
-	const char *revoke_started; /* the same of those that are `started` */
+	const char *revoke_started; /* the same where that is `started` */
 	/*
-	 * The rows of the key $1, from the attempt $3 down to $2, their bodies
-	 * up to $4 bytes (enum postgres_witness_column).
+	 * The row of the attempt $2 of the key $1, its body up to $3 bytes
+	 * (enum postgres_witness_column).
 	 */
 	const char *read;
 	/*
@@ -42,7 +42,6 @@ struct postgres_witness {
 	const char *clean;
 };
 enum postgres_witness_column {
-	WITNESS_ATTEMPT,
 	WITNESS_VERDICT,
 	WITNESS_STATUS,
 	WITNESS_HEADERS, /* cut behind POSTGRES_WITNESS_HEADERS characters */

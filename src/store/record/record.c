@@ -13,28 +13,12 @@ record_attempt(struct span value)
 	return has ? (uint32_t)attempt : 0;
 }
 
-/* How many attempts before a record's own its line of notes has. */
-static uint32_t
-count_before(struct span notes)
-{
-	enum { ONE = 36 };
-	struct span name = SPAN(" before="), value;
-	const char *at = notes.len == 0
-	    ? NULL
-	    : memmem(notes.ptr, notes.len, name.ptr, name.len);
-	if (at == NULL)
-		return 0;
-	value = span_from(notes, (size_t)(at - notes.ptr) + name.len);
-	const char *end = memchr(value.ptr, ' ', value.len);
-	return (uint32_t)((end ? (size_t)(end - value.ptr) : value.len) / ONE);
-}
-
 int
 record_read(struct span value, struct record *ret_record)
 {
 	struct record r;
 	bool notes = span_starts(value, SPAN("o2"));
-	struct span line, told = SPAN("");
+	struct span line, told;
 	if (value.len < RECORD_HEAD_BYTES + 1 ||
 	    (!notes && !span_starts(value, SPAN("o1"))) ||
 	    (value.ptr[RECORD_HEAD_BYTES - 1] != '\n' &&
@@ -59,7 +43,6 @@ record_read(struct span value, struct record *ret_record)
 	if (!span_cut(&r.rest, '\n', &line) ||
 	    (notes && !span_cut(&r.rest, '\n', &told)))
 		return E_MALFORMED;
-	r.before = count_before(told);
 	r.from = provenance_read(line);
 	*ret_record = r;
 	return 0;

@@ -15,7 +15,7 @@
  * give an error, never harm.  It knows neither keys of Redis nor encryption.
  * Pure; any thread.
  */
-enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22, RECORD_BEFORE_MAX = 8 };
+enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22 };
 
 /* The spans point into the value that was read. */
 struct record {
@@ -28,8 +28,6 @@ struct record {
 	int64_t lease_until_ms; /* COMPLETED: when the record ends */
 	struct span owner;
 	struct span fingerprint;
-	/* Attempts before this one that are unknown, too (transitions.lua). */
-	uint32_t before;
 	struct provenance from;
 	struct span rest; /* COMPLETED: the stored answer (answer_codec.h) */
 };

@@ -205,21 +205,27 @@ tear_down(void **state)
 
 /* --- questions --- */
 
+/* Of an answer, unless unknown_ms is set. */
 static void
-ask(uint32_t attempt, uint32_t count, enum witness_question question)
+look_up(struct witness_op *op, uint32_t attempt)
 {
 	for (uint8_t i = 0; i < DIGEST_BYTES; i++)
-		asked.key_id.bytes[i] = i;
-	asked.route = &route;
-	asked.policy = &policy;
-	asked.attempt = attempt;
-	asked.count = count;
-	asked.claimed_ms = INT64_MAX;
+		op->key_id.bytes[i] = i;
+	op->route = &route;
+	op->policy = &policy;
+	op->attempt = attempt;
+	op->claimed_ms = INT64_MAX;
+	woken = false;
+	witness_start(worker.witnesses, op);
+}
+
+static void
+ask(uint32_t attempt, enum witness_question question)
+{
 	if (asked.unknown_ms == 0)
 		asked.unknown_ms = store_latest_ms(bench->store);
 	asked.question = question;
-	woken = false;
-	witness_start(worker.witnesses, &asked);
+	look_up(&asked, attempt);
 }
 
 static void
@@ -267,7 +273,7 @@ what_was_committed_is_done(void **state)
 	SQL("INSERT INTO witness (key_id, attempt, status, headers, body) "
 	    "VALUES ('" KEY_ID "', 1, 202, '[[\"A\", \"1\"], [\"a\", \"2\"]]', "
 	    "'\\x00ff')");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_DONE);
 	assert_int_equal(asked.status, 202);
 	assert_int_equal(asked.fields.count, 2);
@@ -281,7 +287,7 @@ a_row_without_an_answer_has_the_configured_status(void **state)
 {
 	(void)state;
 	SQL("INSERT INTO witness VALUES ('" KEY_ID "', 1)");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_DONE);
 	assert_int_equal(asked.status, 201);
 	assert_int_equal(asked.body.len, 0);
@@ -291,7 +297,7 @@ static void
 what_was_not_committed_never_can_be(void **state)
 {
 	(void)state;
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 	assert_true(asked.inserted);
 	rows_are("1revoked");
@@ -308,7 +314,7 @@ what_was_not_committed_never_can_be(void **state)
 	PQfinish(late);
 	assert_int_equal(
 	    postgres_number(server, "SELECT count(*) FROM payments"), 0);
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 	assert_false(asked.inserted);
 }
@@ -324,12 +330,12 @@ while_the_api_is_at_work_nothing_is_known_or_changed(void **state)
 		api(at_work,
 		    "INSERT INTO witness (key_id, attempt) VALUES "
 		    "('" KEY_ID "', 1)");
-		ask(1, 1, WITNESS_REVOKE);
+		ask(1, WITNESS_REVOKE);
 		unknown_because("still at work");
 		assert_false(asked.away);
 		rows_are("");
 		/* What waits when it ends is answered. */
-		ask(1, 1, WITNESS_REVOKE);
+		ask(1, WITNESS_REVOKE);
 		api(at_work, commits ? "COMMIT" : "ROLLBACK");
 		answered(commits ? WITNESS_DONE : WITNESS_REVOKED);
 		PQfinish(at_work);
@@ -342,11 +348,11 @@ what_has_started_is_revoked_when_that_is_asked(void **state)
 	(void)state;
 	SQL("INSERT INTO witness (key_id, attempt, verdict, at) "
 	    "VALUES ('" KEY_ID "', 1, 'started', now() - interval '1 min')");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_STARTED);
 	assert_in_range(asked.age_ms, 59 * 1000, 120 * 1000);
 	rows_are("1started");
-	ask(1, 1, WITNESS_REVOKE_STARTED);
+	ask(1, WITNESS_REVOKE_STARTED);
 	answered(WITNESS_REVOKED);
 	assert_false(asked.inserted);
 	rows_are("1revoked");
@@ -354,28 +360,6 @@ what_has_started_is_revoked_when_that_is_asked(void **state)
 	    "WITH done AS (UPDATE witness SET verdict = 'done' "
 	    "WHERE verdict = 'started' RETURNING 1) "
 	    "SELECT count(*) FROM done"), 0);
-}
-
-static void
-attempts_are_asked_about_together(void **state)
-{
-	(void)state;
-	SQL("INSERT INTO witness (key_id, attempt, verdict, status) VALUES "
-	    "('" KEY_ID "', 1, 'done', 201), ('" KEY_ID "', 2, 'started', 1)");
-	ask(3, 3, WITNESS_REVOKE);
-	answered(WITNESS_DONE);
-	assert_int_equal(asked.status, 201);
-	rows_are("1done 2started 3revoked");
-	SQL("DELETE FROM witness WHERE verdict = 'done'");
-	ask(3, 2, WITNESS_REVOKE);
-	answered(WITNESS_STARTED);
-	ask(3, 3, WITNESS_REVOKE_STARTED);
-	answered(WITNESS_REVOKED);
-	rows_are("1revoked 2revoked 3revoked");
-	assert_false(asked.inserted);
-	ask(5, 2, WITNESS_REVOKE);
-	answered(WITNESS_REVOKED);
-	assert_true(asked.inserted);
 }
 
 static void
@@ -401,7 +385,7 @@ rows_that_make_no_sense_are_no_answers(void **state)
 		    "attempt, verdict, status, headers, body) VALUES "
 		    "('" KEY_ID "', 1, %s)",
 		    rows[i].values);
-		ask(1, 1, WITNESS_REVOKE);
+		ask(1, WITNESS_REVOKE);
 		unknown_because(rows[i].words);
 		assert_int_equal(asked.fields.count, 0);
 	}
@@ -410,7 +394,7 @@ rows_that_make_no_sense_are_no_answers(void **state)
 	    "', 1, 'done', 201, 'null', convert_to(repeat('x', %lld), "
 	    "'UTF8'))",
 	    (long long)policy.max_response_body + 1);
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_DONE);
 	assert_true(asked.too_large);
 	assert_int_equal(asked.body.len, 0);
@@ -432,16 +416,16 @@ whoever_stands_between_makes_nothing_known(void **state)
 	    "AS 'BEGIN NEW.verdict = ''done''; RETURN NEW; END'");
 	SQL("CREATE TRIGGER t BEFORE INSERT ON witness FOR EACH ROW "
 	    "EXECUTE FUNCTION puts_none()");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	unknown_because("none went in");
 	SQL("DROP TRIGGER t ON witness; CREATE TRIGGER t BEFORE INSERT "
 	    "ON witness FOR EACH ROW EXECUTE FUNCTION puts_other()");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	unknown_because("a trigger changes it");
 	SQL("TRUNCATE witness, payments; DROP TRIGGER t ON witness");
 	free(broker.postgres);
 	broker.postgres = postgres_uri(server, "gateway");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	unknown_because("row-level security");
 	rows_are("");
 	SQL("DROP OWNED BY gateway; DROP ROLE gateway");
@@ -456,12 +440,12 @@ what_is_refused_at_its_commit_was_not_revoked(void **state)
 	    "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON witness "
 	    "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
 	    "EXECUTE FUNCTION refuses()");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	unknown_because("never");
 	rows_are("");
 	/* The next question does not suffer for it. */
 	SQL("DROP TRIGGER t ON witness");
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 }
 
@@ -484,11 +468,11 @@ the_sessions_defaults_do_not_matter(void **state)
 	api(at_work,
 	    "INSERT INTO witness (key_id, attempt) VALUES ('" KEY_ID "', 1)");
 	/* On a connection of its own, which has these defaults. */
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	api(at_work, "COMMIT");
 	answered(WITNESS_DONE);
 	PQfinish(at_work);
-	ask(2, 1, WITNESS_REVOKE);
+	ask(2, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 	char *seen = postgres_text(server,
 	    "SELECT string_agg(DISTINCT isolation || ' ' || synchronous, ',') "
@@ -505,12 +489,12 @@ a_database_that_is_gone_is_away_until_it_is_back(void **state)
 {
 	(void)state;
 	postgres_kill(server);
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_UNKNOWN);
 	assert_true(asked.away);
 	postgres_again(server);
 	do {
-		ask(1, 1, WITNESS_REVOKE);
+		ask(1, WITNESS_REVOKE);
 		until(is_woken);
 		assert_true(asked.answer == WITNESS_REVOKED || asked.away);
 	} while (asked.answer != WITNESS_REVOKED);
@@ -523,15 +507,8 @@ a_database_that_is_frozen_does_not_hold_a_look_up(void **state)
 	(void)state;
 	postgres_freeze(server);
 	int64_t began_us = clock_us();
-	asked.unknown_ms = 0;
 	asked.regardless = true;
-	for (uint8_t i = 0; i < DIGEST_BYTES; i++)
-		asked.key_id.bytes[i] = i;
-	asked.route = &route;
-	asked.policy = &policy;
-	asked.attempt = asked.count = 1;
-	woken = false;
-	witness_start(worker.witnesses, &asked);
+	look_up(&asked, 1);
 	answered(WITNESS_UNKNOWN);
 	assert_true(asked.away);
 	assert_true(clock_us() - began_us < 20 * 1000 * 1000);
@@ -543,10 +520,10 @@ what_is_given_up_is_forgotten(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 50; i++) {
-		ask((uint32_t)i + 1, 1, WITNESS_REVOKE);
+		ask((uint32_t)i + 1, WITNESS_REVOKE);
 		op_cancel(&asked.op);
 	}
-	ask(100, 1, WITNESS_REVOKE);
+	ask(100, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 }
 
@@ -574,14 +551,14 @@ enforced_by_is_read_from_the_catalogue(void **state)
 		witness_reload(worker.witnesses);
 		until_trust(TRUST_UNPROVEN);
 		assert_false(is_allowed());
-		ask(1, 1, WITNESS_REVOKE);
+		ask(1, WITNESS_REVOKE);
 		unknown_because("no 2xx has proven");
 		assert_true(asked.distrusted);
 		rows_are("");
 	}
 	SQL("DROP TABLE witness");
 	witness_reload(worker.witnesses);
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	unknown_because("no such table");
 }
 
@@ -604,7 +581,7 @@ what_is_unknown_for_too_long_is_not_asked_about(void **state)
 	(void)state;
 	asked.unknown_ms = store_latest_ms(bench->store) -
 	    policy.unknown_retention_ms - 1000;
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	unknown_because("longer ago than unknown_retention");
 	rows_are("");
 }
@@ -631,7 +608,7 @@ the_guard_believes_who_was_seen_to_write(void **state)
 	(void)state;
 	int64_t now_ms = clock_wall_ms();
 	until(is_heard);
-	ask(7, 1, WITNESS_REVOKE);
+	ask(7, WITNESS_REVOKE);
 	unknown_because("no 2xx has proven");
 	SQL("INSERT INTO witness VALUES ('" KEY_ID "', 1)");
 	saw(1, now_ms + 1000);
@@ -641,7 +618,7 @@ the_guard_believes_who_was_seen_to_write(void **state)
 	    worker.trusts, &route, INT64_MAX, now_ms + 999));
 	assert_false(trust_allows(
 	    worker.trusts, &route, INT64_MAX, now_ms + 1000));
-	ask(7, 1, WITNESS_REVOKE);
+	ask(7, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 	rows_are("1done 7revoked");
 }
@@ -677,7 +654,7 @@ what_another_witness_has_proves_nothing_of_this_one(void **state)
 	/* Nor is that one asked any more. */
 	woken = false;
 	asked = (struct witness_op){.route = &old, .policy = &before,
-	    .key_id = key_id, .attempt = 7, .count = 1,
+	    .key_id = key_id, .attempt = 7,
 	    .claimed_ms = INT64_MAX, .unknown_ms = now_ms};
 	op_init(&asked.op, bench->loop, on_done, NULL);
 	witness_start(worker.witnesses, &asked);
@@ -697,7 +674,7 @@ a_2xx_without_its_row_ends_it_until_an_operator_speaks(void **state)
 	until_trust(TRUST_PROVEN);
 	saw(2, now_ms + 2000);
 	until_trust(TRUST_ABSENT);
-	ask(7, 1, WITNESS_REVOKE);
+	ask(7, WITNESS_REVOKE);
 	unknown_because("until an operator");
 	/* Redis has it, for the others. */
 	do {
@@ -751,7 +728,7 @@ a_late_2xx_of_what_was_revoked_ends_all_trust(void **state)
 {
 	(void)state;
 	struct key_id key_id;
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 	for (uint8_t i = 0; i < DIGEST_BYTES; i++)
 		key_id.bytes[i] = i;
@@ -775,7 +752,7 @@ what_was_revoked_long_ago_is_deleted_and_nothing_else(void **state)
 	begin("payments");
 	until_trust(TRUST_ENFORCED);
 	until(is_allowed);
-	ask(1, 1, WITNESS_REVOKE);
+	ask(1, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 	rows_are("1revoked 2revoked 3done 4started");
 }
@@ -793,7 +770,6 @@ main(void)
 	    TEST(what_was_not_committed_never_can_be),
 	    TEST(while_the_api_is_at_work_nothing_is_known_or_changed),
 	    TEST(what_has_started_is_revoked_when_that_is_asked),
-	    TEST(attempts_are_asked_about_together),
 	    TEST(rows_that_make_no_sense_are_no_answers),
 	    TEST(whoever_stands_between_makes_nothing_known),
 	    TEST(what_is_refused_at_its_commit_was_not_revoked),

@@ -6,9 +6,9 @@
 --       as JSON, 6 serialize (1)
 -- Answers: OURS reason tries created first (the first request's id; empty, or
 --       left out, where that is this one); RECONCILE likewise (ours, to ask
---       about and not to execute), and how many attempts right before it are
---       unknown too, since when the first of them is, and the record's
---       fingerprint, provenance and question (sealed); DONE (it is free); GONE
+--       about and not to execute), and whether it alone is unknown, and none
+--       before it (1, 0), since when it is, and the record's fingerprint,
+--       provenance and question (sealed); DONE (it is free); GONE
 --       (there is nothing to ask about, or to set free); LATE; REFUSED
 --       (caution); IN_FLIGHT lease-left-ms; UNKNOWN reason settle-left-ms
 --       unknown-for-ms; COMPLETED record (brief), or its head and its answer's
@@ -90,12 +90,9 @@ local function hold(word)
 		return answer(word, r, r.reason, r.tries, r.created,
 		    r.first or '')
 	end
-	-- Where there is no room for more, those before these may be, too.
-	local before = #r.before / BEFORE
 	return answer(word, r, r.reason, r.tries, r.created, r.first or '',
-	    before < BEFORE_MAX and before or r.attempt - 1,
-	    tonumber(before > 0 and string.sub(r.before, -#stamp) or r.since),
-	    r.fingerprint, r.provenance, r.asks or '')
+	    r.before == '' and 1 or 0, tonumber(r.since), r.fingerprint,
+	    r.provenance, r.asks or '')
 end
 
 local function failed()
