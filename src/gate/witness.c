@@ -24,10 +24,11 @@
 
 /*
  * Each database has one connection, by which its catalogue is read, answers are
- * looked up, and rows of 2xx are looked for; these wait for nobody.  Questions
- * about what is UNKNOWN may wait for the API's locks, one after the other on
- * one connection: they have some of their own, made when they are needed.
- * Nothing is asked before the catalogue was read, and nothing that may not be
+ * looked up, and rows of 2xx are looked for; these wait for nobody.  Whatever
+ * waits for the API's locks does so on one of some others, one after the other,
+ * made when they are needed: questions about what is UNKNOWN, and an answer
+ * whose row has been found locked; what is given up meanwhile is not sent at
+ * all.  Nothing is asked before the catalogue was read, nor what may not be
  * believed.
  *
  * Behind each batch that is a transaction goes a ROLLBACK of its own: where the
@@ -39,6 +40,7 @@ enum {
 	/* What is asked waits so long for an answer, besides its lock. */
 	LOOK_UP_MS = 5000,
 	QUESTION_MS = 60000,
+	BRIEF_MS = 10, /* so long a lock is waited for on the first */
 	READ_EVERY_MS = 60000,
 	LOOK_MS = 1000, /* 2xx are looked at together */
 	LOOKS = 500,
@@ -53,6 +55,7 @@ struct witness_pipe {
 	struct postgres_pipe *pipe; /* NULL: not needed yet */
 	struct list waiting;        /* questions, until it can be asked */
 	unsigned load;              /* those, and those under way */
+	bool busy; /* one is under way that may wait for a lock */
 	bool used; /* since the catalogue was read last */
 };
 
@@ -285,6 +288,9 @@ finish_away(struct witness_op *op, const char *why)
 /* --- asking --- */
 
 static void question_ended(void *arg, const struct postgres_trouble *trouble);
+static void go_on(struct witness_database *database);
+static void line_up(
+    struct witness_database *database, struct witness_op *op, bool brief);
 
 /* The pipe can be asked, and what may be believed is known. */
 static void
@@ -321,9 +327,13 @@ send_question(struct witness_pipe *pipe, struct witness_op *op)
 	struct arena *arena = arena_new();
 	struct postgres_witness sql =
 	    postgres_witness_make(arena, policy->table);
+	int64_t wait_ms = policy->wait_ms;
 	pipe->used = true;
-	batch_begin(pipe->pipe, policy->wait_ms, question_result,
-	    question_ended, q);
+	pipe->busy = pipe != pipe->database->pipes;
+	if (!pipe->busy && wait_ms > BRIEF_MS)
+		wait_ms = BRIEF_MS;
+	batch_begin(
+	    pipe->pipe, wait_ms, question_result, question_ended, q);
 	postgres_pipe_query(pipe->pipe, sql.revoke, values, 2);
 	if (q->updates)
 		postgres_pipe_query(
@@ -342,6 +352,7 @@ question_ended(void *arg, const struct postgres_trouble *trouble)
 	struct witness_database *database = pipe->database;
 	const char *why = NULL;
 	pipe->load--;
+	pipe->busy = false;
 	/* A payment beside its revocation: nothing keeps them apart. */
 	if (trouble == NULL && q->twice)
 		trust_end(database->all->worker->trusts, q->route, true,
@@ -353,6 +364,12 @@ question_ended(void *arg, const struct postgres_trouble *trouble)
 		finish(op, answer, why);
 	} else if (op != NULL && trouble->lost) {
 		finish_away(op, "the connection to its database was lost");
+	} else if (op != NULL && trouble->kind == POSTGRES_LOCKED &&
+	    pipe == database->pipes) {
+		/* Nothing has changed; it is asked where it may wait. */
+		op->asked = NULL;
+		witness_clear(op);
+		line_up(database, op, false);
 	} else if (op != NULL && trouble->kind == POSTGRES_LOCKED) {
 		finish(op, WITNESS_UNKNOWN,
 		    "the API is still at work: its row is locked");
@@ -364,6 +381,7 @@ question_ended(void *arg, const struct postgres_trouble *trouble)
 		postgres_pipe_refuse(pipe->pipe, trouble->words);
 	free(q->route);
 	free(q);
+	go_on(database);
 }
 
 static void
@@ -375,6 +393,8 @@ go_on(struct witness_database *database)
 		if (pipe->pipe == NULL || !postgres_pipe_is_ready(pipe->pipe))
 			continue;
 		LIST_EACH(op, &pipe->waiting, item) {
+			if (pipe->busy)
+				break;
 			list_remove(&op->item);
 			send_question(pipe, op);
 		}
@@ -786,6 +806,7 @@ static void
 database_free(struct witness_database *database)
 {
 	struct witness_looks *looks;
+	database->known = false; /* nothing is asked any more */
 	list_remove(&database->item);
 	timer_clear(&database->read);
 	timer_clear(&database->look);
@@ -857,6 +878,22 @@ database_of(struct witnesses *witnesses, const struct conf_broker *broker)
 
 /* --- asking, from outside --- */
 
+/* brief: where nothing waits for a lock; or else where it may. */
+static void
+line_up(struct witness_database *database, struct witness_op *op, bool brief)
+{
+	struct witness_pipe *pipe = &database->pipes[brief ? 0 : 1];
+	/* The one with the least to do; of those, one that is there. */
+	for (size_t i = 2; !brief && i < PIPES && pipe->load > 0; i++)
+		if (database->pipes[i].load < pipe->load)
+			pipe = &database->pipes[i];
+	pipe->load++;
+	op->pipe = pipe;
+	pipe_open(pipe);
+	list_add_last(&pipe->waiting, &op->item);
+	go_on(database);
+}
+
 void
 witness_start(struct witnesses *witnesses, struct witness_op *op)
 {
@@ -880,16 +917,7 @@ witness_start(struct witnesses *witnesses, struct witness_op *op)
 		op->distrusted = true;
 		return;
 	}
-	/* The one with the least to do; of those, one that is there. */
-	struct witness_pipe *pipe = &database->pipes[looks_up ? 0 : 1];
-	for (size_t i = 2; !looks_up && i < PIPES && pipe->load > 0; i++)
-		if (database->pipes[i].load < pipe->load)
-			pipe = &database->pipes[i];
-	pipe->load++;
-	op->pipe = pipe;
-	pipe_open(pipe);
-	list_add_last(&pipe->waiting, &op->item);
-	go_on(database);
+	line_up(database, op, looks_up);
 }
 
 void

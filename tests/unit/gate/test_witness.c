@@ -342,6 +342,35 @@ while_the_api_is_at_work_nothing_is_known_or_changed(void **state)
 	}
 }
 
+/* Many answers may be of payments that are still open, behind a balancer. */
+static void
+an_answer_whose_row_is_locked_holds_no_other(void **state)
+{
+	(void)state;
+	struct witness_op held = {.regardless = true};
+	PGconn *at_work = postgres_connection(server);
+	op_init(&held.op, bench->loop, on_done, NULL);
+	api(at_work, "BEGIN");
+	api(at_work,
+	    "INSERT INTO witness (key_id, attempt) VALUES ('" KEY_ID "', 1)");
+	policy.witness.wait_ms = 5000;
+	look_up(&held, 1);
+	asked.regardless = true;
+	look_up(&asked, 2);
+	answered(WITNESS_REVOKED);
+	look_up(&asked, 3);
+	answered(WITNESS_REVOKED);
+	/* It goes on by itself, and hears what came of the payment. */
+	assert_true(op_pending(&held.op));
+	woken = false;
+	api(at_work, "COMMIT");
+	until(is_woken);
+	assert_int_equal(held.answer, WITNESS_DONE);
+	witness_clear(&held);
+	PQfinish(at_work);
+	rows_are("1done 2revoked 3revoked");
+}
+
 static void
 what_has_started_is_revoked_when_that_is_asked(void **state)
 {
@@ -769,6 +798,7 @@ main(void)
 	    TEST(a_row_without_an_answer_has_the_configured_status),
 	    TEST(what_was_not_committed_never_can_be),
 	    TEST(while_the_api_is_at_work_nothing_is_known_or_changed),
+	    TEST(an_answer_whose_row_is_locked_holds_no_other),
 	    TEST(what_has_started_is_revoked_when_that_is_asked),
 	    TEST(rows_that_make_no_sense_are_no_answers),
 	    TEST(whoever_stands_between_makes_nothing_known),
