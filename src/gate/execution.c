@@ -611,8 +611,8 @@ execution_completed(struct machine *machine)
 	    (!late && e->store.verdict != VERDICT_DONE);
 	if (revocable && execution_has_witness(e) && !e->reconciles &&
 	    e->witness.answer == WITNESS_UNKNOWN)
-		witness_saw_late(e->worker->witnesses, e->route,
-		    &e->owned.key_id, e->owned.attempt);
+		witness_saw(e->worker->witnesses, e->route,
+		    &e->owned.key_id, e->owned.attempt, 0);
 	if (late)
 		return execution_to(e, EXECUTION_JOURNAL, MORE);
 	if (e->store.verdict == VERDICT_FENCED && e->store.before) {

@@ -48,7 +48,8 @@ generation_unref(struct generation **generation)
 		return;
 	target_health_free(&g->health);
 	upstreams_free(&g->upstreams);
-	meter_conf_clear(&g->metered);
+	free(g->metered.routes);
+	free(g->metered.upstreams);
 	conf_unref(&g->conf);
 	free(g);
 }

@@ -77,11 +77,3 @@ meter_conf(struct meter *meter, const struct conf *conf,
 		    &meter->upstreams, conf->upstreams[i].name)->seconds;
 	*ret_metered = metered;
 }
-
-void
-meter_conf_clear(struct metered *metered)
-{
-	free(metered->routes);
-	free(metered->upstreams);
-	*metered = (struct metered){0};
-}

@@ -60,11 +60,12 @@ struct metered {
 	struct series **routes;
 	struct histogram **upstreams;
 };
-/* Counts an answer of the route; by: "request", "sweep", or an operator. */
-void meter_asked(struct series *route, struct span by, unsigned answer);
 /* Returns the gauge of a target that is up; the name is "UPSTREAM\nURL". */
 struct counter *meter_target(struct meter *meter, const char *name);
-/* Finds or makes the series of a configuration. */
+/* Counts an answer of the route; by: "request", "sweep", or an operator. */
+void meter_asked(struct series *route, struct span by, unsigned answer);
+/*
+ * Finds or makes the series of a configuration; both lists are for free().
+ */
 void meter_conf(struct meter *meter, const struct conf *conf,
     struct metered *ret_metered);
-void meter_conf_clear(struct metered *metered);

@@ -77,10 +77,10 @@ static void pump(struct sweeper *s);
 /* --- routes --- */
 
 static struct swept *
-find_route(const struct sweeper *s, const char *name)
+find_route(const struct sweeper *s, struct span name)
 {
 	for (size_t i = 0; i < s->n_routes; i++)
-		if (strcmp(s->routes[i].route->name, name) == 0)
+		if (span_eq(span_str(s->routes[i].route->name), name))
 			return &s->routes[i];
 	return NULL;
 }
@@ -97,24 +97,13 @@ find_routes(struct sweeper *s)
 		const struct conf_route *route = &conf->routes[i];
 		if (route->idempotency != NULL && !route->observes &&
 		    conf_asks_alone(route->idempotency) &&
-		    find_route(s, route->name) == NULL)
+		    find_route(s, span_str(route->name)) == NULL)
 			s->routes[s->n_routes++].route = route;
 	}
 	if (s->n_routes > 0 && !s->draining)
 		timer_set(&s->timer, 0);
 	else
 		timer_clear(&s->timer);
-}
-
-static bool
-is_distrusted(const struct sweeper *s, const struct conf_route *route)
-{
-	enum trust_state state;
-	int64_t ended_ms;
-	return route->idempotency->on_unknown == UNKNOWN_WITNESS &&
-	    trust_view(
-		s->worker->trusts, route->name, &state, &ended_ms) &&
-	    !trust_is_trusted(state);
 }
 
 static void
@@ -132,7 +121,8 @@ static void
 note_answer(struct sweeper *s, struct swept *swept, enum asked answer)
 {
 	bool away = answer == ASKED_AWAY ||
-	    (answer == ASKED_UNKNOWN && is_distrusted(s, swept->route));
+	    (answer == ASKED_UNKNOWN && conf_has_witness(swept->route) &&
+		trust_why(s->worker->trusts, swept->route, INT64_MAX, 1));
 	if (!away) {
 		swept->away_ms = 0;
 		return;
@@ -166,7 +156,7 @@ static void
 probe_end(struct probe *p, int error)
 {
 	struct sweeper *s = p->sweeper;
-	struct swept *swept = find_route(s, p->route->name);
+	struct swept *swept = find_route(s, span_str(p->route->name));
 	if (swept != NULL && p->runs && p->sweeps)
 		swept->running--;
 	if (p->asker != NULL) {
@@ -181,9 +171,10 @@ static void
 on_asked(void *arg)
 {
 	struct probe *p = arg;
-	struct swept *swept = find_route(p->sweeper, p->route->name);
+	struct sweeper *s = p->sweeper;
+	struct swept *swept = find_route(s, span_str(p->route->name));
 	if (swept != NULL)
-		note_answer(p->sweeper, swept, p->question.answer);
+		note_answer(s, swept, p->question.answer);
 	probe_end(p, 0);
 }
 
@@ -415,16 +406,15 @@ on_heard(void *arg, struct span notice)
 	struct sweeper *s = arg;
 	struct span word, name;
 	struct key_id key_id;
-	if (!span_cut(&notice, ':', &word) ||
+	struct swept *swept;
+	if (s->draining || !span_cut(&notice, ':', &word) ||
 	    !span_eq(word, SPAN("asking")) ||
 	    !span_cut(&notice, '\n', &name) ||
-	    !hex_decode(notice, key_id.bytes, sizeof key_id.bytes))
+	    !hex_decode(notice, key_id.bytes, sizeof key_id.bytes) ||
+	    (swept = find_route(s, name)) == NULL)
 		return;
-	for (size_t i = 0; i < s->n_routes && !s->draining; i++)
-		if (span_eq(span_str(s->routes[i].route->name), name)) {
-			enqueue(&s->routes[i], &key_id);
-			pump(s);
-		}
+	enqueue(swept, &key_id);
+	pump(s);
 }
 
 /* --- what the worker says --- */
@@ -470,7 +460,7 @@ sweeper_reload(struct worker_part *part, struct generation *generation)
 	find_routes(s);
 	struct probe *p;
 	LIST_EACH(p, &s->probes, item) {
-		struct swept *swept = find_route(s, p->route->name);
+		struct swept *swept = find_route(s, span_str(p->route->name));
 		if (swept != NULL && p->runs && p->sweeps)
 			swept->running++;
 	}
@@ -558,10 +548,7 @@ sweeper_ask(struct worker *worker, struct sweeper_question *question,
 		part = part->next;
 	must(part != NULL);
 	struct sweeper *s = sweeper_part(part);
-	struct swept *swept = NULL;
-	for (size_t i = 0; i < s->n_routes; i++)
-		if (span_eq(span_str(s->routes[i].route->name), route))
-			swept = &s->routes[i];
+	struct swept *swept = find_route(s, route);
 	op_start(&question->op, 0, on_given_up);
 	if (swept == NULL || s->draining) {
 		op_done(&question->op, E_STORE_REFUSED);

@@ -286,13 +286,6 @@ trust_why(const struct trusts *trusts, const struct conf_route *route,
 }
 
 bool
-trust_allows(const struct trusts *trusts, const struct conf_route *route,
-    int64_t claimed_ms, int64_t unknown_ms)
-{
-	return trust_why(trusts, route, claimed_ms, unknown_ms) == NULL;
-}
-
-bool
 trust_view(const struct trusts *trusts, const char *route,
     enum trust_state *ret_state, int64_t *ret_ended_ms)
 {
@@ -378,11 +371,11 @@ trust_reload(struct trusts *trusts)
 		const struct conf_route *route = &conf->routes[i];
 		if (!conf_has_witness(route))
 			continue;
-		struct trust *_Atomic *end = &trusts->first;
-		while ((t = atomic_load(end)) != NULL &&
-		    strcmp(t->name, route->name) != 0)
-			end = &t->next;
+		t = find(trusts, route->name);
 		if (t == NULL) {
+			struct trust *_Atomic *end = &trusts->first;
+			while (atomic_load(end) != NULL)
+				end = &atomic_load(end)->next;
 			t = mem_zero(sizeof *t);
 			t->name = mem_str(span_str(route->name));
 			atomic_store(end, t);

@@ -32,14 +32,11 @@ void trust_free(struct trusts **trusts);
 void trust_reload(struct trusts *trusts);
 
 /*
- * Whether an attempt that was sent at claimed_ms or later, and is UNKNOWN since
- * then, both by Redis' clock, may be asked about, as far as is known now;
- * unknown_ms 0: whether an answer that is no 2xx may be looked up.
- * witness_start() asks this once more, when the catalogue has been read.
+ * Why an attempt that was sent at claimed_ms or later, and is UNKNOWN since
+ * unknown_ms, both by Redis' clock, may not be asked about, as far as is known
+ * now, in words for the log; unknown_ms 0: why an answer that is no 2xx may not
+ * be looked up.  NULL: it may.
  */
-bool trust_allows(const struct trusts *trusts, const struct conf_route *route,
-    int64_t claimed_ms, int64_t unknown_ms);
-/* Why it may not, in words for the log; NULL: it may. */
 const char *trust_why(const struct trusts *trusts,
     const struct conf_route *route, int64_t claimed_ms, int64_t unknown_ms);
 

@@ -92,6 +92,23 @@ is_of(const struct witness_database *database,
 }
 
 /*
+ * The next of the generation's routes, from *at on, whose witness is there;
+ * NULL: there are no more.
+ */
+static const struct conf_route *
+next_route(const struct witness_database *database, size_t *at)
+{
+	const struct conf *conf = database->all->worker->generation->conf;
+	while (*at < conf->n_routes) {
+		const struct conf_route *route = &conf->routes[(*at)++];
+		if (conf_has_witness(route) &&
+		    is_of(database, route->idempotency->witness.broker))
+			return route;
+	}
+	return NULL;
+}
+
+/*
  * Whether trust in the route's witness is about that table there: it is about
  * the witness of the worker's generation, or where that has none any more, of
  * one before.  What a request of another generation was told to write proves
@@ -685,16 +702,14 @@ catalogue_ended(void *arg, const struct postgres_trouble *trouble)
 
 /* How long rows of that table are kept that were revoked. */
 static int64_t
-keep_ms(const struct witness_database *database, const struct conf *conf,
-    const char *table)
+keep_ms(const struct witness_database *database, const char *table)
 {
+	const struct conf_route *route;
 	int64_t most_ms = 0;
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_idempotency *policy =
-		    conf->routes[i].idempotency;
-		if (conf_has_witness(&conf->routes[i]) &&
-		    is_of(database, policy->witness.broker) &&
-		    !strcmp(policy->witness.table, table) &&
+	size_t at = 0;
+	while ((route = next_route(database, &at)) != NULL) {
+		const struct conf_idempotency *policy = route->idempotency;
+		if (!strcmp(policy->witness.table, table) &&
 		    policy->unknown_retention_ms > most_ms)
 			most_ms = policy->unknown_retention_ms;
 	}
@@ -706,9 +721,10 @@ static void
 read_catalogue(struct witness_database *database)
 {
 	struct worker *w = database->all->worker;
-	const struct conf *conf = w->generation->conf;
 	struct postgres_pipe *pipe = database->pipes[0].pipe;
 	struct witness_reading *reading;
+	const struct conf_route *route;
+	size_t at = 0;
 	struct arena *arena = arena_new();
 	int64_t now_ms = loop_now_ms(w->loop);
 	bool cleans = w->index == 0 && now_ms >= database->clean_ms;
@@ -716,11 +732,7 @@ read_catalogue(struct witness_database *database)
 	if (cleans)
 		database->clean_ms = now_ms + CLEAN_EVERY_MS;
 	timer_set(&database->read, READ_EVERY_MS);
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		if (!conf_has_witness(route) ||
-		    !is_of(database, route->idempotency->witness.broker))
-			continue;
+	while ((route = next_route(database, &at)) != NULL) {
 		const struct conf_witness *policy =
 		    &route->idempotency->witness;
 		reading = mem_zero(sizeof *reading);
@@ -729,8 +741,7 @@ read_catalogue(struct witness_database *database)
 		reading->route = mem_text(route->name);
 		reading->table = mem_text(policy->table);
 		if (cleans)
-			reading->keep_ms =
-			    keep_ms(database, conf, policy->table);
+			reading->keep_ms = keep_ms(database, policy->table);
 		const struct span values[] = {
 		    span_str(postgres_name_table(arena, policy->table)),
 		    policy->enforced_by == NULL
@@ -827,13 +838,9 @@ static void
 on_read_timer(void *arg)
 {
 	struct witness_database *database = arg;
-	const struct conf *conf = database->all->worker->generation->conf;
-	bool needed = false;
+	size_t at = 0;
+	bool needed = next_route(database, &at) != NULL;
 	timer_set(&database->read, READ_EVERY_MS);
-	for (size_t i = 0; i < conf->n_routes; i++)
-		needed = needed || (conf_has_witness(&conf->routes[i]) &&
-		    is_of(database,
-			conf->routes[i].idempotency->witness.broker));
 	for (size_t i = 0; i < PIPES; i++) {
 		struct witness_pipe *pipe = &database->pipes[i];
 		needed = needed || pipe->load > 0;
@@ -924,25 +931,13 @@ void
 witness_saw(struct witnesses *witnesses, const struct conf_route *route,
     const struct key_id *key_id, uint32_t attempt, int64_t claim_ms)
 {
-	if (conf_has_witness(route) &&
-	    trust_is_guarded(witnesses->worker->trusts, route->name))
-		add_look(
-		    database_of(witnesses, route->idempotency->witness.broker),
-		    route,
-		    &(struct witness_look){.key_id = *key_id,
-			.attempt = attempt, .claim_ms = claim_ms});
-}
-
-void
-witness_saw_late(struct witnesses *witnesses, const struct conf_route *route,
-    const struct key_id *key_id, uint32_t attempt)
-{
-	if (conf_has_witness(route))
-		add_look(
-		    database_of(witnesses, route->idempotency->witness.broker),
-		    route,
-		    &(struct witness_look){
-			.key_id = *key_id, .attempt = attempt});
+	const struct witness_look look = {.key_id = *key_id,
+	    .attempt = attempt, .claim_ms = claim_ms};
+	if (!conf_has_witness(route) || (claim_ms > 0 &&
+		!trust_is_guarded(witnesses->worker->trusts, route->name)))
+		return;
+	add_look(database_of(witnesses, route->idempotency->witness.broker),
+	    route, &look);
 }
 
 /* --- life --- */
@@ -1022,13 +1017,6 @@ witness_saw(struct witnesses *witnesses, const struct conf_route *route,
 	(void)key_id;
 	(void)attempt;
 	(void)claim_ms;
-}
-
-void
-witness_saw_late(struct witnesses *witnesses, const struct conf_route *route,
-    const struct key_id *key_id, uint32_t attempt)
-{
-	witness_saw(witnesses, route, key_id, attempt, 0);
 }
 #endif
 

@@ -109,14 +109,8 @@ void witness_clear(struct witness_op *op);
 /*
  * A whole 2xx has come, of an attempt whose claim Redis answered at claim_ms,
  * by its clock, before anything of it was sent.  Where the guard needs to know,
- * its row is looked for in a moment.
+ * its row is looked for in a moment.  0: of one whose record was not its own
+ * any more; where that was revoked, the witness is broken.
  */
 void witness_saw(struct witnesses *witnesses, const struct conf_route *route,
     const struct key_id *key_id, uint32_t attempt, int64_t claim_ms);
-/*
- * A whole 2xx has come, of an attempt whose record was not its own any more:
- * where it was revoked, the witness is broken.
- */
-void witness_saw_late(struct witnesses *witnesses,
-    const struct conf_route *route, const struct key_id *key_id,
-    uint32_t attempt);

@@ -64,16 +64,6 @@ witness_saw(struct witnesses *witnesses, const struct conf_route *route,
 	(void)claim_ms;
 }
 
-void
-witness_saw_late(struct witnesses *witnesses, const struct conf_route *route,
-    const struct key_id *key_id, uint32_t attempt)
-{
-	(void)witnesses;
-	(void)route;
-	(void)key_id;
-	(void)attempt;
-}
-
 struct trusts *
 trust_new(struct worker *worker)
 {

@@ -100,9 +100,16 @@ is_woken(void)
 }
 
 static bool
+allows(int64_t claimed_ms, int64_t unknown_ms)
+{
+	return trust_why(worker.trusts, &route, claimed_ms, unknown_ms) ==
+	    NULL;
+}
+
+static bool
 is_allowed(void)
 {
-	return trust_allows(worker.trusts, &route, INT64_MAX, 1);
+	return allows(INT64_MAX, 1);
 }
 
 static enum trust_state trust_wanted;
@@ -596,11 +603,9 @@ what_was_sent_before_enforced_by_held_is_not_asked_about(void **state)
 {
 	(void)state;
 	int64_t now_ms = store_latest_ms(bench->store);
-	assert_true(trust_allows(
-	    worker.trusts, &route, now_ms + 10000, now_ms + 10000));
-	assert_false(trust_allows(
-	    worker.trusts, &route, now_ms - 60000, now_ms));
-	assert_false(trust_allows(worker.trusts, &route, 0, 0));
+	assert_true(allows(now_ms + 10000, now_ms + 10000));
+	assert_false(allows(now_ms - 60000, now_ms));
+	assert_false(allows(0, 0));
 }
 
 /* The API, or a gateway that cleans, may have forgotten its row. */
@@ -643,10 +648,8 @@ the_guard_believes_who_was_seen_to_write(void **state)
 	saw(1, now_ms + 1000);
 	until_trust(TRUST_PROVEN);
 	/* What became UNKNOWN after it was sent is not proven by it. */
-	assert_true(trust_allows(
-	    worker.trusts, &route, INT64_MAX, now_ms + 999));
-	assert_false(trust_allows(
-	    worker.trusts, &route, INT64_MAX, now_ms + 1000));
+	assert_true(allows(INT64_MAX, now_ms + 999));
+	assert_false(allows(INT64_MAX, now_ms + 1000));
 	ask(7, WITNESS_REVOKE);
 	answered(WITNESS_REVOKED);
 	rows_are("1done 7revoked");
@@ -676,10 +679,8 @@ what_another_witness_has_proves_nothing_of_this_one(void **state)
 	witness_saw(worker.witnesses, &old, &key_id, 1, now_ms + 2000);
 	saw(2, now_ms + 1000);
 	until_trust(TRUST_PROVEN);
-	assert_true(trust_allows(
-	    worker.trusts, &route, INT64_MAX, now_ms + 999));
-	assert_false(trust_allows(
-	    worker.trusts, &route, INT64_MAX, now_ms + 1000));
+	assert_true(allows(INT64_MAX, now_ms + 999));
+	assert_false(allows(INT64_MAX, now_ms + 1000));
 	/* Nor is that one asked any more. */
 	woken = false;
 	asked = (struct witness_op){.route = &old, .policy = &before,
@@ -761,8 +762,8 @@ a_late_2xx_of_what_was_revoked_ends_all_trust(void **state)
 	answered(WITNESS_REVOKED);
 	for (uint8_t i = 0; i < DIGEST_BYTES; i++)
 		key_id.bytes[i] = i;
-	witness_saw_late(worker.witnesses, &route, &key_id, 9);
-	witness_saw_late(worker.witnesses, &route, &key_id, 1);
+	witness_saw(worker.witnesses, &route, &key_id, 9, 0);
+	witness_saw(worker.witnesses, &route, &key_id, 1, 0);
 	until_trust(TRUST_BROKEN);
 	assert_false(is_allowed());
 }
