@@ -99,8 +99,8 @@ postgres_connection(const struct postgres *postgres)
 	return NULL;
 }
 
-void
-postgres_again(struct postgres *postgres)
+static void
+start_server(struct postgres *postgres)
 {
 	char port[16];
 	snprintf(port, sizeof port, "%d", postgres->port);
@@ -132,7 +132,7 @@ postgres_start(void)
 	folder_make("postgres", postgres->folder);
 	postgres->port = (int)ports_free();
 	make_cluster(postgres);
-	postgres_again(postgres);
+	start_server(postgres);
 	return postgres;
 }
 
@@ -180,26 +180,18 @@ postgres_thaw(struct postgres *postgres)
 }
 
 void
-postgres_kill(struct postgres *postgres)
-{
-	PQfinish(postgres->client);
-	postgres->client = NULL;
-	if (postgres->pid > 0) {
-		signal_all(postgres, SIGCONT);
-		kill(postgres->pid, SIGQUIT);
-		waitpid(postgres->pid, NULL, 0);
-	}
-	postgres->pid = 0;
-}
-
-void
 postgres_stop(struct postgres **postgres)
 {
 	struct postgres *p = *postgres;
 	*postgres = NULL;
 	if (p == NULL)
 		return;
-	postgres_kill(p);
+	PQfinish(p->client);
+	if (p->pid > 0) {
+		signal_all(p, SIGCONT);
+		kill(p->pid, SIGQUIT);
+		waitpid(p->pid, NULL, 0);
+	}
 	folder_remove(p->folder);
 	free(p);
 }

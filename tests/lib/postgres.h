@@ -27,10 +27,6 @@ void postgres_stop(struct postgres **postgres);
 /* The server with all its sessions stands still, and goes on. */
 void postgres_freeze(struct postgres *postgres);
 void postgres_thaw(struct postgres *postgres);
-/* Ends it at once, without a farewell, and waits until it is gone. */
-void postgres_kill(struct postgres *postgres);
-/* Starts it again after postgres_kill. */
-void postgres_again(struct postgres *postgres);
 
 /* "postgresql://USER@/postgres?host=FOLDER&port=PORT"; the caller frees it. */
 char *postgres_uri(const struct postgres *postgres, const char *user);

@@ -290,17 +290,6 @@ what_was_committed_is_done(void **state)
 }
 
 static void
-a_row_without_an_answer_has_the_configured_status(void **state)
-{
-	(void)state;
-	SQL("INSERT INTO witness VALUES ('" KEY_ID "', 1)");
-	ask(1, WITNESS_REVOKE);
-	answered(WITNESS_DONE);
-	assert_int_equal(asked.status, 201);
-	assert_int_equal(asked.body.len, 0);
-}
-
-static void
 what_was_not_committed_never_can_be(void **state)
 {
 	(void)state;
@@ -468,24 +457,6 @@ whoever_stands_between_makes_nothing_known(void **state)
 }
 
 static void
-what_is_refused_at_its_commit_was_not_revoked(void **state)
-{
-	(void)state;
-	SQL("CREATE FUNCTION refuses() RETURNS trigger LANGUAGE plpgsql "
-	    "AS 'BEGIN RAISE ''never''; END'; "
-	    "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON witness "
-	    "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
-	    "EXECUTE FUNCTION refuses()");
-	ask(1, WITNESS_REVOKE);
-	unknown_because("never");
-	rows_are("");
-	/* The next question does not suffer for it. */
-	SQL("DROP TRIGGER t ON witness");
-	ask(1, WITNESS_REVOKE);
-	answered(WITNESS_REVOKED);
-}
-
-static void
 the_sessions_defaults_do_not_matter(void **state)
 {
 	(void)state;
@@ -519,23 +490,6 @@ the_sessions_defaults_do_not_matter(void **state)
 }
 
 /* --- the database is away --- */
-
-static void
-a_database_that_is_gone_is_away_until_it_is_back(void **state)
-{
-	(void)state;
-	postgres_kill(server);
-	ask(1, WITNESS_REVOKE);
-	answered(WITNESS_UNKNOWN);
-	assert_true(asked.away);
-	postgres_again(server);
-	do {
-		ask(1, WITNESS_REVOKE);
-		until(is_woken);
-		assert_true(asked.answer == WITNESS_REVOKED || asked.away);
-	} while (asked.answer != WITNESS_REVOKED);
-	rows_are("1revoked");
-}
 
 static void
 a_database_that_is_frozen_does_not_hold_a_look_up(void **state)
@@ -754,21 +708,6 @@ an_end_is_told_once(void **state)
 }
 
 static void
-a_late_2xx_of_what_was_revoked_ends_all_trust(void **state)
-{
-	(void)state;
-	struct key_id key_id;
-	ask(1, WITNESS_REVOKE);
-	answered(WITNESS_REVOKED);
-	for (uint8_t i = 0; i < DIGEST_BYTES; i++)
-		key_id.bytes[i] = i;
-	witness_saw(worker.witnesses, &route, &key_id, 9, 0);
-	witness_saw(worker.witnesses, &route, &key_id, 1, 0);
-	until_trust(TRUST_BROKEN);
-	assert_false(is_allowed());
-}
-
-static void
 what_was_revoked_long_ago_is_deleted_and_nothing_else(void **state)
 {
 	(void)state;
@@ -796,23 +735,19 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(what_was_committed_is_done),
-	    TEST(a_row_without_an_answer_has_the_configured_status),
 	    TEST(what_was_not_committed_never_can_be),
 	    TEST(while_the_api_is_at_work_nothing_is_known_or_changed),
 	    TEST(an_answer_whose_row_is_locked_holds_no_other),
 	    TEST(what_has_started_is_revoked_when_that_is_asked),
 	    TEST(rows_that_make_no_sense_are_no_answers),
 	    TEST(whoever_stands_between_makes_nothing_known),
-	    TEST(what_is_refused_at_its_commit_was_not_revoked),
 	    TEST(the_sessions_defaults_do_not_matter),
-	    TEST(a_database_that_is_gone_is_away_until_it_is_back),
 	    TEST(a_database_that_is_frozen_does_not_hold_a_look_up),
 	    TEST(what_is_given_up_is_forgotten),
 	    TEST(enforced_by_is_read_from_the_catalogue),
 	    TEST(what_was_sent_before_enforced_by_held_is_not_asked_about),
 	    TEST(what_is_unknown_for_too_long_is_not_asked_about),
 	    TEST(what_was_revoked_long_ago_is_deleted_and_nothing_else),
-	    TEST(a_late_2xx_of_what_was_revoked_ends_all_trust),
 	    GUARD(the_guard_believes_who_was_seen_to_write),
 	    GUARD(an_end_is_told_once),
 	    GUARD(what_another_witness_has_proves_nothing_of_this_one),
