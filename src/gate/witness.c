@@ -788,10 +788,12 @@ pipe_down(void *arg, const char *why, bool refused)
 	end_waiting(pipe, why);
 	if (pipe != database->pipes)
 		return;
-	/* Another server may have another catalogue. */
+	/* The next server may be another one, with another catalogue. */
 	database->known = false;
-	for (size_t i = 1; i < PIPES; i++)
+	for (size_t i = 1; i < PIPES; i++) {
 		end_waiting(&database->pipes[i], why);
+		postgres_pipe_free(&database->pipes[i].pipe);
+	}
 	if (database->down)
 		return;
 	database->down = true;
