@@ -4,11 +4,12 @@ gateway, and what an operator does with it by mouse, keyboard and phone."""
 
 import base64
 import itertools
+import os
 import re
 import signal
 
 from once import http, tap
-from once.browser import BACKSPACE, ENTER, ESCAPE, TAB, new_window
+from once.browser import BACKSPACE, ENTER, ESCAPE, SPACE, TAB, new_window
 from once.demo import source
 from once.gateway import is_without, write
 from once.messages import Stream
@@ -21,6 +22,14 @@ from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
 ADMIN = {"listen": "127.0.0.1:0"}
+
+
+# The result has the focus, and all of it is in the window.
+IS_BEFORE_THE_EYES = """
+const result = document.querySelector(".result");
+const {top, bottom} = result.getBoundingClientRect();
+return document.activeElement === result && top >= 0
+    && bottom <= innerHeight;"""
 
 
 class Stage:
@@ -67,6 +76,18 @@ class Stage:
     def row(self, key_id, part=""):
         return f"#k{key_id} {part}".strip()
 
+    def name(self, key_id):
+        """What the page calls it: its label, or what there is."""
+        return self.browser.text(self.row(key_id, ".name"))
+
+    def told(self, words):
+        """What came of an act stands before the eyes, has the focus, and was
+        said to those who hear the page."""
+        self.browser.wait_text(".result", words)
+        eventually(lambda: self.browser.run(IS_BEFORE_THE_EYES), "the focus")
+        assert words in self.browser.run(
+            "return document.getElementById('said').textContent")
+
     def press_until(self, focus):
         """Presses the tab key until this has the focus."""
         for _ in range(40):
@@ -93,9 +114,14 @@ def an_unknown_key_is_shown_and_released_by_a_click(bench):
     key_id = s.stuck()
     row = s.row(key_id)
     shown = s.browser.text(row)
-    for words in ("UNKNOWN", "charges", "attempt 1", "second", "broken"):
+    for words in ("POST /v1/charges", "charges", "attempt 1", "second",
+                  "broken"):
         assert words in shown, shown
-    equal(s.browser.run("return document.title;"), "(1) onceproxy")
+    shown = s.browser.text("#held .head")
+    for words in ("1", "UNKNOWN", "charges", "the answer broke off"):
+        assert words in shown, shown
+    instance = s.send("GET", "/status").json()["instance"]
+    equal(s.browser.run("return document.title;"), f"(1) onceproxy {instance}")
     s.browser.click(s.row(key_id, ".release"))
     dialog = s.browser.text("#release")
     for words in (key_id, "did not happen", "twice"):
@@ -103,7 +129,10 @@ def an_unknown_key_is_shown_and_released_by_a_click(bench):
     s.browser.type("#release [name=note]", "not in the ledger")
     s.browser.click("#release .do")
     eventually(lambda: not s.browser.shows(row), "the key is gone")
-    s.browser.wait_text("#said", key_id)
+    s.told(key_id)
+    s.browser.click(".result button")
+    assert not s.browser.shows(".result")
+    equal(s.browser.focus(), "held-title")
     logged = s.gateway.wait_for_log("operator", key_id=key_id)
     equal((logged["act"], logged["note"]), ("release", "not in the ledger"))
     equal(s.upstream.count(), 1)
@@ -132,7 +161,7 @@ def a_payment_is_found_by_the_number_of_its_order(bench):
         s.browser.click("#find-end")
         eventually(lambda: all(s.browser.shows(s.row(one)) for one in ids),
                    "all are shown again")
-    shown = s.browser.text(s.row(ids[1], ".from"))
+    shown = s.browser.text(s.row(ids[1]))
     for words in ("o<1>", "POST /v1/charges", "req-1"):
         assert words in shown, shown
     s.browser.type("#find-text", "nothing")
@@ -151,14 +180,17 @@ def a_payment_is_found_by_the_number_of_its_order(bench):
 def a_key_is_released_by_keyboard_alone(bench):
     s = Stage(bench)
     key_id = s.stuck()
-    s.press_until("release " + key_id)
+    s.press_until(f"{s.name(key_id)}: Release…")
     s.browser.press(ENTER)
     equal(s.browser.focus(), "Cancel")
     s.press_until("It did not happen: release")
     s.browser.press(ENTER)
     eventually(lambda: not s.browser.shows(s.row(key_id)), "the key is gone")
     # The focus does not fall back to the top of the page.
-    eventually(lambda: s.browser.focus() == "held-title", "the focus")
+    s.told("is released")
+    s.press_until("OK")
+    s.browser.press(ENTER)
+    equal(s.browser.focus(), "held-title")
     equal(s.gateway.ask("k").status, 201)
     equal(s.upstream.count(), 2)
     s.calm()
@@ -226,7 +258,8 @@ def who_cancels_changes_nothing(bench):
             s.browser.type(f"#{act} [name=note]", "well")
             leave()
             eventually(lambda: not s.browser.shows("#" + act))
-            equal(s.browser.focus(), f"{act} {key_id}")
+            equal(s.browser.focus(),
+                  f"{s.name(key_id)}: {act.title()}…")
     # Enter in a field does not decide about a payment either.
     s.browser.click(s.row(key_id, ".complete"))
     s.browser.type("#complete [name=status]", "201" + ENTER)
@@ -268,18 +301,18 @@ def the_api_is_asked_about_one_and_about_a_selection(bench):
     s.look()
     for key_id in ids:
         s.browser.wait_for(s.row(key_id))
-    assert not s.browser.shows("#ask-picked")
+    assert not s.browser.shows("#chosen button")
     s.browser.click(s.row(ids[0], ".ask"))
-    s.browser.wait_text("#said", "Asked: 1 ")
+    s.told("asked: 1 still unknown")
     for key_id in ids:
         s.browser.click(s.row(key_id, ".pick"))
-    s.browser.wait_text("#ask-picked", "about 2 selected")
+    s.browser.wait_text("#chosen", "2 selected")
     known["GET"] = answer(404)
-    s.browser.click("#ask-picked")
-    s.browser.wait_text("#said", "Asked: ")
+    s.browser.click("#chosen-ask")
+    s.told("Asked: 2 free to execute")
     for key_id in ids:
         eventually(lambda: not s.browser.shows(s.row(key_id)), "it is free")
-    assert not s.browser.shows("#ask-picked")
+    assert not s.browser.shows("#chosen-release")
     s.calm()
 
 
@@ -311,7 +344,7 @@ def what_is_believed_of_a_witness_is_shown(bench):
     s.browser.wait_text("#trust .error", "in the note")
     s.browser.type("#trust [name=note]", "taken back")
     s.browser.click("#trust .do")
-    s.browser.wait_text("#said", "may be believed again")
+    s.told("may be believed again")
     equal(s.gateway.wait_for_log("witness_trusted")["note"], "taken back")
     eventually(lambda: not s.browser.shows("#wcharges .trust"), "it is over")
     s.calm()
@@ -323,10 +356,13 @@ def the_focus_stays_while_others_resolve_keys(bench):
     first, second = s.unknown("a"), s.unknown("b")
     s.look()
     s.browser.wait_for(s.row(second))
-    s.press_until("release " + second)
+    s.browser.run("document.querySelector(arguments[0]).focus();",
+                  s.row(second, ".release"))
     equal(s.send("POST", f"/keys/{first}/release").status, 200)
     eventually(lambda: not s.browser.shows(s.row(first)), "the key is gone")
-    equal(s.browser.focus(), "release " + second)
+    assert s.browser.run("return document.activeElement ==="
+                         " document.querySelector(arguments[0]);",
+                         s.row(second, ".release"))
 
 
 @test
@@ -335,23 +371,27 @@ def a_long_list_is_shown_when_it_is_asked_for(bench):
     for n in range(52):
         s.unknown(f"k{n}")
     s.look()
-    rows = "return document.querySelectorAll('#held li').length"
+    s.browser.wait_text("#held .fold", "52")
+    rows = "return document.querySelectorAll('#held li li').length"
+    equal(s.browser.run(rows), 0)
+    s.browser.click("#held .fold")
     eventually(lambda: s.browser.run(rows) == 50, "50 keys")
-    s.browser.click("#held-more")
+    s.browser.click("#held .more")
     eventually(lambda: s.browser.run(rows) == 52, "52 keys")
-    assert not s.browser.shows("#held-more")
+    assert not s.browser.shows("#held .more")
 
 
 @test
 def the_chart_and_the_latencies_follow_the_traffic(bench):
     s = Stage(bench)
     s.look()
-    equal(s.browser.run("return document.querySelectorAll('rect').length"), 0)
+    equal(s.browser.run(
+        "return document.querySelectorAll('#chart rect').length"), 0)
     hold = s.upstream.hold()
     first = bench.background(s.gateway.ask, "a")
     hold.wait_arrived()
     s.browser.wait_text("#flying", "PROCESSING")
-    assert not s.browser.shows("#flying button")
+    assert not s.browser.shows("#flying .acts")
     hold.release()
     equal(first.result().status, 201)
     for key in ("a", "b", "c", "a"):
@@ -362,7 +402,10 @@ def the_chart_and_the_latencies_follow_the_traffic(bench):
         assert s.browser.run(
             "return document.querySelector('rect.' + arguments[0])"
             ".getBoundingClientRect().height", kind) > 1
-    s.browser.wait_text("#latency", "charges 5")
+    s.browser.wait_text("#latency", "Requests 5")
+    s.browser.click("#latency-none ~ details summary")
+    s.browser.wait_text("#each", "charges 5")
+    s.browser.wait_text("#each-title", "Since you opened this page")
     s.calm()
 
 
@@ -383,13 +426,15 @@ def a_redis_that_is_down_and_a_gateway_that_is_gone_are_seen(bench):
     for part in ("#held-none", "#flying-none"):
         assert not s.browser.shows(part), part
     s.browser.wait_text("#flying-more", "Not known")
-    equal(s.browser.run("return document.title;"), "(?) onceproxy")
+    assert s.browser.run("return document.title;").startswith("(?) onceproxy")
     redis.start()
     eventually(lambda: s.browser.text("#ready") == "Ready", "ready again")
     assert not s.browser.shows("#held-old")
     s.gateway.stop()
     s.browser.wait_text("#ready", "No answer")
-    s.browser.wait_text("#said", "is out of date")
+    s.browser.wait_text("#trouble", "is out of date")
+    eventually(lambda: "bad" in s.browser.run(
+        "return document.getElementById('updated').className"), "it is old")
 
 
 @test
@@ -426,8 +471,226 @@ def names_are_text_and_no_markup(bench):
     s = Stage(bench, route=name)
     key_id = s.unknown()
     s.look()
-    s.browser.wait_text(s.row(key_id, ".route"), name)
+    s.browser.wait_text("#held .route", name)
+    s.browser.wait_text(s.row(key_id, ".why"), name)
     equal(s.browser.run("return document.querySelectorAll('img').length"), 0)
+    s.calm()
+
+
+# --- what stands first ------------------------------------------------------
+
+@test
+def the_number_of_the_order_leads_and_the_id_comes_last(bench):
+    s = Stage(bench, idempotency={"label": ["/order"]})
+    s.upstream.reply = close_unanswered
+    got = s.gateway.ask("k", body=b'{"order": "order-9001"}')
+    key_id = got.json()["instance"].rsplit(":", 1)[-1]
+    s.look()
+    s.browser.wait_for(s.row(key_id))
+    row = s.row(key_id)
+    for shown in (s.browser.text(row),
+                  s.browser.run("return document.querySelector(arguments[0])"
+                                ".textContent.trim()", row)):
+        places = [shown.index(words) for words in (
+            "order-9001", " ago, ", "broken", "POST /v1/charges", key_id)]
+        equal(places, sorted(places))
+        equal(places[0], 0)
+    named = s.browser.run(
+        "return [...document.querySelectorAll(arguments[0])].map(e =>"
+        "e.getAttribute('aria-label'));", row + " :is(.acts, .id) button")
+    equal({name.split(": ")[0] for name in named}, {"order-9001"})
+    s.browser.click(row + " .release")
+    shown = s.browser.text("#release")
+    assert shown.startswith("order-9001: release"), shown
+    assert shown.index("broken") < shown.index(key_id), shown
+    s.browser.click("#release .do")
+    s.told("order-9001 is released")
+    s.calm()
+
+
+@test
+def an_id_is_copied_by_a_button(bench):
+    s = Stage(bench)
+    key_id = s.stuck()
+    for name in ("clipboard-read", "clipboard-write"):
+        s.browser.command("POST", "permissions", {
+            "descriptor": {"name": name}, "state": "granted"})
+    s.browser.click(s.row(key_id, ".copy"))
+    s.browser.wait_text(s.row(key_id, ".copy"), "Copied")
+    equal(s.browser.run("return navigator.clipboard.readText();"), key_id)
+    s.browser.wait_text(s.row(key_id, ".copy"), "Copy")
+    s.calm()
+
+
+@test
+def a_key_is_shown_with_its_history_and_its_answer(bench):
+    s = Stage(bench, idempotency={"label": ["/order"]})
+    s.upstream.reply = close_unanswered
+    got = s.gateway.ask("k", body=b'{"order": "o-7"}')
+    key_id = got.json()["instance"].rsplit(":", 1)[-1]
+    s.send("POST", f"/keys/{key_id}/complete", b'{"status": 201, "headers":'
+           b' {"X-Ledger": "4711"}, "body": "<b>paid", "note": "seen"}')
+    s.look()
+    s.browser.type("#find-text", "o-7" + ENTER)
+    s.browser.wait_text("#held", "COMPLETED")
+    s.browser.click(s.row(key_id, ".name"))
+    s.browser.wait_text("#detail", "o-7")
+    equal(s.browser.focus(), "detail-title")
+    shown = s.browser.text("#detail")
+    for words in ("POST /v1/charges", "Attempt", "Created", key_id,
+                  "completed", ": seen", "Status 201", "X-Ledger: 4711",
+                  "<b>paid"):
+        assert words in shown, shown
+    s.browser.press(ESCAPE)
+    equal(s.browser.focus(), "o-7")
+    s.calm()
+
+
+@test
+def cards_lead_to_their_lists(bench):
+    s = Stage(bench)
+    s.stuck()
+    for name, words in (("Unknown", "held-title"), ("Failed", "held-title"),
+                        ("In flight", "flying-title")):
+        s.browser.run("document.getElementById(arguments[0])"
+                      ".querySelector('a').focus();", "tile-" + name)
+        s.browser.press(ENTER)
+        equal(s.browser.focus(), words)
+        top, bottom = s.browser.run(
+            "const box = document.activeElement.getBoundingClientRect();"
+            "return [box.top, box.bottom - innerHeight];")
+        assert top >= 0 >= bottom, (top, bottom)
+    s.calm()
+
+
+@test
+def it_says_which_gateway_it_is_and_how_old_what_it_shows_is(bench):
+    s = Stage(bench)
+    s.look()
+    status = s.send("GET", "/status").json()
+    shown = s.browser.text("#place")
+    for words in (status["instance"], status["store"]["redis"],
+                  status["store"]["prefix"]):
+        assert words in shown, shown
+    s.browser.wait_text("#updated", "updated 1 s ago")
+    s.browser.wait_text("#updated", "updated 0 s ago")
+
+
+# --- the last hour ----------------------------------------------------------
+
+@test
+def the_last_hour_is_there_when_the_page_is_opened(bench):
+    s = Stage(bench)
+    for key in ("a", "b", "a"):
+        equal(s.gateway.ask(key).status, 201)
+    s.unknown()
+    s.look()
+    equal(s.browser.text("#legend").split("\n"), [
+        "Executed", "2", "Replayed", "1", "Passed", "0",
+        "Refused", "0", "Failed", "0", "Unknown", "1"])
+    for kind in ("#chart .executed", "#chart .unknown", "#times .body"):
+        assert s.browser.run("return document.querySelector(arguments[0])"
+                             ".getBoundingClientRect().height", kind) > 1
+    rows = s.browser.run("return [...document.querySelectorAll('#latency th')"
+                         "].map(e => e.textContent);")
+    equal(rows, ["Requests", "Upstreams", "Redis"])
+    s.browser.wait_text("#latency", "Requests 4")
+    equal(s.browser.run("return document.querySelectorAll('.clock')[0]"
+                        ".children.length;"), 5)
+    s.calm()
+
+
+# --- many of them -----------------------------------------------------------
+
+def many(s, count):
+    """That many unknown keys on each of two routes; their key_ids."""
+    s.upstream.reply = close_unanswered
+    made = [s.gateway.ask(f"{name}{n}", target=path,
+                          body=b'{"order": "%s-%d"}' % (name.encode(), n))
+            for path, name in (("/v1/charges", "c"), ("/v1/refunds", "r"))
+            for n in range(count)]
+    s.upstream.reply = answer()
+    return [got.json()["instance"].rsplit(":", 1)[-1] for got in made]
+
+
+class ManyStage(Stage):
+    """Eight unknown keys on each of two routes, on the page."""
+
+    def __init__(self, bench):
+        self.upstream = bench.upstream()
+        config = bench.config(self.upstream, admin=ADMIN,
+                              idempotency={"label": ["/order"]})
+        config["routes"].insert(0, {**config["routes"][0], "name": "refunds",
+                                    "path": "/v1/refunds"})
+        self.gateway = bench.serve(config)
+        self.address = self.gateway.ready["admin"]
+        self.browser = new_window()
+        self.ids = many(self, 8)
+        self.look()
+        self.browser.wait_for(self.group("refunds"))
+
+    @staticmethod
+    def group(route, part=""):
+        return f"[id='g-UNKNOWN-{route}-broken'] {part}".strip()
+
+    def states(self):
+        return [self.record(key_id)["state"] for key_id in self.ids]
+
+
+@test
+def many_are_folded_by_reason_and_route_and_released_together(bench):
+    s = ManyStage(bench)
+    shown = s.browser.text(s.group("refunds"))
+    for words in ("8", "UNKNOWN", "refunds", "the answer broke off",
+                  "oldest"):
+        assert words in shown, shown
+    assert not s.browser.shows(s.row(s.ids[8]))
+    s.browser.click(s.group("refunds", ".all"))
+    s.browser.wait_text("#chosen", "8 selected")
+    assert not s.browser.shows("#chosen-ask")
+    s.browser.click(s.group("refunds", ".fold"))
+    s.browser.wait_for(s.row(s.ids[8]))
+    s.browser.click(s.row(s.ids[8], ".pick"))
+    s.browser.wait_text("#chosen", "7 selected")
+    s.browser.click(s.group("refunds", ".fold"))
+    # Another one was executed again since.
+    equal(s.send("POST", f"/keys/{s.ids[9]}/release").status, 200)
+    s.upstream.reply = close_unanswered
+    s.gateway.ask("r1", target="/v1/refunds", body=b'{"order": "r-1"}')
+    s.upstream.reply = answer()
+    s.browser.click("#chosen-release")
+    shown = s.browser.text("#release")
+    for words in ("7 selected", "r-1; r-2", "and 2 more"):
+        assert words in shown, shown
+    s.browser.click("#release .do")  # nobody says that each was looked up
+    equal(s.states(), ["UNKNOWN"] * 16)
+    s.browser.click("#release [name=sure]")
+    s.browser.type("#release [name=note]", "none is there")
+    s.browser.click("#release .do")
+    s.told("6 of 7 selected: released")
+    s.told("r-1: The record is now UNKNOWN at attempt 2")
+    equal(s.states(), ["UNKNOWN"] * 10 + ["RELEASED"] * 6)
+    equal(s.gateway.find_log("operator")[-1]["note"], "none is there")
+    assert not s.browser.shows("#chosen-release")
+    s.refused_once()
+
+
+@test
+def a_group_is_completed_with_one_status_by_keyboard_alone(bench):
+    s = ManyStage(bench)
+    s.press_until("select all 8 of refunds, broken: the answer broke off")
+    s.browser.press(SPACE)
+    s.browser.wait_text("#chosen", "8 selected")
+    s.press_until("chosen-complete")
+    s.browser.press(ENTER)
+    s.browser.press(*"204", TAB, TAB, TAB, TAB, SPACE)
+    s.press_until("It happened: complete")
+    s.browser.press(ENTER)
+    s.told("8 of 8 selected: completed")
+    equal(s.states(), ["UNKNOWN"] * 8 + ["COMPLETED"] * 8)
+    eventually(lambda: not s.browser.shows(s.group("refunds")), "it is gone")
+    got = s.gateway.ask("r3", target="/v1/refunds", body=b'{"order": "r-3"}')
+    equal((got.status, got.replayed), (204, True))
     s.calm()
 
 
@@ -478,7 +741,7 @@ def who_acts_is_shown_and_who_may_only_look_has_no_buttons(bench):
     eventually(lambda: not s.browser.shows(s.row(key_id)), "the key is gone")
     s.upstream.reply = close_unanswered
     equal(s.gateway.ask("k").problem, "outcome-unknown")
-    s.browser.wait_text(s.row(key_id, ".past"), "ago by alice: not there")
+    s.browser.wait_text(s.row(key_id, ".past"), ", by alice: not there")
 
 
 # --- any window, any light --------------------------------------------------
@@ -557,6 +820,58 @@ def it_is_dark_where_the_user_is_in_the_dark(bench):
     ground, text = lightness(s.browser)
     assert ground < 60 and text > 180, (ground, text)
     s.calm()
+
+
+# --- who does not see it ----------------------------------------------------
+
+# What is read as a button's name has the words that are seen on it.
+MISNAMED = r"""
+const plain = text => text.replace(/[^\w ]/g, "").trim().toLowerCase();
+return [...document.querySelectorAll("[aria-label]:is(a, button)")].filter(
+    e => e.checkVisibility() && !plain(e.getAttribute("aria-label")).includes(
+        plain(e.textContent))).map(e => e.outerHTML.slice(0, 120));"""
+AXE = os.environ.get("ONCE_AXE")  # axe-core's axe.min.js, where it is
+AXE_RUN = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations"]}).then(({violations}) =>
+    done(violations.map(v => [v.id, ...v.nodes.map(n => n.html)])),
+    trouble => done([String(trouble)]));"""
+
+
+def judge(browser, axe):
+    """No name of a button is another one than is seen, nothing is wider than
+    the window, and axe finds nothing."""
+    equal(browser.run(MISNAMED), [])
+    equal(browser.run(BEYOND), [])
+    if axe:
+        browser.run(axe + "; return 0;")
+        equal(browser.command("POST", "execute/async",
+                              {"script": AXE_RUN, "args": []}), [])
+
+
+@test
+def nothing_is_found_by_axe_at_any_width_in_any_light(bench):
+    if AXE:
+        with open(AXE, encoding="utf-8") as text:
+            axe = text.read()
+    else:
+        axe = None
+    s = ManyStage(bench)
+    s.browser.click(s.group("refunds", ".fold"))
+    s.browser.wait_for(s.row(s.ids[8]))
+    s.browser.click(s.group("charges", ".all"))
+    s.browser.wait_for("#chosen-release")
+    for width, dark in itertools.product((1280, 390), (False, True)):
+        s.browser.size(width, 800)
+        s.browser.dark(dark)
+        judge(s.browser, axe)
+        for button, dialog in (("#chosen-release", "#release"),
+                               (s.row(s.ids[8], ".complete"), "#complete"),
+                               (s.row(s.ids[8], ".name"), "#detail")):
+            s.browser.click(button)
+            s.browser.wait_for(dialog)
+            judge(s.browser, axe)
+            s.browser.press(ESCAPE)
 
 
 # --- routes that only observe -------------------------------------------------
@@ -639,7 +954,7 @@ class SourceStage(Stage):
         eventually(lambda: len(self.messages()) == 1, "it is held")
         message, = self.messages()
         self.look()
-        self.browser.wait_for("#m" + message["id"])
+        self.browser.wait_for(self.row(message["key_id"], ".drop"))
         return message
 
     def letters(self):
@@ -651,7 +966,7 @@ class SourceStage(Stage):
         eventually(lambda: len(self.letters()) == count, "they are dead")
         letters = self.letters()
         self.look()
-        self.browser.wait_for("#scharges")
+        self.browser.wait_for("#scharges .letters")
         assert not self.browser.shows("#letters-part")
         self.browser.click("#scharges .letters")
         for letter in letters:
@@ -691,42 +1006,45 @@ def a_relay_is_shown_paused_and_resumed(bench):
     s = RelayStage(bench)
     s.gateway.wait_for_log("relay_up")
     s.look()
-    s.browser.wait_text("#rledger", "brings")
+    s.browser.wait_text("#rledger", "delivering")
     assert "postgres shop ledger" in s.browser.text("#rledger")
-    s.browser.click("#rledger .stop")
-    assert "store.events.maxlen" in s.browser.text("#stop")
-    s.browser.type("#stop [name=note]", "a move")
-    s.browser.click("#stop .do")
-    s.browser.wait_text("#said", "ledger is paused")
+    s.browser.click("#rledger .pause")
+    assert "store.events.maxlen" in s.browser.text("#pause")
+    s.browser.type("#pause [name=note]", "a move")
+    s.browser.click("#pause .do")
+    s.told("ledger is paused")
     assert s.is_paused()
     s.browser.wait_text("#rledger", "a move")
-    s.browser.click("#rledger .go")
-    s.browser.click("#go .do")
-    s.browser.wait_text("#said", "ledger is resumed")
+    s.browser.click("#rledger .resume")
+    s.browser.click("#resume .do")
+    s.told("ledger is resumed")
     assert not s.is_paused()
     s.calm()
 
 
 @test
-def a_held_message_is_shown_and_dropped_with_a_note(bench):
+def a_held_message_and_its_key_are_one_row(bench):
     s = SourceStage(bench)
     message = s.held()
     shown = s.browser.text("#scharges")
-    for words in ("goes", "redis queue, charges", "1 held"):
+    for words in ("running", "redis queue, charges", "1 held"):
         assert words in shown, shown
-    row = "#m" + message["id"]
+    row = s.row(message["key_id"])
     shown = s.browser.text(row)
-    for words in ("held", "charges", "attempt 1", "nobody knows",
+    for words in ("A message of charges", message["position"], "attempt 1",
                   message["key_id"]):
         assert words in shown, shown
+    assert not s.browser.shows("#m" + message["id"])
+    s.browser.wait_text("#messages-held", "1 held, with its key")
     s.browser.click(row + " .drop")
     dialog = s.browser.text("#drop")
     for words in (message["position"], "for good", "record"):
         assert words in dialog, dialog
     s.browser.type("#drop [name=note]", "sent twice")
     s.browser.click("#drop .do")
-    eventually(lambda: not s.browser.shows(row), "the message is gone")
-    s.browser.wait_text("#said", message["position"])
+    s.told(message["position"])
+    eventually(lambda: not s.browser.shows(row + " .drop"), "it is gone")
+    assert s.browser.shows(row), "its key is as it was"
     equal(s.gateway.wait_for_log("operator_message")["note"], "sent twice")
     equal(s.stream.pending(), [])
     s.calm()
@@ -758,13 +1076,13 @@ def a_dead_letter_is_replayed_once_its_key_is_resolved(bench):
     s.send("POST", f"/keys/{letter['key_id']}/release", b"{}")
     s.browser.click("#replay .do")
     eventually(lambda: not s.browser.shows(row), "it is no dead letter")
-    s.browser.wait_text("#said", letter["position"])
+    s.told(letter["position"])
     equal(s.gateway.wait_for_log("operator_replay")["note"], "mended")
     s.gateway.wait_for_log("message", outcome="executed")
     equal(s.upstream.count(), 2)
     s.browser.wait_text("#letters-none", "None")
-    s.browser.click("#scharges .letters")
-    eventually(lambda: not s.browser.shows("#letters-part"), "it is closed")
+    s.browser.click("#letters-end")
+    assert not s.browser.shows("#letters-part")
     s.refused_once()
 
 
@@ -812,6 +1130,28 @@ def a_dead_letter_is_dropped_and_what_is_behind_it_comes_back(bench):
 
 
 @test
+def dead_letters_are_led_to(bench):
+    s = SourceStage(bench, lambda connection, request:
+                    connection.send(answer(422)))
+    s.stream.add(body=b"{}", idempotency_key="k")
+    letter, = s.show_letters(1)
+    equal(s.browser.text("#scharges .letters"), "1 dead letter")
+    eventually(lambda: s.browser.focus() == "letters-title", "the focus")
+    top, bottom = s.browser.run(
+        "const box = document.activeElement.getBoundingClientRect();"
+        "return [box.top, box.bottom - innerHeight];")
+    assert top >= 0 >= bottom, (top, bottom)
+    s.browser.wait_text("[id='tile-Dead letters']", "1")
+    assert s.browser.run("return document.title;").startswith("(1) ")
+    s.browser.click(f"#d{letter['id']} .name")
+    s.browser.wait_text("#detail", "the API refused it")
+    s.browser.press(ESCAPE)
+    s.browser.click("#letters-end")
+    equal(s.browser.focus(), "charges: 1 dead letter")
+    s.calm()
+
+
+@test
 def dead_letters_are_restored_where_redis_was_lost(bench):
     s = SourceStage(bench, lambda connection, request:
                     connection.send(answer(422)))
@@ -833,7 +1173,7 @@ def dead_letters_are_restored_where_redis_was_lost(bench):
         assert words in dialog, dialog
     s.browser.type("#restore [name=note]", "the disk is gone")
     s.browser.click("#restore .do")
-    s.browser.wait_text("#said", "charges has its dead letters again")
+    s.told("charges has its dead letters again")
     equal([m["id"] for m in s.letters()], [letter["id"]])
     equal(s.gateway.wait_for_log("operator_decided")["note"],
           "the disk is gone")
@@ -877,7 +1217,7 @@ def a_partition_is_rewound_with_a_note(bench):
     s.browser.type("#rewind [name=more]", "charges/0")
     s.browser.type("#rewind [name=note]", "results were lost")
     s.browser.click("#rewind .do")
-    s.browser.wait_text("#said", "charges is rewound")
+    s.told("charges is rewound")
     said = s.gateway.wait_for_log("operator_decided")
     equal((said["act"], said["partitions"], said["note"]),
           ("rewind", 1, "results were lost"))
@@ -890,7 +1230,7 @@ def a_source_is_paused_and_resumed_by_keyboard_alone(bench):
     s.look()
     s.browser.wait_for("#scharges")
     assert not s.browser.shows("#scharges .rewind")
-    s.press_until("pause charges")
+    s.press_until("charges: Pause…")
     s.browser.press(ENTER)
     equal(s.browser.focus(), "Cancel")
     s.press_until("Pause for all gateways")
@@ -901,7 +1241,7 @@ def a_source_is_paused_and_resumed_by_keyboard_alone(bench):
     s.browser.click("#scharges .resume")
     s.browser.click("#resume .do")
     s.gateway.wait_for_log("source_resumed", source="charges")
-    s.browser.wait_text("#scharges .chip", "goes")
+    s.browser.wait_text("#scharges .chip", "running")
     s.calm()
 
 

@@ -140,6 +140,9 @@ class Browser:
                    and part in self.text(selector), f"{part!r} in {selector}")
 
     def click(self, selector):
+        # What sticks to the window's edge does not cover it there.
+        self.run("document.querySelector(arguments[0])"
+                 ".scrollIntoView({block: 'center'});", selector)
         self.command("POST", f"element/{self.find(selector)}/click")
 
     def type(self, selector, text):

@@ -3,15 +3,35 @@
 // done.
 
 const ORDERS = {}; // by the id of the dialog
-let subject = null; // the record that the open dialog is about
+let subject = null; // {records, place}: what the open dialog is about
 
-function openOrder(act, record) {
-	const dialog = el(act);
-	subject = record;
-	dialog.querySelector("form").reset();
-	dialog.querySelector(".error").textContent = "";
-	dialog.querySelector(".subject").replaceChildren(
-		...ORDERS[act].about(record));
+// The most that is said of each: nobody reads a hundred names.
+const NAMED_MAX = 5;
+
+function subjectOf(order, records) {
+	if (records.length === 1)
+		return order.about(records[0]);
+	const names = records.slice(0, NAMED_MAX).map(order.name);
+	const more = records.length - names.length;
+	return [names.join("; ") + (more > 0
+		? `; and ${number(more)} more` : "")];
+}
+
+// place is the row: what comes of it is shown there.
+function openOrder(act, records, place) {
+	const dialog = el(act), order = ORDERS[act];
+	const many = records.length > 1;
+	const part = name => dialog.querySelector(name);
+	subject = {records, place};
+	part("form").reset();
+	put(part(".error"), "");
+	put(part(".name"), many ? `${number(records.length)} selected`
+		: order.name(records[0]));
+	part(".subject").replaceChildren(...subjectOf(order, records));
+	if (part(".sure") !== null) {
+		part(".sure").hidden = !many;
+		part(".sure input").required = many;
+	}
 	dialog.showModal();
 }
 
@@ -19,25 +39,64 @@ function noteOf(fields) {
 	return fields.note.value === "" ? {} : {note: fields.note.value};
 }
 
+// One after the other, until the dialog is closed or nobody answers.
+async function carryOut(act, records, bodies) {
+	const dialog = el(act), button = dialog.querySelector(".do");
+	const words = button.textContent;
+	const came = {done: 0, refused: []};
+	for (const [i, record] of records.entries()) {
+		if (records.length > 1)
+			put(button, `${i + 1} of ${records.length}`);
+		try {
+			await ask("POST", ORDERS[act].path(record), bodies[i]);
+			came.done++;
+		} catch (trouble) {
+			came.refused.push([record, trouble]);
+		}
+		const away = came.refused.some(([, trouble]) =>
+			trouble.status === undefined);
+		if (!dialog.open || away)
+			break;
+	}
+	put(button, words);
+	return came;
+}
+
+// Of many: how many, and why not the others.
+function wordsOf(act, records, {done, refused}) {
+	const {name, many, done: words} = ORDERS[act];
+	const more = refused.length - NAMED_MAX;
+	if (records.length === 1)
+		return words(records[0]);
+	return [`${number(done)} of ${number(records.length)} selected: `
+		+ many, ...refused.slice(0, NAMED_MAX).map(
+		([record, trouble]) => `${name(record)}: ${trouble.message}`),
+	more > 0 ? `And ${number(more)} more.` : ""].join(" ").trim();
+}
+
+// A refusal of one of many stops only that one.
 async function doOrder(act) {
 	const dialog = el(act), form = dialog.querySelector("form");
 	const error = dialog.querySelector(".error");
 	const button = dialog.querySelector(".do");
-	const record = subject, order = ORDERS[act];
+	const {records, place} = subject, {body} = ORDERS[act];
 	if (button.disabled || !form.reportValidity())
 		return;
 	button.disabled = true;
-	error.textContent = "";
+	put(error, "");
 	try {
-		const more = order.body ? order.body(form.elements, record)
-			: {};
-		await ask("POST", order.path(record),
-			Object.assign(more, noteOf(form.elements)));
+		const came = await carryOut(act, records, records.map(
+			record => ({...noteOf(form.elements),
+				...body ? body(form.elements, record) : {}})));
+		if (records.length === 1 && came.done === 0)
+			throw came.refused[0][1];
 		dialog.close();
-		say(order.done(record));
+		tell(wordsOf(act, records, came), place);
+		if (records.length > 1)
+			chosen.clear();
 		refresh();
 	} catch (trouble) {
-		error.textContent = trouble.message;
+		put(error, trouble.message);
 	}
 	button.disabled = false;
 }
@@ -49,10 +108,10 @@ function makeDialog(act, order) {
 	dialog.id = act;
 	dialog.setAttribute("aria-labelledby", act + "-title");
 	part("h2").id = act + "-title";
-	for (const [name, words] of [["h2", order.title],
+	for (const [name, words] of [[".title", order.title],
 		[".means", order.means], [".warning", order.warning],
 		[".do", order.button]])
-		part(name).textContent = words;
+		put(part(name), words);
 	if (order.more) {
 		part(".more b").textContent = order.more[0];
 		part(".more span").textContent = order.more[1];
@@ -75,6 +134,7 @@ function addOrders(orders) {
 			() => dialog.close());
 		dialog.querySelector(".do").addEventListener("click",
 			() => doOrder(act));
+		CLICKS[act] = item => openOrder(act, [item.record], item);
 	}
 }
 
@@ -125,27 +185,34 @@ function outcomeOf(fields) {
 }
 
 const aboutKey = record => [
-	`${record.state}, ${record.route || "no route"}, attempt `
-		+ `${record.attempt}, key `, make("b", {}, record.key_id)];
+	[agoOf(record.changed, Date.now()), record.state === "UNKNOWN"
+		? record.reason : record.state,
+	record.path && `${record.method} ${record.path}`, record.route,
+	"attempt " + record.attempt].filter(Boolean).join(" · ") + " · key ",
+	make("b", {}, record.key_id)];
 
 // The attempt that was looked at: another one may have been made meanwhile, of
 // which the operator knows nothing.
 addOrders({
 	release: {
 		path: record => `/keys/${record.key_id}/release`,
+		name: nameOf,
 		about: aboutKey,
 		body: (fields, record) => ({attempt: record.attempt}),
-		done: record => `${record.key_id} is released: its next retry `
-			+ "executes.",
+		done: record => `${nameOf(record)} is released: its next retry `
+			+ `executes. Key ${record.key_id}.`,
+		many: "released: their next retries execute.",
 	},
 	complete: {
 		path: record => `/keys/${record.key_id}/complete`,
+		name: nameOf,
 		about: aboutKey,
 		body: (fields, record) => ({
 			attempt: record.attempt,
 			...outcomeOf(fields),
 		}),
-		done: record => `${record.key_id} is completed: every retry `
-			+ "gets this answer.",
+		done: record => `${nameOf(record)} is completed: every retry `
+			+ `gets this answer. Key ${record.key_id}.`,
+		many: "completed: every retry of each gets this answer.",
 	},
 });

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Traffic by outcome: a stacked bar for every few seconds.
+// The last hour, which the gateway remembers: a bar for every minute.
 
-const SLOT_MS = 5000;
-const SLOTS = WINDOW_MS / SLOT_MS;
+const MINUTE_MS = 60000;
+const MINUTES = 61; // the last one is the one that runs
+const HEIGHT = 160;
 
 // All outcomes that an access line may have, in groups that are drawn.
 const GROUPS = [
 	["executed", "Executed", ["executed"]],
 	["replayed", "Replayed", ["replayed", "waited", "fenced",
 		"looked-up"]],
-	["passed", "Passed through", ["passed", "preflight"]],
+	["passed", "Passed", ["passed", "preflight"]],
 	["refused", "Refused", ["in-flight", "entity-busy", "stale",
 		"mismatch", "key-missing", "key-invalid", "scope-missing",
 		"token-invalid", "exhausted", "not-kept", "no-route",
@@ -19,103 +20,114 @@ const GROUPS = [
 	["unknown", "Unknown", ["unknown"]],
 ];
 
-const slots = new Map(); // number of the slot: {outcome: requests}
-let counted = null; // {at, counts, started}: the last look
-
-function addTo(slot, outcome, requests) {
-	if (!slots.has(slot))
-		slots.set(slot, {});
-	const of = slots.get(slot);
-	of[outcome] = (of[outcome] || 0) + requests;
-}
-
-// What came since the last look is spread over the time since then, so that
-// a tab that slept draws no peak.
-function count(samples, now) {
-	const counts = outcomesOf(samples);
-	const started = valueOf(samples, "process_start_time_seconds");
-	const from = counted && counted.started === started ? counted : null;
-	for (const outcome of from ? Object.keys(counts) : []) {
-		const came = counts[outcome] - (from.counts[outcome] || 0);
-		const first = Math.floor(from.at / SLOT_MS);
-		const last = Math.floor(now / SLOT_MS);
-		for (let slot = first; slot <= last && came > 0; slot++) {
-			const ms = Math.min(now, (slot + 1) * SLOT_MS)
-				- Math.max(from.at, slot * SLOT_MS);
-			addTo(slot, outcome, came * ms
-				/ Math.max(now - from.at, 1));
-		}
-	}
-	counted = {at: now, counts, started};
-	for (const slot of slots.keys())
-		if (slot <= Math.floor(now / SLOT_MS) - SLOTS)
-			slots.delete(slot);
-}
-
 function inGroup(requests, outcomes) {
 	return outcomes.reduce((sum, o) => sum + (requests[o] || 0), 0);
 }
 
-function lastMinutes() {
+function sumOf(minutes) {
 	const sums = {};
-	for (const requests of slots.values())
-		for (const outcome of Object.keys(requests))
-			sums[outcome] = (sums[outcome] || 0)
-				+ requests[outcome];
+	for (const {outcomes} of minutes)
+		for (const [outcome, n] of Object.entries(outcomes))
+			sums[outcome] = (sums[outcome] || 0) + n;
 	return sums;
 }
 
 // 1, 2 or 5 times a power of ten, and not below.
 function niceTop(value) {
-	const power = 10 ** Math.floor(Math.log10(Math.max(value, 0.1)));
-	return [1, 2, 5, 10].map(n => n * power).find(n => n >= value) || 1;
+	const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
+	return [1, 2, 5, 10].map(n => n * power).find(n => n >= value);
 }
 
 function number(value) {
 	return value.toLocaleString("en", {maximumSignificantDigits: 3});
 }
 
-function drawChart(now) {
-	const last = Math.floor(now / SLOT_MS);
-	const sums = [...slots.values()].map(requests => GROUPS.reduce(
-		(sum, group) => sum + inGroup(requests, group[2]), 0));
-	const top = niceTop(Math.max(0, ...sums) / (SLOT_MS / 1000));
-	const scale = 160 / (top * SLOT_MS / 1000);
-	const bars = [];
-	for (const [slot, requests] of slots) {
-		let y = 160;
-		for (const [name, , outcomes] of GROUPS) {
-			const n = inGroup(requests, outcomes);
-			if (n === 0)
-				continue;
-			// One unknown of a thousand has to be seen too.
-			const height = Math.max(n * scale, 2);
-			y -= height;
-			bars.push(makeSvg("rect", {class: name,
-				x: (SLOTS - 1 - last + slot) * 10 + 1, y,
-				width: 8, height}));
-		}
-	}
-	el("chart").replaceChildren(...bars);
-	el("top").textContent = number(top) + " /s";
+// A bar of that minute; how many minutes it is ago tells where.
+function bar(kind, minute, now, y, height) {
+	const ago = Math.round((Date.parse(now.from) - Date.parse(minute.from))
+		/ MINUTE_MS);
+	return makeSvg("rect", {class: kind, x: (MINUTES - 1 - ago) * 10 + 1,
+		y, width: 8, height});
 }
 
-function showTraffic(samples, now) {
-	count(samples, now);
-	drawChart(now);
-	const recent = lastMinutes();
-	const total = outcomesOf(samples);
-	const words = GROUPS.map(([name, title, outcomes]) =>
-		[name, title, Math.round(inGroup(recent, outcomes))]);
+function trafficBars(minutes) {
+	const now = minutes[minutes.length - 1];
+	const top = niceTop(Math.max(...minutes.map(({outcomes}) =>
+		Object.values(outcomes).reduce((sum, n) => sum + n, 0))));
+	put(el("top"), number(top));
+	return minutes.flatMap(minute => {
+		let y = HEIGHT;
+		return GROUPS.flatMap(([kind, , outcomes]) => {
+			const n = inGroup(minute.outcomes, outcomes);
+			if (n === 0)
+				return [];
+			// One unknown of a thousand has to be seen too.
+			const height = Math.max(n * HEIGHT / top, 2);
+			y -= height;
+			return [bar(kind, minute, now, y, height)];
+		});
+	});
+}
+
+// From 1 ms at the bottom to 100 s at the top, by powers of ten.
+function heightOf(seconds) {
+	const decades = Math.log10(Math.min(seconds, 100) / 0.001);
+	return HEIGHT * Math.max(decades, 0) / 5;
+}
+
+function latencyBars(minutes, bounds) {
+	const now = minutes[minutes.length - 1];
+	return minutes.filter(({requests}) => requests.length > 0)
+		.flatMap(minute => {
+			const all = histogramOf(bounds, [minute.requests]);
+			const [low, high, top] = [0.5, 0.95, 0.99].map(q =>
+				heightOf(quantile(all, q)));
+			return [["tail", high, top], ["body", low, high]].map(
+				([kind, from, to]) => bar(kind, minute, now,
+					HEIGHT - Math.max(to, from + 2),
+					Math.max(to - from, 2)));
+		});
+}
+
+function showOutcomes(minutes, samples) {
+	const total = outcomesOf(samples), hour = sumOf(minutes);
+	const recent = sumOf(minutes.slice(-5));
+	const words = GROUPS.map(([kind, title, outcomes]) =>
+		[kind, title, number(inGroup(hour, outcomes))]);
 	el("chart").setAttribute("aria-label",
-		"Requests in the last 5 minutes: " + words
+		"Requests in the last hour: " + words
 			.map(([, title, n]) => `${title} ${n}`).join(", "));
-	el("legend").replaceChildren(...words.map(([name, title, n]) =>
-		make("li", {}, make("span", {class: "swatch " + name}), title,
-			make("b", {class: "n"}, String(n)))));
+	el("legend").replaceChildren(...words.map(([kind, title, n]) =>
+		make("li", {}, make("span", {class: "swatch " + kind}), title,
+			make("b", {class: "n"}, n))));
 	el("outcomes").replaceChildren(...Object.keys(total).sort().map(
 		outcome => make("tr", {}, make("th", {scope: "row"}, outcome),
-			make("td", {class: "n"},
-				String(Math.round(recent[outcome] || 0))),
-			make("td", {class: "n"}, String(total[outcome])))));
+			...[recent, hour, total].map(of => make("td",
+				{class: "n"}, String(of[outcome] || 0))))));
+}
+
+function showHour({minutes, bounds, now}, samples) {
+	const first = Date.parse(minutes[0].from);
+	const at = Date.parse(now);
+	for (const part of document.querySelectorAll(".short"))
+		put(part, minutes.length < MINUTES
+			? `, since ${clockOf(first)}, when it started` : "");
+	for (const axis of document.querySelectorAll(".clock"))
+		axis.replaceChildren(...[60, 45, 30, 15].map(ago =>
+			make("span", {}, clockOf(at - ago * MINUTE_MS, false))),
+		make("span", {}, "now"));
+	el("chart").replaceChildren(...trafficBars(minutes));
+	el("times").replaceChildren(...latencyBars(minutes, bounds));
+	showOutcomes(minutes, samples);
+	const rows = [["Requests", "requests"], ["Upstreams", "upstreams"],
+		["Redis", "redis"]].map(([title, name]) => [title,
+		histogramOf(bounds, minutes.map(minute => minute[name]))])
+		.filter(([, histogram]) => totalOf(histogram) > 0);
+	el("latency").replaceChildren(...rows.map(([title, histogram]) =>
+		latencyRow(title, histogram)));
+	el("latency-none").hidden = rows.length > 0;
+	el("times").setAttribute("aria-label", "Latency in the last hour"
+		+ rows.slice(0, 1).map(([, all]) => [0.5, 0.95, 0.99].map(q =>
+			`, p${q * 100} ${inSeconds(quantile(all, q), all)}`)
+			.join("")).join(""));
 }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-"use strict";
-
 // What GET /metrics tells, taken apart.
-
-const WINDOW_MS = 5 * 60 * 1000;
 
 // {name: [{labels, value}, ...]}
 function parseMetrics(text) {
@@ -55,8 +51,16 @@ function histogramsOf(samples, name, label) {
 function since(now, before) {
 	if (!before || before.counts.length !== now.counts.length)
 		return now;
-	const counts = now.counts.map((n, i) => n - before.counts[i]);
-	return counts.some(n => n < 0) ? now : {bounds: now.bounds, counts};
+	return {bounds: now.bounds,
+		counts: now.counts.map((n, i) => n - before.counts[i])};
+}
+
+// Of lists that tell how many there are in each step, as GET /traffic has it.
+function histogramOf(bounds, lists) {
+	let sum = 0;
+	const counts = [...bounds, Infinity].map((_, i) => sum +=
+		lists.reduce((n, list) => n + (list[i] || 0), 0));
+	return {bounds: [...bounds, Infinity], counts};
 }
 
 function totalOf(histogram) {
@@ -87,58 +91,40 @@ function inSeconds(seconds, histogram) {
 	return ms < 1000 ? ms.toFixed(0) + " ms" : seconds.toFixed(1) + " s";
 }
 
-// Looks of the last minutes, some seconds apart, for "since then".
-const looks = [];
-
-function remember(samples, now) {
-	const started = valueOf(samples, "process_start_time_seconds");
-	if (looks.length > 0 && looks[0].started !== started)
-		looks.length = 0; // another process
-	while (looks.length > 1 && looks[1].at <= now - WINDOW_MS)
-		looks.shift();
-	if (looks.length === 0 || now - looks[looks.length - 1].at >= 10000)
-		looks.push({at: now, started, samples});
-	return looks[0].samples;
+function latencyRow(name, histogram) {
+	return make("tr", {}, make("th", {scope: "row"}, name),
+		make("td", {class: "n"}, number(totalOf(histogram))),
+		...[0.5, 0.95, 0.99].map(q => make("td", {class: "n"},
+			inSeconds(quantile(histogram, q), histogram))));
 }
 
-const LATENCIES = [
-	["Requests", "onceproxy_request_seconds", "route"],
+// --- each route, upstream and operation -------------------------------------
+
+const EACH = [
+	["Routes", "onceproxy_request_seconds", "route"],
 	["Upstreams", "onceproxy_upstream_seconds", "upstream"],
 	["Redis", "onceproxy_store_seconds", "operation"],
 ];
-// What the gateway asks Redis for its own sake, and this page's.
-const ASIDE = ["count", "due", "list", "look"];
+let opened = null; // {at, started, samples}: the first look
 
-function latencyRows(samples, before) {
-	const rows = [];
-	for (const [kind, name, label] of LATENCIES) {
-		const all = histogramsOf(samples, name, label);
-		const old = before ? histogramsOf(before, name, label) : {};
-		const of = Object.keys(all)
-			.map(key => [key, since(all[key], old[key])])
-			.filter(([key, histogram]) => totalOf(histogram) > 0 &&
-				!(kind === "Redis" && ASIDE.includes(key)));
-		if (of.length > 0)
-			rows.push([kind, of]);
-	}
-	return rows;
-}
-
-function showLatency(samples, before) {
-	const busy = outcomesOf(samples), was = outcomesOf(before);
-	const recent = Object.keys(busy).some(
-		outcome => busy[outcome] !== (was[outcome] || 0));
-	const rows = latencyRows(samples, recent ? before : null);
-	el("latency-hint").textContent = recent
-		? "The last 5 minutes, while this page was open."
-		: "Since the gateway started.";
-	el("latency-none").hidden = rows.length > 0;
-	el("latency").replaceChildren(...rows.flatMap(([kind, of]) => [
-		make("tr", {}, make("td", {class: "kind", colspan: 5}, kind)),
-		...of.map(([key, histogram]) => make("tr", {},
-			make("th", {scope: "row"}, key),
-			make("td", {class: "n"}, String(totalOf(histogram))),
-			...[0.5, 0.95, 0.99].map(q => make("td", {class: "n"},
-				inSeconds(quantile(histogram, q), histogram)))))
-	]));
+// Since the page was opened, where there were any since.
+function showEach(samples, now) {
+	const started = valueOf(samples, "process_start_time_seconds");
+	if (opened === null || opened.started !== started)
+		opened = {at: now, started, samples};
+	const rows = old => EACH.map(([kind, name, label]) => {
+		const before = histogramsOf(old, name, label);
+		return [kind, Object.entries(histogramsOf(samples, name, label))
+			.map(([key, all]) => [key, since(all, before[key])])
+			.filter(([, histogram]) => totalOf(histogram) > 0)];
+	}).filter(([, of]) => of.length > 0);
+	const recent = rows(opened.samples);
+	const busy = recent.some(([kind]) => kind === "Routes");
+	put(el("each-title"), busy
+		? "Since you opened this page, " + clockOf(opened.at)
+		: "Since the gateway started");
+	el("each").replaceChildren(...(busy ? recent : rows({})).flatMap(
+		([kind, of]) => [make("tr", {}, make("td",
+			{class: "kind", colspan: 5}, kind)),
+		...of.map(([key, histogram]) => latencyRow(key, histogram))]));
 }

@@ -34,28 +34,21 @@ function fillObserved(item, route) {
 
 function fillAgain(item, request, now) {
 	const part = name => item.querySelector(name);
-	const time = part("time");
 	put(part(".chip"), request.would);
 	put(part(".name"), request.route);
-	put(time, ageOf(now - Date.parse(request.time)) + " ago");
-	time.dateTime = request.time;
-	time.title = request.time;
+	putTime(part("time"), request.time, now);
 	put(part(".why"), `request ${request.request_id} has the key of `
 		+ `${request.first_request_id}`);
 	put(part(".id"), "key " + request.key_id);
 }
 
-const makeFrom = template => () =>
-	el(template).content.firstElementChild.cloneNode(true);
-const makeObserved = makeFrom("observed-item");
-const makeAgain = makeFrom("again-item");
-
 function showObserved(observed) {
 	const {routes, duplicates} = observed.json;
 	el("observed-card").hidden = routes.length === 0;
-	syncList("observed", routes, route => "o-" + route.route,
-		makeObserved, fillObserved);
-	syncList("again", duplicates, request =>
-		`a-${request.time}-${request.request_id}`, makeAgain,
-		(item, request) => fillAgain(item, request, observed.now));
+	syncList(el("observed"), routes, route => "o-" + route.route,
+		"observed-item", fillObserved);
+	syncList(el("again"), duplicates, request =>
+		`a-${request.time}-${request.request_id}`,
+		"again-item", (item, request) =>
+			fillAgain(item, request, observed.now));
 }

@@ -2,34 +2,11 @@
 // The page: what it asks the admin interface for, and when.
 
 const SAMPLE_MS = 2000;
+const OLD_MS = 6000;
 let timer = null;
 let turn = 0; // number of the last look that was begun
-let counts = null; // of unknown and failed keys, as last said
-
-// Markup is never made of text: there are no other ways than these.
-function el(id) {
-	return document.getElementById(id);
-}
-
-function fill(node, attributes, children) {
-	for (const name of Object.keys(attributes))
-		node.setAttribute(name, attributes[name]);
-	node.append(...children);
-	return node;
-}
-
-function make(tag, attributes, ...children) {
-	return fill(document.createElement(tag), attributes, children);
-}
-
-function makeSvg(tag, attributes) {
-	return fill(document.createElementNS("http://www.w3.org/2000/svg", tag),
-		attributes, []);
-}
-
-function say(words) {
-	el("said").textContent = words;
-}
+let seenAt = null; // when the last one ended
+let counts = null; // what waits for people, as last said
 
 // --- asking ---------------------------------------------------------------
 
@@ -77,84 +54,121 @@ async function ask(method, path, body) {
 
 // --- the tiles ------------------------------------------------------------
 
-function tile(title, value, more, kind) {
-	return make("div", {class: kind || ""}, make("dt", {}, title),
-		make("dd", {}, value), make("dd", {}, more));
+// {name, value, more, kind, to}: to is the list that it is about.
+function fillTile(item, {name, value, more, kind, to}) {
+	const [link, text] = item.querySelector("dd").children;
+	item.className = kind || "";
+	put(item.querySelector("dt"), name);
+	put(link, to ? value : "");
+	put(text, to ? "" : value);
+	put(item.querySelector(".more"), more);
+	if (to) {
+		link.href = "#" + to;
+		link.setAttribute("aria-label", `${name}: ${value}, ${more}`);
+	}
 }
 
 function countWord(n) {
 	return n === null ? "?" : number(n);
 }
 
-function storeTile(status) {
-	const {state, redis, fault, error} = status.store;
+function storeTile({state, redis, fault, error}) {
+	const tile = {name: "Redis", value: "Up", more: redis || ""};
 	if (fault)
-		return tile("Redis", "Not trusted", fault, "bad");
-	return state === "up" ? tile("Redis", "Up", redis || "")
-		: tile("Redis", "Down", error || redis || "", "bad");
+		return {...tile, value: "Not trusted", more: fault,
+			kind: "bad"};
+	return state === "up" ? tile
+		: {...tile, value: "Down", more: error || redis || "",
+			kind: "bad"};
 }
 
 function journalTile({entries, writable, blocked}) {
-	const more = entries > 0 ? "outcomes that Redis has not accepted yet"
-		: "Redis has every outcome";
+	const tile = {name: "Journal", value: number(entries), kind: "bad"};
 	if (!writable)
-		return tile("Journal", "Not writable",
-			"new claims are refused", "bad");
+		return {...tile, value: "Not writable",
+			more: "new claims are refused"};
 	if (blocked > 0)
-		return tile("Journal", number(entries),
-			`${number(blocked)} of damaged records`, "bad");
-	return tile("Journal", entries > 0 ? number(entries) : "Empty", more,
-		entries > 0 ? "warn" : "");
+		return {...tile, more: `${number(blocked)} of damaged records`};
+	return entries > 0
+		? {...tile, kind: "warn",
+			more: "outcomes that Redis has not accepted yet"}
+		: {...tile, kind: "", value: "Empty",
+			more: "Redis has every outcome"};
 }
 
-function showTiles(status, samples) {
+function waitWords(waiting) {
+	return waiting > 1
+		? `${number(waiting)} retries wait for their first request`
+		: `${waiting ? 1 : "no"} retry waits for its first request`;
+}
+
+// null: not known; of no sources there are none.
+function deadOf(sources) {
+	if (sources === null)
+		return null;
+	const known = sources.sources.json.sources.filter(({dead}) =>
+		dead !== null);
+	return known.reduce((sum, {dead}) => sum + dead, 0);
+}
+
+function showTiles(status, samples, sources) {
 	const gauge = (name, labels) => valueOf(samples, "onceproxy_" + name,
 		labels);
 	const unknown = gauge("records", {state: "UNKNOWN"});
 	const failed = gauge("records", {state: "FAILED"});
-	const waiting = gauge("waiting");
-	el("tiles").replaceChildren(
-		storeTile(status),
-		journalTile(status.journal),
-		tile("In flight", countWord(gauge("in_flight")),
-			waiting > 1
-				? `${number(waiting)} retries wait for their `
-					+ "first request"
-				: `${waiting ? 1 : "no"} retry waits for its `
-					+ "first request"),
-		tile("Unknown", countWord(unknown), "across all gateways",
-			unknown ? "bad" : ""),
-		tile("Failed", countWord(failed), "across all gateways",
-			failed ? "warn" : ""));
-	sayCounts(unknown, failed);
+	const dead = deadOf(sources), flying = gauge("in_flight");
+	const tiles = [{name: "Unknown", value: countWord(unknown),
+		more: "across all gateways", to: "held-title",
+		kind: unknown ? "bad" : ""},
+	{name: "Failed", value: countWord(failed),
+		more: "across all gateways", to: "held-title",
+		kind: failed ? "warn" : ""}];
+	if (sources === null || sources.messages !== null)
+		tiles.push({name: "Dead letters", value: countWord(dead),
+			more: "of all sources", to: "sources-title",
+			kind: dead ? "bad" : ""});
+	tiles.push({name: "In flight", value: countWord(flying),
+		more: waitWords(gauge("waiting")), to: "flying-title"},
+	journalTile(status.journal), storeTile(status.store));
+	syncList(el("tiles"), tiles, ({name}) => "tile-" + name,
+		"tile", fillTile);
+	sayCounts({unknown, failed, dead: dead || 0}, status.instance);
 }
 
 // The title is what is seen of a tab in the background; what changes is said
 // to those who hear the page.
-function sayCounts(unknown, failed) {
-	const sum = unknown === null ? "?" : unknown + (failed || 0);
-	document.title = (sum !== 0 ? `(${sum}) ` : "") + "onceproxy";
-	if (counts !== null && unknown !== null &&
-	    (counts.unknown !== unknown || counts.failed !== failed))
-		el("heard").textContent =
-			`${unknown} unknown and ${failed} failed keys.`;
-	counts = {unknown, failed};
+function sayCounts({unknown, failed, dead}, instance) {
+	const sum = unknown === null ? "?" : unknown + (failed || 0) + dead;
+	const words = `${unknown} unknown and ${failed} failed keys, `
+		+ `${dead} dead letters.`;
+	document.title = (sum !== 0 ? `(${sum}) ` : "")
+		+ `onceproxy ${instance}`;
+	if (counts !== null && unknown !== null && counts !== words)
+		put(el("heard"), words);
+	counts = words;
+}
+
+// Which gateway this is, and whose keys it counts with its own.
+function placeOf({instance, store}) {
+	const redis = store.cluster ? store.cluster.join(" ")
+		: store.master || store.redis || "";
+	return `${instance} of the cluster at ${redis}`
+		+ (store.prefix ? `, prefix ${store.prefix}` : "");
 }
 
 function showStatus(status, ready) {
 	const up = ageOf(status.uptime_seconds * 1000);
 	const workers = status.workers === 1 ? "1 worker"
 		: `${status.workers} workers`;
+	put(el("place"), placeOf(status));
 	put(el("about"), `${status.version}, ${workers}, up for ${up}`);
 	const {name, read_only: looksOnly} = status.you;
 	put(el("you"), name === null ? "" : looksOnly
 		? `${name}, who may only look` : name);
 	document.body.classList.toggle("looks-only", looksOnly);
-	const chip = el("ready");
-	const reason = ready.status === "ready" ? "Ready"
-		: "Not ready: " + ready.reason;
-	put(chip, reason);
-	chip.className = "chip " + (ready.status === "ready" ? "good" : "bad");
+	putChip(el("ready"), ready.status === "ready" ? "Ready"
+		: "Not ready: " + ready.reason,
+	ready.status === "ready" ? "good" : "bad");
 }
 
 // A reload that was refused is said until one succeeds.
@@ -193,10 +207,9 @@ function askForToken() {
 	for (const dialog of document.querySelectorAll("dialog"))
 		dialog.close();
 	showBoard(false);
-	put(el("ready"), "Locked");
-	el("ready").className = "chip";
-	put(el("about"), "");
-	put(el("you"), "");
+	putChip(el("ready"), "Locked");
+	for (const name of ["place", "about", "you", "trouble"])
+		put(el(name), "");
 	el("login-error").textContent = had ? "That is not the token." : "";
 	el("token").value = "";
 	el("token").focus();
@@ -210,39 +223,47 @@ async function look() {
 	const up = status.json.store.state === "up";
 	const keys = up ? await askKeys() : null;
 	return {ready, status, metrics, keys, sources: await askSources(),
+		traffic: await ask("GET", "/traffic"),
 		relays: await ask("GET", "/relays"),
 		observed: await ask("GET", "/observed")};
 }
 
 function show(seen) {
 	const {ready, status, metrics, keys, sources} = seen;
-	const now = Date.now();
 	const samples = parseMetrics(metrics.text);
 	showBoard(true);
 	showStatus(status.json, ready.json);
 	showRefused(status.json.configuration);
 	showRestart(status.json.configuration);
-	showTiles(status.json, samples);
-	showTraffic(samples, now);
-	showLatency(samples, remember(samples, now));
-	showKeys(keys);
+	showTiles(status.json, samples, sources);
 	showSources(sources);
+	showKeys(keys);
+	showHour(seen.traffic.json, samples);
+	showEach(samples, status.now);
 	showRelays(seen.relays);
 	showWitnesses(status.json.witnesses, status.now);
 	showObserved(seen.observed);
-	if (document.body.classList.contains("stale")) {
-		document.body.classList.remove("stale");
-		say("");
-	}
+	seenAt = Date.now();
+	showAge();
+	document.body.classList.remove("stale");
+	put(el("trouble"), "");
+}
+
+// Each second: a page that stands still looks like one where nothing happens.
+function showAge() {
+	const ms = Date.now() - seenAt;
+	const known = seenAt !== null && !el("board").hidden;
+	put(el("updated"), known
+		? `updated ${Math.round(ms / 1000)} s ago` : "");
+	el("updated").className = known && ms > OLD_MS ? "chip bad" : "";
 }
 
 function showTrouble(trouble) {
 	if (trouble.status === 401)
 		return askForToken();
 	document.body.classList.add("stale");
-	put(el("ready"), trouble.status ? "Refused" : "No answer");
-	el("ready").className = "chip bad";
-	put(el("said"), trouble.status ? trouble.message
+	putChip(el("ready"), trouble.status ? "Refused" : "No answer", "bad");
+	put(el("trouble"), trouble.status ? trouble.message
 		: "The gateway does not answer; what you see is out of date.");
 }
 
@@ -272,22 +293,26 @@ el("forget").addEventListener("click", () => {
 	sessionStorage.removeItem("token");
 	askForToken();
 });
-el("held-more").addEventListener("click", () => {
-	heldLimit = Math.min(heldLimit + 100, 1000);
-	refresh();
-});
-el("ask-picked").addEventListener("click", () => askAbout(picked()));
 el("find").addEventListener("submit", event => {
 	event.preventDefault();
-	findText = el("find-text").value.trim();
-	el("find-end").hidden = findText === "";
-	refresh();
+	search(el("find-text").value.trim());
 });
 el("find-end").addEventListener("click", () => {
-	findText = el("find-text").value = "";
-	el("find-end").hidden = true;
+	el("find-text").value = "";
+	search("");
+});
+el("chosen-ask").addEventListener("click", () => askAbout(
+	[...chosen.values()].filter(({askable}) => askable), placeOfChosen()));
+for (const act of ["release", "complete"])
+	el("chosen-" + act).addEventListener("click", () => openOrder(act,
+		[...chosen.values()], placeOfChosen()));
+el("chosen-none").addEventListener("click", () => {
+	chosen.clear();
+	showChosen();
+	el("held-title").focus();
 	refresh();
 });
+setInterval(showAge, 1000);
 document.addEventListener("visibilitychange", () => {
 	if (!document.hidden && el("login").hidden)
 		refresh();

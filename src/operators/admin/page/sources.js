@@ -25,8 +25,9 @@ const LETTER_CURES = {
 	"mismatch": "Ask who made it which of the two is right: drop the "
 		+ "other, or have it made again under another key.",
 };
-const MESSAGES_LIMIT = 50;
+const MESSAGES_LIMIT = 100;
 let lettersOf = null; // the source whose dead letters are shown
+let lettersLed = false; // somebody wants to be led there
 
 function countsOf(source) {
 	const parts = [];
@@ -40,24 +41,27 @@ function countsOf(source) {
 			parts.push(`${number(source[name])} ${words}`);
 	if (source.dead === null)
 		parts.push("dead letters not known");
-	else if (source.dead > 0)
-		parts.push(number(source.dead) + (source.dead === 1
-				? " dead letter" : " dead letters"));
 	return parts.join(", ");
 }
 
+function deadWords({dead}) {
+	if (dead === null || dead === 0)
+		return "Dead letters";
+	return number(dead) + (dead === 1 ? " dead letter" : " dead letters");
+}
+
 function pausedBy({since, who, note}, now) {
-	const ago = ageOf(now - Date.parse(since));
-	return `Paused ${ago} ago by ${who}${note ? ": " + note : "."}`;
+	return `Paused ${agoOf(since, now)}, by ${who}`
+		+ (note ? ": " + note : ".");
 }
 
 function fillSource(item, source, now) {
 	const part = name => item.querySelector(name);
 	item.record = source;
 	const kind = source.stream || source.table || source.topics;
-	put(part(".chip"), source.standing || "goes");
-	part(".chip").className = "chip " + (source.standing === null ? "good"
-		: source.standing === "operator" ? "warn" : "bad");
+	putChip(part(".chip"), source.standing || "running",
+		source.standing === null ? "good"
+			: source.standing === "operator" ? "warn" : "bad");
 	put(part(".name"), source.name);
 	put(part(".of"), `${source.kind} ${source.broker}, ${kind}`);
 	put(part(".counts"), countsOf(source));
@@ -69,93 +73,70 @@ function fillSource(item, source, now) {
 	part(".prove").hidden = source.parts_standing === 0
 		&& !source.reasons.includes("unproven");
 	part(".restore").hidden = !source.reasons.includes("unproven");
-	part(".letters").setAttribute("aria-pressed",
-		String(lettersOf === source.name));
+	put(part(".letters"), deadWords(source));
+	part(".letters").hidden = source.dead === 0 && source.parked === 0;
+	nameButtons(item, source.name);
 }
 
-function agoOf(time, message, now) {
-	put(time, "for " + ageOf(now - Date.parse(message.first)));
-	time.dateTime = message.first;
-	time.title = "since " + message.first;
+// --- messages and letters ---------------------------------------------------
+
+const isDead = ({state}) => state === "dead" || state === "parked";
+
+// What people know it by.
+function nameOfMessage({label, position}) {
+	return label || position;
 }
 
-// What people know it by, and its key or place.
-function knownBy({label, key_id, position}) {
-	return [label, key_id ? "key " + key_id : "at " + position]
-		.filter(Boolean).join(", ");
+function reasonOf({state, reason, detail, status}) {
+	const words = isDead({state}) ? LETTER_REASONS[reason]
+		: MESSAGE_REASONS[reason];
+	const why = [reason, words, detail, status && "status " + status]
+		.filter(Boolean).join(": ");
+	return LETTER_CURES[reason] ? `${why}. ${LETTER_CURES[reason]}` : why;
 }
 
 function fillMessage(item, message, now) {
 	const part = name => item.querySelector(name);
+	const name = nameOfMessage(message);
 	item.record = message;
-	put(part(".chip"), message.state);
-	part(".chip").className = "chip "
-		+ (message.state === "held" ? "bad" : "");
-	put(part(".name"), message.source);
-	put(part(".attempt"), message.attempt ? `attempt ${message.attempt}`
-		: "not sent yet");
-	agoOf(part("time"), message, now);
-	const words = MESSAGE_REASONS[message.reason];
-	put(part(".why"), words ? `${message.reason}: ${words}.`
-		: message.reason || "");
-	put(part(".id"), knownBy(message));
-}
-
-function fillLetter(item, message, now) {
-	const part = name => item.querySelector(name);
-	item.record = message;
-	put(part(".chip"), message.reason || "dead");
-	part(".chip").className = "chip "
-		+ (message.state === "parked" ? "" : "bad");
-	put(part(".name"), message.source);
-	put(part(".attempt"), message.attempt ? `attempt ${message.attempt}`
-		: "");
+	put(part(".name"), name);
 	part("time").hidden = message.first === null;
 	if (message.first !== null)
-		agoOf(part("time"), message, now);
-	const words = [LETTER_REASONS[message.reason], message.detail,
-		message.status && "status " + message.status]
-		.filter(Boolean).join(": ");
-	const cure = LETTER_CURES[message.reason];
-	put(part(".why"), cure ? `${words}. ${cure}` : words);
-	put(part(".id"), knownBy(message));
+		putTime(part("time"), message.first, now);
+	putChip(part(".chip"), message.state, message.state === "held"
+		|| message.state === "dead" ? "bad" : "");
+	put(part(".why"), [reasonOf(message), message.source,
+		message.attempt ? `attempt ${message.attempt}` : "not sent yet"]
+		.filter(Boolean).join(" · "));
+	put(part(".by"), (name === message.position ? ""
+		: `at ${message.position} `)
+		+ (message.key_id ? "· key" : ""));
+	put(part("code"), message.key_id || "");
+	part(".copy").hidden = !message.key_id;
+	part(".replay").hidden = !isDead(message);
+	nameButtons(item, name);
 }
 
-// A node of that template, whose buttons open their dialogs.
-function makeOf(template, acts, nameOf) {
-	return record => {
-		const item = el(template).content.firstElementChild
-			.cloneNode(true);
-		for (const act of acts) {
-			const button = item.querySelector("." + act);
-			button.setAttribute("aria-label",
-				`${act} ${nameOf(record)}`);
-			button.addEventListener("click",
-				() => openOrder(act, item.record));
-		}
-		return item;
-	};
+function syncMessages(name, prefix, messages, now) {
+	syncList(el(name), messages, message => prefix + message.id,
+		"message-item", (item, message) =>
+			fillMessage(item, message, now));
 }
 
-const makeActs = makeOf("source-item", ["pause", "resume", "rewind", "prove",
-	"restore"],
-	source => source.name);
-const makeMessage = makeOf("message-item", ["drop"],
-	message => message.id);
-const makeLetter = makeOf("letter-item", ["replay", "drop"],
-	message => message.position);
+// Dead letters are asked for only while somebody looks at them; who wants to is
+// led there.
+CLICKS.letters = ({record}) => {
+	lettersOf = record.name;
+	lettersLed = true;
+	refresh();
+};
 
-// Its dead letters are asked for only while somebody looks at them.
-function makeSource(source) {
-	const item = makeActs(source);
-	const button = item.querySelector(".letters");
-	button.setAttribute("aria-label", `dead letters of ${source.name}`);
-	button.addEventListener("click", () => {
-		lettersOf = lettersOf === source.name ? null : source.name;
-		refresh();
-	});
-	return item;
-}
+el("letters-end").addEventListener("click", () => {
+	const item = el("s" + lettersOf);
+	lettersOf = null;
+	el("letters-part").hidden = true;
+	(item ? item.querySelector(".letters") : el("sources-title")).focus();
+});
 
 async function askLetters() {
 	const of = lettersOf;
@@ -181,11 +162,14 @@ function showLetters(letters) {
 	put(el("letters-title"), "Dead letters of " + letters.of);
 	put(el("letters-trouble"), letters.trouble);
 	el("letters-trouble").hidden = letters.trouble === "";
-	syncList("letters", letters.list, message => "d" + message.id,
-		makeLetter, (item, message) =>
-			fillLetter(item, message, letters.now));
+	syncMessages("letters", "d", letters.list, letters.now);
 	if (letters.trouble !== "")
 		el("letters-none").hidden = true;
+	if (lettersLed) {
+		el("letters-title").focus();
+		el("letters-title").scrollIntoView();
+	}
+	lettersLed = false;
 	put(el("letters-more"), letters.more === null ? ""
 		: "Only the first are shown; onceproxy messages list --source "
 			+ `${letters.of} --state dead has all.`);
@@ -207,6 +191,23 @@ async function askSources() {
 	}
 }
 
+// One that waits for its key is one with it: it stands there.
+const waitsForKey = ({state, reason, key_id: id}) =>
+	state === "held" && reason === "unknown" && id;
+
+function showMessages({json, now}) {
+	const held = json.messages.filter(waitsForKey);
+	heldMessages = new Map(held.map(message => [message.key_id, message]));
+	syncMessages("messages", "m", json.messages.filter(message =>
+		!waitsForKey(message)), now);
+	el("messages-held").hidden = held.length === 0;
+	put(el("messages-held"), `${number(held.length)} held, with `
+		+ (held.length === 1 ? "its key" : "their keys") + ", above.");
+	put(el("messages-more"), json.next === null ? ""
+		: `Only the ${MESSAGES_LIMIT} oldest are shown; onceproxy `
+			+ "messages list has all.");
+}
+
 function showSources(seen) {
 	el("sources-old").hidden = seen !== null;
 	if (seen === null) {
@@ -220,25 +221,27 @@ function showSources(seen) {
 	if (messages === null)
 		return;
 	showLetters(letters);
-	syncList("sources", sources.json.sources, source => "s" + source.name,
-		makeSource, (item, source) =>
+	syncList(el("sources"), sources.json.sources,
+		source => "s" + source.name, "source-item", (item, source) =>
 			fillSource(item, source, sources.now));
-	syncList("messages", messages.json.messages,
-		message => "m" + message.id, makeMessage, (item, message) =>
-			fillMessage(item, message, messages.now));
-	put(el("messages-more"), messages.json.next === null ? ""
-		: `Only the ${MESSAGES_LIMIT} oldest are shown; onceproxy `
-			+ "messages list has all.");
+	showMessages(messages);
 }
 
 // --- what an operator says -------------------------------------------------
 
-const aboutMessage = word => message => [
-	`${message[word]}, ${message.source}, at `,
-	make("b", {}, message.position)];
-const aboutName = ({name}) => [make("b", {}, name)];
-const pathOf = (kind, act) => ({name}) =>
-	`/${kind}/${encodeURIComponent(name)}/${act}`;
+const aboutMessage = message => [[message.first
+	&& agoOf(message.first, Date.now()), message.state, message.reason,
+	message.source, "at " + message.position].filter(Boolean).join(" · "),
+...message.key_id ? [" · key ", make("b", {}, message.key_id)] : []];
+const ofMessage = word => message => `${nameOfMessage(message)} is ${word}: `
+	+ `at ${message.position} of ${message.source}.`;
+const itsName = ({name}) => name;
+const aboutPlace = ({kind, broker, receiver, group}) => [[kind,
+	broker || receiver, group && "group " + group].filter(Boolean)
+	.join(", ")];
+// Of a source, or of a relay: that one stands for no reason.
+const pathOf = act => ({name, standing}) => (standing === undefined
+	? "/relays/" : "/sources/") + encodeURIComponent(name) + "/" + act;
 
 // "TOPIC/PARTITION", one per line or with spaces between; none: all.
 function partitionsOf(fields, name) {
@@ -249,8 +252,9 @@ function partitionsOf(fields, name) {
 addOrders({
 	drop: {
 		path: message => `/messages/${message.id}/drop`,
-		about: aboutMessage("state"),
-		title: "Drop: it is not needed any more",
+		name: nameOfMessage,
+		about: aboutMessage,
+		title: "drop, it is not needed any more",
 		means: "You are saying that nothing more is to be done about "
 			+ "this message. It is acknowledged at its broker, or "
 			+ "taken from the dead letters, and no result is put. "
@@ -258,13 +262,13 @@ addOrders({
 			+ "parked behind it comes back.",
 		warning: "It is gone for good, executed or not.",
 		button: "Drop the message",
-		done: message => `${message.position} of ${message.source} is `
-			+ "dropped.",
+		done: ofMessage("dropped"),
 	},
 	replay: {
 		path: message => `/messages/${message.id}/replay`,
-		about: aboutMessage("reason"),
-		title: "Replay: it is to be tried again",
+		name: nameOfMessage,
+		about: aboutMessage,
+		title: "replay, it is to be tried again",
 		means: "You are saying that what it died of is mended, or, of "
 			+ "one whose record is gone, that it did not happen. "
 			+ "It goes the way of every message again, under the "
@@ -275,35 +279,38 @@ addOrders({
 		warning: "If nobody knows whether it was executed, resolve its "
 			+ "key first.",
 		button: "Replay the message",
-		done: message => `${message.position} of ${message.source} is `
-			+ "replayed.",
+		done: ofMessage("replayed"),
 	},
 	pause: {
-		path: pathOf("sources", "pause"),
-		about: aboutName,
-		title: "Pause the source",
-		means: "All gateways stop taking and executing its messages "
-			+ "until somebody resumes it, also after they were "
-			+ "started anew. What is in flight is finished.",
-		warning: "Its messages pile up at the broker meanwhile.",
+		path: pathOf("pause"),
+		name: itsName,
+		about: aboutPlace,
+		title: "pause",
+		means: "All gateways stop taking its messages, or delivering "
+			+ "its events, until somebody resumes it, also after "
+			+ "they were started anew. What is in flight is "
+			+ "finished.",
+		warning: "What comes meanwhile piles up: messages at their "
+			+ "broker, events in Redis, as many as "
+			+ "store.events.maxlen allows.",
 		button: "Pause for all gateways",
 		done: ({name}) => `${name} is paused.`,
 	},
 	resume: {
-		path: pathOf("sources", "resume"),
-		about: aboutName,
-		title: "Resume the source",
-		means: "All gateways go on with its messages where they "
-			+ "stopped.",
+		path: pathOf("resume"),
+		name: itsName,
+		about: aboutPlace,
+		title: "resume",
+		means: "All gateways go on with it where they stopped.",
 		warning: "What it was paused for should be over.",
 		button: "Resume for all gateways",
 		done: ({name}) => `${name} is resumed.`,
 	},
 	rewind: {
-		path: pathOf("sources", "rewind"),
-		about: ({name, group}) => [make("b", {}, name), ", group ",
-			make("b", {}, group)],
-		title: "Rewind: its logs are read again",
+		path: pathOf("rewind"),
+		name: itsName,
+		about: aboutPlace,
+		title: "rewind, its logs are read again",
 		means: "You are saying that a topic was made again, or that "
 			+ "you want its messages again. Whoever has these "
 			+ "partitions reads them from their beginning. What "
@@ -318,10 +325,10 @@ addOrders({
 		done: ({name}) => `${name} is rewound.`,
 	},
 	prove: {
-		path: pathOf("sources", "resume"),
-		about: ({name, group}) => [make("b", {}, name), ", group ",
-			make("b", {}, group)],
-		title: "Resume what is unproven",
+		path: pathOf("resume"),
+		name: itsName,
+		about: aboutPlace,
+		title: "resume what is unproven",
 		means: "You are saying that what was finished stays so. Of "
 			+ "partitions, whoever has them goes on behind that, "
 			+ "or at the log's end. Where Redis has lost its data, "
@@ -336,9 +343,10 @@ addOrders({
 		done: ({name}) => `${name} goes on.`,
 	},
 	restore: {
-		path: pathOf("sources", "restore"),
-		about: aboutName,
-		title: "Restore the dead letters",
+		path: pathOf("restore"),
+		name: itsName,
+		about: aboutPlace,
+		title: "restore the dead letters",
 		means: "You are saying that Redis has lost its data. The "
 			+ "copies in the broker's own place become dead "
 			+ "letters again, in their order, but for those that "
@@ -348,24 +356,7 @@ addOrders({
 		button: "Restore the dead letters",
 		done: ({name}) => `${name} has its dead letters again.`,
 	},
-	stop: {
-		path: pathOf("relays", "pause"),
-		about: aboutName,
-		title: "Pause the relay",
-		means: "No gateway brings anything more until somebody resumes "
-			+ "it, also after they were started anew.",
-		warning: "Events pile up in Redis meanwhile, as many as "
-			+ "store.events.maxlen allows.",
-		button: "Pause for all gateways",
-		done: ({name}) => `${name} is paused.`,
-	},
-	go: {
-		path: pathOf("relays", "resume"),
-		about: aboutName,
-		title: "Resume the relay",
-		means: "It goes on where it stopped.",
-		warning: "What it was paused for should be over.",
-		button: "Resume for all gateways",
-		done: ({name}) => `${name} is resumed.`,
-	},
 });
+
+// One that is held is in its key's row.
+CLICKS.drop = item => openOrder("drop", [item.message || item.record], item);

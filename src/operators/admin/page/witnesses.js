@@ -17,33 +17,31 @@ function fillWitness(item, witness, now) {
 	const part = name => item.querySelector(name);
 	const ended = witness.state === "absent" || witness.state === "broken";
 	item.record = witness;
-	put(part(".chip"), witness.state);
-	part(".chip").className = "chip " + (ended ? "bad"
+	putChip(part(".chip"), witness.state, ended ? "bad"
 		: witness.trusted ? "good" : "warn");
 	put(part(".name"), witness.route);
 	put(part(".of"), `${witness.broker}, ${witness.table}`
 		+ (witness.enforced_by ? `, ${witness.enforced_by}` : ""));
 	put(part(".why"), (WITNESS_STATES[witness.state] || "")
-		+ (witness.since ? " For "
-			+ ageOf(now - Date.parse(witness.since)) + "." : ""));
+		+ (witness.since ? ` Since ${agoOf(witness.since, now)}.`
+			: ""));
 	part(".trust").hidden = !ended;
+	nameButtons(item, witness.route);
 }
-
-const makeWitness = makeOf("witness-item", ["trust"],
-	witness => witness.route);
 
 function showWitnesses(witnesses, now) {
 	el("witnesses-card").hidden = witnesses.length === 0;
-	syncList("witnesses", witnesses, witness => "w" + witness.route,
-		makeWitness, (item, witness) =>
+	syncList(el("witnesses"), witnesses, witness => "w" + witness.route,
+		"witness-item", (item, witness) =>
 			fillWitness(item, witness, now));
 }
 
 addOrders({
 	trust: {
 		path: () => "/witnesses/trust",
-		about: ({route}) => [make("b", {}, route)],
-		title: "Trust the witness again",
+		name: ({route}) => route,
+		about: ({broker, table}) => [`${broker}, ${table}`],
+		title: "trust the witness again",
 		means: "You are saying that the API writes its row with each "
 			+ "payment again. All gateways ask about what is "
 			+ "unknown of this route as soon as that is proven "
