@@ -730,7 +730,8 @@ def who_acts_is_shown_and_who_may_only_look_has_no_buttons(bench):
     s.browser.type("#token", "carols" + ENTER)
     s.browser.wait_for(s.row(key_id))
     s.browser.wait_text("#you", "carol, who may only look")
-    assert not s.browser.shows(s.row(key_id, ".release"))
+    for part in (s.row(key_id, ".release"), s.row(key_id, ".pick"), "#chosen"):
+        assert not s.browser.shows(part), part
     s.browser.click("#forget")
     s.browser.type("#token", "alices" + ENTER)
     s.browser.wait_for(s.row(key_id))
