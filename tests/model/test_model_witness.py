@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The model of a payment's witness in the API's database, searched by spin."""
+
+from once import tap
+from once.tap import each, equal, test
+
+from searching import Model
+
+# The largest search takes 10 s of one processor, if it has that to itself.
+tap.LIMIT_S = 300
+
+MODEL = Model("witness.pml")
+
+VARIANTS = [
+    ("enforced_by", ""),
+    ("enforced_by, asked too early", "EARLY"),
+    ("what is started is held", "STARTED"),
+    ("what is started is reconciled", "STARTED RECONCILE SWEEPS"),
+    ("an API that writes the row, unenforced", "UNENFORCED SWEEPS"),
+    ("an API that does not write it, and a guard", "UNENFORCED FORGETFUL"),
+    ("an API that ceases to write it, and a guard",
+     "UNENFORCED FORGETS PROMPT"),
+]
+
+MISTAKES = [
+    ("a key that is free before the revocation is committed is free too early",
+     "FREE_EARLY", "FREE"),
+    ("a key that is free before the revocation is committed is paid twice",
+     "FREE_EARLY", "ONCE"),
+    ("a gateway that is frozen before its COMMIT holds the API",
+     "TWO_BATCHES", "ENDS"),
+    ("taking a lock that was not had for no row pays twice",
+     "LOCK_IS_ABSENT", "ONCE"),
+    ("ignoring `done` executes again",
+     "DONE_IGNORED", "LAST"),
+    ("ignoring `done` pays twice",
+     "DONE_IGNORED", "ONCE"),
+    ("taking `started` for no row pays twice",
+     "STARTED STARTED_IS_ABSENT", "ONCE"),
+    ("an attempt with the number of a revoked one can never commit",
+     "SAME_NUMBER", "FRESH"),
+    ("releasing what was revoked frees what runs by now",
+     "NO_FENCING", "FREE"),
+    ("a refusal that is not looked up is not what stands",
+     "NO_LOOK", "TOLD"),
+    ("a 503 that is not looked up pays twice",
+     "NO_LOOK", "ONCE"),
+    ("a refusal that is looked up without revoking is not what stands",
+     "LOOK_ONLY", "TOLD"),
+    ("a 503 that is looked up without revoking frees the key too early",
+     "LOOK_ONLY", "FREE"),
+    ("an owner's own answer is not the one that was made of the row",
+     "OWN_ANSWER", "TOLD"),
+    ("an operator's release that does not revoke frees the key too early",
+     "OPERATOR_RELEASES", "FREE"),
+    ("an operator's release that does not revoke pays twice",
+     "OPERATOR_RELEASES", "ONCE"),
+    ("asking about what was started before the API is done pays twice",
+     "STARTED RECONCILE NO_SETTLE", "ONCE"),
+    ("sending after the lease what may be started pays twice",
+     "STARTED RECONCILE SEND_LATE", "ONCE"),
+    ("sending after the lease, when the guard has its proof, pays twice",
+     "UNENFORCED FORGETS PROMPT SEND_LATE", "ONCE"),
+    ("asking without a guard an API that writes no row pays twice",
+     "UNENFORCED FORGETFUL NO_GUARD", "ONCE"),
+    ("a row from before the attempt is no proof that it wrote one",
+     "UNENFORCED FORGETS PROMPT OLD_PROOF", "ONCE"),
+    ("nor is one from after its claim, if it was sent later",
+     "UNENFORCED FORGETS PROMPT PROOF_SINCE_CLAIM", "ONCE"),
+]
+
+# What no gateway can prevent.
+LIMITS = [
+    ("an API that may change the row pays what was revoked",
+     "UPSERTS", "ONCE"),
+    ("a database that loses a revocation lets the late payment in",
+     "ROW_LOST", "ONCE"),
+    ("what an operator says of it is not what stands",
+     "OPERATOR_COMPLETES", "TOLD"),
+    ("the guard takes an API that learns to write for one that wrote",
+     "UNENFORCED LEARNS PROMPT", "ONCE"),
+    ("the guard does not know which release will begin what was sent",
+     "UNENFORCED FORGETS", "ONCE"),
+]
+
+
+@each(VARIANTS)
+def every_promise_is_kept(bench, macros):
+    MODEL.is_kept(bench, macros)
+
+
+@each(MISTAKES)
+def a_mistake_is_found(bench, macros, promise):
+    MODEL.is_broken(bench, macros, promise)
+
+
+@each(LIMITS)
+def no_gateway_can_help_it(bench, macros, promise):
+    MODEL.is_broken(bench, macros, promise)
+
+
+@test
+def every_macro_of_the_model_is_tried(bench):
+    rows = (*VARIANTS, *MISTAKES, *LIMITS)
+    equal(MODEL.macros(), {macro for _, macros, *_ in rows
+                           for macro in macros.split()})
+
+
+@test
+def every_promise_is_broken_by_some_mistake(bench):
+    equal({promise for *_, promise in MISTAKES}, MODEL.promises())
+
+
+tap.main()
