@@ -14,6 +14,7 @@ MODEL = Model("witness.pml")
 VARIANTS = [
     ("enforced_by", ""),
     ("enforced_by, asked too early", "EARLY"),
+    ("an attempt is sent twice by somebody between", "REPEATED UNIQUE"),
     ("what is started is held", "STARTED"),
     ("what is started is reconciled", "STARTED RECONCILE SWEEPS"),
     ("an API that writes the row, unenforced", "UNENFORCED SWEEPS"),
@@ -29,6 +30,8 @@ MISTAKES = [
      "FREE_EARLY", "ONCE"),
     ("a gateway that is frozen before its COMMIT holds the API",
      "TWO_BATCHES", "ENDS"),
+    ("a payment that another one's row allows is a second one",
+     "REPEATED", "ONCE"),
     ("taking a lock that was not had for no row pays twice",
      "LOCK_IS_ABSENT", "ONCE"),
     ("ignoring `done` executes again",

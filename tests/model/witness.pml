@@ -15,6 +15,8 @@
  *              the payment, and then commits `done`
  *   RECONCILE  (STARTED) what is `started` is asked of the API, when nothing
  *              of the attempt is left to come (settle)
+ *   REPEATED   somebody between sends an attempt again (and no other follows)
+ *   UNIQUE     of an attempt there is one payment's row
  *   UNENFORCED no enforced_by: nothing is asked before the guard lets it
  * Of the API that is not enforced to write the row:
  *   FORGETFUL  it never does
@@ -530,9 +532,14 @@ inline write_row()
 	fi
 }
 
-/* With enforced_by, a foreign key looks whether the row is `done`. */
+/*
+ * With enforced_by, a foreign key looks whether the row is `done`, whoever
+ * wrote it.  UNIQUE refuses a payment beside that one's.
+ */
 #ifdef UNENFORCED
 #define IS_ALLOWED	true
+#elif defined(UNIQUE)
+#define IS_ALLOWED	(W.lock == s)
 #else
 #define IS_ALLOWED	(W.lock == s || W.verdict == DONE)
 #endif
@@ -838,6 +845,15 @@ end:	do
 		    record.attempt);
 		record.state = UNKNOWN
 	}
+#ifdef REPEATED
+	:: atomic {
+		job[0].at == SENT && claims == 1 ->
+		printf("attempt 1 is sent again, as job 1\n");
+		claims++;
+		job[1].number = job[0].number;
+		job[1].at = SENT
+	}
+#endif
 #ifdef OPERATOR_RELEASES
 	:: atomic {
 		record.state == UNKNOWN ->
