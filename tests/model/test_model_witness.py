@@ -21,6 +21,8 @@ VARIANTS = [
     ("an API that does not write it, and a guard", "UNENFORCED FORGETFUL"),
     ("an API that ceases to write it, and a guard",
      "UNENFORCED FORGETS PROMPT"),
+    ("one that does again, as an operator says",
+     "UNENFORCED FORGETS PROMPT MENDED"),
 ]
 
 MISTAKES = [
@@ -70,6 +72,8 @@ MISTAKES = [
      "UNENFORCED FORGETS PROMPT OLD_PROOF", "ONCE"),
     ("nor is one from after its claim, if it was sent later",
      "UNENFORCED FORGETS PROMPT PROOF_SINCE_CLAIM", "ONCE"),
+    ("an operator's word for what was sent before it pays twice",
+     "UNENFORCED FORGETS PROMPT MENDED WORD_FOR_ALL", "ONCE"),
 ]
 
 # What no gateway can prevent.

@@ -23,6 +23,8 @@
  *   FORGETS    it does until another release of it comes
  *   LEARNS     it does from then on
  *   PROMPT     what it has been sent is executed by the release of that time
+ *   MENDED     (FORGETS) it does again, and then an operator says that it may
+ *              be believed: where a 2xx had shown that it did not
  * To have more states:
  *   SWEEPS     a third one asks, who has no request
  *
@@ -45,6 +47,8 @@
  *   OLD_PROOF            (UNENFORCED) whenever a 2xx had its row
  *   PROOF_SINCE_CLAIM    (UNENFORCED) when one had it that was sent after the
  *                        claim
+ *   WORD_FOR_ALL         (MENDED) the operator's word is believed of what was
+ *                        sent before it, too
  *
  * Limits, which are not the gateway's to overcome:
  *   UPSERTS              the API may change the row, and makes it `done`
@@ -146,6 +150,7 @@ bool writes = true;
 #endif
 byte proven;		/* the last attempt that may be asked about */
 bool distrusted;
+byte before;		/* what was sent before the operator's word */
 #endif
 
 /* --- what is watched --- */
@@ -379,7 +384,8 @@ inline take_answer(a)
 #ifdef NO_GUARD
 #define MAY_ASK		true
 #else
-#define MAY_ASK		(record.attempt <= proven && !distrusted)
+#define MAY_ASK		(record.attempt <= proven && !distrusted && \
+				record.attempt > before)
 #endif
 #else
 #define MAY_ASK		true
@@ -884,6 +890,16 @@ end:	do
 	:: atomic { !writes ->
 		printf("a release with the row\n");
 		writes = true }
+#endif
+#ifdef MENDED
+	:: atomic { distrusted && !writes ->
+		printf("a release with the row, and an operator says so\n");
+		writes = true;
+		distrusted = false;
+#ifndef WORD_FOR_ALL
+		before = record.attempt
+#endif
+		}
 #endif
 	od
 }
