@@ -17,12 +17,11 @@ from once.messages import Stream, as_text, id_of, pairs, source
 from once.postgres import Outbox, outbox_source, programs
 from once.wait import Late, eventually
 
-from faults import Fault
+from faults import NOTICE_S, Fault
 from matrix import AMOUNT, DURABLE, Cell, torture
-from scenarios import Scenario, shut
+from scenarios import Scenario, Witnessed, shut
 
 ATTEMPTS = 5
-NOTICE_S = 1  # for a fault to be noticed
 MEETINGS = ("source_stands", "message_held", "message")
 END_S = 60  # for messages to end: a letter that was begun is free after 15 s
 
@@ -96,6 +95,10 @@ class Held(Message):
     """Nobody knows the outcome."""
 
     moves = ["lose"]
+
+
+class Asked(Witnessed, Message):
+    """Nobody knows the outcome but its witness, which is asked."""
 
 
 class Forgotten(Message):
@@ -309,6 +312,7 @@ SCENARIOS = {
               "EXECUTED", "FINISH", "FINISHED", "END"),
     InOrder: ("TURNED",), Written: ("SEEK", "SOUGHT"),
     Standing: ("RESTED",), Elsewhere: ("WAIT",), Held: ("HOLD",),
+    Asked: ("EXECUTED", "BACK_OFF", "RESTED"),
     Forgotten: ("MISS",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
     Released: ("BACK_OFF",),
     Refused: ("REFUSE",), Parked: ("BURY", "BURIED", "CONFIRM", "CONFIRMED"),
@@ -328,7 +332,8 @@ REACHED = {}
 for scenario, some in [*SCENARIOS.items(), *REPLAYS.items()]:
     for step in some:
         reached = REACHED.setdefault(f"delivery:{step}", [])
-        if not (scenario.table and OUT_OF_REACH):
+        if not OUT_OF_REACH or not (
+                scenario.table or issubclass(scenario, Witnessed)):
             reached.append(scenario)
 MACHINES = "delivery",
 
@@ -410,15 +415,10 @@ class MessageCell(Cell):
             super().collect()
         elif self.gateway.running():
             try:
-                self.gateway.wait_until(self.has_met_it, timeout=NOTICE_S)
+                self.gateway.wait_until(lambda: self.has_said(*MEETINGS),
+                                        timeout=NOTICE_S)
             except Late:
                 pass
-
-    def has_met_it(self):
-        stopped = next(i for i, e in enumerate(self.gateway.events)
-                       if e.get("event") == "fault_point")
-        return any(e.get("event") in MEETINGS
-                   for e in self.gateway.events[stopped:])
 
     def settle(self, gateway, in_doubt=False):
         if gateway is self.gateway:

@@ -6,18 +6,22 @@ heal() heals it."""
 
 import errno
 import os
+import signal
 import subprocess
 import time
 
 from once.folder import drop_folder, make_folder
 from once.http import Client, build
+from once.pooler import Pooler
+from once.postgres import PostgresPair
 from once.upstream import Hold
-from once.wait import eventually
+from once.wait import Late, eventually
 
-from scenarios import limit_files
+from scenarios import database_like_all, database_of_all, limit_files
 
 SHORT, LONG = "1s", "20s"  # leases: to be waited for, and not to run out
 PATIENT = "10s"  # store.timeout where it should not matter
+NOTICE_S = 1  # for a fault to be noticed
 
 
 class Fault:
@@ -208,6 +212,70 @@ class RecordForgotten(Fault):
         for name in cell.redis.keys():
             if b":r:" in name:
                 cell.redis("DEL", name)
+
+
+class DatabaseKilled(Fault):
+    """The API's, where its payments are and their witness."""
+
+    def begin(self, cell):
+        cell.database = self.make()
+        cell.bench.redises.append(cell.database)
+
+    def make(self):
+        return database_like_all()
+
+    def strike(self, cell):
+        cell.database.cut()
+
+    def meanwhile(self, cell):
+        """Until the gateway has met it, if it does."""
+        super().meanwhile(cell)
+        try:
+            cell.gateway.wait_until(
+                lambda: cell.has_said("asked", "witness_down"),
+                timeout=NOTICE_S)
+        except Late:
+            pass
+
+    def heal(self, cell):
+        cell.database.start()
+
+
+class DatabaseFrozen(DatabaseKilled):
+    def strike(self, cell):
+        cell.database.freeze_all()
+
+    def heal(self, cell):
+        cell.database.thaw_all()
+
+
+class DatabaseMoved(DatabaseKilled):
+    """Its standby takes its place, which has all that it had."""
+
+    def make(self):
+        return PostgresPair()
+
+    def strike(self, cell):
+        cell.database.wait_copied()
+        cell.database.primary.kill(signal.SIGINT)
+        cell.database.promote()
+
+    def heal(self, cell):
+        pass
+
+
+class PoolerKilled(DatabaseKilled):
+    """The PgBouncer between, of transactions, which starts again."""
+
+    def begin(self, cell):
+        cell.pooler = Pooler(database_of_all(), "transaction")
+        cell.bench.upstreams.append(cell.pooler)
+
+    def strike(self, cell):
+        cell.pooler.restart()
+
+    def heal(self, cell):
+        pass
 
 
 class UpstreamBreaks(Fault):

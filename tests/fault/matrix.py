@@ -121,6 +121,7 @@ class Cell:
         self.at, self.scenario, self.fault = at, scenario(), fault
         self.env = env or {}
         self.bank = None
+        self.database = self.pooler = None  # of the API, if the fault has one
         self.tenant = TENANT
         self.seen = []  # (when, answer) of this key
         self.payments = []
@@ -274,6 +275,13 @@ class Cell:
         for payment in self.payments:
             if not payment.done:
                 payment.result()
+
+    def has_said(self, *events):
+        """Whether the gateway logged one of these since it stopped."""
+        stopped = next(i for i, e in enumerate(self.gateway.events)
+                       if e.get("event") == "fault_point")
+        return any(e.get("event") in events
+                   for e in self.gateway.events[stopped:])
 
     def revive_redis(self):
         if not self.redis.process.running():

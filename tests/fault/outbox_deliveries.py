@@ -3,20 +3,16 @@
 PostgreSQL of its own; their scenarios are those of deliveries.py."""
 
 import json
-import threading
 
 from once.pgwire import PostgresClient, PostgresError
-from once.postgres import Outbox, Postgres, outbox_source
+from once.postgres import Outbox, outbox_source
 from once.wait import eventually
 
 from deliveries import (END_S, MACHINES, MessageCell, NotStored, Standing)
 from deliveries import REACHED as ALL
 from faults import SHORT, Fault
 from matrix import AMOUNT, torture
-
-template = []  # a server that has ended, of which all others are copies
-making = threading.Lock()
-
+from scenarios import database_like_all
 
 RIGHTS = """
 CREATE ROLE reader LOGIN;
@@ -46,18 +42,9 @@ REACHED = {
     for step, scenarios in ALL.items()}
 
 
-def end_template():
-    while template:
-        template.pop().stop()
-
-
 class OutboxCell(MessageCell):
     def _read(self):
-        with making:
-            if not template:
-                template.append(Postgres())
-                template[0].kill()
-        self.broker = Postgres(like=template[0])
+        self.broker = database_like_all()
         self.bench.redises.append(self.broker)
         self.table = Outbox(self.broker)
         # Its payload is as it is, so that it is what the client sends.

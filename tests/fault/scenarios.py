@@ -14,6 +14,7 @@ import threading
 
 from once.bench import shared
 from once.ledger import Ledger
+from once.pgwire import PostgresClient
 from once.postgres import Postgres
 from once.tokens import Issuer, Key
 from once.wait import eventually
@@ -236,12 +237,24 @@ one_at_a_time = threading.Lock()
 ledgers = itertools.count()
 
 
-def make_ledger():
-    """One of its own, in the PostgreSQL of all cells."""
+def one_for_all(name, make):
     with one_at_a_time:
-        if "postgres" not in shared:
-            shared["postgres"] = Postgres()
-        return Ledger(shared["postgres"], name=f"l{next(ledgers)}")
+        if name not in shared:
+            shared[name] = make()
+        return shared[name]
+
+
+def database_of_all():
+    return one_for_all("postgres", Postgres)
+
+
+def database_like_all():
+    """A PostgreSQL of a cell's own."""
+    def make():
+        template = Postgres()
+        template.kill()
+        return template
+    return Postgres(like=one_for_all("template", make))
 
 
 class Witnessed(Scenario):
@@ -250,9 +263,10 @@ class Witnessed(Scenario):
     policy, moves = "reconcile", ["lose"]
 
     def prepare(self, cell):
-        ledger = make_ledger()
-        cell.bank.ledger = ledger
-        cell.config["brokers"] = ledger.brokers()
+        ledger = cell.bank.ledger = Ledger(
+            cell.database or database_of_all(), name=f"l{next(ledgers)}")
+        cell.config.setdefault("brokers", {})["ledger"] = {
+            "postgres": (cell.pooler or ledger.postgres).url}
         cell.config["routes"][0]["idempotency"]["on_unknown"] = ledger.policy()
         helper = cell.serve_another()
         eventually(lambda: [
@@ -278,6 +292,24 @@ class Refused(Witnessed):
     """It is not executed, and the API says so."""
 
     moves = ["busy"]
+
+
+class Locked(Refused):
+    """The same, and nobody gets the row for a while."""
+
+    def provoke(self, cell):
+        ledger = cell.bank.ledger
+        self.client = PostgresClient(ledger.postgres.folder)
+        self.client("BEGIN")
+        self.client(f"LOCK TABLE {ledger.name}_witness IN SHARE MODE")
+        super().provoke(cell)
+
+    def heal(self, cell):
+        self.client.close()
+
+
+class WitnessedPutOff(Witnessed, PutOff):
+    """Redis is gone when the answer comes, to which the row bears witness."""
 
 
 def and_so(scenario):
@@ -318,7 +350,7 @@ REACHED = {
     "request:ANSWER": TOLD,
     "request:ANSWERED": TOLD,
     "request:FINISH": TOLD,
-    "execution:RECONCILE": RECONCILED,
+    "execution:RECONCILE": [*RECONCILED, Witnessed, Revoked],
     "execution:RECONCILED": RECONCILED,
     "execution:RECLAIM": [NotHappened, Revoked],
     "execution:RECLAIMED": [NotHappened, Revoked],
@@ -326,15 +358,20 @@ REACHED = {
     "execution:FORWARDED": SENT,
     "execution:LOOK_UP": [Revoked, Witnessed, Denied, Refused],
     "execution:LOOKED_UP": [Revoked, Witnessed, Denied, Refused],
-    "execution:COMPLETE": STORED,
-    "execution:COMPLETED": ENDED,
-    "execution:RELEASE": RELEASED,
-    "execution:RELEASED": RELEASED,
-    "execution:MARK_UNKNOWN": DOUBTED,
-    "execution:MARKED_UNKNOWN": DOUBTED,
-    "execution:JOURNAL": and_so(PutOff),
-    "execution:JOURNALED": and_so(PutOff),
+    "execution:COMPLETE": [*STORED, Witnessed],
+    "execution:COMPLETED": [*ENDED, Witnessed, Denied, WitnessedPutOff],
+    "execution:RELEASE": [*RELEASED, Refused],
+    "execution:RELEASED": [*RELEASED, Refused],
+    "execution:MARK_UNKNOWN": [*DOUBTED, Witnessed, Locked],
+    "execution:MARKED_UNKNOWN": [*DOUBTED, Witnessed, Locked],
+    "execution:JOURNAL": [*and_so(PutOff), WitnessedPutOff],
+    "execution:JOURNALED": [*and_so(PutOff), WitnessedPutOff],
     "execution:PAUSE": PAUSED,
     "execution:PAUSED": PAUSED,
-    "execution:FINISH": ENDED,
+    "execution:FINISH": [*ENDED, Witnessed],
 }
+
+# Those in which the API's database is asked.
+WITNESSED = {
+    step: [one for one in scenarios if issubclass(one, Witnessed)]
+    for step, scenarios in REACHED.items()}

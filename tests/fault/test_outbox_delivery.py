@@ -8,7 +8,7 @@ from once.postgres import programs
 from faults import GatewayKilled
 from matrix import main
 from outbox_deliveries import (PostgresFrozen, PostgresKilled, ReaderFrozen,
-                               end_template, torture_outbox)
+                               torture_outbox)
 
 if programs() is None or is_without("postgres"):
     print("1..0 # SKIP no PostgreSQL")
@@ -17,7 +17,4 @@ else:
     torture_outbox("gateway frozen", ReaderFrozen())
     torture_outbox("PostgreSQL killed", PostgresKilled())
     torture_outbox("PostgreSQL frozen", PostgresFrozen())
-    try:
-        main()
-    finally:
-        end_template()
+    main()
