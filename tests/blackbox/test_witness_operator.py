@@ -205,4 +205,37 @@ def a_witness_is_believed_again_by_an_operators_word(bench):
                != "absent", "it is heard of")
 
 
+@test
+def what_was_sent_before_that_word_is_never_asked_about(bench):
+    """A release of the API that wrote no row may have paid it."""
+    desk = Desk(bench)
+    before = desk.unknown("before")
+    desk.upstream.reply = answer()
+    tries = itertools.count()
+    eventually(lambda: desk.gateway.ask(f"k{next(tries)}").status == 201 and
+               desk.gateway.find_log("witness_absent"), "it lacks its row")
+
+    def write(connection, request):
+        desk.database(desk.insert(request.get("Idempotency-Key-Id"), "done"))
+        connection.send(answer())
+    desk.upstream.reply = write
+
+    def proven():
+        """What lacked its row, too, may be seen after that word."""
+        desk.admin.post("/witnesses/trust", {
+            "route": "charges", "note": "taken back"})
+        desk.gateway.ask(f"k{next(tries)}")
+        return desk.admin.get("/status")["witnesses"][0]["state"] == "proven"
+    eventually(proven, "it is believed")
+    desk.upstream.reply = close_unanswered
+    after = desk.unknown("after")
+    desk.upstream.reply = write
+    equal(desk.gateway.ask("proof").status, 201)
+    eventually(lambda: desk.said(after, "reconcile") and
+               desk.admin.get("/keys/" + after)["state"] == "RELEASED",
+               "what was sent since is asked about")
+    equal(desk.act(before, "reconcile")["state"], "UNKNOWN")
+    assert f"{before}|1|revoked" not in desk.rows(), desk.rows()
+
+
 tap.main()

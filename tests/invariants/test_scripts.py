@@ -98,6 +98,11 @@ MUTANTS = {
         [(RETRY, "reconcile does not ask before the outcome has settled"),
          (RETRY, "a lease that expired has to settle too")]),
 
+    "an operator's word for a witness is of its own moment": (
+        {"trust": [("word, ended, why, since = 'DONE', '0', '', stamp",
+                    "word, ended, why = 'DONE', '0', ''")]},
+        [("test_witness_operator",
+          "what was sent before that word is never asked about")]),
     "no other question is asked about an attempt": (
         {"claim": [("(r.question or question) == question", "true")]},
         [("test_fingerprint", "what is asked about counts always: a member "
