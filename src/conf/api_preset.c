@@ -7,11 +7,7 @@
 #include "base/must.h"
 #include "conf/api_preset.h"
 
-static const struct {
-	const char *again_field;
-	const char *sentence;
-	const char *members;
-} presets[] = {
+const struct api_preset_line api_presets[API_PRESET_COUNT_] = {
     [API_PRESET_NONE] = {"", "", "{}"},
 #define PRESET(name, word, field, sentence, ...)                              \
 	[API_PRESET_##name] = {field, sentence, #__VA_ARGS__},
@@ -44,19 +40,7 @@ read_json(const char *text)
 json_t *
 api_preset_members(enum api_preset preset)
 {
-	return read_json(presets[preset].members);
-}
-
-const char *
-api_preset_sentence(enum api_preset preset)
-{
-	return presets[preset].sentence;
-}
-
-const char *
-api_preset_again_field(enum api_preset preset)
-{
-	return presets[preset].again_field;
+	return read_json(api_presets[preset].members);
 }
 
 /* --- bodies --- */
@@ -70,18 +54,6 @@ find_about(enum api_preset preset, const char *about)
 	return NULL;
 }
 
-/* "outcome-unknown" as OUTCOME_UNKNOWN. */
-static json_t *
-code_of(const char *name)
-{
-	char *code = mem_text(name);
-	for (char *p = code; *p != '\0'; p++)
-		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
-	json_t *json = json_string(code);
-	free(code);
-	return json;
-}
-
 /* What stands for a string of the table; NULL: itself. */
 static json_t *
 filled(const char *text, const struct api_preset_facts *facts)
@@ -92,7 +64,15 @@ filled(const char *text, const struct api_preset_facts *facts)
 		return json_string(facts->name);
 	if (!strcmp(text, "$request_id"))
 		return json_string(facts->request_id);
-	return !strcmp(text, "$code") ? code_of(facts->name) : NULL;
+	if (strcmp(text, "$code") != 0)
+		return NULL;
+	/* "outcome-unknown" as OUTCOME_UNKNOWN. */
+	char *code = mem_text(facts->name);
+	for (char *p = code; *p != '\0'; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+	json_t *json = json_string(code);
+	free(code);
+	return json;
 }
 
 /* Fills in all strings of an object or list of the table. */

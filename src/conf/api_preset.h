@@ -20,12 +20,15 @@ enum api_preset {
 /* Their names, with spaces between them, in that order. */
 #define API_PRESET_WORDS "stripe adyen paypal square ietf acp ucp"
 
+extern const struct api_preset_line {
+	/* The field that says whether to send the same again; "" for none. */
+	const char *again_field;
+	const char *sentence; /* what it is, in one or two of them */
+	const char *members;  /* as api_preset_members reads them */
+} api_presets[API_PRESET_COUNT_];
+
 /* The members of `idempotency` that one stands for; the caller owns them. */
 json_t *api_preset_members(enum api_preset preset);
-/* What it is, in a sentence or two. */
-const char *api_preset_sentence(enum api_preset preset);
-/* The field that says whether to send the same again; "" for none. */
-const char *api_preset_again_field(enum api_preset preset);
 
 /* What a body is about. */
 struct api_preset_facts {

@@ -5,26 +5,29 @@
 #include "base/mem.h"
 #include "conf/complaints.h"
 
-void
-complaints_add_taken(struct complaints *complaints, char *pointer,
+struct complaint *
+complaints_add_with(struct complaints *complaints, char *pointer,
     const char *fmt, va_list args)
 {
 	char *message = NULL;
 	must(vasprintf(&message, fmt, args) >= 0);
 	complaints->list = mem_grow(complaints->list,
 	    (complaints->count + 1) * sizeof *complaints->list);
-	complaints->list[complaints->count++] =
-	    (struct complaint){.pointer = pointer, .message = message};
+	struct complaint *added = &complaints->list[complaints->count++];
+	*added = (struct complaint){.pointer = pointer, .message = message};
+	return added;
 }
 
-void
+struct complaint *
 complaints_add(
-    struct complaints *complaints, const char *pointer, const char *fmt, ...)
+    struct complaints *complaints, char *pointer, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
-	complaints_add_taken(complaints, mem_text(pointer), fmt, args);
+	struct complaint *added =
+	    complaints_add_with(complaints, pointer, fmt, args);
 	va_end(args);
+	return added;
 }
 
 /* --- the list --- */

@@ -29,12 +29,15 @@ struct complaints {
 	size_t count;
 };
 
-/* One more; a NULL pointer says that it is not about a member. */
-void complaints_add(struct complaints *complaints, const char *pointer,
+/*
+ * One more, in the list until the next; the pointer is taken over, and NULL
+ * says that it is not about a member.
+ */
+struct complaint *complaints_add(struct complaints *complaints, char *pointer,
     const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The same with its words' arguments; the pointer is taken over. */
-void complaints_add_taken(struct complaints *complaints, char *pointer,
-    const char *fmt, va_list args) PRINTF_LIKE(3, 0);
+/* The same with its words' arguments. */
+struct complaint *complaints_add_with(struct complaints *complaints,
+    char *pointer, const char *fmt, va_list args) PRINTF_LIKE(3, 0);
 /*
  * Logs each as that event, "file", "member", "line", "column" and "error", and
  * empties the list.

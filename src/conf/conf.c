@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <strings.h>
+
 #include "conf/conf.h"
 #include "conf/token/token_set.h"
 
@@ -12,6 +14,33 @@ conf_variable(const struct conf_route *route, struct span name)
 	return -1;
 }
 
+bool
+conf_has_method(const struct conf_route *route, const char *method)
+{
+	for (size_t i = 0; i < route->methods.count; i++)
+		if (!strcmp(route->methods.list[i], method))
+			return true;
+	return route->methods.count == 0;
+}
+
+bool
+conf_shares_method(const struct conf_route *a, const struct conf_route *b)
+{
+	for (size_t i = 0; i < b->methods.count; i++)
+		if (conf_has_method(a, b->methods.list[i]))
+			return true;
+	return b->methods.count == 0;
+}
+
+const struct conf_header *
+conf_source_header(const struct conf_source *source, const char *name)
+{
+	for (size_t i = 0; i < source->request.n_headers; i++)
+		if (!strcasecmp(source->request.headers[i].name, name))
+			return &source->request.headers[i];
+	return NULL;
+}
+
 char *
 conf_usual_dead_letters(struct arena *arena, const struct conf_source *source)
 {
@@ -21,6 +50,19 @@ conf_usual_dead_letters(struct arena *arena, const struct conf_source *source)
 	    ? arena_printf(arena, "%s_dead", source->table)
 	    : arena_printf(arena, "%s:dead", source->stream);
 	return arena_str(arena, name);
+}
+
+uint8_t
+conf_usual_outcome(const uint8_t outcomes[100])
+{
+	unsigned counts[DISPOSITION_UNKNOWN + 1] = {0};
+	uint8_t usual = DISPOSITION_STORE;
+	for (unsigned i = 0; i < 100; i++)
+		counts[outcomes[i]]++;
+	for (uint8_t i = 0; i <= DISPOSITION_UNKNOWN; i++)
+		if (counts[i] > counts[usual])
+			usual = i;
+	return usual;
 }
 
 int64_t

@@ -7,6 +7,12 @@ enum {
 	KAFKA = 1 << BROKER_KAFKA,
 };
 
+const struct kind_words kinds_all[BROKER_KIND_COUNT_] = {
+    [BROKER_STREAMS] = {"Redis", "redis", "stream", "stream"},
+    [BROKER_POSTGRES] = {"PostgreSQL", "postgres", "table", "table"},
+    [BROKER_KAFKA] = {"Kafka", "kafka", "topics", "topic"},
+};
+
 /* An object stands for all of its members. */
 static const struct {
 	enum group group;
@@ -61,35 +67,22 @@ kinds_fit(const struct option *option, enum broker_kind kind)
 const struct option *
 kinds_place(enum group group, enum broker_kind kind)
 {
-	static const char *const read[BROKER_KIND_COUNT_] = {
-	    "stream", "table", "topics"};
-	static const char *const written[BROKER_KIND_COUNT_] = {
-	    NULL, "table", "topic"};
-	const char *path =
-	    group == GROUP_SOURCE ? read[kind] : written[kind];
-	return path != NULL ? option_of_path(group, path) : NULL;
-}
-
-const char *
-kinds_name(enum broker_kind kind)
-{
-	static const char *const names[BROKER_KIND_COUNT_] = {
-	    [BROKER_STREAMS] = "Redis",
-	    [BROKER_POSTGRES] = "PostgreSQL",
-	    [BROKER_KAFKA] = "Kafka",
-	};
-	return names[kind];
+	const struct kind_words *words = &kinds_all[kind];
+	if (group == GROUP_SOURCE)
+		return option_of_path(group, words->read);
+	return kind != BROKER_STREAMS ? option_of_path(group, words->put)
+				      : NULL;
 }
 
 const char *
 kinds_words(const struct option *option)
 {
-	unsigned kinds = kinds_of(option);
+	unsigned bits = kinds_of(option);
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
-		if (kinds == 1u << k)
-			return kinds_name((enum broker_kind)k);
-	if (kinds == (STREAMS | KAFKA))
+		if (bits == 1u << k)
+			return kinds_all[k].name;
+	if (bits == (STREAMS | KAFKA))
 		return "Redis or Kafka";
-	return kinds == (POSTGRES | KAFKA) ? "PostgreSQL or Kafka"
-					   : "Redis or PostgreSQL";
+	return bits == (POSTGRES | KAFKA) ? "PostgreSQL or Kafka"
+					  : "Redis or PostgreSQL";
 }

@@ -44,3 +44,28 @@ name_wrong_topic(const char *text)
 	    ? NULL
 	    : "must consist of 1 to 249 letters, digits and . _ -";
 }
+
+struct span
+name_as_others_do(struct span text)
+{
+	bool angles = text.len > 2 && text.ptr[0] == '<' &&
+	    text.ptr[text.len - 1] == '>';
+	if (!angles)
+		return text.len > 1 && text.ptr[0] == ':' ? span_from(text, 1)
+							  : SPAN("");
+	struct span name = span_of(text.ptr + 1, text.len - 2);
+	const char *colon = memchr(name.ptr, ':', name.len);
+	return colon != NULL
+	    ? span_from(name, (size_t)(colon - name.ptr) + 1)
+	    : name;
+}
+
+struct span
+name_slot_tag(struct span key)
+{
+	struct span rest = key, tag;
+	return span_cut(&rest, '{', &tag) && span_cut(&rest, '}', &tag) &&
+		tag.len > 0
+	    ? tag
+	    : key;
+}

@@ -4,18 +4,12 @@
 /* Longer names are not compared. */
 enum { LENGTH_MAX = 63 };
 
-/* How many bytes may differ: about every third. */
-static size_t
-distance_max(size_t len)
-{
-	return len < 3 ? 1 : len < 7 ? 2 : 3;
-}
-
 struct nearest
 nearest_to(struct span wanted)
 {
-	return (struct nearest){
-	    wanted, {NULL, 0}, distance_max(wanted.len) + 1};
+	/* About every third byte may differ. */
+	size_t most = wanted.len < 3 ? 1 : wanted.len < 7 ? 2 : 3;
+	return (struct nearest){wanted, {NULL, 0}, most + 1};
 }
 
 /* Case, and whether "-" or "_" stands between words, is no difference. */

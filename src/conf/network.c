@@ -15,16 +15,6 @@ struct network {
 };
 
 static bool
-read_bits(struct span text, unsigned most, unsigned *ret_bits)
-{
-	int64_t bits;
-	if (text.len > 3 || !digits_read(text, most, &bits))
-		return false;
-	*ret_bits = (unsigned)bits;
-	return true;
-}
-
-static bool
 read_network(const char *text, struct network *ret_network)
 {
 	char host[INET6_ADDRSTRLEN];
@@ -36,11 +26,13 @@ read_network(const char *text, struct network *ret_network)
 		return false;
 	memcpy(host, text, len);
 	host[len] = '\0';
-	n.bits = n.family == AF_INET ? 32 : 128;
+	int64_t bits = n.family == AF_INET ? 32 : 128;
 	if (inet_pton(n.family, host, n.bytes) != 1 ||
 	    (text[len] == '/' &&
-		!read_bits(span_str(text + len + 1), n.bits, &n.bits)))
+		(strlen(text + len + 1) > 3 ||
+		    !digits_read(span_str(text + len + 1), bits, &bits))))
 		return false;
+	n.bits = (unsigned)bits;
 	*ret_network = n;
 	return true;
 }

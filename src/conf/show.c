@@ -19,8 +19,6 @@ typedef json_t *show_value(
 	    const void *base UNUSED, const void *field UNUSED)
 
 static json_t *show_group(enum group group, const void *base);
-static void show_put(
-    json_t *object, const struct option *option, const void *base);
 
 static const char hidden[] = "(hidden)";
 
@@ -48,28 +46,20 @@ SHOW(boolean)
 }
 
 /* Where nothing is the default, that is 0. */
-SHOW(count)
+SHOW(number)
 {
-	int64_t count = *(const int64_t *)field;
-	return count == 0 && option_preset(option) == NULL
-	    ? NULL
-	    : json_integer(count);
-}
-
-SHOW(duration)
-{
-	int64_t ms = *(const int64_t *)field;
-	return ms == 0 && option_preset(option) == NULL
-	    ? NULL
-	    : taken(amount_text(ms, AMOUNT_DURATION));
-}
-
-SHOW(size)
-{
-	int64_t bytes = *(const int64_t *)field;
-	return bytes % 1024 != 0 || bytes == 0
-	    ? json_integer(bytes)
-	    : taken(amount_text(bytes, AMOUNT_SIZE));
+	int64_t number = *(const int64_t *)field;
+	enum option_type type = option->type;
+	bool preset = option_preset(option) != NULL;
+	if (number == 0 && !preset && type != TYPE_SIZE)
+		return NULL;
+	if (type == TYPE_MODE)
+		return taken(mem_printf("%04o", (unsigned)number));
+	if (type == TYPE_DURATION)
+		return taken(amount_text(number, AMOUNT_DURATION));
+	return type == TYPE_SIZE && number != 0 && number % 1024 == 0
+	    ? taken(amount_text(number, AMOUNT_SIZE))
+	    : json_integer(number);
 }
 
 /* One of the words, or none where there may be none. */
@@ -109,14 +99,6 @@ SHOW(name)
 SHOW(secret)
 {
 	return *(void *const *)field != NULL ? json_string(hidden) : NULL;
-}
-
-SHOW(mode)
-{
-	int64_t mode = *(const int64_t *)field;
-	return mode != 0
-	    ? taken(mem_printf("%04o", (unsigned)mode))
-	    : NULL;
 }
 
 /* --- lists --- */
@@ -184,27 +166,13 @@ SHOW(parts)
 
 /* --- what an outcome means --- */
 
-/* The outcome that most statuses of a class have. */
-static uint8_t
-usual_outcome(const uint8_t *class)
-{
-	unsigned counts[DISPOSITION_UNKNOWN + 1] = {0};
-	uint8_t usual = DISPOSITION_STORE;
-	for (unsigned i = 0; i < 100; i++)
-		counts[class[i]]++;
-	for (uint8_t i = 0; i <= DISPOSITION_UNKNOWN; i++)
-		if (counts[i] > counts[usual])
-			usual = i;
-	return usual;
-}
-
 /* Each class in which not all is stored, and the statuses that differ. */
 SHOW(outcomes)
 {
 	const uint8_t *outcomes = field;
 	json_t *object = json_object();
 	for (unsigned first = 200; first < 600; first += 100) {
-		uint8_t usual = usual_outcome(outcomes + first);
+		uint8_t usual = conf_usual_outcome(outcomes + first);
 		unsigned others = 0;
 		char name[16];
 		for (unsigned i = first; i < first + 100; i++) {
@@ -321,21 +289,17 @@ SHOW(idempotency)
 
 /* --- what a request says of its key --- */
 
-SHOW(derive)
+SHOW(word)
 {
 	const struct conf_idempotency *policy = base;
 	const struct json_pointers *pointers = field;
-	if (policy->derive_from_body)
-		return json_string("body");
-	return pointers->count > 0 ? show_pointers(option, base, field)
-				   : NULL;
-}
-
-SHOW(label)
-{
-	const struct conf_idempotency *policy = base;
-	return policy->label_key ? json_string("key")
-				 : show_pointers(option, base, field);
+	bool label = option->type == TYPE_LABEL;
+	bool whole = label ? policy->label_key : policy->derive_from_body;
+	if (whole)
+		return json_string(label ? "key" : "body");
+	return label || pointers->count > 0
+	    ? show_pointers(option, base, field)
+	    : NULL;
 }
 
 SHOW(entity)
@@ -425,34 +389,23 @@ SHOW(place)
 {
 	const struct conf_source *source = base;
 	const char *name = *(char *const *)field;
-	static const char *const members[BROKER_KIND_COUNT_] = {
-	    [BROKER_STREAMS] = "stream",
-	    [BROKER_POSTGRES] = "table",
-	    [BROKER_KAFKA] = "topic",
-	};
 	return name != NULL
-	    ? json_pack("{s:s}", members[source->broker->kind], name)
+	    ? json_pack("{s:s}", kinds_all[source->broker->kind].put, name)
 	    : NULL;
 }
 
-SHOW(source_key)
+SHOW(chosen)
 {
 	const struct conf_source *source = base;
-	if (source->key == SOURCE_KEY_POINTERS)
-		return show_pointers(option, base, &source->key_pointers);
-	if (source->key == SOURCE_KEY_HEADER)
-		return json_pack("{s:s}", "header", source->key_header);
-	return taken(words_at(option->words, source->key));
-}
-
-SHOW(source_order)
-{
-	const struct conf_source *source = base;
-	if (source->order_by == SOURCE_ORDER_POINTERS)
-		return show_pointers(option, base, &source->order_pointers);
-	if (source->order_by == SOURCE_ORDER_HEADER)
-		return json_pack("{s:s}", "header", source->order_header);
-	return taken(words_at(option->words, source->order_by));
+	bool key = option->type == TYPE_SOURCE_KEY;
+	const char *header = key ? source->key_header : source->order_header;
+	const struct json_pointers *pointers =
+	    key ? &source->key_pointers : &source->order_pointers;
+	if (pointers->count > 0)
+		return show_pointers(option, base, pointers);
+	if (header != NULL)
+		return json_pack("{s:s}", "header", header);
+	return taken(words_at(option->words, *(const unsigned *)field));
 }
 
 SHOW(headers)
@@ -516,15 +469,6 @@ put_at_path(json_t *object, const char *path, json_t *value)
 	free(name);
 }
 
-/* Puts what an option has where the dots of its path lead. */
-static void
-show_put(json_t *object, const struct option *option, const void *base)
-{
-	json_t *value = show_option(option, base);
-	if (value != NULL)
-		put_at_path(object, option->path, value);
-}
-
 /* Of a broker and of what names one, what its kind has. */
 static json_t *
 show_group(enum group group, const void *base)
@@ -539,8 +483,11 @@ show_group(enum group group, const void *base)
 	    ((const struct conf_relay *)base)->broker != NULL)
 		kind = ((const struct conf_relay *)base)->broker->kind;
 	for (size_t i = 0; i < n_options; i++)
-		if (options[i].group == group && kinds_fit(&options[i], kind))
-			show_put(object, &options[i], base);
+		if (options[i].group == group && kinds_fit(&options[i], kind)) {
+			json_t *value = show_option(&options[i], base);
+			if (value != NULL)
+				put_at_path(object, options[i].path, value);
+		}
 	return object;
 }
 

@@ -83,19 +83,6 @@ may_be(struct span segment, struct span text)
 
 enum fit { FITS_NEVER, FITS_SOMETIMES, FITS_ALWAYS };
 
-/* Takes a slash and the segment behind it. */
-static struct span
-next_segment(struct span *rest)
-{
-	*rest = span_from(*rest, 1);
-	size_t len = 0;
-	while (len < rest->len && rest->ptr[len] != '/')
-		len++;
-	struct span segment = span_of(rest->ptr, len);
-	*rest = span_from(*rest, len);
-	return segment;
-}
-
 /* As front/route.c does it, for all the values of the variables at once. */
 static enum fit
 path_fit(const struct conf_route *route, struct span rest)
@@ -107,7 +94,10 @@ path_fit(const struct conf_route *route, struct span rest)
 			return fit;
 		if (rest.len == 0)
 			return FITS_NEVER;
-		struct span segment = next_segment(&rest);
+		const char *slash = memchr(rest.ptr + 1, '/', rest.len - 1);
+		size_t len = slash ? (size_t)(slash - rest.ptr) : rest.len;
+		struct span segment = span_of(rest.ptr + 1, len - 1);
+		rest = span_from(rest, len);
 		if (want->kind != SEGMENT_TEXT ||
 		    span_eq(segment, want->text))
 			continue;
@@ -118,20 +108,12 @@ path_fit(const struct conf_route *route, struct span rest)
 	return rest.len == 0 ? fit : FITS_NEVER;
 }
 
-static bool
-has_method(const struct conf_route *route, const char *method)
-{
-	for (size_t i = 0; i < route->methods.count; i++)
-		if (!strcmp(route->methods.list[i], method))
-			return true;
-	return route->methods.count == 0;
-}
-
 /* One without a path was complained about. */
 static enum fit
 fit_of(const struct conf_source *source, const struct conf_route *route)
 {
-	if (route->path == NULL || !has_method(route, source->request.method))
+	if (route->path == NULL ||
+	    !conf_has_method(route, source->request.method))
 		return FITS_NEVER;
 	struct span path = path_of(&source->request.path);
 	enum fit fit = path_fit(route, path);
@@ -157,9 +139,13 @@ source_asks_route(const struct conf *conf, const struct conf_source *source,
 
 /* --- fields --- */
 
-static bool
-fixed_value(const struct conf_header *header, struct span *ret_value)
+bool
+source_asks_header(const struct conf_source *source, const char *name,
+    struct span *ret_value)
 {
+	const struct conf_header *header = conf_source_header(source, name);
+	if (header == NULL)
+		return false;
 	const struct template *value = &header->value;
 	if (header->secret != NULL)
 		*ret_value = span_str(header->secret);
@@ -168,15 +154,4 @@ fixed_value(const struct conf_header *header, struct span *ret_value)
 	else
 		return false;
 	return true;
-}
-
-bool
-source_asks_header(const struct conf_source *source, const char *name,
-    struct span *ret_value)
-{
-	for (size_t i = 0; i < source->request.n_headers; i++)
-		if (!strcasecmp(source->request.headers[i].name, name))
-			return fixed_value(
-			    &source->request.headers[i], ret_value);
-	return false;
 }

@@ -6,10 +6,10 @@
  * of it again, and the schema says it in JSON.
  */
 TYPE(BOOLEAN, bool, value_parse_boolean, show_boolean, {"type": "boolean"})
-TYPE(COUNT, int64_t, value_parse_count, show_count, {"type": "integer"})
-TYPE(DURATION, int64_t, value_parse_duration, show_duration,
+TYPE(COUNT, int64_t, value_parse_count, show_number, {"type": "integer"})
+TYPE(DURATION, int64_t, value_parse_amount, show_number,
 	{"$ref": "#/$defs/duration"})
-TYPE(SIZE, int64_t, value_parse_size, show_size, {"$ref": "#/$defs/size"})
+TYPE(SIZE, int64_t, value_parse_amount, show_number, {"$ref": "#/$defs/size"})
 TYPE(CHOICE, unsigned, value_parse_choice, show_choice,
 	{"$ref": "#/$defs/string"})
 TYPE(TOGGLE, bool, value_parse_choice, show_choice, {"$ref": "#/$defs/string"})
@@ -59,12 +59,12 @@ TYPE(IGNORED, struct json_pointers, list_parse_ignored, show_ignored,
 		 "additionalProperties": false,
 		 "required": ["query"],
 		 "properties": {"query": {"$ref": "#/$defs/string"}}}]}})
-TYPE(DERIVE_KEY, struct json_pointers, list_parse_word, show_derive,
+TYPE(DERIVE_KEY, struct json_pointers, list_parse_word, show_word,
 	{"anyOf": [
 		{"const": "body"},
 		{"$ref": "#/$defs/elsewhere"},
 		{"$ref": "#/$defs/some_pointers"}]})
-TYPE(LABEL, struct json_pointers, list_parse_word, show_label,
+TYPE(LABEL, struct json_pointers, list_parse_word, show_word,
 	{"anyOf": [
 		{"const": "key"},
 		{"$ref": "#/$defs/elsewhere"},
@@ -141,7 +141,7 @@ TYPE(REDIS_URL, struct address, url_parse_redis, show_redis,
 	{"$ref": "#/$defs/redis"})
 TYPE(POSTGRES, char *, url_parse_postgres, show_text,
 	{"$ref": "#/$defs/string"})
-TYPE(MODE, int64_t, value_parse_mode, show_mode,
+TYPE(MODE, int64_t, value_parse_mode, show_number,
 	{"anyOf": [
 		{"type": "string", "pattern": "^[0-7]{3,4}$"},
 		{"$ref": "#/$defs/elsewhere"}]})
@@ -203,7 +203,7 @@ TYPE(TOPICS, struct strings, list_parse_strings, show_strings,
 TYPE(TOPIC, char *, text_parse, show_text, {"$ref": "#/$defs/string"})
 TYPE(TABLE, char *, text_parse, show_text, {"$ref": "#/$defs/string"})
 TYPE(COLUMN, char *, text_parse, show_text, {"$ref": "#/$defs/string"})
-TYPE(OPTIONAL_COLUMN, char *, text_parse_optional_column, show_text,
+TYPE(OPTIONAL_COLUMN, char *, text_parse, show_text,
 	{"anyOf": [{"$ref": "#/$defs/string"}, {"type": "null"}]})
 TYPE(FINISH, struct conf_finish, source_value_parse_finish, show_finish,
 	{"anyOf": [
@@ -215,13 +215,14 @@ TYPE(FINISH, struct conf_finish, source_value_parse_finish, show_finish,
 			"set": {"$ref": "#/$defs/string"},
 			"from": {"type": ["string", "number", "boolean"]},
 			"to": {"type": ["string", "number", "boolean"]}}}]})
-TYPE(SOURCE_KEY, enum source_key, source_value_parse_key, show_source_key,
+TYPE(SOURCE_KEY, enum source_key, source_value_parse_chosen,
+	show_chosen,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"$ref": "#/$defs/some_strings"},
 		{"$ref": "#/$defs/header_of"}]})
-TYPE(SOURCE_ORDER, enum source_order, source_value_parse_order,
-	show_source_order,
+TYPE(SOURCE_ORDER, enum source_order, source_value_parse_chosen,
+	show_chosen,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"$ref": "#/$defs/some_strings"},

@@ -335,7 +335,7 @@ put_preset(const char *name, enum api_preset preset)
 	json_t *members = api_preset_members(preset), *value;
 	const char *member;
 	put_item(name);
-	put_line(api_preset_sentence(preset));
+	put_line(api_presets[preset].sentence);
 	puts(".Bd -unfilled -compact");
 	json_object_foreach(members, member, value)
 	{

@@ -79,10 +79,10 @@ WARN_METHOD(keyed && !strcmp(method, "OPTIONS"),
 	"and has no key then: leave it to a route without \"idempotency\"")
 #endif
 #ifdef WARN_KEY
-WARN_KEY("header", changes(name),
+WARN_KEY("header", is_among(name, changing),
 	"many clients have another \"%s\" each time that they send a request: "
 	"a retry is executed again; name the header of a key", name)
-WARN_KEY("header", stays(name) || is_cookie,
+WARN_KEY("header", is_among(name, staying) || is_cookie,
 	"\"%s\" is no key: the next payment has the same, and is answered as a "
 	"retry", name)
 #endif
@@ -107,11 +107,11 @@ WARN_SCOPE("scope", is_token && !has_kind(p, SCOPE_JWT) && is_renewed(at),
 WARN_SCOPE("scope", meant != NULL,
 	"\"%s\" is the name of a header here, which a request must have; did "
 	"you mean %s?", name, meant)
-WARN_SCOPE("scope", stays(name),
+WARN_SCOPE("scope", is_among(name, staying),
 	"\"%s\" does not say who a client is: alone, it shows one client "
 	"another's answer, and where a retry has another one, it is executed "
 	"again", name)
-WARN_SCOPE("scope", changes(name),
+WARN_SCOPE("scope", is_among(name, changing),
 	"\"%s\" does not say who a client is: where a retry has another one, "
 	"it is executed again", name)
 WARN_SCOPE("scope", !strcasecmp(name, "Cookie"),
@@ -121,7 +121,7 @@ WARN_SCOPE("scope", !strcasecmp(name, "Cookie"),
 WARN_SCOPE("scope", is_among(claim, renewed_claims),
 	"a renewed token has another \"%s\", and a retry with it is executed "
 	"again: name the claim that says whose it is, as \"sub\"", claim)
-WARN_SCOPE("scope", is_shared(scope) && !says_who(p),
+WARN_SCOPE("scope", is_among(claim, shared_claims) && !says_who(p),
 	"\"%s\" is the same in the tokens of many tenants: whoever sends "
 	"another's key gets another's answer; name the claim that says whose "
 	"it is, as \"sub\"", claim)
@@ -164,7 +164,7 @@ WARN_POLICY("fingerprint.ignore", (parts & FINGERPRINT_QUERY) == 0 &&
 	    p->fingerprint_ignore_query.count > 0 && own,
 	"nothing of the query is compared: \"fingerprint.include\" does not "
 	"have it")
-WARN_POLICY("fingerprint.headers", has(&p->fingerprint_headers, changes),
+WARN_POLICY("fingerprint.headers", has(&p->fingerprint_headers, changing),
 	"each sending of a request has such a header anew: a retry is taken "
 	"for another request (422)")
 WARN_POLICY("fingerprint.ignore", ignores && only && own,
@@ -248,11 +248,11 @@ WARN_POLICY("lease", p->lease_ms < conf->store.redis.timeout_ms,
 WARN_POLICY("max_request_body", p->max_request_body > conf->in_flight_bytes,
 	"a body longer than %s (limits.in_flight_bytes) never has memory: each "
 	"retry is answered 503 (overloaded)", room)
-WARN_POLICY("omit_headers", has(&p->omit_headers, is_of_body),
+WARN_POLICY("omit_headers", has(&p->omit_headers, of_body),
 	"a stored answer cannot be read without its Content-Type and "
 	"Content-Encoding: leave them out here")
-WARN_POLICY("replay_header", stays(p->replay_header) ||
-	    changes(p->replay_header) ||
+WARN_POLICY("replay_header", is_among(p->replay_header, staying) ||
+	    is_among(p->replay_header, changing) ||
 	    !strcasecmp(p->replay_header, "Location"),
 	"the API's own header of this name is lost: name one that no answer "
 	"has")

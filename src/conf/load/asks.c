@@ -160,36 +160,16 @@ check_namespace(const struct asker *a)
 	}
 }
 
-/*
- * Whether something stands between any two variables that no value has, so that
- * no two lists of values make one text: those of a path are percent-encoded.
- */
-static bool
-is_parted(const struct template *t, const char *parts)
-{
-	bool parted = true;
-	for (size_t i = 0; i < t->count; i++) {
-		const struct template_piece *piece = &t->pieces[i];
-		bool text = piece->kind == TEMPLATE_TEXT;
-		if (!text && !parted)
-			return false;
-		for (size_t k = 0; text && k < piece->text.len; k++)
-			parted |= strchr(parts, piece->text.ptr[k]) != NULL;
-		parted &= text;
-	}
-	return true;
-}
-
 static void
 check_question(const struct asker *a)
 {
 	const struct conf_idempotency *policy = a->route->idempotency;
 	const struct conf_reconcile *asked = &policy->reconcile;
-	bool parted = is_parted(&asked->path, "/?&=");
+	bool parted = path_is_parted(&asked->path, "/?&=");
 	check_pieces(a, &asked->path);
 	for (size_t i = 0; i < asked->n_headers; i++) {
 		check_pieces(a, &asked->headers[i].value);
-		parted &= is_parted(&asked->headers[i].value, "");
+		parted &= path_is_parted(&asked->headers[i].value, "");
 	}
 	if (asked->n_headers == 0 || asked->path.text == NULL)
 		return;
@@ -209,17 +189,6 @@ check_question(const struct asker *a)
 	if (a->l->conf->store.n_encryption_keys == 0)
 		COMPLAIN(a, "with \"headers\" what is asked rests in the "
 		    "record: \"store.encryption_keys\" is needed");
-}
-
-static void
-check_witness(const struct asker *a)
-{
-	const struct conf_broker *broker =
-	    a->route->idempotency->witness.broker;
-	if (broker != NULL && broker->kind != BROKER_POSTGRES)
-		complaints_at_member(a->l, a->at, "on_unknown.witness.broker",
-		    "\"%s\" is a broker of %s: a witness is in PostgreSQL",
-		    broker->name, kinds_name(broker->kind));
 }
 
 /*
@@ -259,7 +228,13 @@ asks_check(struct loader *l)
 		if (route->idempotency == NULL || route->path == NULL)
 			continue;
 		check_question(&a);
-		check_witness(&a);
+		const struct conf_broker *asked =
+		    route->idempotency->witness.broker;
+		if (asked != NULL && asked->kind != BROKER_POSTGRES)
+			complaints_at_member(l, &at,
+			    "on_unknown.witness.broker", "\"%s\" is a broker "
+			    "of %s: a witness is in PostgreSQL", asked->name,
+			    kinds_all[asked->kind].name);
 		check_name(&a);
 	}
 }

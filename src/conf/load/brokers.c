@@ -36,7 +36,6 @@ brokers_check_members(struct loader *l, enum group group,
     const struct json_place *at, json_t *object,
     const struct conf_broker *broker)
 {
-	static const char *const way[] = {"redis", "postgres", "kafka"};
 	const struct option *needed = NULL, *instead = NULL;
 	if (group != GROUP_BROKER)
 		needed = kinds_place(group, broker->kind);
@@ -49,7 +48,7 @@ brokers_check_members(struct loader *l, enum group group,
 			    loader_value_in(object, other->path) != NULL)
 				instead = other;
 		}
-		const char *kind = kinds_name(broker->kind);
+		const char *kind = kinds_all[broker->kind].name;
 		if (instead != NULL)
 			complaints_at_member(l, at, instead->path,
 			    "\"%s\" is for a broker of %s; \"%s\" is one of "
@@ -71,7 +70,7 @@ brokers_check_members(struct loader *l, enum group group,
 		if (is_way(option))
 			complaints_at_member(l, at, option->path, "cannot be "
 			    "combined with \"%s\": leave one of them out",
-			    way[broker->kind]);
+			    kinds_all[broker->kind].broker);
 		else if (instead == NULL ||
 		    (kinds_of(option) & kinds_of(instead)) == 0)
 			complaints_at_member(l, at, option->path,

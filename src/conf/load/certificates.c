@@ -59,24 +59,6 @@ wipe(gnutls_datum_t *pem)
 	free(pem->data);
 }
 
-/* A root at the end of a chain is nothing that clients look at. */
-static bool
-is_root(gnutls_x509_crt_t certificate)
-{
-	return gnutls_x509_crt_check_issuer(certificate, certificate) != 0;
-}
-
-static void
-note_times(gnutls_x509_crt_t certificate, struct conf_tls *tls)
-{
-	int64_t from = gnutls_x509_crt_get_activation_time(certificate);
-	int64_t until = gnutls_x509_crt_get_expiration_time(certificate);
-	if (from > tls->valid_from_s)
-		tls->valid_from_s = from;
-	if (until < tls->valid_until_s)
-		tls->valid_until_s = until;
-}
-
 /* Whether there are any; notes when they are all valid. */
 static bool
 has_certificates(const gnutls_datum_t *pem, struct conf_tls *tls)
@@ -89,8 +71,15 @@ has_certificates(const gnutls_datum_t *pem, struct conf_tls *tls)
 		&list, &count, pem, GNUTLS_X509_FMT_PEM, 0) < 0)
 		return false;
 	for (unsigned i = 0; i < count; i++) {
-		if (i == 0 || !is_root(list[i]))
-			note_times(list[i], tls);
+		int64_t from = gnutls_x509_crt_get_activation_time(list[i]);
+		int64_t until = gnutls_x509_crt_get_expiration_time(list[i]);
+		/* Clients look at no root at the end of a chain. */
+		bool counts = i == 0 ||
+		    !gnutls_x509_crt_check_issuer(list[i], list[i]);
+		if (counts && from > tls->valid_from_s)
+			tls->valid_from_s = from;
+		if (counts && until < tls->valid_until_s)
+			tls->valid_until_s = until;
 		gnutls_x509_crt_deinit(list[i]);
 	}
 	gnutls_free(list);
@@ -157,10 +146,14 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	wipe(&key);
 }
 
+/* All that the files are for, with credentials of their own. */
 static void
-load_ca(const struct files *files, struct conf_tls *tls)
+load_files(const struct files *files, struct conf_tls *tls)
 {
 	gnutls_datum_t pem = {NULL, 0};
+	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
+	if (tls->certificate != NULL && tls->key != NULL)
+		load_pair(files, tls);
 	if (tls->ca == NULL || !read_pem(files, files->ca, tls->ca, &pem))
 		return;
 	if (gnutls_certificate_set_x509_trust_mem(
@@ -185,10 +178,8 @@ certificates_load(
 	    l, at, "tls.client_ca", "tls.certificate", "tls.key", NULL};
 	if (tls->certificate == NULL || tls->key == NULL)
 		return;
-	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
+	load_files(&files, tls);
 	loader_own(l, tls->credentials, free_credentials);
-	load_pair(&files, tls);
-	load_ca(&files, tls);
 }
 
 void
@@ -200,10 +191,7 @@ certificates_load_redis(struct loader *l, const struct json_place *at,
 	    l, at, "tls.ca", "tls.certificate", "tls.key", &digest};
 	struct conf_tls *tls = &redis->files;
 	digest_begin(&digest, SPAN("certificates"), SPAN(""));
-	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
-	if (tls->certificate != NULL && tls->key != NULL)
-		load_pair(&files, tls);
-	load_ca(&files, tls);
+	load_files(&files, tls);
 	if (tls->ca == NULL &&
 	    gnutls_certificate_set_x509_system_trust(tls->credentials) < 0)
 		complaints_at(l, at,
@@ -228,10 +216,7 @@ certificates_check_upstream(struct loader *l, const struct json_place *at,
 		speaks |= upstream->targets[i].tls;
 	if (!speaks)
 		return;
-	must(gnutls_certificate_allocate_credentials(&tls.credentials) == 0);
-	if (tls.certificate != NULL && tls.key != NULL)
-		load_pair(&files, &tls);
-	load_ca(&files, &tls);
+	load_files(&files, &tls);
 	gnutls_certificate_free_credentials(tls.credentials);
 }
 

@@ -41,7 +41,7 @@ complaints_at_member(struct loader *l, const struct json_place *at,
 {
 	va_list args;
 	va_start(args, fmt);
-	complaints_add_taken(
+	complaints_add_with(
 	    l->complaints, complaints_at_pointer(at, path), fmt, args);
 	va_end(args);
 }
@@ -52,10 +52,9 @@ complaints_at_name(
 {
 	va_list args;
 	va_start(args, fmt);
-	complaints_add_taken(
-	    l->complaints, complaints_at_pointer(at, NULL), fmt, args);
+	complaints_add_with(l->complaints, complaints_at_pointer(at, NULL), fmt,
+	    args)->of_name = true;
 	va_end(args);
-	l->complaints->list[l->complaints->count - 1].of_name = true;
 }
 
 bool

@@ -54,45 +54,36 @@ new_conf(const char *file)
 
 /* --- what is wrong, and where --- */
 
-static void
-complain_at(struct complaints *complaints, struct spot at, const char *words)
-{
-	complaints_add(complaints, NULL, "%s", words);
-	struct complaint *last = &complaints->list[complaints->count - 1];
-	last->line = at.line;
-	last->column = at.column;
-}
-
 /* Where a bracket is open that may lack its own, that is said, too. */
 static void
-complain_fault(struct loader *l, const struct spots_fault *fault)
+complain_fault(struct complaints *complaints, const struct spots_fault *fault)
 {
-	char *words = fault->opened.line == 0
-	    ? mem_text(fault->words)
-	    : mem_printf("%s (what is open here begins at %zu:%zu)",
-		  fault->words, fault->opened.line, fault->opened.column);
-	complain_at(l->complaints, fault->at, words);
-	free(words);
+	struct complaint *added = fault->opened.line == 0
+	    ? complaints_add(complaints, NULL, "%s", fault->words)
+	    : complaints_add(complaints, NULL, "%s (what is open here begins "
+		  "at %zu:%zu)", fault->words, fault->opened.line,
+		  fault->opened.column);
+	added->line = fault->at.line;
+	added->column = fault->at.column;
 }
 
-/* What is JSON, and is too much for jansson, which has read to its end. */
-static void
-complain_number(struct loader *l, struct span text, size_t end)
+/* Of what is JSON, and too much for jansson, which has read to its end. */
+static struct spots_fault
+fault_of_number(struct span text, size_t end)
 {
 	size_t at = end < text.len ? end : text.len;
 	while (at > 0 && strchr(" \t\r\n,:[", text.ptr[at - 1]) == NULL)
 		at--;
-	complain_at(l->complaints, spots_of_byte(text, at),
-	    "this number is too large");
+	return (struct spots_fault){
+	    spots_of_byte(text, at), "this number is too large", {0, 0}};
 }
 
 static void
 complain_twice(void *arg, const char *pointer, struct spot first)
 {
-	struct complaints *found = arg;
-	complaints_add(found, pointer, "appears twice (first at %zu:%zu)",
-	    first.line, first.column);
-	found->list[found->count - 1].of_name = true;
+	complaints_add(arg, mem_text(pointer),
+	    "appears twice (first at %zu:%zu)", first.line, first.column)
+	    ->of_name = true;
 }
 
 void
@@ -199,22 +190,6 @@ keep_login(struct loader *l)
 	redis->login = loader_swappable(l, login, free_login);
 }
 
-/*
- * A token that stands elsewhere counts as what it is: whoever replaces one
- * takes the old one for over.
- */
-static void
-digest_tokens(struct digest *digest, const struct option *option,
-    const struct conf *conf)
-{
-	if (option->offset == offsetof(struct conf, admin_token))
-		digest_part(digest, span_str(conf->admin_token));
-	if (option->type != TYPE_ADMIN_TOKENS)
-		return;
-	for (size_t i = 0; i < conf->n_admin_tokens; i++)
-		digest_part(digest, span_str(conf->admin_tokens[i].token));
-}
-
 /* Each fixed option of the whole file as one digest of its JSON. */
 static void
 digest_fixed_options(struct loader *l)
@@ -235,7 +210,18 @@ digest_fixed_options(struct loader *l)
 		struct digest digest;
 		digest_begin(&digest, SPAN("option"), SPAN(""));
 		digest_part(&digest, span_str(text));
-		digest_tokens(&digest, option, l->conf);
+		/*
+		 * A token that stands elsewhere counts as what it is: whoever
+		 * replaces one takes the old one for over.
+		 */
+		if (option->offset == offsetof(struct conf, admin_token))
+			digest_part(&digest, span_str(l->conf->admin_token));
+		size_t tokens = option->type == TYPE_ADMIN_TOKENS
+		    ? l->conf->n_admin_tokens
+		    : 0;
+		for (size_t k = 0; k < tokens; k++)
+			digest_part(&digest,
+			    span_str(l->conf->admin_tokens[k].token));
 		digest_end(&digest, to);
 		wiping_free(text);
 	}
@@ -303,11 +289,13 @@ load_text(const char *file, struct span text, bool only_admin,
 	if (present_free != wiping_free)
 		json_set_alloc_funcs(malloc, wiping_free);
 	l.conf->spots = spots_read(text, plain, &fault);
-	if (l.conf->spots == NULL)
-		complain_fault(&l, &fault);
-	else if ((l.root = json_loadb(plain, text.len, 0, &error)) == NULL)
-		complain_number(&l, span_of(plain, text.len),
-		    (size_t)error.position);
+	if (l.conf->spots != NULL)
+		l.root = json_loadb(plain, text.len, 0, &error);
+	if (l.conf->spots != NULL && l.root == NULL)
+		fault = fault_of_number(
+		    span_of(plain, text.len), (size_t)error.position);
+	if (l.root == NULL)
+		complain_fault(complaints, &fault);
 	else
 		load_values(&l);
 	if (complaints->count > 0 &&

@@ -53,13 +53,12 @@ conf_restart_warn(const struct conf *running, const struct conf *next,
 			const char *other = complaints->list[k].pointer;
 			said = other != NULL && !strcmp(other, pointer);
 		}
-		if (!said) {
+		if (said)
+			free(pointer);
+		else
 			complaints_add(complaints, pointer,
 			    "a reload does not change this; restart the "
-			    "gateway");
-			complaints->list[complaints->count - 1].warning = true;
-		}
-		free(pointer);
+			    "gateway")->warning = true;
 	}
 }
 
@@ -69,25 +68,13 @@ conf_restart_has_events(
 {
 	if (next->n_relays == 0 || written)
 		return true;
-	complaints_add(complaints, "/relays",
+	complaints_add(complaints, mem_text("/relays"),
 	    "a reload does not begin to write events, which the first relay "
 	    "needs; restart the gateway");
 	return false;
 }
 
 /* --- where records are --- */
-
-static bool
-shares_method(const struct conf_route *a, const struct conf_route *b)
-{
-	if (a->methods.count == 0 || b->methods.count == 0)
-		return true;
-	for (size_t i = 0; i < a->methods.count; i++)
-		for (size_t j = 0; j < b->methods.count; j++)
-			if (!strcmp(a->methods.list[i], b->methods.list[j]))
-				return true;
-	return false;
-}
 
 /* Whether keys that the one before was sent are elsewhere for the next. */
 static bool
@@ -98,7 +85,7 @@ loses_records(const struct conf_route *next, const struct conf_route *before)
 	if (next->idempotency == NULL || before->idempotency == NULL ||
 	    (strcmp(next->name, before->name) != 0 &&
 		strcmp(next->path, before->path) != 0) ||
-	    !shares_method(next, before))
+	    !conf_shares_method(next, before))
 		return false;
 	json_t *one = show_option(option, next->idempotency);
 	json_t *other = show_option(option, before->idempotency);
@@ -120,14 +107,12 @@ conf_restart_finds(const struct conf *running, const struct conf *next,
 			    &next->routes[i], &running->routes[k]);
 		if (!loses || !INVARIANT(records_found))
 			continue;
-		char *pointer =
-		    mem_printf("/routes/%zu/idempotency/entity", i);
-		complaints_add(complaints, pointer,
+		complaints_add(complaints,
+		    mem_printf("/routes/%zu/idempotency/entity", i),
 		    "a reload does not change this on a cluster, where it says "
 		    "in which shard records are: keys that were executed would "
 		    "be free; restart the gateways when no client sends older "
 		    "keys again");
-		free(pointer);
 	}
 	return complaints->count == before;
 }

@@ -103,28 +103,12 @@ collide(const struct address *a, const struct address *b)
 	    (is_within(a->host, b->host) || is_within(b->host, a->host));
 }
 
-/* The names by which history tells gateways and retries from people. */
-static void
-check_people(struct loader *l)
-{
-	const struct conf *conf = l->conf;
-	const struct json_place admin = {NULL, "admin", 0};
-	const struct json_place list = {&admin, "tokens", 0};
-	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
-		const char *name = conf->admin_tokens[i].name;
-		const struct json_place at = {&list, name, 0};
-		if (name != NULL &&
-		    (!strcmp(name, "request") || !strcmp(name, "sweep")))
-			complaints_at(l, &at,
-			    "its name stands in history for a retry, or for "
-			    "the gateway itself");
-	}
-}
-
 static void
 check_admin(struct loader *l)
 {
 	const struct conf *conf = l->conf;
+	const struct json_place admin = {NULL, "admin", 0};
+	const struct json_place list = {&admin, "tokens", 0};
 	for (size_t i = 0; i < conf->n_listen; i++)
 		if (collide(&conf->admin, &conf->listen[i].address)) {
 			complaints_at_member(l, NULL, "admin.listen",
@@ -138,6 +122,16 @@ check_admin(struct loader *l)
 		complaints_at_member(l, NULL, "admin.listen",
 		    "others can reach this address: \"admin.token\" is "
 		    "needed");
+	/* By the names history tells gateways and retries from people. */
+	for (size_t i = 0; i < conf->n_admin_tokens; i++) {
+		const char *name = conf->admin_tokens[i].name;
+		const struct json_place at = {&list, name, 0};
+		if (name != NULL &&
+		    (!strcmp(name, "request") || !strcmp(name, "sweep")))
+			complaints_at(l, &at,
+			    "its name stands in history for a retry, or for "
+			    "the gateway itself");
+	}
 }
 
 /* --- a Redis: the store's, or a broker's --- */
@@ -226,25 +220,6 @@ is_meant(const struct loader *l)
 }
 
 static void
-check_encryption_keys(struct loader *l)
-{
-	const struct conf_store *store = &l->conf->store;
-	struct json_place object = {NULL, "store", 0};
-	struct json_place list = {&object, "encryption_keys", 0};
-	for (size_t i = 0; i < store->n_encryption_keys; i++) {
-		struct json_place at = {&list, NULL, i};
-		const char *id = store->encryption_keys[i].id;
-		bool repeats = false;
-		for (size_t k = 0; k < i && id != NULL; k++) {
-			const char *other = store->encryption_keys[k].id;
-			repeats |= other != NULL && !strcmp(other, id);
-		}
-		if (repeats)
-			complaints_at(l, &at, "another key has this id");
-	}
-}
-
-static void
 check_store(struct loader *l)
 {
 	struct conf_store *store = &l->conf->store;
@@ -257,7 +232,18 @@ check_store(struct loader *l)
 		store->redis.managed = false;
 	cross_check_pairs(l, GROUP_ROOT, NULL, l->root);
 	cross_check_redis(l, &members, &store->redis.password);
-	check_encryption_keys(l);
+	for (size_t i = 0; i < store->n_encryption_keys; i++) {
+		const struct json_place keys = {&at, "encryption_keys", 0};
+		const struct json_place here = {&keys, NULL, i};
+		const char *id = store->encryption_keys[i].id;
+		bool repeats = false;
+		for (size_t k = 0; k < i && id != NULL; k++) {
+			const char *other = store->encryption_keys[k].id;
+			repeats |= other != NULL && !strcmp(other, id);
+		}
+		if (repeats)
+			complaints_at(l, &here, "another key has this id");
+	}
 	if (store->wait_replicas > 0 && store->redis.managed)
 		complaints_at_member(l, NULL, "store.wait_replicas",
 		    "the managed Redis has no replicas");
@@ -286,22 +272,6 @@ check_upstreams(struct loader *l)
 	}
 }
 
-/* The route that has the name, too, that the file gives one; or n_routes. */
-static size_t
-namesake(const struct conf *conf, size_t index)
-{
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *other = &conf->routes[i];
-		const char *name = other->name ? other->name : other->path;
-		/* Of two given names only the second is wrong. */
-		if (i == index || (other->name != NULL && i > index))
-			continue;
-		if (name != NULL && !strcmp(name, conf->routes[index].name))
-			return i;
-	}
-	return conf->n_routes;
-}
-
 /*
  * Names that the file gives are for telling routes apart in logs and
  * metrics; routes without one may share a path, by methods that differ.
@@ -318,11 +288,20 @@ check_route_names(struct loader *l)
 		if (!strcmp(conf->routes[i].name, "-"))
 			complaints_at_member(l, &at, "name",
 			    "\"-\" stands for no route in the log");
-		size_t other = namesake(conf, i);
-		if (other < conf->n_routes)
+		for (size_t k = 0; k < conf->n_routes; k++) {
+			const struct conf_route *other = &conf->routes[k];
+			const char *name =
+			    other->name ? other->name : other->path;
+			/* Of two given names only the second is wrong. */
+			if (k == i || (other->name != NULL && k > i) ||
+			    name == NULL ||
+			    strcmp(name, conf->routes[i].name) != 0)
+				continue;
 			complaints_at_member(l, &at, "name",
-			    "another route has this name: /%s/%zu", list.member,
-			    other);
+			    "another route has this name: /%s/%zu",
+			    list.member, k);
+			break;
+		}
 	}
 }
 
@@ -337,19 +316,6 @@ check_variable(struct loader *l, const struct json_place *at,
 	char *words = path_no_variable(route, name);
 	complaints_at_member(l, at, path, "%s", words);
 	free(words);
-}
-
-static void
-check_template(struct loader *l, const struct json_place *at,
-    const char *path, const struct conf_route *route,
-    const struct template *t)
-{
-	bool whole = t == &route->idempotency->namespace; /* it may have {*} */
-	for (size_t i = 0; i < t->count; i++)
-		if (t->pieces[i].kind == TEMPLATE_PATH &&
-		    !(whole && span_eq(t->pieces[i].text, SPAN("*"))))
-			check_variable(
-			    l, at, path, route, t->pieces[i].text);
 }
 
 /*
@@ -537,8 +503,15 @@ check_routes(struct loader *l)
 		for (size_t k = 0; k < policy->scope.count; k++)
 			check_scope(l, &scope, route, &policy->scope.list[k]);
 		check_no_header(l, &at, policy);
-		check_template(l, &at, "namespace", route,
-		    &policy->namespace);
+		/* It may have {*}, too. */
+		for (size_t k = 0; k < policy->namespace.count; k++) {
+			const struct template_piece *piece =
+			    &policy->namespace.pieces[k];
+			if (piece->kind == TEMPLATE_PATH &&
+			    !span_eq(piece->text, SPAN("*")))
+				check_variable(l, &at, "namespace", route,
+				    piece->text);
+		}
 		check_entity(l, &at, route);
 	}
 }
@@ -585,7 +558,6 @@ cross_check_conf(struct loader *l)
 {
 	check_listen(l);
 	check_admin(l);
-	check_people(l);
 	check_store(l);
 	check_upstreams(l);
 	check_route_names(l);

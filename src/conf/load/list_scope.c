@@ -79,18 +79,6 @@ read_token_keys(struct loader *l, const struct json_place *at,
 	free(wrong);
 }
 
-static void
-read_object(struct loader *l, const struct json_place *at, json_t *value,
-    struct conf_scope *scope)
-{
-	size_t before = l->complaints->count;
-	object_load(l, GROUP_SCOPE, at, value, scope);
-	if (l->complaints->count == before)
-		read_kind(l, at, scope);
-	if (l->complaints->count == before)
-		read_token_keys(l, at, scope);
-}
-
 /* {"header": NAME} for the name alone; NULL: it is something else. */
 static const char *
 header_meant(const json_t *value)
@@ -111,6 +99,7 @@ static void
 read_scope(struct loader *l, const struct json_place *at, json_t *value,
     struct conf_scope *scope)
 {
+	size_t before = l->complaints->count;
 	if (header_meant(value) != NULL) {
 		complaints_at(l, at, "a header is its name alone; did you mean "
 		    "\"%s\"?", header_meant(value));
@@ -122,7 +111,11 @@ read_scope(struct loader *l, const struct json_place *at, json_t *value,
 			    "or writes it itself: it cannot tell tenants "
 			    "apart");
 	} else if (json_is_object(value)) {
-		read_object(l, at, value, scope);
+		object_load(l, GROUP_SCOPE, at, value, scope);
+		if (l->complaints->count == before)
+			read_kind(l, at, scope);
+		if (l->complaints->count == before)
+			read_token_keys(l, at, scope);
 	} else {
 		complaints_at(
 		    l, at, "must be the name of a header, or an object");

@@ -48,18 +48,6 @@ object_load_presets(struct loader *l, enum group group, void *base)
 	must(l->complaints->count == before);
 }
 
-/* Whether the object has a name that is nearly that, and told to be wrong. */
-static bool
-is_mistyped(json_t *object, const char *name)
-{
-	struct nearest nearest = nearest_to(span_str(name));
-	const char *given;
-	json_t *value;
-	json_object_foreach(object, given, value)
-		nearest_try(&nearest, span_str(given));
-	return nearest.found.ptr != NULL && nearest.distance <= 2;
-}
-
 /* Complains about what the object that prefix leads to must have. */
 static void
 complain_missing(struct loader *l, enum group group, struct span prefix,
@@ -70,10 +58,16 @@ complain_missing(struct loader *l, enum group group, struct span prefix,
 		if (option->group != group || !option_required(option) ||
 		    !span_starts(span_str(option->path), prefix))
 			continue;
-		const char *name = option->path + prefix.len;
-		if (strchr(name, '.') == NULL &&
-		    json_object_get(value, name) == NULL &&
-		    !is_mistyped(value, name))
+		const char *name = option->path + prefix.len, *given;
+		if (strchr(name, '.') != NULL ||
+		    json_object_get(value, name) != NULL)
+			continue;
+		/* One that is nearly that is told to be wrong. */
+		struct nearest nearest = nearest_to(span_str(name));
+		json_t *member;
+		json_object_foreach(value, given, member)
+			nearest_try(&nearest, span_str(given));
+		if (nearest.found.ptr == NULL || nearest.distance > 2)
 			complaints_at(l, at, "\"%s\" is missing", name);
 	}
 }
@@ -134,22 +128,6 @@ object_load_late(struct loader *l)
 
 /* --- lists of objects, and objects of them by name --- */
 
-/* An object, or in short its address. */
-static void
-load_listen(struct loader *l, const struct json_place *at, json_t *value,
-    struct conf_listen *listen)
-{
-	if (text_is_one(value))
-		load_option(l, option_of_path(GROUP_LISTEN, "address"), at,
-		    value, listen);
-	else if (json_is_object(value))
-		object_load(l, GROUP_LISTEN, at, value, listen);
-	else
-		complaints_at(l, at,
-		    "must be a string like \"127.0.0.1:8080\" or an object");
-	certificates_load(l, at, listen);
-}
-
 /* An object, or in short the URL of its one target. */
 static void
 load_upstream(struct loader *l, const struct json_place *at, json_t *value,
@@ -205,15 +183,22 @@ load_entry(struct loader *l, enum option_type type,
 	if (list->named || type == TYPE_ROUTES)
 		*(unsigned *)((char *)entry +
 		    offsetof(struct entry_head, index)) = (unsigned)at->index;
-	if (type == TYPE_LISTENS)
-		load_listen(l, at, value, entry);
-	else if (type == TYPE_ADMIN_TOKENS && text_is_one(value))
-		load_option(l, option_of_path(list->group, "token"), at, value,
-		    entry);
-	else if (type == TYPE_UPSTREAMS)
+	/* In short an address is all there is to say, or a token. */
+	const char *alone = type == TYPE_LISTENS ? "address"
+	    : type == TYPE_ADMIN_TOKENS		 ? "token"
+						 : NULL;
+	if (type == TYPE_UPSTREAMS)
 		load_upstream(l, at, value, entry);
+	else if (alone != NULL && text_is_one(value))
+		load_option(l, option_of_path(list->group, alone), at, value,
+		    entry);
+	else if (type == TYPE_LISTENS && !json_is_object(value))
+		complaints_at(l, at, "must be a string like "
+		    "\"127.0.0.1:8080\" or an object");
 	else
 		object_load(l, list->group, at, value, entry);
+	if (type == TYPE_LISTENS)
+		certificates_load(l, at, entry);
 	if (type == TYPE_ROUTES)
 		list_preset_methods(l, entry);
 }

@@ -9,19 +9,6 @@
 #include "conf/name.h"
 #include "conf/nearest.h"
 
-/* The next segment of a path that begins with a slash; false at its end. */
-static bool
-take_segment(struct span *path, struct span *ret_segment)
-{
-	if (path->len == 0)
-		return false;
-	const char *end = memchr(path->ptr + 1, '/', path->len - 1);
-	size_t len = end ? (size_t)(end - path->ptr) : path->len;
-	*ret_segment = span_of(path->ptr + 1, len - 1);
-	*path = span_from(*path, len);
-	return true;
-}
-
 /* --- paths of routes --- */
 
 /* {x}, with letters, digits and _ - within the braces. */
@@ -75,8 +62,7 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 static const char *
 read_path(struct loader *l, const char *text, struct conf_route *route)
 {
-	struct span rest = span_str(text);
-	struct span segment;
+	struct span rest = span_str(text), segment;
 	const char *wrong = name_wrong(text);
 	size_t slashes = 0;
 	if (wrong != NULL)
@@ -94,9 +80,13 @@ read_path(struct loader *l, const char *text, struct conf_route *route)
 	for (const char *p = text; *p != '\0'; p++)
 		slashes += *p == '/';
 	route->segments = loader_alloc(l, slashes * sizeof *route->segments);
-	while (wrong == NULL && take_segment(&rest, &segment))
-		wrong = read_segment(segment, rest.len == 0,
+	rest = span_from(rest, 1);
+	/* A blank is a part of its segment. */
+	for (bool more = true; more && wrong == NULL;) {
+		more = span_cut(&rest, '/', &segment);
+		wrong = read_segment(more ? segment : rest, !more,
 		    &route->segments[route->n_segments++]);
+	}
 	return wrong;
 }
 
@@ -115,28 +105,14 @@ path_parse(struct loader *l, const struct given *given)
 	}
 }
 
-/* Whether it is ":id" or "<id>", as others write {id}. */
-static bool
-is_spelled_as_others_do(const struct conf_segment *segment, struct span name)
-{
-	struct span text = segment->text;
-	if (segment->kind != SEGMENT_TEXT || text.len <= name.len)
-		return false;
-	struct span inner = span_of(text.ptr + 1, name.len);
-	size_t more = text.len - name.len;
-	return span_eq(inner, name) &&
-	    ((text.ptr[0] == ':' && more == 1) ||
-		(text.ptr[0] == '<' && more == 2 &&
-		    text.ptr[text.len - 1] == '>'));
-}
-
 char *
 path_no_variable(const struct conf_route *route, struct span name)
 {
 	struct nearest nearest = nearest_to(name);
 	for (size_t i = 0; i < route->n_segments; i++) {
 		const struct conf_segment *segment = &route->segments[i];
-		if (is_spelled_as_others_do(segment, name))
+		if (segment->kind == SEGMENT_TEXT &&
+		    span_eq(name_as_others_do(segment->text), name))
 			return mem_printf("the path of the route has no "
 			    "{%.*s}; did you mean {%.*s} there, instead of "
 			    "\"%.*s\"?", SPAN_FMT(name), SPAN_FMT(name),
@@ -271,6 +247,22 @@ path_finish_own(struct loader *l)
 /* --- texts with variables --- */
 
 bool
+path_is_parted(const struct template *t, const char *parts)
+{
+	bool parted = true;
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		bool text = piece->kind == TEMPLATE_TEXT;
+		if (!text && !parted)
+			return false;
+		for (size_t k = 0; text && k < piece->text.len; k++)
+			parted |= strchr(parts, piece->text.ptr[k]) != NULL;
+		parted &= text;
+	}
+	return true;
+}
+
+bool
 path_read_template(struct loader *l, const struct json_place *at,
     const char *text, unsigned kinds, struct template *ret_template)
 {
@@ -280,23 +272,6 @@ path_read_template(struct loader *l, const struct json_place *at,
 	if (wrong != NULL && !unknown_variable(l, at, text, kinds))
 		complaints_at(l, at, "%s", wrong);
 	return wrong == NULL;
-}
-
-/*
- * Values of variables have no slash; with one between any two of them, no two
- * lists of values make one text.
- */
-static const char *
-wrong_namespace(const struct template *t)
-{
-	bool parted = true;
-	for (size_t i = 0; i < t->count; i++) {
-		bool text = t->pieces[i].kind == TEMPLATE_TEXT;
-		if (!text && !parted)
-			return "must have a \"/\" between two variables";
-		parted = text && (parted || span_has(t->pieces[i].text, '/'));
-	}
-	return NULL;
 }
 
 /* Of a path with a letter for each variable. */
@@ -334,9 +309,12 @@ path_parse_template(struct loader *l, const struct given *given)
 	if (text == NULL ||
 	    !path_read_template(l, given->at, text, kinds[type], &made))
 		return;
-	const char *wrong = type == TYPE_NAMESPACE
-	    ? wrong_namespace(&made)
-	    : wrong_sample(template_sample(l->conf->arena, &made), type, text);
+	const char *wrong = NULL;
+	if (type != TYPE_NAMESPACE)
+		wrong = wrong_sample(
+		    template_sample(l->conf->arena, &made), type, text);
+	else if (!path_is_parted(&made, "/"))
+		wrong = "must have a \"/\" between two variables";
 	if (wrong != NULL)
 		complaints_at(l, given->at, "%s", wrong);
 	else

@@ -33,3 +33,8 @@ enum {
 /* A text with variables of these kinds; false after complaining. */
 bool path_read_template(struct loader *l, const struct json_place *at,
     const char *text, unsigned kinds, struct template *ret_template);
+/*
+ * Whether something stands between any two variables that no value has, so that
+ * no two lists of values make one text: those of a path are percent-encoded.
+ */
+bool path_is_parted(const struct template *t, const char *parts);

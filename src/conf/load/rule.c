@@ -208,6 +208,7 @@ rule_of(enum option_type type)
 	    [TYPE_TOPIC] = {.wrong = name_wrong_topic},
 	    [TYPE_TABLE] = {.wrong = wrong_table},
 	    [TYPE_COLUMN] = {.wrong = wrong_column},
+	    [TYPE_OPTIONAL_COLUMN] = {.wrong = wrong_column},
 	    [TYPE_FIELDS] = {wrong_field, false, true, false},
 	    [TYPE_KEY_FIELDS] = {wrong_field, false, true, true},
 	    [TYPE_ORIGINS] = {wrong_origin, true, false, true},

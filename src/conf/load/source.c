@@ -106,15 +106,6 @@ check_identity(const struct checked *c)
 
 /* --- what a route must be --- */
 
-static bool
-sets_header(const struct conf_source *source, const char *header)
-{
-	for (size_t i = 0; i < source->request.n_headers; i++)
-		if (!strcasecmp(source->request.headers[i].name, header))
-			return true;
-	return false;
-}
-
 /* Whether one of the scope's entries before that one is of the header, too. */
 static bool
 repeats_header(
@@ -140,7 +131,8 @@ check_scopes(const struct checked *c)
 		all &= scope->list[i].kind == SCOPE_HEADER;
 		headers += header != NULL && !repeats_header(scope, i, header);
 		named |= scope->list[i].kind == SCOPE_PATH ||
-		    (header != NULL && sets_header(c->source, header));
+		    (header != NULL &&
+			conf_source_header(c->source, header) != NULL);
 	}
 	for (size_t i = 0; i < scope->count && (all || !named); i++) {
 		const char *header = scopes_header(&scope->list[i]);
@@ -149,8 +141,8 @@ check_scopes(const struct checked *c)
 			    "the scope of the route \"%s\" is a certificate, "
 			    "which no message has: give messages a route of "
 			    "their own, with another scope", c->route->name);
-		if (header != NULL && !sets_header(c->source, header) &&
-		    !repeats_header(scope, i, header))
+		if (header != NULL && !repeats_header(scope, i, header) &&
+		    conf_source_header(c->source, header) == NULL)
 			COMPLAIN(c, "request.headers", "\"%s\" is missing, "
 			    "which is in the scope of the route \"%s\"%s",
 			    header, c->route->name,
@@ -294,19 +286,6 @@ check_served_by(const struct checked *c)
 }
 
 static void
-check_routes(struct checked *c)
-{
-	size_t i = 0;
-	if (c->source->request.path.text == NULL)
-		return;
-	while ((c->route = source_asks_route(
-		    c->l->conf, c->source, &i)) != NULL)
-		check_served_by(c);
-	if (i == 0)
-		COMPLAIN(c, "request.path", "no route serves it");
-}
-
-static void
 check_one(struct checked *c)
 {
 	const struct conf_source *source = c->source;
@@ -321,7 +300,13 @@ check_one(struct checked *c)
 	if (source->retry_first_ms > source->retry_most_ms)
 		COMPLAIN(c, "retry.first",
 		    "must not be longer than \"retry.most\"");
-	check_routes(c);
+	size_t found = 0;
+	bool leads = source->request.path.text != NULL;
+	while (leads && (c->route = source_asks_route(
+			     c->l->conf, source, &found)) != NULL)
+		check_served_by(c);
+	if (leads && found == 0)
+		COMPLAIN(c, "request.path", "no route serves it");
 	if (source->broker == NULL)
 		return;
 	brokers_check_members(

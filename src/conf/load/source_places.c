@@ -3,6 +3,7 @@
 #include "conf/load/complaints_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/source_private.h"
+#include "conf/name.h"
 
 enum which { READ, RESULTS, DEAD_LETTERS };
 
@@ -39,16 +40,6 @@ same_strings(const struct strings *a, const struct strings *b)
 }
 
 static bool
-shares_server(const struct strings *a, const struct strings *b)
-{
-	for (size_t i = 0; i < a->count; i++)
-		for (size_t k = 0; k < b->count; k++)
-			if (!strcasecmp(a->list[i], b->list[k]))
-				return true;
-	return false;
-}
-
-static bool
 same_redis(const struct conf_redis *one, const struct conf_redis *other)
 {
 	if (one->address.text != NULL && other->address.text != NULL)
@@ -60,22 +51,6 @@ same_redis(const struct conf_redis *one, const struct conf_redis *other)
 	return same_strings(&one->cluster, &other->cluster);
 }
 
-/* As far as the file shows it. */
-static bool
-same_server(const struct conf_broker *a, const struct conf_broker *b)
-{
-	if (a == b)
-		return true;
-	if (a->kind != b->kind)
-		return false;
-	if (a->kind == BROKER_KAFKA)
-		return shares_server(&a->kafka, &b->kafka);
-	if (a->kind == BROKER_POSTGRES)
-		return a->postgres != NULL && b->postgres != NULL &&
-		    !strcmp(a->postgres, b->postgres);
-	return same_redis(&a->redis, &b->redis);
-}
-
 /* The schema that a table has by default is not written by everybody. */
 static const char *
 table_name(const char *name)
@@ -85,13 +60,31 @@ table_name(const char *name)
 	return !strncmp(name, usual, len) ? name + len : name;
 }
 
+/* As far as the file shows it. */
 static bool
-is_same_place(const struct message_place *a, const struct message_place *b)
+is_same_place(
+    const struct message_place *one, const struct message_place *other)
 {
-	return same_server(a->source->broker, b->source->broker) &&
-	    (is_table(a->source)
-		? !strcmp(table_name(a->name), table_name(b->name))
-		: !strcmp(a->name, b->name));
+	const struct conf_broker *a = one->source->broker;
+	const struct conf_broker *b = other->source->broker;
+	bool table = is_table(one->source);
+	if (a->kind != b->kind ||
+	    strcmp(table ? table_name(one->name) : one->name,
+		table ? table_name(other->name) : other->name) != 0)
+		return false;
+	if (a == b)
+		return true;
+	if (a->kind == BROKER_STREAMS)
+		return same_redis(&a->redis, &b->redis);
+	if (a->kind == BROKER_POSTGRES)
+		return a->postgres != NULL && b->postgres != NULL &&
+		    !strcmp(a->postgres, b->postgres);
+	/* Each of Kafka's servers leads to all of them. */
+	for (size_t i = 0; i < a->kafka.count; i++)
+		for (size_t k = 0; k < b->kafka.count; k++)
+			if (!strcasecmp(a->kafka.list[i], b->kafka.list[k]))
+				return true;
+	return false;
 }
 
 /* --- what each source reads and writes --- */
@@ -102,7 +95,7 @@ add_place(struct message_places *places, const struct conf_source *source,
     enum which which, const char *name)
 {
 	const char *const paths[] = {
-	    [READ] = kinds_place(GROUP_SOURCE, source->broker->kind)->path,
+	    [READ] = kinds_all[source->broker->kind].read,
 	    [RESULTS] = "results",
 	    [DEAD_LETTERS] = "dead_letters"};
 	if (name == NULL)
@@ -180,18 +173,6 @@ is_of_store(const struct conf_store *store, const struct message_place *place)
 	return !follows && is_name_of_store(store, place->name);
 }
 
-/* What the slot of a key is made from (the Cluster specification). */
-static struct span
-hash_tag(const char *key)
-{
-	struct span all = span_str(key);
-	const char *open = strchr(key, '{');
-	const char *close = open ? strchr(open + 1, '}') : NULL;
-	if (close == NULL || close == open + 1)
-		return all;
-	return span_of(open + 1, (size_t)(close - open) - 1);
-}
-
 /* --- all of them --- */
 
 /* {"stream"} is for streams, {"table"} for tables, {"topic"} for topics. */
@@ -199,19 +180,14 @@ static void
 check_kind(struct loader *l, const struct json_place *at, const json_t *object,
     const struct message_place *place)
 {
-	static const char *const words[BROKER_KIND_COUNT_] = {
-	    [BROKER_STREAMS] = "stream",
-	    [BROKER_POSTGRES] = "table",
-	    [BROKER_KAFKA] = "topic",
-	};
 	enum broker_kind kind = place->source->broker->kind;
 	const json_t *value = json_object_get(object, place->path);
 	bool other = false;
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
-		other |= k != kind && json_object_get(value, words[k]) != NULL;
+		other |= k != kind && json_object_get(value, kinds_all[k].put);
 	if (place->which != READ && other)
 		complaints_at_member(l, at, place->path,
-		    "must be {\"%s\": NAME}", words[kind]);
+		    "must be {\"%s\": NAME}", kinds_all[kind].put);
 }
 
 static void
@@ -233,24 +209,16 @@ check_place(struct loader *l, const struct json_place *at,
 	if (place->which == READ || source->stream == NULL ||
 	    source->broker->redis.cluster.count == 0)
 		return;
-	struct span tag = hash_tag(source->stream);
+	struct span tag = name_slot_tag(span_str(source->stream));
 	/* A name in the slot of the stream, where there may be one. */
 	const char *beside = tag.len > 0 && memchr(tag.ptr, '}', tag.len)
 	    ? "{TAG}:dead\" of a stream \"{TAG}"
 	    : loader_printf(l, "{%.*s}%s", SPAN_FMT(tag),
 		  place->which == RESULTS ? ":results" : ":dead");
-	if (!span_eq(hash_tag(place->name), tag))
+	if (!span_eq(name_slot_tag(span_str(place->name)), tag))
 		complaints_at_member(l, at, place->path,
 		    "on a cluster \"%s\" must share the slot of the stream, as "
 		    "\"%s\" does", place->name, beside);
-}
-
-/* PostgreSQL would cut a name that is too long, and might meet another one. */
-static bool
-fits_identifier(const char *table)
-{
-	const char *dot = strchr(table, '.');
-	return strlen(dot != NULL ? dot + 1 : table) <= IDENTIFIER_MAX;
 }
 
 static void
@@ -262,7 +230,10 @@ fill_in_dead_letters(
 	    (is_table(source) ? source->table : source->stream) == NULL)
 		return; /* or "TOPIC.dead" of each topic */
 	source->dead_letters = conf_usual_dead_letters(l->conf->arena, source);
-	if (is_table(source) && !fits_identifier(source->dead_letters))
+	/* PostgreSQL would cut a longer name, and might meet another one. */
+	const char *dot = strchr(source->dead_letters, '.');
+	if (is_table(source) &&
+	    strlen(dot ? dot + 1 : source->dead_letters) > IDENTIFIER_MAX)
 		complaints_at_member(l, at, "table",
 		    "\"%s\" is needed too: \"%s\" is too long",
 		    "dead_letters", source->dead_letters);

@@ -97,18 +97,28 @@ static const struct {
     {"topic", TYPE_TOPIC, "topics"}};
 enum { N_PLACES = sizeof places / sizeof *places };
 
-static void
-complain_of_place(struct loader *l, const struct given *given)
+/* {"stream": NAME}, {"table": NAME} or {"topic": NAME}. */
+void
+source_value_parse_place(struct loader *l, const struct given *given)
 {
 	static const char words[] = "must be {\"stream\": NAME}, {\"table\": "
 	    "NAME} or {\"topic\": NAME}";
 	const char *text = json_string_value(given->value);
+	size_t i = 0;
+	while (i < N_PLACES &&
+	    json_object_get(given->value, places[i].member) == NULL)
+		i++;
+	if (i < N_PLACES) {
+		*(char **)given_field(given) = list_read_member(
+		    l, given, places[i].member, places[i].type);
+		return;
+	}
 	json_t *source = given->at != NULL && given->at->up != NULL
 	    ? json_object_get(loader_value(l, "sources"), given->at->up->member)
 	    : NULL;
-	size_t i = 0;
-	while (i < N_PLACES && json_object_get(source, places[i].read) == NULL)
-		i++;
+	for (i = 0; i < N_PLACES; i++)
+		if (json_object_get(source, places[i].read) != NULL)
+			break;
 	if (text != NULL && i < N_PLACES &&
 	    rule_of(places[i].type)->wrong(text) == NULL)
 		complaints_at(l, given->at,
@@ -116,21 +126,6 @@ complain_of_place(struct loader *l, const struct given *given)
 		    places[i].member, text);
 	else
 		complaints_at(l, given->at, "%s", words);
-}
-
-/* {"stream": NAME}, {"table": NAME} or {"topic": NAME}. */
-void
-source_value_parse_place(struct loader *l, const struct given *given)
-{
-	size_t i = 0;
-	while (i < N_PLACES &&
-	    json_object_get(given->value, places[i].member) == NULL)
-		i++;
-	if (i < N_PLACES)
-		*(char **)given_field(given) = list_read_member(
-		    l, given, places[i].member, places[i].type);
-	else
-		complain_of_place(l, given);
 }
 
 /* --- key and order_by --- */
@@ -160,13 +155,17 @@ complain_of_chosen(
 
 /*
  * The number of the word, or that behind the words for pointers, or the next
- * for a header; or `chosen` after complaining.
+ * for a header.
  */
-static unsigned
-read_chosen(struct loader *l, const struct given *given, unsigned chosen,
-    struct json_pointers *pointers, char **header)
+void
+source_value_parse_chosen(struct loader *l, const struct given *given)
 {
-	unsigned words = 0;
+	struct conf_source *source = given->base;
+	unsigned *chosen = given_field(given), words = 0;
+	bool key = given->option->type == TYPE_SOURCE_KEY;
+	char **header = key ? &source->key_header : &source->order_header;
+	struct json_pointers *pointers =
+	    key ? &source->key_pointers : &source->order_pointers;
 	struct span list = span_str(given->option->words), word;
 	while (span_next(&list, ' ', &word))
 		words++;
@@ -174,38 +173,22 @@ read_chosen(struct loader *l, const struct given *given, unsigned chosen,
 		if (json_array_size(given->value) == 0)
 			complaints_at(l, given->at, "must not be empty");
 		else if (list_read_pointers(l, given, pointers))
-			return words;
+			*chosen = words;
 	} else if (is_object(given->value)) {
 		*header = list_read_member(
 		    l, given, "header", TYPE_MESSAGE_HEADERS);
-		return *header != NULL ? words + 1 : chosen;
+		if (*header != NULL)
+			*chosen = words + 1;
 	} else {
 		char *text = text_read(l, given->at, given->value);
 		int index = text != NULL
 		    ? words_index(given->option->words, text)
 		    : -1;
 		if (index >= 0)
-			return (unsigned)index;
-		if (text != NULL)
+			*chosen = (unsigned)index;
+		else if (text != NULL)
 			complain_of_chosen(l, given, text);
 	}
-	return chosen;
-}
-
-void
-source_value_parse_key(struct loader *l, const struct given *given)
-{
-	struct conf_source *source = given->base;
-	source->key = (enum source_key)read_chosen(l, given, source->key,
-	    &source->key_pointers, &source->key_header);
-}
-
-void
-source_value_parse_order(struct loader *l, const struct given *given)
-{
-	struct conf_source *source = given->base;
-	source->order_by = (enum source_order)read_chosen(l, given,
-	    source->order_by, &source->order_pointers, &source->order_header);
 }
 
 /* --- headers of the request --- */

@@ -34,16 +34,6 @@ find_hidden(const char *name)
 	return hidden;
 }
 
-/* The variable of the environment; NULL: there is none. */
-static const char *
-env_value(const char *name)
-{
-	const char *value = getenv(name);
-	const struct hidden *hidden = find_hidden(name);
-	bool taken = value != NULL && *value == '\0' && hidden != NULL;
-	return taken ? hidden->value : value;
-}
-
 /*
  * In place: what begins a process stands in its memory, and for everybody of
  * its user in /proc.  The name stays, so that no list changes that another
@@ -142,7 +132,10 @@ text_read(struct loader *l, const struct json_place *at, const json_t *value)
 	}
 	if (file != NULL)
 		return text_from_file(l, at, name);
-	const char *text = env_value(name);
+	const char *text = getenv(name);
+	const struct hidden *hidden = find_hidden(name);
+	if (text != NULL && *text == '\0' && hidden != NULL)
+		text = hidden->value;
 	if (text == NULL)
 		complaints_at(l, at, "%s is not set in the environment", name);
 	return text != NULL ? loader_str(l, text) : NULL;
@@ -162,23 +155,12 @@ text_read_as(struct loader *l, const struct json_place *at,
 void
 text_parse(struct loader *l, const struct given *given)
 {
-	char *text = text_read_as(
-	    l, given->at, given->value, given->option->type);
-	if (text != NULL)
+	enum option_type type = given->option->type;
+	bool none = type == TYPE_OPTIONAL_COLUMN && json_is_null(given->value);
+	char *text =
+	    none ? NULL : text_read_as(l, given->at, given->value, type);
+	if (none || text != NULL)
 		*(char **)given_field(given) = text;
-}
-
-void
-text_parse_optional_column(struct loader *l, const struct given *given)
-{
-	char **field = given_field(given);
-	if (json_is_null(given->value)) {
-		*field = NULL;
-		return;
-	}
-	char *text = text_read_as(l, given->at, given->value, TYPE_COLUMN);
-	if (text != NULL)
-		*field = text;
 }
 
 void

@@ -83,11 +83,12 @@ elsewhere(enum group group, struct span prefix, const char *name)
 	return option != NULL ? option : only_one(GROUP_COUNT_, name);
 }
 
-/* What an object of the group is to the reader; from: the one it is told of. */
-static const char *
-words_of_group(enum group group, enum group from)
+static void
+say_elsewhere(struct loader *l, enum group group, const struct json_place *at,
+    const struct option *option)
 {
-	static const char *const words[GROUP_COUNT_] = {
+	/* What an object of the group is to the reader. */
+	static const char *const words_of[GROUP_COUNT_] = {
 	    [GROUP_ROOT] = "the whole file",
 	    [GROUP_LISTEN] = "an object in \"listen\"",
 	    [GROUP_ADMIN_TOKEN] = "an object in \"admin.tokens\"",
@@ -102,17 +103,11 @@ words_of_group(enum group group, enum group from)
 	    [GROUP_SOURCE] = "a source",
 	    [GROUP_RELAY] = "a relay",
 	};
-	if (group == GROUP_IDEMPOTENCY && from == GROUP_ROOT)
-		return "\"defaults\" or a route's \"idempotency\"";
-	return words[group];
-}
-
-static void
-say_elsewhere(struct loader *l, enum group group, const struct json_place *at,
-    const struct option *option)
-{
 	const char *dot = strrchr(option->path, '.');
-	const char *words = words_of_group(option->group, group);
+	const char *words =
+	    option->group == GROUP_IDEMPOTENCY && group == GROUP_ROOT
+	    ? "\"defaults\" or a route's \"idempotency\""
+	    : words_of[option->group];
 	bool same = option->group == GROUP_ROOT || option->group == group;
 	if (dot == NULL)
 		complaints_at_name(
@@ -135,14 +130,6 @@ say_nearest(struct loader *l, const struct json_place *at,
 		    no_such, SPAN_FMT(nearest->found));
 }
 
-/* How people comment in JSON that has no comments. */
-static bool
-is_comment(const char *name)
-{
-	return *name == '#' || !strncmp(name, "//", 2) ||
-	    !strcmp(name + strspn(name, "_$"), "comment");
-}
-
 void
 unknown_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, const json_t *value)
@@ -150,6 +137,9 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 	const char *name = at->member;
 	const char *other = other_name(group, prefix, name);
 	const struct option *option = elsewhere(group, prefix, name);
+	/* How people comment in JSON that has no comments. */
+	bool comment = *name == '#' || !strncmp(name, "//", 2) ||
+	    !strcmp(name + strspn(name, "_$"), "comment");
 	struct nearest nearest = nearest_to(span_str(name));
 	for (size_t i = 0; i < n_options; i++)
 		if (is_below(&options[i], group, prefix))
@@ -160,7 +150,7 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 		/* Editors look there; to us it means nothing. */
 		if (!json_is_string(value))
 			complaints_at(l, at, "must be a string");
-	} else if (is_comment(name)) {
+	} else if (comment) {
 		complaints_at_name(l, at, "%s; a comment begins with //, "
 		    "outside of all quotes", no_such);
 	} else if (group == GROUP_IDEMPOTENCY && at->up != NULL &&

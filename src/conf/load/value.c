@@ -86,34 +86,21 @@ complain_of_amount(
 	}
 }
 
-/* A string, or where one is, with an amount in it. */
-static void
-parse_amount(
-    struct loader *l, const struct given *given, enum amount_kind kind)
+/* A string, or where one is, with an amount in it; a size is a number, too. */
+void
+value_parse_amount(struct loader *l, const struct given *given)
 {
 	int64_t amount;
 	bool one = text_is_one(given->value);
 	char *text = one ? text_read(l, given->at, given->value) : NULL;
-	if (text != NULL && amount_read(text, kind, &amount))
+	enum amount_kind kind =
+	    given->option->type == TYPE_SIZE ? AMOUNT_SIZE : AMOUNT_DURATION;
+	if (kind == AMOUNT_SIZE && json_is_integer(given->value))
+		set_amount(l, given, json_integer_value(given->value), kind);
+	else if (text != NULL && amount_read(text, kind, &amount))
 		set_amount(l, given, amount, kind);
 	else if (text != NULL || !one)
 		complain_of_amount(l, given, kind);
-}
-
-void
-value_parse_duration(struct loader *l, const struct given *given)
-{
-	parse_amount(l, given, AMOUNT_DURATION);
-}
-
-void
-value_parse_size(struct loader *l, const struct given *given)
-{
-	if (json_is_integer(given->value))
-		set_amount(
-		    l, given, json_integer_value(given->value), AMOUNT_SIZE);
-	else
-		parse_amount(l, given, AMOUNT_SIZE);
 }
 
 /* Permissions in octal, three digits or four. */
@@ -136,10 +123,12 @@ value_parse_mode(struct loader *l, const struct given *given)
 
 /* --- words --- */
 
-/* What other programs call it, which is near to no word here; or the text. */
-static const char *
-alias_of(const char *text)
+/* must: "must be", or more. */
+static void
+complain_of_word(struct loader *l, const struct json_place *at,
+    const char *must, const char *text, const char *words)
 {
+	/* What other programs call it, which is near to no word here. */
 	static const char *const aliases[][2] = {
 	    {"audit", "observe"},
 	    {"dry-run", "observe"},
@@ -147,18 +136,11 @@ alias_of(const char *text)
 	    {"monitor", "observe"},
 	    {"shadow", "observe"},
 	};
+	const char *meant = text;
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		if (!strcmp(text, aliases[i][0]))
-			return aliases[i][1];
-	return text;
-}
-
-/* must: "must be", or more. */
-static void
-complain_of_word(struct loader *l, const struct json_place *at,
-    const char *must, const char *text, const char *words)
-{
-	struct nearest nearest = nearest_to(span_str(alias_of(text)));
+			meant = aliases[i][1];
+	struct nearest nearest = nearest_to(span_str(meant));
 	struct span list = span_str(words), one;
 	char *listed = words_listed(words);
 	while (span_next(&list, ' ', &one))

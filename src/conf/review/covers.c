@@ -23,24 +23,6 @@ covers_paths_of(const struct conf_route *a, const struct conf_route *b)
 	}
 }
 
-bool
-covers_method(const struct conf_route *a, const char *method)
-{
-	for (size_t i = 0; i < a->methods.count; i++)
-		if (!strcmp(a->methods.list[i], method))
-			return true;
-	return a->methods.count == 0;
-}
-
-bool
-covers_some_method_of(const struct conf_route *a, const struct conf_route *b)
-{
-	for (size_t i = 0; i < b->methods.count; i++)
-		if (covers_method(a, b->methods.list[i]))
-			return true;
-	return b->methods.count == 0;
-}
-
 /* --- of two configurations --- */
 
 /* A path, as its segments. */
@@ -70,7 +52,7 @@ serves(const struct conf *conf, const struct conf_route *route,
     const char *method, const struct path *path)
 {
 	for (size_t i = 0; i < conf->n_routes; i++)
-		if (covers_method(&conf->routes[i], method) &&
+		if (conf_has_method(&conf->routes[i], method) &&
 		    fits(&conf->routes[i], path))
 			return &conf->routes[i] == route;
 	return false;
@@ -84,18 +66,6 @@ text_at(const struct conf_route *route, size_t i, struct span *ret_text)
 		return false;
 	*ret_text = route->segments[i].text;
 	return true;
-}
-
-/* Of most pairs of routes a text says at once that no path fits both. */
-static bool
-texts_differ(const struct conf_route *a, const struct conf_route *b)
-{
-	struct span one, other;
-	for (size_t i = 0; i < a->n_segments; i++)
-		if (text_at(a, i, &one) && text_at(b, i, &other) &&
-		    !span_eq(one, other))
-			return true;
-	return false;
 }
 
 static size_t
@@ -116,9 +86,14 @@ bool
 covers_same(const struct conf *one, const struct conf_route *a,
     const struct conf *other, const struct conf_route *b, const char *method)
 {
-	if (!covers_method(a, method) || !covers_method(b, method) ||
-	    texts_differ(a, b))
+	struct span text, text_of_b;
+	if (!conf_has_method(a, method) || !conf_has_method(b, method))
 		return false;
+	/* Of most pairs a text says at once that no path fits both. */
+	for (size_t i = 0; i < a->n_segments; i++)
+		if (text_at(a, i, &text) && text_at(b, i, &text_of_b) &&
+		    !span_eq(text, text_of_b))
+			return false;
 	size_t most = most_segments(one) + most_segments(other) + 1;
 	struct path path = {mem_zero(most * sizeof *path.segments), 0};
 	bool same = false;

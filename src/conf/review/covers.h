@@ -10,14 +10,9 @@
 
 /* Whether every path that fits b fits a, too. */
 bool covers_paths_of(const struct conf_route *a, const struct conf_route *b);
-/* Whether a is for that method. */
-bool covers_method(const struct conf_route *a, const char *method);
 /*
  * Whether requests of that method which `a` serves in one configuration would
  * be served by `b` in another: those that no route before them takes away.
  */
 bool covers_same(const struct conf *one, const struct conf_route *a,
     const struct conf *other, const struct conf_route *b, const char *method);
-/* Whether a is for some method of b. */
-bool covers_some_method_of(
-    const struct conf_route *a, const struct conf_route *b);

@@ -190,13 +190,6 @@ compare_routes(const struct change *change, const struct conf_route *route,
 	"a reload does not change this; after a restart, keys that exist " \
 	"are not found any more, and their retries are executed again"
 
-static bool
-is_same_text(const char *one, const char *other)
-{
-	return one != NULL && other != NULL ? !strcmp(one, other)
-					    : one == other;
-}
-
 static void
 compare_stores(const struct change *change)
 {
@@ -215,7 +208,9 @@ compare_stores(const struct change *change)
 		json_decref(old);
 		json_decref(new);
 	}
-	if (!is_same_text(running->store.secret, next->store.secret))
+	/* None is empty. */
+	const char *was = running->store.secret, *is = next->store.secret;
+	if (strcmp(was != NULL ? was : "", is != NULL ? is : "") != 0)
 		warning_add(change->complaints, mem_text("/store/secret"),
 		    AFTER_A_RESTART);
 	if (running->store.redis.managed && next->store.redis.managed &&
@@ -254,13 +249,9 @@ static struct span
 said_by(struct arena *arena, const struct conf_source *source,
     const char *name, const struct conf_scope *scope)
 {
-	size_t i = 0;
-	while (i < source->request.n_headers &&
-	    strcasecmp(source->request.headers[i].name, name) != 0)
-		i++;
-	if (i == source->request.n_headers)
+	const struct conf_header *header = conf_source_header(source, name);
+	if (header == NULL)
 		return SPAN("");
-	const struct conf_header *header = &source->request.headers[i];
 	struct span token, named, value = span_str(
 	    header->secret != NULL ? header->secret : header->value.text);
 	bool basic = scope != NULL && scope->kind == SCOPE_BASIC;

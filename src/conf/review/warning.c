@@ -19,9 +19,8 @@ warning_pointer(const char *whole, const char *path)
 	return pointer;
 }
 
-/* The pointer that `idempotency` of a route has, or a member of it. */
-static char *
-place_of(const struct looked_at *at, const char *path)
+char *
+warning_place(const struct looked_at *at, const char *path)
 {
 	const struct spots *spots = at->conf->spots;
 	char *whole = mem_printf("/routes/%u/idempotency", at->route->index);
@@ -39,7 +38,7 @@ place_of(const struct looked_at *at, const char *path)
 bool
 warning_is_own(const struct looked_at *at, const char *path)
 {
-	char *place = place_of(at, path);
+	char *place = warning_place(at, path);
 	bool own = strncmp(place, "/defaults/", 10) != 0 &&
 	    strcmp(strrchr(place, '/'), "/idempotency") != 0;
 	free(place);
@@ -48,12 +47,15 @@ warning_is_own(const struct looked_at *at, const char *path)
 
 /* --- what it says --- */
 
-static void PRINTF_LIKE(3, 0)
-add(struct complaints *complaints, char *pointer, const char *fmt,
-    va_list args)
+void
+warning_add(
+    struct complaints *complaints, char *pointer, const char *fmt, ...)
 {
-	complaints_add_taken(complaints, pointer, fmt, args);
-	struct complaint *last = &complaints->list[complaints->count - 1];
+	va_list args;
+	va_start(args, fmt);
+	struct complaint *last =
+	    complaints_add_with(complaints, pointer, fmt, args);
+	va_end(args);
 	last->warning = true;
 	for (struct complaint *c = complaints->list; c < last; c++)
 		if (!strcmp(c->pointer, last->pointer) &&
@@ -63,33 +65,4 @@ add(struct complaints *complaints, char *pointer, const char *fmt,
 			complaints->count--;
 			return;
 		}
-}
-
-void
-warning_add(
-    struct complaints *complaints, char *pointer, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(complaints, pointer, fmt, args);
-	va_end(args);
-}
-
-void
-warning_at(const struct looked_at *at, const char *path, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(at->complaints,
-	    mem_printf("/routes/%u/%s", at->route->index, path), fmt, args);
-	va_end(args);
-}
-
-void
-warning_of(const struct looked_at *at, const char *path, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(at->complaints, place_of(at, path), fmt, args);
-	va_end(args);
 }

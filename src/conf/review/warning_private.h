@@ -25,13 +25,16 @@ char *warning_pointer(const char *whole, const char *path);
 void warning_add(struct complaints *complaints, char *pointer, const char *fmt,
     ...) PRINTF_LIKE(3, 4);
 /* About a member of the route, by its path. */
-void warning_at(const struct looked_at *at, const char *path, const char *fmt,
-    ...) PRINTF_LIKE(3, 4);
+#define warning_at(at, path, ...)                                          \
+	warning_add((at)->complaints,                                      \
+	    mem_printf("/routes/%u/%s", (at)->route->index, path), __VA_ARGS__)
 /*
- * About a member of `idempotency`, by its path: the route's own, else that of
- * `defaults`, else the route's `idempotency`.
+ * The pointer to a member of `idempotency`, by its path: the route's own, else
+ * that of `defaults`, else the route's `idempotency`; the caller owns it.
  */
-void warning_of(const struct looked_at *at, const char *path, const char *fmt,
-    ...) PRINTF_LIKE(3, 4);
+char *warning_place(const struct looked_at *at, const char *path);
+/* About such a member. */
+#define warning_of(at, path, ...) \
+	warning_add((at)->complaints, warning_place(at, path), __VA_ARGS__)
 /* Whether the route itself says that member. */
 bool warning_is_own(const struct looked_at *at, const char *path);

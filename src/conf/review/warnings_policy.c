@@ -7,6 +7,7 @@
 #include "conf/amount.h"
 #include "conf/nearest.h"
 #include "conf/review/warnings_private.h"
+#include "conf/token/token_keys.h"
 #include "conf/token/token_set.h"
 
 #define SAY_IF(member, when, ...)                                           \
@@ -26,44 +27,27 @@ is_among(const char *name, const char *const *names)
 /* --- usual headers --- */
 
 /* Of many clients each sending of a request has another value of it. */
-static bool
-changes(const char *header)
-{
-	static const char *const names[] = {"Date", "Request-Id", "Signature",
-	    "Signature-Input", "Traceparent", "Tracestate",
-	    "X-Amzn-Trace-Id", "X-B3-TraceId", "X-Correlation-Id",
-	    "X-Request-Id", "X-Request-Start", "X-Signature",
-	    "X-Timestamp", NULL};
-	return is_among(header, names);
-}
+static const char *const changing[] = {"Date", "Request-Id", "Signature",
+    "Signature-Input", "Traceparent", "Tracestate", "X-Amzn-Trace-Id",
+    "X-B3-TraceId", "X-Correlation-Id", "X-Request-Id", "X-Request-Start",
+    "X-Signature", "X-Timestamp", NULL};
 
 /* Requests of many clients have the same value of it. */
-static bool
-stays(const char *header)
-{
-	static const char *const names[] = {"Accept", "Accept-Charset",
-	    "Accept-Encoding", "Accept-Language", "Cache-Control",
-	    "Content-Encoding", "Content-Language", "Content-Length",
-	    "Content-Type", "Forwarded", "If-Match", "If-None-Match",
-	    "Origin", "Referer", "User-Agent", "X-Forwarded-For",
-	    "X-Real-IP", NULL};
-	return is_among(header, names);
-}
+static const char *const staying[] = {"Accept", "Accept-Charset",
+    "Accept-Encoding", "Accept-Language", "Cache-Control", "Content-Encoding",
+    "Content-Language", "Content-Length", "Content-Type", "Forwarded",
+    "If-Match", "If-None-Match", "Origin", "Referer", "User-Agent",
+    "X-Forwarded-For", "X-Real-IP", NULL};
 
 /* Without which a body cannot be read (RFC 9110, section 8). */
-static bool
-is_of_body(const char *header)
-{
-	static const char *const names[] = {
-	    "Content-Type", "Content-Encoding", NULL};
-	return is_among(header, names);
-}
+static const char *const of_body[] = {
+    "Content-Type", "Content-Encoding", NULL};
 
 static bool
-has(const struct strings *headers, bool (*is)(const char *header))
+has(const struct strings *headers, const char *const *names)
 {
 	for (size_t i = 0; i < headers->count; i++)
-		if (is(headers->list[i]))
+		if (is_among(headers->list[i], names))
 			return true;
 	return false;
 }
@@ -122,24 +106,22 @@ static const char *const renewed_claims[] = {
     "auth_time", "exp", "iat", "jti", "nbf", "nonce", "sid", NULL};
 
 /* Those of many tenants have it alike. */
-static bool
-is_shared(const struct conf_scope *scope)
-{
-	static const char *const claims[] = {
-	    "aud", "iss", "scope", "scp", "token_use", "typ", NULL};
-	return scope->kind == SCOPE_JWT && is_among(scope->jwt, claims);
-}
+static const char *const shared_claims[] = {
+    "aud", "iss", "scope", "scp", "token_use", "typ", NULL};
 
 /* Whether some entry tells tenants apart. */
 static bool
 says_who(const struct conf_idempotency *policy)
 {
 	const struct conf_scopes *all = &policy->scope;
-	for (size_t i = 0; i < all->count; i++)
-		if (!is_shared(&all->list[i]) &&
-		    (all->list[i].kind != SCOPE_HEADER ||
-			!stays(all->list[i].header)))
+	for (size_t i = 0; i < all->count; i++) {
+		const struct conf_scope *scope = &all->list[i];
+		bool jwt = scope->kind == SCOPE_JWT;
+		const char *name = jwt ? scope->jwt : scope->header;
+		if ((!jwt && scope->kind != SCOPE_HEADER) ||
+		    !is_among(name, jwt ? shared_claims : staying))
 			return true;
+	}
 	return false;
 }
 
@@ -156,21 +138,13 @@ look_at_scope(const struct looked_at *at, const struct conf_scope *scope)
 	const char *name = plain ? header : "";
 	const char *meant = meant_scope(name);
 	const char *claim = jwt ? scope->jwt : "";
-	char *private_key = jwt ? token_set_private(scope->set) : NULL;
+	char *private_key =
+	    jwt ? token_set_words(scope->set, token_keys_private) : NULL;
 	bool is_token = !strcasecmp(name, "Authorization");
 #define WARN_SCOPE SAY_IF
 #include "tbl/warnings.h"
 #undef WARN_SCOPE
 	free(private_key);
-}
-
-static void
-look_at_key(const struct looked_at *at, const char *name)
-{
-	bool is_cookie = !strcasecmp(name, "Cookie");
-#define WARN_KEY SAY_IF
-#include "tbl/warnings.h"
-#undef WARN_KEY
 }
 
 /* --- the rest --- */
@@ -235,8 +209,13 @@ warnings_policy_find(const struct looked_at *at)
 	if (at->route->observes)
 		warning_at(at, "mode", "this route only observes: nothing is "
 		    "held back, and each retry is executed");
-	for (size_t i = 0; i < policy->headers.count; i++)
-		look_at_key(at, policy->headers.list[i]);
+	for (size_t i = 0; i < policy->headers.count; i++) {
+		const char *name = policy->headers.list[i];
+		bool is_cookie = !strcasecmp(name, "Cookie");
+#define WARN_KEY SAY_IF
+#include "tbl/warnings.h"
+#undef WARN_KEY
+	}
 	for (size_t i = 0; i < policy->scope.count; i++)
 		look_at_scope(at, &policy->scope.list[i]);
 	look_at_policy(at);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "conf/jsonc/spots.h"
+#include "conf/name.h"
 #include "conf/nearest.h"
 #include "conf/review/covers.h"
 #include "conf/review/warnings_private.h"
@@ -21,7 +22,7 @@ look_at_hidden(const struct looked_at *at)
 		const struct conf_route *other = &conf->routes[i];
 		if (other->idempotency == NULL ||
 		    !covers_paths_of(at->route, other) ||
-		    !covers_some_method_of(at->route, other))
+		    !conf_shares_method(at->route, other))
 			continue;
 		several = names != NULL;
 		char *longer = mem_printf("%s%s\"%s\"", names ? names : "",
@@ -63,7 +64,7 @@ hider_of(const struct conf *conf, const struct conf_route *own,
 			return NULL;
 		if (r->policy != NULL && covers_paths_of(r->policy, own))
 			return "policy_path";
-		if (covers_method(r, "GET") && covers_paths_of(r, own))
+		if (conf_has_method(r, "GET") && covers_paths_of(r, own))
 			return "path";
 	}
 	return NULL;
@@ -84,22 +85,6 @@ look_at_own(const struct looked_at *at, const struct conf_route *own,
 }
 
 /* --- its path --- */
-
-/* The name in ":id", "<id>" or "<int:id>" of other programs; empty: none. */
-static struct span
-variable_of_others(struct span text)
-{
-	bool angles = text.len > 2 && text.ptr[0] == '<' &&
-	    text.ptr[text.len - 1] == '>';
-	if (!angles)
-		return text.len > 1 && text.ptr[0] == ':' ? span_from(text, 1)
-							  : SPAN("");
-	struct span name = span_of(text.ptr + 1, text.len - 2);
-	const char *colon = memchr(name.ptr, ':', name.len);
-	return colon != NULL
-	    ? span_from(name, (size_t)(colon - name.ptr) + 1)
-	    : name;
-}
 
 /* What nobody sees in a path, be it a space or wider, thinner or none. */
 static void
@@ -129,7 +114,7 @@ look_at_path(const struct looked_at *at)
 	look_at_unseen(at);
 	for (size_t i = 0; i < at->route->n_segments; i++) {
 		struct span text = segments[i].text;
-		struct span name = variable_of_others(text);
+		struct span name = name_as_others_do(text);
 		bool repeated = false;
 		for (size_t k = 0; k < i; k++)
 			repeated |= segments[k].kind == SEGMENT_ANY &&

@@ -9,6 +9,8 @@
 #include "conf/token/token.h"
 #include "conf/token/token_json.h"
 
+enum { ID_SHOWN_MAX = 64 };
+
 /* A second above it is no time of any token. */
 #define TIME_MAX_S INT64_C(253402300800)
 
@@ -61,20 +63,6 @@ static const struct algorithm {
     [TOKEN_EDDSA] = {{"EdDSA", 5}, GNUTLS_SIGN_UNKNOWN, 0},
     [TOKEN_HS256] = {{"HS256", 5}, GNUTLS_SIGN_UNKNOWN, 0},
 };
-
-static bool
-read_algorithm(const struct json *header, enum token_algorithm *ret_algorithm)
-{
-	struct span name;
-	if (!token_json_text(header, "alg", &name))
-		return false;
-	for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
-		if (span_eq(name, algorithms[i].name)) {
-			*ret_algorithm = (enum token_algorithm)i;
-			return true;
-		}
-	return false;
-}
 
 /*
  * The one key of that algorithm which the token names, or the only one there is
@@ -173,17 +161,6 @@ verify(const struct token_key *key, const struct parts *parts)
 	return false;
 }
 
-/* What is short and may be shown as it is. */
-static bool
-may_be_shown(struct span id)
-{
-	enum { LONGEST = 64 };
-	for (size_t i = 0; i < id.len; i++)
-		if (id.ptr[i] <= ' ' || id.ptr[i] > '~')
-			return false;
-	return id.len > 0 && id.len <= LONGEST;
-}
-
 /* Why key_of() found none. */
 static const char *
 words_of_no_key(struct arena *arena, const struct token_keys *keys,
@@ -195,7 +172,11 @@ words_of_no_key(struct arena *arena, const struct token_keys *keys,
 			       "one is known.";
 	if (id == NULL)
 		return "No key of the token's algorithm is known.";
-	const struct span shown = may_be_shown(*id) ? *id : SPAN("?");
+	/* What is short and plain may be shown as it is. */
+	bool plain = id->len > 0 && id->len <= ID_SHOWN_MAX;
+	for (size_t i = 0; i < id->len; i++)
+		plain &= id->ptr[i] > ' ' && id->ptr[i] <= '~';
+	const struct span shown = plain ? *id : SPAN("?");
 	return arena_printf(arena, "The token's key, kid \"%.*s\", is not "
 	    "known: it, or the gateway's set of keys, is out of date.",
 	    SPAN_FMT(shown)).ptr;
@@ -206,14 +187,19 @@ check_signature(struct arena *arena, const struct token_keys *keys,
     const struct parts *parts, bool *ret_unknown)
 {
 	const struct json *header = json_read(arena, parts->header);
-	enum token_algorithm algorithm;
-	struct span id;
+	enum { N = sizeof algorithms / sizeof *algorithms };
+	unsigned algorithm = 0;
+	struct span id, name;
 	if (header == NULL)
 		return "The token's header is malformed.";
 	/* What it must not be understood without, we do not understand. */
 	if (token_json_at(header, "crit") != NULL)
 		return "The token demands an extension that is not known.";
-	if (!read_algorithm(header, &algorithm))
+	if (!token_json_text(header, "alg", &name))
+		algorithm = N;
+	while (algorithm < N && !span_eq(name, algorithms[algorithm].name))
+		algorithm++;
+	if (algorithm == N)
 		return "The token's algorithm is none of RS256, RS384, RS512, "
 		       "PS256, ES256, ES384, EdDSA and HS256.";
 	bool names = token_json_at(header, "kid") != NULL;

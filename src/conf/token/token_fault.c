@@ -19,42 +19,30 @@ keep_first(void *arg, const char *pointer, struct spot first)
 		twice->at = spots_find(twice->spots, pointer, true);
 }
 
-/* It is JSON for people: what a reader that takes no liberties minds. */
-static char *
-words_of_liberties(struct spots *spots)
-{
-	struct repeated twice = {spots, {0, 0}};
-	spots_each_twice(spots, keep_first, &twice);
-	return twice.at.line > 0
-	    ? mem_printf("has no JWK Set: at %zu:%zu a member appears twice",
-		  twice.at.line, twice.at.column)
-	    : mem_text("has no JWK Set: a comment, a byte order mark, or what "
-		  "else no plain JSON has, is in it");
-}
-
-static bool
-is_object(struct span text)
-{
-	if (span_starts(text, SPAN("\xef\xbb\xbf")))
-		text = span_from(text, 3);
-	while (text.len > 0 && memchr(" \t\r\n", *text.ptr, 4) != NULL)
-		text = span_from(text, 1);
-	return text.len > 0 && *text.ptr == '{';
-}
-
 char *
 token_fault_words(struct span text)
 {
 	struct spots_fault fault;
-	if (!is_object(text))
+	struct span begin = text;
+	if (span_starts(begin, SPAN("\xef\xbb\xbf")))
+		begin = span_from(begin, 3);
+	while (begin.len > 0 && memchr(" \t\r\n", *begin.ptr, 4) != NULL)
+		begin = span_from(begin, 1);
+	if (begin.len == 0 || *begin.ptr != '{')
 		return mem_text("has no JWK Set: a JSON object with \"keys\"");
 	char *copy = mem_copy(text.ptr, text.len);
 	struct spots *spots = spots_read(text, copy, &fault);
 	free(copy);
 	if (spots != NULL) {
-		char *words = words_of_liberties(spots);
+		/* What a reader of JSON for people lets pass, others mind. */
+		struct repeated twice = {spots, {0, 0}};
+		spots_each_twice(spots, keep_first, &twice);
 		spots_free(&spots);
-		return words;
+		return twice.at.line > 0
+		    ? mem_printf("has no JWK Set: at %zu:%zu a member appears "
+			  "twice", twice.at.line, twice.at.column)
+		    : mem_text("has no JWK Set: a comment, a byte order mark, "
+			  "or what else no plain JSON has, is in it");
 	}
 	return fault.opened.line == 0
 	    ? mem_printf("is no JSON: at %zu:%zu %s", fault.at.line,

@@ -253,21 +253,6 @@ fetch(struct token_fetch *f, bool *ret_new, int64_t *ret_rest_ms)
 
 /* --- the thread --- */
 
-static void
-rest(struct token_fetch *f, int64_t ms)
-{
-	int64_t until_ms = now_ms() + ms, left_ms;
-	while (!atomic_load(&f->stops) && !atomic_load(&f->asked) &&
-	    (left_ms = until_ms - now_ms()) > 0)
-		must(curl_multi_poll(f->multi, NULL, 0,
-			 left_ms < SLICE_MS ? (int)left_ms : SLICE_MS,
-			 NULL) == CURLM_OK);
-	must(pthread_mutex_lock(&f->lock) == 0);
-	atomic_store(&f->asked, false);
-	f->coming = true;
-	must(pthread_mutex_unlock(&f->lock) == 0);
-}
-
 static void *
 run(void *arg)
 {
@@ -278,7 +263,17 @@ run(void *arg)
 		char *fault = fetch(f, &is_new, &rest_ms);
 		tell(f, is_new, fault, rest_ms);
 		free(fault);
-		rest(f, rest_ms);
+		/* Rests, unless somebody asks for a key before. */
+		int64_t until_ms = now_ms() + rest_ms, left_ms;
+		while (!atomic_load(&f->stops) && !atomic_load(&f->asked) &&
+		    (left_ms = until_ms - now_ms()) > 0)
+			must(curl_multi_poll(f->multi, NULL, 0,
+				 left_ms < SLICE_MS ? (int)left_ms : SLICE_MS,
+				 NULL) == CURLM_OK);
+		must(pthread_mutex_lock(&f->lock) == 0);
+		atomic_store(&f->asked, false);
+		f->coming = true;
+		must(pthread_mutex_unlock(&f->lock) == 0);
 	}
 	return NULL;
 }

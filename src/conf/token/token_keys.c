@@ -223,29 +223,25 @@ read_kid(const struct jwk_reading *r)
 
 /* --- what is left out --- */
 
-/* "alg" is "PS256"; the caller frees it. */
-static char *
-why_left(const struct json *jwk, const char *member)
-{
-	struct span text;
-	if (token_json_at(jwk, member) == NULL)
-		return mem_printf("has no \"%s\"", member);
-	if (!strcmp(member, "key_ops"))
-		return mem_text("\"key_ops\" has no \"verify\"");
-	if (!token_json_text(jwk, member, &text))
-		return mem_printf("\"%s\" is no text", member);
-	return mem_printf(
-	    "\"%s\" is \"%.*s\"", member, SPAN_FMT(text));
-}
-
+/* For its member: "alg" is "PS256". */
 static void
 leave_out(struct token_keys *keys, const struct json *jwk, unsigned index,
     const char *member)
 {
+	struct span text;
+	char *why;
+	if (token_json_at(jwk, member) == NULL)
+		why = mem_printf("has no \"%s\"", member);
+	else if (!strcmp(member, "key_ops"))
+		why = mem_text("\"key_ops\" has no \"verify\"");
+	else if (!token_json_text(jwk, member, &text))
+		why = mem_printf("\"%s\" is no text", member);
+	else
+		why = mem_printf(
+		    "\"%s\" is \"%.*s\"", member, SPAN_FMT(text));
 	keys->left =
 	    mem_grow(keys->left, (keys->n_left + 1) * sizeof *keys->left);
-	keys->left[keys->n_left++] =
-	    (struct token_left){index, why_left(jwk, member)};
+	keys->left[keys->n_left++] = (struct token_left){index, why};
 }
 
 char *
@@ -271,22 +267,13 @@ key_label(const struct token_key *key)
 	return key->id != NULL ? key->id : "one without a kid";
 }
 
-const char *
+char *
 token_keys_private(const struct token_keys *keys)
 {
 	for (size_t i = 0; i < keys->count; i++)
 		if (keys->list[i].makes_tokens)
-			return key_label(&keys->list[i]);
+			return mem_text(key_label(&keys->list[i]));
 	return NULL;
-}
-
-static const char *
-algorithm_name(enum token_algorithm algorithm)
-{
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (kinds[i].algorithm == algorithm)
-			return kinds[i].names[0];
-	return "";
 }
 
 char *
@@ -295,9 +282,11 @@ token_keys_used(const struct token_keys *keys)
 	char *text = mem_text("");
 	for (size_t i = 0; i < keys->count; i++) {
 		const struct token_key *key = &keys->list[i];
+		const struct kind *kind = kinds;
+		while (kind->algorithm != key->algorithm)
+			kind++;
 		char *longer = mem_printf("%s%s%s (%s)", text,
-		    i > 0 ? ", " : "",
-		    key_label(key), algorithm_name(key->algorithm));
+		    i > 0 ? ", " : "", key_label(key), kind->names[0]);
 		free(text);
 		text = longer;
 	}
@@ -349,17 +338,6 @@ add_key(struct arena *arena, const struct json *jwk, unsigned index,
 }
 
 static char *
-no_key(const struct token_keys *keys)
-{
-	char *left = token_keys_left(keys);
-	char *words = mem_printf("has no key for RS256, RS384, RS512, PS256, "
-	    "ES256, ES384, EdDSA or HS256%s%s",
-	    left != NULL ? "; left out: " : "", left != NULL ? left : "");
-	free(left);
-	return words;
-}
-
-static char *
 read_set(struct arena *arena, struct span text, struct token_keys *keys)
 {
 	const struct json *set = json_read(arena, text);
@@ -378,7 +356,14 @@ read_set(struct arena *arena, struct span text, struct token_keys *keys)
 			return mem_printf(
 			    "has a key, /keys/%u, that %s", i, wrong);
 	}
-	return keys->count > 0 ? NULL : no_key(keys);
+	if (keys->count > 0)
+		return NULL;
+	char *left = token_keys_left(keys);
+	char *words = mem_printf("has no key for RS256, RS384, RS512, PS256, "
+	    "ES256, ES384, EdDSA or HS256%s%s",
+	    left != NULL ? "; left out: " : "", left != NULL ? left : "");
+	free(left);
+	return words;
 }
 
 struct token_keys *

@@ -64,7 +64,7 @@ MUST_USE struct token_keys *token_keys_read(
 char *token_keys_used(const struct token_keys *keys);
 char *token_keys_left(const struct token_keys *keys);
 /* The id of a key whose private part is there, which nobody needs; or NULL. */
-const char *token_keys_private(const struct token_keys *keys);
+char *token_keys_private(const struct token_keys *keys);
 /* Nulls the pointer; NULL is accepted. */
 void token_keys_free(struct token_keys **keys);
 

@@ -36,15 +36,6 @@ struct token_set {
 	struct shared_set *shared;
 };
 
-static bool
-same_version(const struct version *a, const struct version *b)
-{
-	return a->device == b->device && a->inode == b->inode &&
-	    a->size == b->size && a->error == b->error &&
-	    a->changed.tv_sec == b->changed.tv_sec &&
-	    a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
 static struct version
 version_now(const char *name)
 {
@@ -145,8 +136,12 @@ token_set_look(struct token_set *set)
 	struct token_news news = {TOKEN_SAME, NULL, 0};
 	if (s->fetch != NULL)
 		return token_fetch_look(s->fetch);
-	struct version version = version_now(s->name);
-	if (same_version(&version, &s->version))
+	const struct version *was = &s->version;
+	struct version is = version_now(s->name);
+	if (is.device == was->device && is.inode == was->inode &&
+	    is.size == was->size && is.error == was->error &&
+	    is.changed.tv_sec == was->changed.tv_sec &&
+	    is.changed.tv_nsec == was->changed.tv_nsec)
 		return news;
 	struct token_keys *keys = read_keys(s, &news.wrong);
 	news.what = keys != NULL ? TOKEN_NEW : TOKEN_WRONG;
@@ -163,35 +158,13 @@ token_set_try(struct token_set *set)
 }
 
 char *
-token_set_used(const struct token_set *set)
+token_set_words(const struct token_set *set,
+    char *(*words)(const struct token_keys *keys))
 {
 	struct swappable_object *keys = swappable_acquire(set->shared->keys);
-	char *text = keys->object != NULL
-	    ? token_keys_used(keys->object)
-	    : mem_printf("fetched from %s", set->shared->name);
+	char *text = keys->object != NULL ? words(keys->object) : NULL;
 	swappable_release(&keys);
 	return text;
-}
-
-char *
-token_set_left(const struct token_set *set)
-{
-	struct swappable_object *keys = swappable_acquire(set->shared->keys);
-	char *text =
-	    keys->object != NULL ? token_keys_left(keys->object) : NULL;
-	swappable_release(&keys);
-	return text;
-}
-
-char *
-token_set_private(const struct token_set *set)
-{
-	struct swappable_object *keys = swappable_acquire(set->shared->keys);
-	char *name = keys->object != NULL
-	    ? mem_text(token_keys_private(keys->object))
-	    : NULL;
-	swappable_release(&keys);
-	return name;
 }
 
 bool

@@ -10,6 +10,7 @@
  * issues tokens makes new keys now and then.  Ones that are read wrong change
  * nothing.  The main thread makes it and looks; any thread verifies by it.
  */
+struct token_keys;
 struct token_set;
 
 /* Whether the name of a set is no file's. */
@@ -38,13 +39,11 @@ struct token_news token_set_look(struct token_set *set);
  */
 MUST_USE char *token_set_try(struct token_set *set);
 /*
- * For people: which of its keys are used, and which are left out, NULL where
- * none is (token/token_keys.h); the caller frees them.
+ * What token_keys_used, token_keys_left or token_keys_private says of its keys;
+ * NULL, too, where a URL has not given any yet.  The caller frees it.
  */
-char *token_set_used(const struct token_set *set);
-char *token_set_left(const struct token_set *set);
-/* The name of a key whose private part is in it; NULL: none; so freed. */
-char *token_set_private(const struct token_set *set);
+char *token_set_words(const struct token_set *set,
+    char *(*words)(const struct token_keys *keys));
 
 /* Why a token is not believed. */
 struct token_refusal {

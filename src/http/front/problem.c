@@ -285,7 +285,8 @@ problem_new(enum problem problem, const struct problem_details *details)
 	else if (after_s > 0)
 		list[fields.count++] = (struct field){
 		    SPAN("Retry-After"), span_str(after)};
-	struct field again = {span_str(api_preset_again_field(details->preset)),
+	struct field again = {
+	    span_str(api_presets[details->preset].again_field),
 	    again_word(problem, details, after_s)};
 	if (again.name.len > 0 && again.value.len > 0)
 		list[fields.count++] = again;

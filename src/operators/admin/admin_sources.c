@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/loop/log.h"
+#include "conf/kinds.h"
 #include "conf/nearest.h"
 #include "messages/relay/relays.h"
 #include "messages/source/source_standing.h"
@@ -43,16 +44,6 @@ admin_sources_list(struct admin_request *a)
 static json_t *
 source_json(const struct source_view *view)
 {
-	static const char *const kinds[BROKER_KIND_COUNT_] = {
-	    [BROKER_STREAMS] = "redis",
-	    [BROKER_POSTGRES] = "postgres",
-	    [BROKER_KAFKA] = "kafka",
-	};
-	static const char *const read[BROKER_KIND_COUNT_] = {
-	    [BROKER_STREAMS] = "stream",
-	    [BROKER_POSTGRES] = "table",
-	    [BROKER_KAFKA] = "topics",
-	};
 	json_t *lag = view->lag >= 0 ? json_integer(view->lag) : json_null();
 	json_t *dead = view->dead >= 0 ? json_integer(view->dead) : json_null();
 	json_t *reasons = json_array();
@@ -65,9 +56,9 @@ source_json(const struct source_view *view)
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:I, "
 			 "s:s*, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
-	    "name", view->name, "kind", kinds[view->kind],
+	    "name", view->name, "kind", kinds_all[view->kind].broker,
 	    "broker", view->broker,
-	    read[view->kind], view->reads,
+	    kinds_all[view->kind].read, view->reads,
 	    "group", view->group,
 	    "standing", source_standing_word(view->standing),
 	    "reasons", reasons,

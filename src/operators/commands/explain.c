@@ -7,6 +7,7 @@
 #include "conf/kinds.h"
 #include "conf/load/conf_load.h"
 #include "conf/show.h"
+#include "conf/token/token_keys.h"
 #include "conf/token/token_set.h"
 #include "operators/commands/explain.h"
 #include "operators/commands/print.h"
@@ -124,11 +125,13 @@ add_scope(struct table *table, const struct conf_idempotency *policy)
 					: ""));
 	free(kinds);
 	for (size_t i = 0; i < scopes->count; i++) {
-		if (scopes->list[i].set == NULL)
+		const struct token_set *set = scopes->list[i].set;
+		if (set == NULL)
 			continue;
-		char *left = token_set_left(scopes->list[i].set);
-		add_line(table, "tokens",
-		    token_set_used(scopes->list[i].set));
+		char *used = token_set_words(set, token_keys_used);
+		char *left = token_set_words(set, token_keys_left);
+		add_line(table, "tokens", used != NULL ? used
+			: mem_printf("fetched from %s", scopes->list[i].keys));
 		if (left != NULL)
 			add_line(table, "left out", left);
 	}
@@ -139,20 +142,6 @@ add_scope(struct table *table, const struct conf_idempotency *policy)
 			       "the stored answer",
 			user ? "the password" : "",
 			user && path ? " and " : "", path ? "the path" : ""));
-}
-
-/* The statuses of which most mean the same as one of a class, by the class. */
-static enum disposition
-of_class(const struct conf_idempotency *policy, int class)
-{
-	int counts[DISPOSITION_UNKNOWN + 1] = {0};
-	int most = DISPOSITION_STORE;
-	for (int status = class; status < class + 100; status++)
-		counts[policy->outcomes[status]]++;
-	for (int i = 0; i <= DISPOSITION_UNKNOWN; i++)
-		if (counts[i] > counts[most])
-			most = i;
-	return (enum disposition)most;
 }
 
 /* What each status means: "500 stored, 502 504 unknown, 4xx free again". */
@@ -178,7 +167,8 @@ statuses_text(const struct conf_idempotency *policy)
 		bool some = false;
 		for (int status = 200; status < 600; status++) {
 			int class = status / 100 * 100;
-			enum disposition usual = of_class(policy, class);
+			enum disposition usual =
+			    conf_usual_outcome(policy->outcomes + class);
 			/* All is stored as a rule, and of 500 it is doubted. */
 			bool named = status == class &&
 			    wanted != DISPOSITION_STORE && usual == wanted;

@@ -16,7 +16,7 @@ paths_are_taken_apart(void **state)
 		const char *kinds; /* t text, a any, r rest */
 	} paths[] = {{"/", ""}, {"/*", "r"}, {"/v1/charges", "tt"},
 	    {"/v1/{id}/x", "tat"}, {"/{a}/{b-2}/*", "aar"},
-	    {"/caf\xc3\xa9 x/;y", "tt"}};
+	    {"/caf\xc3\xa9 x/;y", "tt"}, {"/a /b ", "tt"}};
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
 		char *text =
 		    mem_printf(TRY_ROUTE("'path':'%s'"), paths[i].path);
@@ -24,10 +24,14 @@ paths_are_taken_apart(void **state)
 		const struct conf_route *route = &conf->routes[0];
 		assert_string_equal(route->name, paths[i].path);
 		assert_int_equal(route->n_segments, strlen(paths[i].kinds));
-		for (size_t j = 0; j < route->n_segments; j++)
-			assert_int_equal(
-			    "tar"[route->segments[j].kind],
-			    paths[i].kinds[j]);
+		for (size_t j = 0; j < route->n_segments; j++) {
+			const struct conf_segment *s = &route->segments[j];
+			assert_int_equal("tar"[s->kind], paths[i].kinds[j]);
+			/* A blank is a part of it. */
+			if (s->kind == SEGMENT_TEXT)
+				assert_non_null(
+				    strchr("/", s->text.ptr[s->text.len]));
+		}
 		conf_unref(&conf);
 		free(text);
 	}
