@@ -510,7 +510,7 @@ check_rest_of(const struct gateway *g)
 	CHECK(s->replays.count == 0, "a replay never ends");
 	CHECK((s->standing & ~(1u << STANDING_MEMORY)) == 0,
 	    "a source stands still for ever: %s",
-	    source_standing_word(s->standing));
+	    source_standing_text(s->standing).word);
 }
 
 void

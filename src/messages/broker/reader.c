@@ -32,15 +32,6 @@ reader_flight_find(const struct broker_reader *reader, struct span position)
 	return NULL;
 }
 
-struct flight *
-reader_flight_came_again(struct broker_reader *reader, struct span position)
-{
-	struct flight *f = reader_flight_find(reader, position);
-	if (f != NULL && f->finishing != NULL)
-		f->came_again = true;
-	return f;
-}
-
 /*
  * The estimate follows at once where messages become larger, and slowly where
  * they become smaller: what is asked for by it is to be too few rather than too
@@ -86,16 +77,6 @@ leave_queue(struct broker_reader *reader, struct flight *f)
 	reader->queued--;
 	reader->queued_bytes -= message->bytes;
 	return message;
-}
-
-static void
-keep(struct broker_reader *reader, struct broker_message *message)
-{
-	struct flight *f = reader_flight_find(reader, message->position);
-	f->message = message;
-	list_add_first(&reader->queue, &f->of_queue);
-	reader->queued++;
-	reader->queued_bytes += message->bytes;
 }
 
 void
@@ -294,15 +275,6 @@ more_ms(struct op *op)
 	return f->sent ? f->reader->driver->more_ms(f) : 0;
 }
 
-/* Of what is not in flight here only the broker knows whether it is pending. */
-static bool
-is_asked(const struct finishing *f)
-{
-	const struct broker_put *put = f->finish->put;
-	return f->message != NULL || f->finish->mark ||
-	    (put != NULL && put->place == BROKER_DEAD_LETTERS);
-}
-
 static struct finishing *
 new_finishing(struct broker_reader *reader, struct broker_finish *finish)
 {
@@ -335,27 +307,17 @@ reader_finish_start(struct broker_reader *reader, struct broker_finish *finish)
 	const char *why = driver->impossible != NULL
 	    ? driver->impossible(reader, finish)
 	    : NULL;
-	if (!is_asked(f))
+	/* Of what is not in flight here the broker knows if it is pending. */
+	const struct broker_put *put = finish->put;
+	bool asked = f->message != NULL || finish->mark ||
+	    (put != NULL && put->place == BROKER_DEAD_LETTERS);
+	if (!asked)
 		reader_finish_end(f, BROKER_NOT_PENDING);
 	else if (why != NULL)
 		reader_finish_refuse(f, span_str(why), BROKER_FAULT_PLACE);
 	else if (!reader->reachable)
 		reader_finish_fail(f, true);
 	reader_kick(reader);
-}
-
-static void
-cancel_finishing(struct broker_reader *reader)
-{
-	struct finishing *f;
-	timer_clear(&reader->again);
-	LIST_EACH(f, &reader->waiting, of_reader)
-		end_finishing(f, E_CANCELLED);
-	LIST_EACH(f, &reader->sent, of_reader) {
-		if (f->finish != NULL)
-			op_done(&f->finish->op, E_CANCELLED);
-		f->finish = NULL;
-	}
 }
 
 /*
@@ -402,17 +364,6 @@ reader_ask_end(
 		snprintf(question->refused, BROKER_REFUSED_BYTES, "%s",
 		    refused);
 	op_done(question->op, error);
-}
-
-static void
-cancel_questions(struct broker_reader *reader)
-{
-	struct reader_question *question;
-	LIST_EACH(question, &reader->questions, of_reader) {
-		if (question->op != NULL)
-			op_done(question->op, E_CANCELLED);
-		question->op = NULL;
-	}
 }
 
 /* --- what is refused, said once --- */
@@ -464,23 +415,6 @@ drop_trouble(struct trouble *t)
 	free(t);
 }
 
-/* The list is in the order of how pressing they are. */
-static struct trouble *
-add_trouble(struct broker_reader *reader, int what, const char *name)
-{
-	struct trouble *t = mem_zero(sizeof *t), *other;
-	struct list *at = &reader->troubles;
-	LIST_EACH(other, &reader->troubles, of_reader)
-		if (other->what > what) {
-			at = &other->of_reader;
-			break;
-		}
-	t->what = what;
-	t->name = mem_text(name);
-	list_add_before(at, &t->of_reader);
-	return t;
-}
-
 void
 reader_trouble_say(struct broker_reader *reader, enum event event, int what,
     const char *name, struct span words)
@@ -489,8 +423,20 @@ reader_trouble_say(struct broker_reader *reader, enum event event, int what,
 	if (reader->leaving ||
 	    (t != NULL && span_eq(words, span_str(t->words))))
 		return;
-	if (t == NULL)
-		t = add_trouble(reader, what, name);
+	if (t == NULL) {
+		/* The list is in the order of how pressing they are. */
+		struct list *at = &reader->troubles;
+		struct trouble *other;
+		LIST_EACH(other, &reader->troubles, of_reader)
+			if (other->what > what) {
+				at = &other->of_reader;
+				break;
+			}
+		t = mem_zero(sizeof *t);
+		t->what = what;
+		t->name = mem_text(name);
+		list_add_before(at, &t->of_reader);
+	}
 	free(t->words);
 	t->words = mem_str(words);
 	t->event = event;
@@ -559,16 +505,6 @@ reader_trouble_away(struct broker_reader *reader, const char *why, bool refuses)
 		    words);
 }
 
-void
-reader_trouble_clear(struct broker_reader *reader)
-{
-	struct trouble *t;
-	LIST_EACH(t, &reader->troubles, of_reader)
-		drop_trouble(t);
-	free(reader->away);
-	reader->away = NULL;
-}
-
 /* --- a turn --- */
 
 /* The owner may close the reader, or give it other credit, at each. */
@@ -587,7 +523,12 @@ hand_over(struct broker_reader *reader)
 		    : reader->credit_bytes;
 		if (reader->events.took(reader->events.arg, message))
 			continue;
-		keep(reader, message);
+		/* It is still in flight, but may be elsewhere. */
+		f = reader_flight_find(reader, message->position);
+		f->message = message;
+		list_add_first(&reader->queue, &f->of_queue);
+		reader->queued++;
+		reader->queued_bytes += message->bytes;
 		reader->credit = 0;
 	}
 }
@@ -640,7 +581,10 @@ free_reader(void *arg)
 		    LIST_FIRST(
 			&reader->in_flight, struct flight, of_reader));
 	hash_free(&reader->by_position);
-	reader_trouble_clear(reader);
+	struct trouble *trouble;
+	LIST_EACH(trouble, &reader->troubles, of_reader)
+		drop_trouble(trouble);
+	free(reader->away);
 	free(reader->instance);
 	free(reader->store_id);
 	conf_unref(&reader->conf);
@@ -678,9 +622,22 @@ reader_open(const struct driver *driver, const struct broker_start *start)
 void
 reader_leave(struct broker_reader *reader)
 {
+	struct finishing *f;
+	struct reader_question *question;
 	reader->leaving = true;
-	cancel_finishing(reader);
-	cancel_questions(reader);
+	timer_clear(&reader->again);
+	LIST_EACH(f, &reader->waiting, of_reader)
+		end_finishing(f, E_CANCELLED);
+	LIST_EACH(f, &reader->sent, of_reader) {
+		if (f->finish != NULL)
+			op_done(&f->finish->op, E_CANCELLED);
+		f->finish = NULL;
+	}
+	LIST_EACH(question, &reader->questions, of_reader) {
+		if (question->op != NULL)
+			op_done(question->op, E_CANCELLED);
+		question->op = NULL;
+	}
 	if (leaving.next == NULL)
 		list_init(&leaving);
 	list_add_last(&leaving, &reader->of_leaving);

@@ -153,9 +153,6 @@ void reader_abandon(struct loop *loop);
  */
 struct flight *reader_flight_find(
     const struct broker_reader *reader, struct span position);
-/* The same, of one that the broker has given out anew. */
-struct flight *reader_flight_came_again(
-    struct broker_reader *reader, struct span position);
 /* A message that is not in flight, which the queue owns from now on. */
 struct flight *reader_flight_add(
     struct broker_reader *reader, struct broker_message *message);
@@ -244,4 +241,3 @@ void reader_trouble_back(struct broker_reader *reader);
 /* refuses: it is there, and does not let us in. */
 void reader_trouble_away(
     struct broker_reader *reader, const char *why, bool refuses);
-void reader_trouble_clear(struct broker_reader *reader);

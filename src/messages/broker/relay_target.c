@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/digits.h"
 #include "messages/broker/relay_target.h"
@@ -29,4 +30,21 @@ relay_target_read_place(struct span text)
 	if (!digits_read(text, INT64_MAX, &place.count))
 		place.count = -1;
 	return place;
+}
+
+void
+relay_target_say(struct relay_target *target, bool up, const char *message)
+{
+	if (target->up == up && !strcmp(target->message, message))
+		return;
+	target->up = up;
+	snprintf(target->message, sizeof target->message, "%s", message);
+	target->events->changed(target->arg);
+}
+
+struct relay_target_health
+relay_target_health(const struct relay_target *target)
+{
+	return (struct relay_target_health){
+	    .up = target->up, .message = target->message};
 }

@@ -29,6 +29,8 @@ struct relay_place {
 	int64_t count;
 };
 
+enum { RELAY_WHY_BYTES = 512 }; /* why events are not brought */
+
 /* "MS-SEQ COUNT", as it rests: of none "0-0 -1", before the first entry. */
 enum { RELAY_PLACE_BYTES = 64 };
 void relay_target_write_place(
@@ -138,7 +140,15 @@ struct relay_target_kind {
 
 /* The first member of each kind's own target. */
 struct relay_target {
-	const struct relay_target_kind *kind;
 	const struct relay_target_events *events;
 	void *arg;
+	/* Of a ledger: what it said last. */
+	bool up;
+	char message[RELAY_WHY_BYTES];
 };
+/* It is up, or why not; the relay hears of what is new. */
+void relay_target_say(
+    struct relay_target *target, bool up, const char *message);
+/* That, as its health. */
+struct relay_target_health relay_target_health(
+    const struct relay_target *target);

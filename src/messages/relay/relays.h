@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "base/loop/loop.h"
 #include "gate/worker_part.h"
+#include "messages/broker/relay_target.h"
 
 /*
  * What is counted and said of a relay, for GET /metrics and /relays.  Its
@@ -25,7 +26,7 @@ struct relay_meter {
 	struct counter runs; /* here, now; else those two mean nothing */
 	pthread_mutex_t lock; /* of the rest */
 	struct relay_said {
-		char why[200];     /* the last trouble; "": none */
+		char why[RELAY_WHY_BYTES]; /* the last trouble; "": none */
 		int64_t paused_ms; /* since then, since 1970; 0: it is not */
 		char who[256], note[1024];
 	} said;

@@ -726,8 +726,8 @@ hook_open(const struct relay_target_start *start)
 {
 	struct webhook *hook = mem_zero(sizeof *hook);
 	struct worker *worker = start->worker;
-	hook->target =
-	    (struct relay_target){&webhook_kind, start->events, start->arg};
+	hook->target.events = start->events;
+	hook->target.arg = start->arg;
 	hook->relay = start->relay;
 	hook->leader = start->leader;
 	hook->loop = start->loop;

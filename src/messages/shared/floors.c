@@ -156,19 +156,11 @@ floors_stop(struct floors *floors)
 	*floors = (struct floors){0};
 }
 
-static struct floors_part *
-part_due(struct floors *floors, const char *name, enum floors_act act)
-{
-	struct floors_part *part = part_of(floors, name);
-	part->due |= 1u << act;
-	timer_set(&floors->timer, 0);
-	return part;
-}
-
 void
-floors_want(struct floors *floors, const char *part)
+floors_due(struct floors *floors, const char *part, enum floors_act act)
 {
-	part_due(floors, part, FLOORS_LOOK);
+	part_of(floors, part)->due |= 1u << act;
+	timer_set(&floors->timer, 0);
 }
 
 void
@@ -185,12 +177,6 @@ floors_keep(
 	free(part->floor);
 	part->floor = mem_str(floor);
 	timer_set(&floors->timer, 0);
-}
-
-void
-floors_stand(struct floors *floors, const char *part)
-{
-	part_due(floors, part, FLOORS_STAND);
 }
 
 bool

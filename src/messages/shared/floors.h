@@ -41,16 +41,18 @@ void floors_start(struct floors *floors, struct store *store,
     void *arg);
 /* What was not sent is forgotten.  Zeroed memory is stopped. */
 void floors_stop(struct floors *floors);
-/* known() is called with what is kept of the part, as soon as Redis says it. */
-void floors_want(struct floors *floors, const char *part);
+/*
+ * FLOORS_LOOK: known() is called with what is kept of the part, as soon as
+ * Redis says it.  FLOORS_STAND: an operator is to decide what becomes of it.
+ */
+void floors_due(
+    struct floors *floors, const char *part, enum floors_act act);
 /*
  * That is to be kept of the part, unless what is kept begins with a greater
  * number; anew: whatever that begins with, and what was decided is used.
  */
 void floors_keep(
     struct floors *floors, const char *part, struct span floor, bool anew);
-/* An operator is to decide what becomes of the part. */
-void floors_stand(struct floors *floors, const char *part);
 
 /* Whether Redis has all that is to be kept. */
 bool floors_are_kept(const struct floors *floors);

@@ -95,17 +95,6 @@ remember(const struct delivery *d)
 	key_set_add(all, &name);
 }
 
-/* What has just been claimed is given back: nobody begins it. */
-static void
-undo_claim(const struct delivery *d)
-{
-	const struct store_op *op = &d->c.claim_op;
-	if (d->machine.step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
-	    op->op.error == 0 &&
-	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
-		claim_undo(d->source->worker->store, &d->c.claim);
-}
-
 static void
 delivery_free(struct machine *machine)
 {
@@ -116,7 +105,12 @@ delivery_free(struct machine *machine)
 	op_cancel(&d->written.op.op);
 	op_cancel(&d->finish.op);
 	source_standing_leave(source, &d->stand);
-	undo_claim(d);
+	/* What has just been claimed is given back: nobody begins it. */
+	const struct store_op *op = &d->c.claim_op;
+	if (d->machine.step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
+	    op->op.error == 0 &&
+	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
+		claim_undo(source->worker->store, &d->c.claim);
 	delivery_unshape(d);
 	source_credit_uncharge(source, d->charged);
 	arena_free(&d->put_arena);
@@ -248,12 +242,6 @@ delivery_is_finishing(const struct machine *machine)
 	return machine->step == DELIVERY_FINISHED;
 }
 
-void
-delivery_probed(struct delivery *d)
-{
-	source_standing_tried(d->source, &d->stand);
-}
-
 /* --- a request is made, anew for each try --- */
 
 static struct span
@@ -297,7 +285,7 @@ stand_for_token(struct delivery *d)
 		return delivery_to(d, DELIVERY_LOOK, MORE);
 	d->source->token_refused = true;
 	source_standing_begin(d->source, STANDING_TOKEN, d->detail.ptr);
-	delivery_probed(d);
+	source_standing_tried(d->source, &d->stand);
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
@@ -463,9 +451,10 @@ may_have_letter(const struct delivery *d)
 }
 
 /* It is the first of its lane. */
-static enum after
-go(struct delivery *d)
+enum after
+delivery_turned(struct machine *machine)
 {
+	struct delivery *d = delivery_of(machine);
 	const struct letters *letters = &d->source->letters;
 	/* What was sent here is not executed without its record anyway. */
 	int64_t again_us = d->message->again && !d->sent ? d->began_us : 0;
@@ -488,15 +477,9 @@ delivery_turn(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	if (lanes_is_first(&d->place) || !INVARIANT(one_of_an_order))
-		return go(d);
+		return delivery_turned(machine);
 	op_start(&d->place.turn, 0, NULL);
 	return delivery_to(d, DELIVERY_TURNED, WAIT);
-}
-
-enum after
-delivery_turned(struct machine *machine)
-{
-	return go(delivery_of(machine));
 }
 
 /* --- what operators see of it, and tell it --- */

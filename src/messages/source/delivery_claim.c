@@ -32,7 +32,7 @@ meet(struct delivery *d, enum found found)
 	};
 	const struct meaning *meaning = &meanings[found];
 	if (found != FOUND_OURS && found != FOUND_AGAIN)
-		delivery_probed(d);
+		source_standing_tried(d->source, &d->stand);
 	d->outcome = meaning->outcome;
 	d->why = meaning->why;
 	d->rested = MESSAGE_STATE_WAITING;
@@ -69,7 +69,7 @@ nothing_known(struct delivery *d)
 	}
 	if (misses_record(d) || d->replay != NULL)
 		return meet(d, FOUND_FORGOTTEN);
-	delivery_probed(d);
+	source_standing_tried(d->source, &d->stand);
 	delivery_condemn(d, MESSAGE_EXPIRED, SPAN(""));
 	return delivery_to(d, DELIVERY_BURY, MORE);
 }
@@ -249,7 +249,7 @@ delivery_claim_answered(struct machine *machine)
 	 */
 	if (d->parks && found != FOUND_COMPLETED_GOOD &&
 	    found != FOUND_COMPLETED_BAD) {
-		delivery_probed(d);
+		source_standing_tried(d->source, &d->stand);
 		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
 		return delivery_to(d, DELIVERY_BURY, MORE);
 	}

@@ -35,7 +35,7 @@ not_written(struct delivery *d)
 {
 	source_standing_begin(d->source, STANDING_STORE,
 	    error_message(d->written.op.op.error));
-	delivery_probed(d);
+	source_standing_tried(d->source, &d->stand);
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
@@ -116,17 +116,6 @@ delivery_finish_seek(struct machine *machine)
 	return delivery_to(d, DELIVERY_SOUGHT, WAIT);
 }
 
-static enum message_outcome
-outcome_of(const struct letter *letter)
-{
-	for (int i = 0; i < MESSAGE_COUNT_; i++)
-		if (span_eq(letter->reason,
-			span_str(source_meter_outcome(
-			    (enum message_outcome)i))))
-			return (enum message_outcome)i;
-	return MESSAGE_UNKNOWN;
-}
-
 enum after
 delivery_finish_sought(struct machine *machine)
 {
@@ -144,7 +133,13 @@ delivery_finish_sought(struct machine *machine)
 		return delivery_to(d, DELIVERY_TURN, MORE);
 	d->letter = d->written.letter;
 	d->buried = true;
-	d->outcome = d->reason = outcome_of(&d->letter);
+	enum message_outcome outcome = 0;
+	while (outcome < MESSAGE_COUNT_ &&
+	    !span_eq(d->letter.reason,
+		span_str(source_meter_outcome(outcome))))
+		outcome++;
+	d->outcome = d->reason =
+	    outcome < MESSAGE_COUNT_ ? outcome : MESSAGE_UNKNOWN;
 	return delivery_to(d, DELIVERY_FINISH, MORE);
 }
 

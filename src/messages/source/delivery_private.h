@@ -32,8 +32,6 @@ struct delivery *delivery_make(
     struct source *source, struct machines *all, struct arena *arena);
 /* Forgets the request: another try makes it anew. */
 void delivery_unshape(struct delivery *d);
-/* If it tried for all others, it does not any more. */
-void delivery_probed(struct delivery *d);
 /* What people see of its request outlives it. */
 void delivery_note(struct delivery *d);
 /* Counts it. */

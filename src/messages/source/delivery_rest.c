@@ -63,7 +63,8 @@ delivery_rest_stand(struct machine *machine)
 	enum delivery_step begin =
 	    d->c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE;
 	if (d->replay != NULL)
-		return source_standing_replays(d->source)
+		return source_standing_goes(
+			   d->source, 1u << STANDING_DEAD_LETTERS)
 		    ? delivery_to(d, begin, MORE)
 		    : delivery_rest(d, STAND_MS, DELIVERY_SHAPE);
 	/* While it is paused, none is claimed, not even to find out. */
@@ -71,7 +72,7 @@ delivery_rest_stand(struct machine *machine)
 	    (is_ending(d) || !pause_stands(&d->source->pause));
 	/* It has a time of its own for that. */
 	tries |= d->rejected && source_standing_only_refused(d->source);
-	if (!tries && !source_standing_goes(d->source)) {
+	if (!tries && !source_standing_goes(d->source, 0)) {
 		key_waiters_leave(&d->waiter);
 		source_standing_wait(
 		    d->source, &d->stand, is_ending(d));
@@ -80,7 +81,7 @@ delivery_rest_stand(struct machine *machine)
 	}
 	if (!is_ending(d))
 		return delivery_to(d, begin, MORE);
-	delivery_probed(d);
+	source_standing_tried(d->source, &d->stand);
 	return delivery_to(
 	    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
 }
@@ -245,9 +246,10 @@ delivery_rest_rejected(struct delivery *d)
  * The back-off of its source: first, twice that, … most; of each, from a half
  * to the whole.  Or longer where the upstream or the record says so.
  */
-static int64_t
-back_off_ms(const struct delivery *d)
+enum after
+delivery_rest_back_off(struct machine *machine)
 {
+	struct delivery *d = delivery_of(machine);
 	const struct conf_source *conf = d->source->source;
 	const struct claimant *c = &d->c;
 	int64_t settle_ms = c->claim_op.settle_left_ms;
@@ -256,6 +258,8 @@ back_off_ms(const struct delivery *d)
 	    : c->retry_after_s * 1000;
 	int64_t ms = conf->retry_first_ms;
 	uint32_t random;
+	delivery_count(d, MESSAGE_RETRIED);
+	d->tries++;
 	for (unsigned i = 1; i < d->tries && ms < conf->retry_most_ms; i++)
 		ms *= 2;
 	if (ms > conf->retry_most_ms)
@@ -263,18 +267,10 @@ back_off_ms(const struct delivery *d)
 	random_bytes(&random, sizeof random);
 	ms = ms / 2 + (int64_t)(random % (uint64_t)(ms - ms / 2 + 1));
 	ms = ms > wanted_ms ? ms : wanted_ms;
-	return ms > settle_ms ? ms : settle_ms;
-}
-
-enum after
-delivery_rest_back_off(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	delivery_count(d, MESSAGE_RETRIED);
-	d->tries++;
 	d->rested = MESSAGE_STATE_RETRYING;
 	source_credit_rest(d->source, d, true);
-	return delivery_rest(d, back_off_ms(d), DELIVERY_SHAPE);
+	return delivery_rest(
+	    d, ms > settle_ms ? ms : settle_ms, DELIVERY_SHAPE);
 }
 
 /* Nothing was sent: that is no attempt, and may be no fault of the message. */
@@ -286,7 +282,7 @@ delivery_rest_unsent(struct machine *machine)
 		source_standing_begin(d->source, STANDING_UPSTREAM,
 		    "Nothing can be sent to the upstream.");
 	/* A letter is let through where its source stands for dead letters. */
-	if (d->replay == NULL && !source_standing_goes(d->source)) {
+	if (d->replay == NULL && !source_standing_goes(d->source, 0)) {
 		delivery_unshape(d);
 		d->outcome = MESSAGE_COUNT_;
 		return delivery_to(d, DELIVERY_STAND, MORE);

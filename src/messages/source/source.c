@@ -101,7 +101,7 @@ static void
 on_floor_wanted(void *arg, const char *part)
 {
 	struct source *s = arg;
-	floors_want(&s->floors, part);
+	floors_due(&s->floors, part, FLOORS_LOOK);
 }
 
 static void
@@ -115,7 +115,7 @@ static void
 on_unproven(void *arg, const char *part)
 {
 	struct source *s = arg;
-	floors_stand(&s->floors, part);
+	floors_due(&s->floors, part, FLOORS_STAND);
 }
 
 static void
@@ -285,7 +285,7 @@ on_pause(void *arg)
 	}
 	source_credit_settle(s);
 	source_standing_end(s, STANDING_STORE);
-	if (source_standing_goes(s))
+	if (source_standing_goes(s, 0))
 		source_standing_let_all_go(s);
 }
 
@@ -304,28 +304,6 @@ on_known(
 					       : BROKER_UNDECIDED;
 	if (s->reader != NULL)
 		broker_reader_floor(s->reader, part, floor, decision);
-}
-
-static void
-share(struct source *s)
-{
-	const struct leadership_events leadership_events = {
-	    on_gained, on_leadership_lost, s};
-	struct store *store = s->worker->store;
-	struct loop *loop = s->worker->loop;
-	const char *name = s->source->name;
-	const struct letters_events letters_events = {
-	    on_letters, on_left, on_unconfirmed, s};
-	pause_start(&s->pause, store, loop, "source", name, on_pause, s);
-	floors_start(&s->floors, store, loop, "source", name, on_known, s);
-	letters_start(&s->letters, store, loop, name, &letters_events);
-	/* Who waits, to lead or for the store, asks nothing of the broker. */
-	counter_set(&s->meter->up, 1);
-	if (source_standing_has_one_reader(s))
-		leadership_start(&s->leadership, store, loop, "source", name,
-		    &leadership_events);
-	else
-		open_reader(s);
 }
 
 /* While it stands still, one delivery at a time tries for all others. */
@@ -372,6 +350,13 @@ source_new(struct worker *worker, const struct conf *conf,
     const struct conf_source *source, struct source_meter *meter)
 {
 	struct source *s = mem_zero(sizeof *s);
+	struct store *store = worker->store;
+	struct loop *loop = worker->loop;
+	const char *name = source->name;
+	const struct leadership_events leadership_events = {
+	    on_gained, on_leadership_lost, s};
+	const struct letters_events letters_events = {
+	    on_letters, on_left, on_unconfirmed, s};
 	s->worker = worker;
 	s->conf = conf_ref(conf);
 	s->source = source;
@@ -380,12 +365,21 @@ source_new(struct worker *worker, const struct conf *conf,
 	list_init(&s->replays.list);
 	s->api_standing = STANDING_COUNT_;
 	list_init(&s->waiting);
-	timer_init(&s->probe, worker->loop, on_probe, s);
-	timer_init(&s->look, worker->loop, on_second, s);
-	source_credit_init(s);
+	timer_init(&s->probe, loop, on_probe, s);
+	timer_init(&s->look, loop, on_second, s);
+	task_init(&s->settle, source_credit_settled, s);
 	counter_set(&meter->present, 1);
 	timer_set(&s->look, LOOK_MS);
-	share(s);
+	pause_start(&s->pause, store, loop, "source", name, on_pause, s);
+	floors_start(&s->floors, store, loop, "source", name, on_known, s);
+	letters_start(&s->letters, store, loop, name, &letters_events);
+	/* Who waits, to lead or for the store, asks nothing of the broker. */
+	counter_set(&meter->up, 1);
+	if (source_standing_has_one_reader(s))
+		leadership_start(&s->leadership, store, loop, "source", name,
+		    &leadership_events);
+	else
+		open_reader(s);
 	return s;
 }
 

@@ -73,18 +73,6 @@ source_credit_take(struct source *s, size_t bytes)
 	return true;
 }
 
-static unsigned
-credit(const struct source *s)
-{
-	unsigned most = (unsigned)s->source->in_flight;
-	if (s->draining || !s->heard || s->asked || s->standing != 0 ||
-	    pause_stands(&s->pause) ||
-	    !fits(s, s->wanted) ||
-	    s->in_flight >= most || s->finishing >= SOURCE_FINISHING_MAX)
-		return 0;
-	return most - s->in_flight;
-}
-
 static void
 stand_while(
     struct source *s, enum standing standing, bool stands, const char *why)
@@ -96,9 +84,8 @@ stand_while(
 		source_standing_end(s, standing);
 }
 
-/* In this turn, once: how many more may be taken. */
-static void
-on_settle(void *arg)
+void
+source_credit_settled(void *arg)
 {
 	struct source *s = arg;
 	must(s->in_flight <= s->deliveries.count);
@@ -107,17 +94,15 @@ on_settle(void *arg)
 	stand_while(s, STANDING_MEMORY, !fits(s, s->wanted),
 	    error_message(E_NO_MEMORY));
 	counter_set(&s->meter->in_flight, s->in_flight);
-	unsigned now = credit(s);
+	unsigned now = 0, most = (unsigned)s->source->in_flight;
+	if (!s->draining && s->heard && !s->asked && s->standing == 0 &&
+	    !pause_stands(&s->pause) && fits(s, s->wanted) &&
+	    s->in_flight < most && s->finishing < SOURCE_FINISHING_MAX)
+		now = most - s->in_flight;
 	if (s->reader == NULL || (now == 0 && s->credit == 0))
 		return;
 	s->credit = now;
 	broker_reader_credit(s->reader, now, bytes_left(s) / 2);
-}
-
-void
-source_credit_init(struct source *s)
-{
-	task_init(&s->settle, on_settle, s);
 }
 
 static void

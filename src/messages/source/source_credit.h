@@ -8,7 +8,7 @@
  * it stands still.  What rests (held, or to be tried again) does not count, nor
  * does what waits behind it in its lane.  The worker's thread only.
  */
-void source_credit_init(struct source *source);
+
 /*
  * A message of so many bytes is taken.  It is charged twice, with the body of
  * its request, which needs no memory of others then: a message that is here can
@@ -19,12 +19,14 @@ MUST_USE bool source_credit_take(struct source *source, size_t bytes);
 MUST_USE bool source_credit_charge(
     struct source *source, size_t bytes, enum budget_share share);
 void source_credit_uncharge(struct source *source, size_t bytes);
-/* Later in this turn, it is worked out anew. */
+/* Later in this turn, it is worked out anew … */
 static inline void
 source_credit_settle(struct source *source)
 {
 	task_ready(source->worker->loop, &source->settle);
 }
+/* … once, by that task. */
+void source_credit_settled(void *source);
 
 /*
  * It rests from now on, and all of its lane behind it; or it does no more.  One

@@ -23,7 +23,7 @@ judge(struct source *s)
 {
 	s->asked = is_other(s);
 	if (s->asked)
-		floors_want(&s->floors, part);
+		floors_due(&s->floors, part, FLOORS_LOOK);
 	else if (s->origin_us == 0)
 		s->other_store[0] = '\0'; /* it is this one */
 	source_credit_settle(s);
@@ -95,7 +95,7 @@ source_proof_look(struct source *s)
 {
 	learn_store(s);
 	if (source_proof_is_doubted(s))
-		floors_want(&s->floors, part);
+		floors_due(&s->floors, part, FLOORS_LOOK);
 }
 
 bool

@@ -17,25 +17,17 @@ enum {
 #define TAKES_NONE (1u << STANDING_MEMORY | 1u << STANDING_HELD)
 
 
-static const struct {
-	const char *word, *sentence;
-} texts[STANDING_COUNT_] = {
+static const struct standing_text texts[STANDING_COUNT_] = {
 #define STANDING(name, word, sentence) {word, sentence},
 #include "tbl/standings.h"
 #undef STANDING
 };
 
-/* The lowest bit is the most pressing one. */
-const char *
-source_standing_word(unsigned standing)
+struct standing_text
+source_standing_text(unsigned standing)
 {
-	return standing != 0 ? texts[__builtin_ctz(standing)].word : NULL;
-}
-
-const char *
-source_standing_sentence(unsigned standing)
-{
-	return standing != 0 ? texts[__builtin_ctz(standing)].sentence : NULL;
+	return standing != 0 ? texts[__builtin_ctz(standing)]
+			     : (struct standing_text){NULL, NULL};
 }
 
 void
@@ -68,16 +60,10 @@ source_standing_lets_begin(const struct source *s)
 }
 
 bool
-source_standing_goes(const struct source *s)
+source_standing_goes(const struct source *s, unsigned despite)
 {
-	return !pause_stands(&s->pause) && (s->standing & ~TAKES_NONE) == 0;
-}
-
-bool
-source_standing_replays(const struct source *s)
-{
-	const unsigned lets = TAKES_NONE | 1u << STANDING_DEAD_LETTERS;
-	return !pause_stands(&s->pause) && (s->standing & ~lets) == 0;
+	return !pause_stands(&s->pause) &&
+	    (s->standing & ~(TAKES_NONE | despite)) == 0;
 }
 
 /* Five ends in a row were refused, each alone: it may be all of them. */
@@ -90,10 +76,9 @@ are_refused(const struct source *s)
 bool
 source_standing_only_refused(const struct source *s)
 {
-	const unsigned lets = TAKES_NONE | 1u << STANDING_BROKER;
-	return are_refused(s) && !pause_stands(&s->pause) &&
-	    s->reader != NULL && broker_reader_health(s->reader).up &&
-	    (s->standing & ~lets) == 0;
+	return are_refused(s) && s->reader != NULL &&
+	    broker_reader_health(s->reader).up &&
+	    source_standing_goes(s, 1u << STANDING_BROKER);
 }
 
 /* Why Redis does not say what gateways share of it; NULL: it does. */
@@ -202,7 +187,7 @@ source_standing_end(struct source *s, enum standing standing)
 		log_standing(s, EV_source_goes, standing);
 	s->told &= ~(1u << standing);
 	source_credit_settle(s);
-	if (!source_standing_goes(s))
+	if (!source_standing_goes(s, 0))
 		return;
 	timer_clear(&s->probe);
 	source_standing_let_all_go(s);
@@ -228,15 +213,6 @@ source_standing_attempt_counts(
 	return counts || !INVARIANT(api_is_to_blame);
 }
 
-static enum standing
-standing_for(int status)
-{
-	if (status == 401 || status == 403)
-		return STANDING_TOKEN;
-	return status >= 300 && status < 400 ? STANDING_REDIRECTED
-					     : STANDING_UPSTREAM;
-}
-
 void
 source_standing_refused_by_api(
     struct source *s, struct source_refusals *refusals, int status)
@@ -252,7 +228,13 @@ source_standing_refused_by_api(
 	if (s->refused_by_api < SOURCE_REFUSED_MAX &&
 	    refusals->count < SOURCE_REFUSED_MAX)
 		return;
-	enum standing before = s->api_standing, now = standing_for(status);
+	enum standing before = s->api_standing, now;
+	if (status == 401 || status == 403)
+		now = STANDING_TOKEN;
+	else if (status >= 300 && status < 400)
+		now = STANDING_REDIRECTED;
+	else
+		now = STANDING_UPSTREAM;
 	if (status != 0)
 		snprintf(why, sizeof why,
 		    "The upstream answers %d, to one message after the other.",
@@ -336,28 +318,6 @@ source_standing_leave(struct source *s, struct standing_place *place)
  * after one second, then two, and so on ---
  */
 
-/* Nobody is left who could find out: the next one will. */
-static void
-let_next_find_out(struct source *s, bool claims, bool finishes)
-{
-	if (claims) {
-		source_standing_end(s, STANDING_STORE);
-		source_standing_end(s, STANDING_UPSTREAM);
-		source_standing_end(s, STANDING_TOKEN);
-		source_standing_end(s, STANDING_REDIRECTED);
-	}
-	if (finishes) {
-		/* The next one that is refused is one too many again. */
-		if (are_refused(s))
-			s->refused = SOURCE_REFUSED_MAX - 1;
-		/* One acknowledgement may fail while the broker is well. */
-		if (s->reader == NULL || broker_reader_health(s->reader).up)
-			source_standing_end(s, STANDING_BROKER);
-		source_standing_end(s, STANDING_DEAD_LETTERS);
-		source_standing_end(s, STANDING_RESULTS);
-	}
-}
-
 /* Whoever has waited longest: what one cannot find out another one may. */
 static bool
 let_oldest_go(struct source *s, bool to_finish)
@@ -380,7 +340,23 @@ source_standing_probe(struct source *s, bool retries, bool finishes)
 	bool claims = s->probing > 0 || pause_stands(&s->pause) ||
 	    why_unshared(s) != NULL || let_oldest_go(s, false);
 	finishes = finishes || let_oldest_go(s, true);
-	let_next_find_out(s, !claims && !retries, !finishes);
+	/* Where nobody is left who could find out, the next one will. */
+	if (!claims && !retries) {
+		source_standing_end(s, STANDING_STORE);
+		source_standing_end(s, STANDING_UPSTREAM);
+		source_standing_end(s, STANDING_TOKEN);
+		source_standing_end(s, STANDING_REDIRECTED);
+	}
+	if (!finishes) {
+		/* The next one that is refused is one too many again. */
+		if (are_refused(s))
+			s->refused = SOURCE_REFUSED_MAX - 1;
+		/* One acknowledgement may fail while the broker is well. */
+		if (s->reader == NULL || broker_reader_health(s->reader).up)
+			source_standing_end(s, STANDING_BROKER);
+		source_standing_end(s, STANDING_DEAD_LETTERS);
+		source_standing_end(s, STANDING_RESULTS);
+	}
 	if (!can_be_tried(s))
 		return;
 	int64_t most_ms =

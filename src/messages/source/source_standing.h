@@ -16,10 +16,12 @@ bool source_standing_has_one_reader(const struct source *source);
  * leadership at this moment, whatever the loop has come to.
  */
 bool source_standing_lets_begin(const struct source *source);
-/* Whether a delivery may go on to claim, or to be acknowledged. */
-bool source_standing_goes(const struct source *source);
-/* Whether a letter may: to replay some is how too many of them become fewer. */
-bool source_standing_replays(const struct source *source);
+/*
+ * Whether a delivery may go on to claim, or to be acknowledged, despite what it
+ * may stand still for (bits): STANDING_DEAD_LETTERS does not keep letters from
+ * being replayed, by which they become fewer.
+ */
+bool source_standing_goes(const struct source *source, unsigned despite);
 /* It stands still from now on; why, a sentence, is for operators. */
 void source_standing_begin(
     struct source *source, enum standing standing, const char *why);
@@ -81,7 +83,8 @@ void source_standing_probe(
 /* All that stood still goes on. */
 void source_standing_let_all_go(struct source *source);
 
-/* The word of the most pressing reason to stand; NULL: it goes. */
-const char *source_standing_word(unsigned standing);
-/* The same, as a sentence for operators. */
-const char *source_standing_sentence(unsigned standing);
+/* The most pressing reason to stand, for operators; NULLs: it goes. */
+struct standing_text {
+	const char *word, *sentence;
+};
+struct standing_text source_standing_text(unsigned standing);

@@ -12,28 +12,21 @@ sources_part(struct worker_part *part)
 	return CONTAINER_OF(part, struct sources, part);
 }
 
-static bool
-has_source(struct sources *all, const char *name)
-{
-	struct source *s;
-	LIST_EACH(s, &all->list, item)
-		if (!strcmp(s->source->name, name))
-			return true;
-	return false;
-}
-
 /* Those that are configured and not here begin, where they have drained. */
 static void
 begin_missing(struct sources *all)
 {
 	struct worker *w = all->worker;
 	const struct conf *conf = w->generation->conf;
+	struct source *s;
 	for (size_t i = 0; i < conf->n_sources && !all->draining; i++) {
 		const struct conf_source *source = &conf->sources[i];
-		if (!worker_owns(w, "source", source->name) ||
-		    has_source(all, source->name))
+		bool begins = worker_owns(w, "source", source->name);
+		LIST_EACH(s, &all->list, item)
+			begins &= strcmp(s->source->name, source->name) != 0;
+		if (!begins)
 			continue;
-		struct source *s = source_new(w, conf, source,
+		s = source_new(w, conf, source,
 		    source_meter_of(&all->meters, source->name,
 			source->broker->name));
 		list_add_first(&all->list, &s->item);
@@ -71,16 +64,6 @@ sources_begin(struct worker *worker)
 	return &all->part;
 }
 
-static bool
-is_unchanged(const struct conf *conf, const struct conf_source *source)
-{
-	for (size_t i = 0; i < conf->n_sources; i++)
-		if (!strcmp(conf->sources[i].name, source->name))
-			return !memcmp(conf->sources[i].digest, source->digest,
-			    sizeof source->digest);
-	return false;
-}
-
 static void
 sources_reload(struct worker_part *part, struct generation *generation)
 {
@@ -88,9 +71,17 @@ sources_reload(struct worker_part *part, struct generation *generation)
 	struct source *s;
 	if (all->draining)
 		return;
-	LIST_EACH(s, &all->list, item)
-		if (!is_unchanged(generation->conf, s->source))
+	const struct conf *conf = generation->conf;
+	LIST_EACH(s, &all->list, item) {
+		bool same = false;
+		for (size_t i = 0; i < conf->n_sources; i++)
+			same |= !strcmp(conf->sources[i].name,
+				    s->source->name) &&
+			    !memcmp(conf->sources[i].digest, s->source->digest,
+				sizeof s->source->digest);
+		if (!same)
 			source_drain(s);
+	}
 	begin_missing(all);
 }
 

@@ -517,7 +517,7 @@ put_standing(struct metrics *m, const struct source_meter *s)
 	const struct source_meter *now = present(s);
 	for (unsigned i = 0; now != NULL && i < STANDING_COUNT_; i++)
 		put_of_two(m, "source", s->name, "reason",
-		    source_standing_word(1u << i),
+		    source_standing_text(1u << i).word,
 		    counter_read(&now->standing) >> i & 1);
 }
 

@@ -51,7 +51,7 @@ source_json(const struct source_view *view)
 	for (unsigned i = 0; i < STANDING_COUNT_; i++)
 		if ((view->standing & 1u << i) != 0)
 			json_array_append_new(reasons,
-			    json_string(source_standing_word(1u << i)));
+			    json_string(source_standing_text(1u << i).word));
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:I, "
@@ -60,9 +60,9 @@ source_json(const struct source_view *view)
 	    "broker", view->broker,
 	    kinds_all[view->kind].read, view->reads,
 	    "group", view->group,
-	    "standing", source_standing_word(view->standing),
+	    "standing", source_standing_text(view->standing).word,
 	    "reasons", reasons,
-	    "why", source_standing_sentence(view->standing),
+	    "why", source_standing_text(view->standing).sentence,
 	    "parts_standing", (json_int_t)view->parts_standing,
 	    "error", view->error[0] != '\0' ? view->error : NULL,
 	    "paused", pause, "broker_up", view->up, "lag", lag,

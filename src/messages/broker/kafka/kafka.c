@@ -318,7 +318,7 @@ open_kafka(struct broker_reader *core)
 	list_init(&kafka->parts);
 	timer_init(&kafka->second, core->loop, on_second, kafka);
 	timer_set(&kafka->second, SECOND_MS);
-	kafka_put_init(kafka);
+	timer_init(&kafka->put_timer, core->loop, kafka_put_due, kafka);
 	make(kafka);
 	reader_kick(core);
 }

@@ -129,20 +129,6 @@ set_list(rd_kafka_conf_t *conf, const struct setting *list, size_t count)
 
 #define SET(conf, list) set_list(conf, list, sizeof list / sizeof *list)
 
-static void
-set_servers(rd_kafka_conf_t *conf, const struct strings *servers)
-{
-	char *text = mem_str(SPAN(""));
-	for (size_t i = 0; i < servers->count; i++) {
-		char *more = mem_printf(
-		    "%s%s%s", text, i > 0 ? "," : "", servers->list[i]);
-		free(text);
-		text = more;
-	}
-	set(conf, "bootstrap.servers", text);
-	free(text);
-}
-
 /* A value that the loader took was well then; a file may be gone since. */
 static void
 set_file(rd_kafka_conf_t *conf, const struct conf_settings *settings)
@@ -160,7 +146,15 @@ conf_of(const struct conf_broker *broker, const char *client)
 	set(conf, "client.id", client);
 	/* Small requests are not to wait for one another (Nagle). */
 	set(conf, "socket.nagle.disable", "true");
-	set_servers(conf, &broker->kafka);
+	char *servers = mem_str(SPAN(""));
+	for (size_t i = 0; i < broker->kafka.count; i++) {
+		char *more = mem_printf("%s%s%s", servers, i > 0 ? "," : "",
+		    broker->kafka.list[i]);
+		free(servers);
+		servers = more;
+	}
+	set(conf, "bootstrap.servers", servers);
+	free(servers);
 	return conf;
 }
 

@@ -54,19 +54,7 @@ struct kafka_ledger {
 	struct relay_batch *put;    /* is to be there; NULL: none */
 	bool carries;     /* what is being written has it */
 	int64_t begun_ms; /* when something was written last */
-	bool up;
-	char message[KAFKA_WORDS_BYTES];
 };
-
-static void
-say(struct kafka_ledger *l, bool up, const char *words)
-{
-	if (l->up == up && !strcmp(l->message, words))
-		return;
-	l->up = up;
-	snprintf(l->message, sizeof l->message, "%s", words);
-	l->target.events->changed(l->target.arg);
-}
 
 static void
 be_fenced(struct kafka_ledger *l)
@@ -187,7 +175,7 @@ on_looked(struct kafka_job *job, bool wanted)
 	struct kafka_ledger *l = look->ledger;
 	if (wanted && !look->good) {
 		timer_set(&l->timer, RETRY_MS);
-		say(l, false, look->words);
+		relay_target_say(&l->target, false, look->words);
 	} else if (wanted && look->term > l->term) {
 		be_fenced(l);
 	} else if (wanted) {
@@ -261,7 +249,7 @@ written(struct kafka_ledger *l)
 		l->put = NULL;
 	l->step = LEDGER_OPEN;
 	timer_set(&l->timer, l->put != NULL ? 0 : BEAT_MS);
-	say(l, true, "");
+	relay_target_say(&l->target, true, "");
 	if (done)
 		l->target.events->done(l->target.arg);
 }
@@ -274,7 +262,7 @@ not_written(struct kafka_ledger *l, const struct kafka_batch *b)
 	    b->end == KAFKA_BATCH_UNCLEAR ? LEDGER_OPENING : LEDGER_OPEN;
 	timer_set(&l->timer, RETRY_MS);
 	if (b->denied || b->refused == NULL) {
-		say(l, false, b->words);
+		relay_target_say(&l->target, false, b->words);
 		return;
 	}
 	struct relay_event *event = &l->put->events[b->refused - b->records];
@@ -287,7 +275,7 @@ not_written(struct kafka_ledger *l, const struct kafka_batch *b)
 	}
 	char *words =
 	    mem_printf("a message of %zu bytes: %s", event->text.len, b->words);
-	say(l, false, words);
+	relay_target_say(&l->target, false, words);
 	free(words);
 }
 
@@ -308,7 +296,7 @@ on_over(void *arg, struct kafka_batch *b)
 		begin_look(l);
 	} else {
 		timer_set(&l->timer, RETRY_MS);
-		say(l, false, b->words);
+		relay_target_say(&l->target, false, b->words);
 	}
 	kafka_producer_free_batch(&b);
 }
@@ -323,7 +311,7 @@ on_time(void *arg)
 		l->producer = kafka_producer_new(&start,
 		    kafka_conf_transactions(l->broker, l->client, l->id));
 	if (l->producer == NULL) {
-		say(l, false, "no thread can be made");
+		relay_target_say(&l->target, false, "no thread can be made");
 		timer_set(&l->timer, RETRY_MS);
 	} else if (l->step == LEDGER_OPENING) {
 		kafka_producer_begin(l->producer, kafka_producer_batch(0));
@@ -338,8 +326,8 @@ static struct relay_target *
 ledger_open(const struct relay_target_start *start)
 {
 	struct kafka_ledger *l = mem_zero(sizeof *l);
-	l->target = (struct relay_target){
-	    &kafka_ledger_kind, start->events, start->arg};
+	l->target.events = start->events;
+	l->target.arg = start->arg;
 	l->loop = start->loop;
 	l->conf = conf_ref(start->conf);
 	l->broker = start->relay->broker;
@@ -394,8 +382,10 @@ ledger_health(const struct relay_target *target)
 	const struct kafka_ledger *l = (const void *)target;
 	bool late = l->step == LEDGER_WRITING &&
 	    loop_now_ms(l->loop) - l->begun_ms > LATE_MS;
-	return (struct relay_target_health){.up = l->up && !late,
-	    .message = l->up && late ? "no broker answers" : l->message};
+	if (late && target->up)
+		return (struct relay_target_health){
+		    .message = "no broker answers"};
+	return relay_target_health(target);
 }
 
 const struct relay_target_kind kafka_ledger_kind = {

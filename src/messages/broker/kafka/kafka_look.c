@@ -156,12 +156,16 @@ static void
 learn_leaders(struct kafka *kafka, const struct seen_topic *seen)
 {
 	const struct rd_kafka_metadata_topic *topic = seen->found->topics;
-	for (int i = 0; i < topic->partition_cnt; i++) {
-		int32_t leader = topic->partitions[i].leader;
-		struct kafka_part *part = kafka_part_at(
-		    kafka, seen->name, topic->partitions[i].id);
-		if (part == NULL)
+	struct kafka_part *part;
+	LIST_EACH (part, &kafka->parts, link) {
+		int at = 0;
+		while (at < topic->partition_cnt &&
+		    topic->partitions[at].id != part->number)
+			at++;
+		if (at == topic->partition_cnt ||
+		    strcmp(part->topic, seen->name) != 0)
 			continue;
+		int32_t leader = topic->partitions[at].leader;
 		if (leader < 0 || (part->leads >= 0 && part->leads != leader))
 			part->leader = KAFKA_LEADER_DOUBTED;
 		part->leads = leader;

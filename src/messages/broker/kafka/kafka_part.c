@@ -73,26 +73,6 @@ kafka_part_free(struct kafka_part **part)
 	free(p);
 }
 
-struct kafka_part *
-kafka_part_of(const struct kafka *kafka, const void *token)
-{
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		if (part->serial == (uintptr_t)token)
-			return part;
-	return NULL;
-}
-
-struct kafka_part *
-kafka_part_at(const struct kafka *kafka, const char *topic, int32_t number)
-{
-	struct kafka_part *part;
-	LIST_EACH (part, &kafka->parts, link)
-		if (part->number == number && !strcmp(part->topic, topic))
-			return part;
-	return NULL;
-}
-
 /* Where its log begins, as was said with what came last; below 0: nothing. */
 static int64_t
 begin_of(const struct kafka_part *part)

@@ -209,10 +209,6 @@ struct kafka_part *kafka_part_new(
     struct kafka *kafka, const char *topic, int32_t number);
 /* Its messages are recalled. */
 void kafka_part_free(struct kafka_part **part);
-/* NULL: it is not ours, any more. */
-struct kafka_part *kafka_part_of(const struct kafka *kafka, const void *token);
-struct kafka_part *kafka_part_at(
-    const struct kafka *kafka, const char *topic, int32_t number);
 /*
  * What is committed, the store's copy, and its log are known: where it is to be
  * fetched from first, an offset or one of RD_KAFKA_OFFSET_.
@@ -269,7 +265,8 @@ void kafka_commit_ask(struct kafka *kafka);
 
 /* --- kafka_put.c --- */
 
-void kafka_put_init(struct kafka *kafka);
+/* Of put_timer: what waits is to wait for no more. */
+void kafka_put_due(void *kafka);
 /* What waits is finished, as far as it can be now. */
 void kafka_put_finish(struct broker_reader *core);
 /*

@@ -30,9 +30,12 @@ static struct kafka_given *
 given_of(const struct finishing *f, struct kafka_part **ret_part)
 {
 	const struct kafka_finishing *own = (const struct kafka_finishing *)f;
-	struct kafka_part *part =
-	    kafka_part_of(kafka_of(f->reader), (void *)own->serial);
-	*ret_part = part;
+	struct kafka_part *part;
+	*ret_part = NULL;
+	LIST_EACH (part, &kafka_of(f->reader)->parts, link)
+		if (part->serial == own->serial)
+			*ret_part = part;
+	part = *ret_part;
 	return part != NULL && part->step == KAFKA_READING
 	    ? kafka_tracker_find(&part->tracker, own->offset)
 	    : NULL;
@@ -349,18 +352,12 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 
 /* --- without it --- */
 
-static void
-on_put_time(void *arg)
+void
+kafka_put_due(void *arg)
 {
 	struct kafka *kafka = arg;
 	kafka->put_due = true;
 	reader_kick(&kafka->core);
-}
-
-void
-kafka_put_init(struct kafka *kafka)
-{
-	timer_init(&kafka->put_timer, kafka->core.loop, on_put_time, kafka);
 }
 
 void

@@ -326,20 +326,6 @@ count_ended(void *arg, const struct postgres_trouble *trouble)
 	reader_changed(&reader->core);
 }
 
-static void
-count_unread(struct postgres_reader *reader)
-{
-	int64_t now_ms = loop_now_ms(reader->core.loop);
-	if (reader->counting_now ||
-	    now_ms - reader->counted_ms < COUNT_EVERY_MS)
-		return;
-	reader->counting_now = true;
-	reader->counted_ms = now_ms;
-	postgres_pipe_begin(reader->pipe, counted, count_ended, reader);
-	postgres_pipe_query(reader->pipe, reader->sql.count, NULL, 0);
-	postgres_pipe_end(reader->pipe);
-}
-
 /* --- the driver --- */
 
 static void
@@ -349,7 +335,16 @@ take(struct broker_reader *core)
 	if (!postgres_pipe_is_ready(reader->pipe))
 		return;
 	postgres_take_go_on(reader);
-	count_unread(reader);
+	/* And now and then how many are unread. */
+	int64_t now_ms = loop_now_ms(core->loop);
+	if (reader->counting_now ||
+	    now_ms - reader->counted_ms < COUNT_EVERY_MS)
+		return;
+	reader->counting_now = true;
+	reader->counted_ms = now_ms;
+	postgres_pipe_begin(reader->pipe, counted, count_ended, reader);
+	postgres_pipe_query(reader->pipe, reader->sql.count, NULL, 0);
+	postgres_pipe_end(reader->pipe);
 }
 
 static void
@@ -394,7 +389,10 @@ static void
 give_back(struct broker_reader *core, struct flight *flight)
 {
 	(void)flight;
-	postgres_take_from_start(postgres_of(core));
+	/* It stands before those that wait. */
+	postgres_of(core)->take.from_start = true;
+	reader_flight_forget_queue(core);
+	reader_kick(core);
 }
 
 static void

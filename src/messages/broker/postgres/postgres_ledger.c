@@ -33,12 +33,10 @@ struct postgres_ledger {
 	struct postgres_pipe *pipe;
 	bool busy;   /* the batch is under way */
 	bool taken;  /* the term is ours */
-	bool refused; /* one of the rows is, and message says which */
-	bool up;
+	bool refused; /* one of the rows is, and the message says which */
 	struct relay_batch *put; /* NULL: nothing waits */
 	struct relay_place *places; /* as they were found */
 	struct task go_on;
-	char message[200];
 };
 
 /* --- statements --- */
@@ -104,16 +102,6 @@ make_statements(struct postgres_ledger *l, const char *table)
 	    position).ptr;
 }
 
-static void
-say(struct postgres_ledger *l, bool up, const char *why)
-{
-	if (l->up == up && !strcmp(l->message, why))
-		return;
-	l->up = up;
-	snprintf(l->message, sizeof l->message, "%s", why);
-	l->target.events->changed(l->target.arg);
-}
-
 /* --- opening --- */
 
 static void
@@ -152,7 +140,7 @@ open_ended(void *arg, const struct postgres_trouble *trouble)
 		postgres_pipe_ready(l->pipe);
 		/* What a row was refused for stands until it is not. */
 		if (!l->refused)
-			say(l, true, "");
+			relay_target_say(&l->target, true, "");
 		l->put = NULL;
 		l->target.events->opened(l->target.arg, l->places);
 	}
@@ -186,7 +174,7 @@ connection_down(void *arg, const char *why, bool refused)
 	struct postgres_ledger *l = arg;
 	(void)refused;
 	l->busy = false;
-	say(l, false, why);
+	relay_target_say(&l->target, false, why);
 }
 
 /* --- putting --- */
@@ -217,13 +205,13 @@ static void
 batch_ended(void *arg, const struct postgres_trouble *trouble)
 {
 	struct postgres_ledger *l = arg;
-	char words[sizeof l->message];
+	char words[RELAY_WHY_BYTES];
 	l->busy = false;
 	if (trouble != NULL && trouble->lost)
 		return;
 	if (trouble == NULL) {
 		l->refused = false;
-		say(l, true, "");
+		relay_target_say(&l->target, true, "");
 		l->put = NULL;
 		l->target.events->done(l->target.arg);
 		return;
@@ -272,8 +260,8 @@ ledger_open(const struct relay_target_start *start)
 	struct postgres_ledger *l = mem_zero(sizeof *l);
 	const struct postgres_pipe_events events = {
 	    connection_made, NULL, connection_down, l};
-	l->target = (struct relay_target){
-	    &postgres_ledger_kind, start->events, start->arg};
+	l->target.events = start->events;
+	l->target.arg = start->arg;
 	l->loop = start->loop;
 	l->relay = start->relay->name;
 	l->shards = start->shards;
@@ -297,14 +285,6 @@ ledger_put(struct relay_target *target, struct relay_batch *batch)
 	task_ready(l->loop, &l->go_on);
 }
 
-static struct relay_target_health
-ledger_health(const struct relay_target *target)
-{
-	const struct postgres_ledger *l = (const void *)target;
-	return (struct relay_target_health){
-	    .up = l->up, .message = l->message};
-}
-
 static void
 ledger_close(struct relay_target *target)
 {
@@ -321,6 +301,6 @@ const struct relay_target_kind postgres_ledger_kind = {
     .events = 1000,
     .open = ledger_open,
     .put = ledger_put,
-    .health = ledger_health,
+    .health = relay_target_health,
     .close = ledger_close,
 };

@@ -115,8 +115,6 @@ void postgres_take_down(struct postgres_reader *reader);
 void postgres_take_go_on(struct postgres_reader *reader);
 /* Something may be there: it is notified, or the time to poll is over. */
 void postgres_take_wake(void *reader);
-/* A row has come back that stands before those that wait. */
-void postgres_take_from_start(struct postgres_reader *reader);
 
 /* --- postgres_finish.c --- */
 

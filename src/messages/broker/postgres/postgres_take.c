@@ -256,14 +256,6 @@ postgres_take_wake(void *arg)
 	reader_kick(&reader->core);
 }
 
-void
-postgres_take_from_start(struct postgres_reader *reader)
-{
-	reader->take.from_start = true;
-	reader_flight_forget_queue(&reader->core);
-	reader_kick(&reader->core);
-}
-
 /* Another server may give ids again that were before these. */
 void
 postgres_take_down(struct postgres_reader *reader)

@@ -131,8 +131,9 @@ streams_entry_take(
 	if (id.ms > taken->ms || (id.ms == taken->ms && id.seq > taken->seq))
 		*taken = id;
 	struct flight *f =
-	    reader_flight_came_again(core, resp_text(entry->element[0]));
+	    reader_flight_find(core, resp_text(entry->element[0]));
 	if (f != NULL) {
+		f->came_again |= f->finishing != NULL;
 		((struct streams_flight *)f)->foreign = false;
 		return true;
 	}

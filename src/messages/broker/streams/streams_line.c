@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/test_build.h"
+#include "conf/name.h"
 #include "messages/broker/streams/streams_private.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/slots.h"
@@ -295,26 +296,12 @@ streams_line_distrust(struct streams_line *line)
 	link_distrust(line->link, "a reply to another command");
 }
 
-/* The slot of a key is that of what stands between its first braces. */
-static struct span
-tag_of(struct span key)
-{
-	const char *open = memchr(key.ptr, '{', key.len);
-	if (open == NULL)
-		return key;
-	struct span rest = span_from(key, (size_t)(open + 1 - key.ptr));
-	const char *close = memchr(rest.ptr, '}', rest.len);
-	return close == NULL || close == rest.ptr
-	    ? key
-	    : span_of(rest.ptr, (size_t)(close - rest.ptr));
-}
-
 bool
 streams_line_is_apart(const struct streams *streams, const char *key)
 {
 	return streams->redis->cluster.count > 0 &&
-	    slots_of_tag(tag_of(span_str(key))) !=
-	    slots_of_tag(tag_of(streams->key));
+	    slots_of_tag(name_slot_tag(span_str(key))) !=
+	    slots_of_tag(name_slot_tag(streams->key));
 }
 
 enum streams_error

@@ -106,7 +106,7 @@ look(struct bench *bench, const char *part)
 {
 	bench_until(bench, is_quiet);
 	n_heard = 0;
-	floors_want(&floors, part);
+	floors_due(&floors, part, FLOORS_LOOK);
 	until_heard(bench, 1);
 	assert_string_equal(heard[0].part, part);
 	return &heard[0];
@@ -201,7 +201,7 @@ many_parts_are_all_kept_and_all_known(void **state)
 	bench_until(bench, is_quiet);
 	for (unsigned i = 0; i < MANY; i++) {
 		name_of(i, name);
-		floors_want(&floors, name);
+		floors_due(&floors, name, FLOORS_LOOK);
 	}
 	until_heard(bench, MANY);
 	for (unsigned i = 0; i < MANY; i++)
@@ -248,7 +248,7 @@ an_operator_decides_once_of_what_stands(void **state)
 	keep(bench, "t/0", "7 x", false);
 	keep(bench, "t/1", "8", false);
 	assert_int_equal(decide(bench, &op, false, "t/0"), VERDICT_GONE);
-	floors_stand(&floors, "t/0");
+	floors_due(&floors, "t/0", FLOORS_STAND);
 	bench_until(bench, is_quiet);
 	assert_int_equal(decide(bench, &op, false, "t/1"), VERDICT_GONE);
 	assert_int_equal(decide(bench, &op, false, "t/0"), VERDICT_DONE);
@@ -283,7 +283,7 @@ what_redis_has_not_taken_is_told_again(void **state)
 	keep(bench, "t/0", "7", false);
 	redis_kill(bench->redis);
 	floors_keep(&floors, "t/0", SPAN("8"), false);
-	floors_want(&floors, "t/1");
+	floors_due(&floors, "t/1", FLOORS_LOOK);
 	bench_until(bench, is_away);
 	assert_int_equal(n_heard, 0);
 	redis_again(bench->redis);
@@ -309,7 +309,7 @@ why_nothing_is_known_is_said(void **state)
 	const char *key = keys->element[0]->str;
 	redis_just(bench->redis, "RENAME %s kept", key);
 	redis_just(bench->redis, "SET %s another", key);
-	floors_want(&floors, "t/0");
+	floors_due(&floors, "t/0", FLOORS_LOOK);
 	bench_until(bench, is_troubled);
 	assert_non_null(strstr(floors.shared.trouble, "WRONGTYPE"));
 	assert_int_equal(n_heard, 0);
@@ -324,10 +324,10 @@ static void
 nobody_hears_of_what_was_stopped(void **state)
 {
 	struct bench *bench = *state;
-	floors_want(&floors, "t/0");
+	floors_due(&floors, "t/0", FLOORS_LOOK);
 	floors_stop(&floors);
 	begin(bench, "orders");
-	floors_want(&floors, "t/1");
+	floors_due(&floors, "t/1", FLOORS_LOOK);
 	until_heard(bench, 1);
 	bench_until(bench, is_quiet);
 	assert_int_equal(n_heard, 1);
