@@ -89,18 +89,6 @@ print_findings_as_json(const struct doctor *doctor, const char *file)
 
 /* --- the command --- */
 
-static void
-look_at_all(struct doctor *doctor)
-{
-	look_host(doctor);
-	look_store(doctor);
-	look_host_journal(doctor);
-	look_upstreams(doctor);
-	look_upstreams_keys(doctor);
-	look_reconcile(doctor);
-	look_sources(doctor);
-}
-
 /* What is wrong with the file, by its lines. */
 static void
 look_at_file(struct doctor *doctor)
@@ -133,8 +121,15 @@ doctor_run(const struct command_line *line)
 		free(acl);
 	} else {
 		look_at_file(&doctor);
-		if (conf != NULL)
-			look_at_all(&doctor);
+		if (conf != NULL) {
+			look_host(&doctor);
+			look_store(&doctor);
+			look_host_journal(&doctor);
+			look_upstreams(&doctor);
+			look_upstreams_keys(&doctor);
+			look_reconcile(&doctor);
+			look_sources(&doctor);
+		}
 		findings_sort(&doctor);
 		if (line->as_json)
 			print_findings_as_json(&doctor, line->file);

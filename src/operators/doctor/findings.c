@@ -20,14 +20,9 @@ const struct finding_kind finding_kinds[] = {
 char *
 findings_pointer(const char *member, const char *name)
 {
-	char *pointer = NULL;
-	size_t len;
-	FILE *out = open_memstream(&pointer, &len);
-	must(out != NULL);
-	fprintf(out, "/%s", member);
-	json_pointer_write(out, span_str(name));
-	must(fclose(out) == 0);
-	return pointer;
+	struct span segments[] = {span_str(member), span_str(name)};
+	const struct json_pointer pointer = {segments, 2};
+	return json_pointer_text(&pointer);
 }
 
 void

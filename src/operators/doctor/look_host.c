@@ -207,19 +207,6 @@ look_at_certificate(struct doctor *doctor, size_t index)
 
 /* --- addresses --- */
 
-/* 0, or why nobody can listen there, whatever the port: an errno. */
-static int
-try_address(const struct addrinfo *info)
-{
-	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int error = fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) != 0
-			? errno
-			: 0;
-	if (fd >= 0)
-		close(fd);
-	return error;
-}
-
 /* What is wrong; NULL: nothing.  The caller frees it. */
 static char *
 trouble_of_host(const char *host)
@@ -235,8 +222,16 @@ trouble_of_host(const char *host)
 	/* As serve does, which takes the first that it can have. */
 	int error = EADDRNOTAVAIL;
 	for (const struct addrinfo *one = info; one != NULL && error != 0;
-	     one = one->ai_next)
-		error = try_address(one);
+	     one = one->ai_next) {
+		int fd =
+		    socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		error = fd < 0 ||
+			bind(fd, one->ai_addr, one->ai_addrlen) != 0
+		    ? errno
+		    : 0;
+		if (fd >= 0)
+			close(fd);
+	}
 	freeaddrinfo(info);
 	return error != 0 ? mem_text(strerror(error)) : NULL;
 }

@@ -613,20 +613,6 @@ look_kafka(const struct look_broker *at)
 
 /* --- a relay --- */
 
-/* The name that it has, or, while its store has no id, how that begins. */
-static char *
-name_of(const struct look_broker *at)
-{
-	uint8_t id[DIGEST_BYTES];
-	char store[DIGEST_HEX + 1] = "";
-	const char *store_id = at->doctor->store_id;
-	if (store_id != NULL) {
-		origin_id(at->doctor->conf, span_str(store_id), id);
-		hex_encode(id, sizeof id, store);
-	}
-	return kafka_conf_relay_id(at->relay->name, span_str(store));
-}
-
 /* To read, too: a place is committed with what is written. */
 static void
 look_at_ledger(struct look_kafka *look, const char *begins)
@@ -652,7 +638,15 @@ look_at_ledger(struct look_kafka *look, const char *begins)
 void
 look_kafka_relay(const struct look_broker *at)
 {
-	char *name = name_of(at);
+	uint8_t id[DIGEST_BYTES];
+	char store[DIGEST_HEX + 1] = "";
+	const char *store_id = at->doctor->store_id;
+	if (store_id != NULL) {
+		origin_id(at->doctor->conf, span_str(store_id), id);
+		hex_encode(id, sizeof id, store);
+	}
+	/* While its store has no id, there is only how its name begins. */
+	char *name = kafka_conf_relay_id(at->relay->name, span_str(store));
 	char *begins = kafka_conf_relay_id(at->relay->name, SPAN(""));
 	struct look_kafka look = {
 	    .at = at, .conf = at->doctor->conf, .group = name};

@@ -340,10 +340,16 @@ look_at_snapshots(struct look_postgres *look)
 	free(sees);
 }
 
-static void
-note_unseen(struct look_postgres *look)
+/* False: it is not let in, which is said. */
+static bool
+come_in(struct look_postgres *look)
 {
 	const struct conf_broker *broker = look->at->broker;
+	look->conn = connect_to(broker, "read-write");
+	if (PQstatus(look->conn) == CONNECTION_OK) {
+		PQclear(rows_of(look, "SET statement_timeout = 5000", 0));
+		return true;
+	}
 	char *why = flat(PQerrorMessage(look->conn));
 	/* None of the hosts takes writes, but one may be there. */
 	PGconn *any = connect_to(broker, "any");
@@ -357,18 +363,7 @@ note_unseen(struct look_postgres *look)
 	}
 	PQfinish(any);
 	free(why);
-}
-
-/* False: it is not let in, which is said. */
-static bool
-come_in(struct look_postgres *look)
-{
-	look->conn = connect_to(look->at->broker, "read-write");
-	if (PQstatus(look->conn) == CONNECTION_OK)
-		PQclear(rows_of(look, "SET statement_timeout = 5000", 0));
-	else
-		note_unseen(look);
-	return PQstatus(look->conn) == CONNECTION_OK;
+	return false;
 }
 
 void

@@ -690,27 +690,6 @@ look_at_keys(struct look_redis *look)
 
 /* --- all of it --- */
 
-static void
-look_around(struct look_redis *look)
-{
-	if (!open_redis(look))
-		return;
-	try_rights(look, false);
-	look_at_config(look);
-	look_at_info(look);
-	look_at_clock(look);
-	look_at_store_id(look);
-	count_records(look);
-	look_at_keys(look);
-	try_rights(look, true);
-	if (dial_is_broken(look->redis))
-		look_redis_unseen(
-		    look->doctor, look->pointer, dial_message(look->redis));
-	else
-		judge_rights(look);
-	dial_free(&look->redis);
-}
-
 void
 look_redis(struct doctor *doctor, const char *pointer,
     const struct cluster_masters *masters, const struct cluster_master *at)
@@ -723,7 +702,22 @@ look_redis(struct doctor *doctor, const char *pointer,
 	    .missing = mem_zero(n_rights * sizeof(bool))};
 	if (look.conf->store.functions)
 		look.library = script_library_new();
-	look_around(&look);
+	if (open_redis(&look)) {
+		try_rights(&look, false);
+		look_at_config(&look);
+		look_at_info(&look);
+		look_at_clock(&look);
+		look_at_store_id(&look);
+		count_records(&look);
+		look_at_keys(&look);
+		try_rights(&look, true);
+		if (dial_is_broken(look.redis))
+			look_redis_unseen(
+			    doctor, pointer, dial_message(look.redis));
+		else
+			judge_rights(&look);
+		dial_free(&look.redis);
+	}
 	script_library_free(&look.library);
 	free(look.missing);
 	free(look.refused);

@@ -10,16 +10,6 @@ witness_of(const struct conf_route *route)
 					  : NULL;
 }
 
-/* Whether it has one that none before has: many have that of `defaults`. */
-static bool
-is_first(const struct conf *conf, size_t index)
-{
-	const char *table = witness_of(&conf->routes[index]);
-	bool first = table != NULL;
-	for (size_t i = 0; i < index; i++)
-		first &= witness_of(&conf->routes[i]) != table;
-	return first;
-}
 #endif
 
 void
@@ -57,12 +47,18 @@ look_sources(struct doctor *doctor)
 		(void)at;
 	}
 #ifdef HAVE_POSTGRES
-	for (size_t i = 0; i < conf->n_routes; i++)
-		if (is_first(conf, i))
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		const char *table = witness_of(route);
+		bool first = table != NULL;
+		/* Many have that of `defaults`, which is looked at once. */
+		for (size_t k = 0; k < i; k++)
+			first &= witness_of(&conf->routes[k]) != table;
+		if (first)
 			look_postgres_witness(&(struct look_broker){
 			    .doctor = doctor,
-			    .route = &conf->routes[i],
-			    .broker =
-				conf->routes[i].idempotency->witness.broker});
+			    .route = route,
+			    .broker = route->idempotency->witness.broker});
+	}
 #endif
 }

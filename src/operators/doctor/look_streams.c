@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "conf/words.h"
 #include "operators/doctor/look_broker_private.h"
 #include "store/record/event.h"
 #include "store/redis/info.h"
@@ -104,16 +105,6 @@ dial_cluster(struct look_streams *look)
 
 /* --- rights --- */
 
-static bool
-has_word(const char *text, const char *word)
-{
-	struct span rest = span_str(text), piece;
-	while (span_next(&rest, ' ', &piece))
-		if (span_eq(piece, span_str(word)))
-			return true;
-	return false;
-}
-
 /* A right that the source does not need, as it has no such key, is there. */
 static void
 look_at_rights(struct look_streams *look)
@@ -137,7 +128,7 @@ look_at_rights(struct look_streams *look)
 			continue;
 		char *rule = mem_printf("%c%s", command ? '+' : '~',
 		    command ? rights[i].name : key);
-		if (!has_word(lacks, rule)) {
+		if (words_index(lacks, rule) < 0) {
 			char *both = mem_printf(
 			    "%s%s%s", lacks, *lacks ? " " : "", rule);
 			free(lacks);
@@ -226,20 +217,6 @@ struct stream {
 	struct event_id first; /* zeros: there is none */
 };
 
-/* More are gone than were read, and what is left was not read. */
-static void
-look_at_trimming(struct look_streams *look, const struct stream *stream,
-    int64_t read, const struct event_id *last)
-{
-	int64_t gone = stream->added - stream->length;
-	bool unread =
-	    stream->length == 0 ||
-	    (stream->first.ms > 0 && event_compare(&stream->first, last) > 0);
-	if (stream->added >= 0 && read >= 0 && unread && gone > read)
-		look_broker_add(look->at, FINDING_source_trimmed,
-		    mem_printf("%" PRId64, gone - read), NULL);
-}
-
 static void
 look_at_groups(struct look_streams *look, const struct stream *stream)
 {
@@ -262,8 +239,15 @@ look_at_groups(struct look_streams *look, const struct stream *stream)
 		lag = number_in(group, "lag");
 		if (id != NULL)
 			(void)!event_read_entry(resp_text(id), &last);
-		look_at_trimming(
-		    look, stream, number_in(group, "entries-read"), &last);
+		/* More are gone than were read, and none that is left was. */
+		int64_t read = number_in(group, "entries-read");
+		int64_t gone = stream->added - stream->length;
+		bool unread = stream->length == 0 ||
+		    (stream->first.ms > 0 &&
+			event_compare(&stream->first, &last) > 0);
+		if (stream->added >= 0 && read >= 0 && unread && gone > read)
+			look_broker_add(look->at, FINDING_source_trimmed,
+			    mem_printf("%" PRId64, gone - read), NULL);
 	}
 	look_broker_waits(look->at, lag,
 	    begun || !source->start_latest ? waited_behind(look, &last) : 0);

@@ -22,20 +22,6 @@ judge(const char *message)
 		   : STARTUP_CHECK_UNREACHABLE;
 }
 
-/* Warns where a power loss, a restart or a failover would lose records. */
-static void
-warn(const struct conf *conf, struct span info)
-{
-	if (info_replicas(info) < conf->store.wait_replicas) {
-		struct logline line = log_begin(EV_replicas_few);
-		log_int(&line, "replicas", info_replicas(info));
-		log_int(&line, "wait_replicas", conf->store.wait_replicas);
-		log_end(&line);
-	}
-	if (span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0")))
-		log_event(EV_store_volatile);
-}
-
 /*
  * What it says of itself.  Where our user may not ask, the stores will log that
  * (store/node.h); with Sentinels, a demoted master is no reason to give up; and
@@ -53,8 +39,19 @@ examine_info(const struct conf *conf, struct dialled *redis, char **ret_message)
 	struct span info = resp_text(reply);
 	enum info_fault fault = info_fault(conf, info);
 	if (fault == FAULT_NONE) {
-		if (!span_eq(info_value(info, SPAN("loading")), SPAN("1")))
-			warn(conf, info);
+		bool loads =
+		    span_eq(info_value(info, SPAN("loading")), SPAN("1"));
+		/* What a failover, a power loss or a restart would lose. */
+		if (!loads && info_replicas(info) < conf->store.wait_replicas) {
+			struct logline line = log_begin(EV_replicas_few);
+			log_int(&line, "replicas", info_replicas(info));
+			log_int(&line, "wait_replicas",
+			    conf->store.wait_replicas);
+			log_end(&line);
+		}
+		if (!loads &&
+		    span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0")))
+			log_event(EV_store_volatile);
 		return STARTUP_CHECK_WELL;
 	}
 	*ret_message = mem_text(info_fault_message(fault));
