@@ -342,7 +342,7 @@ MUTANTS = {
                       "'changes', name)\n", NOTHING)]},
         [waits("test_cache", "what an operator deletes is dropped by all")]),
     "what is unknown is in the list": (
-        {"mark_unknown": [("\t\tindex(KEYS[3], KEYS[1], stamp, longest)\n",
+        {"mark_unknown": [("\t\tindex(KEYS[3], KEYS[1], changed, longest)\n",
                       NOTHING)]},
         [(ADMIN, "a list goes from old to new in pages")]),
 
