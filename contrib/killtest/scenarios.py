@@ -203,7 +203,7 @@ async def frozen_after_sending(w):
     await thaw_late(w, operations)
 
 
-@scenario("Redis' clock is stepped by ten minutes", clock=True)
+@scenario("Redis' clock is stepped by ten minutes", redis=True, clock=True)
 async def clock_stepped(w):
     operations = await begin_and_hold(w)
     w.step_clock(600)
