@@ -17,8 +17,7 @@ enum {
 	STATUS_FIRST = 200,
 	STATUS_LAST = 599,
 	STAMP_DIGITS = 13,
-	/* Shards that are asked at the same time, for counts or a page. */
-	COUNT_AT_ONCE = 8,
+	/* Shards that are asked at the same time, for a page. */
 	LIST_AT_ONCE = 16,
 };
 
@@ -390,6 +389,10 @@ on_counted(struct store_call *call, enum call_end how, int error,
 	call_end_op(call, error);
 }
 
+/*
+ * One shard after the other: each holds Redis for as long as it has records,
+ * and payments come in between.
+ */
 static struct store_call *
 count_call(struct store *store, struct records_count *count)
 {
@@ -406,8 +409,6 @@ count_call(struct store *store, struct records_count *count)
 void
 records_count(struct store *store, struct records_count *count)
 {
-	struct store_call *calls[COUNT_AT_ONCE];
-	size_t n = 0;
 	call_begin_op(store, &count->op);
 	for (int state = 0; state < STATE_COUNT_; state++)
 		count->records[state] = 0;
@@ -416,13 +417,7 @@ records_count(struct store *store, struct records_count *count)
 	count->n_groups = 0;
 	count->more = false;
 	count->shard = 0;
-	while (n < COUNT_AT_ONCE && count->shard < store->conf->store.shards)
-		calls[n++] = count_call(store, count);
-	/*
-	 * All are added before one can end: the last to end ends the operation.
-	 */
-	for (size_t i = 0; i < n; i++)
-		call_start(calls[i]);
+	call_start(count_call(store, count));
 }
 
 /* --- listing --- */
