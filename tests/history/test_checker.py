@@ -170,6 +170,10 @@ GOOD = [
     ("a witness tells of a payment whose answer was lost",
      on("witness").sent(1, "e1", failed=True).row("e1")
      .op(problem="outcome-unknown", begin=0.5).replays()),
+    ("a gateway is frozen, and another one has its refused attempt revoked",
+     on("witness").sent(1, "n1", "release", effect=False, failed=True)
+     .op(problem="in-flight", begin=0.5).sent(2, "e2").row("e2", 2)
+     .op("e2", begin=3.5).replays("e2")),
     ("a witness denies what was refused, and the next one pays",
      on("witness").sent(1, "n1", "release", effect=False)
      .op("n1", begin=0.5).sent(2, "e2").row("e2", 2).op("e2", begin=3.5)
@@ -374,6 +378,9 @@ BAD = [
      .stale(OLD).later(2).paid(OLD, "e1").ends("e1", "e2")),
     ("a version that is stale without a newer one", "stale-version without",
      Kin().stale(NEW).paid(OLD, "e1").paid(NEW, "e2").ends("e1", "e2")),
+    ("an attempt that nobody can have revoked", "in-flight without",
+     on("witness").sent(1, "e1").row("e1").op(problem="in-flight", begin=0.5)
+     .replays()),
     ("a version that waits for nothing", "in-flight without",
      Kin().paid(OLD, "e1").op(problem="in-flight", record=NEW)
      .later(2).paid(NEW, "e2").ends("e1", "e2")),

@@ -494,8 +494,9 @@ def was_another(story, op):
 
 def an_outcome_waits(story, op):
     """Of its key; or of another of its entity, whose version Redis may not
-    have yet."""
-    return was_another(story, op) or any(
+    have yet; or another gateway has had a witness take its attempt back."""
+    revoked = story.record.on_unknown == "witness" and story.touched(op.end)
+    return revoked or was_another(story, op) or any(
         other.begin < op.end and kin.touched(op.end)
         for kin in story.kin if story.record.guard == "newer"
         for other in kin.ops)
