@@ -134,6 +134,17 @@ field_value_bytes(struct span s)
 }
 
 bool
+field_is_visible(struct span s)
+{
+	size_t i = 0;
+	while (s.len - i >= 8 && swar_is_printable(swar_at(s.ptr + i)))
+		i += 8;
+	while (i < s.len && s.ptr[i] >= ' ' && s.ptr[i] < 0x7f)
+		i++;
+	return i == s.len && !span_has(s, ' ');
+}
+
+bool
 field_credentials(struct span value, struct span scheme, struct span *ret_rest)
 {
 	size_t len = field_token_bytes(value);

@@ -66,6 +66,8 @@ size_t field_token_bytes(struct span s);
  */
 bool field_credentials(
     struct span value, struct span scheme, struct span *ret_rest);
+/* True where each byte is 0x21-0x7e, as in a target. */
+bool field_is_visible(struct span s);
 /* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */
 bool field_is_value(struct span s);
 /* The number of bytes, from the first on, that are of that kind. */

@@ -95,23 +95,17 @@ client_connection_leave(struct client_connection *c)
  * gets that and not a reset.  It keeps its place.
  */
 static void
-linger_behind(struct client_connection *c)
-{
-	struct front *front = c->front;
-	int fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	const struct linger_limits limits = {
-	    LINGER_MS, LINGER_BYTES, c->left ? NULL : front->places};
-	c->left = true;
-	linger_begin(&front->lingering, fd, &limits);
-}
-
-static void
 end_connection(struct client_connection *c)
 {
-	if (c->lingers && !c->front->ending)
-		linger_behind(c);
+	struct front *front = c->front;
+	bool lingers = c->lingers && !front->ending;
+	int fd = lingers ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	if (fd >= 0) {
+		const struct linger_limits limits = {LINGER_MS, LINGER_BYTES,
+		    c->left ? NULL : front->places};
+		c->left = true;
+		linger_begin(&front->lingering, fd, &limits);
+	}
 	client_connection_leave(c);
 	c->front->arriving -= c->mhd == NULL;
 	client_io_end(c);

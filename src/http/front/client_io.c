@@ -215,23 +215,10 @@ take_head(struct client_connection *c, const char *bytes, size_t len)
 }
 
 /*
- * In its place; one that was wrong is answered like others, and its method
- * counts if its first line was right.
+ * libmicrohttpd reads: it is shown a request, or nothing yet.  One that was
+ * wrong is answered like others, and its method counts if its first line was
+ * right.
  */
-static struct span
-canonical_head(const struct client_connection *c)
-{
-	const struct wire *w = &c->wire;
-	bool old = w->verdict != HEAD_CHECK_OK || w->version_1_0;
-	struct span came = span_of(c->head, c->head_len), line;
-	if (span_cut(&came, '\n', &line) && span_starts(line, SPAN("HEAD ")))
-		return old ? SPAN("HEAD / HTTP/1.0\r\n\r\n")
-			   : SPAN("HEAD / HTTP/1.1\r\n\r\n");
-	return old ? SPAN("GET / HTTP/1.0\r\n\r\n")
-		   : SPAN("GET / HTTP/1.1\r\n\r\n");
-}
-
-/* libmicrohttpd reads: it is shown a request, or nothing yet. */
 static ssize_t
 show_request(struct client_connection *c, void *bytes, size_t len)
 {
@@ -250,7 +237,13 @@ show_request(struct client_connection *c, void *bytes, size_t len)
 			return n;
 		use_bytes(c, (size_t)n, take_head(c, came, (size_t)n));
 	}
-	struct span head = canonical_head(c);
+	bool old = c->wire.verdict != HEAD_CHECK_OK || c->wire.version_1_0;
+	struct span all = span_of(c->head, c->head_len), line;
+	struct span head = old ? SPAN("GET / HTTP/1.0\r\n\r\n")
+			       : SPAN("GET / HTTP/1.1\r\n\r\n");
+	if (span_cut(&all, '\n', &line) && span_starts(line, SPAN("HEAD ")))
+		head = old ? SPAN("HEAD / HTTP/1.0\r\n\r\n")
+			   : SPAN("HEAD / HTTP/1.1\r\n\r\n");
 	must(head.len <= len);
 	memcpy(bytes, head.ptr, head.len);
 	return (ssize_t)head.len;

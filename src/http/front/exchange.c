@@ -8,9 +8,10 @@
 #include "http/front/deadline_private.h"
 #include "http/front/exchange_private.h"
 #include "http/front/front_private.h"
-#include "http/front/head_copy_private.h"
 #include "http/front/large_answer_private.h"
 #include "http/front/reply.h"
+#include "http/front/tls_private.h"
+#include "http/head/proxy_headers.h"
 
 enum {
 	/*
@@ -88,6 +89,97 @@ begin_call(struct mhd_exchange *x, enum exchange_doing doing)
 	must(x->doing == EXCHANGE_IDLE && !x->ended);
 	x->doing = doing;
 	op_start(&x->shown.op, OP_UNTIMED, detach_owner);
+}
+
+/* --- the head --- */
+
+/* One that has come whole. */
+static bool
+cut_line(struct span *left, struct span *ret_line)
+{
+	if (!span_cut(left, '\r', ret_line) || left->len == 0)
+		return false;
+	*left = span_from(*left, 1);
+	return true;
+}
+
+/*
+ * As the client has sent it, and the wire has judged it; of what is wrong only
+ * what stands before it, and of a first line that is none nothing.
+ */
+static void
+read_lines(struct mhd_exchange *x)
+{
+	const struct client_connection *c = x->connection;
+	struct head_as_sent *head = &x->shown.head;
+	struct fields *fields = &head->fields;
+	struct span left = span_of(c->head, c->head_len);
+	struct span line, method, target;
+	head->method = SPAN("-");
+	head->target = head->version = SPAN("");
+	if (!cut_line(&left, &line) || !span_cut(&line, ' ', &method) ||
+	    !span_cut(&line, ' ', &target))
+		return;
+	head->method = method;
+	head->target = target;
+	head->version = line;
+	size_t most = c->wire.fields;
+	fields->list =
+	    arena_alloc(x->shown.arena, (most + 1) * sizeof *fields->list);
+	while (fields->count < most && cut_line(&left, &line)) {
+		struct field *f = &fields->list[fields->count];
+		if (!span_cut(&line, ':', &f->name))
+			break;
+		f->value = span_trim(line);
+		fields->count++;
+	}
+}
+
+/* How the fields say that the connection goes on, each looked at once. */
+static void
+read_connection(struct mhd_exchange *x)
+{
+	const struct fields *fields = &x->shown.head.fields;
+	bool old = span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
+	bool connection = false, expects = false;
+	for (size_t i = 0; i < fields->count; i++) {
+		struct span name = fields->list[i].name;
+		expects |= span_ieq(name, SPAN("Expect"));
+		connection |= span_ieq(name, SPAN("Connection"));
+	}
+	x->expects_continue = expects && !old && x->shown.has_body;
+	x->client_closes =
+	    connection && proxy_headers_connection_names(fields, SPAN("close"));
+	/* Without the memory for it, the connection closes. */
+	if (connection && old && !x->client_closes &&
+	    proxy_headers_connection_names(fields, SPAN("keep-alive")))
+		(void)MHD_set_connection_value(
+		    x->mhd, MHD_HEADER_KIND, "Connection", "keep-alive");
+}
+
+/* Taken apart; and what libmicrohttpd has to know of it.  It judges nothing. */
+static void
+copy_head(struct mhd_exchange *x)
+{
+	struct client_connection *c = x->connection;
+	const struct wire *w = &c->wire;
+	struct exchange *shown = &x->shown;
+	read_lines(x);
+	shown->head.verdict = w->verdict;
+	shown->head.message = w->message;
+	shown->head.fields_are_good = w->verdict == HEAD_CHECK_OK;
+	shown->head.has_length = w->has_length;
+	shown->head.chunked = w->chunked;
+	shown->head.length = w->has_length ? (int64_t)w->left : 0;
+	shown->client = arena_dup(shown->arena, span_str(c->client));
+	shown->tls = c->conf != NULL;
+	tls_certificate(c, shown->arena, &shown->certificate);
+	shown->has_body =
+	    w->verdict == HEAD_CHECK_OK && w->state != WIRE_BEGIN;
+	x->body_over = !shown->has_body;
+	x->content_length = w->chunked ? -1 : (int64_t)w->left;
+	read_connection(x);
+	shown->began_us = clock_us();
 }
 
 /* --- the client's socket --- */
@@ -510,7 +602,7 @@ exchange_on_request(void *arg, struct MHD_Connection *mhd, const char *url,
 		*context = x = exchange_new(front, mhd);
 		if (x == NULL)
 			return MHD_NO;
-		head_copy(x);
+		copy_head(x);
 		deadline_begin(x->connection,
 		    x->body_over ? DOING_NOTHING : DOING_BODY);
 		front->arrived(front->arg, &x->shown);

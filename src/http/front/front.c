@@ -66,17 +66,7 @@ may_go(const struct client_connection *c)
 	return c->x == NULL && !c->held && !client_io_has_more(c);
 }
 
-/* The one that should go sooner, of two that came together the second. */
-static bool
-goes_before(
-    const struct client_connection *c, const struct client_connection *other)
-{
-	bool asks = c->doing > DOING_HEAD;
-	bool other_asks = other->doing > DOING_HEAD;
-	return asks != other_asks ? other_asks
-				  : c->since_ms <= other->since_ms;
-}
-
+/* Who asks nothing goes first, and of two that came together the second. */
 static bool
 on_full(void *arg)
 {
@@ -84,9 +74,14 @@ on_full(void *arg)
 	struct client_connection *c, *first = NULL;
 	if (linger_make_way(&front->lingering, DAWDLES_MS))
 		return true;
-	LIST_EACH(c, &front->all, link)
-		if (may_go(c) && (first == NULL || goes_before(c, first)))
+	LIST_EACH(c, &front->all, link) {
+		bool asks = c->doing > DOING_HEAD;
+		bool other_asks = first != NULL && first->doing > DOING_HEAD;
+		if (may_go(c) &&
+		    (first == NULL || (other_asks && !asks) ||
+			(other_asks == asks && c->since_ms <= first->since_ms)))
 			first = c;
+	}
 	if (first == NULL)
 		return false;
 	client_io_cut(first);
@@ -94,27 +89,18 @@ on_full(void *arg)
 	return true;
 }
 
-/* How long it may yet take to send its request; 0: nobody waits for it. */
-static int64_t
-awaited_ms(const struct client_connection *c)
-{
-	int64_t age_ms = loop_now_ms(c->front->loop) - c->began_ms;
-	if (c->x != NULL)
-		return 0;
-	if (c->wire.state >= WIRE_FIELD)
-		return NEW_CLIENT_MS;
-	return c->wire.requests > 0 || age_ms >= NEW_CLIENT_MS
-	    ? 0
-	    : NEW_CLIENT_MS - age_ms;
-}
-
 bool
 front_is_quiet(struct front *front)
 {
 	const struct client_connection *c;
 	LIST_EACH(c, &front->all, link) {
-		int64_t ms = awaited_ms(c);
-		if (ms == 0)
+		/* So long it may yet take to send its request. */
+		int64_t ms = c->wire.state >= WIRE_FIELD
+		    ? NEW_CLIENT_MS
+		    : NEW_CLIENT_MS + c->began_ms - loop_now_ms(front->loop);
+		bool is_new =
+		    c->wire.state >= WIRE_FIELD || c->wire.requests == 0;
+		if (c->x != NULL || !is_new || ms <= 0)
 			continue;
 		timer_set(&front->awaits, ms);
 		return false;

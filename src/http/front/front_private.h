@@ -15,7 +15,7 @@
  * The inner side of a front.  A call goes down, an event comes up:
  *
  *   front              its daemons of libmicrohttpd, and who makes way
- *   exchange           a request and its answer: its head (head_copy), bodies
+ *   exchange           a request and its answer: its head, its body, bodies
  *                      that flow, and answers with too large a head
  *                      (large_answer)
  *   client_connection  a client's connection, on which exchanges follow each
@@ -26,7 +26,7 @@
  * and beside them the acceptor, who lingers (linger), and selftest, a front
  * that is tried out before there is any other.  One thread.
  *
- * Circle: client_connection, client_io, deadline, exchange, front, head_copy,
+ * Circle: client_connection, client_io, deadline, exchange, front,
  * large_answer, tls.  They know each other's structs; none calls one above it.
  *
  * What libmicrohttpd taught us, 0.9.75 as well as 1.0.1:

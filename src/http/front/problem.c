@@ -52,18 +52,6 @@ enum {
 	UNRESOLVED_AFTER_S = 30,
 };
 
-/* A number that jansson cannot hold exactly becomes a string. */
-static json_t *
-version_json(const char *text)
-{
-	json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
-	if (json_is_string(value) || json_is_integer(value) ||
-	    (json_is_real(value) && strlen(text) <= REAL_DIGITS))
-		return value;
-	json_decref(value);
-	return json_string(text);
-}
-
 /*
  * Nobody can make a new key of the same members: what a client that sends none
  * is told instead.
@@ -218,9 +206,16 @@ make_document(enum problem problem, const struct problem_details *details)
 		    json_integer(details->original_status));
 	else if (problem == PROBLEM_RESPONSE_NOT_SAID)
 		json_object_set_new(doc, "original_status", json_null());
-	if (details->current_version != NULL)
+	const char *version = details->current_version;
+	if (version != NULL) {
+		json_t *value = json_loads(version, JSON_DECODE_ANY, NULL);
+		/* A number that jansson cannot hold becomes a string. */
+		bool exact = json_is_string(value) || json_is_integer(value) ||
+		    (json_is_real(value) && strlen(version) <= REAL_DIGITS);
 		json_object_set_new(doc, "current_version",
-		    version_json(details->current_version));
+		    exact ? json_incref(value) : json_string(version));
+		json_decref(value);
+	}
 	return with_words(doc, problem, details,
 	    json_string_value(json_object_get(doc, "detail")));
 }

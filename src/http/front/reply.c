@@ -32,45 +32,30 @@ reply_lines_bytes(const struct answer *answer, const struct fields *more)
  * libmicrohttpd refuses an empty value although HTTP has them (RFC 9110,
  * section 5.5): a blank, which every recipient strips, stands for it.
  */
-static char *
-put_line(char *at, const struct field *field)
-{
-	struct span name = field->name;
-	struct span value = field->value.len > 0 ? field->value : SPAN(" ");
-	memcpy(at, name.ptr, name.len);
-	memcpy(at += name.len, ": ", 2);
-	memcpy(at += 2, value.ptr, value.len);
-	memcpy(at += value.len, "\r\n", 2);
-	return at + 2;
-}
-
 bool
 reply_lines(const struct answer *answer, const struct fields *more, char *to,
     size_t *ret_len)
 {
 	const struct fields *lists[] = {&answer->fields, more};
-	const struct field *date = NULL;
 	char *at = to;
 	for (int n = 0; n < 2; n++)
 		for (size_t i = 0; i < lists[n]->count; i++) {
-			const struct field *f = &lists[n]->list[i];
+			struct span name = lists[n]->list[i].name;
+			struct span value = lists[n]->list[i].value;
 			/* They say where the message or the connection ends. */
-			bool frames = span_ieq(f->name, SPAN("Connection")) ||
-			    span_ieq(f->name, SPAN("Content-Length")) ||
-			    span_ieq(f->name, SPAN("Transfer-Encoding"));
-			if (frames || !field_is_token(f->name) ||
-			    !field_is_value(f->value))
+			bool frames = span_ieq(name, SPAN("Connection")) ||
+			    span_ieq(name, SPAN("Content-Length")) ||
+			    span_ieq(name, SPAN("Transfer-Encoding"));
+			if (frames || !field_is_token(name) ||
+			    !field_is_value(value))
 				return false;
-			if (span_ieq(f->name, SPAN("Date")))
-				date = f;
-		}
-	if (date != NULL)
-		at = put_line(at, date);
-	for (int n = 0; n < 2; n++)
-		for (size_t i = 0; i < lists[n]->count; i++) {
-			const struct field *f = &lists[n]->list[i];
-			if (date == NULL || !span_ieq(f->name, SPAN("Date")))
-				at = put_line(at, f);
+			if (value.len == 0)
+				value = SPAN(" ");
+			memcpy(at, name.ptr, name.len);
+			memcpy(at += name.len, ": ", 2);
+			memcpy(at += 2, value.ptr, value.len);
+			memcpy(at += value.len, "\r\n", 2);
+			at += 2;
 		}
 	*ret_len = (size_t)(at - to);
 	return true;
@@ -94,30 +79,6 @@ no_content(void *arg, uint64_t pos, char *buf, size_t max)
 	(void)buf;
 	(void)max;
 	return MHD_CONTENT_READER_END_OF_STREAM;
-}
-
-/*
- * The body, or for HEAD and 304 the length that the head is to speak of.
- * Without a length libmicrohttpd would make a chunked body of it, even for
- * 304: as an answer to HTTP/1.0 it has neither, and closes.
- */
-static struct MHD_Response *
-new_response(struct answer *answer, bool head)
-{
-	bool bodiless = head || answer->status == MHD_HTTP_NOT_MODIFIED;
-	if (!bodiless || answer->body.len > 0)
-		return MHD_create_response_from_buffer_with_free_callback_cls(
-		    answer->body.len,
-		    answer->body.len ? answer->body.ptr : NULL,
-		    release_answer, answer);
-	bool known = answer->head_length >= 0;
-	struct MHD_Response *response = MHD_create_response_from_callback(
-	    known ? (uint64_t)answer->head_length : MHD_SIZE_UNKNOWN, 1024,
-	    no_content, answer, release_answer);
-	if (response != NULL && !known)
-		(void)MHD_set_response_options(response,
-		    MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-	return response;
 }
 
 /*
@@ -164,12 +125,32 @@ with_fields(struct MHD_Response *response, const struct answer *answer,
 	return NULL;
 }
 
+/*
+ * The body, or for HEAD and 304 the length that the head is to speak of.
+ * Without a length libmicrohttpd would make a chunked body of it, even for
+ * 304: as an answer to HTTP/1.0 it has neither, and closes.
+ */
 struct MHD_Response *
 reply_new(struct answer *answer, const struct fields *more, bool head,
     bool close)
 {
-	struct MHD_Response *response = new_response(answer, head);
+	bool bodiless = head || answer->status == MHD_HTTP_NOT_MODIFIED;
+	bool known = answer->head_length >= 0;
+	struct MHD_Response *response;
+	if (!bodiless || answer->body.len > 0)
+		response =
+		    MHD_create_response_from_buffer_with_free_callback_cls(
+			answer->body.len,
+			answer->body.len ? answer->body.ptr : NULL,
+			release_answer, answer);
+	else
+		response = MHD_create_response_from_callback(
+		    known ? (uint64_t)answer->head_length : MHD_SIZE_UNKNOWN,
+		    1024, no_content, answer, release_answer);
 	must(response != NULL);
+	if (bodiless && answer->body.len == 0 && !known)
+		(void)MHD_set_response_options(response,
+		    MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 	answer_ref(answer);
 	return with_fields(response, answer, more, close);
 }

@@ -17,9 +17,9 @@ struct MHD_Response;
  */
 
 /*
- * Puts the fields of an answer, with more behind its own, as lines of a head,
- * and Date in front; so many bytes at most.  False where a name or value is
- * none, or one that is not for the answer to say.
+ * Puts the fields of an answer, with more behind its own, as lines of a head;
+ * so many bytes at most.  False where a name or value is none, or one that is
+ * not for the answer to say.
  */
 size_t reply_lines_bytes(
     const struct answer *answer, const struct fields *more);

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/digits.h"
 #include "base/test_build.h"
 #include "http/head/head_check.h"
 
 enum { METHOD_MAX = 32 };
 
-/* The first field of a name, and how many there are. */
-struct noted {
-	const struct field *first;
-	size_t count;
-};
-
 /* A head, and in it the fields that are looked at. */
 struct judged {
 	const struct head_as_sent *head;
-	struct noted host, length, coding;
+	const struct field *host; /* the first, … */
+	size_t hosts;             /* … and how many there are */
 	bool expects_more; /* than 100-continue */
 };
 
@@ -73,9 +67,9 @@ check_fields(const struct judged *judged, struct checked_head *g)
 static enum head_verdict
 check_host(const struct judged *judged, struct checked_head *g)
 {
-	const struct field *f = judged->host.first;
+	const struct field *f = judged->host;
 
-	if (judged->host.count > 1 && INVARIANT(one_host))
+	if (judged->hosts > 1 && INVARIANT(one_host))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has more than one Host.");
 	if (f == NULL)
@@ -89,62 +83,7 @@ check_host(const struct judged *judged, struct checked_head *g)
 	return HEAD_CHECK_OK;
 }
 
-static enum head_verdict
-check_length(const struct judged *judged, struct checked_head *g)
-{
-	const struct field *f = judged->length.first;
-
-	if (f == NULL)
-		return HEAD_CHECK_OK;
-	if (judged->length.count > 1)
-		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The request has more than one Content-Length.");
-	struct span text = f->value, rest = text;
-	size_t digits = digits_take(&rest, INT64_MAX, &g->length);
-	if (digits == 0 || rest.len > 0 || (*text.ptr == '0' && digits > 1))
-		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The Content-Length is not a single plain number.");
-	if (!digits_read(text, INT64_MAX, &g->length))
-		return refuse_with(g, HEAD_CHECK_TOO_LARGE,
-		    "The Content-Length is too large.");
-	g->has_length = true;
-	return HEAD_CHECK_OK;
-}
-
-/*
- * Exactly "chunked", blanks included: what libmicrohttpd takes for another
- * coding it reads up to the end of the connection.
- */
-static enum head_verdict
-check_coding(const struct judged *judged, struct checked_head *g)
-{
-	const struct field *f = judged->coding.first;
-
-	if (f == NULL)
-		return HEAD_CHECK_OK;
-	if (judged->coding.count > 1 || !span_ieq(f->value, SPAN("chunked")))
-		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The only Transfer-Encoding that is accepted is "
-		    "\"chunked\", once.");
-	if (g->version_1_0)
-		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "HTTP/1.0 has no Transfer-Encoding.");
-	if (g->has_length)
-		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The request has both Content-Length and "
-		    "Transfer-Encoding.");
-	g->chunked = true;
-	return HEAD_CHECK_OK;
-}
-
 /* --- all of it --- */
-
-static void
-note_line(struct noted *line, const struct field *f)
-{
-	if (line->count++ == 0)
-		line->first = f;
-}
 
 /* All that the parts of the head say. */
 static enum head_verdict
@@ -152,18 +91,14 @@ check_parts(struct arena *arena, const struct head_as_sent *head,
     struct checked_head *g)
 {
 	static enum head_verdict (*const checks[])(
-	    const struct judged *, struct checked_head *) = {check_method,
-	    check_fields, check_host, check_length, check_coding};
+	    const struct judged *, struct checked_head *) = {
+	    check_method, check_fields, check_host};
 	struct judged judged = {.head = head};
 	for (size_t i = 0; i < head->fields.count; i++) {
 		const struct field *f = &head->fields.list[i];
-		if (span_ieq(f->name, SPAN("Host")))
-			note_line(&judged.host, f);
-		else if (span_ieq(f->name, SPAN("Content-Length")))
-			note_line(&judged.length, f);
-		else if (span_ieq(f->name, SPAN("Transfer-Encoding")))
-			note_line(&judged.coding, f);
-		else if (span_ieq(f->name, SPAN("Expect")))
+		if (span_ieq(f->name, SPAN("Host")) && judged.hosts++ == 0)
+			judged.host = f;
+		if (span_ieq(f->name, SPAN("Expect")))
 			judged.expects_more |= !span_ieq(
 			    span_trim(f->value), SPAN("100-continue"));
 	}
@@ -195,7 +130,12 @@ head_check(struct arena *arena, const struct head_as_sent *head,
     struct checked_head *ret_checked)
 {
 	struct checked_head g = {
-	    .authority = SPAN(""), .message = head->message};
+	    .authority = SPAN(""),
+	    .has_length = head->has_length,
+	    .chunked = head->chunked,
+	    .length = head->length,
+	    .message = head->message,
+	};
 	enum head_verdict verdict = head->verdict;
 	if (verdict == HEAD_CHECK_OK)
 		verdict = check_parts(arena, head, &g);

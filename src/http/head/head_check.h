@@ -11,7 +11,7 @@
  * head of a request is judged here before anything believes it.  Nothing in
  * it may be read in two ways, by us and by a proxy in front or an upstream
  * behind.  It sees the parsed head, not the bytes of the connection, of which
- * head/wire.h has judged.
+ * head/wire.h has judged: so of where the body ends.
  * Pure; any thread.
  */
 enum head_verdict {
@@ -36,6 +36,10 @@ struct head_as_sent {
 	struct fields fields;
 	/* They are so few, so named and so spelled, without blanks around. */
 	bool fields_are_good;
+	/* What they say of where the body ends. */
+	bool has_length;
+	bool chunked;
+	int64_t length; /* bytes; 0 unless has_length */
 	enum head_verdict verdict; /* of head/wire.h, which saw its bytes */
 	const char *message;       /* of that */
 };

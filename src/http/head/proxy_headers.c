@@ -100,6 +100,14 @@ listed(const struct strings *names, struct span name, same_name *same)
 	return false;
 }
 
+/* Of ours, whatever the name. */
+static bool
+has_underscore(struct span ours, struct span name)
+{
+	(void)name;
+	return span_has(ours, '_');
+}
+
 /* True of a field that the route goes by or sets. */
 static bool
 route_uses(const struct conf_idempotency *policy, struct span name,
@@ -179,10 +187,13 @@ is_alias(const struct proxy_request *request, struct span name)
 	return kind != FIELD_OVERRIDE || !request->trust_overrides;
 }
 
-/* True of a field that is not hop-by-hop and is dropped all the same. */
+/*
+ * True of a field that is not hop-by-hop and is dropped all the same.
+ * underscored: so is a name that the route goes by or sets.
+ */
 static bool
 is_dropped(const struct proxy_request *request, struct span name,
-    enum field_kind kind)
+    enum field_kind kind, bool underscored)
 {
 	switch (kind) {
 	case FIELD_HOP:
@@ -208,7 +219,9 @@ is_dropped(const struct proxy_request *request, struct span name,
 		(request->policy->headers.count == 0 &&
 		    field_names_meet(name, SPAN("Idempotency-Key")))))
 		return true;
-	return is_alias(request, name) && INVARIANT(no_alias);
+	/* Without a "_" on either side names that meet are the same. */
+	return (underscored || span_has(name, '_')) &&
+	    is_alias(request, name) && INVARIANT(no_alias);
 }
 
 struct fields
@@ -221,12 +234,14 @@ proxy_headers_for_upstream(
 	struct span host = SPAN("X-Forwarded-Host");
 	char attempt[DIGITS_MAX];
 	bool named = names_fields(in);
+	bool underscored =
+	    route_uses(request->policy, SPAN(""), has_underscore);
 
 	for (size_t i = 0; i < in->count; i++) {
 		const struct field *f = &in->list[i];
 		enum field_kind kind = field_kind(f->name);
 		if (!ends_here(in, f->name, kind, named) &&
-		    !is_dropped(request, f->name, kind))
+		    !is_dropped(request, f->name, kind, underscored))
 			out.list[out.count++] = *f;
 	}
 	bool local = span_eq(request->client, SPAN("unix"));
@@ -293,8 +308,11 @@ struct fields
 proxy_headers_listed(struct arena *arena, const struct fields *fields,
     const struct strings *names, bool are_listed)
 {
-	struct fields out = list_new(arena, fields->count);
+	struct fields out = {NULL, 0};
 
+	if (names->count == 0)
+		return are_listed ? out : *fields;
+	out = list_new(arena, fields->count);
 	for (size_t i = 0; i < fields->count; i++) {
 		struct span name = fields->list[i].name;
 		if (listed(names, name, span_ieq) == are_listed ||

@@ -3,6 +3,7 @@
 
 #include "base/ascii.h"
 #include "base/digits.h"
+#include "base/field.h"
 #include "base/test_build.h"
 #include "http/head/request_target.h"
 
@@ -15,26 +16,23 @@ enum { CODED_SLASH = '\0' };
 /* --- authority --- */
 
 /*
- * The bytes of a registered name (RFC 3986, section 3.2.2), but for those that
- * have two meanings: "%", which some decode and others do not, and ",", where
- * others see a list.
+ * How many bytes of it are a registered name (RFC 3986, section 3.2.2) without
+ * empty labels; 0 for none.  Bytes that have two meanings are none: "%", which
+ * some decode and others do not, and ",", where others see a list.
  */
-static bool
-is_name_byte(char c)
-{
-	return ascii_is_digit(c) || ascii_is_alpha(c) || c == '.' ||
-	    (c != '\0' && strchr("-_~!$&'()*+;=", c));
-}
-
-/* How many bytes of it are a name without empty labels; 0 for none. */
 static size_t
 name_length(struct span s)
 {
 	size_t n = 0;
 
-	for (; n < s.len && is_name_byte(s.ptr[n]); n++)
-		if (s.ptr[n] == '.' && (n == 0 || s.ptr[n - 1] == '.'))
+	for (; n < s.len; n++) {
+		char c = s.ptr[n];
+		if (!ascii_is_digit(c) && !ascii_is_alpha(c) &&
+		    (c == '\0' || !strchr(".-_~!$&'()*+;=", c)))
+			break;
+		if (c == '.' && (n == 0 || s.ptr[n - 1] == '.'))
 			return 0;
+	}
 	return n;
 }
 
@@ -225,21 +223,6 @@ copied(struct arena *arena, const char *path, size_t len, bool slashes)
 	return copy;
 }
 
-/* What the path is to those who do not take a coded slash for a slash. */
-static bool
-spell_others(struct arena *arena, char *path, size_t len,
-    struct request_target *target)
-{
-	if (!resolve_dots(path, &len, false))
-		return false;
-	char *left = copied(arena, path, len, true);
-	char *again = copied(arena, path, len, true);
-	target->others[0] = join_slashes(path, len, false);
-	target->others[1] = join_slashes(left, len, false);
-	target->n_others = REQUEST_TARGET_OTHERS;
-	return finish_path(again, len, &target->others[2]);
-}
-
 /*
  * Spelled in one way only: nothing is coded, and no segment is empty or begins
  * with a dot.
@@ -276,7 +259,17 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	    : NULL;
 	if (!finish_path(out, len, &target->spelling))
 		return false;
-	return other == NULL || spell_others(arena, other, len, target);
+	if (other == NULL)
+		return true;
+	/* To those who do not take a coded slash for a slash. */
+	if (!resolve_dots(other, &len, false))
+		return false;
+	char *left = copied(arena, other, len, true);
+	char *again = copied(arena, other, len, true);
+	target->others[0] = join_slashes(other, len, false);
+	target->others[1] = join_slashes(left, len, false);
+	target->n_others = REQUEST_TARGET_OTHERS;
+	return finish_path(again, len, &target->others[2]);
 }
 
 /* --- all of it --- */
@@ -287,11 +280,7 @@ request_target_parse(
 {
 	struct request_target t = {.query = SPAN(""), .authority = SPAN("")};
 
-	for (size_t i = 0; i < text.len; i++)
-		if (text.ptr[i] < '!' || text.ptr[i] > '~' ||
-		    text.ptr[i] == '#')
-			return false;
-	if (text.len == 0)
+	if (text.len == 0 || !field_is_visible(text) || span_has(text, '#'))
 		return false;
 	if (text.ptr[0] != '/' &&
 	    !take_scheme_and_authority(&text, &t.authority))

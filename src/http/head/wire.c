@@ -74,37 +74,6 @@ take_begin(struct wire *w, char c)
 }
 
 static size_t
-take_method(struct wire *w, const char *bytes, size_t len)
-{
-	size_t n = field_token_bytes(span_of(bytes, len));
-	if (n == 0)
-		return take_one(w, *bytes, ' ', WIRE_TARGET);
-	if (w->count == METHOD_MAX)
-		return refuse(w, HEAD_CHECK_BAD_REQUEST,
-		    "The method is empty or too long.");
-	if (n > METHOD_MAX - w->count)
-		n = METHOD_MAX - w->count;
-	w->count += n;
-	return n;
-}
-
-static size_t
-take_target(struct wire *w, const char *bytes, size_t len)
-{
-	size_t n = 0;
-	while (n < len && bytes[n] > ' ' && bytes[n] < 0x7f)
-		n++;
-	w->count += n;
-	if (n > 0)
-		return n;
-	if (w->count == 0 || *bytes != ' ')
-		return refuse(w, HEAD_CHECK_BAD_REQUEST,
-		    "The request target is not a well-formed path or http "
-		    "URL.");
-	return go_on(w, WIRE_VERSION);
-}
-
-static size_t
 take_version(struct wire *w, const char *bytes, size_t len)
 {
 	enum { NAMED = 5 }; /* "HTTP/" */
@@ -129,11 +98,47 @@ take_version(struct wire *w, const char *bytes, size_t len)
 	return 1;
 }
 
+/* What follows in the same line is taken in the same step. */
+static size_t
+take_target(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = 0;
+	while (n < len && bytes[n] > ' ' && bytes[n] < 0x7f)
+		n++;
+	w->count += n;
+	if (n == len)
+		return n;
+	if (w->count == 0 || bytes[n] != ' ')
+		return n + refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "The request target is not a well-formed path or http "
+		    "URL.");
+	n += go_on(w, WIRE_VERSION);
+	return n == len ? n : n + take_version(w, bytes + n, len - n);
+}
+
+/* What follows in the same line is taken in the same step. */
+static size_t
+take_method(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = field_token_bytes(span_of(bytes, len));
+	if (n == 0)
+		return take_one(w, *bytes, ' ', WIRE_TARGET);
+	if (w->count == METHOD_MAX)
+		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "The method is empty or too long.");
+	if (n > METHOD_MAX - w->count)
+		n = METHOD_MAX - w->count;
+	w->count += n;
+	if (n == len || bytes[n] != ' ')
+		return n;
+	n += go_on(w, WIRE_TARGET);
+	return n == len ? n : n + take_target(w, bytes + n, len - n);
+}
+
 /* Where the message ends is said once, and in one way. */
 static size_t
-note_field(struct wire *w)
+note_field(struct wire *w, struct span name)
 {
-	struct span name = span_of(w->name, w->count);
 	w->field = WIRE_ANY;
 	if (w->in_trailers)
 		return go_on(w, WIRE_BLANKS);
@@ -155,6 +160,15 @@ note_field(struct wire *w)
 	return go_on(w, WIRE_BLANKS);
 }
 
+/* As far as it has come. */
+static size_t
+take_line_end(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = take_one(w, *bytes, '\r', WIRE_LINE_LF);
+	return n > 0 && n < len ? n + take_one(w, bytes[n], '\n', WIRE_FIELD)
+				: n;
+}
+
 /* One plain number, with nothing behind it. */
 static size_t
 take_length(struct wire *w, const char *bytes, size_t len)
@@ -174,7 +188,7 @@ take_length(struct wire *w, const char *bytes, size_t len)
 		return n + refuse(w, HEAD_CHECK_BAD_REQUEST,
 		    "The Content-Length is not a single plain number.");
 	w->has_length = true;
-	return n + go_on(w, WIRE_LINE_LF);
+	return n + take_line_end(w, bytes + n, len - n);
 }
 
 /* Exactly "chunked", and no blank behind it. */
@@ -198,18 +212,6 @@ take_coding(struct wire *w, char c)
 }
 
 static size_t
-take_cookies(struct wire *w, const char *bytes, size_t len)
-{
-	size_t n = 0;
-	while (n < len && w->cookies + (bytes[n] == ';') < WIRE_COOKIES_MAX)
-		w->cookies += bytes[n++] == ';';
-	if (n == 0)
-		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
-		    "The request has more than 500 cookies.");
-	return n;
-}
-
-static size_t
 take_value(struct wire *w, const char *bytes, size_t len)
 {
 	if (w->field == WIRE_LENGTH)
@@ -217,17 +219,15 @@ take_value(struct wire *w, const char *bytes, size_t len)
 	if (w->field == WIRE_CODING)
 		return take_coding(w, *bytes);
 	size_t n = field_value_bytes(span_of(bytes, len));
-	if (w->field == WIRE_COOKIE && n > 0)
-		return take_cookies(w, bytes, n);
-	if (n == len)
-		return n;
-	size_t end = take_one(w, bytes[n], '\r', WIRE_LINE_LF);
-	if (end > 0 && n + end < len)
-		end += take_one(w, bytes[n + end], '\n', WIRE_FIELD);
-	return n + end;
+	for (size_t i = 0; w->field == WIRE_COOKIE && i < n; i++) {
+		w->cookies += bytes[i] == ';';
+		if (w->cookies == WIRE_COOKIES_MAX)
+			return i + refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
+			    "The request has more than 500 cookies.");
+	}
+	return n == len ? n : n + take_line_end(w, bytes + n, len - n);
 }
 
-/* What follows in the same line is taken in the same step. */
 static size_t
 take_blanks(struct wire *w, const char *bytes, size_t len)
 {
@@ -244,32 +244,22 @@ take_blanks(struct wire *w, const char *bytes, size_t len)
 static size_t
 take_name(struct wire *w, const char *bytes, size_t len, size_t n)
 {
-	/* It is kept as far as it may matter. */
-	size_t kept = w->count < WIRE_NAME_MAX ? w->count : WIRE_NAME_MAX;
-	size_t room = WIRE_NAME_MAX - kept;
+	const char *name = bytes;
+	/* One that comes in pieces is kept as far as it may matter. */
+	if (w->count > 0 || n == len) {
+		size_t kept = w->count < WIRE_NAME_MAX ? w->count
+						       : WIRE_NAME_MAX;
+		size_t room = WIRE_NAME_MAX - kept;
+		memcpy(w->name + kept, bytes, n < room ? n : room);
+		name = w->name;
+	}
 	w->count += n;
-	memcpy(w->name + kept, bytes, n < room ? n : room);
 	if (n == len)
 		return n;
 	if (bytes[n] != ':')
 		return n + refuse_line(w);
-	size_t name = n + note_field(w);
-	return name == n ? n : name + take_blanks(w, bytes + name, len - name);
-}
-
-static size_t
-take_field(struct wire *w, const char *bytes, size_t len)
-{
-	if (*bytes == '\r')
-		return go_on(w, WIRE_END_LF);
-	size_t n = field_token_bytes(span_of(bytes, len));
-	if (n == 0)
-		return refuse_line(w);
-	if (++w->fields > HEAD_CHECK_FIELDS_MAX)
-		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
-		    "The request has more than 100 header fields.");
-	go_on(w, WIRE_NAME);
-	return take_name(w, bytes, len, n);
+	size_t at = n + note_field(w, span_of(name, w->count));
+	return at == n ? n : at + take_blanks(w, bytes + at, len - at);
 }
 
 /* Behind the head or the trailers. */
@@ -280,6 +270,23 @@ take_end(struct wire *w, char c)
 	bool body = w->left > 0 && !w->in_trailers;
 	enum wire_state next = body ? WIRE_BODY : WIRE_BEGIN;
 	return take_one(w, c, '\n', chunks ? WIRE_SIZE : next);
+}
+
+static size_t
+take_field(struct wire *w, const char *bytes, size_t len)
+{
+	if (*bytes == '\r') {
+		size_t cr = go_on(w, WIRE_END_LF);
+		return len == cr ? cr : cr + take_end(w, bytes[cr]);
+	}
+	size_t n = field_token_bytes(span_of(bytes, len));
+	if (n == 0)
+		return refuse_line(w);
+	if (++w->fields > HEAD_CHECK_FIELDS_MAX)
+		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
+		    "The request has more than 100 header fields.");
+	go_on(w, WIRE_NAME);
+	return take_name(w, bytes, len, n);
 }
 
 static size_t

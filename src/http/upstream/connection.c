@@ -382,6 +382,7 @@ connection_close(struct connection **connection)
 	if (c->dialler->connector->connections != NULL)
 		counter_add(c->dialler->connector->connections, (uint64_t)-1);
 	watch_free(&c->watch);
+	timer_clear(&c->idle_end);
 	task_cancel(&c->lost);
 	if (c->easy != NULL)
 		give_handle_back(c);

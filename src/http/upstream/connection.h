@@ -52,7 +52,8 @@ struct connection {
 	/* Of whoever keeps it while it is idle (upstream/target.h): */
 	struct target *keeper;
 	struct list idle;
-	struct timer idle_end;
+	struct timer idle_end; /* fires then, or before */
+	int64_t idle_until_ms; /* by the loop's clock */
 
 	/* Its own: */
 	bool used; /* a request has been on it */

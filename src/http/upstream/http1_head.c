@@ -9,47 +9,33 @@
 
 /* --- the head of a request --- */
 
+static bool
+is_path(struct span s)
+{
+	return s.len > 0 && s.ptr[0] == '/' && field_is_visible(s);
+}
+
 /*
  * Fields that say where a message ends, what happens to the connection, or
  * that the upstream is asked before the body is sent: only we write those.
  */
 static bool
-is_ours(struct span name)
-{
-	enum field_kind kind = field_kind(name);
-	return kind == FIELD_HOP ||
-	    (kind == FIELD_OWN &&
-		(span_ieq(name, SPAN("Host")) ||
-		    span_ieq(name, SPAN("Content-Length")) ||
-		    span_ieq(name, SPAN("Expect"))));
-}
-
-static bool
-is_visible(struct span s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (s.ptr[i] < 0x21 || s.ptr[i] > 0x7e)
-			return false;
-	return true;
-}
-
-static bool
-is_path(struct span s)
-{
-	return s.len > 0 && s.ptr[0] == '/' && is_visible(s);
-}
-
-static bool
 is_valid(const struct http1_request *request)
 {
 	if (!field_is_token(request->method) || !is_path(request->target) ||
 	    (request->base_path.len > 0 && !is_path(request->base_path)) ||
-	    request->host.len == 0 || !is_visible(request->host))
+	    request->host.len == 0 || !field_is_visible(request->host))
 		return false;
 	for (size_t i = 0; i < request->fields->count; i++) {
 		const struct field *f = &request->fields->list[i];
-		if (!field_is_token(f->name) || !field_is_value(f->value) ||
-		    is_ours(f->name))
+		enum field_kind kind = field_kind(f->name);
+		bool ours = kind == FIELD_HOP ||
+		    (kind == FIELD_OWN &&
+			(span_ieq(f->name, SPAN("Host")) ||
+			    span_ieq(f->name, SPAN("Content-Length")) ||
+			    span_ieq(f->name, SPAN("Expect"))));
+		if (ours || !field_is_token(f->name) ||
+		    !field_is_value(f->value))
 			return false;
 	}
 	return true;

@@ -47,24 +47,31 @@ static void
 take_out(struct connection *c)
 {
 	list_remove(&c->idle);
-	timer_clear(&c->idle_end);
 	c->keeper->n_idle--;
 	c->keeper = NULL;
 }
 
 static void
-on_idle_end(void *arg)
+on_idle_readable(void *arg, unsigned events)
 {
 	struct connection *c = arg;
+	(void)events;
 	take_out(c);
 	connection_close(&c);
 }
 
+/*
+ * The timer fires at the end of a rest, or before: nearly every rest is over
+ * before it has come, and moves no timer.
+ */
 static void
-on_idle_readable(void *arg, unsigned events)
+on_idle_end(void *arg)
 {
-	(void)events;
-	on_idle_end(arg);
+	struct connection *c = arg;
+	if (c->keeper != NULL && c->idle_until_ms > c->idle_end.at_ms)
+		timer_set_at(&c->idle_end, c->idle_until_ms);
+	else if (c->keeper != NULL)
+		on_idle_readable(c, 0);
 }
 
 void
@@ -76,9 +83,13 @@ target_keep(
 	connection_watch(c, on_idle_readable, c);
 	c->keeper = target;
 	list_add_first(&target->idle, &c->idle);
-	timer_init(
-	    &c->idle_end, c->dialler->connector->loop, on_idle_end, c);
-	timer_set(&c->idle_end, idle_ms);
+	struct loop *loop = c->dialler->connector->loop;
+	if (c->idle_end.loop == NULL)
+		timer_init(&c->idle_end, loop, on_idle_end, c);
+	c->idle_until_ms = loop_now_ms(loop) + idle_ms;
+	if (!timer_is_set(&c->idle_end) ||
+	    c->idle_end.at_ms > c->idle_until_ms)
+		timer_set_at(&c->idle_end, c->idle_until_ms);
 	if (++target->n_idle > target->max_idle)
 		target_drop(target);
 }
@@ -101,7 +112,7 @@ target_take(struct target *target)
 	struct connection *c;
 	LIST_EACH(c, &target->idle, idle) {
 		/* A timer that is due has not fired yet when turns are long. */
-		bool old = c->idle_end.at_ms <= loop_now_ms(c->idle_end.loop);
+		bool old = c->idle_until_ms <= loop_now_ms(c->idle_end.loop);
 		take_out(c);
 		if (!old &&
 		    (connection_is_silent(c) || !INVARIANT(idle_looked_at)))

@@ -184,80 +184,6 @@ one_valid_host_is_needed(void **state)
 	ASSERT_VERDICTS(heads);
 }
 
-#define LENGTH(value) FIELD("Content-Length", value)
-#define CODING(value) FIELD("Transfer-Encoding", value)
-
-static void
-a_length_is_one_plain_number(void **state)
-{
-	static const struct head heads[] = {
-	    POST(HEAD_CHECK_OK, LENGTH("0")),
-	    POST(HEAD_CHECK_OK, LENGTH("5")),
-	    POST(HEAD_CHECK_OK, LENGTH("1048577")),
-	    POST(HEAD_CHECK_OK, LENGTH("9223372036854775807")),
-	    POST(HEAD_CHECK_TOO_LARGE, LENGTH("9223372036854775808")),
-	    POST(HEAD_CHECK_TOO_LARGE, LENGTH("18446744073709551615")),
-	    POST(HEAD_CHECK_TOO_LARGE, LENGTH("18446744073709551616")),
-	    POST(HEAD_CHECK_TOO_LARGE, LENGTH("99999999999999999999999999")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH(" ")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("+5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("-5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("-0")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("0x5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5a")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5.0")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5, 5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5,5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5 5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5 ")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("0005")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("00")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5\0")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5"), LENGTH("5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5"), LENGTH("0")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("0"),
-		FIELD("content-length", "5")),
-	};
-
-	(void)state;
-	ASSERT_VERDICTS(heads);
-}
-
-static void
-the_only_coding_is_chunked_once_and_alone(void **state)
-{
-	static const struct head heads[] = {
-	    POST(HEAD_CHECK_OK, CODING("chunked")),
-	    POST(HEAD_CHECK_OK, CODING("Chunked")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("xchunked")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunkedx")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("identity")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("gzip, chunked")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked, gzip")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked, chunked")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked;x=1")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("\"chunked\"")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("\x0b"
-						"chunked")),
-	    /* libmicrohttpd would read to the end of the connection */
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked ")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked\t")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked"), CODING("chunked")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked"), CODING("identity")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("identity"), CODING("chunked")),
-	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked"), LENGTH("5")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("5"), CODING("chunked")),
-	    POST(HEAD_CHECK_BAD_REQUEST, LENGTH("0"), CODING("chunked")),
-	    {"POST", "/x", "HTTP/1.0", {HOST, CODING("chunked")},
-		HEAD_CHECK_BAD_REQUEST},
-	};
-
-	(void)state;
-	ASSERT_VERDICTS(heads);
-}
-
 static void
 the_only_expectation_is_100_continue(void **state)
 {
@@ -284,8 +210,6 @@ names_are_tokens(void **state)
 		POST(HEAD_CHECK_BAD_REQUEST, FIELD("", "x")),
 		POST(HEAD_CHECK_BAD_REQUEST, FIELD(" X", "x")),
 		POST(HEAD_CHECK_BAD_REQUEST, FIELD("X ", "x")),
-		POST(HEAD_CHECK_BAD_REQUEST, FIELD("Content-Length ", "5")),
-		POST(HEAD_CHECK_BAD_REQUEST, FIELD("Transfer-Encoding\t", "x")),
 		POST(HEAD_CHECK_BAD_REQUEST, FIELD("X:Y", "x")),
 		POST(HEAD_CHECK_BAD_REQUEST, FIELD("X(Y)", "x")),
 		POST(HEAD_CHECK_BAD_REQUEST, FIELD("X\"", "x")),
@@ -322,7 +246,7 @@ values_have_no_control_characters(void **state)
 	ASSERT_VERDICTS(heads);
 }
 
-/* What the front knows about a head besides its parts. */
+/* What the front knows about a head besides its parts: where its body ends. */
 static void
 what_the_wire_found_is_the_verdict(void **state)
 {
@@ -333,6 +257,8 @@ what_the_wire_found_is_the_verdict(void **state)
 		.target = SPAN("/path"),
 		.version = SPAN("HTTP/1.1"),
 		.fields = {list, 1},
+		.has_length = true,
+		.length = 1234567890123,
 		.message = "",
 	};
 	struct checked_head g;
@@ -340,6 +266,7 @@ what_the_wire_found_is_the_verdict(void **state)
 	(void)state;
 	assert_int_equal(head_check(arena, &head, &g), HEAD_CHECK_OK);
 	assert_true(span_eq(g.target.path, SPAN("/path")));
+	assert_true(g.has_length && !g.chunked && g.length == 1234567890123);
 	head.verdict = HEAD_CHECK_CODING;
 	head.message = "not this one";
 	assert_int_equal(head_check(arena, &head, &g), HEAD_CHECK_CODING);
@@ -374,39 +301,37 @@ there_are_not_too_many_fields(void **state)
 static void
 a_good_head_is_told_as_it_is(void **state)
 {
-	static const struct head length = {"POST", "/a?b", "HTTP/1.1",
-		{FIELD("Host", " h:1\t"), LENGTH("1234567890123"),
-		    FIELD("X", "\t a b  "), FIELD("X", "")}, HEAD_CHECK_OK};
-	static const struct head chunked = {"POST", "http://other:9/a",
-		"HTTP/1.1", {HOST, CODING("chunked")}, HEAD_CHECK_OK};
+	static const struct head blanks = {"POST", "/a?b", "HTTP/1.1",
+		{FIELD("Host", " h:1\t"), FIELD("X", "\t a b  "),
+		    FIELD("X", "")}, HEAD_CHECK_OK};
+	static const struct head absolute = {"POST", "http://other:9/a",
+		"HTTP/1.1", {HOST}, HEAD_CHECK_OK};
 	static const struct head old = {"GET", "/", "HTTP/1.0",
 		{FIELD("A", "b")}, HEAD_CHECK_OK};
 	struct arena *arena = arena_new();
 	struct checked_head g;
 
 	(void)state;
-	assert_int_equal(judge(arena, &length, &g), HEAD_CHECK_OK);
+	assert_int_equal(judge(arena, &blanks, &g), HEAD_CHECK_OK);
 	assert_true(span_eq(g.authority, SPAN("h:1")));
 	assert_true(span_eq(g.target.query, SPAN("b")));
 	assert_true(span_eq(g.target.spelling, SPAN("/a")));
-	assert_true(g.has_length && !g.chunked && !g.version_1_0);
-	assert_true(g.length == 1234567890123);
-	assert_int_equal(g.fields.count, 4);
+	assert_false(g.version_1_0);
+	assert_int_equal(g.fields.count, 3);
 	assert_true(span_eq(g.fields.list[0].value, SPAN("h:1")));
-	assert_true(span_eq(g.fields.list[2].name, SPAN("X")));
-	assert_true(span_eq(g.fields.list[2].value, SPAN("a b")));
-	assert_true(span_eq(g.fields.list[3].value, SPAN("")));
+	assert_true(span_eq(g.fields.list[1].name, SPAN("X")));
+	assert_true(span_eq(g.fields.list[1].value, SPAN("a b")));
+	assert_true(span_eq(g.fields.list[2].value, SPAN("")));
 
 	/*
 	 * An absolute target's authority replaces the Host (RFC 9112, 3.2.2).
 	 */
-	assert_int_equal(judge(arena, &chunked, &g), HEAD_CHECK_OK);
+	assert_int_equal(judge(arena, &absolute, &g), HEAD_CHECK_OK);
 	assert_true(span_eq(g.authority, SPAN("other:9")));
 	assert_true(span_eq(g.target.origin_form, SPAN("/a")));
-	assert_true(g.chunked && !g.has_length && g.length == 0);
 
 	assert_int_equal(judge(arena, &old, &g), HEAD_CHECK_OK);
-	assert_true(g.version_1_0 && !g.chunked && !g.has_length);
+	assert_true(g.version_1_0);
 	assert_int_equal(g.authority.len, 0);
 	arena_free(&arena);
 }
@@ -415,7 +340,7 @@ static void
 a_bad_head_tells_only_why(void **state)
 {
 	static const struct head bad = {"POST", "/", "HTTP/1.1",
-		{HOST, LENGTH("5"), CODING("chunked")}, HEAD_CHECK_BAD_REQUEST};
+		{HOST, HOST}, HEAD_CHECK_BAD_REQUEST};
 	struct arena *arena = arena_new();
 	struct checked_head g = {.length = -7};
 
@@ -434,8 +359,6 @@ main(void)
 		cmocka_unit_test(only_two_versions_are_spoken),
 		cmocka_unit_test(only_paths_and_urls_are_targets),
 		cmocka_unit_test(one_valid_host_is_needed),
-		cmocka_unit_test(a_length_is_one_plain_number),
-		cmocka_unit_test(the_only_coding_is_chunked_once_and_alone),
 		cmocka_unit_test(the_only_expectation_is_100_continue),
 		cmocka_unit_test(names_are_tokens),
 		cmocka_unit_test(values_have_no_control_characters),
