@@ -28,14 +28,15 @@ enum {
 };
 
 static const struct machine_step steps[] = {
-#define EXECUTION_STEP(name, function, operation) {#name, function},
+#define EXECUTION_STEP(name, function, operation)                             \
+	{#name, function, sizeof #operation != sizeof "NULL"},
 #include "tbl/steps.h"
 };
 
-static const struct op *
+static struct op *
 execution_awaited(struct machine *machine)
 {
-	const struct execution *e = execution_of(machine);
+	struct execution *e = execution_of(machine);
 	switch ((enum execution_step)machine->step) {
 #define EXECUTION_STEP(name, function, operation)                             \
 	case EXECUTION_##name:                                                 \
@@ -71,7 +72,7 @@ execution_free(struct machine *machine)
 }
 
 static const struct machine_kind execution_kind = {
-    "execution", steps, execution_awaited, execution_free};
+    "execution", steps, execution_awaited, execution_free, false};
 
 /*
  * A short step that is under way ends the claim, or is tried again after a

@@ -55,7 +55,7 @@ void
 machine_run(void *arg)
 {
 	struct machine *machine = arg;
-	const struct op *op = machine->kind->awaited(machine);
+	struct op *op = machine->kind->awaited(machine);
 	must(op == NULL || op->state == OP_DONE);
 	for (;;) {
 		unsigned step = machine->step;
@@ -65,12 +65,15 @@ machine_run(void *arg)
 		case MORE:
 			/* No operation may be skipped, no step repeated. */
 			must(machine->step != step);
-			must(machine->kind->awaited(machine) == NULL);
+			must(!machine->kind->steps[machine->step].waits);
 			break;
 		case WAIT:
 			op = machine->kind->awaited(machine);
 			must(op != NULL && op->state != OP_IDLE);
-			return;
+			if (op->state != OP_DONE || !machine->kind->runs_on)
+				return;
+			task_cancel(&op->task);
+			break;
 		case DONE:
 			machine_end(machine);
 			return;

@@ -29,14 +29,17 @@ struct machine;
 struct machine_step {
 	const char *name;
 	enum after (*run)(struct machine *machine);
+	bool waits; /* an operation wakes the machine into it */
 };
 
 struct machine_kind {
 	const char *name;
 	const struct machine_step *steps;
 	/* Returns the operation that wakes the machine's step, or NULL. */
-	const struct op *(*awaited)(struct machine *machine);
+	struct op *(*awaited)(struct machine *machine);
 	void (*free)(struct machine *machine);
+	/* Nobody who runs it looks at it afterwards: see machine_run(). */
+	bool runs_on;
 };
 
 /* So many steps are remembered, for the debugger. */
@@ -66,7 +69,11 @@ void machine_init(struct machine *machine, const struct machine_kind *kind,
 void machine_name(struct machine *machine, struct span id);
 /* Moves it to a step: the one way to do so. */
 void machine_to(struct machine *machine, unsigned step);
-/* The wake of its operations: runs a struct machine until it waits or ends. */
+/*
+ * The wake of its operations: runs a struct machine until it waits or ends.
+ * One that runs on does not wait for what is over already, such as for a body
+ * that has come with its head.
+ */
 void machine_run(void *machine);
 /* Takes it off its list and frees it, wherever it stands. */
 void machine_end(struct machine *machine);

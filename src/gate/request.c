@@ -53,7 +53,8 @@ enum request_step {
 #include "tbl/steps.h"
 
 static const struct machine_step steps[] = {
-#define REQUEST_STEP(name, function, operation) {#name, function},
+#define REQUEST_STEP(name, function, operation)                               \
+	{#name, function, sizeof #operation != sizeof "NULL"},
 #include "tbl/steps.h"
 };
 
@@ -63,10 +64,10 @@ request_of(struct machine *machine)
 	return CONTAINER_OF(machine, struct request, machine);
 }
 
-static const struct op *
+static struct op *
 request_awaited(struct machine *machine)
 {
-	const struct request *r = request_of(machine);
+	struct request *r = request_of(machine);
 	switch ((enum request_step)machine->step) {
 #define REQUEST_STEP(name, function, operation)                               \
 	case REQUEST_##name:                                                   \
@@ -102,7 +103,7 @@ request_free(struct machine *machine)
 }
 
 static const struct machine_kind request_kind = {
-    "request", steps, request_awaited, request_free};
+    "request", steps, request_awaited, request_free, true};
 
 void
 request_new(void *arg, struct exchange *x)

@@ -7,7 +7,8 @@
  * An operation is something that its owner waits for.  It is a member of the
  * owner, is started by one module (the provider) with a deadline, and ends
  * exactly once with a code.  Its end puts it on the ready list; the owner's
- * wake is called from there, and never from within the provider.  One thread.
+ * wake is called from there, and never from within the provider.  An owner may
+ * see that it is done before, and cancels its task then.  One thread.
  */
 enum op_state {
 	OP_IDLE,    /* not started, or given up */

@@ -34,7 +34,8 @@
  */
 
 static const struct machine_step steps[] = {
-#define DELIVERY_STEP(name, function, operation) {#name, function},
+#define DELIVERY_STEP(name, function, operation)                              \
+	{#name, function, sizeof #operation != sizeof "NULL"},
 #include "tbl/steps.h"
 };
 
@@ -44,10 +45,10 @@ delivery_of(struct machine *machine)
 	return CONTAINER_OF(machine, struct delivery, machine);
 }
 
-static const struct op *
+static struct op *
 awaited(struct machine *machine)
 {
-	const struct delivery *d = delivery_of(machine);
+	struct delivery *d = delivery_of(machine);
 	switch ((enum delivery_step)machine->step) {
 #define DELIVERY_STEP(name, function, operation)                              \
 	case DELIVERY_##name:                                                  \
@@ -130,7 +131,7 @@ delivery_free(struct machine *machine)
 }
 
 static const struct machine_kind delivery_kind = {
-    "delivery", steps, awaited, delivery_free};
+    "delivery", steps, awaited, delivery_free, false};
 
 struct delivery *
 delivery_make(

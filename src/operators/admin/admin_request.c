@@ -309,14 +309,15 @@ admin_request_received(struct machine *machine)
 /* --- life --- */
 
 static const struct machine_step steps[] = {
-#define ADMIN_STEP(name, function, operation) {#name, function},
+#define ADMIN_STEP(name, function, operation)                                 \
+	{#name, function, sizeof #operation != sizeof "NULL"},
 #include "tbl/admin_steps.h"
 };
 
-static const struct op *
+static struct op *
 admin_request_awaited(struct machine *machine)
 {
-	const struct admin_request *a = admin_request_of(machine);
+	struct admin_request *a = admin_request_of(machine);
 	switch ((enum admin_step)machine->step) {
 #define ADMIN_STEP(name, function, operation)                                 \
 	case ADMIN_##name:                                                     \
@@ -358,7 +359,7 @@ admin_request_free(struct machine *machine)
 }
 
 static const struct machine_kind admin_request_kind = {
-    "admin", steps, admin_request_awaited, admin_request_free};
+    "admin", steps, admin_request_awaited, admin_request_free, false};
 
 void
 admin_request_new(void *arg, struct exchange *x)
