@@ -140,7 +140,8 @@ access_log(const struct request *r, int64_t took_us)
 	if (r->c.attempt > 0)
 		log_int(&line, "attempt", r->c.attempt);
 	if (r->c.key_hex[0] != '\0')
-		log_str(&line, "key_id", r->c.key_hex);
+		log_span(
+		    &line, "key_id", span_of(r->c.key_hex, DIGEST_HEX));
 	if (r->c.label.len > 0)
 		log_span(&line, "label", r->c.label);
 	struct span trace_id = trace_id_of(&r->c.head.fields);

@@ -249,7 +249,6 @@ claimant_prepare(struct claimant *c, bool waits)
 	};
 	if (c->policy->replay_json.count > 0 && c->own == NULL)
 		c->own = replay_json_take(c->arena, c->policy, &c->content);
-	owner_new(&c->claim.owner);
 	if (c->policy->reconcile.path.text != NULL && INVARIANT(same_query))
 		c->claim.query_hash = hash_query(c, &variables);
 	if (c->policy->reconcile.n_headers > 0)
@@ -303,6 +302,7 @@ claimant_claim(struct claimant *c, bool executes)
 	c->claim.has_outcome = claimant_is_withheld(c);
 	c->claim.withheld = !executes || c->claim.has_outcome;
 	c->claim.provenance = provenance_write(c->arena, &provenance);
+	owner_new(&c->claim.owner);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);
 	claim_start(c->worker->store, &c->claim_op, &c->claim);
 }

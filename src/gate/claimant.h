@@ -160,9 +160,9 @@ MUST_USE enum problem claimant_name_record(
 /* --- the claim, and its execution --- */
 
 /*
- * Makes the next claim: a new owner, the fingerprint, and as many attempts as
- * the policy allows.  waits is a member of struct claim, which may be changed
- * before it is claimed.
+ * Makes the next claim: the fingerprint, and as many attempts as the policy
+ * allows.  waits is a member of struct claim, which may be changed before it is
+ * claimed.
  */
 void claimant_prepare(struct claimant *c, bool waits);
 /* Makes the fingerprint alone; it covers the entity that the claim has. */
@@ -170,8 +170,9 @@ void claimant_fingerprint(struct claimant *c);
 /* Takes the answer from the cache, as COMPLETED; false: it has none. */
 MUST_USE bool claimant_find_cached(struct claimant *c);
 /*
- * Claims the record; claim_op has the reply.  Where executes is false, nothing
- * is executed for it: a claim that would be ours is refused (withheld).
+ * Claims the record for a new owner; claim_op has the reply.  Where executes is
+ * false, nothing is executed for it: a claim that would be ours is refused
+ * (withheld).
  */
 void claimant_claim(struct claimant *c, bool executes);
 /*

@@ -134,6 +134,7 @@ execution_new(const struct execution_terms *t)
 	    .created_ms = claimed->created_ms,
 	    .policy = t->claim->policy,
 	    .provenance = t->claim->provenance,
+	    .labelled = t->label.len > 0,
 	};
 	memcpy(e->owned.fingerprint, t->claim->fingerprint,
 	    sizeof e->owned.fingerprint);

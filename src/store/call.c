@@ -73,10 +73,10 @@ call_of_record(struct store *store, enum script script,
 	call->events_maxlen = conf->store.events_maxlen;
 	resp_number(&call->args, (int64_t)n_keys);
 	call->item.keys_from = call->args.len;
-	redis_keys_record(&call->args, conf, key_id);
+	redis_keys_record(&call->args, &store->shard_names, key_id);
 	call->item.keys_to = call->args.len;
 	call->item.keys_to +=
-	    redis_keys_names(&store->shard_names, shard, &call->args);
+	    redis_keys_indexes(&call->args, &store->shard_names, shard);
 	if (tells) {
 		redis_keys_index(&call->args, conf, shard, "events");
 		redis_keys_index(&call->args, conf, shard, "dead");
@@ -533,11 +533,11 @@ on_refused(struct store_call *call, const redisReply *reply)
 /* --- replies --- */
 
 static void
-on_answered(struct store_call *call, struct call_reply reply)
+on_answered(struct store_call *call, struct call_reply reply, int64_t now_us)
 {
 	if (call->store->took != NULL)
 		histogram_add(&call->store->took[call->run.script],
-		    clock_us() - call->run.link.sent_us);
+		    now_us - call->run.link.sent_us);
 	/* An error comes last: Redis took the step but not its event. */
 	if (reply.n_extra > 0 &&
 	    reply.extra[reply.n_extra - 1]->type == REDIS_REPLY_ERROR)
@@ -557,19 +557,20 @@ on_delayed_end(struct replicas_delayed *delayed, int error)
 	}
 	if (call->confirmed != NULL)
 		call->confirmed(call, &delayed->reply);
-	on_answered(call, delayed->reply);
+	on_answered(call, delayed->reply, clock_us());
 }
 
 /* It is the reply to this call. */
 static void
 take_reply(struct store_call *call, const struct call_reply *reply)
 {
+	int64_t now_us = clock_us();
 	redis_clock_heard(link_clock(call->channel->link), reply->now_ms,
-	    call->run.link.sent_us, clock_us());
+	    call->run.link.sent_us, now_us);
 	call->delayed.end = on_delayed_end;
 	if (!replicas_delay(
 		call->channel, call->run.script, reply, &call->delayed))
-		on_answered(call, *reply);
+		on_answered(call, *reply, now_us);
 }
 
 static void

@@ -14,10 +14,9 @@
 #include "store/topology.h"
 
 enum {
-	DEADLINE_AT = 1, /* in a claim's terms, … */
+	DEADLINE_AT = 1, /* in a claim's terms */
 	DEADLINE_DIGITS = 13,
 	CAUTION_AT = 15,
-	NUMBERS = 5, /* … which have so many of the route's */
 	POLICY_PARTS = 6,
 	/*
 	 * A claim whose reply is slow, but flows, may take so many times
@@ -343,6 +342,26 @@ put_policy(struct span parts[POLICY_PARTS], char digits[DIGITS_MAX],
 	return 1;
 }
 
+static struct span
+numbers_of(struct store *store, const struct claim *claim)
+{
+	const struct conf_idempotency *policy = claim->policy;
+	const int64_t list[CLAIM_NUMBERS] = {policy->lease_ms,
+	    call_alive_ms(policy), policy->unknown_retention_ms,
+	    claim->max_attempts, store->longest_ms};
+	struct claim_numbers *last = &store->claim_numbers;
+	if (memcmp(last->list, list, sizeof list) != 0) {
+		memcpy(last->list, list, sizeof list);
+		char *at = last->text;
+		for (size_t i = 0; i < CLAIM_NUMBERS; i++) {
+			at += digits_put(at, list[i]);
+			*at++ = ' ';
+		}
+		last->len = (size_t)(at - last->text);
+	}
+	return span_of(last->text, last->len);
+}
+
 /*
  * The claim's terms, and what is claimed (lua/claim_item.lua).  Returns at
  * which offset the terms are; zeros stand there for what is filled in when they
@@ -351,25 +370,16 @@ put_policy(struct span parts[POLICY_PARTS], char digits[DIGITS_MAX],
 static size_t
 put_item(struct store_call *call, const struct claim *claim)
 {
-	const struct conf_idempotency *policy = claim->policy;
-	const int64_t numbers[NUMBERS] = {policy->lease_ms,
-	    call_alive_ms(policy), policy->unknown_retention_ms,
-	    claim->max_attempts, call->store->longest_ms};
-	char text[NUMBERS * (DIGITS_MAX + 1)], digits[DIGITS_MAX], *at = text;
+	char digits[DIGITS_MAX];
 	char owner[TOKEN_CHARS + 1], print[TOKEN_CHARS + 1];
 	char wants = (char)('0' + claim->waits + 2 * claim->brief +
 	    4 * claim->has_outcome);
-	for (size_t i = 0; i < NUMBERS; i++) {
-		at += digits_put(at, numbers[i]);
-		*at++ = ' ';
-	}
 	/* A reload may name headers to ask with, but brings no keys. */
 	bool sealable = call->store->conf->store.n_encryption_keys > 0;
 	char *question = claim->question.len > 0 && sealable
 	    ? seal_question(call->store, claim) : NULL;
 	struct span terms[4 + POLICY_PARTS] = {SPAN(" 0000000000000"),
-	    span_of(&wants, 1), SPAN("0"),
-	    span_of(text, (size_t)(at - text))};
+	    span_of(&wants, 1), SPAN("0"), numbers_of(call->store, claim)};
 	size_t count = 4 + put_policy(terms + 4, digits, claim, question);
 	size_t terms_at = resp_joined(&call->args, terms, count);
 	call->item.own_from = call->args.len;
@@ -414,7 +424,6 @@ claim_start(
 {
 	const struct conf_idempotency *policy = claim->policy;
 	const struct claim_revoke *revoke;
-	int64_t slowest_ms = SLOW_TIMES * store->conf->store.redis.timeout_ms;
 	must(claim->max_attempts > 0);
 	/* A revoke that is still under way would give this one back too. */
 	LIST_EACH(revoke, &store->claim_revokes, in_store)
@@ -445,7 +454,8 @@ claim_start(
 	call->done = on_claim_done;
 	call->confirmed = record_reply_confirmed;
 	call_join_op(call, op);
-	call->end_us = clock_us() + slowest_ms * 1000;
+	call->end_us = call->give_up_us +
+	    (SLOW_TIMES - 1) * store->conf->store.redis.timeout_ms * 1000;
 	store->n_claims++;
 	call_start(call);
 }

@@ -85,8 +85,8 @@ renew_shard(struct store *store, struct store_op *op,
 	resp_number(&call->args, (int64_t)all->count + 1);
 	redis_keys_index(&call->args, store->conf, shard, "leases");
 	for (size_t i = 0; i < all->count; i++)
-		redis_keys_record(
-		    &call->args, store->conf, &all->list[i]->owned.key_id);
+		redis_keys_record(&call->args, &store->shard_names,
+		    &all->list[i]->owned.key_id);
 	resp_number(&call->args, store->longest_ms);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct owned_claim *owned = &all->list[i]->owned;

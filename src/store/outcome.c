@@ -112,9 +112,11 @@ static struct span
 encode(const struct store *store, const struct owned_claim *owned,
     const struct answer *answer, char **ret_bytes)
 {
-	struct seal_about about = seal_about_attempt(
-	    &owned->key_id, owned->attempt, owned->fingerprint);
+	struct seal_about about = {.kind = SEAL_ANSWER};
 	size_t len;
+	if (store->conf->store.n_encryption_keys > 0)
+		about = seal_about_attempt(
+		    &owned->key_id, owned->attempt, owned->fingerprint);
 	answer_codec_write(&store->codec, &about, answer, ret_bytes, &len);
 	return span_of(*ret_bytes, len);
 }
@@ -136,7 +138,7 @@ outcome_store(struct store *store, struct store_op *op,
 	char terms[1 + ATTEMPT_DIGITS + DIGITS_MAX] = " ";
 	size_t len = 1 + ATTEMPT_DIGITS;
 	struct span bytes = outcome->stored;
-	char *encoded = NULL, label[LABEL_INDEX_CHARS + 1];
+	char *encoded = NULL, label[LABEL_INDEX_CHARS + 1] = "";
 	struct store_call *call = outcome_call(store, op,
 	    runs[outcome->kind].script, owned, runs[outcome->kind].n_argv);
 	if (outcome->kind != JOURNAL_COMPLETE)
@@ -152,8 +154,9 @@ outcome_store(struct store *store, struct store_op *op,
 		    span_of(terms, len), owned->asked};
 		resp_joined(&call->args, first, 2);
 		call->item.own_from = call->args.len;
-		label_index_of(&store->conf->store, &owned->key_id,
-		    owned->provenance, label);
+		if (owned->labelled)
+			label_index_of(&store->conf->store, &owned->key_id,
+			    owned->provenance, label);
 		call_arg_labelled(call, &owned->owner, label);
 		resp_arg(&call->args, bytes);
 		/* With an entity's record more is to be done than is usual. */
@@ -248,6 +251,7 @@ outcome_replay(struct store *store, struct store_op *op,
 	    .created_ms = entry->created_ms,
 	    .policy = &policy,
 	    .provenance = entry->provenance,
+	    .labelled = true,
 	};
 	memcpy(owned.fingerprint, entry->fingerprint, sizeof owned.fingerprint);
 	struct store_entity entity = {

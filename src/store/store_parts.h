@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/digits.h"
 #include "base/list.h"
 #include "base/loop/timer.h"
 #include "store/record/answer_codec.h"
@@ -33,6 +34,17 @@ struct identity {
 	struct timer timer; /* to ask again */
 };
 
+/*
+ * The numbers of the last claim's terms, those of its route, and how they are
+ * written: the next one has most often the same.
+ */
+enum { CLAIM_NUMBERS = 5 };
+struct claim_numbers {
+	int64_t list[CLAIM_NUMBERS];
+	char text[CLAIM_NUMBERS * (DIGITS_MAX + 1)];
+	size_t len;
+};
+
 struct store {
 	struct loop *loop;
 	const struct conf *conf;
@@ -61,6 +73,7 @@ struct store {
 	struct list again;
 	struct timer again_timer;
 
+	struct claim_numbers claim_numbers;
 	/* Claims that were made and are not answered. */
 	unsigned n_claims;
 	/* Claims that are being given back (claim.c), the last one first. */

@@ -178,6 +178,7 @@ struct owned_claim {
 	uint32_t tries;
 	const struct conf_idempotency *policy;
 	struct span provenance; /* of the claim */
+	bool labelled;          /* that may have a label */
 	const struct store_entity *entity; /* as in the claim */
 	/* Of an owner that asked: as in the claim. */
 	struct span asked;

@@ -27,28 +27,13 @@ put_name(struct resp *resp, const struct conf *conf, unsigned shard,
 	resp_joined(resp, parts, sizeof parts / sizeof *parts);
 }
 
-/* Puts the name of a key's record, or of what was observed of the key. */
-static void
-put_of_key(struct resp *resp, const struct conf *conf,
-    const struct key_id *key_id, const char *word)
-{
-	char hex[DIGEST_HEX + 1];
-	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
-	put_name(resp, conf, redis_keys_shard(conf, key_id), word, hex);
-}
-
-void
-redis_keys_record(
-    struct resp *resp, const struct conf *conf, const struct key_id *key_id)
-{
-	put_of_key(resp, conf, key_id, "r:");
-}
-
 void
 redis_keys_observation(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id)
 {
-	put_of_key(resp, conf, key_id, "o:");
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	put_name(resp, conf, redis_keys_shard(conf, key_id), "o:", hex);
 }
 
 void
@@ -66,7 +51,8 @@ redis_keys_asking(struct resp *resp, const struct conf *conf, unsigned shard,
 }
 
 struct shard_names_of {
-	struct resp args; /* empty until they are needed */
+	char *record; /* up to its key; NULL: none was needed yet */
+	struct resp indexes;
 	size_t leases_len;
 };
 
@@ -81,23 +67,47 @@ redis_keys_names_init(struct shard_names *names, const struct conf *conf)
 void
 redis_keys_names_free(struct shard_names *names)
 {
-	for (int64_t i = 0; i < names->conf->store.shards; i++)
-		resp_clear(&names->list[i].args);
+	for (int64_t i = 0; i < names->conf->store.shards; i++) {
+		free(names->list[i].record);
+		resp_clear(&names->list[i].indexes);
+	}
 	free(names->list);
 	names->list = NULL;
 }
 
-size_t
-redis_keys_names(
-    struct shard_names *names, unsigned shard, struct resp *args)
+static const struct shard_names_of *
+names_of(struct shard_names *names, unsigned shard)
 {
 	struct shard_names_of *of = &names->list[shard];
-	if (of->args.len == 0) {
-		redis_keys_index(&of->args, names->conf, shard, "leases");
-		of->leases_len = of->args.len;
-		redis_keys_index(&of->args, names->conf, shard, "held");
-	}
-	resp_bytes(args, span_of(of->args.bytes, of->args.len));
+	const struct conf *conf = names->conf;
+	if (of->record != NULL)
+		return of;
+	of->record = mem_printf("%s:{%u}:r:", conf->store.prefix, shard);
+	redis_keys_index(&of->indexes, conf, shard, "leases");
+	of->leases_len = of->indexes.len;
+	redis_keys_index(&of->indexes, conf, shard, "held");
+	return of;
+}
+
+void
+redis_keys_record(struct resp *resp, struct shard_names *names,
+    const struct key_id *key_id)
+{
+	unsigned shard = redis_keys_shard(names->conf, key_id);
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	const struct span parts[] = {
+	    span_str(names_of(names, shard)->record),
+	    span_of(hex, DIGEST_HEX)};
+	resp_joined(resp, parts, 2);
+}
+
+size_t
+redis_keys_indexes(
+    struct resp *resp, struct shard_names *names, unsigned shard)
+{
+	const struct shard_names_of *of = names_of(names, shard);
+	resp_bytes(resp, span_of(of->indexes.bytes, of->indexes.len));
 	return of->leases_len;
 }
 

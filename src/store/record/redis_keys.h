@@ -13,9 +13,6 @@
 /* The shard of a record, below store.shards. */
 unsigned redis_keys_shard(const struct conf *conf, const struct key_id *key_id);
 
-/* Appends PREFIX:{SHARD}:r:KEYID as an argument; KEYID is in hex. */
-void redis_keys_record(
-    struct resp *resp, const struct conf *conf, const struct key_id *key_id);
 /* Appends PREFIX:{SHARD}:o:KEYID, of a key that is only observed. */
 void redis_keys_observation(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id);
@@ -32,9 +29,9 @@ void redis_keys_asking(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *route);
 
 /*
- * The names of the indexes that nearly every script touches, the leases of a
- * shard and what is held there, as arguments of a command: each is made once,
- * when it is first needed.  A member of its owner; one thread.
+ * The names that nearly every script touches, the records of a shard, its
+ * leases and what is held there: each is made once, when it is first needed.  A
+ * member of its owner; one thread.
  */
 struct shard_names {
 	const struct conf *conf;
@@ -44,12 +41,15 @@ struct shard_names {
 /* conf outlives it. */
 void redis_keys_names_init(struct shard_names *names, const struct conf *conf);
 void redis_keys_names_free(struct shard_names *names);
+/* Appends PREFIX:{SHARD}:r:KEYID as an argument; KEYID is in hex. */
+void redis_keys_record(struct resp *resp, struct shard_names *names,
+    const struct key_id *key_id);
 /*
  * Appends the leases' name and the held's, two arguments; returns how many
  * bytes the first of them has there.
  */
-size_t redis_keys_names(
-    struct shard_names *names, unsigned shard, struct resp *args);
+size_t redis_keys_indexes(
+    struct resp *resp, struct shard_names *names, unsigned shard);
 
 /*
  * Appends SHARD}:e:NAME as an argument, the end of the name of an entity's key

@@ -86,7 +86,10 @@ resp_begin(struct resp *resp, size_t count)
 void
 resp_arg(struct resp *resp, struct span arg)
 {
-	resp_joined(resp, &arg, 1);
+	reserve_room(resp, COUNT_BYTES + arg.len + 2);
+	put_count(resp, '$', arg.len);
+	put_bytes(resp, arg);
+	put_bytes(resp, SPAN("\r\n"));
 }
 
 size_t

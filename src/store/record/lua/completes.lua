@@ -15,9 +15,9 @@
 
 -- include clock.lua
 -- include layout.lua
--- include labels.lua
 
 local byte, sub, find, BLANK = string.byte, string.sub, string.find, 32
+local try, TOKEN = redis.pcall, 22
 -- How the records begin, what they become, and the argument that is next.
 local letters, mine, done, times, ends = {}, nil, nil, nil, nil
 local at = 1
@@ -33,9 +33,11 @@ for i = 1, #KEYS, 2 do
 		at = at + 1
 		owner = ARGV[at]
 	end
-	local label = sub(owner, 23)
-	owner = sub(owner, 1, 22)
-	local value = redis.pcall('GET', key)
+	local label
+	if #owner > TOKEN then
+		label, owner = sub(owner, TOKEN + 1), sub(owner, 1, TOKEN)
+	end
+	local value = try('GET', key)
 	local letter = 'S'
 	if type(value) ~= 'string' then
 		value = '' -- none, of another type, or not ours to read
@@ -49,8 +51,11 @@ for i = 1, #KEYS, 2 do
 	    find(value, '\n', ROUTE, true) == #value then
 		redis.call('SET', key, done .. kept .. times ..
 		    sub(value, OWNER) .. ARGV[at + 1], 'PXAT', ends)
-		redis.pcall('ZREM', KEYS[i + 1], sub(key, -32))
-		index_label(label, KEYS[i + 1], key, ends)
+		try('ZREM', KEYS[i + 1], sub(key, -32))
+		if label then
+			-- include labels.lua
+			index_label(label, KEYS[i + 1], key, ends)
+		end
 		letter = 'D'
 	end
 	at = at + 2
