@@ -16,6 +16,8 @@ body_init(struct body *body, struct budget *budget)
 void
 body_clear(struct body *body)
 {
+	if (body->ptr == NULL)
+		return;
 	budget_give(body->budget, body->size);
 	free(body->ptr);
 	body->ptr = NULL;

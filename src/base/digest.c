@@ -21,7 +21,8 @@ digest_begin(struct digest *digest, struct span label, struct span secret)
 	}
 	crypto_generichash_init(
 	    &digest->state, key_bytes ? key : NULL, key_bytes, DIGEST_BYTES);
-	sodium_memzero(key, sizeof key);
+	if (key_bytes > 0)
+		sodium_memzero(key, sizeof key);
 	digest->n_gathered = 0;
 	digest_part(digest, label);
 }

@@ -16,28 +16,28 @@ static const char pairs[] = "00010203040506070809"
 			    "80818283848586878889"
 			    "90919293949596979899";
 
-size_t
-digits_put(char *out, int64_t number)
+static size_t
+put_number(char *out, uint64_t number)
 {
-	if (number >= 0 && number < 10) {
+	size_t len = 0;
+	if (number < 10) {
 		*out = (char)('0' + number);
 		return 1;
 	}
-	if (number >= 10 && number < 100) {
-		memcpy(out, pairs + 2 * number, 2);
-		return 2;
-	}
-	/* From the end. */
-	char text[DIGITS_MAX], *end = text + sizeof text, *at = end;
-	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-	for (; rest >= 10; rest /= 100)
-		memcpy(at -= 2, pairs + 2 * (rest % 100), 2);
-	if (rest > 0)
-		*--at = (char)('0' + rest);
-	if (number < 0)
-		*--at = '-';
-	memcpy(out, at, (size_t)(end - at));
-	return (size_t)(end - at);
+	/* Most have a few digits only. */
+	if (number >= 100)
+		len = put_number(out, number / 100);
+	memcpy(out + len, pairs + 2 * (number % 100), 2);
+	return len + 2;
+}
+
+size_t
+digits_put(char *out, int64_t number)
+{
+	if (number >= 0)
+		return put_number(out, (uint64_t)number);
+	*out = '-';
+	return 1 + put_number(out + 1, 0 - (uint64_t)number);
 }
 
 void

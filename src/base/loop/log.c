@@ -121,13 +121,6 @@ put_span(struct span s)
 	put_bytes(s.ptr, s.len);
 }
 
-static void
-put_decimal(int64_t number)
-{
-	char text[DIGITS_MAX];
-	put_bytes(text, digits_put(text, number));
-}
-
 /* Characters that need no escape in a JSON string. */
 static const bool is_plain[256] = {
     [' '] = true,
@@ -136,18 +129,24 @@ static const bool is_plain[256] = {
     [']' ... '~'] = true,
 };
 
+static bool
+are_plain(const char *eight)
+{
+	uint64_t word = swar_at(eight);
+	return swar_is_printable(word) && !swar_may_have(word, '"') &&
+	    !swar_may_have(word, '\\');
+}
+
 /* How many bytes from the first on need no escape. */
 static size_t
 count_plain(struct span s)
 {
 	size_t n = 0;
-	while (s.len - n >= 8) {
-		uint64_t word = swar_at(s.ptr + n);
-		if (!swar_is_printable(word) || swar_may_have(word, '"') ||
-		    swar_may_have(word, '\\'))
-			break;
+	while (s.len - n >= 8 && are_plain(s.ptr + n))
 		n += 8;
-	}
+	/* The last ones, together with some that were read before. */
+	if (n > 0 && s.len - n < 8 && are_plain(s.ptr + s.len - 8))
+		return s.len;
 	while (n < s.len && is_plain[(unsigned char)s.ptr[n]])
 		n++;
 	return n;
@@ -189,26 +188,25 @@ put_characters(struct span s)
 static void
 put_time(void)
 {
+	enum { DATE = sizeof "{\"ts\":\"2026-01-02T03:04:05." - 1 };
 	static _Thread_local struct {
 		time_t second;
-		char text[32];
+		char text[DATE + 1];
 	} cache = {.second = -1};
 	int64_t ms = clock_wall_ms();
 	time_t second = (time_t)(ms / 1000);
+	char *at = buffer.bytes + buffer.len;
 	if (second != cache.second) {
 		struct tm tm;
 		gmtime_r(&second, &tm);
-		strftime(cache.text, sizeof cache.text, "%Y-%m-%dT%H:%M:%S",
-		    &tm);
+		strftime(cache.text, sizeof cache.text,
+		    "{\"ts\":\"%Y-%m-%dT%H:%M:%S.", &tm);
 		cache.second = second;
 	}
-	char thousandths[3];
-	digits_pad(thousandths, sizeof thousandths, ms % 1000);
-	put_span(SPAN("{\"ts\":\""));
-	put_span(span_str(cache.text));
-	put_byte('.');
-	put_bytes(thousandths, sizeof thousandths);
-	put_bytes("Z\"", 2);
+	memcpy(at, cache.text, DATE);
+	digits_pad(at + DATE, 3, ms % 1000);
+	memcpy(at + DATE + 3, "Z\"", 2);
+	buffer.len += DATE + 5;
 }
 
 static struct logline
@@ -280,27 +278,23 @@ begin_member(struct span name, size_t len)
 	return true;
 }
 
-/* Most texts need no escape, and have room; false: this one does not. */
-static bool
-put_plain(struct span name, struct span value)
-{
-	if (count_plain(value) < value.len || !begin_member(name, value.len))
-		return false;
-	char *at = buffer.bytes + buffer.len;
-	*at++ = '"';
-	if (value.len > 0)
-		memcpy(at, value.ptr, value.len);
-	at[value.len] = '"';
-	buffer.len += value.len + 2;
-	return true;
-}
-
 void
 log_put_text(struct logline *line, struct span name, struct span value,
     size_t most)
 {
-	if (!line->wanted || (value.len <= most && put_plain(name, value)))
+	if (!line->wanted)
 		return;
+	/* Most texts need no escape, and have room. */
+	if (value.len <= most && count_plain(value) == value.len &&
+	    begin_member(name, value.len)) {
+		char *at = buffer.bytes + buffer.len;
+		*at++ = '"';
+		if (value.len > 0)
+			memcpy(at, value.ptr, value.len);
+		at[value.len] = '"';
+		buffer.len += value.len + 2;
+		return;
+	}
 	while (most > 0 && !line_has_room(name, most + 1))
 		most /= 2;
 	if (value.len > most && most == 0)
@@ -329,7 +323,7 @@ log_put_int(struct logline *line, struct span name, int64_t value)
 {
 	if (!line->wanted || !begin_member(name, 4))
 		return;
-	put_decimal(value);
+	buffer.len += digits_put(buffer.bytes + buffer.len, value);
 }
 
 void
@@ -337,11 +331,10 @@ log_put_ms(struct logline *line, struct span name, int64_t us)
 {
 	if (!line->wanted || !begin_member(name, 4))
 		return;
-	char thousandths[3];
-	digits_pad(thousandths, sizeof thousandths, us % 1000);
-	put_decimal(us / 1000);
-	put_byte('.');
-	put_bytes(thousandths, sizeof thousandths);
+	buffer.len += digits_put(buffer.bytes + buffer.len, us / 1000);
+	buffer.bytes[buffer.len++] = '.';
+	digits_pad(buffer.bytes + buffer.len, 3, us % 1000);
+	buffer.len += 3;
 }
 
 void
