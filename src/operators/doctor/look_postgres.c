@@ -348,7 +348,7 @@ come_in(struct look_postgres *look)
 	look->conn = connect_to(broker, "read-write");
 	if (PQstatus(look->conn) == CONNECTION_OK) {
 		PQclear(rows_of(look, "SET statement_timeout = 5000", 0));
-		return true;
+		return PQstatus(look->conn) == CONNECTION_OK;
 	}
 	char *why = flat(PQerrorMessage(look->conn));
 	/* None of the hosts takes writes, but one may be there. */
