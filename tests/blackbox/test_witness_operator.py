@@ -23,19 +23,22 @@ CREATE TABLE onceproxy_witness (
 
 class Desk:
     """A gateway whose route has a witness that nobody has proven, so that it
-    asks nothing by itself; and an operator."""
+    asks nothing by itself; and an operator.  It logs in as gate, with no more
+    rights than it needs where nothing is started."""
 
     def __init__(self, bench):
         if programs() is None or is_without("postgres"):
             raise Skip("there is no PostgreSQL")
         self.database = bench.postgres_for_all
-        self.database(TABLE)
+        self.database(f"{TABLE} CREATE ROLE gate LOGIN; GRANT SELECT, INSERT "
+                      "ON onceproxy_witness TO gate")
+        url = self.database.url.replace("//postgres@", "//gate@")
         self.upstream = bench.upstream(close_unanswered)
         self.gateway = bench.gateway(
             self.upstream, {"on_unknown": {"witness": {
                 "broker": "ledger", "table": "onceproxy_witness",
                 "wait": "300ms"}}},
-            brokers={"ledger": {"postgres": self.database.url}}, workers=1,
+            brokers={"ledger": {"postgres": url}}, workers=1,
             admin={"listen": "unix:" + os.path.join(bench.folder(), "a"),
                    "tokens": {"alice": "alices"}})
         self.admin = Admin(self.gateway, "alices")
@@ -122,6 +125,9 @@ def what_had_begun_is_revoked_too(bench):
     desk = Desk(bench)
     key_id = desk.unknown()
     desk.database(desk.insert(key_id, "started"))
+    desk.refused(key_id, "release", {}, "permission denied")
+    equal(desk.rows(), [f"{key_id}|1|started"])
+    desk.database("GRANT UPDATE (verdict) ON onceproxy_witness TO gate")
     equal(desk.act(key_id, "release")["state"], "RELEASED")
     equal(desk.rows(), [f"{key_id}|1|revoked"])
 

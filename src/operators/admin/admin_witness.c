@@ -120,18 +120,32 @@ free_errand(struct admin_errand *errand)
 
 static void on_worker(void *arg);
 
-/* All attempts that may be unknown are revoked, one after the other. */
+/*
+ * All attempts that may be unknown are revoked, one after the other.  What is
+ * started is revoked by a right of its own, UPDATE, which a gateway need not
+ * have where no API writes that.
+ */
+static bool
+has_more(struct admin_errand *errand)
+{
+	struct witness_op *witness = &errand->witness;
+	bool begun = witness->answer == WITNESS_STARTED &&
+	    witness->question == WITNESS_REVOKE;
+	bool revoked = witness->answer == WITNESS_REVOKED &&
+	    witness->attempt > errand->first;
+	witness->question = begun ? WITNESS_REVOKE_STARTED : WITNESS_REVOKE;
+	witness->attempt -= revoked;
+	return begun || revoked;
+}
+
 static void
 on_back(void *arg)
 {
 	struct admin_errand *errand = arg;
-	struct witness_op *witness = &errand->witness;
 	if (errand->op == NULL) {
 		free_errand(errand);
-	} else if (witness->answer == WITNESS_REVOKED &&
-	    witness->attempt > errand->first) {
-		witness->attempt--;
-		witness->answer = WITNESS_UNKNOWN;
+	} else if (has_more(errand)) {
+		errand->witness.answer = WITNESS_UNKNOWN;
 		loop_post(errand->worker->loop, on_worker, errand);
 	} else {
 		op_done(&errand->op->op, 0);
@@ -228,7 +242,6 @@ admin_witness_revoke(struct admin_request *a, const struct conf_route *route)
 	errand->witness.unknown_ms = record->state == STATE_UNKNOWN
 	    ? record->lease_until_ms
 	    : record->changed_ms;
-	errand->witness.question = WITNESS_REVOKE_STARTED;
 	errand->witness.regardless = true;
 	op_start(&a->errand.op,
 	    route->idempotency->witness.wait_ms + PATIENCE_MS, let_go);
