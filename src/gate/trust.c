@@ -24,6 +24,8 @@ struct trust {
 	char *name;
 	struct shared_watch watch;
 	bool asked; /* the worker's generation has it */
+	/* The one before had not, which Redis does not know yet. */
+	bool anew;
 	bool needs_catalogue; /* enforced_by is configured */
 	char which[DIGEST_HEX + 1]; /* the witness, as it is configured */
 
@@ -121,7 +123,8 @@ ask(struct shared_watch *watch)
 {
 	struct trust *t = CONTAINER_OF(watch, struct trust, watch);
 	char proof[24];
-	if (t->end[0] != '\0')
+	/* Alone, so that what is heard is about that. */
+	if (t->end[0] != '\0' && !t->anew)
 		return trust_call(
 		    &watch->shared, "end", span_str(t->end), SPAN(""));
 	if (t->known && t->proven_ms > t->told_ms) {
@@ -130,8 +133,8 @@ ask(struct shared_watch *watch)
 		    span_str(proof));
 	}
 	const char *enforced = !t->read ? "" : is_enforced(t) ? "1" : "0";
-	return trust_call(&watch->shared, "look", span_str(t->which),
-	    span_str(enforced));
+	return trust_call(&watch->shared, t->anew ? "begin" : "look",
+	    span_str(t->which), span_str(enforced));
 }
 
 static void
@@ -146,6 +149,7 @@ heard(struct shared_watch *watch, const struct store_call *call,
 		return;
 	}
 	bool ended = shared_number(reply, 1) != 0;
+	t->anew = false;
 	/*
 	 * Redis is told next where it ended meanwhile for this worker alone, or
 	 * where another gateway has another witness, as during a reload.
@@ -351,20 +355,22 @@ name_witness(struct trust *t, const struct conf_witness *witness)
 		digest_part(&digest, span_str(parts[i]));
 	digest_end(&digest, bytes);
 	hex_encode(bytes, DIGEST_BYTES, t->which);
-	if (strcmp(before, t->which) != 0) {
+	if (strcmp(before, t->which) != 0 || t->anew) {
 		t->known = t->read = false;
 		t->proven_ms = 0;
 	}
 }
 
-void
-trust_reload(struct trusts *trusts)
+/* again: after another generation, which may have told the API nothing. */
+static void
+adopt(struct trusts *trusts, bool again)
 {
 	struct worker *w = trusts->worker;
 	const struct conf *conf = w->generation->conf;
 	struct trust *t = atomic_load(&trusts->first);
 	for (; t != NULL; t = atomic_load(&t->next)) {
 		shared_watch_stop(&t->watch);
+		t->anew = t->anew || !t->asked;
 		t->asked = false;
 	}
 	for (size_t i = 0; i < conf->n_routes; i++) {
@@ -378,6 +384,7 @@ trust_reload(struct trusts *trusts)
 				end = &atomic_load(end)->next;
 			t = mem_zero(sizeof *t);
 			t->name = mem_str(span_str(route->name));
+			t->anew = again;
 			atomic_store(end, t);
 		}
 		if (t->asked)
@@ -392,12 +399,18 @@ trust_reload(struct trusts *trusts)
 	}
 }
 
+void
+trust_reload(struct trusts *trusts)
+{
+	adopt(trusts, true);
+}
+
 struct trusts *
 trust_new(struct worker *worker)
 {
 	struct trusts *trusts = mem_zero(sizeof *trusts);
 	trusts->worker = worker;
-	trust_reload(trusts);
+	adopt(trusts, false);
 	return trusts;
 }
 

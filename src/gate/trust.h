@@ -28,7 +28,10 @@ struct trusts *trust_new(struct worker *worker);
 /* The worker ends: from then on only trust_view may be called. */
 void trust_stop(struct trusts *trusts);
 void trust_free(struct trusts **trusts);
-/* The worker has a new generation. */
+/*
+ * The worker has a new generation.  What was sent of a route that had no
+ * witness until now is never asked about: the API may have been told nothing.
+ */
 void trust_reload(struct trusts *trusts);
 
 /*

@@ -395,6 +395,27 @@ def reload(gateway, on_unknown):
 
 
 @test
+def what_was_sent_while_there_was_no_witness_is_held(bench):
+    """The API was not told what to write: that it has no row says nothing."""
+    ledger, upstream, gateway = begin(bench)
+    reload(gateway, "hold")
+    upstream.reply = close_unanswered
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    equal(upstream.requests[-1].get("Idempotency-Key-Id"), None)
+    upstream.reply = answer(402)
+    reload(gateway, ledger.policy())
+    wait_known(bench.redis, gateway, "again-", True)
+    upstream.reply = ledger
+
+    def held():
+        equal(gateway.ask("k").status, 409)
+        return any("before there was this witness" in line.get("detail", "")
+                   for line in gateway.find_log("asked", answer="unknown"))
+    eventually(held, "it is not believed")
+    equal(ledger.payments(), [])
+
+
+@test
 def a_key_with_two_unknown_attempts_is_held(bench):
     """They were sent while the route was one that retries, and the API was not
     told what to write.  An operator releases both."""

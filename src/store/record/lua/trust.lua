@@ -2,11 +2,13 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What all gateways know of a route's witness: whether it may be believed.
 -- KEYS: the trust
--- ARGV: 1 act (look, show, prove, end, trust), 2 of look and prove which
---       witness it is, of end why, of trust who, 3 of look whether a payment
---       needs its row there (1, 0, or empty: not known), of prove when a 2xx
---       was sent that had its row, ms, of trust a note, 4 whose it is
---       (publish.lua)
+-- ARGV: 1 act (look, begin, show, prove, end, trust), 2 of look, begin and
+--       prove which witness it is, of end why, of trust who, 3 of look and
+--       begin whether a payment needs its row there (1, 0, or empty: not
+--       known), of prove when a 2xx was sent that had its row, ms, of trust a
+--       note, 4 whose it is (publish.lua)
+-- begin: look, of a gateway that had none for that route, and told the API
+--       nothing of what it sent: the witness is as new as if it were another.
 -- Answers: DONE, GONE where nothing has changed (it was at an end already, or
 --       is not), and: when the last proof was sent (ms, 0: none), since when it
 --       is at an end (ms, 0: it is not), since when it is this witness, or was
@@ -32,9 +34,9 @@ end
 local word, act = 'GONE', ARGV[1]
 if act == 'show' then
 	word = 'DONE'
-elseif act == 'look' then
+elseif act == 'look' or act == 'begin' then
 	word = 'DONE'
-	if which ~= ARGV[2] then
+	if which ~= ARGV[2] or act == 'begin' then
 		which, since, needed, proven = ARGV[2], stamp, '0', '0'
 	end
 	if ARGV[3] == '0' then
@@ -57,7 +59,7 @@ local now_is = table.concat(
     {which, proven, ended, since, needed, why, who, note}, '\n')
 if word == 'DONE' and now_is ~= value and act ~= 'show' then
 	redis.call('SET', KEYS[1], now_is)
-	if act == 'end' or act == 'trust' then
+	if act == 'end' or act == 'trust' or act == 'begin' then
 		announce(ARGV[4], 'trust')
 	end
 end
