@@ -672,6 +672,8 @@ class Ledger:
 
     def __init__(self):
         self.paid = {}  # key: times
+        self.silent = False  # takes payments, and neither makes nor answers
+        self.silences = 0
 
     def __call__(self, connection, request):
         key = request.get("Idempotency-Key")
@@ -679,6 +681,10 @@ class Ledger:
             key = request.target.rsplit("/", 1)[1]
             connection.send(answer(200, self.words(key))
                             if key in self.paid else answer(404))
+            return
+        if self.silent:
+            self.silences += 1
+            connection.close()
             return
         self.paid[key] = self.paid.get(key, 0) + 1
         connection.send(answer(201, self.words(key)))
@@ -727,6 +733,11 @@ def what_a_lost_redis_had_forgotten_is_not_paid_again(bench):
         equal((got.status, got.body), (status, Ledger.words(key)))
         assert gateway.ask(key).replayed
     equal(ledger.paid, {"before": 1, "new": 1})
+    # What the API was sent, and may yet make, it is not sent again.
+    ledger.silent = True
+    equal([gateway.ask("late").status for _ in range(3)], [503, 502, 409])
+    equal(gateway.ask("late").problem, "attempts-exhausted")
+    equal(ledger.silences, 1)
 
 
 @test
