@@ -282,6 +282,19 @@ def the_loop_of_the_page_waits_as_it_is_told(bench, language):
 
 
 @each(LANGUAGES)
+def the_loop_of_the_page_takes_what_was_passed_on_for_pending(bench, language):
+    """A route that only observes keeps no key: the API may have paid."""
+    upstream = bench.upstream(
+        lambda connection, request: connection.close())
+    config = bench.config(upstream)
+    config["routes"][0]["mode"] = "observe"
+    gateway = bench.serve(config)
+    equal(pay(bench, language, gateway.address, "order-1", ORDER),
+          ["pending 502"])
+    equal(upstream.count(), 1)
+
+
+@each(LANGUAGES)
 def the_loop_of_the_page_takes_no_answer_for_pending(bench, language):
     listener, port = refused_port()
     with listener:
