@@ -256,8 +256,8 @@ def the_loop_of_the_page_pays_each_order_once(bench, language):
 @each(LANGUAGES)
 def the_loop_of_the_page_waits_as_it_is_told(bench, language):
     """Longer than it would by itself, also by a problem of the API's own; what
-    nobody knows is pending, and so is what has no token that is good; nothing
-    is asked more than three times."""
+    nobody knows is pending, and so is what has no token that is good, or is to
+    wait for longer than a minute; nothing is asked more than three times."""
     came = {}
 
     def script(connection, request):
@@ -267,17 +267,18 @@ def the_loop_of_the_page_waits_as_it_is_told(bench, language):
         if order == "lost":
             return connection.close()
         own = [("Content-Type", "application/problem+json")]
-        busy = answer(503, b"{}", [("Retry-After", "2"), *own])
+        after = "61" if order == "closed" else "2"
+        busy = answer(503, b"{}", [("Retry-After", after), *own])
         return connection.send(
             answer(401, b"{}") if order == "token" else
             busy if len(times) == 1 else answer(500, b"{}", own))
     _, gateway = bench.pair(script)
     equal(pay(bench, language, gateway.address, "busy", ORDER,
-              "token", ORDER, "lost", ORDER),
-          ["done 500", "pending 401", "pending 409"])
+              "token", ORDER, "closed", ORDER, "lost", ORDER),
+          ["done 500", "pending 401", "pending 503", "pending 409"])
     first, second = came["busy"]
     assert second - first > 1.9, came
-    equal((len(came["token"]), len(came["lost"])), (1, 1))
+    equal([len(came[n]) for n in ("token", "closed", "lost")], [1, 1, 1])
     equal(len(gateway.find_log("request", outcome="unknown")), 3)
 
 
