@@ -67,6 +67,8 @@ def the_version_of_the_package_is_that_of_the_program(bench):
         f"onceproxy ({version}-")
     assert f"image.version={version} " in instructions("LABEL")[0] + " "
     assert f"onceproxy:{version}\n" in read(CONTAINER)
+    assert f" onceproxy:{version} check\n" in read(
+        "contrib/container/onceproxy.json")
 
 
 @test
