@@ -45,6 +45,7 @@ struct claim_call {
 	bool reclaims; /* its owner holds the record already */
 	bool again;    /* it was LATE once */
 	bool withheld;
+	bool looks;
 	/* So long after Redis' clock has jumped nothing is asked about. */
 	int64_t settle_us;
 	size_t terms_at; /* offset in args */
@@ -412,8 +413,9 @@ on_claim_prepare(struct store_call *call)
 	if (call->store->conf->store.wait_replicas > 0 &&
 	    INVARIANT(replay_confirmed))
 		caution += 2;
-	if (clock->jumped_us != 0 &&
-	    clock_us() - clock->jumped_us < claim->settle_us)
+	if (claim->looks ||
+	    (clock->jumped_us != 0 &&
+		clock_us() - clock->jumped_us < claim->settle_us))
 		caution += 4;
 	terms[CAUTION_AT] = (char)('0' + caution);
 }
@@ -448,6 +450,7 @@ claim_start(
 	own->what = what_of(claim);
 	own->reclaims = claim->reconciled;
 	own->withheld = claim->withheld;
+	own->looks = claim->looks;
 	own->settle_us =
 	    (policy->lease_ms + policy->reconcile.settle_ms) * 1000;
 	call->prepare = on_claim_prepare;

@@ -154,6 +154,8 @@ struct claim {
 	struct span query_hash;
 	/* Nothing new may be executed: instead of ours, E_STORE_REFUSED. */
 	bool withheld;
+	/* Of an attempt that is UNKNOWN: that is told, and it is not asked. */
+	bool looks;
 	/*
 	 * It was sent, and its record is not there: one is made that is
 	 * UNKNOWN, so that nobody executes it (withheld, too).

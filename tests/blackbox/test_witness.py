@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import signal
+from datetime import datetime
 
 from once import tap
 from once.admin import Admin
@@ -536,6 +537,28 @@ def a_message_goes_on_by_itself(bench, point, payments):
         if one["outcome"] in ("executed", "duplicate")], "it is executed")
     equal(ledger.payments(), payments)
     equal(stream.pending(), [])
+
+
+@test
+def messages_that_are_held_ask_at_growing_distances(bench):
+    """Though each hears when it has asked itself, when the other has, and when
+    the sweep has: a question comes a second after the one before, or later."""
+    stream = Stream(bench.own_redis())
+    ledger, upstream, gateway = begin(bench, stream=stream)
+    ledger.starts = True
+    ledger.dies("started")
+    for _ in range(2):
+        stream.add(body=b'{"amount":5}', idempotency_key="k1")
+    gateway.wait_until(lambda: len(gateway.find_log("message_held")) == 2,
+                       "both are held")
+    since = len(gateway.events)
+    lines = gateway.wait_until(
+        lambda: gateway.find_log("asked", since)[2:] and
+        gateway.find_log("asked", since), "it is asked three times more")
+    first, third = (datetime.fromisoformat(line["ts"].replace("Z", "+00:00"))
+                    for line in (lines[0], lines[2]))
+    assert (third - first).total_seconds() > 0.9, lines
+    equal((upstream.count(), ledger.rows()), (1, [(1, "started")]))
 
 
 @test

@@ -69,7 +69,7 @@ hash_ways(const struct delivery *d)
 	    d->parks, d->stand.probes, d->stand.to_finish, d->resting,
 	    d->finishing, d->rejected, d->refused, d->burying, d->buried,
 	    d->was_letter, d->sought, d->dropped != NULL, d->busy, d->whole,
-	    d->asks, d->sent};
+	    d->asks, d->sent, d->looks};
 	return mix_bytes(0, all, sizeof all);
 }
 

@@ -66,6 +66,7 @@ struct delivery {
 	bool whole; /* the stored answer is wanted, not only its status */
 	bool asks;  /* the claim asks what is known, and takes nothing */
 	bool lost;  /* and makes the record UNKNOWN that is not there */
+	bool looks; /* the claim has nobody asked about what is UNKNOWN */
 	bool there; /* its record was, at the look just now */
 
 	/* What is known of its key. */

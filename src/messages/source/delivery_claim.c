@@ -109,6 +109,7 @@ delivery_claim(struct machine *machine)
 	c->claim.max_attempts = conf->retry_attempts;
 	c->claim.brief = conf->results == NULL && !d->whole;
 	c->claim.lost = d->lost;
+	c->claim.looks = d->looks;
 	d->lost = false;
 	d->asks = d->parks || (d->old && !d->tried) || misses_record(d);
 	key_waiters_listen(&c->worker->waiters, &d->waiter,

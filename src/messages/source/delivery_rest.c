@@ -14,6 +14,7 @@ enum {
 	LOOK_MS = 200,      /* what is about to be known is looked for again */
 	STAND_MS = 500,     /* of a letter, while its source stands still */
 	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
+	HELD_FIRST_MS = 1000,
 	HELD_LOOK_MS = 30000,
 	YIELD_FIRST_MS = 250,
 	YIELD_MOST_MS = 10000,
@@ -48,6 +49,11 @@ delivery_rest_over(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	source_credit_rest(d->source, d, false);
+	/*
+	 * What has woken one that is held has been decided, or asked in vain
+	 * just now: by itself, by another message of its key, or by the sweep.
+	 */
+	d->looks = d->held_since_ms != 0 && d->waiter.op.error == 0;
 	if (d->next == DELIVERY_SHAPE || !is_ending(d))
 		delivery_unshape(d);
 	return delivery_to(d, (enum delivery_step)d->next, MORE);
@@ -134,6 +140,18 @@ delivery_rest_miss(struct machine *machine)
 	return delivery_to(d, DELIVERY_CLAIM, MORE);
 }
 
+/* What was asked about in vain is so again at growing distances. */
+static int64_t
+held_look_ms(const struct delivery *d, int64_t now_ms)
+{
+	int64_t ms = now_ms - d->held_since_ms;
+	bool asked = d->c.policy->on_unknown != UNKNOWN_HOLD &&
+	    (d->looks || d->c.claim_op.verdict == VERDICT_RECONCILE);
+	if (!asked || ms > HELD_LOOK_MS)
+		return HELD_LOOK_MS;
+	return ms > HELD_FIRST_MS ? ms : HELD_FIRST_MS;
+}
+
 /*
  * Nobody knows: an operator, or a retry, decides; or `hold` is over.  For how
  * long it is so the record says.
@@ -162,7 +180,8 @@ delivery_rest_hold(struct machine *machine)
 	d->rested = MESSAGE_STATE_HELD;
 	d->next_ms = clock_wall_ms() + left_ms;
 	source_credit_rest(d->source, d, true);
-	return listen(d, left_ms < HELD_LOOK_MS ? left_ms : HELD_LOOK_MS);
+	int64_t look_ms = held_look_ms(d, now_ms);
+	return listen(d, left_ms < look_ms ? left_ms : look_ms);
 }
 
 /* --- its broker does not take its end now --- */

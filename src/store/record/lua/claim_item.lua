@@ -10,9 +10,10 @@
 --                    UNKNOWN
 --  16 caution      1 the sum of 1, Redis may lose what it stores, so nothing
 --                    new may be executed, 2, replicas must have what is
---                    replayed, and 4, the clock jumped ahead: what it says of
---                    how long an attempt has been unknown is not true, and
---                    nothing is asked about it
+--                    replayed, and 4, nothing is asked about an attempt that
+--                    is unknown: the clock jumped ahead, and what it says of
+--                    how long that has been so is not true; or it has just
+--                    been asked
 --  17 the route's  with a blank between them: lease ms, time to live of a
 --                    PROCESSING record ms, unknown_retention ms, max_attempts,
 --                    longest ms (shard_index.lua), policy, and without a
