@@ -694,6 +694,56 @@ def a_group_is_completed_with_one_status_by_keyboard_alone(bench):
     s.calm()
 
 
+# An act goes to the gateway when go() is called.
+HOLD = """
+const send = fetch;
+window.held = [];
+window.go = () => held.shift()();
+window.fetch = async (path, options) => {
+    if (options.method === "POST")
+        await new Promise(done => held.push(done));
+    return send(path, options);
+};"""
+
+
+@test
+def what_was_cancelled_does_not_go_on_in_the_next_dialog(bench):
+    s = ManyStage(bench)
+    s.browser.run(HOLD)
+    s.browser.click(s.group("charges", ".all"))
+    s.browser.wait_text("#chosen", "8 selected")
+    s.browser.click("#chosen-release")
+    s.browser.click("#release [name=sure]")
+    s.browser.click("#release .do")
+    eventually(lambda: s.browser.run("return held.length") == 1, "the first")
+    s.browser.click("#release .cancel")
+    eventually(lambda: not s.browser.shows("#release"))
+    s.browser.click("#chosen-release")
+    s.browser.wait_for("#release")
+    s.browser.run("go();")
+    s.browser.wait_text(".result", "1 of 8 selected: released")
+    assert s.browser.shows("#release")
+    equal(s.browser.run("return held.length"), 0)
+    equal(sorted(s.states()), ["RELEASED"] + ["UNKNOWN"] * 15)
+    s.calm()
+
+
+@test
+def a_refusal_is_told_though_the_dialog_was_closed_before(bench):
+    s = Stage(bench)
+    key_id = s.stuck()
+    s.browser.run(HOLD)
+    s.browser.click(s.row(key_id, ".release"))
+    s.browser.click("#release .do")
+    eventually(lambda: s.browser.run("return held.length") == 1, "it is sent")
+    s.browser.click("#release .cancel")
+    equal(s.send("POST", f"/keys/{key_id}/release").status, 200)
+    equal(s.unknown(), key_id)
+    s.browser.run("go();")
+    s.told("attempt 2")
+    s.refused_once()
+
+
 # --- the token --------------------------------------------------------------
 
 @test

@@ -39,9 +39,15 @@ function noteOf(fields) {
 	return fields.note.value === "" ? {} : {note: fields.note.value};
 }
 
+// The dialog that was opened for that is open still, and not for others.
+function isOpenFor(act, mine) {
+	return el(act).open && subject === mine;
+}
+
 // One after the other, until the dialog is closed or nobody answers.
-async function carryOut(act, records, bodies) {
-	const dialog = el(act), button = dialog.querySelector(".do");
+async function carryOut(act, mine, bodies) {
+	const {records} = mine;
+	const button = el(act).querySelector(".do");
 	const words = button.textContent;
 	const came = {done: 0, refused: []};
 	for (const [i, record] of records.entries()) {
@@ -55,7 +61,7 @@ async function carryOut(act, records, bodies) {
 		}
 		const away = came.refused.some(([, trouble]) =>
 			trouble.status === undefined);
-		if (!dialog.open || away)
+		if (!isOpenFor(act, mine) || away)
 			break;
 	}
 	put(button, words);
@@ -79,24 +85,28 @@ async function doOrder(act) {
 	const dialog = el(act), form = dialog.querySelector("form");
 	const error = dialog.querySelector(".error");
 	const button = dialog.querySelector(".do");
-	const {records, place} = subject, {body} = ORDERS[act];
+	const mine = subject, {records, place} = mine, {body} = ORDERS[act];
 	if (button.disabled || !form.reportValidity())
 		return;
 	button.disabled = true;
 	put(error, "");
 	try {
-		const came = await carryOut(act, records, records.map(
+		const came = await carryOut(act, mine, records.map(
 			record => ({...noteOf(form.elements),
 				...body ? body(form.elements, record) : {}})));
 		if (records.length === 1 && came.done === 0)
 			throw came.refused[0][1];
-		dialog.close();
+		if (isOpenFor(act, mine))
+			dialog.close();
 		tell(wordsOf(act, records, came), place);
 		if (records.length > 1)
 			chosen.clear();
 		refresh();
 	} catch (trouble) {
-		put(error, trouble.message);
+		if (isOpenFor(act, mine))
+			put(error, trouble.message);
+		else
+			tell(trouble.message, place);
 	}
 	button.disabled = false;
 }
