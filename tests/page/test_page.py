@@ -1203,6 +1203,20 @@ def dead_letters_are_led_to(bench):
 
 
 @test
+def dead_letters_that_nobody_can_count_are_not_said_to_be_none(bench):
+    s = SourceStage(bench)
+    s.gateway.stop()
+    redis = bench.own_redis()
+    redis.kill()
+    s.gateway = bench.serve({**s.gateway.config, "store": {
+        "redis": redis.url}})
+    s.address = s.gateway.ready["admin"]
+    s.look()
+    s.browser.wait_text("#scharges", "dead letters not known")
+    equal(s.browser.text("[id='tile-Dead letters'] dd"), "?")
+
+
+@test
 def dead_letters_are_restored_where_redis_was_lost(bench):
     s = SourceStage(bench, lambda connection, request:
                     connection.send(answer(422)))

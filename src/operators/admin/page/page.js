@@ -102,13 +102,12 @@ function waitWords(waiting) {
 		: `${waiting ? 1 : "no"} retry waits for its first request`;
 }
 
-// null: not known; of no sources there are none.
+// null: not known, of one source at least; of no sources there are none.
 function deadOf(sources) {
-	if (sources === null)
-		return null;
-	const known = sources.sources.json.sources.filter(({dead}) =>
-		dead !== null);
-	return known.reduce((sum, {dead}) => sum + dead, 0);
+	const each = sources === null ? [null]
+		: sources.sources.json.sources.map(({dead}) => dead);
+	return each.includes(null) ? null
+		: each.reduce((sum, dead) => sum + dead, 0);
 }
 
 function showTiles(status, samples, sources) {
@@ -132,18 +131,19 @@ function showTiles(status, samples, sources) {
 	journalTile(status.journal), storeTile(status.store));
 	syncList(el("tiles"), tiles, ({name}) => "tile-" + name,
 		"tile", fillTile);
-	sayCounts({unknown, failed, dead: dead || 0}, status.instance);
+	sayCounts({unknown, failed, dead}, status.instance);
 }
 
 // The title is what is seen of a tab in the background; what changes is said
 // to those who hear the page.
 function sayCounts({unknown, failed, dead}, instance) {
-	const sum = unknown === null ? "?" : unknown + (failed || 0) + dead;
+	const known = unknown !== null && dead !== null;
+	const sum = known ? unknown + (failed || 0) + dead : "?";
 	const words = `${unknown} unknown and ${failed} failed keys, `
 		+ `${dead} dead letters.`;
 	document.title = (sum !== 0 ? `(${sum}) ` : "")
 		+ `onceproxy ${instance}`;
-	if (counts !== null && unknown !== null && counts !== words)
+	if (counts !== null && known && counts !== words)
 		put(el("heard"), words);
 	counts = words;
 }
