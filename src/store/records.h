@@ -107,7 +107,7 @@ struct records_group {
 	enum reason reason;
 	struct span route; /* in the arena; 200 bytes; empty: none */
 	uint64_t count;
-	int64_t oldest_ms; /* when the first of them changed */
+	int64_t oldest_ms; /* since when the first of them is so */
 };
 enum { RECORDS_GROUPS = 64 };
 /*

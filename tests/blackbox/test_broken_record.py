@@ -121,6 +121,19 @@ def it_is_kept_as_long_as_an_unknown_outcome(bench):
     assert 29 * DAY_MS < left <= 30 * DAY_MS, left
 
 
+@each([("all but its state", lambda value: value[:3]),
+       ("its times", lambda value: value[:29] + 2 * b"-000000000001" +
+        value[55:])])
+def it_keeps_no_others_from_being_counted(bench, damage):
+    broken = Broken(bench, damage, then_close(b""))
+    broken.upstream.reply = then_close(b"")
+    equal(broken.gateway.ask("other").problem, "outcome-unknown")
+    got = ask(broken.gateway.ready["admin"], build(
+        "GET", "/keys/groups", host="localhost"))
+    equal(got.status, 200)
+    equal(sum(group["count"] for group in got.json()["groups"]), 2)
+
+
 @test
 def the_command_does_the_same(bench):
     broken = Broken(bench, begins_otherwise)

@@ -282,6 +282,20 @@ def what_is_not_final_is_counted_by_route_and_reason(bench):
 
 
 @test
+def an_outcome_is_no_younger_where_nothing_more_was_sent(bench):
+    desk = Desk(bench, {"on_unknown": "retry"})
+    key_id = desk.unknown("k")
+    told = desk.admin.get("/keys/groups")
+    changed = desk.record(key_id)["changed"]
+    equal(told["groups"][0]["oldest"], changed)
+    desk.upstream.stop()
+    eventually(lambda: desk.gateway.ask("k", body=BODY).problem ==
+               "outcome-unknown" and
+               desk.record(key_id)["changed"] != changed, "it was tried")
+    equal(desk.admin.get("/keys/groups"), told)
+
+
+@test
 def a_completed_one_is_found_by_its_whole_key_id_alone(bench):
     desk = Desk(bench, LABEL)
     desk.gateway.ask("k", body=BODY)

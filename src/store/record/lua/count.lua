@@ -6,7 +6,7 @@
 -- Answers: DONE, how many are PROCESSING, UNKNOWN and FAILED; and for each
 --       state, reason and route that UNKNOWN and FAILED ones have: the letters
 --       of the two and the route's name (so much of it as fits), how many
---       there are, and when the first of them changed, ms.
+--       there are, and since when the first of them is so, ms.
 --
 -- The indexes may name records that are gone by now.
 
@@ -18,12 +18,15 @@ local counts = {P = 0, U = 0, F = 0}
 local groups = {}
 local NAME = 200
 
-local function group(value)
-	local of = string.sub(value, STATE, REASON) ..
+-- Whatever a record that is damaged has, the others are counted.
+local function group(value, state)
+	local of = string.sub(string.sub(value, STATE, REASON) .. '-', 1, 2) ..
 	    string.match(value, '^[^\t\n]*', ROUTE)
-	local changed = tonumber(string.sub(value, CHANGED, CHANGED_END)) or now
-	local so_far = groups[of] or {0, changed}
-	groups[of] = {so_far[1] + 1, math.min(so_far[2], changed)}
+	local since = state == 'U' and string.sub(value, LEASE, LEASE_END) or
+	    string.sub(value, CHANGED, CHANGED_END)
+	since = tonumber(string.match(since, '^%d+$')) or now
+	local so_far = groups[of] or {0, since}
+	groups[of] = {so_far[1] + 1, math.min(so_far[2], since)}
 end
 
 for _, list in ipairs(KEYS) do
@@ -36,7 +39,7 @@ for _, list in ipairs(KEYS) do
 			local state = string.sub(value, STATE, STATE)
 			counts[state] = counts[state] and counts[state] + 1
 			if state == 'U' or state == 'F' then
-				group(value)
+				group(value, state)
 			end
 		end
 		seen = seen + #names
