@@ -109,7 +109,7 @@ struct records_group {
 	uint64_t count;
 	int64_t oldest_ms; /* since when the first of them is so */
 };
-enum { RECORDS_GROUPS = 64 };
+enum { RECORDS_GROUPS = 512 };
 /*
  * The records that are not final, counted over all shards: PROCESSING, UNKNOWN
  * and FAILED; the other states have no index, and stay 0.
