@@ -71,6 +71,18 @@ def questions(gateway, by, word):
 
 
 @test
+def what_was_never_asked_is_told_as_none(bench):
+    """A first one is an increase then."""
+    upstream, gateway = begin(bench)
+    text = Admin(gateway).send("GET", "/metrics").body.decode()
+    for by in ("request", "sweep", "operator"):
+        for word in ("happened", "did-not", "unknown", "away"):
+            line = 'onceproxy_asked_total{route="charges",' \
+                   f'by="{by}",answer="{word}"}} 0'
+            assert line in text.splitlines(), line
+
+
+@test
 def what_happened_is_found_without_a_client(bench):
     upstream, gateway = begin(bench)
     upstream.replies[BY_KEY + "k"] = answer(201, b"it happened")

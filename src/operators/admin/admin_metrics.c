@@ -241,17 +241,34 @@ put_routes(struct metrics *m)
 	}
 }
 
+static bool
+is_asked(const struct metrics *m, const char *route)
+{
+	const struct conf *conf = m->admin->now;
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (!strcmp(conf->routes[i].name, route) &&
+		    conf->routes[i].idempotency != NULL &&
+		    conf_asks_alone(conf->routes[i].idempotency))
+			return true;
+	return false;
+}
+
+/*
+ * Each question may be another gateway's: of a route that is asked about there
+ * are samples of 0, so that a first one is seen as an increase.
+ */
 static void
 put_asked(struct metrics *m)
 {
 	static const char *const askers[METER_ASKERS] = {
 	    "request", "sweep", "operator"};
 	const struct series *s = series_of(m, 0, true);
-	for (; s != NULL; s = atomic_load(&s->next))
+	for (; s != NULL; s = atomic_load(&s->next)) {
+		bool all = is_asked(m, s->name);
 		for (size_t i = 0; i < METER_ASKERS * METER_ANSWERS; i++) {
 			uint64_t sum = sum_of_route(m, s->name, i);
 			enum asked answer = (enum asked)(i % METER_ANSWERS);
-			if (sum == 0)
+			if (sum == 0 && !all)
 				continue;
 			put(m, "%s{", m->name);
 			put_label(m, "route", s->name);
@@ -259,6 +276,7 @@ put_asked(struct metrics *m)
 			    askers[i / METER_ANSWERS],
 			    execution_question_word(answer), sum);
 		}
+	}
 }
 
 /* A target is up where one worker at least reaches it. */
