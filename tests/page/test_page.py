@@ -378,6 +378,7 @@ def a_long_list_is_shown_when_it_is_asked_for(bench):
     eventually(lambda: s.browser.run(rows) == 50, "50 keys")
     s.browser.click("#held .more")
     eventually(lambda: s.browser.run(rows) == 52, "52 keys")
+    equal(s.browser.run("return number(1234)"), "1,234")
     assert not s.browser.shows("#held .more")
 
 

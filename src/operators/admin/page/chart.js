@@ -39,7 +39,7 @@ function niceTop(value) {
 }
 
 function number(value) {
-	return value.toLocaleString("en", {maximumSignificantDigits: 3});
+	return value.toLocaleString("en");
 }
 
 // A bar of that minute; how many minutes it is ago tells where.
