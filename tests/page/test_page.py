@@ -32,6 +32,18 @@ return document.activeElement === result && top >= 0
     && bottom <= innerHeight;"""
 
 
+# An act goes to the gateway when go() is called.
+HOLD = """
+const send = fetch;
+window.held = [];
+window.go = () => held.shift()();
+window.fetch = async (path, options) => {
+    if (options.method === "POST")
+        await new Promise(done => held.push(done));
+    return send(path, options);
+};"""
+
+
 class Stage:
     """A gateway, its upstream, and a browser that shows its page."""
 
@@ -282,8 +294,9 @@ def what_changed_while_the_dialog_was_open_is_not_released(bench):
     equal(s.record(key_id)["state"], "UNKNOWN")
 
 
-@test
-def the_api_is_asked_about_one_and_about_a_selection(bench):
+def askable(bench):
+    """A page with two unknown keys whose API can be asked, which answers
+    known["GET"]; their key_ids."""
     s = Stage(bench, idempotency={"scope": [], "on_unknown": {"reconcile": {
         "path": "/v1/charges/by-key/{key}", "settle": "0s", "absent": [404],
         "headers": {"X-Api": "gateway"}}}}, store={"encryption_keys": [
@@ -301,6 +314,12 @@ def the_api_is_asked_about_one_and_about_a_selection(bench):
     s.look()
     for key_id in ids:
         s.browser.wait_for(s.row(key_id))
+    return s, known, ids
+
+
+@test
+def the_api_is_asked_about_one_and_about_a_selection(bench):
+    s, known, ids = askable(bench)
     assert not s.browser.shows("#chosen button")
     s.browser.click(s.row(ids[0], ".ask"))
     s.told("asked: 1 still unknown")
@@ -313,6 +332,22 @@ def the_api_is_asked_about_one_and_about_a_selection(bench):
     for key_id in ids:
         eventually(lambda: not s.browser.shows(s.row(key_id)), "it is free")
     assert not s.browser.shows("#chosen-release")
+    s.calm()
+
+
+@test
+def who_has_enough_asks_no_more(bench):
+    s, _, ids = askable(bench)
+    for key_id in ids:
+        s.browser.click(s.row(key_id, ".pick"))
+    s.browser.wait_text("#chosen", "2 selected")
+    s.browser.run(HOLD)
+    s.browser.click("#chosen-ask")
+    eventually(lambda: s.browser.run("return held.length") == 1, "the first")
+    s.browser.click(".result .ok")
+    s.browser.run("go();")
+    s.browser.wait_text("#chosen", "1 selected")
+    equal(s.browser.run("return held.length"), 0)
     s.calm()
 
 
@@ -693,18 +728,6 @@ def a_group_is_completed_with_one_status_by_keyboard_alone(bench):
     got = s.gateway.ask("r3", target="/v1/refunds", body=b'{"order": "r-3"}')
     equal((got.status, got.replayed), (204, True))
     s.calm()
-
-
-# An act goes to the gateway when go() is called.
-HOLD = """
-const send = fetch;
-window.held = [];
-window.go = () => held.shift()();
-window.fetch = async (path, options) => {
-    if (options.method === "POST")
-        await new Promise(done => held.push(done));
-    return send(path, options);
-};"""
 
 
 @test

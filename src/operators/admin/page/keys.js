@@ -91,11 +91,14 @@ const CAME = {UNKNOWN: "still unknown", RELEASED: "free to execute",
 	refused: "not asked"};
 
 // What came of each is said; those that are unknown no more leave the list.
+// Who puts away what is said has enough; the others stay selected.
 async function askAbout(records, place) {
 	const came = {};
 	let trouble = "";
 	tell("Asking the API.", place);
 	for (const [i, record] of records.entries()) {
+		if (!result.isConnected)
+			break;
 		retell(`Asking about ${nameOf(record)} `
 			+ `(${i + 1} of ${records.length}).`);
 		try {
