@@ -712,6 +712,22 @@ def many_are_folded_by_reason_and_route_and_released_together(bench):
 
 
 @test
+def what_was_found_and_released_is_not_selected_any_more(bench):
+    s = ManyStage(bench)
+    s.browser.type("#find-text", "r-" + ENTER)
+    s.browser.wait_for(s.row(s.ids[11]))
+    s.browser.click(s.row(s.ids[11], ".pick"))
+    s.browser.wait_text("#chosen", "1 selected")
+    s.browser.click("#chosen-release")
+    s.browser.click("#release .do")
+    s.told("is released")
+    eventually(lambda: not s.browser.shows("#chosen-release"), "it is done")
+    assert s.browser.shows("#chosen")
+    equal(s.states(), ["UNKNOWN"] * 11 + ["RELEASED"] + ["UNKNOWN"] * 4)
+    s.calm()
+
+
+@test
 def a_group_is_completed_with_one_status_by_keyboard_alone(bench):
     s = ManyStage(bench)
     s.press_until("select all 8 of refunds, broken: the answer broke off")

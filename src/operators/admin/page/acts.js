@@ -99,8 +99,8 @@ async function doOrder(act) {
 		if (isOpenFor(act, mine))
 			dialog.close();
 		tell(wordsOf(act, records, came), place);
-		if (records.length > 1)
-			chosen.clear();
+		for (const {key_id: id} of ORDERS[act].many ? records : [])
+			chosen.delete(id);
 		refresh();
 	} catch (trouble) {
 		if (isOpenFor(act, mine))

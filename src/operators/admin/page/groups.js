@@ -106,7 +106,6 @@ function forgetResolved(groups) {
 		if (!group || (keys && !keys.some(key => key.key_id === id)))
 			chosen.delete(id);
 	}
-	showChosen();
 }
 
 // Where the result of what is done with the selection is shown.
@@ -161,6 +160,7 @@ function showKeys(keys) {
 	keysAt = now;
 	if (!findText)
 		forgetResolved(groups);
+	showChosen();
 	const shown = groups.filter(group => !group.found
 		|| group.keys.length > 0);
 	syncList(el("held"), shown, group => group.id, "group",
