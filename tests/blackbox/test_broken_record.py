@@ -77,6 +77,9 @@ def the_operator_can_look_at_it_and_forget_it(bench, reply):
     got = broken.admin("GET")
     equal((got.status, got.json()),
           (200, {"key_id": broken.key_id, "state": "BROKEN"}))
+    found = ask(broken.gateway.ready["admin"], build(
+        "GET", "/keys?find=" + broken.key_id, host="localhost")).json()
+    equal(found, {"keys": [got.json()], "next": None})
     for target, body in (("/release", {}), ("/complete", {"status": 200})):
         got = broken.admin("POST", target, body)
         equal((got.status, got.problem), (409, "conflict"))

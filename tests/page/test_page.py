@@ -189,6 +189,22 @@ def a_payment_is_found_by_the_number_of_its_order(bench):
 
 
 @test
+def a_damaged_record_is_found_by_its_key_id(bench):
+    s = Stage(bench)
+    key_id = s.unknown()
+    name = next(key for key in bench.redis.keys() if b":r:" in key)
+    bench.redis("SETRANGE", name, 0, "?")
+    s.look()
+    s.browser.type("#find-text", key_id + ENTER)
+    s.browser.wait_text(s.row(key_id), "BROKEN")
+    assert "is damaged" in s.browser.text(s.row(key_id, ".why"))
+    assert not s.browser.shows(s.row(key_id, ".acts"))
+    s.browser.click(s.row(key_id, ".name"))
+    s.browser.wait_text("#detail", key_id)
+    s.calm()
+
+
+@test
 def a_key_is_released_by_keyboard_alone(bench):
     s = Stage(bench)
     key_id = s.stuck()

@@ -311,6 +311,13 @@ not_there(struct admin_request *a)
 	    a, PROBLEM_NOT_FOUND, SPAN("There is no record of this key."));
 }
 
+static json_t *
+broken_json(const struct admin_request *a)
+{
+	return json_pack(
+	    "{s:s, s:s}", "key_id", a->key_hex, "state", "BROKEN");
+}
+
 /*
  * Nobody can tell the state or the attempt of a damaged record, and no step
  * changes it: to forget it is the operator's only way out.
@@ -319,9 +326,7 @@ static enum after
 broken(struct admin_request *a)
 {
 	if (!a->acts)
-		return admin_answer_json(a, 200,
-		    json_pack("{s:s, s:s}", "key_id", a->key_hex, "state",
-			"BROKEN"));
+		return admin_answer_json(a, 200, broken_json(a));
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
 	    SPAN("The record is damaged, and neither its state nor its attempt "
 		 "can be read: it can only be deleted, without naming an "
@@ -343,11 +348,13 @@ admin_keys_shown(struct machine *machine)
 	/* The id of a request may have as many digits as a key_id. */
 	if (a->finds && look->op.verdict == VERDICT_GONE)
 		return ask_list(a);
-	if (a->finds && look->op.verdict == VERDICT_DONE)
-		json_array_append_new(
-		    a->listed, admin_body_shown(look, false));
-	if (a->finds)
+	if (a->finds) {
+		json_array_append_new(a->listed,
+		    look->op.verdict == VERDICT_DONE
+			? admin_body_shown(look, false)
+			: broken_json(a));
 		return answer_list(a, NULL);
+	}
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	bool deletes = a->acts && a->act == ACT_DELETE && a->attempt == 0;

@@ -14,6 +14,8 @@ const REASONS = {
 function whyOf({state, reason}) {
 	if (state === "FAILED")
 		return "all attempts are used up";
+	if (state === "BROKEN")
+		return "its record is damaged, and can only be deleted";
 	const words = REASONS[reason];
 	return words ? `${reason}: ${words}` : reason || "";
 }
@@ -21,7 +23,7 @@ function whyOf({state, reason}) {
 // What people know it by.
 function nameOf({label, method, path, changed}) {
 	return label || (path ? `${method} ${path}` : "No label")
-		+ ", " + clockOf(changed);
+		+ (changed ? ", " + clockOf(changed) : "");
 }
 
 // What was done about it, the latest first.
@@ -35,7 +37,7 @@ function pastOf({history}, now) {
 }
 
 const CHIPS = {PROCESSING: "", UNKNOWN: "bad", FAILED: "warn",
-	COMPLETED: "good"};
+	COMPLETED: "good", BROKEN: "bad"};
 const isHeld = ({state}) => state === "UNKNOWN" || state === "FAILED";
 
 // --- one key ----------------------------------------------------------------
@@ -48,12 +50,14 @@ function fillKey(item, record, now, grouped) {
 	item.record = record;
 	item.message = message;
 	put(part(".name"), nameOf(record));
-	putTime(part("time"), record.changed, now);
+	part("time").hidden = !record.changed;
+	if (record.changed)
+		putTime(part("time"), record.changed, now);
 	putChip(part(".chip"), record.state, CHIPS[record.state]);
 	part(".chip").hidden = grouped;
 	put(part(".why"), [grouped ? record.reason : whyOf(record),
 		record.path && `${record.method} ${record.path}`,
-		record.route, "attempt " + record.attempt]
+		record.route, record.attempt && "attempt " + record.attempt]
 		.filter(Boolean).join(" · "));
 	put(part(".message"), message ? `A message of ${message.source}, at `
 		+ `${message.position}, waits for it.` : "");
