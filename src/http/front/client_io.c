@@ -357,6 +357,14 @@ client_io_run(struct front *front, struct MHD_Daemon *daemon)
 }
 
 void
+client_io_arrived(struct front *front, struct exchange *x)
+{
+	running = NULL;
+	front->arrived(front->arg, x);
+	running = front;
+}
+
+void
 client_io_begin(struct client_connection *c)
 {
 	struct front *front = c->front;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 struct client_connection;
+struct exchange;
 struct front;
 
 /*
@@ -37,6 +38,11 @@ ssize_t client_io_tls(struct gnutls_session_int *session, void *bytes,
 
 /* Runs a daemon of that front once. */
 void client_io_run(struct front *front, struct MHD_Daemon *daemon);
+/*
+ * Tells of a request, within such a run: what its owner reads of TLS of others,
+ * an upstream's, is not taken for a client's.
+ */
+void client_io_arrived(struct front *front, struct exchange *x);
 /* A connection begins, or has ended, on its descriptor. */
 void client_io_begin(struct client_connection *c);
 void client_io_end(struct client_connection *c);

@@ -605,7 +605,7 @@ exchange_on_request(void *arg, struct MHD_Connection *mhd, const char *url,
 		copy_head(x);
 		deadline_begin(x->connection,
 		    x->body_over ? DOING_NOTHING : DOING_BODY);
-		front->arrived(front->arg, &x->shown);
+		client_io_arrived(front, &x->shown);
 		return MHD_YES;
 	}
 	if (x->queued)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <gnutls/gnutls.h>
 
 #include "base/error.h"
 #include "conf/conf.h"
@@ -34,6 +35,7 @@ struct fixture {
 	struct sockaddr_in address;
 
 	enum owner owner;
+	bool reads_tls; /* of somebody else, who is away */
 	size_t max_body;
 	struct answer *answer;
 	struct fields more;
@@ -97,9 +99,22 @@ on_wake(void *arg)
 }
 
 static void
+read_tls(void)
+{
+	gnutls_session_t session;
+	char byte;
+	assert_int_equal(gnutls_init(&session, GNUTLS_CLIENT), 0);
+	gnutls_transport_set_int(session, -1);
+	assert_true(gnutls_record_recv(session, &byte, 1) < 0);
+	gnutls_deinit(session);
+}
+
+static void
 on_arrived(void *arg, struct exchange *x)
 {
 	struct fixture *f = arg;
+	if (f->reads_tls)
+		read_tls();
 	f->requests++;
 	f->x = x;
 	struct waiter *waiter = arena_alloc(x->arena, sizeof *waiter);
@@ -285,6 +300,17 @@ an_owner_may_answer_long_after_the_request(void **state)
 	script(f, 200, NULL, 0, "late");
 	talk(f, POST("Content-Length: 2\r\n", "hi"));
 	assert_non_null(strstr(f->reply, "\r\n\r\nlate"));
+}
+
+/* As libcurl does of an upstream, where GnuTLS is below it. */
+static void
+an_owner_may_read_tls_of_others(void **state)
+{
+	struct fixture *f = *state;
+	f->reads_tls = true;
+	script(f, 200, NULL, 0, "read");
+	talk(f, POST("Content-Length: 2\r\n", "hi"));
+	assert_non_null(strstr(f->reply, "\r\n\r\nread"));
 }
 
 static void
@@ -526,6 +552,7 @@ main(void)
 	    TEST(an_answer_reaches_the_client_with_its_fields),
 	    TEST(bodies_arrive_whole_with_a_length_and_chunked),
 	    TEST(an_owner_may_answer_long_after_the_request),
+	    TEST(an_owner_may_read_tls_of_others),
 	    TEST(an_announced_body_over_the_limit_is_refused_unread),
 	    TEST(a_chunked_body_over_the_limit_is_refused),
 	    TEST(a_body_beyond_the_budget_is_refused),
