@@ -9,7 +9,7 @@ import subprocess
 
 from once import tap
 from once.demo import source
-from once.tap import comment, equal
+from once.tap import comment, each, equal, test
 
 CC = os.environ.get("CC") or "cc"
 
@@ -88,3 +88,31 @@ class Model:
             folder, macros, "-t", "-T").split("spin: trail ends")[0]
         comment(story)
         assert "assertion violated" in story, story
+
+    def begin_tests(self, variants, mistakes, limits=()):
+        """A test of each row.  The largest search takes 15 s of one processor,
+        if it has that to itself."""
+        tap.LIMIT_S = 300
+
+        @each(variants)
+        def every_promise_is_kept(bench, macros):
+            self.is_kept(bench, macros)
+
+        @each(mistakes)
+        def a_mistake_is_found(bench, macros, promise):
+            self.is_broken(bench, macros, promise)
+
+        @each(limits)
+        def no_gateway_can_help_it(bench, macros, promise):
+            self.is_broken(bench, macros, promise)
+
+    def begin_tests_of_rows(self, variants, mistakes, limits=()):
+        """All that may go wrong in the model is in some row."""
+        @test
+        def every_macro_of_the_model_is_tried(bench):
+            equal(self.macros(), {macro for _, macros, *_ in (
+                *variants, *mistakes, *limits) for macro in macros.split()})
+
+        @test
+        def every_promise_is_broken_by_some_mistake(bench):
+            equal({promise for *_, promise in mistakes}, self.promises())

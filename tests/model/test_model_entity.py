@@ -2,11 +2,8 @@
 """The model of an entity (serialize, newer_only), searched by spin."""
 
 from once import tap
-from once.tap import each, equal, test
 
 from searching import Model
-
-tap.LIMIT_S = 300
 
 MODEL = Model("entity.pml")
 
@@ -46,26 +43,6 @@ MISTAKES = [
      "OPERATOR_FORGETS", "NEWER"),
 ]
 
-
-@each(VARIANTS)
-def every_promise_is_kept(bench, macros):
-    MODEL.is_kept(bench, macros)
-
-
-@each(MISTAKES)
-def a_mistake_is_found(bench, macros, promise):
-    MODEL.is_broken(bench, macros, promise)
-
-
-@test
-def every_macro_of_the_model_is_tried(bench):
-    equal(MODEL.macros(), {macro for _, macros, *_ in (*VARIANTS, *MISTAKES)
-                           for macro in macros.split()})
-
-
-@test
-def every_promise_is_broken_by_some_mistake(bench):
-    equal({promise for *_, promise in MISTAKES}, MODEL.promises())
-
-
+MODEL.begin_tests(VARIANTS, MISTAKES)
+MODEL.begin_tests_of_rows(VARIANTS, MISTAKES)
 tap.main()

@@ -2,12 +2,8 @@
 """The model of a payment's witness in the API's database, searched by spin."""
 
 from once import tap
-from once.tap import each, equal, test
 
 from searching import Model
-
-# The largest search takes 10 s of one processor, if it has that to itself.
-tap.LIMIT_S = 300
 
 MODEL = Model("witness.pml")
 
@@ -90,32 +86,6 @@ LIMITS = [
      "UNENFORCED FORGETS", "ONCE"),
 ]
 
-
-@each(VARIANTS)
-def every_promise_is_kept(bench, macros):
-    MODEL.is_kept(bench, macros)
-
-
-@each(MISTAKES)
-def a_mistake_is_found(bench, macros, promise):
-    MODEL.is_broken(bench, macros, promise)
-
-
-@each(LIMITS)
-def no_gateway_can_help_it(bench, macros, promise):
-    MODEL.is_broken(bench, macros, promise)
-
-
-@test
-def every_macro_of_the_model_is_tried(bench):
-    rows = (*VARIANTS, *MISTAKES, *LIMITS)
-    equal(MODEL.macros(), {macro for _, macros, *_ in rows
-                           for macro in macros.split()})
-
-
-@test
-def every_promise_is_broken_by_some_mistake(bench):
-    equal({promise for *_, promise in MISTAKES}, MODEL.promises())
-
-
+MODEL.begin_tests(VARIANTS, MISTAKES, LIMITS)
+MODEL.begin_tests_of_rows(VARIANTS, MISTAKES, LIMITS)
 tap.main()
