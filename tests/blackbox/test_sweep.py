@@ -3,14 +3,15 @@
 whichever gateway, one at a time, and hardly where nobody answers."""
 
 import base64
+import queue
 import signal
 
 from once import tap
 from once.admin import Admin
 from once.gateway import write
 from once.tap import equal, test
-from once.upstream import answer, then_close
-from once.wait import eventually
+from once.upstream import Hold, answer, close_unanswered, then_close
+from once.wait import PATIENCE, eventually
 
 BY_KEY = "/v1/charges/by-key/"
 KEY = {"id": "k1", "key": base64.b64encode(b"k" * 32).decode()}
@@ -258,6 +259,47 @@ def an_outcome_that_waits_in_the_journal_is_not_asked_about(bench):
     got.result()
     eventually(lambda: gateway.ask("k").body == b"its own")
     equal(asked(upstream), [])
+
+
+# --- many at once ---
+
+
+@test
+def routes_take_turns_and_no_more_is_asked_than_was_allowed(bench):
+    """An API takes long for one route's questions; the other's one is asked
+    before many of them have their turn."""
+    questions = queue.Queue()
+    open_ones, most = set(), []
+
+    def serve(connection, request):
+        if request.method == "POST":
+            close_unanswered(connection, request)
+            return
+        hold = Hold()
+        open_ones.add(hold)
+        most.append(len(open_ones))
+        questions.put((request.target, hold))
+        hold.wait()
+        open_ones.remove(hold)
+        connection.send(answer(201, b"it happened"))
+
+    upstream = bench.upstream(serve)
+    config = configured(bench, upstream, asking(path="/slow/{key}"),
+                        limits={"probes": 2})
+    config["routes"].insert(1, {
+        **config["routes"][0], "name": "refunds", "path": "/v1/refunds",
+        "idempotency": asking(path="/other/{key}")})
+    gateway = bench.serve(config)
+    for number in range(20):
+        fail(gateway, f"k{number}")
+    fail(gateway, "k", target="/v1/refunds")
+    order = []
+    for _ in range(21):
+        target, hold = questions.get(timeout=PATIENCE)
+        order.append(target)
+        hold.release()
+    assert order.index("/other/k") < 10, order
+    equal(max(most), 2)
 
 
 # --- an API that is away ---
