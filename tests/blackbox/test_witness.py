@@ -396,6 +396,33 @@ def reload(gateway, on_unknown):
 
 
 @test
+def what_a_lost_redis_had_forgotten_is_not_paid_again(bench):
+    """While its row stands, whichever attempt it was."""
+    redis = bench.own_redis("--appendonly", "yes")
+    ledger, upstream, gateways = begin(bench, gateways=2, redis=redis)
+    equal(said(gateways[0].ask("k")), (201, OWN, False))
+    ledger.dies("open")
+    equal(gateways[0].ask("l").status, 502)
+    equal(said(settled(gateways[0], "l")), (201, OWN, False))
+    redis("FLUSHALL")
+    for key in ("k", "l"):
+        equal(settled(gateways[1], key).body, ROW)
+    equal((ledger.payments(), upstream.count()), ([1, 2], 6))
+
+
+@test
+def attempts_that_were_revoked_count(bench):
+    ledger, upstream, gateway = begin(bench, idempotency={"max_attempts": 2})
+    for _ in range(2):
+        ledger.dies("open")
+        eventually(lambda: gateway.ask("k").status == 502, "it is sent")
+    got = settled(gateway)
+    equal((got.status, got.problem), (409, "attempts-exhausted"))
+    equal(ledger.rows(), [(1, "revoked"), (2, "revoked")])
+    equal((ledger.payments(), upstream.count()), ([], 2))
+
+
+@test
 def what_was_sent_while_there_was_no_witness_is_held(bench):
     """The API was not told what to write: that it has no row says nothing."""
     ledger, upstream, gateway = begin(bench)
