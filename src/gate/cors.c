@@ -7,7 +7,8 @@ enum { MAX_AGE_S = 3600 };
 bool
 cors_applies(const struct conf_route *route)
 {
-	return route != NULL && route->idempotency != NULL &&
+	return route != NULL && !route->observes &&
+	    route->idempotency != NULL &&
 	    route->idempotency->cors_origins.count > 0;
 }
 
@@ -24,12 +25,14 @@ cors_preflighted(const struct conf *conf, struct span method,
     const struct request_target *target, const struct fields *fields)
 {
 	const struct field *asked;
-	const struct conf_route *route = NULL;
+	const struct conf_route *route;
 	if (!span_eq(method, SPAN("OPTIONS")) ||
 	    (asked = fields_first(
 		 fields, SPAN("Access-Control-Request-Method"))) == NULL ||
-	    fields_first(fields, SPAN("Origin")) == NULL ||
-	    !route_find(conf, asked->value, target, &route))
+	    fields_first(fields, SPAN("Origin")) == NULL)
+		return NULL;
+	route = route_find_own(conf, asked->value, target);
+	if (route == NULL && !route_find(conf, asked->value, target, &route))
 		return NULL;
 	return cors_applies(route) ? route : NULL;
 }
@@ -41,7 +44,9 @@ cors_answer(struct arena *arena, const struct conf_route *route,
 	const struct field *asked = fields_first(
 	    fields, SPAN("Access-Control-Request-Headers"));
 	long long age_ms = route->idempotency->cors_max_age_ms;
-	struct span methods = SPAN("");
+	/* A path of its own has none: it is asked by GET. */
+	struct span methods =
+	    route->kind == ROUTE_UPSTREAM ? SPAN("") : SPAN("GET");
 	struct field list[3];
 	struct fields out = {list, 0};
 	for (size_t i = 0; i < route->methods.count; i++)

@@ -227,10 +227,6 @@ request_check(struct machine *machine)
 	    INVARIANT(connection_names))
 		return refuse_malformed(
 		    r, "Connection names a field that must not be removed.");
-	if (r->c.worker->draining && INVARIANT(draining_refuses)) {
-		r->close = true;
-		return refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
-	}
 	return request_to(r, REQUEST_ROUTE, MORE);
 }
 
@@ -252,6 +248,11 @@ request_route(struct machine *machine)
 		       "whether %2F is a slash.");
 	if (r->c.route == NULL)
 		return refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
+	/* In the words of its route, which may be a page's. */
+	if (r->c.worker->draining && INVARIANT(draining_refuses)) {
+		r->close = true;
+		return refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
+	}
 	if (r->c.route->kind != ROUTE_UPSTREAM)
 		return request_to(r, REQUEST_FIND, MORE);
 	return request_to(r, r->c.policy ? REQUEST_KEY : REQUEST_BODY, MORE);

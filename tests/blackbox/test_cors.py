@@ -8,7 +8,7 @@ from once import tap
 from once.gateway import command
 from once.http import build
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import answer, close_unanswered
 
 SHOP = "https://shop.example"
 OTHER = "https://other.example"
@@ -87,6 +87,25 @@ def what_asks_about_another_route_passes(bench, how):
 
 
 @test
+def what_became_of_a_key_may_be_asked_too(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream, {"cors": {"origins": [SHOP]}})
+    config["routes"][0].update(
+        status_path="/v1/charges/keys/{key}", policy_path="/policy")
+    gateway = bench.serve(config)
+    for target in ("/v1/charges/keys/k", "/policy"):
+        got = asked(gateway, method="GET", target=target,
+                    names="authorization")
+        equal((got.status, told(got),
+               got.get("Access-Control-Allow-Methods")),
+              (204, FOR_SHOP, "GET"))
+        got = gateway.send(build("GET", target, [
+            ("Origin", SHOP), ("Authorization", "Bearer t")]))
+        equal((got.status, told(got)), (200, FOR_SHOP))
+    equal(upstream.count(), 0)
+
+
+@test
 def options_that_are_no_question_pass(bench):
     upstream, gateway = start(bench, [SHOP], answer(200, b"mine"))
     equal(gateway.send(build("OPTIONS", "/v1/charges",
@@ -98,6 +117,18 @@ def options_that_are_no_question_pass(bench):
 def without_cors_a_preflight_is_the_upstreams(bench):
     upstream, gateway = bench.pair(answer(204, b""))
     asked(gateway)
+    equal(upstream.count(method="OPTIONS"), 1)
+
+
+@test
+def a_route_that_observes_changes_nothing(bench):
+    upstream = bench.upstream(answer(
+        201, b"x", [("Access-Control-Allow-Origin", OTHER)]))
+    config = bench.config(upstream, {"cors": {"origins": [SHOP]}})
+    config["routes"][0]["mode"] = "observe"
+    gateway = bench.serve(config)
+    for got in (asked(gateway), pay(gateway, "k")):
+        equal((got.status, told(got)), (201, (OTHER, None, None, None)))
     equal(upstream.count(method="OPTIONS"), 1)
 
 
@@ -118,6 +149,23 @@ def every_answer_of_the_route_may_be_read(bench):
     equal((got.status, told(got)), (409, FOR_SHOP))
     hold.release()
     task.result()
+    upstream.reply = close_unanswered
+    for status in (502, 409):
+        got = pay(gateway, "k3")
+        equal((got.status, got.problem, told(got)),
+              (status, "outcome-unknown", FOR_SHOP))
+
+
+@test
+def that_the_store_is_away_may_be_read(bench):
+    redis = bench.own_redis()
+    gateway = bench.gateway(
+        bench.upstream(), {"cors": {"origins": [SHOP]}}, redis=redis)
+    redis.kill()
+    equal(asked(gateway).status, 204)
+    got = pay(gateway, "k")
+    equal((got.status, got.problem, told(got)),
+          (503, "store-unavailable", FOR_SHOP))
 
 
 @test

@@ -102,6 +102,23 @@ def a_request_on_an_old_connection_is_told_that_we_drain(bench):
     equal(upstream.count(key="late"), 0)
 
 
+@test
+def whom_a_route_serves_is_told_so_in_its_words(bench):
+    """A page of another origin may read it, and an agent knows its code."""
+    shop = "https://shop.example"
+    upstream, gateway = bench.pair(
+        idempotency={"preset": "acp", "cors": {"origins": [shop]}})
+    with gateway.client() as client:
+        gateway.signal(signal.SIGTERM)
+        eventually(lambda: is_refused(gateway.address), "it drains")
+        client.send(keyed("k", fields=[("Origin", shop)]))
+        got = client.read()
+    equal((got.status, got.get("Access-Control-Allow-Origin"),
+           got.json()["code"]), (503, shop, "draining"))
+    gateway.wait_for_log("request", outcome="draining", route="charges")
+    equal((gateway.wait(), upstream.count()), (0, 0))
+
+
 def check_told(client, upstream):
     """503 draining, and nothing was forwarded."""
     got = client.read()
