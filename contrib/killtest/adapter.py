@@ -8,6 +8,8 @@ class Base:
     patience_s = 5  # for which it waits for the API
     shares = True  # two of them know the same keys
     redis = True  # where it keeps them
+    path = "/charges"  # where it is asked …
+    key_header = "Idempotency-Key"  # … with a key in this
     packages = {}  # of a registry: the version of each name
 
     def install(self, folder):
@@ -19,8 +21,7 @@ class Base:
     def command(self, folder, port, redis, upstream):
         """(argv, environment) of a process that listens on a port of
         127.0.0.1, and whose files go to a folder; redis and upstream are
-        ports there, and FOLDER/redis is a socket of the same Redis.  It is
-        asked POST /charges with an Idempotency-Key."""
+        ports there, and FOLDER/redis is a socket of the same Redis."""
         raise NotImplementedError
 
     def says_unknown(self, status, fields, body):

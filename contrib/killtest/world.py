@@ -233,14 +233,15 @@ class Operation:
     async def attempt(self, gateway):
         """Sends it, and hears what comes of it."""
         body = json.dumps({"operation": self.key, "amount": 4200}).encode()
-        writer = None
+        adapter, writer = self.world.adapter, None
         try:
             reader, writer = await asyncio.open_connection(
                 "127.0.0.1", gateway.port)
             writer.write((
-                f"POST /charges HTTP/1.1\r\nHost: api.example\r\n"
-                f"Authorization: Bearer one\r\nIdempotency-Key: {self.key}\r\n"
-                f"Content-Type: application/json\r\nConnection: close\r\n"
+                f"POST {adapter.path} HTTP/1.1\r\nHost: api.example\r\n"
+                f"Authorization: Bearer one\r\nConnection: close\r\n"
+                f"{adapter.key_header}: {self.key}\r\n"
+                f"Content-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n").encode() + body)
             first, fields, body = await asyncio.wait_for(
                 read_message(reader), ANSWER_S)

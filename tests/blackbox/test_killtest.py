@@ -3,10 +3,13 @@
 its scenarios, with this gateway.  All of them, and others, are for a person to
 run (contrib/killtest/README)."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+import textwrap
+from types import SimpleNamespace
 
 from once import tap
 from once.demo import source
@@ -26,6 +29,12 @@ def run(bench, *args, **env):
         check=False), found
 
 
+def part(name):
+    """One of its modules."""
+    sys.path.insert(0, source("contrib/killtest"))
+    return importlib.import_module(name)
+
+
 def figures(found):
     with open(found, encoding="utf-8") as file:
         return json.load(file)["onceproxy"]
@@ -39,6 +48,62 @@ def nothing_is_paid_twice_or_lost(bench, words):
     assert counted.pop("operations") >= 10, counted
     counted.pop("unknown")  # what may be
     equal(counted, dict.fromkeys(counted, 0), done.stdout)
+
+
+def told(operation="a", number=1, status=201):
+    return status, {}, json.dumps(
+        {"id": f"ch_{number}", "operation": operation}).encode()
+
+
+NOTHING = (503, {}, b"unknown")
+
+
+@each([
+    ("once, and told so", 1, [None, told(), told()], []),
+    ("twice", 2, [told(), told()], ["doubled"]),
+    ("twice, and told of both", 2, [told(), told(number=2)],
+     ["contradicted", "doubled"]),
+    ("told, and never paid", 0, [told()], ["lost"]),
+    ("told of another payment", 1, [told(operation="b")], ["foreign"]),
+    ("told half", 1, [(201, {}, told()[2][:-9])], ["foreign"]),
+    ("told nothing", 1, [None, (409, {}, b"busy")], ["stuck"]),
+    ("told that nobody knows", 1, [None, NOTHING], ["unknown"]),
+    ("told so in the end", 1, [NOTHING, told()], [])])
+def the_checker_sees_a_payment_that_was(_bench, payments, answers, wrongs):
+    operation = SimpleNamespace(key="a", told=answers)
+    found = part("checker").judge(operation, payments, lambda status, fields,
+                                  body: body == b"unknown")
+    equal(sorted(found), wrongs)
+
+
+@test
+def the_rate_is_of_all_payments_beyond_the_first(_bench):
+    checker = part("checker")
+    found = checker.check(SimpleNamespace(
+        upstream=SimpleNamespace(ledger=["a", "b", "a", "a"]),
+        adapter=SimpleNamespace(says_unknown=None),
+        operations=[SimpleNamespace(key=key, told=[told(key)])
+                    for key in "abcd"]))
+    equal((found["doubled"], found["beyond"], found["lost"]), (1, 2, 2))
+    equal(checker.rate(found)[0], 0.5)
+    none = checker.rate({"operations": 220, "beyond": 0, "doubled": 0})
+    equal((none[0], none[1][0], round(none[1][1], 3)), (0, 0, 0.017))
+
+
+@test
+def the_adapter_that_readme_shows_is_one(_bench):
+    with open(source("contrib/killtest/README"), encoding="utf-8") as file:
+        shown = file.read().split("# adapters/my_gateway.py\n")[1]
+    part("adapter")
+    made = {}
+    exec(textwrap.dedent(shown.split("\ncommand()")[0]), made)
+    adapter = made["Adapter"]()
+    argv, environment = adapter.command("folder", 1, 2, 3)
+    equal((argv[::2], environment), (
+        ["my-gateway", "127.0.0.1:1", "2s", "5s", "redis://127.0.0.1:2",
+         "http://127.0.0.1:3"], {}))
+    equal((adapter.version(), adapter.path, adapter.key_header),
+          ("1.2.3", "/charges", "Idempotency-Key"))
 
 
 @test
@@ -64,10 +129,8 @@ def a_scenario_that_is_not_there_is_answered_with_those_that_are(bench):
 
 @test
 def nothing_of_redis_is_tried_where_there_is_none(_bench):
-    sys.path.insert(0, source("contrib/killtest"))
-    from scenarios import SCENARIOS as all_scenarios
-    equal([s.words for s in all_scenarios if "Redis" in s.words and
-           not s.redis], [])
+    equal([s.words for s in part("scenarios").SCENARIOS
+           if "Redis" in s.words and not s.redis], [])
 
 
 tap.main()
