@@ -158,6 +158,22 @@ def a_key_is_derived_of(bench, first, again, other):
     equal(upstream.count(), 2)
 
 
+@each([("a form", form(b"order=7&x=1"), form(b"x=2&order=7")),
+       ("gzip", zipped(b'{"order":"7","x":1}'),
+        zipped(b'{"x":2,"order":"7"}'))])
+def an_entity_and_a_label_are_found_in(bench, first, other):
+    upstream, gateway = bench.pair(idempotency={
+        "entity": ["/order"], "serialize": True, "label": ["/order"]})
+    hold = upstream.hold()
+    task = bench.background(lambda: gateway.ask("k1", **first))
+    hold.wait_arrived()
+    equal(gateway.ask("k2", **other).problem, "entity-busy")
+    hold.release()
+    equal(task.result().status, 201)
+    line = gateway.wait_for_log("request", outcome="executed")
+    equal(line["label"], "7")
+
+
 @each([("a form without it", form(b"x=1")), ("it is empty", form(b"id=")),
        ("it comes twice", form(b"id=1&id=2"))])
 def no_key_is_derived_of(bench, asked):

@@ -154,6 +154,11 @@ def what_a_gateway_knows_itself_it_never_calls_unknown(bench):
     assert met <= {(201, None), (409, "in-flight"),
                    (503, "store-unavailable")}, met
     equal(gateway.find_log("outcome_unknown"), [])
+    told = [words[words.index(b"to") + 1] for name in redis.keys()
+            if name.endswith(b":events")
+            for _, words in redis("XRANGE", name, "-", "+")]
+    equal((told.count(b"COMPLETED"), set(told)),
+          (len(keys), {b"PROCESSING", b"COMPLETED"}))
     equal(upstream.count(), len(keys))
 
 

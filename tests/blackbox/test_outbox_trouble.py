@@ -235,6 +235,22 @@ def a_hostile_row_is_a_dead_letter_that_can_be_read(
     equal([m["position"] for m in listed], [row])
 
 
+@each([("acknowledged", "ack", "malformed", 0),
+       ("sent without a body", "send", "executed", 1)])
+def a_row_whose_payload_is_null_may_be(bench, nulls, outcome, count):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"nulls": nulls},
+                           admin={"listen": "127.0.0.1:0"})
+    outbox.postgres("INSERT INTO outbox (aggregateid, type, payload) "
+                    "VALUES ('a', 'b', NULL)")
+    gateway = bench.serve(config)
+    ended(gateway, 1, outcome=outcome)
+    equal((outbox.unread(), [r.body for r in upstream.requests]),
+          ([], [b""] * count))
+    equal(Admin(gateway).get(
+        "/messages?source=outbox&state=dead")["messages"], [])
+
+
 @test
 def bytes_that_are_no_text_reach_the_upstream_as_they_are(bench):
     upstream = bench.upstream()

@@ -104,7 +104,8 @@ def an_answer_without_a_body_has_none_again(bench, reply, status):
 
 
 @each([(str(status), status) for status in
-       (200, 201, 202, 301, 302, 400, 402, 404, 405, 409, 422, 500, 501)])
+       (200, 201, 202, 301, 302, 307, 308, 400, 402, 404, 405, 409, 422, 500,
+        501)])
 def this_status_is_stored_and_replayed(bench, status):
     first, again = replay_of(bench, answer(status, b"said"))
     equal(first.status, status)

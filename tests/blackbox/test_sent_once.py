@@ -7,9 +7,12 @@ dead.  Here the upstream reads the whole POST on such a connection and closes
 it, and must have seen the POST exactly once."""
 
 import itertools
+import os
+import subprocess
 import threading
 
 from once import tap
+from once.gateway import program
 from once.http import build, keyed
 from once.tap import each, equal, test
 from once.upstream import (answer, close_unanswered, reset_unanswered,
@@ -154,6 +157,40 @@ def no_connection_serves_longer_than_max_age(bench):
     eventually(lambda: gateway.ask(f"k{next(numbers)}").status == 201 and
                len(upstream.connections) > 2, "under steady traffic")
     assert upstream.connections[0].closed.wait(10), "it stayed open"
+
+
+MOVED = """#!/bin/sh
+exec unshare -rm sh -c 'mount --bind {} /etc/hosts && exec "$@"' - {} "$@"
+"""
+
+
+@test
+def a_name_that_moves_is_followed_while_its_old_address_answers(bench):
+    hosts = bench.file(b"127.0.0.1 bank.example\n", "hosts")
+    if subprocess.run(["unshare", "-rm", "mount", "--bind", hosts,
+                       "/etc/hosts"], capture_output=True,
+                      check=False).returncode != 0:
+        raise tap.Skip("no mount namespaces here")
+    old = bench.upstream()
+    new = bench.upstream(at=("127.0.0.2", old.port))
+    moved = bench.file(MOVED.format(hosts, program()).encode())
+    os.chmod(moved, 0o700)
+    gateway = bench.serve(bench.config(
+        f"http://bank.example:{old.port}", {}, {"max_age": "300ms"},
+        workers=1), program=moved)
+    numbers = itertools.count()
+
+    def pay():
+        equal(gateway.ask(f"k{next(numbers)}").status, 201)
+    pay()
+    equal((old.count(), new.count()), (1, 0))
+    with open(hosts, "r+b") as file:
+        file.write(b"127.0.0.2")
+    eventually(lambda: pay() or new.count() > 0, "under steady traffic")
+    before = old.count()
+    for _ in range(5):
+        pay()
+    equal(old.count(), before)
 
 
 @test

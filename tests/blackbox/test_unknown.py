@@ -49,6 +49,15 @@ def an_answer_that_drips_is_late_all_the_same(bench):
 
 
 @test
+def an_answer_that_ends_by_closing_is_held_and_named(bench):
+    upstream, gateway = bench.pair(
+        then_close(b"HTTP/1.0 201 Made\r\n\r\nhello"))
+    held(upstream, gateway, 502)
+    line = gateway.wait_for_log("outcome_unknown")
+    assert "close_delimited" in line["error"], line
+
+
+@test
 def close_delimited_answers_are_taken_where_the_upstream_says_so(bench):
     upstream, gateway = bench.pair(
         then_close(b"HTTP/1.1 201 Made\r\n\r\nhello"),

@@ -185,6 +185,29 @@ def keys_are_rotated_while_events_wait(bench):
     equal({event["answer"]["status"] for event in receiver.events()}, {201})
 
 
+@test
+def ten_thousand_are_kept_and_what_is_beyond_stays_in_its_stream(bench):
+    receiver, config = begin(bench)
+    del config["relays"]["hooks"]["answer"]
+    hold = receiver.hold()
+    gateway = bench.serve(config)
+    bench.redis("EVAL", """
+        for n = 1, 11000 do
+            redis.call('XADD', 'onceproxy:{' .. n % 4 .. '}:events', '*',
+                'id', string.format('%032x', n), 'route', 'charges', 'from',
+                'PROCESSING', 'to', 'COMPLETED', 'attempt', 1)
+        end""", 0)
+
+    def count():
+        return sum(bench.redis("HLEN", name)
+                   for name in names_of(bench.redis))
+    eventually(lambda: count() >= 10_000, "it is full", 60)
+    for _ in range(10):
+        Admin(gateway).get("/relays")
+    assert count() < 10_100, count()
+    hold.release()
+
+
 # --- when it is given up ---
 
 def set_tried(redis, event, kept_s, tries, ran_s):

@@ -130,7 +130,8 @@ class Upstream(Watched):
 
     A reply is bytes, or a function of (connection, request)."""
 
-    def __init__(self, reply=None, backlog=128, unix=None, tls=None):
+    def __init__(self, reply=None, backlog=128, unix=None, tls=None,
+                 at=("127.0.0.1", 0)):
         super().__init__()
         self.tls = tls  # an ssl.SSLContext
         self.unix = unix  # the path of its socket
@@ -144,7 +145,7 @@ class Upstream(Watched):
             self.listener.bind(unix)
         else:
             self.listener = socket.socket()
-            self.listener.bind(("127.0.0.1", 0))
+            self.listener.bind(at)
             self.port = self.listener.getsockname()[1]
         self.listener.listen(backlog)
         threading.Thread(target=self._accept, daemon=True).start()

@@ -711,6 +711,11 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 		 "'hold':'2h'," A),
 		"/sources/s/hold: must not be longer than the "
 		"\"unknown_retention\" of the route \"r\"\n"},
+	    {POLICY("", "'scope':[],'header':[],'derive_key':['/x']", A),
+		"/sources/s/key: the route \"r\" takes no keys (\"header\" is "
+		"empty): a list of pointers is needed here\n"},
+	    {POLICY("", "'scope':[],'header':[],'derive_key':['/x']",
+		 "'key':['/x']," A), ""},
 	    {POLICY("", "'scope':[],'on_unknown':{'reconcile':'/b/{key}'}",
 		 "'key':['/x']," A),
 		"/sources/s/key: the route \"r\" asks its upstream by a key "
