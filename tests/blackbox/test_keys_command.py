@@ -11,7 +11,7 @@ import time
 
 from once import http, tap
 from once.gateway import command, program
-from once.tap import each, equal, test
+from once.tap import all_test, each, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
@@ -437,6 +437,20 @@ def a_list_may_be_a_file_of_records(bench):
     file = bench.file(b"nothing of that kind\n")
     equal(operator("show", "--from-file", file).returncode, 2)
     equal(operator("show", "--from-file", "/nowhere/ids").returncode, 1)
+
+
+@all_test
+def what_an_outage_has_left_is_released_in_one_go(bench):
+    operator = Operator(bench)
+    operator.upstream.reply = close_unanswered
+    for number in range(1500):
+        equal(operator.gateway.ask(f"k{number}").problem, "outcome-unknown")
+    table = operator.well("list", "--state", "UNKNOWN", "--limit", "2000")
+    operator.well("release", "--from-file", bench.file(table.encode()),
+                  "--note", "an outage")
+    equal(operator.well("list"), NO_RECORD)
+    operator.upstream.reply = answer()
+    equal(operator.gateway.ask("k1499").status, 201)
 
 
 @test
