@@ -19,21 +19,109 @@ rfc3339_write(int64_t ms, char text[RFC3339_MAX])
 	return text;
 }
 
+/* Takes len digits that make a number of that range. */
+static bool
+take_number(struct span *text, size_t len, int64_t least, int64_t most,
+    int64_t *ret_number)
+{
+	if (text->len < len ||
+	    !digits_read(span_of(text->ptr, len), most, ret_number) ||
+	    *ret_number < least)
+		return false;
+	*text = span_from(*text, len);
+	return true;
+}
+
+/* Takes one of two characters. */
+static bool
+take_char(struct span *text, char c, char other)
+{
+	if (text->len == 0 || (text->ptr[0] != c && text->ptr[0] != other))
+		return false;
+	*text = span_from(*text, 1);
+	return true;
+}
+
+/* full-date: the days since 1970. */
+static bool
+take_date(struct span *text, int64_t *ret_days)
+{
+	static const char days[] = {
+	    31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	int64_t year, month, day;
+	if (!take_number(text, 4, 0, 9999, &year) ||
+	    !take_char(text, '-', '-') ||
+	    !take_number(text, 2, 1, 12, &month) ||
+	    !take_char(text, '-', '-') || !take_number(text, 2, 1, 31, &day))
+		return false;
+	bool leap =
+	    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	if (day > days[month - 1] + (month == 2 && leap))
+		return false;
+	/* Years that begin in March have their leap day at their end. */
+	int64_t y = month > 2 ? year : year - 1;
+	int64_t m = month > 2 ? month - 3 : month + 9;
+	y += 400; /* so that nothing is below 0 */
+	*ret_days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 +
+	    day - 1 - 865565;
+	return true;
+}
+
+/* time-offset, in minutes */
+static bool
+take_offset(struct span *text, int64_t *ret_minutes)
+{
+	int64_t hours, minutes;
+	*ret_minutes = 0;
+	if (take_char(text, 'Z', 'z'))
+		return true;
+	bool west = take_char(text, '-', '-');
+	if ((!west && !take_char(text, '+', '+')) ||
+	    !take_number(text, 2, 0, 23, &hours) ||
+	    !take_char(text, ':', ':') ||
+	    !take_number(text, 2, 0, 59, &minutes))
+		return false;
+	*ret_minutes = (60 * hours + minutes) * (west ? -1 : 1);
+	return true;
+}
+
+bool
+rfc3339_parse(
+    struct span text, int64_t *ret_seconds, struct span *ret_fraction)
+{
+	int64_t days, hour, minute, second, offset, any;
+	if (!take_date(&text, &days) || !take_char(&text, 'T', 't') ||
+	    !take_number(&text, 2, 0, 23, &hour) ||
+	    !take_char(&text, ':', ':') ||
+	    !take_number(&text, 2, 0, 59, &minute) ||
+	    !take_char(&text, ':', ':') ||
+	    !take_number(&text, 2, 0, 60, &second))
+		return false;
+	struct span fraction = SPAN("");
+	if (take_char(&text, '.', '.')) {
+		fraction = text;
+		fraction.len = digits_take(&text, INT64_MAX, &any);
+		if (fraction.len == 0)
+			return false;
+	}
+	if (!take_offset(&text, &offset) || text.len > 0)
+		return false;
+	*ret_seconds =
+	    ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
+	*ret_fraction = fraction;
+	return true;
+}
+
 bool
 rfc3339_read(struct span text, int64_t *ret_ms)
 {
-	char copy[RFC3339_MAX];
-	struct tm tm = {0};
-	int64_t ms;
-	if (text.len >= sizeof copy)
+	int64_t seconds, ms = 0;
+	struct span fraction;
+	if (!rfc3339_parse(text, &seconds, &fraction) || seconds < 0)
 		return false;
-	memcpy(copy, text.ptr, text.len);
-	copy[text.len] = '\0';
-	const char *rest = strptime(copy, "%Y-%m-%dT%H:%M:%S", &tm);
-	if (rest == NULL || strlen(rest) != sizeof ".000Z" - 1 ||
-	    rest[0] != '.' || rest[4] != 'Z' ||
-	    !digits_read(span_of(rest + 1, 3), 999, &ms))
-		return false;
-	*ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
+	for (size_t i = 0; i < 3; i++)
+		ms = 10 * ms +
+		    (i < fraction.len ? fraction.ptr[i] - '0' : 0);
+	*ret_ms = 1000 * seconds + ms;
 	return true;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/digits.h"
 #include "base/loop/clock.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/rfc3339.h"
 #include "conf/amount.h"
 #include "conf/load/conf_load.h"
 #include "operators/commands/events.h"
@@ -44,72 +43,6 @@ on_interrupt(int number)
 
 /* --- the beginning --- */
 
-/* Takes exactly so many digits; false where there are fewer. */
-static bool
-take_digits(struct span *text, size_t count, int *ret_number)
-{
-	int64_t number;
-	if (text->len < count ||
-	    !digits_read(span_of(text->ptr, count), INT_MAX, &number))
-		return false;
-	*text = span_from(*text, count);
-	*ret_number = (int)number;
-	return true;
-}
-
-static bool
-take_one_of(struct span *text, const char *bytes)
-{
-	if (text->len == 0 || text->ptr[0] == '\0' ||
-	    strchr(bytes, text->ptr[0]) == NULL)
-		return false;
-	*text = span_from(*text, 1);
-	return true;
-}
-
-/* Reads a time of RFC 3339, section 5.6; three digits of a fraction count. */
-static bool
-read_time(struct span text, int64_t *ret_ms)
-{
-	struct tm tm = {0};
-	int64_t fraction_ms = 0, digits;
-	int hours = 0, minutes = 0;
-	if (!take_digits(&text, 4, &tm.tm_year) || !take_one_of(&text, "-") ||
-	    !take_digits(&text, 2, &tm.tm_mon) || !take_one_of(&text, "-") ||
-	    !take_digits(&text, 2, &tm.tm_mday) || tm.tm_mon < 1 ||
-	    tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31)
-		return false;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	if (!take_one_of(&text, "Tt ") ||
-	    !take_digits(&text, 2, &tm.tm_hour) || !take_one_of(&text, ":") ||
-	    !take_digits(&text, 2, &tm.tm_min) || !take_one_of(&text, ":") ||
-	    !take_digits(&text, 2, &tm.tm_sec) || tm.tm_hour > 23 ||
-	    tm.tm_min > 59 || tm.tm_sec > 60)
-		return false;
-	if (take_one_of(&text, ".")) {
-		struct span all = text;
-		size_t count = digits_take(&text, INT64_MAX, &digits);
-		for (size_t i = 0; i < 3; i++)
-			fraction_ms = fraction_ms * 10 +
-			    (i < count ? all.ptr[i] - '0' : 0);
-		if (count == 0)
-			return false;
-	}
-	/* "Z", or how far the clock is ahead of UTC. */
-	bool behind = text.len > 0 && text.ptr[0] == '-';
-	if (!take_one_of(&text, "Zz") &&
-	    (!take_one_of(&text, "+-") || !take_digits(&text, 2, &hours) ||
-		!take_one_of(&text, ":") ||
-		!take_digits(&text, 2, &minutes) || hours > 23 ||
-		minutes > 59))
-		return false;
-	int64_t ahead_ms = (int64_t)(hours * 60 + minutes) * 60000;
-	*ret_ms = (int64_t)timegm(&tm) * 1000 + fraction_ms -
-	    (behind ? -ahead_ms : ahead_ms);
-	return text.len == 0 && *ret_ms >= 0;
-}
-
 /*
  * Reads --from: a position (SHARD-MS-SEQ, or MS-SEQ), a time, how long ago
  * ("15m"), or "now"; NULL is the beginning.  *ret_since is of EVENTS_SINCE
@@ -129,7 +62,7 @@ read_from(
 		*ret_from = EVENTS_NOW;
 	else if (amount_read(text, AMOUNT_DURATION, &ms))
 		since.ms = ms < now_ms ? (uint64_t)(now_ms - ms) : 0;
-	else if (read_time(span_str(text), &ms))
+	else if (rfc3339_read(span_str(text), &ms))
 		since.ms = (uint64_t)ms;
 	else if (!event_read(span_str(text), &since) &&
 	    !event_read_entry(span_str(text), &since))

@@ -13,8 +13,8 @@
  *              ten digits (exponent of the first digit, plus 5e9), and its
  *              digits; of a negative number all digits from 9 down, each with a
  *              0 before it, and a 1 at the end
- *   a time     "2", the seconds since the year 0 in UTC as twelve digits, and
- *              the digits of the fraction
+ *   a time     "2", the seconds since 1 March of the year -400 in UTC as twelve
+ *              digits, and the digits of the fraction
  *
  * so a time is above every number.
  */

@@ -302,6 +302,42 @@ times_are_written_as_rfc_3339_has_them(void **state)
 	assert_string_equal(rfc3339_write(-1, text), "");
 }
 
+static void
+times_are_read_as_rfc_3339_has_them(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t seconds;
+		const char *fraction;
+	} rows[] = {
+	    {"1970-01-01T00:00:00Z", 0, ""},
+	    {"0000-01-01t00:00:00z", INT64_C(-62167219200), ""},
+	    {"9999-12-31T23:59:60.500-23:59", INT64_C(253402387140), "500"},
+	    {"2000-02-29T12:00:00.0123456789+02:30", 951816600, "0123456789"},
+	    {"1999-12-31T23:59:59Z", 946684799, ""},
+	};
+	static const char *const wrong[] = {"", "2026-02-29T00:00:00Z",
+	    "1900-02-29T00:00:00Z", "2026-11-22T24:00:00Z",
+	    "2026-11-22T00:00:61Z", "2026-11-22 00:00:00Z",
+	    "2026-11-22T00:00:00", "2026-11-22T00:00:00.Z",
+	    "2026-11-22T00:00:00Zx", "2026-11-22T00:00:00+24:00"};
+	int64_t seconds, ms;
+	struct span fraction;
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_true(rfc3339_parse(
+		    span_str(rows[i].text), &seconds, &fraction));
+		assert_int_equal(seconds, rows[i].seconds);
+		assert_true(span_eq(fraction, span_str(rows[i].fraction)));
+	}
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		assert_false(rfc3339_parse(
+		    span_str(wrong[i]), &seconds, &fraction));
+	assert_true(rfc3339_read(SPAN("1970-01-01T00:00:01.5Z"), &ms));
+	assert_int_equal(ms, 1500);
+	assert_false(rfc3339_read(SPAN("1969-12-31T23:59:59Z"), &ms));
+}
+
 /* RFC 4648, section 10, and every digit. */
 static void
 base64_has_what_libsodium_has(void **state)
@@ -500,6 +536,7 @@ main(void)
 	    cmocka_unit_test(base64_has_what_libsodium_has),
 	    cmocka_unit_test(base64_is_read_whole_or_not_at_all),
 	    cmocka_unit_test(times_are_written_as_rfc_3339_has_them),
+	    cmocka_unit_test(times_are_read_as_rfc_3339_has_them),
 	    cmocka_unit_test(tokens_and_values_are_told_from_other_bytes),
 	    cmocka_unit_test(an_answer_owns_copies_of_what_it_is_made_of),
 	    cmocka_unit_test(every_error_has_words),
