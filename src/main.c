@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/must.h"
 #include "operators/commands/check.h"
 #include "operators/commands/events.h"
@@ -40,90 +39,54 @@ static const char built_with[] =
 #endif
     ;
 
-static int
-serve_line(const struct command_line *line)
-{
-	return serve_run(line->file);
-}
+/* --- the commands --- */
 
-/* The commands: name, function, what it does, for --help. */
-static const struct command {
-	const char *name;
-	int (*run)(const struct command_line *line);
-	const char *options; /* letters, besides -c and --help */
-	const char *usage;
-	const char *summary;
-	const char *help;
-	const char *example;
-} commands[] = {
-    {"serve", serve_line, "", "[-c FILE]", "run the gateway in the foreground",
-	"Runs the gateway until SIGTERM or SIGINT, which drain it: it accepts\n"
-	"no new connections, finishes what is in flight, and exits with 0.\n"
-	"SIGHUP reads the configuration again. Logs go to standard error, one\n"
-	"JSON object per line.\n",
-	"onceproxy serve -c onceproxy.json"},
-    {"check", check_run, "Aejs",
-	"[-c FILE] [--strict] [--against FILE|URL] [--explain] [--json]",
-	"check the configuration without opening a port",
-	"Prints \"FILE: ok\", or one line per error with the line, the column\n"
-	"and the JSON pointer of the member that is wrong, and then exits\n"
-	"with 1. What is legal and endangers the promise is a warning, which\n"
-	"changes the exit status with --strict alone. With --explain, also\n"
-	"prints what each route will do, and all settings.\n",
-	"onceproxy check -c onceproxy.json --explain"},
-    {"doctor", doctor_run, "ajv", "[-c FILE] [-v] [--json] [--acl]",
-	"look for what endangers the promise: Redis, upstreams, brokers",
-	"Connects to Redis, upstreams and brokers, changes nothing, and\n"
-	"prints a line for each danger with what to do about it. Exits with\n"
-	"1 if any of them is a failure. Run it as the user that runs the\n"
-	"gateway.\n",
-	"onceproxy doctor -c onceproxy.json -v"},
-    {"events", events_run, "fFj",
-	"[-c FILE] [--follow] [--from POSITION] [--json]",
-	"show the changes of keys' states (store.events)",
-	"Prints a line for each change of a key's state, in order of time,\n"
-	"from the streams that store.events switches on: when, from which\n"
-	"state to which, the answer's status, the attempt, the key id, the\n"
-	"position, the route, the label. It asks Redis itself and changes\n"
-	"nothing. Exits with 1 where Redis cannot be read or lacks what was\n"
-	"asked for.\n",
-	"onceproxy events --follow --from 15m"},
-};
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+static const struct verb serve = {NULL, serve_run, "-", NULL, 0, "[-c FILE]",
+    "Runs the gateway until SIGTERM or SIGINT, which drain it: it accepts\n"
+    "no new connections, finishes what is in flight, and exits with 0.\n"
+    "SIGHUP reads the configuration again. Logs go to standard error, one\n"
+    "JSON object per line.\n",
+    "-c onceproxy.json"};
+static const struct verb check = {NULL, check_run, "-TGej", NULL, 0,
+    "[-c FILE] [--strict] [--against FILE] [--explain] [--json]",
+    "Prints \"FILE: ok\", or one line per error with the line, the column\n"
+    "and the JSON pointer of the member that is wrong, and then exits\n"
+    "with 1. What is legal and endangers the promise is a warning, which\n"
+    "changes the exit status with --strict alone. With --explain, also\n"
+    "prints what each route will do, and all settings.\n",
+    "-c onceproxy.json --explain"};
+static const struct verb doctor = {NULL, doctor_run, "-vaj", NULL, 0,
+    "[-c FILE] [-v] [--json] [--acl]",
+    "Connects to Redis, upstreams and brokers, changes nothing, and\n"
+    "prints a line for each danger with what to do about it. Exits with\n"
+    "1 if any of them is a failure. Run it as the user that runs the\n"
+    "gateway.\n",
+    "-c onceproxy.json -v"};
+static const struct verb events = {NULL, events_run, "-woj", NULL, 0,
+    "[-c FILE] [--follow] [--from POSITION] [--json]",
+    "Prints a line for each change of a key's state, in order of time,\n"
+    "from the streams that store.events switches on: when, from which\n"
+    "state to which, the answer's status, the attempt, the key id, the\n"
+    "position, the route, the label. It asks Redis itself and changes\n"
+    "nothing. Exits with 1 where Redis cannot be read or lacks what was\n"
+    "asked for.\n",
+    "--follow --from 15m"};
 
-static const struct option options[] = {
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {"config", required_argument, NULL, 'c'},
-    {"against", required_argument, NULL, 'A'},
-    {"explain", no_argument, NULL, 'e'},
-    {"json", no_argument, NULL, 'j'},
-    {"strict", no_argument, NULL, 's'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"acl", no_argument, NULL, 'a'},
-    {"follow", no_argument, NULL, 'f'},
-    {"from", required_argument, NULL, 'F'},
-    {NULL, 0, NULL, 0},
+static const struct command plain[] = {
+    {.name = "serve", .verbs = &serve, .count = 1,
+	.summary = "run the gateway in the foreground"},
+    {.name = "check", .verbs = &check, .count = 1,
+	.summary = "check the configuration without opening a port"},
+    {.name = "doctor", .verbs = &doctor, .count = 1,
+	.summary =
+	    "look for what endangers the promise: Redis, upstreams, brokers"},
+    {.name = "events", .verbs = &events, .count = 1,
+	.summary = "show the changes of keys' states (store.events)"},
 };
 
-static const struct {
-	char letter;
-	const char *message;
-} option_help[] = {
-    {'s', "  --strict   exit with 1 where there are warnings, too\n"},
-    {'A', "  --against  the file that runs, or the address of a gateway's "
-	  "admin\n             interface (http://HOST:PORT, unix:/path): warn "
-	  "of what a\n             reload would change of keys that exist\n"},
-    {'e', "  --explain  show what the routes will do, and all settings\n"},
-    {'f', "  --follow   wait for more, until it is interrupted\n"},
-    {'F', "  --from     where to begin: a position that was printed, a "
-	  "time\n             (2026-11-20T09:00:00Z), so long ago (15m), or "
-	  "\"now\"\n"},
-    {'v', "  -v         also show what is well, and what was not checked\n"},
-    {'j', "  --json     print JSON instead of text\n"},
-    {'a', "  --acl      print only the ACL line that creates a Redis user "
-	  "for\n             this configuration\n"},
-};
+static const struct command *const commands[] = {&plain[0], &plain[1],
+    &plain[2], &plain[3], &keys_command, &messages_command, &witness_command};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void
 print_help(FILE *to)
@@ -133,14 +96,8 @@ print_help(FILE *to)
 	    "An HTTP gateway in front of payment APIs that makes every\n"
 	    "request with an Idempotency-Key happen once.\n\ncommands:\n");
 	for (int i = 0; i < N_COMMANDS; i++)
-		fprintf(to, "  %-8s %s\n", commands[i].name,
-		    commands[i].summary);
-	fprintf(to, "  %-8s %s\n", "keys",
-	    "show and resolve records of a running gateway");
-	fprintf(to, "  %-8s %s\n", "messages",
-	    "show sources and resolve messages of a running gateway");
-	fprintf(to, "  %-8s %s\n", "witness",
-	    "decide about the witnesses of routes");
+		fprintf(to, "  %-8s %s\n", commands[i]->name,
+		    commands[i]->summary);
 	fprintf(to,
 	    "\noptions:\n"
 	    "  -c FILE    the configuration (%s)\n"
@@ -152,105 +109,25 @@ print_help(FILE *to)
 	    default_file);
 }
 
-static void
-print_command_help(const struct command *command)
-{
-	enum { N = sizeof option_help / sizeof *option_help };
-	printf("usage: onceproxy %s %s\n\n%s\noptions:\n"
-	       "  -c FILE    the configuration (%s)\n",
-	    command->name, command->usage, command->help, default_file);
-	for (int i = 0; i < N; i++)
-		if (strchr(command->options, option_help[i].letter) != NULL)
-			fputs(option_help[i].message, stdout);
-	puts("  --help     print this");
-	printf("\nexample:\n  %s\n", command->example);
-}
-
-static const char *
-command_at(size_t i)
-{
-	static const char *const others[] = {
-	    "keys", "messages", "witness", "help", NULL};
-	return i < N_COMMANDS ? commands[i].name : others[i - N_COMMANDS];
-}
-
-/* False: the command has no such option. */
-static bool
-take_option(
-    const struct command *command, int option, struct command_line *line)
-{
-	if (option == 'c') {
-		line->file = optarg;
-		return true;
-	}
-	line->explain |= option == 'e';
-	line->as_json |= option == 'j';
-	line->verbose |= option == 'v';
-	line->acl |= option == 'a';
-	line->follow |= option == 'f';
-	line->strict |= option == 's';
-	if (option == 'F')
-		line->from = optarg;
-	if (option == 'A')
-		line->against = optarg;
-	return strchr(command->options, option) != NULL;
-}
-
-static int
-wrong_option(const struct command *command, const char *given)
-{
-	char *letters = mem_printf("ch%s", command->options);
-	int code =
-	    usage_unknown_option(command->name, given, options, letters);
-	free(letters);
-	return code;
-}
-
-static int
-run_command(const struct command *command, int argc, char **argv)
-{
-	struct command_line line = {.file = default_file};
-	int option;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":c:hv", options, NULL)) !=
-	    -1) {
-		if (option == 'h') {
-			print_command_help(command);
-			return 0;
-		}
-		if (option == ':')
-			return usage_wrong(command->name, "%s needs a value",
-			    argv[optind - 1]);
-		if (option == '?' || !take_option(command, option, &line))
-			return wrong_option(command, argv[optind - 1]);
-	}
-	if (optind < argc && line.file == default_file)
-		return usage_wrong(command->name,
-		    "unexpected argument: %s; did you mean -c %s?",
-		    argv[optind], argv[optind]);
-	if (optind < argc)
-		return usage_wrong(command->name, "unexpected argument: %s",
-		    argv[optind]);
-	int code = command->run(&line);
-	return fflush(stdout) != 0 && code == 0 ? 1 : code;
-}
-
 static int
 run(int argc, char **argv)
 {
-	/* These have verbs and options of their own. */
-	if (!strcmp(argv[0], "keys"))
-		return keys_run(argc, argv, default_file);
-	if (!strcmp(argv[0], "messages"))
-		return messages_run(argc, argv, default_file);
-	if (!strcmp(argv[0], "witness"))
-		return witness_run(argc, argv, default_file);
-	for (int i = 0; i < N_COMMANDS; i++)
-		if (!strcmp(argv[0], commands[i].name))
-			return run_command(&commands[i], argc, argv);
+	static const struct option options[] = {
+	    {"help", no_argument, NULL, 'h'},
+	    {"version", no_argument, NULL, 'V'},
+	    {NULL, 0, NULL, 0},
+	};
+	const char *names[N_COMMANDS + 2] = {NULL};
+	for (int i = 0; i < N_COMMANDS; i++) {
+		names[i] = commands[i]->name;
+		if (!strcmp(argv[0], names[i]))
+			return command_run(
+			    commands[i], argc, argv, default_file);
+	}
+	names[N_COMMANDS] = "help";
 	return *argv[0] == '-'
-	    ? usage_unknown_option("", argv[0], options, "hV")
-	    : usage_unknown("", "command", argv[0], command_at);
+	    ? usage_unknown_option("", argv[0], options)
+	    : usage_unknown("", "command", argv[0], names);
 }
 
 /* "help COMMAND" is "COMMAND --help". */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <ctype.h>
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -9,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/base64.h"
-#include "base/container.h"
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -19,41 +17,9 @@
 #include "operators/commands/print.h"
 #include "operators/commands/usage.h"
 #include "operators/commands/values.h"
-#include "operators/commands/verbs.h"
 
 /* More than Redis has of them. */
 enum { ALL_KEYS = 100000000 };
-
-/* The command line. */
-struct keys_line {
-	struct verbs_line common;
-	const char *state;
-	long limit;
-	const char *route;
-	const char *find;
-	const char *key;
-	json_t *values; /* an object: pointers of a derived key */
-	const char *namespace;
-	json_t *scope; /* an object */
-	bool with_body;
-	long status;
-	json_t *headers; /* a list of pairs */
-	const char *body_file;
-	const char *note;
-	long attempt;         /* 0: whichever it is */
-	bool yes;             /* nobody is asked */
-	const char *ids_file; /* KEY_IDs, a line each; NULL: none */
-	const char **ids;     /* KEY_IDs, of the arguments and that file */
-	size_t n_ids;
-	char *ids_text; /* that some of them lie in */
-	size_t n_shown; /* records that were printed */
-};
-
-static struct keys_line *
-line_of(struct verbs_line *common)
-{
-	return CONTAINER_OF(common, struct keys_line, common);
-}
 
 /* --- files --- */
 
@@ -127,7 +93,7 @@ cut_field(const char *text, json_t **ret_name, json_t **ret_value)
 }
 
 static bool
-add_header(struct keys_line *line, const char *text)
+add_header(struct command_line *line, const char *text)
 {
 	json_t *name, *value;
 	if (!cut_field(text, &name, &value))
@@ -140,7 +106,7 @@ add_header(struct keys_line *line, const char *text)
 }
 
 static bool
-add_scope(struct keys_line *line, const char *text)
+add_scope(struct command_line *line, const char *text)
 {
 	json_t *name, *value;
 	if (!cut_field(text, &name, &value))
@@ -157,7 +123,7 @@ add_scope(struct keys_line *line, const char *text)
  * token in a file stands in no list of processes.
  */
 static bool
-add_scope_file(struct keys_line *line, const char *name)
+add_scope_file(struct command_line *line, const char *name)
 {
 	char *bytes = NULL;
 	size_t len;
@@ -178,7 +144,7 @@ add_scope_file(struct keys_line *line, const char *name)
 
 /* Adds a "/POINTER=VALUE". */
 static bool
-add_value(struct keys_line *line, const char *text)
+add_value(struct command_line *line, const char *text)
 {
 	const char *sign = strchr(text, '=');
 	if (*text != '/' || sign == NULL)
@@ -194,100 +160,19 @@ add_value(struct keys_line *line, const char *text)
 }
 
 static bool
-set_option(struct verbs_line *common, char letter, char *value)
+set_option(struct command_line *line, char letter, const char *value)
 {
-	struct keys_line *line = line_of(common);
 	switch (letter) {
-	case 's':
-		for (char *c = value; *c != '\0'; c++)
-			*c = (char)toupper((unsigned char)*c);
-		line->state = value;
-		return true;
-	case 'l':
-		return verbs_number(value, 1, 1000000, &line->limit);
-	case 'r':
-		line->route = value;
-		return true;
-	case 'v':
+	case 'V':
 		return add_value(line, value);
-	case 'k':
-		line->key = value;
-		return true;
-	case 'n':
-		line->namespace = value;
-		return true;
 	case 'S':
 		return add_scope(line, value);
-	case 'b':
-		line->with_body = true;
-		return true;
-	case 't':
-		return verbs_number(value, 200, 599, &line->status);
 	case 'H':
 		return add_header(line, value);
-	case 'f':
-		line->body_file = value;
-		return true;
-	case 'A':
-		return verbs_number(value, 1, 999999, &line->attempt);
-	case 'F':
-		line->ids_file = value;
-		return true;
-	case 'C':
-		return add_scope_file(line, value);
-	case 'y':
-		line->yes = true;
-		return true;
 	default:
-		line->note = value;
-		return true;
+		return add_scope_file(line, value);
 	}
 }
-
-/* The states of records that are listed. */
-static const char *
-state_at(size_t i)
-{
-	static const char *const states[] = {
-	    "PROCESSING", "UNKNOWN", "FAILED", NULL};
-	return states[i];
-}
-
-static const struct verb_option options[] = {
-    {"state", 's', true, NULL, state_at, NULL},
-    {"limit", 'l', true, "a whole number from 1 to 1000000", NULL, NULL},
-    {"route", 'r', true, NULL, NULL, NULL},
-    {"key", 'k', true, NULL, NULL, NULL},
-    {"json-value", 'v', true, "/POINTER=VALUE, like /order_id=order-17", NULL,
-	NULL},
-    {"namespace", 'n', true, NULL, NULL, NULL},
-    {"from-file", 'F', true, NULL, NULL,
-	"  --from-file FILE\n"
-	"             KEY_IDs, the first word of each line; - is standard "
-	"input"},
-    {"scope", 'S', true,
-	"'NAME: VALUE', like 'Authorization: Bearer T' or "
-	"'basic.user: alice'", NULL,
-	"  --scope    what names the tenant, as the route's scope has it: "
-	"'NAME: VALUE'\n             of a header, or of basic.user, "
-	"path.NAME, jwt.CLAIM,\n             certificate.subject, "
-	"certificate.fingerprint"},
-    {"scope-file", 'C', true,
-	"a file with lines like 'Authorization: Bearer T'", NULL,
-	"  --scope-file FILE\n"
-	"             lines as --scope has them, so that no token stands in "
-	"a\n             list of processes; - is standard input"},
-    {"body", 'b', false, NULL, NULL, NULL},
-    {"status", 't', true, "a status from 200 to 599", NULL, NULL},
-    {"header", 'H', true,
-	"'NAME: VALUE', like 'Content-Type: application/json'", NULL, NULL},
-    {"body-file", 'f', true, NULL, NULL, NULL},
-    {"attempt", 'A', true, "a whole number from 1 to 999999", NULL,
-	"  --attempt  only if the record is at this attempt"},
-    {"note", 'N', true, NULL, NULL,
-	"  --note     for the log and the record: who decided, and why"},
-    {"yes", 'y', false, NULL, NULL, "  --yes      nobody is asked"},
-};
 
 /* --- KEY_IDs --- */
 
@@ -301,7 +186,7 @@ id_of_instance(const char *text)
 }
 
 static int
-add_id(struct keys_line *line, const char *text)
+add_id(struct command_line *line, const char *text)
 {
 	uint8_t bytes[DIGEST_BYTES];
 	text = id_of_instance(text);
@@ -324,13 +209,13 @@ add_id(struct keys_line *line, const char *text)
  * file.  The words become texts within what was read.
  */
 static int
-read_ids(struct keys_line *line)
+read_ids(struct command_line *line)
 {
 	int code = GATEWAY_WELL;
 	size_t len;
 	struct span piece;
-	for (int i = 0; i < line->common.n_names && code == GATEWAY_WELL; i++)
-		code = add_id(line, line->common.names[i]);
+	for (int i = 0; i < line->n_names && code == GATEWAY_WELL; i++)
+		code = add_id(line, line->names[i]);
 	if (code != GATEWAY_WELL || line->ids_file == NULL)
 		return code;
 	if (!read_file(line->ids_file, &line->ids_text, &len))
@@ -356,7 +241,7 @@ struct keys_question {
  */
 static int
 ask_person(
-    const struct keys_line *line, const struct keys_question *question)
+    const struct command_line *line, const struct keys_question *question)
 {
 	char said[16] = "";
 	if (line->yes)
@@ -381,50 +266,10 @@ ask_person(
 	return GATEWAY_REFUSED;
 }
 
-/* --- asking the gateway --- */
-
-/* Sends one request about a record, and prints the record. */
-static int
-ask_of_one(struct keys_line *line, const char *method, const char *target,
-    json_t *in)
-{
-	json_t *record = NULL;
-	if (admin_api_ask(&line->common.gateway, method, target, in, &record) !=
-	    GATEWAY_WELL)
-		return GATEWAY_REFUSED;
-	if (line->common.as_json) {
-		print_json(record);
-	} else {
-		fputs(line->n_shown++ > 0 ? "\n" : "", stdout);
-		values_object(record);
-	}
-	json_decref(record);
-	return GATEWAY_WELL;
-}
-
-/* Sends a request about each record; a refusal stops no other. */
-static int
-ask_of_each(
-    struct keys_line *line, const char *method, const char *behind, json_t *in)
-{
-	int worst = GATEWAY_WELL;
-	for (size_t i = 0; i < line->n_ids; i++) {
-		char *target = mem_printf("/keys/%s%s", line->ids[i], behind);
-		int code = ask_of_one(line, method, target, json_incref(in));
-		if (code != GATEWAY_WELL && line->n_ids > 1)
-			fprintf(stderr, "onceproxy keys: that was said of %s\n",
-			    line->ids[i]);
-		worst |= code;
-		free(target);
-	}
-	json_decref(in);
-	return worst;
-}
-
 /* --- list and find --- */
 
 static void
-print_list(const struct keys_line *line, const json_t *keys, bool more)
+print_list(const struct command_line *line, const json_t *keys, bool more)
 {
 	static const struct values_column columns[] = {
 	    {"KEY_ID", "key_id", false}, {"STATE", "state", false},
@@ -467,9 +312,9 @@ with_parameter(char *target, const char *name, const char *value)
 
 /* Names the routes that have keys, and one that may have been meant. */
 static void
-say_no_route(const struct keys_line *line)
+say_no_route(const struct command_line *line)
 {
-	const struct conf *conf = line->common.gateway.conf;
+	const struct conf *conf = line->gateway.conf;
 	struct nearest nearest = nearest_to(span_str(line->route));
 	const char *before = "; those with keys are ";
 	fputs("onceproxy keys: no record is of a route ", stderr);
@@ -493,17 +338,16 @@ say_no_route(const struct keys_line *line)
 }
 
 static int
-list_keys(struct verbs_line *common)
+list_keys(const struct command_line *line)
 {
-	struct keys_line *line = line_of(common);
-	const struct conf *conf = common->gateway.conf;
+	const struct conf *conf = line->gateway.conf;
 	json_t *all = NULL;
 	char *target = mem_str(SPAN("/keys?"));
 	target = with_parameter(target, "state", line->state);
 	target = with_parameter(target, "route", line->route);
 	target = with_parameter(target, "find", line->find);
 	enum admin_api_code code = admin_api_ask_list(
-	    &common->gateway, target, "keys", line->limit, &all);
+	    &line->gateway, target, "keys", line->limit, &all);
 	free(target);
 	if (code != GATEWAY_WELL)
 		return GATEWAY_REFUSED;
@@ -513,7 +357,7 @@ list_keys(struct verbs_line *common)
 	    conf->n_routes > 0;
 	for (size_t i = 0; i < conf->n_routes && lost; i++)
 		lost = strcmp(conf->routes[i].name, line->route) != 0;
-	if (common->as_json)
+	if (line->as_json)
 		print_json(all);
 	else if (!lost)
 		print_list(line, keys,
@@ -522,16 +366,6 @@ list_keys(struct verbs_line *common)
 		say_no_route(line);
 	json_decref(all);
 	return lost ? GATEWAY_REFUSED : GATEWAY_WELL;
-}
-
-static int
-find_keys(struct verbs_line *common)
-{
-	struct keys_line *line = line_of(common);
-	if (line->find == NULL || *line->find == '\0')
-		return usage_wrong("keys", "find needs a text");
-	line->find = id_of_instance(line->find);
-	return list_keys(common);
 }
 
 /* --- show --- */
@@ -638,19 +472,15 @@ say_scopes(const struct conf_route *route, json_t *given, bool fits,
 
 /* Finds the record by what the client sent, or says what else leads to it. */
 static int
-look_up(struct keys_line *line, const char *query)
+look_up(const struct command_line *line, const char *query)
 {
-	const struct conf *conf = line->common.gateway.conf;
-	json_t *in = json_pack("{s:s*, s:O*, s:O*}", "key", line->key,
-	    "values", line->values, "scope", line->scope);
-	if (in == NULL)
-		return usage_wrong("keys", "--key must be UTF-8");
-	if (line->namespace != NULL)
-		json_object_set_new(
-		    in, "namespace", json_string(line->namespace));
-	char *target = mem_printf("/keys/lookup%s", query);
-	int code = ask_of_one(line, "POST", target, in);
-	free(target);
+	const struct conf *conf = line->gateway.conf;
+	static const char *const name = "lookup";
+	const struct values_request request = {"POST", "keys", query,
+	    json_pack("{s:s*, s:s*, s:O*, s:O*}", "namespace",
+		line->namespace, "key", line->key, "values", line->values,
+		"scope", line->scope), NULL, values_object};
+	int code = values_ask(line, &name, 1, &request);
 	const char *begin = "other scopes that this configuration knows:\n";
 	for (size_t i = 0; i < conf->n_routes && code != GATEWAY_WELL; i++) {
 		const struct conf_route *route = &conf->routes[i];
@@ -665,9 +495,8 @@ look_up(struct keys_line *line, const char *query)
 }
 
 static int
-show_keys(struct verbs_line *common)
+show_keys(const struct command_line *line)
 {
-	struct keys_line *line = line_of(common);
 	const char *query = line->with_body ? "?body=1" : "";
 	int ways = (line->key != NULL) + (line->n_ids > 0) +
 	    (line->values != NULL);
@@ -677,35 +506,36 @@ show_keys(struct verbs_line *common)
 	if (line->n_ids > 0 && (line->namespace != NULL || line->scope))
 		return usage_wrong("keys",
 		    "--namespace and --scope need --key or --json-value");
-	return line->n_ids > 0 ? ask_of_each(line, "GET", query, NULL)
-			       : look_up(line, query);
+	const struct values_request request = {
+	    "GET", "keys", query, NULL, NULL, values_object};
+	return line->n_ids > 0
+	    ? values_ask(line, line->ids, line->n_ids, &request)
+	    : look_up(line, query);
 }
 
 /* --- acts --- */
 
 static int
-act_on_keys(
-    struct keys_line *line, const char *method, const char *word, json_t *in)
+act_on_keys(const struct command_line *line, const char *method,
+    const char *word, json_t *in)
 {
+	const struct values_request request = {
+	    method, "keys", word, in, NULL, values_object};
 	if (line->attempt > 0)
 		json_object_set_new(
 		    in, "attempt", json_integer(line->attempt));
-	if (line->note != NULL &&
-	    json_object_set_new(in, "note", json_string(line->note)) != 0) {
-		json_decref(in);
-		return usage_wrong("keys", "--note must be UTF-8");
-	}
-	return ask_of_each(line, method, word, in);
+	if (line->note != NULL)
+		json_object_set_new(in, "note", json_string(line->note));
+	return values_ask(line, line->ids, line->n_ids, &request);
 }
 
 /* An execution cannot be taken back, so a person is asked; scripts mean it. */
 static int
-release_keys(struct verbs_line *common)
+release_keys(const struct command_line *line)
 {
 	static const struct keys_question question = {"Release",
 	    "The next retry executes: only if the API says that it did not "
 	    "happen.", "released"};
-	struct keys_line *line = line_of(common);
 	int code = isatty(STDIN_FILENO) ? ask_person(line, &question)
 					: GATEWAY_WELL;
 	return code == GATEWAY_WELL
@@ -714,11 +544,10 @@ release_keys(struct verbs_line *common)
 }
 
 static int
-delete_keys(struct verbs_line *common)
+delete_keys(const struct command_line *line)
 {
 	static const struct keys_question question = {"Forget",
 	    "The next request with its key executes.", "deleted"};
-	struct keys_line *line = line_of(common);
 	int code = ask_person(line, &question);
 	return code == GATEWAY_WELL
 	    ? act_on_keys(line, "DELETE", "", json_object())
@@ -760,12 +589,11 @@ put_body(json_t *in, const char *bytes, size_t len)
 }
 
 static int
-complete_keys(struct verbs_line *common)
+complete_keys(const struct command_line *line)
 {
 	static const struct keys_question question = {"Complete",
 	    "There is no --body-file: every retry gets an empty answer, for "
 	    "good.", "completed"};
-	struct keys_line *line = line_of(common);
 	char *bytes = NULL;
 	size_t len = 0;
 	int code = GATEWAY_WELL;
@@ -793,7 +621,7 @@ complete_keys(struct verbs_line *common)
 
 /* "KEY_ID COMPLETED 201 order-17" */
 static void
-print_found(const json_t *record)
+print_found(json_t *record)
 {
 	const json_t *status = json_object_get(record, "status");
 	const char *label =
@@ -811,63 +639,47 @@ print_found(const json_t *record)
 }
 
 static int
-reconcile_one(struct keys_line *line, const char *key_id)
+reconcile_keys(const struct command_line *line)
 {
-	json_t *record = NULL;
-	char *target = mem_printf("/keys/%s/reconcile", key_id);
-	int code = admin_api_ask(&line->common.gateway, "POST", target,
-	    json_object(), &record);
-	free(target);
-	if (code != GATEWAY_WELL)
-		fprintf(stderr, "onceproxy keys: that was said of %s\n",
-		    key_id);
-	else if (line->common.as_json)
-		print_json(record);
-	else
-		print_found(record);
-	json_decref(record);
-	return code;
-}
-
-static int
-reconcile_keys(struct verbs_line *common)
-{
-	struct keys_line *line = line_of(common);
+	const struct values_request request = {
+	    "POST", "keys", "/reconcile", json_object(), NULL, print_found};
+	if (line->state == NULL)
+		return values_ask(line, line->ids, line->n_ids, &request);
 	json_t *all = NULL, *record;
 	size_t i;
-	int worst = GATEWAY_WELL;
-	for (i = 0; i < line->n_ids; i++)
-		worst |= reconcile_one(line, line->ids[i]);
-	if (line->state == NULL)
-		return worst;
 	char *target = with_parameter(
 	    mem_str(SPAN("/keys?state=UNKNOWN")), "route", line->route);
 	int code = admin_api_ask_list(
-	    &common->gateway, target, "keys", ALL_KEYS, &all);
+	    &line->gateway, target, "keys", ALL_KEYS, &all);
 	free(target);
-	if (code != GATEWAY_WELL)
-		return GATEWAY_REFUSED;
-	json_array_foreach(json_object_get(all, "keys"), i, record)
-		worst |= reconcile_one(line,
-		    json_string_value(json_object_get(record, "key_id")));
+	const json_t *keys = json_object_get(all, "keys");
+	const char **ids = mem_zero((json_array_size(keys) + 1) * sizeof *ids);
+	json_array_foreach(keys, i, record)
+		ids[i] = json_string_value(json_object_get(record, "key_id"));
+	if (code == GATEWAY_WELL)
+		code = values_ask(
+		    line, ids, json_array_size(keys), &request);
+	else
+		json_decref(request.in);
+	free(ids);
 	json_decref(all);
-	return worst;
+	return code;
 }
 
 /* --- the command --- */
 
-static const struct verb list[] = {
-    {"list", list_keys, "srl", NULL, 0,
+static const struct verb verbs[] = {
+    {"list", list_keys, "jsrl", NULL, 0,
 	"list [--state STATE] [--route ROUTE] [--limit N]",
 	"records that are PROCESSING, UNKNOWN or FAILED, oldest first",
 	"list --state UNKNOWN"},
-    {"find", find_keys, "srl", NULL, 1,
+    {"find", list_keys, "jsrl", NULL, 1,
 	"find TEXT [--state STATE] [--route ROUTE] [--limit N]",
 	"those of them whose label or first request's id has that text, or\n"
 	"          whose KEY_ID begins with it; by a whole label also those\n"
 	"          that are COMPLETED, by a whole KEY_ID any record",
 	"find order-17"},
-    {"show", show_keys, "bkvnSCF", NULL, -1,
+    {"show", show_keys, "jbkVnSCF", NULL, -1,
 	"show KEY_ID... [--body]\n"
 	"    show --key KEY [--namespace N] [--scope 'Header: value']... "
 	"[--body]\n"
@@ -877,44 +689,38 @@ static const struct verb list[] = {
 	"          of the body that the key is derived from; with --body,\n"
 	"          also the stored answer",
 	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
-    {"release", release_keys, "NAFy", NULL, -1,
+    {"release", release_keys, "jNAFy", NULL, -1,
 	"release KEY_ID... [--attempt N] [--note TEXT] [--yes]",
 	"it did not happen: the key is free, and the next retry executes;\n"
 	"          at a terminal, asks first",
 	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
-    {"complete", complete_keys, "tHfNAFy", NULL, -1,
+    {"complete", complete_keys, "jtHfNAFy", NULL, -1,
 	"complete KEY_ID... --status N [--header 'Name: value']...\n"
 	"        [--body-file FILE] [--attempt N] [--note TEXT] [--yes]",
 	"it happened: every retry gets this answer; FILE may be -; at a\n"
 	"          terminal, asks before an answer without a body",
 	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
 	"      --header 'Content-Type: application/json' --body-file a.json"},
-    {"reconcile", reconcile_keys, "srF", NULL, -1,
+    {"reconcile", reconcile_keys, "jsrF", NULL, -1,
 	"reconcile KEY_ID...\n"
 	"    reconcile --state UNKNOWN [--route ROUTE]",
 	"asks the API, or its database, now what became of them, and prints\n"
 	"          what they are then, a line each",
 	"reconcile --state UNKNOWN --route charges"},
-    {"delete", delete_keys, "NAFy", NULL, -1,
+    {"delete", delete_keys, "jNAFy", NULL, -1,
 	"delete KEY_ID... [--attempt N] [--note TEXT] [--yes]",
 	"the record is forgotten, and the key can execute again; asks first",
 	"delete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'a test'"},
 };
-enum { N_VERBS = sizeof list / sizeof *list };
-
-static const char *
-verb_at(size_t i)
-{
-	return i < N_VERBS ? list[i].name : NULL;
-}
 
 /* A verb takes KEY_IDs, or a text to find, or nothing. */
 static int
-check_line(struct verbs_line *common, const struct verb *verb)
+check_line(struct command_line *line, const struct verb *verb)
 {
-	struct keys_line *line = line_of(common);
 	if (verb->most == 1) {
-		line->find = common->n_names > 0 ? common->names[0] : NULL;
+		if (line->n_names == 0 || *line->names[0] == '\0')
+			return usage_wrong("keys", "find needs a text");
+		line->find = id_of_instance(line->names[0]);
 		return GATEWAY_WELL;
 	}
 	int code = read_ids(line);
@@ -933,30 +739,18 @@ check_line(struct verbs_line *common, const struct verb *verb)
 	return code;
 }
 
-int
-keys_run(int argc, char **argv, const char *default_file)
-{
-	static const struct verbs verbs = {
-	    .command = "keys",
-	    .summary = "Shows the records of idempotency keys and resolves "
-		       "them, through\nthe admin interface of a running "
-		       "gateway.\n",
-	    .about = "record",
-	    .list = list,
-	    .count = N_VERBS,
-	    .name_at = verb_at,
-	    .options = options,
-	    .n_options = sizeof options / sizeof *options,
-	    .set = set_option,
-	    .check = check_line,
-	};
-	struct keys_line line = {.limit = 100};
-	int code =
-	    verbs_run(&verbs, &line.common, argc, argv, default_file);
-	json_decref(line.scope);
-	json_decref(line.headers);
-	json_decref(line.values);
-	free(line.ids);
-	free(line.ids_text);
-	return code;
-}
+/* The states of records that are listed. */
+static const char *const states[] = {"PROCESSING", "UNKNOWN", "FAILED", NULL};
+
+const struct command keys_command = {
+    .name = "keys",
+    .summary = "show and resolve records of a running gateway",
+    .verbs = verbs,
+    .count = sizeof verbs / sizeof *verbs,
+    .about = "Shows the records of idempotency keys and resolves them, "
+	     "through\nthe admin interface of a running gateway.\n",
+    .kind = "record",
+    .states = states,
+    .set = set_option,
+    .check = check_line,
+};

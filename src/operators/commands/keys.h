@@ -6,9 +6,4 @@
  * the admin interface of a running gateway, whose configuration has its
  * address.  It touches no Redis.  Main thread.
  */
-
-/*
- * argv[0] is "keys".  Returns the exit status: 0, 1 where the gateway refused
- * or there is no such record, 2 of wrong usage.
- */
-int keys_run(int argc, char **argv, const char *default_file);
+extern const struct command keys_command;

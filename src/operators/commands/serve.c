@@ -448,8 +448,9 @@ serve_conf(const struct conf *conf)
 }
 
 int
-serve_run(const char *file)
+serve_run(const struct command_line *line)
 {
+	const char *file = line->file;
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(file, &complaints);
 	if (conf == NULL) {
@@ -459,10 +460,10 @@ serve_run(const char *file)
 	}
 	log_set_level((enum log_level)conf->log_level);
 	log_set_instance(conf->instance);
-	struct logline line = log_begin(EV_starting);
-	log_str(&line, "version", PACKAGE_VERSION);
-	log_str(&line, "configuration", file);
-	log_end(&line);
+	struct logline starting = log_begin(EV_starting);
+	log_str(&starting, "version", PACKAGE_VERSION);
+	log_str(&starting, "configuration", file);
+	log_end(&starting);
 	log_open();
 	log_warnings(conf);
 	int code = serve_conf(conf);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "operators/commands/command.h"
+
 /*
  * `onceproxy serve` is the whole gateway in the foreground.  It opens sockets,
  * starts the managed Redis and the workers, waits for signals, and ends all
@@ -8,4 +10,4 @@
  */
 
 /* Returns the exit status: 0 after a drain, 1 where it could not start. */
-int serve_run(const char *file);
+int serve_run(const struct command_line *line);

@@ -33,97 +33,70 @@ usage_wrong(const char *where, const char *fmt, ...)
 	return say_help(where);
 }
 
+/* Says which of the words may have been meant; dashes stand before it. */
 static void
-say_meant(const char *dashes, const struct nearest *nearest)
+say_meant(const char *dashes, struct span given, const char *const *words)
 {
-	if (nearest->found.ptr != NULL)
+	struct nearest nearest = nearest_to(given);
+	for (; *words != NULL; words++)
+		nearest_try(&nearest, span_str(*words));
+	if (nearest.found.ptr != NULL)
 		fprintf(stderr, "; did you mean %s%.*s?", dashes,
-		    SPAN_FMT(nearest->found));
-}
-
-static void
-say_unknown(const char *where, const char *kind, const char *given,
-    const char *dashes, const struct nearest *nearest)
-{
-	say_where(where);
-	fprintf(stderr, "no such %s: %s", kind, given);
-	say_meant(dashes, nearest);
+		    SPAN_FMT(nearest.found));
 }
 
 /* Says "a, b or c"; last is what stands before the last one. */
 static void
-say_names(const char *(*name_at)(size_t i), const char *last)
+say_all(const char *const *words, const char *last)
 {
-	for (size_t i = 0; name_at(i) != NULL; i++)
+	for (size_t i = 0; words[i] != NULL; i++)
 		fprintf(stderr, "%s%s",
-		    i == 0			 ? ""
-			: name_at(i + 1) == NULL ? last
-						 : ", ",
-		    name_at(i));
+		    i == 0                 ? ""
+		    : words[i + 1] == NULL ? last
+					   : ", ",
+		    words[i]);
 }
 
-static int
-say_all(const char *where, const char *kind, const char *(*name_at)(size_t i))
+int
+usage_unknown(const char *where, const char *kind, const char *given,
+    const char *const *names)
 {
+	say_where(where);
+	if (given == NULL) {
+		fprintf(stderr, "a %s is missing", kind);
+	} else {
+		fprintf(stderr, "no such %s: %s", kind, given);
+		say_meant("", span_str(given), names);
+	}
 	fprintf(stderr, "\nThe %ss are ", kind);
-	say_names(name_at, " and ");
+	say_all(names, " and ");
 	putc('.', stderr);
 	return say_help(where);
 }
 
 int
-usage_unknown(const char *where, const char *kind, const char *given,
-    const char *(*name_at)(size_t i))
-{
-	struct nearest nearest = nearest_to(span_str(given));
-	for (size_t i = 0; name_at(i) != NULL; i++)
-		nearest_try(&nearest, span_str(name_at(i)));
-	say_unknown(where, kind, given, "", &nearest);
-	return say_all(where, kind, name_at);
-}
-
-int
-usage_missing(const char *where, const char *kind,
-    const char *(*name_at)(size_t i))
-{
-	say_where(where);
-	fprintf(stderr, "a %s is missing", kind);
-	return say_all(where, kind, name_at);
-}
-
-bool
-usage_is_word(const char *given, const char *(*word_at)(size_t i))
-{
-	for (size_t i = 0; word_at(i) != NULL; i++)
-		if (!strcmp(word_at(i), given))
-			return true;
-	return false;
-}
-
-int
 usage_unknown_word(const char *where, const char *option, const char *given,
-    const char *(*word_at)(size_t i))
+    const char *const *words)
 {
-	struct nearest nearest = nearest_to(span_str(given));
-	for (size_t i = 0; word_at(i) != NULL; i++)
-		nearest_try(&nearest, span_str(word_at(i)));
 	say_where(where);
 	fprintf(stderr, "--%s cannot be %s; it is ", option, given);
-	say_names(word_at, " or ");
-	say_meant("", &nearest);
+	say_all(words, " or ");
+	say_meant("", span_str(given), words);
 	return say_help(where);
 }
 
 int
-usage_unknown_option(const char *where, const char *given,
-    const struct option *options, const char *letters)
+usage_unknown_option(
+    const char *where, const char *given, const struct option *options)
 {
 	const char *name = given + strspn(given, "-");
-	struct nearest nearest =
-	    nearest_to(span_of(name, strcspn(name, "=")));
-	for (const struct option *o = options; o->name != NULL; o++)
-		if (letters == NULL || strchr(letters, o->val) != NULL)
-			nearest_try(&nearest, span_str(o->name));
-	say_unknown(where, "option", given, "--", &nearest);
+	const char *words[64] = {NULL};
+	for (size_t i = 0; options[i].name != NULL; i++) {
+		must(i + 1 < sizeof words / sizeof *words);
+		words[i] = options[i].name;
+	}
+	say_where(where);
+	fprintf(stderr, "no such option: %s", given);
+	say_meant("--", span_of(name, strcspn(name, "=")), words);
 	return say_help(where);
 }

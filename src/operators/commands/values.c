@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/utf8.h"
+#include "operators/commands/print.h"
 #include "operators/commands/table.h"
 #include "operators/commands/values.h"
 
@@ -188,4 +189,40 @@ values_object(json_t *object)
 	putchar('\n');
 	print_value(body);
 	putchar('\n');
+}
+
+/* --- asking --- */
+
+int
+values_ask(const struct command_line *line, const char *const *names,
+    size_t count, const struct values_request *request)
+{
+	int worst = GATEWAY_WELL;
+	for (size_t i = 0; i < count; i++) {
+		json_t *answer = NULL;
+		char *segment = admin_api_encode(names[i]);
+		char *target = mem_printf("/%s/%s%s", request->folder, segment,
+		    request->behind);
+		int code = admin_api_ask(&line->gateway, request->method,
+		    target, json_incref(request->in), &answer);
+		/* Of several, a refusal must say whose it is. */
+		if (code != GATEWAY_WELL && count > 1)
+			fprintf(stderr, "onceproxy %s: that was said of %s\n",
+			    line->command->name, names[i]);
+		if (code == GATEWAY_WELL && line->as_json) {
+			print_json(answer);
+		} else if (code == GATEWAY_WELL && request->done != NULL) {
+			printf("%s: %s\n", names[i], request->done);
+		} else if (code == GATEWAY_WELL) {
+			if (i > 0 && request->print == values_object)
+				putchar('\n');
+			request->print(answer);
+		}
+		worst |= code;
+		free(target);
+		free(segment);
+		json_decref(answer);
+	}
+	json_decref(request->in);
+	return worst;
 }

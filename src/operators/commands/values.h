@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
+#include "operators/commands/command.h"
 
 /*
- * The admin interface's JSON is printed for people here.  Control characters in
+ * The admin interface is asked, and its JSON printed for people.  Control characters in
  * the text of upstreams, clients and messages are never written to a terminal.
  * Main thread.
  */
@@ -24,3 +23,18 @@ void values_table(const json_t *objects, const struct values_column *columns,
     size_t n_columns);
 /* Prints one object, a member a line, and a record's stored answer. */
 void values_object(json_t *object);
+
+/* METHOD /FOLDER/NAME and the path behind that, with that body. */
+struct values_request {
+	const char *method, *folder, *behind;
+	json_t *in; /* is taken; NULL: none */
+	/* What people read is "NAME: DONE"; NULL: what print writes. */
+	const char *done;
+	void (*print)(json_t *answer);
+};
+/*
+ * Asks about each name, and prints the answers; one that is refused stops no
+ * other.  Returns an exit status.
+ */
+int values_ask(const struct command_line *line, const char *const *names,
+    size_t count, const struct values_request *request);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * `onceproxy witness`: what an operator says about the witness of a route,
- * through the admin interface of a running gateway.  An exit status.
+ * `onceproxy witness …`: what an operator says about the witness of a route,
+ * through the admin interface of a running gateway.  Main thread.
  */
-int witness_run(int argc, char **argv, const char *default_file);
+extern const struct command witness_command;
