@@ -279,7 +279,7 @@ def what_an_upstream_said_does_not_speak_to_the_terminal(bench):
     operator.gateway.ask("k")
     key_id = operator.gateway.wait_for_log("request")["key_id"]
     text = operator.well("show", key_id, "--body")
-    assert text.endswith("a\\x1b[2Jb\\x0d\\x07c\n"), text
+    assert text.endswith("a\\u001b[2Jb\\u000d\\u0007c\n"), text
     equal(operator.json("show", key_id, "--body")["body"],
           "a\x1b[2Jb\r\x07c")
 

@@ -286,8 +286,6 @@ struct settings {
 	bool only_others;    /* leave out what is the same as there */
 	/* Of a broker or a source, whose kind may not have all of them. */
 	const struct conf_broker *broker;
-	/* The same with nothing but their preset; NULL: they name none. */
-	const void *preset;
 };
 
 static bool
@@ -313,34 +311,20 @@ static void
 add_setting(const struct settings *settings, const struct option *option,
     const void *base)
 {
-	bool names_preset = option ==
-	    option_at(GROUP_IDEMPOTENCY,
-		offsetof(struct conf_idempotency, preset));
 	json_t *value = setting_of(option, base);
 	json_t *usual = setting_of(option, settings->presets);
-	json_t *made = settings->preset != NULL && !names_preset
-	    ? show_option(option, settings->preset)
-	    : NULL;
 	bool is_usual = is_same(value, usual) &&
 	    (value == NULL || !option_required(option));
-	bool is_made = settings->preset != NULL && !names_preset &&
-	    is_same(value, made);
 	char *text = value_text(value);
-	char *whole = mem_printf("%s%s", text,
-	    settings->preset != NULL && names_preset ? " (marked + here)"
-						     : "");
-	const char *mark = is_usual ? "*" : is_made ? "+" : " ";
-	const char *cells[] = {mark, option->path, whole};
+	const char *cells[] = {is_usual ? "*" : " ", option->path, text};
 	if (!is_usual || !settings->only_others)
 		table_row(settings->table, cells);
 	free(text);
-	free(whole);
 	json_decref(value);
 	json_decref(usual);
-	json_decref(made);
 }
 
-/* Prints one group, under its title. */
+/* Prints one group under its title, if it has any. */
 static void
 print_settings(const char *title, const char *name, struct settings settings,
     const void *base, size_t width)
@@ -358,31 +342,17 @@ print_settings(const char *title, const char *name, struct settings settings,
 			kinds_fit(&options[i], settings.broker->kind)))
 			add_setting(&settings, &options[i], base);
 	}
-	putchar('\n');
-	print_safely(stdout, title);
-	if (name != NULL) {
-		putchar(' ');
-		print_safely(stdout, name);
+	if (!table_is_empty(settings.table)) {
+		putchar('\n');
+		print_safely(stdout, title);
+		if (name != NULL) {
+			putchar(' ');
+			print_safely(stdout, name);
+		}
+		puts(":");
+		table_print(settings.table, 0, width);
 	}
-	puts(":");
-	table_print(settings.table, 0, width);
 	table_free(&settings.table);
-}
-
-static bool
-has_others(const struct conf *conf, const struct conf_route *route)
-{
-	bool others = false;
-	for (size_t i = 0; i < n_options && !others; i++) {
-		if (options[i].group != GROUP_IDEMPOTENCY)
-			continue;
-		json_t *own = show_option(&options[i], route->idempotency);
-		json_t *common = show_option(&options[i], conf->defaults);
-		others = !is_same(own, common);
-		json_decref(own);
-		json_decref(common);
-	}
-	return others;
 }
 
 /* Prints the settings of brokers, sources and relays. */
@@ -392,7 +362,7 @@ print_messages(
 {
 	struct conf_source source = presets->sources[0];
 	struct settings settings = {
-	    NULL, GROUP_BROKER, &presets->brokers[0], false, NULL, NULL};
+	    NULL, GROUP_BROKER, &presets->brokers[0], false, NULL};
 	for (size_t i = 0; i < conf->n_brokers; i++) {
 		settings.broker = &conf->brokers[i];
 		print_settings("Broker", conf->brokers[i].name, settings,
@@ -415,39 +385,6 @@ print_messages(
 		    &conf->relays[i], width);
 }
 
-/* Loads a configuration with nothing but the policy's preset; NULL: none. */
-static const struct conf *
-load_preset(const struct conf_idempotency *policy)
-{
-	struct complaints complaints = {0};
-	if (policy->preset == API_PRESET_NONE)
-		return NULL;
-	char *name = POLICY_TEXT(policy, preset);
-	char *text = mem_printf("{\"listen\": [\"127.0.0.1:0\"],"
-				" \"upstreams\": {\"x\": \"http://127.0.0.1\"},"
-				" \"defaults\": {\"preset\": \"%s\"},"
-				" \"routes\": []}",
-	    name);
-	const struct conf *conf =
-	    conf_load_text("", span_str(text), &complaints);
-	must(conf != NULL);
-	free(name);
-	free(text);
-	return conf;
-}
-
-static void
-print_idempotency(const char *title, const char *name,
-    struct settings settings, const struct conf_idempotency *policy,
-    size_t width)
-{
-	const struct conf *preset = load_preset(policy);
-	settings.preset = preset != NULL ? preset->defaults : NULL;
-	print_settings(title, name, settings, policy, width);
-	if (preset != NULL)
-		conf_unref(&preset);
-}
-
 void
 explain_text(const struct conf *conf)
 {
@@ -458,7 +395,7 @@ explain_text(const struct conf *conf)
 	for (size_t i = 0; i < conf->n_routes; i++)
 		print_route(&conf->routes[i], width);
 	struct settings settings = {
-	    NULL, GROUP_ROOT, presets, false, NULL, NULL};
+	    NULL, GROUP_ROOT, presets, false, NULL};
 	print_settings("Settings (* is the default)", NULL, settings, conf,
 	    width);
 	settings.group = GROUP_UPSTREAM;
@@ -468,14 +405,13 @@ explain_text(const struct conf *conf)
 		    &conf->upstreams[i], width);
 	settings.group = GROUP_IDEMPOTENCY;
 	settings.presets = presets->defaults;
-	print_idempotency("Idempotency, unless a route says otherwise", NULL,
+	print_settings("Idempotency, unless a route says otherwise", NULL,
 	    settings, conf->defaults, width);
 	settings.presets = conf->defaults;
 	settings.only_others = true;
 	for (size_t i = 0; i < conf->n_routes; i++)
-		if (conf->routes[i].idempotency != NULL &&
-		    has_others(conf, &conf->routes[i]))
-			print_idempotency("Idempotency of route",
+		if (conf->routes[i].idempotency != NULL)
+			print_settings("Idempotency of route",
 			    conf->routes[i].name, settings,
 			    conf->routes[i].idempotency, width);
 	print_messages(conf, presets, width);

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
 #include "base/utf8.h"
 #include "operators/commands/print.h"
 
 void
+print_text(FILE *out, struct span text, const char *kept)
+{
+	while (text.len > 0) {
+		char c = text.ptr[0];
+		size_t shown = c != '\0' && strchr(kept, c) != NULL
+		    ? 1
+		    : utf8_shown(text);
+		if (shown > 0)
+			fwrite(text.ptr, 1, shown, out);
+		else
+			fprintf(out, "\\u%04x", (unsigned char)c);
+		text = span_from(text, shown > 0 ? shown : 1);
+	}
+}
+
+void
 print_safely(FILE *out, const char *text)
 {
-	struct span s = span_str(text);
-	while (s.len > 0) {
-		size_t shown = utf8_shown(s);
-		if (shown > 0)
-			fwrite(s.ptr, 1, shown, out);
-		else
-			fprintf(out, "\\u%04x", (unsigned char)s.ptr[0]);
-		s = span_from(s, shown > 0 ? shown : 1);
-	}
+	print_text(out, span_str(text), "");
 }
 
 static void

@@ -10,9 +10,11 @@
 /* Commands print for people and for scripts by these.  Main thread. */
 
 /*
- * Prints others' text with control characters as JSON writes them: it speaks to
- * no terminal, and one line stays one line.
+ * Prints others' text with control characters, but for those that are kept, as
+ * JSON writes them: it speaks to no terminal.
  */
+void print_text(FILE *out, struct span text, const char *kept);
+/* Keeps none: one line stays one line. */
 void print_safely(FILE *out, const char *text);
 /*
  * Prints a line for each complaint about a file, "FILE:LINE:COLUMN: POINTER:

@@ -7,6 +7,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "operators/commands/print.h"
 #include "operators/commands/table.h"
 
 enum { GAP = 2, LEAST = 10, TERMINAL_LEAST = 80, TERMINAL_MAX = 400 };
@@ -34,25 +35,6 @@ width_of(const char *text, size_t len)
 	for (size_t i = 0; i < len; i++)
 		width += !goes_on(text[i]);
 	return width;
-}
-
-/* Control characters would speak to the terminal. */
-static char *
-safe_copy(const char *text)
-{
-	char *copy = NULL;
-	size_t len;
-	FILE *out = open_memstream(&copy, &len);
-	must(out != NULL);
-	for (; *text != '\0'; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c < 0x20 || c == 0x7f)
-			fprintf(out, "\\x%02x", c);
-		else
-			putc(c, out);
-	}
-	must(fclose(out) == 0);
-	return copy;
 }
 
 /* True where a line may end between these two. */
@@ -91,12 +73,22 @@ table_new(size_t n_columns, const char *const *titles)
 void
 table_row(struct table *table, const char *const *cells)
 {
-	size_t n = table->n_columns;
+	size_t n = table->n_columns, len;
 	table->cells = mem_grow(table->cells,
 	    (table->n_rows + 1) * n * sizeof(char *));
 	char **row = table->cells + table->n_rows++ * n;
-	for (size_t i = 0; i < n; i++)
-		row[i] = safe_copy(cells[i] ? cells[i] : "");
+	for (size_t i = 0; i < n; i++) {
+		FILE *out = open_memstream(&row[i], &len);
+		must(out != NULL);
+		print_safely(out, cells[i]);
+		must(fclose(out) == 0);
+	}
+}
+
+bool
+table_is_empty(const struct table *table)
+{
+	return table->n_rows == 0;
 }
 
 void
@@ -114,61 +106,6 @@ table_free(struct table **table)
 
 /* --- printing --- */
 
-struct widths {
-	size_t wide;
-	size_t least; /* no word is cut */
-};
-
-static void
-widen(struct widths *widths, const char *text)
-{
-	size_t len = strlen(text), from = 0;
-	size_t wide = width_of(text, len);
-	if (wide > widths->wide)
-		widths->wide = wide;
-	for (size_t at = 1; from < len; at++) {
-		if (text[at] != '\0' && !is_break(text[at - 1], text[at]))
-			continue;
-		size_t word = width_of(text + from, at - from);
-		if (text[at - 1] == ' ')
-			word--;
-		if (word > widths->least)
-			widths->least = word;
-		from = at;
-	}
-}
-
-/* Returns the column that gives way next; n where none can. */
-static size_t
-widest(const struct widths *widths, size_t n, bool cut_words)
-{
-	size_t found = n;
-	for (size_t i = 0; i < n; i++) {
-		size_t least = cut_words ? LEAST : widths[i].least;
-		if (widths[i].wide > least &&
-		    (found == n || widths[i].wide > widths[found].wide))
-			found = i;
-	}
-	return found;
-}
-
-/* The widest columns give way until all fit, as far as they can. */
-static void
-fit(struct widths *widths, size_t n, size_t most)
-{
-	size_t sum = n > 0 ? GAP * (n - 1) : 0;
-	for (size_t i = 0; i < n; i++)
-		sum += widths[i].wide;
-	for (; sum > most; sum--) {
-		size_t at = widest(widths, n, false);
-		if (at == n)
-			at = widest(widths, n, true);
-		if (at == n)
-			return;
-		widths[at].wide--;
-	}
-}
-
 /* Prints text, in which a blank that holds words together is a plain one. */
 static void
 print_piece(struct span text)
@@ -180,54 +117,58 @@ print_piece(struct span text)
 	}
 }
 
-/* Prints one row, in as many lines as its longest cell needs. */
+/* Prints one row; its last cell wraps where it would be wider than last. */
 static void
-print_row(const char *const *cells, const struct widths *widths, size_t n,
-    size_t indent)
+print_row(const char *const *cells, const size_t *wide, size_t n,
+    size_t indent, size_t last)
 {
-	const char **rest = mem_copy(cells, n * sizeof *cells);
-	bool more = true;
-	while (more) {
-		size_t blanks = indent;
-		more = false;
-		for (size_t i = 0; i < n; i++) {
-			size_t len = piece_of(rest[i], widths[i].wide);
-			size_t shown = len;
-			while (shown > 0 && rest[i][shown - 1] == ' ')
-				shown--;
-			if (shown > 0) {
-				printf("%*s", (int)blanks, "");
-				blanks = 0;
-				print_piece(span_of(rest[i], shown));
-			}
-			blanks += widths[i].wide + GAP -
-			    width_of(rest[i], shown);
-			rest[i] += len;
-			rest[i] += strspn(rest[i], " ");
-			more = more || *rest[i] != '\0';
+	size_t blanks = indent, column = indent;
+	for (size_t i = 0; i + 1 < n; i++) {
+		if (*cells[i] != '\0') {
+			printf("%*s", (int)blanks, "");
+			print_piece(span_str(cells[i]));
+			blanks = 0;
 		}
-		putchar('\n');
+		blanks += wide[i] + GAP - width_of(cells[i], strlen(cells[i]));
+		column += wide[i] + GAP;
 	}
-	free(rest);
+	const char *rest = cells[n - 1];
+	do {
+		size_t len = piece_of(rest, last), shown = len;
+		while (shown > 0 && rest[shown - 1] == ' ')
+			shown--;
+		printf("%*s", shown > 0 ? (int)blanks : 0, "");
+		print_piece(span_of(rest, shown));
+		putchar('\n');
+		rest += len;
+		rest += strspn(rest, " ");
+		blanks = column;
+	} while (*rest != '\0');
 }
 
 void
 table_print(const struct table *table, size_t indent, size_t width)
 {
-	size_t n = table->n_columns;
-	struct widths *widths = mem_zero(n * sizeof *widths);
+	size_t n = table->n_columns, column = indent;
+	size_t *wide = mem_zero(n * sizeof *wide);
 	for (size_t i = 0; i < n && table->titles != NULL; i++)
-		widen(&widths[i], table->titles[i]);
-	for (size_t i = 0; i < table->n_rows * n; i++)
-		widen(&widths[i % n], table->cells[i]);
-	if (width > indent)
-		fit(widths, n, width - indent);
+		wide[i] = strlen(table->titles[i]);
+	for (size_t i = 0; i < table->n_rows * n; i++) {
+		const char *cell = table->cells[i];
+		size_t own = width_of(cell, strlen(cell));
+		wide[i % n] = own > wide[i % n] ? own : wide[i % n];
+	}
+	for (size_t i = 0; i + 1 < n; i++)
+		column += wide[i] + GAP;
+	size_t last = width == 0 ? SIZE_MAX
+	    : width > column + LEAST ? width - column
+				     : LEAST;
 	if (table->titles != NULL)
-		print_row(table->titles, widths, n, indent);
+		print_row(table->titles, wide, n, indent, last);
 	for (size_t i = 0; i < table->n_rows; i++)
-		print_row((const char *const *)table->cells + i * n, widths,
-		    n, indent);
-	free(widths);
+		print_row((const char *const *)table->cells + i * n, wide, n,
+		    indent, last);
+	free(wide);
 }
 
 size_t

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
  * A table is printed for people on standard output: its columns are as wide as
- * their cells, which wrap where the whole would be too wide.  It knows nothing
+ * their cells, of which the last wraps where the whole would be too wide.  It knows nothing
  * of what the cells mean; control characters in them are never written to a
  * terminal.  Main thread.
  */
@@ -16,8 +17,9 @@ struct table;
 
 /* Makes a table; its titles live as long as it does.  NULL: it has none. */
 struct table *table_new(size_t n_columns, const char *const *titles);
-/* Adds a row, of a cell for each column; NULL is an empty one. */
+/* Adds a row, of a cell for each column. */
 void table_row(struct table *table, const char *const *cells);
+bool table_is_empty(const struct table *table);
 /*
  * Prints the table, each line behind so many blanks; width 0: no cell wraps.  A
  * cell wraps behind blanks, commas and slashes, as far as it has any.

@@ -7,33 +7,16 @@
 #include "base/loop/loop.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/utf8.h"
 #include "operators/commands/print.h"
 #include "operators/commands/table.h"
 #include "operators/commands/values.h"
-
-/* Control characters would speak to the terminal. */
-static void
-put_safely(const char *text, size_t len)
-{
-	struct span s = span_of(text, len);
-	while (s.len > 0) {
-		char c = s.ptr[0];
-		size_t shown = c == '\n' || c == '\t' ? 1 : utf8_shown(s);
-		if (shown > 0)
-			fwrite(s.ptr, 1, shown, stdout);
-		else
-			printf("\\x%02x", (unsigned char)c);
-		s = span_from(s, shown > 0 ? shown : 1);
-	}
-}
 
 static void
 print_value(const json_t *value)
 {
 	if (json_is_string(value))
-		put_safely(
-		    json_string_value(value), json_string_length(value));
+		print_text(stdout, span_of(json_string_value(value),
+		    json_string_length(value)), "\n\t");
 	else if (json_is_integer(value))
 		printf("%lld", (long long)json_integer_value(value));
 	else
