@@ -68,7 +68,8 @@ ROOMS = {
 # The libraries that these folders alone talk to.
 OWNED = {
     "microhttpd.h": {"http/front"},
-    "curl/curl.h": {"base", "conf/token", "http/upstream"},
+    "curl/curl.h": {"base", "conf/token", "http/upstream",
+                    "operators/commands"},
     "hiredis/": {"messages/broker/streams", "operators/doctor",
                  "operators/probe", "store", "store/redis"},
     "uv.h": {"base/loop"},

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "conf/load/conf_load.h"
-#include "operators/commands/admin_client.h"
 #include "operators/commands/admin_api.h"
 #include "operators/commands/print.h"
 
 /* A page of a list has so many at most. */
-enum { LIST_MAX = 1000 };
+enum { LIST_MAX = 1000, SILENT_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
 
 /* --- its address --- */
 
@@ -68,19 +68,89 @@ admin_api_find(struct admin_api *gateway)
 
 /* --- asking it --- */
 
+#define SET(easy, option, value)                                              \
+	must(curl_easy_setopt(easy, CURLOPT_##option, value) == CURLE_OK)
+
+/* Makes the fields of a request, with the token of whoever runs the command. */
+static struct curl_slist *
+make_fields(const struct conf *conf)
+{
+	const char *token = getenv("ONCEPROXY_TOKEN");
+	struct curl_slist *fields =
+	    curl_slist_append(NULL, "Content-Type: application/json");
+	if (token == NULL || *token == '\0')
+		token = conf->admin_token;
+	/* Nobody says first that a body may come. */
+	must(fields != NULL && curl_slist_append(fields, "Expect:") != NULL);
+	if (token == NULL)
+		return fields;
+	char *field = mem_printf("Authorization: Bearer %s", token);
+	must(curl_slist_append(fields, field) != NULL);
+	free(field);
+	return fields;
+}
+
+bool
+admin_api_send(const struct conf *conf, const char *method, const char *target,
+    const json_t *in, long *ret_status, json_t **ret_answer,
+    char **ret_message)
+{
+	const struct address *at = &conf->admin;
+	bool is_unix = at->kind == ADDRESS_UNIX;
+	/* One that listens on all addresses is reached at this machine's. */
+	char *url = mem_printf("http://%s%s%s",
+	    is_unix || *at->host == '\0' ? "localhost" : "",
+	    is_unix ? "" : at->text, target);
+	char *body = in != NULL ? json_dumps(in, JSON_COMPACT) : NULL;
+	char error[CURL_ERROR_SIZE] = "", *text = NULL;
+	size_t len;
+	struct curl_slist *fields = make_fields(conf);
+	FILE *out = open_memstream(&text, &len);
+	CURL *easy = curl_easy_init();
+	must(out != NULL && easy != NULL && (in == NULL || body != NULL));
+	SET(easy, URL, url);
+	SET(easy, PATH_AS_IS, 1L);
+	if (is_unix)
+		SET(easy, UNIX_SOCKET_PATH, at->host);
+	SET(easy, PROTOCOLS_STR, "http");
+	SET(easy, PROXY, ""); /* nor the one of the environment */
+	SET(easy, CUSTOMREQUEST, method);
+	SET(easy, HTTPHEADER, fields);
+	if (body != NULL)
+		SET(easy, POSTFIELDS, body);
+	SET(easy, CONNECTTIMEOUT, (long)SILENT_S);
+	SET(easy, LOW_SPEED_LIMIT, 1L);
+	SET(easy, LOW_SPEED_TIME, (long)SILENT_S);
+	SET(easy, MAXFILESIZE, (long)ANSWER_MAX);
+	SET(easy, NOSIGNAL, 1L);
+	SET(easy, WRITEDATA, out);
+	SET(easy, ERRORBUFFER, error);
+	CURLcode code = curl_easy_perform(easy);
+	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, ret_status);
+	must(fclose(out) == 0);
+	if (code == CURLE_OK)
+		*ret_answer = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
+	else
+		*ret_message = mem_printf("%s: %s", at->text,
+		    *error != '\0' ? error : curl_easy_strerror(code));
+	curl_easy_cleanup(easy);
+	curl_slist_free_all(fields);
+	free(text);
+	free(body);
+	free(url);
+	return code == CURLE_OK;
+}
+
 enum admin_api_code
 admin_api_ask(const struct admin_api *gateway, const char *method,
     const char *target, json_t *in, json_t **ret_answer)
 {
-	const struct conf *conf = gateway->conf;
-	char *text = in ? json_dumps(in, JSON_COMPACT) : NULL;
-	must(in == NULL || text != NULL);
-	json_decref(in);
-	struct admin_response response;
 	char *message = NULL;
-	bool ok = admin_client_ask(&conf->admin, admin_client_token(conf),
-	    method, target, span_str(text), &response, &message);
-	free(text);
+	json_t *answer = NULL;
+	long status;
+	bool ok = admin_api_send(gateway->conf, method, target, in, &status,
+	    &answer, &message);
+	json_decref(in);
 	if (!ok) {
 		fprintf(stderr, "onceproxy %s: %s\n"
 		    "Is the gateway running, and with %s? Check \"systemctl "
@@ -90,10 +160,7 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 		free(message);
 		return GATEWAY_REFUSED;
 	}
-	json_t *answer =
-	    json_loadb(response.body, response.len, JSON_ALLOW_NUL, NULL);
-	free(response.body);
-	bool well = response.status == 200 || response.status == 202;
+	bool well = status == 200 || status == 202;
 	if (well && json_is_object(answer)) {
 		*ret_answer = answer;
 		return GATEWAY_WELL;
@@ -101,9 +168,9 @@ admin_api_ask(const struct admin_api *gateway, const char *method,
 	/* The problem document has a sentence. */
 	const char *detail =
 	    json_string_value(json_object_get(answer, "detail"));
-	fprintf(stderr, "onceproxy %s: %s (status %d)\n", gateway->command,
-	    detail ? detail : "the gateway refused", response.status);
-	if (response.status == 401)
+	fprintf(stderr, "onceproxy %s: %s (status %ld)\n", gateway->command,
+	    detail ? detail : "the gateway refused", status);
+	if (status == 401)
 		fprintf(stderr, "The gateway runs with a different admin.token "
 		    "than %s has; pass -c the file that it runs with, or "
 		    "restart it; or\nput a token of admin.tokens into the "

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "base/must.h"
 #include "conf/conf.h"
 
 /*
@@ -23,6 +24,17 @@ struct admin_api {
  * admin alone (conf_load_admin), and no routes.
  */
 enum admin_api_code admin_api_find(struct admin_api *gateway);
+/*
+ * Sends a request to the admin interface of that configuration, with the token
+ * of ONCEPROXY_TOKEN in the environment, or else admin.token, and waits for the
+ * answer, at most half a minute while nothing comes.  *ret_answer is NULL where
+ * that is no JSON.  False with a sentence in *ret_message (the caller frees it)
+ * where no whole answer came: the request may have been done all the same.  Any
+ * thread.
+ */
+MUST_USE bool admin_api_send(const struct conf *conf, const char *method,
+    const char *target, const json_t *in, long *ret_status,
+    json_t **ret_answer, char **ret_message);
 /* Sends a request, whose body is taken, or NULL; WELL comes with an object. */
 enum admin_api_code admin_api_ask(const struct admin_api *gateway,
     const char *method, const char *target, json_t *in, json_t **ret_answer);

@@ -29,7 +29,6 @@
 #include "operators/commands/serve.h"
 #include "operators/commands/service_manager.h"
 #include "operators/commands/token_watch.h"
-#include "operators/commands/watchdog.h"
 #include "operators/probe/startup_check.h"
 #include "store/journal/journal_awaited.h"
 #include "store/journal/journal_folder.h"
@@ -97,7 +96,7 @@ begin_drain(struct serve *s)
 	s->draining = true;
 	log_event(EV_draining);
 	service_manager_tell("STOPPING=1");
-	watchdog_stop(&s->watchdog);
+	service_manager_watchdog_stop(&s->watchdog);
 	if (s->admin != NULL)
 		admin_drain(s->admin);
 	for (int64_t i = 0; i < s->conf->workers; i++)
@@ -382,7 +381,8 @@ run_until_ended(struct serve *s)
 	start_workers(s);
 	start_admin(s);
 	log_ready(s);
-	watchdog_start(&s->watchdog, s->loop, s->workers, s->running);
+	service_manager_watchdog_start(
+	    &s->watchdog, s->loop, s->workers, s->running);
 	token_watch_start(&s->tokens, s->loop, &s->now);
 	loop_run(s->loop);
 	token_watch_stop(&s->tokens);

@@ -5,6 +5,7 @@
 #include <systemd/sd-daemon.h>
 #endif
 
+#include "gate/worker.h"
 #include "operators/commands/service_manager.h"
 
 void
@@ -27,17 +28,6 @@ service_manager_tell_reload(int64_t now_us)
 #endif
 }
 
-uint64_t
-service_manager_watchdog_us(void)
-{
-	uint64_t allowed_us = 0;
-#ifdef HAVE_SYSTEMD
-	if (sd_watchdog_enabled(0, &allowed_us) <= 0)
-		allowed_us = 0;
-#endif
-	return allowed_us;
-}
-
 int
 service_manager_sockets(char ***ret_names)
 {
@@ -49,4 +39,55 @@ service_manager_sockets(char ***ret_names)
 #else
 	return 0;
 #endif
+}
+
+/* --- the watchdog --- */
+
+enum { SIGNS = 3 }; /* in the time after which we are taken for hung */
+
+/* A worker has come round to its messages. */
+static void
+on_pong(void *arg)
+{
+	struct watchdog *w = arg;
+	if (--w->silent > 0 || w->pause_ms == 0)
+		return;
+	service_manager_tell("WATCHDOG=1");
+	timer_set(&w->timer, w->pause_ms);
+}
+
+static void
+ping_workers(void *arg)
+{
+	struct watchdog *w = arg;
+	w->silent = w->n_workers;
+	for (unsigned i = 0; i < w->n_workers; i++)
+		worker_post_ping(w->workers[i], w->loop, on_pong, w);
+}
+
+void
+service_manager_watchdog_start(struct watchdog *w, struct loop *loop,
+    struct worker *const *workers, unsigned n_workers)
+{
+	uint64_t allowed_us = 0;
+	*w = (struct watchdog){
+	    .workers = workers, .n_workers = n_workers, .loop = loop};
+	timer_init(&w->timer, loop, ping_workers, w);
+#ifdef HAVE_SYSTEMD
+	if (sd_watchdog_enabled(0, &allowed_us) <= 0)
+		allowed_us = 0;
+#endif
+	if (allowed_us == 0)
+		return;
+	w->pause_ms = (int64_t)(allowed_us / 1000 / SIGNS);
+	if (w->pause_ms == 0)
+		w->pause_ms = 1;
+	timer_set(&w->timer, 0);
+}
+
+void
+service_manager_watchdog_stop(struct watchdog *w)
+{
+	w->pause_ms = 0;
+	timer_clear(&w->timer);
 }

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "conf/address.h"
-#include "operators/commands/admin_client.h"
+#include "operators/commands/admin_api.h"
 #include "operators/commands/shell_quote.h"
 #include "operators/doctor/look_private.h"
 #include "store/redis/redis_error.h"
@@ -111,25 +111,24 @@ look_at_gateway(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	const struct address *at = &conf->admin;
-	struct admin_response response;
+	json_t *status = NULL;
 	char *message = NULL;
+	long code;
 	if (conf->store.redis.password == NULL || at->text == NULL ||
 	    (at->kind == ADDRESS_TCP && at->port == 0) ||
 	    findings_has(doctor, FINDING_redis_login))
 		return;
-	if (!admin_client_ask(at, admin_client_token(conf), "GET", "/status",
-		SPAN(""), &response, &message)) {
+	if (!admin_api_send(
+		conf, "GET", "/status", NULL, &code, &status, &message)) {
 		free(message);
 		return;
 	}
-	json_t *status = json_loadb(response.body, response.len, 0, NULL);
 	const char *error = json_string_value(
 	    json_object_get(json_object_get(status, "store"), "error"));
 	if (error != NULL && redis_error_is_login(span_str(error)))
 		findings_add(doctor, FINDING_login_old, "/store/password",
 		    mem_text(error), NULL);
 	json_decref(status);
-	free(response.body);
 }
 
 void
