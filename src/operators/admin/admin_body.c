@@ -142,20 +142,25 @@ admin_body_span(const json_t *json)
 	return span_of(json_string_value(json), json_string_length(json));
 }
 
-bool
-admin_body_has_only(const json_t *object, const char *const *names)
+/* A member that the endpoint does not know would be overlooked. */
+static const char *
+check_members(const struct admin_request *a)
 {
-	json_t *members = (json_t *)(uintptr_t)object;
-	for (void *at = json_object_iter(members); at != NULL;
-	     at = json_object_iter_next(members, at)) {
-		size_t i = 0;
-		while (names[i] != NULL &&
-		    strcmp(names[i], json_object_iter_key(at)) != 0)
-			i++;
-		if (names[i] == NULL)
-			return false;
+	const char *name;
+	json_t *value;
+	json_object_foreach(a->in, name, value) {
+		struct span names = span_str(a->endpoint->members), one;
+		bool known = false;
+		while (!known && span_next(&names, ' ', &one))
+			known = span_eq(one, span_str(name));
+		if (!known)
+			return arena_printf(a->arena, "The body may have no "
+			    "member \"%s\"; those it may have: %s.", name,
+			    *a->endpoint->members != '\0'
+				? a->endpoint->members
+				: "none").ptr;
 	}
-	return true;
+	return NULL;
 }
 
 /*
@@ -221,18 +226,16 @@ take_body(struct admin_request *a)
 	return NULL;
 }
 
-static const char *
-read_outcome(struct admin_request *a)
+const char *
+admin_body_outcome(struct admin_request *a)
 {
 	const json_t *status = json_object_get(a->in, "status");
 	if (!json_is_integer(status) || json_integer_value(status) < 200 ||
 	    json_integer_value(status) > 599)
 		return "\"status\" must be a number from 200 to 599.";
 	a->outcome.status = (int)json_integer_value(status);
-	const char *message = take_note_and_attempt(a);
-	if (message == NULL)
-		message = answer_fields_read(a->arena,
-		    json_object_get(a->in, "headers"), &a->outcome.fields);
+	const char *message = answer_fields_read(a->arena,
+	    json_object_get(a->in, "headers"), &a->outcome.fields);
 	if (message == NULL)
 		message = take_body(a);
 	if (message == NULL && a->outcome.body.len > 0 &&
@@ -245,52 +248,17 @@ read_outcome(struct admin_request *a)
 const char *
 admin_body_read(struct admin_request *a)
 {
-	static const struct {
-		const char *names[7];
-		const char *wrong;
-	} members[] = {
-	    [ADMIN_TAKES_NOTE] = {{"note"},
-		"The body may have only the member \"note\"."},
-	    [ADMIN_TAKES_ACT] = {{"attempt", "note"},
-		"The body may have only the members \"attempt\" and "
-		"\"note\"."},
-	    [ADMIN_TAKES_RESUME] = {{"note", "unproven"},
-		"The body may have only the members \"note\" and "
-		"\"unproven\"."},
-	    [ADMIN_TAKES_REWIND] = {{"note", "partitions"},
-		"The body may have only the members \"note\" and "
-		"\"partitions\"."},
-	    [ADMIN_TAKES_TRUST] = {{"note", "route"},
-		"The body may have only the members \"note\" and "
-		"\"route\"."},
-	    [ADMIN_TAKES_EMPTY] = {{NULL}, "The body may have no members."},
-	    [ADMIN_TAKES_OUTCOME] = {{"status", "headers", "body",
-		"body_base64", "attempt", "note"},
-		"The body may have only the members \"status\", \"headers\", "
-		"\"body\" or \"body_base64\", \"attempt\" and \"note\"."},
-	};
-	enum admin_takes takes = a->endpoint->takes;
-	const char *message = NULL;
-	if (takes == ADMIN_TAKES_ANY || takes == ADMIN_TAKES_LOOKUP)
-		return NULL;
-	if (takes != ADMIN_TAKES_NOTHING &&
-	    !admin_body_has_only(a->in, members[takes].names))
-		message = members[takes].wrong;
-	else if (takes == ADMIN_TAKES_OUTCOME)
-		message = read_outcome(a);
-	else
-		message = takes == ADMIN_TAKES_RESUME
-		    ? check_partitions(json_object_get(a->in, "unproven"), 0)
-		    : check_partitions(
-			  json_object_get(a->in, "partitions"), 1);
-	if (message == NULL && takes != ADMIN_TAKES_OUTCOME)
+	const char *message = check_members(a);
+	if (message == NULL)
 		message = take_note_and_attempt(a);
-	if (message == NULL && takes == ADMIN_TAKES_TRUST &&
-	    (a->note.len == 0 ||
-		json_string_length(json_object_get(a->in, "route")) == 0))
-		message = "The body must have \"route\", and a \"note\" that "
-			  "says why.";
-	if (message == NULL && a->head.target.has_query)
+	if (message == NULL)
+		message =
+		    check_partitions(json_object_get(a->in, "unproven"), 0);
+	if (message == NULL)
+		message =
+		    check_partitions(json_object_get(a->in, "partitions"), 1);
+	if (message == NULL && a->head.target.has_query &&
+	    !(a->endpoint->flags & ADMIN_QUERY))
 		message = "This request takes no parameters.";
 	return message;
 }

@@ -26,17 +26,15 @@ json_t *admin_body_shown(const struct records_op *look, bool with_body);
 /* --- reading --- */
 
 /*
- * Reads the members of the request's body that its endpoint takes into the
- * request, which may have no query.  NULL, or a sentence about what is wrong.
+ * Sees that the request has no members, and no query, but those that its
+ * endpoint takes, and reads the note and the attempt.  NULL, or a sentence about
+ * what is wrong.
  */
 const char *admin_body_read(struct admin_request *a);
+/* Reads the answer that an operator tells; NULL, or such a sentence. */
+const char *admin_body_outcome(struct admin_request *a);
 /* Returns the text of a string; it lives as long as that. */
 struct span admin_body_span(const json_t *json);
-/*
- * True where an object has no members but those, of which NULL is the last: any
- * other would be overlooked.
- */
-bool admin_body_has_only(const json_t *object, const char *const *names);
 
 /* --- a target's query --- */
 

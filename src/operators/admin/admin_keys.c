@@ -17,7 +17,6 @@
  * state allows an act, and every act is logged.
  */
 enum {
-	TRIES_MAX = 5, /* at a record that changes under an act */
 	FIND_BYTES = 256,
 	PAGE_OF_FIND = 200,
 };
@@ -416,7 +415,10 @@ admin_keys_order(struct admin_request *a)
 {
 	a->acts = true;
 	a->act = (enum records_act)a->endpoint->what;
-	return ask_record(a, &a->key_id);
+	const char *message =
+	    a->act == ACT_COMPLETE ? admin_body_outcome(a) : NULL;
+	return message != NULL ? admin_answer_bad_request(a, message)
+			       : ask_record(a, &a->key_id);
 }
 
 /*
@@ -639,38 +641,29 @@ log_act(const struct admin_request *a, enum event event)
 	admin_answer_log(a, &line);
 }
 
-/* True where the record allows the act, but has changed since a look at it. */
-static bool
-has_changed(const struct admin_request *a)
-{
-	const struct store_op *op = &a->look.op;
-	return (a->act == ACT_COMPLETE || a->revoked) &&
-	    op->verdict == VERDICT_FENCED &&
-	    (op->state == STATE_UNKNOWN || op->state == STATE_FAILED) &&
-	    (a->attempt == 0 || a->attempt == op->attempt);
-}
-
 static enum after
 conflict(struct admin_request *a)
 {
 	const char *allowed = a->act == ACT_DELETE
 	    ? "A record that is PROCESSING cannot be deleted"
 	    : "Only a record that is UNKNOWN or FAILED can be resolved";
+	enum record_state state = a->look.op.state;
 	uint32_t attempt = a->look.op.attempt;
-	if (has_changed(a))
+	if (a->act != ACT_DELETE &&
+	    (state == STATE_UNKNOWN || state == STATE_FAILED) &&
+	    (a->attempt == 0 || a->attempt == attempt))
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The record kept changing, and this request changed "
-			 "nothing."));
+		    SPAN("The record changed meanwhile: look at it again. "
+			 "Nothing was changed."));
 	if (a->attempt != 0 && a->attempt != attempt)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
 			"The record is now %s at attempt %u, not at attempt "
 			"%u. Nothing was changed.",
-			admin_body_state(a->look.op.state), attempt,
-			a->attempt));
+			admin_body_state(state), attempt, a->attempt));
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
 	    arena_printf(a->arena, "%s; this one is %s. Nothing was changed.",
-		allowed, admin_body_state(a->look.op.state)));
+		allowed, admin_body_state(state)));
 }
 
 enum after
@@ -683,11 +676,6 @@ admin_keys_acted(struct machine *machine)
 		return admin_answer_store_failed(a, &look->op.op,
 		    SPAN("Redis did not answer, or refused. Look at the "
 			 "record: it may have been changed."));
-	}
-	if (has_changed(a) && ++a->tries < TRIES_MAX) {
-		a->revoked = false;
-		answer_unref(&a->given);
-		return ask_record(a, &a->key_id);
 	}
 	if (look->op.verdict == VERDICT_FENCED)
 		return conflict(a);

@@ -308,14 +308,9 @@ values_from_json(
 static const char *
 read_asked(struct admin_request *a, struct lookup *asked)
 {
-	static const char *const names[] = {
-	    "namespace", "key", "values", "scope", NULL};
 	const json_t *namespace = json_object_get(a->in, "namespace");
 	const json_t *key = json_object_get(a->in, "key");
 	json_t *values = json_object_get(a->in, "values");
-	if (!admin_body_has_only(a->in, names))
-		return "The body may have only the members \"namespace\", "
-		       "\"key\" or \"values\", and \"scope\".";
 	if (namespace != NULL && !json_is_string(namespace))
 		return "\"namespace\" must be a string.";
 	asked->namespace =

@@ -93,19 +93,11 @@ struct admin_errand_op {
 
 struct admin_request;
 
-/* A request may have this: */
-enum admin_takes {
-	ADMIN_TAKES_ANY,     /* no body; its own function reads the query */
-	ADMIN_TAKES_NOTHING, /* neither a body nor a query */
-	ADMIN_TAKES_LOOKUP,  /* a body and a query, which its function reads */
-	/* A body, which may be empty, and no query (admin_body_read). */
-	ADMIN_TAKES_NOTE,
-	ADMIN_TAKES_ACT,
-	ADMIN_TAKES_RESUME,
-	ADMIN_TAKES_REWIND,
-	ADMIN_TAKES_TRUST,
-	ADMIN_TAKES_EMPTY, /* a body without members, too */
-	ADMIN_TAKES_OUTCOME, /* a whole answer */
+enum admin_endpoint_flags {
+	ADMIN_OPEN = 1,  /* needs no token */
+	ADMIN_QUERY = 2, /* may have a query, which its function may read */
+	ADMIN_LOOKS = 4, /* changes nothing, though it has a body */
+	ADMIN_LARGE = 8, /* its body has an answer's in it */
 };
 
 /* An endpoint: a row of the table in admin_request.c. */
@@ -115,9 +107,10 @@ struct admin_endpoint {
 	const char *path;
 	/* Called once the head and any body are in. */
 	enum after (*run)(struct admin_request *a);
-	enum admin_takes takes;
+	/* Those of its body, which may be empty; NULL: it has no body. */
+	const char *members;
 	unsigned what; /* the one of several things that run is to do */
-	bool open;     /* needs no token */
+	unsigned flags;
 };
 
 struct admin_request {
@@ -147,7 +140,6 @@ struct admin_request {
 	bool acts;
 	enum records_act act;
 	uint32_t attempt; /* the one that is acted on; 0: any */
-	unsigned tries;   /* so far: the record may change meanwhile */
 	struct span note;
 	struct admin_outcome outcome;
 
@@ -274,7 +266,7 @@ void admin_witness_end(struct admin_errand_op *op);
 enum after admin_sources_list(struct admin_request *a);
 enum after admin_sources_relays(struct admin_request *a);
 /* Resumes or pauses a source or a relay, for all gateways. */
-enum { ADMIN_PAUSE = 1, ADMIN_RELAY = 2 };
+enum { ADMIN_PAUSE = 1, ADMIN_RELAY = 2, ADMIN_REWIND = 4 };
 enum after admin_sources_pause(struct admin_request *a);
 /* Lets an operator set a source's group back (shared/floors.h). */
 enum after admin_sources_rewind(struct admin_request *a);

@@ -30,52 +30,48 @@
 
 /* The endpoints; the methods of a path stand together. */
 static const struct admin_endpoint endpoints[] = {
-    {"GET", "/", admin_page, ADMIN_TAKES_ANY, 0, false},
-    {"GET", "/healthz", admin_status_health, ADMIN_TAKES_ANY, 0, true},
-    {"GET", "/readyz", admin_status, ADMIN_TAKES_ANY, ADMIN_STATUS_READY,
-	true},
-    {"GET", "/status", admin_status, ADMIN_TAKES_ANY, ADMIN_STATUS_ALL, false},
-    {"GET", "/metrics", admin_status_count, ADMIN_TAKES_ANY,
-	ADMIN_COUNT_METRICS, false},
-    {"GET", "/traffic", admin_traffic, ADMIN_TAKES_NOTHING, 0, false},
-    {"GET", "/observed", admin_observed, ADMIN_TAKES_ANY, 0, false},
-    {"GET", "/keys", admin_keys_list, ADMIN_TAKES_ANY, 0, false},
-    {"GET", "/keys/groups", admin_status_count, ADMIN_TAKES_NOTHING,
-	ADMIN_COUNT_GROUPS, false},
-    {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_LOOKUP, 0, false},
-    {"GET", "/keys/{id}", admin_keys_show, ADMIN_TAKES_ANY, 0, false},
-    {"DELETE", "/keys/{id}", admin_keys_order, ADMIN_TAKES_ACT, ACT_DELETE,
-	false},
-    {"POST", "/keys/{id}/release", admin_keys_order, ADMIN_TAKES_ACT,
-	ACT_RELEASE, false},
-    {"POST", "/keys/{id}/complete", admin_keys_order, ADMIN_TAKES_OUTCOME,
-	ACT_COMPLETE, false},
-    {"POST", "/keys/{id}/reconcile", admin_keys_inquire, ADMIN_TAKES_EMPTY, 0,
-	false},
-    {"GET", "/sources", admin_sources_list, ADMIN_TAKES_NOTHING, 0, false},
-    {"POST", "/sources/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
-	ADMIN_PAUSE, false},
-    {"POST", "/sources/{name}/resume", admin_sources_pause,
-	ADMIN_TAKES_RESUME, 0, false},
+    {"GET", "/", admin_page, NULL, 0, ADMIN_QUERY},
+    {"GET", "/healthz", admin_status_health, NULL, 0, ADMIN_QUERY | ADMIN_OPEN},
+    {"GET", "/readyz", admin_status, NULL, ADMIN_STATUS_READY,
+	ADMIN_QUERY | ADMIN_OPEN},
+    {"GET", "/status", admin_status, NULL, ADMIN_STATUS_ALL, ADMIN_QUERY},
+    {"GET", "/metrics", admin_status_count, NULL, ADMIN_COUNT_METRICS,
+	ADMIN_QUERY},
+    {"GET", "/traffic", admin_traffic, NULL, 0, 0},
+    {"GET", "/observed", admin_observed, NULL, 0, ADMIN_QUERY},
+    {"GET", "/keys", admin_keys_list, NULL, 0, ADMIN_QUERY},
+    {"GET", "/keys/groups", admin_status_count, NULL, ADMIN_COUNT_GROUPS, 0},
+    {"POST", "/keys/lookup", admin_keys_lookup, "namespace key values scope",
+	0, ADMIN_QUERY | ADMIN_LOOKS},
+    {"GET", "/keys/{id}", admin_keys_show, NULL, 0, ADMIN_QUERY},
+    {"DELETE", "/keys/{id}", admin_keys_order, "attempt note", ACT_DELETE, 0},
+    {"POST", "/keys/{id}/release", admin_keys_order, "attempt note",
+	ACT_RELEASE, 0},
+    {"POST", "/keys/{id}/complete", admin_keys_order,
+	"status headers body body_base64 attempt note", ACT_COMPLETE,
+	ADMIN_LARGE},
+    {"POST", "/keys/{id}/reconcile", admin_keys_inquire, "", 0, 0},
+    {"GET", "/sources", admin_sources_list, NULL, 0, 0},
+    {"POST", "/sources/{name}/pause", admin_sources_pause, "note",
+	ADMIN_PAUSE, 0},
+    {"POST", "/sources/{name}/resume", admin_sources_pause, "note unproven",
+	0, 0},
     {"POST", "/sources/{name}/rewind", admin_sources_rewind,
-	ADMIN_TAKES_REWIND, 0, false},
-    {"POST", "/sources/{name}/restore", admin_sources_restore,
-	ADMIN_TAKES_NOTE, 0, false},
-    {"POST", "/witnesses/trust", admin_witness_trust, ADMIN_TAKES_TRUST, 0,
-	false},
-    {"GET", "/relays", admin_sources_relays, ADMIN_TAKES_NOTHING, 0, false},
-    {"POST", "/relays/{name}/pause", admin_sources_pause, ADMIN_TAKES_NOTE,
-	ADMIN_PAUSE | ADMIN_RELAY, false},
-    {"POST", "/relays/{name}/resume", admin_sources_pause, ADMIN_TAKES_NOTE,
-	ADMIN_RELAY, false},
-    {"GET", "/messages", admin_messages_list, ADMIN_TAKES_ANY,
-	INQUIRY_MESSAGES, false},
-    {"GET", "/messages/{name}", admin_messages_one, ADMIN_TAKES_NOTHING,
-	INQUIRY_MESSAGE, false},
-    {"POST", "/messages/{name}/replay", admin_messages_one, ADMIN_TAKES_NOTE,
-	INQUIRY_REPLAY, false},
-    {"POST", "/messages/{name}/drop", admin_messages_one, ADMIN_TAKES_NOTE,
-	INQUIRY_DROP, false},
+	"note partitions", ADMIN_REWIND, 0},
+    {"POST", "/sources/{name}/restore", admin_sources_restore, "note", 0, 0},
+    {"POST", "/witnesses/trust", admin_witness_trust, "note route", 0, 0},
+    {"GET", "/relays", admin_sources_relays, NULL, 0, 0},
+    {"POST", "/relays/{name}/pause", admin_sources_pause, "note",
+	ADMIN_PAUSE | ADMIN_RELAY, 0},
+    {"POST", "/relays/{name}/resume", admin_sources_pause, "note",
+	ADMIN_RELAY, 0},
+    {"GET", "/messages", admin_messages_list, NULL, INQUIRY_MESSAGES,
+	ADMIN_QUERY},
+    {"GET", "/messages/{name}", admin_messages_one, NULL, INQUIRY_MESSAGE, 0},
+    {"POST", "/messages/{name}/replay", admin_messages_one, "note",
+	INQUIRY_REPLAY, 0},
+    {"POST", "/messages/{name}/drop", admin_messages_one, "note",
+	INQUIRY_DROP, 0},
 };
 enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
@@ -172,12 +168,12 @@ find_endpoint(struct admin_request *a)
 		if (span_eq(method, span_str(endpoint->method))) {
 			a->endpoint = endpoint;
 			if (a->looks_only && !admin_auth_reads_only(a) &&
-			    endpoint->takes != ADMIN_TAKES_LOOKUP)
+			    !(endpoint->flags & ADMIN_LOOKS))
 				return admin_answer_problem(
 				    a, PROBLEM_READ_ONLY, SPAN(""));
-			if (endpoint->takes == ADMIN_TAKES_OUTCOME)
+			if (endpoint->flags & ADMIN_LARGE)
 				most = largest_bytes(a->conf);
-			else if (endpoint->takes >= ADMIN_TAKES_LOOKUP)
+			else if (endpoint->members != NULL)
 				most = SMALL_BYTES;
 			exchange_read_body(a->x, most);
 			return admin_request_to(a, ADMIN_RECEIVED, WAIT);
@@ -210,7 +206,7 @@ admin_request_check(struct machine *machine)
 	machine_name(&a->machine, a->id);
 	struct span path = a->head.target.spelling;
 	for (int i = 0; i < N_ENDPOINTS; i++)
-		if (endpoints[i].open &&
+		if (endpoints[i].flags & ADMIN_OPEN &&
 		    span_eq(path, span_str(endpoints[i].path)))
 			return find_endpoint(a);
 	if (!admin_auth_has_token(a)) {

@@ -305,7 +305,7 @@ admin_sources_ordered(struct machine *machine)
 static bool
 rewinds(const struct admin_request *a)
 {
-	return a->endpoint->takes == ADMIN_TAKES_REWIND;
+	return a->endpoint->what & ADMIN_REWIND;
 }
 
 enum after

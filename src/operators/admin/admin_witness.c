@@ -55,6 +55,10 @@ admin_witness_trust(struct admin_request *a)
 {
 	struct span name = admin_body_span(json_object_get(a->in, "route"));
 	struct nearest nearest = nearest_to(name);
+	if (a->note.len == 0 || name.len == 0)
+		return admin_answer_bad_request(a,
+		    "The body must have \"route\", and a \"note\" that says "
+		    "why.");
 	for (size_t i = 0; i < a->conf->n_routes; i++) {
 		const struct conf_route *route = &a->conf->routes[i];
 		if (!conf_has_witness(route))
