@@ -129,37 +129,20 @@ body_with(
 	return dumped;
 }
 
-/*
- * Counts those of the members that a key is made of which there are values of;
- * *ret_missing is the first of the others, or NULL.
- */
-static size_t
-count_given(const struct json_pointers *from,
-    const struct json_pointers *given, const struct json_pointer **ret_missing)
-{
-	size_t count = 0;
-	*ret_missing = NULL;
-	for (size_t i = 0; i < from->count; i++) {
-		size_t j = 0;
-		while (j < given->count &&
-		    !json_pointer_eq(&given->list[j], &from->list[i]))
-			j++;
-		count += j < given->count;
-		if (j == given->count && *ret_missing == NULL)
-			*ret_missing = &from->list[i];
-	}
-	return count;
-}
-
 /* A key that is made of the members from is made of exactly the given ones. */
 static bool
 is_derived_of(
     const struct json_pointers *from, const struct json_pointers *given)
 {
-	const struct json_pointer *missing;
-	return given->count > 0 &&
-	    count_given(from, given, &missing) == given->count &&
-	    missing == NULL;
+	bool same = from->count == given->count && given->count > 0;
+	for (size_t i = 0; i < from->count && same; i++) {
+		size_t j = 0;
+		while (j < given->count &&
+		    !json_pointer_eq(&given->list[j], &from->list[i]))
+			j++;
+		same = j < given->count;
+	}
+	return same;
 }
 
 /* --- all records that may be meant --- */
@@ -329,27 +312,6 @@ read_asked(struct admin_request *a, struct lookup *asked)
 	return values_from_json(a, values, asked);
 }
 
-static const char *
-words_of_values(struct admin_request *a, const struct json_pointers *given)
-{
-	for (size_t i = 0; i < a->conf->n_routes; i++) {
-		const struct conf_route *route = &a->conf->routes[i];
-		const struct json_pointer *missing;
-		if (route->idempotency == NULL ||
-		    count_given(&route->idempotency->derive_from, given,
-			&missing) != given->count || missing == NULL)
-			continue;
-		char *name = json_pointer_text(missing);
-		struct span words = arena_printf(a->arena, "No route has a key "
-		    "made of exactly these members; that of route \"%s\" is "
-		    "made of %s, too.", route->name, name);
-		free(name);
-		return words.ptr;
-	}
-	return "No route has this namespace with this scope and a key made of "
-	       "exactly these members, by its derive_key or a source's key.";
-}
-
 const char *
 admin_lookup_read(struct admin_request *a)
 {
@@ -357,13 +319,11 @@ admin_lookup_read(struct admin_request *a)
 	const char *message = read_asked(a, &asked);
 	if (message == NULL)
 		find_candidates(a, &asked);
-	const char *none = asked.pointers.count > 0
-	    ? words_of_values(a, &asked.pointers)
-	    : NULL;
 	if (message != NULL || a->n_others > 0)
 		return message;
-	return none != NULL
-	    ? none
+	return asked.pointers.count > 0
+	    ? "No route has this namespace with this scope and a key made of "
+	      "exactly these members, by its derive_key or a source's key."
 	    : "No route has this namespace (\"default\" where none is given) "
 	      "with this scope: \"scope\" must "
 	      "have a value for at least one header (or basic.user, path.NAME, "

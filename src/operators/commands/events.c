@@ -189,29 +189,20 @@ static int
 read_events(struct events_command *command)
 {
 	char *message = NULL;
-	bool follow = command->line->follow, again = false;
 	bool ok = events_query_connect(command->query, &message);
-	if (!ok)
-		follow = false; /* it may be the wrong address */
+	/* Where none is there at first it may be the wrong address. */
+	bool follow = ok && command->line->follow;
 	while (!ok || !read_on(command, &message)) {
-		if (!follow && (!ok || again)) {
-			say_away(command, message, false);
+		say_away(command, message, follow);
+		if (!follow)
 			return REFUSED;
-		}
-		if (follow) {
-			say_away(command, message, true);
-			wait_ms(command, RETRY_MS);
-			if (interrupted)
-				return WELL;
-		} else {
-			free(message);
-		}
-		again = true;
+		wait_ms(command, RETRY_MS);
+		if (interrupted)
+			return WELL;
 		ok = events_query_connect(command->query, &message);
 		if (!ok)
 			continue;
-		if (command->away != NULL)
-			say_words("Redis can be read again");
+		say_words("Redis can be read again");
 		free(command->away);
 		command->away = NULL;
 	}

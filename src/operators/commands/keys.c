@@ -370,104 +370,35 @@ list_keys(const struct command_line *line)
 
 /* --- show --- */
 
-/* True where a key of the route may have the scope that was given. */
-static bool
-scope_fits(const struct conf_route *route, json_t *given)
+/* Says which --namespace and --scope lead to the keys of a route. */
+static void
+say_scopes(const struct conf_route *route)
 {
-	const char *name;
-	json_t *value;
 	const struct conf_scopes *scopes = &route->idempotency->scope;
-	json_object_foreach(given, name, value) {
-		bool named = !strcmp(name, "jwt.iss");
-		for (size_t i = 0; i < scopes->count && !named; i++) {
-			char *own = scopes_name(&scopes->list[i]);
-			named = !strcasecmp(own, name);
-			free(own);
-		}
-		if (!named)
-			return false;
+	const char *namespace = route->idempotency->namespace.text;
+	size_t parts = 0;
+	fputs("  route ", stderr);
+	print_safely(stderr, route->name);
+	fputc(':', stderr);
+	if (strcmp(namespace, "default") != 0) {
+		fputs(" --namespace '", stderr);
+		print_safely(stderr, namespace);
+		fputc('\'', stderr);
 	}
-	return scopes->count == 0 || json_object_size(given) > 0;
-}
-
-/* True where the route's namespace is, or with variables may be, given. */
-static bool
-namespace_fits(const struct template *own, const char *given)
-{
-	if (own->count != 1 || own->pieces[0].kind != TEMPLATE_TEXT)
-		return given != NULL;
-	return span_eq(own->pieces[0].text,
-	    given != NULL ? span_str(given) : SPAN("default"));
-}
-
-/* Adds a part of the scope unless it is given; returns how many it added. */
-static size_t
-put_scope(FILE *out, const char *wanted, json_t *given)
-{
-	const char *name;
-	json_t *value;
-	json_object_foreach(given, name, value)
-		if (!strcasecmp(name, wanted))
-			return 0;
-	fprintf(out, " --scope '%s: VALUE'", wanted);
-	return 1;
-}
-
-/* Writes the parts of a scope that are not given, as --scope has them. */
-static char *
-scopes_text(
-    const struct conf_scopes *scopes, json_t *given, size_t *ret_count)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	must(out != NULL);
-	*ret_count = 0;
 	for (size_t i = 0; i < scopes->count; i++) {
 		const struct conf_scope *scope = &scopes->list[i];
 		char *name = scopes_name(scope);
-		*ret_count += put_scope(out, name, given);
+		bool any = scope->kind == SCOPE_JWT && scope->issuer == NULL;
+		fprintf(stderr, " --scope '%s: VALUE'%s", name,
+		    any ? " --scope 'jwt.iss: VALUE'" : "");
+		parts += 1 + any;
 		free(name);
-		if (scope->kind == SCOPE_JWT && scope->issuer == NULL)
-			*ret_count += put_scope(out, "jwt.iss", given);
 	}
-	must(fclose(out) == 0);
-	return text;
-}
-
-/*
- * Says which --namespace and --scope a route needs; begin is a title, which is
- * said once.
- */
-static void
-say_scopes(const struct conf_route *route, json_t *given, bool fits,
-    const char **begin)
-{
-	const struct conf_scopes *scopes = &route->idempotency->scope;
-	size_t count;
-	char *text = scopes_text(scopes, fits ? given : NULL, &count);
-	if (fits && count == 0) {
-		free(text);
-		return;
-	}
-	fprintf(stderr, "%s  route ", *begin);
-	*begin = "";
-	print_safely(stderr, route->name);
-	fputc(':', stderr);
-	const struct template *namespace = &route->idempotency->namespace;
-	if (!fits && !namespace_fits(namespace, NULL)) {
-		fputs(" --namespace '", stderr);
-		print_safely(stderr, namespace->text);
-		fputc('\'', stderr);
-	}
-	fputs(count > 0 ? text : " no --scope", stderr);
 	/* A tenant is all of them that its request had, and nothing else. */
-	if (fits || count > 1)
-		fputs(fits ? " besides, if the request had it"
-			   : " (those that the request had)",
-		    stderr);
-	fputc('\n', stderr);
-	free(text);
+	fputs(parts == 0 ? " no --scope\n"
+		: parts > 1 ? " (those that the request had)\n"
+			    : "\n",
+	    stderr);
 }
 
 /* Finds the record by what the client sent, or says what else leads to it. */
@@ -481,15 +412,13 @@ look_up(const struct command_line *line, const char *query)
 		line->namespace, "key", line->key, "values", line->values,
 		"scope", line->scope), NULL, values_object};
 	int code = values_ask(line, &name, 1, &request);
-	const char *begin = "other scopes that this configuration knows:\n";
+	const char *title = "This configuration's routes find their keys by:\n";
 	for (size_t i = 0; i < conf->n_routes && code != GATEWAY_WELL; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency != NULL)
-			say_scopes(route, line->scope,
-			    scope_fits(route, line->scope) &&
-				namespace_fits(&route->idempotency->namespace,
-				    line->namespace),
-			    &begin);
+		if (conf->routes[i].idempotency == NULL)
+			continue;
+		fputs(title, stderr);
+		title = "";
+		say_scopes(&conf->routes[i]);
 	}
 	return code;
 }
