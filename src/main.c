@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <getopt.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,11 +111,7 @@ print_help(FILE *to)
 static int
 run(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"help", no_argument, NULL, 'h'},
-	    {"version", no_argument, NULL, 'V'},
-	    {NULL, 0, NULL, 0},
-	};
+	static const char *const options[] = {"help", "version", NULL};
 	const char *names[N_COMMANDS + 2] = {NULL};
 	for (int i = 0; i < N_COMMANDS; i++) {
 		names[i] = commands[i]->name;

@@ -26,7 +26,7 @@ load_conf(struct admin_api *gateway)
 	bool found = gateway->conf != NULL;
 	for (size_t i = 0; i < complaints.count; i++)
 		complaints.list[i].warning = found;
-	print_complaints(stderr, gateway->file, &complaints, false);
+	print_complaints(stderr, gateway->file, &complaints);
 	if (found && complaints.count > 0)
 		fprintf(stderr, "onceproxy %s: %s is not valid; the gateway "
 		    "that runs is asked at its admin.listen\n",

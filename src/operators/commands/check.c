@@ -34,7 +34,7 @@ compare(const struct conf *conf, const char *file,
 		    running->store.events_maxlen > 0, conf, complaints);
 		conf_restart_warn(running, conf, complaints);
 	} else {
-		print_complaints(stderr, file, &wrong, true);
+		print_complaints(stderr, file, &wrong);
 	}
 	complaints_free(&wrong);
 	conf_unref(&running);
@@ -90,7 +90,7 @@ check_run(const struct command_line *line)
 	} else if (line->as_json) {
 		print_result_as_json(line->file, &complaints);
 	} else {
-		print_complaints(stdout, line->file, &complaints, true);
+		print_complaints(stdout, line->file, &complaints);
 		if (valid)
 			printf("%s: ok\n", line->file);
 	}

@@ -221,14 +221,18 @@ read_options(
 {
 	const struct command *command = line->command;
 	struct option known[N_OPTIONS + 1] = {{NULL, 0, NULL, 0}};
+	const char *names[N_OPTIONS + 1] = {NULL};
 	int letter, code = GATEWAY_WELL, n = 0;
-	for (size_t i = 0; i < N_OPTIONS; i++)
-		if (takes(command, NULL, options[i].letter))
-			known[n++] = (struct option){options[i].name,
-			    options[i].kind == FLAG || options[i].letter == 'h'
-				? no_argument
-				: required_argument,
-			    NULL, options[i].letter};
+	for (size_t i = 0; i < N_OPTIONS; i++) {
+		const struct command_option *option = &options[i];
+		if (!takes(command, NULL, option->letter))
+			continue;
+		bool bare = option->kind == FLAG || option->letter == 'h';
+		names[n] = option->name;
+		known[n++] = (struct option){option->name,
+		    bare ? no_argument : required_argument, NULL,
+		    option->letter};
+	}
 	const char *letters = takes(command, NULL, 'v') ? ":c:hv" : ":c:h";
 	opterr = 0;
 	optind = 0;
@@ -239,7 +243,7 @@ read_options(
 			    argv[optind - 1]);
 		if (letter == '?')
 			return usage_unknown_option(
-			    command->name, argv[optind - 1], known);
+			    command->name, argv[optind - 1], names);
 		if (strchr(given, letter) == NULL)
 			given[strlen(given)] = (char)letter;
 		if (letter != 'h')

@@ -17,9 +17,9 @@
 #include "conf/load/conf_load.h"
 #include "operators/commands/events.h"
 #include "operators/commands/print.h"
+#include "operators/commands/usage.h"
 #include "operators/probe/events_query.h"
 
-enum { WELL = 0, REFUSED = 1, WRONG_USAGE = 2 };
 /* Pauses between tries to reach a Redis, and between looks for what is new. */
 enum { RETRY_MS = 500, AGAIN_MS = 100 };
 
@@ -195,10 +195,10 @@ read_events(struct events_command *command)
 	while (!ok || !read_on(command, &message)) {
 		say_away(command, message, follow);
 		if (!follow)
-			return REFUSED;
+			return GATEWAY_REFUSED;
 		wait_ms(command, RETRY_MS);
 		if (interrupted)
-			return WELL;
+			return GATEWAY_WELL;
 		ok = events_query_connect(command->query, &message);
 		if (!ok)
 			continue;
@@ -206,7 +206,7 @@ read_events(struct events_command *command)
 		free(command->away);
 		command->away = NULL;
 	}
-	return WELL;
+	return GATEWAY_WELL;
 }
 
 /* --- the command --- */
@@ -241,12 +241,12 @@ end_output(const struct events_command *command, int code)
 	}
 	if (ferror(stdout)) {
 		say_words("its output cannot be written");
-		return REFUSED;
+		return GATEWAY_REFUSED;
 	}
-	if (code == WELL && !command->shown && !command->line->follow &&
+	if (code == GATEWAY_WELL && !command->shown && !command->line->follow &&
 	    !command->line->as_json)
 		puts("There are no events.");
-	return code == WELL && command->lost ? REFUSED : code;
+	return code == GATEWAY_WELL && command->lost ? GATEWAY_REFUSED : code;
 }
 
 static int
@@ -259,7 +259,7 @@ run_query(struct events_command *command, enum events_from from,
 		    "store.events", line->file);
 		say_words(words);
 		free(words);
-		return REFUSED;
+		return GATEWAY_REFUSED;
 	}
 	catch_signals(command);
 	command->query = events_query_new(command->conf, from, since,
@@ -277,20 +277,16 @@ events_run(const struct command_line *line)
 	struct complaints complaints = {0};
 	enum events_from from;
 	struct event_id since;
-	int code = REFUSED;
-	if (!read_from(line->from, &from, &since)) {
-		char *words = mem_printf("--from cannot be %s; it is a "
+	int code = GATEWAY_REFUSED;
+	if (!read_from(line->from, &from, &since))
+		return usage_wrong("events", "--from cannot be %s; it is a "
 		    "position, a time such as 2026-11-20T09:00:00Z, so long "
 		    "ago as 15m, or \"now\"", line->from);
-		say_words(words);
-		free(words);
-		return WRONG_USAGE;
-	}
 	command.conf = conf_load(line->file, &complaints);
 	if (command.conf != NULL)
 		code = run_query(&command, from, &since);
 	else
-		print_complaints(stderr, line->file, &complaints, true);
+		print_complaints(stderr, line->file, &complaints);
 	complaints_free(&complaints);
 	conf_unref(&command.conf);
 	return code;

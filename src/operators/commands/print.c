@@ -26,18 +26,9 @@ print_safely(FILE *out, const char *text)
 	print_text(out, span_str(text), "");
 }
 
-static void
-put_as_wanted(FILE *out, const char *text, bool safely)
-{
-	if (safely)
-		print_safely(out, text);
-	else
-		fputs(text, out);
-}
-
 void
 print_complaints(FILE *out, const char *file,
-    const struct complaints *complaints, bool safely)
+    const struct complaints *complaints)
 {
 	for (size_t i = 0; i < complaints->count; i++) {
 		const struct complaint *complaint = &complaints->list[i];
@@ -47,10 +38,10 @@ print_complaints(FILE *out, const char *file,
 			    complaint->column);
 		fputs(complaint->warning ? ": warning: " : ": ", out);
 		if (complaint->pointer != NULL) {
-			put_as_wanted(out, complaint->pointer, safely);
+			print_safely(out, complaint->pointer);
 			fputs(": ", out);
 		}
-		put_as_wanted(out, complaint->message, safely);
+		print_safely(out, complaint->message);
 		putc('\n', out);
 	}
 }

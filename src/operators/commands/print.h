@@ -19,9 +19,9 @@ void print_safely(FILE *out, const char *text);
 /*
  * Prints a line for each complaint about a file, "FILE:LINE:COLUMN: POINTER:
  * MESSAGE", as far as these are known, with "warning: " before the pointer of a
- * warning; safely: as print_safely does.
+ * warning; safely.
  */
 void print_complaints(FILE *out, const char *file,
-    const struct complaints *complaints, bool safely);
+    const struct complaints *complaints);
 /* Prints JSON with an indent, on standard output. */
 void print_json(const json_t *json);

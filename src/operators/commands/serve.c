@@ -454,7 +454,7 @@ serve_run(const struct command_line *line)
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(file, &complaints);
 	if (conf == NULL) {
-		print_complaints(stderr, file, &complaints, false);
+		print_complaints(stderr, file, &complaints);
 		complaints_free(&complaints);
 		return 1;
 	}

@@ -87,16 +87,11 @@ usage_unknown_word(const char *where, const char *option, const char *given,
 
 int
 usage_unknown_option(
-    const char *where, const char *given, const struct option *options)
+    const char *where, const char *given, const char *const *names)
 {
 	const char *name = given + strspn(given, "-");
-	const char *words[64] = {NULL};
-	for (size_t i = 0; options[i].name != NULL; i++) {
-		must(i + 1 < sizeof words / sizeof *words);
-		words[i] = options[i].name;
-	}
 	say_where(where);
 	fprintf(stderr, "no such option: %s", given);
-	say_meant("--", span_of(name, strcspn(name, "=")), words);
+	say_meant("--", span_of(name, strcspn(name, "=")), names);
 	return say_help(where);
 }

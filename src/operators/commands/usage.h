@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <getopt.h>
-
 #include "base/must.h"
 
 /*
@@ -22,4 +20,4 @@ int usage_unknown_word(const char *where, const char *option,
     const char *given, const char *const *words);
 /* There is no such option among these; given is the argument. */
 int usage_unknown_option(
-    const char *where, const char *given, const struct option *options);
+    const char *where, const char *given, const char *const *names);

@@ -204,7 +204,7 @@ witness_sql_run(const char *file, const char *route)
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(file, &complaints);
 	bool valid = conf != NULL, some = valid && print_all(conf, route);
-	print_complaints(stderr, file, &complaints, true);
+	print_complaints(stderr, file, &complaints);
 	if (valid && !some)
 		fprintf(stderr, "onceproxy witness: no route%s%s has a witness "
 		    "(on_unknown)\n", route != NULL ? " named " : "",
