@@ -539,40 +539,26 @@ put_standing(struct metrics *m, const struct source_meter *s)
 		    counter_read(&now->standing) >> i & 1);
 }
 
-/* Returns the present series behind s, or the first from worker *i on. */
-static const struct source_meter *
-next_present(const struct metrics *m, const struct source_meter *s, int64_t *i)
-{
-	s = s != NULL ? atomic_load(&s->next) : first_meter(m, *i);
-	for (;;) {
-		while (s != NULL && counter_read(&s->present) == 0)
-			s = atomic_load(&s->next);
-		if (s != NULL || ++*i >= m->n_workers)
-			return s;
-		s = first_meter(m, *i);
-	}
-}
-
-/* A broker is up where all of its sources reach it; it has one sample. */
+/* A broker is up where all of its sources reach it. */
 static void
 put_brokers(struct metrics *m)
 {
-	int64_t i = 0;
-	for (const struct source_meter *s = next_present(m, NULL, &i);
-	     s != NULL; s = next_present(m, s, &i)) {
-		bool up = true, before = true, shown = false;
-		int64_t k = 0;
-		for (const struct source_meter *other =
-			 next_present(m, NULL, &k);
-		     other != NULL; other = next_present(m, other, &k)) {
-			before = before && other != s;
-			if (strcmp(other->broker, s->broker) != 0)
-				continue;
-			shown = shown || before;
-			up = up && counter_read(&other->up) != 0;
+	const struct conf *conf = m->admin->now;
+	for (size_t i = 0; i < conf->n_brokers; i++) {
+		const char *name = conf->brokers[i].name;
+		bool some = false, up = true;
+		for (int64_t w = 0; w < m->n_workers; w++) {
+			const struct source_meter *s = first_meter(m, w);
+			for (; s != NULL; s = atomic_load(&s->next)) {
+				if (counter_read(&s->present) == 0 ||
+				    strcmp(s->broker, name) != 0)
+					continue;
+				some = true;
+				up = up && counter_read(&s->up) != 0;
+			}
 		}
-		if (!shown)
-			put_of(m, "broker", s->broker, up);
+		if (some)
+			put_of(m, "broker", name, up);
 	}
 }
 
