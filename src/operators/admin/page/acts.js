@@ -28,10 +28,8 @@ function openOrder(act, records, place) {
 	put(part(".name"), many ? `${number(records.length)} selected`
 		: order.name(records[0]));
 	part(".subject").replaceChildren(...subjectOf(order, records));
-	if (part(".sure") !== null) {
-		part(".sure").hidden = !many;
-		part(".sure input").required = many;
-	}
+	part(".sure").hidden = !many;
+	part(".sure input").required = many;
 	dialog.showModal();
 }
 
@@ -113,7 +111,7 @@ async function doOrder(act) {
 
 // One that the page does not have: of the words of its order.
 function makeDialog(act, order) {
-	const dialog = el("order").content.firstElementChild.cloneNode(true);
+	const dialog = copyOf("order");
 	const part = name => dialog.querySelector(name);
 	dialog.id = act;
 	dialog.setAttribute("aria-labelledby", act + "-title");
@@ -208,6 +206,14 @@ addOrders({
 		path: record => `/keys/${record.key_id}/release`,
 		name: nameOf,
 		about: aboutKey,
+		title: "release, it did not happen",
+		means: "You are saying that this did not happen. The next "
+			+ "retry is sent to the API, which executes it. So "
+			+ "ask the API, or look in its ledger, before you say "
+			+ "so. A gateway that is down may still have the "
+			+ "answer in its journal.",
+		warning: "If it did happen after all, it will happen twice.",
+		button: "It did not happen: release",
 		body: (fields, record) => ({attempt: record.attempt}),
 		done: record => `${nameOf(record)} is released: its next retry `
 			+ `executes. Key ${record.key_id}.`,

@@ -46,7 +46,7 @@ function showObserved(observed) {
 	const {routes, duplicates} = observed.json;
 	el("observed-card").hidden = routes.length === 0;
 	syncList(el("observed"), routes, route => "o-" + route.route,
-		"observed-item", fillObserved);
+		"place-item", fillObserved);
 	syncList(el("again"), duplicates, request =>
 		`a-${request.time}-${request.request_id}`,
 		"again-item", (item, request) =>

@@ -38,6 +38,6 @@ function fillRelay(item, relay, now) {
 function showRelays(relays) {
 	el("relays-card").hidden = relays.json.relays.length === 0;
 	syncList(el("relays"), relays.json.relays, relay => "r" + relay.name,
-		"relay-item", (item, relay) =>
+		"place-item", (item, relay) =>
 			fillRelay(item, relay, relays.now));
 }

@@ -222,7 +222,7 @@ function showSources(seen) {
 		return;
 	showLetters(letters);
 	syncList(el("sources"), sources.json.sources,
-		source => "s" + source.name, "source-item", (item, source) =>
+		source => "s" + source.name, "place-item", (item, source) =>
 			fillSource(item, source, sources.now));
 	showMessages(messages);
 }

@@ -32,7 +32,7 @@ function fillWitness(item, witness, now) {
 function showWitnesses(witnesses, now) {
 	el("witnesses-card").hidden = witnesses.length === 0;
 	syncList(el("witnesses"), witnesses, witness => "w" + witness.route,
-		"witness-item", (item, witness) =>
+		"place-item", (item, witness) =>
 			fillWitness(item, witness, now));
 }
 
