@@ -109,16 +109,6 @@ choose_list(struct admin_request *a)
 	return NULL;
 }
 
-/* The name of the source as the configuration has it; NULL: there is none. */
-static const char *
-source_named(const struct admin_request *a, struct span name)
-{
-	for (size_t i = 0; i < a->conf->n_sources; i++)
-		if (span_eq(name, span_str(a->conf->sources[i].name)))
-			return a->conf->sources[i].name;
-	return NULL;
-}
-
 enum after
 admin_messages_list(struct admin_request *a)
 {
@@ -130,16 +120,16 @@ admin_messages_list(struct admin_request *a)
 		if (message != NULL)
 			return admin_answer_bad_request(a, message);
 	}
-	const char *source = source_named(a, inquiry->source);
+	const struct conf_source *source =
+	    admin_sources_named(a, inquiry->source);
 	if (source == NULL && inquiry->source.len > 0)
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    admin_sources_absent(a, inquiry->source));
+		return admin_sources_absent(a, "source", inquiry->source);
 	const char *message = choose_list(a);
 	if (message != NULL)
 		return admin_answer_bad_request(a, message);
-	if (!a->letter_list.dead && !a->letter_list.parked)
+	if (source == NULL || (!a->letter_list.dead && !a->letter_list.parked))
 		return seek(a);
-	letters_init(&a->letters, a->admin->store, source);
+	letters_init(&a->letters, a->admin->store, source->name);
 	a->letter_list.limit = inquiry->limit < LETTERS_PAGE_MAX
 	    ? inquiry->limit
 	    : LETTERS_PAGE_MAX;
@@ -390,10 +380,11 @@ admin_messages_sought(struct machine *machine)
 		return admin_answer_json(
 		    a, 200, message_json(inquiry->messages));
 	/* It may be a letter. */
-	const char *source = source_named(a, inquiry->source);
+	const struct conf_source *source =
+	    admin_sources_named(a, inquiry->source);
 	if (source == NULL)
 		return not_here(a);
-	letters_init(&a->letters, a->admin->store, source);
+	letters_init(&a->letters, a->admin->store, source->name);
 	letter_seek(&a->letters, &a->letter, inquiry->position);
 	return admin_request_to(a, ADMIN_LETTER_SOUGHT, WAIT);
 }
@@ -477,12 +468,10 @@ ask_record(struct admin_request *a)
 static bool
 is_acknowledged(const struct admin_request *a, int status)
 {
-	if (status / 100 == 2 || status == SEE_OTHER)
-		return true;
-	for (size_t i = 0; i < a->conf->n_sources; i++)
-		if (!strcmp(a->conf->sources[i].name, a->letters.shared.name))
-			return a->conf->sources[i].refused_ack;
-	return false;
+	const struct conf_source *source =
+	    admin_sources_named(a, span_str(a->letters.shared.name));
+	return status / 100 == 2 || status == SEE_OTHER ||
+	    (source != NULL && source->refused_ack);
 }
 
 /* Why the record of its key keeps it a letter; NULL: it does not. */

@@ -272,9 +272,12 @@ enum after admin_sources_pause(struct admin_request *a);
 enum after admin_sources_rewind(struct admin_request *a);
 /* Restores a source's letters; or has it go on, though it is unproven. */
 enum after admin_sources_restore(struct admin_request *a);
-/* Says that no source has the name; the sentence is in a's arena. */
-struct span admin_sources_absent(
+/* Returns the source of that name, or NULL. */
+const struct conf_source *admin_sources_named(
     const struct admin_request *a, struct span name);
+/* Answers that none has the name, and which one has a similar one. */
+enum after admin_sources_absent(
+    struct admin_request *a, const char *kind, struct span name);
 
 /* Tells a page of messages that rest, the oldest first, or of dead letters. */
 enum after admin_messages_list(struct admin_request *a);

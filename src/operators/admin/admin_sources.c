@@ -169,50 +169,46 @@ admin_sources_relays(struct admin_request *a)
 
 /* --- sources and relays by name --- */
 
-/* Returns the source of that name, or NULL. */
-static const struct conf_source *
-source_named(const struct conf *conf, struct span name)
+const struct conf_source *
+admin_sources_named(const struct admin_request *a, struct span name)
 {
-	for (size_t i = 0; i < conf->n_sources; i++)
-		if (span_eq(name, span_str(conf->sources[i].name)))
-			return &conf->sources[i];
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		if (span_eq(name, span_str(a->conf->sources[i].name)))
+			return &a->conf->sources[i];
 	return NULL;
 }
 
-static const struct conf_relay *
-relay_named(const struct conf *conf, struct span name)
+static bool
+has_relay(const struct admin_request *a, struct span name)
 {
-	for (size_t i = 0; i < conf->n_relays; i++)
-		if (span_eq(name, span_str(conf->relays[i].name)))
-			return &conf->relays[i];
-	return NULL;
+	bool known = false;
+	for (size_t i = 0; i < a->conf->n_relays && !known; i++)
+		known = span_eq(name, span_str(a->conf->relays[i].name));
+	return known;
 }
 
-/* Says that none has the name, and which one has a similar one. */
-static struct span
-absent(const struct admin_request *a, const char *kind,
-    const struct nearest *nearest)
-{
-	if (nearest->found.ptr == NULL)
-		return arena_printf(
-		    a->arena, "There is no %s of this name.", kind);
-	return arena_printf(a->arena,
-	    "There is no %s of this name; did you mean %.*s?", kind,
-	    SPAN_FMT(nearest->found));
-}
-
-struct span
-admin_sources_absent(const struct admin_request *a, struct span name)
+enum after
+admin_sources_absent(
+    struct admin_request *a, const char *kind, struct span name)
 {
 	struct nearest nearest = nearest_to(name);
-	if (relay_named(a->conf, name) != NULL)
-		return arena_printf(a->arena,
-		    "There is no source of this name, but a relay: "
-		    "POST /relays/%.*s/pause and resume are for that.",
-		    SPAN_FMT(name));
-	for (size_t i = 0; i < a->conf->n_sources; i++)
+	bool of_relay = !strcmp(kind, "relay");
+	if (!of_relay && has_relay(a, name))
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    arena_printf(a->arena,
+			"There is no source of this name, but a relay: "
+			"POST /relays/%.*s/pause and resume are for that.",
+			SPAN_FMT(name)));
+	for (size_t i = 0; i < a->conf->n_sources && !of_relay; i++)
 		nearest_try(&nearest, span_str(a->conf->sources[i].name));
-	return absent(a, "source", &nearest);
+	for (size_t i = 0; i < a->conf->n_relays && of_relay; i++)
+		nearest_try(&nearest, span_str(a->conf->relays[i].name));
+	bool near = nearest.found.ptr != NULL;
+	struct span meant = near ? nearest.found : SPAN("");
+	return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+	    arena_printf(a->arena, "There is no %s of this name%s%.*s%s", kind,
+		near ? "; did you mean " : "", SPAN_FMT(meant),
+		near ? "?" : "."));
 }
 
 /* --- pause and resume --- */
@@ -239,18 +235,10 @@ admin_sources_pause(struct admin_request *a)
 		return admin_sources_restore(a);
 	if (json_object_get(a->in, "unproven") != NULL)
 		return admin_sources_rewind(a);
-	bool of_relay = a->endpoint->what & ADMIN_RELAY;
-	if (!of_relay && source_named(a->conf, a->name) == NULL)
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    admin_sources_absent(a, a->name));
-	if (of_relay && relay_named(a->conf, a->name) == NULL) {
-		struct nearest nearest = nearest_to(a->name);
-		for (size_t i = 0; i < a->conf->n_relays; i++)
-			nearest_try(
-			    &nearest, span_str(a->conf->relays[i].name));
-		return admin_answer_problem(
-		    a, PROBLEM_NOT_FOUND, absent(a, "relay", &nearest));
-	}
+	if (a->endpoint->what & ADMIN_RELAY
+		? !has_relay(a, a->name)
+		: admin_sources_named(a, a->name) == NULL)
+		return admin_sources_absent(a, kind_of(a), a->name);
 	const char *name = arena_dup(a->arena, a->name).ptr;
 	struct span who = arena_printf(a->arena, "%.*s%s%s, %.*s",
 	    SPAN_FMT(a->who), a->who.len > 0 ? ", " : "",
@@ -311,10 +299,9 @@ rewinds(const struct admin_request *a)
 enum after
 admin_sources_rewind(struct admin_request *a)
 {
-	const struct conf_source *source = source_named(a->conf, a->name);
+	const struct conf_source *source = admin_sources_named(a, a->name);
 	if (source == NULL)
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    admin_sources_absent(a, a->name));
+		return admin_sources_absent(a, "source", a->name);
 	if (source->broker->kind != BROKER_KAFKA)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("Only a topic has partitions to decide of. Nothing "
@@ -375,9 +362,8 @@ enum after
 admin_sources_restore(struct admin_request *a)
 {
 	bool goes_on = proves(a);
-	if (source_named(a->conf, a->name) == NULL)
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    admin_sources_absent(a, a->name));
+	if (admin_sources_named(a, a->name) == NULL)
+		return admin_sources_absent(a, "source", a->name);
 	struct inquiry *inquiry = inquiry_new(
 	    &a->inquiry, goes_on ? INQUIRY_PROOF : INQUIRY_RESTORE);
 	inquiry->source = arena_dup(inquiry->arena, a->name);
@@ -405,7 +391,7 @@ admin_sources_proved(struct machine *machine)
 		    inquiry->detail.len > 0
 			? arena_dup(a->arena, inquiry->detail)
 			: SPAN("Its letters are being restored already."));
-	const struct conf_source *source = source_named(a->conf, a->name);
+	const struct conf_source *source = admin_sources_named(a, a->name);
 	/* And so do all its partitions that stand. */
 	if (!restores && source != NULL &&
 	    source->broker->kind == BROKER_KAFKA)
