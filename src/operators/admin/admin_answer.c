@@ -9,19 +9,17 @@
 #include "operators/admin/admin_private.h"
 
 enum after
-admin_answer_bytes(struct admin_request *a, int status, struct span type,
-    struct fields also, struct body *body)
+admin_answer_bytes(
+    struct admin_request *a, int status, struct span type, struct body *body)
 {
-	struct field list[ADMIN_ANSWER_ALSO_MAX + 4] = {
+	struct field list[] = {
 	    {SPAN("Date"), header_value_date(a->arena, clock_wall_ms())},
 	    {SPAN("Content-Type"), type},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
 	    {SPAN("X-Content-Type-Options"), SPAN("nosniff")},
 	};
-	struct fields fields = {list, 4};
-	must(a->answer == NULL && also.count <= ADMIN_ANSWER_ALSO_MAX);
-	for (size_t i = 0; i < also.count; i++)
-		list[fields.count++] = also.list[i];
+	const struct fields fields = {list, sizeof list / sizeof *list};
+	must(a->answer == NULL);
 	a->answer = answer_new(status, &fields, body, SPAN(""));
 	return admin_request_to(a, ADMIN_ANSWER, MORE);
 }
@@ -38,8 +36,8 @@ admin_answer_json(struct admin_request *a, int status, json_t *json)
 	must(body_append(&body, text, strlen(text)) == 0);
 	must(body_append(&body, "\n", 1) == 0);
 	free(text);
-	return admin_answer_bytes(a, status, SPAN("application/json"),
-	    (struct fields){NULL, 0}, &body);
+	return admin_answer_bytes(
+	    a, status, SPAN("application/json"), &body);
 }
 
 enum after

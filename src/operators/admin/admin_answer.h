@@ -14,18 +14,15 @@
  */
 struct admin_request;
 
-/* An answer may have so many fields besides those of every answer. */
-enum { ADMIN_ANSWER_ALSO_MAX = 4 };
-
 /* Answers with JSON, to which the reference is taken. */
 enum after admin_answer_json(
     struct admin_request *a, int status, json_t *json);
 /* Answers with a problem; an empty detail is the problem's own. */
 enum after admin_answer_problem(
     struct admin_request *a, enum problem problem, struct span detail);
-/* Answers with any bytes; the body is taken, also are more of its fields. */
-enum after admin_answer_bytes(struct admin_request *a, int status,
-    struct span type, struct fields also, struct body *body);
+/* Answers with any bytes; the body is taken. */
+enum after admin_answer_bytes(
+    struct admin_request *a, int status, struct span type, struct body *body);
 /* Answers that the request is wrong, as the message says. */
 enum after admin_answer_bad_request(
     struct admin_request *a, const char *message);

@@ -43,18 +43,19 @@ admin_page(struct admin_request *a)
 	    "form-action 'none'; frame-ancestors 'none'; "
 	    "require-trusted-types-for 'script'; trusted-types 'none'",
 	    SPAN_FMT(script), SPAN_FMT(style));
-	struct field also[] = {
+	const struct field fields[] = {
 	    {SPAN("Content-Security-Policy"), policy},
 	    {SPAN("Referrer-Policy"), SPAN("no-referrer")},
 	    {SPAN("Cross-Origin-Opener-Policy"), SPAN("same-origin")},
 	    {SPAN("Cross-Origin-Resource-Policy"), SPAN("same-origin")},
 	};
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		a->more[a->n_more++] = fields[i];
 	struct body body;
 	body_init(&body, NULL);
 	must(body_append(&body, admin_page_text, strlen(admin_page_text)) ==
 	    0);
 	/* No endpoint was looked for where the token is missing. */
 	return admin_answer_bytes(a, a->endpoint != NULL ? 200 : 401,
-	    SPAN("text/html; charset=utf-8"),
-	    (struct fields){also, sizeof also / sizeof *also}, &body);
+	    SPAN("text/html; charset=utf-8"), &body);
 }

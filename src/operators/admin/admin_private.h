@@ -175,7 +175,7 @@ struct admin_request {
 
 	struct answer *given; /* the operator's answer, for the record */
 	struct answer *answer;
-	struct field more[2];
+	struct field more[6]; /* fields besides those of every answer */
 	size_t n_more;
 	bool close;
 };

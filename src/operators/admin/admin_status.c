@@ -218,6 +218,5 @@ admin_status_counted(struct machine *machine)
 	body_init(&body, NULL);
 	admin_metrics_write(a->admin, counted ? &a->count : NULL, &body);
 	return admin_answer_bytes(a, 200,
-	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
-	    (struct fields){NULL, 0}, &body);
+	    SPAN("text/plain; version=0.0.4; charset=utf-8"), &body);
 }

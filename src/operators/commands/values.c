@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/loop/loop.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/rfc3339.h"
 #include "operators/commands/print.h"
 #include "operators/commands/table.h"
 #include "operators/commands/values.h"
@@ -34,11 +34,10 @@ age_text(const char *time)
 		const char *name;
 	} units[] = {{24 * 3600, "days"}, {3600, "hours"}, {60, "minutes"},
 	    {1, "seconds"}};
-	struct tm tm = {0};
-	const char *end = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
-	if (end == NULL || *end == '\0')
+	int64_t then_ms;
+	if (!rfc3339_read(span_str(time), &then_ms))
 		return NULL;
-	int64_t apart = clock_wall_ms() / 1000 - (int64_t)timegm(&tm);
+	int64_t apart = (clock_wall_ms() - then_ms) / 1000;
 	int64_t seconds = apart < 0 ? -apart : apart;
 	int64_t half = 0;
 	size_t i = 0;
