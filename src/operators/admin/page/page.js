@@ -40,7 +40,7 @@ async function problemOf(response) {
 async function ask(method, path, body) {
 	const response = await fetch(path, {method, headers: fieldsOf(body),
 		body: body === undefined ? undefined : JSON.stringify(body)});
-	if (!response.ok && path !== "/readyz")
+	if (!response.ok)
 		throw new Refused(response.status, await problemOf(response));
 	const text = await response.text();
 	const type = response.headers.get("Content-Type") || "";
@@ -156,7 +156,16 @@ function placeOf({instance, store}) {
 		+ (store.prefix ? `, prefix ${store.prefix}` : "");
 }
 
-function showStatus(status, ready) {
+// Why new claims are not taken, as GET /readyz has it; null: they are.
+function unreadyOf({draining, store, journal}) {
+	if (draining)
+		return "draining";
+	if (store.state !== "up" || store.fault)
+		return "store";
+	return journal.writable ? null : "journal";
+}
+
+function showStatus(status) {
 	const up = ageOf(status.uptime_seconds * 1000);
 	const workers = status.workers === 1 ? "1 worker"
 		: `${status.workers} workers`;
@@ -166,9 +175,9 @@ function showStatus(status, ready) {
 	put(el("you"), name === null ? "" : looksOnly
 		? `${name}, who may only look` : name);
 	document.body.classList.toggle("looks-only", looksOnly);
-	putChip(el("ready"), ready.status === "ready" ? "Ready"
-		: "Not ready: " + ready.reason,
-	ready.status === "ready" ? "good" : "bad");
+	const reason = unreadyOf(status);
+	putChip(el("ready"), reason === null ? "Ready" : "Not ready: " + reason,
+		reason === null ? "good" : "bad");
 }
 
 // A reload that was refused is said until one succeeds.
@@ -217,22 +226,21 @@ function askForToken() {
 
 // All that is shown at a time; Redis may be down: then there is no list.
 async function look() {
-	const ready = await ask("GET", "/readyz");
 	const status = await ask("GET", "/status");
 	const metrics = await ask("GET", "/metrics");
 	const up = status.json.store.state === "up";
 	const keys = up ? await askKeys() : null;
-	return {ready, status, metrics, keys, sources: await askSources(),
+	return {status, metrics, keys, sources: await askSources(),
 		traffic: await ask("GET", "/traffic"),
 		relays: await ask("GET", "/relays"),
 		observed: await ask("GET", "/observed")};
 }
 
 function show(seen) {
-	const {ready, status, metrics, keys, sources} = seen;
+	const {status, metrics, keys, sources} = seen;
 	const samples = parseMetrics(metrics.text);
 	showBoard(true);
-	showStatus(status.json, ready.json);
+	showStatus(status.json);
 	showRefused(status.json.configuration);
 	showRestart(status.json.configuration);
 	showTiles(status.json, samples, sources);
