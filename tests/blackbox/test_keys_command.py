@@ -277,6 +277,16 @@ def what_an_upstream_said_does_not_speak_to_the_terminal(bench):
 
 
 @test
+def nor_does_a_label_in_a_list(bench):
+    operator = Operator(bench, {"label": ["/order"]})
+    operator.upstream.reply = close_unanswered
+    operator.gateway.ask("k", body='{"order": "a\u009b31m"}'.encode())
+    text = operator.well("list")
+    assert re.search(r" a\S*31m$", text, re.M), text
+    assert "\u009b" not in text, text
+
+
+@test
 def release_frees_a_key(bench):
     operator = Operator(bench)
     key_id = operator.unknown()

@@ -213,6 +213,10 @@ VERBS = ("\nThe verbs are sources, list, show, drop, replay, pause, resume, "
      "--state cannot be hled; it is held, retrying, waiting, dead or parked; "
      "did you mean held?"),
     ("no value", ("list", "--limit"), "--limit needs a value"),
+    ("a partition that is no text", ("resume", "a", "--unproven", "\udcff"),
+     "names must be UTF-8"),
+    ("a note that is none", ("pause", "a", "--note", "\udcff"),
+     "--note must be UTF-8"),
     ("dead letters of no source", ("list", "--state", "dead"),
      "--state dead needs --source SOURCE")])
 def what_is_asked_wrongly_is_said(bench, args, message):

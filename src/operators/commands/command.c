@@ -297,8 +297,7 @@ run_verb(struct command_line *line, const struct verb *verb, const char *given,
 	}
 	for (int i = 0; i < line->n_names; i++)
 		if (!utf8_is_valid(span_str(line->names[i])))
-			return usage_wrong(
-			    name, "%s must be UTF-8", line->names[i]);
+			return usage_wrong(name, "names must be UTF-8");
 	int code =
 	    command->check != NULL ? command->check(line, verb) : GATEWAY_WELL;
 	if (code == GATEWAY_WELL && strchr(verb->options, '-') == NULL)
