@@ -326,20 +326,31 @@ admin_request_awaited(struct machine *machine)
 	return NULL;
 }
 
+/* Makes ready, or cancels, what steps wait for; some wait for the same. */
+static void
+prepare_ops(struct admin_request *a, bool cancel)
+{
+	struct op *const ops[] = {
+#define ADMIN_STEP(name, function, operation) operation,
+#include "tbl/admin_steps.h"
+	};
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+		if (ops[i] == NULL)
+			continue;
+		if (!cancel)
+			op_init(ops[i], a->admin->loop, machine_run,
+			    &a->machine);
+		else if (ops[i] != &a->x->op)
+			op_cancel(ops[i]);
+	}
+}
+
 static void
 admin_request_free(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	op_cancel(&a->look.op.op);
-	op_cancel(&a->list.op.op);
-	op_cancel(&a->count.op.op);
-	op_cancel(&a->trust.op.op);
+	prepare_ops(a, true);
 	admin_witness_end(&a->errand);
-	op_cancel(&a->pause.op.op);
-	op_cancel(&a->rewind.op.op);
-	op_cancel(&a->letter_list.op.op);
-	op_cancel(&a->letter.op.op);
-	op_cancel(&a->rest);
 	inquiry_end(&a->inquiry);
 	arena_free(&a->list.arena);
 	json_decref(a->listed);
@@ -370,18 +381,6 @@ admin_request_new(void *arg, struct exchange *x)
 	a->rewind.arena = x->arena;
 	a->letter_list.arena = a->letter.arena = a->trust.arena = x->arena;
 	a->count.arena = x->arena;
-	op_init(&x->op, admin->loop, machine_run, &a->machine);
-	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->errand.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->trust.op.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->pause.op.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->rewind.op.op, admin->loop, machine_run, &a->machine);
-	op_init(
-	    &a->letter_list.op.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->letter.op.op, admin->loop, machine_run, &a->machine);
-	op_init(&a->rest, admin->loop, machine_run, &a->machine);
-	op_init(&a->inquiry.op, admin->loop, machine_run, &a->machine);
+	prepare_ops(a, false);
 	machine_run(&a->machine);
 }

@@ -6,9 +6,9 @@
 
 /*
  * A table is printed for people on standard output: its columns are as wide as
- * their cells, of which the last wraps where the whole would be too wide.  It knows nothing
- * of what the cells mean; control characters in them are never written to a
- * terminal.  Main thread.
+ * their cells; the last ones wrap where the whole would be too wide.  It knows
+ * nothing of what the cells mean; control characters in them are never written
+ * to a terminal.  Main thread.
  */
 struct table;
 

@@ -4,9 +4,9 @@
 #include "operators/commands/command.h"
 
 /*
- * The admin interface is asked, and its JSON printed for people.  Control characters in
- * the text of upstreams, clients and messages are never written to a terminal.
- * Main thread.
+ * The admin interface is asked, and its JSON printed for people.  Control
+ * characters in the text of upstreams, clients and messages are never written
+ * to a terminal.  Main thread.
  */
 enum { VALUES_COLUMNS_MAX = 12 };
 
