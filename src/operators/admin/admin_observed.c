@@ -32,46 +32,29 @@ would_json(const struct admin *admin, const char *route)
 	return would;
 }
 
-static json_t *
-route_json(const char *name, json_t *would, bool observes)
-{
-	return json_pack("{s:s, s:o, s:b}", "route", name, "would", would,
-	    "observes", observes);
-}
-
 /*
  * Makes the routes that observe, and those that had observed something before a
- * reload had them enforce their keys.
+ * reload had them enforce their keys.  All workers have the same series, but
+ * for moments of a reload.
  */
 static json_t *
 routes_json(const struct admin_request *a)
 {
 	const struct admin *admin = a->admin;
-	json_t *routes = json_object(), *list = json_array(), *route;
-	const char *name;
-	for (size_t i = 0; i < a->conf->n_routes; i++) {
-		name = a->conf->routes[i].name;
-		if (a->conf->routes[i].observes)
-			json_object_set_new(routes, name,
-			    route_json(name, would_json(admin, name), true));
+	json_t *list = json_array();
+	const struct series *s = atomic_load(&admin->workers[0]->meter.routes);
+	for (; s != NULL; s = atomic_load(&s->next)) {
+		json_t *would = would_json(admin, s->name);
+		bool observes = false;
+		for (size_t i = 0; i < a->conf->n_routes && !observes; i++)
+			observes = a->conf->routes[i].observes &&
+			    !strcmp(a->conf->routes[i].name, s->name);
+		if (observes || json_object_size(would) > 0)
+			json_array_append_new(list,
+			    json_pack("{s:s, s:O, s:b}", "route", s->name,
+				"would", would, "observes", observes));
+		json_decref(would);
 	}
-	for (int64_t i = 0; i < admin->conf->workers; i++) {
-		const struct series *s =
-		    atomic_load(&admin->workers[i]->meter.routes);
-		for (; s != NULL; s = atomic_load(&s->next)) {
-			if (json_object_get(routes, s->name) != NULL)
-				continue;
-			json_t *would = would_json(admin, s->name);
-			if (json_object_size(would) > 0)
-				json_object_set_new(routes, s->name,
-				    route_json(s->name, would, false));
-			else
-				json_decref(would);
-		}
-	}
-	json_object_foreach(routes, name, route)
-		json_array_append(list, route);
-	json_decref(routes);
 	return list;
 }
 
