@@ -129,9 +129,10 @@ print_help(const struct command *command, const struct verb *verb,
 	putchar('\n');
 	for (size_t i = 0; i < count && !plain; i++)
 		printf("%-9s %s\n", first[i].name, first[i].message);
-	printf("%soptions:\n  -c FILE    the configuration (%s)%s\n",
-	    plain ? "" : "\n", default_file,
-	    plain ? "" : ", which says where\n             the gateway is");
+	printf("%soptions:\n  -c FILE    the configuration%s (%s)\n",
+	    plain ? "" : "\n",
+	    plain ? "" : ", which says where the gateway is\n            ",
+	    default_file);
 	for (size_t i = 0; i < N_OPTIONS; i++)
 		if (options[i].help != NULL &&
 		    takes(command, verb, options[i].letter))
