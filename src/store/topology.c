@@ -20,11 +20,10 @@ enum {
 /* The question to one node: two commands, sent together. */
 struct topology_question {
 	struct link_call state; /* CLUSTER INFO */
-	struct link_call slots; /* CLUSTER SHARDS, or SLOTS */
+	struct link_call slots; /* CLUSTER SHARDS */
 	struct topology *topology;
 	struct node *node;
 	bool serves;
-	bool old; /* a server that does not know CLUSTER SHARDS */
 };
 
 /* --- how things stand --- */
@@ -208,7 +207,7 @@ on_told(struct topology_question *question, const redisReply *reply)
 	const struct redis_address *asked = &question->node->place;
 	struct slots *slots = mem_zero(sizeof *slots);
 	bool tls = topology->store->conf->store.redis.tls.on;
-	bool read = slots_read(reply, !question->old, asked, tls, slots);
+	bool read = slots_read(reply, asked, tls, slots);
 	bool before = topology->serves, owned = false;
 	for (unsigned i = 0; read && i < topology->n_shards; i++)
 		owned |= slots->owner[topology->slots[i]] != 0;
@@ -240,15 +239,9 @@ on_slots(struct link_call *call, const redisReply *reply)
 	struct topology_question *question =
 	    CONTAINER_OF(call, struct topology_question, slots);
 	struct topology *topology = question->topology;
-	bool refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
-	if (refused && !question->old) {
-		question->old = true;
-		send_words(question->node, &question->slots, SPAN("SLOTS"));
-		return;
-	}
 	if (topology->question == question)
 		topology->question = NULL;
-	if (refused)
+	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
 		in_vain(topology, reply->str);
 	else if (reply != NULL)
 		on_told(question, reply);

@@ -141,7 +141,7 @@ read_masters(const struct conf *conf, struct dialled *redis,
 	    redis, DIAL_ASK(redis, "CLUSTER", "SHARDS"), ret_message);
 	if (reply == NULL)
 		return false;
-	if (!slots_read(reply, true, &masters->seed, conf->store.redis.tls.on,
+	if (!slots_read(reply, &masters->seed, conf->store.redis.tls.on,
 		masters->slots)) {
 		*ret_message =
 		    mem_text("the slots of the cluster cannot be read");

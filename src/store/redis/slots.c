@@ -101,7 +101,7 @@ member(const redisReply *map, struct span name)
 	return NULL;
 }
 
-/* Of CLUSTER SHARDS: one shard's ranges of slots, and its servers. */
+/* One shard's ranges of slots, and its servers. */
 static bool
 read_shard(struct slots *slots, const redisReply *shard,
     const struct redis_address *asked, bool tls)
@@ -137,41 +137,15 @@ read_shard(struct slots *slots, const redisReply *shard,
 	return true;
 }
 
-/*
- * Of CLUSTER SLOTS: first slot, last slot, and servers, the master first, each
- * with the port that is for us.
- */
-static bool
-read_range(struct slots *slots, const redisReply *range,
-    const struct redis_address *asked)
-{
-	uint16_t master = 0;
-	if (range->type != REDIS_REPLY_ARRAY || range->elements < 3)
-		return false;
-	for (size_t i = 2; i < range->elements; i++) {
-		const redisReply *node = range->element[i];
-		if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 ||
-		    !is_port(node->element[1]))
-			return false;
-		uint16_t owner = add_server(slots, node->element[0], NULL,
-		    node->element[1]->integer, asked);
-		if (i == 2)
-			master = owner;
-	}
-	return own_range(slots, range->element[0], range->element[1], master);
-}
-
 bool
-slots_read(const redisReply *reply, bool shards,
-    const struct redis_address *asked, bool tls, struct slots *ret_slots)
+slots_read(const redisReply *reply, const struct redis_address *asked,
+    bool tls, struct slots *ret_slots)
 {
 	if (reply->type != REDIS_REPLY_ARRAY)
 		return false;
 	*ret_slots = (struct slots){0};
 	for (size_t i = 0; i < reply->elements; i++) {
-		const redisReply *piece = reply->element[i];
-		if (shards ? read_shard(ret_slots, piece, asked, tls)
-			   : read_range(ret_slots, piece, asked))
+		if (read_shard(ret_slots, reply->element[i], asked, tls))
 			continue;
 		slots_clear(ret_slots);
 		return false;

@@ -36,12 +36,11 @@ struct slots {
 };
 struct redisReply;
 /*
- * Reads the reply of CLUSTER SHARDS, else of CLUSTER SLOTS; false: malformed.
- * asked is the server that answered, for it may not know its own address; tls:
- * their ports for TLS are wanted (of SLOTS they come to whom asks with TLS).
- * The caller clears *ret_slots.
+ * Reads the reply of CLUSTER SHARDS; false: malformed.  asked is the server
+ * that answered, for it may not know its own address; tls: their ports for TLS
+ * are wanted.  The caller clears *ret_slots.
  */
-bool slots_read(const struct redisReply *reply, bool shards,
+bool slots_read(const struct redisReply *reply,
     const struct redis_address *asked, bool tls, struct slots *ret_slots);
 /* Frees the addresses. */
 void slots_clear(struct slots *slots);

@@ -82,13 +82,13 @@ reply_of(const char *bytes, size_t len)
 }
 
 static bool
-read_text(const char *text, bool shards, struct slots *ret_slots)
+read_text(const char *text, struct slots *ret_slots)
 {
 	size_t len;
 	char *bytes = bytes_of(text, &len);
 	redisReply *reply = reply_of(bytes, len);
 	assert_non_null(reply);
-	bool read = slots_read(reply, shards, &asked, false, ret_slots);
+	bool read = slots_read(reply, &asked, false, ret_slots);
 	freeReplyObject(reply);
 	free(bytes);
 	return read;
@@ -137,7 +137,7 @@ shards_name_each_master_and_its_slots(void **state)
 	    NODE("10.0.0.9", "2", "replica") NODE("10.0.0.1", "1", "master")
 	    ")) (slots () nodes (" NODE("10.0.0.3", "1", "master") ")) "
 	    "(slots (11 19) nodes (" NODE("h.example", "1", "master") ")))",
-	    true, &slots));
+	    &slots));
 	assert_owner(&slots, 0, "10.0.0.1:1");
 	assert_owner(&slots, 10, "10.0.0.1:1");
 	assert_owner(&slots, 11, "h.example:1");
@@ -172,17 +172,17 @@ a_server_without_a_name_is_its_address_or_who_was_asked(void **state)
 		    "((slots (0 0) nodes ((port 1 ip %s endpoint %s role "
 		    "master))))",
 		    rows[i].ip, rows[i].endpoint);
-		assert_true(read_text(text, true, &slots));
+		assert_true(read_text(text, &slots));
 		assert_owner(&slots, 0, rows[i].wanted);
 		slots_clear(&slots);
 	}
 }
 
 static void
-assert_unread(const char *text, bool shards)
+assert_unread(const char *text)
 {
 	struct slots slots;
-	if (read_text(text, shards, &slots))
+	if (read_text(text, &slots))
 		fail_msg("read: %s", text);
 }
 
@@ -190,62 +190,27 @@ static void
 what_is_no_map_of_shards_is_none(void **state)
 {
 	(void)state;
-	assert_unread("1", true);
-	assert_unread("~", true);
-	assert_unread("!ERR", true);
-	assert_unread("(1)", true);
-	assert_unread("(())", true);
-	assert_unread("((slots (0 1)))", true);
-	assert_unread("((slots (0 1) nodes x))", true);
-	assert_unread("((slots 3 nodes ()))", true);
-	assert_unread("((slots (0) nodes ()))", true);
-	assert_unread("((slots (0 1) nodes ()))", true);
-	assert_unread("((slots (0 1) nodes (x)))", true);
-	assert_unread("((slots (0 1) nodes (" NODE("h", "1", "replica") ")))",
-	    true);
-	assert_unread("((slots (0 1) nodes (" NODE("h", "0", "master") ")))",
-	    true);
+	assert_unread("1");
+	assert_unread("~");
+	assert_unread("!ERR");
+	assert_unread("(1)");
+	assert_unread("(())");
+	assert_unread("((slots (0 1)))");
+	assert_unread("((slots (0 1) nodes x))");
+	assert_unread("((slots 3 nodes ()))");
+	assert_unread("((slots (0) nodes ()))");
+	assert_unread("((slots (0 1) nodes ()))");
+	assert_unread("((slots (0 1) nodes (x)))");
+	assert_unread("((slots (0 1) nodes (" NODE("h", "1", "replica") ")))");
+	assert_unread("((slots (0 1) nodes (" NODE("h", "0", "master") ")))");
 	assert_unread("((slots (0 1) nodes (" NODE("h", "65536", "master")
-		      ")))", true);
+		      ")))");
 	assert_unread("((slots (0 16384) nodes (" NODE("h", "1", "master")
-		      ")))", true);
+		      ")))");
 	assert_unread("((slots (-1 5) nodes (" NODE("h", "1", "master")
-		      ")))", true);
+		      ")))");
 	assert_unread("((slots (0 x) nodes (" NODE("h", "1", "master")
-		      ")))", true);
-}
-
-/* --- CLUSTER SLOTS --- */
-
-static void
-slots_name_the_master_first(void **state)
-{
-	(void)state;
-	struct slots slots;
-	assert_true(read_text("((0 5 (10.0.0.1 1 id ()) (10.0.0.2 1 id ())) "
-			      "(6 7 (~ 2 id ())) (9 9 (? 3)))",
-	    false, &slots));
-	assert_owner(&slots, 5, "10.0.0.1:1");
-	assert_owner(&slots, 6, "asked:2");
-	assert_owner(&slots, 8, "");
-	assert_owner(&slots, 9, "asked:3");
-	assert_int_equal(slots.count, 4);
-	slots_clear(&slots);
-}
-
-static void
-what_is_no_map_of_slots_is_none(void **state)
-{
-	(void)state;
-	assert_unread("x", false);
-	assert_unread("(x)", false);
-	assert_unread("((0 5))", false);
-	assert_unread("((0 5 x))", false);
-	assert_unread("((0 5 (h)))", false);
-	assert_unread("((0 5 (h x)))", false);
-	assert_unread("((0 5 (h 0)))", false);
-	assert_unread("((x 5 (h 1)))", false);
-	assert_unread("((0 99999 (h 1)))", false);
+		      ")))");
 }
 
 /* --- any bytes --- */
@@ -261,13 +226,13 @@ next_random(uint32_t *seed)
 
 /* Whether it is read or not, nothing breaks, and owners are places. */
 static void
-try_bytes(const char *bytes, size_t len, bool shards)
+try_bytes(const char *bytes, size_t len)
 {
 	redisReply *reply = reply_of(bytes, len);
 	struct slots slots;
 	if (reply == NULL)
 		return;
-	if (slots_read(reply, shards, &asked, false, &slots)) {
+	if (slots_read(reply, &asked, false, &slots)) {
 		for (unsigned i = 0; i < SLOTS; i++)
 			assert_true(slots.owner[i] <= slots.count);
 		slots_clear(&slots);
@@ -278,28 +243,23 @@ try_bytes(const char *bytes, size_t len, bool shards)
 static void
 a_damaged_reply_breaks_nothing(void **state)
 {
-	static const char *const texts[] = {
-	    "((0 5 (10.0.0.1 1 id ()) (10.0.0.2 1 id ())) (6 7 (~ 2 id ())))",
-	    "((slots (0 10 20 20) nodes (" NODE("10.0.0.9", "2", "replica")
-	    NODE("10.0.0.1", "1", "master") ")))",
-	};
+	static const char text[] = "((slots (0 10 20 20) nodes ("
+	    NODE("10.0.0.9", "2", "replica") NODE("10.0.0.1", "1", "master")
+	    ")))";
 	uint32_t seed = 20261122;
 	(void)state;
-	for (int shards = 0; shards < 2; shards++) {
-		size_t len;
-		char *whole = bytes_of(texts[shards], &len);
-		for (int i = 0; i < 4000; i++) {
-			char *bytes = mem_copy(whole, len);
-			unsigned changes = 1 + next_random(&seed) % 3;
-			while (changes-- > 0)
-				bytes[next_random(&seed) % len] =
-				    "0123456789:$*-\r\nabc"[next_random(
-					&seed) % 19];
-			try_bytes(bytes, len, shards);
-			free(bytes);
-		}
-		free(whole);
+	size_t len;
+	char *whole = bytes_of(text, &len);
+	for (int i = 0; i < 4000; i++) {
+		char *bytes = mem_copy(whole, len);
+		unsigned changes = 1 + next_random(&seed) % 3;
+		while (changes-- > 0)
+			bytes[next_random(&seed) % len] =
+			    "0123456789:$*-\r\nabc"[next_random(&seed) % 19];
+		try_bytes(bytes, len);
+		free(bytes);
 	}
+	free(whole);
 }
 
 /* --- redirects --- */
@@ -383,8 +343,6 @@ main(void)
 	    cmocka_unit_test(
 		a_server_without_a_name_is_its_address_or_who_was_asked),
 	    cmocka_unit_test(what_is_no_map_of_shards_is_none),
-	    cmocka_unit_test(slots_name_the_master_first),
-	    cmocka_unit_test(what_is_no_map_of_slots_is_none),
 	    cmocka_unit_test(a_damaged_reply_breaks_nothing),
 	    cmocka_unit_test(a_redirect_says_who_has_a_slot),
 	    cmocka_unit_test(other_words_are_no_redirect),
