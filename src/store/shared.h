@@ -12,7 +12,7 @@
  * gateways tell each other that something has changed.  It knows neither what
  * is shared nor brokers.  The store's thread.
  */
-enum { SHARED_NAME_MAX = 255, SHARED_TROUBLE_BYTES = 160 };
+enum { SHARED_TROUBLE_BYTES = 160 };
 
 /* A member of whatever is shared. */
 struct shared {

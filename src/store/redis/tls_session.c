@@ -205,7 +205,7 @@ ssize_t
 tls_session_get(struct tls_session *session, char *bytes, size_t size)
 {
 	unsigned char number[8];
-	/* gnutls_record_recv is the front's (front/client_recv.c). */
+	/* gnutls_record_recv is the front's (front/client_io.c). */
 	ssize_t got = gnutls_record_recv_seq(
 	    session->gnutls, bytes, size, number);
 	/* Many servers close without a word (RFC 8446, 6.1). */
