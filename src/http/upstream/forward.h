@@ -43,7 +43,8 @@ enum forward_result {
 struct message {
 	struct span method;
 	struct span target;    /* origin-form, validated bytes (0x21-0x7e) */
-	struct span authority; /* of the client, for host: "preserve" */
+	/* Of the client, for host: "preserve"; empty: the target's own. */
+	struct span authority;
 	struct fields fields;  /* end to end; no Host, no framing */
 	struct span body;
 	bool has_body; /* false: no Content-Length is sent */

@@ -88,7 +88,6 @@ add_check(struct target_health *h, struct loop *loop,
 	alone->targets = (struct conf_target *)(uintptr_t)target->conf;
 	alone->n_targets = 1;
 	alone->keepalive = 1;
-	alone->host = HOST_TARGET;
 	c->health = h;
 	c->target = target;
 	c->of = of;

@@ -30,8 +30,6 @@ static const char no_key[] = "5d1f20c9-6b41-4e0f-8a3e-7b0c1a5296d4";
 struct look_reconcile {
 	struct doctor *doctor;
 	struct loop *loop;
-	/* Their hosts are named as they are: no client has named another. */
-	struct conf_upstream *named;
 	struct upstreams *upstreams;
 };
 
@@ -92,6 +90,7 @@ static void
 put_question(struct look_reconcile *look, struct ask *one)
 {
 	struct arena *arena = arena_new();
+	/* Without an authority the upstream hears its target's own name. */
 	const struct message message = {
 	    .method = SPAN("GET"),
 	    .target = span_str(one->target),
@@ -106,8 +105,8 @@ put_question(struct look_reconcile *look, struct ask *one)
 	    .close_delimited = one->upstream->close_delimited,
 	};
 	op_init(&one->forward.op, look->loop, on_answered, look->loop);
-	forward_start(look->upstreams, &one->forward,
-	    &look->named[one->upstream->index], &message, &limits);
+	forward_start(
+	    look->upstreams, &one->forward, one->upstream, &message, &limits);
 	loop_run(look->loop);
 	arena_free(&arena);
 	if (one->forward.op.error == E_NO_LENGTH) {
@@ -260,19 +259,13 @@ void
 look_reconcile(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
-	struct look_reconcile look = {.doctor = doctor,
-	    .loop = loop_new(),
-	    .named = mem_copy(
-		conf->upstreams, conf->n_upstreams * sizeof *look.named)};
+	struct look_reconcile look = {.doctor = doctor, .loop = loop_new()};
 	struct budget budget = {0};
 	atomic_store(&budget.limit, SIZE_MAX / 2);
-	for (size_t i = 0; i < conf->n_upstreams; i++)
-		look.named[i].host = HOST_TARGET;
 	look.upstreams = upstreams_new(
-	    look.loop, conf, &budget, look.named, conf->n_upstreams);
+	    look.loop, conf, &budget, conf->upstreams, conf->n_upstreams);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		ask_route(&look, &conf->routes[i]);
 	upstreams_free(&look.upstreams);
 	loop_free(&look.loop);
-	free(look.named);
 }
