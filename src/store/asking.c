@@ -68,10 +68,5 @@ asking_find(struct store *store, struct asking_op *op, unsigned first,
 		call->done = on_found;
 		call_join_op(call, &op->op);
 	}
-	if (list_empty(&op->op.calls))
-		op_done(&op->op.op, 0);
-	/* A call may end, and leave the operation, as it is started. */
-	struct store_call *call;
-	LIST_EACH(call, &op->op.calls, in_op)
-		call_start(call);
+	call_start_op(&op->op);
 }

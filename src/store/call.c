@@ -308,6 +308,20 @@ call_join_op(struct store_call *call, struct store_op *op)
 	    clock_us() + call->store->conf->store.redis.timeout_ms * 1000;
 }
 
+/*
+ * All are there before one can end, as the last to end ends the operation; each
+ * may leave it as it is started.
+ */
+void
+call_start_op(struct store_op *op)
+{
+	struct store_call *call;
+	if (list_empty(&op->calls))
+		op_done(&op->op, 0);
+	LIST_EACH(call, &op->calls, in_op)
+		call_start(call);
+}
+
 void
 call_end_op(struct store_call *call, int error)
 {

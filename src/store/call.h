@@ -130,6 +130,8 @@ void call_outlive(struct store *store, const struct conf_idempotency *policy);
 void call_begin_op(struct store *store, struct store_op *op);
 /* Makes the operation wait for that call too. */
 void call_join_op(struct store_call *call, struct store_op *op);
+/* Starts all calls that were added; without any it is done. */
+void call_start_op(struct store_op *op);
 /*
  * That call, which has an operation, has ended; with its last call the
  * operation is done, with the first error of them.

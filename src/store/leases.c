@@ -116,12 +116,7 @@ leases_renew(struct store *store, struct store_op *op,
 		while (left > 0 && renewals[left - 1].index == TAKEN)
 			left--;
 	}
-	if (list_empty(&op->calls))
-		op_done(&op->op, 0);
-	/* A call may end, and leave the operation, as it is started. */
-	struct store_call *call;
-	LIST_EACH(call, &op->calls, in_op)
-		call_start(call);
+	call_start_op(op);
 }
 
 /* --- searching for expired ones --- */

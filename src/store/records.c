@@ -553,14 +553,8 @@ records_list(struct store *store, struct records_list *list)
 	list->count = 0;
 	list->more = false;
 	list->shard = 0;
-	struct store_call *calls[LIST_AT_ONCE];
-	size_t count = 0;
-	while (count < LIST_AT_ONCE &&
+	while (list->shard < LIST_AT_ONCE &&
 	    list->shard < store->conf->store.shards)
-		calls[count++] = list_call(store, list);
-	/*
-	 * All are added before one can end: the last to end ends the operation.
-	 */
-	for (size_t i = 0; i < count; i++)
-		call_start(calls[i]);
+		(void)list_call(store, list);
+	call_start_op(&list->op);
 }
