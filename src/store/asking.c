@@ -61,8 +61,8 @@ asking_find(struct store *store, struct asking_op *op, unsigned first,
 		    call_new(store, shard, SCRIPT_due, 1 + 2 * n);
 		resp_number(&call->args, (int64_t)n);
 		for (size_t i = 0; i < n; i++)
-			redis_keys_asking(&call->args, store->conf, shard,
-			    indexes[wanted[i]].route);
+			redis_keys_index_of(&call->args, store->conf, shard,
+			    "asking:", indexes[wanted[i]].route);
 		for (size_t i = 0; i < n; i++)
 			resp_number(&call->args, indexes[wanted[i]].most);
 		call->done = on_found;

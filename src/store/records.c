@@ -532,7 +532,8 @@ list_call(struct store *store, struct records_list *list)
 	redis_keys_index(&call->args, store->conf, shard, "held");
 	for (size_t i = 0; i < labels; i++) {
 		must(label_index(conf, list->label, i, name));
-		redis_keys_label(&call->args, store->conf, shard, name);
+		redis_keys_index_of(
+		    &call->args, store->conf, shard, "label:", name);
 	}
 	resp_arg(&call->args, span_of(wanted, n_wanted));
 	resp_arg(&call->args, list->after);

@@ -14,16 +14,16 @@ redis_keys_shard(const struct conf *conf, const struct key_id *key_id)
 	return (unsigned)(number % (uint64_t)conf->store.shards);
 }
 
-static void
-put_name(struct resp *resp, const struct conf *conf, unsigned shard,
-    const char *word, const char *id)
+void
+redis_keys_index_of(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word, const char *name)
 {
 	char tag[DIGITS_MAX + 4] = ":{";
 	size_t len = 2 + digits_put(tag + 2, shard);
 	tag[len++] = '}';
 	tag[len++] = ':';
 	const struct span parts[] = {span_str(conf->store.prefix),
-	    span_of(tag, len), span_str(word), span_str(id)};
+	    span_of(tag, len), span_str(word), span_str(name)};
 	resp_joined(resp, parts, sizeof parts / sizeof *parts);
 }
 
@@ -33,21 +33,15 @@ redis_keys_observation(
 {
 	char hex[DIGEST_HEX + 1];
 	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
-	put_name(resp, conf, redis_keys_shard(conf, key_id), "o:", hex);
+	redis_keys_index_of(
+	    resp, conf, redis_keys_shard(conf, key_id), "o:", hex);
 }
 
 void
 redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
     const char *word)
 {
-	put_name(resp, conf, shard, word, "");
-}
-
-void
-redis_keys_asking(struct resp *resp, const struct conf *conf, unsigned shard,
-    const char *route)
-{
-	put_name(resp, conf, shard, "asking:", route);
+	redis_keys_index_of(resp, conf, shard, word, "");
 }
 
 struct shard_names_of {
@@ -129,19 +123,13 @@ redis_keys_shared(struct resp *resp, const struct conf *conf, unsigned shard,
     const char *word, const char *kind, const char *name, const char *more)
 {
 	char *id = mem_printf(":%s:%s%s", kind, name, more);
-	put_name(resp, conf, shard, word, id);
+	redis_keys_index_of(resp, conf, shard, word, id);
 	free(id);
 }
 
-void
-redis_keys_label(struct resp *resp, const struct conf *conf, unsigned shard,
-    const char *name)
-{
-	put_name(resp, conf, shard, "label:", name);
-}
-
 /*
- * Reads "{12}:" exactly as put_name writes it, of a shard below store.shards.
+ * Reads "{12}:" exactly as redis_keys_index_of writes it, of a shard below
+ * store.shards.
  */
 static bool
 read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)

@@ -24,9 +24,12 @@ void redis_keys_observation(
 void redis_keys_index(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word);
 
-/* Appends PREFIX:{SHARD}:asking:ROUTE, what is UNKNOWN of that route. */
-void redis_keys_asking(struct resp *resp, const struct conf *conf,
-    unsigned shard, const char *route);
+/*
+ * Appends PREFIX:{SHARD}:WORD and a name: of "asking:" and a route, what is
+ * UNKNOWN of that; of "label:" and what label_index() makes, a label's records.
+ */
+void redis_keys_index_of(struct resp *resp, const struct conf *conf,
+    unsigned shard, const char *word, const char *name);
 
 /*
  * The names that nearly every script touches, the records of a shard, its
@@ -66,9 +69,6 @@ void redis_keys_entity(struct resp *resp, const struct conf *conf,
 void redis_keys_shared(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word, const char *kind, const char *name,
     const char *more);
-/* Appends the name of a label's index (record/label.h). */
-void redis_keys_label(struct resp *resp, const struct conf *conf,
-    unsigned shard, const char *name);
 
 /* The meaning of a key in Redis to a gateway with this configuration. */
 enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
