@@ -287,29 +287,13 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 
 /* --- its arguments --- */
 
-/* In base64, for its record; the caller frees it. */
-static char *
-seal_question(const struct store *store, const struct claim *claim)
-{
-	const struct seal_about about = {
-	    .key_id = claim->key_id, .kind = SEAL_QUESTION};
-	char *sealed;
-	size_t len;
-	seal_close(
-	    &store->conf->store, &about, claim->question, &sealed, &len);
-	char *text = mem_grow(NULL, (len + 2) / 3 * 4 + 1);
-	base64_url_encode((const uint8_t *)sealed, len, text);
-	free(sealed);
-	return text;
-}
-
 /*
  * How an UNKNOWN is to be treated (lua/claim_item.lua's policy): the parts.
- * question: that of the claim, sealed; or NULL.
+ * question: that of the claim, sealed; or empty.
  */
 static size_t
 put_policy(struct span parts[POLICY_PARTS], char digits[DIGITS_MAX],
-    const struct claim *claim, const char *question)
+    const struct claim *claim, struct span question)
 {
 	const struct conf_idempotency *policy = claim->policy;
 	bool reconciles = policy->on_unknown == UNKNOWN_RECONCILE;
@@ -335,7 +319,7 @@ put_policy(struct span parts[POLICY_PARTS], char digits[DIGITS_MAX],
 		parts[2] = SPAN(":");
 		parts[3] = claim->query_hash;
 		parts[4] = SPAN(":");
-		parts[5] = span_str(question != NULL ? question : "");
+		parts[5] = question;
 		return POLICY_PARTS;
 	} else {
 		parts[0] = SPAN("hold");
@@ -375,10 +359,17 @@ put_item(struct store_call *call, const struct claim *claim)
 	char owner[TOKEN_CHARS + 1], print[TOKEN_CHARS + 1];
 	char wants = (char)('0' + claim->waits + 2 * claim->brief +
 	    4 * claim->has_outcome);
+	const struct conf_store *conf = &call->store->conf->store;
+	struct arena *scratch = NULL;
+	struct span question = SPAN("");
 	/* A reload may name headers to ask with, but brings no keys. */
-	bool sealable = call->store->conf->store.n_encryption_keys > 0;
-	char *question = claim->question.len > 0 && sealable
-	    ? seal_question(call->store, claim) : NULL;
+	if (claim->question.len > 0 && conf->n_encryption_keys > 0) {
+		const struct seal_about about = {
+		    .key_id = claim->key_id, .kind = SEAL_QUESTION};
+		scratch = arena_new();
+		question =
+		    seal_close_text(scratch, conf, &about, claim->question);
+	}
 	struct span terms[4 + POLICY_PARTS] = {SPAN(" 0000000000000"),
 	    span_of(&wants, 1), SPAN("0"), numbers_of(call->store, claim)};
 	size_t count = 4 + put_policy(terms + 4, digits, claim, question);
@@ -390,7 +381,7 @@ put_item(struct store_call *call, const struct claim *claim)
 	    span_of(print, TOKEN_CHARS), SPAN("\n"),
 	    call_one_line(claim->provenance), SPAN("\n")};
 	resp_joined(&call->args, own, sizeof own / sizeof *own);
-	free(question);
+	arena_free(&scratch);
 	return terms_at;
 }
 

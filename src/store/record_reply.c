@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
 #include "base/base64.h"
 #include "base/digits.h"
@@ -67,31 +66,14 @@ read_reason(struct store_op *op, struct span letter)
 	return 0;
 }
 
-/* What was sealed for this record; empty: nothing that can be read. */
-static struct span
-read_question(struct store_call *call, struct span text)
-{
-	struct arena *arena = call->op->arena;
-	const struct seal_about about = {
-	    .key_id = call->key_id, .kind = SEAL_QUESTION};
-	struct span sealed, question = SPAN("");
-	char *plain;
-	size_t len;
-	if (text.len == 0 || !base64_url_decode(arena, text, &sealed) ||
-	    seal_open(&call->store->conf->store, &about, sealed, &plain,
-		&len) != 0)
-		return question;
-	question = arena_dup(arena, span_of(plain, len));
-	free(plain);
-	return question;
-}
-
 /* What whoever is about to ask has to know of the record. */
 static int
 read_asked(struct store_call *call, const struct call_reply *reply)
 {
 	enum { ALONE = 4, SINCE, PRINT, PROVENANCE, QUESTION };
 	struct store_op *op = call->op;
+	const struct seal_about about = {
+	    .key_id = call->key_id, .kind = SEAL_QUESTION};
 	op->alone = call_reply_ms(reply, ALONE) == 1;
 	op->unknown_at_ms = call_reply_ms(reply, SINCE);
 	if (op->unknown_at_ms == 0)
@@ -100,8 +82,10 @@ read_asked(struct store_call *call, const struct call_reply *reply)
 		return 0;
 	op->provenance =
 	    arena_dup(op->arena, call_reply_text(reply, PROVENANCE));
-	op->question =
-	    read_question(call, call_reply_text(reply, QUESTION));
+	/* Of one that was not sealed for this record nothing is left. */
+	if (!seal_open_text(op->arena, &call->store->conf->store, &about,
+		call_reply_text(reply, QUESTION), &op->question))
+		op->question = SPAN("");
 	return base64_url_decode(op->arena, call_reply_text(reply, PRINT),
 		   &op->fingerprint) && op->fingerprint.len == DIGEST_BYTES
 	    ? 0 : E_MALFORMED;

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
-#include <stdlib.h>
-
 #include "base/base64.h"
 #include "base/digest.h"
 #include "store/record/label.h"
 #include "store/record/seal.h"
 
-static const int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
-
 struct span
 label_write(struct arena *arena, const struct conf_store *conf,
     const struct key_id *key_id, struct span text)
 {
-	char *sealed;
-	size_t len;
 	if (text.len == 0)
 		return SPAN("");
 	text = provenance_cut(arena, text, LABEL_MAX_BYTES);
@@ -22,20 +15,13 @@ label_write(struct arena *arena, const struct conf_store *conf,
 		return arena_printf(arena, "=%.*s", SPAN_FMT(text));
 	const struct seal_about about = {
 	    .key_id = *key_id, .kind = SEAL_LABEL};
-	seal_close(conf, &about, text, &sealed, &len);
-	size_t room = sodium_base64_encoded_len(len, variant);
-	char *stored = arena_alloc(arena, room);
-	base64_url_encode((const uint8_t *)sealed, len, stored);
-	free(sealed);
-	return span_str(stored);
+	return seal_close_text(arena, conf, &about, text);
 }
 
 bool
 label_read(struct arena *arena, const struct conf_store *conf,
     const struct key_id *key_id, struct span stored, struct span *ret_text)
 {
-	char *plain;
-	size_t len;
 	if (stored.len == 0)
 		return false;
 	if (stored.ptr[0] == '=') {
@@ -44,13 +30,7 @@ label_read(struct arena *arena, const struct conf_store *conf,
 	}
 	const struct seal_about about = {
 	    .key_id = *key_id, .kind = SEAL_LABEL};
-	struct span sealed;
-	if (!base64_url_decode(arena, stored, &sealed) ||
-	    seal_open(conf, &about, sealed, &plain, &len) != 0)
-		return false;
-	*ret_text = arena_dup(arena, span_of(plain, len));
-	free(plain);
-	return true;
+	return seal_open_text(arena, conf, &about, stored, ret_text);
 }
 
 bool

@@ -157,3 +157,33 @@ seal_open(const struct conf_store *conf, const struct seal_about *about,
 	*ret_len = (size_t)len;
 	return 0;
 }
+
+/* --- as text --- */
+
+struct span
+seal_close_text(struct arena *arena, const struct conf_store *conf,
+    const struct seal_about *about, struct span plain)
+{
+	char *sealed;
+	size_t len;
+	seal_close(conf, about, plain, &sealed, &len);
+	char *text = arena_alloc(arena, (len + 2) / 3 * 4 + 1);
+	base64_url_encode((const uint8_t *)sealed, len, text);
+	free(sealed);
+	return span_str(text);
+}
+
+bool
+seal_open_text(struct arena *arena, const struct conf_store *conf,
+    const struct seal_about *about, struct span text, struct span *ret_plain)
+{
+	struct span sealed;
+	char *plain;
+	size_t len;
+	if (!base64_url_decode(arena, text, &sealed) ||
+	    seal_open(conf, about, sealed, &plain, &len) != 0)
+		return false;
+	*ret_plain = arena_dup(arena, span_of(plain, len));
+	free(plain);
+	return true;
+}

@@ -71,3 +71,12 @@ MUST_USE bool seal_key_of(struct span stored, struct span *ret_id);
 MUST_USE int seal_open(const struct conf_store *conf,
     const struct seal_about *about, struct span sealed, char **ret_plain,
     size_t *ret_len);
+
+/*
+ * The same where a text is needed: what is sealed is in base64 (RFC 4648,
+ * section 5).  All of it comes from the arena.
+ */
+struct span seal_close_text(struct arena *arena, const struct conf_store *conf,
+    const struct seal_about *about, struct span plain);
+MUST_USE bool seal_open_text(struct arena *arena, const struct conf_store *conf,
+    const struct seal_about *about, struct span text, struct span *ret_plain);
