@@ -87,7 +87,7 @@ count_entries(const struct journal_replay *replay)
 	LIST_EACH(j, &replay->journals, item)
 		count += open_entries(replay, j->journal);
 	counter_set(&meter->journal_entries, count);
-	counter_set(&meter->journal_broken, replay->broken.count);
+	counter_set(&meter->journal_broken, replay->broken.members.count);
 	if (replay->adoption != NULL)
 		journal_adoption_count(replay->adoption,
 		    &meter->journal_foreign, &meter->journal_aside);
@@ -420,7 +420,7 @@ journal_replay_is_done(const struct journal_replay *replay)
 		entries += j == &replay->own
 		    ? journal_open_entries(j->journal, NULL)
 		    : open_entries(replay, j->journal);
-	return entries <= replay->broken.count;
+	return entries <= replay->broken.members.count;
 }
 
 bool

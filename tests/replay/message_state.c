@@ -162,7 +162,7 @@ hash_shared(const struct source *s)
 static uint64_t
 hash_proof(const struct source *s)
 {
-	uint64_t hash = hash_text(s->meter->sent.count, s->store_id);
+	uint64_t hash = hash_text(s->meter->sent.members.count, s->store_id);
 	hash = hash_text(hash, s->other_store);
 	return mix(hash, (uint64_t)(s->origin_us != 0) << 4 |
 		(uint64_t)s->asked << 3 |

@@ -158,7 +158,7 @@ hash_worker(const struct gateway *g)
 	hash = hash_op(hash, &w->journal_replay.large.op.op);
 	hash = mix(hash, hash_writer(&w->journal_replay.writer));
 	hash = mix(hash, w->journal_replay.after);
-	hash = mix(hash, w->journal_replay.passed_over.count << 8 |
+	hash = mix(hash, w->journal_replay.passed_over.members.count << 8 |
 		w->journal_replay.failures);
 	hash = mix(hash, w->store->n_claim_revokes);
 	hash = mix(hash, w->store->sweep_shard);

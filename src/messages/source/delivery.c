@@ -91,7 +91,7 @@ remember(const struct delivery *d)
 	if (!d->sent || d->replay != NULL || d->machine.step == DELIVERY_END)
 		return;
 	const struct key_id name = name_of(d);
-	if (all->count == SENT_MOST)
+	if (all->members.count == SENT_MOST)
 		key_set_clear(all);
 	key_set_add(all, &name);
 }
@@ -167,7 +167,7 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->message = message;
 	d->number = source->taken;
 	d->charged = 2 * message->bytes; /* source_credit_take */
-	if (source->meter->sent.count > 0) {
+	if (source->meter->sent.members.count > 0) {
 		const struct key_id name = name_of(d);
 		d->sent = key_set_has(&source->meter->sent, &name);
 	}

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
+#include "base/hash.h"
 #include "store/record/key_id.h"
 
 /*
@@ -11,9 +11,7 @@
  * owner clears it.  It knows nothing of records.  Pure; one thread.
  */
 struct key_set {
-	struct key_id *slots; /* all zeros: it is free */
-	size_t count;
-	size_t size; /* of slots: 0, or a power of two */
+	struct hash members;
 };
 
 void key_set_add(struct key_set *set, const struct key_id *key_id);

@@ -34,7 +34,7 @@ it_has_what_was_added_and_nothing_else(void **state)
 		assert_true(key_set_has(&set, &even));
 		assert_false(key_set_has(&set, &odd));
 	}
-	assert_int_equal(set.count, MANY / 2);
+	assert_int_equal(set.members.count, MANY / 2);
 	for (unsigned i = 0; i < MANY; i++) {
 		struct key_id any = key(i);
 		assert_int_equal(key_set_has(&set, &any), i % 2 == 0);
