@@ -5,9 +5,9 @@
 #include "base/ascii.h"
 #include "base/decimal.h"
 #include "base/digits.h"
-#include "base/hex.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/percent.h"
 #include "base/utf8.h"
 
 enum json_type {
@@ -404,22 +404,6 @@ compare_pairs(const void *a, const void *b)
 	return order ? order : (x->number > y->number) - 1;
 }
 
-/* Percent-decodes; a "%" without two hex digits stands for itself. */
-static struct span
-form_text(struct arena *arena, struct span text)
-{
-	char *out = arena_alloc(arena, text.len);
-	size_t len = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.ptr[i] == '+' ? ' ' : text.ptr[i];
-		if (c == '%' && i + 2 < text.len &&
-		    hex_decode(span_of(text.ptr + i + 1, 2), (uint8_t *)&c, 1))
-			i += 2;
-		out[len++] = c;
-	}
-	return span_of(out, len);
-}
-
 /* The pairs in the order of their names, those of one name as they came. */
 static struct pair *
 form_pairs(struct arena *arena, struct span text, size_t *ret_count)
@@ -442,8 +426,8 @@ form_pairs(struct arena *arena, struct span text, size_t *ret_count)
 			name = value;
 			value = SPAN("");
 		}
-		pairs[count] = (struct pair){form_text(arena, name),
-		    form_text(arena, value), count};
+		pairs[count] = (struct pair){percent_decode(arena, name, true),
+		    percent_decode(arena, value, true), count};
 		count++;
 	}
 	qsort(pairs, count, sizeof *pairs, compare_pairs);

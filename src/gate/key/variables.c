@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/ascii.h"
 #include "base/digest.h"
 #include "base/digits.h"
 #include "base/field.h"
-#include "base/hex.h"
 #include "base/json.h"
+#include "base/percent.h"
 #include "base/template.h"
 #include "base/test_build.h"
 #include "conf/token/token.h"
@@ -63,27 +62,6 @@ value_of(void *arg, const struct template_piece *piece, struct span *ret_value)
 	return false;
 }
 
-/* Percent-encodes all but unreserved bytes (RFC 3986, section 2.3). */
-static struct span
-encode(struct arena *arena, struct span value)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	char *out = arena_alloc(arena, 3 * value.len);
-	size_t len = 0;
-	for (size_t i = 0; i < value.len; i++) {
-		char c = value.ptr[i];
-		if (ascii_is_alpha(c) || ascii_is_digit(c) ||
-		    (c != '\0' && strchr("-._~", c) != NULL)) {
-			out[len++] = c;
-			continue;
-		}
-		out[len++] = '%';
-		out[len++] = digits[(unsigned char)c >> 4];
-		out[len++] = digits[(unsigned char)c & 15];
-	}
-	return span_of(out, len);
-}
-
 /* Two values, or a value and its neighbours, may come to dots, too. */
 static bool
 has_dots_segment(struct span text)
@@ -111,7 +89,7 @@ variables_fill_path(struct arena *arena, const struct template *t,
 			    part.len == 0 ||
 			    (span_is_dots(part) && INVARIANT(dotless_value)))
 				return false;
-			part = encode(arena, part);
+			part = percent_encode(arena, part, PERCENT_UNRESERVED);
 		}
 		text = arena_printf(
 		    arena, "%.*s%.*s", SPAN_FMT(text), SPAN_FMT(part));
@@ -218,22 +196,6 @@ variables_label(
 	return label;
 }
 
-/* Does the reverse of encode(). */
-static struct span
-decode(struct arena *arena, struct span text)
-{
-	char *out = arena_alloc(arena, text.len + 1);
-	size_t len = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		uint8_t byte = (uint8_t)text.ptr[i];
-		if (byte == '%' && i + 2 < text.len &&
-		    hex_decode(span_of(text.ptr + i + 1, 2), &byte, 1))
-			i += 2;
-		out[len++] = (char)byte;
-	}
-	return span_of(out, len);
-}
-
 bool
 variables_fit_namespace(struct arena *arena,
     const struct conf_idempotency *policy, struct span namespace,
@@ -249,6 +211,6 @@ variables_fit_namespace(struct arena *arena,
 		if (t->pieces[i].kind == TEMPLATE_PATH &&
 		    policy->entity.path != NULL &&
 		    span_eq(t->pieces[i].text, span_str(policy->entity.path)))
-			*ret_entity = decode(arena, values[i]);
+			*ret_entity = percent_decode(arena, values[i], false);
 	return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
-#include "base/ascii.h"
 #include "base/json.h"
+#include "base/percent.h"
 #include "base/rfc3339.h"
 #include "base/utf8.h"
 #include "messages/source/message_text.h"
@@ -108,23 +108,11 @@ message_text_cloudevent(const struct conf_source *source,
 	};
 }
 
+/* All that can be seen stays, but for the quote and the "%". */
 struct span
 message_text_encode(struct arena *arena, struct span value)
 {
-	static const char digits[] = "0123456789ABCDEF";
-	char *out = arena_alloc(arena, 3 * value.len + 1);
-	size_t len = 0;
-	for (size_t i = 0; i < value.len; i++) {
-		unsigned char c = (unsigned char)value.ptr[i];
-		if (c > 0x20 && c < 0x7f && c != '"' && c != '%') {
-			out[len++] = (char)c;
-			continue;
-		}
-		out[len++] = '%';
-		out[len++] = digits[c >> 4];
-		out[len++] = digits[c & 15];
-	}
-	return span_of(out, len);
+	return percent_encode(arena, value, "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~");
 }
 
 /* --- JSON --- */
