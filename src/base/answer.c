@@ -8,9 +8,7 @@ static struct span
 copy_into(char **at, struct span s)
 {
 	char *to = *at;
-	if (s.len > 0)
-		memcpy(to, s.ptr, s.len);
-	*at += s.len;
+	*at = span_put(to, s);
 	return span_of(to, s.len);
 }
 

@@ -163,9 +163,7 @@ arena_alloc(struct arena *arena, size_t bytes)
 static char *
 put_text(char *copy, struct span s)
 {
-	if (s.len > 0)
-		memcpy(copy, s.ptr, s.len);
-	copy[s.len] = '\0';
+	*span_put(copy, s) = '\0';
 	return copy;
 }
 

@@ -64,14 +64,6 @@ without_leading_zeros(struct span digits)
 	return digits;
 }
 
-static size_t
-put_digits(char *out, struct span digits)
-{
-	if (digits.len)
-		memcpy(out, digits.ptr, digits.len);
-	return digits.len;
-}
-
 /* Adds to the digits of a number that is larger than |delta|. */
 static void
 add_to_digits(char *digits, size_t len, int64_t delta)
@@ -107,7 +99,7 @@ put_exponent(char *out, const struct number *n, int64_t shift)
 	if (n->down)
 		*p++ = '-';
 	p[0] = '0'; /* room for a carry */
-	size_t len = 1 + put_digits(p + 1, digits);
+	size_t len = (size_t)(span_put(p + 1, digits) - p);
 	add_to_digits(p, len, n->down ? -shift : shift);
 	struct span sum = without_leading_zeros(span_of(p, len));
 	memmove(p, sum.ptr, sum.len);
@@ -124,22 +116,21 @@ decimal_spelling(struct arena *arena, struct span text)
 		return text;
 
 	char *out = arena_alloc(arena, text.len + INT64_CHARS + 3);
-	size_t start = n.negative;
-	size_t end = start;
+	char *start = out + n.negative;
 	out[0] = '-';
 	/* Leading zeros go: of "0.05", those of the fraction too. */
 	struct span whole = without_leading_zeros(n.whole);
-	end += put_digits(out + end, whole);
-	end += put_digits(out + end, whole.len
-		? n.fraction
-		: without_leading_zeros(n.fraction));
+	char *end = span_put(start, whole);
+	end = span_put(
+	    end, whole.len ? n.fraction : without_leading_zeros(n.fraction));
 	if (end == start)
 		return SPAN("0");
-	size_t all = end;
-	while (out[end - 1] == '0')
+	const char *all = end;
+	while (end[-1] == '0')
 		end--;
 	int64_t shift = (int64_t)(all - end) - (int64_t)n.fraction.len;
-	return span_of(out, end + put_exponent(out + end, &n, shift));
+	end += put_exponent(end, &n, shift);
+	return span_of(out, (size_t)(end - out));
 }
 
 struct span
@@ -153,24 +144,21 @@ decimal_plain(struct arena *arena, struct span spelling)
 	(void)digits_take(&exponent, INT64_MAX, &shift);
 	if (shift == 0 || shift + (int64_t)n.whole.len > PLAIN_DIGITS)
 		return spelling;
-	char *out = arena_alloc(arena, PLAIN_DIGITS + 4);
-	size_t len = 0;
+	char *out = arena_alloc(arena, PLAIN_DIGITS + 4), *at = out;
 	if (n.negative)
-		out[len++] = '-';
+		*at++ = '-';
 	if (!n.down) {
-		len += put_digits(out + len, n.whole);
-		memset(out + len, '0', (size_t)shift);
-		return span_of(out, len + (size_t)shift);
+		at = span_put(at, n.whole);
+		memset(at, '0', (size_t)shift);
+		return span_of(out, (size_t)(at - out) + (size_t)shift);
 	}
 	/* As many digits as the shift says go behind the point. */
 	size_t behind = (size_t)shift;
 	size_t whole = n.whole.len > behind ? n.whole.len - behind : 0;
-	len += put_digits(
-	    out + len, whole > 0 ? span_of(n.whole.ptr, whole) : SPAN("0"));
-	out[len++] = '.';
+	at = span_put(at, whole > 0 ? span_of(n.whole.ptr, whole) : SPAN("0"));
+	*at++ = '.';
 	size_t zeros = behind - (n.whole.len - whole);
-	memset(out + len, '0', zeros);
-	len += zeros;
-	len += put_digits(out + len, span_from(n.whole, whole));
-	return span_of(out, len);
+	memset(at, '0', zeros);
+	at = span_put(at + zeros, span_from(n.whole, whole));
+	return span_of(out, (size_t)(at - out));
 }

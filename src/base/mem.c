@@ -51,9 +51,7 @@ mem_str(struct span s)
 {
 	char *str = malloc(s.len + 1);
 	must(str != NULL);
-	if (s.len > 0)
-		memcpy(str, s.ptr, s.len);
-	str[s.len] = '\0';
+	*span_put(str, s) = '\0';
 	return str;
 }
 

@@ -24,8 +24,7 @@ char *
 secret_str(struct span s)
 {
 	char *text = secret_alloc(s.len + 1);
-	if (s.len > 0)
-		memcpy(text, s.ptr, s.len);
+	span_put(text, s);
 	return text;
 }
 

@@ -66,6 +66,15 @@ span_starts(struct span s, struct span prefix)
 	    span_eq(span_of(s.ptr, prefix.len), prefix);
 }
 
+/* Copies its bytes, and returns where those of the copy end. */
+static inline char *
+span_put(char *to, struct span s)
+{
+	if (s.len > 0)
+		memcpy(to, s.ptr, s.len);
+	return to + s.len;
+}
+
 /* S without its first n bytes; n is at most s.len. */
 static inline struct span
 span_from(struct span s, size_t n)

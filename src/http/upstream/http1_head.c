@@ -42,20 +42,12 @@ is_valid(const struct http1_request *request)
 }
 
 static char *
-copy_span(char *at, struct span s)
-{
-	if (s.len > 0)
-		memcpy(at, s.ptr, s.len);
-	return at + s.len;
-}
-
-static char *
 put_field(char *at, struct span name, struct span value)
 {
-	at = copy_span(at, name);
-	at = copy_span(at, SPAN(": "));
-	at = copy_span(at, value);
-	return copy_span(at, SPAN("\r\n"));
+	at = span_put(at, name);
+	at = span_put(at, SPAN(": "));
+	at = span_put(at, value);
+	return span_put(at, SPAN("\r\n"));
 }
 
 int
@@ -75,11 +67,11 @@ http1_head_write(const struct http1_request *request, struct body *out)
 	must(body_reserve(out, out->len + bytes_max, BUDGET_COMMON) == 0);
 
 	char *at = out->ptr + out->len;
-	at = copy_span(at, request->method);
-	at = copy_span(at, SPAN(" "));
-	at = copy_span(at, request->base_path);
-	at = copy_span(at, request->target);
-	at = copy_span(at, SPAN(" HTTP/1.1\r\n"));
+	at = span_put(at, request->method);
+	at = span_put(at, SPAN(" "));
+	at = span_put(at, request->base_path);
+	at = span_put(at, request->target);
+	at = span_put(at, SPAN(" HTTP/1.1\r\n"));
 	at = put_field(at, SPAN("Host"), request->host);
 	for (size_t i = 0; i < fields->count; i++)
 		at = put_field(
@@ -95,7 +87,7 @@ http1_head_write(const struct http1_request *request, struct body *out)
 	}
 	if (request->close)
 		at = put_field(at, SPAN("Connection"), SPAN("close"));
-	at = copy_span(at, SPAN("\r\n"));
+	at = span_put(at, SPAN("\r\n"));
 	out->len = (size_t)(at - out->ptr);
 	must(out->len <= out->size);
 	return 0;

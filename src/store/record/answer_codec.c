@@ -19,14 +19,6 @@ enum {
 
 /* --- encoding --- */
 
-static char *
-put(char *at, struct span s)
-{
-	if (s.len > 0)
-		memcpy(at, s.ptr, s.len);
-	return at + s.len;
-}
-
 /* A number and the byte after it: a blank or the end of the line. */
 static char *
 put_number(char *at, size_t number, char behind)
@@ -48,23 +40,23 @@ put_answer(char *at, const struct answer *answer)
 	if (answer->head_length >= 0)
 		at = put_number(at, (size_t)answer->head_length, ' ');
 	else
-		at = put(at, SPAN("- "));
+		at = span_put(at, SPAN("- "));
 	at = put_number(at, answer->not_kept, ' ');
 	at = put_number(at, answer->fields.count, ' ');
 	at = put_number(at, answer->request_id.len, ' ');
 	at = put_number(at, answer->body.len, '\n');
-	at = put(at, answer->request_id);
-	at = put(at, SPAN("\n"));
+	at = span_put(at, answer->request_id);
+	at = span_put(at, SPAN("\n"));
 	for (size_t i = 0; i < answer->fields.count; i++) {
 		const struct field *field = &answer->fields.list[i];
 		at = put_number(at, field->name.len, ' ');
 		at = put_number(at, field->value.len, '\n');
-		at = put(at, field->name);
-		at = put(at, SPAN(": "));
-		at = put(at, field->value);
-		at = put(at, SPAN("\n"));
+		at = span_put(at, field->name);
+		at = span_put(at, SPAN(": "));
+		at = span_put(at, field->value);
+		at = span_put(at, SPAN("\n"));
 	}
-	return put(at, body_span(&answer->body));
+	return span_put(at, body_span(&answer->body));
 }
 
 /*
@@ -77,13 +69,13 @@ compress(ZSTD_CCtx *zstd, int status, struct span plain, char **ret_bytes,
 {
 	size_t room = ZSTD_compressBound(plain.len);
 	char *bytes = mem_grow(NULL, LINE_BYTES + room);
-	char *at = put_number(put(bytes, SPAN("z ")), plain.len, '\n');
+	char *at = put_number(span_put(bytes, SPAN("z ")), plain.len, '\n');
 	ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, COMPRESS_LEVEL);
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
 	size_t len = ZSTD_compress2(zstd, at, room, plain.ptr, plain.len);
 	if (!ZSTD_isError(len)) {
-		at = put(at + len, SPAN("P*M\x18\3\0\0\0"));
+		at = span_put(at + len, SPAN("P*M\x18\3\0\0\0"));
 		digits_pad(at, STATUS_DIGITS, status);
 		len = (size_t)(at + STATUS_DIGITS - bytes);
 		if (len < plain.len) {
@@ -106,7 +98,7 @@ answer_codec_encode(const struct answer *answer, ZSTD_CCtx *zstd,
 		most += FIELD_BYTES + answer->fields.list[i].name.len +
 		    answer->fields.list[i].value.len;
 	char *bytes = mem_grow(NULL, most);
-	char *plain = put(bytes, SPAN("p\n"));
+	char *plain = span_put(bytes, SPAN("p\n"));
 	char *end = put_answer(plain, answer);
 	size_t len = (size_t)(end - plain);
 	if (zstd != NULL && len > COMPRESS_FROM &&
