@@ -50,15 +50,6 @@ sentinel_protocol_read_address(const redisReply *reply,
 	return true;
 }
 
-/* "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT" */
-bool
-sentinel_protocol_tells_of(struct span message, const char *master)
-{
-	struct span name;
-	return span_next(&message, ' ', &name) &&
-	    span_eq(name, span_str(master));
-}
-
 /* --- whom to believe --- */
 
 bool

@@ -39,8 +39,6 @@ MUST_USE bool sentinel_protocol_read_epoch(
     const struct redisReply *reply, int64_t *ret_epoch);
 MUST_USE bool sentinel_protocol_read_address(const struct redisReply *reply,
     char ret_host[SENTINEL_HOST_BYTES], uint16_t *ret_port);
-/* True where a message on the channel +switch-master is about that master. */
-bool sentinel_protocol_tells_of(struct span message, const char *master);
 
 /* The same host and port; the epoch does not count. */
 bool sentinel_protocol_named_is_same(

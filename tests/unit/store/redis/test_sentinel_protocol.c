@@ -190,25 +190,8 @@ any_bytes_are_taken_apart(void **state)
 			    named.port > 0);
 		if (r != NULL && sentinel_protocol_read_epoch(r, &named.epoch))
 			assert_true(named.epoch >= 0);
-		sentinel_protocol_tells_of(span_of(bytes, len), "m");
 		freeReplyObject(r);
 	}
-}
-
-/* --- a message --- */
-
-static void
-a_message_is_about_one_master(void **state)
-{
-	(void)state;
-	assert_true(sentinel_protocol_tells_of(
-	    SPAN("pay 10.0.0.1 6379 10.0.0.2 6379"), "pay"));
-	assert_false(sentinel_protocol_tells_of(
-	    SPAN("payments 10.0.0.1 6379 10.0.0.2 6379"), "pay"));
-	assert_false(sentinel_protocol_tells_of(
-	    SPAN("pay 10.0.0.1 6379 10.0.0.2 6379"), "payments"));
-	assert_false(sentinel_protocol_tells_of(SPAN("other pay"), "pay"));
-	assert_false(sentinel_protocol_tells_of(SPAN(""), "pay"));
 }
 
 /* --- whom to believe --- */
@@ -307,7 +290,6 @@ main(void)
 	    cmocka_unit_test(a_name_is_taken_that_just_fits),
 	    cmocka_unit_test(the_epoch_is_found_among_what_else_is_said),
 	    cmocka_unit_test(any_bytes_are_taken_apart),
-	    cmocka_unit_test(a_message_is_about_one_master),
 	    cmocka_unit_test(whoever_speaks_is_believed_at_first),
 	    cmocka_unit_test(the_highest_epoch_counts_whoever_says_it),
 	    cmocka_unit_test(
