@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <hiredis/hiredis.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -20,7 +20,6 @@
 #include "base/loop/own_file.h"
 #include "base/mem.h"
 #include "store/redis/managed.h"
-#include "store/redis/reply_reader.h"
 
 /* Names in the folder. */
 #define SOCKET_FILE "redis.sock"
@@ -352,23 +351,30 @@ spawn(struct managed *managed)
 	return true;
 }
 
-/* Connecting and the answer take at most a second each. */
+/*
+ * Connecting and the answer take at most a second each.  One that is still
+ * reading its file answers with an error.
+ */
 static bool
-is_ready(const char *socket)
+is_ready(const char *path)
 {
-	struct timeval second = {.tv_sec = 1};
-	redisContext *redis = redisConnectUnixWithTimeout(socket, second);
-	if (redis == NULL)
+	static const char ping[] = "PING\r\n", pong[] = "+PONG\r\n";
+	const struct timeval second = {.tv_sec = 1};
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	char reply[sizeof pong - 1];
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
 		return false;
-	redisReply *reply = NULL;
-	reply_reader_guard(redis->reader);
-	if (redis->err == 0 && redisSetTimeout(redis, second) == REDIS_OK)
-		reply = redisCommand(redis, "PING");
-	/* One that is still reading its file answers with an error. */
-	bool ready = reply != NULL && reply->type == REDIS_REPLY_STATUS;
-	if (reply != NULL)
-		freeReplyObject(reply);
-	redisFree(redis);
+	memcpy(to.sun_path, path, strlen(path)); /* prepare() has measured it */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
+	bool ready = connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
+	    send(fd, ping, sizeof ping - 1, MSG_NOSIGNAL) ==
+		(ssize_t)sizeof ping - 1 &&
+	    recv(fd, reply, sizeof reply, MSG_WAITALL) ==
+		(ssize_t)sizeof reply &&
+	    memcmp(reply, pong, sizeof reply) == 0;
+	close(fd);
 	return ready;
 }
 

@@ -21,7 +21,6 @@ enum {
 
 struct reply_reader {
 	redisReader *parser;
-	redisReplyObjectFunctions functions; /* the parser's */
 	struct arena *arena; /* of the reply that is read next; or NULL */
 	struct arena *given; /* of the one that was returned last; or NULL */
 	size_t bytes;    /* taken in since the last whole reply */
@@ -36,33 +35,23 @@ static const char wrong_type[] = "a reply of a type that was not asked for";
 /* --- making replies --- */
 
 /*
- * A task's privdata is its reader, or NULL for a connection that blocks: what
- * is taken then is freed by freeReplyObject().
+ * Ends the parser: it takes it for a lack of memory.  A task's privdata is its
+ * reader.
  */
-
-/* Ends the parser: it takes it for a lack of memory. */
 static void *
 reject_reply(const redisReadTask *task, const char *fault)
 {
 	struct reply_reader *reader = task->privdata;
-	if (reader != NULL)
-		reader->fault = fault;
+	reader->fault = fault;
 	return NULL;
-}
-
-static void *
-take_zeroed(const redisReadTask *task, size_t bytes)
-{
-	struct reply_reader *reader = task->privdata;
-	return reader != NULL ? arena_alloc(reader->arena, bytes)
-			      : mem_zero(bytes);
 }
 
 /* Appends it to the array that it is part of, which grows as they come. */
 static redisReply *
 make(const redisReadTask *task, int type)
 {
-	redisReply *reply = take_zeroed(task, sizeof *reply);
+	struct reply_reader *reader = task->privdata;
+	redisReply *reply = arena_alloc(reader->arena, sizeof *reply);
 	reply->type = type;
 	if (task->parent == NULL)
 		return reply;
@@ -70,13 +59,11 @@ make(const redisReadTask *task, int type)
 	size_t count = array->elements;
 	/* Its room is ROOM_FIRST, and then always twice as much. */
 	if (count == 0 || (count >= ROOM_FIRST && !(count & (count - 1)))) {
-		redisReply **element = take_zeroed(
-		    task, (count ? 2 * count : ROOM_FIRST) * sizeof *element);
+		redisReply **element = arena_alloc(reader->arena,
+		    (count ? 2 * count : ROOM_FIRST) * sizeof *element);
 		if (count > 0)
 			memcpy(element, array->element,
 			    count * sizeof *element);
-		if (task->privdata == NULL)
-			free(array->element);
 		array->element = element;
 	}
 	array->element[array->elements++] = reply;
@@ -90,13 +77,7 @@ on_string(const redisReadTask *task, char *text, size_t len)
 	    task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
 		return reject_reply(task, wrong_type);
 	struct reply_reader *reader = task->privdata;
-	char *copy;
-	if (reader != NULL) {
-		copy = arena_dup_large(reader->arena, span_of(text, len));
-	} else if ((copy = malloc(len + 1)) != NULL) {
-		memcpy(copy, text, len);
-		copy[len] = '\0';
-	}
+	char *copy = arena_dup_large(reader->arena, span_of(text, len));
 	if (copy == NULL)
 		return reject_reply(task, no_memory);
 	redisReply *reply = make(task, task->type);
@@ -116,16 +97,14 @@ static void *
 on_array(const redisReadTask *task, count_type count)
 {
 	struct reply_reader *reader = task->privdata;
-	size_t before = reader != NULL ? reader->elements : 0;
 	size_t depth = 0;
 	for (redisReadTask *at = task->parent; at != NULL; at = at->parent)
 		depth++;
 	if (task->type != REDIS_REPLY_ARRAY || depth > REPLY_MAX_DEPTH)
 		return reject_reply(task, wrong_type);
-	if ((size_t)count > REPLY_MAX_ELEMENTS - before)
+	if ((size_t)count > REPLY_MAX_ELEMENTS - reader->elements)
 		return reject_reply(task, too_large);
-	if (reader != NULL)
-		reader->elements += (size_t)count;
+	reader->elements += (size_t)count;
 	return make(task, REDIS_REPLY_ARRAY);
 }
 
@@ -175,14 +154,7 @@ static redisReplyObjectFunctions functions = {
     .createDouble = on_double,
     .createBool = on_bool,
 #endif
-    .freeObject = freeReplyObject,
 };
-
-void
-reply_reader_guard(redisReader *parser)
-{
-	parser->fn = &functions;
-}
 
 /* --- reading --- */
 
@@ -190,9 +162,7 @@ struct reply_reader *
 reply_reader_new(void)
 {
 	struct reply_reader *reader = mem_zero(sizeof *reader);
-	reader->functions = functions;
-	reader->functions.freeObject = NULL;
-	reader->parser = redisReaderCreateWithFunctions(&reader->functions);
+	reader->parser = redisReaderCreateWithFunctions(&functions);
 	if (reader->parser != NULL)
 		reader->parser->privdata = reader;
 	else

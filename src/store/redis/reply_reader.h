@@ -14,7 +14,6 @@
  */
 struct reply_reader;
 struct redisReply;
-struct redisReader;
 
 struct reply_reader *reply_reader_new(void);
 /* Nulls the pointer, accepts NULL. */
@@ -27,9 +26,3 @@ void reply_reader_feed(struct reply_reader *reader, struct span bytes);
 const struct redisReply *reply_reader_next(struct reply_reader *reader);
 /* The fault; NULL: there was none.  It lives as long as the reader. */
 const char *reply_reader_fault(const struct reply_reader *reader);
-
-/*
- * The same care for the parser of a connection that blocks; its replies are
- * the caller's (freeReplyObject).
- */
-void reply_reader_guard(struct redisReader *parser);
