@@ -16,7 +16,10 @@ enum {
 	REASONS = 4, /* of one outage, and the log hears no more of it */
 };
 
-/* The servers met at one place; outside of a cluster the place is empty. */
+/*
+ * A place and its servers.  An empty one stands for the only Redis, or, where
+ * that is a cluster, for all of it.
+ */
 struct server {
 	struct list in_health;
 	struct redis_address place;
@@ -24,14 +27,9 @@ struct server {
 	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
 	unsigned n_run_ids; /* ever */
 	bool durable;       /* the last one has an append-only file */
-};
-
-/* A server, or all, that some stores miss; the log hears of it once. */
-struct outage {
-	struct list in_health;
-	struct redis_address place; /* its host is NULL: the only one, or all */
-	unsigned missing;   /* stores */
-	char *reasons[REASONS]; /* that the log has of this one */
+	/* An outage, of which the log hears once: */
+	unsigned missing;       /* stores that have lost it; 0: there is none */
+	char *reasons[REASONS]; /* that the log has of it */
 	unsigned n_reasons;
 };
 
@@ -41,19 +39,15 @@ struct store_health {
 	pthread_mutex_t mutex; /* of all that follows */
 	/* Nodes of all stores by their fault; those without do not count. */
 	unsigned n_faulty[FAULT_COUNT_];
-	struct list servers; /* the last that was met first */
-	struct list outages; /* the latest first */
+	struct list servers; /* the latest that was met, or lost, first */
 	struct master *master; /* has a mutex of its own */
 };
 
 static void
-drop_outage(struct outage *outage)
+end_outage(struct server *server)
 {
-	list_remove(&outage->in_health);
-	while (outage->n_reasons > 0)
-		free(outage->reasons[--outage->n_reasons]);
-	redis_address_clear(&outage->place);
-	free(outage);
+	while (server->n_reasons > 0)
+		free(server->reasons[--server->n_reasons]);
 }
 
 struct store_health *
@@ -62,7 +56,6 @@ store_health_new(void)
 	struct store_health *health = mem_zero(sizeof *health);
 	must(pthread_mutex_init(&health->mutex, NULL) == 0);
 	list_init(&health->servers);
-	list_init(&health->outages);
 	health->master = master_new();
 	return health;
 }
@@ -72,18 +65,16 @@ store_health_free(struct store_health **health)
 {
 	struct store_health *h = *health;
 	struct server *server;
-	struct outage *outage;
 	*health = NULL;
 	if (h == NULL)
 		return;
 	pthread_mutex_destroy(&h->mutex);
 	master_free(&h->master);
 	LIST_EACH(server, &h->servers, in_health) {
+		end_outage(server);
 		redis_address_clear(&server->place);
 		free(server);
 	}
-	LIST_EACH(outage, &h->outages, in_health)
-		drop_outage(outage);
 	free(h);
 }
 
@@ -183,37 +174,21 @@ store_health_note_server(struct store_health *health,
 
 /* --- outages --- */
 
-/* The one at that place; it begins now where there is none. */
-static struct outage *
-outage_at(struct store_health *health, const struct redis_address *place)
-{
-	struct outage *outage;
-	LIST_EACH(outage, &health->outages, in_health) {
-		bool placed = outage->place.host != NULL;
-		if (placed == (place != NULL) &&
-		    (!placed || redis_address_eq(&outage->place, place)))
-			return outage;
-	}
-	outage = mem_zero(sizeof *outage);
-	if (place != NULL)
-		outage->place =
-		    (struct redis_address){mem_text(place->host), place->port};
-	list_add_first(&health->outages, &outage->in_health);
-	return outage;
-}
-
 bool
 store_health_lost(struct store_health *health,
     const struct redis_address *place, const char *reason)
 {
 	pthread_mutex_lock(&health->mutex);
-	struct outage *outage = outage_at(health, place);
-	outage->missing++;
-	bool news = outage->n_reasons < REASONS;
-	for (unsigned i = 0; i < outage->n_reasons; i++)
-		news = news && strcmp(outage->reasons[i], reason) != 0;
+	struct server *server = server_at(health, place);
+	if (server->missing++ == 0) {
+		list_remove(&server->in_health);
+		list_add_first(&health->servers, &server->in_health);
+	}
+	bool news = server->n_reasons < REASONS;
+	for (unsigned i = 0; i < server->n_reasons; i++)
+		news = news && strcmp(server->reasons[i], reason) != 0;
 	if (news)
-		outage->reasons[outage->n_reasons++] = mem_text(reason);
+		server->reasons[server->n_reasons++] = mem_text(reason);
 	pthread_mutex_unlock(&health->mutex);
 	return news;
 }
@@ -221,12 +196,13 @@ store_health_lost(struct store_health *health,
 char *
 store_health_reason(struct store_health *health)
 {
+	char *reason = NULL;
+	const struct server *server;
 	pthread_mutex_lock(&health->mutex);
-	const struct outage *outage =
-	    LIST_FIRST(&health->outages, struct outage, in_health);
-	char *reason = outage != NULL && outage->n_reasons > 0
-	    ? mem_text(outage->reasons[outage->n_reasons - 1])
-	    : NULL;
+	LIST_EACH(server, &health->servers, in_health)
+		if (reason == NULL && server->n_reasons > 0)
+			reason =
+			    mem_text(server->reasons[server->n_reasons - 1]);
 	pthread_mutex_unlock(&health->mutex);
 	return reason;
 }
@@ -236,10 +212,10 @@ store_health_found(
     struct store_health *health, const struct redis_address *place)
 {
 	pthread_mutex_lock(&health->mutex);
-	struct outage *outage = outage_at(health, place);
-	bool last = --outage->missing == 0;
+	struct server *server = server_at(health, place);
+	bool last = --server->missing == 0;
 	if (last)
-		drop_outage(outage);
+		end_outage(server);
 	pthread_mutex_unlock(&health->mutex);
 	return last;
 }
