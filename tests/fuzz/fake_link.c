@@ -368,15 +368,10 @@ link_clock(struct link *link)
 	return &link->clock;
 }
 
-/* These are for Sentinels, of which there are none. */
-void
-link_found(struct link *link, const char *host, uint16_t port)
+/* It follows no master. */
+bool
+link_is_behind(const struct link *link)
 {
-	must(link == NULL || host == NULL || port == 0);
-}
-
-void
-link_move(struct link *link)
-{
-	link_reset(link, "moved");
+	must(link == NULL);
+	return false;
 }

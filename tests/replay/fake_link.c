@@ -285,18 +285,12 @@ link_owns_timer(const struct link *link, const struct timer *timer)
 	return timer == &link->timer;
 }
 
-/* The fake never calls find. */
-void
-link_found(struct link *link, const char *host, uint16_t port)
+/* It follows no master. */
+bool
+link_is_behind(const struct link *link)
 {
-	(void)link;
-	must(host == NULL && port == 0);
-}
-
-void
-link_move(struct link *link)
-{
-	link_reset(link, "moved");
+	must(link == NULL);
+	return false;
 }
 
 /* --- commands --- */

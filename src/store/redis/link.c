@@ -44,7 +44,7 @@ enum {
 enum link_state {
 	LINK_DOWN,       /* until the timer fires, for the next try */
 	/* An attempt, which the timer ends: */
-	LINK_FINDING,    /* its owner was asked where Redis is */
+	LINK_FINDING,    /* nobody knows yet where the master is */
 	LINK_CONNECTING, /* the host is resolved, and the socket connects */
 	LINK_SECURING,   /* TLS shakes hands */
 	LINK_SHAKING,    /* the replies of our own handshake come */
@@ -225,20 +225,6 @@ link_distrust(struct link *link, const char *message)
 	if (!link->said_odd && !link->bare)
 		log_reason(link, EV_store_garbled);
 	link->said_odd = true;
-}
-
-void
-link_move(struct link *link)
-{
-	bool said_down = link->said_down, said_login = link->said_login;
-	/* Our own doing is no news. */
-	link->said_down = link->said_login = true;
-	link_reset(link, "Redis has moved");
-	link->said_down = said_down;
-	link->said_login = said_login;
-	link->tried_in_vain = false;
-	link->backoff_ms = 0;
-	timer_set(&link->timer, 0);
 }
 
 /* After a read or write: true where errno says that it has ended. */
@@ -490,7 +476,7 @@ on_handshake(struct link_call *call, const redisReply *reply)
 static bool
 is_led(const struct link *link)
 {
-	return link->events.find != NULL || link->follower.master != NULL;
+	return link->follower.master != NULL;
 }
 
 /*
@@ -776,19 +762,10 @@ connect_to_host(struct link *link)
 		    resolve_start(link->loop, host, on_resolved, link);
 }
 
-void
-link_found(struct link *link, const char *host, uint16_t port)
-{
-	if (link->state != LINK_FINDING)
-		return;
-	link->state = LINK_CONNECTING;
-	free(link->host);
-	link->host = mem_str(span_str(host));
-	link->port = port;
-	connect_to_host(link);
-}
-
-/* Goes to where the master is; without one, when it is known. */
+/*
+ * Goes to where the master is; without one, when it is known.  Where that has
+ * moved, it is cut, and connects again at once.
+ */
 static void
 follow_master(void *arg)
 {
@@ -796,14 +773,33 @@ follow_master(void *arg)
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
 	unsigned number = master_where(link->follower.master, host, &port);
-	if (number == 0)
-		return;
-	if (link->state == LINK_FINDING) {
+	if (number != 0 && link->state == LINK_FINDING) {
 		link->went = number;
-		link_found(link, host, port);
+		link->state = LINK_CONNECTING;
+		free(link->host);
+		link->host = mem_str(span_str(host));
+		link->port = port;
+		connect_to_host(link);
 	} else if (link->went != 0 && link->went != number) {
-		link_move(link);
+		bool said_down = link->said_down, said_login = link->said_login;
+		/* Our own doing is no news. */
+		link->said_down = link->said_login = true;
+		link_reset(link, "Redis has moved");
+		link->said_down = said_down;
+		link->said_login = said_login;
+		link->tried_in_vain = false;
+		link->backoff_ms = 0;
+		timer_set(&link->timer, 0);
 	}
+}
+
+bool
+link_is_behind(const struct link *link)
+{
+	char host[SENTINEL_HOST_BYTES];
+	uint16_t port;
+	return link->went !=
+	    master_where(link->follower.master, host, &port);
 }
 
 /* --- silence --- */
@@ -880,9 +876,7 @@ on_timer(void *arg)
 	if (link->state == LINK_DOWN) {
 		timer_set(&link->timer, link->redis->timeout_ms);
 		link->state = is_led(link) ? LINK_FINDING : LINK_CONNECTING;
-		if (link->events.find != NULL)
-			link->events.find(link->events.arg);
-		else if (link->follower.master != NULL)
+		if (is_led(link))
 			follow_master(link);
 		else
 			connect_to_host(link);

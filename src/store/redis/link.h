@@ -65,12 +65,6 @@ struct link_call {
 };
 
 struct link_events {
-	/*
-	 * Set where only the owner knows the address: called each time that the
-	 * link is about to connect, and answered by link_found, at once or
-	 * later, but within store.timeout.  NULL: link_to says where it leads.
-	 */
-	void (*find)(void *arg);
 	/* The link went up or down; it must not be reset when it goes down. */
 	void (*changed)(void *arg, bool up);
 	/* An attempt to connect failed: the link is still down.  Or NULL. */
@@ -112,8 +106,8 @@ struct link *link_new(struct loop *loop, const struct conf *conf,
  */
 void link_free(struct link **link);
 
-/* The answer to find; does nothing where the link has not asked. */
-void link_found(struct link *link, const char *host, uint16_t port);
+/* True where its master has moved, and it has not gone there yet. */
+bool link_is_behind(const struct link *link);
 
 /* True where calls can be sent: it is connected, and has shaken hands. */
 bool link_is_up(const struct link *link);
@@ -146,8 +140,6 @@ void link_reset(struct link *link, const char *message);
  * returned, and the log is told why.
  */
 void link_distrust(struct link *link, const char *message);
-/* Redis is at another address now: cuts it, and connects again at once. */
-void link_move(struct link *link);
 /*
  * The reason why it last went down; "" where it never did.  It lives until the
  * next time.

@@ -41,13 +41,20 @@ master_free(struct master **master)
 void
 master_set(struct master *master, const char *host, uint16_t port)
 {
-	struct master_follower *follower;
 	pthread_mutex_lock(&master->mutex);
 	snprintf(master->host, sizeof master->host, "%s", host);
 	master->port = port;
 	master->number++;
+	pthread_mutex_unlock(&master->mutex);
+}
+
+void
+master_tell(struct master *master)
+{
+	struct master_follower *follower;
+	pthread_mutex_lock(&master->mutex);
 	LIST_EACH(follower, &master->followers, of_master)
-		eventfd_write(follower->set, 1);
+		eventfd_write(follower->told, 1);
 	pthread_mutex_unlock(&master->mutex);
 }
 
@@ -77,12 +84,12 @@ master_where(struct master *master, char ret_host[SENTINEL_HOST_BYTES],
 }
 
 static void
-on_set(void *arg, unsigned events)
+on_told(void *arg, unsigned events)
 {
 	struct master_follower *follower = arg;
 	eventfd_t times;
 	(void)events;
-	eventfd_read(follower->set, &times);
+	eventfd_read(follower->told, &times);
 	follower->moved(follower->arg);
 }
 
@@ -93,9 +100,9 @@ master_follow(struct master *master, struct master_follower *follower,
 	follower->master = master;
 	follower->moved = moved;
 	follower->arg = arg;
-	follower->set = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	must(follower->set >= 0);
-	follower->watch = watch_new(loop, follower->set, on_set, follower);
+	follower->told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	must(follower->told >= 0);
+	follower->watch = watch_new(loop, follower->told, on_told, follower);
 	watch_want(follower->watch, WATCH_READ);
 	pthread_mutex_lock(&master->mutex);
 	list_add_last(&master->followers, &follower->of_master);
@@ -112,6 +119,6 @@ master_unfollow(struct master_follower *follower)
 	list_remove(&follower->of_master);
 	pthread_mutex_unlock(&master->mutex);
 	watch_free(&follower->watch);
-	close(follower->set);
+	close(follower->told);
 	*follower = (struct master_follower){0};
 }

@@ -6,10 +6,10 @@
 #include "store/redis/sentinel_protocol.h"
 
 /*
- * The address of the master that Redis Sentinels watch over: the thread that
- * asks them (sentinel_monitor.h) sets it, and links follow it (link.h), each on
- * its owner's loop.  It knows neither Sentinels nor links.  Any thread; a
- * follower is its owner's, as said below.
+ * The address of the master that Redis Sentinels watch over, or of the one in a
+ * cluster that has a stream: whoever finds it out (sentinel_monitor.h) sets it,
+ * and links follow it (link.h), each on its owner's loop.  It knows neither
+ * Sentinels nor links.  Any thread; a follower is its owner's, as said below.
  */
 struct master;
 
@@ -17,8 +17,13 @@ struct master;
 struct master *master_new(void);
 /* No follower may be left; nulls the pointer, accepts NULL. */
 void master_free(struct master **master);
-/* The master is there from now on: all who follow it are told. */
+/*
+ * The master is there from now on: who follows it goes there when it has lost
+ * its connection, or is told.
+ */
 void master_set(struct master *master, const char *host, uint16_t port);
+/* Those who follow it and are elsewhere go there at once. */
+void master_tell(struct master *master);
 
 /*
  * "HOST:PORT", brackets around an IPv6 address, which the caller frees; NULL:
@@ -40,15 +45,15 @@ unsigned master_where(struct master *master,
 struct master_follower {
 	struct master *master; /* NULL: it follows none */
 	struct list of_master; /* among its followers */
-	int set; /* eventfd, written each time the master is set */
+	int told; /* eventfd */
 	struct watch *watch;
 	void (*moved)(void *arg);
 	void *arg;
 };
 
 /*
- * From now on moved is called each time that the master is set; follower is all
- * zeros before, and master and loop outlive it.
+ * From now on moved is called where it is told; follower is all zeros before,
+ * and master and loop outlive it.
  */
 void master_follow(struct master *master, struct master_follower *follower,
     struct loop *loop, void (*moved)(void *arg), void *arg);

@@ -57,6 +57,7 @@ believe(struct sentinel_monitor *all, const struct sentinel_named *named)
 		log_int(&line, "epoch", named->epoch);
 		log_end(&line);
 		master_set(all->master, named->host, named->port);
+		master_tell(all->master);
 	}
 	all->known = *named;
 }

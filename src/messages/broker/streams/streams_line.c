@@ -14,15 +14,6 @@
 
 /* --- where a cluster has the stream --- */
 
-static void
-set_home(struct streams *streams, struct redis_address place, bool asking)
-{
-	redis_address_clear(&streams->home);
-	streams->home = place;
-	streams->home_number++;
-	streams->asking = asking;
-}
-
 /* The next server that the configuration names. */
 static void
 try_seed(struct streams *streams)
@@ -32,22 +23,12 @@ try_seed(struct streams *streams)
 	for (size_t i = 0; i < seeds->count; i++) {
 		const char *seed = seeds->list[streams->seed++ % seeds->count];
 		if (redis_address_read(span_str(seed), &place)) {
-			set_home(streams, place, false);
+			streams->asking = false;
+			master_set(streams->master, place.host, place.port);
+			redis_address_clear(&place);
 			return;
 		}
 	}
-}
-
-/* A link cannot be moved from within a reply. */
-static void
-on_move(void *arg)
-{
-	struct streams *streams = arg;
-	struct streams_line *const lines[] = {
-	    &streams->taker, &streams->teller};
-	for (int i = 0; i < 2; i++)
-		if (lines[i]->went != streams->home_number)
-			link_move(lines[i]->link);
 }
 
 static bool
@@ -61,25 +42,18 @@ follow(struct streams_line *line, struct span error)
 	if (streams->redis->cluster.count == 0 ||
 	    !slots_redirect_read(error, &asked, &where))
 		return false;
-	/* Of the last move it has not heard yet. */
-	if (line->went == streams->home_number)
-		set_home(streams, where.address, where.ask);
-	else
-		redis_address_clear(&where.address);
-	task_ready(streams->core.loop, &streams->move);
+	/* Else it has not heard yet of the last move. */
+	if (!link_is_behind(line->link)) {
+		streams->asking = where.ask;
+		master_set(streams->master, where.address.host,
+		    where.address.port);
+	}
+	redis_address_clear(&where.address);
+	master_tell(streams->master);
 	return true;
 }
 
 /* --- events of the links --- */
-
-static void
-on_find(void *arg)
-{
-	struct streams_line *line = arg;
-	struct streams *streams = line->streams;
-	line->went = streams->home_number;
-	link_found(line->link, streams->home.host, streams->home.port);
-}
 
 /*
  * The teller tells whether the broker answers.  The taker is cut by a Redis
@@ -134,8 +108,7 @@ on_failed(void *arg)
 	if (line == &streams->taker && streams_line_is_up(&streams->teller))
 		reader_trouble_begin(&streams->core, STREAMS_TO_CONNECT, "",
 		    span_str(why));
-	if (streams->redis->cluster.count > 0 &&
-	    line->went == streams->home_number)
+	if (streams->redis->cluster.count > 0 && !link_is_behind(line->link))
 		try_seed(streams);
 	on_changed(line, false);
 }
@@ -146,15 +119,13 @@ static void
 open_line(struct streams *streams, struct streams_line *line, bool blocks)
 {
 	const struct address *address = &streams->redis->address;
-	bool finds = streams->redis->cluster.count > 0;
 	struct link_to to = {.unpulsed = blocks, .master = streams->master};
 	if (address->kind == ADDRESS_UNIX)
 		to.socket = address->host;
 	else
 		to.host = address->host, to.port = address->port;
-	const struct link_events events = {.find = finds ? on_find : NULL,
-	    .changed = on_changed, .failed = on_failed, .unsaid = true,
-	    .arg = line};
+	const struct link_events events = {.changed = on_changed,
+	    .failed = on_failed, .unsaid = true, .arg = line};
 	line->streams = streams;
 	line->link = link_new(
 	    streams->core.loop, streams->core.conf, streams->redis, &to,
@@ -199,13 +170,13 @@ streams_line_open(struct streams *streams)
 		sha1(text_of((enum streams_script)i), hash);
 		hex_encode(hash, sizeof hash, streams->sha[i]);
 	}
-	task_init(&streams->move, on_move, streams);
-	if (streams->redis->sentinels.count > 0) {
+	bool cluster = streams->redis->cluster.count > 0;
+	if (cluster || streams->redis->sentinels.count > 0)
 		streams->master = master_new();
+	if (streams->redis->sentinels.count > 0)
 		streams->sentinels = sentinel_monitor_new(streams->core.loop,
 		    streams->core.conf, streams->redis, streams->master);
-	}
-	if (streams->redis->cluster.count > 0)
+	if (cluster)
 		try_seed(streams);
 	open_line(streams, &streams->taker, true);
 	open_line(streams, &streams->teller, false);
@@ -214,12 +185,10 @@ streams_line_open(struct streams *streams)
 void
 streams_line_close(struct streams *streams)
 {
-	task_cancel(&streams->move);
 	link_free(&streams->taker.link);
 	link_free(&streams->teller.link);
 	sentinel_monitor_free(&streams->sentinels);
 	master_free(&streams->master);
-	redis_address_clear(&streams->home);
 }
 
 bool

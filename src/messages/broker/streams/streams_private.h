@@ -48,7 +48,6 @@ enum { STREAMS_ID_BYTES = 20 + 1 + 20 + 1 }; /* as text, with its NUL */
 struct streams_line {
 	struct streams *streams;
 	struct link *link;
-	unsigned went; /* in a cluster, the number of the home it was sent to */
 };
 
 /*
@@ -141,14 +140,11 @@ struct streams {
 	struct span group;
 
 	struct streams_line taker, teller;
-	struct master *master; /* NULL: no Sentinels */
+	/* Whom the Sentinels name; in a cluster who has the slot, or may. */
+	struct master *master; /* NULL: there is but one server */
 	struct sentinel_monitor *sentinels;
-	/* In a cluster: who has the slot, or may. */
-	struct redis_address home;
-	unsigned home_number; /* raised each time that it is another one */
-	unsigned seed;        /* the next of conf's servers to try */
-	bool asking;          /* it takes the slot over: ASKING first */
-	struct task move;
+	unsigned seed; /* of a cluster: the next of conf's servers to try */
+	bool asking;   /* it takes the slot over: ASKING first */
 
 	char sha[STREAMS_SCRIPT_COUNT_][SHA1_HEX + 1];
 	bool known[STREAMS_SCRIPT_COUNT_]; /* to Redis, since it was sent */
