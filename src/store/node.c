@@ -195,7 +195,7 @@ node_large_channel(struct node *node)
 	struct link_to to = link_where(node->small.link);
 	to.large = true;
 	const struct link_events events = {.changed = on_large_changed,
-	    .failed = on_large_failed, .unsaid = true, .arg = node};
+	    .failed = on_large_failed, .arg = node};
 	open_channel(node, channel, &to, &events);
 	return channel;
 }

@@ -66,10 +66,8 @@ dial_to(const struct conf *conf, const struct conf_redis *at, struct link_to to,
     char **ret_message)
 {
 	struct dialled *dial = mem_zero(sizeof *dial);
-	const struct link_events events = {.changed = on_changed,
-	    .failed = on_failed,
-	    .unsaid = true,
-	    .arg = dial};
+	const struct link_events events = {
+	    .changed = on_changed, .failed = on_failed, .arg = dial};
 	to.bare = !to.sentinel;
 	to.unpulsed = true;
 	dial->loop = loop_new();

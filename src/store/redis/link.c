@@ -122,13 +122,6 @@ log_reason(const struct link *link, enum event event)
 	log_end(&line);
 }
 
-static bool
-tells(const struct link *link, const char *message)
-{
-	return link->events.tells == NULL ||
-	    link->events.tells(link->events.arg, message);
-}
-
 /* --- going down --- */
 
 /* Redis drops what it has not read yet, because of the TCP reset. */
@@ -173,13 +166,13 @@ go_down(struct link *link)
 	 */
 	bool refused = redis_error_is_login(span_str(link->message));
 	bool again = link->said_down && refused && !link->said_login;
-	if ((!link->said_down || again) && link->channels == NULL &&
-	    !link->sentinel && !link->events.unsaid) {
+	bool (*tells)(void *arg, const char *message) = link->events.tells;
+	if (tells != NULL && (!link->said_down || again)) {
 		if (again)
-			(void)tells(link, NULL);
+			(void)tells(link->events.arg, NULL);
 		link->said_down = true;
 		link->said_login = refused;
-		if (tells(link, link->message))
+		if (tells(link->events.arg, link->message))
 			log_reason(link, link->redis->cluster.count > 0
 				? EV_node_down
 				: EV_store_down);
@@ -457,7 +450,7 @@ come_up(struct link *link)
 		if (!link->unpulsed)
 			timer_set(&link->timer, PULSE_MS);
 	}
-	if (link->said_down && tells(link, NULL))
+	if (link->said_down && link->events.tells(link->events.arg, NULL))
 		log_event(link->redis->cluster.count > 0 ? EV_node_up
 							 : EV_store_up);
 	link->said_down = link->said_login = false;
@@ -470,13 +463,6 @@ on_handshake(struct link_call *call, const redisReply *reply)
 	struct link *link = take_own_reply(call, reply);
 	if (link != NULL && --link->handshake == 0)
 		come_up(link);
-}
-
-/* It is only told where to go when it is about to connect. */
-static bool
-is_led(const struct link *link)
-{
-	return link->follower.master != NULL;
 }
 
 /*
@@ -515,8 +501,8 @@ begin_handshake(struct link *link)
 	    {true, {"CLIENT", "SETNAME", "onceproxy"}, true,
 		REDIS_REPLY_STATUS},
 	    {store, {"TIME"}, false, REDIS_REPLY_ARRAY},
-	    {is_led(link) && whole, {"INFO", "replication"}, true,
-		REDIS_REPLY_STRING},
+	    {whole && link->follower.master != NULL, {"INFO", "replication"},
+		true, REDIS_REPLY_STRING},
 	    {whole, {"PING"}, false, REDIS_REPLY_STATUS},
 	};
 	link->handshake = 0;
@@ -798,8 +784,7 @@ link_is_behind(const struct link *link)
 {
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
-	return link->went !=
-	    master_where(link->follower.master, host, &port);
+	return link->went != master_where(link->follower.master, host, &port);
 }
 
 /* --- silence --- */
@@ -875,8 +860,9 @@ on_timer(void *arg)
 	struct link *link = arg;
 	if (link->state == LINK_DOWN) {
 		timer_set(&link->timer, link->redis->timeout_ms);
-		link->state = is_led(link) ? LINK_FINDING : LINK_CONNECTING;
-		if (is_led(link))
+		bool led = link->follower.master != NULL;
+		link->state = led ? LINK_FINDING : LINK_CONNECTING;
+		if (led)
 			follow_master(link);
 		else
 			connect_to_host(link);
@@ -931,7 +917,7 @@ link_free(struct link **link)
 	if (l == NULL)
 		return;
 	if (l->said_down)
-		(void)tells(l, NULL);
+		(void)l->events.tells(l->events.arg, NULL);
 	/* Our own doing is no news. */
 	l->said_down = l->said_login = true;
 	master_unfollow(&l->follower);

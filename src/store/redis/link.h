@@ -79,15 +79,10 @@ struct link_events {
 	/* Redis does not let us listen, for that reason; NULL: as it may. */
 	void (*refused)(void *arg, const char *error);
 	/*
-	 * The log is not told when the link goes down or up: another link to
-	 * the same Redis says so.
-	 */
-	bool unsaid;
-	/*
 	 * Several links tell of one Redis: this decides whether the log hears
 	 * that the link is down, for the reason in message (NULL: that it is up
 	 * again, or freed).  It is called once for each.  NULL: the log hears
-	 * all.
+	 * neither, as somebody else says so.
 	 */
 	bool (*tells)(void *arg, const char *message);
 	void *arg;

@@ -45,8 +45,8 @@ follow(struct streams_line *line, struct span error)
 	/* Else it has not heard yet of the last move. */
 	if (!link_is_behind(line->link)) {
 		streams->asking = where.ask;
-		master_set(streams->master, where.address.host,
-		    where.address.port);
+		master_set(
+		    streams->master, where.address.host, where.address.port);
 	}
 	redis_address_clear(&where.address);
 	master_tell(streams->master);
@@ -124,8 +124,8 @@ open_line(struct streams *streams, struct streams_line *line, bool blocks)
 		to.socket = address->host;
 	else
 		to.host = address->host, to.port = address->port;
-	const struct link_events events = {.changed = on_changed,
-	    .failed = on_failed, .unsaid = true, .arg = line};
+	const struct link_events events = {
+	    .changed = on_changed, .failed = on_failed, .arg = line};
 	line->streams = streams;
 	line->link = link_new(
 	    streams->core.loop, streams->core.conf, streams->redis, &to,
