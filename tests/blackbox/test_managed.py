@@ -6,7 +6,9 @@ import os
 import signal
 
 from once import tap
-from once.tap import equal, test
+from once.process import Process
+from once.redis import RedisClient
+from once.tap import each, equal, test
 from once.wait import eventually
 
 
@@ -38,6 +40,7 @@ class Managed:
         self.config = bench.config(self.upstream, idempotency,
                                    redis="managed")
         self.folder = os.path.realpath(self.config["state_dir"])
+        self.redis_folder = os.path.join(self.folder, "redis")
         self.start()
 
     def start(self):
@@ -49,6 +52,19 @@ class Managed:
         found = redises_of(self.folder)
         equal(len(found), 1, "private Redis servers")
         return found[0]
+
+    def client(self):
+        return RedisClient(os.path.join(self.redis_folder, "redis.sock"))
+
+    def pid_file(self):
+        return os.path.join(self.redis_folder, "redis.pid")
+
+
+def fatal(bench, config):
+    """What a gateway says that does not start."""
+    gateway = bench.serve(config, ready=False)
+    equal(gateway.wait(), 1)
+    return gateway.find_log("fatal")[0]["error"]
 
 
 @test
@@ -175,10 +191,73 @@ def no_port_is_opened_for_it(bench):
 def two_gateways_do_not_share_one_state_folder(bench):
     managed = Managed(bench)
     equal(managed.ask("k").status, 201)
-    other = bench.serve(managed.config, ready=False)
-    equal(other.wait(), 1)
+    assert "another gateway" in fatal(bench, managed.config)
     assert managed.ask("k").replayed
     managed.redis()
+
+
+@test
+def it_loses_nothing_that_it_has_said(bench):
+    client = Managed(bench).client()
+    for name, value in (("appendonly", b"yes"), ("appendfsync", b"always"),
+                        ("maxmemory-policy", b"noeviction"),
+                        ("port", b"0")):
+        equal(client("CONFIG", "GET", name), [name.encode(), value])
+    client.close()
+
+
+@test
+def one_that_an_earlier_gateway_left_is_ended_first(bench):
+    managed = Managed(bench)
+    first = managed.ask("k")
+    managed.gateway.stop()
+    # An orphan: nothing has told this one that its gateway is gone.
+    orphan = bench.process(Process(
+        [os.environ.get("REDIS_SERVER", "redis-server"), "redis.conf"],
+        cwd=managed.redis_folder))
+
+    orphan.wait_for_rest()
+    eventually(lambda: os.path.exists(managed.pid_file()), "its pid file")
+    managed.start()
+    orphan.wait()
+    equal(managed.gateway.find_log("managed_replaced")[0]["pid"], orphan.pid)
+    again = managed.ask("k")
+    equal((again.replayed, again.body), (True, first.body))
+
+
+@each([(text or "another program's", text) for text in (
+    None, "empty", "x", "0", "-1", "1", "99999999")])
+def a_process_that_is_no_redis_of_ours_is_left_alone(bench, text):
+    managed = Managed(bench)
+    managed.gateway.stop()
+    other = bench.process(Process(["sleep", "1000"],
+                                  cwd=managed.redis_folder))
+    with open(managed.pid_file(), "w", encoding="ascii") as file:
+        file.write(text.replace("empty", "") if text else str(other.pid))
+    managed.start()
+    equal(managed.gateway.find_log("managed_replaced"), [])
+    equal(other.child.poll(), None)
+
+
+@test
+def a_socket_whose_path_is_too_long_is_refused(bench):
+    folder = bench.folder()
+    config = bench.config(bench.upstream(), redis="managed",
+                          state_dir=folder + "/" + 120 * "x")
+    assert "state_dir is too long" in fatal(bench, config)
+
+
+@test
+def a_redis_that_cannot_start_is_refused(bench):
+    managed = Managed(bench)
+    equal(managed.ask("k").status, 201)
+    managed.gateway.stop()
+    # Its append-only file is damaged in the middle.
+    with open(os.path.join(managed.redis_folder, "appendonlydir",
+                           "appendonly.aof.manifest"), "w",
+              encoding="ascii") as file:
+        file.write("nonsense\n")
+    assert "redis.log" in fatal(bench, managed.config)
 
 
 tap.main()
