@@ -69,79 +69,7 @@ took_between(const struct store_op *op, int64_t least_ms, int64_t most_ms)
 	    op->op.took_us <= most_ms * 1000;
 }
 
-/* --- scripts that are not there --- */
-
-static void
-scripts_that_were_flushed_are_sent_again(void **state)
-{
-	struct bench *bench = *state;
-	enum { MANY = 50 };
-	struct store_op ops[MANY];
-	struct claim claims[MANY];
-	char key[32];
-	for (int round = 0; round < 2; round++) {
-		redis_just(bench->redis, "SCRIPT FLUSH");
-		for (int i = 0; i < MANY; i++) {
-			snprintf(key, sizeof key, "k%d-%d", round, i);
-			claims[i] = bench_claim(bench, key);
-			bench_op(bench, &ops[i]);
-			claim_start(bench->store, &ops[i], &claims[i]);
-		}
-		for (int i = 0; i < MANY; i++) {
-			assert_int_equal(bench_wait(bench, &ops[i]), 0);
-			assert_int_equal(ops[i].verdict, VERDICT_OURS);
-			assert_int_equal(ops[i].attempt, 1);
-		}
-		redis_just(bench->redis, "SCRIPT FLUSH");
-		struct owned_claim owned = bench_owned(bench, &claims[0], 1);
-		assert_int_equal(
-		    bench_completed(bench, &owned, "x"), VERDICT_DONE);
-		redis_just(bench->redis, "SCRIPT FLUSH");
-		snprintf(key, sizeof key, "k%d-0", round);
-		bench_replays(bench, key, "x");
-	}
-}
-
 /* --- death --- */
-
-static void
-service_comes_back_when_redis_does(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct claim claim = bench_claimed_ours(bench, &op, "before");
-	struct owned_claim owned = bench_owned(bench, &claim, 1);
-	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
-	redis_kill(bench->redis);
-	for (int i = 0; i < 3; i++) {
-		claim = bench_claim(bench, "while");
-		assert_int_equal(
-		    bench_claimed(bench, &op, &claim), E_STORE_DOWN);
-		assert_true(took_between(&op, 0, BENCH_TIMEOUT_MS / 2));
-	}
-	assert_false(store_is_up(bench->store));
-	redis_again(bench->redis);
-	bench_until(bench, bench_is_up);
-	bench_replays(bench, "before", "x");
-	bench_until(bench, bench_is_settled);
-	next_claim_is_ours(bench, "while", 1);
-}
-
-static void
-a_gateway_that_starts_first_waits_for_redis(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	redis_kill(bench->redis);
-	bench_renew_store(bench);
-	struct claim claim = bench_claim(bench, "k");
-	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_DOWN);
-	assert_true(took_between(&op, 0, BENCH_TIMEOUT_MS / 2));
-	assert_int_equal(store_unsettled(bench->store), 0);
-	redis_again(bench->redis);
-	bench_until(bench, bench_is_up);
-	next_claim_is_ours(bench, "k", 1);
-}
 
 static void
 steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
@@ -275,72 +203,6 @@ a_complete_that_was_late_is_taken_once(void **state)
 	bench_replays(bench, "k", "truth");
 }
 
-/* --- cuts --- */
-
-/*
- * While Redis is frozen, two commands arrive in its sockets: the store's claim,
- * and then one that ends the store's connection.  It executes both before it
- * writes any reply.
- */
-static void
-a_claim_whose_reply_was_cut_off_is_given_back(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	/* Redis has the script: so it is one command, not two. */
-	next_claim_is_ours(bench, "other", 1);
-	redis_freeze(bench->redis);
-	struct claim claim = bench_claim(bench, "k");
-	bench_op(bench, &op);
-	claim_start(bench->store, &op, &claim);
-	/* One turn of the loop sends it. */
-	loop_post(bench->loop, (void (*)(void *))loop_stop, bench->loop);
-	loop_run(bench->loop);
-	assert_int_equal(
-	    redisAppendCommand(bench->redis->client,
-		"CLIENT KILL TYPE normal SKIPME yes"), REDIS_OK);
-	int done = 0;
-	while (!done)
-		assert_int_equal(
-		    redisBufferWrite(bench->redis->client, &done), REDIS_OK);
-	redis_thaw(bench->redis);
-	assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
-	redisReply *killed = NULL;
-	assert_int_equal(redisGetReply(bench->redis->client,
-			     (void **)(void *)&killed), REDIS_OK);
-	freeReplyObject(killed);
-	assert_int_equal(store_unsettled(bench->store), 1);
-	bench_until(bench, bench_is_settled);
-	/* The lost claim had been executed: it was attempt 1. */
-	next_claim_is_ours(bench, "k", 2);
-}
-
-static void
-connections_that_redis_closes_are_made_again(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct answer *answer = bench_answer(bench, "x");
-	for (int i = 0; i < 5; i++) {
-		char key[32];
-		snprintf(key, sizeof key, "k%d", i);
-		struct claim claim = bench_claimed_ours(bench, &op, key);
-		struct owned_claim owned =
-		    bench_owned(bench, &claim, op.attempt);
-		redis_just(
-		    bench->redis, "CLIENT KILL TYPE normal SKIPME yes");
-		do {
-			bench_op(bench, &op);
-			outcome_store(bench->store, &op, &owned,
-			    &(struct owned_outcome){.answer = answer});
-		} while (bench_wait(bench, &op) == E_STORE_DOWN);
-		assert_int_equal(op.op.error, 0);
-		assert_int_equal(op.verdict, VERDICT_DONE);
-		bench_replays(bench, key, "x");
-	}
-	answer_unref(&answer);
-}
-
 /* --- owners that leave --- */
 
 /* The only record has been released. */
@@ -411,49 +273,6 @@ a_store_that_is_freed_ends_what_is_pending(void **state)
 /* --- refusals --- */
 
 static void
-a_full_redis_refuses_claims_and_takes_outcomes(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct owned_claim owned = bench_owned(bench, &claim, 1);
-	redis_just(bench->redis, "CONFIG SET maxmemory 1");
-	claim = bench_claim(bench, "another");
-	assert_int_equal(
-	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
-	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
-	bench_replays(bench, "k", "x");
-	/* The refused claim left nothing to be given back. */
-	assert_int_equal(store_unsettled(bench->store), 0);
-	assert_true(store_is_up(bench->store));
-	redis_just(bench->redis, "CONFIG SET maxmemory 0");
-	next_claim_is_ours(bench, "another", 1);
-}
-
-static void
-a_replica_refuses_and_service_comes_back_with_the_master(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct owned_claim owned = bench_owned(bench, &claim, 1);
-	struct answer *answer = bench_answer(bench, "x");
-	redis_just(bench->redis, "REPLICAOF 127.0.0.1 1");
-	claim = bench_claim(bench, "another");
-	assert_int_equal(
-	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
-	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &owned,
-	    &(struct owned_outcome){.answer = answer});
-	assert_int_equal(bench_wait(bench, &op), E_STORE_REFUSED);
-	answer_unref(&answer);
-	assert_int_equal(store_unsettled(bench->store), 0);
-	redis_just(bench->redis, "REPLICAOF NO ONE");
-	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
-	next_claim_is_ours(bench, "another", 1);
-}
-
-static void
 a_claim_that_failed_half_way_is_given_back(void **state)
 {
 	struct bench *bench = *state;
@@ -510,31 +329,6 @@ what_was_asked_about_and_is_not_executed_goes_back(void **state)
 	assert_int_equal(op.verdict, VERDICT_RECONCILE);
 }
 
-static void
-a_redis_that_may_evict_gets_no_claim_not_even_the_first(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct owned_claim owned = bench_owned(bench, &claim, op.attempt);
-	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
-	redis_just(bench->redis, "CONFIG SET maxmemory 100mb");
-	redis_just(bench->redis, "CONFIG SET maxmemory-policy allkeys-lru");
-	bench_renew_store(bench);
-	/* It waits for the link, and then for INFO. */
-	claim = bench_claim(bench, "another");
-	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
-	/* The answer, the store's ids, and an index that names nothing. */
-	assert_int_equal(redis_integer(bench->redis, "DBSIZE"), 4);
-	const char *fault =
-	    info_fault_message(store_health_fault(bench->health));
-	assert_non_null(strstr(fault, "noeviction"));
-	bench_replays(bench, "k", "x");
-	redis_just(bench->redis, "CONFIG SET maxmemory-policy noeviction");
-	bench_claimed_ours(bench, &op, "another");
-	assert_int_equal(store_health_fault(bench->health), FAULT_NONE);
-}
-
 static long long
 connections_made(struct bench *bench)
 {
@@ -577,24 +371,16 @@ main(void)
 #define SHORT(name) \
 	cmocka_unit_test_setup_teardown(name, set_up_short, tear_down)
 	const struct CMUnitTest tests[] = {
-	    TEST(scripts_that_were_flushed_are_sent_again),
-	    TEST(service_comes_back_when_redis_does),
-	    TEST(a_gateway_that_starts_first_waits_for_redis),
 	    TEST(steps_fail_while_redis_is_away_and_are_taken_afterwards),
 	    SHORT(a_claim_on_a_frozen_redis_ends_in_time_and_leaves_nothing),
 	    SHORT(what_is_asked_after_a_freeze_waits_no_longer_than_its_time),
 	    SHORT(a_freeze_is_noticed_without_a_request),
 	    SHORT(a_complete_that_was_late_is_taken_once),
-	    TEST(a_claim_whose_reply_was_cut_off_is_given_back),
-	    TEST(connections_that_redis_closes_are_made_again),
 	    TEST(a_claim_that_nobody_waits_for_is_given_back),
 	    TEST(a_claim_that_was_never_sent_is_forgotten),
 	    TEST(a_store_that_is_freed_ends_what_is_pending),
-	    TEST(a_full_redis_refuses_claims_and_takes_outcomes),
-	    TEST(a_replica_refuses_and_service_comes_back_with_the_master),
 	    TEST(a_claim_that_failed_half_way_is_given_back),
 	    TEST(what_was_asked_about_and_is_not_executed_goes_back),
-	    TEST(a_redis_that_may_evict_gets_no_claim_not_even_the_first),
 	    TEST(a_replica_is_left_for_whoever_has_its_address),
 	};
 	return cmocka_run_group_tests_name("store_faults", tests, NULL, NULL);
