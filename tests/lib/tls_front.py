@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """TLS in front of a plain port, for tests written in C.
 
-tls_front.py CERTIFICATE KEY PORT [rude] [tls12] [CLIENT_CA]
+tls_front.py CERTIFICATE KEY PORT [rude] [tls12]
 
 Prints its own port, serves until its standard input ends.  What the plain
 side sends in one piece goes out as one record; its end becomes close_notify
@@ -69,9 +69,6 @@ def main():
     context.set_alpn_protocols(["h2"])
     if "tls12" in rest:
         context.maximum_version = ssl.TLSVersion.TLSv1_2
-    for client_ca in set(rest) - {"rude", "tls12"}:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(client_ca)
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
     print(listener.getsockname()[1], flush=True)
 

@@ -136,30 +136,6 @@ a_name_is_not_resolved_for_each_connection(void **state)
 	peer_free(&peer);
 }
 
-static void
-a_target_can_be_a_unix_socket(void **state)
-{
-	char folder[] = "/tmp/once-XXXXXX";
-	struct sender sender;
-
-	(void)state;
-	assert_non_null(mkdtemp(folder));
-	char *path = mem_printf("%s/socket", folder);
-	sender_init(&sender);
-	sender_add_port(&sender, "localhost", 0)->unix_path =
-	    mem_str(span_str(path));
-	check_not_sent(&sender, E_UNREACHABLE);
-	struct peer *peer = peer_new_unix(path, answer, NULL);
-	sender_post_at_once(&sender, 4);
-	sender_post_at_once(&sender, 4);
-	assert_int_equal(peer_connections(peer), 4);
-	sender_end(&sender);
-	peer_free(&peer);
-	unlink(path);
-	rmdir(folder);
-	free(path);
-}
-
 /* --- several targets --- */
 
 static void
@@ -215,33 +191,6 @@ another_target_is_tried_where_nothing_was_sent(void **state)
 }
 
 static void
-take_and_close(struct talk *talk)
-{
-	talk_read(talk);
-}
-
-static void
-no_other_target_is_tried_once_it_was_sent(void **state)
-{
-	struct peer *bad = peer_new(take_and_close, NULL);
-	struct peer *good = peer_new(answer, NULL);
-	struct sender sender;
-
-	(void)state;
-	sender_init(&sender);
-	sender_add(&sender, bad);
-	sender_add(&sender, good);
-	assert_int_equal(sender_post(&sender), FORWARD_BROKEN);
-	assert_int_equal(sender_post(&sender), FORWARD_ANSWERED);
-	assert_int_equal(sender_post(&sender), FORWARD_BROKEN);
-	assert_int_equal(peer_requests(bad), 2);
-	assert_int_equal(peer_requests(good), 1);
-	sender_end(&sender);
-	peer_free(&bad);
-	peer_free(&good);
-}
-
-static void
 a_target_that_is_back_is_found(void **state)
 {
 	char folder[] = "/tmp/once-XXXXXX";
@@ -278,20 +227,6 @@ a_target_that_is_back_is_found(void **state)
 	free(path);
 }
 
-static void
-where_all_targets_fail_nothing_was_sent(void **state)
-{
-	struct sender sender;
-
-	(void)state;
-	sender_init(&sender);
-	for (int i = 0; i < 3; i++)
-		sender_add_port(&sender, "127.0.0.1", peer_closed_port());
-	for (int i = 0; i < 5; i++)
-		check_not_sent(&sender, E_UNREACHABLE);
-	sender_end(&sender);
-}
-
 int
 main(void)
 {
@@ -300,13 +235,10 @@ main(void)
 		cmocka_unit_test(the_other_family_of_a_name_is_tried),
 		cmocka_unit_test(changes_of_dns_are_followed),
 		cmocka_unit_test(a_name_is_not_resolved_for_each_connection),
-		cmocka_unit_test(a_target_can_be_a_unix_socket),
 		cmocka_unit_test(targets_are_taken_in_turns),
 		cmocka_unit_test(
 		    another_target_is_tried_where_nothing_was_sent),
-		cmocka_unit_test(no_other_target_is_tried_once_it_was_sent),
 		cmocka_unit_test(a_target_that_is_back_is_found),
-		cmocka_unit_test(where_all_targets_fail_nothing_was_sent),
 	};
 	return cmocka_run_group_tests_name(
 	    "forward, targets", tests, NULL, NULL);

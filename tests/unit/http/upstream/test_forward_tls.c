@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/mem.h"
 #include "lib/client.h"
 #include "lib/stage.h"
@@ -58,7 +57,6 @@ make_certificates(void **state)
 	}
 	assert_non_null(mkdtemp(folder));
 	make_ca("good");
-	make_ca("other");
 	return 0;
 }
 
@@ -194,113 +192,6 @@ connections_are_verified_and_reused(void **state)
 		assert_int_equal(peer_requests(f.peer), 20);
 		end(&f);
 	}
-}
-
-static void
-check_not_sent(struct fixture *f, int error)
-{
-	struct call call;
-	call_init(&call, &f->sender);
-	assert_int_equal(call_make(&call), FORWARD_NOT_SENT);
-	assert_int_equal(call.forward.op.error, error);
-	assert_int_equal(call.forward.sent_bytes, 0);
-	call_clear(&call);
-	assert_int_equal(peer_requests(f->peer), 0);
-}
-
-static void
-a_certificate_of_another_ca_is_refused(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	begin(&f, answer, NULL, NULL);
-	free(f.sender.upstream.ca);
-	f.sender.upstream.ca = file("other-ca.pem");
-	check_not_sent(&f, E_TLS_AUTHORITY);
-	end(&f);
-}
-
-static void
-a_certificate_that_no_ca_of_the_system_signed_is_refused(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	begin(&f, answer, NULL, NULL);
-	free(f.sender.upstream.ca);
-	f.sender.upstream.ca = NULL;
-	check_not_sent(&f, E_TLS_AUTHORITY);
-	end(&f);
-}
-
-static void
-a_certificate_for_another_name_is_refused(void **state)
-{
-	static const char *const here[] = {"127.0.0.1", NULL};
-	struct fixture f;
-
-	(void)state;
-	stage_addresses(here);
-	begin(&f, answer, NULL, NULL);
-	free(f.target->host);
-	f.target->host = mem_str(SPAN("elsewhere.test"));
-	check_not_sent(&f, E_TLS_NAME);
-	end(&f);
-
-	begin(&f, answer, NULL, NULL);
-	free(f.target->host);
-	f.target->host = mem_str(SPAN("upstream.test"));
-	assert_int_equal(sender_post(&f.sender), FORWARD_ANSWERED);
-	end(&f);
-}
-
-static void
-a_file_of_cas_that_is_not_there_sends_nothing(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	begin(&f, answer, NULL, NULL);
-	free(f.sender.upstream.ca);
-	f.sender.upstream.ca = file("nothing.pem");
-	check_not_sent(&f, E_TLS_FILES);
-	end(&f);
-}
-
-static void
-an_upstream_can_ask_for_a_certificate(void **state)
-{
-	char *client_ca = file("other-ca.pem");
-	struct fixture f;
-
-	(void)state;
-	begin(&f, answer, NULL, client_ca);
-	f.sender.upstream.certificate = file("other.pem");
-	f.sender.upstream.key = file("other.key");
-	assert_int_equal(sender_post(&f.sender), FORWARD_ANSWERED);
-	assert_int_equal(sender_post(&f.sender), FORWARD_ANSWERED);
-	assert_int_equal(peer_connections(f.peer), 1);
-	free(f.sender.upstream.certificate);
-	free(f.sender.upstream.key);
-	end(&f);
-	free(client_ca);
-}
-
-static void
-a_plain_upstream_is_not_spoken_to(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	begin(&f, answer, NULL, NULL);
-	f.target->port = peer_port(f.peer);
-	f.sender.upstream.connect_timeout_ms = 200;
-	struct call call;
-	call_init(&call, &f.sender);
-	assert_int_equal(call_make(&call), FORWARD_NOT_SENT);
-	call_clear(&call);
-	end(&f);
 }
 
 enum { LARGE_BYTES = 3000000 };
@@ -525,14 +416,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connections_are_verified_and_reused),
-		cmocka_unit_test(a_certificate_of_another_ca_is_refused),
-		cmocka_unit_test(
-		    a_certificate_that_no_ca_of_the_system_signed_is_refused),
-		cmocka_unit_test(a_certificate_for_another_name_is_refused),
-		cmocka_unit_test(
-		    a_file_of_cas_that_is_not_there_sends_nothing),
-		cmocka_unit_test(an_upstream_can_ask_for_a_certificate),
-		cmocka_unit_test(a_plain_upstream_is_not_spoken_to),
 		cmocka_unit_test(large_bodies_go_both_ways),
 		cmocka_unit_test(large_bodies_flow_both_ways),
 		cmocka_unit_test(
