@@ -33,69 +33,6 @@ tear_down(void **state)
 }
 
 static void
-what_was_completed_is_replayed(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	/* There is no connection yet: the first operation waits for it. */
-	assert_false(store_is_up(bench->store));
-	struct claim claim = bench_claim(bench, "k");
-	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
-	assert_int_equal(op.verdict, VERDICT_OURS);
-	assert_int_equal(op.attempt, 1);
-	assert_true(op.op.took_us < BENCH_TIMEOUT_MS * 1000);
-	struct owned_claim owned = bench_owned(bench, &claim, 1);
-	assert_int_equal(bench_completed(bench, &owned, "yes"), VERDICT_DONE);
-	assert_int_equal(bench_completed(bench, &owned, "yes"), VERDICT_DONE);
-	bench_replays(bench, "k", "yes");
-}
-
-static void
-a_claim_says_what_the_record_is(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct claim first = bench_claim(bench, "k");
-	struct claim second = bench_claim(bench, "k");
-	assert_int_equal(bench_claimed(bench, &op, &first), 0);
-	/* The same owner's claim again is the same claim. */
-	assert_int_equal(bench_claimed(bench, &op, &first), 0);
-	assert_int_equal(op.verdict, VERDICT_OURS);
-	assert_int_equal(op.attempt, 1);
-
-	assert_int_equal(bench_claimed(bench, &op, &second), 0);
-	assert_int_equal(op.verdict, VERDICT_IN_FLIGHT);
-	assert_in_range(op.lease_left_ms, bench->policy->lease_ms - 5000,
-	    bench->policy->lease_ms);
-
-	second.fingerprint[0] ^= 1;
-	assert_int_equal(bench_claimed(bench, &op, &second), 0);
-	assert_int_equal(op.verdict, VERDICT_MISMATCH);
-	second.fingerprint[0] ^= 1;
-
-	struct owned_claim owned = bench_owned(bench, &first, 1);
-	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &owned,
-	    &(struct owned_outcome){
-		JOURNAL_UNKNOWN, .reason = REASON_MALFORMED});
-	assert_int_equal(bench_wait(bench, &op), 0);
-	assert_int_equal(op.verdict, VERDICT_DONE);
-	assert_int_equal(bench_claimed(bench, &op, &second), 0);
-	assert_int_equal(op.verdict, VERDICT_UNKNOWN);
-	assert_int_equal(op.reason, REASON_MALFORMED);
-
-	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &owned,
-	    &(struct owned_outcome){
-		JOURNAL_RELEASE, .release = RELEASE_COUNTED});
-	assert_int_equal(bench_wait(bench, &op), 0);
-	assert_int_equal(op.verdict, VERDICT_DONE);
-	assert_int_equal(bench_claimed(bench, &op, &second), 0);
-	assert_int_equal(op.verdict, VERDICT_OURS);
-	assert_int_equal(op.attempt, 2);
-}
-
-static void
 a_step_that_is_fenced_brings_the_truth(void **state)
 {
 	struct bench *bench = *state;
@@ -128,32 +65,6 @@ a_step_that_is_fenced_brings_the_truth(void **state)
 	struct claim gone = bench_claim(bench, "another");
 	owned = bench_owned(bench, &gone, 1);
 	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_GONE);
-}
-
-static void
-an_owner_asks_and_then_executes(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct claim first = bench_claimed_ours(bench, &op, "k");
-	struct owned_claim owned = bench_owned(bench, &first, 1);
-	bench_op(bench, &op);
-	outcome_store(bench->store, &op, &owned,
-	    &(struct owned_outcome){JOURNAL_UNKNOWN, .reason = REASON_BROKEN});
-	assert_int_equal(bench_wait(bench, &op), 0);
-
-	struct conf_idempotency policy = *bench->policy;
-	policy.on_unknown = UNKNOWN_RECONCILE;
-	struct claim asking = bench_claim(bench, "k");
-	asking.policy = &policy;
-	assert_int_equal(bench_claimed(bench, &op, &asking), 0);
-	assert_int_equal(op.verdict, VERDICT_RECONCILE);
-	assert_int_equal(op.attempt, 1);
-	assert_int_equal(op.reason, REASON_BROKEN);
-	asking.reconciled = true;
-	assert_int_equal(bench_claimed(bench, &op, &asking), 0);
-	assert_int_equal(op.verdict, VERDICT_OURS);
-	assert_int_equal(op.attempt, 2);
 }
 
 static void
@@ -292,28 +203,6 @@ a_claim_brings_its_own_number_of_attempts(void **state)
 }
 
 static void
-a_record_that_cannot_be_read_is_broken(void **state)
-{
-	struct bench *bench = *state;
-	struct store_op op;
-	struct claim claim = bench_claimed_ours(bench, &op, "k");
-	struct owned_claim owned = bench_owned(bench, &claim, 1);
-	assert_int_equal(bench_completed(bench, &owned, "x"), VERDICT_DONE);
-	redisReply *keys = redis_do(bench->redis, "KEYS *:r:*");
-	assert_int_equal(keys->elements, 1);
-	const char *name = keys->element[0]->str;
-	/* First its answer, then its head. */
-	for (int at = 104; at >= 0; at -= 104) {
-		redis_just(bench->redis, "SETRANGE %s %d zz", name, at);
-		owner_new(&claim.owner);
-		assert_int_equal(bench_claimed(bench, &op, &claim), 0);
-		assert_int_equal(op.verdict, VERDICT_BROKEN);
-		assert_null(op.answer);
-	}
-	freeReplyObject(keys);
-}
-
-static void
 names_in_redis_are_hashed_and_share_their_shard_s_tag(void **state)
 {
 	struct bench *bench = *state;
@@ -395,48 +284,6 @@ a_renewal_that_was_given_up_touches_nothing(void **state)
 /* --- names --- */
 
 static void
-key_ids_never_blur_into_one_another(void **state)
-{
-	struct bench *bench = *state;
-	const struct {
-		const char *namespace;
-		const char *names[2];
-		const char *values[2];
-		const char *key;
-	} cases[] = {
-	    {"n", {NULL}, {NULL}, "k"},
-	    {"n", {"h"}, {""}, "k"},
-	    {"n", {"h"}, {"a"}, "k"},
-	    {"n", {"i"}, {"a"}, "k"},
-	    {"n", {"h", "i"}, {"a", "b"}, "k"},
-	    {"n", {"h", "i"}, {"a", ""}, "k"},
-	    {"n", {"h", "i"}, {"", "a"}, "k"},
-	    {"n", {"h"}, {"ab"}, "k"},
-	    {"na", {NULL}, {NULL}, "k"},
-	    {"n", {NULL}, {NULL}, "ak"},
-	    {"n", {"h"}, {"a"}, "bk"},
-	    {"", {NULL}, {NULL}, "nk"},
-	};
-	struct key_id ids[sizeof cases / sizeof *cases];
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct conf_scope list[2] = {{.header = NULL}};
-		struct conf_scopes names = {list, 0};
-		struct span values[2];
-		for (; names.count < 2 && cases[i].names[names.count];
-		     names.count++) {
-			list[names.count].header =
-			    (char *)(uintptr_t)cases[i].names[names.count];
-			values[names.count] =
-			    span_str(cases[i].values[names.count]);
-		}
-		key_id_make(bench->conf, span_str(cases[i].namespace), &names,
-		    values, span_str(cases[i].key), &ids[i]);
-		for (size_t j = 0; j < i; j++)
-			assert_memory_not_equal(&ids[i], &ids[j], 16);
-	}
-}
-
-static void
 a_scope_fields_name_is_the_same_in_all_letters(void **state)
 {
 	struct bench *bench = *state;
@@ -501,18 +348,13 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-	    TEST(what_was_completed_is_replayed),
-	    TEST(a_claim_says_what_the_record_is),
 	    TEST(a_step_that_is_fenced_brings_the_truth),
 	    TEST(a_brief_claim_brings_the_status_and_no_body),
 	    TEST(a_claim_brings_its_own_number_of_attempts),
-	    TEST(an_owner_asks_and_then_executes),
 	    TEST(large_and_binary_answers_are_replayed_byte_for_byte),
-	    TEST(a_record_that_cannot_be_read_is_broken),
 	    TEST(names_in_redis_are_hashed_and_share_their_shard_s_tag),
 	    TEST(leases_are_renewed_together_and_lost_ones_are_told),
 	    TEST(a_renewal_that_was_given_up_touches_nothing),
-	    TEST(key_ids_never_blur_into_one_another),
 	    TEST(a_scope_fields_name_is_the_same_in_all_letters),
 	    cmocka_unit_test(a_redis_that_wants_a_password_is_reached_by_name),
 	};
