@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
 #include "store/call_reply.h"
 #include "store/redis/redis_clock.h"
@@ -63,6 +64,15 @@ call_reply_ms(const struct call_reply *reply, size_t i)
 		return 0;
 	int64_t ms = reply->extra[i]->integer;
 	return ms < REDIS_CLOCK_MAX_MS ? ms : REDIS_CLOCK_MAX_MS;
+}
+
+int
+call_reply_status(const struct call_reply *reply, size_t i)
+{
+	enum { FIRST = 200, LAST = 599 };
+	int64_t status;
+	bool has = digits_read(call_reply_text(reply, i), LAST, &status);
+	return has && status >= FIRST ? (int)status : 0;
 }
 
 static redisReply *

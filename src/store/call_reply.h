@@ -34,6 +34,8 @@ struct span call_reply_text(const struct call_reply *reply, size_t i);
 size_t call_reply_count(const struct call_reply *reply, size_t i);
 struct span call_reply_item(
     const struct call_reply *reply, size_t i, size_t at);
+/* The extra at i as an answer's status; 0 where there is none. */
+int call_reply_status(const struct call_reply *reply, size_t i);
 /* The extra at i as a time that is left, in ms; 0 where there is none. */
 int64_t call_reply_ms(const struct call_reply *reply, size_t i);
 /*

@@ -12,8 +12,6 @@
 
 enum {
 	ATTEMPT_MAX = 999999,
-	STATUS_FIRST = 200,
-	STATUS_LAST = 599,
 };
 
 /*
@@ -93,22 +91,6 @@ read_asked(struct store_call *call, const struct call_reply *reply)
 
 /* --- records --- */
 
-/* The status alone, of an answer that was asked for briefly. */
-static int
-read_status(struct store_op *op, const struct record *record,
-    struct span digits)
-{
-	const struct fields none = {NULL, 0};
-	int64_t status;
-	if (!digits_read(digits, STATUS_LAST, &status) ||
-	    status < STATUS_FIRST)
-		return E_MALFORMED;
-	op->until_ms = record->lease_until_ms;
-	op->answer = answer_new((int)status, &none, NULL, SPAN(""));
-	op->brief = true;
-	return 0;
-}
-
 /* The answer of a COMPLETED record; errors as of answer_codec_read. */
 static int
 read_answer(struct store_call *call, const struct record *record)
@@ -172,17 +154,23 @@ fetch_answer(const struct store_call *first, struct span head)
 
 /*
  * A COMPLETED record, or only its head, which is followed by no answer; status
- * is what stands for that, or empty.
+ * is what stands for that where it was asked for briefly, or 0.
  */
 static int
-read_completed(struct store_call *call, struct span value, struct span status)
+read_completed(struct store_call *call, struct span value, int status)
 {
+	const struct fields none = {NULL, 0};
+	struct store_op *op = call->op;
 	struct record record;
 	int error = record_read(value, &record);
 	if (error != 0)
 		return error;
-	if (record.state == STATE_COMPLETED && status.len > 0)
-		return read_status(call->op, &record, status);
+	if (record.state == STATE_COMPLETED && status != 0) {
+		op->until_ms = record.lease_until_ms;
+		op->answer = answer_new(status, &none, NULL, SPAN(""));
+		op->brief = true;
+		return 0;
+	}
 	if (record.state != STATE_COMPLETED || record.rest.len > 0)
 		return read_answer(call, &record);
 	fetch_answer(call, value);
@@ -201,9 +189,8 @@ read_fenced(struct store_call *call, const struct call_reply *reply)
 	if (state.len != 1 || !state_of(*state.ptr, &op->state))
 		return E_MALFORMED;
 	op->before = span_eq(value, SPAN("BEFORE"));
-	return op->state == STATE_COMPLETED
-	    ? read_completed(call, value, SPAN(""))
-	    : 0;
+	return op->state == STATE_COMPLETED ? read_completed(call, value, 0)
+					    : 0;
 }
 
 /* Reads the extras of the operation's verdict. */
@@ -227,7 +214,8 @@ read_verdict(struct store_call *call, const struct call_reply *reply)
 		op->unknown_ms = call_reply_ms(reply, 2);
 		return read_reason(op, first);
 	case VERDICT_COMPLETED:
-		return read_completed(call, first, second);
+		return read_completed(call, first,
+		    second.len > 0 ? call_reply_status(reply, 1) : 0);
 	case VERDICT_IN_FLIGHT:
 		op->lease_left_ms = call_reply_ms(reply, 0);
 		return 0;

@@ -14,14 +14,10 @@
 #include "store/records.h"
 
 enum {
-	STATUS_FIRST = 200,
-	STATUS_LAST = 599,
 	STAMP_DIGITS = 13,
 	/* Shards that are asked at the same time, for a page. */
 	LIST_AT_ONCE = 16,
 };
-
-_Static_assert((int)OWNER_CHARS == (int)TOKEN_CHARS, "two sizes of owners");
 
 /* --- a record out of a reply --- */
 
@@ -145,15 +141,12 @@ read_shown(struct store_call *call, const struct call_reply *reply)
 		return 0;
 
 	struct record record;
-	int64_t status;
 	int error =
 	    read_pair(reply, 1, &call->key_id, &shown->record, &record);
 	if (error != 0)
 		return error;
 	keep(call->store, shown->arena, &shown->record);
-	if (digits_read(call_reply_text(reply, 3), STATUS_LAST, &status) &&
-	    status >= STATUS_FIRST)
-		shown->status = (int)status;
+	shown->status = call_reply_status(reply, 3);
 	return record.state == STATE_COMPLETED && record.rest.len > 0
 	    ? read_answer(call->store, shown, &record)
 	    : 0;

@@ -16,8 +16,6 @@
  * counted, and the caller unrefs it.
  */
 
-enum { OWNER_CHARS = 22 };
-
 struct record_view {
 	struct key_id key_id;
 	enum record_state state;
@@ -26,7 +24,7 @@ struct record_view {
 	/* So many were sent, and count, since an operator last set it free. */
 	uint32_t tries;
 	struct provenance from; /* its label as people read it */
-	struct span owner; /* OWNER_CHARS; empty: nobody */
+	struct span owner; /* TOKEN_CHARS; empty: nobody */
 	struct span fingerprint; /* as in the record */
 	/* Milliseconds since 1970, by Redis' clock. */
 	int64_t created_ms;

@@ -25,7 +25,6 @@ struct talk {
 	pthread_t thread;
 	int fd; /* -1: ended */
 	unsigned number;
-	unsigned served;
 	char *request; /* the last one */
 	char *buffer;  /* bytes that were received and not yet used */
 	size_t len;
@@ -71,12 +70,6 @@ unsigned
 talk_number(const struct talk *talk)
 {
 	return talk->number;
-}
-
-unsigned
-talk_served(const struct talk *talk)
-{
-	return talk->served;
 }
 
 const char *
@@ -147,7 +140,6 @@ talk_read(struct talk *talk)
 	free(talk->request);
 	talk->request = mem_str(span_of(talk->buffer, len));
 	pthread_mutex_lock(&peer->mutex);
-	talk->served++;
 	peer->requests++;
 	free(peer->last_request);
 	peer->last_request = mem_str(span_of(talk->buffer, len));

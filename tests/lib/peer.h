@@ -40,7 +40,6 @@ void peer_go(struct peer *peer, unsigned gate);
 
 void *talk_arg(struct talk *talk);
 unsigned talk_number(const struct talk *talk); /* of the connection, from 0 */
-unsigned talk_served(const struct talk *talk); /* requests read on it */
 /* Reads a whole request; false at the end of the connection. */
 bool talk_read(struct talk *talk);
 /* The last request, NUL-terminated. */

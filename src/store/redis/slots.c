@@ -84,13 +84,6 @@ own_range(struct slots *slots, const redisReply *from, const redisReply *to,
 	return true;
 }
 
-static bool
-is_port(const redisReply *reply)
-{
-	return reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
-	    reply->integer > 0 && reply->integer <= UINT16_MAX;
-}
-
 /* A value of a map, which RESP2 sends as names and values by turns. */
 static const redisReply *
 member(const redisReply *map, struct span name)
@@ -122,8 +115,9 @@ read_shard(struct slots *slots, const redisReply *shard,
 		const redisReply *role = member(node, SPAN("role"));
 		const redisReply *port = member(
 		    node, tls ? SPAN("tls-port") : SPAN("port"));
-		if (!is_port(port)) /* it has none of that kind */
-			continue;
+		if (port == NULL || port->type != REDIS_REPLY_INTEGER ||
+		    port->integer <= 0 || port->integer > UINT16_MAX)
+			continue; /* it has none of that kind */
 		uint16_t owner = add_server(slots,
 		    member(node, SPAN("endpoint")), member(node, SPAN("ip")),
 		    port->integer, asked);
