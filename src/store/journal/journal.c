@@ -565,9 +565,7 @@ journal_set_aside(int folder, const char *name)
 		if (!taken && errno == ENOENT &&
 		    renameat(folder, name, folder, aside) == 0)
 			return aside;
-		int error = errno;
-		free(aside);
-		errno = error;
+		free(aside); /* errno stays */
 		if (!taken)
 			return NULL;
 	}

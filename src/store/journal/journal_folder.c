@@ -119,9 +119,7 @@ make_journal(int folder, unsigned worker)
 			journal = journal_new(folder, file, name);
 		if (journal == NULL)
 			close_quietly(file);
-		int error = errno;
-		free(name);
-		errno = error;
+		free(name); /* errno stays */
 		/* Somebody who adopts may have locked it before us. */
 	} while (journal == NULL && errno == EWOULDBLOCK);
 	return journal;
