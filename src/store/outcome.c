@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/digits.h"
 #include "base/test_build.h"
 #include "store/outcome.h"
@@ -112,11 +113,14 @@ static struct span
 encode(const struct store *store, const struct owned_claim *owned,
     const struct answer *answer, char **ret_bytes)
 {
-	struct seal_about about = {.kind = SEAL_ANSWER};
+	char print[TOKEN_CHARS + 1] = "";
+	const struct seal_about about = {.key_id = owned->key_id,
+	    .state = STATE_COMPLETED,
+	    .attempt = owned->attempt,
+	    .fingerprint = span_of(print, TOKEN_CHARS)};
 	size_t len;
 	if (store->conf->store.n_encryption_keys > 0)
-		about = seal_about_attempt(
-		    &owned->key_id, owned->attempt, owned->fingerprint);
+		base64_url_encode(owned->fingerprint, DIGEST_BYTES, print);
 	answer_codec_write(&store->codec, &about, answer, ret_bytes, &len);
 	return span_of(*ret_bytes, len);
 }

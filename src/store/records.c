@@ -242,12 +242,10 @@ answer_arg(struct store *store, struct store_call *call,
 	char *bytes = NULL;
 	size_t len = 0;
 	if (order->answer != NULL) {
-		struct seal_about about = {.key_id = call->key_id,
+		const struct seal_about about = {.key_id = call->key_id,
 		    .state = STATE_COMPLETED,
-		    .attempt = order->attempt};
-		must(order->fingerprint.len == sizeof about.fingerprint);
-		memcpy(about.fingerprint, order->fingerprint.ptr,
-		    sizeof about.fingerprint);
+		    .attempt = order->attempt,
+		    .fingerprint = order->fingerprint};
 		answer_codec_write(
 		    &store->codec, &about, order->answer, &bytes, &len);
 	}

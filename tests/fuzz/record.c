@@ -104,7 +104,10 @@ try_sealed(const struct record *record)
 	static struct conf_encryption_key key = {id, bytes};
 	static const struct conf_store conf = {
 	    .encryption_keys = &key, .n_encryption_keys = 1};
-	struct seal_about about = seal_about_record(&name, record);
+	const struct seal_about about = {.key_id = name,
+	    .state = record->state,
+	    .attempt = record->attempt,
+	    .fingerprint = record->fingerprint};
 	struct span named;
 	char *plain = NULL;
 	size_t len;

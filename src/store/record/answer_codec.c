@@ -312,7 +312,10 @@ answer_codec_read(const struct answer_codec *codec,
 	size_t len;
 	int error = 0;
 	if (seal_key_of(record->rest, &id)) {
-		struct seal_about about = seal_about_record(key_id, record);
+		const struct seal_about about = {.key_id = *key_id,
+		    .state = record->state,
+		    .attempt = record->attempt,
+		    .fingerprint = record->fingerprint};
 		error = seal_open(
 		    codec->conf, &about, record->rest, &plain, &len);
 		if (error == 0)

@@ -21,29 +21,6 @@ _Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES ==
 	CONF_ENCRYPTION_KEY_BYTES, "keys of another length");
 
 struct seal_about
-seal_about_attempt(const struct key_id *key_id, uint32_t attempt,
-    const uint8_t *fingerprint)
-{
-	char token[TOKEN_CHARS + 1];
-	struct seal_about about = {
-	    .key_id = *key_id, .state = STATE_COMPLETED, .attempt = attempt};
-	base64_url_encode(fingerprint, DIGEST_BYTES, token);
-	memcpy(about.fingerprint, token, TOKEN_CHARS);
-	return about;
-}
-
-struct seal_about
-seal_about_record(const struct key_id *key_id, const struct record *record)
-{
-	struct seal_about about = {.key_id = *key_id,
-	    .state = record->state,
-	    .attempt = record->attempt};
-	must(record->fingerprint.len == TOKEN_CHARS);
-	memcpy(about.fingerprint, record->fingerprint.ptr, TOKEN_CHARS);
-	return about;
-}
-
-struct seal_about
 seal_about_event(struct span relay, struct span id, struct span record)
 {
 	struct seal_about about = {.kind = SEAL_EVENT};
@@ -79,9 +56,9 @@ put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 	memcpy(at, "o1", 2);
 	at[2] = state_letter(about->state);
 	digits_pad(at + 3, ATTEMPT_DIGITS, about->attempt);
-	at += 3 + ATTEMPT_DIGITS;
-	memcpy(at, about->fingerprint, TOKEN_CHARS);
-	memcpy(at + TOKEN_CHARS, about->key_id.bytes, DIGEST_BYTES);
+	must(about->fingerprint.len == TOKEN_CHARS);
+	at = span_put(at + 3 + ATTEMPT_DIGITS, about->fingerprint);
+	memcpy(at, about->key_id.bytes, DIGEST_BYTES);
 	return INVARIANT(sealed_to_record) ? ABOUT_BYTES : 0;
 }
 

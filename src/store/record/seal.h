@@ -35,15 +35,8 @@ struct seal_about {
 	/* Of an answer alone: */
 	enum record_state state;
 	uint32_t attempt;
-	char fingerprint[TOKEN_CHARS];
+	struct span fingerprint; /* TOKEN_CHARS */
 };
-
-/* For an answer that is to be stored; fingerprint has DIGEST_BYTES. */
-struct seal_about seal_about_attempt(const struct key_id *key_id,
-    uint32_t attempt, const uint8_t *fingerprint);
-/* For an answer that was read in that record. */
-struct seal_about seal_about_record(
-    const struct key_id *key_id, const struct record *record);
 
 /* For that event of that relay, about that record (in hex). */
 struct seal_about seal_about_event(
