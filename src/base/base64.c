@@ -39,6 +39,14 @@ base64_url_encode(const uint8_t *bytes, size_t len, char *ret_text)
 	*at = '\0';
 }
 
+struct span
+base64_url_text(struct arena *arena, struct span bytes)
+{
+	char *text = arena_alloc(arena, (bytes.len + 2) / 3 * 4 + 1);
+	base64_url_encode((const uint8_t *)bytes.ptr, bytes.len, text);
+	return span_str(text);
+}
+
 char *
 base64_encode(struct span bytes)
 {

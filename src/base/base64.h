@@ -19,6 +19,8 @@
 char *base64_encode(struct span bytes);
 /* Room for 4 characters of each 3 bytes that are begun, and a NUL. */
 void base64_url_encode(const uint8_t *bytes, size_t len, char *ret_text);
+/* The same, in the arena. */
+struct span base64_url_text(struct arena *arena, struct span bytes);
 /* The bytes are in the arena; false: the text is none, or not all of it. */
 MUST_USE bool base64_decode(
     struct arena *arena, struct span text, struct span *ret_bytes);

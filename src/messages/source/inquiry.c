@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "base/base64.h"
@@ -47,14 +46,9 @@ struct span
 inquiry_id(struct arena *arena, struct span source, struct span position)
 {
 	size_t len = source.len + 1 + position.len;
-	uint8_t *bytes = arena_alloc(arena, len);
-	memcpy(bytes, source.ptr, source.len);
-	memcpy(bytes + source.len + 1, position.ptr, position.len);
-	char *text = arena_alloc(arena,
-	    sodium_base64_ENCODED_LEN(
-		len, sodium_base64_VARIANT_URLSAFE_NO_PADDING));
-	base64_url_encode(bytes, len, text);
-	return span_str(text);
+	char *bytes = arena_alloc(arena, len);
+	span_put(span_put(bytes, source) + 1, position);
+	return base64_url_text(arena, span_of(bytes, len));
 }
 
 bool

@@ -98,16 +98,11 @@ decode(struct arena *arena, struct span base64)
 struct span
 provenance_act_text(struct arena *arena, struct span note, struct span who)
 {
-	char *text = arena_alloc(
-	    arena, (note.len + who.len) * 4 / 3 + 12);
-	base64_url_encode((const uint8_t *)note.ptr, note.len, text);
-	if (who.len > 0) {
-		size_t len = strlen(text);
-		text[len] = '.';
-		base64_url_encode(
-		    (const uint8_t *)who.ptr, who.len, text + len + 1);
-	}
-	return span_str(text);
+	struct span text = base64_url_text(arena, note);
+	if (who.len == 0)
+		return text;
+	who = base64_url_text(arena, who);
+	return arena_printf(arena, "%.*s.%.*s", SPAN_FMT(text), SPAN_FMT(who));
 }
 
 bool

@@ -144,10 +144,9 @@ seal_close_text(struct arena *arena, const struct conf_store *conf,
 	char *sealed;
 	size_t len;
 	seal_close(conf, about, plain, &sealed, &len);
-	char *text = arena_alloc(arena, (len + 2) / 3 * 4 + 1);
-	base64_url_encode((const uint8_t *)sealed, len, text);
+	struct span text = base64_url_text(arena, span_of(sealed, len));
 	free(sealed);
-	return span_str(text);
+	return text;
 }
 
 bool
