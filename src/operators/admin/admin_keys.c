@@ -17,6 +17,7 @@
  * state allows an act, and every act is logged.
  */
 enum {
+	TRIES_MAX = 5, /* at a record that changes under an act */
 	FIND_BYTES = 256,
 	PAGE_OF_FIND = 200,
 };
@@ -641,6 +642,17 @@ log_act(const struct admin_request *a, enum event event)
 	admin_answer_log(a, &line);
 }
 
+/* True where the record allows the act, but has changed since a look at it. */
+static bool
+has_changed(const struct admin_request *a)
+{
+	const struct store_op *op = &a->look.op;
+	return (a->act == ACT_COMPLETE || a->revoked) &&
+	    op->verdict == VERDICT_FENCED &&
+	    (op->state == STATE_UNKNOWN || op->state == STATE_FAILED) &&
+	    (a->attempt == 0 || a->attempt == op->attempt);
+}
+
 static enum after
 conflict(struct admin_request *a)
 {
@@ -649,12 +661,10 @@ conflict(struct admin_request *a)
 	    : "Only a record that is UNKNOWN or FAILED can be resolved";
 	enum record_state state = a->look.op.state;
 	uint32_t attempt = a->look.op.attempt;
-	if (a->act != ACT_DELETE &&
-	    (state == STATE_UNKNOWN || state == STATE_FAILED) &&
-	    (a->attempt == 0 || a->attempt == attempt))
+	if (has_changed(a))
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The record changed meanwhile: look at it again. "
-			 "Nothing was changed."));
+		    SPAN("The record kept changing, and this request changed "
+			 "nothing."));
 	if (a->attempt != 0 && a->attempt != attempt)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
@@ -676,6 +686,11 @@ admin_keys_acted(struct machine *machine)
 		return admin_answer_store_failed(a, &look->op.op,
 		    SPAN("Redis did not answer, or refused. Look at the "
 			 "record: it may have been changed."));
+	}
+	if (has_changed(a) && ++a->tries < TRIES_MAX) {
+		a->revoked = false;
+		answer_unref(&a->given);
+		return ask_record(a, &a->key_id);
 	}
 	if (look->op.verdict == VERDICT_FENCED)
 		return conflict(a);
