@@ -834,11 +834,11 @@ def a_start_with_a_wrong_password_names_the_redis_and_the_members(bench):
 # --- rights ----------------------------------------------------------------
 
 BOTH_WAYS = [(way, {"scripting": way}) for way in ("script", "function")]
-NEEDED_WITH = {"WITH_SCRIPT": {"scripting": "script"},
-               "WITH_FUNCTION": {"scripting": "function"},
-               "WITH_REPLICAS": {"wait_replicas": 1},
-               "WITH_SOURCES": {"sources": True},
-               "WITH_MESSAGES": {"sources": True}}
+NEEDED_WITH = {"script": {"scripting": "script"},
+               "function": {"scripting": "function"},
+               "replicas": {"wait_replicas": 1},
+               "sources": {"sources": True},
+               "messages": {"sources": True}}
 
 
 def rights():
@@ -848,8 +848,8 @@ def rights():
         found = re.findall(r'^RIGHT\("([^"]+)", (\w+)', file.read(), re.M)
     assert len(found) > 15
     return [(name, NEEDED_WITH.get(when, {})) for name, when in found
-            if when not in ("WITH_DB", "WITH_CLUSTER", "WITH_RELAYS",
-                            "WITH_HASHES", "WITH_WEBHOOKS", "WITH_REFUSAL")]
+            if when not in ("database", "cluster", "relays", "hashes",
+                            "webhooks", "refusal")]
 
 
 def restricted(bench, redis=None, members=None):
@@ -914,9 +914,8 @@ def expect_named_and_given(bench, names, members):
     line = got["cure"].split("CONFIG REWRITE): ")[1]
     # Who may neither hear nor speak does not hear whether the channel is his.
     deaf = {"psubscribe", "publish"} <= set(names)
-    equal(line, "ACL SETUSER gate " + (
-        "resetchannels &onceproxy:{*}:changes " if deaf else "") +
-        " ".join("+" + name for name in names))
+    equal(line, "ACL SETUSER gate " + " ".join("+" + name for name in names) +
+          (" resetchannels &onceproxy:{*}:changes" if deaf else ""))
     administrator(patient.redis, line)
     patient.misses("rights")
 

@@ -39,9 +39,8 @@ struct look_redis {
 	struct function_library *library; /* NULL: scripts run by text */
 	const char *pointer;              /* where the file says where it is */
 
-	bool *missing; /* one for each of rights[] */
+	bool is_replica;
 	enum permitted keys, channels;
-	char *refused;     /* why a write is, though our user may; or NULL */
 	char *appendfsync; /* NULL: it may not be asked */
 	bool no_config;    /* as Redis has no such command */
 
@@ -224,55 +223,29 @@ is_on_its_way(const redisReply *reply)
 
 /*
  * What the answer to a probe shows: Redis checks the right to the command
- * first, then to keys and channels, and then whether it can run now.
+ * first, then to keys and channels, and then whether it can run now.  True: our
+ * user may not run the command.
  */
-static void
-note_answer(struct look_redis *look, size_t right, const redisReply *reply)
+static bool
+note_answer(struct look_redis *look, const struct right *right,
+    const redisReply *reply)
 {
-	const char *text = rights[right].probe;
+	const char *text = right->probe;
 	const char *message =
 	    dial_is(reply, REDIS_REPLY_ERROR) ? reply->str : "";
 	bool refused = redis_error_of_reply(reply) == REDIS_ERROR_NOPERM;
-	if (refused && strstr(message, "run the") != NULL) {
-		look->missing[right] = true;
-		return;
-	}
+	if (refused && strstr(message, "run the") != NULL)
+		return true;
 	enum permitted is = refused ? PERMIT_NO : PERMIT_YES;
 	if (strstr(text, "@key") != NULL && look->keys != PERMIT_NO)
 		look->keys = is;
 	if ((strstr(text, "@channel") || strstr(text, "@pattern")) &&
 	    look->channels != PERMIT_NO)
 		look->channels = is;
-	if (!strcmp(rights[right].name, "set") && *message != '\0' &&
-	    !refused && !is_on_its_way(reply))
-		look->refused = mem_text(message);
-}
-
-/* After PSUBSCRIBE a connection can do nothing but listen: it is the last. */
-static void
-try_rights(struct look_redis *look, bool last)
-{
-	const struct conf_store *store = &look->conf->store;
-	char db[DIGITS_MAX + 1] = "";
-	char *key = mem_printf("%s:{%u}:doctor", store->prefix,
-	    look->at != NULL ? look->at->shard : 0);
-	char *channel = mem_printf("%s:{0}:changes", store->prefix);
-	char *pattern = mem_printf("%s:{*}:changes", store->prefix);
-	const struct dial_word words[] = {{"@key", key}, {"@channel", channel},
-	    {"@pattern", pattern}, {"@db", db}, {"@nothing", ""}};
-	digits_put(db, store->redis.db);
-	for (size_t i = 0; i < n_rights; i++) {
-		bool is_last = !strcmp(rights[i].name, "psubscribe");
-		if (is_last != last || !rights_needed(look->conf, &rights[i]))
-			continue;
-		const redisReply *reply = dial_probe(look->redis,
-		    rights[i].probe, words, sizeof words / sizeof *words);
-		if (reply != NULL)
-			note_answer(look, i, reply);
-	}
-	free(key);
-	free(channel);
-	free(pattern);
+	if (!strcmp(right->name, "set") && *message != '\0' && !refused &&
+	    !look->is_replica && !is_on_its_way(reply))
+		add(look, FINDING_writes, mem_text(message), NULL);
+	return false;
 }
 
 static void
@@ -282,12 +255,40 @@ print_right(FILE *out, const char *sign, const char *right, const char *why)
 	    out, "%s%s%s (%s)", ftell(out) > 0 ? ", " : "", sign, right, why);
 }
 
+/* Prints what our user may not run, and as what an ACL gives it. */
+static void
+try_rights(struct look_redis *look, const char *channels, FILE *lacks,
+    FILE *rules)
+{
+	const struct conf_store *store = &look->conf->store;
+	char db[DIGITS_MAX + 1] = "";
+	char *key = mem_printf("%s:{%u}:doctor", store->prefix,
+	    look->at != NULL ? look->at->shard : 0);
+	char *channel = mem_printf("%s:{0}:changes", store->prefix);
+	const struct dial_word words[] = {{"@key", key}, {"@channel", channel},
+	    {"@pattern", channels}, {"@db", db}, {"@nothing", ""}};
+	digits_put(db, store->redis.db);
+	for (size_t i = 0; i < n_rights; i++) {
+		const redisReply *reply = NULL;
+		if (rights_needed(look->conf, i))
+			reply = dial_probe(look->redis, rights[i].probe, words,
+			    sizeof words / sizeof *words);
+		if (reply == NULL || !note_answer(look, &rights[i], reply))
+			continue;
+		print_right(lacks, "+", rights[i].name, rights[i].message);
+		fprintf(rules, " +%s", rights[i].name);
+	}
+	free(key);
+	free(channel);
+}
+
 /*
- * A pattern is added only where it is needed: Redis refuses one beside "all".
- * A user without any of the commands that take one has no use for it.
+ * The last question: after it the connection can do nothing but listen.  A
+ * pattern is added only where it is needed: Redis refuses one beside "all".  A
+ * user without any of the commands that take one has no use for it.
  */
 static void
-judge_rights(struct look_redis *look)
+look_at_rights(struct look_redis *look)
 {
 	const struct conf *conf = look->conf;
 	const char *user = conf->store.redis.user;
@@ -298,6 +299,7 @@ judge_rights(struct look_redis *look)
 	FILE *line = open_memstream(&cure, &len_cure);
 	must(out != NULL && line != NULL);
 	fprintf(line, "ACL SETUSER %s", user ? user : "default");
+	try_rights(look, channels + 1, out, line);
 	if (look->keys != PERMIT_YES)
 		fprintf(line, " %s%s",
 		    look->keys == PERMIT_UNKNOWN ? "resetkeys " : "", keys);
@@ -305,18 +307,12 @@ judge_rights(struct look_redis *look)
 		fprintf(line, " %s%s",
 		    look->channels == PERMIT_UNKNOWN ? "resetchannels " : "",
 		    channels);
-	for (size_t i = 0; i < n_rights; i++) {
-		if (!look->missing[i])
-			continue;
-		print_right(out, "+", rights[i].name, rights[i].message);
-		fprintf(line, " +%s", rights[i].name);
-	}
 	if (look->keys == PERMIT_NO)
 		print_right(out, "", keys, "our keys");
 	if (look->channels == PERMIT_NO)
 		print_right(out, "", channels, "our channels");
 	must(fclose(out) == 0 && fclose(line) == 0);
-	if (*lacks != '\0')
+	if (*lacks != '\0' && !dial_is_broken(look->redis))
 		findings_add(look->doctor, FINDING_rights,
 		    user ? "/store/user" : look->pointer, mem_text(lacks),
 		    mem_text(cure));
@@ -328,29 +324,19 @@ judge_rights(struct look_redis *look)
 
 /* --- what it says of itself --- */
 
-static char *
-value_of(struct span info, const char *name)
-{
-	return mem_str(info_value(info, span_str(name)));
-}
-
 static void
 judge_role(struct look_redis *look, struct span info)
 {
-	char *version = value_of(info, "redis_version");
 	if (info_is_old(info))
-		add(look, FINDING_redis_old, mem_text(version), NULL);
-	free(version);
-	if (!info_is_master(info)) {
-		char *host = value_of(info, "master_host");
-		char *port = value_of(info, "master_port");
+		add(look, FINDING_redis_old,
+		    mem_str(info_value(info, SPAN("redis_version"))), NULL);
+	struct span host = info_value(info, SPAN("master_host"));
+	struct span port = info_value(info, SPAN("master_port"));
+	look->is_replica = !info_is_master(info);
+	if (look->is_replica)
 		add(look, FINDING_redis_replica,
-		    mem_printf("%s:%s", host, port), NULL);
-		free(host);
-		free(port);
-	} else if (look->refused != NULL) {
-		add(look, FINDING_writes, mem_text(look->refused), NULL);
-	}
+		    mem_printf("%.*s:%.*s", SPAN_FMT(host), SPAN_FMT(port)),
+		    NULL);
 }
 
 static void
@@ -360,12 +346,12 @@ judge_memory(struct look_redis *look, struct span info)
 	uint64_t most = info_number(info, SPAN("maxmemory"));
 	uint64_t used = info_number(info, SPAN("used_memory"));
 	if (info_may_evict(info)) {
-		char *policy = value_of(info, "maxmemory_policy");
+		struct span policy = info_value(info, SPAN("maxmemory_policy"));
 		findings_add(look->doctor,
 		    allowed ? FINDING_eviction_allowed : FINDING_eviction,
 		    allowed ? "/store/allow_eviction" : look->pointer,
-		    mem_printf("maxmemory-policy is %s", policy), NULL);
-		free(policy);
+		    mem_printf("maxmemory-policy is %.*s", SPAN_FMT(policy)),
+		    NULL);
 	}
 	if (most > 0 && used > most - most / 5)
 		add(look, FINDING_memory,
@@ -452,10 +438,8 @@ look_at_info(struct look_redis *look)
 		judge_persistence(look, info);
 		judge_replicas(look, info);
 	} else if (!dial_is_broken(look->redis)) {
-		const char why[] = "this Redis user may not run INFO";
-		findings_skip_all(look->doctor, NEEDS_INFO, why);
-		if (look->refused != NULL)
-			findings_skip(look->doctor, FINDING_writes, why);
+		findings_skip_all(look->doctor, NEEDS_INFO,
+		    "this Redis user may not run INFO");
 	}
 }
 
@@ -698,29 +682,23 @@ look_redis(struct doctor *doctor, const char *pointer,
 	    .conf = doctor->conf,
 	    .masters = masters,
 	    .at = at,
-	    .pointer = pointer,
-	    .missing = mem_zero(n_rights * sizeof(bool))};
+	    .pointer = pointer};
 	if (look.conf->store.functions)
 		look.library = script_library_new();
 	if (open_redis(&look)) {
-		try_rights(&look, false);
 		look_at_config(&look);
 		look_at_info(&look);
 		look_at_clock(&look);
 		look_at_store_id(&look);
 		count_records(&look);
 		look_at_keys(&look);
-		try_rights(&look, true);
+		look_at_rights(&look);
 		if (dial_is_broken(look.redis))
 			look_redis_unseen(
 			    doctor, pointer, dial_message(look.redis));
-		else
-			judge_rights(&look);
 		dial_free(&look.redis);
 	}
 	script_library_free(&look.library);
-	free(look.missing);
-	free(look.refused);
 	free(look.appendfsync);
 	free(look.foreign_name);
 	free(look.locked_id);

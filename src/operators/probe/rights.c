@@ -7,39 +7,37 @@
 #include "operators/probe/rights.h"
 
 const struct right rights[] = {
-#define RIGHT(name, when, probe, message) {name, probe, message, RIGHT_##when},
+#define RIGHT(name, when, probe, message) {name, probe, message},
 #include "tbl/rights.h"
 #undef RIGHT
 };
 const size_t n_rights = sizeof rights / sizeof *rights;
 
 bool
-rights_needed(const struct conf *conf, const struct right *right)
+rights_needed(const struct conf *conf, size_t index)
 {
 	const struct conf_store *store = &conf->store;
-	bool sources = conf->n_sources > 0, topics = false, webhooks = false;
-	bool refuses = store->events_maxlen > 0 && store->events_refuse;
-	bool positions = conf->n_relays > 0 || refuses;
+	bool topics = false, webhooks = false;
 	for (size_t i = 0; i < conf->n_sources; i++)
 		topics |= conf->sources[i].broker->kind == BROKER_KAFKA;
 	for (size_t i = 0; i < conf->n_relays; i++)
 		webhooks |= conf->relays[i].kind == RELAY_WEBHOOK;
+	/* The words of the table. */
+	bool always = true, events = store->events_maxlen > 0;
+	bool database = !store->redis.managed && store->redis.db != 0;
+	bool function = store->functions, script = !function;
+	bool replicas = store->wait_replicas > 0;
+	bool cluster = store->redis.cluster.count > 0;
+	bool refusal = events && store->events_refuse;
+	bool relays = conf->n_relays > 0 || refusal;
+	bool sources = conf->n_sources > 0, messages = relays || sources;
+	bool hashes = relays || topics;
 	const bool needed[] = {
-	    [RIGHT_ALWAYS] = true,
-	    [RIGHT_WITH_DB] = !store->redis.managed && store->redis.db != 0,
-	    [RIGHT_WITH_EVENTS] = store->events_maxlen != 0,
-	    [RIGHT_WITH_FUNCTION] = store->functions,
-	    [RIGHT_WITH_REPLICAS] = store->wait_replicas > 0,
-	    [RIGHT_WITH_SCRIPT] = !store->functions,
-	    [RIGHT_WITH_CLUSTER] = store->redis.cluster.count > 0,
-	    [RIGHT_WITH_SOURCES] = sources,
-	    [RIGHT_WITH_RELAYS] = positions,
-	    [RIGHT_WITH_MESSAGES] = positions || sources,
-	    [RIGHT_WITH_HASHES] = positions || topics,
-	    [RIGHT_WITH_WEBHOOKS] = webhooks,
-	    [RIGHT_WITH_REFUSAL] = refuses,
+#define RIGHT(name, when, probe, message) when,
+#include "tbl/rights.h"
+#undef RIGHT
 	};
-	return needed[right->when];
+	return needed[index];
 }
 
 char *
@@ -69,7 +67,7 @@ rights_acl(const struct conf *conf)
 	    "-@all %s %s",
 	    user ? user : "onceproxy", keys, channels);
 	for (size_t i = 0; i < n_rights; i++)
-		if (rights_needed(conf, &rights[i]))
+		if (rights_needed(conf, i))
 			fprintf(out, " +%s", rights[i].name);
 	must(fclose(out) == 0);
 	free(keys);
