@@ -43,13 +43,20 @@ class Patient:
         return self.config["sources"]["charges"]
 
     def look(self):
-        """The findings about brokers, sources and relays, by name."""
+        """The findings about brokers, sources and relays, by name; the words
+        and cures of several with one name are a line each."""
         write(self.file, self.config)
         said = command("doctor", "-c", self.file, "--json")
         equal(said.stderr, "")
         self.status = said.returncode
-        return {f["name"]: f for f in json.loads(said.stdout)["findings"]
-                if f["name"].startswith(("broker_", "source_", "relay_"))}
+        found = {}
+        for f in json.loads(said.stdout)["findings"]:
+            if f["name"].startswith(("broker_", "source_", "relay_")):
+                first = found.setdefault(f["name"], f)
+                if first is not f:
+                    first["words"] += "\n" + f["words"]
+                    first["cure"] += "\n" + f["cure"]
+        return found
 
     def ill(self):
         return sorted(name for name, f in self.look().items()
@@ -96,8 +103,10 @@ def topics_that_are_not_there_are_told(bench):
                       results={"topic": "no.results"})
     assert f"there is no topic {patient.name}" in patient.finds(
         "source_missing", "fail")
-    words = patient.finds("source_places", "fail")
-    assert f"no.results, {patient.name}.dead" in words, words
+    words = patient.finds("source_places", "fail").splitlines()
+    for line, name in zip(words, ("no.results", f"{patient.name}.dead"),
+                          strict=True):
+        assert line.endswith(f": {name}"), words
     for name in (patient.name, "no.results", f"{patient.name}.dead"):
         patient.kafka.topic(name)
     equal([n for n in patient.ill() if n != "source_copies"], [])
@@ -239,11 +248,14 @@ def names_that_a_source_may_not_use_are_told(bench):
     def missing():
         found = patient.look()["source_rights"]
         return found["words"] if found["level"] == "fail" else None
-    both = (f"read as the group {topic.group}, "
-            f"use the transactional id {name}")
-    eventually(lambda: missing() and missing().endswith(both), both, START_S)
-    cure = patient.look()["source_rights"]["cure"]
-    assert f"--group {topic.group}" in cure, cure
+    both = [f"read as the group {topic.group}",
+            f"use the transactional id {name}"]
+    eventually(lambda: missing() and [line.split(": ")[1] for line in
+                                      missing().splitlines()] == both,
+               both, START_S)
+    cures = patient.look()["source_rights"]["cure"].splitlines()
+    assert f"--group {topic.group}" in cures[0], cures
+    assert "--transactional-id onceproxy-charges-" in cures[1], cures
     kafka.allow("group", topic.group, "Read")
     eventually(lambda: missing() and "group" not in missing(),
                "the group may be read as", START_S)
@@ -306,8 +318,8 @@ def a_right_that_a_relay_lacks_is_told_and_nothing_is_written(bench):
         "the topic is no trouble", START_S)
     name = words.split()[-1]
     assert name.startswith("onceproxy-relay-ledger-"), words
-    assert words.endswith(f"use the transactional id {name}, "
-                          f"read as the group {name}"), words
+    equal([line.split(": ")[1] for line in words.splitlines()],
+          [f"use the transactional id {name}", f"read as the group {name}"])
     cure = patient.look()["relay_rights"]["cure"]
     assert "prefixed --transactional-id onceproxy-relay-ledger-" in cure, cure
     kafka.allow("transactional-id", name, "Write")

@@ -25,18 +25,6 @@ findings_pointer(const char *member, const char *name)
 	return json_pointer_text(&pointer);
 }
 
-void
-findings_append(char **list, char *text)
-{
-	if (*list != NULL) {
-		char *both = mem_printf("%s, %s", *list, text);
-		free(*list);
-		free(text);
-		text = both;
-	}
-	*list = text;
-}
-
 /* The text with what stands for {}. */
 static char *
 filled(const char *text, const char *with)

@@ -74,8 +74,6 @@ struct doctor {
 
 /* "/MEMBER/NAME", for free(). */
 char *findings_pointer(const char *member, const char *name);
-/* One more item of a list behind a comma, or NULL; takes text over. */
-void findings_append(char **list, char *text);
 /*
  * One more finding of that kind.  detail and remedy stand in its message and
  * in its cure, and are taken over; NULL where they have no place for one.

@@ -44,9 +44,6 @@ struct look_kafka {
 	/* What the broker does with topics that are not there. */
 	bool makes_topics;
 	int64_t lag; /* of the group; -1: not known */
-	/* What our user may not, with commas, and what permits the first. */
-	char *rights, *grant;
-	char *missing, *no_place, *few_copies, *too_small;
 };
 
 /* --- the client --- */
@@ -150,15 +147,15 @@ close_client(struct look_kafka *look)
 
 /* --- rights: asked by trying, where a broker judges them first --- */
 
-/* The right to an act, and all that kafka-acls.sh is told for it. */
+/* The right to an act, and what kafka-acls.sh is told for it; takes both. */
 static void
 lacks(struct look_kafka *look, char *right, char *rule)
 {
-	findings_append(&look->rights, right);
-	if (look->grant == NULL)
-		look->grant = mem_printf("kafka-acls.sh --add "
-					 "--allow-principal User:NAME %s",
-		    rule);
+	look_broker_add(look->at,
+	    look->source != NULL ? FINDING_source_rights : FINDING_relay_rights,
+	    right,
+	    mem_printf(
+		"kafka-acls.sh --add --allow-principal User:NAME %s", rule));
 	free(rule);
 }
 
@@ -271,6 +268,7 @@ try_group(struct look_kafka *look, char *rule)
 {
 	int64_t until_us = clock_us() + (int64_t)TRY_MS * 1000;
 	rd_kafka_resp_err_t error;
+	bool waits;
 	rd_kafka_topic_partition_list_t *list = kafka_call_list(NO_TOPIC, 0, 0);
 	/* A coordinator that may not be asked for is waited for in vain. */
 	do {
@@ -279,24 +277,12 @@ try_group(struct look_kafka *look, char *rule)
 		if (look->trouble ==
 		    RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
 			error = look->trouble;
-	} while ((error == RD_KAFKA_RESP_ERR__TIMED_OUT ||
-		     error == RD_KAFKA_RESP_ERR__WAIT_COORD) &&
-		 clock_us() < until_us);
-	if (error != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
-		rd_kafka_queue_t *queue = rd_kafka_queue_new(look->client);
-		list->elems[0].offset = 0; /* which was asked for */
-		error = rd_kafka_commit_queue(
-		    look->client, list, queue, NULL, NULL);
-		rd_kafka_event_t *event =
-		    error == RD_KAFKA_RESP_ERR_NO_ERROR
-			? rd_kafka_queue_poll(queue, TRY_MS)
-			: NULL;
-		if (event != NULL) {
-			error = rd_kafka_event_error(event);
-			rd_kafka_event_destroy(event);
-		}
-		rd_kafka_queue_destroy(queue);
-	}
+		waits = error == RD_KAFKA_RESP_ERR__TIMED_OUT ||
+			error == RD_KAFKA_RESP_ERR__WAIT_COORD;
+	} while (waits && clock_us() < until_us);
+	list->elems[0].offset = 0; /* which was asked for */
+	if (!waits && error != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		error = rd_kafka_commit(look->client, list, 0);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
 		lacks(look, mem_printf("read as the group %s", look->group),
@@ -381,39 +367,43 @@ most_bytes(struct look_kafka *look, const char *name)
 	    look, RD_KAFKA_RESOURCE_TOPIC, name, "max.message.bytes");
 }
 
-/* A topic that results or dead letters are put to; those are read, too. */
-static void
+/*
+ * A topic that results or dead letters are put to; those are read, too.  Returns
+ * the longest message that it takes; -1: that is not told.
+ */
+static int64_t
 look_at_put_topic(struct look_kafka *look, const char *name, bool reads)
 {
 	int parts, replicas;
 	rd_kafka_resp_err_t error =
 	    describe_topic(look, name, &parts, &replicas);
-	if (error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+	bool denied = error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	if (denied)
 		lacks_topic(look, "write to", name);
-		return;
-	}
-	if (parts == 0) {
-		if (!look->makes_topics)
-			findings_append(&look->no_place, mem_text(name));
-		return;
-	}
+	else if (parts == 0 && !look->makes_topics)
+		look_broker_add(
+		    look->at, FINDING_source_places, mem_text(name), NULL);
+	if (denied || parts == 0)
+		return -1;
 	if (is_writing_denied(look, name))
 		lacks_topic(look, "write to", name);
 	if (reads && is_reading_denied(look, name))
 		lacks_topic(look, "read", name);
 	if (replicas < 2)
-		findings_append(
-		    &look->few_copies, mem_printf("%s has one replica", name));
+		look_broker_add(look->at, FINDING_source_copies,
+		    mem_printf("%s has one replica", name), NULL);
 	else if (number_of(look, RD_KAFKA_RESOURCE_TOPIC, name,
 		     "min.insync.replicas") == 1)
-		findings_append(&look->few_copies,
-		    mem_printf("%s has min.insync.replicas 1", name));
+		look_broker_add(look->at, FINDING_source_copies,
+		    mem_printf("%s has min.insync.replicas 1", name), NULL);
 	int64_t takes = most_bytes(look, name);
 	if (takes >= 0 && takes < TOGETHER_BYTES)
-		findings_append(&look->too_small,
+		look_broker_add(look->at, FINDING_source_sizes,
 		    mem_printf("max.message.bytes of %s is %" PRId64
 			       ", and should be at least %d",
-			name, takes, TOGETHER_BYTES));
+			name, takes, TOGETHER_BYTES),
+		    NULL);
+	return takes;
 }
 
 /* The longest answer that any route keeps has to fit. */
@@ -421,9 +411,7 @@ static void
 look_at_results(struct look_kafka *look, const char *name)
 {
 	const struct conf *conf = look->conf;
-	int64_t longest = 0;
-	look_at_put_topic(look, name, false);
-	int64_t takes = most_bytes(look, name);
+	int64_t longest = 0, takes = look_at_put_topic(look, name, false);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
@@ -431,37 +419,36 @@ look_at_results(struct look_kafka *look, const char *name)
 			longest = policy->max_response_body;
 	}
 	if (takes > 0 && takes < longest)
-		findings_append(&look->too_small,
+		look_broker_add(look->at, FINDING_source_sizes,
 		    mem_printf("max.message.bytes of %s is %" PRId64
 			       ", and max_response_body %" PRId64,
-			name, takes, longest));
+			name, takes, longest),
+		    NULL);
 }
 
-/* Where results and dead letters go; those are a message with fields more. */
+/* Where dead letters go; they are a message with fields more. */
 static void
-look_at_places(struct look_kafka *look)
+look_at_dead_letters(struct look_kafka *look)
 {
 	const struct conf_source *source = look->source;
-	if (source->results != NULL)
-		look_at_results(look, source->results);
-	if (source->dead_letters != NULL)
-		look_at_put_topic(look, source->dead_letters, true);
+	struct arena *arena = arena_new();
+	int64_t takes = -1;
 	for (size_t i = 0; i < source->topics.count; i++) {
 		const char *topic = source->topics.list[i];
-		char *dead = source->dead_letters != NULL
-				 ? mem_text(source->dead_letters)
-				 : mem_printf("%s.dead", topic);
-		if (source->dead_letters == NULL)
-			look_at_put_topic(look, dead, true);
+		const char *dead =
+		    kafka_conf_dead(source, span_str(topic), arena);
+		/* One for all topics, or each has its own. */
+		if (i == 0 || source->dead_letters == NULL)
+			takes = look_at_put_topic(look, dead, true);
 		int64_t has = most_bytes(look, topic);
-		int64_t takes = most_bytes(look, dead);
 		if (has > 0 && takes > 0 && takes < has)
-			findings_append(&look->too_small,
+			look_broker_add(look->at, FINDING_source_sizes,
 			    mem_printf("max.message.bytes of %s is %" PRId64
 				       ", and that of %s %" PRId64,
-				dead, takes, topic, has));
-		free(dead);
+				dead, takes, topic, has),
+			    NULL);
 	}
+	arena_free(&arena);
 }
 
 /* --- how far the group is --- */
@@ -507,8 +494,8 @@ look_at_topics(struct look_kafka *look)
 			continue;
 		}
 		if (parts == 0) {
-			findings_append(&look->missing,
-			    mem_printf("there is no topic %s", name));
+			look_broker_add(look->at, FINDING_source_missing,
+			    mem_printf("there is no topic %s", name), NULL);
 			continue;
 		}
 		rd_kafka_topic_partition_list_t *list =
@@ -561,15 +548,6 @@ look_at_group(struct look_kafka *look)
 
 /* --- a source --- */
 
-/* Those of a kind are one finding; NULL: there are none. */
-static void
-add_list(
-    struct look_kafka *look, enum finding_name name, char *list, char *grant)
-{
-	if (list != NULL)
-		look_broker_add(look->at, name, list, grant);
-}
-
 static void
 look_at_source(struct look_kafka *look)
 {
@@ -577,7 +555,9 @@ look_at_source(struct look_kafka *look)
 	char *begins = mem_printf("onceproxy-%s-", look->source->name);
 	look_at_broker(look);
 	look_at_topics(look);
-	look_at_places(look);
+	if (look->source->results != NULL)
+		look_at_results(look, look->source->results);
+	look_at_dead_letters(look);
 	if (look_at_group(look) && look->lag > 0)
 		look_broker_add(look->at, FINDING_source_waits,
 		    mem_printf("%" PRId64 ", and nobody is in the group %s",
@@ -589,11 +569,6 @@ look_at_source(struct look_kafka *look)
 	    look, mem_printf("--operation Read --operation Describe --group %s",
 		      look->group));
 	look_at_id(look, id, begins);
-	add_list(look, FINDING_source_missing, look->missing, NULL);
-	add_list(look, FINDING_source_rights, look->rights, look->grant);
-	add_list(look, FINDING_source_places, look->no_place, NULL);
-	add_list(look, FINDING_source_copies, look->few_copies, NULL);
-	add_list(look, FINDING_source_sizes, look->too_small, NULL);
 	free(begins);
 	free(id);
 }
@@ -632,7 +607,6 @@ look_at_ledger(struct look_kafka *look, const char *begins)
 	    mem_printf("--operation Read --resource-pattern-type prefixed "
 		       "--group %s",
 		begins));
-	add_list(look, FINDING_relay_rights, look->rights, look->grant);
 }
 
 void
