@@ -1795,7 +1795,7 @@ def a_right_that_a_relay_has_not_is_a_failure(bench):
     postgres("REVOKE ALL ON SCHEMA public FROM gate, PUBLIC; "
              "GRANT USAGE ON SCHEMA public TO gate")
     got = patient.finds("relay_rights")
-    assert "CREATE on SCHEMA public" in got["words"], got
+    assert "CREATE ON SCHEMA public" in got["words"], got
     postgres(got["cure"].split("say: ")[1])
     patient.misses("relay_rights")
     gateway = bench.serve(patient.config)
@@ -1803,7 +1803,7 @@ def a_right_that_a_relay_has_not_is_a_failure(bench):
     gateway.stop()
     postgres("REASSIGN OWNED BY gate TO postgres")
     got = patient.finds("relay_rights")
-    for words in ('INSERT on "ledger"', 'UPDATE on "ledger_position"'):
+    for words in ('INSERT ON "ledger"', 'UPDATE ON "ledger_position"'):
         assert words in got["words"], got
     postgres(got["cure"].split("say: ")[1])
     patient.misses("relay_rights")

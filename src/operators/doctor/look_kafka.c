@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "messages/broker/kafka/kafka_call.h"
 #include "messages/broker/kafka/kafka_conf.h"
-#include "operators/doctor/look_broker_private.h"
+#include "operators/doctor/look_private.h"
 #include "store/record/origin.h"
 
 enum {
@@ -573,44 +573,35 @@ look_at_source(struct look_kafka *look)
 	free(id);
 }
 
-void
-look_kafka(const struct look_broker *at)
-{
-	struct look_kafka look = {.at = at,
-	    .conf = at->doctor->conf,
-	    .source = at->source,
-	    .group = at->source->group,
-	    .lag = -1};
-	if (dial_brokers(&look))
-		look_at_source(&look);
-	close_client(&look);
-}
-
 /* --- a relay --- */
 
 /* To read, too: a place is committed with what is written. */
 static void
-look_at_ledger(struct look_kafka *look, const char *begins)
+look_at_ledger(struct look_kafka *look)
 {
-	const char *topic = look->at->relay->topic;
+	const struct conf_relay *relay = look->at->relay;
+	char *begins = kafka_conf_relay_id(relay->name, SPAN(""));
 	int parts, replicas;
 	rd_kafka_resp_err_t error =
-	    describe_topic(look, topic, &parts, &replicas);
+	    describe_topic(look, relay->topic, &parts, &replicas);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR &&
 	    error != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
 		look_broker_add(look->at, FINDING_relay_topic,
-		    mem_printf("%s: %s", topic, rd_kafka_err2str(error)), NULL);
-	else if (is_writing_denied(look, topic))
-		lacks_topic(look, "write to", topic);
+		    mem_printf("%s: %s", relay->topic, rd_kafka_err2str(error)),
+		    NULL);
+	else if (is_writing_denied(look, relay->topic))
+		lacks_topic(look, "write to", relay->topic);
 	look_at_id(look, look->group, begins);
 	try_group(look,
 	    mem_printf("--operation Read --resource-pattern-type prefixed "
 		       "--group %s",
 		begins));
+	free(begins);
 }
 
-void
-look_kafka_relay(const struct look_broker *at)
+/* While the store has no id, there is only how a relay's name begins. */
+static char *
+name_of_relay(const struct look_broker *at)
 {
 	uint8_t id[DIGEST_BYTES];
 	char store[DIGEST_HEX + 1] = "";
@@ -619,14 +610,25 @@ look_kafka_relay(const struct look_broker *at)
 		origin_id(at->doctor->conf, span_str(store_id), id);
 		hex_encode(id, sizeof id, store);
 	}
-	/* While its store has no id, there is only how its name begins. */
-	char *name = kafka_conf_relay_id(at->relay->name, span_str(store));
-	char *begins = kafka_conf_relay_id(at->relay->name, SPAN(""));
-	struct look_kafka look = {
-	    .at = at, .conf = at->doctor->conf, .group = name};
-	if (dial_brokers(&look))
-		look_at_ledger(&look, begins);
+	return kafka_conf_relay_id(at->relay->name, span_str(store));
+}
+
+/* --- all of it --- */
+
+void
+look_kafka(const struct look_broker *at)
+{
+	char *relay = at->relay != NULL ? name_of_relay(at) : NULL;
+	struct look_kafka look = {.at = at,
+	    .conf = at->doctor->conf,
+	    .source = at->source,
+	    .group = relay != NULL ? relay : at->source->group,
+	    .lag = -1};
+	bool in = dial_brokers(&look);
+	if (in && relay != NULL)
+		look_at_ledger(&look);
+	else if (in)
+		look_at_source(&look);
 	close_client(&look);
-	free(begins);
-	free(name);
+	free(relay);
 }

@@ -9,19 +9,18 @@
 #include "base/random.h"
 #include "messages/broker/postgres/postgres_sql.h"
 #include "operators/commands/shell_quote.h"
-#include "operators/doctor/look_broker_private.h"
+#include "operators/doctor/look_private.h"
 #include "store/postgres/postgres_name.h"
 #include "store/postgres/postgres_witness.h"
 
 struct look_postgres {
 	const struct look_broker *at;
-	const struct conf_source *source; /* NULL: a relay's, or a witness's */
-	enum finding_name missing;        /* what a statement that fails is */
+	enum finding_name missing; /* what a statement that fails is */
 	PGconn *conn;
 	struct arena *arena;
-	const char *known; /* SQL that names the values, and what is of them */
 	const char *values[16];
 	int count;
+	bool denied; /* it was said that rights are missing */
 	bool failed; /* something is missing: the rest cannot be asked */
 };
 
@@ -54,7 +53,10 @@ connect_to(const struct conf_broker *broker, const char *kind)
 
 /* --- asking --- */
 
-/* The rows of a statement, for PQclear(); NULL: it failed, which is said. */
+/*
+ * The rows of a statement, for PQclear(); NULL: it failed, which is said, but
+ * for want of a right only once (42501: insufficient_privilege).
+ */
 static PGresult *
 rows_of(struct look_postgres *look, const char *sql, int count)
 {
@@ -63,7 +65,9 @@ rows_of(struct look_postgres *look, const char *sql, int count)
 	ExecStatusType status = PQresultStatus(result);
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
 		return result;
-	if (!look->failed)
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	bool said = look->denied && state != NULL && !strcmp(state, "42501");
+	if (!look->failed && !said)
 		look_broker_add(look->at, look->missing,
 		    flat(PQresultErrorMessage(result)), NULL);
 	look->failed = true;
@@ -91,19 +95,28 @@ ask(struct look_postgres *look, const char *sql)
 	return text;
 }
 
+/* Of what follows: each right that is missing, to what, and its place. */
+#define RIGHTS \
+	"SELECT string_agg(need || ' ON ' || what, ', ' ORDER BY n), " \
+	"string_agg('GRANT ' || need || ' ON ' || what || ' TO ' || " \
+	"quote_ident(current_user), '; ' ORDER BY n) FROM "
+
 /* A question of the values: what it has to say, and what cures that. */
 struct sql_question {
 	enum finding_name name;
 	const char *sql;
 };
 
-/* What is missing ends it: the rest is about what is there. */
+/*
+ * known: SQL that names the values, and what is of them.  What is missing ends
+ * it: the rest is about what is there.
+ */
 static void
-put_questions(
-    struct look_postgres *look, const struct sql_question *list, size_t count)
+put_questions(struct look_postgres *look, const char *known,
+    const struct sql_question *list, size_t count)
 {
 	for (size_t i = 0; i < count && !look->failed; i++) {
-		char *sql = mem_printf("%s%s", look->known, list[i].sql);
+		char *sql = mem_printf("%s%s", known, list[i].sql);
 		PGresult *result = rows_of(look, sql, look->count);
 		char *detail = text_in(result, 0), *remedy = text_in(result, 1);
 		free(sql);
@@ -113,6 +126,8 @@ put_questions(
 			continue;
 		}
 		look->failed = list[i].name == look->missing;
+		look->denied |= list[i].name == FINDING_source_rights ||
+		    list[i].name == FINDING_witness_rights;
 		look_broker_add(look->at, list[i].name, detail, remedy);
 	}
 }
@@ -179,10 +194,7 @@ static const struct sql_question of_source[] = {
 	"AND pg_get_ruledef(r.oid) ~* 'delete\\s+from') AS found"},
     /* What is not there can be made; the newest dead letter is read. */
     {FINDING_source_rights,
-	"SELECT string_agg(need || ' ON ' || what, ', ' ORDER BY n), "
-	"string_agg('GRANT ' || need || ' ON ' || what || ' TO ' || "
-	"quote_ident(current_user), '; ' ORDER BY n) FROM ("
-	"SELECT need, what, min(n) AS n FROM ("
+	RIGHTS "(SELECT need, what, min(n) AS n FROM ("
 	"SELECT 'SELECT' AS need, tab AS what, 1 AS n FROM p WHERE EXISTS "
 	"(SELECT FROM cols WHERE NOT "
 	"has_column_privilege(to_regclass(tab), c, 'SELECT')) "
@@ -239,7 +251,7 @@ look_at_index(struct look_postgres *look, const char *table, const char *order,
 	PGresult *plan = rows_of(look, sql, 0);
 	if (plan != NULL && is_poor(plan))
 		look_broker_add(look->at, FINDING_source_index,
-		    mem_text(look->source->table),
+		    mem_text(look->at->source->table),
 		    mem_printf("CREATE INDEX CONCURRENTLY ON %s (%s)%s", table,
 			order, where));
 	PQclear(plan);
@@ -251,7 +263,7 @@ look_at_index(struct look_postgres *look, const char *table, const char *order,
 static void
 look_at_rows(struct look_postgres *look)
 {
-	const struct conf_source *source = look->source;
+	const struct conf_source *source = look->at->source;
 	const struct conf_columns *c = &source->columns;
 	const struct conf_finish *f = &source->finish;
 	const char *table = look->values[0];
@@ -292,24 +304,6 @@ look_at_rows(struct look_postgres *look)
 	PQfreemem(value);
 }
 
-static void
-look_at_table(struct look_postgres *look)
-{
-	put_questions(look, of_source, sizeof of_source / sizeof *of_source);
-	char *sql =
-	    mem_printf("%s SELECT 'yes' FROM p WHERE NOT EXISTS "
-		       "(SELECT FROM cols WHERE NOT has_column_privilege("
-		       "to_regclass(tab), c, 'SELECT'))",
-		look->known);
-	if (!look->failed) {
-		PGresult *result = rows_of(look, sql, look->count);
-		if (result != NULL && PQntuples(result) > 0)
-			look_at_rows(look);
-		PQclear(result);
-	}
-	free(sql);
-}
-
 /*
  * Rows that were deleted stay in the way as long as a transaction older than
  * that may see them: of sessions, prepared, or of replicas.
@@ -340,60 +334,30 @@ look_at_snapshots(struct look_postgres *look)
 	free(sees);
 }
 
-/* False: it is not let in, which is said. */
-static bool
-come_in(struct look_postgres *look)
+static void
+look_at_source(struct look_postgres *look)
 {
-	const struct conf_broker *broker = look->at->broker;
-	look->conn = connect_to(broker, "read-write");
-	if (PQstatus(look->conn) == CONNECTION_OK) {
-		PQclear(rows_of(look, "SET statement_timeout = 5000", 0));
-		return PQstatus(look->conn) == CONNECTION_OK;
-	}
-	char *why = flat(PQerrorMessage(look->conn));
-	/* None of the hosts takes writes, but one may be there. */
-	PGconn *any = connect_to(broker, "any");
-	if (look->source != NULL && PQstatus(any) == CONNECTION_OK) {
-		look_broker_add_once(look->at, FINDING_broker_replica, NULL);
-		findings_skip_all(look->at->doctor, NEEDS_BROKER,
-		    "the broker could not be examined");
-	} else {
-		look_broker_unseen(
-		    look->at, PQping(broker->postgres) == PQPING_OK, why);
-	}
-	PQfinish(any);
-	free(why);
-	return false;
-}
-
-void
-look_postgres(const struct look_broker *at)
-{
-	const struct conf_source *source = at->source;
+	const struct conf_source *source = look->at->source;
 	const struct conf_columns *c = &source->columns;
 	const struct conf_finish *f = &source->finish;
-	struct arena *arena = arena_new();
-	struct look_postgres look = {.at = at,
-	    .source = source,
-	    .missing = FINDING_source_missing,
-	    .arena = arena,
-	    .known = known_of_source,
-	    .values = {postgres_name_table(arena, source->table), source->table,
-		c->id, c->entity, c->type, c->payload, c->order, f->column,
-		c->headers,
-		source->results ? postgres_name_table(arena, source->results)
-				: NULL,
-		source->dead_letters
-		    ? postgres_name_table(arena, source->dead_letters)
-		    : NULL,
-		f->from, source->order_by != SOURCE_ORDER_NONE ? "t" : NULL},
-	    .count = 13};
-	if (come_in(&look)) {
-		look_at_table(&look);
-		look_at_snapshots(&look);
-	}
-	PQfinish(look.conn);
-	arena_free(&arena);
+	const char *const values[] = {
+	    postgres_name_table(look->arena, source->table), source->table,
+	    c->id, c->entity, c->type, c->payload, c->order, f->column,
+	    c->headers,
+	    source->results ? postgres_name_table(look->arena, source->results)
+			    : NULL,
+	    source->dead_letters
+		? postgres_name_table(look->arena, source->dead_letters)
+		: NULL,
+	    f->from, source->order_by != SOURCE_ORDER_NONE ? "t" : NULL};
+	look->missing = FINDING_source_missing;
+	memcpy(look->values, values, sizeof values);
+	look->count = sizeof values / sizeof *values;
+	put_questions(look, known_of_source, of_source,
+	    sizeof of_source / sizeof *of_source);
+	if (!look->failed)
+		look_at_rows(look);
+	look_at_snapshots(look);
 }
 
 /* --- the tables of a relay: its ledger, and its position --- */
@@ -410,10 +374,7 @@ static const struct sql_question of_relay[] = {
 	"(SELECT FROM pg_attribute WHERE attrelid = to_regclass(tab) "
 	"AND attname = c AND attnum > 0 AND NOT attisdropped)"},
     {FINDING_relay_rights,
-	"SELECT string_agg(need || ' on ' || what, ', ' ORDER BY n), "
-	"string_agg('GRANT ' || need || ' ON ' || what || ' TO ' || "
-	"quote_ident(current_user), '; ' ORDER BY n) FROM ("
-	"SELECT what, need, n FROM p, LATERAL (VALUES (tab, 'INSERT', 1), "
+	RIGHTS "(SELECT what, need, n FROM p, LATERAL (VALUES (tab, 'INSERT', 1), "
 	"(tab, 'SELECT', 2), (pos, 'INSERT', 3), (pos, 'SELECT', 4), "
 	"(pos, 'UPDATE', 5)) AS v (what, need, n) "
 	"WHERE NOT has_table_privilege(to_regclass(what), need) "
@@ -424,23 +385,19 @@ static const struct sql_question of_relay[] = {
 	"AND NOT has_schema_privilege(s, 'CREATE')) AS wanted"},
 };
 
-void
-look_postgres_relay(const struct look_broker *at)
+static void
+look_at_relay(struct look_postgres *look)
 {
-	struct arena *arena = arena_new();
-	char *position = mem_printf("%s_position", at->relay->table);
-	struct look_postgres look = {.at = at,
-	    .missing = FINDING_relay_table,
-	    .known = known_of_relay,
-	    .values = {postgres_name_table(arena, at->relay->table),
-		postgres_name_table(arena, position)},
-	    .count = 2};
-	if (come_in(&look))
-		put_questions(
-		    &look, of_relay, sizeof of_relay / sizeof *of_relay);
-	PQfinish(look.conn);
-	free(position);
-	arena_free(&arena);
+	const char *table = look->at->relay->table;
+	const char *const values[] = {
+	    postgres_name_table(look->arena, table),
+	    postgres_name_table(look->arena,
+		arena_printf(look->arena, "%s_position", table).ptr)};
+	look->missing = FINDING_relay_table;
+	memcpy(look->values, values, sizeof values);
+	look->count = sizeof values / sizeof *values;
+	put_questions(look, known_of_relay, of_relay,
+	    sizeof of_relay / sizeof *of_relay);
 }
 
 /* --- the table of a witness --- */
@@ -451,14 +408,12 @@ static const char known_of_witness[] =
 
 static const struct sql_question of_witness[] = {
     {FINDING_witness_rights,
-	"SELECT string_agg(need || ' ON ' || tab, ', ' ORDER BY n), "
-	"string_agg('GRANT ' || need || ' ON ' || tab || ' TO ' || "
-	"quote_ident(current_user), '; ' ORDER BY n) FROM p, "
+	RIGHTS "(SELECT need, tab AS what, n FROM p, "
 	"(VALUES ('INSERT', 'key_id', 1), ('INSERT', 'attempt', 1), "
 	"('INSERT', 'verdict', 1), ('SELECT', 'body', 2), "
 	"('SELECT', 'verdict', 2), ('UPDATE', 'verdict', 3)) "
 	"AS v (need, col, n) WHERE (need <> 'UPDATE' OR upd IS NOT NULL) "
-	"AND NOT has_column_privilege(to_regclass(tab), col, need)"},
+	"AND NOT has_column_privilege(to_regclass(tab), col, need)) AS r"},
     {FINDING_witness_rights,
 	"SELECT 'see all rows of ' || tab || ', which has row security', "
 	"'ALTER ROLE ' || quote_ident(current_user) || ' BYPASSRLS' FROM p "
@@ -593,36 +548,70 @@ try_answers(struct look_postgres *look, const char *table)
 	PQclear(PQexec(look->conn, "ROLLBACK"));
 }
 
-void
-look_postgres_witness(const struct look_broker *at)
+static void
+look_at_witness(struct look_postgres *look)
 {
+	const struct look_broker *at = look->at;
 	const struct conf_witness *witness = &at->route->idempotency->witness;
-	struct arena *arena = arena_new();
-	const char *table = postgres_name_table(arena, witness->table);
-	struct look_postgres look = {.at = at,
-	    .missing = FINDING_witness_unreachable,
-	    .arena = arena,
-	    .known = known_of_witness,
-	    .values = {table,
-		witness->enforced_by != NULL
-		    ? postgres_name_table(arena, witness->enforced_by)
-		    : NULL,
-		witness->then_reconcile ? "t" : NULL},
-	    .count = 3};
+	const char *table = postgres_name_table(look->arena, witness->table);
+	const char *const values[] = {table,
+	    witness->enforced_by != NULL
+		? postgres_name_table(look->arena, witness->enforced_by)
+		: NULL,
+	    witness->then_reconcile ? "t" : NULL};
+	look->missing = FINDING_witness_unreachable;
+	memcpy(look->values, values, sizeof values);
+	look->count = sizeof values / sizeof *values;
+	look_at_catalogue(look);
+	put_questions(look, known_of_witness, of_witness,
+	    sizeof of_witness / sizeof *of_witness);
+	if (!look->failed && !look->denied)
+		try_answers(look, table);
+	else
+		findings_skip(at->doctor, FINDING_witness_answers,
+		    "the witness cannot be asked");
+}
+
+/* --- all of it --- */
+
+/* False: it is not let in, which is said. */
+static bool
+come_in(struct look_postgres *look)
+{
+	const struct conf_broker *broker = look->at->broker;
+	look->conn = connect_to(broker, "read-write");
+	if (PQstatus(look->conn) == CONNECTION_OK) {
+		PQclear(PQexec(look->conn, "SET statement_timeout = 5000"));
+		return PQstatus(look->conn) == CONNECTION_OK;
+	}
+	char *why = flat(PQerrorMessage(look->conn));
+	/* None of the hosts takes writes, but one may be there. */
+	PGconn *any = connect_to(broker, "any");
+	if (look->at->source != NULL && PQstatus(any) == CONNECTION_OK) {
+		look_broker_add_once(look->at, FINDING_broker_replica, NULL);
+		findings_skip_all(look->at->doctor, NEEDS_BROKER,
+		    "the broker could not be examined");
+	} else {
+		look_broker_unseen(
+		    look->at, PQping(broker->postgres) == PQPING_OK, why);
+	}
+	PQfinish(any);
+	free(why);
+	return false;
+}
+
+void
+look_postgres(const struct look_broker *at)
+{
+	struct look_postgres look = {.at = at, .arena = arena_new()};
 	if (come_in(&look)) {
-		size_t before = at->doctor->count;
-		look_at_catalogue(&look);
-		put_questions(&look, of_witness,
-		    sizeof of_witness / sizeof *of_witness);
-		for (size_t i = before; i < at->doctor->count; i++)
-			look.failed |= at->doctor->list[i].name ==
-				       FINDING_witness_rights;
-		if (!look.failed)
-			try_answers(&look, table);
+		if (at->source != NULL)
+			look_at_source(&look);
+		else if (at->relay != NULL)
+			look_at_relay(&look);
 		else
-			findings_skip(at->doctor, FINDING_witness_answers,
-			    "the witness cannot be asked");
+			look_at_witness(&look);
 	}
 	PQfinish(look.conn);
-	arena_free(&arena);
+	arena_free(&look.arena);
 }

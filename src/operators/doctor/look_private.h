@@ -53,11 +53,38 @@ void look_upstreams_keys(struct doctor *doctor);
 
 /* What sources, relays and witnesses read and write, and their brokers. */
 void look_sources(struct doctor *doctor);
-struct look_broker; /* look_broker_private.h */
-/* What a source or a relay has there, of each kind. */
+
+/*
+ * What the kinds of brokers have in common, for the files that ask each; those
+ * look at a source, a relay or a route's witness, and at its broker, from
+ * outside of any gateway.  They take no message and join no group.
+ */
+struct look_broker {
+	struct doctor *doctor;
+	/* One of the three is not NULL: whose broker it is. */
+	const struct conf_source *source;
+	const struct conf_relay *relay;
+	const struct conf_route *route;
+	const struct conf_broker *broker;
+	const char *where; /* in the file */
+	/* Where its broker cannot be looked at: what is said, and not known. */
+	enum finding_name unseen;
+	enum finding_needs needs;
+};
+
+/* A finding of the one whose it is; detail and remedy are taken over. */
+void look_broker_add(const struct look_broker *at, enum finding_name name,
+    char *detail, char *remedy);
+/* Of its broker, which other sources may have, too: said once. */
+void look_broker_add_once(
+    const struct look_broker *at, enum finding_name name, char *detail);
+/* Its broker cannot be looked at: it is silent, or refuses our login. */
+void look_broker_unseen(
+    const struct look_broker *at, bool refused, const char *message);
+/* What waits: so many messages (-1: not known), the oldest for so long. */
+void look_broker_waits(
+    const struct look_broker *at, int64_t lag, int64_t waits_ms);
+
 void look_streams(const struct look_broker *at);
 void look_postgres(const struct look_broker *at);
-void look_postgres_relay(const struct look_broker *at);
-void look_postgres_witness(const struct look_broker *at);
 void look_kafka(const struct look_broker *at);
-void look_kafka_relay(const struct look_broker *at);

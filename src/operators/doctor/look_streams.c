@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "conf/words.h"
-#include "operators/doctor/look_broker_private.h"
+#include "operators/doctor/look_private.h"
 #include "store/record/event.h"
 #include "store/redis/info.h"
 #include "store/redis/redis_error.h"
