@@ -139,6 +139,8 @@ doctor_run(const struct command_line *line)
 	bool well = findings_count(&doctor, LEVEL_FAIL) == 0;
 	findings_free(&doctor);
 	free(doctor.store_id);
+	free(doctor.cli_there);
+	free(doctor.cli_manner);
 	complaints_free(&complaints);
 	conf_unref(&conf);
 	return well ? 0 : 1;

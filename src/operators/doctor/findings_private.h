@@ -56,11 +56,10 @@ struct doctor {
 	/* What is wrong with the file: then nothing else is looked at. */
 	const struct complaints *complaints;
 
-	/* --- what is looked at, where that is a Redis --- */
 	const char *place; /* HOST:PORT of a master of a cluster; NULL: none */
 	/*
-	 * What leads a redis-cli there, and how it has to speak to it; NULL:
-	 * what is looked at is no Redis.
+	 * What leads a redis-cli to the Redis that is, or was last, looked at,
+	 * and how it has to speak to it; NULL: none was yet.
 	 */
 	char *cli_there;
 	char *cli_manner;

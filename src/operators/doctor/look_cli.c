@@ -33,7 +33,8 @@ look_cli(struct doctor *doctor, const struct conf_redis *redis,
 	const struct address *at = &redis->address;
 	const struct conf_redis_tls *tls = &redis->tls;
 	size_t len;
-	look_cli_nowhere(doctor);
+	free(doctor->cli_there);
+	free(doctor->cli_manner);
 	FILE *there = open_memstream(&doctor->cli_there, &len);
 	FILE *manner = open_memstream(&doctor->cli_manner, &len);
 	must(there != NULL && manner != NULL);
@@ -61,12 +62,4 @@ look_cli(struct doctor *doctor, const struct conf_redis *redis,
 	if (redis->password != NULL)
 		fputs(" --askpass", manner);
 	must(fclose(there) == 0 && fclose(manner) == 0);
-}
-
-void
-look_cli_nowhere(struct doctor *doctor)
-{
-	free(doctor->cli_there);
-	free(doctor->cli_manner);
-	doctor->cli_there = doctor->cli_manner = NULL;
 }

@@ -42,7 +42,6 @@ void look_redis_unseen(
  */
 void look_cli(struct doctor *doctor, const struct conf_redis *redis,
     const char *host, uint16_t port);
-void look_cli_nowhere(struct doctor *doctor);
 
 /* The upstreams, and the receivers of webhooks. */
 void look_upstreams(struct doctor *doctor);

@@ -145,6 +145,5 @@ look_store(struct doctor *doctor)
 		    at->sentinels.count > 0 ? "/store/sentinels"
 					    : "/store/redis",
 		    NULL, NULL);
-	look_cli_nowhere(doctor);
 	look_at_gateway(doctor);
 }

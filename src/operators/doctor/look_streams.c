@@ -168,26 +168,6 @@ look_at_info(struct look_streams *look)
 
 /* --- what is read --- */
 
-/* The value behind a name, in a list of names and values; or NULL. */
-static const redisReply *
-member_of(const redisReply *list, const char *name)
-{
-	for (size_t i = 0;
-	     dial_is(list, REDIS_REPLY_ARRAY) && i + 1 < list->elements; i += 2)
-		if (span_eq(resp_text(list->element[i]), span_str(name)))
-			return list->element[i + 1];
-	return NULL;
-}
-
-/* -1: it is none. */
-static int64_t
-number_in(const redisReply *list, const char *name)
-{
-	const redisReply *reply = member_of(list, name);
-	bool is = dial_is(reply, REDIS_REPLY_INTEGER) && reply->integer >= 0;
-	return is ? reply->integer : -1;
-}
-
 /* How long the first entry behind that one has waited, ms. */
 static int64_t
 waited_behind(struct look_streams *look, const struct event_id *last)
@@ -211,14 +191,8 @@ waited_behind(struct look_streams *look, const struct event_id *last)
 		   : 0;
 }
 
-/* What XINFO STREAM says. */
-struct stream {
-	int64_t added, length;
-	struct event_id first; /* zeros: there is none */
-};
-
 static void
-look_at_groups(struct look_streams *look, const struct stream *stream)
+look_at_groups(struct look_streams *look, const struct dial_stream *stream)
 {
 	const struct conf_source *source = look->source;
 	const redisReply *groups = ASK(look, "XINFO", "GROUPS", source->stream);
@@ -228,24 +202,24 @@ look_at_groups(struct look_streams *look, const struct stream *stream)
 	if (!dial_is(groups, REDIS_REPLY_ARRAY))
 		return;
 	for (size_t i = 0; i < groups->elements && group == NULL; i++) {
-		const redisReply *name = member_of(groups->element[i], "name");
+		const redisReply *name = dial_member(groups->element[i], "name");
 		if (name != NULL &&
 		    span_eq(resp_text(name), span_str(source->group)))
 			group = groups->element[i];
 	}
 	bool begun = group != NULL;
 	if (begun) {
-		const redisReply *id = member_of(group, "last-delivered-id");
-		lag = number_in(group, "lag");
+		const redisReply *id = dial_member(group, "last-delivered-id");
+		lag = dial_number(group, "lag");
 		if (id != NULL)
 			(void)!event_read_entry(resp_text(id), &last);
 		/* More are gone than were read, and none that is left was. */
-		int64_t read = number_in(group, "entries-read");
+		int64_t read = dial_number(group, "entries-read");
 		int64_t gone = stream->added - stream->length;
 		bool unread = stream->length == 0 ||
 		    (stream->first.ms > 0 &&
 			event_compare(&stream->first, &last) > 0);
-		if (stream->added >= 0 && read >= 0 && unread && gone > read)
+		if (read >= 0 && unread && gone > read)
 			look_broker_add(look->at, FINDING_source_trimmed,
 			    mem_printf("%" PRId64, gone - read), NULL);
 	}
@@ -271,16 +245,9 @@ look_at_streams(struct look_streams *look)
 			    mem_printf("%s is no stream", names[i]), NULL);
 			return;
 		}
-		if (i > 0 || !dial_is(reply, REDIS_REPLY_ARRAY))
-			continue;
-		const redisReply *first = member_of(reply, "first-entry");
-		struct stream stream = {
-		    .added = number_in(reply, "entries-added"),
-		    .length = number_in(reply, "length")};
-		if (dial_is(first, REDIS_REPLY_ARRAY) && first->elements > 0)
-			(void)!event_read_entry(
-			    resp_text(first->element[0]), &stream.first);
-		look_at_groups(look, &stream);
+		struct dial_stream stream;
+		if (i == 0 && dial_read_stream(reply, &stream))
+			look_at_groups(look, &stream);
 	}
 }
 
@@ -313,7 +280,6 @@ look_streams(const struct look_broker *at)
 	if (look.message != NULL)
 		look_broker_unseen(at,
 		    redis_error_is_login(span_str(look.message)), look.message);
-	look_cli_nowhere(doctor);
 	dial_free(&look.redis);
 	free(look.message);
 }

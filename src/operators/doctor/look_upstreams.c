@@ -171,40 +171,32 @@ host_port(const struct conf_target *target)
 			 v6 ? "]" : "", target->port);
 }
 
-/* What is found where no other target takes the requests, and its cure. */
+/*
+ * What is found where no other target takes the requests, and its cure; NULL:
+ * that is about the target's URL.
+ */
 static enum finding_name
 judge_error(const struct knock *knock, char **ret_remedy)
 {
 	const struct conf_target *target = knock->target;
-	char *place = host_port(target);
-	char *remedy = mem_text(target->url);
-	enum finding_name name = FINDING_upstream_tls;
+	*ret_remedy = NULL;
 	switch (knock->error) {
-	case E_RESOLVE:
-		name = FINDING_upstream_name;
-		free(remedy);
-		remedy = shell_quote(target->host);
-		break;
 	case E_UNREACHABLE:
-		name = FINDING_upstream_closed;
-		break;
-	case E_TIMEOUT:
-		name = FINDING_upstream_silent;
-		free(remedy);
-		remedy = mem_text(place);
-		break;
+		return FINDING_upstream_closed;
 	case E_TLS_NONE:
-		name = FINDING_upstream_plain;
-		break;
-	default:
-		free(remedy);
-		remedy =
-		    mem_printf("openssl s_client -connect %s -servername %s",
-			place, target->host);
+		return FINDING_upstream_plain;
+	case E_RESOLVE:
+		*ret_remedy = shell_quote(target->host);
+		return FINDING_upstream_name;
+	case E_TIMEOUT:
+		*ret_remedy = host_port(target);
+		return FINDING_upstream_silent;
 	}
+	char *place = host_port(target);
+	*ret_remedy = mem_printf("openssl s_client -connect %s -servername %s",
+	    place, target->host);
 	free(place);
-	*ret_remedy = remedy;
-	return name;
+	return FINDING_upstream_tls;
 }
 
 static char *
@@ -229,16 +221,14 @@ judge_target(struct doctor *doctor, const char *where,
 		    mem_text(target->url), mem_text(target->url));
 	if (knock->error == 0)
 		return;
-	enum finding_name name = judge_error(knock, &remedy);
-	if (spared) {
-		name = FINDING_target_down;
-		free(remedy);
-		remedy = mem_text(target->url);
-	} else {
+	enum finding_name name = FINDING_target_down;
+	if (!spared) {
+		name = judge_error(knock, &remedy);
 		findings_skip(doctor, FINDING_target_down,
 		    "no other target takes the requests of one that fails");
 	}
-	findings_add(doctor, name, where, said_of(knock, target->url), remedy);
+	findings_add(doctor, name, where, said_of(knock, target->url),
+	    remedy != NULL ? remedy : mem_text(target->url));
 }
 
 /* --- all of them --- */

@@ -8,7 +8,10 @@
 #include "base/mem.h"
 #include "operators/probe/dial.h"
 
-enum { REPLY_MOST_US = 30 * 1000 * 1000 /* the longest, in drops */ };
+enum {
+	REPLY_MOST_US = 30 * 1000 * 1000, /* the longest, in drops */
+	PROBE_WORDS = 16,
+};
 
 struct dialled {
 	struct loop *loop;
@@ -168,25 +171,20 @@ dial_probe(struct dialled *dial, const char *probe,
     const struct dial_word *words, size_t count)
 {
 	struct resp command = {0};
-	struct span word, rest = span_str(probe);
+	struct span list[PROBE_WORDS], rest = span_str(probe);
 	size_t n = 0;
-	while (span_next(&rest, ' ', &word))
-		n++;
-	resp_begin(&command, n);
-	rest = span_str(probe);
-	while (span_next(&rest, ' ', &word)) {
-		for (size_t i = 0; i < count; i++) {
-			if (!span_eq(word, span_str(words[i].word)))
-				continue;
-			if (words[i].text == NULL) {
-				resp_clear(&command);
-				return NULL;
-			}
-			word = span_str(words[i].text);
-			break;
-		}
-		resp_arg(&command, word);
+	for (; n < PROBE_WORDS && span_next(&rest, ' ', &list[n]); n++) {
+		size_t i = 0;
+		while (i < count && !span_eq(list[n], span_str(words[i].word)))
+			i++;
+		if (i < count && words[i].text == NULL)
+			return NULL;
+		if (i < count)
+			list[n] = span_str(words[i].text);
 	}
+	resp_begin(&command, n);
+	for (size_t i = 0; i < n; i++)
+		resp_arg(&command, list[i]);
 	return dial_send(dial, &command);
 }
 
@@ -205,6 +203,43 @@ bool
 dial_is(const redisReply *reply, int type)
 {
 	return reply != NULL && reply->type == type;
+}
+
+const redisReply *
+dial_member(const redisReply *list, const char *name)
+{
+	for (size_t i = 0;
+	     dial_is(list, REDIS_REPLY_ARRAY) && i + 1 < list->elements; i += 2)
+		if (span_eq(resp_text(list->element[i]), span_str(name)))
+			return list->element[i + 1];
+	return NULL;
+}
+
+int64_t
+dial_number(const redisReply *list, const char *name)
+{
+	const redisReply *reply = dial_member(list, name);
+	bool is = dial_is(reply, REDIS_REPLY_INTEGER) && reply->integer >= 0;
+	return is ? reply->integer : -1;
+}
+
+bool
+dial_read_stream(const redisReply *reply, struct dial_stream *ret_stream)
+{
+	const redisReply *first = dial_member(reply, "first-entry");
+	const redisReply *last = dial_member(reply, "last-generated-id");
+	struct dial_stream stream = {.length = dial_number(reply, "length"),
+	    .added = dial_number(reply, "entries-added")};
+	*ret_stream = (struct dial_stream){0};
+	if (dial_is(reply, REDIS_REPLY_ERROR))
+		return span_eq(span_str(reply->str), SPAN("ERR no such key"));
+	if (last != NULL)
+		(void)!event_read_entry(resp_text(last), &stream.last);
+	if (dial_is(first, REDIS_REPLY_ARRAY) && first->elements > 0)
+		(void)!event_read_entry(
+		    resp_text(first->element[0]), &stream.first);
+	*ret_stream = stream;
+	return stream.length >= 0 && stream.added >= stream.length;
 }
 
 bool

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conf/conf.h"
+#include "store/record/event.h"
 #include "store/redis/link.h"
 #include "store/redis/resp.h"
 
@@ -57,6 +58,23 @@ const struct redisReply *dial_accept(const struct dialled *dial,
     const struct redisReply *reply, char **ret_message);
 /* Whether it is a reply of that type (REDIS_REPLY_ARRAY, …). */
 bool dial_is(const struct redisReply *reply, int type);
+/* The value behind a name, in a list of names and values; or NULL. */
+const struct redisReply *dial_member(
+    const struct redisReply *list, const char *name);
+/* The same, of a number from 0 on; -1: it is none. */
+int64_t dial_number(const struct redisReply *list, const char *name);
+struct dial_stream {
+	int64_t length;
+	int64_t added;         /* since it was made */
+	struct event_id first; /* zeros: there is none */
+	struct event_id last;  /* that ever was */
+};
+/*
+ * Reads the reply of XINFO STREAM; false: it is none.  A stream that is not
+ * there is one of nothing.
+ */
+bool dial_read_stream(
+    const struct redisReply *reply, struct dial_stream *ret_stream);
 /* Selects the database of a Redis, or sees whether it answers at all. */
 bool dial_select(struct dialled *dial, const struct conf_redis *at,
     char **ret_message);

@@ -114,42 +114,6 @@ events_query_free(struct events_query **query)
 
 /* --- what a stream says of itself --- */
 
-struct stream_info {
-	int64_t length;
-	int64_t added;         /* since it was made */
-	struct event_id first; /* zeros: there is none */
-	struct event_id last;  /* that ever was */
-};
-
-/* A stream that is not there is one of nothing. */
-static bool
-read_info(const redisReply *reply, struct stream_info *ret_info)
-{
-	struct stream_info info = {.length = -1, .added = -1};
-	*ret_info = (struct stream_info){0};
-	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-		return span_eq(span_str(reply->str), SPAN("ERR no such key"));
-	if (!dial_is(reply, REDIS_REPLY_ARRAY))
-		return false;
-	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
-		struct span name = resp_text(reply->element[i]);
-		const redisReply *value = reply->element[i + 1];
-		if (span_eq(name, SPAN("length")))
-			info.length = value->integer;
-		else if (span_eq(name, SPAN("entries-added")))
-			info.added = value->integer;
-		else if (span_eq(name, SPAN("last-generated-id")))
-			(void)!event_read_entry(resp_text(value), &info.last);
-		else if (span_eq(name, SPAN("first-entry")) &&
-			 dial_is(value, REDIS_REPLY_ARRAY) &&
-			 value->elements > 0)
-			(void)!event_read_entry(
-			    resp_text(value->element[0]), &info.first);
-	}
-	*ret_info = info;
-	return info.length >= 0 && info.added >= info.length;
-}
-
 /* Within a shard's stream. */
 static int
 compare_entries(const struct event_id *a, const struct event_id *b)
@@ -174,7 +138,7 @@ say(struct events_query *query, char *words)
  */
 static void
 begin_shard(struct events_query *query, struct events_shard *shard,
-    const struct stream_info *info)
+    const struct dial_stream *info)
 {
 	int64_t removed = info->added - info->length;
 	unsigned number = shard->position.shard;
@@ -214,7 +178,7 @@ begin_shard(struct events_query *query, struct events_shard *shard,
 /* A later look: what was trimmed, or lost, before it was read. */
 static void
 compare_look(struct events_query *query, struct events_shard *shard,
-    const struct stream_info *info)
+    const struct dial_stream *info)
 {
 	int64_t removed = info->added - info->length;
 	int64_t passed = shard->passed;
@@ -248,8 +212,8 @@ look_at_shard(
 	struct dialled *redis = query->servers[shard->server];
 	const redisReply *reply =
 	    DIAL_ASK(redis, "XINFO", "STREAM", shard->name);
-	struct stream_info info;
-	if (!read_info(reply, &info)) {
+	struct dial_stream info;
+	if (!dial_read_stream(reply, &info)) {
 		if (dial_accept(redis, reply, ret_message) != NULL)
 			*ret_message = mem_text(
 			    "its reply to XINFO STREAM makes no sense");
