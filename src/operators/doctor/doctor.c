@@ -126,7 +126,6 @@ doctor_run(const struct command_line *line)
 			look_store(&doctor);
 			look_host_journal(&doctor);
 			look_upstreams(&doctor);
-			look_upstreams_keys(&doctor);
 			look_reconcile(&doctor);
 			look_sources(&doctor);
 		}

@@ -33,7 +33,6 @@ enum {
 
 struct look_kafka {
 	const struct look_broker *at;
-	const struct conf *conf;
 	const struct conf_source *source; /* NULL: a relay's */
 	const char *group;
 	rd_kafka_t *client;
@@ -410,7 +409,7 @@ look_at_put_topic(struct look_kafka *look, const char *name, bool reads)
 static void
 look_at_results(struct look_kafka *look, const char *name)
 {
-	const struct conf *conf = look->conf;
+	const struct conf *conf = look->at->doctor->conf;
 	int64_t longest = 0, takes = look_at_put_topic(look, name, false);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
@@ -551,7 +550,8 @@ look_at_group(struct look_kafka *look)
 static void
 look_at_source(struct look_kafka *look)
 {
-	char *id = kafka_conf_id(look->source, look->conf->instance);
+	char *id =
+	    kafka_conf_id(look->source, look->at->doctor->conf->instance);
 	char *begins = mem_printf("onceproxy-%s-", look->source->name);
 	look_at_broker(look);
 	look_at_topics(look);
@@ -620,7 +620,6 @@ look_kafka(const struct look_broker *at)
 {
 	char *relay = at->relay != NULL ? name_of_relay(at) : NULL;
 	struct look_kafka look = {.at = at,
-	    .conf = at->doctor->conf,
 	    .source = at->source,
 	    .group = relay != NULL ? relay : at->source->group,
 	    .lag = -1};

@@ -43,12 +43,10 @@ void look_redis_unseen(
 void look_cli(struct doctor *doctor, const struct conf_redis *redis,
     const char *host, uint16_t port);
 
-/* The upstreams, and the receivers of webhooks. */
+/* The upstreams, the receivers of webhooks, and the keys of tokens. */
 void look_upstreams(struct doctor *doctor);
 /* What they answer to a reconcile of a key that no payment has. */
 void look_reconcile(struct doctor *doctor);
-/* Whether the URLs of tokens' keys give any. */
-void look_upstreams_keys(struct doctor *doctor);
 
 /* What sources, relays and witnesses read and write, and their brokers. */
 void look_sources(struct doctor *doctor);

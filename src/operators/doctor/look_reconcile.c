@@ -149,10 +149,9 @@ beginning_of(const struct forward *answer)
 			      len < body.len ? "..." : "");
 }
 
-/* Of an answer of that status; it takes both texts. */
 static void
-judge_answer(
-    struct doctor *doctor, const struct ask *one, char *asked, char *url)
+judge_answer(struct doctor *doctor, const struct ask *one, const char *asked,
+    const char *url)
 {
 	const struct forward *answer = &one->forward;
 	/* What an execution would take it for (gate/execution.c). */
@@ -168,9 +167,8 @@ judge_answer(
 		    "doctor has none: see what it answers to a key that no "
 		    "payment has, before you rely on absent");
 	} else if (is == DISPOSITION_STORE) {
-		findings_add(
-		    doctor, FINDING_reconcile_invented, where, asked, url);
-		asked = url = NULL;
+		findings_add(doctor, FINDING_reconcile_invented, where,
+		    mem_text(asked), shell_quote(url));
 		findings_skip(doctor, FINDING_reconcile,
 		    "it finds what nobody made, see reconcile_invented");
 	} else if (is == DISPOSITION_UNKNOWN) {
@@ -178,8 +176,7 @@ judge_answer(
 		    mem_printf("%s, which absent does not have: a payment "
 			       "that did not happen stays unknown",
 			asked),
-		    url);
-		url = NULL;
+		    shell_quote(url));
 	} else {
 		findings_well(doctor, FINDING_reconcile,
 		    mem_printf("%s, as absent says; see that this is the "
@@ -187,8 +184,6 @@ judge_answer(
 			asked));
 	}
 	free(where);
-	free(asked);
-	free(url);
 }
 
 static void
@@ -199,11 +194,12 @@ judge_reconcile(struct doctor *doctor, const struct ask *one)
 	if (answer->result == FORWARD_ANSWERED) {
 		char *begins = beginning_of(answer);
 		char *url = mem_printf("%s%s", base, one->target);
-		judge_answer(doctor, one,
+		char *asked =
 		    mem_printf("route \"%s\": GET %s, whose key no payment "
 			       "has, was answered %d (%s)",
-			one->route->name, one->target, answer->status, begins),
-		    shell_quote(url));
+			one->route->name, one->target, answer->status, begins);
+		judge_answer(doctor, one, asked, url);
+		free(asked);
 		free(url);
 		free(begins);
 	} else if (answer->result == FORWARD_NOT_SENT) {

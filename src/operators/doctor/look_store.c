@@ -48,8 +48,8 @@ look_at_sentinels(struct doctor *doctor)
 	size_t count = at->sentinels.count, naming = 0;
 	if (count == 0)
 		return;
-	struct sentinel_answer *seen = servers_sentinels(doctor->conf, at);
-	bool named = servers_agree(at, seen, &doctor->master);
+	struct sentinel_answer *seen =
+	    servers_sentinels(doctor->conf, at, &doctor->master);
 	for (size_t i = 0; i < count; i++) {
 		naming += seen[i].message == NULL;
 		judge_sentinel(doctor, i, &seen[i], &doctor->master);
@@ -57,7 +57,7 @@ look_at_sentinels(struct doctor *doctor)
 	if (naming <= count / 2)
 		findings_add(doctor, FINDING_sentinels_few, "/store/sentinels",
 		    mem_printf("%zu of %zu", naming, count), NULL);
-	if (!named)
+	if (doctor->master.host[0] == '\0')
 		findings_skip(doctor, FINDING_sentinel_behind,
 		    "no Sentinel names the master");
 	servers_free_sentinels(at, &seen);

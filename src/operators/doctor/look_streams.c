@@ -56,37 +56,30 @@ struct look_streams {
 
 /* --- coming in --- */
 
-/* Takes a connection that was made, or the message why none was. */
-static bool
-come_in(struct look_streams *look, struct dialled *redis, char *message)
-{
-	dial_free(&look->redis);
-	free(look->message);
-	look->redis = look_redis_enter(redis, look->there, &message);
-	look->message = message;
-	return look->redis != NULL;
-}
-
 static bool
 dial_place(struct look_streams *look, const struct redis_address *place)
 {
-	char *message = NULL;
-	struct dialled *redis = DIAL_TCP(
-	    look->conf, look->there, place->host, place->port, &message);
-	return come_in(look, redis, message);
+	dial_free(&look->redis);
+	free(look->message);
+	look->message = NULL;
+	struct dialled *redis = DIAL_TCP(look->conf, look->there, place->host,
+	    place->port, &look->message);
+	look->redis = look_redis_enter(redis, look->there, &look->message);
+	return look->redis != NULL;
 }
 
 /* By the first seed that answers, to the server that has the stream. */
-static bool
+static void
 dial_cluster(struct look_streams *look)
 {
-	for (size_t i = 0; i < look->there->cluster.count; i++) {
+	bool in = false;
+	for (size_t i = 0; i < look->there->cluster.count && !in; i++) {
 		struct redis_address seed;
 		struct slots_redirect to = {0};
 		if (!redis_address_read(
 			span_str(look->there->cluster.list[i]), &seed))
 			continue;
-		bool in = dial_place(look, &seed);
+		in = dial_place(look, &seed);
 		const redisReply *reply =
 		    in ? ASK(look, "XINFO", "STREAM", look->source->stream)
 		       : NULL;
@@ -97,10 +90,7 @@ dial_cluster(struct look_streams *look)
 			redis_address_clear(&to.address);
 		}
 		redis_address_clear(&seed);
-		if (in)
-			return true;
 	}
-	return false;
 }
 
 /* --- rights --- */
@@ -261,14 +251,12 @@ look_streams(const struct look_broker *at)
 	    .conf = doctor->conf,
 	    .source = at->source,
 	    .there = &at->broker->redis};
-	char *message = NULL;
-	if (look.there->cluster.count > 0) {
-		(void)dial_cluster(&look);
-	} else {
-		struct dialled *redis =
-		    servers_dial(look.conf, look.there, &message);
-		(void)come_in(&look, redis, message);
-	}
+	if (look.there->cluster.count > 0)
+		dial_cluster(&look);
+	else
+		look.redis = look_redis_enter(
+		    servers_dial(look.conf, look.there, &look.message),
+		    look.there, &look.message);
 	look_cli(doctor, look.there, NULL, 0);
 	if (look.redis != NULL) {
 		look_at_rights(&look);

@@ -276,22 +276,9 @@ look_at_receiver(struct doctor *doctor, const struct conf_relay *relay)
 	free(where);
 }
 
-void
-look_upstreams(struct doctor *doctor)
-{
-	const struct conf *conf = doctor->conf;
-	for (size_t i = 0; i < conf->n_upstreams; i++)
-		look_at_upstream(doctor, &conf->upstreams[i]);
-	for (size_t i = 0; i < conf->n_relays; i++)
-		if (conf->relays[i].kind == RELAY_WEBHOOK)
-			look_at_receiver(doctor, &conf->relays[i]);
-}
-
-/* --- tokens' keys --- */
-
-/* Each URL is asked once, as the gateway does, whatever names it. */
-void
-look_upstreams_keys(struct doctor *doctor)
+/* Each URL of tokens' keys is asked once, as by the gateway. */
+static void
+look_at_keys(struct doctor *doctor)
 {
 	struct conf_keys_at at = {0, 0};
 	const struct conf_scope *scope;
@@ -305,4 +292,16 @@ look_upstreams_keys(struct doctor *doctor)
 		    shell_quote(scope->keys));
 		free(where);
 	}
+}
+
+void
+look_upstreams(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		look_at_upstream(doctor, &conf->upstreams[i]);
+	for (size_t i = 0; i < conf->n_relays; i++)
+		if (conf->relays[i].kind == RELAY_WEBHOOK)
+			look_at_receiver(doctor, &conf->relays[i]);
+	look_at_keys(doctor);
 }

@@ -38,10 +38,13 @@ look_at_sentinel(const struct conf_redis *at, struct dialled *sentinel,
 }
 
 struct sentinel_answer *
-servers_sentinels(const struct conf *conf, const struct conf_redis *at)
+servers_sentinels(const struct conf *conf, const struct conf_redis *at,
+    struct sentinel_named *ret_named)
 {
+	const struct sentinel_named nothing = {.host = ""};
 	size_t count = at->sentinels.count;
 	struct sentinel_answer *all = mem_zero(count * sizeof *all);
+	struct sentinel_named *said = mem_zero(count * sizeof *said);
 	for (size_t i = 0; i < count; i++) {
 		char *host;
 		uint16_t port;
@@ -52,29 +55,16 @@ servers_sentinels(const struct conf *conf, const struct conf_redis *at)
 		    &all[i].message);
 		if (sentinel != NULL)
 			look_at_sentinel(at, sentinel, &all[i]);
+		if (all[i].message == NULL)
+			said[i] = all[i].named;
 		dial_free(&sentinel);
 		free(host);
 	}
-	return all;
-}
-
-bool
-servers_agree(const struct conf_redis *at, const struct sentinel_answer *seen,
-    struct sentinel_named *ret_named)
-{
-	size_t count = at->sentinels.count;
-	struct sentinel_named *said = mem_zero(count * sizeof *said);
-	const struct sentinel_named nothing = {.host = ""};
-	for (size_t i = 0; i < count; i++)
-		if (seen[i].message == NULL)
-			said[i] = seen[i].named;
 	const struct sentinel_named *best =
 	    sentinel_protocol_choose(said, count, &nothing);
-	bool agree = best != NULL;
-	if (agree)
-		*ret_named = *best;
+	*ret_named = best != NULL ? *best : nothing;
 	free(said);
-	return agree;
+	return all;
 }
 
 void
@@ -109,8 +99,8 @@ servers_dial(
 	if (at->sentinels.count == 0)
 		return DIAL_TCP(
 		    conf, at, address->host, address->port, ret_message);
-	struct sentinel_answer *seen = servers_sentinels(conf, at);
-	if (servers_agree(at, seen, &named))
+	struct sentinel_answer *seen = servers_sentinels(conf, at, &named);
+	if (named.host[0] != '\0')
 		redis = DIAL_TCP(conf, at, named.host, named.port, ret_message);
 	else
 		*ret_message =

@@ -25,12 +25,12 @@ struct sentinel_answer {
 	struct sentinel_named named;
 };
 
-/* One for each Sentinel, which servers_free_sentinels frees. */
-struct sentinel_answer *servers_sentinels(
-    const struct conf *conf, const struct conf_redis *at);
-/* Which master a gateway would believe in; false: none is named. */
-bool servers_agree(const struct conf_redis *at,
-    const struct sentinel_answer *seen, struct sentinel_named *ret_named);
+/*
+ * One for each Sentinel, which servers_free_sentinels frees, and which master a
+ * gateway would believe in; its host is "" where none is named.
+ */
+struct sentinel_answer *servers_sentinels(const struct conf *conf,
+    const struct conf_redis *at, struct sentinel_named *ret_named);
 /* Nulls the pointer, accepts NULL. */
 void servers_free_sentinels(
     const struct conf_redis *at, struct sentinel_answer **seen);
