@@ -91,9 +91,8 @@ print_findings_as_json(const struct doctor *doctor, const char *file)
 
 /* What is wrong with the file, by its lines. */
 static void
-look_at_file(struct doctor *doctor)
+look_at_file(struct doctor *doctor, const struct complaints *all)
 {
-	const struct complaints *all = doctor->complaints;
 	for (size_t i = 0; i < all->count; i++) {
 		const struct complaint *c = &all->list[i];
 		findings_add(doctor, FINDING_configuration, c->pointer,
@@ -111,8 +110,7 @@ doctor_run(const struct command_line *line)
 {
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(line->file, &complaints);
-	struct doctor doctor = {
-	    .file = line->file, .conf = conf, .complaints = &complaints};
+	struct doctor doctor = {.file = line->file, .conf = conf};
 	/* The parts of a gateway that are used here write no log. */
 	log_set_level(LOG_ERROR);
 	if (line->acl && conf != NULL) {
@@ -120,7 +118,7 @@ doctor_run(const struct command_line *line)
 		puts(acl);
 		free(acl);
 	} else {
-		look_at_file(&doctor);
+		look_at_file(&doctor, &complaints);
 		if (conf != NULL) {
 			look_host(&doctor);
 			look_store(&doctor);

@@ -3,7 +3,7 @@
 
 #include "conf/complaints.h"
 #include "conf/conf.h"
-#include "store/redis/sentinel_protocol.h"
+#include "operators/probe/servers.h"
 
 /*
  * What the files of `doctor` have found: each looks at one subject and adds
@@ -53,9 +53,6 @@ struct finding {
 struct doctor {
 	const char *file;
 	const struct conf *conf;
-	/* What is wrong with the file: then nothing else is looked at. */
-	const struct complaints *complaints;
-
 	const char *place; /* HOST:PORT of a master of a cluster; NULL: none */
 	/*
 	 * What leads a redis-cli to the Redis that is, or was last, looked at,
@@ -97,3 +94,11 @@ void findings_sort(struct doctor *doctor);
 unsigned findings_count(const struct doctor *doctor, enum finding_level level);
 /* Frees the list. */
 void findings_free(struct doctor *doctor);
+/*
+ * Leads the commands of cures to a Redis: its host and port, or its socket, its
+ * database, and the files for TLS.  Where the file has a password, redis-cli
+ * asks for one: an administrator has another, and may have another name, than
+ * the gateway.  host NULL: where redis says, as far as that is one server.
+ */
+void findings_cli(struct doctor *doctor, const struct conf_redis *redis,
+    const char *host, uint16_t port);

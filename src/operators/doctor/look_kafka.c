@@ -367,8 +367,8 @@ most_bytes(struct look_kafka *look, const char *name)
 }
 
 /*
- * A topic that results or dead letters are put to; those are read, too.  Returns
- * the longest message that it takes; -1: that is not told.
+ * A topic that results or dead letters are put to; those are read, too.  The
+ * longest message that it takes; -1: that is not told.
  */
 static int64_t
 look_at_put_topic(struct look_kafka *look, const char *name, bool reads)

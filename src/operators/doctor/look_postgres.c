@@ -7,7 +7,6 @@
 #include "base/hex.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "messages/broker/postgres/postgres_sql.h"
 #include "operators/commands/shell_quote.h"
 #include "operators/doctor/look_private.h"
 #include "store/postgres/postgres_name.h"
@@ -374,9 +373,9 @@ static const struct sql_question of_relay[] = {
 	"(SELECT FROM pg_attribute WHERE attrelid = to_regclass(tab) "
 	"AND attname = c AND attnum > 0 AND NOT attisdropped)"},
     {FINDING_relay_rights,
-	RIGHTS "(SELECT what, need, n FROM p, LATERAL (VALUES (tab, 'INSERT', 1), "
-	"(tab, 'SELECT', 2), (pos, 'INSERT', 3), (pos, 'SELECT', 4), "
-	"(pos, 'UPDATE', 5)) AS v (what, need, n) "
+	RIGHTS "(SELECT what, need, n FROM p, LATERAL (VALUES "
+	"(tab, 'INSERT', 1), (tab, 'SELECT', 2), (pos, 'INSERT', 3), "
+	"(pos, 'SELECT', 4), (pos, 'UPDATE', 5)) AS v (what, need, n) "
 	"WHERE NOT has_table_privilege(to_regclass(what), need) "
 	"UNION ALL SELECT 'SCHEMA ' || quote_ident(s), 'CREATE', 6 "
 	"FROM p, LATERAL (SELECT CASE WHEN cardinality(parse_ident(tab)) > 1 "
@@ -457,22 +456,23 @@ static const struct sql_question of_witness[] = {
 static void
 look_at_catalogue(struct look_postgres *look)
 {
+	static const struct {
+		enum finding_name name;
+		int column;
+	} asked[] = {{FINDING_witness_table, WITNESS_UNUSABLE},
+	    {FINDING_witness_enforced, WITNESS_UNENFORCED}};
 	PGresult *result = rows_of(look, postgres_witness_catalogue, 2);
-	char *unusable = text_in(result, WITNESS_UNUSABLE);
-	char *unenforced = text_in(result, WITNESS_UNENFORCED);
-	const char *names[] = {look->values[0], look->values[1]};
-	const enum finding_name found[] = {
-	    FINDING_witness_table, FINDING_witness_enforced};
-	char *const why[] = {unusable, unenforced};
-	PQclear(result);
-	for (size_t i = 0; i < 2; i++)
-		if (why[i] != NULL)
-			look_broker_add(look->at, found[i],
-			    mem_printf("%s: %s", names[i], why[i]),
+	for (size_t i = 0; i < 2; i++) {
+		char *why = text_in(result, asked[i].column);
+		if (why != NULL)
+			look_broker_add(look->at, asked[i].name,
+			    mem_printf("%s: %s", look->values[i], why),
 			    shell_quote(look->at->doctor->file));
-	look->failed |= unusable != NULL;
-	free(unusable);
-	free(unenforced);
+		look->failed |=
+		    why != NULL && asked[i].name == FINDING_witness_table;
+		free(why);
+	}
+	PQclear(result);
 }
 
 /* One thing that is tried with a row, and what its verdict is then. */
@@ -532,8 +532,9 @@ try_answers(struct look_postgres *look, const char *table)
 	PQclear(rows_of(look, postgres_witness_settings, 1));
 	for (size_t i = 0; i < count - !witness->then_reconcile; i++) {
 		char *verdict = verdict_of(look, &sql, &trials[i], key);
-		if (!look->failed &&
-		    (verdict == NULL || strcmp(verdict, trials[i].verdict)))
+		bool is =
+		    verdict != NULL && !strcmp(verdict, trials[i].verdict);
+		if (!look->failed && !is)
 			look_broker_add(look->at, FINDING_witness_answers,
 			    mem_printf("%s: \"%s\" was to be there, and is "
 				"%s%s%s", table, trials[i].verdict,
@@ -541,8 +542,7 @@ try_answers(struct look_postgres *look, const char *table)
 				verdict != NULL ? verdict : "not",
 				verdict != NULL ? "\"" : ""),
 			    NULL);
-		look->failed |=
-		    verdict == NULL || strcmp(verdict, trials[i].verdict) != 0;
+		look->failed |= !is;
 		free(verdict);
 	}
 	PQclear(PQexec(look->conn, "ROLLBACK"));

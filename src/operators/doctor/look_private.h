@@ -2,7 +2,6 @@
 #pragma once
 
 #include "operators/doctor/findings_private.h"
-#include "operators/probe/servers.h"
 
 /*
  * What `doctor` looks at, a file each: they put their questions, and add what
@@ -19,8 +18,8 @@ void look_host_journal(struct doctor *doctor);
  * the connection back, also where some right or its disk fails, as there is
  * much to see all the same.  NULL: the message, for free(), says why not.
  */
-struct dialled *look_redis_enter(struct dialled *redis,
-    const struct conf_redis *at, char **ret_message);
+struct dialled *look_redis_enter(
+    struct dialled *redis, const struct conf_redis *at, char **ret_message);
 
 /* The store: its Sentinels, and its Redis or the masters of its cluster. */
 void look_store(struct doctor *doctor);
@@ -34,14 +33,6 @@ void look_redis(struct doctor *doctor, const char *pointer,
 /* None can be looked at, for that reason. */
 void look_redis_unseen(
     struct doctor *doctor, const char *pointer, const char *message);
-/*
- * Leads the commands of cures to a Redis: its host and port, or its socket, its
- * database, and the files for TLS.  Where the file has a password, redis-cli
- * asks for one: an administrator has another, and may have another name, than
- * the gateway.  host NULL: where redis says, as far as that is one server.
- */
-void look_cli(struct doctor *doctor, const struct conf_redis *redis,
-    const char *host, uint16_t port);
 
 /* The upstreams, the receivers of webhooks, and the keys of tokens. */
 void look_upstreams(struct doctor *doctor);

@@ -227,8 +227,8 @@ is_on_its_way(const redisReply *reply)
  * user may not run the command.
  */
 static bool
-note_answer(struct look_redis *look, const struct right *right,
-    const redisReply *reply)
+note_answer(
+    struct look_redis *look, const struct right *right, const redisReply *reply)
 {
 	const char *text = right->probe;
 	const char *message =
@@ -257,8 +257,8 @@ print_right(FILE *out, const char *sign, const char *right, const char *why)
 
 /* Prints what our user may not run, and as what an ACL gives it. */
 static void
-try_rights(struct look_redis *look, const char *channels, FILE *lacks,
-    FILE *rules)
+try_rights(
+    struct look_redis *look, const char *channels, FILE *lacks, FILE *rules)
 {
 	const struct conf_store *store = &look->conf->store;
 	char db[DIGITS_MAX + 1] = "";

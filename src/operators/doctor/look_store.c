@@ -83,7 +83,7 @@ look_at_cluster(struct doctor *doctor)
 			const struct redis_address *to = &masters.list[i].place;
 			char *place = mem_printf("%s:%u", to->host, to->port);
 			doctor->place = place;
-			look_cli(doctor, at, to->host, to->port);
+			findings_cli(doctor, at, to->host, to->port);
 			if (!masters.serve)
 				findings_add(doctor, FINDING_cluster_fails,
 				    pointer, NULL, mem_text(place));
@@ -137,7 +137,7 @@ look_store(struct doctor *doctor)
 	const struct conf_redis *at = &doctor->conf->store.redis;
 	look_at_sentinels(doctor);
 	const char *host = doctor->master.host;
-	look_cli(doctor, at, *host ? host : NULL, doctor->master.port);
+	findings_cli(doctor, at, *host ? host : NULL, doctor->master.port);
 	if (at->cluster.count > 0)
 		look_at_cluster(doctor);
 	else

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,8 +61,8 @@ dial_place(struct look_streams *look, const struct redis_address *place)
 	dial_free(&look->redis);
 	free(look->message);
 	look->message = NULL;
-	struct dialled *redis = DIAL_TCP(look->conf, look->there, place->host,
-	    place->port, &look->message);
+	struct dialled *redis = DIAL_TCP(
+	    look->conf, look->there, place->host, place->port, &look->message);
 	look->redis = look_redis_enter(redis, look->there, &look->message);
 	return look->redis != NULL;
 }
@@ -192,7 +191,8 @@ look_at_groups(struct look_streams *look, const struct dial_stream *stream)
 	if (!dial_is(groups, REDIS_REPLY_ARRAY))
 		return;
 	for (size_t i = 0; i < groups->elements && group == NULL; i++) {
-		const redisReply *name = dial_member(groups->element[i], "name");
+		const redisReply *name =
+		    dial_member(groups->element[i], "name");
 		if (name != NULL &&
 		    span_eq(resp_text(name), span_str(source->group)))
 			group = groups->element[i];
@@ -207,8 +207,8 @@ look_at_groups(struct look_streams *look, const struct dial_stream *stream)
 		int64_t read = dial_number(group, "entries-read");
 		int64_t gone = stream->added - stream->length;
 		bool unread = stream->length == 0 ||
-		    (stream->first.ms > 0 &&
-			event_compare(&stream->first, &last) > 0);
+			      (stream->first.ms > 0 &&
+				  event_compare(&stream->first, &last) > 0);
 		if (read >= 0 && unread && gone > read)
 			look_broker_add(look->at, FINDING_source_trimmed,
 			    mem_printf("%" PRId64, gone - read), NULL);
@@ -257,7 +257,7 @@ look_streams(const struct look_broker *at)
 		look.redis = look_redis_enter(
 		    servers_dial(look.conf, look.there, &look.message),
 		    look.there, &look.message);
-	look_cli(doctor, look.there, NULL, 0);
+	findings_cli(doctor, look.there, NULL, 0);
 	if (look.redis != NULL) {
 		look_at_rights(&look);
 		look_at_info(&look);

@@ -193,8 +193,8 @@ judge_error(const struct knock *knock, char **ret_remedy)
 		return FINDING_upstream_silent;
 	}
 	char *place = host_port(target);
-	*ret_remedy = mem_printf("openssl s_client -connect %s -servername %s",
-	    place, target->host);
+	*ret_remedy = mem_printf(
+	    "openssl s_client -connect %s -servername %s", place, target->host);
 	free(place);
 	return FINDING_upstream_tls;
 }

@@ -5,7 +5,6 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
-#include "base/must.h"
 #include "base/rfc3339.h"
 #include "operators/probe/events_query.h"
 #include "operators/probe/servers.h"
@@ -367,46 +366,41 @@ add_server(
 }
 
 static bool
-connect_masters(struct events_query *query,
-    const struct cluster_masters *masters, char **ret_message)
+connect_masters(struct events_query *query, char **ret_message)
 {
-	for (size_t i = 0; i < query->n_shards; i++) {
-		size_t master = servers_master_of(masters, (unsigned)i);
-		if (master == masters->count) {
+	const struct conf *conf = query->conf;
+	struct cluster_masters masters;
+	if (!servers_cluster(conf, &masters, ret_message))
+		return false;
+	bool ok = true;
+	for (size_t i = 0; i < query->n_shards && ok; i++) {
+		size_t master = servers_master_of(&masters, (unsigned)i);
+		query->shards[i].server = master;
+		ok = master < masters.count;
+		if (!ok)
 			*ret_message = mem_printf(
 			    "no server of the cluster has shard %zu", i);
-			return false;
-		}
-		query->shards[i].server = master;
 	}
-	for (size_t i = 0; i < masters->count; i++) {
-		const struct redis_address *place = &masters->list[i].place;
-		if (!add_server(query,
-			DIAL_TCP(query->conf, &query->conf->store.redis,
-			    place->host, place->port, ret_message),
-			ret_message))
-			return false;
+	for (size_t i = 0; i < masters.count && ok; i++) {
+		const struct redis_address *place = &masters.list[i].place;
+		ok = add_server(query,
+		    DIAL_TCP(conf, &conf->store.redis, place->host, place->port,
+			ret_message),
+		    ret_message);
 	}
-	return true;
+	servers_free_cluster(&masters);
+	return ok;
 }
 
 bool
 events_query_connect(struct events_query *query, char **ret_message)
 {
 	const struct conf_redis *at = &query->conf->store.redis;
-	struct cluster_masters masters;
-	bool ok;
 	hang_up_all(query);
-	if (at->cluster.count == 0) {
-		ok = add_server(query,
-		    servers_dial(query->conf, at, ret_message), ret_message);
-	} else {
-		ok = servers_cluster(query->conf, &masters, ret_message);
-		if (ok) {
-			ok = connect_masters(query, &masters, ret_message);
-			servers_free_cluster(&masters);
-		}
-	}
+	bool ok = at->cluster.count > 0
+	    ? connect_masters(query, ret_message)
+	    : add_server(query, servers_dial(query->conf, at, ret_message),
+		  ret_message);
 	events_query_again(query);
 	return ok && read_shards(query, false, ret_message);
 }
