@@ -15,6 +15,8 @@ draw(unsigned count)
 	return (unsigned)(state >> 33) % count;
 }
 
+#define WITNESS "{'witness':{'broker':'l','table':'w','enforced_by':'p'}}"
+
 /* What a reload changes: members that may change while a key is in use. */
 static const char *const policies[][2] = {
     {"'lease':'6s'", "'lease':'9s','in_flight':'wait'"},
@@ -85,6 +87,12 @@ draw_scenario(uint64_t seed, struct scenario *s)
 			    draw(2) ? ACT_DRAIN : ACT_RELOAD,
 			    draw(s->gateways), 0};
 	s->slow_disk = draw(4) == 0;
+	/* A fifth ask a witness; all else that is drawn is as it was. */
+	if (seed % 5 == 0) {
+		s->policy = "'lease':'6s','on_unknown':" WITNESS;
+		s->reloaded = "'lease':'3s','in_flight':'wait','on_unknown':"
+		    WITNESS;
+	}
 }
 
 int
