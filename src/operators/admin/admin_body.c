@@ -290,20 +290,3 @@ admin_body_limit(struct span digits, size_t *ret_limit)
 	*ret_limit = limit < LIMIT_MAX ? (size_t)limit : LIMIT_MAX;
 	return limit > 0;
 }
-
-struct span
-admin_body_unescaped(struct arena *arena, struct span value)
-{
-	char *out = arena_alloc(arena, value.len + 1);
-	size_t len = 0;
-	for (size_t i = 0; i < value.len; i++) {
-		uint8_t byte = (uint8_t)value.ptr[i];
-		if (byte == '+')
-			byte = ' ';
-		else if (byte == '%' && i + 2 < value.len &&
-		    hex_decode(span_of(value.ptr + i + 1, 2), &byte, 1))
-			i += 2;
-		out[len++] = (char)byte;
-	}
-	return span_of(out, len);
-}

@@ -43,6 +43,4 @@ MUST_USE bool admin_body_parameter(
     struct span *query, struct span *ret_name, struct span *ret_value);
 /* Reads how many a page may have, 1000 at most; false: no number from 1. */
 MUST_USE bool admin_body_limit(struct span digits, size_t *ret_limit);
-/* Returns a value without percent-encoding; "+" is a blank. */
-struct span admin_body_unescaped(struct arena *arena, struct span value);
 enum { ADMIN_BODY_LIMIT = 100 }; /* where nothing is said */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/loop/log.h"
+#include "base/percent.h"
 #include "base/test_build.h"
 #include "gate/worker.h"
 #include "http/head/proxy_headers.h"
@@ -98,7 +99,7 @@ take_state(struct admin_request *a, struct span word)
 static const char *
 take_parameter(struct admin_request *a, struct span name, struct span value)
 {
-	struct span text = admin_body_unescaped(a->arena, value);
+	struct span text = percent_decode(a->arena, value, true);
 	if (span_eq(name, SPAN("state")))
 		return take_state(a, value);
 	if (span_eq(name, SPAN("limit")))

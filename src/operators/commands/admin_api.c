@@ -222,14 +222,9 @@ admin_api_ask_list(const struct admin_api *gateway, const char *target,
 char *
 admin_api_encode(const char *text)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	    "abcdefghijklmnopqrstuvwxyz0123456789-._~";
-	char *out = mem_zero(3 * strlen(text) + 1), *at = out;
-	for (; *text != '\0'; text++) {
-		if (strchr(plain, *text) != NULL)
-			*at++ = *text;
-		else
-			at += sprintf(at, "%%%02X", (unsigned char)*text);
-	}
-	return out;
+	char *encoded = curl_easy_escape(NULL, text, 0);
+	must(encoded != NULL);
+	char *own = mem_str(span_str(encoded));
+	curl_free(encoded);
+	return own;
 }
