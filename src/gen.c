@@ -147,7 +147,7 @@ property_schema(const struct option *option)
 #include "tbl/route_problems.h"
 #undef ROUTE_PROBLEM
 	    ;
-	json_t *schema = read_json(option_schema(option->type));
+	json_t *schema = read_json(option_schemas[option->type]);
 	const char *preset = option_preset(option);
 	if (option->words != NULL)
 		must(restrict_to_words(schema, option->words));

@@ -1,36 +1,69 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json_pointer.h"
 #include "base/mem.h"
 #include "conf/complaints.h"
 
-struct complaint *
-complaints_add_with(struct complaints *complaints, char *pointer,
-    const char *fmt, va_list args)
+/* --- where it is --- */
+
+static void
+write_place(FILE *out, const struct json_place *at)
 {
-	char *message = NULL;
-	must(vasprintf(&message, fmt, args) >= 0);
-	complaints->list = mem_grow(complaints->list,
-	    (complaints->count + 1) * sizeof *complaints->list);
-	struct complaint *added = &complaints->list[complaints->count++];
-	*added = (struct complaint){.pointer = pointer, .message = message};
-	return added;
+	if (at == NULL)
+		return;
+	write_place(out, at->up);
+	if (at->member != NULL)
+		json_pointer_write(out, span_str(at->member));
+	else
+		fprintf(out, "/%zu", at->index);
 }
+
+char *
+complaints_pointer(const struct json_place *at, const char *path)
+{
+	char *pointer = NULL;
+	size_t len;
+	FILE *out = open_memstream(&pointer, &len);
+	must(out != NULL);
+	write_place(out, at);
+	if (at == NULL || path != NULL)
+		putc('/', out);
+	for (; path != NULL && *path != '\0'; path++)
+		putc(*path == '.' ? '/' : *path, out);
+	must(fclose(out) == 0);
+	return pointer;
+}
+
+/* --- the list --- */
 
 struct complaint *
 complaints_add(
     struct complaints *complaints, char *pointer, const char *fmt, ...)
 {
 	va_list args;
+	char *message = NULL;
 	va_start(args, fmt);
-	struct complaint *added =
-	    complaints_add_with(complaints, pointer, fmt, args);
+	must(vasprintf(&message, fmt, args) >= 0);
 	va_end(args);
+	for (size_t i = 0; i < complaints->count; i++) {
+		struct complaint *said = &complaints->list[i];
+		if (pointer == NULL || said->pointer == NULL ||
+		    strcmp(said->pointer, pointer) != 0 ||
+		    strcmp(said->message, message) != 0)
+			continue;
+		free(pointer);
+		free(message);
+		return said;
+	}
+	complaints->list = mem_grow(complaints->list,
+	    (complaints->count + 1) * sizeof *complaints->list);
+	struct complaint *added = &complaints->list[complaints->count++];
+	*added = (struct complaint){.pointer = pointer, .message = message};
 	return added;
 }
-
-/* --- the list --- */
 
 void
 complaints_sort(struct complaints *complaints)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,15 +28,26 @@ struct complaints {
 	size_t count;
 };
 
+/* A place in the file: a member or an element of the one it stands in. */
+struct json_place {
+	const struct json_place *up; /* NULL: it stands in the whole file */
+	const char *member;          /* NULL: an element */
+	size_t index;
+};
+/*
+ * The pointer to a member of the object at that place, by its path ("tls.ca"),
+ * or (NULL) to the place, which may be (NULL) the whole file; the caller frees
+ * it.
+ */
+char *complaints_pointer(const struct json_place *at, const char *path);
+
 /*
  * One more, in the list until the next; the pointer is taken over, and NULL
- * says that it is not about a member.
+ * says that it is not about a member.  What was said there already, as of
+ * something that several inherit, is not said again.
  */
 struct complaint *complaints_add(struct complaints *complaints, char *pointer,
     const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The same with its words' arguments. */
-struct complaint *complaints_add_with(struct complaints *complaints,
-    char *pointer, const char *fmt, va_list args) PRINTF_LIKE(3, 0);
 /*
  * Logs each as that event, "file", "member", "line", "column" and "error", and
  * empties the list.

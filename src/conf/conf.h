@@ -303,8 +303,9 @@ struct conf_redis {
 	/* NULL: none; of base/secret.h.  Of a broker: its own password. */
 	char *password;
 	/*
-	 * Of the store, the two as a struct conf_login, which a reload renews
-	 * in the configuration that is running; else NULL.
+	 * Of the store, where there is a password, the two as a struct
+	 * conf_login, which a reload renews in the configuration that is
+	 * running; else NULL.
 	 */
 	struct swappable *login;
 	struct conf_login url; /* what the URL says, which no member may */

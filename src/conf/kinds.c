@@ -8,9 +8,10 @@ enum {
 };
 
 const struct kind_words kinds_all[BROKER_KIND_COUNT_] = {
-    [BROKER_STREAMS] = {"Redis", "redis", "stream", "stream"},
-    [BROKER_POSTGRES] = {"PostgreSQL", "postgres", "table", "table"},
-    [BROKER_KAFKA] = {"Kafka", "kafka", "topics", "topic"},
+    [BROKER_STREAMS] = {"Redis", "redis", "stream", "stream", TYPE_TEXT},
+    [BROKER_POSTGRES] = {"PostgreSQL", "postgres", "table", "table",
+	TYPE_TABLE},
+    [BROKER_KAFKA] = {"Kafka", "kafka", "topics", "topic", TYPE_TOPIC},
 };
 
 /* An object stands for all of its members. */

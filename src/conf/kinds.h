@@ -15,6 +15,7 @@ extern const struct kind_words {
 	const char *broker; /* of a broker: where it is */
 	const char *read;   /* of a source: what it reads */
 	const char *put;    /* where a source, or a relay, puts something */
+	enum option_type type; /* of the name there */
 } kinds_all[BROKER_KIND_COUNT_];
 
 /* The kinds that may have the option, as bits: 1u << BROKER_STREAMS ... */

@@ -124,31 +124,22 @@ _Static_assert(offsetof(struct conf_store, n_encryption_keys) ==
 	    offsetof(struct option_entries, count),
     "the number of keys follows them");
 
-const struct option_list *
-option_list(enum option_type type)
-{
-	static const struct option_list lists[TYPE_COUNT_] = {
-#define LIST(named, group) {GROUP_##group, named, sizeof(in_##group)}
-	    [TYPE_LISTENS] = LIST(false, LISTEN),
-	    [TYPE_ADMIN_TOKENS] = LIST(true, ADMIN_TOKEN),
-	    [TYPE_ENCRYPTION_KEYS] = LIST(false, ENCRYPTION_KEY),
-	    [TYPE_UPSTREAMS] = LIST(true, UPSTREAM),
-	    [TYPE_ROUTES] = LIST(false, ROUTE),
-	    [TYPE_BROKERS] = LIST(true, BROKER),
-	    [TYPE_SOURCES] = LIST(true, SOURCE),
-	    [TYPE_RELAYS] = LIST(true, RELAY),
+const struct option_list option_lists[TYPE_COUNT_] = {
+#define LIST(named, group, own) \
+	{GROUP_##group, named, sizeof(in_##group), own}
+    [TYPE_LISTENS] = LIST(false, LISTEN, NULL),
+    [TYPE_ADMIN_TOKENS] = LIST(true, ADMIN_TOKEN, NULL),
+    [TYPE_ENCRYPTION_KEYS] = LIST(false, ENCRYPTION_KEY, "id"),
+    [TYPE_UPSTREAMS] = LIST(true, UPSTREAM, NULL),
+    [TYPE_ROUTES] = LIST(false, ROUTE, "name"),
+    [TYPE_BROKERS] = LIST(true, BROKER, NULL),
+    [TYPE_SOURCES] = LIST(true, SOURCE, NULL),
+    [TYPE_RELAYS] = LIST(true, RELAY, NULL),
 #undef LIST
-	};
-	return &lists[type];
-}
+};
 
-const char *
-option_schema(enum option_type type)
-{
-	static const char *const schemas[] = {
+const char *const option_schemas[] = {
 #define TYPE(name, ctype, parse, show, ...) #__VA_ARGS__,
 #include "conf/types.h"
 #undef TYPE
-	};
-	return schemas[type];
-}
+};

@@ -83,19 +83,20 @@ const struct option *option_at(enum group group, size_t offset);
 
 /*
  * What a type of conf/types.h has entries of: structs of a group, in a list
- * or, by the names that they begin with, in an object.
+ * or, by the names that they begin with, in an object.  A struct that has a
+ * name begins with it.
  */
-struct option_list {
+extern const struct option_list {
 	enum group group;
 	bool named;
 	size_t size; /* of a struct; 0: it is no such type */
-};
-const struct option_list *option_list(enum option_type type);
+	const char *own; /* the member that names one in a list; NULL: none */
+} option_lists[TYPE_COUNT_];
 /* What stands in the struct where the field of such an option is. */
 struct option_entries {
 	void *entries;
 	size_t count;
 };
 
-/* What conf/types.h has about a type, for the schema: JSON. */
-const char *option_schema(enum option_type type);
+/* What conf/types.h has about each type, for the schema: JSON. */
+extern const char *const option_schemas[TYPE_COUNT_];

@@ -263,7 +263,7 @@ unless_empty(json_t *json, bool needed)
 
 SHOW(list)
 {
-	const struct option_list *list = option_list(option->type);
+	const struct option_list *list = &option_lists[option->type];
 	struct option_entries all;
 	json_t *json = list->named ? json_object() : json_array();
 	memcpy(&all, field, sizeof all);

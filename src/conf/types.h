@@ -37,8 +37,7 @@ TYPE(KEY_FIELDS, struct strings, list_parse_strings, show_one_or_more,
 TYPE(ORIGINS, struct strings, list_parse_strings, show_strings,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
-		{"type": "array", "items": {"$ref": "#/$defs/string"},
-		 "minItems": 1}]})
+		{"$ref": "#/$defs/some_strings"}]})
 TYPE(METHODS, struct strings, list_parse_strings, show_strings,
 	{"anyOf": [
 		{"$ref": "#/$defs/method"},
@@ -228,19 +227,14 @@ TYPE(SOURCE_ORDER, enum source_order, source_value_parse_chosen,
 		{"$ref": "#/$defs/some_strings"},
 		{"$ref": "#/$defs/header_of"}]})
 TYPE(PLACE, char *, source_value_parse_place, show_place,
-	{"anyOf": [
-		{"type": "object",
-		 "additionalProperties": false,
-		 "required": ["stream"],
-		 "properties": {"stream": {"$ref": "#/$defs/string"}}},
-		{"type": "object",
-		 "additionalProperties": false,
-		 "required": ["table"],
-		 "properties": {"table": {"$ref": "#/$defs/string"}}},
-		{"type": "object",
-		 "additionalProperties": false,
-		 "required": ["topic"],
-		 "properties": {"topic": {"$ref": "#/$defs/string"}}}]})
+	{"type": "object",
+	 "additionalProperties": false,
+	 "minProperties": 1,
+	 "maxProperties": 1,
+	 "properties": {
+		"stream": {"$ref": "#/$defs/string"},
+		"table": {"$ref": "#/$defs/string"},
+		"topic": {"$ref": "#/$defs/string"}}})
 TYPE(METHOD, char *, text_parse, show_text, {"$ref": "#/$defs/method"})
 TYPE(MESSAGE_PATH, struct template, path_parse_template, show_text,
 	{"anyOf": [

@@ -18,6 +18,7 @@ GOOD = {
         {"name": "rest", "path": "/*", "upstream": "payments"},
     ],
     "brokers": {"shop": {"postgres": "postgresql://h/shop"},
+                "same": {"postgres": "postgresql://h/shop"},
                 "queue": {"redis": "redis://h"}},
     "sources": {"outbox": {
         "broker": "shop", "table": "outbox", "results": {"table": "done"},
@@ -76,6 +77,10 @@ def check_accepts(bench, members):
      "must not end in"),
     ("a name with two dots", "/table", {"table": "a.b.c"}, "SCHEMA.TABLE"),
     ("what a source reads", "/table", {"table": "outbox"}, "the source"),
+    ("what a source reads, with its schema", "/table",
+     {"table": "public.outbox"}, "the source"),
+    ("what a source reads of the same database", "/table",
+     {"broker": "same", "table": "outbox"}, "the source"),
     ("a source's results", "/table", {"table": "done"}, "the source"),
     ("a source's dead letters", "/table", {"table": "outbox_dead"},
      "the source"),

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "conf/kinds.h"
 #include "conf/load/asks_private.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/path_private.h"
 
 /* A route whose policy is looked at. */
@@ -77,17 +76,33 @@ check_pieces(const struct asker *a, const struct template *t)
 
 /* --- a question without a client --- */
 
+/*
+ * Whether what is asked with has the entry of the scope of that index, or that
+ * variable of the path, by itself or as an entry of the scope.
+ */
 static bool
-template_names(const struct template *t, const struct conf_scope *scope)
+names(const struct asker *a, size_t index, struct span variable)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		const struct template_piece *piece = &t->pieces[i];
-		if (piece->kind == TEMPLATE_SCOPE &&
-		    number_of(piece) == scope->index)
-			return true;
-		if (piece->kind == TEMPLATE_PATH && scope->path != NULL &&
-		    span_eq(piece->text, span_str(scope->path)))
-			return true;
+	const struct conf_idempotency *policy = a->route->idempotency;
+	const struct conf_reconcile *asked = &policy->reconcile;
+	for (size_t i = 0; i <= asked->n_headers; i++) {
+		const struct template *t = i < asked->n_headers
+		    ? &asked->headers[i].value
+		    : &asked->path;
+		for (size_t k = 0; k < t->count; k++) {
+			struct span text = t->pieces[k].text;
+			size_t number = SIZE_MAX;
+			if (t->pieces[k].kind == TEMPLATE_SCOPE)
+				number = number_of(&t->pieces[k]);
+			else if (t->pieces[k].kind != TEMPLATE_PATH)
+				continue;
+			if (number < policy->scope.count)
+				text = span_str(
+				    policy->scope.list[number].path);
+			if ((number < SIZE_MAX && number == index) ||
+			    (text.len > 0 && span_eq(text, variable)))
+				return true;
+		}
 	}
 	return false;
 }
@@ -96,12 +111,7 @@ template_names(const struct template *t, const struct conf_scope *scope)
 static void
 check_tenant(const struct asker *a, const struct conf_scope *scope)
 {
-	const struct conf_reconcile *asked =
-	    &a->route->idempotency->reconcile;
-	bool names = template_names(&asked->path, scope);
-	for (size_t i = 0; i < asked->n_headers; i++)
-		names |= template_names(&asked->headers[i].value, scope);
-	if (names)
+	if (names(a, scope->index, span_str(scope->path)))
 		return;
 	char *name = scopes_name(scope);
 	if (scope->kind == SCOPE_HEADER)
@@ -118,45 +128,21 @@ check_tenant(const struct asker *a, const struct conf_scope *scope)
 	free(name);
 }
 
-static bool
-names_segment(
-    const struct template *t, const struct conf_scopes *scope, struct span name)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		const struct template_piece *piece = &t->pieces[i];
-		const char *path = NULL;
-		if (piece->kind == TEMPLATE_SCOPE &&
-		    number_of(piece) < scope->count)
-			path = scope->list[number_of(piece)].path;
-		if ((piece->kind == TEMPLATE_PATH &&
-			span_eq(piece->text, name)) ||
-		    (path != NULL && span_eq(span_str(path), name)))
-			return true;
-	}
-	return false;
-}
-
 /* The same of what keys belong to besides: merchants of one scope for all. */
 static void
 check_namespace(const struct asker *a)
 {
-	const struct conf_idempotency *policy = a->route->idempotency;
-	const struct conf_reconcile *asked = &policy->reconcile;
-	for (size_t i = 0; i < policy->namespace.count; i++) {
-		const struct template_piece *piece =
-		    &policy->namespace.pieces[i];
-		bool names = piece->kind != TEMPLATE_PATH ||
-		    names_segment(&asked->path, &policy->scope, piece->text);
-		for (size_t k = 0; k < asked->n_headers; k++)
-			names |= names_segment(&asked->headers[k].value,
-			    &policy->scope, piece->text);
-		if (!names)
+	const struct template *namespace = &a->route->idempotency->namespace;
+	for (size_t i = 0; i < namespace->count; i++) {
+		struct span name = namespace->pieces[i].text;
+		if (namespace->pieces[i].kind == TEMPLATE_PATH &&
+		    !names(a, SIZE_MAX, name))
 			COMPLAIN(a, "with \"headers\" the question must say "
 			    "what the key belongs to: {%.*s} of \"namespace\" "
 			    "must stand in \"path\" or \"headers\" as "
 			    "{path:%.*s}; or say \"keys_unique\": true, if no "
 			    "two of them have the same key there",
-			    SPAN_FMT(piece->text), SPAN_FMT(piece->text));
+			    SPAN_FMT(name), SPAN_FMT(name));
 	}
 }
 
@@ -217,24 +203,15 @@ check_name(const struct asker *a)
 }
 
 void
-asks_check(struct loader *l)
+asks_check(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
 {
-	struct json_place list = {NULL, "routes", 0};
-	for (size_t i = 0; i < l->conf->n_routes; i++) {
-		const struct conf_route *route = &l->conf->routes[i];
-		struct json_place place = {&list, NULL, i};
-		struct json_place at = {&place, "idempotency", 0};
-		const struct asker a = {l, &at, route};
-		if (route->idempotency == NULL || route->path == NULL)
-			continue;
-		check_question(&a);
-		const struct conf_broker *asked =
-		    route->idempotency->witness.broker;
-		if (asked != NULL && asked->kind != BROKER_POSTGRES)
-			complaints_at_member(l, &at,
-			    "on_unknown.witness.broker", "\"%s\" is a broker "
-			    "of %s: a witness is in PostgreSQL", asked->name,
-			    kinds_all[asked->kind].name);
-		check_name(&a);
-	}
+	const struct asker a = {l, at, route};
+	const struct conf_broker *asked = route->idempotency->witness.broker;
+	check_question(&a);
+	if (asked != NULL && asked->kind != BROKER_POSTGRES)
+		complaints_at_member(l, at, "on_unknown.witness.broker",
+		    "\"%s\" is a broker of %s: a witness is in PostgreSQL",
+		    asked->name, kinds_all[asked->kind].name);
+	check_name(&a);
 }

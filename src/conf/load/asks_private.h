@@ -8,5 +8,6 @@
  * never bring one tenant another's answer.  Main thread.
  */
 
-/* Of all routes; brokers are checked by then. */
-void asks_check(struct loader *l);
+/* Of a route with a path and idempotency, at that place of its object. */
+void asks_check(struct loader *l, const struct json_place *at,
+    const struct conf_route *route);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/kinds.h"
 #include "conf/load/brokers_private.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/cross_check_private.h"
 #include "conf/load/kafka_settings_private.h"
 
@@ -80,10 +79,11 @@ brokers_check_members(struct loader *l, enum group group,
 	}
 }
 
-static void
-check_one(struct loader *l, const struct json_place *at, json_t *value,
-    struct conf_broker *broker)
+void
+brokers_check(struct loader *l, const struct json_place *at, json_t *value,
+    void *entry)
 {
+	struct conf_broker *broker = entry;
 	const struct redis_members m = {"", value, at, &broker->redis};
 	if (!json_is_object(value))
 		return;
@@ -118,18 +118,5 @@ check_one(struct loader *l, const struct json_place *at, json_t *value,
 		cross_check_pairs(l, GROUP_BROKER, at, value);
 		cross_check_redis(l, &m, &broker->password);
 		broker->redis.password = broker->password;
-	}
-}
-
-void
-brokers_check(struct loader *l)
-{
-	struct json_place list = {NULL, "brokers", 0};
-	json_t *objects = loader_value(l, "brokers");
-	for (size_t i = 0; i < l->conf->n_brokers; i++) {
-		struct conf_broker *broker = &l->conf->brokers[i];
-		struct json_place at = {&list, broker->name, 0};
-		check_one(
-		    l, &at, json_object_get(objects, broker->name), broker);
 	}
 }

@@ -14,5 +14,6 @@
 void brokers_check_members(struct loader *l, enum group group,
     const struct json_place *at, json_t *object,
     const struct conf_broker *broker);
-/* What the members of each must be together, and of which kind it is. */
-void brokers_check(struct loader *l);
+/* What the members of one must be together, and of which kind it is. */
+void brokers_check(struct loader *l, const struct json_place *at,
+    json_t *value, void *broker);

@@ -14,7 +14,6 @@
 #include "base/secret.h"
 #include "base/swappable.h"
 #include "conf/load/certificates.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/loader_private.h"
 #include "conf/load/text_private.h"
 

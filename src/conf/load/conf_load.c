@@ -8,9 +8,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "conf/jsonc/spots.h"
-#include "conf/load/asks_private.h"
 #include "conf/load/brokers_private.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/cross_check_private.h"
 #include "conf/load/object_private.h"
@@ -86,6 +84,23 @@ complain_twice(void *arg, const char *pointer, struct spot first)
 	    ->of_name = true;
 }
 
+/* The entry of a list that a pointer leads to or through; NULL: no such. */
+static char *
+entry_name(const struct conf *conf, const char *pointer)
+{
+	const struct conf_store *store = &conf->store;
+	const struct conf_route *routes = conf->routes;
+	size_t i;
+	if (sscanf(pointer, "/routes/%zu", &i) == 1 && i < conf->n_routes &&
+	    routes[i].name != routes[i].path)
+		return mem_printf("route \"%s\"", routes[i].name);
+	if (sscanf(pointer, "/store/encryption_keys/%zu", &i) == 1 &&
+	    i < store->n_encryption_keys &&
+	    store->encryption_keys[i].id != NULL)
+		return mem_printf("key \"%s\"", store->encryption_keys[i].id);
+	return NULL;
+}
+
 void
 conf_load_place(const struct conf *conf, struct complaints *complaints)
 {
@@ -97,7 +112,18 @@ conf_load_place(const struct conf *conf, struct complaints *complaints)
 		    spots_find(conf->spots, c->pointer, c->of_name);
 		c->line = at.line;
 		c->column = at.column;
+		char *name = entry_name(conf, c->pointer);
+		const char *said = name ? strstr(c->message, name) : NULL;
+		/* A warning may have it as the name of what is in its way. */
+		if (name != NULL &&
+		    (said == NULL || (c->warning && said != c->message))) {
+			char *longer = mem_printf("%s: %s", name, c->message);
+			free(c->message);
+			c->message = longer;
+		}
+		free(name);
 	}
+	complaints_sort(complaints);
 }
 
 void
@@ -108,67 +134,7 @@ conf_load_log(const struct conf *conf, struct complaints *complaints,
 	complaints_log(complaints, conf->file, event);
 }
 
-/* The name of the entry that a pointer leads to or through; NULL: none. */
-static const char *
-entry_name(const char *pointer, json_t *root, const char **ret_word)
-{
-	static const char routes[] = "/routes/";
-	static const char keys[] = "/store/encryption_keys/";
-	bool route = !strncmp(pointer, routes, sizeof routes - 1);
-	if (!route && strncmp(pointer, keys, sizeof keys - 1) != 0)
-		return NULL;
-	pointer += (route ? sizeof routes : sizeof keys) - 1;
-	json_t *list = route
-	    ? json_object_get(root, "routes")
-	    : json_object_get(
-		  json_object_get(root, "store"), "encryption_keys");
-	*ret_word = route ? "route" : "key";
-	return json_string_value(json_object_get(
-	    json_array_get(list, strtoul(pointer, NULL, 10)),
-	    route ? "name" : "id"));
-}
-
-/*
- * Begins the words of each with the name of the entry that it is about, unless
- * they say already which it is; an upstream may be called so.
- */
-static void
-name_entries(struct complaints *complaints, json_t *root)
-{
-	for (size_t i = 0; i < complaints->count; i++) {
-		struct complaint *c = &complaints->list[i];
-		const char *word = NULL;
-		const char *name = entry_name(c->pointer, root, &word);
-		if (name == NULL)
-			continue;
-		char *quoted = mem_printf("%s \"%s\"", word, name);
-		if (strstr(c->message, quoted) == NULL) {
-			char *longer = mem_printf("%s: %s", quoted, c->message);
-			free(c->message);
-			c->message = longer;
-		}
-		free(quoted);
-	}
-}
-
 /* --- what a reload compares --- */
-
-/* Of the addresses to listen on, what their sockets are made from. */
-static char *
-sockets_text(const struct conf *conf)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < conf->n_listen; i++) {
-		const struct conf_listen *listen = &conf->listen[i];
-		must(json_array_append_new(list,
-			 json_pack("[s?Is?]", listen->address.text,
-			     (json_int_t)listen->mode, listen->group)) == 0);
-	}
-	char *text = json_dumps(list, JSON_COMPACT);
-	json_decref(list);
-	must(text != NULL);
-	return text;
-}
 
 static void
 free_login(void *object)
@@ -183,10 +149,11 @@ static void
 keep_login(struct loader *l)
 {
 	struct conf_redis *redis = &l->conf->store.redis;
+	if (redis->password == NULL)
+		return;
 	struct conf_login *login = mem_zero(sizeof *login);
 	login->user = mem_text(redis->user);
-	if (redis->password != NULL)
-		login->password = secret_str(span_str(redis->password));
+	login->password = secret_str(span_str(redis->password));
 	redis->login = loader_swappable(l, login, free_login);
 }
 
@@ -198,18 +165,24 @@ digest_fixed_options(struct loader *l)
 	l->conf->fixed = to;
 	for (size_t i = 0; i < n_options; i++, to += DIGEST_BYTES) {
 		const struct option *option = &options[i];
+		bool listens = option->type == TYPE_LISTENS;
 		if (option->group != GROUP_ROOT || !option->restart)
 			continue;
-		const char *preset = option_preset(option);
 		json_t *value = loader_value(l, option->path);
-		char *text =
-		    option->type == TYPE_LISTENS ? sockets_text(l->conf)
-		    : value
+		char *text = value != NULL && !listens
 		    ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS)
-		    : mem_str(span_str(preset));
+		    : mem_str(span_str(option_preset(option)));
 		struct digest digest;
 		digest_begin(&digest, SPAN("option"), SPAN(""));
 		digest_part(&digest, span_str(text));
+		/* What their sockets are made from. */
+		for (size_t k = 0; listens && k < l->conf->n_listen; k++) {
+			const struct conf_listen *at = &l->conf->listen[k];
+			digest_part(&digest, span_str(at->address.text));
+			digest_part(
+			    &digest, span_of(&at->mode, sizeof at->mode));
+			digest_part(&digest, span_str(at->group));
+		}
 		/*
 		 * A token that stands elsewhere counts as what it is: whoever
 		 * replaces one takes the old one for over.
@@ -242,6 +215,26 @@ has_admin(const struct conf *conf, const struct complaints *found)
 	return conf->admin.text != NULL;
 }
 
+/* All upstreams, brokers, sources or relays, where they are in the file. */
+static void
+check_each(struct loader *l, const char *path,
+    void (*check)(struct loader *l, const struct json_place *at,
+	json_t *value, void *entry))
+{
+	const struct option *option = option_of_path(GROUP_ROOT, path);
+	struct json_place list = {NULL, path, 0};
+	struct option_entries all;
+	memcpy(&all, (char *)l->conf + option->offset, sizeof all);
+	for (size_t i = 0; i < all.count; i++) {
+		char *entry = (char *)all.entries +
+		    i * option_lists[option->type].size;
+		const char *name = *(char **)(void *)entry;
+		struct json_place at = {&list, name, 0};
+		check(l, &at, json_object_get(loader_value(l, path), name),
+		    entry);
+	}
+}
+
 /*
  * Reads what the file has; all that is wrong with it is found, in the order of
  * the file.
@@ -253,19 +246,19 @@ load_values(struct loader *l)
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	object_load_late(l);
 	l->n_alone = l->complaints->count;
+	check_each(l, "upstreams", cross_check_upstream);
+	check_each(l, "brokers", brokers_check);
 	cross_check_conf(l);
-	brokers_check(l);
-	asks_check(l);
-	source_check(l);
-	source_relay_check(l);
+	check_each(l, "sources", source_check);
+	check_each(l, "relays", source_relay_check);
+	source_places_check(l);
 	digest_fixed_options(l);
 	keep_login(l);
-	name_entries(l->complaints, l->root);
 	conf_load_place(l->conf, l->complaints);
-	complaints_sort(l->complaints);
 	if (l->complaints->count > 0)
 		return;
-	source_digest_all(l->conf);
+	if (l->conf->n_sources + l->conf->n_relays > 0)
+		source_digest_all(l->conf);
 	conf_share_keys(l->conf, l->conf);
 }
 
@@ -349,7 +342,7 @@ conf_load_text(
 static void *
 entry_of_presets(struct loader *l, enum option_type type)
 {
-	const struct option_list *list = option_list(type);
+	const struct option_list *list = &option_lists[type];
 	void *entry = loader_alloc(l, list->size);
 	object_load_presets(l, list->group, entry);
 	return entry;

@@ -30,7 +30,11 @@ MUST_USE const struct conf *conf_load_admin(
 /* conf_load from text, for tests; file is the name that messages have. */
 MUST_USE const struct conf *conf_load_text(
     const char *file, struct span text, struct complaints *complaints);
-/* Gives complaints of a configuration their line and column in its file. */
+/*
+ * Gives complaints of a configuration their line and column in its file, puts
+ * them into the order of these, and begins the words of each with the name of
+ * the entry of a list that it is about, unless they say already which it is.
+ */
 void conf_load_place(const struct conf *conf, struct complaints *complaints);
 /* The same, logs each as that event and empties the list. */
 void conf_load_log(const struct conf *conf, struct complaints *complaints,

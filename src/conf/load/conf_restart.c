@@ -5,7 +5,6 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/conf_load.h"
 #include "conf/load/conf_restart.h"
 #include "conf/load/text_private.h"
@@ -25,7 +24,8 @@ conf_restart_keeps_login(const struct conf *running, const struct conf *next)
 	const struct conf_redis *then = &next->store.redis;
 	const char *place = then->address.text;
 	/* A URL is not read again, nor is its login given to another place. */
-	if (now->login_elsewhere || then->login_elsewhere ||
+	if (now->login == NULL || then->login == NULL ||
+	    now->login_elsewhere || then->login_elsewhere ||
 	    strcmp(now->address.text ? now->address.text : "",
 		place ? place : "") != 0)
 		return false;
@@ -47,7 +47,7 @@ conf_restart_warn(const struct conf *running, const struct conf *next,
 	for (size_t i = 0; i < n_options; i++) {
 		if (keeps_option(running, next, i))
 			continue;
-		char *pointer = complaints_at_pointer(NULL, options[i].path);
+		char *pointer = complaints_pointer(NULL, options[i].path);
 		bool said = false;
 		for (size_t k = 0; k < complaints->count && !said; k++) {
 			const char *other = complaints->list[k].pointer;

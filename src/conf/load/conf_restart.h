@@ -18,7 +18,8 @@ void conf_restart_warn(const struct conf *running, const struct conf *next,
     struct complaints *complaints);
 /*
  * Whether they lead to the same Redis, as far as they say so themselves, and
- * name its user and password alike: then the next one's are the newer ones.
+ * name its user and password alike: then the next one's login is the newer one.
+ * False where one of them has none.
  */
 bool conf_restart_keeps_login(
     const struct conf *running, const struct conf *next);

@@ -6,8 +6,8 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/load/asks_private.h"
 #include "conf/load/certificates.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/cross_check_private.h"
 #include "conf/load/path_private.h"
 
@@ -254,22 +254,15 @@ check_store(struct loader *l)
 
 /* --- upstreams and routes --- */
 
-static void
-check_upstreams(struct loader *l)
+void
+cross_check_upstream(struct loader *l, const struct json_place *at,
+    json_t *value, void *entry)
 {
-	const struct conf *conf = l->conf;
-	struct json_place list = {NULL, "upstreams", 0};
-	json_t *objects = loader_value(l, "upstreams");
-	for (size_t i = 0; i < conf->n_upstreams; i++) {
-		struct conf_upstream *upstream = &conf->upstreams[i];
-		struct json_place at = {&list, upstream->name, 0};
-		if (upstream->health_path != NULL &&
-		    upstream->health_interval_ms == 0)
-			upstream->health_interval_ms = HEALTH_INTERVAL_MS;
-		cross_check_pairs(l, GROUP_UPSTREAM, &at,
-		    json_object_get(objects, upstream->name));
-		certificates_check_upstream(l, &at, upstream);
-	}
+	struct conf_upstream *upstream = entry;
+	if (upstream->health_path != NULL && upstream->health_interval_ms == 0)
+		upstream->health_interval_ms = HEALTH_INTERVAL_MS;
+	cross_check_pairs(l, GROUP_UPSTREAM, at, value);
+	certificates_check_upstream(l, at, upstream);
 }
 
 /*
@@ -277,31 +270,25 @@ check_upstreams(struct loader *l)
  * metrics; routes without one may share a path, by methods that differ.
  */
 static void
-check_route_names(struct loader *l)
+check_route_name(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
 {
-	const struct conf *conf = l->conf;
-	struct json_place list = {NULL, "routes", 0};
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		struct json_place at = {&list, NULL, i};
-		if (conf->routes[i].name == NULL)
+	if (route->name == route->path)
+		return;
+	if (!strcmp(route->name, "-"))
+		complaints_at_member(
+		    l, at, "name", "\"-\" stands for no route in the log");
+	for (size_t i = 0; i < l->conf->n_routes; i++) {
+		const struct conf_route *other = &l->conf->routes[i];
+		bool given = other->name != other->path;
+		/* Of two given names only the second is wrong. */
+		if (other == route || (given && i > route->index) ||
+		    other->name == NULL ||
+		    strcmp(other->name, route->name) != 0)
 			continue;
-		if (!strcmp(conf->routes[i].name, "-"))
-			complaints_at_member(l, &at, "name",
-			    "\"-\" stands for no route in the log");
-		for (size_t k = 0; k < conf->n_routes; k++) {
-			const struct conf_route *other = &conf->routes[k];
-			const char *name =
-			    other->name ? other->name : other->path;
-			/* Of two given names only the second is wrong. */
-			if (k == i || (other->name != NULL && k > i) ||
-			    name == NULL ||
-			    strcmp(name, conf->routes[i].name) != 0)
-				continue;
-			complaints_at_member(l, &at, "name",
-			    "another route has this name: /%s/%zu",
-			    list.member, k);
-			break;
-		}
+		complaints_at_member(l, at, "name",
+		    "another route has this name: /routes/%zu", i);
+		break;
 	}
 }
 
@@ -397,11 +384,12 @@ check_scope(struct loader *l, const struct json_place *list,
 /* What clients send as a key is not looked at: then the body must make one. */
 static void
 check_no_header(struct loader *l, const struct json_place *at,
-    const struct conf_idempotency *policy)
+    const struct conf_route *route)
 {
+	const struct conf_idempotency *policy = route->idempotency;
 	if (policy->headers.count > 0 ||
-	    complaints_at_alone(l, at, "header") ||
-	    complaints_at_alone(l, at, "derive_key"))
+	    loader_wrong_alone(l, route, "header") ||
+	    loader_wrong_alone(l, route, "derive_key"))
 		return;
 	if (!policy->derive_from_body && policy->derive_from.count == 0)
 		complaints_at_member(l, at, "header",
@@ -482,37 +470,48 @@ check_policy(struct loader *l, const struct json_place *at,
 		made->fingerprint_json = true;
 }
 
+/* What rests on the path of a route, and what it asks about its keys. */
+static void
+check_keys(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	struct json_place scope = {at, "scope", 0};
+	for (size_t k = 0; k < policy->scope.count; k++)
+		check_scope(l, &scope, route, &policy->scope.list[k]);
+	check_no_header(l, at, route);
+	/* It may have {*}, too. */
+	for (size_t k = 0; k < policy->namespace.count; k++) {
+		const struct template_piece *piece =
+		    &policy->namespace.pieces[k];
+		if (piece->kind == TEMPLATE_PATH &&
+		    !span_eq(piece->text, SPAN("*")))
+			check_variable(l, at, "namespace", route, piece->text);
+	}
+	check_entity(l, at, route);
+	asks_check(l, at, route);
+}
+
 static void
 check_routes(struct loader *l)
 {
-	const struct conf *conf = l->conf;
 	struct json_place list = {NULL, "routes", 0};
 	struct json_place defaults = {NULL, "defaults", 0};
-	check_policy(l, &defaults, conf->defaults);
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		const struct conf_idempotency *policy = route->idempotency;
-		struct json_place place = {&list, NULL, i};
-		struct json_place at = {&place, "idempotency", 0};
-		struct json_place scope = {&at, "scope", 0};
-		if (policy == NULL)
-			continue;
-		check_policy(l, &at, policy);
-		if (route->path == NULL)
-			continue;
-		for (size_t k = 0; k < policy->scope.count; k++)
-			check_scope(l, &scope, route, &policy->scope.list[k]);
-		check_no_header(l, &at, policy);
-		/* It may have {*}, too. */
-		for (size_t k = 0; k < policy->namespace.count; k++) {
-			const struct template_piece *piece =
-			    &policy->namespace.pieces[k];
-			if (piece->kind == TEMPLATE_PATH &&
-			    !span_eq(piece->text, SPAN("*")))
-				check_variable(l, &at, "namespace", route,
-				    piece->text);
-		}
-		check_entity(l, &at, route);
+	check_policy(l, &defaults, l->conf->defaults);
+	for (size_t i = 0; i < l->conf->n_routes; i++) {
+		const struct conf_route *route = &l->conf->routes[i];
+		struct json_place at = {&list, NULL, i};
+		struct json_place policy = {&at, "idempotency", 0};
+		check_route_name(l, &at, route);
+		if (route->idempotency != NULL)
+			check_policy(l, &policy, route->idempotency);
+		else if (route->observes)
+			complaints_at_member(l, &at, "mode",
+			    "a route without \"idempotency\" has no keys");
+		if (route->idempotency != NULL && route->path != NULL)
+			check_keys(l, &policy, route);
+		path_finish_own(l, &at, route, route->status, ROUTE_STATUS);
+		path_finish_own(l, &at, route, route->policy, ROUTE_POLICY);
 	}
 }
 
@@ -548,9 +547,6 @@ cross_check_fill_in(struct loader *l)
 	if (conf->state_dir == NULL)
 		conf->state_dir =
 		    loader_str(l, LOCALSTATEDIR "/lib/onceproxy");
-	for (size_t i = 0; i < conf->n_routes; i++)
-		if (conf->routes[i].name == NULL)
-			conf->routes[i].name = conf->routes[i].path;
 }
 
 void
@@ -559,9 +555,6 @@ cross_check_conf(struct loader *l)
 	check_listen(l);
 	check_admin(l);
 	check_store(l);
-	check_upstreams(l);
-	check_route_names(l);
 	check_routes(l);
 	cross_check_fill_in(l);
-	path_finish_own(l);
 }

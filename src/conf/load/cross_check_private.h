@@ -9,7 +9,10 @@
  * thread.
  */
 
-/* Checks the whole configuration, and fills in what follows. */
+/* What the members of an upstream must be together, at its place. */
+void cross_check_upstream(struct loader *l, const struct json_place *at,
+    json_t *value, void *upstream);
+/* Checks the rest but for messages; fills in what follows. */
 void cross_check_conf(struct loader *l);
 /* Fills in what the file leaves out and the machine says. */
 void cross_check_fill_in(struct loader *l);

@@ -4,7 +4,6 @@
 #include <signal.h>
 #endif
 
-#include "conf/load/complaints_private.h"
 #include "conf/load/kafka_settings_private.h"
 #include "conf/load/text_private.h"
 

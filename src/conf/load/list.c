@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digits.h"
 #include "base/mem.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/list_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"
@@ -14,7 +13,7 @@ static void
 add_string(struct loader *l, const struct json_place *at, const json_t *value,
     enum option_type type, struct strings *strings)
 {
-	const struct rule *rule = rule_of(type);
+	const struct rule *rule = &rule_of[type];
 	char *text = text_read_as(l, at, value, type);
 	if (text == NULL)
 		return;
@@ -33,14 +32,14 @@ read_strings(struct loader *l, const struct given *given,
     enum option_type type, struct strings *ret_strings)
 {
 	size_t count = json_array_size(given->value);
-	bool one = rule_of(type)->short_form && text_is_one(given->value);
+	bool one = rule_of[type].short_form && text_is_one(given->value);
 	if (!json_is_array(given->value) && !one) {
-		complaints_at(l, given->at, rule_of(type)->short_form
+		complaints_at(l, given->at, rule_of[type].short_form
 			? "must be a string, or a list of strings"
 			: "must be a list of strings: [\"...\", \"...\"]");
 		return false;
 	}
-	if (rule_of(type)->some && count == 0 && !one)
+	if (rule_of[type].some && count == 0 && !one)
 		complaints_at(l, given->at, "must not be empty");
 	struct strings strings = {
 	    loader_alloc(l, (count + 1) * sizeof *strings.list), 0};
@@ -60,20 +59,6 @@ list_parse_strings(struct loader *l, const struct given *given)
 {
 	(void)read_strings(
 	    l, given, given->option->type, given_field(given));
-}
-
-void
-list_preset_methods(struct loader *l, struct conf_route *route)
-{
-	static const char *const names[] = {"POST", "PUT", "PATCH", "DELETE"};
-	enum { COUNT = sizeof names / sizeof names[0] };
-	struct strings *methods = &route->methods;
-	if (route->idempotency == NULL || methods->count > 0)
-		return;
-	methods->list = loader_alloc(l, COUNT * sizeof *methods->list);
-	for (; methods->count < COUNT; methods->count++)
-		methods->list[methods->count] =
-		    loader_str(l, names[methods->count]);
 }
 
 /* --- JSON pointers (RFC 6901) --- */

@@ -8,8 +8,6 @@
  * is made of pointers or has several forms.  Main thread.
  */
 
-/* Where the route is idempotent and names no methods, it gets the usual. */
-void list_preset_methods(struct loader *l, struct conf_route *route);
 /* A list of pointers; false, and *ret is untouched, after complaining. */
 bool list_read_pointers(struct loader *l, const struct given *given,
     struct json_pointers *ret_pointers);

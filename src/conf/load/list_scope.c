@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "conf/load/certificates.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/object_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"
@@ -86,7 +85,7 @@ header_meant(const json_t *value)
 	const char *name =
 	    json_string_value(json_object_get(value, "header"));
 	return name == NULL || json_object_size(value) != 1 ||
-		rule_of(TYPE_FIELDS)->wrong(name) != NULL || rule_is_ours(name)
+		rule_of[TYPE_FIELDS].wrong(name) != NULL || rule_is_ours(name)
 	    ? NULL
 	    : name;
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/swappable.h"
+#include "conf/load/conf_said.h"
 #include "conf/load/loader_private.h"
 
 char *
@@ -58,4 +59,16 @@ loader_value_in(json_t *object, const char *path)
 		free(name);
 	}
 	return value;
+}
+
+bool
+loader_wrong_alone(const struct loader *l, const struct conf_route *route,
+    const char *path)
+{
+	char *said = conf_said(l->conf, route, path);
+	bool wrong = false;
+	for (size_t i = 0; i < l->n_alone && said != NULL && !wrong; i++)
+		wrong = !strcmp(l->complaints->list[i].pointer, said);
+	free(said);
+	return wrong;
 }

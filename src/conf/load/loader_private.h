@@ -16,19 +16,31 @@
  * Main thread.
  */
 
-/* A place in the file: a member or an element of the one it stands in. */
-struct json_place {
-	const struct json_place *up; /* NULL: it stands in the whole file */
-	const char *member;          /* NULL: an element */
-	size_t index;
-};
-
 struct loader {
 	struct conf *conf; /* in the making */
 	struct complaints *complaints;
 	size_t n_alone;  /* how many are about a value by itself */
 	json_t *root; /* of the file; borrowed, like all values */
 };
+
+/*
+ * Complains about a member of the object at that place, which has that path
+ * there; of none, about what stands there, or (NULL) about the whole file.
+ */
+#define complaints_at_member(l, at, path, ...) \
+	complaints_add( \
+	    (l)->complaints, complaints_pointer(at, path), __VA_ARGS__)
+#define complaints_at(l, at, ...) \
+	complaints_at_member(l, at, NULL, __VA_ARGS__)
+/* Complains about the name of the member at that place. */
+#define complaints_at_name(l, at, ...) \
+	(complaints_at(l, at, __VA_ARGS__)->of_name = true)
+/*
+ * Whether what the file says of a member of a route's `idempotency` is wrong by
+ * itself, so that what is found wrong beside others would only follow.
+ */
+bool loader_wrong_alone(const struct loader *l,
+    const struct conf_route *route, const char *path);
 
 /* A value on its way into the field of an option. */
 struct given {

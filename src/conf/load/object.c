@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/mem.h"
 #include "conf/load/certificates.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/list_private.h"
 #include "conf/load/object_private.h"
 #include "conf/load/text_private.h"
@@ -149,6 +148,22 @@ load_upstream(struct loader *l, const struct json_place *at, json_t *value,
 	}
 }
 
+/* An object; one of idempotency that names no methods gets the usual ones. */
+static void
+load_route(struct loader *l, const struct json_place *at, json_t *value,
+    struct conf_route *route)
+{
+	object_load(l, GROUP_ROUTE, at, value, route);
+	if (route->name == NULL)
+		route->name = route->path;
+	if (route->idempotency == NULL || route->methods.count > 0)
+		return;
+	json_t *usual = json_pack("[ssss]", "POST", "PUT", "PATCH", "DELETE");
+	load_option(l, option_of_path(GROUP_ROUTE, "methods"), NULL, usual,
+	    route);
+	json_decref(usual);
+}
+
 /* The structs of those that have a name or an index begin with both. */
 struct entry_head {
 	char *name;
@@ -171,15 +186,18 @@ static void
 load_entry(struct loader *l, enum option_type type,
     const struct json_place *at, json_t *value, void *entry)
 {
-	const struct option_list *list = option_list(type);
-	if (list->named) {
-		const char *wrong = type == TYPE_UPSTREAMS
-		    ? name_wrong(at->member)
-		    : name_wrong_plain(at->member);
-		if (wrong != NULL)
-			complaints_at(l, at, "its name %s", wrong);
-		*(char **)entry = loader_str(l, at->member);
-	}
+	const struct option_list *list = &option_lists[type];
+	const char *name = at->member, *wrong = NULL;
+	if (list->own != NULL)
+		name = json_string_value(json_object_get(value, list->own));
+	else if (list->named)
+		wrong = type == TYPE_UPSTREAMS ? name_wrong(name)
+					       : name_wrong_plain(name);
+	if (wrong != NULL)
+		complaints_at(l, at, "its name %s", wrong);
+	/* One that is wrong tells all the same which entry it is. */
+	if (name != NULL)
+		*(char **)entry = loader_str(l, name);
 	if (list->named || type == TYPE_ROUTES)
 		*(unsigned *)((char *)entry +
 		    offsetof(struct entry_head, index)) = (unsigned)at->index;
@@ -189,6 +207,8 @@ load_entry(struct loader *l, enum option_type type,
 						 : NULL;
 	if (type == TYPE_UPSTREAMS)
 		load_upstream(l, at, value, entry);
+	else if (type == TYPE_ROUTES)
+		load_route(l, at, value, entry);
 	else if (alone != NULL && text_is_one(value))
 		load_option(l, option_of_path(list->group, alone), at, value,
 		    entry);
@@ -199,15 +219,13 @@ load_entry(struct loader *l, enum option_type type,
 		object_load(l, list->group, at, value, entry);
 	if (type == TYPE_LISTENS)
 		certificates_load(l, at, entry);
-	if (type == TYPE_ROUTES)
-		list_preset_methods(l, entry);
 }
 
 void
 object_parse_list(struct loader *l, const struct given *given)
 {
 	enum option_type type = given->option->type;
-	const struct option_list *list = option_list(type);
+	const struct option_list *list = &option_lists[type];
 	json_t *all = given->value;
 	size_t count = list->named ? json_object_size(all)
 				   : json_array_size(all);
@@ -245,7 +263,7 @@ object_parse_named(struct loader *l, const struct given *given)
 	bool broker = given->option->type == TYPE_BROKER_NAME;
 	const struct option *all =
 	    option_of_path(GROUP_ROOT, broker ? "brokers" : "upstreams");
-	size_t size = option_list(all->type)->size;
+	size_t size = option_lists[all->type].size;
 	struct option_entries from;
 	char *name = text_read(l, given->at, given->value);
 	if (name == NULL)
@@ -278,31 +296,23 @@ object_parse_named(struct loader *l, const struct given *given)
 
 /* --- idempotency --- */
 
-/*
- * What the preset that an object names stands for, which its own members beat;
- * that there is none of the name is said when they are read.
- */
+/* What the preset of an object stands for, which its own members beat. */
 static void
 read_preset_of(struct loader *l, const struct given *given,
     struct conf_idempotency *policy)
 {
-	const struct option *option = option_at(
-	    GROUP_IDEMPOTENCY, offsetof(struct conf_idempotency, preset));
-	struct json_place at = {given->at, option->path, 0};
-	json_t *name = loader_value_in(given->value, option->path);
-	struct complaints said_later = {NULL, 0};
-	struct loader quiet = *l;
-	if (name == NULL)
+	const struct option *option =
+	    option_of_path(GROUP_IDEMPOTENCY, "preset");
+	struct json_place at = {given->at, "preset", 0};
+	json_t *name = json_object_get(given->value, "preset");
+	size_t before = l->complaints->count;
+	if (name != NULL)
+		load_option(l, option, &at, name, policy);
+	if (name == NULL || l->complaints->count > before)
 		return;
-	quiet.complaints = &said_later;
-	load_option(&quiet, option, &at, name, policy);
-	if (said_later.count == 0) {
-		json_t *members = api_preset_members(policy->preset);
-		read_members(
-		    l, GROUP_IDEMPOTENCY, SPAN(""), NULL, members, policy);
-		json_decref(members);
-	}
-	complaints_free(&said_later);
+	json_t *members = api_preset_members(policy->preset);
+	read_members(l, GROUP_IDEMPOTENCY, SPAN(""), NULL, members, policy);
+	json_decref(members);
 }
 
 /* A route's starts from the file's `defaults`, wherever these stand. */

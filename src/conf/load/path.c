@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/ascii.h"
 #include "base/mem.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/path_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"
@@ -197,8 +196,8 @@ own_is_taken(const struct conf *conf, const struct conf_route *of,
 	return false;
 }
 
-static void
-finish_own(struct loader *l, const struct json_place *at,
+void
+path_finish_own(struct loader *l, const struct json_place *at,
     const struct conf_route *route, struct conf_route *own,
     enum route_kind kind)
 {
@@ -227,21 +226,6 @@ finish_own(struct loader *l, const struct json_place *at,
 	own->index = route->index;
 	own->upstream = route->upstream;
 	own->idempotency = route->idempotency;
-}
-
-void
-path_finish_own(struct loader *l)
-{
-	struct json_place list = {NULL, "routes", 0};
-	for (size_t i = 0; i < l->conf->n_routes; i++) {
-		const struct conf_route *route = &l->conf->routes[i];
-		struct json_place at = {&list, NULL, i};
-		if (route->observes && route->idempotency == NULL)
-			complaints_at_member(l, &at, "mode",
-			    "a route without \"idempotency\" has no keys");
-		finish_own(l, &at, route, route->status, ROUTE_STATUS);
-		finish_own(l, &at, route, route->policy, ROUTE_POLICY);
-	}
 }
 
 /* --- texts with variables --- */
@@ -279,7 +263,7 @@ static const char *
 wrong_sample(const char *sample, enum option_type type, const char *text)
 {
 	size_t len = strcspn(sample, "?");
-	const char *wrong = rule_of(TYPE_TARGET_PATH)->wrong(sample);
+	const char *wrong = rule_of[TYPE_TARGET_PATH].wrong(sample);
 	if (wrong != NULL)
 		return wrong;
 	if (type == TYPE_RECONCILE_PATH)

@@ -13,10 +13,12 @@
 char *path_no_variable(const struct conf_route *route, struct span name);
 
 /*
- * What is wrong with the paths where the gateway itself answers for routes,
- * which then get what they have of their routes; once all is read.
+ * What is wrong with a path where the gateway itself answers for a route, which
+ * then gets what it has of that route; once all is read.  NULL: there is none.
  */
-void path_finish_own(struct loader *l);
+void path_finish_own(struct loader *l, const struct json_place *at,
+    const struct conf_route *route, struct conf_route *own,
+    enum route_kind kind);
 
 /* --- texts with variables --- */
 

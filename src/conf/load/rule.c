@@ -190,37 +190,31 @@ wrong_column(const char *text)
 
 /* --- all of them --- */
 
-const struct rule *
-rule_of(enum option_type type)
-{
-	static const struct rule rules[TYPE_COUNT_] = {
-	    [TYPE_TEXT] = {.wrong = name_wrong},
-	    [TYPE_PLAIN_NAME] = {.wrong = name_wrong_plain},
-	    [TYPE_PREFIX] = {.wrong = wrong_key_prefix},
-	    [TYPE_URI_PREFIX] = {.wrong = wrong_uri_prefix},
-	    [TYPE_FIELD] = {.wrong = wrong_optional_field},
-	    [TYPE_FIELD_VALUE] = {.wrong = wrong_field_value},
-	    [TYPE_MESSAGE_HEADERS] = {.wrong = wrong_message_header},
-	    [TYPE_METHOD] = {.wrong = wrong_method},
-	    [TYPE_TARGET_PATH] = {.wrong = wrong_target},
-	    [TYPE_POINTER] = {.wrong = wrong_pointer},
-	    [TYPE_POINTERS] = {.wrong = wrong_pointer},
-	    [TYPE_TOPIC] = {.wrong = name_wrong_topic},
-	    [TYPE_TABLE] = {.wrong = wrong_table},
-	    [TYPE_COLUMN] = {.wrong = wrong_column},
-	    [TYPE_OPTIONAL_COLUMN] = {.wrong = wrong_column},
-	    [TYPE_FIELDS] = {wrong_field, false, true, false},
-	    [TYPE_KEY_FIELDS] = {wrong_field, false, true, true},
-	    [TYPE_ORIGINS] = {wrong_origin, true, false, true},
-	    [TYPE_METHODS] = {wrong_method, true, false, true},
-	    [TYPE_ROUTE_NAMES] = {name_wrong, true, false, false},
-	    [TYPE_NETWORKS] = {network_wrong, true, true, false},
-	    [TYPE_HOST_PORTS] = {address_wrong_host_port, true, true, false},
-	    [TYPE_TOPICS] = {name_wrong_topic, true, false, false},
-	};
-	must(rules[type].wrong != NULL);
-	return &rules[type];
-}
+const struct rule rule_of[TYPE_COUNT_] = {
+    [TYPE_TEXT] = {.wrong = name_wrong},
+    [TYPE_PLAIN_NAME] = {.wrong = name_wrong_plain},
+    [TYPE_PREFIX] = {.wrong = wrong_key_prefix},
+    [TYPE_URI_PREFIX] = {.wrong = wrong_uri_prefix},
+    [TYPE_FIELD] = {.wrong = wrong_optional_field},
+    [TYPE_FIELD_VALUE] = {.wrong = wrong_field_value},
+    [TYPE_MESSAGE_HEADERS] = {.wrong = wrong_message_header},
+    [TYPE_METHOD] = {.wrong = wrong_method},
+    [TYPE_TARGET_PATH] = {.wrong = wrong_target},
+    [TYPE_POINTER] = {.wrong = wrong_pointer},
+    [TYPE_POINTERS] = {.wrong = wrong_pointer},
+    [TYPE_TOPIC] = {.wrong = name_wrong_topic},
+    [TYPE_TABLE] = {.wrong = wrong_table},
+    [TYPE_COLUMN] = {.wrong = wrong_column},
+    [TYPE_OPTIONAL_COLUMN] = {.wrong = wrong_column},
+    [TYPE_FIELDS] = {wrong_field, false, true, false},
+    [TYPE_KEY_FIELDS] = {wrong_field, false, true, true},
+    [TYPE_ORIGINS] = {wrong_origin, true, false, true},
+    [TYPE_METHODS] = {wrong_method, true, false, true},
+    [TYPE_ROUTE_NAMES] = {name_wrong, true, false, false},
+    [TYPE_NETWORKS] = {network_wrong, true, true, false},
+    [TYPE_HOST_PORTS] = {address_wrong_host_port, true, true, false},
+    [TYPE_TOPICS] = {name_wrong_topic, true, false, false},
+};
 
 bool
 rule_is_ours(const char *field)

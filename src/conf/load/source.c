@@ -2,9 +2,10 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
+#include "base/mem.h"
 #include "conf/amount.h"
 #include "conf/load/brokers_private.h"
-#include "conf/load/complaints_private.h"
+#include "conf/load/conf_said.h"
 #include "conf/load/source_private.h"
 #include "conf/show.h"
 #include "conf/source_asks.h"
@@ -16,7 +17,6 @@ static const int64_t retention_ms = INT64_C(7) * 24 * 3600 * 1000;
 struct checked {
 	struct loader *l;
 	const struct json_place *at;
-	json_t *object; /* as the file has it */
 	struct conf_source *source;
 	const struct conf_route *route; /* where it may come to */
 };
@@ -179,36 +179,6 @@ check_headers(const struct checked *c)
 
 /* --- how long a route must remember --- */
 
-/* Where the file says an option of a route. */
-struct saying {
-	struct json_place routes, route;
-	struct json_place at; /* in the route's own object, or in "defaults" */
-	bool said;	      /* false: nowhere */
-	bool wrong;	      /* by itself, whatever the source says */
-};
-
-static void
-find_said(
-    const struct checked *c, const char *path, struct saying *ret_saying)
-{
-	const struct loader *l = c->l;
-	json_t *routes = json_object_get(l->root, "routes");
-	json_t *own = json_object_get(
-	    json_object_get(
-		json_array_get(routes, c->route->index), "idempotency"),
-	    path);
-	json_t *preset =
-	    json_object_get(json_object_get(l->root, "defaults"), path);
-	struct saying *s = ret_saying;
-	s->routes = (struct json_place){NULL, "routes", 0};
-	s->route = (struct json_place){&s->routes, NULL, c->route->index};
-	s->at = own != NULL
-	    ? (struct json_place){&s->route, "idempotency", 0}
-	    : (struct json_place){NULL, "defaults", 0};
-	s->said = own != NULL || preset != NULL;
-	s->wrong = s->said && complaints_at_alone(l, &s->at, path);
-}
-
 /* Gives the route what it does not say; or complains where it says it. */
 static void
 check_retention(const struct checked *c)
@@ -217,26 +187,27 @@ check_retention(const struct checked *c)
 	struct conf_idempotency *policy =
 	    (struct conf_idempotency *)(uintptr_t)c->route->idempotency;
 	const struct conf_source *source = c->source;
-	struct saying saying;
-	find_said(c, "retention", &saying);
-	if (policy->retention_ms < retention_ms && !saying.said)
+	char *said = conf_said(c->l->conf, c->route, "retention");
+	bool wrong = loader_wrong_alone(c->l, c->route, "retention");
+	if (policy->retention_ms < retention_ms && said == NULL)
 		policy->retention_ms = retention_ms;
-	if (policy->retention_ms < retention_ms && !saying.wrong) {
+	if (policy->retention_ms < retention_ms && !wrong) {
 		char *least = amount_text(retention_ms, AMOUNT_DURATION);
-		complaints_at_member(c->l, &saying.at, "retention", "the "
+		complaints_add(c->l->complaints, mem_text(said), "the "
 		    "source \"%s\" leads to the route \"%s\", which must "
 		    "remember for %s at least", source->name, c->route->name,
 		    least);
 		free(least);
 	}
 	/* What is less is to be more, by what has just been said. */
-	if (source->max_age_ms > policy->retention_ms && !saying.wrong &&
+	if (source->max_age_ms > policy->retention_ms && !wrong &&
 	    source->max_age_ms > retention_ms)
 		COMPLAIN(c, "max_age",
 		    "must not be longer than the \"retention\" of the route "
 		    "\"%s\"", c->route->name);
-	find_said(c, "unknown_retention", &saying);
-	if (source->hold_ms > policy->unknown_retention_ms && !saying.wrong)
+	free(said);
+	if (source->hold_ms > policy->unknown_retention_ms &&
+	    !loader_wrong_alone(c->l, c->route, "unknown_retention"))
 		COMPLAIN(c, "hold",
 		    "must not be longer than the \"unknown_retention\" of "
 		    "the route \"%s\"", c->route->name);
@@ -285,55 +256,39 @@ check_served_by(const struct checked *c)
 	check_retention(c);
 }
 
-static void
-check_one(struct checked *c)
+void
+source_check(struct loader *l, const struct json_place *at, json_t *value,
+    void *entry)
 {
-	const struct conf_source *source = c->source;
+	struct conf_source *source = entry;
+	struct checked c = {l, at, source, NULL};
 	const struct conf_columns *columns = &source->columns;
 	const char *const all[] = {columns->id, columns->entity,
 	    columns->type, columns->payload, columns->headers, columns->order};
 	const char *set = source->finish.column;
 	/* What its object must have is only found where that is there. */
-	if (json_is_object(c->object) &&
-	    json_object_get(c->object, "request") == NULL)
-		complaints_at(c->l, c->at, "\"request\" is missing");
+	if (json_is_object(value) && json_object_get(value, "request") == NULL)
+		complaints_at(l, at, "\"request\" is missing");
 	if (source->retry_first_ms > source->retry_most_ms)
-		COMPLAIN(c, "retry.first",
+		COMPLAIN(&c, "retry.first",
 		    "must not be longer than \"retry.most\"");
 	size_t found = 0;
 	bool leads = source->request.path.text != NULL;
-	while (leads && (c->route = source_asks_route(
-			     c->l->conf, source, &found)) != NULL)
-		check_served_by(c);
+	while (leads &&
+	    (c.route = source_asks_route(l->conf, source, &found)) != NULL)
+		check_served_by(&c);
 	if (leads && found == 0)
-		COMPLAIN(c, "request.path", "no route serves it");
+		COMPLAIN(&c, "request.path", "no route serves it");
 	if (source->broker == NULL)
 		return;
-	brokers_check_members(
-	    c->l, GROUP_SOURCE, c->at, c->object, source->broker);
-	check_templates(c);
-	check_identity(c);
+	brokers_check_members(l, GROUP_SOURCE, at, value, source->broker);
+	check_templates(&c);
+	check_identity(&c);
 	/* What a finished row is told by is not what the message says. */
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (set != NULL && all[i] != NULL && !strcmp(set, all[i]))
-			COMPLAIN(c, "finish",
+			COMPLAIN(&c, "finish",
 			    "the message itself is in the column \"%s\"", set);
-}
-
-void
-source_check(struct loader *l)
-{
-	struct json_place list = {NULL, "sources", 0};
-	json_t *objects = loader_value(l, "sources");
-	for (size_t i = 0; i < l->conf->n_sources; i++) {
-		struct conf_source *source = &l->conf->sources[i];
-		struct json_place at = {&list, source->name, 0};
-		struct checked c = {
-		    l, &at, json_object_get(objects, source->name), source,
-		    NULL};
-		check_one(&c);
-	}
-	source_places_check(l, &list, objects);
 }
 
 /* --- what is configured, as a digest: a reload that changes it begins anew */
@@ -363,8 +318,7 @@ add_broker(struct digest *digest, const struct conf_broker *broker,
 void
 source_digest_all(struct conf *conf)
 {
-	bool some = conf->n_sources + conf->n_relays > 0;
-	json_t *shown = some ? show_conf(conf) : NULL;
+	json_t *shown = show_conf(conf);
 	json_t *brokers = json_object_get(shown, "brokers");
 	struct digest digest;
 	for (size_t i = 0; i < conf->n_relays; i++) {

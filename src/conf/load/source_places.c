@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/kinds.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/source_private.h"
 #include "conf/name.h"
 
-enum which { READ, RESULTS, DEAD_LETTERS };
+enum which { READ, RESULTS, DEAD_LETTERS, OUTCOMES };
 
 /* A stream, table or topic of a broker. */
 struct message_place {
-	const struct conf_source *source;
-	const char *path; /* of the member that has it */
+	struct json_place at; /* of the source, or of the relay */
+	const struct conf_broker *broker;
+	const struct conf_source *source; /* NULL: a relay brings OUTCOMES */
 	enum which which;
+	const char *path; /* of the member that has it */
 	const char *name;
 };
 
@@ -65,9 +66,8 @@ static bool
 is_same_place(
     const struct message_place *one, const struct message_place *other)
 {
-	const struct conf_broker *a = one->source->broker;
-	const struct conf_broker *b = other->source->broker;
-	bool table = is_table(one->source);
+	const struct conf_broker *a = one->broker, *b = other->broker;
+	bool table = a->kind == BROKER_POSTGRES;
 	if (a->kind != b->kind ||
 	    strcmp(table ? table_name(one->name) : one->name,
 		table ? table_name(other->name) : other->name) != 0)
@@ -87,40 +87,51 @@ is_same_place(
 	return false;
 }
 
-/* --- what each source reads and writes --- */
+/* --- what each source reads and writes, and each relay writes --- */
 
 /* A name of NULL: there is none. */
 static void
-add_place(struct message_places *places, const struct conf_source *source,
-    enum which which, const char *name)
+add_place(struct message_places *places, const struct json_place *at,
+    const struct conf_source *source, enum which which, const char *name)
 {
 	const char *const paths[] = {
 	    [READ] = kinds_all[source->broker->kind].read,
 	    [RESULTS] = "results",
 	    [DEAD_LETTERS] = "dead_letters"};
-	if (name == NULL)
-		return;
-	places->list[places->count++] =
-	    (struct message_place){source, paths[which], which, name};
+	if (name != NULL)
+		places->list[places->count++] = (struct message_place){
+		    *at, source->broker, source, which, paths[which], name};
 }
 
 static void
 add_places(struct loader *l, struct message_places *places,
-    const struct conf_source *source)
+    const struct json_place *at, const struct conf_source *source)
 {
 	bool kafka = source->broker->kind == BROKER_KAFKA;
 	if (!kafka)
-		add_place(places, source, READ,
+		add_place(places, at, source, READ,
 		    is_table(source) ? source->table : source->stream);
 	for (size_t i = 0; kafka && i < source->topics.count; i++) {
 		const char *topic = source->topics.list[i];
-		add_place(places, source, READ, topic);
+		add_place(places, at, source, READ, topic);
 		if (source->dead_letters == NULL)
-			add_place(places, source, DEAD_LETTERS,
+			add_place(places, at, source, DEAD_LETTERS,
 			    loader_printf(l, "%s.dead", topic));
 	}
-	add_place(places, source, RESULTS, source->results);
-	add_place(places, source, DEAD_LETTERS, source->dead_letters);
+	add_place(places, at, source, RESULTS, source->results);
+	add_place(places, at, source, DEAD_LETTERS, source->dead_letters);
+}
+
+static void
+add_relay(struct message_places *places, const struct json_place *at,
+    const struct conf_relay *relay)
+{
+	bool kafka = relay->broker->kind == BROKER_KAFKA;
+	const char *name = kafka ? relay->topic : relay->table;
+	if (name != NULL)
+		places->list[places->count++] = (struct message_place){*at,
+		    relay->broker, NULL, OUTCOMES, kafka ? "topic" : "table",
+		    name};
 }
 
 /* --- what must differ --- */
@@ -129,8 +140,14 @@ add_places(struct loader *l, struct message_places *places,
 static const char *
 words_of_same(const struct message_place *a, const struct message_place *b)
 {
+	if (b->which == OUTCOMES)
+		return NULL;
 	if (a->which != READ && b->which == READ)
 		return "is read by the source";
+	if (a->which == OUTCOMES && b->which == RESULTS)
+		return "has the results of the source";
+	if (a->which == OUTCOMES)
+		return "has the dead letters of the source";
 	if (a->which == RESULTS && b->which == DEAD_LETTERS)
 		return "has the dead letters of";
 	if (a->which != READ || b->which != READ ||
@@ -164,7 +181,8 @@ static bool
 is_of_store(const struct conf_store *store, const struct message_place *place)
 {
 	const struct conf_source *source = place->source;
-	if (source->broker->kind != BROKER_STREAMS || store->prefix == NULL ||
+	if (source == NULL || source->broker->kind != BROKER_STREAMS ||
+	    store->prefix == NULL ||
 	    !same_redis(&source->broker->redis, &store->redis))
 		return false;
 	/* What is left out follows from what is read. */
@@ -177,37 +195,41 @@ is_of_store(const struct conf_store *store, const struct message_place *place)
 
 /* {"stream"} is for streams, {"table"} for tables, {"topic"} for topics. */
 static void
-check_kind(struct loader *l, const struct json_place *at, const json_t *object,
-    const struct message_place *place)
+check_kind(struct loader *l, const struct message_place *place)
 {
-	enum broker_kind kind = place->source->broker->kind;
-	const json_t *value = json_object_get(object, place->path);
+	const json_t *value = json_object_get(
+	    json_object_get(loader_value(l, "sources"), place->at.member),
+	    place->path);
 	bool other = false;
 	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
-		other |= k != kind && json_object_get(value, kinds_all[k].put);
-	if (place->which != READ && other)
-		complaints_at_member(l, at, place->path,
-		    "must be {\"%s\": NAME}", kinds_all[kind].put);
+		other |= k != place->broker->kind &&
+		    json_object_get(value, kinds_all[k].put) != NULL;
+	if (other)
+		complaints_at_member(l, &place->at, place->path,
+		    "must be {\"%s\": NAME}",
+		    kinds_all[place->broker->kind].put);
 }
 
 static void
-check_place(struct loader *l, const struct json_place *at,
-    const struct message_place *place, const struct message_places *all)
+check_place(struct loader *l, const struct message_place *place,
+    const struct message_places *all)
 {
 	const struct conf_source *source = place->source;
 	for (size_t i = 0; i < all->count; i++) {
 		const struct message_place *other = &all->list[i];
 		const char *words = words_of_same(place, other);
 		if (words != NULL && is_same_place(place, other))
-			complaints_at_member(l, at, place->path,
+			complaints_at_member(l, &place->at, place->path,
 			    "\"%s\" %s \"%s\"", place->name, words,
 			    other->source->name);
 	}
 	if (is_of_store(&l->conf->store, place))
-		complaints_at_member(l, at, place->path,
+		complaints_at_member(l, &place->at, place->path,
 		    "\"%s\" is one of the store's own keys", place->name);
-	if (place->which == READ || source->stream == NULL ||
-	    source->broker->redis.cluster.count == 0)
+	if (source == NULL || place->which == READ)
+		return;
+	check_kind(l, place);
+	if (source->stream == NULL || source->broker->redis.cluster.count == 0)
 		return;
 	struct span tag = name_slot_tag(span_str(source->stream));
 	/* A name in the slot of the stream, where there may be one. */
@@ -216,7 +238,7 @@ check_place(struct loader *l, const struct json_place *at,
 	    : loader_printf(l, "{%.*s}%s", SPAN_FMT(tag),
 		  place->which == RESULTS ? ":results" : ":dead");
 	if (!span_eq(name_slot_tag(span_str(place->name)), tag))
-		complaints_at_member(l, at, place->path,
+		complaints_at_member(l, &place->at, place->path,
 		    "on a cluster \"%s\" must share the slot of the stream, as "
 		    "\"%s\" does", place->name, beside);
 }
@@ -240,29 +262,30 @@ fill_in_dead_letters(
 }
 
 void
-source_places_check(
-    struct loader *l, const struct json_place *list, json_t *objects)
+source_places_check(struct loader *l)
 {
 	struct conf *conf = l->conf;
+	struct json_place sources = {NULL, "sources", 0};
+	struct json_place relays = {NULL, "relays", 0};
 	struct message_places all = {NULL, 0};
-	size_t most = 0;
+	size_t most = conf->n_relays;
+	for (size_t i = 0; i < conf->n_sources; i++)
+		most += 3 + 2 * conf->sources[i].topics.count;
+	all.list = loader_alloc(l, most * sizeof *all.list);
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		struct conf_source *source = &conf->sources[i];
-		struct json_place at = {list, source->name, 0};
+		struct json_place at = {&sources, source->name, 0};
 		if (source->broker == NULL)
 			continue;
 		fill_in_dead_letters(l, &at, source);
-		most += 3 + 2 * source->topics.count;
+		add_places(l, &all, &at, source);
 	}
-	all.list = loader_alloc(l, most * sizeof *all.list);
-	for (size_t i = 0; i < conf->n_sources; i++)
-		if (conf->sources[i].broker != NULL)
-			add_places(l, &all, &conf->sources[i]);
-	for (size_t i = 0; i < all.count; i++) {
-		const char *name = all.list[i].source->name;
-		struct json_place at = {list, name, 0};
-		check_kind(
-		    l, &at, json_object_get(objects, name), &all.list[i]);
-		check_place(l, &at, &all.list[i], &all);
+	for (size_t i = 0; i < conf->n_relays; i++) {
+		struct json_place at = {&relays, conf->relays[i].name, 0};
+		if (conf->relays[i].kind != RELAY_WEBHOOK &&
+		    conf->relays[i].broker != NULL)
+			add_relay(&all, &at, &conf->relays[i]);
 	}
+	for (size_t i = 0; i < all.count; i++)
+		check_place(l, &all.list[i], &all);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/load/brokers_private.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/cross_check_private.h"
 #include "conf/load/object_private.h"
 #include "conf/load/rule_private.h"
@@ -14,8 +13,6 @@ enum { EVENTS_MAXLEN = 100000 };
 
 /* What stands behind the name of the table with the relay's position. */
 static const char position[] = "_position";
-/* What stands behind the name of a topic for its dead letters. */
-static const char dead[] = ".dead";
 
 /* --- the receiver of a webhook --- */
 
@@ -58,7 +55,7 @@ source_relay_parse_receiver(struct loader *l, const struct given *given)
 	target->url = url;
 	target->base_path = loader_printf(
 	    l, "%s%s", url[len] == '/' ? "" : "/", url + len);
-	const char *wrong = rule_of(TYPE_TARGET_PATH)->wrong(target->base_path);
+	const char *wrong = rule_of[TYPE_TARGET_PATH].wrong(target->base_path);
 	if (wrong != NULL)
 		complaints_at(
 		    l, given->at, "what follows the host %s", wrong);
@@ -66,69 +63,22 @@ source_relay_parse_receiver(struct loader *l, const struct given *given)
 
 /* --- checks --- */
 
-/* One relay on its way. */
-struct relaying {
-	struct loader *l;
-	const struct json_place *at;
-	json_t *object; /* as the file has it */
-	struct conf_relay *relay;
-};
-
-#define COMPLAIN(c, path, ...) \
-	complaints_at_member((c)->l, (c)->at, path, __VA_ARGS__)
-
-static bool
-is_named(const char *name, const char *other)
-{
-	return other != NULL && !strcmp(name, other);
-}
-
-/* Whether a source reads or writes what has that name. */
-static bool
-has_place(const struct conf_source *source, const char *name)
-{
-	if (is_named(name, source->table) || is_named(name, source->results) ||
-	    is_named(name, source->dead_letters))
-		return true;
-	for (size_t i = 0; i < source->topics.count; i++) {
-		const char *topic = source->topics.list[i];
-		size_t len = strlen(topic);
-		if (strncmp(name, topic, len) == 0 &&
-		    (name[len] == '\0' || !strcmp(name + len, dead)))
-			return true;
-	}
-	return false;
-}
-
-/* What the relay brings would be a message, or a result among results. */
-static void
-check_sources(const struct relaying *c)
-{
-	const struct conf *conf = c->l->conf;
-	bool kafka = c->relay->broker->kind == BROKER_KAFKA;
-	const char *path = kafka ? "topic" : "table";
-	const char *name = kafka ? c->relay->topic : c->relay->table;
-	for (size_t i = 0; i < conf->n_sources && name != NULL; i++)
-		if (conf->sources[i].broker == c->relay->broker &&
-		    has_place(&conf->sources[i], name))
-			complaints_at_member(c->l, c->at, path,
-			    "the source \"%s\" has this %s",
-			    conf->sources[i].name, path);
-}
+#define COMPLAIN(path, ...) complaints_at_member(l, at, path, __VA_ARGS__)
 
 /* The name of a table, beside which is that of its positions. */
 static void
-check_table(const struct relaying *c, const char *table)
+check_table(
+    struct loader *l, const struct json_place *at, const char *table)
 {
 	const char *dot = strchr(table, '.');
 	const char *name = dot != NULL ? dot + 1 : table;
 	size_t len = strlen(name), more = sizeof position - 1;
 	if (len + more > IDENTIFIER_MAX)
-		COMPLAIN(c, "table",
+		COMPLAIN("table",
 		    "\"%s%s\" is needed too: its name is too long", table,
 		    position);
 	else if (len > more && !strcmp(name + len - more, position))
-		COMPLAIN(c, "table",
+		COMPLAIN("table",
 		    "must not end in \"%s\", as the tables of positions do",
 		    position);
 }
@@ -149,64 +99,44 @@ check_route(struct loader *l, const struct json_place *at, const char *name)
 	unknown_name(l, at, "idempotent route", &nearest, NULL);
 }
 
-static void
-check_one(const struct relaying *c)
+void
+source_relay_check(struct loader *l, const struct json_place *at,
+    json_t *value, void *entry)
 {
-	const struct conf_broker *broker = c->relay->broker;
-	const struct strings *routes = &c->relay->routes;
-	struct json_place list = {c->at, "routes", 0};
-	const json_t *states =
-	    json_object_get(c->object, "states");
-	bool webhook =
-	    json_object_get(c->object, "webhook") != NULL;
-	c->relay->kind = webhook			     ? RELAY_WEBHOOK
+	struct conf_relay *relay = entry;
+	const struct conf_broker *broker = relay->broker;
+	struct json_place list = {at, "routes", 0};
+	const json_t *states = json_object_get(value, "states");
+	bool webhook = json_object_get(value, "webhook") != NULL;
+	bool secrets = json_object_get(value, "secrets") != NULL;
+	relay->kind = webhook				     ? RELAY_WEBHOOK
 	    : broker != NULL && broker->kind == BROKER_KAFKA ? RELAY_KAFKA
 							     : RELAY_POSTGRES;
-	if (!json_is_object(c->object))
+	if (l->conf->store.events_maxlen == 0)
+		l->conf->store.events_maxlen = EVENTS_MAXLEN;
+	if (!json_is_object(value))
 		return;
-	cross_check_pairs(c->l, GROUP_RELAY, c->at, c->object);
-	bool secrets =
-	    json_object_get(c->object, "secrets") != NULL;
+	cross_check_pairs(l, GROUP_RELAY, at, value);
 	if (webhook && !secrets)
-		complaints_at(c->l, c->at, "\"secrets\" is missing");
+		complaints_at(l, at, "\"secrets\" is missing");
 	if (secrets && !webhook)
-		COMPLAIN(c, "secrets", "only a webhook has secrets");
-	if (!webhook &&
-	    json_object_get(c->object, "broker") == NULL)
-		complaints_at(c->l, c->at,
-		    "\"broker\" is missing, or \"webhook\" instead");
+		COMPLAIN("secrets", "only a webhook has secrets");
+	if (!webhook && json_object_get(value, "broker") == NULL)
+		complaints_at(
+		    l, at, "\"broker\" is missing, or \"webhook\" instead");
 	if (!webhook && broker != NULL && broker->kind == BROKER_STREAMS) {
-		COMPLAIN(c, "broker", "\"%s\" is a broker of Redis, to which "
+		COMPLAIN("broker", "\"%s\" is a broker of Redis, to which "
 		    "no outcomes are brought: name one of PostgreSQL or Kafka",
 		    broker->name);
 	} else if (!webhook && broker != NULL) {
-		brokers_check_members(
-		    c->l, GROUP_RELAY, c->at, c->object, broker);
-		if (broker->kind == BROKER_POSTGRES && c->relay->table != NULL)
-			check_table(c, c->relay->table);
-		check_sources(c);
+		brokers_check_members(l, GROUP_RELAY, at, value, broker);
+		if (broker->kind == BROKER_POSTGRES && relay->table != NULL)
+			check_table(l, at, relay->table);
 	}
-	for (size_t i = 0; i < routes->count; i++) {
-		struct json_place at = {&list, NULL, i};
-		check_route(c->l, &at, routes->list[i]);
+	for (size_t i = 0; i < relay->routes.count; i++) {
+		struct json_place here = {&list, NULL, i};
+		check_route(l, &here, relay->routes.list[i]);
 	}
 	if (json_is_array(states) && json_array_size(states) == 0)
-		COMPLAIN(c, "states", "must not be empty");
-}
-
-void
-source_relay_check(struct loader *l)
-{
-	struct conf *conf = l->conf;
-	struct json_place list = {NULL, "relays", 0};
-	json_t *objects = loader_value(l, "relays");
-	for (size_t i = 0; i < conf->n_relays; i++) {
-		struct conf_relay *relay = &conf->relays[i];
-		struct json_place at = {&list, relay->name, 0};
-		const struct relaying c = {
-		    l, &at, json_object_get(objects, relay->name), relay};
-		check_one(&c);
-	}
-	if (conf->n_relays > 0 && conf->store.events_maxlen == 0)
-		conf->store.events_maxlen = EVENTS_MAXLEN;
+		COMPLAIN("states", "must not be empty");
 }

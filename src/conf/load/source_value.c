@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load/complaints_private.h"
+#include "conf/kinds.h"
 #include "conf/load/list_private.h"
 #include "conf/load/path_private.h"
 #include "conf/load/rule_private.h"
@@ -89,14 +89,6 @@ source_value_parse_finish(struct loader *l, const struct given *given)
 
 /* --- results and dead letters --- */
 
-static const struct {
-	const char *member;
-	enum option_type type;
-	const char *read; /* the source's member that shows which it is */
-} places[] = {{"table", TYPE_TABLE, "table"}, {"stream", TYPE_TEXT, "stream"},
-    {"topic", TYPE_TOPIC, "topics"}};
-enum { N_PLACES = sizeof places / sizeof *places };
-
 /* {"stream": NAME}, {"table": NAME} or {"topic": NAME}. */
 void
 source_value_parse_place(struct loader *l, const struct given *given)
@@ -104,26 +96,25 @@ source_value_parse_place(struct loader *l, const struct given *given)
 	static const char words[] = "must be {\"stream\": NAME}, {\"table\": "
 	    "NAME} or {\"topic\": NAME}";
 	const char *text = json_string_value(given->value);
-	size_t i = 0;
-	while (i < N_PLACES &&
-	    json_object_get(given->value, places[i].member) == NULL)
-		i++;
-	if (i < N_PLACES) {
-		*(char **)given_field(given) = list_read_member(
-		    l, given, places[i].member, places[i].type);
-		return;
-	}
+	const struct kind_words *kind = NULL, *meant = NULL;
 	json_t *source = given->at != NULL && given->at->up != NULL
 	    ? json_object_get(loader_value(l, "sources"), given->at->up->member)
 	    : NULL;
-	for (i = 0; i < N_PLACES; i++)
-		if (json_object_get(source, places[i].read) != NULL)
-			break;
-	if (text != NULL && i < N_PLACES &&
-	    rule_of(places[i].type)->wrong(text) == NULL)
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++) {
+		if (json_object_get(given->value, kinds_all[k].put) != NULL)
+			kind = &kinds_all[k];
+		/* The source's member shows which it is. */
+		if (json_object_get(source, kinds_all[k].read) != NULL)
+			meant = &kinds_all[k];
+	}
+	if (kind != NULL)
+		*(char **)given_field(given) =
+		    list_read_member(l, given, kind->put, kind->type);
+	else if (text != NULL && meant != NULL &&
+	    rule_of[meant->type].wrong(text) == NULL)
 		complaints_at(l, given->at,
-		    "%s; did you mean {\"%s\": \"%s\"}?", words,
-		    places[i].member, text);
+		    "%s; did you mean {\"%s\": \"%s\"}?", words, meant->put,
+		    text);
 	else
 		complaints_at(l, given->at, "%s", words);
 }
@@ -203,7 +194,7 @@ read_value(struct loader *l, const struct json_place *at, json_t *value,
 	if (text == NULL)
 		return;
 	text_env_hide(value);
-	const char *wrong = rule_of(TYPE_FIELD_VALUE)->wrong(text);
+	const char *wrong = rule_of[TYPE_FIELD_VALUE].wrong(text);
 	if (wrong != NULL &&
 	    !(here && unknown_variable(l, at, text, variables)))
 		complaints_at(l, at, "%s", wrong);
@@ -218,7 +209,7 @@ static const char *
 wrong_name(const struct conf_header *others, size_t count, bool message,
     const char *name)
 {
-	const char *wrong = rule_of(TYPE_FIELDS)->wrong(name);
+	const char *wrong = rule_of[TYPE_FIELDS].wrong(name);
 	if (wrong != NULL)
 		return wrong;
 	if (rule_is_ours(name))

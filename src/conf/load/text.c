@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "conf/address.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"
 
@@ -68,7 +67,7 @@ text_note_secret(struct loader *l, const struct json_place *at,
 	for (; *next != NULL; next = &(*next)->next)
 		if (!strcmp((*next)->file, file))
 			return;
-	char *pointer = complaints_at_pointer(at, path);
+	char *pointer = complaints_pointer(at, path);
 	*next = loader_alloc(l, sizeof **next);
 	**next = (struct conf_secret){
 	    NULL, loader_str(l, pointer), loader_str(l, file)};
@@ -146,7 +145,7 @@ text_read_as(struct loader *l, const struct json_place *at,
     const json_t *value, enum option_type type)
 {
 	char *text = text_read(l, at, value);
-	const char *wrong = text ? rule_of(type)->wrong(text) : NULL;
+	const char *wrong = text ? rule_of[type].wrong(text) : NULL;
 	if (wrong != NULL)
 		complaints_at(l, at, "%s", wrong);
 	return wrong == NULL ? text : NULL;

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/unknown_private.h"
 
 static const char no_such[] = "there is no such member";

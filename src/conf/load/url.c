@@ -6,7 +6,6 @@
 #include "base/digest.h"
 #include "base/digits.h"
 #include "conf/address.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/rule_private.h"
 #include "conf/load/text_private.h"
 #include "conf/load/url_private.h"
@@ -378,7 +377,7 @@ read_target(struct loader *l, const char *text, struct conf_target *target)
 	if (span_has(s, '?'))
 		return "an upstream's URL must not have a query";
 	return s.len > 0
-	    ? rule_of(TYPE_TARGET_PATH)->wrong(target->base_path)
+	    ? rule_of[TYPE_TARGET_PATH].wrong(target->base_path)
 	    : NULL;
 }
 
@@ -398,7 +397,7 @@ url_wrong_keys(struct loader *l, const char *text)
 			"itself are keys believed without TLS";
 	return wrong != NULL
 	    ? wrong
-	    : rule_of(TYPE_TARGET_PATH)->wrong(
+	    : rule_of[TYPE_TARGET_PATH].wrong(
 		  loader_printf(l, "/%s", text + len));
 }
 

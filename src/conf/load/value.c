@@ -4,7 +4,6 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "conf/amount.h"
-#include "conf/load/complaints_private.h"
 #include "conf/load/text_private.h"
 #include "conf/nearest.h"
 #include "conf/words.h"

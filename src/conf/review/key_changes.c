@@ -204,7 +204,8 @@ compare_stores(const struct change *change)
 		json_t *new = shown(GROUP_ROOT, paths[i], next);
 		if (!json_equal(old, new))
 			warning_add(change->complaints,
-			    warning_pointer("", paths[i]), AFTER_A_RESTART);
+			    complaints_pointer(NULL, paths[i]),
+			    AFTER_A_RESTART);
 		json_decref(old);
 		json_decref(new);
 	}
@@ -229,14 +230,14 @@ compare_source_option(const struct change *change,
 	/* A key of the message's own has no name of a broker in it. */
 	bool counts = strcmp(path, "broker") != 0 ||
 	    source->key < SOURCE_KEY_POINTERS;
-	char *whole = mem_printf("/sources/%s", source->name);
+	const struct json_place all = {NULL, "sources", 0};
+	const struct json_place at = {&all, source->name, 0};
 	char *from = shown_text(GROUP_SOURCE, path, before);
 	char *to = shown_text(GROUP_SOURCE, path, source);
 	if (counts && strcmp(from, to) != 0)
-		warning_add(change->complaints, warning_pointer(whole, path),
+		warning_add(change->complaints, complaints_pointer(&at, path),
 		    "source \"%s\": %s changes from %s to %s: %s",
 		    source->name, path, from, to, loss);
-	free(whole);
 	free(from);
 	free(to);
 }

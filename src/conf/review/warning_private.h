@@ -16,14 +16,9 @@ struct looked_at {
 	struct complaints *complaints;
 };
 
-/* The pointer to a member of what another one leads to; path is with dots. */
-char *warning_pointer(const char *whole, const char *path);
-/*
- * About what a pointer leads to, which is taken over.  What several routes
- * inherit is said once.
- */
-void warning_add(struct complaints *complaints, char *pointer, const char *fmt,
-    ...) PRINTF_LIKE(3, 4);
+/* About what a pointer leads to, which is taken over. */
+#define warning_add(complaints, pointer, ...) \
+	(complaints_add(complaints, pointer, __VA_ARGS__)->warning = true)
 /* About a member of the route, by its path. */
 #define warning_at(at, path, ...)                                          \
 	warning_add((at)->complaints,                                      \

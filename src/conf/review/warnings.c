@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
-#include "base/json_pointer.h"
 #include "base/mem.h"
 #include "conf/address.h"
 #include "conf/amount.h"
@@ -23,11 +22,9 @@ enum { SHORT_TOKEN = 8, HOUR_MS = 3600 * 1000 };
 static char *
 upstream_pointer(const struct conf_upstream *upstream, const char *member)
 {
-	struct span segments[] = {SPAN("upstreams"), span_str(upstream->name),
-	    span_str(member != NULL ? member : "")};
-	const struct json_pointer pointer = {
-	    segments, member != NULL ? 3 : 2};
-	return json_pointer_text(&pointer);
+	const struct json_place all = {NULL, "upstreams", 0};
+	const struct json_place at = {&all, upstream->name, 0};
+	return complaints_pointer(&at, member);
 }
 
 /* Whether a target's host and port may be what the gateway listens on. */
@@ -80,9 +77,9 @@ look_at_upstream(struct complaints *complaints, const struct conf *conf,
 		tls |= upstream->targets[i].tls;
 	}
 	if (!named) {
-		warning_add(complaints, upstream_pointer(upstream, NULL),
-		    "no route names it");
-		complaints->list[complaints->count - 1].of_name = true;
+		struct complaint *added = complaints_add(complaints,
+		    upstream_pointer(upstream, NULL), "no route names it");
+		added->warning = added->of_name = true;
 	}
 	/* Whether a call outlives a drain; it is said where one of both is. */
 	bool long_call = keyed && upstream->timeout_ms > conf->drain_timeout_ms;
@@ -297,26 +294,6 @@ look_at_file(struct complaints *complaints, const struct conf *conf)
 	free(most);
 }
 
-/* As errors have it: which route it is, where the file gives it a name. */
-static void
-name_routes(const struct conf *conf, struct complaints *complaints)
-{
-	static const char list[] = "/routes/";
-	for (size_t i = 0; i < complaints->count; i++) {
-		struct complaint *c = &complaints->list[i];
-		if (strncmp(c->pointer, list, sizeof list - 1) != 0)
-			continue;
-		const struct conf_route *route = &conf->routes[strtoul(
-		    c->pointer + sizeof list - 1, NULL, 10)];
-		if (!strcmp(route->name, route->path))
-			continue;
-		char *longer = mem_printf(
-		    "route \"%s\": %s", route->name, c->message);
-		free(c->message);
-		c->message = longer;
-	}
-}
-
 void
 warnings_find(
     const struct conf *conf, int64_t now_ms, struct complaints *complaints)
@@ -336,5 +313,4 @@ warnings_find(
 	}
 	for (size_t i = 0; i < conf->n_sources; i++)
 		look_at_source(complaints, conf, &conf->sources[i]);
-	name_routes(conf, complaints);
 }

@@ -77,7 +77,6 @@ check_run(const struct command_line *line)
 		if (line->against != NULL)
 			valid = compare(conf, line->against, &complaints);
 		conf_load_place(conf, &complaints);
-		complaints_sort(&complaints);
 	}
 	for (size_t i = 0; i < complaints.count; i++)
 		valid = valid &&

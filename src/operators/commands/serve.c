@@ -109,9 +109,7 @@ log_warnings(const struct conf *conf)
 {
 	struct complaints complaints = {0};
 	warnings_find(conf, clock_wall_ms(), &complaints);
-	conf_load_place(conf, &complaints);
-	complaints_sort(&complaints);
-	complaints_log(&complaints, conf->file, EV_configuration_warning);
+	conf_load_log(conf, &complaints, EV_configuration_warning);
 }
 
 static void on_adopted(void *arg);
