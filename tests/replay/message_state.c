@@ -173,7 +173,7 @@ hash_proof(const struct source *s)
 static uint64_t
 hash_standing(const struct source *s)
 {
-	uint64_t hash = (uint64_t)s->standing << 32 | s->told;
+	uint64_t hash = s->standing;
 	hash = mix(hash, (uint64_t)s->unsent << 32 | s->refused);
 	hash = mix(hash, (uint64_t)s->refused_by_api << 32 | s->api_standing);
 	hash = mix(hash, (uint64_t)s->unshared << 1 | s->token_refused);

@@ -283,7 +283,6 @@ on_pause(void *arg)
 			log_str(&line, "note", s->pause.note);
 		log_end(&line);
 	}
-	source_credit_settle(s);
 	source_standing_end(s, STANDING_STORE);
 	if (source_standing_goes(s, 0))
 		source_standing_let_all_go(s);
@@ -338,7 +337,6 @@ on_second(void *arg)
 	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
 	counter_set(
 	    &s->meter->gap, s->taken - oldest - s->deliveries.count);
-	source_proof_look(s);
 	open_reader(s);
 	source_standing_look(s);
 	source_credit_settle(s);

@@ -20,8 +20,8 @@
  * One worker has it; that worker's thread only.
  *
  * Circle: delivery, message_end, restore, source, source_credit, source_proof,
- * source_standing.  A source makes its deliveries, which tell it
- * what stands in their way.
+ * source_standing.  A source makes its deliveries, which tell it what stands in
+ * their way.
  */
 struct delivery;
 
@@ -76,7 +76,6 @@ struct source {
 
 	struct list waiting; /* of standing_place, the newest first */
 	unsigned standing; /* of enum standing */
-	unsigned told;     /* of those, which the log has heard of */
 	bool unshared; /* it stands as Redis does not say what gateways share */
 	char why[512];     /* the last trouble, for operators */
 	unsigned unsent;   /* in a row */

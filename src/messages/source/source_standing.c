@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/loop/log.h"
 #include "base/test_build.h"
-#include "messages/source/source_credit.h"
 #include "messages/source/source_standing.h"
 
 enum {
@@ -15,7 +14,6 @@ enum {
 
 /* Why none is taken, while those that are here go on. */
 #define TAKES_NONE (1u << STANDING_MEMORY | 1u << STANDING_HELD)
-
 
 static const struct standing_text texts[STANDING_COUNT_] = {
 #define STANDING(name, word, sentence) {word, sentence},
@@ -36,6 +34,8 @@ source_standing_set(struct source *s, enum standing standing, bool stands)
 	unsigned bit = 1u << standing;
 	s->standing = stands ? s->standing | bit : s->standing & ~bit;
 	counter_set(&s->meter->standing, s->standing);
+	/* What it may take is another thing now. */
+	task_ready(s->worker->loop, &s->settle);
 }
 
 /*
@@ -135,13 +135,11 @@ log_standing(const struct source *s, enum event event, enum standing standing)
 void
 source_standing_begin(struct source *s, enum standing standing, const char *why)
 {
-	bool told = (s->told & 1u << standing) != 0;
+	bool stood = (s->standing & 1u << standing) != 0;
 	snprintf(s->why, sizeof s->why, "%s", why);
 	source_standing_set(s, standing, true);
-	source_credit_settle(s);
-	if (!told)
+	if (!stood)
 		log_standing(s, EV_source_stands, standing);
-	s->told |= 1u << standing;
 	if (timer_is_set(&s->probe) || !can_be_tried(s))
 		return;
 	s->probe_ms = PROBE_FIRST_MS;
@@ -183,10 +181,7 @@ source_standing_end(struct source *s, enum standing standing)
 		return;
 	source_standing_set(s, standing, false);
 	s->why[0] = '\0';
-	if ((s->told & 1u << standing) != 0)
-		log_standing(s, EV_source_goes, standing);
-	s->told &= ~(1u << standing);
-	source_credit_settle(s);
+	log_standing(s, EV_source_goes, standing);
 	if (!source_standing_goes(s, 0))
 		return;
 	timer_clear(&s->probe);

@@ -66,7 +66,7 @@ MUST_USE bool source_standing_finish_refused(
     struct source *source, const char *why);
 /* Whether nothing else is in the way of those that are held for that. */
 bool source_standing_only_refused(const struct source *source);
-/* Notes that it stands for that reason, or not; nothing else follows. */
+/* Notes that it stands for that reason, or not: its credit is another one. */
 void source_standing_set(
     struct source *source, enum standing standing, bool stands);
 
