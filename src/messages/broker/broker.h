@@ -33,7 +33,6 @@ struct broker_message {
 	struct span position;
 	struct fields fields; /* headers, or all fields of a Redis entry */
 	bool has_payload;     /* false: a Redis entry, which is its fields */
-	bool is_null; /* it has no value: no payload, and no entry's fields */
 	struct span payload;
 	struct span key;    /* Kafka's; ptr NULL: it has none */
 	struct span entity; /* the column; ptr NULL: none */

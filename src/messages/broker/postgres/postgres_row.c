@@ -79,7 +79,6 @@ read_row(const PGresult *result, int at)
 		m->time_ms = postgres_pipe_number(result, at, COLUMN_TIME);
 	m->odd = add_fields(
 	    m, postgres_pipe_value(result, at, COLUMN_HEADERS));
-	m->is_null = postgres_pipe_true(result, at, COLUMN_IS_NULL);
 	m->too_large = postgres_pipe_true(result, at, COLUMN_TOO_LARGE);
 	m->bytes = sizeof *m + m->position.len + m->payload.len +
 	    m->entity.len + m->type.len;
@@ -141,10 +140,6 @@ copies_result(void *arg, unsigned statement, const PGresult *result)
 	for (int at = 0; at < rows; at++, last = &m->next) {
 		*last = m = read_row(result, at);
 		m->again = true;
-		for (size_t i = 0; i < m->fields.count; i++)
-			if (span_eq(m->fields.list[i].name,
-				SPAN("onceproxy-position")))
-				m->position = m->fields.list[i].value;
 	}
 	/* Where it is full, or cut to size, there may be more. */
 	if (rows > 0 &&

@@ -71,7 +71,6 @@ enum postgres_column {
 	COLUMN_HEADERS,
 	COLUMN_PAYLOAD,   /* null where it is, or is too large */
 	COLUMN_TOO_LARGE, /* "true" */
-	COLUMN_IS_NULL,   /* the payload; "true" */
 	COLUMN_COUNT,     /* how many rows the limit let through */
 	COLUMN_VERSION,   /* of the row's bytes */
 };
