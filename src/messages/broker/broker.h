@@ -192,11 +192,14 @@ void broker_reader_close(struct broker_reader **reader);
 void broker_reader_credit(
     struct broker_reader *reader, unsigned messages, size_t bytes);
 
-/* Where something is put together with an acknowledgement. */
+/*
+ * Where something is put together with an acknowledgement; its owner's alone is
+ * NOWHERE, while there is nothing to put.
+ */
 enum broker_place { BROKER_NOWHERE, BROKER_RESULTS, BROKER_DEAD_LETTERS };
 
 struct broker_put {
-	enum broker_place place;
+	enum broker_place place; /* of the source: it is configured */
 	struct fields fields; /* headers; a stream's fields: no `body` in it */
 	bool has_body;
 	struct span body; /* bytes, not only text */

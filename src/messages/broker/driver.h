@@ -46,10 +46,6 @@ struct driver {
 	 * reader_kick where any wait, but not while reader->again is set.
 	 */
 	void (*finish)(struct broker_reader *reader);
-	/* Why it can never be done, a sentence; NULL: it can.  Or NULL. */
-	const char *(*impossible)(
-	    const struct broker_reader *reader,
-	    const struct broker_finish *finish);
 	/*
 	 * How many ms more one that was sent may take though its time is up; 0:
 	 * none.  NULL: what was sent is given up then.

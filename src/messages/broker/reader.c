@@ -296,25 +296,19 @@ new_finishing(struct broker_reader *reader, struct broker_finish *finish)
 void
 reader_finish_start(struct broker_reader *reader, struct broker_finish *finish)
 {
-	const struct driver *driver = reader->driver;
 	struct finishing *f = new_finishing(reader, finish);
 	finish->token = f;
 	finish->refused[0] = '\0';
 	finish->fault = BROKER_FAULT_PLACE;
 	op_start(&finish->op, reader->timeout_ms, detach);
-	if (driver->more_ms != NULL)
+	if (reader->driver->more_ms != NULL)
 		finish->op.more_ms = more_ms;
-	const char *why = driver->impossible != NULL
-	    ? driver->impossible(reader, finish)
-	    : NULL;
 	/* Of what is not in flight here the broker knows if it is pending. */
 	const struct broker_put *put = finish->put;
 	bool asked = f->message != NULL || finish->mark ||
 	    (put != NULL && put->place == BROKER_DEAD_LETTERS);
 	if (!asked)
 		reader_finish_end(f, BROKER_NOT_PENDING);
-	else if (why != NULL)
-		reader_finish_refuse(f, span_str(why), BROKER_FAULT_PLACE);
 	else if (!reader->reachable)
 		reader_finish_fail(f, true);
 	reader_kick(reader);

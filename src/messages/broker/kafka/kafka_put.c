@@ -88,7 +88,6 @@ finish_some(struct kafka *kafka)
 	size_t left = 0;
 	LIST_EACH (f, &kafka->core.waiting, of_reader) {
 		struct kafka_finishing *own = (struct kafka_finishing *)f;
-		const struct broker_put *put = f->finish->put;
 		/* Where it stands is known for longer than it is in flight. */
 		if (f->message != NULL) {
 			own->serial = (uintptr_t)f->message->token;
@@ -98,8 +97,7 @@ finish_some(struct kafka *kafka)
 		if (!f->finish->mark && own->serial == 0)
 			reader_finish_end(
 			    f, look_up(kafka, f->finish->position));
-		else if (f->finish->mark ||
-		    (put != NULL && put->place != BROKER_NOWHERE))
+		else if (f->finish->mark || f->finish->put != NULL)
 			left++;
 		else
 			finish_plain(f);

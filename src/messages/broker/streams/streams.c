@@ -167,9 +167,7 @@ ask_copies(struct broker_reader *core, struct broker_copies *copies)
 	struct streams_question *q = mem_zero(sizeof *q);
 	struct resp command = {0};
 	reader_ask_copies(core, copies, &q->question);
-	if (!streams_line_is_up(&streams->teller) ||
-	    source->dead_letters == NULL ||
-	    streams_line_is_apart(streams, source->dead_letters)) {
+	if (!streams_line_is_up(&streams->teller)) {
 		reader_ask_end(&q->question, E_BROKER_DOWN, NULL);
 		free(q);
 		return;
@@ -259,7 +257,6 @@ const struct driver streams_driver = {
     .free = free_streams,
     .take = streams_take_go,
     .finish = streams_finish_send_all,
-    .impossible = streams_finish_impossible,
     .more_ms = streams_finish_more_ms,
     .give_back = give_back,
     .look_again = streams_take_look_again,

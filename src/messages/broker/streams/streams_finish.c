@@ -11,92 +11,50 @@
  */
 enum { NOT_PENDING, ACKNOWLEDGED, ELSEWHERE, LOST }; /* as they answer */
 
-/* Where something is put; NULL: nowhere. */
-static const char *
-target_of(const struct streams *streams, const struct broker_finish *finish)
+/*
+ * The command: what is to be acknowledged, or marked, and what is put with it,
+ * which goes to a stream of the same slot, as the loader sees to.
+ */
+static void
+write_finish(struct streams *streams, const struct broker_finish *finish,
+    struct resp *ret_command)
 {
 	const struct conf_source *source = streams->core.source;
-	if (finish->put == NULL || finish->put->place == BROKER_NOWHERE)
-		return NULL;
-	return finish->put->place == BROKER_RESULTS ? source->results
-						    : source->dead_letters;
-}
-
-const char *
-streams_finish_impossible(
-    const struct broker_reader *core, const struct broker_finish *finish)
-{
-	const struct streams *streams = streams_of(core);
-	const char *dead = core->source->dead_letters;
-	const char *const targets[] = {
-	    finish->mark ? dead : NULL, target_of(streams, finish)};
-	bool puts = finish->put != NULL && finish->put->place != BROKER_NOWHERE;
-	if ((finish->mark && dead == NULL) || (puts && targets[1] == NULL))
-		return "no stream is configured for it";
-	for (int i = 0; i < 2; i++)
-		if (targets[i] != NULL &&
-		    streams_line_is_apart(streams, targets[i]))
-			return "its stream is in another slot of the cluster";
-	return NULL;
-}
-
-/* --- the commands --- */
-
-static size_t
-count_values(const struct broker_put *put)
-{
-	return put != NULL ? 2 * (put->fields.count + put->has_body) : 0;
-}
-
-static void
-add_values(const struct broker_put *put, struct resp *command)
-{
+	const struct broker_put *put = finish->put;
+	struct span dead = span_str(source->dead_letters);
+	struct span target = span_of(NULL, 0);
+	if (put != NULL)
+		target = put->place == BROKER_RESULTS
+		    ? span_str(source->results)
+		    : dead;
+	size_t n_values =
+	    put != NULL ? 2 * (put->fields.count + put->has_body) : 0;
+	if (finish->mark) {
+		streams_line_script_of(streams, STREAMS_SCRIPT_MARK, dead,
+		    put != NULL ? target : dead, 3 + n_values, ret_command);
+		resp_arg(ret_command, span_str(source->name));
+		resp_arg(ret_command, span_str(streams->core.store_id));
+		resp_arg(ret_command, finish->position);
+	} else {
+		streams_line_script_of(streams, STREAMS_SCRIPT_PUT,
+		    streams->key, target, 4 + n_values, ret_command);
+		resp_arg(ret_command, streams->group);
+		resp_arg(ret_command, span_str(streams->core.instance));
+		resp_arg(ret_command, finish->position);
+		if (put != NULL && put->whole)
+			resp_number(ret_command, 2 * (int64_t)put->n_kept);
+		else
+			resp_arg(ret_command, SPAN(""));
+	}
 	for (size_t i = 0; put != NULL && i < put->fields.count; i++) {
-		resp_arg(command, put->fields.list[i].name);
-		resp_arg(command, put->fields.list[i].value);
+		resp_arg(ret_command, put->fields.list[i].name);
+		resp_arg(ret_command, put->fields.list[i].value);
 	}
 	if (put != NULL && put->has_body) {
-		resp_arg(command, SPAN("body"));
-		resp_arg(command, put->body);
+		resp_arg(ret_command, SPAN("body"));
+		resp_arg(ret_command, put->body);
 	}
 }
-
-static void
-write_put(struct streams *streams, const struct broker_finish *finish,
-    struct resp *ret_command)
-{
-	const char *target = target_of(streams, finish);
-	const struct broker_put *put = target != NULL ? finish->put : NULL;
-	streams_line_script_of(streams, STREAMS_SCRIPT_PUT, streams->key,
-	    target != NULL ? span_str(target) : span_of(NULL, 0),
-	    4 + count_values(put), ret_command);
-	resp_arg(ret_command, streams->group);
-	resp_arg(ret_command, span_str(streams->core.instance));
-	resp_arg(ret_command, finish->position);
-	if (put != NULL && put->whole)
-		resp_number(ret_command, 2 * (int64_t)put->n_kept);
-	else
-		resp_arg(ret_command, SPAN(""));
-	add_values(put, ret_command);
-}
-
-static void
-write_mark(struct streams *streams, const struct broker_finish *finish,
-    struct resp *ret_command)
-{
-	const char *dead = streams->core.source->dead_letters;
-	const char *target = target_of(streams, finish);
-	const struct broker_put *put = target != NULL ? finish->put : NULL;
-	streams_line_script_of(streams, STREAMS_SCRIPT_MARK, span_str(dead),
-	    span_str(target != NULL ? target : dead), 3 + count_values(put),
-	    ret_command);
-	resp_arg(ret_command, span_str(streams->core.source->name));
-	resp_arg(ret_command, span_str(streams->core.store_id));
-	resp_arg(ret_command, finish->position);
-	add_values(put, ret_command);
-}
-
-/* --- sending --- */
 
 static void
 on_finished(struct link_call *call, const redisReply *reply)
@@ -152,10 +110,7 @@ streams_finish_send_all(struct broker_reader *core)
 		struct streams_finishing *own = (struct streams_finishing *)f;
 		struct resp command = {0};
 		reader_finish_send(f);
-		if (f->finish->mark)
-			write_mark(streams, f->finish, &command);
-		else
-			write_put(streams, f->finish, &command);
+		write_finish(streams, f->finish, &command);
 		own->call.done = on_finished;
 		streams_line_send(&streams->teller, &own->call, &command);
 		resp_clear(&command);

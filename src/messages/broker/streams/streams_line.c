@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/test_build.h"
-#include "conf/name.h"
 #include "messages/broker/streams/streams_private.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/slots.h"
@@ -263,14 +262,6 @@ void
 streams_line_distrust(struct streams_line *line)
 {
 	link_distrust(line->link, "a reply to another command");
-}
-
-bool
-streams_line_is_apart(const struct streams *streams, const char *key)
-{
-	return streams->redis->cluster.count > 0 &&
-	    slots_of_tag(name_slot_tag(span_str(key))) !=
-	    slots_of_tag(name_slot_tag(streams->key));
 }
 
 enum streams_error

@@ -181,8 +181,6 @@ void streams_line_script(struct streams *streams, enum streams_script script,
 void streams_line_id(struct resp *command, struct streams_id id);
 /* A reply that cannot be true: the connection is good for nothing. */
 void streams_line_distrust(struct streams_line *line);
-/* Whether that key stands in another slot of the cluster than the stream. */
-bool streams_line_is_apart(const struct streams *streams, const char *key);
 
 /* What an error reply means for what was asked; nothing of it has happened. */
 enum streams_error {
@@ -221,6 +219,4 @@ void streams_take_look_again(struct broker_reader *core);
 /* --- streams_finish.c --- */
 
 void streams_finish_send_all(struct broker_reader *core);
-const char *streams_finish_impossible(
-    const struct broker_reader *core, const struct broker_finish *finish);
 int64_t streams_finish_more_ms(struct finishing *finishing);

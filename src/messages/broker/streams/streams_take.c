@@ -179,22 +179,16 @@ make_group(struct streams *streams)
 	send_step(streams, "group", &command, 0, read_made);
 }
 
-static void
-know_origin(struct streams *streams, struct span store_id)
-{
-	streams->take.step = STREAMS_NEW;
-	streams->take.looks = true;
-	streams_take_look_again(&streams->core);
-	reader_origin(&streams->core, store_id);
-	reader_changed(&streams->core);
-}
-
 static bool
 read_origin(struct streams *streams, const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_STRING)
 		return false;
-	know_origin(streams, resp_text(reply));
+	streams->take.step = STREAMS_NEW;
+	streams->take.looks = true;
+	streams_take_look_again(&streams->core);
+	reader_origin(&streams->core, resp_text(reply));
+	reader_changed(&streams->core);
 	return true;
 }
 
@@ -204,11 +198,6 @@ ask_origin(struct streams *streams)
 {
 	const struct conf_source *source = streams->core.source;
 	struct resp command = {0};
-	if (source->dead_letters == NULL ||
-	    streams_line_is_apart(streams, source->dead_letters)) {
-		know_origin(streams, SPAN(""));
-		return;
-	}
 	streams_line_script_of(streams, STREAMS_SCRIPT_ORIGIN,
 	    span_str(source->dead_letters), span_of(NULL, 0), 1, &command);
 	resp_arg(&command, span_str(source->name));

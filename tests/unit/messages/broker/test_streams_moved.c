@@ -55,10 +55,11 @@ start_server(struct server *server, bool cluster)
 static void
 open_bench(struct scene *scene, char *where)
 {
-	static char s[] = "{q}s", r[] = "{q}r";
+	static char s[] = "{q}s", r[] = "{q}r", d[] = "{q}d";
 	scene->bench = sbench_new(where, NULL);
 	scene->bench->source.stream = s;
 	scene->bench->source.results = r;
+	scene->bench->source.dead_letters = d;
 	free(where);
 }
 
@@ -88,8 +89,6 @@ add(struct server *server, int count)
 
 static const struct broker_put result = {
     .place = BROKER_RESULTS, .has_body = true, .body = SPAN("x")};
-static const struct broker_put dead = {
-    .place = BROKER_DEAD_LETTERS, .has_body = true, .body = SPAN("x")};
 
 /* Finishes the first with a result, again while the broker is away. */
 static void
@@ -212,20 +211,6 @@ a_seed_without_the_stream_names_its_server(void **state)
 	assert_int_equal(redis_integer(scene->two.redis, "XLEN {q}r"), 2);
 }
 
-static void
-what_is_in_another_slot_is_refused(void **state)
-{
-	struct scene *scene = *state;
-	struct sbench_finish *f = sbench_finish_new(scene->bench);
-	add(&scene->one, 1);
-	struct sbench_reader *a = sbench_open(scene->bench, "a");
-	UNTIL(scene->bench, a->taken == 1);
-	assert_int_equal(
-	    sbench_finish(a, f, a->first, &dead), E_BROKER_REFUSED);
-	assert_true(*f->finish.refused != '\0');
-	put_first(a);
-}
-
 /* --- Sentinels --- */
 
 static void
@@ -306,7 +291,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(the_stream_is_followed_to_another_server, cluster),
 	    TEST(a_seed_without_the_stream_names_its_server, cluster),
-	    TEST(what_is_in_another_slot_is_refused, cluster),
 	    TEST(the_master_is_followed_that_sentinels_name, sentinel),
 	};
 	return cmocka_run_group_tests_name("streams_moved", tests, NULL, NULL);
