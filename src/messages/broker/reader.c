@@ -321,13 +321,23 @@ reader_finish_start(struct broker_reader *reader, struct broker_finish *finish)
  * has given it up.
  */
 
+void
+reader_ask_place(struct broker_message *copy)
+{
+	const struct field *of =
+	    fields_first(&copy->fields, SPAN("onceproxy-position"));
+	if (of == NULL)
+		of = fields_first(&copy->fields, SPAN("onceproxy-done"));
+	copy->position = of != NULL ? of->value : SPAN("");
+	copy->again = true;
+}
+
 static void
 let_go(struct op *op, int error)
 {
 	struct broker_copies *copies =
 	    CONTAINER_OF(op, struct broker_copies, op);
-	struct reader_question *question = copies->token;
-	question->op = NULL;
+	((struct reader_question *)copies->token)->copies = NULL;
 	if (error == E_TIMEOUT)
 		op_done(op, E_BROKER_DOWN);
 }
@@ -341,8 +351,7 @@ reader_ask_copies(struct broker_reader *reader, struct broker_copies *copies,
 	copies->token = question;
 	copies->refused[0] = '\0';
 	question->reader = reader;
-	question->op = &copies->op;
-	question->refused = copies->refused;
+	question->copies = copies;
 	list_add_last(&reader->questions, &question->of_reader);
 	op_start(&copies->op, reader->timeout_ms, let_go);
 }
@@ -351,13 +360,14 @@ void
 reader_ask_end(
     struct reader_question *question, int error, const char *refused)
 {
+	struct broker_copies *copies = question->copies;
 	list_remove(&question->of_reader);
-	if (question->op == NULL)
+	if (copies == NULL)
 		return;
 	if (refused != NULL)
-		snprintf(question->refused, BROKER_REFUSED_BYTES, "%s",
+		snprintf(copies->refused, sizeof copies->refused, "%s",
 		    refused);
-	op_done(question->op, error);
+	op_done(&copies->op, error);
 }
 
 /* --- what is refused, said once --- */
@@ -628,9 +638,9 @@ reader_leave(struct broker_reader *reader)
 		f->finish = NULL;
 	}
 	LIST_EACH(question, &reader->questions, of_reader) {
-		if (question->op != NULL)
-			op_done(question->op, E_CANCELLED);
-		question->op = NULL;
+		if (question->copies != NULL)
+			op_done(&question->copies->op, E_CANCELLED);
+		question->copies = NULL;
 	}
 	if (leaving.next == NULL)
 		list_init(&leaving);

@@ -22,7 +22,7 @@
  *     reader          credit, the queue, the turn's work, open and leave
  *     reader_flight   what is in flight
  *     reader_finish   acknowledgements: who waits for what
- *     reader_ask      questions: copies
+ *     reader_ask      questions: a page of copies
  *     reader_trouble  what is refused, said once
  */
 struct driver;
@@ -55,12 +55,11 @@ struct finishing {
 	bool sent;
 };
 
-/* Something asked of the broker; the first member of the driver's own. */
+/* A page of copies that is asked for; the first member of the driver's own. */
 struct reader_question {
 	struct list of_reader;
 	struct broker_reader *reader;
-	struct op *op; /* NULL: its owner has given it up */
-	char *refused; /* of broker_copies */
+	struct broker_copies *copies; /* NULL: its owner has given it up */
 };
 
 struct broker_reader {
@@ -207,12 +206,17 @@ void reader_finish_reachable(struct broker_reader *reader, bool reachable);
 
 /* --- questions --- */
 
+/*
+ * A copy's position, or a mark's, is where its message stood; "": that is not
+ * said.  Pure; any thread.
+ */
+void reader_ask_place(struct broker_message *copy);
 /* Starts the operation; the question is the driver's until reader_ask_end. */
 void reader_ask_copies(struct broker_reader *reader,
     struct broker_copies *copies, struct reader_question *question);
 /*
- * Ends it; NULL: nothing is refused.  The driver frees it, and looks at op
- * before it sets what the owner asked for.
+ * Ends it; NULL: nothing is refused.  The driver frees it, and looks whether
+ * there are copies before it sets what the owner asked for.
  */
 void reader_ask_end(
     struct reader_question *question, int error, const char *refused);

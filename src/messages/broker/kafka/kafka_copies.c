@@ -155,10 +155,8 @@ static void
 on_page(struct kafka_job *job, bool wanted)
 {
 	struct page *page = CONTAINER_OF(job, struct page, job);
-	struct op *op = page->question.op;
-	if (wanted && op != NULL) {
-		struct broker_copies *copies =
-		    CONTAINER_OF(op, struct broker_copies, op);
+	struct broker_copies *copies = page->question.copies;
+	if (wanted && copies != NULL) {
 		if (page->more)
 			snprintf(copies->next, sizeof copies->next,
 			    "%" PRId64 ".%" PRId64 ".%" PRId64, page->topic,

@@ -86,14 +86,8 @@ struct broker_message *
 kafka_message_copy(const rd_kafka_message_t *message, size_t most_bytes)
 {
 	struct broker_message *m = new_message(message, most_bytes);
-	const struct field *of =
-	    fields_first(&m->fields, SPAN("onceproxy-position"));
-	if (of == NULL)
-		of = fields_first(&m->fields, SPAN("onceproxy-done"));
-	if (of != NULL)
-		m->position = of->value;
-	m->again = true;
-	/* Where it stood is "TOPIC/PARTITION/OFFSET@TIME". */
+	reader_ask_place(m);
+	/* That is "TOPIC/PARTITION/OFFSET@TIME". */
 	struct span at = m->position;
 	const char *slash = at.len > 0 ? memrchr(at.ptr, '/', at.len) : NULL;
 	const char *made = at.len > 0 ? memchr(at.ptr, '@', at.len) : NULL;

@@ -159,9 +159,8 @@ copies_ended(void *arg, const struct postgres_trouble *trouble)
 		    trouble->lost ? E_BROKER_DOWN : E_BROKER_REFUSED,
 		    trouble->words);
 	} else {
-		if (q->question.op != NULL) {
-			struct broker_copies *copies = CONTAINER_OF(
-			    q->question.op, struct broker_copies, op);
+		struct broker_copies *copies = q->question.copies;
+		if (copies != NULL) {
 			copies->messages = q->found;
 			memcpy(copies->next, q->next, sizeof copies->next);
 			q->found = NULL;

@@ -150,9 +150,8 @@ on_copies(struct link_call *call, const redisReply *reply)
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
 	    streams_line_error(&streams->teller, reply) == STREAMS_REFUSED)
 		error = E_BROKER_REFUSED;
-	else if (reply != NULL && q->question.op != NULL &&
-	    read_page(streams, reply,
-		CONTAINER_OF(q->question.op, struct broker_copies, op)))
+	else if (reply != NULL && q->question.copies != NULL &&
+	    read_page(streams, reply, q->question.copies))
 		error = 0;
 	reader_ask_end(&q->question, error,
 	    error == E_BROKER_REFUSED ? reply->str : NULL);

@@ -156,11 +156,7 @@ streams_entry_copy(const struct streams *streams, const redisReply *entry)
 		return NULL;
 	struct broker_message *message = read_entry(
 	    entry, id, streams->core.most_bytes + BESIDE_BYTES, true);
-	const struct field *field =
-	    fields_first(&message->fields, SPAN("onceproxy-position"));
-	if (field == NULL)
-		field = fields_first(&message->fields, SPAN("onceproxy-done"));
-	message->position = field != NULL ? field->value : SPAN("");
+	reader_ask_place(message);
 	message->time_ms = streams_entry_id_read(message->position, &stood)
 	    ? time_of(stood)
 	    : -1;
