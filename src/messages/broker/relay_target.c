@@ -41,10 +41,3 @@ relay_target_say(struct relay_target *target, bool up, const char *message)
 	snprintf(target->message, sizeof target->message, "%s", message);
 	target->events->changed(target->arg);
 }
-
-struct relay_target_health
-relay_target_health(const struct relay_target *target)
-{
-	return (struct relay_target_health){
-	    .up = target->up, .message = target->message};
-}

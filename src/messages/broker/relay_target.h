@@ -101,12 +101,6 @@ struct relay_target_start {
 	void *arg; /* of these */
 };
 
-struct relay_target_health {
-	bool up; /* as far as is known, events can be brought */
-	const char *message; /* why not, or the last trouble; "" for none */
-	uint64_t waiting; /* events that it keeps */
-};
-
 /* The functions of a target, one table for each kind. */
 struct relay_target_kind {
 	/*
@@ -122,8 +116,6 @@ struct relay_target_kind {
 	 * before it is.  What fails is tried again until the target is closed.
 	 */
 	void (*put)(struct relay_target *target, struct relay_batch *batch);
-	/* Valid until the next turn of the loop. */
-	struct relay_target_health (*health)(const struct relay_target *target);
 	/*
 	 * Nothing new is begun while it holds: the relay is paused, or drains.
 	 * NULL: the target begins nothing that was not put.
@@ -142,13 +134,11 @@ struct relay_target_kind {
 struct relay_target {
 	const struct relay_target_events *events;
 	void *arg;
-	/* Of a ledger: what it said last. */
-	bool up;
-	char message[RELAY_WHY_BYTES];
+	/* Its health; the first two as it said last. */
+	bool up; /* as far as is known, events can be brought */
+	char message[RELAY_WHY_BYTES]; /* why not; "": nothing is known yet */
+	size_t waiting; /* events that it keeps */
 };
 /* It is up, or why not; the relay hears of what is new. */
 void relay_target_say(
     struct relay_target *target, bool up, const char *message);
-/* That, as its health. */
-struct relay_target_health relay_target_health(
-    const struct relay_target *target);

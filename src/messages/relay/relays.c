@@ -137,21 +137,19 @@ static void
 tell_health(struct relay_run *run)
 {
 	const struct relay_stream *stream = &run->stream;
-	bool runs = run->target != NULL;
-	struct relay_target_health health = {.up = true};
+	const struct relay_target *target = run->target;
+	bool runs = target != NULL;
 	int64_t lag = relay_stream_behind(stream);
 	const char *why = stream->reads ? stream->trouble : "";
-	if (runs)
-		health = run->kind->health(run->target);
-	if (!health.up)
-		why = health.message;
+	if (runs && !target->up)
+		why = target->message;
 	if (lag >= 0) {
-		lag += (int64_t)health.waiting;
+		lag += runs ? (int64_t)target->waiting : 0;
 		lag += run->batch != NULL ? (int64_t)run->batch->entries : 0;
 		lag +=
 		    run->forming != NULL ? (int64_t)run->forming->entries : 0;
 	}
-	bool up = runs && stream->reads && health.up && *why == '\0';
+	bool up = runs && stream->reads && target->up && *why == '\0';
 	bool other = strcmp(run->said.why, why) != 0;
 	if (other) {
 		snprintf(run->said.why, sizeof run->said.why, "%s", why);

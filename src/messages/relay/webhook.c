@@ -89,7 +89,7 @@ struct webhook {
 	struct shared shared;
 	bool loaded;   /* what was kept before is known */
 	int64_t ran_s; /* for so long the relay has run */
-	size_t count, bytes; /* events, and their bodies */
+	size_t bytes;  /* of the bodies of those that wait */
 	struct hash lanes;
 	struct list ready;
 	const struct relay_batch *batch; /* that is put; NULL: none */
@@ -104,8 +104,9 @@ struct webhook {
 	struct list tries; /* under way */
 	size_t in_flight;
 	unsigned failures; /* in a row */
-	char trouble[200]; /* the last; "" for none */
 };
+
+static const char gone_words[] = "the receiver answered 410 (Gone)";
 
 /* A try of a lane's first event. */
 struct try {
@@ -238,7 +239,7 @@ add_event(struct webhook *hook, struct waiting event)
 			return;
 	struct waiting *own = mem_copy(&event, sizeof event);
 	list_add_last(&lane->events, &own->item);
-	hook->count++;
+	hook->target.waiting++;
 	hook->bytes += own->bytes;
 }
 
@@ -267,7 +268,7 @@ end_first(struct webhook_lane *lane)
 {
 	struct webhook *hook = lane->hook;
 	struct waiting *event = first_of(lane);
-	hook->count--;
+	hook->target.waiting--;
 	hook->bytes -= event->bytes;
 	list_remove(&event->item);
 	list_add_last(&hook->brought, &event->item);
@@ -361,7 +362,8 @@ static void
 ask(void *arg)
 {
 	struct webhook *hook = arg;
-	bool has_room = hook->count < COUNT_MAX && hook->bytes < BYTES_MAX;
+	bool has_room =
+	    hook->target.waiting < COUNT_MAX && hook->bytes < BYTES_MAX;
 	if (!hook->loaded && hook->calls[ACT_LIST] == NULL)
 		start_call(hook, ACT_LIST, kept_call(hook, "list", 0));
 	if (!list_empty(&hook->brought) && hook->calls[ACT_DROP] == NULL)
@@ -502,12 +504,13 @@ end_try(struct try *try)
 	free(try);
 }
 
+/* What it says of the receiver; "": that has taken the event. */
 static void
 note_trouble(struct webhook *hook, const char *trouble)
 {
-	hook->failures++;
-	snprintf(hook->trouble, sizeof hook->trouble, "%s", trouble);
-	hook->target.events->changed(hook->target.arg);
+	hook->failures = trouble[0] != '\0' ? hook->failures + 1 : 0;
+	relay_target_say(&hook->target, hook->failures < DOWN && !hook->gone,
+	    hook->gone ? gone_words : trouble);
 }
 
 /* It is not brought, and never will be. */
@@ -552,17 +555,17 @@ on_forwarded(void *owner)
 	const struct forward *forward = &try->forward;
 	int status =
 	    forward->result == FORWARD_ANSWERED ? forward->status : 0;
-	char trouble[sizeof hook->trouble];
+	char trouble[200];
 	if (status >= 200 && status < 300) {
 		end_first(try->lane);
-		hook->failures = 0;
+		note_trouble(hook, "");
 		hook->target.events->brought(hook->target.arg);
 	} else if (status == GONE) {
 		/* The event stays, for when the relay is resumed. */
-		note_trouble(hook, "the receiver answered 410 (Gone)");
 		hook->gone = true;
+		note_trouble(hook, gone_words);
 		timer_set(&try->lane->timer, FIRST_MS);
-		hook->target.events->pause(hook->target.arg, hook->trouble);
+		hook->target.events->pause(hook->target.arg, gone_words);
 	} else if (status != 0) {
 		snprintf(trouble, sizeof trouble, "the receiver answered %d",
 		    status);
@@ -710,7 +713,7 @@ go_on(struct webhook *hook)
 	}
 	/* Perhaps Redis did not take the pause. */
 	if (hook->gone && !hook->holds)
-		hook->target.events->pause(hook->target.arg, hook->trouble);
+		hook->target.events->pause(hook->target.arg, gone_words);
 }
 
 /* --- the target --- */
@@ -728,6 +731,7 @@ hook_open(const struct relay_target_start *start)
 	struct worker *worker = start->worker;
 	hook->target.events = start->events;
 	hook->target.arg = start->arg;
+	hook->target.up = true; /* until its receiver is known not to be */
 	hook->relay = start->relay;
 	hook->leader = start->leader;
 	hook->loop = start->loop;
@@ -759,23 +763,15 @@ hook_put(struct relay_target *target, struct relay_batch *batch)
 	task_ready(hook->loop, &hook->ask);
 }
 
-static struct relay_target_health
-hook_health(const struct relay_target *target)
-{
-	const struct webhook *hook = (const void *)target;
-	return (struct relay_target_health){
-	    .up = hook->failures < DOWN && !hook->gone,
-	    .message = hook->trouble,
-	    .waiting = hook->count,
-	};
-}
-
 static void
 hook_hold(struct relay_target *target, bool holds)
 {
 	struct webhook *hook = hook_of(target);
 	hook->holds = holds;
-	hook->gone = hook->gone && holds;
+	if (hook->gone && !holds) {
+		hook->gone = false;
+		note_trouble(hook, "");
+	}
 	task_ready(hook->loop, &hook->ask);
 	go_on(hook);
 }
@@ -817,7 +813,6 @@ const struct relay_target_kind webhook_kind = {
     .events = 1000,
     .open = hook_open,
     .put = hook_put,
-    .health = hook_health,
     .hold = hook_hold,
     .is_idle = hook_is_idle,
     .close = hook_close,

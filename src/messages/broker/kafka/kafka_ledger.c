@@ -35,9 +35,7 @@ enum {
 struct kafka_ledger {
 	struct relay_target target; /* first */
 	struct loop *loop;
-	const struct conf *conf; /* a reference */
-	const struct conf_broker *broker;
-	char *topic;
+	const struct conf_relay *relay;
 	char *client; /* the name of the clients */
 	char *id;     /* transactional.id, and the name of its group */
 	int64_t term;
@@ -49,11 +47,10 @@ struct kafka_ledger {
 		LEDGER_OPEN,    /* nothing is under way */
 		LEDGER_WRITING,
 	} step;
-	struct timer timer;         /* until the next step */
+	struct timer timer; /* until the next step, or this one takes long */
 	struct relay_place *places; /* what is committed */
 	struct relay_batch *put;    /* is to be there; NULL: none */
-	bool carries;     /* what is being written has it */
-	int64_t begun_ms; /* when something was written last */
+	bool carries; /* what is being written has it */
 };
 
 static void
@@ -201,9 +198,9 @@ begin_look(struct kafka_ledger *l)
 	look->job.run = run_look;
 	look->job.done = on_looked;
 	look->ledger = l;
-	look->topic = arena_dup(arena, span_str(l->topic)).ptr;
+	look->topic = arena_dup(arena, span_str(l->relay->topic)).ptr;
 	look->group = arena_dup(arena, span_str(l->id)).ptr;
-	look->conf = kafka_conf_asker(l->broker, l->client, l->id);
+	look->conf = kafka_conf_asker(l->relay->broker, l->client, l->id);
 	look->shards = l->shards;
 	look->places = arena_alloc(arena, l->shards * sizeof *look->places);
 	kafka_producer_add(l->producer, &look->job);
@@ -216,20 +213,21 @@ static void
 write_batch(struct kafka_ledger *l)
 {
 	size_t count = l->put != NULL ? l->put->n_events : 0;
+	struct span topic = span_str(l->relay->topic);
 	struct kafka_batch *b = kafka_producer_batch(count);
 	l->step = LEDGER_WRITING;
 	l->carries = l->put != NULL;
-	l->begun_ms = loop_now_ms(l->loop);
+	timer_set(&l->timer, LATE_MS);
 	/* It may outlive what is put. */
 	for (; b->count < count; b->count++) {
 		const struct relay_event *event = &l->put->events[b->count];
 		b->records[b->count] = (struct kafka_record){
-		    .topic = arena_dup(b->arena, span_str(l->topic)).ptr,
+		    .topic = arena_dup(b->arena, topic).ptr,
 		    .key = arena_dup(b->arena, event->key_id),
 		    .body = arena_dup(b->arena, event->text),
 		    .batch = b};
 	}
-	b->offsets = kafka_call_list(l->topic, 0, THE_OFFSET);
+	b->offsets = kafka_call_list(topic.ptr, 0, THE_OFFSET);
 	b->group = rd_kafka_consumer_group_metadata_new(l->id);
 	b->group_name = arena_dup(b->arena, span_str(l->id)).ptr;
 	rd_kafka_topic_partition_t *at = &b->offsets->elems[0];
@@ -307,9 +305,17 @@ on_time(void *arg)
 	struct kafka_ledger *l = arg;
 	const struct kafka_producer_start start = {
 	    .loop = l->loop, .sole = true, .done = on_over, .arg = l};
+	if (l->step == LEDGER_WRITING) {
+		/* Calls wait for each request as long as its connection may. */
+		if (l->target.up)
+			relay_target_say(
+			    &l->target, false, "no broker answers");
+		return;
+	}
 	if (l->producer == NULL)
 		l->producer = kafka_producer_new(&start,
-		    kafka_conf_transactions(l->broker, l->client, l->id));
+		    kafka_conf_transactions(
+			l->relay->broker, l->client, l->id));
 	if (l->producer == NULL) {
 		relay_target_say(&l->target, false, "no thread can be made");
 		timer_set(&l->timer, RETRY_MS);
@@ -329,9 +335,7 @@ ledger_open(const struct relay_target_start *start)
 	l->target.events = start->events;
 	l->target.arg = start->arg;
 	l->loop = start->loop;
-	l->conf = conf_ref(start->conf);
-	l->broker = start->relay->broker;
-	l->topic = mem_text(start->relay->topic);
+	l->relay = start->relay;
 	l->client = mem_printf("onceproxy-%s-%s", start->relay->name,
 	    start->conf->instance);
 	l->id =
@@ -358,10 +362,8 @@ ledger_close(struct relay_target *target)
 	if (l->producer != NULL)
 		kafka_producer_end(&l->producer);
 	free(l->places);
-	free(l->topic);
 	free(l->client);
 	free(l->id);
-	conf_unref(&l->conf);
 	free(l);
 }
 
@@ -375,24 +377,10 @@ ledger_put(struct relay_target *target, struct relay_batch *batch)
 		timer_set(&l->timer, 0);
 }
 
-/* Calls of librdkafka wait for each request as long as its connection may. */
-static struct relay_target_health
-ledger_health(const struct relay_target *target)
-{
-	const struct kafka_ledger *l = (const void *)target;
-	bool late = l->step == LEDGER_WRITING &&
-	    loop_now_ms(l->loop) - l->begun_ms > LATE_MS;
-	if (late && target->up)
-		return (struct relay_target_health){
-		    .message = "no broker answers"};
-	return relay_target_health(target);
-}
-
 const struct relay_target_kind kafka_ledger_kind = {
     .keeps_place = true,
     .events = 10000,
     .open = ledger_open,
     .put = ledger_put,
-    .health = ledger_health,
     .close = ledger_close,
 };

@@ -301,6 +301,5 @@ const struct relay_target_kind postgres_ledger_kind = {
     .events = 1000,
     .open = ledger_open,
     .put = ledger_put,
-    .health = relay_target_health,
     .close = ledger_close,
 };

@@ -45,24 +45,16 @@ note_change(void *arg)
 }
 
 static void
-stay(struct conf *conf)
-{
-	(void)conf;
-}
-
-static void
 a_ledger_without_a_thread_is_down_and_tries_again(void **state)
 {
 	(void)state;
 	static char name[] = "i";
-	static struct conf made = {
-	    .refs = 2, .instance = name, .destroy = stay};
-	const struct conf *conf = &made;
+	static const struct conf conf = {.instance = name};
 	struct conf_broker broker = {.name = name};
 	struct conf_relay relay = {
 	    .name = name, .broker = &broker, .topic = name};
 	struct relay_target_events events = {.changed = note_change};
-	struct relay_target_start start = {.conf = conf, .relay = &relay,
+	struct relay_target_start start = {.conf = &conf, .relay = &relay,
 	    .store = "s", .term = 1, .shards = 1, .events = &events};
 	struct timer timer;
 	start.loop = loop = loop_new();
@@ -71,9 +63,8 @@ a_ledger_without_a_thread_is_down_and_tries_again(void **state)
 	timer_init(&timer, loop, stop_when_tried_again, &timer);
 	timer_set(&timer, 0);
 	loop_run(loop);
-	assert_false(kafka_ledger_kind.health(ledger).up);
-	assert_string_equal(kafka_ledger_kind.health(ledger).message,
-	    "no thread can be made");
+	assert_false(ledger->up);
+	assert_string_equal(ledger->message, "no thread can be made");
 	assert_int_equal(n_said, 1);
 	kafka_ledger_kind.close(ledger);
 	assert_int_equal(kafka_thread_leaving(loop), 0);
