@@ -192,7 +192,7 @@ messages_hash(const struct gateway *g)
 	hash = mix(hash, (uint64_t)s->bytes << 32 | s->credit);
 	hash = mix(hash, (uint64_t)s->finishing << 32 | s->burying);
 	hash = mix(hash, (uint64_t)s->rejected << 3 | (uint64_t)s->left << 2 |
-		(uint64_t)s->draining << 1 | (s->reader != NULL));
+		(uint64_t)s->member.draining << 1 | (s->reader != NULL));
 	hash = mix(hash, hash_standing(s));
 	hash = mix(hash, hash_proof(s));
 	return mix(hash, hash_shared(s));

@@ -38,8 +38,9 @@ messages_source(const struct gateway *g)
 {
 	const struct sources *all =
 	    g->worker != NULL ? sources_of(g->worker) : NULL;
-	return all != NULL ? LIST_FIRST(&all->list, struct source, item)
-			   : NULL;
+	return all != NULL
+	    ? LIST_FIRST(&all->members.list, struct source, member.item)
+	    : NULL;
 }
 
 static unsigned
@@ -424,11 +425,11 @@ check_source(const struct gateway *g, const struct source *s)
 	CHECK(s->probing == sums.probing, "%u try for all, by its count",
 	    s->probing);
 	CHECK(sums.standing == 0 || timer_is_set(&s->probe) ||
-		pause_stands(&s->pause) || s->draining,
+		pause_stands(&s->pause) || s->member.draining,
 	    "what stands still has nobody who tries");
 	CHECK(s->reader != NULL || s->deliveries.count == 0,
 	    "a message is at work without its reader");
-	CHECK(s->standing != 0 || s->draining || s->reader == NULL ||
+	CHECK(s->standing != 0 || s->member.draining || s->reader == NULL ||
 		pause_stands(&s->pause) ||
 		s->credit + s->in_flight >= (unsigned)s->source->in_flight,
 	    "a source that goes has a credit of %u", s->credit);

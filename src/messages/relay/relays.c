@@ -8,7 +8,6 @@
 #include "gate/worker.h"
 #include "messages/broker/kafka/kafka_ledger.h"
 #include "messages/broker/postgres/postgres_ledger.h"
-#include "messages/brokers.h"
 #include "messages/relay/relay_batch.h"
 #include "messages/relay/relays.h"
 #include "messages/relay/webhook.h"
@@ -29,7 +28,7 @@ enum {
  * worker's thread only.
  */
 struct relay_run {
-	struct list item; /* of its worker's */
+	struct part_member member;
 	struct worker *worker;
 	const struct conf *conf; /* a reference: relay is of it */
 	const struct conf_relay *relay;
@@ -48,7 +47,6 @@ struct relay_run {
 	int64_t put_ms;             /* when the last one went */
 
 	bool fenced; /* it is to give its leadership back */
-	bool draining;
 	int64_t drained_ms; /* no longer than until then */
 	bool up; /* as the log has heard */
 	struct pause_op pausing; /* the target's wish */
@@ -172,8 +170,8 @@ tell_health(struct relay_run *run)
 static bool
 may_put(const struct relay_run *run)
 {
-	return !run->draining && !run->fenced && !pause_stands(&run->pause) &&
-	    leadership_is_held(&run->leadership);
+	return !run->member.draining && !run->fenced &&
+	    !pause_stands(&run->pause) && leadership_is_held(&run->leadership);
 }
 
 static void
@@ -352,7 +350,7 @@ hold_target(struct relay_run *run)
 {
 	if (run->target != NULL && run->kind->hold != NULL)
 		run->kind->hold(run->target,
-		    run->draining || pause_stands(&run->pause));
+		    run->member.draining || pause_stands(&run->pause));
 }
 
 /* Which store it is stands beside the place: it must be known. */
@@ -363,7 +361,7 @@ begin(struct relay_run *run)
 	int64_t term = leadership_term(&run->leadership);
 	const struct origin *origin = store_origin(w->store);
 	char store[DIGEST_HEX + 1];
-	if (run->target != NULL || term == 0 || run->draining ||
+	if (run->target != NULL || term == 0 || run->member.draining ||
 	    !origin_has_id(origin))
 		return;
 	hex_encode(origin->id, DIGEST_BYTES, store);
@@ -430,7 +428,7 @@ look(void *arg)
 {
 	struct relay_run *run = arg;
 	timer_set(&run->look, LOOK_MS);
-	if (run->fenced && !run->draining) {
+	if (run->fenced && !run->member.draining) {
 		run->fenced = false;
 		say(run, EV_relay_fenced, NULL);
 		end(run);
@@ -470,79 +468,6 @@ on_pause_changed(void *arg)
 
 /* --- its life --- */
 
-static struct relay_run *
-run_new(struct worker *worker, const struct conf *conf,
-    const struct conf_relay *relay, struct relay_meter *meter)
-{
-	struct relay_run *run = mem_zero(sizeof *run);
-	run->worker = worker;
-	run->conf = conf_ref(conf);
-	run->relay = relay;
-	run->kind = kind_of(relay);
-	run->most = events_max(conf, relay);
-	run->meter = meter;
-	task_init(&run->settle, settle, run);
-	timer_init(&run->look, worker->loop, look, run);
-	op_init(&run->pausing.op.op, worker->loop, on_paused, run);
-	pause_start(&run->pause, worker->store, worker->loop, "relay",
-	    relay->name, on_pause_changed, run);
-	lead(run);
-	timer_set(&run->look, LOOK_MS);
-	return run;
-}
-
-/* Nothing more is put; what is on its way is waited for. */
-static void
-run_drain(struct relay_run *run)
-{
-	run->draining = true;
-	run->drained_ms = loop_now_ms(run->worker->loop) + DRAIN_MS;
-	hold_target(run);
-	settle_soon(run);
-}
-
-static bool
-run_is_drained(const struct relay_run *run)
-{
-	if (!run->draining)
-		return false;
-	/*
-	 * A target that is away must not keep its successor from beginning:
-	 * what is not brought has not moved the place.
-	 */
-	if (loop_now_ms(run->worker->loop) >= run->drained_ms)
-		return true;
-	return run->target != NULL && run->kind->is_idle != NULL
-	    ? run->kind->is_idle(run->target)
-	    : run->batch == NULL;
-}
-
-/* Ends it, and gives its leadership back. */
-static void
-run_free(struct relay_run *run)
-{
-	list_remove(&run->item);
-	op_cancel(&run->pausing.op.op);
-	arena_free(&run->pausing.arena);
-	end(run);
-	pause_stop(&run->pause);
-	leadership_stop(&run->leadership);
-	run->said = (struct relay_said){0};
-	tell_meter(run);
-	timer_clear(&run->look);
-	task_cancel(&run->settle);
-	conf_unref(&run->conf);
-	free(run);
-}
-
-/* --- those of a worker --- */
-
-static struct relays *
-relays_part(struct worker_part *part)
-{
-	return CONTAINER_OF(part, struct relays, part);
-}
-
 /* Finds or makes the series of that name. */
 static struct relay_meter *
 meter_of(struct relays *all, const char *name)
@@ -558,135 +483,131 @@ meter_of(struct relays *all, const char *name)
 	return m;
 }
 
-/* Those that are configured and not here begin, where they have drained. */
-static void
-begin_missing(struct relays *all)
+static bool
+read_relay(const struct conf *conf, size_t at, struct part_member *ret_member)
 {
-	struct worker *w = all->worker;
-	const struct conf *conf = w->generation->conf;
-	struct relay_run *run;
-	for (size_t i = 0; i < conf->n_relays && !all->draining; i++) {
-		const struct conf_relay *relay = &conf->relays[i];
-		bool begins = worker_owns(w, "relay", relay->name);
-		LIST_EACH(run, &all->runs, item)
-			begins &= strcmp(run->relay->name, relay->name) != 0;
-		if (!begins)
-			continue;
-		run = run_new(
-		    w, conf, relay, meter_of(all, relay->name));
-		list_add_first(&all->runs, &run->item);
-	}
+	if (at >= conf->n_relays)
+		return false;
+	const struct conf_relay *relay = &conf->relays[at];
+	ret_member->name = relay->name;
+	ret_member->digest =
+	    span_of((const char *)relay->digest, sizeof relay->digest);
+	return true;
 }
+
+static struct part_member *
+begin_relay(struct members *members, size_t at)
+{
+	struct relays *all = CONTAINER_OF(members, struct relays, members);
+	struct worker *worker = members->worker;
+	struct relay_run *run = mem_zero(sizeof *run);
+	run->worker = worker;
+	run->conf = conf_ref(worker->generation->conf);
+	const struct conf_relay *relay = &run->conf->relays[at];
+	run->relay = relay;
+	run->kind = kind_of(relay);
+	run->most = events_max(run->conf, relay);
+	run->meter = meter_of(all, relay->name);
+	task_init(&run->settle, settle, run);
+	timer_init(&run->look, worker->loop, look, run);
+	op_init(&run->pausing.op.op, worker->loop, on_paused, run);
+	pause_start(&run->pause, worker->store, worker->loop, "relay",
+	    relay->name, on_pause_changed, run);
+	lead(run);
+	timer_set(&run->look, LOOK_MS);
+	return &run->member;
+}
+
+/* Nothing more is put; what is on its way is waited for. */
+static void
+drain_relay(struct part_member *member)
+{
+	struct relay_run *run = CONTAINER_OF(member, struct relay_run, member);
+	run->drained_ms = loop_now_ms(run->worker->loop) + DRAIN_MS;
+	hold_target(run);
+	settle_soon(run);
+}
+
+static bool
+relay_is_drained(struct part_member *member)
+{
+	const struct relay_run *run =
+	    CONTAINER_OF(member, struct relay_run, member);
+	/*
+	 * A target that is away must not keep its successor from beginning:
+	 * what is not brought has not moved the place.
+	 */
+	if (loop_now_ms(run->worker->loop) >= run->drained_ms)
+		return true;
+	return run->target != NULL && run->kind->is_idle != NULL
+	    ? run->kind->is_idle(run->target)
+	    : run->batch == NULL;
+}
+
+/* Ends it, and gives its leadership back. */
+static void
+end_relay(struct part_member *member)
+{
+	struct relay_run *run = CONTAINER_OF(member, struct relay_run, member);
+	op_cancel(&run->pausing.op.op);
+	arena_free(&run->pausing.arena);
+	end(run);
+	pause_stop(&run->pause);
+	leadership_stop(&run->leadership);
+	run->said = (struct relay_said){0};
+	tell_meter(run);
+	timer_clear(&run->look);
+	task_cancel(&run->settle);
+	conf_unref(&run->conf);
+	free(run);
+}
+
+static const struct member_kind kind = {
+    .word = "relay",
+    .read = read_relay,
+    .begin = begin_relay,
+    .drain = drain_relay,
+    .is_drained = relay_is_drained,
+    .end = end_relay,
+};
+
+/* --- what the worker says --- */
 
 /*
  * Where claims are refused for the sake of relays, one that is gone must not be
  * waited for: one worker says so.
  */
 static void
-forget_others(const struct relays *all)
+forget_others(const struct worker *w)
 {
-	const struct worker *w = all->worker;
 	if (w->index == 0 && w->conf->store.events_refuse &&
 	    w->conf->store.events_maxlen > 0)
 		relay_stream_forget(w->store, w->generation->conf);
 }
 
-/* What has drained is gone, and what takes its place begins. */
-static bool
-on_turn(void *arg)
-{
-	struct relays *all = arg;
-	struct relay_run *run;
-	bool gone = false;
-	LIST_EACH(run, &all->runs, item)
-		if (run_is_drained(run)) {
-			run_free(run);
-			gone = true;
-		}
-	if (gone)
-		begin_missing(all);
-	return gone;
-}
-
-/* --- what the worker says --- */
-
 static struct worker_part *
 relays_begin(struct worker *worker)
 {
 	struct relays *all = mem_zero(sizeof *all);
-	all->part.kind = &relays_kind;
-	all->worker = worker;
-	list_init(&all->runs);
-	loop_hook(worker->loop, HOOK_FLUSH, &all->hook, on_turn, all);
-	forget_others(all);
-	begin_missing(all);
-	return &all->part;
+	all->members.part.kind = &relays_kind;
+	forget_others(worker);
+	members_begin(&all->members, &kind, worker);
+	return &all->members.part;
 }
 
 static void
 relays_reload(struct worker_part *part, struct generation *generation)
 {
-	struct relays *all = relays_part(part);
-	const struct conf *conf = generation->conf;
-	struct relay_run *run;
-	if (all->draining)
-		return;
-	LIST_EACH(run, &all->runs, item) {
-		bool stays = false;
-		for (size_t i = 0; i < conf->n_relays; i++)
-			stays |= !strcmp(conf->relays[i].name,
-				     run->relay->name) &&
-			    !memcmp(conf->relays[i].digest, run->relay->digest,
-				sizeof run->relay->digest);
-		if (!stays)
-			run_drain(run);
-	}
-	forget_others(all);
-	begin_missing(all);
-}
-
-static void
-relays_drain(struct worker_part *part)
-{
-	struct relays *all = relays_part(part);
-	struct relay_run *run;
-	all->draining = true;
-	LIST_EACH(run, &all->runs, item)
-		run_drain(run);
-}
-
-/* What is still on its way is put again, by whoever leads the relay next. */
-static void
-relays_over(struct worker_part *part)
-{
-	struct relays *all = relays_part(part);
-	struct relay_run *run;
-	LIST_EACH(run, &all->runs, item)
-		run_free(run);
-}
-
-static bool
-relays_are_idle(const struct worker_part *part)
-{
-	const struct relays *all = (const void *)part;
-	return list_empty(&all->runs) &&
-	    brokers_leaving(all->worker->loop) == 0;
-}
-
-static void
-relays_end(struct worker_part *part)
-{
-	struct relays *all = relays_part(part);
-	all->draining = true;
-	relays_over(part);
-	loop_unhook(&all->hook);
-	brokers_abandon(all->worker->loop);
+	const struct members *all = CONTAINER_OF(part, struct members, part);
+	if (!all->draining)
+		forget_others(all->worker);
+	members_reload(part, generation);
 }
 
 static void
 relays_free(struct worker_part *part)
 {
-	struct relays *all = relays_part(part);
+	struct relays *all = CONTAINER_OF(part, struct relays, members.part);
 	for (struct relay_meter *m = all->meters, *next; m != NULL; m = next) {
 		next = m->next;
 		must(pthread_mutex_destroy(&m->lock) == 0);
@@ -700,19 +621,15 @@ const struct worker_part_kind relays_kind = {
     .name = "relays",
     .begin = relays_begin,
     .reload = relays_reload,
-    .drain = relays_drain,
-    .over = relays_over,
-    .is_idle = relays_are_idle,
-    .end = relays_end,
+    .drain = members_drain,
+    .over = members_over,
+    .is_idle = members_are_idle,
+    .end = members_end,
     .free = relays_free,
 };
 
 struct relays *
 relays_of(const struct worker *worker)
 {
-	struct worker_part *part = worker->parts;
-	for (; part != NULL; part = part->next)
-		if (part->kind == &relays_kind)
-			return relays_part(part);
-	return NULL;
+	return (struct relays *)members_of(worker, &relays_kind);
 }

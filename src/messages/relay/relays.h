@@ -4,10 +4,8 @@
 #include <pthread.h>
 
 #include "base/counter.h"
-#include "base/list.h"
-#include "base/loop/loop.h"
-#include "gate/worker_part.h"
 #include "messages/broker/relay_target.h"
+#include "messages/members.h"
 
 /*
  * What is counted and said of a relay, for GET /metrics and /relays.  Its
@@ -32,18 +30,9 @@ struct relay_meter {
 	} said;
 };
 
-/*
- * The relays of one worker, as its part: those of the configuration that are
- * its own, each begun, changed and ended as the configuration says.  A relay is
- * always the same worker's, by its name.  The worker's thread, but for the
- * meters.
- */
+/* The relays of one worker, as its part (members.h), and what they count. */
 struct relays {
-	struct worker_part part;
-	struct worker *worker;
-	struct list runs; /* struct relay_run */
-	struct hook hook;
-	bool draining;
+	struct members members; /* first; struct relay_run, by member */
 	struct relay_meter *_Atomic meters; /* any thread reads them */
 };
 

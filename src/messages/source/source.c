@@ -24,7 +24,7 @@ static bool
 on_took(void *arg, struct broker_message *message)
 {
 	struct source *s = arg;
-	if (s->draining) {
+	if (s->member.draining) {
 		broker_reader_give_back(s->reader, message);
 		broker_message_free(&message);
 		return true;
@@ -150,8 +150,8 @@ static void
 open_reader(struct source *s)
 {
 	source_proof_look(s);
-	if (s->reader != NULL || s->draining || s->store_id[0] == '\0' ||
-	    !source_standing_lets_begin(s))
+	if (s->reader != NULL || s->member.draining ||
+	    s->store_id[0] == '\0' || !source_standing_lets_begin(s))
 		return;
 	const struct broker_events events = {
 	    .took = on_took,
@@ -203,7 +203,7 @@ static void
 on_gained(void *arg)
 {
 	struct source *s = arg;
-	if (s->draining)
+	if (s->member.draining)
 		return;
 	letters_load(&s->letters);
 	open_reader(s);
@@ -382,19 +382,18 @@ source_new(struct worker *worker, const struct conf *conf,
 }
 
 void
-source_drain(struct source *s)
+source_drain(struct part_member *member)
 {
-	if (s->draining)
-		return;
-	s->draining = true;
+	struct source *s = CONTAINER_OF(member, struct source, member);
 	s->drained_ms = loop_now_ms(s->worker->loop) + DRAIN_MS;
 	give_up(s, false);
 	source_credit_settle(s);
 }
 
 bool
-source_is_drained(struct source *s)
+source_is_drained(struct part_member *member)
 {
+	struct source *s = CONTAINER_OF(member, struct source, member);
 	bool late = loop_now_ms(s->worker->loop) >= s->drained_ms;
 	/* What the broker did not take is given back as well. */
 	give_up(s, late);
@@ -409,12 +408,9 @@ source_is_drained(struct source *s)
 }
 
 void
-source_free(struct source **source)
+source_free(struct part_member *member)
 {
-	struct source *s = *source;
-	*source = NULL;
-	if (s == NULL)
-		return;
+	struct source *s = CONTAINER_OF(member, struct source, member);
 	give_up(s, true);
 	broker_reader_close(&s->reader);
 	leadership_stop(&s->leadership);
@@ -429,6 +425,5 @@ source_free(struct source **source)
 	counter_set(&s->meter->in_flight, 0);
 	counter_set(&s->meter->present, 0);
 	conf_unref(&s->conf);
-	list_remove(&s->item);
 	free(s);
 }

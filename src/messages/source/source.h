@@ -4,6 +4,7 @@
 #include "gate/machine.h"
 #include "gate/worker.h"
 #include "messages/broker/broker.h"
+#include "messages/members.h"
 #include "messages/shared/floors.h"
 #include "messages/shared/letters.h"
 #include "messages/shared/pause.h"
@@ -41,7 +42,7 @@ enum {
 };
 
 struct source {
-	struct list item; /* of its worker's */
+	struct part_member member;
 	struct worker *worker;
 	const struct conf *conf; /* a reference: source is of it */
 	const struct conf_source *source;
@@ -89,7 +90,6 @@ struct source {
 	struct timer probe;
 	struct timer look;
 	struct task settle; /* the credit is worked out anew */
-	bool draining;
 	int64_t drained_ms; /* then nothing is waited for any more */
 	bool telling; /* nothing is left but to tell what is finished */
 };
@@ -116,12 +116,13 @@ struct standing_place {
 /* Begins to read. */
 struct source *source_new(struct worker *worker, const struct conf *conf,
     const struct conf_source *source, struct source_meter *meter);
+
+/* As struct member_kind has them. */
+
 /*
  * Gives everything back at once: what is being executed goes on without it, and
  * only acknowledgements that are on their way are waited for.
  */
-void source_drain(struct source *source);
-/* Whether the drain has nothing to wait for any more; asked in each turn. */
-bool source_is_drained(struct source *source);
-/* Ends what is left; nulls the pointer, accepts NULL. */
-void source_free(struct source **source);
+void source_drain(struct part_member *member);
+bool source_is_drained(struct part_member *member);
+void source_free(struct part_member *member);

@@ -95,7 +95,7 @@ source_credit_settled(void *arg)
 	    error_message(E_NO_MEMORY));
 	counter_set(&s->meter->in_flight, s->in_flight);
 	unsigned now = 0, most = (unsigned)s->source->in_flight;
-	if (!s->draining && s->heard && !s->asked && s->standing == 0 &&
+	if (!s->member.draining && s->heard && !s->asked && s->standing == 0 &&
 	    !pause_stands(&s->pause) && fits(s, s->wanted) &&
 	    s->in_flight < most && s->finishing < SOURCE_FINISHING_MAX)
 		now = most - s->in_flight;
@@ -164,7 +164,7 @@ source_credit_end(struct source *s, struct delivery *d)
 bool
 source_credit_may_replay(const struct source *s)
 {
-	return s->reader != NULL && !s->draining &&
+	return s->reader != NULL && !s->member.draining &&
 	    source_standing_lets_begin(s);
 }
 

@@ -179,7 +179,7 @@ add_messages(struct inquiry *inquiry, struct sources *sources)
 {
 	struct candidates all = {0};
 	struct source *s;
-	LIST_EACH(s, &sources->list, item)
+	LIST_EACH(s, &sources->members.list, member.item)
 		if (inquiry->source.len == 0 ||
 		    span_eq(inquiry->source, span_str(s->source->name)))
 			take_candidates(&all, inquiry, s);
@@ -202,8 +202,8 @@ sources_view(struct inquiry *inquiry, struct worker *worker)
 		add_messages(inquiry, sources);
 		return true;
 	}
-	LIST_EACH(s, &sources->list, item) {
-		if (s->draining)
+	LIST_EACH(s, &sources->members.list, member.item) {
+		if (s->member.draining)
 			continue;
 		if (inquiry->kind == INQUIRY_SOURCES)
 			add_source(inquiry, s);
