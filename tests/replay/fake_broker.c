@@ -317,14 +317,8 @@ broker_reader_copies(struct broker_reader *reader, struct broker_copies *copies)
 }
 
 /* What is finished is known at once. */
-void
-broker_reader_tell(struct broker_reader *reader)
-{
-	(void)reader;
-}
-
 bool
-broker_reader_is_told(const struct broker_reader *reader)
+broker_reader_tell(struct broker_reader *reader)
 {
 	(void)reader;
 	return true;

@@ -314,10 +314,9 @@ void broker_reader_floor(struct broker_reader *reader, const char *part,
 /*
  * All that is finished is told to the broker now, and what is to be kept of
  * that (floor()); before the reader is closed, by when nobody is told any more.
+ * True: it is; or it cannot be told now.
  */
-void broker_reader_tell(struct broker_reader *reader);
-/* Whether it is; or it cannot be told now. */
-bool broker_reader_is_told(const struct broker_reader *reader);
+bool broker_reader_tell(struct broker_reader *reader);
 
 struct broker_health {
 	bool up;

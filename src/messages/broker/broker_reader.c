@@ -65,16 +65,8 @@ broker_reader_floor(struct broker_reader *reader, const char *part,
 		reader->driver->floor(reader, part, floor, decided);
 }
 
-void
+bool
 broker_reader_tell(struct broker_reader *reader)
 {
-	if (reader->driver->tell != NULL)
-		reader->driver->tell(reader);
-}
-
-bool
-broker_reader_is_told(const struct broker_reader *reader)
-{
-	return reader->driver->is_told == NULL ||
-	    reader->driver->is_told(reader);
+	return reader->driver->tell == NULL || reader->driver->tell(reader);
 }

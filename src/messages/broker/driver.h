@@ -72,9 +72,8 @@ struct driver {
 	void (*health)(const struct broker_reader *reader,
 	    struct broker_health *ret_health);
 
-	/* As broker_reader_floor, _tell and _is_told: of Kafka; else NULL. */
+	/* As broker_reader_floor and _tell: of Kafka; else NULL. */
 	void (*floor)(struct broker_reader *reader, const char *part,
 	    struct span floor, enum broker_decision decided);
-	void (*tell)(struct broker_reader *reader);
-	bool (*is_told)(const struct broker_reader *reader);
+	bool (*tell)(struct broker_reader *reader);
 };

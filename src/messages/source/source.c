@@ -400,10 +400,7 @@ source_is_drained(struct part_member *member)
 	if (s->deliveries.count > 0 || late)
 		return s->deliveries.count == 0;
 	/* Its broker is told what is finished, and Redis how far. */
-	if (s->reader != NULL && !s->telling)
-		broker_reader_tell(s->reader);
-	s->telling = true;
-	return (s->reader == NULL || broker_reader_is_told(s->reader)) &&
+	return (s->reader == NULL || broker_reader_tell(s->reader)) &&
 	    floors_are_kept(&s->floors);
 }
 

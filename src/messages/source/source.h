@@ -91,7 +91,6 @@ struct source {
 	struct timer look;
 	struct task settle; /* the credit is worked out anew */
 	int64_t drained_ms; /* then nothing is waited for any more */
-	bool telling; /* nothing is left but to tell what is finished */
 };
 
 /*

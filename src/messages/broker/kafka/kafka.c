@@ -332,13 +332,6 @@ give_back(struct broker_reader *core, struct flight *message)
 	reader_kick(core);
 }
 
-static void
-tell(struct broker_reader *core)
-{
-	kafka_of(core)->tells = true;
-	reader_kick(core);
-}
-
 const struct driver kafka_driver = {
     .reader_bytes = sizeof(struct kafka),
     .flight_bytes = sizeof(struct kafka_flight),
@@ -352,6 +345,5 @@ const struct driver kafka_driver = {
     .copies = kafka_copies_begin,
     .health = kafka_trouble_health,
     .floor = kafka_group_copy,
-    .tell = tell,
-    .is_told = kafka_commit_is_told,
+    .tell = kafka_commit_tell,
 };

@@ -73,11 +73,16 @@ kafka_commit_list(struct kafka *kafka, bool putting)
 }
 
 bool
-kafka_commit_is_told(const struct broker_reader *core)
+kafka_commit_tell(struct broker_reader *core)
 {
-	const struct kafka *kafka = kafka_of(core);
-	return !kafka->core.reachable ||
-	    (!kafka->commits && kafka->batch == NULL && !has_due(kafka));
+	struct kafka *kafka = kafka_of(core);
+	if (!core->reachable ||
+	    (!kafka->commits && kafka->batch == NULL && !has_due(kafka)))
+		return true;
+	if (!kafka->tells)
+		reader_kick(core);
+	kafka->tells = true;
+	return false;
 }
 
 void

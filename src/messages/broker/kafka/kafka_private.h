@@ -249,8 +249,11 @@ void kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event);
 /* What is to be committed, noted as being committed; NULL: nothing. */
 rd_kafka_topic_partition_list_t *kafka_commit_list(
     struct kafka *kafka, bool putting);
-/* Whether nothing is to be committed, or being committed; or cannot be. */
-bool kafka_commit_is_told(const struct broker_reader *core);
+/*
+ * Commits at once what there is; true: nothing is to be committed, or being
+ * committed; or cannot be.
+ */
+bool kafka_commit_tell(struct broker_reader *core);
 /* It is committed, or not. */
 void kafka_commit_over(struct kafka *kafka, bool good);
 /*
