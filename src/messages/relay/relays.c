@@ -358,11 +358,11 @@ static void
 begin(struct relay_run *run)
 {
 	struct worker *w = run->worker;
-	int64_t term = leadership_term(&run->leadership);
+	int64_t term = run->leadership.term;
 	const struct origin *origin = store_origin(w->store);
 	char store[DIGEST_HEX + 1];
-	if (run->target != NULL || term == 0 || run->member.draining ||
-	    !origin_has_id(origin))
+	if (run->target != NULL || run->member.draining ||
+	    !leadership_is_held(&run->leadership) || !origin_has_id(origin))
 		return;
 	hex_encode(origin->id, DIGEST_BYTES, store);
 	const struct relay_target_start start = {

@@ -12,12 +12,6 @@ leadership_is_held(const struct leadership *leader)
 	return leader->term != 0 && clock_us() < leader->until_us;
 }
 
-int64_t
-leadership_term(const struct leadership *leader)
-{
-	return leadership_is_held(leader) ? leader->term : 0;
-}
-
 void
 leadership_arg_token(const struct leadership *leader, struct store_call *call)
 {

@@ -33,7 +33,11 @@ struct leadership {
 	struct shared_watch watch;
 	struct leadership_events events;
 	struct owner token;
-	int64_t term;     /* 0: it is not ours */
+	/*
+	 * The number of this leadership, greater than that of all before it,
+	 * from 1; 0: it is not ours.
+	 */
+	int64_t term;
 	int64_t asked;    /* the term that it was last asked for with */
 	int64_t until_us; /* it is ours, by clock_us */
 	struct timer end;
@@ -54,11 +58,6 @@ void leadership_start(struct leadership *leader, struct store *store,
 void leadership_stop(struct leadership *leader);
 /* Whether it is ours at this moment, whatever the loop has come to. */
 bool leadership_is_held(const struct leadership *leader);
-/*
- * The number of this leadership, greater than that of all before it, from 1;
- * 0: it is not ours.
- */
-int64_t leadership_term(const struct leadership *leader);
 /*
  * Appends its token, with which a script may ask whether it is still ours:
  * random bits, and the instance, for people.

@@ -37,8 +37,8 @@ on_gained(void *arg)
 		    (&gateways[i] != g &&
 			leadership_is_held(&gateways[i].leader));
 	wrong = wrong || !leadership_is_held(&g->leader) ||
-	    leadership_term(&g->leader) <= g->term;
-	g->term = leadership_term(&g->leader);
+	    g->leader.term <= g->term;
+	g->term = g->leader.term;
 	g->gained++;
 }
 
@@ -47,7 +47,7 @@ on_lost(void *arg)
 {
 	struct gateway *g = arg;
 	wrong = wrong || leadership_is_held(&g->leader) ||
-	    leadership_term(&g->leader) != 0;
+	    g->leader.term != 0;
 	g->lost_us = clock_us();
 	g->lost++;
 }
