@@ -180,15 +180,15 @@ static void
 check_replay(const struct delivery *d, const struct broker_finish *finish)
 {
 	unsigned message = index_of(finish->position);
-	enum replay_act act = d->replay->act;
-	CHECK(finish->mark == (act != REPLAY_TO_CONFIRM),
+	enum letter_act act = d->replay->act;
+	CHECK(finish->mark == (act != LETTER_ACKNOWLEDGE),
 	    "a mark of message %u that is none", message + 1);
 	if (!finish->mark) {
 		world_say("  message %u: a letter", message + 1);
 		return;
 	}
 	check_end(message, d->outcome, ", replayed");
-	CHECK((act == REPLAY_TO_DROP) == (d->outcome == MESSAGE_DROPPED),
+	CHECK((act == LETTER_DROP) == (d->outcome == MESSAGE_DROPPED),
 	    "message %u is dropped, and replayed", message + 1);
 	check_plain(d, message, d->outcome);
 	message_letters_check_done(message);

@@ -136,7 +136,7 @@ begin_act(struct letter_op *op, unsigned shard, const char *word,
 	else
 		resp_arg(&call->args, SPAN(""));
 	resp_arg(
-	    &call->args, act == LETTER_REPLAY ? SPAN("replay") : SPAN("drop"));
+	    &call->args, act == LETTER_DROP ? SPAN("drop") : SPAN("replay"));
 	return call;
 }
 

@@ -188,7 +188,8 @@ tell_of_work(struct letters *letters, const struct call_reply *reply)
 	while (take_name(&written, WRITTEN_CHARS, &name, &more))
 		if (digits_read(more, INT64_MAX, &put_ms) &&
 		    put_ms + LETTERS_LEASE_MS <= reply->now_ms)
-			events->unconfirmed(events->arg, &name);
+			events->left(
+			    events->arg, &name, LETTER_ACKNOWLEDGE);
 	while (take_name(&begun, BEGUN_CHARS, &name, &more))
 		events->left(events->arg, &name,
 		    more.ptr[0] == 'r' ? LETTER_REPLAY : LETTER_DROP);

@@ -33,24 +33,24 @@ enum {
 	LETTERS_NEXT_BYTES = 64, /* of a cursor, with its NUL */
 };
 
-/* What is done with a letter that was begun. */
-enum letter_act { LETTER_REPLAY, LETTER_DROP };
+/* What is to be done with a letter. */
+enum letter_act {
+	LETTER_REPLAY, /* it was begun for that … */
+	LETTER_DROP,   /* … or for that */
+	LETTER_ACKNOWLEDGE, /* its broker is to, and then it is CONFIRMED */
+};
 
 /* The owner may start operations in them, but not stop the letters. */
 struct letters_events {
 	/* They are known; lanes and counts may be other ones. */
 	void (*changed)(void *arg);
 	/*
-	 * That letter was begun, and nobody renews it: letter_begin takes it
-	 * over.  Told again until somebody has.
+	 * Somebody has to go on with that letter: it was begun, and nobody
+	 * renews it (letter_do takes it over); or it has been WRITTEN for
+	 * LETTERS_LEASE_MS.  Told again until somebody has.
 	 */
 	void (*left)(void *arg, const struct letter_name *name,
 	    enum letter_act act);
-	/*
-	 * That letter has been WRITTEN for LETTERS_LEASE_MS: whoever may is to
-	 * have its broker acknowledge the message, and to confirm it.
-	 */
-	void (*unconfirmed)(void *arg, const struct letter_name *name);
 	void *arg;
 };
 

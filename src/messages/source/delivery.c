@@ -121,10 +121,8 @@ delivery_free(struct machine *machine)
 		timer_clear(&d->replay->renew);
 		op_cancel(&d->replay->renewal.op.op);
 		op_cancel(&d->replay->record.op.op);
-		source_credit_replayed(source);
-	} else {
-		source_credit_end(source, d);
 	}
+	source_credit_end(source, d);
 	/* The delivery itself lies in it. */
 	struct arena *arena = d->arena;
 	arena_free(&arena);

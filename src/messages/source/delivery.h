@@ -27,15 +27,9 @@
  * confirmed.  It needs a reader to put something with, and any gateway's will
  * do.
  */
-enum replay_act {
-	REPLAY_TO_EXECUTE,
-	REPLAY_TO_DROP,    /* it is only finished */
-	REPLAY_TO_CONFIRM, /* its broker is to acknowledge it first */
-};
-
 struct replay {
 	struct delivery *delivery;
-	enum replay_act act;
+	enum letter_act act;
 	struct letter_name name;
 	struct owner owner;
 	int64_t until_us; /* it is ours, by clock_us */
@@ -122,7 +116,7 @@ void delivery_new(struct source *source, struct broker_message *message);
  * happens where one of that letter runs here already.
  */
 void delivery_replay_new(struct source *source,
-    const struct letter_name *name, enum replay_act act);
+    const struct letter_name *name, enum letter_act act);
 /* Its acknowledgement is on its way. */
 bool delivery_is_finishing(const struct machine *machine);
 struct delivery *delivery_of(struct machine *machine);

@@ -237,7 +237,7 @@ delivery_finish_confirmed(struct machine *machine)
 	if (d->replay != NULL)
 		return DONE;
 	if (!d->buried) /* it was dropped */
-		delivery_replay_new(d->source, &name, REPLAY_TO_DROP);
+		delivery_replay_new(d->source, &name, LETTER_DROP);
 	return delivery_to(d, DELIVERY_END, MORE);
 }
 

@@ -45,7 +45,7 @@ on_renew(void *arg)
 /* owner NULL: a new one; else it is that one's already. */
 static void
 start(struct source *source, const struct letter_name *name,
-    enum replay_act act, const struct owner *owner)
+    enum letter_act act, const struct owner *owner)
 {
 	struct loop *loop = source->worker->loop;
 	struct arena *arena = arena_new();
@@ -70,7 +70,7 @@ start(struct source *source, const struct letter_name *name,
 
 void
 delivery_replay_new(struct source *source, const struct letter_name *name,
-    enum replay_act act)
+    enum letter_act act)
 {
 	struct machine *m;
 	LIST_EACH(m, &source->replays.list, item)
@@ -87,15 +87,11 @@ delivery_replay_begin(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct replay *r = d->replay;
-	struct letters *letters = &d->source->letters;
 	r->until_us = lease_end_us();
-	if (r->act == REPLAY_TO_CONFIRM)
-		letter_do(letters, &d->written, LETTER_SHOW, &r->name,
-		    LETTER_REPLAY, NULL);
-	else
-		letter_do(letters, &d->written, LETTER_BEGIN, &r->name,
-		    r->act == REPLAY_TO_DROP ? LETTER_DROP : LETTER_REPLAY,
-		    &r->owner);
+	bool begins = r->act != LETTER_ACKNOWLEDGE;
+	letter_do(&d->source->letters, &d->written,
+	    begins ? LETTER_BEGIN : LETTER_SHOW, &r->name, r->act,
+	    begins ? &r->owner : NULL);
 	return delivery_to(d, DELIVERY_BEGUN, WAIT);
 }
 
@@ -117,7 +113,7 @@ delivery_replay_begun(struct machine *machine)
 	d->message = message_end_of_letter(d->arena, &d->letter);
 	machine_name(&d->machine, d->message->position);
 	r->shut = op->sealed_shut;
-	if (r->act == REPLAY_TO_CONFIRM) {
+	if (r->act == LETTER_ACKNOWLEDGE) {
 		d->buried = true;
 		return d->letter.state == LETTER_WRITTEN
 		    ? delivery_to(d, DELIVERY_FINISH, MORE)
@@ -129,7 +125,7 @@ delivery_replay_begun(struct machine *machine)
 	    span_str(source_meter_outcome(MESSAGE_UNKNOWN)));
 	d->outcome = MESSAGE_DROPPED;
 	return delivery_to(d,
-	    r->act == REPLAY_TO_DROP ? DELIVERY_FINISH
+	    r->act == LETTER_DROP ? DELIVERY_FINISH
 		: r->shut	     ? DELIVERY_STAY
 				     : DELIVERY_SHAPE,
 	    MORE);
@@ -202,7 +198,7 @@ delivery_replay_finished(struct delivery *d)
 	 * Where it is pending no more, it was acknowledged; what is not done
 	 * now is told again.
 	 */
-	if (d->replay->act == REPLAY_TO_CONFIRM)
+	if (d->replay->act == LETTER_ACKNOWLEDGE)
 		return finish->op.error == 0 &&
 			finish->finished != BROKER_LOCKED &&
 			finish->finished != BROKER_ELSEWHERE
@@ -238,7 +234,7 @@ delivery_replay_closed(struct machine *machine)
 	if (op->op.verdict != VERDICT_DONE)
 		return DONE;
 	if (op->has_next)
-		start(d->source, &op->letter.name, REPLAY_TO_EXECUTE,
+		start(d->source, &op->letter.name, LETTER_REPLAY,
 		    &d->replay->owner);
 	return delivery_to(d, DELIVERY_END, MORE);
 }

@@ -262,7 +262,7 @@ message_end_log(const struct delivery *d)
 		log_str(&line, "key_id", d->key_hex);
 	if (d->detail.len > 0)
 		log_cut(&line, "detail", d->detail, 256);
-	if (d->replay != NULL && d->replay->act == REPLAY_TO_EXECUTE)
+	if (d->replay != NULL && d->replay->act == LETTER_REPLAY)
 		log_bool(&line, "replayed", true);
 	log_ms(&line, "total_ms", clock_us() - d->began_us);
 	log_end(&line);

@@ -234,37 +234,26 @@ on_letters(void *arg)
 	source_credit_settle(s);
 }
 
+/* Those that are about to be acknowledged here do that themselves. */
 static void
-replay(struct source *s, const struct letter_name *name, enum replay_act act)
+on_left(void *arg, const struct letter_name *name, enum letter_act act)
 {
+	struct source *s = arg;
+	struct machine *m;
 	if (!source_credit_may_replay(s))
 		return;
+	if (act == LETTER_ACKNOWLEDGE)
+		LIST_EACH(m, &s->deliveries.list, item) {
+			const struct delivery *d = delivery_of(m);
+			if ((d->buried || d->was_letter) &&
+			    !memcmp(d->letter.name.id, name->id,
+				sizeof name->id))
+				return;
+		}
 	if (s->replays.count >= (unsigned)s->source->in_flight)
 		s->left = true;
 	else
 		delivery_replay_new(s, name, act);
-}
-
-static void
-on_left(void *arg, const struct letter_name *name, enum letter_act act)
-{
-	replay(arg, name,
-	    act == LETTER_DROP ? REPLAY_TO_DROP : REPLAY_TO_EXECUTE);
-}
-
-/* Those that are about to be acknowledged here do that themselves. */
-static void
-on_unconfirmed(void *arg, const struct letter_name *name)
-{
-	struct source *s = arg;
-	struct machine *m;
-	LIST_EACH(m, &s->deliveries.list, item) {
-		const struct delivery *d = delivery_of(m);
-		if ((d->buried || d->was_letter) &&
-		    !memcmp(d->letter.name.id, name->id, sizeof name->id))
-			return;
-	}
-	replay(s, name, REPLAY_TO_CONFIRM);
 }
 
 static void
@@ -354,7 +343,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	const struct leadership_events leadership_events = {
 	    on_gained, on_leadership_lost, s};
 	const struct letters_events letters_events = {
-	    on_letters, on_left, on_unconfirmed, s};
+	    on_letters, on_left, s};
 	s->worker = worker;
 	s->conf = conf_ref(conf);
 	s->source = source;

@@ -147,19 +147,7 @@ source_credit_place(struct source *s, struct delivery *d)
 		count_resting(s, 1);
 }
 
-void
-source_credit_end(struct source *s, struct delivery *d)
-{
-	source_credit_rest(s, d, false);
-	source_credit_finish(s, d, false);
-	if (lanes_rests(&d->place))
-		count_resting(s, -1);
-	lanes_leave(&s->lanes, &d->place);
-	s->in_flight--;
-	source_credit_settle(s);
-}
-
-/* --- replays, as many as messages at work --- */
+/* --- its end, and replays, as many as messages at work --- */
 
 bool
 source_credit_may_replay(const struct source *s)
@@ -169,10 +157,19 @@ source_credit_may_replay(const struct source *s)
 }
 
 void
-source_credit_replayed(struct source *s)
+source_credit_end(struct source *s, struct delivery *d)
 {
-	bool left = s->left;
-	s->left = false;
-	if (left && source_credit_may_replay(s))
-		letters_look(&s->letters);
+	if (d->replay != NULL) {
+		if (s->left && source_credit_may_replay(s))
+			letters_look(&s->letters);
+		s->left = false;
+		return;
+	}
+	source_credit_rest(s, d, false);
+	source_credit_finish(s, d, false);
+	if (lanes_rests(&d->place))
+		count_resting(s, -1);
+	lanes_leave(&s->lanes, &d->place);
+	s->in_flight--;
+	source_credit_settle(s);
 }

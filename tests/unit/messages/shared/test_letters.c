@@ -34,21 +34,18 @@ static void
 on_left(void *arg, const struct letter_name *name, enum letter_act act)
 {
 	(void)arg;
+	if (act == LETTER_ACKNOWLEDGE) {
+		n_unconfirmed++;
+		last_unconfirmed = *name;
+		return;
+	}
 	n_left++;
 	last_left = *name;
 	last_act = act;
 }
 
-static void
-on_unconfirmed(void *arg, const struct letter_name *name)
-{
-	(void)arg;
-	n_unconfirmed++;
-	last_unconfirmed = *name;
-}
-
 static const struct letters_events heard = {
-    on_changed, on_left, on_unconfirmed, NULL};
+    on_changed, on_left, NULL};
 
 static void
 on_record_changed(void *arg, const struct key_id *key_id)
