@@ -445,23 +445,12 @@ on_pause_changed(void *arg)
 	struct relay_run *run = arg;
 	const struct pause *pause = &run->pause;
 	struct relay_said *said = &run->said;
-	bool goes_on = !pause->on && said->paused_ms != 0;
 	said->paused_ms = pause->on ? pause->since_ms : 0;
 	snprintf(said->who, sizeof said->who, "%s",
 	    pause->on ? pause->who : "");
 	snprintf(said->note, sizeof said->note, "%s",
 	    pause->on ? pause->note : "");
 	tell_meter(run);
-	if (pause->on || (goes_on && run->target != NULL)) {
-		struct logline line = log_begin(
-		    pause->on ? EV_relay_paused : EV_relay_resumed);
-		log_str(&line, "relay", run->relay->name);
-		if (pause->on)
-			log_str(&line, "who", said->who);
-		if (said->note[0] != '\0')
-			log_str(&line, "note", said->note);
-		log_end(&line);
-	}
 	hold_target(run);
 	settle_soon(run);
 }
@@ -511,8 +500,10 @@ begin_relay(struct members *members, size_t at)
 	task_init(&run->settle, settle, run);
 	timer_init(&run->look, worker->loop, look, run);
 	op_init(&run->pausing.op.op, worker->loop, on_paused, run);
+	const struct pause_events pause_events = {
+	    EV_relay_paused, EV_relay_resumed, on_pause_changed, run};
 	pause_start(&run->pause, worker->store, worker->loop, "relay",
-	    relay->name, on_pause_changed, run);
+	    relay->name, &pause_events);
 	lead(run);
 	timer_set(&run->look, LOOK_MS);
 	return &run->member;

@@ -31,6 +31,20 @@ ask(struct shared_watch *watch)
 	return pause_call(&watch->shared, "look", SPAN(""), SPAN(""));
 }
 
+static void
+log_change(const struct pause *pause)
+{
+	const struct shared *shared = &pause->watch.shared;
+	struct logline line = log_begin(
+	    pause->on ? pause->events.paused : pause->events.resumed);
+	log_str(&line, shared->kind, shared->name);
+	if (pause->on)
+		log_str(&line, "who", pause->who);
+	if (pause->on && pause->note[0] != '\0')
+		log_str(&line, "note", pause->note);
+	log_end(&line);
+}
+
 /* Operators do not pause twice in one millisecond. */
 static void
 heard(struct shared_watch *watch, const struct store_call *call,
@@ -47,6 +61,7 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	int64_t since_ms = on ? shared_number(reply, 0) : 0;
 	if (pause->known && pause->on == on && pause->since_ms == since_ms)
 		return;
+	bool said = pause->on || on;
 	pause->known = watch->has_last = true;
 	pause->on = on;
 	pause->since_ms = since_ms;
@@ -54,15 +69,16 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	free(pause->note);
 	pause->who = on ? mem_str(call_reply_text(reply, 1)) : NULL;
 	pause->note = on ? mem_str(call_reply_text(reply, 2)) : NULL;
-	pause->changed(pause->arg);
+	if (said)
+		log_change(pause);
+	pause->events.changed(pause->events.arg);
 }
 
 void
 pause_start(struct pause *pause, struct store *store, struct loop *loop,
-    const char *kind, const char *name, void (*changed)(void *arg),
-    void *arg)
+    const char *kind, const char *name, const struct pause_events *events)
 {
-	*pause = (struct pause){.changed = changed, .arg = arg,
+	*pause = (struct pause){.events = *events,
 	    .watch = {.word = "pause", .every_ms = PAUSE_ASK_MS, .ask = ask,
 		.heard = heard}};
 	shared_watch_start(&pause->watch, store, loop, kind, name);

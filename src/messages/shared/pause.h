@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/loop/log.h"
 #include "base/loop/timer.h"
 #include "store/shared.h"
 
@@ -15,23 +16,25 @@
  */
 enum { PAUSE_ASK_MS = 4000, PAUSE_RETRY_MS = 500 };
 
-struct pause {
-	struct shared_watch watch;
+struct pause_events {
+	enum event paused, resumed; /* its lines in the log */
+	/* It is first known, or has changed, also who and note. */
 	void (*changed)(void *arg);
 	void *arg;
+};
+
+struct pause {
+	struct shared_watch watch;
+	struct pause_events events;
 	bool known;
 	bool on;
 	int64_t since_ms; /* while it is on: by Redis' clock, … */
 	char *who, *note; /* … and what the operator said; else NULL */
 };
 
-/*
- * Asks from now on; changed(arg) is called when it is first known, and where it
- * changes, also who and note.  kind and name as in shared_init.
- */
+/* Asks from now on.  events are copied; kind and name as in shared_init. */
 void pause_start(struct pause *pause, struct store *store, struct loop *loop,
-    const char *kind, const char *name, void (*changed)(void *arg),
-    void *arg);
+    const char *kind, const char *name, const struct pause_events *events);
 /* Zeroed memory is a pause that is stopped. */
 void pause_stop(struct pause *pause);
 /* Whether nothing new is to be begun: it is paused, or that is not known. */

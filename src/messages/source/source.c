@@ -260,18 +260,7 @@ static void
 on_pause(void *arg)
 {
 	struct source *s = arg;
-	bool stood = (s->standing & 1u << STANDING_OPERATOR) != 0;
 	source_standing_set(s, STANDING_OPERATOR, s->pause.on);
-	if (s->pause.on || stood) {
-		struct logline line = log_begin(
-		    s->pause.on ? EV_source_paused : EV_source_resumed);
-		log_str(&line, "source", s->source->name);
-		if (s->pause.on)
-			log_str(&line, "who", s->pause.who);
-		if (s->pause.on && s->pause.note[0] != '\0')
-			log_str(&line, "note", s->pause.note);
-		log_end(&line);
-	}
 	source_standing_end(s, STANDING_STORE);
 	if (source_standing_goes(s, 0))
 		source_standing_let_all_go(s);
@@ -344,6 +333,8 @@ source_new(struct worker *worker, const struct conf *conf,
 	    on_gained, on_leadership_lost, s};
 	const struct letters_events letters_events = {
 	    on_letters, on_left, s};
+	const struct pause_events pause_events = {
+	    EV_source_paused, EV_source_resumed, on_pause, s};
 	s->worker = worker;
 	s->conf = conf_ref(conf);
 	s->source = source;
@@ -357,7 +348,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	task_init(&s->settle, source_credit_settled, s);
 	counter_set(&meter->present, 1);
 	timer_set(&s->look, LOOK_MS);
-	pause_start(&s->pause, store, loop, "source", name, on_pause, s);
+	pause_start(&s->pause, store, loop, "source", name, &pause_events);
 	floors_start(&s->floors, store, loop, "source", name, on_known, s);
 	letters_start(&s->letters, store, loop, name, &letters_events);
 	/* Who waits, to lead or for the store, asks nothing of the broker. */

@@ -34,6 +34,9 @@ on_record_changed(void *arg, const struct key_id *key_id)
 	(void)key_id;
 }
 
+static const struct pause_events events = {
+    EV_source_paused, EV_source_resumed, on_changed, NULL};
+
 static int
 set_up(void **state)
 {
@@ -47,7 +50,7 @@ set_up(void **state)
 	store_listen(bench->store, &listener);
 	changes = 0;
 	pause_start(&held, bench->store, bench->loop, "source", "orders",
-	    on_changed, NULL);
+	    &events);
 	*state = bench;
 	return 0;
 }
@@ -152,7 +155,7 @@ it_is_heard_of_in_five_seconds_without_channels(void **state)
 	struct pause_op op = {.arena = arena_new()};
 	pause_stop(&held);
 	pause_start(&held, operators, bench->loop, "source", "orders",
-	    on_changed, NULL);
+	    &events);
 	until_it_stands(bench, false);
 	say(bench, &op, "pause", "");
 	int64_t said_us = clock_us();
@@ -184,7 +187,7 @@ what_was_known_last_holds_while_redis_is_away(void **state)
 	/* At a start nothing is known. */
 	pause_stop(&held);
 	pause_start(&held, bench->store, bench->loop, "source", "orders",
-	    on_changed, NULL);
+	    &events);
 	bench_until(bench, is_away);
 	assert_true(pause_stands(&held));
 	redis_again(bench->redis);
