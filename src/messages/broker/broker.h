@@ -143,9 +143,10 @@ struct broker_events {
 	/*
 	 * What is kept of that part of the source is wanted, and what an
 	 * operator has decided of it: the answer is broker_reader_floor(), at
-	 * any time; asked again, any of them is one.
+	 * any time; asked again, any of them is one.  Or the part stands,
+	 * unproven, until an operator has decided.
 	 */
-	void (*floor_wanted)(void *arg, const char *part);
+	void (*floor_wanted)(void *arg, const char *part, bool unproven);
 	/*
 	 * That is to be kept of the part, unless what is kept begins with a
 	 * greater number; anew: whatever that begins with, and what was decided
@@ -153,8 +154,6 @@ struct broker_events {
 	 */
 	void (*floor)(
 	    void *arg, const char *part, struct span floor, bool anew);
-	/* The part stands until an operator has decided. */
-	void (*unproven)(void *arg, const char *part);
 	/* A transaction of the reader's own has ended. */
 	void (*transacted)(void *arg, enum broker_transaction how);
 };

@@ -98,10 +98,10 @@ on_health(void *arg)
 
 /* The floors of its parts (shared/floors.h), between its reader and Redis. */
 static void
-on_floor_wanted(void *arg, const char *part)
+on_floor_wanted(void *arg, const char *part, bool unproven)
 {
 	struct source *s = arg;
-	floors_due(&s->floors, part, FLOORS_LOOK);
+	floors_due(&s->floors, part, unproven ? FLOORS_STAND : FLOORS_LOOK);
 }
 
 static void
@@ -109,13 +109,6 @@ on_floor(void *arg, const char *part, struct span floor, bool anew)
 {
 	struct source *s = arg;
 	floors_keep(&s->floors, part, floor, anew);
-}
-
-static void
-on_unproven(void *arg, const char *part)
-{
-	struct source *s = arg;
-	floors_due(&s->floors, part, FLOORS_STAND);
 }
 
 static void
@@ -161,7 +154,6 @@ open_reader(struct source *s)
 	    .origin = source_proof_origin,
 	    .floor_wanted = on_floor_wanted,
 	    .floor = on_floor,
-	    .unproven = on_unproven,
 	    .transacted = on_transacted,
 	    .arg = s,
 	};

@@ -44,7 +44,7 @@ want_copies(struct kafka *kafka)
 	struct kafka_part *part;
 	bool undecided = false;
 	LIST_EACH (part, &kafka->parts, link) {
-		events->floor_wanted(events->arg, part->name);
+		events->floor_wanted(events->arg, part->name, false);
 		undecided |= part->step == KAFKA_UNPROVEN;
 	}
 	kafka->copies_ms = loop_now_ms(kafka->core.loop) +

@@ -151,7 +151,7 @@ stand_still(struct kafka_part *part, const char *why)
 	kafka->copies_ms = 0;
 	reader_trouble_say(&kafka->core, EV_source_unproven, KAFKA_OF_PROOF,
 	    part->name, span_str(words));
-	events->unproven(events->arg, part->name);
+	events->floor_wanted(events->arg, part->name, true);
 	return RD_KAFKA_OFFSET_END;
 }
 
