@@ -186,17 +186,10 @@ delivery_rest_hold(struct machine *machine)
 
 /* --- its broker does not take its end now --- */
 
-/* first, twice that, … most. */
-static int64_t
-yield_ms(const struct delivery *d, int64_t first_ms, int64_t most_ms)
-{
-	int64_t ms = first_ms;
-	for (unsigned i = 0; i < d->yields && ms < most_ms; i++)
-		ms *= 2;
-	return ms < most_ms ? ms : most_ms;
-}
-
-/* What is known of it stays: it is not executed, nor looked up, again. */
+/*
+ * What is known of it stays: it is not executed, nor looked up, again.  It is
+ * tried after so long, twice that, … most.
+ */
 enum after
 delivery_rest_yield(struct machine *machine)
 {
@@ -205,10 +198,14 @@ delivery_rest_yield(struct machine *machine)
 	int64_t each_ms = d->finish.fault == BROKER_FAULT_SIZE
 	    ? REJECTED_SIZE_EACH_MS
 	    : REJECTED_EACH_MS;
-	int64_t ms = d->rejected
-	    ? yield_ms(d, REJECTED_FIRST_MS, REJECTED_MOST_MS) +
-		(int64_t)d->source->rejected * each_ms
-	    : yield_ms(d, YIELD_FIRST_MS, YIELD_MOST_MS);
+	int64_t ms = d->rejected ? REJECTED_FIRST_MS : YIELD_FIRST_MS;
+	int64_t most_ms = d->rejected ? REJECTED_MOST_MS : YIELD_MOST_MS;
+	for (unsigned i = 0; i < d->yields && ms < most_ms; i++)
+		ms *= 2;
+	if (ms > most_ms)
+		ms = most_ms;
+	if (d->rejected)
+		ms += (int64_t)d->source->rejected * each_ms;
 	d->yields++;
 	source_credit_rest(d->source, d, true);
 	return delivery_rest(d, ms, DELIVERY_STAND);
