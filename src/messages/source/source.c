@@ -249,16 +249,6 @@ on_left(void *arg, const struct letter_name *name, enum letter_act act)
 }
 
 static void
-on_pause(void *arg)
-{
-	struct source *s = arg;
-	source_standing_set(s, STANDING_OPERATOR, s->pause.on);
-	source_standing_end(s, STANDING_STORE);
-	if (source_standing_goes(s, 0))
-		source_standing_let_all_go(s);
-}
-
-static void
 on_known(
     void *arg, const char *part, struct span floor, struct span decided)
 {
@@ -326,7 +316,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	const struct letters_events letters_events = {
 	    on_letters, on_left, s};
 	const struct pause_events pause_events = {
-	    EV_source_paused, EV_source_resumed, on_pause, s};
+	    EV_source_paused, EV_source_resumed, source_standing_paused, s};
 	s->worker = worker;
 	s->conf = conf_ref(conf);
 	s->source = source;

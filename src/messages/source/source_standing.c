@@ -28,8 +28,9 @@ source_standing_text(unsigned standing)
 			     : (struct standing_text){NULL, NULL};
 }
 
-void
-source_standing_set(struct source *s, enum standing standing, bool stands)
+/* It stands for that reason, or not. */
+static void
+set(struct source *s, enum standing standing, bool stands)
 {
 	unsigned bit = 1u << standing;
 	s->standing = stands ? s->standing | bit : s->standing & ~bit;
@@ -137,7 +138,7 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 {
 	bool stood = (s->standing & 1u << standing) != 0;
 	snprintf(s->why, sizeof s->why, "%s", why);
-	source_standing_set(s, standing, true);
+	set(s, standing, true);
 	if (!stood)
 		log_standing(s, EV_source_stands, standing);
 	if (timer_is_set(&s->probe) || !can_be_tried(s))
@@ -157,8 +158,8 @@ let_go(struct source *s, struct standing_place *place, bool probes)
 	op_done(place->op, 0);
 }
 
-void
-source_standing_let_all_go(struct source *s)
+static void
+let_all_go(struct source *s)
 {
 	struct standing_place *place;
 	LIST_EACH(place, &s->waiting, item)
@@ -179,13 +180,23 @@ source_standing_end(struct source *s, enum standing standing)
 	if (standing == STANDING_BROKER && s->reader != NULL &&
 	    broker_reader_health(s->reader).stands)
 		return;
-	source_standing_set(s, standing, false);
+	set(s, standing, false);
 	s->why[0] = '\0';
 	log_standing(s, EV_source_goes, standing);
 	if (!source_standing_goes(s, 0))
 		return;
 	timer_clear(&s->probe);
-	source_standing_let_all_go(s);
+	let_all_go(s);
+}
+
+void
+source_standing_paused(void *arg)
+{
+	struct source *s = arg;
+	set(s, STANDING_OPERATOR, s->pause.on);
+	source_standing_end(s, STANDING_STORE);
+	if (source_standing_goes(s, 0))
+		let_all_go(s);
 }
 
 /* --- the API --- */

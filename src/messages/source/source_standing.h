@@ -66,10 +66,8 @@ MUST_USE bool source_standing_finish_refused(
     struct source *source, const char *why);
 /* Whether nothing else is in the way of those that are held for that. */
 bool source_standing_only_refused(const struct source *source);
-/* Notes that it stands for that reason, or not: its credit is another one. */
-void source_standing_set(
-    struct source *source, enum standing standing, bool stands);
-
+/* Of its pause: it is known, or another one; arg is the source. */
+void source_standing_paused(void *arg);
 /* Each second: whether Redis says what gateways share is looked at. */
 void source_standing_look(struct source *source);
 
@@ -80,8 +78,6 @@ void source_standing_look(struct source *source);
  */
 void source_standing_probe(
     struct source *source, bool retries, bool finishes);
-/* All that stood still goes on. */
-void source_standing_let_all_go(struct source *source);
 
 /* The most pressing reason to stand, for operators; NULLs: it goes. */
 struct standing_text {
