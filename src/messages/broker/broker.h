@@ -133,12 +133,12 @@ struct broker_events {
 	 * Which store wrote the newest copy in the broker's place for dead
 	 * letters (its onceproxy-store); "": none is there.  Once after each
 	 * connection, or for each partition, before any message of it is handed
-	 * over.  NULL: it is of no interest.
+	 * over.
 	 */
 	void (*origin)(void *arg, struct span store_id);
 	void *arg;
 
-	/* The others are for a reader of Kafka; NULL: nothing is kept. */
+	/* The others are of Kafka, too. */
 
 	/*
 	 * What is kept of that part of the source is wanted, and what an

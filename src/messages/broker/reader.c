@@ -112,7 +112,7 @@ void
 reader_flight_recall(struct broker_reader *reader, const void *token)
 {
 	struct flight *f;
-	if (reader->events.recalled != NULL && !reader->leaving)
+	if (!reader->leaving)
 		reader->events.recalled(reader->events.arg, token);
 	LIST_EACH(f, &reader->in_flight, of_reader)
 		if (f->token == token)
@@ -159,7 +159,7 @@ reader_room(const struct broker_reader *reader)
 void
 reader_origin(struct broker_reader *reader, struct span store_id)
 {
-	if (reader->events.origin != NULL && !reader->leaving)
+	if (!reader->leaving)
 		reader->events.origin(reader->events.arg, store_id);
 }
 
@@ -243,14 +243,13 @@ reader_finish_again(struct finishing *f, int64_t ms)
 }
 
 void
-reader_finish_reachable(struct broker_reader *reader, bool reachable)
+reader_finish_unreachable(struct broker_reader *reader)
 {
 	struct finishing *f;
-	reader->reachable = reachable;
+	reader->reachable = false;
 	reader_kick(reader);
 	LIST_EACH(f, &reader->waiting, of_reader)
-		if (!reachable)
-			reader_finish_fail(f, true);
+		reader_finish_fail(f, true);
 }
 
 /* Its time is up, or its owner gives it up. */
@@ -482,13 +481,14 @@ reader_trouble_words(const struct broker_reader *reader)
 void
 reader_trouble_back(struct broker_reader *reader)
 {
+	reader->reachable = true;
+	reader_changed(reader);
 	if (reader->away == NULL || reader->leaving)
 		return;
 	free(reader->away);
 	reader->away = NULL;
 	reader->refuses = false;
 	log_words(reader, EV_source_broker_up, NULL);
-	reader_changed(reader);
 }
 
 /* A broker that is away and comes back without our user is other news. */

@@ -199,10 +199,10 @@ void reader_finish_fail(struct finishing *finishing, bool sure);
  */
 void reader_finish_again(struct finishing *finishing, int64_t ms);
 /*
- * False: there is no connection, and none soon.  All that waits ends with
- * E_BROKER_DOWN, as does what is started from now on.
+ * There is no connection, and none soon.  All that waits ends with
+ * E_BROKER_DOWN, as does what is started until it is back.
  */
-void reader_finish_reachable(struct broker_reader *reader, bool reachable);
+void reader_finish_unreachable(struct broker_reader *reader);
 
 /* --- questions --- */
 
@@ -240,7 +240,7 @@ bool reader_trouble_is(
     const struct broker_reader *reader, int what, const char *name);
 /* The most pressing: why the broker is away, or what it refuses; or "". */
 const char *reader_trouble_words(const struct broker_reader *reader);
-/* Whether the broker answers; the log has each change once. */
+/* The broker answers, or does not; the log has each change once. */
 void reader_trouble_back(struct broker_reader *reader);
 /* refuses: it is there, and does not let us in. */
 void reader_trouble_away(

@@ -42,7 +42,7 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 	}
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-		kafka_trouble_away(kafka);
+		kafka_trouble_is_down(kafka, NULL);
 		break;
 	case RD_KAFKA_RESP_ERR__AUTHENTICATION:
 	case RD_KAFKA_RESP_ERR__SSL:

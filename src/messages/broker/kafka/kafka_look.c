@@ -266,7 +266,7 @@ learn(struct kafka *kafka, const struct topics_look *seen)
 	/* librdkafka says that all are down, but not in any case. */
 	kafka->unheard = seen->heard > 0 ? 0 : kafka->unheard + 1;
 	if (kafka->core.reachable && kafka->unheard >= UNHEARD_MOST)
-		kafka_trouble_away(kafka);
+		kafka_trouble_is_down(kafka, NULL);
 	for (size_t i = 0; i < seen->heard; i++)
 		learn_topic(kafka, &seen->topics[i]);
 	bool all = list_empty(&kafka->core.troubles);

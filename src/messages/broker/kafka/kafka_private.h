@@ -182,7 +182,10 @@ kafka_of(const struct broker_reader *core)
 
 /* The broker has answered something. */
 void kafka_trouble_is_up(struct kafka *kafka);
-/* It cannot be reached, or what was asked of it is undone; it is pinged. */
+/*
+ * It cannot be reached, or what was asked of it is undone; it is pinged.  why
+ * NULL: no broker answers, because of what was last said of one.
+ */
 void kafka_trouble_is_down(struct kafka *kafka, const char *why);
 /* The consumer is good for nothing: another one is made in a while. */
 void kafka_trouble_remake(struct kafka *kafka, const char *why);
@@ -194,8 +197,6 @@ void kafka_trouble_health(
     const struct broker_reader *core, struct broker_health *ret_health);
 /* Words of librdkafka about one connection. */
 void kafka_trouble_broke(struct kafka *kafka, const char *words);
-/* No broker answers: it is down, because of what was last said of one. */
-void kafka_trouble_away(struct kafka *kafka);
 
 /* --- kafka_look.c --- */
 

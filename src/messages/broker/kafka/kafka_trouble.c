@@ -20,15 +20,16 @@ kafka_trouble_is_up(struct kafka *kafka)
 	kafka->anew |= kafka->assigned;
 	kafka->broke[0] = '\0';
 	reader_trouble_back(&kafka->core);
-	reader_finish_reachable(&kafka->core, true);
-	reader_changed(&kafka->core);
 }
 
 /* What is in a transaction goes on. */
 void
 kafka_trouble_is_down(struct kafka *kafka, const char *why)
 {
-	reader_finish_reachable(&kafka->core, false);
+	if (why == NULL)
+		why = kafka->broke[0] != '\0' ? kafka->broke
+					      : "no broker answers";
+	reader_finish_unreachable(&kafka->core);
 	reader_trouble_away(&kafka->core, why, false);
 }
 
@@ -127,11 +128,4 @@ kafka_trouble_broke(struct kafka *kafka, const char *words)
 	/* The last words say most; that it is down was told. */
 	if (kafka->core.away != NULL)
 		reader_trouble_away(&kafka->core, kafka->broke, false);
-}
-
-void
-kafka_trouble_away(struct kafka *kafka)
-{
-	kafka_trouble_is_down(kafka,
-	    kafka->broke[0] != '\0' ? kafka->broke : "no broker answers");
 }

@@ -204,8 +204,6 @@ prepare_ended(void *arg, const struct postgres_trouble *trouble)
 	postgres_pipe_ready(reader->pipe);
 	reader->up = true;
 	reader_trouble_back(core);
-	reader_changed(core);
-	reader_finish_reachable(core, true);
 	postgres_parts_look(reader);
 }
 
@@ -286,7 +284,7 @@ drop_all(struct postgres_reader *reader)
 	postgres_take_down(reader);
 	postgres_parts_down(reader);
 	reader_trouble_end(&reader->core, POSTGRES_TO_PUT, NULL);
-	reader_finish_reachable(&reader->core, false);
+	reader_finish_unreachable(&reader->core);
 }
 
 static void

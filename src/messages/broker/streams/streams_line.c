@@ -83,14 +83,13 @@ on_changed(void *arg, bool up)
 		}
 	} else if (up) {
 		reader_trouble_back(core);
-		reader_finish_reachable(core, true);
 	} else {
 		reader_trouble_away(core, why,
 		    redis_error_is(
 			redis_error_of(span_str(why)), REDIS_REFUSES));
 		/* Until an attempt to connect has failed it may be a moment. */
 		if (!link_is_hopeful(line->link))
-			reader_finish_reachable(core, false);
+			reader_finish_unreachable(core);
 	}
 	reader_changed(core);
 }
