@@ -338,29 +338,6 @@ what_is_wrong_with_the_table_is_said_until_it_is_right(void **state)
 }
 
 static void
-a_column_may_change_its_type(void **state)
-{
-	(void)state;
-	struct outbox_finish f;
-	struct outbox *o = with_rows(1);
-	postgres_just(outbox_server, NULL,
-	    "ALTER TABLE outbox ALTER id TYPE text; "
-	    "ALTER TABLE outbox ALTER payload TYPE bytea "
-	    "USING convert_to(payload::text, 'UTF8')");
-	postgres_just(outbox_server, NULL,
-	    "INSERT INTO outbox (id, payload) VALUES ('x', '\\x00')");
-	/* The first one is recalled, and comes again. */
-	outbox_until_took(o, 3);
-	assert_int_equal(o->recalls, 1);
-	outbox_assert_span(o->took[1]->position, "1");
-	outbox_assert_span(o->took[2]->position, "x");
-	outbox_until_up(o, true);
-	assert_int_equal(outbox_finish(o, &f, o->took[2], NULL), 0);
-	assert_int_equal(f.finish.finished, BROKER_FINISHED);
-	outbox_free(&o);
-}
-
-static void
 ask_for_the_password_of(const char *role)
 {
 	char path[FOLDER_MAX + 32];
@@ -470,7 +447,6 @@ main(void)
 	    cmocka_unit_test(a_server_that_only_reads_is_passed_over),
 	    cmocka_unit_test(
 		what_is_wrong_with_the_table_is_said_until_it_is_right),
-	    cmocka_unit_test(a_column_may_change_its_type),
 	    cmocka_unit_test(a_password_is_given_and_never_said),
 	    cmocka_unit_test(rows_come_over_tls_too),
 	    cmocka_unit_test(a_uri_that_cannot_be_read_is_said),

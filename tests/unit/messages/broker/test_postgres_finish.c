@@ -320,28 +320,6 @@ missing_rights_are_said_in_the_servers_words(void **state)
 	    outbox_server, NULL, "DROP OWNED BY poor; DROP ROLE poor");
 }
 
-/* That is in the way of every row: it is no row's affair. */
-static void
-a_table_that_is_locked_is_not_taken_for_a_row(void **state)
-{
-	(void)state;
-	struct outbox_finish f;
-	struct outbox *o = with_rows(1);
-	PGconn *other = postgres_connection(outbox_server);
-	postgres_just(outbox_server, other,
-	    "BEGIN; LOCK TABLE outbox IN SHARE MODE");
-	assert_int_equal(
-	    outbox_finish(o, &f, o->took[0], NULL), E_BROKER_REFUSED);
-	assert_string_equal(broker_reader_health(o->reader).message,
-	    "canceling statement due to lock timeout");
-	postgres_just(outbox_server, other, "COMMIT");
-	outbox_until_up(o, true);
-	assert_int_equal(outbox_finish(o, &f, o->took[0], NULL), 0);
-	assert_int_equal(f.finish.finished, BROKER_FINISHED);
-	PQfinish(other);
-	outbox_free(&o);
-}
-
 /* Locked, then deleted or written anew, or neither. */
 static void
 what_becomes_of_a_locked_row_is_found_later(void **state)
@@ -432,7 +410,6 @@ main(void)
 		a_table_with_other_columns_is_said_until_it_is_right),
 	    cmocka_unit_test(a_table_that_is_dropped_is_made_again),
 	    cmocka_unit_test(missing_rights_are_said_in_the_servers_words),
-	    cmocka_unit_test(a_table_that_is_locked_is_not_taken_for_a_row),
 	    cmocka_unit_test(what_becomes_of_a_locked_row_is_found_later),
 	    cmocka_unit_test(what_is_given_up_by_its_owner_may_be_done),
 	    cmocka_unit_test(finishing_is_fast),

@@ -448,30 +448,6 @@ find_all_gone(struct sbench_reader *r)
 	}
 }
 
-/* Of what it was given nobody knows what is finished: an operator does. */
-static void
-a_group_that_was_removed_stands_until_it_is_made(void **state)
-{
-	struct sbench *bench = *state;
-	sbench_add(bench, 3);
-	struct sbench_reader *a = sbench_open(bench, "a");
-	UNTIL(bench, a->taken == 3);
-	sbench_finish_first(a);
-	redis_just(bench->redis, "XGROUP DESTROY s g");
-	UNTIL(bench, strncmp(broker_reader_health(a->reader).message,
-			 "GONE the group g was removed: "
-			 "XGROUP CREATE s g ", 47) == 0);
-	assert_false(sbench_is_up(a));
-	redis_just(bench->redis, "XGROUP CREATE s g 0");
-	sbench_add(bench, 1);
-	UNTIL(bench, a->taken == 5);
-	assert_string_equal(broker_reader_health(a->reader).message, "");
-	finish_all(a);
-	assert_int_equal(a->lost[BROKER_DELETED], 0);
-	assert_int_equal(sbench_pending(bench, ""), 0);
-	sbench_close(a);
-}
-
 static void
 a_stream_that_was_made_anew_is_read_from_its_first_entry(void **state)
 {
@@ -626,7 +602,6 @@ main(void)
 	    TEST(what_is_deleted_while_it_is_in_hand_can_be_finished),
 	    TEST(what_was_deleted_before_it_is_given_back_is_lost),
 	    TEST(a_consumer_that_was_deleted_has_lost_what_it_had),
-	    TEST(a_group_that_was_removed_stands_until_it_is_made),
 	    TEST(a_stream_that_was_made_anew_is_read_from_its_first_entry),
 	    TEST(a_flushed_redis_is_read_on),
 	    TEST(a_user_without_rights_is_told_so),
