@@ -133,14 +133,14 @@ on_floors_timer(void *arg)
 
 void
 floors_start(struct floors *floors, struct store *store, struct loop *loop,
-    const char *kind, const char *name,
+    const char *source,
     void (*known)(void *arg, const char *part, struct span floor,
 	struct span decided),
     void *arg)
 {
 	*floors = (struct floors){.known = known, .arg = arg};
 	list_init(&floors->parts);
-	shared_init(&floors->shared, store, kind, name);
+	shared_init(&floors->shared, store, "source", source);
 	timer_init(&floors->timer, loop, on_floors_timer, floors);
 }
 
@@ -214,11 +214,11 @@ on_decided(struct store_call *call, enum call_end how, int error,
 }
 
 void
-floors_decide(struct floors_op *op, struct store *store, const char *kind,
-    const char *name, bool rewinds, const struct span *parts, size_t count)
+floors_decide(struct floors_op *op, struct store *store, const char *source,
+    bool rewinds, const struct span *parts, size_t count)
 {
 	struct shared shared;
-	shared_init(&shared, store, kind, name);
+	shared_init(&shared, store, "source", source);
 	call_begin_op(store, &op->op);
 	op->count = 0;
 	struct store_call *call =

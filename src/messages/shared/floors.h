@@ -33,9 +33,9 @@ struct floors {
 	struct timer timer;
 };
 
-/* known(arg, ...) is called from the loop; kind and name as in shared_init. */
+/* known(arg, ...) is called from the loop; the source's name lives as long. */
 void floors_start(struct floors *floors, struct store *store,
-    struct loop *loop, const char *kind, const char *name,
+    struct loop *loop, const char *source,
     void (*known)(void *arg, const char *part, struct span floor,
 	struct span decided),
     void *arg);
@@ -69,5 +69,5 @@ struct floors_op {
 	struct span *parts;  /* DONE: their names, in arena */
 	size_t count;
 };
-void floors_decide(struct floors_op *op, struct store *store, const char *kind,
-    const char *name, bool rewinds, const struct span *parts, size_t count);
+void floors_decide(struct floors_op *op, struct store *store,
+    const char *source, bool rewinds, const struct span *parts, size_t count);

@@ -331,7 +331,7 @@ source_new(struct worker *worker, const struct conf *conf,
 	counter_set(&meter->present, 1);
 	timer_set(&s->look, LOOK_MS);
 	pause_start(&s->pause, store, loop, "source", name, &pause_events);
-	floors_start(&s->floors, store, loop, "source", name, on_known, s);
+	floors_start(&s->floors, store, loop, name, on_known, s);
 	letters_start(&s->letters, store, loop, name, &letters_events);
 	/* Who waits, to lead or for the store, asks nothing of the broker. */
 	counter_set(&meter->up, 1);

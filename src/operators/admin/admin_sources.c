@@ -314,7 +314,7 @@ admin_sources_rewind(struct admin_request *a)
 	for (size_t i = 0; i < count; i++)
 		parts[i] = span_str(
 		    json_string_value(json_array_get(list, i)));
-	floors_decide(&a->rewind, a->admin->store, "source",
+	floors_decide(&a->rewind, a->admin->store,
 	    arena_dup(a->arena, a->name).ptr, rewinds(a), parts, count);
 	return admin_request_to(a, ADMIN_REWOUND, WAIT);
 }

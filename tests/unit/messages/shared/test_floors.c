@@ -48,8 +48,8 @@ static void
 begin(struct bench *bench, const char *name)
 {
 	n_heard = 0;
-	floors_start(&floors, bench->store, bench->loop, "source", name,
-	    on_known, &floors);
+	floors_start(&floors, bench->store, bench->loop, name, on_known,
+	    &floors);
 }
 
 static int
@@ -233,8 +233,8 @@ decide(struct bench *bench, struct floors_op *op, bool rewinds,
 	const struct span parts[] = {span_str(part != NULL ? part : "")};
 	do {
 		bench_op(bench, &op->op);
-		floors_decide(op, operators, "source", "orders", rewinds,
-		    parts, part != NULL);
+		floors_decide(
+		    op, operators, "orders", rewinds, parts, part != NULL);
 	} while (bench_wait(bench, &op->op) != 0);
 	return op->op.verdict;
 }
