@@ -52,11 +52,9 @@ struct driver {
 	 */
 	int64_t (*more_ms)(struct finishing *finishing);
 
-	/* It is not in flight any more, and freed after that.  Or NULL. */
-	void (*forget)(struct broker_reader *reader, struct flight *message);
 	/*
-	 * Its owner does not work on it any more: others may have it; forget
-	 * comes next.
+	 * Its owner does not work on it any more: others may have it; it is
+	 * forgotten next.
 	 */
 	void (*give_back)(struct broker_reader *reader, struct flight *message);
 	/*

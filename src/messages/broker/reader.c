@@ -82,8 +82,6 @@ leave_queue(struct broker_reader *reader, struct flight *f)
 void
 reader_flight_forget(struct broker_reader *reader, struct flight *f)
 {
-	if (reader->driver->forget != NULL)
-		reader->driver->forget(reader, f);
 	if (f->finishing != NULL)
 		f->finishing->message = NULL;
 	if (f->message != NULL) {

@@ -378,12 +378,6 @@ leave(struct broker_reader *core)
 }
 
 static void
-forget(struct broker_reader *core, struct flight *flight)
-{
-	postgres_of(core)->parts.in_flight[postgres_row_of(flight)->part]--;
-}
-
-static void
 give_back(struct broker_reader *core, struct flight *flight)
 {
 	(void)flight;
@@ -413,7 +407,6 @@ const struct driver postgres_driver = {
     .free = free_postgres,
     .take = take,
     .finish = postgres_finish_send_all,
-    .forget = forget,
     .give_back = give_back,
     .copies = postgres_row_copies,
     .health = read_health,

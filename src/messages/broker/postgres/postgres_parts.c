@@ -76,8 +76,7 @@ postgres_parts_read(const struct postgres_reader *reader,
 void
 postgres_parts_recall(struct postgres_reader *reader, unsigned part)
 {
-	if (reader->parts.in_flight[part] > 0)
-		reader_flight_recall(&reader->core, &reader->parts.is[part]);
+	reader_flight_recall(&reader->core, &reader->parts.is[part]);
 }
 
 /* What was in flight of a part that is another reader's now comes there. */
@@ -173,6 +172,8 @@ looked(void *arg, const struct postgres_trouble *trouble)
 	struct postgres_reader *reader = arg;
 	struct postgres_parts *parts = &reader->parts;
 	struct part_list lock = {.count = 0}, unlock = {.count = 0};
+	unsigned in_flight[POSTGRES_PARTS] = {0};
+	struct flight *f;
 	int64_t now_ms = loop_now_ms(reader->core.loop);
 	parts->busy = false;
 	if (trouble != NULL) {
@@ -183,6 +184,8 @@ looked(void *arg, const struct postgres_trouble *trouble)
 		postgres_pipe_refuse(reader->pipe, POSTGRES_POOLED);
 		return;
 	}
+	LIST_EACH(f, &reader->core.in_flight, of_reader)
+		in_flight[postgres_row_of(f)->part]++;
 	for (unsigned i = 0; i < reader->sql.parts; i++) {
 		bool wanted = i % parts->members == parts->before;
 		if (parts->is[i] == PART_OTHERS && wanted)
@@ -197,9 +200,11 @@ looked(void *arg, const struct postgres_trouble *trouble)
 		}
 		/* What rests may rest for a day: it comes again there. */
 		if (parts->is[i] == PART_LEAVING &&
-		    now_ms >= parts->leaves_ms[i])
+		    now_ms >= parts->leaves_ms[i]) {
 			postgres_parts_recall(reader, i);
-		if (parts->is[i] == PART_LEAVING && parts->in_flight[i] == 0)
+			in_flight[i] = 0;
+		}
+		if (parts->is[i] == PART_LEAVING && in_flight[i] == 0)
 			add_part(&unlock, i);
 	}
 	if (lock.count + unlock.count > 0)

@@ -63,7 +63,6 @@ struct postgres_parts {
 	unsigned members; /* readers of the table */
 	unsigned before;  /* how many of them are before this one */
 	enum postgres_part is[POSTGRES_PARTS];
-	unsigned in_flight[POSTGRES_PARTS];
 	int64_t leaves_ms[POSTGRES_PARTS]; /* LEAVING: its rows are recalled */
 	uint64_t changes;
 	struct timer look;

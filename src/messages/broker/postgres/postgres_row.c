@@ -113,7 +113,6 @@ postgres_row_take(
 	row->part = (uint32_t)part;
 	if (version.len < sizeof row->version && version.len > 0)
 		memcpy(row->version, version.ptr, version.len);
-	reader->parts.in_flight[part]++;
 }
 
 /* --- pages of copies --- */

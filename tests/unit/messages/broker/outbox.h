@@ -20,7 +20,6 @@ struct outbox {
 	struct broker_message **took; /* those handed over; NULL: let go of */
 	size_t n_took;
 	uint64_t deleted;
-	unsigned recalls;
 	char origin[64]; /* as it was told last */
 	unsigned origins; /* how often */
 	size_t took_before; /* rows when it was told last */
