@@ -56,7 +56,7 @@ on_beat(struct link_call *call, const redisReply *reply)
 	} else if (heard && reply->type != REDIS_REPLY_ERROR) {
 		streams_line_distrust(&streams->teller);
 	} else if (heard &&
-	    streams_line_error(&streams->teller, reply) == STREAMS_REFUSED) {
+	    !streams_line_passes(&streams->teller, reply)) {
 		reader_trouble_begin(core, STREAMS_TO_BEAT, "",
 		    span_of(reply->str, reply->len));
 	}
@@ -148,7 +148,7 @@ on_copies(struct link_call *call, const redisReply *reply)
 	struct streams *streams = streams_of(q->question.reader);
 	int error = E_BROKER_DOWN;
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
-	    streams_line_error(&streams->teller, reply) == STREAMS_REFUSED)
+	    !streams_line_passes(&streams->teller, reply))
 		error = E_BROKER_REFUSED;
 	else if (reply != NULL && q->question.copies != NULL &&
 	    read_page(streams, reply, q->question.copies))

@@ -71,8 +71,7 @@ on_finished(struct link_call *call, const redisReply *reply)
 	if (reply->type == REDIS_REPLY_ERROR) {
 		struct span words = span_of(reply->str, reply->len);
 		/* Nothing has happened. */
-		if (streams_line_error(&streams->teller, reply) ==
-		    STREAMS_LATER) {
+		if (streams_line_passes(&streams->teller, reply)) {
 			reader_finish_again(f, STREAMS_AGAIN_MS);
 			return;
 		}

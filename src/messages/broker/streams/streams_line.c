@@ -263,8 +263,8 @@ streams_line_distrust(struct streams_line *line)
 	link_distrust(line->link, "a reply to another command");
 }
 
-enum streams_error
-streams_line_error(struct streams_line *line, const redisReply *reply)
+bool
+streams_line_passes(struct streams_line *line, const redisReply *reply)
 {
 	struct span words = span_of(reply->str, reply->len);
 	enum redis_error error = redis_error_of(words);
@@ -274,12 +274,12 @@ streams_line_error(struct streams_line *line, const redisReply *reply)
 	    span_starts(words, SPAN("UNBLOCKED "));
 	if (error == REDIS_ERROR_NOSCRIPT) {
 		memset(line->streams->known, 0, sizeof line->streams->known);
-		return STREAMS_LATER;
+		return true;
 	}
 	if (span_starts(words, SPAN("NOGROUP "))) {
 		line->streams->take.step = STREAMS_GROUP;
 		reader_changed(&line->streams->core);
-		return STREAMS_LATER;
+		return true;
 	}
-	return follow(line, words) || passes ? STREAMS_LATER : STREAMS_REFUSED;
+	return follow(line, words) || passes;
 }

@@ -182,13 +182,13 @@ void streams_line_id(struct resp *command, struct streams_id id);
 /* A reply that cannot be true: the connection is good for nothing. */
 void streams_line_distrust(struct streams_line *line);
 
-/* What an error reply means for what was asked; nothing of it has happened. */
-enum streams_error {
-	STREAMS_REFUSED, /* it would be refused again */
-	STREAMS_LATER,   /* it can be sent again in a moment, or elsewhere */
-};
-/* Follows the slot, or has the group made, where that is what it says. */
-enum streams_error streams_line_error(
+/*
+ * Of an error reply, which says that nothing of what was asked has happened:
+ * whether it can be asked again in a moment, or elsewhere; else it would be
+ * refused again.  Follows the slot, or has the group made, where that is what
+ * it says.
+ */
+bool streams_line_passes(
     struct streams_line *line, const struct redisReply *reply);
 
 /* --- streams_entry.c --- */

@@ -62,8 +62,7 @@ on_step(struct link_call *call, const redisReply *reply)
 			streams_line_distrust(&streams->taker);
 		return;
 	}
-	bool later =
-	    streams_line_error(&streams->taker, reply) == STREAMS_LATER;
+	bool later = streams_line_passes(&streams->taker, reply);
 	if (later && take->passing_ms == 0) {
 		take->passing_ms = now_ms;
 		take->passing = take->what;
@@ -304,7 +303,7 @@ on_dropped(struct link_call *call, const redisReply *reply)
 	struct streams_drop *d = CONTAINER_OF(call, struct streams_drop, call);
 	struct streams *streams = d->streams;
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-		streams_line_error(&streams->taker, reply);
+		(void)streams_line_passes(&streams->taker, reply);
 	else if (reply == NULL || reply->integer == 1)
 		reader_flight_lost(&streams->core, BROKER_TRIMMED_PENDING, 1,
 		    span_str(d->id), NULL);
