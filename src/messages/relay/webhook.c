@@ -718,12 +718,6 @@ go_on(struct webhook *hook)
 
 /* --- the target --- */
 
-static struct webhook *
-hook_of(struct relay_target *target)
-{
-	return CONTAINER_OF(target, struct webhook, target);
-}
-
 static struct relay_target *
 hook_open(const struct relay_target_start *start)
 {
@@ -757,7 +751,7 @@ hook_open(const struct relay_target_start *start)
 static void
 hook_put(struct relay_target *target, struct relay_batch *batch)
 {
-	struct webhook *hook = hook_of(target);
+	struct webhook *hook = CONTAINER_OF(target, struct webhook, target);
 	hook->batch = batch;
 	hook->put = hook->putting = 0;
 	task_ready(hook->loop, &hook->ask);
@@ -766,7 +760,7 @@ hook_put(struct relay_target *target, struct relay_batch *batch)
 static void
 hook_hold(struct relay_target *target, bool holds)
 {
-	struct webhook *hook = hook_of(target);
+	struct webhook *hook = CONTAINER_OF(target, struct webhook, target);
 	hook->holds = holds;
 	if (hook->gone && !holds) {
 		hook->gone = false;
@@ -787,7 +781,7 @@ hook_is_idle(const struct relay_target *target)
 static void
 hook_close(struct relay_target *target)
 {
-	struct webhook *hook = hook_of(target);
+	struct webhook *hook = CONTAINER_OF(target, struct webhook, target);
 	struct try *try;
 	struct webhook_lane *lane;
 	LIST_EACH(try, &hook->tries, item)

@@ -348,16 +348,11 @@ ledger_open(const struct relay_target_start *start)
 	return &l->target;
 }
 
-static struct kafka_ledger *
-ledger_of(struct relay_target *target)
-{
-	return CONTAINER_OF(target, struct kafka_ledger, target);
-}
-
 static void
 ledger_close(struct relay_target *target)
 {
-	struct kafka_ledger *l = ledger_of(target);
+	struct kafka_ledger *l =
+	    CONTAINER_OF(target, struct kafka_ledger, target);
 	timer_clear(&l->timer);
 	if (l->producer != NULL)
 		kafka_producer_end(&l->producer);
@@ -370,7 +365,8 @@ ledger_close(struct relay_target *target)
 static void
 ledger_put(struct relay_target *target, struct relay_batch *batch)
 {
-	struct kafka_ledger *l = ledger_of(target);
+	struct kafka_ledger *l =
+	    CONTAINER_OF(target, struct kafka_ledger, target);
 	must(l->put == NULL);
 	l->put = batch;
 	if (l->step == LEDGER_OPEN)

@@ -75,13 +75,6 @@ give_back(struct kafka_thread *t, struct kafka_job *job)
 		job->done(job, false);
 }
 
-static void
-free_thread(struct kafka_thread *t)
-{
-	pthread_cond_destroy(&t->wake);
-	free(t);
-}
-
 static void *
 work(void *arg)
 {
@@ -100,7 +93,8 @@ work(void *arg)
 	pthread_mutex_lock(&mutex);
 	list_remove(&t->link);
 	pthread_mutex_unlock(&mutex);
-	free_thread(t);
+	pthread_cond_destroy(&t->wake);
+	free(t);
 	return NULL;
 }
 
@@ -115,7 +109,8 @@ kafka_thread_new(struct loop *loop)
 	list_init(&t->posted);
 	must(pthread_cond_init(&t->wake, NULL) == 0);
 	if (!thread_begin(work, t)) {
-		free_thread(t);
+		pthread_cond_destroy(&t->wake);
+		free(t);
 		return NULL;
 	}
 	pthread_mutex_lock(&mutex);

@@ -130,11 +130,15 @@ class_of(const struct postgres_reader *reader, struct span table)
 	return class;
 }
 
+/* Of the third statement of a new connection. */
 static void
-read_columns(struct postgres_reader *reader, const PGresult *result)
+columns_result(void *arg, unsigned statement, const PGresult *result)
 {
+	struct postgres_reader *reader = arg;
 	const struct conf_source *s = reader->core.source;
 	const struct conf_columns *c = &s->columns;
+	if (statement != 2)
+		return;
 	reader->no_order = false;
 	reader->wrong = what_is_wrong(reader, result);
 	if (reader->wrong != NULL)
@@ -237,13 +241,6 @@ prepare(struct postgres_reader *reader)
 	if (sql->listen != NULL)
 		postgres_pipe_query(pipe, sql->listen, NULL, 0);
 	postgres_pipe_end(pipe);
-}
-
-static void
-columns_result(void *arg, unsigned statement, const PGresult *result)
-{
-	if (statement == 2)
-		read_columns(arg, result);
 }
 
 static void
