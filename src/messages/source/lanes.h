@@ -9,12 +9,9 @@
 /*
  * Lanes: messages of one order go one after the other, as they were taken,
  * beside those of others.  It knows an order as a hash, and nothing of
- * messages.  One source's, which begins as zeros; on its worker's thread.
+ * messages.  One source has them in a hash, which is empty when its last
+ * message has left; on its worker's thread.
  */
-struct lanes {
-	struct hash lanes;
-};
-
 struct lane {
 	struct hash_item item;
 	uint8_t order[DIGEST_BYTES];
@@ -31,12 +28,10 @@ struct lane_place {
 };
 
 /* At the end of its lane, which is made if there is none. */
-void lanes_enter(struct lanes *lanes, const uint8_t order[DIGEST_BYTES],
+void lanes_enter(struct hash *lanes, const uint8_t order[DIGEST_BYTES],
     struct lane_place *place);
 /* Always allowed.  The next one's turn is done, if it waits for that. */
-void lanes_leave(struct lanes *lanes, struct lane_place *place);
-/* No lane has a place any more. */
-void lanes_free(struct lanes *lanes);
+void lanes_leave(struct hash *lanes, struct lane_place *place);
 
 /* Whether nobody is before it; one without a lane is always first. */
 static inline bool

@@ -379,7 +379,8 @@ source_free(struct part_member *member)
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);
-	lanes_free(&s->lanes);
+	must(s->lanes.count == 0);
+	hash_free(&s->lanes);
 	counter_set(&s->meter->standing, 0);
 	counter_set(&s->meter->in_flight, 0);
 	counter_set(&s->meter->present, 0);

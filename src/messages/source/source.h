@@ -56,7 +56,7 @@ struct source {
 	struct machines replays; /* of letters */
 	bool left; /* there were more letters to replay than it could */
 	struct restore *restore; /* under way; NULL: none */
-	struct lanes lanes;
+	struct hash lanes;
 	/* The store that it began with, and what else is known of stores. */
 	char store_id[72]; /* "": not known */
 	char other_store[72]; /* the broker knows that one; "" */

@@ -28,10 +28,10 @@ source_meter_transaction(enum broker_transaction how)
 }
 
 struct source_meter *
-source_meter_of(
-    struct source_meters *meters, const char *name, const char *broker)
+source_meter_of(struct source_meter *_Atomic *meters, const char *name,
+    const char *broker)
 {
-	struct source_meter *_Atomic *at = &meters->first;
+	struct source_meter *_Atomic *at = meters;
 	for (; *at != NULL; at = &(*at)->next)
 		if (!strcmp((*at)->name, name) &&
 		    !strcmp((*at)->broker, broker))
@@ -45,10 +45,10 @@ source_meter_of(
 }
 
 void
-source_meter_clear(struct source_meters *meters)
+source_meter_clear(struct source_meter *_Atomic *meters)
 {
-	struct source_meter *m = meters->first;
-	meters->first = NULL;
+	struct source_meter *m = *meters;
+	*meters = NULL;
 	while (m != NULL) {
 		struct source_meter *next = m->next;
 		free(m->name);

@@ -51,15 +51,11 @@ struct source_meter {
 	struct key_set sent;
 };
 
-struct source_meters {
-	struct source_meter *_Atomic first;
-};
-
 /* Finds or makes the series of that name; main thread, before its worker. */
-struct source_meter *source_meter_of(
-    struct source_meters *meters, const char *name, const char *broker);
+struct source_meter *source_meter_of(struct source_meter *_Atomic *meters,
+    const char *name, const char *broker);
 /* Nobody may read any more. */
-void source_meter_clear(struct source_meters *meters);
+void source_meter_clear(struct source_meter *_Atomic *meters);
 
 /* The contract's words. */
 const char *source_meter_outcome(enum message_outcome outcome);

@@ -6,7 +6,7 @@
 /* The sources of one worker, as its part (members.h), and what they count. */
 struct sources {
 	struct members members; /* first; struct source, by member */
-	struct source_meters meters; /* any thread reads them */
+	struct source_meter *_Atomic meters; /* any thread reads them */
 };
 
 extern const struct worker_part_kind sources_kind;

@@ -431,7 +431,7 @@ static const struct source_meter *
 first_meter(const struct metrics *m, int64_t worker)
 {
 	const struct sources *sources = sources_of(m->workers[worker]);
-	return sources != NULL ? atomic_load(&sources->meters.first) : NULL;
+	return sources != NULL ? atomic_load(&sources->meters) : NULL;
 }
 
 static const struct source_meter *
