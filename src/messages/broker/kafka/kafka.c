@@ -207,7 +207,6 @@ make(struct kafka *kafka)
 		kafka_trouble_is_down(kafka, words);
 		return false;
 	}
-	rd_kafka_poll_set_consumer(kafka->consumer);
 	kafka->queue = rd_kafka_queue_get_consumer(kafka->consumer);
 	rd_kafka_set_log_queue(kafka->consumer, kafka->queue);
 	kafka->watch = watch_new(core->loop, kafka->fd, on_readable, kafka);

@@ -158,6 +158,24 @@ conf_of(const struct conf_broker *broker, const char *client)
 	return conf;
 }
 
+/* Its threads are given no signals. */
+rd_kafka_t *
+kafka_conf_client(rd_kafka_type_t type, rd_kafka_conf_t *conf,
+    char words[KAFKA_WORDS_BYTES])
+{
+	sigset_t every, before;
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	rd_kafka_t *client =
+	    rd_kafka_new(type, conf, words, KAFKA_WORDS_BYTES);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (client == NULL)
+		rd_kafka_conf_destroy(conf);
+	else if (type == RD_KAFKA_CONSUMER)
+		rd_kafka_poll_set_consumer(client);
+	return client;
+}
+
 rd_kafka_t *
 kafka_conf_consumer(const struct conf_source *source, const char *instance,
     int64_t memory, char words[KAFKA_WORDS_BYTES])
@@ -187,15 +205,7 @@ kafka_conf_consumer(const struct conf_source *source, const char *instance,
 	    RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
 		RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
 		RD_KAFKA_EVENT_LOG);
-	sigset_t every, before;
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	rd_kafka_t *consumer =
-	    rd_kafka_new(RD_KAFKA_CONSUMER, conf, words, KAFKA_WORDS_BYTES);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (consumer == NULL)
-		rd_kafka_conf_destroy(conf);
-	return consumer;
+	return kafka_conf_client(RD_KAFKA_CONSUMER, conf, words);
 }
 
 /* What goes wrong is an error of the call that it concerns. */

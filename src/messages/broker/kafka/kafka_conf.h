@@ -29,9 +29,14 @@ char *kafka_conf_id(const struct conf_source *source, const char *instance);
 char *kafka_conf_relay_id(const char *relay, struct span store);
 
 /*
+ * A client of that configuration, which is the client's, or freed.  NULL: it
+ * cannot be made; why is in words.
+ */
+rd_kafka_t *kafka_conf_client(rd_kafka_type_t type, rd_kafka_conf_t *conf,
+    char words[KAFKA_WORDS_BYTES]);
+/*
  * The member of a source's group.  memory: what all messages of the gateway may
- * take, of which a partition's own queue has a small part.  NULL: it cannot be
- * made; why is in words.
+ * take, of which a partition's own queue has a small part.  NULL as above.
  */
 rd_kafka_t *kafka_conf_consumer(const struct conf_source *source,
     const char *instance, int64_t memory, char words[KAFKA_WORDS_BYTES]);

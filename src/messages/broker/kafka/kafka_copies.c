@@ -22,7 +22,7 @@ struct page {
 	struct reader_question question; /* first */
 	struct arena *arena;             /* that all of it is in */
 	struct kafka_job job;
-	rd_kafka_conf_t *conf; /* NULL: a client has it */
+	rd_kafka_conf_t *conf; /* NULL: it was used */
 	const char *source, **topics;
 	int64_t n_topics;
 	size_t most_bytes, limit, count;
@@ -127,13 +127,12 @@ static void
 run_page(struct kafka_job *job)
 {
 	struct page *page = CONTAINER_OF(job, struct page, job);
-	rd_kafka_t *client = rd_kafka_new(
-	    RD_KAFKA_CONSUMER, page->conf, page->words, sizeof page->words);
+	rd_kafka_t *client =
+	    kafka_conf_client(RD_KAFKA_CONSUMER, page->conf, page->words);
+	page->conf = NULL;
 	page->error = E_BROKER_DOWN;
 	if (client == NULL)
 		return;
-	page->conf = NULL;
-	rd_kafka_poll_set_consumer(client);
 	rd_kafka_resp_err_t error = read_topics(page, client);
 	rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 	page->error = 0;

@@ -130,12 +130,11 @@ run_look(struct kafka_job *job)
 	const struct kafka_call_names names = {
 	    .topic = look->topic, .group = look->group, .writes = true};
 	const struct rd_kafka_metadata *found;
-	rd_kafka_t *asker = rd_kafka_new(
-	    RD_KAFKA_CONSUMER, look->conf, look->words, sizeof look->words);
+	rd_kafka_t *asker =
+	    kafka_conf_client(RD_KAFKA_CONSUMER, look->conf, look->words);
+	look->conf = NULL;
 	if (asker == NULL)
 		return;
-	look->conf = NULL;
-	rd_kafka_poll_set_consumer(asker);
 	rd_kafka_topic_partition_list_t *list =
 	    kafka_call_list(look->topic, 0, -1);
 	const rd_kafka_topic_partition_t *at = &list->elems[0];

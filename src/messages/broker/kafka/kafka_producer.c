@@ -249,12 +249,9 @@ make_client(struct kafka_producer *p, struct kafka_batch *b)
 	rd_kafka_conf_set_opaque(conf, p);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
-	p->client =
-	    rd_kafka_new(RD_KAFKA_PRODUCER, conf, b->words, sizeof b->words);
-	if (p->client == NULL)
-		rd_kafka_conf_destroy(conf);
-	else if (insist(p, b, PATIENCE_MS, rd_kafka_init_transactions) !=
-	    CALL_DONE)
+	p->client = kafka_conf_client(RD_KAFKA_PRODUCER, conf, b->words);
+	if (p->client != NULL &&
+	    insist(p, b, PATIENCE_MS, rd_kafka_init_transactions) != CALL_DONE)
 		drop(p);
 }
 
