@@ -146,6 +146,7 @@ hash_worker(const struct gateway *g)
 	const struct node *node = LIST_FIRST(
 	    &g->worker->store->nodes, struct node, in_store);
 	const struct worker *w = g->worker;
+	must(node != NULL);
 	uint64_t hash =
 	    hash_machines(&w->requests, hash_request_machine);
 	hash = mix(hash,
