@@ -29,7 +29,8 @@ struct postgres_batch {
 	void (*result)(void *arg, unsigned statement, const PGresult *result);
 	void (*end)(void *arg, const struct postgres_trouble *trouble);
 	void *arg;
-	unsigned at; /* the statement whose result comes next */
+	unsigned statements;
+	unsigned at; /* the one whose result comes next */
 	bool failed;
 	struct postgres_trouble trouble;
 };
@@ -228,6 +229,13 @@ take_result(struct postgres_pipe *pipe, PGresult *result)
 	struct postgres_batch *batch = pipe->first;
 	switch ((int)PQresultStatus(result)) {
 	case PGRES_PIPELINE_SYNC:
+		/* A pooler gives out what another client did not wait for. */
+		if (batch->at < batch->statements ||
+		    batch->at > batch->statements + batch->failed) {
+			pipe_breaks(pipe, "the answers are none to what was "
+					  "asked: a pooler mixes them up");
+			break;
+		}
 		pipe->first = batch->next;
 		if (pipe->first == NULL)
 			pipe->last = &pipe->first;
@@ -334,6 +342,7 @@ void
 postgres_pipe_prepare(
     struct postgres_pipe *pipe, const char *name, const char *sql)
 {
+	pipe->making->statements++;
 	if (PQsendPrepare(pipe->conn, name, sql, 0, NULL) == 0)
 		pipe_breaks(pipe, NULL);
 }
@@ -346,6 +355,7 @@ send_with(struct postgres_pipe *pipe, const char *name, const char *sql,
 	const char *values[VALUES_MOST];
 	int lengths[VALUES_MOST], formats[VALUES_MOST];
 	must(count <= VALUES_MOST);
+	pipe->making->statements++;
 	for (unsigned i = 0; i < count; i++) {
 		must(from[i].len < INT_MAX);
 		values[i] = from[i].ptr;
