@@ -238,12 +238,20 @@ question_result(void *arg, unsigned statement, const PGresult *result)
 	struct witness_asked *q = arg;
 	int rows = PQntuples(result);
 	struct span verdict = postgres_pipe_value(result, 0, WITNESS_VERDICT);
+	char key[DIGEST_HEX + 1];
 	if (statement == BATCH_FIRST)
 		q->inserted = rows > 0;
 	if (statement != BATCH_FIRST + 1 + (unsigned)q->updates || rows == 0)
 		return;
 	q->twice = rows > 1;
-	if (span_eq(verdict, SPAN("done"))) {
+	hex_encode(q->key_id.bytes, DIGEST_BYTES, key);
+	if (!span_eq(postgres_pipe_value(result, 0, WITNESS_KEY),
+		span_str(key)) ||
+	    postgres_pipe_number(result, 0, WITNESS_ATTEMPT) != q->attempt) {
+		/* A pooler may have mixed up what two have asked. */
+		q->row = ROW_ODD;
+		q->twice = false;
+	} else if (span_eq(verdict, SPAN("done"))) {
 		q->row = ROW_DONE;
 		if (q->op != NULL)
 			q->wrong = take_answer(q->op, result);

@@ -48,6 +48,8 @@ enum postgres_witness_column {
 	WITNESS_BODY,
 	WITNESS_BODY_BYTES, /* of the whole of it */
 	WITNESS_AGE, /* ms since it was written */
+	WITNESS_KEY, /* and what the row is of */
+	WITNESS_ATTEMPT,
 };
 enum { POSTGRES_WITNESS_HEADERS = 65536 };
 
