@@ -28,8 +28,9 @@
  * waits for the API's locks does so on one of some others, one after the other,
  * made when they are needed: questions about what is UNKNOWN, and an answer
  * whose row has been found locked; what is given up meanwhile is not sent at
- * all.  Nothing is asked before the catalogue was read, nor what may not be
- * believed.
+ * all.  They are to the server of the first one, and end with it: of another,
+ * be it a primary as well, neither catalogue nor rows would be known.  Nothing
+ * is asked before the catalogue was read, nor what may not be believed.
  *
  * Behind each batch that is a transaction goes a ROLLBACK of its own: where the
  * batch failed before its COMMIT, the session is left in its transaction, and
@@ -66,7 +67,7 @@ struct witness_database {
 	struct conf_broker broker; /* a copy of what it is reached by */
 	struct witness_pipe pipes[PIPES];
 	bool known; /* its catalogue was read, for this generation */
-	unsigned readings; /* that were begun; the last one counts */
+	unsigned readings; /* of it, that were begun */
 	bool down;         /* the log has it */
 	struct timer read;
 	struct list looks; /* being gathered, one for each route */
@@ -77,7 +78,6 @@ struct witness_database {
 struct witnesses {
 	struct worker *worker;
 	struct list databases;
-	unsigned reloads;
 };
 
 static bool
@@ -314,6 +314,7 @@ finish_away(struct witness_op *op, const char *why)
 
 static void question_ended(void *arg, const struct postgres_trouble *trouble);
 static void go_on(struct witness_database *database);
+static void pipe_open(struct witness_pipe *pipe);
 static void line_up(
     struct witness_database *database, struct witness_op *op, bool brief);
 
@@ -415,6 +416,8 @@ go_on(struct witness_database *database)
 	struct witness_op *op;
 	for (size_t i = 0; i < PIPES && database->known; i++) {
 		struct witness_pipe *pipe = &database->pipes[i];
+		if (pipe->pipe == NULL && !list_empty(&pipe->waiting))
+			pipe_open(pipe);
 		if (pipe->pipe == NULL || !postgres_pipe_is_ready(pipe->pipe))
 			continue;
 		LIST_EACH(op, &pipe->waiting, item) {
@@ -641,19 +644,17 @@ clean(struct witness_database *database, const char *table, int64_t keep_ms)
 struct witness_reading {
 	struct witness_database *database;
 	unsigned number;
-	unsigned reloads; /* so many there were: it is of that generation */
-	bool last; /* of the routes of the database */
-	char *route;
+	char *route; /* NULL: of all of them it was read */
 	char *table;
 	bool read;
 	int64_t keep_ms; /* of rows that were revoked; 0: nothing is deleted */
 };
 
-/* After a reload the route may have another table, or enforced_by. */
+/* A reload begins another: then it may be of another table. */
 static bool
-is_of_now(const struct witness_reading *reading)
+is_latest(const struct witness_reading *reading)
 {
-	return reading->reloads == reading->database->all->reloads;
+	return reading->number == reading->database->readings;
 }
 
 static void
@@ -661,17 +662,16 @@ catalogue_result(void *arg, unsigned statement, const PGresult *result)
 {
 	struct witness_reading *reading = arg;
 	struct trusts *trusts = reading->database->all->worker->trusts;
-	(void)statement;
+	if (statement != BATCH_FIRST)
+		return;
 	reading->read = PQntuples(result) == 1;
 	if (!postgres_pipe_true(result, 0, WITNESS_MAY_DELETE))
 		reading->keep_ms = 0;
-	if (reading->read && is_of_now(reading))
+	if (reading->read && is_latest(reading))
 		trust_catalogue(trusts, reading->route,
 		    postgres_pipe_value(result, 0, WITNESS_UNUSABLE).ptr,
 		    postgres_pipe_value(result, 0, WITNESS_UNENFORCED).ptr);
 }
-
-static void read_catalogue(struct witness_database *database);
 
 static void
 catalogue_ended(void *arg, const struct postgres_trouble *trouble)
@@ -679,22 +679,21 @@ catalogue_ended(void *arg, const struct postgres_trouble *trouble)
 	struct witness_reading *reading = arg;
 	struct witness_database *database = reading->database;
 	bool lost = trouble != NULL && trouble->lost;
-	if (reading->route != NULL && !lost && is_of_now(reading) &&
+	bool another =
+	    !lost && trouble != NULL && trouble->kind == POSTGRES_ANOTHER;
+	bool counts = !lost && !another && is_latest(reading);
+	if (counts && reading->route != NULL &&
 	    (trouble != NULL || !reading->read))
 		trust_catalogue(database->all->worker->trusts,
 		    reading->route,
 		    trouble != NULL ? trouble->words
 				    : "its catalogue says nothing",
 		    NULL);
-	if (!lost && reading->keep_ms > 0 && reading->read)
+	if (trouble == NULL && reading->keep_ms > 0 && reading->read)
 		clean(database, reading->table, reading->keep_ms);
-	bool latest = reading->last && reading->number == database->readings;
-	if (!lost && latest && !is_of_now(reading)) {
-		read_catalogue(database);
-	} else if (!lost && latest) {
+	if (counts && reading->route == NULL) {
 		struct logline line;
 		database->known = true;
-		postgres_pipe_ready(database->pipes[0].pipe);
 		if (database->down) {
 			line = log_begin(EV_witness_up);
 			log_str(&line, "broker", database->broker.name);
@@ -706,6 +705,9 @@ catalogue_ended(void *arg, const struct postgres_trouble *trouble)
 	free(reading->route);
 	free(reading->table);
 	free(reading);
+	/* A pooler may have led it to a server that does not write any more. */
+	if (another)
+		postgres_pipe_refuse(database->pipes[0].pipe, trouble->words);
 }
 
 /* How long rows of that table are kept that were revoked. */
@@ -745,7 +747,7 @@ read_catalogue(struct witness_database *database)
 		    &route->idempotency->witness;
 		reading = mem_zero(sizeof *reading);
 		reading->database = database;
-		reading->reloads = database->all->reloads;
+		reading->number = database->readings;
 		reading->route = mem_text(route->name);
 		reading->table = mem_text(policy->table);
 		if (cleans)
@@ -756,18 +758,16 @@ read_catalogue(struct witness_database *database)
 			? POSTGRES_NULL
 			: span_str(postgres_name_table(
 			      arena, policy->enforced_by))};
-		postgres_pipe_begin(
-		    pipe, catalogue_result, catalogue_ended, reading);
+		batch_begin(pipe, LOOK_MS, catalogue_result, catalogue_ended,
+		    reading);
 		postgres_pipe_query(
 		    pipe, postgres_witness_catalogue, values, 2);
-		postgres_pipe_end(pipe);
+		batch_end(pipe);
 	}
 	/* Then all of it is known. */
 	reading = mem_zero(sizeof *reading);
 	reading->database = database;
-	reading->reloads = database->all->reloads;
 	reading->number = database->readings;
-	reading->last = true;
 	postgres_pipe_begin(pipe, NULL, catalogue_ended, reading);
 	postgres_pipe_end(pipe);
 	arena_free(&arena);
@@ -779,12 +779,11 @@ static void
 pipe_made(void *arg)
 {
 	struct witness_pipe *pipe = arg;
-	if (pipe == pipe->database->pipes) {
+	postgres_pipe_ready(pipe->pipe);
+	if (pipe == pipe->database->pipes)
 		read_catalogue(pipe->database);
-	} else {
-		postgres_pipe_ready(pipe->pipe);
+	else
 		go_on(pipe->database);
-	}
 }
 
 static void
@@ -814,13 +813,12 @@ pipe_down(void *arg, const char *why, bool refused)
 static void
 pipe_open(struct witness_pipe *pipe)
 {
-	struct worker *w = pipe->database->all->worker;
+	struct witness_database *database = pipe->database;
+	struct worker *w = database->all->worker;
 	const struct postgres_pipe_events events = {
 	    pipe_made, NULL, pipe_down, pipe};
-	pipe->used = true;
-	if (pipe->pipe == NULL)
-		pipe->pipe = postgres_pipe_new(w->loop,
-		    &pipe->database->broker, w->conf->instance, &events);
+	pipe->pipe = postgres_pipe_new(w->loop, &database->broker,
+	    w->conf->instance, &events, database->pipes[0].pipe);
 }
 
 static void
@@ -906,7 +904,6 @@ line_up(struct witness_database *database, struct witness_op *op, bool brief)
 			pipe = &database->pipes[i];
 	pipe->load++;
 	op->pipe = pipe;
-	pipe_open(pipe);
 	list_add_last(&pipe->waiting, &op->item);
 	go_on(database);
 }
@@ -957,7 +954,6 @@ witness_reload(struct witnesses *witnesses)
 {
 	const struct conf *conf = witnesses->worker->generation->conf;
 	struct witness_database *database;
-	witnesses->reloads++;
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf_has_witness(&conf->routes[i]))
 			database_of(witnesses,

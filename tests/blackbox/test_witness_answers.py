@@ -3,6 +3,7 @@
 what lies between them while a question is asked, a payment is made once."""
 
 import itertools
+import os
 import signal
 
 from once import tap
@@ -148,6 +149,51 @@ def the_server_that_takes_its_place_is_asked(bench):
     pair.primary.kill(signal.SIGINT)
     pair.promote()
     is_made_once(ledger, upstream, gateway, 1, ROW)
+
+
+@test
+def no_other_server_is_asked_than_the_one_that_is_looked_at(bench):
+    """Both take writes, as in a split brain; the API pays in the first, which
+    takes no more connections of the gateway."""
+    postgres, other = bench.postgres(), bench.postgres_for_all
+    way = os.path.join(bench.folder(), "a")
+    os.symlink(postgres.folder, way)
+    Ledger(other)
+    hosts = ",".join(folder.replace("/", "%2F")
+                     for folder in (way, other.folder))
+    ledger, upstream, gateway = begin(
+        bench, postgres, f"postgresql://postgres@/postgres?host={hosts}")
+    os.unlink(way)
+    # By that one its catalogue is read.
+    postgres("SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM "
+             "pg_stat_activity WHERE application_name LIKE 'onceproxy/%' "
+             "ORDER BY backend_start OFFSET 1) AS all_but_the_first")
+    ledger.dies("committed")
+    equal(gateway.ask("k").status, 502)
+    until_asked(gateway, "away")
+    os.symlink(postgres.folder, way)
+    is_made_once(ledger, upstream, gateway, 1, ROW)
+    equal(other("SELECT 1 FROM ledger_witness"), [])
+
+
+@test
+def a_server_that_takes_writes_no_more_is_left_behind_a_pooler_too(bench):
+    """Which keeps the connections of its clients over a failover."""
+    if POOLER is None:
+        raise Skip("there is no PgBouncer")
+    pair = bench.postgres_pair()
+    pooler = Pooler(pair, "transaction")
+    bench.upstreams.append(pooler)
+    ledger, upstream, gateway = begin(bench, pair, pooler.url)
+    pair.wait_copied()
+    pair.primary.kill(signal.SIGINT)
+    pair.promote()
+    pair.copy_again()
+    ledger.dies("open")
+    equal(gateway.ask("k").status, 502)
+    # Its catalogue is read anew, as it is each minute.
+    gateway.signal(signal.SIGHUP)
+    is_made_once(ledger, upstream, gateway, 2, OWN)
 
 
 @test

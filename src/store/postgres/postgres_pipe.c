@@ -41,8 +41,10 @@ struct postgres_pipe {
 	struct postgres_pipe_events events;
 	char *application;
 	PQconninfoOption *options; /* of the URI; NULL: it cannot be read */
+	const struct postgres_pipe *beside; /* or NULL */
 	unsigned n_hosts;
 	unsigned host;  /* the one that is tried, or was last */
+	char *address;  /* of that; NULL: it has none, or it is not known yet */
 	unsigned tried; /* of this round */
 	unsigned failures; /* rounds in a row */
 	struct resolve_lookup *lookup;
@@ -542,6 +544,8 @@ discard_notice(void *arg, const PGresult *notice)
 static void
 start_attempt(struct postgres_pipe *pipe, const char *address)
 {
+	free(pipe->address);
+	pipe->address = address != NULL ? mem_text(address) : NULL;
 	pipe->conn = start_to(pipe, address);
 	PQsetNoticeReceiver(pipe->conn, discard_notice, NULL);
 	attempt_goes_on(pipe, 0);
@@ -563,9 +567,14 @@ static void
 try_host(void *arg)
 {
 	struct postgres_pipe *pipe = arg;
+	timer_set(&pipe->deadline, HOST_MS);
+	if (pipe->beside != NULL) {
+		pipe->host = pipe->beside->host;
+		start_attempt(pipe, pipe->beside->address);
+		return;
+	}
 	char *name = of_host(pipe, "host");
 	char *address = of_host(pipe, "hostaddr");
-	timer_set(&pipe->deadline, HOST_MS);
 	if (pipe->options == NULL)
 		go_down(pipe, "the URI cannot be read", false);
 	else if (address == NULL && name != NULL && name[0] != '/' &&
@@ -582,7 +591,8 @@ try_host(void *arg)
 
 struct postgres_pipe *
 postgres_pipe_new(struct loop *loop, const struct conf_broker *broker,
-    const char *instance, const struct postgres_pipe_events *events)
+    const char *instance, const struct postgres_pipe_events *events,
+    const struct postgres_pipe *beside)
 {
 	struct postgres_pipe *pipe = mem_zero(sizeof *pipe);
 	pipe->loop = loop;
@@ -591,9 +601,12 @@ postgres_pipe_new(struct loop *loop, const struct conf_broker *broker,
 	pipe->last = &pipe->first;
 	pipe->application = mem_printf("onceproxy/%s", instance);
 	pipe->options = PQconninfoParse(broker->postgres, NULL);
+	pipe->beside = beside;
 	pipe->n_hosts = count_of(setting(pipe, "host"));
 	if (pipe->n_hosts < count_of(setting(pipe, "hostaddr")))
 		pipe->n_hosts = count_of(setting(pipe, "hostaddr"));
+	if (beside != NULL)
+		pipe->n_hosts = 1;
 	timer_init(&pipe->deadline, loop, on_deadline, pipe);
 	timer_init(&pipe->pause, loop, try_host, pipe);
 	timer_set(&pipe->pause, 0);
@@ -611,6 +624,7 @@ postgres_pipe_free(struct postgres_pipe **pipe)
 	*pipe = NULL;
 	PQconninfoFree(p->options);
 	free(p->application);
+	free(p->address);
 	loop_rest(p->loop, p, free);
 }
 

@@ -72,11 +72,14 @@ struct postgres_pipe_events {
 
 /*
  * Begins to try, from the loop; broker outlives it, and instance is a part of
- * application_name.
+ * application_name.  beside: another one of that broker's, which stands: its
+ * server is the only one that is tried, and this one is freed when that one
+ * goes down.
  */
 struct postgres_pipe *postgres_pipe_new(struct loop *loop,
     const struct conf_broker *broker, const char *instance,
-    const struct postgres_pipe_events *events);
+    const struct postgres_pipe_events *events,
+    const struct postgres_pipe *beside);
 /*
  * At once; batches end as lost within this, and down is not called.  Nulls the
  * pointer, accepts NULL.  Allowed from within the events and the batches'

@@ -354,8 +354,8 @@ open_postgres(struct broker_reader *core)
 	timer_init(
 	    &reader->parts.look, core->loop, postgres_parts_look, reader);
 	postgres_take_down(reader);
-	reader->pipe = postgres_pipe_new(
-	    core->loop, core->source->broker, core->instance, &events);
+	reader->pipe = postgres_pipe_new(core->loop, core->source->broker,
+	    core->instance, &events, NULL);
 }
 
 /* Its locks end with its connection, and nothing else is given back. */

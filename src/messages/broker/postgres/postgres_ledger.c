@@ -271,8 +271,8 @@ ledger_open(const struct relay_target_start *start)
 	snprintf(l->term, sizeof l->term, "%" PRId64, start->term);
 	make_statements(l, start->relay->table);
 	task_init(&l->go_on, ledger_goes_on, l);
-	l->pipe = postgres_pipe_new(
-	    l->loop, start->relay->broker, start->conf->instance, &events);
+	l->pipe = postgres_pipe_new(l->loop, start->relay->broker,
+	    start->conf->instance, &events, NULL);
 	return &l->target;
 }
 
