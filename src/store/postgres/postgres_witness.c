@@ -60,8 +60,8 @@ postgres_witness_make(struct arena *arena, const char *table)
  * counts where all rows have been proven, and nobody has switched it off.
  */
 const char postgres_witness_catalogue[] =
-    "WITH one_of_each AS (SELECT i.indrelid FROM pg_index AS i "
-    "WHERE i.indrelid IN (to_regclass($1::text), to_regclass($2::text)) "
+    "WITH one_of_each AS (SELECT FROM pg_index AS i "
+    "WHERE i.indrelid = to_regclass($1::text) "
     "AND i.indisunique AND i.indisvalid AND i.indimmediate "
     "AND i.indpred IS NULL AND i.indnkeyatts = 2 "
     "AND ARRAY['attempt', 'key_id'] = ("
@@ -73,7 +73,7 @@ const char postgres_witness_catalogue[] =
     "WHEN w.oid IS NULL THEN 'there is no such table' "
     "WHEN w.relkind NOT IN ('r', 'p') THEN 'it is no table' "
     "WHEN w.relpersistence <> 'p' THEN 'it is unlogged, or temporary' "
-    "WHEN NOT EXISTS (SELECT FROM one_of_each WHERE indrelid = w.oid) "
+    "WHEN NOT EXISTS (SELECT FROM one_of_each) "
     "THEN 'it has no primary key (key_id, attempt)' "
     "END, "
     "CASE "
@@ -106,7 +106,6 @@ const char postgres_witness_catalogue[] =
     "THEN 'it has no valid and enabled foreign key "
     "(key_id, attempt, verdict) to the witness' "
     "END, "
-    "EXISTS (SELECT FROM one_of_each WHERE indrelid = e.oid)::text, "
     "has_table_privilege(w.oid, 'DELETE')::text "
     "FROM (SELECT to_regclass($1::text) AS witness, "
     "$2::text AS enforced_by) AS n "

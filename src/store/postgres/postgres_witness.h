@@ -59,13 +59,12 @@ struct postgres_witness postgres_witness_make(
 /*
  * What the catalogue says of the table $1 and of that which is enforced_by ($2,
  * or null), both quoted.  One row: why nothing can be asked of the first, or
- * null; why the second enforces nothing, or null; whether there is only one row
- * of an attempt in that ("true"); and whether this user may delete.
+ * null; why the second enforces nothing, or null; and whether this user may
+ * delete ("true").
  */
 extern const char postgres_witness_catalogue[];
 enum postgres_witness_finding {
 	WITNESS_UNUSABLE,
 	WITNESS_UNENFORCED,
-	WITNESS_SINGLE,
 	WITNESS_MAY_DELETE,
 };
