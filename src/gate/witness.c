@@ -54,9 +54,7 @@ enum {
 struct witness_pipe {
 	struct witness_database *database;
 	struct postgres_pipe *pipe; /* NULL: not needed yet */
-	struct list waiting;        /* questions, until it can be asked */
-	unsigned load;              /* those, and those under way */
-	bool busy; /* one is under way that may wait for a lock */
+	bool busy; /* a question is under way that may wait for a lock */
 	bool used; /* since the catalogue was read last */
 };
 
@@ -66,6 +64,9 @@ struct witness_database {
 	struct witnesses *all;
 	struct conf_broker broker; /* a copy of what it is reached by */
 	struct witness_pipe pipes[PIPES];
+	/* What is not sent yet: for the first of them, and for the others. */
+	struct list brief, questions;
+	unsigned under_way; /* of what was sent */
 	bool known; /* its catalogue was read, for this generation */
 	unsigned readings; /* of it, that were begun */
 	bool down;         /* the log has it */
@@ -84,11 +85,9 @@ static bool
 is_of(const struct witness_database *database,
     const struct conf_broker *broker)
 {
-	const char *ours = database->broker.password;
-	bool same = ours == NULL || broker->password == NULL
-	    ? ours == broker->password
-	    : strcmp(ours, broker->password) == 0;
-	return same && !strcmp(database->broker.postgres, broker->postgres);
+	const struct conf_broker *ours = &database->broker;
+	return !strcmp(ours->postgres, broker->postgres) &&
+	    span_eq(span_str(ours->password), span_str(broker->password));
 }
 
 /*
@@ -315,8 +314,6 @@ finish_away(struct witness_op *op, const char *why)
 static void question_ended(void *arg, const struct postgres_trouble *trouble);
 static void go_on(struct witness_database *database);
 static void pipe_open(struct witness_pipe *pipe);
-static void line_up(
-    struct witness_database *database, struct witness_op *op, bool brief);
 
 /* The pipe can be asked, and what may be believed is known. */
 static void
@@ -330,7 +327,6 @@ send_question(struct witness_pipe *pipe, struct witness_op *op)
 	if (!is_current(pipe->database, op->route->name, policy->table))
 		why = "the route has another witness now";
 	if (why != NULL && !op->regardless && INVARIANT(witness_seen)) {
-		pipe->load--;
 		finish(op, WITNESS_UNKNOWN, why);
 		op->distrusted = true;
 		return;
@@ -354,6 +350,7 @@ send_question(struct witness_pipe *pipe, struct witness_op *op)
 	struct postgres_witness sql =
 	    postgres_witness_make(arena, policy->table);
 	int64_t wait_ms = policy->wait_ms;
+	pipe->database->under_way++;
 	pipe->used = true;
 	pipe->busy = pipe != pipe->database->pipes;
 	if (!pipe->busy && wait_ms > BRIEF_MS)
@@ -377,7 +374,7 @@ question_ended(void *arg, const struct postgres_trouble *trouble)
 	struct witness_pipe *pipe = q->pipe;
 	struct witness_database *database = pipe->database;
 	const char *why = NULL;
-	pipe->load--;
+	database->under_way--;
 	pipe->busy = false;
 	/* A payment beside its revocation: nothing keeps them apart. */
 	if (trouble == NULL && q->twice)
@@ -395,7 +392,7 @@ question_ended(void *arg, const struct postgres_trouble *trouble)
 		/* Nothing has changed; it is asked where it may wait. */
 		op->asked = NULL;
 		witness_clear(op);
-		line_up(database, op, false);
+		list_add_last(&database->questions, &op->item);
 	} else if (op != NULL && trouble->kind == POSTGRES_LOCKED) {
 		finish(op, WITNESS_UNKNOWN,
 		    "the API is still at work: its row is locked");
@@ -410,18 +407,23 @@ question_ended(void *arg, const struct postgres_trouble *trouble)
 	go_on(database);
 }
 
+/* Where those that are there are all at work one more is made, at a time. */
 static void
 go_on(struct witness_database *database)
 {
 	struct witness_op *op;
+	bool making = false;
 	for (size_t i = 0; i < PIPES && database->known; i++) {
 		struct witness_pipe *pipe = &database->pipes[i];
-		if (pipe->pipe == NULL && !list_empty(&pipe->waiting))
+		struct list *waiting =
+		    i == 0 ? &database->brief : &database->questions;
+		if (pipe->pipe == NULL && !list_empty(waiting) && !making)
 			pipe_open(pipe);
-		if (pipe->pipe == NULL || !postgres_pipe_is_ready(pipe->pipe))
+		if (pipe->pipe == NULL)
 			continue;
-		LIST_EACH(op, &pipe->waiting, item) {
-			if (pipe->busy)
+		making |= !postgres_pipe_is_ready(pipe->pipe);
+		LIST_EACH(op, waiting, item) {
+			if (pipe->busy || !postgres_pipe_is_ready(pipe->pipe))
 				break;
 			list_remove(&op->item);
 			send_question(pipe, op);
@@ -429,14 +431,12 @@ go_on(struct witness_database *database)
 	}
 }
 
-/* What waits for that pipe ends. */
 static void
-end_waiting(struct witness_pipe *pipe, const char *why)
+end_waiting(struct list *waiting, const char *why)
 {
 	struct witness_op *op;
-	LIST_EACH(op, &pipe->waiting, item) {
+	LIST_EACH(op, waiting, item) {
 		list_remove(&op->item);
-		pipe->load--;
 		finish_away(op, why);
 	}
 }
@@ -445,10 +445,7 @@ static void
 detach(struct op *waits, int error)
 {
 	struct witness_op *op = CONTAINER_OF(waits, struct witness_op, op);
-	if (list_linked(&op->item)) {
-		list_remove(&op->item);
-		op->pipe->load--;
-	}
+	list_remove(&op->item);
 	if (op->asked != NULL)
 		op->asked->op = NULL;
 	if (error == E_TIMEOUT)
@@ -791,16 +788,21 @@ pipe_down(void *arg, const char *why, bool refused)
 {
 	struct witness_pipe *pipe = arg;
 	struct witness_database *database = pipe->database;
+	bool taken = false;
 	(void)refused;
-	end_waiting(pipe, why);
+	/* What waits is for those that are at work, if there are any. */
+	for (size_t i = 1; i < PIPES; i++)
+		taken |= database->pipes[i].busy;
+	if (pipe != database->pipes && taken)
+		return;
+	end_waiting(&database->questions, why);
 	if (pipe != database->pipes)
 		return;
 	/* The next server may be another one, with another catalogue. */
 	database->known = false;
-	for (size_t i = 1; i < PIPES; i++) {
-		end_waiting(&database->pipes[i], why);
+	end_waiting(&database->brief, why);
+	for (size_t i = 1; i < PIPES; i++)
 		postgres_pipe_free(&database->pipes[i].pipe);
-	}
 	if (database->down)
 		return;
 	database->down = true;
@@ -829,10 +831,10 @@ database_free(struct witness_database *database)
 	list_remove(&database->item);
 	timer_clear(&database->read);
 	timer_clear(&database->look);
-	for (size_t i = 0; i < PIPES; i++) {
-		end_waiting(&database->pipes[i], "the gateway ends");
+	end_waiting(&database->brief, "the gateway ends");
+	end_waiting(&database->questions, "the gateway ends");
+	for (size_t i = 0; i < PIPES; i++)
 		postgres_pipe_free(&database->pipes[i].pipe);
-	}
 	LIST_EACH(looks, &database->looks, item)
 		looks_free(looks);
 	free(database->broker.name);
@@ -847,12 +849,13 @@ on_read_timer(void *arg)
 {
 	struct witness_database *database = arg;
 	size_t at = 0;
-	bool needed = next_route(database, &at) != NULL;
+	bool needed = next_route(database, &at) != NULL ||
+	    database->under_way > 0 || !list_empty(&database->brief) ||
+	    !list_empty(&database->questions);
 	timer_set(&database->read, READ_EVERY_MS);
-	for (size_t i = 0; i < PIPES; i++) {
+	for (size_t i = 1; i < PIPES; i++) {
 		struct witness_pipe *pipe = &database->pipes[i];
-		needed = needed || pipe->load > 0;
-		if (i > 0 && pipe->load == 0 && !pipe->used)
+		if (!pipe->busy && !pipe->used)
 			postgres_pipe_free(&pipe->pipe);
 		pipe->used = false;
 	}
@@ -877,10 +880,10 @@ database_of(struct witnesses *witnesses, const struct conf_broker *broker)
 	    .password = broker->password != NULL
 		? secret_str(span_str(broker->password))
 		: NULL};
-	for (size_t i = 0; i < PIPES; i++) {
+	for (size_t i = 0; i < PIPES; i++)
 		database->pipes[i].database = database;
-		list_init(&database->pipes[i].waiting);
-	}
+	list_init(&database->brief);
+	list_init(&database->questions);
 	list_init(&database->looks);
 	timer_init(
 	    &database->read, witnesses->worker->loop, on_read_timer, database);
@@ -892,21 +895,6 @@ database_of(struct witnesses *witnesses, const struct conf_broker *broker)
 }
 
 /* --- asking, from outside --- */
-
-/* brief: where nothing waits for a lock; or else where it may. */
-static void
-line_up(struct witness_database *database, struct witness_op *op, bool brief)
-{
-	struct witness_pipe *pipe = &database->pipes[brief ? 0 : 1];
-	/* The one with the least to do; of those, one that is there. */
-	for (size_t i = 2; !brief && i < PIPES && pipe->load > 0; i++)
-		if (database->pipes[i].load < pipe->load)
-			pipe = &database->pipes[i];
-	pipe->load++;
-	op->pipe = pipe;
-	list_add_last(&pipe->waiting, &op->item);
-	go_on(database);
-}
 
 void
 witness_start(struct witnesses *witnesses, struct witness_op *op)
@@ -931,7 +919,9 @@ witness_start(struct witnesses *witnesses, struct witness_op *op)
 		op->distrusted = true;
 		return;
 	}
-	line_up(database, op, looks_up);
+	list_add_last(
+	    looks_up ? &database->brief : &database->questions, &op->item);
+	go_on(database);
 }
 
 void

@@ -93,8 +93,7 @@ struct witness_op {
 
 	/* The module's own. */
 	struct arena *arena; /* has the fields */
-	struct witness_pipe *pipe;
-	struct list item; /* of those that wait for it */
+	struct list item; /* of those that wait */
 	struct witness_asked *asked; /* NULL: not sent */
 };
 
