@@ -87,18 +87,6 @@ is_enforced(const struct trust *t)
 
 /* --- what Redis has --- */
 
-static struct store_call *
-trust_call(const struct shared *shared, const char *act, struct span what,
-    struct span note)
-{
-	struct store_call *call = shared_call(shared, SCRIPT_trust, "trust", 4);
-	resp_arg(&call->args, span_str(act));
-	resp_arg(&call->args, what);
-	resp_arg(&call->args, note);
-	shared_arg_notice(shared, call);
-	return call;
-}
-
 /* Other threads see what stands now. */
 static void
 show(struct trust *t, struct span why, int64_t ended_ms)
@@ -122,19 +110,21 @@ static struct store_call *
 ask(struct shared_watch *watch)
 {
 	struct trust *t = CONTAINER_OF(watch, struct trust, watch);
+	const char *act = t->anew ? "begin" : "look";
+	const char *what = t->which;
+	const char *more = !t->read ? "" : is_enforced(t) ? "1" : "0";
 	char proof[24];
-	/* Alone, so that what is heard is about that. */
-	if (t->end[0] != '\0' && !t->anew)
-		return trust_call(
-		    &watch->shared, "end", span_str(t->end), SPAN(""));
-	if (t->known && t->proven_ms > t->told_ms) {
+	if (t->end[0] != '\0' && !t->anew) {
+		/* Alone, so that what is heard is about that. */
+		act = "end";
+		what = t->end;
+	} else if (t->known && t->proven_ms > t->told_ms) {
 		snprintf(proof, sizeof proof, "%" PRId64, t->proven_ms);
-		return trust_call(&watch->shared, "prove", span_str(t->which),
-		    span_str(proof));
+		act = "prove";
+		more = proof;
 	}
-	const char *enforced = !t->read ? "" : is_enforced(t) ? "1" : "0";
-	return trust_call(&watch->shared, t->anew ? "begin" : "look",
-	    span_str(t->which), span_str(enforced));
+	return shared_act(&watch->shared, SCRIPT_trust, "trust", act,
+	    span_str(what), span_str(more));
 }
 
 static void
@@ -330,7 +320,8 @@ trust_say(struct trust_op *op, struct store *store, const char *route,
 	struct shared shared;
 	shared_init(&shared, store, "witness", route);
 	call_begin_op(store, &op->op);
-	struct store_call *call = trust_call(&shared, act, who, note);
+	struct store_call *call =
+	    shared_act(&shared, SCRIPT_trust, "trust", act, who, note);
 	call->done = on_said;
 	call_join_op(call, &op->op);
 	call_start(call);

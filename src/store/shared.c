@@ -51,6 +51,18 @@ shared_arg_notice(const struct shared *shared, struct store_call *call)
 	resp_joined(&call->args, parts, sizeof parts / sizeof *parts);
 }
 
+struct store_call *
+shared_act(const struct shared *shared, enum script script, const char *word,
+    const char *act, struct span what, struct span more)
+{
+	struct store_call *call = shared_call(shared, script, word, 4);
+	resp_arg(&call->args, span_str(act));
+	resp_arg(&call->args, what);
+	resp_arg(&call->args, more);
+	shared_arg_notice(shared, call);
+	return call;
+}
+
 void
 shared_ended(struct shared *shared, const char *word,
     const struct store_call *call, int error, bool has_last)

@@ -33,6 +33,9 @@ void shared_init(struct shared *ret_shared, struct store *store,
  */
 struct store_call *shared_call(const struct shared *shared, enum script script,
     const char *word, size_t n_argv);
+/* The same with an act, and two words for it; all arguments are there. */
+struct store_call *shared_act(const struct shared *shared, enum script script,
+    const char *word, const char *act, struct span what, struct span more);
 /* Appends the key PREFIX:{SHARD}:WORD:KIND:NAME and more, which may be "". */
 void shared_arg_key(const struct shared *shared, struct store_call *call,
     const char *word, const char *more);

@@ -5,18 +5,6 @@
 #include "base/mem.h"
 #include "messages/shared/pause.h"
 
-static struct store_call *
-pause_call(const struct shared *shared, const char *act, struct span who,
-    struct span note)
-{
-	struct store_call *call = shared_call(shared, SCRIPT_pause, "pause", 4);
-	resp_arg(&call->args, span_str(act));
-	resp_arg(&call->args, who);
-	resp_arg(&call->args, note);
-	shared_arg_notice(shared, call);
-	return call;
-}
-
 /* --- for those who keep to it --- */
 
 bool
@@ -28,7 +16,8 @@ pause_stands(const struct pause *pause)
 static struct store_call *
 ask(struct shared_watch *watch)
 {
-	return pause_call(&watch->shared, "look", SPAN(""), SPAN(""));
+	return shared_act(&watch->shared, SCRIPT_pause, "pause", "look",
+	    SPAN(""), SPAN(""));
 }
 
 static void
@@ -120,7 +109,8 @@ pause_say(struct pause_op *op, struct store *store, const char *kind,
 	shared_init(&shared, store, kind, name);
 	call_begin_op(store, &op->op);
 	op->on = false;
-	struct store_call *call = pause_call(&shared, act, who, note);
+	struct store_call *call =
+	    shared_act(&shared, SCRIPT_pause, "pause", act, who, note);
 	call->done = on_said;
 	call_join_op(call, &op->op);
 	call_start(call);
