@@ -14,11 +14,12 @@ conf_variable(const struct conf_route *route, struct span name)
 	return -1;
 }
 
+/* Methods are case-sensitive (RFC 9110, section 9.1). */
 bool
-conf_has_method(const struct conf_route *route, const char *method)
+conf_has_method(const struct conf_route *route, struct span method)
 {
 	for (size_t i = 0; i < route->methods.count; i++)
-		if (!strcmp(route->methods.list[i], method))
+		if (span_eq(span_str(route->methods.list[i]), method))
 			return true;
 	return route->methods.count == 0;
 }
@@ -27,7 +28,7 @@ bool
 conf_shares_method(const struct conf_route *a, const struct conf_route *b)
 {
 	for (size_t i = 0; i < b->methods.count; i++)
-		if (conf_has_method(a, b->methods.list[i]))
+		if (conf_has_method(a, span_str(b->methods.list[i])))
 			return true;
 	return b->methods.count == 0;
 }

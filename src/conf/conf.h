@@ -567,7 +567,7 @@ uint8_t conf_usual_outcome(const uint8_t outcomes[100]);
 /* Which segment of the route's path has that variable; -1: none. */
 int conf_variable(const struct conf_route *route, struct span name);
 /* Whether the route is for that method, or for one of the other route's. */
-bool conf_has_method(const struct conf_route *route, const char *method);
+bool conf_has_method(const struct conf_route *route, struct span method);
 bool conf_shares_method(
     const struct conf_route *a, const struct conf_route *b);
 /* The header of that name which the source says; NULL: none. */

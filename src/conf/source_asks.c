@@ -113,7 +113,7 @@ static enum fit
 fit_of(const struct conf_source *source, const struct conf_route *route)
 {
 	if (route->path == NULL ||
-	    !conf_has_method(route, source->request.method))
+	    !conf_has_method(route, span_str(source->request.method)))
 		return FITS_NEVER;
 	struct span path = path_of(&source->request.path);
 	enum fit fit = path_fit(route, path);

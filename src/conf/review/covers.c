@@ -52,7 +52,7 @@ serves(const struct conf *conf, const struct conf_route *route,
     const char *method, const struct path *path)
 {
 	for (size_t i = 0; i < conf->n_routes; i++)
-		if (conf_has_method(&conf->routes[i], method) &&
+		if (conf_has_method(&conf->routes[i], span_str(method)) &&
 		    fits(&conf->routes[i], path))
 			return &conf->routes[i] == route;
 	return false;
@@ -87,7 +87,8 @@ covers_same(const struct conf *one, const struct conf_route *a,
     const struct conf *other, const struct conf_route *b, const char *method)
 {
 	struct span text, text_of_b;
-	if (!conf_has_method(a, method) || !conf_has_method(b, method))
+	if (!conf_has_method(a, span_str(method)) ||
+	    !conf_has_method(b, span_str(method)))
 		return false;
 	/* Of most pairs a text says at once that no path fits both. */
 	for (size_t i = 0; i < a->n_segments; i++)

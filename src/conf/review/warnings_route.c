@@ -64,7 +64,7 @@ hider_of(const struct conf *conf, const struct conf_route *own,
 			return NULL;
 		if (r->policy != NULL && covers_paths_of(r->policy, own))
 			return "policy_path";
-		if (conf_has_method(r, "GET") && covers_paths_of(r, own))
+		if (conf_has_method(r, SPAN("GET")) && covers_paths_of(r, own))
 			return "path";
 	}
 	return NULL;

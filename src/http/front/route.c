@@ -2,17 +2,6 @@
 #include "base/test_build.h"
 #include "http/front/route.h"
 
-/* Methods are case-sensitive (RFC 9110, section 9.1). */
-static bool
-method_fits(const struct conf_route *route, struct span method)
-{
-	for (size_t i = 0; i < route->methods.count; i++) {
-		if (span_eq(span_str(route->methods.list[i]), method))
-			return true;
-	}
-	return route->methods.count == 0;
-}
-
 /* Takes a slash and the segment behind it. */
 static struct span
 take_segment(struct span *rest)
@@ -51,7 +40,7 @@ first_of(const struct conf *conf, struct span method, struct span path)
 {
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (method_fits(route, method) && path_fits(route, path))
+		if (conf_has_method(route, method) && path_fits(route, path))
 			return route;
 	}
 	return NULL;
@@ -125,7 +114,7 @@ route_find_own(const struct conf *conf, struct span method,
 			return route->status;
 		if (route->policy != NULL && any_fits(route->policy, target))
 			return route->policy;
-		if (method_fits(route, method) && any_fits(route, target))
+		if (conf_has_method(route, method) && any_fits(route, target))
 			break;
 	}
 	return NULL;
