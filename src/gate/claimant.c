@@ -300,7 +300,7 @@ claimant_claim(struct claimant *c, bool executes)
 	    .request_id = c->id,
 	};
 	c->claim.has_outcome = claimant_is_withheld(c);
-	c->claim.withheld = !executes || c->claim.has_outcome;
+	c->claim.withheld = !executes;
 	c->claim.provenance = provenance_write(c->arena, &provenance);
 	owner_new(&c->claim.owner);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);

@@ -283,7 +283,6 @@ probe_start(struct probe *p)
 	p->sweeper->running++;
 	p->claim.has_outcome =
 	    outcome_is_awaited(w->store, w->awaited, &p->claim);
-	p->claim.withheld = p->claim.has_outcome;
 	claim_start(w->store, &p->claimed, &p->claim);
 }
 

@@ -440,7 +440,7 @@ claim_start(
 	}
 	own->what = what_of(claim);
 	own->reclaims = claim->reconciled;
-	own->withheld = claim->withheld;
+	own->withheld = claim->withheld || claim->has_outcome;
 	own->looks = claim->looks;
 	own->settle_us =
 	    (policy->lease_ms + policy->reconcile.settle_ms) * 1000;

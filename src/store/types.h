@@ -162,9 +162,9 @@ struct claim {
 	 */
 	bool lost;
 	/*
-	 * The gateway has an outcome of the key that Redis has not (withheld,
-	 * too): where the record says UNKNOWN, or would say so now,
-	 * E_STORE_REFUSED.
+	 * The gateway has an outcome of the key that Redis has not: as if it
+	 * were withheld, and E_STORE_REFUSED also where the record says
+	 * UNKNOWN, or would say so now.
 	 */
 	bool has_outcome;
 };
