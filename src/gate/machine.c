@@ -38,7 +38,6 @@ machine_to(struct machine *machine, unsigned step)
 {
 	must(step <= UINT8_MAX);
 	machine->step = (uint8_t)step;
-	machine->trail[machine->trail_len++ % TRAIL_STEPS] = (uint8_t)step;
 	if (log_wants(EV_step))
 		log_step(machine);
 }

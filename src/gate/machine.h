@@ -42,9 +42,6 @@ struct machine_kind {
 	bool runs_on;
 };
 
-/* So many steps are remembered, for the debugger. */
-enum { TRAIL_STEPS = 16 };
-
 /* The machines of one owner that have not ended. */
 struct machines {
 	struct list list;  /* of their item; the newest first */
@@ -57,8 +54,6 @@ struct machine {
 	struct machines *all;
 	struct list item; /* of all's list */
 	uint8_t step;
-	uint8_t trail_len;
-	uint8_t trail[TRAIL_STEPS];
 	char id[33]; /* of the request, or key_id, for the debug log */
 };
 
