@@ -12,7 +12,6 @@
 enum execution_step {
 #define EXECUTION_STEP(name, function, operation) EXECUTION_##name,
 #include "tbl/steps.h"
-	EXECUTION_STEPS_,
 };
 
 #define EXECUTION_STEP(name, function, operation)                             \

@@ -12,7 +12,6 @@
 enum delivery_step {
 #define DELIVERY_STEP(name, function, operation) DELIVERY_##name,
 #include "tbl/steps.h"
-	DELIVERY_STEPS_,
 };
 
 #define DELIVERY_STEP(name, function, operation)                              \

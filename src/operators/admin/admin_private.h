@@ -29,7 +29,6 @@
 enum admin_step {
 #define ADMIN_STEP(name, function, operation) ADMIN_##name,
 #include "tbl/admin_steps.h"
-	ADMIN_STEPS_,
 };
 
 struct worker;
