@@ -109,8 +109,9 @@ claimant_derive_key(struct claimant *c)
 	    : KEY_FOUND;
 }
 
-struct variables
-claimant_variables(const struct claimant *c)
+/* What its route's templates take the values of variables from. */
+static struct variables
+variables_of(const struct claimant *c)
 {
 	return (struct variables){
 	    .arena = c->arena,
@@ -129,7 +130,7 @@ name_by_scope(struct claimant *c, struct span *ret_detail)
 {
 	const struct template *template = &c->policy->namespace;
 	struct span namespace = span_str(template->text);
-	const struct variables variables = claimant_variables(c);
+	const struct variables variables = variables_of(c);
 	must(c->scope != NULL);
 	if (template_has(template, TEMPLATE_PATH) &&
 	    !variables_fill(&variables, template, &namespace)) {
@@ -149,7 +150,7 @@ claimant_name(struct claimant *c, struct span *ret_detail)
 	enum problem problem = name_by_scope(c, ret_detail);
 	if (problem != PROBLEM_COUNT_ || !conf_has_entity(c->policy))
 		return problem;
-	const struct variables variables = claimant_variables(c);
+	const struct variables variables = variables_of(c);
 	*ret_detail =
 	    entity_find(c->store_conf, &variables, c->scope, &c->entity);
 	if (ret_detail->len > 0)
@@ -237,7 +238,7 @@ hash_query(struct claimant *c, const struct variables *variables)
 void
 claimant_prepare(struct claimant *c, bool waits)
 {
-	const struct variables variables = claimant_variables(c);
+	const struct variables variables = variables_of(c);
 	c->label = provenance_cut(c->arena,
 	    variables_label(&variables, c->policy), LABEL_MAX_BYTES);
 	c->claim = (struct claim){
@@ -339,7 +340,7 @@ void
 claimant_start(struct claimant *c)
 {
 	bool reconciles = c->claim_op.verdict == VERDICT_RECONCILE;
-	const struct variables variables = claimant_variables(c);
+	const struct variables variables = variables_of(c);
 	c->attempt = c->claim_op.attempt;
 	/* If it is to be executed after all, that is an attempt more. */
 	message_make(c, c->attempt + reconciles);

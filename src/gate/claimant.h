@@ -139,9 +139,6 @@ MUST_USE enum scope_verdict claimant_find_scope(
  */
 MUST_USE int claimant_read_content(struct claimant *c);
 
-/* Returns what its route's templates take the values of variables from. */
-struct variables claimant_variables(const struct claimant *c);
-
 /*
  * Makes the key of the body, where it is derived; KEY_MISSING: the body has
  * none.

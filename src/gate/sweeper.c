@@ -516,7 +516,6 @@ sweeper_free(struct worker_part *part)
 }
 
 const struct worker_part_kind sweeper_kind = {
-    .name = "sweeper",
     .begin = sweeper_begin,
     .reload = sweeper_reload,
     .drain = sweeper_drain,

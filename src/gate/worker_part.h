@@ -15,7 +15,6 @@ struct worker;
 struct worker_part;
 
 struct worker_part_kind {
-	const char *name;
 	/*
 	 * Makes a part of that worker, all of which is ready but for the loop,
 	 * which does not run yet; NULL: this worker needs none.  The main

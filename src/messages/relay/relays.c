@@ -609,7 +609,6 @@ relays_free(struct worker_part *part)
 }
 
 const struct worker_part_kind relays_kind = {
-    .name = "relays",
     .begin = relays_begin,
     .reload = relays_reload,
     .drain = members_drain,

@@ -57,7 +57,6 @@ sources_free(struct worker_part *part)
 }
 
 const struct worker_part_kind sources_kind = {
-    .name = "sources",
     .begin = sources_begin,
     .reload = members_reload,
     .drain = members_drain,

@@ -128,7 +128,7 @@ free_part(struct worker_part *part)
 }
 
 static const struct worker_part_kind noting_kind = {
-    "noting", begin, reload, drain, over, is_idle, end, free_part};
+    begin, reload, drain, over, is_idle, end, free_part};
 static const struct worker_part_kind none_kind = {.begin = begin_none};
 
 /* --- a worker --- */
