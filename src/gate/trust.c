@@ -133,7 +133,7 @@ heard(struct shared_watch *watch, const struct store_call *call,
 {
 	struct trust *t = CONTAINER_OF(watch, struct trust, watch);
 	(void)call;
-	if (reply == NULL || reply->n_extra < 8) {
+	if (reply == NULL || reply->n_extra < 6) {
 		if (!watch->again)
 			timer_set(&watch->timer, RETRY_MS);
 		return;
@@ -147,7 +147,7 @@ heard(struct shared_watch *watch, const struct store_call *call,
 	if (ended)
 		t->end[0] = '\0'; /* of whichever witness that stands there */
 	if (t->end[0] != '\0' ||
-	    !span_eq(call_reply_text(reply, 7), span_str(t->which))) {
+	    !span_eq(call_reply_text(reply, 5), span_str(t->which))) {
 		t->known = false;
 		timer_set(&watch->timer, RETRY_MS);
 		return;
@@ -299,31 +299,22 @@ on_said(struct store_call *call, enum call_end how, int error,
 {
 	if (call->op == NULL)
 		return;
-	struct trust_op *op = CONTAINER_OF(call->op, struct trust_op, op);
-	if (how == CALL_ANSWERED) {
-		op->op.verdict = reply->verdict;
-		op->proven_ms = shared_number(reply, 0);
-		op->ended_ms = shared_number(reply, 1);
-		op->since_ms = shared_number(reply, 2);
-		op->enforced_ms = shared_number(reply, 3);
-		op->why = arena_dup(op->arena, call_reply_text(reply, 4));
-		op->who = arena_dup(op->arena, call_reply_text(reply, 5));
-		op->note = arena_dup(op->arena, call_reply_text(reply, 6));
-	}
+	if (how == CALL_ANSWERED)
+		call->op->verdict = reply->verdict;
 	call_end_op(call, error);
 }
 
 void
-trust_say(struct trust_op *op, struct store *store, const char *route,
-    const char *act, struct span who, struct span note)
+trust_say(struct store_op *op, struct store *store, const char *route,
+    struct span who, struct span note)
 {
 	struct shared shared;
 	shared_init(&shared, store, "witness", route);
-	call_begin_op(store, &op->op);
+	call_begin_op(store, op);
 	struct store_call *call =
-	    shared_act(&shared, SCRIPT_trust, "trust", act, who, note);
+	    shared_act(&shared, SCRIPT_trust, "trust", "trust", who, note);
 	call->done = on_said;
-	call_join_op(call, &op->op);
+	call_join_op(call, op);
 	call_start(call);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/arena.h"
 #include "conf/conf.h"
 #include "store/store.h"
 
@@ -70,7 +69,6 @@ enum trust_state {
 	TRUST_ENFORCED, /* by enforced_by */
 	TRUST_ABSENT,   /* a 2xx lacked its row */
 	TRUST_BROKEN,   /* a 2xx came of what was revoked */
-	TRUST_STATES_
 };
 /* "unproven", "proven", "enforced", "absent" or "broken". */
 const char *trust_word(enum trust_state state);
@@ -88,21 +86,9 @@ bool trust_view(const struct trusts *trusts, const char *route,
     enum trust_state *ret_state, int64_t *ret_ended_ms);
 
 /*
- * What Redis has of a route's witness, and an operator's word that it may be
- * believed again.  Operations and their errors are as in store/store.h.
- * Verdict: DONE; of "trust" GONE, where nothing was distrusted.
+ * An operator says that a route's witness may be believed again.  Operations
+ * and their errors are as in store/store.h.  Verdict: DONE; GONE, where nothing
+ * was distrusted.
  */
-struct trust_op {
-	struct store_op op;
-	struct arena *arena; /* set by the owner, kept while it is pending */
-	/* What stands now. */
-	int64_t ended_ms;      /* since when all trust is at an end; 0 */
-	int64_t since_ms;      /* since when it is this witness; 0 */
-	int64_t enforced_ms;   /* since when enforced_by holds; 0 */
-	struct span why; /* "absent" or "broken", key_id and attempt */
-	struct span who, note; /* of the last operator's word; empty */
-	int64_t proven_ms;     /* the last proof was sent then; 0: none */
-};
-/* act: "trust" or "show". */
-void trust_say(struct trust_op *op, struct store *store, const char *route,
-    const char *act, struct span who, struct span note);
+void trust_say(struct store_op *op, struct store *store, const char *route,
+    struct span who, struct span note);

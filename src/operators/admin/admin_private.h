@@ -146,7 +146,7 @@ struct admin_request {
 	bool inquires; /* the API is to be asked what became of it */
 	struct admin_errand_op errand;
 	bool revoked; /* the witness has it that the attempt never happens */
-	struct trust_op trust;
+	struct store_op trust;
 
 	struct records_op look;
 	struct provenance was; /* before the act; in look's arena */

@@ -376,7 +376,7 @@ admin_request_new(void *arg, struct exchange *x)
 	a->x = x;
 	a->arena = a->look.arena = a->pause.arena = x->arena;
 	a->rewind.arena = x->arena;
-	a->letter_list.arena = a->letter.arena = a->trust.arena = x->arena;
+	a->letter_list.arena = a->letter.arena = x->arena;
 	a->count.arena = x->arena;
 	prepare_ops(a, false);
 	machine_run(&a->machine);

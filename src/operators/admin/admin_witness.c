@@ -66,8 +66,8 @@ admin_witness_trust(struct admin_request *a)
 		nearest_try(&nearest, span_str(route->name));
 		if (!span_eq(name, span_str(route->name)))
 			continue;
-		trust_say(&a->trust, a->admin->store, route->name, "trust",
-		    a->who, a->note);
+		trust_say(&a->trust, a->admin->store, route->name, a->who,
+		    a->note);
 		return admin_request_to(a, ADMIN_TRUSTED, WAIT);
 	}
 	return admin_answer_problem(a, PROBLEM_NOT_FOUND,
@@ -84,8 +84,8 @@ log_trust(const struct admin_request *a, enum event event)
 	struct logline line = log_begin(event);
 	log_span(&line, "route",
 	    admin_body_span(json_object_get(a->in, "route")));
-	if (a->trust.op.op.error != 0)
-		log_str(&line, "error", error_message(a->trust.op.op.error));
+	if (a->trust.op.error != 0)
+		log_str(&line, "error", error_message(a->trust.op.error));
 	admin_answer_log(a, &line);
 }
 
@@ -93,13 +93,13 @@ enum after
 admin_witness_trusted(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	const struct trust_op *op = &a->trust;
-	if (op->op.op.error != 0) {
+	const struct store_op *op = &a->trust;
+	if (op->op.error != 0) {
 		log_trust(a, EV_operator_trust_unsure);
-		return admin_answer_store_failed(a, &op->op.op,
+		return admin_answer_store_failed(a, &op->op,
 		    SPAN("Redis did not answer, or refused. Say it again."));
 	}
-	if (op->op.verdict == VERDICT_GONE)
+	if (op->verdict == VERDICT_GONE)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("Nothing has ended the trust in this route's witness. "
 			 "Nothing was changed."));

@@ -315,29 +315,6 @@ what_was_not_committed_never_can_be(void **state)
 	assert_false(asked.inserted);
 }
 
-static void
-while_the_api_is_at_work_nothing_is_known_or_changed(void **state)
-{
-	(void)state;
-	for (int commits = 0; commits < 2; commits++) {
-		SQL("TRUNCATE witness, payments");
-		PGconn *at_work = postgres_connection(server);
-		api(at_work, "BEGIN");
-		api(at_work,
-		    "INSERT INTO witness (key_id, attempt) VALUES "
-		    "('" KEY_ID "', 1)");
-		ask(1, WITNESS_REVOKE);
-		unknown_because("still at work");
-		assert_false(asked.away);
-		rows_are("");
-		/* What waits when it ends is answered. */
-		ask(1, WITNESS_REVOKE);
-		api(at_work, commits ? "COMMIT" : "ROLLBACK");
-		answered(commits ? WITNESS_DONE : WITNESS_REVOKED);
-		PQfinish(at_work);
-	}
-}
-
 /* Many answers may be of payments that are still open, behind a balancer. */
 static void
 an_answer_whose_row_is_locked_holds_no_other(void **state)
@@ -646,43 +623,6 @@ what_another_witness_has_proves_nothing_of_this_one(void **state)
 	rows_are("1done");
 }
 
-static void
-a_2xx_without_its_row_ends_it_until_an_operator_speaks(void **state)
-{
-	(void)state;
-	int64_t now_ms = clock_wall_ms();
-	struct trust_op op = {.arena = arena_new()};
-	until(is_heard);
-	SQL("INSERT INTO witness VALUES ('" KEY_ID "', 1)");
-	saw(1, now_ms + 1000);
-	until_trust(TRUST_PROVEN);
-	saw(2, now_ms + 2000);
-	until_trust(TRUST_ABSENT);
-	ask(7, WITNESS_REVOKE);
-	unknown_because("until an operator");
-	/* Redis has it, for the others. */
-	do {
-		bench_op(bench, &op.op);
-		trust_say(&op, bench->store, route.name, "show", SPAN(""),
-		    SPAN(""));
-		assert_int_equal(bench_wait(bench, &op.op), 0);
-	} while (op.ended_ms == 0);
-	assert_true(span_starts(op.why, SPAN("absent")));
-	bench_op(bench, &op.op);
-	trust_say(&op, bench->store, route.name, "trust", SPAN("anna"),
-	    SPAN("canary is gone"));
-	assert_int_equal(bench_wait(bench, &op.op), 0);
-	assert_int_equal(op.op.verdict, VERDICT_DONE);
-	assert_int_equal(op.ended_ms, 0);
-	assert_true(span_eq(op.note, SPAN("canary is gone")));
-	until_trust(TRUST_UNPROVEN);
-	/* And then it must be proven anew. */
-	assert_false(is_allowed());
-	saw(1, now_ms + 3000);
-	until_trust(TRUST_PROVEN);
-	arena_free(&op.arena);
-}
-
 /* Redis has another witness there, or none any more. */
 static void
 an_end_is_told_once(void **state)
@@ -691,20 +631,19 @@ an_end_is_told_once(void **state)
 	static const char forget[] =
 	    "for _, key in ipairs(redis.call('KEYS', '*trust:witness:r')) do "
 	    "redis.call('DEL', key) end";
-	struct trust_op op = {.arena = arena_new()};
+	struct store_op op = {.verdict = VERDICT_GONE};
 	struct key_id key_id = {{1}};
 	until(is_heard);
 	redis_just(bench->redis, "EVAL %s 0", forget);
 	trust_end(worker.trusts, route.name, false, &key_id, 1);
-	do {
-		bench_op(bench, &op.op);
-		trust_say(&op, bench->store, route.name, "trust", SPAN("anna"),
+	while (op.verdict != VERDICT_DONE) {
+		bench_op(bench, &op);
+		trust_say(&op, bench->store, route.name, SPAN("anna"),
 		    SPAN("canary is gone"));
-		assert_int_equal(bench_wait(bench, &op.op), 0);
-	} while (op.op.verdict != VERDICT_DONE);
+		assert_int_equal(bench_wait(bench, &op), 0);
+	}
 	until_trust(TRUST_UNPROVEN);
 	until(is_heard);
-	arena_free(&op.arena);
 }
 
 static void
@@ -736,7 +675,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(what_was_committed_is_done),
 	    TEST(what_was_not_committed_never_can_be),
-	    TEST(while_the_api_is_at_work_nothing_is_known_or_changed),
 	    TEST(an_answer_whose_row_is_locked_holds_no_other),
 	    TEST(what_has_started_is_revoked_when_that_is_asked),
 	    TEST(rows_that_make_no_sense_are_no_answers),
@@ -751,7 +689,6 @@ main(void)
 	    GUARD(the_guard_believes_who_was_seen_to_write),
 	    GUARD(an_end_is_told_once),
 	    GUARD(what_another_witness_has_proves_nothing_of_this_one),
-	    GUARD(a_2xx_without_its_row_ends_it_until_an_operator_speaks),
 	};
 	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -2,8 +2,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What all gateways know of a route's witness: whether it may be believed.
 -- KEYS: the trust
--- ARGV: 1 act (look, begin, show, prove, end, trust), 2 of look, begin and
---       prove which witness it is, of end why, of trust who, 3 of look and
+-- ARGV: 1 act (look, begin, prove, end, trust), 2 of look, begin and prove
+--       which witness it is, of end why, of trust who, 3 of look and
 --       begin whether a payment needs its row there (1, 0, or empty: not
 --       known), of prove when a 2xx was sent that had its row, ms, of trust a
 --       note, 4 whose it is (publish.lua)
@@ -13,10 +13,11 @@
 --       is not), and: when the last proof was sent (ms, 0: none), since when it
 --       is at an end (ms, 0: it is not), since when it is this witness, or was
 --       said to be believed again, since when a payment needs its row (ms, 0:
---       it does not), why it is at an end, who last said that it may be
---       believed again, their note, and which witness all that is said of.
+--       it does not), why it is at an end, and which witness all that is said
+--       of.
 --
--- The value is a line for which witness it is, and these seven.  It has no end.
+-- The value is a line for which witness it is, the first five of these, who
+-- last said that it may be believed again, and a note.  It has no end.
 -- Whatever else stands there, nothing is to be believed.
 
 -- include clock.lua
@@ -32,9 +33,7 @@ if not which then
 end
 
 local word, act = 'GONE', ARGV[1]
-if act == 'show' then
-	word = 'DONE'
-elseif act == 'look' or act == 'begin' then
+if act == 'look' or act == 'begin' then
 	word = 'DONE'
 	if which ~= ARGV[2] or act == 'begin' then
 		which, since, needed, proven = ARGV[2], stamp, '0', '0'
@@ -57,11 +56,10 @@ end
 
 local now_is = table.concat(
     {which, proven, ended, since, needed, why, who, note}, '\n')
-if word == 'DONE' and now_is ~= value and act ~= 'show' then
+if word == 'DONE' and now_is ~= value then
 	redis.call('SET', KEYS[1], now_is)
 	if act == 'end' or act == 'trust' or act == 'begin' then
 		announce(ARGV[4], 'trust')
 	end
 end
-return {word, 0, now, call, proven, ended, since, needed, why, who, note,
-    which}
+return {word, 0, now, call, proven, ended, since, needed, why, which}
