@@ -48,24 +48,16 @@ key_waiters_wait(struct key_waiter *waiter, int64_t ms)
 	op_start(&waiter->op, ms, detach_waiter);
 	count_waiting(waiter, 1);
 	if (waiter->heard)
-		key_waiters_stop(waiter, 0);
+		key_waiters_stop(waiter);
 }
 
 void
-key_waiters_stop(struct key_waiter *waiter, int error)
+key_waiters_stop(struct key_waiter *waiter)
 {
 	if (!op_pending(&waiter->op))
 		return;
 	count_waiting(waiter, -1);
-	op_done(&waiter->op, error);
-}
-
-void
-key_waiters_stop_all(struct key_waiters *waiters, int error)
-{
-	struct key_waiter *waiter;
-	HASH_EACH(waiter, &waiters->listening, item)
-		key_waiters_stop(waiter, error);
+	op_done(&waiter->op, 0);
 }
 
 static void
@@ -74,7 +66,7 @@ wake(struct key_waiter *waiter)
 	if (!INVARIANT(waiters_woken))
 		return;
 	waiter->heard = true;
-	key_waiters_stop(waiter, 0);
+	key_waiters_stop(waiter);
 }
 
 void

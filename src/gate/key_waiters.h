@@ -39,10 +39,8 @@ void key_waiters_listen(struct key_waiters *waiters, struct key_waiter *waiter,
  * of a change since it listens.
  */
 void key_waiters_wait(struct key_waiter *waiter, int64_t ms);
-/* Ends its op, if that is pending, with that error. */
-void key_waiters_stop(struct key_waiter *waiter, int error);
-/* The same for all that wait. */
-void key_waiters_stop_all(struct key_waiters *waiters, int error);
+/* Ends its op, if that is pending. */
+void key_waiters_stop(struct key_waiter *waiter);
 /* Ends its op, and has it listen no more; always allowed. */
 void key_waiters_leave(struct key_waiter *waiter);
 /* Wakes those that wait for that key, which has changed; NULL: all. */

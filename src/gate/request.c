@@ -721,7 +721,7 @@ static void
 on_client_left(void *arg)
 {
 	struct request *r = arg;
-	key_waiters_stop(&r->waiter, E_CLIENT_GONE);
+	key_waiters_stop(&r->waiter);
 }
 
 static enum after
@@ -821,15 +821,13 @@ static enum after
 request_waited(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	int error = r->waiter.op.error;
+	bool woken = r->waiter.op.error == 0;
 	exchange_watch_client(r->x, NULL, NULL);
 	/*
 	 * When its time is up it claims once more: a Redis that is full tells
 	 * nobody of a change.
 	 */
-	bool again =
-	    error == 0 || (error == E_TIMEOUT && INVARIANT(last_look));
-	if (!again || r->x->gone)
+	if ((!woken && !INVARIANT(last_look)) || r->x->gone)
 		return refuse_in_flight(r);
 	return request_to(r, REQUEST_CLAIM, MORE);
 }

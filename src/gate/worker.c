@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "base/container.h"
-#include "base/error.h"
 #include "base/loop/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
@@ -155,7 +154,7 @@ on_drain_timeout(void *arg)
 	}
 	w->over = true;
 	store_hurry(w->store);
-	key_waiters_stop_all(&w->waiters, E_TIMEOUT);
+	key_waiters_wake(&w->waiters, NULL);
 	for (struct worker_part *p = w->parts; p != NULL; p = p->next)
 		p->kind->over(p);
 	struct machine *m;
