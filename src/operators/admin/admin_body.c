@@ -152,7 +152,7 @@ check_members(const struct admin_request *a)
 		struct span names = span_str(a->endpoint->members), one;
 		bool known = false;
 		while (!known && span_next(&names, ' ', &one))
-			known = span_eq(one, span_str(name));
+			known = one.len > 0 && span_eq(one, span_str(name));
 		if (!known)
 			return arena_printf(a->arena, "The body may have no "
 			    "member \"%s\"; those it may have: %s.", name,
