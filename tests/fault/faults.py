@@ -139,7 +139,7 @@ class MemoryShortTooLong(MemoryShort):
     """There is none before the upstream's time is over."""
 
     breaks_answers = True
-    options = {"timeout": "1s"}
+    options = {"timeout": "2500ms"}
 
     def meanwhile(self, cell):
         super().meanwhile(cell)
