@@ -2,6 +2,7 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -103,6 +104,7 @@ admin_api_send(const struct conf *conf, const char *method, const char *target,
 	    is_unix ? "" : at->text, target);
 	char *body = in != NULL ? json_dumps(in, JSON_COMPACT) : NULL;
 	char error[CURL_ERROR_SIZE] = "", *text = NULL;
+	long why = 0;
 	size_t len;
 	struct curl_slist *fields = make_fields(conf);
 	FILE *out = open_memstream(&text, &len);
@@ -127,9 +129,14 @@ admin_api_send(const struct conf *conf, const char *method, const char *target,
 	SET(easy, ERRORBUFFER, error);
 	CURLcode code = curl_easy_perform(easy);
 	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, ret_status);
+	(void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &why);
 	must(fclose(out) == 0);
 	if (code == CURLE_OK)
 		*ret_answer = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
+	else if (code == CURLE_COULDNT_CONNECT && why != 0)
+		/* Its own words name no socket, and no reason. */
+		*ret_message = mem_printf("%s: cannot reach the gateway: %s",
+		    at->text, strerror((int)why));
 	else
 		*ret_message = mem_printf("%s: %s", at->text,
 		    *error != '\0' ? error : curl_easy_strerror(code));
