@@ -121,6 +121,9 @@ def a_route_that_needs_a_client_is_not_asked_about(bench):
     equal(desk.admin.post(f"/keys/{key_id}/reconcile", {"note": "x"}).status,
           400)
     equal(desk.command(key_id).returncode, 1)
+    done = desk.command("--state", "UNKNOWN")
+    equal(done.returncode, 1)
+    assert f"said of {key_id}\n" in done.stderr, done.stderr
 
 
 tap.main()

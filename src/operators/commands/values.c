@@ -187,8 +187,8 @@ values_ask(const struct command_line *line, const char *const *names,
 		    request->behind);
 		int code = admin_api_ask(&line->gateway, request->method,
 		    target, json_incref(request->in), &answer);
-		/* Of several, a refusal must say whose it is. */
-		if (code != GATEWAY_WELL && count > 1)
+		/* Of several, or of one by its state, it must say whose. */
+		if (code != GATEWAY_WELL && (count > 1 || line->state != NULL))
 			fprintf(stderr, "onceproxy %s: that was said of %s\n",
 			    line->command->name, names[i]);
 		if (code == GATEWAY_WELL && line->as_json) {
