@@ -514,11 +514,19 @@ def the_token_comes_from_the_configuration(bench):
 @test
 def it_asks_over_tcp_too(bench):
     upstream = bench.upstream()
-    gateway = bench.gateway(upstream, admin={"listen": "127.0.0.1:0"})
-    config = dict(gateway.config, admin={"listen": gateway.ready["admin"]})
-    file = bench.file(json.dumps(config).encode())
-    done = command("keys", "-c", file, "list")
-    equal((done.returncode, done.stdout), (0, NO_RECORD))
+    gateway = bench.gateway(
+        upstream, admin={"listen": "127.0.0.1:0", "token": "secret"})
+    place = gateway.ready["admin"]
+    # Its token is for no proxy; who listens everywhere is asked at home.
+    closed = "http://127.0.0.1:9"
+    env = {"http_proxy": closed, "all_proxy": closed, "no_proxy": "",
+           "NO_PROXY": ""}
+    for listen in (place, ":" + place.rsplit(":", 1)[1]):
+        config = dict(gateway.config,
+                      admin={"listen": listen, "token": "secret"})
+        file = bench.file(json.dumps(config).encode())
+        done = command("keys", "-c", file, "list", env=env)
+        equal((done.returncode, done.stdout), (0, NO_RECORD), done.stderr)
     done = command("keys", "-c", gateway.file, "list")
     equal(done.returncode, 1)
     assert "port 0" in done.stderr, done.stderr
