@@ -79,9 +79,10 @@ kafka_commit_tell(struct broker_reader *core)
 	if (!core->reachable ||
 	    (!kafka->commits && kafka->batch == NULL && !has_due(kafka)))
 		return true;
-	if (!kafka->tells)
+	if (!kafka->told) {
+		kafka->told = kafka->tells = true;
 		reader_kick(core);
-	kafka->tells = true;
+	}
 	return false;
 }
 

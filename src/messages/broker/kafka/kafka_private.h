@@ -151,6 +151,7 @@ struct kafka {
 	/* --- kafka_commit --- */
 	bool commits;    /* one is under way */
 	bool tells;      /* there is something to be committed at once */
+	bool told;       /* the owner has asked for that, as it drains */
 	int64_t sure_ms; /* our last commit was there */
 	uintptr_t commit_serial; /* of the last one */
 
@@ -251,8 +252,8 @@ void kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event);
 rd_kafka_topic_partition_list_t *kafka_commit_list(
     struct kafka *kafka, bool putting);
 /*
- * Commits at once what there is; true: nothing is to be committed, or being
- * committed; or cannot be.
+ * Commits at once what there is, and what is refused then each second; true:
+ * nothing is to be committed, or being committed; or cannot be.
  */
 bool kafka_commit_tell(struct broker_reader *core);
 /* It is committed, or not. */
