@@ -34,11 +34,11 @@ def redises_of(folder):
 class Managed:
     """A gateway with a managed store; it can be started again."""
 
-    def __init__(self, bench, idempotency=None):
+    def __init__(self, bench, idempotency=None, **members):
         self.bench = bench
         self.upstream = bench.upstream()
         self.config = bench.config(self.upstream, idempotency,
-                                   redis="managed")
+                                   redis="managed", **members)
         self.folder = os.path.realpath(self.config["state_dir"])
         self.redis_folder = os.path.join(self.folder, "redis")
         self.start()
@@ -89,15 +89,18 @@ def the_private_redis_ends_with_its_gateway(bench):
 
 @test
 def a_private_redis_that_dies_is_started_again_with_its_records(bench):
-    managed = Managed(bench)
+    """Each time, and no answer comes from the gateway's memory."""
+    managed = Managed(bench, cache={"size": 0})
     equal(managed.ask("k").status, 201)
-    before = managed.redis()
-    os.kill(before, signal.SIGKILL)
-    managed.gateway.wait_for_log("managed_died")
-    eventually(lambda: managed.ask("k").replayed, "the replay")
-    assert managed.redis() != before
-    eventually(lambda: managed.ask("new").status == 201, "new payments")
-    equal(managed.upstream.count(key="k"), 1)
+    for new in ("k1", "k2", "k3"):
+        before = managed.redis()
+        os.kill(before, signal.SIGKILL)
+        eventually(lambda key=new: managed.ask(key).status == 201,
+                   "new payments")
+        assert managed.redis() != before
+        managed.gateway.wait_for_log("managed_died", pid=before)
+        eventually(lambda: managed.ask("k").replayed, "the replay")
+    equal(managed.upstream.count(), 4)
 
 
 @test
