@@ -32,7 +32,8 @@ struct broker_message {
 	 */
 	struct span position;
 	struct fields fields; /* headers, or all fields of a Redis entry */
-	bool has_payload;     /* false: a Redis entry, which is its fields */
+	/* False: a Redis entry, which is its fields; or it has no value. */
+	bool has_payload;
 	struct span payload;
 	struct span key;    /* Kafka's; ptr NULL: it has none */
 	struct span entity; /* the column; ptr NULL: none */
@@ -126,7 +127,8 @@ struct broker_events {
 	void (*changed)(void *arg);
 	/*
 	 * All messages with that token are somebody else's now, or come again:
-	 * they are to be forgotten without an acknowledgement.  Of Kafka.
+	 * they are to be forgotten without an acknowledgement.  There may be
+	 * none.  Of Kafka and PostgreSQL.
 	 */
 	void (*recalled)(void *arg, const void *token);
 	/*
@@ -138,7 +140,7 @@ struct broker_events {
 	void (*origin)(void *arg, struct span store_id);
 	void *arg;
 
-	/* The others are of Kafka, too. */
+	/* The others are of Kafka alone. */
 
 	/*
 	 * What is kept of that part of the source is wanted, and what an

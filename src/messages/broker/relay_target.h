@@ -136,7 +136,7 @@ struct relay_target {
 	void *arg;
 	/* Its health; the first two as it said last. */
 	bool up; /* as far as is known, events can be brought */
-	char message[RELAY_WHY_BYTES]; /* why not; "": nothing is known yet */
+	char message[RELAY_WHY_BYTES]; /* why not, or the last trouble; "" */
 	size_t waiting; /* events that it keeps */
 };
 /* It is up, or why not; the relay hears of what is new. */
