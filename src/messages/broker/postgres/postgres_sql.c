@@ -323,7 +323,8 @@ make_dead(const struct maker *m, struct postgres_sql *sql)
 	    "ORDER BY d.number DESC LIMIT 1",
 	    m->dead);
 	const char *copies = MADE(m->arena,
-	    "SELECT d.id, d.number::text AS ord, 0 AS part, true AS beyond, "
+	    "SELECT d.id::text AS id, d.number::text AS ord, 0 AS part, "
+	    "true AS beyond, "
 	    "d.entity, d.type, NULL AS made, d.headers::text AS headers, "
 	    "d.payload, NULL AS version FROM %s AS d "
 	    "WHERE d.number > $1::text::bigint "
