@@ -88,8 +88,9 @@ request_free(struct machine *machine)
 	if (r->observation != NULL)
 		observation_end(
 		    &r->observation, r->c.route->idempotency, NULL);
-	claimant_clear(&r->c);
+	/* What it waits for is its generation's, which may end with it. */
 	forward_stop(&r->forward);
+	claimant_clear(&r->c);
 	exchange_end(&r->x);
 	forward_clear(&r->forward);
 	flow_clear(&r->up);

@@ -451,6 +451,29 @@ def a_client_that_resets_is_noticed_while_the_upstream_is_silent(bench):
 
 
 @test
+def a_client_that_leaves_may_be_the_last_of_an_old_configuration(bench):
+    """The gateway goes on, and what flowed is ended."""
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, workers=1)
+
+    def script(connection, request):
+        connection.send(answer(200, b"", [CHUNKED], length=False))
+        never(connection, request)
+    takes(upstream, script)
+    client = gateway.client()
+    client.send(build("GET", "/x"))
+    head(client)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    client.reset()
+    upstream.wait_until(lambda: not upstream.open_connections(),
+                        "the end of the upstream's connection")
+    upstream.on_head = lambda connection, request: None
+    equal(gateway.ask("k").status, 201)
+    gateway.stop()
+
+
+@test
 def a_client_that_half_closes_still_gets_its_stream(bench):
     upstream = bench.upstream()
     gateway = bench.gateway(upstream, workers=1)
