@@ -8,6 +8,7 @@
 #include "replay/events.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
+#include "store/record/record.h"
 
 enum {
 	/* Events after which a healing world must have come to rest. */
@@ -120,15 +121,29 @@ check_client(const struct client *client)
 /* Records that are PROCESSING, with leases that last. */
 static unsigned owners;
 
+/* Whether the lease of its attempt, or of the one before, has run out. */
+static bool
+has_lapsed(struct span record)
+{
+	static const char before[] = " before=";
+	const char *note =
+	    memmem(record.ptr, record.len, before, sizeof before - 1);
+	char reason = record.ptr[3];
+	if (reason == '-' && note != NULL)
+		reason = note[sizeof before - 1 + TOKEN_CHARS];
+	return reason == 'l' || reason == 'L';
+}
+
 static void
 see_record(const char *name, struct span value)
 {
 	(void)name;
 	if (value.len < 100 || value.ptr[2] == 'C' || value.ptr[0] == '?')
 		return;
+	bool lapsed = has_lapsed(value);
+	world.lapsed |= lapsed;
 	/* UNKNOWN because its lease has expired, though its owner was well. */
-	bool expired = value.ptr[2] == 'U' &&
-	    (value.ptr[3] == 'l' || value.ptr[3] == 'L');
+	bool expired = value.ptr[2] == 'U' && lapsed;
 	CHECK(!expired || !is_clean(), "a lease ran out that nothing kept "
 				      "from being renewed");
 	if (value.ptr[2] != 'P')
@@ -256,12 +271,13 @@ check_key(const struct caller *caller)
 	CHECK(answered || exhausted ||
 		strcmp(first.problem, "outcome-unknown") == 0,
 	    "%s: a retry in the end gets %s", t->key, first.problem);
-	/* A replica may not have heard that an attempt was given back. */
-	/* Of one that stood still, the lease may be over before it began. */
-	bool stalls = world.scenario->source != NULL &&
-	    (world.scenario->faults & FAULT_STALL) != 0;
+	/*
+	 * A replica may not have heard that an attempt was given back; and
+	 * nobody may give one back behind which another was claimed, because
+	 * its lease had run out.
+	 */
 	unsigned spared = before.spared;
-	CHECK(!exhausted || before.lost || world.forgot || stalls ||
+	CHECK(!exhausted || before.lost || world.forgot || world.lapsed ||
 		before.forwarded - spared >= max_attempts(true),
 	    "%s is exhausted after %u attempts, and %u that do not count",
 	    t->key, before.forwarded - spared, spared);

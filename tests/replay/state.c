@@ -207,7 +207,8 @@ uint64_t
 world_hash_at_end(void)
 {
 	uint64_t hash = mix((uint64_t)world.now_us, redis_hash());
-	hash = mix(hash, (uint64_t)world.memory_short << 4 |
+	hash = mix(hash, (uint64_t)world.lapsed << 5 |
+	    (uint64_t)world.memory_short << 4 |
 	    (uint64_t)world.forgot << 3 |
 	    (uint64_t)world.redis_down << 2 |
 	    (uint64_t)world.faulty << 1 | world.hurried);

@@ -235,6 +235,7 @@ struct world {
 	bool faulty;   /* a fault has happened */
 	/* A failover lost what replicas did not have; or it was damaged. */
 	bool forgot;
+	bool lapsed;   /* a lease has run out */
 	bool hurried;  /* time passed while Redis had something to do */
 	bool healing;  /* no more faults */
 	unsigned deeds; /* counts what gateways do to the world */
