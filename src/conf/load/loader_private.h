@@ -11,8 +11,8 @@
 /*
  * What is known while one configuration is loaded, and only in load/: where
  * we are in the file, what it has, and what was found wrong.  A value that is
- * wrong is complained about (load/complaints_private.h) and its field left
- * as it was; loading goes on, so that all that is wrong is found in one go.
+ * wrong is complained about (conf/complaints.h) and its field left as it was;
+ * loading goes on, so that all that is wrong is found in one go.
  * Main thread.
  */
 
