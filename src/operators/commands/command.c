@@ -181,11 +181,10 @@ set_option(
 		*(bool *)member = true;
 		return GATEWAY_WELL;
 	case TEXT:
-		if (!utf8_is_valid(text))
+	case PATH:
+		if (option->kind == TEXT && !utf8_is_valid(text))
 			return usage_wrong(
 			    command->name, "--%s must be UTF-8", option->name);
-		/* fallthrough */
-	case PATH:
 		*(const char **)(void *)member = value;
 		return GATEWAY_WELL;
 	case STATE:
