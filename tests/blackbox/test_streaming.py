@@ -433,11 +433,8 @@ def a_client_that_leaves_a_download_ends_it(bench, leave):
     gateway.wait_for_log("request")
 
 
-@test
-def a_client_that_resets_is_noticed_while_the_upstream_is_silent(bench):
-    upstream = bench.upstream()
-    gateway = bench.gateway(upstream)
-
+def flowing(upstream, gateway):
+    """A client that has the head of an answer of which no more comes."""
     def script(connection, request):
         connection.send(answer(200, b"", [CHUNKED], length=False))
         never(connection, request)
@@ -445,6 +442,14 @@ def a_client_that_resets_is_noticed_while_the_upstream_is_silent(bench):
     client = gateway.client()
     client.send(build("GET", "/x"))
     head(client)
+    return client
+
+
+@test
+def a_client_that_resets_is_noticed_while_the_upstream_is_silent(bench):
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream)
+    client = flowing(upstream, gateway)
     client.reset()
     upstream.wait_until(lambda: not upstream.open_connections(),
                         "the end of the upstream's connection")
@@ -455,14 +460,7 @@ def a_client_that_leaves_may_be_the_last_of_an_old_configuration(bench):
     """The gateway goes on, and what flowed is ended."""
     upstream = bench.upstream()
     gateway = bench.gateway(upstream, workers=1)
-
-    def script(connection, request):
-        connection.send(answer(200, b"", [CHUNKED], length=False))
-        never(connection, request)
-    takes(upstream, script)
-    client = gateway.client()
-    client.send(build("GET", "/x"))
-    head(client)
+    client = flowing(upstream, gateway)
     gateway.signal(signal.SIGHUP)
     gateway.wait_for_log("reloaded")
     client.reset()
