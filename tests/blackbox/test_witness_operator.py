@@ -120,6 +120,35 @@ def what_is_still_at_work_cannot_be_released(bench):
     equal(desk.rows(), [f"{key_id}|1|revoked"])
 
 
+@each([("released", "release", {}), ("refused", "complete", REFUSED)])
+def what_becomes_unknown_while_an_operator_decides_is_not_set_free_unasked(
+        bench, act, body):
+    """Its record was PROCESSING when the operator's gateway looked at it."""
+    program = os.environ.get("ONCEPROXY_TEST_BUILD")
+    if not program or not os.access(program, os.X_OK):
+        raise Skip("there is no test build")
+    desk = Desk(bench)
+    hold = desk.upstream.hold()
+    first = bench.background(desk.gateway.ask, "k")
+    hold.wait_arrived()
+    key_id = desk.gateway.ask("k").json()["instance"].rsplit(":", 1)[-1]
+    other = bench.serve(
+        {**desk.gateway.config, "state_dir": bench.folder(),
+         "admin": {**desk.gateway.config["admin"],
+                   "listen": "unix:" + os.path.join(bench.folder(), "a")}},
+        {"ONCE_FAULT": "admin:SHOWN"}, program=program)
+    said = bench.background(
+        Admin(other, "alices").post, f"/keys/{key_id}/{act}", body)
+    other.wait_for_log("fault_point")
+    hold.release()
+    equal(first.result().problem, "outcome-unknown")
+    desk.database(desk.insert(key_id, "done"))
+    other.thaw()
+    equal((said.result().status, said.result().problem), (409, "conflict"))
+    equal(desk.rows(), [f"{key_id}|1|done"])
+    desk.refused(key_id, act, body, "it was executed")
+
+
 @test
 def what_had_begun_is_revoked_too(bench):
     desk = Desk(bench)

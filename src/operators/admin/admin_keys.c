@@ -516,11 +516,26 @@ must_revoke(const struct admin_request *a, const struct conf_route *route)
 	bool happened = a->act == ACT_COMPLETE && a->outcome.status >= 200 &&
 	    a->outcome.status < 300;
 	return route != NULL && a->act != ACT_DELETE && !happened &&
-	    (a->look.op.state == STATE_UNKNOWN ||
-		a->look.op.state == STATE_FAILED) &&
-	    (a->attempt == 0 || a->attempt == a->look.record.attempt) &&
 	    route->idempotency->on_unknown == UNKNOWN_WITNESS && !a->revoked &&
 	    INVARIANT(operator_revokes);
+}
+
+static enum after conflict(struct admin_request *a);
+
+/*
+ * Redis refuses what is not UNKNOWN or FAILED by itself, but might not any
+ * more once it is asked: what is set free then was not revoked.
+ */
+static enum after
+revoke(struct admin_request *a, const struct conf_route *route)
+{
+	enum record_state state = a->look.op.state;
+	uint32_t attempt = a->look.record.attempt;
+	bool is_meant = a->attempt == 0 || a->attempt == attempt;
+	if (!is_meant || (state != STATE_UNKNOWN && state != STATE_FAILED))
+		return conflict(a);
+	return attempt > 0 ? admin_witness_revoke(a, route)
+			   : broken(a); /* nobody was ever asked for that one */
 }
 
 /* The record was looked at, and allows the act as far as can be seen. */
@@ -546,9 +561,7 @@ begin_act(struct admin_request *a)
 	const struct conf_idempotency *policy =
 	    route != NULL ? route->idempotency : a->conf->defaults;
 	if (must_revoke(a, route))
-		return a->look.record.attempt > 0
-		    ? admin_witness_revoke(a, route)
-		    : broken(a); /* nobody was ever asked for that one */
+		return revoke(a, route);
 	struct records_order order = {
 	    .act = a->act,
 	    .attempt = a->revoked ? a->look.record.attempt : a->attempt,
