@@ -130,7 +130,7 @@ class Upstream(Watched):
 
     A reply is bytes, or a function of (connection, request)."""
 
-    def __init__(self, reply=None, backlog=128, unix=None, tls=None,
+    def __init__(self, reply=None, backlog=1024, unix=None, tls=None,
                  at=("127.0.0.1", 0)):
         super().__init__()
         self.tls = tls  # an ssl.SSLContext
