@@ -120,18 +120,11 @@ def what_is_still_at_work_cannot_be_released(bench):
     equal(desk.rows(), [f"{key_id}|1|revoked"])
 
 
-@each([("released", "release", {}), ("refused", "complete", REFUSED)])
-def what_becomes_unknown_while_an_operator_decides_is_not_set_free_unasked(
-        bench, act, body):
-    """Its record was PROCESSING when the operator's gateway looked at it."""
+def frozen_at_its_look(bench, desk, key_id, act, body):
+    """Another gateway, and what its operator will be answered."""
     program = os.environ.get("ONCEPROXY_TEST_BUILD")
     if not program or not os.access(program, os.X_OK):
         raise Skip("there is no test build")
-    desk = Desk(bench)
-    hold = desk.upstream.hold()
-    first = bench.background(desk.gateway.ask, "k")
-    hold.wait_arrived()
-    key_id = desk.gateway.ask("k").json()["instance"].rsplit(":", 1)[-1]
     other = bench.serve(
         {**desk.gateway.config, "state_dir": bench.folder(),
          "admin": {**desk.gateway.config["admin"],
@@ -140,6 +133,19 @@ def what_becomes_unknown_while_an_operator_decides_is_not_set_free_unasked(
     said = bench.background(
         Admin(other, "alices").post, f"/keys/{key_id}/{act}", body)
     other.wait_for_log("fault_point")
+    return other, said
+
+
+@each([("released", "release", {}), ("refused", "complete", REFUSED)])
+def what_becomes_unknown_while_an_operator_decides_is_not_set_free_unasked(
+        bench, act, body):
+    """Its record was PROCESSING when the operator's gateway looked at it."""
+    desk = Desk(bench)
+    hold = desk.upstream.hold()
+    first = bench.background(desk.gateway.ask, "k")
+    hold.wait_arrived()
+    key_id = desk.gateway.ask("k").json()["instance"].rsplit(":", 1)[-1]
+    other, said = frozen_at_its_look(bench, desk, key_id, act, body)
     hold.release()
     equal(first.result().problem, "outcome-unknown")
     desk.database(desk.insert(key_id, "done"))
@@ -147,6 +153,28 @@ def what_becomes_unknown_while_an_operator_decides_is_not_set_free_unasked(
     equal((said.result().status, said.result().problem), (409, "conflict"))
     equal(desk.rows(), [f"{key_id}|1|done"])
     desk.refused(key_id, act, body, "it was executed")
+
+
+@test
+def nor_is_what_was_free_and_said_nothing_of_its_route(bench):
+    """Nothing was sent of the attempt before, so its record has no route."""
+    desk = Desk(bench)
+    desk.upstream.stop()
+    got = desk.gateway.ask("k")
+    equal(got.problem, "upstream-unreachable")
+    key_id = got.json()["instance"].rsplit(":", 1)[-1]
+    equal("route" in desk.admin.get("/keys/" + key_id), False)
+    other, said = frozen_at_its_look(bench, desk, key_id, "release", {})
+    bench.upstream(close_unanswered, at=("127.0.0.1", desk.upstream.port))
+    eventually(lambda: desk.gateway.ask("k").problem == "outcome-unknown",
+               "it is sent")
+    attempt = desk.admin.get("/keys/" + key_id)["attempt"]
+    desk.database(desk.insert(key_id, "done").replace(
+        ", 1,", f", {attempt},"))
+    other.thaw()
+    equal((said.result().status, said.result().problem), (409, "conflict"))
+    equal(desk.rows(), [f"{key_id}|{attempt}|done"])
+    desk.refused(key_id, "release", {}, "it was executed")
 
 
 @test

@@ -523,19 +523,15 @@ must_revoke(const struct admin_request *a, const struct conf_route *route)
 static enum after conflict(struct admin_request *a);
 
 /*
- * Redis refuses what is not UNKNOWN or FAILED by itself, but might not any
- * more once it is asked: what is set free then was not revoked.
+ * Redis refuses by itself what the act is not for, but might not any more once
+ * it is asked: by then the record may be one that would have to be revoked.
  */
-static enum after
-revoke(struct admin_request *a, const struct conf_route *route)
+static bool
+is_resolvable(const struct admin_request *a)
 {
 	enum record_state state = a->look.op.state;
-	uint32_t attempt = a->look.record.attempt;
-	bool is_meant = a->attempt == 0 || a->attempt == attempt;
-	if (!is_meant || (state != STATE_UNKNOWN && state != STATE_FAILED))
-		return conflict(a);
-	return attempt > 0 ? admin_witness_revoke(a, route)
-			   : broken(a); /* nobody was ever asked for that one */
+	return (state == STATE_UNKNOWN || state == STATE_FAILED) &&
+	    (a->attempt == 0 || a->attempt == a->look.record.attempt);
 }
 
 /* The record was looked at, and allows the act as far as can be seen. */
@@ -549,6 +545,8 @@ begin_act(struct admin_request *a)
 		return replace(a, file);
 	if (file != NULL)
 		return refuse_answered(a, file);
+	if (a->act != ACT_DELETE && !is_resolvable(a))
+		return conflict(a);
 	/* It was damaged and deleted, and is nobody's (lua/operate.lua). */
 	if (a->act == ACT_COMPLETE && a->look.op.state == STATE_UNKNOWN &&
 	    span_eq(a->look.record.fingerprint,
@@ -561,10 +559,12 @@ begin_act(struct admin_request *a)
 	const struct conf_idempotency *policy =
 	    route != NULL ? route->idempotency : a->conf->defaults;
 	if (must_revoke(a, route))
-		return revoke(a, route);
+		return a->look.record.attempt > 0
+		    ? admin_witness_revoke(a, route)
+		    : broken(a); /* nobody was ever asked for that one */
 	struct records_order order = {
 	    .act = a->act,
-	    .attempt = a->revoked ? a->look.record.attempt : a->attempt,
+	    .attempt = a->attempt,
 	    .retention_ms = a->look.op.verdict == VERDICT_BROKEN
 		? policy->unknown_retention_ms
 		: policy->retention_ms,
@@ -572,6 +572,11 @@ begin_act(struct admin_request *a)
 	order.note = a->note;
 	order.who = a->who;
 	order.label = a->look.record.from.label;
+	if (a->act != ACT_DELETE) {
+		/* What is resolved is the record that was looked at. */
+		order.attempt = a->look.record.attempt;
+		order.fingerprint = a->look.record.fingerprint;
+	}
 	if (a->act == ACT_COMPLETE) {
 		int error = make_answer(a, policy);
 		if (error == E_TOO_LARGE)
@@ -583,10 +588,6 @@ begin_act(struct admin_request *a)
 			return admin_answer_problem(
 			    a, PROBLEM_OVERLOADED, SPAN(""));
 		order.answer = a->given;
-		/* The answer is for the record that was looked at. */
-		order.fingerprint = a->look.record.fingerprint;
-		if (order.attempt == 0)
-			order.attempt = a->look.record.attempt;
 	}
 	a->was = a->look.record.from;
 	records_operate(a->admin->store, &a->look, &a->key_id, &order);
@@ -661,8 +662,7 @@ static bool
 has_changed(const struct admin_request *a)
 {
 	const struct store_op *op = &a->look.op;
-	return (a->act == ACT_COMPLETE || a->revoked) &&
-	    op->verdict == VERDICT_FENCED &&
+	return a->act != ACT_DELETE && op->verdict == VERDICT_FENCED &&
 	    (op->state == STATE_UNKNOWN || op->state == STATE_FAILED) &&
 	    (a->attempt == 0 || a->attempt == op->attempt);
 }
