@@ -614,11 +614,12 @@ execution_completed(struct machine *machine)
 		    &e->owned.key_id, e->owned.attempt, 0);
 	if (late)
 		return execution_to(e, EXECUTION_JOURNAL, MORE);
-	if (e->store.verdict == VERDICT_FENCED && e->store.before) {
+	if (outcome_may_yet_count(
+		&e->store, JOURNAL_COMPLETE, e->owned.attempt)) {
 		/*
-		 * The attempt after this one is under way.  Should nothing be
-		 * sent of that, this answer is the truth: the journal offers it
-		 * until that is known.
+		 * Another attempt is under way.  Should nothing be sent of
+		 * that, this answer is the truth: the journal offers it until
+		 * that is known.
 		 */
 		execution_tell_fenced(e);
 		e->settling = EXECUTION_COMPLETE;
@@ -750,6 +751,13 @@ execution_marked_unknown(struct machine *machine)
 		execution_tell_fenced(e);
 	else
 		tell_unknown(e);
+	/* So does a doubt; but who only asked has none that is not known. */
+	if (!late && !e->reconciles && outcome_may_yet_count(&e->store,
+		JOURNAL_UNKNOWN, e->owned.attempt)) {
+		e->settling = EXECUTION_MARK_UNKNOWN;
+		e->tries++;
+		late = true;
+	}
 	return execution_to(
 	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }

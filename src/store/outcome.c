@@ -277,18 +277,24 @@ outcome_replay(struct store *store, struct store_op *op,
 }
 
 bool
-outcome_is_final(const struct store_op *op, const struct journal_entry *entry)
+outcome_may_yet_count(
+    const struct store_op *op, enum journal_kind kind, uint32_t attempt)
 {
 	/*
 	 * Redis has forgotten the attempt, and another owner has claimed the
 	 * key since: numbers of attempts rise otherwise.
 	 */
-	bool forgotten = entry->kind != JOURNAL_RELEASE &&
-	    op->state == STATE_PROCESSING && op->attempt <= entry->attempt &&
+	bool forgotten = kind != JOURNAL_RELEASE &&
+	    op->state == STATE_PROCESSING && op->attempt <= attempt &&
 	    INVARIANT(forgotten_held_back);
-	if (store_op_broken(op))
-		return false;
-	if (op->verdict == VERDICT_FENCED && (op->before || forgotten))
+	return op->verdict == VERDICT_FENCED && (op->before || forgotten);
+}
+
+bool
+outcome_is_final(const struct store_op *op, const struct journal_entry *entry)
+{
+	if (store_op_broken(op) ||
+	    outcome_may_yet_count(op, entry->kind, entry->attempt))
 		return false;
 	return op->verdict == VERDICT_DONE || entry->deadline_ms == 0 ||
 	    op->now_ms > entry->deadline_ms || !INVARIANT(giveback_again);

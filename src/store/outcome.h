@@ -62,12 +62,16 @@ bool outcome_can_replay(const struct store *store, const struct key_id *key_id);
 void outcome_replay(struct store *store, struct store_op *op,
     const struct journal_entry *entry);
 /*
+ * True: an outcome of that attempt is fenced by the one after its own, or by
+ * one that was made after Redis had forgotten its own: it may yet be the truth,
+ * should nothing be sent of that one, and is offered again.
+ */
+bool outcome_may_yet_count(
+    const struct store_op *op, enum journal_kind kind, uint32_t attempt);
+/*
  * True: the operation's answer, which was no error, is the last word on the
  * entry.  A record that is damaged may be deleted, and made again with the
- * outcome.  A claim that is given back may yet be executed until its deadline;
- * an outcome that is fenced by the attempt after its own, or by one that was
- * made after Redis had forgotten its own, may be the truth, should nothing be
- * sent of that one.
+ * outcome.  A claim that is given back may yet be executed until its deadline.
  */
 bool outcome_is_final(
     const struct store_op *op, const struct journal_entry *entry);

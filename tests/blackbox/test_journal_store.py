@@ -71,6 +71,34 @@ def an_outcome_of_which_nobody_knows_is_made_again_too(bench):
     equal(upstream.count(), 1)
 
 
+@each([("an answer", None), ("a doubt", then_close(b""))])
+def a_claim_that_comes_to_nothing_does_not_take_its_place(bench, reply):
+    """Another gateway has claimed the key since, and has sent nothing yet when
+    the outcome comes, nor ever does."""
+    program = os.environ.get("ONCEPROXY_TEST_BUILD")
+    if not program or not os.access(program, os.X_OK):
+        raise tap.Skip("there is no test build")
+    redis = bench.own_redis(*DURABLE)
+    upstream, gateway, hold, first = begun(bench, redis, reply)
+    redis("FLUSHALL")
+    nobody = bench.upstream()
+    nobody.stop()
+    other = bench.serve(bench.config(nobody, redis=redis),
+                        {"ONCE_FAULT": "execution:FORWARD"}, program=program)
+    second = bench.background(other.ask, "k")
+    other.wait_for_log("fault_point")
+    hold.release()
+    equal(first.result().problem, "in-flight")
+    other.thaw()
+    equal(second.result().problem, "upstream-unreachable")
+    gateway.wait_for_log("journal_delivered")
+    upstream.reply = answer()
+    again = gateway.ask("k")
+    equal((again.replayed, again.problem),
+          (False, "outcome-unknown") if reply else (True, None))
+    equal(upstream.count(), 1)
+
+
 @test
 def a_release_makes_no_record(bench):
     redis = bench.own_redis(*DURABLE)
