@@ -21,8 +21,9 @@ is_on(const struct channel *channel)
  * A claim that is lost lets a payment be made twice; an outcome that is lost
  * makes untrue what a client was told; and an owner whose renewal is lost, or
  * a gateway whose leadership is, goes on beside the next one.  What an operator
- * has said of a source stands, and so do its dead and parked messages.  Any
- * other write, when lost, leaves a record PROCESSING, which becomes UNKNOWN.
+ * has said of a source stands, so do its dead and parked messages, and so does
+ * the end of trust in a witness.  Any other write, when lost, leaves a record
+ * PROCESSING, which becomes UNKNOWN.
  */
 static bool
 is_waited_for(const struct channel *channel, enum script script)
@@ -30,7 +31,8 @@ is_waited_for(const struct channel *channel, enum script script)
 	return is_on(channel) &&
 	    (script == SCRIPT_claim || script == SCRIPT_complete ||
 		script == SCRIPT_operate || script == SCRIPT_leadership ||
-		script == SCRIPT_pause || script == SCRIPT_letter ||
+		script == SCRIPT_pause || script == SCRIPT_trust ||
+		script == SCRIPT_letter ||
 		(script == SCRIPT_letter_put && INVARIANT(letter_replicated)) ||
 		(script == SCRIPT_renew && INVARIANT(renewal_replicated)));
 }

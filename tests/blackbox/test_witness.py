@@ -516,6 +516,40 @@ def an_answer_without_its_row_ends_all_trust(bench):
 
 
 @test
+def the_end_of_trust_survives_a_failover(bench):
+    """The replica that takes the master's place was not there when it came."""
+    master, replica = bench.own_redis(), bench.own_redis()
+    replica.follow(master)
+    proxy = bench.proxy(master.url)
+    ledger, upstream, gateway = begin(
+        bench, enforced=False, redis=master, store={
+            "redis": proxy.url, "wait_replicas": 1, "timeout": "5s",
+            "wait_timeout": "700ms"})
+
+    def ends(redis):
+        key, = (key for key in redis.keys() if b":trust:" in key)
+        return redis("GET", key).split(b"\n")[2] != b"0"
+    eventually(lambda: gateway.ask("before").status == 201, "it is paid")
+    ledger.writes = False
+    hold = ledger.stop("come")
+    absent = bench.background(gateway.ask, "absent")
+    hold.wait_arrived()
+    replica.freeze()
+    master("CLIENT", "KILL", "TYPE", "replica")
+    hold.release()
+    absent.result()
+    eventually(lambda: ends(master), "it is at an end")
+    master.kill()
+    replica.thaw()
+    replica("REPLICAOF", "NO", "ONE")
+    equal(ends(replica), False)
+    bench.own_redis().follow(replica)
+    proxy.retarget(replica.url)
+    proxy.reset_all()
+    eventually(lambda: ends(replica), "it still is")
+
+
+@test
 def an_answer_that_comes_for_what_was_revoked_ends_all_trust(bench):
     """The API pays without its row, long after its gateway was frozen."""
     ledger, upstream, gateways = begin(

@@ -9,12 +9,11 @@
 --       note, 4 whose it is (publish.lua)
 -- begin: look, of a gateway that had none for that route, and told the API
 --       nothing of what it sent: the witness is as new as if it were another.
--- Answers: DONE, GONE where nothing has changed (it was at an end already, or
---       is not), and: when the last proof was sent (ms, 0: none), since when it
---       is at an end (ms, 0: it is not), since when it is this witness, or was
---       said to be believed again, since when a payment needs its row (ms, 0:
---       it does not), why it is at an end, and which witness all that is said
---       of.
+-- Answers: DONE, GONE where nothing has changed (of prove and trust), and: when
+--       the last proof was sent (ms, 0: none), since when it is at an end (ms,
+--       0: it is not), since when it is this witness, or was said to be
+--       believed again, since when a payment needs its row (ms, 0: it does
+--       not), why it is at an end, and which witness all that is said of.
 --
 -- The value is a line for which witness it is, the first five of these, who
 -- last said that it may be believed again, and a note.  It has no end.
@@ -46,8 +45,12 @@ if act == 'look' or act == 'begin' then
 elseif act == 'prove' and ended == '0' and which == ARGV[2] and
     tonumber(ARGV[3]) > tonumber(proven) then
 	word, proven = 'DONE', ARGV[3]
-elseif act == 'end' and ended == '0' then
-	word, proven, ended, why = 'DONE', '0', stamp, ARGV[2]
+elseif act == 'end' then
+	-- Where it is at one: once more, for the replicas (letter_put.lua).
+	word = 'DONE'
+	if ended == '0' then
+		proven, ended, why = '0', stamp, ARGV[2]
+	end
 elseif act == 'trust' and ended ~= '0' then
 	-- What was sent before may have been paid without its row.
 	word, ended, why, since = 'DONE', '0', '', stamp
@@ -56,7 +59,7 @@ end
 
 local now_is = table.concat(
     {which, proven, ended, since, needed, why, who, note}, '\n')
-if word == 'DONE' and now_is ~= value then
+if word == 'DONE' and (now_is ~= value or act == 'end') then
 	redis.call('SET', KEYS[1], now_is)
 	if act == 'end' or act == 'trust' or act == 'begin' then
 		announce(ARGV[4], 'trust')
