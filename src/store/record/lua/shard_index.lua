@@ -14,16 +14,19 @@ local function index_anchor(longest)
 	return digits(now - now % MINUTE + longest)
 end
 
--- Puts off the end of an index whose anchor was moved; then up to 100 names are
--- dropped whose records must be gone by now.
+-- Puts off the end of an index whose anchor was moved; then of up to 100 names
+-- those are dropped whose records are gone by now, as they should be.  Another
+-- gateway, or this one before a restart, may let its own live longer.
 local function index_keep(key, anchor, longest)
 	if now + redis.call('PTTL', key) < anchor + MINUTE then
 		redis.call('PEXPIRE', key, longest + MINUTE)
 	end
-	local gone = redis.call('ZRANGE', key, '-inf', now - longest - 1,
-	    'BYSCORE', 'LIMIT', 0, 100)
-	if #gone > 0 then
-		redis.call('ZREM', key, unpack(gone))
+	local records = string.match(key, '^.-{%d+}:') .. 'r:'
+	for _, name in ipairs(redis.call('ZRANGE', key, '-inf',
+	    now - longest - 1, 'BYSCORE', 'LIMIT', 0, 100)) do
+		if redis.pcall('EXISTS', records .. name) == 0 then
+			redis.call('ZREM', key, name)
+		end
 	end
 end
 
