@@ -97,7 +97,8 @@ count_entries(const struct journal_replay *replay)
 
 /*
  * A journal of a dead process in which nothing is left is removed, and one
- * with nothing left for our store is given back.
+ * with nothing left for our store is given back.  Where our store has another
+ * id meanwhile, an entry that it is being given may be no longer for it.
  */
 static void
 drop_empty(struct journal_replay *replay)
@@ -105,7 +106,9 @@ drop_empty(struct journal_replay *replay)
 	struct replayed_journal *j;
 	struct journal_about about;
 	LIST_EACH(j, &replay->journals, item) {
-		if (j == &replay->own || open_entries(replay, j->journal) > 0)
+		if (j == &replay->own || open_entries(replay, j->journal) > 0 ||
+		    (replay->large.under_way &&
+			replay->large.journal == j->journal))
 			continue;
 		lock(replay);
 		list_remove(&j->item);
