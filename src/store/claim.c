@@ -260,6 +260,22 @@ goes_back(const struct claim_call *claim, enum call_end how,
 		verdict == VERDICT_BUSY);
 }
 
+/*
+ * A record that is ours to ask about seems to have settled, by a clock that has
+ * jumped ahead, of which this answer, or one that came just before it, is the
+ * first to tell.
+ */
+static bool
+comes_of_a_jump(const struct store_call *call, enum call_end how,
+    const struct call_reply *reply)
+{
+	if (how != CALL_ANSWERED || reply->verdict != VERDICT_RECONCILE)
+		return false;
+	const struct redis_clock *clock = link_clock(call->channel->link);
+	return clock->jumped_us != 0 &&
+	    clock->jumped_us >= call->run.link.sent_us;
+}
+
 static void
 on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
@@ -276,6 +292,11 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 	    clock_us() < call->give_up_us) {
 		claim->again = call->again = true;
 		return;
+	}
+	if (comes_of_a_jump(call, how, reply)) {
+		how = CALL_LOST;
+		error = E_STORE_REFUSED;
+		reply = NULL;
 	}
 	call->store->n_claims--;
 	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back)) {

@@ -3,6 +3,7 @@
 unknown, and max_attempts."""
 
 import contextlib
+import re
 import signal
 import uuid
 
@@ -252,6 +253,31 @@ def reconcile_asks_once_the_outcome_has_settled(bench):
     equal((early.problem, early.get("Retry-After")), ("outcome-unknown", "2"))
     eventually(lambda: gateway.ask("k/1~x").body == b"it happened")
     equal([r.method for r in upstream.requests], ["POST", "GET"])
+
+
+@test
+def nothing_is_asked_by_a_clock_that_has_just_jumped(bench):
+    """It is the answer to the claim that tells of it."""
+    wire = bench.wire(bench.own_redis())
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.gateway(
+        upstream, {"on_unknown": ask_at(), "lease": "1s"}, redis=wire,
+        workers=1)
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    upstream.reply = answer()
+    upstream.replies[BY_KEY + "k"] = answer(404)
+
+    def two_minutes_later(match):
+        return match[1] + b"%d" % (int(match[2]) + 120000)
+    wire.edit = lambda said: re.sub(
+        rb"(RECONCILE\r\n:\d+\r\n:)(\d{13})", two_minutes_later, said)
+    got = gateway.ask("k")
+    equal((got.status, got.problem), (503, "store-unavailable"))
+    equal(upstream.count(), 1)
+    wire.edit = lambda said: said
+    eventually(lambda: gateway.ask("k").status == 201, "it has settled")
+    equal((upstream.count(path=BY_KEY + "k"), upstream.count(method="POST")),
+          (1, 2))
 
 
 @test
