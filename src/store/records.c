@@ -131,6 +131,7 @@ read_shown(struct store_call *call, const struct call_reply *reply)
 		if (shown->bare)
 			return 0;
 	}
+	shown->broken |= op->verdict == VERDICT_BROKEN;
 	if (op->verdict == VERDICT_BROKEN)
 		return E_MALFORMED;
 	if (op->verdict == VERDICT_GONE)

@@ -46,7 +46,8 @@ struct records_op {
 	const char *unreadable;
 	bool damaged; /* that is because it makes no sense */
 	bool bare; /* the store's own: DONE comes without a record */
-	bool broken; /* it was; record is what it is now, unless replaced */
+	/* It was, for Redis too; record is what it is now, unless replaced. */
+	bool broken;
 	/*
 	 * RECORDS_STATUS: of a COMPLETED record the answer's status; 0: it can
 	 * only be read in the whole of it.
@@ -76,7 +77,8 @@ struct records_order {
 	enum records_act act;
 	/*
 	 * Of the record that is meant; 0 and empty: any.  ACT_COMPLETE must
-	 * name both: the answer is sealed for them.
+	 * name both: the answer is sealed for them.  Of one that is broken
+	 * neither is known: a fingerprint that no record has means that one.
 	 */
 	uint32_t attempt;
 	struct span fingerprint;

@@ -6,9 +6,10 @@ import json
 import os
 
 from once import tap
+from once.admin import Admin
 from once.gateway import command
 from once.http import ask, build
-from once.tap import each, equal, test
+from once.tap import Skip, each, equal, test
 from once.upstream import answer, then_close
 
 DAY_MS = 24 * 3600 * 1000
@@ -113,6 +114,29 @@ def what_was_damaged_and_deleted_is_free_once_it_is(bench, method, target):
     equal(broken.gateway.ask("k").status, 201)
     equal(broken.gateway.ask("k").replayed, True)
     equal(broken.upstream.count(), 2)
+
+
+@test
+def two_who_delete_it_at_once_forget_no_doubt(bench):
+    """Both have found it damaged; one of them is slower."""
+    program = os.environ.get("ONCEPROXY_TEST_BUILD")
+    if not program or not os.access(program, os.X_OK):
+        raise Skip("there is no test build")
+    broken = Broken(bench, begins_otherwise)
+    slow = bench.serve(
+        {**broken.gateway.config, "state_dir": bench.folder(),
+         "admin": {"listen": "127.0.0.1:0"}},
+        {"ONCE_FAULT": "admin:SHOWN"}, program=program)
+    said = bench.background(
+        Admin(slow).send, "DELETE", "/keys/" + broken.key_id)
+    slow.wait_for_log("fault_point")
+    equal(broken.admin("DELETE").json()["state"], "UNKNOWN")
+    slow.thaw()
+    equal((said.result().status, said.result().problem), (409, "conflict"))
+    assert "is UNKNOWN now" in said.result().json()["detail"]
+    equal(broken.admin("GET").json()["state"], "UNKNOWN")
+    equal(broken.gateway.ask("k").problem, "outcome-unknown")
+    equal(broken.upstream.count(), 1)
 
 
 @test

@@ -569,6 +569,9 @@ begin_act(struct admin_request *a)
 		? policy->unknown_retention_ms
 		: policy->retention_ms,
 	};
+	/* Whoever else has deleted it has made it UNKNOWN, and deleted once. */
+	if (a->look.broken)
+		order.fingerprint = SPAN("damaged");
 	order.note = a->note;
 	order.who = a->who;
 	order.label = a->look.record.from.label;
@@ -685,6 +688,12 @@ conflict(struct admin_request *a)
 			"The record is now %s at attempt %u, not at attempt "
 			"%u. Nothing was changed.",
 			admin_body_state(state), attempt, a->attempt));
+	if (a->act == ACT_DELETE && state != STATE_PROCESSING)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    arena_printf(a->arena,
+			"The record is damaged no more: it is %s now. Nothing "
+			"was changed.",
+			admin_body_state(state)));
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
 	    arena_printf(a->arena, "%s; this one is %s. Nothing was changed.",
 		allowed, admin_body_state(state)));
