@@ -136,7 +136,7 @@ end
 if policy == 'ask' then
 	local asks_of = asking(claimed)
 	local mine = r and r.state == 'P' and r.owner == owner and r.asked
-	if not mine and (not r or r.state ~= 'U' or
+	if not mine and (not r or r.state ~= 'U' or was_damaged(r) or
 	    asking(r.known) ~= asks_of or (question == '1' and not r.asks)) then
 		redis.pcall('ZREM', asks_of, string.sub(KEYS[1], -32))
 		return answer('GONE', r)
@@ -247,7 +247,8 @@ elseif policy == 'retry' and not stale then
 	return not unsafe and overflows() and answer('FULL', r) or execute(true)
 elseif settle and left <= 0 and caution < '4' and
     (r.question or question) == question and
-    (policy ~= 'witness' or asking(claimed) == asking(r.known)) then
+    (policy ~= 'witness' or not was_damaged(r) and
+	asking(claimed) == asking(r.known)) then
 	-- The attempt stays the one that is asked about, and keeps its number:
 	-- no request is sent that would need a new one.
 	begin_to_ask(r, unknown_ms)

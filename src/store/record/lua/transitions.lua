@@ -111,8 +111,9 @@ local function parse(value)
 	return r
 end
 
--- What an operator's delete leaves of a damaged record: UNKNOWN, of a request
--- that nobody knows, so that it may be any.
+-- What an operator's delete leaves of a damaged record, and what is made for a
+-- lost one: UNKNOWN, of a request that nobody knows, so that it may be any; nor
+-- is it known which attempt was sent, so that no witness is asked about it.
 local function was_damaged(r)
 	return r.state == 'U' and r.fingerprint == NOBODY
 end
