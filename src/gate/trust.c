@@ -15,6 +15,8 @@ enum {
 	RETRY_MS = 500,
 	/* Others may be told of a newer proof so late. */
 	PROVE_MS = 2000,
+	/* What Redis was asked for longer ago is not gone by. */
+	STALE_US = 2 * ASK_MS * 1000,
 	WHY = 160,
 };
 
@@ -36,6 +38,7 @@ struct trust {
 
 	/* What Redis says, of all gateways. */
 	bool known;
+	int64_t asked_us; /* when Redis was asked for that */
 	bool ended;
 	int64_t told_ms;     /* the last proof that Redis has */
 	int64_t since_ms;    /* it is this witness, and may be believed */
@@ -132,7 +135,6 @@ heard(struct shared_watch *watch, const struct store_call *call,
     const struct call_reply *reply)
 {
 	struct trust *t = CONTAINER_OF(watch, struct trust, watch);
-	(void)call;
 	if (reply == NULL || reply->n_extra < 6) {
 		if (!watch->again)
 			timer_set(&watch->timer, RETRY_MS);
@@ -153,6 +155,7 @@ heard(struct shared_watch *watch, const struct store_call *call,
 		return;
 	}
 	t->known = watch->has_last = true;
+	t->asked_us = call->run.link.sent_us;
 	/* What was proven before it came to an end counts no more. */
 	if (ended || t->ended)
 		t->proven_ms = 0;
@@ -256,7 +259,10 @@ trust_why(const struct trusts *trusts, const struct conf_route *route,
     int64_t claimed_ms, int64_t unknown_ms)
 {
 	const struct trust *t = find(trusts, route->name);
-	if (t == NULL || !t->known)
+	/* This process may have been stopped, or Redis away. */
+	bool stale = t != NULL && t->asked &&
+	    clock_us() - t->asked_us > STALE_US;
+	if (t == NULL || !t->known || stale)
 		return "Redis has not said yet whether the witness may be "
 		       "believed";
 	if (t->ended)

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import signal
+import time
 from datetime import datetime
 
 from once import tap
@@ -567,6 +568,30 @@ def an_answer_that_comes_for_what_was_revoked_ends_all_trust(bench):
         hold.release()
     equal(got.result().body, OWN)
     gateways[0].wait_for_log("witness_broken")
+
+
+@test
+def what_was_believed_before_a_freeze_is_believed_no_more(bench):
+    """Another gateway has found meanwhile that the API writes no row."""
+    ledger, upstream, gateways = begin(
+        bench, enforced=False, gateways=2, admin={"listen": "127.0.0.1:0"})
+    one, two = gateways
+    equal(one.ask("before").status, 201)
+    eventually(lambda: Admin(one).get("/status")["witnesses"][0]["state"] ==
+               "proven", "it is proven")
+    hold = upstream.hold(answer(503))
+    got = bench.background(one.ask, "k")
+    hold.wait_arrived()
+    upstream.reply = ledger
+    with frozen(one):
+        ledger.writes = False
+        equal(two.ask("absent").status, 201)
+        two.wait_for_log("witness_absent")
+        hold.release()
+        later = time.monotonic() + 9
+        eventually(lambda: time.monotonic() > later, timeout=30)
+    equal(got.result().problem, "outcome-unknown")
+    equal(ledger.rows(), [(1, "done")])
 
 
 # --- around it ---
