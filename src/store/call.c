@@ -585,6 +585,8 @@ take_reply(struct store_call *call, const struct call_reply *reply)
 	if (!replicas_delay(
 		call->channel, call->run.script, reply, &call->delayed))
 		on_answered(call, *reply, now_us);
+	else if (call->op != NULL)
+		call->op->executed = reply->verdict == VERDICT_COMPLETED;
 }
 
 static void

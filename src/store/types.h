@@ -67,6 +67,11 @@ struct store_op {
 	 * for by itself: an error says that it did not come, and no more.
 	 */
 	bool fetches;
+	/*
+	 * The record is COMPLETED, and replicas are asked for: an error says
+	 * that it is not known whether as many have it as must, and no more.
+	 */
+	bool executed;
 	bool gone; /* the record was, also where it was made again since */
 	/*
 	 * RECONCILE: no attempt before this one is unknown, too; and since when

@@ -214,6 +214,20 @@ def another_gateway_replays_only_what_replicas_have(bench, body):
     assert world.ask("k").replayed
 
 
+@test
+def what_replicas_lack_is_not_forwarded_either(bench):
+    """It is known to be executed, whatever on_store_down says."""
+    world = World(bench, idempotency={"on_unknown": "retry"})
+    other = bench.gateway(
+        world.upstream, redis=world.proxy.url, cache={"size": 0},
+        store={**BRIEF, "wait_replicas": 1},
+        idempotency={"on_unknown": "retry", "on_store_down": "forward"})
+    equal(answered_without_replicas(world).status, 503)
+    got = other.ask("k")
+    equal((got.status, got.problem), (503, "store-unavailable"))
+    equal(world.upstream.count(), 1)
+
+
 # --- failover --------------------------------------------------------------
 
 @test
