@@ -507,10 +507,11 @@ enforced_by_is_read_from_the_catalogue(void **state)
 	    "ALTER TABLE payments DROP CONSTRAINT "
 	    "payments_key_id_attempt_verdict_fkey",
 	    "ALTER TABLE payments DISABLE TRIGGER ALL",
-	    "DROP TABLE payments",
+	    "CREATE TABLE payments_of_may () INHERITS (payments)",
+	    "DROP TABLE payments CASCADE",
 	};
 	for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
-		SQL("DROP TABLE IF EXISTS payments; " ENFORCED);
+		SQL("DROP TABLE IF EXISTS payments CASCADE; " ENFORCED);
 		witness_reload(worker.witnesses);
 		until_trust(TRUST_ENFORCED);
 		until(is_allowed);
