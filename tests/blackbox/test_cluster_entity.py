@@ -238,4 +238,26 @@ def a_reload_may_bring_a_route_with_an_entity(bench):
     reload(gateway, config, "reload_refused")
 
 
+@test
+def a_reload_does_not_lead_away_from_a_cluster(bench):
+    """Where records share a shard with their entity, a key decides which one
+    it is; on another store it need not, and a file for that does not say so."""
+    upstream = bench.upstream()
+    config = bench.config(upstream, redis=bench.cluster(),
+                          idempotency={"namespace": "{id}",
+                                       "entity": PATH_ENTITY})
+    route = config["routes"][0]
+    route["path"], route["status_path"] = "/v1/{id}", "/v1/{id}/keys/{key}"
+    gateway = bench.serve(config)
+    equal(gateway.ask("k", target="/v1/7").status, 201)
+    config["store"] = bench.config(upstream)["store"]
+    del route["idempotency"]["namespace"]
+    route["status_path"] = "/v1/keys/{key}"
+    line = reload(gateway, config, "reload_refused")
+    equal(line["member"], "/store/cluster")
+    equal(gateway.ask("k", target="/v1/7").replayed, True)
+    got = gateway.ask(None, target="/v1/7/keys/k", method="GET", body=b"")
+    equal((got.status, got.json()["state"]), (200, "completed"))
+
+
 tap.main()

@@ -100,6 +100,11 @@ conf_restart_finds(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
 	size_t before = complaints->count;
+	/* Nothing has looked at its routes as those of a cluster. */
+	if (next->store.redis.cluster.count == 0)
+		complaints_add(complaints, mem_text("/store/cluster"),
+		    "a reload does not lead away from a cluster, on which "
+		    "routes have rules of their own; restart the gateway");
 	for (size_t i = 0; i < next->n_routes; i++) {
 		bool loses = false;
 		for (size_t k = 0; k < running->n_routes; k++)

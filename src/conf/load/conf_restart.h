@@ -33,7 +33,8 @@ bool conf_restart_has_events(
  * Whether the next configuration, with the store of the running one, which is a
  * cluster, finds the records of its routes where they are; each route that does
  * not is a complaint.  There records are in the shard of their entity: with
- * another entity their keys would be free, and be executed again.
+ * another entity their keys would be free, and be executed again.  So is a
+ * store that is no cluster, for which routes are checked by other rules.
  */
 bool conf_restart_finds(const struct conf *running, const struct conf *next,
     struct complaints *complaints);

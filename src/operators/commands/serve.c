@@ -153,7 +153,7 @@ reload_file(struct serve *s)
 	service_manager_tell_reload(clock_us());
 	const struct conf *next = conf_load(s->conf->file, &complaints);
 	bool fits = next != NULL &&
-	    (s->now->store.redis.cluster.count == 0 ||
+	    (s->conf->store.redis.cluster.count == 0 ||
 		conf_restart_finds(s->now, next, &complaints)) &&
 	    conf_restart_has_events(
 		s->conf->store.events_maxlen > 0, next, &complaints);
