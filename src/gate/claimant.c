@@ -7,6 +7,7 @@
 #include "gate/key/fingerprint.h"
 #include "gate/message.h"
 #include "gate/replay_json.h"
+#include "gate/trust.h"
 #include "gate/worker_state.h"
 #include "http/front/route.h"
 #include "store/claim.h"
@@ -341,6 +342,10 @@ claimant_start(struct claimant *c)
 {
 	bool reconciles = c->claim_op.verdict == VERDICT_RECONCILE;
 	const struct variables variables = variables_of(c);
+	/* A reload may have brought the route a witness meanwhile. */
+	if (c->generation != c->worker->generation &&
+	    !conf_has_witness(c->route))
+		trust_untold(c->worker->trusts, c->route->name);
 	c->attempt = c->claim_op.attempt;
 	/* If it is to be executed after all, that is an attempt more. */
 	message_make(c, c->attempt + reconciles);

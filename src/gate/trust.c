@@ -252,6 +252,32 @@ trust_end(struct trusts *trusts, const char *route, bool broken,
 	hurry(t);
 }
 
+/* --- what the API was not told --- */
+
+static void
+watch_redis(const struct trusts *trusts, struct trust *t)
+{
+	struct worker *w = trusts->worker;
+	t->watch = (struct shared_watch){.word = "trust", .every_ms = ASK_MS,
+	    .ask = ask, .heard = heard, .has_last = t->known};
+	shared_watch_start(
+	    &t->watch, w->store, w->loop, "witness", t->name);
+}
+
+void
+trust_untold(struct trusts *trusts, const char *route)
+{
+	struct trust *t = find(trusts, route);
+	if (t == NULL || !t->asked)
+		return;
+	/* What Redis says to what it was asked before is not heard. */
+	shared_watch_stop(&t->watch);
+	t->anew = true;
+	t->known = false;
+	t->proven_ms = 0;
+	watch_redis(trusts, t);
+}
+
 /* --- whether it may be believed --- */
 
 const char *
@@ -353,8 +379,7 @@ name_witness(struct trust *t, const struct conf_witness *witness)
 static void
 adopt(struct trusts *trusts, bool again)
 {
-	struct worker *w = trusts->worker;
-	const struct conf *conf = w->generation->conf;
+	const struct conf *conf = trusts->worker->generation->conf;
 	struct trust *t = atomic_load(&trusts->first);
 	for (; t != NULL; t = atomic_load(&t->next)) {
 		shared_watch_stop(&t->watch);
@@ -379,11 +404,7 @@ adopt(struct trusts *trusts, bool again)
 			continue; /* another route of that name */
 		t->asked = true;
 		name_witness(t, &route->idempotency->witness);
-		t->watch = (struct shared_watch){.word = "trust",
-		    .every_ms = ASK_MS, .ask = ask, .heard = heard,
-		    .has_last = t->known};
-		shared_watch_start(
-		    &t->watch, w->store, w->loop, "witness", t->name);
+		watch_redis(trusts, t);
 	}
 }
 

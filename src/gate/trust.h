@@ -32,6 +32,11 @@ void trust_free(struct trusts **trusts);
  * witness until now is never asked about: the API may have been told nothing.
  */
 void trust_reload(struct trusts *trusts);
+/*
+ * Something of that route is about to be sent as the generation before has it,
+ * of which the API is told no more: that is not asked about either.
+ */
+void trust_untold(struct trusts *trusts, const char *route);
 
 /*
  * Why an attempt that was sent at claimed_ms or later, and is UNKNOWN since

@@ -13,6 +13,7 @@ from datetime import datetime
 from once import tap
 from once.admin import Admin
 from once.gateway import is_without, write
+from once.http import keyed
 from once.ledger import Ledger
 from once.messages import Stream, source
 from once.postgres import programs
@@ -442,6 +443,32 @@ def what_was_sent_while_there_was_no_witness_is_held(bench):
                    for line in gateway.find_log("asked", answer="unknown"))
     eventually(held, "it is not believed")
     equal(ledger.payments(), [])
+
+
+@test
+def what_came_while_there_was_no_witness_is_held_too(bench):
+    """It is sent when there is one, as it was meant to be before."""
+    ledger, upstream, gateway = begin(bench, enforced=False)
+    reload(gateway, "hold")
+    head, body = keyed("k", [("Expect", "100-continue")]).split(b"\r\n\r\n")
+    with gateway.client() as client:
+        client.send(head + b"\r\n\r\n")
+        assert b" 100 " in client.reader.until(b"\r\n\r\n")
+        reload(gateway, ledger.policy())
+        equal(gateway.ask("before").status, 201)
+        upstream.reply = close_unanswered
+        client.send(body)
+        equal(client.read().problem, "outcome-unknown")
+    equal(upstream.requests[-1].get("Idempotency-Key-Id"), None)
+    upstream.reply = ledger
+    equal(gateway.ask("later").status, 201)
+
+    def held():
+        equal(gateway.ask("k").status, 409)
+        return any("before there was this witness" in line.get("detail", "")
+                   for line in gateway.find_log("asked", answer="unknown"))
+    eventually(held, "it is not believed")
+    equal(upstream.count(key="k"), 1)
 
 
 @test
