@@ -203,6 +203,27 @@ def the_next_gateway_keeps_its_socket_when_the_last_one_has_drained(bench):
     equal(second.ask("k").replayed, True)
 
 
+@test
+def also_where_its_file_has_the_number_of_the_last_ones(bench):
+    """Once nobody is connected to that any more, on many file systems."""
+    path = os.path.join(bench.folder(), "s")
+    upstream = bench.upstream()
+    config = bench.config(upstream, listen=["127.0.0.1:0", f"unix:{path}"])
+    first = bench.serve(config)
+    hold = upstream.hold()
+    with first.client() as client:
+        client.send(keyed("k"))
+        hold.wait_arrived()
+        first.signal(signal.SIGTERM)
+        first.wait_for_log("draining")
+        eventually(lambda: not is_served(path), "it has stopped listening")
+        bench.serve({**config, "state_dir": bench.folder()})
+        hold.release()
+        equal(client.read().status, 201)
+    equal(first.wait(), 0)
+    equal(ask(f"unix:{path}", keyed("k")).replayed, True)
+
+
 def is_served(path):
     try:
         connect(f"unix:{path}").close()

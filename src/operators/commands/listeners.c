@@ -295,6 +295,23 @@ set_permissions(
 	return well;
 }
 
+/*
+ * By which it is known at the end.  Its number alone may be another file's by
+ * then, that of a gateway which has taken the path over.
+ */
+static void
+note_file(struct listening *l, const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) != 0)
+		return;
+	free(l->remove);
+	l->remove = mem_str(span_str(path));
+	l->device = st.st_dev;
+	l->inode = st.st_ino;
+	l->changed = st.st_ctim;
+}
+
 /* Gives the same socket to all workers. */
 static bool
 share_socket(struct listening *l, size_t workers)
@@ -313,7 +330,6 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 {
 	const struct address *address = &listen_on->address;
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	struct stat st;
 	if (strlen(address->host) >= sizeof un.sun_path) {
 		errno = ENAMETOOLONG;
 		return failed(address, "cannot bind", ret_message);
@@ -326,13 +342,10 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	if (l->fds[0] < 0 || fchmod(l->fds[0], 0600) != 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
 		return failed(address, "cannot bind", ret_message);
-	if (lstat(address->host, &st) == 0) {
-		l->remove = mem_str(span_str(address->host));
-		l->device = st.st_dev;
-		l->inode = st.st_ino;
-	}
+	note_file(l, address->host);
 	if (!set_permissions(listen_on, address->host, ret_message))
 		return false;
+	note_file(l, address->host);
 	if (listen(l->fds[0], BACKLOG) != 0 || !share_socket(l, workers))
 		return failed(address, "cannot listen", ret_message);
 	l->text = mem_printf("unix:%s", address->host);
@@ -349,7 +362,9 @@ listeners_free(struct listeners *listeners)
 		struct stat st;
 		/* Another gateway may have its own there by now. */
 		if (l->remove != NULL && lstat(l->remove, &st) == 0 &&
-		    st.st_dev == l->device && st.st_ino == l->inode)
+		    st.st_dev == l->device && st.st_ino == l->inode &&
+		    st.st_ctim.tv_sec == l->changed.tv_sec &&
+		    st.st_ctim.tv_nsec == l->changed.tv_nsec)
 			unlink(l->remove);
 		free(l->remove);
 		free(l->text);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/must.h"
 #include "conf/conf.h"
@@ -25,6 +26,7 @@ struct listeners {
 		char *remove;
 		dev_t device;
 		ino_t inode;
+		struct timespec changed;
 	} *list;
 	size_t count;
 	size_t workers;
