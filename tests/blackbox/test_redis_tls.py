@@ -243,6 +243,23 @@ def certificates_that_change_are_taken_by_a_reload(bench):
 
 
 @test
+def those_of_another_redis_wait_for_a_restart_as_that_does(bench):
+    """A file that is for the next start breaks nothing of the present one."""
+    secured = Secured(bench)
+    _, gateway = pays(bench, secured.store())
+    config = dict(gateway.config)
+    config["store"] = {**config["store"], "redis": "rediss://127.0.0.1:1/3",
+                       "tls": {"ca": Authority(bench.folder(), "next").file}}
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    secured.redis("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    secured.redis("CLIENT", "KILL", "TYPE", "pubsub")
+    eventually(lambda: taken_or_none(gateway, "k2"), "it is connected again")
+    equal(gateway.ask("k").replayed, True)
+
+
+@test
 def all_servers_of_a_cluster_speak_tls(bench):
     authority = Authority(bench.folder())
     own = authority.issue("gateway")

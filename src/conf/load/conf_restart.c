@@ -17,26 +17,49 @@ keeps_option(const struct conf *a, const struct conf *b, size_t option)
 	return memcmp(a->fixed + at, b->fixed + at, DIGEST_BYTES) == 0;
 }
 
+/* Those of the whole file whose places in struct conf are in between. */
+static bool
+keeps_options(
+    const struct conf *a, const struct conf *b, size_t from, size_t to)
+{
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == GROUP_ROOT &&
+		    options[i].offset >= from && options[i].offset < to &&
+		    !keeps_option(a, b, i))
+			return false;
+	return true;
+}
+
+/* What is read again is given to no other place. */
+static bool
+keeps_place(const struct conf *running, const struct conf *next)
+{
+	const char *now = running->store.redis.address.text;
+	const char *then = next->store.redis.address.text;
+	return strcmp(now ? now : "", then ? then : "") == 0 &&
+	    keeps_options(running, next, offsetof(struct conf, store.redis),
+		offsetof(struct conf, store.redis.timeout_ms));
+}
+
 bool
 conf_restart_keeps_login(const struct conf *running, const struct conf *next)
 {
 	const struct conf_redis *now = &running->store.redis;
 	const struct conf_redis *then = &next->store.redis;
-	const char *place = then->address.text;
-	/* A URL is not read again, nor is its login given to another place. */
-	if (now->login == NULL || then->login == NULL ||
-	    now->login_elsewhere || then->login_elsewhere ||
-	    strcmp(now->address.text ? now->address.text : "",
-		place ? place : "") != 0)
-		return false;
-	for (size_t i = 0; i < n_options; i++)
-		if (options[i].group == GROUP_ROOT &&
-		    options[i].offset >= offsetof(struct conf, store.redis) &&
-		    options[i].offset <
-			offsetof(struct conf, store.redis.timeout_ms) &&
-		    !keeps_option(running, next, i))
-			return false;
-	return true;
+	/* A URL is not read again. */
+	return now->login != NULL && then->login != NULL &&
+	    !now->login_elsewhere && !then->login_elsewhere &&
+	    keeps_place(running, next);
+}
+
+bool
+conf_restart_keeps_certificates(
+    const struct conf *running, const struct conf *next)
+{
+	return running->store.redis.tls.on && next->store.redis.tls.on &&
+	    keeps_place(running, next) &&
+	    keeps_options(running, next, offsetof(struct conf, store.redis.tls),
+		offsetof(struct conf, store.prefix));
 }
 
 /* Whoever has said more of an option before is not repeated. */

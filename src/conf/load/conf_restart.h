@@ -23,6 +23,9 @@ void conf_restart_warn(const struct conf *running, const struct conf *next,
  */
 bool conf_restart_keeps_login(
     const struct conf *running, const struct conf *next);
+/* The same of the certificates and the authorities of its TLS. */
+bool conf_restart_keeps_certificates(
+    const struct conf *running, const struct conf *next);
 /*
  * Whether the store, which writes events if the configuration of the start says
  * so, writes those that the next one's relays need; else that is a complaint.

@@ -121,7 +121,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 	log_set_level((enum log_level)next->log_level);
 	certificates_log(next);
 	/* The rest of what leads to the store's Redis waits for a restart. */
-	if (s->conf->store.redis.tls.on && next->store.redis.tls.on)
+	if (conf_restart_keeps_certificates(s->conf, next))
 		swappable_swap(s->conf->store.redis.tls.credentials,
 		    next->store.redis.tls.credentials);
 	if (conf_restart_keeps_login(s->conf, next))
