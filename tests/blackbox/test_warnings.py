@@ -661,6 +661,8 @@ def an_error_hides_no_exit_status_and_explain_goes_on(bench):
 
 # --- what a reload changes of keys that exist ---
 
+ASKING = {"reconcile": {"path": "/v1/charges/by-key/{key}", "absent": [404]}}
+
 CHANGES = [
     ("namespace", {"namespace": "eu"}, "/namespace", "executed again"),
     ("scope", {"scope": ["X-Account"]}, "/scope", "executed again"),
@@ -683,6 +685,22 @@ def against_says_what_changes_of_keys(bench, change, pointer, words):
     equal(([p for p, _ in found], well), ([POLICY + pointer], True))
     assert words in found[0][1] and '"charges"' in found[0][1], found
     equal(check(bench, config, "--against", running, "--strict")[0], 1)
+
+
+@each([("another API", ["http://127.0.0.1:2"], ASKING, True),
+       ("one that nobody asks", ["http://127.0.0.1:2"], "hold", False),
+       ("one more target", ["http://127.0.0.1:2", "http://127.0.0.1:1"],
+        ASKING, False)])
+def against_says_that_another_api_is_asked_what_is_unknown(
+        bench, targets, asked, found):
+    config = least(on_unknown="hold")
+    config["upstreams"] = {"api": "http://127.0.0.1:1"}
+    running = bench.file(json.dumps(config).encode())
+    config = {**least(on_unknown=asked),
+              "upstreams": {"api": {"targets": targets}}}
+    said = check(bench, config, "--against", running)[1]
+    equal([w.endswith("or it is executed again") for p, w in said
+           if p == "/routes/0/upstream"], [True] if found else [])
 
 
 @test

@@ -161,6 +161,31 @@ compare_option(const struct change *change, const struct conf_route *route,
 	free(other);
 }
 
+static bool
+shares_target(const struct conf_upstream *a, const struct conf_upstream *b)
+{
+	for (size_t i = 0; i < a->n_targets; i++)
+		for (size_t k = 0; k < b->n_targets; k++)
+			if (!strcmp(a->targets[i].url, b->targets[k].url))
+				return true;
+	return false;
+}
+
+/* Another API knows nothing of it, and says that it did not happen. */
+static void
+compare_asked(const struct change *change, const struct conf_route *route,
+    const struct conf_route *before)
+{
+	if (route->idempotency->reconcile.path.text != NULL &&
+	    !shares_target(route->upstream, before->upstream))
+		warning_add(change->complaints,
+		    mem_printf("/routes/%u/upstream", route->index),
+		    "route \"%s\": what is unknown of route \"%s\" was sent to "
+		    "other targets, and these are asked about it now: unless "
+		    "they are the same API, decide it before, or it is "
+		    "executed again", route->name, before->name);
+}
+
 /* Of a route that takes over what another one had, by some of its methods. */
 static void
 compare_routes(const struct change *change, const struct conf_route *route,
@@ -181,6 +206,7 @@ compare_routes(const struct change *change, const struct conf_route *route,
 	compare_option(change, route, before, path, loss);
 #include "tbl/key_options.h"
 #undef KEY_OPTION
+		compare_asked(change, route, before);
 	}
 }
 
