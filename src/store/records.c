@@ -266,6 +266,7 @@ records_operate(struct store *store, struct records_op *shown,
 	    [ACT_RELEASE] = "release",
 	    [ACT_COMPLETE] = "complete",
 	    [ACT_DELETE] = "delete",
+	    [ACT_RELEASE_FAILED] = "replay",
 	};
 	const struct answer *answer = order->answer;
 	char label[LABEL_INDEX_CHARS + 1] = "";

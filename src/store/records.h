@@ -68,6 +68,7 @@ void records_show(struct store *store, struct records_op *shown,
 
 enum records_act {
 	ACT_RELEASE,  /* of UNKNOWN, FAILED: the key is free, tries at 0 */
+	ACT_RELEASE_FAILED, /* the same, of FAILED alone */
 	ACT_COMPLETE, /* of UNKNOWN, FAILED: COMPLETED with that answer */
 	ACT_DELETE,   /* of all but PROCESSING: there is no record any more;
 			 of one that is BROKEN, where no attempt is named: it

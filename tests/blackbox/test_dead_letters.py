@@ -890,6 +890,40 @@ def a_letter_is_confirmed_when_its_message_is_acknowledged(bench):
 
 
 @test
+def a_replay_sets_nothing_free_that_became_unknown_meanwhile(bench):
+    """Its record was FAILED when it was replayed: an operator has released it
+    and a retry of the key has been sent before the replay goes on."""
+    program = os.environ.get("ONCEPROXY_TEST_BUILD")
+    if not program or not os.access(program, os.X_OK):
+        raise Skip("there is no test build")
+    b = Bench(bench, QUICK)
+    b.fate.of["k"] = answer(503)
+    position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    key_id = b.listed("dead")[0]["key_id"]
+    b.gateway.stop()
+    plain = bench.serve({
+        **{name: value for name, value in b.config.items()
+           if name not in ("brokers", "sources")},
+        "state_dir": bench.folder()})
+    slow = bench.serve(
+        {**b.config, "instance": "slow", "state_dir": bench.folder()},
+        {"ONCE_FAULT": "delivery:RELEASE"}, program=program)
+    b.admin = Admin(slow)
+    said = bench.background(b.replay, position)
+    slow.wait_for_log("fault_point")
+    equal(Admin(plain).post(f"/keys/{key_id}/release").status, 200)
+    b.fate.of["k"] = None
+    sent = b.fate.upstream.count(key="k")
+    equal(plain.ask("k", body=b'{"a":1}').problem, "outcome-unknown")
+    slow.thaw()
+    said.result()
+    b.wait_dead(("k", "unknown"))
+    equal(b.fate.upstream.count(key="k"), sent + 1)
+    equal(Admin(plain).get("/keys/" + key_id)["state"], "UNKNOWN")
+
+
+@test
 def what_was_cut_in_its_copy_is_not_executed_when_it_is_restored(bench):
     b = Bench(bench, QUICK, limits={"in_flight_bytes": 8 << 20})
     position = b.stream.add(a="1", big="x" * (3 << 20), idempotency_key="k")

@@ -519,6 +519,30 @@ only_a_processing_record_is_renewed_and_by_its_owner_alone(void **state)
 	}
 }
 
+/* Whoever replays a letter decides nothing about an attempt that is UNKNOWN. */
+static void
+a_replay_sets_free_what_has_failed_and_nothing_else(void **state)
+{
+	(void)state;
+	char before[VALUE_MAX], after[VALUE_MAX];
+	const char *name;
+	for (size_t i = 0; (name = setup_name(i)) != NULL; i++) {
+		bool failed = strcmp(name, "F") == 0;
+		print_message("# %s\n", name);
+		put(name);
+		get_record(before);
+		word_is(operate("replay"), failed ? "DONE"
+			: strcmp(name, "none") == 0 ? "GONE"
+						     : "FENCED");
+		get_record(after);
+		assert_int_equal(
+		    memcmp(after, before, VALUE_MAX) != 0, failed);
+	}
+	put("F");
+	word_is(operate("replay"), "DONE");
+	head_has(2, "R-000003000000");
+}
+
 int
 main(void)
 {
@@ -541,6 +565,7 @@ main(void)
 	    IN_BOTH(a_doubt_makes_a_record_again_that_is_gone),
 	    IN_BOTH(
 		only_a_processing_record_is_renewed_and_by_its_owner_alone),
+	    IN_BOTH(a_replay_sets_free_what_has_failed_and_nothing_else),
 	};
 	return cmocka_run_group_tests_name(
 	    "states", tests, start_redis, stop_redis);

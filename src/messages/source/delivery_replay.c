@@ -133,13 +133,11 @@ delivery_replay_begun(struct machine *machine)
 
 /* --- its record is FAILED; an operator wants it to be tried anew --- */
 
-/* Of that attempt: what was sent since may be UNKNOWN, and is not to be free. */
 enum after
 delivery_replay_release(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	const struct records_order order = {.act = ACT_RELEASE,
-	    .attempt = d->c.claim_op.attempt,
+	const struct records_order order = {.act = ACT_RELEASE_FAILED,
 	    .retention_ms = d->c.policy->retention_ms};
 	records_operate(d->source->worker->store, &d->replay->record,
 	    &d->c.key_id, &order);

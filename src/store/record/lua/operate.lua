@@ -12,6 +12,8 @@
 --       (make_again.lua)
 -- act: release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, but their number goes on rising;
+--       replay, the same, where it is FAILED: whoever has found that so decides
+--       nothing about an attempt of which nobody knows by now;
 --       complete, it happened, and this is what every retry is given;
 --       delete, the record is forgotten; one that is damaged becomes UNKNOWN,
 --       for as long as retention says: it may have been executed, and what any
@@ -91,7 +93,7 @@ elseif r == false then
 end
 
 local before = r.state
-if before == 'P' or act == 'replace' or
+if before == 'P' or act == 'replace' or (act == 'replay' and before ~= 'F') or
     (act ~= 'delete' and before ~= 'U' and before ~= 'F') then
 	return answer('FENCED', r, before)
 elseif (wanted ~= 0 and tonumber(r.attempt) ~= wanted) or
