@@ -889,10 +889,13 @@ def a_letter_is_confirmed_when_its_message_is_acknowledged(bench):
     eventually(lambda: b.listed("dead") == [], "its letter is, too")
 
 
-@test
-def a_replay_sets_nothing_free_that_became_unknown_meanwhile(bench):
-    """Its record was FAILED when it was replayed: an operator has released it
-    and a retry of the key has been sent before the replay goes on."""
+@each([("released", "POST", "/release"), ("deleted", "DELETE", "")])
+def a_replay_sets_nothing_free_that_became_unknown_meanwhile(
+        bench, method, act):
+    """Its record was FAILED when it was replayed: an operator has set the key
+    free, and retries of it have been sent before the replay goes on.  Of one
+    that was deleted attempts begin at 1 again: the last has the number of the
+    one that had failed."""
     program = os.environ.get("ONCEPROXY_TEST_BUILD")
     if not program or not os.access(program, os.X_OK):
         raise Skip("there is no test build")
@@ -912,7 +915,12 @@ def a_replay_sets_nothing_free_that_became_unknown_meanwhile(bench):
     b.admin = Admin(slow)
     said = bench.background(b.replay, position)
     slow.wait_for_log("fault_point")
-    equal(Admin(plain).post(f"/keys/{key_id}/release").status, 200)
+    record = lambda: Admin(plain).get("/keys/" + key_id)
+    attempt = record()["attempt"]
+    equal(Admin(plain).send(method, f"/keys/{key_id}{act}").status, 200)
+    b.fate.of["k"] = answer(429)
+    for _ in range(1, attempt):
+        equal(plain.ask("k", body=b'{"a":1}').status, 429)
     b.fate.of["k"] = None
     sent = b.fate.upstream.count(key="k")
     equal(plain.ask("k", body=b'{"a":1}').problem, "outcome-unknown")
@@ -920,7 +928,7 @@ def a_replay_sets_nothing_free_that_became_unknown_meanwhile(bench):
     said.result()
     b.wait_dead(("k", "unknown"))
     equal(b.fate.upstream.count(key="k"), sent + 1)
-    equal(Admin(plain).get("/keys/" + key_id)["state"], "UNKNOWN")
+    equal(record()["state"], "UNKNOWN")
 
 
 @test
