@@ -165,9 +165,15 @@ def nor_is_what_was_free_and_said_nothing_of_its_route(bench):
     key_id = got.json()["instance"].rsplit(":", 1)[-1]
     equal("route" in desk.admin.get("/keys/" + key_id), False)
     other, said = frozen_at_its_look(bench, desk, key_id, "release", {})
+    # Nor does that one hear of what it might ask about itself.
+    bench.redis("CLIENT", "KILL", "TYPE", "pubsub")
     bench.upstream(close_unanswered, at=("127.0.0.1", desk.upstream.port))
     eventually(lambda: desk.gateway.ask("k").problem == "outcome-unknown",
                "it is sent")
+    # The sweep has it for a moment.
+    desk.gateway.wait_for_log("asked", by="sweep")
+    eventually(lambda: desk.admin.get("/keys/" + key_id)["state"] ==
+               "UNKNOWN", "nobody asks about it")
     attempt = desk.admin.get("/keys/" + key_id)["attempt"]
     desk.database(desk.insert(key_id, "done").replace(
         ", 1,", f", {attempt},"))
