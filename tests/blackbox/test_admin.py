@@ -16,7 +16,7 @@ from once.gateway import command, is_sanitized, write
 from once.http import TENANT, build
 from once.raw import memory
 from once.redis import RedisClient
-from once.tap import each, equal, test
+from once.tap import Skip, each, equal, test
 from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
 
@@ -692,6 +692,25 @@ def a_release_gives_a_fresh_allowance(bench):
     equal(gateway.ask("k").problem, "attempts-exhausted")
     equal([r.get("Idempotency-Attempt") for r in upstream.requests],
           ["1", "2", "3", "4"])
+
+
+@test
+def a_release_is_of_what_was_looked_at(bench):
+    """The key was free then; it is UNKNOWN when Redis is asked."""
+    program = os.environ.get("ONCEPROXY_TEST_BUILD")
+    if not program or not os.access(program, os.X_OK):
+        raise Skip("there is no test build")
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    equal(admin.act(key_id, "release")["state"], "RELEASED")
+    slow = bench.serve({**gateway.config, "state_dir": bench.folder()},
+                       {"ONCE_FAULT": "admin:SHOWN"}, program=program)
+    said = bench.background(Admin(slow).post, f"/keys/{key_id}/release")
+    slow.wait_for_log("fault_point")
+    equal(unknown(upstream, gateway), key_id)
+    slow.thaw()
+    refused(said.result(), 409, "conflict")
+    equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
 
 
 @each([("headers as pairs", [["X-A", "1"], ["X-A", "2"]], ["1", "2"]),
