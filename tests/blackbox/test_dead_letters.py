@@ -247,39 +247,6 @@ def an_exhausted_message_is_released_and_executed_again(bench):
 
 
 @test
-def what_became_unknown_while_it_is_replayed_is_not_released(bench):
-    """Its record was FAILED when its gateway looked at it; then an operator
-    released the key, and a client used it."""
-    program = os.environ.get("ONCEPROXY_TEST_BUILD")
-    if not program or not os.access(program, os.X_OK):
-        raise Skip("there is no test build")
-    b = Bench(bench, QUICK)
-    b.fate.of["k"] = answer(503)
-    position = b.add("k")
-    b.wait_dead(("k", "exhausted"))
-    key_id = b.listed("dead")[0]["key_id"]
-    b.gateway.stop()
-    slow = b.gateway = bench.serve(
-        b.config, {"ONCE_FAULT": "delivery:RELEASE"}, program=program)
-    b.admin = Admin(slow)
-    said = bench.background(b.replay, position)
-    slow.wait_for_log("fault_point")
-    other = bench.serve({name: value for name, value in b.config.items()
-                         if name not in ("sources", "brokers")} |
-                        {"state_dir": bench.folder()})
-    Admin(other).act(key_id, "release")
-    b.fate.of["k"] = None
-    equal(other.ask("k", body=b'{"a":1}').problem, "outcome-unknown")
-    sent = b.fate.upstream.count(key="k")
-    b.fate.of["k"] = answer(201)
-    slow.thaw()
-    said.result()
-    b.wait_dead(("k", "unknown"))
-    equal((b.fate.upstream.count(key="k"),
-           Admin(other).get("/keys/" + key_id)["state"]), (sent, "UNKNOWN"))
-
-
-@test
 def one_that_fails_again_is_one_dead_letter_again(bench):
     b = Bench(bench, QUICK)
     b.fate.of["k"] = answer(503)

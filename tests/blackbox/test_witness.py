@@ -657,32 +657,6 @@ def a_message_goes_on_by_itself(bench, point, payments):
 
 
 @test
-def a_message_whose_key_a_reload_has_changed_is_held(bench):
-    """That a key which was never sent has no row says nothing."""
-    stream = Stream(bench.own_redis())
-    ledger, _, gateway = begin(bench, stream=stream, admin={
-        "listen": "127.0.0.1:0"}, options={"timeout": "400ms"})
-    hold = ledger.stop("open")
-    stream.add(body=b'{"amount":5}', idempotency_key="k1")
-    gateway.wait_for_log("message_held")
-    with open(gateway.file, encoding="utf-8") as file:
-        config = json.load(file)
-    headers = config["sources"]["charges"]["request"]["headers"]
-    headers["Authorization"] = "Bearer another"
-    write(gateway.file, config)
-    gateway.signal(signal.SIGHUP)
-    key_id = gateway.wait_for_log("message_record_gone")["key_id"]
-    admin = Admin(gateway)
-    eventually(lambda: admin.send("GET", f"/keys/{key_id}").status == 200,
-               "there is a record of that key")
-    admin.post(f"/keys/{key_id}/reconcile")
-    equal(admin.get(f"/keys/{key_id}")["state"], "UNKNOWN")
-    hold.release()
-    eventually(ledger.payments, "it is paid")
-    equal(ledger.payments(), [1])
-
-
-@test
 def messages_that_are_held_ask_at_growing_distances(bench):
     """Though each hears when it has asked itself, when the other has, and when
     the sweep has: a question comes a second after the one before, or later."""

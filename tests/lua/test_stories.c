@@ -136,6 +136,9 @@ what_was_sent_and_has_no_record_is_unknown(void **state)
 	word_is(claim(B, PRINT, "lost", 5, 0), "UNKNOWN");
 	head_has(2, "Ul000001000001");
 	assert_int_equal(names_in(HELD), 1);
+	/* A witness knows no such attempt, whichever was sent. */
+	word_is(claim(B, PRINT, "witness:0::", 5, 0), "UNKNOWN");
+	word_is(claim(B, PRINT, "ask:0:0", 5, 0), "GONE");
 	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "UNKNOWN");
 	/* Whose attempt it was may know. */
 	word_is(step("complete again", A, 1), "DONE");
