@@ -157,6 +157,26 @@ def ends_well(b, number, what, status, wanted):
     b.wait_dead()
 
 
+@test
+def what_is_dropped_is_not_executed_as_its_lane_comes_back(bench):
+    """The table of dead letters refuses its copy: so its letter waits, and is
+    the next of its lane when its message is dropped."""
+    b = Bench(bench)
+    b.bad.add(body(1))
+    b.add(1)
+    b.wait_dead(LANE[0])
+    b.shop("ALTER TABLE outbox_dead ADD CHECK (id <> '2')")
+    b.add(2)
+    eventually(lambda: b.listed("held") == [("2", "not-finished")],
+               "its copy is refused")
+    equal(b.act(1, "drop").status, 200)
+    equal(b.act(2, "drop").status, 200)
+    b.add(3)
+    eventually(lambda: body(3) in b.done, "what is newer is executed")
+    b.wait_dead()
+    equal(b.done, [body(3)])
+
+
 @each([("a replay", "replay", 202, [1, 2, 3, 4]),
        ("a drop", "drop", 200, [2, 3, 4])])
 def what_is_parked_comes_back_in_order(bench, what, status, wanted):

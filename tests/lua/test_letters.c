@@ -130,6 +130,7 @@ static const struct step_of {
     {"none", "end", A, "", "GONE", ""},
     {"written", "find", "", "", "DONE", "written"},
     {"written", "confirm", "", "", "DONE", "confirmed"},
+    {"written", "confirm", "", "drop", "DONE", "begun"},
     {"written", "begin", A, "replay", "REFUSED", "written"},
     {"written", "begin", A, "drop", "REFUSED", "written"},
     {"written", "ask", "", "drop", "REFUSED", "written"},
@@ -138,6 +139,7 @@ static const struct step_of {
     {"written", "end", A, "", "FENCED", "written"},
     {"confirmed", "find", "", "", "DONE", "confirmed"},
     {"confirmed", "confirm", "", "", "DONE", "confirmed"},
+    {"confirmed", "confirm", "", "drop", "DONE", "begun"},
     {"confirmed", "begin", A, "replay", "DONE", "begun"},
     {"confirmed", "begin", A, "drop", "DONE", "begun"},
     {"confirmed", "ask", "", "replay", "DONE", "begun"},
@@ -145,6 +147,7 @@ static const struct step_of {
     {"confirmed", "put_back", A, "", "FENCED", "confirmed"},
     {"confirmed", "end", A, "", "FENCED", "confirmed"},
     {"asked", "confirm", "", "", "DONE", "begun"},
+    {"asked", "confirm", "", "drop", "DONE", "begun"},
     {"asked", "begin", A, "drop", "DONE", "begun"},
     {"asked", "begin", A, "replay", "REFUSED", "begun"},
     {"asked", "ask", "", "drop", "DONE", "begun"},
@@ -154,6 +157,7 @@ static const struct step_of {
     {"asked", "end", A, "", "FENCED", "begun"},
     {"begun", "find", "", "", "DONE", "begun"},
     {"begun", "confirm", "", "", "DONE", "begun"},
+    {"begun", "confirm", "", "drop", "REFUSED", "begun"},
     {"begun", "begin", A, "replay", "DONE", "begun"},
     {"begun", "begin", B, "replay", "REFUSED", "begun"},
     {"begun", "begin", B, "drop", "REFUSED", "begun"},
@@ -403,6 +407,25 @@ the_next_that_is_not_confirmed_is_begun_when_it_is(void **state)
 	end_leads_to(TWO, B, THREE);
 }
 
+/* Nor is it replayed where its message was dropped before that. */
+static void
+the_next_that_is_confirmed_as_dropped_is_not_replayed(void **state)
+{
+	(void)state;
+	make_lane(false);
+	says(does("confirm", ONE, LANE, "", ""), "DONE", "confirmed");
+	says(does("begin", ONE, LANE, A, "replay"), "DONE", "confirmed");
+	says(does("confirm", THREE, LANE, "", "drop"), "DONE", "begun");
+	end_leads_to(ONE, A, "");
+	redisReply *reply = does("confirm", TWO, LANE, "", "drop");
+	text_is(reply, AT_ACT, "drop");
+	says(reply, "DONE", "begun");
+	says(does("begin", TWO, LANE, A, "replay"), "REFUSED", "begun");
+	says(does("begin", TWO, LANE, B, "drop"), "DONE", "confirmed");
+	end_leads_to(TWO, B, "");
+	says(does("begin", THREE, LANE, A, "replay"), "REFUSED", "begun");
+}
+
 static void
 what_was_deleted_by_hand_holds_up_nobody(void **state)
 {
@@ -547,6 +570,8 @@ main(void)
 	    cmocka_unit_test(a_parked_one_can_be_dropped_and_nothing_else),
 	    cmocka_unit_test(
 		the_next_that_is_not_confirmed_is_begun_when_it_is),
+	    cmocka_unit_test(
+		the_next_that_is_confirmed_as_dropped_is_not_replayed),
 	    cmocka_unit_test(what_was_deleted_by_hand_holds_up_nobody),
 	    cmocka_unit_test(what_was_damaged_is_begun_by_nobody),
 	    cmocka_unit_test(who_has_the_source_sees_what_it_must),

@@ -45,7 +45,12 @@ void letter_put(struct letters *letters, struct letter_op *op,
 enum letter_verb {
 	LETTER_FIND, /* DONE: there is one */
 	LETTER_SHOW, /* reads the whole of it, in any state */
-	LETTER_CONFIRM, /* its broker has acknowledged it */
+	/*
+	 * Its broker has acknowledged it.  DROP: because an operator had it
+	 * dropped, and so it is BEGUN for that, by nobody; REFUSED: somebody
+	 * replays it.
+	 */
+	LETTER_CONFIRM,
 	/*
 	 * Takes it, for that act; letter is what it has, BEGUN where another
 	 * owner had begun it before.  REFUSED: it is WRITTEN, or BEGUN by
@@ -70,7 +75,7 @@ enum letter_verb {
 	 */
 	LETTER_END,
 };
-/* act: of BEGIN and ASK; owner: of BEGIN, RENEW and END, else NULL. */
+/* act: of CONFIRM, BEGIN and ASK; owner: of BEGIN, RENEW and END, else NULL. */
 void letter_do(struct letters *letters, struct letter_op *op,
     enum letter_verb verb, const struct letter_name *name, enum letter_act act,
     const struct owner *owner);

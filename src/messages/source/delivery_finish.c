@@ -224,7 +224,7 @@ delivery_finish_confirm(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct letter_name name = delivery_letter_name(d);
 	letter_do(&d->source->letters, &d->written, LETTER_CONFIRM, &name,
-	    LETTER_REPLAY, NULL);
+	    d->buried ? LETTER_REPLAY : LETTER_DROP, NULL);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
 

@@ -6,7 +6,8 @@
 --       or drop; of put_back also 7 reason and 8 head, which are empty where
 --       they stay as they were
 -- act: find, is there one; show, the same, and all of it;
---       confirm, its broker has acknowledged the message;
+--       confirm, its broker has acknowledged the message; to drop it, it was
+--       dropped, and so is the letter to be;
 --       begin, that owner has it for a lease, to replay or to drop it;
 --       ask, the same, but nobody has it yet: an operator wants it;
 --       renew, the owner has it for another lease;
@@ -18,7 +19,8 @@
 --       same owner, to be replayed, and its head.  GONE: there is no such
 --       letter.
 --       REFUSED (begin, ask): it is not confirmed, or somebody has it, or is to
---       have it for something else, or it is to be replayed and parked.
+--       have it for something else, or it is to be replayed and parked;
+--       (confirm): it is to be dropped, and somebody replays it.
 --       FENCED (renew, put_back, end): the owner does not have it.
 --
 -- Each act may be repeated: the second time it changes nothing.
@@ -83,8 +85,14 @@ if act == 'find' or act == 'show' then
 
 elseif act == 'confirm' then
 	redis.call('ZREM', KEYS[6], id)
+	if purpose == 'drop' and (letter.state ~= 'begun' or
+	    letter.owner == '') then
+		write(letter, 'begun', 'drop', '', 0)
+		tell(whose)
+	elseif purpose == 'drop' and letter.act ~= 'drop' then
+		return about('REFUSED', letter, lane)
 	-- It was waited for, as its lane is being replayed (end).
-	if letter.state == 'written' and letter.act ~= '' and
+	elseif letter.state == 'written' and letter.act ~= '' and
 	    not is_parked(letter) then
 		write(letter, 'begun', letter.act, '', 0)
 		tell(whose)
