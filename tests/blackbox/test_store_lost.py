@@ -5,7 +5,7 @@ or has it go on."""
 
 from once import tap
 from once.admin import Admin
-from once.messages import Stream, as_text, id_of, source
+from once.messages import Stream, as_text, copies, id_of, source
 from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
@@ -117,6 +117,54 @@ def letters_that_the_store_has_lost_are_restored(bench):
           ["first", "first", "behind", "after"])
     eventually(lambda: letters(second) == [], "none is left")
     equal((sent.count("dropped"), sent.count("replayed")), (1, 2))
+
+
+@test
+def what_is_lost_while_letters_are_restored_is_not_accepted(bench):
+    """What was restored by then is lost again."""
+    s = Stage(bench)
+    s.config["workers"] = 1
+    s.config["brokers"]["queue"]["timeout"] = "60s"
+    beside = Stream(bench.own_redis(), "beside")
+    s.config["brokers"]["beside"] = {"redis": beside.redis.url}
+    s.config["sources"]["beside"] = {
+        **s.config["sources"]["charges"], "broker": "beside",
+        "stream": "beside"}
+
+    def known():
+        """Which store the worker of both sources knows."""
+        count = len(copies(beside))
+        s.refused.add(f"beside-{count}")
+        beside.add(body=b"{}", idempotency_key=f"beside-{count}")
+        eventually(lambda: len(copies(beside)) > count, "a copy of it")
+        return copies(beside)[-1]["onceproxy-store"]
+
+    def stands(gateway):
+        found = gateway.admin.get("/sources")["sources"]
+        return [one["standing"] for one in found if one["name"] == "charges"]
+
+    before = s.start()
+    one_is_dead(s, before)
+    before.stop()
+    s.store("FLUSHALL")
+    gateway = s.start()
+    gateway.wait_for_log("source_stands", reason="unproven")
+    first = known()
+    s.stream.redis.freeze()
+    said = [bench.background(
+        gateway.admin.post, "/sources/charges/restore", {}) for _ in range(2)]
+    eventually(lambda: not all(task.thread.is_alive() for task in said),
+               "one is refused, as the other one is under way")
+    s.store("FLUSHALL")
+    s.store("CLIENT", "KILL", "TYPE", "normal")
+    eventually(lambda: known() != first, "that is known")
+    s.stream.redis.thaw()
+    equal([task.result().status for task in said], [409, 409])
+    assert any(b"lost its data" in task.result().body for task in said)
+    eventually(lambda: stands(gateway) == ["unproven"], "it stands still")
+    equal(gateway.admin.post("/sources/charges/restore", {}).status, 200)
+    eventually(lambda: stands(gateway) == [None], "it goes on")
+    equal(len(letters(gateway)), 1)
 
 
 def one_is_dead(s, gateway):

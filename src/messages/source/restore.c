@@ -27,6 +27,7 @@ struct restore {
 	struct broker_message *message; /* that is put, of the page */
 	struct letter_op op;
 	uint64_t restored, there, over;
+	char store_id[72]; /* of the data that it began with */
 };
 
 struct done {
@@ -59,6 +60,10 @@ end(struct restore *r, const char *why)
 {
 	struct source *s = r->source;
 	struct inquiry *inquiry = r->inquiry;
+	const char *store_id = store_data_id(s->worker->store);
+	/* With that went what was restored by then: nobody accepts it. */
+	if (why == NULL && strcmp(r->store_id, store_id) != 0)
+		why = "Redis has lost its data meanwhile: say it again.";
 	struct logline line = why == NULL
 	    ? log_begin(EV_source_restored)
 	    : log_begin_warning(EV_source_not_restored);
@@ -270,6 +275,8 @@ restore_begin(struct source *s, struct inquiry *inquiry)
 	r->source = s;
 	r->inquiry = inquiry;
 	s->restore = r;
+	snprintf(r->store_id, sizeof r->store_id, "%s",
+	    store_data_id(s->worker->store));
 	op_init(&r->page.op, s->worker->loop, on_copies, r);
 	op_init(&r->op.op.op, s->worker->loop, on_restored, r);
 	ask_page(r);
